@@ -85,15 +85,23 @@ void bridge_mark_asm(LLVMContextRef context, LLVMValueRef call) {
 
 /* Does the asm access registers only? One that clobbers memory says so. */
 static bool is_register_asm(LLVMValueRef called) {
-    if (!LLVMIsAInlineAsm(called)) return false;
     size_t length;
     return strstr(LLVMGetInlineAsmConstraintString(called, &length), "~{memory}") == NULL;
 }
 
-static void mark_asm(LLVMContextRef context, LLVMValueRef function) {
+/* On a GPU the other asms are for all threads that come there together: LLVM must not copy one into two branches. */
+static void mark_asm(const Emission *emission, LLVMValueRef call) {
+    if (is_register_asm(LLVMGetCalledValue(call)))
+        bridge_mark_asm(emission->context, call);
+    else if (strncmp(emission->bridge->triple, "nvptx", strlen("nvptx")) == 0)
+        LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex,
+                                 enum_attribute(emission->context, "convergent", 0));
+}
+
+static void mark_calls(const Emission *emission, LLVMValueRef function) {
     for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
         for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i))
-            if (LLVMIsACallInst(i) && is_register_asm(LLVMGetCalledValue(i))) bridge_mark_asm(context, i);
+            if (LLVMIsACallInst(i) && LLVMIsAInlineAsm(LLVMGetCalledValue(i))) mark_asm(emission, i);
 }
 
 /* Parameters that are passed by value are tensor maps: the code uses the bytes in the place where the launch has put
@@ -115,7 +123,7 @@ static void mark_functions(Emission *emission) {
             LLVMAddTargetDependentFunctionAttr(function, "target-features", emission->bridge->features);
         LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, enum_attribute(emission->context, "nounwind", 0));
         mark_constants(emission->context, function);
-        mark_asm(emission->context, function);
+        mark_calls(emission, function);
     }
 }
 

@@ -70,6 +70,12 @@ bool export_need(Exporter *exporter, const TileOp *op, bool has, const char *wha
 /* An asm; a structure if it has several results. Without ~{memory} among the constraints it accesses registers only. */
 MlirValue export_asm(Exporter *exporter, const char *text, const char *constraints, MlirType result, unsigned count,
                      const MlirValue *operands);
+MlirValue export_field(Exporter *exporter, MlirValue structure, MlirType type, unsigned number);
+MlirValue export_same_bits(Exporter *exporter, MlirValue value, MlirType type);
+MlirType export_vector_of(Exporter *exporter, TileScalar scalar, int64_t lanes);
+MlirValue export_empty_vector(Exporter *exporter, MlirType type);
+MlirValue export_insert_lane(Exporter *exporter, MlirValue vector, MlirType type, MlirValue lane, int64_t number);
+MlirValue export_lane(Exporter *exporter, MlirValue vector, MlirType type, int64_t lane);
 
 /* export_records.c: records a failed assertion of a block; begins the records of a function, if it has any. */
 void export_block_assert(Exporter *exporter, const TileOp *op);

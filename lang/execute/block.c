@@ -30,6 +30,9 @@ typedef struct Block {
     int64_t number, blocks;
     uint32_t waiting; /* threads that wait at a barrier */
     uint32_t *lanes;  /* for each warp: lanes that wait at a warp-level op */
+    uint32_t grouped[TILE_MAX_THREADS / TILE_WARPGROUP_THREADS]; /* for each warpgroup: threads that wait at an op of
+                                                                  * it */
+    uint32_t named[TILE_NAMED_BARRIERS];                         /* threads that wait at a barrier of this number */
     uint64_t
         ready[TILE_MAX_THREADS / 64]; /* bit set of threads that have not ended and do not wait for others of the
                                        * block */
@@ -112,24 +115,70 @@ static void set_ready(Block *block, uint32_t first, uint32_t count) {
     for (uint32_t i = first; i < first + count; i++) block->ready[i / 64] |= UINT64_C(1) << i % 64;
 }
 
-/* The thread waits; if it is the last one to arrive, all continue. */
-static bool arrive(Block *block, uint32_t thread) {
-    uint32_t first = thread / TILE_WARP_THREADS * TILE_WARP_THREADS;
-    if (block->threads[thread].meeting->op->id != TILE_OP_BARRIER) {
-        uint32_t *lanes = &block->lanes[thread / TILE_WARP_THREADS];
-        if (++*lanes < warp_size(block, first) || !have_come(block, first, *lanes)) return true;
-        uint32_t failed = 0, count = *lanes;
-        *lanes = 0;
-        set_ready(block, first, count);
-        return tile_exec_warp(&block->threads[first], count, &failed) ||
-               take_over(block->host, &block->threads[first + failed]);
+static bool arrive_in_warp(Block *block, uint32_t thread) {
+    uint32_t first = thread / TILE_WARP_THREADS * TILE_WARP_THREADS, failed = 0;
+    uint32_t *lanes = &block->lanes[thread / TILE_WARP_THREADS];
+    if (++*lanes < warp_size(block, first) || !have_come(block, first, *lanes)) return true;
+    uint32_t count = *lanes;
+    *lanes = 0;
+    set_ready(block, first, count);
+    return tile_exec_warp(&block->threads[first], count, &failed) ||
+           take_over(block->host, &block->threads[first + failed]);
+}
+
+static bool arrive_in_warpgroup(Block *block, uint32_t thread) {
+    uint32_t group = thread / TILE_WARPGROUP_THREADS, first = group * TILE_WARPGROUP_THREADS, failed = 0;
+    if (++block->grouped[group] < TILE_WARPGROUP_THREADS || !have_come(block, first, TILE_WARPGROUP_THREADS))
+        return true;
+    block->grouped[group] = 0;
+    set_ready(block, first, TILE_WARPGROUP_THREADS);
+    return tile_exec_warpgroup(&block->threads[first], &failed) ||
+           take_over(block->host, &block->threads[first + failed]);
+}
+
+static int64_t barrier_number(const TileExecutor *e) {
+    bool barrier = e->meeting && e->meeting->op->id == TILE_OP_BARRIER;
+    return barrier ? tile_op_integer(e->meeting->op, TILE_ATTRIBUTE_NUMBER, 0) : -1;
+}
+
+/* Threads wait at any barrier of the number; all say how many they are. */
+static bool arrive_at_named(Block *block, uint32_t thread) {
+    TileExecutor *e = &block->threads[thread];
+    int64_t number = barrier_number(e), count = tile_op_integer(e->meeting->op, TILE_ATTRIBUTE_THREADS, 0);
+    for (uint32_t i = 0; i < block->count; i++) {
+        const TileExecutor *other = &block->threads[i];
+        if (barrier_number(other) != number) continue;
+        int64_t expected = tile_op_integer(other->meeting->op, TILE_ATTRIBUTE_THREADS, 0);
+        if (expected == count) continue;
+        tile_exec_fault(e, e->meeting, "thread %u waits for %lld threads at the barrier of this number", i,
+                        (long long)expected);
+        return take_over(block->host, e);
     }
+    if (++block->named[number] < count) return true;
+    block->named[number] = 0;
+    for (uint32_t i = 0; i < block->count; i++)
+        if (barrier_number(&block->threads[i]) == number) {
+            block->threads[i].meeting = NULL;
+            set_ready(block, i, 1);
+        }
+    return true;
+}
+
+static bool arrive_at_barrier(Block *block) {
     if (++block->waiting < block->count || !have_come(block, 0, block->count)) return true;
     block->waiting = 0;
     set_ready(block, 0, block->count);
     for (uint32_t i = 0; i < block->count; i++) block->threads[i].meeting = NULL;
     tile_exec_next_era(block->races);
     return true;
+}
+
+/* The thread waits; if it is the last one to arrive, all continue. */
+static bool arrive(Block *block, uint32_t thread) {
+    const TileExecutor *e = &block->threads[thread];
+    if (barrier_number(e) >= 0) return barrier_number(e) ? arrive_at_named(block, thread) : arrive_at_barrier(block);
+    return tile_op_is_of_warpgroup((TileOpId)e->meeting->op->id) ? arrive_in_warpgroup(block, thread)
+                                                                 : arrive_in_warp(block, thread);
 }
 
 /* ---- the scheduler ---- */
@@ -213,8 +262,10 @@ static void print_group(const Block *block, const TileExecutor *e, TileText *tex
 
 static const char *what_lacks(const TileExecutor *e) {
     if (e->awaited) return "nobody completes the phase";
-    return e->meeting->op->id == TILE_OP_BARRIER ? "not all threads of the block come here"
-                                                 : "not all lanes of the warp come here";
+    if (barrier_number(e) > 0) return "not as many threads come to the barrier of this number";
+    if (barrier_number(e) == 0) return "not all threads of the block come here";
+    return tile_op_is_of_warpgroup((TileOpId)e->meeting->op->id) ? "not all threads of the warpgroup come here"
+                                                                 : "not all lanes of the warp come here";
 }
 
 /* All threads have ended. */
@@ -295,6 +346,7 @@ static bool create_thread(Block *block, uint32_t number) {
                         .records = host->records,
                         .thread_count = block->count,
                         .block_count = block->blocks,
+                        .shared = block->shared,
                         .mbarriers = block->mbarriers};
     e->objects = malloc(host->object_count * sizeof *e->objects);
     if (!e->objects) return tile_exec_out_of_memory(host);
@@ -352,6 +404,8 @@ static bool run_block(Block *block, int64_t number) {
     block->number = number;
     block->waiting = 0;
     memset(block->ready, 0, sizeof block->ready);
+    memset(block->grouped, 0, sizeof block->grouped);
+    memset(block->named, 0, sizeof block->named);
     tile_exec_forget_mbarriers(block->mbarriers);
     memset(block->lanes, 0, (block->count + TILE_WARP_THREADS - 1) / TILE_WARP_THREADS * sizeof *block->lanes);
     if (shared->size) memset(shared->base, 0xff, (size_t)shared->size);

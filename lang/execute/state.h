@@ -12,6 +12,7 @@
  *  phases.c      grids run as phase functions
  *  block.c       phases of GPUs: blocks of threads, and their scheduler
  *  warp.c        warp-level ops: shuffles, matrices
+ *  wgmma.c       ops of a warpgroup: products
  *  copy.c        asynchronous copies to shared memory
  *  channel.c     channels, in tile form
  *  box.c         boxes of tensors that tensor maps describe
@@ -174,6 +175,7 @@ struct TileExecutor {
     const ExecInstruction *meeting; /* the op at which the thread waits for others; NULL: it can run */
     ExecCopies *copies;             /* started by the thread; NULL: none */
     ExecRecords *records;           /* of all threads of a phase; NULL: it has no prints or assertions */
+    uint32_t shared;                /* the object of the block's shared memory */
     ExecMbarriers *mbarriers;       /* of the block; NULL: its function has none */
     uint32_t awaited, parity;       /* if `meeting` is a wait: number of the mbarrier, from 1; else 0 */
 };
@@ -291,6 +293,12 @@ bool tile_exec_blocks(TileExecutor *e, const ExecInstruction *grid, const ExecAc
 
 /* All threads of a warp have arrived at the same op, which is executed for all. On an error one of them has stopped. */
 bool tile_exec_warp(TileExecutor *threads, uint32_t count, uint32_t *failed);
+
+/* ---- wgmma.c ---- */
+
+/* All threads of a warpgroup have arrived at the same op, which is executed for all. On an error one of them has
+ * stopped. */
+bool tile_exec_warpgroup(TileExecutor *threads, uint32_t *failed);
 
 /* ---- copy.c ---- */
 

@@ -83,6 +83,8 @@ typedef enum TileName {
 
 /* The greatest number of threads of a GPU's block, and of a warp; of iterations of a loop in flight at a time. */
 enum { TILE_MAX_THREADS = 1024, TILE_WARP_THREADS = 32, TILE_MAX_STAGES = 16 };
+/* Threads of a warpgroup; registers that a thread may have by set_registers; named barriers. */
+enum { TILE_WARPGROUP_THREADS = 128, TILE_MIN_REGISTERS = 24, TILE_MAX_REGISTERS = 256, TILE_NAMED_BARRIERS = 16 };
 
 /* Rows of programs that `longest_first` numbers together: with more, programs that run at the same time would share
  * fewer of their reads. */
@@ -105,6 +107,8 @@ const TileOpInfo *tile_op_info(TileOpId id);
 bool tile_attribute_is_general(TileAttributeKey key);
 /* May an op of this kind have the attribute? */
 bool tile_op_allows(TileOpId id, TileAttributeKey key);
+/* Do the threads of a warpgroup execute the op together? */
+bool tile_op_is_of_warpgroup(TileOpId id);
 /* TILE_OP_COUNT if no op has this mnemonic. */
 TileOpId tile_op_find(const char *mnemonic, size_t length);
 const char *tile_attribute_name(TileAttributeKey key);
@@ -252,6 +256,7 @@ struct TileFunc {
     uint32_t result_count;
     uint64_t scratch_bytes; /* phases: scratch of one thread; on a GPU, shared memory of one block */
     uint32_t threads;       /* phases of a GPU: threads of a block; 0 on a CPU */
+    uint32_t registers;     /* phases of a GPU: of a thread when it begins; 0: as many as the assembler likes */
     uint32_t warps, stages; /* of GPUs, as the kernel's author chose; 0: the compiler decides */
     bool stream;            /* of GPUs, chosen by the author: data that is read once is evicted from the L2 cache
                              * first */

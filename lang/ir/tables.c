@@ -60,6 +60,11 @@ bool tile_op_allows(TileOpId id, TileAttributeKey key) {
     return tile_attribute_is_general(key) || ((ops[id].required | optional_attributes[id]) >> key & 1u) != 0;
 }
 
+bool tile_op_is_of_warpgroup(TileOpId id) {
+    return id == TILE_OP_WGMMA || id == TILE_OP_WGMMA_FENCE || id == TILE_OP_WGMMA_COMMIT || id == TILE_OP_WGMMA_WAIT ||
+           id == TILE_OP_SET_REGISTERS;
+}
+
 static bool same_text(const char *name, const char *text, size_t length) {
     return *name == *text && strncmp(name, text, length) == 0 && name[length] == 0;
 }

@@ -101,7 +101,10 @@ static void check_form(Verifier *v, const TileOp *op) {
         (!top || v->func->kind != TILE_FUNC_KERNEL))
         complain(v, op, "stands only at the top of a kernel");
     if (op->id == TILE_OP_GRID_LAUNCH || op->id == TILE_OP_GRID_WAIT) check_grid_order(v, op);
-    for (const TileOp *outer = op->id == TILE_OP_BARRIER ? op->block->op : NULL; outer; outer = outer->block->op)
+    if (tile_op_is_of_warpgroup((TileOpId)op->id) && v->func->threads % TILE_WARPGROUP_THREADS)
+        complain(v, op, "stands in a block of %u threads, which are no warpgroups of 128", v->func->threads);
+    bool all = op->id == TILE_OP_BARRIER && !tile_op_get(op, TILE_ATTRIBUTE_NUMBER);
+    for (const TileOp *outer = all ? op->block->op : NULL; outer; outer = outer->block->op)
         if (tile_op_integer(outer, TILE_ATTRIBUTE_DIVERGENT, 0))
             complain(v, op, "stands where threads of a block go different ways");
 }

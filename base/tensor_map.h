@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 enum {
+    TILE_MAX_MAPS = 16, /* of one launch of a grid */
     TILE_MAP_MOST_RANK = 5,
     TILE_MAP_MOST_EXTENT = 256, /* of a box */
     TILE_MAP_GRAIN = 16,        /* bytes: of a box's row, the tensor's address and its strides */

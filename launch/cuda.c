@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launch/cuda_maps.h"
 #include "launch/cuda_records.h"
 
 /* ---- modules ---- */
@@ -15,6 +16,7 @@ typedef struct Phase {
     uint32_t threads;
     uint64_t shared_bytes;
     bool waits;
+    TileCudaMaps *maps; /* NULL: none */
     void *kernel;
 } Phase;
 
@@ -47,7 +49,8 @@ static TileCudaModule *create_module(const TileCudaPhase *phases, uint32_t count
                                     .threads = phases[i].threads,
                                     .shared_bytes = phases[i].shared_bytes,
                                     .waits = phases[i].waits};
-        whole &= module->phases[i].symbol != NULL;
+        if (phases[i].map_count) module->phases[i].maps = tile_cuda_maps_create(phases[i].maps, phases[i].map_count);
+        whole &= module->phases[i].symbol && (module->phases[i].maps || !phases[i].map_count);
     }
     if (whole) return module;
     tile_cuda_module_destroy(module);
@@ -88,7 +91,10 @@ void tile_cuda_module_destroy(TileCudaModule *module) {
     if (!module) return;
     tile_cuda_captured_destroy(module->captured);
     unload(module->library);
-    for (uint32_t i = 0; i < module->count; i++) free(module->phases[i].symbol);
+    for (uint32_t i = 0; i < module->count; i++) {
+        free(module->phases[i].symbol);
+        tile_cuda_maps_destroy(module->phases[i].maps);
+    }
     free(module->own);
     pthread_mutex_destroy(&module->mutex);
     free(module);
@@ -262,14 +268,20 @@ tile_status tile_cuda_launch(TileCudaModule *module, uint32_t number, const Tile
                              uint32_t slot_count, int64_t programs, const uint64_t *records, const char *kernel,
                              TileError *error) {
     enum { MOST_SLOTS = 512, MOST_BLOCKS = INT32_MAX };
-    void *parameters[MOST_SLOTS + 3];
+    void *parameters[MOST_SLOTS + TILE_MAX_MAPS + 3];
+    TileCudaMap maps[TILE_MAX_MAPS]; /* the driver copies them, as all parameters */
     if (slot_count > MOST_SLOTS) return tile_error_set(error, TILE_UNSUPPORTED, "%s: too many parameters", kernel);
     const Phase *phase = &module->phases[number];
     int64_t begin = 0, end = 0;
     for (uint32_t i = 0; i < slot_count; i++) parameters[i] = (void *)&slots[i];
     parameters[slot_count] = &begin;
     parameters[slot_count + 1] = &end;
-    parameters[slot_count + 2] = (void *)records;
+    uint32_t last = slot_count + 2;
+    if (phase->maps) {
+        TILE_TRY(tile_cuda_maps_find(phase->maps, slots, maps, kernel, error));
+        for (uint32_t i = 0; i < tile_cuda_maps_count(phase->maps); i++) parameters[last++] = &maps[i];
+    }
+    parameters[last] = (void *)records;
     for (; begin < programs; begin = end) { /* a block for each program */
         end = programs - begin < MOST_BLOCKS ? programs : begin + MOST_BLOCKS;
         int result = queue_grid(phase, on, (unsigned)(end - begin), parameters);

@@ -34,6 +34,7 @@ static const struct {
     {"cuKernelSetAttribute", offsetof(TileCudaDriver, kernel_set)},
     {"cuLaunchKernel", offsetof(TileCudaDriver, launch)},
     {"cuLaunchKernelEx", offsetof(TileCudaDriver, launch_with)},
+    {"cuTensorMapEncodeTiled", offsetof(TileCudaDriver, encode_map)},
     {"cuMemAlloc_v2", offsetof(TileCudaDriver, allocate)},
     {"cuMemFree_v2", offsetof(TileCudaDriver, free)},
     {"cuMemPoolCreate", offsetof(TileCudaDriver, pool_create)},

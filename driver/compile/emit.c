@@ -49,6 +49,7 @@ static void grant_contiguous(const TileFunc *kernel, const TileImageSignature *s
         if (type->kind != TILE_TYPE_TENSOR || number < 0) continue;
         request->facts[number] = tile_guard_align(64) | TILE_GUARD_NARROW;
         if (type->rank) request->facts[number] |= tile_guard_dimension(type->rank - 1u, TILE_GUARD_STRIDE_UNIT);
+        if (type->rank && type->rank <= TILE_MAP_MOST_RANK) request->facts[number] |= TILE_GUARD_MAP;
     }
 }
 

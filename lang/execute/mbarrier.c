@@ -350,7 +350,8 @@ bool tile_exec_copy_tensor(TileExecutor *e, const ExecInstruction *in) {
         return tile_exec_poison(e, in, to.poison[0], "has as an index", "the address of the place is poison");
     if (!tile_exec_box_read(e, in, 1, 3, &copy.box)) return false;
     int64_t bytes = tile_exec_box_bytes(&copy.box);
-    if (bytes > MOST_BYTES) return tile_exec_fault(e, in, "copies %lld bytes, more than %d", (long long)bytes, MOST_BYTES);
+    if (bytes > MOST_BYTES)
+        return tile_exec_fault(e, in, "copies %lld bytes, more than %d", (long long)bytes, MOST_BYTES);
     copy.bytes = (uint32_t)bytes;
     ExecObject *object = tile_exec_reach(e, in, copy.to, copy.to_offset, bytes, true);
     if (!object || !tile_exec_box_place(e, in, &copy.box, copy.to, copy.to_offset)) return false;

@@ -101,9 +101,8 @@ static void bind_map(Binder *b) {
     for (uint32_t i = 0; i < 2 * rank; i++) numbers[i] = (int64_t)tile_exec_register(b->phase, first + 1 + i).lanes[0];
     const unsigned char *base = b->e->objects[address.lanes[0]].base;
     bind_pointer(b, (uint32_t)address.lanes[0], (int64_t)address.lanes[1]);
-    if (b->failed || tile_map_fits((uintptr_t)base + address.lanes[1], rank, (unsigned)tile_scalar_bytes(tensor->scalar),
-                                   numbers, numbers + rank))
-        return;
+    unsigned bytes = (unsigned)tile_scalar_bytes(tensor->scalar);
+    if (b->failed || tile_map_fits((uintptr_t)base + address.lanes[1], rank, bytes, numbers, numbers + rank)) return;
     b->failed = true;
     tile_exec_fault(b->e, b->grid, "no tensor map describes %s", func->parameters[data].name);
 }

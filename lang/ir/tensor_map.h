@@ -5,9 +5,6 @@
 
 #include "lang/ir/ir.h"
 
-/* The most maps that a phase has. */
-enum { TILE_MAX_MAPS = 16 };
-
 /* Adds a map of the tensor to a phase in machine form whose parameters are complete, before its last one, `scratch`;
  * or finds it there. The tensor is the kernel's parameter `argument`, whose address, extents and strides the phase has,
  * and for which tile_parameter_fits_map holds. Indices of parameters behind the map grow by one. NULL if the phase has

@@ -84,7 +84,7 @@ static inline const char *boxes_text(TileArena *arena, const Boxes *boxes, const
     begin_boxes(&text, boxes, "in");
     tile_text_add(
         &text,
-        "  if %in {\n    if %is0 {\n      mbarrier_init %bar {count = 1}\n      yield\n    } {\n      yield\n    }\n"
+        "  if %in {\n    if %is0 {\n      mbarrier_init %bar {count = 1}\n      fence_async\n      yield\n    } {\n      yield\n    }\n"
         "    barrier\n");
     add_coordinates(&text, boxes);
     tile_text_format(

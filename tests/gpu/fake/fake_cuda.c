@@ -271,6 +271,7 @@ EXPORT void *fake_cuda_register(size_t bytes, int type) {
 
 EXPORT void fake_cuda_set_kernel(void (*kernel)(const FakeCudaLaunch *launch)) { fake.kernel = kernel; }
 EXPORT void fake_cuda_expect(unsigned parameters) { fake.expected = parameters; }
+EXPORT void fake_cuda_expect_maps(unsigned maps) { fake.expected_maps = maps; }
 
 EXPORT const FakeCudaLaunch *fake_cuda_launch(int number) {
     return number < fake.state.launches ? &fake.launches[number] : NULL;

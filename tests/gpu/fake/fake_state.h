@@ -107,7 +107,7 @@ typedef struct Fake {
     } functions[FUNCTIONS];
     FakeCudaState state;
     FakeCudaLaunch launches[LAUNCHES];
-    unsigned expected;
+    unsigned expected, expected_maps;
     void (*kernel)(const FakeCudaLaunch *launch);
     Node nodes[NODES];
     int node_count;

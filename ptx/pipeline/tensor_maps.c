@@ -4,30 +4,38 @@
  * reach would get what is there: they have to be cleared before products add them up (`clears`).
  *
  * Before:
- *     func phase tile @k.0(%a: tensor<f16, 2, in> {align = 16, stride1 = 2, narrow}, %y: tensor<f16, 2, out> {noalias},
- *                          %begin: i64, %end: i64) {
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {role = data, argument = 0, map}, %c: tensor<f32, 2, out> {role = data,
+ *                          argument = 1, noalias}, %begin: i64 {role = begin}, %end: i64 {role = end}) threads = 128 {
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
  *       %n = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
  *       %rows = dim %a {axis = 0} : i64
  *       %left = sub %rows, %begin : i64
  *       %hi = min %left, %n : i64
  *       %x = load_tile %a, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range]} : f16[64, 64]
- *       store_tile %y, %x, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range]}
+ *       %y = load_tile %a, %begin, %one, %zero, %end, %zero, %one, %zero, %n {access = [range, range]} : f16[64, 64]
+ *       %s = dot %x, %y, %acc {instruction = mma} : f32[64, 64]
+ *       store_tile %c, %s, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range]}
  *       return
  *     }
  * After:
- *     func phase tile @k.0(%a: tensor<f16, 2, in> {align = 16, stride1 = 2, narrow}, %y: tensor<f16, 2, out> {noalias},
- *                          %begin: i64, %end: i64) {
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {role = data, argument = 0, map, asked_map}, %c: tensor<f32, 2, out>
+ *                              {role = data, argument = 1, noalias}, %begin: i64 {role = begin}, %end: i64 {role =
+ *                              end}) threads = 128 {
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
  *       %n = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
  *       %rows = dim %a {axis = 0} : i64
  *       %left = sub %rows, %begin : i64
  *       %hi = min %left, %n : i64
- *       %x = load_tile %a, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range], tensor_map = 1} :
- *           f16[64, 64]
- *       store_tile %y, %x, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range]}
+ *       %x = load_tile %a, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range], tensor_map = 1}
+ *           : f16[64, 64]
+ *       %y = load_tile %a, %begin, %one, %zero, %end, %zero, %one, %zero, %n {access = [range, range], tensor_map = 1,
+ *           clears = [0]} : f16[64, 64]
+ *       %s = dot %x, %y, %acc {instruction = mma} : f32[64, 64]
+ *       store_tile %c, %s, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range]}
  *       return
  *     }
  * Needs: `dim` of tensors, and `check_dim` of the kernel, by which extents of several tensors are one. Keeps: tile form.

@@ -40,6 +40,11 @@ static MlirValue word(Exporter *exporter, int64_t value) {
                         ATTRIBUTES(named(exporter, NAME_VALUE, export_integer(exporter, TILE_I32, value))));
 }
 
+MlirValue export_is_thread_below(Exporter *exporter, int64_t end) {
+    return export_compare(exporter, false, ICMP_ULT, scalar_of(exporter, TILE_BOOL),
+                          special_register(exporter, "llvm.nvvm.read.ptx.sreg.tid.x"), word(exporter, end));
+}
+
 MlirValue export_is_first_thread(Exporter *exporter) {
     return export_compare(exporter, false, ICMP_EQ, scalar_of(exporter, TILE_BOOL),
                           special_register(exporter, "llvm.nvvm.read.ptx.sreg.tid.x"), word(exporter, 0));

@@ -49,6 +49,7 @@ void tile_executor_destroy(TileExecutor *e) {
     tile_exec_release(e, 0);
     free(e->root);
     free(e->frames);
+    tile_exec_free_partition(e);
     free(e->objects);
     free(e->tensors);
     free(e->scratch);

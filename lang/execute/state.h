@@ -147,6 +147,15 @@ typedef struct ExecTensor {
     int64_t extent[TILE_MAX_TENSOR_RANK], stride[TILE_MAX_TENSOR_RANK];
 } ExecTensor;
 
+/* Partitions in tile form are coroutines: the frames of the one that is not running. */
+typedef struct ExecPartition {
+    ExecFrame *frames; /* NULL: no partitions are being executed */
+    size_t depth, capacity;
+    size_t base, own_base; /* depth at which this one, and the running one, have ended */
+    bool is_first;         /* it executes region 0, and its frames go on behind the partitions */
+    bool waits;            /* it waits for a channel, and nothing has happened to channels since */
+} ExecPartition;
+
 struct TileExecutor {
     TileArena *arena; /* decoded functions, messages */
     TileFunc *func;
@@ -154,6 +163,7 @@ struct TileExecutor {
     ExecProgram *programs;
     ExecFrame *frames;
     size_t depth, frame_capacity;
+    ExecPartition other;
     ExecActivation *root; /* freed with the executor: it has the results */
     ExecObject *objects;
     size_t object_count, object_capacity;
@@ -275,6 +285,17 @@ uint8_t tile_exec_read_poison(TileExecutor *e, const ExecInstruction *in, const 
  * operand. */
 bool tile_exec_update_element(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,
                               TileScalar scalar, uint32_t lane, unsigned first);
+
+/* ---- partitions.c ---- */
+
+/* The op waits for a channel: the other partition runs first, and then the op again. False, and the executor stops, if
+ * there is no other partition, or it waits too; `why` is what the op waits for. */
+bool tile_exec_wait_for_partition(TileExecutor *e, const ExecInstruction *in, const char *why);
+/* Something has happened to a channel, for which the other partition may have waited. */
+bool tile_exec_wake_partition(TileExecutor *e);
+/* Ends the region that the yield ends. */
+bool tile_exec_end_partition(TileExecutor *e);
+void tile_exec_free_partition(TileExecutor *e);
 
 /* ---- phases.c ---- */
 

@@ -33,6 +33,7 @@
  *     }
  * Needs: gpu-threads, gpu-rematerialise. Keeps: the order of memory accesses to each tensor, as observed by the
  * threads of a block. Cost: linear in the registers of all tiles. */
+#include "ptx/target/map.h"
 #include "ptx/lowering/machine.h"
 #include "ptx/pipeline/copies.h"
 #include "lang/ir/operands.h"
@@ -80,6 +81,7 @@ static void add_tensor(Gpu *gpu, TileValue *old, const TileParameter *parameter)
     added->facts = parameter->facts;
     added->noalias = parameter->noalias;
     added->readonly = parameter->readonly;
+    added->asked_map = parameter->asked_map;
     for (unsigned d = 0; d < old->type->rank; d++) tensor->extent[d] = add_part(gpu, parameter, TILE_ROLE_EXTENT, d);
     for (unsigned d = 0; d < old->type->rank; d++) tensor->stride[d] = add_part(gpu, parameter, TILE_ROLE_STRIDE, d);
     tile_map_set(&gpu->tensors, old, tensor);
@@ -310,7 +312,9 @@ static void lower_dim(Gpu *gpu, const TileOp *op) {
 }
 
 static void lower_dot(Gpu *gpu, TileOp *op) {
-    if (gpu_dot_is_mma(op))
+    if (gpu_dot_is_wgmma(op))
+        gpu_lower_wgmma(gpu, op);
+    else if (gpu_dot_is_mma(op))
         gpu_lower_mma(gpu, op);
     else
         gpu_lower_dot(gpu, op);
@@ -352,7 +356,20 @@ static void lower_any_op(Gpu *gpu, TileOp *op) {
     case TILE_OP_PERMUTE:
         if (!gpu_stays_shared(op)) gpu_lower_value(gpu, op);
         return;
-    case TILE_OP_COPY_TILE: gpu_lower_copy(gpu, op); return;
+    case TILE_OP_CLEAR_TILE: gpu_lower_clear(gpu, op); return;
+    case TILE_OP_DOT_WAIT: gpu_lower_dot_wait(gpu, op); return;
+    case TILE_OP_PARTITIONS: gpu_lower_partitions(gpu, op); return;
+    case TILE_OP_CHANNEL: gpu_lower_channel(gpu, op); return;
+    case TILE_OP_CHANNEL_ACQUIRE:
+    case TILE_OP_CHANNEL_WAIT: gpu_lower_take(gpu, op); return;
+    case TILE_OP_CHANNEL_COMMIT:
+    case TILE_OP_CHANNEL_RELEASE: gpu_lower_take_end(gpu, op); return;
+    case TILE_OP_COPY_TILE:
+        if (gpu_by_map(op))
+            gpu_copy_by_map(gpu, op);
+        else
+            gpu_lower_copy(gpu, op);
+        return;
     case TILE_OP_DIM: lower_dim(gpu, op); return;
     case TILE_OP_PRINT: gpu_lower_print(gpu, op); return;
     case TILE_OP_CONST:
@@ -384,14 +401,18 @@ static void lower_op(Gpu *gpu, TileOp *op) {
         mark_padding(gpu, &op->results[i]);
 }
 
-static void lower_block(Gpu *gpu, const TileBlock *old, TileBlock *block) {
-    gpu->b.block = block;
-    gpu->b.before = NULL;
+void gpu_lower_block_here(Gpu *gpu, const TileBlock *old) {
     for (TileOp *op = old->first; op && !gpu->refused; op = op->next) {
         gpu_remark_tiles(gpu, op);
         gpu_remark_order(gpu, op);
         lower_op(gpu, op);
     }
+}
+
+static void lower_block(Gpu *gpu, const TileBlock *old, TileBlock *block) {
+    gpu->b.block = block;
+    gpu->b.before = NULL;
+    gpu_lower_block_here(gpu, old);
 }
 
 /* ---- the pass ---- */
@@ -443,7 +464,11 @@ TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
     tile_map_init(&gpu.tensors, gpu.arena);
     TileBlock old;
     replace_signature(&gpu, &old);
-    gpu.products = gpu_find_dots(func, &old).count;
+    tile_map_init(&gpu.pending, gpu.arena);
+    GpuDots dots = gpu_find_dots(func, &old);
+    gpu.products = dots.count;
+    gpu.sums = dots.sums;
+    gpu_find_channels(&gpu, &old);
     gpu.log_warps = gpu_floor_log2(func->threads / TILE_WARP_THREADS);
     gpu.b = tile_builder_at_end(gpu.module, &func->body);
     order_grids(&gpu);
@@ -451,6 +476,7 @@ TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
     use_facts(&gpu, &old);
     lower_block(&gpu, &old, &func->body);
     func->form = TILE_FORM_MACHINE;
+    if (gpu.block_threads) func->threads = gpu.block_threads;
     report_uses(&gpu);
     if (gpu.refused)
         return tile_pass_fail(context, TILE_UNSUPPORTED, gpu.refused, "`%s` %s",

@@ -1,0 +1,172 @@
+/* Purpose: decide which loads a tensor map can carry out, so that one thread has a tile copied to shared memory
+ * (`tensor_map`). A map describes a whole tensor, whose address and strides must be such as a map takes, and what lies
+ * outside of the tensor is read as 0. Where a load's range may end before its tensor does, lanes that the load does not
+ * reach would get what is there: they have to be cleared before products add them up (`clears`).
+ *
+ * Before:
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {align = 16, stride1 = 2, narrow}, %y: tensor<f16, 2, out> {noalias},
+ *                          %begin: i64, %end: i64) {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 64} : i64
+ *       %rows = dim %a {axis = 0} : i64
+ *       %left = sub %rows, %begin : i64
+ *       %hi = min %left, %n : i64
+ *       %x = load_tile %a, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range]} : f16[64, 64]
+ *       store_tile %y, %x, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range]}
+ *       return
+ *     }
+ * After:
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {align = 16, stride1 = 2, narrow}, %y: tensor<f16, 2, out> {noalias},
+ *                          %begin: i64, %end: i64) {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 64} : i64
+ *       %rows = dim %a {axis = 0} : i64
+ *       %left = sub %rows, %begin : i64
+ *       %hi = min %left, %n : i64
+ *       %x = load_tile %a, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range], tensor_map = 1} :
+ *           f16[64, 64]
+ *       store_tile %y, %x, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range]}
+ *       return
+ *     }
+ * Needs: `dim` of tensors, and `check_dim` of the kernel, by which extents of several tensors are one. Keeps: tile form.
+ * Cost: linear. */
+#include "lang/index/index.h"
+#include "lang/ir/build.h"
+#include "lang/ir/operands.h"
+#include "lowering/each.h"
+#include "ptx/passes.h"
+#include "ptx/pipeline/copies.h"
+#include "ptx/target/map.h"
+
+typedef struct Maps {
+    TilePassContext *context;
+    TileFunc *func;
+    TileIndexView view;
+    bool changed;
+} Maps;
+
+/* ---- extents ---- */
+
+/* An extent of one of the kernel's arguments. */
+typedef struct Extent {
+    uint32_t argument, axis;
+} Extent;
+
+static bool is_extent(const TileOp *op, Extent *extent) {
+    const TileValue *tensor = op && op->id == TILE_OP_DIM ? tile_op_operand(op, 0) : NULL;
+    if (!tensor || tensor->op || tensor->block != &tile_op_func(op)->body) return false;
+    const TileFunc *func = tile_op_func(op);
+    const TileParameter *parameter = &func->parameters[tensor->index];
+    bool phase = func->kind == TILE_FUNC_PHASE && parameter->role == TILE_ROLE_DATA;
+    *extent = (Extent){phase ? parameter->argument : tensor->index,
+                       (uint32_t)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0)};
+    return true;
+}
+
+/* The extent that the kernel's launch compares this one with; itself: there is none. */
+static Extent compared_extent(const Maps *maps, Extent extent) {
+    const TileFunc *kernel = maps->func->kernel;
+    for (const TileOp *op = kernel ? kernel->body.first : NULL; op; op = op->next) {
+        Extent other;
+        const TileValue *tensor = op->id == TILE_OP_CHECK_DIM ? tile_op_operand(op, 0) : NULL;
+        if (!tensor || tensor->op || tensor->index != extent.argument ||
+            tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0) != extent.axis)
+            continue;
+        if (is_extent(tile_op_operand(op, 1)->op, &other)) return other;
+    }
+    return extent;
+}
+
+/* Is the sum the extent of the load's dimension, and nothing else? */
+static bool is_own_extent(const Maps *maps, const TileOp *load, uint32_t axis, const TileSum *sum) {
+    if (sum->count != 1 || sum->constant || sum->products[0].factor != 1 || sum->products[0].degree != 1) return false;
+    const TileValue *value = sum->products[0].symbols[0]->value;
+    Extent extent, own = {maps->func->parameters[tile_op_operand(load, 0)->index].argument, axis};
+    if (!value || !is_extent(value->op, &extent)) return false;
+    Extent a = compared_extent(maps, extent), b = compared_extent(maps, own);
+    return a.argument == b.argument && a.axis == b.axis;
+}
+
+/* Do all lanes from `hi` on lie beyond the end of the tensor? `hi` is the number of lanes, or the lesser of that and of
+ * what is left of the extent. */
+static bool ends_with_tensor(Maps *maps, const TileOp *load, uint32_t axis, const TileAccessIndex *index, int64_t lanes) {
+    int64_t constant;
+    const TileValue *hi = index->hi;
+    if (tile_value_integer(hi, &constant)) return constant == lanes;
+    const TileOp *least = tile_value_def(hi, TILE_OP_MIN);
+    const TileValue *left = hi;
+    for (unsigned i = 0; least && i < 2; i++)
+        if (tile_value_integer(tile_op_operand(least, i), &constant) && constant >= lanes)
+            left = tile_op_operand(least, 1 - i);
+    TileSumTable *table = tile_index_table(maps->view.indices);
+    return is_own_extent(
+        maps, load, axis,
+        tile_sum_add(table, tile_index_sum(&maps->view, left), tile_index_sum(&maps->view, index->first)));
+}
+
+/* ---- loads ---- */
+
+static const char *why_no_dimension(const TileAccessIndex *index) {
+    int64_t number;
+    if (index->kind == TILE_ACCESS_INDEX) return NULL;
+    if (index->kind == TILE_ACCESS_GATHER) return "it gathers";
+    if (!tile_value_integer(index->step, &number) || number != 1) return "its range has a step";
+    return NULL;
+}
+
+/* Are all lanes outside of the range outside of the tensor? */
+static bool is_exact(Maps *maps, const TileOp *load, uint32_t d, const TileAccessIndex *index) {
+    int64_t number;
+    if (index->kind != TILE_ACCESS_RANGE) return true;
+    if (!tile_value_integer(index->lo, &number) || number != 0) return false;
+    return ends_with_tensor(maps, load, d, index, load->results[0].type->extent[index->axis]);
+}
+
+static void set_clears(Maps *maps, TileOp *load) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    int64_t axes[TILE_MAX_TENSOR_RANK];
+    unsigned rank = tile_access_read(load, indices), count = 0;
+    for (uint32_t d = 0; d < rank; d++)
+        if (!is_exact(maps, load, d, &indices[d])) axes[count++] = indices[d].axis;
+    if (count) tile_op_set_integers(maps->context->module, load, TILE_ATTRIBUTE_CLEARS, axes, count);
+}
+
+/* NULL: a map can carry out the load. */
+static const char *why_not(Maps *maps, const TileOp *load) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    const TileValue *tensor = tile_op_operand(load, 0);
+    unsigned rank = tile_access_read(load, indices);
+    if (tensor->op || tensor->block != &maps->func->body) return "it is of a temporary";
+    if (tile_op_has_part(load, TILE_PARTS_MASK)) return "it has a mask";
+    if (!gpu_map_fits_tile(load->results[0].type)) return "a map copies rows of 32, 64 or a multiple of 128 bytes";
+    for (uint32_t d = 0; d < rank; d++) {
+        const char *why = why_no_dimension(&indices[d]);
+        if (why) return why;
+    }
+    if (indices[rank - 1].axis != 1) return "its rows do not lie along the tensor's last axis";
+    return gpu_map_fits_tensor(&maps->func->parameters[tensor->index], tensor->type);
+}
+
+/* Only products read tiles from where a map copies them. */
+static void decide(TileOp *load, void *state) {
+    Maps *maps = state;
+    if (load->id != TILE_OP_LOAD_TILE || !gpu_load_is_copied(load)) return;
+    const char *why = why_not(maps, load);
+    if (why) {
+        tile_pass_remark(maps->context, load, TILE_DECISION_NO_TENSOR_MAP, tile_op_operand(load, 0)->name, "%s", why);
+        return;
+    }
+    tile_op_set_integer(maps->context->module, load, TILE_ATTRIBUTE_TENSOR_MAP, 1);
+    set_clears(maps, load);
+    maps->changed = true;
+}
+
+TileResult tile_pass_gpu_tensor_maps(TilePassContext *context, TileFunc *func) {
+    if (func->kind != TILE_FUNC_PHASE || !context->target || !context->target->has_tma) return TILE_RESULT_UNCHANGED;
+    Maps maps = {.context = context, .func = func};
+    tile_index_view_init(&maps.view, tile_pass_indices(context, func), NULL, false);
+    tile_block_walk(&func->body, decide, &maps);
+    return maps.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

@@ -41,10 +41,12 @@ struct ExecMbarriers {
 
 /* ---- life ---- */
 
+/* Are threads ordered by more than barriers of the whole block, or do asynchronous ops access memory? */
 static void find_mbarriers(TileOp *op, void *state) {
     bool *found = state;
     *found |= op->id == TILE_OP_MBARRIER_INIT || op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_WAIT ||
-              op->id == TILE_OP_COPY_BULK;
+              op->id == TILE_OP_COPY_BULK || tile_op_is_of_warpgroup((TileOpId)op->id) ||
+              (op->id == TILE_OP_BARRIER && tile_op_get(op, TILE_ATTRIBUTE_NUMBER));
 }
 
 static bool create(const TileFunc *func, ExecRaces *races, ExecMbarriers **mbarriers) {
@@ -193,7 +195,8 @@ static bool complete(TileExecutor *e, const ExecInstruction *in, Mbarrier *mbarr
         return tile_exec_fault(e, in, "more than %d phases of an mbarrier are not followed", MOST_PHASES);
     ExecClock done = mbarrier->gathering;
     mbarrier->phase++;
-    tile_exec_tick(e->mbarriers->races, &done, mbarrier->number, mbarrier->phase);
+    tile_exec_tick(e->mbarriers->races, &done, tile_exec_mbarrier_entry(e->mbarriers->races, mbarrier->number),
+                   mbarrier->phase);
     mbarrier->gathering = (ExecClock){.times = mbarrier->completed.times};
     mbarrier->completed = done;
     mbarrier->arrivals = mbarrier->count;
@@ -225,10 +228,10 @@ static void learn(TileExecutor *e, const Mbarrier *mbarrier) {
             all->copies[kept++] = *copy;
             continue;
         }
-        tile_exec_share_completed(copy->thread, copy->in, copy->to, copy->to_offset, copy->bytes, copy->mbarrier,
-                               copy->phase);
-        tile_exec_share_completed(copy->thread, copy->in, copy->from, copy->from_offset, copy->bytes, copy->mbarrier,
-                               copy->phase);
+        uint32_t entry = tile_exec_mbarrier_entry(all->races, copy->mbarrier);
+        tile_exec_share_completed(copy->thread, copy->in, copy->to, copy->to_offset, copy->bytes, entry, copy->phase);
+        tile_exec_share_completed(copy->thread, copy->in, copy->from, copy->from_offset, copy->bytes, entry,
+                                  copy->phase);
     }
     all->copy_count = kept;
     tile_exec_learn(all->races, e->thread, &mbarrier->completed);

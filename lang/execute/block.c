@@ -292,11 +292,13 @@ static void print_group(const Block *block, const TileExecutor *e, TileText *tex
     if (e->awaited) tile_exec_print_lacking(e, text);
 }
 
-static const char *what_lacks(const TileExecutor *e) {
+static const char *what_lacks(const Block *block, const TileExecutor *e) {
     if (e->awaited) return "nobody completes the phase";
     if (barrier_number(e) > 0) return "not as many threads come to the barrier of this number";
     if (barrier_number(e) == 0) return "not all threads of the block come here";
-    if (e->meeting->op->id == TILE_OP_SET_REGISTERS) return "other warpgroups keep too many registers";
+    uint32_t group = e->thread / TILE_WARPGROUP_THREADS;
+    bool whole = group < TILE_MAX_THREADS / TILE_WARPGROUP_THREADS && block->grouped[group] == TILE_WARPGROUP_THREADS;
+    if (whole && e->meeting->op->id == TILE_OP_SET_REGISTERS) return "other warpgroups keep too many registers";
     return tile_op_is_of_warpgroup((TileOpId)e->meeting->op->id) ? "not all threads of the warpgroup come here"
                                                                  : "not all lanes of the warp come here";
 }
@@ -324,8 +326,8 @@ static bool end_block(Block *block) {
         while (!wait_alike(&block->threads[first], &block->threads[i])) first++;
         if (first == i) print_group(block, &block->threads[i], &groups);
     }
-    tile_exec_fault(e, e->meeting, "a deadlock: %s; threads of block %lld: %s", what_lacks(e), (long long)block->number,
-                    tile_text_get(&groups));
+    tile_exec_fault(e, e->meeting, "a deadlock: %s; threads of block %lld: %s", what_lacks(block, e),
+                    (long long)block->number, tile_text_get(&groups));
     return take_over(block->host, e);
 }
 

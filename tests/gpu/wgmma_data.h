@@ -18,7 +18,7 @@ typedef struct WgmmaData {
     bool is_float;
     double most; /* by how much a sum may differ, in parts of its magnitude */
     size_t image_bytes;
-    unsigned char image[WGMMA_MOST_IMAGE];
+    _Alignas(16) unsigned char image[WGMMA_MOST_IMAGE];
     uint32_t out[WGMMA_MOST_SUMS];
 } WgmmaData;
 

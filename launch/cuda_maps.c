@@ -78,7 +78,13 @@ static uint64_t usual_stride(uint64_t inner_extent, uint64_t inner_stride) {
     return span >> TILE_MAP_STRIDE_BITS ? grain : span;
 }
 
-/* The driver counts axes from the contiguous one. Elements are moved as they are, so they are unsigned integers. */
+/* The unsigned integer of so many bytes, by the driver's numbers: elements are moved as they are. */
+static int element_type(unsigned bytes) {
+    enum { UINT8 = 0, UINT16 = 1, UINT32 = 2, UINT64 = 4 };
+    return bytes == 1 ? UINT8 : bytes == 2 ? UINT16 : bytes == 4 ? UINT32 : UINT64;
+}
+
+/* The driver counts axes from the contiguous one. */
 static int encode(const TileImageMap *image, const uint64_t *keys, TileCudaMap *made) {
     enum { NO_INTERLEAVE = 0, PROMOTE_TO_128_BYTES = 2, FILL_WITH_ZEROS = 0 };
     unsigned rank = image->rank;
@@ -95,7 +101,7 @@ static int encode(const TileImageMap *image, const uint64_t *keys, TileCudaMap *
         steps[i - 1] = extents[axis] > 1 ? strides[axis] : usual_stride(dimensions[i - 1], inner);
     }
     return tile_cuda_driver()->encode_map(
-        made, __builtin_ctz(image->element_bytes), rank, (void *)(uintptr_t)keys[0], dimensions, steps, box, ones,
+        made, element_type(image->element_bytes), rank, (void *)(uintptr_t)keys[0], dimensions, steps, box, ones,
         NO_INTERLEAVE, image->swizzle ? __builtin_ctz(image->swizzle) - 4 : 0, PROMOTE_TO_128_BYTES, FILL_WITH_ZEROS);
 }
 

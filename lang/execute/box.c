@@ -36,7 +36,10 @@ bool tile_exec_box_read(TileExecutor *e, const ExecInstruction *in, unsigned map
         if (!tile_exec_integer(e, in, first + d, "a coordinate", &box->at[d])) return false;
         box->at[d] = (int32_t)box->at[d];
     }
-    return true;
+    int64_t begin = box->at[box->rank - 1] * box->element_bytes;
+    return begin % TILE_MAP_GRAIN == 0 ||
+           tile_exec_fault(e, in, "the box begins at byte %lld along the last axis, not a multiple of %d",
+                           (long long)begin, TILE_MAP_GRAIN);
 }
 
 bool tile_exec_box_place(TileExecutor *e, const ExecInstruction *in, const ExecBox *box, uint64_t object,

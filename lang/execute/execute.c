@@ -189,6 +189,10 @@ static bool start(TileExecutor *e) {
     return true;
 }
 
+static void note_written(const TileExecutor *e, const ExecActivation *activation, const ExecInstruction *in) {
+    for (uint32_t i = 0; i < in->op->result_count; i++) activation->written[in->result + i] = e->steps;
+}
+
 TileExecution tile_exec_run(TileExecutor *e, uint64_t limit) {
     while (e->depth) {
         ExecFrame *frame = tile_exec_frame(e);
@@ -199,6 +203,7 @@ TileExecution tile_exec_run(TileExecutor *e, uint64_t limit) {
         if (e->steps >= limit) return e->state;
         e->steps++;
         const ExecInstruction *in = &frame->code->items[frame->next++];
+        if (frame->activation->written) note_written(e, frame->activation, in);
         if (!in->run(e, in)) return e->state;
     }
     return e->state = TILE_EXECUTION_DONE;

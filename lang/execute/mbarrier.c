@@ -42,10 +42,13 @@ struct ExecMbarriers {
 
 /* ---- life ---- */
 
+/* Are threads ordered by more than barriers of the whole block, or do asynchronous ops access memory? */
 static void find_mbarriers(TileOp *op, void *state) {
     bool *found = state;
     *found |= op->id == TILE_OP_MBARRIER_INIT || op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_WAIT ||
-              op->id == TILE_OP_COPY_BULK || op->id == TILE_OP_COPY_TENSOR;
+              op->id == TILE_OP_COPY_BULK || op->id == TILE_OP_COPY_TENSOR ||
+              tile_op_is_of_warpgroup((TileOpId)op->id) ||
+              (op->id == TILE_OP_BARRIER && tile_op_get(op, TILE_ATTRIBUTE_NUMBER));
 }
 
 static bool create(const TileFunc *func, ExecRaces *races, ExecMbarriers **mbarriers) {
@@ -194,7 +197,8 @@ static bool complete(TileExecutor *e, const ExecInstruction *in, Mbarrier *mbarr
         return tile_exec_fault(e, in, "more than %d phases of an mbarrier are not followed", MOST_PHASES);
     ExecClock done = mbarrier->gathering;
     mbarrier->phase++;
-    tile_exec_tick(e->mbarriers->races, &done, mbarrier->number, mbarrier->phase);
+    tile_exec_tick(e->mbarriers->races, &done, tile_exec_mbarrier_entry(e->mbarriers->races, mbarrier->number),
+                   mbarrier->phase);
     mbarrier->gathering = (ExecClock){.times = mbarrier->completed.times};
     mbarrier->completed = done;
     mbarrier->arrivals = mbarrier->count;
@@ -217,16 +221,16 @@ bool tile_exec_mbarrier_arrive(TileExecutor *e, const ExecInstruction *in) {
 static bool has_completed(const Mbarrier *mbarrier, uint32_t parity) { return (mbarrier->phase & 1) != parity; }
 
 /* The wait for the copy orders its accesses. */
-static void share_completed(const Bulk *copy) {
+static void share_completed(const ExecMbarriers *all, const Bulk *copy) {
     ExecBoxPart part;
-    tile_exec_share_completed(copy->thread, copy->in, copy->to, copy->to_offset, copy->bytes, copy->mbarrier,
-                              copy->phase);
+    uint32_t entry = tile_exec_mbarrier_entry(all->races, copy->mbarrier);
+    tile_exec_share_completed(copy->thread, copy->in, copy->to, copy->to_offset, copy->bytes, entry, copy->phase);
     if (!copy->box.rows)
-        tile_exec_share_completed(copy->thread, copy->in, copy->from, copy->from_offset, copy->bytes, copy->mbarrier,
+        tile_exec_share_completed(copy->thread, copy->in, copy->from, copy->from_offset, copy->bytes, entry,
                                   copy->phase);
     for (uint32_t row = 0; row < copy->box.rows; row++)
         if (tile_exec_box_part(&copy->box, row, &part))
-            tile_exec_share_completed(copy->thread, copy->in, copy->box.object, part.from, part.bytes, copy->mbarrier,
+            tile_exec_share_completed(copy->thread, copy->in, copy->box.object, part.from, part.bytes, entry,
                                       copy->phase);
 }
 
@@ -240,7 +244,7 @@ static void learn(TileExecutor *e, const Mbarrier *mbarrier) {
             all->copies[kept++] = *copy;
             continue;
         }
-        share_completed(copy);
+        share_completed(all, copy);
     }
     all->copy_count = kept;
     tile_exec_learn(all->races, e->thread, &mbarrier->completed);

@@ -12,11 +12,13 @@
  *  phases.c      grids run as phase functions
  *  block.c       phases of GPUs: blocks of threads, and their scheduler
  *  warp.c        warp-level ops: shuffles, matrices
- *  wgmma.c       ops of a warpgroup: products
+ *  matrix.c      matrices in shared memory that descriptors describe, and their products
+ *  wgmma.c       ops of a warpgroup: products under way
  *  copy.c        asynchronous copies to shared memory
  *  channel.c     channels, in tile form
  *  box.c         boxes of tensors that tensor maps describe
  *  mbarrier.c    mbarriers, and the bulk copies that they count
+ *  clocks.c      what threads know of one another, and of fences
  *  race.c        detection of data races
  *  records.c     prints and assertions of blocks of threads
  *  slack.c       bounds on the effect of the order of sums
@@ -36,6 +38,7 @@ typedef struct ExecRaces ExecRaces;
 typedef struct ExecCopies ExecCopies;
 typedef struct ExecRecords ExecRecords;
 typedef struct ExecMbarriers ExecMbarriers;
+typedef struct ExecWarpgroups ExecWarpgroups;
 
 /* False: the executor stops, for the reason that it has recorded. */
 typedef bool (*ExecHandler)(TileExecutor *e, const ExecInstruction *in);
@@ -95,6 +98,7 @@ struct ExecProgram {
     ExecProgram *next;
     ExecRegister *registers;
     uint32_t register_count, vector_scale;
+    bool times_registers; /* it is noted when registers are written: a wgmma takes some */
     size_t lane_count;
     TILE_LIST(const TileOp *) constants;
     ExecCode body;
@@ -106,6 +110,7 @@ typedef struct ExecActivation {
     uint8_t *poison; /* one for each lane: a set of ExecPoison */
     uint8_t *any;    /* one for each register: may any lane be poison? The lanes' poison is only valid if it is set. */
     double *slack;   /* one for each lane, if asked for (slack.c); else NULL */
+    uint64_t *written; /* one for each register: the step in which it was written; NULL if nobody asks */
     size_t first_object;
 } ExecActivation;
 
@@ -186,6 +191,9 @@ struct TileExecutor {
     ExecCopies *copies;             /* started by the thread; NULL: none */
     ExecRecords *records;           /* of all threads of a phase; NULL: it has no prints or assertions */
     uint32_t shared;                /* the object of the block's shared memory */
+    uint64_t fenced;                /* the step of the thread's last wgmma_fence */
+    ExecWarpgroups *warpgroups;     /* of the block; NULL: its function has none */
+    ExecRaces *races;               /* of the block; NULL: there is none */
     ExecMbarriers *mbarriers;       /* of the block; NULL: its function has none */
     uint32_t awaited, parity;       /* if `meeting` is a wait: number of the mbarrier, from 1; else 0 */
 };
@@ -317,9 +325,18 @@ bool tile_exec_warp(TileExecutor *threads, uint32_t count, uint32_t *failed);
 
 /* ---- wgmma.c ---- */
 
+/* For blocks of so many threads; NULL if out of memory. */
+ExecWarpgroups *tile_exec_create_warpgroups(uint32_t threads);
+void tile_exec_free_warpgroups(ExecWarpgroups *warpgroups);
+/* Resets them at the start of a block, whose threads begin with so many registers. */
+void tile_exec_forget_warpgroups(ExecWarpgroups *warpgroups, uint32_t registers);
 /* All threads of a warpgroup have arrived at the same op, which is executed for all. On an error one of them has
- * stopped. */
+ * stopped. If it has to wait for registers, `meeting` stays. */
 bool tile_exec_warpgroup(TileExecutor *threads, uint32_t *failed);
+/* Reads the operands of one of the products under way, if there are any. */
+bool tile_exec_read_early(TileExecutor *host, ExecWarpgroups *warpgroups);
+/* The first thread of a warpgroup that has a product under way; NULL: there is none. */
+TileExecutor *tile_exec_product_thread(const ExecWarpgroups *warpgroups, const ExecInstruction **in);
 
 /* ---- copy.c ---- */
 
@@ -377,9 +394,9 @@ TileExecutor *tile_exec_bulk_thread(const ExecMbarriers *mbarriers, const ExecIn
 /* Completes one of the pending copies, if there are any. On false its thread has failed. */
 bool tile_exec_complete_bulk_copy(TileExecutor *host, ExecMbarriers *mbarriers, TileExecutor **failed);
 
-/* ---- race.c ---- */
+/* ---- race.c, clocks.c ---- */
 
-/* A vector clock: for each thread and mbarrier, the latest of its times in this era that happened before. */
+/* A vector clock: for each thread, mbarrier and warpgroup, the latest of its times in this era that happened before. */
 typedef struct ExecClock {
     uint32_t era;
     uint32_t *times;
@@ -395,8 +412,14 @@ bool tile_exec_clock_create(const ExecRaces *races, ExecClock *clock);
 bool tile_exec_publish(TileExecutor *e, const ExecInstruction *in, const ExecRaces *races, ExecClock *clock);
 /* Joins `clock` into the thread's (acquire). */
 void tile_exec_learn(const ExecRaces *races, uint32_t thread, const ExecClock *clock);
-/* Adds to the clock what bulk copies did up to this phase of the mbarrier. */
-void tile_exec_tick(const ExecRaces *races, ExecClock *clock, uint32_t mbarrier, uint32_t phase);
+/* The place of an mbarrier, or of a thread's warpgroup, in clocks; and adds to one what is known of such a place. */
+uint32_t tile_exec_mbarrier_entry(const ExecRaces *races, uint32_t mbarrier);
+uint32_t tile_exec_warpgroup_entry(const ExecRaces *races, uint32_t thread);
+void tile_exec_tick(const ExecRaces *races, ExecClock *clock, uint32_t entry, uint32_t time);
+/* Of accesses of a wgmma: finds what all threads of the warpgroup know, which is what such an access comes behind. */
+void tile_exec_find_common(ExecRaces *races, uint32_t first_thread);
+/* All threads of a warpgroup have waited for products, the `waits`-th time; false: the first one stops. */
+bool tile_exec_finish_products(TileExecutor *threads, const ExecInstruction *in, uint32_t waits);
 /* Starts a block, with fresh shared memory. */
 bool tile_exec_begin_block(TileExecutor *e, ExecRaces *races, int64_t number, const ExecObject *shared);
 /* All threads of the block have arrived at a barrier. */
@@ -408,10 +431,10 @@ bool tile_exec_share(TileExecutor *e, const ExecInstruction *in, uint64_t object
 
 /* Records that the thread uses the mbarrier there. */
 bool tile_exec_share_mbarrier(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset);
-/* Records an access of the thread's bulk copy, which is unordered with all others: only a wait for the mbarrier's phase
- * orders it before a thread's accesses. */
-void tile_exec_share_completed(const TileExecutor *e, const ExecInstruction *copy, uint64_t object, int64_t offset,
-                            int64_t bytes, uint32_t mbarrier, uint32_t phase);
+/* The bytes that a bulk copy or a wgmma of the thread accesses, which was unordered with all others until now, have been
+ * waited for: the accesses belong to an entry of clocks and a time of it. */
+void tile_exec_share_completed(const TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,
+                               int64_t bytes, uint32_t entry, uint32_t time);
 
 uint32_t tile_exec_era(const TileExecutor *e, uint64_t object);
 /* The thread's copy to these bytes, started in the given era, has completed and the thread has waited for it: there

@@ -1,214 +1,383 @@
-/* Products of warpgroups, executed once its 128 threads have arrived. PTX ISA 8.7, wgmma.mma_async. */
+/* Products of warpgroups. A wgmma begins when its 128 threads have arrived. Its operands in shared memory are read when
+ * its group is waited for, which is the latest possible time; with a seed, at any time before. Until a wgmma_wait
+ * returns them, the sums are poison whose bits name the product; whoever takes them (a wgmma that adds to them, a wait)
+ * gives them another name, so that each is taken once: on a GPU they stay in their registers. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "lang/execute/state.h"
-#include "lang/scalar/scalar.h"
+#include "lang/execute/matrix.h"
 
-enum {
-    ROWS = 64,
-    WARP_ROWS = 16,
-    MOST_COLUMNS = 256,
-    MOST_K = 32,
-    CHUNK = 16,
-    LINES = 8,
-    K_BITS = 256,
-    WORD_BITS = 32
+enum { MOST_WARPGROUPS = TILE_MAX_THREADS / TILE_WARPGROUP_THREADS };
+
+typedef struct Product {
+    const ExecInstruction *in;
+    TileExecutor *thread; /* the first of the warpgroup */
+    uint64_t name, group;
+    ExecMatrix matrices[2];
+    ExecOperand *operands[2]; /* as far as they have been read */
+    uint64_t *sums; /* of each thread, and behind them their poison; belong to the product that adds to them */
+    bool taken;     /* by such a product */
+    bool complete;
+} Product;
+
+typedef struct Warpgroup {
+    Product *products; /* in order */
+    size_t count, capacity;
+    uint64_t names, committed;
+    uint32_t waits;
+    uint32_t registers; /* of a thread */
+    bool fenced;        /* a wgmma_fence stands behind the last wait */
+} Warpgroup;
+
+struct ExecWarpgroups {
+    Warpgroup items[MOST_WARPGROUPS];
+    uint32_t count, registers; /* all registers of the block, in those of a warpgroup's thread */
 };
 
-/* ---- descriptors ---- */
+/* ---- life ---- */
 
-/* A matrix in the block's shared memory. */
-typedef struct Matrix {
-    uint32_t start, leading, stride, swizzle; /* bytes */
-    bool transposed;
-} Matrix;
-
-enum { UNIT = 16, FIELD = 0x3fff, LEADING_SHIFT = 16, STRIDE_SHIFT = 32, MODE_SHIFT = 62 };
-
-bool tile_exec_wgmma_descriptor(TileExecutor *e, const ExecInstruction *in) {
-    ExecValue pointer = tile_exec_operand(e, in, 0), result = tile_exec_result(e, in);
-    int64_t swizzle = tile_op_integer(in->op, TILE_ATTRIBUTE_SWIZZLE, 0);
-    uint64_t mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
-    uint64_t leading = (uint64_t)tile_op_integer(in->op, TILE_ATTRIBUTE_LEADING, 0) / UNIT,
-             stride = (uint64_t)tile_op_integer(in->op, TILE_ATTRIBUTE_STRIDE, 0) / UNIT;
-    bool poison = tile_exec_poisoned(pointer, 0);
-    if (!e->thread_count) return tile_exec_fault(e, in, "this function is not run by a block of threads");
-    if (!poison && pointer.lanes[0] != e->shared)
-        return tile_exec_fault(e, in, "the matrix does not lie in the block's shared memory");
-    tile_exec_set_scalar(result, (pointer.lanes[1] / UNIT & FIELD) | leading << LEADING_SHIFT | stride << STRIDE_SHIFT |
-                                     mode << MODE_SHIFT);
-    if (poison) tile_exec_set_poison(e, result, 0, pointer.poison[0]);
-    return true;
+static void free_product(Product *product) {
+    for (unsigned i = 0; i < 2; i++) free(product->operands[i]);
+    if (!product->taken) free(product->sums);
 }
 
-static bool read_descriptor(TileExecutor *e, const ExecInstruction *in, unsigned operand, Matrix *matrix) {
-    static const uint32_t swizzles[] = {0, 128, 64, 32};
-    const uint64_t unused =
-        ~(FIELD | (uint64_t)FIELD << LEADING_SHIFT | (uint64_t)FIELD << STRIDE_SHIFT | UINT64_C(3) << MODE_SHIFT);
-    const TileAttribute *transposed = tile_op_get(in->op, TILE_ATTRIBUTE_TRANSPOSED_AB);
-    ExecValue value = tile_exec_operand(e, in, operand);
-    if (tile_exec_poisoned(value, 0))
-        return tile_exec_poison(e, in, value.poison[0], "has as an index", "a descriptor is poison");
-    uint64_t bits = value.lanes[0];
-    if (bits & unused) return tile_exec_fault(e, in, "%#llx describes no matrix", (unsigned long long)bits);
-    *matrix = (Matrix){.start = (uint32_t)(bits & FIELD) * UNIT,
-                       .leading = (uint32_t)(bits >> LEADING_SHIFT & FIELD) * UNIT,
-                       .stride = (uint32_t)(bits >> STRIDE_SHIFT & FIELD) * UNIT,
-                       .swizzle = swizzles[bits >> MODE_SHIFT],
-                       .transposed = transposed && transposed->integers[operand]};
-    return true;
+ExecWarpgroups *tile_exec_create_warpgroups(uint32_t threads) {
+    ExecWarpgroups *all = calloc(1, sizeof *all);
+    if (all) all->count = threads / TILE_WARPGROUP_THREADS;
+    return all;
 }
 
-/* The offset of a chunk of 16 bytes. Lines are rows of the matrix with chunks along k or, transposed, the reverse. */
-static uint32_t offset_of(const Matrix *matrix, uint32_t line, uint32_t chunk) {
-    uint32_t row = matrix->swizzle ? matrix->swizzle : CHUNK, chunks = row / CHUNK;
-    uint32_t inside = matrix->start + line % LINES * row, group = line / LINES, part = chunk / chunks;
-    uint32_t at = inside + chunk % chunks * CHUNK;
-    if (!matrix->swizzle && matrix->transposed)
-        at += part * matrix->stride + group * matrix->leading;
-    else
-        at += part * matrix->leading + group * matrix->stride;
-    return at ^ (at >> 3 & (row - CHUNK));
-}
-
-/* ---- operands ---- */
-
-/* Elements along k, one row after the other; of b, its columns are the rows. */
-typedef struct Operand {
-    double values[MOST_COLUMNS][MOST_K];
-    uint8_t poison[MOST_COLUMNS]; /* of a row: is one of its elements poison? */
-} Operand;
-
-static double double_of(TileScalar scalar, uint64_t bits) {
-    uint64_t wide = tile_scalar_convert(scalar, TILE_F64, bits);
-    double number;
-    memcpy(&number, &wide, sizeof number);
-    return number;
-}
-
-static double number_of(TileScalar scalar, uint64_t bits) {
-    return double_of(scalar, scalar == TILE_F32 ? bits & ~UINT64_C(0x1fff) /* of tf32 */ : bits);
-}
-
-static bool read_chunk(TileExecutor *e, const ExecInstruction *in, const Matrix *matrix, uint32_t line, uint32_t chunk,
-                       TileScalar scalar, Operand *operand) {
-    uint32_t at = offset_of(matrix, line, chunk), size = tile_scalar_bytes(scalar);
-    const ExecObject *object = tile_exec_reach(e, in, e->shared, at, CHUNK, false);
-    if (!object) return false;
-    for (uint32_t i = 0; i < CHUNK / size; i++) {
-        uint32_t along = chunk * CHUNK / size + i, row = matrix->transposed ? along : line;
-        uint64_t bits = 0;
-        memcpy(&bits, object->base + at + i * size, size);
-        operand->values[row][matrix->transposed ? line : along] = number_of(scalar, bits);
-        operand->poison[row] |= tile_exec_read_poison(e, in, object, at + i * size, size);
+void tile_exec_forget_warpgroups(ExecWarpgroups *all, uint32_t registers) {
+    all->registers = registers * all->count;
+    for (uint32_t i = 0; i < all->count; i++) {
+        Warpgroup *group = &all->items[i];
+        for (size_t p = 0; p < group->count; p++) free_product(&group->products[p]);
+        *group = (Warpgroup){.products = group->products, .capacity = group->capacity, .registers = registers};
     }
+}
+
+void tile_exec_free_warpgroups(ExecWarpgroups *all) {
+    if (!all) return;
+    tile_exec_forget_warpgroups(all, 0);
+    for (uint32_t i = 0; i < all->count; i++) free(all->items[i].products);
+    free(all);
+}
+
+TileExecutor *tile_exec_product_thread(const ExecWarpgroups *all, const ExecInstruction **in) {
+    for (uint32_t i = 0; all && i < all->count; i++)
+        for (size_t p = 0; p < all->items[i].count; p++) {
+            const Product *product = &all->items[i].products[p];
+            if (product->complete) continue;
+            *in = product->in;
+            return product->thread;
+        }
+    return NULL;
+}
+
+static Warpgroup *warpgroup_of(const TileExecutor *e) {
+    return &e->warpgroups->items[e->thread / TILE_WARPGROUP_THREADS];
+}
+
+/* ---- names ---- */
+
+enum { NAME_SHIFT = 48, LANE_BITS = 8 };
+
+static const uint64_t mark = UINT64_C(0x7767) << NAME_SHIFT;
+
+static uint64_t name_of(uint64_t name, uint32_t lane) { return mark | name << LANE_BITS | lane; }
+
+static bool is_name(ExecValue value) {
+    return tile_exec_poisoned(value, 0) == EXEC_POISON && value.lanes[0] >> NAME_SHIFT == mark >> NAME_SHIFT;
+}
+
+static bool has_name(ExecValue value, uint64_t name) {
+    for (uint32_t i = 0; i < value.count; i++)
+        if (tile_exec_poisoned(value, i) != EXEC_POISON || value.lanes[i] != name_of(name, i)) return false;
     return true;
 }
 
-static bool read_matrix(TileExecutor *e, const ExecInstruction *in, unsigned number, uint32_t rows, TileScalar scalar,
-                        Operand *operand) {
-    Matrix matrix = {0};
-    if (!read_descriptor(e, in, number, &matrix)) return false;
-    uint32_t size = tile_scalar_bytes(scalar), k = K_BITS / tile_scalar_bits(scalar);
-    uint32_t lines = matrix.transposed ? k : rows, chunks = (matrix.transposed ? rows : k) * size / CHUNK;
-    memset(operand->poison, 0, sizeof operand->poison);
-    for (uint32_t line = 0; line < lines; line++)
-        for (uint32_t chunk = 0; chunk < chunks; chunk++)
-            if (!read_chunk(e, in, &matrix, line, chunk, scalar, operand)) return false;
-    return true;
-}
-
-/* Elements of a register are consecutive along k, then the lanes of a group of four, then further registers. */
-static void take_fragment(TileExecutor *threads, TileScalar scalar, Operand *operand) {
-    uint32_t packed = WORD_BITS / tile_scalar_bits(scalar);
-    memset(operand->poison, 0, sizeof operand->poison);
+static void set_name(TileExecutor *threads, uint32_t result, uint64_t name) {
     for (uint32_t thread = 0; thread < TILE_WARPGROUP_THREADS; thread++) {
-        ExecValue value = tile_exec_operand(&threads[thread], threads[thread].meeting, 0);
-        uint32_t lane = thread % TILE_WARP_THREADS, first = thread / TILE_WARP_THREADS * WARP_ROWS + lane / 4;
+        ExecValue value = tile_exec_value(&threads[thread], result);
+        *value.any = 0;
         for (uint32_t i = 0; i < value.count; i++) {
-            uint32_t word = i / packed, row = first + word % 2 * 8, k = lane % 4 * packed + i % packed;
-            operand->values[row][k + word / 2 * 4 * packed] = number_of(scalar, value.lanes[i]);
-            operand->poison[row] |= tile_exec_poisoned(value, i);
+            value.lanes[i] = name_of(name, i);
+            tile_exec_set_poison(&threads[thread], value, i, EXEC_POISON);
         }
     }
 }
 
-/* ---- products ---- */
-
-static uint64_t add_up(const double *a, const double *b, uint32_t k, TileScalar scalar, uint64_t c) {
-    double sum = double_of(scalar, c);
-    for (uint32_t i = 0; i < k; i++) sum += a[i] * b[i];
-    if (scalar != TILE_F32) return (uint32_t)(int64_t)sum; /* integers wrap; their sums are exact in a double */
-    uint64_t wide;
-    memcpy(&wide, &sum, sizeof wide);
-    return tile_scalar_convert(TILE_F64, TILE_F32, wide);
+/* The product whose pending sums these are in all threads; NULL, and one of them stops, if there is none. */
+static Product *find_pending(TileExecutor *threads, const ExecInstruction *in, unsigned operand, uint32_t *failed) {
+    Warpgroup *group = warpgroup_of(threads);
+    uint64_t bits = tile_exec_operand(threads, in, operand).lanes[0] & ~mark, name = bits >> LANE_BITS;
+    Product *found = NULL;
+    for (size_t i = 0; i < group->count && !found; i++)
+        if (group->products[i].name == name && !group->products[i].taken) found = &group->products[i];
+    if (!found) {
+        tile_exec_fault(
+            threads, in,
+            "pending sums that another wgmma or wgmma_wait of this warpgroup has taken, or that are not its own");
+        return NULL;
+    }
+    for (uint32_t i = 0; i < TILE_WARPGROUP_THREADS; i++) {
+        *failed = i;
+        if (has_name(tile_exec_operand(&threads[i], in, operand), name)) continue;
+        tile_exec_fault(&threads[i], in, "the threads of the warpgroup have different sums, or only some of the lanes");
+        return NULL;
+    }
+    *failed = 0;
+    return found;
 }
 
-static void give_sums(TileExecutor *e, uint32_t thread, const Operand *a, const Operand *b, uint32_t k) {
-    const ExecInstruction *in = e->meeting;
-    ExecValue result = tile_exec_result(e, in), sum = result;
-    bool adds = in->operand_count > 2;
-    TileScalar scalar = in->op->results[0].type->scalar;
-    uint32_t lane = thread % TILE_WARP_THREADS, first = thread / TILE_WARP_THREADS * WARP_ROWS + lane / 4;
-    if (adds) sum = tile_exec_operand(e, in, 2);
-    for (uint32_t i = 0; i < result.count; i++) {
-        uint32_t row = first + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
-        uint8_t poison = (uint8_t)((adds ? tile_exec_poisoned(sum, i) : 0) | a->poison[row] | b->poison[column]);
-        result.lanes[i] = add_up(a->values[row], b->values[column], k, scalar, adds ? sum.lanes[i] : 0);
-        if (i == 0) *result.any = 0;
-        if (poison)
-            tile_exec_set_poison(e, result, i, poison);
-        else if (*result.any)
-            result.poison[i] = 0;
+/* ---- sums ---- */
+
+static size_t sum_count(const Product *product) { return (size_t)product->in->lanes * TILE_WARPGROUP_THREADS; }
+
+static uint8_t *poison_of(const Product *product) { return (uint8_t *)(product->sums + sum_count(product)); }
+
+/* Copies the sums to a register of each thread. */
+static void give_sums(TileExecutor *threads, const Product *product, uint32_t result) {
+    const uint8_t *poison = poison_of(product);
+    for (uint32_t thread = 0, at = 0; thread < TILE_WARPGROUP_THREADS; thread++) {
+        ExecValue value = tile_exec_value(&threads[thread], result);
+        *value.any = 0;
+        for (uint32_t i = 0; i < value.count; i++, at++) {
+            value.lanes[i] = product->sums[at];
+            if (poison[at] || *value.any) tile_exec_set_poison(&threads[thread], value, i, poison[at]);
+        }
     }
 }
 
-static bool check_same(TileExecutor *threads, unsigned operand, uint32_t *failed) {
-    ExecValue first = tile_exec_operand(&threads[0], threads->meeting, operand);
-    for (uint32_t i = 1; i < TILE_WARPGROUP_THREADS; i++) {
-        ExecValue value = tile_exec_operand(&threads[i], threads[i].meeting, operand);
+static bool take_ordinary(TileExecutor *threads, Product *product) {
+    bool adds = product->in->operand_count > 2;
+    product->sums = calloc(sum_count(product), sizeof *product->sums + 1);
+    if (!product->sums) return tile_exec_out_of_memory(threads);
+    uint8_t *poison = poison_of(product);
+    for (uint32_t thread = 0, at = 0; adds && thread < TILE_WARPGROUP_THREADS; thread++) {
+        ExecValue value = tile_exec_operand(&threads[thread], product->in, 2);
+        for (uint32_t i = 0; i < value.count; i++, at++) {
+            product->sums[at] = value.lanes[i];
+            poison[at] = tile_exec_poisoned(value, i);
+        }
+    }
+    return true;
+}
+
+/* ---- fences ---- */
+
+/* Has an ordinary op written the operand's registers since the last fence? */
+static bool check_written(TileExecutor *threads, const ExecInstruction *in, unsigned operand, const char *what,
+                          uint32_t *failed) {
+    for (uint32_t i = 0; i < TILE_WARPGROUP_THREADS; i++) {
+        const ExecActivation *activation = tile_exec_frame(&threads[i])->activation;
         *failed = i;
-        if (value.lanes[0] != first.lanes[0] && !tile_exec_poisoned(value, 0) && !tile_exec_poisoned(first, 0))
-            return tile_exec_fault(&threads[i], threads[i].meeting,
-                                   "the threads of the warpgroup have different descriptors");
+        if (activation->written[in->operands[operand]] > threads[i].fenced)
+            return tile_exec_fault(&threads[i], in, "an ordinary op has written %s since the last wgmma_fence", what);
     }
     *failed = 0;
     return true;
 }
 
-static bool multiply(TileExecutor *threads, uint32_t *failed) {
-    const ExecInstruction *in = threads->meeting;
-    const TileAttribute *types = tile_op_get(in->op, TILE_ATTRIBUTE_TYPES);
-    TileScalar a = types->types[0]->scalar, b = types->types[1]->scalar;
-    bool registers = tile_op_operand(in->op, 0)->type->kind == TILE_TYPE_VECTOR;
-    Operand *operands = tile_exec_scratch(threads, 2 * sizeof *operands);
-    if (!operands || (!registers && !check_same(threads, 0, failed)) || !check_same(threads, 1, failed)) return false;
-    if (registers)
-        take_fragment(threads, a, &operands[0]);
-    else if (!read_matrix(threads, in, 0, ROWS, a, &operands[0]))
+static bool check_fences(TileExecutor *threads, const ExecInstruction *in, uint32_t *failed) {
+    if (!warpgroup_of(threads)->fenced)
+        return tile_exec_fault(threads, in,
+                               "no wgmma_fence stands in front of the first wgmma, or behind a wgmma_wait");
+    if (tile_op_operand(in->op, 0)->type->kind == TILE_TYPE_VECTOR &&
+        !check_written(threads, in, 0, "the registers of `a`", failed))
         return false;
-    if (!read_matrix(threads, in, 1, 2 * in->lanes, b, &operands[1])) return false;
-    for (uint32_t i = 0; i < TILE_WARPGROUP_THREADS; i++)
-        give_sums(&threads[i], i, &operands[0], &operands[1], K_BITS / tile_scalar_bits(a));
+    bool ordinary = !threads->options.no_poison && in->operand_count > 2 && !is_name(tile_exec_operand(threads, in, 2));
+    return !ordinary || check_written(threads, in, 2, "the sums", failed);
+}
+
+/* ---- products ---- */
+
+static bool check_same(TileExecutor *threads, const ExecInstruction *in, unsigned operand, uint32_t *failed) {
+    ExecValue first = tile_exec_operand(threads, in, operand);
+    for (uint32_t i = 1; i < TILE_WARPGROUP_THREADS; i++) {
+        ExecValue value = tile_exec_operand(&threads[i], in, operand);
+        *failed = i;
+        if (value.lanes[0] != first.lanes[0] && !tile_exec_poisoned(value, 0) && !tile_exec_poisoned(first, 0))
+            return tile_exec_fault(&threads[i], in, "the threads of the warpgroup have different descriptors");
+    }
+    *failed = 0;
     return true;
 }
 
-static void pass_sums(TileExecutor *e, const ExecInstruction *in) {
-    for (uint32_t i = 0; i < in->operand_count; i++)
-        tile_exec_copy(tile_exec_operand(e, in, i), tile_exec_value(e, in->result + i));
+static bool has_matrix(const Product *product, unsigned number) {
+    return tile_op_operand(product->in->op, number)->type->kind != TILE_TYPE_VECTOR;
+}
+
+static bool take_operands(TileExecutor *threads, Product *product, uint32_t *failed) {
+    tile_exec_find_common(threads->races, threads->thread);
+    for (unsigned i = 0; i < 2; i++) {
+        ExecMatrix *matrix = &product->matrices[i];
+        if (!has_matrix(product, i)) {
+            product->operands[i] = malloc(sizeof *product->operands[i]);
+            if (!product->operands[i]) return tile_exec_out_of_memory(threads);
+            tile_exec_take_fragment(threads, product->in, product->operands[i]);
+        } else if (!check_same(threads, product->in, i, failed) ||
+                   !tile_exec_find_matrix(threads, product->in, i, matrix) ||
+                   !tile_exec_begin_matrix(threads, product->in, matrix)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool take_sums(TileExecutor *threads, Product *product, uint32_t *failed) {
+    bool adds = product->in->operand_count > 2;
+    if (!adds || !is_name(tile_exec_operand(threads, product->in, 2))) return take_ordinary(threads, product);
+    Product *before = find_pending(threads, product->in, 2, failed);
+    if (!before) return false;
+    product->sums = before->sums;
+    before->taken = true;
+    return true;
+}
+
+static bool read_operands(Product *product) {
+    for (unsigned i = 0; i < 2; i++) {
+        if (product->operands[i]) continue;
+        product->operands[i] = malloc(sizeof *product->operands[i]);
+        if (!product->operands[i]) return tile_exec_out_of_memory(product->thread);
+        tile_exec_read_matrix(product->thread, product->in, &product->matrices[i], product->operands[i]);
+    }
+    return true;
+}
+
+static bool complete(Product *product, uint32_t waits) {
+    TileExecutor *e = product->thread;
+    if (!read_operands(product)) return false;
+    tile_exec_multiply(product->in, product->operands[0], product->operands[1], product->sums, poison_of(product));
+    uint32_t entry = tile_exec_warpgroup_entry(e->races, e->thread);
+    for (unsigned i = 0; i < 2; i++)
+        if (has_matrix(product, i)) tile_exec_end_matrix(e, product->in, &product->matrices[i], entry, waits);
+    product->complete = true;
+    return true;
+}
+
+/* Without poison nothing can be pending. */
+static bool finish_at_once(TileExecutor *threads, Warpgroup *group, Product *product) {
+    if (!tile_exec_finish_products(threads, product->in, ++group->waits) || !complete(product, group->waits))
+        return false;
+    give_sums(threads, product, product->in->result);
+    free_product(product);
+    group->count--;
+    return true;
+}
+
+static bool begin(TileExecutor *threads, const ExecInstruction *in, uint32_t *failed) {
+    Warpgroup *group = warpgroup_of(threads);
+    Product *products = tile_exec_grow(group->products, group->count, &group->capacity, sizeof *products);
+    if (!products) return tile_exec_out_of_memory(threads);
+    group->products = products;
+    Product *product = &group->products[group->count];
+    *product = (Product){.in = in, .thread = threads, .name = ++group->names, .group = group->committed};
+    if (!check_fences(threads, in, failed)) return false;
+    group->count++; /* is freed with the others from here on */
+    if (!take_operands(threads, product, failed) || !take_sums(threads, product, failed)) return false;
+    if (threads->options.no_poison) return finish_at_once(threads, group, product);
+    set_name(threads, in->result, product->name);
+    return true;
+}
+
+bool tile_exec_read_early(TileExecutor *host, ExecWarpgroups *all) {
+    Warpgroup *group = &all->items[tile_exec_random(host) % all->count];
+    if (!group->count) return true;
+    Product *product = &group->products[tile_exec_random(host) % group->count];
+    return product->complete || read_operands(product) || tile_exec_out_of_memory(host);
+}
+
+/* ---- waiting ---- */
+
+/* Drops what nobody can ask for. */
+static void drop_products(Warpgroup *group) {
+    size_t kept = 0;
+    for (size_t i = 0; i < group->count; i++) {
+        Product *product = &group->products[i];
+        if (product->complete && (product->taken || !product->sums))
+            free_product(product);
+        else
+            group->products[kept++] = *product;
+    }
+    group->count = kept;
+}
+
+/* The sums as they are, under another name, or their values. */
+static bool give_results(TileExecutor *threads, const ExecInstruction *in, unsigned operand, uint32_t *failed) {
+    Warpgroup *group = warpgroup_of(threads);
+    uint32_t result = in->result + operand;
+    if (!is_name(tile_exec_operand(threads, in, operand))) {
+        for (uint32_t i = 0; i < TILE_WARPGROUP_THREADS; i++)
+            tile_exec_copy(tile_exec_operand(&threads[i], in, operand), tile_exec_value(&threads[i], result));
+        return true;
+    }
+    Product *product = find_pending(threads, in, operand, failed);
+    if (!product) return false;
+    if (!product->complete) {
+        product->name = ++group->names;
+        set_name(threads, result, product->name);
+        return true;
+    }
+    give_sums(threads, product, result);
+    free(product->sums);
+    product->sums = NULL;
+    return true;
+}
+
+static bool wait_for(TileExecutor *threads, const ExecInstruction *in, uint32_t *failed) {
+    Warpgroup *group = warpgroup_of(threads);
+    uint64_t pending = (uint64_t)tile_op_integer(in->op, TILE_ATTRIBUTE_PENDING, 0);
+    group->fenced = false;
+    if (!tile_exec_finish_products(threads, in, ++group->waits)) return false;
+    for (size_t i = 0; i < group->count; i++) {
+        Product *product = &group->products[i];
+        bool over = product->group + pending < group->committed;
+        if (over && !product->complete && !complete(product, group->waits)) return false;
+    }
+    for (unsigned i = 0; i < in->operand_count; i++)
+        if (!give_results(threads, in, i, failed)) return false;
+    drop_products(group);
+    return true;
+}
+
+/* ---- registers ---- */
+
+/* False without a fault: there are too few until another warpgroup releases some. */
+static bool set_registers(TileExecutor *threads, const ExecInstruction *in) {
+    ExecWarpgroups *all = threads->warpgroups;
+    Warpgroup *group = warpgroup_of(threads);
+    uint32_t count = (uint32_t)tile_op_integer(in->op, TILE_ATTRIBUTE_REGISTERS, 0), others = 0;
+    bool release = tile_op_integer(in->op, TILE_ATTRIBUTE_RELEASE, 0);
+    if (release ? count > group->registers : count < group->registers)
+        return tile_exec_fault(threads, in, "the threads have %u registers before", group->registers);
+    for (uint32_t i = 0; i < all->count; i++) others += &all->items[i] == group ? 0 : all->items[i].registers;
+    if (others + count > all->registers) return false;
+    group->registers = count;
+    return true;
+}
+
+/* ---- all ops ---- */
+
+static bool execute(TileExecutor *threads, const ExecInstruction *in, uint32_t *failed) {
+    Warpgroup *group = warpgroup_of(threads);
+    if (in->op->id == TILE_OP_WGMMA) return begin(threads, in, failed);
+    if (in->op->id == TILE_OP_WGMMA_WAIT) return wait_for(threads, in, failed);
+    if (in->op->id == TILE_OP_SET_REGISTERS) return set_registers(threads, in);
+    if (in->op->id == TILE_OP_WGMMA_COMMIT) group->committed++;
+    if (in->op->id != TILE_OP_WGMMA_FENCE) return true;
+    group->fenced = true;
+    for (uint32_t i = 0; i < TILE_WARPGROUP_THREADS; i++) threads[i].fenced = threads[i].steps;
+    return true;
 }
 
 bool tile_exec_warpgroup(TileExecutor *threads, uint32_t *failed) {
-    bool done = true;
+    const ExecInstruction *in = threads->meeting;
     *failed = 0;
-    if (threads->meeting->op->id == TILE_OP_WGMMA) done = multiply(threads, failed);
-    for (uint32_t i = 0; i < TILE_WARPGROUP_THREADS && threads->meeting->op->id == TILE_OP_WGMMA_WAIT; i++)
-        pass_sums(&threads[i], threads[i].meeting);
-    for (uint32_t i = 0; i < TILE_WARPGROUP_THREADS && done; i++) threads[i].meeting = NULL;
-    return done;
-}
-
-bool tile_exec_fence_async(TileExecutor *e, const ExecInstruction *in) {
-    if (!e->thread_count) return tile_exec_fault(e, in, "this function is not run by a block of threads");
-    return true;
+    if (execute(threads, in, failed)) {
+        for (uint32_t i = 0; i < TILE_WARPGROUP_THREADS; i++) threads[i].meeting = NULL;
+        return true;
+    }
+    TileExecution state = threads[*failed].state;
+    return state == TILE_EXECUTION_PAUSED || state == TILE_EXECUTION_DONE;
 }

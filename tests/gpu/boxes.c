@@ -2,7 +2,7 @@
  * with the reason for the others; ptxas, if installed, accepts the PTX; and a GPU, if there is one, gives the expected
  * bytes, with maps that the launcher makes. The emulator is tested by tests/unit/lang/test_execute_tensor.c.
  *
- * usage: tile_box_tests [TARGET CASE] with both: prints the PTX of a case of boxes.h, by its number */
+ * usage: tile_box_tests [CASE | TARGET CASE] runs one case of boxes.h, by its number; with a target: prints its PTX */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,13 +189,13 @@ static void run_case(Trial *trial, unsigned number, const TileTarget *target) {
 }
 
 /* The target that has tensor maps, if the device runs it. */
-static void run_all(Trial *trial) {
+static void run_cases(Trial *trial, unsigned first, unsigned end) {
     unsigned count;
     const TilePtxTarget *targets = tile_ptx_targets(&count);
     for (unsigned i = 0; i < count; i++) {
         const TileTarget *target = &targets[i].target;
         if (!target->has_tma || !tile_cuda_runs(0, target->compute_capability, target->exact_capability)) continue;
-        for (unsigned number = 0; number < BOX_CASES; number++) run_case(trial, number, target);
+        for (unsigned number = first; number < end; number++) run_case(trial, number, target);
     }
 }
 
@@ -203,7 +203,7 @@ static int print_ptx(Trial *trial, const char *target, const char *number) {
     const TilePtxTarget *found = tile_ptx_target_find(target);
     unsigned long which = strtoul(number, NULL, 10);
     if (!found || which >= BOX_CASES) {
-        fprintf(stderr, "usage: tile_box_tests [TARGET CASE]\n");
+        fprintf(stderr, "usage: tile_box_tests [CASE | TARGET CASE]\n");
         return 2;
     }
     const char *text = boxes_text(trial->arena, &box_cases[which], "");
@@ -220,8 +220,10 @@ int main(int count, char **arguments) {
         status = print_ptx(&trial, arguments[1], arguments[2]);
     } else {
         const char *why_not = tile_cuda_why_not();
-        compile_all(&trial);
-        if (!why_not) run_all(&trial);
+        unsigned long first = count == 2 ? strtoul(arguments[1], NULL, 10) : 0;
+        if (count == 1) compile_all(&trial);
+        if (!why_not && first < BOX_CASES)
+            run_cases(&trial, (unsigned)first, count == 2 ? (unsigned)first + 1 : BOX_CASES);
         printf("boxes: %u assembled; GPU: %s; %u failures\n", trial.assembled, why_not ? why_not : "used",
                trial.failures);
         status = trial.failures != 0;

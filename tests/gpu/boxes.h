@@ -168,6 +168,8 @@ static inline void box_coordinates(const Boxes *boxes, unsigned program, int32_t
         at[d] = choices[program < 8 ? (program + d * (program & 1)) % 8 : (program * 5 + d * 3) % 6];
         if (program == 0) at[d] = 0;
     }
+    int32_t grain = TILE_MAP_GRAIN / (int32_t)tile_scalar_bytes(boxes->scalar), *last = &at[boxes->rank - 1];
+    *last -= *last % grain; /* hardware demands it: anything else is an illegal instruction to it */
 }
 
 /* Bytes from the tensor's first element to behind its last one. */

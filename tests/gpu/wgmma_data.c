@@ -1,0 +1,149 @@
+#include "tests/gpu/wgmma_data.h"
+
+#include <string.h>
+
+#include "lang/scalar/scalar.h"
+
+enum { MOST_ROWS = 2 * WGMMA_ROWS, MOST_K = WGMMA_RING_TILES * WGMMA_TILE_K, TILE = WGMMA_TILE_K };
+
+/* ---- elements ---- */
+
+/* SplitMix64. */
+static uint32_t next(uint64_t *state) {
+    uint64_t bits = *state += UINT64_C(0x9e3779b97f4a7c15);
+    bits = (bits ^ bits >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    bits = (bits ^ bits >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (uint32_t)(bits >> 32);
+}
+
+static uint32_t make_element(TileScalar scalar, WgmmaKind kind, uint64_t *state) {
+    uint32_t random = next(state);
+    if (kind == WGMMA_NUMBERS && tile_scalar_is_int(scalar)) return random & 0xff;
+    double number = random % 5;
+    if (kind == WGMMA_NUMBERS) number = (1 + (random >> 8 & 0xfffff) / 1048576.0) * (1 << (random & 7)) / 64;
+    if (random >> 31 && scalar != TILE_U8) number = -number;
+    return (uint32_t)tile_scalar_from_double(scalar, number);
+}
+
+static void make_elements(TileScalar scalar, WgmmaKind kind, uint64_t *state, unsigned count, uint32_t *elements) {
+    for (unsigned i = 0; i < count; i++) elements[i] = make_element(scalar, kind, state);
+}
+
+static double value_of(TileScalar scalar, uint32_t bits) {
+    uint64_t wide = tile_scalar_convert(scalar, TILE_F64, scalar == TILE_F32 ? bits & ~0x1fffu : bits);
+    double number;
+    memcpy(&number, &wide, sizeof number);
+    return number;
+}
+
+/* ---- products ---- */
+
+/* Rows of a and columns of b, of `length` elements each, which lie one behind the other. */
+typedef struct Product {
+    const uint32_t *a, *b;
+    TileScalar types[2];
+    unsigned columns, length;
+} Product;
+
+static double add_up(const Product *p, unsigned row, unsigned column, double *magnitude) {
+    double sum = 0;
+    *magnitude = 0;
+    for (unsigned k = 0; k < p->length; k++) {
+        double product =
+            value_of(p->types[0], p->a[row * p->length + k]) * value_of(p->types[1], p->b[column * p->length + k]);
+        sum += product;
+        *magnitude += product < 0 ? -product : product;
+    }
+    return sum;
+}
+
+/* Two bits less than the sums themselves: the steps of k are added, too. */
+static double most_error(TileScalar scalar, WgmmaKind kind) {
+    if (kind == WGMMA_INTEGERS || tile_scalar_is_int(scalar)) return 0;
+    return tile_scalar_bits(scalar) == 8 ? 0x1p-11 : 0x1p-20;
+}
+
+void wgmma_make_data(const WgmmaCase *item, WgmmaKind kind, unsigned number, WgmmaData *data) {
+    static uint32_t a[WGMMA_ROWS * WGMMA_K_BYTES], b[WGMMA_MOST_COLUMNS * WGMMA_K_BYTES];
+    uint64_t state = (uint64_t)number << 32 | kind;
+    Product p = {a, b, {item->types[0], item->types[1]}, item->columns, wgmma_length(item)};
+    make_elements(item->types[0], kind, &state, WGMMA_ROWS * p.length, a);
+    make_elements(item->types[1], kind, &state, item->columns * p.length, b);
+    data->count = WGMMA_ROWS * item->columns;
+    for (unsigned i = 0; i < data->count; i++)
+        data->sums[i] = add_up(&p, i / p.columns, i % p.columns, &data->magnitudes[i]);
+    data->is_float = tile_scalar_is_float(item->types[0]);
+    data->most = most_error(item->types[0], kind);
+    data->image_bytes = wgmma_image_bytes(item);
+    wgmma_make_image(item, a, b, data->image);
+}
+
+double wgmma_measure(const WgmmaData *data) {
+    double most = 0;
+    for (unsigned i = 0; i < data->count; i++) {
+        float number;
+        memcpy(&number, &data->out[i], sizeof number);
+        double got = data->is_float ? number : (double)(int32_t)data->out[i], error = got - data->sums[i];
+        error = (error < 0 ? -error : error) / (data->magnitudes[i] > 0 ? data->magnitudes[i] : 1);
+        if (!(error <= most)) most = error;
+    }
+    return most;
+}
+
+/* ---- kernels with roles ---- */
+
+/* A tile of bf16, 64 rows (or columns, of b) of 64 elements of k, with swizzle 128. */
+static void place_tile(bool transposed, const uint32_t *elements, unsigned pitch, unsigned char *image) {
+    static unsigned char both[WGMMA_MOST_IMAGE];
+    uint32_t tile[TILE * TILE];
+    WgmmaCase item = {.types = {TILE_BF16, TILE_BF16}, .columns = TILE, .places = {{128, false}, {128, transposed}}};
+    for (unsigned row = 0; row < TILE; row++) memcpy(&tile[row * TILE], &elements[row * pitch], TILE * sizeof *tile);
+    wgmma_make_image(&item, tile, tile, both);
+    memcpy(image, both + WGMMA_TILE_BYTES / 2, WGMMA_TILE_BYTES / 2);
+}
+
+static void make_ring(WgmmaKind kind, WgmmaData *data) {
+    static uint32_t a[TILE * MOST_K], b[TILE * MOST_K];
+    uint64_t state = kind;
+    Product p = {a, b, {TILE_BF16, TILE_BF16}, TILE, MOST_K};
+    make_elements(TILE_BF16, kind, &state, TILE * MOST_K, a);
+    make_elements(TILE_BF16, kind, &state, TILE * MOST_K, b);
+    data->count = TILE * TILE;
+    for (unsigned i = 0; i < data->count; i++) data->sums[i] = add_up(&p, i / TILE, i % TILE, &data->magnitudes[i]);
+    data->image_bytes = (size_t)WGMMA_RING_TILES * WGMMA_TILE_BYTES;
+    for (unsigned i = 0; i < WGMMA_RING_TILES; i++) {
+        unsigned char *image = data->image + (size_t)i * WGMMA_TILE_BYTES;
+        place_tile(false, a + i * TILE, MOST_K, image);
+        place_tile(false, b + i * TILE, MOST_K, image + WGMMA_TILE_BYTES / 2);
+    }
+}
+
+/* The first products are rounded to bf16, so that those of numbers may differ by a unit of it. */
+static void make_chain(WgmmaKind kind, WgmmaData *data) {
+    static uint32_t a[MOST_ROWS * TILE], w0[TILE * TILE], w1[TILE * TILE], h[MOST_ROWS * TILE];
+    uint64_t state = kind;
+    Product first = {a, w0, {TILE_BF16, TILE_BF16}, TILE, TILE}, second = {h, w1, {TILE_BF16, TILE_BF16}, TILE, TILE};
+    double magnitude;
+    make_elements(TILE_BF16, kind, &state, MOST_ROWS * TILE, a);
+    make_elements(TILE_BF16, kind, &state, TILE * TILE, w0);
+    make_elements(TILE_BF16, kind, &state, TILE * TILE, w1);
+    data->count = MOST_ROWS * TILE;
+    for (unsigned i = 0; i < data->count; i++)
+        h[i] = (uint32_t)tile_scalar_from_double(TILE_BF16, add_up(&first, i / TILE, i % TILE, &magnitude));
+    for (unsigned i = 0; i < data->count; i++)
+        data->sums[i] = add_up(&second, i / TILE, i % TILE, &data->magnitudes[i]);
+    data->image_bytes = 2 * WGMMA_TILE_BYTES;
+    place_tile(false, a, TILE, data->image);
+    place_tile(false, a + TILE * TILE, TILE, data->image + WGMMA_TILE_BYTES / 2);
+    place_tile(false, w0, TILE, data->image + WGMMA_TILE_BYTES);
+    place_tile(true, w1, TILE, data->image + WGMMA_TILE_BYTES * 3 / 2);
+}
+
+void wgmma_make_roles_data(WgmmaRoles kernel, WgmmaKind kind, WgmmaData *data) {
+    data->is_float = true;
+    data->most = kind == WGMMA_INTEGERS ? 0 : kernel == WGMMA_RING ? 0x1p-20 : 0x1p-8;
+    if (kernel == WGMMA_RING)
+        make_ring(kind, data);
+    else
+        make_chain(kind, data);
+}

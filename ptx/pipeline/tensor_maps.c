@@ -141,6 +141,12 @@ static void set_clears(Maps *maps, TileOp *load) {
     if (count) tile_op_set_integers(maps->context->module, load, TILE_ATTRIBUTE_CLEARS, axes, count);
 }
 
+/* Does the box begin at a multiple of 16 bytes along the last axis? */
+static bool begins_aligned(Maps *maps, const TileAccessIndex *last, const TileType *tile) {
+    int64_t multiple = tile_index_range(maps->view.indices, last->first).multiple;
+    return multiple * (int64_t)tile_scalar_bytes(tile->scalar) % TILE_CHUNK_BYTES == 0;
+}
+
 /* NULL: a map can carry out the load. */
 static const char *why_not(Maps *maps, const TileOp *load) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
@@ -154,6 +160,8 @@ static const char *why_not(Maps *maps, const TileOp *load) {
         if (why) return why;
     }
     if (indices[rank - 1].axis != 1) return "its rows do not lie along the tensor's last axis";
+    if (!begins_aligned(maps, &indices[rank - 1], load->results[0].type))
+        return "its rows may not begin at a multiple of 16 bytes";
     return gpu_map_fits_tensor(&maps->func->parameters[tensor->index], tensor->type);
 }
 
@@ -161,7 +169,10 @@ static const char *why_not(Maps *maps, const TileOp *load) {
 static void decide(TileOp *load, void *state) {
     Maps *maps = state;
     if (load->id != TILE_OP_LOAD_TILE || !gpu_load_is_copied(load)) return;
+    TileParameter *parameter = &maps->func->parameters[tile_op_operand(load, 0)->index];
+    bool asked = parameter->asked_map;
     const char *why = why_not(maps, load);
+    maps->changed |= parameter->asked_map != asked;
     if (why) {
         tile_pass_remark(maps->context, load, TILE_DECISION_NO_TENSOR_MAP, tile_op_operand(load, 0)->name, "%s", why);
         return;

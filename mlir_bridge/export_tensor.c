@@ -43,20 +43,47 @@ static const char *cache_policy(const TileOp *op) {
     return cache == TILE_CACHE_STREAM ? "evict_first" : cache == TILE_CACHE_L2 ? "evict_last" : NULL;
 }
 
-void export_copy_tensor(Exporter *exporter, const TileOp *op) {
-    if (!export_need(exporter, op, exporter->target->has_tma, "copies by tensor maps")) return;
+/* Begins an instruction, with a cache policy if the op has a hint: its name, dimensions, and the rest of the name. */
+static Instruction begin_boxes(Exporter *exporter, const TileOp *op, const char *qualifiers) {
     unsigned rank;
     tile_op_operands(op, TILE_OPERAND_COORDINATES, &rank);
     const char *policy = cache_policy(op);
     Instruction made = begin(exporter);
     if (policy)
         tile_text_format(&made.text, "{ .reg .b64 policy; createpolicy.fractional.L2::%s.b64 policy, 1.0; ", policy);
-    tile_text_format(&made.text, "cp.async.bulk.tensor.%ud.shared::cluster.global.tile.mbarrier::complete_tx::bytes%s ",
-                     rank, policy ? ".L2::cache_hint" : "");
+    tile_text_format(&made.text, "cp.async.bulk.tensor.%ud.%s%s ", rank, qualifiers, policy ? ".L2::cache_hint" : "");
+    return made;
+}
+
+void export_copy_tensor(Exporter *exporter, const TileOp *op) {
+    if (!export_need(exporter, op, exporter->target->has_tma, "copies by tensor maps")) return;
+    Instruction made = begin_boxes(exporter, op, "shared::cluster.global.tile.mbarrier::complete_tx::bytes");
     add_operand(&made, "[", 'l', named_of(exporter, op, TILE_OPERAND_PLACE));
     tile_text_add(&made.text, "], ");
     add_box(exporter, op, &made);
     add_operand(&made, ", [", 'l', named_of(exporter, op, TILE_OPERAND_MBARRIER));
-    tile_text_add(&made.text, policy ? "], policy; }" : "];");
+    tile_text_add(&made.text, cache_policy(op) ? "], policy; }" : "];");
     finish(exporter, &made);
+}
+
+void export_store_tensor(Exporter *exporter, const TileOp *op) {
+    if (!export_need(exporter, op, exporter->target->has_tma, "stores by tensor maps")) return;
+    Instruction made = begin_boxes(exporter, op, "global.shared::cta.tile.bulk_group");
+    add_box(exporter, op, &made);
+    add_operand(&made, ", [", 'l', named_of(exporter, op, TILE_OPERAND_PLACE));
+    tile_text_add(&made.text, cache_policy(op) ? "], policy; }" : "];");
+    finish(exporter, &made);
+}
+
+void export_store_commit(Exporter *exporter, const TileOp *op) {
+    if (!export_need(exporter, op, exporter->target->has_tma, "groups of stores")) return;
+    export_asm(exporter, "cp.async.bulk.commit_group;", "~{memory}", no_type(), NO_VALUES);
+}
+
+void export_store_wait(Exporter *exporter, const TileOp *op) {
+    if (!export_need(exporter, op, exporter->target->has_tma, "groups of stores")) return;
+    bool read = tile_op_integer(op, TILE_ATTRIBUTE_READ, 0) != 0;
+    const char *text = tile_arena_format(exporter->bridge->arena, "cp.async.bulk.wait_group%s %d;", read ? ".read" : "",
+                                         (int)tile_op_integer(op, TILE_ATTRIBUTE_PENDING, 0));
+    export_asm(exporter, text, "~{memory}", no_type(), NO_VALUES);
 }

@@ -86,3 +86,34 @@ void tile_exec_box_load(TileExecutor *e, const ExecInstruction *in, const ExecBo
         }
     }
 }
+
+bool tile_exec_box_share(TileExecutor *e, const ExecInstruction *in, const ExecBox *box, bool write) {
+    ExecBoxPart part;
+    for (uint32_t row = 0; row < box->rows; row++) {
+        if (!tile_exec_box_part(box, row, &part)) continue;
+        if (!tile_exec_reach(e, in, box->object, part.from, part.bytes, write)) return false;
+        if (e->objects[box->object].shadow && !tile_exec_share(e, in, box->object, part.from, part.bytes, write))
+            return false;
+    }
+    return true;
+}
+
+bool tile_exec_box_store(TileExecutor *e, const ExecInstruction *in, const ExecBox *box, uint64_t object,
+                         int64_t offset) {
+    ExecBoxPart part;
+    const ExecObject *from = &e->objects[object];
+    ExecObject *to = &e->objects[box->object];
+    for (uint32_t row = 0; row < box->rows; row++) {
+        if (!tile_exec_box_part(box, row, &part)) continue;
+        for (int64_t i = 0; i < part.bytes; i++) {
+            int64_t place = offset + (int64_t)tile_map_swizzle((uint64_t)(part.first + i), box->swizzle);
+            uint8_t poison = tile_exec_read_poison(e, in, from, place, 1);
+            if (poison && !to->keeps_poison)
+                return tile_exec_poison(e, in, poison, "stores", "byte %lld of the box is poison",
+                                        (long long)(part.first + i));
+            to->base[part.from + i] = from->base[place];
+            if (to->poison) to->poison[part.from + i] = poison;
+        }
+    }
+    return true;
+}

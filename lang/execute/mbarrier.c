@@ -47,7 +47,7 @@ static void find_mbarriers(TileOp *op, void *state) {
     bool *found = state;
     *found |= op->id == TILE_OP_MBARRIER_INIT || op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_WAIT ||
               op->id == TILE_OP_COPY_BULK || op->id == TILE_OP_COPY_TENSOR ||
-              tile_op_is_of_warpgroup((TileOpId)op->id) ||
+              op->id == TILE_OP_STORE_TENSOR || tile_op_is_of_warpgroup((TileOpId)op->id) ||
               (op->id == TILE_OP_BARRIER && tile_op_get(op, TILE_ATTRIBUTE_NUMBER));
 }
 
@@ -333,17 +333,6 @@ bool tile_exec_copy_bulk(TileExecutor *e, const ExecInstruction *in) {
     return begin_bulk(e, &copy);
 }
 
-static bool share_box(TileExecutor *e, const ExecInstruction *in, const ExecBox *box, bool write) {
-    ExecBoxPart part;
-    for (uint32_t row = 0; row < box->rows; row++) {
-        if (!tile_exec_box_part(box, row, &part)) continue;
-        if (!tile_exec_reach(e, in, box->object, part.from, part.bytes, write)) return false;
-        if (e->objects[box->object].shadow && !tile_exec_share(e, in, box->object, part.from, part.bytes, write))
-            return false;
-    }
-    return true;
-}
-
 bool tile_exec_copy_tensor(TileExecutor *e, const ExecInstruction *in) {
     ExecValue to = tile_exec_operand(e, in, 0);
     const Mbarrier *mbarrier = use(e, in, 2);
@@ -360,7 +349,7 @@ bool tile_exec_copy_tensor(TileExecutor *e, const ExecInstruction *in) {
     ExecObject *object = tile_exec_reach(e, in, copy.to, copy.to_offset, bytes, true);
     if (!object || !tile_exec_box_place(e, in, &copy.box, copy.to, copy.to_offset)) return false;
     if (object->shadow && !tile_exec_share(e, in, copy.to, copy.to_offset, bytes, true)) return false;
-    if (!share_box(e, in, &copy.box, false)) return false;
+    if (!tile_exec_box_share(e, in, &copy.box, false)) return false;
     if (object->poison) memset(object->poison + copy.to_offset, 1, (size_t)bytes);
     return begin_bulk(e, &copy);
 }

@@ -15,6 +15,7 @@
  *  matrix.c      matrices in shared memory that descriptors describe, and their products
  *  wgmma.c       ops of a warpgroup: products under way
  *  copy.c        asynchronous copies to shared memory
+ *  store.c       stores of boxes by tensor maps
  *  channel.c     channels, in tile form
  *  box.c         boxes of tensors that tensor maps describe
  *  mbarrier.c    mbarriers, and the bulk copies that they count
@@ -36,6 +37,7 @@ typedef struct ExecProgram ExecProgram;
 typedef struct ExecShadow ExecShadow;
 typedef struct ExecRaces ExecRaces;
 typedef struct ExecCopies ExecCopies;
+typedef struct ExecStores ExecStores;
 typedef struct ExecRecords ExecRecords;
 typedef struct ExecMbarriers ExecMbarriers;
 typedef struct ExecWarpgroups ExecWarpgroups;
@@ -189,6 +191,7 @@ struct TileExecutor {
     int64_t block, block_count;
     const ExecInstruction *meeting; /* the op at which the thread waits for others; NULL: it can run */
     ExecCopies *copies;             /* started by the thread; NULL: none */
+    ExecStores *stores;             /* likewise */
     ExecRecords *records;           /* of all threads of a phase; NULL: it has no prints or assertions */
     uint32_t shared;                /* the object of the block's shared memory */
     uint64_t fenced;                /* the step of the thread's last wgmma_fence */
@@ -345,6 +348,15 @@ void tile_exec_complete_copies(TileExecutor *host, TileExecutor *e);
 void tile_exec_forget_copies(TileExecutor *e);
 void tile_exec_free_copies(TileExecutor *e);
 
+/* ---- store.c ---- */
+
+/* As of copies; false if a store fails, and with it the thread. */
+bool tile_exec_complete_stores(TileExecutor *host, TileExecutor *e);
+void tile_exec_forget_stores(TileExecutor *e);
+void tile_exec_free_stores(TileExecutor *e);
+/* The thread has ended: false, and it fails, if one of its stores may still read shared memory. */
+bool tile_exec_end_stores(TileExecutor *e);
+
 /* ---- box.c ---- */
 
 /* A box of a tensor: its first element, which may lie outside, and the tensor that it is cut from. */
@@ -370,6 +382,11 @@ bool tile_exec_box_place(TileExecutor *e, const ExecInstruction *in, const ExecB
                          int64_t offset);
 /* The part of a row that lies in the tensor; false: there is none. */
 bool tile_exec_box_part(const ExecBox *box, uint32_t row, ExecBoxPart *part);
+/* Records that the thread accesses the box's elements in the tensor, which it may. */
+bool tile_exec_box_share(TileExecutor *e, const ExecInstruction *in, const ExecBox *box, bool write);
+/* Copies the box from the place to the tensor; false, and the executor stops, if an element of it is poison. */
+bool tile_exec_box_store(TileExecutor *e, const ExecInstruction *in, const ExecBox *box, uint64_t object,
+                         int64_t offset);
 /* Copies the box to the place, with poison; what lies outside of the tensor is 0. */
 void tile_exec_box_load(TileExecutor *e, const ExecInstruction *in, const ExecBox *box, uint64_t object,
                         int64_t offset);

@@ -134,6 +134,13 @@ const char *tile_rule_copy_tensor(const TileRule *r) {
     return check_coordinates(r, 1, 3);
 }
 
+const char *tile_rule_store_tensor(const TileRule *r) {
+    if (r->op->operand_count < 3 || !points_to(tile_rule_operand(r, 0), TILE_SPACE_MAP) ||
+        !points_to(tile_rule_operand(r, 1), TILE_SPACE_SHARED))
+        return "stores by a tensor map from shared memory";
+    return check_coordinates(r, 0, 2);
+}
+
 /* ---- matrices ---- */
 
 /* Bits of a fragment in one lane. */

@@ -1,8 +1,10 @@
-/* Copies by tensor maps as PTX: the kernels of boxes.h compile for every GPU target that has the instruction, and fail
- * with the reason for the others; ptxas, if installed, accepts the PTX; and a GPU, if there is one, gives the expected
- * bytes, with maps that the launcher makes. The emulator is tested by tests/unit/lang/test_execute_tensor.c.
+/* Copies and stores by tensor maps as PTX: the kernels of boxes.h compile for every GPU target that has the
+ * instruction, and fail with the reason for the others; ptxas, if installed, accepts the PTX; and a GPU, if there is
+ * one, gives the expected bytes, with maps that the launcher makes. The emulator is tested by
+ * tests/unit/lang/test_execute_tensor.c.
  *
- * usage: tile_box_tests [CASE | TARGET CASE] runs one case of boxes.h, by its number; with a target: prints its PTX */
+ * usage: tile_box_tests [CASE | TARGET CASE] runs one case of boxes.h, by its number; with a target: prints the PTX of
+ * its copy and its store */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,16 +64,23 @@ static void assemble(Trial *trial, unsigned number, const TileTarget *target, co
     if (status != TILE_OK) fail(trial, number, target->name, tile_text_get(&error));
 }
 
-static void compile_all(Trial *trial) {
+/* Copies, or stores; with some of the attributes that they may have. */
+static const char *case_text(Trial *trial, unsigned number, bool stores) {
     static const char *const options[] = {"", " {cache = stream}", " {cache = l2}"};
+    static const char *const waits[] = {"store_commit\nstore_wait {pending = 0}",
+                                        "store_commit\nstore_wait {pending = 0, read = 1}"};
+    const char *chosen = options[number % 3];
+    return stores ? boxes_store_text(trial->arena, &box_cases[number], chosen, waits[number % 2])
+                  : boxes_text(trial->arena, &box_cases[number], chosen);
+}
+
+static void compile_all(Trial *trial) {
     unsigned count;
     const TilePtxTarget *targets = tile_ptx_targets(&count);
-    for (unsigned number = 0; number < BOX_CASES; number++)
+    for (unsigned k = 0; k < 2 * BOX_CASES; k++)
         for (unsigned i = 0; i < count; i++) {
-            const TileTarget *target = &targets[i].target;
-            const char *ptx =
-                emit(trial, number, boxes_text(trial->arena, &box_cases[number], options[number % 3]), target);
-            if (ptx) assemble(trial, number, target, ptx);
+            const char *ptx = emit(trial, k / 2, case_text(trial, k / 2, k % 2), &targets[i].target);
+            if (ptx) assemble(trial, k / 2, &targets[i].target, ptx);
         }
 }
 
@@ -80,7 +89,7 @@ static void compile_all(Trial *trial) {
 /* Tensors of a kernel of boxes.h: x, at, y; on the device and here. */
 typedef struct Tensors {
     void *device[3];
-    unsigned char *here[3];
+    unsigned char *here[3], *got;
     size_t bytes[3];
     TileError error;
 } Tensors;
@@ -100,7 +109,9 @@ static bool allocate(Tensors *tensors, const Boxes *boxes) {
     for (size_t i = 0; i < tensors->bytes[X]; i++) tensors->here[X][i] = (unsigned char)(1 + i % 251);
     for (unsigned p = 0; p < BOX_PROGRAMS; p++)
         box_coordinates(boxes, p, (int32_t *)(void *)tensors->here[AT] + p * boxes->rank);
-    memset(tensors->here[Y], 0xaa, tensors->bytes[Y]);
+    for (size_t i = 0; i < tensors->bytes[Y]; i++) tensors->here[Y][i] = (unsigned char)(7 * i % 253);
+    tensors->got = malloc(tensors->bytes[X] + tensors->bytes[Y]);
+    if (!tensors->got) return false;
     for (unsigned i = 0; i < 3; i++)
         if (tile_device_write(0, tensors->device[i], tensors->here[i], tensors->bytes[i], &tensors->error) != TILE_OK)
             return false;
@@ -112,31 +123,47 @@ static void release(Tensors *tensors) {
         tile_device_release(0, tensors->device[i]);
         free(tensors->here[i]);
     }
+    free(tensors->got);
 }
 
-/* The words of a launch. */
-static uint32_t fill_slots(const Boxes *boxes, const Tensors *tensors, uint64_t *slots) {
-    uint32_t count = 0, word = BOX_WORD;
+/* The words of a launch of so many programs, from `first` on. */
+static uint32_t fill_slots(const Boxes *boxes, const Tensors *tensors, unsigned first, unsigned programs,
+                           uint64_t *slots) {
+    uint32_t count = 0, word = BOX_WORD, bytes = boxes_bytes(boxes);
     slots[count++] = (uintptr_t)tensors->device[X];
     for (uint32_t d = 0; d < boxes->rank; d++) slots[count++] = (uint64_t)boxes->extent[d];
     for (uint32_t d = 0; d < boxes->rank; d++) slots[count++] = (uint64_t)boxes->stride[d];
-    const uint64_t rest[] = {(uintptr_t)tensors->device[AT],
-                             BOX_PROGRAMS,
+    const uint64_t rest[] = {(uintptr_t)tensors->device[AT] + first * boxes->rank * word,
+                             programs,
                              boxes->rank,
                              word * boxes->rank,
                              word,
-                             (uintptr_t)tensors->device[Y],
-                             BOX_PROGRAMS,
-                             boxes_bytes(boxes) / word,
-                             boxes_bytes(boxes),
+                             (uintptr_t)tensors->device[Y] + (uint64_t)first * bytes,
+                             programs,
+                             bytes / word,
+                             bytes,
                              word};
     memcpy(slots + count, rest, sizeof rest);
     return count + sizeof rest / sizeof *rest;
 }
 
-static tile_status launch(Trial *trial, const TileFunc *phase, const char *ptx, const Boxes *boxes, Tensors *tensors) {
+/* Runs all programs: together and repeatedly, or, since their boxes may overlap, one after the other. */
+static tile_status launch_all(TileCudaModule *module, const TileCudaStream *on, const Boxes *boxes, bool stores,
+                              Tensors *tensors) {
+    tile_status status = TILE_OK;
+    for (unsigned i = 0; i < (stores ? BOX_PROGRAMS : LAUNCHES) && status == TILE_OK; i++) {
+        uint64_t slots[32];
+        unsigned programs = stores ? 1 : BOX_PROGRAMS;
+        uint32_t count = fill_slots(boxes, tensors, stores ? i : 0, programs, slots);
+        status = tile_cuda_launch(module, 0, on, slots, count, programs, NULL, "boxes", &tensors->error);
+    }
+    return status;
+}
+
+static tile_status launch(Trial *trial, const TileFunc *phase, const char *ptx, const Boxes *boxes, bool stores,
+                          Tensors *tensors) {
     char symbol[64];
-    uint64_t slots[32], lows[3] = {0};
+    uint64_t lows[1] = {0};
     TileImageSignature signature = {.name = "boxes", .gpu = true};
     TileCudaStream on = {0};
     tile_bridge_symbol(phase, symbol, sizeof symbol);
@@ -144,46 +171,50 @@ static tile_status launch(Trial *trial, const TileFunc *phase, const char *ptx, 
     tile_image_list_maps(phase, trial->arena, &made);
     TileCudaModule *module = tile_cuda_module_create(ptx, strlen(ptx), &made, 1);
     if (!module) return TILE_OUT_OF_MEMORY;
-    uint32_t count = fill_slots(boxes, tensors, slots);
+    unsigned result = stores ? X : Y;
     tile_status status = tile_cuda_begin(module, &on, &signature, lows, &tensors->error);
-    for (unsigned i = 0; i < LAUNCHES && status == TILE_OK; i++)
-        status = tile_cuda_launch(module, 0, &on, slots, count, BOX_PROGRAMS, NULL, "boxes", &tensors->error);
-    if (status == TILE_OK)
-        status = tile_device_read(0, tensors->here[Y], tensors->device[Y], tensors->bytes[Y], &tensors->error);
-    tile_cuda_end(&on);
+    if (status == TILE_OK) {
+        status = launch_all(module, &on, boxes, stores, tensors);
+        if (status == TILE_OK)
+            status =
+                tile_device_read(0, tensors->got, tensors->device[result], tensors->bytes[result], &tensors->error);
+        tile_cuda_end(&on);
+    }
     tile_cuda_module_destroy(module);
     return status;
 }
 
-/* NULL, or the first difference. */
-static const char *compare(Trial *trial, const Boxes *boxes, const Tensors *tensors) {
-    uint32_t bytes = boxes_bytes(boxes);
-    unsigned char *expected = tile_arena_alloc(trial->arena, bytes);
+/* NULL, or the first difference to what a plain program computes. */
+static const char *compare(Trial *trial, const Boxes *boxes, bool stores, const Tensors *tensors) {
+    unsigned result = stores ? X : Y;
+    unsigned char *expected = tile_arena_copy(trial->arena, tensors->here[result], tensors->bytes[result]);
     for (unsigned p = 0; p < BOX_PROGRAMS; p++) {
         const int32_t *at = (const int32_t *)(const void *)tensors->here[AT] + p * boxes->rank;
-        const unsigned char *got = tensors->here[Y] + (size_t)p * bytes;
-        boxes_expect(boxes, tensors->here[X], at, expected);
-        for (uint32_t i = 0; i < bytes; i++)
-            if (got[i] != expected[i])
-                return tile_arena_format(trial->arena, "program %u, byte %u is %u where %u is expected", p, i, got[i],
-                                         expected[i]);
+        size_t box = (size_t)p * boxes_bytes(boxes);
+        if (stores)
+            boxes_expect_stored(boxes, tensors->here[Y] + box, at, expected);
+        else
+            boxes_expect(boxes, tensors->here[X], at, expected + box);
     }
+    for (size_t i = 0; i < tensors->bytes[result]; i++)
+        if (tensors->got[i] != expected[i])
+            return tile_arena_format(trial->arena, "byte %zu (of boxes of %u) is %u where %u is expected", i,
+                                     boxes_bytes(boxes), tensors->got[i], expected[i]);
     return NULL;
 }
 
-static void run_case(Trial *trial, unsigned number, const TileTarget *target) {
+static void run_case(Trial *trial, unsigned number, bool stores, const TileTarget *target) {
     const Boxes *boxes = &box_cases[number];
-    const char *text = boxes_text(trial->arena, boxes, ""), *ptx = emit(trial, number, text, target);
+    const char *text = case_text(trial, number, stores), *ptx = emit(trial, number, text, target), *wrong = NULL;
     Tensors tensors = {.error = {.status = TILE_OK}};
-    TileModule *module = read_kernel(trial, number, text);
     if (!ptx) return;
-    const char *wrong = NULL;
-    if (!allocate(&tensors, boxes) || launch(trial, module->first->next, ptx, boxes, &tensors) != TILE_OK)
+    TileModule *module = read_kernel(trial, number, text);
+    if (!allocate(&tensors, boxes) || launch(trial, module->first->next, ptx, boxes, stores, &tensors) != TILE_OK)
         fail(trial, number, target->name, tensors.error.message);
-    else if ((wrong = compare(trial, boxes, &tensors)))
+    else if ((wrong = compare(trial, boxes, stores, &tensors)))
         fail(trial, number, target->name, wrong);
     else
-        printf("case %u ran on the GPU as %s: %zu bytes\n", number, target->name, tensors.bytes[Y]);
+        printf("case %u %s on the GPU as %s\n", number, stores ? "stored" : "copied", target->name);
     release(&tensors);
     tile_module_destroy(module);
 }
@@ -195,7 +226,10 @@ static void run_cases(Trial *trial, unsigned first, unsigned end) {
     for (unsigned i = 0; i < count; i++) {
         const TileTarget *target = &targets[i].target;
         if (!target->has_tma || !tile_cuda_runs(0, target->compute_capability, target->exact_capability)) continue;
-        for (unsigned number = first; number < end; number++) run_case(trial, number, target);
+        for (unsigned number = first; number < end; number++) {
+            run_case(trial, number, false, target);
+            run_case(trial, number, true, target);
+        }
     }
 }
 
@@ -206,10 +240,12 @@ static int print_ptx(Trial *trial, const char *target, const char *number) {
         fprintf(stderr, "usage: tile_box_tests [CASE | TARGET CASE]\n");
         return 2;
     }
-    const char *text = boxes_text(trial->arena, &box_cases[which], "");
-    const char *ptx = emit(trial, (unsigned)which, text, &found->target);
-    if (ptx) fputs(ptx, stdout);
-    return ptx == NULL;
+    for (unsigned stores = 0; stores < 2; stores++) {
+        const char *ptx = emit(trial, (unsigned)which, case_text(trial, (unsigned)which, stores), &found->target);
+        if (!ptx) return 1;
+        fputs(ptx, stdout);
+    }
+    return 0;
 }
 
 int main(int count, char **arguments) {

@@ -53,16 +53,16 @@ static inline void begin_boxes(TileText *text, const Boxes *boxes, const char *a
                      "], swizzle = %u}, %%shared: ptr<shared> {role = scratch}) kernel = @boxes phase = 0 threads = %d "
                      "scratch_bytes = %u {\n",
                      boxes->swizzle, BOX_THREADS, bytes + 16);
-    tile_text_format(
-        text,
-        "  %%thread = thread : i32\n  %%t = convert %%thread : i64\n  %%block = block : i64\n"
-        "  %%zero = const {value = 0} : i64\n  %%four = const {value = 4} : i64\n  %%p0 = const {value = 0} : i32\n"
-        "  %%bytes = const {value = %u} : i64\n  %%bar = ptr_add %%shared, %%bytes : ptr<shared>\n"
-        "  %%first = mul %%t, %%four : i64\n  %%step = const {value = %d} : i64\n"
-        "  %%ao = mul %%block, %%at.stride0 : i64\n  %%ap = ptr_add %%at, %%ao : ptr<global>\n"
-        "  %%yo = mul %%block, %%y.stride0 : i64\n  %%yp = ptr_add %%y, %%yo : ptr<global>\n"
-        "  %%in = lt %%block, %%at.dim0 : bool\n  %%is0 = eq %%t, %%zero : bool\n",
-        bytes, BOX_THREADS * BOX_WORD);
+    tile_text_format(text,
+                     "  %%thread = thread : i32\n  %%t = convert %%thread : i64\n  %%block = block : i64\n"
+                     "  %%zero = const {value = 0} : i64\n  %%four = const {value = 4} : i64\n  %%p0 = const {value = "
+                     "0} : i32\n  %%p3 = const {value = 3} : i32\n"
+                     "  %%bytes = const {value = %u} : i64\n  %%bar = ptr_add %%shared, %%bytes : ptr<shared>\n"
+                     "  %%first = mul %%t, %%four : i64\n  %%step = const {value = %d} : i64\n"
+                     "  %%ao = mul %%block, %%at.stride0 : i64\n  %%ap = ptr_add %%at, %%ao : ptr<global>\n"
+                     "  %%yo = mul %%block, %%y.stride0 : i64\n  %%yp = ptr_add %%y, %%yo : ptr<global>\n"
+                     "  %%in = lt %%block, %%at.dim0 : bool\n  %%is0 = eq %%t, %%zero : bool\n",
+                     bytes, BOX_THREADS * BOX_WORD);
 }
 
 /* Loads the program's coordinates; `%c0, %c1, ..`, as operands, follow. */
@@ -82,10 +82,9 @@ static inline void list_coordinates(TileText *text, const Boxes *boxes) {
 static inline const char *boxes_text(TileArena *arena, const Boxes *boxes, const char *options) {
     TileText text = {.arena = arena};
     begin_boxes(&text, boxes, "in");
-    tile_text_add(
-        &text,
-        "  if %in {\n    if %is0 {\n      mbarrier_init %bar {count = 1}\n      fence_async\n      yield\n    } {\n      yield\n    }\n"
-        "    barrier\n");
+    tile_text_add(&text, "  if %in {\n    if %is0 {\n      mbarrier_init %bar {count = 1}\n      fence_async\n      "
+                         "yield\n    } {\n      yield\n    }\n"
+                         "    barrier\n");
     add_coordinates(&text, boxes);
     tile_text_format(
         &text, "    if %%is0 {\n      mbarrier_arrive %%bar {bytes = %u}\n      copy_tensor %%shared, %%x.map, %%bar",
@@ -98,6 +97,25 @@ static inline const char *boxes_text(TileArena *arena, const Boxes *boxes, const
                      "      %%to = ptr_add %%yp, %%w : ptr<global>\n      store %%v, %%to\n      yield\n    }\n"
                      "    yield\n  } {\n    yield\n  }\n  return\n}\n",
                      options);
+    return tile_text_get(&text);
+}
+
+/* The inverse: program p stores y[p, ..], as it lies, to the box of x at the coordinates at[p, ..]. `wait`: what its
+ * first thread does behind the store, "store_commit\nstore_wait {pending = 0}". */
+static inline const char *boxes_store_text(TileArena *arena, const Boxes *boxes, const char *options,
+                                           const char *wait) {
+    TileText text = {.arena = arena};
+    begin_boxes(&text, boxes, "out");
+    tile_text_add(&text, "  if %in {\n    for %first, %bytes, %step (%w: i64) {\n"
+                         "      %from = ptr_add %yp, %w : ptr<global>\n      %v = load %from : i32\n"
+                         "      %to = ptr_add %shared, %w : ptr<shared>\n      store %v, %to\n      yield\n    }\n"
+                         "    fence_async\n    barrier\n");
+    add_coordinates(&text, boxes);
+    tile_text_add(&text, "    if %is0 {\n      store_tensor %x.map, %shared");
+    list_coordinates(&text, boxes);
+    tile_text_format(
+        &text, "%s\n%s\n      yield\n    } {\n      yield\n    }\n    yield\n  } {\n    yield\n  }\n  return\n}\n",
+        options, wait);
     return tile_text_get(&text);
 }
 
@@ -132,6 +150,16 @@ static inline void boxes_expect(const Boxes *boxes, const unsigned char *x, cons
     for (uint32_t i = 0; i < count; i++) {
         int64_t from = boxes_element(boxes, at, i);
         for (uint32_t k = 0; k < size; k++) box[boxes_place(boxes, i * size + k)] = from < 0 ? 0 : x[from + (int64_t)k];
+    }
+}
+
+/* What a program stores: the bytes of the box that lie in the tensor. */
+static inline void boxes_expect_stored(const Boxes *boxes, const unsigned char *box, const int32_t *at,
+                                       unsigned char *x) {
+    uint32_t size = (uint32_t)tile_scalar_bytes(boxes->scalar), count = boxes_bytes(boxes) / size;
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t to = boxes_element(boxes, at, i);
+        for (uint32_t k = 0; k < size && to >= 0; k++) x[to + (int64_t)k] = box[boxes_place(boxes, i * size + k)];
     }
 }
 

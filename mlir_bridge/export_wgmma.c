@@ -141,7 +141,7 @@ void export_wgmma(Exporter *exporter, const TileOp *op) {
     Asm a = begin_asm(exporter);
     TileText text = {.arena = exporter->bridge->arena};
     for (unsigned i = 0; i < count; i++) add_result(&a, sum);
-    if (adds) tie_operands(&a, tile_op_operand(op, 2), 0);
+    if (adds) tie_operands(&a, tile_op_named(op, TILE_OPERAND_INIT), 0);
     unsigned next = adds ? 2 * count : count;
     tile_text_format(&text, "%swgmma.mma_async.sync.aligned.m64n%uk%u.%s.%s.%s ",
                      adds ? "" : "{ .reg .pred add; setp.ne.b32 add, 0, 0; ", 2 * count,

@@ -7,7 +7,7 @@
 #include "ptx/target/map.h"
 
 enum { GROUP_ROWS = 64, MOST_COLUMNS = 256, STEP_BYTES = 32, UNIT_BYTES = 16, PART = 4, A_ELEMENTS = 8 };
-enum { OTHER_REGISTERS = 72, COPYING_REGISTERS = 24, MOST_REGISTERS = 240 };
+enum { OTHER_REGISTERS = 72, COPYING_REGISTERS = 40, MOST_REGISTERS = 240 };
 
 /* An operand in shared memory: its descriptor, for the warpgroup's first row. */
 typedef struct Described {

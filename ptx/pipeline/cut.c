@@ -28,7 +28,39 @@
  *     }
  * After:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %end: i64) threads =
- *                          128 {
+ *                              128 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       %0 = channel {slots = 2, group = 0} : channel<f16[64, 64], swizzle 128 panels>
+ *       partitions {warps = [4, 4]} {
+ *         %1 = const {value = 0} : i64
+ *         %sum, %2 = for %zero, %end, %n, %acc, %1 : f32[64, 64], i64 (%k: i64, %acc.1: f32[64, 64], %3: i64) {
+ *           %4 = channel_wait %0, %3 : ptr<shared, f16[64, 64], swizzle 128 panels>
+ *           %5 = const {value = 1} : i64
+ *           %6 = add %3, %5 : i64
+ *           %x = shared_tile %4 : f16[64, 64]
+ *           %s = dot %x, %x, %acc.1 {instruction = wgmma} : f32[64, 64]
+ *           %7 = dot_wait %s {pending = 0} : f32[64, 64]
+ *           channel_release %4
+ *           yield %7, %6
+ *         }
+ *         store_tile %c, %sum, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *         yield
+ *       } {
+ *         %8 = const {value = 0} : i64
+ *         %9 = for %zero, %end, %n, %8 : i64 (%k.1: i64, %10: i64) {
+ *           %11 = channel_acquire %0, %10 : ptr<shared, f16[64, 64], swizzle 128 panels>
+ *           %12 = const {value = 1} : i64
+ *           %13 = add %10, %12 : i64
+ *           copy_tile %a, %11, %zero, %one, %zero, %n, %k.1, %one, %zero, %n {access = [range, range], types =
+ *               [f16[64, 64]], tensor_map = 1}
+ *           channel_commit %11
+ *           yield %13
+ *         }
+ *         yield
+ *       }
  *       return
  *     }
  * Needs: gpu-partitions. Keeps: tile form. Cost: linear, for each group of channels. */

@@ -25,8 +25,8 @@
  *           f16[64, 64]
  *       %s = dot %x, %x, %acc {instruction = wgmma} : f32[64, 64]
  *       %t = dot %x, %x, %s {instruction = wgmma} : f32[64, 64]
- *       %0 = dot_wait %t {pending = 0} : f32[64, 64]
- *       store_tile %c, %0, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *       %t.1 = dot_wait %t {pending = 0} : f32[64, 64]
+ *       store_tile %c, %t.1, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
  *       return
  *     }
  * Needs: gpu-warpgroups. Keeps: tile form. Cost: linear. */

@@ -4,30 +4,38 @@
  * reach would get what is there: they have to be cleared before products add them up (`clears`).
  *
  * Before:
- *     func phase tile @k.0(%a: tensor<f16, 2, in> {align = 16, stride1 = 2, narrow}, %y: tensor<f16, 2, out> {noalias},
- *                          %begin: i64, %end: i64) {
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {role = data, argument = 0, map}, %c: tensor<f32, 2, out> {role = data,
+ *                          argument = 1, noalias}, %begin: i64 {role = begin}, %end: i64 {role = end}) threads = 128 {
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
  *       %n = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
  *       %rows = dim %a {axis = 0} : i64
  *       %left = sub %rows, %begin : i64
  *       %hi = min %left, %n : i64
  *       %x = load_tile %a, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range]} : f16[64, 64]
- *       store_tile %y, %x, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range]}
+ *       %y = load_tile %a, %begin, %one, %zero, %end, %zero, %one, %zero, %n {access = [range, range]} : f16[64, 64]
+ *       %s = dot %x, %y, %acc {instruction = mma} : f32[64, 64]
+ *       store_tile %c, %s, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range]}
  *       return
  *     }
  * After:
- *     func phase tile @k.0(%a: tensor<f16, 2, in> {align = 16, stride1 = 2, narrow}, %y: tensor<f16, 2, out> {noalias},
- *                          %begin: i64, %end: i64) {
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {role = data, argument = 0, map, asked_map}, %c: tensor<f32, 2, out>
+ *                              {role = data, argument = 1, noalias}, %begin: i64 {role = begin}, %end: i64 {role =
+ *                              end}) threads = 128 {
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
  *       %n = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
  *       %rows = dim %a {axis = 0} : i64
  *       %left = sub %rows, %begin : i64
  *       %hi = min %left, %n : i64
- *       %x = load_tile %a, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range], tensor_map = 1} :
- *           f16[64, 64]
- *       store_tile %y, %x, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range]}
+ *       %x = load_tile %a, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range], tensor_map = 1}
+ *           : f16[64, 64]
+ *       %y = load_tile %a, %begin, %one, %zero, %end, %zero, %one, %zero, %n {access = [range, range], tensor_map = 1,
+ *           clears = [0]} : f16[64, 64]
+ *       %s = dot %x, %y, %acc {instruction = mma} : f32[64, 64]
+ *       store_tile %c, %s, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range]}
  *       return
  *     }
  * Needs: `dim` of tensors, and `check_dim` of the kernel, by which extents of several tensors are one. Keeps: tile form.
@@ -133,6 +141,12 @@ static void set_clears(Maps *maps, TileOp *load) {
     if (count) tile_op_set_integers(maps->context->module, load, TILE_ATTRIBUTE_CLEARS, axes, count);
 }
 
+/* Does the box begin at a multiple of 16 bytes along the last axis? */
+static bool begins_aligned(Maps *maps, const TileAccessIndex *last, const TileType *tile) {
+    int64_t multiple = tile_index_range(maps->view.indices, last->first).multiple;
+    return multiple * (int64_t)tile_scalar_bytes(tile->scalar) % TILE_CHUNK_BYTES == 0;
+}
+
 /* NULL: a map can carry out the load. */
 static const char *why_not(Maps *maps, const TileOp *load) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
@@ -146,6 +160,8 @@ static const char *why_not(Maps *maps, const TileOp *load) {
         if (why) return why;
     }
     if (indices[rank - 1].axis != 1) return "its rows do not lie along the tensor's last axis";
+    if (!begins_aligned(maps, &indices[rank - 1], load->results[0].type))
+        return "its rows may not begin at a multiple of 16 bytes";
     return gpu_map_fits_tensor(&maps->func->parameters[tensor->index], tensor->type);
 }
 
@@ -153,7 +169,10 @@ static const char *why_not(Maps *maps, const TileOp *load) {
 static void decide(TileOp *load, void *state) {
     Maps *maps = state;
     if (load->id != TILE_OP_LOAD_TILE || !gpu_load_is_copied(load)) return;
+    TileParameter *parameter = &maps->func->parameters[tile_op_operand(load, 0)->index];
+    bool asked = parameter->asked_map;
     const char *why = why_not(maps, load);
+    maps->changed |= parameter->asked_map != asked;
     if (why) {
         tile_pass_remark(maps->context, load, TILE_DECISION_NO_TENSOR_MAP, tile_op_operand(load, 0)->name, "%s", why);
         return;

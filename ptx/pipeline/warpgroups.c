@@ -22,7 +22,7 @@
  *     }
  * After:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %b: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out>
- *                          {noalias}, %begin: i64, %end: i64) threads = 128 {
+ *                              {noalias}, %begin: i64, %end: i64) threads = 128 {
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
  *       %n = const {value = 64} : i64

@@ -44,10 +44,16 @@ static void add_case(Cases *cases, unsigned pair, unsigned n, WgmmaPlace a, Wgmm
                                                .flights = n <= FLIGHT_COLUMNS};
 }
 
-/* Every pair of types and number of columns, `a` in shared memory and in registers; every place of either operand of
- * 16 bits with every other's; the other types in every swizzle. */
+/* A single step of every pair of types; every pair and number of columns, `a` in shared memory and in registers; every
+ * place of either operand of 16 bits with every other's; the other types in every swizzle. */
 static void make_cases(Cases *cases) {
     const WgmmaPlace usual = {128, false};
+    for (unsigned pair = 0; pair < PAIRS; pair++)
+        for (unsigned registers = 0; registers < 2; registers++) {
+            add_case(cases, pair, 8, usual, usual, registers);
+            cases->items[cases->count - 1].single = true;
+            cases->items[cases->count - 1].flights = false;
+        }
     for (unsigned pair = 0; pair < PAIRS; pair++)
         for (unsigned n = 0; n < COLUMNS; n++)
             for (unsigned registers = 0; registers < 2; registers++)
@@ -76,6 +82,8 @@ typedef struct Trial {
     Cases cases;
     unsigned number; /* of the kernel: those with roles stand behind the others */
     unsigned tried, failures, assembled, ran;
+    FILE *recorded;                 /* or NULL */
+    double most[TILE_SCALAR_COUNT]; /* the greatest differences, by the type of `a` */
     WgmmaData data;
 } Trial;
 
@@ -159,7 +167,9 @@ static void assemble(Trial *trial, const char *ptx) {
 /* ---- results ---- */
 
 static void compare(Trial *trial, const char *where) {
+    const WgmmaCase *item = case_of(trial);
     double error = wgmma_measure(&trial->data);
+    if (item && error > trial->most[item->types[0]]) trial->most[item->types[0]] = error;
     if (!(error <= trial->data.most)) fail(trial, where, tile_arena_format(trial->arena, "differs by %g", error));
 }
 
@@ -185,40 +195,56 @@ enum { DYNAMIC_SHARED_LIMIT = 8 }; /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_
 
 typedef struct Device {
     TileCudaScope scope;
-    void *x, *y;
+    void *x, *y, *library, *kernel;
     TileError error;
 } Device;
 
-static bool launch(Trial *trial, Device *device, const TileFunc *phase, const char *ptx) {
-    void *library, *kernel;
-    int64_t words = (int64_t)trial->data.image_bytes / 4, sums = trial->data.count, stride = 4, begin = 0, end = 1;
-    void *parameters[] = {&device->x, &words, &stride, &device->y, &sums, &stride, &begin, &end};
+static bool load(Device *device, const TileFunc *phase, const char *ptx) {
     char symbol[64];
     tile_bridge_symbol(phase, symbol, sizeof symbol);
     const TileCudaDriver *driver = tile_cuda_driver();
-    int result = driver->library_load(&library, ptx, NULL, NULL, 0, NULL, NULL, 0);
+    int result = driver->library_load(&device->library, ptx, NULL, NULL, 0, NULL, NULL, 0);
     if (tile_cuda_check(result, phase->name, &device->error) != TILE_OK) return false;
-    result = driver->library_kernel(&kernel, library, symbol);
+    result = driver->library_kernel(&device->kernel, device->library, symbol);
     if (result == TILE_CUDA_SUCCESS)
-        result = driver->kernel_set(DYNAMIC_SHARED_LIMIT, (int)phase->scratch_bytes, kernel, 0);
-    if (result == TILE_CUDA_SUCCESS)
-        result = driver->launch(kernel, 1, 1, 1, phase->threads, 1, 1, (unsigned)phase->scratch_bytes, NULL, parameters,
-                                NULL);
-    bool good = tile_cuda_check(result, phase->name, &device->error) == TILE_OK &&
-                tile_device_read(0, trial->data.out, device->y, sums_bytes(trial), &device->error) == TILE_OK;
-    driver->library_unload(library);
-    return good;
+        result = driver->kernel_set(DYNAMIC_SHARED_LIMIT, (int)phase->scratch_bytes, device->kernel, 0);
+    return tile_cuda_check(result, phase->name, &device->error) == TILE_OK;
+}
+
+static bool launch(Trial *trial, Device *device, const TileFunc *phase) {
+    WgmmaData *data = &trial->data;
+    int64_t words = (int64_t)data->image_bytes / 4, sums = data->count, stride = 4, begin = 0, end = 1;
+    void *parameters[] = {&device->x, &words, &stride, &device->y, &sums, &stride, &begin, &end};
+    if (tile_device_write(0, device->x, data->image, data->image_bytes, &device->error) != TILE_OK ||
+        tile_device_write(0, device->y, data->out, sums_bytes(trial), &device->error) != TILE_OK)
+        return false;
+    int result = tile_cuda_driver()->launch(device->kernel, 1, 1, 1, phase->threads, 1, 1,
+                                            (unsigned)phase->scratch_bytes, NULL, parameters, NULL);
+    return tile_cuda_check(result, phase->name, &device->error) == TILE_OK &&
+           tile_device_read(0, data->out, device->y, sums_bytes(trial), &device->error) == TILE_OK;
+}
+
+/* Sums of single steps, for the tests of the emulator. */
+static void record(Trial *trial, WgmmaKind kind) {
+    const WgmmaCase *item = case_of(trial);
+    if (!trial->recorded || !item || !item->single) return;
+    fprintf(trial->recorded, "%u %u", trial->number, kind);
+    for (unsigned i = 0; i < trial->data.count; i++) fprintf(trial->recorded, " %x", trial->data.out[i]);
+    fprintf(trial->recorded, "\n");
 }
 
 static void run(Trial *trial, Device *device, const Code *code) {
-    WgmmaData *data = &trial->data;
-    if (tile_device_write(0, device->x, data->image, data->image_bytes, &device->error) != TILE_OK ||
-        tile_device_write(0, device->y, data->out, sums_bytes(trial), &device->error) != TILE_OK ||
-        !launch(trial, device, code->module->first->next, code->ptx))
-        fail(trial, "the GPU", device->error.message);
-    else
-        compare(trial, "the GPU");
-    trial->ran++;
+    const TileFunc *phase = code->module->first->next;
+    bool good = load(device, phase, code->ptx);
+    for (unsigned kind = 0; kind < WGMMA_KINDS && good; kind++, trial->ran++) {
+        make_data(trial, (WgmmaKind)kind);
+        good = launch(trial, device, phase);
+        if (good) compare(trial, "the GPU");
+        if (good) record(trial, (WgmmaKind)kind);
+    }
+    if (!good) fail(trial, "the GPU", device->error.message);
+    if (device->library) tile_cuda_driver()->library_unload(device->library);
+    device->library = NULL;
 }
 
 /* NULL: there is no GPU with such products. */
@@ -245,11 +271,10 @@ static void try_kernel(Trial *trial, Device *device) {
             if (ptx) code.ptx = ptx;
         }
         if (code.ptx && !device) assemble(trial, code.ptx);
-        for (unsigned kind = 0; kind < WGMMA_KINDS; kind++) {
+        if (code.ptx && device) run(trial, device, &code);
+        for (unsigned kind = 0; kind < WGMMA_KINDS && !device; kind++) {
             make_data(trial, (WgmmaKind)kind);
             emulate(trial, &code, kind);
-            make_data(trial, (WgmmaKind)kind);
-            if (device && code.ptx) run(trial, device, &code);
         }
     }
     tile_ir_context_destroy(code.context);
@@ -271,7 +296,8 @@ int main(int count, char **arguments) {
     Trial *trial = calloc(1, sizeof *trial);
     if (!trial || tile_bridge_create(&trial->bridge) != TILE_OK) return 2;
     const char *named = count > 1 ? arguments[1] : NULL;
-    bool all = named && strcmp(named, "all") == 0;
+    bool records = count == 3 && strcmp(named, "record") == 0, all = records || (named && strcmp(named, "all") == 0);
+    if (records) trial->recorded = fopen(arguments[2], "w");
     Device storage = {0}, *device = !named || all ? open_device(&storage) : NULL;
     make_cases(&trial->cases);
     for (trial->number = 0; trial->number < trial->cases.count + WGMMA_ROLES; trial->number++) {
@@ -285,6 +311,11 @@ int main(int count, char **arguments) {
             try_kernel(trial, device);
         tile_arena_destroy(trial->arena);
     }
+    for (unsigned i = 0; i < TILE_SCALAR_COUNT && (!named || all); i++)
+        if (trial->most[i] > 0)
+            printf("%s: sums differ by %.3g of their magnitude at most\n", tile_scalar_name((TileScalar)i),
+                   trial->most[i]);
+    if (trial->recorded) fclose(trial->recorded);
     if (!named || all)
         printf("wgmma: %u of %u kernels, %u assembled, %u runs on a GPU, %u failures\n", trial->tried,
                trial->cases.count + WGMMA_ROLES, trial->assembled, trial->ran, trial->failures);

@@ -16,11 +16,19 @@ static uint32_t next(uint64_t *state) {
     return (uint32_t)(bits >> 32);
 }
 
+/* Magnitudes are 2^low and up to 2^(low + span). */
+static double make_number(uint32_t random, int low, int span) {
+    double number = 1 + (random >> 8 & 0x3fffff) / 4194304.0;
+    for (int i = (int)(random & 0xff) % span + low; i; i += i < 0 ? 1 : -1) number *= i < 0 ? 0.5 : 2;
+    return number;
+}
+
 static uint32_t make_element(TileScalar scalar, WgmmaKind kind, uint64_t *state) {
     uint32_t random = next(state);
-    if (kind == WGMMA_NUMBERS && tile_scalar_is_int(scalar)) return random & 0xff;
+    bool wide = kind == WGMMA_WIDE, is_int = tile_scalar_is_int(scalar);
+    if (kind != WGMMA_INTEGERS && is_int) return tile_scalar_bits(scalar) == 8 ? random & 0xff : random;
     double number = random % 5;
-    if (kind == WGMMA_NUMBERS) number = (1 + (random >> 8 & 0xfffff) / 1048576.0) * (1 << (random & 7)) / 64;
+    if (kind != WGMMA_INTEGERS) number = wide ? make_number(random, -8, 16) : make_number(random, -6, 8);
     if (random >> 31 && scalar != TILE_U8) number = -number;
     return (uint32_t)tile_scalar_from_double(scalar, number);
 }
@@ -29,11 +37,16 @@ static void make_elements(TileScalar scalar, WgmmaKind kind, uint64_t *state, un
     for (unsigned i = 0; i < count; i++) elements[i] = make_element(scalar, kind, state);
 }
 
-static double value_of(TileScalar scalar, uint32_t bits) {
-    uint64_t wide = tile_scalar_convert(scalar, TILE_F64, scalar == TILE_F32 ? bits & ~0x1fffu : bits);
+static double number_of(TileScalar scalar, uint32_t bits) {
+    uint64_t wide = tile_scalar_convert(scalar, TILE_F64, bits);
     double number;
     memcpy(&number, &wide, sizeof number);
     return number;
+}
+
+/* As a product sees it. */
+static double value_of(TileScalar scalar, uint32_t bits) {
+    return number_of(scalar, scalar == TILE_F32 ? bits & ~0x1fffu : bits);
 }
 
 /* ---- products ---- */
@@ -43,11 +56,13 @@ typedef struct Product {
     const uint32_t *a, *b;
     TileScalar types[2];
     unsigned columns, length;
+    const uint32_t *sums; /* that are added to; NULL: none */
 } Product;
 
 static double add_up(const Product *p, unsigned row, unsigned column, double *magnitude) {
-    double sum = 0;
-    *magnitude = 0;
+    TileScalar scalar = tile_scalar_is_float(p->types[0]) ? TILE_F32 : TILE_I32;
+    double sum = p->sums ? number_of(scalar, p->sums[row * p->columns + column]) : 0;
+    *magnitude = sum < 0 ? -sum : sum;
     for (unsigned k = 0; k < p->length; k++) {
         double product =
             value_of(p->types[0], p->a[row * p->length + k]) * value_of(p->types[1], p->b[column * p->length + k]);
@@ -64,18 +79,19 @@ static double most_error(TileScalar scalar, WgmmaKind kind) {
 }
 
 void wgmma_make_data(const WgmmaCase *item, WgmmaKind kind, unsigned number, WgmmaData *data) {
-    static uint32_t a[WGMMA_ROWS * WGMMA_K_BYTES], b[WGMMA_MOST_COLUMNS * WGMMA_K_BYTES];
+    static uint32_t a[WGMMA_ROWS * WGMMA_K_BYTES], b[WGMMA_MOST_COLUMNS * WGMMA_K_BYTES], sums[WGMMA_MOST_SUMS];
     uint64_t state = (uint64_t)number << 32 | kind;
-    Product p = {a, b, {item->types[0], item->types[1]}, item->columns, wgmma_length(item)};
+    Product p = {a, b, {item->types[0], item->types[1]}, item->columns, wgmma_length(item), item->single ? sums : NULL};
     make_elements(item->types[0], kind, &state, WGMMA_ROWS * p.length, a);
     make_elements(item->types[1], kind, &state, item->columns * p.length, b);
+    data->is_float = tile_scalar_is_float(item->types[0]);
     data->count = WGMMA_ROWS * item->columns;
+    make_elements(data->is_float ? TILE_F32 : TILE_I32, kind, &state, data->count, sums);
     for (unsigned i = 0; i < data->count; i++)
         data->sums[i] = add_up(&p, i / p.columns, i % p.columns, &data->magnitudes[i]);
-    data->is_float = tile_scalar_is_float(item->types[0]);
     data->most = most_error(item->types[0], kind);
     data->image_bytes = wgmma_image_bytes(item);
-    wgmma_make_image(item, a, b, data->image);
+    wgmma_make_image(item, a, b, sums, data->image);
 }
 
 double wgmma_measure(const WgmmaData *data) {
@@ -84,6 +100,7 @@ double wgmma_measure(const WgmmaData *data) {
         float number;
         memcpy(&number, &data->out[i], sizeof number);
         double got = data->is_float ? number : (double)(int32_t)data->out[i], error = got - data->sums[i];
+        if (!data->is_float && (error == 4294967296.0 || error == -4294967296.0)) error = 0; /* they wrap */
         error = (error < 0 ? -error : error) / (data->magnitudes[i] > 0 ? data->magnitudes[i] : 1);
         if (!(error <= most)) most = error;
     }
@@ -98,14 +115,14 @@ static void place_tile(bool transposed, const uint32_t *elements, unsigned pitch
     uint32_t tile[TILE * TILE];
     WgmmaCase item = {.types = {TILE_BF16, TILE_BF16}, .columns = TILE, .places = {{128, false}, {128, transposed}}};
     for (unsigned row = 0; row < TILE; row++) memcpy(&tile[row * TILE], &elements[row * pitch], TILE * sizeof *tile);
-    wgmma_make_image(&item, tile, tile, both);
+    wgmma_make_image(&item, tile, tile, NULL, both);
     memcpy(image, both + WGMMA_TILE_BYTES / 2, WGMMA_TILE_BYTES / 2);
 }
 
 static void make_ring(WgmmaKind kind, WgmmaData *data) {
     static uint32_t a[TILE * MOST_K], b[TILE * MOST_K];
     uint64_t state = kind;
-    Product p = {a, b, {TILE_BF16, TILE_BF16}, TILE, MOST_K};
+    Product p = {a, b, {TILE_BF16, TILE_BF16}, TILE, MOST_K, NULL};
     make_elements(TILE_BF16, kind, &state, TILE * MOST_K, a);
     make_elements(TILE_BF16, kind, &state, TILE * MOST_K, b);
     data->count = TILE * TILE;
@@ -122,7 +139,8 @@ static void make_ring(WgmmaKind kind, WgmmaData *data) {
 static void make_chain(WgmmaKind kind, WgmmaData *data) {
     static uint32_t a[MOST_ROWS * TILE], w0[TILE * TILE], w1[TILE * TILE], h[MOST_ROWS * TILE];
     uint64_t state = kind;
-    Product first = {a, w0, {TILE_BF16, TILE_BF16}, TILE, TILE}, second = {h, w1, {TILE_BF16, TILE_BF16}, TILE, TILE};
+    Product first = {a, w0, {TILE_BF16, TILE_BF16}, TILE, TILE, NULL},
+            second = {h, w1, {TILE_BF16, TILE_BF16}, TILE, TILE, NULL};
     double magnitude;
     make_elements(TILE_BF16, kind, &state, MOST_ROWS * TILE, a);
     make_elements(TILE_BF16, kind, &state, TILE * TILE, w0);

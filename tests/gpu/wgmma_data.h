@@ -8,7 +8,8 @@ enum { WGMMA_MOST_IMAGE = 1 << 17, WGMMA_MOST_SUMS = WGMMA_ROWS * WGMMA_MOST_COL
 
 typedef enum WgmmaKind {
     WGMMA_INTEGERS, /* of a few bits, whose sums are exact */
-    WGMMA_NUMBERS,  /* up to 2^7 in magnitude, down to 2^-6 */
+    WGMMA_NUMBERS,  /* up to 2^2 in magnitude, down to 2^-6 */
+    WGMMA_WIDE,     /* of magnitudes that differ much */
     WGMMA_KINDS
 } WgmmaKind;
 

@@ -59,7 +59,13 @@ static size_t shared_bytes(const WgmmaCase *item) {
     return (size_of(&a) + size_of(&b) + COPIED - 1) / COPIED * COPIED;
 }
 
-size_t wgmma_image_bytes(const WgmmaCase *item) { return shared_bytes(item) + (size_t)WGMMA_STEPS * COPIED; }
+enum { SINGLE_COLUMNS = 8 };
+
+static size_t sums_offset(const WgmmaCase *item) { return shared_bytes(item) + (size_t)wgmma_steps(item) * COPIED; }
+
+size_t wgmma_image_bytes(const WgmmaCase *item) {
+    return sums_offset(item) + (item->single ? WGMMA_ROWS * SINGLE_COLUMNS * sizeof(uint32_t) : 0);
+}
 
 static void put(unsigned char *image, const uint32_t *value, unsigned bytes) { memcpy(image, value, bytes); }
 
@@ -71,8 +77,8 @@ static void place_matrix(const Operand *o, const uint32_t *values, unsigned char
 
 /* PTX ISA, the fragment of `a`: words of a lane are of rows g and g + 8, then the same with 16 bytes more of k. */
 static void place_fragments(const Operand *o, const uint32_t *values, unsigned char *image) {
-    unsigned packed = 4 / o->bytes, step_length = o->length / WGMMA_STEPS;
-    for (unsigned step = 0; step < WGMMA_STEPS; step++)
+    unsigned packed = 4 / o->bytes, step_length = WGMMA_STEP_BYTES / o->bytes;
+    for (unsigned step = 0; step < o->length / step_length; step++)
         for (unsigned thread = 0; thread < WGMMA_THREADS; thread++)
             for (unsigned i = 0; i < CHUNK / o->bytes; i++) {
                 unsigned word = i / packed, lane = thread % 32;
@@ -83,12 +89,14 @@ static void place_fragments(const Operand *o, const uint32_t *values, unsigned c
             }
 }
 
-void wgmma_make_image(const WgmmaCase *item, const uint32_t *a, const uint32_t *b, unsigned char *image) {
+void wgmma_make_image(const WgmmaCase *item, const uint32_t *a, const uint32_t *b, const uint32_t *sums,
+                      unsigned char *image) {
     Operand first = operand_of(item, 0), second = operand_of(item, 1);
     memset(image, 0, wgmma_image_bytes(item));
     place_matrix(&first, a, image);
     place_matrix(&second, b, image + size_of(&first));
     place_fragments(&first, a, image + shared_bytes(item));
+    if (item->single) memcpy(image + sums_offset(item), sums, WGMMA_ROWS * SINGLE_COLUMNS * sizeof *sums);
 }
 
 /* ---- the kernel ---- */
@@ -98,10 +106,10 @@ static const char *place_name(TileArena *arena, const WgmmaPlace *place) {
 }
 
 const char *wgmma_case_name(TileArena *arena, const WgmmaCase *item) {
-    return tile_arena_format(arena, "%s.%s n%u a %s b %s%s", tile_scalar_name(item->types[0]),
-                             tile_scalar_name(item->types[1]), item->columns,
-                             item->registers ? "registers" : place_name(arena, &item->places[0]),
-                             place_name(arena, &item->places[1]), item->flights ? " flights" : "");
+    return tile_arena_format(
+        arena, "%s.%s n%u a %s b %s%s%s", tile_scalar_name(item->types[0]), tile_scalar_name(item->types[1]),
+        item->columns, item->registers ? "registers" : place_name(arena, &item->places[0]),
+        place_name(arena, &item->places[1]), item->flights ? " flights" : "", item->single ? " single" : "");
 }
 
 static const char *sum_type(TileArena *arena, const WgmmaCase *item) {
@@ -134,13 +142,13 @@ static void write_descriptors(TileText *text, const WgmmaCase *item, unsigned nu
                      "  %%%c0 = wgmma_descriptor %%%c_place {swizzle = %u, stride = %u, leading = %u} : i64\n",
                      name, number ? size_of(&first) : 0, name, name, name, name, o.place.swizzle, stride_of(&o),
                      leading_of(&o));
-    for (unsigned step = 1; step < WGMMA_STEPS; step++)
+    for (unsigned step = 1; step < wgmma_steps(item); step++)
         tile_text_format(text, "  %%%c_to%u = const {value = %u} : i64\n  %%%c%u = add %%%c0, %%%c_to%u : i64\n", name,
                          step, step_offset(&o, step) / CHUNK, name, step, name, name, step);
 }
 
 static void write_registers(TileText *text, const WgmmaCase *item) {
-    for (unsigned step = 0; step < WGMMA_STEPS; step++)
+    for (unsigned step = 0; step < wgmma_steps(item); step++)
         tile_text_format(text,
                          "  %%ao%u = const {value = %zu} : i64\n  %%aq%u = add %%ao%u, %%to : i64\n"
                          "  %%ap%u = ptr_add %%x, %%aq%u : ptr<global>\n  %%a%u = load %%ap%u : vec<%u x %s>\n",
@@ -174,9 +182,8 @@ static void write_products(TileText *text, const WgmmaCase *item) {
         tile_text_format(text, "  %%sum = wgmma_wait %%p3 {pending = 0} : %s\n", type);
 }
 
-/* Two columns at a time; the emulator may launch a block more than there are programs. */
-static void write_results(TileText *text, const WgmmaCase *item) {
-    const char *scalar = tile_scalar_is_float(item->types[0]) ? "f32" : "i32";
+/* Bytes from the first sum to the thread's. */
+static void write_place(TileText *text, const WgmmaCase *item) {
     tile_text_format(text,
                      "  %%c4 = const {value = 4} : i64\n  %%c3 = const {value = 3} : i64\n"
                      "  %%c5 = const {value = 5} : i64\n  %%c2 = const {value = 2} : i64\n"
@@ -184,10 +191,29 @@ static void write_results(TileText *text, const WgmmaCase *item) {
                      "  %%w16 = shl %%warp, %%c4 : i64\n  %%lane = and %%t, %%c31 : i64\n"
                      "  %%g = shr %%lane, %%c2 : i64\n  %%row = add %%w16, %%g : i64\n  %%pair = and %%t, %%c3 : i64\n"
                      "  %%row_bytes = const {value = %u} : i64\n  %%ro = mul %%row, %%row_bytes : i64\n"
-                     "  %%po = shl %%pair, %%c3 : i64\n  %%yo = add %%ro, %%po : i64\n"
-                     "  %%mine = ptr_add %%y, %%yo : ptr<global>\n  %%block = block : i64\n"
-                     "  %%first = eq %%block, %%zero : bool\n  if %%first {\n",
+                     "  %%po = shl %%pair, %%c3 : i64\n  %%yo = add %%ro, %%po : i64\n",
                      4 * item->columns);
+}
+
+static void write_single(TileText *text, const WgmmaCase *item) {
+    const char *scalar = tile_scalar_is_float(item->types[0]) ? "f32" : "i32", *type = sum_type(text->arena, item),
+               *a = tile_scalar_name(item->types[0]), *b = tile_scalar_name(item->types[1]);
+    tile_text_format(text,
+                     "  %%so = const {value = %zu} : i64\n  %%sb = ptr_add %%x, %%so : ptr<global>\n"
+                     "  %%low_at = ptr_add %%sb, %%yo : ptr<global>\n  %%down = const {value = %d} : i64\n"
+                     "  %%high_at = ptr_add %%low_at, %%down : ptr<global>\n  %%low = load %%low_at : vec<2 x %s>\n"
+                     "  %%high = load %%high_at : vec<2 x %s>\n"
+                     "  %%given = shuffle %%low, %%high {axes = [0, 1, 2, 3]} : vec<4 x %s>\n  wgmma_fence\n"
+                     "  %%p = wgmma %%a0, %%b0, %%given {types = [%s, %s], parts = [init]} : %s\n  wgmma_commit\n"
+                     "  %%sum = wgmma_wait %%p {pending = 0} : %s\n",
+                     sums_offset(item), 8 * 4 * SINGLE_COLUMNS, scalar, scalar, scalar, a, b, type, type);
+}
+
+/* Two columns at a time; the emulator may launch a block more than there are programs. */
+static void write_results(TileText *text, const WgmmaCase *item) {
+    const char *scalar = tile_scalar_is_float(item->types[0]) ? "f32" : "i32";
+    tile_text_add(text, "  %mine = ptr_add %y, %yo : ptr<global>\n  %block = block : i64\n"
+                        "  %first = eq %block, %zero : bool\n  if %first {\n");
     for (unsigned i = 0; i < item->columns / 2; i += 2)
         tile_text_format(text,
                          "  %%v%u = shuffle %%sum, %%sum {axes = [%u, %u]} : vec<2 x %s>\n"
@@ -205,7 +231,11 @@ const char *wgmma_kernel_text(TileArena *arena, const WgmmaCase *item) {
     else
         write_descriptors(&text, item, 0);
     write_descriptors(&text, item, 1);
-    write_products(&text, item);
+    write_place(&text, item);
+    if (item->single)
+        write_single(&text, item);
+    else
+        write_products(&text, item);
     write_results(&text, item);
     return tile_text_get(&text);
 }

@@ -24,11 +24,13 @@ typedef struct WgmmaCase {
     WgmmaPlace places[2];
     bool registers; /* `a` lies in registers */
     bool flights;   /* two sums, in two groups under way at the same time; else one */
+    bool single;    /* one step of k, added to sums that x has at its end, row by row; of 8 columns */
 } WgmmaCase;
 
+static inline unsigned wgmma_steps(const WgmmaCase *item) { return item->single ? 1 : WGMMA_STEPS; }
 /* Elements of k in all steps. */
 static inline unsigned wgmma_length(const WgmmaCase *item) {
-    return WGMMA_K_BYTES / (tile_scalar_bits(item->types[0]) / 8);
+    return wgmma_steps(item) * WGMMA_STEP_BYTES / (tile_scalar_bits(item->types[0]) / 8);
 }
 
 const char *wgmma_case_name(TileArena *arena, const WgmmaCase *item);
@@ -36,7 +38,9 @@ const char *wgmma_case_name(TileArena *arena, const WgmmaCase *item);
 const char *wgmma_kernel_text(TileArena *arena, const WgmmaCase *item);
 /* Bytes of x, a multiple of 2048. */
 size_t wgmma_image_bytes(const WgmmaCase *item);
-/* a: 64 rows of elements along k; b: `columns` columns of elements along k; bits of the elements. */
-void wgmma_make_image(const WgmmaCase *item, const uint32_t *a, const uint32_t *b, unsigned char *image);
+/* a: 64 rows of elements along k; b: `columns` columns of elements along k; sums: 64 rows, of a single step, else NULL;
+ * bits of all. */
+void wgmma_make_image(const WgmmaCase *item, const uint32_t *a, const uint32_t *b, const uint32_t *sums,
+                      unsigned char *image);
 
 #endif

@@ -71,7 +71,7 @@ static const char ring_products[] = HEAD(
              "      %c0 = add %da, %su : i64\n      %d0 = add %db, %su : i64\n      %c1 = add %c0, %two : i64\n"
              "      %d1 = add %d0, %two : i64\n      %c2 = add %c0, %four : i64\n      %d2 = add %d0, %four : i64\n"
              "      %c3 = add %c0, %six : i64\n      %d3 = add %d0, %six : i64\n      mbarrier_wait %full, %parity\n"
-    "      wgmma_fence\n"
+             "      wgmma_fence\n"
              "      %e0 = wgmma %c0, %d0, %sum {types = [bf16, bf16], parts = [init]} : vec<32 x f32>\n"
              "      %e1 = wgmma %c1, %d1, %e0 {types = [bf16, bf16], parts = [init]} : vec<32 x f32>\n"
              "      %e2 = wgmma %c2, %d2, %e1 {types = [bf16, bf16], parts = [init]} : vec<32 x f32>\n"

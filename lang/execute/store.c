@@ -43,6 +43,19 @@ static ExecStores *stores_of(TileExecutor *e, const ExecInstruction *in) {
     return e->stores;
 }
 
+/* Hardware stores only boxes that begin in the tensor, and writes whole chunks of 16 bytes: what is behind the end of a
+ * row that is no multiple of that would be overwritten. */
+static bool check_box(TileExecutor *e, const ExecInstruction *in, const ExecBox *box) {
+    for (uint32_t d = 0; d < box->rank; d++)
+        if (box->at[d] < 0 || box->at[d] >= box->extent[d])
+            return tile_exec_fault(e, in, "the box begins outside of the tensor, at %lld of %lld along axis %u",
+                                   (long long)box->at[d], (long long)box->extent[d], d);
+    int64_t row = box->extent[box->rank - 1] * box->element_bytes;
+    return row % TILE_MAP_GRAIN == 0 ||
+           tile_exec_fault(e, in, "the tensor's rows of %lld bytes are no multiple of %d: the store may write beyond",
+                           (long long)row, TILE_MAP_GRAIN);
+}
+
 bool tile_exec_store_tensor(TileExecutor *e, const ExecInstruction *in) {
     ExecStores *stores = stores_of(e, in);
     ExecValue from = tile_exec_operand(e, in, 1);
@@ -50,7 +63,7 @@ bool tile_exec_store_tensor(TileExecutor *e, const ExecInstruction *in) {
     Store store = {.in = in, .from = from.lanes[0], .from_offset = (int64_t)from.lanes[1], .group = stores->group};
     if (tile_exec_poisoned(from, 0))
         return tile_exec_poison(e, in, from.poison[0], "has as an index", "the address of the box is poison");
-    if (!tile_exec_box_read(e, in, 0, 2, &store.box)) return false;
+    if (!tile_exec_box_read(e, in, 0, 2, &store.box) || !check_box(e, in, &store.box)) return false;
     int64_t bytes = tile_exec_box_bytes(&store.box);
     const ExecObject *object = tile_exec_reach(e, in, store.from, store.from_offset, bytes, false);
     if (!object || !tile_exec_box_place(e, in, &store.box, store.from, store.from_offset)) return false;

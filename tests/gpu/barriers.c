@@ -36,7 +36,8 @@ static void say(Trial *trial, const char *what, unsigned barrier, const char *de
 
 static bool is_barrier(const TileOp *op) {
     return op->id == TILE_OP_BARRIER || op->id == TILE_OP_COPY_WAIT || op->id == TILE_OP_COPY_COMMIT ||
-           op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_WAIT;
+           op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_WAIT || op->id == TILE_OP_FENCE_ASYNC ||
+           op->id == TILE_OP_STORE_COMMIT || op->id == TILE_OP_STORE_WAIT;
 }
 
 static TileOp *find_in(TileBlock *block, unsigned *left) {

@@ -200,6 +200,21 @@ static inline void box_coordinates(const Boxes *boxes, unsigned program, int32_t
     *last -= *last % grain; /* hardware demands it: anything else is an illegal instruction to it */
 }
 
+/* The same for stores, which begin in the tensor. */
+static inline void box_coordinates_inside(const Boxes *boxes, unsigned program, int32_t *at) {
+    box_coordinates(boxes, program, at);
+    for (uint32_t d = 0; d < boxes->rank; d++) {
+        int32_t grain = d + 1 == boxes->rank ? TILE_MAP_GRAIN / (int32_t)tile_scalar_bytes(boxes->scalar) : 1;
+        if (at[d] < 0) at[d] = 0;
+        if (at[d] >= boxes->extent[d]) at[d] = ((int32_t)boxes->extent[d] - 1) / grain * grain;
+    }
+}
+
+/* Are the tensor's rows multiples of 16 bytes, as stores need them? */
+static inline bool boxes_are_stored(const Boxes *boxes) {
+    return boxes->extent[boxes->rank - 1] * (int64_t)tile_scalar_bytes(boxes->scalar) % TILE_MAP_GRAIN == 0;
+}
+
 /* Bytes from the tensor's first element to behind its last one. */
 static inline int64_t boxes_tensor_bytes(const Boxes *boxes) {
     int64_t last = (int64_t)tile_scalar_bytes(boxes->scalar);

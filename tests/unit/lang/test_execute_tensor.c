@@ -93,7 +93,9 @@ Test(execute_tensor, boxes_are_stored) {
     static const char *const waits[] = {WAIT, "      store_commit\n      store_wait {pending = 0, read = 1}"};
     for (unsigned i = 0; i < BOX_CASES; i++) {
         const Boxes *boxes = &box_cases[i];
+        if (!boxes_are_stored(boxes)) continue;
         Run run = prepare(boxes);
+        for (unsigned p = 0; p < BOX_PROGRAMS; p++) box_coordinates_inside(boxes, p, run.at + p * boxes->rank);
         size_t bytes = (size_t)boxes_tensor_bytes(boxes);
         unsigned char *expected = malloc(bytes);
         for (size_t k = 0; k < (size_t)BOX_PROGRAMS * run.box_bytes; k++) run.y[k] = (unsigned char)(k % 253);
@@ -195,6 +197,23 @@ Test(execute_tensor, misuse) {
     expect(replaced(good, "scratch_bytes = 144", "scratch_bytes = 136"), TILE_EXECUTION_DONE, "");
     expect(replaced(stores, "tensor<f32, 2, out>", "tensor<f32, 2, in>"), TILE_EXECUTION_FAULT, "only read");
     expect(replaced(stores, "store %v, %to\n", ""), TILE_EXECUTION_FAULT, "is poison");
+}
+
+/* Of the tensor whose rows are no multiple of 16 bytes, and of boxes that begin outside. */
+Test(execute_tensor, boxes_that_are_not_stored) {
+    const Boxes *boxes = &box_cases[1];
+    cr_assert(!boxes_are_stored(boxes));
+    for (unsigned change = 0; change < 4; change++) {
+        Run run = prepare(change ? &small : boxes), one = only(&run, change ? &small : boxes, 0);
+        TileText message = {.arena = executing.arena};
+        run.at[0] = change == 1 ? -1 : change == 2 ? 6 : 0;
+        run.at[1] = change == 3 ? 12 : 0;
+        const char *text = boxes_store_text(executing.arena, change ? &small : boxes, "", WAIT);
+        cr_expect_eq(execute(text, &one, 0, &message), TILE_EXECUTION_FAULT);
+        const char *wanted = change ? "begins outside of the tensor" : "no multiple of 16";
+        cr_expect(strstr(tile_text_get(&message), wanted), "%s", tile_text_get(&message));
+        release(&run);
+    }
 }
 
 /* What no map describes is found when the phase is called. */

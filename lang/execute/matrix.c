@@ -109,8 +109,8 @@ static double double_of(TileScalar scalar, uint64_t bits) {
     return number;
 }
 
-/* Exponents of zeros, so low that they never count, and of what is not finite, so high that it always does. */
-enum { EXPONENT_NONE = -8192, EXPONENT_SPECIAL = 8192 };
+/* Exponents of zeros, so low that they never count, and of what is not finite, so high that it does even with a zero. */
+enum { EXPONENT_NONE = -8192, EXPONENT_SPECIAL = 3 * 8192 };
 
 static int exponent_of(double number) {
     if (number == 0) return EXPONENT_NONE;

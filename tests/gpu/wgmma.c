@@ -28,17 +28,13 @@ typedef struct Cases {
     unsigned count;
 } Cases;
 
-static const TileScalar pairs[][2] = {
-    {TILE_F16, TILE_F16},       {TILE_BF16, TILE_BF16},     {TILE_F32, TILE_F32},       {TILE_F8E4M3, TILE_F8E4M3},
-    {TILE_F8E4M3, TILE_F8E5M2}, {TILE_F8E5M2, TILE_F8E4M3}, {TILE_F8E5M2, TILE_F8E5M2}, {TILE_I8, TILE_I8},
-    {TILE_I8, TILE_U8},         {TILE_U8, TILE_I8},         {TILE_U8, TILE_U8}};
 static const unsigned columns[] = {8, 64, 96, 192, 256};
 static const unsigned swizzles[] = {0, 32, 64, 128};
 
-enum { PAIRS = sizeof pairs / sizeof *pairs, COLUMNS = sizeof columns / sizeof *columns, SWIZZLES = 4 };
+enum { COLUMNS = sizeof columns / sizeof *columns, SWIZZLES = 4 };
 
 static void add_case(Cases *cases, unsigned pair, unsigned n, WgmmaPlace a, WgmmaPlace b, bool registers) {
-    cases->items[cases->count++] = (WgmmaCase){.types = {pairs[pair][0], pairs[pair][1]},
+    cases->items[cases->count++] = (WgmmaCase){.types = {wgmma_pairs[pair][0], wgmma_pairs[pair][1]},
                                                .columns = n,
                                                .places = {a, b},
                                                .registers = registers,
@@ -49,13 +45,10 @@ static void add_case(Cases *cases, unsigned pair, unsigned n, WgmmaPlace a, Wgmm
  * place of either operand of 16 bits with every other's; the other types in every swizzle. */
 static void make_cases(Cases *cases) {
     const WgmmaPlace usual = {128, false};
-    for (unsigned pair = 0; pair < PAIRS; pair++)
-        for (unsigned registers = 0; registers < 2; registers++) {
-            add_case(cases, pair, 8, usual, usual, registers);
-            cases->items[cases->count - 1].single = true;
-            cases->items[cases->count - 1].flights = false;
-        }
-    for (unsigned pair = 0; pair < PAIRS; pair++)
+    for (unsigned pair = 0; pair < WGMMA_PAIRS; pair++)
+        for (unsigned registers = 0; registers < 2; registers++)
+            cases->items[cases->count++] = wgmma_single(pair, registers);
+    for (unsigned pair = 0; pair < WGMMA_PAIRS; pair++)
         for (unsigned n = 0; n < COLUMNS; n++)
             for (unsigned registers = 0; registers < 2; registers++)
                 add_case(cases, pair, columns[n], usual, usual, registers);
@@ -69,7 +62,7 @@ static void make_cases(Cases *cases) {
             add_case(cases, (place + n) % 2, columns[n], other, other, false);
             add_case(cases, (place + n + 1) % 2, columns[n], usual, other, true);
         }
-    for (unsigned pair = 2; pair < PAIRS; pair++)
+    for (unsigned pair = 2; pair < WGMMA_PAIRS; pair++)
         for (unsigned s = 0; s + 1 < SWIZZLES; s++)
             add_case(cases, pair, 64, (WgmmaPlace){swizzles[s], false}, (WgmmaPlace){swizzles[(s + pair) % 3], false},
                      false);
@@ -234,11 +227,12 @@ static bool launch(Trial *trial, Device *device, const TileFunc *phase) {
            tile_device_read(0, data->out, device->y, sums_bytes(trial), &device->error) == TILE_OK;
 }
 
-/* Sums of single steps, for the tests of the emulator. */
+/* Sums of single steps of floats, for the tests of the emulator: the pair of types, the kind of data, and all sums. */
 static void record(Trial *trial, WgmmaKind kind) {
     const WgmmaCase *item = case_of(trial);
-    if (!trial->recorded || !item || !item->single) return;
-    fprintf(trial->recorded, "%u %u", trial->number, kind);
+    if (!trial->recorded || !item || !item->single || item->registers || !trial->data.is_float || kind < WGMMA_WIDE)
+        return;
+    fprintf(trial->recorded, "%u %u", trial->number / 2, kind);
     for (unsigned i = 0; i < trial->data.count; i++) fprintf(trial->recorded, " %x", trial->data.out[i]);
     fprintf(trial->recorded, "\n");
 }

@@ -143,7 +143,11 @@ Test(execute_wgmma, registers_need_a_fence) {
                  since);
     expect_good(READY "%w = add %a, %a : vec<8 x f16>\nwgmma_fence\n"
                       "%p = wgmma %w, %d {types = [f16, f16]} : vec<4 x f32>\nwgmma_commit\n" WAIT);
-    /* Sums that a loop carries are as old as what it yields. */
+    /* Sums that a loop carries are as old as what goes into it, and what it yields. */
+    expect_fault(READY "wgmma_fence\n%w = add %wide, %wide : vec<4 x f32>\n"
+                       "%c = for %zero, %one, %one, %w : vec<4 x f32> (%k: i64, %v: vec<4 x f32>) {\n" ADD(
+                           "q", "v") "yield %q\n}\n",
+                 since);
     expect_fault(READY BEGIN WAIT "wgmma_fence\n"
                                   "%c = for %zero, %one, %one, %s : vec<4 x f32> (%k: i64, %v: vec<4 x f32>) {\n"
                                   "%w = add %v, %wide : vec<4 x f32>\nyield %w\n}\n" ADD("q", "c"),

@@ -32,6 +32,7 @@ static const struct {
     {"cuLibraryGetKernel", offsetof(TileCudaDriver, library_kernel)},
     {"cuKernelGetFunction", offsetof(TileCudaDriver, kernel_function)},
     {"cuKernelSetAttribute", offsetof(TileCudaDriver, kernel_set)},
+    {"cuOccupancyMaxActiveBlocksPerMultiprocessor", offsetof(TileCudaDriver, occupancy)},
     {"cuLaunchKernel", offsetof(TileCudaDriver, launch)},
     {"cuLaunchKernelEx", offsetof(TileCudaDriver, launch_with)},
     {"cuTensorMapEncodeTiled", offsetof(TileCudaDriver, encode_map)},

@@ -49,6 +49,7 @@ typedef struct TileCudaDriver {
     int (*library_kernel)(void **kernel, void *library, const char *name);
     int (*kernel_function)(void **function, void *kernel);
     int (*kernel_set)(int attribute, int value, void *kernel, int device);
+    int (*occupancy)(int *blocks, void *function, int threads, size_t shared_bytes);
     int (*launch)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
                   unsigned block_z, unsigned shared_bytes, void *stream, void **parameters, void **extra);
     int (*launch_with)(const TileCudaLaunchConfig *config, void *function, void **parameters, void **extra);

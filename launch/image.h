@@ -213,6 +213,7 @@ typedef struct TileImageEntry {
     const char *symbol;
     uint32_t threads; /* of a block */
     uint8_t waits;    /* for the end of the grid before it */
+    uint8_t resident; /* as many blocks as run at a time, each of which takes programs in turn */
     uint32_t map_count;
     const TileImageMap *maps; /* parameters behind the end of the range of programs */
 } TileImageEntry;

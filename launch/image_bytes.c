@@ -294,6 +294,7 @@ static void pass_binary(Stream *s, TileImageBinary *binary) {
         pass_text(s, &entry->symbol);
         NUMBER(s, entry->threads);
         NUMBER(s, entry->waits);
+        NUMBER(s, entry->resident);
         LIST(s, entry->maps, entry->map_count, TILE_MAX_MAPS);
         for (uint32_t k = 0; k < entry->map_count && !s->damaged; k++) pass_map(s, (TileImageMap *)&entry->maps[k]);
         s->damaged |= !entry->symbol;

@@ -118,6 +118,7 @@ static bool make_module(TileImageVariant *given) {
                                     .threads = entry->threads,
                                     .shared_bytes = given->code.phases[i].scratch_bytes,
                                     .waits = entry->waits != 0,
+                                    .resident = entry->resident != 0,
                                     .map_count = entry->map_count,
                                     .maps = entry->maps};
     }

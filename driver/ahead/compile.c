@@ -297,6 +297,7 @@ static tile_status keep_binary(TileUnit *unit, Job *job, const TileFunc *func) {
         entries[i] = (TileImageEntry){.symbol = phases[i].symbol,
                                       .threads = phases[i].threads,
                                       .waits = phases[i].waits,
+                                      .resident = phases[i].resident,
                                       .map_count = phases[i].map_count,
                                       .maps = phases[i].maps};
     *binary = (TileImageBinary){.ptx = tile_arena_string(arena, unit->code.data, unit->code.size),

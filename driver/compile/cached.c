@@ -143,6 +143,7 @@ static void put_code(TileUnit *unit, const TileCodeKey *key, const TileImageSign
         put_number(&bytes, cached->phases[i].threads);
         put_number(&bytes, cached->phases[i].shared_bytes);
         put_number(&bytes, cached->phases[i].waits);
+        put_number(&bytes, cached->phases[i].resident);
         put_maps(&bytes, &cached->phases[i]);
     }
     for (uint32_t i = 0; i < signature->parameter_count; i++) put_number(&bytes, code->asked[i]);
@@ -251,6 +252,7 @@ static bool get_code(TileUnit *unit, const TileCodeKey *key, const TileImageSign
         phases[i].threads = (uint32_t)get_number(&bytes);
         phases[i].shared_bytes = get_number(&bytes);
         phases[i].waits = get_number(&bytes) != 0;
+        phases[i].resident = get_number(&bytes) != 0;
         get_maps(&bytes, unit->arena, &phases[i]);
     }
     *cached = (TileCached){.phases = phases, .phase_count = (uint32_t)count, .asked = bytes.at};

@@ -77,6 +77,8 @@ static void collect_uses(const TileFunc *kernel, uint32_t argument, const TilePa
     } else if (own->role != TILE_ROLE_STRIDE) {
         *need |= used_bits(type, &kernel->parameters[argument], own);
         *asked |= asked_bits(type, own);
+        if (type->rank) *need |= multiple_bits(type, type->rank - 1u, own->used_multiple);
+        if (type->rank) *asked |= multiple_bits(type, type->rank - 1u, own->asked_multiple);
     }
 }
 

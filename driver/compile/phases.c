@@ -81,7 +81,8 @@ TileCudaPhase *tile_image_list_phases(TileUnit *unit, const TileFunc *kernel, Ti
         phases[i] = (TileCudaPhase){.symbol = backend->symbol(func, arena),
                                     .threads = func->threads,
                                     .shared_bytes = func->scratch_bytes,
-                                    .waits = waits(func)};
+                                    .waits = waits(func),
+                                    .resident = func->resident};
         tile_image_list_maps(func, arena, &phases[i]);
     }
     return phases;

@@ -146,7 +146,7 @@ static void order_place(TileName order, int64_t begin, int64_t end, int64_t colu
     if (size > TILE_PROGRAM_ROWS) size = TILE_PROGRAM_ROWS;
     int64_t within = program - first * columns;
     *row = first + within % size;
-    *column = columns - 1 - within / size;
+    *column = order == TILE_PROGRAMS_GROUPS ? within / size : columns - 1 - within / size;
 }
 
 /* The number along the last axis of the program in this row and column. */
@@ -183,8 +183,11 @@ static int64_t range_end(TileExecutor *e, int64_t begin, int64_t programs) {
     return size < programs - begin ? begin + size : programs;
 }
 
-/* A launch has a block for each program, and may have one more: with a seed, at random. */
-static int64_t block_count(TileExecutor *e, int64_t programs) {
+/* A launch has a block for each program, and may have one more: with a seed, at random. One whose blocks take several
+ * programs has as many blocks as run at a time: half of the programs here; with a seed, any number. */
+static int64_t block_count(TileExecutor *e, const TileFunc *func, int64_t programs) {
+    if (func->resident && e->options.seed) return 1 + (int64_t)(tile_exec_random(e) % (uint64_t)programs);
+    if (func->resident) return (programs + 1) / 2;
     return e->options.seed ? programs + (int64_t)(tile_exec_random(e) % 2) : programs;
 }
 
@@ -205,7 +208,7 @@ bool tile_exec_next_phase(TileExecutor *e) {
     bind_parameters(&binder, begin, end);
     if (!binder.failed && func->threads && func->form == TILE_FORM_MACHINE) { /* else tiles are complete, for one
                                                                                * thread */
-        bool done = tile_exec_blocks(e, grid, phase, block_count(e, end - begin));
+        bool done = tile_exec_blocks(e, grid, phase, block_count(e, func, end - begin));
         tile_exec_deactivate(e, phase);
         return done;
     }

@@ -226,7 +226,8 @@ typedef struct TileParameter {
     uint32_t used_align;               /* relied on by passes */
     uint32_t used_stride, used_extent; /* a bit for each dimension */
     uint32_t asked_align, asked_stride;
-    uint32_t used_multiple, asked_multiple; /* machine form, extents: sets of divisors, each a power of two */
+    uint32_t used_multiple, asked_multiple; /* sets of divisors, each a power of two: in machine form, of an extent; of
+                                             * a tensor, or its address, of its last extent */
     /* Of a tensor without facts: the dimensions that are likely contiguous. Machine form has, at a scalar, its likely
      * value: code for that value is worth a version of its own, besides the general one. 0: none. */
     uint32_t likely_stride, likely;
@@ -258,6 +259,7 @@ struct TileFunc {
     uint32_t threads;       /* phases of a GPU: threads of a block; 0 on a CPU */
     uint32_t registers;     /* phases of a GPU: of a thread when it begins; 0: as many as the assembler likes */
     uint32_t warps, stages; /* of GPUs, as the kernel's author chose; 0: the compiler decides */
+    bool resident;          /* phases of a GPU: a launch has as many blocks as run at a time, not one for each program */
     bool stream;            /* of GPUs, chosen by the author: data that is read once is evicted from the L2 cache
                              * first */
     TileLocation location;

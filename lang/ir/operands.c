@@ -124,3 +124,8 @@ bool tile_access_bounds(const TileOp *op, unsigned axis, TileValue **lo, TileVal
     }
     return false;
 }
+
+bool tile_loop_is_of_programs(const TileOp *op) {
+    return op->id == TILE_OP_FOR && (tile_op_integer(op, TILE_ATTRIBUTE_ONE_PROGRAM, 0) != 0 ||
+                                     tile_op_integer(op, TILE_ATTRIBUTE_RESIDENT, 0) != 0);
+}

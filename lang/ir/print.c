@@ -331,6 +331,7 @@ static void print_header(Printer *p, const TileFunc *func) {
     if (func->stages) tile_text_format(p->text, " stages = %u", func->stages);
     if (func->stream) tile_text_add(p->text, " stream = 1");
     if (func->threads) tile_text_format(p->text, " threads = %u", func->threads);
+    if (func->resident) tile_text_add(p->text, " resident = 1");
     if (func->registers) tile_text_format(p->text, " registers = %u", func->registers);
     if (func->scratch_bytes)
         tile_text_format(p->text, " scratch_bytes = %llu", (unsigned long long)func->scratch_bytes);

@@ -149,6 +149,7 @@ static void read_func_types(Reader *r) {
     r->func->stages = read_count(r, "stages", TILE_MAX_STAGES, "a loop has 1 to 16 stages");
     r->func->stream = read_count(r, "stream", 1, "`stream` is 1 where it stands") != 0;
     r->func->threads = read_count(r, "threads", TILE_MAX_THREADS, "a block has 1 to 1024 threads");
+    r->func->resident = read_count(r, "resident", 1, "`resident` is 1 where it stands") != 0;
     r->func->registers = read_count(r, "registers", TILE_MAX_REGISTERS - 1, "a thread has 1 to 255 registers");
     if (!tile_read_accept_word(r, "scratch_bytes")) return;
     tile_read_expect(r, "=");

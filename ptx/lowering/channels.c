@@ -3,7 +3,6 @@
  * warps that read have released them. The count of slots taken so far, an operand of each take, gives the slot and the
  * phase. One thread of the copying warps does all that is to be done there: it waits, and has tiles copied. */
 #include "lang/ir/operands.h"
-#include "lang/ir/tensor_map.h"
 #include "ptx/lowering/access.h"
 #include "ptx/pipeline/copies.h"
 #include "ptx/target/map.h"
@@ -51,8 +50,7 @@ static void build_wait(Gpu *gpu, TileValue *place, TileValue *parity) {
     tile_build_op(&gpu->b, TILE_OP_MBARRIER_WAIT, operands, 2, NULL, 0, NULL, 0);
 }
 
-/* Begins a branch that only some threads of a warp take. */
-static TileOp *begin_branch(Gpu *gpu, TileValue *condition, TileBuilder *outer) {
+TileOp *gpu_begin_branch(Gpu *gpu, TileValue *condition, TileBuilder *outer) {
     TileOp *branch = tile_build_if(&gpu->b, condition, NULL, 0);
     *outer = gpu->b;
     gpu->b.block = &branch->regions[0];
@@ -61,7 +59,7 @@ static TileOp *begin_branch(Gpu *gpu, TileValue *condition, TileBuilder *outer) 
     return branch;
 }
 
-static void end_branch(Gpu *gpu, TileOp *branch, const TileBuilder *outer) {
+void gpu_end_branch(Gpu *gpu, TileOp *branch, const TileBuilder *outer) {
     for (unsigned i = 0; i < 2; i++) {
         gpu->b.block = &branch->regions[i];
         gpu->b.before = NULL;
@@ -112,6 +110,8 @@ void gpu_lower_channel(Gpu *gpu, TileOp *op) {
     group->empty = tile_build_ptr_add(&gpu->b, group->full, gpu_i64(gpu, group->slots * MBARRIER_BYTES));
 }
 
+TileValue *gpu_filled_mbarrier(const Gpu *gpu, const TileOp *acquire) { return group_of(gpu, acquire)->filled.mbarrier; }
+
 /* The first take of a round waits for the slot: an acquire until it is empty, which it is at first, a wait until it is
  * full. */
 void gpu_lower_take(Gpu *gpu, const TileOp *op) {
@@ -148,65 +148,9 @@ void gpu_lower_take_end(Gpu *gpu, const TileOp *op) {
     }
     TileBuilder outer;
     TileValue *lane = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, TILE_WARP_THREADS - 1));
-    TileOp *branch = begin_branch(gpu, gpu_binary(gpu, TILE_OP_EQ, lane, gpu_i64(gpu, 0)), &outer);
+    TileOp *branch = gpu_begin_branch(gpu, gpu_binary(gpu, TILE_OP_EQ, lane, gpu_i64(gpu, 0)), &outer);
     build_arrive(gpu, taken->mbarrier, 0);
-    end_branch(gpu, branch, &outer);
-}
-
-/* ---- copies by tensor maps ---- */
-
-typedef struct Boxes {
-    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    unsigned rank;
-    int64_t rows, columns; /* of one box */
-    TileTensorMap map;
-} Boxes;
-
-static void choose_boxes(Boxes *boxes, const TileOp *op, const TileType *tile, const TileType *stored) {
-    int64_t panel = ((int64_t)TILE_CHUNK_BYTES << stored->log_chunks) / tile_scalar_bytes(tile->scalar);
-    boxes->rank = tile_access_read(op, boxes->indices);
-    boxes->rows = tile->extent[0] < GPU_BOX_ROWS ? tile->extent[0] : GPU_BOX_ROWS;
-    boxes->columns = panel;
-    boxes->map = (TileTensorMap){.rank = boxes->rank, .swizzle = TILE_CHUNK_BYTES << stored->log_chunks};
-    for (unsigned d = 0; d < boxes->rank; d++) {
-        int axis = boxes->indices[d].axis;
-        boxes->map.box[d] = axis < 0 ? 1 : (uint32_t)(axis ? boxes->columns : boxes->rows);
-    }
-}
-
-static void copy_box(Gpu *gpu, const Boxes *boxes, TileValue *const *fixed, int64_t row, int64_t column) {
-    TileValue *operands[3 + TILE_MAX_TENSOR_RANK] = {fixed[0], fixed[1], fixed[2]};
-    const TileType *word = tile_type_scalar(gpu->module->context, TILE_I32);
-    for (unsigned d = 0; d < boxes->rank; d++) {
-        int axis = boxes->indices[d].axis;
-        int64_t more = axis < 0 ? 0 : axis ? column : row;
-        TileValue *first = tile_build_convert(&gpu->b, gpu_value(gpu, boxes->indices[d].first), TILE_I32);
-        operands[3 + d] = more ? gpu_binary(gpu, TILE_OP_ADD, first, tile_build_integer(&gpu->b, word, more)) : first;
-    }
-    tile_build_op(&gpu->b, TILE_OP_COPY_TENSOR, operands, 3 + boxes->rank, NULL, 0, NULL, 0);
-}
-
-/* Panels lie one after another, and so do the boxes of a panel. */
-void gpu_copy_by_map(Gpu *gpu, TileOp *op) {
-    Boxes boxes;
-    const TileType *tile = tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0];
-    const TileValue *place = tile_op_named(op, TILE_OPERAND_PLACE), *tensor = tile_op_operand(op, 0);
-    const GpuTensor *own = tile_map_get(&gpu->tensors, tensor);
-    choose_boxes(&boxes, op, tile, place->type);
-    TileValue *map = tile_func_add_map(gpu->func, own->parameter->argument, &boxes.map);
-    if (!map) {
-        gpu_refuse(gpu, op, "needs more tensor maps than a kernel may have");
-        return;
-    }
-    int64_t offset = 0;
-    for (int64_t column = 0; column < tile->extent[1]; column += boxes.columns)
-        for (int64_t row = 0; row < tile->extent[0]; row += boxes.rows) {
-            TileValue *to = gpu_value(gpu, place);
-            if (offset) to = tile_build_ptr_add(&gpu->b, to, gpu_i64(gpu, offset));
-            TileValue *fixed[] = {to, map, group_of(gpu, place->op)->filled.mbarrier};
-            copy_box(gpu, &boxes, fixed, row, column);
-            offset += tile_map_box_bytes(&boxes.map, tile->scalar);
-        }
+    gpu_end_branch(gpu, branch, &outer);
 }
 
 /* ---- partitions ---- */
@@ -214,7 +158,7 @@ void gpu_copy_by_map(Gpu *gpu, TileOp *op) {
 /* The first thread of the block makes all mbarriers, which copies have to see as well. */
 static void build_mbarriers(Gpu *gpu, int64_t readers) {
     TileBuilder outer;
-    TileOp *branch = begin_branch(gpu, gpu_binary(gpu, TILE_OP_EQ, gpu->thread, gpu_i64(gpu, 0)), &outer);
+    TileOp *branch = gpu_begin_branch(gpu, gpu_binary(gpu, TILE_OP_EQ, gpu->thread, gpu_i64(gpu, 0)), &outer);
     for (unsigned i = 0; i < gpu->channels->count; i++) {
         const Group *group = &gpu->channels->groups[i];
         for (int64_t slot = 0; slot < group->slots; slot++) {
@@ -223,7 +167,7 @@ static void build_mbarriers(Gpu *gpu, int64_t readers) {
         }
     }
     gpu_build_plain(&gpu->b, TILE_OP_FENCE_ASYNC);
-    end_branch(gpu, branch, &outer);
+    gpu_end_branch(gpu, branch, &outer);
     gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
 }
 
@@ -243,18 +187,23 @@ void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
     const TileAttribute *warps = tile_op_get(op, TILE_ATTRIBUTE_WARPS);
     GpuRegisters registers = gpu_share_registers(gpu, warps->integers);
     build_mbarriers(gpu, warps->integers[0]);
+    tile_block_walk((TileBlock *)&op->regions[0], gpu_find_stored, gpu);
     TileOp *made = tile_build_op(&gpu->b, TILE_OP_PARTITIONS, NULL, 0, warps, 1, NULL, 0);
     TileBuilder outer = gpu->b, inner;
     begin_region(gpu, made, 0);
     set_registers(gpu, registers.multiplying, false);
     gpu_lower_block_here(gpu, &op->regions[0]);
+    TileOp *end = made->regions[0].last;
+    tile_op_detach(end);
+    gpu_end_stores(gpu);
+    tile_builder_insert(&gpu->b, end);
     begin_region(gpu, made, 1);
     set_registers(gpu, registers.copying, true);
     TileValue *first = gpu_i64(gpu, warps->integers[0] * TILE_WARP_THREADS);
-    TileOp *branch = begin_branch(gpu, gpu_binary(gpu, TILE_OP_EQ, gpu->thread, first), &inner);
+    TileOp *branch = gpu_begin_branch(gpu, gpu_binary(gpu, TILE_OP_EQ, gpu->thread, first), &inner);
     gpu_lower_block_here(gpu, &op->regions[1]);
     tile_op_erase(branch->regions[0].last);
-    end_branch(gpu, branch, &inner);
+    gpu_end_branch(gpu, branch, &inner);
     tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
     const char *error = gpu->b.error;
     gpu->b = outer;

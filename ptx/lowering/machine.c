@@ -82,6 +82,7 @@ static void add_tensor(Gpu *gpu, TileValue *old, const TileParameter *parameter)
     added->noalias = parameter->noalias;
     added->readonly = parameter->readonly;
     added->asked_map = parameter->asked_map;
+    added->asked_multiple = parameter->asked_multiple;
     for (unsigned d = 0; d < old->type->rank; d++) tensor->extent[d] = add_part(gpu, parameter, TILE_ROLE_EXTENT, d);
     for (unsigned d = 0; d < old->type->rank; d++) tensor->stride[d] = add_part(gpu, parameter, TILE_ROLE_STRIDE, d);
     tile_map_set(&gpu->tensors, old, tensor);
@@ -267,7 +268,7 @@ static bool stores_tile(const TileOp *store) { return tile_type_is_tile(tile_op_
  * ranges? Programs are unordered: any of them may store last. */
 static bool stores_disjointly(const TileOp *store, const TileOp *loop) {
     int64_t loop_step, step;
-    if (tile_op_integer(loop, TILE_ATTRIBUTE_ONE_PROGRAM, 0)) return true;
+    if (tile_loop_is_of_programs(loop)) return true;
     if (loop->id != TILE_OP_FOR || !tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &loop_step)) return false;
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     unsigned rank = tile_access_read(store, indices);
@@ -297,6 +298,10 @@ static bool needs_order(const TileOp *store) {
 }
 
 static void lower_store(Gpu *gpu, TileOp *op) {
+    if (gpu_by_map(op)) {
+        gpu_store_by_map(gpu, op);
+        return;
+    }
     bool ordered = needs_order(op);
     if (ordered) gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
     if (op->id == TILE_OP_ATOMIC_TILE)
@@ -465,6 +470,7 @@ TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
     TileBlock old;
     replace_signature(&gpu, &old);
     tile_map_init(&gpu.pending, gpu.arena);
+    tile_map_init(&gpu.stored, gpu.arena);
     GpuDots dots = gpu_find_dots(func, &old);
     gpu.products = dots.count;
     gpu.sums = dots.sums;

@@ -8,6 +8,7 @@
  *   dot.c            products by fused multiply-adds
  *   mma.c            products by tensor cores, in warps
  *   wgmma.c          products by tensor cores, in warpgroups
+ *   boxes.c          copies and stores by tensor maps
  *   channels.c       partitions of warps, and channels between them
  *   print.c          records of printed lines and assertions
  *   shared_tiles.c   tiles in shared memory, and copies to them
@@ -61,6 +62,7 @@ typedef struct Gpu {
     TileMap values;  /* old TileValue to new */
     TileMap tensors; /* old TileValue to GpuTensor */
     TileMap pending; /* old TileValue, of a product by wgmma, to GpuPendingSums */
+    TileMap stored;  /* TileOp, a store by a tensor map, to the buffer that it stores from */
     GpuChannels *channels; /* between partitions */
     int64_t sums;          /* elements of sums of products by tensor cores */
     uint32_t block_threads; /* of all partitions */
@@ -193,6 +195,8 @@ void gpu_lower_dot(Gpu *gpu, TileOp *op);
 /* ---- wgmma.c ---- */
 void gpu_lower_wgmma(Gpu *gpu, TileOp *op);
 void gpu_lower_dot_wait(Gpu *gpu, TileOp *op);
+/* The registers of a layout of two axes by the thread's part of row and column: index row * columns + column. */
+uint32_t *gpu_index_registers(Gpu *gpu, const TileLayout *layout);
 /* How the registers of the multiprocessor are shared out among the warps of two partitions. */
 GpuRegisters gpu_share_registers(const Gpu *gpu, const int64_t *warps);
 
@@ -201,8 +205,19 @@ void gpu_find_channels(Gpu *gpu, TileBlock *body);
 void gpu_lower_channel(Gpu *gpu, TileOp *op);
 void gpu_lower_take(Gpu *gpu, const TileOp *op);
 void gpu_lower_take_end(Gpu *gpu, const TileOp *op);
-void gpu_copy_by_map(Gpu *gpu, TileOp *op);
+/* Of the slot that an acquire has given: what completes when copies have filled it. */
+TileValue *gpu_filled_mbarrier(const Gpu *gpu, const TileOp *acquire);
+/* Begins a branch that only some threads of a warp take; ends both of its regions. */
+TileOp *gpu_begin_branch(Gpu *gpu, TileValue *condition, TileBuilder *outer);
+void gpu_end_branch(Gpu *gpu, TileOp *branch, const TileBuilder *outer);
 void gpu_lower_partitions(Gpu *gpu, const TileOp *op);
+
+/* ---- boxes.c ---- */
+void gpu_copy_by_map(Gpu *gpu, TileOp *op);
+void gpu_store_by_map(Gpu *gpu, TileOp *op);
+/* A visitor that makes room for what a store by a tensor map takes from shared memory; behind the last store. */
+void gpu_find_stored(TileOp *op, void *gpu);
+void gpu_end_stores(Gpu *gpu);
 
 /* ---- print.c ---- */
 void gpu_lower_print(Gpu *gpu, const TileOp *op);

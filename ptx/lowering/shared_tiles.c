@@ -90,7 +90,8 @@ TileValue *gpu_register_address(GpuTileAddresses *places, uint32_t reg) {
         if (chunk) offset = gpu_binary(gpu, TILE_OP_XOR, offset, gpu_i64(gpu, chunk * TILE_CHUNK_BYTES));
         *at = tile_build_ptr_add(&gpu->b, places->base, offset);
     }
-    int64_t more = row * tile->row_bytes + (bytes & ~(mask * TILE_CHUNK_BYTES));
+    int64_t more = row * tile->row_bytes + (tile->panels > 1 ? bytes / tile->row_bytes * tile->row_bytes * tile->shape.extent[0]
+                                                             : bytes & ~(mask * TILE_CHUNK_BYTES));
     return more ? tile_build_ptr_add(&gpu->b, *at, gpu_i64(gpu, more)) : *at;
 }
 

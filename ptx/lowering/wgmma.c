@@ -7,7 +7,7 @@
 #include "ptx/target/map.h"
 
 enum { GROUP_ROWS = 64, MOST_COLUMNS = 256, STEP_BYTES = 32, UNIT_BYTES = 16, PART = 4, A_ELEMENTS = 8 };
-enum { OTHER_REGISTERS = 72, COPYING_REGISTERS = 40, MOST_REGISTERS = 240 };
+enum { OTHER_REGISTERS = 72, COPYING_REGISTERS = 56, MOST_REGISTERS = 240 };
 
 /* An operand in shared memory: its descriptor, for the warpgroup's first row. */
 typedef struct Described {
@@ -41,8 +41,7 @@ GpuRegisters gpu_share_registers(const Gpu *gpu, const int64_t *warps) {
     return (GpuRegisters){(uint32_t)each, (uint32_t)(most < MOST_REGISTERS ? most : MOST_REGISTERS), COPYING_REGISTERS};
 }
 
-/* The registers of a layout by the thread's part of row and column: index row * columns + column. */
-static uint32_t *index_registers(Gpu *gpu, const TileLayout *layout) {
+uint32_t *gpu_index_registers(Gpu *gpu, const TileLayout *layout) {
     int64_t rows = tile_layout_extent(layout, 0), columns = tile_layout_extent(layout, 1);
     uint32_t *at = TILE_NEW_ARRAY(gpu->arena, uint32_t, (size_t)(rows * columns));
     for (uint32_t r = 0; r < tile_layout_registers(layout); r++)
@@ -102,7 +101,7 @@ static void take_registers(Wgmma *w, const TileFragmentPlan *plan) {
     TileLayoutShape shape = gpu_dot_shape(old->type);
     w->fragments = tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_A, tile_scalar_bits(old->type->scalar), *plan);
     w->registers = gpu_move(gpu, gpu_value(gpu, old), old->type, old->type->layout, &w->fragments);
-    w->a_at = index_registers(gpu, &w->fragments);
+    w->a_at = gpu_index_registers(gpu, &w->fragments);
 }
 
 /* The words of an instruction: rows g and g + 8 of the first columns, then those of the columns 8 further. */
@@ -150,12 +149,16 @@ static TileValue *multiply(const Wgmma *w, int64_t row, int64_t column, int64_t 
                                   {.key = TILE_ATTRIBUTE_PARTS, .count = 1, .integers = &init}};
     TileValue *operands[] = {w->registers ? fragment_at(w, row, k) : descriptor_at(gpu, &w->a, row, k),
                              descriptor_at(gpu, &w->b, column, k), sum};
-    return tile_op_result(tile_build_op(&gpu->b, TILE_OP_WGMMA, operands, 3, attributes, 3, &sum->type, 1), 0);
+    const TileType *sums = tile_type_vector(gpu->module->context, w->op->results[0].type->scalar, w->columns / 2, false);
+    return tile_op_result(
+        tile_build_op(&gpu->b, TILE_OP_WGMMA, operands, sum ? 3 : 2, attributes, sum ? 3 : 2, &sums, 1), 0);
 }
 
-/* The sums that the product goes on with: pending ones of the product before it, or registers. */
+/* The sums that the product goes on with: pending ones of the product before it, or registers; NULL: 0. */
 static TileValue *first_sum(const Wgmma *w, const GpuPendingSums *before, unsigned number, int64_t row, int64_t column) {
+    const TileOp *constant = tile_value_def(tile_op_named(w->op, TILE_OPERAND_SUM), TILE_OP_CONST);
     if (before) return before->sums[number];
+    if (constant && !tile_op_get(constant, TILE_ATTRIBUTE_VALUE)->bits) return NULL;
     TileValue *acc = gpu_value(w->gpu, tile_op_named(w->op, TILE_OPERAND_SUM));
     return tile_build_shuffle(&w->gpu->b, acc, acc, lanes_of_sums(w, row, column), (unsigned)(w->columns / 2));
 }
@@ -195,7 +198,7 @@ void gpu_lower_wgmma(Gpu *gpu, TileOp *op) {
     }
     w.columns = choose_columns(op->results[0].type->extent[1]);
     w.step = STEP_BYTES / tile_scalar_bytes(a->scalar);
-    w.sum_at = index_registers(gpu, &w.layout);
+    w.sum_at = gpu_index_registers(gpu, &w.layout);
     if (!take_shared(&w, &w.a, 0)) take_registers(&w, &plan);
     build_products(&w);
 }

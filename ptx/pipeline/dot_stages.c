@@ -199,7 +199,7 @@ static bool try_loop(TilePassContext *context, TileOp *loop, const char **error)
     (void)error;
     Stages s = {.context = context, .loop = loop, .body = &loop->regions[0]};
     tile_map_init(&s.dependent, context->scratch);
-    if (tile_op_integer(loop, TILE_ATTRIBUTE_ONE_PROGRAM, 0) || !find_products(&s)) return false;
+    if (tile_loop_is_of_programs(loop) || !find_products(&s)) return false;
     if (tile_op_get(s.first, TILE_ATTRIBUTE_STAGE)) return false;
     const char *why = why_not(&s);
     if (why) {

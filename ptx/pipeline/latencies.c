@@ -88,6 +88,8 @@ static int64_t taken_bytes(TileContext *context, const TileBlock *block) {
     for (const TileOp *op = block->first; op; op = op->next) {
         int64_t slots = tile_op_integer(op, TILE_ATTRIBUTE_LATENCY, 0) + 1;
         if (gpu_load_is_copied(op)) bytes += slots * slot_bytes(context, op);
+        if (op->id == TILE_OP_STORE_TILE && gpu_by_map(op))
+            bytes += gpu_shared_bytes(gpu_panel_type(context, tile_op_named(op, TILE_OPERAND_VALUE)->type));
         for (unsigned i = 0; i < op->region_count; i++) bytes += taken_bytes(context, &op->regions[i]);
     }
     return bytes;
@@ -162,7 +164,7 @@ static void remark_slots(Candidate *candidate, int64_t slots) {
 
 static bool try_loop(TilePassContext *context, TileFunc *func, TileOp *loop) {
     Candidate candidate = {.context = context, .func = func, .loop = loop};
-    if (loop->id != TILE_OP_FOR || tile_op_integer(loop, TILE_ATTRIBUTE_ONE_PROGRAM, 0)) return false;
+    if (loop->id != TILE_OP_FOR || tile_loop_is_of_programs(loop)) return false;
     find_loads(&candidate);
     if (context->remarks) remark_operands(&candidate);
     int64_t slots = candidate.count ? choose_slots(&candidate) : 0;

@@ -42,6 +42,7 @@
  * Cost: linear. */
 #include "lang/index/index.h"
 #include "lang/ir/build.h"
+#include "lang/ir/layout_rules.h"
 #include "lang/ir/operands.h"
 #include "lowering/each.h"
 #include "ptx/passes.h"
@@ -125,11 +126,11 @@ static const char *why_no_dimension(const TileAccessIndex *index) {
 }
 
 /* Are all lanes outside of the range outside of the tensor? */
-static bool is_exact(Maps *maps, const TileOp *load, uint32_t d, const TileAccessIndex *index) {
+static bool is_exact(Maps *maps, const TileOp *op, uint32_t d, const TileType *tile, const TileAccessIndex *index) {
     int64_t number;
     if (index->kind != TILE_ACCESS_RANGE) return true;
     if (!tile_value_integer(index->lo, &number) || number != 0) return false;
-    return ends_with_tensor(maps, load, d, index, load->results[0].type->extent[index->axis]);
+    return ends_with_tensor(maps, op, d, index, tile->extent[index->axis]);
 }
 
 static void set_clears(Maps *maps, TileOp *load) {
@@ -137,7 +138,7 @@ static void set_clears(Maps *maps, TileOp *load) {
     int64_t axes[TILE_MAX_TENSOR_RANK];
     unsigned rank = tile_access_read(load, indices), count = 0;
     for (uint32_t d = 0; d < rank; d++)
-        if (!is_exact(maps, load, d, &indices[d])) axes[count++] = indices[d].axis;
+        if (!is_exact(maps, load, d, load->results[0].type, &indices[d])) axes[count++] = indices[d].axis;
     if (count) tile_op_set_integers(maps->context->module, load, TILE_ATTRIBUTE_CLEARS, axes, count);
 }
 
@@ -165,9 +166,57 @@ static const char *why_not(Maps *maps, const TileOp *load) {
     return gpu_map_fits_tensor(&maps->func->parameters[tensor->index], tensor->type);
 }
 
+/* Stores write whole chunks of 16 bytes, beyond the end of rows too. */
+static bool has_whole_rows(Maps *maps, const TileValue *tensor) {
+    TileParameter *parameter = &maps->func->parameters[tensor->index];
+    uint32_t divisor = TILE_CHUNK_BYTES / tile_scalar_bytes(tensor->type->scalar);
+    int64_t known = parameter->facts.multiple[tensor->type->rank - 1];
+    maps->changed |= !(parameter->asked_multiple & divisor);
+    parameter->asked_multiple |= divisor;
+    return known != TILE_UNKNOWN && known % divisor == 0;
+}
+
+/* NULL: a map can carry out the store. It leaves out what is outside of the tensor, and nothing else. */
+static const char *why_not_stored(Maps *maps, const TileOp *store) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    const TileValue *tensor = tile_op_operand(store, 0);
+    const TileType *tile = tile_op_named(store, TILE_OPERAND_VALUE)->type;
+    unsigned rank = tile_access_read(store, indices);
+    if (tile_op_has_part(store, TILE_PARTS_MASK)) return "it has a mask";
+    if (!gpu_map_fits_tile(tile)) return "a map stores rows of 32, 64 or a multiple of 128 bytes";
+    for (uint32_t d = 0; d < rank; d++) {
+        const char *why = why_no_dimension(&indices[d]);
+        if (why) return why;
+        if (!is_exact(maps, store, d, tile, &indices[d])) return "its range may end before the tensor does";
+    }
+    if (indices[rank - 1].axis != 1) return "its rows do not lie along the tensor's last axis";
+    if (!begins_aligned(maps, &indices[rank - 1], tile)) return "its rows may not begin at a multiple of 16 bytes";
+    if (!has_whole_rows(maps, tensor)) return "the tensor's rows may not be a multiple of 16 bytes";
+    for (const TileUse *use = tensor->first_use; use; use = use->next)
+        if (use->user != store && tile_accessed_tile(use->user)) return "the kernel accesses the tensor elsewhere, too";
+    return gpu_map_fits_tensor(&maps->func->parameters[tensor->index], tensor->type);
+}
+
+/* Sums of products that are narrower than a fragment's sector of memory are worth the way through shared memory. */
+static void decide_store(Maps *maps, TileOp *store) {
+    enum { BYTES = 2 };
+    const TileType *tile = tile_op_named(store, TILE_OPERAND_VALUE)->type;
+    if (tile->rank != 2 || tile_scalar_bytes(tile->scalar) != BYTES || !gpu_find_dots(maps->func, &maps->func->body).count)
+        return;
+    TileParameter *parameter = &maps->func->parameters[tile_op_operand(store, 0)->index];
+    bool asked = parameter->asked_map;
+    const char *why = why_not_stored(maps, store);
+    maps->changed |= parameter->asked_map != asked || !why;
+    if (why)
+        tile_pass_remark(maps->context, store, TILE_DECISION_NO_TENSOR_MAP, tile_op_operand(store, 0)->name, "%s", why);
+    else
+        tile_op_set_integer(maps->context->module, store, TILE_ATTRIBUTE_TENSOR_MAP, 1);
+}
+
 /* Only products read tiles from where a map copies them. */
 static void decide(TileOp *load, void *state) {
     Maps *maps = state;
+    if (load->id == TILE_OP_STORE_TILE) decide_store(maps, load);
     if (load->id != TILE_OP_LOAD_TILE || !gpu_load_is_copied(load)) return;
     TileParameter *parameter = &maps->func->parameters[tile_op_operand(load, 0)->index];
     bool asked = parameter->asked_map;

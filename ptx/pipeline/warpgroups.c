@@ -47,8 +47,6 @@
 #include "ptx/target/map.h"
 
 enum { GROUP_WARPS = 4, GROUP_ROWS = 64, MOST_COLUMNS = 256, COLUMNS = 8, K_BYTES = 32, MOST_GROUPS = 4 };
-/* Registers of a thread for sums, beside which others have room: with two warpgroups that multiply. */
-enum { MOST_SUMS = 192 };
 
 typedef struct Warpgroups {
     TilePassContext *context;
@@ -57,6 +55,7 @@ typedef struct Warpgroups {
     const char *why;
     int64_t rows;      /* of all products: the greatest common divisor */
     int64_t sums;      /* elements of sums that are live together */
+    int64_t loaded, stored; /* bytes of tiles in shared memory: of one slot of each load, of all stores */
     unsigned count;    /* products */
     TileMap seen;      /* values that a copying warp can compute */
     bool changed;
@@ -165,7 +164,24 @@ static void look_at_dot(TileOp *dot, void *state) {
     w->count++;
 }
 
+static bool has_sum(const TileOp *op, const TileType *type) {
+    if (op->id == TILE_OP_DOT && gpu_dot_is_mma(op) && tile_type_same_shape(op->results[0].type, type)) return true;
+    for (unsigned i = 0; i < op->region_count; i++)
+        for (const TileOp *inner = op->regions[i].first; inner; inner = inner->next)
+            if (has_sum(inner, type)) return true;
+    return false;
+}
+
 /* ---- the decision ---- */
+
+/* Have the threads of so many warpgroups registers for the sums, beside those for all else? */
+static bool have_registers(const Warpgroups *w, int64_t groups) {
+    enum { OTHERS = 48, COPYING = 56 };
+    const TilePtxTarget *target = tile_ptx_target_of(w->context->target);
+    int64_t group = GROUP_WARPS * TILE_WARP_THREADS, each = (target->registers - COPYING * group) / (groups * group);
+    if (each > target->registers_thread) each = target->registers_thread;
+    return w->sums <= groups * group * (each - OTHERS);
+}
 
 /* The number of warpgroups that multiply; 0: their registers do not suffice. Two keep the tensor cores busy: while one
  * waits for its products, the other's are under way. */
@@ -175,15 +191,37 @@ static int64_t choose_groups(const Warpgroups *w) {
     if (most > MOST_GROUPS) most = MOST_GROUPS;
     if (!groups) groups = most < 2 ? most : 2;
     if (groups > most) groups = most;
-    while (groups < most && w->sums > groups * GROUP_WARPS * TILE_WARP_THREADS * MOST_SUMS) groups *= 2;
-    return w->sums > groups * GROUP_WARPS * TILE_WARP_THREADS * MOST_SUMS ? 0 : groups;
+    while (groups < most && !have_registers(w, groups)) groups *= 2;
+    return have_registers(w, groups) ? groups : 0;
+}
+
+/* Has what is stored the layout of a product's sums? */
+static bool is_sum(const Warpgroups *w, const TileOp *store) {
+    for (const TileOp *op = w->func->body.first; op; op = op->next)
+        if (has_sum(op, tile_op_named(store, TILE_OPERAND_VALUE)->type)) return true;
+    return false;
+}
+
+static void add_bytes(TileOp *op, void *state) {
+    Warpgroups *w = state;
+    if (!gpu_by_map(op)) return;
+    bool store = op->id == TILE_OP_STORE_TILE;
+    const TileType *tile = store ? tile_op_named(op, TILE_OPERAND_VALUE)->type : op->results[0].type;
+    *(store ? &w->stored : &w->loaded) += gpu_shared_bytes(gpu_panel_type(w->context->module->context, tile));
+}
+
+/* Is there room for results beside three slots of what is loaded? */
+static bool has_room(const Warpgroups *w) {
+    enum { SLOTS = 3, MBARRIERS = 1024 };
+    return SLOTS * w->loaded + w->stored + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
 }
 
 /* What is not copied by a map does not say so any more. */
 static void drop_map(TileOp *load, void *state) {
     Warpgroups *w = state;
-    if (load->id != TILE_OP_LOAD_TILE || !gpu_by_map(load)) return;
-    if (!w->why && w->count && gpu_load_is_copied(load)) return;
+    if (!gpu_by_map(load)) return;
+    bool taken = load->id == TILE_OP_STORE_TILE ? is_sum(w, load) && has_room(w) : gpu_load_is_copied(load);
+    if (!w->why && w->count && taken) return;
     tile_op_clear(load, TILE_ATTRIBUTE_TENSOR_MAP);
     tile_op_clear(load, TILE_ATTRIBUTE_CLEARS);
     w->changed = true;
@@ -195,6 +233,22 @@ static void set_instruction(TileOp *dot, void *state) {
     if (dot->id == TILE_OP_DOT && gpu_dot_is_mma(dot)) tile_op_set(w->context->module, dot, attribute);
 }
 
+/* Blocks stay, and take several programs, where that lets one program's stores go on beside the next one's products. */
+static void look_for_store(TileOp *op, void *found) {
+    *(bool *)found |= op->id == TILE_OP_STORE_TILE && gpu_by_map(op);
+}
+
+static void stay(TileOp *loop, void *state) {
+    const Warpgroups *w = state;
+    bool stores = false;
+    if (!tile_op_integer(loop, TILE_ATTRIBUTE_ONE_PROGRAM, 0)) return;
+    tile_block_walk(&loop->regions[0], look_for_store, &stores);
+    if (!stores) return;
+    tile_op_clear(loop, TILE_ATTRIBUTE_ONE_PROGRAM);
+    tile_op_set_integer(w->context->module, loop, TILE_ATTRIBUTE_RESIDENT, 1);
+    w->func->resident = true;
+}
+
 TileResult tile_pass_gpu_warpgroups(TilePassContext *context, TileFunc *func) {
     Warpgroups w = {.context = context, .func = func};
     if (func->kind != TILE_FUNC_PHASE || !context->target || !context->target->has_wgmma) return TILE_RESULT_UNCHANGED;
@@ -202,10 +256,12 @@ TileResult tile_pass_gpu_warpgroups(TilePassContext *context, TileFunc *func) {
     tile_block_walk(&func->body, look_at_dot, &w);
     int64_t groups = w.why || !w.count ? 0 : choose_groups(&w);
     if (w.count && !w.why && !groups) w.why = "its sums take more registers than there are";
+    tile_block_walk(&func->body, add_bytes, &w);
     tile_block_walk(&func->body, drop_map, &w);
     if (w.dot) tile_pass_remark(context, w.dot, TILE_DECISION_NOT_BY_WGMMA, "a product", "%s", w.why);
     if (!groups) return w.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
     tile_block_walk(&func->body, set_instruction, &w);
+    tile_block_walk(&func->body, stay, &w);
     func->threads = (uint32_t)(groups * GROUP_WARPS * TILE_WARP_THREADS);
     tile_pass_remark(context, func->body.first, TILE_DECISION_BY_WGMMA, "products", "%d warpgroups multiply", (int)groups);
     return TILE_RESULT_CHANGED;

@@ -71,6 +71,14 @@ EXPORT int cuKernelGetFunction(void **function, void *kernel) {
 }
 #endif
 
+/* One block, if its shared memory is more than half of what a block may have. */
+EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int threads, size_t shared_bytes) {
+    CALL_THAT_WAITS();
+    if (!is_loaded(function) || threads < 1) return end(refuse(CUDA_ERROR_INVALID_VALUE));
+    *blocks = 2 * shared_bytes > (size_t)fake.shared ? 1 : 2;
+    return end(CUDA_SUCCESS);
+}
+
 EXPORT int cuKernelSetAttribute(int attribute, int value, void *kernel, int device) {
     enum { DYNAMIC_SHARED_LIMIT = 8 };
     CALL_THAT_WAITS();

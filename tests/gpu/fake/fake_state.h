@@ -48,7 +48,8 @@ enum {
     NAME_BYTES = 64,
     DEPTH = 16,
     NODES = 64,
-    PLAIN_SHARED = 48 * 1024
+    PLAIN_SHARED = 48 * 1024,
+    FAKE_MULTIPROCESSORS = 4
 };
 
 typedef struct Context {

@@ -18,7 +18,8 @@ static const TileImageSignature signature = {.name = "move",
                                              .text = "move(x: in f32[A, B, C], y: out f32[A])",
                                              .parameters = parameters,
                                              .parameter_count = 2,
-                                             .gpu = true};
+                                             .gpu = true,
+                                             .maps = true};
 static const TileHostInstruction host[] = {{.op = TILE_HOST_DIM, .type = TILE_HOST_I64, .a = 0, .b = 0}};
 static const TileImagePhase phases[] = {{.rank = 1, .extents = {0}}};
 static const uint8_t order[] = {0, 1};

@@ -104,6 +104,16 @@ static void mark_calls(const Emission *emission, LLVMValueRef function) {
             if (LLVMIsACallInst(i) && LLVMIsAInlineAsm(LLVMGetCalledValue(i))) mark_asm(emission, i);
 }
 
+/* Parameters that are passed by value are tensor maps: the code uses the bytes in the place where the launch has put
+ * them, and does not change them. MLIR's dialect has no attribute for that. */
+static void mark_constants(LLVMContextRef context, LLVMValueRef function) {
+    static const char name[] = "nvvm.grid_constant";
+    unsigned by_value = LLVMGetEnumAttributeKindForName("byval", strlen("byval"));
+    for (unsigned i = 1; i <= LLVMCountParams(function); i++)
+        if (LLVMGetEnumAttributeAtIndex(function, i, by_value))
+            LLVMAddAttributeAtIndex(function, i, LLVMCreateStringAttribute(context, name, strlen(name), "", 0));
+}
+
 static void mark_functions(Emission *emission) {
     for (LLVMValueRef function = LLVMGetFirstFunction(emission->module); function;
          function = LLVMGetNextFunction(function)) {
@@ -112,6 +122,7 @@ static void mark_functions(Emission *emission) {
         if (*emission->bridge->features)
             LLVMAddTargetDependentFunctionAttr(function, "target-features", emission->bridge->features);
         LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, enum_attribute(emission->context, "nounwind", 0));
+        mark_constants(emission->context, function);
         mark_calls(emission, function);
     }
 }

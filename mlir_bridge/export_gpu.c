@@ -40,6 +40,11 @@ static MlirValue word(Exporter *exporter, int64_t value) {
                         ATTRIBUTES(named(exporter, NAME_VALUE, export_integer(exporter, TILE_I32, value))));
 }
 
+MlirValue export_is_thread_below(Exporter *exporter, int64_t end) {
+    return export_compare(exporter, false, ICMP_ULT, scalar_of(exporter, TILE_BOOL),
+                          special_register(exporter, "llvm.nvvm.read.ptx.sreg.tid.x"), word(exporter, end));
+}
+
 MlirValue export_is_first_thread(Exporter *exporter) {
     return export_compare(exporter, false, ICMP_EQ, scalar_of(exporter, TILE_BOOL),
                           special_register(exporter, "llvm.nvvm.read.ptx.sreg.tid.x"), word(exporter, 0));
@@ -63,6 +68,15 @@ void export_exchange(Exporter *exporter, const TileOp *op) {
                export_intrinsic(exporter, name, export_type(exporter, tile_op_result(op, 0)->type),
                                 VALUES(word(exporter, ALL_LANES), operand_of(exporter, op, 0),
                                        operand_of(exporter, op, 1), word(exporter, CLAMP))));
+}
+
+/* The value of lane 0, of which ptxas knows that all lanes have it. */
+void export_uniform(Exporter *exporter, const TileOp *op) {
+    enum { ALL_LANES = -1, CLAMP = 31 };
+    set_result(exporter, op, 0,
+               export_intrinsic(exporter, "llvm.nvvm.shfl.sync.idx.i32", scalar_of(exporter, TILE_I32),
+                                VALUES(word(exporter, ALL_LANES), operand_of(exporter, op, 0), word(exporter, 0),
+                                       word(exporter, CLAMP))));
 }
 
 /* ---- grids ---- */

@@ -38,7 +38,7 @@ try_other() {
     # shellcheck disable=SC2046,SC2086 # a word for each setting
     text=$("$1/bin/tilec" emit machine "$2" $(instance "$file" "$kernel" f32) ${variant#-} --target=sm_80 2>/dev/null) ||
         { echo "FAIL $2 does not compile"; return 1; }
-    printf '%s\n' "$text" | grep -qE '^ *(barrier|copy_wait|copy_commit|mbarrier_arrive|mbarrier_wait|fence_async|wgmma_commit)\b' || return 0
+    printf '%s\n' "$text" | grep -qE '^ *(barrier|copy_wait|copy_commit|mbarrier_arrive|mbarrier_wait|fence_async|store_commit|store_wait|wgmma_commit)\b' || return 0
     echo "FAIL $2 has barriers and no row in tests/gpu/barriers.tsv"
     return 1
 }

@@ -359,6 +359,8 @@ static bool run_threads(Block *block) {
         tile_exec_run(e, before + steps);
         block->host->steps += e->steps - before;
         if (block->host->options.seed) tile_exec_complete_copies(block->host, e);
+        if (block->host->options.seed) tile_exec_complete_stores(block->host, e);
+        if (e->state == TILE_EXECUTION_DONE) tile_exec_end_stores(e);
         if (e->state != TILE_EXECUTION_DONE && e->state != TILE_EXECUTION_PAUSED) return take_over(block->host, e);
         bool waits = e->meeting && !e->awaited;
         if (waits || e->state == TILE_EXECUTION_DONE) block->ready[thread / 64] &= ~(UINT64_C(1) << thread % 64);
@@ -417,6 +419,7 @@ static bool start_thread(Block *block, uint32_t number) {
     e->awaited = e->parity = 0;
     e->fenced = 0;
     tile_exec_forget_copies(e);
+    tile_exec_forget_stores(e);
     tile_exec_reset(e->root);
     const ExecProgram *program = e->root->program;
     uint32_t last = program->body.first_argument + program->body.argument_count - 1;
@@ -433,6 +436,7 @@ static bool start_thread(Block *block, uint32_t number) {
 static void destroy_thread(TileExecutor *e) {
     drop_own(e);
     tile_exec_free_copies(e);
+    tile_exec_free_stores(e);
     free(e->root);
     free(e->frames);
     free(e->objects);

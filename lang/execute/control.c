@@ -355,6 +355,7 @@ bool tile_exec_yield(TileExecutor *e, const ExecInstruction *in) {
     case TILE_OP_LOOP: return next_point(e, frame, in);
     case TILE_OP_FOLD_LOOP: return tile_exec_next_fold_point(e, frame, in);
     case TILE_OP_GRID: return next_program(e, frame);
+    case TILE_OP_PARTITIONS: return tile_exec_end_partition(e);
     case TILE_OP_WHILE:
         frame->code = &owner->regions[0];
         frame->next = 0;

@@ -189,7 +189,10 @@ static const Access *find_unordered(const ExecRaces *races, const Accesses *acce
     return NULL;
 }
 
-static bool is_asynchronous(const TileOp *op) { return op->id == TILE_OP_COPY_BULK || op->id == TILE_OP_WGMMA; }
+static bool is_asynchronous(const TileOp *op) {
+    return op->id == TILE_OP_COPY_BULK || op->id == TILE_OP_COPY_TENSOR || op->id == TILE_OP_STORE_TENSOR ||
+           op->id == TILE_OP_WGMMA;
+}
 
 /* Are both parts of one store of this block, of which the language lets any lane remain? */
 static bool may_meet(const ExecRaces *races, const Access *a, const TileOp *b) {
@@ -365,9 +368,10 @@ static const char *who_of(const TileExecutor *e, const ExecRaces *races, const A
 
 static const char *why_unordered(const ExecRaces *races, const Access *access) {
     if (access->era < races->block_era) return "nothing orders the blocks of a launch";
-    if (access->time == TIME_UNDER_WAY)
-        return access->op->id == TILE_OP_WGMMA ? "no wgmma_wait has waited for the product"
-                                               : "nobody has waited for the copy's mbarrier";
+    bool under_way = access->time == TIME_UNDER_WAY;
+    if (under_way && access->op->id == TILE_OP_WGMMA) return "no wgmma_wait has waited for the product";
+    if (under_way && access->op->id == TILE_OP_STORE_TENSOR) return "no store_wait has waited for the store";
+    if (under_way) return "nobody has waited for the copy's mbarrier";
     return races->clocks ? "no barrier stands between, nor does this thread know of it by an mbarrier"
                          : "no barrier stands between";
 }

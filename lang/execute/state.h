@@ -15,7 +15,9 @@
  *  matrix.c      matrices in shared memory that descriptors describe, and their products
  *  wgmma.c       ops of a warpgroup: products under way
  *  copy.c        asynchronous copies to shared memory
+ *  store.c       stores of boxes by tensor maps
  *  channel.c     channels, in tile form
+ *  box.c         boxes of tensors that tensor maps describe
  *  mbarrier.c    mbarriers, and the bulk copies that they count
  *  clocks.c      what threads know of one another, and of fences
  *  race.c        detection of data races
@@ -35,6 +37,7 @@ typedef struct ExecProgram ExecProgram;
 typedef struct ExecShadow ExecShadow;
 typedef struct ExecRaces ExecRaces;
 typedef struct ExecCopies ExecCopies;
+typedef struct ExecStores ExecStores;
 typedef struct ExecRecords ExecRecords;
 typedef struct ExecMbarriers ExecMbarriers;
 typedef struct ExecWarpgroups ExecWarpgroups;
@@ -151,6 +154,15 @@ typedef struct ExecTensor {
     int64_t extent[TILE_MAX_TENSOR_RANK], stride[TILE_MAX_TENSOR_RANK];
 } ExecTensor;
 
+/* Partitions in tile form are coroutines: the frames of the one that is not running. */
+typedef struct ExecPartition {
+    ExecFrame *frames; /* NULL: no partitions are being executed */
+    size_t depth, capacity;
+    size_t base, own_base; /* depth at which this one, and the running one, have ended */
+    bool is_first;         /* it executes region 0, and its frames go on behind the partitions */
+    bool waits;            /* it waits for a channel, and nothing has happened to channels since */
+} ExecPartition;
+
 struct TileExecutor {
     TileArena *arena; /* decoded functions, messages */
     TileFunc *func;
@@ -158,6 +170,7 @@ struct TileExecutor {
     ExecProgram *programs;
     ExecFrame *frames;
     size_t depth, frame_capacity;
+    ExecPartition other;
     ExecActivation *root; /* freed with the executor: it has the results */
     ExecObject *objects;
     size_t object_count, object_capacity;
@@ -178,6 +191,7 @@ struct TileExecutor {
     int64_t block, block_count;
     const ExecInstruction *meeting; /* the op at which the thread waits for others; NULL: it can run */
     ExecCopies *copies;             /* started by the thread; NULL: none */
+    ExecStores *stores;             /* likewise */
     ExecRecords *records;           /* of all threads of a phase; NULL: it has no prints or assertions */
     uint32_t shared;                /* the object of the block's shared memory */
     uint64_t fenced;                /* the step of the thread's last wgmma_fence */
@@ -283,6 +297,17 @@ uint8_t tile_exec_read_poison(TileExecutor *e, const ExecInstruction *in, const 
 bool tile_exec_update_element(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,
                               TileScalar scalar, uint32_t lane, unsigned first);
 
+/* ---- partitions.c ---- */
+
+/* The op waits for a channel: the other partition runs first, and then the op again. False, and the executor stops, if
+ * there is no other partition, or it waits too; `why` is what the op waits for. */
+bool tile_exec_wait_for_partition(TileExecutor *e, const ExecInstruction *in, const char *why);
+/* Something has happened to a channel, for which the other partition may have waited. */
+bool tile_exec_wake_partition(TileExecutor *e);
+/* Ends the region that the yield ends. */
+bool tile_exec_end_partition(TileExecutor *e);
+void tile_exec_free_partition(TileExecutor *e);
+
 /* ---- phases.c ---- */
 
 /* Runs the innermost frame and the frames that it pushes, for at most `limit` steps. */
@@ -322,6 +347,49 @@ TileExecutor *tile_exec_product_thread(const ExecWarpgroups *warpgroups, const E
 void tile_exec_complete_copies(TileExecutor *host, TileExecutor *e);
 void tile_exec_forget_copies(TileExecutor *e);
 void tile_exec_free_copies(TileExecutor *e);
+
+/* ---- store.c ---- */
+
+/* As of copies; false if a store fails, and with it the thread. */
+bool tile_exec_complete_stores(TileExecutor *host, TileExecutor *e);
+void tile_exec_forget_stores(TileExecutor *e);
+void tile_exec_free_stores(TileExecutor *e);
+/* The thread has ended: false, and it fails, if one of its stores may still read shared memory. */
+bool tile_exec_end_stores(TileExecutor *e);
+
+/* ---- box.c ---- */
+
+/* A box of a tensor: its first element, which may lie outside, and the tensor that it is cut from. */
+typedef struct ExecBox {
+    uint32_t rank, rows, row_bytes, swizzle;
+    uint32_t size[TILE_MAP_MOST_RANK];
+    int64_t at[TILE_MAP_MOST_RANK], extent[TILE_MAP_MOST_RANK], stride[TILE_MAP_MOST_RANK];
+    int64_t element_bytes;
+    uint64_t object; /* the tensor's */
+    int64_t offset;  /* of the tensor's first element */
+} ExecBox;
+
+/* Bytes from .. from + bytes of the tensor's object are those of the box from `first` on, where the box is dense. */
+typedef struct ExecBoxPart {
+    int64_t from, first, bytes;
+} ExecBoxPart;
+
+static inline int64_t tile_exec_box_bytes(const ExecBox *box) { return (int64_t)box->rows * box->row_bytes; }
+/* The box of the map, operand `map`, at the coordinates from operand `first` on. */
+bool tile_exec_box_read(TileExecutor *e, const ExecInstruction *in, unsigned map, unsigned first, ExecBox *box);
+/* Is the place in shared memory aligned as the box's swizzle needs it? False, and the executor stops, if not. */
+bool tile_exec_box_place(TileExecutor *e, const ExecInstruction *in, const ExecBox *box, uint64_t object,
+                         int64_t offset);
+/* The part of a row that lies in the tensor; false: there is none. */
+bool tile_exec_box_part(const ExecBox *box, uint32_t row, ExecBoxPart *part);
+/* Records that the thread accesses the box's elements in the tensor, which it may. */
+bool tile_exec_box_share(TileExecutor *e, const ExecInstruction *in, const ExecBox *box, bool write);
+/* Copies the box from the place to the tensor; false, and the executor stops, if an element of it is poison. */
+bool tile_exec_box_store(TileExecutor *e, const ExecInstruction *in, const ExecBox *box, uint64_t object,
+                         int64_t offset);
+/* Copies the box to the place, with poison; what lies outside of the tensor is 0. */
+void tile_exec_box_load(TileExecutor *e, const ExecInstruction *in, const ExecBox *box, uint64_t object,
+                        int64_t offset);
 
 /* ---- mbarrier.c ---- */
 

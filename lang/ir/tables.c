@@ -53,7 +53,8 @@ _Static_assert(TILE_ATTRIBUTE_COUNT <= 64, "attribute sets are 64 bits wide");
 const TileOpInfo *tile_op_info(TileOpId id) { return &ops[id]; }
 
 bool tile_attribute_is_general(TileAttributeKey key) {
-    return key == TILE_ATTRIBUTE_STAGE || key == TILE_ATTRIBUTE_CLUSTER || key == TILE_ATTRIBUTE_AHEAD;
+    return key == TILE_ATTRIBUTE_STAGE || key == TILE_ATTRIBUTE_CLUSTER || key == TILE_ATTRIBUTE_AHEAD ||
+           key == TILE_ATTRIBUTE_PARTITION;
 }
 
 bool tile_op_allows(TileOpId id, TileAttributeKey key) {

@@ -125,6 +125,7 @@ static tile_status launch_with(TileKernel *kernel, const TileArg *arguments, siz
     TILE_TRY(tile_run_begin(&launch, kernel, options));
     if (tile_replay_find(kernel, arguments, count, runs ? launch.local_slots : NULL, &launch.like))
         return launch_again(&launch, runs);
+    if (options->flags & TILE_LAUNCH_REMEMBERED) return TILE_NOT_FOUND;
     return launch_anew(&launch, arguments, count, options, runs);
 }
 

@@ -174,7 +174,14 @@ typedef struct TileLaunchOptions {
     void *print_host;        /* its first argument */
     TileReport **report;     /* set when the launch fails, else to NULL: all errors, in full; the caller destroys it */
     const TileObserver *observer; /* told of each launch; NULL: nobody is */
+    uint32_t flags;               /* TILE_LAUNCH_* */
 } TileLaunchOptions;
+
+enum {
+    /* Only like one of the last launches, with the same types, shapes, strides and scalars, which the kernel remembers;
+     * else TILE_NOT_FOUND, and nothing has run. For callers that hold a lock which they would let go of for longer. */
+    TILE_LAUNCH_REMEMBERED = 1
+};
 
 /* Runs the kernel once, and returns when all of it is done; on a GPU, when all of it is queued on the stream, but for
  * grids that print or have assertions: those have ended, unless a graph captures them.

@@ -10,6 +10,7 @@ void call_begin(Call *call, Kernel *kernel) {
     call->like_object = NULL;
     call->stream = NULL;
     call->device = (DLDevice){(DLDeviceType)0, 0};
+    call->keeps = false;
     call->views = call->holds = 0;
 }
 
@@ -41,6 +42,8 @@ static void learn(State *state, PyTypeObject *type, PyObject *object, Known *kno
     Py_XDECREF(grad);
     if (known->api)
         known->way = WAY_EXCHANGE;
+    else if (numpy_is_known(object))
+        known->way = WAY_NUMPY;
     else if (PyObject_CheckBuffer(object))
         known->way = WAY_BUFFER;
     else if (PyObject_HasAttr(object, state->dlpack_name))
@@ -249,7 +252,11 @@ static int refuse_object(Call *call, PyObject *object, int parameter) {
 }
 
 static int read_tensor(Call *call, const Known *known, PyObject *object, int parameter) {
+    int odd = 1;
     switch (known->way) {
+    case WAY_NUMPY:
+        if (!call->keeps) odd = numpy_read(call, object, parameter);
+        return odd ? read_any_buffer(call, object, parameter) : 0;
     case WAY_EXCHANGE: return read_exchange(call, known, object, parameter);
     case WAY_BUFFER: return read_any_buffer(call, object, parameter);
     case WAY_DLPACK: return read_capsule(call, object, parameter);

@@ -140,6 +140,7 @@ PyObject *bound_create(PyObject *self, PyObject *const *args, Py_ssize_t count, 
     bound->arrays = PyMem_Malloc(sizeof *bound->arrays);
     if (bound->arrays) {
         call_begin(bound->arrays, kernel);
+        bound->arrays->keeps = true;
         if (read_arguments(bound, objects) == 0 && bind(bound) == 0) return (PyObject *)bound;
     } else {
         PyErr_NoMemory();

@@ -47,7 +47,7 @@ typedef struct Hooks {
 } Hooks;
 
 /* How arrays of a type are read. */
-typedef enum Way { WAY_EXCHANGE, WAY_BUFFER, WAY_DLPACK, WAY_NONE } Way;
+typedef enum Way { WAY_EXCHANGE, WAY_NUMPY, WAY_BUFFER, WAY_DLPACK, WAY_NONE } Way;
 
 typedef struct Known {
     PyTypeObject *type; /* held forever */
@@ -91,6 +91,8 @@ typedef struct Kernel {
     PyObject *dict;             /* attributes that Python code sets */
     _Atomic(PyObject *) on_gpu; /* the same kernel for GPUs, once it was needed; or NULL */
     bool is_gpu, prints;
+    _Atomic uint32_t calls; /* for timing (kernel.c) */
+    _Atomic int64_t short_elements;
     int count, given_count; /* parameters, and those that are not `out` */
     Parameter parameters[];
 } Kernel;
@@ -102,6 +104,7 @@ typedef struct Call {
     PyObject *like_object; /* the first tensor, borrowed */
     void *stream;          /* GPUs */
     DLDevice device;       /* of the first tensor; device_type 0: there is none */
+    bool keeps;            /* arrays are to be kept as buffers, beyond a call */
     int views, holds;
     Py_buffer view[MOST_PARAMETERS];
     PyObject *hold[MOST_PARAMETERS + 1];
@@ -117,6 +120,13 @@ void call_begin(Call *call, Kernel *kernel);
 /* Reads the object as the argument of a parameter. -1: an exception is set. */
 int call_read(Call *call, PyObject *object, int parameter);
 void call_end(Call *call);
+
+/* ---- numpy.c ---- */
+
+/* Can arrays of this object's type be read as NumPy's C ABI has them? */
+bool numpy_is_known(PyObject *object);
+/* As call_read, for arrays of such a type. 1: the array is none that is read so; a buffer of it may say more. */
+int numpy_read(Call *call, PyObject *object, int parameter);
 
 /* ---- results.c ---- */
 

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <structmember.h>
+#include <time.h>
 
 /* ---- a launch ---- */
 
@@ -35,16 +36,61 @@ Kernel *kernel_for(Kernel *kernel, const Call *call) {
     return (Kernel *)none;
 }
 
-/* A kernel keeps its library; whoever runs it keeps the kernel. */
+/* Letting go of the GIL takes as long as a short launch. So one of TIMED launches is timed, and those of as few
+ * elements as one that was shorter than SHORT_NS keep it, where the kernel remembers such a launch, so that nothing is
+ * compiled. Nothing else needs the GIL while they run: lines are printed by the thread that launches. */
+enum { TIMED = 64, SHORT_NS = 2000, MOST_ELEMENTS = 1 << 16 };
+
+static int64_t count_elements(const Call *call) {
+    int64_t total = 0;
+    for (int i = 0; i < call->kernel->count; i++) {
+        if (call->args[i].kind != TILE_ARG_TENSOR) continue;
+        uint64_t elements = 1;
+        for (int d = 0; d < call->tensors[i].ndim && d < TILE_MAX_RANK; d++)
+            elements *= (uint64_t)call->tensors[i].shape[d];
+        total += elements < (uint64_t)MOST_ELEMENTS * 2 ? (int64_t)elements : MOST_ELEMENTS * 2;
+    }
+    return total;
+}
+
+static uint64_t clock_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static tile_status launch_without_gil(Kernel *kernel, const Call *call, const TileLaunchOptions *options,
+                                      int64_t elements) {
+    PyThreadState *released = PyEval_SaveThread();
+    uint64_t from = clock_ns();
+    tile_status status = tile_launch(kernel->kernel, call->args, (size_t)kernel->count, options);
+    bool is_short = clock_ns() - from < SHORT_NS && elements <= MOST_ELEMENTS;
+    int64_t known = atomic_load_explicit(&kernel->short_elements, memory_order_relaxed);
+    if (is_short ? elements > known : elements <= known)
+        atomic_store_explicit(&kernel->short_elements, is_short ? elements : elements / 2, memory_order_relaxed);
+    PyEval_RestoreThread(released);
+    return status;
+}
+
+/* Whoever runs a kernel keeps it, and it keeps its library. */
 static int run(Kernel *kernel, Call *call) {
     TileError error;
     TileReport *report = NULL;
     kernel = kernel_for(kernel, call);
     if (!kernel) return -1;
     TileLaunchOptions options = launch_options(kernel, kernel->is_gpu ? call->stream : NULL, &error, &report);
-    PyThreadState *released = PyEval_SaveThread();
-    tile_status status = tile_launch(kernel->kernel, call->args, (size_t)kernel->count, &options);
-    PyEval_RestoreThread(released);
+    int64_t elements = count_elements(call);
+    uint32_t calls = atomic_fetch_add_explicit(&kernel->calls, 1, memory_order_relaxed);
+    if (calls % TIMED && elements <= atomic_load_explicit(&kernel->short_elements, memory_order_relaxed)) {
+        options.flags = TILE_LAUNCH_REMEMBERED;
+        tile_status status = tile_launch(kernel->kernel, call->args, (size_t)kernel->count, &options);
+        if (status == TILE_OK) return 0;
+        if (status != TILE_NOT_FOUND) return raise_status(kernel, status, &error, report);
+        tile_report_destroy(report);
+        report = NULL;
+        options.flags = 0;
+    }
+    tile_status status = launch_without_gil(kernel, call, &options, elements);
     return status == TILE_OK ? 0 : raise_status(kernel, status, &error, report);
 }
 

@@ -290,7 +290,9 @@ static int explain_failure(Call *call, int parameter) {
 int call_read(Call *call, PyObject *object, int parameter) {
     if (!call->kernel->parameters[parameter].is_tensor) {
         if (read_scalar(call, object, parameter) == 0) return 0;
-        if (PyErr_ExceptionMatches(PyExc_OverflowError))
+        bool overflows = PyErr_ExceptionMatches(PyExc_OverflowError);
+        if (overflows) PyErr_Clear();
+        if (overflows)
             return raise_argument(call->kernel, parameter, TILE_ERROR_VALUE, "the integer has more than 64 bits");
         if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
         PyErr_Clear();

@@ -70,7 +70,13 @@ def with_settings(self, **settings):
     """The kernel with values for generics, constants, static dimensions or tune names, compiled once: the same as giving
     them as keywords of a call, without looking them up each time."""
     module = self.module
-    return module._like({**module.settings, **setting_texts(settings)}, module.target)[self.name]
+    kernel = module._like({**module.settings, **setting_texts(settings)}, module.target)[self.name]
+    if not kernel.parameters and self.parameters:  # the settings do not fit this kernel; a launch says why
+        try:
+            kernel()
+        except _errors.Error as error:
+            raise _errors.SettingError(str(error)) from None
+    return kernel
 
 
 def _spec(argument, parameter):

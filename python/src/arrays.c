@@ -204,7 +204,7 @@ static int check_grad(Call *call, const Known *known, PyObject *object, int para
 
 static int read_exchange(Call *call, const Known *known, PyObject *object, int parameter) {
     DLTensor *tensor = &call->tensors[parameter];
-    if (known->grad && check_grad(call, known, object, parameter)) return -1;
+    if (known->grad && !call->kernel->ignores_grad && check_grad(call, known, object, parameter)) return -1;
     if (known->api->dltensor_from_py_object_no_sync(object, tensor)) return -1;
     call->args[parameter] = TILE_TENSOR(tensor);
     if (tensor->device.device_type != kDLCUDA || call->device.device_type) return 0;

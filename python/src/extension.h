@@ -91,6 +91,7 @@ typedef struct Kernel {
     PyObject *dict;             /* attributes that Python code sets */
     _Atomic(PyObject *) on_gpu; /* the same kernel for GPUs, once it was needed; or NULL */
     bool is_gpu, prints;
+    bool ignores_grad;      /* its caller has dealt with gradients */
     _Atomic uint32_t calls; /* for timing (kernel.c) */
     _Atomic int64_t short_elements;
     int count, given_count; /* parameters, and those that are not `out` */

@@ -473,6 +473,14 @@ PyObject *kernel_create(State *state, Library *library, TileKernel *kernel, PyOb
     return NULL;
 }
 
+/* The same kernel, which takes tensors that require gradients: for autograd, which deals with them itself. */
+static PyObject *kernel_detached(PyObject *self, PyObject *none) {
+    Kernel *kernel = (Kernel *)self;
+    Kernel *made = (Kernel *)kernel_create(kernel->state, kernel->library, kernel->kernel, kernel->module);
+    if (made) made->ignores_grad = true;
+    return (PyObject *)made;
+}
+
 static int kernel_traverse(PyObject *self, visitproc visit, void *arg) {
     Kernel *kernel = (Kernel *)self;
     Py_VISIT(Py_TYPE(self));
@@ -508,6 +516,7 @@ static PyMethodDef kernel_methods[] = {
     {"_explain", (PyCFunction)(void (*)(void))kernel_explain, METH_FASTCALL, NULL},
     {"_prepare", kernel_prepare, METH_O, NULL},
     {"_stats", kernel_stats, METH_NOARGS, NULL},
+    {"_detached", kernel_detached, METH_NOARGS, NULL},
     {"_interface", kernel_interface, METH_NOARGS, NULL},
     {"bind", (PyCFunction)(void (*)(void))bound_create, METH_FASTCALL | METH_KEYWORDS,
      "bind(*arrays)\n--\n\nThe launch on these arrays as a function without arguments: all is checked here, once.\n"

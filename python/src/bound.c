@@ -101,9 +101,11 @@ static int read_arguments(Bound *bound, PyObject **objects) {
     bound->kernel = call->kernel = runs;
     bound->parts = PyTuple_New(kernel->count);
     for (int i = 0; i < runs->count && bound->parts; i++) {
-        PyObject *object = objects[i] ? objects[i] : result_make(call, i);
+        Result result;
+        PyObject *object = objects[i];
+        if (object) Py_INCREF(object);
+        if (!object && result_make(call, i, &result) == 0) object = result_finish(&result);
         if (!object) return -1;
-        if (objects[i]) Py_INCREF(object);
         PyTuple_SetItem(bound->parts, i, object);
     }
     return bound->parts ? 0 : -1;

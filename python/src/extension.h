@@ -82,6 +82,16 @@ typedef struct Parameter {
     bool is_tensor, is_out, is_float, is_bool;
 } Parameter;
 
+enum { INFERRED_WORDS = 48 };
+
+/* What was inferred of an `out` parameter last, and from what. */
+typedef struct Inferred {
+    int count; /* of words; 0: nothing yet */
+    uint64_t words[INFERRED_WORDS];
+    DLDataType dtype;
+    int64_t shape[TILE_MAX_RANK];
+} Inferred;
+
 typedef struct Kernel {
     PyObject_VAR_HEAD Vectorcall call;
     State *state;
@@ -94,6 +104,8 @@ typedef struct Kernel {
     bool ignores_grad;      /* its caller has dealt with gradients */
     _Atomic uint32_t calls; /* for timing (kernel.c) */
     _Atomic int64_t short_elements;
+    Inferred *inferred;     /* for each parameter */
+    atomic_flag inferring;  /* a thread reads or writes them */
     int count, given_count; /* parameters, and those that are not `out` */
     Parameter parameters[];
 } Kernel;
@@ -131,9 +143,19 @@ int numpy_read(Call *call, PyObject *object, int parameter);
 
 /* ---- results.c ---- */
 
-/* Allocates the `out` argument of a parameter from the others, as the library of the first tensor does. A new
- * reference, which the call holds too while it runs. */
-PyObject *result_make(Call *call, int parameter);
+/* An `out` argument that a call allocates. */
+typedef struct Result {
+    PyObject *object;                  /* or, before result_finish, .. */
+    DLManagedTensorVersioned *managed; /* .. this */
+    const DLPackExchangeAPI *api;
+} Result;
+
+/* Allocates the argument of a parameter from the others, as the library of the first tensor does. */
+int result_make(Call *call, int parameter, Result *result);
+/* The array, once the call is through with it; a new reference. */
+PyObject *result_finish(Result *result);
+/* Releases it instead. */
+void result_drop(Result *result);
 
 /* ---- errors.c ---- */
 

@@ -178,33 +178,35 @@ static PyObject *call_special(Kernel *kernel, PyObject *const *args, Py_ssize_t 
 
 /* ---- results ---- */
 
-static PyObject *pack(Kernel *kernel, PyObject **made, int count) {
-    if (count == 1) return made[0];
-    PyObject *tuple = PyTuple_New(count);
+/* The arrays, one alone or several as a tuple; takes them. */
+static PyObject *pack(Result *made, int count) {
+    PyObject *tuple = count == 1 ? NULL : PyTuple_New(count), *object = NULL;
+    bool good = count == 1 || tuple;
     for (int i = 0; i < count; i++) {
-        if (tuple)
-            PyTuple_SetItem(tuple, i, made[i]);
-        else
-            Py_DECREF(made[i]);
+        object = good ? result_finish(&made[i]) : NULL;
+        if (!good) result_drop(&made[i]);
+        good = good && object;
+        if (good && tuple) PyTuple_SetItem(tuple, i, object);
     }
-    return tuple;
+    if (good) return tuple ? tuple : object;
+    Py_XDECREF(tuple);
+    return NULL;
 }
 
 /* With results to be made; call->args of those are NONE. */
 static PyObject *run_with_results(Kernel *kernel, Call *call, PyObject *const *objects) {
-    PyObject *made[MOST_PARAMETERS];
+    Result made[MOST_PARAMETERS];
     int count = 0;
     Kernel *runs = kernel_for(kernel, call);
     bool good = runs;
     call->kernel = runs;
     for (int i = 0; good && i < kernel->count; i++) {
         if (objects[i]) continue;
-        made[count] = result_make(call, i);
-        good = made[count];
+        good = result_make(call, i, &made[count]) == 0;
         count += good;
     }
-    if (good && run(runs, call) == 0) return pack(kernel, made, count);
-    for (int i = 0; i < count; i++) Py_DECREF(made[i]);
+    if (good && run(runs, call) == 0) return pack(made, count);
+    for (int i = 0; i < count; i++) result_drop(&made[i]);
     return NULL;
 }
 
@@ -468,7 +470,8 @@ PyObject *kernel_create(State *state, Library *library, TileKernel *kernel, PyOb
     made->prints = tile_kernel_prints(kernel);
     made->count = (int)count;
     made->dict = PyDict_New();
-    if (made->dict && init_parameters(made) == 0) return (PyObject *)made;
+    made->inferred = PyMem_Calloc(count + 1, sizeof *made->inferred);
+    if (made->dict && made->inferred && init_parameters(made) == 0) return (PyObject *)made;
     Py_DECREF((PyObject *)made);
     return NULL;
 }
@@ -508,6 +511,7 @@ static void kernel_dealloc(PyObject *self) {
     kernel_clear(self);
     for (int i = 0; i < kernel->count; i++) Py_XDECREF(kernel->parameters[i].name);
     Py_XDECREF((PyObject *)kernel->library);
+    PyMem_Free(kernel->inferred);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF((PyObject *)type);
 }

@@ -9,19 +9,24 @@ static void set_error(void *context, const char *kind, const char *message) {
     if (!PyErr_Occurred()) PyErr_Format(PyExc_RuntimeError, "%s: %s", kind, message);
 }
 
-static PyObject *allocate_by_exchange(Call *call, int parameter, DLTensor *prototype) {
-    const DLPackExchangeAPI *api = call->like->api;
-    DLManagedTensorVersioned *managed = NULL;
-    void *made = NULL;
-    if (api->managed_tensor_allocator(prototype, &managed, NULL, set_error)) return NULL;
-    call->tensors[parameter] = managed->dl_tensor;
-    if (api->managed_tensor_to_py_object_no_sync(managed, &made)) return NULL; /* takes it, also on failure */
-    if (api->dltensor_from_py_object_no_sync(made, &call->tensors[parameter])) {
-        Py_DECREF((PyObject *)made);
-        return NULL;
-    }
+static int allocate_by_exchange(Call *call, int parameter, DLTensor *prototype, Result *result) {
+    result->api = call->like->api;
+    if (result->api->managed_tensor_allocator(prototype, &result->managed, NULL, set_error)) return -1;
+    call->tensors[parameter] = result->managed->dl_tensor;
     call->args[parameter] = TILE_TENSOR(&call->tensors[parameter]);
-    return made;
+    return 0;
+}
+
+PyObject *result_finish(Result *result) {
+    void *made = NULL;
+    if (result->object) return result->object;
+    /* takes it, also on failure */
+    return result->api->managed_tensor_to_py_object_no_sync(result->managed, &made) ? NULL : made;
+}
+
+void result_drop(Result *result) {
+    Py_XDECREF(result->object);
+    if (result->managed && result->managed->deleter) result->managed->deleter(result->managed);
 }
 
 static PyObject *allocate_by_hook(Call *call, int parameter, const DLTensor *prototype) {
@@ -68,13 +73,63 @@ static int infer(Call *call, int parameter, DLDataType *dtype, int64_t *shape) {
     return 0;
 }
 
-PyObject *result_make(Call *call, int parameter) {
+/* ---- what was inferred before ---- */
+
+/* All that a type or a shape can follow from; 0: it is too much to be kept. */
+static int list_words(const Call *call, uint64_t *words) {
+    int count = 1;
+    words[0] = (uint64_t)call->device.device_type;
+    for (int i = 0; i < call->kernel->count; i++) {
+        const DLTensor *tensor = &call->tensors[i];
+        if (count + 2 + TILE_MAX_RANK > INFERRED_WORDS) return 0;
+        words[count++] = (uint64_t)call->args[i].kind;
+        if (call->args[i].kind != TILE_ARG_TENSOR) {
+            words[count++] = call->args[i].kind == TILE_ARG_NONE ? 0 : call->args[i].value.unsigned_integer;
+            continue;
+        }
+        words[count++] = (uint64_t)tensor->ndim << 32 | (uint64_t)tensor->dtype.code << 8 | tensor->dtype.bits;
+        for (int d = 0; d < tensor->ndim && d < TILE_MAX_RANK; d++) words[count++] = (uint64_t)tensor->shape[d];
+    }
+    return count;
+}
+
+static bool recall(Kernel *kernel, int parameter, const uint64_t *words, int count, DLTensor *prototype) {
+    const Inferred *known = &kernel->inferred[parameter];
+    if (!count || atomic_flag_test_and_set_explicit(&kernel->inferring, memory_order_acquire)) return false;
+    bool same = known->count == count && memcmp(known->words, words, (size_t)count * sizeof *words) == 0;
+    if (same) {
+        prototype->dtype = known->dtype;
+        memcpy(prototype->shape, known->shape, sizeof known->shape);
+    }
+    atomic_flag_clear_explicit(&kernel->inferring, memory_order_release);
+    return same;
+}
+
+static void keep(Kernel *kernel, int parameter, const uint64_t *words, int count, const DLTensor *prototype) {
+    Inferred *known = &kernel->inferred[parameter];
+    if (!count || atomic_flag_test_and_set_explicit(&kernel->inferring, memory_order_acquire)) return;
+    known->count = count;
+    memcpy(known->words, words, (size_t)count * sizeof *words);
+    known->dtype = prototype->dtype;
+    memcpy(known->shape, prototype->shape, sizeof known->shape);
+    atomic_flag_clear_explicit(&kernel->inferring, memory_order_release);
+}
+
+int result_make(Call *call, int parameter, Result *result) {
     int64_t shape[TILE_MAX_RANK];
+    uint64_t words[INFERRED_WORDS];
     DLTensor prototype = {
         .device = call->device, .ndim = call->kernel->parameters[parameter].info.rank, .shape = shape};
-    if (infer(call, parameter, &prototype.dtype, shape)) return NULL;
+    *result = (Result){NULL, NULL, NULL};
+    int count = list_words(call, words);
+    if (!recall(call->kernel, parameter, words, count, &prototype)) {
+        if (infer(call, parameter, &prototype.dtype, shape)) return -1;
+        keep(call->kernel, parameter, words, count, &prototype);
+    }
     if (!prototype.device.device_type) prototype.device.device_type = kDLCPU;
     bool exchange = call->like && call->like->way == WAY_EXCHANGE && call->like->api->managed_tensor_allocator &&
                     call->like->api->managed_tensor_to_py_object_no_sync;
-    return exchange ? allocate_by_exchange(call, parameter, &prototype) : allocate_by_hook(call, parameter, &prototype);
+    if (exchange) return allocate_by_exchange(call, parameter, &prototype, result);
+    result->object = allocate_by_hook(call, parameter, &prototype);
+    return result->object ? 0 : -1;
 }

@@ -1,0 +1,33 @@
+#!/bin/sh
+# Tests the Python package with PyTorch, which it installs from PyPI into a virtual environment of its own: kernels on its
+# tensors and as its operators, the examples, and the host time of calls. On a machine with an NVIDIA GPU the examples run
+# there too. usage: test_torch.sh [--measure]     with --measure, times above the limits are failures
+set -eu
+cd "$(dirname "$0")/.."
+build=$PWD/build/release
+environment=$PWD/build/torch-environment
+
+sh scripts/install_packages.sh
+cmake --preset release
+cmake --build --preset release --target tile_python
+if [ ! -x "$environment/bin/python" ]; then
+    python3 -m venv "$environment"
+    "$environment/bin/python" -m pip install -q --disable-pip-version-check torch numpy
+fi
+export PYTHONPATH="$build/python"
+python=$environment/bin/python
+passed=0 failed=0
+check() {
+    echo
+    echo "--- $*"
+    if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+}
+
+check "$python" tests/python/test_torch.py
+devices=$("$python" -c "import torch, tile; print('cpu', *['cuda'] * (torch.cuda.is_available() and tile.backends.cuda.is_available()))")
+for device in $devices; do
+    for example in examples/python/[0-9]*.py; do check "$python" "$example" "$device"; done
+done
+check "$python" tests/python/measure_calls.py ${1:+--check}
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]

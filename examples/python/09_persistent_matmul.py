@@ -7,16 +7,14 @@ m = tile.compile("""
 kernel matmul[T: f16 | bf16 | f32](a: in T[M, K], b: in T[K, N], c: out T[M, N], programs: i64)
     tune BM in {64}, BN in {64}, BK in {32}
 {
-    let rows = cdiv(M, BM)
-    let columns = cdiv(N, BN)
+    let each = cdiv(cdiv(M, BM), programs) * BM
     grid p in programs {
-        for turn in 0..cdiv(rows * columns - p, programs) {
-            let tile_ = p + turn * programs
-            let m = tile_ / columns * BM
-            let n = tile_ % columns * BN
-            var acc = zeros[BM, BN](f32)
-            for k in tiles(K, BK) { acc = dot(a[m..m + BM, k], b[k, n..n + BN], acc) }
-            c[m..m + BM, n..n + BN] = T(acc)
+        for m in tiles(p * each..min(M, p * each + each), BM) {
+            for n in tiles(N, BN) {
+                var acc = zeros[BM, BN](f32)
+                for k in tiles(K, BK) { acc = dot(a[m, k], b[k, n], acc) }
+                c[m, n] = T(acc)
+            }
         }
     }
 }

@@ -119,6 +119,10 @@ static bool may_print(const Lister *l) {
 /* The same for text of the IR. */
 static void note_print(TileOp *op, void *state) { *(bool *)state |= op->id == TILE_OP_PRINT; }
 
+static TileFunc *find_func(const TileUnit *unit, const char *name) {
+    return tile_func_find(unit->module, tile_intern_string(unit->context->strings, name));
+}
+
 static bool op_prints(TileFunc *func) {
     bool prints = false;
     if (func) tile_block_walk(&func->body, note_print, &prints);
@@ -131,5 +135,5 @@ void tile_interface_describe(TileUnit *unit, const TileKernelInfo *kernel, TileI
     signature->doc = keep(&lister, kernel->doc);
     signature->settings = lister.settings.items;
     signature->setting_count = (uint32_t)lister.settings.count;
-    signature->prints = kernel->item ? may_print(&lister) : op_prints(tile_unit_func(unit, kernel->name));
+    signature->prints = kernel->item ? may_print(&lister) : op_prints(find_func(unit, kernel->name));
 }

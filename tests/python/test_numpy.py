@@ -331,6 +331,51 @@ class Tools(Case):
         self.assertTrue(any(t.name == "avx2" for t in tile.backends.targets()))
 
 
+class Notebooks(Case):
+    def test_kernels_and_modules_show_themselves(self):
+        self.assertIn("in T[M, N]", self.m.add._repr_html_())
+        self.assertIn("Adds.", self.m._repr_html_())
+
+    def test_bench(self):
+        import xml.dom.minidom
+
+        x = rand(64, 256)
+        result = self.m.add.bench(x, x, seconds=0.02)
+        self.assertEqual(result.bytes, 3 * x.nbytes)
+        self.assertAlmostEqual(result.rate * result.seconds, result.bytes, delta=1)
+        self.assertIn("GB/s", repr(result))
+        xml.dom.minidom.parseString(result._repr_svg_())
+        a = rand(64, 64)
+        result = tile.stdlib.matmul.with_settings(U="f32").bench(a, a, flops=2 * 64 ** 3, seconds=0.02)
+        self.assertGreater(result.flop_rate, 0)
+        xml.dom.minidom.parseString(result._repr_svg_())
+
+    def test_tune(self):
+        x = rand(64, 256)
+        tuned = self.m.add.tune(x, x, seconds=0.005)
+        self.assertEqual(len(tuned.points), 4)
+        self.assertEqual(set(tuned.best), {"BM", "BN"})
+        np.testing.assert_array_equal(tuned(x, x), x + x)
+
+    def test_cell_magic(self):
+        class Shell:
+            user_ns = {}
+
+            def register_magic_function(self, function, kind, name):
+                self.magic = (kind, name)
+                self.function = function
+
+        shell = Shell()
+        tile.load_ipython_extension(shell)
+        self.assertEqual(shell.magic, ("cell", "tile"))
+        module = shell.function("mine BN=64", TEXT)
+        self.assertIs(shell.user_ns["mine"], module)
+        self.assertEqual(module.settings, {"BN": "64"})
+        with self.assertRaises(tile.CompileError) as caught:
+            shell.function("", "kernel")
+        self.assertEqual(caught.exception.filename, "<%%tile kernels>")
+
+
 class Threads(Case):
     def test_eight_launch_and_one_compiles(self):
         x = rand(64, 256)

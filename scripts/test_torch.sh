@@ -24,6 +24,7 @@ check() {
 }
 
 check "$python" tests/python/test_torch.py
+check "$python" tests/python/test_cuda.py
 devices=$("$python" -c "import torch, tile; print('cpu', *['cuda'] * (torch.cuda.is_available() and tile.backends.cuda.is_available()))")
 for device in $devices; do
     for example in examples/python/[0-9]*.py; do check "$python" "$example" "$device"; done

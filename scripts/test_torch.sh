@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tests the Python package with PyTorch, which it installs from PyPI into a virtual environment of its own: kernels on its
-# tensors and as its operators, the examples, and the host time of calls. On a machine with an NVIDIA GPU the examples run
+# Tests the Python package with PyTorch and JAX, which it installs from PyPI into virtual environments of their own: kernels on
+# their arrays and as their operators, the examples, and the host time of calls. On a machine with an NVIDIA GPU the examples run
 # there too. usage: test_torch.sh [--measure]     with --measure, times above the limits are failures
 set -eu
 cd "$(dirname "$0")/.."
@@ -14,6 +14,10 @@ if [ ! -x "$environment/bin/python" ]; then
     python3 -m venv "$environment"
     "$environment/bin/python" -m pip install -q --disable-pip-version-check torch numpy
 fi
+if [ ! -x "$environment-jax/bin/python" ]; then
+    python3 -m venv "$environment-jax"
+    "$environment-jax/bin/python" -m pip install -q --disable-pip-version-check jax numpy
+fi
 export PYTHONPATH="$build/python"
 python=$environment/bin/python
 passed=0 failed=0
@@ -25,6 +29,7 @@ check() {
 
 check "$python" tests/python/test_torch.py
 check "$python" tests/python/test_cuda.py
+check "$environment-jax/bin/python" tests/python/test_jax.py
 devices=$("$python" -c "import torch, tile; print('cpu', *['cuda'] * (torch.cuda.is_available() and tile.backends.cuda.is_available()))")
 for device in $devices; do
     for example in examples/python/[0-9]*.py; do check "$python" "$example" "$device"; done

@@ -190,6 +190,7 @@ PyObject *library_compile(PyObject *module, PyObject *args);
 PyObject *library_emit(PyObject *module, PyObject *args);
 PyObject *library_targets(PyObject *module, PyObject *none);
 PyObject *library_standard(PyObject *module, PyObject *none);
+PyObject *xla_handlers(PyObject *module, PyObject *none);
 
 /* Calls an object by a function of vectorcall's kind with a tuple and a dict, as tp_call has them. */
 PyObject *call_by_tuple(Vectorcall function, PyObject *self, PyObject *args, PyObject *keywords);

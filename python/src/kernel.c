@@ -476,6 +476,9 @@ PyObject *kernel_create(State *state, Library *library, TileKernel *kernel, PyOb
     return NULL;
 }
 
+/* The address of the C API's kernel, which lives as long as this object. */
+static PyObject *kernel_address(PyObject *self, PyObject *none) { return PyLong_FromVoidPtr(((Kernel *)self)->kernel); }
+
 /* The same kernel, which takes tensors that require gradients: for autograd, which deals with them itself. */
 static PyObject *kernel_detached(PyObject *self, PyObject *none) {
     Kernel *kernel = (Kernel *)self;
@@ -520,6 +523,7 @@ static PyMethodDef kernel_methods[] = {
     {"_explain", (PyCFunction)(void (*)(void))kernel_explain, METH_FASTCALL, NULL},
     {"_prepare", kernel_prepare, METH_O, NULL},
     {"_stats", kernel_stats, METH_NOARGS, NULL},
+    {"_address", kernel_address, METH_NOARGS, NULL},
     {"_detached", kernel_detached, METH_NOARGS, NULL},
     {"_interface", kernel_interface, METH_NOARGS, NULL},
     {"bind", (PyCFunction)(void (*)(void))bound_create, METH_FASTCALL | METH_KEYWORDS,

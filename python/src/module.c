@@ -56,6 +56,7 @@ static PyMethodDef methods[] = {{"hooks", (PyCFunction)(void (*)(void))set_hooks
                                 {"emit", library_emit, METH_VARARGS, NULL},
                                 {"targets", library_targets, METH_NOARGS, NULL},
                                 {"standard", library_standard, METH_NOARGS, NULL},
+                                {"xla_handlers", xla_handlers, METH_NOARGS, NULL},
                                 {"plan", bound_join, METH_O, NULL},
                                 {"threads", thread_count, METH_NOARGS, NULL},
                                 {NULL, NULL, 0, NULL}};

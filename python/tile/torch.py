@@ -7,10 +7,9 @@ The operator takes the kernel's parameters that are not `out`, and returns those
 torch.compile traces through it without a break, autograd where `backward` is given, and vmap, by one call for each element
 of the batch. docs/python.md tells more."""
 
-import re
-
 import torch
 
+from tile import _shapes
 from tile._arrays import BY_NAME
 from tile._module import Kernel
 
@@ -50,58 +49,17 @@ def _schema(kernel):
     return f"({', '.join(arguments)}) -> {returned}"
 
 
-# ---- shapes of results, also where they are symbols ----
-
-_name = re.compile(r"[A-Za-z_]\w*$")
-_multiple = re.compile(r"(?:(\d+) \* ([A-Za-z_]\w*)|([A-Za-z_]\w*) \* (\d+))$")
-
-
-def _bind(names, text, extent):
-    """What a dimension says of the names in it."""
-    if _name.match(text):
-        names.setdefault(text, extent)
-        return
-    match = _multiple.match(text)
-    if match:
-        factor, name = (match[1], match[2]) if match[1] else (match[4], match[3])
-        names.setdefault(name, extent // int(factor))
-
-
-def _extent(kernel, parameter, text, names):
-    """A dimension of a result; Tile divides integers as Python's // does where both are positive."""
-    code = re.sub(r"(?<!/)/(?!/)", "//", text)
-    try:
-        return eval(code, {"__builtins__": {}, "cdiv": lambda a, b: -(-a // b), "min": min, "max": max}, names)
-    except NameError as error:
-        raise NotImplementedError(f"{kernel.name}: {parameter.name}: the extent {text} follows from no argument that is "
-                                  f"given as a plain dimension ({error}): give op(.., fake=function)") from None
+# ---- fake tensors ----
 
 
 def _make_fake(kernel):
     inputs = [p for p in kernel.parameters if p.access != "out"]
-    outputs = [p for p in kernel.parameters if p.access == "out"]
-    settings = {s.name: s.value for s in kernel.settings if s.value is not None}
 
     def fake(*args):
-        names, types, like = {}, dict(settings), None
-        for parameter, value in zip(inputs, args):
-            if parameter.access is None:
-                names[parameter.name] = value
-                continue
-            like = value if like is None else like
-            types.setdefault(parameter.type, value.dtype)
-            for text, extent in zip(parameter.dimensions, value.shape):
-                _bind(names, text, extent)
-        for name, text in settings.items():
-            if text.lstrip("-").isdigit():
-                names.setdefault(name, int(text))
-        made = []
-        for parameter in outputs:
-            dtype = parameter.dtype or types.get(parameter.type)
-            dtype = _dtypes.get(dtype, dtype)
-            shape = [_extent(kernel, parameter, text, names) for text in parameter.dimensions]
-            device = like.device if like is not None else "cpu"
-            made.append(torch.empty(shape, dtype=dtype, device=device))
+        tensors = [value for parameter, value in zip(inputs, args) if parameter.access is not None]
+        device = tensors[0].device if tensors else "cpu"
+        made = [torch.empty(shape, dtype=_dtypes.get(dtype, dtype), device=device)
+                for shape, dtype in _shapes.results(kernel, args)]
         return made[0] if len(made) == 1 else tuple(made) if made else None
 
     return fake

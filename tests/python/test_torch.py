@@ -165,6 +165,35 @@ class Operators(unittest.TestCase):
             b.backward()
             torch.testing.assert_close(x.grad, y.grad)
 
+    def test_gradients_of_gradients_and_modes(self):
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        seen = []
+
+        class Mode(TorchDispatchMode):
+            def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+                seen.append(str(function))
+                return function(*args, **(kwargs or {}))
+
+        x = torch.randn(3, 4, requires_grad=True)
+        with Mode():
+            cube(x).sum().backward()
+        self.assertIn("tile_test.cube.default", seen)
+        self.assertIn("tile_test.cube_backward.default", seen)
+        torch.testing.assert_close(x.grad, 3 * x.detach() ** 2)
+        self.assertFalse(cube(x.detach()).requires_grad)
+        with torch.no_grad():
+            self.assertFalse(cube(x).requires_grad)
+        parameter = torch.nn.Parameter(torch.randn(3, 4))
+        cube(parameter).sum().backward()
+        torch.testing.assert_close(parameter.grad, 3 * parameter.detach() ** 2)
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        with FakeTensorMode() as mode:
+            fake = mode.from_tensor(torch.randn(3, 4)).requires_grad_()
+            made = cube(fake)
+            self.assertEqual((made.shape, made.requires_grad), ((3, 4), True))
+
     def test_vmap(self):
         x = torch.randn(4, 3, 5)
         torch.testing.assert_close(torch.vmap(cube)(x), x ** 3)

@@ -12,7 +12,7 @@ cmake --preset release
 cmake --build --preset release --target tile_python
 if [ ! -x "$environment/bin/python" ]; then
     python3 -m venv "$environment"
-    "$environment/bin/python" -m pip install -q --disable-pip-version-check torch numpy
+    "$environment/bin/python" -m pip install -q --disable-pip-version-check torch numpy 'pyright[nodejs]'
 fi
 if [ ! -x "$environment-jax/bin/python" ]; then
     python3 -m venv "$environment-jax"
@@ -34,6 +34,8 @@ devices=$("$python" -c "import torch, tile; print('cpu', *['cuda'] * (torch.cuda
 for device in $devices; do
     for example in examples/python/[0-9]*.py; do check "$python" "$example" "$device"; done
 done
+check "$environment/bin/pyright" --pythonpath "$python" tests/python/typed.py
+check "$python" tests/python/measure_curve.py
 check "$python" tests/python/measure_calls.py ${1:+--check}
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

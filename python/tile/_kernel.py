@@ -140,6 +140,19 @@ def _reduce(self):
     return _load_kernel, (self.module, self.name)
 
 
+def _signature(self):
+    """For inspect.signature and help."""
+    import inspect
+
+    kind, missing = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+    rows = [inspect.Parameter(p.name, kind, annotation=repr(p).partition(": ")[2],
+                              default=None if p.access == "out" else missing)
+            for p in sorted(self.parameters, key=lambda p: p.access == "out")]
+    rows += [inspect.Parameter(s.name, inspect.Parameter.KEYWORD_ONLY, default=s.value or s.default)
+             for s in self.settings if s.name not in {p.name for p in self.parameters}]
+    return inspect.Signature(rows)
+
+
 def _repr(self):
     return f"<tile kernel {self.signature}>"
 
@@ -176,4 +189,5 @@ def install():
     Kernel.is_gpu = _member(4, "does it run on a GPU?")
     Kernel.parameters = _member(5, "a tuple of Parameter")
     Kernel.settings = _member(6, "a tuple of Setting: generics, constants, static dimensions, tune names")
+    Kernel.__signature__ = property(_signature)
     Kernel.stats = property(lambda self: Stats(*self._stats()), doc="counters: Stats")

@@ -21,4 +21,8 @@ if grep -q '^TILE_SANITIZE:BOOL=ON' "$build/CMakeCache.txt"; then
 fi
 "$environment/bin/python" -m unittest -q test_numpy
 "$environment/bin/python" -m mypy --strict --no-error-summary typed.py
+"$environment/bin/python" ../../scripts/write_python_docs.py | diff -u ../../docs/python-api.md - || {
+    echo "docs/python-api.md is out of date: run scripts/write_python_docs.py"
+    exit 1
+}
 echo "the Python package works"

@@ -283,6 +283,12 @@ class Tools(Case):
         self.assertEqual((add.prints, self.m.speak.prints), (False, True))
         self.assertEqual(tile.stdlib.map.settings[1].default, "identity")
 
+    def test_inspect(self):
+        import inspect
+
+        self.assertEqual(list(inspect.signature(self.m.scale).parameters), ["x", "a", "k", "flip", "y"])
+        self.assertEqual(list(inspect.signature(self.m.add).parameters), ["x", "y", "z", "T", "BM", "BN"])
+
     def test_prepare_explain_stats_emit(self):
         m = tile.compile(TEXT)
         m.add.prepare("f32[1000, 512]", ("f32", (1000, 512)), ("f32", (1000, 512)))

@@ -1,6 +1,9 @@
 """Settings of compilers: `tile.backends`, as in torch.backends, and the context manager `tile.config`.
 
-They hold for what is compiled from then on; kernels that are there keep those that they were compiled with."""
+They hold for what is compiled from then on; kernels that are there keep those that they were compiled with. What
+`tile.backends` sets holds for all threads, `tile.config` for the thread, or task, that is in it."""
+
+from contextvars import ContextVar
 
 from tile import _tile
 
@@ -9,6 +12,7 @@ LOG = {"guards": 1, "compile": 2}
 
 _values = {"deterministic": False, "allow_tf32": False, "cpu_capability": None, "on_miss": None, "variant_limit": 0,
            "log": (), "tuning": None, "imports": ()}
+_inner = ContextVar("tile.config", default={})  # what tile.config has set here
 _compilers = {}
 
 
@@ -27,7 +31,7 @@ def _check(name, value):
 
 
 def get(name):
-    return _values[name]
+    return _inner.get().get(name, _values[name])
 
 
 def put(name, value):
@@ -49,23 +53,22 @@ class config:
 
     def __init__(self, **settings):
         self._settings = {name: _check(name, value) for name, value in settings.items()}
-        self._saved = []
+        self._tokens = []
 
     def __enter__(self):
-        self._saved.append({name: _values[name] for name in self._settings})
-        _values.update(self._settings)
+        self._tokens.append(_inner.set({**_inner.get(), **self._settings}))
         return self
 
     def __exit__(self, *exception):
-        _values.update(self._saved.pop())
+        _inner.reset(self._tokens.pop())
 
 
 def compiler():
     """The compiler with the settings of now."""
-    key = tuple(_values.values())
+    v = {**_values, **_inner.get()}
+    key = tuple(v.values())
     found = _compilers.get(key)
     if found is None:
-        v = _values
         found = _tile.compiler(v["imports"], v["cpu_capability"], ON_MISS.get(v["on_miss"], 0), v["variant_limit"],
                                sum(LOG[word] for word in v["log"]), v["deterministic"], v["allow_tf32"], v["tuning"])
         _compilers[key] = found

@@ -332,6 +332,15 @@ class Tools(Case):
                 tile.compile(TEXT).twice(rand(8))
         self.assertIn("compiled in", logs.output[0])
         self.assertFalse(tile.backends.deterministic)
+        with tile.config(deterministic=True):
+            seen = []
+            thread = threading.Thread(target=lambda: seen.append(tile.backends.deterministic))
+            thread.start()
+            thread.join()
+        self.assertEqual(seen, [False])
+        tile.backends.variant_limit = 4
+        self.assertEqual(tile.backends.variant_limit, 4)
+        tile.backends.variant_limit = 0
         with self.assertRaises(AttributeError):
             tile.config(nonsense=1)
         self.assertTrue(any(t.name == "avx2" for t in tile.backends.targets()))

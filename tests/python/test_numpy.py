@@ -515,14 +515,14 @@ class Memory(Case):
 class Import(unittest.TestCase):
     @unittest.skipIf(os.environ.get("TILE_TEST_SANITIZED"), "sanitizers take their time")
     def test_import_is_light(self):
-        script = ("import sys, time\nstart = time.perf_counter()\nimport tile\nprint((time.perf_counter() - start) * 1e3)\n"
+        script = ("import sys, time\nstart = time.process_time()\nimport tile\nprint((time.process_time() - start) * 1e3)\n"
                   "print([m for m in ('numpy', 'torch', 'logging', 'json', 're') if m in sys.modules])\n")
         runs = [subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split(
             "\n") for _ in range(7)]
         self.assertEqual(runs[0][1], "[]")
         fastest = min(float(run[0]) for run in runs)
         print(f"import tile: {fastest:.1f} ms", file=sys.stderr)
-        self.assertLess(fastest, 20)  # 10 on a machine that does nothing else; measure_calls.py is stricter
+        self.assertLess(fastest, 10 if os.path.exists(os.path.join(os.path.dirname(tile.__file__), "libtile.so.0")) else 20)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launch/cuda_maps.h"
 #include "launch/cuda_records.h"
 
 /* ---- modules ---- */
@@ -15,10 +16,14 @@ typedef struct Phase {
     uint32_t threads;
     uint64_t shared_bytes;
     bool waits;
+    /* NULL: a launch has a block for each program. Else, by device, how many blocks run at a time: set before the
+     * device's bit in `prepared`. */
+    uint32_t *blocks;
+    TileCudaMaps *maps; /* NULL: none */
     void *kernel;
 } Phase;
 
-enum { KNOWN_ADDRESSES = 64, DEVICE_SHIFT = 57 /* addresses have fewer bits */ };
+enum { KNOWN_ADDRESSES = 64, MOST_DEVICES = 64 /* bits of `prepared` */, DEVICE_SHIFT = 57 /* addresses have fewer bits */ };
 
 struct TileCudaModule {
     const char *ptx;
@@ -47,7 +52,10 @@ static TileCudaModule *create_module(const TileCudaPhase *phases, uint32_t count
                                     .threads = phases[i].threads,
                                     .shared_bytes = phases[i].shared_bytes,
                                     .waits = phases[i].waits};
-        whole &= module->phases[i].symbol != NULL;
+        if (phases[i].resident) module->phases[i].blocks = calloc(MOST_DEVICES, sizeof(uint32_t));
+        if (phases[i].map_count) module->phases[i].maps = tile_cuda_maps_create(phases[i].maps, phases[i].map_count);
+        whole &= module->phases[i].symbol && (module->phases[i].maps || !phases[i].map_count) &&
+                 (module->phases[i].blocks || !phases[i].resident);
     }
     if (whole) return module;
     tile_cuda_module_destroy(module);
@@ -88,7 +96,11 @@ void tile_cuda_module_destroy(TileCudaModule *module) {
     if (!module) return;
     tile_cuda_captured_destroy(module->captured);
     unload(module->library);
-    for (uint32_t i = 0; i < module->count; i++) free(module->phases[i].symbol);
+    for (uint32_t i = 0; i < module->count; i++) {
+        free(module->phases[i].symbol);
+        free(module->phases[i].blocks);
+        tile_cuda_maps_destroy(module->phases[i].maps);
+    }
     free(module->own);
     pthread_mutex_destroy(&module->mutex);
     free(module);
@@ -141,6 +153,19 @@ static tile_status load(TileCudaModule *module, const char *kernel, TileError *e
     return TILE_OK;
 }
 
+/* The blocks of a phase that run on the device at a time. */
+static tile_status count_blocks(const Phase *phase, void *function, int device, int handle, const char *kernel,
+                                TileError *error) {
+    enum { MULTIPROCESSORS = 16 };
+    const TileCudaDriver *driver = tile_cuda_driver();
+    int multiprocessors = 0, blocks = 0;
+    TILE_TRY(tile_cuda_check(driver->device_attribute(&multiprocessors, MULTIPROCESSORS, handle), kernel, error));
+    TILE_TRY(tile_cuda_check(driver->occupancy(&blocks, function, (int)phase->threads, phase->shared_bytes), kernel, error));
+    if (blocks < 1) return tile_error_set(error, TILE_UNAVAILABLE, "%s: no block fits on a multiprocessor of cuda:%d", kernel, device);
+    phase->blocks[device % MOST_DEVICES] = (uint32_t)(multiprocessors * blocks);
+    return TILE_OK;
+}
+
 /* More than 48 KiB of shared memory must be requested. The code is copied to the device now: otherwise the driver would
  * do it at the first launch, which a stream might be capturing. */
 static tile_status prepare_phase(const Phase *phase, int device, const char *kernel, TileError *error) {
@@ -157,7 +182,8 @@ static tile_status prepare_phase(const Phase *phase, int device, const char *ker
             (unsigned long long)phase->shared_bytes, device, most);
     TILE_TRY(tile_cuda_check(driver->kernel_set(DYNAMIC_SHARED_LIMIT, (int)phase->shared_bytes, phase->kernel, handle),
                              kernel, error));
-    return tile_cuda_check(driver->kernel_function(&function, phase->kernel), kernel, error);
+    TILE_TRY(tile_cuda_check(driver->kernel_function(&function, phase->kernel), kernel, error));
+    return phase->blocks ? count_blocks(phase, function, device, handle, kernel, error) : TILE_OK;
 }
 
 static tile_status prepare_all(TileCudaModule *module, int device, const char *kernel, TileError *error) {
@@ -262,17 +288,24 @@ tile_status tile_cuda_launch(TileCudaModule *module, uint32_t number, const Tile
                              uint32_t slot_count, int64_t programs, const uint64_t *records, const char *kernel,
                              TileError *error) {
     enum { MOST_SLOTS = 512, MOST_BLOCKS = INT32_MAX };
-    void *parameters[MOST_SLOTS + 3];
+    void *parameters[MOST_SLOTS + TILE_MAX_MAPS + 3];
+    TileCudaMap maps[TILE_MAX_MAPS]; /* the driver copies them, as all parameters */
     if (slot_count > MOST_SLOTS) return tile_error_set(error, TILE_UNSUPPORTED, "%s: too many parameters", kernel);
     const Phase *phase = &module->phases[number];
     int64_t begin = 0, end = 0;
     for (uint32_t i = 0; i < slot_count; i++) parameters[i] = (void *)&slots[i];
     parameters[slot_count] = &begin;
     parameters[slot_count + 1] = &end;
-    parameters[slot_count + 2] = (void *)records;
-    for (; begin < programs; begin = end) { /* a block for each program */
+    uint32_t last = slot_count + 2;
+    if (phase->maps) {
+        TILE_TRY(tile_cuda_maps_find(phase->maps, slots, maps, kernel, error));
+        for (uint32_t i = 0; i < tile_cuda_maps_count(phase->maps); i++) parameters[last++] = &maps[i];
+    }
+    parameters[last] = (void *)records;
+    for (; begin < programs; begin = end) { /* a block for each program, unless fewer take them in turn */
         end = programs - begin < MOST_BLOCKS ? programs : begin + MOST_BLOCKS;
-        int result = queue_grid(phase, on, (unsigned)(end - begin), parameters);
+        unsigned blocks = (unsigned)(end - begin), most = phase->blocks ? phase->blocks[on->device % MOST_DEVICES] : blocks;
+        int result = queue_grid(phase, on, blocks < most ? blocks : most, parameters);
         TILE_TRY(tile_cuda_check(result, kernel, error));
     }
     return TILE_OK;

@@ -12,6 +12,9 @@ typedef struct TileCudaPhase {
     uint32_t threads;      /* of a block */
     uint64_t shared_bytes; /* of a block */
     bool waits;            /* the code itself waits for the end of the previous grid */
+    bool resident;         /* a launch has as many blocks as run at a time, each of which takes programs in turn */
+    uint32_t map_count;
+    const TileImageMap *maps; /* copied */
 } TileCudaPhase;
 
 /* ptx: text, copied. NULL if out of memory. */

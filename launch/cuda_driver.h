@@ -49,9 +49,13 @@ typedef struct TileCudaDriver {
     int (*library_kernel)(void **kernel, void *library, const char *name);
     int (*kernel_function)(void **function, void *kernel);
     int (*kernel_set)(int attribute, int value, void *kernel, int device);
+    int (*occupancy)(int *blocks, void *function, int threads, size_t shared_bytes);
     int (*launch)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
                   unsigned block_z, unsigned shared_bytes, void *stream, void **parameters, void **extra);
     int (*launch_with)(const TileCudaLaunchConfig *config, void *function, void **parameters, void **extra);
+    int (*encode_map)(void *map, int type, unsigned rank, void *address, const uint64_t *extents,
+                      const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,
+                      int promotion, int fill);
     int (*allocate)(uint64_t *memory, size_t bytes);
     int (*free)(uint64_t memory);
     int (*pool_create)(void **pool, const void *properties);

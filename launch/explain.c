@@ -67,6 +67,10 @@ static void say_facts(TileExplanation *text, const TileImageParameter *parameter
         separate(text, begin, ", ");
         say(text, "memory of its own");
     }
+    if (bits & TILE_GUARD_MAP) {
+        separate(text, begin, ", ");
+        say(text, "described by a tensor map");
+    }
     for (unsigned k = 0; k < parameter->rank; k++) {
         bool unit = bits & tile_guard_dimension(k, TILE_GUARD_STRIDE_UNIT);
         bool zero = bits & tile_guard_dimension(k, TILE_GUARD_STRIDE_ZERO);
@@ -147,6 +151,14 @@ static void explain_tensor(TileExplanation *text, size_t begin, const TileImageP
     if (broken & TILE_GUARD_DISJOINT) {
         separate(text, begin, "; ");
         say(text, "%s: shares memory with another argument, and the code relies on its own", parameter->name);
+    }
+    if (broken & TILE_GUARD_MAP) {
+        separate(text, begin, "; ");
+        say(text,
+            "%s: no tensor map describes it, and the code relies on one: a contiguous last dimension, and other "
+            "strides "
+            "that are multiples of 16 bytes",
+            parameter->name);
     }
     if (!missed) return;
     separate(text, begin, "; ");

@@ -3,9 +3,10 @@
  *   bits 0-6    alignment of the base as a unary code: bit k is set where it is a multiple of 2 << k
  *   bit 7       every element begins less than 2**31 bytes behind the first one, and none before it
  *   bit 8       it shares no memory with another argument; looked at only where the kernel allows that it does
- *   from bit 16 four bits for each dimension, of which two are in use: stride 0, stride of one element
- *   from bit 48 four bits for each of the last four dimensions: the extent is a multiple of 2, 4, 8, 16
- * A dimension of fewer than two elements has no stride that matters: it satisfies any demand. */
+ *   bit 9       a tensor map describes it (base/tensor_map.h), but for its address; found for GPUs only, where it
+ * matters from bit 16 four bits for each dimension, of which two are in use: stride 0, stride of one element from bit
+ * 48 four bits for each of the last four dimensions: the extent is a multiple of 2, 4, 8, 16 A dimension of fewer than
+ * two elements has no stride that matters: it satisfies any demand. */
 #ifndef TILE_LAUNCH_GUARD_H
 #define TILE_LAUNCH_GUARD_H
 
@@ -17,6 +18,7 @@ enum {
     TILE_GUARD_ALIGN = 127,
     TILE_GUARD_NARROW = 128,
     TILE_GUARD_DISJOINT = 256,
+    TILE_GUARD_MAP = 512,
     TILE_GUARD_DIMENSIONS = 16,
     TILE_GUARD_EXTENTS = 48,
     TILE_GUARD_MOST_MULTIPLE = 16
@@ -66,6 +68,13 @@ static inline void tile_guard_finish(TileView *view, uint64_t word, uint64_t off
     if (view->rank && view->extent[last] < 2) offer |= tile_guard_dimension(last, TILE_GUARD_STRIDE_UNIT);
     view->word = word | align | narrow;
     view->offer = offer | align | narrow;
+}
+
+static inline uint64_t tile_guard_map(const TileView *view) {
+    const uint64_t aligned = 0;
+    return tile_map_fits(aligned, view->rank, tile_host_type_bytes(view->type), view->extent, view->stride)
+               ? TILE_GUARD_MAP
+               : 0;
 }
 
 static inline void tile_guard_read(TileView *view) {

@@ -8,6 +8,7 @@
 #define TILE_LAUNCH_IMAGE_H
 
 #include "base/print_line.h"
+#include "base/tensor_map.h"
 #include "lang/scalar/eval.h"
 #include "tile/launch.h"
 
@@ -210,11 +211,22 @@ struct TileImageCode {
 
 /* ---- code that was compiled ahead of time ---- */
 
+/* A tensor map among a phase's parameters: of which tensor, and how large its boxes are (base/tensor_map.h). */
+typedef struct TileImageMap {
+    uint32_t slot; /* the word with the tensor's address; its extents and strides are behind it */
+    uint16_t box[TILE_MAP_MOST_RANK];
+    uint8_t rank, element_bytes;
+    uint8_t swizzle; /* bytes */
+} TileImageMap;
+
 /* A phase as a GPU has it; its shared memory is the phase's scratch_bytes. */
 typedef struct TileImageEntry {
     const char *symbol;
     uint32_t threads; /* of a block */
     uint8_t waits;    /* for the end of the grid before it */
+    uint8_t resident; /* as many blocks as run at a time, each of which takes programs in turn */
+    uint32_t map_count;
+    const TileImageMap *maps; /* parameters behind the end of the range of programs */
 } TileImageEntry;
 
 /* Code for NVIDIA GPUs, in the place of entries. */

@@ -272,6 +272,17 @@ static void pass_ptx(Stream *s, TileImageBinary *binary) {
     binary->ptx_bytes = whole - 1;
 }
 
+static void pass_map(Stream *s, TileImageMap *map) {
+    NUMBER(s, map->slot);
+    NUMBER(s, map->rank);
+    NUMBER(s, map->element_bytes);
+    NUMBER(s, map->swizzle);
+    unsigned bytes = map->element_bytes;
+    s->damaged |= map->rank < 1 || map->rank > TILE_MAP_MOST_RANK || (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8);
+    s->damaged |= map->swizzle && map->swizzle != 32 && map->swizzle != 64 && map->swizzle != 128;
+    for (unsigned i = 0; i < map->rank && !s->damaged; i++) NUMBER(s, map->box[i]);
+}
+
 static void pass_binary(Stream *s, TileImageBinary *binary) {
     pass_ptx(s, binary);
     pass_bytes(s, &binary->cubin, &binary->cubin_bytes);
@@ -283,8 +294,33 @@ static void pass_binary(Stream *s, TileImageBinary *binary) {
         pass_text(s, &entry->symbol);
         NUMBER(s, entry->threads);
         NUMBER(s, entry->waits);
+        NUMBER(s, entry->resident);
+        LIST(s, entry->maps, entry->map_count, TILE_MAX_MAPS);
+        for (uint32_t k = 0; k < entry->map_count && !s->damaged; k++) pass_map(s, (TileImageMap *)&entry->maps[k]);
         s->damaged |= !entry->symbol;
     }
+}
+
+/* Words of a launch's slots. */
+static uint64_t count_slots(const TileImageCode *code, const TileImageSignature *signature) {
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < code->order_count; i++) {
+        const TileImageParameter *parameter = &signature->parameters[code->order[i]];
+        count += parameter->kind == TILE_PARAMETER_TENSOR ? 1 + 2u * parameter->rank : 1;
+    }
+    for (uint32_t i = 0; i < code->temp_count; i++) count += 1 + 2u * code->temps[i].rank;
+    return count;
+}
+
+static bool are_maps_sound(const TileImageVariant *variant, const TileImageSignature *signature) {
+    uint64_t slots = count_slots(&variant->code, signature);
+    bool sound = true;
+    for (uint32_t i = 0; i < variant->binary->entry_count; i++) {
+        const TileImageEntry *entry = &variant->binary->entries[i];
+        for (uint32_t k = 0; k < entry->map_count; k++)
+            sound &= (uint64_t)entry->maps[k].slot + 1 + 2u * entry->maps[k].rank <= slots;
+    }
+    return sound;
 }
 
 static void pass_variant(Stream *s, TileImageVariant *variant, const TileImageSignature *signature) {
@@ -293,6 +329,7 @@ static void pass_variant(Stream *s, TileImageVariant *variant, const TileImageSi
     if (s->no_entries) pass_binary(s, (TileImageBinary *)variant->binary);
     pass_code(s, &variant->code, signature);
     s->damaged |= s->no_entries && variant->binary->entry_count != variant->code.phase_count;
+    if (s->no_entries && !s->damaged) s->damaged = !are_maps_sound(variant, signature);
     pass_text(s, &variant->label);
     NUMBER(s, variant->target);
     if (!s->out) variant->statics = TILE_NEW_ARRAY(s->arena, int64_t, signature->static_count);

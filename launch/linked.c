@@ -8,6 +8,7 @@
 
 #include "base/cpu.h"
 #include "launch/cuda.h"
+#include "launch/guard.h"
 #include "launch/host.h"
 #include "launch/image_bytes.h"
 #include "launch/replay.h"
@@ -113,8 +114,13 @@ static bool make_module(TileImageVariant *given) {
     if (!phases) return false;
     for (uint32_t i = 0; i < binary->entry_count; i++) {
         const TileImageEntry *entry = &binary->entries[i];
-        phases[i] =
-            (TileCudaPhase){entry->symbol, entry->threads, given->code.phases[i].scratch_bytes, entry->waits != 0};
+        phases[i] = (TileCudaPhase){.symbol = entry->symbol,
+                                    .threads = entry->threads,
+                                    .shared_bytes = given->code.phases[i].scratch_bytes,
+                                    .waits = entry->waits != 0,
+                                    .resident = entry->resident != 0,
+                                    .map_count = entry->map_count,
+                                    .maps = entry->maps};
     }
     given->code.gpu = tile_cuda_module_borrow(binary, phases, binary->entry_count);
     free(phases);
@@ -156,6 +162,8 @@ static void note_questions(TileKernel *kernel) {
     uint32_t count = kernel->signature->parameter_count;
     for (TileVariant *v = atomic_load(&kernel->variants); v; v = v->next)
         for (uint32_t i = 0; i < count; i++) asked[i] |= v->code->need[i];
+    for (uint32_t i = 0; i < count; i++)
+        if (kernel->signature->gpu && (asked[i] & TILE_GUARD_MAP)) atomic_store(&kernel->maps, true);
     for (TileVariant *v = atomic_load(&kernel->variants); v; v = v->next) {
         memcpy(v->code->asked, asked, count * sizeof *asked);
         memcpy(v->request.facts, v->code->need, count * sizeof *asked);

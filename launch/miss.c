@@ -6,6 +6,7 @@
 #include "base/stack.h"
 #include "launch/clock.h"
 #include "launch/explain.h"
+#include "launch/guard.h"
 #include "launch/replay.h"
 #include "launch/report.h"
 #include "launch/settings.h"
@@ -97,8 +98,13 @@ static bool lasting(tile_status status) {
 }
 
 static void learn_questions(TileKernel *kernel, const TileImageCode *code) {
-    for (uint32_t i = 0; i < kernel->signature->parameter_count; i++)
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < kernel->signature->parameter_count; i++) {
         atomic_fetch_or_explicit(&kernel->asked[i], code->asked[i] | code->need[i], memory_order_relaxed);
+        all |= code->asked[i] | code->need[i];
+    }
+    if (kernel->signature->gpu && (all & TILE_GUARD_MAP))
+        atomic_store_explicit(&kernel->maps, true, memory_order_relaxed);
 }
 
 static void log_compile(const TileKernel *kernel, const TileVariant *variant, tile_status status,

@@ -126,10 +126,20 @@ static void find_apart(const TileImageSignature *signature, TileView *views) {
     }
 }
 
+/* Looked for where it matters only: where code asked for it, and for code that is about to be made. */
+static void find_maps(const TileImageSignature *signature, TileView *views) {
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        uint64_t map = views[i].tensor ? tile_guard_map(&views[i]) : 0;
+        views[i].word |= map;
+        views[i].offer |= map;
+    }
+}
+
 void tile_variant_request(const TileKernel *kernel, TileView *views, TileImageRequest *request) {
     const TileImageSignature *signature = kernel->signature;
     const TileImageSource *source = &kernel->library->source;
     if (signature->overlap) find_apart(signature, views);
+    if (atomic_load_explicit(&kernel->maps, memory_order_relaxed)) find_maps(signature, views);
     read_statics(signature, views, request);
     request->tuned = source->choose ? source->choose(source->state, kernel->index, request, views) : 0;
     for (uint32_t i = 0; i < signature->parameter_count; i++) request->facts[i] = views[i].offer;
@@ -153,6 +163,8 @@ tile_status tile_variant_get(TileKernel *kernel, TileView *views, TileImageReque
     }
     found = atomic_load_explicit(find_slot(kernel, request, views), memory_order_acquire);
     if (!take_serving(kernel, found, request, views) && !take_rest(kernel, found, request)) {
+        if (kernel->signature->gpu) find_maps(kernel->signature, views);
+        for (uint32_t i = 0; i < kernel->signature->parameter_count; i++) request->facts[i] = views[i].offer;
         TILE_TRY(tile_variant_miss(kernel, request, views, &found, error, report));
         /* The set of facts asked for may have grown, which changes the hash. */
         atomic_store_explicit(find_slot(kernel, request, views), found, memory_order_release);

@@ -59,6 +59,7 @@ struct TileKernel {
     _Atomic(TileVariant *) last;                      /* the one used last */
     _Atomic(TileVariant *) slots[TILE_VARIANT_SLOTS]; /* by hash of the facts asked for; entries may be stale */
     _Atomic uint64_t asked[TILE_MAX_PARAMETERS];      /* facts that any variant asked for; only grows */
+    _Atomic bool maps;                                /* GPUs: a variant asked for tensor maps */
     _Atomic(TileReplay *) replays;                    /* replay.h; NULL before the first code */
     pthread_mutex_t mutex;                            /* guards the list and changes of state */
     pthread_cond_t changed;

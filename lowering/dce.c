@@ -35,10 +35,11 @@
  *     }
  * Needs: nothing. Keeps: all effects and their order; a `while` may not terminate, which is an effect.
  * Cost: linear. */
-#include "lowering/pass.h"
+#include "lowering/dce.h"
 
 typedef struct Liveness {
     TileArena *arena;
+    TileKeep keeps; /* NULL: ops with effects are kept */
     bool *live; /* by value number */
     TILE_LIST(TileValue *) worklist;
     bool changed;
@@ -77,6 +78,15 @@ static bool is_removable(const TileOp *op) {
     for (unsigned r = 0; r < op->region_count; r++)
         for (const TileOp *inner = op->regions[r].first; inner; inner = inner->next)
             if (!is_removable(inner)) return false;
+    return true;
+}
+
+static bool may_go(const Liveness *liveness, const TileOp *op) {
+    if (!liveness->keeps) return is_removable(op);
+    if (liveness->keeps(op)) return false;
+    for (unsigned r = 0; r < op->region_count; r++)
+        for (const TileOp *inner = op->regions[r].first; inner; inner = inner->next)
+            if (!may_go(liveness, inner)) return false;
     return true;
 }
 
@@ -140,7 +150,7 @@ static void mark_op(Liveness *liveness, TileOp *op) {
 
 static void mark_root(TileOp *op, void *state) {
     bool terminator = (tile_op_info(op->id)->traits & TILE_TRAIT_TERMINATOR) != 0;
-    if (terminator || !is_removable(op)) mark_op(state, op);
+    if (terminator || !may_go(state, op)) mark_op(state, op);
 }
 
 static void propagate(Liveness *liveness) {
@@ -156,7 +166,7 @@ static void propagate(Liveness *liveness) {
 }
 
 static bool is_dead(const Liveness *liveness, const TileOp *op) {
-    if (tile_op_info(op->id)->traits & TILE_TRAIT_TERMINATOR || !is_removable(op)) return false;
+    if (tile_op_info(op->id)->traits & TILE_TRAIT_TERMINATOR || !may_go(liveness, op)) return false;
     for (unsigned i = 0; i < op->result_count; i++)
         if (is_live(liveness, &op->results[i])) return false;
     return true;
@@ -200,11 +210,20 @@ static void sweep_block(Liveness *liveness, TileBlock *block) {
     }
 }
 
-TileResult tile_pass_dce(TilePassContext *context, TileFunc *func) {
+static bool remove_dead(TilePassContext *context, TileFunc *func, TileBlock *block, TileKeep keeps) {
     uint32_t count = tile_func_number(func);
-    Liveness liveness = {.arena = context->scratch, .live = TILE_NEW_ARRAY(context->scratch, bool, count)};
-    tile_block_walk(&func->body, mark_root, &liveness);
+    Liveness liveness = {
+        .arena = context->scratch, .live = TILE_NEW_ARRAY(context->scratch, bool, count), .keeps = keeps};
+    tile_block_walk(block, mark_root, &liveness);
     propagate(&liveness);
-    sweep_block(&liveness, &func->body);
-    return liveness.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+    sweep_block(&liveness, block);
+    return liveness.changed;
+}
+
+bool tile_dce_slice(TilePassContext *context, TileBlock *block, TileKeep keeps) {
+    return remove_dead(context, block->func, block, keeps);
+}
+
+TileResult tile_pass_dce(TilePassContext *context, TileFunc *func) {
+    return remove_dead(context, func, &func->body, NULL) ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

@@ -66,14 +66,16 @@ typedef struct Position {
     TileValue *row, *column;
 } Position;
 
-/* The programs of the last column first, since they take longest; TILE_PROGRAM_ROWS rows at a time. */
-static Position longest_first(Expansion *x, TileValue *program, TileValue *rows, TileValue *columns) {
+/* TILE_PROGRAM_ROWS rows at a time, column by column; the last column first (`backwards`), where its programs take
+ * longest. */
+static Position by_groups(Expansion *x, TileValue *program, TileValue *rows, TileValue *columns, bool backwards) {
     TileValue *many = tile_build_i64(&x->b, TILE_PROGRAM_ROWS);
     TileValue *first = divide(x, program, binary(x, TILE_OP_MUL, columns, many));
     first = binary(x, TILE_OP_MUL, first, many);
     TileValue *size = binary(x, TILE_OP_MIN, binary(x, TILE_OP_SUB, rows, first), many);
     TileValue *within = binary(x, TILE_OP_SUB, program, binary(x, TILE_OP_MUL, first, columns));
     TileValue *quotient = divide(x, within, size), *row = remainder_of(x, within, quotient, size);
+    if (!backwards) return (Position){binary(x, TILE_OP_ADD, row, first), quotient};
     TileValue *last = binary(x, TILE_OP_SUB, columns, tile_build_i64(&x->b, 1));
     return (Position){binary(x, TILE_OP_ADD, row, first), binary(x, TILE_OP_SUB, last, quotient)};
 }
@@ -89,8 +91,9 @@ static Position apply_order(Expansion *x, const TileOp *op, TileValue *columns, 
     if (!order) return position;
     TileValue *program = tile_op_operand(op, 0), *rows = divide(x, tile_op_named(op, TILE_OPERAND_LAST), columns);
     TileValue *whole = is_whole_grid(x, op, rows, columns);
+    bool backwards = order->integer == TILE_PROGRAMS_LONGEST_FIRST;
     Position other = order->integer == TILE_PROGRAMS_COLUMNS ? by_columns(x, program, rows)
-                                                             : longest_first(x, program, rows, columns);
+                                                             : by_groups(x, program, rows, columns, backwards);
     position.row = tile_build_ternary(&x->b, TILE_OP_SELECT, whole, other.row, position.row);
     position.column = tile_build_ternary(&x->b, TILE_OP_SELECT, whole, other.column, position.column);
     return position;

@@ -86,8 +86,9 @@ static bool can_hoist(const TileOp *op, const TileOp *loop) {
     return (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_PURE) != 0;
 }
 
-/* The loop over the programs of a GPU's block has at most one iteration: hoisting would only extend live ranges. */
-static bool runs_once(const TileOp *loop) { return tile_op_integer(loop, TILE_ATTRIBUTE_ONE_PROGRAM, 0) != 0; }
+/* The loop over the programs of a GPU's block has one iteration, or few long ones: hoisting would only extend live
+ * ranges. */
+static bool runs_rarely(const TileOp *loop) { return tile_loop_is_of_programs(loop); }
 
 static void hoist_block(Licm *licm, TileBlock *block, TileOp *loop) {
     for (TileOp *op = block->first, *next; op; op = next) {
@@ -104,7 +105,7 @@ static void walk(Licm *licm, TileBlock *block) {
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
         for (unsigned r = 0; r < op->region_count; r++) walk(licm, &op->regions[r]);
-        for (unsigned r = 0; is_loop(op) && !runs_once(op) && r < op->region_count; r++)
+        for (unsigned r = 0; is_loop(op) && !runs_rarely(op) && r < op->region_count; r++)
             if (&op->regions[r] != tile_op_combiner(op)) hoist_block(licm, &op->regions[r], op);
     }
 }

@@ -30,6 +30,7 @@
     X(ARGUMENTS, "arg_attrs")                                                                                          \
     X(NOALIAS, "llvm.noalias")                                                                                         \
     X(READONLY, "llvm.readonly")                                                                                       \
+    X(BY_VALUE, "llvm.byval")                                                                                          \
     X(ALIGN, "llvm.align")                                                                                             \
     X(ASM, "asm_string")                                                                                               \
     X(CONSTRAINTS, "constraints")                                                                                      \

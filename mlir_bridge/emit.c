@@ -85,15 +85,33 @@ void bridge_mark_asm(LLVMContextRef context, LLVMValueRef call) {
 
 /* Does the asm access registers only? One that clobbers memory says so. */
 static bool is_register_asm(LLVMValueRef called) {
-    if (!LLVMIsAInlineAsm(called)) return false;
     size_t length;
     return strstr(LLVMGetInlineAsmConstraintString(called, &length), "~{memory}") == NULL;
 }
 
-static void mark_asm(LLVMContextRef context, LLVMValueRef function) {
+/* On a GPU the other asms are for all threads that come there together: LLVM must not copy one into two branches. */
+static void mark_asm(const Emission *emission, LLVMValueRef call) {
+    if (is_register_asm(LLVMGetCalledValue(call)))
+        bridge_mark_asm(emission->context, call);
+    else if (strncmp(emission->bridge->triple, "nvptx", strlen("nvptx")) == 0)
+        LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex,
+                                 enum_attribute(emission->context, "convergent", 0));
+}
+
+static void mark_calls(const Emission *emission, LLVMValueRef function) {
     for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
         for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i))
-            if (LLVMIsACallInst(i) && is_register_asm(LLVMGetCalledValue(i))) bridge_mark_asm(context, i);
+            if (LLVMIsACallInst(i) && LLVMIsAInlineAsm(LLVMGetCalledValue(i))) mark_asm(emission, i);
+}
+
+/* Parameters that are passed by value are tensor maps: the code uses the bytes in the place where the launch has put
+ * them, and does not change them. MLIR's dialect has no attribute for that. */
+static void mark_constants(LLVMContextRef context, LLVMValueRef function) {
+    static const char name[] = "nvvm.grid_constant";
+    unsigned by_value = LLVMGetEnumAttributeKindForName("byval", strlen("byval"));
+    for (unsigned i = 1; i <= LLVMCountParams(function); i++)
+        if (LLVMGetEnumAttributeAtIndex(function, i, by_value))
+            LLVMAddAttributeAtIndex(function, i, LLVMCreateStringAttribute(context, name, strlen(name), "", 0));
 }
 
 static void mark_functions(Emission *emission) {
@@ -104,7 +122,8 @@ static void mark_functions(Emission *emission) {
         if (*emission->bridge->features)
             LLVMAddTargetDependentFunctionAttr(function, "target-features", emission->bridge->features);
         LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, enum_attribute(emission->context, "nounwind", 0));
-        mark_asm(emission->context, function);
+        mark_constants(emission->context, function);
+        mark_calls(emission, function);
     }
 }
 

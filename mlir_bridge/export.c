@@ -170,7 +170,11 @@ void export_block(Exporter *exporter, const TileBlock *block) {
 static MlirAttribute parameter_attributes(Exporter *exporter, const TileParameter *parameter, const TileType *type) {
     MlirNamedAttribute attributes[3];
     intptr_t count = 0;
-    if (type->kind == TILE_TYPE_POINTER) {
+    if (type->kind == TILE_TYPE_POINTER && type->space == TILE_SPACE_MAP) {
+        MlirType map = mlirLLVMArrayTypeGet(scalar_of(exporter, TILE_I8), TILE_MAP_BYTES);
+        attributes[count++] = named(exporter, NAME_BY_VALUE, mlirTypeAttrGet(map));
+        attributes[count++] = named(exporter, NAME_ALIGN, export_integer(exporter, TILE_I64, TILE_MAP_ALIGN));
+    } else if (type->kind == TILE_TYPE_POINTER) {
         int64_t align = type->space == TILE_SPACE_SCRATCH ? 64 : parameter->used_align;
         if (align > 1) attributes[count++] = named(exporter, NAME_ALIGN, export_integer(exporter, TILE_I64, align));
         if (parameter->noalias || type->space == TILE_SPACE_SCRATCH)
@@ -300,7 +304,9 @@ static void export_phase(Exporter *exporter, TileFunc *func, MlirModule module) 
         return;
     }
     const char *body = tile_arena_format(arena, "%s.body", func->name);
-    exporter->values = TILE_NEW_ARRAY(arena, MlirValue, tile_func_number(func));
+    uint32_t values = tile_func_number(func);
+    exporter->values = TILE_NEW_ARRAY(arena, MlirValue, values);
+    exporter->lanes = TILE_NEW_ARRAY(arena, MlirValue *, values);
     number_assertions(exporter, func);
     unsigned count = func->body.argument_count;
     MlirType *types = TILE_NEW_ARRAY(arena, MlirType, count);

@@ -23,6 +23,7 @@ static MlirType pointer_to(const Exporter *exporter, TileSpace space) {
     switch (space) {
     case TILE_SPACE_GLOBAL: return exporter->bridge->gpu_pointers[BRIDGE_GLOBAL];
     case TILE_SPACE_SHARED: return exporter->bridge->gpu_pointers[BRIDGE_SHARED];
+    case TILE_SPACE_MAP:
     case TILE_SPACE_SCRATCH: break;
     }
     return exporter->bridge->gpu_pointers[BRIDGE_GENERIC];

@@ -40,14 +40,24 @@ static MlirValue word(Exporter *exporter, int64_t value) {
                         ATTRIBUTES(named(exporter, NAME_VALUE, export_integer(exporter, TILE_I32, value))));
 }
 
+MlirValue export_is_thread_below(Exporter *exporter, int64_t end) {
+    return export_compare(exporter, false, ICMP_ULT, scalar_of(exporter, TILE_BOOL),
+                          special_register(exporter, "llvm.nvvm.read.ptx.sreg.tid.x"), word(exporter, end));
+}
+
 MlirValue export_is_first_thread(Exporter *exporter) {
     return export_compare(exporter, false, ICMP_EQ, scalar_of(exporter, TILE_BOOL),
                           special_register(exporter, "llvm.nvvm.read.ptx.sreg.tid.x"), word(exporter, 0));
 }
 
 void export_barrier(Exporter *exporter, const TileOp *op) {
-    (void)op;
-    export_intrinsic(exporter, "llvm.nvvm.barrier.cta.sync.aligned.all", no_type(), VALUES(word(exporter, 0)));
+    MlirValue number = word(exporter, tile_op_integer(op, TILE_ATTRIBUTE_NUMBER, 0));
+    if (!tile_op_get(op, TILE_ATTRIBUTE_THREADS)) {
+        export_intrinsic(exporter, "llvm.nvvm.barrier.cta.sync.aligned.all", no_type(), VALUES(number));
+        return;
+    }
+    MlirValue threads = word(exporter, tile_op_integer(op, TILE_ATTRIBUTE_THREADS, 0));
+    export_intrinsic(exporter, "llvm.nvvm.barrier.cta.sync.aligned.count", no_type(), VALUES(number, threads));
 }
 
 void export_exchange(Exporter *exporter, const TileOp *op) {
@@ -60,18 +70,26 @@ void export_exchange(Exporter *exporter, const TileOp *op) {
                                        operand_of(exporter, op, 1), word(exporter, CLAMP))));
 }
 
+/* The value of lane 0, of which ptxas knows that all lanes have it. */
+void export_uniform(Exporter *exporter, const TileOp *op) {
+    enum { ALL_LANES = -1, CLAMP = 31 };
+    set_result(exporter, op, 0,
+               export_intrinsic(exporter, "llvm.nvvm.shfl.sync.idx.i32", scalar_of(exporter, TILE_I32),
+                                VALUES(word(exporter, ALL_LANES), operand_of(exporter, op, 0), word(exporter, 0),
+                                       word(exporter, CLAMP))));
+}
+
 /* ---- grids ---- */
 
-/* Fails if the target lacks the instruction, as those before sm_90 do. */
-static bool need(Exporter *exporter, const TileOp *op, bool has, const char *what) {
+bool export_need(Exporter *exporter, const TileOp *op, bool has, const char *what) {
     if (has) return true;
     export_fail(exporter, TILE_UNSUPPORTED, op, "the target %s has no %s; sm_90a is the first that has",
                 exporter->target->name, what);
     return false;
 }
 
-static MlirValue build_asm(Exporter *exporter, const char *text, const char *constraints, MlirType result,
-                           unsigned count, const MlirValue *operands) {
+MlirValue export_asm(Exporter *exporter, const char *text, const char *constraints, MlirType result, unsigned count,
+                     const MlirValue *operands) {
     MlirContext mlir = exporter->mlir;
     return export_build(exporter, "llvm.inline_asm", result, count, operands,
                         ATTRIBUTES(named(exporter, NAME_ASM, mlirStringAttrGet(mlir, text_ref(text))),
@@ -81,8 +99,8 @@ static MlirValue build_asm(Exporter *exporter, const char *text, const char *con
 
 /* An asm, since LLVM's intrinsics are marked as not accessing memory. */
 static void control_grid(Exporter *exporter, const TileOp *op, const char *text) {
-    if (!need(exporter, op, exporter->target->has_dependent_grids, "grids that wait for one another")) return;
-    build_asm(exporter, text, "~{memory}", no_type(), NO_VALUES);
+    if (!export_need(exporter, op, exporter->target->has_dependent_grids, "grids that wait for one another")) return;
+    export_asm(exporter, text, "~{memory}", no_type(), NO_VALUES);
 }
 
 void export_grid_launch(Exporter *exporter, const TileOp *op) {
@@ -119,7 +137,7 @@ static void build_masked_copy(Exporter *exporter, const TileOp *op, int64_t byte
              to.offset, (int)bytes, whole ? "" : ", $3");
     MlirValue operands[] = {to.address, named_of(exporter, op, TILE_OPERAND_SOURCE), named_of(exporter, op, TILE_OPERAND_MASK),
                             named_of(exporter, op, TILE_OPERAND_BYTES)};
-    build_asm(exporter, text, whole ? "l,l,b,~{memory}" : "l,l,b,r,~{memory}", no_type(), whole ? 3 : 4, operands);
+    export_asm(exporter, text, whole ? "l,l,b,~{memory}" : "l,l,b,r,~{memory}", no_type(), whole ? 3 : 4, operands);
 }
 
 void export_copy_async(Exporter *exporter, const TileOp *op) {
@@ -142,7 +160,7 @@ void export_copy_async(Exporter *exporter, const TileOp *op) {
 /* Operand and result are the same register, but opaque to the optimiser. */
 void export_here(Exporter *exporter, const TileOp *op) {
     MlirValue x = operand_of(exporter, op, 0);
-    set_result(exporter, op, 0, build_asm(exporter, "", "=l,0", scalar_of(exporter, TILE_I64), 1, &x));
+    set_result(exporter, op, 0, export_asm(exporter, "", "=l,0", scalar_of(exporter, TILE_I64), 1, &x));
 }
 
 void export_defined_where(Exporter *exporter, const TileOp *op) {
@@ -166,13 +184,13 @@ void export_mbarrier_init(Exporter *exporter, const TileOp *op) {
     char text[80];
     snprintf(text, sizeof text, "mbarrier.init.shared.b64 [$0+%" PRId64 "], %d;", place.offset,
              (int)tile_op_integer(op, TILE_ATTRIBUTE_ARRIVALS, 1));
-    build_asm(exporter, text, "l,~{memory}", no_type(), 1, &place.address);
+    export_asm(exporter, text, "l,~{memory}", no_type(), 1, &place.address);
 }
 
 /* The state that the arrival returns is not used. */
 void export_mbarrier_arrive(Exporter *exporter, const TileOp *op) {
     int64_t bytes = tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0);
-    if (bytes && !need(exporter, op, exporter->target->has_tma, "arrivals that speak of bytes")) return;
+    if (bytes && !export_need(exporter, op, exporter->target->has_tma, "arrivals that speak of bytes")) return;
     SharedAddress place = shared_address(exporter, op);
     char text[128];
     if (bytes)
@@ -182,7 +200,7 @@ void export_mbarrier_arrive(Exporter *exporter, const TileOp *op) {
     else
         snprintf(text, sizeof text, "{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [$0+%" PRId64 "]; }",
                  place.offset);
-    build_asm(exporter, text, "l,~{memory}", no_type(), 1, &place.address);
+    export_asm(exporter, text, "l,~{memory}", no_type(), 1, &place.address);
 }
 
 /* try_wait, which may suspend the thread, came with the bulk copies. */
@@ -194,22 +212,25 @@ void export_mbarrier_wait(Exporter *exporter, const TileOp *op) {
              "], $1; @!done bra again; }",
              exporter->target->has_tma ? "try" : "test", place.offset);
     MlirValue operands[] = {place.address, operand_of(exporter, op, 1)};
-    build_asm(exporter, text, "l,r,~{memory}", no_type(), 2, operands);
+    export_asm(exporter, text, "l,r,~{memory}", no_type(), 2, operands);
 }
 
-/* Copies use another proxy than loads and stores. The fence orders them after loads and stores of this thread, and
- * after those of others that a barrier or an mbarrier has ordered before it. */
+void export_fence_async(Exporter *exporter, const TileOp *op) {
+    if (!export_need(exporter, op, exporter->target->has_tma, "asynchronous ops that need a fence")) return;
+    export_asm(exporter, "fence.proxy.async;", "~{memory}", no_type(), NO_VALUES);
+}
+
 void export_copy_bulk(Exporter *exporter, const TileOp *op) {
-    if (!need(exporter, op, exporter->target->has_tma, "bulk copies")) return;
+    if (!export_need(exporter, op, exporter->target->has_tma, "bulk copies")) return;
     SharedAddress to = shared_address(exporter, op);
     char text[192];
     snprintf(text, sizeof text,
-             "fence.proxy.async; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$0+%" PRId64
+             "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$0+%" PRId64
              "], [$1], $2, [$3];",
              to.offset);
     MlirValue operands[] = {to.address, named_of(exporter, op, TILE_OPERAND_SOURCE), named_of(exporter, op, TILE_OPERAND_BYTES),
                             named_of(exporter, op, TILE_OPERAND_MBARRIER)};
-    build_asm(exporter, text, "l,l,r,l,~{memory}", no_type(), 4, operands);
+    export_asm(exporter, text, "l,l,r,l,~{memory}", no_type(), 4, operands);
 }
 
 /* ---- matrices ---- */
@@ -222,26 +243,26 @@ static MlirType words_type(Exporter *exporter, unsigned count) {
     return mlirLLVMStructTypeLiteralGet(exporter->mlir, count, types, false);
 }
 
-static MlirValue field(Exporter *exporter, MlirValue structure, MlirType type, unsigned number) {
+MlirValue export_field(Exporter *exporter, MlirValue structure, MlirType type, unsigned number) {
     int64_t position = number;
     return export_build(exporter, "llvm.extractvalue", type, VALUES(structure),
                         ATTRIBUTES(named(exporter, NAME_POSITION, mlirDenseI64ArrayGet(exporter->mlir, 1, &position))));
 }
 
-static MlirValue bitcast(Exporter *exporter, MlirValue value, MlirType type) {
+MlirValue export_same_bits(Exporter *exporter, MlirValue value, MlirType type) {
     return export_build(exporter, "llvm.bitcast", type, VALUES(value), NO_ATTRIBUTES);
 }
 
-static MlirType vector_of(Exporter *exporter, TileScalar scalar, int64_t lanes) {
+MlirType export_vector_of(Exporter *exporter, TileScalar scalar, int64_t lanes) {
     return mlirVectorTypeGet(1, &lanes, scalar_of(exporter, scalar));
 }
 
-static MlirValue insert_lane(Exporter *exporter, MlirValue vector, MlirType type, MlirValue lane, int64_t number) {
+MlirValue export_insert_lane(Exporter *exporter, MlirValue vector, MlirType type, MlirValue lane, int64_t number) {
     return export_build(exporter, "llvm.insertelement", type,
                         VALUES(vector, lane, export_lane_number(exporter, number)), NO_ATTRIBUTES);
 }
 
-static MlirValue empty_vector(Exporter *exporter, MlirType type) {
+MlirValue export_empty_vector(Exporter *exporter, MlirType type) {
     return export_build(exporter, "llvm.mlir.poison", type, NO_VALUES, NO_ATTRIBUTES);
 }
 
@@ -252,11 +273,11 @@ static MlirType loaded_type(Exporter *exporter, unsigned count) {
 
 /* Joins words to a vector, if there are several. */
 static MlirValue join_words(Exporter *exporter, MlirValue loaded, unsigned count) {
-    MlirType i32 = scalar_of(exporter, TILE_I32), words = vector_of(exporter, TILE_I32, count);
+    MlirType i32 = scalar_of(exporter, TILE_I32), words = export_vector_of(exporter, TILE_I32, count);
     if (count == 1) return loaded;
-    MlirValue result = empty_vector(exporter, words);
+    MlirValue result = export_empty_vector(exporter, words);
     for (unsigned i = 0; i < count; i++)
-        result = insert_lane(exporter, result, words, field(exporter, loaded, i32, i), i);
+        result = export_insert_lane(exporter, result, words, export_field(exporter, loaded, i32, i), i);
     return result;
 }
 
@@ -268,23 +289,23 @@ void export_load_matrix(Exporter *exporter, const TileOp *op) {
     snprintf(name, sizeof name, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x%u%s.b16.p3", count, transposed ? ".trans" : "");
     MlirValue loaded =
         export_intrinsic(exporter, name, loaded_type(exporter, count), VALUES(operand_of(exporter, op, 0)));
-    set_result(exporter, op, 0, bitcast(exporter, join_words(exporter, loaded, count), export_type(exporter, type)));
+    set_result(exporter, op, 0, export_same_bits(exporter, join_words(exporter, loaded, count), export_type(exporter, type)));
 }
 
-static MlirValue lane_of(Exporter *exporter, MlirValue vector, MlirType type, int64_t lane) {
+MlirValue export_lane(Exporter *exporter, MlirValue vector, MlirType type, int64_t lane) {
     return export_build(exporter, "llvm.extractelement", type, VALUES(vector, export_lane_number(exporter, lane)),
                         NO_ATTRIBUTES);
 }
 
 void export_store_matrix(Exporter *exporter, const TileOp *op) {
-    if (!need(exporter, op, exporter->target->has_stmatrix, "matrices that a warp stores")) return;
+    if (!export_need(exporter, op, exporter->target->has_stmatrix, "matrices that a warp stores")) return;
     const TileType *type = tile_op_operand(op, 0)->type;
     unsigned count = (unsigned)tile_type_lanes(type) * tile_scalar_bits(type->scalar) / WORD_BITS;
     bool transposed = tile_op_integer(op, TILE_ATTRIBUTE_TRANSPOSED, 0) != 0;
-    MlirType i32 = scalar_of(exporter, TILE_I32), words = count > 1 ? vector_of(exporter, TILE_I32, count) : i32;
-    MlirValue value = bitcast(exporter, operand_of(exporter, op, 0), words);
+    MlirType i32 = scalar_of(exporter, TILE_I32), words = count > 1 ? export_vector_of(exporter, TILE_I32, count) : i32;
+    MlirValue value = export_same_bits(exporter, operand_of(exporter, op, 0), words);
     MlirValue operands[1 + MOST_WORDS] = {operand_of(exporter, op, 1)};
-    for (unsigned i = 0; i < count; i++) operands[1 + i] = count > 1 ? lane_of(exporter, value, i32, i) : value;
+    for (unsigned i = 0; i < count; i++) operands[1 + i] = count > 1 ? export_lane(exporter, value, i32, i) : value;
     char name[80];
     snprintf(name, sizeof name, "llvm.nvvm.stmatrix.sync.aligned.m8n8.x%u%s.b16.p3", count, transposed ? ".trans" : "");
     export_intrinsic(exporter, name, no_type(), 1 + count, operands);
@@ -296,10 +317,10 @@ static unsigned add_fragment(Exporter *exporter, const TileOp *op, unsigned oper
     unsigned count = (unsigned)tile_type_lanes(type) * tile_scalar_bits(type->scalar) / WORD_BITS;
     MlirType i32 = scalar_of(exporter, TILE_I32);
     MlirValue value = operand_of(exporter, op, operand);
-    value = bitcast(exporter, value, vector_of(exporter, TILE_I32, count));
+    value = export_same_bits(exporter, value, export_vector_of(exporter, TILE_I32, count));
     for (unsigned i = 0; i < count; i++) {
-        registers[i] = lane_of(exporter, value, i32, i);
-        if (type->scalar == TILE_F16) registers[i] = bitcast(exporter, registers[i], vector_of(exporter, TILE_F16, 2));
+        registers[i] = export_lane(exporter, value, i32, i);
+        if (type->scalar == TILE_F16) registers[i] = export_same_bits(exporter, registers[i], export_vector_of(exporter, TILE_F16, 2));
     }
     return count;
 }
@@ -328,13 +349,15 @@ void export_mma(Exporter *exporter, const TileOp *op) {
     MlirType sum = scalar_of(exporter, tile_op_result(op, 0)->type->scalar), types[SUMS] = {sum, sum, sum, sum};
     unsigned count = add_fragment(exporter, op, 0, registers);
     count += add_fragment(exporter, op, 1, registers + count);
-    for (unsigned i = 0; i < SUMS; i++) registers[count++] = lane_of(exporter, named_of(exporter, op, TILE_OPERAND_SUM), sum, i);
+    MlirValue sums = named_of(exporter, op, TILE_OPERAND_SUM);
+    for (unsigned i = 0; i < SUMS; i++) registers[count++] = export_lane(exporter, sums, sum, i);
     mma_name(op, name, sizeof name);
     MlirType result = mlirLLVMStructTypeLiteralGet(exporter->mlir, SUMS, types, false);
-    MlirValue sums = export_intrinsic(exporter, name, result, count, registers);
+    sums = export_intrinsic(exporter, name, result, count, registers);
     MlirType vector = export_type(exporter, tile_op_result(op, 0)->type);
-    MlirValue value = empty_vector(exporter, vector);
-    for (unsigned i = 0; i < SUMS; i++) value = insert_lane(exporter, value, vector, field(exporter, sums, sum, i), i);
+    MlirValue value = export_empty_vector(exporter, vector);
+    for (unsigned i = 0; i < SUMS; i++)
+        value = export_insert_lane(exporter, value, vector, export_field(exporter, sums, sum, i), i);
     set_result(exporter, op, 0, value);
 }
 
@@ -351,8 +374,8 @@ static MlirValue first_lanes(Exporter *exporter, MlirType to, MlirValue x, int64
 /* A value of the type from words that are pairs of its lanes; of an odd number, half of the last word is unused. */
 static MlirValue split_pairs(Exporter *exporter, const TileType *type, MlirValue words) {
     int64_t lanes = tile_type_lanes(type);
-    MlirValue all = bitcast(exporter, words, vector_of(exporter, type->scalar, (lanes + 1) / 2 * 2));
-    if (type->kind == TILE_TYPE_SCALAR) return lane_of(exporter, all, scalar_of(exporter, type->scalar), 0);
+    MlirValue all = export_same_bits(exporter, words, export_vector_of(exporter, type->scalar, (lanes + 1) / 2 * 2));
+    if (type->kind == TILE_TYPE_SCALAR) return export_lane(exporter, all, scalar_of(exporter, type->scalar), 0);
     return lanes % 2 ? first_lanes(exporter, export_type(exporter, type), all, lanes, lanes) : all;
 }
 
@@ -362,15 +385,15 @@ static void export_to_bf16(Exporter *exporter, const TileOp *op) {
     int64_t lanes = tile_type_lanes(type), words = (lanes + 1) / 2, two = 2;
     MlirValue x = operand_of(exporter, op, 0), result;
     MlirType f32 = scalar_of(exporter, TILE_F32), i32 = scalar_of(exporter, TILE_I32),
-             vector = vector_of(exporter, TILE_I32, words),
+             vector = export_vector_of(exporter, TILE_I32, words),
              pair = mlirVectorTypeGet(1, &two, mlirBF16TypeGet(exporter->mlir));
-    result = empty_vector(exporter, vector);
+    result = export_empty_vector(exporter, vector);
     for (int64_t i = 0; i < lanes; i += 2) {
         bool scalar = type->kind == TILE_TYPE_SCALAR;
-        MlirValue low = scalar ? x : lane_of(exporter, x, f32, i),
-                  high = i + 1 < lanes ? lane_of(exporter, x, f32, i + 1) : low;
+        MlirValue low = scalar ? x : export_lane(exporter, x, f32, i),
+                  high = i + 1 < lanes ? export_lane(exporter, x, f32, i + 1) : low;
         MlirValue both = export_intrinsic(exporter, "llvm.nvvm.ff2bf16x2.rn", pair, VALUES(high, low));
-        result = insert_lane(exporter, result, vector, bitcast(exporter, both, i32), i / 2);
+        result = export_insert_lane(exporter, result, vector, export_same_bits(exporter, both, i32), i / 2);
     }
     set_result(exporter, op, 0, split_pairs(exporter, type, result));
 }
@@ -381,15 +404,15 @@ static void export_from_f8(Exporter *exporter, const TileOp *op) {
     const char *name = from->scalar == TILE_F8E4M3 ? "llvm.nvvm.e4m3x2.to.f16x2.rn" : "llvm.nvvm.e5m2x2.to.f16x2.rn";
     int64_t words = (tile_type_lanes(type) + 1) / 2, two = 2;
     MlirType i32 = scalar_of(exporter, TILE_I32), i16 = scalar_of(exporter, TILE_I16),
-             vector = vector_of(exporter, TILE_I32, words), bytes = vector_of(exporter, from->scalar, 2 * words),
+             vector = export_vector_of(exporter, TILE_I32, words), bytes = export_vector_of(exporter, from->scalar, 2 * words),
              pair = mlirVectorTypeGet(1, &two, scalar_of(exporter, TILE_F16));
-    MlirValue x = operand_of(exporter, op, 0), result = empty_vector(exporter, vector);
-    if (type->kind == TILE_TYPE_SCALAR) x = insert_lane(exporter, empty_vector(exporter, bytes), bytes, x, 0);
+    MlirValue x = operand_of(exporter, op, 0), result = export_empty_vector(exporter, vector);
+    if (type->kind == TILE_TYPE_SCALAR) x = export_insert_lane(exporter, export_empty_vector(exporter, bytes), bytes, x, 0);
     if (tile_type_lanes(type) % 2) x = first_lanes(exporter, bytes, x, tile_type_lanes(type), 2 * words);
-    x = bitcast(exporter, x, vector_of(exporter, TILE_I16, words));
+    x = export_same_bits(exporter, x, export_vector_of(exporter, TILE_I16, words));
     for (int64_t i = 0; i < words; i++) {
-        MlirValue both = export_intrinsic(exporter, name, pair, VALUES(lane_of(exporter, x, i16, i)));
-        result = insert_lane(exporter, result, vector, bitcast(exporter, both, i32), i);
+        MlirValue both = export_intrinsic(exporter, name, pair, VALUES(export_lane(exporter, x, i16, i)));
+        result = export_insert_lane(exporter, result, vector, export_same_bits(exporter, both, i32), i);
     }
     set_result(exporter, op, 0, split_pairs(exporter, type, result));
 }
@@ -405,8 +428,8 @@ void export_approx(Exporter *exporter, const TileOp *op) {
         return;
     }
     for (int64_t i = 0; i < tile_type_lanes(type) && type->kind == TILE_TYPE_VECTOR; i++) {
-        MlirValue lane = export_intrinsic(exporter, name, f32, VALUES(lane_of(exporter, x, f32, i)));
-        result = insert_lane(exporter, result, vector, lane, i);
+        MlirValue lane = export_intrinsic(exporter, name, f32, VALUES(export_lane(exporter, x, f32, i)));
+        result = export_insert_lane(exporter, result, vector, lane, i);
     }
     if (type->kind == TILE_TYPE_SCALAR) result = export_intrinsic(exporter, name, f32, VALUES(x));
     set_result(exporter, op, 0, result);
@@ -419,22 +442,22 @@ void export_round_tf32(Exporter *exporter, const TileOp *op) {
     const char *name = even ? "llvm.nvvm.f2tf32.rn" : "llvm.nvvm.f2tf32.rna";
     int64_t lanes = tile_type_lanes(type);
     MlirType f32 = scalar_of(exporter, TILE_F32), i32 = scalar_of(exporter, TILE_I32),
-             words = vector_of(exporter, TILE_I32, lanes);
+             words = export_vector_of(exporter, TILE_I32, lanes);
     MlirValue x = operand_of(exporter, op, 0), result = x;
     if (exporter->target->kind != TILE_TARGET_GPU || type->scalar != TILE_F32) {
         export_fail(exporter, TILE_INTERNAL, op, "it is an instruction of GPUs, for f32");
         return;
     }
-    if (even && !need(exporter, op, exporter->target->has_tf32_even, "rounding to tf32 with halves to even")) return;
+    if (even && !export_need(exporter, op, exporter->target->has_tf32_even, "rounding to tf32 with halves to even")) return;
     if (type->kind == TILE_TYPE_SCALAR)
         result = export_intrinsic(exporter, name, i32, VALUES(x));
     else
-        result = empty_vector(exporter, words);
+        result = export_empty_vector(exporter, words);
     for (int64_t i = 0; i < lanes && type->kind == TILE_TYPE_VECTOR; i++) {
-        MlirValue word = export_intrinsic(exporter, name, i32, VALUES(lane_of(exporter, x, f32, i)));
-        result = insert_lane(exporter, result, words, word, i);
+        MlirValue word = export_intrinsic(exporter, name, i32, VALUES(export_lane(exporter, x, f32, i)));
+        result = export_insert_lane(exporter, result, words, word, i);
     }
-    set_result(exporter, op, 0, bitcast(exporter, result, export_type(exporter, type)));
+    set_result(exporter, op, 0, export_same_bits(exporter, result, export_type(exporter, type)));
 }
 
 bool export_instruction(Exporter *exporter, const TileOp *op) {
@@ -487,7 +510,7 @@ bool export_hinted_load(Exporter *exporter, const TileOp *op) {
     if (!count) return false;
     MlirValue loaded = build_hinted(exporter, op, accesses[count], constraints[count], loaded_type(exporter, count),
                                     VALUES(operand_of(exporter, op, 0)));
-    set_result(exporter, op, 0, bitcast(exporter, join_words(exporter, loaded, count), export_type(exporter, type)));
+    set_result(exporter, op, 0, export_same_bits(exporter, join_words(exporter, loaded, count), export_type(exporter, type)));
     return true;
 }
 
@@ -501,10 +524,10 @@ bool export_hinted_store(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_operand(op, 0)->type;
     unsigned count = hinted_words(exporter, op, type);
     if (!count) return false;
-    MlirType i32 = scalar_of(exporter, TILE_I32), words = count > 1 ? vector_of(exporter, TILE_I32, count) : i32;
-    MlirValue value = bitcast(exporter, operand_of(exporter, op, 0), words),
+    MlirType i32 = scalar_of(exporter, TILE_I32), words = count > 1 ? export_vector_of(exporter, TILE_I32, count) : i32;
+    MlirValue value = export_same_bits(exporter, operand_of(exporter, op, 0), words),
               operands[MOST_WORDS + 1] = {operand_of(exporter, op, 1), value};
-    for (unsigned i = 0; i < count && count > 1; i++) operands[1 + i] = lane_of(exporter, value, i32, i);
+    for (unsigned i = 0; i < count && count > 1; i++) operands[1 + i] = export_lane(exporter, value, i32, i);
     build_hinted(exporter, op, accesses[count], constraints[count], no_type(), 1 + count, operands);
     return true;
 }
@@ -536,14 +559,21 @@ static void declare_shared(Exporter *exporter, MlirModule module, const char *sy
     mlirBlockAppendOwnedOperation(mlirModuleGetBody(module), mlirOperationCreate(&state));
 }
 
+static MlirAttribute function_attribute(Exporter *exporter, const char *name, uint32_t value) {
+    char number[16];
+    snprintf(number, sizeof number, "%" PRIu32, value);
+    MlirAttribute pair[2] = {mlirStringAttrGet(exporter->mlir, text_ref(name)),
+                             mlirStringAttrGet(exporter->mlir, text_ref(number))};
+    return mlirArrayAttrGet(exporter->mlir, 2, pair);
+}
+
+/* The assembler lets threads change the number of their registers only if it knows how many they begin with. */
 static void mark_kernel(Exporter *exporter, MlirOperation kernel, const TileFunc *func) {
     MlirContext mlir = exporter->mlir;
-    char threads[16];
-    snprintf(threads, sizeof threads, "%u", func->threads);
-    MlirAttribute pair[2] = {mlirStringAttrGet(mlir, text_ref("nvvm.reqntid")),
-                             mlirStringAttrGet(mlir, text_ref(threads))};
-    MlirAttribute both = mlirArrayAttrGet(mlir, 2, pair);
-    mlirOperationSetInherentAttributeByName(kernel, text_ref("passthrough"), mlirArrayAttrGet(mlir, 1, &both));
+    MlirAttribute attributes[2] = {function_attribute(exporter, "nvvm.reqntid", func->threads),
+                                   function_attribute(exporter, "nvvm.maxnreg", func->registers)};
+    mlirOperationSetInherentAttributeByName(kernel, text_ref("passthrough"),
+                                            mlirArrayAttrGet(mlir, func->registers ? 2 : 1, attributes));
     mlirOperationSetInherentAttributeByName(kernel, text_ref("CConv"),
                                             mlirLLVMCConvAttrGet(mlir, MlirLLVMCConvPTX_Kernel));
 }

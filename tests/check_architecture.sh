@@ -46,7 +46,8 @@ decision() {
             [ -n "$key" ] || key=$(sed -n "s/^OP(\([A-Z_0-9]*\), \"$word\".*/TILE_OP_\1/p" lang/ir/ops.def)
             [ -n "$key" ] || { grep -qE "[ *]$word[,;]" lang/ir/ir.h lang/ir/types.h && key="->$word"; }
             [ -n "$key" ] || { echo "$page: '$word' is no attribute, op or member of a function or type"; continue; }
-            grep -rqe "$key\b" --include='*.[ch]' "$folder" || echo "$page: nothing in $folder/ has '$word', but '$pass' is said to"
+            # A word may be an attribute of one op and a member of a function.
+            grep -rqe "$key\b" -e "->$word\b" --include='*.[ch]' "$folder" || echo "$page: nothing in $folder/ has '$word', but '$pass' is said to"
         done
     done
 }

@@ -294,7 +294,12 @@ static tile_status keep_binary(TileUnit *unit, Job *job, const TileFunc *func) {
     const TileCudaPhase *phases = tile_image_list_phases(unit, func, arena, count);
     TileImageEntry *entries = TILE_NEW_ARRAY(arena, TileImageEntry, count);
     for (uint32_t i = 0; i < count; i++)
-        entries[i] = (TileImageEntry){phases[i].symbol, phases[i].threads, phases[i].waits};
+        entries[i] = (TileImageEntry){.symbol = phases[i].symbol,
+                                      .threads = phases[i].threads,
+                                      .waits = phases[i].waits,
+                                      .resident = phases[i].resident,
+                                      .map_count = phases[i].map_count,
+                                      .maps = phases[i].maps};
     *binary = (TileImageBinary){.ptx = tile_arena_string(arena, unit->code.data, unit->code.size),
                                 .ptx_bytes = (uint32_t)unit->code.size,
                                 .capability = target->compute_capability,

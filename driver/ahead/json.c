@@ -113,7 +113,8 @@ static void add_need(TileText *text, const TileImageParameter *parameter, uint32
     unsigned align = 1;
     for (unsigned bytes = 2; bytes <= 128; bytes *= 2)
         if (need & tile_guard_align(bytes)) align = bytes;
-    tile_text_format(text, "{\"parameter\": %u, \"align\": %u, \"strides\": [", number, align);
+    tile_text_format(text, "{\"parameter\": %u, \"align\": %u, \"map\": %s, \"strides\": [", number, align,
+                     need & TILE_GUARD_MAP ? "true" : "false");
     for (unsigned i = 0; i < parameter->rank; i++) {
         bool unit = need & tile_guard_dimension(i, TILE_GUARD_STRIDE_UNIT);
         bool zero = need & tile_guard_dimension(i, TILE_GUARD_STRIDE_ZERO);

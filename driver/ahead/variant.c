@@ -166,6 +166,17 @@ static tile_status grant_one(TileUnit *unit, const TileAheadVariant *variant, co
     return TILE_OK;
 }
 
+/* Contiguous and aligned to 16 bytes: then the other strides, too, shall be such that a tensor map describes it. */
+static void grant_maps(const TileImageSignature *signature, TileImageRequest *request) {
+    const uint64_t aligned = TILE_GUARD_ALIGN & ~(tile_guard_align(16) - 1);
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        unsigned rank = signature->parameters[i].rank;
+        if (signature->parameters[i].kind != TILE_PARAMETER_TENSOR || rank < 1 || rank > TILE_MAP_MOST_RANK) continue;
+        bool contiguous = request->facts[i] & tile_guard_dimension(rank - 1, TILE_GUARD_STRIDE_UNIT);
+        if (contiguous && (request->facts[i] & aligned)) request->facts[i] |= TILE_GUARD_MAP;
+    }
+}
+
 tile_status tile_ahead_grant(TileUnit *unit, const TileAheadVariant *variant, const TileImageSignature *signature,
                              TileImageRequest *request) {
     *request = (TileImageRequest){.facts = {0}};
@@ -177,5 +188,6 @@ tile_status tile_ahead_grant(TileUnit *unit, const TileAheadVariant *variant, co
         else
             grant_to_all(demand, signature, request);
     }
+    if (signature->gpu) grant_maps(signature, request);
     return TILE_OK;
 }

@@ -117,6 +117,18 @@ static void put_bytes(TileText *bytes, const void *data, size_t size) {
     tile_text_add_bytes(bytes, data, size);
 }
 
+static void put_maps(TileText *bytes, const TileCudaPhase *phase) {
+    put_number(bytes, phase->map_count);
+    for (uint32_t i = 0; i < phase->map_count; i++) {
+        const TileImageMap *map = &phase->maps[i];
+        put_number(bytes, map->slot);
+        put_number(bytes, map->rank);
+        put_number(bytes, map->element_bytes);
+        put_number(bytes, map->swizzle);
+        for (unsigned d = 0; d < map->rank; d++) put_number(bytes, map->box[d]);
+    }
+}
+
 static void put_code(TileUnit *unit, const TileCodeKey *key, const TileImageSignature *signature,
                      const TileImageCode *code, const TileCached *cached) {
     TileImageVariant variant = {
@@ -131,6 +143,8 @@ static void put_code(TileUnit *unit, const TileCodeKey *key, const TileImageSign
         put_number(&bytes, cached->phases[i].threads);
         put_number(&bytes, cached->phases[i].shared_bytes);
         put_number(&bytes, cached->phases[i].waits);
+        put_number(&bytes, cached->phases[i].resident);
+        put_maps(&bytes, &cached->phases[i]);
     }
     for (uint32_t i = 0; i < signature->parameter_count; i++) put_number(&bytes, code->asked[i]);
     put_bytes(&bytes, image_bytes.text, image_bytes.length);
@@ -158,6 +172,23 @@ static const void *get_bytes(Bytes *bytes, size_t *size) {
     *size = bytes->damaged ? 0 : count;
     bytes->at += *size;
     return data;
+}
+
+static void get_maps(Bytes *bytes, TileArena *arena, TileCudaPhase *phase) {
+    uint64_t count = get_number(bytes);
+    bytes->damaged |= count > TILE_MAX_MAPS;
+    if (bytes->damaged) return;
+    TileImageMap *maps = TILE_NEW_ARRAY(arena, TileImageMap, count);
+    for (uint64_t i = 0; i < count; i++) {
+        maps[i].slot = (uint32_t)get_number(bytes);
+        maps[i].rank = (uint8_t)get_number(bytes);
+        maps[i].element_bytes = (uint8_t)get_number(bytes);
+        maps[i].swizzle = (uint8_t)get_number(bytes);
+        bytes->damaged |= maps[i].rank > TILE_MAP_MOST_RANK;
+        for (unsigned d = 0; d < maps[i].rank && !bytes->damaged; d++) maps[i].box[d] = (uint16_t)get_number(bytes);
+    }
+    phase->maps = maps;
+    phase->map_count = (uint32_t)count;
 }
 
 /* One row for each set of questions: the number of parameters, then a word for each. */
@@ -221,6 +252,8 @@ static bool get_code(TileUnit *unit, const TileCodeKey *key, const TileImageSign
         phases[i].threads = (uint32_t)get_number(&bytes);
         phases[i].shared_bytes = get_number(&bytes);
         phases[i].waits = get_number(&bytes) != 0;
+        phases[i].resident = get_number(&bytes) != 0;
+        get_maps(&bytes, unit->arena, &phases[i]);
     }
     *cached = (TileCached){.phases = phases, .phase_count = (uint32_t)count, .asked = bytes.at};
     for (uint32_t i = 0; i < signature->parameter_count; i++) get_number(&bytes);

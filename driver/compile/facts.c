@@ -24,6 +24,7 @@ void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, co
             kernel->parameters[i].likely_stride = 1u << (type->rank - 1);
         for (unsigned align = 2; align <= 128; align *= 2)
             if (granted & tile_guard_align(align)) facts->align = align;
+        facts->map = (granted & TILE_GUARD_MAP) && facts->align >= TILE_MAP_GRAIN;
         for (unsigned k = 0; k < type->rank; k++) {
             if (granted & tile_guard_dimension(k, TILE_GUARD_STRIDE_UNIT))
                 facts->stride[k] = tile_scalar_bytes(type->scalar);
@@ -38,6 +39,7 @@ void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, co
 /* `granted` is the kernel's parameter; `used` is the same, or the phase's. */
 static uint64_t used_bits(const TileType *type, const TileParameter *granted, const TileParameter *used) {
     uint64_t bits = tile_guard_align(used->used_align) | (used->used_narrow ? TILE_GUARD_NARROW : 0);
+    if (used->used_map) bits |= TILE_GUARD_MAP | tile_guard_align(TILE_MAP_GRAIN);
     for (unsigned k = 0; k < type->rank; k++)
         if (used->used_stride >> k & 1)
             bits |= tile_guard_dimension(k, (unsigned)stride_bits(type, granted->facts.stride[k]));
@@ -47,7 +49,9 @@ static uint64_t used_bits(const TileType *type, const TileParameter *granted, co
 /* Code uses the widest alignment that is known, so each up to the one asked for makes a difference. */
 static uint64_t asked_bits(const TileType *type, const TileParameter *asked) {
     uint64_t bits = asked->asked_narrow ? TILE_GUARD_NARROW : 0;
-    for (unsigned align = 2; align <= asked->asked_align; align *= 2) bits |= tile_guard_align(align);
+    unsigned widest = asked->asked_map && asked->asked_align < TILE_MAP_GRAIN ? TILE_MAP_GRAIN : asked->asked_align;
+    if (asked->asked_map) bits |= TILE_GUARD_MAP;
+    for (unsigned align = 2; align <= widest; align *= 2) bits |= tile_guard_align(align);
     for (unsigned k = 0; k < type->rank; k++)
         if (asked->asked_stride >> k & 1)
             bits |= tile_guard_dimension(k, TILE_GUARD_STRIDE_ZERO | TILE_GUARD_STRIDE_UNIT);
@@ -73,6 +77,8 @@ static void collect_uses(const TileFunc *kernel, uint32_t argument, const TilePa
     } else if (own->role != TILE_ROLE_STRIDE) {
         *need |= used_bits(type, &kernel->parameters[argument], own);
         *asked |= asked_bits(type, own);
+        if (type->rank) *need |= multiple_bits(type, type->rank - 1u, own->used_multiple);
+        if (type->rank) *asked |= multiple_bits(type, type->rank - 1u, own->asked_multiple);
     }
 }
 

@@ -39,6 +39,8 @@ void tile_image_collect(const TileModule *module, const TileFunc *kernel, const 
 /* Describes scratch, assertions and prints of the phases, which are in machine form. */
 tile_status tile_image_describe_phases(TileUnit *unit, const TileFunc *kernel, TileArena *arena, TileImageCode *code);
 
+/* The tensor maps among the parameters of a phase that has a kernel. */
+void tile_image_list_maps(const TileFunc *func, TileArena *arena, TileCudaPhase *phase);
 /* Symbols of the phases, and for GPUs their launch parameters. */
 TileCudaPhase *tile_image_list_phases(TileUnit *unit, const TileFunc *kernel, TileArena *arena, uint32_t count);
 

@@ -3,6 +3,7 @@
 
 #include "driver/compile/backend.h"
 #include "lang/ir/assertion.h"
+#include "lang/ir/tensor_map.h"
 
 static tile_status refuse_phase(TileUnit *unit, const TileFunc *kernel, uint32_t number) {
     tile_text_format(&unit->message, "%s: grid %u has no code", kernel->name, number);
@@ -53,12 +54,36 @@ static bool waits(const TileFunc *phase) {
     return op != NULL;
 }
 
+/* The verifier has seen that maps stand behind all others but the shared memory, and that the words of their tensors
+ * stand side by side: slots are the phase's first parameters. */
+void tile_image_list_maps(const TileFunc *func, TileArena *arena, TileCudaPhase *phase) {
+    TileImageMap *maps = TILE_NEW_ARRAY(arena, TileImageMap, TILE_MAX_MAPS);
+    phase->maps = maps;
+    for (uint32_t i = 0; i < func->body.argument_count; i++) {
+        const TileParameter *parameter = &func->parameters[i];
+        uint32_t data;
+        if (parameter->role != TILE_ROLE_MAP || !tile_func_map_tensor(func, i, &data)) continue;
+        const TileType *tensor = tile_func_argument_type(func, parameter->argument);
+        TileImageMap *map = &maps[phase->map_count++];
+        *map = (TileImageMap){.slot = data,
+                              .rank = (uint8_t)parameter->map.rank,
+                              .element_bytes = (uint8_t)tile_scalar_bytes(tensor->scalar),
+                              .swizzle = (uint8_t)parameter->map.swizzle};
+        for (unsigned d = 0; d < map->rank; d++) map->box[d] = (uint16_t)parameter->map.box[d];
+    }
+}
+
 TileCudaPhase *tile_image_list_phases(TileUnit *unit, const TileFunc *kernel, TileArena *arena, uint32_t count) {
     const TileBackend *backend = tile_unit_backend(unit);
     TileCudaPhase *phases = TILE_NEW_ARRAY(arena, TileCudaPhase, count);
     for (uint32_t i = 0; i < count; i++) {
         const TileFunc *func = tile_func_phase(kernel, i);
-        phases[i] = (TileCudaPhase){backend->symbol(func, arena), func->threads, func->scratch_bytes, waits(func)};
+        phases[i] = (TileCudaPhase){.symbol = backend->symbol(func, arena),
+                                    .threads = func->threads,
+                                    .shared_bytes = func->scratch_bytes,
+                                    .waits = waits(func),
+                                    .resident = func->resident};
+        tile_image_list_maps(func, arena, &phases[i]);
     }
     return phases;
 }

@@ -43,7 +43,8 @@ static void set_up(ExecActivation *activation) {
 
 static size_t activation_bytes(const TileExecutor *e, const ExecProgram *program) {
     size_t lane = sizeof(uint64_t) + 1 + (e->options.slack ? sizeof(double) : 0);
-    return sizeof(ExecActivation) + program->lane_count * lane + program->register_count;
+    size_t times = program->times_registers ? program->register_count * sizeof(uint64_t) : 0;
+    return sizeof(ExecActivation) + times + program->lane_count * lane + program->register_count;
 }
 
 /* The activation and its registers are one allocation. */
@@ -58,6 +59,10 @@ ExecActivation *tile_exec_activate(TileExecutor *e, ExecProgram *program) {
     }
     activation->program = program;
     activation->lanes = (uint64_t *)(activation + 1);
+    if (program->times_registers) {
+        activation->written = activation->lanes;
+        activation->lanes += program->register_count;
+    }
     activation->slack = e->options.slack ? (double *)(activation->lanes + lanes) : NULL;
     activation->poison = (uint8_t *)(activation->lanes + (e->options.slack ? 2 * lanes : lanes));
     activation->any = activation->poison + lanes;
@@ -67,7 +72,9 @@ ExecActivation *tile_exec_activate(TileExecutor *e, ExecProgram *program) {
 }
 
 void tile_exec_reset(ExecActivation *activation) {
-    memset(activation->lanes, 0, activation->program->lane_count * 9 + activation->program->register_count);
+    const ExecProgram *program = activation->program;
+    memset(activation->lanes, 0, program->lane_count * 9 + program->register_count);
+    if (activation->written) memset(activation->written, 0, program->register_count * sizeof *activation->written);
     set_up(activation);
 }
 

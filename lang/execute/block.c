@@ -28,13 +28,17 @@ typedef struct Block {
     TileExecutor *threads;
     uint32_t count, shared; /* threads; the object of shared memory */
     int64_t number, blocks;
-    uint32_t waiting; /* threads that wait at a barrier */
-    uint32_t *lanes;  /* for each warp: lanes that wait at a warp-level op */
-    uint64_t
-        ready[TILE_MAX_THREADS / 64]; /* bit set of threads that have not ended and do not wait for others of the
-                                       * block */
+    uint32_t waiting;                                            /* threads that wait at a barrier */
+    uint32_t *lanes;                                             /* for each warp: lanes that wait at a warp-level op */
+    uint32_t grouped[TILE_MAX_THREADS / TILE_WARPGROUP_THREADS]; /* for each warpgroup: threads that wait at an op of
+                                                                  * it */
+    uint32_t named[TILE_NAMED_BARRIERS];                         /* threads that wait at a barrier of this number */
+    uint64_t ready[TILE_MAX_THREADS / 64]; /* bit set of threads that have not ended and do not wait for others of the
+                                            * block */
     ExecRaces *races;
     ExecMbarriers *mbarriers; /* NULL: the function has none */
+    ExecWarpgroups *warpgroups;
+    ExecClock meeting; /* what the threads of a named barrier know together, if clocks are kept */
     Schedule schedule;
 } Block;
 
@@ -54,7 +58,8 @@ bool tile_exec_here(TileExecutor *e, const ExecInstruction *in) {
 }
 
 bool tile_exec_defined_where(TileExecutor *e, const ExecInstruction *in) {
-    ExecValue x = tile_exec_operand(e, in, 0), condition = tile_exec_operand(e, in, 1), result = tile_exec_result(e, in);
+    ExecValue x = tile_exec_operand(e, in, 0), condition = tile_exec_operand(e, in, 1),
+              result = tile_exec_result(e, in);
     uint8_t poison = tile_exec_poisoned(x, 0) | tile_exec_poisoned(condition, 0);
     if (!condition.lanes[0]) poison |= EXEC_POISON;
     result.lanes[0] = x.lanes[0];
@@ -112,24 +117,100 @@ static void set_ready(Block *block, uint32_t first, uint32_t count) {
     for (uint32_t i = first; i < first + count; i++) block->ready[i / 64] |= UINT64_C(1) << i % 64;
 }
 
-/* The thread waits; if it is the last one to arrive, all continue. */
-static bool arrive(Block *block, uint32_t thread) {
-    uint32_t first = thread / TILE_WARP_THREADS * TILE_WARP_THREADS;
-    if (block->threads[thread].meeting->op->id != TILE_OP_BARRIER) {
-        uint32_t *lanes = &block->lanes[thread / TILE_WARP_THREADS];
-        if (++*lanes < warp_size(block, first) || !have_come(block, first, *lanes)) return true;
-        uint32_t failed = 0, count = *lanes;
-        *lanes = 0;
-        set_ready(block, first, count);
-        return tile_exec_warp(&block->threads[first], count, &failed) ||
-               take_over(block->host, &block->threads[first + failed]);
+static bool arrive_in_warp(Block *block, uint32_t thread) {
+    uint32_t first = thread / TILE_WARP_THREADS * TILE_WARP_THREADS, failed = 0;
+    uint32_t *lanes = &block->lanes[thread / TILE_WARP_THREADS];
+    if (++*lanes < warp_size(block, first) || !have_come(block, first, *lanes)) return true;
+    uint32_t count = *lanes;
+    *lanes = 0;
+    set_ready(block, first, count);
+    return tile_exec_warp(&block->threads[first], count, &failed) ||
+           take_over(block->host, &block->threads[first + failed]);
+}
+
+/* Warpgroups that wait for registers go on if there are enough now. */
+static bool retry_registers(Block *block) {
+    uint32_t failed = 0;
+    for (uint32_t first = 0; first + TILE_WARPGROUP_THREADS <= block->count; first += TILE_WARPGROUP_THREADS) {
+        TileExecutor *threads = &block->threads[first];
+        bool whole = block->grouped[first / TILE_WARPGROUP_THREADS] == TILE_WARPGROUP_THREADS;
+        if (!whole || !threads->meeting || threads->meeting->op->id != TILE_OP_SET_REGISTERS) continue;
+        if (!tile_exec_warpgroup(threads, &failed)) return take_over(block->host, &threads[failed]);
+        if (threads->meeting) continue;
+        block->grouped[first / TILE_WARPGROUP_THREADS] = 0;
+        set_ready(block, first, TILE_WARPGROUP_THREADS);
     }
+    return true;
+}
+
+static bool arrive_in_warpgroup(Block *block, uint32_t thread) {
+    uint32_t group = thread / TILE_WARPGROUP_THREADS, first = group * TILE_WARPGROUP_THREADS, failed = 0;
+    if (++block->grouped[group] < TILE_WARPGROUP_THREADS || !have_come(block, first, TILE_WARPGROUP_THREADS))
+        return true;
+    TileExecutor *threads = &block->threads[first];
+    bool releases = threads->meeting->op->id == TILE_OP_SET_REGISTERS;
+    if (!tile_exec_warpgroup(threads, &failed)) return take_over(block->host, &threads[failed]);
+    if (threads->meeting) return true; /* there are too few registers */
+    block->grouped[group] = 0;
+    set_ready(block, first, TILE_WARPGROUP_THREADS);
+    return !releases || retry_registers(block);
+}
+
+static int64_t barrier_number(const TileExecutor *e) {
+    bool barrier = e->meeting && e->meeting->op->id == TILE_OP_BARRIER;
+    return barrier ? tile_op_integer(e->meeting->op, TILE_ATTRIBUTE_NUMBER, 0) : -1;
+}
+
+/* The threads that wait at barriers of the number know what all of them know, and go on. */
+static bool meet(Block *block, int64_t number) {
+    block->meeting.era = 0; /* nothing is known */
+    for (uint32_t i = 0; i < block->count; i++) {
+        TileExecutor *e = &block->threads[i];
+        if (barrier_number(e) == number && !tile_exec_publish(e, e->meeting, block->races, &block->meeting))
+            return take_over(block->host, e);
+    }
+    for (uint32_t i = 0; i < block->count; i++) {
+        if (barrier_number(&block->threads[i]) != number) continue;
+        tile_exec_learn(block->races, i, &block->meeting);
+        block->threads[i].meeting = NULL;
+        set_ready(block, i, 1);
+    }
+    return true;
+}
+
+/* Threads wait at any barrier of the number; all say how many they are. */
+static bool arrive_at_named(Block *block, uint32_t thread) {
+    TileExecutor *e = &block->threads[thread];
+    int64_t number = barrier_number(e), count = tile_op_integer(e->meeting->op, TILE_ATTRIBUTE_THREADS, 0);
+    for (uint32_t i = 0; i < block->count; i++) {
+        const TileExecutor *other = &block->threads[i];
+        if (barrier_number(other) != number) continue;
+        int64_t expected = tile_op_integer(other->meeting->op, TILE_ATTRIBUTE_THREADS, 0);
+        if (expected == count) continue;
+        tile_exec_fault(e, e->meeting, "thread %u waits for %lld threads at the barrier of this number", i,
+                        (long long)expected);
+        return take_over(block->host, e);
+    }
+    if (++block->named[number] < count) return true;
+    block->named[number] = 0;
+    return meet(block, number);
+}
+
+static bool arrive_at_barrier(Block *block) {
     if (++block->waiting < block->count || !have_come(block, 0, block->count)) return true;
     block->waiting = 0;
     set_ready(block, 0, block->count);
     for (uint32_t i = 0; i < block->count; i++) block->threads[i].meeting = NULL;
     tile_exec_next_era(block->races);
     return true;
+}
+
+/* The thread waits; if it is the last one to arrive, all continue. */
+static bool arrive(Block *block, uint32_t thread) {
+    const TileExecutor *e = &block->threads[thread];
+    if (barrier_number(e) >= 0) return barrier_number(e) ? arrive_at_named(block, thread) : arrive_at_barrier(block);
+    return tile_op_is_of_warpgroup((TileOpId)e->meeting->op->id) ? arrive_in_warpgroup(block, thread)
+                                                                 : arrive_in_warp(block, thread);
 }
 
 /* ---- the scheduler ---- */
@@ -211,18 +292,25 @@ static void print_group(const Block *block, const TileExecutor *e, TileText *tex
     if (e->awaited) tile_exec_print_lacking(e, text);
 }
 
-static const char *what_lacks(const TileExecutor *e) {
+static const char *what_lacks(const Block *block, const TileExecutor *e) {
     if (e->awaited) return "nobody completes the phase";
-    return e->meeting->op->id == TILE_OP_BARRIER ? "not all threads of the block come here"
-                                                 : "not all lanes of the warp come here";
+    if (barrier_number(e) > 0) return "not as many threads come to the barrier of this number";
+    if (barrier_number(e) == 0) return "not all threads of the block come here";
+    uint32_t group = e->thread / TILE_WARPGROUP_THREADS;
+    bool whole = group < TILE_MAX_THREADS / TILE_WARPGROUP_THREADS && block->grouped[group] == TILE_WARPGROUP_THREADS;
+    if (whole && e->meeting->op->id == TILE_OP_SET_REGISTERS) return "other warpgroups keep too many registers";
+    return tile_op_is_of_warpgroup((TileOpId)e->meeting->op->id) ? "not all threads of the warpgroup come here"
+                                                                 : "not all lanes of the warp come here";
 }
 
 /* All threads have ended. */
 static bool end_copies(Block *block) {
     const ExecInstruction *in;
     TileExecutor *e = tile_exec_bulk_thread(block->mbarriers, &in);
+    if (!e) e = tile_exec_product_thread(block->warpgroups, &in);
     if (!e) return true;
-    tile_exec_fault(e, in, "the block ends while the copy is under way");
+    tile_exec_fault(e, in, "the block ends while the %s is under way",
+                    in->op->id == TILE_OP_WGMMA ? "product" : "copy");
     return take_over(block->host, e);
 }
 
@@ -238,8 +326,8 @@ static bool end_block(Block *block) {
         while (!wait_alike(&block->threads[first], &block->threads[i])) first++;
         if (first == i) print_group(block, &block->threads[i], &groups);
     }
-    tile_exec_fault(e, e->meeting, "a deadlock: %s; threads of block %lld: %s", what_lacks(e), (long long)block->number,
-                    tile_text_get(&groups));
+    tile_exec_fault(e, e->meeting, "a deadlock: %s; threads of block %lld: %s", what_lacks(block, e),
+                    (long long)block->number, tile_text_get(&groups));
     return take_over(block->host, e);
 }
 
@@ -271,6 +359,8 @@ static bool run_threads(Block *block) {
         tile_exec_run(e, before + steps);
         block->host->steps += e->steps - before;
         if (block->host->options.seed) tile_exec_complete_copies(block->host, e);
+        if (block->host->options.seed) tile_exec_complete_stores(block->host, e);
+        if (e->state == TILE_EXECUTION_DONE) tile_exec_end_stores(e);
         if (e->state != TILE_EXECUTION_DONE && e->state != TILE_EXECUTION_PAUSED) return take_over(block->host, e);
         bool waits = e->meeting && !e->awaited;
         if (waits || e->state == TILE_EXECUTION_DONE) block->ready[thread / 64] &= ~(UINT64_C(1) << thread % 64);
@@ -278,6 +368,7 @@ static bool run_threads(Block *block) {
         if (!block->host->options.seed) block->schedule.thread = thread;
         bool early = block->mbarriers && block->host->options.seed && !random_below(block, 4);
         if (early && !complete_bulk_copy(block)) return false;
+        if (early && block->warpgroups && !tile_exec_read_early(block->host, block->warpgroups)) return false;
     }
 }
 
@@ -295,6 +386,9 @@ static bool create_thread(Block *block, uint32_t number) {
                         .records = host->records,
                         .thread_count = block->count,
                         .block_count = block->blocks,
+                        .shared = block->shared,
+                        .races = block->races,
+                        .warpgroups = block->warpgroups,
                         .mbarriers = block->mbarriers};
     e->objects = malloc(host->object_count * sizeof *e->objects);
     if (!e->objects) return tile_exec_out_of_memory(host);
@@ -323,7 +417,9 @@ static bool start_thread(Block *block, uint32_t number) {
     e->block = block->number;
     e->meeting = NULL;
     e->awaited = e->parity = 0;
+    e->fenced = 0;
     tile_exec_forget_copies(e);
+    tile_exec_forget_stores(e);
     tile_exec_reset(e->root);
     const ExecProgram *program = e->root->program;
     uint32_t last = program->body.first_argument + program->body.argument_count - 1;
@@ -340,6 +436,7 @@ static bool start_thread(Block *block, uint32_t number) {
 static void destroy_thread(TileExecutor *e) {
     drop_own(e);
     tile_exec_free_copies(e);
+    tile_exec_free_stores(e);
     free(e->root);
     free(e->frames);
     free(e->objects);
@@ -347,12 +444,18 @@ static void destroy_thread(TileExecutor *e) {
     free(e->scratch);
 }
 
+/* A thread has a multiple of 8. */
+static uint32_t registers_of(const Block *block) { return (block->phase->program->func->registers + 7) / 8 * 8; }
+
 static bool run_block(Block *block, int64_t number) {
     const ExecObject *shared = &block->host->objects[block->shared];
     block->number = number;
     block->waiting = 0;
     memset(block->ready, 0, sizeof block->ready);
+    memset(block->grouped, 0, sizeof block->grouped);
+    memset(block->named, 0, sizeof block->named);
     tile_exec_forget_mbarriers(block->mbarriers);
+    if (block->warpgroups) tile_exec_forget_warpgroups(block->warpgroups, registers_of(block));
     memset(block->lanes, 0, (block->count + TILE_WARP_THREADS - 1) / TILE_WARP_THREADS * sizeof *block->lanes);
     if (shared->size) memset(shared->base, 0xff, (size_t)shared->size);
     if (shared->poison) memset(shared->poison, 1, (size_t)shared->size);
@@ -379,6 +482,15 @@ static bool choose_order(Block *block, int64_t **order) {
     return true;
 }
 
+/* Where clocks are kept; other functions have no ops of warpgroups. */
+static bool create_warpgroups(Block *block) {
+    if (!block->mbarriers) return true;
+    if (!tile_exec_clock_create(block->races, &block->meeting)) return tile_exec_out_of_memory(block->host);
+    if (block->count < TILE_WARPGROUP_THREADS) return true;
+    block->warpgroups = tile_exec_create_warpgroups(block->count);
+    return block->warpgroups || tile_exec_out_of_memory(block->host);
+}
+
 static bool run_blocks(Block *block) {
     TileExecutor *host = block->host;
     const TileFunc *func = block->phase->program->func;
@@ -390,12 +502,14 @@ static bool run_blocks(Block *block) {
         return false;
     block->races = tile_exec_watch(host);
     bool going = block->races && tile_exec_create_mbarriers(host, func, block->races, &block->mbarriers) &&
-                 tile_exec_open_records(host, block->phase->program->func);
+                 create_warpgroups(block) && tile_exec_open_records(host, block->phase->program->func);
     for (uint32_t i = 0; i < block->count && going; i++) going = create_thread(block, i);
     for (int64_t i = 0; i < block->blocks && going; i++) going = run_block(block, order ? order[i] : i);
     for (uint32_t i = 0; i < block->count; i++) destroy_thread(&block->threads[i]);
     tile_exec_unwatch(host, block->races);
     tile_exec_free_mbarriers(block->mbarriers);
+    tile_exec_free_warpgroups(block->warpgroups);
+    free(block->meeting.times);
     free(order);
     return tile_exec_close_records(host, going);
 }

@@ -1,5 +1,5 @@
-/* Channels, in tile form: a single thread executes everything, so an op that would wait forever is a fault. Slots are
- * used cyclically. */
+/* Channels, in tile form: a single thread executes everything, so an op that would wait forever is a fault, unless
+ * another partition ends its wait. Slots are used cyclically. */
 #include <string.h>
 
 #include "lang/execute/state.h"
@@ -25,7 +25,7 @@ static bool give_slot(TileExecutor *e, const ExecInstruction *in, uint64_t numbe
     uint64_t slot = number % e->objects[channel.lanes[0]].channel.slots;
     int64_t counted = (int64_t)slot;
     if (in->op->operand_count > 1 && !tile_exec_integer(e, in, 1, "the number of the slot", &counted)) return false;
-    if (counted != (int64_t)slot)
+    if (counted < 0 || (uint64_t)counted % e->objects[channel.lanes[0]].channel.slots != slot)
         return tile_exec_fault(e, in, "slot %lld is not the next one, which is %llu", (long long)counted,
                                (unsigned long long)slot);
     result.lanes[0] = channel.lanes[0];
@@ -44,8 +44,7 @@ bool tile_exec_channel_acquire(TileExecutor *e, const ExecInstruction *in) {
     ExecChannel *channel = &e->objects[tile_exec_operand(e, in, 0).lanes[0]].channel;
     if (channel->acquired != channel->committed) return tile_exec_fault(e, in, "the slot before it is not committed");
     if (channel->acquired - channel->released == channel->slots)
-        return tile_exec_fault(e, in, "waits for ever: none of the %llu slots is released",
-                               (unsigned long long)channel->slots);
+        return tile_exec_wait_for_partition(e, in, "no slot is released");
     if (!give_slot(e, in, channel->acquired)) return false;
     channel->acquired++;
     forget_slot(e, in, tile_exec_result(e, in));
@@ -54,13 +53,13 @@ bool tile_exec_channel_acquire(TileExecutor *e, const ExecInstruction *in) {
 
 bool tile_exec_channel_commit(TileExecutor *e, const ExecInstruction *in) {
     e->objects[tile_exec_operand(e, in, 0).lanes[0]].channel.committed++;
-    return true;
+    return tile_exec_wake_partition(e);
 }
 
 bool tile_exec_channel_wait(TileExecutor *e, const ExecInstruction *in) {
     ExecChannel *channel = &e->objects[tile_exec_operand(e, in, 0).lanes[0]].channel;
     uint64_t pending = (uint64_t)tile_op_integer(in->op, TILE_ATTRIBUTE_PENDING, 0);
-    if (channel->waited == channel->committed) return tile_exec_fault(e, in, "waits for ever: no slot is committed");
+    if (channel->waited == channel->committed) return tile_exec_wait_for_partition(e, in, "no slot is committed");
     if (channel->waited != channel->released) return tile_exec_fault(e, in, "the slot before it is not released");
     if (channel->committed - channel->waited - 1 < pending)
         return tile_exec_fault(e, in, "%llu slots were committed after it, not %llu",
@@ -75,5 +74,5 @@ bool tile_exec_channel_release(TileExecutor *e, const ExecInstruction *in) {
     ExecValue place = tile_exec_operand(e, in, 0);
     e->objects[place.lanes[0]].channel.released++;
     forget_slot(e, in, place);
-    return true;
+    return tile_exec_wake_partition(e);
 }

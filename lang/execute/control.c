@@ -7,10 +7,20 @@
 
 /* ---- copying values ---- */
 
+/* When registers were written is carried along with their values. */
+static bool move_times(TileExecutor *e, const ExecInstruction *in, unsigned first, uint32_t count, uint32_t to) {
+    uint64_t *written = tile_exec_frame(e)->activation->written, *times = tile_exec_scratch(e, count * sizeof *times);
+    if (!times) return false;
+    for (uint32_t i = 0; i < count; i++) times[i] = written[in->operands[first + i]];
+    if (count) memcpy(written + to, times, count * sizeof *times);
+    return true;
+}
+
 /* Copies operands first .. first + count of the terminator to consecutive registers. If one of these is also an
  * operand, all are copied to scratch first. */
 static bool move_values(TileExecutor *e, const ExecInstruction *in, unsigned first, uint32_t count, uint32_t to) {
     const ExecActivation *activation = tile_exec_frame(e)->activation;
+    if (activation->written && !move_times(e, in, first, count, to)) return false;
     if (!in->staged) {
         for (uint32_t i = 0; i < count; i++)
             tile_exec_copy(tile_exec_register(activation, in->operands[first + i]),
@@ -39,8 +49,11 @@ static bool move_values(TileExecutor *e, const ExecInstruction *in, unsigned fir
 }
 
 static void copy_operands(TileExecutor *e, const ExecInstruction *in, unsigned first, uint32_t to) {
-    for (uint32_t i = first; i < in->operand_count; i++)
+    uint64_t *written = tile_exec_frame(e)->activation->written;
+    for (uint32_t i = first; i < in->operand_count; i++) {
         tile_exec_copy(tile_exec_operand(e, in, i), tile_exec_value(e, to + i - first));
+        if (written) written[to + i - first] = written[in->operands[i]];
+    }
 }
 
 static ExecFrame *enter(TileExecutor *e, const ExecInstruction *in, unsigned region) {
@@ -342,6 +355,7 @@ bool tile_exec_yield(TileExecutor *e, const ExecInstruction *in) {
     case TILE_OP_LOOP: return next_point(e, frame, in);
     case TILE_OP_FOLD_LOOP: return tile_exec_next_fold_point(e, frame, in);
     case TILE_OP_GRID: return next_program(e, frame);
+    case TILE_OP_PARTITIONS: return tile_exec_end_partition(e);
     case TILE_OP_WHILE:
         frame->code = &owner->regions[0];
         frame->next = 0;

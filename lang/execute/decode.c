@@ -270,6 +270,11 @@ static void add_values(Decoder *d, const TileBlock *block) {
     }
 }
 
+static void find_products(TileOp *op, void *state) {
+    bool *found = state;
+    *found |= op->id == TILE_OP_WGMMA;
+}
+
 ExecProgram *tile_exec_decode(TileExecutor *e, TileFunc *func) {
     for (ExecProgram *program = e->programs; program; program = program->next)
         if (program->func == func) return program;
@@ -277,6 +282,7 @@ ExecProgram *tile_exec_decode(TileExecutor *e, TileFunc *func) {
     *program = (ExecProgram){.func = func, .next = e->programs, .vector_scale = e->options.vector_scale};
     e->programs = program;
     Decoder d = {.e = e, .program = program};
+    tile_block_walk(&func->body, find_products, &program->times_registers);
     uint32_t values = tile_func_number(func);
     program->registers = TILE_NEW_ARRAY(e->arena, ExecRegister, values + count_hidden(&func->body));
     add_values(&d, &func->body);

@@ -49,6 +49,7 @@ void tile_executor_destroy(TileExecutor *e) {
     tile_exec_release(e, 0);
     free(e->root);
     free(e->frames);
+    tile_exec_free_partition(e);
     free(e->objects);
     free(e->tensors);
     free(e->scratch);
@@ -98,7 +99,8 @@ static bool is_narrow(const TileExecutorTensor *tensor, unsigned rank) {
 }
 
 /* Checks the facts that a specialised function relies on; a stride that is only multiplied by 0 may have any value. */
-static bool check_facts(TileExecutor *e, unsigned parameter, const TileExecutorTensor *tensor, unsigned rank) {
+static bool check_facts(TileExecutor *e, unsigned parameter, const TileExecutorTensor *tensor, const TileType *type) {
+    unsigned rank = type->rank, element_bytes = (unsigned)tile_scalar_bytes(type->scalar);
     const TileParameter *used = &e->func->parameters[parameter];
     const TileTensorFacts *facts = &used->facts;
     bool empty = false;
@@ -112,6 +114,11 @@ static bool check_facts(TileExecutor *e, unsigned parameter, const TileExecutorT
             e, NULL, TILE_EXECUTION_FAULT,
             "tensor %s reaches 2**31 bytes or before its first element, other than the function assumes",
             parameter_name(e, parameter));
+    if (used->used_map && !tile_map_fits((uintptr_t)tensor->data, rank, element_bytes, tensor->extent,
+                                         tensor->stride))
+        return tile_exec_stop(e, NULL, TILE_EXECUTION_FAULT,
+                              "no tensor map describes tensor %s, other than the function assumes",
+                              parameter_name(e, parameter));
     for (unsigned d = 0; d < rank; d++) {
         bool strides = !empty && tensor->extent[d] > 1 && (used->used_stride >> d & 1u);
         if (strides && facts->stride[d] != tensor->stride[d])
@@ -135,7 +142,7 @@ static void bind_tensor(TileExecutor *e, unsigned parameter, const TileExecutorT
     if (!lies_inside(tensor, type))
         tile_exec_stop(e, NULL, TILE_EXECUTION_FAULT, "tensor %s does not lie inside its memory",
                        parameter_name(e, parameter));
-    else if (check_facts(e, parameter, tensor, type->rank) && tile_exec_add_object(e, &object, &bound.object) &&
+    else if (check_facts(e, parameter, tensor, type) && tile_exec_add_object(e, &object, &bound.object) &&
              tile_exec_add_tensor(e, &bound, &number))
         tile_exec_set_scalar(parameter_value(e, parameter), number);
 }
@@ -182,6 +189,10 @@ static bool start(TileExecutor *e) {
     return true;
 }
 
+static void note_written(const TileExecutor *e, const ExecActivation *activation, const ExecInstruction *in) {
+    for (uint32_t i = 0; i < in->op->result_count; i++) activation->written[in->result + i] = e->steps;
+}
+
 TileExecution tile_exec_run(TileExecutor *e, uint64_t limit) {
     while (e->depth) {
         ExecFrame *frame = tile_exec_frame(e);
@@ -192,6 +203,7 @@ TileExecution tile_exec_run(TileExecutor *e, uint64_t limit) {
         if (e->steps >= limit) return e->state;
         e->steps++;
         const ExecInstruction *in = &frame->code->items[frame->next++];
+        if (frame->activation->written) note_written(e, frame->activation, in);
         if (!in->run(e, in)) return e->state;
     }
     return e->state = TILE_EXECUTION_DONE;

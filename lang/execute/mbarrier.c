@@ -29,6 +29,7 @@ typedef struct Bulk {
     int64_t to_offset, from_offset;
     uint32_t bytes, mbarrier;
     uint32_t phase; /* phases completed when it is waited for; 0: not completed */
+    ExecBox box;    /* where it comes from instead of `from`, if it has rows */
 } Bulk;
 
 struct ExecMbarriers {
@@ -41,10 +42,13 @@ struct ExecMbarriers {
 
 /* ---- life ---- */
 
+/* Are threads ordered by more than barriers of the whole block, or do asynchronous ops access memory? */
 static void find_mbarriers(TileOp *op, void *state) {
     bool *found = state;
     *found |= op->id == TILE_OP_MBARRIER_INIT || op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_WAIT ||
-              op->id == TILE_OP_COPY_BULK;
+              op->id == TILE_OP_COPY_BULK || op->id == TILE_OP_COPY_TENSOR ||
+              op->id == TILE_OP_STORE_TENSOR || tile_op_is_of_warpgroup((TileOpId)op->id) ||
+              (op->id == TILE_OP_BARRIER && tile_op_get(op, TILE_ATTRIBUTE_NUMBER));
 }
 
 static bool create(const TileFunc *func, ExecRaces *races, ExecMbarriers **mbarriers) {
@@ -193,7 +197,8 @@ static bool complete(TileExecutor *e, const ExecInstruction *in, Mbarrier *mbarr
         return tile_exec_fault(e, in, "more than %d phases of an mbarrier are not followed", MOST_PHASES);
     ExecClock done = mbarrier->gathering;
     mbarrier->phase++;
-    tile_exec_tick(e->mbarriers->races, &done, mbarrier->number, mbarrier->phase);
+    tile_exec_tick(e->mbarriers->races, &done, tile_exec_mbarrier_entry(e->mbarriers->races, mbarrier->number),
+                   mbarrier->phase);
     mbarrier->gathering = (ExecClock){.times = mbarrier->completed.times};
     mbarrier->completed = done;
     mbarrier->arrivals = mbarrier->count;
@@ -215,6 +220,20 @@ bool tile_exec_mbarrier_arrive(TileExecutor *e, const ExecInstruction *in) {
 
 static bool has_completed(const Mbarrier *mbarrier, uint32_t parity) { return (mbarrier->phase & 1) != parity; }
 
+/* The wait for the copy orders its accesses. */
+static void share_completed(const ExecMbarriers *all, const Bulk *copy) {
+    ExecBoxPart part;
+    uint32_t entry = tile_exec_mbarrier_entry(all->races, copy->mbarrier);
+    tile_exec_share_completed(copy->thread, copy->in, copy->to, copy->to_offset, copy->bytes, entry, copy->phase);
+    if (!copy->box.rows)
+        tile_exec_share_completed(copy->thread, copy->in, copy->from, copy->from_offset, copy->bytes, entry,
+                                  copy->phase);
+    for (uint32_t row = 0; row < copy->box.rows; row++)
+        if (tile_exec_box_part(&copy->box, row, &part))
+            tile_exec_share_completed(copy->thread, copy->in, copy->box.object, part.from, part.bytes, entry,
+                                      copy->phase);
+}
+
 /* Orders the thread after everything before the arrivals of the last completed phase, and after its copies. */
 static void learn(TileExecutor *e, const Mbarrier *mbarrier) {
     ExecMbarriers *all = e->mbarriers;
@@ -225,10 +244,7 @@ static void learn(TileExecutor *e, const Mbarrier *mbarrier) {
             all->copies[kept++] = *copy;
             continue;
         }
-        tile_exec_share_completed(copy->thread, copy->in, copy->to, copy->to_offset, copy->bytes, copy->mbarrier,
-                               copy->phase);
-        tile_exec_share_completed(copy->thread, copy->in, copy->from, copy->from_offset, copy->bytes, copy->mbarrier,
-                               copy->phase);
+        share_completed(all, copy);
     }
     all->copy_count = kept;
     tile_exec_learn(all->races, e->thread, &mbarrier->completed);
@@ -317,16 +333,44 @@ bool tile_exec_copy_bulk(TileExecutor *e, const ExecInstruction *in) {
     return begin_bulk(e, &copy);
 }
 
-/* The copy's thread may have ended. */
-static bool complete_copy(ExecMbarriers *all, Bulk *copy) {
-    TileExecutor *e = copy->thread;
-    Mbarrier *mbarrier = &all->items[copy->mbarrier];
+bool tile_exec_copy_tensor(TileExecutor *e, const ExecInstruction *in) {
+    ExecValue to = tile_exec_operand(e, in, 0);
+    const Mbarrier *mbarrier = use(e, in, 2);
+    if (!mbarrier) return false;
+    Bulk copy = {.in = in, .thread = e, .to = to.lanes[0], .to_offset = (int64_t)to.lanes[1]};
+    copy.mbarrier = mbarrier->number;
+    if (tile_exec_poisoned(to, 0))
+        return tile_exec_poison(e, in, to.poison[0], "has as an index", "the address of the place is poison");
+    if (!tile_exec_box_read(e, in, 1, 3, &copy.box)) return false;
+    int64_t bytes = tile_exec_box_bytes(&copy.box);
+    if (bytes > MOST_BYTES)
+        return tile_exec_fault(e, in, "copies %lld bytes, more than %d", (long long)bytes, MOST_BYTES);
+    copy.bytes = (uint32_t)bytes;
+    ExecObject *object = tile_exec_reach(e, in, copy.to, copy.to_offset, bytes, true);
+    if (!object || !tile_exec_box_place(e, in, &copy.box, copy.to, copy.to_offset)) return false;
+    if (object->shadow && !tile_exec_share(e, in, copy.to, copy.to_offset, bytes, true)) return false;
+    if (!tile_exec_box_share(e, in, &copy.box, false)) return false;
+    if (object->poison) memset(object->poison + copy.to_offset, 1, (size_t)bytes);
+    return begin_bulk(e, &copy);
+}
+
+static void move_bytes(TileExecutor *e, const Bulk *copy) {
     ExecObject *to = &e->objects[copy->to];
     const ExecObject *from = &e->objects[copy->from];
     memcpy(to->base + copy->to_offset, from->base + copy->from_offset, copy->bytes);
     if (to->poison) memset(to->poison + copy->to_offset, 0, copy->bytes);
     for (uint32_t i = 0; to->poison && i < copy->bytes; i++)
         to->poison[copy->to_offset + i] = tile_exec_read_poison(e, copy->in, from, copy->from_offset + i, 1);
+}
+
+/* The copy's thread may have ended. */
+static bool complete_copy(ExecMbarriers *all, Bulk *copy) {
+    TileExecutor *e = copy->thread;
+    Mbarrier *mbarrier = &all->items[copy->mbarrier];
+    if (copy->box.rows)
+        tile_exec_box_load(e, copy->in, &copy->box, copy->to, copy->to_offset);
+    else
+        move_bytes(e, copy);
     all->flying--;
     copy->phase = mbarrier->phase + 1;
     return check_intact(e, copy->in, mbarrier) && add_bytes(e, copy->in, mbarrier, -(int64_t)copy->bytes) &&

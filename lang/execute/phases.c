@@ -1,6 +1,7 @@
 /* Grids run as phase functions (see docs/adr/0003-phases-and-slots.md), in either form: each range of programs is a
  * call, whose arguments are computed from the kernel's. */
 #include "lang/execute/state.h"
+#include "lang/ir/tensor_map.h"
 
 bool tile_exec_start_phases(TileExecutor *e, const ExecInstruction *in, int64_t programs) {
     const ExecFrame *outer = tile_exec_frame(e);
@@ -83,6 +84,29 @@ static void bind_temps(Binder *b, const TileFunc *kernel) {
     }
 }
 
+/* Launchers make a map from the same words: the address, extents and strides of its tensor. */
+static void bind_map(Binder *b) {
+    const TileFunc *func = b->phase->program->func;
+    uint32_t data, index = b->next;
+    int64_t numbers[2 * TILE_MAP_MOST_RANK];
+    const TileParameter *parameter = &func->parameters[index];
+    const TileType *tensor = tile_func_argument_type(func, parameter->argument);
+    if (!tensor || !tile_func_map_tensor(func, index, &data)) {
+        b->failed = true;
+        tile_exec_fault(b->e, b->grid, "%s is a map of no tensor", parameter->name);
+        return;
+    }
+    uint32_t first = b->phase->program->body.first_argument + data, rank = parameter->map.rank;
+    ExecValue address = tile_exec_register(b->phase, first);
+    for (uint32_t i = 0; i < 2 * rank; i++) numbers[i] = (int64_t)tile_exec_register(b->phase, first + 1 + i).lanes[0];
+    const unsigned char *base = b->e->objects[address.lanes[0]].base;
+    bind_pointer(b, (uint32_t)address.lanes[0], (int64_t)address.lanes[1]);
+    unsigned bytes = (unsigned)tile_scalar_bytes(tensor->scalar);
+    if (b->failed || tile_map_fits((uintptr_t)base + address.lanes[1], rank, bytes, numbers, numbers + rank)) return;
+    b->failed = true;
+    tile_exec_fault(b->e, b->grid, "no tensor map describes %s", func->parameters[data].name);
+}
+
 static void bind_parameters(Binder *b, int64_t begin, int64_t end) {
     const TileFunc *kernel = b->e->func, *func = b->phase->program->func;
     for (uint32_t i = 0; i < kernel->body.argument_count && !b->failed; i++) {
@@ -96,6 +120,8 @@ static void bind_parameters(Binder *b, int64_t begin, int64_t end) {
     bind_temps(b, kernel);
     bind_integer(b, begin);
     bind_integer(b, end);
+    while (!b->failed && b->next < func->body.argument_count && func->parameters[b->next].role == TILE_ROLE_MAP)
+        bind_map(b);
     if (b->failed || b->next == func->body.argument_count) return;
     uint32_t scratch;
     if (func->threads) return; /* each block has its own */
@@ -120,7 +146,7 @@ static void order_place(TileName order, int64_t begin, int64_t end, int64_t colu
     if (size > TILE_PROGRAM_ROWS) size = TILE_PROGRAM_ROWS;
     int64_t within = program - first * columns;
     *row = first + within % size;
-    *column = columns - 1 - within / size;
+    *column = order == TILE_PROGRAMS_GROUPS ? within / size : columns - 1 - within / size;
 }
 
 /* The number along the last axis of the program in this row and column. */
@@ -157,8 +183,11 @@ static int64_t range_end(TileExecutor *e, int64_t begin, int64_t programs) {
     return size < programs - begin ? begin + size : programs;
 }
 
-/* A launch has a block for each program, and may have one more: with a seed, at random. */
-static int64_t block_count(TileExecutor *e, int64_t programs) {
+/* A launch has a block for each program, and may have one more: with a seed, at random. One whose blocks take several
+ * programs has as many blocks as run at a time: half of the programs here; with a seed, any number. */
+static int64_t block_count(TileExecutor *e, const TileFunc *func, int64_t programs) {
+    if (func->resident && e->options.seed) return 1 + (int64_t)(tile_exec_random(e) % (uint64_t)programs);
+    if (func->resident) return (programs + 1) / 2;
     return e->options.seed ? programs + (int64_t)(tile_exec_random(e) % 2) : programs;
 }
 
@@ -179,7 +208,7 @@ bool tile_exec_next_phase(TileExecutor *e) {
     bind_parameters(&binder, begin, end);
     if (!binder.failed && func->threads && func->form == TILE_FORM_MACHINE) { /* else tiles are complete, for one
                                                                                * thread */
-        bool done = tile_exec_blocks(e, grid, phase, block_count(e, end - begin));
+        bool done = tile_exec_blocks(e, grid, phase, block_count(e, func, end - begin));
         tile_exec_deactivate(e, phase);
         return done;
     }

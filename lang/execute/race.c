@@ -10,22 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lang/execute/state.h"
+#include "lang/execute/races.h"
 
 enum { PAGE_BYTES = 1024, LOG_GRAIN_MOST = 3 };
-
-/* A thread's own time in an era, from 1; 0 if no function of the kernel has mbarriers. */
-enum { TIME_BITS = 20, TIME_COPY = (1 << TIME_BITS) - 1, TIME_BULK = TIME_COPY - 1, MOST_TIME = TIME_BULK - 1 };
-
-/* Times of bulk copies, until a thread has waited for the copy: TIME_BULK is unordered with all accesses of the block,
- * TIME_COPY with those of other threads in the era. Clocks have entries for threads, then for mbarriers, whose times
- * are their phases: after the wait, that is the time of their copies. */
-typedef struct Access {
-    const TileOp *op; /* NULL: none */
-    uint32_t era, thread : 32 - TIME_BITS, time : TIME_BITS;
-} Access;
-
-_Static_assert(TILE_MAX_THREADS + EXEC_MOST_MBARRIERS <= 1 << (32 - TIME_BITS), "threads and mbarriers have a number");
 
 /* A sufficient subset of a grain's accesses without conflicts among them: one of two different threads in the latest
  * era, since at least one of them is not the next accessor's own, and one of a previous block. With clocks it has all
@@ -62,21 +49,6 @@ struct ExecShadow {
     Page *pages;
 };
 
-typedef struct BlockBegin {
-    uint32_t era;
-    int64_t number;
-} BlockBegin;
-
-struct ExecRaces {
-    uint32_t era, block_era; /* the current one; that in which this block began */
-    BlockBegin *blocks;
-    size_t block_count, block_capacity;
-    ExecShadow *shadows;
-    size_t shadow_count;
-    ExecClock *clocks; /* of the threads; NULL: only barriers order them */
-    uint32_t thread_count, clock_size;
-};
-
 typedef enum Kind { READ, WRITE, UPDATE } Kind;
 
 /* The state of a grain. */
@@ -111,21 +83,6 @@ static void merge_shadows(ExecRaces *races) {
 static bool has_bytes(const ExecObject *object) { return !object->dead && object->base && object->size > 0; }
 
 static size_t page_count(const ExecShadow *shadow) { return (shadow->end - shadow->begin) / PAGE_BYTES + 1; }
-
-/* The size of a clock for so many threads, and the mbarriers that fit into so many bytes. */
-static bool create_clocks(ExecRaces *races, uint32_t threads, uint64_t bytes) {
-    uint64_t mbarriers = bytes / EXEC_MBARRIER_BYTES;
-    races->thread_count = threads;
-    races->clock_size = threads + (uint32_t)(mbarriers < EXEC_MOST_MBARRIERS ? mbarriers : EXEC_MOST_MBARRIERS);
-    races->clocks = calloc(threads, sizeof *races->clocks);
-    for (uint32_t i = 0; races->clocks && i < threads; i++)
-        if (!tile_exec_clock_create(races, &races->clocks[i])) return false;
-    return races->clocks != NULL;
-}
-
-bool tile_exec_keep_clocks(TileExecutor *e, ExecRaces *races, uint32_t threads, uint64_t bytes) {
-    return create_clocks(races, threads, bytes) || tile_exec_out_of_memory(e);
-}
 
 ExecRaces *tile_exec_watch(TileExecutor *e) {
     ExecRaces *races = calloc(1, sizeof *races);
@@ -181,8 +138,7 @@ void tile_exec_unwatch(TileExecutor *e, ExecRaces *races) {
         for (size_t p = 0; shadow->pages && p < page_count(shadow); p++) clear_page(&shadow->pages[p]);
         free(shadow->pages);
     }
-    for (uint32_t i = 0; races->clocks && i < races->thread_count; i++) free(races->clocks[i].times);
-    free(races->clocks);
+    tile_exec_free_clocks(races);
     free(races->shadows);
     free(races->blocks);
     free(races);
@@ -208,79 +164,34 @@ static int64_t block_of(const ExecRaces *races, uint32_t era) {
     return races->blocks[last].number;
 }
 
-/* ---- clocks ---- */
-
-bool tile_exec_clock_create(const ExecRaces *races, ExecClock *clock) {
-    *clock = (ExecClock){.times = calloc(races->clock_size, sizeof *clock->times)};
-    return clock->times != NULL;
-}
-
-/* Everything before the last barrier happened before this. */
-static uint32_t *times_now(const ExecRaces *races, ExecClock *clock) {
-    if (clock->era != races->era) memset(clock->times, 0, races->clock_size * sizeof *clock->times);
-    clock->era = races->era;
-    return clock->times;
-}
-
-static void join(const ExecRaces *races, ExecClock *to, const ExecClock *from) {
-    uint32_t *times = times_now(races, to);
-    for (uint32_t i = 0; from->era == races->era && i < races->clock_size; i++)
-        if (times[i] < from->times[i]) times[i] = from->times[i];
-}
-
-static uint32_t *own_time(const ExecRaces *races, uint32_t thread) {
-    uint32_t *own = &times_now(races, &races->clocks[thread])[thread];
-    if (!*own) *own = 1;
-    return own;
-}
-
-bool tile_exec_publish(TileExecutor *e, const ExecInstruction *in, const ExecRaces *races, ExecClock *clock) {
-    uint32_t *own = own_time(races, e->thread);
-    if (*own == MOST_TIME)
-        return tile_exec_fault(e, in, "more than %d arrivals of a thread without a barrier are not followed",
-                               MOST_TIME);
-    join(races, clock, &races->clocks[e->thread]);
-    ++*own;
-    return true;
-}
-
-void tile_exec_learn(const ExecRaces *races, uint32_t thread, const ExecClock *clock) {
-    own_time(races, thread);
-    join(races, &races->clocks[thread], clock);
-}
-
-void tile_exec_tick(const ExecRaces *races, ExecClock *clock, uint32_t mbarrier, uint32_t phase) {
-    times_now(races, clock)[races->thread_count + mbarrier] = phase;
-}
-
-static bool has_seen(const ExecRaces *races, uint32_t thread, const Access *access) {
-    const ExecClock *clock = &races->clocks[thread];
-    return clock->era == races->era && access->time <= clock->times[access->thread];
-}
-
 /* ---- conflicts ---- */
 
 static bool is_foreign(const ExecRaces *races, const Access *access) {
     return access->op && access->era < races->block_era;
 }
 
-static inline bool is_unordered(const ExecRaces *races, const Access *access, uint32_t thread) {
+static inline bool is_unordered(const ExecRaces *races, const Access *access, uint32_t observer) {
     if (!access->op) return false;
-    if (access->era < races->block_era || access->time == TIME_BULK) return true;
-    if (access->era != races->era || access->thread == thread) return false;
-    return !races->clocks || !has_seen(races, thread, access);
+    if (access->era < races->block_era || access->time == TIME_UNDER_WAY) return true;
+    if (access->era != races->era || access->thread == observer) return false;
+    return !races->clocks || !tile_exec_has_seen(races, observer, access);
 }
 
 /* An access that is unordered with one of the current thread; NULL: there is none. */
-static const Access *find_unordered(const ExecRaces *races, const Accesses *accesses, const List *list, uint32_t thread,
-                                    bool blocks) {
+static const Access *find_unordered(const ExecRaces *races, const Accesses *accesses, const List *list,
+                                    uint32_t observer, bool blocks) {
     const Access *const all[] = {&accesses->latest[0], &accesses->latest[1], &accesses->other};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (is_unordered(races, all[i], thread) && (blocks || !is_foreign(races, all[i]))) return all[i];
+        if (is_unordered(races, all[i], observer) && (blocks || !is_foreign(races, all[i]))) return all[i];
     for (uint32_t i = 0; list && i < list->count; i++)
-        if (is_unordered(races, &list->items[i], thread) && (blocks || !is_foreign(races, &list->items[i])))
+        if (is_unordered(races, &list->items[i], observer) && (blocks || !is_foreign(races, &list->items[i])))
             return &list->items[i];
     return NULL;
+}
+
+static bool is_asynchronous(const TileOp *op) {
+    return op->id == TILE_OP_COPY_BULK || op->id == TILE_OP_COPY_TENSOR || op->id == TILE_OP_STORE_TENSOR ||
+           op->id == TILE_OP_WGMMA;
 }
 
 /* Are both parts of one store of this block, of which the language lets any lane remain? */
@@ -292,19 +203,30 @@ static bool may_meet(const ExecRaces *races, const Access *a, const TileOp *b) {
 /* The language allows a read of what other programs update atomically: it gives the old value or the new one. `then` is
  * the kind of the earlier access. */
 static const Access *find_conflict(const ExecRaces *races, const Place *place, Kind kind, const TileOp *op,
-                                   uint32_t thread, Kind *then) {
+                                   uint32_t observer, Kind *then) {
     const Access *found = NULL, *write = &place->cell->write;
     const Lists *lists = place->lists;
     *then = WRITE;
-    if (is_unordered(races, write, thread) && !(kind == WRITE && may_meet(races, write, op))) return write;
+    if (is_unordered(races, write, observer) && !(kind == WRITE && may_meet(races, write, op))) return write;
     *then = READ;
     if (kind != READ)
-        found = find_unordered(races, &place->cell->reads, lists ? &lists->reads : NULL, thread, kind == WRITE);
+        found = find_unordered(races, &place->cell->reads, lists ? &lists->reads : NULL, observer, kind == WRITE);
     if (found) return found;
     *then = UPDATE;
     if (kind != UPDATE && place->updates)
-        found = find_unordered(races, place->updates, lists ? &lists->updates : NULL, thread, kind == WRITE);
+        found = find_unordered(races, place->updates, lists ? &lists->updates : NULL, observer, kind == WRITE);
     return found;
+}
+
+/* Does the asynchronous op access what an ordinary one wrote, without a fence in between? The accesses are ordered. */
+static const Access *find_unfenced(const ExecRaces *races, const Place *place, uint32_t observer) {
+    const Access *write = &place->cell->write;
+    if (write->op && !is_asynchronous(write->op) && !tile_exec_is_fenced(races, observer, write)) return write;
+    for (uint32_t i = 0; place->lists && i < place->lists->updates.count; i++) {
+        const Access *update = &place->lists->updates.items[i];
+        if (update->op->id == TILE_OP_ATOMIC && !tile_exec_is_fenced(races, observer, update)) return update;
+    }
+    return NULL;
 }
 
 static void add_access(const ExecRaces *races, Accesses *accesses, Access access) {
@@ -322,12 +244,12 @@ static void add_access(const ExecRaces *races, Accesses *accesses, Access access
 }
 
 /* Drops accesses of the list that are ordered before this one: what is ordered after this one is ordered after them. */
-static bool list_access(const ExecRaces *races, Accesses *accesses, List *list, Access access) {
+static bool list_access(const ExecRaces *races, Accesses *accesses, List *list, Access access, uint32_t observer) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < list->count; i++) {
         if (is_foreign(races, &list->items[i]))
             accesses->other = list->items[i];
-        else if (is_unordered(races, &list->items[i], access.thread))
+        else if (is_unordered(races, &list->items[i], observer))
             list->items[kept++] = list->items[i];
     }
     list->count = kept;
@@ -342,12 +264,13 @@ static bool list_access(const ExecRaces *races, Accesses *accesses, List *list, 
     return true;
 }
 
-static bool keep_access(const ExecRaces *races, const Place *place, Kind kind, Access access) {
+static bool keep_access(const ExecRaces *races, const Place *place, Kind kind, Access access, uint32_t observer) {
     Accesses *accesses = kind == UPDATE ? place->updates : &place->cell->reads;
     if (kind == WRITE)
         place->cell->write = access;
     else if (place->lists)
-        return list_access(races, accesses, kind == UPDATE ? &place->lists->updates : &place->lists->reads, access);
+        return list_access(races, accesses, kind == UPDATE ? &place->lists->updates : &place->lists->reads, access,
+                           observer);
     else
         add_access(races, accesses, access);
     return true;
@@ -434,19 +357,27 @@ static const char *name_of(const TileExecutor *e, uint64_t object) {
 
 /* Describes the thread of an access, for messages. */
 static const char *who_of(const TileExecutor *e, const ExecRaces *races, const Access *access) {
+    if (access->op->id == TILE_OP_WGMMA) {
+        uint32_t first = tile_exec_warpgroup_entry(races, 0);
+        return tile_arena_format(e->arena, "a product of warpgroup %u", access->thread - first);
+    }
     if (races->clocks && access->thread >= races->thread_count) return "a copy";
-    return tile_arena_format(e->arena, access->time == TIME_BULK ? "a copy of thread %u" : "thread %u", access->thread);
+    return tile_arena_format(e->arena, access->time == TIME_UNDER_WAY ? "a copy of thread %u" : "thread %u",
+                             access->thread);
 }
 
 static const char *why_unordered(const ExecRaces *races, const Access *access) {
     if (access->era < races->block_era) return "nothing orders the blocks of a launch";
-    if (access->time == TIME_BULK) return "nobody has waited for the copy's mbarrier";
+    bool under_way = access->time == TIME_UNDER_WAY;
+    if (under_way && access->op->id == TILE_OP_WGMMA) return "no wgmma_wait has waited for the product";
+    if (under_way && access->op->id == TILE_OP_STORE_TENSOR) return "no store_wait has waited for the store";
+    if (under_way) return "nobody has waited for the copy's mbarrier";
     return races->clocks ? "no barrier stands between, nor does this thread know of it by an mbarrier"
                          : "no barrier stands between";
 }
 
 static bool report(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset, unsigned bytes,
-                   const Access *access, Kind kind, Kind then) {
+                   const Access *access, Kind kind, Kind then, const char *why) {
     static const char *const now[] = {"reads", "writes", "updates"}, *const past[] = {"read", "wrote", "updated"};
     const ExecRaces *races = e->objects[object].shadow->races;
     TileText other = {.arena = e->arena};
@@ -457,36 +388,49 @@ static bool report(TileExecutor *e, const ExecInstruction *in, uint64_t object, 
                           "`%s`; %s",
                           e->thread, (long long)e->block, now[kind], (long long)offset, (long long)offset + bytes,
                           name_of(e, object), who_of(e, races, access), same ? "the same block " : "block ",
-                          (long long)block_of(races, access->era), past[then], tile_text_get(&other),
-                          why_unordered(races, access));
+                          (long long)block_of(races, access->era), past[then], tile_text_get(&other), why);
 }
 
 static uint32_t time_of(const TileExecutor *e, const ExecRaces *races, const TileOp *op, Kind kind) {
     if (!races->clocks) return 0;
-    if (op->id == TILE_OP_COPY_BULK && kind != UPDATE) return TIME_BULK;
-    return op->id == TILE_OP_COPY_ASYNC && kind == WRITE ? TIME_COPY : *own_time(races, e->thread);
+    if (is_asynchronous(op) && kind != UPDATE) return TIME_UNDER_WAY;
+    return op->id == TILE_OP_COPY_ASYNC && kind == WRITE ? TIME_COPY : tile_exec_own_time(races, e->thread);
+}
+
+/* Whose accesses those of the op are. */
+static uint32_t entry_of(const TileExecutor *e, const ExecRaces *races, const TileOp *op) {
+    return op->id == TILE_OP_WGMMA ? tile_exec_warpgroup_entry(races, e->thread) : e->thread;
 }
 
 static uint64_t begin_of(const TileExecutor *e, uint64_t object, int64_t offset) {
     return (uint64_t)((uintptr_t)e->objects[object].base - e->objects[object].shadow->begin) + (uint64_t)offset;
 }
 
+static bool share_grain(TileExecutor *e, const ExecInstruction *in, uint64_t object, const Place *place, Kind kind,
+                        int64_t offset, unsigned bytes) {
+    ExecRaces *races = e->objects[object].shadow->races;
+    uint32_t observer = in->op->id == TILE_OP_WGMMA ? EXEC_COMMON : e->thread;
+    Access access = {in->op, races->era, entry_of(e, races, in->op), time_of(e, races, in->op, kind)};
+    Kind then;
+    const Access *found = find_conflict(races, place, kind, in->op, observer, &then);
+    if (found) return report(e, in, object, offset, bytes, found, kind, then, why_unordered(races, found));
+    if (is_asynchronous(in->op)) found = find_unfenced(races, place, observer);
+    if (found)
+        return report(e, in, object, offset, bytes, found, kind, found->op->id == TILE_OP_ATOMIC ? UPDATE : WRITE,
+                      "this op is asynchronous, and no fence_async stands behind the other");
+    return keep_access(races, place, kind, access, observer) || tile_exec_out_of_memory(e);
+}
+
 static bool share(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset, int64_t bytes,
                   Kind kind) {
     const ExecShadow *shadow = e->objects[object].shadow;
-    ExecRaces *races = shadow->races;
-    Access access = {in->op, races->era, e->thread, time_of(e, races, in->op, kind)};
     uint64_t begin = begin_of(e, object, offset);
     unsigned log_grain = (unsigned)__builtin_ctzll(begin | (uint64_t)bytes | UINT64_C(1) << LOG_GRAIN_MOST);
     for (uint64_t at = begin, grain; at < begin + (uint64_t)bytes; at += grain) {
         Page *page = &shadow->pages[at / PAGE_BYTES];
-        if (!prepare_page(page, log_grain, kind, races->clocks != NULL)) return tile_exec_out_of_memory(e);
-        Kind then;
+        if (!prepare_page(page, log_grain, kind, shadow->races->clocks != NULL)) return tile_exec_out_of_memory(e);
         Place place = place_at(shadow, at, &grain);
-        const Access *conflict = find_conflict(races, &place, kind, in->op, e->thread, &then);
-        if (conflict)
-            return report(e, in, object, offset + (int64_t)(at - begin), (unsigned)grain, conflict, kind, then);
-        if (!keep_access(races, &place, kind, access)) return tile_exec_out_of_memory(e);
+        if (!share_grain(e, in, object, &place, kind, offset + (int64_t)(at - begin), (unsigned)grain)) return false;
     }
     return true;
 }
@@ -539,7 +483,7 @@ bool tile_exec_share_arrival(TileExecutor *e, const ExecInstruction *in, uint64_
     if (!shadow) return true;
     uint64_t begin = begin_of(e, object, offset);
     const ExecRaces *races = shadow->races;
-    Access access = {in->op, races->era, e->thread, races->clocks ? *own_time(races, e->thread) : 0};
+    Access access = {in->op, races->era, e->thread, tile_exec_own_time(races, e->thread)};
     for (uint64_t at = begin, grain; at < begin + (uint64_t)bytes; at += grain) {
         Kind then;
         Place place = place_at(shadow, at, &grain); /* the start of the copy has split the page */
@@ -550,22 +494,30 @@ bool tile_exec_share_arrival(TileExecutor *e, const ExecInstruction *in, uint64_
     return true;
 }
 
-static bool is_under_way(const Access *access, const TileExecutor *e, const ExecInstruction *copy) {
-    return access->time == TIME_BULK && access->op == copy->op && access->thread == e->thread;
+static bool is_under_way(const Access *access, uint32_t entry, const TileOp *op) {
+    return access->time == TIME_UNDER_WAY && access->op == op && access->thread == entry;
 }
 
-void tile_exec_share_completed(const TileExecutor *e, const ExecInstruction *copy, uint64_t object, int64_t offset,
-                            int64_t bytes, uint32_t mbarrier, uint32_t phase) {
+/* The oldest one comes first. */
+static void complete_read(List *reads, uint32_t entry, Access access) {
+    for (uint32_t i = 0; i < reads->count; i++)
+        if (is_under_way(&reads->items[i], entry, access.op)) {
+            reads->items[i] = access;
+            return;
+        }
+}
+
+void tile_exec_share_completed(const TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,
+                               int64_t bytes, uint32_t entry, uint32_t time) {
     const ExecShadow *shadow = e->objects[object].shadow;
     if (!shadow) return;
     const ExecRaces *races = shadow->races;
-    Access access = {copy->op, races->era, races->thread_count + mbarrier, phase};
+    uint32_t begun = entry_of(e, races, in->op);
+    Access access = {in->op, races->era, entry, time};
     uint64_t begin = begin_of(e, object, offset);
     for (uint64_t at = begin, grain; at < begin + (uint64_t)bytes; at += grain) {
         Place place = place_at(shadow, at, &grain);
-        if (is_under_way(&place.cell->write, e, copy)) place.cell->write = access;
-        uint32_t i = 0;
-        while (i < place.lists->reads.count && !is_under_way(&place.lists->reads.items[i], e, copy)) i++;
-        if (i < place.lists->reads.count) place.lists->reads.items[i] = access;
+        if (is_under_way(&place.cell->write, begun, in->op)) place.cell->write = access;
+        complete_read(&place.lists->reads, begun, access);
     }
 }

@@ -214,6 +214,12 @@ bool tile_exec_dot(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
+/* Here products are complete at once. */
+bool tile_exec_dot_wait(TileExecutor *e, const ExecInstruction *in) {
+    tile_exec_copy(tile_exec_operand(e, in, 0), tile_exec_result(e, in));
+    return true;
+}
+
 /* ---- dot_block ---- */
 
 /* A matrix in memory: a pointer and the bytes from row to row and from column to column. */

@@ -12,9 +12,14 @@
  *  phases.c      grids run as phase functions
  *  block.c       phases of GPUs: blocks of threads, and their scheduler
  *  warp.c        warp-level ops: shuffles, matrices
+ *  matrix.c      matrices in shared memory that descriptors describe, and their products
+ *  wgmma.c       ops of a warpgroup: products under way
  *  copy.c        asynchronous copies to shared memory
+ *  store.c       stores of boxes by tensor maps
  *  channel.c     channels, in tile form
+ *  box.c         boxes of tensors that tensor maps describe
  *  mbarrier.c    mbarriers, and the bulk copies that they count
+ *  clocks.c      what threads know of one another, and of fences
  *  race.c        detection of data races
  *  records.c     prints and assertions of blocks of threads
  *  slack.c       bounds on the effect of the order of sums
@@ -32,8 +37,10 @@ typedef struct ExecProgram ExecProgram;
 typedef struct ExecShadow ExecShadow;
 typedef struct ExecRaces ExecRaces;
 typedef struct ExecCopies ExecCopies;
+typedef struct ExecStores ExecStores;
 typedef struct ExecRecords ExecRecords;
 typedef struct ExecMbarriers ExecMbarriers;
+typedef struct ExecWarpgroups ExecWarpgroups;
 
 /* False: the executor stops, for the reason that it has recorded. */
 typedef bool (*ExecHandler)(TileExecutor *e, const ExecInstruction *in);
@@ -93,6 +100,7 @@ struct ExecProgram {
     ExecProgram *next;
     ExecRegister *registers;
     uint32_t register_count, vector_scale;
+    bool times_registers; /* it is noted when registers are written: a wgmma takes some */
     size_t lane_count;
     TILE_LIST(const TileOp *) constants;
     ExecCode body;
@@ -104,6 +112,7 @@ typedef struct ExecActivation {
     uint8_t *poison; /* one for each lane: a set of ExecPoison */
     uint8_t *any;    /* one for each register: may any lane be poison? The lanes' poison is only valid if it is set. */
     double *slack;   /* one for each lane, if asked for (slack.c); else NULL */
+    uint64_t *written; /* one for each register: the step in which it was written; NULL if nobody asks */
     size_t first_object;
 } ExecActivation;
 
@@ -145,6 +154,15 @@ typedef struct ExecTensor {
     int64_t extent[TILE_MAX_TENSOR_RANK], stride[TILE_MAX_TENSOR_RANK];
 } ExecTensor;
 
+/* Partitions in tile form are coroutines: the frames of the one that is not running. */
+typedef struct ExecPartition {
+    ExecFrame *frames; /* NULL: no partitions are being executed */
+    size_t depth, capacity;
+    size_t base, own_base; /* depth at which this one, and the running one, have ended */
+    bool is_first;         /* it executes region 0, and its frames go on behind the partitions */
+    bool waits;            /* it waits for a channel, and nothing has happened to channels since */
+} ExecPartition;
+
 struct TileExecutor {
     TileArena *arena; /* decoded functions, messages */
     TileFunc *func;
@@ -152,6 +170,7 @@ struct TileExecutor {
     ExecProgram *programs;
     ExecFrame *frames;
     size_t depth, frame_capacity;
+    ExecPartition other;
     ExecActivation *root; /* freed with the executor: it has the results */
     ExecObject *objects;
     size_t object_count, object_capacity;
@@ -172,7 +191,12 @@ struct TileExecutor {
     int64_t block, block_count;
     const ExecInstruction *meeting; /* the op at which the thread waits for others; NULL: it can run */
     ExecCopies *copies;             /* started by the thread; NULL: none */
+    ExecStores *stores;             /* likewise */
     ExecRecords *records;           /* of all threads of a phase; NULL: it has no prints or assertions */
+    uint32_t shared;                /* the object of the block's shared memory */
+    uint64_t fenced;                /* the step of the thread's last wgmma_fence */
+    ExecWarpgroups *warpgroups;     /* of the block; NULL: its function has none */
+    ExecRaces *races;               /* of the block; NULL: there is none */
     ExecMbarriers *mbarriers;       /* of the block; NULL: its function has none */
     uint32_t awaited, parity;       /* if `meeting` is a wait: number of the mbarrier, from 1; else 0 */
 };
@@ -273,6 +297,17 @@ uint8_t tile_exec_read_poison(TileExecutor *e, const ExecInstruction *in, const 
 bool tile_exec_update_element(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,
                               TileScalar scalar, uint32_t lane, unsigned first);
 
+/* ---- partitions.c ---- */
+
+/* The op waits for a channel: the other partition runs first, and then the op again. False, and the executor stops, if
+ * there is no other partition, or it waits too; `why` is what the op waits for. */
+bool tile_exec_wait_for_partition(TileExecutor *e, const ExecInstruction *in, const char *why);
+/* Something has happened to a channel, for which the other partition may have waited. */
+bool tile_exec_wake_partition(TileExecutor *e);
+/* Ends the region that the yield ends. */
+bool tile_exec_end_partition(TileExecutor *e);
+void tile_exec_free_partition(TileExecutor *e);
+
 /* ---- phases.c ---- */
 
 /* Runs the innermost frame and the frames that it pushes, for at most `limit` steps. */
@@ -291,12 +326,70 @@ bool tile_exec_blocks(TileExecutor *e, const ExecInstruction *grid, const ExecAc
 /* All threads of a warp have arrived at the same op, which is executed for all. On an error one of them has stopped. */
 bool tile_exec_warp(TileExecutor *threads, uint32_t count, uint32_t *failed);
 
+/* ---- wgmma.c ---- */
+
+/* For blocks of so many threads; NULL if out of memory. */
+ExecWarpgroups *tile_exec_create_warpgroups(uint32_t threads);
+void tile_exec_free_warpgroups(ExecWarpgroups *warpgroups);
+/* Resets them at the start of a block, whose threads begin with so many registers. */
+void tile_exec_forget_warpgroups(ExecWarpgroups *warpgroups, uint32_t registers);
+/* All threads of a warpgroup have arrived at the same op, which is executed for all. On an error one of them has
+ * stopped. If it has to wait for registers, `meeting` stays. */
+bool tile_exec_warpgroup(TileExecutor *threads, uint32_t *failed);
+/* Reads the operands of one of the products under way, if there are any. */
+bool tile_exec_read_early(TileExecutor *host, ExecWarpgroups *warpgroups);
+/* The first thread of a warpgroup that has a product under way; NULL: there is none. */
+TileExecutor *tile_exec_product_thread(const ExecWarpgroups *warpgroups, const ExecInstruction **in);
+
 /* ---- copy.c ---- */
 
 /* Completes some of the thread's pending copies, at random. */
 void tile_exec_complete_copies(TileExecutor *host, TileExecutor *e);
 void tile_exec_forget_copies(TileExecutor *e);
 void tile_exec_free_copies(TileExecutor *e);
+
+/* ---- store.c ---- */
+
+/* As of copies; false if a store fails, and with it the thread. */
+bool tile_exec_complete_stores(TileExecutor *host, TileExecutor *e);
+void tile_exec_forget_stores(TileExecutor *e);
+void tile_exec_free_stores(TileExecutor *e);
+/* The thread has ended: false, and it fails, if one of its stores may still read shared memory. */
+bool tile_exec_end_stores(TileExecutor *e);
+
+/* ---- box.c ---- */
+
+/* A box of a tensor: its first element, which may lie outside, and the tensor that it is cut from. */
+typedef struct ExecBox {
+    uint32_t rank, rows, row_bytes, swizzle;
+    uint32_t size[TILE_MAP_MOST_RANK];
+    int64_t at[TILE_MAP_MOST_RANK], extent[TILE_MAP_MOST_RANK], stride[TILE_MAP_MOST_RANK];
+    int64_t element_bytes;
+    uint64_t object; /* the tensor's */
+    int64_t offset;  /* of the tensor's first element */
+} ExecBox;
+
+/* Bytes from .. from + bytes of the tensor's object are those of the box from `first` on, where the box is dense. */
+typedef struct ExecBoxPart {
+    int64_t from, first, bytes;
+} ExecBoxPart;
+
+static inline int64_t tile_exec_box_bytes(const ExecBox *box) { return (int64_t)box->rows * box->row_bytes; }
+/* The box of the map, operand `map`, at the coordinates from operand `first` on. */
+bool tile_exec_box_read(TileExecutor *e, const ExecInstruction *in, unsigned map, unsigned first, ExecBox *box);
+/* Is the place in shared memory aligned as the box's swizzle needs it? False, and the executor stops, if not. */
+bool tile_exec_box_place(TileExecutor *e, const ExecInstruction *in, const ExecBox *box, uint64_t object,
+                         int64_t offset);
+/* The part of a row that lies in the tensor; false: there is none. */
+bool tile_exec_box_part(const ExecBox *box, uint32_t row, ExecBoxPart *part);
+/* Records that the thread accesses the box's elements in the tensor, which it may. */
+bool tile_exec_box_share(TileExecutor *e, const ExecInstruction *in, const ExecBox *box, bool write);
+/* Copies the box from the place to the tensor; false, and the executor stops, if an element of it is poison. */
+bool tile_exec_box_store(TileExecutor *e, const ExecInstruction *in, const ExecBox *box, uint64_t object,
+                         int64_t offset);
+/* Copies the box to the place, with poison; what lies outside of the tensor is 0. */
+void tile_exec_box_load(TileExecutor *e, const ExecInstruction *in, const ExecBox *box, uint64_t object,
+                        int64_t offset);
 
 /* ---- mbarrier.c ---- */
 
@@ -318,9 +411,9 @@ TileExecutor *tile_exec_bulk_thread(const ExecMbarriers *mbarriers, const ExecIn
 /* Completes one of the pending copies, if there are any. On false its thread has failed. */
 bool tile_exec_complete_bulk_copy(TileExecutor *host, ExecMbarriers *mbarriers, TileExecutor **failed);
 
-/* ---- race.c ---- */
+/* ---- race.c, clocks.c ---- */
 
-/* A vector clock: for each thread and mbarrier, the latest of its times in this era that happened before. */
+/* A vector clock: for each thread, mbarrier and warpgroup, the latest of its times in this era that happened before. */
 typedef struct ExecClock {
     uint32_t era;
     uint32_t *times;
@@ -336,8 +429,14 @@ bool tile_exec_clock_create(const ExecRaces *races, ExecClock *clock);
 bool tile_exec_publish(TileExecutor *e, const ExecInstruction *in, const ExecRaces *races, ExecClock *clock);
 /* Joins `clock` into the thread's (acquire). */
 void tile_exec_learn(const ExecRaces *races, uint32_t thread, const ExecClock *clock);
-/* Adds to the clock what bulk copies did up to this phase of the mbarrier. */
-void tile_exec_tick(const ExecRaces *races, ExecClock *clock, uint32_t mbarrier, uint32_t phase);
+/* The place of an mbarrier, or of a thread's warpgroup, in clocks; and adds to one what is known of such a place. */
+uint32_t tile_exec_mbarrier_entry(const ExecRaces *races, uint32_t mbarrier);
+uint32_t tile_exec_warpgroup_entry(const ExecRaces *races, uint32_t thread);
+void tile_exec_tick(const ExecRaces *races, ExecClock *clock, uint32_t entry, uint32_t time);
+/* Of accesses of a wgmma: finds what all threads of the warpgroup know, which is what such an access comes behind. */
+void tile_exec_find_common(ExecRaces *races, uint32_t first_thread);
+/* All threads of a warpgroup have waited for products, the `waits`-th time; false: the first one stops. */
+bool tile_exec_finish_products(TileExecutor *threads, const ExecInstruction *in, uint32_t waits);
 /* Starts a block, with fresh shared memory. */
 bool tile_exec_begin_block(TileExecutor *e, ExecRaces *races, int64_t number, const ExecObject *shared);
 /* All threads of the block have arrived at a barrier. */
@@ -349,10 +448,10 @@ bool tile_exec_share(TileExecutor *e, const ExecInstruction *in, uint64_t object
 
 /* Records that the thread uses the mbarrier there. */
 bool tile_exec_share_mbarrier(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset);
-/* Records an access of the thread's bulk copy, which is unordered with all others: only a wait for the mbarrier's phase
- * orders it before a thread's accesses. */
-void tile_exec_share_completed(const TileExecutor *e, const ExecInstruction *copy, uint64_t object, int64_t offset,
-                            int64_t bytes, uint32_t mbarrier, uint32_t phase);
+/* The bytes that a bulk copy or a wgmma of the thread accesses, which was unordered with all others until now, have been
+ * waited for: the accesses belong to an entry of clocks and a time of it. */
+void tile_exec_share_completed(const TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,
+                               int64_t bytes, uint32_t entry, uint32_t time);
 
 uint32_t tile_exec_era(const TileExecutor *e, uint64_t object);
 /* The thread's copy to these bytes, started in the given era, has completed and the thread has waited for it: there

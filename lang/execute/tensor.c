@@ -277,6 +277,7 @@ static bool copy_lane(TileExecutor *e, const ExecInstruction *in, const Access *
     uint64_t bits = 0;
     uint8_t poison = 0;
     TileScalar scalar = a->type->scalar;
+    if (!valid && tile_op_get(in->op, TILE_ATTRIBUTE_CLEARS)) poison = EXEC_POISON;
     if (valid && !tile_exec_load_element(e, in, a->tensor->object, offset, scalar, &bits, &poison)) return false;
     int64_t to = (int64_t)place.lanes[1] + (int64_t)lane * tile_scalar_bytes(scalar);
     return tile_exec_store_element(e, in, place.lanes[0], to, scalar, bits, poison);
@@ -286,6 +287,25 @@ bool tile_exec_copy_tile(TileExecutor *e, const ExecInstruction *in) {
     Access access;
     const TileType *type = tile_op_get(in->op, TILE_ATTRIBUTE_TYPES)->types[0];
     return read_access(e, in, type, &access) && walk(e, in, &access, copy_lane);
+}
+
+/* The tile lies there row by row. */
+bool tile_exec_clear_tile(TileExecutor *e, const ExecInstruction *in) {
+    ExecValue place = tile_exec_operand(e, in, 0);
+    const TileType *type = in->op->operands[0].value->type;
+    const TileAttribute *axes = tile_op_get(in->op, TILE_ATTRIBUTE_AXES);
+    int64_t lo[2] = {0, 0}, hi[2] = {type->extent[0], type->extent[1]}, bytes = tile_scalar_bytes(type->scalar);
+    for (unsigned i = 0; i < axes->count; i++)
+        if (!tile_exec_integer(e, in, 1 + 2 * i, "a bound", &lo[axes->integers[i]]) ||
+            !tile_exec_integer(e, in, 2 + 2 * i, "a bound", &hi[axes->integers[i]]))
+            return false;
+    for (int64_t i = 0; i < type->extent[0] * type->extent[1]; i++) {
+        int64_t row = i / type->extent[1], column = i % type->extent[1];
+        if (row >= lo[0] && row < hi[0] && column >= lo[1] && column < hi[1]) continue;
+        if (!tile_exec_store_element(e, in, place.lanes[0], (int64_t)place.lanes[1] + i * bytes, type->scalar, 0, 0))
+            return false;
+    }
+    return true;
 }
 
 bool tile_exec_shared_tile(TileExecutor *e, const ExecInstruction *in) {

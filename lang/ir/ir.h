@@ -8,6 +8,7 @@
 
 #include "base/list.h"
 #include "base/map.h"
+#include "base/tensor_map.h"
 #include "lang/ir/types.h"
 
 typedef struct TileContext TileContext;
@@ -82,6 +83,8 @@ typedef enum TileName {
 
 /* The greatest number of threads of a GPU's block, and of a warp; of iterations of a loop in flight at a time. */
 enum { TILE_MAX_THREADS = 1024, TILE_WARP_THREADS = 32, TILE_MAX_STAGES = 16 };
+/* Threads of a warpgroup; registers that a thread may have by set_registers; named barriers. */
+enum { TILE_WARPGROUP_THREADS = 128, TILE_MIN_REGISTERS = 24, TILE_MAX_REGISTERS = 256, TILE_NAMED_BARRIERS = 16 };
 
 /* Rows of programs that `longest_first` numbers together: with more, programs that run at the same time would share
  * fewer of their reads. */
@@ -104,6 +107,8 @@ const TileOpInfo *tile_op_info(TileOpId id);
 bool tile_attribute_is_general(TileAttributeKey key);
 /* May an op of this kind have the attribute? */
 bool tile_op_allows(TileOpId id, TileAttributeKey key);
+/* Do the threads of a warpgroup execute the op together? */
+bool tile_op_is_of_warpgroup(TileOpId id);
 /* TILE_OP_COUNT if no op has this mnemonic. */
 TileOpId tile_op_find(const char *mnemonic, size_t length);
 const char *tile_attribute_name(TileAttributeKey key);
@@ -183,6 +188,7 @@ typedef struct TileTensorFacts {
     /* A power of two that divides the extent, TILE_UNKNOWN if none is known. In machine form an extent is a parameter
      * of its own, which has this fact as element 0. */
     int64_t multiple[TILE_MAX_TENSOR_RANK];
+    bool map;    /* a tensor map can describe the tensor (tile_map_fits) */
     bool narrow; /* every element begins less than 2**31 bytes after the first one, and none before it */
 } TileTensorFacts;
 #define TILE_UNKNOWN INT64_MIN
@@ -200,21 +206,32 @@ TileParameterRole tile_role_find(const char *word, size_t length);
 bool tile_role_has_argument(TileParameterRole role);
 bool tile_role_has_axis(TileParameterRole role);
 
+/* A tensor map: boxes of these extents, in elements and in the order of the tensor's axes, whose last one is contiguous.
+ * In shared memory a box is dense, in that order. `swizzle`: how the bytes of its rows are permuted there, see
+ * tile_map_swizzle; rows then have just so many bytes. */
+typedef struct TileTensorMap {
+    uint32_t rank; /* 0: none */
+    uint32_t box[TILE_MAP_MOST_RANK];
+    uint32_t swizzle; /* 0, 32, 64 or 128 bytes */
+} TileTensorMap;
+
 typedef struct TileParameter {
     const char *name;                  /* interned */
     TileParameterRole role;            /* in a phase */
     uint32_t argument;                 /* the kernel's parameter that it stands for; temps are numbered after the
                                         * parameters */
     uint32_t axis;                     /* of a tensor */
+    TileTensorMap map;                 /* of a parameter with this role */
     TileTensorFacts facts;             /* assumed */
     uint32_t used_align;               /* relied on by passes */
     uint32_t used_stride, used_extent; /* a bit for each dimension */
     uint32_t asked_align, asked_stride;
-    uint32_t used_multiple, asked_multiple; /* machine form, extents: sets of divisors, each a power of two */
+    uint32_t used_multiple, asked_multiple; /* sets of divisors, each a power of two: in machine form, of an extent; of
+                                             * a tensor, or its address, of its last extent */
     /* Of a tensor without facts: the dimensions that are likely contiguous. Machine form has, at a scalar, its likely
      * value: code for that value is worth a version of its own, besides the general one. 0: none. */
     uint32_t likely_stride, likely;
-    bool used_narrow, asked_narrow;
+    bool used_narrow, asked_narrow, used_map, asked_map;
     bool noalias;  /* machine form: no other parameter points into this memory */
     bool readonly; /* machine form: never stored to */
 } TileParameter;
@@ -240,7 +257,9 @@ struct TileFunc {
     uint32_t result_count;
     uint64_t scratch_bytes; /* phases: scratch of one thread; on a GPU, shared memory of one block */
     uint32_t threads;       /* phases of a GPU: threads of a block; 0 on a CPU */
+    uint32_t registers;     /* phases of a GPU: of a thread when it begins; 0: as many as the assembler likes */
     uint32_t warps, stages; /* of GPUs, as the kernel's author chose; 0: the compiler decides */
+    bool resident;          /* phases of a GPU: a launch has as many blocks as run at a time, not one for each program */
     bool stream;            /* of GPUs, chosen by the author: data that is read once is evicted from the L2 cache
                              * first */
     TileLocation location;

@@ -41,6 +41,7 @@ static unsigned count_of(const TileOp *op, TileOperand name, unsigned before) {
     switch (name) {
     case TILE_OPERAND_CARRIED:
     case TILE_OPERAND_VALUES:
+    case TILE_OPERAND_COORDINATES:
     case TILE_OPERAND_SLOT: return rest;
     case TILE_OPERAND_EXTENTS: return op->id == TILE_OP_PROGRAM_ID ? op->result_count : rest;
     case TILE_OPERAND_FIRST:
@@ -122,4 +123,9 @@ bool tile_access_bounds(const TileOp *op, unsigned axis, TileValue **lo, TileVal
         return true;
     }
     return false;
+}
+
+bool tile_loop_is_of_programs(const TileOp *op) {
+    return op->id == TILE_OP_FOR && (tile_op_integer(op, TILE_ATTRIBUTE_ONE_PROGRAM, 0) != 0 ||
+                                     tile_op_integer(op, TILE_ATTRIBUTE_RESIDENT, 0) != 0);
 }

@@ -53,6 +53,8 @@ bool tile_access_bounds(const TileOp *op, unsigned axis, TileValue **lo, TileVal
 static inline TileValue *tile_loop_carried(const TileOp *op, unsigned i) {
     return tile_op_named_at(op, TILE_OPERAND_CARRIED, i);
 }
+/* Is it the loop over the programs of a GPU's block? */
+bool tile_loop_is_of_programs(const TileOp *op);
 /* The bounds of the i-th axis of a fill. */
 static inline TileValue *tile_fill_lo(const TileOp *fill, unsigned i) {
     return tile_op_named_at(fill, TILE_OPERAND_BOUNDS, 2 * i);

@@ -262,12 +262,21 @@ static void print_dimension_facts(List *list, const char *name, const int64_t *v
     }
 }
 
+static void print_map(List *list, const TileTensorMap *map) {
+    next_fact(list);
+    tile_text_add(list->text, "box = [");
+    for (uint32_t d = 0; d < map->rank; d++) tile_text_format(list->text, d ? ", %u" : "%u", map->box[d]);
+    tile_text_add(list->text, "]");
+    print_number_fact(list, "swizzle", map->swizzle);
+}
+
 static void print_role(List *list, const TileParameter *parameter) {
     if (parameter->role == TILE_ROLE_NONE) return;
     next_fact(list);
     tile_text_format(list->text, "role = %s", tile_role_word(parameter->role));
     if (tile_role_has_argument(parameter->role)) print_number_fact(list, "argument", parameter->argument);
     if (tile_role_has_axis(parameter->role)) print_number_fact(list, "axis", parameter->axis);
+    if (parameter->map.rank) print_map(list, &parameter->map);
 }
 
 static void print_facts(TileText *text, const TileParameter *parameter) {
@@ -289,6 +298,9 @@ static void print_facts(TileText *text, const TileParameter *parameter) {
     print_word_fact(&list, "narrow", parameter->facts.narrow);
     print_word_fact(&list, "used_narrow", parameter->used_narrow);
     print_word_fact(&list, "asked_narrow", parameter->asked_narrow);
+    print_word_fact(&list, "map", parameter->facts.map);
+    print_word_fact(&list, "used_map", parameter->used_map);
+    print_word_fact(&list, "asked_map", parameter->asked_map);
     print_word_fact(&list, "noalias", parameter->noalias);
     print_word_fact(&list, "readonly", parameter->readonly);
     if (list.started) tile_text_add(text, "}");
@@ -319,6 +331,8 @@ static void print_header(Printer *p, const TileFunc *func) {
     if (func->stages) tile_text_format(p->text, " stages = %u", func->stages);
     if (func->stream) tile_text_add(p->text, " stream = 1");
     if (func->threads) tile_text_format(p->text, " threads = %u", func->threads);
+    if (func->resident) tile_text_add(p->text, " resident = 1");
+    if (func->registers) tile_text_format(p->text, " registers = %u", func->registers);
     if (func->scratch_bytes)
         tile_text_format(p->text, " scratch_bytes = %llu", (unsigned long long)func->scratch_bytes);
     print_location(p, func->location);

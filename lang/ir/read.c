@@ -21,6 +21,19 @@ static bool read_number_fact(Reader *r, const Token *name, const char *word, uin
     return true;
 }
 
+/* `[128, 64]`: how many elements a box has along each axis. */
+static void read_box(Reader *r, TileTensorMap *map) {
+    tile_read_expect(r, "=");
+    tile_read_expect(r, "[");
+    map->rank = 0;
+    do {
+        if (map->rank == TILE_MAP_MOST_RANK) tile_read_fail(r, "a box has at most %d axes", TILE_MAP_MOST_RANK);
+        if (r->failed) return;
+        map->box[map->rank++] = tile_read_small(r);
+    } while (tile_read_accept(r, ","));
+    tile_read_expect(r, "]");
+}
+
 static void read_role(Reader *r, TileParameter *parameter) {
     tile_read_expect(r, "=");
     Token word = r->token;
@@ -31,20 +44,27 @@ static void read_role(Reader *r, TileParameter *parameter) {
     tile_read_advance(r);
 }
 
+/* A fact that is a word alone. */
+static bool read_word_fact(Reader *r, TileParameter *parameter) {
+    const struct {
+        const char *word;
+        bool *fact;
+    } facts[] = {{"narrow", &parameter->facts.narrow},       {"used_narrow", &parameter->used_narrow},
+                 {"asked_narrow", &parameter->asked_narrow}, {"map", &parameter->facts.map},
+                 {"used_map", &parameter->used_map},         {"asked_map", &parameter->asked_map},
+                 {"noalias", &parameter->noalias},           {"readonly", &parameter->readonly}};
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        if (tile_read_accept_word(r, facts[i].word)) return *facts[i].fact = true;
+    return false;
+}
+
 static void read_fact(Reader *r, TileParameter *parameter) {
     Token name = r->token;
+    if (read_word_fact(r, parameter)) return;
     if (tile_read_accept_word(r, "role")) {
         read_role(r, parameter);
-    } else if (tile_read_accept_word(r, "narrow")) {
-        parameter->facts.narrow = true;
-    } else if (tile_read_accept_word(r, "used_narrow")) {
-        parameter->used_narrow = true;
-    } else if (tile_read_accept_word(r, "asked_narrow")) {
-        parameter->asked_narrow = true;
-    } else if (tile_read_accept_word(r, "noalias")) {
-        parameter->noalias = true;
-    } else if (tile_read_accept_word(r, "readonly")) {
-        parameter->readonly = true;
+    } else if (tile_read_accept_word(r, "box")) {
+        read_box(r, &parameter->map);
     } else if (name.kind != TOKEN_WORD) {
         tile_read_fail(r, "expected a fact about the parameter");
     } else {
@@ -54,6 +74,7 @@ static void read_fact(Reader *r, TileParameter *parameter) {
             !read_dimension_fact(r, &name, "multiple", parameter->facts.multiple) &&
             !read_number_fact(r, &name, "argument", &parameter->argument) &&
             !read_number_fact(r, &name, "axis", &parameter->axis) &&
+            !read_number_fact(r, &name, "swizzle", &parameter->map.swizzle) &&
             !read_number_fact(r, &name, "align", &parameter->facts.align) &&
             !read_number_fact(r, &name, "used_align", &parameter->used_align) &&
             !read_number_fact(r, &name, "used_stride", &parameter->used_stride) &&
@@ -128,6 +149,8 @@ static void read_func_types(Reader *r) {
     r->func->stages = read_count(r, "stages", TILE_MAX_STAGES, "a loop has 1 to 16 stages");
     r->func->stream = read_count(r, "stream", 1, "`stream` is 1 where it stands") != 0;
     r->func->threads = read_count(r, "threads", TILE_MAX_THREADS, "a block has 1 to 1024 threads");
+    r->func->resident = read_count(r, "resident", 1, "`resident` is 1 where it stands") != 0;
+    r->func->registers = read_count(r, "registers", TILE_MAX_REGISTERS - 1, "a thread has 1 to 255 registers");
     if (!tile_read_accept_word(r, "scratch_bytes")) return;
     tile_read_expect(r, "=");
     int64_t bytes = tile_read_integer(r);

@@ -69,12 +69,12 @@ static const TileType *read_tensor(Reader *r) {
 }
 
 static void read_swizzle(Reader *r, TileType *type) {
-    static const char *const words[] = {"rows", "words", "bytes"};
+    static const char *const words[] = {"rows", "words", "bytes", "panels"};
     int64_t bytes = tile_read_integer(r);
     while (type->log_chunks < TILE_MAX_LOG_CHUNKS && bytes > TILE_CHUNK_BYTES << type->log_chunks) type->log_chunks++;
     if (!type->log_chunks || bytes != TILE_CHUNK_BYTES << type->log_chunks)
         tile_read_fail(r, "a swizzle is of 32, 64 or 128 bytes");
-    type->swizzle = (uint8_t)(TILE_SWIZZLE_ROWS + tile_read_choice(r, words, 3, "rows, words or bytes"));
+    type->swizzle = (uint8_t)(TILE_SWIZZLE_ROWS + tile_read_choice(r, words, 4, "rows, words, bytes or panels"));
 }
 
 /* The tile that a pointer into shared memory points to, or that a channel's slots hold. */
@@ -96,9 +96,9 @@ static void read_stored(Reader *r, TileType *type) {
 }
 
 static const TileType *read_pointer(Reader *r) {
-    static const char *const spaces[] = {"global", "shared", "scratch"};
+    static const char *const spaces[] = {"global", "shared", "scratch", "map"};
     tile_read_expect(r, "<");
-    TileSpace space = (TileSpace)tile_read_choice(r, spaces, 3, "global, shared or scratch");
+    TileSpace space = (TileSpace)tile_read_choice(r, spaces, 4, "global, shared, scratch or map");
     TileType type = {.kind = TILE_TYPE_POINTER, .space = (uint8_t)space};
     if (space == TILE_SPACE_SHARED && tile_read_accept(r, ",")) read_stored(r, &type);
     tile_read_expect(r, ">");

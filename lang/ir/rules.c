@@ -350,7 +350,22 @@ const char *tile_rule_dot(const TileRule *r) {
     return tile_rule_result(r, 0, acc);
 }
 
+const char *tile_rule_dot_wait(const TileRule *r) {
+    if (tile_op_integer(r->op, TILE_ATTRIBUTE_PENDING, -1) < 0) return "pending is negative";
+    if (!tile_type_is_tile(tile_rule_operand(r, 0))) return "needs a tile";
+    return tile_rule_result(r, 0, tile_rule_operand(r, 0));
+}
+
 /* ---- control ---- */
+
+const char *tile_rule_partitions(const TileRule *r) {
+    const TileAttribute *warps = tile_op_get(r->op, TILE_ATTRIBUTE_WARPS);
+    enum { MOST_WARPS = TILE_MAX_THREADS / TILE_WARP_THREADS };
+    if (warps->count != 2) return "has two partitions";
+    for (unsigned i = 0; i < 2; i++)
+        if (warps->integers[i] < 1 || warps->integers[i] > MOST_WARPS) return "a partition has 1 to 32 warps";
+    return NULL;
+}
 
 const char *tile_rule_none(const TileRule *r) {
     (void)r;

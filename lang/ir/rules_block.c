@@ -1,5 +1,6 @@
 /* Type rules of ops for the threads of a block. */
 #include "lang/ir/rules.h"
+#include "lang/ir/tensor_map.h"
 
 const char *tile_rule_thread(const TileRule *r) {
     return tile_rule_result(r, 0, tile_type_scalar(r->module->context, TILE_I32));
@@ -23,6 +24,11 @@ const char *tile_rule_exchange(const TileRule *r) {
         return "the value is no scalar of 32 bits";
     if (!tile_type_is_scalar(lane) || lane->scalar != TILE_I32) return "the lane is not i32";
     return tile_rule_result(r, 0, value);
+}
+
+const char *tile_rule_uniform(const TileRule *r) {
+    const TileType *x = tile_rule_operand(r, 0);
+    return tile_type_is_scalar(x) && x->scalar == TILE_I32 ? tile_rule_result(r, 0, x) : "x is not i32";
 }
 
 const char *tile_rule_here(const TileRule *r) {
@@ -112,6 +118,32 @@ const char *tile_rule_copy_bulk(const TileRule *r) {
         return "copies from global to shared memory";
     if (!is_word(tile_rule_operand(r, 2))) return "the number of bytes is not i32";
     return points_to(tile_rule_operand(r, 3), TILE_SPACE_SHARED) ? NULL : "an mbarrier lies in shared memory";
+}
+
+/* Coordinates, from operand `first` to the last: as many as the map's tensor has axes. */
+static const char *check_coordinates(const TileRule *r, unsigned map, unsigned first) {
+    const TileTensorMap *found = tile_value_map(r->op->operands[map].value);
+    if (!found) return "the map is no parameter with this role";
+    if (r->op->operand_count != first + found->rank)
+        return tile_rule_complain(r, "needs %u coordinates, one for each axis of the map's tensor", found->rank);
+    for (unsigned i = first; i < r->op->operand_count; i++)
+        if (!is_word(tile_rule_operand(r, i))) return "a coordinate is not i32";
+    return NULL;
+}
+
+const char *tile_rule_copy_tensor(const TileRule *r) {
+    if (r->op->operand_count < 4 || !points_to(tile_rule_operand(r, 0), TILE_SPACE_SHARED) ||
+        !points_to(tile_rule_operand(r, 1), TILE_SPACE_MAP))
+        return "copies by a tensor map to shared memory";
+    if (!points_to(tile_rule_operand(r, 2), TILE_SPACE_SHARED)) return "an mbarrier lies in shared memory";
+    return check_coordinates(r, 1, 3);
+}
+
+const char *tile_rule_store_tensor(const TileRule *r) {
+    if (r->op->operand_count < 3 || !points_to(tile_rule_operand(r, 0), TILE_SPACE_MAP) ||
+        !points_to(tile_rule_operand(r, 1), TILE_SPACE_SHARED))
+        return "stores by a tensor map from shared memory";
+    return check_coordinates(r, 0, 2);
 }
 
 /* ---- matrices ---- */

@@ -124,6 +124,19 @@ const char *tile_rule_copy_tile(const TileRule *r) {
     return check_access(r, tile_rule_operand(r, 0), 2, types->types[0]);
 }
 
+const char *tile_rule_clear_tile(const TileRule *r) {
+    const TileAttribute *axes = tile_op_get(r->op, TILE_ATTRIBUTE_AXES);
+    if (r->op->operand_count != 1 + 2 * axes->count) return "needs a place, and two bounds for each axis";
+    const TileType *place = tile_rule_operand(r, 0);
+    if (place->kind != TILE_TYPE_POINTER || place->space != TILE_SPACE_SHARED || place->rank != 2)
+        return "needs a place in shared memory that says how a tile lies there";
+    for (unsigned i = 0; i < axes->count; i++)
+        if (axes->integers[i] != 0 && axes->integers[i] != 1) return "no such axis";
+    for (unsigned i = 1; i < r->op->operand_count; i++)
+        if (!tile_rule_is_i64(tile_rule_operand(r, i))) return "a bound is not i64";
+    return NULL;
+}
+
 const char *tile_rule_shared_tile(const TileRule *r) {
     const TileType *type = r->result[0];
     if (!type) return "the result type has to be given";
@@ -174,7 +187,10 @@ const char *tile_rule_temp(const TileRule *r) {
 
 /* ---- machine form ---- */
 
-static bool is_pointer(const TileType *type) { return type->kind == TILE_TYPE_POINTER; }
+/* To memory that ops access by addresses. */
+static bool is_pointer(const TileType *type) {
+    return type->kind == TILE_TYPE_POINTER && type->space != TILE_SPACE_MAP;
+}
 
 const char *tile_rule_ptr_add(const TileRule *r) {
     if (!is_pointer(tile_rule_operand(r, 0)) || !tile_rule_is_i64(tile_rule_operand(r, 1)))

@@ -53,11 +53,17 @@ _Static_assert(TILE_ATTRIBUTE_COUNT <= 64, "attribute sets are 64 bits wide");
 const TileOpInfo *tile_op_info(TileOpId id) { return &ops[id]; }
 
 bool tile_attribute_is_general(TileAttributeKey key) {
-    return key == TILE_ATTRIBUTE_STAGE || key == TILE_ATTRIBUTE_CLUSTER || key == TILE_ATTRIBUTE_AHEAD;
+    return key == TILE_ATTRIBUTE_STAGE || key == TILE_ATTRIBUTE_CLUSTER || key == TILE_ATTRIBUTE_AHEAD ||
+           key == TILE_ATTRIBUTE_PARTITION;
 }
 
 bool tile_op_allows(TileOpId id, TileAttributeKey key) {
     return tile_attribute_is_general(key) || ((ops[id].required | optional_attributes[id]) >> key & 1u) != 0;
+}
+
+bool tile_op_is_of_warpgroup(TileOpId id) {
+    return id == TILE_OP_WGMMA || id == TILE_OP_WGMMA_FENCE || id == TILE_OP_WGMMA_COMMIT || id == TILE_OP_WGMMA_WAIT ||
+           id == TILE_OP_SET_REGISTERS;
 }
 
 static bool same_text(const char *name, const char *text, size_t length) {

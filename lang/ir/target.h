@@ -35,6 +35,7 @@ typedef struct TileTarget {
     bool has_dependent_grids;    /* a grid may begin while the one before runs, and wait for its end */
     bool has_tma;                /* bulk copies, also by tensor maps, counted by mbarriers */
     bool has_tf32_even;          /* rounds f32 to tf32 with ties to even; else away from zero */
+    bool has_wgmma;              /* products of warpgroups, and registers that they pass to one another */
     bool has_stmatrix;           /* stores of 8 x 8 matrices to shared memory by a warp */
     uint64_t l1_bytes, l2_bytes; /* data caches of one core */
 } TileTarget;

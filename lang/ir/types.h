@@ -21,15 +21,18 @@ typedef enum TileTypeKind {
 } TileTypeKind;
 
 typedef enum TileAccess { TILE_ACCESS_IN, TILE_ACCESS_OUT, TILE_ACCESS_INOUT, TILE_ACCESS_TEMP } TileAccess;
-typedef enum TileSpace { TILE_SPACE_GLOBAL, TILE_SPACE_SHARED, TILE_SPACE_SCRATCH } TileSpace;
+/* A pointer to a map is a parameter of a phase and nothing else: it points to a tensor map (base/tensor_map.h). */
+typedef enum TileSpace { TILE_SPACE_GLOBAL, TILE_SPACE_SHARED, TILE_SPACE_SCRATCH, TILE_SPACE_MAP } TileSpace;
 
-/* How chunks of 16 bytes are permuted in a tile of shared memory, whose rows are contiguous: within each group of 2, 4
- * or 8 chunks, the chunk's number is xor-ed with a number derived from the row. */
+/* How chunks of 16 bytes are permuted in a tile of shared memory, whose rows are contiguous (but for PANELS): within each
+ * group of 2, 4 or 8 chunks, the chunk's number is xor-ed with a number derived from the row. */
 typedef enum TileSwizzle {
     TILE_SWIZZLE_NONE,
     TILE_SWIZZLE_ROWS,  /* neighbouring rows by 1: the same chunk of 8 rows is in different banks */
     TILE_SWIZZLE_WORDS, /* by 2: for reads of single words of 32 bits, from two chunks of four rows at a time */
-    TILE_SWIZZLE_BYTES  /* also by bits of row / 8: for reads of bytes along a column of 16 rows */
+    TILE_SWIZZLE_BYTES, /* also by bits of row / 8: for reads of bytes along a column of 16 rows */
+    TILE_SWIZZLE_PANELS /* as ROWS; each group of chunks, of all rows, is a panel, and panels lie one after another: as
+                         * tensor maps write and wgmma reads it */
 } TileSwizzle;
 
 struct TileLayout; /* lang/layout/layout.h */

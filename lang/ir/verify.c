@@ -3,6 +3,7 @@
 #include "lang/ir/build.h"
 #include "lang/ir/layout_rules.h"
 #include "lang/ir/operands.h"
+#include "lang/ir/tensor_map.h"
 
 typedef struct Verifier {
     const TileFunc *func;
@@ -62,9 +63,11 @@ static void check_operands(Verifier *v, const TileOp *op) {
     }
 }
 
+static bool is_map(const TileType *type) { return type->kind == TILE_TYPE_POINTER && type->space == TILE_SPACE_MAP; }
+
 static bool is_machine_value(const TileType *type) {
     return type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_VECTOR ||
-           (type->kind == TILE_TYPE_POINTER && !type->rank);
+           (type->kind == TILE_TYPE_POINTER && !type->rank && !is_map(type));
 }
 
 /* Ops of a GPU's block have addresses in its shared memory. */
@@ -98,7 +101,12 @@ static void check_form(Verifier *v, const TileOp *op) {
         (!top || v->func->kind != TILE_FUNC_KERNEL))
         complain(v, op, "stands only at the top of a kernel");
     if (op->id == TILE_OP_GRID_LAUNCH || op->id == TILE_OP_GRID_WAIT) check_grid_order(v, op);
-    for (const TileOp *outer = op->id == TILE_OP_BARRIER ? op->block->op : NULL; outer; outer = outer->block->op)
+    if (tile_op_is_of_warpgroup((TileOpId)op->id) && v->func->threads % TILE_WARPGROUP_THREADS)
+        complain(v, op, "stands in a block of %u threads, which are no warpgroups of 128", v->func->threads);
+    if (op->id == TILE_OP_SET_REGISTERS && v->func->kind == TILE_FUNC_PHASE && !v->func->registers)
+        complain(v, op, "stands in a function that does not say with how many registers its threads begin");
+    bool all = op->id == TILE_OP_BARRIER && !tile_op_get(op, TILE_ATTRIBUTE_NUMBER);
+    for (const TileOp *outer = all ? op->block->op : NULL; outer; outer = outer->block->op)
         if (tile_op_integer(outer, TILE_ATTRIBUTE_DIVERGENT, 0))
             complain(v, op, "stands where threads of a block go different ways");
 }
@@ -182,6 +190,7 @@ static void check_block(Verifier *v, const TileBlock *block, unsigned region) {
     for (unsigned i = 0; i < block->argument_count; i++) {
         if (block->arguments[i]->type->kind == TILE_TYPE_CHANNEL)
             complain(v, block->op, "a channel is carried or taken");
+        if (block->op && is_map(block->arguments[i]->type)) complain(v, block->op, "a tensor map is carried or taken");
         tile_map_set(&v->seen, block->arguments[i], v);
     }
     for (const TileOp *op = block->first; op; op = op->next) {
@@ -210,9 +219,11 @@ static void check_block(Verifier *v, const TileBlock *block, unsigned region) {
 
 static bool has_role_type(const TileFunc *func, uint32_t index) {
     const TileType *type = func->body.arguments[index]->type;
-    bool tile = func->form == TILE_FORM_TILE;
+    bool tile = func->form == TILE_FORM_TILE, map = func->parameters[index].role == TILE_ROLE_MAP;
+    if (is_map(type) != map || (func->parameters[index].map.rank != 0) != map) return false;
     switch (func->parameters[index].role) {
     case TILE_ROLE_NONE: return true;
+    case TILE_ROLE_MAP: return !tile;
     case TILE_ROLE_DATA: return type->kind == (tile ? TILE_TYPE_TENSOR : TILE_TYPE_POINTER);
     case TILE_ROLE_EXTENT:
     case TILE_ROLE_STRIDE: return !tile && tile_type_is_scalar(type) && type->scalar == TILE_I64;
@@ -235,6 +246,22 @@ static bool fits_kernel(const TileFunc *phase, uint32_t index) {
     return type->kind == TILE_TYPE_TENSOR && (!tile_role_has_axis(parameter->role) || parameter->axis < type->rank);
 }
 
+/* The launcher hands maps over behind everything but the records, which have the place of the shared memory. */
+static void check_map(Verifier *v, uint32_t index) {
+    const TileFunc *func = v->func;
+    const TileParameter *parameter = &func->parameters[index];
+    const TileType *tensor = tile_func_argument_type(func, parameter->argument);
+    const char *misfit = tensor ? tile_map_misfit(&parameter->map, tensor) : NULL;
+    uint32_t data, next = index + 1;
+    if (next == func->body.argument_count ||
+        (func->parameters[next].role != TILE_ROLE_MAP && func->parameters[next].role != TILE_ROLE_SCRATCH))
+        complain(v, NULL, "parameter %u, a tensor map, stands before other parameters than `scratch`", index);
+    else if (misfit)
+        complain(v, NULL, "parameter %u, a tensor map: %s", index, misfit);
+    else if (!tile_func_map_tensor(func, index, &data))
+        complain(v, NULL, "parameter %u is a map of a tensor whose address, extents and strides are not there", index);
+}
+
 static void check_signature(Verifier *v) {
     const TileFunc *func = v->func;
     if (func->kernel && (func->kind != TILE_FUNC_PHASE || func->kernel->kind != TILE_FUNC_KERNEL))
@@ -246,6 +273,8 @@ static void check_signature(Verifier *v) {
             complain(v, NULL, "parameter %u has a role, which only phases' have", i);
         if (!has_role_type(func, i) || (func->kernel && !fits_kernel(func, i)))
             complain(v, NULL, "parameter %u is no %s", i, tile_role_word(parameter->role));
+        else if (parameter->role == TILE_ROLE_MAP)
+            check_map(v, i);
     }
 }
 

@@ -37,7 +37,8 @@ const char *tile_channel_misuse(const TileOp *op) {
         bool ends = use->user->id == id && use->user->block == op->block;
         if (ends && end) return "the slot is given away twice";
         if (ends) end = use->user;
-        bool fits = ends || (acquired ? use->user->id == TILE_OP_COPY_TILE : use->user->id == TILE_OP_SHARED_TILE);
+        bool fits = ends || (acquired ? use->user->id == TILE_OP_COPY_TILE
+                                      : use->user->id == TILE_OP_SHARED_TILE || use->user->id == TILE_OP_CLEAR_TILE);
         if (!fits) return "the slot is used by what neither copies to it nor reads it";
     }
     if (!end) return acquired ? "the slot is never committed" : "the slot is never released";

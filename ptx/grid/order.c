@@ -2,7 +2,9 @@
  * of a loop grows with a program's last index, as in causal attention, the last index is counted down, for several rows
  * of programs together, so that no long program begins last and runs alone. By columns: where there are no products,
  * the grid has two indices and all stores are contiguous along the first one, as in a transposition, consecutive
- * programs differ in the first index. Then stores fill whole pages of memory, which gains more than loads lose.
+ * programs differ in the first index. Then stores fill whole pages of memory, which gains more than loads lose. In groups:
+ * where products take one operand by the row and the other by the column of programs, eight rows of programs run
+ * together, so that the L2 cache serves more of what they load.
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %columns: i64,
@@ -52,6 +54,7 @@
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
 #include "ptx/target/dot.h"
+#include "ptx/target/map.h"
 #include "ptx/passes.h"
 
 typedef struct Order {
@@ -103,7 +106,52 @@ static bool is_stored_along_rows(const Order *order) {
     return order->program_id->result_count == 2 && stores_along_rows(order, order->program, &stores) && stores;
 }
 
+/* ---- operands that programs share ---- */
+
+/* Loads of operands that programs of a row share, and of operands that those of a column share. */
+typedef struct Shared {
+    bool by_row, by_column;
+} Shared;
+
+static void look_at_loads(const Order *order, const TileBlock *block, Shared *shared) {
+    for (const TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; i < op->region_count; i++) look_at_loads(order, &op->regions[i], shared);
+        if (op->id != TILE_OP_LOAD_TILE || !gpu_by_map(op)) continue;
+        bool row = false, column = false;
+        for (unsigned i = tile_access_first(op); i < tile_access_end(op); i++) {
+            row |= tile_index_depends(order->indices, tile_op_operand(op, i), order->row);
+            column |= tile_index_depends(order->indices, tile_op_operand(op, i), order->column);
+        }
+        shared->by_row |= row && !column;
+        shared->by_column |= column && !row;
+    }
+}
+
+/* Do products take one operand by the row and the other by the column? Then programs that run at the same time load the
+ * least if they are a rectangle. */
+static bool shares_both_ways(const Order *order) {
+    Shared shared = {0};
+    look_at_loads(order, order->program, &shared);
+    return shared.by_row && shared.by_column;
+}
+
 /* ---- the order ---- */
+
+static const char *const words[] = {[TILE_PROGRAMS_LONGEST_FIRST - TILE_PROGRAMS_LONGEST_FIRST] = "the longest first",
+                                    [TILE_PROGRAMS_COLUMNS - TILE_PROGRAMS_LONGEST_FIRST] =
+                                        "along the columns, in the order of their stores",
+                                    [TILE_PROGRAMS_GROUPS - TILE_PROGRAMS_LONGEST_FIRST] =
+                                        "eight rows together, which share the operands of a column"};
+
+/* False: that of their numbers. */
+static bool choose_order(const Order *order, bool multiplies, TileName *chosen) {
+    *chosen = TILE_PROGRAMS_LONGEST_FIRST;
+    if (multiplies && is_longer_later(order)) return true;
+    *chosen = TILE_PROGRAMS_COLUMNS;
+    if (!multiplies && is_stored_along_rows(order)) return true;
+    *chosen = TILE_PROGRAMS_GROUPS;
+    return shares_both_ways(order);
+}
 
 static TileOp *find_program_id(const TileFunc *func) {
     for (TileOp *loop = func->body.first; loop; loop = loop->next)
@@ -131,13 +179,12 @@ TileResult tile_pass_gpu_order(TilePassContext *context, TileFunc *func) {
                    .row = tile_op_result(program_id, program_id->result_count - 2u),
                    .column = tile_op_result(program_id, program_id->result_count - 1u)};
     bool multiplies = gpu_find_dots(func, &func->body).count != 0;
-    bool longest = multiplies && is_longer_later(&order), columns = !multiplies && is_stored_along_rows(&order);
-    if (!longest && !columns) return TILE_RESULT_UNCHANGED;
+    TileName chosen;
+    if (!choose_order(&order, multiplies, &chosen)) return TILE_RESULT_UNCHANGED;
     tile_pass_remark(context, program_id, TILE_DECISION_PROGRAMS_REORDERED, "programs", "%s",
-                     longest ? "the longest first" : "along the columns, in the order of their stores");
+                     words[chosen - TILE_PROGRAMS_LONGEST_FIRST]);
     tile_op_add_operand(context->module, program_id, begin);
     tile_op_add_operand(context->module, program_id, end);
-    tile_op_set_integer(context->module, program_id, TILE_ATTRIBUTE_PROGRAMS,
-                        longest ? TILE_PROGRAMS_LONGEST_FIRST : TILE_PROGRAMS_COLUMNS);
+    tile_op_set_integer(context->module, program_id, TILE_ATTRIBUTE_PROGRAMS, chosen);
     return TILE_RESULT_CHANGED;
 }

@@ -41,7 +41,7 @@ static bool reads_own(TileIndices *indices, const TileOp *load) {
         if (op->id != TILE_OP_FOR) return false;
         const TileValue *induction = op->regions[0].arguments[0];
         Coordinates coordinates = {.count = 0};
-        if (tile_op_integer(op, TILE_ATTRIBUTE_ONE_PROGRAM, 0))
+        if (tile_loop_is_of_programs(op))
             find_coordinates(&coordinates, induction);
         else
             coordinates = (Coordinates){{induction}, 1};

@@ -173,7 +173,7 @@ static int64_t free_bytes(const Anchor *anchor) {
 static bool has_buffers_around(const TileOp *op) {
     for (const TileOp *parent = op->block->op; parent; parent = parent->block->op)
         for (const TileOp *other = parent->block->first; other != parent; other = other->next)
-            if (other->id == TILE_OP_BUFFER) return true;
+            if (other->id == TILE_OP_BUFFER || other->id == TILE_OP_CHANNEL) return true;
     return false;
 }
 
@@ -240,6 +240,13 @@ static void anchor_dot(Anchor *anchor, TileOp *op) {
     anchor_result(anchor, op, &layout);
 }
 
+/* The sum goes through as it is. */
+static void anchor_wait(Anchor *anchor, TileOp *op) {
+    TileLayout layout = choose_layout(anchor, op->results[0].type);
+    anchor_operand(anchor, op, 0, &layout);
+    anchor_result(anchor, op, &layout);
+}
+
 static void anchor_definition(Anchor *anchor, TileOp *op) {
     TileLayout layout = choose_layout(anchor, op->results[0].type);
     anchor_result(anchor, op, &layout);
@@ -254,6 +261,7 @@ static void anchor_block(Anchor *anchor, TileBlock *block) {
         case TILE_OP_STORE_TILE:
         case TILE_OP_ATOMIC_TILE: anchor_access(anchor, op); break;
         case TILE_OP_DOT: anchor_dot(anchor, op); break;
+        case TILE_OP_DOT_WAIT: anchor_wait(anchor, op); break;
         case TILE_OP_SHARED_TILE:
             if (!gpu_stays_shared(op)) anchor_definition(anchor, op);
             break;

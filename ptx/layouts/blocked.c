@@ -48,7 +48,7 @@ static int64_t multiplied_elements(const TileOp *dot) {
 static bool reduces_whole_rows(const TileOp *op) {
     const TileOp *loop = op->block->op;
     return op->id == TILE_OP_REDUCE && loop && loop->id == TILE_OP_FOR &&
-           tile_op_integer(loop, TILE_ATTRIBUTE_ONE_PROGRAM, 0) &&
+           tile_loop_is_of_programs(loop) &&
            tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0) + 1 == tile_op_operand(op, 0)->type->rank;
 }
 

@@ -189,6 +189,31 @@ static void place_in_block(Barriers *p, TileBlock *block, GpuPending *pending) {
     }
 }
 
+/* ---- partitions ---- */
+
+typedef struct Partition {
+    TileModule *module;
+    int64_t number, threads;
+} Partition;
+
+static void name_barrier(TileOp *op, void *state) {
+    const Partition *partition = state;
+    if (op->id != TILE_OP_BARRIER || tile_op_get(op, TILE_ATTRIBUTE_NUMBER)) return;
+    tile_op_set_integer(partition->module, op, TILE_ATTRIBUTE_NUMBER, partition->number);
+    tile_op_set_integer(partition->module, op, TILE_ATTRIBUTE_THREADS, partition->threads);
+}
+
+/* Threads of other partitions do not come to the barriers of one. */
+static void name_barriers(TileOp *op, void *state) {
+    Barriers *p = state;
+    if (op->id != TILE_OP_PARTITIONS) return;
+    const int64_t *warps = tile_op_get(op, TILE_ATTRIBUTE_WARPS)->integers;
+    for (unsigned i = 0; i < op->region_count; i++) {
+        Partition partition = {p->context->module, i + 1, warps[i] * TILE_WARP_THREADS};
+        tile_block_walk(&op->regions[i], name_barrier, &partition);
+    }
+}
+
 /* ---- addresses ---- */
 
 /* Replaces buffers by addresses, each computed once at the start of the function. */
@@ -222,6 +247,7 @@ TileResult tile_pass_gpu_barriers(TilePassContext *context, TileFunc *func) {
         return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-barriers: a place in shared memory is carried");
     GpuPending pending = gpu_pending_create(&p.buffers);
     place_in_block(&p, &func->body, &pending);
+    tile_block_walk(&func->body, name_barriers, &p);
     replace_buffers(&p, func);
     if (p.broken) return tile_pass_fail(context, TILE_INTERNAL, p.broken, "gpu-barriers: threads would part in it");
     if (p.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-barriers: %s", p.error);

@@ -70,13 +70,16 @@ GpuBufferAccess gpu_buffer_access(const GpuBuffers *buffers, const TileOp *op, s
     if (op->id == TILE_OP_LOAD || op->id == TILE_OP_LOAD_MATRIX) access = GPU_ACCESS_READ;
     bool stores = op->id == TILE_OP_STORE || op->id == TILE_OP_STORE_MATRIX;
     if (stores) access = GPU_ACCESS_WRITE;
-    if (op->id == TILE_OP_COPY_ASYNC || op->id == TILE_OP_COPY_BULK) access = GPU_ACCESS_COPY;
+    if (op->id == TILE_OP_COPY_ASYNC || op->id == TILE_OP_COPY_BULK || op->id == TILE_OP_COPY_TENSOR)
+        access = GPU_ACCESS_COPY;
     /* An mbarrier is initialised before a barrier, and used by any thread after it; what else it orders is up to its
      * users. */
     if (op->id == TILE_OP_MBARRIER_INIT) access = GPU_ACCESS_WRITE;
     if (op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_WAIT) access = GPU_ACCESS_READ;
+    bool boxes = op->id == TILE_OP_STORE_TENSOR; /* when it has read is up to its users, too */
+    if (boxes) access = GPU_ACCESS_READ;
     if (access == GPU_ACCESS_NONE) return access;
-    int64_t number = gpu_buffer_of(buffers, tile_op_operand(op, stores));
+    int64_t number = gpu_buffer_of(buffers, tile_op_operand(op, stores || boxes));
     if (number < 0) return GPU_ACCESS_NONE;
     *buffer = (size_t)number;
     return access;

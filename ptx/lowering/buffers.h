@@ -30,9 +30,10 @@ typedef enum GpuBufferAccess {
 /* How the op itself, without its regions, accesses a buffer. */
 GpuBufferAccess gpu_buffer_access(const GpuBuffers *buffers, const TileOp *op, size_t *buffer);
 
-/* May an op's region be executed again behind itself? An `if` does not, nor the loop over a block's one program. */
+/* May an op's region be executed again behind itself? An `if` does not, nor partitions, nor the loop over a block's one
+ * program. */
 static inline bool gpu_repeats(const TileOp *op) {
-    return op->id != TILE_OP_IF && !tile_op_integer(op, TILE_ATTRIBUTE_ONE_PROGRAM, 0);
+    return op->id != TILE_OP_IF && op->id != TILE_OP_PARTITIONS && !tile_op_integer(op, TILE_ATTRIBUTE_ONE_PROGRAM, 0);
 }
 
 /* ---- sets ---- */

@@ -33,6 +33,7 @@
  *     }
  * Needs: gpu-threads, gpu-rematerialise. Keeps: the order of memory accesses to each tensor, as observed by the
  * threads of a block. Cost: linear in the registers of all tiles. */
+#include "ptx/target/map.h"
 #include "ptx/lowering/machine.h"
 #include "ptx/pipeline/copies.h"
 #include "lang/ir/operands.h"
@@ -80,6 +81,8 @@ static void add_tensor(Gpu *gpu, TileValue *old, const TileParameter *parameter)
     added->facts = parameter->facts;
     added->noalias = parameter->noalias;
     added->readonly = parameter->readonly;
+    added->asked_map = parameter->asked_map;
+    added->asked_multiple = parameter->asked_multiple;
     for (unsigned d = 0; d < old->type->rank; d++) tensor->extent[d] = add_part(gpu, parameter, TILE_ROLE_EXTENT, d);
     for (unsigned d = 0; d < old->type->rank; d++) tensor->stride[d] = add_part(gpu, parameter, TILE_ROLE_STRIDE, d);
     tile_map_set(&gpu->tensors, old, tensor);
@@ -148,6 +151,8 @@ static void report_uses(const Gpu *gpu) {
         parameter->asked_stride |= own->asked_stride;
         parameter->used_narrow |= own->used_narrow;
         parameter->asked_narrow |= own->asked_narrow;
+        parameter->used_map |= own->used_map;
+        parameter->asked_map |= own->asked_map;
         if (own->used_align > parameter->used_align) parameter->used_align = own->used_align;
         if (own->asked_align > parameter->asked_align) parameter->asked_align = own->asked_align;
     }
@@ -263,7 +268,7 @@ static bool stores_tile(const TileOp *store) { return tile_type_is_tile(tile_op_
  * ranges? Programs are unordered: any of them may store last. */
 static bool stores_disjointly(const TileOp *store, const TileOp *loop) {
     int64_t loop_step, step;
-    if (tile_op_integer(loop, TILE_ATTRIBUTE_ONE_PROGRAM, 0)) return true;
+    if (tile_loop_is_of_programs(loop)) return true;
     if (loop->id != TILE_OP_FOR || !tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &loop_step)) return false;
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     unsigned rank = tile_access_read(store, indices);
@@ -293,6 +298,10 @@ static bool needs_order(const TileOp *store) {
 }
 
 static void lower_store(Gpu *gpu, TileOp *op) {
+    if (gpu_by_map(op)) {
+        gpu_store_by_map(gpu, op);
+        return;
+    }
     bool ordered = needs_order(op);
     if (ordered) gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
     if (op->id == TILE_OP_ATOMIC_TILE)
@@ -308,7 +317,9 @@ static void lower_dim(Gpu *gpu, const TileOp *op) {
 }
 
 static void lower_dot(Gpu *gpu, TileOp *op) {
-    if (gpu_dot_is_mma(op))
+    if (gpu_dot_is_wgmma(op))
+        gpu_lower_wgmma(gpu, op);
+    else if (gpu_dot_is_mma(op))
         gpu_lower_mma(gpu, op);
     else
         gpu_lower_dot(gpu, op);
@@ -350,7 +361,20 @@ static void lower_any_op(Gpu *gpu, TileOp *op) {
     case TILE_OP_PERMUTE:
         if (!gpu_stays_shared(op)) gpu_lower_value(gpu, op);
         return;
-    case TILE_OP_COPY_TILE: gpu_lower_copy(gpu, op); return;
+    case TILE_OP_CLEAR_TILE: gpu_lower_clear(gpu, op); return;
+    case TILE_OP_DOT_WAIT: gpu_lower_dot_wait(gpu, op); return;
+    case TILE_OP_PARTITIONS: gpu_lower_partitions(gpu, op); return;
+    case TILE_OP_CHANNEL: gpu_lower_channel(gpu, op); return;
+    case TILE_OP_CHANNEL_ACQUIRE:
+    case TILE_OP_CHANNEL_WAIT: gpu_lower_take(gpu, op); return;
+    case TILE_OP_CHANNEL_COMMIT:
+    case TILE_OP_CHANNEL_RELEASE: gpu_lower_take_end(gpu, op); return;
+    case TILE_OP_COPY_TILE:
+        if (gpu_by_map(op))
+            gpu_copy_by_map(gpu, op);
+        else
+            gpu_lower_copy(gpu, op);
+        return;
     case TILE_OP_DIM: lower_dim(gpu, op); return;
     case TILE_OP_PRINT: gpu_lower_print(gpu, op); return;
     case TILE_OP_CONST:
@@ -382,14 +406,18 @@ static void lower_op(Gpu *gpu, TileOp *op) {
         mark_padding(gpu, &op->results[i]);
 }
 
-static void lower_block(Gpu *gpu, const TileBlock *old, TileBlock *block) {
-    gpu->b.block = block;
-    gpu->b.before = NULL;
+void gpu_lower_block_here(Gpu *gpu, const TileBlock *old) {
     for (TileOp *op = old->first; op && !gpu->refused; op = op->next) {
         gpu_remark_tiles(gpu, op);
         gpu_remark_order(gpu, op);
         lower_op(gpu, op);
     }
+}
+
+static void lower_block(Gpu *gpu, const TileBlock *old, TileBlock *block) {
+    gpu->b.block = block;
+    gpu->b.before = NULL;
+    gpu_lower_block_here(gpu, old);
 }
 
 /* ---- the pass ---- */
@@ -441,7 +469,12 @@ TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
     tile_map_init(&gpu.tensors, gpu.arena);
     TileBlock old;
     replace_signature(&gpu, &old);
-    gpu.products = gpu_find_dots(func, &old).count;
+    tile_map_init(&gpu.pending, gpu.arena);
+    tile_map_init(&gpu.stored, gpu.arena);
+    GpuDots dots = gpu_find_dots(func, &old);
+    gpu.products = dots.count;
+    gpu.sums = dots.sums;
+    gpu_find_channels(&gpu, &old);
     gpu.log_warps = gpu_floor_log2(func->threads / TILE_WARP_THREADS);
     gpu.b = tile_builder_at_end(gpu.module, &func->body);
     order_grids(&gpu);
@@ -449,6 +482,7 @@ TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
     use_facts(&gpu, &old);
     lower_block(&gpu, &old, &func->body);
     func->form = TILE_FORM_MACHINE;
+    if (gpu.block_threads) func->threads = gpu.block_threads;
     report_uses(&gpu);
     if (gpu.refused)
         return tile_pass_fail(context, TILE_UNSUPPORTED, gpu.refused, "`%s` %s",

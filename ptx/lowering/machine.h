@@ -6,7 +6,10 @@
  *   reduce.c         reductions
  *   fold.c           folds and scans by a combiner
  *   dot.c            products by fused multiply-adds
- *   mma.c            products by tensor cores
+ *   mma.c            products by tensor cores, in warps
+ *   wgmma.c          products by tensor cores, in warpgroups
+ *   boxes.c          copies and stores by tensor maps
+ *   channels.c       partitions of warps, and channels between them
  *   print.c          records of printed lines and assertions
  *   shared_tiles.c   tiles in shared memory, and copies to them
  *   remark.c         remarks for `tilec explain`
@@ -36,6 +39,20 @@ typedef struct GpuScanned {
     TileValue **totals;
 } GpuScanned;
 
+/* The sums of a product by wgmma, one value for each instruction, and the registers of the layout that they become. */
+typedef struct GpuPendingSums {
+    unsigned count;
+    TileValue **sums;
+    int64_t **lanes;
+} GpuPendingSums;
+
+/* Of a thread of the block: when it begins, then of those that multiply, and of those that copy. 0: as it comes. */
+typedef struct GpuRegisters {
+    uint32_t entry, multiplying, copying;
+} GpuRegisters;
+
+typedef struct GpuChannels GpuChannels;
+
 typedef struct Gpu {
     TilePassContext *context;
     TileModule *module;
@@ -44,9 +61,15 @@ typedef struct Gpu {
     TileBuilder b;
     TileMap values;  /* old TileValue to new */
     TileMap tensors; /* old TileValue to GpuTensor */
+    TileMap pending; /* old TileValue, of a product by wgmma, to GpuPendingSums */
+    TileMap stored;  /* TileOp, a store by a tensor map, to the buffer that it stores from */
+    GpuChannels *channels; /* between partitions */
+    int64_t sums;          /* elements of sums of products by tensor cores */
+    uint32_t block_threads; /* of all partitions */
     unsigned products; /* shapes of sums that mma computes */
     unsigned log_warps;
     TileValue *thread;     /* i64 */
+    TileValue *warpgroup;  /* i64: number of the thread's warpgroup; in partitions */
     TileValue *shared;     /* the buffer for temporaries of the current op */
     GpuScanned scanned;    /* of the last scan */
     int64_t aliasing_stores; /* number of stores so far whose lanes may alias */
@@ -62,6 +85,9 @@ void gpu_refuse(Gpu *gpu, const TileOp *op, const char *why);
 bool gpu_is_narrow(const GpuTensor *tensor);
 /* The same i64, known to fit into 32 bits unsigned. */
 TileValue *gpu_narrow(Gpu *gpu, TileValue *value);
+
+/* Lowers the block's ops to where the builder is. */
+void gpu_lower_block_here(Gpu *gpu, const TileBlock *old);
 
 /* The type of a tile's registers. */
 const TileType *gpu_type(Gpu *gpu, const TileLayout *layout, TileScalar scalar);
@@ -167,6 +193,37 @@ void gpu_remark_access(Gpu *gpu, const TileOp *op, const TileParameter *tensor, 
 /* ---- dot.c ---- */
 void gpu_lower_dot(Gpu *gpu, TileOp *op);
 
+/* ---- wgmma.c ---- */
+void gpu_lower_wgmma(Gpu *gpu, TileOp *op);
+void gpu_lower_dot_wait(Gpu *gpu, TileOp *op);
+/* The registers of a layout of two axes by the thread's part of row and column: index row * columns + column. */
+uint32_t *gpu_index_registers(Gpu *gpu, const TileLayout *layout);
+/* How the registers of the multiprocessor are shared out among the warps of two partitions. */
+GpuRegisters gpu_share_registers(const Gpu *gpu, const int64_t *warps);
+
+/* Computes gpu->warpgroup. */
+void gpu_number_warpgroups(Gpu *gpu);
+
+/* ---- channels.c ---- */
+TileValue *gpu_uniform(Gpu *gpu, TileValue *value);
+void gpu_find_channels(Gpu *gpu, TileBlock *body);
+void gpu_lower_channel(Gpu *gpu, TileOp *op);
+void gpu_lower_take(Gpu *gpu, const TileOp *op);
+void gpu_lower_take_end(Gpu *gpu, const TileOp *op);
+/* Of the slot that an acquire has given: what completes when copies have filled it. */
+TileValue *gpu_filled_mbarrier(const Gpu *gpu, const TileOp *acquire);
+/* Begins a branch that only some threads of a warp take; ends both of its regions. */
+TileOp *gpu_begin_branch(Gpu *gpu, TileValue *condition, TileBuilder *outer);
+void gpu_end_branch(Gpu *gpu, TileOp *branch, const TileBuilder *outer);
+void gpu_lower_partitions(Gpu *gpu, const TileOp *op);
+
+/* ---- boxes.c ---- */
+void gpu_copy_by_map(Gpu *gpu, TileOp *op);
+void gpu_store_by_map(Gpu *gpu, TileOp *op);
+/* A visitor that makes room for what a store by a tensor map takes from shared memory; behind the last store. */
+void gpu_find_stored(TileOp *op, void *gpu);
+void gpu_end_stores(Gpu *gpu);
+
 /* ---- print.c ---- */
 void gpu_lower_print(Gpu *gpu, const TileOp *op);
 
@@ -194,5 +251,6 @@ TileValue *gpu_register_address(GpuTileAddresses *places, uint32_t reg);
 void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, const TileType *stored, TileValue *pointer);
 void gpu_lower_copy(Gpu *gpu, TileOp *op);
 void gpu_lower_shared_tile(Gpu *gpu, TileOp *op);
+void gpu_lower_clear(Gpu *gpu, TileOp *op);
 
 #endif

@@ -1,4 +1,5 @@
 /* Tiles in shared memory: swizzled addresses, stores, loads, and asynchronous copies from global memory. */
+#include "lang/ir/operands.h"
 #include "ptx/lowering/access.h"
 #include "ptx/pipeline/copies.h"
 
@@ -35,6 +36,19 @@ static TileValue *swizzled_column(Gpu *gpu, const GpuSharedTile *tile, TileValue
 
 static TileValue *row_address(Gpu *gpu, const GpuSharedTile *tile, TileValue *pointer, TileValue *row) {
     return tile_build_ptr_add(&gpu->b, pointer, gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, tile->row_bytes)));
+}
+
+/* The address of an element. */
+static TileValue *element_address(Gpu *gpu, const GpuSharedTile *tile, TileValue *pointer, TileValue *row,
+                                  TileValue *column) {
+    if (tile->panels > 1) {
+        TileValue *columns = gpu_i64(gpu, tile->shape.extent[1] / tile->panels),
+                  *panel = gpu_binary(gpu, TILE_OP_DIV, column, columns);
+        int64_t bytes = tile->row_bytes * tile->shape.extent[0];
+        pointer = tile_build_ptr_add(&gpu->b, pointer, gpu_binary(gpu, TILE_OP_MUL, panel, gpu_i64(gpu, bytes)));
+        column = gpu_binary(gpu, TILE_OP_REM, column, columns);
+    }
+    return tile_build_ptr_add(&gpu->b, row_address(gpu, tile, pointer, row), swizzled_column(gpu, tile, row, column));
 }
 
 /* Splits a pointer into its base and the bytes that were added. */
@@ -76,7 +90,8 @@ TileValue *gpu_register_address(GpuTileAddresses *places, uint32_t reg) {
         if (chunk) offset = gpu_binary(gpu, TILE_OP_XOR, offset, gpu_i64(gpu, chunk * TILE_CHUNK_BYTES));
         *at = tile_build_ptr_add(&gpu->b, places->base, offset);
     }
-    int64_t more = row * tile->row_bytes + (bytes & ~(mask * TILE_CHUNK_BYTES));
+    int64_t more = row * tile->row_bytes + (tile->panels > 1 ? bytes / tile->row_bytes * tile->row_bytes * tile->shape.extent[0]
+                                                             : bytes & ~(mask * TILE_CHUNK_BYTES));
     return more ? tile_build_ptr_add(&gpu->b, *at, gpu_i64(gpu, more)) : *at;
 }
 
@@ -227,8 +242,7 @@ static void copy_in_loop(Copy *copy, int64_t width, void (*body)(Copy *copy, con
         tile_build_ptr_add(b, position.from, gpu_binary(gpu, TILE_OP_MUL, row, copy->dimension[0]->per_lane));
     position.from =
         tile_build_ptr_add(b, position.from, gpu_binary(gpu, TILE_OP_MUL, column, copy->dimension[1]->per_lane));
-    position.to = tile_build_ptr_add(b, row_address(gpu, &copy->tile, copy->to, row),
-                                     swizzled_column(gpu, &copy->tile, row, column));
+    position.to = element_address(gpu, &copy->tile, copy->to, row, column);
     body(copy, &position);
     tile_build_end(b, TILE_OP_YIELD, NULL, 0);
     gpu->b = outer;
@@ -292,4 +306,58 @@ void gpu_lower_copy(Gpu *gpu, TileOp *op) {
         return;
     }
     build_branch(&copy, chunks, copy_full_or_partial_chunks, copy_elements);
+}
+
+/* ---- lanes that become 0 ---- */
+
+/* Is a lane outside of its range along some axis? `at`: the indices of one lane; NULL: of the first and of the last. */
+static TileValue *is_outside(Gpu *gpu, const TileOp *clear, TileValue *const *at) {
+    const TileAttribute *axes = tile_op_get(clear, TILE_ATTRIBUTE_AXES);
+    TileValue *outside = NULL;
+    for (unsigned i = 0; i < axes->count; i++) {
+        int64_t axis = axes->integers[i], last = tile_op_operand(clear, 0)->type->extent[axis] - 1;
+        TileValue *lo = gpu_value(gpu, tile_fill_lo(clear, i)), *hi = gpu_value(gpu, tile_fill_hi(clear, i));
+        TileValue *before = gpu_binary(gpu, TILE_OP_LT, at ? at[axis] : gpu_i64(gpu, 0), lo),
+                  *behind = gpu_binary(gpu, TILE_OP_GE, at ? at[axis] : gpu_i64(gpu, last), hi);
+        TileValue *either = gpu_binary(gpu, TILE_OP_OR, before, behind);
+        outside = outside ? gpu_binary(gpu, TILE_OP_OR, outside, either) : either;
+    }
+    return outside;
+}
+
+/* Neighbouring threads have neighbours of a row. This path is rare: the block asks once whether there is such a lane. */
+static void clear_in_loop(Gpu *gpu, TileOp *op) {
+    GpuSharedTile tile = gpu_shared_tile(tile_op_operand(op, 0)->type);
+    int64_t columns = tile.shape.extent[1], threads = TILE_WARP_THREADS << gpu->log_warps;
+    TileBuilder outer = gpu->b, *b = &gpu->b;
+    TileValue *thread = tile_op_result(tile_build_op(&outer, TILE_OP_HERE, &gpu->thread, 1, NULL, 0, NULL, 1), 0);
+    TileOp *loop = tile_build_for(&outer, thread, gpu_i64(gpu, columns * tile.shape.extent[0]), gpu_i64(gpu, threads),
+                                  NULL, 0);
+    tile_op_set_integer(gpu->module, loop, TILE_ATTRIBUTE_DIVERGENT, 1);
+    b->block = &loop->regions[0];
+    b->before = NULL;
+    TileValue *number = loop->regions[0].arguments[0], *by = gpu_i64(gpu, columns);
+    TileValue *at[2] = {gpu_binary(gpu, TILE_OP_DIV, number, by), gpu_binary(gpu, TILE_OP_REM, number, by)};
+    TileValue *to = element_address(gpu, &tile, gpu_value(gpu, tile_op_operand(op, 0)), at[0], at[1]);
+    TileValue *zero = tile_build_bits(b, tile_type_scalar(gpu->module->context, tile.scalar), 0);
+    tile_build_store(b, zero, to, is_outside(gpu, op, at), 0);
+    tile_build_end(b, TILE_OP_YIELD, NULL, 0);
+    gpu->b = outer;
+}
+
+/* The next reader is wgmma, for which the stores have to be fenced. */
+void gpu_lower_clear(Gpu *gpu, TileOp *op) {
+    TileOp *branch = tile_build_if(&gpu->b, is_outside(gpu, op, NULL), NULL, 0);
+    TileBuilder outer = gpu->b;
+    gpu->b.block = &branch->regions[0];
+    gpu->b.before = NULL;
+    clear_in_loop(gpu, op);
+    gpu_build_plain(&gpu->b, TILE_OP_FENCE_ASYNC);
+    gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
+    tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
+    gpu->b.block = &branch->regions[1];
+    gpu->b.before = NULL;
+    tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
+    outer.error = gpu->b.error ? gpu->b.error : outer.error;
+    gpu->b = outer;
 }

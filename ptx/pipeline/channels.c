@@ -55,6 +55,7 @@
 #include "lowering/each.h"
 #include "ptx/passes.h"
 #include "ptx/pipeline/copies.h"
+#include "ptx/target/map.h"
 
 /* A load that has not gone through a channel yet. Fills behind one go with it, so that each search begins anew. */
 static TileOp *find_load(const TileBlock *body) {
@@ -68,13 +69,25 @@ static bool try_loop(TilePassContext *context, TileOp *loop, const char **error)
     bool changed = false;
     for (TileOp *load; !b.error && (load = find_load(&loop->regions[0])) != NULL; changed = true) {
         int64_t slots = tile_op_integer(load, TILE_ATTRIBUTE_LATENCY, 0) + 1;
-        gpu_load_through_channel(&b, load, gpu_build_channel(&b, load->results[0].type, slots));
+        gpu_load_through_channel(&b, load, gpu_build_channel(&b, load, slots));
     }
     if (b.error) *error = b.error;
     return changed;
 }
 
+/* A load outside of loops, whose channel has one slot. */
+static bool try_load(TilePassContext *context, TileOp *load, const char **error) {
+    if (!gpu_by_map(load)) return false;
+    TileBuilder b = tile_builder_before(context->module, load);
+    gpu_load_through_channel(&b, load, gpu_build_channel(&b, load, 1));
+    if (b.error) *error = b.error;
+    return true;
+}
+
 TileResult tile_pass_gpu_channels(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
-    return tile_try_each(context, func, TILE_OP_FOR, try_loop, "gpu-channels");
+    TileResult loops = tile_try_each(context, func, TILE_OP_FOR, try_loop, "gpu-channels");
+    if (loops == TILE_RESULT_FAILED) return loops;
+    TileResult loads = tile_try_each(context, func, TILE_OP_LOAD_TILE, try_load, "gpu-channels");
+    return loads == TILE_RESULT_UNCHANGED ? loops : loads;
 }

@@ -3,6 +3,7 @@
 #include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
 #include "lowering/memory.h"
+#include "ptx/target/map.h"
 
 /* ---- which loads ---- */
 
@@ -104,9 +105,14 @@ TileValue *gpu_build_buffer(TileBuilder *b, const TileType *type, int64_t bytes,
     return tile_op_result(tile_build_op(b, TILE_OP_BUFFER, NULL, 0, attributes, slots > 1 ? 3 : 2, &type, 1), 0);
 }
 
-TileValue *gpu_build_channel(TileBuilder *b, const TileType *tile, int64_t slots) {
+const TileType *gpu_slot_type(TileContext *context, const TileOp *load) {
+    const TileType *tile = load->results[0].type;
+    return gpu_by_map(load) ? gpu_panel_type(context, tile) : gpu_shared_type(context, tile);
+}
+
+TileValue *gpu_build_channel(TileBuilder *b, const TileOp *load, int64_t slots) {
     TileContext *context = b->module->context;
-    const TileType *type = tile_type_channel(context, gpu_shared_type(context, tile));
+    const TileType *type = tile_type_channel(context, gpu_slot_type(context, load));
     TileAttribute attribute = {.key = TILE_ATTRIBUTE_SLOTS, .integer = slots};
     return tile_op_result(tile_build_op(b, TILE_OP_CHANNEL, NULL, 0, &attribute, 1, &type, 1), 0);
 }
@@ -118,9 +124,43 @@ static void build_copy(TileBuilder *b, const TileOp *load, TileValue *place) {
     operands[1] = place;
     for (unsigned i = 1; i < end; i++) operands[i + 1] = tile_op_operand(load, i);
     const TileType *type = load->results[0].type;
-    TileAttribute attributes[] = {*tile_op_get(load, TILE_ATTRIBUTE_ACCESS),
-                                  {.key = TILE_ATTRIBUTE_TYPES, .count = 1, .types = &type}};
-    tile_build_op(b, TILE_OP_COPY_TILE, operands, end + 1, attributes, 2, NULL, 0);
+    TileAttribute attributes[4] = {*tile_op_get(load, TILE_ATTRIBUTE_ACCESS),
+                                   {.key = TILE_ATTRIBUTE_TYPES, .count = 1, .types = &type}};
+    unsigned count = 2;
+    if (gpu_by_map(load)) attributes[count++] = (TileAttribute){.key = TILE_ATTRIBUTE_TENSOR_MAP, .integer = 1};
+    const TileAttribute *clears = tile_op_get(load, TILE_ATTRIBUTE_CLEARS);
+    if (clears) attributes[count++] = *clears;
+    tile_build_op(b, TILE_OP_COPY_TILE, operands, end + 1, attributes, count, NULL, 0);
+}
+
+/* Is a lane outside of the load's range along the axis filled with 0 before it is multiplied? */
+static bool is_filled(const TileValue *value, unsigned axis) {
+    for (const TileUse *use = value->first_use; use; use = use->next) {
+        const TileOp *user = use->user;
+        if (user->id == TILE_OP_PERMUTE && is_filled(&user->results[0], is_transposed(user) ? 1 - axis : axis)) return true;
+        if (user->id != TILE_OP_FILL) continue;
+        const TileAttribute *axes = tile_op_get(user, TILE_ATTRIBUTE_AXES);
+        for (unsigned i = 0; i < axes->count; i++)
+            if (axes->integers[i] == axis) return true;
+        if (is_filled(&user->results[0], axis)) return true;
+    }
+    return false;
+}
+
+/* A map copies what lies beyond a range that ends before the tensor, where 0 may be wanted. */
+static void build_clear(TileBuilder *b, const TileOp *load, TileValue *place) {
+    const TileAttribute *clears = tile_op_get(load, TILE_ATTRIBUTE_CLEARS);
+    TileValue *operands[5] = {place};
+    int64_t axes[2];
+    unsigned count = 0;
+    for (unsigned i = 0; clears && i < clears->count; i++) {
+        unsigned axis = (unsigned)clears->integers[i];
+        if (!tile_op_has_part(load, TILE_PARTS_FILL) && !is_filled(&load->results[0], axis)) continue;
+        tile_access_bounds(load, axis, &operands[1 + 2 * count], &operands[2 + 2 * count]);
+        axes[count++] = axis;
+    }
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_AXES, .count = count, .integers = axes};
+    if (count) tile_build_op(b, TILE_OP_CLEAR_TILE, operands, 1 + 2 * count, &attribute, 1, NULL, 0);
 }
 
 static void drop_fills(TileValue *value) {
@@ -147,6 +187,7 @@ void gpu_load_through_channel(TileBuilder *at, TileOp *load, TileValue *channel)
     build_copy(&b, load, place);
     tile_build_op(&b, TILE_OP_CHANNEL_COMMIT, &place, 1, NULL, 0, NULL, 0);
     place = tile_op_result(tile_build_op(&b, TILE_OP_CHANNEL_WAIT, &channel, 1, NULL, 0, NULL, 1), 0);
+    build_clear(&b, load, place);
     TileValue *tile = tile_op_result(tile_build_op(&b, TILE_OP_SHARED_TILE, &place, 1, NULL, 0, &type, 1), 0);
     tile_build_op(&last, TILE_OP_CHANNEL_RELEASE, &place, 1, NULL, 0, NULL, 0);
     tile->name = load->results[0].name;

@@ -14,8 +14,10 @@ bool gpu_load_is_copied(const TileOp *load);
 const TileOp *gpu_operand_load(const TileOp *dot, unsigned operand, const TileOp **between);
 /* The bytes of shared memory of a tile of the pointer's type, with padding up to the next tile. */
 int64_t gpu_shared_bytes(const TileType *pointer);
-/* Builds a channel for tiles of this type, with empty slots. */
-TileValue *gpu_build_channel(TileBuilder *b, const TileType *tile, int64_t slots);
+/* The type of pointers to the load's tile in shared memory. */
+const TileType *gpu_slot_type(TileContext *context, const TileOp *load);
+/* Builds a channel for the load's tile, with empty slots. */
+TileValue *gpu_build_channel(TileBuilder *b, const TileOp *load, int64_t slots);
 /* Replaces the load by a copy through the channel, with a commit and a wait, and uses of its tile by reads of the
  * slot, without the fills. */
 void gpu_load_through_channel(TileBuilder *b, TileOp *load, TileValue *channel);

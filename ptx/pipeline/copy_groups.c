@@ -162,6 +162,14 @@ typedef struct Lowering {
     const char *error;
 } Lowering;
 
+/* Is it an op of a channel between partitions, which gpu-machine lowers? */
+static bool crosses(const TileOp *op) {
+    const TileOp *take = op->operand_count ? tile_op_operand(op, 0)->op : NULL;
+    if (op->id == TILE_OP_CHANNEL_COMMIT || op->id == TILE_OP_CHANNEL_RELEASE) op = take;
+    if (op && op->id != TILE_OP_CHANNEL) op = op->operand_count ? tile_op_operand(op, 0)->op : NULL;
+    return op && tile_op_get(op, TILE_ATTRIBUTE_GROUP);
+}
+
 /* The next op with effects. */
 static TileOp *next_effect(TileOp *op) {
     do op = op->next;
@@ -225,8 +233,8 @@ static void lower_wait(Lowering *l, TileOp *wait) {
 /* Lowering inspects adjacent ops, so all of them stay until it is done. */
 static void build_groups(Lowering *l, TileBlock *block) {
     for (TileOp *op = block->first; op; op = op->next) {
-        if (op->id == TILE_OP_CHANNEL_COMMIT) lower_commit(l, op);
-        if (op->id == TILE_OP_CHANNEL_WAIT) lower_wait(l, op);
+        if (op->id == TILE_OP_CHANNEL_COMMIT && !crosses(op)) lower_commit(l, op);
+        if (op->id == TILE_OP_CHANNEL_WAIT && !crosses(op)) lower_wait(l, op);
         for (unsigned i = 0; i < op->region_count; i++) build_groups(l, &op->regions[i]);
     }
 }
@@ -236,7 +244,8 @@ static void erase_ends(TileBlock *block) {
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
         for (unsigned i = 0; i < op->region_count; i++) erase_ends(&op->regions[i]);
-        if (op->id == TILE_OP_CHANNEL_COMMIT || op->id == TILE_OP_CHANNEL_RELEASE) tile_op_erase(op);
+        bool ends = op->id == TILE_OP_CHANNEL_COMMIT || op->id == TILE_OP_CHANNEL_RELEASE;
+        if (ends && !crosses(op)) tile_op_erase(op);
     }
 }
 
@@ -263,7 +272,7 @@ typedef struct Search {
 
 static void find_channel(TileOp *op, void *state) {
     Search *search = state;
-    if (op->id == TILE_OP_CHANNEL) tile_list_push(search->arena, &search->found, op);
+    if (op->id == TILE_OP_CHANNEL && !crosses(op)) tile_list_push(search->arena, &search->found, op);
 }
 
 TileResult tile_pass_gpu_copy_groups(TilePassContext *context, TileFunc *func) {

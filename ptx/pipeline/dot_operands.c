@@ -112,7 +112,7 @@ TileResult tile_pass_gpu_dot_operands(TilePassContext *context, TileFunc *func) 
     find_loads(context, &func->body, &loads);
     for (size_t i = 0; i < loads.count; i++) {
         TileBuilder b = tile_builder_before(context->module, loads.items[i]);
-        gpu_load_through_channel(&b, loads.items[i], gpu_build_channel(&b, loads.items[i]->results[0].type, 1));
+        gpu_load_through_channel(&b, loads.items[i], gpu_build_channel(&b, loads.items[i], 1));
         if (b.error) error = b.error;
     }
     if (error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-dot-operands: %s", error);

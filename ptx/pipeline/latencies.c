@@ -41,9 +41,10 @@
 #include "lang/ir/operands.h"
 #include "ptx/pipeline/copies.h"
 #include "ptx/passes.h"
+#include "ptx/target/map.h"
 #include "ptx/target/target.h"
 
-enum { MOST_LOADS = 8, MOST_SLOTS = 4, LEAST_SLOTS = 2, LARGEST_STEP = 1 << 30, SMALL_BLOCK = 128 };
+enum { MOST_LOADS = 8, MOST_SLOTS = 4, MOST_MAP_SLOTS = 8, LEAST_SLOTS = 2, LARGEST_STEP = 1 << 30, SMALL_BLOCK = 128 };
 
 typedef struct Candidate {
     TilePassContext *context;
@@ -78,7 +79,7 @@ static const char *why_not_ahead(const TileOp *load, const TileOp *loop) {
 }
 
 static int64_t slot_bytes(TileContext *context, const TileOp *load) {
-    return gpu_shared_bytes(gpu_shared_type(context, load->results[0].type));
+    return gpu_shared_bytes(gpu_slot_type(context, load));
 }
 
 /* Shared memory of the function that is spoken for: slots of all loads that are copied. */
@@ -87,6 +88,8 @@ static int64_t taken_bytes(TileContext *context, const TileBlock *block) {
     for (const TileOp *op = block->first; op; op = op->next) {
         int64_t slots = tile_op_integer(op, TILE_ATTRIBUTE_LATENCY, 0) + 1;
         if (gpu_load_is_copied(op)) bytes += slots * slot_bytes(context, op);
+        if (op->id == TILE_OP_STORE_TILE && gpu_by_map(op))
+            bytes += gpu_shared_bytes(gpu_panel_type(context, tile_op_named(op, TILE_OPERAND_VALUE)->type));
         for (unsigned i = 0; i < op->region_count; i++) bytes += taken_bytes(context, &op->regions[i]);
     }
     return bytes;
@@ -101,6 +104,8 @@ static int64_t choose_slots(const Candidate *candidate) {
     if (limit < other + LEAST_SLOTS * each || func->stages == 1) return 0;
     int64_t most = (limit - other) / each, wanted = func->stages;
     if (wanted) return wanted < most ? wanted : most;
+    bool maps = gpu_by_map(candidate->loads[0]);
+    if (maps) return most < MOST_MAP_SLOTS ? most : MOST_MAP_SLOTS;
     bool small = func->threads <= SMALL_BLOCK;
     int64_t share = small ? target->shared_core_bytes / 2 - target->shared_reserved_bytes : limit;
     int64_t slots = ((share < limit ? share : limit) - other) / each;
@@ -159,7 +164,7 @@ static void remark_slots(Candidate *candidate, int64_t slots) {
 
 static bool try_loop(TilePassContext *context, TileFunc *func, TileOp *loop) {
     Candidate candidate = {.context = context, .func = func, .loop = loop};
-    if (loop->id != TILE_OP_FOR || tile_op_integer(loop, TILE_ATTRIBUTE_ONE_PROGRAM, 0)) return false;
+    if (loop->id != TILE_OP_FOR || tile_loop_is_of_programs(loop)) return false;
     find_loads(&candidate);
     if (context->remarks) remark_operands(&candidate);
     int64_t slots = candidate.count ? choose_slots(&candidate) : 0;

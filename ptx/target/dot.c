@@ -55,10 +55,13 @@ const TileType *gpu_shared_type(TileContext *context, const TileType *tile) {
 }
 
 GpuSharedTile gpu_shared_tile(const TileType *pointer) {
+    int64_t bytes = pointer->extent[1] * tile_scalar_bytes(pointer->scalar),
+            panel = pointer->swizzle == TILE_SWIZZLE_PANELS ? (int64_t)TILE_CHUNK_BYTES << pointer->log_chunks : bytes;
     return (GpuSharedTile){.shape = {.rank = 2, .extent = {pointer->extent[0], pointer->extent[1]}},
                            .scalar = pointer->scalar,
                            .swizzle = (TileSwizzle)pointer->swizzle,
-                           .row_bytes = pointer->extent[1] * tile_scalar_bytes(pointer->scalar),
+                           .row_bytes = panel,
+                           .panels = bytes / panel,
                            .log_chunks = pointer->log_chunks};
 }
 
@@ -92,13 +95,18 @@ bool gpu_stays_shared(const TileOp *op) {
 
 /* ---- the products of a function ---- */
 
+bool gpu_dot_is_wgmma(const TileOp *dot) {
+    return tile_op_integer(dot, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA) == TILE_INSTRUCTION_WGMMA;
+}
+
 bool gpu_dot_is_mma(const TileOp *dot) {
-    return tile_op_integer(dot, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA) == TILE_INSTRUCTION_MMA;
+    return tile_op_integer(dot, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA) != TILE_INSTRUCTION_FMA;
 }
 
 typedef struct Search {
     GpuDots dots;
     int64_t sums; /* accumulators of all products; one that continues another's sum is not counted again */
+    bool wgmma;   /* computes the products: all warps lie along their rows */
     bool rows;    /* a row is reduced, or is an operand of another product: it should belong to one warp */
     bool bytes_along[2], wider_along[2]; /* of a and b: elements of 8 bits, and wider ones, contiguous along m or n */
 } Search;
@@ -116,6 +124,7 @@ static void add_type(Search *search, const TileType *type) {
 
 static void add_dot(Search *search, const TileOp *dot) {
     add_type(search, dot->results[0].type);
+    search->wgmma |= gpu_dot_is_wgmma(dot);
     const TileOp *before = tile_op_named(dot, TILE_OPERAND_SUM)->op;
     TileLayoutShape shape = gpu_dot_shape(dot->results[0].type);
     if (!before || before->id != TILE_OP_DOT) search->sums += shape.extent[0] * shape.extent[1];
@@ -158,6 +167,7 @@ static void place_warps(Search *search, unsigned asked) {
              n = gpu_floor_log2(shape.extent[1] & -shape.extent[1]);
     unsigned rows = m - gpu_floor_log2(M), columns = n - gpu_floor_log2(N);
     unsigned warps = asked ? gpu_floor_log2(asked) : choose_log_warps(search, &shape, rows);
+    if (search->wgmma) plan->log_warps_m = (uint8_t)warps;
     while (plan->log_warps_m + plan->log_warps_n < warps) {
         bool more_rows = plan->log_warps_m < rows, more_columns = plan->log_warps_n < columns;
         if (!more_rows && !more_columns) break;
@@ -173,6 +183,7 @@ static void place_warps(Search *search, unsigned asked) {
 static void choose_pairs(Search *search) {
     TileFragmentPlan *plan = &search->dots.plan;
     int64_t columns = gpu_dot_shape(search->dots.types[0]).extent[1];
+    if (search->wgmma) return;
     plan->pairs_m = search->bytes_along[0] && !search->wider_along[0];
     plan->pairs_n =
         search->bytes_along[1] && !search->wider_along[1] && (columns & -columns) >> plan->log_warps_n >= 2 * N;
@@ -188,6 +199,7 @@ GpuDots gpu_find_dots(const TileFunc *func, const TileBlock *body) {
     while ((uint32_t)TILE_WARP_THREADS << (plan->log_warps_m + plan->log_warps_n) < func->threads)
         plan->log_warps_m++; /* the other warps hold copies */
     choose_pairs(&search);
+    search.dots.sums = search.sums;
     return search.dots;
 }
 

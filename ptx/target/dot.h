@@ -14,13 +14,15 @@ typedef struct GpuDots {
     const TileType *types[GPU_MOST_DOTS]; /* of the results, without duplicates, the largest first */
     unsigned count;
     TileFragmentPlan plan;
+    int64_t sums; /* elements of all sums; a sum that goes on from product to product is counted once */
 } GpuDots;
 
 /* Has the GPU mma instructions for these types: two axes; f16, bf16, 8-bit integers, f32 as tf32, or f8 where it has
  * them? */
 bool gpu_dot_fits_mma(const TilePtxTarget *target, const TileOp *dot);
-/* Is the product computed by mma? gpu-threads has decided it. */
+/* Is the product computed by tensor cores; by wgmma? gpu-threads and gpu-warpgroups have decided it. */
 bool gpu_dot_is_mma(const TileOp *dot);
+bool gpu_dot_is_wgmma(const TileOp *dot);
 /* Warps: those of the function's threads; before gpu-threads has decided on these, the number that the kernel's
  * author asks for or that the largest sums need. Rows or columns are paired where load_matrix then reads 8-bit
  * elements that are contiguous along them; that is known only once operands are placed in shared memory. */
@@ -49,7 +51,8 @@ typedef struct GpuSharedTile {
     TileLayoutShape shape; /* rounded up */
     TileScalar scalar;
     TileSwizzle swizzle;
-    int64_t row_bytes;
+    int64_t row_bytes; /* of a panel */
+    int64_t panels;    /* groups of columns, which lie one after another */
     unsigned log_chunks; /* log2 of how many chunks the swizzle permutes: 0 .. 3 */
 } GpuSharedTile;
 
@@ -63,7 +66,7 @@ const TileType *gpu_shared_type(TileContext *context, const TileType *tile);
 /* The layout that such a type gives. */
 GpuSharedTile gpu_shared_tile(const TileType *pointer);
 static inline int64_t gpu_shared_tile_bytes(const GpuSharedTile *tile) {
-    return tile->row_bytes * tile->shape.extent[0];
+    return tile->row_bytes * tile->panels * tile->shape.extent[0];
 }
 /* The swizzle of a row: its chunks' numbers are exclusive-ored with this. It depends on the row number's lowest four
  * bits and is linear over GF(2). */

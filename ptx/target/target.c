@@ -33,7 +33,8 @@ static const TilePtxTarget targets[] = {
      .shared_core_bytes = 228 * KIB, .threads_core = 2048, .blocks_core = 32, .target.exact_capability = true,
      .target.has_dependent_grids = true, .target.has_tma = true, .target.has_f8 = true, .has_fp8_mma = true,
      .fp8_mma_is_f16 = true,
-     .target.has_stmatrix = true, .target.has_tf32_even = true, .has_clusters = true, .has_wgmma = true, .has_setmaxnreg = true},
+     .target.has_stmatrix = true, .target.has_tf32_even = true, .target.has_wgmma = true,
+     .has_clusters = true, .has_setmaxnreg = true},
 };
 
 const TilePtxTarget *tile_ptx_targets(unsigned *count) {

@@ -16,7 +16,6 @@ typedef struct TilePtxTarget {
     bool has_fp8_mma;    /* mma on f8 operands */
     bool fp8_mma_is_f16; /* ptxas expands mma on f8 into conversions, mma on f16 and additions */
     bool has_clusters;   /* thread block clusters and distributed shared memory */
-    bool has_wgmma;      /* warpgroup matrix multiplication */
     bool has_setmaxnreg; /* registers moved between warps */
 } TilePtxTarget;
 

@@ -102,10 +102,11 @@ EXPORT int cuDeviceGet(int *device, int ordinal) {
 }
 
 EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device) {
-    enum { MAJOR = 75, MINOR = 76, SHARED_OPT_IN = 97 };
+    enum { MULTIPROCESSORS = 16, MAJOR = 75, MINOR = 76, SHARED_OPT_IN = 97 };
     CALL();
     if (device < 0 || device >= fake.devices) return end(refuse(CUDA_ERROR_INVALID_DEVICE));
     switch (attribute) {
+    case MULTIPROCESSORS: *value = FAKE_MULTIPROCESSORS; break;
     case MAJOR: *value = fake.capability / 10; break;
     case MINOR: *value = fake.capability % 10; break;
     case SHARED_OPT_IN: *value = fake.shared; break;
@@ -271,6 +272,7 @@ EXPORT void *fake_cuda_register(size_t bytes, int type) {
 
 EXPORT void fake_cuda_set_kernel(void (*kernel)(const FakeCudaLaunch *launch)) { fake.kernel = kernel; }
 EXPORT void fake_cuda_expect(unsigned parameters) { fake.expected = parameters; }
+EXPORT void fake_cuda_expect_maps(unsigned maps) { fake.expected_maps = maps; }
 
 EXPORT const FakeCudaLaunch *fake_cuda_launch(int number) {
     return number < fake.state.launches ? &fake.launches[number] : NULL;

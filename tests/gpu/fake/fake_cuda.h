@@ -49,14 +49,24 @@ void fake_cuda_drop_graph(void);
 enum { FAKE_CUDA_HOST = 1, FAKE_CUDA_MANAGED = 4 };
 void *fake_cuda_register(size_t bytes, int type);
 
+/* A tensor map, as this driver encodes it; axes are counted from the contiguous one. */
+typedef struct FakeCudaMap {
+    uint64_t address, extents[5], strides[5]; /* strides: of all axes but the first */
+    uint32_t box[5];
+    uint8_t mark, type, rank, swizzle, promotion, padding[7];
+} FakeCudaMap;
+enum { FAKE_CUDA_MAP = 0xa7, FAKE_CUDA_MAPS = 2 };
+
 typedef struct FakeCudaLaunch {
     const char *kernel;
     void *context, *stream;
     unsigned grid, block, shared_bytes;
-    bool early;              /* may begin before the previous grid has finished */
-    uint64_t parameters[64]; /* as many as there are, up to the number set by fake_cuda_expect */
+    bool early;                       /* may begin before the previous grid has finished */
+    uint64_t parameters[64];          /* as many as there are, up to the number set by fake_cuda_expect */
+    FakeCudaMap maps[FAKE_CUDA_MAPS]; /* behind them, up to the number set by fake_cuda_expect_maps */
 } FakeCudaLaunch;
 void fake_cuda_expect(unsigned parameters);
+void fake_cuda_expect_maps(unsigned maps);
 /* Called at each launch; NULL: kernels do nothing. It must not call the driver. */
 void fake_cuda_set_kernel(void (*kernel)(const FakeCudaLaunch *launch));
 /* The launches, numbered from 0; NULL after the last. */

@@ -71,6 +71,14 @@ EXPORT int cuKernelGetFunction(void **function, void *kernel) {
 }
 #endif
 
+/* One block, if its shared memory is more than half of what a block may have. */
+EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int threads, size_t shared_bytes) {
+    CALL_THAT_WAITS();
+    if (!is_loaded(function) || threads < 1) return end(refuse(CUDA_ERROR_INVALID_VALUE));
+    *blocks = 2 * shared_bytes > (size_t)fake.shared ? 1 : 2;
+    return end(CUDA_SUCCESS);
+}
+
 EXPORT int cuKernelSetAttribute(int attribute, int value, void *kernel, int device) {
     enum { DYNAMIC_SHARED_LIMIT = 8 };
     CALL_THAT_WAITS();
@@ -99,9 +107,13 @@ static int launch_grid(void *function, unsigned blocks, unsigned threads, unsign
     int result = check_launch(function, blocks, threads, shared_bytes, stream);
     if (result != CUDA_SUCCESS) return result;
     FakeCudaLaunch *launch = &fake.launches[fake.state.launches++ % LAUNCHES];
-    *launch =
-        (FakeCudaLaunch){((Kernel *)function)->name, current(), stream, blocks, threads, shared_bytes, early, {0}};
+    *launch = (FakeCudaLaunch){
+        ((Kernel *)function)->name, current(), stream, blocks, threads, shared_bytes, early, {0}, {{0}}};
     for (unsigned i = 0; i < fake.expected && parameters[i]; i++) memcpy(&launch->parameters[i], parameters[i], 8);
+    for (unsigned i = 0; i < fake.expected_maps && parameters[fake.expected + i]; i++) {
+        memcpy(&launch->maps[i], parameters[fake.expected + i], sizeof launch->maps[i]);
+        if (launch->maps[i].mark != FAKE_CUDA_MAP) return refuse(CUDA_ERROR_INVALID_VALUE);
+    }
     fake.clock += 1e-6 * blocks * threads;
     return fake_queue(stream, (Node){.launch = launch, .kernel = function, .serial = serial_of(function)}, launch_now);
 }
@@ -136,6 +148,43 @@ EXPORT int cuLaunchKernelEx(const Config *config, void *function, void **paramet
     return end(launch_grid(function, config->grid[0] * config->grid[1] * config->grid[2],
                            config->block[0] * config->block[1] * config->block[2], config->shared_bytes, config->stream,
                            parameters, early));
+}
+
+/* ---- tensor maps ---- */
+
+/* What the driver's reference demands. */
+static bool is_map_good(const FakeCudaMap *map, const uint32_t *steps, int interleave, int fill) {
+    enum { TYPES = 13 };
+    static const unsigned bytes[TYPES] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+    bool good = map->type < TYPES && map->rank >= 1 && map->rank <= 5 && map->address && map->address % 16 == 0 &&
+                map->swizzle <= 3 && map->promotion <= 3 && interleave == 0 && fill == 0;
+    for (unsigned i = 0; i < map->rank && good; i++)
+        good = map->extents[i] >= 1 && map->extents[i] <= UINT64_C(1) << 32 && map->box[i] >= 1 && map->box[i] <= 256 &&
+               steps[i] == 1;
+    for (unsigned i = 0; i + 1 < map->rank && good; i++)
+        good = map->strides[i] && map->strides[i] % 16 == 0 && !(map->strides[i] >> 40);
+    unsigned row = good ? map->box[0] * bytes[map->type] : 0;
+    return good && row % 16 == 0 && (!map->swizzle || row <= 16u << map->swizzle);
+}
+
+EXPORT int cuTensorMapEncodeTiled(void *made, int type, unsigned rank, void *address, const uint64_t *extents,
+                                  const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave,
+                                  int swizzle, int promotion, int fill) {
+    CALL();
+    FakeCudaMap map = {.address = (uintptr_t)address,
+                       .mark = FAKE_CUDA_MAP,
+                       .type = (uint8_t)type,
+                       .rank = (uint8_t)rank,
+                       .swizzle = (uint8_t)swizzle,
+                       .promotion = (uint8_t)promotion};
+    _Static_assert(sizeof map <= 128, "a map has 128 bytes");
+    if (rank > 5 || (uintptr_t)made % 64) return end(refuse(CUDA_ERROR_INVALID_VALUE));
+    memcpy(map.extents, extents, rank * sizeof *extents);
+    if (rank) memcpy(map.strides, strides, (rank - 1) * sizeof *strides);
+    memcpy(map.box, box, rank * sizeof *box);
+    if (!is_map_good(&map, steps, interleave, fill)) return end(refuse(CUDA_ERROR_INVALID_VALUE));
+    memcpy(made, &map, sizeof map);
+    return end(CUDA_SUCCESS);
 }
 
 /* ---- events ---- */

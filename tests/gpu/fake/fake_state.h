@@ -48,7 +48,8 @@ enum {
     NAME_BYTES = 64,
     DEPTH = 16,
     NODES = 64,
-    PLAIN_SHARED = 48 * 1024
+    PLAIN_SHARED = 48 * 1024,
+    FAKE_MULTIPROCESSORS = 4
 };
 
 typedef struct Context {
@@ -107,7 +108,7 @@ typedef struct Fake {
     } functions[FUNCTIONS];
     FakeCudaState state;
     FakeCudaLaunch launches[LAUNCHES];
-    unsigned expected;
+    unsigned expected, expected_maps;
     void (*kernel)(const FakeCudaLaunch *launch);
     Node nodes[NODES];
     int node_count;

@@ -39,7 +39,8 @@ static tile_status compile(void *state, uint32_t kernel, const TileImageRequest 
                            TileReport **report) {
     const Maker *maker = state;
     (void)kernel, (void)request, (void)report;
-    TileCudaPhase made[] = {{"twice$0", 128, maker->shared_bytes, false}, {"twice$1", 64, 0, maker->waits}};
+    TileCudaPhase made[] = {{.symbol = "twice$0", .threads = 128, .shared_bytes = maker->shared_bytes},
+                            {.symbol = "twice$1", .threads = 64, .waits = maker->waits}};
     *code = calloc(1, sizeof **code);
     **code = (TileImageCode){.host = host,
                              .temps = temps,

@@ -29,7 +29,8 @@ static void destroy_code(TileImageCode *code) {
 
 static tile_status compile(void *state, uint32_t kernel, const TileImageRequest *request, TileImageCode **code,
                            TileReport **report) {
-    static const TileCudaPhase made[] = {{"says$0", 32, 0, false}, {"says$1", 32, 0, true}};
+    static const TileCudaPhase made[] = {{.symbol = "says$0", .threads = 32},
+                                         {.symbol = "says$1", .threads = 32, .waits = true}};
     (void)state, (void)kernel, (void)request, (void)report;
     *code = calloc(1, sizeof **code);
     **code = (TileImageCode){.host = host,

@@ -29,7 +29,7 @@ static const char head[] =
     "  %%first = lt %%t, %%warp : bool\n  %%is0 = eq %%t, %%zero : bool\n  %%is5 = eq %%t, %%five : bool\n"
     "  %%is63 = eq %%t, %%last : bool\n  store %%thread, %%own\n"
     "  if %%is0 {\n    mbarrier_init %%bar {count = %u}\n    mbarrier_init %%more {count = 1}\n    yield\n  } {\n"
-    "    yield\n  }\n  barrier\n%s  return\n}\n";
+    "    yield\n  }\n  fence_async\n  barrier\n%s  return\n}\n";
 
 static _Alignas(16) int32_t data[ALL_WORDS];
 
@@ -38,8 +38,7 @@ static TileExecution run(unsigned count, const char *body, uint64_t seed, TileTe
     TileExecutorArgument argument = {
         .tensor = {.data = data, .above = sizeof data, .extent = {ALL_WORDS}, .stride = {sizeof *data}}};
     TileFunc *kernel = read_func(tile_arena_format(executing.arena, head, count, body), "k");
-    return tile_execute_kernel(kernel, &argument, &(TileExecutorOptions){.seed = seed, .phases = true},
-                               message);
+    return tile_execute_kernel(kernel, &argument, &(TileExecutorOptions){.seed = seed, .phases = true}, message);
 }
 
 static void expect_good(unsigned count, const char *body) {
@@ -179,8 +178,10 @@ Test(execute_mbarrier, nobody_writes_what_is_being_copied) {
     expect_good(1, IF("%is0", COPY "mbarrier_wait %bar, %p0\nstore %thread, %mine\n", ""));
     expect_fault(1, IF("%is0", COPY, IF("%is63", "store %thread, %mine\n", "")), "a race: ");
     expect_fault(1, "%w = load %own : i32\n" IF("%is0", COPY "mbarrier_wait %bar, %p0\n", ""), "a race: ");
-    expect_good(1, "store %thread, %own\nbarrier\n%w = load %own : i32\nbarrier\n" IF(
+    expect_good(1, "store %thread, %own\nfence_async\nbarrier\n%w = load %own : i32\nbarrier\n" IF(
                        "%is0", COPY "mbarrier_wait %bar, %p0\n", ""));
+    expect_fault(1, "store %thread, %own\nbarrier\n" IF("%is0", COPY "mbarrier_wait %bar, %p0\n", ""),
+                 "this op is asynchronous, and no fence_async stands behind the other");
 }
 
 Test(execute_mbarrier, what_a_phase_lacks_is_said) {
@@ -242,7 +243,7 @@ enum { TILES = 12, WORDS = TILES * MBARRIER_TILE };
 
 static bool is_mbarrier(const TileOp *op) {
     return op->id == TILE_OP_BARRIER || op->id == TILE_OP_MBARRIER_INIT || op->id == TILE_OP_MBARRIER_ARRIVE ||
-           op->id == TILE_OP_MBARRIER_WAIT || op->id == TILE_OP_COPY_BULK;
+           op->id == TILE_OP_MBARRIER_WAIT || op->id == TILE_OP_COPY_BULK || op->id == TILE_OP_FENCE_ASYNC;
 }
 
 typedef struct Search {
@@ -267,8 +268,7 @@ static bool run_tiles(const char *text, unsigned number, uint64_t seed, TileExec
     tile_block_walk(&kernel->next->body, look_at, &search);
     if (number && !search.found) return false;
     if (number) tile_op_erase(search.found);
-    *state = tile_execute_kernel(kernel, arguments, &(TileExecutorOptions){.seed = seed, .phases = true},
-                                 message);
+    *state = tile_execute_kernel(kernel, arguments, &(TileExecutorOptions){.seed = seed, .phases = true}, message);
     for (int32_t i = 0; i < WORDS && *state == TILE_EXECUTION_DONE; i++) {
         int32_t beside = i / MBARRIER_TILE * MBARRIER_TILE + (i + 1) % MBARRIER_TILE;
         cr_expect_eq(y[i], x[i] + 10 * x[beside], "y[%d] is %d", i, y[i]);
@@ -299,6 +299,6 @@ static void expect_noticed(const char *text, unsigned ops) {
 }
 
 Test(execute_mbarrier, nothing_of_a_ring_can_be_left_out) {
-    expect_noticed(mbarrier_ring, 10);
+    expect_noticed(mbarrier_ring, 11);
     expect_noticed(mbarrier_alternate, 7);
 }

@@ -351,8 +351,15 @@ static void random_facts(TileParameter *parameter) {
     parameter->facts.narrow = below(2);
     parameter->used_narrow = below(2);
     parameter->asked_narrow = below(2);
+    parameter->facts.map = below(2);
+    parameter->used_map = below(2);
+    parameter->asked_map = below(2);
     parameter->noalias = below(2);
     parameter->readonly = below(2);
+    if (below(4)) return;
+    parameter->role = TILE_ROLE_MAP;
+    parameter->map = (TileTensorMap){.rank = 1 + (uint32_t)below(TILE_MAP_MOST_RANK), .swizzle = (uint32_t)below(200)};
+    for (unsigned d = 0; d < parameter->map.rank; d++) parameter->map.box[d] = (uint32_t)below(300);
 }
 
 static void random_func(TileModule *module, unsigned number) {

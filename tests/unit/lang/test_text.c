@@ -44,7 +44,7 @@ Test(text, tile_form) {
         "func kernel tile @softmax(%x: tensor<f32, 2, in> {align = 64, stride0 = -8, stride1 = 4, extent1 = 1000, "
         "multiple1 = 8, used_align = 32, used_stride = 3, used_extent = 2, asked_align = 16, asked_stride = 3, "
         "used_multiple = 8, asked_multiple = 24, likely_stride = 2, likely = 4, narrow, "
-        "used_narrow, asked_narrow, noalias, readonly}, "
+        "used_narrow, asked_narrow, map, used_map, asked_map, noalias, readonly}, "
         "%\"odd name\": i64) {\n"
         "  %m = dim %x {axis = 0} : i64\n"
         "  grid %m (%i: i64) {\n"
@@ -62,6 +62,24 @@ Test(text, tile_form) {
         "func device tile @\"f[f32, 4]\"() -> f32, vec<[4] x f32> {\n"
         "  return\n"
         "}\n");
+}
+
+Test(text, tensor_maps) {
+    expect_same("func phase machine @k.0(%x: ptr<global> {role = data, argument = 0, map, used_map}, "
+                "%x.map: ptr<map> {role = map, argument = 0, box = [128, 64], swizzle = 128}, "
+                "%x.map1: ptr<map> {role = map, argument = 0, box = [16], swizzle = 0}, "
+                "%shared: ptr<shared> {role = scratch}) threads = 32 {\n"
+                "  %i = const {value = 0} : i32\n"
+                "  copy_tensor %shared, %x.map, %shared, %i, %i {cache = l2}\n"
+                "  store_tensor %x.map1, %shared, %i\n"
+                "  store_commit\n"
+                "  store_wait {pending = 1, read = 1}\n"
+                "  return\n"
+                "}\n");
+    expect_error("func phase machine @k.0(%m: ptr<map> {role = map, argument = 0, box = [1, 2, 3, 4, 5, 6]}) {",
+                 "a box has at most 5 axes");
+    expect_error("func phase machine @k.0(%m: ptr<map> {box = 4}) {", "expected `[`");
+    expect_error("func phase machine @k.0(%m: ptr<local>) {", "global, shared, scratch or map");
 }
 
 Test(text, machine_form) {

@@ -76,7 +76,9 @@ static TileImageVariant make_variant(const char *label, bool contiguous, bool al
     return variant;
 }
 
-static const TileImageEntry gpu_entries[] = {{"copy$0", 64, 0}};
+static const TileImageMap gpu_maps[] = {{.slot = 5, .box = {8, 64}, .rank = 2, .element_bytes = 4, .swizzle = 32},
+                                        {.slot = 10, .box = {256}, .rank = 1, .element_bytes = 8}};
+static const TileImageEntry gpu_entries[] = {{.symbol = "copy$0", .threads = 64, .map_count = 2, .maps = gpu_maps}};
 static const TileImageBinary binary = {.ptx = "// PTX",
                                        .cubin = "cubin",
                                        .ptx_bytes = 6,
@@ -294,6 +296,9 @@ Test(linked, bytes_read_back_the_same) {
     cr_assert_str_eq(read->ptx, binary.ptx);
     cr_assert(read->cubin_bytes == 5 && memcmp(read->cubin, "cubin", 5) == 0);
     cr_assert(strcmp(read->entries[0].symbol, "copy$0") == 0 && read->entries[0].threads == 64);
+    const TileImageMap *maps = read->entries[0].maps;
+    cr_assert(read->entries[0].map_count == 2 && maps[0].slot == 5 && maps[0].rank == 2 && maps[0].box[1] == 64);
+    cr_assert(maps[0].swizzle == 32 && maps[1].element_bytes == 8 && maps[1].box[0] == 256);
     destroy_object(&object);
 }
 
@@ -348,6 +353,31 @@ Test(linked, images_whose_code_is_not_sound) {
         case 9: ((TileImageRequire *)code->requires)->condition = 0; break;
         case 10: ((TileImageTemp *)code->temps)->extents[0] = code->host_count; break;
         case 11: ((TileImagePhase *)code->phases)->extents[0] = 5; break;
+        }
+        TileText bytes = {.arena = object.arena};
+        tile_image_write(&image, &bytes);
+        TileArena *arena = tile_arena_create(NULL);
+        cr_assert_eq(read_bytes(arena, bytes.text, bytes.length, VARIANTS, &image), TILE_INTERNAL, "change %d", change);
+        tile_arena_destroy(arena);
+    }
+    destroy_object(&object);
+}
+
+/* The same for the tensor maps of a GPU's grid. */
+Test(linked, images_whose_maps_are_not_sound) {
+    Object object;
+    make_object(&object, "avx2", true, true);
+    for (int change = 0; change < 6; change++) {
+        TileImage image;
+        cr_assert_eq(read_bytes(object.arena, object.bytes.text, object.bytes.length, VARIANTS, &image), TILE_OK);
+        TileImageMap *maps = (TileImageMap *)image.kernels[1].variants[0].binary->entries[0].maps;
+        switch (change) {
+        case 0: maps[0].slot = 9; break;
+        case 1: maps[1].slot = UINT32_MAX; break;
+        case 2: maps[0].rank = 6; break;
+        case 3: maps[0].rank = 0; break;
+        case 4: maps[0].element_bytes = 3; break;
+        case 5: maps[0].swizzle = 16; break;
         }
         TileText bytes = {.arena = object.arena};
         tile_image_write(&image, &bytes);

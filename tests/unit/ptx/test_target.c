@@ -14,7 +14,7 @@ Test(target, rows) {
         cr_assert_eq(row->target.kind, TILE_TARGET_GPU);
         cr_assert_eq(row->shared_block_bytes + row->shared_reserved_bytes, row->shared_core_bytes);
         cr_assert_eq(tile_ptx_target_find(row->target.name), row);
-        cr_assert(!row->has_wgmma || (row->target.has_tma && row->has_clusters), "%s", row->target.name);
+        cr_assert(!row->target.has_wgmma || (row->target.has_tma && row->has_clusters), "%s", row->target.name);
     }
     cr_assert_null(tile_ptx_target_find("sm_90"));
 }

@@ -1,0 +1,49 @@
+/* Tensor maps: descriptions of tensors by which a GPU copies boxes of them between global and shared memory. What the
+ * hardware demands of the box and of the tensor, for the compiler, the emulator and the launcher. */
+#ifndef TILE_BASE_TENSOR_MAP_H
+#define TILE_BASE_TENSOR_MAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    TILE_MAX_MAPS = 16, /* of one launch of a grid */
+    TILE_MAP_MOST_RANK = 5,
+    TILE_MAP_MOST_EXTENT = 256, /* of a box */
+    TILE_MAP_GRAIN = 16,        /* bytes: of a box's row, the tensor's address and its strides */
+    TILE_MAP_PLACE = 128,       /* alignment of an unswizzled box in shared memory */
+    TILE_MAP_SWIZZLE_ROWS = 8,  /* rows after which a swizzle repeats */
+    TILE_MAP_BYTES = 128,       /* size of a map */
+    TILE_MAP_ALIGN = 64,
+    TILE_MAP_STRIDE_BITS = 40,
+    TILE_MAP_EXTENT_BITS = 32,
+};
+
+/* Alignment of a box in shared memory, in bytes: its swizzle is a function of the address. */
+static inline uint32_t tile_map_place_align(uint32_t swizzle) {
+    return swizzle ? TILE_MAP_SWIZZLE_ROWS * swizzle : TILE_MAP_PLACE;
+}
+
+/* The byte at this address, or at this offset from an address that is aligned for the swizzle: 16-byte chunks are
+ * permuted within lines of `swizzle` bytes (32, 64 or 128; 0: not at all) by bits 7 to 9 of the address. */
+static inline uint64_t tile_map_swizzle(uint64_t address, uint32_t swizzle) {
+    return swizzle ? address ^ ((address >> 3) & (swizzle - TILE_MAP_GRAIN)) : address;
+}
+
+/* Does a map describe a tensor of these extents and strides (bytes)? The last axis is contiguous, the others have
+ * strides that are positive multiples of 16 below 2**40; the stride of an axis of one element does not matter. */
+static inline bool tile_map_fits(uint64_t address, unsigned rank, unsigned element_bytes, const int64_t *extent,
+                                 const int64_t *stride) {
+    if (rank < 1 || rank > TILE_MAP_MOST_RANK || address % TILE_MAP_GRAIN) return false;
+    bool fits = true;
+    for (unsigned d = 0; d < rank; d++) {
+        fits &= extent[d] >= 1 && extent[d] <= INT64_C(1) << TILE_MAP_EXTENT_BITS;
+        bool inner = d + 1 == rank;
+        bool good = inner ? stride[d] == (int64_t)element_bytes
+                          : stride[d] > 0 && stride[d] % TILE_MAP_GRAIN == 0 && !(stride[d] >> TILE_MAP_STRIDE_BITS);
+        fits &= extent[d] == 1 || good;
+    }
+    return fits;
+}
+
+#endif

@@ -1,0 +1,89 @@
+/* Copies of boxes of tensors by tensor maps, as inline assembly: MLIR's llvm dialect has no ops for them. */
+#include "mlir_bridge/export.h"
+
+enum { MOST_OPERANDS = 3 + TILE_MAP_MOST_RANK };
+
+/* An instruction in the making: its operands so far. */
+typedef struct Instruction {
+    TileText text, constraints;
+    MlirValue operands[MOST_OPERANDS];
+    unsigned count;
+} Instruction;
+
+static Instruction begin(Exporter *exporter) {
+    TileArena *arena = exporter->bridge->arena;
+    return (Instruction){.text = {.arena = arena}, .constraints = {.arena = arena}};
+}
+
+/* Adds `before`, and the operand behind it: l an address, r a word. */
+static void add_operand(Instruction *made, const char *before, char constraint, MlirValue value) {
+    tile_text_format(&made->text, "%s$%u", before, made->count);
+    tile_text_format(&made->constraints, "%c,", constraint);
+    made->operands[made->count++] = value;
+}
+
+/* `[map, {innermost, .. outermost}]`: PTX numbers axes from the contiguous one. */
+static void add_box(Exporter *exporter, const TileOp *op, Instruction *made) {
+    unsigned count, first = tile_op_operands(op, TILE_OPERAND_COORDINATES, &count);
+    add_operand(made, "[", 'l', named_of(exporter, op, TILE_OPERAND_MAP));
+    for (unsigned i = count; i-- > 0;)
+        add_operand(made, i + 1 == count ? ", {" : ", ", 'r', operand_of(exporter, op, first + i));
+    tile_text_add(&made->text, "}]");
+}
+
+static void finish(Exporter *exporter, Instruction *made) {
+    tile_text_add(&made->constraints, "~{memory}");
+    export_asm(exporter, tile_text_get(&made->text), tile_text_get(&made->constraints), no_type(), made->count,
+               made->operands);
+}
+
+/* How long the L2 cache keeps the box; NULL: as long as any data. */
+static const char *cache_policy(const TileOp *op) {
+    int64_t cache = tile_op_integer(op, TILE_ATTRIBUTE_CACHE, TILE_CACHE_DEFAULT);
+    return cache == TILE_CACHE_STREAM ? "evict_first" : cache == TILE_CACHE_L2 ? "evict_last" : NULL;
+}
+
+/* Begins an instruction, with a cache policy if the op has a hint: its name, dimensions, and the rest of the name. */
+static Instruction begin_boxes(Exporter *exporter, const TileOp *op, const char *qualifiers) {
+    unsigned rank;
+    tile_op_operands(op, TILE_OPERAND_COORDINATES, &rank);
+    const char *policy = cache_policy(op);
+    Instruction made = begin(exporter);
+    if (policy)
+        tile_text_format(&made.text, "{ .reg .b64 policy; createpolicy.fractional.L2::%s.b64 policy, 1.0; ", policy);
+    tile_text_format(&made.text, "cp.async.bulk.tensor.%ud.%s%s ", rank, qualifiers, policy ? ".L2::cache_hint" : "");
+    return made;
+}
+
+void export_copy_tensor(Exporter *exporter, const TileOp *op) {
+    if (!export_need(exporter, op, exporter->target->has_tma, "copies by tensor maps")) return;
+    Instruction made = begin_boxes(exporter, op, "shared::cluster.global.tile.mbarrier::complete_tx::bytes");
+    add_operand(&made, "[", 'l', named_of(exporter, op, TILE_OPERAND_PLACE));
+    tile_text_add(&made.text, "], ");
+    add_box(exporter, op, &made);
+    add_operand(&made, ", [", 'l', named_of(exporter, op, TILE_OPERAND_MBARRIER));
+    tile_text_add(&made.text, cache_policy(op) ? "], policy; }" : "];");
+    finish(exporter, &made);
+}
+
+void export_store_tensor(Exporter *exporter, const TileOp *op) {
+    if (!export_need(exporter, op, exporter->target->has_tma, "stores by tensor maps")) return;
+    Instruction made = begin_boxes(exporter, op, "global.shared::cta.tile.bulk_group");
+    add_box(exporter, op, &made);
+    add_operand(&made, ", [", 'l', named_of(exporter, op, TILE_OPERAND_PLACE));
+    tile_text_add(&made.text, cache_policy(op) ? "], policy; }" : "];");
+    finish(exporter, &made);
+}
+
+void export_store_commit(Exporter *exporter, const TileOp *op) {
+    if (!export_need(exporter, op, exporter->target->has_tma, "groups of stores")) return;
+    export_asm(exporter, "cp.async.bulk.commit_group;", "~{memory}", no_type(), NO_VALUES);
+}
+
+void export_store_wait(Exporter *exporter, const TileOp *op) {
+    if (!export_need(exporter, op, exporter->target->has_tma, "groups of stores")) return;
+    bool read = tile_op_integer(op, TILE_ATTRIBUTE_READ, 0) != 0;
+    const char *text = tile_arena_format(exporter->bridge->arena, "cp.async.bulk.wait_group%s %d;", read ? ".read" : "",
+                                         (int)tile_op_integer(op, TILE_ATTRIBUTE_PENDING, 0));
+    export_asm(exporter, text, "~{memory}", no_type(), NO_VALUES);
+}

@@ -1,0 +1,172 @@
+/* Copies and stores by tensor maps, in boxes. A tile lies in shared memory in panels of at most 128 bytes of each row,
+ * and a box is at most 256 rows of a panel. */
+#include "lang/ir/operands.h"
+#include "lang/ir/tensor_map.h"
+#include "ptx/lowering/access.h"
+#include "ptx/pipeline/copies.h"
+#include "ptx/target/map.h"
+
+typedef struct Boxes {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    unsigned rank;
+    const TileType *tile;
+    int64_t rows, columns; /* of one box */
+    TileTensorMap map;
+    TileValue *parameter; /* the map's; NULL: there is no room for it */
+} Boxes;
+
+static Boxes choose_boxes(Gpu *gpu, const TileOp *op, const TileType *tile, const TileType *stored) {
+    unsigned panel = (unsigned)TILE_CHUNK_BYTES << stored->log_chunks;
+    Boxes boxes = {.tile = tile, .columns = panel / tile_scalar_bytes(tile->scalar)};
+    boxes.rank = tile_access_read(op, boxes.indices);
+    boxes.rows = tile->extent[0] < GPU_BOX_ROWS ? tile->extent[0] : GPU_BOX_ROWS;
+    boxes.map = (TileTensorMap){.rank = boxes.rank, .swizzle = panel};
+    for (unsigned d = 0; d < boxes.rank; d++) {
+        int axis = boxes.indices[d].axis;
+        boxes.map.box[d] = axis < 0 ? 1 : (uint32_t)(axis ? boxes.columns : boxes.rows);
+    }
+    const GpuTensor *tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0));
+    boxes.parameter = tile_func_add_map(gpu->func, tensor->parameter->argument, &boxes.map);
+    if (!boxes.parameter) gpu_refuse(gpu, op, "needs more tensor maps than a kernel may have");
+    return boxes;
+}
+
+/* An op with `fixed` operands, and the coordinates of the box behind them. */
+static void build_box(Gpu *gpu, TileOpId id, const Boxes *boxes, TileValue *const *fixed, unsigned count, int64_t row,
+                      int64_t column) {
+    TileValue *operands[3 + TILE_MAX_TENSOR_RANK];
+    const TileType *word = tile_type_scalar(gpu->module->context, TILE_I32);
+    for (unsigned i = 0; i < count; i++) operands[i] = fixed[i];
+    for (unsigned d = 0; d < boxes->rank; d++) {
+        int axis = boxes->indices[d].axis;
+        int64_t more = axis < 0 ? 0 : axis ? column : row;
+        TileValue *first = tile_build_convert(&gpu->b, gpu_value(gpu, boxes->indices[d].first), TILE_I32);
+        operands[count + d] = more ? gpu_binary(gpu, TILE_OP_ADD, first, tile_build_integer(&gpu->b, word, more)) : first;
+    }
+    tile_build_op(&gpu->b, id, operands, count + boxes->rank, NULL, 0, NULL, 0);
+}
+
+/* Does the box begin in the range along the tile's axis? */
+static TileValue *begins_inside(Gpu *gpu, const Boxes *boxes, int axis, int64_t at) {
+    TileValue *inside = NULL;
+    for (unsigned d = 0; d < boxes->rank; d++)
+        if (boxes->indices[d].axis == axis)
+            inside = gpu_binary(gpu, TILE_OP_LT, gpu_i64(gpu, at), gpu_value(gpu, boxes->indices[d].hi));
+    return inside;
+}
+
+/* A box that is stored begins in the tensor. */
+static void store_box(Gpu *gpu, const Boxes *boxes, TileValue *const *fixed, int64_t row, int64_t column) {
+    TileBuilder outer;
+    TileValue *inside = gpu_and(gpu, begins_inside(gpu, boxes, 0, row), begins_inside(gpu, boxes, 1, column));
+    TileOp *branch = inside ? gpu_begin_branch(gpu, inside, &outer) : NULL;
+    build_box(gpu, TILE_OP_STORE_TENSOR, boxes, fixed, 2, row, column);
+    if (branch) gpu_end_branch(gpu, branch, &outer);
+}
+
+/* Panels lie one after another, and so do the boxes of a panel. `mbarrier`: of a copy; NULL: stores. */
+static void build_boxes(Gpu *gpu, const Boxes *boxes, TileValue *place, TileValue *mbarrier) {
+    int64_t offset = 0, box_bytes = tile_map_box_bytes(&boxes->map, boxes->tile->scalar);
+    for (int64_t column = 0; column < boxes->tile->extent[1]; column += boxes->columns)
+        for (int64_t row = 0; row < boxes->tile->extent[0]; row += boxes->rows, offset += box_bytes) {
+            TileValue *at = offset ? tile_build_ptr_add(&gpu->b, place, gpu_i64(gpu, offset)) : place;
+            TileValue *copy[] = {at, boxes->parameter, mbarrier}, *store[] = {boxes->parameter, at};
+            if (mbarrier)
+                build_box(gpu, TILE_OP_COPY_TENSOR, boxes, copy, 3, row, column);
+            else
+                store_box(gpu, boxes, store, row, column);
+        }
+}
+
+void gpu_copy_by_map(Gpu *gpu, TileOp *op) {
+    const TileValue *place = tile_op_named(op, TILE_OPERAND_PLACE);
+    Boxes boxes = choose_boxes(gpu, op, tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0], place->type);
+    if (boxes.parameter) build_boxes(gpu, &boxes, gpu_value(gpu, place), gpu_filled_mbarrier(gpu, place->op));
+}
+
+/* ---- stores ---- */
+
+void gpu_find_stored(TileOp *op, void *state) {
+    Gpu *gpu = state;
+    if (op->id != TILE_OP_STORE_TILE || !gpu_by_map(op)) return;
+    const TileType *type = gpu_panel_type(gpu->module->context, tile_op_operand(op, 1)->type);
+    TileValue *buffer = gpu_build_buffer(&gpu->b, tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED),
+                                         gpu_shared_bytes(type), GPU_PANEL_ALIGN, 1);
+    tile_map_set(&gpu->stored, op, buffer);
+}
+
+/* The first thread begins all stores, and so it alone knows when they have read shared memory. */
+static TileOp *begin_first_thread(Gpu *gpu, TileBuilder *outer) {
+    return gpu_begin_branch(gpu, gpu_binary(gpu, TILE_OP_EQ, gpu->thread, gpu_i64(gpu, 0)), outer);
+}
+
+static void wait_for_stores(Gpu *gpu) {
+    TileBuilder outer;
+    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_PENDING, .integer = 0}, {.key = TILE_ATTRIBUTE_READ, .integer = 1}};
+    TileOp *branch = begin_first_thread(gpu, &outer);
+    tile_build_op(&gpu->b, TILE_OP_STORE_WAIT, NULL, 0, attributes, 2, NULL, 0);
+    gpu_end_branch(gpu, branch, &outer);
+}
+
+/* Shared memory must not go before it has been read. */
+void gpu_end_stores(Gpu *gpu) {
+    if (gpu->stored.count) wait_for_stores(gpu);
+}
+
+/* Lanes give the addresses of rows of matrices: 16 rows, then the same ones 8 columns further. */
+static TileLayout lanes_of_rows(const TileLayout *sums) {
+    TileLayout layout = *sums;
+    unsigned lane = tile_layout_first_bit(&layout, TILE_LAYOUT_LANE), row = tile_layout_axis_bit(&layout, 0);
+    enum { ROW_BITS = 4, LOG_COLUMNS = 3 };
+    for (unsigned i = 0; i < ROW_BITS; i++) layout.map.column[lane + i] = UINT32_C(1) << (row + i);
+    layout.map.column[lane + ROW_BITS] = UINT32_C(1) << LOG_COLUMNS;
+    return layout;
+}
+
+/* Stores 16 rows and 16 columns, or 8 where there are no more, by matrices of 8 x 8. */
+static void store_block(Gpu *gpu, TileValue *value, const TileLayout *layout, const uint32_t *at, int64_t row,
+                        int64_t column, TileValue *address) {
+    enum { WORDS = 4, PACKED = 2, SIDE = 8 };
+    TileValue *elements[WORDS * PACKED];
+    int64_t columns = tile_layout_extent(layout, 1);
+    unsigned count = column + SIDE < columns ? WORDS * PACKED : WORDS;
+    for (unsigned i = 0; i < count; i++)
+        elements[i] = gpu_register(gpu, value,
+                                   at[(row + (i >> 1 & 1) * SIDE) * columns + column + (i >> 2) * SIDE + (i & 1)]);
+    TileValue *operands[] = {gpu_join(gpu, elements, count), address};
+    tile_build_op(&gpu->b, TILE_OP_STORE_MATRIX, operands, 2, NULL, 0, NULL, 0);
+}
+
+static void store_matrices(Gpu *gpu, TileValue *value, const TileType *type, TileValue *place) {
+    enum { BLOCK = 16 };
+    TileLayout rows = lanes_of_rows(type->layout);
+    GpuSharedTile tile = gpu_shared_tile(gpu_panel_type(gpu->module->context, type));
+    GpuTileAddresses places = gpu_tile_addresses(gpu, place, &tile, &rows, false);
+    uint32_t *at = gpu_index_registers(gpu, type->layout);
+    for (uint32_t r = 0; r < tile_layout_registers(type->layout); r++) {
+        int64_t row = gpu_register_index(type->layout, 0, r), column = gpu_register_index(type->layout, 1, r);
+        if (row % BLOCK == 0 && column % BLOCK == 0)
+            store_block(gpu, value, type->layout, at, row, column, gpu_register_address(&places, r));
+    }
+}
+
+/* The results lie in shared memory until the next program's do: the stores of the program before must have read theirs,
+ * and all threads must know it. */
+void gpu_store_by_map(Gpu *gpu, TileOp *op) {
+    const TileValue *stored = tile_op_named(op, TILE_OPERAND_VALUE);
+    TileValue *place = tile_map_get(&gpu->stored, op);
+    Boxes boxes = choose_boxes(gpu, op, stored->type, gpu_panel_type(gpu->module->context, stored->type));
+    if (!boxes.parameter) return;
+    const GpuTensor *tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0));
+    tensor->parameter->used_multiple |= TILE_CHUNK_BYTES / tile_scalar_bytes(stored->type->scalar);
+    TileBuilder outer;
+    wait_for_stores(gpu);
+    gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
+    store_matrices(gpu, gpu_value(gpu, stored), stored->type, place);
+    gpu_build_plain(&gpu->b, TILE_OP_FENCE_ASYNC);
+    gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
+    TileOp *branch = begin_first_thread(gpu, &outer);
+    build_boxes(gpu, &boxes, place, NULL);
+    gpu_build_plain(&gpu->b, TILE_OP_STORE_COMMIT);
+    gpu_end_branch(gpu, branch, &outer);
+}

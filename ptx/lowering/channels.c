@@ -1,0 +1,223 @@
+/* Partitions, and the channels between them. A channel is a ring of slots in shared memory. The channels of a group
+ * share two mbarriers for each slot: `full` completes a phase when the copies of all of them have come, `empty` when all
+ * warps that read have released them. The count of slots taken so far, an operand of each take, gives the slot and the
+ * phase. One thread of the copying warps does all that is to be done there: it waits, and has tiles copied. */
+#include "lang/ir/operands.h"
+#include "ptx/lowering/access.h"
+#include "ptx/pipeline/copies.h"
+#include "ptx/target/map.h"
+
+enum { MBARRIER_BYTES = 8 };
+
+/* The slot that is taken, and the mbarrier that is told of it: `full` of an acquire, `empty` of a wait. */
+typedef struct Taken {
+    TileValue *slot, *mbarrier;
+    unsigned takes, ends; /* of the group's channels in this round */
+} Taken;
+
+typedef struct Group {
+    TileValue *full, *empty; /* those of slot 0 */
+    int64_t slots, bytes;    /* bytes: of one slot of all channels */
+    unsigned channels;
+    Taken filled, read;
+} Group;
+
+struct GpuChannels {
+    TileMap buffers; /* the channel's value to its buffer's */
+    Group *groups;
+    unsigned count;
+};
+
+/* ---- mbarriers ---- */
+
+static TileValue *mbarrier_of(Gpu *gpu, TileValue *first, TileValue *slot) {
+    return tile_build_ptr_add(&gpu->b, first, gpu_binary(gpu, TILE_OP_MUL, slot, gpu_i64(gpu, MBARRIER_BYTES)));
+}
+
+static void build_init(Gpu *gpu, TileValue *place, int64_t arrivals) {
+    TileAttribute count = {.key = TILE_ATTRIBUTE_ARRIVALS, .integer = arrivals};
+    tile_build_op(&gpu->b, TILE_OP_MBARRIER_INIT, &place, 1, &count, 1, NULL, 0);
+}
+
+static void build_arrive(Gpu *gpu, TileValue *place, int64_t bytes) {
+    TileAttribute expected = {.key = TILE_ATTRIBUTE_BYTES, .integer = bytes};
+    tile_build_op(&gpu->b, TILE_OP_MBARRIER_ARRIVE, &place, 1, &expected, bytes != 0, NULL, 0);
+}
+
+/* Waits for the phase before the one that is `phase` mod 2. */
+static void build_wait(Gpu *gpu, TileValue *place, TileValue *parity) {
+    TileValue *operands[] = {place, tile_build_convert(&gpu->b, parity, TILE_I32)};
+    tile_build_op(&gpu->b, TILE_OP_MBARRIER_WAIT, operands, 2, NULL, 0, NULL, 0);
+}
+
+TileOp *gpu_begin_branch(Gpu *gpu, TileValue *condition, TileBuilder *outer) {
+    TileOp *branch = tile_build_if(&gpu->b, condition, NULL, 0);
+    *outer = gpu->b;
+    gpu->b.block = &branch->regions[0];
+    gpu->b.before = NULL;
+    tile_op_set_integer(gpu->module, branch, TILE_ATTRIBUTE_DIVERGENT, 1);
+    return branch;
+}
+
+void gpu_end_branch(Gpu *gpu, TileOp *branch, const TileBuilder *outer) {
+    for (unsigned i = 0; i < 2; i++) {
+        gpu->b.block = &branch->regions[i];
+        gpu->b.before = NULL;
+        tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
+    }
+    const char *error = gpu->b.error;
+    gpu->b = *outer;
+    if (error) gpu->b.error = error;
+}
+
+/* ---- channels ---- */
+
+static void find_channel(TileOp *op, void *state) {
+    Gpu *gpu = state;
+    if (op->id != TILE_OP_CHANNEL) return;
+    Group *group = &gpu->channels->groups[tile_op_integer(op, TILE_ATTRIBUTE_GROUP, 0)];
+    group->slots = tile_op_integer(op, TILE_ATTRIBUTE_SLOTS, 1);
+    group->bytes += gpu_shared_bytes(tile_type_slot(gpu->module->context, op->results[0].type));
+    group->channels++;
+}
+
+static void count_groups(TileOp *op, void *count) {
+    int64_t end = op->id == TILE_OP_CHANNEL ? tile_op_integer(op, TILE_ATTRIBUTE_GROUP, 0) + 1 : 0;
+    if (end > *(unsigned *)count) *(unsigned *)count = (unsigned)end;
+}
+
+void gpu_find_channels(Gpu *gpu, TileBlock *body) {
+    gpu->channels = TILE_NEW(gpu->arena, GpuChannels);
+    tile_map_init(&gpu->channels->buffers, gpu->arena);
+    tile_block_walk(body, count_groups, &gpu->channels->count);
+    gpu->channels->groups = TILE_NEW_ARRAY(gpu->arena, Group, gpu->channels->count);
+    tile_block_walk(body, find_channel, gpu);
+}
+
+static Group *group_of(const Gpu *gpu, const TileOp *take) {
+    const TileOp *channel = tile_op_operand(take, 0)->op;
+    return &gpu->channels->groups[tile_op_integer(channel, TILE_ATTRIBUTE_GROUP, 0)];
+}
+
+void gpu_lower_channel(Gpu *gpu, TileOp *op) {
+    const TileType *shared = tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED);
+    Group *group = &gpu->channels->groups[tile_op_integer(op, TILE_ATTRIBUTE_GROUP, 0)];
+    int64_t bytes = gpu_shared_bytes(tile_type_slot(gpu->module->context, op->results[0].type));
+    TileValue *buffer = gpu_build_buffer(&gpu->b, shared, bytes, GPU_PANEL_ALIGN, group->slots);
+    tile_map_set(&gpu->channels->buffers, &op->results[0], buffer);
+    if (group->full) return;
+    group->full = gpu_build_buffer(&gpu->b, shared, 2 * group->slots * MBARRIER_BYTES, MBARRIER_BYTES, 1);
+    group->empty = tile_build_ptr_add(&gpu->b, group->full, gpu_i64(gpu, group->slots * MBARRIER_BYTES));
+}
+
+TileValue *gpu_filled_mbarrier(const Gpu *gpu, const TileOp *acquire) { return group_of(gpu, acquire)->filled.mbarrier; }
+
+/* The same number (of 32 bits), of which the back end knows that all lanes have it: what is computed of it, as
+ * descriptors and addresses of mbarriers are, takes no registers of the lanes. */
+TileValue *gpu_uniform(Gpu *gpu, TileValue *value) {
+    TileValue *word = tile_build_convert(&gpu->b, value, TILE_I32);
+    return tile_op_result(tile_build_op(&gpu->b, TILE_OP_UNIFORM, &word, 1, NULL, 0, NULL, 1), 0);
+}
+
+/* The first take of a round waits for the slot: an acquire until it is empty, which it is at first, a wait until it is
+ * full. */
+void gpu_lower_take(Gpu *gpu, const TileOp *op) {
+    Group *group = group_of(gpu, op);
+    bool fills = op->id == TILE_OP_CHANNEL_ACQUIRE;
+    Taken *taken = fills ? &group->filled : &group->read;
+    if (!taken->takes) {
+        TileValue *count = tile_build_convert(&gpu->b, gpu_value(gpu, tile_op_operand(op, 1)), TILE_U32);
+        TileValue *slots = tile_build_integer(&gpu->b, count->type, group->slots),
+                  *one = tile_build_integer(&gpu->b, count->type, 1);
+        TileValue *round = gpu_binary(gpu, TILE_OP_DIV, count, slots);
+        if (fills) round = gpu_binary(gpu, TILE_OP_ADD, round, one);
+        TileValue *slot = gpu_binary(gpu, TILE_OP_REM, count, slots);
+        if (!fills) slot = gpu_uniform(gpu, slot);
+        taken->slot = tile_build_convert(&gpu->b, slot, TILE_I64);
+        taken->mbarrier = mbarrier_of(gpu, fills ? group->full : group->empty, taken->slot);
+        build_wait(gpu, mbarrier_of(gpu, fills ? group->empty : group->full, taken->slot),
+                   gpu_binary(gpu, TILE_OP_AND, round, one));
+    }
+    taken->takes = (taken->takes + 1) % group->channels;
+    TileValue *buffer = tile_map_get(&gpu->channels->buffers, tile_op_operand(op, 0));
+    TileValue *offset = gpu_binary(gpu, TILE_OP_MUL, taken->slot, gpu_i64(gpu, gpu_shared_bytes(op->results[0].type)));
+    tile_map_set(&gpu->values, &op->results[0], tile_build_ptr_add(&gpu->b, buffer, offset));
+}
+
+/* The last end of a round tells the others: a commit how many bytes come, a release, for each warp, that it has read. */
+void gpu_lower_take_end(Gpu *gpu, const TileOp *op) {
+    Group *group = group_of(gpu, tile_op_operand(op, 0)->op);
+    bool fills = op->id == TILE_OP_CHANNEL_COMMIT;
+    Taken *taken = fills ? &group->filled : &group->read;
+    taken->ends = (taken->ends + 1) % group->channels;
+    if (taken->ends) return;
+    if (fills) {
+        build_arrive(gpu, taken->mbarrier, group->bytes);
+        return;
+    }
+    TileBuilder outer;
+    TileValue *lane = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, TILE_WARP_THREADS - 1));
+    TileOp *branch = gpu_begin_branch(gpu, gpu_binary(gpu, TILE_OP_EQ, lane, gpu_i64(gpu, 0)), &outer);
+    build_arrive(gpu, taken->mbarrier, 0);
+    gpu_end_branch(gpu, branch, &outer);
+}
+
+/* ---- partitions ---- */
+
+/* The first thread of the block makes all mbarriers, which copies have to see as well. */
+static void build_mbarriers(Gpu *gpu, int64_t readers) {
+    TileBuilder outer;
+    TileOp *branch = gpu_begin_branch(gpu, gpu_binary(gpu, TILE_OP_EQ, gpu->thread, gpu_i64(gpu, 0)), &outer);
+    for (unsigned i = 0; i < gpu->channels->count; i++) {
+        const Group *group = &gpu->channels->groups[i];
+        for (int64_t slot = 0; slot < group->slots; slot++) {
+            build_init(gpu, tile_build_ptr_add(&gpu->b, group->full, gpu_i64(gpu, slot * MBARRIER_BYTES)), 1);
+            build_init(gpu, tile_build_ptr_add(&gpu->b, group->empty, gpu_i64(gpu, slot * MBARRIER_BYTES)), readers);
+        }
+    }
+    gpu_build_plain(&gpu->b, TILE_OP_FENCE_ASYNC);
+    gpu_end_branch(gpu, branch, &outer);
+    gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
+}
+
+static void set_registers(Gpu *gpu, uint32_t registers, bool release) {
+    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_REGISTERS, .integer = registers},
+                                  {.key = TILE_ATTRIBUTE_RELEASE, .integer = 1}};
+    if (registers) tile_build_op(&gpu->b, TILE_OP_SET_REGISTERS, NULL, 0, attributes, release ? 2 : 1, NULL, 0);
+}
+
+static TileBlock *begin_region(Gpu *gpu, TileOp *partitions, unsigned region) {
+    gpu->b.block = &partitions->regions[region];
+    gpu->b.before = NULL;
+    return gpu->b.block;
+}
+
+void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
+    const TileAttribute *warps = tile_op_get(op, TILE_ATTRIBUTE_WARPS);
+    GpuRegisters registers = gpu_share_registers(gpu, warps->integers);
+    build_mbarriers(gpu, warps->integers[0]);
+    tile_block_walk((TileBlock *)&op->regions[0], gpu_find_stored, gpu);
+    TileOp *made = tile_build_op(&gpu->b, TILE_OP_PARTITIONS, NULL, 0, warps, 1, NULL, 0);
+    TileBuilder outer = gpu->b, inner;
+    begin_region(gpu, made, 0);
+    set_registers(gpu, registers.multiplying, false);
+    gpu_number_warpgroups(gpu);
+    gpu_lower_block_here(gpu, &op->regions[0]);
+    TileOp *end = made->regions[0].last;
+    tile_op_detach(end);
+    gpu_end_stores(gpu);
+    tile_builder_insert(&gpu->b, end);
+    begin_region(gpu, made, 1);
+    set_registers(gpu, registers.copying, true);
+    TileValue *first = gpu_i64(gpu, warps->integers[0] * TILE_WARP_THREADS);
+    TileOp *branch = gpu_begin_branch(gpu, gpu_binary(gpu, TILE_OP_EQ, gpu->thread, first), &inner);
+    gpu_lower_block_here(gpu, &op->regions[1]);
+    tile_op_erase(branch->regions[0].last);
+    gpu_end_branch(gpu, branch, &inner);
+    tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
+    const char *error = gpu->b.error;
+    gpu->b = outer;
+    if (error) gpu->b.error = error;
+    gpu->func->registers = registers.entry;
+    gpu->block_threads = (uint32_t)(warps->integers[0] + warps->integers[1]) * TILE_WARP_THREADS;
+}

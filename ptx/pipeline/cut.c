@@ -1,0 +1,217 @@
+/* Purpose: cut a function into partitions, which run at the same time. Partition 1 is a slice of the function: the ops
+ * that have its number, and what they need, which are loops and scalars; partition 0 is all else. What crosses the cut
+ * goes through channels, which the function's first ops make. Each partition counts the slots of a group of channels
+ * that it has taken; the count is loop-carried and an operand of each take.
+ *
+ * Before:
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %end: i64) threads =
+ *                          128 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       %0 = channel {slots = 2, group = 0} : channel<f16[64, 64], swizzle 128 panels>
+ *       %sum = for %zero, %end, %n, %acc : f32[64, 64] (%k: i64, %acc.1: f32[64, 64]) {
+ *         %1 = channel_acquire %0 {latency = 1, partition = 1} : ptr<shared, f16[64, 64], swizzle 128 panels>
+ *         copy_tile %a, %1, %zero, %one, %zero, %n, %k, %one, %zero, %n {access = [range, range], types = [f16[64,
+ *             64]], tensor_map = 1, partition = 1}
+ *         channel_commit %1 {partition = 1}
+ *         %2 = channel_wait %0 : ptr<shared, f16[64, 64], swizzle 128 panels>
+ *         %x = shared_tile %2 : f16[64, 64]
+ *         %s = dot %x, %x, %acc.1 {instruction = wgmma} : f32[64, 64]
+ *         %3 = dot_wait %s {pending = 0} : f32[64, 64]
+ *         channel_release %2
+ *         yield %3
+ *       }
+ *       store_tile %c, %sum, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *       return
+ *     }
+ * After:
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %end: i64) threads =
+ *                              128 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       %0 = channel {slots = 2, group = 0} : channel<f16[64, 64], swizzle 128 panels>
+ *       partitions {warps = [4, 4]} {
+ *         %1 = const {value = 0} : i64
+ *         %sum, %2 = for %zero, %end, %n, %acc, %1 : f32[64, 64], i64 (%k: i64, %acc.1: f32[64, 64], %3: i64) {
+ *           %4 = channel_wait %0, %3 : ptr<shared, f16[64, 64], swizzle 128 panels>
+ *           %5 = const {value = 1} : i64
+ *           %6 = add %3, %5 : i64
+ *           %x = shared_tile %4 : f16[64, 64]
+ *           %s = dot %x, %x, %acc.1 {instruction = wgmma} : f32[64, 64]
+ *           %7 = dot_wait %s {pending = 0} : f32[64, 64]
+ *           channel_release %4
+ *           yield %7, %6
+ *         }
+ *         store_tile %c, %sum, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *         yield
+ *       } {
+ *         %8 = const {value = 0} : i64
+ *         %9 = for %zero, %end, %n, %8 : i64 (%k.1: i64, %10: i64) {
+ *           %11 = channel_acquire %0, %10 : ptr<shared, f16[64, 64], swizzle 128 panels>
+ *           %12 = const {value = 1} : i64
+ *           %13 = add %10, %12 : i64
+ *           copy_tile %a, %11, %zero, %one, %zero, %n, %k.1, %one, %zero, %n {access = [range, range], types =
+ *               [f16[64, 64]], tensor_map = 1}
+ *           channel_commit %11
+ *           yield %13
+ *         }
+ *         yield
+ *       }
+ *       return
+ *     }
+ * Needs: gpu-partitions. Keeps: tile form. Cost: linear, for each group of channels. */
+#include "lang/ir/operands.h"
+#include "lowering/dce.h"
+#include "ptx/passes.h"
+#include "ptx/pipeline/copies.h"
+#include "ptx/pipeline/loop.h"
+
+enum { COPYING_WARPS = 4 }; /* a warpgroup, since registers are handed over by warpgroups */
+
+typedef TILE_LIST(TileOp *) Channels;
+
+typedef struct Cut {
+    TilePassContext *context;
+    TileFunc *func;
+    Channels channels;
+    int64_t groups;
+    const char *error;
+} Cut;
+
+static bool is_copying(const TileOp *op) { return tile_op_integer(op, TILE_ATTRIBUTE_PARTITION, 0) == 1; }
+
+static void find_channel(TileOp *op, void *state) {
+    Cut *cut = state;
+    if (op->id != TILE_OP_CHANNEL || !tile_op_get(op, TILE_ATTRIBUTE_GROUP)) return;
+    int64_t group = tile_op_integer(op, TILE_ATTRIBUTE_GROUP, 0);
+    if (group >= cut->groups) cut->groups = group + 1;
+    tile_list_push(cut->context->scratch, &cut->channels, op);
+}
+
+static int64_t group_of_take(const TileOp *op) {
+    bool takes = op->id == TILE_OP_CHANNEL_ACQUIRE || op->id == TILE_OP_CHANNEL_WAIT;
+    const TileOp *channel = takes ? tile_value_def(tile_op_operand(op, 0), TILE_OP_CHANNEL) : NULL;
+    return channel ? tile_op_integer(channel, TILE_ATTRIBUTE_GROUP, -1) : -1;
+}
+
+/* ---- the two regions ---- */
+
+enum { ANY_GROUP = -1 };
+
+/* Does the op, or one in its regions, take a slot of the group? */
+static bool has_takes(const TileOp *op, int64_t group) {
+    int64_t own = group_of_take(op);
+    if (own >= 0 && (group == ANY_GROUP || own == group)) return true;
+    for (unsigned i = 0; i < op->region_count; i++)
+        for (const TileOp *inner = op->regions[i].first; inner; inner = inner->next)
+            if (has_takes(inner, group)) return true;
+    return false;
+}
+
+static void end_region(Cut *cut, TileBlock *region) {
+    TileBuilder b = tile_builder_at_end(cut->context->module, region);
+    tile_build_end(&b, TILE_OP_YIELD, NULL, 0);
+    if (b.error) cut->error = b.error;
+}
+
+/* From the first op with a take to the end of the function. */
+static TileOp *build_partitions(Cut *cut) {
+    TileOp *first = cut->func->body.first, *last = cut->func->body.last;
+    while (!has_takes(first, ANY_GROUP)) first = first->next;
+    TileBuilder b = tile_builder_before(cut->context->module, first);
+    int64_t warps[2] = {cut->func->threads / TILE_WARP_THREADS, COPYING_WARPS};
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_WARPS, .count = 2, .integers = warps};
+    TileOp *partitions = tile_build_op(&b, TILE_OP_PARTITIONS, NULL, 0, &attribute, 1, NULL, 0);
+    if (!partitions) cut->error = b.error;
+    for (TileOp *op = first, *next; partitions && op != last; op = next) {
+        next = op->next;
+        tile_op_detach(op);
+        tile_op_append(op, &partitions->regions[0]);
+    }
+    return partitions;
+}
+
+static void clone_region(Cut *cut, TileOp *partitions) {
+    TileMap map;
+    tile_map_init(&map, cut->context->scratch);
+    for (const TileOp *op = partitions->regions[0].first; op; op = op->next)
+        tile_op_append(tile_op_clone(cut->context->module, op, &map), &partitions->regions[1]);
+}
+
+static void erase_copying(TileBlock *block) {
+    for (TileOp *op = block->last, *previous; op; op = previous) {
+        previous = op->previous;
+        for (unsigned i = 0; i < op->region_count; i++) erase_copying(&op->regions[i]);
+        if (is_copying(op)) tile_op_erase(op);
+    }
+}
+
+static void clear_decisions(TileOp *op, void *state) {
+    (void)state;
+    tile_op_clear(op, TILE_ATTRIBUTE_PARTITION);
+    tile_op_clear(op, TILE_ATTRIBUTE_LATENCY);
+}
+
+/* ---- counts ---- */
+
+typedef struct Count {
+    Cut *cut;
+    int64_t group;
+    unsigned channels, taken; /* of the group; of these in the current round */
+} Count;
+
+/* Adds the count to the takes of the block, and returns the count behind it. */
+static TileValue *count_takes(Count *count, TileBlock *block, TileValue *value) {
+    TilePassContext *context = count->cut->context;
+    for (TileOp *op = block->first; op; op = op->next) {
+        if (op->id == TILE_OP_FOR && has_takes(op, count->group)) {
+            op = gpu_loop_carry(context, op, &value, 1);
+            TileBlock *body = &op->regions[0];
+            TileValue *end = count_takes(count, body, body->arguments[body->argument_count - 1]);
+            tile_op_add_operand(context->module, body->last, end);
+            value = &op->results[op->result_count - 1];
+        }
+        if (group_of_take(op) != count->group) continue;
+        tile_op_add_operand(context->module, op, value);
+        if (++count->taken < count->channels) continue;
+        count->taken = 0;
+        TileBuilder b = tile_builder_before(context->module, op->next);
+        value = tile_build_binary(&b, TILE_OP_ADD, value, tile_build_i64(&b, 1));
+        if (b.error) count->cut->error = b.error;
+    }
+    return value;
+}
+
+static void count_region(Cut *cut, TileBlock *region, int64_t group) {
+    Count count = {.cut = cut, .group = group};
+    for (size_t i = 0; i < cut->channels.count; i++)
+        count.channels += tile_op_integer(cut->channels.items[i], TILE_ATTRIBUTE_GROUP, 0) == group;
+    TileBuilder b = tile_builder_before(cut->context->module, region->first);
+    count_takes(&count, region, tile_build_i64(&b, 0));
+}
+
+TileResult tile_pass_gpu_cut(TilePassContext *context, TileFunc *func) {
+    if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
+    Cut cut = {.context = context, .func = func};
+    tile_block_walk(&func->body, find_channel, &cut);
+    if (!cut.channels.count) return TILE_RESULT_UNCHANGED;
+    TileOp *partitions = build_partitions(&cut);
+    if (!partitions) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-cut: %s", cut.error);
+    for (size_t i = 0; i < cut.channels.count; i++) {
+        tile_op_detach(cut.channels.items[i]);
+        tile_op_insert_before(cut.channels.items[i], partitions);
+    }
+    clone_region(&cut, partitions);
+    for (unsigned i = 0; i < 2; i++) end_region(&cut, &partitions->regions[i]);
+    erase_copying(&partitions->regions[0]);
+    tile_dce_slice(context, &partitions->regions[1], is_copying);
+    tile_block_walk(&partitions->regions[1], clear_decisions, NULL);
+    for (int64_t group = 0; group < cut.groups; group++)
+        for (unsigned i = 0; i < 2; i++) count_region(&cut, &partitions->regions[i], group);
+    if (cut.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-cut: %s", cut.error);
+    return TILE_RESULT_CHANGED;
+}

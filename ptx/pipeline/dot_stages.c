@@ -1,0 +1,217 @@
+/* Purpose: decide that a loop's first product of the next iteration is under way during the second product of this one.
+ * Where a product takes what another one of the same iteration gave (attention: weights of scores), the second product
+ * and what follows from it belong to stage 1, and all else to stage 0, which runs an iteration ahead. In an iteration of
+ * the staged loop come, by clusters: the first product of the next iteration, without its wait; what the second product
+ * needs, and that product; the wait for the first one, behind which the second is pending, and what is computed of its
+ * sums while tensor cores work on the second; the wait for that.
+ *
+ * Before:
+ *     func phase tile @k.0(%end: i64) threads = 128 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       %q = channel {slots = 1, group = 0} : channel<f16[64, 64], swizzle 128 panels>
+ *       %k = channel {slots = 2, group = 1} : channel<f16[64, 64], swizzle 128 panels>
+ *       %v = channel {slots = 2, group = 2} : channel<f16[64, 64], swizzle 128 panels>
+ *       %0 = channel_wait %q, %zero : ptr<shared, f16[64, 64], swizzle 128 panels>
+ *       %x = shared_tile %0 : f16[64, 64]
+ *       %sum = for %zero, %end, %one, %acc : f32[64, 64] (%i: i64, %acc.1: f32[64, 64]) {
+ *         %1 = channel_wait %k, %i : ptr<shared, f16[64, 64], swizzle 128 panels>
+ *         %y = shared_tile %1 : f16[64, 64]
+ *         %2 = dot %x, %y, %acc {instruction = wgmma} : f32[64, 64]
+ *         %s = dot_wait %2 {pending = 0} : f32[64, 64]
+ *         channel_release %1
+ *         %p = convert %s : f16[64, 64]
+ *         %3 = channel_wait %v, %i : ptr<shared, f16[64, 64], swizzle 128 panels>
+ *         %z = shared_tile %3 : f16[64, 64]
+ *         %4 = dot %p, %z, %acc.1 {instruction = wgmma} : f32[64, 64]
+ *         %t = dot_wait %4 {pending = 0} : f32[64, 64]
+ *         channel_release %3
+ *         yield %t
+ *       }
+ *       channel_release %0
+ *       return
+ *     }
+ * After:
+ *     func phase tile @k.0(%end: i64) threads = 128 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       %q = channel {slots = 1, group = 0} : channel<f16[64, 64], swizzle 128 panels>
+ *       %k = channel {slots = 2, group = 1} : channel<f16[64, 64], swizzle 128 panels>
+ *       %v = channel {slots = 2, group = 2} : channel<f16[64, 64], swizzle 128 panels>
+ *       %0 = channel_wait %q, %zero : ptr<shared, f16[64, 64], swizzle 128 panels>
+ *       %x = shared_tile %0 : f16[64, 64]
+ *       %sum = for %zero, %end, %one, %acc : f32[64, 64] (%i: i64, %acc.1: f32[64, 64]) {
+ *         %1 = channel_wait %k, %i {stage = 0, cluster = 0} : ptr<shared, f16[64, 64], swizzle 128 panels>
+ *         %y = shared_tile %1 {stage = 0, cluster = 0} : f16[64, 64]
+ *         %2 = dot %x, %y, %acc {instruction = wgmma, stage = 0, cluster = 0} : f32[64, 64]
+ *         %s = dot_wait %2 {pending = 0, stage = 0, cluster = 2} : f32[64, 64]
+ *         channel_release %1 {stage = 0, cluster = 2}
+ *         %p = convert %s {stage = 0, cluster = 2} : f16[64, 64]
+ *         %3 = channel_wait %v, %i {stage = 1, cluster = 1} : ptr<shared, f16[64, 64], swizzle 128 panels>
+ *         %z = shared_tile %3 {stage = 1, cluster = 1} : f16[64, 64]
+ *         %4 = dot %p, %z, %acc.1 {instruction = wgmma, stage = 1, cluster = 1} : f32[64, 64]
+ *         %t = dot_wait %4 {pending = 0, stage = 1, cluster = 3} : f32[64, 64]
+ *         channel_release %3 {stage = 1, cluster = 3}
+ *         yield %t
+ *       }
+ *       channel_release %0
+ *       return
+ *     }
+ * Needs: gpu-dot-waits; in partitions, behind gpu-cut. Keeps: tile form. Cost: the square of the loop's ops. */
+#include "lang/ir/operands.h"
+#include "lowering/each.h"
+#include "ptx/passes.h"
+#include "ptx/target/dot.h"
+
+/* In an iteration of the staged loop, from the first to the last. */
+enum { CLUSTER_FIRST_DOT, CLUSTER_SECOND_DOT, CLUSTER_FIRST_WAIT, CLUSTER_SECOND_WAIT };
+enum { FIRST_STAGE, SECOND_STAGE };
+
+typedef struct Stages {
+    TilePassContext *context;
+    TileOp *loop;
+    TileBlock *body;
+    TileOp *first, *second;         /* products */
+    TileOp *first_wait, *second_wait;
+    TileMap dependent;              /* TileOp of the body to itself: it depends on the second product */
+} Stages;
+
+/* ---- dependence ---- */
+
+static TileOp *wait_of(const TileOp *dot) {
+    const TileUse *use = dot->results[0].first_use;
+    return use && !use->next && use->user->id == TILE_OP_DOT_WAIT && use->user->block == dot->block ? use->user : NULL;
+}
+
+/* The op of the body that is, or contains, the user. */
+static TileOp *op_of_body(const Stages *s, TileOp *op) {
+    while (op && op->block != s->body) op = op->block->op;
+    return op;
+}
+
+static void mark(Stages *s, TileOp *op);
+
+static void mark_users(Stages *s, const TileValue *value) {
+    for (const TileUse *use = value->first_use; use; use = use->next) {
+        TileOp *user = op_of_body(s, use->user);
+        if (!user) continue;
+        if (user == s->body->last)
+            mark_users(s, s->body->arguments[1 + use->index]);
+        else
+            mark(s, user);
+    }
+}
+
+/* The op, and what uses its results in this or a later iteration. */
+static void mark(Stages *s, TileOp *op) {
+    if (tile_map_get(&s->dependent, op)) return;
+    tile_map_set(&s->dependent, op, op);
+    for (unsigned i = 0; i < op->result_count; i++) mark_users(s, &op->results[i]);
+}
+
+static bool is_dependent(const Stages *s, const TileOp *op) { return tile_map_get(&s->dependent, op) != NULL; }
+
+/* Is everything that uses the op in the second stage? What clears or releases a slot goes with those that read it. */
+static bool serves_second(const Stages *s, const TileOp *op) {
+    bool any = false;
+    for (unsigned i = 0; i < op->result_count; i++)
+        for (const TileUse *use = op->results[i].first_use; use; use = use->next, any = true) {
+            const TileOp *user = op_of_body(s, use->user);
+            if (tile_op_is(user, TILE_OP_CHANNEL_RELEASE) || tile_op_is(user, TILE_OP_CLEAR_TILE)) continue;
+            if (!user || user == s->body->last || !is_dependent(s, user)) return false;
+        }
+    return any;
+}
+
+/* A slot of shared memory that only the second product reads, or a tile that is larger than what it is made of. */
+static bool belongs_to_second(const Stages *s, const TileOp *op) {
+    if (!serves_second(s, op)) return false;
+    if (op->id == TILE_OP_CHANNEL_WAIT || op->id == TILE_OP_SHARED_TILE) return true;
+    return op->id == TILE_OP_BROADCAST || op->id == TILE_OP_RESHAPE || op->id == TILE_OP_SPLAT ||
+           (op->id == TILE_OP_PERMUTE && gpu_stays_shared(op)) || op->id == TILE_OP_CONST;
+}
+
+/* ---- which loops ---- */
+
+static bool depends_on(const Stages *s, const TileOp *op, const TileValue *on) {
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        const TileValue *value = tile_op_operand(op, i);
+        if (value == on) return true;
+        bool inside = value->op && value->op->block == s->body;
+        if (inside && depends_on(s, value->op, on)) return true;
+    }
+    return false;
+}
+
+static bool find_products(Stages *s) {
+    unsigned count = 0;
+    for (TileOp *op = s->body->first; op; op = op->next) {
+        if (op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE) return false;
+        if (op->id != TILE_OP_DOT || !gpu_dot_is_wgmma(op)) continue;
+        *(count ? &s->second : &s->first) = op;
+        count++;
+    }
+    if (count != 2) return false;
+    s->first_wait = wait_of(s->first);
+    s->second_wait = wait_of(s->second);
+    return s->first_wait && s->second_wait && depends_on(s, s->second, &s->first_wait->results[0]);
+}
+
+static const char *why_not(Stages *s) {
+    mark(s, s->second);
+    for (bool more = true; more;) {
+        more = false;
+        for (TileOp *op = s->body->last; op; op = op->previous)
+            if (!is_dependent(s, op) && op != s->body->last && belongs_to_second(s, op)) {
+                mark(s, op);
+                more = true;
+            }
+    }
+    if (is_dependent(s, s->first)) return "the first product depends on the second of the iteration before";
+    for (const TileOp *op = s->body->first; op != s->body->last; op = op->next) {
+        bool effect = !tile_op_is_pure(op) && op->id != TILE_OP_CHANNEL_WAIT && op->id != TILE_OP_SHARED_TILE &&
+                      op->id != TILE_OP_CHANNEL_RELEASE && op->id != TILE_OP_DOT_WAIT && op->id != TILE_OP_LOAD_TILE &&
+                      op->id != TILE_OP_CLEAR_TILE;
+        if (effect) return "it has other effects, whose order would change";
+    }
+    return NULL;
+}
+
+/* ---- the decision ---- */
+
+static bool comes_before(const TileOp *op, const TileOp *other) {
+    for (const TileOp *next = op; next; next = next->next)
+        if (next == other) return true;
+    return false;
+}
+
+static void set_stage(const Stages *s, TileOp *op) {
+    bool second = is_dependent(s, op);
+    int64_t cluster = second ? (comes_before(op, s->second) ? CLUSTER_SECOND_DOT : CLUSTER_SECOND_WAIT)
+                             : (comes_before(op, s->first) ? CLUSTER_FIRST_DOT : CLUSTER_FIRST_WAIT);
+    tile_op_set_integer(s->context->module, op, TILE_ATTRIBUTE_STAGE, second ? SECOND_STAGE : FIRST_STAGE);
+    tile_op_set_integer(s->context->module, op, TILE_ATTRIBUTE_CLUSTER, cluster);
+}
+
+static bool try_loop(TilePassContext *context, TileOp *loop, const char **error) {
+    (void)error;
+    Stages s = {.context = context, .loop = loop, .body = &loop->regions[0]};
+    tile_map_init(&s.dependent, context->scratch);
+    if (tile_loop_is_of_programs(loop) || !find_products(&s)) return false;
+    if (tile_op_get(s.first, TILE_ATTRIBUTE_STAGE)) return false;
+    const char *why = why_not(&s);
+    if (why) {
+        tile_pass_remark(context, loop, TILE_DECISION_PRODUCTS_IN_TURN, "the loop", "%s", why);
+        return false;
+    }
+    for (TileOp *op = s.body->first; op != s.body->last; op = op->next) set_stage(&s, op);
+    tile_pass_remark(context, loop, TILE_DECISION_PRODUCTS_OVERLAP, "the loop", "two products are under way at a time");
+    return true;
+}
+
+TileResult tile_pass_gpu_dot_stages(TilePassContext *context, TileFunc *func) {
+    if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
+    return tile_try_each(context, func, TILE_OP_FOR, try_loop, "gpu-dot-stages");
+}

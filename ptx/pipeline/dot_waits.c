@@ -1,0 +1,93 @@
+/* Purpose: insert waits for products by wgmma, which are asynchronous: their sums are pending until a dot_wait. A sum
+ * that is only added to by the next product needs none between the two. Slots of channels that the product has read are
+ * released behind the wait.
+ *
+ * Before:
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}) threads = 128 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       %x = load_tile %a, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range], tensor_map = 1} :
+ *           f16[64, 64]
+ *       %s = dot %x, %x, %acc {instruction = wgmma} : f32[64, 64]
+ *       %t = dot %x, %x, %s {instruction = wgmma} : f32[64, 64]
+ *       store_tile %c, %t, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *       return
+ *     }
+ * After:
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}) threads = 128 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       %x = load_tile %a, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range], tensor_map = 1} :
+ *           f16[64, 64]
+ *       %s = dot %x, %x, %acc {instruction = wgmma} : f32[64, 64]
+ *       %t = dot %x, %x, %s {instruction = wgmma} : f32[64, 64]
+ *       %t.1 = dot_wait %t {pending = 0} : f32[64, 64]
+ *       store_tile %c, %t.1, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *       return
+ *     }
+ * Needs: gpu-warpgroups. Keeps: tile form. Cost: linear. */
+#include "lang/ir/operands.h"
+#include "lowering/each.h"
+#include "ptx/passes.h"
+#include "ptx/target/dot.h"
+
+static bool is_read_by(const TileValue *value, const TileOp *op) {
+    for (const TileUse *use = value->first_use; use; use = use->next) {
+        const TileOp *user = use->user;
+        while (user && user != op && user->block != op->block) user = user->block->op;
+        if (user == op || (use->user->id == TILE_OP_PERMUTE && is_read_by(&use->user->results[0], op))) return true;
+    }
+    return false;
+}
+
+/* Does the op, or one in its regions, read the tile where it lies in shared memory? */
+static bool reads(const TileOp *op, const TileOp *shared) { return is_read_by(&shared->results[0], op); }
+
+/* Is the sum used by nothing but the next product in the same block? */
+static bool goes_on(const TileOp *dot) {
+    const TileUse *use = dot->results[0].first_use;
+    return use && !use->next && use->user->id == TILE_OP_DOT && use->user->block == dot->block &&
+           gpu_dot_is_wgmma(use->user) && tile_op_named(use->user, TILE_OPERAND_SUM) == &dot->results[0];
+}
+
+/* Moves the release of the operand's slot behind the wait, unless the slot is read later. */
+static void release_early(const TileValue *operand, TileOp *wait) {
+    bool transposed;
+    const TileOp *shared = gpu_find_shared(operand, &transposed);
+    TileValue *slot = shared ? tile_op_operand(shared, 0) : NULL;
+    TileOp *release = NULL;
+    for (const TileUse *use = slot ? slot->first_use : NULL; use; use = use->next)
+        if (use->user->id == TILE_OP_CHANNEL_RELEASE && use->user->block == wait->block) release = use->user;
+    for (const TileOp *op = wait->next; release && op != release; op = op->next)
+        if (reads(op, shared)) return;
+    if (!release || release == wait->next) return;
+    tile_op_detach(release);
+    tile_op_insert_after(release, wait);
+}
+
+static bool try_dot(TilePassContext *context, TileOp *dot, const char **error) {
+    const TileUse *only = tile_value_has_one_use(&dot->results[0]) ? dot->results[0].first_use : NULL;
+    if (!gpu_dot_is_wgmma(dot) || goes_on(dot) || (only && only->user->id == TILE_OP_DOT_WAIT)) return false;
+    TileBuilder b = tile_builder_before(context->module, dot->next);
+    b.location = dot->location;
+    TileValue *sum = &dot->results[0];
+    TileAttribute pending = {.key = TILE_ATTRIBUTE_PENDING, .integer = 0};
+    TileOp *wait = tile_build_op(&b, TILE_OP_DOT_WAIT, &sum, 1, &pending, 1, NULL, 1);
+    if (b.error) *error = b.error;
+    if (!wait) return false;
+    TileValue *complete = tile_op_result(wait, 0);
+    tile_value_replace(sum, complete);
+    tile_op_set_operand(wait, 0, sum);
+    complete->name = sum->name;
+    for (unsigned i = 0; i < 2; i++) release_early(tile_op_operand(dot, i), wait);
+    return true;
+}
+
+TileResult tile_pass_gpu_dot_waits(TilePassContext *context, TileFunc *func) {
+    if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
+    return tile_try_each(context, func, TILE_OP_DOT, try_dot, "gpu-dot-waits");
+}

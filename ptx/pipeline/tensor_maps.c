@@ -1,0 +1,240 @@
+/* Purpose: decide which loads a tensor map can carry out, so that one thread has a tile copied to shared memory
+ * (`tensor_map`). A map describes a whole tensor, whose address and strides must be such as a map takes, and what lies
+ * outside of the tensor is read as 0. Where a load's range may end before its tensor does, lanes that the load does not
+ * reach would get what is there: they have to be cleared before products add them up (`clears`).
+ *
+ * Before:
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {role = data, argument = 0, map}, %c: tensor<f32, 2, out> {role = data,
+ *                          argument = 1, noalias}, %begin: i64 {role = begin}, %end: i64 {role = end}) threads = 128 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       %rows = dim %a {axis = 0} : i64
+ *       %left = sub %rows, %begin : i64
+ *       %hi = min %left, %n : i64
+ *       %x = load_tile %a, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range]} : f16[64, 64]
+ *       %y = load_tile %a, %begin, %one, %zero, %end, %zero, %one, %zero, %n {access = [range, range]} : f16[64, 64]
+ *       %s = dot %x, %y, %acc {instruction = mma} : f32[64, 64]
+ *       store_tile %c, %s, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range]}
+ *       return
+ *     }
+ * After:
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {role = data, argument = 0, map, asked_map}, %c: tensor<f32, 2, out>
+ *                              {role = data, argument = 1, noalias}, %begin: i64 {role = begin}, %end: i64 {role =
+ *                              end}) threads = 128 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       %rows = dim %a {axis = 0} : i64
+ *       %left = sub %rows, %begin : i64
+ *       %hi = min %left, %n : i64
+ *       %x = load_tile %a, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range], tensor_map = 1}
+ *           : f16[64, 64]
+ *       %y = load_tile %a, %begin, %one, %zero, %end, %zero, %one, %zero, %n {access = [range, range], tensor_map = 1,
+ *           clears = [0]} : f16[64, 64]
+ *       %s = dot %x, %y, %acc {instruction = mma} : f32[64, 64]
+ *       store_tile %c, %s, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range]}
+ *       return
+ *     }
+ * Needs: `dim` of tensors, and `check_dim` of the kernel, by which extents of several tensors are one. Keeps: tile form.
+ * Cost: linear. */
+#include "lang/index/index.h"
+#include "lang/ir/build.h"
+#include "lang/ir/layout_rules.h"
+#include "lang/ir/operands.h"
+#include "lowering/each.h"
+#include "ptx/passes.h"
+#include "ptx/pipeline/copies.h"
+#include "ptx/target/map.h"
+
+typedef struct Maps {
+    TilePassContext *context;
+    TileFunc *func;
+    TileIndexView view;
+    bool changed;
+} Maps;
+
+/* ---- extents ---- */
+
+/* An extent of one of the kernel's arguments. */
+typedef struct Extent {
+    uint32_t argument, axis;
+} Extent;
+
+static bool is_extent(const TileOp *op, Extent *extent) {
+    const TileValue *tensor = op && op->id == TILE_OP_DIM ? tile_op_operand(op, 0) : NULL;
+    if (!tensor || tensor->op || tensor->block != &tile_op_func(op)->body) return false;
+    const TileFunc *func = tile_op_func(op);
+    const TileParameter *parameter = &func->parameters[tensor->index];
+    bool phase = func->kind == TILE_FUNC_PHASE && parameter->role == TILE_ROLE_DATA;
+    *extent = (Extent){phase ? parameter->argument : tensor->index,
+                       (uint32_t)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0)};
+    return true;
+}
+
+/* The extent that the kernel's launch compares this one with; itself: there is none. */
+static Extent compared_extent(const Maps *maps, Extent extent) {
+    const TileFunc *kernel = maps->func->kernel;
+    for (const TileOp *op = kernel ? kernel->body.first : NULL; op; op = op->next) {
+        Extent other;
+        const TileValue *tensor = op->id == TILE_OP_CHECK_DIM ? tile_op_operand(op, 0) : NULL;
+        if (!tensor || tensor->op || tensor->index != extent.argument ||
+            tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0) != extent.axis)
+            continue;
+        if (is_extent(tile_op_operand(op, 1)->op, &other)) return other;
+    }
+    return extent;
+}
+
+/* Is the sum the extent of the load's dimension, and nothing else? */
+static bool is_own_extent(const Maps *maps, const TileOp *load, uint32_t axis, const TileSum *sum) {
+    if (sum->count != 1 || sum->constant || sum->products[0].factor != 1 || sum->products[0].degree != 1) return false;
+    const TileValue *value = sum->products[0].symbols[0]->value;
+    Extent extent, own = {maps->func->parameters[tile_op_operand(load, 0)->index].argument, axis};
+    if (!value || !is_extent(value->op, &extent)) return false;
+    Extent a = compared_extent(maps, extent), b = compared_extent(maps, own);
+    return a.argument == b.argument && a.axis == b.axis;
+}
+
+/* Do all lanes from `hi` on lie beyond the end of the tensor? `hi` is the number of lanes, or the lesser of that and of
+ * what is left of the extent. */
+static bool ends_with_tensor(Maps *maps, const TileOp *load, uint32_t axis, const TileAccessIndex *index, int64_t lanes) {
+    int64_t constant;
+    const TileValue *hi = index->hi;
+    if (tile_value_integer(hi, &constant)) return constant == lanes;
+    const TileOp *least = tile_value_def(hi, TILE_OP_MIN);
+    const TileValue *left = hi;
+    for (unsigned i = 0; least && i < 2; i++)
+        if (tile_value_integer(tile_op_operand(least, i), &constant) && constant >= lanes)
+            left = tile_op_operand(least, 1 - i);
+    TileSumTable *table = tile_index_table(maps->view.indices);
+    return is_own_extent(
+        maps, load, axis,
+        tile_sum_add(table, tile_index_sum(&maps->view, left), tile_index_sum(&maps->view, index->first)));
+}
+
+/* ---- loads ---- */
+
+static const char *why_no_dimension(const TileAccessIndex *index) {
+    int64_t number;
+    if (index->kind == TILE_ACCESS_INDEX) return NULL;
+    if (index->kind == TILE_ACCESS_GATHER) return "it gathers";
+    if (!tile_value_integer(index->step, &number) || number != 1) return "its range has a step";
+    return NULL;
+}
+
+/* Are all lanes outside of the range outside of the tensor? */
+static bool is_exact(Maps *maps, const TileOp *op, uint32_t d, const TileType *tile, const TileAccessIndex *index) {
+    int64_t number;
+    if (index->kind != TILE_ACCESS_RANGE) return true;
+    if (!tile_value_integer(index->lo, &number) || number != 0) return false;
+    return ends_with_tensor(maps, op, d, index, tile->extent[index->axis]);
+}
+
+static void set_clears(Maps *maps, TileOp *load) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    int64_t axes[TILE_MAX_TENSOR_RANK];
+    unsigned rank = tile_access_read(load, indices), count = 0;
+    for (uint32_t d = 0; d < rank; d++)
+        if (!is_exact(maps, load, d, load->results[0].type, &indices[d])) axes[count++] = indices[d].axis;
+    if (count) tile_op_set_integers(maps->context->module, load, TILE_ATTRIBUTE_CLEARS, axes, count);
+}
+
+/* Does the box begin at a multiple of 16 bytes along the last axis? */
+static bool begins_aligned(Maps *maps, const TileAccessIndex *last, const TileType *tile) {
+    int64_t multiple = tile_index_range(maps->view.indices, last->first).multiple;
+    return multiple * (int64_t)tile_scalar_bytes(tile->scalar) % TILE_CHUNK_BYTES == 0;
+}
+
+/* NULL: a map can carry out the load. */
+static const char *why_not(Maps *maps, const TileOp *load) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    const TileValue *tensor = tile_op_operand(load, 0);
+    unsigned rank = tile_access_read(load, indices);
+    if (tensor->op || tensor->block != &maps->func->body) return "it is of a temporary";
+    if (tile_op_has_part(load, TILE_PARTS_MASK)) return "it has a mask";
+    if (!gpu_map_fits_tile(load->results[0].type)) return "a map copies rows of 32, 64 or a multiple of 128 bytes";
+    for (uint32_t d = 0; d < rank; d++) {
+        const char *why = why_no_dimension(&indices[d]);
+        if (why) return why;
+    }
+    if (indices[rank - 1].axis != 1) return "its rows do not lie along the tensor's last axis";
+    if (!begins_aligned(maps, &indices[rank - 1], load->results[0].type))
+        return "its rows may not begin at a multiple of 16 bytes";
+    return gpu_map_fits_tensor(&maps->func->parameters[tensor->index], tensor->type);
+}
+
+/* Stores write whole chunks of 16 bytes, beyond the end of rows too. */
+static bool has_whole_rows(Maps *maps, const TileValue *tensor) {
+    TileParameter *parameter = &maps->func->parameters[tensor->index];
+    uint32_t divisor = TILE_CHUNK_BYTES / tile_scalar_bytes(tensor->type->scalar);
+    int64_t known = parameter->facts.multiple[tensor->type->rank - 1];
+    maps->changed |= !(parameter->asked_multiple & divisor);
+    parameter->asked_multiple |= divisor;
+    return known != TILE_UNKNOWN && known % divisor == 0;
+}
+
+/* NULL: a map can carry out the store. It leaves out what is outside of the tensor, and nothing else. */
+static const char *why_not_stored(Maps *maps, const TileOp *store) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    const TileValue *tensor = tile_op_operand(store, 0);
+    const TileType *tile = tile_op_named(store, TILE_OPERAND_VALUE)->type;
+    unsigned rank = tile_access_read(store, indices);
+    if (tile_op_has_part(store, TILE_PARTS_MASK)) return "it has a mask";
+    if (!gpu_map_fits_tile(tile)) return "a map stores rows of 32, 64 or a multiple of 128 bytes";
+    for (uint32_t d = 0; d < rank; d++) {
+        const char *why = why_no_dimension(&indices[d]);
+        if (why) return why;
+        if (!is_exact(maps, store, d, tile, &indices[d])) return "its range may end before the tensor does";
+    }
+    if (indices[rank - 1].axis != 1) return "its rows do not lie along the tensor's last axis";
+    if (!begins_aligned(maps, &indices[rank - 1], tile)) return "its rows may not begin at a multiple of 16 bytes";
+    if (!has_whole_rows(maps, tensor)) return "the tensor's rows may not be a multiple of 16 bytes";
+    for (const TileUse *use = tensor->first_use; use; use = use->next)
+        if (use->user != store && tile_accessed_tile(use->user)) return "the kernel accesses the tensor elsewhere, too";
+    return gpu_map_fits_tensor(&maps->func->parameters[tensor->index], tensor->type);
+}
+
+/* Sums of products that are narrower than a fragment's sector of memory are worth the way through shared memory. */
+static void decide_store(Maps *maps, TileOp *store) {
+    enum { BYTES = 2 };
+    const TileType *tile = tile_op_named(store, TILE_OPERAND_VALUE)->type;
+    if (tile->rank != 2 || tile_scalar_bytes(tile->scalar) != BYTES || !gpu_find_dots(maps->func, &maps->func->body).count)
+        return;
+    TileParameter *parameter = &maps->func->parameters[tile_op_operand(store, 0)->index];
+    bool asked = parameter->asked_map;
+    const char *why = why_not_stored(maps, store);
+    maps->changed |= parameter->asked_map != asked || !why;
+    if (why)
+        tile_pass_remark(maps->context, store, TILE_DECISION_NO_TENSOR_MAP, tile_op_operand(store, 0)->name, "%s", why);
+    else
+        tile_op_set_integer(maps->context->module, store, TILE_ATTRIBUTE_TENSOR_MAP, 1);
+}
+
+/* Only products read tiles from where a map copies them. */
+static void decide(TileOp *load, void *state) {
+    Maps *maps = state;
+    if (load->id == TILE_OP_STORE_TILE) decide_store(maps, load);
+    if (load->id != TILE_OP_LOAD_TILE || !gpu_load_is_copied(load)) return;
+    TileParameter *parameter = &maps->func->parameters[tile_op_operand(load, 0)->index];
+    bool asked = parameter->asked_map;
+    const char *why = why_not(maps, load);
+    maps->changed |= parameter->asked_map != asked;
+    if (why) {
+        tile_pass_remark(maps->context, load, TILE_DECISION_NO_TENSOR_MAP, tile_op_operand(load, 0)->name, "%s", why);
+        return;
+    }
+    tile_op_set_integer(maps->context->module, load, TILE_ATTRIBUTE_TENSOR_MAP, 1);
+    set_clears(maps, load);
+    maps->changed = true;
+}
+
+TileResult tile_pass_gpu_tensor_maps(TilePassContext *context, TileFunc *func) {
+    if (func->kind != TILE_FUNC_PHASE || !context->target || !context->target->has_tma) return TILE_RESULT_UNCHANGED;
+    Maps maps = {.context = context, .func = func};
+    tile_index_view_init(&maps.view, tile_pass_indices(context, func), NULL, false);
+    tile_block_walk(&func->body, decide, &maps);
+    return maps.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

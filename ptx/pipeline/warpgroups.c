@@ -1,0 +1,268 @@
+/* Purpose: decide that the products of a function are computed by wgmma, whose operands lie in shared memory where
+ * tensor maps copy them, and which a warpgroup of 4 warps executes for 64 rows. Then warps of their own have the tiles
+ * copied, and all others multiply: either all products of a function for tensor cores are computed so, or none.
+ *
+ * Before:
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %b: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out>
+ *                          {noalias}, %begin: i64, %end: i64) threads = 128 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       %sum = for %begin, %end, %n, %acc : f32[64, 64] (%k: i64, %acc.1: f32[64, 64]) {
+ *         %x = load_tile %a, %zero, %one, %zero, %n, %k, %one, %zero, %n {access = [range, range], tensor_map = 1} :
+ *             f16[64, 64]
+ *         %y = load_tile %b, %k, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range], tensor_map = 1} :
+ *             f16[64, 64]
+ *         %acc.2 = dot %x, %y, %acc.1 {instruction = mma} : f32[64, 64]
+ *         yield %acc.2
+ *       }
+ *       store_tile %c, %sum, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *       return
+ *     }
+ * After:
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %b: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out>
+ *                              {noalias}, %begin: i64, %end: i64) threads = 128 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       %sum = for %begin, %end, %n, %acc : f32[64, 64] (%k: i64, %acc.1: f32[64, 64]) {
+ *         %x = load_tile %a, %zero, %one, %zero, %n, %k, %one, %zero, %n {access = [range, range], tensor_map = 1} :
+ *             f16[64, 64]
+ *         %y = load_tile %b, %k, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range], tensor_map = 1} :
+ *             f16[64, 64]
+ *         %acc.2 = dot %x, %y, %acc.1 {instruction = wgmma} : f32[64, 64]
+ *         yield %acc.2
+ *       }
+ *       store_tile %c, %sum, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *       return
+ *     }
+ * Needs: gpu-tensor-maps, gpu-threads. Keeps: tile form. Cost: for each load, the ops that its address is computed from.
+ */
+#include "lang/ir/operands.h"
+#include "lowering/memory.h"
+#include "ptx/passes.h"
+#include "ptx/pipeline/copies.h"
+#include "ptx/target/map.h"
+
+enum { GROUP_WARPS = 4, GROUP_ROWS = 64, MOST_COLUMNS = 256, COLUMNS = 8, K_BYTES = 32, MOST_GROUPS = 4 };
+
+typedef struct Warpgroups {
+    TilePassContext *context;
+    TileFunc *func;
+    const TileOp *dot; /* the first that cannot be computed so, and why; NULL: there is none */
+    const char *why;
+    int64_t rows;      /* of all products: the greatest common divisor */
+    int64_t sums;      /* elements of sums that are live together */
+    int64_t loaded, stored; /* bytes of tiles in shared memory: of one slot of each load, of all stores */
+    unsigned count;    /* products */
+    TileMap seen;      /* values that a copying warp can compute */
+    bool changed;
+} Warpgroups;
+
+static bool is_written(const TileFunc *func, const TileValue *tensor) {
+    for (const TileOp *op = func->body.first; op; op = op->next)
+        if (tile_memory_is_written(op, tensor)) return true;
+    return false;
+}
+
+/* ---- what copying warps can compute ---- */
+
+static bool is_available(Warpgroups *w, const TileValue *value);
+
+static bool are_available(Warpgroups *w, const TileOp *op, unsigned first, unsigned end) {
+    for (unsigned i = first; i < end; i++)
+        if (!is_available(w, tile_op_operand(op, i))) return false;
+    return true;
+}
+
+/* The value carried by a loop in this place. */
+static bool is_carried_available(Warpgroups *w, const TileOp *loop, unsigned slot) {
+    return is_available(w, tile_loop_carried(loop, slot)) && is_available(w, tile_op_operand(loop->regions[0].last, slot));
+}
+
+static bool is_result_available(Warpgroups *w, const TileOp *op, unsigned result) {
+    if (tile_op_is_pure(op) && !op->region_count) return are_available(w, op, 0, op->operand_count);
+    if (op->id == TILE_OP_LOAD_TILE)
+        return !is_written(w->func, tile_op_operand(op, 0)) && are_available(w, op, 1, op->operand_count);
+    if (op->id == TILE_OP_FOR) return are_available(w, op, 0, 3) && is_carried_available(w, op, result);
+    return false;
+}
+
+/* Scalars alone: a tile lies in the registers of the threads that multiply. */
+static bool is_available(Warpgroups *w, const TileValue *value) {
+    if (value->type->kind == TILE_TYPE_TENSOR || tile_map_get(&w->seen, value)) return true;
+    if (!tile_type_is_scalar(value->type)) return false;
+    tile_map_set(&w->seen, value, w);
+    if (value->op) return is_result_available(w, value->op, value->index);
+    const TileOp *loop = value->block->op;
+    return !loop || value->index == 0 || (loop->id == TILE_OP_FOR && is_carried_available(w, loop, value->index - 1));
+}
+
+/* ---- operands ---- */
+
+/* The load whose tile the value is, as it lies in memory or transposed, without lanes that it does not reach. */
+static const TileOp *load_of(const TileValue *value) {
+    const TileOp *op = value->op;
+    while (op && (op->id == TILE_OP_FILL || op->id == TILE_OP_PERMUTE)) op = tile_op_operand(op, 0)->op;
+    return op && op->id == TILE_OP_LOAD_TILE ? op : NULL;
+}
+
+static bool is_copied(const TileValue *operand) {
+    const TileOp *load = load_of(operand);
+    return load && gpu_by_map(load) && gpu_load_is_copied(load);
+}
+
+/* NULL: warps of their own can have the tile copied, while others multiply. */
+static const char *why_not_copied(Warpgroups *w, const TileOp *load) {
+    if (is_written(w->func, tile_op_operand(load, 0))) return "the function writes to the memory of an operand";
+    if (!are_available(w, load, 1, load->operand_count)) return "an operand's address depends on what is computed of tiles";
+    for (const TileOp *outer = load->block->op; outer; outer = outer->block->op) {
+        if (outer->id != TILE_OP_FOR) return "an operand is loaded in a branch";
+        if (!are_available(w, outer, 0, 3)) return "a loop's trip count depends on what is computed of tiles";
+    }
+    return NULL;
+}
+
+static const char *why_not_operand(Warpgroups *w, const TileOp *dot, unsigned number) {
+    const TileValue *operand = tile_op_operand(dot, number);
+    bool narrow = tile_scalar_is_float(operand->type->scalar) && tile_scalar_bits(operand->type->scalar) == 16;
+    if (!narrow) return "its operands are not f16 or bf16";
+    if (is_copied(operand)) return why_not_copied(w, load_of(operand));
+    return number ? "its second operand is not copied by a tensor map" : NULL;
+}
+
+/* The sum goes on from product to product: it is counted once. */
+static bool continues(const TileOp *dot) {
+    const TileValue *sum = tile_op_named(dot, TILE_OPERAND_SUM);
+    return sum->op && sum->op->id == TILE_OP_DOT;
+}
+
+static const char *why_not(Warpgroups *w, const TileOp *dot) {
+    const TileType *a = tile_op_operand(dot, 0)->type, *sums = dot->results[0].type;
+    int64_t k_bytes = a->extent[1] * tile_scalar_bytes(a->scalar);
+    if (sums->rank != 2 || sums->extent[0] % GROUP_ROWS) return "its rows are not a multiple of 64";
+    if (sums->extent[1] % COLUMNS || k_bytes % K_BYTES) return "its columns or its depth do not fit the instruction";
+    if (sums->extent[1] > MOST_COLUMNS && sums->extent[1] % MOST_COLUMNS) return "its columns do not fit the instruction";
+    for (const TileOp *outer = dot->block->op; outer; outer = outer->block->op)
+        if (outer->id != TILE_OP_FOR) return "it stands in a branch";
+    const char *why = why_not_operand(w, dot, 0);
+    return why ? why : why_not_operand(w, dot, 1);
+}
+
+static int64_t greatest_divisor(int64_t a, int64_t b) { return b ? greatest_divisor(b, a % b) : a; }
+
+static void look_at_dot(TileOp *dot, void *state) {
+    Warpgroups *w = state;
+    if (dot->id != TILE_OP_DOT || !gpu_dot_is_mma(dot) || w->why) return;
+    const TileType *sums = dot->results[0].type;
+    w->why = why_not(w, dot);
+    if (w->why) w->dot = dot;
+    w->rows = greatest_divisor(sums->extent[0], w->rows);
+    if (!continues(dot)) w->sums += sums->extent[0] * sums->extent[1];
+    w->count++;
+}
+
+static bool has_sum(const TileOp *op, const TileType *type) {
+    if (op->id == TILE_OP_DOT && gpu_dot_is_mma(op) && tile_type_same_shape(op->results[0].type, type)) return true;
+    for (unsigned i = 0; i < op->region_count; i++)
+        for (const TileOp *inner = op->regions[i].first; inner; inner = inner->next)
+            if (has_sum(inner, type)) return true;
+    return false;
+}
+
+/* ---- the decision ---- */
+
+/* Have the threads of so many warpgroups registers for the sums, beside those for all else? */
+static bool have_registers(const Warpgroups *w, int64_t groups) {
+    enum { OTHERS = 48, COPYING = 56 };
+    const TilePtxTarget *target = tile_ptx_target_of(w->context->target);
+    int64_t group = GROUP_WARPS * TILE_WARP_THREADS, each = (target->registers - COPYING * group) / (groups * group);
+    if (each > target->registers_thread) each = target->registers_thread;
+    return w->sums <= groups * group * (each - OTHERS);
+}
+
+/* The number of warpgroups that multiply; 0: their registers do not suffice. Two keep the tensor cores busy: while one
+ * waits for its products, the other's are under way. */
+static int64_t choose_groups(const Warpgroups *w) {
+    int64_t most = w->rows / GROUP_ROWS, groups = w->func->warps / GROUP_WARPS;
+    while (most & (most - 1)) most &= most - 1;
+    if (most > MOST_GROUPS) most = MOST_GROUPS;
+    if (!groups) groups = most < 2 ? most : 2;
+    if (groups > most) groups = most;
+    while (groups < most && !have_registers(w, groups)) groups *= 2;
+    return have_registers(w, groups) ? groups : 0;
+}
+
+/* Has what is stored the layout of a product's sums? */
+static bool is_sum(const Warpgroups *w, const TileOp *store) {
+    for (const TileOp *op = w->func->body.first; op; op = op->next)
+        if (has_sum(op, tile_op_named(store, TILE_OPERAND_VALUE)->type)) return true;
+    return false;
+}
+
+static void add_bytes(TileOp *op, void *state) {
+    Warpgroups *w = state;
+    if (!gpu_by_map(op)) return;
+    bool store = op->id == TILE_OP_STORE_TILE;
+    const TileType *tile = store ? tile_op_named(op, TILE_OPERAND_VALUE)->type : op->results[0].type;
+    *(store ? &w->stored : &w->loaded) += gpu_shared_bytes(gpu_panel_type(w->context->module->context, tile));
+}
+
+/* Is there room for results beside three slots of what is loaded? */
+static bool has_room(const Warpgroups *w) {
+    enum { SLOTS = 3, MBARRIERS = 1024 };
+    return SLOTS * w->loaded + w->stored + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
+}
+
+/* What is not copied by a map does not say so any more. */
+static void drop_map(TileOp *load, void *state) {
+    Warpgroups *w = state;
+    if (!gpu_by_map(load)) return;
+    bool taken = load->id == TILE_OP_STORE_TILE ? is_sum(w, load) && has_room(w) : gpu_load_is_copied(load);
+    if (!w->why && w->count && taken) return;
+    tile_op_clear(load, TILE_ATTRIBUTE_TENSOR_MAP);
+    tile_op_clear(load, TILE_ATTRIBUTE_CLEARS);
+    w->changed = true;
+}
+
+static void set_instruction(TileOp *dot, void *state) {
+    const Warpgroups *w = state;
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_INSTRUCTION, .integer = TILE_INSTRUCTION_WGMMA};
+    if (dot->id == TILE_OP_DOT && gpu_dot_is_mma(dot)) tile_op_set(w->context->module, dot, attribute);
+}
+
+/* Blocks stay, and take several programs, where that lets one program's stores go on beside the next one's products. */
+static void look_for_store(TileOp *op, void *found) {
+    *(bool *)found |= op->id == TILE_OP_STORE_TILE && gpu_by_map(op);
+}
+
+static void stay(TileOp *loop, void *state) {
+    const Warpgroups *w = state;
+    bool stores = false;
+    if (!tile_op_integer(loop, TILE_ATTRIBUTE_ONE_PROGRAM, 0)) return;
+    tile_block_walk(&loop->regions[0], look_for_store, &stores);
+    if (!stores) return;
+    tile_op_clear(loop, TILE_ATTRIBUTE_ONE_PROGRAM);
+    tile_op_set_integer(w->context->module, loop, TILE_ATTRIBUTE_RESIDENT, 1);
+    w->func->resident = true;
+}
+
+TileResult tile_pass_gpu_warpgroups(TilePassContext *context, TileFunc *func) {
+    Warpgroups w = {.context = context, .func = func};
+    if (func->kind != TILE_FUNC_PHASE || !context->target || !context->target->has_wgmma) return TILE_RESULT_UNCHANGED;
+    tile_map_init(&w.seen, context->scratch);
+    tile_block_walk(&func->body, look_at_dot, &w);
+    int64_t groups = w.why || !w.count ? 0 : choose_groups(&w);
+    if (w.count && !w.why && !groups) w.why = "its sums take more registers than there are";
+    tile_block_walk(&func->body, add_bytes, &w);
+    tile_block_walk(&func->body, drop_map, &w);
+    if (w.dot) tile_pass_remark(context, w.dot, TILE_DECISION_NOT_BY_WGMMA, "a product", "%s", w.why);
+    if (!groups) return w.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+    tile_block_walk(&func->body, set_instruction, &w);
+    tile_block_walk(&func->body, stay, &w);
+    func->threads = (uint32_t)(groups * GROUP_WARPS * TILE_WARP_THREADS);
+    tile_pass_remark(context, func->body.first, TILE_DECISION_BY_WGMMA, "products", "%d warpgroups multiply", (int)groups);
+    return TILE_RESULT_CHANGED;
+}

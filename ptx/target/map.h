@@ -1,0 +1,19 @@
+/* Tensor maps: what they can copy, and in which boxes. Private to ptx/. */
+#ifndef TILE_PTX_TARGET_MAP_H
+#define TILE_PTX_TARGET_MAP_H
+
+#include "ptx/target/dot.h"
+
+/* Can boxes make up a tile of two axes: are its rows 32, 64 or a multiple of 128 bytes? */
+bool gpu_map_fits_tile(const TileType *tile);
+/* NULL: a map can describe the tensor; else why it cannot. Records that the fact was asked for. */
+const char *gpu_map_fits_tensor(TileParameter *parameter, const TileType *tensor);
+/* Is the tile, or part of it, copied by a tensor map? */
+static inline bool gpu_by_map(const TileOp *op) { return tile_op_integer(op, TILE_ATTRIBUTE_TENSOR_MAP, 0) != 0; }
+
+/* The type of a tile that maps write and wgmma reads: in panels of at most 128 bytes of each row. */
+const TileType *gpu_panel_type(TileContext *context, const TileType *tile);
+/* Alignment of such a tile: the bits of an address that decide on the swizzle are those of the place in the tile. */
+enum { GPU_PANEL_ALIGN = 1024, GPU_PANEL_BYTES = 128, GPU_BOX_ROWS = 256 };
+
+#endif

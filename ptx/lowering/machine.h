@@ -44,6 +44,7 @@ typedef struct GpuPendingSums {
     unsigned count;
     TileValue **sums;
     int64_t **lanes;
+    TileValue *promoted; /* registers of the layout, to which they are added when they are there; NULL: to none */
 } GpuPendingSums;
 
 /* Of a thread of the block: when it begins, then of those that multiply, and of those that copy. 0: as it comes. */

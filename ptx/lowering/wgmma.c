@@ -6,7 +6,8 @@
 #include "ptx/pipeline/copies.h"
 #include "ptx/target/map.h"
 
-enum { GROUP_ROWS = 64, MOST_COLUMNS = 256, STEP_BYTES = 32, UNIT_BYTES = 16, PART = 4, A_ELEMENTS = 8 };
+enum { GROUP_ROWS = 64, STEP_BYTES = 32, UNIT_BYTES = 16, PART = 4 };
+enum { WORD_BITS = 32, A_WORDS = 4, GROUP_LANES = 4, HALF_ROWS = 8 };
 enum { OTHER_REGISTERS = 72, COPYING_REGISTERS = 56, MOST_REGISTERS = 240 };
 
 /* An operand in shared memory: its descriptor, for the warpgroup's first row. */
@@ -101,15 +102,20 @@ static void take_registers(Wgmma *w, const TileFragmentPlan *plan) {
     TileLayoutShape shape = gpu_dot_shape(old->type);
     w->fragments = tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_A, tile_scalar_bits(old->type->scalar), *plan);
     w->registers = gpu_move(gpu, gpu_value(gpu, old), old->type, old->type->layout, &w->fragments);
+    if (old->type->scalar == TILE_F32) w->registers = tile_build_unary(&gpu->b, TILE_OP_ROUND_TF32, w->registers);
     w->a_at = gpu_index_registers(gpu, &w->fragments);
 }
 
-/* The words of an instruction: rows g and g + 8 of the first columns, then those of the columns 8 further. */
+/* The words of an instruction: rows g and g + 8 of the first columns, then those of the columns 4 words further. */
 static TileValue *fragment_at(const Wgmma *w, int64_t row, int64_t k) {
-    int64_t lanes[A_ELEMENTS], columns = tile_layout_extent(&w->fragments, 1);
-    for (unsigned i = 0; i < A_ELEMENTS; i++)
-        lanes[i] = w->a_at[(row + (i >> 1 & 1) * 8) * columns + k + (i >> 2) * 8 + (i & 1)];
-    return tile_build_shuffle(&w->gpu->b, w->registers, w->registers, lanes, A_ELEMENTS);
+    enum { MOST = A_WORDS * WORD_BITS / 8 };
+    int64_t lanes[MOST], columns = tile_layout_extent(&w->fragments, 1);
+    unsigned packed = WORD_BITS / tile_scalar_bits(w->scalar[0]);
+    for (unsigned i = 0; i < A_WORDS * packed; i++) {
+        unsigned word = i / packed, column = word / 2 * GROUP_LANES * packed + i % packed;
+        lanes[i] = w->a_at[(row + word % 2 * HALF_ROWS) * columns + k + column];
+    }
+    return tile_build_shuffle(&w->gpu->b, w->registers, w->registers, lanes, A_WORDS * packed);
 }
 
 /* ---- sums ---- */
@@ -135,8 +141,6 @@ static unsigned find_rows(const Wgmma *w, int64_t rows[], unsigned most) {
     return count;
 }
 
-static int64_t choose_columns(int64_t columns) { return columns <= MOST_COLUMNS ? columns : MOST_COLUMNS; }
-
 /* ---- the product ---- */
 
 static TileValue *multiply(const Wgmma *w, int64_t row, int64_t column, int64_t k, TileValue *sum) {
@@ -154,11 +158,10 @@ static TileValue *multiply(const Wgmma *w, int64_t row, int64_t column, int64_t 
         tile_build_op(&gpu->b, TILE_OP_WGMMA, operands, sum ? 3 : 2, attributes, sum ? 3 : 2, &sums, 1), 0);
 }
 
-/* The sums that the product goes on with: pending ones of the product before it, or registers; NULL: 0. */
+/* The sums that the instruction goes on from: pending ones of the product before it, or registers; NULL: 0. */
 static TileValue *first_sum(const Wgmma *w, const GpuPendingSums *before, unsigned number, int64_t row, int64_t column) {
-    const TileOp *constant = tile_value_def(tile_op_named(w->op, TILE_OPERAND_SUM), TILE_OP_CONST);
+    if (gpu_dot_promotes(w->op) || gpu_begins_at_zero(w->op)) return NULL;
     if (before) return before->sums[number];
-    if (constant && !tile_op_get(constant, TILE_ATTRIBUTE_VALUE)->bits) return NULL;
     TileValue *acc = gpu_value(w->gpu, tile_op_named(w->op, TILE_OPERAND_SUM));
     return tile_build_shuffle(&w->gpu->b, acc, acc, lanes_of_sums(w, row, column), (unsigned)(w->columns / 2));
 }
@@ -185,6 +188,8 @@ static void build_products(Wgmma *w) {
             pending->sums[i] = multiply(w, rows[i / parts], i % parts * w->columns, k, pending->sums[i]);
         }
     gpu_build_plain(&gpu->b, TILE_OP_WGMMA_COMMIT);
+    bool adds = gpu_dot_promotes(w->op) && !gpu_begins_at_zero(w->op);
+    if (adds) pending->promoted = gpu_value(gpu, tile_op_named(w->op, TILE_OPERAND_SUM));
     tile_map_set(&gpu->pending, &w->op->results[0], pending);
 }
 
@@ -196,11 +201,17 @@ void gpu_lower_wgmma(Gpu *gpu, TileOp *op) {
         gpu_refuse(gpu, op, "has no warps, or its second operand is not in shared memory");
         return;
     }
-    w.columns = choose_columns(op->results[0].type->extent[1]);
+    w.columns = gpu_wgmma_columns(op->results[0].type);
     w.step = STEP_BYTES / tile_scalar_bytes(a->scalar);
     w.sum_at = gpu_index_registers(gpu, &w.layout);
     if (!take_shared(&w, &w.a, 0)) take_registers(&w, &plan);
     build_products(&w);
+}
+
+/* Register `number` of the layout, from the lane that the wait has given. */
+static TileValue *complete_sum(Gpu *gpu, const GpuPendingSums *pending, TileValue *sum, uint32_t number) {
+    if (!pending->promoted) return sum;
+    return gpu_binary(gpu, TILE_OP_ADD, gpu_register(gpu, pending->promoted, number), sum);
 }
 
 void gpu_lower_dot_wait(Gpu *gpu, TileOp *op) {
@@ -218,6 +229,11 @@ void gpu_lower_dot_wait(Gpu *gpu, TileOp *op) {
         tile_build_op(&gpu->b, TILE_OP_WGMMA_WAIT, pending->sums, pending->count, groups, 1, types, pending->count);
     for (unsigned i = 0; wait && i < pending->count; i++)
         for (int64_t lane = 0; lane < tile_type_lanes(types[i]); lane++)
-            registers[pending->lanes[i][lane]] = gpu_register(gpu, tile_op_result(wait, i), (uint32_t)lane);
+            registers[pending->lanes[i][lane]] =
+                complete_sum(gpu, pending, gpu_register(gpu, tile_op_result(wait, i), (uint32_t)lane),
+                             (uint32_t)pending->lanes[i][lane]);
+    TileValue *zero = tile_build_bits(&gpu->b, tile_type_scalar(gpu->module->context, op->results[0].type->scalar), 0);
+    for (uint32_t r = 0; r < tile_layout_registers(&layout); r++)
+        if (!registers[r]) registers[r] = zero; /* columns that the layout has beyond those of the tile */
     if (wait) tile_map_set(&gpu->values, &op->results[0], gpu_join(gpu, registers, tile_layout_registers(&layout)));
 }

@@ -47,7 +47,9 @@
 #include "ptx/pipeline/copies.h"
 #include "ptx/target/map.h"
 
-enum { GROUP_WARPS = 4, GROUP_ROWS = 64, MOST_COLUMNS = 256, COLUMNS = 8, K_BYTES = 32, MOST_GROUPS = 4 };
+enum { GROUP_WARPS = 4, GROUP_ROWS = 64, K_BYTES = 32, MOST_GROUPS = 4 };
+/* Steps of k of 8-bit floats whose sum may have 14 bits. */
+enum { MOST_UNPROMOTED = 128 };
 
 typedef struct Warpgroups {
     TilePassContext *context;
@@ -126,26 +128,29 @@ static const char *why_not_copied(Warpgroups *w, const TileOp *load) {
     return NULL;
 }
 
-static const char *why_not_operand(Warpgroups *w, const TileOp *dot, unsigned number) {
-    const TileValue *operand = tile_op_operand(dot, number);
-    bool narrow = tile_scalar_is_float(operand->type->scalar) && tile_scalar_bits(operand->type->scalar) == 16;
-    if (!narrow) return "its operands are not f16 or bf16";
-    if (is_copied(operand)) return why_not_copied(w, load_of(operand));
-    return number ? "its second operand is not copied by a tensor map" : NULL;
+/* Are the rows of the tile as it is loaded those of k, in place of the operand's own axis? */
+static bool lies_across_k(const TileValue *operand, unsigned number) {
+    bool transposed = false;
+    for (const TileOp *op = operand->op; op && op->id != TILE_OP_LOAD_TILE; op = tile_op_operand(op, 0)->op)
+        transposed ^= op->id == TILE_OP_PERMUTE && tile_op_get(op, TILE_ATTRIBUTE_AXES)->integers[0] != 0;
+    return transposed == (number == 0);
 }
 
-/* The sum goes on from product to product: it is counted once. */
-static bool continues(const TileOp *dot) {
-    const TileValue *sum = tile_op_named(dot, TILE_OPERAND_SUM);
-    return sum->op && sum->op->id == TILE_OP_DOT;
+static const char *why_not_operand(Warpgroups *w, const TileOp *dot, unsigned number) {
+    const TileValue *operand = tile_op_operand(dot, number);
+    if (!is_copied(operand)) return number ? "its second operand is not copied by a tensor map" : NULL;
+    if (tile_scalar_bits(operand->type->scalar) != 16 && lies_across_k(operand, number))
+        return "an operand is not contiguous along k in memory, as all but those of 16 bits have to be";
+    return why_not_copied(w, load_of(operand));
 }
 
 static const char *why_not(Warpgroups *w, const TileOp *dot) {
     const TileType *a = tile_op_operand(dot, 0)->type, *sums = dot->results[0].type;
     int64_t k_bytes = a->extent[1] * tile_scalar_bytes(a->scalar);
     if (sums->rank != 2 || sums->extent[0] % GROUP_ROWS) return "its rows are not a multiple of 64";
-    if (sums->extent[1] % COLUMNS || k_bytes % K_BYTES) return "its columns or its depth do not fit the instruction";
-    if (sums->extent[1] > MOST_COLUMNS && sums->extent[1] % MOST_COLUMNS) return "its columns do not fit the instruction";
+    if (!gpu_wgmma_columns(sums) || k_bytes % K_BYTES) return "its columns or its depth do not fit the instruction";
+    if (gpu_dot_promotes(dot) && k_bytes > MOST_UNPROMOTED)
+        return "it adds up more than 128 products of 8-bit floats at once";
     for (const TileOp *outer = dot->block->op; outer; outer = outer->block->op)
         if (outer->id != TILE_OP_FOR) return "it stands in a branch";
     const char *why = why_not_operand(w, dot, 0);
@@ -161,7 +166,7 @@ static void look_at_dot(TileOp *dot, void *state) {
     w->why = why_not(w, dot);
     if (w->why) w->dot = dot;
     w->rows = greatest_divisor(sums->extent[0], w->rows);
-    if (!continues(dot)) w->sums += sums->extent[0] * sums->extent[1];
+    w->sums += gpu_dot_sums(dot, true);
     w->count++;
 }
 

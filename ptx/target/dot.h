@@ -23,6 +23,15 @@ bool gpu_dot_fits_mma(const TilePtxTarget *target, const TileOp *dot);
 /* Is the product computed by tensor cores; by wgmma? gpu-threads and gpu-warpgroups have decided it. */
 bool gpu_dot_is_mma(const TileOp *dot);
 bool gpu_dot_is_wgmma(const TileOp *dot);
+/* wgmma keeps 14 bits of a sum of 8-bit floats (docs/gpu.md, Sums): such a product, by wgmma, begins its own sums at 0,
+ * and these are added in f32 to those that it goes on from. */
+bool gpu_dot_promotes(const TileOp *dot);
+/* Does the product go on from sums of 0? */
+bool gpu_begins_at_zero(const TileOp *dot);
+/* Elements of sums that the product keeps live, besides those that another product counts. */
+int64_t gpu_dot_sums(const TileOp *dot, bool by_wgmma);
+/* Columns of one instruction of wgmma, of several that share the columns of the sums; 0: no number fits. */
+int64_t gpu_wgmma_columns(const TileType *sums);
 /* Warps: those of the function's threads; before gpu-threads has decided on these, the number that the kernel's
  * author asks for or that the largest sums need. Rows or columns are paired where load_matrix then reads 8-bit
  * elements that are contiguous along them; that is known only once operands are placed in shared memory. */

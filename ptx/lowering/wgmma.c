@@ -37,7 +37,8 @@ typedef struct Wgmma {
 GpuRegisters gpu_share_registers(const Gpu *gpu, const int64_t *warps) {
     int64_t all = tile_ptx_target_of(gpu->context->target)->registers, multiplying = warps[0] * TILE_WARP_THREADS,
             copying = warps[1] * TILE_WARP_THREADS, each = all / (multiplying + copying) & ~INT64_C(7);
-    if (gpu->sums / multiplying + OTHER_REGISTERS <= each) return (GpuRegisters){0};
+    bool enough = gpu->sums / multiplying + gpu->promoted + OTHER_REGISTERS <= each || each >= MOST_REGISTERS;
+    if (enough) return (GpuRegisters){0};
     int64_t most = (all - COPYING_REGISTERS * copying) / multiplying & ~INT64_C(7);
     return (GpuRegisters){(uint32_t)each, (uint32_t)(most < MOST_REGISTERS ? most : MOST_REGISTERS), COPYING_REGISTERS};
 }
@@ -166,30 +167,84 @@ static TileValue *first_sum(const Wgmma *w, const GpuPendingSums *before, unsign
     return tile_build_shuffle(&w->gpu->b, acc, acc, lanes_of_sums(w, row, column), (unsigned)(w->columns / 2));
 }
 
-static void build_products(Wgmma *w) {
+/* The instructions of a product: rows and columns of sums. */
+typedef struct Parts {
+    int64_t rows[8], columns; /* columns: how many stand side by side */
+    unsigned count;
+} Parts;
+
+static Parts find_parts(const Wgmma *w) {
+    Parts parts = {.columns = w->op->results[0].type->extent[1] / w->columns};
+    unsigned rows = find_rows(w, parts.rows, sizeof parts.rows / sizeof *parts.rows);
+    parts.count = rows * (unsigned)parts.columns;
+    return parts;
+}
+
+/* Begins the products of so many parts from `first` on, which go on from the sums and give them. */
+static void begin_parts(const Wgmma *w, const Parts *parts, unsigned first, unsigned count, TileValue **sums) {
+    int64_t depth = tile_op_operand(w->op, 0)->type->extent[1];
+    gpu_build_plain(&w->gpu->b, TILE_OP_WGMMA_FENCE);
+    for (int64_t k = 0; k < depth; k += w->step)
+        for (unsigned i = first; i < first + count; i++)
+            sums[i] = multiply(w, parts->rows[i / parts->columns], i % parts->columns * w->columns, k, sums[i]);
+    gpu_build_plain(&w->gpu->b, TILE_OP_WGMMA_COMMIT);
+}
+
+/* Waits for the sums, which become registers of the layout, or are added to what is there. */
+static void complete_sums(Gpu *gpu, const GpuPendingSums *pending, const TileAttribute *groups, TileValue **registers) {
+    const TileType **types = TILE_NEW_ARRAY(gpu->arena, const TileType *, pending->count);
+    for (unsigned i = 0; i < pending->count; i++) types[i] = pending->sums[i]->type;
+    TileOp *wait =
+        tile_build_op(&gpu->b, TILE_OP_WGMMA_WAIT, pending->sums, pending->count, groups, 1, types, pending->count);
+    for (unsigned i = 0; wait && i < pending->count; i++)
+        for (int64_t lane = 0; lane < tile_type_lanes(types[i]); lane++) {
+            TileValue **sum = &registers[pending->lanes[i][lane]],
+                      *complete = gpu_register(gpu, tile_op_result(wait, i), (uint32_t)lane);
+            *sum = *sum ? gpu_binary(gpu, TILE_OP_ADD, *sum, complete) : complete;
+        }
+}
+
+/* The registers that sums are added to; NULL for each: 0. */
+static TileValue **begin_promoted(const Wgmma *w) {
+    uint32_t count = tile_layout_registers(&w->layout);
+    TileValue **registers = TILE_NEW_ARRAY(w->gpu->arena, TileValue *, count);
+    if (gpu_begins_at_zero(w->op)) return registers;
+    TileValue *acc = gpu_value(w->gpu, tile_op_named(w->op, TILE_OPERAND_SUM));
+    for (uint32_t r = 0; r < count; r++) registers[r] = gpu_register(w->gpu, acc, r);
+    return registers;
+}
+
+/* One part after the other, so that registers hold the sums of one; only the last one is left pending. */
+static void promote_parts(const Wgmma *w, const Parts *parts, GpuPendingSums *pending) {
+    TileAttribute groups = {.key = TILE_ATTRIBUTE_PENDING, .integer = 0};
+    pending->promoted = begin_promoted(w);
+    for (unsigned i = 0; i < parts->count; i++) {
+        GpuPendingSums part = {.count = 1, .sums = &pending->sums[i], .lanes = &pending->lanes[i]};
+        begin_parts(w, parts, i, 1, pending->sums);
+        if (i + 1 < parts->count)
+            complete_sums(w->gpu, &part, &groups, pending->promoted);
+        else
+            pending->sums = part.sums, pending->lanes = part.lanes, pending->count = 1;
+    }
+}
+
+static void build_products(const Wgmma *w) {
     Gpu *gpu = w->gpu;
-    enum { MOST_ROWS = 8 };
-    int64_t rows[MOST_ROWS], depth = tile_op_operand(w->op, 0)->type->extent[1];
-    unsigned row_count = find_rows(w, rows, MOST_ROWS);
+    Parts parts = find_parts(w);
     const GpuPendingSums *before = tile_map_get(&gpu->pending, tile_op_named(w->op, TILE_OPERAND_SUM));
     GpuPendingSums *pending = TILE_NEW(gpu->arena, GpuPendingSums);
-    int64_t columns = w->op->results[0].type->extent[1];
-    pending->sums = TILE_NEW_ARRAY(gpu->arena, TileValue *, (size_t)(row_count * (columns / w->columns)));
-    pending->lanes = TILE_NEW_ARRAY(gpu->arena, int64_t *, (size_t)(row_count * (columns / w->columns)));
-    for (unsigned r = 0; r < row_count; r++)
-        for (int64_t column = 0; column < columns; column += w->columns) {
-            pending->sums[pending->count] = first_sum(w, before, pending->count, rows[r], column);
-            pending->lanes[pending->count++] = lanes_of_sums(w, rows[r], column);
-        }
-    gpu_build_plain(&gpu->b, TILE_OP_WGMMA_FENCE);
-    for (int64_t k = 0; k < depth; k += w->step)
-        for (unsigned i = 0; i < pending->count; i++) {
-            int64_t parts = columns / w->columns;
-            pending->sums[i] = multiply(w, rows[i / parts], i % parts * w->columns, k, pending->sums[i]);
-        }
-    gpu_build_plain(&gpu->b, TILE_OP_WGMMA_COMMIT);
-    bool adds = gpu_dot_promotes(w->op) && !gpu_begins_at_zero(w->op);
-    if (adds) pending->promoted = gpu_value(gpu, tile_op_named(w->op, TILE_OPERAND_SUM));
+    pending->sums = TILE_NEW_ARRAY(gpu->arena, TileValue *, parts.count);
+    pending->lanes = TILE_NEW_ARRAY(gpu->arena, int64_t *, parts.count);
+    for (; pending->count < parts.count; pending->count++) {
+        unsigned i = pending->count;
+        int64_t row = parts.rows[i / parts.columns], column = i % parts.columns * w->columns;
+        pending->sums[i] = first_sum(w, before, i, row, column);
+        pending->lanes[i] = lanes_of_sums(w, row, column);
+    }
+    if (gpu_dot_promotes(w->op))
+        promote_parts(w, &parts, pending);
+    else
+        begin_parts(w, &parts, 0, parts.count, pending->sums);
     tile_map_set(&gpu->pending, &w->op->results[0], pending);
 }
 
@@ -201,17 +256,11 @@ void gpu_lower_wgmma(Gpu *gpu, TileOp *op) {
         gpu_refuse(gpu, op, "has no warps, or its second operand is not in shared memory");
         return;
     }
-    w.columns = gpu_wgmma_columns(op->results[0].type);
+    w.columns = gpu_wgmma_columns(op);
     w.step = STEP_BYTES / tile_scalar_bytes(a->scalar);
     w.sum_at = gpu_index_registers(gpu, &w.layout);
     if (!take_shared(&w, &w.a, 0)) take_registers(&w, &plan);
     build_products(&w);
-}
-
-/* Register `number` of the layout, from the lane that the wait has given. */
-static TileValue *complete_sum(Gpu *gpu, const GpuPendingSums *pending, TileValue *sum, uint32_t number) {
-    if (!pending->promoted) return sum;
-    return gpu_binary(gpu, TILE_OP_ADD, gpu_register(gpu, pending->promoted, number), sum);
 }
 
 void gpu_lower_dot_wait(Gpu *gpu, TileOp *op) {
@@ -220,20 +269,13 @@ void gpu_lower_dot_wait(Gpu *gpu, TileOp *op) {
         gpu_refuse(gpu, op, "waits for no product by wgmma");
         return;
     }
-    TileLayout layout = *op->results[0].type->layout;
-    const TileAttribute *groups = tile_op_get(op, TILE_ATTRIBUTE_PENDING);
-    const TileType **types = TILE_NEW_ARRAY(gpu->arena, const TileType *, pending->count);
-    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, tile_layout_registers(&layout));
-    for (unsigned i = 0; i < pending->count; i++) types[i] = pending->sums[i]->type;
-    TileOp *wait =
-        tile_build_op(&gpu->b, TILE_OP_WGMMA_WAIT, pending->sums, pending->count, groups, 1, types, pending->count);
-    for (unsigned i = 0; wait && i < pending->count; i++)
-        for (int64_t lane = 0; lane < tile_type_lanes(types[i]); lane++)
-            registers[pending->lanes[i][lane]] =
-                complete_sum(gpu, pending, gpu_register(gpu, tile_op_result(wait, i), (uint32_t)lane),
-                             (uint32_t)pending->lanes[i][lane]);
-    TileValue *zero = tile_build_bits(&gpu->b, tile_type_scalar(gpu->module->context, op->results[0].type->scalar), 0);
-    for (uint32_t r = 0; r < tile_layout_registers(&layout); r++)
-        if (!registers[r]) registers[r] = zero; /* columns that the layout has beyond those of the tile */
-    if (wait) tile_map_set(&gpu->values, &op->results[0], gpu_join(gpu, registers, tile_layout_registers(&layout)));
+    const TileType *type = op->results[0].type;
+    uint32_t count = tile_layout_registers(type->layout);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t r = 0; pending->promoted && r < count; r++) registers[r] = pending->promoted[r];
+    complete_sums(gpu, pending, tile_op_get(op, TILE_ATTRIBUTE_PENDING), registers);
+    TileValue *zero = tile_build_bits(&gpu->b, tile_type_scalar(gpu->module->context, type->scalar), 0);
+    for (uint32_t r = 0; r < count; r++)
+        if (!registers[r]) registers[r] = zero; /* of columns that the layout has beyond those of the tile */
+    tile_map_set(&gpu->values, &op->results[0], gpu_join(gpu, registers, count));
 }

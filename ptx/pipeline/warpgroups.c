@@ -58,6 +58,7 @@ typedef struct Warpgroups {
     const char *why;
     int64_t rows;      /* of all products: the greatest common divisor */
     int64_t sums;      /* elements of sums that are live together */
+    int64_t promoted;  /* registers of a thread for sums that are added to those */
     int64_t loaded, stored; /* bytes of tiles in shared memory: of one slot of each load, of all stores */
     unsigned count;    /* products */
     TileMap seen;      /* values that a copying warp can compute */
@@ -148,7 +149,7 @@ static const char *why_not(Warpgroups *w, const TileOp *dot) {
     const TileType *a = tile_op_operand(dot, 0)->type, *sums = dot->results[0].type;
     int64_t k_bytes = a->extent[1] * tile_scalar_bytes(a->scalar);
     if (sums->rank != 2 || sums->extent[0] % GROUP_ROWS) return "its rows are not a multiple of 64";
-    if (!gpu_wgmma_columns(sums) || k_bytes % K_BYTES) return "its columns or its depth do not fit the instruction";
+    if (!gpu_wgmma_columns(dot) || k_bytes % K_BYTES) return "its columns or its depth do not fit the instruction";
     if (gpu_dot_promotes(dot) && k_bytes > MOST_UNPROMOTED)
         return "it adds up more than 128 products of 8-bit floats at once";
     for (const TileOp *outer = dot->block->op; outer; outer = outer->block->op)
@@ -166,7 +167,8 @@ static void look_at_dot(TileOp *dot, void *state) {
     w->why = why_not(w, dot);
     if (w->why) w->dot = dot;
     w->rows = greatest_divisor(sums->extent[0], w->rows);
-    w->sums += gpu_dot_sums(dot, true);
+    w->sums += gpu_dot_sums(dot);
+    w->promoted += gpu_dot_promoted(dot);
     w->count++;
 }
 
@@ -180,22 +182,24 @@ static bool has_sum(const TileOp *op, const TileType *type) {
 
 /* ---- the decision ---- */
 
-/* Have the threads of so many warpgroups registers for the sums, beside those for all else? */
+/* Have the threads of so many warpgroups registers for the sums, beside those for all else: addresses, and between
+ * products what is made of one's sums for another? */
 static bool have_registers(const Warpgroups *w, int64_t groups) {
-    enum { OTHERS = 48, COPYING = 56 };
+    enum { ADDRESSES = 32, BETWEEN = 16, COPYING = 56 };
     const TilePtxTarget *target = tile_ptx_target_of(w->context->target);
     int64_t group = GROUP_WARPS * TILE_WARP_THREADS, each = (target->registers - COPYING * group) / (groups * group);
     if (each > target->registers_thread) each = target->registers_thread;
-    return w->sums <= groups * group * (each - OTHERS);
+    int64_t others = w->promoted + ADDRESSES + (w->count > 1 ? BETWEEN : 0);
+    return w->sums <= groups * group * (each - others);
 }
 
-/* The number of warpgroups that multiply; 0: their registers do not suffice. Two keep the tensor cores busy: while one
- * waits for its products, the other's are under way. */
+/* The number of warpgroups that multiply, each the same part of the rows; 0: their registers do not suffice. Two keep
+ * the tensor cores busy: while one waits for its products, or adds their sums to others, the other's are under way. */
 static int64_t choose_groups(const Warpgroups *w) {
     int64_t most = w->rows / GROUP_ROWS, groups = w->func->warps / GROUP_WARPS;
-    while (most & (most - 1)) most &= most - 1;
+    most &= -most;
     if (most > MOST_GROUPS) most = MOST_GROUPS;
-    if (!groups) groups = most < 2 ? most : 2;
+    if (!groups || (w->promoted && groups < 2)) groups = 2;
     if (groups > most) groups = most;
     while (groups < most && !have_registers(w, groups)) groups *= 2;
     return have_registers(w, groups) ? groups : 0;

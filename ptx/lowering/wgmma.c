@@ -30,6 +30,7 @@ typedef struct Wgmma {
     TileLayout fragments; /* their layout */
     uint32_t *sum_at;     /* the register of the sums' layout by row and column of the thread's part */
     uint32_t *a_at;       /* likewise of a */
+    TileValue **taken;    /* fragments of a, of each step of k one after the other, for each of the part's rows */
 } Wgmma;
 
 /* ---- registers ---- */
@@ -144,15 +145,43 @@ static unsigned find_rows(const Wgmma *w, int64_t rows[], unsigned most) {
 
 /* ---- the product ---- */
 
-static TileValue *multiply(const Wgmma *w, int64_t row, int64_t column, int64_t k, TileValue *sum) {
+/* The instructions of a product: rows and columns of sums. */
+typedef struct Parts {
+    int64_t rows[8], columns; /* columns: how many stand side by side */
+    unsigned count;
+} Parts;
+
+static Parts find_parts(const Wgmma *w) {
+    Parts parts = {.columns = w->op->results[0].type->extent[1] / w->columns};
+    unsigned rows = find_rows(w, parts.rows, sizeof parts.rows / sizeof *parts.rows);
+    parts.count = rows * (unsigned)parts.columns;
+    return parts;
+}
+
+/* Fragments are made in front of the fence that tells the instructions of their registers. */
+static void take_fragments(Wgmma *w, const Parts *parts) {
+    int64_t depth = tile_op_operand(w->op, 0)->type->extent[1];
+    unsigned rows = parts->count / (unsigned)parts->columns, at = 0;
+    w->taken = TILE_NEW_ARRAY(w->gpu->arena, TileValue *, (size_t)(rows * depth / w->step));
+    for (unsigned r = 0; r < rows; r++)
+        for (int64_t k = 0; k < depth; k += w->step) w->taken[at++] = fragment_at(w, parts->rows[r], k);
+}
+
+static TileValue *operand_a(const Wgmma *w, const Parts *parts, unsigned row, int64_t k) {
+    int64_t steps = tile_op_operand(w->op, 0)->type->extent[1] / w->step;
+    return w->registers ? w->taken[row * steps + k / w->step] : descriptor_at(w->gpu, &w->a, parts->rows[row], k);
+}
+
+static TileValue *multiply(const Wgmma *w, const Parts *parts, unsigned part, int64_t k, TileValue *sum) {
     Gpu *gpu = w->gpu;
+    int64_t column = part % parts->columns * w->columns;
     const TileType *types[] = {tile_type_scalar(gpu->module->context, w->scalar[0]),
                                tile_type_scalar(gpu->module->context, w->scalar[1])};
     int64_t transposed[] = {!w->registers && !w->a.along_k, !w->b.along_k}, init = TILE_PARTS_INIT;
     TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_TYPES, .count = 2, .types = types},
                                   {.key = TILE_ATTRIBUTE_TRANSPOSED_AB, .count = 2, .integers = transposed},
                                   {.key = TILE_ATTRIBUTE_PARTS, .count = 1, .integers = &init}};
-    TileValue *operands[] = {w->registers ? fragment_at(w, row, k) : descriptor_at(gpu, &w->a, row, k),
+    TileValue *operands[] = {operand_a(w, parts, part / (unsigned)parts->columns, k),
                              descriptor_at(gpu, &w->b, column, k), sum};
     const TileType *sums = tile_type_vector(gpu->module->context, w->op->results[0].type->scalar, w->columns / 2, false);
     return tile_op_result(
@@ -167,26 +196,13 @@ static TileValue *first_sum(const Wgmma *w, const GpuPendingSums *before, unsign
     return tile_build_shuffle(&w->gpu->b, acc, acc, lanes_of_sums(w, row, column), (unsigned)(w->columns / 2));
 }
 
-/* The instructions of a product: rows and columns of sums. */
-typedef struct Parts {
-    int64_t rows[8], columns; /* columns: how many stand side by side */
-    unsigned count;
-} Parts;
-
-static Parts find_parts(const Wgmma *w) {
-    Parts parts = {.columns = w->op->results[0].type->extent[1] / w->columns};
-    unsigned rows = find_rows(w, parts.rows, sizeof parts.rows / sizeof *parts.rows);
-    parts.count = rows * (unsigned)parts.columns;
-    return parts;
-}
-
 /* Begins the products of so many parts from `first` on, which go on from the sums and give them. */
 static void begin_parts(const Wgmma *w, const Parts *parts, unsigned first, unsigned count, TileValue **sums) {
     int64_t depth = tile_op_operand(w->op, 0)->type->extent[1];
     gpu_build_plain(&w->gpu->b, TILE_OP_WGMMA_FENCE);
     for (int64_t k = 0; k < depth; k += w->step)
         for (unsigned i = first; i < first + count; i++)
-            sums[i] = multiply(w, parts->rows[i / parts->columns], i % parts->columns * w->columns, k, sums[i]);
+            sums[i] = multiply(w, parts, i, k, sums[i]);
     gpu_build_plain(&w->gpu->b, TILE_OP_WGMMA_COMMIT);
 }
 
@@ -228,9 +244,10 @@ static void promote_parts(const Wgmma *w, const Parts *parts, GpuPendingSums *pe
     }
 }
 
-static void build_products(const Wgmma *w) {
+static void build_products(Wgmma *w) {
     Gpu *gpu = w->gpu;
     Parts parts = find_parts(w);
+    if (w->registers) take_fragments(w, &parts);
     const GpuPendingSums *before = tile_map_get(&gpu->pending, tile_op_named(w->op, TILE_OPERAND_SUM));
     GpuPendingSums *pending = TILE_NEW(gpu->arena, GpuPendingSums);
     pending->sums = TILE_NEW_ARRAY(gpu->arena, TileValue *, parts.count);

@@ -54,8 +54,8 @@ enum { MOST_UNPROMOTED = 128 };
 typedef struct Warpgroups {
     TilePassContext *context;
     TileFunc *func;
-    const TileOp *dot; /* the first that cannot be computed so, and why; NULL: there is none */
-    const char *why;
+    const TileOp *dot; /* the first product, or the first that cannot be computed so */
+    const char *why;   /* it cannot; NULL: all can */
     int64_t rows;      /* of all products: the greatest common divisor */
     int64_t sums;      /* elements of sums that are live together */
     int64_t promoted;  /* registers of a thread for sums that are added to those */
@@ -165,7 +165,7 @@ static void look_at_dot(TileOp *dot, void *state) {
     if (dot->id != TILE_OP_DOT || !gpu_dot_is_mma(dot) || w->why) return;
     const TileType *sums = dot->results[0].type;
     w->why = why_not(w, dot);
-    if (w->why) w->dot = dot;
+    if (w->why || !w->dot) w->dot = dot;
     w->rows = greatest_divisor(sums->extent[0], w->rows);
     w->sums += gpu_dot_sums(dot);
     w->promoted += gpu_dot_promoted(dot);
@@ -268,7 +268,7 @@ TileResult tile_pass_gpu_warpgroups(TilePassContext *context, TileFunc *func) {
     if (w.count && !w.why && !groups) w.why = "its sums take more registers than there are";
     tile_block_walk(&func->body, add_bytes, &w);
     tile_block_walk(&func->body, drop_map, &w);
-    if (w.dot) tile_pass_remark(context, w.dot, TILE_DECISION_NOT_BY_WGMMA, "a product", "%s", w.why);
+    if (w.why) tile_pass_remark(context, w.dot, TILE_DECISION_NOT_BY_WGMMA, "a product", "%s", w.why);
     if (!groups) return w.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
     tile_block_walk(&func->body, set_instruction, &w);
     tile_block_walk(&func->body, stay, &w);

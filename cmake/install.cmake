@@ -36,7 +36,14 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/tile-config-version.cmake C
 install(FILES ${CMAKE_BINARY_DIR}/tile-config.cmake ${CMAKE_BINARY_DIR}/tile-config-version.cmake
   DESTINATION ${TILE_PACKAGE_DIR} COMPONENT libraries)
 
-foreach(name tile_launch tile)
+# The prefix as seen from the .pc files, so that the tree may be moved.
+file(RELATIVE_PATH TILE_PC_PREFIX /root/${CMAKE_INSTALL_LIBDIR}/pkgconfig /root)
+string(REGEX REPLACE "/$" "" TILE_PC_PREFIX ${TILE_PC_PREFIX})
+set(TILE_PC_NAMES tile_launch)
+if(TARGET tile_driver)
+  list(APPEND TILE_PC_NAMES tile)
+endif()
+foreach(name ${TILE_PC_NAMES})
   configure_file(${CMAKE_SOURCE_DIR}/cmake/${name}.pc.in ${CMAKE_BINARY_DIR}/${name}.pc @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libraries)
 endforeach()

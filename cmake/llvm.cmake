@@ -12,8 +12,12 @@ file(GLOB TILE_MLIR_CAPI ${TILE_LLVM_LIB}/libMLIRCAPI*.a)
 if(TILE_STATIC_LLVM)
   file(GLOB TILE_LLVM_ARCHIVES ${TILE_LLVM_LIB}/libMLIR*.a ${TILE_LLVM_LIB}/libLLVM*.a)
   list(FILTER TILE_LLVM_ARCHIVES EXCLUDE REGEX "(Test|BOLT|Exegesis|Fuzzer|DTLTO|TableGen)")
+  # Compression from archives, where they are there, so that libtile runs where these libraries are not.
+  find_library(TILE_ZSTD_ARCHIVE libzstd.a)
+  find_library(TILE_ZLIB_ARCHIVE libz.a)
   target_link_libraries(tile_llvm INTERFACE -Wl,--start-group ${TILE_LLVM_ARCHIVES} -Wl,--end-group
-    z -l:libzstd.so.1 stdc++ m dl pthread)
+    $<IF:$<BOOL:${TILE_ZLIB_ARCHIVE}>,${TILE_ZLIB_ARCHIVE},z>
+    $<IF:$<BOOL:${TILE_ZSTD_ARCHIVE}>,${TILE_ZSTD_ARCHIVE},-l:libzstd.so.1> stdc++ m dl pthread)
   target_link_options(tile_llvm INTERFACE -B${TILE_LLVM_PREFIX}/bin -fuse-ld=lld -Wl,--icf=all)
   add_compile_options(-ffunction-sections -fdata-sections)
   add_link_options(-Wl,--gc-sections)

@@ -19,11 +19,20 @@ tile_status tile_error_set(TileError *error, tile_status status, const char *for
     if (length < 0) error->message[0] = 0;
     if (length >= (int)sizeof error->message) memcpy(error->message + sizeof error->message - 4, "...", 4);
     error->status = status;
+    tile_error_about(error, TILE_OK, -1, TILE_ERROR_OTHER);
+    memset(error->reserved, 0, sizeof error->reserved);
     return status;
+}
+
+void tile_error_about(TileError *error, tile_status before, int argument, TileErrorCode code) {
+    if (!error || before != TILE_OK) return;
+    error->argument = argument;
+    error->code = code;
 }
 
 tile_status tile_error_add(TileError *error, tile_status before, tile_status status, const char *format, ...) {
     if (!error) return status;
+    if (before == TILE_OK) tile_error_set(error, status, "%s", "");
     size_t size = sizeof error->message, length = before == TILE_OK ? 0 : strlen(error->message);
     if (length + 2 < size && length) error->message[length++] = '\n';
     va_list arguments;
@@ -42,24 +51,29 @@ typedef struct Reader {
     TileError *error;
     tile_status *found; /* status of the arguments before this one */
     bool partial;       /* nothing runs: only shapes and types are inferred */
+    bool imagines;      /* tensors may have no memory */
 } Reader;
 
 /* Adds an error: "kernel: parameter: " and the message. */
-static tile_status TILE_PRINTF(2, 3) refuse(const Reader *reader, const char *format, ...) {
+static tile_status TILE_PRINTF(3, 4) refuse(const Reader *reader, TileErrorCode code, const char *format, ...) {
     char text[768];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    return *reader->found = tile_error_add(reader->error, *reader->found, TILE_INVALID_ARGUMENT, "%s: %s: %s",
-                                           reader->signature->name, reader->parameter->name, text);
+    tile_status before = *reader->found;
+    *reader->found = tile_error_add(reader->error, before, TILE_INVALID_ARGUMENT, "%s: %s: %s", reader->signature->name,
+                                    reader->parameter->name, text);
+    tile_error_about(reader->error, before, (int)(reader->parameter - reader->signature->parameters), code);
+    return *reader->found;
 }
 
 /* ---- scalars ---- */
 
 static tile_status refuse_scalar(const Reader *reader, const TileArg *argument) {
     static const char *const given[] = {"nothing", "a tensor", "an integer", "an integer", "a number", "a bool"};
-    return refuse(reader, "%s is given, expected %s", given[argument->kind], reader->parameter->type_text);
+    return refuse(reader, TILE_ERROR_KIND, "%s is given, expected %s", given[argument->kind],
+                  reader->parameter->type_text);
 }
 
 static tile_status read_integer(const Reader *reader, const TileArg *argument, TileHostType type, TileView *view) {
@@ -73,9 +87,10 @@ static tile_status read_integer(const Reader *reader, const TileArg *argument, T
         return TILE_OK;
     }
     if (negative)
-        return refuse(reader, "%" PRId64 " does not fit %s", argument->value.integer, tile_host_type_name(type));
+        return refuse(reader, TILE_ERROR_VALUE, "%" PRId64 " does not fit %s", argument->value.integer,
+                      tile_host_type_name(type));
     if (magnitude > greatest)
-        return refuse(reader, "%" PRIu64 " does not fit %s", magnitude, tile_host_type_name(type));
+        return refuse(reader, TILE_ERROR_VALUE, "%" PRIu64 " does not fit %s", magnitude, tile_host_type_name(type));
     view->scalar = magnitude;
     return TILE_OK;
 }
@@ -131,7 +146,7 @@ static tile_status check_device(const Reader *reader, const DLTensor *tensor) {
     case kDLCUDAManaged: return TILE_OK;
     case kDLCPU:
         if (!gpu || partial) return TILE_OK;
-        return refuse(reader, "device is cpu, expected cuda");
+        return refuse(reader, TILE_ERROR_DEVICE, "device is cpu, expected cuda");
     case kDLCUDAHost:
     case kDLROCMHost:
         if (!gpu || partial) return TILE_OK;
@@ -143,9 +158,10 @@ static tile_status check_device(const Reader *reader, const DLTensor *tensor) {
     }
     const char *name = device_name(tensor->device.device_type);
     if (!name)
-        return refuse(reader, "device is DLPack type %d, expected %s", (int)tensor->device.device_type,
-                      expected_device(reader));
-    return refuse(reader, "device is %s:%d, expected %s", name, (int)tensor->device.device_id, expected_device(reader));
+        return refuse(reader, TILE_ERROR_DEVICE, "device is DLPack type %d, expected %s",
+                      (int)tensor->device.device_type, expected_device(reader));
+    return refuse(reader, TILE_ERROR_DEVICE, "device is %s:%d, expected %s", name, (int)tensor->device.device_id,
+                  expected_device(reader));
 }
 
 /* Strides in elements of a row-major tensor without gaps. False where they leave 63 bits, which only a tensor
@@ -169,7 +185,7 @@ static tile_status read_layout(const Reader *reader, const DLTensor *tensor, uns
     for (int i = 0; i < view->rank; i++) {
         int64_t extent = tensor->shape[i], stride, reach;
         if ((uint64_t)extent > TILE_MAX_EXTENT)
-            return refuse(reader, "dimension %d is %" PRId64 ", expected 0 to %" PRId64, i, extent,
+            return refuse(reader, TILE_ERROR_EXTENT, "dimension %d is %" PRId64 ", expected 0 to %" PRId64, i, extent,
                           (int64_t)TILE_MAX_EXTENT);
         bool wide = __builtin_mul_overflow(strides[i], (int64_t)bytes, &stride);
         wide |= __builtin_mul_overflow(stride, extent - (extent > 0), &reach);
@@ -183,9 +199,9 @@ static tile_status read_layout(const Reader *reader, const DLTensor *tensor, uns
     }
     view->low = view->high = (uint64_t)base;
     if (empty) return TILE_OK;
-    if (!tensor->data) return refuse(reader, "data is NULL, expected the address of its elements");
+    if (!view->data) return refuse(reader, TILE_ERROR_ADDRESS, "data is NULL, expected the address of its elements");
     overflow |= base + below < 0 || __builtin_add_overflow(base, above, &above);
-    if (overflow) return refuse(reader, "the tensor reaches past the address space");
+    if (overflow) return refuse(reader, TILE_ERROR_ADDRESS, "the tensor reaches past the address space");
     view->low = (uint64_t)(base + below);
     view->high = (uint64_t)above;
     return TILE_OK;
@@ -255,34 +271,47 @@ static tile_status check_type(const Reader *reader, const DLTensor *tensor, Tile
     if (type == expected && type < TILE_HOST_TYPE_COUNT) return TILE_OK;
     const char *wanted = reader->parameter->generic >= 0 ? "one of the language" : tile_host_type_name(expected);
     if (type < TILE_HOST_TYPE_COUNT)
-        return refuse(reader, "type is %s, expected %s", tile_host_type_name(type), wanted);
-    return refuse(reader, "type is DLPack code %d with %d bits and %d lanes, expected %s", tensor->dtype.code,
-                  tensor->dtype.bits, tensor->dtype.lanes, wanted);
+        return refuse(reader, TILE_ERROR_TYPE, "type is %s, expected %s", tile_host_type_name(type), wanted);
+    return refuse(reader, TILE_ERROR_TYPE, "type is DLPack code %d with %d bits and %d lanes, expected %s",
+                  tensor->dtype.code, tensor->dtype.bits, tensor->dtype.lanes, wanted);
+}
+
+/* A place of its own for each parameter, far from the others, and in its middle for negative strides. */
+static void imagine(const Reader *reader, TileView *view) {
+    _Static_assert(TILE_MAX_PARAMETERS <= 64, "places have 2**56 bytes and end below 2**63");
+    uint64_t index = (uint64_t)(reader->parameter - reader->signature->parameters);
+    view->data = (char *)(uintptr_t)((index << 56) + (UINT64_C(1) << 55));
+    view->imagined = true;
 }
 
 static tile_status read_tensor(const Reader *reader, const TileArg *argument, TileHostType type, TileView *view) {
     const DLTensor *tensor = argument->value.tensor;
     const TileImageParameter *parameter = reader->parameter;
     if (tensor->ndim != parameter->rank)
-        return refuse(reader, "rank is %d, expected %d", (int)tensor->ndim, parameter->rank);
-    if (tensor->ndim && !tensor->shape) return refuse(reader, "shape is NULL, expected the extents");
+        return refuse(reader, TILE_ERROR_RANK, "rank is %d, expected %d", (int)tensor->ndim, parameter->rank);
+    if (tensor->ndim && !tensor->shape)
+        return refuse(reader, TILE_ERROR_ADDRESS, "shape is NULL, expected the extents");
     if (parameter->generic < 0) TILE_TRY(check_type(reader, tensor, type)); /* else decide_generic has checked it */
     TILE_TRY(check_device(reader, tensor));
     if (tensor->byte_offset >> TILE_ADDRESS_BITS)
-        return refuse(reader, "byte_offset is %" PRIu64 ", which leaves the address space", tensor->byte_offset);
-    if (argument->flags & ~(uint32_t)TILE_ARG_READ_ONLY) return refuse(reader, "the argument has flags that are none");
+        return refuse(reader, TILE_ERROR_ADDRESS, "byte_offset is %" PRIu64 ", which leaves the address space",
+                      tensor->byte_offset);
+    if (argument->flags & ~(uint32_t)TILE_ARG_READ_ONLY)
+        return refuse(reader, TILE_ERROR_KIND, "the argument has flags that are none");
     view->type = (uint8_t)type;
     view->rank = parameter->rank;
     view->device = tensor->device.device_id;
     view->data = (char *)((uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset);
     unsigned bytes = tile_host_type_bytes(type);
+    if (!tensor->data && reader->imagines) imagine(reader, view);
     TILE_TRY(read_layout(reader, tensor, bytes, view));
     if (view->low == view->high) return TILE_OK;
     if ((uintptr_t)view->data & (bytes - 1)) /* sizes are powers of two */
-        return refuse(reader, "address is a multiple of %u bytes, expected one of %u, the size of an element",
+        return refuse(reader, TILE_ERROR_ADDRESS,
+                      "address is a multiple of %u bytes, expected one of %u, the size of an element",
                       (unsigned)((uintptr_t)view->data & -(uintptr_t)view->data), bytes);
     if (parameter->access != TILE_PARAMETER_IN && (argument->flags & TILE_ARG_READ_ONLY))
-        return refuse(reader, "data is read-only, but the kernel writes it");
+        return refuse(reader, TILE_ERROR_READ_ONLY, "data is read-only, but the kernel writes it");
     return TILE_OK;
 }
 
@@ -301,14 +330,14 @@ static tile_status decide_generic(const Reader *reader, const DLTensor *tensor, 
     TileHostType type = tile_host_type_find(tensor->dtype);
     if (type >= TILE_HOST_TYPE_COUNT) return check_type(reader, tensor, TILE_HOST_TYPE_COUNT);
     if (!(generic->types >> type & 1))
-        return refuse(reader, "type is %s, expected %s: %s", tile_host_type_name(type), generic->name,
+        return refuse(reader, TILE_ERROR_TYPE, "type is %s, expected %s: %s", tile_host_type_name(type), generic->name,
                       generic->class_text);
     if (!decided_by[index]) {
         decided_by[index] = reader->parameter;
         request->generics[index] = (uint8_t)type;
     } else if (request->generics[index] != type) {
-        return refuse(reader, "type is %s, but %s has %s = %s", tile_host_type_name(type), decided_by[index]->name,
-                      generic->name, tile_host_type_name(request->generics[index]));
+        return refuse(reader, TILE_ERROR_TYPE, "type is %s, but %s has %s = %s", tile_host_type_name(type),
+                      decided_by[index]->name, generic->name, tile_host_type_name(request->generics[index]));
     }
     return TILE_OK;
 }
@@ -339,17 +368,19 @@ static tile_status read_argument(const Reader *reader, const TileArg *argument, 
     view->known = argument->kind != TILE_ARG_NONE;
     view->rank = parameter->rank;
     view->scalar = view->word = view->offer = 0;
+    view->imagined = false;
     view->type = parameter->generic >= 0 ? request->generics[parameter->generic] : parameter->type;
     if (view->tensor && view->type < TILE_HOST_TYPE_COUNT && read_usual(reader, argument, view->type, view))
         return TILE_OK;
     if (!view->known && partial) return TILE_OK;
-    if ((unsigned)argument->kind > TILE_ARG_BOOL) return refuse(reader, "the argument's kind is unknown");
+    if ((unsigned)argument->kind > TILE_ARG_BOOL)
+        return refuse(reader, TILE_ERROR_KIND, "the argument's kind is unknown");
     if (!view->tensor) {
         if (view->type >= TILE_HOST_TYPE_COUNT) return partial ? TILE_OK : refuse_scalar(reader, argument);
         return read_scalar(reader, argument, view->type, view);
     }
     if (argument->kind != TILE_ARG_TENSOR || !argument->value.tensor)
-        return refuse(reader, "%s is given, expected a tensor of rank %d",
+        return refuse(reader, TILE_ERROR_KIND, "%s is given, expected a tensor of rank %d",
                       argument->kind == TILE_ARG_TENSOR || !view->known ? "nothing" : "a scalar", parameter->rank);
     return read_any_tensor(reader, argument, view->type, view);
 }
@@ -361,21 +392,29 @@ static tile_status check_one_device(Reader *reader, const TileView *views) {
         if (!views[i].tensor || !views[i].known) continue;
         reader->parameter = &reader->signature->parameters[i];
         if (device >= 0 && views[i].device != device)
-            return refuse(reader, "device is cuda:%d, but an earlier argument lies on cuda:%d", views[i].device,
-                          device);
+            return refuse(reader, TILE_ERROR_DEVICE, "device is cuda:%d, but an earlier argument lies on cuda:%d",
+                          views[i].device, device);
         device = views[i].device;
     }
     return TILE_OK;
 }
 
+static tile_status refuse_count(const TileImageSignature *signature, size_t count, TileError *error) {
+    tile_error_set(error, TILE_INVALID_ARGUMENT, "%s: %zu arguments given, expected %u: %s", signature->name, count,
+                   signature->parameter_count, signature->text);
+    tile_error_about(error, TILE_OK, -1, TILE_ERROR_COUNT);
+    return TILE_INVALID_ARGUMENT;
+}
+
 tile_status tile_arguments_read(const TileImageSignature *signature, const TileArg *arguments, size_t count,
-                                bool partial, TileView *views, TileImageRequest *request, TileError *error) {
+                                unsigned mode, TileView *views, TileImageRequest *request, TileError *error) {
     tile_status found = TILE_OK;
-    Reader reader = {signature, NULL, error, &found, partial};
+    bool partial = mode & TILE_READ_PARTIAL;
+    Reader reader = {signature, NULL, error, &found, partial, mode & TILE_READ_SHAPES};
+    request->waits = false;
     if (signature->refused) return tile_error_set(error, TILE_INVALID_ARGUMENT, "%s", signature->refused);
     if (count != signature->parameter_count || (count && !arguments))
-        return tile_error_set(error, TILE_INVALID_ARGUMENT, "%s: %zu arguments given, expected %u: %s", signature->name,
-                              arguments ? count : 0, signature->parameter_count, signature->text);
+        return refuse_count(signature, arguments ? count : 0, error);
     TILE_TRY(decide_generics(&reader, arguments, partial, request));
     for (uint32_t i = 0; i < signature->parameter_count; i++) {
         reader.parameter = &signature->parameters[i];

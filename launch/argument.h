@@ -16,13 +16,19 @@ typedef struct TileView {
     uint8_t rank;
     bool known; /* false: TILE_ARG_NONE, allowed by tile_kernel_infer only */
     bool tensor;
-    int device; /* of a tensor on a GPU: the GPU's number */
+    int device;    /* of a tensor on a GPU: the GPU's number */
+    bool imagined; /* it has no memory, and `data` is only a place apart from all others */
 } TileView;
 
-/* Fills views (one per parameter) and request->generics. `partial` allows TILE_ARG_NONE; type parameters that no
- * argument binds are then TILE_HOST_TYPE_COUNT. */
+enum {
+    TILE_READ_PARTIAL =
+        1,               /* TILE_ARG_NONE is allowed; type parameters that no argument binds are TILE_HOST_TYPE_COUNT */
+    TILE_READ_SHAPES = 2 /* data may be NULL: the view is then imagined, on 128 bytes, apart from all others */
+};
+
+/* Fills views (one per parameter) and request->generics. */
 tile_status tile_arguments_read(const TileImageSignature *signature, const TileArg *arguments, size_t count,
-                                bool partial, TileView *views, TileImageRequest *request, TileError *error);
+                                unsigned mode, TileView *views, TileImageRequest *request, TileError *error);
 
 /* The number of the GPU that the tensors are on; 0 for CPU kernels, and without tensors. */
 int tile_views_device(const TileImageSignature *signature, const TileView *views);

@@ -7,8 +7,7 @@
 #include "launch/overlap.h"
 
 /* Adds "a = 1, b = 2" to the text. */
-static void list_values(char *text, size_t size, const TileHostNamed *named, uint32_t count,
-                        const uint64_t *values) {
+static void list_values(char *text, size_t size, const TileHostNamed *named, uint32_t count, const uint64_t *values) {
     for (uint32_t i = 0; i < count; i++) {
         char value[40];
         size_t length = strlen(text);
@@ -45,22 +44,26 @@ tile_status tile_check_dimensions(const TileImageSignature *signature, const Til
     for (uint32_t i = 0; i < code->dimension_count; i++) {
         const TileImageDimension *check = &code->dimensions[i];
         int64_t given = views[check->parameter].extent[check->axis];
-        if (given != (int64_t)values[check->expected])
-            found = refuse_dimension(signature, check, given, values, found, error);
+        if (given == (int64_t)values[check->expected]) continue;
+        tile_status before = found;
+        found = refuse_dimension(signature, check, given, values, found, error);
+        tile_error_about(error, before, check->parameter, TILE_ERROR_EXTENT);
     }
     return found;
 }
 
-tile_status tile_check_requires(const TileImageSignature *signature, const TileImageCode *code,
-                                const uint64_t *values, TileError *error) {
+tile_status tile_check_requires(const TileImageSignature *signature, const TileImageCode *code, const uint64_t *values,
+                                TileError *error) {
     tile_status found = TILE_OK;
     for (uint32_t i = 0; i < code->require_count; i++) {
         const TileImageRequire *require = &code->requires[i];
         if (values[require->condition]) continue;
         char with[512] = "";
         list_values(with, sizeof with, require->named, require->named_count, values);
+        tile_status before = found;
         found = tile_error_add(error, found, TILE_INVALID_ARGUMENT, "%s: requires %s%s%s", signature->name,
                                require->text, with[0] ? ", but " : "", with);
+        tile_error_about(error, before, -1, TILE_ERROR_REQUIRE);
     }
     return found;
 }
@@ -95,8 +98,11 @@ static tile_status check_written(const TileImageSignature *signature, const Tile
 
 tile_status tile_check_overlap(const TileImageSignature *signature, const TileView *views, TileError *error) {
     tile_status found = TILE_OK;
-    for (uint32_t i = 0; i < signature->parameter_count; i++)
-        if (views[i].tensor && signature->parameters[i].access != TILE_PARAMETER_IN)
-            found = check_written(signature, views, i, found, error);
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        tile_status before = found;
+        if (!views[i].tensor || signature->parameters[i].access == TILE_PARAMETER_IN) continue;
+        found = check_written(signature, views, i, found, error);
+        if (found != TILE_OK) tile_error_about(error, before, (int)i, TILE_ERROR_OVERLAP);
+    }
     return found;
 }

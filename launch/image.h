@@ -120,6 +120,13 @@ typedef struct TileImageStatic { /* a dimension (or, axis -1, a scalar) whose va
     int16_t axis;
 } TileImageStatic;
 
+typedef struct TileImageSetting { /* what TileSettingInfo says */
+    const char *name, *allowed, *value, *otherwise, *family;
+    uint32_t types; /* bit set of TileHostType */
+    uint8_t kind;   /* TileSettingKind */
+} TileImageSetting;
+
+/* What follows `gpu` is not there for linked kernels. */
 typedef struct TileImageSignature {
     const char *name, *text;
     const char *refused; /* why this kernel cannot be launched at all; NULL when it can */
@@ -131,6 +138,10 @@ typedef struct TileImageSignature {
     bool exported;    /* an export item's instance of another kernel of the library */
     bool gpu;         /* its tensors lie on an NVIDIA GPU, and its code runs there */
     bool maps;        /* compilers only: code may have tensor maps, also where it is emulated */
+    bool prints;      /* maybe */
+    const char *doc;  /* NULL: none */
+    const TileImageSetting *settings;
+    uint32_t setting_count;
 } TileImageSignature;
 
 /* ---- code ---- */
@@ -264,6 +275,7 @@ typedef struct TileImageRequest {
     uint32_t tuned;   /* which of the source's sets of constants, counted from 1; 0: the text's own */
     bool provisional; /* served by general code for the time being */
     bool missed;      /* there was no code for it */
+    bool waits;       /* general code does not do, not even for the time being */
 } TileImageRequest;
 
 /* Compiles; called from any thread, several at once for different requests. A failure may set *report, which is NULL
@@ -290,5 +302,8 @@ tile_status tile_error_set(TileError *error, tile_status status, const char *for
 /* Behind what is wrong already, on a line of its own; where nothing was (`before` is TILE_OK) the error is set anew. */
 tile_status tile_error_add(TileError *error, tile_status before, tile_status status, const char *format, ...)
     TILE_PRINTF(4, 5);
+/* Says which argument the error that was just set or added is about, and what is wrong with it. It is the first one's
+ * that counts: `before` as for tile_error_add. */
+void tile_error_about(TileError *error, tile_status before, int argument, TileErrorCode code);
 
 #endif

@@ -102,6 +102,28 @@ bool tile_kernel_parameter(const TileKernel *kernel, size_t index, TileParameter
     return true;
 }
 
+const char *tile_kernel_doc(const TileKernel *kernel) {
+    return kernel && kernel->signature->doc ? kernel->signature->doc : "";
+}
+
+bool tile_kernel_prints(const TileKernel *kernel) { return kernel && kernel->signature->prints; }
+
+bool tile_kernel_setting(const TileKernel *kernel, size_t index, TileSettingInfo *info) {
+    _Static_assert((int)TILE_HOST_TYPE_COUNT <= (int)TILE_MAX_SETTING_TYPES, "a type parameter may allow all types");
+    if (!kernel || !info || index >= kernel->signature->setting_count) return false;
+    const TileImageSetting *setting = &kernel->signature->settings[index];
+    TileSettingInfo own = {.struct_size = sizeof own,
+                           .name = setting->name,
+                           .kind = (TileSettingKind)setting->kind,
+                           .allowed = setting->allowed,
+                           .value = setting->value,
+                           .otherwise = setting->otherwise,
+                           .family = setting->family};
+    for (int type = 0; type < TILE_HOST_TYPE_COUNT; type++)
+        if (setting->types >> type & 1) own.types[own.type_count++] = tile_host_type_dtype((TileHostType)type);
+    return tile_options_write(info, &own, sizeof own);
+}
+
 void tile_kernel_stats(const TileKernel *kernel, TileKernelStats *stats) {
     if (stats) *stats = (TileKernelStats){0};
     if (!kernel || !stats) return;

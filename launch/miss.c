@@ -239,7 +239,7 @@ static TileVariant *find_or_add(TileKernel *kernel, TileImageRequest *request, c
 static bool made_by_others(TileKernel *kernel, TileVariant *variant, const TileImageRequest *request) {
     TileOnMiss on_miss = kernel->library->settings.on_miss;
     int state = atomic_load(&variant->state);
-    if (on_miss == TILE_ON_MISS_WAIT || is_general(kernel, request)) return false;
+    if (on_miss == TILE_ON_MISS_WAIT || request->waits || is_general(kernel, request)) return false;
     if (state == TILE_VARIANT_COMPILING) return variant->compiler == getpid();
     return on_miss == TILE_ON_MISS_BACKGROUND && state == TILE_VARIANT_IDLE && begin_background(kernel, variant);
 }

@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "launch/guard.h"
 
-enum { RECORDS = 8, RECORD_WORDS = 320 }; /* records: a power of two */
+enum { RECORDS = 16, RECORD_WORDS = 320 }; /* records: a power of two */
 
 struct TileReplay {
     _Atomic uint64_t sequence; /* 0: nothing is written yet */

@@ -304,7 +304,9 @@ static void export_phase(Exporter *exporter, TileFunc *func, MlirModule module) 
         return;
     }
     const char *body = tile_arena_format(arena, "%s.body", func->name);
-    exporter->values = TILE_NEW_ARRAY(arena, MlirValue, tile_func_number(func));
+    uint32_t values = tile_func_number(func);
+    exporter->values = TILE_NEW_ARRAY(arena, MlirValue, values);
+    exporter->lanes = TILE_NEW_ARRAY(arena, MlirValue *, values);
     number_assertions(exporter, func);
     unsigned count = func->body.argument_count;
     MlirType *types = TILE_NEW_ARRAY(arena, MlirType, count);

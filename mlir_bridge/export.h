@@ -36,6 +36,7 @@ struct Exporter {
     MlirLocation location;
     MlirAttribute scope;        /* debug information of the function; null without */
     MlirValue *values;          /* by the number of a value of the IR */
+    MlirValue **lanes;          /* likewise: of the sums of wgmma, which are passed on lane by lane; else NULL */
     TileMap vector_types;       /* TileType to MlirType.ptr */
     MlirValue lane_numbers[64]; /* i64 constants, null until they are used */
     TileMap assertions;         /* ASSERT, PRINT_ITEMS and NEW_RECORD ops to their numbers */
@@ -76,6 +77,13 @@ MlirType export_vector_of(Exporter *exporter, TileScalar scalar, int64_t lanes);
 MlirValue export_empty_vector(Exporter *exporter, MlirType type);
 MlirValue export_insert_lane(Exporter *exporter, MlirValue vector, MlirType type, MlirValue lane, int64_t number);
 MlirValue export_lane(Exporter *exporter, MlirValue vector, MlirType type, int64_t lane);
+
+/* export_wgmma.c. Is carried value i of the `for` passed on lane by lane? */
+bool export_splits(const TileOp *loop, unsigned i);
+/* Defines a value by its lanes, an array in the bridge's arena; also as a vector, if that is asked for. */
+void export_define_lanes(Exporter *exporter, const TileValue *value, MlirValue *lanes);
+/* The lanes of a vector. */
+const MlirValue *export_lanes(Exporter *exporter, const TileValue *value);
 
 /* export_records.c: records a failed assertion of a block; begins the records of a function, if it has any. */
 void export_block_assert(Exporter *exporter, const TileOp *op);

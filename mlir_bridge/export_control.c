@@ -2,21 +2,67 @@
 #include "mlir_bridge/export.h"
 #include "lang/ir/operands.h"
 
+/* Values that a loop passes on may be split into their lanes: lists of MLIR's values and types. */
+typedef struct Passed {
+    Exporter *exporter;
+    TILE_LIST(MlirValue) values;
+    TILE_LIST(MlirType) types;
+} Passed;
+
+static bool is_split(const TileOp *loop, int carried) {
+    return loop && loop->id == TILE_OP_FOR && carried >= 0 && export_splits(loop, (unsigned)carried);
+}
+
+static void add_value(Passed *passed, const TileValue *value, bool split) {
+    TileArena *arena = passed->exporter->bridge->arena;
+    const MlirValue *lanes = split ? export_lanes(passed->exporter, value) : NULL;
+    if (!split) tile_list_push(arena, &passed->values, value_of(passed->exporter, value));
+    for (int64_t i = 0; split && i < tile_type_lanes(value->type); i++)
+        tile_list_push(arena, &passed->values, lanes[i]);
+}
+
+static void add_type(Passed *passed, const TileType *type, bool split) {
+    TileArena *arena = passed->exporter->bridge->arena;
+    MlirType lane = split ? scalar_of(passed->exporter, type->scalar) : export_type(passed->exporter, type);
+    for (int64_t i = 0; i < (split ? tile_type_lanes(type) : 1); i++) tile_list_push(arena, &passed->types, lane);
+}
+
+/* Defines a value by the next ones of MLIR, and returns how many these are. */
+static unsigned define(Exporter *exporter, const TileValue *value, bool split, MlirValue (*get)(const void *, intptr_t),
+                       const void *from, unsigned first) {
+    if (!split) {
+        exporter->values[value->number] = get(from, first);
+        return 1;
+    }
+    unsigned count = (unsigned)tile_type_lanes(value->type);
+    MlirValue *lanes = TILE_NEW_ARRAY(exporter->bridge->arena, MlirValue, count);
+    for (unsigned i = 0; i < count; i++) lanes[i] = get(from, first + i);
+    export_define_lanes(exporter, value, lanes);
+    return count;
+}
+
+static MlirValue get_argument(const void *block, intptr_t index) {
+    return mlirBlockGetArgument(*(const MlirBlock *)block, index);
+}
+
+static MlirValue get_result(const void *op, intptr_t index) {
+    return mlirOperationGetResult(*(const MlirOperation *)op, index);
+}
+
 /* Exports the ops of a region into a block with the same arguments. */
 static MlirRegion export_region(Exporter *exporter, const TileBlock *block) {
-    TileArena *arena = exporter->bridge->arena;
+    Passed passed = {.exporter = exporter};
     unsigned count = block->argument_count;
-    MlirType *types = TILE_NEW_ARRAY(arena, MlirType, count);
-    MlirLocation *locations = TILE_NEW_ARRAY(arena, MlirLocation, count);
-    for (unsigned i = 0; i < count; i++) {
-        types[i] = export_type(exporter, block->arguments[i]->type);
-        locations[i] = exporter->location;
-    }
-    MlirBlock made = mlirBlockCreate(count, types, locations), outer = exporter->block;
-    for (unsigned i = 0; i < count; i++) exporter->values[block->arguments[i]->number] = mlirBlockGetArgument(made, i);
+    for (unsigned i = 0; i < count; i++) add_type(&passed, block->arguments[i]->type, is_split(block->op, (int)i - 1));
+    MlirLocation *locations = TILE_NEW_ARRAY(exporter->bridge->arena, MlirLocation, passed.types.count);
+    for (size_t i = 0; i < passed.types.count; i++) locations[i] = exporter->location;
+    MlirBlock made = mlirBlockCreate((intptr_t)passed.types.count, passed.types.items, locations),
+              outer = exporter->block;
     MlirRegion region = mlirRegionCreate();
     mlirRegionAppendOwnedBlock(region, made);
     exporter->block = made;
+    for (unsigned i = 0, next = 0; i < count; i++)
+        next += define(exporter, block->arguments[i], is_split(block->op, (int)i - 1), get_argument, &made, next);
     MlirLocation location = exporter->location;
     export_block(exporter, block);
     exporter->location = location;
@@ -24,21 +70,30 @@ static MlirRegion export_region(Exporter *exporter, const TileBlock *block) {
     return region;
 }
 
+/* The loop-carried value that operand i is; -1: none. */
+static int carried_by(const TileOp *op, unsigned i) {
+    unsigned count, first = tile_op_operands(op, TILE_OPERAND_CARRIED, &count);
+    if (op->id == TILE_OP_YIELD) return (int)i;
+    return op->id == TILE_OP_FOR && i >= first ? (int)(i - first) : -1;
+}
+
 /* Builds an op with the operands and results of `op`, and these regions. */
 static MlirOperation build_structured(Exporter *exporter, const TileOp *op, const char *name, unsigned region_count,
                                       const MlirRegion *regions) {
-    TileArena *arena = exporter->bridge->arena;
-    MlirValue *operands = TILE_NEW_ARRAY(arena, MlirValue, op->operand_count);
-    MlirType *results = TILE_NEW_ARRAY(arena, MlirType, op->result_count);
-    for (unsigned i = 0; i < op->operand_count; i++) operands[i] = operand_of(exporter, op, i);
-    for (unsigned i = 0; i < op->result_count; i++) results[i] = export_type(exporter, tile_op_result(op, i)->type);
+    Passed passed = {.exporter = exporter};
+    const TileOp *loop = op->id == TILE_OP_YIELD ? op->block->op : op;
+    for (unsigned i = 0; i < op->operand_count; i++)
+        add_value(&passed, tile_op_operand(op, i), is_split(loop, carried_by(op, i)));
+    for (unsigned i = 0; i < op->result_count; i++)
+        add_type(&passed, tile_op_result(op, i)->type, is_split(op, (int)i));
     MlirOperationState state = mlirOperationStateGet(text_ref(name), exporter->location);
-    mlirOperationStateAddOperands(&state, op->operand_count, operands);
-    mlirOperationStateAddResults(&state, op->result_count, results);
+    mlirOperationStateAddOperands(&state, (intptr_t)passed.values.count, passed.values.items);
+    mlirOperationStateAddResults(&state, (intptr_t)passed.types.count, passed.types.items);
     mlirOperationStateAddOwnedRegions(&state, region_count, regions);
     MlirOperation made = mlirOperationCreate(&state);
     mlirBlockAppendOwnedOperation(exporter->block, made);
-    for (unsigned i = 0; i < op->result_count; i++) set_result(exporter, op, i, mlirOperationGetResult(made, i));
+    for (unsigned i = 0, next = 0; i < op->result_count; i++)
+        next += define(exporter, tile_op_result(op, i), is_split(op, (int)i), get_result, &made, next);
     return made;
 }
 

@@ -70,6 +70,15 @@ void export_exchange(Exporter *exporter, const TileOp *op) {
                                        operand_of(exporter, op, 1), word(exporter, CLAMP))));
 }
 
+/* The value of lane 0, of which ptxas knows that all lanes have it. */
+void export_uniform(Exporter *exporter, const TileOp *op) {
+    enum { ALL_LANES = -1, CLAMP = 31 };
+    set_result(exporter, op, 0,
+               export_intrinsic(exporter, "llvm.nvvm.shfl.sync.idx.i32", scalar_of(exporter, TILE_I32),
+                                VALUES(word(exporter, ALL_LANES), operand_of(exporter, op, 0), word(exporter, 0),
+                                       word(exporter, CLAMP))));
+}
+
 /* ---- grids ---- */
 
 bool export_need(Exporter *exporter, const TileOp *op, bool has, const char *what) {

@@ -34,6 +34,53 @@ void export_wgmma_descriptor(Exporter *exporter, const TileOp *op) {
     set_result(exporter, op, 0, binary(exporter, "llvm.or", units, rest));
 }
 
+/* ---- sums, lane by lane ---- */
+
+/* A vector of 128 lanes that is taken apart and put together for each product would cost LLVM much time. */
+
+enum { FIRST_CARRIED = 3 }; /* operand of a `for` */
+
+static bool is_product_sum(const TileUse *use) {
+    return use->user->id == TILE_OP_WGMMA_WAIT || (use->user->id == TILE_OP_WGMMA && use->index == 2);
+}
+
+/* Does the use take the lanes? */
+static bool takes_lanes(const TileUse *use) {
+    const TileOp *user = use->user, *around = user->block->op;
+    if (user->id == TILE_OP_FOR) return use->index >= FIRST_CARRIED && export_splits(user, use->index - FIRST_CARRIED);
+    if (user->id == TILE_OP_YIELD) return around && around->id == TILE_OP_FOR && export_splits(around, use->index);
+    return is_product_sum(use);
+}
+
+bool export_splits(const TileOp *loop, unsigned i) {
+    const TileValue *argument = loop->regions[0].arguments[i + 1];
+    if (argument->type->kind != TILE_TYPE_VECTOR || argument->type->scalable) return false;
+    for (const TileUse *use = argument->first_use; use; use = use->next)
+        if (use->user->id == TILE_OP_FOR ? takes_lanes(use) : is_product_sum(use)) return true;
+    return false;
+}
+
+void export_define_lanes(Exporter *exporter, const TileValue *value, MlirValue *lanes) {
+    bool apart = true;
+    exporter->lanes[value->number] = lanes;
+    for (const TileUse *use = value->first_use; use; use = use->next) apart &= takes_lanes(use);
+    if (apart) return;
+    MlirType type = export_type(exporter, value->type);
+    MlirValue vector = export_empty_vector(exporter, type);
+    for (int64_t i = 0; i < tile_type_lanes(value->type); i++)
+        vector = export_insert_lane(exporter, vector, type, lanes[i], i);
+    exporter->values[value->number] = vector;
+}
+
+const MlirValue *export_lanes(Exporter *exporter, const TileValue *value) {
+    if (exporter->lanes[value->number]) return exporter->lanes[value->number];
+    int64_t count = tile_type_lanes(value->type);
+    MlirValue *lanes = TILE_NEW_ARRAY(exporter->bridge->arena, MlirValue, count);
+    MlirType type = scalar_of(exporter, value->type->scalar);
+    for (int64_t i = 0; i < count; i++) lanes[i] = export_lane(exporter, value_of(exporter, value), type, i);
+    return lanes;
+}
+
 /* ---- asm of many registers ---- */
 
 /* The operands, results and constraints of an asm. */
@@ -65,11 +112,11 @@ static void add_operand(Asm *a, const char *constraint, MlirValue value) {
 
 /* The lanes of the sums, in the registers of results `first` and those behind it. */
 static void tie_operands(Asm *a, const TileValue *sums, unsigned first) {
-    MlirType type = scalar_of(a->exporter, sums->type->scalar);
+    const MlirValue *lanes = export_lanes(a->exporter, sums);
     char tied[16];
     for (int64_t i = 0; i < tile_type_lanes(sums->type); i++) {
         snprintf(tied, sizeof tied, "%d", (int)(first + (unsigned)i));
-        add_operand(a, tied, export_lane(a->exporter, value_of(a->exporter, sums), type, i));
+        add_operand(a, tied, lanes[i]);
     }
 }
 
@@ -84,13 +131,13 @@ static MlirValue end_asm(Asm *a, const char *text) {
                       a->operands.items);
 }
 
-/* A vector of the structure's fields from `first` on. */
+/* The structure's fields from `first` on. */
 static void set_sums(Exporter *exporter, const TileValue *sums, MlirValue structure, unsigned first) {
-    MlirType vector = export_type(exporter, sums->type), type = scalar_of(exporter, sums->type->scalar);
-    MlirValue value = export_empty_vector(exporter, vector);
-    for (unsigned i = 0; i < tile_type_lanes(sums->type); i++)
-        value = export_insert_lane(exporter, value, vector, export_field(exporter, structure, type, first + i), i);
-    exporter->values[sums->number] = value;
+    MlirType type = scalar_of(exporter, sums->type->scalar);
+    unsigned count = (unsigned)tile_type_lanes(sums->type);
+    MlirValue *lanes = TILE_NEW_ARRAY(exporter->bridge->arena, MlirValue, count);
+    for (unsigned i = 0; i < count; i++) lanes[i] = export_field(exporter, structure, type, first + i);
+    export_define_lanes(exporter, sums, lanes);
 }
 
 /* ---- products ---- */

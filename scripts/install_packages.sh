@@ -2,7 +2,8 @@
 # Installs the Debian packages that building Tile needs, as far as they are missing.
 # usage: install_packages.sh [test] [bench]     with "test", also what the tests need; with "bench", the peers
 set -eu
-build_packages="gcc g++ libc6-dev cmake ninja-build re2c llvm-22-dev libmlir-22-dev lld-22 zlib1g-dev libzstd1"
+build_packages="gcc g++ libc6-dev cmake ninja-build re2c llvm-22-dev libmlir-22-dev lld-22 zlib1g-dev libzstd-dev
+    python3-dev python3-venv"
 test_packages="clang-22 libclang-rt-22-dev libcriterion-dev python3 qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross
     locales"
 bench_packages="clang-22 libopenblas-dev"

@@ -31,8 +31,8 @@ cat >"$work/sizes.c" <<'TEXT'
 #define SIZE(type) printf("sizeof %s %zu\n", #type, sizeof(type));
 int main(void) {
     SIZE(TileArg) SIZE(TileBuildOptions) SIZE(TileBuildSource) SIZE(TileCompileOptions) SIZE(TileCompilerOptions)
-    SIZE(TileEmitOptions) SIZE(TileError) SIZE(TileIrIndex) SIZE(TileIrTypeInfo) SIZE(TileKernelStats) SIZE(TileLaunchOptions) SIZE(TileLimit) SIZE(TileLimitInfo) SIZE(TileLinked)
-    SIZE(TileParameterInfo) SIZE(TilePass) SIZE(TileSetting) SIZE(TileSettings) SIZE(TileTargetInfo) SIZE(TileThreadPoolOptions)
+    SIZE(TileEmitOptions) SIZE(TileError) SIZE(TileIrIndex) SIZE(TileIrTypeInfo) SIZE(TileKernelStats) SIZE(TileLaunchEvent) SIZE(TileLaunchOptions) SIZE(TileLimit) SIZE(TileLimitInfo) SIZE(TileLaunchStep) SIZE(TileLinked) SIZE(TileObserver)
+    SIZE(TileParameterInfo) SIZE(TilePass) SIZE(TileSetting) SIZE(TileSettingInfo) SIZE(TileStandardText) SIZE(TileSettings) SIZE(TileTargetInfo) SIZE(TileThreadPoolOptions)
     return 0;
 }
 TEXT

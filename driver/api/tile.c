@@ -167,6 +167,16 @@ bool tile_library_has_setting(const TileLibrary *library, const char *name) {
 
 /* ---- files ---- */
 
+bool tile_standard_text_at(size_t index, TileStandardText *text) {
+    if (!text) return false;
+    for (const TileStandardFile *file = tile_standard_library; file->name; file++) {
+        if (index--) continue;
+        *text = (TileStandardText){file->name, file->text, file->length};
+        return true;
+    }
+    return false;
+}
+
 /* Allocates *text. */
 static tile_status read_source(const char *path, char **text, size_t *length) {
     FILE *file = fopen(path, "rb");

@@ -49,7 +49,12 @@ static void grant_contiguous(const TileFunc *kernel, const TileImageSignature *s
         if (type->kind != TILE_TYPE_TENSOR || number < 0) continue;
         request->facts[number] = tile_guard_align(64) | TILE_GUARD_NARROW;
         if (type->rank) request->facts[number] |= tile_guard_dimension(type->rank - 1u, TILE_GUARD_STRIDE_UNIT);
-        if (type->rank && type->rank <= TILE_MAP_MOST_RANK) request->facts[number] |= TILE_GUARD_MAP;
+        if (!type->rank || type->rank > TILE_MAP_MOST_RANK) continue;
+        request->facts[number] |= TILE_GUARD_MAP;
+        /* Rows that lie one after another at multiples of 16 bytes are so long. CPU code is shown for any length. */
+        unsigned grain = TILE_MAP_GRAIN / tile_scalar_bytes(type->scalar);
+        for (unsigned divisor = 2; signature->gpu && type->rank > 1 && divisor <= grain; divisor *= 2)
+            request->facts[number] |= tile_guard_multiple(type->rank, type->rank - 1u, divisor);
     }
 }
 

@@ -13,6 +13,9 @@
  * and static dimensions that a setting binds are left out. */
 tile_status tile_signatures_create(TileUnit *unit, const TileProgramInfo *program, uint32_t *count);
 
+/* Fills in what the signature says of the kernel beyond its parameters. */
+void tile_interface_describe(TileUnit *unit, const TileKernelInfo *kernel, TileImageSignature *signature);
+
 /* Describes host program, checks, temporaries and grids of a kernel; phases get neither entry nor scratch yet. Lists
  * are allocated in `arena`, which outlives the code. */
 tile_status tile_image_describe(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature, TileArena *arena,

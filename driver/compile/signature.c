@@ -249,6 +249,8 @@ tile_status tile_signatures_create(TileUnit *unit, const TileProgramInfo *progra
         signatures[i] = (TileImageSignature){.name = name, .text = text, .refused = why};
         unit->message = (TileText){.arena = unit->arena};
     }
+    for (size_t i = 0; i < program->kernels.count; i++)
+        tile_interface_describe(unit, &program->kernels.items[i], &signatures[i]);
     tile_arena_set_guard(arena, NULL);
     const TileBackend *backend = tile_unit_backend(unit);
     bool gpu = backend && backend->own_memory && !(unit->input->flags & TILE_COMPILE_EMULATE);

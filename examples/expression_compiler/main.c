@@ -118,7 +118,7 @@ static bool launch(TileLibrary *library, const Program *program, Data *data) {
     DLTensor tensors[MOST_VARIABLES];
     TileArg arguments[MOST_VARIABLES];
     TileKernel *kernel;
-    TileError error = {TILE_OK, ""};
+    TileError error = {.status = TILE_OK};
     TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
     size_t count = list_arguments(program, data, tensors, arguments);
     if (tile_library_kernel(library, "fused", &kernel) != TILE_OK) return false;

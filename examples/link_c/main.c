@@ -72,7 +72,7 @@ static tile_status run(const TileLaunchOptions *options, int64_t gap) {
 }
 
 int main(void) {
-    TileError error = {TILE_OK, ""};
+    TileError error = {.status = TILE_OK};
     TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
     tile_status status = run(&options, 0);
     if (status == TILE_OK) status = run(&options, GAP);

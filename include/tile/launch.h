@@ -33,11 +33,35 @@ typedef struct TileThreadPool TileThreadPool;
 
 enum { TILE_MAX_RANK = 8 };
 
+/* What is wrong with an argument. X(ID, text) */
+#define TILE_ERROR_LIST(X)                                                                                             \
+    X(OTHER, "nothing about an argument")                                                                              \
+    X(COUNT, "the number of arguments")                                                                                \
+    X(KIND, "a tensor in the place of a scalar, or the other way round")                                               \
+    X(TYPE, "element type")                                                                                            \
+    X(RANK, "rank")                                                                                                    \
+    X(EXTENT, "an extent")                                                                                             \
+    X(DEVICE, "device")                                                                                                \
+    X(ADDRESS, "no address, or one that is not aligned to the element, or leaves the address space")                   \
+    X(READ_ONLY, "read-only memory that the kernel writes")                                                            \
+    X(OVERLAP, "memory that is shared with another argument, or among elements")                                       \
+    X(VALUE, "a scalar that its type cannot hold")                                                                     \
+    X(REQUIRE, "a `require` clause")
+
+typedef enum TileErrorCode {
+#define TILE_ERROR_ENUM(id, text) TILE_ERROR_##id,
+    TILE_ERROR_LIST(TILE_ERROR_ENUM)
+#undef TILE_ERROR_ENUM
+} TileErrorCode;
+
 /* The message of a failure. The caller owns it and passes it to a call; the call fills it when it fails and does not
  * change it when it succeeds. One thread at a time per object. */
 typedef struct TileError {
     tile_status status;
-    char message[1016]; /* always terminated; several errors on lines of their own; a longer text is truncated, "..." */
+    TileErrorCode code;   /* of the first of several errors */
+    int32_t argument;     /* index of the argument that it is about; -1: of none */
+    uint32_t reserved[5]; /* zero; for members of later versions */
+    char message[992]; /* always terminated; several errors on lines of their own; a longer text is truncated, "..." */
 } TileError;
 
 /* The complete diagnostics of a compilation or a launch: errors and warnings with their locations. One thread at a
@@ -118,9 +142,26 @@ static inline TileArg tile_arg_bool(bool truth) {
 
 /* ---- launching ---- */
 
-/* Receives a line that a kernel prints, including its newline; not terminated. Never called concurrently for one
- * launch. */
+/* Receives a line that a kernel prints, including its newline; not terminated. Called by the thread that launches, so
+ * it may take locks that this thread holds. */
 typedef void (*TilePrint)(void *host, const char *line, size_t length);
+
+/* A launch as an observer sees it. */
+typedef struct TileLaunchEvent {
+    size_t struct_size; /* the library's sizeof(TileLaunchEvent) */
+    const TileKernel *kernel;
+    const TileArg *arguments; /* NULL: of a bound call */
+    size_t argument_count;
+    void *stream;
+    tile_status status; /* `after`: the launch's; on a GPU the work may only be queued */
+} TileLaunchEvent;
+
+/* Called on the thread that launches, for profilers: ranges of NVTX, markers of perf. Either function may be NULL. */
+typedef struct TileObserver {
+    void (*before)(void *host, const TileLaunchEvent *event);
+    void (*after)(void *host, const TileLaunchEvent *event);
+    void *host;
+} TileObserver;
 
 /* Members after struct_size may be left zero. */
 typedef struct TileLaunchOptions {
@@ -132,7 +173,15 @@ typedef struct TileLaunchOptions {
                                 graph captures, whenever it runs, by a thread of the driver; it calls no CUDA then */
     void *print_host;        /* its first argument */
     TileReport **report;     /* set when the launch fails, else to NULL: all errors, in full; the caller destroys it */
+    const TileObserver *observer; /* told of each launch; NULL: nobody is */
+    uint32_t flags;               /* TILE_LAUNCH_* */
 } TileLaunchOptions;
+
+enum {
+    /* Only like one of the last launches, with the same types, shapes, strides and scalars, which the kernel remembers;
+     * else TILE_NOT_FOUND, and nothing has run. For callers that hold a lock which they would let go of for longer. */
+    TILE_LAUNCH_REMEMBERED = 1
+};
 
 /* Runs the kernel once, and returns when all of it is done; on a GPU, when all of it is queued on the stream, but for
  * grids that print or have assertions: those have ended, unless a graph captures them.
@@ -163,9 +212,41 @@ TILE_API tile_status tile_launch(TileKernel *kernel, const TileArg *arguments, s
                                  const TileLaunchOptions *options) TILE_MUST_CHECK;
 
 /* As tile_launch up to, but without, running: checks the arguments and compiles what they need. Code for a GPU is
- * loaded there, so that the first launch takes no longer than the next. */
+ * loaded there, so that the first launch takes no longer than the next. A tensor needs no memory: where its data is
+ * NULL, it is taken to lie on a multiple of 128 bytes, apart from all others. */
 TILE_API tile_status tile_prepare(TileKernel *kernel, const TileArg *arguments, size_t argument_count,
                                   const TileLaunchOptions *options) TILE_MUST_CHECK;
+
+/* ---- bound calls ---- */
+
+/* A launch of which all but the addresses of its tensors is fixed and checked. */
+typedef struct TileBound TileBound;
+
+/* Checks and compiles as tile_prepare does, also without memory, and keeps the arguments: scalars, shapes, strides,
+ * addresses. It does not keep the structs that `arguments` points to. *bound is set on success only; it is destroyed
+ * before its library. */
+TILE_API tile_status tile_bind(TileKernel *kernel, const TileArg *arguments, size_t argument_count,
+                               const TileLaunchOptions *options, TileBound **bound) TILE_MUST_CHECK;
+/* No launch of it may be running, nor queued on a GPU. NULL is allowed. */
+TILE_API void tile_bound_destroy(TileBound *bound);
+
+/* Launches it as tile_launch does. addresses: of element 0 of each tensor, data + byte_offset, an entry for each
+ * parameter, those of scalars being ignored; NULL: the addresses that it was bound with. They are checked: alignment as
+ * far as the code relies on it, and that what is written is shared with nothing. Any number of threads may launch one
+ * bound call at once. */
+TILE_API tile_status tile_launch_bound(const TileBound *bound, void *const *addresses,
+                                       const TileLaunchOptions *options) TILE_MUST_CHECK;
+
+/* A launch of a plan. */
+typedef struct TileLaunchStep {
+    const TileBound *bound;
+    void *const *addresses; /* as for tile_launch_bound */
+} TileLaunchStep;
+
+/* Launches all steps, in order, in one call; the first that fails ends it. Steps may be of different libraries; on GPUs
+ * all are queued on one stream. */
+TILE_API tile_status tile_launch_steps(const TileLaunchStep *steps, size_t count,
+                                       const TileLaunchOptions *options) TILE_MUST_CHECK;
 
 /* Do the kernel's tensors lie on an NVIDIA GPU (kDLCUDA)? Otherwise in host memory. */
 TILE_API bool tile_kernel_is_gpu(const TileKernel *kernel);
@@ -219,6 +300,36 @@ TILE_API size_t tile_kernel_parameter_count(const TileKernel *kernel);
 TILE_API bool tile_kernel_parameter(const TileKernel *kernel, size_t index, TileParameterInfo *info);
 /* One line: softmax(x: in T[M, N], y: out T[M, N]). Lives as long as the library. */
 TILE_API const char *tile_kernel_signature(const TileKernel *kernel);
+
+/* The `///` comment before the kernel; "" where there is none, and of linked kernels. Lives as long as the library. */
+TILE_API const char *tile_kernel_doc(const TileKernel *kernel);
+/* Can a launch call `print`? False of linked kernels. */
+TILE_API bool tile_kernel_prints(const TileKernel *kernel);
+
+typedef enum TileSettingKind {
+    TILE_SETTING_TYPE,     /* a type parameter, which arguments decide unless it is set */
+    TILE_SETTING_CONSTANT, /* a `const` parameter */
+    TILE_SETTING_FUNCTION, /* a function parameter */
+    TILE_SETTING_STATIC,   /* a static dimension or scalar */
+    TILE_SETTING_TUNE      /* a name of a `tune` clause */
+} TileSettingKind;
+
+enum { TILE_MAX_SETTING_TYPES = 32 };
+
+/* What may be set when a kernel is compiled (TileSetting). Texts live as long as the library. */
+typedef struct TileSettingInfo {
+    size_t struct_size; /* the caller's sizeof(TileSettingInfo) */
+    const char *name;
+    TileSettingKind kind;
+    const char *allowed;   /* TYPE: "f16 | bf16 | f32"; CONSTANT: its type; TUNE: "1, 4"; else "" */
+    const char *value;     /* what it was set to; NULL: nothing */
+    const char *otherwise; /* what it is where nothing is set; NULL: what the arguments say, or an error */
+    const char *family;    /* TUNE: "cpu" or "gpu", on which alone the clause counts; NULL: on all */
+    size_t type_count;     /* TYPE: of `types` */
+    DLDataType types[TILE_MAX_SETTING_TYPES];
+} TileSettingInfo;
+/* In the order of the text; false past the end, and of linked kernels, which have none. */
+TILE_API bool tile_kernel_setting(const TileKernel *kernel, size_t index, TileSettingInfo *info);
 
 /* Infers one tensor argument from the others, so that a caller can allocate it: `arguments` as for tile_launch, with
  * kind TILE_ARG_NONE where the argument is not known yet (scalars must be known). On success dtype and shape

@@ -88,6 +88,16 @@ TILE_API tile_status tile_compile(TileCompiler *compiler, const char *text, size
 TILE_API tile_status tile_compile_file(TileCompiler *compiler, const char *path, const TileCompileOptions *options,
                                        TileLibrary **library, TileReport **report) TILE_MUST_CHECK;
 
+/* A file of the standard library, which is part of libtile: texts may import it, and tile_compile takes it as any text,
+ * with the path as its file. */
+typedef struct TileStandardText {
+    const char *path; /* "softmax.tile" */
+    const char *text;
+    size_t length;
+} TileStandardText;
+/* All files, in order; false past the end. Texts are static. */
+TILE_API bool tile_standard_text_at(size_t index, TileStandardText *text);
+
 /* ---- the stages of a compilation, as text ---- */
 
 typedef enum TileStage {

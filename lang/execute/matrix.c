@@ -1,6 +1,7 @@
 /* Matrices of products of warpgroups. PTX ISA 8.7, wgmma.mma_async: matrix descriptors, and register fragments. */
 #include "lang/execute/matrix.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "lang/scalar/scalar.h"
@@ -108,8 +109,18 @@ static double double_of(TileScalar scalar, uint64_t bits) {
     return number;
 }
 
-static double element_of(TileScalar scalar, uint64_t bits) {
-    return double_of(scalar, scalar == TILE_F32 ? bits & ~UINT64_C(0x1fff) /* of tf32 */ : bits);
+/* Exponents of zeros, so low that they never count, and of what is not finite, so high that it does even with a zero. */
+enum { EXPONENT_NONE = -8192, EXPONENT_SPECIAL = 3 * 8192 };
+
+static int exponent_of(double number) {
+    if (number == 0) return EXPONENT_NONE;
+    return isfinite(number) ? ilogb(number) : EXPONENT_SPECIAL;
+}
+
+static void set_element(ExecOperand *operand, uint32_t row, uint32_t k, TileScalar scalar, uint64_t bits) {
+    double number = double_of(scalar, scalar == TILE_F32 ? bits & ~UINT64_C(0x1fff) /* of tf32 */ : bits);
+    operand->values[row][k] = number;
+    operand->exponents[row][k] = (int16_t)exponent_of(number);
 }
 
 void tile_exec_read_matrix(TileExecutor *e, const ExecInstruction *in, const ExecMatrix *matrix, ExecOperand *operand) {
@@ -123,7 +134,7 @@ void tile_exec_read_matrix(TileExecutor *e, const ExecInstruction *in, const Exe
             uint32_t row = matrix->transposed ? along : chunk.line, k = matrix->transposed ? chunk.line : along;
             uint64_t bits = 0;
             memcpy(&bits, object->base + at, size);
-            operand->values[row][k] = element_of(matrix->scalar, bits);
+            set_element(operand, row, k, matrix->scalar, bits);
             operand->poison[row] |= tile_exec_read_poison(e, in, object, at, size);
         }
 }
@@ -138,7 +149,7 @@ void tile_exec_take_fragment(TileExecutor *threads, const ExecInstruction *in, E
         uint32_t lane = thread % TILE_WARP_THREADS, first = thread / TILE_WARP_THREADS * WARP_ROWS + lane / 4;
         for (uint32_t i = 0; i < value.count; i++) {
             uint32_t word = i / packed, row = first + word % 2 * 8, k = lane % 4 * packed + i % packed;
-            operand->values[row][k + word / 2 * 4 * packed] = element_of(scalar, value.lanes[i]);
+            set_element(operand, row, k + word / 2 * 4 * packed, scalar, value.lanes[i]);
             operand->poison[row] |= tile_exec_poisoned(value, i);
         }
     }
@@ -146,25 +157,62 @@ void tile_exec_take_fragment(TileExecutor *threads, const ExecInstruction *in, E
 
 /* ---- products ---- */
 
-static uint64_t add_up(const double *a, const double *b, uint32_t k, TileScalar scalar, uint64_t c) {
-    double sum = double_of(scalar, c);
-    for (uint32_t i = 0; i < k; i++) sum += a[i] * b[i];
-    if (scalar != TILE_F32) return (uint32_t)(int64_t)sum; /* integers wrap; their sums are exact in a double */
+/* How a tensor core adds: every product and the sum so far are aligned with the greatest of them, where a product's
+ * exponent is the sum of its factors'. `below` bits under that one are kept, the rest is cut off, towards 0; and so is
+ * what the result has beyond `mantissa` bits. PTX does not say so: tests/gpu/wgmma_vectors.txt does. */
+typedef struct Adder {
+    int below, mantissa;
+} Adder;
+
+static Adder adder_of(TileScalar element) { return tile_scalar_bits(element) == 8 ? (Adder){13, 14} : (Adder){25, 24}; }
+
+static double power_of_two(int exponent) { return ldexp(1, exponent); }
+
+static uint64_t bits_of(double sum) {
     uint64_t wide;
     memcpy(&wide, &sum, sizeof wide);
     return tile_scalar_convert(TILE_F64, TILE_F32, wide);
 }
 
+static double add_exactly(const ExecOperand *a, uint32_t row, const ExecOperand *b, uint32_t column, uint32_t k,
+                          double sum) {
+    for (uint32_t i = 0; i < k; i++) sum += a->values[row][i] * b->values[column][i];
+    return sum;
+}
+
+static double add_aligned(const ExecOperand *a, uint32_t row, const ExecOperand *b, uint32_t column, uint32_t k,
+                          double c, Adder adder) {
+    int most = exponent_of(c);
+    for (uint32_t i = 0; i < k; i++) {
+        int exponent = a->exponents[row][i] + b->exponents[column][i];
+        if (exponent > most) most = exponent;
+    }
+    if (most >= EXPONENT_SPECIAL / 2) return add_exactly(a, row, b, column, k, c);
+    if (most <= EXPONENT_NONE / 2) return 0;
+    double scale = power_of_two(adder.below - most);
+    int64_t sum = (int64_t)(c * scale);
+    for (uint32_t i = 0; i < k; i++) sum += (int64_t)(a->values[row][i] * b->values[column][i] * scale);
+    uint64_t magnitude = sum < 0 ? -(uint64_t)sum : (uint64_t)sum;
+    int length = magnitude ? 64 - __builtin_clzll(magnitude) : 0, drop = length - adder.mantissa;
+    if (drop > 0) magnitude = magnitude >> drop << drop;
+    return ldexp(sum < 0 ? -(double)magnitude : (double)magnitude, most - adder.below);
+}
+
 void tile_exec_multiply(const ExecInstruction *in, const ExecOperand *a, const ExecOperand *b, uint64_t *sums,
                         uint8_t *poison) {
-    uint32_t k = length_of(scalar_of(in, 0)), at = 0;
-    TileScalar scalar = in->op->results[0].type->scalar;
+    TileScalar element = scalar_of(in, 0), scalar = in->op->results[0].type->scalar;
+    uint32_t k = length_of(element), at = 0;
+    Adder adder = adder_of(element);
     for (uint32_t thread = 0; thread < TILE_WARPGROUP_THREADS; thread++) {
         uint32_t lane = thread % TILE_WARP_THREADS, first = thread / TILE_WARP_THREADS * WARP_ROWS + lane / 4;
         for (uint32_t i = 0; i < in->lanes; i++, at++) {
             uint32_t row = first + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+            double c = double_of(scalar, sums[at]);
             poison[at] |= a->poison[row] | b->poison[column];
-            sums[at] = add_up(a->values[row], b->values[column], k, scalar, sums[at]);
+            if (scalar == TILE_F32)
+                sums[at] = bits_of(add_aligned(a, row, b, column, k, c, adder));
+            else /* integers wrap; their sums are exact in a double */
+                sums[at] = (uint32_t)(int64_t)add_exactly(a, row, b, column, k, c);
         }
     }
 }

@@ -17,7 +17,8 @@ typedef struct ExecMatrix {
 /* Elements along k, one row after the other; of b, its columns are the rows. */
 typedef struct ExecOperand {
     double values[MATRIX_MOST_ROWS][MATRIX_MOST_K];
-    uint8_t poison[MATRIX_MOST_ROWS]; /* of a row: is one of its elements poison? */
+    int16_t exponents[MATRIX_MOST_ROWS][MATRIX_MOST_K]; /* of floats, base 2 */
+    uint8_t poison[MATRIX_MOST_ROWS];                   /* of a row: is one of its elements poison? */
 } ExecOperand;
 
 /* The matrix that operand 0 or 1 of a wgmma describes; false, and the thread stops, if it is none. */

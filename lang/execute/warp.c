@@ -34,6 +34,22 @@ static bool exchange(TileExecutor *threads, uint32_t count, uint32_t *failed) {
     return true;
 }
 
+/* ---- uniform ---- */
+
+static bool uniform(TileExecutor *threads, uint32_t count, uint32_t *failed) {
+    ExecValue first = tile_exec_operand(&threads[0], threads->meeting, 0);
+    for (uint32_t lane = 0; lane < count; lane++) {
+        TileExecutor *e = &threads[lane];
+        ExecValue x = tile_exec_operand(e, e->meeting, 0);
+        *failed = lane;
+        if (x.lanes[0] != first.lanes[0] || tile_exec_poisoned(x, 0) != tile_exec_poisoned(first, 0))
+            return tile_exec_fault(e, e->meeting, "lane %u has %lld, and lane 0 has %lld", lane, (long long)x.lanes[0],
+                                   (long long)first.lanes[0]);
+        tile_exec_copy(x, tile_exec_result(e, e->meeting));
+    }
+    return true;
+}
+
 /* ---- load_matrix ---- */
 
 typedef struct Row {
@@ -244,6 +260,8 @@ bool tile_exec_warp(TileExecutor *threads, uint32_t count, uint32_t *failed) {
     *failed = 0;
     if (threads->meeting->op->id == TILE_OP_EXCHANGE)
         done = exchange(threads, count, failed);
+    else if (threads->meeting->op->id == TILE_OP_UNIFORM)
+        done = uniform(threads, count, failed);
     else if (count < TILE_WARP_THREADS)
         done = tile_exec_fault(threads, threads->meeting, "a warp of %u threads cannot do this", count);
     else if (threads->meeting->op->id == TILE_OP_LOAD_MATRIX)

@@ -26,6 +26,11 @@ const char *tile_rule_exchange(const TileRule *r) {
     return tile_rule_result(r, 0, value);
 }
 
+const char *tile_rule_uniform(const TileRule *r) {
+    const TileType *x = tile_rule_operand(r, 0);
+    return tile_type_is_scalar(x) && x->scalar == TILE_I32 ? tile_rule_result(r, 0, x) : "x is not i32";
+}
+
 const char *tile_rule_here(const TileRule *r) {
     const TileType *x = tile_rule_operand(r, 0);
     return tile_rule_is_i64(x) ? tile_rule_result(r, 0, x) : "x is not i64";

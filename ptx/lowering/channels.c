@@ -112,6 +112,13 @@ void gpu_lower_channel(Gpu *gpu, TileOp *op) {
 
 TileValue *gpu_filled_mbarrier(const Gpu *gpu, const TileOp *acquire) { return group_of(gpu, acquire)->filled.mbarrier; }
 
+/* The same number (of 32 bits), of which the back end knows that all lanes have it: what is computed of it, as
+ * descriptors and addresses of mbarriers are, takes no registers of the lanes. */
+TileValue *gpu_uniform(Gpu *gpu, TileValue *value) {
+    TileValue *word = tile_build_convert(&gpu->b, value, TILE_I32);
+    return tile_op_result(tile_build_op(&gpu->b, TILE_OP_UNIFORM, &word, 1, NULL, 0, NULL, 1), 0);
+}
+
 /* The first take of a round waits for the slot: an acquire until it is empty, which it is at first, a wait until it is
  * full. */
 void gpu_lower_take(Gpu *gpu, const TileOp *op) {
@@ -124,7 +131,9 @@ void gpu_lower_take(Gpu *gpu, const TileOp *op) {
                   *one = tile_build_integer(&gpu->b, count->type, 1);
         TileValue *round = gpu_binary(gpu, TILE_OP_DIV, count, slots);
         if (fills) round = gpu_binary(gpu, TILE_OP_ADD, round, one);
-        taken->slot = tile_build_convert(&gpu->b, gpu_binary(gpu, TILE_OP_REM, count, slots), TILE_I64);
+        TileValue *slot = gpu_binary(gpu, TILE_OP_REM, count, slots);
+        if (!fills) slot = gpu_uniform(gpu, slot);
+        taken->slot = tile_build_convert(&gpu->b, slot, TILE_I64);
         taken->mbarrier = mbarrier_of(gpu, fills ? group->full : group->empty, taken->slot);
         build_wait(gpu, mbarrier_of(gpu, fills ? group->empty : group->full, taken->slot),
                    gpu_binary(gpu, TILE_OP_AND, round, one));
@@ -192,6 +201,7 @@ void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
     TileBuilder outer = gpu->b, inner;
     begin_region(gpu, made, 0);
     set_registers(gpu, registers.multiplying, false);
+    gpu_number_warpgroups(gpu);
     gpu_lower_block_here(gpu, &op->regions[0]);
     TileOp *end = made->regions[0].last;
     tile_op_detach(end);

@@ -69,6 +69,7 @@ typedef struct Gpu {
     unsigned products; /* shapes of sums that mma computes */
     unsigned log_warps;
     TileValue *thread;     /* i64 */
+    TileValue *warpgroup;  /* i64: number of the thread's warpgroup; in partitions */
     TileValue *shared;     /* the buffer for temporaries of the current op */
     GpuScanned scanned;    /* of the last scan */
     int64_t aliasing_stores; /* number of stores so far whose lanes may alias */
@@ -200,7 +201,11 @@ uint32_t *gpu_index_registers(Gpu *gpu, const TileLayout *layout);
 /* How the registers of the multiprocessor are shared out among the warps of two partitions. */
 GpuRegisters gpu_share_registers(const Gpu *gpu, const int64_t *warps);
 
+/* Computes gpu->warpgroup. */
+void gpu_number_warpgroups(Gpu *gpu);
+
 /* ---- channels.c ---- */
+TileValue *gpu_uniform(Gpu *gpu, TileValue *value);
 void gpu_find_channels(Gpu *gpu, TileBlock *body);
 void gpu_lower_channel(Gpu *gpu, TileOp *op);
 void gpu_lower_take(Gpu *gpu, const TileOp *op);

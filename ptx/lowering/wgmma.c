@@ -66,10 +66,10 @@ static int64_t described_offset(const Described *d, int64_t own, int64_t k) {
            column % d->columns * tile_scalar_bytes(d->tile.scalar);
 }
 
-/* The number of this thread's warpgroup. */
-static TileValue *warpgroup(Gpu *gpu) {
+void gpu_number_warpgroups(Gpu *gpu) {
     enum { LOG_THREADS = 7 };
-    return gpu_binary(gpu, TILE_OP_SHR, gpu->thread, gpu_i64(gpu, LOG_THREADS));
+    TileValue *number = gpu_binary(gpu, TILE_OP_SHR, gpu->thread, gpu_i64(gpu, LOG_THREADS));
+    gpu->warpgroup = tile_build_convert(&gpu->b, gpu_uniform(gpu, number), TILE_I64);
 }
 
 static bool take_shared(Wgmma *w, Described *d, unsigned number) {
@@ -84,7 +84,7 @@ static bool take_shared(Wgmma *w, Described *d, unsigned number) {
     d->descriptor = build_descriptor(gpu, gpu_value(gpu, place), d);
     if (number) return true;
     TileValue *units = gpu_i64(gpu, described_offset(d, GROUP_ROWS, 0) / UNIT_BYTES);
-    d->descriptor = gpu_binary(gpu, TILE_OP_ADD, d->descriptor, gpu_binary(gpu, TILE_OP_MUL, warpgroup(gpu), units));
+    d->descriptor = gpu_binary(gpu, TILE_OP_ADD, d->descriptor, gpu_binary(gpu, TILE_OP_MUL, gpu->warpgroup, units));
     return true;
 }
 

@@ -59,7 +59,7 @@ static int close_to(double got, double wanted) { return fabs(got - wanted) <= 1e
 static int run(int64_t stride, int64_t step) {
     int64_t shape[2] = {M, N}, strides[2] = {stride, step};
     DLTensor tx = tensor(x, shape, strides), ty = tensor(y, shape, strides);
-    TileError error = {TILE_OK, ""};
+    TileError error = {.status = TILE_OK};
     TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
     for (int i = 0; i < M * (N + 3); i++) x[i] = (float)((i * 37) % 101) / 8;
     if (scale_f32(&options, &tx, &ty, 1.5f, true, -3)) return printf("%s\n", error.message), 1;
@@ -82,7 +82,7 @@ static void refused(tile_status status, const TileError *error) { printf("%d %s\
 static void mistakes(void) {
     int64_t shape[2] = {M, N}, other[2] = {M, N - 1}, none[2] = {0, N};
     DLTensor tx = tensor(x, shape, NULL), ty = tensor(y, shape, NULL);
-    TileError error = {TILE_OK, ""};
+    TileError error = {.status = TILE_OK};
     TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
     ty.shape = other;
     refused(scale_f32(&options, &tx, &ty, 1, false, 0), &error);
@@ -242,7 +242,7 @@ cat >choose.c <<'TEXT'
 #include "v.h"
 int main(void) {
     static float x[64], y[64];
-    TileError error = {TILE_OK, ""};
+    TileError error = {.status = TILE_OK};
     TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
     for (int64_t n = 15; n <= 17; n++) {
         int64_t shape[2] = {2, n};
@@ -292,7 +292,7 @@ int main(void) {
     float memory[5] = {0};
     int64_t shape[1] = {5};
     DLTensor y = {memory, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, shape, NULL, 0};
-    TileError error = {TILE_OK, ""};
+    TileError error = {.status = TILE_OK};
     TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
     if (fill(&options, 1.0f, &y)) return printf("%s\n", error.message), 1;
     printf("%g %g %g %g %g\n", memory[0], memory[1], memory[2], memory[3], memory[4]);

@@ -55,7 +55,7 @@ int main(int count, char **words) {
     int64_t shape[2] = {M, N};
     static float host[2][FLOATS] __attribute__((aligned(128)));
     void *memory[2] = {host[0], host[1]};
-    TileError error = {TILE_OK, ""};
+    TileError error = {.status = TILE_OK};
     for (int i = 0; i < 2 && !cpu; i++)
         if (tile_device_allocate(0, sizeof host[0], &memory[i], &error)) return fail("memory", &error);
     DLTensor x = {memory[0], {cpu ? kDLCPU : kDLCUDA, 0}, 2, {kDLFloat, 32, 1}, shape, NULL, 0}, y = x;

@@ -17,7 +17,7 @@ blocks 'tile scale.tile' >scale.tile
 blocks 'c main.c' >main.c
 PKG_CONFIG_PATH=$libraries/pkgconfig
 export PKG_CONFIG_PATH
-{ blocks sh; blocks shell; } | sed "s|^tilec |\"$tilec\" |; s|^cc .*|& $flags|; s|^\./main|LD_LIBRARY_PATH=$libraries ./main|" >commands.sh
+{ blocks sh; blocks shell; } | sed "s|^tilec |\"$tilec\" |; s|^cc .*|& $flags|" >commands.sh
 if command -v pkg-config >/dev/null; then
     expect 0 '0.5 1 1.5 2 2.5 3' sh -e commands.sh
     expect 0 '-ltile_launch' pkg-config --libs tile_launch

@@ -37,7 +37,8 @@ static void say(Trial *trial, const char *what, unsigned barrier, const char *de
 static bool is_barrier(const TileOp *op) {
     return op->id == TILE_OP_BARRIER || op->id == TILE_OP_COPY_WAIT || op->id == TILE_OP_COPY_COMMIT ||
            op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_WAIT || op->id == TILE_OP_FENCE_ASYNC ||
-           op->id == TILE_OP_STORE_COMMIT || op->id == TILE_OP_STORE_WAIT;
+           op->id == TILE_OP_STORE_COMMIT || op->id == TILE_OP_STORE_WAIT ||
+           (tile_op_is_of_warpgroup((TileOpId)op->id) && op->id != TILE_OP_WGMMA);
 }
 
 static TileOp *find_in(TileBlock *block, unsigned *left) {
@@ -121,6 +122,8 @@ static void try_barriers(Trial *trial) {
             tile_module_destroy(module);
             return;
         }
+        for (unsigned i = 0; i < barrier->result_count; i++) /* the sums of a wait for products */
+            tile_value_replace(&barrier->results[i], tile_op_operand(barrier, i));
         tile_op_erase(barrier);
         expect_noticed(trial, module, number);
         tile_module_destroy(module);

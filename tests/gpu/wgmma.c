@@ -3,8 +3,9 @@
  * one another; and a GPU, if there is one that has them, gives the results of a reference in double precision. The
  * emulator has to give them, too; what it reports is tested by tests/unit/lang/test_execute_wgmma.c.
  *
- * usage: tile_wgmma_tests [all | NUMBER]: all kernels, of which some are left out where there is no GPU; or the text
- * and the PTX of one */
+ * usage: tile_wgmma_tests [all | NUMBER | record FILE [I N]]: all kernels, of which some are left out where there is no
+ * GPU; or the text and the PTX of one; or what the GPU makes of single steps, to FILE, of every N-th kernel from I on
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,17 +28,13 @@ typedef struct Cases {
     unsigned count;
 } Cases;
 
-static const TileScalar pairs[][2] = {
-    {TILE_F16, TILE_F16},       {TILE_BF16, TILE_BF16},     {TILE_F32, TILE_F32},       {TILE_F8E4M3, TILE_F8E4M3},
-    {TILE_F8E4M3, TILE_F8E5M2}, {TILE_F8E5M2, TILE_F8E4M3}, {TILE_F8E5M2, TILE_F8E5M2}, {TILE_I8, TILE_I8},
-    {TILE_I8, TILE_U8},         {TILE_U8, TILE_I8},         {TILE_U8, TILE_U8}};
 static const unsigned columns[] = {8, 64, 96, 192, 256};
 static const unsigned swizzles[] = {0, 32, 64, 128};
 
-enum { PAIRS = sizeof pairs / sizeof *pairs, COLUMNS = sizeof columns / sizeof *columns, SWIZZLES = 4 };
+enum { COLUMNS = sizeof columns / sizeof *columns, SWIZZLES = 4 };
 
 static void add_case(Cases *cases, unsigned pair, unsigned n, WgmmaPlace a, WgmmaPlace b, bool registers) {
-    cases->items[cases->count++] = (WgmmaCase){.types = {pairs[pair][0], pairs[pair][1]},
+    cases->items[cases->count++] = (WgmmaCase){.types = {wgmma_pairs[pair][0], wgmma_pairs[pair][1]},
                                                .columns = n,
                                                .places = {a, b},
                                                .registers = registers,
@@ -48,13 +45,10 @@ static void add_case(Cases *cases, unsigned pair, unsigned n, WgmmaPlace a, Wgmm
  * place of either operand of 16 bits with every other's; the other types in every swizzle. */
 static void make_cases(Cases *cases) {
     const WgmmaPlace usual = {128, false};
-    for (unsigned pair = 0; pair < PAIRS; pair++)
-        for (unsigned registers = 0; registers < 2; registers++) {
-            add_case(cases, pair, 8, usual, usual, registers);
-            cases->items[cases->count - 1].single = true;
-            cases->items[cases->count - 1].flights = false;
-        }
-    for (unsigned pair = 0; pair < PAIRS; pair++)
+    for (unsigned pair = 0; pair < WGMMA_PAIRS; pair++)
+        for (unsigned registers = 0; registers < 2; registers++)
+            cases->items[cases->count++] = wgmma_single(pair, registers);
+    for (unsigned pair = 0; pair < WGMMA_PAIRS; pair++)
         for (unsigned n = 0; n < COLUMNS; n++)
             for (unsigned registers = 0; registers < 2; registers++)
                 add_case(cases, pair, columns[n], usual, usual, registers);
@@ -68,7 +62,7 @@ static void make_cases(Cases *cases) {
             add_case(cases, (place + n) % 2, columns[n], other, other, false);
             add_case(cases, (place + n + 1) % 2, columns[n], usual, other, true);
         }
-    for (unsigned pair = 2; pair < PAIRS; pair++)
+    for (unsigned pair = 2; pair < WGMMA_PAIRS; pair++)
         for (unsigned s = 0; s + 1 < SWIZZLES; s++)
             add_case(cases, pair, 64, (WgmmaPlace){swizzles[s], false}, (WgmmaPlace){swizzles[(s + pair) % 3], false},
                      false);
@@ -82,7 +76,8 @@ typedef struct Trial {
     Cases cases;
     unsigned number; /* of the kernel: those with roles stand behind the others */
     unsigned tried, failures, assembled, ran;
-    FILE *recorded;                 /* or NULL */
+    FILE *recorded; /* or NULL */
+    uint32_t emulated[WGMMA_MOST_SUMS];
     double most[TILE_SCALAR_COUNT]; /* the greatest differences, by the type of `a` */
     WgmmaData data;
 } Trial;
@@ -111,6 +106,11 @@ static void make_data(Trial *trial, WgmmaKind kind) {
     else
         wgmma_make_roles_data(roles_of(trial), kind, &trial->data);
     memset(trial->data.out, 0xff, sizeof trial->data.out);
+}
+
+static unsigned kinds_of(const Trial *trial) {
+    const WgmmaCase *item = case_of(trial);
+    return item && item->single ? WGMMA_RECORDED : WGMMA_KINDS;
 }
 
 static void fail(Trial *trial, const char *where, const char *why) {
@@ -166,7 +166,8 @@ static void assemble(Trial *trial, const char *ptx) {
 
 /* ---- results ---- */
 
-static void compare(Trial *trial, const char *where) {
+static void compare(Trial *trial, WgmmaKind kind, const char *where) {
+    if (kind >= WGMMA_KINDS) return;
     const WgmmaCase *item = case_of(trial);
     double error = wgmma_measure(&trial->data);
     if (item && error > trial->most[item->types[0]]) trial->most[item->types[0]] = error;
@@ -175,18 +176,20 @@ static void compare(Trial *trial, const char *where) {
 
 static size_t sums_bytes(const Trial *trial) { return trial->data.count * sizeof *trial->data.out; }
 
-static void emulate(Trial *trial, const Code *code, uint64_t seed) {
+static void emulate(Trial *trial, const Code *code, WgmmaKind kind) {
     WgmmaData *data = &trial->data;
+    make_data(trial, kind);
     TileExecutorTensor x = {
         .data = data->image, .above = data->image_bytes, .extent = {(int64_t)data->image_bytes / 4}, .stride = {4}};
     TileExecutorTensor y = {.data = data->out, .above = sums_bytes(trial), .extent = {data->count}, .stride = {4}};
     TileExecutorArgument arguments[2] = {{.tensor = x}, {.tensor = y}};
     TileText message = {.arena = trial->arena};
-    TileExecutorOptions options = {.phases = true, .seed = seed};
+    TileExecutorOptions options = {.phases = true, .seed = kind};
     if (tile_execute_kernel(code->module->first, arguments, &options, &message) == TILE_EXECUTION_DONE)
-        compare(trial, "the emulator");
+        compare(trial, kind, "the emulator");
     else
         fail(trial, "the emulator", tile_text_get(&message));
+    memcpy(trial->emulated, data->out, sums_bytes(trial));
 }
 
 /* ---- on a GPU ---- */
@@ -224,22 +227,42 @@ static bool launch(Trial *trial, Device *device, const TileFunc *phase) {
            tile_device_read(0, data->out, device->y, sums_bytes(trial), &device->error) == TILE_OK;
 }
 
-/* Sums of single steps, for the tests of the emulator. */
+/* Sums of single steps of floats, for the tests of the emulator: the pair of types, the kind of data, and all sums. */
 static void record(Trial *trial, WgmmaKind kind) {
     const WgmmaCase *item = case_of(trial);
-    if (!trial->recorded || !item || !item->single) return;
-    fprintf(trial->recorded, "%u %u", trial->number, kind);
+    if (!trial->recorded || !item || !item->single || item->registers || !trial->data.is_float || kind < WGMMA_WIDE)
+        return;
+    fprintf(trial->recorded, "%u %u", trial->number / 2, kind);
     for (unsigned i = 0; i < trial->data.count; i++) fprintf(trial->recorded, " %x", trial->data.out[i]);
     fprintf(trial->recorded, "\n");
+}
+
+/* The emulator has every bit of a sum, but that it has one NaN only. */
+static void compare_emulated(Trial *trial, WgmmaKind kind) {
+    const WgmmaData *data = &trial->data;
+    unsigned wrong = 0, first = 0;
+    for (unsigned i = data->count; i-- > 0;) {
+        uint32_t a = trial->emulated[i], b = data->out[i];
+        bool nan = data->is_float && (a & 0x7fffffff) > 0x7f800000 && (b & 0x7fffffff) > 0x7f800000;
+        if (a == b || nan) continue;
+        wrong++;
+        first = i;
+    }
+    if (wrong)
+        fail(trial, "the GPU and the emulator",
+             tile_arena_format(trial->arena, "%u of %u sums of kind %u differ, the first, %u, is %#x and %#x", wrong,
+                               data->count, kind, first, data->out[first], trial->emulated[first]));
 }
 
 static void run(Trial *trial, Device *device, const Code *code) {
     const TileFunc *phase = code->module->first->next;
     bool good = load(device, phase, code->ptx);
-    for (unsigned kind = 0; kind < WGMMA_KINDS && good; kind++, trial->ran++) {
+    for (unsigned kind = 0; kind < kinds_of(trial) && good; kind++, trial->ran++) {
+        emulate(trial, code, (WgmmaKind)kind);
         make_data(trial, (WgmmaKind)kind);
         good = launch(trial, device, phase);
-        if (good) compare(trial, "the GPU");
+        if (good) compare(trial, (WgmmaKind)kind, "the GPU");
+        if (good) compare_emulated(trial, (WgmmaKind)kind);
         if (good) record(trial, (WgmmaKind)kind);
     }
     if (!good) fail(trial, "the GPU", device->error.message);
@@ -272,10 +295,7 @@ static void try_kernel(Trial *trial, Device *device) {
         }
         if (code.ptx && !device) assemble(trial, code.ptx);
         if (code.ptx && device) run(trial, device, &code);
-        for (unsigned kind = 0; kind < WGMMA_KINDS && !device; kind++) {
-            make_data(trial, (WgmmaKind)kind);
-            emulate(trial, &code, kind);
-        }
+        for (unsigned kind = 0; kind < kinds_of(trial) && !device; kind++) emulate(trial, &code, (WgmmaKind)kind);
     }
     tile_ir_context_destroy(code.context);
 }
@@ -296,14 +316,16 @@ int main(int count, char **arguments) {
     Trial *trial = calloc(1, sizeof *trial);
     if (!trial || tile_bridge_create(&trial->bridge) != TILE_OK) return 2;
     const char *named = count > 1 ? arguments[1] : NULL;
-    bool records = count == 3 && strcmp(named, "record") == 0, all = records || (named && strcmp(named, "all") == 0);
+    bool records = count >= 3 && strcmp(named, "record") == 0, all = records || (named && strcmp(named, "all") == 0);
     if (records) trial->recorded = fopen(arguments[2], "w");
+    unsigned part = count == 5 ? (unsigned)strtoul(arguments[3], NULL, 10) : 0,
+             parts = count == 5 ? (unsigned)strtoul(arguments[4], NULL, 10) : 1;
     Device storage = {0}, *device = !named || all ? open_device(&storage) : NULL;
     make_cases(&trial->cases);
     for (trial->number = 0; trial->number < trial->cases.count + WGMMA_ROLES; trial->number++) {
         bool chosen = all || device || trial->number % STRIDE == 0 || !case_of(trial);
         if (named && !all) chosen = strtoul(named, NULL, 10) == trial->number;
-        if (!chosen) continue;
+        if (!chosen || trial->number % parts != part) continue;
         trial->arena = tile_arena_create(NULL);
         if (named && !all)
             print_kernel(trial);

@@ -23,12 +23,27 @@ static double make_number(uint32_t random, int low, int span) {
     return number;
 }
 
+static unsigned mantissa_bits(TileScalar scalar) {
+    if (scalar == TILE_F8E4M3 || scalar == TILE_F8E5M2) return scalar == TILE_F8E4M3 ? 3 : 2;
+    return scalar == TILE_F16 ? 10 : scalar == TILE_BF16 ? 7 : 23;
+}
+
+/* Around the least normal number; of one operand or both, so that products or sums are subnormal, too. */
+static uint32_t make_tiny(TileScalar scalar, uint32_t random) {
+    unsigned bits = tile_scalar_bits(scalar), mantissa = mantissa_bits(scalar);
+    uint32_t sign = random >> 31 << (bits - 1), exponent = (random >> 27 & 7) << mantissa;
+    return sign | (exponent + (random & ((UINT32_C(1) << mantissa) - 1)));
+}
+
 static uint32_t make_element(TileScalar scalar, WgmmaKind kind, uint64_t *state) {
     uint32_t random = next(state);
-    bool wide = kind == WGMMA_WIDE, is_int = tile_scalar_is_int(scalar);
-    if (kind != WGMMA_INTEGERS && is_int) return tile_scalar_bits(scalar) == 8 ? random & 0xff : random;
+    unsigned bits = tile_scalar_bits(scalar);
+    bool is_int = tile_scalar_is_int(scalar);
+    if (kind == WGMMA_BITS || (kind != WGMMA_INTEGERS && is_int)) return random >> (32 - bits);
+    if (kind == WGMMA_TINY) return make_tiny(scalar, random);
     double number = random % 5;
-    if (kind != WGMMA_INTEGERS) number = wide ? make_number(random, -8, 16) : make_number(random, -6, 8);
+    if (kind == WGMMA_NUMBERS) number = make_number(random, -6, 8);
+    if (kind == WGMMA_WIDE) number = make_number(random, -8, 16);
     if (random >> 31 && scalar != TILE_U8) number = -number;
     return (uint32_t)tile_scalar_from_double(scalar, number);
 }
@@ -53,19 +68,20 @@ static double value_of(TileScalar scalar, uint32_t bits) {
 
 /* Rows of a and columns of b, of `length` elements each, which lie one behind the other. */
 typedef struct Product {
-    const uint32_t *a, *b;
-    TileScalar types[2];
+    double a[MOST_ROWS * MOST_K], b[WGMMA_MOST_COLUMNS * MOST_K];
     unsigned columns, length;
-    const uint32_t *sums; /* that are added to; NULL: none */
+    double sums[WGMMA_ROWS * WGMMA_MOST_COLUMNS]; /* that are added to */
 } Product;
 
+static void set_values(TileScalar scalar, const uint32_t *bits, unsigned count, double *values) {
+    for (unsigned i = 0; i < count; i++) values[i] = value_of(scalar, bits[i]);
+}
+
 static double add_up(const Product *p, unsigned row, unsigned column, double *magnitude) {
-    TileScalar scalar = tile_scalar_is_float(p->types[0]) ? TILE_F32 : TILE_I32;
-    double sum = p->sums ? number_of(scalar, p->sums[row * p->columns + column]) : 0;
+    double sum = p->sums[row * p->columns + column];
     *magnitude = sum < 0 ? -sum : sum;
     for (unsigned k = 0; k < p->length; k++) {
-        double product =
-            value_of(p->types[0], p->a[row * p->length + k]) * value_of(p->types[1], p->b[column * p->length + k]);
+        double product = p->a[row * p->length + k] * p->b[column * p->length + k];
         sum += product;
         *magnitude += product < 0 ? -product : product;
     }
@@ -75,21 +91,30 @@ static double add_up(const Product *p, unsigned row, unsigned column, double *ma
 /* Two bits less than the sums themselves: the steps of k are added, too. */
 static double most_error(TileScalar scalar, WgmmaKind kind) {
     if (kind == WGMMA_INTEGERS || tile_scalar_is_int(scalar)) return 0;
-    return tile_scalar_bits(scalar) == 8 ? 0x1p-11 : 0x1p-20;
+    return tile_scalar_bits(scalar) == 8 ? 0x1p-9 : 0x1p-20;
 }
 
 void wgmma_make_data(const WgmmaCase *item, WgmmaKind kind, unsigned number, WgmmaData *data) {
     static uint32_t a[WGMMA_ROWS * WGMMA_K_BYTES], b[WGMMA_MOST_COLUMNS * WGMMA_K_BYTES], sums[WGMMA_MOST_SUMS];
+    static Product p;
     uint64_t state = (uint64_t)number << 32 | kind;
-    Product p = {a, b, {item->types[0], item->types[1]}, item->columns, wgmma_length(item), item->single ? sums : NULL};
-    make_elements(item->types[0], kind, &state, WGMMA_ROWS * p.length, a);
-    make_elements(item->types[1], kind, &state, item->columns * p.length, b);
-    data->is_float = tile_scalar_is_float(item->types[0]);
+    const TileScalar *types = item->types;
+    bool tiny = kind == WGMMA_TINY && (types[1] == TILE_BF16 || types[1] == TILE_F32);
+    memset(&p, 0, sizeof p);
+    p.columns = item->columns;
+    p.length = wgmma_length(item);
+    data->is_float = tile_scalar_is_float(types[0]);
     data->count = WGMMA_ROWS * item->columns;
+    make_elements(types[0], kind, &state, WGMMA_ROWS * p.length, a);
+    make_elements(types[1], tiny ? WGMMA_NUMBERS : kind, &state, item->columns * p.length, b);
     make_elements(data->is_float ? TILE_F32 : TILE_I32, kind, &state, data->count, sums);
+    set_values(types[0], a, WGMMA_ROWS * p.length, p.a);
+    set_values(types[1], b, item->columns * p.length, p.b);
+    for (unsigned i = 0; i < data->count && item->single; i++)
+        p.sums[i] = number_of(data->is_float ? TILE_F32 : TILE_I32, sums[i]);
     for (unsigned i = 0; i < data->count; i++)
         data->sums[i] = add_up(&p, i / p.columns, i % p.columns, &data->magnitudes[i]);
-    data->most = most_error(item->types[0], kind);
+    data->most = most_error(types[0], kind);
     data->image_bytes = wgmma_image_bytes(item);
     wgmma_make_image(item, a, b, sums, data->image);
 }
@@ -119,14 +144,23 @@ static void place_tile(bool transposed, const uint32_t *elements, unsigned pitch
     memcpy(image, both + WGMMA_TILE_BYTES / 2, WGMMA_TILE_BYTES / 2);
 }
 
+static void add_all(const Product *p, WgmmaData *data) {
+    for (unsigned i = 0; i < data->count; i++) data->sums[i] = add_up(p, i / TILE, i % TILE, &data->magnitudes[i]);
+}
+
 static void make_ring(WgmmaKind kind, WgmmaData *data) {
     static uint32_t a[TILE * MOST_K], b[TILE * MOST_K];
+    static Product p;
     uint64_t state = kind;
-    Product p = {a, b, {TILE_BF16, TILE_BF16}, TILE, MOST_K, NULL};
+    memset(&p, 0, sizeof p);
+    p.columns = TILE;
+    p.length = MOST_K;
     make_elements(TILE_BF16, kind, &state, TILE * MOST_K, a);
     make_elements(TILE_BF16, kind, &state, TILE * MOST_K, b);
+    set_values(TILE_BF16, a, TILE * MOST_K, p.a);
+    set_values(TILE_BF16, b, TILE * MOST_K, p.b);
     data->count = TILE * TILE;
-    for (unsigned i = 0; i < data->count; i++) data->sums[i] = add_up(&p, i / TILE, i % TILE, &data->magnitudes[i]);
+    add_all(&p, data);
     data->image_bytes = (size_t)WGMMA_RING_TILES * WGMMA_TILE_BYTES;
     for (unsigned i = 0; i < WGMMA_RING_TILES; i++) {
         unsigned char *image = data->image + (size_t)i * WGMMA_TILE_BYTES;
@@ -137,19 +171,22 @@ static void make_ring(WgmmaKind kind, WgmmaData *data) {
 
 /* The first products are rounded to bf16, so that those of numbers may differ by a unit of it. */
 static void make_chain(WgmmaKind kind, WgmmaData *data) {
-    static uint32_t a[MOST_ROWS * TILE], w0[TILE * TILE], w1[TILE * TILE], h[MOST_ROWS * TILE];
+    static uint32_t a[MOST_ROWS * TILE], w0[TILE * TILE], w1[TILE * TILE];
+    static Product p;
     uint64_t state = kind;
-    Product first = {a, w0, {TILE_BF16, TILE_BF16}, TILE, TILE, NULL},
-            second = {h, w1, {TILE_BF16, TILE_BF16}, TILE, TILE, NULL};
-    double magnitude;
+    memset(&p, 0, sizeof p);
+    p.columns = p.length = TILE;
     make_elements(TILE_BF16, kind, &state, MOST_ROWS * TILE, a);
     make_elements(TILE_BF16, kind, &state, TILE * TILE, w0);
     make_elements(TILE_BF16, kind, &state, TILE * TILE, w1);
+    set_values(TILE_BF16, a, MOST_ROWS * TILE, p.a);
+    set_values(TILE_BF16, w0, TILE * TILE, p.b);
     data->count = MOST_ROWS * TILE;
+    add_all(&p, data);
     for (unsigned i = 0; i < data->count; i++)
-        h[i] = (uint32_t)tile_scalar_from_double(TILE_BF16, add_up(&first, i / TILE, i % TILE, &magnitude));
-    for (unsigned i = 0; i < data->count; i++)
-        data->sums[i] = add_up(&second, i / TILE, i % TILE, &data->magnitudes[i]);
+        p.a[i] = value_of(TILE_BF16, (uint32_t)tile_scalar_from_double(TILE_BF16, data->sums[i]));
+    set_values(TILE_BF16, w1, TILE * TILE, p.b);
+    add_all(&p, data);
     data->image_bytes = 2 * WGMMA_TILE_BYTES;
     place_tile(false, a, TILE, data->image);
     place_tile(false, a + TILE * TILE, TILE, data->image + WGMMA_TILE_BYTES / 2);

@@ -10,7 +10,10 @@ typedef enum WgmmaKind {
     WGMMA_INTEGERS, /* of a few bits, whose sums are exact */
     WGMMA_NUMBERS,  /* up to 2^2 in magnitude, down to 2^-6 */
     WGMMA_WIDE,     /* of magnitudes that differ much */
-    WGMMA_KINDS
+    WGMMA_KINDS,
+    WGMMA_BITS = WGMMA_KINDS, /* any bits, with infinities and NaN: what comes out is recorded */
+    WGMMA_TINY,               /* around the least normal numbers, with sums of that size: likewise */
+    WGMMA_RECORDED
 } WgmmaKind;
 
 typedef struct WgmmaData {

@@ -4,6 +4,19 @@
 
 enum { CHUNK = 16, LINES = 8, COPIED = CHUNK * WGMMA_THREADS };
 
+const TileScalar wgmma_pairs[WGMMA_PAIRS][2] = {
+    {TILE_F16, TILE_F16},       {TILE_BF16, TILE_BF16},     {TILE_F32, TILE_F32},       {TILE_F8E4M3, TILE_F8E4M3},
+    {TILE_F8E4M3, TILE_F8E5M2}, {TILE_F8E5M2, TILE_F8E4M3}, {TILE_F8E5M2, TILE_F8E5M2}, {TILE_I8, TILE_I8},
+    {TILE_I8, TILE_U8},         {TILE_U8, TILE_I8},         {TILE_U8, TILE_U8}};
+
+WgmmaCase wgmma_single(unsigned pair, bool registers) {
+    return (WgmmaCase){.types = {wgmma_pairs[pair][0], wgmma_pairs[pair][1]},
+                       .columns = 8,
+                       .places = {{128, false}, {128, false}},
+                       .registers = registers,
+                       .single = true};
+}
+
 /* ---- where elements lie ---- */
 
 typedef struct Operand {

@@ -33,6 +33,11 @@ static inline unsigned wgmma_length(const WgmmaCase *item) {
     return wgmma_steps(item) * WGMMA_STEP_BYTES / (tile_scalar_bits(item->types[0]) / 8);
 }
 
+/* The pairs of types that there are, those of floats first; a single step of one. */
+enum { WGMMA_PAIRS = 11, WGMMA_FLOAT_PAIRS = 7 };
+extern const TileScalar wgmma_pairs[WGMMA_PAIRS][2];
+WgmmaCase wgmma_single(unsigned pair, bool registers);
+
 const char *wgmma_case_name(TileArena *arena, const WgmmaCase *item);
 /* A module with a kernel `k` and its phase. */
 const char *wgmma_kernel_text(TileArena *arena, const WgmmaCase *item);

@@ -19,8 +19,9 @@ TileCompiler *tile_fixture_compiler(void) {
 }
 
 TileKernel *tile_fixture_kernel(void) {
-    static const char text[] = "kernel scale(x: in f32[M, N], y: out f32[M, N], by: f32) {\n"
-                               "    grid (m, n) in (tiles(M, 2), tiles(N, 16)) { y[m, n] = by * x[m, n] }\n"
+    static const char text[] = "/// Scales.\nkernel scale(x: in f32[M, N], y: out f32[M, N], by: f32)\n"
+                               "    tune BM in {2}\n{\n"
+                               "    grid (m, n) in (tiles(M, BM), tiles(N, 16)) { y[m, n] = by * x[m, n] }\n"
                                "}\n";
     TileReport *report = NULL;
     if (tile_fixture.kernel) return tile_fixture.kernel;
@@ -37,6 +38,7 @@ void tile_fixture_clean(bool all) {
     tile_ir_destroy(f->ir);
     tile_ir_destroy(f->other);
     tile_ir_destroy(f->ir_out);
+    tile_bound_destroy(f->bound_out); /* before its library */
     tile_library_destroy(f->library_out);
     tile_report_destroy(f->report_out);
     tile_thread_pool_destroy(f->pool_out);
@@ -49,12 +51,14 @@ void tile_fixture_clean(bool all) {
                     .library = f->library,
                     .kernel = f->kernel,
                     .report = f->report,
+                    .bound = f->bound,
                     .build = f->build,
                     .pool = f->pool,
                     .device_memory = f->device_memory};
     *f = kept;
     if (!all) return;
     tile_build_destroy(f->build);
+    tile_bound_destroy(f->bound);
     tile_library_destroy(f->library);
     tile_report_destroy(f->report);
     tile_thread_pool_destroy(f->pool);

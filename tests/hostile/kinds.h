@@ -45,6 +45,7 @@ typedef struct Fixture {
     TileIrOp *done;
     TileCompiler *own_compiler, *compiler_out;
     TileLibrary *library_out;
+    TileBound *bound, *bound_out;
     TileReport *report_out;
     TileThreadPool *pool_out;
     TileBuild *build_out;

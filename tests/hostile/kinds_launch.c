@@ -268,9 +268,58 @@ static bool change_run(Value *v, int number, const char **label, Expected *expec
 static bool change_infer(Value *v, int number, const char **label, Expected *expected) {
     return change_list(v, 2, number, label, expected);
 }
+/* Without memory nothing runs, but shapes are enough to prepare. */
+static bool change_shapes(Value *v, int number, const char **label, Expected *expected) {
+    if (!change_run(v, number, label, expected)) return false;
+    if (strstr(*label, ": data NULL")) *expected = TAKES;
+    return true;
+}
 const Kind tile_kind_arguments = {"arguments", make_launch, change_run};
+const Kind tile_kind_shape_arguments = {"arguments", make_launch, change_shapes};
 const Kind tile_kind_explain_arguments = {"arguments", make_launch, change_launch};
 const Kind tile_kind_infer_arguments = {"arguments", make_launch, change_infer};
+
+/* ---- bound calls ---- */
+
+static TileBound *make_bound(void) {
+    TileBound *bound = NULL;
+    tile_fixture_need(tile_bind(tile_fixture_kernel(), make_arguments(2), 3, NULL, &bound) == TILE_OK, "a bound call");
+    return bound;
+}
+
+static TileBound *kept_bound(void) {
+    if (!tile_fixture.bound) tile_fixture.bound = make_bound();
+    return tile_fixture.bound;
+}
+
+static void *given_addresses[3];
+static TileLaunchStep given_steps[2];
+
+static void make_addresses(Value *v) {
+    for (int i = 0; i < 2; i++) given_addresses[i] = memory[i];
+    v->pointer = given_addresses;
+}
+
+static void make_steps(Value *v) {
+    for (int i = 0; i < 2; i++) given_steps[i] = (TileLaunchStep){kept_bound(), NULL};
+    v->pointer = given_steps;
+}
+
+DEFINE_KIND(bound_out, v->pointer = &tile_fixture.bound_out, REFUSE_NULL)
+DEFINE_KIND(own_bound, v->pointer = make_bound(), tile_bound_destroy(v->pointer); TAKE_NULL)
+DEFINE_KIND(bound, v->pointer = kept_bound(), REFUSE_NULL)
+DEFINE_KIND(addresses, make_addresses(v),
+            TAKE_NULL REFUSE("x NULL", given_addresses[0] = NULL) REFUSE("y NULL", given_addresses[1] = NULL)
+                REFUSE("y is x", given_addresses[1] = given_addresses[0])
+                    REFUSE("an odd address", given_addresses[0] = (char *)memory[0] + 1)
+                        REFUSE("the end of memory", given_addresses[0] = (void *)(UINTPTR_MAX - 63))
+                            REFUSE("the upper half", given_addresses[1] = (void *)(uintptr_t)(INT64_MAX - 63)))
+DEFINE_KIND(steps, make_steps(v), REFUSE_NULL REFUSE("no bound call", given_steps[1].bound = NULL))
+DEFINE_KIND(step_count, v->integer = 2,
+            TAKE("0", v->integer = 0) REFUSE("SIZE_MAX", v->integer = -1) REFUSE("2**32", v->integer = 4294967296))
+DEFINE_STRUCT_KIND(setting_out, TileSettingInfo, (TileSettingInfo){.struct_size = sizeof(TileSettingInfo)},
+                   REFUSE_NULL REFUSE_SIZES)
+DEFINE_STRUCT_KIND(standard_out, TileStandardText, (TileStandardText){0}, REFUSE_NULL)
 
 /* ---- a linked object, as tilec emits it ---- */
 

@@ -45,7 +45,7 @@ static void build_scale(TileIr *ir, const char *name, int64_t block) {
 static void run_scale(TileLibrary *library, int64_t count, int64_t x_count) {
     static float x[COUNT], y[COUNT + 1];
     TileKernel *kernel = NULL;
-    TileError error = {TILE_OK, ""};
+    TileError error = {.status = TILE_OK};
     TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
     cr_assert_eq(tile_library_kernel(library, "scale", &kernel), TILE_OK);
     for (int i = 0; i < COUNT; i++) x[i] = (float)(i % 77) - 30;

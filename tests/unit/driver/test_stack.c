@@ -37,7 +37,7 @@ static void *use(void *state) {
     DLDataType type;
     uint32_t known;
     size_t said = 0;
-    TileError error = {TILE_OK, ""};
+    TileError error = {.status = TILE_OK};
     TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
     TileCompileOptions given = {.struct_size = sizeof given, .target = state};
     ty.data = y;

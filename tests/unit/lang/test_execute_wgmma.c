@@ -1,5 +1,7 @@
 /* Products of warpgroups: what they compute, the order of asynchronous accesses, pending sums, and misuse. */
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "tests/gpu/wgmma_data.h"
 #include "tests/unit/lang/executing.h"
@@ -141,7 +143,11 @@ Test(execute_wgmma, registers_need_a_fence) {
                  since);
     expect_good(READY "%w = add %a, %a : vec<8 x f16>\nwgmma_fence\n"
                       "%p = wgmma %w, %d {types = [f16, f16]} : vec<4 x f32>\nwgmma_commit\n" WAIT);
-    /* Sums that a loop carries are as old as what it yields. */
+    /* Sums that a loop carries are as old as what goes into it, and what it yields. */
+    expect_fault(READY "wgmma_fence\n%w = add %wide, %wide : vec<4 x f32>\n"
+                       "%c = for %zero, %one, %one, %w : vec<4 x f32> (%k: i64, %v: vec<4 x f32>) {\n" ADD(
+                           "q", "v") "yield %q\n}\n",
+                 since);
     expect_fault(READY BEGIN WAIT "wgmma_fence\n"
                                   "%c = for %zero, %one, %one, %s : vec<4 x f32> (%k: i64, %v: vec<4 x f32>) {\n"
                                   "%w = add %v, %wide : vec<4 x f32>\nyield %w\n}\n" ADD("q", "c"),
@@ -249,6 +255,50 @@ Test(execute_wgmma, misuse) {
     expect_fault(READY IF("%is0", BEGIN), "not all threads of the warpgroup come here");
     expect_fault(IF("%is0", "%v = load %own : vec<32 x f16>\n") "fence_async\nbarrier\n" BEGIN WAIT KEEP("%s"),
                  "poison");
+}
+
+/* ---- sums ---- */
+
+enum { LINE_BYTES = 1 << 13, SINGLE_SUMS = 8 * WGMMA_ROWS };
+
+static bool is_nan(uint32_t bits) { return (bits & 0x7fffffff) > 0x7f800000; }
+
+static void expect_recorded(const WgmmaCase *item, WgmmaKind kind, unsigned number, const uint32_t *recorded) {
+    static WgmmaData made;
+    wgmma_make_data(item, kind, number, &made);
+    TileExecutorTensor x = {
+        .data = made.image, .above = made.image_bytes, .extent = {(int64_t)made.image_bytes / 4}, .stride = {4}};
+    TileExecutorTensor y = {.data = made.out, .above = 4 * made.count, .extent = {made.count}, .stride = {4}};
+    TileExecutorArgument arguments[] = {{.tensor = x}, {.tensor = y}};
+    TileFunc *kernel = read_func(wgmma_kernel_text(executing.arena, item), NULL);
+    TileText message = {.arena = executing.arena};
+    cr_assert_eq(tile_execute_kernel(kernel, arguments, &(TileExecutorOptions){.phases = true}, &message),
+                 TILE_EXECUTION_DONE, "%s", tile_text_get(&message));
+    unsigned wrong = 0;
+    for (unsigned i = 0; i < SINGLE_SUMS; i++)
+        wrong += made.out[i] != recorded[i] && !(is_nan(made.out[i]) && is_nan(recorded[i]));
+    cr_expect_eq(wrong, 0, "%s, kind %u: %u of %u sums are not those of the GPU",
+                 wgmma_case_name(executing.arena, item), kind, wrong, SINGLE_SUMS);
+}
+
+/* wgmma_vectors.txt: a pair of types, the kind of data, and what tile_wgmma_tests got for a single step on an H100. */
+Test(execute_wgmma, sums_are_those_of_a_gpu) {
+    static char line[LINE_BYTES];
+    unsigned count = 0;
+    FILE *file =
+        fopen(tile_arena_format(executing.arena, "%s/tests/gpu/wgmma_vectors.txt", getenv("TILE_SOURCE_DIR")), "r");
+    cr_assert(file);
+    for (; fgets(line, sizeof line, file); count++) {
+        uint32_t sums[SINGLE_SUMS];
+        char *at = line;
+        unsigned pair = (unsigned)strtoul(at, &at, 10), kind = (unsigned)strtoul(at, &at, 10);
+        for (unsigned i = 0; i < SINGLE_SUMS; i++) sums[i] = (uint32_t)strtoul(at, &at, 16);
+        cr_assert(pair < WGMMA_FLOAT_PAIRS && kind < WGMMA_RECORDED && *at == '\n');
+        WgmmaCase item = wgmma_single(pair, false);
+        expect_recorded(&item, (WgmmaKind)kind, 2 * pair, sums);
+    }
+    fclose(file);
+    cr_expect_eq(count, WGMMA_FLOAT_PAIRS * (WGMMA_RECORDED - WGMMA_WIDE));
 }
 
 /* ---- kernels ---- */

@@ -144,9 +144,10 @@ Test(verify, order_of_grids) {
         {"%v = load %x : f32\n  grid_wait", "stands behind `load`, which may access memory"},
         {"barrier\n  grid_launch\n  grid_wait", "stands behind `barrier`"},
     };
-    static const char source[] = "func phase machine @k.1(%%x: ptr<global> {role = data, argument = 0}, %%s: ptr<shared> {role = "
-                                 "scratch}) kernel = @k phase = 1 threads = 32 {\n  %s\n  return\n}\nfunc kernel tile @k(%%x: "
-                                 "tensor<f32, 1, in>) {\n  return\n}\n";
+    static const char source[] =
+        "func phase machine @k.1(%%x: ptr<global> {role = data, argument = 0}, %%s: ptr<shared> {role = "
+        "scratch}) kernel = @k phase = 1 threads = 32 {\n  %s\n  return\n}\nfunc kernel tile @k(%%x: "
+        "tensor<f32, 1, in>) {\n  return\n}\n";
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         expect_complaint(read_module(tile_arena_format(executing.arena, source, cases[i][0])), cases[i][1]);
     TileText errors = {.arena = executing.arena};
@@ -181,7 +182,8 @@ Test(verify, channels) {
         {"%b = buffer {bytes = 64, align = 16} : ptr<shared>\n  %s = shared_tile %b : f32[2, 3]",
          "says how a tile lies"},
         {"%b = buffer {bytes = 64, align = 16} : " SLOT "\n  %s = shared_tile %b : f32[3, 8]", "one of another tile"},
-        {"%r = for %i, %i, %i, %ch : channel<f32[2, 8], swizzle 32 rows> (%j: i64, %k: channel<f32[2, 8], swizzle 32 rows>) "
+        {"%r = for %i, %i, %i, %ch : channel<f32[2, 8], swizzle 32 rows> (%j: i64, %k: channel<f32[2, 8], swizzle 32 "
+         "rows>) "
          "{\n  yield %k\n}",
          "a channel is carried or taken"},
     };
@@ -258,4 +260,78 @@ Test(verify, builder) {
     tile_build_binary(&builder, TILE_OP_ADD, a, i);
     cr_expect_str_eq(builder.error, "add: operand 1 is i64, but operand 0 is f32");
     expect_complaint(module, "operand 1 is i64, but operand 0 is f32");
+}
+
+/* ---- warpgroups ---- */
+
+static void expect_phase(const char *header, const char *body, const char *expected) {
+    static const char source[] =
+        "func phase machine @f(%%d: i64, %%i: i32, %%w: vec<4 x f32>, %%n: vec<2 x f32>, %%h: vec<8 x f16>, "
+        "%%e: vec<16 x f8e4m3>, %%p: ptr<global>, %%shared: ptr<shared>) %s {\n  %s\n  return\n}\n";
+    const TileModule *module = read_module(tile_arena_format(executing.arena, source, header, body));
+    TileText errors = {.arena = executing.arena};
+    if (expected)
+        expect_complaint(module, expected);
+    else
+        cr_expect(tile_module_verify(module, &errors), "%s: %s", body, tile_text_get(&errors));
+}
+
+static const char *const warpgroup_cases[][2] = {
+    {"%r = wgmma %d, %d {types = [f16, f16]} : vec<4 x f32>", NULL},
+    {"%r = wgmma %h, %d, %w {types = [f16, f16], parts = [init], transposed_ab = [0, 1]} : vec<4 x f32>", NULL},
+    {"%r = wgmma %e, %d {types = [f8e4m3, f8e5m2]} : vec<128 x f32>", NULL},
+    {"%r = wgmma %d, %d {types = [u8, i8]} : vec<12 x i32>", NULL},
+    {"%r = wgmma %d, %d {types = [u8, i8]} : vec<20 x i32>", "40 columns are no multiple of 16 from 8 to 256"},
+    {"%r = wgmma %d, %d {types = [f16, f16]} : vec<132 x f32>", "264 columns are no multiple of 8"},
+    {"%r = wgmma %d, %d {types = [f16, f16]} : vec<2 x f32>", "4 columns are no multiple of 8"},
+    {"%r = wgmma %d, %d {types = [f16, f16]} : vec<4 x f16>", "the result is no vector of f32"},
+    {"%r = wgmma %d, %d {types = [i8, i8]} : vec<4 x f32>", "the result is no vector of i32"},
+    {"%r = wgmma %d, %d {types = [f16, bf16]} : vec<4 x f32>", "multiplies f16, bf16 or f32 with its like"},
+    {"%r = wgmma %d, %d {types = [f8e4m3, i8]} : vec<4 x f32>", "multiplies f16, bf16 or f32 with its like"},
+    {"%r = wgmma %d, %d {types = [f16]} : vec<4 x f32>", "types names the element types of a and b"},
+    {"%r = wgmma %h, %d {types = [bf16, bf16]} : vec<4 x f32>", "a is neither a descriptor nor 4 registers"},
+    {"%r = wgmma %n, %d {types = [f32, f32]} : vec<4 x f32>", "a is neither a descriptor nor 4 registers"},
+    {"%r = wgmma %d, %h {types = [f16, f16]} : vec<4 x f32>", "b is no descriptor"},
+    {"%r = wgmma %d, %d, %w {types = [f16, f16]} : vec<4 x f32>", "takes a and b, and perhaps sums"},
+    {"%r = wgmma %d, %d, %n {types = [f16, f16], parts = [init]} : vec<4 x f32>", "where the rule gives vec<2 x f32>"},
+    {"%r = wgmma %d, %d {types = [f16, f16], transposed_ab = [1]} : vec<4 x f32>", "not one number for a and one"},
+    {"%r = wgmma %d, %d {types = [f16, f16], transposed_ab = [2, 0]} : vec<4 x f32>", "transposed_ab is not 0 or 1"},
+    {"%r = wgmma %h, %d {types = [f16, f16], transposed_ab = [1, 0]} : vec<4 x f32>", "registers are not transposed"},
+    {"%r = wgmma %d, %d {types = [f32, f32], transposed_ab = [0, 1]} : vec<4 x f32>", "only elements of 16 bits"},
+    {"%r = wgmma_descriptor %shared {swizzle = 32, stride = 256, leading = 0} : i64", NULL},
+    {"%r = wgmma_descriptor %p {swizzle = 32, stride = 256, leading = 0} : i64", "lies in shared memory"},
+    {"%r = wgmma_descriptor %shared {swizzle = 16, stride = 256, leading = 0} : i64", "swizzle is not 0, 32, 64"},
+    {"%r = wgmma_descriptor %shared {swizzle = 0, stride = 8, leading = 0} : i64", "stride or leading is no multiple"},
+    {"%r = wgmma_descriptor %shared {swizzle = 0, stride = 16, leading = 262144} : i64", "is no multiple of 16 up to"},
+    {"%a, %b = wgmma_wait %w, %n {pending = 7} : vec<4 x f32>, vec<2 x f32>", NULL},
+    {"wgmma_wait {pending = 0}", NULL},
+    {"wgmma_wait {pending = 8}", "pending is not 0 .. 7"},
+    {"wgmma_wait %w {pending = 0}", "has not one result for each operand"},
+    {"%r = wgmma_wait %h {pending = 0} : vec<8 x f16>", "an operand is no vector of sums"},
+    {"set_registers {registers = 232}", NULL},
+    {"set_registers {registers = 20}", "registers is no multiple of 8 from 24 to 256"},
+    {"set_registers {registers = 264}", "registers is no multiple of 8 from 24 to 256"},
+    {"set_registers {registers = 100, release = 1}", "registers is no multiple of 8 from 24 to 256"},
+    {"barrier {number = 15, threads = 96}", NULL},
+    {"barrier {number = 16, threads = 96}", "number is not 1 .. 15"},
+    {"barrier {number = 0, threads = 96}", "number is not 1 .. 15"},
+    {"barrier {number = 1, threads = 48}", "threads is no multiple of 32 up to 1024"},
+    {"barrier {number = 1}", "a named barrier has a number, and threads"},
+    {"barrier {threads = 32}", "a named barrier has a number, and threads"},
+};
+
+Test(verify, warpgroups) {
+    for (size_t i = 0; i < sizeof warpgroup_cases / sizeof *warpgroup_cases; i++)
+        expect_phase("threads = 256 registers = 168", warpgroup_cases[i][0], warpgroup_cases[i][1]);
+    expect_phase("threads = 160", "wgmma_fence", "stands in a block of 160 threads, which are no warpgroups of 128");
+    expect_phase("threads = 128", "set_registers {registers = 40, release = 1}",
+                 "does not say with how many registers its threads begin");
+    /* A named barrier is for those who come there. */
+    static const char apart[] =
+        "%%z = const {value = 0} : i32\n  %%c = eq %%i, %%z : bool\n  if %%c {divergent = 1} {\n%s\nyield\n"
+        "} {\nyield\n}";
+    expect_phase("threads = 256", tile_arena_format(executing.arena, apart, "barrier {number = 1, threads = 128}"),
+                 NULL);
+    expect_phase("threads = 256", tile_arena_format(executing.arena, apart, "barrier"),
+                 "threads of a block go different ways");
 }

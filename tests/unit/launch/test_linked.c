@@ -181,7 +181,7 @@ Test(linked, the_most_specialised_that_holds) {
 
 Test(linked, a_miss_names_the_variants) {
     Object object;
-    TileError error = {TILE_OK, ""};
+    TileError error = {.status = TILE_OK};
     if (!runs_here()) return;
     make_object(&object, "avx2", false, true);
     cr_assert_eq(launch(&object, 7, 1, 4, &error), TILE_UNSUPPORTED);
@@ -200,7 +200,7 @@ Test(linked, a_miss_names_the_variants) {
 
 Test(linked, what_cannot_be_used_is_told) {
     Object object;
-    TileError error = {TILE_OK, ""};
+    TileError error = {.status = TILE_OK};
     make_object(&object, "z80", true, false);
     cr_assert_eq(launch(&object, 8, 1, 0, &error), TILE_UNAVAILABLE);
     cr_assert_not_null(strstr(error.message, "z80 (this CPU lacks"));
@@ -229,7 +229,7 @@ static void *call(void *state) {
 /* Tensors on a GPU select the code for GPUs, which needs a driver. */
 Test(linked, tensors_on_a_gpu_are_for_the_twin) {
     Object object;
-    TileError error = {TILE_OK, ""};
+    TileError error = {.status = TILE_OK};
     TileKernel *kernel = NULL;
     make_object(&object, "avx2", true, true);
     Tensor x, y;

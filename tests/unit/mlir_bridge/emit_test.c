@@ -154,6 +154,50 @@ Test(emit, what_a_gpu_does_not_have) {
     tile_code_release(&code);
 }
 
+static unsigned count_of(const char *text, const char *part) {
+    unsigned count = 0;
+    for (const char *at = strstr(text, part); at; at = strstr(at + 1, part)) count++;
+    return count;
+}
+
+/* Sums are in the same registers from one product to the next, and no asm is copied into a branch. */
+Test(emit, products_of_warpgroups) {
+    static const char text[] =
+        "func phase machine @f(%x: ptr<global>, %begin: i64, %end: i64, %shared: ptr<shared>) threads = 256 "
+        "registers = 168 scratch_bytes = 1024 {\n"
+        "  %d = wgmma_descriptor %shared {swizzle = 64, stride = 512, leading = 32} : i64\n  fence_async\n"
+        "  set_registers {registers = 40, release = 1}\n  barrier {number = 3, threads = 128}\n  wgmma_fence\n"
+        "  %a = load %x : vec<8 x bf16>\n"
+        "  %p = wgmma %d, %d {types = [bf16, bf16], transposed_ab = [0, 1]} : vec<4 x f32>\n"
+        "  %q = wgmma %a, %d, %p {types = [bf16, bf16], parts = [init]} : vec<4 x f32>\n  wgmma_commit\n"
+        "  %r = wgmma_wait %q {pending = 1} : vec<4 x f32>\n  store %r, %x\n"
+        "  %i = wgmma %d, %d {types = [i8, u8]} : vec<8 x i32>\n"
+        "  %j = wgmma_wait %i {pending = 0} : vec<8 x i32>\n  store %j, %x\n  return\n}\n";
+    TileTarget target = {.name = "sm_90a",
+                         .kind = TILE_TARGET_GPU,
+                         .triple = "nvptx64-nvidia-cuda",
+                         .llvm_cpu = "sm_90a",
+                         .llvm_features = "+ptx87",
+                         .has_tma = true};
+    expect_failure(text, &target, TILE_UNSUPPORTED, "sm_90a has no registers that warpgroups pass to one another");
+    target.has_wgmma = true;
+    TileCode code = emit_text(text, &target, NULL, TILE_CODE_ASSEMBLY);
+    cr_expect(strstr(code.data, ".maxnreg 168"));
+    cr_expect(strstr(code.data, "fence.proxy.async;"));
+    cr_expect(strstr(code.data, "setmaxnreg.dec.sync.aligned.u32 40;"));
+    cr_expect(strstr(code.data, "bar.sync \t3, 128;"));
+    cr_expect(strstr(code.data, "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {"));
+    cr_expect(strstr(code.data, ", add, 1, 1, 0, 1; }"), "adds to nothing, and b is transposed");
+    cr_expect(strstr(code.data, ", 1, 1, 1, 0;"), "adds, and `a` has no transposition");
+    cr_expect(strstr(code.data, "wgmma.mma_async.sync.aligned.m64n16k32.s32.s8.u8 {"));
+    cr_expect(strstr(code.data, "wgmma.wait_group.sync.aligned 1;"));
+    cr_expect_eq(count_of(code.data, "mov.b32"), 0, "%s", (const char *)code.data);
+    tile_code_release(&code);
+    code = emit_text(text, &target, NULL, TILE_CODE_LLVM);
+    cr_expect(strstr(code.data, "convergent"));
+    tile_code_release(&code);
+}
+
 /* A fatal error in LLVM gives a status, and LLVM is not called again. */
 Test(emit, fatal_errors) {
     TileTarget target = avx2;

@@ -1,0 +1,311 @@
+/* Arrays of other libraries as tensors of the launcher: by DLPack's exchange API where their type has it (PyTorch), as
+ * a buffer (NumPy), or by __dlpack__ (CuPy, JAX). Nothing is copied. */
+#include "extension.h"
+
+#include <string.h>
+
+void call_begin(Call *call, Kernel *kernel) {
+    call->kernel = kernel;
+    call->like = NULL;
+    call->like_object = NULL;
+    call->stream = NULL;
+    call->device = (DLDevice){(DLDeviceType)0, 0};
+    call->keeps = false;
+    call->views = call->holds = 0;
+}
+
+void call_end(Call *call) {
+    for (int i = 0; i < call->views; i++) PyBuffer_Release(&call->view[i]);
+    for (int i = 0; i < call->holds; i++) Py_DECREF(call->hold[i]);
+    call->views = call->holds = 0;
+}
+
+/* ---- types of arrays ---- */
+
+static const DLPackExchangeAPI *find_exchange(State *state, PyTypeObject *type) {
+    const DLPackExchangeAPI *api = NULL;
+    PyObject *capsule = PyObject_GetAttr((PyObject *)type, state->exchange_name);
+    if (capsule && PyCapsule_IsValid(capsule, "dlpack_exchange_api"))
+        api = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
+    Py_XDECREF(capsule); /* the struct is static */
+    PyErr_Clear();
+    return api && api->header.version.major == DLPACK_MAJOR_VERSION && api->dltensor_from_py_object_no_sync ? api
+                                                                                                            : NULL;
+}
+
+static void learn(State *state, PyTypeObject *type, PyObject *object, Known *known) {
+    *known = (Known){.type = type, .api = find_exchange(state, type), .way = WAY_NONE};
+    PyObject *grad = PyObject_GetAttr((PyObject *)type, state->grad_name);
+    PyErr_Clear();
+    if (grad) known->get_grad = (descrgetfunc)PyType_GetSlot(Py_TYPE(grad), Py_tp_descr_get);
+    if (known->get_grad) known->grad = grad; /* lives as long as the type */
+    Py_XDECREF(grad);
+    if (known->api)
+        known->way = WAY_EXCHANGE;
+    else if (numpy_is_known(object))
+        known->way = WAY_NUMPY;
+    else if (PyObject_CheckBuffer(object))
+        known->way = WAY_BUFFER;
+    else if (PyObject_HasAttr(object, state->dlpack_name))
+        known->way = WAY_DLPACK;
+}
+
+/* Any thread may add a type; one that finds another at it does without. */
+static const Known *type_of(State *state, PyObject *object, Known *local) {
+    PyTypeObject *type = Py_TYPE(object);
+    unsigned count = atomic_load_explicit(&state->known_count, memory_order_acquire);
+    for (unsigned i = 0; i < count; i++)
+        if (state->known[i].type == type) return &state->known[i];
+    learn(state, type, object, local);
+    if (local->way == WAY_NONE || atomic_flag_test_and_set(&state->learning)) return local;
+    const Known *found = local;
+    count = atomic_load(&state->known_count);
+    if (count < KNOWN_TYPES) {
+        Py_INCREF((PyObject *)type);
+        state->known[count] = *local;
+        atomic_store_explicit(&state->known_count, count + 1, memory_order_release);
+        found = &state->known[count];
+    }
+    atomic_flag_clear(&state->learning);
+    return found;
+}
+
+/* ---- buffers ---- */
+
+static bool is_native(const char *format) {
+    const uint16_t one = 1;
+    bool little = *(const char *)&one == 1;
+    return !strchr(little ? ">!" : "<", *format);
+}
+
+/* The element type of a buffer's format: one letter, behind the byte order. */
+static bool read_format(const Py_buffer *view, DLDataType *dtype) {
+    const char *format = view->format ? view->format : "B";
+    if (!is_native(format)) return false;
+    if (strchr("@=<>!", *format)) format++;
+    dtype->lanes = 1;
+    dtype->bits = (uint8_t)(view->itemsize * 8);
+    if (!*format || format[1]) return false;
+    if (strchr("efd", *format))
+        dtype->code = kDLFloat;
+    else if (strchr("bhilqn", *format))
+        dtype->code = kDLInt;
+    else if (strchr("BHILQN", *format))
+        dtype->code = kDLUInt;
+    else if (*format == '?')
+        dtype->code = kDLBool;
+    else
+        return false;
+    return true;
+}
+
+static int refuse_view(Call *call, int parameter, const Py_buffer *view, const char *why) {
+    return raise_argument(call->kernel, parameter, TILE_ERROR_TYPE, "%s '%s'%s", "the array's elements are of format",
+                          view->format ? view->format : "B", why);
+}
+
+/* `dtype`: of the elements, where the buffer's format does not say it; or NULL. */
+static int read_buffer(Call *call, PyObject *object, int parameter, const DLDataType *dtype) {
+    Py_buffer *view = &call->view[call->views];
+    if (PyObject_GetBuffer(object, view, PyBUF_STRIDES | PyBUF_FORMAT)) return -1;
+    call->views++;
+    DLTensor *tensor = &call->tensors[parameter];
+    int64_t *strides = call->strides[parameter];
+    *tensor = (DLTensor){.data = view->buf, .device = {kDLCPU, 0}, .ndim = view->ndim, .shape = (int64_t *)view->shape};
+    if (dtype)
+        tensor->dtype = *dtype;
+    else if (!read_format(view, &tensor->dtype))
+        return refuse_view(call, parameter, view, ", which no kernel takes");
+    if (view->ndim > TILE_MAX_RANK)
+        return raise_argument(call->kernel, parameter, TILE_ERROR_RANK, "rank is %d, and the most is %d", view->ndim,
+                              TILE_MAX_RANK);
+    for (int d = 0; d < view->ndim; d++) {
+        strides[d] = view->strides[d] / view->itemsize;
+        if (strides[d] * view->itemsize != view->strides[d] && view->shape[d] > 1)
+            return raise_argument(call->kernel, parameter, TILE_ERROR_ADDRESS,
+                                  "dimension %d has a stride of %zd bytes, which is no multiple of an element's %zd", d,
+                                  view->strides[d], view->itemsize);
+    }
+    tensor->strides = strides;
+    call->args[parameter] = TILE_TENSOR(tensor);
+    if (view->readonly) call->args[parameter].flags = TILE_ARG_READ_ONLY;
+    return 0;
+}
+
+/* Types that a buffer cannot name, bf16 and f8: the hook has another view of the memory. */
+static int read_described(Call *call, PyObject *object, int parameter) {
+    PyObject *type = NULL, *value = NULL, *trace = NULL;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *found = PyObject_CallFunctionObjArgs(call->kernel->state->hooks.describe, object, NULL);
+    if (!found || found == Py_None) {
+        if (found) PyErr_Restore(type, value, trace);
+        Py_XDECREF(found);
+        return -1;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    PyObject *other;
+    int code, bits;
+    if (!PyArg_ParseTuple(found, "Oii", &other, &code, &bits)) {
+        Py_DECREF(found);
+        return -1;
+    }
+    DLDataType dtype = {(uint8_t)code, (uint8_t)bits, 1};
+    call->hold[call->holds++] = found;
+    return read_buffer(call, other, parameter, &dtype);
+}
+
+static int read_any_buffer(Call *call, PyObject *object, int parameter) {
+    if (read_buffer(call, object, parameter, NULL) == 0) return 0;
+    if (!PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_BufferError)) return -1;
+    if (call->views && call->view[call->views - 1].obj == object) return -1; /* it has a buffer, which was refused */
+    return read_described(call, object, parameter);
+}
+
+/* ---- DLPack ---- */
+
+static int read_capsule(Call *call, PyObject *object, int parameter) {
+    PyObject *found = PyObject_CallFunctionObjArgs(call->kernel->state->hooks.dlpack, object, NULL), *capsule;
+    unsigned long long stream;
+    if (!found) return -1;
+    call->hold[call->holds++] = found;
+    if (!PyArg_ParseTuple(found, "OK", &capsule, &stream)) return -1;
+    call->stream = (void *)(uintptr_t)stream;
+    if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+        DLManagedTensorVersioned *managed = PyCapsule_GetPointer(capsule, "dltensor_versioned");
+        call->args[parameter] = TILE_MANAGED(managed);
+        call->tensors[parameter] = managed->dl_tensor;
+    } else {
+        DLManagedTensor *managed = PyCapsule_GetPointer(capsule, "dltensor");
+        if (!managed) return -1;
+        call->args[parameter] = TILE_TENSOR(&managed->dl_tensor);
+        call->tensors[parameter] = managed->dl_tensor;
+    }
+    call->args[parameter].value.tensor = &call->tensors[parameter];
+    return 0;
+}
+
+/* The result of a kernel has no gradient, so that of a tensor which needs one would silently be lost. */
+static int check_grad(Call *call, const Known *known, PyObject *object, int parameter) {
+    PyObject *needed = known->get_grad(known->grad, object, (PyObject *)known->type);
+    if (!needed) return -1;
+    Py_DECREF(needed); /* a bool lives on */
+    if (needed != Py_True) return 0;
+    PyObject *enabled = PyObject_CallFunctionObjArgs(call->kernel->state->hooks.grad_enabled, NULL);
+    if (!enabled) return -1;
+    Py_DECREF(enabled);
+    if (enabled != Py_True) return 0;
+    return raise_argument(
+        call->kernel, parameter, TILE_ERROR_OTHER,
+        "the tensor requires a gradient, which a kernel does not compute: pass x.detach(), call under "
+        "torch.no_grad(), or register the kernel and its backward by tile.torch.op");
+}
+
+static int read_exchange(Call *call, const Known *known, PyObject *object, int parameter) {
+    DLTensor *tensor = &call->tensors[parameter];
+    if (known->grad && !call->kernel->ignores_grad && check_grad(call, known, object, parameter)) return -1;
+    if (known->api->dltensor_from_py_object_no_sync(object, tensor)) return -1;
+    call->args[parameter] = TILE_TENSOR(tensor);
+    if (tensor->device.device_type != kDLCUDA || call->device.device_type) return 0;
+    return known->api->current_work_stream(tensor->device.device_type, tensor->device.device_id, &call->stream);
+}
+
+/* ---- all ---- */
+
+static int read_scalar(Call *call, PyObject *object, int parameter) {
+    const Parameter *at = &call->kernel->parameters[parameter];
+    TileArg *arg = &call->args[parameter];
+    if (at->is_bool || PyBool_Check(object)) {
+        int truth = PyObject_IsTrue(object);
+        *arg = TILE_TRUTH(truth > 0);
+        return truth < 0 ? -1 : 0;
+    }
+    if (at->is_float && !PyLong_Check(object)) {
+        double number = PyFloat_AsDouble(object);
+        *arg = TILE_NUMBER(number);
+        return number == -1 && PyErr_Occurred() ? -1 : 0;
+    }
+    PyObject *integer = PyNumber_Index(object);
+    if (!integer) return -1;
+    int overflow = 0;
+    long long value = PyLong_AsLongLongAndOverflow(integer, &overflow);
+    *arg = TILE_INTEGER(value);
+    if (overflow > 0) *arg = TILE_UNSIGNED(PyLong_AsUnsignedLongLong(integer));
+    Py_DECREF(integer);
+    if (overflow < 0) PyErr_SetString(PyExc_OverflowError, "");
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static int refuse_object(Call *call, PyObject *object, int parameter) {
+    const Parameter *at = &call->kernel->parameters[parameter];
+    PyObject *name = PyType_GetName(Py_TYPE(object));
+    const char *text = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    if (text && at->is_tensor)
+        raise_argument(call->kernel, parameter, TILE_ERROR_KIND,
+                       "an object of type %s is given, expected an array of %s", text, at->info.type);
+    else if (text)
+        raise_argument(call->kernel, parameter, TILE_ERROR_KIND, "an object of type %s is given, expected %s", text,
+                       at->info.type);
+    Py_XDECREF(name);
+    return -1;
+}
+
+static int read_tensor(Call *call, const Known *known, PyObject *object, int parameter) {
+    int odd = 1;
+    switch (known->way) {
+    case WAY_NUMPY:
+        if (!call->keeps) odd = numpy_read(call, object, parameter);
+        return odd ? read_any_buffer(call, object, parameter) : 0;
+    case WAY_EXCHANGE: return read_exchange(call, known, object, parameter);
+    case WAY_BUFFER: return read_any_buffer(call, object, parameter);
+    case WAY_DLPACK: return read_capsule(call, object, parameter);
+    case WAY_NONE: break;
+    }
+    return refuse_object(call, object, parameter);
+}
+
+/* What the array's own library says of it becomes the reason of an ArgumentError. */
+static int explain_failure(Call *call, int parameter) {
+    State *state = call->kernel->state;
+    PyObject *type, *value, *trace;
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    if (PyErr_GivenExceptionMatches(type, state->hooks.argument_class)) {
+        PyErr_Restore(type, value, trace);
+        return -1;
+    }
+    PyObject *text = value ? PyObject_Str(value) : NULL;
+    const char *why = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    PyErr_Clear();
+    raise_argument(call->kernel, parameter, TILE_ERROR_OTHER, "%s", why && *why ? why : "the object cannot be read");
+    Py_XDECREF(text);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return -1;
+}
+
+int call_read(Call *call, PyObject *object, int parameter) {
+    if (!call->kernel->parameters[parameter].is_tensor) {
+        if (read_scalar(call, object, parameter) == 0) return 0;
+        bool overflows = PyErr_ExceptionMatches(PyExc_OverflowError);
+        if (overflows) PyErr_Clear();
+        if (overflows)
+            return raise_argument(call->kernel, parameter, TILE_ERROR_VALUE, "the integer has more than 64 bits");
+        if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
+        PyErr_Clear();
+        return refuse_object(call, object, parameter);
+    }
+    Known local;
+    const Known *known = type_of(call->kernel->state, object, &local);
+    if (read_tensor(call, known, object, parameter)) return explain_failure(call, parameter);
+    if (!call->device.device_type) {
+        call->like_object = object;
+        call->device = call->tensors[parameter].device;
+        if (known == &local) call->local = local;
+        call->like = known == &local ? &call->local : known;
+    }
+    return 0;
+}

@@ -1,0 +1,198 @@
+/* The extension module tile._tile: kernels as Python objects that are called with arrays.
+ *
+ * It uses the stable ABI of Python 3.11, so that one file serves all later versions; what 3.11 has but its stable ABI
+ * does not name is declared here. Everything that need not be fast is written in Python (python/tile/), which hands its
+ * functions over once, as hooks. The module's state is that of one interpreter. */
+#ifndef TILE_PYTHON_EXTENSION_H
+#define TILE_PYTHON_EXTENSION_H
+
+#define PY_SSIZE_T_CLEAN
+#ifndef Py_GIL_DISABLED
+#define Py_LIMITED_API 0x030b0000
+#endif
+#include <Python.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tile/tile.h"
+
+#ifndef Py_TPFLAGS_HAVE_VECTORCALL /* PEP 590: the stable ABI has it from 3.12, Python since 3.8 */
+#define Py_TPFLAGS_HAVE_VECTORCALL (1UL << 11)
+#endif
+typedef PyObject *(*Vectorcall)(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *names);
+#define ARGUMENT_COUNT(nargsf) ((Py_ssize_t)((nargsf) & ~((size_t)1 << (8 * sizeof(size_t) - 1))))
+
+enum { MOST_PARAMETERS = 64, KNOWN_TYPES = 8 };
+
+/* X(NAME): functions and classes of python/tile/_hooks.py. */
+#define HOOK_LIST(X)                                                                                                   \
+    X(compile_error)  /* (kernel or None, status, report as JSON, report as text) -> exception */                      \
+    X(argument_error) /* (kernel, message, index, code) -> exception */                                                \
+    X(argument_class) /* ArgumentError */                                                                              \
+    X(status_error)   /* (status, message) -> exception */                                                             \
+    X(describe)       /* (array) -> (array with a buffer, DLPack code, bits), or None */                               \
+    X(dlpack)         /* (array) -> (capsule, stream) */                                                               \
+    X(grad_enabled)   /* () -> bool */                                                                                 \
+    X(empty)          /* (array like it, shape, DLPack code, bits) -> array */                                         \
+    X(specialise)     /* (kernel, settings) -> kernel */                                                               \
+    X(for_gpu)        /* (kernel, device) -> kernel */                                                                 \
+    X(print_line)     /* (text) */                                                                                     \
+    X(log_line)       /* (text) */
+
+typedef struct Hooks {
+#define HOOK_MEMBER(name) PyObject *name;
+    HOOK_LIST(HOOK_MEMBER)
+#undef HOOK_MEMBER
+} Hooks;
+
+/* How arrays of a type are read. */
+typedef enum Way { WAY_EXCHANGE, WAY_NUMPY, WAY_BUFFER, WAY_DLPACK, WAY_NONE } Way;
+
+typedef struct Known {
+    PyTypeObject *type; /* held forever */
+    const DLPackExchangeAPI *api;
+    PyObject *grad; /* the descriptor of requires_grad, and its function; NULL: there is none */
+    descrgetfunc get_grad;
+    Way way;
+} Known;
+
+typedef struct State {
+    Hooks hooks;
+    PyTypeObject *library_type, *kernel_type, *bound_type;
+    PyObject *exchange_name, *dlpack_name, *grad_name;
+    PyObject *before, *after; /* of the observer, or NULL */
+    TileObserver observer;
+    _Atomic unsigned known_count;
+    Known known[KNOWN_TYPES];
+    atomic_flag learning;
+} State;
+
+/* ---- the module's types ---- */
+
+typedef struct Library {
+    PyObject_HEAD State *state;
+    TileLibrary *library;
+    PyObject *compiler; /* a capsule: its log may be called as long as the library lives */
+} Library;
+
+typedef struct Parameter {
+    PyObject *name; /* interned */
+    TileParameterInfo info;
+    bool is_tensor, is_out, is_float, is_bool;
+} Parameter;
+
+enum { INFERRED_WORDS = 48 };
+
+/* What was inferred of an `out` parameter last, and from what. */
+typedef struct Inferred {
+    int count; /* of words; 0: nothing yet */
+    uint64_t words[INFERRED_WORDS];
+    DLDataType dtype;
+    int64_t shape[TILE_MAX_RANK];
+} Inferred;
+
+typedef struct Kernel {
+    PyObject_VAR_HEAD Vectorcall call;
+    State *state;
+    Library *library;
+    TileKernel *kernel;
+    PyObject *module;           /* tile.Module, or None */
+    PyObject *dict;             /* attributes that Python code sets */
+    _Atomic(PyObject *) on_gpu; /* the same kernel for GPUs, once it was needed; or NULL */
+    bool is_gpu, prints;
+    bool ignores_grad;      /* its caller has dealt with gradients */
+    _Atomic uint32_t calls; /* for timing (kernel.c) */
+    _Atomic int64_t short_elements;
+    Inferred *inferred;     /* for each parameter */
+    atomic_flag inferring;  /* a thread reads or writes them */
+    int count, given_count; /* parameters, and those that are not `out` */
+    Parameter parameters[];
+} Kernel;
+
+/* One call: the arguments as the launcher takes them, and what has to be released after it. */
+typedef struct Call {
+    Kernel *kernel;
+    const Known *like;     /* the first tensor's type, by which results are made; NULL: unknown */
+    PyObject *like_object; /* the first tensor, borrowed */
+    void *stream;          /* GPUs */
+    DLDevice device;       /* of the first tensor; device_type 0: there is none */
+    bool keeps;            /* arrays are to be kept as buffers, beyond a call */
+    int views, holds;
+    Py_buffer view[MOST_PARAMETERS];
+    PyObject *hold[MOST_PARAMETERS + 1];
+    Known local; /* `like`, where the type is not among those known */
+    TileArg args[MOST_PARAMETERS];
+    DLTensor tensors[MOST_PARAMETERS];
+    int64_t strides[MOST_PARAMETERS][TILE_MAX_RANK];
+} Call;
+
+/* ---- arrays.c ---- */
+
+void call_begin(Call *call, Kernel *kernel);
+/* Reads the object as the argument of a parameter. -1: an exception is set. */
+int call_read(Call *call, PyObject *object, int parameter);
+void call_end(Call *call);
+
+/* ---- numpy.c ---- */
+
+/* Can arrays of this object's type be read as NumPy's C ABI has them? */
+bool numpy_is_known(PyObject *object);
+/* As call_read, for arrays of such a type. 1: the array is none that is read so; a buffer of it may say more. */
+int numpy_read(Call *call, PyObject *object, int parameter);
+
+/* ---- results.c ---- */
+
+/* An `out` argument that a call allocates. */
+typedef struct Result {
+    PyObject *object;                  /* or, before result_finish, .. */
+    DLManagedTensorVersioned *managed; /* .. this */
+    const DLPackExchangeAPI *api;
+} Result;
+
+/* Allocates the argument of a parameter from the others, as the library of the first tensor does. */
+int result_make(Call *call, int parameter, Result *result);
+/* The array, once the call is through with it; a new reference. */
+PyObject *result_finish(Result *result);
+/* Releases it instead. */
+void result_drop(Result *result);
+
+/* ---- errors.c ---- */
+
+/* Sets the exception for a failed call of the API; takes the report. Returns -1. */
+int raise_status(Kernel *kernel, tile_status status, const TileError *error, TileReport *report);
+/* An ArgumentError: "kernel: parameter: " and the text. Returns -1. */
+int raise_argument(Kernel *kernel, int parameter, TileErrorCode code, const char *format, ...);
+void print_from_kernel(void *host, const char *line, size_t length);
+void print_log(void *host, const char *line, size_t length);
+void observe_before(void *host, const TileLaunchEvent *event);
+void observe_after(void *host, const TileLaunchEvent *event);
+
+/* ---- kernel.c, bound.c, library.c: types ---- */
+
+extern PyType_Spec kernel_spec, bound_spec, library_spec;
+
+PyObject *kernel_create(State *state, Library *library, TileKernel *kernel, PyObject *module);
+/* Assigns the arguments of a call to parameters: objects[i] is borrowed, NULL where none was given, which only `out`
+ * parameters may be. *other: settings, a new dict, or NULL. */
+int kernel_arguments(Kernel *kernel, PyObject *const *args, Py_ssize_t count, PyObject *names, PyObject **objects,
+                     PyObject **other);
+/* The options of a launch, which fill `error` and `report`. */
+TileLaunchOptions launch_options(Kernel *kernel, void *stream, TileError *error, TileReport **report);
+/* The kernel that such arguments are for: itself, or the same for GPUs, borrowed. */
+Kernel *kernel_for(Kernel *kernel, const Call *call);
+/* kernel.bind(..) */
+PyObject *bound_create(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+PyObject *bound_join(PyObject *module, PyObject *parts);
+/* Functions of the module. */
+PyObject *library_compiler(PyObject *module, PyObject *args);
+PyObject *library_compile(PyObject *module, PyObject *args);
+PyObject *library_emit(PyObject *module, PyObject *args);
+PyObject *library_targets(PyObject *module, PyObject *none);
+PyObject *library_standard(PyObject *module, PyObject *none);
+PyObject *xla_handlers(PyObject *module, PyObject *none);
+
+/* Calls an object by a function of vectorcall's kind with a tuple and a dict, as tp_call has them. */
+PyObject *call_by_tuple(Vectorcall function, PyObject *self, PyObject *args, PyObject *keywords);
+
+#endif

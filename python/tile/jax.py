@@ -1,0 +1,78 @@
+"""Kernels under JAX, by XLA's FFI: on CPUs and GPUs, inside jit.
+
+    y = tile.jax.call(m.softmax, x)
+    f = jax.jit(lambda x: tile.jax.call(m.softmax, x) * 2)
+
+Arguments are those of the kernel that are not `out`; results are those that are `out` or `inout`. Numbers are compiled into
+the program. docs/python.md tells more."""
+
+import functools
+import struct
+
+import jax
+import numpy
+
+from tile import _shapes, _tile
+from tile._arrays import BY_NAME
+from tile._module import Kernel, for_gpu
+
+__all__ = ["call"]
+
+_kept = {}  # kernels that compiled programs refer to by their addresses: they live as long as the process
+
+
+@functools.cache
+def _register():
+    for capsule, platform in zip(_tile.xla_handlers(), ("cpu", "CUDA")):
+        jax.ffi.register_ffi_target("tile_kernel", capsule, platform=platform)
+
+
+def _keep(kernel):
+    address = kernel._address()
+    _kept[address] = kernel
+    return address
+
+
+def _word(parameter, value):
+    """A number as the handler takes it: an integer, or the bits of a double."""
+    if parameter.dtype == "bool":
+        return int(bool(value))
+    if parameter.dtype and parameter.dtype[0] in "iu":
+        number = value.__index__()
+        return number - (1 << 64) if number >= 1 << 63 else number
+    return struct.unpack("<q", struct.pack("<d", float(value)))[0]
+
+
+def _dtype(dtype):
+    return jax.numpy.dtype(BY_NAME[dtype][3][0]) if isinstance(dtype, str) else dtype
+
+
+def call(kernel, *arguments, vmap_method="sequential", **settings):
+    """Calls a kernel on JAX's arrays, also while tracing; settings are values for its generics, constants and tune names."""
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"a tile.Kernel is expected, not {kernel!r}")
+    kernel = kernel.with_settings(**settings) if settings else kernel
+    inputs = [p for p in kernel.parameters if p.access != "out"]
+    if len(arguments) != len(inputs):
+        raise TypeError(f"{kernel.name} takes {len(inputs)} arguments under JAX, but {len(arguments)} are given: "
+                        f"{kernel.signature}")
+    _register()
+    values = [a if p.access is None else jax.numpy.asarray(a) for p, a in zip(inputs, arguments)]
+    results = {p.name: jax.ShapeDtypeStruct(tuple(shape), _dtype(dtype)) for p, (shape, dtype) in
+               zip((p for p in kernel.parameters if p.access == "out"), _shapes.results(kernel, values))}
+    arrays = [(p, v) for p, v in zip(inputs, values) if p.access is not None]
+    aliases, types = {}, []
+    for parameter in kernel.parameters:
+        if parameter.access == "inout":
+            place = [p.name for p, _ in arrays].index(parameter.name)
+            aliases[place] = len(types)
+            types.append(jax.ShapeDtypeStruct(arrays[place][1].shape, arrays[place][1].dtype))
+        elif parameter.access == "out":
+            types.append(results[parameter.name])
+    words = [_word(p, v) for p, v in zip(inputs, values) if p.access is None]
+    on_gpu = jax.default_backend() == "gpu"
+    run = jax.ffi.ffi_call("tile_kernel", types, input_output_aliases=aliases, vmap_method=vmap_method,
+                           has_side_effect=not types)
+    made = run(*(v for _, v in arrays), cpu=numpy.int64(_keep(kernel)),
+               cuda=numpy.int64(_keep(for_gpu(kernel, 0)) if on_gpu else 0), scalars=numpy.array(words, numpy.int64))
+    return made[0] if len(made) == 1 else tuple(made)

@@ -1,0 +1,235 @@
+"""Kernels as operators of PyTorch.
+
+    softmax = tile.torch.op("mine::softmax", m.softmax, backward=m.softmax_backward)
+    y = softmax(x)                          # or torch.ops.mine.softmax(x)
+
+The operator takes the kernel's parameters that are not `out`, and returns those that are. It has fake tensors, so that
+torch.compile traces through it without a break, autograd where `backward` is given, and vmap, by one call for each element
+of the batch. docs/python.md tells more."""
+
+import torch
+
+from tile import _shapes
+from tile._arrays import BY_NAME
+from tile._module import Kernel
+
+__all__ = ["op"]
+
+_libraries = {}
+_dtypes = {row[0]: getattr(torch, row[3][0]) for row in BY_NAME.values() if hasattr(torch, row[3][0])}
+
+
+def _library(namespace):
+    """The library that defines this package's operators of a namespace: it lives as long as the process."""
+    found = _libraries.get(namespace)
+    if found is None:
+        found = _libraries[namespace] = torch.library.Library(namespace, "FRAGMENT")
+    return found
+
+
+# ---- schemas ----
+
+
+def _scalar_type(parameter):
+    name = parameter.dtype or "f32"
+    return "bool" if name == "bool" else "float" if name.startswith(("f", "b")) else "SymInt"
+
+
+def _schema(kernel):
+    letters = iter("abcdefghijklmnopqrstuvwxyz")
+    arguments, results = [], []
+    for p in kernel.parameters:
+        if p.access == "out":
+            results.append("Tensor")
+        elif p.access is None:
+            arguments.append(f"{_scalar_type(p)} {p.name}")
+        else:
+            arguments.append(f"Tensor{f'({next(letters)}!)' if p.access == 'inout' else ''} {p.name}")
+    returned = results[0] if len(results) == 1 else f"({', '.join(results)})"
+    return f"({', '.join(arguments)}) -> {returned}"
+
+
+# ---- fake tensors ----
+
+
+def _make_fake(kernel):
+    inputs = [p for p in kernel.parameters if p.access != "out"]
+
+    def fake(*args):
+        tensors = [value for parameter, value in zip(inputs, args) if parameter.access is not None]
+        device = tensors[0].device if tensors else "cpu"
+        made = [torch.empty(shape, dtype=_dtypes.get(dtype, dtype), device=device)
+                for shape, dtype in _shapes.results(kernel, args)]
+        return made[0] if len(made) == 1 else tuple(made) if made else None
+
+    return fake
+
+
+# ---- gradients ----
+
+
+class _Backward:
+    """A backward kernel, whose parameters are found by their names: its outputs `dx` are the gradients of inputs `x`, its
+    inputs `dy` those of results `y`; others are inputs and results of the forward kernel."""
+
+    def __init__(self, forward, backward):
+        self.kernel = backward._detached()
+        self.inputs = [p.name for p in forward.parameters if p.access != "out"]
+        self.outputs = [p.name for p in forward.parameters if p.access == "out"]
+        self.sources = []
+        gradients = []
+        for p in backward.parameters:
+            if p.access == "out":
+                gradients.append(self._strip(p.name, self.inputs, backward))
+            elif p.access == "inout":
+                raise ValueError(f"{backward.name}: {p.name} is inout; give backward as a function (ctx, *gradients)")
+            elif p.name in self.inputs:
+                self.sources.append(("input", self.inputs.index(p.name)))
+            elif p.name in self.outputs:
+                self.sources.append(("output", self.outputs.index(p.name)))
+            else:
+                self.sources.append(("gradient", self.outputs.index(self._strip(p.name, self.outputs, backward))))
+        self.places = [self.inputs.index(name) for name in gradients]
+        self.keeps = any(kind != "gradient" for kind, _ in self.sources)
+
+    @staticmethod
+    def _strip(name, names, backward):
+        for prefix in ("d_", "d", "grad_"):
+            if name.startswith(prefix) and name[len(prefix):] in names:
+                return name[len(prefix):]
+        raise ValueError(f"{backward.name}: {name} is neither an input nor a result of the forward kernel, nor the gradient "
+                         f"(d..) of one: {', '.join(names)}; give backward as a function (ctx, *gradients)")
+
+    def setup(self, ctx, inputs, output):
+        if not self.keeps:
+            return
+        outputs = output if isinstance(output, tuple) else (output,)
+        tensors, ctx.kept = [], {}
+        for kind, i in self.sources:
+            value = inputs[i] if kind == "input" else outputs[i] if kind == "output" else None
+            if isinstance(value, torch.Tensor):
+                tensors.append(value)
+            elif value is not None:
+                ctx.kept[i] = value
+        ctx.save_for_backward(*tensors)
+
+    def arguments(self, ctx, gradients):
+        saved, args = iter(ctx.saved_tensors if self.keeps else ()), []
+        for kind, i in self.sources:
+            if kind == "gradient":
+                args.append(gradients[i])
+            elif kind == "input" and i in ctx.kept:
+                args.append(ctx.kept[i])
+            else:
+                args.append(next(saved))
+        return args
+
+
+def _register_backward(name, library, namespace, kernel, backward):
+    """Its own operator, so that torch.compile sees the backward pass too."""
+    rule = _Backward(kernel, backward)
+    short = f"{name}_backward"
+    library.define(short + _schema(backward), tags=(torch.Tag.pt2_compliant_tag,))
+    for key in ("CPU", "CUDA"):
+        library.impl(short, rule.kernel, key)
+    torch.library.register_fake(f"{namespace}::{short}", _make_fake(backward), lib=library)
+    compute = getattr(getattr(torch.ops, namespace), short).default
+
+    def run(ctx, *gradients):
+        made = compute(*rule.arguments(ctx, gradients))
+        result = [None] * len(rule.inputs)
+        for place, gradient in zip(rule.places, made if isinstance(made, tuple) else (made,)):
+            result[place] = gradient
+        return tuple(result)
+
+    return run, rule.setup
+
+
+def _register_autograd(library, short, call, launch, backward, setup):
+    """As torch.library.register_autograd does, at less than half its cost: plain tensors outside of all modes go straight to
+    the kernel; everything else goes on through the dispatcher, below autograd."""
+    below, any_grad = torch._C._AutoDispatchBelowAutograd, torch._C._any_requires_grad
+    enabled, modes = torch.is_grad_enabled, torch._C._len_torch_dispatch_stack
+    plain = {torch.Tensor, torch.nn.Parameter, float, int, bool}
+
+    def compute(*args):
+        for value in args:
+            if type(value) not in plain:
+                break
+        else:
+            if not modes():
+                return launch(*args)
+        with below():
+            return call(*args)
+
+    class Function(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, *args):
+            output = compute(*args)
+            if setup is not None:
+                setup(ctx, args, output)
+            return output
+
+    Function.backward = staticmethod(backward)
+    Function.__name__ = Function.__qualname__ = f"tile.{short}"
+    apply = Function.apply
+
+    def autograd(*args):
+        if enabled() and any_grad(*args):
+            return apply(*args)
+        return compute(*args)
+
+    library.impl(short, autograd, "Autograd")
+
+
+# ---- batches ----
+
+
+def _make_vmap(call, count):
+    def vmap(info, in_dims, *args):
+        def part(i):
+            return tuple(a if d is None else a.select(d, i) for a, d in zip(args, in_dims))
+
+        rows = [call(*part(i)) for i in range(info.batch_size)]
+        if count == 0:
+            return None, None
+        if count == 1:
+            return torch.stack(rows), 0
+        return tuple(torch.stack([row[k] for row in rows]) for k in range(count)), (0,) * count
+
+    return vmap
+
+
+def op(name, kernel, *, backward=None, setup_context=None, fake=None, vmap=True, **settings):
+    """Registers a kernel as the operator "namespace::name", and returns it.
+
+    kernel         a tile.Kernel; settings are values for its generics, constants and tune names
+    backward       a kernel that computes the gradients, of which the parameters are found by name: outputs `dx` for
+                   inputs `x`, inputs `dy` for results `y`, all else inputs and results of the forward kernel; or a
+                   function (ctx, *gradients) as torch.library.register_autograd takes it, with `setup_context`
+    fake           a function that gives empty results for fake tensors, where shapes do not follow from names
+    vmap           register vmap, as one call for each element of a batch
+    """
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"a tile.Kernel is expected, not {kernel!r}")
+    namespace, _, short = name.partition("::")
+    if not short.isidentifier() or not namespace.isidentifier():
+        raise ValueError(f"{name!r} is no name of an operator: expected 'namespace::name'")
+    kernel = kernel.with_settings(**settings) if settings else kernel
+    if not kernel.parameters:
+        raise ValueError(f"{kernel.signature} needs settings before it can be an operator")
+    library = _library(namespace)
+    library.define(short + _schema(kernel), tags=(torch.Tag.pt2_compliant_tag,))
+    launch = kernel._detached()
+    for key in ("CPU", "CUDA"):
+        library.impl(short, launch, key)
+    torch.library.register_fake(name, fake or _make_fake(kernel), lib=library)
+    call = getattr(getattr(torch.ops, namespace), short).default
+    count = sum(p.access == "out" for p in kernel.parameters)
+    if isinstance(backward, Kernel):
+        backward, setup_context = _register_backward(short, library, namespace, kernel, backward)
+    if backward is not None:
+        _register_autograd(library, short, call, launch, backward, setup_context)
+    if vmap:
+        torch.library.register_vmap(name, _make_vmap(call, count), lib=library)
+    return call

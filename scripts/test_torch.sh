@@ -1,0 +1,41 @@
+#!/bin/sh
+# Tests the Python package with PyTorch and JAX, which it installs from PyPI into virtual environments of their own: kernels on
+# their arrays and as their operators, the examples, and the host time of calls. On a machine with an NVIDIA GPU the examples run
+# there too. usage: test_torch.sh [--measure]     with --measure, times above the limits are failures
+set -eu
+cd "$(dirname "$0")/.."
+build=$PWD/build/release
+environment=$PWD/build/torch-environment
+
+sh scripts/install_packages.sh
+cmake --preset release
+cmake --build --preset release --target tile_python
+if [ ! -x "$environment/bin/python" ]; then
+    python3 -m venv "$environment"
+    "$environment/bin/python" -m pip install -q --disable-pip-version-check torch numpy 'pyright[nodejs]'
+fi
+if [ ! -x "$environment-jax/bin/python" ]; then
+    python3 -m venv "$environment-jax"
+    "$environment-jax/bin/python" -m pip install -q --disable-pip-version-check jax numpy
+fi
+export PYTHONPATH="$build/python"
+python=$environment/bin/python
+passed=0 failed=0
+check() {
+    echo
+    echo "--- $*"
+    if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+}
+
+check "$python" tests/python/test_torch.py
+check "$python" tests/python/test_cuda.py
+check "$environment-jax/bin/python" tests/python/test_jax.py
+devices=$("$python" -c "import torch, tile; print('cpu', *['cuda'] * (torch.cuda.is_available() and tile.backends.cuda.is_available()))")
+for device in $devices; do
+    for example in examples/python/[0-9]*.py; do check "$python" "$example" "$device"; done
+done
+check "$environment/bin/pyright" --pythonpath "$python" tests/python/typed.py
+check "$python" tests/python/measure_curve.py
+check "$python" tests/python/measure_calls.py ${1:+--check}
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]

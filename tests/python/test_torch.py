@@ -1,0 +1,213 @@
+"""Kernels on PyTorch's tensors, and as its operators."""
+import os
+import threading
+import unittest
+
+os.environ["TILE_CACHE_DIR"] = ""
+
+import torch
+
+import tile
+import tile.torch
+
+TEXT = """
+kernel cube[T: f32 | f64](x: in T[M, N], y: out T[M, N]) {
+    grid (m, n) in (tiles(M, 1), tiles(N, 64)) { y[m, n] = x[m, n] * x[m, n] * x[m, n] }
+}
+kernel cube_backward[T: f32 | f64](x: in T[M, N], dy: in T[M, N], dx: out T[M, N]) {
+    grid (m, n) in (tiles(M, 1), tiles(N, 64)) { dx[m, n] = dy[m, n] * x[m, n] * x[m, n] * T(3) }
+}
+kernel scale[T: f32 | f64](x: in T[N], a: f64, y: out T[N]) {
+    grid n in tiles(N, 64) { y[n] = x[n] * T(a) }
+}
+kernel scale_backward[T: f32 | f64](dy: in T[N], a: f64, dx: out T[N]) {
+    grid n in tiles(N, 64) { dx[n] = dy[n] * T(a) }
+}
+kernel add_to[T: f32 | f64](x: inout T[N], y: in T[N]) { grid n in tiles(N, 64) { x[n] = x[n] + y[n] } }
+kernel halves(x: in f32[2 * N], lo: out f32[N], hi: out f32[N]) {
+    grid n in tiles(N, 64) {
+        lo[n] = x[n]
+        hi[n] = x[N + n]
+    }
+}
+"""
+m = tile.compile(TEXT)
+cube = tile.torch.op("tile_test::cube", m.cube, backward=m.cube_backward)
+plain_cube = tile.torch.op("tile_test::plain_cube", m.cube)
+scale = tile.torch.op("tile_test::scale", m.scale, backward=m.scale_backward)
+add_to = tile.torch.op("tile_test::add_to", m.add_to)
+halves = tile.torch.op("tile_test::halves", m.halves)
+
+
+class Calls(unittest.TestCase):
+    def refused(self, argument, function, *args):
+        with self.assertRaises(tile.ArgumentError) as caught:
+            function(*args)
+        self.assertEqual(caught.exception.argument, argument, str(caught.exception))
+
+    def test_results(self):
+        for dtype in (torch.float32, torch.float64):
+            x = torch.randn(5, 130, dtype=dtype)
+            y = torch.empty_like(x)
+            self.assertIsNone(m.cube(x, y))
+            torch.testing.assert_close(y, x ** 3)
+            made = m.cube(x)
+            self.assertIsInstance(made, torch.Tensor)
+            self.assertTrue(torch.equal(made, y))
+
+    def test_layouts(self):
+        base = torch.randn(40, 60)
+        for x in (base.t(), base[::2, ::3], base[:1].expand(7, 60), base[:, 1:], base[:0], base.as_strided((3, 3), (1, 7))):
+            torch.testing.assert_close(m.cube(x), x ** 3)
+        self.refused("y", m.cube, base, base)
+        self.refused("y", m.cube, base, base[:1].expand(40, 60).clone()[:, :5])
+        self.refused("y", m.cube, base[:3], torch.zeros(60).expand(3, 60))
+
+    def test_types_and_devices(self):
+        x = torch.randn(3, 4)
+        self.refused("x", m.cube, x.int())
+        self.refused("x", m.cube, x.bfloat16())
+        self.refused("x", m.cube, x[0])
+        self.refused("x", m.cube, torch.empty(3, 4, device="meta"))
+        self.refused("x", m.cube, x.to_sparse())
+
+    def test_gradients_are_not_lost(self):
+        x = torch.randn(3, 4, requires_grad=True)
+        self.refused("x", m.cube, x)
+        self.refused("y", m.cube, x.detach(), torch.nn.Parameter(torch.zeros(3, 4)))
+        self.refused("x", m.cube.bind, x)
+        with torch.no_grad():
+            torch.testing.assert_close(m.cube(x), x ** 3)
+        torch.testing.assert_close(m.cube(x.detach()), x.detach() ** 3)
+
+    def test_stdlib(self):
+        x = torch.randn(8, 300)
+        s = tile.stdlib
+        gamma, beta = torch.randn(300), torch.randn(300)
+        close = lambda a, b: torch.testing.assert_close(a, b, rtol=2e-5, atol=2e-5)
+        close(s.softmax(x), torch.softmax(x, 1))
+        close(s.logsumexp(x), torch.logsumexp(x, 1))
+        close(s.layernorm(x, gamma, beta, 1e-5), torch.nn.functional.layer_norm(x, (300,), gamma, beta, 1e-5))
+        close(s.rmsnorm(x, gamma, 1e-5), torch.nn.functional.rms_norm(x, (300,), gamma, 1e-5))
+        close(s.add(x, x), x + x)
+        close(s.cumsum_rows(x), torch.cumsum(x, 1))
+        close(s.matmul(x, x.t(), U="f32"), x @ x.t())
+        half = x.bfloat16()
+        torch.testing.assert_close(s.softmax(half), torch.softmax(half.float(), 1).bfloat16())
+        table, at = torch.randn(20, 16), torch.randint(0, 20, (3, 5), dtype=torch.int32)
+        close(s.embedding(table=table, token=at), table[at.long()])
+        loss, _ = s.cross_entropy(x, torch.arange(8))
+        close(loss, torch.nn.functional.cross_entropy(x, torch.arange(8), reduction="none"))
+
+    def test_bind(self):
+        x, y = torch.randn(3, 4), torch.zeros(3, 4)
+        bound = m.cube.bind(x, y)
+        bound()
+        torch.testing.assert_close(y, x ** 3)
+        made = m.cube.bind(x)
+        x.fill_(2)
+        made()
+        self.assertTrue((made.arguments[1] == 8).all())
+
+    def test_threads(self):
+        x = torch.randn(64, 64)
+        wanted, wrong = m.cube(x), []
+
+        def work():
+            for _ in range(500):
+                if not torch.equal(m.cube(x), wanted):
+                    wrong.append(1)
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        [t.start() for t in threads]
+        [t.join() for t in threads]
+        self.assertEqual(wrong, [])
+
+
+class Operators(unittest.TestCase):
+    def test_results(self):
+        x = torch.randn(5, 70)
+        torch.testing.assert_close(cube(x), x ** 3)
+        torch.testing.assert_close(torch.ops.tile_test.cube(x), x ** 3)
+        v = torch.randn(10)
+        torch.testing.assert_close(scale(v, 2.5), v * 2.5)
+        lo, hi = halves(v)
+        self.assertTrue(torch.equal(torch.cat([lo, hi]), v))
+        w = v.clone()
+        self.assertIsNone(add_to(w, v))
+        torch.testing.assert_close(w, 2 * v)
+
+    def test_opcheck(self):
+        x, v = torch.randn(5, 70), torch.randn(10)
+        for call, args in ((cube, (x.clone().requires_grad_(),)), (plain_cube, (x,)), (halves, (v,)),
+                           (scale, (v.clone().requires_grad_(), 0.5)), (add_to, (v.clone(), v))):
+            torch.library.opcheck(call, args)
+
+    def test_gradcheck(self):
+        x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+        self.assertTrue(torch.autograd.gradcheck(cube, (x,)))
+        v = torch.randn(6, dtype=torch.float64, requires_grad=True)
+        self.assertTrue(torch.autograd.gradcheck(lambda t: scale(t, 1.5), (v,)))
+
+    def test_compile_without_a_break(self):
+        torch._dynamo.reset()
+
+        def f(x):
+            return cube(x * 2).sum() + scale(x[0], 3.0).sum()
+
+        compiled = torch.compile(f, backend="aot_eager", fullgraph=True, dynamic=True)
+        for rows in (3, 5, 6):
+            x = torch.randn(rows, 7, requires_grad=True)
+            y = x.detach().clone().requires_grad_()
+            a, b = compiled(x), f(y)
+            torch.testing.assert_close(a, b)
+            a.backward()
+            b.backward()
+            torch.testing.assert_close(x.grad, y.grad)
+
+    def test_gradients_of_gradients_and_modes(self):
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        seen = []
+
+        class Mode(TorchDispatchMode):
+            def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+                seen.append(str(function))
+                return function(*args, **(kwargs or {}))
+
+        x = torch.randn(3, 4, requires_grad=True)
+        with Mode():
+            cube(x).sum().backward()
+        self.assertIn("tile_test.cube.default", seen)
+        self.assertIn("tile_test.cube_backward.default", seen)
+        torch.testing.assert_close(x.grad, 3 * x.detach() ** 2)
+        self.assertFalse(cube(x.detach()).requires_grad)
+        with torch.no_grad():
+            self.assertFalse(cube(x).requires_grad)
+        parameter = torch.nn.Parameter(torch.randn(3, 4))
+        cube(parameter).sum().backward()
+        torch.testing.assert_close(parameter.grad, 3 * parameter.detach() ** 2)
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        with FakeTensorMode() as mode:
+            fake = mode.from_tensor(torch.randn(3, 4)).requires_grad_()
+            made = cube(fake)
+            self.assertEqual((made.shape, made.requires_grad), ((3, 4), True))
+
+    def test_vmap(self):
+        x = torch.randn(4, 3, 5)
+        torch.testing.assert_close(torch.vmap(cube)(x), x ** 3)
+        torch.testing.assert_close(torch.vmap(cube, in_dims=2, out_dims=1)(x),
+                                   torch.vmap(lambda t: t ** 3, in_dims=2, out_dims=1)(x))
+
+    def test_mistakes(self):
+        with self.assertRaises(ValueError):
+            tile.torch.op("nameless", m.cube)
+        with self.assertRaises(ValueError):
+            tile.torch.op("tile_test::wrong", m.cube, backward=m.scale)
+        with self.assertRaises(TypeError):
+            tile.torch.op("tile_test::function", print)
+
+
+if __name__ == "__main__":
+    unittest.main()

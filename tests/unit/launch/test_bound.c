@@ -1,0 +1,197 @@
+/* Bound calls and steps, preparing without memory, observers, and which argument an error is about. */
+#include <criterion/criterion.h>
+
+#include "counters.h"
+#include "fixture.h"
+
+static float memory[4][64] __attribute__((aligned(128)));
+
+typedef struct Bench {
+    Compiler compiler;
+    TileLibrary *library;
+    TileKernel *kernel;
+    Tensor x, y;
+    TileArg args[2];
+    TileError error;
+    TileLaunchOptions options;
+} Bench;
+
+static void set_up(Bench *b) {
+    *b = (Bench){.compiler = {.code = row_copy_code(), .relies = true}};
+    b->library = make_library(&row_copy, &b->compiler);
+    b->kernel = tile_library_kernel_at(b->library, 0);
+    make_tensor(&b->x, memory[0], f32_type, 2, SHAPE(2, 8), NULL);
+    make_tensor(&b->y, memory[1], f32_type, 2, SHAPE(2, 8), NULL);
+    b->args[0] = TILE_TENSOR(&b->x.dl);
+    b->args[1] = TILE_TENSOR(&b->y.dl);
+    b->options = (TileLaunchOptions){.struct_size = sizeof b->options, .error = &b->error};
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 64; k++) memory[i][k] = (float)(100 * i + k);
+}
+
+static TileBound *bind(Bench *b) {
+    TileBound *bound = NULL;
+    cr_assert_eq(tile_bind(b->kernel, b->args, 2, &b->options, &bound), TILE_OK);
+    cr_assert_not_null(bound);
+    return bound;
+}
+
+Test(bound, launches_on_its_own_addresses_and_on_others) {
+    Bench b;
+    set_up(&b);
+    TileBound *bound = bind(&b);
+    b.x.shape[0] = 99; /* the structs are not kept */
+    cr_assert_eq(tile_launch_bound(bound, NULL, &b.options), TILE_OK);
+    cr_assert(memory[1][15] == 15 && memory[1][16] == 116);
+    void *other[] = {memory[2], memory[3]};
+    cr_assert_eq(tile_launch_bound(bound, other, &b.options), TILE_OK);
+    cr_assert(memory[3][15] == 215 && memory[3][16] == 316);
+    TileKernelStats stats;
+    tile_kernel_stats(b.kernel, &stats);
+    cr_assert_eq(stats.launches, 2);
+    tile_bound_destroy(bound);
+    tile_library_destroy(b.library);
+}
+
+Test(bound, refuses_addresses_that_do_not_fit) {
+    Bench b;
+    set_up(&b);
+    TileBound *bound = bind(&b);
+    void *same[] = {memory[2], memory[2]}, *odd[] = {(char *)memory[2] + 2, memory[3]}, *none[] = {NULL, memory[3]};
+    cr_assert_eq(tile_launch_bound(bound, same, &b.options), TILE_INVALID_ARGUMENT);
+    cr_assert(b.error.code == TILE_ERROR_OVERLAP && b.error.argument == 1, "%s", b.error.message);
+    cr_assert_eq(tile_launch_bound(bound, odd, &b.options), TILE_INVALID_ARGUMENT);
+    cr_assert(b.error.code == TILE_ERROR_ADDRESS && b.error.argument == 0, "%s", b.error.message);
+    cr_assert_eq(tile_launch_bound(bound, none, &b.options), TILE_INVALID_ARGUMENT);
+    cr_assert(b.error.code == TILE_ERROR_ADDRESS && b.error.argument == 0, "%s", b.error.message);
+    tile_bound_destroy(bound);
+    tile_library_destroy(b.library);
+}
+
+Test(bound, without_memory_it_needs_addresses) {
+    Bench b;
+    set_up(&b);
+    b.x.dl.data = b.y.dl.data = NULL;
+    cr_assert_eq(tile_launch(b.kernel, b.args, 2, &b.options), TILE_INVALID_ARGUMENT);
+    cr_assert_eq(tile_prepare(b.kernel, b.args, 2, &b.options), TILE_OK);
+    cr_assert_eq(b.compiler.compiled, 1);
+    TileBound *bound = bind(&b);
+    cr_assert_eq(b.compiler.compiled, 1);
+    cr_assert_eq(tile_launch_bound(bound, NULL, &b.options), TILE_INVALID_ARGUMENT);
+    void *addresses[] = {memory[2], memory[3]};
+    cr_assert_eq(tile_launch_bound(bound, addresses, &b.options), TILE_OK);
+    cr_assert_eq(memory[3][15], 215);
+    tile_bound_destroy(bound);
+    tile_library_destroy(b.library);
+}
+
+Test(bound, what_does_not_fit_is_not_bound) {
+    Bench b;
+    set_up(&b);
+    TileBound *bound = NULL;
+    b.y.shape[1] = 7;
+    cr_assert_eq(tile_bind(b.kernel, b.args, 2, &b.options, &bound), TILE_INVALID_ARGUMENT);
+    cr_assert(!bound && b.error.code == TILE_ERROR_EXTENT && b.error.argument == 1, "%s", b.error.message);
+    cr_assert_eq(tile_bind(b.kernel, b.args, 1, &b.options, &bound), TILE_INVALID_ARGUMENT);
+    cr_assert(!bound && b.error.code == TILE_ERROR_COUNT && b.error.argument == -1, "%s", b.error.message);
+    cr_assert_eq(tile_bind(b.kernel, b.args, 2, &b.options, NULL), TILE_INVALID_ARGUMENT);
+    cr_assert_eq(tile_launch_bound(NULL, NULL, &b.options), TILE_INVALID_ARGUMENT);
+    tile_bound_destroy(NULL);
+    tile_library_destroy(b.library);
+}
+
+Test(bound, steps_run_in_order_and_end_at_the_first_that_fails) {
+    Bench b;
+    set_up(&b);
+    TileBound *bound = bind(&b);
+    void *first[] = {memory[0], memory[1]}, *second[] = {memory[1], memory[2]}, *wrong[] = {memory[3], memory[3]};
+    TileLaunchStep steps[] = {
+        {bound, first}, {bound, second}, {bound, wrong}, {bound, (void *[]){memory[0], memory[3]}}};
+    cr_assert_eq(tile_launch_steps(steps, 2, &b.options), TILE_OK);
+    cr_assert_eq(memory[2][15], 15);
+    cr_assert_eq(tile_launch_steps(steps, 4, &b.options), TILE_INVALID_ARGUMENT);
+    cr_assert_eq(memory[3][0], 300);
+    cr_assert_eq(tile_launch_steps(NULL, 0, &b.options), TILE_OK);
+    cr_assert_eq(tile_launch_steps(NULL, 1, &b.options), TILE_INVALID_ARGUMENT);
+    tile_bound_destroy(bound);
+    tile_library_destroy(b.library);
+}
+
+Test(bound, a_launch_allocates_nothing_and_locks_nothing) {
+    Bench b;
+    set_up(&b);
+    TileThreadPoolOptions one = {.struct_size = sizeof one, .threads = 1};
+    cr_assert_eq(tile_thread_pool_create(&one, &b.options.threads), TILE_OK);
+    TileBound *bound = bind(&b);
+    void *other[] = {memory[2], memory[3]};
+    cr_assert_eq(tile_launch_bound(bound, NULL, &b.options), TILE_OK);
+    CallCounts before = count_calls();
+    for (int i = 0; i < 100; i++) cr_assert_eq(tile_launch_bound(bound, i % 2 ? other : NULL, &b.options), TILE_OK);
+    CallCounts after = count_calls();
+    cr_assert_eq(after.allocations, before.allocations);
+    cr_assert_eq(after.locks, before.locks);
+    tile_bound_destroy(bound);
+    tile_library_destroy(b.library);
+    tile_thread_pool_destroy(b.options.threads);
+}
+
+/* ---- launches that must be remembered ---- */
+
+Test(launch, only_if_it_is_remembered) {
+    Bench b;
+    set_up(&b);
+    b.compiler.relies = false;
+    b.options.flags = TILE_LAUNCH_REMEMBERED;
+    cr_assert_eq(tile_launch(b.kernel, b.args, 2, &b.options), TILE_NOT_FOUND);
+    cr_assert_eq(b.compiler.compiled, 0);
+    cr_assert_eq(memory[1][0], 100);
+    b.options.flags = 0;
+    cr_assert_eq(tile_launch(b.kernel, b.args, 2, &b.options), TILE_OK);
+    b.options.flags = TILE_LAUNCH_REMEMBERED;
+    cr_assert_eq(tile_launch(b.kernel, b.args, 2, &b.options), TILE_OK);
+    tile_library_destroy(b.library);
+}
+
+/* ---- observers ---- */
+
+typedef struct Seen {
+    int before, after;
+    size_t count;
+    tile_status status;
+} Seen;
+
+static void see_before(void *host, const TileLaunchEvent *event) {
+    Seen *seen = host;
+    seen->before++;
+    seen->count = event->argument_count;
+    cr_assert_str_eq(tile_kernel_name(event->kernel), "row_copy");
+}
+
+static void see_after(void *host, const TileLaunchEvent *event) {
+    Seen *seen = host;
+    cr_assert_eq(++seen->after, seen->before);
+    seen->status = event->status;
+}
+
+Test(launch, observers_see_each_launch_and_its_status) {
+    Bench b;
+    set_up(&b);
+    Seen seen = {0};
+    TileObserver observer = {see_before, see_after, &seen}, half = {NULL, NULL, NULL};
+    b.options.observer = &observer;
+    cr_assert_eq(tile_launch(b.kernel, b.args, 2, &b.options), TILE_OK);
+    cr_assert(seen.after == 1 && seen.count == 2 && seen.status == TILE_OK);
+    b.args[1] = b.args[0];
+    cr_assert_eq(tile_launch(b.kernel, b.args, 2, &b.options), TILE_INVALID_ARGUMENT);
+    cr_assert(seen.after == 2 && seen.status == TILE_INVALID_ARGUMENT);
+    cr_assert_eq(tile_prepare(b.kernel, b.args, 2, &b.options), TILE_INVALID_ARGUMENT);
+    cr_assert_eq(seen.after, 2);
+    b.args[1] = TILE_TENSOR(&b.y.dl);
+    TileBound *bound = bind(&b);
+    cr_assert_eq(tile_launch_bound(bound, NULL, &b.options), TILE_OK);
+    cr_assert(seen.after == 3 && seen.count == 0 && seen.status == TILE_OK);
+    b.options.observer = &half;
+    cr_assert_eq(tile_launch(b.kernel, b.args, 2, &b.options), TILE_OK);
+    tile_bound_destroy(bound);
+    tile_library_destroy(b.library);
+}

@@ -140,7 +140,7 @@ cat >product.c <<'TEXT'
  * often the driver made a map after the first launch and in the end. */
 int main(int count, char **words) {
     int64_t k = atoi(words[1]), shape[3][2] = {{512, k}, {k, 512}, {512, 512}}, strides[2] = {atoi(words[2]), 1};
-    TileError error = {TILE_OK, ""};
+    TileError error = {.status = TILE_OK};
     TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
     DLTensor t[3];
     int (*calls)(const char *) = NULL;

@@ -137,6 +137,7 @@ typedef struct TileImageSignature {
     uint64_t overlap; /* parameters (bit set) that may share memory with one another */
     bool exported;    /* an export item's instance of another kernel of the library */
     bool gpu;         /* its tensors lie on an NVIDIA GPU, and its code runs there */
+    bool maps;        /* compilers only: code may have tensor maps, also where it is emulated */
     bool prints;      /* maybe */
     const char *doc;  /* NULL: none */
     const TileImageSetting *settings;

@@ -103,7 +103,7 @@ static void learn_questions(TileKernel *kernel, const TileImageCode *code) {
         atomic_fetch_or_explicit(&kernel->asked[i], code->asked[i] | code->need[i], memory_order_relaxed);
         all |= code->asked[i] | code->need[i];
     }
-    if (kernel->signature->gpu && (all & TILE_GUARD_MAP))
+    if (kernel->signature->maps && (all & TILE_GUARD_MAP))
         atomic_store_explicit(&kernel->maps, true, memory_order_relaxed);
 }
 

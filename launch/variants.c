@@ -163,7 +163,7 @@ tile_status tile_variant_get(TileKernel *kernel, TileView *views, TileImageReque
     }
     found = atomic_load_explicit(find_slot(kernel, request, views), memory_order_acquire);
     if (!take_serving(kernel, found, request, views) && !take_rest(kernel, found, request)) {
-        if (kernel->signature->gpu) find_maps(kernel->signature, views);
+        if (kernel->signature->maps) find_maps(kernel->signature, views);
         for (uint32_t i = 0; i < kernel->signature->parameter_count; i++) request->facts[i] = views[i].offer;
         TILE_TRY(tile_variant_miss(kernel, request, views, &found, error, report));
         /* The set of facts asked for may have grown, which changes the hash. */

@@ -36,6 +36,7 @@ static void print_facts(const TileExplainedTensor *tensor, uint64_t bits) {
     if (bytes) any = printf(" aligned to %u bytes", bytes) > 0;
     if (bits & tensor->used & TILE_GUARD_NARROW) any = printf("%s offsets below 2**31", any ? "," : "") > 0;
     if (bits & TILE_GUARD_DISJOINT) any = printf("%s memory of its own", any ? "," : "") > 0;
+    if (bits & tensor->used & TILE_GUARD_MAP) any = printf("%s described by a tensor map", any ? "," : "") > 0;
     for (unsigned axis = 0; axis < tensor->rank; axis++) {
         const char *text = stride_text(bits, axis);
         if (text) any = printf("%s dimension %u %s", any ? "," : "", axis, text) > 0;
@@ -234,8 +235,8 @@ static void print_json_facts(const char *name, const TileExplainedTensor *tensor
         unsigned multiple = multiple_of(tensor, bits, axis);
         printf("%s%u", axis ? ", " : "", multiple ? multiple : 1);
     }
-    printf("], \"narrow\": %s, \"own_memory\": %s}", bits & TILE_GUARD_NARROW ? "true" : "false",
-           bits & TILE_GUARD_DISJOINT ? "true" : "false");
+    printf("], \"narrow\": %s, \"own_memory\": %s, \"map\": %s}", bits & TILE_GUARD_NARROW ? "true" : "false",
+           bits & TILE_GUARD_DISJOINT ? "true" : "false", bits & TILE_GUARD_MAP ? "true" : "false");
 }
 
 static void print_json_layout(const TileExplainedLayout *layout) {

@@ -171,6 +171,19 @@ static void add_temps(TileText *text, const TileImageCode *code) {
     tile_text_add_char(text, ']');
 }
 
+/* The tensor maps of a grid, which those who launch by themselves have to make. */
+static void add_maps(TileText *text, const TileImageEntry *entry) {
+    tile_text_add(text, ", \"maps\": [");
+    for (uint32_t i = 0; i < entry->map_count; i++) {
+        const TileImageMap *map = &entry->maps[i];
+        tile_text_format(text, "%s{\"slot\": %u, \"element_bytes\": %u, \"swizzle\": %u, \"box\": [", i ? ", " : "",
+                         map->slot, map->element_bytes, map->swizzle);
+        for (unsigned d = 0; d < map->rank; d++) tile_text_format(text, d ? ", %u" : "%u", map->box[d]);
+        tile_text_add(text, "]}");
+    }
+    tile_text_add_char(text, ']');
+}
+
 static void add_grids(TileText *text, const TileAheadCode *made) {
     const TileImageCode *code = &made->variant.code;
     const TileImageBinary *binary = made->variant.binary;
@@ -181,6 +194,7 @@ static void add_grids(TileText *text, const TileAheadCode *made) {
         tile_text_format(text, "{\"symbol\": \"%s\", \"%s\": %" PRIu64, made->symbols[i],
                          binary ? "shared_bytes" : "scratch_bytes", phase->scratch_bytes);
         if (binary) tile_text_format(text, ", \"threads\": %u", binary->entries[i].threads);
+        if (binary) add_maps(text, &binary->entries[i]);
         tile_text_add(text, ", \"extents\": ");
         add_indices(text, phase->extents, phase->rank);
         tile_text_add(text, ", \"assertions\": ");

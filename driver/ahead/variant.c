@@ -188,6 +188,6 @@ tile_status tile_ahead_grant(TileUnit *unit, const TileAheadVariant *variant, co
         else
             grant_to_all(demand, signature, request);
     }
-    if (signature->gpu) grant_maps(signature, request);
+    if (signature->maps) grant_maps(signature, request);
     return TILE_OK;
 }

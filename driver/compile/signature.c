@@ -256,6 +256,7 @@ tile_status tile_signatures_create(TileUnit *unit, const TileProgramInfo *progra
     bool gpu = backend && backend->own_memory && !(unit->input->flags & TILE_COMPILE_EMULATE);
     for (size_t i = 0; i < program->kernels.count; i++) {
         signatures[i].gpu = gpu;
+        signatures[i].maps = backend && unit->input->target->has_tma;
         signatures[i].exported = program->kernels.items[i].is_export;
     }
     unit->input->signatures = signatures;

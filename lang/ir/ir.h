@@ -107,6 +107,8 @@ const TileOpInfo *tile_op_info(TileOpId id);
 bool tile_attribute_is_general(TileAttributeKey key);
 /* May an op of this kind have the attribute? */
 bool tile_op_allows(TileOpId id, TileAttributeKey key);
+/* Is it a barrier of all threads of the block? One with a number is for those who come there. */
+bool tile_op_is_block_barrier(const TileOp *op);
 /* Do the threads of a warpgroup execute the op together? */
 bool tile_op_is_of_warpgroup(TileOpId id);
 /* TILE_OP_COUNT if no op has this mnemonic. */

@@ -105,8 +105,7 @@ static void check_form(Verifier *v, const TileOp *op) {
         complain(v, op, "stands in a block of %u threads, which are no warpgroups of 128", v->func->threads);
     if (op->id == TILE_OP_SET_REGISTERS && v->func->kind == TILE_FUNC_PHASE && !v->func->registers)
         complain(v, op, "stands in a function that does not say with how many registers its threads begin");
-    bool all = op->id == TILE_OP_BARRIER && !tile_op_get(op, TILE_ATTRIBUTE_NUMBER);
-    for (const TileOp *outer = all ? op->block->op : NULL; outer; outer = outer->block->op)
+    for (const TileOp *outer = tile_op_is_block_barrier(op) ? op->block->op : NULL; outer; outer = outer->block->op)
         if (tile_op_integer(outer, TILE_ATTRIBUTE_DIVERGENT, 0))
             complain(v, op, "stands where threads of a block go different ways");
 }

@@ -78,7 +78,7 @@ typedef struct Barriers {
 
 /* Is the op a barrier or wait? It updates what is pending. */
 static bool orders(const Barriers *p, const TileOp *op, GpuPending *pending) {
-    if (op->id == TILE_OP_BARRIER) {
+    if (tile_op_is_block_barrier(op)) {
         gpu_pending_barrier(&p->buffers, pending);
         return true;
     }

@@ -130,7 +130,7 @@ static void visit_block(Shared *s, const TileBlock *block, GpuPending *pending) 
     for (const TileOp *op = block->first; op; op = op->next) {
         size_t number;
         if (op->region_count) visit_control(s, op, pending);
-        if (op->id == TILE_OP_BARRIER || gpu_needs_barrier(&s->buffers, op, pending))
+        if (tile_op_is_block_barrier(op) || gpu_needs_barrier(&s->buffers, op, pending))
             gpu_pending_barrier(&s->buffers, pending);
         if (op->result_count && tile_map_get(&s->buffers.numbers, op))
             gpu_set_add(s->live, (size_t)gpu_buffer_of(&s->buffers, &op->results[0]));

@@ -3,6 +3,7 @@
  * outside of the tensor is read as 0. Where a load's range may end before its tensor does, lanes that the load does not
  * reach would get what is there: they have to be cleared before products add them up (`clears`).
  *
+ * Run: --passes=gpu-tensor-maps --target=sm_90a
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {role = data, argument = 0, map}, %c: tensor<f32, 2, out> {role = data,
  *                          argument = 1, noalias}, %begin: i64 {role = begin}, %end: i64 {role = end}) threads = 128 {

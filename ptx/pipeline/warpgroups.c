@@ -2,6 +2,7 @@
  * tensor maps copy them, and which a warpgroup of 4 warps executes for 64 rows. Then warps of their own have the tiles
  * copied, and all others multiply: either all products of a function for tensor cores are computed so, or none.
  *
+ * Run: --passes=gpu-warpgroups --target=sm_90a
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %b: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out>
  *                          {noalias}, %begin: i64, %end: i64) threads = 128 {

@@ -67,7 +67,7 @@ grid, = gpu['grids']
 assert grid['assembly'] == {'registers': 77, 'stack_bytes': 32, 'spilled_bytes': 60}
 assert len(grid['barriers']) == 2 and grid['threads'] == 128 and not grid['moves']
 assert gpu['tensors'][0]['used'] == {'alignment': 16, 'strides': ['any', 'contiguous'], 'multiples': [1, 1],
-                                    'narrow': True, 'own_memory': False}
+                                    'narrow': True, 'own_memory': False, 'map': False}
 assert {'name': 'v', 'type': 'f32', 'line': 17} in sum((layout['tiles'] for layout in grid['layouts']), [])
 grid, = moves['grids']
 assert grid['assembly'] is None and 'TILE_PTXAS' in moves['assembly_unknown']

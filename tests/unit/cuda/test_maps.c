@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "launch/cuda.h"
+#include "launch/cuda_maps.h"
 #include "launch/guard.h"
 #include "tests/gpu/fake/fake_cuda.h"
 #include "tests/unit/launch/parameter.h"
@@ -17,7 +18,8 @@ static const TileImageSignature signature = {.name = "move",
                                              .text = "move(x: in f32[A, B, C], y: out f32[A])",
                                              .parameters = parameters,
                                              .parameter_count = 2,
-                                             .gpu = true};
+                                             .gpu = true,
+                                             .maps = true};
 static const TileHostInstruction host[] = {{.op = TILE_HOST_DIM, .type = TILE_HOST_I64, .a = 0, .b = 0}};
 static const TileImagePhase phases[] = {{.rank = 1, .extents = {0}}};
 static const uint8_t order[] = {0, 1};
@@ -257,6 +259,58 @@ Test(cuda_maps, threads_get_their_own_maps) {
     cr_expect(wrong_maps == 0, "%u", wrong_maps);
     fake_cuda_set_kernel(NULL);
     strike(&scene);
+}
+
+/* One map, of a vector; the slots are its address, extent and stride. */
+typedef struct Reader {
+    TileCudaMaps *maps;
+    uint64_t address;
+    unsigned wrong;
+} Reader;
+
+enum { LOOKS = 300000 };
+
+static void find(TileCudaMaps *maps, uint64_t address, TileCudaMap *made) {
+    const uint64_t slots[] = {address, 64, 4};
+    cr_assert(tile_cuda_maps_find(maps, slots, made, "vector", NULL) == TILE_OK);
+}
+
+static void *look(void *state) {
+    Reader *reader = state;
+    for (int i = 0; i < LOOKS; i++) {
+        TileCudaMap made;
+        FakeCudaMap map;
+        find(reader->maps, reader->address, &made);
+        memcpy(&map, &made, sizeof map);
+        reader->wrong += map.address != reader->address || map.extents[0] != 64 || map.mark != FAKE_CUDA_MAP;
+    }
+    return NULL;
+}
+
+/* Two addresses whose maps are kept in one place: what one thread writes there another one reads. */
+Test(cuda_maps, maps_are_read_whole) {
+    static const TileImageMap vector = {.box = {16}, .rank = 1, .element_bytes = 4};
+    TileCudaMaps *kept = tile_cuda_maps_create(&vector, 1);
+    TileCudaMap made;
+    uint64_t other = 4096;
+    cr_assert(tile_cuda_why_not() == NULL);
+    for (int before = -1; before != encoded() - 2; other += 16) {
+        find(kept, 1024, &made);
+        before = encoded();
+        find(kept, other + 16, &made);
+        find(kept, 1024, &made);
+    }
+    Reader readers[THREADS];
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        readers[i] = (Reader){kept, i % 2 ? 1024 : other, 0};
+        pthread_create(&threads[i], NULL, look, &readers[i]);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        cr_expect(readers[i].wrong == 0, "%u of %d", readers[i].wrong, LOOKS);
+    }
+    tile_cuda_maps_destroy(kept);
 }
 
 /* ---- which code ---- */

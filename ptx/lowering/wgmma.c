@@ -29,6 +29,7 @@ typedef struct Wgmma {
     TileLayout fragments; /* their layout */
     uint32_t *sum_at;     /* the register of the sums' layout by row and column of the thread's part */
     uint32_t *a_at;       /* likewise of a */
+    TileValue **words;    /* of a, by row of instructions and step of k; NULL: a is in shared memory */
 } Wgmma;
 
 /* ---- registers ---- */
@@ -139,7 +140,7 @@ static int64_t choose_columns(int64_t columns) { return columns <= MOST_COLUMNS 
 
 /* ---- the product ---- */
 
-static TileValue *multiply(const Wgmma *w, int64_t row, int64_t column, int64_t k, TileValue *sum) {
+static TileValue *multiply(const Wgmma *w, TileValue *words, int64_t row, int64_t column, int64_t k, TileValue *sum) {
     Gpu *gpu = w->gpu;
     const TileType *types[] = {tile_type_scalar(gpu->module->context, w->scalar[0]),
                                tile_type_scalar(gpu->module->context, w->scalar[1])};
@@ -147,11 +148,19 @@ static TileValue *multiply(const Wgmma *w, int64_t row, int64_t column, int64_t 
     TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_TYPES, .count = 2, .types = types},
                                   {.key = TILE_ATTRIBUTE_TRANSPOSED_AB, .count = 2, .integers = transposed},
                                   {.key = TILE_ATTRIBUTE_PARTS, .count = 1, .integers = &init}};
-    TileValue *operands[] = {w->registers ? fragment_at(w, row, k) : descriptor_at(gpu, &w->a, row, k),
+    TileValue *operands[] = {words ? words : descriptor_at(gpu, &w->a, row, k),
                              descriptor_at(gpu, &w->b, column, k), sum};
     const TileType *sums = tile_type_vector(gpu->module->context, w->op->results[0].type->scalar, w->columns / 2, false);
     return tile_op_result(
         tile_build_op(&gpu->b, TILE_OP_WGMMA, operands, sum ? 3 : 2, attributes, sum ? 3 : 2, &sums, 1), 0);
+}
+
+/* In front of the fence, behind which no ordinary op may write them. */
+static void take_words(Wgmma *w, const int64_t *rows, unsigned count, int64_t depth) {
+    int64_t steps = depth / w->step;
+    w->words = TILE_NEW_ARRAY(w->gpu->arena, TileValue *, (size_t)(count * steps));
+    for (unsigned r = 0; r < count; r++)
+        for (int64_t k = 0; k < steps; k++) w->words[r * steps + k] = fragment_at(w, rows[r], k * w->step);
 }
 
 /* The sums that the product goes on with: pending ones of the product before it, or registers; NULL: 0. */
@@ -178,11 +187,13 @@ static void build_products(Wgmma *w) {
             pending->sums[pending->count] = first_sum(w, before, pending->count, rows[r], column);
             pending->lanes[pending->count++] = lanes_of_sums(w, rows[r], column);
         }
+    if (w->registers) take_words(w, rows, row_count, depth);
     gpu_build_plain(&gpu->b, TILE_OP_WGMMA_FENCE);
     for (int64_t k = 0; k < depth; k += w->step)
         for (unsigned i = 0; i < pending->count; i++) {
-            int64_t parts = columns / w->columns;
-            pending->sums[i] = multiply(w, rows[i / parts], i % parts * w->columns, k, pending->sums[i]);
+            int64_t parts = columns / w->columns, row = i / parts;
+            TileValue *words = w->words ? w->words[row * (depth / w->step) + k / w->step] : NULL;
+            pending->sums[i] = multiply(w, words, rows[row], i % parts * w->columns, k, pending->sums[i]);
         }
     gpu_build_plain(&gpu->b, TILE_OP_WGMMA_COMMIT);
     tile_map_set(&gpu->pending, &w->op->results[0], pending);

@@ -35,9 +35,10 @@ typedef struct Wgmma {
 /* ---- registers ---- */
 
 GpuRegisters gpu_share_registers(const Gpu *gpu, const int64_t *warps) {
-    int64_t all = tile_ptx_target_of(gpu->context->target)->registers, multiplying = warps[0] * TILE_WARP_THREADS,
+    const TilePtxTarget *target = tile_ptx_target_of(gpu->context->target);
+    int64_t all = target->registers, multiplying = warps[0] * TILE_WARP_THREADS,
             copying = warps[1] * TILE_WARP_THREADS, each = all / (multiplying + copying) & ~INT64_C(7);
-    if (gpu->sums / multiplying + OTHER_REGISTERS <= each) return (GpuRegisters){0};
+    if (gpu->sums / multiplying + OTHER_REGISTERS <= each || each > target->registers_thread) return (GpuRegisters){0};
     int64_t most = (all - COPYING_REGISTERS * copying) / multiplying & ~INT64_C(7);
     return (GpuRegisters){(uint32_t)each, (uint32_t)(most < MOST_REGISTERS ? most : MOST_REGISTERS), COPYING_REGISTERS};
 }

@@ -146,6 +146,9 @@ static const char *why_not(Warpgroups *w, const TileOp *dot) {
     if (sums->rank != 2 || sums->extent[0] % GROUP_ROWS) return "its rows are not a multiple of 64";
     if (sums->extent[1] % COLUMNS || k_bytes % K_BYTES) return "its columns or its depth do not fit the instruction";
     if (sums->extent[1] > MOST_COLUMNS && sums->extent[1] % MOST_COLUMNS) return "its columns do not fit the instruction";
+    TileLayoutShape held = gpu_dot_shape(sums);
+    if (held.extent[0] != sums->extent[0] || held.extent[1] != sums->extent[1])
+        return "its sums would take registers that no instruction has";
     for (const TileOp *outer = dot->block->op; outer; outer = outer->block->op)
         if (outer->id != TILE_OP_FOR) return "it stands in a branch";
     const char *why = why_not_operand(w, dot, 0);
@@ -184,11 +187,11 @@ static bool have_registers(const Warpgroups *w, int64_t groups) {
     return w->sums <= groups * group * (each - OTHERS);
 }
 
-/* The number of warpgroups that multiply; 0: their registers do not suffice. Two keep the tensor cores busy: while one
+/* The number of warpgroups that multiply, a power of two that divides the blocks of rows; 0: their registers do not
+ * suffice. Two keep the tensor cores busy: while one
  * waits for its products, the other's are under way. */
 static int64_t choose_groups(const Warpgroups *w) {
-    int64_t most = w->rows / GROUP_ROWS, groups = w->func->warps / GROUP_WARPS;
-    while (most & (most - 1)) most &= most - 1;
+    int64_t blocks = w->rows / GROUP_ROWS, most = blocks & -blocks, groups = w->func->warps / GROUP_WARPS;
     if (most > MOST_GROUPS) most = MOST_GROUPS;
     if (!groups) groups = most < 2 ? most : 2;
     if (groups > most) groups = most;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Matrix products and attention on the NVIDIA GPU of this machine beside PyTorch (cuBLAS, cuBLASLt, flash attention).
+"""Matrix products and attention on the NVIDIA GPU of this machine beside PyTorch (cuBLAS, cuBLASLt, cuDNN's attention).
 
 Needs a release build of tilec, PyTorch and the driver; no toolkit. Each kernel is compiled by `tilec emit`, loaded by the
 driver and launched on PyTorch's stream. Results go into outputs full of NaN and are compared with PyTorch's in float32.
@@ -32,17 +32,15 @@ kernel matmul_tf32(a: in f32[M, K], b: in f32[K, N], c: out f32[M, N])
     }
 }
 """
-# Points of the tune clauses: BM, BN, BK, warps and stages; of attention BS, BL, warps and stages.
-HALF = """128 128 64 4 3
-    128 128 32 4 4
-    128 128 64 8 3
-    128 256 64 4 3
-    128 256 32 8 4
-    256 128 64 8 3
-    256 128 32 8 4
-    128 256 64 8 3
-    128 256 64 8 4
-    64 128 64 4 3"""
+# Points of the tune clauses: BM, BN, BK, warps and stages (0: the compiler's own); of attention BS, BL, warps and stages.
+HALF = """128 256 64 0 0
+    256 128 64 0 0
+    128 192 64 0 0
+    128 64 64 0 0
+    64 128 128 0 0
+    128 128 128 0 0
+    128 128 64 4 0
+    64 64 128 0 0"""
 TF32_POINTS = """128 256 32 8 3
     128 128 32 8 3
     128 128 16 4 4
@@ -58,17 +56,16 @@ BYTES = """128 128 128 4 2
     128 256 128 8 3
     256 128 128 8 3
     128 256 64 8 4"""
-ATTENTION = """128 64 4 3
-    128 64 8 2
-    128 128 8 2
-    128 32 4 2
-    128 128 4 2
-    64 64 4 2
-    64 128 4 2
-    128 32 4 3
-    128 64 8 3"""
+ATTENTION = """128 128 0 0
+    128 64 0 0
+    64 128 0 0
+    128 64 4 2
+    128 32 4 2"""
 cuda = ctypes.CDLL("libcuda.so.1")
 DYNAMIC_SHARED = 8
+MAP_BYTES, MAP_ALIGN = 128, 64
+MAP_TYPES = {torch.float16: 6, torch.float32: 7, torch.bfloat16: 9}  # others are copied as bytes
+MAP_SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
 
 
 def check(status):
@@ -91,11 +88,12 @@ class Kernel:
 
         ptx = emit("ptx")
         header = re.search(r"^func phase .*$", emit("machine"), re.M).group(0)
+        self.parameters = re.findall(r"%[\w.]+: (\S+) \{([^}]*)\}", header)
+        self.resident = "resident = 1" in header
         self.threads = int(re.search(r"threads = (\d+)", header).group(1))
         found = re.search(r"scratch_bytes = (\d+)", header)
         self.shared = int(found.group(1)) if found else 0
         symbol = re.search(r"\.visible \.entry ([^\s(]+)", ptx).group(1)
-        self.types = re.findall(r"\.param \.(?:align \d+ )?(\w+)", ptx[: ptx.index("{")])
         module, self.handle = ctypes.c_void_p(), ctypes.c_void_p()
         check(cuda.cuModuleLoadData(ctypes.byref(module), ptx.encode()))
         check(cuda.cuModuleGetFunction(ctypes.byref(self.handle), module, symbol.encode()))
@@ -107,28 +105,55 @@ class Kernel:
         if local.value:
             self.facts += f", {local.value} bytes spilled"
 
+    def blocks(self, programs):
+        """One for each program, or as many as run at a time where blocks stay."""
+        if not self.resident:
+            return programs
+        each = ctypes.c_int()
+        check(cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(ctypes.byref(each), self.handle, self.threads,
+                                                               ctypes.c_size_t(self.shared)))
+        return min(programs, each.value * torch.cuda.get_device_properties(0).multi_processor_count)
+
+    @staticmethod
+    def word(kind, facts, arguments, programs):
+        """The parameter of this type and role: a tensor's address, an extent, a stride in bytes, a map, a scalar."""
+        facts = dict(re.findall(r"(\w+) = (\[[^\]]*\]|\w+)", facts))
+        role, axis = facts["role"], int(facts.get("axis", 0))
+        argument = arguments[int(facts["argument"])] if "argument" in facts else None
+        if role == "map":
+            return tensor_map(argument, [int(n) for n in facts["box"][1:-1].split(",")], int(facts.get("swizzle", 0)))
+        value = {"data": lambda: argument.data_ptr(), "extent": lambda: argument.shape[axis],
+                 "stride": lambda: argument.stride(axis) * argument.element_size(), "begin": lambda: 0,
+                 "end": lambda: programs, "scalar": lambda: argument}[role]()
+        return ctypes.c_float(value) if kind == "f32" else ctypes.c_int64(value)
+
     def bind(self, arguments, programs):
-        """Tensors become pointers, extents and strides in bytes; then come scalars, and the range of programs."""
-        words = []
-        for argument in arguments:
-            if isinstance(argument, torch.Tensor):
-                words += [argument.data_ptr(), *argument.shape,
-                          *(s * argument.element_size() for s in argument.stride())]
-            else:
-                words.append(argument)
-        words += [0, programs]
-        values = [ctypes.c_float(w) if isinstance(w, float) else ctypes.c_int64(w) for w in words]
-        if len(values) != len(self.types):
-            raise RuntimeError(f"{len(values)} arguments for {len(self.types)} parameters")
-        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
+        values = [self.word(kind, facts, arguments, programs) for kind, facts in self.parameters
+                  if "role = scratch" not in facts]
+        pointers = (ctypes.c_void_p * len(values))(
+            *(v[1] if isinstance(v, tuple) else ctypes.addressof(v) for v in values))
+        blocks = self.blocks(programs)
 
         def launch():
             stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-            check(cuda.cuLaunchKernel(self.handle, programs, 1, 1, self.threads, 1, 1, self.shared, stream, pointers,
-                                      None))
+            check(cuda.cuLaunchKernel(self.handle, blocks, 1, 1, self.threads, 1, 1, self.shared, stream, pointers, None))
 
         launch.keep = (values, pointers, arguments)
         return launch
+
+
+def tensor_map(tensor, box, swizzle):
+    """A map of the tensor, and its address: 128 bytes at a multiple of 64. The driver counts axes from the last one."""
+    memory = (ctypes.c_uint8 * (MAP_BYTES + MAP_ALIGN))()
+    address = (ctypes.addressof(memory) + MAP_ALIGN - 1) & -MAP_ALIGN
+    rank = tensor.dim()
+    extents = (ctypes.c_uint64 * rank)(*reversed(tensor.shape))
+    strides = (ctypes.c_uint64 * rank)(*reversed([s * tensor.element_size() for s in tensor.stride()[:-1]]))
+    check(cuda.cuTensorMapEncodeTiled(ctypes.c_void_p(address), MAP_TYPES.get(tensor.dtype, 0), rank,
+                                      ctypes.c_void_p(tensor.data_ptr()), extents, strides,
+                                      (ctypes.c_uint32 * rank)(*reversed(box)), (ctypes.c_uint32 * rank)(*[1] * rank),
+                                      0, MAP_SWIZZLES[swizzle], 2, 0))
+    return memory, address
 
 
 def cdiv(a, b):
@@ -227,7 +252,7 @@ class Bench:
         scale = width**-0.5
 
         def peer():
-            with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION):
+            with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.CUDNN_ATTENTION):
                 return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale)
 
         def make(point):
@@ -237,7 +262,7 @@ class Bench:
 
         flops = 4 * heads * length * length * width / (2 if causal else 1)
         title = f"attention {length} D={width} {str(kind)[6:]}{' causal' if causal else ''}"
-        self.compare(title, flops, "flash", peer, peer(), points, make)
+        self.compare(title, flops, "cuDNN", peer, peer(), points, make)
 
 
 def points(names, text, sweep):
@@ -266,7 +291,7 @@ def main():
         names = ["BM", "BN", "BK", "warps", "stages"]
         half = points(names, HALF, options.sweep)
         for kind, text in ((torch.bfloat16, "bf16"), (torch.float16, "f16")):
-            for size in (4096, 2048):
+            for size in (8192, 4096, 2048, 1024):
                 bench.matmul(kind, size, half, f"{options.stdlib}/matmul.tile:matmul", [f"T={text}", f"U={text}"])
         bench.matmul(torch.float32, 4096, points(names, TF32_POINTS, options.sweep), bench.tf32_file, [])
         whole = points(names, BYTES, options.sweep)
@@ -275,7 +300,8 @@ def main():
                 bench.bytes(text, kind, size, whole)
         rows = points(["BS", "BL", "warps", "stages"], ATTENTION, options.sweep)
         for causal in (False, True):
-            bench.attention(torch.bfloat16, 32, 4096, 128, causal, rows)
+            for heads, length in ((32, 4096), (16, 16384)):
+                bench.attention(torch.bfloat16, heads, length, 128, causal, rows)
 
 
 if __name__ == "__main__":

@@ -75,46 +75,9 @@ static void choose_instruction(TileOp *op, void *state) {
     tile_op_set(context->module, op, attribute);
 }
 
-/* ---- tiles that are too large ---- */
-
-static uint64_t registers_of(const TileType *type) {
-    unsigned bytes = tile_scalar_bytes(type->scalar), word = sizeof(uint32_t);
-    return (uint64_t)tile_type_lanes(type) * (bytes > word ? bytes / word : 1);
-}
-
-typedef struct Search {
-    uint64_t most; /* registers */
-    const TileOp *found;
-    const TileType *type;
-} Search;
-
-/* The first op with a tile of more registers than there are. An element narrower than a register takes one. */
-static void look_for_large(TileOp *op, void *state) {
-    Search *search = state;
-    for (unsigned i = 0; i < op->result_count && !search->found; i++) {
-        const TileType *type = op->results[i].type;
-        if (!tile_type_is_tile(type) || registers_of(type) <= search->most) continue;
-        search->found = op;
-        search->type = type;
-    }
-}
-
-static TileResult refuse_large(TilePassContext *context, const TileFunc *func, const Search *search) {
-    TileText type = {.arena = context->scratch};
-    tile_type_print(&type, search->type);
-    return tile_pass_exceed(context, TILE_LIMIT_TILE_REGISTERS, TILE_DIAGNOSTIC_TILE_TOO_LARGE, search->found->location,
-                            "a tile of %s takes %llu registers, and the %u threads of a block have %llu on %s",
-                            tile_text_get(&type), (unsigned long long)registers_of(search->type), func->threads,
-                            (unsigned long long)search->most, context->target->name);
-}
-
 TileResult tile_pass_gpu_threads(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE || func->threads) return TILE_RESULT_UNCHANGED;
     tile_block_walk(&func->body, choose_instruction, context);
     func->threads = TILE_WARP_THREADS << choose_log_warps(func);
-    uint64_t limit = context->limits->most[TILE_LIMIT_TILE_REGISTERS];
-    Search search = {.most = limit ? limit
-                                   : (uint64_t)func->threads * tile_ptx_target_of(context->target)->registers_thread};
-    tile_block_walk(&func->body, look_for_large, &search);
-    return search.found ? refuse_large(context, func, &search) : TILE_RESULT_CHANGED;
+    return TILE_RESULT_CHANGED;
 }

@@ -36,10 +36,11 @@ typedef struct Wgmma {
 /* ---- registers ---- */
 
 GpuRegisters gpu_share_registers(const Gpu *gpu, const int64_t *warps) {
-    int64_t all = tile_ptx_target_of(gpu->context->target)->registers, multiplying = warps[0] * TILE_WARP_THREADS,
+    const TilePtxTarget *target = tile_ptx_target_of(gpu->context->target);
+    int64_t all = target->registers, multiplying = warps[0] * TILE_WARP_THREADS,
             copying = warps[1] * TILE_WARP_THREADS, each = all / (multiplying + copying) & ~INT64_C(7);
-    bool enough = gpu->sums / multiplying + gpu->promoted + OTHER_REGISTERS <= each || each >= MOST_REGISTERS;
-    if (enough) return (GpuRegisters){0};
+    bool enough = gpu->sums / multiplying + gpu->promoted + OTHER_REGISTERS <= each;
+    if (enough || each > target->registers_thread) return (GpuRegisters){0};
     int64_t most = (all - COPYING_REGISTERS * copying) / multiplying & ~INT64_C(7);
     return (GpuRegisters){(uint32_t)each, (uint32_t)(most < MOST_REGISTERS ? most : MOST_REGISTERS), COPYING_REGISTERS};
 }
@@ -291,8 +292,5 @@ void gpu_lower_dot_wait(Gpu *gpu, TileOp *op) {
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
     for (uint32_t r = 0; pending->promoted && r < count; r++) registers[r] = pending->promoted[r];
     complete_sums(gpu, pending, tile_op_get(op, TILE_ATTRIBUTE_PENDING), registers);
-    TileValue *zero = tile_build_bits(&gpu->b, tile_type_scalar(gpu->module->context, type->scalar), 0);
-    for (uint32_t r = 0; r < count; r++)
-        if (!registers[r]) registers[r] = zero; /* of columns that the layout has beyond those of the tile */
     tile_map_set(&gpu->values, &op->results[0], gpu_join(gpu, registers, count));
 }

@@ -150,6 +150,9 @@ static const char *why_not(Warpgroups *w, const TileOp *dot) {
     int64_t k_bytes = a->extent[1] * tile_scalar_bytes(a->scalar);
     if (sums->rank != 2 || sums->extent[0] % GROUP_ROWS) return "its rows are not a multiple of 64";
     if (!gpu_wgmma_columns(dot) || k_bytes % K_BYTES) return "its columns or its depth do not fit the instruction";
+    TileLayoutShape held = gpu_dot_shape(sums);
+    if (held.extent[0] != sums->extent[0] || held.extent[1] != sums->extent[1])
+        return "its sums would take registers that no instruction has";
     if (gpu_dot_promotes(dot) && k_bytes > MOST_UNPROMOTED)
         return "it adds up more than 128 products of 8-bit floats at once";
     for (const TileOp *outer = dot->block->op; outer; outer = outer->block->op)
@@ -193,11 +196,11 @@ static bool have_registers(const Warpgroups *w, int64_t groups) {
     return w->sums <= groups * group * (each - others);
 }
 
-/* The number of warpgroups that multiply, each the same part of the rows; 0: their registers do not suffice. Two keep
- * the tensor cores busy: while one waits for its products, or adds their sums to others, the other's are under way. */
+/* The number of warpgroups that multiply, a power of two that divides the blocks of rows; 0: their registers do not
+ * suffice. Two keep the tensor cores busy: while one waits for its products, or adds their sums to others, the other's
+ * are under way. */
 static int64_t choose_groups(const Warpgroups *w) {
-    int64_t most = w->rows / GROUP_ROWS, groups = w->func->warps / GROUP_WARPS;
-    most &= -most;
+    int64_t blocks = w->rows / GROUP_ROWS, most = blocks & -blocks, groups = w->func->warps / GROUP_WARPS;
     if (most > MOST_GROUPS) most = MOST_GROUPS;
     if (!groups || (w->promoted && groups < 2)) groups = 2;
     if (groups > most) groups = most;

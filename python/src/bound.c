@@ -54,10 +54,11 @@ static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf
     }
     TileError error;
     TileReport *report = NULL;
+    void *stream = bound->stream;
     if (bound->like &&
-        bound->like->api->current_work_stream(bound->device.device_type, bound->device.device_id, &bound->stream))
+        bound->like->api->current_work_stream(bound->device.device_type, bound->device.device_id, &stream))
         return NULL;
-    TileLaunchOptions options = launch_options(bound->kernel, bound->stream, &error, &report);
+    TileLaunchOptions options = launch_options(bound->kernel, stream, &error, &report);
     uint32_t calls = atomic_fetch_add_explicit(&bound->calls, 1, memory_order_relaxed);
     bool keeps = calls % TIMED && atomic_load_explicit(&bound->ns, memory_order_relaxed) < SHORT_NS;
     tile_status status = keeps ? launch(bound, &options) : launch_without_gil(bound, &options);

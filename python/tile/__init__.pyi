@@ -2,6 +2,8 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
+from tile.bench import Result, Tuned
+
 __version__: str
 
 class Error(Exception):
@@ -66,8 +68,8 @@ class Kernel:
     def explain(self, *arguments: Any) -> str: ...
     def emit(self, stage: str = "asm", *, target: str | None = None, after: str | None = None, general: bool = False,
              **settings: Any) -> str: ...
-    def bench(self, *arguments: Any, **options: Any) -> Any: ...
-    def tune(self, *arguments: Any, **options: Any) -> Any: ...
+    def bench(self, *arguments: Any, flops: float | None = None, seconds: float = 0.5) -> Result: ...
+    def tune(self, *arguments: Any, progress: bool = False, seconds: float = 0.05, most: int = 256) -> Tuned: ...
 
 class Module:
     source: str

@@ -119,14 +119,59 @@ assert names == ["contiguous, align 16", "contiguous", "general"], names
 for v in kernel["variants"]:
     assert v["target"] == "sm_90a" and v["capability"] == 90 and v["alone"] and v["cubin_bytes"], v
     grid, = v["grids"]
-    assert grid["symbol"] == "scale$0" and grid["threads"] % 32 == 0 and grid["shared_bytes"] == 0, grid
+    assert grid["symbol"] == "scale$0" and grid["threads"] % 32 == 0 and grid["shared_bytes"] == 0 and not grid["maps"], grid
     assert ".entry scale$0" in v["ptx"].replace("scale_0", "scale$0") and ".loc" not in v["ptx"]
     assert "v4" in v["ptx"] and (".ptr .global .align 16" in v["ptx"]) == (v["variant"] == names[0]), v["variant"]
-assert kernel["variants"][0]["need"][0] == {"parameter": 0, "align": 16, "strides": ["any", "unit"]}
+assert kernel["variants"][0]["need"][0] == {"parameter": 0, "align": 16, "map": False, "strides": ["any", "unit"]}
 print("as it should be")
 TEXT
 describe() { "$tilec" build k.tile --export scale --target=sm_90a --emit=json -o json.o | python3 describe.py; }
 expect 0 'as it should be' describe
+
+# ---- tensor maps: the object says what they are of, and the launcher has the driver make them ----
+cat >product.c <<'TEXT'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "product.h"
+
+/* usage: product K STRIDE: a product of 512 x K by K x 512 values, a's rows being so many apart, three times; prints how
+ * often the driver made a map after the first launch and in the end. */
+int main(int count, char **words) {
+    int64_t k = atoi(words[1]), shape[3][2] = {{512, k}, {k, 512}, {512, 512}}, strides[2] = {atoi(words[2]), 1};
+    TileError error = {.status = TILE_OK};
+    TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
+    DLTensor t[3];
+    int (*calls)(const char *) = NULL;
+    int first = 0;
+    for (int i = 0; i < 3; i++) {
+        t[i] = (DLTensor){NULL, {kDLCUDA, 0}, 2, {kDLFloat, 16, 1}, shape[i], i ? NULL : strides, 0};
+        if (tile_device_allocate(0, 1 << 20, &t[i].data, &error)) return 1;
+    }
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    *(void **)&calls = dlsym(driver, "fake_cuda_calls");
+    for (int i = 0; i < 3; i++) {
+        if (product(&options, &t[0], &t[1], &t[2])) return printf("%s\n", error.message), 1;
+        if (!i) first = calls("cuTensorMapEncodeTiled");
+    }
+    printf("%d maps, then %d\n", first, calls("cuTensorMapEncodeTiled") - first);
+    return 0;
+}
+TEXT
+expect 0 '"maps": [{"slot": 0, "element_bytes": 2, "swizzle": 128, "box": [' "$tilec" build \
+    "$source_directory/stdlib/matmul.tile" --export 'matmul[f16, f16] as product' --target=sm_90a --emit=json \
+    -o product.o --header product.h
+link_product() {
+    $cc -I"$source_directory/include" -I. product.c product.o "$TILE_BINARY_DIR/lib/libtile_launch.a" $flags -lm -pthread \
+        -ldl -o product
+}
+expect 0 '' link_product
+expect 0 '2 maps, then 0' fake 'devices=1 capability=90' ./product 256 256
+expect 0 '2 maps, then 0' fake 'devices=1 capability=90' ./product 256 264
+expect 0 '0 maps, then 0' fake 'devices=1 capability=90' ./product 256 260 # rows 520 bytes apart: other code
+expect 1 'the CUDA driver (12.8) says CUDA_ERROR_INVALID_VALUE' \
+    fake 'devices=1 capability=90 fail=cuTensorMapEncodeTiled:2:1' ./product 256 256
 
 # ---- GPUs alone, without ptxas, plugins ----
 expect 0 '' "$tilec" build k.tile --target=sm_80 --no-cubin -o gpu.o --header k.h

@@ -83,29 +83,26 @@ near='each by no more than its sums in another order can'
 types='T=i8 V=u8'
 multiplies wgmma.mma_async.sync.aligned.m64n48k32.s32.s8.u8 "$equal" "$work/k.tile:bytes" \
     "a=randint:i8[70,208](-128,128)" "b=randint:u8[50,208](0,256)"
-types='T=u8 V=u8 BM=128 BN=24 BK=128'
-multiplies wgmma.mma_async.sync.aligned.m64n24k32.s32.u8.u8 "$equal" "$work/k.tile:bytes" \
-    "a=randint:u8[130,272](0,256)" "b=randint:u8[50,272](0,256)" BM=128 BN=24 BK=128
+types='T=u8 V=u8 BM=128 BN=16 BK=128'
+multiplies wgmma.mma_async.sync.aligned.m64n16k32.s32.u8.u8 "$equal" "$work/k.tile:bytes" \
+    "a=randint:u8[130,272](0,256)" "b=randint:u8[50,272](0,256)" BM=128 BN=16 BK=128
 types=
 multiplies wgmma.mma_async.sync.aligned.m64n48k8.f32.tf32.tf32 "$near" "$work/k.tile:tf32" \
     "a=randn:f32[70,100]" "b=rand:f32[50,100]"
 types='T=f8e4m3'
 multiplies wgmma.mma_async.sync.aligned.m64n48k32.f32.e4m3.e4m3 "$near" "$work/k.tile:floats" \
     "a=randn:f8e4m3[70,208]" "b=randn:f8e4m3[50,208]"
-types='T=f8e5m2 BM=128 BN=144 BK=128'
-multiplies wgmma.mma_async.sync.aligned.m64n72k32.f32.e5m2.e5m2 "$near" "$work/k.tile:floats" \
-    "a=randn:f8e5m2[130,208]" "b=randn:f8e5m2[150,208]" BM=128 BN=144 BK=128
+types='T=f8e5m2 BM=128 BN=160 BK=128'
+multiplies wgmma.mma_async.sync.aligned.m64n80k32.f32.e5m2.e5m2 "$near" "$work/k.tile:floats" \
+    "a=randn:f8e5m2[130,208]" "b=randn:f8e5m2[150,208]" BM=128 BN=160 BK=128
 
 # Sums of more than 14 bits: those of 128 products of small integers have no more, and the others are added in f32. Each
 # warpgroup has several instructions, one after the other.
-types='T=f8e4m3 BM=128 BN=160 BK=128'
-multiplies wgmma.mma_async.sync.aligned.m64n80k32.f32.e4m3.e4m3 "$equal" "$work/k.tile:floats" \
-    "a=randint:f8e4m3[130,2000](1,8)" "b=randint:f8e4m3[170,2000](1,8)" BM=128 BN=160 BK=128
+types='T=f8e4m3 BM=128 BN=192 BK=128'
+multiplies wgmma.mma_async.sync.aligned.m64n96k32.f32.e4m3.e4m3 "$equal" "$work/k.tile:floats" \
+    "a=randint:f8e4m3[130,2000](1,8)" "b=randint:f8e4m3[200,2000](1,8)" BM=128 BN=192 BK=128
 
-# Columns that a layout rounds up, or that two instructions share; rows of which a warpgroup has several times 64.
-types='T=bf16 BN=40'
-multiplies wgmma.mma_async.sync.aligned.m64n40k16.f32.bf16.bf16 "$near" "$work/k.tile:floats" \
-    "a=randn:bf16[70,80]" "b=randn:bf16[50,80]" BN=40
+# Columns that two instructions share; rows of which a warpgroup has several times 64.
 types='T=f16 BN=320'
 multiplies wgmma.mma_async.sync.aligned.m64n160k16.f32.f16.f16 "$near" "$work/k.tile:floats" \
     "a=randn:f16[70,80]" "b=randn:f16[330,80]" BN=320

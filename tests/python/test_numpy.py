@@ -155,6 +155,10 @@ class Results(Case):
         e = np.exp(x - x.max(1, keepdims=True))
         np.testing.assert_allclose(tile.stdlib.softmax(x), e / e.sum(1, keepdims=True), rtol=1e-5, atol=1e-7)
         self.assertIn("layernorm", dir(tile.stdlib))
+        for name in dir(tile.stdlib):
+            kernel = getattr(tile.stdlib, name)
+            self.assertEqual(kernel.name, name)
+            self.assertTrue(kernel.parameters and kernel.signature.startswith(name))
 
 
 class Refusals(Case):

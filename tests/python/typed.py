@@ -2,6 +2,8 @@
 import numpy as np
 
 import tile
+import tile.jax
+import tile.torch
 
 module: tile.Module = tile.compile("kernel f(x: inout f32[N]) { grid n in tiles(N, 8) { x[n] = x[n] + 1 } }", BM=4)
 kernel: tile.Kernel = module.f
@@ -21,4 +23,8 @@ except tile.ArgumentError as error:
 except tile.CompileError as error:
     line: int | None = error.lineno
 tile.backends.deterministic = True
+share: float = kernel.bench(array).share
+best: dict[str, int] = kernel.tune(array, progress=True).best
+operator = tile.torch.op("mine::f", kernel, vmap=False)
+result = tile.jax.call(kernel, array)
 tile.plan(bound, bound)()

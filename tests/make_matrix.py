@@ -94,6 +94,9 @@ MATMUL_TUNES = {
     "BM=28 BN=64 BK=33 warps=4": {"M": [1, 27, 28, 29], "N": [1, 63, 64, 65], "K": [0, 1, 32, 33, 34, 99]},
     "-": {"M": [1, 5, 112, 113], "N": [1, 16, 33, 257], "K": [1, 7, 64, 513]},
 }
+# Tiles for products of warpgroups, of operands as tensor maps copy them.
+WARPGROUPS = {"BM=64 BN=48 BK=32 warps=4": {"M": [1, 64, 65], "N": [9, 1, 48], "K": [48, 16, 32, 160]}}
+PLAIN = ["contiguous"]
 MATMUL = [("a", "in"), ("b", "in"), ("c", "out")]
 MATMUL_TYPES = ["f32", "f16", "bf16", "bf16:f32", "f32:f16"]
 ATTENTION = [("q", "in"), ("k", "in"), ("v", "in"), ("o", "out")]
@@ -312,6 +315,10 @@ KERNELS = [
            MATMUL_TUNES, types=["f32:f32", "f32:f16", "f32:bf16"], budget=36),
     Kernel("matmul:matmul_f8", [("a", "in"), ("b", "in"), ("row_scale", "in"), ("column_scale", "in"), ("c", "out")],
            MATMUL_TUNES, types=["f8e4m3:f32", "f8e5m2:f16", "f8e4m3:bf16", "f8e5m2:f32"], budget=12, gpus=["sm_90a"]),
+    Kernel("matmul:matmul_f8", [("a", PLAIN), ("b", PLAIN), ("row_scale", PLAIN), ("column_scale", PLAIN), ("c", "out")],
+           WARPGROUPS, types=["f8e4m3:f32", "f8e5m2:bf16"], budget=6, gpus=["sm_90a"]),
+    Kernel("matmul:matmul_nt", [("a", PLAIN), ("b", PLAIN), ("c", "out")], WARPGROUPS, types=["bf16:f32", "f16"],
+           budget=6, gpus=["sm_90a"]),
     Kernel("matmul:gemv", [("a", "in"), ("x", "in"), ("y", "out")],
            {"-": {"M": [0, 1, 3, 4, 5, 9], "K": around(1024)}, "BM=3 BK=100": {"M": [1, 2, 3, 4], "K": around(100)}},
            types=MATMUL_TYPES, budget=36),

@@ -270,6 +270,7 @@ static const TileSlack *make_slack(const TileProgram *program, const TileArray *
     }
     slack->items = items;
     slack->family = adds_otherwise(program)->family->name;
+    slack->has_tf32 = adds_otherwise(program)->has_tf32;
     return slack;
 }
 

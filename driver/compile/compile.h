@@ -67,7 +67,7 @@ void tile_compiler_behind(TileCompiler *compiler, const struct TilePassInfo *con
 void tile_compiler_hold(TileCompiler *compiler, void (*hold)(bool held));
 /* For libraries that are compiled from now on, in the interpreter: by how much each result may differ if sums are added
  * in another order, as the code of other targets does (lang/execute/execute.h, slack). Borrowed. `family`: the one
- * whose `tune` clauses count, "gpu"; NULL: CPUs. */
+ * whose `tune` clauses count, "gpu"; NULL: CPUs. `has_tf32`: the setting allow_tf32 counts as it does there. */
 typedef struct TileSlackMemory {
     const void *storage; /* that results lie in */
     size_t bytes, element;
@@ -77,6 +77,7 @@ typedef struct TileSlack {
     const TileSlackMemory *items;
     size_t count;
     const char *family;
+    bool has_tf32;
 } TileSlack;
 void tile_compiler_slack(TileCompiler *compiler, const TileSlack *slack); /* NULL: nothing is said */
 /* Number of operations (accesses and mask_lt) that the executor has run under a mask, in all launches of the library so

@@ -128,7 +128,8 @@ tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const 
         TILE_TRY(lower_text(unit, kernel, bindings, count));
     tile_input_step(unit->input, TILE_STEP_CHECK, &unit->clock);
     const TileBackend *backend = tile_unit_backend(unit);
-    if (backend && backend->has_tf32 && unit->input->compiler->settings.allow_tf32) allow_tf32(unit);
+    bool has_tf32 = backend ? backend->has_tf32 : unit->input->slack && unit->input->slack->has_tf32;
+    if (has_tf32 && unit->input->compiler->settings.allow_tf32) allow_tf32(unit);
     if (unit->input->compiler->settings.deterministic) return check_deterministic(unit);
     return TILE_OK;
 }

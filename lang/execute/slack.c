@@ -157,26 +157,80 @@ void tile_exec_slack_arg(const ExecInstruction *in, ExecValue x, ExecValue index
     }
 }
 
+/* A row of a and a column of b, element by element along k. */
+typedef struct Line {
+    const ExecValue *a, *b;
+    TileScalar types[2];
+    size_t a_first, b_first, b_step, k;
+} Line;
+
+static bool is_f8(TileScalar scalar) { return tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) == 8; }
+
+/* A product of the line, and its slack. */
+static double product_at(const Line *line, size_t l, double *slack) {
+    size_t p = line->a_first + l, q = line->b_first + l * line->b_step;
+    double x = number(line->types[0], line->a->lanes[p]), y = number(line->types[1], line->b->lanes[q]);
+    double a = line->a->slack[p], b = line->b->slack[q];
+    *slack = a > 0 || b > 0 ? fabs(x) * b + fabs(y) * a + a * b : 0;
+    return x * y;
+}
+
+/* What is cut off a number below 13 bits under the place of `greatest`. */
+static double cut_below(double number, double slack, double greatest) {
+    enum { BELOW = 13 };
+    if (!(greatest > 0) || !isfinite(greatest) || !isfinite(number)) return 0; /* nothing, or the sum is not finite */
+    double place = ldexp(1, ilogb(greatest) - BELOW);
+    return slack > 0 ? place : fmod(fabs(number), place);
+}
+
+/* Tensor cores align 32 products of 8-bit floats, and the sum so far, with the greatest of them and keep 13 bits below
+ * its place; of the new sum they keep 14 bits in all. */
+static double cut_off(const Line *line) {
+    enum { STEP = 32 };
+    double sum = 0, lost = 0;
+    for (size_t first = 0; first < line->k; first += STEP) {
+        size_t end = first + STEP < line->k ? first + STEP : line->k;
+        double before = lost, greatest = fabs(sum) + lost, next = sum, slack;
+        for (size_t l = first; l < end; l++) greatest = fmax(greatest, fabs(product_at(line, l, &slack)) + slack);
+        lost += cut_below(sum, before, greatest);
+        for (size_t l = first; l < end; l++) {
+            double product = product_at(line, l, &slack);
+            lost += cut_below(product, slack, greatest) + slack;
+            next += product;
+        }
+        sum = next;
+        lost += cut_below(sum, lost, fabs(sum) + lost);
+    }
+    return lost;
+}
+
+static void take_products(const Line *line, Terms *terms) {
+    for (size_t l = 0; l < line->k; l++) {
+        double slack, product = fabs(product_at(line, l, &slack));
+        terms->magnitudes += product;
+        terms->count += product != 0;
+        terms->slack += slack;
+    }
+}
+
 /* Element (i, j) of a product of m x k and k x n. Tensor cores add up to 2**-20 of the magnitudes, and may round f32 to
- * tf32 in any way. */
+ * tf32 in any way, also by cutting. */
 void tile_exec_slack_dot(const ExecInstruction *in, ExecValue a, ExecValue b, ExecValue acc, ExecValue result, size_t m,
                          size_t k, size_t n, double precision) {
-    TileScalar scalar = in->op->operands[0].value->type->scalar, other = in->op->operands[1].value->type->scalar;
+    Line line = {.a = &a, .b = &b, .k = k, .b_step = n};
+    for (unsigned i = 0; i < 2; i++) line.types[i] = in->op->operands[i].value->type->scalar;
     bool exact = !tile_scalar_is_float(in->to);
     for (size_t at = 0; at < result.count; at++) {
         size_t batch = at / (m * n), i = at / n % m, j = at % n;
         Terms terms = {0};
+        line.a_first = (batch * m + i) * k;
+        line.b_first = batch * k * n + j;
         take_term(&terms, in->to, acc.lanes[at], acc.slack[at]);
-        for (size_t l = 0; l < k; l++) {
-            size_t p = (batch * m + i) * k + l, q = (batch * k + l) * n + j;
-            double x = fabs(number(scalar, a.lanes[p])), y = fabs(number(other, b.lanes[q]));
-            terms.magnitudes += x * y;
-            terms.count += x * y != 0;
-            if (a.slack[p] > 0 || b.slack[q] > 0)
-                terms.slack += x * b.slack[q] + y * a.slack[p] + a.slack[p] * b.slack[q];
-        }
+        take_products(&line, &terms);
         result.slack[at] = terms.slack;
-        if (!exact && terms.count > 1) result.slack[at] += reordered(&terms, in->to) + precision * terms.magnitudes;
+        if (exact || terms.count < 2) continue;
+        result.slack[at] += reordered(&terms, in->to) + precision * terms.magnitudes;
+        if (is_f8(line.types[0])) result.slack[at] += cut_off(&line);
     }
 }
 

@@ -15,11 +15,20 @@ typedef struct Boxes {
     TileValue *parameter; /* the map's; NULL: there is no room for it */
 } Boxes;
 
+/* Rows of a box: all, or the most that share the tile's rows and end where the swizzle begins anew. */
+static int64_t choose_rows(const TileType *tile) {
+    int64_t rows = tile->extent[0];
+    if (rows <= GPU_BOX_ROWS) return rows;
+    rows = GPU_BOX_ROWS;
+    while (tile->extent[0] % rows) rows -= TILE_MAP_SWIZZLE_ROWS;
+    return rows;
+}
+
 static Boxes choose_boxes(Gpu *gpu, const TileOp *op, const TileType *tile, const TileType *stored) {
     unsigned panel = (unsigned)TILE_CHUNK_BYTES << stored->log_chunks;
     Boxes boxes = {.tile = tile, .columns = panel / tile_scalar_bytes(tile->scalar)};
     boxes.rank = tile_access_read(op, boxes.indices);
-    boxes.rows = tile->extent[0] < GPU_BOX_ROWS ? tile->extent[0] : GPU_BOX_ROWS;
+    boxes.rows = choose_rows(tile);
     boxes.map = (TileTensorMap){.rank = boxes.rank, .swizzle = panel};
     for (unsigned d = 0; d < boxes.rank; d++) {
         int axis = boxes.indices[d].axis;

@@ -474,6 +474,7 @@ TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
     GpuDots dots = gpu_find_dots(func, &old);
     gpu.products = dots.count;
     gpu.sums = dots.sums;
+    gpu.promoted = dots.promoted;
     gpu_find_channels(&gpu, &old);
     gpu.log_warps = gpu_floor_log2(func->threads / TILE_WARP_THREADS);
     gpu.b = tile_builder_at_end(gpu.module, &func->body);

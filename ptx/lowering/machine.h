@@ -44,6 +44,7 @@ typedef struct GpuPendingSums {
     unsigned count;
     TileValue **sums;
     int64_t **lanes;
+    TileValue **promoted; /* registers of the layout, to which they are added (NULL: to 0); NULL: to none */
 } GpuPendingSums;
 
 /* Of a thread of the block: when it begins, then of those that multiply, and of those that copy. 0: as it comes. */
@@ -65,6 +66,7 @@ typedef struct Gpu {
     TileMap stored;  /* TileOp, a store by a tensor map, to the buffer that it stores from */
     GpuChannels *channels; /* between partitions */
     int64_t sums;          /* elements of sums of products by tensor cores */
+    int64_t promoted;      /* registers of a thread for sums that are added to those */
     uint32_t block_threads; /* of all partitions */
     unsigned products; /* shapes of sums that mma computes */
     unsigned log_warps;

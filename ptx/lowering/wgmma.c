@@ -6,7 +6,8 @@
 #include "ptx/pipeline/copies.h"
 #include "ptx/target/map.h"
 
-enum { GROUP_ROWS = 64, MOST_COLUMNS = 256, STEP_BYTES = 32, UNIT_BYTES = 16, PART = 4, A_ELEMENTS = 8 };
+enum { GROUP_ROWS = 64, STEP_BYTES = 32, UNIT_BYTES = 16, PART = 4 };
+enum { WORD_BITS = 32, A_WORDS = 4, GROUP_LANES = 4, HALF_ROWS = 8 };
 enum { OTHER_REGISTERS = 72, COPYING_REGISTERS = 56, MOST_REGISTERS = 240 };
 
 /* An operand in shared memory: its descriptor, for the warpgroup's first row. */
@@ -29,7 +30,7 @@ typedef struct Wgmma {
     TileLayout fragments; /* their layout */
     uint32_t *sum_at;     /* the register of the sums' layout by row and column of the thread's part */
     uint32_t *a_at;       /* likewise of a */
-    TileValue **words;    /* of a, by row of instructions and step of k; NULL: a is in shared memory */
+    TileValue **taken;    /* fragments of a, of each step of k one after the other, for each of the part's rows */
 } Wgmma;
 
 /* ---- registers ---- */
@@ -38,7 +39,8 @@ GpuRegisters gpu_share_registers(const Gpu *gpu, const int64_t *warps) {
     const TilePtxTarget *target = tile_ptx_target_of(gpu->context->target);
     int64_t all = target->registers, multiplying = warps[0] * TILE_WARP_THREADS,
             copying = warps[1] * TILE_WARP_THREADS, each = all / (multiplying + copying) & ~INT64_C(7);
-    if (gpu->sums / multiplying + OTHER_REGISTERS <= each || each > target->registers_thread) return (GpuRegisters){0};
+    bool enough = gpu->sums / multiplying + gpu->promoted + OTHER_REGISTERS <= each;
+    if (enough || each > target->registers_thread) return (GpuRegisters){0};
     int64_t most = (all - COPYING_REGISTERS * copying) / multiplying & ~INT64_C(7);
     return (GpuRegisters){(uint32_t)each, (uint32_t)(most < MOST_REGISTERS ? most : MOST_REGISTERS), COPYING_REGISTERS};
 }
@@ -103,15 +105,20 @@ static void take_registers(Wgmma *w, const TileFragmentPlan *plan) {
     TileLayoutShape shape = gpu_dot_shape(old->type);
     w->fragments = tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_A, tile_scalar_bits(old->type->scalar), *plan);
     w->registers = gpu_move(gpu, gpu_value(gpu, old), old->type, old->type->layout, &w->fragments);
+    if (old->type->scalar == TILE_F32) w->registers = tile_build_unary(&gpu->b, TILE_OP_ROUND_TF32, w->registers);
     w->a_at = gpu_index_registers(gpu, &w->fragments);
 }
 
-/* The words of an instruction: rows g and g + 8 of the first columns, then those of the columns 8 further. */
+/* The words of an instruction: rows g and g + 8 of the first columns, then those of the columns 4 words further. */
 static TileValue *fragment_at(const Wgmma *w, int64_t row, int64_t k) {
-    int64_t lanes[A_ELEMENTS], columns = tile_layout_extent(&w->fragments, 1);
-    for (unsigned i = 0; i < A_ELEMENTS; i++)
-        lanes[i] = w->a_at[(row + (i >> 1 & 1) * 8) * columns + k + (i >> 2) * 8 + (i & 1)];
-    return tile_build_shuffle(&w->gpu->b, w->registers, w->registers, lanes, A_ELEMENTS);
+    enum { MOST = A_WORDS * WORD_BITS / 8 };
+    int64_t lanes[MOST], columns = tile_layout_extent(&w->fragments, 1);
+    unsigned packed = WORD_BITS / tile_scalar_bits(w->scalar[0]);
+    for (unsigned i = 0; i < A_WORDS * packed; i++) {
+        unsigned word = i / packed, column = word / 2 * GROUP_LANES * packed + i % packed;
+        lanes[i] = w->a_at[(row + word % 2 * HALF_ROWS) * columns + k + column];
+    }
+    return tile_build_shuffle(&w->gpu->b, w->registers, w->registers, lanes, A_WORDS * packed);
 }
 
 /* ---- sums ---- */
@@ -137,66 +144,125 @@ static unsigned find_rows(const Wgmma *w, int64_t rows[], unsigned most) {
     return count;
 }
 
-static int64_t choose_columns(int64_t columns) { return columns <= MOST_COLUMNS ? columns : MOST_COLUMNS; }
-
 /* ---- the product ---- */
 
-static TileValue *multiply(const Wgmma *w, TileValue *words, int64_t row, int64_t column, int64_t k, TileValue *sum) {
+/* The instructions of a product: rows and columns of sums. */
+typedef struct Parts {
+    int64_t rows[8], columns; /* columns: how many stand side by side */
+    unsigned count;
+} Parts;
+
+static Parts find_parts(const Wgmma *w) {
+    Parts parts = {.columns = w->op->results[0].type->extent[1] / w->columns};
+    unsigned rows = find_rows(w, parts.rows, sizeof parts.rows / sizeof *parts.rows);
+    parts.count = rows * (unsigned)parts.columns;
+    return parts;
+}
+
+/* Fragments are made in front of the fence that tells the instructions of their registers. */
+static void take_fragments(Wgmma *w, const Parts *parts) {
+    int64_t depth = tile_op_operand(w->op, 0)->type->extent[1];
+    unsigned rows = parts->count / (unsigned)parts->columns, at = 0;
+    w->taken = TILE_NEW_ARRAY(w->gpu->arena, TileValue *, (size_t)(rows * depth / w->step));
+    for (unsigned r = 0; r < rows; r++)
+        for (int64_t k = 0; k < depth; k += w->step) w->taken[at++] = fragment_at(w, parts->rows[r], k);
+}
+
+static TileValue *operand_a(const Wgmma *w, const Parts *parts, unsigned row, int64_t k) {
+    int64_t steps = tile_op_operand(w->op, 0)->type->extent[1] / w->step;
+    return w->registers ? w->taken[row * steps + k / w->step] : descriptor_at(w->gpu, &w->a, parts->rows[row], k);
+}
+
+static TileValue *multiply(const Wgmma *w, const Parts *parts, unsigned part, int64_t k, TileValue *sum) {
     Gpu *gpu = w->gpu;
+    int64_t column = part % parts->columns * w->columns;
     const TileType *types[] = {tile_type_scalar(gpu->module->context, w->scalar[0]),
                                tile_type_scalar(gpu->module->context, w->scalar[1])};
     int64_t transposed[] = {!w->registers && !w->a.along_k, !w->b.along_k}, init = TILE_PARTS_INIT;
     TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_TYPES, .count = 2, .types = types},
                                   {.key = TILE_ATTRIBUTE_TRANSPOSED_AB, .count = 2, .integers = transposed},
                                   {.key = TILE_ATTRIBUTE_PARTS, .count = 1, .integers = &init}};
-    TileValue *operands[] = {words ? words : descriptor_at(gpu, &w->a, row, k),
+    TileValue *operands[] = {operand_a(w, parts, part / (unsigned)parts->columns, k),
                              descriptor_at(gpu, &w->b, column, k), sum};
     const TileType *sums = tile_type_vector(gpu->module->context, w->op->results[0].type->scalar, w->columns / 2, false);
     return tile_op_result(
         tile_build_op(&gpu->b, TILE_OP_WGMMA, operands, sum ? 3 : 2, attributes, sum ? 3 : 2, &sums, 1), 0);
 }
 
-/* In front of the fence, behind which no ordinary op may write them. */
-static void take_words(Wgmma *w, const int64_t *rows, unsigned count, int64_t depth) {
-    int64_t steps = depth / w->step;
-    w->words = TILE_NEW_ARRAY(w->gpu->arena, TileValue *, (size_t)(count * steps));
-    for (unsigned r = 0; r < count; r++)
-        for (int64_t k = 0; k < steps; k++) w->words[r * steps + k] = fragment_at(w, rows[r], k * w->step);
-}
-
-/* The sums that the product goes on with: pending ones of the product before it, or registers; NULL: 0. */
+/* The sums that the instruction goes on from: pending ones of the product before it, or registers; NULL: 0. */
 static TileValue *first_sum(const Wgmma *w, const GpuPendingSums *before, unsigned number, int64_t row, int64_t column) {
-    const TileOp *constant = tile_value_def(tile_op_named(w->op, TILE_OPERAND_SUM), TILE_OP_CONST);
+    if (gpu_dot_promotes(w->op) || gpu_begins_at_zero(w->op)) return NULL;
     if (before) return before->sums[number];
-    if (constant && !tile_op_get(constant, TILE_ATTRIBUTE_VALUE)->bits) return NULL;
     TileValue *acc = gpu_value(w->gpu, tile_op_named(w->op, TILE_OPERAND_SUM));
     return tile_build_shuffle(&w->gpu->b, acc, acc, lanes_of_sums(w, row, column), (unsigned)(w->columns / 2));
 }
 
+/* Begins the products of so many parts from `first` on, which go on from the sums and give them. */
+static void begin_parts(const Wgmma *w, const Parts *parts, unsigned first, unsigned count, TileValue **sums) {
+    int64_t depth = tile_op_operand(w->op, 0)->type->extent[1];
+    gpu_build_plain(&w->gpu->b, TILE_OP_WGMMA_FENCE);
+    for (int64_t k = 0; k < depth; k += w->step)
+        for (unsigned i = first; i < first + count; i++)
+            sums[i] = multiply(w, parts, i, k, sums[i]);
+    gpu_build_plain(&w->gpu->b, TILE_OP_WGMMA_COMMIT);
+}
+
+/* Waits for the sums, which become registers of the layout, or are added to what is there. */
+static void complete_sums(Gpu *gpu, const GpuPendingSums *pending, const TileAttribute *groups, TileValue **registers) {
+    const TileType **types = TILE_NEW_ARRAY(gpu->arena, const TileType *, pending->count);
+    for (unsigned i = 0; i < pending->count; i++) types[i] = pending->sums[i]->type;
+    TileOp *wait =
+        tile_build_op(&gpu->b, TILE_OP_WGMMA_WAIT, pending->sums, pending->count, groups, 1, types, pending->count);
+    for (unsigned i = 0; wait && i < pending->count; i++)
+        for (int64_t lane = 0; lane < tile_type_lanes(types[i]); lane++) {
+            TileValue **sum = &registers[pending->lanes[i][lane]],
+                      *complete = gpu_register(gpu, tile_op_result(wait, i), (uint32_t)lane);
+            *sum = *sum ? gpu_binary(gpu, TILE_OP_ADD, *sum, complete) : complete;
+        }
+}
+
+/* The registers that sums are added to; NULL for each: 0. */
+static TileValue **begin_promoted(const Wgmma *w) {
+    uint32_t count = tile_layout_registers(&w->layout);
+    TileValue **registers = TILE_NEW_ARRAY(w->gpu->arena, TileValue *, count);
+    if (gpu_begins_at_zero(w->op)) return registers;
+    TileValue *acc = gpu_value(w->gpu, tile_op_named(w->op, TILE_OPERAND_SUM));
+    for (uint32_t r = 0; r < count; r++) registers[r] = gpu_register(w->gpu, acc, r);
+    return registers;
+}
+
+/* One part after the other, so that registers hold the sums of one; only the last one is left pending. */
+static void promote_parts(const Wgmma *w, const Parts *parts, GpuPendingSums *pending) {
+    TileAttribute groups = {.key = TILE_ATTRIBUTE_PENDING, .integer = 0};
+    pending->promoted = begin_promoted(w);
+    for (unsigned i = 0; i < parts->count; i++) {
+        GpuPendingSums part = {.count = 1, .sums = &pending->sums[i], .lanes = &pending->lanes[i]};
+        begin_parts(w, parts, i, 1, pending->sums);
+        if (i + 1 < parts->count)
+            complete_sums(w->gpu, &part, &groups, pending->promoted);
+        else
+            pending->sums = part.sums, pending->lanes = part.lanes, pending->count = 1;
+    }
+}
+
 static void build_products(Wgmma *w) {
     Gpu *gpu = w->gpu;
-    enum { MOST_ROWS = 8 };
-    int64_t rows[MOST_ROWS], depth = tile_op_operand(w->op, 0)->type->extent[1];
-    unsigned row_count = find_rows(w, rows, MOST_ROWS);
+    Parts parts = find_parts(w);
+    if (w->registers) take_fragments(w, &parts);
     const GpuPendingSums *before = tile_map_get(&gpu->pending, tile_op_named(w->op, TILE_OPERAND_SUM));
     GpuPendingSums *pending = TILE_NEW(gpu->arena, GpuPendingSums);
-    int64_t columns = w->op->results[0].type->extent[1];
-    pending->sums = TILE_NEW_ARRAY(gpu->arena, TileValue *, (size_t)(row_count * (columns / w->columns)));
-    pending->lanes = TILE_NEW_ARRAY(gpu->arena, int64_t *, (size_t)(row_count * (columns / w->columns)));
-    for (unsigned r = 0; r < row_count; r++)
-        for (int64_t column = 0; column < columns; column += w->columns) {
-            pending->sums[pending->count] = first_sum(w, before, pending->count, rows[r], column);
-            pending->lanes[pending->count++] = lanes_of_sums(w, rows[r], column);
-        }
-    if (w->registers) take_words(w, rows, row_count, depth);
-    gpu_build_plain(&gpu->b, TILE_OP_WGMMA_FENCE);
-    for (int64_t k = 0; k < depth; k += w->step)
-        for (unsigned i = 0; i < pending->count; i++) {
-            int64_t parts = columns / w->columns, row = i / parts;
-            TileValue *words = w->words ? w->words[row * (depth / w->step) + k / w->step] : NULL;
-            pending->sums[i] = multiply(w, words, rows[row], i % parts * w->columns, k, pending->sums[i]);
-        }
-    gpu_build_plain(&gpu->b, TILE_OP_WGMMA_COMMIT);
+    pending->sums = TILE_NEW_ARRAY(gpu->arena, TileValue *, parts.count);
+    pending->lanes = TILE_NEW_ARRAY(gpu->arena, int64_t *, parts.count);
+    for (; pending->count < parts.count; pending->count++) {
+        unsigned i = pending->count;
+        int64_t row = parts.rows[i / parts.columns], column = i % parts.columns * w->columns;
+        pending->sums[i] = first_sum(w, before, i, row, column);
+        pending->lanes[i] = lanes_of_sums(w, row, column);
+    }
+    if (gpu_dot_promotes(w->op))
+        promote_parts(w, &parts, pending);
+    else
+        begin_parts(w, &parts, 0, parts.count, pending->sums);
     tile_map_set(&gpu->pending, &w->op->results[0], pending);
 }
 
@@ -208,7 +274,7 @@ void gpu_lower_wgmma(Gpu *gpu, TileOp *op) {
         gpu_refuse(gpu, op, "has no warps, or its second operand is not in shared memory");
         return;
     }
-    w.columns = choose_columns(op->results[0].type->extent[1]);
+    w.columns = gpu_wgmma_columns(op);
     w.step = STEP_BYTES / tile_scalar_bytes(a->scalar);
     w.sum_at = gpu_index_registers(gpu, &w.layout);
     if (!take_shared(&w, &w.a, 0)) take_registers(&w, &plan);
@@ -221,15 +287,10 @@ void gpu_lower_dot_wait(Gpu *gpu, TileOp *op) {
         gpu_refuse(gpu, op, "waits for no product by wgmma");
         return;
     }
-    TileLayout layout = *op->results[0].type->layout;
-    const TileAttribute *groups = tile_op_get(op, TILE_ATTRIBUTE_PENDING);
-    const TileType **types = TILE_NEW_ARRAY(gpu->arena, const TileType *, pending->count);
-    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, tile_layout_registers(&layout));
-    for (unsigned i = 0; i < pending->count; i++) types[i] = pending->sums[i]->type;
-    TileOp *wait =
-        tile_build_op(&gpu->b, TILE_OP_WGMMA_WAIT, pending->sums, pending->count, groups, 1, types, pending->count);
-    for (unsigned i = 0; wait && i < pending->count; i++)
-        for (int64_t lane = 0; lane < tile_type_lanes(types[i]); lane++)
-            registers[pending->lanes[i][lane]] = gpu_register(gpu, tile_op_result(wait, i), (uint32_t)lane);
-    if (wait) tile_map_set(&gpu->values, &op->results[0], gpu_join(gpu, registers, tile_layout_registers(&layout)));
+    const TileType *type = op->results[0].type;
+    uint32_t count = tile_layout_registers(type->layout);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t r = 0; pending->promoted && r < count; r++) registers[r] = pending->promoted[r];
+    complete_sums(gpu, pending, tile_op_get(op, TILE_ATTRIBUTE_PENDING), registers);
+    tile_map_set(&gpu->values, &op->results[0], gpu_join(gpu, registers, count));
 }

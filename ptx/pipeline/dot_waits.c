@@ -1,5 +1,6 @@
 /* Purpose: insert waits for products by wgmma, which are asynchronous: their sums are pending until a dot_wait. A sum
- * that is only added to by the next product needs none between the two. Slots of channels that the product has read are
+ * that is only added to by the next product needs none between the two, unless that has sums of its own (8-bit floats).
+ * Slots of channels that the product has read are
  * released behind the wait.
  *
  * Before:
@@ -51,7 +52,8 @@ static bool reads(const TileOp *op, const TileOp *shared) { return is_read_by(&s
 static bool goes_on(const TileOp *dot) {
     const TileUse *use = dot->results[0].first_use;
     return use && !use->next && use->user->id == TILE_OP_DOT && use->user->block == dot->block &&
-           gpu_dot_is_wgmma(use->user) && tile_op_named(use->user, TILE_OPERAND_SUM) == &dot->results[0];
+           gpu_dot_is_wgmma(use->user) && !gpu_dot_promotes(use->user) &&
+           tile_op_named(use->user, TILE_OPERAND_SUM) == &dot->results[0];
 }
 
 /* Moves the release of the operand's slot behind the wait, unless the slot is read later. */

@@ -156,7 +156,8 @@ static const char *why_not(Maps *maps, const TileOp *load) {
     unsigned rank = tile_access_read(load, indices);
     if (tensor->op || tensor->block != &maps->func->body) return "it is of a temporary";
     if (tile_op_has_part(load, TILE_PARTS_MASK)) return "it has a mask";
-    if (!gpu_map_fits_tile(load->results[0].type)) return "a map copies rows of 32, 64 or a multiple of 128 bytes";
+    const char *misfit = gpu_map_fits_tile(load->results[0].type);
+    if (misfit) return misfit;
     for (uint32_t d = 0; d < rank; d++) {
         const char *why = why_no_dimension(&indices[d]);
         if (why) return why;
@@ -184,7 +185,8 @@ static const char *why_not_stored(Maps *maps, const TileOp *store) {
     const TileType *tile = tile_op_named(store, TILE_OPERAND_VALUE)->type;
     unsigned rank = tile_access_read(store, indices);
     if (tile_op_has_part(store, TILE_PARTS_MASK)) return "it has a mask";
-    if (!gpu_map_fits_tile(tile)) return "a map stores rows of 32, 64 or a multiple of 128 bytes";
+    const char *misfit = gpu_map_fits_tile(tile);
+    if (misfit) return misfit;
     for (uint32_t d = 0; d < rank; d++) {
         const char *why = why_no_dimension(&indices[d]);
         if (why) return why;

@@ -47,15 +47,18 @@
 #include "ptx/pipeline/copies.h"
 #include "ptx/target/map.h"
 
-enum { GROUP_WARPS = 4, GROUP_ROWS = 64, MOST_COLUMNS = 256, COLUMNS = 8, K_BYTES = 32, MOST_GROUPS = 4 };
+enum { GROUP_WARPS = 4, GROUP_ROWS = 64, K_BYTES = 32, MOST_GROUPS = 4 };
+/* Steps of k of 8-bit floats whose sum may have 14 bits. */
+enum { MOST_UNPROMOTED = 128 };
 
 typedef struct Warpgroups {
     TilePassContext *context;
     TileFunc *func;
-    const TileOp *dot; /* the first that cannot be computed so, and why; NULL: there is none */
-    const char *why;
+    const TileOp *dot; /* the first product, or the first that cannot be computed so */
+    const char *why;   /* it cannot; NULL: all can */
     int64_t rows;      /* of all products: the greatest common divisor */
     int64_t sums;      /* elements of sums that are live together */
+    int64_t promoted;  /* registers of a thread for sums that are added to those */
     int64_t loaded, stored; /* bytes of tiles in shared memory: of one slot of each load, of all stores */
     unsigned count;    /* products */
     TileMap seen;      /* values that a copying warp can compute */
@@ -126,29 +129,32 @@ static const char *why_not_copied(Warpgroups *w, const TileOp *load) {
     return NULL;
 }
 
-static const char *why_not_operand(Warpgroups *w, const TileOp *dot, unsigned number) {
-    const TileValue *operand = tile_op_operand(dot, number);
-    bool narrow = tile_scalar_is_float(operand->type->scalar) && tile_scalar_bits(operand->type->scalar) == 16;
-    if (!narrow) return "its operands are not f16 or bf16";
-    if (is_copied(operand)) return why_not_copied(w, load_of(operand));
-    return number ? "its second operand is not copied by a tensor map" : NULL;
+/* Are the rows of the tile as it is loaded those of k, in place of the operand's own axis? */
+static bool lies_across_k(const TileValue *operand, unsigned number) {
+    bool transposed = false;
+    for (const TileOp *op = operand->op; op && op->id != TILE_OP_LOAD_TILE; op = tile_op_operand(op, 0)->op)
+        transposed ^= op->id == TILE_OP_PERMUTE && tile_op_get(op, TILE_ATTRIBUTE_AXES)->integers[0] != 0;
+    return transposed == (number == 0);
 }
 
-/* The sum goes on from product to product: it is counted once. */
-static bool continues(const TileOp *dot) {
-    const TileValue *sum = tile_op_named(dot, TILE_OPERAND_SUM);
-    return sum->op && sum->op->id == TILE_OP_DOT;
+static const char *why_not_operand(Warpgroups *w, const TileOp *dot, unsigned number) {
+    const TileValue *operand = tile_op_operand(dot, number);
+    if (!is_copied(operand)) return number ? "its second operand is not copied by a tensor map" : NULL;
+    if (tile_scalar_bits(operand->type->scalar) != 16 && lies_across_k(operand, number))
+        return "an operand is not contiguous along k in memory, as all but those of 16 bits have to be";
+    return why_not_copied(w, load_of(operand));
 }
 
 static const char *why_not(Warpgroups *w, const TileOp *dot) {
     const TileType *a = tile_op_operand(dot, 0)->type, *sums = dot->results[0].type;
     int64_t k_bytes = a->extent[1] * tile_scalar_bytes(a->scalar);
     if (sums->rank != 2 || sums->extent[0] % GROUP_ROWS) return "its rows are not a multiple of 64";
-    if (sums->extent[1] % COLUMNS || k_bytes % K_BYTES) return "its columns or its depth do not fit the instruction";
-    if (sums->extent[1] > MOST_COLUMNS && sums->extent[1] % MOST_COLUMNS) return "its columns do not fit the instruction";
+    if (!gpu_wgmma_columns(dot) || k_bytes % K_BYTES) return "its columns or its depth do not fit the instruction";
     TileLayoutShape held = gpu_dot_shape(sums);
     if (held.extent[0] != sums->extent[0] || held.extent[1] != sums->extent[1])
         return "its sums would take registers that no instruction has";
+    if (gpu_dot_promotes(dot) && k_bytes > MOST_UNPROMOTED)
+        return "it adds up more than 128 products of 8-bit floats at once";
     for (const TileOp *outer = dot->block->op; outer; outer = outer->block->op)
         if (outer->id != TILE_OP_FOR) return "it stands in a branch";
     const char *why = why_not_operand(w, dot, 0);
@@ -162,9 +168,10 @@ static void look_at_dot(TileOp *dot, void *state) {
     if (dot->id != TILE_OP_DOT || !gpu_dot_is_mma(dot) || w->why) return;
     const TileType *sums = dot->results[0].type;
     w->why = why_not(w, dot);
-    if (w->why) w->dot = dot;
+    if (w->why || !w->dot) w->dot = dot;
     w->rows = greatest_divisor(sums->extent[0], w->rows);
-    if (!continues(dot)) w->sums += sums->extent[0] * sums->extent[1];
+    w->sums += gpu_dot_sums(dot);
+    w->promoted += gpu_dot_promoted(dot);
     w->count++;
 }
 
@@ -178,22 +185,24 @@ static bool has_sum(const TileOp *op, const TileType *type) {
 
 /* ---- the decision ---- */
 
-/* Have the threads of so many warpgroups registers for the sums, beside those for all else? */
+/* Have the threads of so many warpgroups registers for the sums, beside those for all else: addresses, and between
+ * products what is made of one's sums for another? */
 static bool have_registers(const Warpgroups *w, int64_t groups) {
-    enum { OTHERS = 48, COPYING = 56 };
+    enum { ADDRESSES = 32, BETWEEN = 16, COPYING = 56 };
     const TilePtxTarget *target = tile_ptx_target_of(w->context->target);
     int64_t group = GROUP_WARPS * TILE_WARP_THREADS, each = (target->registers - COPYING * group) / (groups * group);
     if (each > target->registers_thread) each = target->registers_thread;
-    return w->sums <= groups * group * (each - OTHERS);
+    int64_t others = w->promoted + ADDRESSES + (w->count > 1 ? BETWEEN : 0);
+    return w->sums <= groups * group * (each - others);
 }
 
 /* The number of warpgroups that multiply, a power of two that divides the blocks of rows; 0: their registers do not
- * suffice. Two keep the tensor cores busy: while one
- * waits for its products, the other's are under way. */
+ * suffice. Two keep the tensor cores busy: while one waits for its products, or adds their sums to others, the other's
+ * are under way. */
 static int64_t choose_groups(const Warpgroups *w) {
     int64_t blocks = w->rows / GROUP_ROWS, most = blocks & -blocks, groups = w->func->warps / GROUP_WARPS;
     if (most > MOST_GROUPS) most = MOST_GROUPS;
-    if (!groups) groups = most < 2 ? most : 2;
+    if (!groups || (w->promoted && groups < 2)) groups = 2;
     if (groups > most) groups = most;
     while (groups < most && !have_registers(w, groups)) groups *= 2;
     return have_registers(w, groups) ? groups : 0;
@@ -262,7 +271,7 @@ TileResult tile_pass_gpu_warpgroups(TilePassContext *context, TileFunc *func) {
     if (w.count && !w.why && !groups) w.why = "its sums take more registers than there are";
     tile_block_walk(&func->body, add_bytes, &w);
     tile_block_walk(&func->body, drop_map, &w);
-    if (w.dot) tile_pass_remark(context, w.dot, TILE_DECISION_NOT_BY_WGMMA, "a product", "%s", w.why);
+    if (w.why) tile_pass_remark(context, w.dot, TILE_DECISION_NOT_BY_WGMMA, "a product", "%s", w.why);
     if (!groups) return w.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
     tile_block_walk(&func->body, set_instruction, &w);
     tile_block_walk(&func->body, stay, &w);

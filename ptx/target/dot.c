@@ -103,6 +103,38 @@ bool gpu_dot_is_mma(const TileOp *dot) {
     return tile_op_integer(dot, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA) != TILE_INSTRUCTION_FMA;
 }
 
+bool gpu_dot_promotes(const TileOp *dot) {
+    TileScalar scalar = tile_op_operand(dot, 0)->type->scalar;
+    return tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) == 8;
+}
+
+bool gpu_begins_at_zero(const TileOp *dot) {
+    const TileOp *constant = tile_value_def(tile_op_named(dot, TILE_OPERAND_SUM), TILE_OP_CONST);
+    return constant && !tile_op_get(constant, TILE_ATTRIBUTE_VALUE)->bits;
+}
+
+int64_t gpu_dot_sums(const TileOp *dot) {
+    const TileOp *before = tile_op_named(dot, TILE_OPERAND_SUM)->op;
+    TileLayoutShape shape = gpu_dot_shape(dot->results[0].type);
+    bool goes_on = before && (before->id == TILE_OP_DOT || before->id == TILE_OP_DOT_WAIT);
+    return goes_on ? 0 : shape.extent[0] * shape.extent[1];
+}
+
+int64_t gpu_dot_promoted(const TileOp *dot) {
+    enum { ROWS = 64, THREADS = 4 * TILE_WARP_THREADS };
+    return gpu_dot_promotes(dot) && !gpu_begins_at_zero(dot) ? ROWS * gpu_wgmma_columns(dot) / THREADS : 0;
+}
+
+int64_t gpu_wgmma_columns(const TileOp *dot) {
+    enum { MOST = 256, MOST_PROMOTED = 128, NARROW = 32 };
+    const TileType *sums = dot->results[0].type;
+    for (int64_t columns = gpu_dot_promotes(dot) ? MOST_PROMOTED : MOST; columns > 0; columns -= N) {
+        bool has_instruction = !tile_scalar_is_int(sums->scalar) || columns <= NARROW || columns % (2 * N) == 0;
+        if (has_instruction && sums->extent[1] % columns == 0) return columns;
+    }
+    return 0;
+}
+
 typedef struct Search {
     GpuDots dots;
     int64_t sums; /* accumulators of all products; one that continues another's sum is not counted again */
@@ -125,9 +157,8 @@ static void add_type(Search *search, const TileType *type) {
 static void add_dot(Search *search, const TileOp *dot) {
     add_type(search, dot->results[0].type);
     search->wgmma |= gpu_dot_is_wgmma(dot);
-    const TileOp *before = tile_op_named(dot, TILE_OPERAND_SUM)->op;
-    TileLayoutShape shape = gpu_dot_shape(dot->results[0].type);
-    if (!before || before->id != TILE_OP_DOT) search->sums += shape.extent[0] * shape.extent[1];
+    search->sums += gpu_dot_sums(dot);
+    if (gpu_dot_is_wgmma(dot)) search->dots.promoted += gpu_dot_promoted(dot);
     for (unsigned i = 0; i < 2; i++) {
         bool byte = tile_scalar_bits(tile_op_operand(dot, i)->type->scalar) == 8;
         if (!gpu_lies_along_k(dot, i)) *(byte ? &search->bytes_along[i] : &search->wider_along[i]) = true;

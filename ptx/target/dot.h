@@ -15,6 +15,7 @@ typedef struct GpuDots {
     unsigned count;
     TileFragmentPlan plan;
     int64_t sums; /* elements of all sums; a sum that goes on from product to product is counted once */
+    int64_t promoted; /* registers of a thread for sums of wgmma that are added to those */
 } GpuDots;
 
 /* Has the GPU mma instructions for these types: two axes; f16, bf16, 8-bit integers, f32 as tf32, or f8 where it has
@@ -23,6 +24,17 @@ bool gpu_dot_fits_mma(const TilePtxTarget *target, const TileOp *dot);
 /* Is the product computed by tensor cores; by wgmma? gpu-threads and gpu-warpgroups have decided it. */
 bool gpu_dot_is_mma(const TileOp *dot);
 bool gpu_dot_is_wgmma(const TileOp *dot);
+/* wgmma keeps 14 bits of a sum of 8-bit floats (docs/gpu.md, Sums): such a product, by wgmma, begins its own sums at 0,
+ * and these are added in f32 to those that it goes on from. */
+bool gpu_dot_promotes(const TileOp *dot);
+/* Does the product go on from sums of 0? */
+bool gpu_begins_at_zero(const TileOp *dot);
+/* Elements of sums that the product keeps live, besides those that another product counts. */
+int64_t gpu_dot_sums(const TileOp *dot);
+/* Registers of a thread for sums that are promoted: those of one instruction, of which there is one at a time. */
+int64_t gpu_dot_promoted(const TileOp *dot);
+/* Columns of one instruction of wgmma, of several that share the columns of the sums; 0: no number fits. */
+int64_t gpu_wgmma_columns(const TileOp *dot);
 /* Warps: those of the function's threads; before gpu-threads has decided on these, the number that the kernel's
  * author asks for or that the largest sums need. Rows or columns are paired where load_matrix then reads 8-bit
  * elements that are contiguous along them; that is known only once operands are placed in shared memory. */

@@ -1,12 +1,17 @@
 #include "ptx/target/map.h"
 
+#include "base/tensor_map.h"
+
 enum { LEAST_ROW_BYTES = 32 };
 
 static int64_t row_bytes(const TileType *tile) { return tile->extent[1] * tile_scalar_bytes(tile->scalar); }
 
-bool gpu_map_fits_tile(const TileType *tile) {
+const char *gpu_map_fits_tile(const TileType *tile) {
     int64_t bytes = row_bytes(tile);
-    return tile->rank == 2 && (bytes == LEAST_ROW_BYTES || bytes == 2 * LEAST_ROW_BYTES || bytes % GPU_PANEL_BYTES == 0);
+    if (tile->rank != 2 || (bytes != LEAST_ROW_BYTES && bytes != 2 * LEAST_ROW_BYTES && bytes % GPU_PANEL_BYTES))
+        return "a map moves rows of 32, 64 or a multiple of 128 bytes";
+    bool shared = tile->extent[0] <= GPU_BOX_ROWS || tile->extent[0] % TILE_MAP_SWIZZLE_ROWS == 0;
+    return shared ? NULL : "a map moves more than 256 rows only as a multiple of 8";
 }
 
 const char *gpu_map_fits_tensor(TileParameter *parameter, const TileType *tensor) {

@@ -4,8 +4,8 @@
 
 #include "ptx/target/dot.h"
 
-/* Can boxes make up a tile of two axes: are its rows 32, 64 or a multiple of 128 bytes? */
-bool gpu_map_fits_tile(const TileType *tile);
+/* NULL: boxes of equal height can make up a tile of two axes; else why not. */
+const char *gpu_map_fits_tile(const TileType *tile);
 /* NULL: a map can describe the tensor; else why it cannot. Records that the fact was asked for. */
 const char *gpu_map_fits_tensor(TileParameter *parameter, const TileType *tensor);
 /* Is the tile, or part of it, copied by a tensor map? */

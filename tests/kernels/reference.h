@@ -21,6 +21,7 @@ typedef struct Problem {
     const double *input[MAX_INPUTS];
     double scalar[MAX_SCALARS];
     Type type; /* of the inputs that have the kernel's type parameter */
+    bool on_tensor_cores; /* which keep 14 bits of sums of 8-bit floats (docs/gpu.md, Sums) */
     double *expected, *slack;
     Expectation further[MAX_OUTPUTS - 1]; /* of the second and later outputs */
 } Problem;

@@ -613,6 +613,7 @@ bool session_run(Session *session, const Row *row, char *reason) {
     bool good =
         parse_types(&run) && make_arguments(&run) && (!truth || check_states(session, &run)) && launch(session, &run);
     if (good) {
+        run.problem.on_tensor_cores = has_own_order(run.row);
         run.kernel->reference(&run.problem);
         good = check_memory(&run) && check_values(&run) && (has_own_order(row) || check_bits(session, &run)) &&
                (!session->reviewed || check_decisions(session, &run));

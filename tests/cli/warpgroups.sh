@@ -1,0 +1,126 @@
+# Products of each type by wgmma, on the emulated GPU, held to the reference interpreter within what other sums explain.
+. "$TILE_SOURCE_DIR/tests/cli_common.sh"
+
+cat >"$work/k.tile" <<'TEXT'
+kernel bytes[T: i8 | u8, V: i8 | u8](a: in T[M, K], b: in V[N, K], c: out i32[M, N])
+    tune BM in {64}, BN in {48}, BK in {64}, warps in {4}, stages in {3}
+{
+    grid (m, n) in (tiles(M, BM), tiles(N, BN)) {
+        var acc = zeros[BM, BN](i32)
+        for k in tiles(K, BK) { acc = dot(a[m, k], b[n, k].T, acc) }
+        c[m, n] = acc
+    }
+}
+kernel floats[T: f16 | bf16 | f8e4m3 | f8e5m2](a: in T[M, K], b: in T[N, K], c: out f32[M, N])
+    tune BM in {64}, BN in {48}, BK in {64}, warps in {4}, stages in {3}
+{
+    grid (m, n) in (tiles(M, BM), tiles(N, BN)) {
+        var acc = zeros[BM, BN](f32)
+        for k in tiles(K, BK) { acc = dot(a[m, k], b[n, k].T, acc) }
+        c[m, n] = acc
+    }
+}
+kernel tf32(a: in f32[M, K], b: in f32[N, K], c: out f32[M, N])
+    tune BM in {64}, BN in {48}, BK in {32}, warps in {4}, stages in {3}
+{
+    grid (m, n) in (tiles(M, BM), tiles(N, BN)) {
+        var acc = zeros[BM, BN](f32)
+        for k in tiles(K, BK) { acc = dot[tf32](a[m, k], b[n, k].T, acc) }
+        c[m, n] = acc
+    }
+}
+/// An operand that is computed is taken from registers.
+kernel doubled[T: i8 | u8](a: in T[M, K], b: in T[N, K], c: out i32[M, N])
+    tune BM in {64}, BN in {48}, BK in {64}, warps in {4}, stages in {3}
+{
+    grid (m, n) in (tiles(M, BM), tiles(N, BN)) {
+        var acc = zeros[BM, BN](i32)
+        for k in tiles(K, BK) { acc = dot(a[m, k] + a[m, k], b[n, k].T, acc) }
+        c[m, n] = acc
+    }
+}
+kernel tf32_tripled(a: in f32[M, K], b: in f32[N, K], c: out f32[M, N])
+    tune BM in {64}, BN in {48}, BK in {32}, warps in {4}, stages in {3}
+{
+    grid (m, n) in (tiles(M, BM), tiles(N, BN)) {
+        var acc = zeros[BM, BN](f32)
+        for k in tiles(K, BK) { acc = dot[tf32](a[m, k] * 3, b[n, k].T, acc) }
+        c[m, n] = acc
+    }
+}
+kernel f16_tripled[T: f16 | bf16](a: in T[M, K], b: in T[N, K], c: out f32[M, N])
+    tune BM in {64}, BN in {48}, BK in {64}, warps in {4}, stages in {3}
+{
+    grid (m, n) in (tiles(M, BM), tiles(N, BN)) {
+        var acc = zeros[BM, BN](f32)
+        for k in tiles(K, BK) { acc = dot(a[m, k] * 3, b[n, k].T, acc) }
+        c[m, n] = acc
+    }
+}
+kernel f8_doubled[T: f8e4m3 | f8e5m2](a: in T[M, K], b: in T[N, K], c: out f32[M, N])
+    tune BM in {64}, BN in {48}, BK in {64}, warps in {4}, stages in {3}
+{
+    grid (m, n) in (tiles(M, BM), tiles(N, BN)) {
+        var acc = zeros[BM, BN](f32)
+        for k in tiles(K, BK) { acc = dot(T(f32(a[m, k]) * 2), b[n, k].T, acc) }
+        c[m, n] = acc
+    }
+}
+TEXT
+
+# multiplies INSTRUCTION WORDS KERNEL SETTINGS..: computes it by wgmma of this form, and `run --check` says the words.
+multiplies() {
+    instruction=$1 words=$2 kernel=$3
+    shift 3
+    expect 0 "$instruction" sh -c '"$@" | grep -m 1 mma_async' sh "$tilec" emit ptx "$kernel" --target=sm_90a $types
+    for seed in 0 1 2; do
+        expect 0 "$words" "$tilec" run "$kernel" "$@" c=@ --target=sm_90a --emulate --check --schedule-seed=$seed
+    done
+}
+
+equal='bit for bit'
+near='each by no more than its sums in another order can'
+types='T=i8 V=u8'
+multiplies wgmma.mma_async.sync.aligned.m64n48k32.s32.s8.u8 "$equal" "$work/k.tile:bytes" \
+    "a=randint:i8[70,208](-128,128)" "b=randint:u8[50,208](0,256)"
+types='T=u8 V=u8 BM=128 BN=16 BK=128'
+multiplies wgmma.mma_async.sync.aligned.m64n16k32.s32.u8.u8 "$equal" "$work/k.tile:bytes" \
+    "a=randint:u8[130,272](0,256)" "b=randint:u8[50,272](0,256)" BM=128 BN=16 BK=128
+types=
+multiplies wgmma.mma_async.sync.aligned.m64n48k8.f32.tf32.tf32 "$near" "$work/k.tile:tf32" \
+    "a=randn:f32[70,100]" "b=rand:f32[50,100]"
+types='T=f8e4m3'
+multiplies wgmma.mma_async.sync.aligned.m64n48k32.f32.e4m3.e4m3 "$near" "$work/k.tile:floats" \
+    "a=randn:f8e4m3[70,208]" "b=randn:f8e4m3[50,208]"
+types='T=f8e5m2 BM=128 BN=160 BK=128'
+multiplies wgmma.mma_async.sync.aligned.m64n80k32.f32.e5m2.e5m2 "$near" "$work/k.tile:floats" \
+    "a=randn:f8e5m2[130,208]" "b=randn:f8e5m2[150,208]" BM=128 BN=160 BK=128
+
+# Sums of more than 14 bits: those of 128 products of small integers have no more, and the others are added in f32. Each
+# warpgroup has several instructions, one after the other.
+types='T=f8e4m3 BM=128 BN=192 BK=128'
+multiplies wgmma.mma_async.sync.aligned.m64n96k32.f32.e4m3.e4m3 "$equal" "$work/k.tile:floats" \
+    "a=randint:f8e4m3[130,2000](1,8)" "b=randint:f8e4m3[200,2000](1,8)" BM=128 BN=192 BK=128
+
+# Columns that two instructions share; rows of which a warpgroup has several times 64.
+types='T=f16 BN=320'
+multiplies wgmma.mma_async.sync.aligned.m64n160k16.f32.f16.f16 "$near" "$work/k.tile:floats" \
+    "a=randn:f16[70,80]" "b=randn:f16[330,80]" BN=320
+types='T=f16 BM=320 BN=32'
+multiplies wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "$near" "$work/k.tile:floats" \
+    "a=randn:f16[330,80]" "b=randn:f16[40,80]" BM=320 BN=32
+
+# A warp's fragments of `a` are made of what its threads have computed.
+types=T=i8
+multiplies wgmma.mma_async.sync.aligned.m64n48k32.s32.s8.s8 "$equal" "$work/k.tile:doubled" \
+    "a=randint:i8[70,208](-64,64)" "b=randint:i8[50,208](-128,128)"
+types=
+multiplies wgmma.mma_async.sync.aligned.m64n48k8.f32.tf32.tf32 "$near" "$work/k.tile:tf32_tripled" \
+    "a=randn:f32[70,100]" "b=rand:f32[50,100]"
+types=T=f16
+multiplies wgmma.mma_async.sync.aligned.m64n48k16.f32.f16.f16 "$near" "$work/k.tile:f16_tripled" \
+    "a=randn:f16[70,208]" "b=randn:f16[50,208]"
+types=T=f8e5m2
+multiplies wgmma.mma_async.sync.aligned.m64n48k32.f32.e5m2.e5m2 "$near" "$work/k.tile:f8_doubled" \
+    "a=randn:f8e5m2[70,208]" "b=randn:f8e5m2[50,208]"
+finish

@@ -91,8 +91,8 @@ bool export_begin_records(Exporter *exporter, TileFunc *func);
 /* An i64; a bool. */
 MlirValue export_block_index(Exporter *exporter);
 MlirValue export_is_first_thread(Exporter *exporter);
-/* Has this thread of the block a number below `end`? */
-MlirValue export_is_thread_below(Exporter *exporter, int64_t end);
+/* A bool: is the warp of the block one of the threads before `end`? */
+MlirValue export_is_warp_below(Exporter *exporter, int64_t end);
 
 /* Builds an op at the end of the current block; without a result if `result` is null. */
 MlirValue export_build(Exporter *exporter, const char *name, MlirType result, unsigned operand_count,

@@ -127,7 +127,7 @@ void export_if(Exporter *exporter, const TileOp *op) {
 
 void export_partitions(Exporter *exporter, const TileOp *op) {
     int64_t end = tile_op_get(op, TILE_ATTRIBUTE_WARPS)->integers[0] * TILE_WARP_THREADS;
-    MlirValue is_first = export_is_thread_below(exporter, end);
+    MlirValue is_first = export_is_warp_below(exporter, end);
     MlirRegion first = export_region(exporter, &op->regions[0]);
     export_scf_if(exporter, is_first, no_type(), first, export_region(exporter, &op->regions[1]));
 }

@@ -40,9 +40,18 @@ static MlirValue word(Exporter *exporter, int64_t value) {
                         ATTRIBUTES(named(exporter, NAME_VALUE, export_integer(exporter, TILE_I32, value))));
 }
 
-MlirValue export_is_thread_below(Exporter *exporter, int64_t end) {
-    return export_compare(exporter, false, ICMP_ULT, scalar_of(exporter, TILE_BOOL),
-                          special_register(exporter, "llvm.nvvm.read.ptx.sreg.tid.x"), word(exporter, end));
+/* The value of lane 0, of which ptxas knows that all lanes have it. */
+static MlirValue value_of_lane_0(Exporter *exporter, MlirValue value) {
+    enum { ALL_LANES = -1, CLAMP = 31 };
+    return export_intrinsic(exporter, "llvm.nvvm.shfl.sync.idx.i32", scalar_of(exporter, TILE_I32),
+                            VALUES(word(exporter, ALL_LANES), value, word(exporter, 0), word(exporter, CLAMP)));
+}
+
+/* Is the warp one of the threads before `end`? The warp asks together, so that ptxas keeps what it computes in the
+ * branch for all lanes in uniform registers. */
+MlirValue export_is_warp_below(Exporter *exporter, int64_t end) {
+    MlirValue first = value_of_lane_0(exporter, special_register(exporter, "llvm.nvvm.read.ptx.sreg.tid.x"));
+    return export_compare(exporter, false, ICMP_ULT, scalar_of(exporter, TILE_BOOL), first, word(exporter, end));
 }
 
 MlirValue export_is_first_thread(Exporter *exporter) {
@@ -70,13 +79,8 @@ void export_exchange(Exporter *exporter, const TileOp *op) {
                                        operand_of(exporter, op, 1), word(exporter, CLAMP))));
 }
 
-/* The value of lane 0, of which ptxas knows that all lanes have it. */
 void export_uniform(Exporter *exporter, const TileOp *op) {
-    enum { ALL_LANES = -1, CLAMP = 31 };
-    set_result(exporter, op, 0,
-               export_intrinsic(exporter, "llvm.nvvm.shfl.sync.idx.i32", scalar_of(exporter, TILE_I32),
-                                VALUES(word(exporter, ALL_LANES), operand_of(exporter, op, 0), word(exporter, 0),
-                                       word(exporter, CLAMP))));
+    set_result(exporter, op, 0, value_of_lane_0(exporter, operand_of(exporter, op, 0)));
 }
 
 /* ---- grids ---- */

@@ -31,6 +31,15 @@ kernel matmul_tf32(a: in f32[M, K], b: in f32[K, N], c: out f32[M, N])
         c[m, n] = acc
     }
 }
+kernel matmul_tf32_nt(a: in f32[M, K], b: in f32[N, K], c: out f32[M, N])
+    tune BM in {128}, BN in {128}, BK in {32}, warps in {0}, stages in {0}
+{
+    grid (m, n) in (tiles(M, BM), tiles(N, BN)) {
+        var acc = zeros[BM, BN](f32)
+        for k in tiles(K, BK) { acc = dot[tf32](a[m, k], b[n, k].T, acc) }
+        c[m, n] = acc
+    }
+}
 """
 # Points of the tune clauses: BM, BN, BK, warps and stages (0: the compiler's own); of attention BS, BL, warps and stages.
 HALF = """128 256 64 0 0
@@ -46,7 +55,11 @@ TF32_POINTS = """128 256 32 8 3
     128 128 16 4 4
     256 128 32 8 3
     128 256 16 8 4"""
-BYTES = """128 128 128 4 2
+TF32_NT_POINTS = """128 256 32 0 0
+    256 128 32 0 0"""
+BYTES = """128 256 128 0 0
+    256 128 128 0 0
+    128 128 128 4 2
     128 128 128 4 3
     128 128 64 4 3
     128 128 64 4 4
@@ -205,7 +218,8 @@ class Bench:
             print(f"{title:34} {name:46} {times[name]:9.1f} µs {rate[name]:7.1f} TFLOP/s "
                   f"{times[peer_name] / times[name]:5.2f} x  {verdict}, {facts[name][0]}", flush=True)
 
-    def matmul(self, kind, size, points, file, generic):
+    def matmul(self, kind, size, points, file, generic, transposed=False):
+        """`transposed`: the kernel takes b as [N, K]."""
         usual = first_tuned(file)
         a, b = (torch.randn(size, size, device="cuda").to(kind) for _ in range(2))
         c = torch.empty(size, size, device="cuda", dtype=kind)
@@ -215,8 +229,10 @@ class Bench:
             bm, bn = (point.get(name, usual[name]) for name in ("BM", "BN"))
             return kernel, kernel.bind([a, b, c], cdiv(size, bm) * cdiv(size, bn)), c
 
-        title = f"matmul {size} {str(kind)[6:]}" + (" as tf32" if kind == torch.float32 else "")
-        self.compare(title, 2 * size**3, "cuBLAS", lambda: torch.matmul(a, b), torch.matmul(a, b), points, make)
+        name, factor = ("matmul_nt", b.T) if transposed else ("matmul", b)
+        title = f"{name} {size} {str(kind)[6:]}" + (" as tf32" if kind == torch.float32 else "")
+        peer = lambda: torch.matmul(a, factor)
+        self.compare(title, 2 * size**3, "cuBLAS", peer, peer(), points, make)
 
     def bytes(self, text, kind, size, points):
         """Products of 8 bits with a scale for each row and column, beside cuBLASLt's plain i32 sums of i8, or with its
@@ -293,7 +309,10 @@ def main():
         for kind, text in ((torch.bfloat16, "bf16"), (torch.float16, "f16")):
             for size in (8192, 4096, 2048, 1024):
                 bench.matmul(kind, size, half, f"{options.stdlib}/matmul.tile:matmul", [f"T={text}", f"U={text}"])
-        bench.matmul(torch.float32, 4096, points(names, TF32_POINTS, options.sweep), bench.tf32_file, [])
+        tf32 = f"{bench.tf32_file}:matmul_tf32"
+        bench.matmul(torch.float32, 4096, points(names, TF32_POINTS, options.sweep), tf32, [])
+        turned = points(names, TF32_NT_POINTS, options.sweep)
+        bench.matmul(torch.float32, 4096, turned, f"{tf32}_nt", [], transposed=True)
         whole = points(names, BYTES, options.sweep)
         for kind, text in ((torch.int8, "i8"), (torch.float8_e4m3fn, "f8e4m3")):
             for size in (4096, 2048):

@@ -37,8 +37,9 @@
 #include "lang/ir/operands.h"
 #include "lowering/memory.h"
 #include "ptx/layouts/blocked.h"
-#include "ptx/target/dot.h"
 #include "ptx/passes.h"
+#include "ptx/target/dot.h"
+#include "ptx/target/map.h"
 
 /* A tile's shape with its layout, from which the layouts of other tiles are derived. */
 typedef struct Base {
@@ -213,7 +214,8 @@ static void remark_access(const Anchor *anchor, const TileOp *op, const TileType
     unsigned bytes = tile_scalar_bytes(tile->scalar), last = tile->rank - 1u;
     unsigned side = tile_layout_vector(layout, last, GPU_ACCESS_BYTES / bytes);
     int64_t own = tile_type_lanes(tile) >> (TILE_LANE_BITS + anchor->log_warps);
-    if (side * bytes >= GPU_ACCESS_BYTES || own * bytes < GPU_ACCESS_BYTES || op->id == TILE_OP_ATOMIC_TILE) return;
+    if (side * bytes >= GPU_ACCESS_BYTES || own * bytes < GPU_ACCESS_BYTES) return;
+    if (op->id == TILE_OP_ATOMIC_TILE || gpu_by_map(op)) return;
     const char *name = tile_op_operand(op, 0)->name;
     const char *why = tile->extent[last] * bytes < GPU_ACCESS_BYTES ? "the last axis of the block is shorter"
                       : anchor->dots.count                          ? "it has the layout of a product's accumulator"

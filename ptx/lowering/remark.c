@@ -72,7 +72,8 @@ static const char *product_order(Gpu *gpu, const TileOp *dot) {
         return tile_op_integer(dot, TILE_ATTRIBUTE_ORDERED, 0) ? "one fma after the other, as `ordered` says"
                                                                : "one fma after the other";
     unsigned step = STEP_BYTES / tile_scalar_bytes(tile_op_operand(dot, 0)->type->scalar);
-    return tile_arena_format(gpu->arena, "mma.m16n8k%u after the other, the %u products of each at once", step, step);
+    const char *name = gpu_dot_is_wgmma(dot) ? "wgmma.m64" : "mma.m16n8";
+    return tile_arena_format(gpu->arena, "%sk%u after the other, the %u products of each at once", name, step, step);
 }
 
 void gpu_remark_order(Gpu *gpu, const TileOp *op) {

@@ -194,7 +194,7 @@ static TileBlock *begin_region(Gpu *gpu, TileOp *partitions, unsigned region) {
 
 void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
     const TileAttribute *warps = tile_op_get(op, TILE_ATTRIBUTE_WARPS);
-    GpuRegisters registers = gpu_share_registers(gpu, warps->integers);
+    GpuRegisters registers = gpu_share_registers(gpu, op);
     build_mbarriers(gpu, warps->integers[0]);
     tile_block_walk((TileBlock *)&op->regions[0], gpu_find_stored, gpu);
     TileOp *made = tile_build_op(&gpu->b, TILE_OP_PARTITIONS, NULL, 0, warps, 1, NULL, 0);

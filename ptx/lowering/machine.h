@@ -201,7 +201,7 @@ void gpu_lower_dot_wait(Gpu *gpu, TileOp *op);
 /* The registers of a layout of two axes by the thread's part of row and column: index row * columns + column. */
 uint32_t *gpu_index_registers(Gpu *gpu, const TileLayout *layout);
 /* How the registers of the multiprocessor are shared out among the warps of two partitions. */
-GpuRegisters gpu_share_registers(const Gpu *gpu, const int64_t *warps);
+GpuRegisters gpu_share_registers(const Gpu *gpu, const TileOp *partitions);
 
 /* Computes gpu->warpgroup. */
 void gpu_number_warpgroups(Gpu *gpu);

@@ -8,7 +8,7 @@
 
 enum { GROUP_ROWS = 64, STEP_BYTES = 32, UNIT_BYTES = 16, PART = 4 };
 enum { WORD_BITS = 32, A_WORDS = 4, GROUP_LANES = 4, HALF_ROWS = 8 };
-enum { OTHER_REGISTERS = 72, COPYING_REGISTERS = 56, MOST_REGISTERS = 240 };
+enum { OTHER_REGISTERS = 72 };
 
 /* An operand in shared memory: its descriptor, for the warpgroup's first row. */
 typedef struct Described {
@@ -35,14 +35,18 @@ typedef struct Wgmma {
 
 /* ---- registers ---- */
 
-GpuRegisters gpu_share_registers(const Gpu *gpu, const int64_t *warps) {
+static void count_copy(TileOp *op, void *count) { *(int64_t *)count += op->id == TILE_OP_COPY_TILE; }
+
+GpuRegisters gpu_share_registers(const Gpu *gpu, const TileOp *partitions) {
     const TilePtxTarget *target = tile_ptx_target_of(gpu->context->target);
-    int64_t all = target->registers, multiplying = warps[0] * TILE_WARP_THREADS,
-            copying = warps[1] * TILE_WARP_THREADS, each = all / (multiplying + copying) & ~INT64_C(7);
+    const int64_t *warps = tile_op_get(partitions, TILE_ATTRIBUTE_WARPS)->integers;
+    int64_t multiplying = warps[0] * TILE_WARP_THREADS, copying = warps[1] * TILE_WARP_THREADS, copies = 0;
+    int64_t each = gpu_first_registers(target, multiplying + copying);
     bool enough = gpu->sums / multiplying + gpu->promoted + OTHER_REGISTERS <= each;
     if (enough || each > target->registers_thread) return (GpuRegisters){0};
-    int64_t most = (all - COPYING_REGISTERS * copying) / multiplying & ~INT64_C(7);
-    return (GpuRegisters){(uint32_t)each, (uint32_t)(most < MOST_REGISTERS ? most : MOST_REGISTERS), COPYING_REGISTERS};
+    tile_block_walk((TileBlock *)&partitions->regions[1], count_copy, &copies);
+    int64_t most = gpu_multiplying_registers(target, multiplying, copying, copies);
+    return (GpuRegisters){(uint32_t)each, (uint32_t)most, (uint32_t)gpu_copying_registers(copies)};
 }
 
 uint32_t *gpu_index_registers(Gpu *gpu, const TileLayout *layout) {

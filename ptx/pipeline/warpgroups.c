@@ -60,6 +60,7 @@ typedef struct Warpgroups {
     int64_t sums;      /* elements of sums that are live together */
     int64_t promoted;  /* registers of a thread for sums that are added to those */
     int64_t loaded, stored; /* bytes of tiles in shared memory: of one slot of each load, of all stores */
+    int64_t copies;    /* loads by maps */
     unsigned count;    /* products */
     TileMap seen;      /* values that a copying warp can compute */
     bool changed;
@@ -188,10 +189,10 @@ static bool has_sum(const TileOp *op, const TileType *type) {
 /* Have the threads of so many warpgroups registers for the sums, beside those for all else: addresses, and between
  * products what is made of one's sums for another? */
 static bool have_registers(const Warpgroups *w, int64_t groups) {
-    enum { ADDRESSES = 32, BETWEEN = 16, COPYING = 56 };
+    enum { ADDRESSES = 32, BETWEEN = 16 };
     const TilePtxTarget *target = tile_ptx_target_of(w->context->target);
-    int64_t group = GROUP_WARPS * TILE_WARP_THREADS, each = (target->registers - COPYING * group) / (groups * group);
-    if (each > target->registers_thread) each = target->registers_thread;
+    int64_t group = GROUP_WARPS * TILE_WARP_THREADS;
+    int64_t each = gpu_multiplying_registers(target, groups * group, group, w->copies);
     int64_t others = w->promoted + ADDRESSES + (w->count > 1 ? BETWEEN : 0);
     return w->sums <= groups * group * (each - others);
 }
@@ -220,6 +221,7 @@ static void add_bytes(TileOp *op, void *state) {
     if (!gpu_by_map(op)) return;
     bool store = op->id == TILE_OP_STORE_TILE;
     const TileType *tile = store ? tile_op_named(op, TILE_OPERAND_VALUE)->type : op->results[0].type;
+    w->copies += !store;
     *(store ? &w->stored : &w->loaded) += gpu_shared_bytes(gpu_panel_type(w->context->module->context, tile));
 }
 
@@ -267,9 +269,9 @@ TileResult tile_pass_gpu_warpgroups(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE || !context->target || !context->target->has_wgmma) return TILE_RESULT_UNCHANGED;
     tile_map_init(&w.seen, context->scratch);
     tile_block_walk(&func->body, look_at_dot, &w);
+    tile_block_walk(&func->body, add_bytes, &w);
     int64_t groups = w.why || !w.count ? 0 : choose_groups(&w);
     if (w.count && !w.why && !groups) w.why = "its sums take more registers than there are";
-    tile_block_walk(&func->body, add_bytes, &w);
     tile_block_walk(&func->body, drop_map, &w);
     if (w.why) tile_pass_remark(context, w.dot, TILE_DECISION_NOT_BY_WGMMA, "a product", "%s", w.why);
     if (!groups) return w.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;

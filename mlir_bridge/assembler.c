@@ -147,7 +147,7 @@ static void rewrite(const Rewriter *r, LLVMValueRef instruction) {
 }
 
 void bridge_avoid_assembler_faults(TileBridge *bridge, LLVMModuleRef module) {
-    if (strncmp(bridge->triple, "nvptx", 5) != 0) return;
+    if (bridge->architecture != TILE_ARCHITECTURE_NVPTX) return;
     Rewriter r = {.context = LLVMGetModuleContext(module), .module = module};
     r.builder = LLVMCreateBuilderInContext(r.context);
     for (int i = 0; i < INTRINSICS; i++)

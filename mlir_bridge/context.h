@@ -70,6 +70,7 @@ struct TileBridge {
     MlirIdentifier names[NAME_COUNT];
     LLVMTargetMachineRef machine; /* for the target below */
     char *triple, *cpu, *features;
+    TileArchitecture architecture;
     uint32_t vector_bytes;
     bool has_masks;
     TileArena *arena; /* of the last emission: the message and the exporter's tables */

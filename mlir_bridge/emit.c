@@ -93,7 +93,7 @@ static bool is_register_asm(LLVMValueRef called) {
 static void mark_asm(const Emission *emission, LLVMValueRef call) {
     if (is_register_asm(LLVMGetCalledValue(call)))
         bridge_mark_asm(emission->context, call);
-    else if (strncmp(emission->bridge->triple, "nvptx", strlen("nvptx")) == 0)
+    else if (emission->bridge->architecture == TILE_ARCHITECTURE_NVPTX)
         LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex,
                                  enum_attribute(emission->context, "convergent", 0));
 }
@@ -333,6 +333,7 @@ tile_status bridge_set_target(TileBridge *bridge, const TileTarget *target) {
         bridge_complain(bridge, "LLVM failed fatally earlier in this process and cannot be used again");
         return TILE_BACKEND;
     }
+    bridge->architecture = target->architecture;
     bridge->vector_bytes = target->vector_bytes;
     bridge->has_masks = target->has_masks;
     if (is_current_target(bridge, target)) return TILE_OK;

@@ -115,7 +115,9 @@ static inline MlirNamedAttribute named(const Exporter *exporter, BridgeName name
 static inline MlirType scalar_of(const Exporter *exporter, TileScalar scalar) {
     return exporter->bridge->scalars[scalar];
 }
-static inline bool is_x86(const Exporter *exporter) { return strncmp(exporter->target->triple, "x86_64", 6) == 0; }
+static inline bool is_x86(const Exporter *exporter) {
+    return exporter->target->architecture == TILE_ARCHITECTURE_X86_64;
+}
 /* The MLIR type of a value. */
 MlirType export_type(Exporter *exporter, const TileType *type);
 /* A vector (or scalar) of the shape of `type`. */

@@ -300,7 +300,7 @@ static void harden_shuffle(Masks *m, LLVMValueRef shuffle) {
 }
 
 void bridge_harden_masks(TileBridge *bridge, LLVMModuleRef module) {
-    if (strncmp(bridge->triple, "x86_64", 6) != 0) return;
+    if (bridge->architecture != TILE_ARCHITECTURE_X86_64) return;
     LLVMContextRef context = LLVMGetModuleContext(module);
     Masks m = {.bridge = bridge,
                .context = context,

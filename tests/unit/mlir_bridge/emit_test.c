@@ -28,6 +28,7 @@ Test(emit, every_kind_of_text) {
 /* Scalable vectors: for a target that need not be this machine. */
 Test(emit, sve) {
     static const TileTarget sve = {.name = "sve",
+                                   .architecture = TILE_ARCHITECTURE_AARCH64,
                                    .triple = "aarch64-unknown-linux-gnu",
                                    .llvm_cpu = "generic",
                                    .llvm_features = "+v8.2a,+sve",
@@ -138,12 +139,14 @@ Test(emit, what_a_gpu_does_not_have) {
                                "  %w = load %x : i32\n  store_matrix %w, %shared\n  return\n}\n";
     TileTarget target = {.name = "sm_80",
                          .kind = TILE_TARGET_GPU,
+                         .architecture = TILE_ARCHITECTURE_NVPTX,
                          .triple = "nvptx64-nvidia-cuda",
                          .llvm_cpu = "sm_80",
                          .llvm_features = "+ptx80"};
     expect_failure(text, &target, TILE_UNSUPPORTED, "sm_80 has no matrices that a warp stores");
     target = (TileTarget){.name = "sm_90a",
                           .kind = TILE_TARGET_GPU,
+                          .architecture = TILE_ARCHITECTURE_NVPTX,
                           .triple = "nvptx64-nvidia-cuda",
                           .llvm_cpu = "sm_90a",
                           .llvm_features = "+ptx87",
@@ -175,6 +178,7 @@ Test(emit, products_of_warpgroups) {
         "  %j = wgmma_wait %i {pending = 0} : vec<8 x i32>\n  store %j, %x\n  return\n}\n";
     TileTarget target = {.name = "sm_90a",
                          .kind = TILE_TARGET_GPU,
+                         .architecture = TILE_ARCHITECTURE_NVPTX,
                          .triple = "nvptx64-nvidia-cuda",
                          .llvm_cpu = "sm_90a",
                          .llvm_features = "+ptx87",

@@ -5,6 +5,21 @@
 
 #include "lowering/pass.h"
 
+enum { TILE_MOST_EXTENTS = 64 };
+
+/* Extents of the tensors that a kernel is called with, by the kernel's parameters; of scalars, rank 0. */
+typedef struct TileExtents {
+    uint32_t count, rank[TILE_MOST_EXTENTS];
+    int64_t extent[TILE_MOST_EXTENTS][TILE_MAX_TENSOR_RANK];
+} TileExtents;
+
+/* What a launch would take, and most of it for what: times in microseconds. They compare points of one kernel. */
+typedef struct TileEstimate {
+    double time;
+    double memory, compute, waiting; /* if each were all there is */
+    double programs, together;       /* in the launch, and how many of them run at a time */
+} TileEstimate;
+
 typedef struct TileFamily {
     TileTargetKind kind;
     const char *name;            /* in tune clauses, tuning files and pipelines: "gpu" */
@@ -15,6 +30,11 @@ typedef struct TileFamily {
     /* The pipeline from checked tile form to machine form that mlir_bridge maps 1:1: names of passes of lowering/ and
      * of the family, in order, separated by commas. `target` may be NULL: for any of them. */
     const char *(*pipeline)(const TileTarget *target);
+    /* The pass behind which `estimate` reads the kernel and its phases, in tile form; NULL: the family has no model. */
+    const char *estimated_behind;
+    /* False: the kernel cannot be compiled for the target. Numbers the functions' values. */
+    bool (*estimate)(const TileTarget *target, TileFunc *kernel, const TileExtents *extents, TileArena *scratch,
+                     TileEstimate *estimate);
 } TileFamily;
 
 /* NULL if the family has no target of this name. */

@@ -36,4 +36,6 @@ const TileFamily tile_ptx_family = {.kind = TILE_TARGET_GPU,
                                     .folder = "ptx",
                                     .passes = &table,
                                     .target_at = target_at,
-                                    .pipeline = pipeline};
+                                    .pipeline = pipeline,
+                                    .estimated_behind = "gpu-latencies",
+                                    .estimate = gpu_estimate};

@@ -9,6 +9,10 @@
 #include "ptx/passes.def"
 #undef PASS
 
+/* TileFamily.estimate, in model/time.c. */
+bool gpu_estimate(const TileTarget *target, TileFunc *kernel, const TileExtents *extents, TileArena *scratch,
+                  TileEstimate *estimate);
+
 extern const TileFamily tile_ptx_family;
 
 #endif

@@ -1,6 +1,7 @@
 /* The output of tilec explain, as text and as JSON. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "launch/guard.h"
@@ -204,9 +205,51 @@ static void print_tunes(const TileExplanation *explanation) {
     }
 }
 
+/* ---- candidates of the model ---- */
+
+enum { SHOWN_CANDIDATES = 8, MOST_CANDIDATES = 256 };
+
+static int by_time(const void *x, const void *y) {
+    const TilePrediction *a = *(const TilePrediction *const *)x, *b = *(const TilePrediction *const *)y;
+    if (a->fits != b->fits) return a->fits ? -1 : 1;
+    return a->estimate.time < b->estimate.time ? -1 : a->estimate.time > b->estimate.time;
+}
+
+static void print_candidate(const TileExplanation *explanation, const TilePrediction *candidate) {
+    const TileEstimate *estimate = &candidate->estimate;
+    printf("   ");
+    for (size_t k = 0; k < explanation->tunes.count; k++)
+        printf(" %s=%" PRId64, explanation->tunes.items[k].name, candidate->values[k]);
+    if (candidate->fits)
+        printf(": %.1f µs (memory %.1f, computing %.1f, waiting %.1f; %.0f programs, %.0f at a time)",
+               estimate->time, estimate->memory, estimate->compute, estimate->waiting, estimate->programs,
+               estimate->together);
+    else
+        printf(": does not fit");
+    const TilePrediction *all = explanation->candidates.items;
+    printf("%s%s\n", candidate == all ? ", the text's own" : "",
+           candidate == all + explanation->chosen ? ", chosen" : "");
+}
+
+/* The fastest, and the text's own. */
+static void print_candidates(const TileExplanation *explanation) {
+    size_t count = explanation->candidates.count;
+    const TilePrediction *sorted[MOST_CANDIDATES];
+    if (count > MOST_CANDIDATES) count = MOST_CANDIDATES;
+    if (!count) return;
+    for (size_t i = 0; i < count; i++) sorted[i] = &explanation->candidates.items[i];
+    qsort(sorted, count, sizeof(sorted[0]), by_time);
+    printf("  %zu points of the tune clauses, by predicted time:\n", count);
+    for (size_t i = 0; i < count; i++)
+        if (i < SHOWN_CANDIDATES || sorted[i] == explanation->candidates.items ||
+            sorted[i] == explanation->candidates.items + explanation->chosen)
+            print_candidate(explanation, sorted[i]);
+}
+
 void tile_explain_print(const TileExplanation *explanation, const TileAssemblyFigures *figures, const char *missing) {
     printf("%s for %s\n", explanation->kernel, explanation->target);
     print_tunes(explanation);
+    print_candidates(explanation);
     for (size_t i = 0; i < explanation->tensors.count; i++) print_tensor(&explanation->tensors.items[i]);
     for (size_t i = 0; i < explanation->phases.count; i++) {
         const TileExplainedPhase *phase = &explanation->phases.items[i];
@@ -328,6 +371,24 @@ static void print_json_phase(const TileExplanation *explanation, const TileExpla
     printf("]}");
 }
 
+static void print_json_candidates(const TileExplanation *explanation) {
+    if (!explanation->candidates.count) return;
+    printf(",\n  \"candidates\": [");
+    for (size_t i = 0; i < explanation->candidates.count; i++) {
+        const TilePrediction *candidate = &explanation->candidates.items[i];
+        printf("%s{\"values\": [", i ? ",\n    " : "\n    ");
+        for (size_t k = 0; k < explanation->tunes.count; k++) printf("%s%" PRId64, k ? ", " : "", candidate->values[k]);
+        printf("]");
+        if (candidate->fits)
+            printf(", \"time\": %.2f, \"memory\": %.2f, \"compute\": %.2f, \"waiting\": %.2f, \"programs\": %.0f, "
+                   "\"together\": %.0f",
+                   candidate->estimate.time, candidate->estimate.memory, candidate->estimate.compute,
+                   candidate->estimate.waiting, candidate->estimate.programs, candidate->estimate.together);
+        printf(", \"chosen\": %s}", i == explanation->chosen ? "true" : "false");
+    }
+    printf("]");
+}
+
 void tile_explain_print_json(const TileExplanation *explanation, const TileAssemblyFigures *figures,
                              const char *missing) {
     print_member("{", "kernel", explanation->kernel);
@@ -343,6 +404,7 @@ void tile_explain_print_json(const TileExplanation *explanation, const TileAssem
         printf("}");
     }
     printf("]");
+    print_json_candidates(explanation);
     printf(",\n  \"tensors\": [\n");
     for (size_t i = 0; i < explanation->tensors.count; i++) {
         const TileExplainedTensor *tensor = &explanation->tensors.items[i];

@@ -10,7 +10,7 @@
 
 #include "driver/compile/backend.h"
 #include "driver/compile/compile.h"
-#include "driver/compile/tuned.h"
+#include "driver/compile/choice.h"
 #include "lang/scalar/scalar.h"
 #include "tools/npy.h"
 #include "tools/program.h"
@@ -240,7 +240,7 @@ static void add_tuned(TileProgram *program, TileCompileOptions *options) {
     const TileTunedRow *row =
         tile_kernel_is_gpu(program->kernel)
             ? NULL
-            : tile_tuned_for(program->library, program->kernel, tile_program_args(program), program->argument_count);
+            : tile_chosen_for(program->library, program->kernel, tile_program_args(program), program->argument_count);
     TileArena *arena = program->session->arena;
     if (!row) return;
     TileSetting *settings = TILE_NEW_ARRAY(arena, TileSetting, options->setting_count + row->constant_count);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "driver/compile/image.h"
-#include "driver/compile/tuned.h"
+#include "driver/compile/choice.h"
 #include "launch/clock.h"
 #include "launch/options.h"
 
@@ -22,7 +22,7 @@ typedef struct Demand {
 static tile_status add_tuned(TileUnit *unit, const TileTunedRow *row, const char *kernel, TileBinding *bindings,
                              size_t *count) {
     if (!row) return TILE_OK;
-    if (unit->input->compiler->settings.deterministic && !row->pinned) {
+    if (unit->input->compiler->settings.deterministic && !row->pinned && !row->predicted) {
         tile_text_format(&unit->message,
                          "%s has constants for such arguments in %s that are not pinned, which the setting "
                          "`deterministic` refuses; pin them (`tilec tune --pin`), or set TILE_TUNING=off",
@@ -42,7 +42,7 @@ static tile_status build_demand(TileUnit *unit, void *state) {
     TILE_TRY(tile_unit_list(unit, &program));
     const TileKernelInfo *kernel = &program.kernels.items[signature - unit->input->signatures];
     const TileTunedRow *row =
-        tile_tuned_row(unit->input, (uint32_t)(signature - unit->input->signatures), demand->request->tuned);
+        tile_chosen_row(unit->input, (uint32_t)(signature - unit->input->signatures), demand->request->tuned);
     TileBinding *bindings = TILE_NEW_ARRAY(unit->arena, TileBinding,
                                            TILE_MAX_GENERICS + TILE_MAX_STATICS + (row ? row->constant_count : 0));
     size_t count = 0;
@@ -74,7 +74,10 @@ static tile_status compile_on_demand(void *state, uint32_t kernel, const TileIma
     return status;
 }
 
-static void destroy_input(void *state) { tile_input_destroy(state); }
+static void destroy_input(void *state) {
+    tile_choices_destroy(((TileInput *)state)->choices);
+    tile_input_destroy(state);
+}
 
 /* ---- libraries ---- */
 
@@ -84,6 +87,7 @@ static tile_status check_program(TileUnit *unit, void *state) {
     TILE_TRY(tile_unit_check_settings(unit, &program));
     TILE_TRY(tile_signatures_create(unit, &program, state));
     TILE_TRY(tile_tuned_load(unit, &program));
+    TILE_TRY(tile_choices_create(unit, &program));
     tile_input_step(unit->input, TILE_STEP_CHECK, &unit->clock);
     return TILE_OK;
 }
@@ -107,14 +111,14 @@ static tile_status compile(TileCompiler *compiler, const char *text, size_t leng
     tile_status status = check_target(input, report);
     if (status == TILE_OK) status = tile_unit_run(input, check_program, &count, report);
     if (status != TILE_OK) {
-        tile_input_destroy(input);
+        destroy_input(input);
         return status;
     }
     TileImageSource source = {.compile = compile_on_demand,
                               .destroy = destroy_input,
                               .state = input,
                               .settings = &compiler->settings,
-                              .choose = input->tuned ? tile_tuned_choose : NULL};
+                              .choose = input->tuned || input->choices ? tile_choose : NULL};
     return tile_library_create(input->signatures, count, source, library);
 }
 

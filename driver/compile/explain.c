@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "driver/compile/backend.h"
-#include "driver/compile/tuned.h"
+#include "driver/compile/choice.h"
 
 void tile_compiler_explain(TileCompiler *compiler, TileExplanation *explanation) {
     pthread_mutex_lock(&compiler->mutex);
@@ -40,7 +40,8 @@ const char *tile_tune_origin(const TileExplainedTune *tune) {
     static const char *const names[] = {[TILE_TUNE_DEFAULT] = "the default",
                                         [TILE_TUNE_SET] = "set",
                                         [TILE_TUNE_MEASURED] = "measured",
-                                        [TILE_TUNE_PINNED] = "pinned"};
+                                        [TILE_TUNE_PINNED] = "pinned",
+                                        [TILE_TUNE_PREDICTED] = "predicted"};
     return names[tune->origin];
 }
 
@@ -54,7 +55,7 @@ static tile_status explain_tunes(TileExplanation *explanation, TileUnit *unit, c
                                  const TileImageRequest *request) {
     TileTunePoints chosen;
     const TileTunedRow *row =
-        tile_tuned_row(unit->input, (uint32_t)(signature - unit->input->signatures), request->tuned);
+        tile_chosen_row(unit->input, (uint32_t)(signature - unit->input->signatures), request->tuned);
     if (!unit->item) return TILE_OK; /* in text of the IR, constants are fixed */
     TILE_TRY(tile_list_points(unit->diagnostics, unit->ast, unit->item, &unit->lowering, 1, &chosen));
     for (size_t i = 0; i < chosen.names.count && chosen.points.count; i++) {
@@ -62,8 +63,8 @@ static tile_status explain_tunes(TileExplanation *explanation, TileUnit *unit, c
                                   .value = chosen.points.items[0][i],
                                   .origin = is_set(unit, chosen.names.items[i]) ? TILE_TUNE_SET : TILE_TUNE_DEFAULT};
         if (row) {
-            tune.origin = row->pinned ? TILE_TUNE_PINNED : TILE_TUNE_MEASURED;
-            tune.file = keep(explanation, row->file);
+            tune.origin = row->predicted ? TILE_TUNE_PREDICTED : row->pinned ? TILE_TUNE_PINNED : TILE_TUNE_MEASURED;
+            if (row->file) tune.file = keep(explanation, row->file);
         }
         tile_list_push(explanation->arena, &explanation->tunes, tune);
     }
@@ -238,8 +239,12 @@ tile_status tile_unit_explain(TileUnit *unit, const TileFunc *kernel, const Tile
     const TileTarget *target = unit->input->target;
     TileArena *arena = explanation->arena;
     if (!target) return TILE_OK; /* the interpreter decides nothing */
+    TileExplanation chosen = *explanation; /* before the code was made */
     *explanation = (TileExplanation){
         .arena = arena, .kernel = keep(explanation, kernel->name), .target = keep(explanation, target->name)};
+    explanation->candidates.items = chosen.candidates.items;
+    explanation->candidates.count = explanation->candidates.capacity = chosen.candidates.count;
+    explanation->chosen = chosen.chosen;
     explanation->vector_bytes = target->vector_bytes;
     copy_files(explanation, unit->context);
     explain_tensors(explanation, signature, request, code);

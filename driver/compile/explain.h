@@ -3,7 +3,7 @@
 #define TILE_DRIVER_COMPILE_EXPLAIN_H
 
 #include "driver/compile/compile.h"
-#include "lowering/pass.h"
+#include "lowering/family.h"
 
 typedef struct TileExplainedTensor {
     const char *name;
@@ -30,15 +30,22 @@ typedef struct TileExplainedLoop {
 typedef struct TileExplainedTune {
     const char *name;
     int64_t value;
-    enum { TILE_TUNE_DEFAULT, TILE_TUNE_SET, TILE_TUNE_MEASURED, TILE_TUNE_PINNED } origin;
+    enum { TILE_TUNE_DEFAULT, TILE_TUNE_SET, TILE_TUNE_MEASURED, TILE_TUNE_PINNED, TILE_TUNE_PREDICTED } origin;
     const char *file; /* the tuning file; else NULL */
 } TileExplainedTune;
 
 /* What the GPU's L2 cache is asked for by an access: "evict_first", "evict_last", "evict_normal" */
 const char *tile_cache_policy(const TileRemark *access);
 
-/* "the default", "set", "measured", "pinned" */
+/* "the default", "set", "measured", "pinned", "predicted" */
 const char *tile_tune_origin(const TileExplainedTune *tune);
+
+/* A point of the tune clauses, with a value for each of TileExplanation.tunes, as the target's model sees it. */
+typedef struct TilePrediction {
+    const int64_t *values;
+    bool fits;             /* else there can be no such code */
+    TileEstimate estimate; /* for the arguments' sizes, rounded up to four significant bits */
+} TilePrediction;
 
 typedef struct TileExplainedPhase {
     const char *name;
@@ -62,6 +69,8 @@ typedef struct TileExplanation {
     unsigned vector_bytes;    /* of the target's vectors */
     TILE_LIST(TileExplainedTensor) tensors;
     TILE_LIST(TileExplainedTune) tunes;
+    TILE_LIST(TilePrediction) candidates; /* the text's own first; none: nothing was chosen by a model */
+    size_t chosen;                       /* of them */
     TILE_LIST(TileExplainedPhase) phases;
     char *ptx; /* GPUs */
 } TileExplanation;

@@ -262,6 +262,20 @@ static tile_status find_points(TileUnit *unit, const TileKernelInfo *kernel, con
     return tile_list_points(unit->diagnostics, unit->ast, kernel->item, &options, most, found);
 }
 
+tile_status tile_tuned_points(TileUnit *unit, const TileKernelInfo *kernel, const TileImageSignature *signature,
+                              const uint8_t *generics, TileTunePoints *points) {
+    Bindings bindings = {0};
+    add_choices(unit, kernel, signature, generics, &bindings);
+    return find_points(unit, kernel, &bindings, MOST_POINTS, points);
+}
+
+bool tile_tuned_is_free(const TileInput *input, const TileKernelInfo *kernel, const TileImageSignature *signature) {
+    if (signature->refused || decided_name(input, kernel)) return false;
+    for (size_t i = 0; i < kernel->tunes.count; i++)
+        if (is_for(&kernel->tunes.items[i], input->target)) return true;
+    return false;
+}
+
 /* A row written by hand may have constants that `where` excludes. */
 static bool is_point(TileUnit *unit, const TileKernelInfo *kernel, const TileImageSignature *signature,
                      const TileTunedRow *row) {
@@ -386,11 +400,11 @@ static void read_powers(const TileTunedKernel *tuned, const TileView *views, uin
         sizes[i] = power_of(views[tuned->sizes[i].parameter].extent[tuned->sizes[i].axis]);
 }
 
-uint32_t tile_tuned_choose(void *state, uint32_t kernel, const TileImageRequest *request, const TileView *views) {
-    const TileInput *input = state;
-    const TileTunedKernel *tuned = &input->tuned[kernel];
+uint32_t tile_tuned_find(const TileInput *input, uint32_t kernel, const TileImageRequest *request,
+                         const TileView *views) {
+    const TileTunedKernel *tuned = input->tuned ? &input->tuned[kernel] : NULL;
     uint8_t sizes[TILE_MAX_TUNED_SIZES];
-    if (!tuned->rows.count) return 0;
+    if (!tuned || !tuned->rows.count) return 0;
     int device = tile_views_device(&input->signatures[kernel], views);
     if (device < 0 || device >= TILE_CUDA_MOST_DEVICES) return 0; /* the launch reports the error */
     read_powers(tuned, views, sizes);
@@ -398,23 +412,6 @@ uint32_t tile_tuned_choose(void *state, uint32_t kernel, const TileImageRequest 
         if (fits(&tuned->rows.items[i], &input->signatures[kernel], request, sizes, tuned->size_count, device))
             return (uint32_t)i + 1;
     return 0;
-}
-
-const TileTunedRow *tile_tuned_row(const TileInput *input, uint32_t kernel, uint32_t number) {
-    return number ? &input->tuned[kernel].rows.items[number - 1] : NULL;
-}
-
-const TileTunedRow *tile_tuned_for(const TileLibrary *library, const TileKernel *kernel, const TileArg *arguments,
-                                   size_t count) {
-    const TileInput *input = tile_library_source(library);
-    TileView views[TILE_MAX_PARAMETERS];
-    TileImageRequest request;
-    TileError error;
-    if (!input->tuned ||
-        tile_arguments_read(kernel->signature, arguments, count, false, views, &request, &error) != TILE_OK)
-        return NULL;
-    tile_variant_request(kernel, views, &request);
-    return tile_tuned_row(input, kernel->index, request.tuned);
 }
 
 /* ---- the search space ---- */
@@ -428,10 +425,8 @@ typedef struct Question {
 } Question;
 
 static tile_status list_points(TileUnit *unit, const TileKernelInfo *kernel, const Question *question) {
-    Bindings bindings = {0};
     TileTunePoints found;
-    add_choices(unit, kernel, question->kernel->signature, question->request->generics, &bindings);
-    TILE_TRY(find_points(unit, kernel, &bindings, MOST_POINTS, &found));
+    TILE_TRY(tile_tuned_points(unit, kernel, question->kernel->signature, question->request->generics, &found));
     TileTunePoints *points = &question->space->points;
     *points = (TileTunePoints){.names = {0}};
     for (size_t i = 0; i < found.names.count; i++)

@@ -19,6 +19,7 @@ typedef struct TileTunedRow {
     const char *file; /* where it stands */
     uint64_t devices; /* set of device numbers that the row is for */
     bool pinned;
+    bool predicted; /* by the target's model, in no file */
 } TileTunedRow;
 
 /* A dimension whose size is part of the key. */
@@ -36,10 +37,15 @@ typedef struct TileTunedKernel {
 /* Fills in input->tuned for the kernels of the program, whose signatures exist; NULL if no row is for any of them. A
  * file that the settings name must be valid; of the search's own file, valid rows count. */
 tile_status tile_tuned_load(TileUnit *unit, const TileProgramInfo *program);
-/* For TileImageSource. */
-uint32_t tile_tuned_choose(void *input, uint32_t kernel, const TileImageRequest *request, const TileView *views);
-/* The row of a request's number; NULL for 0. */
-const TileTunedRow *tile_tuned_row(const TileInput *input, uint32_t kernel, uint32_t number);
+/* The number, from 1, of the row that serves the arguments; 0: there is none. */
+uint32_t tile_tuned_find(const TileInput *input, uint32_t kernel, const TileImageRequest *request,
+                         const TileView *views);
+
+/* Are there tune clauses for the input's target, and does nothing bind any of their names? */
+bool tile_tuned_is_free(const TileInput *input, const TileKernelInfo *kernel, const TileImageSignature *signature);
+/* The points for these types, the default first, in the arena of the tree. */
+tile_status tile_tuned_points(TileUnit *unit, const TileKernelInfo *kernel, const TileImageSignature *signature,
+                              const uint8_t *generics, TileTunePoints *points);
 
 /* The file of `tilec tune`, in the folder of the disk cache; NULL without a cache. */
 const char *tile_tuned_path(const TileCodeCache *cache, TileArena *arena);
@@ -57,8 +63,4 @@ typedef struct TileTunedSpace {
 tile_status tile_tuned_space(const TileLibrary *library, const TileKernel *kernel, const TileArg *arguments,
                              size_t count, TileArena *arena, TileTunedSpace *space, TileError *error,
                              TileReport **report);
-/* The row that a launch with these arguments uses, or NULL. */
-const TileTunedRow *tile_tuned_for(const TileLibrary *library, const TileKernel *kernel, const TileArg *arguments,
-                                   size_t count);
-
 #endif

@@ -1,0 +1,448 @@
+#include "driver/compile/choice.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/compile/backend.h"
+#include "driver/compile/image.h"
+#include "launch/guard.h"
+#include "launch/variants.h"
+
+/* A kernel's answers, by a hash of the question: the upper bits are the hash's, the lower ones the answer. Questions that
+ * share a place replace one another, and are asked again. */
+enum {
+    PLACES = 256,
+    NUMBER_BITS = 8,
+    MOST_ROWS = (1 << NUMBER_BITS) - 1,
+    MOST_CANDIDATES = 256,
+    SIZE_BITS = 4,
+    MOST_INSTANCES = 32
+};
+
+/* A candidate better than the text's own by less is not worth other code: the model is not more exact. */
+static const double WORTH = 0.97;
+
+/* A kernel for certain types, static values and maps: each point's functions, in tile form. */
+typedef struct Instance {
+    uint64_t key, used; /* used: when, for those that make room */
+    TileUnit *unit;     /* owns names and points; NULL: the model can say nothing */
+    TILE_LIST(const char *) names;
+    size_t count;
+    const int64_t *points[MOST_CANDIDATES];
+    TileModule *modules[MOST_CANDIDATES]; /* NULL: the point cannot be compiled */
+} Instance;
+
+typedef struct Choice {
+    bool possible;
+    _Atomic uint64_t places[PLACES];
+    pthread_mutex_t mutex; /* of the rest */
+    Instance *instances[MOST_INSTANCES];
+    TileTunedRow *rows[MOST_ROWS]; /* each with its constants in one allocation; never changed once it is there */
+    size_t row_count;
+    uint64_t clock;
+} Choice;
+
+struct TileChoices {
+    uint32_t count;
+    Choice items[];
+};
+
+/* ---- questions ---- */
+
+/* The finaliser of MurmurHash3. */
+static uint64_t mix(uint64_t x) {
+    x = (x ^ x >> 33) * UINT64_C(0xff51afd7ed558ccd);
+    x = (x ^ x >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+    return x ^ x >> 33;
+}
+
+static int64_t rounded(int64_t extent) {
+    if (extent < 1 << SIZE_BITS) return extent < 0 ? 0 : extent;
+    int shift = 64 - __builtin_clzll((uint64_t)extent - 1) - SIZE_BITS;
+    return shift <= 0 ? extent : (((extent - 1) >> shift) + 1) << shift;
+}
+
+/* The set of parameters that a map describes. */
+static uint64_t mapped(const TileImageSignature *signature, const TileView *views) {
+    uint64_t set = 0;
+    for (uint32_t i = 0; signature->maps && i < signature->parameter_count; i++)
+        if (views[i].tensor && (views[i].offer & TILE_GUARD_ALIGN) >= tile_guard_align(TILE_MAP_GRAIN))
+            set |= (uint64_t)(tile_guard_map(&views[i]) != 0) << i;
+    return set;
+}
+
+static uint64_t instance_key(const TileImageSignature *signature, const TileImageRequest *request, uint64_t maps) {
+    uint64_t hash = mix(maps + 1);
+    for (uint32_t i = 0; i < signature->generic_count; i++) hash = mix(hash ^ request->generics[i]);
+    for (uint32_t i = 0; i < signature->static_count; i++) hash = mix(hash ^ (uint64_t)request->statics[i]);
+    return hash;
+}
+
+static uint64_t question_key(const TileImageSignature *signature, const TileView *views, uint64_t hash) {
+    for (uint32_t i = 0; i < signature->parameter_count; i++)
+        for (unsigned k = 0; views[i].tensor && k < views[i].rank; k++)
+            hash = mix(hash ^ (uint64_t)rounded(views[i].extent[k]));
+    return hash;
+}
+
+/* ---- instances ---- */
+
+/* Facts that go with such a tensor: others would not change the choice. */
+static uint64_t usual_facts(const TileImageParameter *parameter, bool map) {
+    uint64_t facts = tile_guard_align(map ? 128 : TILE_MAP_GRAIN) | TILE_GUARD_NARROW | TILE_GUARD_DISJOINT;
+    if (parameter->rank) facts |= tile_guard_dimension(parameter->rank - 1u, TILE_GUARD_STRIDE_UNIT);
+    if (!map) return facts;
+    for (unsigned k = 0; k < parameter->rank; k++)
+        for (unsigned divisor = 2; divisor <= TILE_GUARD_MOST_MULTIPLE; divisor *= 2)
+            facts |= tile_guard_multiple(parameter->rank, k, divisor);
+    return facts | TILE_GUARD_MAP;
+}
+
+typedef struct Making {
+    Instance *instance;
+    const TileImageSignature *signature;
+    TileImageRequest request;
+    const TileInput *input;
+} Making;
+
+/* Where 0 is a candidate, it stands for what the compiler finds best, and that is asked for. */
+static bool is_candidate(const TileTunePoints *found, const int64_t *point, const int64_t *first) {
+    for (size_t i = 0; i < found->names.count; i++)
+        if (first[i] == 0 && point[i] != 0) return false;
+    return true;
+}
+
+static bool lower_point(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileBinding *bindings,
+                        size_t count) {
+    const TileFamily *family = tile_unit_backend(unit)->family;
+    TilePipeline pipeline = {0};
+    size_t passes = 0;
+    if (tile_unit_lower(unit, kernel, bindings, count) != TILE_OK) return false;
+    TileFunc *func = tile_unit_kernel(unit, kernel);
+    tile_image_assume(func, making->signature, &making->request);
+    if (tile_family_pipeline(family, unit->input->target, &pipeline, unit->arena, &unit->message) != TILE_OK)
+        return false;
+    while (passes < pipeline.count && strcmp(pipeline.items[passes]->name, family->estimated_behind) != 0) passes++;
+    return passes < pipeline.count && tile_unit_passes(unit, pipeline.items, passes + 1) == TILE_OK;
+}
+
+static size_t bind_point(const Making *making, const TileTunePoints *found, const int64_t *point,
+                         TileBinding *bindings) {
+    size_t count = 0;
+    const TileImageSignature *signature = making->signature;
+    for (uint32_t i = 0; i < signature->generic_count; i++)
+        bindings[count++] = (TileBinding){.name = signature->generics[i].name,
+                                          .kind = TILE_BINDING_TYPE,
+                                          .type = (TileScalar)making->request.generics[i]};
+    for (uint32_t i = 0; i < signature->static_count; i++)
+        bindings[count++] = tile_static_binding(signature, i, making->request.statics[i]);
+    for (size_t i = 0; i < found->names.count; i++)
+        bindings[count++] =
+            (TileBinding){.name = found->names.items[i], .kind = TILE_BINDING_INTEGER, .integer = point[i]};
+    return count;
+}
+
+static void add_point(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
+                      const int64_t *point) {
+    Instance *instance = making->instance;
+    TileBinding *bindings =
+        TILE_NEW_ARRAY(unit->arena, TileBinding, TILE_MAX_GENERICS + TILE_MAX_STATICS + found->names.count);
+    bool good = lower_point(unit, kernel, making, bindings, bind_point(making, found, point, bindings));
+    instance->points[instance->count] = point;
+    if (good)
+        instance->modules[instance->count] = unit->module;
+    else
+        tile_module_destroy(unit->module);
+    unit->module = NULL;
+    instance->count++;
+}
+
+static tile_status make_instance(TileUnit *unit, void *state) {
+    Making *making = state;
+    Instance *instance = making->instance;
+    TileProgramInfo program = {0};
+    TileTunePoints found;
+    TILE_TRY(tile_unit_list(unit, &program));
+    const TileKernelInfo *kernel = &program.kernels.items[making->signature - making->input->signatures];
+    TILE_TRY(tile_tuned_points(unit, kernel, making->signature, making->request.generics, &found));
+    if (found.points.count < 2) return TILE_OK;
+    for (size_t i = 0; i < found.names.count; i++) tile_list_push(unit->arena, &instance->names, found.names.items[i]);
+    for (size_t i = 0; i < found.points.count && instance->count < MOST_CANDIDATES; i++)
+        if (is_candidate(&found, found.points.items[i], found.points.items[0]))
+            add_point(unit, kernel, making, &found, found.points.items[i]);
+    instance->unit = unit;
+    return TILE_OK;
+}
+
+/* The unit stays, with all modules; what ran out of memory has none. */
+static tile_status keep_instance(TileUnit *unit, void *state) {
+    Making *making = state;
+    Instance *instance = making->instance;
+    TILE_TRY(make_instance(unit, state));
+    if (!instance->unit) return TILE_OK;
+    for (size_t i = 0; i < instance->count; i++)
+        if (instance->modules[i]) tile_arena_set_guard(instance->modules[i]->arena, NULL);
+    unit->module = tile_module_create(unit->context);
+    unit->keep = unit->module != NULL;
+    if (!unit->keep) instance->unit = NULL;
+    return TILE_OK;
+}
+
+static void destroy_instance(Instance *instance) {
+    if (!instance) return;
+    for (size_t i = 0; i < instance->count; i++) tile_module_destroy(instance->modules[i]);
+    if (instance->unit) tile_unit_destroy(instance->unit);
+    free(instance);
+}
+
+/* The place of the instance, or the one that makes room. */
+static Instance **find_instance(Choice *choice, uint64_t key) {
+    Instance **oldest = &choice->instances[0];
+    for (size_t i = 0; i < MOST_INSTANCES; i++) {
+        Instance **place = &choice->instances[i];
+        if (*place && (*place)->key == key) return place;
+        if (*oldest && (!*place || (*place)->used < (*oldest)->used)) oldest = place;
+    }
+    destroy_instance(*oldest);
+    *oldest = NULL;
+    return oldest;
+}
+
+/* NULL: out of memory. */
+static Instance *get_instance(TileInput *input, Choice *choice, const TileImageSignature *signature,
+                              const TileImageRequest *request, uint64_t maps) {
+    uint64_t key = instance_key(signature, request, maps);
+    Instance **place = find_instance(choice, key);
+    if (!*place) {
+        Making making = {.signature = signature, .request = *request, .input = input};
+        for (uint32_t i = 0; i < signature->parameter_count; i++)
+            making.request.facts[i] = usual_facts(&signature->parameters[i], maps >> i & 1);
+        making.instance = calloc(1, sizeof *making.instance);
+        if (!making.instance) return NULL;
+        making.instance->key = key;
+        *place = making.instance;
+        /* The launch itself reports what is wrong with the kernel. */
+        if (tile_unit_run(input, keep_instance, &making, NULL) != TILE_OK && making.instance->unit)
+            making.instance->unit = NULL;
+    }
+    (*place)->used = ++choice->clock;
+    return *place;
+}
+
+/* ---- answers ---- */
+
+typedef struct Candidates {
+    TILE_LIST(const char *) names;
+    TILE_LIST(TilePrediction) items; /* the text's own first */
+    size_t chosen;
+} Candidates;
+
+/* By the parameters of the kernel's function, of which the signature has those that no setting binds. */
+static void read_extents(const TileFunc *func, const TileImageSignature *signature, const TileView *views,
+                         TileExtents *extents) {
+    *extents = (TileExtents){.count = func->body.argument_count};
+    for (uint32_t i = 0; i < extents->count; i++) {
+        int number = tile_image_parameter(signature, func->parameters[i].name);
+        if (number < 0 || !views[number].tensor) continue;
+        extents->rank[i] = views[number].rank;
+        for (unsigned k = 0; k < views[number].rank; k++) extents->extent[i][k] = rounded(views[number].extent[k]);
+    }
+}
+
+static bool estimate_point(const TileInput *input, const TileImageSignature *signature, const TileView *views,
+                           const Instance *instance, size_t point, TileArena *scratch, TileEstimate *estimate) {
+    const TileModule *module = instance->modules[point];
+    TileExtents extents;
+    TileFunc *func = module ? module->first : NULL;
+    while (func && func->kind != TILE_FUNC_KERNEL) func = func->next;
+    if (!func || func->body.argument_count > TILE_MOST_EXTENTS) return false;
+    read_extents(func, signature, views, &extents);
+    return tile_backend_of(input->target)->family->estimate(input->target, func, &extents, scratch, estimate);
+}
+
+/* Allocates in the arena, which may jump. */
+static void list_candidates(const TileInput *input, const TileImageSignature *signature, const TileView *views,
+                            const Instance *instance, TileArena *arena, Candidates *out) {
+    *out = (Candidates){.chosen = 0};
+    double best = 0;
+    for (size_t i = 0; i < instance->names.count; i++) {
+        const char *name = instance->names.items[i];
+        tile_list_push(arena, &out->names, tile_arena_string(arena, name, strlen(name)));
+    }
+    for (size_t i = 0; i < instance->count; i++) {
+        TilePrediction candidate = {.values = tile_arena_copy(arena, instance->points[i],
+                                                             instance->names.count * sizeof(int64_t))};
+        candidate.fits = estimate_point(input, signature, views, instance, i, arena, &candidate.estimate);
+        tile_list_push(arena, &out->items, candidate);
+        if (!candidate.fits) continue;
+        double time = candidate.estimate.time;
+        if (best == 0 || time < best * (out->chosen == 0 ? WORTH : 1)) {
+            best = time;
+            out->chosen = i;
+        }
+    }
+}
+
+static bool is_row(const TileTunedRow *row, const Candidates *candidates, const int64_t *values) {
+    for (size_t k = 0; k < candidates->names.count; k++)
+        if (row->constants[k].integer != values[k]) return false;
+    return true;
+}
+
+/* A row with the values; NULL if out of memory. */
+static TileTunedRow *create_row(const Candidates *candidates, const int64_t *values) {
+    size_t count = candidates->names.count, bytes = sizeof(TileTunedRow) + count * sizeof(TileBinding);
+    for (size_t k = 0; k < count; k++) bytes += strlen(candidates->names.items[k]) + 1;
+    TileTunedRow *row = calloc(1, bytes);
+    if (!row) return NULL;
+    TileBinding *constants = (TileBinding *)(row + 1);
+    char *name = (char *)(constants + count);
+    for (size_t k = 0; k < count; k++) {
+        size_t length = strlen(candidates->names.items[k]) + 1;
+        memcpy(name, candidates->names.items[k], length);
+        constants[k] = (TileBinding){.name = name, .kind = TILE_BINDING_INTEGER, .integer = values[k]};
+        name += length;
+    }
+    row->constants = constants;
+    row->constant_count = count;
+    row->predicted = true;
+    return row;
+}
+
+/* The number of the row with the chosen values; 0: there is no room. */
+static uint32_t number_of_row(Choice *choice, const Candidates *candidates) {
+    const int64_t *values = candidates->items.items[candidates->chosen].values;
+    for (size_t i = 0; i < choice->row_count; i++)
+        if (is_row(choice->rows[i], candidates, values)) return (uint32_t)i + 1;
+    TileTunedRow *row = choice->row_count < MOST_ROWS ? create_row(candidates, values) : NULL;
+    if (!row) return 0;
+    choice->rows[choice->row_count++] = row;
+    return (uint32_t)choice->row_count;
+}
+
+/* Calls `use` with the candidates, which live until it returns. False where memory runs out, or nothing chooses. The
+ * choice's mutex is held. */
+static bool with_candidates(TileInput *input, Choice *choice, const TileImageSignature *signature,
+                            const TileImageRequest *request, const TileView *views,
+                            void (*use)(const Candidates *candidates, void *state), void *state) {
+    const Instance *instance = get_instance(input, choice, signature, request, mapped(signature, views));
+    TileArena *scratch = instance && instance->unit ? tile_arena_create(NULL) : NULL;
+    Candidates candidates;
+    jmp_buf guard;
+    if (!scratch) return false;
+    if (setjmp(guard)) {
+        tile_arena_destroy(scratch);
+        return false;
+    }
+    tile_arena_set_guard(scratch, &guard);
+    list_candidates(input, signature, views, instance, scratch, &candidates);
+    tile_arena_set_guard(scratch, NULL);
+    use(&candidates, state);
+    tile_arena_destroy(scratch);
+    return true;
+}
+
+typedef struct Answer {
+    Choice *choice;
+    TileExplanation *explanation; /* or NULL */
+    uint32_t number;
+} Answer;
+
+/* For the explanation that is being made. */
+static void explain(TileExplanation *explanation, const Candidates *candidates) {
+    size_t bytes = candidates->names.count * sizeof(int64_t);
+    explanation->candidates.count = 0;
+    explanation->chosen = candidates->chosen;
+    for (size_t i = 0; i < candidates->items.count; i++) {
+        TilePrediction candidate = candidates->items.items[i];
+        candidate.values = tile_arena_copy(explanation->arena, candidate.values, bytes);
+        tile_list_push(explanation->arena, &explanation->candidates, candidate);
+    }
+}
+
+static void take_number(const Candidates *candidates, void *state) {
+    Answer *answer = state;
+    if (answer->explanation) explain(answer->explanation, candidates);
+    if (candidates->chosen) answer->number = number_of_row(answer->choice, candidates);
+}
+
+static uint32_t choose(TileInput *input, uint32_t kernel, const TileImageRequest *request, const TileView *views) {
+    Choice *choice = &input->choices->items[kernel];
+    const TileImageSignature *signature = &input->signatures[kernel];
+    if (!choice->possible) return 0;
+    uint64_t key = question_key(signature, views, instance_key(signature, request, mapped(signature, views)));
+    _Atomic uint64_t *place = &choice->places[key % PLACES];
+    uint64_t known = atomic_load_explicit(place, memory_order_acquire);
+    TileExplanation *explanation = input->compiler->explanation;
+    if (known && !explanation && known >> NUMBER_BITS == key >> NUMBER_BITS) return known & ((1u << NUMBER_BITS) - 1);
+    Answer found = {choice, explanation, 0};
+    pthread_mutex_lock(&choice->mutex);
+    with_candidates(input, choice, signature, request, views, take_number, &found);
+    pthread_mutex_unlock(&choice->mutex);
+    atomic_store_explicit(place, key >> NUMBER_BITS << NUMBER_BITS | found.number, memory_order_release);
+    return found.number;
+}
+
+static uint32_t measured_count(const TileInput *input, uint32_t kernel) {
+    return input->tuned ? (uint32_t)input->tuned[kernel].rows.count : 0;
+}
+
+/* Rows of the model are numbered behind those of files. */
+uint32_t tile_choose(void *state, uint32_t kernel, const TileImageRequest *request, const TileView *views) {
+    TileInput *input = state;
+    uint32_t measured = tile_tuned_find(input, kernel, request, views);
+    if (measured || !input->choices) return measured;
+    uint32_t chosen = choose(input, kernel, request, views);
+    return chosen ? measured_count(input, kernel) + chosen : 0;
+}
+
+const TileTunedRow *tile_chosen_row(const TileInput *input, uint32_t kernel, uint32_t number) {
+    uint32_t measured = measured_count(input, kernel);
+    if (!number) return NULL;
+    return number <= measured ? &input->tuned[kernel].rows.items[number - 1]
+                              : input->choices->items[kernel].rows[number - measured - 1];
+}
+
+const TileTunedRow *tile_chosen_for(const TileLibrary *library, const TileKernel *kernel, const TileArg *arguments,
+                                    size_t count) {
+    const TileInput *input = tile_library_source(library);
+    TileView views[TILE_MAX_PARAMETERS];
+    TileImageRequest request;
+    TileError error;
+    if ((!input->tuned && !input->choices) ||
+        tile_arguments_read(kernel->signature, arguments, count, false, views, &request, &error) != TILE_OK)
+        return NULL;
+    tile_variant_request(kernel, views, &request);
+    return tile_chosen_row(input, kernel->index, request.tuned);
+}
+
+/* ---- a library's choices ---- */
+
+tile_status tile_choices_create(TileUnit *unit, const TileProgramInfo *program) {
+    TileInput *input = unit->input;
+    const TileBackend *backend = tile_backend_of(input->target);
+    const char *named = input->compiler->settings.tuning;
+    if (!backend || !backend->family->estimate || input->is_ir || (named && strcmp(named, "off") == 0)) return TILE_OK;
+    uint32_t count = (uint32_t)program->kernels.count;
+    TileChoices *choices = calloc(1, sizeof *choices + count * sizeof(Choice));
+    if (!choices) return TILE_OUT_OF_MEMORY;
+    choices->count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        pthread_mutex_init(&choices->items[i].mutex, NULL);
+        choices->items[i].possible = tile_tuned_is_free(input, &program->kernels.items[i], &input->signatures[i]);
+    }
+    input->choices = choices;
+    return TILE_OK;
+}
+
+void tile_choices_destroy(TileChoices *choices) {
+    for (uint32_t i = 0; choices && i < choices->count; i++) {
+        Choice *choice = &choices->items[i];
+        for (size_t k = 0; k < MOST_INSTANCES; k++) destroy_instance(choice->instances[k]);
+        for (size_t k = 0; k < choice->row_count; k++) free(choice->rows[k]);
+        pthread_mutex_destroy(&choice->mutex);
+    }
+    free(choices);
+}

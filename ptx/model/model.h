@@ -1,0 +1,28 @@
+/* A model of a GPU: how long a launch of a phase takes, predicted from its tile form.
+ *
+ * The model counts what one program moves, computes and waits for (work.c) and adds that up for the multiprocessor with
+ * the most programs (time.c). It knows extents of tensors and facts of the target, no kernel and no measurement. It serves
+ * to compare points of one kernel's tune clauses; its microseconds are no promise. */
+#ifndef TILE_PTX_MODEL_MODEL_H
+#define TILE_PTX_MODEL_MODEL_H
+
+#include "lang/ir/ir.h"
+#include "lowering/family.h"
+#include "ptx/target/target.h"
+
+/* What a program does, on average over the grid. Cycles are those of a multiprocessor that does nothing else. */
+typedef struct GpuWork {
+    double instructions; /* of warps */
+    double tensor;       /* cycles of the tensor cores */
+    double port;         /* bytes between the L2 cache and the multiprocessor, in sectors */
+    double latency;      /* cycles from the first load to the last store if nothing else runs */
+    double registers;    /* of a thread */
+    double shared;       /* bytes of a block */
+    double moved[TILE_MOST_EXTENTS]; /* bytes of each tensor, by argument */
+} GpuWork;
+
+/* The work of the phase's program of this number. False: no block can have a tile of the phase in its registers. */
+bool gpu_work_count(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t program,
+                    TileArena *scratch, GpuWork *work);
+
+#endif

@@ -1,0 +1,73 @@
+/* Integers of a function, as far as they follow from the extents of its tensors and constants. */
+#include "ptx/model/numbers.h"
+
+#include "lang/ir/eval.h"
+
+GpuNumbers gpu_numbers_create(TileFunc *func, const TileExtents *extents, TileArena *scratch) {
+    uint32_t count = tile_func_number(func);
+    return (GpuNumbers){.func = func,
+                        .extents = extents,
+                        .values = TILE_NEW_ARRAY(scratch, int64_t, count + 1),
+                        .known = TILE_NEW_ARRAY(scratch, bool, count + 1)};
+}
+
+void gpu_number_set(GpuNumbers *numbers, const TileValue *value, int64_t number) {
+    numbers->values[value->number] = number;
+    numbers->known[value->number] = true;
+}
+
+bool gpu_number_get(const GpuNumbers *numbers, const TileValue *value, int64_t *number) {
+    if (!value || !numbers->known[value->number]) return false;
+    *number = numbers->values[value->number];
+    return true;
+}
+
+int64_t gpu_number_or(const GpuNumbers *numbers, const TileValue *value, int64_t otherwise) {
+    int64_t number;
+    return gpu_number_get(numbers, value, &number) ? number : otherwise;
+}
+
+static bool find_extent(const GpuNumbers *numbers, const TileOp *dim, int64_t *extent) {
+    const TileValue *tensor = tile_op_operand(dim, 0);
+    if (tensor->block != &numbers->func->body) return false;
+    bool phase = numbers->func->kind == TILE_FUNC_PHASE;
+    uint32_t argument = phase ? numbers->func->parameters[tensor->index].argument : tensor->index;
+    uint64_t axis = (uint64_t)tile_op_integer(dim, TILE_ATTRIBUTE_AXIS, 0);
+    if (argument >= numbers->extents->count || axis >= numbers->extents->rank[argument]) return false;
+    *extent = numbers->extents->extent[argument][axis];
+    return true;
+}
+
+/* The rows of the grid one after the other; orders of programs change which run together, not what there is to do. */
+static void split_program(GpuNumbers *numbers, const TileOp *op) {
+    int64_t program;
+    if (!gpu_number_get(numbers, tile_op_named(op, TILE_OPERAND_PROGRAM), &program)) return;
+    for (unsigned i = op->result_count; i-- > 0;) {
+        int64_t extent;
+        if (!gpu_number_get(numbers, tile_op_named_at(op, TILE_OPERAND_EXTENTS, i), &extent) || extent < 1) return;
+        gpu_number_set(numbers, &op->results[i], program % extent);
+        program /= extent;
+    }
+}
+
+static void compute(GpuNumbers *numbers, const TileOp *op) {
+    uint64_t operands[TILE_EVAL_MOST_OPERANDS], result;
+    const TileType *type = op->results[0].type;
+    if (op->operand_count > TILE_EVAL_MOST_OPERANDS || type->kind != TILE_TYPE_SCALAR) return;
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        int64_t number;
+        if (!gpu_number_get(numbers, tile_op_operand(op, i), &number)) return;
+        operands[i] = (uint64_t)number;
+    }
+    if (tile_eval((TileOpId)op->id, tile_eval_operand_type(op), type->scalar, operands, &result))
+        gpu_number_set(numbers, &op->results[0], (int64_t)result);
+}
+
+void gpu_number_op(GpuNumbers *numbers, const TileOp *op) {
+    int64_t extent;
+    if (op->result_count && tile_op_info((TileOpId)op->id)->class == TILE_CLASS_ELEMENTWISE) compute(numbers, op);
+    if (op->id == TILE_OP_CONST && op->results[0].type->kind == TILE_TYPE_SCALAR)
+        gpu_number_set(numbers, &op->results[0], (int64_t)tile_op_get(op, TILE_ATTRIBUTE_VALUE)->bits);
+    if (op->id == TILE_OP_DIM && find_extent(numbers, op, &extent)) gpu_number_set(numbers, &op->results[0], extent);
+    if (op->id == TILE_OP_PROGRAM_ID) split_program(numbers, op);
+}

@@ -1,0 +1,23 @@
+/* Integers of a function, as far as they follow from the extents of its tensors and constants. Private to ptx/model. */
+#ifndef TILE_PTX_MODEL_NUMBERS_H
+#define TILE_PTX_MODEL_NUMBERS_H
+
+#include "lang/ir/operands.h"
+#include "lowering/family.h"
+
+typedef struct GpuNumbers {
+    TileFunc *func;
+    const TileExtents *extents;
+    int64_t *values; /* by TileValue.number */
+    bool *known;
+} GpuNumbers;
+
+/* Numbers the function's values. */
+GpuNumbers gpu_numbers_create(TileFunc *func, const TileExtents *extents, TileArena *scratch);
+void gpu_number_set(GpuNumbers *numbers, const TileValue *value, int64_t number);
+bool gpu_number_get(const GpuNumbers *numbers, const TileValue *value, int64_t *number);
+int64_t gpu_number_or(const GpuNumbers *numbers, const TileValue *value, int64_t otherwise);
+/* Computes the op's results from its operands' numbers. */
+void gpu_number_op(GpuNumbers *numbers, const TileOp *op);
+
+#endif

@@ -1,0 +1,148 @@
+/* From the work of programs to the time of a launch. */
+#include <math.h>
+
+#include "lang/ir/operands.h"
+#include "ptx/model/model.h"
+#include "ptx/model/numbers.h"
+#include "ptx/passes.h"
+#include "ptx/target/dot.h"
+
+enum {
+    MOST_SAMPLES = 4,
+    OTHER_REGISTERS = 28,  /* of a thread, beside its tiles: addresses, indices, constants */
+    PORT_BYTES_CYCLE = 50, /* that a multiprocessor takes from the L2 cache, as measured; 64 at most */
+    INSTRUCTIONS_CYCLE = 4,
+};
+
+static const double LAUNCH = 3.0, NEXT_GRID = 1.5, SHARPNESS = 4;
+
+static double most(double a, double b) { return a > b ? a : b; }
+static double least(double a, double b) { return a < b ? a : b; }
+
+/* ---- the kernel: its grids and temporaries ---- */
+
+typedef struct Host {
+    GpuNumbers numbers;
+    TileExtents *extents; /* temporaries behind the parameters */
+    int64_t programs[TILE_MOST_EXTENTS]; /* of each grid; 0: unknown or none */
+    uint32_t grids;
+} Host;
+
+static void visit_host(TileOp *op, void *state) {
+    Host *host = state;
+    gpu_number_op(&host->numbers, op);
+    if (op->id == TILE_OP_TEMP && host->extents->count < TILE_MOST_EXTENTS) {
+        uint32_t argument = host->extents->count++;
+        host->extents->rank[argument] = op->operand_count;
+        for (unsigned i = 0; i < op->operand_count; i++)
+            host->extents->extent[argument][i] = gpu_number_or(&host->numbers, tile_op_operand(op, i), 1);
+    }
+    if (op->id != TILE_OP_GRID || host->grids == TILE_MOST_EXTENTS) return;
+    int64_t programs = 1;
+    for (unsigned i = 0; i < op->operand_count; i++)
+        programs *= gpu_number_or(&host->numbers, tile_op_operand(op, i), 1);
+    host->programs[host->grids++] = programs;
+}
+
+/* ---- a launch ---- */
+
+static double blocks_of_core(const TilePtxTarget *target, const TileFunc *phase, const GpuWork *work) {
+    double threads = phase->threads + (phase->resident ? TILE_WARPGROUP_THREADS : 0);
+    double limit = least(target->registers_thread, floor(target->registers / threads));
+    double registers = least(limit, ceil((work->registers + OTHER_REGISTERS) / 8) * 8);
+    double blocks = least(target->blocks_core, floor(target->threads_core / threads));
+    blocks = least(blocks, floor(target->registers / (registers * threads)));
+    if (work->shared > 0)
+        blocks = least(blocks, floor(target->shared_core_bytes / (work->shared + target->shared_reserved_bytes)));
+    return most(1, blocks);
+}
+
+/* A thread's registers that do not fit are stored and loaded again. */
+static double spills_of(const TilePtxTarget *target, const TileFunc *phase, const GpuWork *work) {
+    double limit = least(target->registers_thread, floor(target->registers / most(1, phase->threads)));
+    return most(0, work->registers + OTHER_REGISTERS - limit) / limit;
+}
+
+static double bytes_of(const TileExtents *extents, uint32_t argument, double element) {
+    double bytes = element;
+    for (uint32_t i = 0; i < extents->rank[argument]; i++) bytes *= (double)extents->extent[argument][i];
+    return bytes;
+}
+
+/* What comes from the memory: each tensor once, as far as the L2 cache keeps what other programs want as well. */
+static double memory_bytes(const TileFunc *phase, const TileExtents *extents, const GpuWork *work, double programs) {
+    double bytes = 0;
+    for (uint32_t i = 0; i < phase->body.argument_count; i++) {
+        const TileParameter *parameter = &phase->parameters[i];
+        if (parameter->role != TILE_ROLE_DATA || parameter->argument >= extents->count) continue;
+        double element = (double)tile_scalar_bytes(phase->body.arguments[i]->type->scalar);
+        bytes += least(programs * work->moved[parameter->argument], bytes_of(extents, parameter->argument, element));
+    }
+    return bytes;
+}
+
+static void add_work(GpuWork *sum, const GpuWork *work, double share) {
+    sum->instructions += share * work->instructions;
+    sum->tensor += share * work->tensor;
+    sum->port += share * work->port;
+    sum->latency += share * work->latency;
+    sum->registers = most(sum->registers, work->registers);
+    sum->shared = most(sum->shared, work->shared);
+    for (unsigned i = 0; i < TILE_MOST_EXTENTS; i++) sum->moved[i] += share * work->moved[i];
+}
+
+/* Programs spread over the grid, in no step with its rows. */
+static bool sample(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t programs,
+                   TileArena *scratch, GpuWork *sum) {
+    int64_t samples = programs < MOST_SAMPLES ? programs : MOST_SAMPLES;
+    *sum = (GpuWork){.registers = 0};
+    for (int64_t i = 0; i < samples; i++) {
+        double place = 0.5 + 0.618 * (double)i;
+        int64_t program = samples == programs ? i : (int64_t)((place - floor(place)) * (double)programs);
+        GpuWork work;
+        if (!gpu_work_count(target, phase, extents, program, scratch, &work)) return false;
+        add_work(sum, &work, 1.0 / (double)samples);
+    }
+    return true;
+}
+
+static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t count,
+                           TileArena *scratch, TileEstimate *estimate) {
+    GpuWork work;
+    if (count < 1) return true;
+    if (!sample(target, phase, extents, count, scratch, &work)) return false;
+    double programs = (double)count, blocks = blocks_of_core(target, phase, &work);
+    double busiest = ceil(programs / target->cores), rounds = ceil(busiest / blocks), microsecond = target->clock_mhz;
+    double spills = 1 + 8 * spills_of(target, phase, &work);
+    double waiting = rounds * work.latency * spills / microsecond;
+    double issue = busiest * work.instructions * spills / INSTRUCTIONS_CYCLE / microsecond,
+           tensor = busiest * work.tensor / microsecond / 0.9;
+    double memory = memory_bytes(phase, extents, &work, programs) / (target->memory_gbs * 1e3),
+           port = busiest * work.port / PORT_BYTES_CYCLE / microsecond;
+    double compute = issue + tensor - 0.5 * least(issue, tensor);
+    memory = most(memory, port);
+    estimate->memory += memory;
+    estimate->compute += compute;
+    estimate->waiting += waiting;
+    estimate->programs = most(estimate->programs, programs);
+    estimate->together = least(programs, blocks * target->cores);
+    estimate->time +=
+        pow(pow(memory, SHARPNESS) + pow(compute, SHARPNESS) + pow(waiting, SHARPNESS), 1 / SHARPNESS);
+    return true;
+}
+
+bool gpu_estimate(const TileTarget *target, TileFunc *kernel, const TileExtents *extents, TileArena *scratch,
+                  TileEstimate *estimate) {
+    TileExtents *all = TILE_NEW(scratch, TileExtents);
+    *all = *extents;
+    Host host = {.numbers = gpu_numbers_create(kernel, all, scratch), .extents = all};
+    tile_block_walk(&kernel->body, visit_host, &host);
+    *estimate = (TileEstimate){.time = LAUNCH};
+    for (uint32_t i = 0; i < host.grids; i++) {
+        TileFunc *phase = tile_func_phase(kernel, i);
+        if (i) estimate->time += NEXT_GRID;
+        if (phase && !estimate_phase(tile_ptx_target_of(target), phase, all, host.programs[i], scratch, estimate))
+            return false;
+    }
+    return true;
+}

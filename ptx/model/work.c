@@ -1,0 +1,414 @@
+/* What one program of a phase does. The walk visits each op once: a loop counts as often as it runs, and its values are
+ * those in the middle of its iteration space. */
+#include "lang/ir/eval.h"
+#include "ptx/model/model.h"
+#include "ptx/model/numbers.h"
+#include "ptx/pipeline/copies.h"
+#include "ptx/target/dot.h"
+#include "ptx/target/map.h"
+
+enum {
+    UNKNOWN_TRIPS = 8,
+    SECTOR_BYTES = 32,
+    VECTOR_BYTES = 16,
+    SHARED_BYTES_CYCLE = 128,
+    OPERATIONS_CYCLE = 128, /* lanes, of f32 */
+    SCHEDULERS = 4,
+};
+
+/* Cycles until a result can be used, beyond those of issuing. */
+enum { OF_OPERATION = 4, OF_MEMORY = 700, OF_EXCHANGE = 30, OF_BARRIER = 80, OF_CHANNEL = 60 };
+
+/* Instructions of a warp: of a vector with its address and predicate, of an element by itself, of an element through
+ * shared memory and back. */
+enum { OF_VECTOR = 5, OF_ELEMENT = 12, OF_MOVE = 4, OF_UPDATE = 16 };
+
+typedef struct Walk {
+    const TilePtxTarget *target;
+    GpuNumbers numbers;
+    GpuWork *work;
+    double *ready;    /* by TileValue.number: the cycle from which a value can be used */
+    double times;     /* that the ops of the current block run in a program */
+    double warps;     /* of the block, those with work of their own */
+    double busy;      /* warps of one scheduler */
+    double carried;   /* registers of a thread that surrounding loops carry */
+    double ahead;     /* the least cycles of an iteration, for what it copies ahead */
+    int64_t program;
+    bool tensor_cores, fits;
+} Walk;
+
+static double most(double a, double b) { return a > b ? a : b; }
+
+/* ---- tiles ---- */
+
+static double lanes_of(const TileType *type) { return tile_type_is_tile(type) ? (double)tile_type_lanes(type) : 1; }
+
+/* Elements that a thread has; where a tile has fewer than there are threads, some threads repeat others' work. */
+static double elements_of(const Walk *walk, const TileType *type) {
+    double lanes = lanes_of(type), threads = walk->warps * TILE_WARP_THREADS;
+    return lanes > threads ? lanes / threads : 1;
+}
+
+/* Is it computed again wherever it is used, or does it lie in shared memory? */
+static bool takes_no_registers(const TileValue *value) {
+    const TileOp *op = value->op;
+    if (!tile_type_is_tile(value->type)) return true;
+    if (!op) return false;
+    switch ((int)op->id) {
+    case TILE_OP_CONST:
+    case TILE_OP_IOTA:
+    case TILE_OP_SPLAT:
+    case TILE_OP_BROADCAST: return true;
+    case TILE_OP_LOAD_TILE: return gpu_load_is_copied(op);
+    case TILE_OP_FILL:
+    case TILE_OP_PERMUTE: return takes_no_registers(tile_op_operand(op, 0));
+    default: return false; /* all others have results in registers */
+    }
+}
+
+static double registers_of(Walk *walk, const TileValue *value) {
+    if (takes_no_registers(value)) return 0;
+    double elements = elements_of(walk, value->type);
+    if (elements > walk->target->registers_thread) walk->fits = false;
+    return elements * (double)tile_scalar_bytes(value->type->scalar) / 4;
+}
+
+static void count_registers(Walk *walk, const TileOp *op) {
+    double live = walk->carried;
+    for (unsigned i = 0; i < op->operand_count; i++) live += registers_of(walk, tile_op_operand(op, i));
+    for (unsigned i = 0; i < op->result_count; i++) live += registers_of(walk, &op->results[i]);
+    walk->work->registers = most(walk->work->registers, live);
+}
+
+/* ---- time ---- */
+
+static double ready_operands(const Walk *walk, const TileOp *op, double begin) {
+    for (unsigned i = 0; i < op->operand_count; i++)
+        begin = most(begin, walk->ready[tile_op_operand(op, i)->number]);
+    return begin;
+}
+
+/* Each thread issues so many instructions, and the result is ready `latency` cycles after the last one. */
+static double issue(Walk *walk, const TileOp *op, double begin, double instructions, double latency) {
+    walk->work->instructions += walk->times * walk->warps * instructions;
+    double end = ready_operands(walk, op, begin) + instructions * walk->busy + latency;
+    for (unsigned i = 0; i < op->result_count; i++) walk->ready[op->results[i].number] = end;
+    return end;
+}
+
+/* ---- elementwise ---- */
+
+static double instructions_of(const TileOp *op) {
+    bool approx = tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0) != 0;
+    static const struct {
+        uint8_t exact, approx;
+    } rows[TILE_OP_COUNT] = {
+#define INSTRUCTIONS(id, exact_, approx_) [TILE_OP_##id] = {exact_, approx_},
+#include "ptx/model/costs.def"
+#undef INSTRUCTIONS
+    };
+    double count = approx ? rows[op->id].approx : rows[op->id].exact;
+    return count ? count : 1;
+}
+
+/* Scalars are computed once for a warp, by another unit, beside the tiles. */
+static double do_elementwise(Walk *walk, const TileOp *op, double begin) {
+    const TileType *type = op->results[0].type;
+    if (!tile_type_is_tile(type)) return issue(walk, op, begin, 0, OF_OPERATION);
+    double width = tile_scalar_bits(tile_op_operand(op, op->operand_count - 1)->type->scalar) == 64 ? 2 : 1;
+    return issue(walk, op, begin, width * instructions_of(op) * elements_of(walk, type), OF_OPERATION);
+}
+
+/* ---- memory ---- */
+
+typedef struct Piece {
+    double valid;   /* lanes of the tile that are inside */
+    double bytes;   /* in sectors */
+    double vectors; /* accesses of a thread's, if all threads take part */
+    bool whole;     /* no lane is outside, and rows are aligned: vectors move without questions */
+} Piece;
+
+static double count_valid(const Walk *walk, const TileAccessIndex *index, double extent) {
+    int64_t lo, hi;
+    if (!gpu_number_get(&walk->numbers, index->lo, &lo) || !gpu_number_get(&walk->numbers, index->hi, &hi))
+        return extent;
+    double count = (double)(hi - lo);
+    return count < 0 ? 0 : count > extent ? extent : count;
+}
+
+static double round_up(double value, double to) {
+    int64_t pieces = (int64_t)((value + to - 1) / to);
+    return (double)pieces * to;
+}
+
+/* Extents of the tensor, as the launch has them; 0: unknown. */
+static int64_t extent_of(const Walk *walk, const TileOp *op, unsigned axis) {
+    const TileValue *tensor = tile_op_operand(op, 0);
+    const TileExtents *extents = walk->numbers.extents;
+    uint32_t argument = tensor->block == &walk->numbers.func->body
+                            ? walk->numbers.func->parameters[tensor->index].argument
+                            : extents->count;
+    return argument < extents->count && axis < extents->rank[argument] ? extents->extent[argument][axis] : 0;
+}
+
+static Piece look_at_access(const Walk *walk, const TileOp *op, const TileType *tile) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    unsigned rank = tile_access_read(op, indices), last = rank - 1;
+    double element = (double)tile_scalar_bytes(tile->scalar), lanes = lanes_of(tile);
+    Piece piece = {.valid = lanes, .whole = true};
+    double run = 1; /* neighbouring elements */
+    for (unsigned i = 0; i < rank; i++) {
+        if (indices[i].kind != TILE_ACCESS_RANGE) continue;
+        double extent = (double)tile->extent[indices[i].axis], valid = count_valid(walk, &indices[i], extent);
+        piece.valid *= valid / extent;
+        piece.whole &= valid == extent;
+        if (i == last && gpu_number_or(&walk->numbers, indices[i].step, 1) == 1) run = valid;
+    }
+    bool rows = rank && indices[last].kind == TILE_ACCESS_RANGE && indices[last].axis == (int)tile->rank - 1;
+    int64_t row = rank > 1 ? extent_of(walk, op, last) : 0;
+    bool aligned = rank < 2 || (row && (int64_t)((double)row * element) % VECTOR_BYTES == 0);
+    piece.whole &= rows && aligned && !tile_op_has_part(op, TILE_PARTS_MASK);
+    piece.bytes = run > 0 ? piece.valid / run * round_up(run * element, SECTOR_BYTES) : 0;
+    double vector = VECTOR_BYTES / element;
+    if (rows && (double)tile->extent[tile->rank - 1] < vector) vector = (double)tile->extent[tile->rank - 1];
+    double held = elements_of(walk, tile);
+    if (vector > held) vector = held;
+    if (!rows || vector < 1) vector = 1;
+    piece.vectors = held / vector;
+    return piece;
+}
+
+static void count_bytes(Walk *walk, const TileOp *op, const Piece *piece) {
+    const TileValue *tensor = tile_op_operand(op, 0);
+    walk->work->port += walk->times * piece->bytes;
+    if (tensor->block == &walk->numbers.func->body)
+        walk->work->moved[walk->numbers.func->parameters[tensor->index].argument] += walk->times * piece->bytes;
+}
+
+static double instructions_of_access(const Walk *walk, const Piece *piece, const TileType *tile) {
+    return piece->whole ? piece->vectors * OF_VECTOR : elements_of(walk, tile) * OF_ELEMENT;
+}
+
+/* Copies run beside the products: they take a share of an iteration's time only if they come too late. */
+static double do_copied(Walk *walk, const TileOp *op, double begin, const Piece *piece, const TileType *tile) {
+    int64_t slots = tile_op_integer(op, TILE_ATTRIBUTE_LATENCY, 0) + 1;
+    walk->work->shared += (double)slots * lanes_of(tile) * (double)tile_scalar_bytes(tile->scalar);
+    walk->ahead = most(walk->ahead, slots > 1 ? (double)OF_MEMORY / (double)(slots - 1) : 0);
+    double instructions = gpu_by_map(op) ? 0 : instructions_of_access(walk, piece, tile);
+    return issue(walk, op, begin, instructions, slots > 1 ? OF_CHANNEL : OF_MEMORY + OF_BARRIER);
+}
+
+static double do_load(Walk *walk, const TileOp *op, double begin) {
+    const TileType *tile = op->results[0].type;
+    if (!tile_type_is_tile(tile)) return issue(walk, op, begin, 0, OF_MEMORY);
+    Piece piece = look_at_access(walk, op, tile);
+    count_bytes(walk, op, &piece);
+    if (gpu_load_is_copied(op)) return do_copied(walk, op, begin, &piece, tile);
+    return issue(walk, op, begin, instructions_of_access(walk, &piece, tile), OF_MEMORY);
+}
+
+static double do_store(Walk *walk, const TileOp *op, double begin) {
+    const TileType *tile = tile_op_named(op, TILE_OPERAND_VALUE)->type;
+    if (!tile_type_is_tile(tile)) return issue(walk, op, begin, OF_VECTOR, 0);
+    Piece piece = look_at_access(walk, op, tile);
+    count_bytes(walk, op, &piece);
+    if (op->id == TILE_OP_ATOMIC_TILE) return issue(walk, op, begin, elements_of(walk, tile) * OF_UPDATE, OF_MEMORY);
+    if (gpu_by_map(op))
+        walk->work->shared += lanes_of(tile) * (double)tile_scalar_bytes(tile->scalar);
+    return issue(walk, op, begin, instructions_of_access(walk, &piece, tile), 0);
+}
+
+/* ---- reductions ---- */
+
+/* Threads lie along the last axis first, a vector each, then along the others. */
+static double do_reduction(Walk *walk, const TileOp *op, double begin) {
+    const TileType *tile = tile_op_operand(op, 0)->type;
+    unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
+    double threads = walk->warps * TILE_WARP_THREADS, held = elements_of(walk, tile), across;
+    double vector = VECTOR_BYTES / (double)tile_scalar_bytes(tile->scalar);
+    double row = (double)tile->extent[tile->rank - 1] / (held < vector ? held : vector);
+    double along = row < threads ? (row < 1 ? 1 : row) : threads; /* threads of a row */
+    across = axis + 1 == tile->rank ? along : threads / along;
+    if (across > (double)tile->extent[axis]) across = (double)tile->extent[axis];
+    double lanes = axis + 1 == tile->rank ? most(1, across < TILE_WARP_THREADS ? across : TILE_WARP_THREADS)
+                                          : most(1, TILE_WARP_THREADS / along);
+    if (walk->tensor_cores) lanes = across = axis + 1 == tile->rank ? 4 : 8;
+    double warps = across / lanes, steps = 0, combine = op->id == TILE_OP_REDUCE ? 1 : 4;
+    for (double n = 1; n < lanes; n *= 2) steps++;
+    double results = most(1, held * across / (double)tile->extent[axis]);
+    double instructions = combine * (held + 2 * steps * results), latency = OF_OPERATION + steps * combine * OF_EXCHANGE;
+    if (warps > 1) {
+        instructions += OF_MOVE * results + combine * warps * results;
+        latency += 2 * OF_BARRIER;
+    }
+    return issue(walk, op, begin, instructions, latency);
+}
+
+/* ---- products ---- */
+
+static double rate_of(const TilePtxTarget *target, const TileOp *dot) {
+    double bytes = (double)tile_scalar_bytes(tile_op_operand(dot, 0)->type->scalar);
+    double rate = gpu_dot_is_wgmma(dot) ? target->wgmma_rate : gpu_dot_is_mma(dot) ? target->mma_rate : 0;
+    return rate ? rate * 2 / bytes : OPERATIONS_CYCLE * 0.6 * 4 / most(4, bytes * bytes / 2);
+}
+
+/* wgmma reads b once for each warpgroup, mma each operand for as many warps as share it. */
+static double shared_cycles(const Walk *walk, const TileOp *dot) {
+    double bytes[2], groups = walk->warps / 4;
+    for (unsigned i = 0; i < 2; i++) {
+        const TileType *type = tile_op_operand(dot, i)->type;
+        bytes[i] = lanes_of(type) * (double)tile_scalar_bytes(type->scalar);
+    }
+    double all = gpu_dot_is_wgmma(dot) ? bytes[0] + most(1, groups) * bytes[1] : 2 * (bytes[0] + bytes[1]);
+    return all / SHARED_BYTES_CYCLE;
+}
+
+static double do_dot(Walk *walk, const TileOp *dot, double begin) {
+    const TileType *a = tile_op_operand(dot, 0)->type;
+    bool cores = gpu_dot_is_mma(dot);
+    double k = (double)a->extent[a->rank - 1], products = lanes_of(dot->results[0].type) * k;
+    if (cores && a->extent[0] < 16) products *= 16.0 / (double)a->extent[0];
+    double cycles = products / rate_of(walk->target, dot);
+    if (!cores) return issue(walk, dot, begin, elements_of(walk, dot->results[0].type) * k * 1.5, OF_BARRIER);
+    cycles = most(cycles, shared_cycles(walk, dot));
+    walk->work->tensor += walk->times * cycles;
+    double share = walk->warps < SCHEDULERS ? SCHEDULERS / walk->warps : 1;
+    double end = ready_operands(walk, dot, begin) + cycles * share + (gpu_dot_is_wgmma(dot) ? 60 : 30);
+    walk->ready[dot->results[0].number] = end;
+    return end;
+}
+
+/* ---- shapes ---- */
+
+static bool feeds_products_only(const TileValue *value) {
+    for (const TileUse *use = value->first_use; use; use = use->next)
+        if (use->user->id != TILE_OP_DOT && !(use->user->id == TILE_OP_FILL && feeds_products_only(&use->user->results[0])))
+            return false;
+    return true;
+}
+
+static double do_shape(Walk *walk, const TileOp *op, double begin) {
+    bool moves = op->id == TILE_OP_PERMUTE || op->id == TILE_OP_SLICE || op->id == TILE_OP_CAT;
+    if (op->id == TILE_OP_FILL && !feeds_products_only(&op->results[0]))
+        return issue(walk, op, begin, 2 * elements_of(walk, op->results[0].type), OF_OPERATION);
+    if (!moves || feeds_products_only(&op->results[0])) return issue(walk, op, begin, 0, 0);
+    return issue(walk, op, begin, OF_MOVE * elements_of(walk, op->results[0].type), OF_BARRIER);
+}
+
+/* ---- control ---- */
+
+static double do_block(Walk *walk, const TileBlock *block, double begin);
+
+static void set_arguments(Walk *walk, const TileBlock *block, double ready) {
+    for (unsigned i = 0; i < block->argument_count; i++) walk->ready[block->arguments[i]->number] = ready;
+}
+
+static double run_region(Walk *walk, const TileBlock *block, double begin, double times) {
+    double outer = walk->times;
+    walk->times *= times;
+    set_arguments(walk, block, begin);
+    double end = do_block(walk, block, begin);
+    walk->times = outer;
+    return end;
+}
+
+static double trips_of(Walk *walk, const TileOp *loop) {
+    int64_t lo, hi, step;
+    TileValue *induction = loop->regions[0].arguments[0];
+    if (tile_loop_is_of_programs(loop)) {
+        gpu_number_set(&walk->numbers, induction, walk->program);
+        return 1;
+    }
+    if (!gpu_number_get(&walk->numbers, tile_op_named(loop, TILE_OPERAND_LO), &lo) ||
+        !gpu_number_get(&walk->numbers, tile_op_named(loop, TILE_OPERAND_HI), &hi) ||
+        !gpu_number_get(&walk->numbers, tile_op_named(loop, TILE_OPERAND_STEP), &step) || step < 1)
+        return UNKNOWN_TRIPS;
+    int64_t trips = hi > lo ? (hi - lo + step - 1) / step : 0;
+    gpu_number_set(&walk->numbers, induction, lo + trips / 2 * step);
+    return (double)trips;
+}
+
+static double do_for(Walk *walk, const TileOp *loop, double begin) {
+    double carried = walk->carried, ahead = walk->ahead;
+    begin = ready_operands(walk, loop, begin);
+    double trips = trips_of(walk, loop);
+    for (unsigned i = 0; i < loop->result_count; i++) walk->carried += registers_of(walk, &loop->results[i]);
+    walk->ahead = 0;
+    double body = run_region(walk, &loop->regions[0], begin, trips) - begin;
+    double fill = walk->ahead > 0 ? OF_MEMORY : 0;
+    double end = begin + fill + trips * most(body, walk->ahead);
+    walk->carried = carried;
+    walk->ahead = ahead;
+    for (unsigned i = 0; i < loop->result_count; i++) walk->ready[loop->results[i].number] = end;
+    return end;
+}
+
+static double do_if(Walk *walk, const TileOp *op, double begin) {
+    int64_t condition;
+    bool known = gpu_number_get(&walk->numbers, tile_op_operand(op, 0), &condition);
+    double end = begin = ready_operands(walk, op, begin);
+    for (unsigned i = 0; i < 2; i++) {
+        double share = !known ? 0.5 : (condition & 1) == (i == 0) ? 1 : 0;
+        if (share > 0) end = most(end, run_region(walk, &op->regions[i], begin, share));
+    }
+    for (unsigned i = 0; i < op->result_count; i++) walk->ready[op->results[i].number] = end;
+    return end;
+}
+
+static double do_others(Walk *walk, const TileOp *op, double begin) {
+    double end = begin = ready_operands(walk, op, begin);
+    double times = op->id == TILE_OP_WHILE ? UNKNOWN_TRIPS : 1;
+    for (unsigned i = 0; i < op->region_count; i++) {
+        double body = run_region(walk, &op->regions[i], begin, times) - begin;
+        end += times * body;
+    }
+    for (unsigned i = 0; i < op->result_count; i++) walk->ready[op->results[i].number] = end;
+    return end;
+}
+
+static double do_op(Walk *walk, const TileOp *op, double begin) {
+    gpu_number_op(&walk->numbers, op);
+    if (tile_op_info((TileOpId)op->id)->class == TILE_CLASS_ELEMENTWISE) return do_elementwise(walk, op, begin);
+    switch ((int)op->id) {
+    case TILE_OP_LOAD_TILE: return do_load(walk, op, begin);
+    case TILE_OP_STORE_TILE:
+    case TILE_OP_ATOMIC_TILE: return do_store(walk, op, begin);
+    case TILE_OP_REDUCE:
+    case TILE_OP_ARG_REDUCE:
+    case TILE_OP_FOLD:
+    case TILE_OP_SCAN: return do_reduction(walk, op, begin);
+    case TILE_OP_DOT: return do_dot(walk, op, begin);
+    case TILE_OP_FOR: return do_for(walk, op, begin);
+    case TILE_OP_IF: return do_if(walk, op, begin);
+    default: break;
+    }
+    if (tile_op_info((TileOpId)op->id)->class == TILE_CLASS_SHAPE) return do_shape(walk, op, begin);
+    return do_others(walk, op, begin);
+}
+
+static double do_block(Walk *walk, const TileBlock *block, double begin) {
+    double end = begin;
+    for (const TileOp *op = block->first; op; op = op->next) {
+        end = most(end, do_op(walk, op, begin));
+        count_registers(walk, op);
+    }
+    return end;
+}
+
+bool gpu_work_count(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t program,
+                    TileArena *scratch, GpuWork *work) {
+    *work = (GpuWork){.registers = 0};
+    double warps = phase->threads ? phase->threads / TILE_WARP_THREADS : 1;
+    Walk walk = {.target = target,
+                 .numbers = gpu_numbers_create(phase, extents, scratch),
+                 .work = work,
+                 .times = 1,
+                 .warps = warps,
+                 .busy = most(1, warps / SCHEDULERS),
+                 .program = program,
+                 .tensor_cores = gpu_find_dots(phase, &phase->body).count != 0,
+                 .fits = true};
+    walk.ready = TILE_NEW_ARRAY(scratch, double, tile_func_number(phase) + 1);
+    work->latency = do_block(&walk, &phase->body, 0);
+    return walk.fits;
+}

@@ -58,10 +58,12 @@ static uint64_t mix(uint64_t x) {
     return x ^ x >> 33;
 }
 
+/* Four significant bits. What lies between two such numbers becomes the middle, so that it stays no multiple of much. */
 static int64_t rounded(int64_t extent) {
     if (extent < 1 << SIZE_BITS) return extent < 0 ? 0 : extent;
-    int shift = 64 - __builtin_clzll((uint64_t)extent - 1) - SIZE_BITS;
-    return shift <= 0 ? extent : (((extent - 1) >> shift) + 1) << shift;
+    int shift = 64 - __builtin_clzll((uint64_t)extent) - SIZE_BITS;
+    int64_t low = extent >> shift << shift;
+    return low == extent ? extent : low + (INT64_C(1) << shift >> 1);
 }
 
 /* The set of parameters that a map describes. */
@@ -73,6 +75,19 @@ static uint64_t mapped(const TileImageSignature *signature, const TileView *view
     return set;
 }
 
+/* The set of tensors whose address or strides are no multiples of 16 bytes. */
+static uint64_t odd(const TileImageSignature *signature, const TileView *views) {
+    uint64_t set = 0;
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        if (!views[i].tensor) continue;
+        int64_t element = tile_host_type_bytes((TileHostType)views[i].type), bits = (int64_t)(uintptr_t)views[i].data;
+        for (unsigned k = 0; k < views[i].rank; k++)
+            if (views[i].extent[k] > 1 && views[i].stride[k] != element) bits |= views[i].stride[k];
+        set |= (uint64_t)((bits & (TILE_MAP_GRAIN - 1)) != 0) << i;
+    }
+    return set;
+}
+
 static uint64_t instance_key(const TileImageSignature *signature, const TileImageRequest *request, uint64_t maps) {
     uint64_t hash = mix(maps + 1);
     for (uint32_t i = 0; i < signature->generic_count; i++) hash = mix(hash ^ request->generics[i]);
@@ -81,6 +96,7 @@ static uint64_t instance_key(const TileImageSignature *signature, const TileImag
 }
 
 static uint64_t question_key(const TileImageSignature *signature, const TileView *views, uint64_t hash) {
+    hash = mix(hash ^ odd(signature, views));
     for (uint32_t i = 0; i < signature->parameter_count; i++)
         for (unsigned k = 0; views[i].tensor && k < views[i].rank; k++)
             hash = mix(hash ^ (uint64_t)rounded(views[i].extent[k]));
@@ -242,11 +258,13 @@ typedef struct Candidates {
 /* By the parameters of the kernel's function, of which the signature has those that no setting binds. */
 static void read_extents(const TileFunc *func, const TileImageSignature *signature, const TileView *views,
                          TileExtents *extents) {
+    uint64_t odd_ones = odd(signature, views);
     *extents = (TileExtents){.count = func->body.argument_count};
     for (uint32_t i = 0; i < extents->count; i++) {
         int number = tile_image_parameter(signature, func->parameters[i].name);
         if (number < 0 || !views[number].tensor) continue;
         extents->rank[i] = views[number].rank;
+        extents->odd[i] = odd_ones >> number & 1;
         for (unsigned k = 0; k < views[number].rank; k++) extents->extent[i][k] = rounded(views[number].extent[k]);
     }
 }

@@ -44,7 +44,7 @@ const char *tile_tune_origin(const TileExplainedTune *tune);
 typedef struct TilePrediction {
     const int64_t *values;
     bool fits;             /* else there can be no such code */
-    TileEstimate estimate; /* for the arguments' sizes, rounded up to four significant bits */
+    TileEstimate estimate; /* for the arguments' sizes, as far as four bits tell them apart */
 } TilePrediction;
 
 typedef struct TileExplainedPhase {

@@ -10,9 +10,13 @@
 #include "lowering/family.h"
 #include "ptx/target/target.h"
 
+/* That a multiprocessor takes from the L2 cache in a cycle, as measured; it is built for 64. */
+enum { GPU_PORT_BYTES_CYCLE = 50 };
+
 /* What a program does, on average over the grid. Cycles are those of a multiprocessor that does nothing else. */
 typedef struct GpuWork {
     double instructions; /* of warps */
+    double code;         /* instructions of a thread, each once however often it runs */
     double tensor;       /* cycles of the tensor cores */
     double port;         /* bytes between the L2 cache and the multiprocessor, in sectors */
     double latency;      /* cycles from the first load to the last store if nothing else runs */

@@ -10,8 +10,9 @@
 enum {
     MOST_SAMPLES = 4,
     OTHER_REGISTERS = 28,  /* of a thread, beside its tiles: addresses, indices, constants */
-    PORT_BYTES_CYCLE = 50, /* that a multiprocessor takes from the L2 cache, as measured; 64 at most */
     INSTRUCTIONS_CYCLE = 4,
+    CACHED_CODE = 800, /* instructions; what is longer waits for itself, the more the longer */
+    LONG_CODE = 8000,
 };
 
 static const double LAUNCH = 3.0, NEXT_GRID = 1.5, SHARPNESS = 4;
@@ -83,6 +84,7 @@ static double memory_bytes(const TileFunc *phase, const TileExtents *extents, co
 
 static void add_work(GpuWork *sum, const GpuWork *work, double share) {
     sum->instructions += share * work->instructions;
+    sum->code = most(sum->code, work->code);
     sum->tensor += share * work->tensor;
     sum->port += share * work->port;
     sum->latency += share * work->latency;
@@ -113,12 +115,12 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     if (!sample(target, phase, extents, count, scratch, &work)) return false;
     double programs = (double)count, blocks = blocks_of_core(target, phase, &work);
     double busiest = ceil(programs / target->cores), rounds = ceil(busiest / blocks), microsecond = target->clock_mhz;
-    double spills = 1 + 8 * spills_of(target, phase, &work);
-    double waiting = rounds * work.latency * spills / microsecond;
-    double issue = busiest * work.instructions * spills / INSTRUCTIONS_CYCLE / microsecond,
+    double slower = (1 + 3 * spills_of(target, phase, &work)) * (1 + most(0, work.code - CACHED_CODE) / LONG_CODE);
+    double waiting = rounds * work.latency * slower / microsecond;
+    double issue = busiest * work.instructions * slower / INSTRUCTIONS_CYCLE / microsecond,
            tensor = busiest * work.tensor / microsecond / 0.9;
     double memory = memory_bytes(phase, extents, &work, programs) / (target->memory_gbs * 1e3),
-           port = busiest * work.port / PORT_BYTES_CYCLE / microsecond;
+           port = busiest * work.port / GPU_PORT_BYTES_CYCLE / microsecond;
     double compute = issue + tensor - 0.5 * least(issue, tensor);
     memory = most(memory, port);
     estimate->memory += memory;

@@ -17,11 +17,11 @@ enum {
 };
 
 /* Cycles until a result can be used, beyond those of issuing. */
-enum { OF_OPERATION = 4, OF_MEMORY = 700, OF_EXCHANGE = 30, OF_BARRIER = 80, OF_CHANNEL = 60 };
+enum { OF_OPERATION = 4, OF_MEMORY = 700, OF_EXCHANGE = 30, OF_BARRIER = 80, OF_CHANNEL = 30, OF_BEGINNING = 300 };
 
 /* Instructions of a warp: of a vector with its address and predicate, of an element by itself, of an element through
  * shared memory and back. */
-enum { OF_VECTOR = 5, OF_ELEMENT = 12, OF_MOVE = 4, OF_UPDATE = 16 };
+enum { OF_VECTOR = 5, OF_ELEMENT = 12, OF_COPIED_ELEMENT = 100, OF_MOVE = 4, OF_UPDATE = 16, OF_PROGRAM = 50 };
 
 typedef struct Walk {
     const TilePtxTarget *target;
@@ -32,7 +32,8 @@ typedef struct Walk {
     double warps;     /* of the block, those with work of their own */
     double busy;      /* warps of one scheduler */
     double carried;   /* registers of a thread that surrounding loops carry */
-    double ahead;     /* the least cycles of an iteration, for what it copies ahead */
+    double copied;    /* bytes that the current loop copies ahead in an iteration */
+    double slots;     /* that they have, at least */
     int64_t program;
     bool tensor_cores, fits;
 } Walk;
@@ -73,10 +74,18 @@ static double registers_of(Walk *walk, const TileValue *value) {
     return elements * (double)tile_scalar_bytes(value->type->scalar) / 4;
 }
 
+/* What a loop carries is counted with the loop, and takes the place of what it was before. */
+static bool is_carried(const TileValue *value) {
+    bool next = tile_value_has_one_use(value) && value->first_use->user->id == TILE_OP_YIELD;
+    return !value->op || next;
+}
+
 static void count_registers(Walk *walk, const TileOp *op) {
     double live = walk->carried;
-    for (unsigned i = 0; i < op->operand_count; i++) live += registers_of(walk, tile_op_operand(op, i));
-    for (unsigned i = 0; i < op->result_count; i++) live += registers_of(walk, &op->results[i]);
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (!is_carried(tile_op_operand(op, i))) live += registers_of(walk, tile_op_operand(op, i));
+    for (unsigned i = 0; i < op->result_count; i++)
+        if (!is_carried(&op->results[i])) live += registers_of(walk, &op->results[i]);
     walk->work->registers = most(walk->work->registers, live);
 }
 
@@ -91,6 +100,7 @@ static double ready_operands(const Walk *walk, const TileOp *op, double begin) {
 /* Each thread issues so many instructions, and the result is ready `latency` cycles after the last one. */
 static double issue(Walk *walk, const TileOp *op, double begin, double instructions, double latency) {
     walk->work->instructions += walk->times * walk->warps * instructions;
+    walk->work->code += instructions;
     double end = ready_operands(walk, op, begin) + instructions * walk->busy + latency;
     for (unsigned i = 0; i < op->result_count; i++) walk->ready[op->results[i].number] = end;
     return end;
@@ -115,7 +125,7 @@ static double instructions_of(const TileOp *op) {
 static double do_elementwise(Walk *walk, const TileOp *op, double begin) {
     const TileType *type = op->results[0].type;
     if (!tile_type_is_tile(type)) return issue(walk, op, begin, 0, OF_OPERATION);
-    double width = tile_scalar_bits(tile_op_operand(op, op->operand_count - 1)->type->scalar) == 64 ? 2 : 1;
+    double width = tile_scalar_bits(type->scalar) == 64 ? 2 : 1;
     return issue(walk, op, begin, width * instructions_of(op) * elements_of(walk, type), OF_OPERATION);
 }
 
@@ -141,14 +151,12 @@ static double round_up(double value, double to) {
     return (double)pieces * to;
 }
 
-/* Extents of the tensor, as the launch has them; 0: unknown. */
-static int64_t extent_of(const Walk *walk, const TileOp *op, unsigned axis) {
+static bool is_aligned(const Walk *walk, const TileOp *op) {
     const TileValue *tensor = tile_op_operand(op, 0);
     const TileExtents *extents = walk->numbers.extents;
-    uint32_t argument = tensor->block == &walk->numbers.func->body
-                            ? walk->numbers.func->parameters[tensor->index].argument
-                            : extents->count;
-    return argument < extents->count && axis < extents->rank[argument] ? extents->extent[argument][axis] : 0;
+    if (tensor->block != &walk->numbers.func->body) return false;
+    uint32_t argument = walk->numbers.func->parameters[tensor->index].argument;
+    return argument >= extents->count || !extents->odd[argument];
 }
 
 static Piece look_at_access(const Walk *walk, const TileOp *op, const TileType *tile) {
@@ -165,9 +173,7 @@ static Piece look_at_access(const Walk *walk, const TileOp *op, const TileType *
         if (i == last && gpu_number_or(&walk->numbers, indices[i].step, 1) == 1) run = valid;
     }
     bool rows = rank && indices[last].kind == TILE_ACCESS_RANGE && indices[last].axis == (int)tile->rank - 1;
-    int64_t row = rank > 1 ? extent_of(walk, op, last) : 0;
-    bool aligned = rank < 2 || (row && (int64_t)((double)row * element) % VECTOR_BYTES == 0);
-    piece.whole &= rows && aligned && !tile_op_has_part(op, TILE_PARTS_MASK);
+    piece.whole &= rows && is_aligned(walk, op) && !tile_op_has_part(op, TILE_PARTS_MASK);
     piece.bytes = run > 0 ? piece.valid / run * round_up(run * element, SECTOR_BYTES) : 0;
     double vector = VECTOR_BYTES / element;
     if (rows && (double)tile->extent[tile->rank - 1] < vector) vector = (double)tile->extent[tile->rank - 1];
@@ -193,8 +199,11 @@ static double instructions_of_access(const Walk *walk, const Piece *piece, const
 static double do_copied(Walk *walk, const TileOp *op, double begin, const Piece *piece, const TileType *tile) {
     int64_t slots = tile_op_integer(op, TILE_ATTRIBUTE_LATENCY, 0) + 1;
     walk->work->shared += (double)slots * lanes_of(tile) * (double)tile_scalar_bytes(tile->scalar);
-    walk->ahead = most(walk->ahead, slots > 1 ? (double)OF_MEMORY / (double)(slots - 1) : 0);
-    double instructions = gpu_by_map(op) ? 0 : instructions_of_access(walk, piece, tile);
+    walk->copied += slots > 1 ? piece->bytes : 0;
+    if (slots > 1 && (walk->slots == 0 || (double)slots < walk->slots)) walk->slots = (double)slots;
+    double instructions = gpu_by_map(op)  ? 0
+                          : piece->whole ? piece->vectors * OF_VECTOR
+                                         : elements_of(walk, tile) * OF_COPIED_ELEMENT;
     return issue(walk, op, begin, instructions, slots > 1 ? OF_CHANNEL : OF_MEMORY + OF_BARRIER);
 }
 
@@ -273,7 +282,7 @@ static double do_dot(Walk *walk, const TileOp *dot, double begin) {
     cycles = most(cycles, shared_cycles(walk, dot));
     walk->work->tensor += walk->times * cycles;
     double share = walk->warps < SCHEDULERS ? SCHEDULERS / walk->warps : 1;
-    double end = ready_operands(walk, dot, begin) + cycles * share + (gpu_dot_is_wgmma(dot) ? 60 : 30);
+    double end = ready_operands(walk, dot, begin) + cycles * share + (gpu_dot_is_wgmma(dot) ? 0 : OF_EXCHANGE);
     walk->ready[dot->results[0].number] = end;
     return end;
 }
@@ -328,17 +337,19 @@ static double trips_of(Walk *walk, const TileOp *loop) {
     return (double)trips;
 }
 
+/* Iterations of a loop follow one another at least so far apart that what they copy ahead arrives. */
 static double do_for(Walk *walk, const TileOp *loop, double begin) {
-    double carried = walk->carried, ahead = walk->ahead;
+    double carried = walk->carried, copied = walk->copied, slots = walk->slots;
     begin = ready_operands(walk, loop, begin);
     double trips = trips_of(walk, loop);
     for (unsigned i = 0; i < loop->result_count; i++) walk->carried += registers_of(walk, &loop->results[i]);
-    walk->ahead = 0;
+    walk->copied = walk->slots = 0;
     double body = run_region(walk, &loop->regions[0], begin, trips) - begin;
-    double fill = walk->ahead > 0 ? OF_MEMORY : 0;
-    double end = begin + fill + trips * most(body, walk->ahead);
+    double fill = walk->slots > 0 ? OF_MEMORY + walk->copied / GPU_PORT_BYTES_CYCLE : 0;
+    double end = begin + fill + trips * (walk->slots > 1 ? most(body, fill / (walk->slots - 1)) : body);
     walk->carried = carried;
-    walk->ahead = ahead;
+    walk->copied = copied;
+    walk->slots = slots;
     for (unsigned i = 0; i < loop->result_count; i++) walk->ready[loop->results[i].number] = end;
     return end;
 }
@@ -409,6 +420,7 @@ bool gpu_work_count(const TilePtxTarget *target, TileFunc *phase, const TileExte
                  .tensor_cores = gpu_find_dots(phase, &phase->body).count != 0,
                  .fits = true};
     walk.ready = TILE_NEW_ARRAY(scratch, double, tile_func_number(phase) + 1);
-    work->latency = do_block(&walk, &phase->body, 0);
+    work->instructions = warps * OF_PROGRAM;
+    work->latency = OF_BEGINNING + do_block(&walk, &phase->body, 0);
     return walk.fits;
 }

@@ -33,6 +33,9 @@ typedef struct TileFamily {
     const char *(*pipeline)(const TileTarget *target);
     /* The pass behind which `estimate` reads the kernel and its phases, in tile form; NULL: the family has no model. */
     const char *estimated_behind;
+    /* Numbers of programs, ascending, for which a grid with fewer may be split (TileFunc.least_programs); 0 past the
+     * last. NULL: grids are not split. */
+    uint32_t (*least_programs)(const TileTarget *target, unsigned index);
     /* False: the kernel cannot be compiled for the target. Numbers the functions' values. */
     bool (*estimate)(const TileTarget *target, TileFunc *kernel, const TileExtents *extents, TileArena *scratch,
                      TileEstimate *estimate);

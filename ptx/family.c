@@ -15,7 +15,7 @@ static const TilePassInfo passes[] = {
 static const TilePassTable table = {passes, sizeof passes / sizeof *passes};
 
 static const char *pipeline(const TileTarget *target) {
-    return "inline,contract,canonicalise,cse,facts,exact-loops,licm,canonicalise,cse,dce,"
+    return "inline,contract,canonicalise,cse,facts,exact-loops,licm,canonicalise,cse,dce,gpu-split-grids,dce,"
            "programs,gpu-blocks,gpu-once,gpu-threads,gpu-tensor-maps,gpu-warpgroups,gpu-order,canonicalise,cse,dce,"
            "gpu-latencies,gpu-channels,gpu-dot-waits,gpu-partitions,gpu-cut,gpu-dot-stages,gpu-peel,gpu-stages,gpu-expand,gpu-dot-operands,gpu-copy-groups,gpu-whole,gpu-cache,expand-programs,canonicalise,cse,dce,"
            "gpu-anchor,gpu-propagate,gpu-rematerialise,dce,"
@@ -30,6 +30,12 @@ static const TileTarget *target_at(unsigned index) {
     return index < count ? &targets[index].target : NULL;
 }
 
+/* A block for each multiprocessor, where blocks are large, or several. */
+static uint32_t least_programs(const TileTarget *target, unsigned index) {
+    static const uint32_t blocks[] = {1, 4};
+    return index < sizeof blocks / sizeof *blocks ? blocks[index] * tile_ptx_target_of(target)->cores : 0;
+}
+
 const TileFamily tile_ptx_family = {.kind = TILE_TARGET_GPU,
                                     .name = "gpu",
                                     .title = "GPU",
@@ -38,4 +44,5 @@ const TileFamily tile_ptx_family = {.kind = TILE_TARGET_GPU,
                                     .target_at = target_at,
                                     .pipeline = pipeline,
                                     .estimated_behind = "gpu-latencies",
+                                    .least_programs = least_programs,
                                     .estimate = gpu_estimate};

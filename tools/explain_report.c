@@ -220,6 +220,7 @@ static void print_candidate(const TileExplanation *explanation, const TilePredic
     printf("   ");
     for (size_t k = 0; k < explanation->tunes.count; k++)
         printf(" %s=%" PRId64, explanation->tunes.items[k].name, candidate->values[k]);
+    if (candidate->least_programs) printf(" split for %" PRIu32 " programs", candidate->least_programs);
     if (candidate->fits)
         printf(": %.1f µs (memory %.1f, computing %.1f, waiting %.1f; %.0f programs, %.0f at a time)",
                estimate->time, estimate->memory, estimate->compute, estimate->waiting, estimate->programs,
@@ -378,7 +379,7 @@ static void print_json_candidates(const TileExplanation *explanation) {
         const TilePrediction *candidate = &explanation->candidates.items[i];
         printf("%s{\"values\": [", i ? ",\n    " : "\n    ");
         for (size_t k = 0; k < explanation->tunes.count; k++) printf("%s%" PRId64, k ? ", " : "", candidate->values[k]);
-        printf("]");
+        printf("], \"least_programs\": %" PRIu32, candidate->least_programs);
         if (candidate->fits)
             printf(", \"time\": %.2f, \"memory\": %.2f, \"compute\": %.2f, \"waiting\": %.2f, \"programs\": %.0f, "
                    "\"together\": %.0f",

@@ -31,6 +31,7 @@ typedef struct Instance {
     TILE_LIST(const char *) names;
     size_t count;
     const int64_t *points[MOST_CANDIDATES];
+    uint32_t least_programs[MOST_CANDIDATES]; /* with the point; 0: as the text has it */
     TileModule *modules[MOST_CANDIDATES]; /* NULL: the point cannot be compiled */
 } Instance;
 
@@ -131,12 +132,13 @@ static bool is_candidate(const TileTunePoints *found, const int64_t *point, cons
 }
 
 static bool lower_point(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileBinding *bindings,
-                        size_t count) {
+                        size_t count, uint32_t least_programs) {
     const TileFamily *family = tile_unit_backend(unit)->family;
     TilePipeline pipeline = {0};
     size_t passes = 0;
     if (tile_unit_lower(unit, kernel, bindings, count) != TILE_OK) return false;
     TileFunc *func = tile_unit_kernel(unit, kernel);
+    if (least_programs) func->least_programs = least_programs;
     tile_image_assume(func, making->signature, &making->request);
     if (tile_family_pipeline(family, unit->input->target, &pipeline, unit->arena, &unit->message) != TILE_OK)
         return false;
@@ -160,19 +162,46 @@ static size_t bind_point(const Making *making, const TileTunePoints *found, cons
     return count;
 }
 
-static void add_point(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
-                      const int64_t *point) {
+/* The module, or NULL. */
+static const TileModule *add_point(TileUnit *unit, const TileKernelInfo *kernel, const Making *making,
+                                   const TileTunePoints *found, const int64_t *point, uint32_t least_programs) {
     Instance *instance = making->instance;
+    if (instance->count == MOST_CANDIDATES) return NULL;
     TileBinding *bindings =
         TILE_NEW_ARRAY(unit->arena, TileBinding, TILE_MAX_GENERICS + TILE_MAX_STATICS + found->names.count);
-    bool good = lower_point(unit, kernel, making, bindings, bind_point(making, found, point, bindings));
+    bool good = lower_point(unit, kernel, making, bindings, bind_point(making, found, point, bindings), least_programs);
     instance->points[instance->count] = point;
+    instance->least_programs[instance->count] = least_programs;
     if (good)
         instance->modules[instance->count] = unit->module;
     else
         tile_module_destroy(unit->module);
     unit->module = NULL;
-    instance->count++;
+    return instance->modules[instance->count++];
+}
+
+static unsigned count_phases(const TileModule *module) {
+    unsigned count = 0;
+    for (const TileFunc *func = module ? module->first : NULL; func; func = func->next)
+        count += func->kind == TILE_FUNC_PHASE;
+    return count;
+}
+
+/* The point, then with grids that are split for more programs, as long as one can be. */
+static void add_points(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
+                       const int64_t *point, bool *splits) {
+    const TileFamily *family = tile_unit_backend(unit)->family;
+    const TileModule *plain = add_point(unit, kernel, making, found, point, 0);
+    for (unsigned i = 0; *splits && plain && family->least_programs; i++) {
+        uint32_t wanted = family->least_programs(unit->input->target, i);
+        if (!wanted) break;
+        const TileModule *split = add_point(unit, kernel, making, found, point, wanted);
+        if (!split || count_phases(split) > count_phases(plain)) continue;
+        Instance *instance = making->instance;
+        tile_module_destroy(instance->modules[--instance->count]);
+        instance->modules[instance->count] = NULL;
+        *splits = false;
+    }
 }
 
 static tile_status make_instance(TileUnit *unit, void *state) {
@@ -183,11 +212,11 @@ static tile_status make_instance(TileUnit *unit, void *state) {
     TILE_TRY(tile_unit_list(unit, &program));
     const TileKernelInfo *kernel = &program.kernels.items[making->signature - making->input->signatures];
     TILE_TRY(tile_tuned_points(unit, kernel, making->signature, making->request.generics, &found));
-    if (found.points.count < 2) return TILE_OK;
+    bool splits = true;
     for (size_t i = 0; i < found.names.count; i++) tile_list_push(unit->arena, &instance->names, found.names.items[i]);
     for (size_t i = 0; i < found.points.count && instance->count < MOST_CANDIDATES; i++)
         if (is_candidate(&found, found.points.items[i], found.points.items[0]))
-            add_point(unit, kernel, making, &found, found.points.items[i]);
+            add_points(unit, kernel, making, &found, found.points.items[i], &splits);
     instance->unit = unit;
     return TILE_OK;
 }
@@ -292,6 +321,7 @@ static void list_candidates(const TileInput *input, const TileImageSignature *si
     for (size_t i = 0; i < instance->count; i++) {
         TilePrediction candidate = {.values = tile_arena_copy(arena, instance->points[i],
                                                              instance->names.count * sizeof(int64_t))};
+        candidate.least_programs = instance->least_programs[i];
         candidate.fits = estimate_point(input, signature, views, instance, i, arena, &candidate.estimate);
         tile_list_push(arena, &out->items, candidate);
         if (!candidate.fits) continue;
@@ -304,6 +334,7 @@ static void list_candidates(const TileInput *input, const TileImageSignature *si
 }
 
 static bool is_row(const TileTunedRow *row, const Candidates *candidates, const int64_t *values) {
+    if (row->least_programs != candidates->items.items[candidates->chosen].least_programs) return false;
     for (size_t k = 0; k < candidates->names.count; k++)
         if (row->constants[k].integer != values[k]) return false;
     return true;
@@ -325,6 +356,7 @@ static TileTunedRow *create_row(const Candidates *candidates, const int64_t *val
     }
     row->constants = constants;
     row->constant_count = count;
+    row->least_programs = candidates->items.items[candidates->chosen].least_programs;
     row->predicted = true;
     return row;
 }

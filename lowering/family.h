@@ -11,7 +11,7 @@ enum { TILE_MOST_EXTENTS = 64 };
 typedef struct TileExtents {
     uint32_t count, rank[TILE_MOST_EXTENTS];
     int64_t extent[TILE_MOST_EXTENTS][TILE_MAX_TENSOR_RANK];
-    bool odd[TILE_MOST_EXTENTS]; /* its address or a stride is no multiple of 16 bytes */
+    uint8_t grain[TILE_MOST_EXTENTS]; /* the power of two, up to 16, that divides address and strides in bytes; 0: 16 */
 } TileExtents;
 
 /* What a launch would take, and most of it for what: times in microseconds. They compare points of one kernel. */

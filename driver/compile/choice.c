@@ -76,17 +76,13 @@ static uint64_t mapped(const TileImageSignature *signature, const TileView *view
     return set;
 }
 
-/* The set of tensors whose address or strides are no multiples of 16 bytes. */
-static uint64_t odd(const TileImageSignature *signature, const TileView *views) {
-    uint64_t set = 0;
-    for (uint32_t i = 0; i < signature->parameter_count; i++) {
-        if (!views[i].tensor) continue;
-        int64_t element = tile_host_type_bytes((TileHostType)views[i].type), bits = (int64_t)(uintptr_t)views[i].data;
-        for (unsigned k = 0; k < views[i].rank; k++)
-            if (views[i].extent[k] > 1 && views[i].stride[k] != element) bits |= views[i].stride[k];
-        set |= (uint64_t)((bits & (TILE_MAP_GRAIN - 1)) != 0) << i;
-    }
-    return set;
+/* The power of two, up to 16, that divides the tensor's address and its strides, but for those of one element. */
+static uint8_t grain_of(const TileView *view) {
+    int64_t element = tile_host_type_bytes((TileHostType)view->type),
+            bits = (int64_t)(uintptr_t)view->data | TILE_MAP_GRAIN;
+    for (unsigned k = 0; k < view->rank; k++)
+        if (view->extent[k] > 1 && view->stride[k] != element) bits |= view->stride[k];
+    return (uint8_t)(bits & -bits);
 }
 
 static uint64_t instance_key(const TileImageSignature *signature, const TileImageRequest *request, uint64_t maps) {
@@ -97,10 +93,11 @@ static uint64_t instance_key(const TileImageSignature *signature, const TileImag
 }
 
 static uint64_t question_key(const TileImageSignature *signature, const TileView *views, uint64_t hash) {
-    hash = mix(hash ^ odd(signature, views));
-    for (uint32_t i = 0; i < signature->parameter_count; i++)
-        for (unsigned k = 0; views[i].tensor && k < views[i].rank; k++)
-            hash = mix(hash ^ (uint64_t)rounded(views[i].extent[k]));
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        if (!views[i].tensor) continue;
+        hash = mix(hash ^ grain_of(&views[i]));
+        for (unsigned k = 0; k < views[i].rank; k++) hash = mix(hash ^ (uint64_t)rounded(views[i].extent[k]));
+    }
     return hash;
 }
 
@@ -287,13 +284,12 @@ typedef struct Candidates {
 /* By the parameters of the kernel's function, of which the signature has those that no setting binds. */
 static void read_extents(const TileFunc *func, const TileImageSignature *signature, const TileView *views,
                          TileExtents *extents) {
-    uint64_t odd_ones = odd(signature, views);
     *extents = (TileExtents){.count = func->body.argument_count};
     for (uint32_t i = 0; i < extents->count; i++) {
         int number = tile_image_parameter(signature, func->parameters[i].name);
         if (number < 0 || !views[number].tensor) continue;
         extents->rank[i] = views[number].rank;
-        extents->odd[i] = odd_ones >> number & 1;
+        extents->grain[i] = grain_of(&views[number]);
         for (unsigned k = 0; k < views[number].rank; k++) extents->extent[i][k] = rounded(views[number].extent[k]);
     }
 }

@@ -1,10 +1,11 @@
 /* Lowering of load_tile, store_tile and atomic_tile. If all lanes of a tile are valid and its elements are
  * contiguous, which one test decides for the whole block, a thread accesses vectors of up to 16 bytes without
- * predicates; otherwise each element has its own predicate. */
+ * predicates. If not all are valid, but the bounds fall between vectors of up to 8 bytes, each of these has a predicate;
+ * otherwise each element has. */
 #include "ptx/lowering/access.h"
 #include "lang/ir/operands.h"
 
-enum { ACCESS_BYTES = 16 };
+enum { ACCESS_BYTES = 16, PREDICATED_BYTES = 8 };
 
 /* ---- reading the op ---- */
 
@@ -218,6 +219,21 @@ TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width) 
     return gpu_and(gpu, even, tile_build_is_aligned(&gpu->b, access->tensor->pointer, bytes));
 }
 
+/* The width of vectors that have a predicate each; 1: there are none. Rows of many lengths consist of vectors of 8 bytes
+ * that do not consist of longer ones. */
+static unsigned predicated_width(const GpuAccess *access, unsigned width) {
+    unsigned most = PREDICATED_BYTES / tile_scalar_bytes(access->type->scalar);
+    return most > 1 && width > most ? most : width;
+}
+
+/* Is each vector of this width aligned, and all its lanes valid or none? Uniform over the block. */
+static TileValue *is_whole_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width) {
+    const GpuDimension *unit = gpu_unit_dimension(access);
+    TileValue *bounds = gpu_binary(gpu, TILE_OP_OR, unit->lo, unit->hi);
+    TileValue *rest = gpu_binary(gpu, TILE_OP_AND, bounds, gpu_i64(gpu, width - 1));
+    return gpu_and(gpu, gpu_is_in_vectors(gpu, access, width), gpu_binary(gpu, TILE_OP_EQ, rest, gpu_i64(gpu, 0)));
+}
+
 static TileValue *load_elements(Gpu *gpu, const GpuAccess *elements, bool masked) {
     const GpuAccess here = with_distances_here(gpu, elements), *access = &here;
     uint32_t count = tile_layout_registers(&access->layout);
@@ -247,28 +263,73 @@ static GpuAccess as_dense(Gpu *gpu, const GpuAccess *access) {
     return dense;
 }
 
-static TileValue *load_vectors(Gpu *gpu, const GpuAccess *whole, unsigned width) {
-    const GpuAccess dense = as_dense(gpu, whole), *access = &dense;
-    uint32_t count = tile_layout_registers(&access->layout);
-    const TileAttribute cache = {.key = TILE_ATTRIBUTE_CACHE, .integer = cache_of(gpu, access)};
-    const TileType *type = tile_type_vector(gpu->module->context, access->type->scalar, width, false);
-    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
-    for (uint32_t r = 0; r < count; r += width) {
-        int64_t align = (int64_t)width * tile_scalar_bytes(access->type->scalar);
-        TileValue *loaded = tile_build_load(&gpu->b, type, gpu_access_address(gpu, access, r), NULL, NULL, align);
-        if (cache.integer != TILE_CACHE_DEFAULT) tile_op_set(gpu->module, loaded->op, cache);
-        if (count == width) return loaded;
-        for (uint32_t i = 0; i < width; i++) registers[r + i] = gpu_register(gpu, loaded, i);
-    }
-    return gpu_join(gpu, registers, count);
-}
-
 static void enter(Gpu *gpu, TileBlock *block) {
     gpu->b.block = block;
     gpu->b.before = NULL;
 }
 
 static void end_region(Gpu *gpu, TileValue *value) { tile_build_end(&gpu->b, TILE_OP_YIELD, &value, value ? 1 : 0); }
+
+static TileValue *load_vector(Gpu *gpu, const TileType *type, TileValue *address, TileName cache) {
+    int64_t align = type->kind == TILE_TYPE_VECTOR ? type->extent[0] * tile_scalar_bytes(type->scalar) : 0;
+    TileValue *loaded = tile_build_load(&gpu->b, type, address, NULL, NULL, align);
+    if (cache != TILE_CACHE_DEFAULT) tile_op_set_integer(gpu->module, loaded->op, TILE_ATTRIBUTE_CACHE, cache);
+    return loaded;
+}
+
+/* The vector of register `reg`, or where that lane is not valid what stands in for it. */
+static TileValue *load_predicated(Gpu *gpu, const GpuAccess *access, uint32_t reg, const TileType *type,
+                                  TileName cache) {
+    TileValue *mask = register_mask(gpu, access, reg), *address = gpu_access_address(gpu, access, reg), *none;
+    if (!mask) return load_vector(gpu, type, address, cache);
+    TileBuilder outer = gpu->b;
+    TileOp *choice = tile_build_if(&outer, mask, &type, 1);
+    tile_op_set_integer(gpu->module, choice, TILE_ATTRIBUTE_DIVERGENT, 1);
+    enter(gpu, &choice->regions[0]);
+    end_region(gpu, load_vector(gpu, type, address, cache));
+    enter(gpu, &choice->regions[1]);
+    if (access->fill) {
+        TileValue *fill[ACCESS_BYTES];
+        unsigned width = (unsigned)type->extent[0];
+        for (unsigned i = 0; i < width; i++) fill[i] = gpu_register(gpu, access->fill, reg + i);
+        none = gpu_join(gpu, fill, width);
+    } else {
+        none = tile_build_bits(&gpu->b, type, 0);
+    }
+    end_region(gpu, none);
+    gpu->b = outer;
+    return tile_op_result(choice, 0);
+}
+
+static TileValue *load_vectors(Gpu *gpu, const GpuAccess *whole, unsigned width, bool masked) {
+    const GpuAccess dense = as_dense(gpu, whole), *access = &dense;
+    uint32_t count = tile_layout_registers(&access->layout);
+    TileName cache = cache_of(gpu, access);
+    const TileType *type = tile_type_vector(gpu->module->context, access->type->scalar, width, false);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t r = 0; r < count; r += width) {
+        TileValue *loaded = masked ? load_predicated(gpu, access, r, type, cache)
+                                   : load_vector(gpu, type, gpu_access_address(gpu, access, r), cache);
+        if (count == width) return loaded;
+        for (uint32_t i = 0; i < width; i++) registers[r + i] = gpu_register(gpu, loaded, i);
+    }
+    return gpu_join(gpu, registers, count);
+}
+
+/* A tile of which lanes may be invalid. */
+static TileValue *load_some(Gpu *gpu, const GpuAccess *access, unsigned width, bool scattered) {
+    unsigned narrow = predicated_width(access, width);
+    if (scattered || narrow == 1) return load_elements(gpu, access, true);
+    TileBuilder outer = gpu->b;
+    const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
+    TileOp *choice = tile_build_if(&outer, is_whole_in_vectors(gpu, access, narrow), &type, 1);
+    enter(gpu, &choice->regions[0]);
+    end_region(gpu, load_vectors(gpu, access, narrow, true));
+    enter(gpu, &choice->regions[1]);
+    end_region(gpu, load_elements(gpu, access, true));
+    gpu->b = outer;
+    return tile_op_result(choice, 0);
+}
 
 static TileValue *lower_tile_load(Gpu *gpu, GpuAccess *access) {
     unsigned width = gpu_aligned_width(access, vector_width(access));
@@ -281,9 +342,9 @@ static TileValue *lower_tile_load(Gpu *gpu, GpuAccess *access) {
     const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
     TileOp *choice = tile_build_if(&outer, whole, &type, 1);
     enter(gpu, &choice->regions[0]);
-    end_region(gpu, scattered ? load_elements(gpu, access, false) : load_vectors(gpu, access, width));
+    end_region(gpu, scattered ? load_elements(gpu, access, false) : load_vectors(gpu, access, width, false));
     enter(gpu, &choice->regions[1]);
-    end_region(gpu, load_elements(gpu, access, true));
+    end_region(gpu, load_some(gpu, access, width, scattered));
     gpu->b = outer;
     return tile_op_result(choice, 0);
 }
@@ -328,28 +389,63 @@ static void store_elements(Gpu *gpu, const GpuAccess *elements, TileValue *value
     }
 }
 
-static void store_vectors(Gpu *gpu, const GpuAccess *whole_access, TileValue *value, TileValue *first, unsigned width) {
-    const GpuAccess dense = as_dense(gpu, whole_access), *access = &dense;
-    uint32_t count = tile_layout_registers(&access->layout);
-    const TileAttribute cache = {.key = TILE_ATTRIBUTE_CACHE, .integer = cache_of(gpu, access)};
-    TileOp *choice = NULL;
-    TileBuilder outer = gpu->b;
-    if (first) {
-        choice = tile_build_if(&outer, first, NULL, 0);
-        tile_op_set_integer(gpu->module, choice, TILE_ATTRIBUTE_DIVERGENT, 1);
-        enter(gpu, &choice->regions[0]);
-    }
-    for (uint32_t r = 0; r < count; r += width) {
-        TileValue *registers[ACCESS_BYTES], *whole = value;
-        for (uint32_t i = 0; i < width && count != width; i++) registers[i] = gpu_register(gpu, value, r + i);
-        if (count != width) whole = gpu_join(gpu, registers, width);
-        TileOp *store = tile_build_store(&gpu->b, whole, gpu_access_address(gpu, access, r), NULL,
-                                         (int64_t)width * tile_scalar_bytes(access->type->scalar));
-        if (cache.integer != TILE_CACHE_DEFAULT) tile_op_set(gpu->module, store, cache);
-    }
-    if (!choice) return;
+/* Begins a branch of those threads for which the condition holds. */
+static TileOp *begin_if(Gpu *gpu, TileBuilder *outer, TileValue *condition) {
+    TileOp *choice = tile_build_if(outer, condition, NULL, 0);
+    tile_op_set_integer(gpu->module, choice, TILE_ATTRIBUTE_DIVERGENT, 1);
+    enter(gpu, &choice->regions[0]);
+    return choice;
+}
+
+static void end_if(Gpu *gpu, TileOp *choice, const TileBuilder *outer) {
     end_region(gpu, NULL);
     enter(gpu, &choice->regions[1]);
+    end_region(gpu, NULL);
+    gpu->b = *outer;
+}
+
+static void store_vector(Gpu *gpu, const GpuAccess *access, TileValue *value, uint32_t reg, unsigned width,
+                         TileName cache) {
+    TileValue *registers[ACCESS_BYTES], *whole = value;
+    uint32_t count = tile_layout_registers(&access->layout);
+    for (uint32_t i = 0; i < width && count != width; i++) registers[i] = gpu_register(gpu, value, reg + i);
+    if (count != width) whole = gpu_join(gpu, registers, width);
+    TileOp *store = tile_build_store(&gpu->b, whole, gpu_access_address(gpu, access, reg), NULL,
+                                     (int64_t)width * tile_scalar_bytes(access->type->scalar));
+    if (cache != TILE_CACHE_DEFAULT) tile_op_set_integer(gpu->module, store, TILE_ATTRIBUTE_CACHE, cache);
+}
+
+static void store_vectors(Gpu *gpu, const GpuAccess *whole_access, TileValue *value, TileValue *first, unsigned width,
+                          bool masked) {
+    const GpuAccess dense = as_dense(gpu, whole_access), *access = &dense;
+    TileName cache = cache_of(gpu, access);
+    TileBuilder outer = gpu->b;
+    TileOp *choice = first ? begin_if(gpu, &outer, first) : NULL;
+    for (uint32_t r = 0; r < tile_layout_registers(&access->layout); r += width) {
+        TileValue *mask = masked ? register_mask(gpu, access, r) : NULL;
+        TileBuilder inner = gpu->b;
+        TileOp *some = mask ? begin_if(gpu, &inner, mask) : NULL;
+        store_vector(gpu, access, value, r, width, cache);
+        if (some) end_if(gpu, some, &inner);
+    }
+    if (choice) end_if(gpu, choice, &outer);
+}
+
+/* Of a tile of which lanes may be invalid. */
+static void store_some(Gpu *gpu, const GpuAccess *access, TileValue *value, TileValue *first, unsigned width,
+                       bool scattered) {
+    unsigned narrow = predicated_width(access, width);
+    if (scattered || narrow == 1) {
+        store_elements(gpu, access, value, first, true);
+        return;
+    }
+    TileBuilder outer = gpu->b;
+    TileOp *choice = tile_build_if(&outer, is_whole_in_vectors(gpu, access, narrow), NULL, 0);
+    enter(gpu, &choice->regions[0]);
+    store_vectors(gpu, access, value, first, narrow, true);
+    end_region(gpu, NULL);
+    enter(gpu, &choice->regions[1]);
+    store_elements(gpu, access, value, first, true);
     end_region(gpu, NULL);
     gpu->b = outer;
 }
@@ -370,10 +466,10 @@ static void lower_tile_store(Gpu *gpu, GpuAccess *access, TileValue *value) {
     if (scattered)
         store_elements(gpu, access, value, first, false);
     else
-        store_vectors(gpu, access, value, first, width);
+        store_vectors(gpu, access, value, first, width, false);
     end_region(gpu, NULL);
     enter(gpu, &choice->regions[1]);
-    store_elements(gpu, access, value, first, true);
+    store_some(gpu, access, value, first, width, scattered);
     end_region(gpu, NULL);
     gpu->b = outer;
 }

@@ -11,6 +11,7 @@ enum {
     UNKNOWN_TRIPS = 8,
     SECTOR_BYTES = 32,
     VECTOR_BYTES = 16,
+    PREDICATED_BYTES = 8,
     SHARED_BYTES_CYCLE = 128,
     OPERATIONS_CYCLE = 128, /* lanes, of f32 */
     SCHEDULERS = 4,
@@ -136,6 +137,7 @@ typedef struct Piece {
     double bytes;   /* in sectors */
     double vectors; /* accesses of a thread's, if all threads take part */
     bool whole;     /* no lane is outside, and rows are aligned: vectors move without questions */
+    bool even;      /* so do rows of vectors of 8 bytes, each under a predicate */
 } Piece;
 
 static double count_valid(const Walk *walk, const TileAccessIndex *index, double extent) {
@@ -151,12 +153,13 @@ static double round_up(double value, double to) {
     return (double)pieces * to;
 }
 
-static bool is_aligned(const Walk *walk, const TileOp *op) {
+/* What divides the addresses of the tensor's rows, in bytes. */
+static unsigned grain_of(const Walk *walk, const TileOp *op) {
     const TileValue *tensor = tile_op_operand(op, 0);
     const TileExtents *extents = walk->numbers.extents;
-    if (tensor->block != &walk->numbers.func->body) return false;
+    if (tensor->block != &walk->numbers.func->body) return 1;
     uint32_t argument = walk->numbers.func->parameters[tensor->index].argument;
-    return argument >= extents->count || !extents->odd[argument];
+    return argument < extents->count && extents->grain[argument] ? extents->grain[argument] : VECTOR_BYTES;
 }
 
 static Piece look_at_access(const Walk *walk, const TileOp *op, const TileType *tile) {
@@ -173,7 +176,9 @@ static Piece look_at_access(const Walk *walk, const TileOp *op, const TileType *
         if (i == last && gpu_number_or(&walk->numbers, indices[i].step, 1) == 1) run = valid;
     }
     bool rows = rank && indices[last].kind == TILE_ACCESS_RANGE && indices[last].axis == (int)tile->rank - 1;
-    piece.whole &= rows && is_aligned(walk, op) && !tile_op_has_part(op, TILE_PARTS_MASK);
+    bool vectors = rows && !tile_op_has_part(op, TILE_PARTS_MASK);
+    piece.whole &= vectors && grain_of(walk, op) == VECTOR_BYTES;
+    piece.even = vectors && grain_of(walk, op) >= PREDICATED_BYTES && (int64_t)(run * element) % PREDICATED_BYTES == 0;
     piece.bytes = run > 0 ? piece.valid / run * round_up(run * element, SECTOR_BYTES) : 0;
     double vector = VECTOR_BYTES / element;
     if (rows && (double)tile->extent[tile->rank - 1] < vector) vector = (double)tile->extent[tile->rank - 1];
@@ -192,7 +197,9 @@ static void count_bytes(Walk *walk, const TileOp *op, const Piece *piece) {
 }
 
 static double instructions_of_access(const Walk *walk, const Piece *piece, const TileType *tile) {
-    return piece->whole ? piece->vectors * OF_VECTOR : elements_of(walk, tile) * OF_ELEMENT;
+    double bytes = elements_of(walk, tile) * (double)tile_scalar_bytes(tile->scalar);
+    if (piece->whole) return piece->vectors * OF_VECTOR;
+    return piece->even ? most(1, bytes / PREDICATED_BYTES) * (OF_VECTOR + 3) : elements_of(walk, tile) * OF_ELEMENT;
 }
 
 /* Copies run beside the products: they take a share of an iteration's time only if they come too late. */

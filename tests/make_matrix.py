@@ -95,7 +95,7 @@ MATMUL_TUNES = {
     "-": {"M": [1, 5, 112, 113], "N": [1, 16, 33, 257], "K": [1, 7, 64, 513]},
 }
 # Tiles for products of warpgroups, of operands as tensor maps copy them.
-WARPGROUPS = {"BM=64 BN=48 BK=32 warps=4": {"M": [1, 64, 65], "N": [9, 1, 48], "K": [48, 16, 32, 160]}}
+WARPGROUPS = {"BM=64 BN=48 BK=32 warps=4": {"M": [1, 64, 65], "N": [9, 1, 48], "K": [48, 16, 32, 160, 33]}}
 PLAIN = ["contiguous"]
 MATMUL = [("a", "in"), ("b", "in"), ("c", "out")]
 MATMUL_TYPES = ["f32", "f16", "bf16", "bf16:f32", "f32:f16"]

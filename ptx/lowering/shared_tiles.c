@@ -207,35 +207,25 @@ static void copy_partial_chunk(Copy *copy, const Position *position) {
     build_copy(gpu, position->to, position->from, tile_build_convert(&gpu->b, rest, TILE_I32));
 }
 
-static void copy_element(Copy *copy, const Position *position) {
+/* The value of an element that may be invalid: 0 then. */
+static TileValue *load_element(Copy *copy, const Position *position, TileValue *exists) {
     Gpu *gpu = copy->gpu;
-    TileValue *mask = is_valid(gpu, copy->dimension[0], position->row);
+    TileValue *mask = gpu_and(gpu, exists, is_valid(gpu, copy->dimension[0], position->row));
     mask = gpu_and(gpu, mask, is_valid(gpu, copy->dimension[1], position->column));
     const TileType *type = tile_type_scalar(gpu->module->context, copy->tile.scalar);
-    TileValue *zero = tile_build_bits(&gpu->b, type, 0);
-    TileValue *value = tile_build_load(&gpu->b, type, position->from, mask, zero, 0);
-    tile_build_store(&gpu->b, value, position->to, NULL, 0);
+    return tile_build_load(&gpu->b, type, position->from, mask, tile_build_bits(&gpu->b, type, 0), 0);
 }
 
-/* A loop that copies `width` lanes at a time; neighbouring threads copy neighbours of a row. This path is rare: it
- * keeps nothing live in registers outside of itself. */
-static void copy_in_loop(Copy *copy, int64_t width, void (*body)(Copy *copy, const Position *position)) {
+/* The position of the lanes from `width` times `number` on, rows one after the other. */
+static Position position_of(Copy *copy, TileValue *index, int64_t width) {
     Gpu *gpu = copy->gpu;
-    int64_t columns = copy->tile.shape.extent[1] / width, threads = TILE_WARP_THREADS << gpu->log_warps;
-    TileBuilder outer = gpu->b;
-    TileValue *thread = tile_op_result(tile_build_op(&outer, TILE_OP_HERE, &gpu->thread, 1, NULL, 0, NULL, 1), 0);
-    TileOp *loop = tile_build_for(&outer, thread, gpu_i64(gpu, columns * copy->tile.shape.extent[0]),
-                                  gpu_i64(gpu, threads), NULL, 0);
-    tile_op_set_integer(gpu->module, loop, TILE_ATTRIBUTE_DIVERGENT, 1);
-    outer.before = gpu->b.before;
-    gpu->b.block = &loop->regions[0];
-    gpu->b.before = NULL;
     TileBuilder *b = &gpu->b;
-    TileValue *number = tile_build_bitcast(b, loop->regions[0].arguments[0], TILE_U64);
+    int64_t columns = copy->tile.shape.extent[1] / width;
+    TileValue *number = tile_build_bitcast(b, index, TILE_U64);
     TileValue *row = gpu_binary(gpu, TILE_OP_DIV, number, tile_build_integer(b, number->type, columns));
     row = tile_build_bitcast(b, row, TILE_I64);
-    TileValue *column = gpu_binary(gpu, TILE_OP_SUB, loop->regions[0].arguments[0],
-                                   gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, columns)));
+    TileValue *column =
+        gpu_binary(gpu, TILE_OP_SUB, index, gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, columns)));
     if (width > 1) column = gpu_binary(gpu, TILE_OP_MUL, column, gpu_i64(gpu, width));
     Position position = {.row = row, .column = column, .from = copy->access.origin};
     position.from =
@@ -243,16 +233,58 @@ static void copy_in_loop(Copy *copy, int64_t width, void (*body)(Copy *copy, con
     position.from =
         tile_build_ptr_add(b, position.from, gpu_binary(gpu, TILE_OP_MUL, column, copy->dimension[1]->per_lane));
     position.to = element_address(gpu, &copy->tile, copy->to, row, column);
-    body(copy, &position);
-    tile_build_end(b, TILE_OP_YIELD, NULL, 0);
+    return position;
+}
+
+/* A loop over a tile; neighbouring threads copy neighbours of a row, `width` lanes each, and a thread does so `times` in
+ * an iteration. This path is rare: it keeps nothing live in registers outside of itself. */
+static void copy_in_loop(Copy *copy, int64_t width, int64_t times,
+                         void (*body)(Copy *copy, TileValue *index, int64_t count)) {
+    Gpu *gpu = copy->gpu;
+    int64_t count = copy->tile.shape.extent[1] / width * copy->tile.shape.extent[0],
+            threads = TILE_WARP_THREADS << gpu->log_warps;
+    TileBuilder outer = gpu->b;
+    TileValue *thread = tile_op_result(tile_build_op(&outer, TILE_OP_HERE, &gpu->thread, 1, NULL, 0, NULL, 1), 0);
+    TileOp *loop =
+        tile_build_for(&outer, thread, gpu_i64(gpu, count), gpu_i64(gpu, threads * times), NULL, 0);
+    tile_op_set_integer(gpu->module, loop, TILE_ATTRIBUTE_DIVERGENT, 1);
+    outer.before = gpu->b.before;
+    gpu->b.block = &loop->regions[0];
+    gpu->b.before = NULL;
+    body(copy, loop->regions[0].arguments[0], count);
+    tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
     gpu->b = outer;
 }
 
-static void copy_partial_chunks(Copy *copy) {
-    copy_in_loop(copy, TILE_CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar), copy_partial_chunk);
+static void copy_partial_chunk_at(Copy *copy, TileValue *index, int64_t count) {
+    Position position = position_of(copy, index, TILE_CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar));
+    copy_partial_chunk(copy, &position);
 }
 
-static void copy_elements(Copy *copy) { copy_in_loop(copy, 1, copy_element); }
+static void copy_partial_chunks(Copy *copy) {
+    copy_in_loop(copy, TILE_CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar), 1, copy_partial_chunk_at);
+}
+
+/* Elements that a thread loads before it stores the first one: their latencies overlap. */
+enum { ELEMENTS_TOGETHER = 4 };
+
+static void copy_elements_at(Copy *copy, TileValue *index, int64_t count) {
+    Gpu *gpu = copy->gpu;
+    TileValue *values[ELEMENTS_TOGETHER], *exists[ELEMENTS_TOGETHER];
+    Position positions[ELEMENTS_TOGETHER];
+    int64_t threads = TILE_WARP_THREADS << gpu->log_warps;
+    for (int64_t i = 0; i < ELEMENTS_TOGETHER; i++) {
+        TileValue *number = i ? gpu_binary(gpu, TILE_OP_ADD, index, gpu_i64(gpu, i * threads)) : index;
+        bool certain = i == 0 || count % (threads * ELEMENTS_TOGETHER) == 0;
+        exists[i] = certain ? NULL : gpu_binary(gpu, TILE_OP_LT, number, gpu_i64(gpu, count));
+        positions[i] = position_of(copy, number, 1);
+        values[i] = load_element(copy, &positions[i], exists[i]);
+    }
+    for (int64_t i = 0; i < ELEMENTS_TOGETHER; i++)
+        tile_build_store(&gpu->b, values[i], positions[i].to, exists[i], 0);
+}
+
+static void copy_elements(Copy *copy) { copy_in_loop(copy, 1, ELEMENTS_TOGETHER, copy_elements_at); }
 
 static void in_region(Copy *copy, TileBlock *block, void (*body)(Copy *copy)) {
     Gpu *gpu = copy->gpu;

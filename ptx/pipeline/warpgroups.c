@@ -140,10 +140,15 @@ static bool lies_across_k(const TileValue *operand, unsigned number) {
 
 static const char *why_not_operand(Warpgroups *w, const TileOp *dot, unsigned number) {
     const TileValue *operand = tile_op_operand(dot, number);
-    if (!is_copied(operand)) return number ? "its second operand is not copied by a tensor map" : NULL;
+    const TileOp *load = load_of(operand);
+    if (!is_copied(operand)) {
+        if (number) return "its second operand is not copied by a tensor map";
+        /* What is computed of tiles comes from registers. */
+        return load && gpu_load_is_copied(load) ? "its first operand is not copied by a tensor map" : NULL;
+    }
     if (tile_scalar_bits(operand->type->scalar) != 16 && lies_across_k(operand, number))
         return "an operand is not contiguous along k in memory, as all but those of 16 bits have to be";
-    return why_not_copied(w, load_of(operand));
+    return why_not_copied(w, load);
 }
 
 static const char *why_not(Warpgroups *w, const TileOp *dot) {

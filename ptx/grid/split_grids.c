@@ -25,9 +25,58 @@
  *     func kernel tile @k(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 1, out> {noalias}) least_programs = 132 {
  *       %m = dim %x {axis = 0} : i64
  *       %n = dim %x {axis = 1} : i64
- *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
+ *       %0 = const {value = 0} : i64
+ *       %1 = max %n, %0 : i64
+ *       %2 = max %m, %0 : i64
+ *       %3 = max %n, %one : i64
+ *       %4 = const {value = 132} : i64
+ *       %5 = div %4, %3 : i64
+ *       %6 = const {value = 4} : i64
+ *       %7 = div %2, %6 : i64
+ *       %8 = min %5, %7 : i64
+ *       %9 = max %8, %one : i64
+ *       %10 = const {value = -1} : i64
+ *       %11 = add %9, %10 : i64
+ *       %12 = add %2, %11 : i64
+ *       %13 = div %12, %9 : i64
+ *       %14 = max %13, %one : i64
+ *       %15 = add %14, %10 : i64
+ *       %16 = add %2, %15 : i64
+ *       %17 = div %16, %14 : i64
+ *       %18 = max %17, %one : i64
+ *       %19 = temp %1, %18 : tensor<f32, 2, temp>
+ *       grid %n, %18 (%i: i64, %20: i64) {
+ *         %21 = mul %20, %14 : i64
+ *         %22 = add %21, %14 : i64
+ *         %23 = min %m, %22 : i64
+ *         %24 = const {value = 0.0} : f32
+ *         %sum.1 = for %21, %23, %one, %24 : f32 (%k: i64, %sum.2: f32) {
+ *           %v = load_tile %x, %k, %i {access = [index, index]} : f32
+ *           %sum.3 = add %sum.2, %v : f32
+ *           yield %sum.3
+ *         }
+ *         store_tile %19, %sum.1, %i, %20 {access = [index, index]}
+ *         yield
+ *       }
+ *       grid %n (%i.1: i64) {
+ *         %sum = const {value = 0.0} : f32
+ *         %25 = const {value = 16} : i64
+ *         %sum.1.1 = for %0, %18, %25, %sum : f32 (%26: i64, %sum.4: f32) {
+ *           %27 = sub %18, %26 : i64
+ *           %28 = min %27, %25 : i64
+ *           %29 = load_tile %19, %i.1, %26, %one, %0, %28 {access = [index, range]} : f32[16]
+ *           %30 = fill %29, %sum, %0, %28 {axes = [0]} : f32[16]
+ *           %31 = reduce %30 {axis = 0, kind = sum} : f32
+ *           %32 = add %sum.4, %31 : f32
+ *           yield %32
+ *         }
+ *         store_tile %y, %sum.1.1, %i.1 {access = [index]}
+ *         yield
+ *       }
+ *       return
  *     }
+ * Run: --passes=gpu-split-grids,canonicalise,cse,dce
  * Needs: inline; loops whose bounds are known outside of the grid, so licm. Keeps: tile form. Cost: linear. */
 #include "lang/ir/build.h"
 #include "lang/ir/eval.h"

@@ -271,7 +271,7 @@ static void enter(Gpu *gpu, TileBlock *block) {
 static void end_region(Gpu *gpu, TileValue *value) { tile_build_end(&gpu->b, TILE_OP_YIELD, &value, value ? 1 : 0); }
 
 static TileValue *load_vector(Gpu *gpu, const TileType *type, TileValue *address, TileName cache) {
-    int64_t align = type->kind == TILE_TYPE_VECTOR ? type->extent[0] * tile_scalar_bytes(type->scalar) : 0;
+    int64_t align = tile_type_lanes(type) * tile_scalar_bytes(type->scalar);
     TileValue *loaded = tile_build_load(&gpu->b, type, address, NULL, NULL, align);
     if (cache != TILE_CACHE_DEFAULT) tile_op_set_integer(gpu->module, loaded->op, TILE_ATTRIBUTE_CACHE, cache);
     return loaded;
@@ -290,7 +290,7 @@ static TileValue *load_predicated(Gpu *gpu, const GpuAccess *access, uint32_t re
     enter(gpu, &choice->regions[1]);
     if (access->fill) {
         TileValue *fill[ACCESS_BYTES];
-        unsigned width = (unsigned)type->extent[0];
+        unsigned width = (unsigned)tile_type_lanes(type);
         for (unsigned i = 0; i < width; i++) fill[i] = gpu_register(gpu, access->fill, reg + i);
         none = gpu_join(gpu, fill, width);
     } else {

@@ -30,14 +30,14 @@ END
 chmod +x "$work/ptxas"
 gpu() { TILE_PTXAS=$work/ptxas cpu --target=sm_90a "$@"; }
 expect 0 '128 threads a block, 32 bytes of shared memory; ptxas: 77 registers a thread, 60 bytes spilled' gpu
-expect 0 '2 barriers: lines 18, 20' gpu
+expect 0 '2 barriers: lines 19, 21' gpu
 expect 0 '[1, 1024] register 1 2 512 lane 4 8 16 32 64 warp 128 256 block' gpu
 expect 0 '8 elements of a tile in each thread, 4 side by side along the last axis' gpu
-expect 0 'f32 v (line 17)' gpu
+expect 0 'f32 v (line 18)' gpu
 expect 0 'registers and spills are not known: TILE_PTXAS names' env TILE_PTXAS="$work/none" "$tilec" explain "$softmax" \
     x=zeros:f32[4,1000] y=@ --target=sm_80
-expect 0 'line 17: the load of x is the last to leave the L2 cache (evict_last)' gpu
-expect 0 'line 23: the load of x is the first to leave the L2 cache (evict_first)' gpu
+expect 0 'line 18: the load of x is the last to leave the L2 cache (evict_last)' gpu
+expect 0 'line 24: the load of x is the first to leave the L2 cache (evict_first)' gpu
 once() { TILE_PTXAS=$work/none "$tilec" explain "$work/once.tile" x=zeros:f32[5,100] y=@ --target=sm_80 "$@"; }
 cat >"$work/once.tile" <<'END'
 kernel once(x: in f32[M, N], y: out f32[M, N])
@@ -49,10 +49,28 @@ END
 expect 0 'line 4: the load of x leaves the L2 cache in the usual order (evict_normal)' once
 expect 0 'line 4: the load of x is the first to leave the L2 cache (evict_first)' once stream=1
 expect 0 'line 4: the store of y leaves the L2 cache in the usual order (evict_normal)' once stream=1
-moves() { TILE_PTXAS=$work/none "$tilec" explain "$stdlib/transpose.tile:transpose" x=zeros:f32[64,64] y=@ --target=sm_80 "$@"; }
+moves() { TILE_PTXAS=$work/none "$tilec" explain "$stdlib/transpose.tile:transpose" x=zeros:f32[64,64] y=@ BM=64 BN=64 --target=sm_80 "$@"; }
 expect 0 'through shared memory (16384 bytes; predicted bank conflicts:' moves
 
+# What the model chooses for a GPU, and from what.
+columns() {
+    size=$1
+    shift
+    TILE_PTXAS=$work/none "$tilec" explain "$stdlib/reduce.tile:sum_columns" "x=zeros:f32[$size]" y=@ --target=sm_90a "$@"
+}
+expect 0 'points of the tune clauses, by predicted time:' columns 4096,256
+grep -q 'split for [0-9]* programs: .*, chosen$' "$work/output" || complain "few columns of many rows are not split"
+grep -q ', the text.s own$' "$work/output" || complain "the text's own constants are not among the candidates"
+grep -q '(predicted)$' "$work/output" || complain "the constants are not said to be predicted"
+expect 0 'gpu-split-grids: the loop is split into parts' columns 4096,256
+columns 16,1048576 >"$work/output"
+! grep -q 'split for [0-9]* programs: .*, chosen$' "$work/output" || complain "many columns of few rows are split"
+TILE_TUNING=off columns 4096,256 >"$work/output"
+! grep -q 'predicted' "$work/output" || complain "TILE_TUNING=off leaves a choice to the model"
+expect 0 'BM = 4, BN = 8 (set)' "$tilec" explain "$stdlib/transpose.tile:transpose" x=zeros:f32[64,64] y=@ BM=4 BN=8 --target=sm_80
+
 if command -v python3 >/dev/null; then
+    columns 4096,256 --format=json >"$work/columns.json"
     gpu --format=json >"$work/gpu.json"
     moves --format=json >"$work/moves.json"
     cpu --target=avx2 --format=json >"$work/cpu.json"
@@ -62,13 +80,18 @@ if command -v python3 >/dev/null; then
 import json, sys
 import xml.etree.ElementTree as tree
 folder = sys.argv[1]
-gpu, moves, cpu, once = (json.load(open(f'{folder}/{name}.json')) for name in ('gpu', 'moves', 'cpu', 'once'))
+gpu, moves, cpu, once, columns = (json.load(open(f'{folder}/{name}.json'))
+                                  for name in ('gpu', 'moves', 'cpu', 'once', 'columns'))
+fit = [candidate for candidate in columns['candidates'] if 'time' in candidate]
+chosen, = (candidate for candidate in fit if candidate['chosen'])
+assert chosen['least_programs'] and chosen['time'] == min(candidate['time'] for candidate in fit), chosen
+assert chosen['values'] == [constant['value'] for constant in columns['constants']]
 grid, = gpu['grids']
 assert grid['assembly'] == {'registers': 77, 'stack_bytes': 32, 'spilled_bytes': 60}
 assert len(grid['barriers']) == 2 and grid['threads'] == 128 and not grid['moves']
 assert gpu['tensors'][0]['used'] == {'alignment': 16, 'strides': ['any', 'contiguous'], 'multiples': [1, 1],
                                     'narrow': True, 'own_memory': False, 'map': False}
-assert {'name': 'v', 'type': 'f32', 'line': 17} in sum((layout['tiles'] for layout in grid['layouts']), [])
+assert {'name': 'v', 'type': 'f32', 'line': 18} in sum((layout['tiles'] for layout in grid['layouts']), [])
 grid, = moves['grids']
 assert grid['assembly'] is None and 'TILE_PTXAS' in moves['assembly_unknown']
 move, = grid['moves']

@@ -101,7 +101,6 @@ typedef struct Split {
 static int kind_of(const TileOp *op, unsigned index) {
     switch ((int)op->id) {
     case TILE_OP_ADD: return TILE_KIND_SUM;
-    case TILE_OP_SUB: return index == 0 ? TILE_KIND_SUM : -1;
     case TILE_OP_FMA:
     case TILE_OP_DOT: return index == 2 ? TILE_KIND_SUM : -1;
     case TILE_OP_MUL: return TILE_KIND_PROD;

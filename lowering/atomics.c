@@ -1,5 +1,6 @@
-/* Purpose: expand atomic ops that machines do not have, so that all are on integers and unmasked. An atomic op on
- * floats becomes a loop around a compare-and-swap of their bits, a masked one is put into a branch.
+/* Purpose: expand atomic ops that machines do not have, so that none is masked, and floats are only added, where the
+ * target's memory does so (TileTarget.atomic_adds). Another atomic op on floats becomes a loop around a compare-and-swap
+ * of their bits, a masked one is put into a branch.
  *
  * Before:
  *     func phase machine @k.0(%p: ptr<global>, %q: ptr<global>, %v: f32) {
@@ -78,11 +79,21 @@ static TileValue *build_swap_loop(TileBuilder *b, const TileOp *op, TileName upd
     return tile_op_result(loop, 0);
 }
 
+/* Does the target's memory add the float? */
+static bool is_added(const TileTarget *target, const TileOp *op) {
+    bool adds = tile_op_integer(op, TILE_ATTRIBUTE_UPDATE, TILE_UPDATE_ADD) == TILE_UPDATE_ADD;
+    return adds && target->atomic_adds >> op->results[0].type->scalar & 1;
+}
+
+static bool flushes(const TileTarget *target, const TileOp *op) {
+    return is_added(target, op) && op->results[0].type->scalar == TILE_F32 && target->atomic_adds_flush;
+}
+
 /* Builds the op without its mask. */
-static TileValue *expand_unmasked(TileBuilder *b, const TileOp *op) {
+static TileValue *expand_unmasked(TileBuilder *b, const TileTarget *target, const TileOp *op) {
     TileName update = (TileName)tile_op_integer(op, TILE_ATTRIBUTE_UPDATE, TILE_UPDATE_ADD);
     TileScalar scalar = op->results[0].type->scalar;
-    if (tile_scalar_is_float(scalar)) {
+    if (tile_scalar_is_float(scalar) && !is_added(target, op)) {
         TileScalar bits = bits_of(scalar);
         TileValue *old = update == TILE_UPDATE_CAS ? swap_bits(b, op, bits) : build_swap_loop(b, op, update, bits);
         return tile_build_bitcast(b, old, scalar);
@@ -90,15 +101,17 @@ static TileValue *expand_unmasked(TileBuilder *b, const TileOp *op) {
     TileValue *operands[3];
     unsigned count = update == TILE_UPDATE_CAS ? 3 : 2;
     for (unsigned i = 0; i < count; i++) operands[i] = tile_op_operand(op, i);
-    return build_atomic(b, update, operands, count, scalar);
+    TileValue *old = build_atomic(b, update, operands, count, scalar);
+    if (flushes(target, op)) tile_op_set_integer(b->module, old->op, TILE_ATTRIBUTE_FLUSH, 1);
+    return old;
 }
 
-static TileValue *expand_masked(TileBuilder *b, const TileOp *op) {
+static TileValue *expand_masked(TileBuilder *b, const TileTarget *target, const TileOp *op) {
     const TileType *type = op->results[0].type;
     TileOp *branch = tile_build_if(b, tile_op_named(op, TILE_OPERAND_MASK), &type, 1);
     TileBuilder inner = tile_builder_at_end(b->module, &branch->regions[0]);
     inner.location = b->location;
-    TileValue *old = expand_unmasked(&inner, op);
+    TileValue *old = expand_unmasked(&inner, target, op);
     tile_build_end(&inner, TILE_OP_YIELD, &old, 1);
     inner = tile_builder_at_end(b->module, &branch->regions[1]);
     inner.location = b->location;
@@ -111,9 +124,12 @@ static void visit(TileOp *op, void *state) {
     TileEmitter *e = state;
     if (op->id != TILE_OP_ATOMIC || tile_op_integer(op, TILE_ATTRIBUTE_UPDATE, 0) == TILE_UPDATE_READ) return;
     bool masked = tile_op_get(op, TILE_ATTRIBUTE_PARTS) != NULL;
-    if (!masked && !tile_scalar_is_float(op->results[0].type->scalar)) return;
+    bool done = !tile_scalar_is_float(op->results[0].type->scalar) || (is_added(&e->target, op) && !flushes(&e->target, op)) ||
+                tile_op_get(op, TILE_ATTRIBUTE_FLUSH);
+    if (!masked && done) return;
     tile_emit_before(e, op);
-    tile_emit_replace(e, op, masked ? expand_masked(&e->builder, op) : expand_unmasked(&e->builder, op));
+    tile_emit_replace(e, op, masked ? expand_masked(&e->builder, &e->target, op)
+                                    : expand_unmasked(&e->builder, &e->target, op));
 }
 
 TileResult tile_pass_atomics(TilePassContext *context, TileFunc *func) {

@@ -14,6 +14,7 @@
 #define TILE_BRIDGE_NAMES(X)                                                                                           \
     X(VALUE, "value")                                                                                                  \
     X(BIN_OP, "bin_op")                                                                                                \
+    X(SCOPE_NAME, "syncscope")                                                                                         \
     X(ORDERING, "ordering")                                                                                            \
     X(SUCCESS_ORDERING, "success_ordering")                                                                            \
     X(FAILURE_ORDERING, "failure_ordering")                                                                            \

@@ -19,6 +19,9 @@ typedef struct ExportFamily {
     bool (*instruction)(Exporter *exporter, const TileOp *op);
     void (*assertion)(Exporter *exporter, const TileOp *op);
     void (*opaque)(Exporter *exporter, const TileOp *op);
+    /* LLVM's scope of an atomic update that orders no other accesses; NULL: updates are in order with all accesses of
+     * all threads. */
+    const char *relaxed_scope;
 } ExportFamily;
 
 /* export_family.c */

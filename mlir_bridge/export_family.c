@@ -32,4 +32,5 @@ static MlirType pointer_to(const Exporter *exporter, TileSpace space) {
 const ExportFamily export_gpu = {.pointer = pointer_to,
                                  .instruction = export_instruction,
                                  .assertion = export_block_assert,
-                                 .opaque = export_thread_opaque};
+                                 .opaque = export_thread_opaque,
+                                 .relaxed_scope = "device"};

@@ -232,19 +232,28 @@ void export_prefetch(Exporter *exporter, const TileOp *op) {
 
 /* LLVM's numbers. An update is a release of the program's earlier writes, and an acquire of other programs'. */
 enum { ORDER_MONOTONIC = 2, ORDER_ACQUIRE_RELEASE = 6 };
-enum { UPDATE_ADD = 1, UPDATE_MAX = 7, UPDATE_MIN = 8, UPDATE_UMAX = 9, UPDATE_UMIN = 10 };
+enum { UPDATE_ADD = 1, UPDATE_MAX = 7, UPDATE_MIN = 8, UPDATE_UMAX = 9, UPDATE_UMIN = 10, UPDATE_FADD = 11 };
 
 static MlirNamedAttribute ordering(const Exporter *exporter, BridgeName name, int64_t order) {
     return named(exporter, name, export_integer(exporter, TILE_I64, order));
 }
 
-static MlirValue build_swap(Exporter *exporter, MlirType type, int64_t order, MlirValue pointer, MlirValue expected,
-                            MlirValue value, MlirNamedAttribute align) {
+/* The order that goes with a family's scope. */
+static int64_t order_of(const char *scope) { return scope ? ORDER_MONOTONIC : ORDER_ACQUIRE_RELEASE; }
+
+/* The scope of an op; that of all threads where it is NULL. */
+static MlirNamedAttribute scope_of(const Exporter *exporter, const char *scope) {
+    return named(exporter, NAME_SCOPE_NAME, mlirStringAttrGet(exporter->mlir, text_ref(scope ? scope : "")));
+}
+
+static MlirValue build_swap(Exporter *exporter, MlirType type, int64_t order, const char *scope, MlirValue pointer,
+                            MlirValue expected, MlirValue value, MlirNamedAttribute align) {
     MlirType parts[] = {type, scalar_of(exporter, TILE_BOOL)};
     MlirType pair = mlirLLVMStructTypeLiteralGet(exporter->mlir, 2, parts, false);
     MlirValue swapped = export_build(exporter, "llvm.cmpxchg", pair, VALUES(pointer, expected, value),
                                      ATTRIBUTES(ordering(exporter, NAME_SUCCESS_ORDERING, order),
-                                                ordering(exporter, NAME_FAILURE_ORDERING, ORDER_MONOTONIC), align));
+                                                ordering(exporter, NAME_FAILURE_ORDERING, ORDER_MONOTONIC),
+                                                scope_of(exporter, scope), align));
     int64_t first = 0;
     return export_build(exporter, "llvm.extractvalue", type, VALUES(swapped),
                         ATTRIBUTES(named(exporter, NAME_POSITION, mlirDenseI64ArrayGet(exporter->mlir, 1, &first))));
@@ -252,7 +261,7 @@ static MlirValue build_swap(Exporter *exporter, MlirType type, int64_t order, Ml
 
 MlirValue export_relaxed_swap(Exporter *exporter, MlirValue pointer, MlirValue expected, MlirValue value) {
     MlirNamedAttribute align = named(exporter, NAME_ALIGNMENT, export_integer(exporter, TILE_I64, 8));
-    return build_swap(exporter, scalar_of(exporter, TILE_I64), ORDER_MONOTONIC, pointer, expected, value, align);
+    return build_swap(exporter, scalar_of(exporter, TILE_I64), ORDER_MONOTONIC, NULL, pointer, expected, value, align);
 }
 
 MlirValue export_relaxed_add(Exporter *exporter, MlirValue pointer, MlirValue value) {
@@ -262,36 +271,48 @@ MlirValue export_relaxed_add(Exporter *exporter, MlirValue pointer, MlirValue va
                                    named(exporter, NAME_ALIGNMENT, export_integer(exporter, TILE_I64, 8))));
 }
 
-/* For scalar integers, unmasked: the pass atomics has expanded all others. */
+/* LLVM's number of the update. */
+static int64_t update_of(TileName update, TileScalar scalar) {
+    TileScalarClass class = tile_scalar_class(scalar);
+    if (update == TILE_UPDATE_ADD) return class == TILE_CLASS_FLOAT ? UPDATE_FADD : UPDATE_ADD;
+    if (update == TILE_UPDATE_MAX) return class == TILE_CLASS_SIGNED ? UPDATE_MAX : UPDATE_UMAX;
+    return class == TILE_CLASS_SIGNED ? UPDATE_MIN : UPDATE_UMIN;
+}
+
+/* For scalars, unmasked, floats only where the target adds them: the pass atomics has expanded all others. */
 void export_atomic(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type;
     TileName update = (TileName)tile_op_integer(op, TILE_ATTRIBUTE_UPDATE, TILE_UPDATE_ADD);
     MlirType result = export_type(exporter, type);
     MlirNamedAttribute align =
         named(exporter, NAME_ALIGNMENT, export_integer(exporter, TILE_I64, tile_scalar_bytes(type->scalar)));
-    if (tile_op_get(op, TILE_ATTRIBUTE_PARTS) || !tile_scalar_is_int(type->scalar)) {
+    const char *scope = exporter->family->relaxed_scope;
+    bool added = update == TILE_UPDATE_ADD && exporter->target->atomic_adds >> type->scalar & 1;
+    if (tile_op_get(op, TILE_ATTRIBUTE_PARTS) || (!tile_scalar_is_int(type->scalar) && !added)) {
         export_fail(exporter, TILE_INTERNAL, op, "the pass atomics had to expand it");
         return;
     }
     if (update == TILE_UPDATE_CAS) {
         set_result(exporter, op, 0,
-                   build_swap(exporter, result, ORDER_ACQUIRE_RELEASE, operand_of(exporter, op, 0),
+                   build_swap(exporter, result, order_of(scope), scope, operand_of(exporter, op, 0),
                               named_of(exporter, op, TILE_OPERAND_EXPECTED), named_of(exporter, op, TILE_OPERAND_VALUE), align));
         return;
     }
     if (update == TILE_UPDATE_READ) {
         set_result(exporter, op, 0,
                    export_build(exporter, "llvm.load", result, VALUES(operand_of(exporter, op, 0)),
-                                ATTRIBUTES(align, ordering(exporter, NAME_ORDERING, ORDER_MONOTONIC))));
+                                ATTRIBUTES(align, ordering(exporter, NAME_ORDERING, ORDER_MONOTONIC),
+                                           scope_of(exporter, scope))));
         return;
     }
-    bool is_signed = tile_scalar_class(type->scalar) == TILE_CLASS_SIGNED;
-    int64_t what = update == TILE_UPDATE_ADD   ? UPDATE_ADD
-                   : update == TILE_UPDATE_MAX ? (is_signed ? UPDATE_MAX : UPDATE_UMAX)
-                                               : (is_signed ? UPDATE_MIN : UPDATE_UMIN);
-    set_result(exporter, op, 0,
-               export_build(exporter, "llvm.atomicrmw", result,
-                            VALUES(operand_of(exporter, op, 0), operand_of(exporter, op, 1)),
-                            ATTRIBUTES(ordering(exporter, NAME_BIN_OP, what),
-                                       ordering(exporter, NAME_ORDERING, ORDER_ACQUIRE_RELEASE), align)));
+    /* bf16 is an integer in all other ops. */
+    bool brain = type->scalar == TILE_BF16;
+    MlirType memory = brain ? mlirBF16TypeGet(exporter->mlir) : result;
+    MlirValue value = operand_of(exporter, op, 1);
+    if (brain) value = export_build(exporter, "llvm.bitcast", memory, VALUES(value), NO_ATTRIBUTES);
+    value = export_build(exporter, "llvm.atomicrmw", memory, VALUES(operand_of(exporter, op, 0), value),
+                         ATTRIBUTES(ordering(exporter, NAME_BIN_OP, update_of(update, type->scalar)),
+                                    ordering(exporter, NAME_ORDERING, order_of(scope)), scope_of(exporter, scope), align));
+    if (brain) value = export_build(exporter, "llvm.bitcast", result, VALUES(value), NO_ATTRIBUTES);
+    set_result(exporter, op, 0, value);
 }

@@ -150,6 +150,12 @@ bool tile_exec_store_element(TileExecutor *e, const ExecInstruction *in, uint64_
     return true;
 }
 
+/* An f32, 0 of the same sign where it is subnormal. */
+static uint64_t flushed(uint64_t bits) {
+    enum { EXPONENT = 0x7f800000 };
+    return bits & EXPONENT ? bits : bits & UINT64_C(0x80000000);
+}
+
 /* The scheduler switches threads and programs only between ops, so this is atomic. */
 bool tile_exec_update_element(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,
                               TileScalar scalar, uint32_t lane, unsigned first) {
@@ -170,7 +176,10 @@ bool tile_exec_update_element(TileExecutor *e, const ExecInstruction *in, uint64
         tile_exec_set_poison(e, result, lane, poison);
     else if (*result.any)
         result.poison[lane] = 0;
-    uint64_t next = tile_eval_update(update, scalar, old, operands[0], operands[1]);
+    bool flush = tile_op_get(in->op, TILE_ATTRIBUTE_FLUSH) != NULL;
+    if (flush) operands[0] = flushed(operands[0]);
+    uint64_t next = tile_eval_update(update, scalar, flush ? flushed(old) : old, operands[0], operands[1]);
+    if (flush) next = flushed(next);
     return !count || tile_exec_store_element(e, in, object, offset, scalar, next, false);
 }
 

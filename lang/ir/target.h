@@ -36,6 +36,8 @@ typedef struct TileTarget {
     bool has_tma;                /* bulk copies, also by tensor maps, counted by mbarriers */
     bool has_tf32_even;          /* rounds f32 to tf32 with ties to even; else away from zero */
     bool has_wgmma;              /* products of warpgroups, and registers that they pass to one another */
+    uint32_t atomic_adds;        /* floats that its memory adds to, a set of TileScalar; others take a loop */
+    bool atomic_adds_flush;      /* of them, f32: subnormals that come in or out count as 0 of their sign */
     bool has_stmatrix;           /* stores of 8 x 8 matrices to shared memory by a warp */
     uint64_t l1_bytes, l2_bytes; /* data caches of one core */
 } TileTarget;

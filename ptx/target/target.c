@@ -1,9 +1,15 @@
 /* The table of GPU targets. */
 #include "ptx/target/target.h"
 
+#include "lang/scalar/types.h"
+
 #include <stddef.h>
 #include <string.h>
 
+enum {
+    HALVES = 1 << TILE_F16 | 1 << TILE_F32 | 1 << TILE_F64, /* from 7.0 on */
+    BRAIN_HALVES = HALVES | 1 << TILE_BF16                  /* from 9.0 on */
+};
 enum { KIB = 1024, WARP_BYTES = 16 /* the widest access of one thread */ };
 
 #define GPU(name_, words, capability, features)                                                                        \
@@ -17,6 +23,8 @@ enum { KIB = 1024, WARP_BYTES = 16 /* the widest access of one thread */ };
                .compute_capability = capability,                                                                       \
                .vector_bytes = WARP_BYTES,                                                                             \
                .vector_registers = 255,                                                                                \
+               .atomic_adds = (capability) >= 90 ? BRAIN_HALVES : HALVES,                                              \
+               .atomic_adds_flush = true,                                                                              \
                .has_bf16_rounding = true,                                                                              \
                .has_masks = true},                                                                                     \
     .registers = 64 * KIB, .registers_thread = 255, .shared_reserved_bytes = KIB

@@ -5,7 +5,7 @@
 
 #include "reference.h"
 
-/* ---- updates: sums of whole numbers, which are exact in any order ---- */
+/* ---- updates: sums of integers, which are exact in any order ---- */
 
 /* Elements of an inout tensor as they were. */
 static void keep_old(const Problem *problem, int input, int64_t count) {

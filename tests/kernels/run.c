@@ -168,14 +168,14 @@ static void fill_array(const Run *run, int index, Random *random) {
         return;
     }
     bool special = strcmp(run->row->data, "special") == 0, wide = strcmp(run->row->data, "wide") == 0;
-    bool whole = strcmp(run->row->data, "whole") == 0;
+    bool integers = strcmp(run->row->data, "integers") == 0;
     int64_t last = array->rank > 0 ? array->extent[array->rank - 1] : 1;
     /* For reductions, about half of the lines should have finite results. */
     double wild = run->kernel->elementwise ? 0.25 : 0.5 / (double)(last + 1);
     for (int64_t i = 0; i < array->count; i++) {
         double value = 1.5 * random_normal(random);
         if (array->type == TYPE_BOOL) value = random_unit(random) < 0.5;
-        if (whole) value = (double)(random_next(random) % 17) - 8;
+        if (integers) value = (double)(random_next(random) % 17) - 8;
         if (wide) value = ldexp(value, (int)(random_next(random) % 20) - 12);
         if (special && random_unit(random) < 0.06) value = random_special(random, array->type, SPECIAL_FINITE);
         if (special && parameter->special == SPECIAL_ALL && random_unit(random) < wild)

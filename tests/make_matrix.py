@@ -265,7 +265,7 @@ PROGRAMS = [
           {"BK=4 BD=32": {"K": [1, 4, 11], "V": [1, 5], "D": [1, 32, 69]}}, data=("integers",)),
     other("quantise", "quantise_rows", [("x", FEW_VIEWS), ("q", ["contiguous", "rows"])], LINES),
     other("quantise", "dequantise_rows", [("q", FEW_VIEWS), ("y", ["contiguous", "rows"])], LINES),
-    other("quantise", "cast_f8", ROW_TO_ROW, LINES, types=["f32:f8e4m3", "bf16:f8e4m3"], data=WIDE),
+    other("quantise", "cast_float8", ROW_TO_ROW, LINES, types=["f32:f8e4m3", "bf16:f8e4m3"], data=WIDE),
     other("quantise", "matmul_int4", [("a", FEW_VIEWS), ("w", FEW_VIEWS), ("c", PLAIN)],
           {"BM=16 BN=32 BH=16": {"M": [1, 16, 37], "N": [1, 31, 69], "H": [1, 16, 37]}},
           derive={"K": lambda sizes: 2 * sizes["H"]}, gpus=GPUS),

@@ -57,7 +57,7 @@ void reference_dequantise_rows(const Problem *problem) {
     }
 }
 
-void reference_cast_f8(const Problem *problem) {
+void reference_cast_float8(const Problem *problem) {
     double scale = (float)problem->scalar[0];
     for (int64_t i = 0; i < problem_dimension(problem, 'M') * problem_dimension(problem, 'N'); i++) {
         double x = problem->input[0][i] * scale;

@@ -536,6 +536,9 @@ def main():
     if options.list:
         print("\n".join(row.key() for row in rows))
         return 0
+    if not torch:
+        print("breadth: PyTorch is not installed", file=sys.stderr)
+        return 2
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     with torch.no_grad():
         bench = Bench(options)

@@ -44,5 +44,9 @@ instance() {
     pool:avg_pool2d) echo count_outside=false ;;
     softmax:*_row | norm:*_row) echo N=200 ;;
     digits:softmax | digits:argmax_rows) echo N=10 ;;
+    gates:top2) echo E=64 ;;
+    products:lora) echo R=16 ;;
+    transforms:rotary_interleaved) echo D=64 ;;
+    transforms:hadamard | transforms:sort_rows) echo N=256 ;;
     esac
 }

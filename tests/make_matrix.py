@@ -207,6 +207,90 @@ EXAMPLES = [
 ]
 
 
+# Kernels of other kinds than the library's: a few configurations each, with small tiles.
+def other(file, name, tensors, tunes, types=("f32", "bf16"), **more):
+    return Kernel(f"../tests/programs/{file}:{name}", tensors, tunes, types=list(types), budget=5, **more)
+
+
+def both(block):
+    return [1, block - 1, 2 * block + 5]
+
+
+ROW = [1, 5]
+GRID = {"BM=4 BN=16": {"M": [1, 3, 9, 0], "N": both(16)}}
+LINES = {"BM=2 BN=36": {"M": ROW, "N": [1, 36, 77]}}
+ROW_TO_ROW = [("x", FEW_VIEWS), ("y", ["contiguous", "rows"])]
+TWO_TO_LOSS = [("x", FEW_VIEWS), ("t", ["contiguous", "rows"]), ("loss", PLAIN)]
+PIXELS = {"BH=4 BW=16": {"B": [1, 2], "C": [1, 3], "H": [1, 4, 9], "W": [1, 15, 37]}}
+TWICE = {"Y": lambda sizes: 2 * sizes["H"], "Z": lambda sizes: 2 * sizes["W"]}
+PAIRS = {"BM=16 BN=32 BK=16": {"M": [1, 16, 37], "N": [1, 31, 69], "K": [1, 16, 45]}}
+DISTANCES = [("a", ["contiguous", "transposed"]), ("b", FEW_VIEWS)]
+STEPS = {"BN=64": {"N": [0, 1, 64, 197]}}
+UPDATED = [("p", ["contiguous", "strided"]), ("g", FEW_VIEWS)]
+PROGRAMS = [
+    *(other("stencils", name, ROW_TO_ROW, GRID) for name in ("heat5", "sobel")),
+    other("stencils", "laplace7", ROW_TO_ROW, {"BH=4 BW=16": {"D": [1, 3], "H": [1, 9], "W": both(16)}}),
+    other("stencils", "filter1d", ROW_TO_ROW, {"BN=32": {"M": ROW, "N": [1, 33, 77], "K": [5, 1, 4, 0]}}),
+    other("images", "average_pool", ROW_TO_ROW, PIXELS, derive=TWICE),
+    other("images", "upsample", ROW_TO_ROW, PIXELS, derive=TWICE),
+    other("images", "pixel_shuffle", ROW_TO_ROW, PIXELS, derive={"I": lambda _: 2, "J": lambda _: 2, **TWICE}),
+    other("images", "im2col", ROW_TO_ROW, PIXELS, derive={"R": lambda _: 3, "S": lambda _: 3}),
+    other("images", "roll", ROW_TO_ROW, {"BN=32": {"M": [1, 5], "N": [1, 33, 70], "R": [0, 2, -3], "S": [1, -5, 300]}}),
+    other("gates", "geglu", ROW_TO_ROW, LINES, derive={"W": lambda sizes: 2 * sizes["N"]}),
+    other("gates", "swiglu_pair", [("gate", FEW_VIEWS), ("up", PLAIN), ("y", PLAIN)], LINES),
+    other("gates", "relu_squared", ROW_TO_ROW, LINES, data=WIDE),
+    other("gates", "top2", [("x", FEW_VIEWS), ("weight", PLAIN)], {"BM=4": {"M": [0, 1, 9], "E": [2, 8, 13]}},
+          derive={"T": lambda _: 2}),
+    other("distances", "squared_distances", DISTANCES, PAIRS, gpus=GPUS),
+    other("distances", "cosines", DISTANCES, PAIRS, gpus=GPUS),
+    other("distances", "nearest", [("x", FEW_VIEWS), ("centre", FEW_VIEWS)], PAIRS, gpus=GPUS),
+    *(other("optimisers", name, UPDATED, STEPS) for name in ("adam", "sgd_momentum", "lion")),
+    other("optimisers", "moving_average", [("average", ["contiguous", "strided"]), ("x", FEW_VIEWS)], STEPS),
+    other("losses", "smoothed_cross_entropy", [("x", FEW_VIEWS), ("loss", PLAIN)],
+          {"BM=2 BV=36": {"M": [0, 1, 5], "V": [1, 36, 77]}}, data=HOSTILE),
+    *(other("losses", name, TWO_TO_LOSS, LINES) for name in ("kl_divergence", "huber")),
+    other("losses", "cosine_loss", [("a", FEW_VIEWS), ("b", FEW_VIEWS)], LINES),
+    other("statistics", "batch_statistics", [("x", FEW_VIEWS)], {"BC=2 BP=36": {"B": [1, 3], "C": [1, 5], "P": [1, 36, 77]}}),
+    other("statistics", "image_statistics", [("x", FEW_VIEWS)],
+          {"BW=4 BC=16": {"B": [1, 2], "H": [1, 3], "W": [1, 4, 9], "C": [1, 16, 37]}}),
+    other("statistics", "logsumexp_middle", [("x", FEW_VIEWS), ("y", PLAIN)],
+          {"BS=4 BN=32": {"B": [1, 2], "S": [1, 4, 11], "N": [1, 32, 69]}}),
+    other("statistics", "group_norm_last", ROW_TO_ROW, {"BP=8 BC=16": {"B": [1, 2], "P": [1, 8, 21], "C": [2, 32, 70]}}),
+    *(other("statistics", name, ROW_TO_ROW, LINES) for name in ("count_nonzero", "running_max")),
+    other("updates", "histogram", [("x", FEW_VIEWS), ("bins", ["contiguous", "strided"])],
+          {"BN=64": {"N": [0, 1, 64, 197], "B": [1, 7]}}, types=["f32"], data=("normal", "hostile")),
+    other("updates", "segment_sum", [("x", FEW_VIEWS), ("y", ["contiguous", "strided"])],
+          {"BN=64": {"N": [0, 1, 64, 197], "S": [1, 7]}}, data=("integers",)),
+    other("updates", "embedding_gradient", [("dy", FEW_VIEWS), ("dtable", ["contiguous", "transposed"])],
+          {"BK=4 BD=32": {"K": [1, 4, 11], "V": [1, 5], "D": [1, 32, 69]}}, data=("integers",)),
+    other("quantise", "quantise_rows", [("x", FEW_VIEWS), ("q", ["contiguous", "rows"])], LINES),
+    other("quantise", "dequantise_rows", [("q", FEW_VIEWS), ("y", ["contiguous", "rows"])], LINES),
+    other("quantise", "cast_float8", ROW_TO_ROW, LINES, types=["f32:f8e4m3", "bf16:f8e4m3"], data=WIDE),
+    other("quantise", "matmul_int4", [("a", FEW_VIEWS), ("w", FEW_VIEWS), ("c", PLAIN)],
+          {"BM=16 BN=32 BH=16": {"M": [1, 16, 37], "N": [1, 31, 69], "H": [1, 16, 37]}},
+          derive={"K": lambda sizes: 2 * sizes["H"]}, gpus=GPUS),
+    other("transforms", "hadamard", ROW_TO_ROW, {"BM=2": {"M": [0, 1, 5], "N": [2, 8, 64]}}),
+    other("transforms", "sort_rows", ROW_TO_ROW, {"BM=2": {"M": [0, 1, 5], "N": [2, 8, 32]}}),
+    other("transforms", "fft_stage", [("re", FEW_VIEWS), ("re_out", ["contiguous", "rows"])],
+          {"BP=4 BS=8": {"M": [1, 2], "P": [1, 4, 9], "S": [1, 8, 19]}}, derive={"X": lambda _: 2}),
+    other("transforms", "rotary_interleaved", ROTARY, {"BH=2": {"B": [1, 2], "S": [1, 3], "H": [1, 2, 5], "D": [1, 8, 20]}},
+          derive=HEAD),
+    other("products", "dense_relu", [("w", FEW_VIEWS), ("x", FEW_VIEWS)], {"BM=4 BK=36": {"M": [0, 1, 9], "K": [0, 36, 77]}}),
+    other("products", "outer_batched", [("x", FEW_VIEWS), ("y", FEW_VIEWS), ("c", ["contiguous", "transposed"])],
+          {"BM=4 BN=16": {"B": [1, 3], "M": [1, 4, 9], "N": [1, 16, 37]}}, data=WIDE),
+    other("products", "head_products", [("x", FEW_VIEWS), ("y", FEW_VIEWS)],
+          {"BI=16 BJ=16 BD=16": {"B": [1, 2], "H": [1, 3], "I": [1, 17], "J": [1, 16, 21], "D": [1, 16, 37]}}, gpus=GPUS),
+    other("products", "lora", [("x", FEW_VIEWS), ("w", FEW_VIEWS), ("y", PLAIN)],
+          {"BM=16 BN=32 BK=16": {"M": [1, 16, 37], "N": [1, 69], "K": [16, 45], "R": [4, 16]}}, gpus=GPUS),
+    other("products", "max_plus", [("a", FEW_VIEWS), ("b", FEW_VIEWS)],
+          {"BM=4 BN=16 BK=4": {"M": [1, 4, 9], "N": [1, 16, 37], "K": [0, 4, 11]}}),
+    other("sequences", "causal_conv", ROW_TO_ROW,
+          {"BS=4 BC=32": {"B": [1, 2], "S": [1, 4, 11], "C": [1, 32, 69], "K": [4, 1, 0]}}),
+    other("sequences", "softmax_biased", ROW_TO_ROW, {"BM=2 BN=36": {"B": [1, 2], "M": ROW, "N": [1, 36, 77]}}),
+    other("sequences", "rmsnorm_residual", [("x", FEW_VIEWS), ("residual", ["contiguous", "rows"])], LINES),
+]
+
+
 KERNELS = [
     Kernel("elementwise:add", [("x", "in"), ("y", "in"), ("z", "out")], rank2(4096, 100), data=WIDE),
     Kernel("elementwise:axpy", [("x", "in"), ("y", "out")], {"-": {"N": around(4096)}, "BN=100": {"N": around(100)}},
@@ -333,6 +417,7 @@ KERNELS = [
     Kernel("pool:avg_pool2d", XY, POOLS, budget=28),
     Kernel("pool:avg_pool2d/outside", XY, POOLS, budget=16),
     *EXAMPLES,
+    *PROGRAMS,
 ]
 
 

@@ -10,7 +10,7 @@
 typedef enum Role { ROLE_NONE, ROLE_IN, ROLE_OUT, ROLE_INOUT, ROLE_NUMBER, ROLE_INTEGER, ROLE_TRUTH } Role;
 
 /* The type of a tensor: the row's first or second one, or a fixed one. */
-typedef enum Kind { KIND_T, KIND_U, KIND_F32, KIND_I8, KIND_I32, KIND_I64, KIND_BOOL } Kind;
+typedef enum Kind { KIND_T, KIND_U, KIND_F32, KIND_I8, KIND_U8, KIND_I32, KIND_I64, KIND_BOOL } Kind;
 
 typedef struct Parameter {
     const char *name;
@@ -38,7 +38,7 @@ typedef struct CaseTable {
     size_t count;
 } CaseTable;
 
-extern const CaseTable product_cases, example_cases; /* cases_products.c, cases_examples.c */
+extern const CaseTable product_cases, example_cases, program_cases; /* cases_products.c, .. */
 
 /* In all tables; NULL if there is none. */
 const Case *case_find(const char *name);

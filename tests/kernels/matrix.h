@@ -6,13 +6,14 @@
 
 typedef struct Row {
     int line;
-    char *text;      /* the line, split into the fields below */
-    char *kernel;    /* a case's name */
-    char *types;     /* T, or T:U where the output's type differs */
-    char *target;    /* interp, avx2, avx512, sve.256 (bits), machine.avx2, machine.sve.256, machine.sm_80, cuda */
-    char *sizes;     /* M=3 N=1025 */
-    char *views;     /* x=rows y=strided; the default is contiguous */
-    char *data;      /* normal, wide (many magnitudes), special (infinities, NaN, subnormals), hostile (indices) */
+    char *text;   /* the line, split into the fields below */
+    char *kernel; /* a case's name */
+    char *types;  /* T, or T:U where the output's type differs */
+    char *target; /* interp, avx2, avx512, sve.256 (bits), machine.avx2, machine.sve.256, machine.sm_80, cuda */
+    char *sizes;  /* M=3 N=1025 */
+    char *views;  /* x=rows y=strided; the default is contiguous */
+    char *data; /* normal, wide (many magnitudes), integers (-8 to 8: sums are exact in any order), special (infinities,
+                 * NaN, subnormals), hostile (indices) */
     char *placement; /* begin, end: which end of an array touches a guard page */
     char *tune;      /* BM=1 BN=1024, or - for the defaults */
 } Row;

@@ -20,7 +20,7 @@ typedef struct Problem {
     int64_t dimension[26]; /* by letter */
     const double *input[MAX_INPUTS];
     double scalar[MAX_SCALARS];
-    Type type; /* of the inputs that have the kernel's type parameter */
+    Type type;            /* of the inputs that have the kernel's type parameter */
     bool on_tensor_cores; /* which keep 14 bits of sums of 8-bit floats (docs/gpu.md, Sums) */
     double *expected, *slack;
     Expectation further[MAX_OUTPUTS - 1]; /* of the second and later outputs */
@@ -76,10 +76,26 @@ Reference reference_rotary_halves, reference_rotary_pairs, reference_dropout;
 Reference reference_swiglu, reference_conv2d_3x3, reference_matmul_gate_residual, reference_varlen_attention,
     reference_bilinear, reference_mandelbrot, reference_blend, reference_window, reference_polynomial;
 
+/* reference_programs.c */
+Reference reference_heat5, reference_laplace7, reference_filter1d, reference_sobel, reference_average_pool,
+    reference_upsample, reference_pixel_shuffle, reference_im2col, reference_roll, reference_geglu,
+    reference_swiglu_pair, reference_relu_squared, reference_top2, reference_squared_distances, reference_cosines,
+    reference_nearest, reference_adam, reference_sgd_momentum, reference_lion, reference_moving_average,
+    reference_smoothed_cross_entropy, reference_kl_divergence, reference_huber, reference_cosine_loss,
+    reference_batch_statistics, reference_image_statistics, reference_logsumexp_middle, reference_group_norm_last,
+    reference_count_nonzero, reference_running_max;
+
+/* reference_programs_more.c */
+Reference reference_histogram, reference_segment_sum, reference_quantise_rows, reference_dequantise_rows,
+    reference_cast_float8, reference_matmul_int4, reference_hadamard, reference_fft_stage, reference_sort_rows,
+    reference_dense_relu, reference_outer_batched, reference_head_products, reference_lora, reference_max_plus,
+    reference_causal_conv, reference_softmax_biased, reference_rmsnorm_residual;
+
 #define F32_ROUNDOFF 0x1p-24
 #define F32_TINY 0x1p-148 /* a few times the smallest subnormal: the absolute error near zero */
-#define F32_STEP 0x1p-150 /* half the smallest subnormal: the rounding error of a product near zero, or of a step of a
-                           * chain of fmas */
+#define F32_STEP                                                                                                       \
+    0x1p-150 /* half the smallest subnormal: the rounding error of a product near zero, or of a step of a              \
+              * chain of fmas */
 
 /* The error of a sum of n numbers with total magnitude `magnitude`, accumulated in at least 16 parallel lanes (kernels
  * of this library use 64 and tiles of at least 16), or sequentially. */

@@ -106,6 +106,7 @@ static Type parameter_type(const Run *run, const Parameter *parameter) {
     case KIND_U: return run->output_type;
     case KIND_F32: return TYPE_F32;
     case KIND_I8: return TYPE_I8;
+    case KIND_U8: return TYPE_U8;
     case KIND_I32: return TYPE_I32;
     case KIND_I64: return TYPE_I64;
     case KIND_BOOL: return TYPE_BOOL;
@@ -160,18 +161,21 @@ static void fill_array(const Run *run, int index, Random *random) {
         return;
     }
     const Array *array = &run->arrays[index];
-    if (array->type == TYPE_I8) {
+    if (array->type == TYPE_I8 || array->type == TYPE_U8) {
+        double least = array->type == TYPE_I8 ? -128 : 0;
         for (int64_t i = 0; i < array->count; i++)
-            value_store(TYPE_I8, array_at(array, i), (double)(random_next(random) % 256) - 128);
+            value_store(array->type, array_at(array, i), (double)(random_next(random) % 256) + least);
         return;
     }
     bool special = strcmp(run->row->data, "special") == 0, wide = strcmp(run->row->data, "wide") == 0;
+    bool integers = strcmp(run->row->data, "integers") == 0;
     int64_t last = array->rank > 0 ? array->extent[array->rank - 1] : 1;
     /* For reductions, about half of the lines should have finite results. */
     double wild = run->kernel->elementwise ? 0.25 : 0.5 / (double)(last + 1);
     for (int64_t i = 0; i < array->count; i++) {
         double value = 1.5 * random_normal(random);
         if (array->type == TYPE_BOOL) value = random_unit(random) < 0.5;
+        if (integers) value = (double)(random_next(random) % 17) - 8;
         if (wide) value = ldexp(value, (int)(random_next(random) % 20) - 12);
         if (special && random_unit(random) < 0.06) value = random_special(random, array->type, SPECIAL_FINITE);
         if (special && parameter->special == SPECIAL_ALL && random_unit(random) < wild)

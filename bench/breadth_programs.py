@@ -1,0 +1,477 @@
+"""Rows of the breadth table: the kernels of tests/programs that are of other kinds than the library's."""
+import math
+
+from breadth_table import Case, MATRICES, TINY_VECTOR, Table, VECTORS
+
+try:
+    import torch
+    import torch.nn.functional as F
+except ImportError:  # only listed
+    torch = F = None
+
+TABLE = Table("tests/programs")
+add = TABLE.add
+TWO = ((16384, 4096), (1021, 4100))
+PLANES = ((32, 64, 112, 112), (4, 3, 1000, 1001))  # batch, channels, rows, columns
+TINY_PLANES = (2, 3, 5, 9)
+EPS = 1e-5
+
+
+# ---- stencils ----
+
+@add("stencils:heat5", ((8192, 8192), (1021, 1037)))
+def _(r, m, n):
+    x, y = r.randn(m, n), r.empty(m, n)
+    taps = torch.tensor([[0, 0.2, 0], [0.2, 1 - 0.8, 0.2], [0, 0.2, 0]], device=x.device)[None, None].to(r.kind)
+
+    def shifted(x, _):
+        p = F.pad(x, (1, 1, 1, 1)).float()
+        here = p[1:-1, 1:-1]
+        return (here + 0.2 * (p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:] - 4 * here)).to(x.dtype)
+    return Case([x, y, 0.2], [y], shifted, x, taps, also=[lambda x, w: F.conv2d(x[None, None], w, padding=1)[0, 0]])
+
+
+@add("stencils:laplace7", ((256, 512, 512), (63, 65, 1037)), (3, 5, 9))
+def _(r, d, h, w):
+    x, y = r.randn(d, h, w), r.empty(d, h, w)
+    taps = torch.zeros(1, 1, 3, 3, 3, device=x.device)
+    for i, j, k in ((0, 1, 1), (2, 1, 1), (1, 0, 1), (1, 2, 1), (1, 1, 0), (1, 1, 2)):
+        taps[0, 0, i, j, k] = 1
+    taps[0, 0, 1, 1, 1] = -6
+
+    def shifted(x, _):
+        p = F.pad(x[None], (1, 1, 1, 1, 1, 1))[0].float()
+        c = slice(1, -1)
+        return (p[:-2, c, c] + p[2:, c, c] + p[c, :-2, c] + p[c, 2:, c] + p[c, c, :-2] + p[c, c, 2:] -
+                6 * p[c, c, c]).to(x.dtype)
+    return Case([x, y], [y], shifted, x, taps.to(r.kind), also=[lambda x, w: F.conv3d(x[None, None], w, padding=1)[0, 0]])
+
+
+@add("stencils:filter1d", TWO)
+def _(r, m, n):
+    x, taps, y = r.randn(m, n), r.f32(9), r.empty(m, n)
+    return Case([x, taps, y], [y], lambda x, w: F.conv1d(x[:, None], w, padding=4)[:, 0], x, taps.to(r.kind)[None, None])
+
+
+@add("stencils:sobel", ((8192, 8192), (1021, 1037)))
+def _(r, m, n):
+    x, y = r.randn(m, n), r.empty(m, n)
+
+    def function(x):
+        p = F.pad(x, (1, 1, 1, 1)).float()
+        across = p[:-2] + 2 * p[1:-1] + p[2:]
+        along = p[:, :-2] + 2 * p[:, 1:-1] + p[:, 2:]
+        gx, gy = across[:, 2:] - across[:, :-2], along[2:] - along[:-2]
+        return torch.sqrt(gx * gx + gy * gy).to(x.dtype)
+    return Case([x, y], [y], function, x)
+
+
+# ---- images ----
+
+@add("images:average_pool", PLANES, TINY_PLANES)
+def _(r, b, c, h, w):
+    h, w = h // 2, w // 2
+    x, y = r.randn(b, c, 2 * h, 2 * w), r.empty(b, c, h, w)
+    return Case([x, y], [y], lambda x: F.avg_pool2d(x, 2), x)
+
+
+@add("images:upsample", ((32, 64, 56, 56), (4, 3, 500, 501)), TINY_PLANES)
+def _(r, b, c, h, w):
+    x, y = r.randn(b, c, h, w), r.empty(b, c, 2 * h, 2 * w)
+    return Case([x, y], [y], lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"), x)
+
+
+@add("images:pixel_shuffle", ((32, 64, 56, 56), (4, 3, 500, 501)), TINY_PLANES)
+def _(r, b, c, h, w):
+    x, y = r.randn(b, c, 2, 2, h, w), r.empty(b, c, 2 * h, 2 * w)
+    return Case([x, y], [y], lambda x: F.pixel_shuffle(x, 2), x.view(b, 4 * c, h, w))
+
+
+@add("images:im2col", ((32, 64, 56, 56), (4, 3, 500, 501)), TINY_PLANES)
+def _(r, b, c, h, w):
+    x, y = r.randn(b, c, h, w), r.empty(b, c, 3, 3, h, w)
+    return Case([x, y], [y], lambda x: F.unfold(x, 3, padding=1).view(b, c, 3, 3, h, w), x)
+
+
+@add("images:roll", TWO)
+def _(r, m, n):
+    x, y = r.randn(m, n), r.empty(m, n)
+    return Case([x, y, 3, -5], [y], lambda x: torch.roll(x, (3, -5), (0, 1)), x)
+
+
+# ---- gates ----
+
+@add("gates:geglu", TWO)
+def _(r, m, n):
+    x, y = r.randn(m, 2 * n), r.empty(m, n)
+    return Case([x, y], [y], lambda x: F.gelu(x[:, :n], approximate="tanh") * x[:, n:], x)
+
+
+@add("gates:swiglu_pair", TWO)
+def _(r, m, n):
+    gate, up, y = r.randn(m, n), r.randn(m, n), r.empty(m, n)
+    return Case([gate, up, y], [y], lambda g, u: F.silu(g) * u, gate, up)
+
+
+@add("gates:relu_squared", TWO)
+def _(r, m, n):
+    x, y = r.randn(m, n), r.empty(m, n)
+    return Case([x, y], [y], lambda x: torch.relu(x).square(), x)
+
+
+@add("gates:top2", ((131072, 64), (16384, 160), (1021, 8)), (9, 8))
+def _(r, m, e):
+    x, weight, expert = r.randn(m, e), r.empty(m, 2, kind=torch.float32), r.empty(m, 2, kind=torch.int64)
+
+    def function(x):
+        top, at = torch.topk(x.float(), 2, 1)
+        return torch.softmax(top, 1), at
+    return Case([x, weight, expert], [weight], lambda x: function(x)[0], x)
+
+
+# ---- distances ----
+
+CLOUDS = ((8192, 4096, 128), (1021, 1037, 65))
+
+
+@add("distances:squared_distances", CLOUDS, (21, 37, 29))
+def _(r, m, n, k):
+    a, b, d = r.randn(m, k), r.randn(n, k), r.empty(m, n, kind=torch.float32)
+
+    def function(a, b):
+        u, v = a.float(), b.float()
+        return (u.square().sum(1)[:, None] + v.square().sum(1) - 2 * (a @ b.t()).float()).clamp(min=0)
+    return Case([a, b, d], [d], function, a, b, flops=2 * m * n * k)
+
+
+@add("distances:cosines", CLOUDS, (21, 37, 29))
+def _(r, m, n, k):
+    a, b, c = r.randn(m, k), r.randn(n, k), r.empty(m, n, kind=torch.float32)
+
+    def function(a, b):
+        scale_a, scale_b = (torch.rsqrt(x.float().square().sum(1).clamp(min=1e-12)) for x in (a, b))
+        return (a @ b.t()).float() * scale_a[:, None] * scale_b
+    return Case([a, b, c], [c], function, a, b, flops=2 * m * n * k)
+
+
+@add("distances:nearest", ((65536, 1024, 128), (10007, 129, 33)), (21, 37, 29))
+def _(r, m, n, k):
+    x, c, at = r.randn(m, k), r.randn(n, k), r.empty(m, kind=torch.int64)
+
+    def function(x, c):
+        return ((c.float().square().sum(1) - 2 * (x @ c.t()).float())).argmin(1)
+
+    def error(results, _):  # the nearest by a distance that is about the least
+        u, v = x.double(), c.double()
+        d = v.square().sum(1) - 2 * u @ v.t()
+        chosen, least = d.gather(1, results[0].clamp(0, n - 1)[:, None])[:, 0], d.min(1).values
+        return float(((chosen - least) / (1 + least.abs())).max())
+    return Case([x, c, at], [at], function, x, c, error=error, loose=1e-2, flops=2 * m * n * k)
+
+
+# ---- optimisers ----
+
+STEPS = ((1 << 26,), (1000003,))
+
+
+@add("optimisers:adam", STEPS, TINY_VECTOR)
+def _(r, n):
+    p, g = r.randn(n), r.randn(n)
+    m, v = r.randn(n, kind=torch.float32, scale=0.1), r.rand(n, kind=torch.float32) + 0.1
+    c1, c2 = 1 - 0.9**3, 1 - 0.999**3
+
+    def function(p, g, m, v):
+        m.lerp_(g.float(), 0.1)
+        v.mul_(0.999).addcmul_(g.float(), g.float(), value=0.001)
+        p.sub_(0.01 / c1 * m / ((v / c2).sqrt() + 1e-8))
+        return p, m, v
+    return Case([p, g, m, v, 0.01, 0.9, 0.999, 1e-8, 3], [p, m, v], function, p.clone(), g, m.clone(), v.clone(),
+                updates=[p, m, v])
+
+
+@add("optimisers:sgd_momentum", STEPS, TINY_VECTOR)
+def _(r, n):
+    p, g, v = r.randn(n), r.randn(n), r.randn(n, kind=torch.float32)
+
+    def function(p, g, v):
+        v.mul_(0.9).add_(g.float() + 0.001 * p.float())
+        p.sub_((0.01 * v).to(p.dtype))
+        return p, v
+    return Case([p, g, v, 0.01, 0.9, 0.001], [p, v], function, p.clone(), g, v.clone(), updates=[p, v])
+
+
+@add("optimisers:lion", STEPS, TINY_VECTOR)
+def _(r, n):
+    p, g, m = r.randn(n), r.randn(n), r.randn(n, kind=torch.float32)
+
+    def function(p, g, m):
+        p.sub_((0.01 * (torch.sign(0.9 * m + 0.1 * g.float()) + 0.1 * p.float())).to(p.dtype))
+        m.mul_(0.99).add_(g.float(), alpha=0.01)
+        return p, m
+    return Case([p, g, m, 0.01, 0.9, 0.99, 0.1], [p, m], function, p.clone(), g, m.clone(), updates=[p, m])
+
+
+@add("optimisers:moving_average", STEPS, TINY_VECTOR)
+def _(r, n):
+    average, x = r.randn(n, kind=torch.float32), r.randn(n)
+    return Case([average, x, 0.9], [average], lambda a, x: a.lerp_(x.float(), 0.1), average.clone(), x, updates=[average])
+
+
+# ---- losses ----
+
+@add("losses:smoothed_cross_entropy", ((4096, 32000), (64, 50257)), (5, 101))
+def _(r, m, v):
+    x, t, loss = r.randn(m, v), r.ints(0, v, m), r.empty(m, kind=torch.float32)
+    return Case([x, t, loss, 0.1], [loss], lambda x, t: F.cross_entropy(x.float(), t, reduction="none", label_smoothing=0.1),
+                x, t, also=[lambda x, t: F.cross_entropy(x, t, reduction="none", label_smoothing=0.1)])
+
+
+@add("losses:kl_divergence", TWO)
+def _(r, m, n):
+    x, t = (F.log_softmax(r.randn(m, n), 1) for _ in range(2))
+    loss = r.empty(m, kind=torch.float32)
+    return Case([x, t, loss], [loss], lambda x, t: F.kl_div(x.float(), t.float(), reduction="none", log_target=True).sum(1),
+                x, t, also=[lambda x, t: F.kl_div(x, t, reduction="none", log_target=True).sum(1)])
+
+
+@add("losses:huber", TWO)
+def _(r, m, n):
+    x, t, loss = r.randn(m, n), r.randn(m, n), r.empty(m, kind=torch.float32)
+    return Case([x, t, loss, 1.0], [loss], lambda x, t: F.huber_loss(x.float(), t.float(), reduction="none").mean(1), x, t,
+                also=[lambda x, t: F.huber_loss(x, t, reduction="none").mean(1)])
+
+
+@add("losses:cosine_loss", TWO)
+def _(r, m, n):
+    a, b, loss = r.randn(m, n), r.randn(m, n), r.empty(m, kind=torch.float32)
+    label = torch.where(r.rand(m, kind=torch.float32) < 0.5, 1.0, -1.0)
+
+    def function(a, b, label):
+        return F.cosine_embedding_loss(a.float(), b.float(), label, margin=0.1, reduction="none")
+    return Case([a, b, label, loss, 0.1], [loss], function, a, b, label,
+                also=[lambda a, b, y: F.cosine_embedding_loss(a, b, y, margin=0.1, reduction="none")])
+
+
+# ---- statistics ----
+
+@add("statistics:batch_statistics", ((64, 256, 3136), (16, 1021, 49)), (2, 5, 37))
+def _(r, b, c, p):
+    x = r.randn(b, c, p)
+    mean, variance = r.empty(c, kind=torch.float32), r.empty(c, kind=torch.float32)
+    return Case([x, mean, variance], [variance, mean], lambda x: torch.var_mean(x.float(), (0, 2), correction=0), x,
+                also=[lambda x: torch.var_mean(x, (0, 2), correction=0)], loose=1e-4)
+
+
+@add("statistics:image_statistics", ((64, 56, 56, 256), (16, 33, 35, 77)), (2, 5, 7, 37))
+def _(r, b, h, w, c):
+    x = r.randn(b, h, w, c)
+    mean, variance = r.empty(b, c, kind=torch.float32), r.empty(b, c, kind=torch.float32)
+    return Case([x, mean, variance], [variance, mean], lambda x: torch.var_mean(x.float(), (1, 2), correction=0), x,
+                also=[lambda x: torch.var_mean(x, (1, 2), correction=0)], loose=1e-4)
+
+
+@add("statistics:logsumexp_middle", ((64, 256, 4096), (7, 1021, 1037)), (2, 11, 37))
+def _(r, b, s, n):
+    x, y = r.randn(b, s, n), r.empty(b, n, kind=torch.float32)
+    return Case([x, y], [y], lambda x: torch.logsumexp(x.float(), 1), x, also=[lambda x: torch.logsumexp(x, 1)])
+
+
+@add("statistics:group_norm_last", ((32, 3136, 256), (7, 1021, 96)), (2, 37, 64))
+def _(r, b, p, c):
+    x, y, gamma, beta = r.randn(b, p, c), r.empty(b, p, c), r.f32(c), r.f32(c)
+
+    def function(x, g, b):
+        return F.group_norm(x.transpose(1, 2), 32, g, b, EPS).transpose(1, 2)
+    return Case([x, gamma, beta, y, 32, EPS], [y], function, x, gamma.to(r.kind), beta.to(r.kind))
+
+
+@add("statistics:count_nonzero", TWO)
+def _(r, m, n):
+    x, count = torch.relu(r.randn(m, n)), r.empty(m, kind=torch.int64)
+    return Case([x, count], [count], lambda x: torch.count_nonzero(x, 1), x)
+
+
+@add("statistics:running_max", TWO)
+def _(r, m, n):
+    x, y = r.randn(m, n), r.empty(m, n)
+    return Case([x, y], [y], lambda x: torch.cummax(x, 1).values, x)
+
+
+# ---- updates ----
+
+@add("updates:histogram", ((1 << 26, 256), (1000003, 65536)), (1003, 7), types=("f32",))
+def _(r, n, b):
+    x, bins = r.ints(0, b, n, kind=torch.int32), r.zeros(b, kind=torch.int32)
+    return Case([x, bins], [bins], lambda x: torch.bincount(x, minlength=b), x, updates=[bins],
+                also=[lambda x: torch.histc(x.float(), b, 0, b - 1)])
+
+
+@add("updates:segment_sum", ((1 << 24, 65536), (1000003, 101)), (1003, 7))
+def _(r, n, s):
+    x, at, y = r.randn(n), torch.sort(r.ints(0, s, n, kind=torch.int32)).values, r.zeros(s, kind=torch.float32)
+    return Case([x, at, y], [y], lambda y, at, x: y.index_add_(0, at, x.float()), y.clone(), at, x, updates=[y], loose=1e-3)
+
+
+@add("updates:embedding_gradient", ((16384, 32000, 1024), (1021, 257, 129)), (9, 11, 37))
+def _(r, k, v, d):
+    dy, token, table = r.randn(k, d), r.ints(0, v, k), r.zeros(v, d, kind=torch.float32)
+
+    def function(table, token, dy):
+        return table.index_add_(0, token, dy.float())
+    return Case([dy, token, table], [table], function, table.clone(), token, dy, updates=[table], loose=1e-4,
+                also=[lambda t, at, dy: torch.ops.aten.embedding_dense_backward(dy, at, v, -1, False)],
+                moved=dy.numel() * (dy.element_size() + 8))
+
+
+# ---- numbers of few bits ----
+
+@add("quantise:quantise_rows", TWO)
+def _(r, m, n):
+    x, q, s = r.randn(m, n), r.empty(m, n, kind=torch.int8), r.empty(m, kind=torch.float32)
+
+    def function(x):
+        v = x.float()
+        scale = v.abs().amax(1).clamp(min=1e-20) / 127
+        return torch.round(v / scale[:, None]).clamp(-127, 127).to(torch.int8), scale
+    return Case([x, q, s], [q, s], function, x, loose=1e-3)
+
+
+@add("quantise:dequantise_rows", TWO)
+def _(r, m, n):
+    q, s, y = r.ints(-127, 128, m, n, kind=torch.int8), r.rand(m, kind=torch.float32), r.empty(m, n)
+    return Case([q, s, y], [y], lambda q, s: (q.float() * s[:, None]).to(y.dtype), q, s)
+
+
+@add("quantise:cast_float8", TWO)
+def _(r, m, n):
+    x, y = r.randn(m, n), r.empty(m, n, kind=torch.float8_e4m3fn)
+    return Case([x, y, 3.0], [y], lambda x: (x.float() * 3).clamp(-448, 448).to(torch.float8_e4m3fn), x, loose=2e-2)
+
+
+@add("quantise:matmul_int4", ((64, 4096, 4096), (2048, 4096, 4096), (33, 1000, 1026)), (21, 37, 30))
+def _(r, m, n, k):
+    a, w = r.randn(m, k), r.ints(0, 256, k // 2, n, kind=torch.uint8)
+    scale, c = r.f32(n, scale=0.1), r.empty(m, n)
+
+    def function(a, w, scale):
+        full = torch.stack(((w & 15).to(a.dtype), (w >> 4).to(a.dtype)), 1).view(k, n) - 8
+        return ((a @ full).float() * scale).to(a.dtype)
+    return Case([a, w, scale, c], [c], function, a, w, scale, flops=2 * m * n * k)
+
+
+# ---- transforms ----
+
+@add("transforms:hadamard", ((16384, 1024), (1021, 256)), (5, 16))
+def _(r, m, n):
+    x, y = r.randn(m, n), r.empty(m, n)
+
+    def function(x):
+        v, width = x.float(), 1
+        while width < n:
+            v = v.view(m, n // (2 * width), 2, width)
+            v = torch.stack((v[:, :, 0] + v[:, :, 1], v[:, :, 0] - v[:, :, 1]), 2)
+            width *= 2
+        return v.view(m, n).to(x.dtype)
+    return Case([x, y], [y], function, x)
+
+
+@add("transforms:fft_stage", ((256, 64, 512), (1021, 16, 33)), (2, 5, 9))
+def _(r, m, p, s):
+    re, im = r.randn(m, 2, p, s), r.randn(m, 2, p, s)
+    real, imaginary = r.empty(m, p, 2, s), r.empty(m, p, 2, s)
+    angle = torch.arange(p, device=re.device) * (-math.pi / p)
+    c, t = torch.cos(angle)[:, None], torch.sin(angle)[:, None]
+
+    def function(re, im, c, t):
+        ar, ai, br, bi = re[:, 0].float(), im[:, 0].float(), re[:, 1].float(), im[:, 1].float()
+        dr, di = ar - br, ai - bi
+        return (torch.stack((ar + br, dr * c - di * t), 2).to(re.dtype),
+                torch.stack((ai + bi, dr * t + di * c), 2).to(re.dtype))
+    return Case([re, im, real, imaginary], [real, imaginary], function, re, im, c, t)
+
+
+@add("transforms:sort_rows", ((65536, 256), (1021, 64)), (5, 16))
+def _(r, m, n):
+    x, y = r.randn(m, n), r.empty(m, n)
+    return Case([x, y], [y], lambda x: torch.sort(x, 1).values, x)
+
+
+@add("transforms:rotary_interleaved", ((4, 4096, 32, 64), (3, 777, 9, 32)), (2, 3, 4, 8))
+def _(r, b, s, h, d):
+    x, c, t, y = r.randn(b, s, h, 2 * d), r.f32(s, d), r.f32(s, d), r.empty(b, s, h, 2 * d)
+
+    def function(x, c, t):
+        c, t, v = c[None, :, None], t[None, :, None], x.float()
+        p, q = v[..., 0::2], v[..., 1::2]
+        return torch.stack((p * c - q * t, q * c + p * t), -1).flatten(-2).to(x.dtype)
+    return Case([x, c, t, y], [y], function, x, c, t)
+
+
+# ---- products ----
+
+@add("products:dense_relu", ((8192, 8192), (1021, 4100)), (21, 37))
+def _(r, m, k):
+    w, x, bias, y = r.randn(m, k), r.randn(k), r.f32(m), r.empty(m)
+    return Case([w, x, bias, y], [y], lambda w, x, b: torch.relu(torch.addmv(b, w, x)), w, x, bias.to(r.kind))
+
+
+@add("products:outer_batched", ((64, 1024, 1024), (129, 100, 1037)), (2, 9, 37))
+def _(r, b, m, n):
+    x, y, c = r.randn(b, m), r.randn(b, n), r.empty(b, m, n)
+    return Case([x, y, c], [c], lambda x, y: x[:, :, None] * y[:, None], x, y)
+
+
+@add("products:head_products", ((64, 64, 64, 16, 64), (33, 17, 49, 12, 40)), (2, 5, 7, 3, 8))
+def _(r, b, i, j, h, d):
+    x, y, c = r.randn(b, i, h, d), r.randn(b, j, h, d), r.empty(b, h, i, j)
+    return Case([x, y, c], [c], lambda x, y: torch.einsum("bihd,bjhd->bhij", x, y), x, y, flops=2 * b * h * i * j * d)
+
+
+@add("products:lora", ((4096, 4096, 4096, 16), (1021, 1000, 1026, 8)), (21, 37, 29, 4))
+def _(r, m, n, k, rank):
+    x, w, a, b = r.randn(m, k), r.randn(k, n), r.randn(k, rank, scale=k**-0.5), r.randn(rank, n)
+    y = r.empty(m, n)
+    return Case([x, w, a, b, y, 0.5], [y], lambda x, w, a, b: torch.addmm(x @ w, x @ a, b, alpha=0.5), x, w, a, b,
+                flops=2 * m * k * (n + rank) + 2 * m * n * rank)
+
+
+@add("products:max_plus", ((512, 512, 512), (127, 129, 301)), (9, 37, 11))
+def _(r, m, n, k):
+    a, b, c = r.randn(m, k), r.randn(k, n), r.empty(m, n)
+    return Case([a, b, c], [c], lambda a, b: (a[:, :, None] + b).amax(1), a, b, flops=2 * m * n * k)
+
+
+# ---- sequences ----
+
+@add("sequences:causal_conv", ((8, 4096, 2048), (3, 1021, 777)), (2, 11, 37))
+def _(r, b, s, c):
+    x, w, y = r.randn(b, s, c), r.randn(4, c), r.empty(b, s, c)
+
+    def function(x, w):
+        return F.conv1d(x.transpose(1, 2), w, padding=3, groups=c)[..., :s].transpose(1, 2)
+    return Case([x, w, y], [y], function, x, w.t().contiguous()[:, None],
+                also=[lambda x, w: sum(F.pad(x, (0, 0, 3, 0))[:, k:k + s] * w[:, 0, k] for k in range(4))])
+
+
+@add("sequences:softmax_biased", ((32, 2048, 2048), (7, 1021, 1037)), (2, 5, 37))
+def _(r, b, m, n):
+    x, bias, y = r.randn(b, m, n), r.randn(m, n), r.empty(b, m, n)
+    has = r.rand(b, n, kind=torch.float32) < 0.8
+    has[:, 0] = True
+
+    def function(x, bias, has):
+        v = (x.float() * 0.5 + bias.float()).masked_fill(~has[:, None], -math.inf)
+        return torch.softmax(v, -1).to(x.dtype)
+    return Case([x, bias, has, y, 0.5], [y], function, x, bias, has,
+                also=[lambda x, bias, has: torch.softmax(torch.add(bias, x, alpha=0.5).masked_fill(~has[:, None], -math.inf), -1)])
+
+
+@add("sequences:rmsnorm_residual", TWO)
+def _(r, m, n):
+    x, residual, gamma, y = r.randn(m, n), r.randn(m, n), r.f32(n), r.empty(m, n)
+
+    def function(x, residual, g):
+        residual.add_(x)
+        return residual, F.rms_norm(residual, (n,), g, EPS)
+    return Case([x, residual, gamma, y, EPS], [residual, y], function, x, residual.clone(), gamma.to(r.kind),
+                updates=[residual])

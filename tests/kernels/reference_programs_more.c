@@ -1,0 +1,281 @@
+/* Kernels of tests/programs: updates, numbers of few bits, transforms, products and sequences. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reference.h"
+
+/* ---- updates: sums of integers, which are exact in any order ---- */
+
+/* Elements of an inout tensor as they were. */
+static void keep_old(const Problem *problem, int input, int64_t count) {
+    if (count > 0) memcpy(problem->expected, problem->input[input], sizeof(double) * (size_t)count);
+}
+
+void reference_histogram(const Problem *problem) {
+    int64_t bins = problem_dimension(problem, 'B');
+    keep_old(problem, 1, bins);
+    for (int64_t n = 0; n < problem_dimension(problem, 'N'); n++) {
+        double x = problem->input[0][n];
+        if (x >= 0 && x < (double)bins) problem->expected[(int64_t)x]++;
+    }
+}
+
+void reference_segment_sum(const Problem *problem) {
+    int64_t segments = problem_dimension(problem, 'S');
+    keep_old(problem, 2, segments);
+    for (int64_t n = 0; n < problem_dimension(problem, 'N'); n++) {
+        double at = problem->input[1][n];
+        if (at >= 0 && at < (double)segments) problem->expected[(int64_t)at] += problem->input[0][n];
+    }
+}
+
+/* ---- numbers of few bits ---- */
+
+/* Where x / scale lies about half way between two integers, rounding decides. */
+void reference_quantise_rows(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N');
+    for (int64_t m = 0; m < problem_dimension(problem, 'M'); m++) {
+        const double *x = problem->input[0] + m * columns;
+        double top = (float)1e-20;
+        for (int64_t n = 0; n < columns; n++) top = fmax(top, fabs(x[n]));
+        problem->further[0].expected[m] = top / 127;
+        problem->further[0].slack[m] = 2 * F32_ROUNDOFF * top / 127;
+        for (int64_t n = 0; n < columns; n++) {
+            double q = x[n] / (top / 127), half = fabs(fabs(q - rint(q)) - 0.5);
+            problem->expected[m * columns + n] = fmin(fmax(rint(q), -127), 127);
+            problem->slack[m * columns + n] = half <= 8 * F32_ROUNDOFF * fabs(q) ? -1 : 0;
+        }
+    }
+}
+
+void reference_dequantise_rows(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N');
+    for (int64_t i = 0; i < problem_dimension(problem, 'M') * columns; i++) {
+        problem->expected[i] = problem->input[0][i] * problem->input[1][i / columns];
+        problem->slack[i] = F32_ROUNDOFF * fabs(problem->expected[i]) + F32_TINY;
+    }
+}
+
+void reference_cast_float8(const Problem *problem) {
+    double scale = (float)problem->scalar[0];
+    for (int64_t i = 0; i < problem_dimension(problem, 'M') * problem_dimension(problem, 'N'); i++) {
+        double x = problem->input[0][i] * scale;
+        problem->expected[i] = isnan(x) ? x : fmin(fmax(x, -448), 448);
+        problem->slack[i] = F32_ROUNDOFF * fabs(problem->expected[i]) + F32_TINY;
+    }
+}
+
+void reference_matmul_int4(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N'), depth = problem_dimension(problem, 'K');
+    for (int64_t i = 0; i < problem_dimension(problem, 'M') * columns; i++) {
+        double sum = 0, magnitude = 0, scale = problem->input[2][i % columns];
+        for (int64_t k = 0; k < depth; k++) {
+            int byte = (int)problem->input[1][k / 2 * columns + i % columns];
+            double term = problem->input[0][i / columns * depth + k] * ((k % 2 ? byte >> 4 : byte & 15) - 8);
+            sum += term;
+            magnitude += fabs(term);
+        }
+        problem->expected[i] = sum * scale;
+        problem->slack[i] =
+            reference_serial_slack(depth, magnitude) * fabs(scale) + 2 * F32_ROUNDOFF * fabs(sum * scale) + F32_TINY;
+    }
+}
+
+/* ---- transforms ---- */
+
+/* The sign is -1 where the numbers of both places have an odd number of ones in common. */
+void reference_hadamard(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N');
+    for (int64_t i = 0; i < problem_dimension(problem, 'M') * columns; i++) {
+        const double *x = problem->input[0] + i / columns * columns;
+        double sum = 0, magnitude = 0;
+        for (int64_t n = 0; n < columns; n++) {
+            sum += __builtin_parityll((unsigned long long)(n & i % columns)) ? -x[n] : x[n];
+            magnitude += fabs(x[n]);
+        }
+        problem->expected[i] = sum;
+        problem->slack[i] = 12 * F32_ROUNDOFF * magnitude + F32_TINY;
+    }
+}
+
+void reference_fft_stage(const Problem *problem) {
+    int64_t turns = problem_dimension(problem, 'P'), width = problem_dimension(problem, 'S'), half = turns * width;
+    for (int64_t i = 0; i < problem_dimension(problem, 'M') * half; i++) {
+        int64_t low = i / half * 2 * half + i % half, p = i % half / width, s = i % width;
+        int64_t sum = i / half * 2 * half + p * 2 * width + s, turned = sum + width;
+        double angle = -3.14159265358979323846 * (double)p / (double)turns, c = cos(angle), t = sin(angle);
+        double ar = problem->input[0][low], ai = problem->input[1][low];
+        double br = problem->input[0][low + half], bi = problem->input[1][low + half];
+        double dr = ar - br, di = ai - bi, magnitude = fabs(dr) + fabs(di) + fabs(ar) + fabs(ai);
+        problem->expected[sum] = ar + br;
+        problem->further[0].expected[sum] = ai + bi;
+        problem->slack[sum] = problem->further[0].slack[sum] =
+            F32_ROUNDOFF * (fabs(ar) + fabs(br) + fabs(ai) + fabs(bi));
+        problem->expected[turned] = dr * c - di * t;
+        problem->further[0].expected[turned] = dr * t + di * c;
+        problem->slack[turned] = problem->further[0].slack[turned] = 20 * F32_ROUNDOFF * magnitude + F32_TINY;
+    }
+}
+
+static int compare(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+void reference_sort_rows(const Problem *problem) {
+    int64_t rows = problem_dimension(problem, 'M'), columns = problem_dimension(problem, 'N');
+    keep_old(problem, 0, rows * columns);
+    for (int64_t m = 0; m < rows; m++) qsort(problem->expected + m * columns, (size_t)columns, sizeof(double), compare);
+}
+
+/* ---- products ---- */
+
+void reference_dense_relu(const Problem *problem) {
+    int64_t depth = problem_dimension(problem, 'K');
+    for (int64_t m = 0; m < problem_dimension(problem, 'M'); m++) {
+        double sum = problem->input[2][m], magnitude = fabs(sum);
+        for (int64_t k = 0; k < depth; k++) {
+            double term = problem->input[0][m * depth + k] * problem->input[1][k];
+            sum += term;
+            magnitude += fabs(term);
+        }
+        problem->expected[m] = isnan(sum) ? sum : fmax(sum, 0);
+        problem->slack[m] = reference_lanes_slack(depth + 32, magnitude);
+    }
+}
+
+void reference_outer_batched(const Problem *problem) {
+    int64_t rows = problem_dimension(problem, 'M'), columns = problem_dimension(problem, 'N');
+    for (int64_t i = 0; i < problem_dimension(problem, 'B') * rows * columns; i++) {
+        double y = problem->input[1][i / columns / rows * columns + i % columns];
+        problem->expected[i] = problem->input[0][i / columns] * y;
+        problem->slack[i] = F32_ROUNDOFF * fabs(problem->expected[i]) + F32_TINY;
+    }
+}
+
+void reference_head_products(const Problem *problem) {
+    int64_t heads = problem_dimension(problem, 'H'), rows = problem_dimension(problem, 'I');
+    int64_t columns = problem_dimension(problem, 'J'), depth = problem_dimension(problem, 'D');
+    for (int64_t at = 0; at < problem_dimension(problem, 'B') * heads * rows * columns; at++) {
+        int64_t j = at % columns, i = at / columns % rows, h = at / columns / rows % heads;
+        int64_t b = at / columns / rows / heads;
+        const double *x = problem->input[0] + ((b * rows + i) * heads + h) * depth;
+        const double *y = problem->input[1] + ((b * columns + j) * heads + h) * depth;
+        double magnitude = 0;
+        for (int64_t d = 0; d < depth; d++) {
+            problem->expected[at] += x[d] * y[d];
+            magnitude += fabs(x[d] * y[d]);
+        }
+        problem->slack[at] = reference_serial_slack(depth, magnitude);
+    }
+}
+
+/* x @ a is rounded to the type before it is multiplied again. */
+void reference_lora(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N'), depth = problem_dimension(problem, 'K');
+    int64_t rank = problem_dimension(problem, 'R');
+    double scale = (float)problem->scalar[0], roundoff = type_roundoff(problem->type);
+    for (int64_t i = 0; i < problem_dimension(problem, 'M') * columns; i++) {
+        const double *x = problem->input[0] + i / columns * depth;
+        double sum = 0, magnitude = 0, error = 0;
+        for (int64_t k = 0; k < depth; k++) {
+            double term = x[k] * problem->input[1][k * columns + i % columns];
+            sum += term;
+            magnitude += fabs(term);
+        }
+        for (int64_t r = 0; r < rank; r++) {
+            double low = 0, size = 0, factor = problem->input[3][r * columns + i % columns] * scale;
+            for (int64_t k = 0; k < depth; k++) {
+                double term = x[k] * problem->input[2][k * rank + r];
+                low += term;
+                size += fabs(term);
+            }
+            sum += low * factor;
+            magnitude += fabs(low * factor);
+            error += (reference_serial_slack(depth, size) + roundoff * fabs(low) + type_denormal(problem->type)) *
+                     fabs(factor);
+        }
+        problem->expected[i] = sum;
+        problem->slack[i] = reference_serial_slack(depth + rank + 4, magnitude) + error;
+    }
+}
+
+void reference_max_plus(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N'), depth = problem_dimension(problem, 'K');
+    for (int64_t i = 0; i < problem_dimension(problem, 'M') * columns; i++) {
+        double top = -INFINITY;
+        for (int64_t k = 0; k < depth; k++) {
+            double sum = problem->input[0][i / columns * depth + k] + problem->input[1][k * columns + i % columns];
+            top = isnan(top) || isnan(sum) ? NAN : fmax(top, sum);
+        }
+        problem->expected[i] = top;
+        problem->slack[i] = isinf(top) ? 0 : F32_ROUNDOFF * fabs(top);
+    }
+}
+
+/* ---- sequences ---- */
+
+void reference_causal_conv(const Problem *problem) {
+    int64_t channels = problem_dimension(problem, 'C'), length = problem_dimension(problem, 'S');
+    int64_t taps = problem_dimension(problem, 'K');
+    for (int64_t i = 0; i < problem_dimension(problem, 'B') * length * channels; i++) {
+        int64_t c = i % channels, s = i / channels % length;
+        double magnitude = 0;
+        for (int64_t k = 0; k < taps; k++) {
+            int64_t from = s - (taps - 1) + k;
+            double x = from < 0 ? 0 : problem->input[0][i + (from - s) * channels];
+            problem->expected[i] += x * problem->input[1][k * channels + c];
+            magnitude += fabs(x * problem->input[1][k * channels + c]);
+        }
+        problem->slack[i] = reference_serial_slack(taps, magnitude);
+    }
+}
+
+void reference_softmax_biased(const Problem *problem) {
+    int64_t rows = problem_dimension(problem, 'M'), columns = problem_dimension(problem, 'N');
+    double scale = (float)problem->scalar[0];
+    for (int64_t line = 0; line < problem_dimension(problem, 'B') * rows; line++) {
+        const double *x = problem->input[0] + line * columns, *bias = problem->input[1] + line % rows * columns;
+        const double *has = problem->input[2] + line / rows * columns;
+        double *y = problem->expected + line * columns, top = -INFINITY, total = 0, greatest = 0;
+        for (int64_t n = 0; n < columns; n++) {
+            y[n] = has[n] != 0 ? x[n] * scale + bias[n] : -INFINITY;
+            greatest = fmax(greatest, fabs(x[n] * scale) + fabs(bias[n]));
+            top = fmax(top, y[n]);
+        }
+        for (int64_t n = 0; n < columns; n++) total += y[n] = exp(y[n] - top);
+        for (int64_t n = 0; n < columns; n++) {
+            y[n] /= total;
+            problem->slack[line * columns + n] =
+                F32_ROUNDOFF * (16 * greatest + (double)columns / 8 + 40) * y[n] + F32_TINY;
+        }
+    }
+}
+
+/* The sum is rounded to the type, which its square and the result are made of; it may be rounded twice. */
+void reference_rmsnorm_residual(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N');
+    double eps = (float)problem->scalar[0], roundoff = type_roundoff(problem->type);
+    for (int64_t m = 0; m < problem_dimension(problem, 'M'); m++) {
+        double squares = 0, unsure = 0;
+        for (int64_t i = m * columns; i < (m + 1) * columns; i++) {
+            double sum = problem->input[0][i] + problem->input[1][i], error = F32_ROUNDOFF * fabs(sum);
+            double kept = value_round(problem->type, sum);
+            bool twice = value_round(problem->type, sum - error) != value_round(problem->type, sum + error);
+            problem->expected[i] = kept;
+            problem->slack[i] = twice ? 2 * roundoff * fabs(kept) : 0;
+            squares += kept * kept;
+            unsure += twice ? 4 * roundoff * kept * kept : 0;
+        }
+        double mean = squares / (double)columns + eps, scale = 1 / sqrt(mean);
+        double relative = reference_lanes_slack(columns, 1) / 2 + 10 * F32_ROUNDOFF + unsure / mean / (double)columns;
+        for (int64_t n = 0; n < columns; n++) {
+            int64_t i = m * columns + n;
+            double factor = scale * problem->input[2][n];
+            problem->further[0].expected[i] = problem->expected[i] * factor;
+            problem->further[0].slack[i] =
+                (relative * fabs(problem->expected[i]) + problem->slack[i]) * fabs(factor) + F32_TINY;
+        }
+    }
+}

@@ -204,9 +204,16 @@ static void build_copy(Spread *spread, const Piece *piece) {
     tile_builder_insert(&spread->b, copy);
 }
 
+/* Must copies that were issued before the op not be issued behind it? It waits for them, or others do behind a barrier; a
+ * loop or a branch may. */
+static bool needs_copies(const TileOp *op) {
+    return op->region_count || op->id == TILE_OP_COPY_WAIT || op->id == TILE_OP_BARRIER;
+}
+
+/* The product from the op on, up to which copies can be moved; NULL: there is none. */
 static TileOp *next_product(TileOp *op) {
-    while (op && op->id != TILE_OP_MMA) op = op->next;
-    return op;
+    while (op && op->id != TILE_OP_MMA && !needs_copies(op)) op = op->next;
+    return tile_op_is(op, TILE_OP_MMA) ? op : NULL;
 }
 
 /* The commit of the branch's copies, if no other op with effects is before it. */

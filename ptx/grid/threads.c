@@ -57,12 +57,24 @@ static unsigned log_warps_of_tiles(const TileFunc *func, const GpuSurvey *survey
     return warps;
 }
 
+/* A thread that multiplies has 64 elements of the largest tile, so that most of its instructions are products: it loads
+ * one element of an operand for each 4 to 16 of them. Smaller tiles keep four warps busy. */
+static unsigned log_warps_of_products(const GpuSurvey *survey) {
+    enum { LOG_SUMS = 6, LOG_FEWEST_SUMS = 4, LOG_WARPS = 2 };
+    unsigned log = gpu_floor_log2(tile_type_lanes(survey->largest)), of_a_warp = TILE_LANE_BITS + LOG_FEWEST_SUMS;
+    unsigned fewest = log > of_a_warp ? gpu_least(log - of_a_warp, LOG_WARPS) : 0;
+    unsigned warps = log > TILE_LANE_BITS + LOG_SUMS ? gpu_least(log - TILE_LANE_BITS - LOG_SUMS, MOST_LOG_WARPS) : 0;
+    return warps < fewest ? fewest : warps;
+}
+
 static unsigned choose_log_warps(const TileFunc *func) {
     GpuDots dots = gpu_find_dots(func, &func->body);
     if (dots.count) return dots.plan.log_warps_m + dots.plan.log_warps_n;
     GpuSurvey survey = gpu_survey(&func->body);
     if (!survey.largest) return 0; /* scalars only: one warp */
-    unsigned log_warps = log_warps_of_tiles(func, &survey), least = least_log_warps(&survey);
+    bool products = survey.multiplied && !func->warps;
+    unsigned log_warps = products ? log_warps_of_products(&survey) : log_warps_of_tiles(func, &survey),
+             least = least_log_warps(&survey);
     return log_warps < least ? least : log_warps;
 }
 

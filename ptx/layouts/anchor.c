@@ -69,7 +69,36 @@ static unsigned choose_log_rows(const Anchor *anchor, const GpuSurvey *survey) {
     return survey->transposes && log > others ? gpu_least(log - others, anchor->log_vector) : 0;
 }
 
-static void choose_bases(Anchor *anchor, const TileFunc *func) {
+typedef struct Rows {
+    TileFunc *func;
+    bool odd;
+} Rows;
+
+/* Are the tensor's rows no multiples of 8 bytes, so that no vectors lie in all of them? Asks for the fact. */
+static void look_for_odd_rows(TileOp *op, void *state) {
+    enum { LEAST_BYTES = 8 };
+    Rows *rows = state;
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    const TileValue *tile = tile_accessed_tile(op);
+    if (!tile || op->id == TILE_OP_ATOMIC_TILE || tile_op_operand(op, 0)->block != &rows->func->body) return;
+    TileParameter *parameter = &rows->func->parameters[tile_op_operand(op, 0)->index];
+    unsigned rank = tile_access_read(op, indices), last = rank - 1, bytes = tile_scalar_bytes(tile->type->scalar);
+    bool in_rows = rank > 1 && indices[last].kind == TILE_ACCESS_RANGE && indices[last].axis + 1 == tile->type->rank;
+    /* Nothing is known where code is for any tensor. */
+    if (!in_rows || bytes >= LEAST_BYTES || parameter->facts.stride[last] != bytes) return;
+    parameter->asked_multiple |= LEAST_BYTES / bytes;
+    rows->odd |= parameter->facts.multiple[last] == TILE_UNKNOWN || parameter->facts.multiple[last] % (LEAST_BYTES / bytes);
+}
+
+/* Where rows are odd, the lanes of a warp have neighbouring elements: a thread that had neighbours would load them one by
+ * one, each time far from those of other lanes. */
+static unsigned log_vector_of(TileFunc *func, const GpuSurvey *survey) {
+    Rows rows = {func, false};
+    tile_block_walk(&func->body, look_for_odd_rows, &rows);
+    return rows.odd ? 0 : gpu_floor_log2(GPU_ACCESS_BYTES / survey->least_bytes);
+}
+
+static void choose_bases(Anchor *anchor, TileFunc *func) {
     anchor->log_warps = gpu_floor_log2(func->threads / TILE_WARP_THREADS);
     anchor->dots = gpu_find_dots(func, &func->body);
     for (unsigned i = 0; i < anchor->dots.count; i++) {
@@ -79,7 +108,7 @@ static void choose_bases(Anchor *anchor, const TileFunc *func) {
     GpuSurvey survey = gpu_survey(&func->body);
     if (anchor->dots.count || !survey.largest) return;
     TileLayoutShape shape = tile_layout_shape(survey.largest);
-    anchor->log_vector = gpu_floor_log2(GPU_ACCESS_BYTES / survey.least_bytes);
+    anchor->log_vector = log_vector_of(func, &survey);
     anchor->log_rows = choose_log_rows(anchor, &survey);
     anchor->base_count = 1;
     anchor->bases[0] = (Base){shape, gpu_spread(&shape, anchor->log_vector, anchor->log_rows, anchor->log_warps)};

@@ -3,6 +3,8 @@
 #include "ptx/lowering/machine.h"
 #include "lang/ir/operands.h"
 
+enum { MOST_STEPS = 4 };
+
 typedef struct Operand {
     GpuStrides strides; /* by axis of the operand */
     TileScalar scalar;
@@ -19,46 +21,71 @@ typedef struct Dot {
     uint32_t registers;
 } Dot;
 
-/* Loads the operand's element that a register of the result needs. */
-static TileValue *load_operand(const Dot *dot, const Operand *operand, TileValue *base, unsigned own_axis,
-                               const unsigned *axis_of, uint32_t reg) {
+/* Loads `width` neighbouring elements of the operand, of which the first is the one that a register of the result needs. */
+static TileValue *load_operand(const Dot *dot, const Operand *operand, TileValue *base, unsigned own_axis, uint32_t reg,
+                               unsigned width) {
     Gpu *gpu = dot->gpu;
-    int64_t offset = gpu_register_index(&dot->layout, own_axis, reg) * operand->strides.bytes[axis_of[own_axis]];
+    int64_t offset = gpu_register_index(&dot->layout, own_axis, reg) * operand->strides.bytes[own_axis];
     for (unsigned a = 0; a + 2 < dot->rank; a++)
         offset += gpu_register_index(&dot->layout, a, reg) * operand->strides.bytes[a];
-    const TileType *type = tile_type_scalar(gpu->module->context, operand->scalar);
+    const TileType *type = tile_type_vector(gpu->module->context, operand->scalar, width, false);
     TileValue *address = offset ? tile_build_ptr_add(&gpu->b, base, gpu_i64(gpu, offset)) : base;
-    TileValue *value = tile_build_load(&gpu->b, type, address, NULL, NULL, 0);
+    TileValue *value =
+        tile_build_load(&gpu->b, type, address, NULL, NULL, (int64_t)width * tile_scalar_bytes(operand->scalar));
     return operand->scalar == dot->sum ? value : tile_build_convert(&gpu->b, value, dot->sum);
 }
 
-/* The operand's element for each register of the result; registers with the same element share one load. */
-static TileValue *load_registers(const Dot *dot, const Operand *operand, TileValue *base, unsigned own_axis,
-                                 const unsigned *axis_of) {
+/* Do two registers of the result take the same element of an operand? */
+static bool take_same(const Dot *dot, unsigned own_axis, uint32_t r, uint32_t s) {
+    bool same = gpu_register_index(&dot->layout, own_axis, s) == gpu_register_index(&dot->layout, own_axis, r);
+    for (unsigned a = 0; a + 2 < dot->rank; a++)
+        same &= gpu_register_index(&dot->layout, a, s) == gpu_register_index(&dot->layout, a, r);
+    return same;
+}
+
+/* For each register of the result its element of a, at as many steps of k as there are in `steps`: neighbours, which are
+ * loaded together. */
+static void load_rows(const Dot *dot, TileValue *base, TileValue **steps, unsigned count) {
     Gpu *gpu = dot->gpu;
-    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, dot->registers);
+    TileValue **loaded = TILE_NEW_ARRAY(gpu->arena, TileValue *, dot->registers),
+              **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, dot->registers);
     for (uint32_t r = 0; r < dot->registers; r++) {
-        for (uint32_t s = 0; s < r && !registers[r]; s++) {
-            bool same = gpu_register_index(&dot->layout, own_axis, s) == gpu_register_index(&dot->layout, own_axis, r);
-            for (unsigned a = 0; a + 2 < dot->rank; a++)
-                same &= gpu_register_index(&dot->layout, a, s) == gpu_register_index(&dot->layout, a, r);
-            if (same) registers[r] = registers[s];
-        }
-        if (!registers[r]) registers[r] = load_operand(dot, operand, base, own_axis, axis_of, r);
+        for (uint32_t s = 0; s < r && !loaded[r]; s++)
+            if (take_same(dot, dot->rank - 2, r, s)) loaded[r] = loaded[s];
+        if (!loaded[r]) loaded[r] = load_operand(dot, &dot->a, base, dot->rank - 2, r, count);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        for (uint32_t r = 0; r < dot->registers; r++)
+            registers[r] = count == 1 ? loaded[r] : gpu_register(gpu, loaded[r], i);
+        steps[i] = gpu_join(gpu, registers, dot->registers);
+    }
+}
+
+/* For each register of the result its element of b at one step of k: neighbours along n are loaded together. */
+static TileValue *load_columns(const Dot *dot, TileValue *base, unsigned width) {
+    Gpu *gpu = dot->gpu;
+    unsigned n = dot->rank - 1;
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, dot->registers);
+    for (uint32_t r = 0; r < dot->registers; r += width) {
+        for (uint32_t s = 0; s < r && !registers[r]; s += width)
+            for (uint32_t i = 0; i < width && take_same(dot, n, r, s); i++) registers[r + i] = registers[s + i];
+        if (registers[r]) continue;
+        TileValue *loaded = load_operand(dot, &dot->b, base, n, r, width);
+        for (uint32_t i = 0; i < width; i++) registers[r + i] = width == 1 ? loaded : gpu_register(gpu, loaded, i);
     }
     return gpu_join(gpu, registers, dot->registers);
 }
 
 /* The address of the thread's elements of an operand, at k = 0. Lanes past the result's extents read a row that
  * exists. */
-static TileValue *thread_address(const Dot *dot, const Operand *operand, unsigned own_axis, const unsigned *axis_of) {
+static TileValue *thread_address(const Dot *dot, const Operand *operand, unsigned own_axis) {
     Gpu *gpu = dot->gpu;
     TileValue *offset = gpu_i64(gpu, 0);
     for (unsigned a = 0; a < dot->rank; a++) {
         if (a + 2 >= dot->rank && a != own_axis) continue;
         TileValue *index = gpu_thread_index(gpu, &dot->layout, a);
         offset = gpu_binary(gpu, TILE_OP_ADD, offset,
-                            gpu_binary(gpu, TILE_OP_MUL, index, gpu_i64(gpu, operand->strides.bytes[axis_of[a]])));
+                            gpu_binary(gpu, TILE_OP_MUL, index, gpu_i64(gpu, operand->strides.bytes[a])));
     }
     return tile_build_ptr_add(&gpu->b, operand->pointer, offset);
 }
@@ -100,25 +127,53 @@ static void write_operand(Gpu *gpu, const TileValue *old, const Operand *operand
     }
 }
 
+/* Steps of k whose elements of a row are loaded together. */
+static unsigned steps_together(const Dot *dot) {
+    unsigned most = GPU_VECTOR_ALIGN / tile_scalar_bytes(dot->a.scalar);
+    unsigned steps = most > MOST_STEPS ? MOST_STEPS : most;
+    while (steps > 1 && dot->extent[2] % steps) steps /= 2;
+    return steps;
+}
+
+/* Elements of a row of b that a thread loads together: neighbours in its registers, at an aligned address. */
+static unsigned columns_together(const Dot *dot) {
+    unsigned n = dot->rank - 1, bytes = tile_scalar_bytes(dot->b.scalar);
+    unsigned width = tile_layout_vector(&dot->layout, n, GPU_VECTOR_ALIGN / bytes);
+    while (width > 1 && dot->b.strides.bytes[n - 1] % (width * bytes)) width /= 2;
+    return width;
+}
+
+/* The sum after the steps of k from this one on, in order. */
+static TileValue *multiply_steps(const Dot *dot, TileValue *a, TileValue *b, TileValue *sum, unsigned steps) {
+    Gpu *gpu = dot->gpu;
+    TileValue *rows[MOST_STEPS];
+    unsigned width = columns_together(dot);
+    load_rows(dot, a, rows, steps);
+    for (unsigned i = 0; i < steps; i++) {
+        int64_t offset = i * dot->b.strides.bytes[dot->rank - 2];
+        TileValue *y = load_columns(dot, i ? tile_build_ptr_add(&gpu->b, b, gpu_i64(gpu, offset)) : b, width);
+        if (tile_scalar_is_float(dot->sum))
+            sum = tile_build_ternary(&gpu->b, TILE_OP_FMA, rows[i], y, sum);
+        else
+            sum = gpu_binary(gpu, TILE_OP_ADD, sum, gpu_binary(gpu, TILE_OP_MUL, rows[i], y));
+    }
+    return sum;
+}
+
 static TileValue *multiply(Dot *dot, TileValue *acc) {
     Gpu *gpu = dot->gpu;
-    unsigned m = dot->rank - 2, n = dot->rank - 1, axis_of[TILE_MAX_TILE_RANK];
-    for (unsigned a = 0; a < dot->rank; a++) axis_of[a] = a;
-    TileValue *a_base = thread_address(dot, &dot->a, m, axis_of), *b_base = thread_address(dot, &dot->b, n, axis_of);
+    unsigned m = dot->rank - 2, n = dot->rank - 1, steps = steps_together(dot);
+    TileValue *a_base = thread_address(dot, &dot->a, m), *b_base = thread_address(dot, &dot->b, n);
     TileBuilder outer = gpu->b;
-    TileOp *loop = tile_build_for(&outer, gpu_i64(gpu, 0), gpu_i64(gpu, dot->extent[2]), gpu_i64(gpu, 1), &acc, 1);
+    TileOp *loop = tile_build_for(&outer, gpu_i64(gpu, 0), gpu_i64(gpu, dot->extent[2]), gpu_i64(gpu, steps), &acc, 1);
     outer = gpu->b;
     gpu->b.block = &loop->regions[0];
     gpu->b.before = NULL;
     TileValue *k = loop->regions[0].arguments[0], *sum = loop->regions[0].arguments[1];
     TileValue *a_step = gpu_binary(gpu, TILE_OP_MUL, k, gpu_i64(gpu, dot->a.strides.bytes[n])),
               *b_step = gpu_binary(gpu, TILE_OP_MUL, k, gpu_i64(gpu, dot->b.strides.bytes[m]));
-    TileValue *x = load_registers(dot, &dot->a, tile_build_ptr_add(&gpu->b, a_base, a_step), m, axis_of),
-              *y = load_registers(dot, &dot->b, tile_build_ptr_add(&gpu->b, b_base, b_step), n, axis_of);
-    if (tile_scalar_is_float(dot->sum))
-        sum = tile_build_ternary(&gpu->b, TILE_OP_FMA, x, y, sum);
-    else
-        sum = gpu_binary(gpu, TILE_OP_ADD, sum, gpu_binary(gpu, TILE_OP_MUL, x, y));
+    sum = multiply_steps(dot, tile_build_ptr_add(&gpu->b, a_base, a_step), tile_build_ptr_add(&gpu->b, b_base, b_step),
+                         sum, steps);
     tile_build_end(&gpu->b, TILE_OP_YIELD, &sum, 1);
     gpu->b = outer;
     return tile_op_result(loop, 0);

@@ -177,10 +177,11 @@ static Piece look_at_access(const Walk *walk, const TileOp *op, const TileType *
     }
     bool rows = rank && indices[last].kind == TILE_ACCESS_RANGE && indices[last].axis == (int)tile->rank - 1;
     bool vectors = rows && !tile_op_has_part(op, TILE_PARTS_MASK);
-    piece.whole &= vectors && grain_of(walk, op) == VECTOR_BYTES;
-    piece.even = vectors && grain_of(walk, op) >= PREDICATED_BYTES && (int64_t)(run * element) % PREDICATED_BYTES == 0;
+    bool odd = rank > 1 && grain_of(walk, op) < PREDICATED_BYTES; /* lanes have neighbours then */
+    piece.whole &= vectors && (odd || grain_of(walk, op) == VECTOR_BYTES);
+    piece.even = vectors && !odd && grain_of(walk, op) >= PREDICATED_BYTES && (int64_t)(run * element) % PREDICATED_BYTES == 0;
     piece.bytes = run > 0 ? piece.valid / run * round_up(run * element, SECTOR_BYTES) : 0;
-    double vector = VECTOR_BYTES / element;
+    double vector = odd ? 1 : VECTOR_BYTES / element;
     if (rows && (double)tile->extent[tile->rank - 1] < vector) vector = (double)tile->extent[tile->rank - 1];
     double held = elements_of(walk, tile);
     if (vector > held) vector = held;
@@ -279,13 +280,17 @@ static double shared_cycles(const Walk *walk, const TileOp *dot) {
     return all / SHARED_BYTES_CYCLE;
 }
 
+/* Of fused multiply-adds, one for each of a thread's sums: rows of four sums, whose operands come from shared memory, 16
+ * bytes at a time, of which a cycle of a multiprocessor loads 128. */
+static double instructions_of_step(double sums) { return most(1.1 * sums + sums / 16 + 1, sums / 4 + 16); }
+
 static double do_dot(Walk *walk, const TileOp *dot, double begin) {
     const TileType *a = tile_op_operand(dot, 0)->type;
     bool cores = gpu_dot_is_mma(dot);
     double k = (double)a->extent[a->rank - 1], products = lanes_of(dot->results[0].type) * k;
     if (cores && a->extent[0] < 16) products *= 16.0 / (double)a->extent[0];
     double cycles = products / rate_of(walk->target, dot);
-    if (!cores) return issue(walk, dot, begin, elements_of(walk, dot->results[0].type) * k * 1.5, OF_BARRIER);
+    if (!cores) return issue(walk, dot, begin, k * instructions_of_step(elements_of(walk, dot->results[0].type)), OF_BARRIER);
     cycles = most(cycles, shared_cycles(walk, dot));
     walk->work->tensor += walk->times * cycles;
     double share = walk->warps < SCHEDULERS ? SCHEDULERS / walk->warps : 1;

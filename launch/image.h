@@ -273,6 +273,7 @@ typedef struct TileImageRequest {
     int64_t statics[TILE_MAX_STATICS];   /* integers; the bits of a double for float scalars */
     uint64_t facts[TILE_MAX_PARAMETERS];
     uint32_t tuned;   /* which of the source's sets of constants, counted from 1; 0: the text's own */
+    bool complete;    /* `facts` has all that hold of the arguments */
     bool provisional; /* served by general code for the time being */
     bool missed;      /* there was no code for it */
     bool waits;       /* general code does not do, not even for the time being */

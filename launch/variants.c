@@ -143,6 +143,7 @@ void tile_variant_request(const TileKernel *kernel, TileView *views, TileImageRe
     read_statics(signature, views, request);
     request->tuned = source->choose ? source->choose(source->state, kernel->index, request, views) : 0;
     for (uint32_t i = 0; i < signature->parameter_count; i++) request->facts[i] = views[i].offer;
+    request->complete = true;
     request->provisional = request->missed = false;
 }
 

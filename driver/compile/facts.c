@@ -32,6 +32,8 @@ void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, co
                 facts->stride[k] = 0; /* a written tensor has such a stride only if it is empty, or by mistake */
             for (unsigned divisor = 2; divisor <= TILE_GUARD_MOST_MULTIPLE; divisor *= 2)
                 if (granted & tile_guard_multiple(type->rank, k, divisor)) facts->multiple[k] = divisor;
+            bool contiguous = facts->stride[k] == (int64_t)tile_scalar_bytes(type->scalar);
+            if (request->complete && contiguous && facts->multiple[k] == TILE_UNKNOWN) facts->multiple[k] = 1;
         }
     }
 }

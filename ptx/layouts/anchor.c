@@ -87,14 +87,16 @@ static void look_for_odd_rows(TileOp *op, void *state) {
     /* Nothing is known where code is for any tensor. */
     if (!in_rows || bytes >= LEAST_BYTES || parameter->facts.stride[last] != bytes) return;
     parameter->asked_multiple |= LEAST_BYTES / bytes;
-    rows->odd |= parameter->facts.multiple[last] == TILE_UNKNOWN || parameter->facts.multiple[last] % (LEAST_BYTES / bytes);
+    int64_t multiple = parameter->facts.multiple[last];
+    rows->odd |= multiple != TILE_UNKNOWN && multiple % (LEAST_BYTES / bytes);
 }
 
 /* Where rows are odd, the lanes of a warp have neighbouring elements: a thread that had neighbours would load them one by
- * one, each time far from those of other lanes. */
+ * one, each time far from those of other lanes. Not so where threads multiply or combine their neighbours, which costs
+ * more than the loads. */
 static unsigned log_vector_of(TileFunc *func, const GpuSurvey *survey) {
     Rows rows = {func, false};
-    tile_block_walk(&func->body, look_for_odd_rows, &rows);
+    if (!survey->multiplied && !survey->combines) tile_block_walk(&func->body, look_for_odd_rows, &rows);
     return rows.odd ? 0 : gpu_floor_log2(GPU_ACCESS_BYTES / survey->least_bytes);
 }
 

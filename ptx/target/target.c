@@ -1,7 +1,7 @@
 /* The table of GPU targets. */
 #include "ptx/target/target.h"
 
-#include "lang/scalar/types.h"
+#include "lang/ir/types.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -117,7 +117,7 @@ static void choose_width(Dot *dot) {
     if (!dot->wide) return;
     TileValue *whole = dot_i64(dot, count);
     if (dot->scale) {
-        whole = tile_emit_binary(dot->emitter, TILE_OP_DIV, dot_i64(dot, PANEL_WIDTH / block), dot->scale);
+        whole = dot_binary(dot, TILE_OP_DIV, dot_i64(dot, PANEL_WIDTH / block), dot->scale);
         whole = tile_emit_with_bits(dot->emitter, TILE_OP_MAX, whole, 1);
     }
     dot->width = dot_multiply(dot, dot->block_columns, whole);
@@ -154,23 +154,22 @@ static DotPanel direct_panel(Dot *dot, TileValue *k0, TileValue *j) {
 /* All rows fit into one block, so each element of b is used once: whole blocks of contiguous columns are read in
  * place, others are packed one at a time. */
 static void emit_single_row(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
-    TileEmitter *e = dot->emitter;
     TileValue *zero = dot_i64(dot, 0);
     TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows)); /* trip count 0 or 1 */
     dot_pack_a(dot, i, k0, kc);
     TileValue *j = dot_add(dot, j0, dot_for(dot, zero, columns, dot->block_columns));
     bool in_place = dot->b.scalar == dot->scalar && dot->precision != TILE_PRECISION_TF32;
     if (in_place) {
-        TileValue *adjacent = tile_emit_binary(e, TILE_OP_EQ, dot->b.column, dot_i64(dot, dot->bytes));
-        TileValue *left = tile_emit_binary(e, TILE_OP_SUB, dot->n, j);
-        TileValue *whole = tile_emit_binary(e, TILE_OP_LE, dot->block_columns, left);
-        if (dot->narrow_vectors) whole = tile_emit_binary(e, TILE_OP_OR, whole, dot_is_narrow(dot, left));
-        dot_if(dot, tile_emit_binary(e, TILE_OP_AND, adjacent, whole));
+        TileValue *adjacent = dot_binary(dot, TILE_OP_EQ, dot->b.column, dot_i64(dot, dot->bytes));
+        TileValue *left = dot_binary(dot, TILE_OP_SUB, dot->n, j);
+        TileValue *whole = dot_binary(dot, TILE_OP_LE, dot->block_columns, left);
+        if (dot->narrow_vectors) whole = dot_binary(dot, TILE_OP_OR, whole, dot_is_narrow(dot, left));
+        dot_if(dot, dot_binary(dot, TILE_OP_AND, adjacent, whole));
         DotPanel direct = direct_panel(dot, k0, j);
         dot_block(dot, &direct, i, j, kc);
         dot_else(dot);
     }
-    TileValue *own = tile_emit_binary(e, TILE_OP_SUB, dot->n, j);
+    TileValue *own = dot_binary(dot, TILE_OP_SUB, dot->n, j);
     dot_pack_b(dot, j, dot_minimum(dot, own, dot->block_columns), k0, kc);
     DotPanel packed = packed_panel(dot, dot->b_panel);
     dot_block(dot, &packed, i, j, kc);
@@ -199,12 +198,12 @@ static void emit_loops(Dot *dot) {
     TileValue *j0 = dot_i64(dot, 0), *k0 = j0, *columns = dot->n, *kc = dot->k;
     if (wide) {
         j0 = dot_for(dot, j0, dot->n, dot->width);
-        columns = tile_emit_binary(dot->emitter, TILE_OP_SUB, dot->n, j0);
+        columns = dot_binary(dot, TILE_OP_SUB, dot->n, j0);
         columns = dot_minimum(dot, columns, dot->width);
     }
     if (deep) {
         k0 = dot_for(dot, k0, dot->k, dot_i64(dot, dot->depth));
-        kc = tile_emit_binary(dot->emitter, TILE_OP_SUB, dot->k, k0);
+        kc = dot_binary(dot, TILE_OP_SUB, dot->k, k0);
         kc = dot_minimum(dot, kc, dot_i64(dot, dot->depth));
     }
     if (has_single_row(dot))
@@ -248,8 +247,9 @@ static void read_operands(Dot *dot, const TileOp *op) {
     dot->k_max = extents[2];
 }
 
-static void expand(TileEmitter *emitter, const TileTarget *target, TileOp *op) {
-    Dot dot = {.emitter = emitter, .builder = &emitter->builder};
+static void expand(TilePassContext *context, TileEmitter *emitter, TileOp *op) {
+    const TileTarget *target = context->target;
+    Dot dot = {.context = context, .emitter = emitter, .builder = &emitter->builder};
     tile_emit_before(emitter, op);
     read_operands(&dot, op);
     dot.lanes = target->vector_bytes / dot.bytes;
@@ -279,6 +279,6 @@ TileResult tile_pass_cpu_dot(TilePassContext *context, TileFunc *func) {
     if (!found.ops.count) return TILE_RESULT_UNCHANGED;
     if (!context->target) return tile_pass_fail(context, TILE_INVALID_ARGUMENT, NULL, "cpu-dot needs a target");
     TileEmitter emitter = tile_emitter_create(context, func);
-    for (size_t i = 0; i < found.ops.count; i++) expand(&emitter, context->target, found.ops.items[i]);
+    for (size_t i = 0; i < found.ops.count; i++) expand(context, &emitter, found.ops.items[i]);
     return tile_emit_finish(&emitter, context);
 }

@@ -19,30 +19,23 @@
  *       %3 = const {value = 1} : i64
  *       %4 = const {value = 32} : i64
  *       %5 = const {value = 8} : i64
- *       %6 = ptr_add %a, %2 : ptr<global>
- *       %7 = ptr_add %1, %2 : ptr<scratch>
- *       %8 = ptr_add %6, %2 : ptr<global>
- *       %9 = load %8 : vec<8 x f32>
- *       %10 = ptr_add %7, %2 : ptr<scratch>
- *       store %9, %10
- *       %11 = ptr_add %b, %2 : ptr<global>
- *       %12 = ptr_add %c, %2 : ptr<scratch>
- *       %13 = ptr_add %12, %2 : ptr<scratch>
- *       %14 = load %13 : vec<8 x f32>
- *       %15 = for %2, %5, %3, %14 : vec<8 x f32> (%16: i64, %17: vec<8 x f32>) {
- *         %18 = mul %16, %4 : i64
- *         %19 = ptr_add %11, %18 : ptr<global>
- *         %20 = ptr_add %19, %4 : ptr<global>
- *         prefetch %20 {cache = l1}
- *         %21 = load %19 : vec<8 x f32>
- *         %22 = mul %16, %0 : i64
- *         %23 = ptr_add %1, %22 : ptr<scratch>
- *         %24 = load %23 : f32
- *         %25 = splat %24 : vec<8 x f32>
- *         %26 = fma %25, %21, %17 : vec<8 x f32>
- *         yield %26
+ *       %6 = load %a : vec<8 x f32>
+ *       store %6, %1
+ *       %7 = load %c : vec<8 x f32>
+ *       %8 = for %2, %5, %3, %7 : vec<8 x f32> (%9: i64, %10: vec<8 x f32>) {
+ *         %11 = mul %9, %4 : i64
+ *         %12 = ptr_add %b, %11 : ptr<global>
+ *         %13 = ptr_add %12, %4 : ptr<global>
+ *         prefetch %13 {cache = l1}
+ *         %14 = load %12 : vec<8 x f32>
+ *         %15 = mul %9, %0 : i64
+ *         %16 = ptr_add %1, %15 : ptr<scratch>
+ *         %17 = load %16 : f32
+ *         %18 = splat %17 : vec<8 x f32>
+ *         %19 = fma %18, %14, %10 : vec<8 x f32>
+ *         yield %19
  *       }
- *       store %15, %13
+ *       store %8, %c
  *       return
  *     }
  * In general, with a block of 14 rows by 2 vectors on AVX-512:

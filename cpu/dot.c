@@ -19,30 +19,23 @@
  *       %3 = const {value = 1} : i64
  *       %4 = const {value = 32} : i64
  *       %5 = const {value = 8} : i64
- *       %6 = ptr_add %a, %2 : ptr<global>
- *       %7 = ptr_add %1, %2 : ptr<scratch>
- *       %8 = ptr_add %6, %2 : ptr<global>
- *       %9 = load %8 : vec<8 x f32>
- *       %10 = ptr_add %7, %2 : ptr<scratch>
- *       store %9, %10
- *       %11 = ptr_add %b, %2 : ptr<global>
- *       %12 = ptr_add %c, %2 : ptr<scratch>
- *       %13 = ptr_add %12, %2 : ptr<scratch>
- *       %14 = load %13 : vec<8 x f32>
- *       %15 = for %2, %5, %3, %14 : vec<8 x f32> (%16: i64, %17: vec<8 x f32>) {
- *         %18 = mul %16, %4 : i64
- *         %19 = ptr_add %11, %18 : ptr<global>
- *         %20 = ptr_add %19, %4 : ptr<global>
- *         prefetch %20 {cache = l1}
- *         %21 = load %19 : vec<8 x f32>
- *         %22 = mul %16, %0 : i64
- *         %23 = ptr_add %1, %22 : ptr<scratch>
- *         %24 = load %23 : f32
- *         %25 = splat %24 : vec<8 x f32>
- *         %26 = fma %25, %21, %17 : vec<8 x f32>
- *         yield %26
+ *       %6 = load %a : vec<8 x f32>
+ *       store %6, %1
+ *       %7 = load %c : vec<8 x f32>
+ *       %8 = for %2, %5, %3, %7 : vec<8 x f32> (%9: i64, %10: vec<8 x f32>) {
+ *         %11 = mul %9, %4 : i64
+ *         %12 = ptr_add %b, %11 : ptr<global>
+ *         %13 = ptr_add %12, %4 : ptr<global>
+ *         prefetch %13 {cache = l1}
+ *         %14 = load %12 : vec<8 x f32>
+ *         %15 = mul %9, %0 : i64
+ *         %16 = ptr_add %1, %15 : ptr<scratch>
+ *         %17 = load %16 : f32
+ *         %18 = splat %17 : vec<8 x f32>
+ *         %19 = fma %18, %14, %10 : vec<8 x f32>
+ *         yield %19
  *       }
- *       store %15, %13
+ *       store %8, %c
  *       return
  *     }
  * In general, with a block of 14 rows by 2 vectors on AVX-512:
@@ -117,7 +110,7 @@ static void choose_width(Dot *dot) {
     if (!dot->wide) return;
     TileValue *whole = dot_i64(dot, count);
     if (dot->scale) {
-        whole = tile_emit_binary(dot->emitter, TILE_OP_DIV, dot_i64(dot, PANEL_WIDTH / block), dot->scale);
+        whole = dot_binary(dot, TILE_OP_DIV, dot_i64(dot, PANEL_WIDTH / block), dot->scale);
         whole = tile_emit_with_bits(dot->emitter, TILE_OP_MAX, whole, 1);
     }
     dot->width = dot_multiply(dot, dot->block_columns, whole);
@@ -154,23 +147,22 @@ static DotPanel direct_panel(Dot *dot, TileValue *k0, TileValue *j) {
 /* All rows fit into one block, so each element of b is used once: whole blocks of contiguous columns are read in
  * place, others are packed one at a time. */
 static void emit_single_row(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
-    TileEmitter *e = dot->emitter;
     TileValue *zero = dot_i64(dot, 0);
     TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows)); /* trip count 0 or 1 */
     dot_pack_a(dot, i, k0, kc);
     TileValue *j = dot_add(dot, j0, dot_for(dot, zero, columns, dot->block_columns));
     bool in_place = dot->b.scalar == dot->scalar && dot->precision != TILE_PRECISION_TF32;
     if (in_place) {
-        TileValue *adjacent = tile_emit_binary(e, TILE_OP_EQ, dot->b.column, dot_i64(dot, dot->bytes));
-        TileValue *left = tile_emit_binary(e, TILE_OP_SUB, dot->n, j);
-        TileValue *whole = tile_emit_binary(e, TILE_OP_LE, dot->block_columns, left);
-        if (dot->narrow_vectors) whole = tile_emit_binary(e, TILE_OP_OR, whole, dot_is_narrow(dot, left));
-        dot_if(dot, tile_emit_binary(e, TILE_OP_AND, adjacent, whole));
+        TileValue *adjacent = dot_binary(dot, TILE_OP_EQ, dot->b.column, dot_i64(dot, dot->bytes));
+        TileValue *left = dot_binary(dot, TILE_OP_SUB, dot->n, j);
+        TileValue *whole = dot_binary(dot, TILE_OP_LE, dot->block_columns, left);
+        if (dot->narrow_vectors) whole = dot_binary(dot, TILE_OP_OR, whole, dot_is_narrow(dot, left));
+        dot_if(dot, dot_binary(dot, TILE_OP_AND, adjacent, whole));
         DotPanel direct = direct_panel(dot, k0, j);
         dot_block(dot, &direct, i, j, kc);
         dot_else(dot);
     }
-    TileValue *own = tile_emit_binary(e, TILE_OP_SUB, dot->n, j);
+    TileValue *own = dot_binary(dot, TILE_OP_SUB, dot->n, j);
     dot_pack_b(dot, j, dot_minimum(dot, own, dot->block_columns), k0, kc);
     DotPanel packed = packed_panel(dot, dot->b_panel);
     dot_block(dot, &packed, i, j, kc);
@@ -199,12 +191,12 @@ static void emit_loops(Dot *dot) {
     TileValue *j0 = dot_i64(dot, 0), *k0 = j0, *columns = dot->n, *kc = dot->k;
     if (wide) {
         j0 = dot_for(dot, j0, dot->n, dot->width);
-        columns = tile_emit_binary(dot->emitter, TILE_OP_SUB, dot->n, j0);
+        columns = dot_binary(dot, TILE_OP_SUB, dot->n, j0);
         columns = dot_minimum(dot, columns, dot->width);
     }
     if (deep) {
         k0 = dot_for(dot, k0, dot->k, dot_i64(dot, dot->depth));
-        kc = tile_emit_binary(dot->emitter, TILE_OP_SUB, dot->k, k0);
+        kc = dot_binary(dot, TILE_OP_SUB, dot->k, k0);
         kc = dot_minimum(dot, kc, dot_i64(dot, dot->depth));
     }
     if (has_single_row(dot))
@@ -248,8 +240,9 @@ static void read_operands(Dot *dot, const TileOp *op) {
     dot->k_max = extents[2];
 }
 
-static void expand(TileEmitter *emitter, const TileTarget *target, TileOp *op) {
-    Dot dot = {.emitter = emitter, .builder = &emitter->builder};
+static void expand(TilePassContext *context, TileEmitter *emitter, TileOp *op) {
+    const TileTarget *target = context->target;
+    Dot dot = {.context = context, .emitter = emitter, .builder = &emitter->builder};
     tile_emit_before(emitter, op);
     read_operands(&dot, op);
     dot.lanes = target->vector_bytes / dot.bytes;
@@ -279,6 +272,6 @@ TileResult tile_pass_cpu_dot(TilePassContext *context, TileFunc *func) {
     if (!found.ops.count) return TILE_RESULT_UNCHANGED;
     if (!context->target) return tile_pass_fail(context, TILE_INVALID_ARGUMENT, NULL, "cpu-dot needs a target");
     TileEmitter emitter = tile_emitter_create(context, func);
-    for (size_t i = 0; i < found.ops.count; i++) expand(&emitter, context->target, found.ops.items[i]);
+    for (size_t i = 0; i < found.ops.count; i++) expand(context, &emitter, found.ops.items[i]);
     return tile_emit_finish(&emitter, context);
 }

@@ -14,9 +14,14 @@ typedef struct DotOperand {
     TileScalar scalar;
 } DotOperand;
 
+enum { DOT_DEEPEST = 16 };
+
 typedef struct Dot {
+    TilePassContext *context;
     TileEmitter *emitter;
-    TileBuilder *builder; /* the emitter's */
+    TileBuilder *builder;       /* the emitter's */
+    TileOp *open[DOT_DEEPEST];  /* loops and branches that are being built; NULL: a loop of one iteration, which is none */
+    unsigned open_count;
     DotOperand a, b, c;   /* c.column: one element */
     TileValue *m, *n, *k;
     int64_t m_max, n_max, k_max;
@@ -51,6 +56,10 @@ TileValue *dot_i64(Dot *dot, int64_t value);
 TileValue *dot_add(Dot *dot, TileValue *x, TileValue *y);
 TileValue *dot_multiply(Dot *dot, TileValue *x, TileValue *y);
 TileValue *dot_scale(Dot *dot, TileValue *x, int64_t factor);
+/* These are constants, or values that there are already, where they can be. */
+TileValue *dot_binary(Dot *dot, TileOpId id, TileValue *x, TileValue *y);
+TileValue *dot_not(Dot *dot, TileValue *x);
+TileValue *dot_select(Dot *dot, TileValue *condition, TileValue *x, TileValue *y);
 TileValue *dot_minimum(Dot *dot, TileValue *x, TileValue *y);
 TileValue *dot_offset(Dot *dot, TileValue *pointer, TileValue *bytes);
 /* The number of elements of so many vectors, and of bytes of the accumulators' type. */
@@ -64,7 +73,8 @@ void dot_prefetch(Dot *dot, TileValue *pointer);
 /* The lanes from `first` on that are below the limit. */
 TileValue *dot_mask(Dot *dot, TileValue *first, TileValue *limit);
 
-/* Ops are inserted into the body until the matching end. Returns the induction variable. */
+/* Ops are inserted into the body until the matching end. Returns the induction variable. No loop and no branch is left of
+ * those whose trip count is at most 1, or whose condition is known. */
 TileValue *dot_for(Dot *dot, TileValue *lo, TileValue *hi, TileValue *step);
 void dot_if(Dot *dot, TileValue *condition);
 void dot_else(Dot *dot);

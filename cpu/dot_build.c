@@ -1,5 +1,8 @@
-/* Builders for products: arithmetic on offsets, loops and branches. */
+/* Builders for products: arithmetic on offsets, loops and branches. Where extents are constant, so are many conditions
+ * and trip counts: what they exclude is not left for other passes to find. */
 #include "cpu/dot.h"
+#include "lowering/fold.h"
+#include "lowering/rewrite.h"
 
 TileValue *dot_i64(Dot *dot, int64_t value) { return tile_emit_i64(dot->emitter, value); }
 
@@ -19,9 +22,27 @@ TileValue *dot_multiply(Dot *dot, TileValue *x, TileValue *y) {
 
 TileValue *dot_scale(Dot *dot, TileValue *x, int64_t factor) { return dot_multiply(dot, x, dot_i64(dot, factor)); }
 
-TileValue *dot_minimum(Dot *dot, TileValue *x, TileValue *y) {
-    return tile_emit_binary(dot->emitter, TILE_OP_MIN, x, y);
+/* The value that canonicalise would put in the place of a new op. */
+static TileValue *simplify(Dot *dot, TileValue *value) {
+    TileOp *op = dot->builder->before ? dot->builder->before->previous : dot->builder->block->last;
+    TileValue *simpler = tile_fold_constant(dot->builder, op);
+    if (!simpler) simpler = tile_rewrite_op(dot->builder, op);
+    if (!simpler) return value;
+    tile_op_erase(op);
+    return simpler;
 }
+
+TileValue *dot_binary(Dot *dot, TileOpId id, TileValue *x, TileValue *y) {
+    return simplify(dot, tile_emit_binary(dot->emitter, id, x, y));
+}
+
+TileValue *dot_not(Dot *dot, TileValue *x) { return simplify(dot, tile_emit_unary(dot->emitter, TILE_OP_NOT, x)); }
+
+TileValue *dot_select(Dot *dot, TileValue *condition, TileValue *x, TileValue *y) {
+    return tile_value_is_same(x, y) ? x : simplify(dot, tile_emit_select(dot->emitter, condition, x, y));
+}
+
+TileValue *dot_minimum(Dot *dot, TileValue *x, TileValue *y) { return dot_binary(dot, TILE_OP_MIN, x, y); }
 
 TileValue *dot_offset(Dot *dot, TileValue *pointer, TileValue *bytes) {
     return tile_value_is_integer(bytes, 0) ? pointer : tile_build_ptr_add(dot->builder, pointer, bytes);
@@ -67,14 +88,27 @@ static void enter(Dot *dot, TileBlock *block) {
     dot->builder->before = NULL;
 }
 
+static void open(Dot *dot, TileOp *op) { dot->open[dot->open_count++] = op; }
+
+static bool has_one_trip(const TileValue *lo, const TileValue *hi, const TileValue *step) {
+    int64_t first, limit, distance;
+    return tile_value_integer(lo, &first) && tile_value_integer(hi, &limit) && tile_value_integer(step, &distance) &&
+           first < limit && limit - first <= distance;
+}
+
 TileValue *dot_for(Dot *dot, TileValue *lo, TileValue *hi, TileValue *step) {
-    TileOp *loop = tile_build_for(dot->builder, lo, hi, step, NULL, 0);
+    bool once = has_one_trip(lo, hi, step);
+    TileOp *loop = once ? NULL : tile_build_for(dot->builder, lo, hi, step, NULL, 0);
+    open(dot, loop);
+    if (once) return lo;
     enter(dot, &loop->regions[0]);
     return loop->regions[0].arguments[0];
 }
 
 void dot_if(Dot *dot, TileValue *condition) {
-    enter(dot, &tile_build_if(dot->builder, condition, NULL, 0)->regions[0]);
+    TileOp *branch = tile_build_if(dot->builder, condition, NULL, 0);
+    open(dot, branch);
+    enter(dot, &branch->regions[0]);
 }
 
 void dot_else(Dot *dot) {
@@ -83,9 +117,11 @@ void dot_else(Dot *dot) {
 }
 
 void dot_end(Dot *dot) {
-    TileOp *op = dot->builder->block->op;
+    TileOp *op = dot->open[--dot->open_count];
+    if (!op) return;
     if (op->id == TILE_OP_IF && dot->builder->block == &op->regions[0]) dot_else(dot);
     tile_build_end(dot->builder, TILE_OP_YIELD, NULL, 0);
     dot->builder->block = op->block;
     dot->builder->before = op->next;
+    tile_fold_control(dot->context, op);
 }

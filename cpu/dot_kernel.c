@@ -91,7 +91,7 @@ static void copy_row(Dot *dot, const Edge *edge, TileValue *inside, TileValue *o
 static void copy_block(Dot *dot, const Edge *edge, bool back) {
     TileValue *row = dot_for(dot, dot_i64(dot, 0), back ? edge->rows : dot_i64(dot, dot->block_rows), dot_i64(dot, 1));
     TileValue *source = row;
-    if (!back) source = dot_minimum(dot, row, tile_emit_binary(dot->emitter, TILE_OP_SUB, edge->rows, dot_i64(dot, 1)));
+    if (!back) source = dot_minimum(dot, row, dot_binary(dot, TILE_OP_SUB, edge->rows, dot_i64(dot, 1)));
     TileValue *inside = dot_offset(dot, edge->block, dot_multiply(dot, source, dot->c.row));
     TileValue *outside = dot_offset(dot, dot->spill, dot_multiply(dot, row, dot_vector_bytes(dot, dot->block_vectors)));
     copy_row(dot, edge, inside, outside, back);
@@ -100,12 +100,11 @@ static void copy_block(Dot *dot, const Edge *edge, bool back) {
 
 /* Runs the micro-kernel on a full block of c, or for a partial one, on the spill block. */
 static void run_full_or_partial(Dot *dot, const DotPanel *panel, const Edge *edge, TileValue *partial, TileValue *kc) {
-    TileEmitter *e = dot->emitter;
     dot_if(dot, partial);
     copy_block(dot, edge, false);
     dot_end(dot);
-    Block block = {.pointer = tile_emit_select(e, partial, dot->spill, edge->block),
-                   .row = tile_emit_select(e, partial, dot_vector_bytes(dot, dot->block_vectors), dot->c.row),
+    Block block = {.pointer = dot_select(dot, partial, dot->spill, edge->block),
+                   .row = dot_select(dot, partial, dot_vector_bytes(dot, dot->block_vectors), dot->c.row),
                    .vectors = dot->block_vectors};
     run_kernel(dot, panel, &block, kc);
     dot_if(dot, partial);
@@ -114,22 +113,21 @@ static void run_full_or_partial(Dot *dot, const DotPanel *panel, const Edge *edg
 }
 
 TileValue *dot_is_narrow(Dot *dot, TileValue *columns) {
-    return tile_emit_binary(dot->emitter, TILE_OP_EQ, columns, dot_lanes(dot, dot->narrow_vectors));
+    return dot_binary(dot, TILE_OP_EQ, columns, dot_lanes(dot, dot->narrow_vectors));
 }
 
 void dot_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, TileValue *kc) {
-    TileEmitter *e = dot->emitter;
-    Edge edge = {.rows = tile_emit_binary(e, TILE_OP_SUB, dot->m, i),
-                 .columns = tile_emit_binary(e, TILE_OP_SUB, dot->n, j)};
-    TileValue *few_rows = tile_emit_binary(e, TILE_OP_LT, edge.rows, dot_i64(dot, dot->block_rows));
+    Edge edge = {.rows = dot_binary(dot, TILE_OP_SUB, dot->m, i),
+                 .columns = dot_binary(dot, TILE_OP_SUB, dot->n, j)};
+    TileValue *few_rows = dot_binary(dot, TILE_OP_LT, edge.rows, dot_i64(dot, dot->block_rows));
     TileValue *partial =
-        tile_emit_binary(e, TILE_OP_OR, few_rows, tile_emit_binary(e, TILE_OP_LT, edge.columns, dot->block_columns));
+        dot_binary(dot, TILE_OP_OR, few_rows, dot_binary(dot, TILE_OP_LT, edge.columns, dot->block_columns));
     edge.rows = dot_minimum(dot, edge.rows, dot_i64(dot, dot->block_rows));
     edge.block = dot_offset(dot, dot->c.pointer, dot_multiply(dot, i, dot->c.row));
     edge.block = dot_offset(dot, edge.block, dot_scale(dot, j, dot->bytes));
     if (dot->narrow_vectors) {
-        TileValue *all_rows = tile_build_unary(dot->builder, TILE_OP_NOT, few_rows);
-        dot_if(dot, tile_emit_binary(e, TILE_OP_AND, all_rows, dot_is_narrow(dot, edge.columns)));
+        TileValue *all_rows = dot_not(dot, few_rows);
+        dot_if(dot, dot_binary(dot, TILE_OP_AND, all_rows, dot_is_narrow(dot, edge.columns)));
         run_kernel(dot, panel, &(Block){edge.block, dot->c.row, dot->narrow_vectors}, kc);
         dot_else(dot);
     }

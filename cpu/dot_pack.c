@@ -48,7 +48,7 @@ typedef void (*PackBody)(Dot *dot, const Run *run, void *state);
 static void pack_by_stride(Dot *dot, const DotOperand *operand, TileValue *stride, PackBody body, void *state) {
     int64_t size = tile_scalar_bytes(operand->scalar), known;
     bool is_known = tile_value_integer(stride, &known);
-    if (!is_known) dot_if(dot, tile_emit_binary(dot->emitter, TILE_OP_EQ, stride, dot_i64(dot, size)));
+    if (!is_known) dot_if(dot, dot_binary(dot, TILE_OP_EQ, stride, dot_i64(dot, size)));
     if (!is_known || known == size) {
         Run run = adjacent_run(dot, operand->scalar);
         body(dot, &run, state);
@@ -101,7 +101,7 @@ static TileValue *round_to_vectors(Dot *dot, TileValue *count) {
     int64_t known;
     TileValue *mask =
         tile_value_integer(lanes, &known) ? dot_i64(dot, -known) : tile_build_unary(dot->builder, TILE_OP_NEG, lanes);
-    return tile_emit_binary(dot->emitter, TILE_OP_AND, count, mask);
+    return dot_binary(dot, TILE_OP_AND, count, mask);
 }
 
 /* Full vectors, then one with a mask. */
@@ -110,14 +110,14 @@ static void copy_rows(Dot *dot, const Run *run, TileValue *from, TileValue *to, 
     TileValue *k = dot_for(dot, dot_i64(dot, 0), whole, dot_lanes(dot, 1));
     copy_vector(dot, run, from, to, k, NULL);
     dot_end(dot);
-    dot_if(dot, tile_emit_binary(dot->emitter, TILE_OP_LT, whole, kc));
+    dot_if(dot, dot_binary(dot, TILE_OP_LT, whole, kc));
     copy_vector(dot, run, from, to, whole, kc);
     dot_end(dot);
 }
 
 static void pack_rows(Dot *dot, const Run *run, void *state) {
     const PackA *pack = state;
-    TileValue *last = tile_emit_binary(dot->emitter, TILE_OP_SUB, dot->m, dot_i64(dot, 1));
+    TileValue *last = dot_binary(dot, TILE_OP_SUB, dot->m, dot_i64(dot, 1));
     TileValue *column = dot_offset(dot, dot->a.pointer, dot_multiply(dot, pack->k0, run->stride));
     TileValue *row = dot_for(dot, dot_i64(dot, 0), dot_i64(dot, dot->block_rows), dot_i64(dot, 1));
     TileValue *source = dot_minimum(dot, dot_add(dot, pack->i, row), last);
@@ -145,7 +145,7 @@ typedef struct Square {
 static void pack_row_square(Dot *dot, const PackA *pack, const Square *square, int64_t count) {
     Run run = adjacent_run(dot, dot->a.scalar);
     run.square = true;
-    TileValue *rows[MOST_LANES], *last = tile_emit_binary(dot->emitter, TILE_OP_SUB, pack->kc, dot_i64(dot, 1));
+    TileValue *rows[MOST_LANES], *last = dot_binary(dot, TILE_OP_SUB, pack->kc, dot_i64(dot, 1));
     TileValue *corner = dot_offset(dot, dot->a.pointer, dot_multiply(dot, square->row, dot->a.row));
     for (int64_t l = 0; l < dot->lanes; l++) {
         TileValue *source = dot_minimum(dot, dot_add(dot, square->k, dot_i64(dot, l)), last);
@@ -170,9 +170,9 @@ static void pack_full_squares(Dot *dot, const PackA *pack) {
         square.offset = dot_i64(dot, spare < 0 || row < spare ? row : spare);
         square.row = dot_add(dot, pack->i, square.offset);
         if (spare < 0) {
-            TileValue *most = tile_emit_binary(dot->emitter, TILE_OP_SUB, dot->m, dot_i64(dot, dot->lanes));
+            TileValue *most = dot_binary(dot, TILE_OP_SUB, dot->m, dot_i64(dot, dot->lanes));
             square.row = dot_minimum(dot, square.row, most);
-            square.offset = tile_emit_binary(dot->emitter, TILE_OP_SUB, square.row, pack->i);
+            square.offset = dot_binary(dot, TILE_OP_SUB, square.row, pack->i);
         }
         pack_row_square(dot, pack, &square, dot->lanes);
     }
@@ -193,12 +193,11 @@ static void pack_partial_squares(Dot *dot, const PackA *pack) {
 }
 
 static void pack_squares(Dot *dot, const PackA *pack) {
-    TileEmitter *e = dot->emitter;
     TileValue *end = dot_add(dot, pack->i, dot_i64(dot, dot->block_rows));
-    TileValue *whole = tile_emit_binary(e, TILE_OP_LE, end, dot->m);
+    TileValue *whole = dot_binary(dot, TILE_OP_LE, end, dot->m);
     if (dot->block_rows < dot->lanes)
         whole =
-            tile_emit_binary(e, TILE_OP_AND, whole, tile_emit_binary(e, TILE_OP_LE, dot_i64(dot, dot->lanes), dot->m));
+            dot_binary(dot, TILE_OP_AND, whole, dot_binary(dot, TILE_OP_LE, dot_i64(dot, dot->lanes), dot->m));
     bool possible = dot->block_rows >= dot->lanes || dot->m_max >= dot->lanes;
     if (possible) {
         dot_if(dot, whole);
@@ -258,7 +257,7 @@ static void copy_block_row(Dot *dot, const Run *run, const PackB *pack, TileValu
 static void pack_last_block(Dot *dot, const Run *run, const PackB *pack, TileValue *k, TileValue *j) {
     TileValue *masks[8], *one = dot_i64(dot, 1);
     if (dot->narrow_vectors) {
-        TileValue *columns = tile_emit_binary(dot->emitter, TILE_OP_SUB, pack->columns, j);
+        TileValue *columns = dot_binary(dot, TILE_OP_SUB, pack->columns, j);
         dot_if(dot, dot_is_narrow(dot, columns));
         copy_block_row(dot, run, pack, dot_for(dot, k, pack->kc, one), j, dot->narrow_vectors, NULL);
         dot_end(dot);
@@ -273,8 +272,8 @@ static void pack_last_block(Dot *dot, const Run *run, const PackB *pack, TileVal
 
 /* Rows from `first` on, at least one: full blocks, row by row if rows are contiguous in memory, then the last block. */
 static void pack_block_rows(Dot *dot, const Run *run, const PackB *pack, TileValue *first) {
-    TileValue *rest = tile_emit_binary(dot->emitter, TILE_OP_REM, pack->columns, dot->block_columns);
-    TileValue *whole = tile_emit_binary(dot->emitter, TILE_OP_SUB, pack->columns, rest);
+    TileValue *rest = dot_binary(dot, TILE_OP_REM, pack->columns, dot->block_columns);
+    TileValue *whole = dot_binary(dot, TILE_OP_SUB, pack->columns, rest);
     TileValue *zero = dot_i64(dot, 0), *one = dot_i64(dot, 1), *k, *j;
     if (run->offsets) {
         j = dot_for(dot, zero, whole, dot->block_columns);
@@ -286,7 +285,7 @@ static void pack_block_rows(Dot *dot, const Run *run, const PackB *pack, TileVal
     copy_block_row(dot, run, pack, k, j, dot->block_vectors, NULL);
     dot_end(dot);
     dot_end(dot);
-    dot_if(dot, tile_emit_binary(dot->emitter, TILE_OP_LT, whole, pack->columns));
+    dot_if(dot, dot_binary(dot, TILE_OP_LT, whole, pack->columns));
     pack_last_block(dot, run, pack, first, whole);
     dot_end(dot);
 }
@@ -296,7 +295,7 @@ static void pack_block_rows(Dot *dot, const Run *run, const PackB *pack, TileVal
 static void load_square(Dot *dot, const PackB *pack, TileValue *k, TileValue *j, TileValue **rows) {
     Run run = adjacent_run(dot, dot->b.scalar);
     run.square = true;
-    TileValue *last = tile_emit_binary(dot->emitter, TILE_OP_SUB, dot->n, dot_i64(dot, 1));
+    TileValue *last = dot_binary(dot, TILE_OP_SUB, dot->n, dot_i64(dot, 1));
     TileValue *first = dot_offset(dot, dot->b.pointer, dot_multiply(dot, dot_add(dot, pack->k0, k), dot->b.row));
     for (int64_t l = 0; l < dot->lanes; l++) {
         TileValue *column = dot_minimum(dot, dot_add(dot, dot_add(dot, pack->j0, j), dot_i64(dot, l)), last);
@@ -308,8 +307,8 @@ static void pack_square(Dot *dot, const PackB *pack, TileValue *k, TileValue *j)
     TileValue *rows[MOST_LANES];
     load_square(dot, pack, k, j, rows);
     transpose(dot, rows);
-    TileValue *inside = tile_emit_binary(dot->emitter, TILE_OP_REM, j, dot->block_columns);
-    TileValue *begin = tile_emit_binary(dot->emitter, TILE_OP_SUB, j, inside);
+    TileValue *inside = dot_binary(dot, TILE_OP_REM, j, dot->block_columns);
+    TileValue *begin = dot_binary(dot, TILE_OP_SUB, j, inside);
     TileValue *to = dot_offset(dot, pack->panels, dot_scale(dot, begin, dot->depth * dot->bytes));
     TileValue *row_bytes = dot_vector_bytes(dot, dot->block_vectors);
     to = dot_offset(dot, to, dot_multiply(dot, k, row_bytes));
@@ -323,15 +322,14 @@ static void pack_square(Dot *dot, const PackB *pack, TileValue *k, TileValue *j)
 /* Clears vectors of the last block that squares of columns do not cover: stale values there might be denormal, which
  * makes multiplications a hundred times slower. */
 static void clear_rest(Dot *dot, const PackB *pack, TileValue *rows) {
-    TileEmitter *e = dot->emitter;
-    TileValue *zero = tile_emit_bits(e, dot_vector(dot, dot->scalar), 0);
-    TileValue *rest = tile_emit_binary(e, TILE_OP_REM, pack->columns, dot->block_columns);
-    TileValue *begin = tile_emit_binary(e, TILE_OP_SUB, pack->columns, rest);
+    TileValue *zero = tile_emit_bits(dot->emitter, dot_vector(dot, dot->scalar), 0);
+    TileValue *rest = dot_binary(dot, TILE_OP_REM, pack->columns, dot->block_columns);
+    TileValue *begin = dot_binary(dot, TILE_OP_SUB, pack->columns, rest);
     TileValue *to = dot_offset(dot, pack->panels, dot_scale(dot, begin, dot->depth * dot->bytes));
     for (int64_t v = 1; v < dot->block_vectors; v++) {
-        TileValue *reached = tile_emit_binary(e, TILE_OP_LT, dot_lanes(dot, v), rest);
-        TileValue *missing = tile_emit_select(e, reached, dot_i64(dot, 0), rows);
-        missing = tile_emit_select(e, tile_emit_binary(e, TILE_OP_EQ, rest, dot_i64(dot, 0)), dot_i64(dot, 0), missing);
+        TileValue *reached = dot_binary(dot, TILE_OP_LT, dot_lanes(dot, v), rest);
+        TileValue *missing = dot_select(dot, reached, dot_i64(dot, 0), rows);
+        missing = dot_select(dot, dot_binary(dot, TILE_OP_EQ, rest, dot_i64(dot, 0)), dot_i64(dot, 0), missing);
         TileValue *k = dot_for(dot, dot_i64(dot, 0), missing, dot_i64(dot, 1));
         TileValue *at = dot_offset(dot, to, dot_multiply(dot, k, dot_vector_bytes(dot, dot->block_vectors)));
         tile_build_store(dot->builder, zero, dot_offset(dot, at, dot_vector_bytes(dot, v)), NULL, 0);
@@ -342,13 +340,13 @@ static void clear_rest(Dot *dot, const PackB *pack, TileValue *rows) {
 /* A transposed b, contiguous along k: full squares; the remainder of k is gathered. */
 static void pack_transposed(Dot *dot, const Run *run, const PackB *pack) {
     TileValue *zero = dot_i64(dot, 0);
-    TileValue *whole = tile_emit_with_bits(dot->emitter, TILE_OP_AND, pack->kc, (uint64_t)-dot->lanes);
+    TileValue *whole = dot_binary(dot, TILE_OP_AND, pack->kc, dot_i64(dot, -dot->lanes));
     TileValue *j = dot_for(dot, zero, pack->columns, dot_i64(dot, dot->lanes));
     pack_square(dot, pack, dot_for(dot, zero, whole, dot_i64(dot, dot->lanes)), j);
     dot_end(dot);
     dot_end(dot);
     clear_rest(dot, pack, whole);
-    dot_if(dot, tile_emit_binary(dot->emitter, TILE_OP_LT, whole, pack->kc));
+    dot_if(dot, dot_binary(dot, TILE_OP_LT, whole, pack->kc));
     pack_block_rows(dot, run, pack, whole);
     dot_end(dot);
 }

@@ -156,10 +156,17 @@ static void add_initial(Nest *n, const NestStatement *s, Carried *carried) {
     tile_list_push(n->arena, &carried->combine, TILE_COMBINE_WITH);
 }
 
+/* The place of its first statement. Ops in the loop do not tell it: cse may merge them with those of other loops. */
+static TileLocation place_of(const NestNode *node) {
+    while (!node->statement) node = node->children.items[0];
+    return node->statement->op->location;
+}
+
 static TileOp *open_loop(Nest *n, const NestNode *node, const Carried *carried) {
     TileValue *lo, *hi;
     nest_bounds(n, &node->level.atoms, node->level.extent, &lo, &hi);
     TileBuilder b = tile_builder_at_end(n->module, n->open[n->open_count - 1].block);
+    b.location = place_of(node);
     TileOp *loop = tile_build_loop(&b, node->level.kind, lo, hi, node->level.extent, carried->values.items,
                                    (unsigned)carried->values.count);
     if (carried->combine.count && node->level.kind == TILE_LOOP_KIND_REDUCE) {

@@ -16,19 +16,19 @@ static const TileRelocation x86_64[] = {
 #include "object/relocations.def"
 };
 
-static const TileArchitecture architectures[] = {
+static const TileRelocationTable tables[] = {
     {EM_X86_64, x86_64, sizeof x86_64 / sizeof *x86_64, R_X86_64_64, R_X86_64_RELATIVE, R_X86_64_GLOB_DAT,
      write_x86_64_stub},
 };
 
-const TileArchitecture *tile_architecture_find(uint16_t machine) {
-    for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++)
-        if (architectures[i].machine == machine) return &architectures[i];
+const TileRelocationTable *tile_relocation_table_find(uint16_t machine) {
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (tables[i].machine == machine) return &tables[i];
     return NULL;
 }
 
-const TileRelocation *tile_relocation_find(const TileArchitecture *architecture, uint32_t type) {
-    for (size_t i = 0; i < architecture->count; i++)
-        if (architecture->relocations[i].type == type) return &architecture->relocations[i];
+const TileRelocation *tile_relocation_find(const TileRelocationTable *table, uint32_t type) {
+    for (size_t i = 0; i < table->count; i++)
+        if (table->relocations[i].type == type) return &table->relocations[i];
     return NULL;
 }

@@ -15,18 +15,18 @@ typedef struct TileRelocation {
 
 enum { TILE_STUB_BYTES = 8 };
 
-typedef struct TileArchitecture {
+typedef struct TileRelocationTable {
     uint16_t machine; /* e_machine */
     const TileRelocation *relocations;
     size_t count;
     uint32_t absolute, relative, slot; /* the dynamic linker's relocation types: S + A; base + A; S into a slot */
     /* Writes a stub of TILE_STUB_BYTES bytes at address `stub`, which jumps to the address in the slot. */
     void (*write_stub)(char *code, uint64_t stub, uint64_t slot);
-} TileArchitecture;
+} TileRelocationTable;
 
 /* NULL if the machine is not supported. */
-const TileArchitecture *tile_architecture_find(uint16_t machine);
+const TileRelocationTable *tile_relocation_table_find(uint16_t machine);
 /* NULL for a type that the compiler does not emit. */
-const TileRelocation *tile_relocation_find(const TileArchitecture *architecture, uint32_t type);
+const TileRelocation *tile_relocation_find(const TileRelocationTable *table, uint32_t type);
 
 #endif

@@ -18,7 +18,7 @@ typedef struct Sharer {
     TileText *message;
     const TileShareOptions *options;
     TileElf elf;
-    const TileArchitecture *architecture;
+    const TileRelocationTable *types;
     uint8_t *region;   /* of each section */
     uint64_t *address; /* of each section */
     uint32_t *slot;    /* of each symbol: index of its slot in the global offset table + 1, or 0 */
@@ -45,8 +45,8 @@ static tile_status refuse(Sharer *s, const char *why) {
 static tile_status read_object(Sharer *s, const TileCode *object) {
     const char *wrong = tile_elf_read(&s->elf, object->data, object->size);
     if (wrong) return refuse(s, wrong);
-    s->architecture = tile_architecture_find(s->elf.header->e_machine);
-    if (!s->architecture) return refuse(s, "it is made for x86-64 only");
+    s->types = tile_relocation_table_find(s->elf.header->e_machine);
+    if (!s->types) return refuse(s, "it is made for x86-64 only");
     s->region = TILE_NEW_ARRAY(s->arena, uint8_t, s->elf.section_count);
     s->address = TILE_NEW_ARRAY(s->arena, uint64_t, s->elf.section_count);
     s->slot = TILE_NEW_ARRAY(s->arena, uint32_t, s->elf.symbol_count);
@@ -96,7 +96,7 @@ static tile_status each_relocation(Sharer *s, tile_status (*body)(Sharer *s, con
 
 static tile_status count_one(Sharer *s, const Elf64_Rela *rela, size_t section) {
     size_t symbol = ELF64_R_SYM(rela->r_info);
-    const TileRelocation *row = tile_relocation_find(s->architecture, (uint32_t)ELF64_R_TYPE(rela->r_info));
+    const TileRelocation *row = tile_relocation_find(s->types, (uint32_t)ELF64_R_TYPE(rela->r_info));
     if (!row) return refuse(s, "the code has a relocation of an unknown kind");
     if (!is_undefined(s, symbol) && !tile_elf_is_in_section(&s->elf.symbols[symbol]))
         return refuse(s, "a relocation refers to a symbol without a section");
@@ -195,7 +195,7 @@ static void add_relocation(Sharer *s, uint64_t where, size_t symbol, int64_t add
         rela.r_info = ELF64_R_INFO((uint64_t)s->dynamic[symbol], kind);
         rela.r_addend = addend;
     } else {
-        rela.r_info = ELF64_R_INFO(UINT64_C(0), s->architecture->relative);
+        rela.r_info = ELF64_R_INFO(UINT64_C(0), s->types->relative);
         rela.r_addend = (int64_t)symbol_address(s, symbol) + addend;
     }
     tile_list_push(s->arena, &s->relocations, rela);
@@ -204,10 +204,10 @@ static void add_relocation(Sharer *s, uint64_t where, size_t symbol, int64_t add
 static tile_status relocate_one(Sharer *s, const Elf64_Rela *rela, size_t section) {
     size_t symbol = ELF64_R_SYM(rela->r_info);
     uint64_t where = s->address[section] + rela->r_offset, target = symbol_address(s, symbol);
-    const TileRelocation *row = tile_relocation_find(s->architecture, (uint32_t)ELF64_R_TYPE(rela->r_info));
+    const TileRelocation *row = tile_relocation_find(s->types, (uint32_t)ELF64_R_TYPE(rela->r_info));
     switch ((TileRelocationHow)row->how) {
     case TILE_RELOCATION_ABSOLUTE:
-        add_relocation(s, where, symbol, rela->r_addend, s->architecture->absolute);
+        add_relocation(s, where, symbol, rela->r_addend, s->types->absolute);
         return TILE_OK;
     case TILE_RELOCATION_SLOT: target = slot_address(s, symbol); break;
     case TILE_RELOCATION_RELATIVE:
@@ -226,8 +226,8 @@ static void write_stubs(Sharer *s) {
     for (size_t i = 0; i < s->elf.symbol_count; i++) {
         if (!s->slot[i]) continue;
         uint64_t stub = s->stubs + (s->slot[i] - 1) * (uint64_t)TILE_STUB_BYTES;
-        s->architecture->write_stub(s->out + stub, stub, slot_address(s, i));
-        add_relocation(s, slot_address(s, i), i, 0, s->architecture->slot);
+        s->types->write_stub(s->out + stub, stub, slot_address(s, i));
+        add_relocation(s, slot_address(s, i), i, 0, s->types->slot);
     }
 }
 

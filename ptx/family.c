@@ -19,7 +19,7 @@ static const char *pipeline(const TileTarget *target) {
            "programs,gpu-blocks,gpu-once,gpu-threads,gpu-tensor-maps,gpu-warpgroups,gpu-order,canonicalise,cse,dce,"
            "gpu-latencies,gpu-channels,gpu-dot-waits,gpu-partitions,gpu-cut,gpu-dot-stages,gpu-peel,gpu-stages,gpu-expand,gpu-dot-operands,gpu-copy-groups,gpu-whole,gpu-cache,expand-programs,canonicalise,cse,dce,"
            "gpu-anchor,gpu-propagate,gpu-rematerialise,dce,"
-           "gpu-machine,gpu-shared,gpu-barriers,canonicalise,cse,licm,dce,gpu-schedule,gpu-expand,gpu-spread,gpu-lanes,dce,"
+           "gpu-machine,dce,gpu-shared,gpu-barriers,canonicalise,cse,licm,dce,gpu-schedule,gpu-expand,canonicalise,gpu-spread,gpu-lanes,dce,"
            "atomics,gpu-math,math,cse,licm,dce,"
            "legalise,gpu-once,dce";
 }

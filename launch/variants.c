@@ -141,9 +141,9 @@ void tile_variant_request(const TileKernel *kernel, TileView *views, TileImageRe
     if (signature->overlap) find_apart(signature, views);
     if (atomic_load_explicit(&kernel->maps, memory_order_relaxed)) find_maps(signature, views);
     read_statics(signature, views, request);
+    request->complete = true;
     request->tuned = source->choose ? source->choose(source->state, kernel->index, request, views) : 0;
     for (uint32_t i = 0; i < signature->parameter_count; i++) request->facts[i] = views[i].offer;
-    request->complete = true;
     request->provisional = request->missed = false;
 }
 

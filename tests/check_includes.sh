@@ -56,7 +56,7 @@ report=$(
     allow ptx/layouts base lang/layout lang/ir lowering ptx/target ptx
     allow ptx/grid base lang/scalar lang/ir lang/index lowering ptx/target ptx/layouts ptx
     allow ptx/pipeline base lang/scalar lang/ir lang/index lowering ptx/target ptx
-    allow ptx/model base lang/scalar lang/ir lowering ptx/target ptx/pipeline ptx
+    allow ptx/model base lang/scalar lang/layout lang/ir lowering ptx/target ptx/layouts ptx/pipeline ptx
     allow ptx/lowering base lang/scalar lang/layout lang/ir lowering ptx/target ptx/layouts ptx/grid ptx/pipeline ptx
     allow object base
     allow mlir_bridge base lang/scalar lang/ir object mlir-c mlir llvm-c llvm

@@ -259,6 +259,7 @@ static Instance *get_instance(TileInput *input, Choice *choice, const TileImageS
     Instance **place = find_instance(choice, key);
     if (!*place) {
         Making making = {.signature = signature, .request = *request, .input = input};
+        making.request.complete = false;
         for (uint32_t i = 0; i < signature->parameter_count; i++)
             making.request.facts[i] = usual_facts(&signature->parameters[i], maps >> i & 1);
         making.instance = calloc(1, sizeof *making.instance);

@@ -92,11 +92,11 @@ static void look_for_odd_rows(TileOp *op, void *state) {
 }
 
 /* Where rows are odd, the lanes of a warp have neighbouring elements: a thread that had neighbours would load them one by
- * one, each time far from those of other lanes. Not so where threads multiply or combine their neighbours, which costs
- * more than the loads. */
+ * one, each time far from those of other lanes. Not so where the order of a sum follows from the layout: it must not
+ * depend on the variant of the code that happens to serve a launch. */
 static unsigned log_vector_of(TileFunc *func, const GpuSurvey *survey) {
     Rows rows = {func, false};
-    if (!survey->multiplied && !survey->combines) tile_block_walk(&func->body, look_for_odd_rows, &rows);
+    if (!survey->combines) tile_block_walk(&func->body, look_for_odd_rows, &rows);
     return rows.odd ? 0 : gpu_floor_log2(GPU_ACCESS_BYTES / survey->least_bytes);
 }
 

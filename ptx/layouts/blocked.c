@@ -60,7 +60,7 @@ static void survey_block(GpuSurvey *survey, const TileBlock *block) {
                                 : op->id == TILE_OP_STORE_TILE ? tile_op_operand(op, 1)->type
                                                                : NULL;
         survey->transposes |= op->id == TILE_OP_PERMUTE;
-        survey->combines |= op->id == TILE_OP_FOLD || op->id == TILE_OP_SCAN;
+        survey->combines |= tile_op_info((TileOpId)op->id)->class == TILE_CLASS_REDUCE;
         survey->reduces_rows |= reduces_whole_rows(op);
         if (op->id == TILE_OP_DOT && !gpu_dot_is_mma(op)) survey->multiplied += multiplied_elements(op);
         if (moved && tile_type_is_tile(moved) && tile_scalar_bytes(moved->scalar) < survey->least_bytes)

@@ -16,7 +16,7 @@ typedef struct GpuSurvey {
     const TileType *largest; /* NULL: the function has no tiles */
     unsigned least_bytes;    /* of the narrowest element that is loaded or stored */
     bool transposes;         /* a tile's axes are permuted */
-    bool combines;           /* elements are folded or scanned in their order */
+    bool combines;           /* elements are reduced, scanned or multiplied: in an order that the layout decides */
     bool reduces_rows;       /* whole rows are reduced, as one tile */
     int64_t multiplied;      /* elements of the operands and sums of products by fused multiply-adds */
 } GpuSurvey;

@@ -1,6 +1,7 @@
 /* What one program of a phase does. The walk visits each op once: a loop counts as often as it runs, and its values are
  * those in the middle of its iteration space. */
 #include "lang/ir/eval.h"
+#include "ptx/layouts/blocked.h"
 #include "ptx/model/model.h"
 #include "ptx/model/numbers.h"
 #include "ptx/pipeline/copies.h"
@@ -36,7 +37,7 @@ typedef struct Walk {
     double copied;    /* bytes that the current loop copies ahead in an iteration */
     double slots;     /* that they have, at least */
     int64_t program;
-    bool tensor_cores, fits;
+    bool tensor_cores, combines, fits;
 } Walk;
 
 static double most(double a, double b) { return a > b ? a : b; }
@@ -177,7 +178,7 @@ static Piece look_at_access(const Walk *walk, const TileOp *op, const TileType *
     }
     bool rows = rank && indices[last].kind == TILE_ACCESS_RANGE && indices[last].axis == (int)tile->rank - 1;
     bool vectors = rows && !tile_op_has_part(op, TILE_PARTS_MASK);
-    bool odd = rank > 1 && grain_of(walk, op) < PREDICATED_BYTES; /* lanes have neighbours then */
+    bool odd = rank > 1 && grain_of(walk, op) < PREDICATED_BYTES && !walk->combines; /* lanes have neighbours then */
     piece.whole &= vectors && (odd || grain_of(walk, op) == VECTOR_BYTES);
     piece.even = vectors && !odd && grain_of(walk, op) >= PREDICATED_BYTES && (int64_t)(run * element) % PREDICATED_BYTES == 0;
     piece.bytes = run > 0 ? piece.valid / run * round_up(run * element, SECTOR_BYTES) : 0;
@@ -429,6 +430,7 @@ bool gpu_work_count(const TilePtxTarget *target, TileFunc *phase, const TileExte
                  .warps = warps,
                  .busy = most(1, warps / SCHEDULERS),
                  .program = program,
+                 .combines = gpu_survey(&phase->body).combines,
                  .tensor_cores = gpu_find_dots(phase, &phase->body).count != 0,
                  .fits = true};
     walk.ready = TILE_NEW_ARRAY(scratch, double, tile_func_number(phase) + 1);

@@ -244,7 +244,7 @@ static void add_tuned(TileProgram *program, TileCompileOptions *options) {
     TileArena *arena = program->session->arena;
     if (!row) return;
     TileSetting *settings = TILE_NEW_ARRAY(arena, TileSetting, options->setting_count + row->constant_count);
-    memcpy(settings, options->settings, options->setting_count * sizeof *settings);
+    if (options->setting_count) memcpy(settings, options->settings, options->setting_count * sizeof *settings);
     for (size_t i = 0; i < row->constant_count; i++)
         settings[options->setting_count++] = (TileSetting){
             row->constants[i].name, tile_arena_format(arena, "%lld", (long long)row->constants[i].integer)};

@@ -31,7 +31,7 @@ enum {
     MOST_LOG_ELEMENTS = 5,
     MOST_LOG_WARPS = 5,
     ROW_OF_A_WARP = 1024,
-    MOST_MULTIPLIED = 128 /* elements of a thread */
+    MOST_MULTIPLIED = 160 /* elements of a thread */
 };
 
 /* So many warps that a thread's operands and sums of products by fused multiply-adds, which are live together, fit

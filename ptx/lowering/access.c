@@ -219,10 +219,18 @@ TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width) 
     return gpu_and(gpu, even, tile_build_is_aligned(&gpu->b, access->tensor->pointer, bytes));
 }
 
+/* Do bounds that are constants fall between vectors of this width? */
+static bool are_bounds_between(const GpuAccess *access, unsigned width) {
+    const GpuDimension *unit = gpu_unit_dimension(access);
+    int64_t lo, hi;
+    return tile_value_integer(unit->lo, &lo) && tile_value_integer(unit->hi, &hi) && ((lo | hi) & (width - 1)) == 0;
+}
+
 /* The width of vectors that have a predicate each; 1: there are none. Rows of many lengths consist of vectors of 8 bytes
  * that do not consist of longer ones. */
 static unsigned predicated_width(const GpuAccess *access, unsigned width) {
     unsigned most = PREDICATED_BYTES / tile_scalar_bytes(access->type->scalar);
+    if (width == 1 || are_bounds_between(access, width)) return width;
     return most > 1 && width > most ? most : width;
 }
 

@@ -127,11 +127,23 @@ static void write_operand(Gpu *gpu, const TileValue *old, const Operand *operand
     }
 }
 
-/* Steps of k whose elements of a row are loaded together. */
+/* Elements of a that a thread needs at one step of k. */
+static unsigned count_rows(const Dot *dot) {
+    unsigned rows = 0;
+    for (uint32_t r = 0; r < dot->registers; r++) {
+        bool same = false;
+        for (uint32_t s = 0; s < r && !same; s++) same = take_same(dot, dot->rank - 2, r, s);
+        rows += !same;
+    }
+    return rows;
+}
+
+/* Steps of k whose elements of a row are loaded together, as far as they have registers beside the sums. */
 static unsigned steps_together(const Dot *dot) {
-    unsigned most = GPU_VECTOR_ALIGN / tile_scalar_bytes(dot->a.scalar);
+    enum { MOST_LOADED = 64 };
+    unsigned most = GPU_VECTOR_ALIGN / tile_scalar_bytes(dot->a.scalar), rows = count_rows(dot);
     unsigned steps = most > MOST_STEPS ? MOST_STEPS : most;
-    while (steps > 1 && dot->extent[2] % steps) steps /= 2;
+    while (steps > 1 && (dot->extent[2] % steps || steps * rows > MOST_LOADED)) steps /= 2;
     return steps;
 }
 

@@ -11,6 +11,7 @@ enum {
     MOST_SAMPLES = 4,
     OTHER_REGISTERS = 28,  /* of a thread, beside its tiles: addresses, indices, constants */
     INSTRUCTIONS_CYCLE = 4,
+    BLOCK_CYCLES = 60, /* from one block that comes to a multiprocessor to the next */
     CACHED_CODE = 800, /* instructions; what is longer waits for itself, the more the longer */
     LONG_CODE = 8000,
 };
@@ -122,6 +123,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     double memory = memory_bytes(phase, extents, &work, programs) / (target->memory_gbs * 1e3),
            port = busiest * work.port / GPU_PORT_BYTES_CYCLE / microsecond;
     double compute = issue + tensor - 0.5 * least(issue, tensor);
+    double coming = phase->resident ? 0 : busiest * BLOCK_CYCLES / microsecond;
     memory = most(memory, port);
     estimate->memory += memory;
     estimate->compute += compute;
@@ -129,7 +131,8 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     estimate->programs = most(estimate->programs, programs);
     estimate->together = least(programs, blocks * target->cores);
     estimate->time +=
-        pow(pow(memory, SHARPNESS) + pow(compute, SHARPNESS) + pow(waiting, SHARPNESS), 1 / SHARPNESS);
+        pow(pow(memory, SHARPNESS) + pow(compute, SHARPNESS) + pow(waiting, SHARPNESS) + pow(coming, SHARPNESS),
+            1 / SHARPNESS);
     return true;
 }
 

@@ -285,13 +285,23 @@ static double shared_cycles(const Walk *walk, const TileOp *dot) {
  * bytes at a time, of which a cycle of a multiprocessor loads 128. */
 static double instructions_of_step(double sums) { return most(1.1 * sums + sums / 16 + 1, sums / 4 + 16); }
 
+/* The operands pass through shared memory; the loop over k has a few steps in each iteration. */
+static double do_multiply_adds(Walk *walk, const TileOp *dot, double begin, double k) {
+    enum { STEPS = 4, OF_STORE = 2 };
+    double step = instructions_of_step(elements_of(walk, dot->results[0].type)), stored = 0, code = walk->work->code;
+    for (unsigned i = 0; i < 2; i++) stored += OF_STORE * elements_of(walk, tile_op_operand(dot, i)->type);
+    double end = issue(walk, dot, begin, k * step + stored, 2 * OF_BARRIER);
+    walk->work->code = code + stored + STEPS * step;
+    return end;
+}
+
 static double do_dot(Walk *walk, const TileOp *dot, double begin) {
     const TileType *a = tile_op_operand(dot, 0)->type;
     bool cores = gpu_dot_is_mma(dot);
     double k = (double)a->extent[a->rank - 1], products = lanes_of(dot->results[0].type) * k;
     if (cores && a->extent[0] < 16) products *= 16.0 / (double)a->extent[0];
     double cycles = products / rate_of(walk->target, dot);
-    if (!cores) return issue(walk, dot, begin, k * instructions_of_step(elements_of(walk, dot->results[0].type)), OF_BARRIER);
+    if (!cores) return do_multiply_adds(walk, dot, begin, k);
     cycles = most(cycles, shared_cycles(walk, dot));
     walk->work->tensor += walk->times * cycles;
     double share = walk->warps < SCHEDULERS ? SCHEDULERS / walk->warps : 1;

@@ -31,7 +31,7 @@ expect 0 '.reqntid 128' "$tilec" emit ptx "$layernorm" T=f32 U=f32 N=4000 --targ
 # PTX has line information, also for imported functions. The assembler prints its arguments.
 expect 0 '.file	1 "' "$tilec" emit ptx "$stdlib/elementwise.tile:chain" T=f32 --target=sm_80
 expect 0 'nn.tile"' "$tilec" emit ptx "$stdlib/elementwise.tile:chain" T=f32 --target=sm_80
-expect 0 '.loc	1 10 19' "$tilec" emit ptx "$stdlib/elementwise.tile:add" T=f32 --target=sm_80
+expect 0 '.loc	1 11 19' "$tilec" emit ptx "$stdlib/elementwise.tile:add" T=f32 --target=sm_80
 cat >"$work/widen.tile" <<'END'
 kernel widen(x: in f8e4m3[N], y: out f32[N], z: out f16[N]) {
     grid n in N { y[n] = f32(x[n]) }

@@ -1,4 +1,5 @@
 /* Loads, stores and updates: the element that each lane accesses, if any. */
+#include <math.h>
 #include <string.h>
 
 #include "evaluate.h"
@@ -187,8 +188,18 @@ void evaluate_scatter(Evaluator *e, const Expr *target, const Expr *expr) {
 
 /* ---- updates ---- */
 
+static bool is_subnormal(Number x) {
+    enum { EXPONENT = 0x7f800000, SIGN_OF_F32 = 31 };
+    return !(x.bits & EXPONENT) && (x.bits & ~(UINT64_C(1) << SIGN_OF_F32));
+}
+
+/* GPUs take subnormal f32 for zeros when they add in memory. */
 static Number updated(Update update, Type type, Number old, Number value) {
-    return number_binary(update == UPDATE_ADD ? OP_ADD : update == UPDATE_MAX ? OP_MAX : OP_MIN, type, old, value);
+    Op op = update == UPDATE_ADD ? OP_ADD : update == UPDATE_MAX ? OP_MAX : OP_MIN;
+    Number result = number_binary(op, type, old, value);
+    bool flushed = is_subnormal(old) || is_subnormal(value) || is_subnormal(result);
+    if (update == UPDATE_ADD && type == TYPE_F32 && flushed) result.off = fmax(result.off, 0) + 0x1p-124;
+    return result;
 }
 
 static Number exchanged(Type type, Number old, Number expected, Number value) {

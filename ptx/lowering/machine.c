@@ -282,6 +282,14 @@ static bool stores_disjointly(const TileOp *store, const TileOp *loop) {
     return false;
 }
 
+/* Are they updates of one kind that nobody asks for old values? Then they may happen in any order. */
+static bool commute(const TileOp *a, const TileOp *b) {
+    if (a->id != TILE_OP_ATOMIC_TILE || b->id != TILE_OP_ATOMIC_TILE) return false;
+    int64_t update = tile_op_integer(a, TILE_ATTRIBUTE_UPDATE, 0);
+    return update == tile_op_integer(b, TILE_ATTRIBUTE_UPDATE, 0) && update != TILE_UPDATE_CAS &&
+           !a->results[0].first_use && !b->results[0].first_use;
+}
+
 /* Does the store need barriers before and after it? They make stores visible to the other threads of the block, and
  * order them. A store needs them if the tensor has another access that may overlap: a load, an update, another store,
  * or the store itself in another iteration of a loop. */
@@ -289,10 +297,12 @@ static bool needs_order(const TileOp *store) {
     bool tile = stores_tile(store);
     for (const TileUse *use = tile_op_operand(store, 0)->first_use; use; use = use->next) {
         const TileOp *user = use->user;
-        if (user->id == TILE_OP_LOAD_TILE || user->id == TILE_OP_ATOMIC_TILE) return true;
+        if (user->id == TILE_OP_LOAD_TILE) return true;
+        if (user->id == TILE_OP_ATOMIC_TILE && user != store && !commute(store, user)) return true;
         if (user->id == TILE_OP_STORE_TILE && user != store && (tile || stores_tile(user))) return true;
     }
-    for (const TileOp *op = store->block->op; tile && op; op = op->block->op)
+    if (!tile || commute(store, store)) return false;
+    for (const TileOp *op = store->block->op; op; op = op->block->op)
         if ((op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE) && !stores_disjointly(store, op)) return true;
     return false;
 }

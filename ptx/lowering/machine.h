@@ -1,7 +1,8 @@
 /* Internals of gpu-machine, shared by its files:
  *   machine.c        the pass: parameters, blocks, control
  *   values.c         elementwise ops, constants, indices, shapes
- *   access.c         load_tile, store_tile and atomic_tile
+ *   access.c         load_tile and store_tile
+ *   updates.c        atomic_tile
  *   move.c           conversions between layouts
  *   reduce.c         reductions
  *   fold.c           folds and scans by a combiner
@@ -122,6 +123,8 @@ bool gpu_lower_value(Gpu *gpu, TileOp *op);
 /* ---- access.c ---- */
 void gpu_lower_load(Gpu *gpu, TileOp *op);
 void gpu_lower_store(Gpu *gpu, TileOp *op);
+
+/* ---- updates.c ---- */
 void gpu_lower_atomic(Gpu *gpu, TileOp *op);
 
 /* ---- move.c ---- */

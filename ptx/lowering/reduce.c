@@ -231,12 +231,12 @@ static TileValue **gather_parts(const Reduction *r, bool indices) {
 
 /* ---- warps that share the work ---- */
 
-/* Do many warps have many lines in common? Then each of them combines a part of the lines, and reads the others: of W
+/* Do many warps have many lines in common, a power of two of them? Then each of them combines a part of the lines, and reads the others: of W
  * warps with R lines a thread each loads 2 R values behind two barriers, instead of W R behind one. */
 static bool share_work(const Reduction *r, uint32_t warps) {
     enum { FEW_LOADS = 64 };
     return !r->parts[0].index && !are_interleaved(&r->result, r->parts[0].value->type->scalar) && r->registers > 1 &&
-           warps * r->registers >= FEW_LOADS;
+           (r->registers & (r->registers - 1)) == 0 && warps * r->registers >= FEW_LOADS;
 }
 
 /* The address of the first line that the thread's warp combines: bits of its rank are bits of the register. */

@@ -307,7 +307,9 @@ static void anchor_block(Anchor *anchor, TileBlock *block) {
             if (!gpu_stays_shared(op)) anchor_definition(anchor, op);
             break;
         case TILE_OP_SLICE:
-        case TILE_OP_CAT: anchor_definition(anchor, op); break;
+        case TILE_OP_CAT:
+            if (!tile_op_cuts_halves(op)) anchor_definition(anchor, op);
+            break;
         default: break;
         }
     }

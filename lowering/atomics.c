@@ -25,7 +25,8 @@
  *       store %old, %q
  *       return
  *     }
- * Bits are compared, so the loop ends for NaN too, and -0 differs from 0.
+ * Bits are compared, so the loop ends for NaN too, and -0 differs from 0. A minimum or maximum that is there already is
+ * not stored again: most updates of this kind change nothing, and a read does not keep others from the element.
  *
  * Needs: atomic ops on scalars; `legalise` after it, which expands the arithmetic. Keeps: machine form, the order of
  * accesses. Cost: linear; a few ops for each atomic op on floats. */
@@ -59,6 +60,22 @@ static TileValue *swap_bits(TileBuilder *b, const TileOp *op, TileScalar bits) {
     return build_atomic(b, TILE_UPDATE_CAS, operands, 3, bits);
 }
 
+/* What is there after a compare-and-swap of `seen`, unless `next` is the same: then `seen`, and nothing is stored. */
+static TileValue *build_swap(TileBuilder *b, TileValue *pointer, TileValue *next, TileValue *seen, bool may_stay) {
+    TileValue *operands[] = {pointer, next, seen};
+    TileScalar bits = seen->type->scalar;
+    if (!may_stay) return build_atomic(b, TILE_UPDATE_CAS, operands, 3, bits);
+    TileOp *branch = tile_build_if(b, tile_build_binary(b, TILE_OP_NE, next, seen), &seen->type, 1);
+    TileBuilder inner = tile_builder_at_end(b->module, &branch->regions[0]);
+    inner.location = b->location;
+    TileValue *now = build_atomic(&inner, TILE_UPDATE_CAS, operands, 3, bits);
+    tile_build_end(&inner, TILE_OP_YIELD, &now, 1);
+    inner = tile_builder_at_end(b->module, &branch->regions[1]);
+    inner.location = b->location;
+    tile_build_end(&inner, TILE_OP_YIELD, &seen, 1);
+    return tile_op_result(branch, 0);
+}
+
 /* Loops until no other thread has changed the value between the read and the compare-and-swap. */
 static TileValue *build_swap_loop(TileBuilder *b, const TileOp *op, TileName update, TileScalar bits) {
     TileValue *pointer = tile_op_operand(op, 0), *value = tile_op_operand(op, 1);
@@ -69,8 +86,8 @@ static TileValue *build_swap_loop(TileBuilder *b, const TileOp *op, TileName upd
     TileValue *seen = loop->regions[0].arguments[0];
     TileValue *next =
         tile_build_binary(&inner, combiner(update), tile_build_bitcast(&inner, seen, value->type->scalar), value);
-    TileValue *operands[] = {pointer, tile_build_bitcast(&inner, next, bits), seen};
-    TileValue *now = build_atomic(&inner, TILE_UPDATE_CAS, operands, 3, bits);
+    TileValue *now =
+        build_swap(&inner, pointer, tile_build_bitcast(&inner, next, bits), seen, update != TILE_UPDATE_ADD);
     TileValue *carried[] = {tile_build_binary(&inner, TILE_OP_NE, now, seen), now};
     tile_build_end(&inner, TILE_OP_CONDITION, carried, 2);
     inner = tile_builder_at_end(b->module, &loop->regions[1]);

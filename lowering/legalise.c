@@ -37,6 +37,9 @@
  * bool is that of a one-bit integer. Constants (a divisor other than 0, a count less than the width, an operand of max
  * other than NaN) need no guards.
  *
+ * Where the target divides words only (`divides_words`), a division of vectors of 64 bits becomes a branch: one of 32 bits
+ * if all lanes fit.
+ *
  * Needs: nothing. Keeps: every result, bit for bit (except NaN payloads). Cost: linear. Runs once: an unsigned `div`
  * with a guard would get another. */
 #include <math.h>
@@ -130,10 +133,43 @@ static TileValue *zero_where(TileEmitter *e, TileValue *condition, TileValue *x)
     return condition ? tile_emit_select(e, condition, tile_emit_bits(e, x->type, 0), x) : x;
 }
 
+/* Lane by lane, in a region that it ends. */
+static void divide_lanes(TileBuilder *b, TileOpId id, TileValue *x, TileValue *y) {
+    TileValue *result = NULL;
+    for (uint32_t i = 0; i < (uint32_t)tile_type_lanes(x->type); i++) {
+        TileValue *lane = tile_build_binary(b, id, tile_build_extract(b, x, i), tile_build_extract(b, y, i));
+        result = result ? tile_build_insert(b, result, lane, i) : tile_build_splat(b, lane, x->type);
+    }
+    tile_build_end(b, TILE_OP_YIELD, &result, 1);
+}
+
+static void divide_words(TileBuilder *b, TileOpId id, TileValue *x, TileValue *y) {
+    TileValue *narrow = tile_build_binary(b, id, tile_build_convert(b, x, TILE_U32), tile_build_convert(b, y, TILE_U32));
+    TileValue *result = tile_build_convert(b, narrow, TILE_U64);
+    tile_build_end(b, TILE_OP_YIELD, &result, 1);
+}
+
+/* A div or rem of unsigned integers, y not 0. Where 64 bits take long, one test asks whether all lanes fit into 32. The
+ * back end tests scalars by itself. */
+static TileValue *build_division(TileEmitter *e, TileOpId id, TileValue *x, TileValue *y) {
+    const TileType *type = x->type;
+    bool wide = type->scalar == TILE_U64 && type->kind == TILE_TYPE_VECTOR && !type->scalable;
+    if (!e->target.divides_words || !wide) return tile_emit_binary(e, id, x, y);
+    TileValue *above = tile_emit_with_bits(e, TILE_OP_GT, tile_emit_binary(e, TILE_OP_OR, x, y), UINT32_MAX);
+    TileOp *choice = tile_build_if(&e->builder, tile_emit_unary(e, TILE_OP_ANY_LANE, above), &type, 1);
+    TileBuilder inner = tile_builder_at_end(e->builder.module, &choice->regions[0]);
+    inner.location = e->builder.location;
+    divide_lanes(&inner, id, x, y);
+    inner = tile_builder_at_end(e->builder.module, &choice->regions[1]);
+    inner.location = e->builder.location;
+    divide_words(&inner, id, x, y);
+    return tile_op_result(choice, 0);
+}
+
 static TileValue *expand_unsigned_division(TileEmitter *e, TileOpId id, TileValue *x, TileValue *y) {
     TileValue *is_zero, *divisor = safe_divisor(e, y, &is_zero);
-    if (!is_zero) return NULL;
-    return zero_where(e, is_zero, tile_emit_binary(e, id, x, divisor));
+    if (!is_zero) return NULL; /* by a constant: no division in the end */
+    return zero_where(e, is_zero, build_division(e, id, x, divisor));
 }
 
 static bool is_positive_power(TileScalar scalar, uint64_t bits) {
@@ -152,7 +188,9 @@ static TileValue *expand_signed_division(TileEmitter *e, TileOpId id, TileValue 
     TileValue *is_zero, *divisor = safe_divisor(e, y, &is_zero);
     TileValue *a = tile_build_bitcast(&e->builder, tile_emit_unary(e, TILE_OP_ABS, x), magnitude);
     TileValue *b = tile_build_bitcast(&e->builder, tile_emit_unary(e, TILE_OP_ABS, divisor), magnitude);
-    TileValue *whole = tile_build_bitcast(&e->builder, tile_emit_binary(e, TILE_OP_DIV, a, b), scalar);
+    TileValue *quotient =
+        is_zero ? build_division(e, TILE_OP_DIV, a, b) : tile_emit_binary(e, TILE_OP_DIV, a, b);
+    TileValue *whole = tile_build_bitcast(&e->builder, quotient, scalar);
     TileValue *negative = tile_emit_with_bits(e, TILE_OP_LT, tile_emit_binary(e, TILE_OP_XOR, x, divisor), 0);
     TileValue *truncated = tile_emit_select(e, negative, tile_emit_unary(e, TILE_OP_NEG, whole), whole);
     TileValue *rest = tile_emit_binary(e, TILE_OP_SUB, x, tile_emit_binary(e, TILE_OP_MUL, truncated, divisor));

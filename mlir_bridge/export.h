@@ -79,6 +79,14 @@ MlirValue export_same_bits(Exporter *exporter, MlirValue value, MlirType type);
 MlirType export_vector_of(Exporter *exporter, TileScalar scalar, int64_t lanes);
 MlirValue export_empty_vector(Exporter *exporter, MlirType type);
 MlirValue export_insert_lane(Exporter *exporter, MlirValue vector, MlirType type, MlirValue lane, int64_t number);
+/* An address of an instruction. A constant offset becomes an immediate of the instruction, so that it needs no register,
+ * wherever the addition has been moved to. */
+typedef struct ExportAddress {
+    MlirValue address;
+    int64_t offset;
+} ExportAddress;
+/* That of the op's first operand. */
+ExportAddress export_address(Exporter *exporter, const TileOp *op);
 MlirValue export_lane(Exporter *exporter, MlirValue vector, MlirType type, int64_t lane);
 
 /* export_wgmma.c. Is carried value i of the `for` passed on lane by lane? */

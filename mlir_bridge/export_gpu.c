@@ -118,16 +118,9 @@ void export_grid_wait(Exporter *exporter, const TileOp *op) { control_grid(expor
 /* Copies of 16 bytes bypass L1: other blocks read the same data from L2. */
 static const char *copy_kind(int64_t bytes) { return bytes == 16 ? "cg" : "ca"; }
 
-/* An address in shared memory of an instruction. A constant offset becomes an immediate of the instruction, so that
- * it needs no register, wherever the addition has been moved to. */
-typedef struct SharedAddress {
-    MlirValue address;
-    int64_t offset;
-} SharedAddress;
-
-static SharedAddress shared_address(Exporter *exporter, const TileOp *op) {
+ExportAddress export_address(Exporter *exporter, const TileOp *op) {
     const TileOp *add = tile_value_def(tile_op_operand(op, 0), TILE_OP_PTR_ADD);
-    SharedAddress place = {.offset = 0};
+    ExportAddress place = {.offset = 0};
     bool fixed = add && tile_value_integer(tile_op_operand(add, 1), &place.offset);
     place.address = operand_of(exporter, fixed ? add : op, 0);
     return place;
@@ -135,7 +128,7 @@ static SharedAddress shared_address(Exporter *exporter, const TileOp *op) {
 
 /* With a predicate instead of a branch. */
 static void build_masked_copy(Exporter *exporter, const TileOp *op, int64_t bytes, bool whole) {
-    SharedAddress to = shared_address(exporter, op);
+    ExportAddress to = export_address(exporter, op);
     char text[96];
     snprintf(text, sizeof text, "@$2 cp.async.%s.shared.global [$0+%" PRId64 "], [$1], %d%s;", copy_kind(bytes),
              to.offset, (int)bytes, whole ? "" : ", $3");
@@ -184,7 +177,7 @@ void export_copy_wait(Exporter *exporter, const TileOp *op) {
 /* ---- mbarriers ---- */
 
 void export_mbarrier_init(Exporter *exporter, const TileOp *op) {
-    SharedAddress place = shared_address(exporter, op);
+    ExportAddress place = export_address(exporter, op);
     char text[80];
     snprintf(text, sizeof text, "mbarrier.init.shared.b64 [$0+%" PRId64 "], %d;", place.offset,
              (int)tile_op_integer(op, TILE_ATTRIBUTE_ARRIVALS, 1));
@@ -195,7 +188,7 @@ void export_mbarrier_init(Exporter *exporter, const TileOp *op) {
 void export_mbarrier_arrive(Exporter *exporter, const TileOp *op) {
     int64_t bytes = tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0);
     if (bytes && !export_need(exporter, op, exporter->target->has_tma, "arrivals that speak of bytes")) return;
-    SharedAddress place = shared_address(exporter, op);
+    ExportAddress place = export_address(exporter, op);
     char text[128];
     if (bytes)
         snprintf(text, sizeof text,
@@ -209,7 +202,7 @@ void export_mbarrier_arrive(Exporter *exporter, const TileOp *op) {
 
 /* try_wait, which may suspend the thread, came with the bulk copies. */
 void export_mbarrier_wait(Exporter *exporter, const TileOp *op) {
-    SharedAddress place = shared_address(exporter, op);
+    ExportAddress place = export_address(exporter, op);
     char text[160];
     snprintf(text, sizeof text,
              "{ .reg .pred done; again: mbarrier.%s_wait.parity.shared.b64 done, [$0+%" PRId64
@@ -226,7 +219,7 @@ void export_fence_async(Exporter *exporter, const TileOp *op) {
 
 void export_copy_bulk(Exporter *exporter, const TileOp *op) {
     if (!export_need(exporter, op, exporter->target->has_tma, "bulk copies")) return;
-    SharedAddress to = shared_address(exporter, op);
+    ExportAddress to = export_address(exporter, op);
     char text[192];
     snprintf(text, sizeof text,
              "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$0+%" PRId64

@@ -156,11 +156,18 @@ static uint64_t flushed(uint64_t bits) {
     return bits & EXPONENT ? bits : bits & UINT64_C(0x80000000);
 }
 
+static void set_old(TileExecutor *e, ExecValue result, uint32_t lane, uint64_t old, uint8_t poison) {
+    result.lanes[lane] = old;
+    if (poison)
+        tile_exec_set_poison(e, result, lane, poison);
+    else if (*result.any)
+        result.poison[lane] = 0;
+}
+
 /* The scheduler switches threads and programs only between ops, so this is atomic. */
 bool tile_exec_update_element(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,
                               TileScalar scalar, uint32_t lane, unsigned first) {
     int64_t update = tile_op_integer(in->op, TILE_ATTRIBUTE_UPDATE, TILE_UPDATE_ADD);
-    ExecValue result = tile_exec_result(e, in);
     uint64_t old, operands[2] = {0};
     uint8_t poison;
     if (!tile_exec_load_element(e, in, object, offset, scalar, &old, &poison)) return false;
@@ -171,11 +178,7 @@ bool tile_exec_update_element(TileExecutor *e, const ExecInstruction *in, uint64
         poison |= tile_exec_poisoned(operand, lane);
     }
     if (poison && count) return tile_exec_poison(e, in, poison, "stores", "updates with a lane that is poison");
-    result.lanes[lane] = old;
-    if (poison)
-        tile_exec_set_poison(e, result, lane, poison);
-    else if (*result.any)
-        result.poison[lane] = 0;
+    if (in->op->result_count) set_old(e, tile_exec_result(e, in), lane, old, poison);
     bool flush = tile_op_get(in->op, TILE_ATTRIBUTE_FLUSH) != NULL;
     if (flush) operands[0] = flushed(operands[0]);
     uint64_t next = tile_eval_update(update, scalar, flush ? flushed(old) : old, operands[0], operands[1]);
@@ -366,6 +369,21 @@ bool tile_exec_atomic(TileExecutor *e, const ExecInstruction *in) {
     if (active) return tile_exec_update_element(e, in, lanes.pointer.lanes[0], offset, lanes.scalar, 0, 1);
     result.lanes[0] = tile_scalar_mask(lanes.scalar);
     tile_exec_set_poison(e, result, 0, EXEC_POISON);
+    return true;
+}
+
+bool tile_exec_atomic_update(TileExecutor *e, const ExecInstruction *in) {
+    const TileType *type = in->op->operands[1].value->type;
+    Lanes lanes = lanes_of(e, in, 0, type);
+    uint32_t count = (uint32_t)tile_type_lanes(type);
+    bool active;
+    int64_t first = 0;
+    if (!locate(e, in, &lanes, 0, &active, &first)) return false; /* one mask for all lanes */
+    if (!active) return true;
+    if (!check_alignment(e, in, &lanes, 0, first)) return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (!tile_exec_update_element(e, in, lanes.pointer.lanes[0], first + i * lanes.bytes, lanes.scalar, i, 1))
+            return false;
     return true;
 }
 

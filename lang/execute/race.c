@@ -194,6 +194,9 @@ static bool is_asynchronous(const TileOp *op) {
            op->id == TILE_OP_WGMMA;
 }
 
+/* Is the op of machine form an atomic update? */
+static bool updates(const TileOp *op) { return op->id == TILE_OP_ATOMIC || op->id == TILE_OP_ATOMIC_UPDATE; }
+
 /* Are both parts of one store of this block, of which the language lets any lane remain? */
 static bool may_meet(const ExecRaces *races, const Access *a, const TileOp *b) {
     int64_t number = tile_op_integer(a->op, TILE_ATTRIBUTE_MEETS, 0);
@@ -224,7 +227,7 @@ static const Access *find_unfenced(const ExecRaces *races, const Place *place, u
     if (write->op && !is_asynchronous(write->op) && !tile_exec_is_fenced(races, observer, write)) return write;
     for (uint32_t i = 0; place->lists && i < place->lists->updates.count; i++) {
         const Access *update = &place->lists->updates.items[i];
-        if (update->op->id == TILE_OP_ATOMIC && !tile_exec_is_fenced(races, observer, update)) return update;
+        if (updates(update->op) && !tile_exec_is_fenced(races, observer, update)) return update;
     }
     return NULL;
 }
@@ -340,7 +343,7 @@ static inline Place place_at(const ExecShadow *shadow, uint64_t at, uint64_t *by
 /* ---- accesses ---- */
 
 static Kind kind_of(const TileOp *op, bool write) {
-    if (op->id == TILE_OP_ATOMIC || op->id == TILE_OP_ATOMIC_TILE) return UPDATE;
+    if (updates(op) || op->id == TILE_OP_ATOMIC_TILE) return UPDATE;
     return write ? WRITE : READ;
 }
 
@@ -416,7 +419,7 @@ static bool share_grain(TileExecutor *e, const ExecInstruction *in, uint64_t obj
     if (found) return report(e, in, object, offset, bytes, found, kind, then, why_unordered(races, found));
     if (is_asynchronous(in->op)) found = find_unfenced(races, place, observer);
     if (found)
-        return report(e, in, object, offset, bytes, found, kind, found->op->id == TILE_OP_ATOMIC ? UPDATE : WRITE,
+        return report(e, in, object, offset, bytes, found, kind, updates(found->op) ? UPDATE : WRITE,
                       "this op is asynchronous, and no fence_async stands behind the other");
     return keep_access(races, place, kind, access, observer) || tile_exec_out_of_memory(e);
 }

@@ -72,6 +72,15 @@ static bool permute(const TileLayout *layout, const TileAttribute *axes, bool ba
 
 /* ---- rules ---- */
 
+bool tile_op_cuts_halves(const TileOp *op) {
+    if (op->id != TILE_OP_SLICE && op->id != TILE_OP_CAT) return false;
+    const TileType *first = tile_op_operand(op, 0)->type, *result = op->results[0].type;
+    int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), half, whole;
+    half = op->id == TILE_OP_SLICE ? result->extent[axis] : first->extent[axis];
+    whole = op->id == TILE_OP_SLICE ? first->extent[axis] : result->extent[axis];
+    return whole == 2 * half && (half & (half - 1)) == 0 && tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, 0) % half == 0;
+}
+
 bool tile_layout_of_result(const TileOp *op, const TileLayout *operand, TileLayout *result) {
     switch (op->id) {
     case TILE_OP_REDUCE:
@@ -81,6 +90,12 @@ bool tile_layout_of_result(const TileOp *op, const TileLayout *operand, TileLayo
         return tile_type_is_tile(op->results[0].type);
     case TILE_OP_PERMUTE: return permute(operand, tile_op_get(op, TILE_ATTRIBUTE_AXES), false, result);
     case TILE_OP_RESHAPE: return reshape(operand, tile_op_operand(op, 0)->type, op->results[0].type, result);
+    case TILE_OP_SLICE:
+        return tile_op_cuts_halves(op) &&
+               tile_layout_halve(operand, (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), result);
+    case TILE_OP_CAT:
+        return tile_op_cuts_halves(op) &&
+               tile_layout_double(operand, (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), result);
     default: return false;
     }
 }
@@ -110,6 +125,8 @@ bool tile_layout_of_operand(const TileOp *op, unsigned index, const TileLayout *
     if (op->id == TILE_OP_BROADCAST) return true;
     if (op->id == TILE_OP_PERMUTE) return permute(result, tile_op_get(op, TILE_ATTRIBUTE_AXES), true, operand);
     if (op->id == TILE_OP_RESHAPE) return reshape(result, op->results[0].type, from, operand);
+    if (op->id == TILE_OP_CAT && tile_op_cuts_halves(op))
+        return tile_layout_halve(result, (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), operand);
     int axis = tile_accessed_tile(op) ? gathered_axis(op, index) : -1;
     if (axis < 0) return false;
     *operand = *result;
@@ -139,6 +156,7 @@ static bool belongs_together(const TileOp *op, unsigned operand) {
     switch (op->id) {
     case TILE_OP_SELECT:
     case TILE_OP_ARG_REDUCE: return true;
+    case TILE_OP_CAT: return tile_op_cuts_halves(op);
     case TILE_OP_FOLD:
     case TILE_OP_SCAN: return operand < (unsigned)op->result_count + tile_op_has_part(op, TILE_PARTS_MASK);
     case TILE_OP_LOAD_TILE:

@@ -12,6 +12,8 @@
 TileLayoutShape tile_layout_shape(const TileType *tile);
 /* The layout of a result if operand 0 has this one: reductions, folds, permute and reshape. False if the result may
  * have any layout. */
+/* Is the op a slice that is one half of its operand, or a cat of two halves, of extents that are powers of two? */
+bool tile_op_cuts_halves(const TileOp *op);
 bool tile_layout_of_result(const TileOp *op, const TileLayout *operand, TileLayout *result);
 /* The layout of an operand if the op's result, or accessed tile, has this one: broadcast and the indices of gathers;
  * for permute and reshape one that implies that of the result. False if the operand may have any layout. */

@@ -270,6 +270,19 @@ const char *tile_rule_atomic(const TileRule *r) {
     return error ? error : check_parts(r, count, type);
 }
 
+const char *tile_rule_atomic_update(const TileRule *r) {
+    int64_t update = tile_op_integer(r->op, TILE_ATTRIBUTE_UPDATE, 0);
+    if (update == TILE_UPDATE_READ || update == TILE_UPDATE_CAS) return "a read and a swap give the old value";
+    if (r->op->operand_count < 2 || !is_pointer(tile_rule_operand(r, 0))) return "needs a pointer and a value";
+    const TileType *value = tile_rule_operand(r, 1);
+    const char *error = check_machine_value(value);
+    if (error) return error;
+    if (value->scalable || !is_number(value->scalar)) return "the value is no number or fixed vector of numbers";
+    if (tile_op_get(r->op, TILE_ATTRIBUTE_FLUSH) && value->scalar != TILE_F32) return "only additions of f32 are flushed";
+    if (tile_op_has_part(r->op, TILE_PARTS_FILL)) return "an update has no fill";
+    return check_parts(r, 2, tile_type_scalar(r->module->context, value->scalar));
+}
+
 const char *tile_rule_prefetch(const TileRule *r) {
     return is_pointer(tile_rule_operand(r, 0)) ? NULL : "needs a pointer";
 }

@@ -266,6 +266,47 @@ TileLayout tile_layout_permute(const TileLayout *layout, const unsigned *axes) {
     return select_axes(layout, chosen, layout->rank);
 }
 
+/* An input bit is taken out of, or put into, the registers, and an output bit at the top of the axis. */
+bool tile_layout_halve(const TileLayout *layout, unsigned axis, TileLayout *half) {
+    if (piece_count(layout) != 1 || !layout->log_extent[axis]) return false;
+    unsigned top = tile_layout_axis_bit(layout, axis) + layout->log_extent[axis] - 1u, found = layout->map.inputs;
+    uint32_t bit = UINT32_C(1) << top;
+    for (unsigned i = 0; i < layout->map.inputs; i++) {
+        if (!(layout->map.column[i] & bit)) continue;
+        if (i >= layout->bits[TILE_LAYOUT_REGISTER] || layout->map.column[i] != bit || found < layout->map.inputs)
+            return false;
+        found = i;
+    }
+    if (found == layout->map.inputs) return false;
+    *half = *layout;
+    half->bits[TILE_LAYOUT_REGISTER]--;
+    half->log_extent[axis]--;
+    half->map = tile_linear_zero(layout->map.inputs - 1u, layout->map.outputs - 1u);
+    for (unsigned i = 0; i < half->map.inputs; i++) {
+        uint32_t column = layout->map.column[i + (i >= found)];
+        half->map.column[i] = (column & (bit - 1)) | (column >> 1 & ~(bit - 1));
+    }
+    return true;
+}
+
+bool tile_layout_double(const TileLayout *layout, unsigned axis, TileLayout *whole) {
+    unsigned registers = layout->bits[TILE_LAYOUT_REGISTER],
+             top = tile_layout_axis_bit(layout, axis) + layout->log_extent[axis];
+    if (piece_count(layout) != 1 || layout->map.inputs + 1u > TILE_LINEAR_BITS) return false;
+    if (layout->map.outputs + 1u > TILE_LINEAR_BITS) return false;
+    uint32_t bit = UINT32_C(1) << top;
+    *whole = *layout;
+    whole->bits[TILE_LAYOUT_REGISTER]++;
+    whole->log_extent[axis]++;
+    whole->map = tile_linear_zero(layout->map.inputs + 1u, layout->map.outputs + 1u);
+    for (unsigned i = 0; i < layout->map.inputs; i++) {
+        uint32_t column = layout->map.column[i];
+        whole->map.column[i + (i >= registers)] = (column & (bit - 1)) | (column & ~(bit - 1)) << 1;
+    }
+    whole->map.column[registers] = bit;
+    return true;
+}
+
 bool tile_layout_reshape(const TileLayout *layout, const TileLayoutShape *shape, TileLayout *result) {
     TileLayout reshaped = layout_of_shape(shape);
     if (piece_count(layout) != 1 || piece_count(&reshaped) != 1 || reshaped.map.outputs != layout->map.outputs)

@@ -114,6 +114,11 @@ TileLayout tile_layout_slice(const TileLayout *layout, unsigned axis);
 /* Inserts an axis of extent 1 before the axis. */
 TileLayout tile_layout_expand(const TileLayout *layout, unsigned axis);
 /* Result axis i is axis axes[i]. */
+/* The layout of either half of a tile, cut along the axis, where one register bit tells them apart and nothing else does;
+ * false: they lie in different threads. */
+bool tile_layout_halve(const TileLayout *layout, unsigned axis, TileLayout *half);
+/* The layout of a tile twice as long along the axis: another register bit, the highest, for its second half. */
+bool tile_layout_double(const TileLayout *layout, unsigned axis, TileLayout *whole);
 TileLayout tile_layout_permute(const TileLayout *layout, const unsigned *axes);
 /* Reshape: the same elements in row-major order with another shape, without data movement; false if pieces make that
  * impossible. */

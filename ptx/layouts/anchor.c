@@ -100,6 +100,14 @@ static unsigned log_vector_of(TileFunc *func, const GpuSurvey *survey) {
     return rows.odd ? 0 : gpu_floor_log2(GPU_ACCESS_BYTES / survey->least_bytes);
 }
 
+/* Of a tile that has fewer vectors than there are threads, each thread has a shorter one: otherwise some threads would
+ * repeat what others do. */
+static unsigned shorten_vector(const TileLayoutShape *shape, unsigned log_vector, unsigned log_warps) {
+    unsigned log = 0, threads = TILE_LANE_BITS + log_warps;
+    for (unsigned a = 0; a < shape->rank; a++) log += gpu_floor_log2(shape->extent[a]);
+    return log > threads ? gpu_least(log - threads, log_vector) : 0;
+}
+
 static void choose_bases(Anchor *anchor, TileFunc *func) {
     anchor->log_warps = gpu_floor_log2(func->threads / TILE_WARP_THREADS);
     anchor->dots = gpu_find_dots(func, &func->body);
@@ -110,7 +118,7 @@ static void choose_bases(Anchor *anchor, TileFunc *func) {
     GpuSurvey survey = gpu_survey(&func->body);
     if (anchor->dots.count || !survey.largest) return;
     TileLayoutShape shape = tile_layout_shape(survey.largest);
-    anchor->log_vector = log_vector_of(func, &survey);
+    anchor->log_vector = shorten_vector(&shape, log_vector_of(func, &survey), anchor->log_warps);
     anchor->log_rows = choose_log_rows(anchor, &survey);
     anchor->base_count = 1;
     anchor->bases[0] = (Base){shape, gpu_spread(&shape, anchor->log_vector, anchor->log_rows, anchor->log_warps)};
@@ -299,7 +307,9 @@ static void anchor_block(Anchor *anchor, TileBlock *block) {
             if (!gpu_stays_shared(op)) anchor_definition(anchor, op);
             break;
         case TILE_OP_SLICE:
-        case TILE_OP_CAT: anchor_definition(anchor, op); break;
+        case TILE_OP_CAT:
+            if (!tile_op_cuts_halves(op)) anchor_definition(anchor, op);
+            break;
         default: break;
         }
     }

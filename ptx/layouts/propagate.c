@@ -178,6 +178,10 @@ static TileValue *other_end(const TileOp *op, unsigned index, LinkKind *kind) {
     case TILE_OP_ATOMIC_TILE:
         *kind = LINK_OPERAND;
         return op->id == TILE_OP_BROADCAST ? &op->results[0] : (TileValue *)(uintptr_t)tile_accessed_tile(op);
+    case TILE_OP_SLICE:
+    case TILE_OP_CAT:
+        if (!tile_op_cuts_halves(op)) return NULL;
+        break;
     case TILE_OP_REDUCE:
     case TILE_OP_ARG_REDUCE:
     case TILE_OP_PERMUTE:

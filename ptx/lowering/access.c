@@ -1,4 +1,4 @@
-/* Lowering of load_tile, store_tile and atomic_tile. If all lanes of a tile are valid and its elements are
+/* Lowering of load_tile and store_tile. If all lanes of a tile are valid and its elements are
  * contiguous, which one test decides for the whole block, a thread accesses vectors of up to 16 bytes without
  * predicates. If not all are valid, but the bounds fall between vectors of up to 8 bytes, each of these has a predicate;
  * otherwise each element has. */
@@ -137,16 +137,8 @@ static TileValue *next_address(Gpu *gpu, const GpuAccess *access, uint32_t reg, 
     return address;
 }
 
-/* The predicate of a register. Lanes of a range are valid where lo <= lane < hi; lanes past the tile are past hi. */
-static TileValue *register_mask(Gpu *gpu, const GpuAccess *access, uint32_t reg) {
+TileValue *gpu_picked_mask(Gpu *gpu, const GpuAccess *access, uint32_t reg) {
     TileValue *mask = NULL;
-    for (unsigned d = 0; d < access->rank; d++) {
-        const GpuDimension *dimension = &access->dimensions[d];
-        if (dimension->kind != TILE_ACCESS_RANGE) continue;
-        mask = gpu_and(
-            gpu, mask,
-            gpu_lies_between(gpu, &access->layout, (unsigned)dimension->axis, reg, dimension->lo, dimension->hi));
-    }
     /* Padding lanes of a gathered axis are excluded by no range. */
     for (unsigned a = 0; access->gathers && a < access->type->rank; a++) {
         mask = gpu_and(
@@ -157,6 +149,20 @@ static TileValue *register_mask(Gpu *gpu, const GpuAccess *access, uint32_t reg)
     return mask;
 }
 
+/* Lanes of a range are valid where lo <= lane < hi; lanes past the tile are past hi. */
+TileValue *gpu_access_mask(Gpu *gpu, const GpuAccess *access, uint32_t reg) {
+    TileValue *mask = NULL;
+    for (unsigned d = 0; d < access->rank; d++) {
+        const GpuDimension *dimension = &access->dimensions[d];
+        if (dimension->kind != TILE_ACCESS_RANGE) continue;
+        mask = gpu_and(
+            gpu, mask,
+            gpu_lies_between(gpu, &access->layout, (unsigned)dimension->axis, reg, dimension->lo, dimension->hi));
+    }
+    TileValue *picked = gpu_picked_mask(gpu, access, reg);
+    return picked ? gpu_both(gpu, mask, picked) : mask;
+}
+
 /* ---- vectors ---- */
 
 const GpuDimension *gpu_unit_dimension(const GpuAccess *access) {
@@ -165,22 +171,19 @@ const GpuDimension *gpu_unit_dimension(const GpuAccess *access) {
     return along ? last : NULL;
 }
 
-/* Are the elements certainly not contiguous? Then they are accessed one by one, without predicates if all lanes are
- * valid. */
-static bool is_scattered(const GpuAccess *access) {
+bool gpu_is_scattered(const GpuAccess *access) {
     const GpuDimension *unit = gpu_unit_dimension(access);
     int64_t step;
     return !unit || (tile_value_integer(unit->step, &step) && step != 1);
 }
 
 static unsigned vector_width(const GpuAccess *access) {
-    if (access->gathers || access->mask || is_scattered(access)) return 1;
+    if (access->gathers || access->mask || gpu_is_scattered(access)) return 1;
     unsigned limit = ACCESS_BYTES / tile_scalar_bytes(access->type->scalar);
     return tile_layout_vector(&access->layout, access->type->rank - 1u, limit);
 }
 
-/* Is every lane valid? Uniform over the block; NULL: certainly. */
-static TileValue *is_inside(Gpu *gpu, const GpuAccess *access) {
+TileValue *gpu_is_inside(Gpu *gpu, const GpuAccess *access) {
     TileValue *inside = NULL;
     for (unsigned d = 0; d < access->rank; d++) {
         const GpuDimension *dimension = &access->dimensions[d];
@@ -250,7 +253,7 @@ static TileValue *load_elements(Gpu *gpu, const GpuAccess *elements, bool masked
     TileValue *address = gpu_access_address(gpu, access, 0);
     for (uint32_t r = 0; r < count; r++) {
         if (r) address = next_address(gpu, access, r, address);
-        TileValue *mask = masked ? register_mask(gpu, access, r) : NULL,
+        TileValue *mask = masked ? gpu_access_mask(gpu, access, r) : NULL,
                   *fill = access->fill ? gpu_register(gpu, access->fill, r) : zero;
         registers[r] = tile_build_load(&gpu->b, type, address, mask, mask ? fill : NULL, 0);
     }
@@ -264,19 +267,18 @@ static TileName cache_of(Gpu *gpu, const GpuAccess *access) {
     return cache;
 }
 
-/* The access with the constant stride of contiguous elements, for code where they are known to be contiguous. */
-static GpuAccess as_dense(Gpu *gpu, const GpuAccess *access) {
+GpuAccess gpu_as_dense(Gpu *gpu, const GpuAccess *access) {
     GpuAccess dense = *access;
     dense.dimensions[dense.rank - 1].per_lane = gpu_i64(gpu, tile_scalar_bytes(access->type->scalar));
     return dense;
 }
 
-static void enter(Gpu *gpu, TileBlock *block) {
+void gpu_enter(Gpu *gpu, TileBlock *block) {
     gpu->b.block = block;
     gpu->b.before = NULL;
 }
 
-static void end_region(Gpu *gpu, TileValue *value) { tile_build_end(&gpu->b, TILE_OP_YIELD, &value, value ? 1 : 0); }
+void gpu_end_region(Gpu *gpu, TileValue *value) { tile_build_end(&gpu->b, TILE_OP_YIELD, &value, value ? 1 : 0); }
 
 static TileValue *load_vector(Gpu *gpu, const TileType *type, TileValue *address, TileName cache) {
     int64_t align = tile_type_lanes(type) * tile_scalar_bytes(type->scalar);
@@ -288,14 +290,14 @@ static TileValue *load_vector(Gpu *gpu, const TileType *type, TileValue *address
 /* The vector of register `reg`, or where that lane is not valid what stands in for it. */
 static TileValue *load_predicated(Gpu *gpu, const GpuAccess *access, uint32_t reg, const TileType *type,
                                   TileName cache) {
-    TileValue *mask = register_mask(gpu, access, reg), *address = gpu_access_address(gpu, access, reg), *none;
+    TileValue *mask = gpu_access_mask(gpu, access, reg), *address = gpu_access_address(gpu, access, reg), *none;
     if (!mask) return load_vector(gpu, type, address, cache);
     TileBuilder outer = gpu->b;
     TileOp *choice = tile_build_if(&outer, mask, &type, 1);
     tile_op_set_integer(gpu->module, choice, TILE_ATTRIBUTE_DIVERGENT, 1);
-    enter(gpu, &choice->regions[0]);
-    end_region(gpu, load_vector(gpu, type, address, cache));
-    enter(gpu, &choice->regions[1]);
+    gpu_enter(gpu, &choice->regions[0]);
+    gpu_end_region(gpu, load_vector(gpu, type, address, cache));
+    gpu_enter(gpu, &choice->regions[1]);
     if (access->fill) {
         TileValue *fill[ACCESS_BYTES];
         unsigned width = (unsigned)tile_type_lanes(type);
@@ -304,13 +306,13 @@ static TileValue *load_predicated(Gpu *gpu, const GpuAccess *access, uint32_t re
     } else {
         none = tile_build_bits(&gpu->b, type, 0);
     }
-    end_region(gpu, none);
+    gpu_end_region(gpu, none);
     gpu->b = outer;
     return tile_op_result(choice, 0);
 }
 
 static TileValue *load_vectors(Gpu *gpu, const GpuAccess *whole, unsigned width, bool masked) {
-    const GpuAccess dense = as_dense(gpu, whole), *access = &dense;
+    const GpuAccess dense = gpu_as_dense(gpu, whole), *access = &dense;
     uint32_t count = tile_layout_registers(&access->layout);
     TileName cache = cache_of(gpu, access);
     const TileType *type = tile_type_vector(gpu->module->context, access->type->scalar, width, false);
@@ -331,10 +333,10 @@ static TileValue *load_some(Gpu *gpu, const GpuAccess *access, unsigned width, b
     TileBuilder outer = gpu->b;
     const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
     TileOp *choice = tile_build_if(&outer, is_whole_in_vectors(gpu, access, narrow), &type, 1);
-    enter(gpu, &choice->regions[0]);
-    end_region(gpu, load_vectors(gpu, access, narrow, true));
-    enter(gpu, &choice->regions[1]);
-    end_region(gpu, load_elements(gpu, access, true));
+    gpu_enter(gpu, &choice->regions[0]);
+    gpu_end_region(gpu, load_vectors(gpu, access, narrow, true));
+    gpu_enter(gpu, &choice->regions[1]);
+    gpu_end_region(gpu, load_elements(gpu, access, true));
     gpu->b = outer;
     return tile_op_result(choice, 0);
 }
@@ -342,17 +344,17 @@ static TileValue *load_some(Gpu *gpu, const GpuAccess *access, unsigned width, b
 static TileValue *lower_tile_load(Gpu *gpu, GpuAccess *access) {
     unsigned width = gpu_aligned_width(access, vector_width(access));
     if (access->gathers || access->mask) return load_elements(gpu, access, true);
-    bool scattered = is_scattered(access);
-    TileValue *whole = is_inside(gpu, access);
+    bool scattered = gpu_is_scattered(access);
+    TileValue *whole = gpu_is_inside(gpu, access);
     if (!scattered) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));
     if (!whole) return load_elements(gpu, access, false);
     TileBuilder outer = gpu->b;
     const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
     TileOp *choice = tile_build_if(&outer, whole, &type, 1);
-    enter(gpu, &choice->regions[0]);
-    end_region(gpu, scattered ? load_elements(gpu, access, false) : load_vectors(gpu, access, width, false));
-    enter(gpu, &choice->regions[1]);
-    end_region(gpu, load_some(gpu, access, width, scattered));
+    gpu_enter(gpu, &choice->regions[0]);
+    gpu_end_region(gpu, scattered ? load_elements(gpu, access, false) : load_vectors(gpu, access, width, false));
+    gpu_enter(gpu, &choice->regions[1]);
+    gpu_end_region(gpu, load_some(gpu, access, width, scattered));
     gpu->b = outer;
     return tile_op_result(choice, 0);
 }
@@ -390,7 +392,7 @@ static void store_elements(Gpu *gpu, const GpuAccess *elements, TileValue *value
     TileValue *address = gpu_access_address(gpu, access, 0);
     for (uint32_t r = 0; r < tile_layout_registers(&access->layout); r++) {
         if (r) address = next_address(gpu, access, r, address);
-        TileValue *mask = masked ? gpu_and(gpu, first, register_mask(gpu, access, r)) : first;
+        TileValue *mask = masked ? gpu_and(gpu, first, gpu_access_mask(gpu, access, r)) : first;
         TileOp *store = tile_build_store(&gpu->b, gpu_register(gpu, value, r), address, mask, 0);
         if (lanes_may_alias(access))
             tile_op_set_integer(gpu->module, store, TILE_ATTRIBUTE_MEETS, gpu->aliasing_stores);
@@ -401,14 +403,14 @@ static void store_elements(Gpu *gpu, const GpuAccess *elements, TileValue *value
 static TileOp *begin_if(Gpu *gpu, TileBuilder *outer, TileValue *condition) {
     TileOp *choice = tile_build_if(outer, condition, NULL, 0);
     tile_op_set_integer(gpu->module, choice, TILE_ATTRIBUTE_DIVERGENT, 1);
-    enter(gpu, &choice->regions[0]);
+    gpu_enter(gpu, &choice->regions[0]);
     return choice;
 }
 
 static void end_if(Gpu *gpu, TileOp *choice, const TileBuilder *outer) {
-    end_region(gpu, NULL);
-    enter(gpu, &choice->regions[1]);
-    end_region(gpu, NULL);
+    gpu_end_region(gpu, NULL);
+    gpu_enter(gpu, &choice->regions[1]);
+    gpu_end_region(gpu, NULL);
     gpu->b = *outer;
 }
 
@@ -425,12 +427,12 @@ static void store_vector(Gpu *gpu, const GpuAccess *access, TileValue *value, ui
 
 static void store_vectors(Gpu *gpu, const GpuAccess *whole_access, TileValue *value, TileValue *first, unsigned width,
                           bool masked) {
-    const GpuAccess dense = as_dense(gpu, whole_access), *access = &dense;
+    const GpuAccess dense = gpu_as_dense(gpu, whole_access), *access = &dense;
     TileName cache = cache_of(gpu, access);
     TileBuilder outer = gpu->b;
     TileOp *choice = first ? begin_if(gpu, &outer, first) : NULL;
     for (uint32_t r = 0; r < tile_layout_registers(&access->layout); r += width) {
-        TileValue *mask = masked ? register_mask(gpu, access, r) : NULL;
+        TileValue *mask = masked ? gpu_access_mask(gpu, access, r) : NULL;
         TileBuilder inner = gpu->b;
         TileOp *some = mask ? begin_if(gpu, &inner, mask) : NULL;
         store_vector(gpu, access, value, r, width, cache);
@@ -449,20 +451,20 @@ static void store_some(Gpu *gpu, const GpuAccess *access, TileValue *value, Tile
     }
     TileBuilder outer = gpu->b;
     TileOp *choice = tile_build_if(&outer, is_whole_in_vectors(gpu, access, narrow), NULL, 0);
-    enter(gpu, &choice->regions[0]);
+    gpu_enter(gpu, &choice->regions[0]);
     store_vectors(gpu, access, value, first, narrow, true);
-    end_region(gpu, NULL);
-    enter(gpu, &choice->regions[1]);
+    gpu_end_region(gpu, NULL);
+    gpu_enter(gpu, &choice->regions[1]);
     store_elements(gpu, access, value, first, true);
-    end_region(gpu, NULL);
+    gpu_end_region(gpu, NULL);
     gpu->b = outer;
 }
 
 static void lower_tile_store(Gpu *gpu, GpuAccess *access, TileValue *value) {
     TileValue *first = gpu_holds_first_copy(gpu, &access->layout);
-    bool scattered = is_scattered(access), predicated = access->gathers || access->mask;
+    bool scattered = gpu_is_scattered(access), predicated = access->gathers || access->mask;
     unsigned width = predicated ? 1 : gpu_aligned_width(access, vector_width(access));
-    TileValue *whole = predicated ? NULL : is_inside(gpu, access);
+    TileValue *whole = predicated ? NULL : gpu_is_inside(gpu, access);
     if (!predicated && !scattered) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));
     if (!whole) {
         store_elements(gpu, access, value, first, predicated);
@@ -470,15 +472,15 @@ static void lower_tile_store(Gpu *gpu, GpuAccess *access, TileValue *value) {
     }
     TileBuilder outer = gpu->b;
     TileOp *choice = tile_build_if(&outer, whole, NULL, 0);
-    enter(gpu, &choice->regions[0]);
+    gpu_enter(gpu, &choice->regions[0]);
     if (scattered)
         store_elements(gpu, access, value, first, false);
     else
         store_vectors(gpu, access, value, first, width, false);
-    end_region(gpu, NULL);
-    enter(gpu, &choice->regions[1]);
+    gpu_end_region(gpu, NULL);
+    gpu_enter(gpu, &choice->regions[1]);
     store_some(gpu, access, value, first, width, scattered);
-    end_region(gpu, NULL);
+    gpu_end_region(gpu, NULL);
     gpu->b = outer;
 }
 
@@ -495,57 +497,4 @@ void gpu_lower_store(Gpu *gpu, TileOp *op) {
     TileValue *first = gpu_binary(gpu, TILE_OP_EQ, gpu->thread, gpu_i64(gpu, 0));
     TileValue *mask = gpu_and(gpu, first, access.mask);
     tile_build_store(&gpu->b, value, access.base, mask, 0);
-}
-
-/* ---- atomics ---- */
-
-static TileValue *update_element(Gpu *gpu, const GpuAccess *access, TileValue *const *parts, unsigned count,
-                                 TileValue *address, TileValue *mask) {
-    int64_t part = TILE_PARTS_MASK;
-    TileAttribute attributes[] = {*tile_op_get(access->op, TILE_ATTRIBUTE_UPDATE),
-                                  {.key = TILE_ATTRIBUTE_PARTS, .count = 1, .integers = &part}};
-    TileValue *operands[4] = {address};
-    unsigned operand_count = 1;
-    for (unsigned i = 0; i < count; i++) operands[operand_count++] = parts[i];
-    if (mask) operands[operand_count++] = mask;
-    const TileType *type = tile_type_scalar(gpu->module->context, access->type->scalar);
-    return tile_op_result(
-        tile_build_op(&gpu->b, TILE_OP_ATOMIC, operands, operand_count, attributes, mask ? 2 : 1, &type, 1), 0);
-}
-
-/* One of the threads that hold an element updates it, and passes the old value to the others. */
-static TileValue *update_tile(Gpu *gpu, const GpuAccess *access, TileValue *const *parts, unsigned count) {
-    const TileLayout *layout = &access->layout;
-    TileValue *first = gpu_holds_first_copy(gpu, layout);
-    uint32_t registers = tile_layout_registers(layout);
-    TileValue **old = TILE_NEW_ARRAY(gpu->arena, TileValue *, registers);
-    for (uint32_t r = 0; r < registers; r++) {
-        TileValue *own[2];
-        for (unsigned i = 0; i < count; i++) own[i] = gpu_register(gpu, parts[i], r);
-        TileValue *mask = gpu_and(gpu, first, register_mask(gpu, access, r));
-        old[r] = update_element(gpu, access, own, count, gpu_access_address(gpu, access, r), mask);
-    }
-    TileValue *value = gpu_join(gpu, old, registers);
-    if (!first || !access->op->results[0].first_use) return value;
-    TileLayoutShape shape = tile_layout_shape(access->type);
-    GpuStrides strides = gpu_row_major(&shape, tile_scalar_bytes(access->type->scalar));
-    return gpu_move_through_shared(gpu, value, access->type->scalar, layout, &strides, layout, &strides,
-                                   tile_type_lanes(access->type));
-}
-
-void gpu_lower_atomic(Gpu *gpu, TileOp *op) {
-    GpuAccess access;
-    unsigned count = tile_access_first(op) - 1; /* the value, and for cas the expected one */
-    gpu_read_access(gpu, op, op->results[0].type, NULL, &access);
-    TileValue *parts[2], *value;
-    for (unsigned i = 0; i < count; i++) parts[i] = gpu_value(gpu, tile_op_operand(op, i + 1));
-    if (tile_type_is_tile(access.type)) {
-        value = update_tile(gpu, &access, parts, count);
-    } else {
-        TileValue *first = gpu_binary(gpu, TILE_OP_EQ, gpu->thread, gpu_i64(gpu, 0));
-        TileValue *mask = gpu_and(gpu, first, access.mask);
-        value = update_element(gpu, &access, parts, count, access.base, mask);
-        if (op->results[0].first_use) value = gpu_share_scalar(gpu, value, first);
-    }
-    tile_map_set(&gpu->values, &op->results[0], value);
 }

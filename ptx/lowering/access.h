@@ -32,6 +32,16 @@ void gpu_read_access(Gpu *gpu, const TileOp *op, const TileType *type, const Til
                      GpuAccess *access);
 /* The address of the element in a register. */
 TileValue *gpu_access_address(Gpu *gpu, const GpuAccess *access, uint32_t reg);
+/* The predicate of a register; NULL: it is certainly valid. That of the gathers and the mask alone, where all lanes lie
+ * within their ranges. */
+TileValue *gpu_access_mask(Gpu *gpu, const GpuAccess *access, uint32_t reg);
+TileValue *gpu_picked_mask(Gpu *gpu, const GpuAccess *access, uint32_t reg);
+/* Does every lane lie within its ranges? Uniform over the block; NULL: certainly. */
+TileValue *gpu_is_inside(Gpu *gpu, const GpuAccess *access);
+/* Are the elements certainly not contiguous? Then they are accessed one by one. */
+bool gpu_is_scattered(const GpuAccess *access);
+/* The access with the constant stride of contiguous elements, for code where they are known to be contiguous. */
+GpuAccess gpu_as_dense(Gpu *gpu, const GpuAccess *access);
 /* The tensor's last dimension, if it is a range along the tile's last axis, so that its elements may be contiguous;
  * NULL: they are not. */
 const GpuDimension *gpu_unit_dimension(const GpuAccess *access);
@@ -41,5 +51,9 @@ unsigned gpu_aligned_width(GpuAccess *access, unsigned width);
 /* Are the elements along the unit dimension contiguous, and are vectors of `width` aligned to their size? Uniform
  * over the block. */
 TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width);
+
+/* Goes on building in a region; ends it with a yield of the value, or of nothing (NULL). */
+void gpu_enter(Gpu *gpu, TileBlock *block);
+void gpu_end_region(Gpu *gpu, TileValue *value);
 
 #endif

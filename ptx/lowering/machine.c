@@ -261,48 +261,12 @@ static void lower_control(Gpu *gpu, const TileOp *op) {
 
 /* ---- ops ---- */
 
-/* Does the op store a tile? A scalar is stored by one thread, always the same. */
-static bool stores_tile(const TileOp *store) { return tile_type_is_tile(tile_op_operand(store, 1)->type); }
-
-/* Does each iteration of the loop store other elements: at an index that is the induction variable, or in consecutive
- * ranges? Programs are unordered: any of them may store last. */
-static bool stores_disjointly(const TileOp *store, const TileOp *loop) {
-    int64_t loop_step, step;
-    if (tile_loop_is_of_programs(loop)) return true;
-    if (loop->id != TILE_OP_FOR || !tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &loop_step)) return false;
-    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    unsigned rank = tile_access_read(store, indices);
-    for (unsigned d = 0; d < rank; d++) {
-        const TileAccessIndex *index = &indices[d];
-        if (index->kind == TILE_ACCESS_GATHER || index->first != loop->regions[0].arguments[0]) continue;
-        if (index->kind == TILE_ACCESS_INDEX) return true;
-        bool dense = tile_value_integer(index->step, &step) && step == 1;
-        if (dense && tile_op_named(store, TILE_OPERAND_VALUE)->type->extent[index->axis] <= loop_step) return true;
-    }
-    return false;
-}
-
-/* Does the store need barriers before and after it? They make stores visible to the other threads of the block, and
- * order them. A store needs them if the tensor has another access that may overlap: a load, an update, another store,
- * or the store itself in another iteration of a loop. */
-static bool needs_order(const TileOp *store) {
-    bool tile = stores_tile(store);
-    for (const TileUse *use = tile_op_operand(store, 0)->first_use; use; use = use->next) {
-        const TileOp *user = use->user;
-        if (user->id == TILE_OP_LOAD_TILE || user->id == TILE_OP_ATOMIC_TILE) return true;
-        if (user->id == TILE_OP_STORE_TILE && user != store && (tile || stores_tile(user))) return true;
-    }
-    for (const TileOp *op = store->block->op; tile && op; op = op->block->op)
-        if ((op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE) && !stores_disjointly(store, op)) return true;
-    return false;
-}
-
 static void lower_store(Gpu *gpu, TileOp *op) {
     if (gpu_by_map(op)) {
         gpu_store_by_map(gpu, op);
         return;
     }
-    bool ordered = needs_order(op);
+    bool ordered = tile_map_get(&gpu->ordered, op) != NULL;
     if (ordered) gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
     if (op->id == TILE_OP_ATOMIC_TILE)
         gpu_lower_atomic(gpu, op);
@@ -467,6 +431,7 @@ TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
     Gpu gpu = {.context = context, .module = context->module, .arena = context->scratch, .func = func};
     tile_map_init(&gpu.values, gpu.arena);
     tile_map_init(&gpu.tensors, gpu.arena);
+    gpu_find_order(&gpu);
     TileBlock old;
     replace_signature(&gpu, &old);
     tile_map_init(&gpu.pending, gpu.arena);

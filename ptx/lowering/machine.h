@@ -1,7 +1,9 @@
 /* Internals of gpu-machine, shared by its files:
  *   machine.c        the pass: parameters, blocks, control
  *   values.c         elementwise ops, constants, indices, shapes
- *   access.c         load_tile, store_tile and atomic_tile
+ *   access.c         load_tile and store_tile
+ *   updates.c        atomic_tile
+ *   store_order.c    which stores need barriers around them
  *   move.c           conversions between layouts
  *   reduce.c         reductions
  *   fold.c           folds and scans by a combiner
@@ -62,6 +64,7 @@ typedef struct Gpu {
     TileBuilder b;
     TileMap values;  /* old TileValue to new */
     TileMap tensors; /* old TileValue to GpuTensor */
+    TileMap ordered; /* old stores and updates that need barriers around them */
     TileMap pending; /* old TileValue, of a product by wgmma, to GpuPendingSums */
     TileMap stored;  /* TileOp, a store by a tensor map, to the buffer that it stores from */
     GpuChannels *channels; /* between partitions */
@@ -122,6 +125,12 @@ bool gpu_lower_value(Gpu *gpu, TileOp *op);
 /* ---- access.c ---- */
 void gpu_lower_load(Gpu *gpu, TileOp *op);
 void gpu_lower_store(Gpu *gpu, TileOp *op);
+
+/* ---- store_order.c ---- */
+/* Fills `ordered`; before the function's body is taken apart. */
+void gpu_find_order(Gpu *gpu);
+
+/* ---- updates.c ---- */
 void gpu_lower_atomic(Gpu *gpu, TileOp *op);
 
 /* ---- move.c ---- */

@@ -172,30 +172,53 @@ static void read_line(Gpu *gpu, TileValue *address, TileScalar scalar, uint32_t 
     }
 }
 
-TileValue **gpu_gather_lines(const GpuLines *lines, TileValue *const *values) {
+/* Where the values of all warps that share a line lie in shared memory. */
+typedef struct Stored {
+    GpuStrides strides; /* of the lines of one warp */
+    int64_t distance;   /* of warps */
+    TileValue *base;    /* that of the thread's first line and the first warp */
+    TileValue *rank;    /* of the thread's warp among those that share a line */
+    TileValue *writes;  /* does the thread store? NULL: yes */
+} Stored;
+
+static GpuStrides line_strides(const TileLayout *result, int64_t bytes) {
+    TileLayoutShape shape = {.rank = result->rank};
+    for (unsigned a = 0; a < shape.rank; a++) shape.extent[a] = tile_layout_extent(result, a);
+    return gpu_row_major(&shape, (unsigned)bytes);
+}
+
+static TileValue *address_of(const GpuLines *lines, const GpuStrides *strides, TileValue *base, uint32_t reg) {
+    Gpu *gpu = lines->gpu;
+    return tile_build_ptr_add(&gpu->b, base, gpu_i64(gpu, gpu_shared_register_offset(&lines->result, strides, reg)));
+}
+
+static Stored store_lines(const GpuLines *lines, TileValue *const *values) {
     Gpu *gpu = lines->gpu;
     const TileLayout *result = &lines->result;
     TileScalar scalar = values[0]->type->scalar;
-    uint32_t warps = gpu_line_warps(lines), count = tile_layout_registers(result), size = tile_scalar_bytes(scalar);
+    uint32_t warps = gpu_line_warps(lines), size = tile_scalar_bytes(scalar);
     bool interleaved = are_interleaved(result, scalar);
-    TileLayoutShape shape = {.rank = result->rank};
-    for (unsigned a = 0; a < shape.rank; a++) shape.extent[a] = tile_layout_extent(result, a);
-    GpuStrides strides = gpu_row_major(&shape, interleaved ? size * warps : size);
-    int64_t distance = interleaved ? size : elements_of(result) * size; /* of warps */
+    Stored stored = {.strides = line_strides(result, interleaved ? size * warps : size),
+                     .distance = interleaved ? size : elements_of(result) * size};
     gpu_open_shared(gpu, (uint64_t)elements_of(result) * size * warps, GPU_VECTOR_ALIGN);
-    TileValue *rank = gpu_warp_rank(gpu, gpu_axis_bits(&lines->layout, TILE_LAYOUT_WARP, lines->axis));
-    TileValue *writes = writes_line(lines), *base = gpu_shared_address(gpu, result, &strides);
-    TileValue *own = tile_build_ptr_add(&gpu->b, base, gpu_binary(gpu, TILE_OP_MUL, rank, gpu_i64(gpu, distance)));
-    for (uint32_t to = 0; to < count; to++) {
-        int64_t offset = gpu_shared_register_offset(result, &strides, to);
-        tile_build_store(&gpu->b, values[to], tile_build_ptr_add(&gpu->b, own, gpu_i64(gpu, offset)), writes, 0);
-    }
+    stored.rank = gpu_warp_rank(gpu, gpu_axis_bits(&lines->layout, TILE_LAYOUT_WARP, lines->axis));
+    stored.writes = writes_line(lines);
+    stored.base = gpu_shared_address(gpu, result, &stored.strides);
+    TileValue *far = gpu_binary(gpu, TILE_OP_MUL, stored.rank, gpu_i64(gpu, stored.distance));
+    TileValue *own = tile_build_ptr_add(&gpu->b, stored.base, far);
+    for (uint32_t to = 0; to < tile_layout_registers(result); to++)
+        tile_build_store(&gpu->b, values[to], address_of(lines, &stored.strides, own, to), stored.writes, 0);
+    return stored;
+}
+
+TileValue **gpu_gather_lines(const GpuLines *lines, TileValue *const *values) {
+    Gpu *gpu = lines->gpu;
+    uint32_t warps = gpu_line_warps(lines), count = tile_layout_registers(&lines->result);
+    Stored stored = store_lines(lines, values);
     TileValue **gathered = TILE_NEW_ARRAY(gpu->arena, TileValue *, (size_t)warps * count);
-    for (uint32_t to = 0; to < count; to++) {
-        int64_t offset = gpu_shared_register_offset(result, &strides, to);
-        read_line(gpu, tile_build_ptr_add(&gpu->b, base, gpu_i64(gpu, offset)), scalar, warps, distance, gathered + to,
-                  count);
-    }
+    for (uint32_t to = 0; to < count; to++)
+        read_line(gpu, address_of(lines, &stored.strides, stored.base, to), values[0]->type->scalar, warps,
+                  stored.distance, gathered + to, count);
     return gathered;
 }
 
@@ -206,10 +229,70 @@ static TileValue **gather_parts(const Reduction *r, bool indices) {
     return gpu_gather_lines(&lines, own);
 }
 
+/* ---- warps that share the work ---- */
+
+/* Do many warps have many lines in common, a power of two of them? Then each of them combines a part of the lines, and reads the others: of W
+ * warps with R lines a thread each loads 2 R values behind two barriers, instead of W R behind one. */
+static bool share_work(const Reduction *r, uint32_t warps) {
+    enum { FEW_LOADS = 64 };
+    return !r->parts[0].index && !are_interleaved(&r->result, r->parts[0].value->type->scalar) && r->registers > 1 &&
+           (r->registers & (r->registers - 1)) == 0 && warps * r->registers >= FEW_LOADS;
+}
+
+/* The address of the first line that the thread's warp combines: bits of its rank are bits of the register. */
+static TileValue *address_of_share(const GpuLines *lines, const Stored *stored, const GpuStrides *strides,
+                                   TileValue *base, uint32_t own) {
+    Gpu *gpu = lines->gpu;
+    uint32_t count = tile_layout_registers(&lines->result);
+    for (uint32_t bit = 0; own << bit < count; bit++) {
+        TileValue *set = bit ? gpu_binary(gpu, TILE_OP_SHR, stored->rank, gpu_i64(gpu, bit)) : stored->rank;
+        set = gpu_binary(gpu, TILE_OP_AND, set, gpu_i64(gpu, 1));
+        int64_t offset = gpu_shared_register_offset(&lines->result, strides, own << bit) - strides->offset;
+        base = tile_build_ptr_add(&gpu->b, base, gpu_binary(gpu, TILE_OP_MUL, set, gpu_i64(gpu, offset)));
+    }
+    return base;
+}
+
+static TileValue *combine_line(const Reduction *r, const Stored *stored, TileValue *address, uint32_t warps) {
+    TileValue **values = TILE_NEW_ARRAY(r->gpu->arena, TileValue *, warps);
+    read_line(r->gpu, address, r->parts[0].value->type->scalar, warps, stored->distance, values, 1);
+    Pair sum = {values[0], NULL};
+    for (uint32_t w = 1; w < warps; w++) sum = combine(r, sum, (Pair){values[w], NULL});
+    return sum.value;
+}
+
+/* The order of the warps is that of reduce_warps. */
+static void reduce_in_shares(Reduction *r, uint32_t warps) {
+    Gpu *gpu = r->gpu;
+    GpuLines lines = {gpu, r->layout, r->result, r->axis};
+    TileValue **values = TILE_NEW_ARRAY(gpu->arena, TileValue *, r->registers);
+    for (uint32_t i = 0; i < r->registers; i++) values[i] = r->parts[i].value;
+    const TileType *type = values[0]->type;
+    Stored stored = store_lines(&lines, values);
+    uint32_t shares = warps < r->registers ? warps : r->registers, own = r->registers / shares;
+    TileValue *from = address_of_share(&lines, &stored, &stored.strides, stored.base, own);
+    for (uint32_t i = 0; i < own; i++)
+        values[i] = combine_line(r, &stored, address_of(&lines, &stored.strides, from, i), warps);
+    int64_t size = tile_scalar_bytes(type->scalar);
+    GpuStrides strides = line_strides(&r->result, size);
+    gpu_open_shared(gpu, (uint64_t)(elements_of(&r->result) * size), GPU_VECTOR_ALIGN);
+    TileValue *base = gpu_shared_address(gpu, &r->result, &strides), *writes = stored.writes;
+    if (shares < warps) writes = gpu_and(gpu, writes, gpu_binary(gpu, TILE_OP_LT, stored.rank, gpu_i64(gpu, shares)));
+    TileValue *to = address_of_share(&lines, &stored, &strides, base, own);
+    for (uint32_t i = 0; i < own; i++)
+        tile_build_store(&gpu->b, values[i], address_of(&lines, &strides, to, i), writes, 0);
+    for (uint32_t i = 0; i < r->registers; i++)
+        r->parts[i].value = tile_build_load(&gpu->b, type, address_of(&lines, &strides, base, i), NULL, NULL, 0);
+}
+
 /* Each thread combines the values of its own lines, in the order of the warps. */
 static void reduce_warps(Reduction *r) {
     uint32_t warps = 1u << __builtin_popcount(gpu_axis_bits(&r->layout, TILE_LAYOUT_WARP, r->axis));
     if (warps == 1) return;
+    if (share_work(r, warps)) {
+        reduce_in_shares(r, warps);
+        return;
+    }
     TileValue **values = gather_parts(r, false), **indices = r->parts[0].index ? gather_parts(r, true) : NULL;
     for (uint32_t to = 0; to < r->registers; to++) {
         r->parts[to] = (Pair){values[to], indices ? indices[to] : NULL};

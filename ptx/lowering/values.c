@@ -257,9 +257,54 @@ static TileValue *lower_convert_layout(Gpu *gpu, const TileOp *op) {
     return gpu_move(gpu, gpu_value(gpu, tile_op_operand(op, 0)), to, from->layout, to->layout);
 }
 
-/* The whole tile is stored to shared memory, and the slice loaded from it. */
+/* The register of the half that has the place of a register of the whole, less `offset` along the axis. */
+static uint32_t register_of_half(const TileLayout *half, const TileLayout *whole, unsigned axis, int64_t offset,
+                                 uint32_t reg) {
+    int64_t wanted[TILE_MAX_TILE_RANK], index[TILE_MAX_TILE_RANK];
+    tile_layout_apply(whole, (TileLayoutInput){.reg = reg}, wanted);
+    wanted[axis] -= offset;
+    for (uint32_t r = 0; r < tile_layout_registers(half); r++) {
+        bool same = true;
+        tile_layout_apply(half, (TileLayoutInput){.reg = r}, index);
+        for (unsigned a = 0; a < half->rank; a++) same &= index[a] == wanted[a];
+        if (same) return r;
+    }
+    return UINT32_MAX;
+}
+
+/* A slice in whose layout each thread has its own registers of the half. */
+static TileValue *pick_half(Gpu *gpu, const TileOp *op) {
+    const TileLayout *from = tile_op_operand(op, 0)->type->layout, *to = op->results[0].type->layout;
+    unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
+    TileValue *value = gpu_value(gpu, tile_op_operand(op, 0));
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, tile_layout_registers(to));
+    for (uint32_t r = 0; r < tile_layout_registers(from); r++) {
+        uint32_t at = register_of_half(to, from, axis, tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, 0), r);
+        if (at != UINT32_MAX) registers[at] = gpu_register(gpu, value, r);
+    }
+    return gpu_join(gpu, registers, tile_layout_registers(to));
+}
+
+static TileValue *join_halves(Gpu *gpu, const TileOp *op) {
+    const TileType *half = tile_op_operand(op, 0)->type;
+    const TileLayout *whole = op->results[0].type->layout;
+    unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
+    TileValue *values[] = {gpu_value(gpu, tile_op_operand(op, 0)), gpu_value(gpu, tile_op_operand(op, 1))};
+    uint32_t count = tile_layout_registers(whole);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t r = 0; r < count; r++)
+        for (unsigned i = 0; i < 2; i++) {
+            uint32_t at = register_of_half(half->layout, whole, axis, i * half->extent[axis], r);
+            if (at != UINT32_MAX) registers[r] = gpu_register(gpu, values[i], at);
+        }
+    return gpu_join(gpu, registers, count);
+}
+
+/* Without such a layout the whole tile is stored to shared memory, and the slice loaded from it. */
 static TileValue *lower_slice(Gpu *gpu, const TileOp *op) {
     const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
+    TileLayout same;
+    if (tile_layout_of_result(op, from->layout, &same)) return pick_half(gpu, op);
     TileLayoutShape shape = tile_layout_shape(from);
     GpuStrides write = gpu_row_major(&shape, tile_scalar_bytes(to->scalar)), read = write;
     for (unsigned a = 0; a < to->rank; a++) read.extent[a] = to->extent[a];
@@ -271,6 +316,8 @@ static TileValue *lower_slice(Gpu *gpu, const TileOp *op) {
 
 static TileValue *lower_cat(Gpu *gpu, const TileOp *op) {
     const TileType *to = op->results[0].type;
+    TileLayout same;
+    if (tile_layout_of_result(op, tile_op_operand(op, 0)->type->layout, &same)) return join_halves(gpu, op);
     TileLayoutShape shape = tile_layout_shape(to);
     GpuStrides whole = gpu_row_major(&shape, tile_scalar_bytes(to->scalar)), part = whole;
     unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);

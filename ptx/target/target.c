@@ -10,7 +10,7 @@ enum {
     HALVES = 1 << TILE_F16 | 1 << TILE_F32 | 1 << TILE_F64, /* from 7.0 on */
     BRAIN_HALVES = HALVES | 1 << TILE_BF16                  /* from 9.0 on */
 };
-enum { KIB = 1024, WARP_BYTES = 16 /* the widest access of one thread */ };
+enum { KIB = 1024, WARP_BYTES = 16 /* the widest access of one thread */, PAIR_BYTES = 4 };
 
 #define GPU(name_, words, capability, features)                                                                        \
     .target = {.name = name_,                                                                                          \
@@ -25,9 +25,11 @@ enum { KIB = 1024, WARP_BYTES = 16 /* the widest access of one thread */ };
                .vector_registers = 255,                                                                                \
                .atomic_adds = (capability) >= 90 ? BRAIN_HALVES : HALVES,                                              \
                .atomic_adds_flush = true,                                                                              \
+               .divides_words = true,                                                                                  \
                .has_bf16_rounding = true,                                                                              \
                .has_masks = true},                                                                                     \
-    .registers = 64 * KIB, .registers_thread = 255, .shared_reserved_bytes = KIB
+    .registers = 64 * KIB, .registers_thread = 255, .shared_reserved_bytes = KIB,         \
+    .update_bytes = (capability) >= 90 ? WARP_BYTES : PAIR_BYTES
 
 static const TilePtxTarget targets[] = {
     {GPU("sm_80", "NVIDIA Ampere (A100): compute capability 8.0", 80, "+ptx80"), .shared_block_bytes = 163 * KIB,

@@ -12,6 +12,7 @@ typedef struct TilePtxTarget {
     uint32_t shared_reserved_bytes; /* that the system reserves for each block */
     uint32_t registers;             /* 32-bit registers of one multiprocessor */
     uint32_t registers_thread;      /* at most */
+    uint32_t update_bytes;          /* the widest vector of floats below f64 that one instruction adds atomically */
     uint32_t threads_core, blocks_core;
     uint32_t cores;                 /* multiprocessors of the target's usual machine, and its rates: for the model
                                      * (ptx/model), so that its choices do not depend on the machine at hand */

@@ -40,6 +40,36 @@ kernel widen(x: in f8e4m3[N], y: out f32[N], z: out f16[N]) {
 END
 expect 0 'cvt.rn.f16x2.e4m3x2' "$tilec" emit ptx "$work/widen.tile" --target=sm_89
 expect 1 '' sh -c '"$0" emit ptx "$1" --target=sm_80 | grep -F e4m3' "$tilec" "$work/widen.tile"
+# Additions of floats are instructions, of vectors where rows are contiguous: no compare-and-swap, no order of memory.
+cat >"$work/sums.tile" <<'END'
+kernel sums[T: f16 | bf16 | f32 | f64](ids: in i32[M], x: in T[M, N], table: inout T[V, N]) tune BM in {4}, BN in {128} {
+    grid (m, n) in (tiles(M, BM), tiles(N, BN)) { atomic_add(table[ids[m], n], x[m, n]) }
+}
+kernel olds[T: f16 | bf16 | f32 | f64](x: in T[N], y: inout T[N], old: out T[N]) tune BN in {512} {
+    grid n in tiles(N, BN) { old[n] = atomic_add(y[n], x[n]) }
+}
+kernel tops(x: in f32[N], y: inout f32[N], count: inout i32[N]) tune BN in {512} {
+    grid n in tiles(N, BN) {
+        atomic_max(y[n], x[n])
+        atomic_min(count[n], i32(x[n]))
+    }
+}
+END
+emit_sums() { "$tilec" emit ptx "$work/sums.tile:$1" $2 --target="$3"; }
+expect 0 'red.relaxed.gpu.global.add.v4.f32' emit_sums sums T=f32 sm_90a
+expect 0 'red.relaxed.gpu.global.add.noftz.v4.bf16x2' emit_sums sums T=bf16 sm_90a
+expect 0 'red.relaxed.gpu.global.add.noftz.f16x2' emit_sums sums T=f16 sm_80
+expect 0 'red.relaxed.gpu.global.add.f64' emit_sums sums T=f64 sm_80
+expect 0 'atom.global.add.f32' emit_sums olds T=f32 sm_80
+expect 0 'atom.global.add.noftz.bf16' emit_sums olds T=bf16 sm_90a
+expect 0 'atom.relaxed.gpu.global.cas.b32' emit_sums tops '' sm_90a
+expect 0 'red.relaxed.gpu.global.min.s32' emit_sums tops '' sm_90a
+for type in f16 bf16 f32 f64; do
+    for kernel in sums olds; do
+        emit_sums $kernel T=$type sm_90a >"$work/sums.ptx"
+        expect 1 '' grep -E 'cas|[.](sys|acq_rel|acquire|release)[.]' "$work/sums.ptx"
+    done
+done
 cat >"$work/ptxas" <<'END'
 #!/bin/sh
 for word; do case $word in -o) ;; -*) ;; *.cubin) output=$word ;; *) input=$word ;; esac; done

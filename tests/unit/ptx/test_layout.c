@@ -304,6 +304,33 @@ Test(layout, results_keep_their_elements) {
     }
 }
 
+/* A half keeps its threads, and doubling it puts the other half into as many more registers. */
+Test(layout, halves_are_registers) {
+    uint64_t state = 9;
+    unsigned cut = 0;
+    for (int round = 0; round < 2000; round++) {
+        TileLayoutShape shape = {0};
+        TileLayout layout = random_blocked(&state, &shape), whole, half;
+        unsigned axis = next(&state) % layout.rank;
+        if (!tile_layout_double(&layout, axis, &whole)) continue;
+        int64_t extent = tile_layout_extent(&layout, axis);
+        cr_assert(tile_layout_halve(&whole, axis, &half) && tile_layout_equal(&half, &layout));
+        uint32_t registers = tile_layout_registers(&layout);
+        for (uint32_t x = 0; x < 1u << layout.map.inputs; x++) {
+            TileLayoutInput place = place_of(&layout, x), other = place;
+            int64_t before[TILE_MAX_TILE_RANK], first[TILE_MAX_TILE_RANK], second[TILE_MAX_TILE_RANK];
+            other.reg += registers;
+            tile_layout_apply(&layout, place, before);
+            tile_layout_apply(&whole, place, first);
+            tile_layout_apply(&whole, other, second);
+            for (unsigned a = 0; a < layout.rank; a++)
+                cr_assert(first[a] == before[a] && second[a] == before[a] + (a == axis ? extent : 0));
+        }
+        cut++;
+    }
+    cr_expect_gt(cut, 200);
+}
+
 Test(layout, reshape_is_row_major) {
     TileLayoutBlocked blocked = {.elements = {0, 2}, .lanes = {2, 3}, .warps = {2, 0}, .order = {1, 0}};
     TileLayout layout = tile_layout_blocked(&(TileLayoutShape){2, {64, 32}}, &blocked), flat;

@@ -12,10 +12,15 @@ WITHOUT = {
 }
 
 
+RECURSION = "recursion:"
+
+
 def read_order(path):
-    """The groups of a file, lowest first."""
+    """The groups of a file, lowest first, and the functions of recursion."""
     with open(path, encoding="utf-8") as lines:
-        return [line.split("#")[0].split() for line in lines if line.split("#")[0].split()]
+        words = [line.split("#")[0].split() for line in lines if line.split("#")[0].split()]
+    return ([line for line in words if line[0] != RECURSION],
+            {function for line in words if line[0] == RECURSION for function in line[1:]})
 
 
 def find_objects(build, folder):
@@ -45,12 +50,18 @@ def read_symbols(path):
     return defined, used
 
 
-def find_calls(objects):
-    """For each file those that it calls, with one of the functions."""
-    symbols = {name: read_symbols(path) for name, path in objects.items()}
-    owner = {symbol: name for name, (defined, _) in symbols.items() for symbol in defined}
-    return {name: {owner[s]: s for s in sorted(used, reverse=True) if owner.get(s, name) != name}
+def find_calls(symbols, owner, recursion):
+    """For each file those that it calls, with one of the functions; calls of recursion do not count."""
+    return {name: {owner[s]: s for s in sorted(used - recursion, reverse=True) if owner.get(s, name) != name}
             for name, (_, used) in symbols.items()}
+
+
+def find_needless(folder, symbols, owner, place, recursion):
+    """Functions of recursion that no file above their own calls."""
+    return [f"{folder}/order.txt: {function} is not called by a file above its own: it is no recursion"
+            for function in sorted(recursion)
+            if not any(function in used and place[name] < place[owner[function]]
+                       for name, (_, used) in symbols.items() if function in owner)]
 
 
 def reaches(calls, start, goal):
@@ -66,7 +77,7 @@ def reaches(calls, start, goal):
 
 
 def check(source, build, folder):
-    groups = read_order(os.path.join(source, folder, "order.txt"))
+    groups, recursion = read_order(os.path.join(source, folder, "order.txt"))
     listed = [name for group in groups for name in group]
     files = {name.split(".")[0] for name in os.listdir(os.path.join(source, folder)) if name.endswith((".c", ".cc", ".re"))}
     problems = [f"{folder}/order.txt: {name} is no file of the folder" for name in listed if name not in files]
@@ -76,8 +87,11 @@ def check(source, build, folder):
     problems += [f"{folder}: no object of {name} in {build}" for name in sorted(files - set(objects))]
     if problems:
         return problems
-    calls = find_calls({name: objects[name] for name in files})
+    symbols = {name: read_symbols(objects[name]) for name in files}
+    owner = {symbol: name for name, (defined, _) in symbols.items() for symbol in defined}
+    calls = find_calls(symbols, owner, recursion)
     place = {name: i for i, group in enumerate(groups) for name in group}
+    problems = find_needless(folder, symbols, owner, place, recursion)
     for name in listed:
         problems += [f"{folder}/{name} calls {function} of {other}, which stands below it in order.txt"
                      for other, function in calls[name].items() if place[other] > place[name]]

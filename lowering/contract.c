@@ -36,7 +36,8 @@ typedef struct Contraction {
 
 enum { MAX_CHAIN = 4 };
 
-/* A product behind splats, broadcasts, reshapes and negations with one use each: `chain` has those, outermost first. */
+/* A product behind splats, broadcasts, reshapes and negations: `chain` has those, outermost first. A marked product may have
+ * several uses, if equal ones were merged: all of them are such sums. */
 typedef struct Product {
     TileOp *mul;
     TileOp *chain[MAX_CHAIN];
@@ -47,7 +48,7 @@ static bool find_product(TileValue *value, Product *product) {
     product->length = 0;
     for (;;) {
         TileOp *op = value->op;
-        if (!op || !tile_value_has_one_use(value)) return false;
+        if (!op) return false;
         switch (op->id) {
         case TILE_OP_MUL:
             product->mul = op;
@@ -65,12 +66,19 @@ static bool find_product(TileValue *value, Product *product) {
     }
 }
 
-/* Applies the product's changes of shape to a factor, and its negations to the first factor only. */
-static TileValue *apply_chain(TileBuilder *builder, const Product *product, TileValue *factor, bool first) {
+/* The factor that takes a negation: a constant, of which another constant is made, or the first. */
+static unsigned factor_to_negate(const Product *product) {
+    return tile_value_def(tile_op_operand(product->mul, 1), TILE_OP_CONST) ? 1 : 0;
+}
+
+/* A factor with the product's changes of shape and, if it is the one to negate, its negations. */
+static TileValue *apply_chain(TileBuilder *builder, const Product *product, unsigned side) {
+    TileValue *factor = tile_op_operand(product->mul, side);
+    bool negates = side == factor_to_negate(product);
     for (unsigned i = product->length; i-- > 0;) {
         TileOp *shape = product->chain[i];
         if (shape->id == TILE_OP_NEG) {
-            if (first) factor = tile_build_unary(builder, TILE_OP_NEG, factor);
+            if (negates) factor = tile_build_unary(builder, TILE_OP_NEG, factor);
         } else {
             const TileType *type = shape->results[0].type;
             factor = tile_build_op(builder, (TileOpId)shape->id, &factor, 1, NULL, 0, &type, 1)->results;
@@ -79,22 +87,25 @@ static TileValue *apply_chain(TileBuilder *builder, const Product *product, Tile
     return factor;
 }
 
+/* What no other sum uses. */
 static void erase_product(Product *product) {
-    for (unsigned i = 0; i < product->length; i++) tile_op_erase(product->chain[i]);
-    tile_op_erase(product->mul);
+    for (unsigned i = 0; i <= product->length; i++) {
+        TileOp *op = i < product->length ? product->chain[i] : product->mul;
+        if (op->results[0].first_use) return;
+        tile_op_erase(op);
+    }
 }
 
-/* x * y + z, x * y - z = x * y + -z, z - x * y = -x * y + z */
+/* x * y + z, x * y - z = x * y + -z, z - x * y = -x * y + z, z - x * 4 = x * -4 + z */
 static void fuse(Contraction *contraction, TileOp *sum, Product *product, unsigned side) {
     TileBuilder builder = tile_builder_before(contraction->context->module, sum);
-    TileValue *x = apply_chain(&builder, product, tile_op_operand(product->mul, 0), true);
-    TileValue *y = apply_chain(&builder, product, tile_op_operand(product->mul, 1), false);
+    TileValue *factors[] = {apply_chain(&builder, product, 0), apply_chain(&builder, product, 1)};
     TileValue *z = tile_op_operand(sum, 1 - side);
     if (sum->id == TILE_OP_SUB) {
-        TileValue **negated = side == 0 ? &z : &x;
+        TileValue **negated = side == 0 ? &z : &factors[factor_to_negate(product)];
         *negated = tile_build_unary(&builder, TILE_OP_NEG, *negated);
     }
-    tile_value_replace(sum->results, tile_build_ternary(&builder, TILE_OP_FMA, x, y, z));
+    tile_value_replace(sum->results, tile_build_ternary(&builder, TILE_OP_FMA, factors[0], factors[1], z));
     tile_op_erase(sum);
     erase_product(product);
     contraction->changed = true;

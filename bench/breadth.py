@@ -31,6 +31,8 @@ usage: breadth.py [OPTION]...
   --seconds=S      no row begins later
   --repeat=N       turns of a row at most (15)
   --compile        torch.compile too; tens of seconds for a row
+  --beside=PATH    another libtile.so, of an earlier commit, takes PyTorch's place as the peer
+  --beside-root=DIR  the texts that it compiles (--root)
   --sweep=N        also N points of the tune clause: the best of them stands beside the default
   --out=FILE       the rows go there too, as a table with tabs; rows of other commits stay, the same ones are replaced
   --missing        only rows that FILE has not, or has as errors, of this commit
@@ -250,6 +252,8 @@ class Bench:
         self.options, self.device, self.begun = options, options.device, time.monotonic()
         self.root = pathlib.Path(options.root)
         self.tile = Tile(options.library, self.root, self.device)
+        root = pathlib.Path(options.beside_root) if options.beside_root else self.root
+        self.beside = Tile(options.beside, root, self.device) if options.beside else None
         if self.device == "cuda":
             from gpu_turns import Timer
             torch.cuda.init()
@@ -259,8 +263,10 @@ class Bench:
         self.rate = copy_rate(self.timer, self.device)
         print(f"{self.name}: copies {self.rate / 1e9:.0f} GB/s; PyTorch {torch.__version__}", flush=True)
 
-    def peers(self, case):
+    def peers(self, row, case):
         """Pairs of name and call."""
+        if self.beside:
+            return [("beside", Call(self.beside, self.beside.opened(row, {}), case.arguments))]
         calls = [("eager", lambda: case.function(*case.inputs))]
         calls += [(f"eager{i + 2}", lambda other=other: other(*case.inputs)) for i, other in enumerate(case.also)]
         if self.options.compile:
@@ -331,7 +337,7 @@ class Bench:
             error = min(error, self.exact_error(case))
         right = error <= limit
         found = {"Tile": (launch, seconds if seconds > 1 else seconds_of(launch, self.device))}
-        found.update(self.running(self.peers(case), notes))
+        found.update(self.running(self.peers(row, case), notes))
         best = self.swept(row, case, notes) if self.options.sweep else None
         if best:
             found[best[0]] = best[1]
@@ -379,14 +385,18 @@ class Bench:
     def late(self):
         return time.monotonic() - self.begun > self.options.seconds
 
+    def prepare(self, row):
+        self.tile.prepare(row, points_of(self.root / row.file, row.kernel(), self.device, self.options.sweep))
+        if self.beside:
+            self.beside.prepare(row, [{}])
+
     def run(self, rows):
         done = []
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             for first in range(0, len(rows), TOGETHER):
                 some = rows[first:first + TOGETHER]
                 if not self.late():
-                    list(pool.map(lambda row: self.tile.prepare(
-                        row, points_of(self.root / row.file, row.kernel(), self.device, self.options.sweep)), some))
+                    list(pool.map(self.prepare, some))
                 for row in some:
                     if self.late():
                         print(f"{len(rows) - len(done)} rows were not begun: the time is up", flush=True)
@@ -517,6 +527,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--repeat", type=int, default=15)
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--beside", default="")
+    parser.add_argument("--beside-root", default="")
     parser.add_argument("--sweep", type=int, default=0)
     parser.add_argument("--out", default="")
     parser.add_argument("--missing", action="store_true")

@@ -140,8 +140,8 @@ typedef struct PhaseRun {
 /* One call of a phase's code. */
 typedef struct EntryRun {
     PhaseRun *run;
-    unsigned line, column; /* of the first assertion that showed values; 0: none did */
-    char values[TILE_VALUES_BYTES];
+    const unsigned char *scratch;   /* its first 8 bytes have the number of the first assertion that failed, or 0 */
+    char values[TILE_VALUES_BYTES]; /* what that one shows; "": nothing */
 } EntryRun;
 
 static void print_to_stderr(void *host, const char *line, size_t length) {
@@ -154,15 +154,14 @@ static void print_items(void *context, int64_t number, const uint64_t *const *it
     EntryRun *entry = context;
     Launch *launch = entry->run->launch;
     const char *template = entry->run->phase->prints[number - 1];
-    unsigned line, column;
-    if (tile_print_is_assertion(template, &line, &column)) {
-        if (entry->line) return; /* an earlier one failed */
-        tile_print_line(template, items, tile_failure_keep, entry->values);
-        entry->line = line;
-        entry->column = column;
+    int64_t failed = 0;
+    if (!tile_print_is_assertion(template, NULL, NULL)) {
+        tile_printer_line(&launch->printer, template, items);
         return;
     }
-    tile_printer_line(&launch->printer, template, items);
+    /* An assertion shows values before it notes its number. */
+    memcpy(&failed, entry->scratch, sizeof failed);
+    if (!failed && !*entry->values) tile_print_line(template, items, tile_failure_keep, entry->values);
 }
 
 static void prepare_scratch(EntryRun *entry, unsigned char *scratch) {
@@ -176,26 +175,19 @@ static void prepare_scratch(EntryRun *entry, unsigned char *scratch) {
     memcpy(scratch + 16, &context, sizeof context);
 }
 
-/* Are the values those of the assertion with this text, which says where it stands? */
-static bool are_values_of(const EntryRun *entry, const char *text) {
-    char place[64];
-    snprintf(place, sizeof place, "%u:%u: assertion failed: ", entry->line, entry->column);
-    const char *at = strstr(text, place);
-    return entry->line && at && (at == text || at[-1] == ':');
-}
-
 static void run_entry(PhaseRun *run, int64_t begin, int64_t end, void *scratch) {
     const TileImagePhase *phase = run->phase;
     int64_t number = 0, none = 0;
     EntryRun entry;
     entry.run = run;
-    entry.line = 0;
+    entry.scratch = scratch;
+    *entry.values = '\0';
     if (scratch) prepare_scratch(&entry, scratch);
     phase->entry(run->launch->slots, run->first + begin, run->first + end, scratch);
     if (!phase->assertion_count) return;
     memcpy(&number, scratch, sizeof number);
     if (!number || !atomic_compare_exchange_strong(&run->assertion, &none, number)) return;
-    if (are_values_of(&entry, phase->assertions[number - 1])) strcpy(run->values, entry.values);
+    strcpy(run->values, entry.values);
 }
 
 static void run_programs(void *state, int64_t begin, int64_t end) {

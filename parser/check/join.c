@@ -163,7 +163,7 @@ TileMeaning tile_check_cat(TileChecker *c, const TileExpr *call, const TileBuilt
 
 /* ---- permute and reshape ---- */
 
-static TileMeaning tile_operand(TileChecker *c, const TileExpr *call, unsigned count) {
+static TileMeaning check_tile_operand(TileChecker *c, const TileExpr *call, unsigned count) {
     if (!tile_check_arguments(c, call, count, count, NULL)) return tile_error_meaning();
     const TileExpr *expr = call->arguments.items[0].value;
     TileMeaning m = tile_as_value(c, tile_check_value(c, expr), expr->span);
@@ -172,7 +172,7 @@ static TileMeaning tile_operand(TileChecker *c, const TileExpr *call, unsigned c
 }
 
 TileMeaning tile_check_permute(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
-    TileMeaning m = tile_operand(c, call, 2);
+    TileMeaning m = check_tile_operand(c, call, 2);
     if (tile_is_error(&m)) return m;
     const TileExpr *order = call->arguments.items[1].value;
     int64_t axes[TILE_MAX_TILE_RANK];
@@ -194,7 +194,7 @@ TileMeaning tile_check_permute(TileChecker *c, const TileExpr *call, const TileB
 
 /* The leading and trailing axes that keep their extent keep their validity; those between have to be valid. */
 TileMeaning tile_check_reshape(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
-    TileMeaning m = tile_operand(c, call, 2);
+    TileMeaning m = check_tile_operand(c, call, 2);
     if (tile_is_error(&m)) return m;
     const TileExpr *shape = call->arguments.items[1].value;
     unsigned rank = shape->kind == TILE_EXPR_TUPLE ? (unsigned)shape->items.count : 1;

@@ -5,6 +5,7 @@
 #include "parser/check/access.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
+#include "parser/check/meaning.h"
 #include "parser/check/meet.h"
 #include "parser/check/names.h"
 #include "parser/check/operand.h"
@@ -284,7 +285,8 @@ static TileValue *last_of_one_place(TileChecker *c, const TileRange *range, Tile
 
 /* Conditions make the range of axis 0 empty, as in a fill; without a range they are joined to the mask. `valid` may
  * have more atoms than the access: of a store with `else skip`. */
-void tile_access_add_operands(TileChecker *c, const TileAccessed *access, const TileValidity *valid, TileAccessOperands *operands) {
+void tile_access_add_operands(TileChecker *c, const TileAccessed *access, const TileValidity *valid,
+                              TileAccessOperands *operands) {
     const TileSum *zero = tile_sum_integer(&c->sums, 0);
     TileValue *conditions = tile_emit_conditions(c, valid);
     TileValue *pending = conditions;
@@ -328,7 +330,8 @@ void tile_access_add_operands(TileChecker *c, const TileAccessed *access, const 
     operands->parts[operands->part_count++] = TILE_PARTS_MASK;
 }
 
-unsigned tile_access_attributes(const TileAccessed *access, const TileAccessOperands *operands, TileAttribute *attributes) {
+unsigned tile_access_attributes(const TileAccessed *access, const TileAccessOperands *operands,
+                                TileAttribute *attributes) {
     attributes[0] =
         (TileAttribute){.key = TILE_ATTRIBUTE_ACCESS, .count = access->tensor->rank, .integers = access->kinds};
     attributes[1] =

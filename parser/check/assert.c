@@ -1,22 +1,35 @@
 /* Assertions. One that a program checks comes with the values that its message shows: both sides of a comparison that
- * is false (of tiles, of the first element for which it is false), and the listed values. */
+ * is false (of tiles, of the first element for which it is false), and the listed values. In a test these become
+ * tensors of its plan. */
 #include "base/print_line.h"
 #include "parser/check/assert.h"
 #include "parser/check/branch.h"
 #include "parser/check/constant.h"
 #include "parser/check/emit.h"
-#include "parser/check/expression.h"
 #include "parser/check/literal.h"
 #include "parser/check/loop.h"
+#include "parser/check/meaning.h"
 #include "parser/check/operand.h"
+#include "parser/check/operator.h"
+#include "parser/check/plan.h"
 #include "parser/check/print.h"
 #include "parser/check/propose.h"
+#include "parser/check/range.h"
 #include "parser/check/report.h"
+#include "parser/check/shape.h"
 #include "parser/check/stand_in.h"
-#include "parser/check/test.h"
 #include "parser/check/type.h"
 #include "parser/check/validity.h"
 #include "parser/check/values.h"
+
+/* The comparison that a condition is, or that it is `all` of; else NULL. */
+static const TileExpr *compared(const TileExpr *expr) {
+    bool all = tile_is_call_of(expr, "all") && expr->arguments.count == 1 && !expr->arguments.items[0].name;
+    if (all) expr = expr->arguments.items[0].value;
+    bool comparison =
+        expr->kind == TILE_EXPR_BINARY && expr->op >= TILE_TOKEN_EQUAL && expr->op <= TILE_TOKEN_GREATER_EQUAL;
+    return comparison ? expr : NULL;
+}
 
 /* ---- the values of a failed assertion ---- */
 
@@ -80,7 +93,7 @@ static void show_comparison(TileChecker *c, Failure *failure, const TileExpr *ex
 
 /* The comparisons of a condition that may be false: of `a && b`, those of its parts. */
 static void show_condition(TileChecker *c, Failure *failure, const TileExpr *expr) {
-    const TileExpr *comparison = tile_compared(expr);
+    const TileExpr *comparison = compared(expr);
     if (comparison) {
         show_comparison(c, failure, comparison);
     } else if (expr->kind == TILE_EXPR_BINARY && expr->op == TILE_TOKEN_AND) {
@@ -119,6 +132,70 @@ static void emit_values(TileChecker *c, const TileStatement *statement, TileValu
     tile_join_branches(c, holds, nothing, values, false, statement->span);
 }
 
+/* ---- in tests ---- */
+
+/* Invalid elements are not compared. */
+static uint32_t store_detail(TileChecker *c, TileMeaning m, uint64_t fill, const TileExpr *expr) {
+    if (m.valid) {
+        TileMeaning bits = tile_bits_meaning((TileScalar)m.scalar, fill);
+        m.value = tile_emit_filled(c, &m, m.valid, tile_emit_value(c, &bits));
+        m.valid = NULL;
+    }
+    return tile_test_store(c, m, TILE_TEST_DETAIL, expr);
+}
+
+/* A comparison keeps both sides, so that a failure can show which elements differ. */
+static bool assert_comparison(TileChecker *c, const TileExpr *expr, bool all, TileTestAssertion *assertion) {
+    TileMeaning v[3] = {tile_check_value(c, expr->a), tile_check_value(c, expr->b)};
+    const TileExpr *const sides[] = {expr->a, expr->b};
+    if (!tile_unify_scalars(c, v, sides, 2, expr->span)) return false;
+    v[2] = tile_apply_binary(c, (TileTokenKind)expr->op, v[0], v[1], expr);
+    if (tile_is_error(&v[2])) return false;
+    if (!all && v[2].rank) return tile_fail_tile_condition(c, &v[2], expr->span), false;
+    if (v[2].constant && v[2].bits) return false;
+    if (v[2].constant) return tile_fail(c, ASSERTION_FAILED, expr->span, assertion->text), false;
+    if (!tile_unify_shapes(c, v, 3, expr->span)) return false;
+    assertion->comparison = tile_token_text((TileTokenKind)expr->op);
+    assertion->holds = store_detail(c, v[2], 1, expr);
+    assertion->left = store_detail(c, v[0], 0, expr);
+    assertion->right = store_detail(c, v[1], 0, expr);
+    return true;
+}
+
+static bool assert_condition(TileChecker *c, const TileExpr *expr, TileTestAssertion *assertion) {
+    TileMeaning m = tile_check_condition(c, expr);
+    if (tile_is_error(&m) || (m.constant && m.bits)) return false;
+    if (m.constant) return tile_fail(c, ASSERTION_FAILED, expr->span, assertion->text), false;
+    assertion->holds = tile_test_store(c, m, TILE_TEST_DETAIL, expr);
+    return true;
+}
+
+static void add_values(TileChecker *c, const TileStatement *statement, size_t first, TileTestAssertion *assertion) {
+    for (size_t i = first; i < statement->arguments.count; i++) {
+        const TileExpr *expr = statement->arguments.items[i].value;
+        TileMeaning m = tile_as_value(c, tile_check_value(c, expr), expr->span);
+        if (tile_is_error(&m)) return;
+        TileTestValue value = {tile_arena_format(c->test->arena, "%s", tile_span_text(c, expr->span)), 0};
+        value.tensor = store_detail(c, m, 0, expr);
+        tile_list_push(c->test->arena, &assertion->values, value);
+    }
+}
+
+static void assert_in_test(TileChecker *c, const TileStatement *statement, const char *text) {
+    const TileExpr *expr = statement->arguments.items[0].value, *comparison = compared(expr);
+    TileTestAssertion assertion = {.span = expr->span,
+                                   .text = tile_arena_format(c->test->arena, "%s", text),
+                                   .left = TILE_TEST_NONE,
+                                   .right = TILE_TEST_NONE};
+    if (!tile_at_top_of_test(c, statement->span, "`assert`")) return;
+    bool named = statement->arguments.count > 1 && statement->arguments.items[1].value->kind == TILE_EXPR_STRING;
+    bool kept = comparison ? assert_comparison(c, comparison, comparison != expr, &assertion)
+                           : assert_condition(c, expr, &assertion);
+    if (!kept) return;
+    add_values(c, statement, named ? 2 : 1, &assertion);
+    tile_list_push(c->test->arena, &c->test->plan->assertions, assertion);
+}
+
 /* ---- checking an assertion ---- */
 
 static const char *assertion_text(TileChecker *c, const TileStatement *statement) {
@@ -150,7 +227,7 @@ void tile_check_assert(TileChecker *c, const TileStatement *statement) {
         return;
     }
     if (c->test && !c->frame->parent && !is_static) {
-        tile_test_assert(c, statement, assertion_text(c, statement));
+        assert_in_test(c, statement, assertion_text(c, statement));
         return;
     }
     TileMeaning m = tile_check_condition(c, expr);

@@ -1,5 +1,6 @@
 /* Assertions. One that a program checks comes with the values that its message shows: both sides of a comparison that
- * is false (of tiles, of the first element for which it is false), and the listed values. */
+ * is false (of tiles, of the first element for which it is false), and the listed values. In a test these become
+ * tensors of its plan. */
 #ifndef TILE_PARSER_CHECK_ASSERT_H
 #define TILE_PARSER_CHECK_ASSERT_H
 

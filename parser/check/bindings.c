@@ -1,10 +1,11 @@
 /* Bindings, which determine an instance of a kernel: types, constants, functions, static values, tune names. */
 #include "parser/check/bindings.h"
 #include "parser/check/constant.h"
-#include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/function.h"
+#include "parser/check/item.h"
 #include "parser/check/literal.h"
+#include "parser/check/meaning.h"
 #include "parser/check/operand.h"
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
@@ -12,6 +13,7 @@
 #include "parser/check/stand_in.h"
 #include "parser/check/type.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "lang/scalar/scalar.h"
@@ -20,12 +22,6 @@ const TileBinding *tile_find_binding(const TileChecker *c, const char *name) {
     for (size_t i = 0; i < c->options->binding_count; i++)
         if (strcmp(c->options->bindings[i].name, name) == 0) return &c->options->bindings[i];
     return NULL;
-}
-
-bool tile_is_static(const TileItem *kernel, const char *name) {
-    for (size_t i = 0; i < kernel->statics.count; i++)
-        if (kernel->statics.items[i].name == name) return true;
-    return false;
 }
 
 static void bind(TileChecker *c, const char *name, TileSpan span, TileMeaning meaning) {
@@ -393,21 +389,6 @@ bool tile_search_points(TileChecker *c, const TileItem *kernel, size_t most, Til
 
 /* ---- unused bindings ---- */
 
-bool tile_names_setting(const TileItem *kernel, const char *name) {
-    for (size_t i = 0; i < kernel->generics.count; i++)
-        if (strcmp(kernel->generics.items[i].name, name) == 0) return true;
-    for (size_t i = 0; i < kernel->statics.count; i++)
-        if (strcmp(kernel->statics.items[i].name, name) == 0) return true;
-    for (size_t i = 0; i < kernel->params.count; i++)
-        if (strcmp(kernel->params.items[i].name, name) == 0 && kernel->params.items[i].type &&
-            kernel->params.items[i].type->is_const)
-            return true;
-    for (size_t i = 0; i < kernel->tunes.count; i++)
-        for (size_t k = 0; k < kernel->tunes.items[i].names.count; k++)
-            if (strcmp(kernel->tunes.items[i].names.items[k].name, name) == 0) return true;
-    return false;
-}
-
 bool tile_check_all_used(TileChecker *c, const TileItem *kernel) {
     bool ok = true;
     for (size_t i = 0; i < c->options->binding_count; i++) {
@@ -416,4 +397,45 @@ bool tile_check_all_used(TileChecker *c, const TileItem *kernel) {
             ok = (tile_fail(c, NO_SUCH_BINDING, kernel->name_span, kernel->name, name), false);
     }
     return ok;
+}
+
+/* ---- as text ---- */
+
+static bool is_function_name(const char *text) {
+    bool letter = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') || *text == '_';
+    return letter && strcmp(text, "inf") != 0 && strcmp(text, "nan") != 0;
+}
+
+TileBinding tile_binding_read(const char *name, const char *text) {
+    TileBinding binding = {.name = name};
+    char *end;
+    if (tile_scalar_find(text, strlen(text), &binding.type)) {
+        binding.kind = TILE_BINDING_TYPE;
+    } else if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
+        binding.kind = TILE_BINDING_BOOL;
+        binding.truth = *text == 't';
+    } else if (is_function_name(text)) {
+        binding.kind = TILE_BINDING_FUNCTION;
+        binding.function = text;
+    } else {
+        binding.kind = TILE_BINDING_INTEGER;
+        binding.integer = strtoll(text, &end, 0);
+        if (!*end && end != text) return binding;
+        binding.kind = TILE_BINDING_FLOAT;
+        binding.number = tile_read_number(text, &end);
+        if (!*end && end != text) return binding;
+        binding.kind = TILE_BINDING_FUNCTION;
+        binding.function = text;
+    }
+    return binding;
+}
+
+void tile_binding_print(TileText *text, const TileBinding *binding) {
+    switch (binding->kind) {
+    case TILE_BINDING_TYPE: tile_text_add(text, tile_scalar_name(binding->type)); break;
+    case TILE_BINDING_INTEGER: tile_text_format(text, "%lld", (long long)binding->integer); break;
+    case TILE_BINDING_FLOAT: tile_text_format(text, "%.17g", binding->number); break;
+    case TILE_BINDING_BOOL: tile_text_add(text, binding->truth ? "true" : "false"); break;
+    case TILE_BINDING_FUNCTION: tile_text_add(text, binding->function); break;
+    }
 }

@@ -10,12 +10,8 @@ bool tile_bind_tunes(TileChecker *c, const TileItem *kernel);
 bool tile_search_points(TileChecker *c, const TileItem *kernel, size_t most, TileTunePoints *found);
 TileScalar tile_stand_in_type(uint32_t types, bool second);
 const TileBinding *tile_find_binding(const TileChecker *c, const char *name);
-/* A static dimension or scalar of this name. */
-bool tile_is_static(const TileItem *kernel, const char *name);
 /* The value of a const or static scalar, converted to the type; an error if it is not bound. */
 TileMeaning tile_bound_constant(TileChecker *c, const char *name, TileScalar scalar, TileSpan span);
 bool tile_check_all_used(TileChecker *c, const TileItem *kernel);
-/* Is the name bound per instance: a generic, static, const or tune name? */
-bool tile_names_setting(const TileItem *kernel, const char *name);
 
 #endif

@@ -2,19 +2,14 @@
 #include "parser/check/branch.h"
 #include "parser/check/emit.h"
 #include "parser/check/literal.h"
-#include "parser/check/operand.h"
+#include "parser/check/meaning.h"
 #include "parser/check/report.h"
 #include "parser/check/scope.h"
+#include "parser/check/shape.h"
 #include "parser/check/stand_in.h"
-#include "parser/check/statement.h"
-#include "parser/check/test.h"
 #include "parser/check/type.h"
 #include "parser/check/untaken.h"
 #include "parser/check/validity.h"
-
-#include <string.h>
-
-/* ---- branches ---- */
 
 /* One side of a branch: its ops, its value, and its values of the variables. */
 typedef struct Side {
@@ -309,32 +304,4 @@ TileMeaning tile_join_branches(TileChecker *c, TileMeaning condition, TileBranch
     return joined;
 }
 
-/* ---- if ---- */
-
-static TileMeaning run_value(TileChecker *c, const void *state) { return tile_check_sequence_value(c, state); }
-
 TileMeaning tile_run_nothing(TileChecker *c, const void *state) { return tile_nothing(); }
-
-static TileMeaning run_statements(TileChecker *c, const void *state) {
-    if (state) tile_check_sequence(c, state);
-    return tile_nothing();
-}
-
-/* A value that an edit can change: not an `if` after `else`. */
-static const TileExpr *edited_value(const TileSequence *sequence) {
-    return sequence && sequence->value && sequence->value->kind != TILE_EXPR_IF ? sequence->value : NULL;
-}
-
-TileMeaning tile_check_if(TileChecker *c, const TileExpr *expr, bool want_value) {
-    TileMeaning condition = tile_check_condition(c, expr->a);
-    if (want_value && !expr->otherwise) return tile_fail(c, NO_ELSE, expr->span);
-    tile_emit_at(c, expr->span);
-    TileMeaning (*run)(TileChecker *, const void *) = want_value ? run_value : run_statements;
-    TileBranch then = {run, expr->then, edited_value(expr->then)};
-    TileBranch otherwise = {run, expr->otherwise, edited_value(expr->otherwise)};
-    tile_test_enter_branch(c);
-    TileMeaning value = tile_join_branches(c, condition, then, otherwise, want_value, expr->span);
-    tile_test_leave_branch(c);
-    if (condition.constant && tile_expr_leaves(expr)) c->frame->left |= condition.open;
-    return value;
-}

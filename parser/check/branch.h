@@ -4,7 +4,6 @@
 
 #include "parser/check/check.h"
 
-TileMeaning tile_check_if(TileChecker *c, const TileExpr *expr, bool want_value);
 /* Emits a branch with two sides, and joins their variables and values. */
 typedef struct TileBranch {
     TileMeaning (*run)(TileChecker *c, const void *state);

@@ -1,30 +1,54 @@
-/* Built-in functions: their table, and elementwise and shape functions. Reductions: reduce.c. */
+/* The table of built-in functions. Their rules: elementwise.c, reduce.c, fold.c, join.c, scatter.c, range.c. */
 #ifndef TILE_PARSER_CHECK_BUILTIN_H
 #define TILE_PARSER_CHECK_BUILTIN_H
 
 #include "parser/check/check.h"
 #include "parser/check/propose.h"
 
-void tile_nearest_builtin(TileNearest *nearest); /* tries the built-in functions with the same first letter */
+/* The rule by which a call is checked (callee.c). */
+typedef enum TileBuiltinRule {
+    TILE_BUILTIN_ELEMENTWISE,
+    TILE_BUILTIN_EXTREMUM, /* elementwise with two arguments, a reduction with one */
+    TILE_BUILTIN_CLAMP,
+    TILE_BUILTIN_CDIV,
+    TILE_BUILTIN_WHERE,
+    TILE_BUILTIN_KEEP,
+    TILE_BUILTIN_REDUCTION,
+    TILE_BUILTIN_MEAN,
+    TILE_BUILTIN_ARG_REDUCTION,
+    TILE_BUILTIN_CUMULATIVE,
+    TILE_BUILTIN_DOT,
+    TILE_BUILTIN_PERMUTE,
+    TILE_BUILTIN_RESHAPE,
+    TILE_BUILTIN_ZEROS,
+    TILE_BUILTIN_FULL,
+    TILE_BUILTIN_IOTA,
+    TILE_BUILTIN_BITCAST,
+    TILE_BUILTIN_GATHER,
+    TILE_BUILTIN_SCATTER,
+    TILE_BUILTIN_SPAN,
+    TILE_BUILTIN_TILES,
+    TILE_BUILTIN_FOLD,
+    TILE_BUILTIN_RESERVED, /* a name for a function of the future */
+    TILE_BUILTIN_SPLIT,
+    TILE_BUILTIN_JOIN,
+    TILE_BUILTIN_CAT,
+    TILE_BUILTIN_RAND,
+    TILE_BUILTIN_ATOMIC,
+    TILE_BUILTIN_PRINT,
+} TileBuiltinRule;
+
+enum { TILE_TAKES_FLOAT, TILE_TAKES_NUMBER, TILE_TAKES_INTEGER, TILE_TAKES_WHAT_OP_DOES };
+
 struct TileBuiltin {
     const char *name;
-    TileMeaning (*check)(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
+    TileBuiltinRule rule;
     TileOpId op;
     uint8_t arity;
     uint8_t types; /* allowed element types: TILE_TAKES_.. */
     uint8_t kind;  /* reductions: TileName */
 };
 const TileBuiltin *tile_find_builtin(const char *name);
-TileMeaning tile_check_approximate(TileChecker *c, const TileExpr *call);
-/* The value of the named argument, NULL if absent. */
-const TileExpr *tile_named_argument(const TileExpr *call, const char *name);
-/* Checks the number of positional arguments (exact, or a range), and that names are in the list. False if an error was
- * reported. */
-bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, unsigned most,
-                          const char *const *names);
-TileMeaning tile_transpose(TileChecker *c, TileMeaning m, const int64_t *axes);
-/* Another shape with the same elements; map gives the new index of each old axis. */
-TileMeaning tile_reshape_to(TileChecker *c, TileMeaning m, unsigned rank, const TileSum *const *extent,
-                            const int8_t *map);
+void tile_nearest_builtin(TileNearest *nearest); /* tries the built-in functions with the same first letter */
 
 #endif

@@ -2,6 +2,7 @@
 #include "lang/ir/eval.h"
 #include "parser/check/constant.h"
 #include "parser/check/emit.h"
+#include "parser/check/meaning.h"
 
 typedef struct Evaluation {
     TileArena *arena;
@@ -74,15 +75,5 @@ bool tile_make_constant(TileChecker *c, TileMeaning *m) {
     if (!evaluate(&evaluation, tile_emit_value(c, m), &bits)) return false;
     *m = m->sum ? tile_sum_meaning(tile_sum_integer(&c->sums, (int64_t)bits))
                 : tile_bits_meaning((TileScalar)m->scalar, bits);
-    return true;
-}
-
-bool tile_constant_bits(TileChecker *c, const TileMeaning *m, TileScalar scalar, uint64_t *bits) {
-    int64_t known;
-    if (m->kind != TILE_MEANING_VALUE || m->rank || m->scalar != scalar) return false;
-    *bits = m->bits;
-    if (m->constant) return true;
-    if (!m->sum || !tile_sum_known(&c->sums, m->sum, &known)) return false;
-    *bits = (uint64_t)known;
     return true;
 }

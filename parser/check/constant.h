@@ -6,7 +6,5 @@
 
 /* Replaces a scalar that is computed from constants only by a constant. False if it is not. */
 bool tile_make_constant(TileChecker *c, TileMeaning *m);
-/* The bits of a compile-time constant of the type. */
-bool tile_constant_bits(TileChecker *c, const TileMeaning *m, TileScalar scalar, uint64_t *bits);
 
 #endif

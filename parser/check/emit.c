@@ -187,20 +187,6 @@ TileValue *tile_emit_value(TileChecker *c, const TileMeaning *m) {
 
 /* ---- meanings ---- */
 
-TileMeaning tile_sum_meaning(const TileSum *sum) {
-    return (TileMeaning){.kind = TILE_MEANING_VALUE, .scalar = TILE_I64, .sum = sum};
-}
-
-TileMeaning tile_bits_meaning(TileScalar scalar, uint64_t bits) {
-    return (TileMeaning){.kind = TILE_MEANING_VALUE, .scalar = (uint8_t)scalar, .constant = true, .bits = bits};
-}
-
-TileMeaning tile_bool_meaning(bool truth) { return tile_bits_meaning(TILE_BOOL, truth); }
-
-TileMeaning tile_integer_meaning(__int128 integer) {
-    return (TileMeaning){.kind = TILE_MEANING_INTEGER, .integer = integer};
-}
-
 TileSymbol *tile_value_symbol(TileChecker *c, const char *name, TileValue *value) {
     TileSymbol *symbol = tile_symbol_value(&c->sums, name, value);
     const TileOp *convert = tile_value_def(value, TILE_OP_CONVERT);

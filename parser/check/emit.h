@@ -32,9 +32,5 @@ void tile_discard_block(TileBlock *block);
 TileMeaning tile_value_meaning(TileChecker *c, TileValue *value, const TileSum *const *extent,
                                const TileValidity *valid);
 TileMeaning tile_scalar_meaning(TileChecker *c, TileValue *value, const TileValidity *valid);
-TileMeaning tile_sum_meaning(const TileSum *sum);
-TileMeaning tile_bits_meaning(TileScalar scalar, uint64_t bits);
-TileMeaning tile_bool_meaning(bool truth);
-TileMeaning tile_integer_meaning(__int128 integer);
 
 #endif

@@ -1,362 +1,27 @@
 /* Expressions of each kind. */
 #include "parser/check/branch.h"
-#include "parser/check/builtin.h"
-#include "parser/check/call.h"
-#include "parser/check/debug.h"
+#include "parser/check/callee.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/index.h"
-#include "parser/check/literal.h"
+#include "parser/check/item.h"
+#include "parser/check/meaning.h"
 #include "parser/check/names.h"
+#include "parser/check/operand.h"
+#include "parser/check/operator.h"
 #include "parser/check/propose.h"
 #include "parser/check/range.h"
-#include "parser/check/reduce.h"
 #include "parser/check/report.h"
 #include "parser/check/run.h"
+#include "parser/check/sequence.h"
+#include "parser/check/shape.h"
 #include "parser/check/stand_in.h"
 #include "parser/check/type.h"
 #include "parser/check/untaken.h"
 #include "parser/check/validity.h"
 #include "parser/check/warn.h"
 
-#include <math.h>
 #include <string.h>
-
-/* The meaning as a scalar or tile; reports others. */
-static TileMeaning value_of(TileChecker *c, TileMeaning m, const TileExpr *expr);
-
-/* ---- operators ---- */
-
-static TileOpId binary_op(TileTokenKind op) {
-    switch (op) {
-    case TILE_TOKEN_PLUS: return TILE_OP_ADD;
-    case TILE_TOKEN_MINUS: return TILE_OP_SUB;
-    case TILE_TOKEN_STAR: return TILE_OP_MUL;
-    case TILE_TOKEN_SLASH: return TILE_OP_DIV;
-    case TILE_TOKEN_PERCENT: return TILE_OP_REM;
-    case TILE_TOKEN_SHL: return TILE_OP_SHL;
-    case TILE_TOKEN_SHR: return TILE_OP_SHR;
-    case TILE_TOKEN_AMPERSAND:
-    case TILE_TOKEN_AND: return TILE_OP_AND;
-    case TILE_TOKEN_BAR:
-    case TILE_TOKEN_OR: return TILE_OP_OR;
-    case TILE_TOKEN_CARET: return TILE_OP_XOR;
-    case TILE_TOKEN_EQUAL: return TILE_OP_EQ;
-    case TILE_TOKEN_NOT_EQUAL: return TILE_OP_NE;
-    case TILE_TOKEN_LESS: return TILE_OP_LT;
-    case TILE_TOKEN_LESS_EQUAL: return TILE_OP_LE;
-    case TILE_TOKEN_GREATER: return TILE_OP_GT;
-    case TILE_TOKEN_GREATER_EQUAL: return TILE_OP_GE;
-    default: return TILE_OP_COUNT;
-    }
-}
-
-static bool is_comparison(TileTokenKind op) { return op >= TILE_TOKEN_EQUAL && op <= TILE_TOKEN_GREATER_EQUAL; }
-
-static bool compare_numbers(TileTokenKind op, double a, double b) {
-    switch (op) {
-    case TILE_TOKEN_EQUAL: return a == b;
-    case TILE_TOKEN_NOT_EQUAL: return a != b;
-    case TILE_TOKEN_LESS: return a < b;
-    case TILE_TOKEN_LESS_EQUAL: return a <= b;
-    case TILE_TOKEN_GREATER: return a > b;
-    default: return a >= b;
-    }
-}
-
-static bool compare_integers(TileTokenKind op, __int128 a, __int128 b) {
-    return compare_numbers(op, a < b ? -1 : a > b, 0);
-}
-
-static __int128 floor_divide(__int128 a, __int128 b) {
-    if (b == 0) return 0;
-    __int128 q = a / b;
-    return q - (a % b != 0 && (a < 0) != (b < 0));
-}
-
-/* Literals stay literals, exact if they fit into 64 bits. */
-static TileMeaning fold_integers(TileChecker *c, TileTokenKind op, __int128 a, __int128 b, const TileExpr *expr) {
-    __int128 r = 0;
-    bool shift = b >= 0 && b < 64;
-    if (is_comparison(op)) return tile_bool_meaning(compare_integers(op, a, b));
-    switch (op) {
-    case TILE_TOKEN_PLUS: r = a + b; break;
-    case TILE_TOKEN_MINUS: r = a - b; break;
-    case TILE_TOKEN_STAR: r = a * b; break;
-    case TILE_TOKEN_SLASH: r = floor_divide(a, b); break;
-    case TILE_TOKEN_PERCENT: r = b ? a - floor_divide(a, b) * b : 0; break;
-    case TILE_TOKEN_SHL: r = shift ? (__int128)((unsigned __int128)a << b) : 0; break;
-    case TILE_TOKEN_SHR: r = shift ? a >> b : a < 0 ? -1 : 0; break;
-    case TILE_TOKEN_AMPERSAND: r = a & b; break;
-    case TILE_TOKEN_BAR: r = a | b; break;
-    case TILE_TOKEN_CARET: r = a ^ b; break;
-    default: return tile_fail(c, BAD_OPERAND, expr->op_span, tile_token_text(op), "an integer");
-    }
-    if (r > UINT64_MAX || r < INT64_MIN) return tile_fail(c, LITERAL_FIT, expr->span, "any integer type");
-    return tile_integer_meaning(r);
-}
-
-/* `whole`: both literals can only be integers. */
-static TileMeaning fold_literals(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b,
-                                 bool whole, const TileExpr *expr) {
-    for (int i = 0; i < 2; i++) {
-        const TileMeaning *choice = i ? b : a;
-        if (choice->kind != TILE_MEANING_CHOICE) continue;
-        TileMeaning v[3] = {choice->items[0]};
-        for (int k = 1; k < 3; k++) {
-            const TileMeaning *one = &choice->items[k];
-            v[k] = fold_literals(c, op, i ? a : one, i ? one : b, whole, expr);
-            if (tile_is_error(&v[k])) return v[k];
-        }
-        return tile_choice_meaning(c, v[0], v[1], v[2]);
-    }
-    if (whole) return fold_integers(c, op, a->integer, b->integer, expr);
-    double x = a->kind == TILE_MEANING_INTEGER ? (double)a->integer : a->number;
-    double y = b->kind == TILE_MEANING_INTEGER ? (double)b->integer : b->number;
-    if (is_comparison(op)) return tile_bool_meaning(compare_numbers(op, x, y));
-    TileMeaning r = {.kind = TILE_MEANING_NUMBER};
-    switch (op) {
-    case TILE_TOKEN_PLUS: r.number = x + y; break;
-    case TILE_TOKEN_MINUS: r.number = x - y; break;
-    case TILE_TOKEN_STAR: r.number = x * y; break;
-    case TILE_TOKEN_SLASH: r.number = x / y; break;
-    case TILE_TOKEN_PERCENT: r.number = x - floor(x / y) * y; break;
-    default: return tile_fail(c, BAD_OPERAND, expr->op_span, tile_token_text(op), "a number");
-    }
-    return r;
-}
-
-static bool is_bitwise(TileTokenKind op, TileSymbolKind *kind) {
-    switch (op) {
-    case TILE_TOKEN_SHL: return *kind = TILE_SYMBOL_SHL, true;
-    case TILE_TOKEN_SHR: return *kind = TILE_SYMBOL_SHR, true;
-    case TILE_TOKEN_AMPERSAND: return *kind = TILE_SYMBOL_AND, true;
-    case TILE_TOKEN_BAR: return *kind = TILE_SYMBOL_OR, true;
-    case TILE_TOKEN_CARET: return *kind = TILE_SYMBOL_XOR, true;
-    default: return false;
-    }
-}
-
-/* i64 scalars: sums, if the operation has a normal form. */
-static bool apply_sums(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b, TileMeaning *out) {
-    TileSymbolKind kind;
-    TileSumTable *t = &c->sums;
-    const TileSum *x = a->sum, *y = b->sum;
-    switch (op) {
-    case TILE_TOKEN_PLUS: *out = tile_sum_meaning(tile_sum_add(t, x, y)); return true;
-    case TILE_TOKEN_MINUS: *out = tile_sum_meaning(tile_sum_subtract(t, x, y)); return true;
-    case TILE_TOKEN_STAR: *out = tile_sum_meaning(tile_sum_multiply(t, x, y)); return true;
-    case TILE_TOKEN_SLASH: *out = tile_sum_meaning(tile_sum_divide(t, x, y)); return true;
-    case TILE_TOKEN_PERCENT: *out = tile_sum_meaning(tile_sum_remainder(t, x, y)); return true;
-    default: break;
-    }
-    if (is_bitwise(op, &kind)) {
-        const TileSum *bits = tile_sum_bits(t, kind, x, y);
-        if (bits) *out = tile_sum_meaning(bits);
-        return bits != NULL;
-    }
-    int64_t u, v;
-    if (!is_comparison(op) || !tile_sum_known(t, x, &u) || !tile_sum_known(t, y, &v)) return false;
-    *out = tile_bool_meaning(compare_integers(op, u, v));
-    return true;
-}
-
-/* Operations on few choices of literals give choices; comparisons need a type. */
-static bool folds(TileTokenKind op, const TileMeaning *a, const TileMeaning *b) {
-    enum { MOST = 64 };
-    if (!tile_is_literal(a) || !tile_is_literal(b)) return false;
-    bool choice = a->kind == TILE_MEANING_CHOICE || b->kind == TILE_MEANING_CHOICE;
-    return !choice || (!is_comparison(op) && tile_literal_count(a) * tile_literal_count(b) <= MOST);
-}
-
-static bool takes(TileTokenKind op, TileScalar scalar) {
-    bool is_bool = scalar == TILE_BOOL, is_float = tile_scalar_is_float(scalar);
-    switch (op) {
-    case TILE_TOKEN_AND:
-    case TILE_TOKEN_OR: return is_bool;
-    case TILE_TOKEN_AMPERSAND:
-    case TILE_TOKEN_BAR:
-    case TILE_TOKEN_CARET:
-    case TILE_TOKEN_EQUAL:
-    case TILE_TOKEN_NOT_EQUAL: return is_bool || !is_float || op >= TILE_TOKEN_EQUAL;
-    case TILE_TOKEN_SHL:
-    case TILE_TOKEN_SHR: return !is_bool && !is_float;
-    default: return !is_bool;
-    }
-}
-
-/* Reports both sides together, so that the proposals have one type. */
-static bool check_float8(TileChecker *c, TileTokenKind op, const TileMeaning *operands, const TileExpr *expr) {
-    TileScalar scalar = (TileScalar)operands[0].scalar;
-    if (!tile_scalar_is_float(scalar) || tile_scalar_bits(scalar) > 8) return true;
-    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNSUPPORTED, expr->span,
-                                      tile_arena_format(c->arena, "arithmetic in %s", tile_scalar_name(scalar)));
-    bool assigns = expr->kind == TILE_EXPR_BINARY && expr->op_span.begin == expr->span.begin; /* a += b */
-    const char *target = tile_span_text(c, expr->a->span);
-    if (expr->kind == TILE_EXPR_BINARY && expr->b)
-        tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s%s%s(f32(%s) %s f32(%s))", assigns ? target : "",
-                             assigns ? " = " : "", is_comparison(op) ? "" : tile_scalar_name(scalar), target,
-                             tile_token_text(op), tile_span_text(c, expr->b->span));
-    tile_report(c, d);
-    return false;
-}
-
-static TileMeaning apply_values(TileChecker *c, TileTokenKind op, TileMeaning *operands, const TileExpr *expr) {
-    TileMeaning result;
-    const TileValidity *valid;
-    if (!takes(op, (TileScalar)operands[0].scalar))
-        return tile_fail(c, BAD_OPERAND, expr->op_span, tile_token_text(op), tile_meaning_words(c, &operands[0]));
-    if (!check_float8(c, op, operands, expr)) return tile_error_meaning();
-    if (operands[0].sum && operands[1].sum) tile_check_traps(c, op, &operands[0], &operands[1], expr);
-    if (operands[0].sum && operands[1].sum && apply_sums(c, op, &operands[0], &operands[1], &result)) {
-        result.valid = tile_valid_union(c, operands[0].valid, operands[1].valid);
-        return result;
-    }
-    if (operands[0].constant && operands[1].constant && operands[0].scalar == TILE_BOOL) {
-        bool x = operands[0].bits, y = operands[1].bits;
-        TileTokenKind comparison = op == TILE_TOKEN_CARET ? TILE_TOKEN_NOT_EQUAL : op;
-        bool both = op == TILE_TOKEN_AND || op == TILE_TOKEN_AMPERSAND;
-        bool truth = is_comparison(comparison) ? compare_integers(comparison, x, y) : both ? x && y : x || y;
-        result = tile_bool_meaning(truth);
-        result.valid = tile_valid_union(c, operands[0].valid, operands[1].valid);
-        return result;
-    }
-    tile_emit_at(c, expr->span);
-    const TileExpr *exprs[] = {expr->a, expr->b};
-    if (!tile_unify_shapes_of(c, operands, expr->b ? exprs : NULL, 2, expr->span)) return tile_error_meaning();
-    tile_check_traps(c, op, &operands[0], &operands[1], expr);
-    valid = tile_valid_union(c, operands[0].valid, operands[1].valid);
-    TileValue *x = tile_emit_value(c, &operands[0]), *y = tile_emit_value(c, &operands[1]);
-    tile_emit_at(c, expr->span);
-    return tile_value_meaning(c, tile_emit_binary(c, binary_op(op), x, y), operands[0].extent, valid);
-}
-
-/* A product that is an operand of a sum in the same expression is fused by a later pass, which does not know
- * expressions: so it is marked here. */
-static void mark_product(TileChecker *c, const TileExpr *expr, const TileMeaning *m) {
-    TileOp *op = m->kind == TILE_MEANING_VALUE && m->value ? m->value->op : NULL;
-    if (expr && expr->kind == TILE_EXPR_UNARY && expr->op == TILE_TOKEN_MINUS && tile_op_is(op, TILE_OP_NEG)) {
-        expr = expr->a;
-        op = tile_op_operand(op, 0)->op;
-    }
-    bool product = expr && expr->kind == TILE_EXPR_BINARY && expr->op == TILE_TOKEN_STAR && tile_op_is(op, TILE_OP_MUL);
-    if (product && tile_scalar_is_float((TileScalar)m->scalar))
-        tile_op_set_integer(c->module, op, TILE_ATTRIBUTE_FUSE, 1);
-}
-
-TileMeaning tile_apply_binary(TileChecker *c, TileTokenKind op, TileMeaning a, TileMeaning b, const TileExpr *expr) {
-    if (tile_is_error(&a) || tile_is_error(&b)) return tile_error_meaning();
-    if (a.kind == TILE_MEANING_RANGE || b.kind == TILE_MEANING_RANGE) return tile_shift_range(c, op, &a, &b, expr);
-    const TileExpr *const exprs[] = {expr->a, expr->b};
-    if (op == TILE_TOKEN_AT) return tile_apply_dot(c, a, b, NULL, TILE_PRECISION_IEEE, exprs, expr->span);
-    if (folds(op, &a, &b))
-        return fold_literals(c, op, &a, &b, tile_literal_is_integer(&a) && tile_literal_is_integer(&b), expr);
-    TileMeaning operands[] = {a, b};
-    if (op == TILE_TOKEN_PLUS || op == TILE_TOKEN_MINUS)
-        for (int i = 0; i < 2; i++) mark_product(c, exprs[i], &operands[i]);
-    for (int i = 0; i < 2; i++)
-        if (!tile_is_literal(&operands[i]) && operands[i].kind != TILE_MEANING_VALUE)
-            return tile_fail(c, BAD_OPERAND, exprs[i] ? exprs[i]->span : expr->span, tile_token_text(op),
-                             tile_meaning_words(c, &operands[i]));
-    if (!tile_unify_scalars(c, operands, expr->b ? exprs : NULL, 2, expr->span)) return tile_error_meaning();
-    return apply_values(c, op, operands, expr);
-}
-
-static TileMeaning run_right(TileChecker *c, const void *state) { return tile_check_value(c, state); }
-static TileMeaning run_truth(TileChecker *c, const void *state) { return tile_bool_meaning(*(const bool *)state); }
-
-/* The left side, a constant, decides: a scalar on the right is not computed. If the right side may be invalid, so may
- * the result. */
-static TileMeaning check_decided(TileChecker *c, const TileExpr *expr, TileMeaning left) {
-    if (!c->in_grid) return left;
-    TileDiagnosticsMark before = tile_diagnostics_mark(c->diagnostics);
-    TileMeaning right = tile_check_untaken(c, expr->b);
-    if (tile_is_error(&right)) return left;
-    if (right.kind != TILE_MEANING_VALUE || right.scalar != TILE_BOOL) return tile_fail_not_bool(c, expr->b, &right);
-    if (right.rank) {
-        tile_diagnostics_rewind(c->diagnostics, before);
-        return tile_apply_binary(c, (TileTokenKind)expr->op, left, tile_check_value(c, expr->b), expr);
-    }
-    left.valid = tile_valid_union(c, left.valid, right.valid);
-    return left;
-}
-
-/* Scalars: short-circuit evaluation. */
-static TileMeaning check_lazy(TileChecker *c, const TileExpr *expr) {
-    TileTokenKind op = (TileTokenKind)expr->op;
-    TileMeaning left = tile_check_value(c, expr->a);
-    if (tile_is_error(&left)) return left;
-    if (left.kind != TILE_MEANING_VALUE || left.scalar != TILE_BOOL) return tile_fail_not_bool(c, expr->a, &left);
-    bool is_or = op == TILE_TOKEN_OR;
-    if (left.rank == 0 && left.constant && left.bits == is_or) return check_decided(c, expr, left);
-    bool simple = left.kind != TILE_MEANING_VALUE || left.rank || left.constant || left.valid ||
-                  left.scalar != TILE_BOOL || expr->b->kind == TILE_EXPR_NAME || expr->b->depth <= 2;
-    if (simple || c->frame->lifted || c->in_combiner)
-        return tile_apply_binary(c, op, left, tile_check_value(c, expr->b), expr);
-    TileBranch right = {.run = run_right, .state = expr->b}, truth = {.run = run_truth, .state = &is_or};
-    return tile_join_branches(c, left, is_or ? truth : right, is_or ? right : truth, true, expr->span);
-}
-
-TileMeaning tile_check_binary(TileChecker *c, const TileExpr *expr) {
-    TileTokenKind op = (TileTokenKind)expr->op;
-    if (op == TILE_TOKEN_ELSE) return tile_check_else(c, expr);
-    if (op == TILE_TOKEN_AND || op == TILE_TOKEN_OR) return check_lazy(c, expr);
-    TileDiagnosticsMark before = tile_diagnostics_mark(c->diagnostics);
-    TileMeaning a = tile_check_expr(c, expr->a), b = tile_check_expr(c, expr->b);
-    if (op == TILE_TOKEN_DOTS) {
-        if (tile_is_error(&a) || tile_is_error(&b)) return tile_error_meaning();
-        TileMeaning dots = {.kind = TILE_MEANING_DOTS, .count = 2, .items = TILE_NEW_ARRAY(c->arena, TileMeaning, 2)};
-        dots.items[0] = a;
-        dots.items[1] = b;
-        return dots;
-    }
-    TileMeaning m = tile_apply_binary(c, op, a, b, expr);
-    tile_warn_rounding(c, expr, &m, before);
-    return m;
-}
-
-static TileMeaning negate_literal(TileChecker *c, const TileMeaning *m) {
-    TileMeaning r = *m;
-    r.number = -r.number;
-    r.integer = -r.integer;
-    if (m->kind != TILE_MEANING_CHOICE) return r;
-    return tile_choice_meaning(c, m->items[0], negate_literal(c, &m->items[1]), negate_literal(c, &m->items[2]));
-}
-
-/* `-n`: a range has no negation, and a stride is written after it. */
-static TileMeaning fail_negated_range(TileChecker *c, const TileExpr *expr, const TileMeaning *m) {
-    TileDiagnostic *d =
-        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_OPERAND, expr->span, "-", tile_meaning_words(c, m));
-    tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s * -1", tile_operand_text(c, expr->a));
-    tile_report(c, d);
-    return tile_error_meaning();
-}
-
-TileMeaning tile_check_unary(TileChecker *c, const TileExpr *expr) {
-    TileTokenKind op = (TileTokenKind)expr->op;
-    TileMeaning m = tile_check_expr(c, expr->a);
-    if (m.kind == TILE_MEANING_RANGE && op == TILE_TOKEN_MINUS) return fail_negated_range(c, expr, &m);
-    m = value_of(c, m, expr->a);
-    if (tile_is_error(&m)) return m;
-    if (op == TILE_TOKEN_MINUS && tile_is_literal(&m)) return negate_literal(c, &m);
-    if (op == TILE_TOKEN_TILDE && m.kind == TILE_MEANING_INTEGER) return m.integer = ~m.integer, m;
-    if (m.kind != TILE_MEANING_VALUE)
-        return tile_fail(c, BAD_OPERAND, expr->span, tile_token_text(op), tile_meaning_words(c, &m));
-    bool is_bool = m.scalar == TILE_BOOL, is_int = tile_scalar_is_int((TileScalar)m.scalar);
-    bool ok = op == TILE_TOKEN_BANG ? is_bool : op == TILE_TOKEN_TILDE ? is_int : !is_bool;
-    if (!ok) return tile_fail(c, BAD_OPERAND, expr->span, tile_token_text(op), tile_meaning_words(c, &m));
-    if (is_bool && m.constant) return m.bits = !m.bits, m.value = NULL, m;
-    if (!tile_check_computes(c, &m, expr->a)) return tile_error_meaning();
-    if (m.sum && (op == TILE_TOKEN_MINUS || op == TILE_TOKEN_TILDE)) {
-        m.sum = tile_sum_subtract(&c->sums, tile_sum_integer(&c->sums, op == TILE_TOKEN_TILDE ? -1 : 0), m.sum);
-        m.value = NULL;
-        return m;
-    }
-    TileValue *x = tile_emit_value(c, &m);
-    tile_emit_at(c, expr->span);
-    TileOpId id = op == TILE_TOKEN_MINUS ? TILE_OP_NEG : TILE_OP_NOT;
-    return tile_value_meaning(c, tile_emit_unary(c, id, x), m.extent, m.valid);
-}
 
 /* ---- else ---- */
 
@@ -365,7 +30,8 @@ static const TileValidity *part_of(TileChecker *c, const TileValidity *valid, co
     const TileValidity *part = NULL;
     for (unsigned i = 0; valid && i < valid->count; i++) {
         const TileValidEntry *entry = &valid->entries[i];
-        if (tile_valid_has(other, entry) == common) part = tile_valid_add(c, part, entry->atom, entry->axes, entry->where);
+        if (tile_valid_has(other, entry) == common)
+            part = tile_valid_add(c, part, entry->atom, entry->axes, entry->where);
     }
     return part;
 }
@@ -389,7 +55,7 @@ static const TileValidity *valid_either(TileChecker *c, const TileValidity *a, c
     return tile_valid_union(c, common, scalar ? tile_valid_stretch(c, either, 1) : either);
 }
 
-TileMeaning tile_apply_else(TileChecker *c, TileMeaning v, TileMeaning fill, const TileExpr *expr) {
+static TileMeaning apply_else(TileChecker *c, TileMeaning v, TileMeaning fill, const TileExpr *expr) {
     if (tile_is_error(&v) || tile_is_error(&fill)) return tile_error_meaning();
     TileMeaning operands[] = {v, fill};
     const TileExpr *const exprs[] = {expr->a, expr->b};
@@ -427,11 +93,109 @@ static void warn_of_fill(TileChecker *c, const TileExpr *expr) {
     tile_report(c, d);
 }
 
-TileMeaning tile_check_else(TileChecker *c, const TileExpr *expr) {
+static TileMeaning check_else(TileChecker *c, const TileExpr *expr) {
     if (expr->b->kind == TILE_EXPR_SKIP) return tile_fail(c, SKIP_PLACE, expr->b->span);
     TileMeaning v = tile_check_value(c, expr->a);
     if (tile_warns(c, TILE_WARN_ELSE)) warn_of_fill(c, expr);
-    return tile_apply_else(c, v, tile_check_value(c, expr->b), expr);
+    return apply_else(c, v, tile_check_value(c, expr->b), expr);
+}
+
+/* ---- operators ---- */
+
+static TileMeaning run_right(TileChecker *c, const void *state) { return tile_check_value(c, state); }
+static TileMeaning run_truth(TileChecker *c, const void *state) { return tile_bool_meaning(*(const bool *)state); }
+
+/* The left side, a constant, decides: a scalar on the right is not computed. If the right side may be invalid, so may
+ * the result. */
+static TileMeaning check_decided(TileChecker *c, const TileExpr *expr, TileMeaning left) {
+    if (!c->in_grid) return left;
+    TileDiagnosticsMark before = tile_diagnostics_mark(c->diagnostics);
+    TileMeaning right = tile_check_untaken(c, expr->b);
+    if (tile_is_error(&right)) return left;
+    if (right.kind != TILE_MEANING_VALUE || right.scalar != TILE_BOOL) return tile_fail_not_bool(c, expr->b, &right);
+    if (right.rank) {
+        tile_diagnostics_rewind(c->diagnostics, before);
+        return tile_apply_binary(c, (TileTokenKind)expr->op, left, tile_check_value(c, expr->b), expr);
+    }
+    left.valid = tile_valid_union(c, left.valid, right.valid);
+    return left;
+}
+
+/* Scalars: short-circuit evaluation. */
+static TileMeaning check_lazy(TileChecker *c, const TileExpr *expr) {
+    TileTokenKind op = (TileTokenKind)expr->op;
+    TileMeaning left = tile_check_value(c, expr->a);
+    if (tile_is_error(&left)) return left;
+    if (left.kind != TILE_MEANING_VALUE || left.scalar != TILE_BOOL) return tile_fail_not_bool(c, expr->a, &left);
+    bool is_or = op == TILE_TOKEN_OR;
+    if (left.rank == 0 && left.constant && left.bits == is_or) return check_decided(c, expr, left);
+    bool simple = left.kind != TILE_MEANING_VALUE || left.rank || left.constant || left.valid ||
+                  left.scalar != TILE_BOOL || expr->b->kind == TILE_EXPR_NAME || expr->b->depth <= 2;
+    if (simple || c->frame->lifted || c->in_combiner)
+        return tile_apply_binary(c, op, left, tile_check_value(c, expr->b), expr);
+    TileBranch right = {.run = run_right, .state = expr->b}, truth = {.run = run_truth, .state = &is_or};
+    return tile_join_branches(c, left, is_or ? truth : right, is_or ? right : truth, true, expr->span);
+}
+
+static TileMeaning check_binary(TileChecker *c, const TileExpr *expr) {
+    TileTokenKind op = (TileTokenKind)expr->op;
+    if (op == TILE_TOKEN_ELSE) return check_else(c, expr);
+    if (op == TILE_TOKEN_AND || op == TILE_TOKEN_OR) return check_lazy(c, expr);
+    TileDiagnosticsMark before = tile_diagnostics_mark(c->diagnostics);
+    TileMeaning a = tile_check_expr(c, expr->a), b = tile_check_expr(c, expr->b);
+    if (op == TILE_TOKEN_DOTS) {
+        if (tile_is_error(&a) || tile_is_error(&b)) return tile_error_meaning();
+        TileMeaning dots = {.kind = TILE_MEANING_DOTS, .count = 2, .items = TILE_NEW_ARRAY(c->arena, TileMeaning, 2)};
+        dots.items[0] = a;
+        dots.items[1] = b;
+        return dots;
+    }
+    TileMeaning m = tile_apply_binary(c, op, a, b, expr);
+    tile_warn_rounding(c, expr, &m, before);
+    return m;
+}
+
+static TileMeaning negate_literal(TileChecker *c, const TileMeaning *m) {
+    TileMeaning r = *m;
+    r.number = -r.number;
+    r.integer = -r.integer;
+    if (m->kind != TILE_MEANING_CHOICE) return r;
+    return tile_choice_meaning(c, m->items[0], negate_literal(c, &m->items[1]), negate_literal(c, &m->items[2]));
+}
+
+/* `-n`: a range has no negation, and a stride is written after it. */
+static TileMeaning fail_negated_range(TileChecker *c, const TileExpr *expr, const TileMeaning *m) {
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_OPERAND, expr->span, "-", tile_meaning_words(c, m));
+    tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s * -1", tile_operand_text(c, expr->a));
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
+static TileMeaning check_unary(TileChecker *c, const TileExpr *expr) {
+    TileTokenKind op = (TileTokenKind)expr->op;
+    TileMeaning m = tile_check_expr(c, expr->a);
+    if (m.kind == TILE_MEANING_RANGE && op == TILE_TOKEN_MINUS) return fail_negated_range(c, expr, &m);
+    m = tile_value_of(c, m, expr->a);
+    if (tile_is_error(&m)) return m;
+    if (op == TILE_TOKEN_MINUS && tile_is_literal(&m)) return negate_literal(c, &m);
+    if (op == TILE_TOKEN_TILDE && m.kind == TILE_MEANING_INTEGER) return m.integer = ~m.integer, m;
+    if (m.kind != TILE_MEANING_VALUE)
+        return tile_fail(c, BAD_OPERAND, expr->span, tile_token_text(op), tile_meaning_words(c, &m));
+    bool is_bool = m.scalar == TILE_BOOL, is_int = tile_scalar_is_int((TileScalar)m.scalar);
+    bool ok = op == TILE_TOKEN_BANG ? is_bool : op == TILE_TOKEN_TILDE ? is_int : !is_bool;
+    if (!ok) return tile_fail(c, BAD_OPERAND, expr->span, tile_token_text(op), tile_meaning_words(c, &m));
+    if (is_bool && m.constant) return m.bits = !m.bits, m.value = NULL, m;
+    if (!tile_check_computes(c, &m, expr->a)) return tile_error_meaning();
+    if (m.sum && (op == TILE_TOKEN_MINUS || op == TILE_TOKEN_TILDE)) {
+        m.sum = tile_sum_subtract(&c->sums, tile_sum_integer(&c->sums, op == TILE_TOKEN_TILDE ? -1 : 0), m.sum);
+        m.value = NULL;
+        return m;
+    }
+    TileValue *x = tile_emit_value(c, &m);
+    tile_emit_at(c, expr->span);
+    TileOpId id = op == TILE_TOKEN_MINUS ? TILE_OP_NEG : TILE_OP_NOT;
+    return tile_value_meaning(c, tile_emit_unary(c, id, x), m.extent, m.valid);
 }
 
 /* ---- fields ---- */
@@ -497,8 +261,8 @@ static TileMeaning check_kind(TileChecker *c, const TileExpr *expr) {
     case TILE_EXPR_BOOL: return tile_bool_meaning(expr->truth);
     case TILE_EXPR_STRING: return (TileMeaning){.kind = TILE_MEANING_TEXT, .text = expr->name};
     case TILE_EXPR_TUPLE: return check_tuple(c, expr);
-    case TILE_EXPR_UNARY: return tile_check_unary(c, expr);
-    case TILE_EXPR_BINARY: return tile_check_binary(c, expr);
+    case TILE_EXPR_UNARY: return check_unary(c, expr);
+    case TILE_EXPR_BINARY: return check_binary(c, expr);
     case TILE_EXPR_FIELD: return check_field(c, expr);
     case TILE_EXPR_INDEX: return tile_check_index(c, expr);
     case TILE_EXPR_CALL: return tile_check_call(c, expr);
@@ -520,38 +284,4 @@ TileMeaning tile_check_expr(TileChecker *c, const TileExpr *expr) {
     tile_open_meaning(c, &m, c->met);
     c->met |= met;
     return m;
-}
-
-TileMeaning tile_check_value(TileChecker *c, const TileExpr *expr) {
-    return value_of(c, tile_check_expr(c, expr), expr);
-}
-
-TileMeaning tile_check_part(TileChecker *c, const TileExpr *expr) {
-    TileMeaning m = tile_check_expr(c, expr);
-    return m.kind == TILE_MEANING_TUPLE ? m : value_of(c, m, expr);
-}
-
-static TileMeaning value_of(TileChecker *c, TileMeaning m, const TileExpr *expr) {
-    switch (m.kind) {
-    case TILE_MEANING_ERROR:
-    case TILE_MEANING_INTEGER:
-    case TILE_MEANING_NUMBER:
-    case TILE_MEANING_CHOICE:
-    case TILE_MEANING_VALUE: return m;
-    case TILE_MEANING_TENSOR: {
-        TileDiagnostic *d =
-            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VALUE, expr->span, tile_meaning_words(c, &m));
-        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "an index reads it: one entry for each dimension");
-        tile_report(c, d);
-        return tile_error_meaning();
-    }
-    case TILE_MEANING_RANGE: {
-        TileDiagnostic *d =
-            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VALUE, expr->span, tile_meaning_words(c, &m));
-        tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s.idx", tile_span_text(c, expr->span));
-        tile_report(c, d);
-        return tile_error_meaning();
-    }
-    default: return tile_fail(c, NOT_VALUE, expr->span, tile_meaning_words(c, &m));
-    }
 }

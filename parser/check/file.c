@@ -9,6 +9,7 @@
 #include "parser/check/kernel.h"
 #include "parser/check/module.h"
 #include "parser/check/names.h"
+#include "parser/check/parameter.h"
 #include "parser/check/range.h"
 #include "parser/check/report.h"
 #include "parser/check/statement.h"

@@ -2,15 +2,19 @@
  *
  * The function is checked and emitted in the region of the op, on the region's scalar arguments. Values from outside
  * are not visible there, and there is no control flow: an `if` computes both sides, as in a lifted function. */
+#include "parser/check/arguments.h"
 #include "parser/check/builtin.h"
 #include "parser/check/call.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/fold.h"
 #include "parser/check/literal.h"
+#include "parser/check/meaning.h"
+#include "parser/check/operand.h"
 #include "parser/check/reduce.h"
 #include "parser/check/report.h"
 #include "parser/check/scope.h"
+#include "parser/check/shape.h"
 #include "parser/check/stand_in.h"
 #include "parser/check/type.h"
 #include "parser/check/validity.h"
@@ -187,14 +191,16 @@ static TileMeaning fail_function(TileChecker *c, const Fold *fold, const char *w
     return tile_error_meaning();
 }
 
-/* A built-in function is called as if by its name with two arguments. */
+/* A built-in function is called by its name, which is bound for this call, with two arguments. */
 static TileMeaning call_builtin(TileChecker *c, const Fold *fold, const TileMeaning *function, TileMeaning *arguments) {
     if (fold->count != 1) return fail_function(c, fold, tile_meaning_words(c, function), NULL);
     static const char *const names[] = {"left", "right"};
     TileExpr *operands = TILE_NEW_ARRAY(c->arena, TileExpr, 2), *call = TILE_NEW(c->arena, TileExpr);
     TileExpr *callee = TILE_NEW(c->arena, TileExpr);
     size_t bounds = c->bounds.count;
-    *callee = (TileExpr){.kind = TILE_EXPR_NAME, .span = fold->function->span, .name = function->builtin->name};
+    *callee = (TileExpr){.kind = TILE_EXPR_NAME, .span = fold->function->span};
+    callee->name = tile_intern_string(c->names, function->builtin->name);
+    tile_scope_push(c, (TileBound){.name = callee->name, .meaning = *function, .span = fold->function->span});
     *call = (TileExpr){.kind = TILE_EXPR_CALL, .span = fold->function->span, .a = callee};
     for (unsigned i = 0; i < 2; i++) {
         operands[i] = (TileExpr){.kind = TILE_EXPR_NAME, .span = fold->function->span};
@@ -204,7 +210,7 @@ static TileMeaning call_builtin(TileChecker *c, const Fold *fold, const TileMean
         TileBound bound = {.name = operands[i].name, .meaning = arguments[i], .span = fold->function->span};
         tile_scope_push(c, bound);
     }
-    TileMeaning result = function->builtin->check(c, call, function->builtin);
+    TileMeaning result = tile_check_expr(c, call);
     tile_scope_cut(c, bounds);
     return result;
 }

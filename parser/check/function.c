@@ -1,10 +1,9 @@
 /* Functions as values: partial application of generics, conversion from and to text, and comparison with the type that
  * a generic declares. */
 #include "parser/check/builtin.h"
-#include "parser/check/constant.h"
 #include "parser/check/expression.h"
 #include "parser/check/function.h"
-#include "parser/check/literal.h"
+#include "parser/check/meaning.h"
 #include "parser/check/names.h"
 #include "parser/check/report.h"
 #include "parser/check/type.h"

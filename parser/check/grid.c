@@ -1,12 +1,14 @@
 /* Grids and temporaries: the part of a kernel that runs on the host. */
+#include "parser/check/dimension.h"
 #include "parser/check/emit.h"
 #include "parser/check/grid.h"
-#include "parser/check/kernel.h"
+#include "parser/check/leave.h"
+#include "parser/check/meaning.h"
 #include "parser/check/operand.h"
 #include "parser/check/range.h"
 #include "parser/check/report.h"
 #include "parser/check/scope.h"
-#include "parser/check/statement.h"
+#include "parser/check/sequence.h"
 #include "parser/check/type.h"
 
 typedef struct Grid {

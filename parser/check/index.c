@@ -6,12 +6,13 @@
 #include "parser/check/function.h"
 #include "parser/check/index.h"
 #include "parser/check/literal.h"
+#include "parser/check/meaning.h"
 #include "parser/check/meet.h"
 #include "parser/check/operand.h"
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
+#include "parser/check/shape.h"
 #include "parser/check/stand_in.h"
-#include "parser/check/type.h"
 #include "parser/check/validity.h"
 #include "parser/check/warn.h"
 
@@ -57,7 +58,8 @@ bool tile_access_may_read(TileChecker *c, const TileTensor *tensor, TileSpan spa
 
 TileMeaning tile_check_load(TileChecker *c, const TileExpr *expr, const TileMeaning *tensor) {
     TileAccessed access = {.tensor = tensor->tensor, .span = expr->span};
-    if (!tile_access_may_read(c, tensor->tensor, expr->span) || !tile_access_check_entries(c, expr, &access)) return tile_error_meaning();
+    if (!tile_access_may_read(c, tensor->tensor, expr->span) || !tile_access_check_entries(c, expr, &access))
+        return tile_error_meaning();
     return tile_access_emit_load(c, &access);
 }
 
@@ -180,7 +182,7 @@ bool tile_access_fit_value(TileChecker *c, const TileAccessed *access, TileMeani
         tile_diagnostic_note(c->diagnostics, d, access->span, "it is stored here");
         tile_propose_axis(c, d, value, expr, &shape);
         bool transposed = value->rank == 2 && shape.rank == 2 && value->extent[0] == shape.extent[1] &&
-                      value->extent[1] == shape.extent[0];
+                          value->extent[1] == shape.extent[0];
         if (transposed) tile_diagnostic_edit(c->diagnostics, d, span, "%s.T", tile_operand_text(c, expr));
         tile_report(c, d);
         return false;
@@ -189,7 +191,8 @@ bool tile_access_fit_value(TileChecker *c, const TileAccessed *access, TileMeani
     return true;
 }
 
-void tile_access_emit_store(TileChecker *c, const TileAccessed *target, const TileMeaning *value, const TileValidity *valid) {
+void tile_access_emit_store(TileChecker *c, const TileAccessed *target, const TileMeaning *value,
+                            const TileValidity *valid) {
     TileAccessOperands operands = {0};
     TileAccessed stored = *target, *access = &stored;
     stored.stores = !tile_valid_masks(c, valid);
@@ -204,8 +207,8 @@ void tile_access_emit_store(TileChecker *c, const TileAccessed *target, const Ti
 }
 
 /* Is the value valid wherever the destination is? Else, if `skip` is given, `valid` becomes the conjunction of both. */
-bool tile_access_check_covers(TileChecker *c, const TileAccessed *access, const TileMeaning *value, const TileExpr *expr,
-                         bool skip, const TileValidity **valid) {
+bool tile_access_check_covers(TileChecker *c, const TileAccessed *access, const TileMeaning *value,
+                              const TileExpr *expr, bool skip, const TileValidity **valid) {
     const TileValidity *within = tile_valid_union(c, access->valid, access->implied);
     const TileValidEntry *missing = tile_valid_missing(value->valid, within);
     if (missing && !skip) {
@@ -261,7 +264,8 @@ void tile_access_store(TileChecker *c, const TileAccessed *access, TileMeaning v
     TileMeaning given = value;
     if (!tile_access_fit_value(c, access, &value, expr)) return;
     warn_of_meeting(c, access, &given);
-    if (tile_access_check_covers(c, access, &value, expr, skip, &valid)) tile_access_emit_store(c, access, &value, valid);
+    if (tile_access_check_covers(c, access, &value, expr, skip, &valid))
+        tile_access_emit_store(c, access, &value, valid);
 }
 
 bool tile_access_target(TileChecker *c, const TileExpr *target, TileAccessed *access) {

@@ -1,11 +1,13 @@
-/* join, split and cat. Operands have to be valid along the axes that change: invalid elements would move to other
- * indices. */
+/* join, split, cat, permute and reshape. Operands have to be valid along the axes that change: invalid elements would
+ * move to other indices. */
+#include "parser/check/arguments.h"
 #include "parser/check/builtin.h"
 #include "parser/check/emit.h"
-#include "parser/check/expression.h"
 #include "parser/check/join.h"
+#include "parser/check/literal.h"
 #include "parser/check/operand.h"
 #include "parser/check/report.h"
+#include "parser/check/shape.h"
 #include "parser/check/stand_in.h"
 #include "parser/check/type.h"
 #include "parser/check/validity.h"
@@ -157,4 +159,68 @@ TileMeaning tile_check_cat(TileChecker *c, const TileExpr *call, const TileBuilt
     for (unsigned i = 1; i < count; i++)
         if (!append(c, call, &m, &parts[i], axis)) return tile_error_meaning();
     return m;
+}
+
+/* ---- permute and reshape ---- */
+
+static TileMeaning check_tile_operand(TileChecker *c, const TileExpr *call, unsigned count) {
+    if (!tile_check_arguments(c, call, count, count, NULL)) return tile_error_meaning();
+    const TileExpr *expr = call->arguments.items[0].value;
+    TileMeaning m = tile_as_value(c, tile_check_value(c, expr), expr->span);
+    if (tile_is_error(&m) || (m.kind == TILE_MEANING_VALUE && m.rank)) return m;
+    return tile_fail(c, BAD_RANK, expr->span, tile_callee_name(call), "at least 1", tile_meaning_words(c, &m));
+}
+
+TileMeaning tile_check_permute(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    TileMeaning m = check_tile_operand(c, call, 2);
+    if (tile_is_error(&m)) return m;
+    const TileExpr *order = call->arguments.items[1].value;
+    int64_t axes[TILE_MAX_TILE_RANK];
+    unsigned seen = 0;
+    if (order->kind != TILE_EXPR_TUPLE || order->items.count != m.rank)
+        return tile_fail(c, BAD_AXES, order->span, m.rank);
+    for (int i = 0; i < m.rank; i++) {
+        const TileSum *axis = tile_check_constant(c, order->items.items[i], "an axis", &axes[i]);
+        if (!axis) return tile_error_meaning();
+        if (axes[i] < 0 || axes[i] >= m.rank || (seen >> axes[i] & 1)) {
+            tile_about_sum(c, axis);
+            return tile_fail(c, BAD_AXES, order->span, m.rank);
+        }
+        seen |= 1u << axes[i];
+    }
+    tile_emit_at(c, call->span);
+    return tile_transpose(c, m, axes);
+}
+
+/* The leading and trailing axes that keep their extent keep their validity; those between have to be valid. */
+TileMeaning tile_check_reshape(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    TileMeaning m = check_tile_operand(c, call, 2);
+    if (tile_is_error(&m)) return m;
+    const TileExpr *shape = call->arguments.items[1].value;
+    unsigned rank = shape->kind == TILE_EXPR_TUPLE ? (unsigned)shape->items.count : 1;
+    if (rank > TILE_MAX_TILE_RANK) return tile_fail(c, RANK_LIMIT, shape->span, (int)TILE_MAX_TILE_RANK);
+    const TileSum *extent[TILE_MAX_TILE_RANK];
+    int64_t lanes = 1, had = tile_type_lanes(tile_meaning_type(c, &m));
+    for (unsigned i = 0; i < rank; i++) {
+        extent[i] = tile_check_extent(c, shape->kind == TILE_EXPR_TUPLE ? shape->items.items[i] : shape);
+        if (!extent[i]) return tile_error_meaning();
+        lanes *= tile_extent_value(c, extent[i]);
+    }
+    if (lanes != had) {
+        for (unsigned i = 0; i < rank; i++) tile_about_sum(c, extent[i]);
+        for (unsigned i = 0; i < m.rank; i++) tile_about_sum(c, m.extent[i]);
+        return tile_fail(c, RESHAPE_COUNT, call->span, (long long)had, (long long)lanes);
+    }
+    int8_t map[TILE_MAX_TILE_RANK] = {-1, -1, -1, -1, -1};
+    unsigned front = 0, back = 0, touched = 0;
+    while (front < rank && front < m.rank && extent[front] == m.extent[front]) map[front] = (int8_t)front, front++;
+    while (back < rank - front && back < m.rank - front && extent[rank - 1 - back] == m.extent[m.rank - 1 - back]) {
+        map[m.rank - 1 - back] = (int8_t)(rank - 1 - back);
+        back++;
+    }
+    for (unsigned i = 0; i < m.rank; i++) touched |= map[i] < 0 ? 1u << i : 0;
+    if (tile_valid_touches(m.valid, touched))
+        return tile_fail_invalid(c, &m, call->arguments.items[0].value, "an axis that reshape changes");
+    tile_emit_at(c, call->span);
+    return tile_reshape_to(c, m, rank, extent, map);
 }

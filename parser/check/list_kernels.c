@@ -1,9 +1,8 @@
 /* The interfaces of a file's kernels: signatures, generics, tune names, exports. */
-#include <stdlib.h>
 #include <string.h>
 
-#include "lang/scalar/scalar.h"
 #include "parser/check/bindings.h"
+#include "parser/check/item.h"
 #include "parser/check/module.h"
 #include "parser/check/operand.h"
 #include "parser/check/propose.h"
@@ -11,47 +10,6 @@
 #include "parser/check/scope.h"
 #include "parser/check/type.h"
 #include "parser/syntax/syntax.h"
-
-/* ---- bindings from text ---- */
-
-static bool is_function_name(const char *text) {
-    bool letter = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') || *text == '_';
-    return letter && strcmp(text, "inf") != 0 && strcmp(text, "nan") != 0;
-}
-
-TileBinding tile_binding_read(const char *name, const char *text) {
-    TileBinding binding = {.name = name};
-    char *end;
-    if (tile_scalar_find(text, strlen(text), &binding.type)) {
-        binding.kind = TILE_BINDING_TYPE;
-    } else if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
-        binding.kind = TILE_BINDING_BOOL;
-        binding.truth = *text == 't';
-    } else if (is_function_name(text)) {
-        binding.kind = TILE_BINDING_FUNCTION;
-        binding.function = text;
-    } else {
-        binding.kind = TILE_BINDING_INTEGER;
-        binding.integer = strtoll(text, &end, 0);
-        if (!*end && end != text) return binding;
-        binding.kind = TILE_BINDING_FLOAT;
-        binding.number = tile_read_number(text, &end);
-        if (!*end && end != text) return binding;
-        binding.kind = TILE_BINDING_FUNCTION;
-        binding.function = text;
-    }
-    return binding;
-}
-
-void tile_binding_print(TileText *text, const TileBinding *binding) {
-    switch (binding->kind) {
-    case TILE_BINDING_TYPE: tile_text_add(text, tile_scalar_name(binding->type)); break;
-    case TILE_BINDING_INTEGER: tile_text_format(text, "%lld", (long long)binding->integer); break;
-    case TILE_BINDING_FLOAT: tile_text_format(text, "%.17g", binding->number); break;
-    case TILE_BINDING_BOOL: tile_text_add(text, binding->truth ? "true" : "false"); break;
-    case TILE_BINDING_FUNCTION: tile_text_add(text, binding->function); break;
-    }
-}
 
 /* ---- listing ---- */
 

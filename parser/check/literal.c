@@ -3,32 +3,13 @@
 #include <math.h>
 
 #include "lang/scalar/scalar.h"
-#include "parser/check/emit.h"
 #include "parser/check/literal.h"
+#include "parser/check/meaning.h"
 #include "parser/check/report.h"
+#include "parser/check/shape.h"
 #include "parser/check/stand_in.h"
-#include "parser/check/type.h"
 
 /* ---- choices ---- */
-
-TileMeaning tile_choice_meaning(TileChecker *c, TileMeaning condition, TileMeaning a, TileMeaning b) {
-    TileMeaning m = {.kind = TILE_MEANING_CHOICE, .count = 3, .items = TILE_NEW_ARRAY(c->arena, TileMeaning, 3)};
-    m.items[0] = condition;
-    m.items[1] = a;
-    m.items[2] = b;
-    return m;
-}
-
-bool tile_literal_is_integer(const TileMeaning *m) {
-    if (m->kind == TILE_MEANING_CHOICE)
-        return tile_literal_is_integer(&m->items[1]) && tile_literal_is_integer(&m->items[2]);
-    return m->kind == TILE_MEANING_INTEGER;
-}
-
-unsigned tile_literal_count(const TileMeaning *m) {
-    if (m->kind != TILE_MEANING_CHOICE) return 1;
-    return tile_literal_count(&m->items[1]) + tile_literal_count(&m->items[2]);
-}
 
 typedef TileMeaning (*MakeLiteral)(TileChecker *c, const TileMeaning *m, TileScalar scalar, TileSpan span);
 

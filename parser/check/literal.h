@@ -8,14 +8,6 @@
 /* Converts a literal to a value of the scalar type; other meanings are unchanged. */
 TileMeaning tile_as_value(TileChecker *c, TileMeaning m, TileSpan span);
 TileMeaning tile_literal_as(TileChecker *c, const TileMeaning *m, TileScalar scalar, TileSpan span);
-static inline bool tile_is_literal(const TileMeaning *m) {
-    return m->kind == TILE_MEANING_INTEGER || m->kind == TILE_MEANING_NUMBER || m->kind == TILE_MEANING_CHOICE;
-}
-/* Is it an integer, whatever is chosen? */
-bool tile_literal_is_integer(const TileMeaning *m);
-/* The number of possible values. */
-unsigned tile_literal_count(const TileMeaning *m);
-TileMeaning tile_choice_meaning(TileChecker *c, TileMeaning condition, TileMeaning a, TileMeaning b);
 /* Rounds and saturates like a conversion; no range check. */
 TileMeaning tile_convert_literal(TileChecker *c, const TileMeaning *m, TileScalar to, TileSpan span);
 

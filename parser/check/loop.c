@@ -1,16 +1,17 @@
 /* Loops: `for`, `while` and `static for`. Variables that the body assigns are loop-carried. Their validity is a
  * fixpoint: the body is emitted again until the atoms of its variables no longer grow. */
 #include "parser/check/branch.h"
-#include "parser/check/call.h"
 #include "parser/check/emit.h"
+#include "parser/check/leave.h"
 #include "parser/check/loop.h"
+#include "parser/check/meaning.h"
 #include "parser/check/operand.h"
 #include "parser/check/range.h"
 #include "parser/check/report.h"
 #include "parser/check/scope.h"
+#include "parser/check/sequence.h"
+#include "parser/check/shape.h"
 #include "parser/check/stand_in.h"
-#include "parser/check/statement.h"
-#include "parser/check/type.h"
 #include "parser/check/validity.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 /* Lowers one kernel of a file to tile form, in its own module. */
 #include "parser/check/kernel.h"
 #include "parser/check/module.h"
+#include "parser/check/report.h"
 
 #include "lang/ir/verify.h"
 

@@ -1,31 +1,18 @@
 /* Name lookup: bound names, items of the file or of imports, constants. And assignment to variables. */
-#include "parser/check/bindings.h"
 #include "parser/check/builtin.h"
-#include "parser/check/candidates.h"
 #include "parser/check/constant.h"
 #include "parser/check/emit.h"
-#include "parser/check/expression.h"
+#include "parser/check/item.h"
 #include "parser/check/literal.h"
+#include "parser/check/meaning.h"
 #include "parser/check/names.h"
+#include "parser/check/operand.h"
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
 #include "parser/check/scope.h"
 #include "parser/check/stand_in.h"
 #include "parser/check/type.h"
 #include "parser/check/validity.h"
-
-const TileItem *tile_find_item(const TileAst *ast, const char *name, bool imports, const TileAst **where) {
-    const TileItem *found = tile_map_get(&ast->named, name);
-    if (found) {
-        *where = ast;
-        return found;
-    }
-    for (size_t i = 0; imports && i < ast->imports.count; i++) {
-        const TileItem *item = ast->imports.items[i] ? tile_find_item(ast->imports.items[i], name, false, where) : NULL;
-        if (item) return item;
-    }
-    return NULL;
-}
 
 /* The cost of evaluating a constant, in ops. */
 enum { CONSTANT_WORK = 4 };
@@ -80,17 +67,6 @@ bool tile_is_constant(TileChecker *c, const TileAst *ast, const char *name) {
     if (!item || item->kind != TILE_ITEM_CONST || where == ast) return item && item->kind == TILE_ITEM_CONST;
     TileMeaning value = constant_meaning(c, item, where, item->name_span);
     return value.kind == TILE_MEANING_INTEGER || value.sum || tile_is_error(&value);
-}
-
-static const TileAst *find_module(const TileAst *ast, const char *name) {
-    size_t next = 0;
-    for (size_t i = 0; i < ast->items.count; i++) {
-        const TileItem *item = ast->items.items[i];
-        if (item->kind != TILE_ITEM_IMPORT) continue;
-        if (!item->is_path && item->name == name && next < ast->imports.count) return ast->imports.items[next];
-        next++;
-    }
-    return NULL;
 }
 
 void tile_propose_visible(TileChecker *c, TileDiagnostic *d, const char *name, TileSpan span) {
@@ -161,7 +137,7 @@ bool tile_check_undeclared(TileChecker *c, const TileExpr *target) {
     if (target->kind != TILE_EXPR_NAME || c->frame->ast->lost || tile_scope_find(c, target->name)) return false;
     bool known = tile_find_item(c->frame->ast, target->name, true, &where) || tile_find_builtin(target->name) ||
                  tile_scalar_find(target->name, strlen(target->name), &scalar) ||
-                 find_module(c->frame->ast, target->name);
+                 tile_find_module(c->frame->ast, target->name);
     if (known || tile_is_future_type(target->name)) return false;
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_NAME, target->span, target->name);
     tile_propose_visible(c, d, target->name, target->span);
@@ -198,7 +174,8 @@ TileMeaning tile_scope_meaning(TileChecker *c, const char *name, TileSpan span) 
     const TileItem *item = find_used(c, name, &ast);
     if (item && item->broken) return tile_error_meaning();
     if (item && ast != c->frame->ast && tile_is_ambiguous(c, name)) {
-        tile_fail_ambiguous(c, name, span, NULL, NULL);
+        TileCandidate found[TILE_MAX_CANDIDATES];
+        tile_fail_candidates(c, name, span, found, tile_find_candidates(c, name, found), NULL);
         return tile_error_meaning();
     }
     if (item && item->kind == TILE_ITEM_CONST) return constant_meaning(c, item, ast, span);
@@ -208,7 +185,7 @@ TileMeaning tile_scope_meaning(TileChecker *c, const char *name, TileSpan span) 
         return (TileMeaning){.kind = TILE_MEANING_TYPE, .scalar = scalar};
     const TileBuiltin *builtin = tile_find_builtin(name);
     if (builtin) return (TileMeaning){.kind = TILE_MEANING_BUILTIN, .builtin = builtin};
-    const TileAst *module = find_module(c->frame->ast, name);
+    const TileAst *module = tile_find_module(c->frame->ast, name);
     if (module) return (TileMeaning){.kind = TILE_MEANING_MODULE, .ast = module};
     item = tile_find_item(c->frame->ast, name, true, &ast);
     if (item) return (TileMeaning){.kind = TILE_MEANING_FUNCTION, .item = item, .ast = ast};

@@ -5,7 +5,6 @@
 #include "parser/check/check.h"
 
 TileMeaning tile_scope_meaning(TileChecker *c, const char *name, TileSpan span);
-const TileItem *tile_find_item(const TileAst *ast, const char *name, bool imports, const TileAst **where);
 /* A `const` of the file, or of an import, that can be an extent: other names may be those of dimensions. */
 bool tile_is_constant(TileChecker *c, const TileAst *ast, const char *name);
 /* Assigns, and checks that the variable may get the value's atoms. */

@@ -1,11 +1,46 @@
-/* Expressions that must have a certain kind: an integer, a constant, an extent, a condition. */
+/* Expressions that must have a certain kind: a value, an integer, a constant, an extent, a condition. */
 #include "parser/check/constant.h"
 #include "parser/check/expression.h"
 #include "parser/check/literal.h"
+#include "parser/check/meaning.h"
 #include "parser/check/operand.h"
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
 #include "parser/check/stand_in.h"
+
+TileMeaning tile_value_of(TileChecker *c, TileMeaning m, const TileExpr *expr) {
+    switch (m.kind) {
+    case TILE_MEANING_ERROR:
+    case TILE_MEANING_INTEGER:
+    case TILE_MEANING_NUMBER:
+    case TILE_MEANING_CHOICE:
+    case TILE_MEANING_VALUE: return m;
+    case TILE_MEANING_TENSOR: {
+        TileDiagnostic *d =
+            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VALUE, expr->span, tile_meaning_words(c, &m));
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "an index reads it: one entry for each dimension");
+        tile_report(c, d);
+        return tile_error_meaning();
+    }
+    case TILE_MEANING_RANGE: {
+        TileDiagnostic *d =
+            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VALUE, expr->span, tile_meaning_words(c, &m));
+        tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s.idx", tile_span_text(c, expr->span));
+        tile_report(c, d);
+        return tile_error_meaning();
+    }
+    default: return tile_fail(c, NOT_VALUE, expr->span, tile_meaning_words(c, &m));
+    }
+}
+
+TileMeaning tile_check_value(TileChecker *c, const TileExpr *expr) {
+    return tile_value_of(c, tile_check_expr(c, expr), expr);
+}
+
+TileMeaning tile_check_part(TileChecker *c, const TileExpr *expr) {
+    TileMeaning m = tile_check_expr(c, expr);
+    return m.kind == TILE_MEANING_TUPLE ? m : tile_value_of(c, m, expr);
+}
 
 const TileSum *tile_check_integer(TileChecker *c, const TileExpr *expr, const char *what) {
     return tile_integer_of(c, tile_check_expr(c, expr), expr->span, what, true);

@@ -1,9 +1,10 @@
 /* print(..): texts and values, one line for each program that executes it. */
 #include "lang/scalar/scalar.h"
+#include "parser/check/arguments.h"
 #include "parser/check/builtin.h"
 #include "parser/check/emit.h"
-#include "parser/check/expression.h"
 #include "parser/check/literal.h"
+#include "parser/check/operand.h"
 #include "parser/check/print.h"
 #include "parser/check/report.h"
 #include "parser/check/validity.h"

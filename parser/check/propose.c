@@ -2,7 +2,7 @@
  * proposes nothing. */
 #include <string.h>
 
-#include "parser/check/literal.h"
+#include "parser/check/meaning.h"
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
 #include "parser/check/scope.h"

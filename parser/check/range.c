@@ -1,6 +1,7 @@
 /* Ranges: tiles, spans, shifts, fields. A range is not a value of the IR: only its arithmetic is emitted. */
-#include "parser/check/builtin.h"
+#include "parser/check/arguments.h"
 #include "parser/check/emit.h"
+#include "parser/check/meaning.h"
 #include "parser/check/operand.h"
 #include "parser/check/propose.h"
 #include "parser/check/range.h"

@@ -1,11 +1,13 @@
 /* Reductions and dot. Invalid elements along the reduced axis are replaced by the identity element before the op. */
+#include "parser/check/arguments.h"
 #include "parser/check/builtin.h"
 #include "parser/check/emit.h"
-#include "parser/check/expression.h"
 #include "parser/check/literal.h"
+#include "parser/check/meaning.h"
 #include "parser/check/operand.h"
 #include "parser/check/reduce.h"
 #include "parser/check/report.h"
+#include "parser/check/shape.h"
 #include "parser/check/stand_in.h"
 #include "parser/check/type.h"
 #include "parser/check/validity.h"
@@ -252,8 +254,8 @@ static bool fail_mask(TileChecker *c, const TileValidEntry *entry, unsigned free
 
 /* The atoms that make steps of the contraction invalid, for an operand whose contracted axis is `axis`. A mask that has
  * other axes, too, cannot protect the other operand from NaNs. */
-static bool contracted(TileChecker *c, const TileMeaning *m, int axis, const TileValidity **valid,
-                       const TileExpr *expr, const char *side) {
+static bool contracted(TileChecker *c, const TileMeaning *m, int axis, const TileValidity **valid, const TileExpr *expr,
+                       const char *side) {
     *valid = tile_valid_select(c, m->valid, 1u << axis, false);
     for (unsigned i = 0; *valid && i < (*valid)->count; i++) {
         const TileValidEntry *entry = &(*valid)->entries[i];

@@ -1,9 +1,9 @@
 /* Reporting: every message passes through here and gets notes with the calls that lead to its location. Descriptions of
  * meanings. */
 #include "parser/check/builtin.h"
+#include "parser/check/listing.h"
 #include "parser/check/report.h"
 #include "parser/check/stand_in.h"
-#include "parser/check/values.h"
 
 static bool is_inside(TileSpan span, TileSpan outer) {
     return span.file == outer.file && span.begin >= outer.begin && span.end <= outer.end;

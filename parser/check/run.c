@@ -1,17 +1,17 @@
 /* `run kernel(name = value, ..)` in a test: the instance, its tensors, and the shapes of its results. */
-#include "parser/check/bindings.h"
-#include "parser/check/constant.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/function.h"
+#include "parser/check/item.h"
 #include "parser/check/literal.h"
+#include "parser/check/meaning.h"
 #include "parser/check/names.h"
 #include "parser/check/operand.h"
+#include "parser/check/plan.h"
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
 #include "parser/check/run.h"
 #include "parser/check/scope.h"
-#include "parser/check/test.h"
 #include "parser/check/type.h"
 #include <string.h>
 

@@ -1,12 +1,15 @@
 /* Gathers and scatters by flat index tiles, and atomics. */
 #include "parser/check/access.h"
+#include "parser/check/arguments.h"
 #include "parser/check/builtin.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/literal.h"
 #include "parser/check/meet.h"
+#include "parser/check/operand.h"
 #include "parser/check/report.h"
 #include "parser/check/scatter.h"
+#include "parser/check/shape.h"
 #include "parser/check/type.h"
 #include "parser/check/validity.h"
 
@@ -16,8 +19,8 @@
 
 /* The indices, broadcast to a common shape and reshaped to one axis; *meeting is the set of axes along which they are
  * all equal. */
-static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned first, TileAccessed *access, TileMeaning *shape,
-                               unsigned *meeting) {
+static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned first, TileAccessed *access,
+                               TileMeaning *shape, unsigned *meeting) {
     const TileTensor *tensor = access->tensor;
     TileMeaning indices[TILE_MAX_TENSOR_RANK], given[TILE_MAX_TENSOR_RANK];
     if (call->arguments.count != first + tensor->rank) {
@@ -83,7 +86,8 @@ static bool tensor_argument(TileChecker *c, const TileExpr *call, TileAccessed *
 TileMeaning tile_check_gather(TileChecker *c, const TileExpr *call) {
     TileAccessed access;
     TileMeaning shape;
-    if (!tensor_argument(c, call, &access) || !tile_access_may_read(c, access.tensor, call->span)) return tile_error_meaning();
+    if (!tensor_argument(c, call, &access) || !tile_access_may_read(c, access.tensor, call->span))
+        return tile_error_meaning();
     unsigned meeting = 0;
     if (!check_flat_indices(c, call, 1, &access, &shape, &meeting)) return tile_error_meaning();
     TileMeaning flat = tile_access_emit_load(c, &access);
@@ -126,7 +130,8 @@ void tile_check_scatter(TileChecker *c, const TileExpr *call) {
 
 void tile_store_whole(TileChecker *c, TileTensor *tensor, TileMeaning value, const TileExpr *expr) {
     TileAccessed access = {.tensor = tensor, .span = expr->span};
-    if (tile_access_check_entries(c, tile_access_whole_index(c, tensor->rank, expr->span), &access)) tile_access_store(c, &access, value, expr, false);
+    if (tile_access_check_entries(c, tile_access_whole_index(c, tensor->rank, expr->span), &access))
+        tile_access_store(c, &access, value, expr, false);
 }
 
 /* ---- atomics ---- */
@@ -161,7 +166,8 @@ TileMeaning tile_check_atomic(TileChecker *c, const TileExpr *call, const TileBu
     if (!tile_check_arguments(c, call, count, count, NULL)) return tile_error_meaning();
     const TileExpr *target = call->arguments.items[0].value;
     TileAccessed access;
-    if (!tile_access_target(c, target, &access) || !tile_access_may_read(c, access.tensor, target->span)) return tile_error_meaning();
+    if (!tile_access_target(c, target, &access) || !tile_access_may_read(c, access.tensor, target->span))
+        return tile_error_meaning();
     if (!takes_atomics(access.tensor->scalar))
         return tile_fail(c, BAD_ARGUMENT, target->span, builtin->name,
                          "elements that are integers or floats of 16 bits and more",

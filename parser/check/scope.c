@@ -89,3 +89,7 @@ TileVar *tile_scope_declare(TileChecker *c, TileNameRef name, TileMeaning value)
     c->bounds.items[c->bounds.count - 1].var = var;
     return var;
 }
+
+const char *tile_spread_name(TileChecker *c, const char *name) {
+    return tile_intern_string(c->names, tile_arena_format(c->arena, "...%s", name));
+}

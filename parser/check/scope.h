@@ -22,6 +22,8 @@ TileBound *tile_scope_find(TileChecker *c, const char *name);
  * second function. */
 size_t tile_facts_hide(TileChecker *c);
 void tile_facts_restore(TileChecker *c, size_t hidden);
+/* The name to which the extra parameters of a function generic are bound. */
+const char *tile_spread_name(TileChecker *c, const char *name);
 uint32_t tile_now(TileChecker *c);
 
 #endif

@@ -8,7 +8,7 @@
  *
  * An error about something open is withdrawn: other values may have no error, and if they do, the check of that
  * instance reports it. An error that depends on nothing open is an error for all values. */
-#include "parser/check/literal.h"
+#include "parser/check/meaning.h"
 #include "parser/check/stand_in.h"
 #include "parser/check/type.h"
 
@@ -78,6 +78,10 @@ static unsigned shape_open(const TileMeaning *m) {
 void tile_about_shapes(TileChecker *c, const TileMeaning *a, const TileMeaning *b) {
     unsigned open = shape_open(a) | (b ? shape_open(b) : 0);
     if (open & TILE_OPEN_NAME) c->about |= (uint8_t)open;
+}
+
+void tile_about_extents(TileChecker *c, const TileSum *a, const TileSum *b) {
+    if ((tile_sum_open(a) | tile_sum_open(b)) & TILE_OPEN_NAME) c->about |= TILE_OPEN_NUMBER;
 }
 
 /* ---- messages ---- */

@@ -25,6 +25,8 @@ void tile_about_constant(TileChecker *c, const TileMeaning *m);
 void tile_about_atom(TileChecker *c, const TileAtom *atom);
 bool tile_is_open_atom(const TileAtom *atom);
 void tile_about_shapes(TileChecker *c, const TileMeaning *a, const TileMeaning *b);
+/* The message is that two extents differ. */
+void tile_about_extents(TileChecker *c, const TileSum *a, const TileSum *b);
 /* The atom that a message about this set should name: preferably one that does not depend on what is open. NULL for an
  * empty set. */
 const TileValidEntry *tile_settled_entry(const TileValidity *valid);

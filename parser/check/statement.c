@@ -1,176 +1,26 @@
-/* Statements. After a statement that may leave the sequence early, flags guard the rest: it is executed if none is
- * set. */
+/* Statements of each kind. */
 #include "parser/check/assert.h"
-#include "parser/check/branch.h"
-#include "parser/check/call.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/grid.h"
 #include "parser/check/index.h"
+#include "parser/check/leave.h"
 #include "parser/check/literal.h"
 #include "parser/check/loop.h"
+#include "parser/check/meaning.h"
 #include "parser/check/names.h"
+#include "parser/check/operand.h"
+#include "parser/check/operator.h"
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
 #include "parser/check/scope.h"
+#include "parser/check/sequence.h"
+#include "parser/check/shape.h"
 #include "parser/check/stand_in.h"
 #include "parser/check/statement.h"
-#include "parser/check/test.h"
 #include "parser/check/type.h"
 #include "parser/check/validity.h"
 #include "parser/check/warn.h"
-
-/* ---- which statements may leave ---- */
-
-typedef struct Search {
-    bool loops;   /* break and continue are counted */
-    bool returns; /* return is counted */
-} Search;
-
-static bool sequence_has(const TileSequence *sequence, Search search);
-
-static bool expr_has(const TileExpr *expr, Search search) {
-    if (expr->kind != TILE_EXPR_IF) return false;
-    return (expr->then && sequence_has(expr->then, search)) ||
-           (expr->otherwise && sequence_has(expr->otherwise, search));
-}
-
-static bool statement_has(const TileStatement *statement, Search search) {
-    switch (statement->kind) {
-    case TILE_STATEMENT_BREAK:
-    case TILE_STATEMENT_CONTINUE: return search.loops;
-    case TILE_STATEMENT_RETURN: return search.returns;
-    case TILE_STATEMENT_EXPR: return expr_has(statement->value, search);
-    default: break;
-    }
-    search.loops = false;
-    return statement->body && sequence_has(statement->body, search);
-}
-
-static bool sequence_has(const TileSequence *sequence, Search search) {
-    for (size_t i = 0; i < sequence->statements.count; i++)
-        if (statement_has(sequence->statements.items[i], search)) return true;
-    return sequence->value && expr_has(sequence->value, search);
-}
-
-bool tile_statement_returns(const TileStatement *statement) {
-    return statement_has(statement, (Search){.returns = true});
-}
-bool tile_expr_leaves(const TileExpr *expr) { return expr_has(expr, (Search){true, true}); }
-bool tile_expr_returns(const TileExpr *expr) { return expr_has(expr, (Search){.returns = true}); }
-bool tile_sequence_returns(const TileSequence *sequence) { return sequence_has(sequence, (Search){.returns = true}); }
-bool tile_sequence_leaves(const TileSequence *sequence) { return sequence_has(sequence, (Search){true, true}); }
-static bool may_leave(const TileStatement *statement) { return statement_has(statement, (Search){true, true}); }
-
-static bool has_break_below(const TileSequence *sequence);
-
-static bool expr_has_break(const TileExpr *expr) {
-    if (expr->kind != TILE_EXPR_IF) return false;
-    return (expr->then && has_break_below(expr->then)) || (expr->otherwise && has_break_below(expr->otherwise));
-}
-
-static bool has_break_below(const TileSequence *sequence) {
-    for (size_t i = 0; i < sequence->statements.count; i++) {
-        const TileStatement *statement = sequence->statements.items[i];
-        if (statement->kind == TILE_STATEMENT_BREAK) return true;
-        if (statement->kind == TILE_STATEMENT_EXPR && expr_has_break(statement->value)) return true;
-    }
-    return sequence->value && expr_has_break(sequence->value);
-}
-
-bool tile_sequence_breaks(const TileSequence *sequence) { return has_break_below(sequence); }
-
-/* ---- sequences ---- */
-
-typedef struct Rest {
-    const TileSequence *sequence;
-    size_t from;
-} Rest;
-
-static void run_from(TileChecker *c, const TileSequence *sequence, size_t from);
-
-static TileMeaning run_rest(TileChecker *c, const void *state) {
-    const Rest *rest = state;
-    run_from(c, rest->sequence, rest->from);
-    return tile_nothing();
-}
-
-static TileMeaning run_nothing(TileChecker *c, const void *state) { return tile_nothing(); }
-
-TileMeaning tile_none_set(TileChecker *c, TileVar *const *flags, unsigned count, TileSpan span) {
-    TileMeaning none = tile_bool_meaning(true);
-    for (unsigned i = 0; i < count; i++) {
-        if (!flags[i]) continue;
-        TileMeaning flag = flags[i]->now;
-        if (flag.constant && !flag.bits) continue;
-        if (flag.constant) return tile_bool_meaning(false);
-        tile_emit_at(c, span);
-        TileMeaning both[] = {none, flag};
-        both[1].value = tile_emit_unary(c, TILE_OP_NOT, tile_emit_value(c, &flag));
-        if (!none.constant && !tile_unify_shapes(c, both, 2, span)) return tile_error_meaning();
-        TileValue *clear =
-            none.constant ? both[1].value : tile_emit_binary(c, TILE_OP_AND, both[0].value, both[1].value);
-        none = tile_value_meaning(c, clear, both[1].extent, tile_valid_union(c, none.valid, flag.valid));
-    }
-    return none;
-}
-
-bool tile_any_undecided(TileVar *const *flags, unsigned count) {
-    for (unsigned i = 0; i < count; i++)
-        if (flags[i] && flags[i]->undecided) return true;
-    return false;
-}
-
-/* Are all flags that leave the sequence clear? `decided` if that is a constant, and the same on untaken sides. */
-static TileMeaning still_here(TileChecker *c, TileSpan span, bool *decided) {
-    TileVar *flags[] = {c->frame->returned, c->frame->loop ? c->frame->loop->skip : NULL};
-    TileMeaning here = tile_none_set(c, flags, 2, span);
-    *decided = here.constant && !tile_any_undecided(flags, 2);
-    return here;
-}
-
-static void run_value_statement(TileChecker *c, const TileExpr *expr) {
-    TileMeaning m = expr->kind == TILE_EXPR_IF ? tile_check_if(c, expr, false) : tile_check_expr(c, expr);
-    if (expr->kind == TILE_EXPR_RUN) return; /* for errors in it */
-    bool acts = m.kind == TILE_MEANING_VALUE && m.value && tile_op_is(m.value->op, TILE_OP_ATOMIC_TILE);
-    bool used = acts || tile_is_error(&m) || m.kind == TILE_MEANING_NOTHING || expr->kind == TILE_EXPR_IF;
-    if (!used && tile_warns(c, TILE_WARN_UNUSED_RESULT))
-        tile_report(
-            c, tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNUSED_RESULT, expr->span, tile_meaning_words(c, &m)));
-}
-
-static void run_from(TileChecker *c, const TileSequence *sequence, size_t from) {
-    for (size_t i = from; i < sequence->statements.count; i++) {
-        const TileStatement *statement = sequence->statements.items[i];
-        if (tile_is_spent(c) || tile_test_is_done(c)) return;
-        tile_check_statement(c, statement);
-        bool last = i + 1 == sequence->statements.count && !sequence->value;
-        if (last || !may_leave(statement)) continue;
-        bool decided;
-        TileMeaning here = still_here(c, statement->span, &decided);
-        if (tile_is_error(&here) || (decided && !here.bits)) return;
-        if (decided) continue;
-        Rest rest = {sequence, i + 1};
-        if (c->rests >= TILE_MAX_DEPTH) {
-            tile_fail(c, TOO_DEEP, statement->span, (unsigned)TILE_MAX_DEPTH);
-            return;
-        }
-        c->rests++;
-        tile_join_branches(c, here, (TileBranch){.run = run_rest, .state = &rest}, (TileBranch){.run = run_nothing},
-                           false, statement->span);
-        c->rests--;
-        return;
-    }
-    if (sequence->value) run_value_statement(c, sequence->value);
-}
-
-void tile_check_sequence(TileChecker *c, const TileSequence *sequence) { run_from(c, sequence, 0); }
-
-TileMeaning tile_check_sequence_value(TileChecker *c, const TileSequence *sequence) {
-    for (size_t i = 0; i < sequence->statements.count; i++) tile_check_statement(c, sequence->statements.items[i]);
-    if (!sequence->value) return tile_fail(c, NO_VALUE, sequence->span);
-    return tile_check_part(c, sequence->value);
-}
 
 /* ---- bindings ---- */
 
@@ -379,11 +229,6 @@ static void check_leave(TileChecker *c, const TileStatement *statement) {
     if (is_break && loop->broke) loop->broke->now = tile_bool_meaning(true);
 }
 
-const TileTypeExpr *tile_result_type(const TileTypeExpr *type, unsigned part) {
-    if (!type || type->kind != TILE_TYPE_EXPR_TUPLE) return type;
-    return type->items.items[part];
-}
-
 /* An early returned value is stored in variables. */
 static void keep_result(TileChecker *c, TileFrame *frame, TileMeaning value, TileSpan span) {
     bool tuple = value.kind == TILE_MEANING_TUPLE;
@@ -439,6 +284,25 @@ static bool host_allows(const TileStatement *statement) {
     }
 }
 
+static bool test_allows(const TileStatement *statement) {
+    switch ((TileStatementKind)statement->kind) {
+    case TILE_STATEMENT_LET:
+    case TILE_STATEMENT_VAR:
+    case TILE_STATEMENT_ASSIGN:
+    case TILE_STATEMENT_EXPR:
+    case TILE_STATEMENT_FOR:
+    case TILE_STATEMENT_WHILE:
+    case TILE_STATEMENT_BREAK:
+    case TILE_STATEMENT_CONTINUE:
+    case TILE_STATEMENT_ASSERT:
+    case TILE_STATEMENT_STATIC_ASSERT: return true;
+    case TILE_STATEMENT_RETURN:
+    case TILE_STATEMENT_GRID:
+    case TILE_STATEMENT_TEMP: return false;
+    }
+    return false;
+}
+
 void tile_check_statement(TileChecker *c, const TileStatement *statement) {
     static const char *const words[] = {
         [TILE_STATEMENT_VAR] = "`var`",           [TILE_STATEMENT_ASSIGN] = "an assignment",
@@ -453,7 +317,7 @@ void tile_check_statement(TileChecker *c, const TileStatement *statement) {
         tile_fail(c, HOST_STATEMENT, statement->span, words[statement->kind]);
         return;
     }
-    if (c->test && !c->frame->parent && !tile_test_allows(statement)) {
+    if (c->test && !c->frame->parent && !test_allows(statement)) {
         tile_fail(c, TEST_STATEMENT, statement->span, words[statement->kind]);
         return;
     }
@@ -461,7 +325,7 @@ void tile_check_statement(TileChecker *c, const TileStatement *statement) {
     case TILE_STATEMENT_LET:
     case TILE_STATEMENT_VAR: check_binding(c, statement); break;
     case TILE_STATEMENT_ASSIGN: check_assignment(c, statement); break;
-    case TILE_STATEMENT_EXPR: run_value_statement(c, statement->value); break;
+    case TILE_STATEMENT_EXPR: tile_check_expr_statement(c, statement->value); break;
     case TILE_STATEMENT_FOR: tile_check_for(c, statement); break;
     case TILE_STATEMENT_WHILE: tile_check_while(c, statement); break;
     case TILE_STATEMENT_BREAK:

@@ -1,4 +1,4 @@
-/* Types, literals, conversions, and agreement of extents. */
+/* Types: their names, operands of a common type, conversions. */
 #ifndef TILE_PARSER_CHECK_TYPE_H
 #define TILE_PARSER_CHECK_TYPE_H
 
@@ -9,12 +9,6 @@ static inline bool tile_is_scalar_value(const TileMeaning *m) { return m->kind =
  * reported. */
 bool tile_unify_scalars(TileChecker *c, TileMeaning *operands, const TileExpr *const *exprs, unsigned count,
                         TileSpan span);
-/* Broadcasts all to a common shape. False if an error was reported. */
-bool tile_unify_shapes(TileChecker *c, TileMeaning *operands, unsigned count, TileSpan span);
-/* The same; from the expressions, proposes edits that make the ranks equal. */
-bool tile_unify_shapes_of(TileChecker *c, TileMeaning *operands, const TileExpr *const *exprs, unsigned count,
-                          TileSpan span);
-TileMeaning tile_stretch(TileChecker *c, TileMeaning m, unsigned rank, const TileSum *const *extent);
 TileMeaning tile_convert(TileChecker *c, TileMeaning m, TileScalar to, TileSpan span);
 bool tile_find_type(TileChecker *c, const char *name, TileScalar *scalar);
 /* Reports types that are reserved for the future. */
@@ -23,7 +17,5 @@ TileMeaning tile_fail_type(TileChecker *c, TileSpan span, const char *name);
 bool tile_class_types(const char *class, uint32_t *types);
 /* f8 can be stored, moved, selected and converted, but has no arithmetic. False if an error was reported. */
 bool tile_check_computes(TileChecker *c, const TileMeaning *m, const TileExpr *expr);
-/* v[0] ? v[1] : v[2], elementwise; v[1] and v[2] have a common type. */
-TileMeaning tile_select_meaning(TileChecker *c, TileMeaning *v, TileSpan span);
 
 #endif

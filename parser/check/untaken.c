@@ -4,10 +4,11 @@
  * in a lifted function, and the right side of `&&` and `||` are checked as if the condition were known at run time
  * only. Their ops are emitted without uses; side effects (stores, assertions, the iterations of a loop) are omitted. */
 #include "parser/check/branch.h"
-#include "parser/check/emit.h"
-#include "parser/check/expression.h"
+#include "parser/check/meaning.h"
+#include "parser/check/operand.h"
 #include "parser/check/report.h"
 #include "parser/check/scope.h"
+#include "parser/check/shape.h"
 #include "parser/check/type.h"
 #include "parser/check/untaken.h"
 #include "parser/check/validity.h"

@@ -1,5 +1,4 @@
-/* Values that are known at compile time, for messages: of the names in a condition, and the bindings of the instance of
- * a kernel. */
+/* Values that are known at compile time, of the names in a condition; for messages. */
 #ifndef TILE_PARSER_CHECK_VALUES_H
 #define TILE_PARSER_CHECK_VALUES_H
 
@@ -10,7 +9,5 @@ const char *tile_known_values(TileChecker *c, const TileExpr *expr);
 /* Does the condition depend on the text, and not on the stand-ins of a generic check? */
 bool tile_is_chosen(TileChecker *c, const TileExpr *expr);
 void tile_note_values(TileChecker *c, TileDiagnostic *d, const TileExpr *expr);
-/* A note with the bindings of this instance of the kernel, if there are several. */
-void tile_note_instance(TileChecker *c, TileDiagnostic *d, const TileItem *kernel);
 
 #endif

@@ -1,11 +1,11 @@
 /* Warnings: valid code that is probably a mistake. */
 #include "parser/check/builtin.h"
-#include "parser/check/names.h"
+#include "parser/check/item.h"
+#include "parser/check/listing.h"
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
 #include "parser/check/scope.h"
 #include "parser/check/type.h"
-#include "parser/check/values.h"
 #include "parser/check/warn.h"
 
 bool tile_warns(const TileChecker *c, TileWarning warning) {

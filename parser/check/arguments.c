@@ -1,0 +1,76 @@
+/* Arguments of built-in functions: their number, their names, operands of a common type. */
+#include "parser/check/arguments.h"
+#include "parser/check/emit.h"
+#include "parser/check/forms.h"
+#include "parser/check/operand.h"
+#include "parser/check/propose.h"
+#include "parser/check/report.h"
+#include "parser/check/type.h"
+
+#include <string.h>
+
+const TileExpr *tile_named_argument(const TileExpr *call, const char *name) {
+    for (size_t i = 0; i < call->arguments.count; i++)
+        if (call->arguments.items[i].name && strcmp(call->arguments.items[i].name, name) == 0)
+            return call->arguments.items[i].value;
+    return NULL;
+}
+
+static bool name_allowed(const char *name, const char *const *names) {
+    for (; names && *names; names++)
+        if (strcmp(*names, name) == 0) return true;
+    return false;
+}
+
+const char *tile_callee_name(const TileExpr *call) {
+    const TileExpr *callee = call->a;
+    if (callee->kind == TILE_EXPR_INDEX) callee = callee->a;
+    return callee->kind == TILE_EXPR_NAME || callee->kind == TILE_EXPR_FIELD ? callee->name : "the function";
+}
+
+/* `sum(v, 1)`: proposes `sum(v, axis = 1)`. */
+static void propose_axis_name(TileChecker *c, TileDiagnostic *d, const TileExpr *call, unsigned place) {
+    const TileArgumentExpr *argument = place < call->arguments.count ? &call->arguments.items[place] : NULL;
+    bool axes = argument && !argument->name && !tile_named_argument(call, "axis") &&
+                (argument->value->kind == TILE_EXPR_INTEGER || argument->value->kind == TILE_EXPR_TUPLE);
+    if (!axes) return;
+    tile_diagnostic_edit(c->diagnostics, d, argument->value->span, "axis = %s",
+                         tile_span_text(c, argument->value->span));
+}
+
+bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, unsigned most,
+                          const char *const *names) {
+    unsigned count = 0;
+    for (size_t i = 0; i < call->arguments.count; i++) {
+        const TileArgumentExpr *argument = &call->arguments.items[i];
+        if (argument->name && !name_allowed(argument->name, names)) {
+            TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ARGUMENT_NAME, argument->name_span,
+                                              tile_callee_name(call), argument->name);
+            TileNearest nearest = tile_nearest(argument->name);
+            tile_nearest_form(c, &nearest, tile_callee_name(call));
+            tile_propose_nearest(c, d, argument->name_span, &nearest);
+            tile_note_forms(c, tile_report(c, d), call, tile_callee_name(call));
+            return false;
+        }
+        for (size_t k = 0; argument->name && k < i; k++)
+            if (call->arguments.items[k].name && strcmp(call->arguments.items[k].name, argument->name) == 0)
+                return tile_fail(c, GIVEN_TWICE, argument->name_span, argument->name, tile_callee_name(call)), false;
+        count += !argument->name;
+    }
+    if (count >= least && count <= most) return true;
+    TileDiagnostic *d = tile_report_count(c, call->span, tile_callee_name(call), least, most, count);
+    if (count == most + 1 && name_allowed("axis", names)) propose_axis_name(c, d, call, most);
+    tile_note_forms(c, d, call, tile_callee_name(call));
+    return false;
+}
+
+bool tile_check_operands(TileChecker *c, const TileExpr *call, unsigned count, TileMeaning *operands) {
+    const TileExpr *exprs[3];
+    if (!tile_check_arguments(c, call, count, count, NULL)) return false;
+    for (unsigned i = 0; i < count; i++) {
+        exprs[i] = call->arguments.items[i].value;
+        operands[i] = tile_check_value(c, exprs[i]);
+    }
+    tile_emit_at(c, call->span);
+    return tile_unify_scalars(c, operands, exprs, count, call->span);
+}

@@ -1,0 +1,18 @@
+/* Arguments of built-in functions: their number, their names, operands of a common type. */
+#ifndef TILE_PARSER_CHECK_ARGUMENTS_H
+#define TILE_PARSER_CHECK_ARGUMENTS_H
+
+#include "parser/check/check.h"
+
+/* The value of the named argument, NULL if absent. */
+const TileExpr *tile_named_argument(const TileExpr *call, const char *name);
+/* For messages: the name of the function that is called. */
+const char *tile_callee_name(const TileExpr *call);
+/* Checks the number of positional arguments (exact, or a range), and that names are in the list. False if an error was
+ * reported. */
+bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, unsigned most,
+                          const char *const *names);
+/* All positional arguments as values of a common element type. */
+bool tile_check_operands(TileChecker *c, const TileExpr *call, unsigned count, TileMeaning *operands);
+
+#endif

@@ -1,0 +1,88 @@
+/* Items: of a file and of its imports by name, and which names of a kernel are bound for each instance. */
+#include "parser/check/item.h"
+#include "parser/check/report.h"
+
+const TileItem *tile_find_item(const TileAst *ast, const char *name, bool imports, const TileAst **where) {
+    const TileItem *found = tile_map_get(&ast->named, name);
+    if (found) {
+        *where = ast;
+        return found;
+    }
+    for (size_t i = 0; imports && i < ast->imports.count; i++) {
+        const TileItem *item = ast->imports.items[i] ? tile_find_item(ast->imports.items[i], name, false, where) : NULL;
+        if (item) return item;
+    }
+    return NULL;
+}
+
+const TileAst *tile_find_module(const TileAst *ast, const char *name) {
+    size_t next = 0;
+    for (size_t i = 0; i < ast->items.count; i++) {
+        const TileItem *item = ast->items.items[i];
+        if (item->kind != TILE_ITEM_IMPORT) continue;
+        if (!item->is_path && item->name == name && next < ast->imports.count) return ast->imports.items[next];
+        next++;
+    }
+    return NULL;
+}
+
+/* ---- items of the same name ---- */
+
+unsigned tile_find_candidates(const TileChecker *c, const char *name, TileCandidate *found) {
+    const TileAst *ast = c->frame->ast, *where;
+    unsigned count = 0;
+    size_t next = 0;
+    for (size_t i = 0; i < ast->items.count && next < ast->imports.count; i++) {
+        const TileItem *import = ast->items.items[i];
+        if (import->kind != TILE_ITEM_IMPORT) continue;
+        const TileAst *module = ast->imports.items[next++];
+        const TileItem *item = module ? tile_find_item(module, name, false, &where) : NULL;
+        bool known = !item;
+        for (unsigned k = 0; k < count; k++) known = known || found[k].item == item;
+        if (known || count == TILE_MAX_CANDIDATES) continue;
+        found[count++] = (TileCandidate){item, module, import->is_path ? NULL : import->name};
+    }
+    return count;
+}
+
+void tile_fail_candidates(TileChecker *c, const char *name, TileSpan span, const TileCandidate *found, unsigned count,
+                          const char *const *reasons) {
+    unsigned fitting = 0, last = 0;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_AMBIGUOUS_NAME, span, name, name);
+    for (unsigned i = 0; i < count; i++) {
+        const char *file = c->diagnostics->files.items[found[i].ast->file].name;
+        const char *from = found[i].module ? found[i].module : file, *reason = reasons ? reasons[i] : NULL;
+        tile_diagnostic_note(c->diagnostics, d, found[i].item->name_span,
+                             reason    ? "`%s` of `%s` does not fit: %s"
+                             : reasons ? "`%s` of `%s` fits"
+                                       : "`%s` of `%s` is declared here",
+                             name, from, reason);
+        if (reasons && !reason) last = i, fitting++;
+    }
+    if (fitting == 1 && found[last].module)
+        tile_diagnostic_edit(c->diagnostics, d, span, "%s.%s", found[last].module, name);
+    tile_report(c, d);
+}
+
+/* ---- names of a kernel ---- */
+
+bool tile_is_static(const TileItem *kernel, const char *name) {
+    for (size_t i = 0; i < kernel->statics.count; i++)
+        if (kernel->statics.items[i].name == name) return true;
+    return false;
+}
+
+bool tile_names_setting(const TileItem *kernel, const char *name) {
+    for (size_t i = 0; i < kernel->generics.count; i++)
+        if (strcmp(kernel->generics.items[i].name, name) == 0) return true;
+    for (size_t i = 0; i < kernel->statics.count; i++)
+        if (strcmp(kernel->statics.items[i].name, name) == 0) return true;
+    for (size_t i = 0; i < kernel->params.count; i++)
+        if (strcmp(kernel->params.items[i].name, name) == 0 && kernel->params.items[i].type &&
+            kernel->params.items[i].type->is_const)
+            return true;
+    for (size_t i = 0; i < kernel->tunes.count; i++)
+        for (size_t k = 0; k < kernel->tunes.items[i].names.count; k++)
+            if (strcmp(kernel->tunes.items[i].names.items[k].name, name) == 0) return true;
+    return false;
+}

@@ -1,0 +1,248 @@
+/* Binary operators, on the meanings of their operands. */
+#include "parser/check/debug.h"
+#include "parser/check/emit.h"
+#include "parser/check/meaning.h"
+#include "parser/check/operator.h"
+#include "parser/check/range.h"
+#include "parser/check/reduce.h"
+#include "parser/check/report.h"
+#include "parser/check/shape.h"
+#include "parser/check/type.h"
+#include "parser/check/validity.h"
+
+#include <math.h>
+
+static TileOpId binary_op(TileTokenKind op) {
+    switch (op) {
+    case TILE_TOKEN_PLUS: return TILE_OP_ADD;
+    case TILE_TOKEN_MINUS: return TILE_OP_SUB;
+    case TILE_TOKEN_STAR: return TILE_OP_MUL;
+    case TILE_TOKEN_SLASH: return TILE_OP_DIV;
+    case TILE_TOKEN_PERCENT: return TILE_OP_REM;
+    case TILE_TOKEN_SHL: return TILE_OP_SHL;
+    case TILE_TOKEN_SHR: return TILE_OP_SHR;
+    case TILE_TOKEN_AMPERSAND:
+    case TILE_TOKEN_AND: return TILE_OP_AND;
+    case TILE_TOKEN_BAR:
+    case TILE_TOKEN_OR: return TILE_OP_OR;
+    case TILE_TOKEN_CARET: return TILE_OP_XOR;
+    case TILE_TOKEN_EQUAL: return TILE_OP_EQ;
+    case TILE_TOKEN_NOT_EQUAL: return TILE_OP_NE;
+    case TILE_TOKEN_LESS: return TILE_OP_LT;
+    case TILE_TOKEN_LESS_EQUAL: return TILE_OP_LE;
+    case TILE_TOKEN_GREATER: return TILE_OP_GT;
+    case TILE_TOKEN_GREATER_EQUAL: return TILE_OP_GE;
+    default: return TILE_OP_COUNT;
+    }
+}
+
+static bool is_comparison(TileTokenKind op) { return op >= TILE_TOKEN_EQUAL && op <= TILE_TOKEN_GREATER_EQUAL; }
+
+static bool compare_numbers(TileTokenKind op, double a, double b) {
+    switch (op) {
+    case TILE_TOKEN_EQUAL: return a == b;
+    case TILE_TOKEN_NOT_EQUAL: return a != b;
+    case TILE_TOKEN_LESS: return a < b;
+    case TILE_TOKEN_LESS_EQUAL: return a <= b;
+    case TILE_TOKEN_GREATER: return a > b;
+    default: return a >= b;
+    }
+}
+
+static bool compare_integers(TileTokenKind op, __int128 a, __int128 b) {
+    return compare_numbers(op, a < b ? -1 : a > b, 0);
+}
+
+static __int128 floor_divide(__int128 a, __int128 b) {
+    if (b == 0) return 0;
+    __int128 q = a / b;
+    return q - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+/* Literals stay literals, exact if they fit into 64 bits. */
+static TileMeaning fold_integers(TileChecker *c, TileTokenKind op, __int128 a, __int128 b, const TileExpr *expr) {
+    __int128 r = 0;
+    bool shift = b >= 0 && b < 64;
+    if (is_comparison(op)) return tile_bool_meaning(compare_integers(op, a, b));
+    switch (op) {
+    case TILE_TOKEN_PLUS: r = a + b; break;
+    case TILE_TOKEN_MINUS: r = a - b; break;
+    case TILE_TOKEN_STAR: r = a * b; break;
+    case TILE_TOKEN_SLASH: r = floor_divide(a, b); break;
+    case TILE_TOKEN_PERCENT: r = b ? a - floor_divide(a, b) * b : 0; break;
+    case TILE_TOKEN_SHL: r = shift ? (__int128)((unsigned __int128)a << b) : 0; break;
+    case TILE_TOKEN_SHR: r = shift ? a >> b : a < 0 ? -1 : 0; break;
+    case TILE_TOKEN_AMPERSAND: r = a & b; break;
+    case TILE_TOKEN_BAR: r = a | b; break;
+    case TILE_TOKEN_CARET: r = a ^ b; break;
+    default: return tile_fail(c, BAD_OPERAND, expr->op_span, tile_token_text(op), "an integer");
+    }
+    if (r > UINT64_MAX || r < INT64_MIN) return tile_fail(c, LITERAL_FIT, expr->span, "any integer type");
+    return tile_integer_meaning(r);
+}
+
+/* `whole`: both literals can only be integers. */
+static TileMeaning fold_literals(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b,
+                                 bool whole, const TileExpr *expr) {
+    for (int i = 0; i < 2; i++) {
+        const TileMeaning *choice = i ? b : a;
+        if (choice->kind != TILE_MEANING_CHOICE) continue;
+        TileMeaning v[3] = {choice->items[0]};
+        for (int k = 1; k < 3; k++) {
+            const TileMeaning *one = &choice->items[k];
+            v[k] = fold_literals(c, op, i ? a : one, i ? one : b, whole, expr);
+            if (tile_is_error(&v[k])) return v[k];
+        }
+        return tile_choice_meaning(c, v[0], v[1], v[2]);
+    }
+    if (whole) return fold_integers(c, op, a->integer, b->integer, expr);
+    double x = a->kind == TILE_MEANING_INTEGER ? (double)a->integer : a->number;
+    double y = b->kind == TILE_MEANING_INTEGER ? (double)b->integer : b->number;
+    if (is_comparison(op)) return tile_bool_meaning(compare_numbers(op, x, y));
+    TileMeaning r = {.kind = TILE_MEANING_NUMBER};
+    switch (op) {
+    case TILE_TOKEN_PLUS: r.number = x + y; break;
+    case TILE_TOKEN_MINUS: r.number = x - y; break;
+    case TILE_TOKEN_STAR: r.number = x * y; break;
+    case TILE_TOKEN_SLASH: r.number = x / y; break;
+    case TILE_TOKEN_PERCENT: r.number = x - floor(x / y) * y; break;
+    default: return tile_fail(c, BAD_OPERAND, expr->op_span, tile_token_text(op), "a number");
+    }
+    return r;
+}
+
+static bool is_bitwise(TileTokenKind op, TileSymbolKind *kind) {
+    switch (op) {
+    case TILE_TOKEN_SHL: return *kind = TILE_SYMBOL_SHL, true;
+    case TILE_TOKEN_SHR: return *kind = TILE_SYMBOL_SHR, true;
+    case TILE_TOKEN_AMPERSAND: return *kind = TILE_SYMBOL_AND, true;
+    case TILE_TOKEN_BAR: return *kind = TILE_SYMBOL_OR, true;
+    case TILE_TOKEN_CARET: return *kind = TILE_SYMBOL_XOR, true;
+    default: return false;
+    }
+}
+
+/* i64 scalars: sums, if the operation has a normal form. */
+static bool apply_sums(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b, TileMeaning *out) {
+    TileSymbolKind kind;
+    TileSumTable *t = &c->sums;
+    const TileSum *x = a->sum, *y = b->sum;
+    switch (op) {
+    case TILE_TOKEN_PLUS: *out = tile_sum_meaning(tile_sum_add(t, x, y)); return true;
+    case TILE_TOKEN_MINUS: *out = tile_sum_meaning(tile_sum_subtract(t, x, y)); return true;
+    case TILE_TOKEN_STAR: *out = tile_sum_meaning(tile_sum_multiply(t, x, y)); return true;
+    case TILE_TOKEN_SLASH: *out = tile_sum_meaning(tile_sum_divide(t, x, y)); return true;
+    case TILE_TOKEN_PERCENT: *out = tile_sum_meaning(tile_sum_remainder(t, x, y)); return true;
+    default: break;
+    }
+    if (is_bitwise(op, &kind)) {
+        const TileSum *bits = tile_sum_bits(t, kind, x, y);
+        if (bits) *out = tile_sum_meaning(bits);
+        return bits != NULL;
+    }
+    int64_t u, v;
+    if (!is_comparison(op) || !tile_sum_known(t, x, &u) || !tile_sum_known(t, y, &v)) return false;
+    *out = tile_bool_meaning(compare_integers(op, u, v));
+    return true;
+}
+
+/* Operations on few choices of literals give choices; comparisons need a type. */
+static bool folds(TileTokenKind op, const TileMeaning *a, const TileMeaning *b) {
+    enum { MOST = 64 };
+    if (!tile_is_literal(a) || !tile_is_literal(b)) return false;
+    bool choice = a->kind == TILE_MEANING_CHOICE || b->kind == TILE_MEANING_CHOICE;
+    return !choice || (!is_comparison(op) && tile_literal_count(a) * tile_literal_count(b) <= MOST);
+}
+
+static bool takes(TileTokenKind op, TileScalar scalar) {
+    bool is_bool = scalar == TILE_BOOL, is_float = tile_scalar_is_float(scalar);
+    switch (op) {
+    case TILE_TOKEN_AND:
+    case TILE_TOKEN_OR: return is_bool;
+    case TILE_TOKEN_AMPERSAND:
+    case TILE_TOKEN_BAR:
+    case TILE_TOKEN_CARET:
+    case TILE_TOKEN_EQUAL:
+    case TILE_TOKEN_NOT_EQUAL: return is_bool || !is_float || op >= TILE_TOKEN_EQUAL;
+    case TILE_TOKEN_SHL:
+    case TILE_TOKEN_SHR: return !is_bool && !is_float;
+    default: return !is_bool;
+    }
+}
+
+/* Reports both sides together, so that the proposals have one type. */
+static bool check_float8(TileChecker *c, TileTokenKind op, const TileMeaning *operands, const TileExpr *expr) {
+    TileScalar scalar = (TileScalar)operands[0].scalar;
+    if (!tile_scalar_is_float(scalar) || tile_scalar_bits(scalar) > 8) return true;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNSUPPORTED, expr->span,
+                                      tile_arena_format(c->arena, "arithmetic in %s", tile_scalar_name(scalar)));
+    bool assigns = expr->kind == TILE_EXPR_BINARY && expr->op_span.begin == expr->span.begin; /* a += b */
+    const char *target = tile_span_text(c, expr->a->span);
+    if (expr->kind == TILE_EXPR_BINARY && expr->b)
+        tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s%s%s(f32(%s) %s f32(%s))", assigns ? target : "",
+                             assigns ? " = " : "", is_comparison(op) ? "" : tile_scalar_name(scalar), target,
+                             tile_token_text(op), tile_span_text(c, expr->b->span));
+    tile_report(c, d);
+    return false;
+}
+
+static TileMeaning apply_values(TileChecker *c, TileTokenKind op, TileMeaning *operands, const TileExpr *expr) {
+    TileMeaning result;
+    const TileValidity *valid;
+    if (!takes(op, (TileScalar)operands[0].scalar))
+        return tile_fail(c, BAD_OPERAND, expr->op_span, tile_token_text(op), tile_meaning_words(c, &operands[0]));
+    if (!check_float8(c, op, operands, expr)) return tile_error_meaning();
+    if (operands[0].sum && operands[1].sum) tile_check_traps(c, op, &operands[0], &operands[1], expr);
+    if (operands[0].sum && operands[1].sum && apply_sums(c, op, &operands[0], &operands[1], &result)) {
+        result.valid = tile_valid_union(c, operands[0].valid, operands[1].valid);
+        return result;
+    }
+    if (operands[0].constant && operands[1].constant && operands[0].scalar == TILE_BOOL) {
+        bool x = operands[0].bits, y = operands[1].bits;
+        TileTokenKind comparison = op == TILE_TOKEN_CARET ? TILE_TOKEN_NOT_EQUAL : op;
+        bool both = op == TILE_TOKEN_AND || op == TILE_TOKEN_AMPERSAND;
+        bool truth = is_comparison(comparison) ? compare_integers(comparison, x, y) : both ? x && y : x || y;
+        result = tile_bool_meaning(truth);
+        result.valid = tile_valid_union(c, operands[0].valid, operands[1].valid);
+        return result;
+    }
+    tile_emit_at(c, expr->span);
+    const TileExpr *exprs[] = {expr->a, expr->b};
+    if (!tile_unify_shapes_of(c, operands, expr->b ? exprs : NULL, 2, expr->span)) return tile_error_meaning();
+    tile_check_traps(c, op, &operands[0], &operands[1], expr);
+    valid = tile_valid_union(c, operands[0].valid, operands[1].valid);
+    TileValue *x = tile_emit_value(c, &operands[0]), *y = tile_emit_value(c, &operands[1]);
+    tile_emit_at(c, expr->span);
+    return tile_value_meaning(c, tile_emit_binary(c, binary_op(op), x, y), operands[0].extent, valid);
+}
+
+/* A product that is an operand of a sum in the same expression is fused by a later pass, which does not know
+ * expressions: so it is marked here. */
+static void mark_product(TileChecker *c, const TileExpr *expr, const TileMeaning *m) {
+    TileOp *op = m->kind == TILE_MEANING_VALUE && m->value ? m->value->op : NULL;
+    if (expr && expr->kind == TILE_EXPR_UNARY && expr->op == TILE_TOKEN_MINUS && tile_op_is(op, TILE_OP_NEG)) {
+        expr = expr->a;
+        op = tile_op_operand(op, 0)->op;
+    }
+    bool product = expr && expr->kind == TILE_EXPR_BINARY && expr->op == TILE_TOKEN_STAR && tile_op_is(op, TILE_OP_MUL);
+    if (product && tile_scalar_is_float((TileScalar)m->scalar))
+        tile_op_set_integer(c->module, op, TILE_ATTRIBUTE_FUSE, 1);
+}
+
+TileMeaning tile_apply_binary(TileChecker *c, TileTokenKind op, TileMeaning a, TileMeaning b, const TileExpr *expr) {
+    if (tile_is_error(&a) || tile_is_error(&b)) return tile_error_meaning();
+    if (a.kind == TILE_MEANING_RANGE || b.kind == TILE_MEANING_RANGE) return tile_shift_range(c, op, &a, &b, expr);
+    const TileExpr *const exprs[] = {expr->a, expr->b};
+    if (op == TILE_TOKEN_AT) return tile_apply_dot(c, a, b, NULL, TILE_PRECISION_IEEE, exprs, expr->span);
+    if (folds(op, &a, &b))
+        return fold_literals(c, op, &a, &b, tile_literal_is_integer(&a) && tile_literal_is_integer(&b), expr);
+    TileMeaning operands[] = {a, b};
+    if (op == TILE_TOKEN_PLUS || op == TILE_TOKEN_MINUS)
+        for (int i = 0; i < 2; i++) mark_product(c, exprs[i], &operands[i]);
+    for (int i = 0; i < 2; i++)
+        if (!tile_is_literal(&operands[i]) && operands[i].kind != TILE_MEANING_VALUE)
+            return tile_fail(c, BAD_OPERAND, exprs[i] ? exprs[i]->span : expr->span, tile_token_text(op),
+                             tile_meaning_words(c, &operands[i]));
+    if (!tile_unify_scalars(c, operands, expr->b ? exprs : NULL, 2, expr->span)) return tile_error_meaning();
+    return apply_values(c, op, operands, expr);
+}

@@ -6,9 +6,9 @@ compiled and launched through the C API (tile/tile.h) on PyTorch's tensors and s
 clause. Beside it stands the best of what PyTorch offers: one or several eager forms and, with --compile, torch.compile in
 the mode max-autotune-no-cudagraphs. f32 is multiplied in full on both sides.
 
-On a GPU times are medians of events on the device, all candidates of a row by turns and in another order each time, each
+On a GPU times are medians of events on the device, all candidates of a row interleaved, in another order each time, each
 call after a buffer larger than the L2 cache was overwritten (gpu_turns.py), with the device kept busy ahead of it: of eager
-forms that launch dozens of kernels the host's time counts. On a CPU they are medians of the clock, by turns. Slow rows are
+forms that launch dozens of kernels the host's time counts. On a CPU they are medians of the clock, interleaved. Slow rows are
 repeated less often, so that a row takes about half a second, without torch.compile.
 
 Outputs are filled with NaN, and compared with PyTorch's: a row is WRONG where the error, relative and of all elements
@@ -179,7 +179,7 @@ def points_of(path, kernel, device, count):
 # ---- measuring ----
 
 class Clock:
-    """Medians of the clock by turns, for CPUs."""
+    """Medians of the clock, calls interleaved, for CPUs."""
 
     def __init__(self):
         self.order = random.Random(1)

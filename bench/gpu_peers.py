@@ -5,7 +5,7 @@ compiled).
 Needs libtile of a release build, PyTorch, Triton and the driver. Tile's kernels are compiled and launched through the
 C API (tile/tile.h), on tensors that PyTorch hands over by DLPack, on its stream. Of each kernel the values of its `tune`
 that are named here are tried in a short first pass, of Triton's kernels (gpu_peers_triton.py) their configurations, and
-the best of each is measured: all candidates of a row by turns (gpu_turns.py). Results go into outputs full of NaN and are
+the best of each is measured: all candidates of a row interleaved (gpu_turns.py). Results go into outputs full of NaN and are
 compared with double precision.
 
 A row passes where Tile takes no longer than the best other one over 0.97 (0.98 and Triton for sums of vectors; 0.90 where a

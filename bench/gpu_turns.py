@@ -1,4 +1,4 @@
-"""Times of calls on the GPU by turns: medians of events on the device, each after a buffer larger than the L2 cache was
+"""Times of interleaved calls on the GPU: medians of events on the device, each after a buffer larger than the L2 cache was
 overwritten, and with a spin kernel ahead, so that no host time is between the events."""
 import random
 import statistics
@@ -15,7 +15,7 @@ class Timer:
         self.order = random.Random(1)
 
     def times(self, calls, repeat):
-        """Median microseconds of each call, by turns, in another order each time: a call of a few microseconds takes up to
+        """Median microseconds of each call, interleaved, in another order each time: a call of a few microseconds takes up to
         0.5 more or less by its place in a turn."""
         events = {name: [] for name in calls}
         for call in calls.values():

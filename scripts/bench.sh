@@ -1,5 +1,5 @@
 #!/bin/sh
-# Measures kernels beside their peers in the same run, by turns, and prints tables of medians.
+# Measures kernels beside their peers in the same run, interleaved, and prints tables of medians.
 # usage: bench.sh [PATTERN]     with a pattern, only kernels whose name contains it (or: matmul, compile)
 set -eu
 cd "$(dirname "$0")/.."

@@ -4,10 +4,10 @@
 # of documents; `texts` those whose strings are, which users may read.
 set -eu
 cd "$(dirname "$0")/.."
-rooms='base docs driver include lang launch lowering mlir_bridge object parser ptx cpu bench tests tools'
+rooms='base docs driver include lang launch lowering mlir_bridge object parser ptx cpu bench python scripts tests tools'
 texts='base lang parser lowering cpu ptx mlir_bridge object driver launch tools'
-# These are made from tables, or are the history of decisions.
-made='^docs/(passes|ops|stdlib|glossary)\.md$|^docs/adr/'
+# These are made from tables, or have the words themselves.
+made='^docs/(passes|ops|stdlib|glossary)\.md$|^tests/check_words\.sh$'
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -39,6 +39,14 @@ comments() {
           }
         }' "$1"
 }
+# hashes FILE: comments behind # and what stands between """, line by line
+hashes() {
+    awk -v file="$1" '
+        { text = ""; count = gsub(/"""/, "\001") }
+        inside || count { text = $0; if (count % 2) inside = !inside }
+        !text && match($0, /(^|[ \t])#/) { text = substr($0, RSTART + RLENGTH) }
+        text { gsub(/`[^`]*`/, "``", text); print file ":" FNR ": " text }' "$1"
+}
 # prose FILE: each paragraph of a document as one line, without blocks of code and quotations
 prose() {
     awk -v file="$1" '
@@ -53,9 +61,10 @@ prose() {
 }
 
 for room in $rooms; do
-    find "$room" -name '*.[ch]' -o -name '*.cc' -o -name '*.re' -o -name '*.def' -o -name '*.md'
+    find "$room" -name '*.[ch]' -o -name '*.cc' -o -name '*.re' -o -name '*.def' -o -name '*.md' \
+        -o -name '*.sh' -o -name '*.py'
 done | sort | grep -vE "$made" | while read -r file; do
-    case $file in *.md) prose "$file" ;; *) comments "$file" ;; esac
+    case $file in *.md) prose "$file" ;; *.sh | *.py) hashes "$file" ;; *) comments "$file" ;; esac
 done >"$work/text"
 # shellcheck disable=SC2086
 find $texts -name '*.c' -o -name '*.cc' -o -name '*.re' -o -name '*.def' | sort |
@@ -64,7 +73,7 @@ find $texts -name '*.c' -o -name '*.cc' -o -name '*.re' -o -name '*.def' | sort 
 [ "$(wc -l <"$work/text")" -gt 1000 ] || { echo "there are hardly any comments: the scan is wrong"; exit 1; }
 
 # What has such a word as part of another term.
-sed -E 's/\b(round[ -]trips?|trip[ -]counts?)\b//gI' "$work/text" "$work/strings" | grep -iE "\b($words)\b" | while IFS= read -r line; do
+sed -E 's/\b(round[ -]trips?|trip[ -]counts?|called one another)\b//gI' "$work/text" "$work/strings" | grep -iE "\b($words)\b" | while IFS= read -r line; do
     found=$(printf '%s\n' "$line" | grep -ioE "\b($words)\b" | sort -u | paste -sd, -)
     echo "${line%%: *}: '$found' is not a term here; docs/glossary.md has the one that is"
 done >"$work/report"

@@ -475,7 +475,7 @@ def emulated_numbers(kernel, chosen):
 
 
 def native_targets(kernel, chosen):
-    """Of each configuration the targets of its machine code: the one that has had fewest of its values, by turns where
+    """Of each configuration the targets of its machine code: the one that has had fewest of its values, alternately where
     both had as many; and the other one if it would have a value nowhere else."""
     had = {"avx2": set(), "avx512": set()}
     values = {(types, number): {types, tune, data, placement, *sizes.split(), *views.split()}

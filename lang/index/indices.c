@@ -1,4 +1,4 @@
-/* What the analyses share: assumptions about parameters, the numbers of a type, the order in which values are visited. */
+/* What the analyses share: assumptions about parameters, the numbers of a type, values in post-order. */
 #include "lang/index/internal.h"
 
 void tile_index_view_init(TileIndexView *view, TileIndices *indices, const TileOp *inside, bool tiles) {

@@ -44,7 +44,8 @@ int kernel_arguments(Kernel *kernel, PyObject *const *args, Py_ssize_t count, Py
     bool all = count > kernel->given_count || kernel->given_count == kernel->count;
     memset(objects, 0, (size_t)kernel->count * sizeof *objects);
     *other = NULL;
-    if (count > kernel->count || (all && count != kernel->count && !keywords)) return kernel_refuse_count(kernel, count);
+    if (count > kernel->count || (all && count != kernel->count && !keywords))
+        return kernel_refuse_count(kernel, count);
     for (int i = 0, next = 0; i < kernel->count && next < count; i++)
         if (all || !kernel->parameters[i].is_out) objects[i] = args[next++];
     for (Py_ssize_t i = 0; i < keywords; i++)

@@ -1,13 +1,15 @@
 /* Internals of cpu-nest, shared by its files:
- *   nest_values.c    validity of tile values, and the values that a statement reads at each point
- *   place.c          which values are recomputed at their uses, and which are stored in buffers
- *   schedule.c       loop fusion: statements to a tree of loops
- *   pull.c           the value of a tile at one point, as scalar ops
- *   nest_emit.c      a tree of loops to ops
- *   nest_fold.c      folds and scans by combiners
- *   nest_dot.c       operands and accumulators of dot
- *   nest_control.c   regions and loop-carried tiles
- *   nest.c           the pass
+ *   nest_values.c      validity of tile values, and the values that a statement reads at each point
+ *   nest_statements.c  statements and their buffers, and the writes between two ops
+ *   place.c            which values are recomputed at their uses, and which are stored in buffers
+ *   schedule.c         loop fusion: statements to a tree of loops
+ *   pull.c             the value of a tile at one point, as scalar ops
+ *   nest_points.c      a statement at one point of its loops
+ *   nest_emit.c        a tree of loops to ops
+ *   nest_fold.c        folds and scans by combiners
+ *   nest_dot.c         operands and accumulators of dot
+ *   nest_control.c     regions and loop-carried tiles
+ *   nest.c             the pass
  *
  * A tile value is VIRTUAL (recomputed at each point where it is used) or the value of a STATEMENT. A statement has a
  * nest of loops; statements with equal loops share them (fusion). If all readers of a value are in a shared loop, its
@@ -204,6 +206,7 @@ typedef struct Nest {
 } Nest;
 
 static inline NestInfo *nest_info(Nest *n, const TileValue *value) { return &n->infos[value->number]; }
+static inline unsigned nest_rank(const TileType *type) { return tile_type_is_tile(type) ? type->rank : 0; }
 
 /* ---- nest_values.c ---- */
 
@@ -236,15 +239,21 @@ bool nest_reshape_map(const TileType *from, const TileType *to, int8_t *axis);
 /* Collects s->leaves: values of statements, loop-carried tiles, loads, scalars. */
 void nest_collect_leaves(Nest *n, NestStatement *s);
 
-/* ---- place.c ---- */
-void nest_place(Nest *n);
+/* ---- nest_statements.c ---- */
 NestStatement *nest_statement(Nest *n, NestStatementKind kind, TileOp *op, TileValue *value);
+/* Makes the value a statement, unless it is one. */
+void nest_keep(Nest *n, TileValue *value);
+/* `collapsed`: the set of axes along which all lanes share one element. */
+NestBuffer *nest_buffer(Nest *n, const TileType *type, unsigned collapsed);
+/* How many outer loops the two share. */
+unsigned nest_shared_loops(const NestStatement *s, const NestStatement *other);
 /* Might writing one tensor change the other? */
 bool nest_tensors_overlap(Nest *n, const TileValue *a, const TileValue *b);
 /* May a store between the load and `at` change the result of the load? */
 bool nest_is_clobbered(Nest *n, const TileValue *load, const TileOp *at);
-/* Makes the value a statement, unless it is one. */
-void nest_keep(Nest *n, TileValue *value);
+
+/* ---- place.c ---- */
+void nest_place(Nest *n);
 
 /* ---- nest_dot.c ---- */
 void nest_plan_dot(Nest *n, TileOp *op);
@@ -254,8 +263,6 @@ void nest_emit_dot(Nest *n, NestStatement *s);
 
 /* ---- schedule.c ---- */
 void nest_schedule(Nest *n, NestStatement *s);
-/* How many outer loops the two share. */
-unsigned nest_shared_loops(const NestStatement *s, const NestStatement *other);
 /* Allocates buffers for the values that the batch computes. */
 void nest_store_batch(Nest *n);
 
@@ -278,8 +285,6 @@ void nest_remember(Nest *n, TileValue *value, TileValue *const *index, TileValue
 void nest_forget(Nest *n, uint32_t count);
 TileValue *nest_buffer_address(Nest *n, NestBuffer *buffer, unsigned rank, TileValue *const *index);
 TileValue *nest_buffer_pointer(Nest *n, NestBuffer *buffer);
-/* `collapsed`: the set of axes along which all lanes share one element. */
-NestBuffer *nest_buffer(Nest *n, const TileType *type, unsigned collapsed);
 /* The value of a load of rank 0, loaded at the current position. */
 TileValue *nest_load_scalar(Nest *n, TileValue *value);
 /* The address of a point of an access; *mask is NULL if it is certainly in bounds; both are valid in open[*level]. */
@@ -290,13 +295,18 @@ void nest_bounds(Nest *n, const NestAtoms *atoms, int64_t extent, TileValue **lo
 void nest_store(Nest *n, TileValue *value, TileValue *address, TileValue *mask, const TileOp *like);
 /* The value's index at the current point of the open loops. */
 void nest_point(Nest *n, const NestStatement *s, unsigned rank, TileValue **index);
+TileValue *nest_first_lane(Nest *n, TileValue *value);
+
+/* ---- nest_points.c ---- */
+/* Defines the statement's value at the current point of the open loops. */
+void nest_define(Nest *n, NestStatement *s, TileValue *const *index, TileValue *result);
+/* Clones an op on scalars into the new function. */
+void nest_emit_scalar(Nest *n, TileOp *op);
+/* Emits a statement inside of its loops; not for reductions, folds and scans. */
+void nest_emit_statement(Nest *n, NestStatement *s);
 
 /* ---- nest_emit.c ---- */
 void nest_flush(Nest *n);
-/* Emits a statement inside of its loops; not for reductions, folds and scans. */
-void nest_emit_statement(Nest *n, NestStatement *s);
-/* Defines the statement's value at the current point of the open loops. */
-void nest_define(Nest *n, NestStatement *s, TileValue *const *index, TileValue *result);
 
 /* ---- nest_fold.c ---- */
 bool nest_is_fold(const NestNode *node);
@@ -304,7 +314,5 @@ void nest_emit_fold(Nest *n, const NestNode *node);
 
 /* ---- nest_control.c ---- */
 void nest_block(Nest *n, TileBlock *old, TileBlock *block);
-/* Clones an op on scalars into the new function. */
-void nest_emit_scalar(Nest *n, TileOp *op);
 
 #endif

@@ -4,45 +4,6 @@
 
 enum { BATCH = 64 }; /* statements that are scheduled together */
 
-/* ---- scalars ---- */
-
-static TileValue *first_lane(Nest *n, TileValue *value) {
-    TileValue *index[TILE_MAX_TILE_RANK];
-    for (unsigned i = 0; i < TILE_MAX_TILE_RANK; i++) index[i] = nest_constant(n, 0);
-    return nest_pull(n, value, index);
-}
-
-void nest_emit_scalar(Nest *n, TileOp *op) {
-    TileBuilder b = tile_builder_at_end(n->module, n->open[0].block);
-    b.location = op->location;
-    if (op->id == TILE_OP_RESHAPE) {
-        nest_info(n, tile_op_result(op, 0))->mapped = first_lane(n, tile_op_operand(op, 0));
-        return;
-    }
-    if (op->id == TILE_OP_DIM) {
-        const NestTensor *tensor = nest_info(n, tile_op_operand(op, 0))->tensor;
-        int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), extent = tensor->facts.facts.extent[axis];
-        if (extent != TILE_UNKNOWN) n->func->parameters[tensor->pointer->index].used_extent |= 1u << axis;
-        nest_info(n, tile_op_result(op, 0))->mapped =
-            extent == TILE_UNKNOWN ? tensor->dim[axis] : nest_constant(n, extent);
-        return;
-    }
-    if (op->id == TILE_OP_LOAD_TILE) {
-        nest_info(n, tile_op_result(op, 0))->mapped = nest_load_scalar(n, tile_op_result(op, 0));
-        return;
-    }
-    TileValue **operands = TILE_NEW_ARRAY(n->arena, TileValue *, op->operand_count);
-    const TileType **types = TILE_NEW_ARRAY(n->arena, const TileType *, op->result_count);
-    for (unsigned i = 0; i < op->operand_count; i++) operands[i] = nest_scalar(n, tile_op_operand(op, i));
-    for (unsigned i = 0; i < op->result_count; i++) types[i] = op->results[i].type;
-    TileOp *copy = tile_build_op(&b, (TileOpId)op->id, operands, op->operand_count, op->attributes, op->attribute_count,
-                                 types, op->result_count);
-    for (unsigned i = 0; i < op->result_count; i++) {
-        copy->results[i].name = op->results[i].name;
-        nest_info(n, tile_op_result(op, i))->mapped = tile_op_result(copy, i);
-    }
-}
-
 static bool depends_on_batch(Nest *n, const TileOp *op) {
     for (unsigned i = 0; i < op->operand_count; i++) {
         const NestStatement *s = nest_info(n, tile_op_operand(op, i))->statement;
@@ -86,7 +47,8 @@ static void collect_carried(Nest *n, const TileOp *op, TileOperand name, const T
     for (unsigned i = 0; i < owner->result_count; i++) {
         TileValue *value = tile_op_named_at(op, name, i);
         if (!is_scalar(n, &owner->results[i])) continue;
-        tile_list_push(n->arena, values, tile_type_is_tile(value->type) ? first_lane(n, value) : nest_scalar(n, value));
+        tile_list_push(n->arena, values,
+                       tile_type_is_tile(value->type) ? nest_first_lane(n, value) : nest_scalar(n, value));
     }
 }
 

@@ -12,8 +12,6 @@ typedef struct NestFold {
     unsigned carried;
 } NestFold;
 
-static unsigned rank_of(const TileType *type) { return tile_type_is_tile(type) ? type->rank : 0; }
-
 bool nest_is_fold(const NestNode *node) {
     const NestStatement *s = node->children.items[0]->statement;
     return s && (s->kind == NEST_FOLD || s->kind == NEST_SCAN);
@@ -62,7 +60,7 @@ static TileValue *pull_elements(Nest *n, const NestFold *fold, TileValue **x) {
 
 static void define_parts(Nest *n, const NestFold *fold, TileValue *const *results) {
     TileValue *index[TILE_MAX_TILE_RANK];
-    nest_point(n, fold->s, rank_of(fold->s->value->type), index);
+    nest_point(n, fold->s, nest_rank(fold->s->value->type), index);
     for (unsigned i = 0; i < fold->count; i++) {
         NestStatement *part = nest_info(n, tile_op_result(fold->s->op, i))->statement;
         n->current = part;

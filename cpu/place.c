@@ -7,28 +7,6 @@
 #include "cpu/nest.h"
 #include "lang/ir/operands.h"
 
-NestStatement *nest_statement(Nest *n, NestStatementKind kind, TileOp *op, TileValue *value) {
-    NestStatement *s = TILE_NEW(n->arena, NestStatement);
-    *s = (NestStatement){.kind = kind, .op = op, .value = value};
-    if (value) nest_info(n, value)->statement = s;
-    if (value && kind == NEST_KEEP) op = value->op;
-    s->op = op;
-    NestStatement *first = tile_map_get(&n->statements, op);
-    if (!first) {
-        tile_map_set(&n->statements, op, s);
-    } else {
-        while (first->next) first = first->next;
-        first->next = s;
-    }
-    tile_list_push(n->arena, &n->all, s);
-    return s;
-}
-
-bool nest_tensors_overlap(Nest *n, const TileValue *a, const TileValue *b) {
-    if (a == b) return true;
-    return !nest_info(n, a)->tensor->facts.noalias && !nest_info(n, b)->tensor->facts.noalias;
-}
-
 /* ---- positions and slots ---- */
 
 static bool is_carried_tile(const TileValue *value) {
@@ -74,41 +52,6 @@ static void number_block(Nest *n, TileBlock *block) {
         span->last = n->position;
         tile_map_set(&n->spans, op, span);
     }
-}
-
-static uint32_t position_of(const Nest *n, const TileOp *op) {
-    return ((const NestSpan *)tile_map_get(&n->spans, op))->first;
-}
-
-/* Is the tensor written after the position `first` and before `last`? */
-static bool is_written(const NestWrites *writes, uint32_t first, uint32_t last) {
-    size_t low = 0, high = writes->positions.count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (writes->positions.items[middle] > first)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low < writes->positions.count && writes->positions.items[low] < last;
-}
-
-static bool writes_between(Nest *n, const TileValue *tensor, uint32_t first, uint32_t last) {
-    for (size_t i = 0; i < n->writes.count; i++)
-        if (is_written(&n->writes.items[i], first, last) && nest_tensors_overlap(n, tensor, n->writes.items[i].tensor))
-            return true;
-    return false;
-}
-
-bool nest_is_clobbered(Nest *n, const TileValue *load, const TileOp *at) {
-    const TileValue *tensor = tile_op_operand(load->op, 0);
-    if (writes_between(n, tensor, nest_info(n, load)->position, position_of(n, at))) return true;
-    for (const TileBlock *block = at->block; block != load->op->block && block->op; block = block->op->block) {
-        const NestSpan *span = tile_map_get(&n->spans, block->op);
-        bool repeats = block->op->id == TILE_OP_FOR || block->op->id == TILE_OP_WHILE;
-        if (repeats && writes_between(n, tensor, span->first, span->last + 1)) return true;
-    }
-    return false;
 }
 
 /* ---- initial statements ---- */
@@ -306,12 +249,6 @@ static void place_block(Nest *n, TileBlock *block) {
 }
 
 /* ---- values that have to be kept ---- */
-
-void nest_keep(Nest *n, TileValue *value) {
-    NestInfo *info = nest_info(n, value);
-    bool carried = !value->op || nest_has_blocks(value->op); /* one element, in a scalar */
-    if (!info->statement && !info->slot && !carried) nest_statement(n, NEST_KEEP, value->op, value);
-}
 
 /* The depth of a virtual value is that of the recursion here and of live values in the code, so it is limited. */
 static void limit_depth(Nest *n, TileBlock *block) {

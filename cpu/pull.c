@@ -108,12 +108,10 @@ TileValue *nest_scalar(Nest *n, TileValue *value) {
 
 /* ---- memoisation by point ---- */
 
-static unsigned rank_of(const TileValue *value) { return tile_type_is_tile(value->type) ? value->type->rank : 0; }
-
 /* The point of a tile. Along an axis of one element every index is 0, so it is normalised. */
 static void point_of(const TileValue *value, TileValue *const *index, TileValue **point) {
     for (unsigned i = 0; i < TILE_MAX_TILE_RANK; i++)
-        point[i] = i < rank_of(value) && value->type->extent[i] > 1 ? index[i] : NULL;
+        point[i] = i < nest_rank(value->type) && value->type->extent[i] > 1 ? index[i] : NULL;
 }
 
 void nest_remember(Nest *n, TileValue *value, TileValue *const *index, TileValue *result) {
@@ -221,17 +219,6 @@ void nest_bounds(Nest *n, const NestAtoms *atoms, int64_t extent, TileValue **lo
 
 static TileScalar stored_as(TileScalar scalar) { return scalar == TILE_BOOL ? TILE_U8 : scalar; }
 
-NestBuffer *nest_buffer(Nest *n, const TileType *type, unsigned collapsed) {
-    NestBuffer *buffer = TILE_NEW(n->arena, NestBuffer);
-    *buffer = (NestBuffer){.scalar = type->scalar, .bytes = tile_scalar_bytes(type->scalar)};
-    for (unsigned i = type->rank; i-- > 0;) {
-        if (collapsed >> i & 1u) continue;
-        buffer->stride[i] = buffer->bytes;
-        buffer->bytes *= type->extent[i];
-    }
-    return buffer;
-}
-
 TileValue *nest_buffer_pointer(Nest *n, NestBuffer *buffer) {
     TileBuilder b = tile_builder_at_end(n->module, &n->entry);
     if (!buffer->pointer) buffer->pointer = tile_build_buffer(&b, buffer->bytes, 64);
@@ -319,7 +306,7 @@ void nest_store(Nest *n, TileValue *value, TileValue *address, TileValue *mask, 
 
 static TileValue *load_point(Nest *n, TileValue *value, TileValue *const *index, TileValue *guard, TileValue *fill) {
     const TileOp *op = value->op;
-    guard = build_and(n, loose_guard(n, index, rank_of(value)), guard);
+    guard = build_and(n, loose_guard(n, index, nest_rank(value->type)), guard);
     unsigned level;
     TileValue *mask, *address = nest_address(n, op, index, &mask, &level), *own = tile_op_named(op, TILE_OPERAND_FILLING);
     if (!fill && own) fill = nest_scalar(n, own);
@@ -350,7 +337,7 @@ static TileValue *reshape_point(Nest *n, const TileOp *op, TileValue *const *ind
     TileValue *operand = tile_op_operand(op, 0), *inner[TILE_MAX_TILE_RANK];
     const TileType *from = operand->type, *to = op->results[0].type;
     int8_t axis[TILE_MAX_TILE_RANK];
-    unsigned rank = rank_of(operand);
+    unsigned rank = nest_rank(operand->type);
     if (nest_reshape_map(from, to, axis)) {
         for (unsigned i = 0; i < rank; i++) inner[i] = axis[i] < 0 ? nest_constant(n, 0) : index[axis[i]];
         return nest_pull(n, operand, inner);
@@ -384,7 +371,7 @@ static TileValue *moved_point(Nest *n, const TileOp *op, TileValue *const *index
 static TileValue *slice_point(Nest *n, const TileOp *op, TileValue *const *index) {
     TileValue *operand = tile_op_operand(op, 0), *inner[TILE_MAX_TILE_RANK];
     int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
-    memcpy(inner, index, rank_of(operand) * sizeof *index);
+    memcpy(inner, index, nest_rank(operand->type) * sizeof *index);
     TileValue *offset = nest_constant(n, tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, 0));
     inner[axis] = loosen(n, nest_binary(n, TILE_OP_ADD, inner[axis], offset), loose_guard(n, &index[axis], 1));
     return nest_pull(n, operand, inner);
@@ -395,7 +382,7 @@ static TileValue *slice_point(Nest *n, const TileOp *op, TileValue *const *index
 static TileValue *part_point(Nest *n, TileValue *part, int64_t axis, TileValue *const *index, int64_t offset,
                              TileValue *inside) {
     TileValue *inner[TILE_MAX_TILE_RANK], *operands[] = {index[axis], nest_constant(n, offset)};
-    memcpy(inner, index, rank_of(part) * sizeof *index);
+    memcpy(inner, index, nest_rank(part->type) * sizeof *index);
     TileValue *guard = build_and(n, loose_guard(n, &index[axis], 1), inside);
     if (part->type->extent[axis] == 1)
         inner[axis] = nest_constant(n, 0);
@@ -410,7 +397,7 @@ static TileValue *cat_point(Nest *n, const TileOp *op, TileValue *const *index) 
     int64_t middle = x->type->extent[axis], at;
     if (tile_value_integer(index[axis], &at)) {
         TileValue *inner[TILE_MAX_TILE_RANK];
-        memcpy(inner, index, rank_of(x) * sizeof *index);
+        memcpy(inner, index, nest_rank(x->type) * sizeof *index);
         inner[axis] = nest_constant(n, at < middle ? at : at - middle);
         return nest_pull(n, at < middle ? x : y, inner);
     }
@@ -476,4 +463,10 @@ void nest_point(Nest *n, const NestStatement *s, unsigned rank, TileValue **inde
     for (unsigned i = 0; i < rank; i++) index[i] = nest_constant(n, 0);
     for (unsigned l = 0; l < s->level_count && l + 1 < n->open_count; l++)
         if (s->axis[l] >= 0) index[s->axis[l]] = n->open[l + 1].index;
+}
+
+TileValue *nest_first_lane(Nest *n, TileValue *value) {
+    TileValue *index[TILE_MAX_TILE_RANK];
+    for (unsigned i = 0; i < TILE_MAX_TILE_RANK; i++) index[i] = nest_constant(n, 0);
+    return nest_pull(n, value, index);
 }

@@ -150,14 +150,6 @@ void nest_schedule(Nest *n, NestStatement *s) {
 
 /* ---- memory ---- */
 
-unsigned nest_shared_loops(const NestStatement *s, const NestStatement *other) {
-    unsigned shared = 0;
-    while (shared < s->level_count && shared < other->level_count && s->nodes[shared] &&
-           s->nodes[shared] == other->nodes[shared])
-        shared++;
-    return shared;
-}
-
 void nest_store_batch(Nest *n) {
     for (size_t i = 0; i < n->batch.count; i++) {
         NestStatement *s = n->batch.items[i];

@@ -1,10 +1,10 @@
+/* Records: read after a launch, or each time a graph has run. */
 #include "launch/cuda_records.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/records.h"
 #include "launch/failure.h"
 
 /* ---- what was said ---- */
@@ -23,7 +23,7 @@ static tile_status hand_over(const TileCudaListener *listener, const TileRecords
     return tile_failure_set(listener->kernel, phase, number, values, error);
 }
 
-/* ---- now ---- */
+/* ---- at once ---- */
 
 static tile_status read_records(const TileCudaStream *on, uint64_t memory, void *host, uint64_t bytes,
                                 const char *kernel, TileError *error) {
@@ -36,8 +36,8 @@ static tile_status read_records(const TileCudaStream *on, uint64_t memory, void 
 }
 
 /* Only the header is read at first: it says how much more there is. */
-static tile_status listen_now(const TileCudaListener *listener, const TileRecords *records, const TileCudaStream *on,
-                              uint64_t memory, TileError *error) {
+tile_status tile_cuda_listen_now(const TileCudaListener *listener, const TileRecords *records, const TileCudaStream *on,
+                                 uint64_t memory, TileError *error) {
     unsigned char header[TILE_RECORDS_CLEARED];
     TILE_TRY(read_records(on, memory, header, sizeof header, listener->kernel, error));
     uint64_t written = tile_records_written(records, header);
@@ -73,14 +73,6 @@ static void keep_failure(int device, const char *message) {
     pthread_mutex_unlock(&failures_mutex);
 }
 
-struct TileCudaCaptured {
-    TileCudaCaptured *next;
-    TileCudaListener listener;
-    TileRecords records;
-    int device;
-    void *memory; /* pinned: records are copied here */
-};
-
 void tile_cuda_captured_destroy(TileCudaCaptured *captured) {
     while (captured) {
         TileCudaCaptured *next = captured->next;
@@ -96,8 +88,7 @@ void tile_cuda_captured_destroy(TileCudaCaptured *captured) {
     }
 }
 
-/* Called by the driver; must not call the driver. */
-static void hear_graph(void *state) {
+void tile_cuda_hear_graph(void *state) {
     const TileCudaCaptured *captured = state;
     const TileCudaListener *listener = &captured->listener;
     TileError error;
@@ -106,50 +97,4 @@ static void hear_graph(void *state) {
     size_t length = strlen(error.message);
     error.message[length] = '\n'; /* in the place of its end */
     listener->print(listener->print_host, error.message, length + 1);
-}
-
-static tile_status listen_later(TileCudaModule *module, const TileCudaListener *listener, const TileRecords *records,
-                                const TileCudaStream *on, uint64_t memory, TileError *error) {
-    const TileCudaDriver *driver = tile_cuda_driver();
-    TileCudaCaptured *captured = calloc(1, sizeof *captured);
-    if (!captured) return tile_error_set(error, TILE_OUT_OF_MEMORY, "%s: out of memory", listener->kernel);
-    captured->listener = *listener;
-    captured->records = *records;
-    captured->device = on->device;
-    int mode = tile_cuda_relax_capture();
-    int result = driver->host_allocate(&captured->memory, records->bytes, 0);
-    tile_cuda_restore_capture(mode);
-    if (result != TILE_CUDA_SUCCESS) captured->memory = NULL;
-    if (result == TILE_CUDA_SUCCESS)
-        result = driver->copy_from_async(captured->memory, memory, records->bytes, on->stream);
-    if (result == TILE_CUDA_SUCCESS) result = driver->launch_host(on->stream, hear_graph, captured);
-    if (result == TILE_CUDA_SUCCESS)
-        tile_cuda_module_keep(module, captured, &captured->next);
-    else
-        tile_cuda_captured_destroy(captured);
-    return tile_cuda_check(result, listener->kernel, error);
-}
-
-/* ---- both ---- */
-
-tile_status tile_cuda_launch_listening(TileCudaModule *module, uint32_t phase, const TileCudaStream *on,
-                                       const uint64_t *slots, uint32_t slot_count, int64_t programs,
-                                       const TileCudaListener *listener, TileError *error) {
-    enum { NOT_CAPTURING = 0 };
-    const TileCudaDriver *driver = tile_cuda_driver();
-    TileRecords records = tile_records(listener->phase->prints, listener->phase->print_count);
-    int capture = NOT_CAPTURING;
-    void *memory;
-    TILE_TRY(tile_cuda_check(driver->is_capturing(on->stream, &capture), listener->kernel, error));
-    TILE_TRY(tile_cuda_allocate(on, records.bytes, listener->kernel, &memory, error));
-    uint64_t address = (uint64_t)(uintptr_t)memory;
-    tile_status status =
-        tile_cuda_check(driver->set_async(address, 0, TILE_RECORDS_CLEARED, on->stream), listener->kernel, error);
-    if (status == TILE_OK)
-        status = tile_cuda_launch(module, phase, on, slots, slot_count, programs, &address, listener->kernel, error);
-    if (status == TILE_OK)
-        status = capture == NOT_CAPTURING ? listen_now(listener, &records, on, address, error)
-                                          : listen_later(module, listener, &records, on, address, error);
-    tile_cuda_free(on, memory);
-    return status;
 }

@@ -27,17 +27,11 @@ static TileVariant *find(const TileKernel *kernel, const TileImageRequest *reque
     return NULL;
 }
 
-static bool same_instance(const TileImageSignature *signature, const TileImageRequest *a, const TileImageRequest *b) {
-    return a->tuned == b->tuned &&
-           memcmp(a->generics, b->generics, signature->generic_count * sizeof *a->generics) == 0 &&
-           memcmp(a->statics, b->statics, signature->static_count * sizeof *a->statics) == 0;
-}
-
 static uint32_t count_instance(const TileKernel *kernel, const TileImageRequest *request) {
     uint32_t count = 0;
     for (TileVariant *v = first_of(kernel); v; v = v->next)
-        count +=
-            atomic_load(&v->state) < TILE_VARIANT_EVICTED && same_instance(kernel->signature, &v->request, request);
+        count += atomic_load(&v->state) < TILE_VARIANT_EVICTED &&
+                 tile_variant_same_instance(kernel->signature, &v->request, request);
     return count;
 }
 

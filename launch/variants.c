@@ -1,11 +1,10 @@
-/* Finding existing code for arguments. */
+/* Variants: who uses them, what they serve, and what arguments ask for. */
 #include "launch/variants.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "launch/guard.h"
-#include "launch/linked.h"
 
 /* ---- holding on ---- */
 
@@ -43,9 +42,10 @@ void tile_variant_evict(TileVariant *variant) {
     if (!(atomic_load(&variant->uses) & TILE_VARIANT_USERS)) drop_code(variant);
 }
 
-/* ---- finding ---- */
+/* ---- arguments ---- */
 
-static bool same_instance(const TileImageSignature *signature, const TileImageRequest *a, const TileImageRequest *b) {
+bool tile_variant_same_instance(const TileImageSignature *signature, const TileImageRequest *a,
+                                const TileImageRequest *b) {
     uint64_t differ = a->tuned ^ b->tuned;
     for (uint32_t i = 0; i < signature->generic_count; i++) differ |= a->generics[i] ^ b->generics[i];
     for (uint32_t i = 0; i < signature->static_count; i++) differ |= (uint64_t)(a->statics[i] ^ b->statics[i]);
@@ -64,39 +64,7 @@ bool tile_variant_serves(const TileImageSignature *signature, const TileVariant 
         for (uint32_t i = 0; i < signature->parameter_count; i++)
             wrong |= (code->need[i] & ~views[i].word) | (code->asked[i] & offered[i] & ~told[i]);
     }
-    return !wrong && same_instance(signature, &variant->request, request);
-}
-
-static bool take_serving(const TileKernel *kernel, TileVariant *variant, const TileImageRequest *request,
-                         const TileView *views) {
-    if (!variant || !tile_variant_take(variant)) return false;
-    if (tile_variant_serves(kernel->signature, variant, TILE_VARIANT_READY, request, views)) return true;
-    give(variant, 0);
-    return false;
-}
-
-/* Beyond the limit, for arguments that no other code serves: general code relies on no facts. */
-static bool take_rest(const TileKernel *kernel, TileVariant *variant, const TileImageRequest *request) {
-    if (!variant || !tile_variant_take(variant)) return false;
-    bool rest = atomic_load_explicit(&variant->rest, memory_order_relaxed);
-    if (rest && same_instance(kernel->signature, &variant->request, request)) return true;
-    give(variant, 0);
-    return false;
-}
-
-/* The slot for such arguments, by a hash of their facts without those that no variant asked for. */
-static _Atomic(TileVariant *) *find_slot(TileKernel *kernel, const TileImageRequest *request, const TileView *views) {
-    const TileImageSignature *signature = kernel->signature;
-    const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t hash = request->tuned;
-    for (uint32_t i = 0; i < signature->parameter_count; i++) {
-        uint64_t asked = atomic_load_explicit(&kernel->asked[i], memory_order_relaxed);
-        hash = (hash ^ (views[i].word & asked)) * factor;
-        hash ^= hash >> 32;
-    }
-    for (uint32_t i = 0; i < signature->generic_count; i++) hash = (hash ^ request->generics[i]) * factor;
-    for (uint32_t i = 0; i < signature->static_count; i++) hash = (hash ^ (uint64_t)request->statics[i]) * factor;
-    return &kernel->slots[hash >> 32 & (TILE_VARIANT_SLOTS - 1)];
+    return !wrong && tile_variant_same_instance(signature, &variant->request, request);
 }
 
 static void read_statics(const TileImageSignature *signature, const TileView *views, TileImageRequest *request) {
@@ -126,8 +94,7 @@ static void find_apart(const TileImageSignature *signature, TileView *views) {
     }
 }
 
-/* Looked for where it matters only: where code asked for it, and for code that is about to be made. */
-static void find_maps(const TileImageSignature *signature, TileView *views) {
+void tile_variant_find_maps(const TileImageSignature *signature, TileView *views) {
     for (uint32_t i = 0; i < signature->parameter_count; i++) {
         uint64_t map = views[i].tensor ? tile_guard_map(&views[i]) : 0;
         views[i].word |= map;
@@ -139,7 +106,7 @@ void tile_variant_request(const TileKernel *kernel, TileView *views, TileImageRe
     const TileImageSignature *signature = kernel->signature;
     const TileImageSource *source = &kernel->library->source;
     if (signature->overlap) find_apart(signature, views);
-    if (atomic_load_explicit(&kernel->maps, memory_order_relaxed)) find_maps(signature, views);
+    if (atomic_load_explicit(&kernel->maps, memory_order_relaxed)) tile_variant_find_maps(signature, views);
     read_statics(signature, views, request);
     request->complete = true;
     request->tuned = source->choose ? source->choose(source->state, kernel->index, request, views) : 0;
@@ -151,26 +118,4 @@ void tile_variant_touch(TileKernel *kernel, TileVariant *variant) {
     if (atomic_load_explicit(&kernel->last, memory_order_relaxed) == variant) return;
     atomic_store_explicit(&variant->stamp, atomic_fetch_add(&kernel->clock, 1), memory_order_relaxed);
     atomic_store_explicit(&kernel->last, variant, memory_order_release);
-}
-
-tile_status tile_variant_get(TileKernel *kernel, TileView *views, TileImageRequest *request, TileVariant **variant,
-                             TileError *error, TileReport **report) {
-    tile_variant_request(kernel, views, request);
-    if (!kernel->library->source.compile) return tile_linked_choose(kernel, views, request, variant, error);
-    TileVariant *found = atomic_load_explicit(&kernel->last, memory_order_acquire);
-    if (take_serving(kernel, found, request, views)) {
-        *variant = found;
-        return TILE_OK;
-    }
-    found = atomic_load_explicit(find_slot(kernel, request, views), memory_order_acquire);
-    if (!take_serving(kernel, found, request, views) && !take_rest(kernel, found, request)) {
-        if (kernel->signature->maps) find_maps(kernel->signature, views);
-        for (uint32_t i = 0; i < kernel->signature->parameter_count; i++) request->facts[i] = views[i].offer;
-        TILE_TRY(tile_variant_miss(kernel, request, views, &found, error, report));
-        /* The set of facts asked for may have grown, which changes the hash. */
-        atomic_store_explicit(find_slot(kernel, request, views), found, memory_order_release);
-    }
-    tile_variant_touch(kernel, found);
-    *variant = found;
-    return TILE_OK;
 }

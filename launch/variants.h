@@ -87,10 +87,16 @@ tile_status tile_variant_get(TileKernel *kernel, TileView *views, TileImageReque
 /* `launched`: it ran. */
 void tile_variant_give(TileVariant *variant, bool launched);
 
-/* ---- for variants.c, miss.c and linked.c ---- */
+/* ---- for explain.c, replay.c, miss.c, linked_choice.c and lookup.c ---- */
 
 /* Fills in the values of statics and the facts of the arguments; views get the facts about several arguments. */
 void tile_variant_request(const TileKernel *kernel, TileView *views, TileImageRequest *request);
+/* Adds the facts about tensor maps. Looked for where it matters only: where code asked for them, and for code that is
+ * about to be made. */
+void tile_variant_find_maps(const TileImageSignature *signature, TileView *views);
+/* Are types, static values and the point of the tuning the same? */
+bool tile_variant_same_instance(const TileImageSignature *signature, const TileImageRequest *a,
+                                const TileImageRequest *b);
 /* Marks it as most recently used. */
 void tile_variant_touch(TileKernel *kernel, TileVariant *variant);
 /* Takes a reference; false if it is not ready. */

@@ -81,6 +81,11 @@ struct TileBridge {
     bool unrolls;            /* the emitted module has loops to unroll */
 };
 
+/* context.c */
+/* Creates the MLIR context and what is cached of it; false: out of memory. */
+bool bridge_create_context(TileBridge *bridge);
+/* Discards the last emission; false: out of memory. */
+bool bridge_begin(TileBridge *bridge);
 /* Adds a line to the bridge's message. */
 void bridge_complain(TileBridge *bridge, const char *format, ...) TILE_PRINTF(2, 3);
 double bridge_milliseconds(void);
@@ -92,22 +97,29 @@ void bridge_text_callback(MlirStringRef text, void *state);
 /* pipeline.c: lowers scf to the LLVM dialect. */
 bool bridge_run_passes(TileBridge *bridge, MlirModule module);
 
-/* emit.c */
+/* llvm.c */
 /* Initialises LLVM once in a process. Thread-safe. */
 void bridge_initialise_llvm(void);
 tile_status bridge_set_target(TileBridge *bridge, const TileTarget *target);
 void bridge_drop_target(TileBridge *bridge);
+typedef struct BridgeGuarded {
+    tile_status (*run)(void *state);
+    void *state;
+} BridgeGuarded;
+/* Runs a function inside of LLVM; a fatal error becomes TILE_BACKEND, and all memory of LLVM is leaked. */
+tile_status bridge_run_guarded(TileBridge *bridge, BridgeGuarded guarded);
+LLVMAttributeRef bridge_enum_attribute(LLVMContextRef context, const char *name, uint64_t value);
+/* Marks an asm that accesses no memory: by default LLVM assumes that it does, and moves no load across it. */
+void bridge_mark_asm(LLVMContextRef context, LLVMValueRef call);
+
+/* emit.c */
 tile_status bridge_generate(TileBridge *bridge, MlirModule module, TileCodeKind kind, TileCode *code);
 /* The same for a module that `make` fills, inside of LLVM's error guard and without optimisation. */
 tile_status bridge_generate_with(TileBridge *bridge, void (*make)(LLVMModuleRef module, const void *state),
                                  const void *state, TileCode *code);
-/* Marks an asm that accesses no memory: by default LLVM assumes that it does, and moves no load across it. */
-void bridge_mark_asm(LLVMContextRef context, LLVMValueRef call);
 /* masks.c: runs after the optimiser and before the code generator. */
 void bridge_harden_masks(TileBridge *bridge, LLVMModuleRef module);
 /* assembler.c: likewise. */
 void bridge_avoid_assembler_faults(TileBridge *bridge, LLVMModuleRef module);
-/* context.c: discards the last emission; false: out of memory. */
-bool bridge_begin(TileBridge *bridge);
 
 #endif

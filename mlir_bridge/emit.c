@@ -1,56 +1,14 @@
 /* LLVM's part: translation to LLVM IR, a reduced pipeline, code generation. */
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "llvm-c/Analysis.h"
 #include "llvm-c/Core.h"
-#include "llvm-c/ErrorHandling.h"
 #include "llvm-c/Target.h"
 #include "llvm-c/Transforms/PassBuilder.h"
 #include "mlir-c/Target/LLVMIR.h"
 #include "mlir_bridge/context.h"
 #include "mlir_bridge/register.h"
-
-/* LLVM's fatal-error handler and its list of targets are global to the process, and the handler has no user data:
- * hence the only mutable state of this folder outside of a bridge. */
-static pthread_once_t initialised = PTHREAD_ONCE_INIT;
-static atomic_bool untrusted; /* a longjmp left LLVM: its locks and tables are in an undefined state */
-
-typedef struct Emergency {
-    jmp_buf exit;
-    char reason[512];
-} Emergency;
-static _Thread_local Emergency *emergency;
-
-static void leave_llvm(const char *reason) {
-    if (!emergency) return;
-    atomic_store(&untrusted, true);
-    strncpy(emergency->reason, reason, sizeof emergency->reason - 1);
-    longjmp(emergency->exit, 1);
-}
-
-static void initialise_llvm(void) {
-    LLVMInstallFatalErrorHandler(leave_llvm);
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
-    LLVMInitializeNVPTXTargetInfo();
-    LLVMInitializeNVPTXTarget();
-    LLVMInitializeNVPTXTargetMC();
-    LLVMInitializeNVPTXAsmPrinter();
-    LLVMInitializeAArch64TargetInfo();
-    LLVMInitializeAArch64Target();
-    LLVMInitializeAArch64TargetMC();
-    LLVMInitializeAArch64AsmPrinter();
-}
-
-void bridge_initialise_llvm(void) { pthread_once(&initialised, initialise_llvm); }
-
-/* ---- one emission ---- */
 
 typedef struct Emission {
     TileBridge *bridge;
@@ -73,16 +31,6 @@ static void take_diagnostic(LLVMDiagnosticInfoRef diagnostic, void *state) {
     emission->failed = true;
 }
 
-static LLVMAttributeRef enum_attribute(LLVMContextRef context, const char *name, uint64_t value) {
-    return LLVMCreateEnumAttribute(context, LLVMGetEnumAttributeKindForName(name, strlen(name)), value);
-}
-
-void bridge_mark_asm(LLVMContextRef context, LLVMValueRef call) {
-    enum { MEMORY_NONE = 0 };
-    LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex, enum_attribute(context, "memory", MEMORY_NONE));
-    LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex, enum_attribute(context, "nounwind", 0));
-}
-
 /* Does the asm access registers only? One that clobbers memory says so. */
 static bool is_register_asm(LLVMValueRef called) {
     size_t length;
@@ -95,7 +43,7 @@ static void mark_asm(const Emission *emission, LLVMValueRef call) {
         bridge_mark_asm(emission->context, call);
     else if (emission->bridge->architecture == TILE_ARCHITECTURE_NVPTX)
         LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex,
-                                 enum_attribute(emission->context, "convergent", 0));
+                                 bridge_enum_attribute(emission->context, "convergent", 0));
 }
 
 static void mark_calls(const Emission *emission, LLVMValueRef function) {
@@ -121,7 +69,7 @@ static void mark_functions(Emission *emission) {
         LLVMAddTargetDependentFunctionAttr(function, "target-cpu", emission->bridge->cpu);
         if (*emission->bridge->features)
             LLVMAddTargetDependentFunctionAttr(function, "target-features", emission->bridge->features);
-        LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, enum_attribute(emission->context, "nounwind", 0));
+        LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, bridge_enum_attribute(emission->context, "nounwind", 0));
         mark_constants(emission->context, function);
         mark_calls(emission, function);
     }
@@ -241,29 +189,6 @@ static tile_status run_emission(Emission *emission) {
     return status == TILE_OK && emission->failed ? TILE_BACKEND : status;
 }
 
-typedef struct Guarded {
-    tile_status (*run)(void *state);
-    void *state;
-} Guarded;
-
-/* Runs a function inside of LLVM; a fatal error becomes TILE_BACKEND, and all memory of LLVM is leaked. */
-static tile_status run_guarded(TileBridge *bridge, Guarded guarded) {
-    Emergency *exit = calloc(1, sizeof *exit);
-    if (!exit) return TILE_OUT_OF_MEMORY;
-    tile_status status;
-    if (setjmp(exit->exit) == 0) {
-        emergency = exit;
-        status = guarded.run(guarded.state);
-    } else {
-        bridge_complain(bridge, "LLVM: %s", exit->reason);
-        bridge->machine = NULL;
-        status = TILE_BACKEND;
-    }
-    emergency = NULL;
-    free(exit);
-    return status;
-}
-
 static tile_status generate(void *state) {
     Emission *emission = state;
     emission->context = LLVMContextCreate();
@@ -277,7 +202,7 @@ static tile_status generate(void *state) {
 tile_status bridge_generate(TileBridge *bridge, MlirModule mlir, TileCodeKind kind, TileCode *code) {
     Emission *emission = TILE_NEW(bridge->arena, Emission);
     *emission = (Emission){.bridge = bridge, .mlir = mlir, .kind = kind, .code = code};
-    tile_status status = run_guarded(bridge, (Guarded){generate, emission});
+    tile_status status = bridge_run_guarded(bridge, (BridgeGuarded){generate, emission});
     if (status != TILE_OK) tile_code_release(code);
     return status;
 }
@@ -287,60 +212,7 @@ tile_status bridge_generate_with(TileBridge *bridge, void (*make)(LLVMModuleRef 
     Emission *emission = TILE_NEW(bridge->arena, Emission);
     *emission = (Emission){.bridge = bridge, .kind = TILE_CODE_OBJECT, .make = make, .make_state = state, .code = code};
     bridge->source_name = "";
-    tile_status status = run_guarded(bridge, (Guarded){generate, emission});
+    tile_status status = bridge_run_guarded(bridge, (BridgeGuarded){generate, emission});
     if (status != TILE_OK) tile_code_release(code);
     return status;
-}
-
-/* ---- the target machine ---- */
-
-void bridge_drop_target(TileBridge *bridge) {
-    if (bridge->machine) LLVMDisposeTargetMachine(bridge->machine);
-    free(bridge->triple);
-    free(bridge->cpu);
-    free(bridge->features);
-    bridge->machine = NULL;
-    bridge->triple = bridge->cpu = bridge->features = NULL;
-}
-
-static bool is_current_target(const TileBridge *bridge, const TileTarget *target) {
-    return bridge->machine && strcmp(bridge->triple, target->triple) == 0 &&
-           strcmp(bridge->cpu, target->llvm_cpu) == 0 && strcmp(bridge->features, target->llvm_features) == 0;
-}
-
-static tile_status create_machine(void *state) {
-    TileBridge *bridge = state;
-    if (!tile_target_names_known(bridge->triple, bridge->cpu, bridge->features)) {
-        bridge_complain(bridge, "LLVM does not know the target %s, CPU '%s', features '%s'", bridge->triple,
-                        bridge->cpu, bridge->features);
-        return TILE_UNSUPPORTED;
-    }
-    LLVMTargetRef target;
-    char *error = NULL;
-    if (LLVMGetTargetFromTriple(bridge->triple, &target, &error)) {
-        bridge_complain(bridge, "LLVM: %s", error);
-        LLVMDisposeMessage(error);
-        return TILE_BACKEND;
-    }
-    bridge->machine = LLVMCreateTargetMachine(target, bridge->triple, bridge->cpu, bridge->features,
-                                              LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
-    return bridge->machine ? TILE_OK : TILE_BACKEND;
-}
-
-tile_status bridge_set_target(TileBridge *bridge, const TileTarget *target) {
-    bridge_initialise_llvm();
-    if (atomic_load(&untrusted)) {
-        bridge_complain(bridge, "LLVM failed fatally earlier in this process and cannot be used again");
-        return TILE_BACKEND;
-    }
-    bridge->architecture = target->architecture;
-    bridge->vector_bytes = target->vector_bytes;
-    bridge->has_masks = target->has_masks;
-    if (is_current_target(bridge, target)) return TILE_OK;
-    bridge_drop_target(bridge);
-    bridge->triple = strdup(target->triple);
-    bridge->cpu = strdup(target->llvm_cpu);
-    bridge->features = strdup(target->llvm_features);
-    if (!bridge->triple || !bridge->cpu || !bridge->features) return TILE_OUT_OF_MEMORY;
-    return run_guarded(bridge, (Guarded){create_machine, bridge});
 }

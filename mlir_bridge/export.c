@@ -1,171 +1,7 @@
-/* Functions: the body with attributes of its parameters, the native entry that loads its arguments from slots, and
- * the export of ops by the mapping table. */
+/* Functions: the body with attributes of its parameters, and the native entry that loads its arguments from slots. */
 #include "mlir_bridge/export.h"
 
-#include <string.h>
-
 #include "lang/ir/assertion.h"
-
-void export_fail(Exporter *exporter, tile_status status, const TileOp *op, const char *format, ...) {
-    if (exporter->status != TILE_OK) return;
-    exporter->status = status;
-    va_list arguments;
-    va_start(arguments, format);
-    const char *text = tile_arena_format_list(exporter->bridge->arena, format, arguments);
-    va_end(arguments);
-    if (op)
-        bridge_complain(exporter->bridge, "%s: `%s` at %u:%u: %s", exporter->func->name, tile_op_info(op->id)->mnemonic,
-                        op->location.line, op->location.column, text);
-    else
-        bridge_complain(exporter->bridge, "%s: %s", exporter->func->name, text);
-}
-
-MlirValue export_build(Exporter *exporter, const char *name, MlirType result, unsigned operand_count,
-                       const MlirValue *operands, unsigned attribute_count, const MlirNamedAttribute *attributes) {
-    MlirOperationState state = mlirOperationStateGet(text_ref(name), exporter->location);
-    if (result.ptr) mlirOperationStateAddResults(&state, 1, &result);
-    mlirOperationStateAddOperands(&state, operand_count, operands);
-    mlirOperationStateAddAttributes(&state, attribute_count, attributes);
-    MlirOperation op = mlirOperationCreate(&state);
-    mlirBlockAppendOwnedOperation(exporter->block, op);
-    return result.ptr ? mlirOperationGetResult(op, 0) : (MlirValue){NULL};
-}
-
-MlirValue export_intrinsic(Exporter *exporter, const char *name, MlirType result, unsigned operand_count,
-                           const MlirValue *operands) {
-    MlirContext mlir = exporter->mlir;
-    int32_t segments[2] = {(int32_t)operand_count, 0};
-    return export_build(exporter, "llvm.call_intrinsic", result, operand_count, operands,
-                        ATTRIBUTES(named(exporter, NAME_INTRINSIC, mlirStringAttrGet(mlir, text_ref(name))),
-                                   named(exporter, NAME_SEGMENTS, mlirDenseI32ArrayGet(mlir, 2, segments)),
-                                   named(exporter, NAME_BUNDLES, mlirDenseI32ArrayGet(mlir, 0, NULL))));
-}
-
-MlirAttribute export_integer(const Exporter *exporter, TileScalar scalar, int64_t value) {
-    return mlirIntegerAttrGet(scalar_of(exporter, scalar), value);
-}
-
-static MlirType vector_type(Exporter *exporter, TileScalar scalar, int64_t lanes, bool scalable) {
-    return mlirVectorTypeGetScalable(1, &lanes, &scalable, scalar_of(exporter, scalar));
-}
-
-MlirType export_type(Exporter *exporter, const TileType *type) {
-    if (type->kind == TILE_TYPE_SCALAR) return scalar_of(exporter, type->scalar);
-    if (type->kind == TILE_TYPE_POINTER) return exporter->family->pointer(exporter, (TileSpace)type->space);
-    if (type->kind != TILE_TYPE_VECTOR) {
-        export_fail(exporter, TILE_INTERNAL, NULL, "a type of tile form is left in machine form");
-        return scalar_of(exporter, TILE_I64);
-    }
-    TileMapEntry *known = tile_map_find(&exporter->vector_types, type);
-    if (known) return (MlirType){known->value};
-    MlirType made = vector_type(exporter, type->scalar, type->extent[0], type->scalable);
-    tile_map_set(&exporter->vector_types, type, (void *)made.ptr);
-    return made;
-}
-
-MlirType export_type_like(Exporter *exporter, const TileType *type, TileScalar scalar) {
-    if (type->kind != TILE_TYPE_VECTOR) return scalar_of(exporter, scalar);
-    return vector_type(exporter, scalar, type->extent[0], type->scalable);
-}
-
-/* ---- ops by the table ---- */
-
-static void export_direct(Exporter *exporter, const TileOp *op, const char *const names[4]) {
-    const TileValue *result = tile_op_result(op, 0);
-    TileScalar scalar = result->type->scalar;
-    const char *name = NULL;
-    switch (tile_scalar_class(scalar)) {
-    case TILE_CLASS_FLOAT: name = names[0]; break;
-    case TILE_CLASS_SIGNED: name = names[1]; break;
-    case TILE_CLASS_UNSIGNED: name = names[2]; break;
-    case TILE_CLASS_BOOL: name = names[3]; break;
-    }
-    bool storage_only = tile_scalar_is_float(scalar) && scalar != TILE_F16 && scalar != TILE_F32 && scalar != TILE_F64;
-    if (!name || (storage_only && op->id != TILE_OP_SELECT)) {
-        export_fail(exporter, TILE_INTERNAL, op, "an earlier pass had to expand it for %s", tile_scalar_name(scalar));
-        return;
-    }
-    MlirValue operands[3];
-    for (unsigned i = 0; i < op->operand_count; i++) operands[i] = operand_of(exporter, op, i);
-    set_result(
-        exporter, op, 0,
-        export_build(exporter, name, export_type(exporter, result->type), op->operand_count, operands, NO_ATTRIBUTES));
-}
-
-static void export_comparison(Exporter *exporter, const TileOp *op, int64_t float_predicate, int64_t signed_predicate,
-                              int64_t unsigned_predicate) {
-    TileScalar scalar = tile_op_operand(op, 0)->type->scalar;
-    TileScalarClass class = tile_scalar_class(scalar);
-    bool is_float = class == TILE_CLASS_FLOAT;
-    if (is_float && tile_scalar_bits(scalar) < 16 + (scalar == TILE_BF16)) {
-        export_fail(exporter, TILE_INTERNAL, op, "an earlier pass had to expand it for %s", tile_scalar_name(scalar));
-        return;
-    }
-    int64_t predicate =
-        is_float ? float_predicate : (class == TILE_CLASS_SIGNED ? signed_predicate : unsigned_predicate);
-    set_result(exporter, op, 0,
-               export_compare(exporter, is_float, predicate, export_type(exporter, tile_op_result(op, 0)->type),
-                              operand_of(exporter, op, 0), operand_of(exporter, op, 1)));
-}
-
-static void export_op(Exporter *exporter, const TileOp *op) {
-    if (exporter->family->instruction(exporter, op)) return;
-    switch ((TileOpId)op->id) {
-#define DIRECT(id, float_name, signed_name, unsigned_name, bool_name)                                                  \
-    case TILE_OP_##id:                                                                                                 \
-        export_direct(exporter, op, (const char *const[4]){float_name, signed_name, unsigned_name, bool_name});        \
-        return;
-#define COMPARE(id, float_predicate, signed_predicate, unsigned_predicate)                                             \
-    case TILE_OP_##id:                                                                                                 \
-        export_comparison(exporter, op, FCMP_##float_predicate, ICMP_##signed_predicate, ICMP_##unsigned_predicate);   \
-        return;
-#define CUSTOM(id, function)                                                                                           \
-    case TILE_OP_##id:                                                                                                 \
-        export_##function(exporter, op);                                                                               \
-        return;
-#define GONE(id, pass)                                                                                                 \
-    case TILE_OP_##id:                                                                                                 \
-        export_fail(exporter, TILE_INTERNAL, op, "the pass %s had to replace it", pass);                               \
-        return;
-#include "mlir_bridge/mapping.def"
-#undef DIRECT
-#undef COMPARE
-#undef CUSTOM
-#undef GONE
-    default: export_fail(exporter, TILE_INTERNAL, op, "an op of tile form is left in machine form"); return;
-    }
-}
-
-static MlirAttribute debug_file(Exporter *exporter, uint32_t number) {
-    const char *path = number ? exporter->func->module->context->files.items[number] : "";
-    MlirAttribute name = mlirStringAttrGet(exporter->mlir, text_ref(path)),
-                  folder = mlirStringAttrGet(exporter->mlir, text_ref(""));
-    return mlirLLVMDIFileAttrGet(exporter->mlir, name, folder);
-}
-
-/* The translation takes the file from the scope, so lines of another file than the function's get a scope of their
- * own. */
-static MlirLocation location_of(Exporter *exporter, TileLocation place) {
-    const char *file = exporter->func->module->context->files.items[place.file];
-    MlirLocation location = mlirLocationFileLineColGet(exporter->mlir, text_ref(file), place.line, place.column);
-    if (!exporter->scope.ptr || place.file == exporter->func->location.file) return location;
-    MlirAttribute scope =
-        mlirLLVMDILexicalBlockFileAttrGet(exporter->mlir, exporter->scope, debug_file(exporter, place.file), 0);
-    return mlirLocationFusedGet(exporter->mlir, 1, &location, scope);
-}
-
-void export_block(Exporter *exporter, const TileBlock *block) {
-    TileLocation last = {0};
-    for (const TileOp *op = block->first; op && exporter->status == TILE_OK; op = op->next) {
-        if (exporter->lines && op->location.file && memcmp(&last, &op->location, sizeof last) != 0) {
-            last = op->location;
-            exporter->location = location_of(exporter, last);
-        }
-        export_op(exporter, op);
-    }
-}
-
-/* ---- functions ---- */
 
 static MlirAttribute parameter_attributes(Exporter *exporter, const TileParameter *parameter, const TileType *type) {
     MlirNamedAttribute attributes[3];
@@ -182,31 +18,6 @@ static MlirAttribute parameter_attributes(Exporter *exporter, const TileParamete
         if (parameter->readonly) attributes[count++] = named(exporter, NAME_READONLY, exporter->bridge->unit);
     }
     return mlirDictionaryAttrGet(exporter->mlir, count, attributes);
-}
-
-MlirBlock export_begin_function(Exporter *exporter, MlirModule module, const char *symbol, bool internal,
-                                unsigned parameter_count, const MlirType *types, const MlirAttribute *arguments) {
-    TileBridge *bridge = exporter->bridge;
-    MlirType type = mlirLLVMFunctionTypeGet(bridge->nothing, parameter_count, types, false);
-    MlirLLVMLinkage linkage = internal ? MlirLLVMLinkageInternal : MlirLLVMLinkageExternal;
-    MlirLocation location = exporter->location;
-    if (exporter->scope.ptr) location = mlirLocationFusedGet(exporter->mlir, 1, &location, exporter->scope);
-    MlirOperationState state = mlirOperationStateGet(text_ref("llvm.func"), location);
-    MlirNamedAttribute attributes[] = {
-        named(exporter, NAME_SYMBOL, mlirStringAttrGet(exporter->mlir, text_ref(symbol))),
-        named(exporter, NAME_FUNCTION_TYPE, mlirTypeAttrGet(type)),
-        named(exporter, NAME_LINKAGE, mlirLLVMLinkageAttrGet(exporter->mlir, linkage)),
-        named(exporter, NAME_ARGUMENTS, mlirArrayAttrGet(exporter->mlir, parameter_count, arguments))};
-    mlirOperationStateAddAttributes(&state, 4, attributes);
-    MlirLocation *locations = TILE_NEW_ARRAY(bridge->arena, MlirLocation, parameter_count);
-    for (unsigned i = 0; i < parameter_count; i++) locations[i] = exporter->location;
-    MlirBlock block = mlirBlockCreate(parameter_count, types, locations);
-    MlirRegion region = mlirRegionCreate();
-    mlirRegionAppendOwnedBlock(region, block);
-    mlirOperationStateAddOwnedRegions(&state, 1, &region);
-    mlirBlockAppendOwnedOperation(mlirModuleGetBody(module), mlirOperationCreate(&state));
-    exporter->block = exporter->entry = block;
-    return block;
 }
 
 static bool is_phase_signature(const TileFunc *func) {
@@ -267,25 +78,6 @@ static void export_entry(Exporter *exporter, const TileFunc *func, MlirModule mo
     export_build(exporter, "llvm.return", no_type(), NO_VALUES, NO_ATTRIBUTES);
 }
 
-/* DWARF of one function: a compile unit and a subprogram, for line tables only. PTX gets line directives only: ptxas
- * does not optimise code with more debug information. */
-static MlirAttribute debug_scope(Exporter *exporter, const char *symbol) {
-    enum { C99 = 0x0c /* DW_LANG_C99 */, DEFINITION_OPTIMISED = 8 | 16 };
-    MlirContext mlir = exporter->mlir;
-    const TileFunc *func = exporter->func;
-    MlirAttribute name = mlirStringAttrGet(mlir, text_ref(symbol)), none = mlirStringAttrGet(mlir, text_ref("")),
-                  file = debug_file(exporter, func->location.file);
-    MlirAttribute unit = mlirLLVMDICompileUnitAttrGet(
-        mlir, mlirDisctinctAttrCreate(exporter->bridge->unit), C99, file, mlirStringAttrGet(mlir, text_ref("tilec")),
-        true, func->threads ? MlirLLVMDIEmissionKindDebugDirectivesOnly : MlirLLVMDIEmissionKindLineTablesOnly,
-        MlirLLVMDINameTableKindNone, none);
-    MlirAttribute null_type = mlirLLVMDINullTypeAttrGet(mlir);
-    MlirAttribute type = mlirLLVMDISubroutineTypeAttrGet(mlir, 0, 1, &null_type);
-    return mlirLLVMDISubprogramAttrGet(mlir, none, false, mlirDisctinctAttrCreate(exporter->bridge->unit), unit, file,
-                                       name, name, file, func->location.line, func->location.line, DEFINITION_OPTIMISED,
-                                       type, 0, NULL, 0, NULL);
-}
-
 static void number_assertions(Exporter *exporter, TileFunc *func) {
     TileArena *arena = exporter->bridge->arena;
     TileAssertions assertions = tile_func_assertions(func, arena);
@@ -313,7 +105,7 @@ static void export_phase(Exporter *exporter, TileFunc *func, MlirModule module) 
     for (unsigned i = 0; i < count; i++) types[i] = export_type(exporter, func->body.arguments[i]->type);
     char symbol[BRIDGE_SYMBOL_BYTES];
     tile_bridge_symbol(func, symbol, sizeof symbol);
-    if (exporter->lines) exporter->scope = debug_scope(exporter, func->threads ? symbol : body);
+    if (exporter->lines) exporter->scope = export_scope(exporter, func->threads ? symbol : body);
     MlirAttribute *arguments = TILE_NEW_ARRAY(arena, MlirAttribute, count);
     for (unsigned i = 0; i < count; i++)
         arguments[i] = parameter_attributes(exporter, &func->parameters[i], func->body.arguments[i]->type);

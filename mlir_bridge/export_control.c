@@ -140,28 +140,6 @@ void export_condition(Exporter *exporter, const TileOp *op) {
 
 void export_return(Exporter *exporter, const TileOp *op) { build_structured(exporter, op, "llvm.return", 0, NULL); }
 
-MlirRegion export_simple_region(Exporter *exporter, MlirBlock block, MlirValue value) {
-    MlirBlock outer = exporter->block;
-    exporter->block = block;
-    export_build(exporter, "scf.yield", no_type(), value.ptr ? 1 : 0, &value, NO_ATTRIBUTES);
-    exporter->block = outer;
-    MlirRegion region = mlirRegionCreate();
-    mlirRegionAppendOwnedBlock(region, block);
-    return region;
-}
-
-MlirValue export_scf_if(Exporter *exporter, MlirValue condition, MlirType result, MlirRegion then,
-                        MlirRegion otherwise) {
-    MlirRegion regions[2] = {then, otherwise};
-    MlirOperationState state = mlirOperationStateGet(text_ref("scf.if"), exporter->location);
-    mlirOperationStateAddOperands(&state, 1, &condition);
-    if (result.ptr) mlirOperationStateAddResults(&state, 1, &result);
-    mlirOperationStateAddOwnedRegions(&state, 2, regions);
-    MlirOperation made = mlirOperationCreate(&state);
-    mlirBlockAppendOwnedOperation(exporter->block, made);
-    return result.ptr ? mlirOperationGetResult(made, 0) : (MlirValue){NULL};
-}
-
 /* Stores the number in the first word of the scratch, unless there is one: the first assertion that fails is
  * reported. */
 static void record_assertion(Exporter *exporter, int64_t number) {

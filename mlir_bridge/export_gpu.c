@@ -1,11 +1,8 @@
-/* Kernels for NVIDIA GPUs, and their instructions. The kernel's parameters are those of the phase, in the order of
- * 8-byte slots; its shared memory is dynamic. */
+/* Instructions of NVIDIA GPUs. */
 #include "mlir_bridge/export.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
@@ -85,22 +82,6 @@ void export_uniform(Exporter *exporter, const TileOp *op) {
 
 /* ---- grids ---- */
 
-bool export_need(Exporter *exporter, const TileOp *op, bool has, const char *what) {
-    if (has) return true;
-    export_fail(exporter, TILE_UNSUPPORTED, op, "the target %s has no %s; sm_90a is the first that has",
-                exporter->target->name, what);
-    return false;
-}
-
-MlirValue export_asm(Exporter *exporter, const char *text, const char *constraints, MlirType result, unsigned count,
-                     const MlirValue *operands) {
-    MlirContext mlir = exporter->mlir;
-    return export_build(exporter, "llvm.inline_asm", result, count, operands,
-                        ATTRIBUTES(named(exporter, NAME_ASM, mlirStringAttrGet(mlir, text_ref(text))),
-                                   named(exporter, NAME_CONSTRAINTS, mlirStringAttrGet(mlir, text_ref(constraints))),
-                                   named(exporter, NAME_SIDE_EFFECTS, exporter->bridge->unit)));
-}
-
 /* An asm, since LLVM's intrinsics are marked as not accessing memory. */
 static void control_grid(Exporter *exporter, const TileOp *op, const char *text) {
     if (!export_need(exporter, op, exporter->target->has_dependent_grids, "grids that wait for one another")) return;
@@ -117,14 +98,6 @@ void export_grid_wait(Exporter *exporter, const TileOp *op) { control_grid(expor
 
 /* Copies of 16 bytes bypass L1: other blocks read the same data from L2. */
 static const char *copy_kind(int64_t bytes) { return bytes == 16 ? "cg" : "ca"; }
-
-ExportAddress export_address(Exporter *exporter, const TileOp *op) {
-    const TileOp *add = tile_value_def(tile_op_operand(op, 0), TILE_OP_PTR_ADD);
-    ExportAddress place = {.offset = 0};
-    bool fixed = add && tile_value_integer(tile_op_operand(add, 1), &place.offset);
-    place.address = operand_of(exporter, fixed ? add : op, 0);
-    return place;
-}
 
 /* With a predicate instead of a branch. */
 static void build_masked_copy(Exporter *exporter, const TileOp *op, int64_t bytes, bool whole) {
@@ -240,29 +213,6 @@ static MlirType words_type(Exporter *exporter, unsigned count) {
     return mlirLLVMStructTypeLiteralGet(exporter->mlir, count, types, false);
 }
 
-MlirValue export_field(Exporter *exporter, MlirValue structure, MlirType type, unsigned number) {
-    int64_t position = number;
-    return export_build(exporter, "llvm.extractvalue", type, VALUES(structure),
-                        ATTRIBUTES(named(exporter, NAME_POSITION, mlirDenseI64ArrayGet(exporter->mlir, 1, &position))));
-}
-
-MlirValue export_same_bits(Exporter *exporter, MlirValue value, MlirType type) {
-    return export_build(exporter, "llvm.bitcast", type, VALUES(value), NO_ATTRIBUTES);
-}
-
-MlirType export_vector_of(Exporter *exporter, TileScalar scalar, int64_t lanes) {
-    return mlirVectorTypeGet(1, &lanes, scalar_of(exporter, scalar));
-}
-
-MlirValue export_insert_lane(Exporter *exporter, MlirValue vector, MlirType type, MlirValue lane, int64_t number) {
-    return export_build(exporter, "llvm.insertelement", type,
-                        VALUES(vector, lane, export_lane_number(exporter, number)), NO_ATTRIBUTES);
-}
-
-MlirValue export_empty_vector(Exporter *exporter, MlirType type) {
-    return export_build(exporter, "llvm.mlir.poison", type, NO_VALUES, NO_ATTRIBUTES);
-}
-
 /* One word, or a structure of several. */
 static MlirType loaded_type(Exporter *exporter, unsigned count) {
     return count > 1 ? words_type(exporter, count) : scalar_of(exporter, TILE_I32);
@@ -287,11 +237,6 @@ void export_load_matrix(Exporter *exporter, const TileOp *op) {
     MlirValue loaded =
         export_intrinsic(exporter, name, loaded_type(exporter, count), VALUES(operand_of(exporter, op, 0)));
     set_result(exporter, op, 0, export_same_bits(exporter, join_words(exporter, loaded, count), export_type(exporter, type)));
-}
-
-MlirValue export_lane(Exporter *exporter, MlirValue vector, MlirType type, int64_t lane) {
-    return export_build(exporter, "llvm.extractelement", type, VALUES(vector, export_lane_number(exporter, lane)),
-                        NO_ATTRIBUTES);
 }
 
 void export_store_matrix(Exporter *exporter, const TileOp *op) {
@@ -527,90 +472,4 @@ bool export_hinted_store(Exporter *exporter, const TileOp *op) {
     for (unsigned i = 0; i < count && count > 1; i++) operands[1 + i] = export_lane(exporter, value, i32, i);
     build_hinted(exporter, op, accesses[count], constraints[count], no_type(), 1 + count, operands);
     return true;
-}
-
-/* ---- kernels ---- */
-
-void tile_bridge_symbol(const TileFunc *func, char *symbol, size_t size) {
-    snprintf(symbol, size, "%s", func->name);
-    if (!func->threads) return;
-    for (char *at = symbol; *at; at++)
-        if (!(*at >= 'a' && *at <= 'z') && !(*at >= 'A' && *at <= 'Z') && !(*at >= '0' && *at <= '9') && *at != '_')
-            *at = '$';
-}
-
-/* extern shared memory, of the size that the launch passes. */
-static void declare_shared(Exporter *exporter, MlirModule module, const char *symbol) {
-    MlirContext mlir = exporter->mlir;
-    MlirOperationState state = mlirOperationStateGet(text_ref("llvm.mlir.global"), exporter->location);
-    MlirType bytes = mlirLLVMArrayTypeGet(scalar_of(exporter, TILE_I8), 0);
-    MlirNamedAttribute attributes[] = {
-        named(exporter, NAME_GLOBAL_TYPE, mlirTypeAttrGet(bytes)),
-        named(exporter, NAME_SYMBOL, mlirStringAttrGet(mlir, text_ref(symbol))),
-        named(exporter, NAME_LINKAGE, mlirLLVMLinkageAttrGet(mlir, MlirLLVMLinkageExternal)),
-        named(exporter, NAME_ADDRESS_SPACE, export_integer(exporter, TILE_I32, BRIDGE_SHARED)),
-        named(exporter, NAME_ALIGNMENT, export_integer(exporter, TILE_I64, 1024))};
-    mlirOperationStateAddAttributes(&state, sizeof attributes / sizeof *attributes, attributes);
-    MlirRegion none = mlirRegionCreate();
-    mlirOperationStateAddOwnedRegions(&state, 1, &none);
-    mlirBlockAppendOwnedOperation(mlirModuleGetBody(module), mlirOperationCreate(&state));
-}
-
-static MlirAttribute function_attribute(Exporter *exporter, const char *name, uint32_t value) {
-    char number[16];
-    snprintf(number, sizeof number, "%" PRIu32, value);
-    MlirAttribute pair[2] = {mlirStringAttrGet(exporter->mlir, text_ref(name)),
-                             mlirStringAttrGet(exporter->mlir, text_ref(number))};
-    return mlirArrayAttrGet(exporter->mlir, 2, pair);
-}
-
-/* The assembler lets threads change the number of their registers only if it knows how many they begin with. */
-static void mark_kernel(Exporter *exporter, MlirOperation kernel, const TileFunc *func) {
-    MlirContext mlir = exporter->mlir;
-    MlirAttribute attributes[2] = {function_attribute(exporter, "nvvm.reqntid", func->threads),
-                                   function_attribute(exporter, "nvvm.maxnreg", func->registers)};
-    mlirOperationSetInherentAttributeByName(kernel, text_ref("passthrough"),
-                                            mlirArrayAttrGet(mlir, func->registers ? 2 : 1, attributes));
-    mlirOperationSetInherentAttributeByName(kernel, text_ref("CConv"),
-                                            mlirLLVMCConvAttrGet(mlir, MlirLLVMCConvPTX_Kernel));
-}
-
-/* The records' address is the last parameter, in the position of the shared memory. */
-static MlirBlock begin_kernel(Exporter *exporter, TileFunc *func, MlirModule module, const char *symbol,
-                              const MlirType *types, const MlirAttribute *attributes) {
-    unsigned count = func->body.argument_count;
-    if (!export_begin_records(exporter, func))
-        return export_begin_function(exporter, module, symbol, false, count - 1, types, attributes);
-    MlirType *all = TILE_NEW_ARRAY(exporter->bridge->arena, MlirType, count);
-    MlirAttribute *both = TILE_NEW_ARRAY(exporter->bridge->arena, MlirAttribute, count);
-    memcpy(all, types, count * sizeof *all);
-    memcpy(both, attributes, count * sizeof *both);
-    all[count - 1] = exporter->bridge->gpu_pointers[BRIDGE_GLOBAL];
-    both[count - 1] = mlirDictionaryAttrGet(exporter->mlir, 0, NULL);
-    MlirBlock block = export_begin_function(exporter, module, symbol, false, count, all, both);
-    exporter->records = mlirBlockGetArgument(block, count - 1);
-    return block;
-}
-
-void export_kernel(Exporter *exporter, TileFunc *func, MlirModule module, const MlirType *types,
-                   const MlirAttribute *attributes) {
-    unsigned count = func->body.argument_count;
-    const TileType *last = count ? func->body.arguments[count - 1]->type : NULL;
-    if (!last || last->kind != TILE_TYPE_POINTER || last->space != TILE_SPACE_SHARED) {
-        export_fail(exporter, TILE_INTERNAL, NULL, "a GPU phase's last parameter is its shared memory");
-        return;
-    }
-    char symbol[BRIDGE_SYMBOL_BYTES], shared[BRIDGE_SYMBOL_BYTES + sizeof "$shared"];
-    tile_bridge_symbol(func, symbol, sizeof symbol);
-    snprintf(shared, sizeof shared, "%s$shared", symbol);
-    declare_shared(exporter, module, shared);
-    MlirBlock block = begin_kernel(exporter, func, module, symbol, types, attributes);
-    mark_kernel(exporter, mlirBlockGetParentOperation(block), func);
-    for (unsigned i = 0; i + 1 < count; i++)
-        exporter->values[func->body.arguments[i]->number] = mlirBlockGetArgument(block, i);
-    MlirAttribute global = mlirFlatSymbolRefAttrGet(exporter->mlir, text_ref(shared));
-    exporter->values[func->body.arguments[count - 1]->number] =
-        export_build(exporter, "llvm.mlir.addressof", types[count - 1], NO_VALUES,
-                     ATTRIBUTES(named(exporter, NAME_GLOBAL_NAME, global)));
-    export_block(exporter, &func->body);
 }

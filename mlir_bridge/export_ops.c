@@ -8,58 +8,6 @@
 /* Half of the vector registers of a target without AVX-512. */
 enum { MAX_ASM_REGISTERS = 8 };
 
-MlirValue export_constant(Exporter *exporter, MlirType type, MlirAttribute value) {
-    return export_build(exporter, "llvm.mlir.constant", type, NO_VALUES,
-                        ATTRIBUTES(named(exporter, NAME_VALUE, value)));
-}
-
-/* The attribute of a splat constant with these bits. Elements are raw bytes: a conversion to double would lose the
- * payload of a NaN. */
-static MlirAttribute splat_attribute(Exporter *exporter, const TileType *type, TileScalar scalar, uint64_t bits) {
-    MlirType element = scalar_of(exporter, scalar);
-    if (type->kind == TILE_TYPE_VECTOR) {
-        MlirType vector = export_type_like(exporter, type, scalar);
-        if (scalar == TILE_BOOL) return mlirDenseElementsAttrBoolSplatGet(vector, bits & 1);
-        return mlirDenseElementsAttrRawBufferGet(vector, tile_scalar_bytes(scalar), &bits);
-    }
-    return mlirIntegerAttrGet(element, (int64_t)bits);
-}
-
-MlirValue export_splat_integer(Exporter *exporter, const TileType *type, TileScalar scalar, int64_t value) {
-    return export_constant(exporter, export_type_like(exporter, type, scalar),
-                           splat_attribute(exporter, type, scalar, (uint64_t)value));
-}
-
-MlirValue export_lane_number(Exporter *exporter, int64_t lane) {
-    bool cached = lane < (int64_t)(sizeof exporter->lane_numbers / sizeof exporter->lane_numbers[0]);
-    if (cached && exporter->lane_numbers[lane].ptr) return exporter->lane_numbers[lane];
-    MlirNamedAttribute value = named(exporter, NAME_VALUE, export_integer(exporter, TILE_I64, lane));
-    MlirType type = scalar_of(exporter, TILE_I64);
-    MlirOperationState state = mlirOperationStateGet(text_ref("llvm.mlir.constant"), exporter->bridge->unknown);
-    mlirOperationStateAddResults(&state, 1, &type);
-    mlirOperationStateAddAttributes(&state, 1, &value);
-    MlirOperation op = mlirOperationCreate(&state);
-    mlirBlockInsertOwnedOperation(exporter->entry, 0, op);
-    MlirValue result = mlirOperationGetResult(op, 0);
-    if (cached) exporter->lane_numbers[lane] = result;
-    return result;
-}
-
-MlirValue export_broadcast(Exporter *exporter, MlirValue scalar, MlirType vector, int64_t lanes) {
-    MlirValue poison = export_build(exporter, "llvm.mlir.poison", vector, NO_VALUES, NO_ATTRIBUTES);
-    MlirValue first = export_build(exporter, "llvm.insertelement", vector,
-                                   VALUES(poison, scalar, export_lane_number(exporter, 0)), NO_ATTRIBUTES);
-    int32_t *zeros = TILE_NEW_ARRAY(exporter->bridge->arena, int32_t, lanes);
-    return export_build(exporter, "llvm.shufflevector", vector, VALUES(first, poison),
-                        ATTRIBUTES(named(exporter, NAME_MASK, mlirDenseI32ArrayGet(exporter->mlir, lanes, zeros))));
-}
-
-MlirValue export_compare(Exporter *exporter, bool is_float, int64_t predicate, MlirType result, MlirValue x,
-                         MlirValue y) {
-    return export_build(exporter, is_float ? "llvm.fcmp" : "llvm.icmp", result, VALUES(x, y),
-                        ATTRIBUTES(named(exporter, NAME_PREDICATE, export_integer(exporter, TILE_I64, predicate))));
-}
-
 static MlirType result_type(Exporter *exporter, const TileOp *op) {
     return export_type(exporter, tile_op_result(op, 0)->type);
 }
@@ -129,7 +77,7 @@ void export_isnan(Exporter *exporter, const TileOp *op) {
 static MlirValue splat_bits(Exporter *exporter, const TileType *type, TileScalar scalar, uint64_t bits) {
     MlirType made = export_type_like(exporter, type, scalar);
     if (type->kind == TILE_TYPE_VECTOR || !mlirTypeIsAFloat(scalar_of(exporter, scalar)))
-        return export_constant(exporter, made, splat_attribute(exporter, type, scalar, bits));
+        return export_constant(exporter, made, export_splat_attribute(exporter, type, scalar, bits));
     TileScalar same_width = scalar == TILE_F16 ? TILE_U16 : (scalar == TILE_F32 ? TILE_U32 : TILE_U64);
     MlirValue integer = export_constant(exporter, scalar_of(exporter, same_width),
                                         mlirIntegerAttrGet(scalar_of(exporter, same_width), (int64_t)bits));

@@ -8,7 +8,22 @@ enum { TILE_SUM_NO_FACT = 1 }; /* the stamp of a proof that used no fact */
 
 /* The unique sum of these products, in this order, and a constant. */
 const TileSum *tile_sum_intern(TileSumTable *table, int64_t constant, const TileProduct *products, uint32_t count);
+/* The sum that is one symbol of this kind, unique by its operands; b may be NULL. */
+const TileSum *tile_sum_compound(TileSumTable *table, TileSymbolKind kind, const TileSum *a, const TileSum *b);
 /* Division by zero gives 0. */
 int64_t tile_sum_floor_divide(int64_t a, int64_t b);
+
+/* Modulo 2^64; they note that a number wrapped. */
+static inline int64_t wrap_add(TileSumTable *table, int64_t a, int64_t b) {
+    int64_t sum;
+    table->wrapped |= __builtin_add_overflow(a, b, &sum);
+    return sum;
+}
+
+static inline int64_t wrap_multiply(TileSumTable *table, int64_t a, int64_t b) {
+    int64_t product;
+    table->wrapped |= __builtin_mul_overflow(a, b, &product);
+    return product;
+}
 
 #endif

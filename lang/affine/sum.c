@@ -1,3 +1,4 @@
+/* Sums in their normal form: the table of unique sums, symbols, arithmetic. */
 #include "lang/affine/internal.h"
 
 #include <string.h>
@@ -143,18 +144,6 @@ static int compare_products(const TileProduct *a, const TileProduct *b) {
     return a->degree == b->degree ? 0 : a->degree < b->degree ? -1 : 1;
 }
 
-static int64_t wrap_add(TileSumTable *table, int64_t a, int64_t b) {
-    int64_t sum;
-    table->wrapped |= __builtin_add_overflow(a, b, &sum);
-    return sum;
-}
-
-static int64_t wrap_multiply(TileSumTable *table, int64_t a, int64_t b) {
-    int64_t product;
-    table->wrapped |= __builtin_mul_overflow(a, b, &product);
-    return product;
-}
-
 bool tile_sum_wrapped(TileSumTable *table) {
     bool wrapped = table->wrapped;
     table->wrapped = false;
@@ -184,8 +173,7 @@ static void grow_buckets(TileSumTable *table) {
         }
 }
 
-/* Replaces a sum by a single symbol, where the normal form would grow too large. */
-static const TileSum *as_symbol(TileSumTable *table, TileSymbolKind kind, const TileSum *a, const TileSum *b) {
+const TileSum *tile_sum_compound(TileSumTable *table, TileSymbolKind kind, const TileSum *a, const TileSum *b) {
     for (TileSymbol *other = *bucket_of(table, kind, a, b); other; other = other->next)
         if (other->kind == kind && other->a == a && other->b == b) return tile_sum_symbol(table, other);
     if (table->compound_count++ == table->bucket_count) grow_buckets(table);
@@ -205,8 +193,8 @@ static const TileSum *add_scaled(TileSumTable *table, const TileSum *a, const Ti
     if (b->count == 0) return with_constant(table, a, constant);
     if (a->count == 0 && factor == 1) return with_constant(table, b, constant);
     if (a->count + b->count > TILE_MAX_PRODUCTS) {
-        if (a->count > 1) a = as_symbol(table, TILE_SYMBOL_GROUP, a, NULL);
-        if (b->count > 1) b = as_symbol(table, TILE_SYMBOL_GROUP, b, NULL);
+        if (a->count > 1) a = tile_sum_compound(table, TILE_SYMBOL_GROUP, a, NULL);
+        if (b->count > 1) b = tile_sum_compound(table, TILE_SYMBOL_GROUP, b, NULL);
     }
     TileProduct merged[TILE_MAX_PRODUCTS + 2];
     uint32_t count = 0, i = 0, k = 0;
@@ -255,7 +243,7 @@ const TileSum *tile_sum_multiply(TileSumTable *table, const TileSum *a, const Ti
     if (b->count == 0) return add_scaled(table, zero, a, b->constant);
     if (a->count == 0) return add_scaled(table, zero, b, a->constant);
     bool large = (a->count + 1) * (b->count + 1) > TILE_MAX_PRODUCTS || degree_of(a) + degree_of(b) > TILE_MAX_DEGREE;
-    if (large) return as_symbol(table, TILE_SYMBOL_MUL, a, b);
+    if (large) return tile_sum_compound(table, TILE_SYMBOL_MUL, a, b);
     const TileSum *result = tile_sum_integer(table, wrap_multiply(table, a->constant, b->constant));
     if (b->constant) result = add_scaled(table, result, with_constant(table, a, 0), b->constant);
     if (a->constant) result = add_scaled(table, result, with_constant(table, b, 0), a->constant);
@@ -272,12 +260,10 @@ int64_t tile_sum_floor_divide(int64_t a, int64_t b) {
     return quotient - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-static TileSymbol *only_symbol(const TileSum *sum) { return sum->products[0].symbols[0]; }
-
 const TileSum *tile_sum_divide(TileSumTable *table, const TileSum *a, const TileSum *b) {
     if (a->count == 0 && b->count == 0) return tile_sum_integer(table, tile_sum_floor_divide(a->constant, b->constant));
     if (tile_sum_is_literal(b, 1)) return a;
-    return as_symbol(table, TILE_SYMBOL_DIV, a, b);
+    return tile_sum_compound(table, TILE_SYMBOL_DIV, a, b);
 }
 
 const TileSum *tile_sum_remainder(TileSumTable *table, const TileSum *a, const TileSum *b) {
@@ -285,7 +271,20 @@ const TileSum *tile_sum_remainder(TileSumTable *table, const TileSum *a, const T
         return tile_sum_integer(
             table, wrap_add(table, b->constant ? a->constant : 0,
                             wrap_multiply(table, -tile_sum_floor_divide(a->constant, b->constant), b->constant)));
-    return as_symbol(table, TILE_SYMBOL_REM, a, b);
+    return tile_sum_compound(table, TILE_SYMBOL_REM, a, b);
+}
+
+const TileSum *tile_sum_divide_up(TileSumTable *table, const TileSum *a, const TileSum *b) {
+    const TileSum *one = tile_sum_integer(table, 1);
+    return tile_sum_divide(table, tile_sum_subtract(table, tile_sum_add(table, a, b), one), b);
+}
+
+/* ---- values ---- */
+
+bool tile_sum_known(TileSumTable *table, const TileSum *sum, int64_t *value) {
+    const TileSum *resolved = tile_sum_resolve(table, sum);
+    *value = resolved->constant;
+    return resolved->count == 0;
 }
 
 static int64_t bits_of(TileSymbolKind kind, int64_t a, int64_t b) {
@@ -304,129 +303,7 @@ const TileSum *tile_sum_bits(TileSumTable *table, TileSymbolKind kind, const Til
     int64_t x, y;
     if (!tile_sum_known(table, a, &x) || !tile_sum_known(table, b, &y)) return NULL;
     if (a->count == 0 && b->count == 0) return tile_sum_integer(table, bits_of(kind, x, y));
-    return as_symbol(table, kind, a, b);
-}
-
-const TileSum *tile_sum_min(TileSumTable *table, const TileSum *a, const TileSum *b) {
-    if (tile_sum_at_most(table, a, b)) return a;
-    if (tile_sum_at_most(table, b, a)) return b;
-    return as_symbol(table, TILE_SYMBOL_MIN, a, b);
-}
-
-/* min(bounded, high) where bounded >= low: a new symbol, even if it would fold to `high`, unless low <= high is
- * proven. */
-static const TileSum *clamp_symbol(TileSumTable *table, const TileSum *bounded, const TileSum *low,
-                                   const TileSum *high) {
-    const TileSum *result = tile_sum_min(table, bounded, high), *needs = tile_sum_subtract(table, high, low);
-    if (!needs->count || !tile_sum_is_host(needs) || tile_sum_at_most(table, low, high)) return result;
-    if (tile_sum_wraps(table, low) || tile_sum_wraps(table, high) || tile_sum_wraps(table, needs)) return result;
-    if (result == high) result = as_symbol(table, TILE_SYMBOL_MIN, bounded, high);
-    TileSymbol *symbol = result->count ? only_symbol(result) : NULL;
-    bool made = symbol && result == tile_sum_symbol(table, symbol) && symbol->kind == TILE_SYMBOL_MIN &&
-                symbol->a == bounded && symbol->b == high;
-    if (!made || symbol->lower_count) return result;
-    tile_symbol_bound(table, symbol, low, NULL);
-    symbol->needs = needs;
-    return result;
-}
-
-const TileSum *tile_sum_clamp(TileSumTable *table, const TileSum *x, const TileSum *low, const TileSum *high) {
-    return clamp_symbol(table, tile_sum_max(table, x, low), low, high);
-}
-
-const TileSum *tile_sum_max(TileSumTable *table, const TileSum *a, const TileSum *b) {
-    if (tile_sum_at_most(table, b, a)) return a;
-    if (tile_sum_at_most(table, a, b)) return b;
-    return as_symbol(table, TILE_SYMBOL_MAX, a, b);
-}
-
-const TileSum *tile_sum_divide_up(TileSumTable *table, const TileSum *a, const TileSum *b) {
-    const TileSum *one = tile_sum_integer(table, 1);
-    return tile_sum_divide(table, tile_sum_subtract(table, tile_sum_add(table, a, b), one), b);
-}
-
-/* ---- values ---- */
-
-static const TileSum *resolve_symbol(TileSumTable *table, TileSymbol *symbol) {
-    const TileSum *a = symbol->a ? tile_sum_resolve(table, symbol->a) : NULL;
-    const TileSum *b = symbol->b ? tile_sum_resolve(table, symbol->b) : NULL;
-    bool same = a == symbol->a && b == symbol->b;
-    switch (symbol->kind) {
-    case TILE_SYMBOL_KNOWN: return tile_sum_integer(table, symbol->known);
-    case TILE_SYMBOL_VALUE: return tile_sum_symbol(table, symbol);
-    case TILE_SYMBOL_MIN:
-        if (same) return tile_sum_symbol(table, symbol);
-        return symbol->needs ? clamp_symbol(table, a, tile_sum_resolve(table, symbol->lower[0]), b)
-                             : tile_sum_min(table, a, b);
-    case TILE_SYMBOL_MAX: return same ? tile_sum_symbol(table, symbol) : tile_sum_max(table, a, b);
-    case TILE_SYMBOL_DIV: return same ? tile_sum_symbol(table, symbol) : tile_sum_divide(table, a, b);
-    case TILE_SYMBOL_REM: return same ? tile_sum_symbol(table, symbol) : tile_sum_remainder(table, a, b);
-    case TILE_SYMBOL_MUL: return same ? tile_sum_symbol(table, symbol) : tile_sum_multiply(table, a, b);
-    case TILE_SYMBOL_GROUP: return same ? tile_sum_symbol(table, symbol) : a;
-    case TILE_SYMBOL_SHL:
-    case TILE_SYMBOL_SHR:
-    case TILE_SYMBOL_AND:
-    case TILE_SYMBOL_OR:
-    case TILE_SYMBOL_XOR: return tile_sum_bits(table, symbol->kind, a, b);
-    }
-    return tile_sum_symbol(table, symbol);
-}
-
-/* Are all its symbols VALUEs, so that there is nothing to replace? */
-static bool is_resolved(const TileSum *sum) {
-    for (uint32_t i = 0; i < sum->count; i++)
-        for (uint32_t k = 0; k < sum->products[i].degree; k++)
-            if (sum->products[i].symbols[k]->kind != TILE_SYMBOL_VALUE) return false;
-    return true;
-}
-
-/* Sets *inexact if a multiplication wraps. */
-static const TileSum *resolve_product(TileSumTable *table, const TileProduct *product, bool *inexact) {
-    TileProduct plain = {.factor = product->factor};
-    const TileSum *others = tile_sum_integer(table, 1);
-    for (uint32_t k = 0; k < product->degree; k++) {
-        TileSymbol *symbol = product->symbols[k];
-        const TileSum *resolved = symbol->kind > TILE_SYMBOL_KNOWN ? resolve_symbol(table, symbol) : NULL;
-        tile_sum_wrapped(table);
-        if (symbol->kind == TILE_SYMBOL_VALUE)
-            plain.symbols[plain.degree++] = symbol;
-        else if (symbol->kind == TILE_SYMBOL_KNOWN)
-            plain.factor = wrap_multiply(table, plain.factor, symbol->known);
-        else
-            others = tile_sum_multiply(table, others, resolved);
-        *inexact |= tile_sum_wrapped(table);
-    }
-    const TileSum *term =
-        plain.degree && plain.factor ? tile_sum_intern(table, 0, &plain, 1) : tile_sum_integer(table, plain.factor);
-    const TileSum *result = tile_sum_multiply(table, term, others);
-    *inexact |= tile_sum_wrapped(table);
-    return result;
-}
-
-/* Stored with the sum, so it may only be folded by bounds that hold everywhere. */
-const TileSum *tile_sum_resolve(TileSumTable *table, const TileSum *sum) {
-    if (sum->resolved) return sum->resolved;
-    if (is_resolved(sum)) return ((TileSum *)sum)->resolved = sum;
-    size_t facts = table->facts.count;
-    table->facts.count = 0;
-    bool inexact = false;
-    const TileSum *result = tile_sum_integer(table, sum->constant);
-    for (uint32_t i = 0; i < sum->count; i++) {
-        const TileSum *term = resolve_product(table, &sum->products[i], &inexact);
-        tile_sum_wrapped(table);
-        result = tile_sum_add(table, result, term);
-        inexact |= tile_sum_wrapped(table);
-    }
-    table->facts.count = facts;
-    ((TileSum *)sum)->inexact = inexact;
-    ((TileSum *)sum)->resolved = result;
-    return result;
-}
-
-bool tile_sum_known(TileSumTable *table, const TileSum *sum, int64_t *value) {
-    const TileSum *resolved = tile_sum_resolve(table, sum);
-    *value = resolved->constant;
-    return resolved->count == 0;
+    return tile_sum_compound(table, kind, a, b);
 }
 
 bool tile_sum_is_host(const TileSum *sum) {

@@ -17,38 +17,18 @@
 
 typedef struct TileIndices TileIndices;
 
+/* ---- indices.c ---- */
+
 TileIndices *tile_indices_create(TileArena *arena, TileFunc *func);
 /* The same, assuming that each extent of machine form is a multiple of a power of two; each is a separate assumption,
  * which tile_index_ask checks against the parameters' facts. */
 TileIndices *tile_indices_suppose(TileArena *arena, TileFunc *func, int64_t divisor);
-
-/* A value of the function whose range or sum differs in a new analysis; NULL: there is none. */
-const TileValue *tile_indices_compare(TileIndices *indices, TileArena *arena);
-
-/* ---- range.c ---- */
-
-typedef struct TileIndexRange {
-    int64_t lo, hi;   /* lo <= value <= hi; if a u64 may exceed INT64_MAX, this is the range of i64 */
-    int64_t multiple; /* divides the value; 0 when the value is 0 */
-    uint64_t because; /* set of assumptions about the parameters (TileTensorFacts) that the range depends on */
-} TileIndexRange;
-
-static inline bool tile_index_is_constant(TileIndexRange range) { return range.lo == range.hi; }
-
-TileIndexRange tile_index_range(TileIndices *indices, const TileValue *value);
 /* A user of a range marks its assumptions in the function's parameters (used_extent): only facts that were used are
  * guarded at launch. */
 void tile_index_use(TileIndices *indices, uint64_t because);
 /* Do all the assumed multiples hold? Records in the parameters that they were asked for and, if they hold, that code
  * relies on them. */
 bool tile_index_ask(TileIndices *indices, uint64_t because);
-
-/* ---- difference.c ---- */
-
-/* x - y as an integer that does not wrap; bounds are saturated to 64 bits. */
-TileIndexRange tile_index_difference(TileIndices *indices, const TileValue *x, const TileValue *y);
-
-/* ---- sums.c ---- */
 
 /* The sums of values as seen from inside an op: values that a view does not follow are symbols with that `value`. */
 typedef struct TileIndexView {
@@ -61,6 +41,26 @@ typedef struct TileIndexView {
 } TileIndexView;
 
 void tile_index_view_init(TileIndexView *view, TileIndices *indices, const TileOp *inside, bool tiles);
+
+/* ---- range.c ---- */
+
+typedef struct TileIndexRange {
+    int64_t lo, hi;   /* lo <= value <= hi; if a u64 may exceed INT64_MAX, this is the range of i64 */
+    int64_t multiple; /* divides the value; 0 when the value is 0 */
+    uint64_t because; /* set of assumptions about the parameters (TileTensorFacts) that the range depends on */
+} TileIndexRange;
+
+static inline bool tile_index_is_constant(TileIndexRange range) { return range.lo == range.hi; }
+
+TileIndexRange tile_index_range(TileIndices *indices, const TileValue *value);
+
+/* ---- difference.c ---- */
+
+/* x - y as an integer that does not wrap; bounds are saturated to 64 bits. */
+TileIndexRange tile_index_difference(TileIndices *indices, const TileValue *x, const TileValue *y);
+
+/* ---- sums.c ---- */
+
 /* An i64 or pointer modulo 2^64, for each lane. Narrower integers are followed if they do not wrap; other values are
  * symbols. In a view of tiles, symbols that are scalars describe the part that all lanes share, symbols that are tiles
  * the lanes' own part. */
@@ -69,6 +69,11 @@ const TileSum *tile_index_sum(TileIndexView *view, const TileValue *value);
 TileSumTable *tile_index_table(TileIndices *indices);
 /* Do the scalars or pointers differ by a constant, modulo 2^64: is a = b + *distance? */
 bool tile_index_offset(TileIndices *indices, const TileValue *a, const TileValue *b, int64_t *distance);
+
+/* ---- compare.c ---- */
+
+/* A value of the function whose range or sum differs in a new analysis; NULL: there is none. */
+const TileValue *tile_indices_compare(TileIndices *indices, TileArena *arena);
 
 /* ---- slope.c ---- */
 

@@ -36,21 +36,15 @@ struct TileIndices {
     TILE_LIST(TileIndexPending) pending;
 };
 
-/* range.c: the numbers of a type. */
-TileIndexRange tile_index_range_of_type(const TileType *type);
-/* The range without any assumption about parameters. */
-TileIndexRange tile_index_range_always(TileIndices *indices, const TileValue *value);
-
-/* sums.c: the value as a sum that is exact as an integer, without assumptions about parameters; NULL if it may wrap. */
-const TileSum *tile_index_exact_sum(TileIndices *indices, const TileValue *value);
-
-/* difference.c: the range of x - y, if that does not wrap. */
-TileIndexRange tile_index_subtraction(TileIndices *indices, const TileOp *op, const TileType *type);
+/* ---- indices.c ---- */
 int64_t tile_index_common_divisor(int64_t a, int64_t b);
+/* The numbers of a type. */
+TileIndexRange tile_index_range_of_type(const TileType *type);
 /* The range lo .. hi as a value of the type. If the type cannot represent all of it, the value may have wrapped: only
  * the power of two in its divisor remains. */
 TileIndexRange tile_index_in_type(const TileType *type, Wide lo, Wide hi, int64_t multiple, uint64_t because);
-
+/* The range without any assumption about parameters. */
+TileIndexRange tile_index_range_always(TileIndices *indices, const TileValue *value);
 /* Calls compute(state, v) for `value` and its dependences, in post-order, and only while is_known(state, v) is false;
  * needed(state, v, k) is dependence k, or NULL. Does not recurse, so long chains of ops are fine. */
 typedef struct TileIndexOrder {
@@ -60,5 +54,13 @@ typedef struct TileIndexOrder {
     void *state;
 } TileIndexOrder;
 void tile_index_in_order(TileIndices *indices, const TileIndexOrder *order, const TileValue *value);
+
+/* ---- sums.c ---- */
+/* The value as a sum that is exact as an integer, without assumptions about parameters; NULL if it may wrap. */
+const TileSum *tile_index_exact_sum(TileIndices *indices, const TileValue *value);
+
+/* ---- difference.c ---- */
+/* The range of x - y, if that does not wrap. */
+TileIndexRange tile_index_subtraction(TileIndices *indices, const TileOp *op, const TileType *type);
 
 #endif

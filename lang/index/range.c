@@ -6,87 +6,12 @@
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
 
-TileIndices *tile_indices_create(TileArena *arena, TileFunc *func) {
-    TileIndices *indices = TILE_NEW(arena, TileIndices);
-    *indices = (TileIndices){.arena = arena, .func = func};
-    tile_map_init(&indices->ranges, arena);
-    tile_map_init(&indices->symbols, arena);
-    tile_sum_table_init(&indices->table, arena);
-    tile_index_view_init(&indices->view, indices, NULL, false);
-    return indices;
-}
-
-TileIndices *tile_indices_suppose(TileArena *arena, TileFunc *func, int64_t divisor) {
-    TileIndices *indices = tile_indices_create(arena, func);
-    indices->divisor = divisor;
-    return indices;
-}
-
-void tile_index_use(TileIndices *indices, uint64_t because) {
-    for (unsigned i = 0; i < indices->assumption_count; i++) {
-        TileAssumption assumption = indices->assumptions[i];
-        if (because >> i & 1) indices->func->parameters[assumption.parameter].used_extent |= 1u << assumption.dimension;
-    }
-}
-
-bool tile_index_ask(TileIndices *indices, uint64_t because) {
-    bool hold = true;
-    for (unsigned i = 0; i < indices->assumption_count; i++) {
-        if (!(because >> i & 1)) continue;
-        TileParameter *parameter = &indices->func->parameters[indices->assumptions[i].parameter];
-        parameter->asked_multiple |= (uint32_t)indices->divisor;
-        int64_t known = parameter->facts.multiple[0];
-        hold &= known != TILE_UNKNOWN && known % indices->divisor == 0;
-    }
-    for (unsigned i = 0; i < indices->assumption_count && hold; i++)
-        if (because >> i & 1)
-            indices->func->parameters[indices->assumptions[i].parameter].used_multiple |= (uint32_t)indices->divisor;
-    return hold;
-}
-
-/* ---- numbers ---- */
-
-int64_t tile_index_common_divisor(int64_t a, int64_t b) {
-    uint64_t x = a < 0 ? -(uint64_t)a : (uint64_t)a, y = b < 0 ? -(uint64_t)b : (uint64_t)b;
-    while (y) {
-        uint64_t rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return x > INT64_MAX ? 1 : (int64_t)x;
-}
+/* ---- one op each ---- */
 
 static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-
-TileIndexRange tile_index_range_of_type(const TileType *type) {
-    TileIndexRange range = {INT64_MIN, INT64_MAX, 1, 0};
-    unsigned bits =
-        type->kind == TILE_TYPE_POINTER || type->kind == TILE_TYPE_TENSOR ? 64 : tile_scalar_bits(type->scalar);
-    if (bits == 64 || tile_scalar_is_float(type->scalar)) return range;
-    bool is_signed = tile_scalar_class(type->scalar) == TILE_CLASS_SIGNED;
-    range.hi = (INT64_C(1) << (is_signed ? bits - 1 : bits)) - 1;
-    range.lo = is_signed ? -range.hi - 1 : 0;
-    return range;
-}
-
-/* The range, if the type can represent all of it. Else the value may have wrapped: only the power of two in its divisor
- * remains. */
-TileIndexRange tile_index_in_type(const TileType *type, Wide lo, Wide hi, int64_t multiple, uint64_t because) {
-    TileIndexRange all = tile_index_range_of_type(type);
-    if (lo < all.lo || hi > all.hi || type->scalar == TILE_U64) {
-        all.multiple = multiple > 0 ? multiple & -multiple : 1;
-        all.because = all.multiple > 1 ? because : 0;
-        return all;
-    }
-    TileIndexRange range = {(int64_t)lo, (int64_t)hi, multiple, because};
-    if (lo == hi) range.multiple = (int64_t)lo < 0 && (int64_t)lo != INT64_MIN ? -(int64_t)lo : (int64_t)lo;
-    return range.multiple < 0 ? (TileIndexRange){range.lo, range.hi, 1, because} : range;
-}
-
-/* ---- one op each ---- */
 
 static TileIndexRange product(const TileType *type, TileIndexRange a, TileIndexRange b) {
     Wide corners[] = {(Wide)a.lo * b.lo, (Wide)a.lo * b.hi, (Wide)a.hi * b.lo, (Wide)a.hi * b.hi};
@@ -134,6 +59,13 @@ static TileIndexRange common_bits(const TileType *type, TileIndexRange a, TileIn
     if (a.lo < 0 && b.lo < 0) return tile_index_range_of_type(type);
     int64_t hi = a.lo < 0 ? b.hi : b.lo < 0 ? a.hi : least(a.hi, b.hi);
     return tile_index_in_type(type, 0, hi, 1, a.because | b.because);
+}
+
+static TileIndexRange converted(const TileOp *op, const TileType *type, TileIndexRange x) {
+    const TileType *from = tile_op_operand(op, 0)->type;
+    if (tile_scalar_is_float(from->scalar) || from->scalar == TILE_U64) return tile_index_range_of_type(type);
+    if (type->scalar != TILE_BOOL) return tile_index_in_type(type, x.lo, x.hi, x.multiple, x.because);
+    return x.lo > 0 || x.hi < 0 ? tile_index_in_type(type, 1, 1, 1, x.because) : tile_index_range_of_type(type);
 }
 
 static TileIndexRange compare(TileIndices *indices, const TileOp *op, const TileType *type) {
@@ -256,13 +188,6 @@ static TileIndexRange binary_range(TileIndices *indices, const TileOp *op, const
     }
 }
 
-static TileIndexRange converted(const TileOp *op, const TileType *type, TileIndexRange x) {
-    const TileType *from = tile_op_operand(op, 0)->type;
-    if (tile_scalar_is_float(from->scalar) || from->scalar == TILE_U64) return tile_index_range_of_type(type);
-    if (type->scalar != TILE_BOOL) return tile_index_in_type(type, x.lo, x.hi, x.multiple, x.because);
-    return x.lo > 0 || x.hi < 0 ? tile_index_in_type(type, 1, 1, 1, x.because) : tile_index_range_of_type(type);
-}
-
 static TileIndexRange op_range(TileIndices *indices, const TileOp *op, const TileValue *value) {
     const TileType *type = value->type;
     int64_t constant;
@@ -355,14 +280,4 @@ TileIndexRange tile_index_range(TileIndices *indices, const TileValue *value) {
         known = tile_map_get(&indices->ranges, value);
     }
     return *known;
-}
-
-TileIndexRange tile_index_range_always(TileIndices *indices, const TileValue *value) {
-    TileIndexRange range = tile_index_range(indices, value);
-    if (!range.because) return range;
-    if (!indices->less) {
-        indices->less = tile_indices_create(indices->arena, indices->func);
-        indices->less->unconditional = true;
-    }
-    return tile_index_range(indices->less, value);
 }

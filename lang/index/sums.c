@@ -5,12 +5,6 @@
 
 #include "lang/ir/build.h"
 
-void tile_index_view_init(TileIndexView *view, TileIndices *indices, const TileOp *inside, bool tiles) {
-    *view = (TileIndexView){.indices = indices, .inside = inside, .tiles = tiles};
-    tile_map_init(&view->sums, indices->arena);
-    tile_map_init(&view->lanes, indices->arena);
-}
-
 /* ---- symbols ---- */
 
 static const TileSum *symbol_of(TileIndices *indices, TileMap *symbols, const TileValue *value) {

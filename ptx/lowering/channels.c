@@ -1,9 +1,8 @@
-/* Partitions, and the channels between them. A channel is a ring of slots in shared memory. The channels of a group
- * share two mbarriers for each slot: `full` completes a phase when the copies of all of them have come, `empty` when all
- * warps that read have released them. The count of slots taken so far, an operand of each take, gives the slot and the
+/* Channels between partitions. A channel is a ring of slots in shared memory. The channels of a group share two
+ * mbarriers for each slot: `full` completes a phase when the copies of all of them have come, `empty` when all warps
+ * that read have released them. The count of slots taken so far, an operand of each take, gives the slot and the
  * phase. One thread of the copying warps does all that is to be done there: it waits, and has tiles copied. */
-#include "lang/ir/operands.h"
-#include "ptx/lowering/access.h"
+#include "ptx/lowering/machine.h"
 #include "ptx/pipeline/copies.h"
 #include "ptx/target/map.h"
 
@@ -162,10 +161,8 @@ void gpu_lower_take_end(Gpu *gpu, const TileOp *op) {
     gpu_end_branch(gpu, branch, &outer);
 }
 
-/* ---- partitions ---- */
-
-/* The first thread of the block makes all mbarriers, which copies have to see as well. */
-static void build_mbarriers(Gpu *gpu, int64_t readers) {
+/* Copies have to see the mbarriers as well. */
+void gpu_build_mbarriers(Gpu *gpu, int64_t readers) {
     TileBuilder outer;
     TileOp *branch = gpu_begin_branch(gpu, gpu_binary(gpu, TILE_OP_EQ, gpu->thread, gpu_i64(gpu, 0)), &outer);
     for (unsigned i = 0; i < gpu->channels->count; i++) {
@@ -178,46 +175,4 @@ static void build_mbarriers(Gpu *gpu, int64_t readers) {
     gpu_build_plain(&gpu->b, TILE_OP_FENCE_ASYNC);
     gpu_end_branch(gpu, branch, &outer);
     gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
-}
-
-static void set_registers(Gpu *gpu, uint32_t registers, bool release) {
-    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_REGISTERS, .integer = registers},
-                                  {.key = TILE_ATTRIBUTE_RELEASE, .integer = 1}};
-    if (registers) tile_build_op(&gpu->b, TILE_OP_SET_REGISTERS, NULL, 0, attributes, release ? 2 : 1, NULL, 0);
-}
-
-static TileBlock *begin_region(Gpu *gpu, TileOp *partitions, unsigned region) {
-    gpu->b.block = &partitions->regions[region];
-    gpu->b.before = NULL;
-    return gpu->b.block;
-}
-
-void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
-    const TileAttribute *warps = tile_op_get(op, TILE_ATTRIBUTE_WARPS);
-    GpuRegisters registers = gpu_share_registers(gpu, op);
-    build_mbarriers(gpu, warps->integers[0]);
-    tile_block_walk((TileBlock *)&op->regions[0], gpu_find_stored, gpu);
-    TileOp *made = tile_build_op(&gpu->b, TILE_OP_PARTITIONS, NULL, 0, warps, 1, NULL, 0);
-    TileBuilder outer = gpu->b, inner;
-    begin_region(gpu, made, 0);
-    set_registers(gpu, registers.multiplying, false);
-    gpu_number_warpgroups(gpu);
-    gpu_lower_block_here(gpu, &op->regions[0]);
-    TileOp *end = made->regions[0].last;
-    tile_op_detach(end);
-    gpu_end_stores(gpu);
-    tile_builder_insert(&gpu->b, end);
-    begin_region(gpu, made, 1);
-    set_registers(gpu, registers.copying, true);
-    TileValue *first = gpu_i64(gpu, warps->integers[0] * TILE_WARP_THREADS);
-    TileOp *branch = gpu_begin_branch(gpu, gpu_binary(gpu, TILE_OP_EQ, gpu->thread, first), &inner);
-    gpu_lower_block_here(gpu, &op->regions[1]);
-    tile_op_erase(branch->regions[0].last);
-    gpu_end_branch(gpu, branch, &inner);
-    tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
-    const char *error = gpu->b.error;
-    gpu->b = outer;
-    if (error) gpu->b.error = error;
-    gpu->func->registers = registers.entry;
-    gpu->block_threads = (uint32_t)(warps->integers[0] + warps->integers[1]) * TILE_WARP_THREADS;
 }

@@ -327,11 +327,6 @@ static void keep_totals(const Fold *f) {
     gpu->scanned = (GpuScanned){f->op, totals};
 }
 
-TileValue **gpu_scanned_totals(const Gpu *gpu, const TileOp *reduce, TileOpId id) {
-    const TileOp *scan = gpu->scanned.scan;
-    return scan && gpu_scan_matches_reduce(scan, reduce, id) ? gpu->scanned.totals : NULL;
-}
-
 /* ---- results ---- */
 
 /* Each element becomes the fold of all elements up to it. If there is nothing before an element, an exclusive scan

@@ -1,9 +1,12 @@
 /* Internals of gpu-machine, shared by its files:
- *   machine.c        the pass: parameters, blocks, control
- *   values.c         elementwise ops, constants, indices, shapes
+ *   registers.c      what all ask: registers, indices, predicates
+ *   parameters.c     the parameters in machine form
+ *   machine.c        the pass: blocks, control
+ *   values.c         elementwise ops, constants, shapes
  *   access.c         load_tile and store_tile
  *   updates.c        atomic_tile
  *   store_order.c    which stores need barriers around them
+ *   transfer.c       values from thread to thread
  *   move.c           conversions between layouts
  *   reduce.c         reductions
  *   fold.c           folds and scans by a combiner
@@ -11,7 +14,8 @@
  *   mma.c            products by tensor cores, in warps
  *   wgmma.c          products by tensor cores, in warpgroups
  *   boxes.c          copies and stores by tensor maps
- *   channels.c       partitions of warps, and channels between them
+ *   channels.c       channels between partitions of warps
+ *   partitions.c     those partitions
  *   print.c          records of printed lines and assertions
  *   shared_tiles.c   tiles in shared memory, and copies to them
  *   remark.c         remarks for `tilec explain`
@@ -49,11 +53,6 @@ typedef struct GpuPendingSums {
     TileValue **promoted; /* registers of the layout, to which they are added (NULL: to 0); NULL: to none */
 } GpuPendingSums;
 
-/* Of a thread of the block: when it begins, then of those that multiply, and of those that copy. 0: as it comes. */
-typedef struct GpuRegisters {
-    uint32_t entry, multiplying, copying;
-} GpuRegisters;
-
 typedef struct GpuChannels GpuChannels;
 
 typedef struct Gpu {
@@ -82,22 +81,12 @@ typedef struct Gpu {
     const char *why;
 } Gpu;
 
-/* ---- machine.c ---- */
+/* ---- registers.c ---- */
 TileValue *gpu_value(Gpu *gpu, const TileValue *old);
 /* Records a failure. Only the first one is reported; lowering continues with any value. */
 void gpu_refuse(Gpu *gpu, const TileOp *op, const char *why);
-/* Do all offsets into the tensor fit into 31 bits? Records that the function relies on it. */
-bool gpu_is_narrow(const GpuTensor *tensor);
-/* The same i64, known to fit into 32 bits unsigned. */
-TileValue *gpu_narrow(Gpu *gpu, TileValue *value);
-
-/* Lowers the block's ops to where the builder is. */
-void gpu_lower_block_here(Gpu *gpu, const TileBlock *old);
-
 /* The type of a tile's registers. */
 const TileType *gpu_type(Gpu *gpu, const TileLayout *layout, TileScalar scalar);
-
-/* ---- values.c ---- */
 static inline TileValue *gpu_i64(Gpu *gpu, int64_t number) { return tile_build_i64(&gpu->b, number); }
 static inline TileValue *gpu_binary(Gpu *gpu, TileOpId id, TileValue *x, TileValue *y) {
     return tile_build_binary(&gpu->b, id, x, y);
@@ -113,6 +102,10 @@ TileValue *gpu_thread_index(Gpu *gpu, const TileLayout *layout, unsigned axis);
 int64_t gpu_register_index(const TileLayout *layout, unsigned axis, uint32_t reg);
 /* The indices of all registers as i64. */
 TileValue *gpu_indices(Gpu *gpu, const TileLayout *layout, unsigned axis);
+/* The registers of a layout of two axes by the thread's part of row and column: index row * columns + column. */
+uint32_t *gpu_index_registers(Gpu *gpu, const TileLayout *layout);
+/* The bits of a thread's lane or warp number that belong to the axis. */
+uint32_t gpu_axis_bits(const TileLayout *layout, TileLayoutDim dim, unsigned axis);
 /* Is the index of a register in lo .. hi (i64)? NULL: certainly. */
 TileValue *gpu_lies_between(Gpu *gpu, const TileLayout *layout, unsigned axis, uint32_t reg, TileValue *lo,
                             TileValue *hi);
@@ -120,6 +113,24 @@ TileValue *gpu_lies_between(Gpu *gpu, const TileLayout *layout, unsigned axis, u
 TileValue *gpu_is_element(Gpu *gpu, const TileType *tile, uint32_t reg);
 /* Is this the lowest-numbered thread that holds these elements? NULL: no element has copies. */
 TileValue *gpu_holds_first_copy(Gpu *gpu, const TileLayout *layout);
+
+/* ---- parameters.c ---- */
+/* Replaces the parameters; the old body is moved to `old`. */
+void gpu_replace_signature(Gpu *gpu, TileBlock *old);
+/* Do all offsets into the tensor fit into 31 bits? Records that the function relies on it. */
+bool gpu_is_narrow(const GpuTensor *tensor);
+/* The same i64, known to fit into 32 bits unsigned. */
+TileValue *gpu_narrow(Gpu *gpu, TileValue *value);
+/* Strides that are known become constants, or narrow. */
+void gpu_use_facts(Gpu *gpu, const TileBlock *old);
+/* Records in the kernel's parameters which facts were used. */
+void gpu_report_uses(const Gpu *gpu);
+
+/* ---- machine.c ---- */
+/* Lowers the block's ops to where the builder is. */
+void gpu_lower_block_here(Gpu *gpu, const TileBlock *old);
+
+/* ---- values.c ---- */
 bool gpu_lower_value(Gpu *gpu, TileOp *op);
 
 /* ---- access.c ---- */
@@ -133,11 +144,13 @@ void gpu_find_order(Gpu *gpu);
 /* ---- updates.c ---- */
 void gpu_lower_atomic(Gpu *gpu, TileOp *op);
 
-/* ---- move.c ---- */
-/* Converts a tile of this type, whose own layout is ignored, from one layout to another. */
-TileValue *gpu_move(Gpu *gpu, TileValue *value, const TileType *type, const TileLayout *from, const TileLayout *to);
-/* Does that need no shared memory? `source` is as of tile_layout_conversion. */
-bool gpu_stays_in_warp(const TileLayout *from, const TileLayout *to, TileLinear *source);
+/* ---- transfer.c ---- */
+/* exchange for a value of any scalar type. */
+TileValue *gpu_exchange(Gpu *gpu, TileValue *value, uint32_t lanes);
+/* Allocates a buffer for temporaries of one op; it becomes gpu->shared. gpu-barriers inserts the barriers between
+ * writes and reads. */
+enum { GPU_VECTOR_ALIGN = 16 };
+void gpu_open_shared(Gpu *gpu, uint64_t bytes, unsigned align);
 /* Addresses in shared memory: axis index i adds i * bytes to `offset`; indices from `extent` on are not stored. */
 typedef struct GpuStrides {
     int64_t bytes[TILE_MAX_TILE_RANK], extent[TILE_MAX_TILE_RANK], offset;
@@ -155,14 +168,16 @@ GpuStrides gpu_row_major(const TileLayoutShape *shape, unsigned scalar_bytes);
 /* The thread's address in shared memory, and a register's offset from it. */
 TileValue *gpu_shared_address(Gpu *gpu, const TileLayout *layout, const GpuStrides *strides);
 int64_t gpu_shared_register_offset(const TileLayout *layout, const GpuStrides *strides, uint32_t reg);
-/* exchange for a value of any scalar type. */
-TileValue *gpu_exchange(Gpu *gpu, TileValue *value, uint32_t lanes);
+
+/* ---- move.c ---- */
+/* Converts a tile of this type, whose own layout is ignored, from one layout to another. */
+TileValue *gpu_move(Gpu *gpu, TileValue *value, const TileType *type, const TileLayout *from, const TileLayout *to);
+/* Does that need no shared memory? `source` is as of tile_layout_conversion. */
+bool gpu_stays_in_warp(const TileLayout *from, const TileLayout *to, TileLinear *source);
 
 /* ---- reduce.c ---- */
 void gpu_lower_reduce(Gpu *gpu, TileOp *op);
 void gpu_lower_arg_reduce(Gpu *gpu, TileOp *op);
-/* The bits of a thread's lane or warp number that belong to the axis. */
-uint32_t gpu_axis_bits(const TileLayout *layout, TileLayoutDim dim, unsigned axis);
 /* The rank of the warp among those that share a line: its number's bits that are set in `bits`, not 0, compressed. */
 TileValue *gpu_warp_rank(Gpu *gpu, uint32_t bits);
 /* Lines along an axis; all lanes of a warp have the same value for each register of `result`. */
@@ -179,8 +194,6 @@ TileValue **gpu_gather_lines(const GpuLines *lines, TileValue *const *values);
 /* ---- fold.c ---- */
 /* Lowers a fold or a scan. */
 void gpu_lower_fold(Gpu *gpu, TileOp *op);
-/* The totals of the last scan, if a reduction by `id` is over the same elements; NULL otherwise. */
-TileValue **gpu_scanned_totals(const Gpu *gpu, const TileOp *reduce, TileOpId id);
 
 /* ---- remark.c: does nothing unless remarks are wanted ---- */
 /* The layouts of the op's tiles. */
@@ -207,13 +220,6 @@ void gpu_lower_dot(Gpu *gpu, TileOp *op);
 /* ---- wgmma.c ---- */
 void gpu_lower_wgmma(Gpu *gpu, TileOp *op);
 void gpu_lower_dot_wait(Gpu *gpu, TileOp *op);
-/* The registers of a layout of two axes by the thread's part of row and column: index row * columns + column. */
-uint32_t *gpu_index_registers(Gpu *gpu, const TileLayout *layout);
-/* How the registers of the multiprocessor are shared out among the warps of two partitions. */
-GpuRegisters gpu_share_registers(const Gpu *gpu, const TileOp *partitions);
-
-/* Computes gpu->warpgroup. */
-void gpu_number_warpgroups(Gpu *gpu);
 
 /* ---- channels.c ---- */
 TileValue *gpu_uniform(Gpu *gpu, TileValue *value);
@@ -226,6 +232,10 @@ TileValue *gpu_filled_mbarrier(const Gpu *gpu, const TileOp *acquire);
 /* Begins a branch that only some threads of a warp take; ends both of its regions. */
 TileOp *gpu_begin_branch(Gpu *gpu, TileValue *condition, TileBuilder *outer);
 void gpu_end_branch(Gpu *gpu, TileOp *branch, const TileBuilder *outer);
+/* The first thread of the block makes the mbarriers of all channels, for so many warps that read. */
+void gpu_build_mbarriers(Gpu *gpu, int64_t readers);
+
+/* ---- partitions.c ---- */
 void gpu_lower_partitions(Gpu *gpu, const TileOp *op);
 
 /* ---- boxes.c ---- */
@@ -242,10 +252,6 @@ void gpu_lower_print(Gpu *gpu, const TileOp *op);
 void gpu_lower_mma(Gpu *gpu, TileOp *op);
 
 /* ---- shared_tiles.c ---- */
-/* Allocates a buffer for temporaries of one op; it becomes gpu->shared. gpu-barriers inserts the barriers between
- * writes and reads. */
-enum { GPU_VECTOR_ALIGN = 16 };
-void gpu_open_shared(Gpu *gpu, uint64_t bytes, unsigned align);
 /* Addresses of the registers of a layout in a swizzled tile in shared memory (ptx/target/dot.h). */
 typedef struct GpuTileAddresses {
     Gpu *gpu;

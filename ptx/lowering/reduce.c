@@ -2,6 +2,7 @@
  * memory. The layout alone determines the order, so results are deterministic. */
 #include "lang/ir/eval.h"
 #include "ptx/lowering/machine.h"
+#include "ptx/grid/scans.h"
 
 enum { VECTOR_BYTES = 16 };
 
@@ -94,14 +95,6 @@ static void reduce_registers(Reduction *r, Pair all) {
 }
 
 /* ---- lanes and warps ---- */
-
-uint32_t gpu_axis_bits(const TileLayout *layout, TileLayoutDim dim, unsigned axis) {
-    unsigned first = tile_layout_first_bit(layout, dim), low = tile_layout_axis_bit(layout, axis);
-    uint32_t mask = ((UINT32_C(1) << layout->log_extent[axis]) - 1) << low, bits = 0;
-    for (unsigned i = 0; i < layout->bits[dim]; i++)
-        if (layout->map.column[first + i] & mask) bits |= UINT32_C(1) << i;
-    return bits;
-}
 
 static void reduce_lanes(Reduction *r) {
     uint32_t bits = gpu_axis_bits(&r->layout, TILE_LAYOUT_LANE, r->axis);
@@ -231,8 +224,9 @@ static TileValue **gather_parts(const Reduction *r, bool indices) {
 
 /* ---- warps that share the work ---- */
 
-/* Do many warps have many lines in common, a power of two of them? Then each of them combines a part of the lines, and reads the others: of W
- * warps with R lines a thread each loads 2 R values behind two barriers, instead of W R behind one. */
+/* Do many warps have many lines in common, a power of two of them? Then each of them combines a part of the lines, and
+ * reads the others: of W warps with R lines a thread each loads 2 R values behind two barriers, instead of W R behind
+ * one. */
 static bool share_work(const Reduction *r, uint32_t warps) {
     enum { FEW_LOADS = 64 };
     return !r->parts[0].index && !are_interleaved(&r->result, r->parts[0].value->type->scalar) && r->registers > 1 &&
@@ -322,6 +316,12 @@ static void add_zero(const Reduction *r, TileValue **sums) {
     for (uint32_t i = 0; i < r->registers; i++) sums[i] = gpu_binary(r->gpu, TILE_OP_ADD, sums[i], zero);
 }
 
+/* The totals of the last scan, if a reduction by `id` is over the same elements; NULL otherwise. */
+static TileValue **scanned_totals(const Gpu *gpu, const TileOp *reduce, TileOpId id) {
+    const TileOp *scan = gpu->scanned.scan;
+    return scan && gpu_scan_matches_reduce(scan, reduce, id) ? gpu->scanned.totals : NULL;
+}
+
 static void reduce(Gpu *gpu, TileOp *op, Pair all, bool wants_index) {
     const TileType *from = tile_op_operand(op, 0)->type;
     Reduction r = {.gpu = gpu,
@@ -332,7 +332,7 @@ static void reduce(Gpu *gpu, TileOp *op, Pair all, bool wants_index) {
     TileLayout slice = tile_layout_slice(&r.layout, r.axis);
     r.result = tile_layout_without_copies(&slice);
     r.registers = tile_layout_registers(&r.result);
-    TileValue **registers = wants_index ? NULL : gpu_scanned_totals(gpu, op, tile_eval_combiner(r.kind));
+    TileValue **registers = wants_index ? NULL : scanned_totals(gpu, op, tile_eval_combiner(r.kind));
     if (!registers) gpu_remark_reduction(gpu, op, &r.layout, r.axis);
     if (!registers) registers = reduce_all(&r, all, wants_index);
     if (!wants_index) add_zero(&r, registers);

@@ -3,11 +3,6 @@
 #include "ptx/lowering/access.h"
 #include "ptx/pipeline/copies.h"
 
-void gpu_open_shared(Gpu *gpu, uint64_t bytes, unsigned align) {
-    gpu->shared =
-        gpu_build_buffer(&gpu->b, tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED), (int64_t)bytes, align, 1);
-}
-
 /* ---- addresses ---- */
 
 static TileValue *shift_right(Gpu *gpu, TileValue *value, unsigned bits) {

@@ -1,138 +1,6 @@
 /* Lowering of elementwise ops, constants, indices and changes of shape. */
-#include <string.h>
-
 #include "ptx/lowering/machine.h"
 #include "lang/ir/operands.h"
-
-/* ---- registers ---- */
-
-TileValue *gpu_and(Gpu *gpu, TileValue *x, TileValue *y) {
-    if (!x || !y) return x ? x : y;
-    return gpu_binary(gpu, TILE_OP_AND, x, y);
-}
-
-TileValue *gpu_both(Gpu *gpu, TileValue *x, TileValue *y) {
-    if (!x || !y) return x ? x : y;
-    return tile_build_ternary(&gpu->b, TILE_OP_SELECT, x, y, tile_build_bool(&gpu->b, false));
-}
-
-TileValue *gpu_register(Gpu *gpu, TileValue *value, uint32_t reg) {
-    return value->type->kind == TILE_TYPE_VECTOR ? tile_build_extract(&gpu->b, value, reg) : value;
-}
-
-TileValue *gpu_join(Gpu *gpu, TileValue *const *registers, uint32_t count) {
-    if (count == 1) return registers[0];
-    const TileType *type = tile_type_vector(gpu->module->context, registers[0]->type->scalar, count, false);
-    TileValue *value = tile_build_splat(&gpu->b, registers[0], type);
-    for (uint32_t i = 1; i < count; i++)
-        if (registers[i] != registers[0]) value = tile_build_insert(&gpu->b, value, registers[i], i);
-    return value;
-}
-
-static TileValue *spread_scalar(Gpu *gpu, TileValue *scalar, const TileType *type) {
-    return type->kind == TILE_TYPE_VECTOR ? tile_build_splat(&gpu->b, scalar, type) : scalar;
-}
-
-/* ---- indices ---- */
-
-/* Consecutive bits of the thread's number that are consecutive bits of the index. */
-typedef struct Run {
-    unsigned from, to, count;
-} Run;
-
-/* The next run of thread bits from bit `at` on that belong to the axis; false: there is none. */
-static bool next_run(const TileLayout *layout, unsigned axis, unsigned *at, Run *run) {
-    unsigned first = layout->bits[TILE_LAYOUT_REGISTER], low = tile_layout_axis_bit(layout, axis);
-    unsigned threads = (unsigned)layout->bits[TILE_LAYOUT_LANE] + layout->bits[TILE_LAYOUT_WARP];
-    uint32_t mask = ((UINT32_C(1) << layout->log_extent[axis]) - 1) << low;
-    for (; *at < threads; (*at)++) {
-        uint32_t column = layout->map.column[first + *at] & mask;
-        if (!column) continue;
-        *run = (Run){*at, (unsigned)__builtin_ctz(column) - low, 0};
-        while (*at < threads && (layout->map.column[first + *at] & mask) == column) {
-            run->count++;
-            (*at)++;
-            column <<= 1;
-        }
-        return true;
-    }
-    return false;
-}
-
-/* In the layouts that this pass chooses, each bit of a thread's number is one bit of one axis, and no register has
- * it; so parts are added, where in general they would be exclusive-ored. */
-TileValue *gpu_thread_index(Gpu *gpu, const TileLayout *layout, unsigned axis) {
-    TileValue *index = NULL;
-    Run run;
-    for (unsigned at = 0; next_run(layout, axis, &at, &run);) {
-        TileValue *bits = gpu->thread;
-        if (run.from) bits = gpu_binary(gpu, TILE_OP_SHR, bits, gpu_i64(gpu, run.from));
-        bits = gpu_binary(gpu, TILE_OP_AND, bits, gpu_i64(gpu, (INT64_C(1) << run.count) - 1));
-        if (run.to) bits = gpu_binary(gpu, TILE_OP_SHL, bits, gpu_i64(gpu, run.to));
-        index = index ? gpu_binary(gpu, TILE_OP_ADD, index, bits) : bits;
-    }
-    return index ? index : gpu_i64(gpu, 0);
-}
-
-int64_t gpu_register_index(const TileLayout *layout, unsigned axis, uint32_t reg) {
-    int64_t index[TILE_MAX_TILE_RANK];
-    tile_layout_apply(layout, (TileLayoutInput){.reg = reg}, index);
-    return index[axis];
-}
-
-TileValue *gpu_indices(Gpu *gpu, const TileLayout *layout, unsigned axis) {
-    uint32_t count = tile_layout_registers(layout);
-    TileValue *own = gpu_thread_index(gpu, layout, axis);
-    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
-    for (uint32_t r = 0; r < count; r++) {
-        int64_t more = gpu_register_index(layout, axis, r);
-        registers[r] = more ? gpu_binary(gpu, TILE_OP_ADD, own, gpu_i64(gpu, more)) : own;
-    }
-    return gpu_join(gpu, registers, count);
-}
-
-/* A bound along an axis, less the thread's own index, as i32. Bounds outside of the tile are clamped to it. */
-static TileValue *bound_of_thread(Gpu *gpu, const TileLayout *layout, unsigned axis, TileValue *bound) {
-    bound = gpu_binary(gpu, TILE_OP_MIN, bound, gpu_i64(gpu, tile_layout_extent(layout, axis)));
-    bound = tile_build_convert(&gpu->b, gpu_binary(gpu, TILE_OP_MAX, bound, gpu_i64(gpu, 0)), TILE_I32);
-    TileValue *own = tile_build_convert(&gpu->b, gpu_thread_index(gpu, layout, axis), TILE_I32);
-    return gpu_binary(gpu, TILE_OP_SUB, bound, own);
-}
-
-/* The register's part of the index, a constant, is compared with a value that all registers of the thread share. */
-TileValue *gpu_lies_between(Gpu *gpu, const TileLayout *layout, unsigned axis, uint32_t reg, TileValue *lo,
-                            TileValue *hi) {
-    int64_t least, end;
-    bool above = tile_value_integer(lo, &least) && least <= 0,
-         below = tile_value_integer(hi, &end) && end >= tile_layout_extent(layout, axis);
-    TileValue *inside = NULL;
-    const TileType *i32 = tile_type_scalar(gpu->module->context, TILE_I32);
-    TileValue *more = tile_build_integer(&gpu->b, i32, gpu_register_index(layout, axis, reg));
-    if (!above) inside = gpu_binary(gpu, TILE_OP_GE, more, bound_of_thread(gpu, layout, axis, lo));
-    if (!below)
-        inside = gpu_and(gpu, inside, gpu_binary(gpu, TILE_OP_LT, more, bound_of_thread(gpu, layout, axis, hi)));
-    return inside;
-}
-
-TileValue *gpu_is_element(Gpu *gpu, const TileType *tile, uint32_t reg) {
-    TileValue *inside = NULL, *zero = gpu_i64(gpu, 0);
-    for (unsigned a = 0; a < tile->rank; a++) {
-        if (tile_layout_extent(tile->layout, a) == tile->extent[a]) continue;
-        TileValue *end = gpu_i64(gpu, tile->extent[a]);
-        inside = gpu_and(gpu, inside, gpu_lies_between(gpu, tile->layout, a, reg, zero, end));
-    }
-    return inside;
-}
-
-TileValue *gpu_holds_first_copy(Gpu *gpu, const TileLayout *layout) {
-    uint32_t free = tile_layout_free_bits(layout, TILE_LAYOUT_LANE) | tile_layout_free_bits(layout, TILE_LAYOUT_WARP)
-                                                                          << layout->bits[TILE_LAYOUT_LANE];
-    if (!free) return NULL;
-    TileValue *bits = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, free));
-    return gpu_binary(gpu, TILE_OP_EQ, bits, gpu_i64(gpu, 0));
-}
-
-/* ---- ops ---- */
 
 static TileValue *like(Gpu *gpu, const TileOp *op, TileOpId id, TileValue *const *operands, unsigned count,
                        const TileType *type) {
@@ -173,6 +41,10 @@ static TileValue *lower_long_division(Gpu *gpu, const TileOp *op) {
 static TileValue *lower_const(Gpu *gpu, const TileOp *op) {
     const TileType *type = gpu_type(gpu, op->results[0].type->layout, op->results[0].type->scalar);
     return tile_build_bits(&gpu->b, type, tile_op_get(op, TILE_ATTRIBUTE_VALUE)->bits);
+}
+
+static TileValue *spread_scalar(Gpu *gpu, TileValue *scalar, const TileType *type) {
+    return type->kind == TILE_TYPE_VECTOR ? tile_build_splat(&gpu->b, scalar, type) : scalar;
 }
 
 static TileValue *lower_splat(Gpu *gpu, const TileOp *op) {

@@ -4,11 +4,9 @@
 #include "lang/ir/operands.h"
 #include "ptx/lowering/machine.h"
 #include "ptx/pipeline/copies.h"
-#include "ptx/target/map.h"
 
 enum { GROUP_ROWS = 64, STEP_BYTES = 32, UNIT_BYTES = 16, PART = 4 };
 enum { WORD_BITS = 32, A_WORDS = 4, GROUP_LANES = 4, HALF_ROWS = 8 };
-enum { OTHER_REGISTERS = 72 };
 
 /* An operand in shared memory: its descriptor, for the warpgroup's first row. */
 typedef struct Described {
@@ -33,30 +31,6 @@ typedef struct Wgmma {
     TileValue **taken;    /* fragments of a, of each step of k one after the other, for each of the part's rows */
 } Wgmma;
 
-/* ---- registers ---- */
-
-static void count_copy(TileOp *op, void *count) { *(int64_t *)count += op->id == TILE_OP_COPY_TILE; }
-
-GpuRegisters gpu_share_registers(const Gpu *gpu, const TileOp *partitions) {
-    const TilePtxTarget *target = tile_ptx_target_of(gpu->context->target);
-    const int64_t *warps = tile_op_get(partitions, TILE_ATTRIBUTE_WARPS)->integers;
-    int64_t multiplying = warps[0] * TILE_WARP_THREADS, copying = warps[1] * TILE_WARP_THREADS, copies = 0;
-    int64_t each = gpu_first_registers(target, multiplying + copying);
-    bool enough = gpu->sums / multiplying + gpu->promoted + OTHER_REGISTERS <= each;
-    if (enough || each > target->registers_thread) return (GpuRegisters){0};
-    tile_block_walk((TileBlock *)&partitions->regions[1], count_copy, &copies);
-    int64_t most = gpu_multiplying_registers(target, multiplying, copying, copies);
-    return (GpuRegisters){(uint32_t)each, (uint32_t)most, (uint32_t)gpu_copying_registers(copies)};
-}
-
-uint32_t *gpu_index_registers(Gpu *gpu, const TileLayout *layout) {
-    int64_t rows = tile_layout_extent(layout, 0), columns = tile_layout_extent(layout, 1);
-    uint32_t *at = TILE_NEW_ARRAY(gpu->arena, uint32_t, (size_t)(rows * columns));
-    for (uint32_t r = 0; r < tile_layout_registers(layout); r++)
-        at[gpu_register_index(layout, 0, r) * columns + gpu_register_index(layout, 1, r)] = r;
-    return at;
-}
-
 /* ---- operands in shared memory ---- */
 
 static TileValue *build_descriptor(Gpu *gpu, TileValue *pointer, const Described *d) {
@@ -72,12 +46,6 @@ static int64_t described_offset(const Described *d, int64_t own, int64_t k) {
     int64_t row = d->along_k ? own : k, column = d->along_k ? k : own;
     return column / d->columns * d->panel_bytes + row * d->tile.row_bytes +
            column % d->columns * tile_scalar_bytes(d->tile.scalar);
-}
-
-void gpu_number_warpgroups(Gpu *gpu) {
-    enum { LOG_THREADS = 7 };
-    TileValue *number = gpu_binary(gpu, TILE_OP_SHR, gpu->thread, gpu_i64(gpu, LOG_THREADS));
-    gpu->warpgroup = tile_build_convert(&gpu->b, gpu_uniform(gpu, number), TILE_I64);
 }
 
 static bool take_shared(Wgmma *w, Described *d, unsigned number) {

@@ -141,6 +141,21 @@ bool numpy_is_known(PyObject *object);
 /* As call_read, for arrays of such a type. 1: the array is none that is read so; a buffer of it may say more. */
 int numpy_read(Call *call, PyObject *object, int parameter);
 
+/* ---- arguments.c ---- */
+
+/* Assigns the arguments of a call to parameters: objects[i] is borrowed, NULL where none was given, which only `out`
+ * parameters may be. *other: settings, a new dict, or NULL. */
+int kernel_arguments(Kernel *kernel, PyObject *const *args, Py_ssize_t count, PyObject *names, PyObject **objects,
+                     PyObject **other);
+/* Sets the exception for a call with another number of arguments. Returns -1. */
+int kernel_refuse_count(const Kernel *kernel, Py_ssize_t given);
+/* Calls an object by a function of vectorcall's kind with a tuple and a dict, as tp_call has them. */
+PyObject *call_by_tuple(Vectorcall function, PyObject *self, PyObject *args, PyObject *keywords);
+/* The options of a launch, which fill `error` and `report`. */
+TileLaunchOptions launch_options(Kernel *kernel, void *stream, TileError *error, TileReport **report);
+/* The kernel that such arguments are for: itself, or the same for GPUs, borrowed. */
+Kernel *kernel_for(Kernel *kernel, const Call *call);
+
 /* ---- results.c ---- */
 
 /* An `out` argument that a call allocates. */
@@ -173,14 +188,6 @@ void observe_after(void *host, const TileLaunchEvent *event);
 extern PyType_Spec kernel_spec, bound_spec, library_spec;
 
 PyObject *kernel_create(State *state, Library *library, TileKernel *kernel, PyObject *module);
-/* Assigns the arguments of a call to parameters: objects[i] is borrowed, NULL where none was given, which only `out`
- * parameters may be. *other: settings, a new dict, or NULL. */
-int kernel_arguments(Kernel *kernel, PyObject *const *args, Py_ssize_t count, PyObject *names, PyObject **objects,
-                     PyObject **other);
-/* The options of a launch, which fill `error` and `report`. */
-TileLaunchOptions launch_options(Kernel *kernel, void *stream, TileError *error, TileReport **report);
-/* The kernel that such arguments are for: itself, or the same for GPUs, borrowed. */
-Kernel *kernel_for(Kernel *kernel, const Call *call);
 /* kernel.bind(..) */
 PyObject *bound_create(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
 PyObject *bound_join(PyObject *module, PyObject *parts);
@@ -191,8 +198,5 @@ PyObject *library_emit(PyObject *module, PyObject *args);
 PyObject *library_targets(PyObject *module, PyObject *none);
 PyObject *library_standard(PyObject *module, PyObject *none);
 PyObject *xla_handlers(PyObject *module, PyObject *none);
-
-/* Calls an object by a function of vectorcall's kind with a tuple and a dict, as tp_call has them. */
-PyObject *call_by_tuple(Vectorcall function, PyObject *self, PyObject *args, PyObject *keywords);
 
 #endif

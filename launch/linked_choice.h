@@ -1,6 +1,6 @@
 /* Choosing among the variants of a linked object. */
-#ifndef TILE_LAUNCH_LINKED_H
-#define TILE_LAUNCH_LINKED_H
+#ifndef TILE_LAUNCH_LINKED_CHOICE_H
+#define TILE_LAUNCH_LINKED_CHOICE_H
 
 #include "launch/variants.h"
 

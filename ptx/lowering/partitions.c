@@ -1,0 +1,73 @@
+/* Partitions of the block's warps: those that multiply and those that copy, each with registers of its own number. */
+#include "ptx/lowering/machine.h"
+
+enum { OTHER_REGISTERS = 72 };
+
+/* Of a thread of the block: when it begins, then of those that multiply, and of those that copy. 0: as it comes. */
+typedef struct Registers {
+    uint32_t entry, multiplying, copying;
+} Registers;
+
+static void count_copy(TileOp *op, void *count) { *(int64_t *)count += op->id == TILE_OP_COPY_TILE; }
+
+/* How the registers of the multiprocessor are shared out among the warps of two partitions. */
+static Registers share_registers(const Gpu *gpu, const TileOp *partitions) {
+    const TilePtxTarget *target = tile_ptx_target_of(gpu->context->target);
+    const int64_t *warps = tile_op_get(partitions, TILE_ATTRIBUTE_WARPS)->integers;
+    int64_t multiplying = warps[0] * TILE_WARP_THREADS, copying = warps[1] * TILE_WARP_THREADS, copies = 0;
+    int64_t each = gpu_first_registers(target, multiplying + copying);
+    bool enough = gpu->sums / multiplying + gpu->promoted + OTHER_REGISTERS <= each;
+    if (enough || each > target->registers_thread) return (Registers){0};
+    tile_block_walk((TileBlock *)&partitions->regions[1], count_copy, &copies);
+    int64_t most = gpu_multiplying_registers(target, multiplying, copying, copies);
+    return (Registers){(uint32_t)each, (uint32_t)most, (uint32_t)gpu_copying_registers(copies)};
+}
+
+/* Computes gpu->warpgroup. */
+static void number_warpgroups(Gpu *gpu) {
+    enum { LOG_THREADS = 7 };
+    TileValue *number = gpu_binary(gpu, TILE_OP_SHR, gpu->thread, gpu_i64(gpu, LOG_THREADS));
+    gpu->warpgroup = tile_build_convert(&gpu->b, gpu_uniform(gpu, number), TILE_I64);
+}
+
+static void set_registers(Gpu *gpu, uint32_t registers, bool release) {
+    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_REGISTERS, .integer = registers},
+                                  {.key = TILE_ATTRIBUTE_RELEASE, .integer = 1}};
+    if (registers) tile_build_op(&gpu->b, TILE_OP_SET_REGISTERS, NULL, 0, attributes, release ? 2 : 1, NULL, 0);
+}
+
+static TileBlock *begin_region(Gpu *gpu, TileOp *partitions, unsigned region) {
+    gpu->b.block = &partitions->regions[region];
+    gpu->b.before = NULL;
+    return gpu->b.block;
+}
+
+void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
+    const TileAttribute *warps = tile_op_get(op, TILE_ATTRIBUTE_WARPS);
+    Registers registers = share_registers(gpu, op);
+    gpu_build_mbarriers(gpu, warps->integers[0]);
+    tile_block_walk((TileBlock *)&op->regions[0], gpu_find_stored, gpu);
+    TileOp *made = tile_build_op(&gpu->b, TILE_OP_PARTITIONS, NULL, 0, warps, 1, NULL, 0);
+    TileBuilder outer = gpu->b, inner;
+    begin_region(gpu, made, 0);
+    set_registers(gpu, registers.multiplying, false);
+    number_warpgroups(gpu);
+    gpu_lower_block_here(gpu, &op->regions[0]);
+    TileOp *end = made->regions[0].last;
+    tile_op_detach(end);
+    gpu_end_stores(gpu);
+    tile_builder_insert(&gpu->b, end);
+    begin_region(gpu, made, 1);
+    set_registers(gpu, registers.copying, true);
+    TileValue *first = gpu_i64(gpu, warps->integers[0] * TILE_WARP_THREADS);
+    TileOp *branch = gpu_begin_branch(gpu, gpu_binary(gpu, TILE_OP_EQ, gpu->thread, first), &inner);
+    gpu_lower_block_here(gpu, &op->regions[1]);
+    tile_op_erase(branch->regions[0].last);
+    gpu_end_branch(gpu, branch, &inner);
+    tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
+    const char *error = gpu->b.error;
+    gpu->b = outer;
+    if (error) gpu->b.error = error;
+    gpu->func->registers = registers.entry;
+    gpu->block_threads = (uint32_t)(warps->integers[0] + warps->integers[1]) * TILE_WARP_THREADS;
+}

@@ -1,0 +1,127 @@
+/* Transfers of values between threads: by exchanges between the lanes of a warp, or through shared memory. */
+#include "ptx/lowering/machine.h"
+#include "ptx/pipeline/copies.h"
+
+/* ---- lanes ---- */
+
+static TileValue *exchange_word(Gpu *gpu, TileValue *word, uint32_t lanes) {
+    const TileType *i32 = tile_type_scalar(gpu->module->context, TILE_I32);
+    TileValue *operands[] = {word, tile_build_integer(&gpu->b, i32, lanes)};
+    return tile_op_result(tile_build_op(&gpu->b, TILE_OP_EXCHANGE, operands, 2, NULL, 0, NULL, 1), 0);
+}
+
+static TileScalar bits_type(unsigned bits) { return bits <= 8 ? TILE_U8 : bits == 16 ? TILE_U16 : TILE_U64; }
+
+/* Words of 32 bits are exchanged; smaller values are widened, larger ones split into two. */
+TileValue *gpu_exchange(Gpu *gpu, TileValue *value, uint32_t lanes) {
+    TileScalar scalar = value->type->scalar;
+    unsigned bits = tile_scalar_bits(scalar);
+    TileBuilder *b = &gpu->b;
+    if (bits == 32) return exchange_word(gpu, value, lanes);
+    if (scalar == TILE_BOOL) {
+        TileValue *word = exchange_word(gpu, tile_build_convert(b, value, TILE_U32), lanes);
+        return tile_build_convert(b, word, TILE_BOOL);
+    }
+    TileScalar plain = bits_type(bits);
+    TileValue *raw = scalar == plain ? value : tile_build_bitcast(b, value, plain);
+    if (bits < 32) {
+        raw = tile_build_convert(b, exchange_word(gpu, tile_build_convert(b, raw, TILE_U32), lanes), plain);
+    } else {
+        TileValue *half = tile_build_integer(b, raw->type, 32);
+        TileValue *low = exchange_word(gpu, tile_build_convert(b, raw, TILE_U32), lanes),
+                  *high = exchange_word(
+                      gpu, tile_build_convert(b, tile_build_binary(b, TILE_OP_SHR, raw, half), TILE_U32), lanes);
+        low = tile_build_convert(b, low, TILE_U64);
+        high = tile_build_binary(b, TILE_OP_SHL, tile_build_convert(b, high, TILE_U64), half);
+        raw = tile_build_binary(b, TILE_OP_OR, low, high);
+    }
+    return scalar == plain ? raw : tile_build_bitcast(b, raw, scalar);
+}
+
+/* ---- shared memory ---- */
+
+void gpu_open_shared(Gpu *gpu, uint64_t bytes, unsigned align) {
+    gpu->shared =
+        gpu_build_buffer(&gpu->b, tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED), (int64_t)bytes, align, 1);
+}
+
+GpuStrides gpu_row_major(const TileLayoutShape *shape, unsigned scalar_bytes) {
+    GpuStrides strides = {{0}, {0}, 0};
+    int64_t bytes = scalar_bytes;
+    for (unsigned a = shape->rank; a-- > 0;) {
+        strides.bytes[a] = bytes;
+        strides.extent[a] = shape->extent[a];
+        bytes *= shape->extent[a];
+    }
+    return strides;
+}
+
+TileValue *gpu_shared_address(Gpu *gpu, const TileLayout *layout, const GpuStrides *strides) {
+    TileValue *offset = NULL;
+    for (unsigned a = 0; a < layout->rank; a++) {
+        if (!strides->bytes[a] || tile_layout_extent(layout, a) == 1) continue;
+        TileValue *part =
+            gpu_binary(gpu, TILE_OP_MUL, gpu_thread_index(gpu, layout, a), gpu_i64(gpu, strides->bytes[a]));
+        offset = offset ? gpu_binary(gpu, TILE_OP_ADD, offset, part) : part;
+    }
+    return offset ? tile_build_ptr_add(&gpu->b, gpu->shared, offset) : gpu->shared;
+}
+
+int64_t gpu_shared_register_offset(const TileLayout *layout, const GpuStrides *strides, uint32_t reg) {
+    int64_t offset = strides->offset;
+    for (unsigned a = 0; a < layout->rank; a++) offset += gpu_register_index(layout, a, reg) * strides->bytes[a];
+    return offset;
+}
+
+static TileValue *register_address(Gpu *gpu, TileValue *base, int64_t offset) {
+    return offset ? tile_build_ptr_add(&gpu->b, base, gpu_i64(gpu, offset)) : base;
+}
+
+/* Elements of padding, where an extent was rounded up, are not stored; loads of them are masked. NULL: the register
+ * has no padding. */
+static TileValue *is_inside(Gpu *gpu, const TileLayout *layout, const GpuStrides *strides, uint32_t reg) {
+    TileValue *inside = NULL;
+    for (unsigned a = 0; a < layout->rank; a++) {
+        if (tile_layout_extent(layout, a) <= strides->extent[a]) continue;
+        TileValue *index = gpu_binary(gpu, TILE_OP_ADD, gpu_thread_index(gpu, layout, a),
+                                      gpu_i64(gpu, gpu_register_index(layout, a, reg)));
+        inside = gpu_and(gpu, inside, gpu_binary(gpu, TILE_OP_LT, index, gpu_i64(gpu, strides->extent[a])));
+    }
+    return inside;
+}
+
+void gpu_write_shared(Gpu *gpu, TileValue *value, const TileLayout *layout, const GpuStrides *strides) {
+    TileValue *base = gpu_shared_address(gpu, layout, strides), *first = gpu_holds_first_copy(gpu, layout);
+    for (uint32_t r = 0; r < tile_layout_registers(layout); r++) {
+        TileValue *mask = gpu_and(gpu, first, is_inside(gpu, layout, strides, r));
+        TileValue *address = register_address(gpu, base, gpu_shared_register_offset(layout, strides, r));
+        tile_build_store(&gpu->b, gpu_register(gpu, value, r), address, mask, 0);
+    }
+}
+
+TileValue *gpu_read_shared(Gpu *gpu, TileScalar scalar, const TileLayout *layout, const GpuStrides *strides) {
+    uint32_t count = tile_layout_registers(layout);
+    const TileType *type = tile_type_scalar(gpu->module->context, scalar);
+    TileValue *base = gpu_shared_address(gpu, layout, strides), *zero = tile_build_bits(&gpu->b, type, 0);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t r = 0; r < count; r++) {
+        TileValue *mask = is_inside(gpu, layout, strides, r);
+        TileValue *address = register_address(gpu, base, gpu_shared_register_offset(layout, strides, r));
+        registers[r] = tile_build_load(&gpu->b, type, address, mask, mask ? zero : NULL, 0);
+    }
+    return gpu_join(gpu, registers, count);
+}
+
+TileValue *gpu_move_through_shared(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLayout *from,
+                                   const GpuStrides *write, const TileLayout *to, const GpuStrides *read,
+                                   int64_t elements) {
+    gpu_open_shared(gpu, (uint64_t)elements * tile_scalar_bytes(scalar), GPU_VECTOR_ALIGN);
+    gpu_write_shared(gpu, value, from, write);
+    return gpu_read_shared(gpu, scalar, to, read);
+}
+
+TileValue *gpu_share_scalar(Gpu *gpu, TileValue *scalar, TileValue *has) {
+    gpu_open_shared(gpu, tile_scalar_bytes(scalar->type->scalar), GPU_VECTOR_ALIGN);
+    tile_build_store(&gpu->b, scalar, gpu->shared, has, 0);
+    return tile_build_load(&gpu->b, scalar->type, gpu->shared, NULL, NULL, 0);
+}

@@ -16,10 +16,10 @@ RECURSION = "recursion:"
 
 
 def read_order(path):
-    """The groups of a file, lowest first, and the functions of recursion."""
+    """The files of an order, lowest first, and the functions of recursion; a line has one file."""
     with open(path, encoding="utf-8") as lines:
         words = [line.split("#")[0].split() for line in lines if line.split("#")[0].split()]
-    return ([line for line in words if line[0] != RECURSION],
+    return ([" ".join(line) for line in words if line[0] != RECURSION],
             {function for line in words if line[0] == RECURSION for function in line[1:]})
 
 
@@ -64,21 +64,8 @@ def find_needless(folder, symbols, owner, place, recursion):
                        for name, (_, used) in symbols.items() if function in owner)]
 
 
-def reaches(calls, start, goal):
-    seen, left = set(), [start]
-    while left:
-        for name in calls[left.pop()]:
-            if name == goal:
-                return True
-            if name not in seen:
-                seen.add(name)
-                left.append(name)
-    return False
-
-
 def check(source, build, folder):
-    groups, recursion = read_order(os.path.join(source, folder, "order.txt"))
-    listed = [name for group in groups for name in group]
+    listed, recursion = read_order(os.path.join(source, folder, "order.txt"))
     files = {name.split(".")[0] for name in os.listdir(os.path.join(source, folder)) if name.endswith((".c", ".cc", ".re"))}
     problems = [f"{folder}/order.txt: {name} is no file of the folder" for name in listed if name not in files]
     problems += [f"{folder}/order.txt: {name} is listed twice" for name in set(listed) if listed.count(name) > 1]
@@ -90,14 +77,11 @@ def check(source, build, folder):
     symbols = {name: read_symbols(objects[name]) for name in files}
     owner = {symbol: name for name, (defined, _) in symbols.items() for symbol in defined}
     calls = find_calls(symbols, owner, recursion)
-    place = {name: i for i, group in enumerate(groups) for name in group}
+    place = {name: i for i, name in enumerate(listed)}
     problems = find_needless(folder, symbols, owner, place, recursion)
     for name in listed:
         problems += [f"{folder}/{name} calls {function} of {other}, which stands below it in order.txt"
                      for other, function in calls[name].items() if place[other] > place[name]]
-    for group in groups:
-        problems += [f"{folder}/order.txt: {name} and {group[0]} do not call one another: each has its own line"
-                     for name in group[1:] if not (reaches(calls, name, group[0]) and reaches(calls, group[0], name))]
     return problems
 
 

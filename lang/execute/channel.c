@@ -19,15 +19,18 @@ bool tile_exec_channel(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
-/* Gives slot `number`, counted from the channel's first, and checks that the loop's own count agrees. */
+/* Gives slot `number`, counted from the channel's first, and checks that the loop's own count agrees: the slot, or
+ * between partitions, where the round through the ring has to be known as well, a number below twice the slots. */
 static bool give_slot(TileExecutor *e, const ExecInstruction *in, uint64_t number) {
     ExecValue channel = tile_exec_operand(e, in, 0), result = tile_exec_result(e, in);
-    uint64_t slot = number % e->objects[channel.lanes[0]].channel.slots;
-    int64_t counted = (int64_t)slot;
+    uint64_t slots = e->objects[channel.lanes[0]].channel.slots, slot = number % slots;
+    const TileOp *ring = tile_value_def(tile_op_operand(in->op, 0), TILE_OP_CHANNEL);
+    bool rounds = ring && tile_op_get(ring, TILE_ATTRIBUTE_GROUP);
+    int64_t expected = (int64_t)(number % (rounds ? 2 * slots : slots)), counted = expected;
     if (in->op->operand_count > 1 && !tile_exec_integer(e, in, 1, "the number of the slot", &counted)) return false;
-    if (counted < 0 || (uint64_t)counted % e->objects[channel.lanes[0]].channel.slots != slot)
-        return tile_exec_fault(e, in, "slot %lld is not the next one, which is %llu", (long long)counted,
-                               (unsigned long long)slot);
+    if (counted != expected)
+        return tile_exec_fault(e, in, "slot %lld is not the next one, which is %lld", (long long)counted,
+                               (long long)expected);
     result.lanes[0] = channel.lanes[0];
     result.lanes[1] = slot * (uint64_t)slot_bytes(in->op->results[0].type);
     *result.any = 0;

@@ -1,7 +1,7 @@
 /* Channels between partitions. A channel is a ring of slots in shared memory. The channels of a group share two
  * mbarriers for each slot: `full` completes a phase when the copies of all of them have come, `empty` when all warps
- * that read have released them. The count of slots taken so far, an operand of each take, gives the slot and the
- * phase. One thread of the copying warps does all that is to be done there: it waits, and has tiles copied. */
+ * that read have released them. The count of slots taken, an operand of each take, is below twice the slots: in an
+ * even round through the ring it is the slot, in an odd one the slot plus the slots. One thread of the copying warps does all that is to be done there: it waits, and has tiles copied. */
 #include "ptx/lowering/machine.h"
 #include "ptx/pipeline/copies.h"
 #include "ptx/target/map.h"
@@ -43,9 +43,11 @@ static void build_arrive(Gpu *gpu, TileValue *place, int64_t bytes) {
     tile_build_op(&gpu->b, TILE_OP_MBARRIER_ARRIVE, &place, 1, &expected, bytes != 0, NULL, 0);
 }
 
-/* Waits for the phase before the one that is `phase` mod 2. */
-static void build_wait(Gpu *gpu, TileValue *place, TileValue *parity) {
-    TileValue *operands[] = {place, tile_build_convert(&gpu->b, parity, TILE_I32)};
+/* Waits for the phase of a round through the ring, which is an odd one or not; `before`: for the phase before it. */
+static void build_wait(Gpu *gpu, TileValue *place, TileValue *odd, bool before) {
+    TileValue *zero = tile_build_integer(&gpu->b, tile_type_scalar(gpu->module->context, TILE_I32), 0),
+              *one = tile_build_integer(&gpu->b, zero->type, 1);
+    TileValue *operands[] = {place, tile_build_ternary(&gpu->b, TILE_OP_SELECT, odd, before ? zero : one, before ? one : zero)};
     tile_build_op(&gpu->b, TILE_OP_MBARRIER_WAIT, operands, 2, NULL, 0, NULL, 0);
 }
 
@@ -126,16 +128,13 @@ void gpu_lower_take(Gpu *gpu, const TileOp *op) {
     Taken *taken = fills ? &group->filled : &group->read;
     if (!taken->takes) {
         TileValue *count = tile_build_convert(&gpu->b, gpu_value(gpu, tile_op_operand(op, 1)), TILE_U32);
-        TileValue *slots = tile_build_integer(&gpu->b, count->type, group->slots),
-                  *one = tile_build_integer(&gpu->b, count->type, 1);
-        TileValue *round = gpu_binary(gpu, TILE_OP_DIV, count, slots);
-        if (fills) round = gpu_binary(gpu, TILE_OP_ADD, round, one);
-        TileValue *slot = gpu_binary(gpu, TILE_OP_REM, count, slots);
+        TileValue *slots = tile_build_integer(&gpu->b, count->type, group->slots);
+        TileValue *odd = gpu_binary(gpu, TILE_OP_GE, count, slots);
+        TileValue *slot = tile_build_ternary(&gpu->b, TILE_OP_SELECT, odd, gpu_binary(gpu, TILE_OP_SUB, count, slots), count);
         if (!fills) slot = gpu_uniform(gpu, slot);
         taken->slot = tile_build_convert(&gpu->b, slot, TILE_I64);
         taken->mbarrier = mbarrier_of(gpu, fills ? group->full : group->empty, taken->slot);
-        build_wait(gpu, mbarrier_of(gpu, fills ? group->empty : group->full, taken->slot),
-                   gpu_binary(gpu, TILE_OP_AND, round, one));
+        build_wait(gpu, mbarrier_of(gpu, fills ? group->empty : group->full, taken->slot), odd, fills);
     }
     taken->takes = (taken->takes + 1) % group->channels;
     TileValue *buffer = tile_map_get(&gpu->channels->buffers, tile_op_operand(op, 0));

@@ -1,7 +1,8 @@
 /* Purpose: cut a function into partitions, which run at the same time. Partition 1 is a slice of the function: the ops
  * that have its number, and what they need, which are loops and scalars; partition 0 is all else. What crosses the cut
  * goes through channels, which the function's first ops make. Each partition counts the slots of a group of channels
- * that it has taken; the count is loop-carried and an operand of each take.
+ * that it has taken, up to twice the slots and from 0 again: this tells the slot and the parity of the round in the ring
+ * without a division. The count is loop-carried and an operand of each take.
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %end: i64) threads =
@@ -40,24 +41,32 @@
  *           %4 = channel_wait %0, %3 : ptr<shared, f16[64, 64], swizzle 128 panels>
  *           %5 = const {value = 1} : i64
  *           %6 = add %3, %5 : i64
+ *           %7 = const {value = 4} : i64
+ *           %8 = eq %6, %7 : bool
+ *           %9 = const {value = 0} : i64
+ *           %10 = select %8, %9, %6 : i64
  *           %x = shared_tile %4 : f16[64, 64]
  *           %s = dot %x, %x, %acc.1 {instruction = wgmma} : f32[64, 64]
- *           %7 = dot_wait %s {pending = 0} : f32[64, 64]
+ *           %11 = dot_wait %s {pending = 0} : f32[64, 64]
  *           channel_release %4
- *           yield %7, %6
+ *           yield %11, %10
  *         }
  *         store_tile %c, %sum, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
  *         yield
  *       } {
- *         %8 = const {value = 0} : i64
- *         %9 = for %zero, %end, %n, %8 : i64 (%k.1: i64, %10: i64) {
- *           %11 = channel_acquire %0, %10 : ptr<shared, f16[64, 64], swizzle 128 panels>
- *           %12 = const {value = 1} : i64
- *           %13 = add %10, %12 : i64
- *           copy_tile %a, %11, %zero, %one, %zero, %n, %k.1, %one, %zero, %n {access = [range, range], types =
+ *         %12 = const {value = 0} : i64
+ *         %13 = for %zero, %end, %n, %12 : i64 (%k.1: i64, %14: i64) {
+ *           %15 = channel_acquire %0, %14 : ptr<shared, f16[64, 64], swizzle 128 panels>
+ *           %16 = const {value = 1} : i64
+ *           %17 = add %14, %16 : i64
+ *           %18 = const {value = 4} : i64
+ *           %19 = eq %17, %18 : bool
+ *           %20 = const {value = 0} : i64
+ *           %21 = select %19, %20, %17 : i64
+ *           copy_tile %a, %15, %zero, %one, %zero, %n, %k.1, %one, %zero, %n {access = [range, range], types =
  *               [f16[64, 64]], tensor_map = 1}
- *           channel_commit %11
- *           yield %13
+ *           channel_commit %15
+ *           yield %21
  *         }
  *         yield
  *       }
@@ -160,11 +169,11 @@ static void clear_decisions(TileOp *op, void *state) {
 
 typedef struct Count {
     Cut *cut;
-    int64_t group;
+    int64_t group, slots;
     unsigned channels, taken; /* of the group; of these in the current round */
 } Count;
 
-/* Adds the count to the takes of the block, and returns the count behind it. */
+/* Adds the count to the takes of the block, and returns the count after the block. */
 static TileValue *count_takes(Count *count, TileBlock *block, TileValue *value) {
     TilePassContext *context = count->cut->context;
     for (TileOp *op = block->first; op; op = op->next) {
@@ -180,7 +189,9 @@ static TileValue *count_takes(Count *count, TileBlock *block, TileValue *value) 
         if (++count->taken < count->channels) continue;
         count->taken = 0;
         TileBuilder b = tile_builder_before(context->module, op->next);
-        value = tile_build_binary(&b, TILE_OP_ADD, value, tile_build_i64(&b, 1));
+        TileValue *next = tile_build_binary(&b, TILE_OP_ADD, value, tile_build_i64(&b, 1));
+        TileValue *again = tile_build_binary(&b, TILE_OP_EQ, next, tile_build_i64(&b, 2 * count->slots));
+        value = tile_build_ternary(&b, TILE_OP_SELECT, again, tile_build_i64(&b, 0), next);
         if (b.error) count->cut->error = b.error;
     }
     return value;
@@ -188,8 +199,12 @@ static TileValue *count_takes(Count *count, TileBlock *block, TileValue *value) 
 
 static void count_region(Cut *cut, TileBlock *region, int64_t group) {
     Count count = {.cut = cut, .group = group};
-    for (size_t i = 0; i < cut->channels.count; i++)
-        count.channels += tile_op_integer(cut->channels.items[i], TILE_ATTRIBUTE_GROUP, 0) == group;
+    for (size_t i = 0; i < cut->channels.count; i++) {
+        const TileOp *channel = cut->channels.items[i];
+        if (tile_op_integer(channel, TILE_ATTRIBUTE_GROUP, 0) != group) continue;
+        count.channels++;
+        count.slots = tile_op_integer(channel, TILE_ATTRIBUTE_SLOTS, 1);
+    }
     TileBuilder b = tile_builder_before(cut->context->module, region->first);
     count_takes(&count, region, tile_build_i64(&b, 0));
 }

@@ -31,9 +31,8 @@
  *       store_tile %x, %w, %begin, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
  *       return
  *     }
- * A select is skipped where its comparisons of indices hold for all lanes. This is tested with the bounds of both
- * sides: for x < y the greatest x is compared with the least y. Later uses of the tile take it filled where that
- * changes no result, so that the unfilled tile is not live beside the filled one.
+ * A select is skipped where its comparisons of indices hold for all lanes. Later uses of the tile take it filled where
+ * that changes no result, so that the unfilled tile is not live beside the filled one.
  *
  * A scan or fold whose combiner is one op, such as a sum, and whose mask excludes elements past a range's end, gets its
  * excluded elements filled with the identity element instead; that fill is then skipped like the others.
@@ -42,134 +41,10 @@
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
 #include "ptx/passes.h"
+#include "ptx/grid/masks.h"
 #include "ptx/grid/scans.h"
 
-enum { LEAST_LANES = 256, MOST_TERMS = 8, MOST_DEPTH = 16, MOST_USES = 64 };
-
-#define MOST_NUMBER (INT64_C(1) << 40) /* bound of the part that differs between lanes: far below where sums wrap */
-
-/* The range of an index tile's lanes: each lane is the sum of terms that all lanes share, each added or subtracted,
- * and a number of its own between least and most; modulo 2^64. */
-typedef struct Span {
-    TileValue *terms[MOST_TERMS];
-    bool minus[MOST_TERMS];
-    unsigned count;
-    int64_t least, most;
-} Span;
-
-typedef struct Whole {
-    TilePassContext *context;
-    TileIndexView view; /* index sums of tiles */
-    TileBuilder b;
-} Whole;
-
-/* ---- the range of a tile's lanes ---- */
-
-static bool is_shared(const TileProduct *product) {
-    return product->degree == 1 && product->symbols[0]->value && !tile_type_is_tile(product->symbols[0]->value->type);
-}
-
-/* False if a term's factor is not 1 or -1, or if the part that differs between lanes has no bounds. */
-static bool find_span(Whole *whole, const TileValue *value, Span *span) {
-    TileSumTable *table = tile_index_table(whole->view.indices);
-    if (value->type->scalar != TILE_I64) return false;
-    const TileSum *sum = tile_index_sum(&whole->view, value), *own = tile_sum_integer(table, sum->constant);
-    for (uint32_t i = 0; i < sum->count; i++) {
-        const TileProduct *product = &sum->products[i];
-        if (!is_shared(product)) {
-            own = tile_sum_add(table, own, tile_sum_term(table, product));
-            continue;
-        }
-        if (span->count == MOST_TERMS || (product->factor != 1 && product->factor != -1)) return false;
-        span->minus[span->count] = product->factor < 0;
-        span->terms[span->count++] = product->symbols[0]->value;
-    }
-    TileInterval interval = tile_sum_interval(table, own);
-    span->least = interval.least;
-    span->most = interval.most;
-    return interval.least > -MOST_NUMBER && interval.most < MOST_NUMBER;
-}
-
-static TileValue *binary(Whole *whole, TileOpId id, TileValue *x, TileValue *y) {
-    return tile_build_binary(&whole->b, id, x, y);
-}
-
-static TileValue *build_and(Whole *whole, TileValue *x, TileValue *y) {
-    if (!x || !y) return x ? x : y;
-    return binary(whole, TILE_OP_AND, x, y);
-}
-
-/* Builds the least and the greatest lane, and returns the condition that they are ordered, which fails if the sums
- * wrap; NULL: they are constants. */
-static TileValue *build_ends(Whole *whole, const Span *span, TileValue **least, TileValue **most) {
-    TileValue *base = NULL;
-    for (unsigned i = 0; i < span->count; i++) {
-        if (base)
-            base = binary(whole, span->minus[i] ? TILE_OP_SUB : TILE_OP_ADD, base, span->terms[i]);
-        else
-            base = span->minus[i] ? tile_build_unary(&whole->b, TILE_OP_NEG, span->terms[i]) : span->terms[i];
-    }
-    *least = tile_build_i64(&whole->b, span->least);
-    *most = tile_build_i64(&whole->b, span->most);
-    if (!base) return NULL;
-    *least = binary(whole, TILE_OP_ADD, base, *least);
-    *most = binary(whole, TILE_OP_ADD, base, *most);
-    return binary(whole, TILE_OP_LE, *least, *most);
-}
-
-/* ---- does a condition hold for all lanes? ---- */
-
-static bool can_build_test(Whole *whole, const TileValue *condition, unsigned depth) {
-    const TileOp *op = condition->op;
-    Span left = {0}, right = {0};
-    if (!op || !depth) return false;
-    switch ((TileOpId)op->id) {
-    case TILE_OP_BROADCAST:
-    case TILE_OP_RESHAPE: return can_build_test(whole, tile_op_operand(op, 0), depth - 1);
-    case TILE_OP_AND:
-        return can_build_test(whole, tile_op_operand(op, 0), depth - 1) &&
-               can_build_test(whole, tile_op_operand(op, 1), depth - 1);
-    case TILE_OP_LT:
-    case TILE_OP_LE:
-    case TILE_OP_GT:
-    case TILE_OP_GE:
-        return find_span(whole, tile_op_operand(op, 0), &left) && find_span(whole, tile_op_operand(op, 1), &right);
-    default: return false;
-    }
-}
-
-/* Requires can_build_test. */
-static TileValue *build_test(Whole *whole, const TileValue *condition) {
-    const TileOp *op = condition->op;
-    if (op->id == TILE_OP_BROADCAST || op->id == TILE_OP_RESHAPE) return build_test(whole, tile_op_operand(op, 0));
-    if (op->id == TILE_OP_AND) {
-        TileValue *first = build_test(whole, tile_op_operand(op, 0));
-        return build_and(whole, first, build_test(whole, tile_op_operand(op, 1)));
-    }
-    Span left = {0}, right = {0};
-    find_span(whole, tile_op_operand(op, 0), &left);
-    find_span(whole, tile_op_operand(op, 1), &right);
-    TileValue *low[2], *high[2];
-    TileValue *ordered = build_ends(whole, &left, &low[0], &high[0]);
-    ordered = build_and(whole, ordered, build_ends(whole, &right, &low[1], &high[1]));
-    bool less = op->id == TILE_OP_LT || op->id == TILE_OP_LE;
-    return build_and(whole, ordered, binary(whole, (TileOpId)op->id, less ? high[0] : low[0], less ? low[1] : high[1]));
-}
-
-/* The condition that the fill changes no lane; NULL: constant bounds keep all lanes, or there is no bound to test. */
-static TileValue *build_fill_is_idle(Whole *whole, const TileOp *fill) {
-    const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
-    TileValue *idle = NULL;
-    for (unsigned i = 0; i < axes->count; i++) {
-        int64_t extent = fill->results[0].type->extent[axes->integers[i]], constant;
-        TileValue *lo = tile_fill_lo(fill, i), *hi = tile_fill_hi(fill, i);
-        if (!tile_value_integer(lo, &constant) || constant > 0)
-            idle = build_and(whole, idle, binary(whole, TILE_OP_LE, lo, tile_build_i64(&whole->b, 0)));
-        if (!tile_value_integer(hi, &constant) || constant < extent)
-            idle = build_and(whole, idle, binary(whole, TILE_OP_GE, hi, tile_build_i64(&whole->b, extent)));
-    }
-    return idle;
-}
+enum { MOST_DEPTH = 16, MOST_USES = 64 };
 
 /* ---- the branch ---- */
 
@@ -267,13 +142,13 @@ static void use_filled(TileValue *value, const TileOp *fill, TileValue *filled) 
     }
 }
 
-static void build_branch(Whole *whole, TileOp *op, TileValue *idle, unsigned kept) {
+static void build_branch(GpuMasks *masks, TileOp *op, TileValue *idle, unsigned kept) {
     const TileType *type = op->results[0].type;
-    TileOp *branch = tile_build_if(&whole->b, idle, &type, 1);
+    TileOp *branch = tile_build_if(&masks->b, idle, &type, 1);
     branch->results[0].name = op->results[0].name;
     tile_value_replace(&op->results[0], &branch->results[0]);
     TileValue *value = tile_op_operand(op, kept);
-    TileBuilder b = tile_builder_at_end(whole->context->module, &branch->regions[0]);
+    TileBuilder b = tile_builder_at_end(masks->context->module, &branch->regions[0]);
     b.location = op->location;
     tile_build_end(&b, TILE_OP_YIELD, &value, 1);
     tile_op_detach(op);
@@ -354,28 +229,20 @@ static void remark_select(TilePassContext *context, const TileOp *select) {
                          "it is more than the `and` of `<`, `<=`, `>` and `>=` between sums of indices");
 }
 
-static bool try_op(Whole *whole, TileOp *op) {
-    if (!op->result_count || !tile_type_is_tile(op->results[0].type)) return false;
-    if (tile_type_lanes(op->results[0].type) < LEAST_LANES) return false;
-    const char *error = whole->b.error;
-    whole->b = tile_builder_before(whole->context->module, op);
-    whole->b.error = error;
-    TileValue *idle = NULL;
-    if (op->id == TILE_OP_FILL) idle = build_fill_is_idle(whole, op);
-    if (op->id == TILE_OP_SELECT && can_build_test(whole, tile_op_operand(op, 0), MOST_DEPTH))
-        idle = build_test(whole, tile_op_operand(op, 0));
-    else if (op->id == TILE_OP_SELECT)
-        remark_select(whole->context, op);
-    if (idle) build_branch(whole, op, idle, op->id == TILE_OP_SELECT ? 1 : 0);
-    return idle != NULL;
+static bool try_op(GpuMasks *masks, TileOp *op) {
+    bool tests = gpu_mask_has_test(masks, op);
+    if (!tests && op->id == TILE_OP_SELECT && gpu_mask_is_large(op)) remark_select(masks->context, op);
+    if (!tests) return false;
+    build_branch(masks, op, gpu_mask_build_test(masks, op, op), gpu_mask_kept(op));
+    return true;
 }
 
-static bool walk(Whole *whole, TileBlock *block) {
+static bool walk(GpuMasks *masks, TileBlock *block) {
     bool changed = false;
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
-        for (unsigned i = 0; i < op->region_count; i++) changed |= walk(whole, &op->regions[i]);
-        changed |= try_op(whole, op);
+        for (unsigned i = 0; i < op->region_count; i++) changed |= walk(masks, &op->regions[i]);
+        changed |= try_op(masks, op);
     }
     return changed;
 }
@@ -383,9 +250,9 @@ static bool walk(Whole *whole, TileBlock *block) {
 TileResult tile_pass_gpu_whole(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     bool changed = fill_scans(context, &func->body);
-    Whole whole = {.context = context};
-    tile_index_view_init(&whole.view, tile_pass_indices(context, func), NULL, true);
-    changed |= walk(&whole, &func->body);
-    if (whole.b.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-whole: %s", whole.b.error);
+    GpuMasks masks;
+    gpu_masks_init(&masks, context, func);
+    changed |= walk(&masks, &func->body);
+    if (masks.b.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-whole: %s", masks.b.error);
     return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

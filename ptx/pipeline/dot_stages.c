@@ -3,7 +3,8 @@
  * and what follows from it belong to stage 1, and all else to stage 0, which runs an iteration ahead. In an iteration of
  * the staged loop come, by clusters: the first product of the next iteration, without its wait; what the second product
  * needs, and that product; the wait for the first one, behind which the second is pending, and what is computed of its
- * sums while tensor cores work on the second; the wait for that.
+ * sums while tensor cores work on the second; the wait for that; the conversion of what the next second product takes in
+ * registers, which the pending one still reads before.
  *
  * Before:
  *     func phase tile @k.0(%end: i64) threads = 128 {
@@ -48,7 +49,7 @@
  *         %2 = dot %x, %y, %acc {instruction = wgmma, stage = 0, cluster = 0} : f32[64, 64]
  *         %s = dot_wait %2 {pending = 0, stage = 0, cluster = 2} : f32[64, 64]
  *         channel_release %1 {stage = 0, cluster = 2}
- *         %p = convert %s {stage = 0, cluster = 2} : f16[64, 64]
+ *         %p = convert %s {stage = 0, cluster = 4} : f16[64, 64]
  *         %3 = channel_wait %v, %i {stage = 1, cluster = 1} : ptr<shared, f16[64, 64], swizzle 128 panels>
  *         %z = shared_tile %3 {stage = 1, cluster = 1} : f16[64, 64]
  *         %4 = dot %p, %z, %acc.1 {instruction = wgmma, stage = 1, cluster = 1} : f32[64, 64]
@@ -66,7 +67,7 @@
 #include "ptx/target/dot.h"
 
 /* In an iteration of the staged loop, from the first to the last. */
-enum { CLUSTER_FIRST_DOT, CLUSTER_SECOND_DOT, CLUSTER_FIRST_WAIT, CLUSTER_SECOND_WAIT };
+enum { CLUSTER_FIRST_DOT, CLUSTER_SECOND_DOT, CLUSTER_FIRST_WAIT, CLUSTER_SECOND_WAIT, CLUSTER_OPERAND };
 enum { FIRST_STAGE, SECOND_STAGE };
 
 typedef struct Stages {
@@ -187,10 +188,21 @@ static bool comes_before(const TileOp *op, const TileOp *other) {
     return false;
 }
 
+/* Does the op give the second product an operand in registers, as a conversion of 32 bits to less, and nothing else? */
+static bool gives_operand(const Stages *s, const TileOp *op) {
+    bool narrow = op->result_count == 1 && tile_type_is_tile(op->results[0].type) && op->results[0].first_use &&
+                  tile_scalar_bytes(op->results[0].type->scalar) < sizeof(float);
+    if (!narrow || !tile_op_is_pure(op)) return false;
+    for (const TileUse *use = op->results[0].first_use; use; use = use->next)
+        if (use->user != s->second && (use->user->block != s->body || !gives_operand(s, use->user))) return false;
+    return true;
+}
+
 static void set_stage(const Stages *s, TileOp *op) {
     bool second = is_dependent(s, op);
     int64_t cluster = second ? (comes_before(op, s->second) ? CLUSTER_SECOND_DOT : CLUSTER_SECOND_WAIT)
                              : (comes_before(op, s->first) ? CLUSTER_FIRST_DOT : CLUSTER_FIRST_WAIT);
+    if (!second && gives_operand(s, op)) cluster = CLUSTER_OPERAND;
     tile_op_set_integer(s->context->module, op, TILE_ATTRIBUTE_STAGE, second ? SECOND_STAGE : FIRST_STAGE);
     tile_op_set_integer(s->context->module, op, TILE_ATTRIBUTE_CLUSTER, cluster);
 }

@@ -1,7 +1,7 @@
 /* Purpose: insert waits for products by wgmma, which are asynchronous: their sums are pending until a dot_wait. A sum
  * that is only added to by the next product needs none between the two, unless that has sums of its own (8-bit floats).
- * Slots of channels that the product has read are
- * released behind the wait.
+ * Slots of channels that the product has read are released behind the wait, and those that are read in a loop, behind
+ * the loop: what comes next is copied while results are stored.
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}) threads = 128 {
@@ -71,6 +71,25 @@ static void release_early(const TileValue *operand, TileOp *wait) {
     tile_op_insert_after(release, wait);
 }
 
+/* Does the op, or one in its regions, take the slot or a tile in it? */
+static bool takes(const TileOp *op, const TileValue *slot) {
+    if (is_read_by(slot, op)) return true;
+    for (const TileUse *use = slot->first_use; use; use = use->next)
+        if (use->user->id == TILE_OP_SHARED_TILE && reads(op, use->user)) return true;
+    return false;
+}
+
+/* All products of a loop are waited for in it. */
+static bool try_release(TilePassContext *context, TileOp *release, const char **error) {
+    (void)context, (void)error;
+    TileOp *last = release->previous;
+    while (last && !takes(last, tile_op_operand(release, 0))) last = last->previous;
+    if (!last || !last->region_count || last == release->previous) return false;
+    tile_op_detach(release);
+    tile_op_insert_after(release, last);
+    return true;
+}
+
 static bool try_dot(TilePassContext *context, TileOp *dot, const char **error) {
     const TileUse *only = tile_value_has_one_use(&dot->results[0]) ? dot->results[0].first_use : NULL;
     if (!gpu_dot_is_wgmma(dot) || goes_on(dot) || (only && only->user->id == TILE_OP_DOT_WAIT)) return false;
@@ -91,5 +110,8 @@ static bool try_dot(TilePassContext *context, TileOp *dot, const char **error) {
 
 TileResult tile_pass_gpu_dot_waits(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
-    return tile_try_each(context, func, TILE_OP_DOT, try_dot, "gpu-dot-waits");
+    TileResult waits = tile_try_each(context, func, TILE_OP_DOT, try_dot, "gpu-dot-waits");
+    if (waits != TILE_RESULT_CHANGED) return waits;
+    TileResult releases = tile_try_each(context, func, TILE_OP_CHANNEL_RELEASE, try_release, "gpu-dot-waits");
+    return releases == TILE_RESULT_UNCHANGED ? waits : releases;
 }

@@ -1,0 +1,161 @@
+#include "ptx/grid/masks.h"
+
+#include "lang/ir/operands.h"
+
+enum { LEAST_LANES = 256, MOST_TERMS = 8, MOST_DEPTH = 16 };
+
+#define MOST_NUMBER (INT64_C(1) << 40) /* bound of the part that differs between lanes: far below where sums wrap */
+
+/* The range of an index tile's lanes: each lane is the sum of terms that all lanes share, each added or subtracted,
+ * and a number of its own between least and most; modulo 2^64. */
+typedef struct Span {
+    TileValue *terms[MOST_TERMS];
+    bool minus[MOST_TERMS];
+    unsigned count;
+    int64_t least, most;
+} Span;
+
+/* ---- the range of a tile's lanes ---- */
+
+static bool is_shared(const TileProduct *product) {
+    return product->degree == 1 && product->symbols[0]->value && !tile_type_is_tile(product->symbols[0]->value->type);
+}
+
+/* False if a term's factor is not 1 or -1, or if the part that differs between lanes has no bounds. */
+static bool find_span(GpuMasks *masks, const TileValue *value, Span *span) {
+    TileSumTable *table = tile_index_table(masks->view.indices);
+    if (value->type->scalar != TILE_I64) return false;
+    const TileSum *sum = tile_index_sum(&masks->view, value), *own = tile_sum_integer(table, sum->constant);
+    for (uint32_t i = 0; i < sum->count; i++) {
+        const TileProduct *product = &sum->products[i];
+        if (!is_shared(product)) {
+            own = tile_sum_add(table, own, tile_sum_term(table, product));
+            continue;
+        }
+        if (span->count == MOST_TERMS || (product->factor != 1 && product->factor != -1)) return false;
+        span->minus[span->count] = product->factor < 0;
+        span->terms[span->count++] = product->symbols[0]->value;
+    }
+    TileInterval interval = tile_sum_interval(table, own);
+    span->least = interval.least;
+    span->most = interval.most;
+    return interval.least > -MOST_NUMBER && interval.most < MOST_NUMBER;
+}
+
+static TileValue *binary(GpuMasks *masks, TileOpId id, TileValue *x, TileValue *y) {
+    return tile_build_binary(&masks->b, id, x, y);
+}
+
+static TileValue *build_and(GpuMasks *masks, TileValue *x, TileValue *y) {
+    if (!x || !y) return x ? x : y;
+    return binary(masks, TILE_OP_AND, x, y);
+}
+
+/* Builds the least and the greatest lane, and returns the condition that they are ordered, which fails if the sums
+ * wrap; NULL: they are constants. */
+static TileValue *build_ends(GpuMasks *masks, const Span *span, TileValue **least, TileValue **most) {
+    TileValue *base = NULL;
+    for (unsigned i = 0; i < span->count; i++) {
+        if (base)
+            base = binary(masks, span->minus[i] ? TILE_OP_SUB : TILE_OP_ADD, base, span->terms[i]);
+        else
+            base = span->minus[i] ? tile_build_unary(&masks->b, TILE_OP_NEG, span->terms[i]) : span->terms[i];
+    }
+    *least = tile_build_i64(&masks->b, span->least);
+    *most = tile_build_i64(&masks->b, span->most);
+    if (!base) return NULL;
+    *least = binary(masks, TILE_OP_ADD, base, *least);
+    *most = binary(masks, TILE_OP_ADD, base, *most);
+    return binary(masks, TILE_OP_LE, *least, *most);
+}
+
+/* ---- does a condition hold for all lanes? ---- */
+
+static bool can_build_test(GpuMasks *masks, const TileValue *condition, unsigned depth) {
+    const TileOp *op = condition->op;
+    Span left = {0}, right = {0};
+    if (!op || !depth) return false;
+    switch ((TileOpId)op->id) {
+    case TILE_OP_BROADCAST:
+    case TILE_OP_RESHAPE: return can_build_test(masks, tile_op_operand(op, 0), depth - 1);
+    case TILE_OP_AND:
+        return can_build_test(masks, tile_op_operand(op, 0), depth - 1) &&
+               can_build_test(masks, tile_op_operand(op, 1), depth - 1);
+    case TILE_OP_LT:
+    case TILE_OP_LE:
+    case TILE_OP_GT:
+    case TILE_OP_GE:
+        return find_span(masks, tile_op_operand(op, 0), &left) && find_span(masks, tile_op_operand(op, 1), &right);
+    default: return false;
+    }
+}
+
+/* Requires can_build_test. */
+static TileValue *build_test(GpuMasks *masks, const TileValue *condition) {
+    const TileOp *op = condition->op;
+    if (op->id == TILE_OP_BROADCAST || op->id == TILE_OP_RESHAPE) return build_test(masks, tile_op_operand(op, 0));
+    if (op->id == TILE_OP_AND) {
+        TileValue *first = build_test(masks, tile_op_operand(op, 0));
+        return build_and(masks, first, build_test(masks, tile_op_operand(op, 1)));
+    }
+    Span left = {0}, right = {0};
+    find_span(masks, tile_op_operand(op, 0), &left);
+    find_span(masks, tile_op_operand(op, 1), &right);
+    TileValue *low[2], *high[2];
+    TileValue *ordered = build_ends(masks, &left, &low[0], &high[0]);
+    ordered = build_and(masks, ordered, build_ends(masks, &right, &low[1], &high[1]));
+    bool less = op->id == TILE_OP_LT || op->id == TILE_OP_LE;
+    return build_and(masks, ordered, binary(masks, (TileOpId)op->id, less ? high[0] : low[0], less ? low[1] : high[1]));
+}
+
+/* The condition that the fill changes no lane. */
+static TileValue *build_fill_is_idle(GpuMasks *masks, const TileOp *fill) {
+    const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
+    TileValue *idle = NULL;
+    for (unsigned i = 0; i < axes->count; i++) {
+        int64_t extent = fill->results[0].type->extent[axes->integers[i]], constant;
+        TileValue *lo = tile_fill_lo(fill, i), *hi = tile_fill_hi(fill, i);
+        if (!tile_value_integer(lo, &constant) || constant > 0)
+            idle = build_and(masks, idle, binary(masks, TILE_OP_LE, lo, tile_build_i64(&masks->b, 0)));
+        if (!tile_value_integer(hi, &constant) || constant < extent)
+            idle = build_and(masks, idle, binary(masks, TILE_OP_GE, hi, tile_build_i64(&masks->b, extent)));
+    }
+    return idle;
+}
+
+/* ---- masks ---- */
+
+void gpu_masks_init(GpuMasks *masks, TilePassContext *context, TileFunc *func) {
+    *masks = (GpuMasks){.context = context};
+    tile_index_view_init(&masks->view, tile_pass_indices(context, func), NULL, true);
+}
+
+static bool fill_can_be_idle(const TileOp *fill) {
+    const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
+    for (unsigned i = 0; i < axes->count; i++) {
+        int64_t extent = fill->results[0].type->extent[axes->integers[i]], constant;
+        if (!tile_value_integer(tile_fill_lo(fill, i), &constant) || constant > 0) return true;
+        if (!tile_value_integer(tile_fill_hi(fill, i), &constant) || constant < extent) return true;
+    }
+    return false;
+}
+
+bool gpu_mask_is_large(const TileOp *op) {
+    return op->result_count && tile_type_is_tile(op->results[0].type) &&
+           tile_type_lanes(op->results[0].type) >= LEAST_LANES;
+}
+
+bool gpu_mask_has_test(GpuMasks *masks, const TileOp *op) {
+    if (!gpu_mask_is_large(op)) return false;
+    if (op->id == TILE_OP_FILL) return fill_can_be_idle(op);
+    return op->id == TILE_OP_SELECT && can_build_test(masks, tile_op_operand(op, 0), MOST_DEPTH);
+}
+
+unsigned gpu_mask_kept(const TileOp *op) { return op->id == TILE_OP_SELECT ? 1 : 0; }
+
+TileValue *gpu_mask_build_test(GpuMasks *masks, const TileOp *op, TileOp *before) {
+    const char *error = masks->b.error;
+    masks->b = tile_builder_before(masks->context->module, before);
+    masks->b.error = error;
+    return op->id == TILE_OP_FILL ? build_fill_is_idle(masks, op) : build_test(masks, tile_op_operand(op, 0));
+}

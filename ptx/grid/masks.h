@@ -1,0 +1,29 @@
+/* Masks of tiles: fills outside of a range, and selects by comparisons of indices. Whether a mask changes any lane can be
+ * tested once for the whole tile. Private to ptx/. */
+#ifndef TILE_PTX_GRID_MASKS_H
+#define TILE_PTX_GRID_MASKS_H
+
+#include "lang/index/index.h"
+#include "lang/ir/build.h"
+#include "lowering/pass.h"
+
+typedef struct GpuMasks {
+    TilePassContext *context;
+    TileIndexView view; /* index sums of tiles */
+    TileBuilder b;      /* has the error, if one occurred */
+} GpuMasks;
+
+void gpu_masks_init(GpuMasks *masks, TilePassContext *context, TileFunc *func);
+
+/* Smaller tiles are masked element by element: a branch costs more. */
+bool gpu_mask_is_large(const TileOp *op);
+/* Is the op a mask of a large tile that may change no lane, and can that be tested with scalars? Fills whose constant
+ * bounds keep all lanes are none. */
+bool gpu_mask_has_test(GpuMasks *masks, const TileOp *op);
+/* The operand that is the result where the mask changes no lane. */
+unsigned gpu_mask_kept(const TileOp *op);
+/* Builds the condition that the mask changes no lane, in front of an op. Requires gpu_mask_has_test. The bounds of both
+ * sides of a comparison are compared: for x < y the greatest x with the least y. */
+TileValue *gpu_mask_build_test(GpuMasks *masks, const TileOp *op, TileOp *before);
+
+#endif

@@ -188,6 +188,12 @@ static TileIndexRange binary_range(TileIndices *indices, const TileOp *op, const
     }
 }
 
+/* A program has a number below the grid's extent along each axis. */
+static TileIndexRange program_range(TileIndices *indices, const TileOp *op, const TileValue *value) {
+    TileIndexRange extent = tile_index_range(indices, tile_op_named_at(op, TILE_OPERAND_EXTENTS, value->index));
+    return (TileIndexRange){0, most(0, extent.hi - 1), 1, extent.because};
+}
+
 static TileIndexRange op_range(TileIndices *indices, const TileOp *op, const TileValue *value) {
     const TileType *type = value->type;
     int64_t constant;
@@ -196,6 +202,7 @@ static TileIndexRange op_range(TileIndices *indices, const TileOp *op, const Til
         return tile_value_integer(value, &constant) ? tile_index_in_type(type, constant, constant, 1, 0)
                                                     : tile_index_range_of_type(type);
     case TILE_OP_DIM: return extent_of(indices, op);
+    case TILE_OP_PROGRAM_ID: return program_range(indices, op, value);
     case TILE_OP_IOTA:
         if (type->scalable) return tile_index_range_of_type(type);
         return tile_index_in_type(type, 0, type->extent[tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0)] - 1, 1, 0);
@@ -256,7 +263,8 @@ static const TileValue *needed(void *state, const TileValue *value, unsigned k) 
     if (!op) return NULL;
     if (op->id == TILE_OP_IF) return k < 2 ? tile_op_operand(op->regions[k].last, value->index) : NULL;
     TileOpClass class = tile_op_info((TileOpId)op->id)->class;
-    bool computed = class == TILE_CLASS_ELEMENTWISE || class == TILE_CLASS_SHAPE;
+    bool computed =
+        class == TILE_CLASS_ELEMENTWISE || class == TILE_CLASS_SHAPE || op->id == TILE_OP_PROGRAM_ID;
     if (value->op && !computed) return NULL;
     unsigned count = computed ? op->operand_count : op->id == TILE_OP_GRID ? op->operand_count : 3;
     return k < count && k < op->operand_count ? tile_op_operand(op, k) : NULL;

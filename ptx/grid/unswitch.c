@@ -1,8 +1,7 @@
 /* Purpose: where a block that multiplies has several masks one after the other, make two versions of what is computed from
  * the first of them on, and test once which one to run (loop unswitching, for masks). Few iterations have lanes
  * past the end of a range, or keys that a query must not see; in all others the ops between are one straight line,
- * which the assembler's scheduler can mix, while the tensor cores work. gpu-whole gives each mask a test of its own, in
- * the version that has masks as well.
+ * which the assembler's scheduler can mix, while the tensor cores work.
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<f32, 2, out> {noalias}, %a: tensor<f16, 2, in> {noalias}, %end: i64) {
@@ -35,7 +34,7 @@
  *       %2 = const {value = 32} : i64
  *       %3 = ge %end, %2 : bool
  *       %4 = and %1, %3 : bool
- *       %z = if %4 : f32[32, 32] {
+ *       %z = if %4 {masked = 1} : f32[32, 32] {
  *         %e = exp2 %v : f32[32, 32]
  *         yield %e
  *       } {
@@ -175,6 +174,7 @@ static void build_versions(GpuMasks *masks, Masked *masked, TileValue *idle) {
     TileOp *branch = tile_build_if(&b, idle, types.items, (unsigned)types.count);
     if (b.error) masks->b.error = b.error;
     if (!branch) return;
+    tile_op_set_integer(context->module, branch, TILE_ATTRIBUTE_MASKED, 1);
     for (size_t i = 0; i < results.count; i++) {
         branch->results[i].name = results.items[i]->name;
         for (TileUse *use = results.items[i]->first_use, *next; use; use = next) {

@@ -241,7 +241,8 @@ static bool walk(GpuMasks *masks, TileBlock *block) {
     bool changed = false;
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
-        for (unsigned i = 0; i < op->region_count; i++) changed |= walk(masks, &op->regions[i]);
+        unsigned regions = tile_op_get(op, TILE_ATTRIBUTE_MASKED) ? 1 : op->region_count;
+        for (unsigned i = 0; i < regions; i++) changed |= walk(masks, &op->regions[i]);
         changed |= try_op(masks, op);
     }
     return changed;

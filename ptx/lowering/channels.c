@@ -95,6 +95,13 @@ void gpu_find_channels(Gpu *gpu, TileBlock *body) {
     tile_block_walk(body, find_channel, gpu);
 }
 
+int64_t gpu_channels_bytes(const Gpu *gpu) {
+    int64_t bytes = 0;
+    for (unsigned i = 0; i < gpu->channels->count; i++)
+        bytes += gpu->channels->groups[i].slots * gpu->channels->groups[i].bytes;
+    return bytes;
+}
+
 static Group *group_of(const Gpu *gpu, const TileOp *take) {
     const TileOp *channel = tile_op_operand(take, 0)->op;
     return &gpu->channels->groups[tile_op_integer(channel, TILE_ATTRIBUTE_GROUP, 0)];

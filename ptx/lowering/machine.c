@@ -56,8 +56,8 @@ static bool is_rare(const Gpu *gpu, const TileOp *op) {
 }
 
 static bool is_index_code(const TileOp *op) {
-    if (op->result_count != 1 || !tile_type_is_tile(op->results[0].type) || op->results[0].type->scalar != TILE_I64)
-        return false;
+    if (op->result_count != 1 || !tile_type_is_tile(op->results[0].type)) return false;
+    if (op->results[0].type->scalar != TILE_I64 && op->results[0].type->scalar != TILE_I32) return false;
     return op->id == TILE_OP_IOTA || op->id == TILE_OP_SPLAT || op->id == TILE_OP_RESHAPE ||
            op->id == TILE_OP_BROADCAST || op->id == TILE_OP_ADD || op->id == TILE_OP_SUB;
 }

@@ -224,6 +224,8 @@ void gpu_lower_dot_wait(Gpu *gpu, TileOp *op);
 /* ---- channels.c ---- */
 TileValue *gpu_uniform(Gpu *gpu, TileValue *value);
 void gpu_find_channels(Gpu *gpu, TileBlock *body);
+/* Of shared memory, that the slots of all channels take. */
+int64_t gpu_channels_bytes(const Gpu *gpu);
 void gpu_lower_channel(Gpu *gpu, TileOp *op);
 void gpu_lower_take(Gpu *gpu, const TileOp *op);
 void gpu_lower_take_end(Gpu *gpu, const TileOp *op);

@@ -10,16 +10,30 @@ typedef struct Registers {
 
 static void count_copy(TileOp *op, void *count) { *(int64_t *)count += op->id == TILE_OP_COPY_TILE; }
 
+/* How many blocks of so many threads, with registers enough for their sums, have room on a multiprocessor beside one
+ * another, as far as their channels' slots go. */
+static int64_t count_blocks(const Gpu *gpu, int64_t multiplying, int64_t copying, int64_t copies) {
+    const TilePtxTarget *target = tile_ptx_target_of(gpu->context->target);
+    int64_t bytes = gpu_channels_bytes(gpu) + target->shared_reserved_bytes, threads = multiplying + copying;
+    int64_t blocks = target->shared_core_bytes / bytes, most = target->threads_core / threads;
+    if (blocks > most) blocks = most;
+    while (blocks > 1 && gpu->sums / multiplying + gpu->promoted + OTHER_REGISTERS >
+                             gpu_multiplying_registers(target, blocks * multiplying, blocks * copying, copies))
+        blocks--;
+    return blocks > 1 ? blocks : 1;
+}
+
 /* How the registers of the multiprocessor are shared out among the warps of two partitions. */
 static Registers share_registers(const Gpu *gpu, const TileOp *partitions) {
     const TilePtxTarget *target = tile_ptx_target_of(gpu->context->target);
     const int64_t *warps = tile_op_get(partitions, TILE_ATTRIBUTE_WARPS)->integers;
     int64_t multiplying = warps[0] * TILE_WARP_THREADS, copying = warps[1] * TILE_WARP_THREADS, copies = 0;
-    int64_t each = gpu_first_registers(target, multiplying + copying);
-    bool enough = gpu->sums / multiplying + gpu->promoted + OTHER_REGISTERS <= each;
-    if (enough || each > target->registers_thread) return (Registers){0};
     tile_block_walk((TileBlock *)&partitions->regions[1], count_copy, &copies);
-    int64_t most = gpu_multiplying_registers(target, multiplying, copying, copies);
+    int64_t blocks = count_blocks(gpu, multiplying, copying, copies);
+    int64_t each = gpu_first_registers(target, blocks * (multiplying + copying));
+    bool enough = blocks == 1 && gpu->sums / multiplying + gpu->promoted + OTHER_REGISTERS <= each;
+    if (enough || each > target->registers_thread) return (Registers){0};
+    int64_t most = gpu_multiplying_registers(target, blocks * multiplying, blocks * copying, copies);
     return (Registers){(uint32_t)each, (uint32_t)most, (uint32_t)gpu_copying_registers(copies)};
 }
 

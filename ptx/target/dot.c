@@ -267,7 +267,7 @@ TileLayout gpu_sum_layout(const GpuDots *dots, const TileType *tile) {
 }
 
 int64_t gpu_copying_registers(int64_t copies) {
-    enum { FEWEST_COPIES = 3, OTHERS = 32, COPY = 8 };
+    enum { FEWEST_COPIES = 3, OTHERS = 16, COPY = 8 };
     return OTHERS + COPY * (copies < FEWEST_COPIES ? FEWEST_COPIES : copies);
 }
 

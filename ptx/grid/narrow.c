@@ -1,7 +1,7 @@
 /* Purpose: compare index tiles in 32 bits. An index is a number that all lanes of a tile share, in 64 bits, and a small
  * number of the lane's own. The shared parts of both sides are subtracted once, as scalars, and limited to 30 bits,
- * which changes no comparison with numbers that are smaller still; the lanes' own parts are compared. A GPU computes with
- * 64 bits in two steps, and keeps them in two registers.
+ * which changes no comparison with numbers that are smaller still; the lanes' own parts are compared. A GPU computes
+ * with 64 bits in two steps, and keeps them in two registers.
  *
  * Before:
  *     func phase tile @k.0(%y: tensor<bool, 1, out> {noalias}, %begin: i64, %end: i64) {

@@ -1,5 +1,5 @@
-/* Purpose: where a block that multiplies has several masks one after the other, make two versions of what is computed from
- * the first of them on, and test once which one to run (loop unswitching, for masks). Few iterations have lanes
+/* Purpose: where a block that multiplies has several masks one after the other, make two versions of what is computed
+ * from the first of them on, and test once which one to run (loop unswitching, for masks). Few iterations have lanes
  * past the end of a range, or keys that a query must not see; in all others the ops between are one straight line,
  * which the assembler's scheduler can mix, while the tensor cores work.
  *

@@ -1,7 +1,8 @@
 /* Channels between partitions. A channel is a ring of slots in shared memory. The channels of a group share two
  * mbarriers for each slot: `full` completes a phase when the copies of all of them have come, `empty` when all warps
  * that read have released them. The count of slots taken, an operand of each take, is below twice the slots: in an
- * even round through the ring it is the slot, in an odd one the slot plus the slots. One thread of the copying warps does all that is to be done there: it waits, and has tiles copied. */
+ * even round through the ring it is the slot, in an odd one the slot plus the slots. One thread of the copying warps
+ * does all that is to be done there: it waits, and has tiles copied. */
 #include "ptx/lowering/machine.h"
 #include "ptx/pipeline/copies.h"
 #include "ptx/target/map.h"
@@ -47,7 +48,8 @@ static void build_arrive(Gpu *gpu, TileValue *place, int64_t bytes) {
 static void build_wait(Gpu *gpu, TileValue *place, TileValue *odd, bool before) {
     TileValue *zero = tile_build_integer(&gpu->b, tile_type_scalar(gpu->module->context, TILE_I32), 0),
               *one = tile_build_integer(&gpu->b, zero->type, 1);
-    TileValue *operands[] = {place, tile_build_ternary(&gpu->b, TILE_OP_SELECT, odd, before ? zero : one, before ? one : zero)};
+    TileValue *operands[] = {
+        place, tile_build_ternary(&gpu->b, TILE_OP_SELECT, odd, before ? zero : one, before ? one : zero)};
     tile_build_op(&gpu->b, TILE_OP_MBARRIER_WAIT, operands, 2, NULL, 0, NULL, 0);
 }
 
@@ -118,7 +120,9 @@ void gpu_lower_channel(Gpu *gpu, TileOp *op) {
     group->empty = tile_build_ptr_add(&gpu->b, group->full, gpu_i64(gpu, group->slots * MBARRIER_BYTES));
 }
 
-TileValue *gpu_filled_mbarrier(const Gpu *gpu, const TileOp *acquire) { return group_of(gpu, acquire)->filled.mbarrier; }
+TileValue *gpu_filled_mbarrier(const Gpu *gpu, const TileOp *acquire) {
+    return group_of(gpu, acquire)->filled.mbarrier;
+}
 
 /* The same number (of 32 bits), of which the back end knows that all lanes have it: what is computed of it, as
  * descriptors and addresses of mbarriers are, takes no registers of the lanes. */
@@ -137,7 +141,8 @@ void gpu_lower_take(Gpu *gpu, const TileOp *op) {
         TileValue *count = tile_build_convert(&gpu->b, gpu_value(gpu, tile_op_operand(op, 1)), TILE_U32);
         TileValue *slots = tile_build_integer(&gpu->b, count->type, group->slots);
         TileValue *odd = gpu_binary(gpu, TILE_OP_GE, count, slots);
-        TileValue *slot = tile_build_ternary(&gpu->b, TILE_OP_SELECT, odd, gpu_binary(gpu, TILE_OP_SUB, count, slots), count);
+        TileValue *slot =
+            tile_build_ternary(&gpu->b, TILE_OP_SELECT, odd, gpu_binary(gpu, TILE_OP_SUB, count, slots), count);
         if (!fills) slot = gpu_uniform(gpu, slot);
         taken->slot = tile_build_convert(&gpu->b, slot, TILE_I64);
         taken->mbarrier = mbarrier_of(gpu, fills ? group->full : group->empty, taken->slot);
@@ -149,7 +154,8 @@ void gpu_lower_take(Gpu *gpu, const TileOp *op) {
     tile_map_set(&gpu->values, &op->results[0], tile_build_ptr_add(&gpu->b, buffer, offset));
 }
 
-/* The last end of a round tells the others: a commit how many bytes come, a release, for each warp, that it has read. */
+/* The last end of a round tells the others: a commit how many bytes come, a release, for each warp, that it has read.
+ */
 void gpu_lower_take_end(Gpu *gpu, const TileOp *op) {
     Group *group = group_of(gpu, tile_op_operand(op, 0)->op);
     bool fills = op->id == TILE_OP_CHANNEL_COMMIT;

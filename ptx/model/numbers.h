@@ -5,6 +5,9 @@
 #include "lang/ir/operands.h"
 #include "lowering/family.h"
 
+/* What a length is taken to be that does not follow from them, as one that the kernel is given or loads. */
+enum { GPU_UNKNOWN_LENGTH = 1024 };
+
 typedef struct GpuNumbers {
     TileFunc *func;
     const TileExtents *extents;

@@ -9,7 +9,7 @@
 
 enum {
     MOST_SAMPLES = 4,
-    OTHER_REGISTERS = 28,  /* of a thread, beside its tiles: addresses, indices, constants */
+    OTHER_REGISTERS = 28, /* of a thread, beside its tiles: addresses, indices, constants */
     INSTRUCTIONS_CYCLE = 4,
     BLOCK_CYCLES = 60, /* from one block that comes to a multiprocessor to the next */
     CACHED_CODE = 800, /* instructions; what is longer waits for itself, the more the longer */
@@ -25,7 +25,7 @@ static double least(double a, double b) { return a < b ? a : b; }
 
 typedef struct Host {
     GpuNumbers numbers;
-    TileExtents *extents; /* temporaries behind the parameters */
+    TileExtents *extents;                /* temporaries behind the parameters */
     int64_t programs[TILE_MOST_EXTENTS]; /* of each grid; 0: unknown or none */
     uint32_t grids;
 } Host;
@@ -48,12 +48,27 @@ static void visit_host(TileOp *op, void *state) {
 
 /* ---- a launch ---- */
 
-static double blocks_of_core(const TilePtxTarget *target, const TileFunc *phase, const GpuWork *work) {
-    double threads = phase->threads + (phase->resident ? TILE_WARPGROUP_THREADS : 0);
+static void find_wgmma(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_DOT && gpu_dot_is_wgmma(op); }
+
+/* Warps that copy have few registers, those that multiply the others. */
+static double blocks_of_partitions(const TilePtxTarget *target, const TileFunc *phase, const GpuWork *work) {
+    int64_t threads = (int64_t)phase->threads, blocks = target->threads_core / (threads + TILE_WARPGROUP_THREADS);
+    while (blocks > 1 &&
+           work->registers + OTHER_REGISTERS >
+               (double)gpu_multiplying_registers(target, blocks * threads, blocks * TILE_WARPGROUP_THREADS, 0))
+        blocks--;
+    return (double)blocks;
+}
+
+static double blocks_of_core(const TilePtxTarget *target, TileFunc *phase, const GpuWork *work) {
+    double threads = phase->threads;
     double limit = least(target->registers_thread, floor(target->registers / threads));
     double registers = least(limit, ceil((work->registers + OTHER_REGISTERS) / 8) * 8);
     double blocks = least(target->blocks_core, floor(target->threads_core / threads));
-    blocks = least(blocks, floor(target->registers / (registers * threads)));
+    bool wgmma = false;
+    tile_block_walk(&phase->body, find_wgmma, &wgmma);
+    blocks = least(blocks, wgmma ? blocks_of_partitions(target, phase, work)
+                                 : floor(target->registers / (registers * threads)));
     if (work->shared > 0)
         blocks = least(blocks, floor(target->shared_core_bytes / (work->shared + target->shared_reserved_bytes)));
     return most(1, blocks);
@@ -136,11 +151,18 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     return true;
 }
 
+static bool is_integer(const TileValue *parameter) {
+    return tile_type_is_scalar(parameter->type) && tile_scalar_is_int(parameter->type->scalar);
+}
+
 bool gpu_estimate(const TileTarget *target, TileFunc *kernel, const TileExtents *extents, TileArena *scratch,
                   TileEstimate *estimate) {
     TileExtents *all = TILE_NEW(scratch, TileExtents);
     *all = *extents;
     Host host = {.numbers = gpu_numbers_create(kernel, all, scratch), .extents = all};
+    for (uint32_t i = 0; i < kernel->body.argument_count; i++)
+        if (is_integer(kernel->body.arguments[i]))
+            gpu_number_set(&host.numbers, kernel->body.arguments[i], GPU_UNKNOWN_LENGTH);
     tile_block_walk(&kernel->body, visit_host, &host);
     *estimate = (TileEstimate){.time = LAUNCH};
     for (uint32_t i = 0; i < host.grids; i++) {

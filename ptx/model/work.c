@@ -1,5 +1,7 @@
 /* What one program of a phase does. The walk visits each op once: a loop counts as often as it runs, and its values are
  * those in the middle of its iteration space. */
+#include <math.h>
+
 #include "lang/ir/eval.h"
 #include "ptx/layouts/blocked.h"
 #include "ptx/model/model.h"
@@ -29,13 +31,13 @@ typedef struct Walk {
     const TilePtxTarget *target;
     GpuNumbers numbers;
     GpuWork *work;
-    double *ready;    /* by TileValue.number: the cycle from which a value can be used */
-    double times;     /* that the ops of the current block run in a program */
-    double warps;     /* of the block, those with work of their own */
-    double busy;      /* warps of one scheduler */
-    double carried;   /* registers of a thread that surrounding loops carry */
-    double copied;    /* bytes that the current loop copies ahead in an iteration */
-    double slots;     /* that they have, at least */
+    double *ready;  /* by TileValue.number: the cycle from which a value can be used */
+    double times;   /* that the ops of the current block run in a program */
+    double warps;   /* of the block, those with work of their own */
+    double busy;    /* warps of one scheduler */
+    double carried; /* registers of a thread that surrounding loops carry */
+    double copied;  /* bytes that the current loop copies ahead in an iteration */
+    double slots;   /* that they have, at least */
     int64_t program;
     bool tensor_cores, combines, fits;
 } Walk;
@@ -94,8 +96,7 @@ static void count_registers(Walk *walk, const TileOp *op) {
 /* ---- time ---- */
 
 static double ready_operands(const Walk *walk, const TileOp *op, double begin) {
-    for (unsigned i = 0; i < op->operand_count; i++)
-        begin = most(begin, walk->ready[tile_op_operand(op, i)->number]);
+    for (unsigned i = 0; i < op->operand_count; i++) begin = most(begin, walk->ready[tile_op_operand(op, i)->number]);
     return begin;
 }
 
@@ -180,7 +181,8 @@ static Piece look_at_access(const Walk *walk, const TileOp *op, const TileType *
     bool vectors = rows && !tile_op_has_part(op, TILE_PARTS_MASK);
     bool odd = rank > 1 && grain_of(walk, op) < PREDICATED_BYTES && !walk->combines; /* lanes have neighbours then */
     piece.whole &= vectors && (odd || grain_of(walk, op) == VECTOR_BYTES);
-    piece.even = vectors && !odd && grain_of(walk, op) >= PREDICATED_BYTES && (int64_t)(run * element) % PREDICATED_BYTES == 0;
+    piece.even =
+        vectors && !odd && grain_of(walk, op) >= PREDICATED_BYTES && (int64_t)(run * element) % PREDICATED_BYTES == 0;
     piece.bytes = run > 0 ? piece.valid / run * round_up(run * element, SECTOR_BYTES) : 0;
     double vector = odd ? 1 : VECTOR_BYTES / element;
     if (rows && (double)tile->extent[tile->rank - 1] < vector) vector = (double)tile->extent[tile->rank - 1];
@@ -210,7 +212,7 @@ static double do_copied(Walk *walk, const TileOp *op, double begin, const Piece 
     walk->work->shared += (double)slots * lanes_of(tile) * (double)tile_scalar_bytes(tile->scalar);
     walk->copied += slots > 1 ? piece->bytes : 0;
     if (slots > 1 && (walk->slots == 0 || (double)slots < walk->slots)) walk->slots = (double)slots;
-    double instructions = gpu_by_map(op)  ? 0
+    double instructions = gpu_by_map(op) ? 0
                           : piece->whole ? piece->vectors * OF_VECTOR
                                          : elements_of(walk, tile) * OF_COPIED_ELEMENT;
     return issue(walk, op, begin, instructions, slots > 1 ? OF_CHANNEL : OF_MEMORY + OF_BARRIER);
@@ -231,8 +233,7 @@ static double do_store(Walk *walk, const TileOp *op, double begin) {
     Piece piece = look_at_access(walk, op, tile);
     count_bytes(walk, op, &piece);
     if (op->id == TILE_OP_ATOMIC_TILE) return issue(walk, op, begin, elements_of(walk, tile) * OF_UPDATE, OF_MEMORY);
-    if (gpu_by_map(op))
-        walk->work->shared += lanes_of(tile) * (double)tile_scalar_bytes(tile->scalar);
+    if (gpu_by_map(op)) walk->work->shared += lanes_of(tile) * (double)tile_scalar_bytes(tile->scalar);
     return issue(walk, op, begin, instructions_of_access(walk, &piece, tile), 0);
 }
 
@@ -254,7 +255,8 @@ static double do_reduction(Walk *walk, const TileOp *op, double begin) {
     double warps = across / lanes, steps = 0, combine = op->id == TILE_OP_REDUCE ? 1 : 4;
     for (double n = 1; n < lanes; n *= 2) steps++;
     double results = most(1, held * across / (double)tile->extent[axis]);
-    double instructions = combine * (held + 2 * steps * results), latency = OF_OPERATION + steps * combine * OF_EXCHANGE;
+    double instructions = combine * (held + 2 * steps * results),
+           latency = OF_OPERATION + steps * combine * OF_EXCHANGE;
     if (warps > 1) {
         instructions += OF_MOVE * results + combine * warps * results;
         latency += 2 * OF_BARRIER;
@@ -281,8 +283,8 @@ static double shared_cycles(const Walk *walk, const TileOp *dot) {
     return all / SHARED_BYTES_CYCLE;
 }
 
-/* Of fused multiply-adds, one for each of a thread's sums: rows of four sums, whose operands come from shared memory, 16
- * bytes at a time, of which a cycle of a multiprocessor loads 128. */
+/* Of fused multiply-adds, one for each of a thread's sums: rows of four sums, whose operands come from shared memory,
+ * 16 bytes at a time, of which a cycle of a multiprocessor loads 128. */
 static double instructions_of_step(double sums) { return most(1.1 * sums + sums / 16 + 1, sums / 4 + 16); }
 
 /* The operands pass through shared memory; the loop over k has a few steps in each iteration. */
@@ -314,7 +316,8 @@ static double do_dot(Walk *walk, const TileOp *dot, double begin) {
 
 static bool feeds_products_only(const TileValue *value) {
     for (const TileUse *use = value->first_use; use; use = use->next)
-        if (use->user->id != TILE_OP_DOT && !(use->user->id == TILE_OP_FILL && feeds_products_only(&use->user->results[0])))
+        if (use->user->id != TILE_OP_DOT &&
+            !(use->user->id == TILE_OP_FILL && feeds_products_only(&use->user->results[0])))
             return false;
     return true;
 }
@@ -351,10 +354,11 @@ static double trips_of(Walk *walk, const TileOp *loop) {
         gpu_number_set(&walk->numbers, induction, walk->program);
         return 1;
     }
-    if (!gpu_number_get(&walk->numbers, tile_op_named(loop, TILE_OPERAND_LO), &lo) ||
-        !gpu_number_get(&walk->numbers, tile_op_named(loop, TILE_OPERAND_HI), &hi) ||
-        !gpu_number_get(&walk->numbers, tile_op_named(loop, TILE_OPERAND_STEP), &step) || step < 1)
+    if (!gpu_number_get(&walk->numbers, tile_op_named(loop, TILE_OPERAND_STEP), &step) || step < 1)
         return UNKNOWN_TRIPS;
+    if (!gpu_number_get(&walk->numbers, tile_op_named(loop, TILE_OPERAND_LO), &lo) ||
+        !gpu_number_get(&walk->numbers, tile_op_named(loop, TILE_OPERAND_HI), &hi))
+        return step > 1 ? ceil((double)GPU_UNKNOWN_LENGTH / (double)step) : UNKNOWN_TRIPS;
     int64_t trips = hi > lo ? (hi - lo + step - 1) / step : 0;
     gpu_number_set(&walk->numbers, induction, lo + trips / 2 * step);
     return (double)trips;

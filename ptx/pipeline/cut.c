@@ -1,8 +1,8 @@
 /* Purpose: cut a function into partitions, which run at the same time. Partition 1 is a slice of the function: the ops
  * that have its number, and what they need, which are loops and scalars; partition 0 is all else. What crosses the cut
  * goes through channels, which the function's first ops make. Each partition counts the slots of a group of channels
- * that it has taken, up to twice the slots and from 0 again: this tells the slot and the parity of the round in the ring
- * without a division. The count is loop-carried and an operand of each take.
+ * that it has taken, up to twice the slots and from 0 again: this tells the slot and the parity of the round in the
+ * ring without a division. The count is loop-carried, or yielded by branches, and an operand of each take.
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %end: i64) threads =
@@ -173,6 +173,19 @@ typedef struct Count {
     unsigned channels, taken; /* of the group; of these in the current round */
 } Count;
 
+static TileValue *count_takes(Count *count, TileBlock *block, TileValue *value);
+
+/* Both regions yield their counts. */
+static TileOp *count_branch(Count *count, TileOp *branch, TileValue *value) {
+    TilePassContext *context = count->cut->context;
+    TileOp *wider = gpu_branch_widen(context, branch, value->type);
+    for (unsigned i = 0; i < 2; i++) {
+        TileValue *end = count_takes(count, &wider->regions[i], value);
+        tile_op_add_operand(context->module, wider->regions[i].last, end);
+    }
+    return wider;
+}
+
 /* Adds the count to the takes of the block, and returns the count after the block. */
 static TileValue *count_takes(Count *count, TileBlock *block, TileValue *value) {
     TilePassContext *context = count->cut->context;
@@ -182,6 +195,10 @@ static TileValue *count_takes(Count *count, TileBlock *block, TileValue *value) 
             TileBlock *body = &op->regions[0];
             TileValue *end = count_takes(count, body, body->arguments[body->argument_count - 1]);
             tile_op_add_operand(context->module, body->last, end);
+            value = &op->results[op->result_count - 1];
+        }
+        if (op->id == TILE_OP_IF && has_takes(op, count->group)) {
+            op = count_branch(count, op, value);
             value = &op->results[op->result_count - 1];
         }
         if (group_of_take(op) != count->group) continue;

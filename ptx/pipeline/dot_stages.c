@@ -1,10 +1,10 @@
 /* Purpose: decide that a loop's first product of the next iteration is under way during the second product of this one.
  * Where a product takes what another one of the same iteration gave (attention: weights of scores), the second product
- * and what follows from it belong to stage 1, and all else to stage 0, which runs an iteration ahead. In an iteration of
- * the staged loop come, by clusters: the first product of the next iteration, without its wait; what the second product
- * needs, and that product; the wait for the first one, behind which the second is pending, and what is computed of its
- * sums while tensor cores work on the second; the wait for that; the conversion of what the next second product takes in
- * registers, which the pending one still reads before.
+ * and what follows from it belong to stage 1, and all else to stage 0, which runs an iteration ahead. In an iteration
+ * of the staged loop come, by clusters: the first product of the next iteration, without its wait; what the second
+ * product needs, and that product; the wait for the first one, behind which the second is pending, and what is computed
+ * of its sums while tensor cores work on the second; the wait for that; the conversion of what the next second product
+ * takes in registers, which the pending one still reads before.
  *
  * Before:
  *     func phase tile @k.0(%end: i64) threads = 128 {
@@ -74,9 +74,9 @@ typedef struct Stages {
     TilePassContext *context;
     TileOp *loop;
     TileBlock *body;
-    TileOp *first, *second;         /* products */
+    TileOp *first, *second; /* products */
     TileOp *first_wait, *second_wait;
-    TileMap dependent;              /* TileOp of the body to itself: it depends on the second product */
+    TileMap dependent; /* TileOp of the body to itself: it depends on the second product */
 } Stages;
 
 /* ---- dependence ---- */

@@ -7,8 +7,8 @@ TileOp *gpu_loop_carry(TilePassContext *context, TileOp *loop, TileValue *const 
     for (unsigned i = 0; i < count; i++) carried[i] = tile_loop_carried(loop, i);
     for (unsigned i = 0; i < more; i++) carried[count + i] = first[i];
     TileBuilder b = tile_builder_before(context->module, loop);
-    TileOp *wider = tile_build_for(&b, tile_op_operand(loop, 0), tile_op_operand(loop, 1), tile_op_named(loop, TILE_OPERAND_STEP),
-                                   carried, count + more);
+    TileOp *wider = tile_build_for(&b, tile_op_operand(loop, 0), tile_op_operand(loop, 1),
+                                   tile_op_named(loop, TILE_OPERAND_STEP), carried, count + more);
     for (unsigned i = 0; i < loop->attribute_count; i++) tile_op_set(context->module, wider, loop->attributes[i]);
     tile_block_splice(&wider->regions[0], &loop->regions[0]);
     for (unsigned i = 0; i <= count; i++) {
@@ -20,6 +20,24 @@ TileOp *gpu_loop_carry(TilePassContext *context, TileOp *loop, TileValue *const 
         tile_value_replace(&loop->results[i], &wider->results[i]);
     }
     tile_op_erase(loop);
+    return wider;
+}
+
+TileOp *gpu_branch_widen(TilePassContext *context, TileOp *branch, const TileType *type) {
+    unsigned count = branch->result_count;
+    const TileType **types = TILE_NEW_ARRAY(context->scratch, const TileType *, count + 1);
+    for (unsigned i = 0; i < count; i++) types[i] = branch->results[i].type;
+    types[count] = type;
+    TileBuilder b = tile_builder_before(context->module, branch);
+    b.location = branch->location;
+    TileOp *wider = tile_build_if(&b, tile_op_operand(branch, 0), types, count + 1);
+    for (unsigned i = 0; i < branch->attribute_count; i++) tile_op_set(context->module, wider, branch->attributes[i]);
+    for (unsigned i = 0; i < 2; i++) tile_block_splice(&wider->regions[i], &branch->regions[i]);
+    for (unsigned i = 0; i < count; i++) {
+        wider->results[i].name = branch->results[i].name;
+        tile_value_replace(&branch->results[i], &wider->results[i]);
+    }
+    tile_op_erase(branch);
     return wider;
 }
 

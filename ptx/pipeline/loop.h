@@ -9,6 +9,8 @@
 /* Builds the same loop with further loop-carried values, whose initial values are `first`. Their arguments are the
  * body's last; the caller adds the yielded values. The old loop is erased. */
 TileOp *gpu_loop_carry(TilePassContext *context, TileOp *loop, TileValue *const *first, unsigned more);
+/* The branch with another result of this type, behind its own; its regions do not yield it yet. */
+TileOp *gpu_branch_widen(TilePassContext *context, TileOp *branch, const TileType *type);
 
 /* Cloning of ops: values inside of `outer` are replaced as the map says; those that it does not have are
  * rematerialised by their pure ops, once. A value that is neither in it nor defined by a pure op sets `failed`. */

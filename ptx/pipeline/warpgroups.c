@@ -39,7 +39,8 @@
  *       store_tile %c, %sum, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
  *       return
  *     }
- * Needs: gpu-tensor-maps, gpu-threads. Keeps: tile form. Cost: for each load, the ops that its address is computed from.
+ * Needs: gpu-tensor-maps, gpu-threads. Keeps: tile form. Cost: for each load, the ops that its address is computed
+ * from.
  */
 #include "lang/ir/operands.h"
 #include "lowering/memory.h"
@@ -54,15 +55,15 @@ enum { MOST_UNPROMOTED = 128 };
 typedef struct Warpgroups {
     TilePassContext *context;
     TileFunc *func;
-    const TileOp *dot; /* the first product, or the first that cannot be computed so */
-    const char *why;   /* it cannot; NULL: all can */
-    int64_t rows;      /* of all products: the greatest common divisor */
-    int64_t sums;      /* elements of sums that are live together */
-    int64_t promoted;  /* registers of a thread for sums that are added to those */
+    const TileOp *dot;      /* the first product, or the first that cannot be computed so */
+    const char *why;        /* it cannot; NULL: all can */
+    int64_t rows;           /* of all products: the greatest common divisor */
+    int64_t sums;           /* elements of sums that are live together */
+    int64_t promoted;       /* registers of a thread for sums that are added to those */
     int64_t loaded, stored; /* bytes of tiles in shared memory: of one slot of each load, of all stores */
-    int64_t copies;    /* loads by maps */
-    unsigned count;    /* products */
-    TileMap seen;      /* values that a copying warp can compute */
+    int64_t copies;         /* loads by maps */
+    unsigned count;         /* products */
+    TileMap seen;           /* values that a copying warp can compute */
     bool changed;
 } Warpgroups;
 
@@ -84,7 +85,8 @@ static bool are_available(Warpgroups *w, const TileOp *op, unsigned first, unsig
 
 /* The value carried by a loop in this place. */
 static bool is_carried_available(Warpgroups *w, const TileOp *loop, unsigned slot) {
-    return is_available(w, tile_loop_carried(loop, slot)) && is_available(w, tile_op_operand(loop->regions[0].last, slot));
+    return is_available(w, tile_loop_carried(loop, slot)) &&
+           is_available(w, tile_op_operand(loop->regions[0].last, slot));
 }
 
 static bool is_result_available(Warpgroups *w, const TileOp *op, unsigned result) {
@@ -122,10 +124,15 @@ static bool is_copied(const TileValue *operand) {
 /* NULL: warps of their own can have the tile copied, while others multiply. */
 static const char *why_not_copied(Warpgroups *w, const TileOp *load) {
     if (is_written(w->func, tile_op_operand(load, 0))) return "the function writes to the memory of an operand";
-    if (!are_available(w, load, 1, load->operand_count)) return "an operand's address depends on what is computed of tiles";
+    if (!are_available(w, load, 1, load->operand_count))
+        return "an operand's address depends on what is computed of tiles";
     for (const TileOp *outer = load->block->op; outer; outer = outer->block->op) {
-        if (outer->id != TILE_OP_FOR) return "an operand is loaded in a branch";
-        if (!are_available(w, outer, 0, 3)) return "a loop's trip count depends on what is computed of tiles";
+        if (outer->id != TILE_OP_FOR && outer->id != TILE_OP_IF)
+            return "an operand is loaded in a loop without a trip count";
+        if (outer->id == TILE_OP_FOR && !are_available(w, outer, 0, 3))
+            return "a loop's trip count depends on what is computed of tiles";
+        if (outer->id == TILE_OP_IF && !are_available(w, outer, 0, 1))
+            return "a branch's condition depends on what is computed of tiles";
     }
     return NULL;
 }
@@ -162,7 +169,7 @@ static const char *why_not(Warpgroups *w, const TileOp *dot) {
     if (gpu_dot_promotes(dot) && k_bytes > MOST_UNPROMOTED)
         return "it adds up more than 128 products of 8-bit floats at once";
     for (const TileOp *outer = dot->block->op; outer; outer = outer->block->op)
-        if (outer->id != TILE_OP_FOR) return "it stands in a branch";
+        if (outer->id != TILE_OP_FOR && outer->id != TILE_OP_IF) return "it stands in a loop without a trip count";
     const char *why = why_not_operand(w, dot, 0);
     return why ? why : why_not_operand(w, dot, 1);
 }
@@ -283,6 +290,7 @@ TileResult tile_pass_gpu_warpgroups(TilePassContext *context, TileFunc *func) {
     tile_block_walk(&func->body, set_instruction, &w);
     tile_block_walk(&func->body, stay, &w);
     func->threads = (uint32_t)(groups * GROUP_WARPS * TILE_WARP_THREADS);
-    tile_pass_remark(context, func->body.first, TILE_DECISION_BY_WGMMA, "products", "%d warpgroups multiply", (int)groups);
+    tile_pass_remark(context, func->body.first, TILE_DECISION_BY_WGMMA, "products", "%d warpgroups multiply",
+                     (int)groups);
     return TILE_RESULT_CHANGED;
 }

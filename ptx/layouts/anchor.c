@@ -144,7 +144,19 @@ static TileLayout flatten_ones(TileLayout layout, const TileType *tile) {
     return tile_layout_without_copies(&layout);
 }
 
+/* Are the tile's rows the sums of a product in another shape? */
+static const TileLayout *sums_of(const Anchor *anchor, const TileType *tile) {
+    const TileType *rows = tile->rank > 2 ? gpu_rows_type(anchor->module->context, tile) : NULL;
+    for (unsigned i = 0; rows && i < anchor->dots.count; i++)
+        if (tile_type_same_shape(rows, anchor->dots.types[i])) return &anchor->bases[i].layout;
+    return NULL;
+}
+
 static TileLayout choose_layout(const Anchor *anchor, const TileType *tile) {
+    const TileLayout *sums = sums_of(anchor, tile);
+    TileLayoutShape extents = tile_layout_shape(tile);
+    TileLayout reshaped;
+    if (sums && tile_layout_reshape(sums, &extents, &reshaped)) return reshaped;
     for (unsigned i = 0; i < anchor->dots.count; i++)
         if (tile_type_same_shape(tile, anchor->dots.types[i])) return anchor->bases[i].layout;
     for (unsigned i = 0; i < anchor->base_count; i++) {
@@ -235,7 +247,9 @@ static bool sums_use_rows(const Anchor *anchor, const TileOp *op, const TileType
 static bool accesses_rows(const Anchor *anchor, const TileOp *op, const TileType *tile, const TileLayout *layout) {
     bool is_sum = op->id == TILE_OP_STORE_TILE;
     for (unsigned i = 0; i < anchor->dots.count; i++) is_sum |= tile_type_same_shape(tile, anchor->dots.types[i]);
-    if (!anchor->dots.count || tile->rank != 2 || op->id == TILE_OP_ATOMIC_TILE) return false;
+    is_sum |= sums_of(anchor, tile) != NULL;
+    if (!anchor->dots.count || tile->rank < 2 || op->id == TILE_OP_ATOMIC_TILE) return false;
+    if (tile->rank > 2 && !sums_of(anchor, tile)) return false;
     return !is_sum || sums_use_rows(anchor, op, tile, layout);
 }
 

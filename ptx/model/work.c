@@ -64,6 +64,7 @@ static bool takes_no_registers(const TileValue *value) {
     case TILE_OP_BROADCAST: return true;
     case TILE_OP_LOAD_TILE: return gpu_load_is_copied(op);
     case TILE_OP_FILL:
+    case TILE_OP_RESHAPE:
     case TILE_OP_PERMUTE: return takes_no_registers(tile_op_operand(op, 0));
     default: return false; /* all others have results in registers */
     }
@@ -314,7 +315,8 @@ static double do_dot(Walk *walk, const TileOp *dot, double begin) {
 
 static bool feeds_products_only(const TileValue *value) {
     for (const TileUse *use = value->first_use; use; use = use->next)
-        if (use->user->id != TILE_OP_DOT && !(use->user->id == TILE_OP_FILL && feeds_products_only(&use->user->results[0])))
+        if (use->user->id != TILE_OP_DOT && !((use->user->id == TILE_OP_FILL || use->user->id == TILE_OP_RESHAPE) &&
+                                              feeds_products_only(&use->user->results[0])))
             return false;
     return true;
 }

@@ -92,24 +92,42 @@ TileValue *gpu_register_address(GpuTileAddresses *places, uint32_t reg) {
 
 /* ---- whole tiles ---- */
 
+/* Neighbours of a row that a thread has, and that lie in one chunk: they move as one vector. */
+static unsigned vector_width(const TileLayout *layout, const GpuSharedTile *tile) {
+    if (tile->row_bytes % TILE_CHUNK_BYTES) return 1;
+    return tile_layout_vector(layout, 1, TILE_CHUNK_BYTES / tile_scalar_bytes(tile->scalar));
+}
+
 void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, const TileType *stored, TileValue *pointer) {
     TileLayout layout = *type->layout;
     GpuSharedTile tile = gpu_shared_tile(stored);
     GpuTileAddresses places = gpu_tile_addresses(gpu, pointer, &tile, &layout, false);
-    TileValue *first = gpu_holds_first_copy(gpu, &layout);
-    for (uint32_t r = 0; r < tile_layout_registers(&layout); r++)
-        tile_build_store(&gpu->b, gpu_register(gpu, value, r), gpu_register_address(&places, r), first, 0);
+    TileValue *first = gpu_holds_first_copy(gpu, &layout), *registers[TILE_CHUNK_BYTES];
+    unsigned width = vector_width(&layout, &tile);
+    TileBuilder outer;
+    TileOp *branch = width > 1 && first ? gpu_begin_branch(gpu, first, &outer) : NULL;
+    for (uint32_t r = 0; r < tile_layout_registers(&layout); r += width) {
+        for (unsigned i = 0; i < width; i++) registers[i] = gpu_register(gpu, value, r + i);
+        tile_build_store(&gpu->b, gpu_join(gpu, registers, width), gpu_register_address(&places, r), branch ? NULL : first,
+                         width > 1 ? (int64_t)width * tile_scalar_bytes(tile.scalar) : 0);
+    }
+    if (branch) gpu_end_branch(gpu, branch, &outer);
 }
 
 void gpu_lower_shared_tile(Gpu *gpu, TileOp *op) {
-    const TileType *type = op->results[0].type, *scalar = tile_type_scalar(gpu->module->context, type->scalar);
+    const TileType *type = op->results[0].type;
     TileLayout layout = *type->layout;
     GpuSharedTile tile = gpu_shared_tile(tile_op_operand(op, 0)->type);
     GpuTileAddresses places = gpu_tile_addresses(gpu, gpu_value(gpu, tile_op_operand(op, 0)), &tile, &layout, false);
     uint32_t count = tile_layout_registers(&layout);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
-    for (uint32_t r = 0; r < count; r++)
-        registers[r] = tile_build_load(&gpu->b, scalar, gpu_register_address(&places, r), NULL, NULL, 0);
+    unsigned width = vector_width(&layout, &tile);
+    const TileType *vector = tile_type_vector(gpu->module->context, type->scalar, width, false);
+    for (uint32_t r = 0; r < count; r += width) {
+        TileValue *loaded = tile_build_load(&gpu->b, vector, gpu_register_address(&places, r), NULL, NULL,
+                                            width > 1 ? (int64_t)width * tile_scalar_bytes(type->scalar) : 0);
+        for (unsigned i = 0; i < width; i++) registers[r + i] = width > 1 ? gpu_register(gpu, loaded, i) : loaded;
+    }
     tile_map_set(&gpu->values, &op->results[0], gpu_join(gpu, registers, count));
 }
 

@@ -222,7 +222,8 @@ static double do_load(Walk *walk, const TileOp *op, double begin) {
     if (!tile_type_is_tile(tile)) return issue(walk, op, begin, 0, OF_MEMORY);
     Piece piece = look_at_access(walk, op, tile);
     count_bytes(walk, op, &piece);
-    if (gpu_load_is_copied(op)) return do_copied(walk, op, begin, &piece, tile);
+    bool ahead = tile_op_get(op, TILE_ATTRIBUTE_LATENCY) != NULL;
+    if (gpu_load_is_copied(op) || ahead) return do_copied(walk, op, begin, &piece, tile);
     return issue(walk, op, begin, instructions_of_access(walk, &piece, tile), OF_MEMORY);
 }
 

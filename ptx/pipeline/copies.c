@@ -69,7 +69,7 @@ static bool only_multiplied(const TileValue *value, const TileOp *load, bool tra
     return true;
 }
 
-bool gpu_load_is_copied(const TileOp *load) {
+static bool can_be_copied(const TileOp *load) {
     if (load->id != TILE_OP_LOAD_TILE || !gpu_has_rows(load->results[0].type) || !load->results[0].first_use) return false;
     const TileAttribute *access = tile_op_get(load, TILE_ATTRIBUTE_ACCESS);
     for (unsigned i = 0; i < access->count; i++)
@@ -77,7 +77,27 @@ bool gpu_load_is_copied(const TileOp *load) {
     if (tile_op_has_part(load, TILE_PARTS_MASK)) return false;
     if (tile_op_has_part(load, TILE_PARTS_FILL) && !gpu_is_zero(tile_op_named(load, TILE_OPERAND_FILLING)))
         return false;
-    return only_multiplied(&load->results[0], load, false);
+    return true;
+}
+
+bool gpu_load_is_copied(const TileOp *load) {
+    return can_be_copied(load) && only_multiplied(&load->results[0], load, false);
+}
+
+bool gpu_load_passes_through(TileFunc *func, const TileOp *load) {
+    const TileType *tile = load->id == TILE_OP_LOAD_TILE ? load->results[0].type : NULL;
+    if (!tile || tile->rank != 2 || !can_be_copied(load) || gpu_load_is_copied(load)) return false;
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    const TileValue *tensor = tile_op_operand(load, 0);
+    unsigned last = tile_access_read(load, indices) - 1, bytes = tile_scalar_bytes(tile->scalar);
+    int64_t step, row = tile->extent[1] * bytes;
+    if (indices[last].axis != 1 || !tile_value_integer(indices[last].step, &step) || step != 1) return false;
+    if (tensor->op || tensor->block != &func->body || row % TILE_CHUNK_BYTES) return false;
+    TileParameter *parameter = &func->parameters[tensor->index];
+    parameter->asked_multiple |= TILE_CHUNK_BYTES / bytes;
+    int64_t multiple = parameter->facts.multiple[last];
+    return multiple != TILE_UNKNOWN && multiple * bytes % TILE_CHUNK_BYTES == 0 &&
+           parameter->facts.stride[last] == (int64_t)bytes;
 }
 
 static const TileOp *find_load(const TileValue *value, const TileBlock *block, unsigned *left) {
@@ -211,6 +231,7 @@ static void replace_load(TileOp *load, TileValue *rows) {
 /* The slot is released where the block ends, behind all who read the tile. */
 void gpu_load_through_channel(TileBuilder *at, TileOp *load, TileValue *channel) {
     TileBuilder b = tile_builder_before(at->module, load), last = tile_builder_before(at->module, load->block->last);
+    bool multiplied = gpu_load_is_copied(load);
     const TileType *type = gpu_rows_type(at->module->context, load->results[0].type);
     last.location = load->location;
     const TileAttribute *latency = tile_op_get(load, TILE_ATTRIBUTE_LATENCY);
@@ -225,6 +246,6 @@ void gpu_load_through_channel(TileBuilder *at, TileOp *load, TileValue *channel)
     tile->name = load->results[0].name;
     replace_load(load, tile);
     tile_op_erase(load);
-    drop_fills(tile);
+    if (multiplied) drop_fills(tile);
     if (b.error || last.error) at->error = b.error ? b.error : last.error;
 }

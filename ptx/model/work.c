@@ -36,6 +36,8 @@ typedef struct Walk {
     double carried;   /* registers of a thread that surrounding loops carry */
     double copied;    /* bytes that the current loop copies ahead in an iteration */
     double slots;     /* that they have, at least */
+    double fill;      /* cycles until the first tiles come that warps of their own copy, once for a program */
+    bool flows;       /* they copy for the current loop, and for the next loop while this one ends */
     int64_t program;
     bool tensor_cores, combines, fits;
 } Walk;
@@ -210,6 +212,7 @@ static double do_copied(Walk *walk, const TileOp *op, double begin, const Piece 
     int64_t slots = tile_op_integer(op, TILE_ATTRIBUTE_LATENCY, 0) + 1;
     walk->work->shared += (double)slots * lanes_of(tile) * (double)tile_scalar_bytes(tile->scalar);
     walk->copied += slots > 1 ? piece->bytes : 0;
+    walk->flows |= gpu_by_map(op);
     if (slots > 1 && (walk->slots == 0 || (double)slots < walk->slots)) walk->slots = (double)slots;
     double instructions = gpu_by_map(op)  ? 0
                           : piece->whole ? piece->vectors * OF_VECTOR
@@ -363,19 +366,24 @@ static double trips_of(Walk *walk, const TileOp *loop) {
     return (double)trips;
 }
 
-/* Iterations of a loop follow one another at least so far apart that what they copy ahead arrives. */
+/* Iterations of a loop follow one another at least so far apart that what they copy ahead arrives. A loop waits for its first
+ * tiles, unless warps of their own have them copied, which go from one loop to the next. */
 static double do_for(Walk *walk, const TileOp *loop, double begin) {
+    bool flows = walk->flows;
     double carried = walk->carried, copied = walk->copied, slots = walk->slots;
     begin = ready_operands(walk, loop, begin);
     double trips = trips_of(walk, loop);
     for (unsigned i = 0; i < loop->result_count; i++) walk->carried += registers_of(walk, &loop->results[i]);
     walk->copied = walk->slots = 0;
+    walk->flows = false;
     double body = run_region(walk, &loop->regions[0], begin, trips) - begin;
     double fill = walk->slots > 0 ? OF_MEMORY + walk->copied / GPU_PORT_BYTES_CYCLE : 0;
-    double end = begin + fill + trips * (walk->slots > 1 ? most(body, fill / (walk->slots - 1)) : body);
+    if (walk->flows) walk->fill = most(walk->fill, fill);
+    double end = begin + (walk->flows ? 0 : fill) + trips * (walk->slots > 1 ? most(body, fill / (walk->slots - 1)) : body);
     walk->carried = carried;
     walk->copied = copied;
     walk->slots = slots;
+    walk->flows = flows;
     for (unsigned i = 0; i < loop->result_count; i++) walk->ready[loop->results[i].number] = end;
     return end;
 }
@@ -448,6 +456,7 @@ bool gpu_work_count(const TilePtxTarget *target, TileFunc *phase, const TileExte
                  .fits = true};
     walk.ready = TILE_NEW_ARRAY(scratch, double, tile_func_number(phase) + 1);
     work->instructions = warps * OF_PROGRAM;
-    work->latency = OF_BEGINNING + do_block(&walk, &phase->body, 0);
+    double end = do_block(&walk, &phase->body, 0);
+    work->latency = OF_BEGINNING + end + walk.fill;
     return walk.fits;
 }

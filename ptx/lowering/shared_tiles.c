@@ -261,7 +261,7 @@ static Position position_of(Copy *copy, TileValue *index, int64_t width) {
     TileValue *column =
         gpu_binary(gpu, TILE_OP_SUB, index, gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, columns)));
     if (width > 1) column = gpu_binary(gpu, TILE_OP_MUL, column, gpu_i64(gpu, width));
-    Position position = {.from = copy->access.origin, .to = element_address(gpu, &copy->tile, copy->to, row, column)};
+    Position position = {.from = copy->access.origin};
     position.at[copy->last] = column;
     position.at[0] = row;
     for (unsigned a = copy->last; a-- > 1;) {
@@ -273,6 +273,7 @@ static Position position_of(Copy *copy, TileValue *index, int64_t width) {
         TileValue *bytes = gpu_binary(gpu, TILE_OP_MUL, position.at[a], copy->dimension[a]->per_lane);
         position.from = tile_build_ptr_add(b, position.from, bytes);
     }
+    position.to = element_address(gpu, &copy->tile, copy->to, row, column);
     return position;
 }
 

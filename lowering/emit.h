@@ -2,6 +2,7 @@
 #ifndef TILE_LOWERING_EMIT_H
 #define TILE_LOWERING_EMIT_H
 
+#include "lang/index/index.h"
 #include "lang/ir/build.h"
 #include "lowering/pass.h"
 
@@ -17,6 +18,7 @@ typedef struct TileEmitter {
     TileArena *arena;
     TILE_LIST(TileConstant) constants;
     TileTarget target; /* all zero if no target is chosen */
+    TileIndices *indices; /* for passes that need ranges */
     bool changed;
     const char *error; /* the first error of either builder */
 } TileEmitter;

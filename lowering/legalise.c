@@ -40,7 +40,9 @@
  * Where the target divides words only (`divides_words`), a division of vectors of 64 bits becomes a branch: one of 32 bits
  * if all lanes fit.
  *
- * Needs: nothing. Keeps: every result, bit for bit (except NaN payloads). Cost: linear. Runs once: an unsigned `div`
+ * A 32-bit integer that is known to lie within 2^24 becomes a narrow float by way of f32.
+ *
+ * Needs: ranges of such integers. Keeps: every result, bit for bit (except NaN payloads). Cost: linear. Runs once: an unsigned `div`
  * with a guard would get another. */
 #include <math.h>
 
@@ -237,6 +239,15 @@ static TileValue *expand_bool(TileEmitter *e, const TileOp *op) {
 
 /* ---- the pass ---- */
 
+/* Is every number that the value can be an f32, as those of few bits are? */
+static bool is_exact_float(TileEmitter *e, const TileValue *x) {
+    int64_t most = INT64_C(1) << 24;
+    TileIndexRange range = tile_index_range(e->indices, x);
+    if (range.lo < -most || range.hi > most) return false;
+    tile_index_use(e->indices, range.because);
+    return true;
+}
+
 static TileValue *expand_convert(TileEmitter *e, const TileOp *op) {
     TileValue *x = tile_op_operand(op, 0);
     TileScalar from = x->type->scalar, to = tile_op_result(op, 0)->type->scalar;
@@ -245,6 +256,8 @@ static TileValue *expand_convert(TileEmitter *e, const TileOp *op) {
     if (e->target.has_bf16_rounding && from == TILE_F32 && to == TILE_BF16) return NULL;
     if (e->target.has_f8 && is_f8(from) && to == TILE_F16) return NULL;
     if (exact_pair || (!is_narrow_float(from) && !is_narrow_float(to))) return NULL;
+    if (tile_scalar_bits(from) == 32 && !tile_scalar_is_float(from) && is_exact_float(e, x))
+        x = tile_build_convert(&e->builder, x, TILE_F32);
     return tile_emit_convert(e, x, to);
 }
 
@@ -276,6 +289,7 @@ static void visit(TileOp *op, void *state) {
 
 TileResult tile_pass_legalise(TilePassContext *context, TileFunc *func) {
     TileEmitter emitter = tile_emitter_create(context, func);
+    emitter.indices = tile_pass_indices(context, func);
     tile_block_walk(&func->body, visit, &emitter);
     return tile_emit_finish(&emitter, context);
 }

@@ -115,7 +115,6 @@ static TileValue *round_to_odd(TileEmitter *e, TileValue *x) {
 /* A 64-bit integer as an f64 that rounds to a narrow float like the integer: above 2^53 the lower bits are replaced
  * by one sticky bit. */
 static TileValue *double_of_integer(TileEmitter *e, TileValue *x) {
-    if (tile_scalar_bits(x->type->scalar) < 64) return convert(e, x, TILE_F64);
     TileValue *lower = tile_emit_with_bits(e, TILE_OP_AND, x, 0x7ff);
     TileValue *some = tile_emit_with_bits(e, TILE_OP_AND, tile_emit_with_bits(e, TILE_OP_ADD, lower, 0x7ff), 0x800);
     TileValue *cut = tile_emit_with_bits(e, TILE_OP_AND, tile_emit_binary(e, TILE_OP_OR, x, some), ~(uint64_t)0x7ff);
@@ -124,12 +123,27 @@ static TileValue *double_of_integer(TileEmitter *e, TileValue *x) {
     return convert(e, tile_emit_select(e, is_large, cut, x), TILE_F64);
 }
 
+/* The same of a 32-bit integer as an f32, above 2^24. Whether it lies above is asked by one comparison without a sign,
+ * which the back end decides where it knows the upper bits. */
+static TileValue *float_of_word(TileEmitter *e, TileValue *x) {
+    uint32_t most = UINT32_C(1) << 24;
+    TileValue *lower = tile_emit_with_bits(e, TILE_OP_AND, x, 0xff);
+    TileValue *some = tile_emit_with_bits(e, TILE_OP_AND, tile_emit_with_bits(e, TILE_OP_ADD, lower, 0xff), 0x100);
+    TileValue *cut = tile_emit_with_bits(e, TILE_OP_AND, tile_emit_binary(e, TILE_OP_OR, x, some), ~UINT32_C(0xff));
+    TileValue *above = cast(e, x, TILE_U32);
+    bool is_signed = x->type->scalar == TILE_I32;
+    if (is_signed) above = tile_emit_with_bits(e, TILE_OP_ADD, above, most);
+    TileValue *is_large = tile_emit_with_bits(e, TILE_OP_GT, above, is_signed ? 2 * most : most);
+    return convert(e, tile_emit_select(e, is_large, cut, x), TILE_F32);
+}
+
 static TileValue *narrow_from_any(TileEmitter *e, TileValue *x, TileScalar to) {
     TileScalar from = x->type->scalar;
     if (is_narrow(from)) return narrow(e, widen(e, x), to);
     if (from == TILE_F32) return narrow(e, x, to);
     if (from == TILE_F64) return narrow(e, round_to_odd(e, x), to);
     if (tile_scalar_bits(from) <= 16) return narrow(e, convert(e, x, TILE_F32), to);
+    if (tile_scalar_bits(from) == 32) return narrow(e, float_of_word(e, x), to);
     return narrow(e, round_to_odd(e, double_of_integer(e, x)), to);
 }
 

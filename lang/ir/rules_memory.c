@@ -104,12 +104,15 @@ const char *tile_rule_print(const TileRule *r) {
 }
 
 /* No value has the tile's type, so it is an attribute. */
-/* A pointer into shared memory, and the tile that is copied to or read from there. */
+/* A pointer into shared memory, and the tile that is copied to or read from there: all its axes but the last make up the
+ * place's rows. */
 static const char *check_shared(const TileType *pointer, const TileType *tile) {
+    int64_t rows = 1;
     if (pointer->kind != TILE_TYPE_POINTER || pointer->space != TILE_SPACE_SHARED || pointer->rank != 2)
         return "needs a place in shared memory that says how a tile lies there";
-    if (tile->rank != 2) return "the tile has not two axes";
-    bool fits = pointer->extent[0] >= tile->extent[0] && pointer->extent[1] >= tile->extent[1];
+    if (tile->rank < 2) return "the tile has not two axes";
+    for (unsigned a = 0; a + 1 < tile->rank; a++) rows *= tile->extent[a];
+    bool fits = pointer->extent[0] >= rows && pointer->extent[1] >= tile->extent[tile->rank - 1];
     return fits && pointer->scalar == tile->scalar ? NULL : "the place is one of another tile";
 }
 
@@ -140,7 +143,8 @@ const char *tile_rule_clear_tile(const TileRule *r) {
 const char *tile_rule_shared_tile(const TileRule *r) {
     const TileType *type = r->result[0];
     if (!type) return "the result type has to be given";
-    return tile_type_is_tile(type) ? check_shared(tile_rule_operand(r, 0), type) : "the result is no tile of two axes";
+    return tile_type_is_tile(type) && type->rank == 2 ? check_shared(tile_rule_operand(r, 0), type)
+                                                      : "the result is no tile of two axes";
 }
 
 static bool is_number(TileScalar scalar) { return scalar != TILE_BOOL; }

@@ -144,7 +144,19 @@ static TileLayout flatten_ones(TileLayout layout, const TileType *tile) {
     return tile_layout_without_copies(&layout);
 }
 
+/* Are the tile's rows the sums of a product in another shape? */
+static const TileLayout *sums_of(const Anchor *anchor, const TileType *tile) {
+    const TileType *rows = tile->rank > 2 ? gpu_rows_type(anchor->module->context, tile) : NULL;
+    for (unsigned i = 0; rows && i < anchor->dots.count; i++)
+        if (tile_type_same_shape(rows, anchor->dots.types[i])) return &anchor->bases[i].layout;
+    return NULL;
+}
+
 static TileLayout choose_layout(const Anchor *anchor, const TileType *tile) {
+    const TileLayout *sums = sums_of(anchor, tile);
+    TileLayoutShape extents = tile_layout_shape(tile);
+    TileLayout reshaped;
+    if (sums && tile_layout_reshape(sums, &extents, &reshaped)) return reshaped;
     for (unsigned i = 0; i < anchor->dots.count; i++)
         if (tile_type_same_shape(tile, anchor->dots.types[i])) return anchor->bases[i].layout;
     for (unsigned i = 0; i < anchor->base_count; i++) {
@@ -235,17 +247,23 @@ static bool sums_use_rows(const Anchor *anchor, const TileOp *op, const TileType
 static bool accesses_rows(const Anchor *anchor, const TileOp *op, const TileType *tile, const TileLayout *layout) {
     bool is_sum = op->id == TILE_OP_STORE_TILE;
     for (unsigned i = 0; i < anchor->dots.count; i++) is_sum |= tile_type_same_shape(tile, anchor->dots.types[i]);
-    if (!anchor->dots.count || tile->rank != 2 || op->id == TILE_OP_ATOMIC_TILE) return false;
+    is_sum |= sums_of(anchor, tile) != NULL;
+    if (!anchor->dots.count || tile->rank < 2 || op->id == TILE_OP_ATOMIC_TILE) return false;
+    if (tile->rank > 2 && !sums_of(anchor, tile)) return false;
     return !is_sum || sums_use_rows(anchor, op, tile, layout);
 }
 
-static TileLayout choose_access_layout(const Anchor *anchor, const TileOp *op, const TileType *tile) {
-    TileLayout layout = choose_layout(anchor, tile);
-    if (!accesses_rows(anchor, op, tile, &layout)) return layout;
+/* Rows in vectors of up to 16 bytes a thread. */
+static TileLayout rows_of(const Anchor *anchor, const TileType *tile) {
     TileLayoutShape shape = tile_layout_shape(tile);
     unsigned log = gpu_floor_log2(tile_type_lanes(tile)), threads = TILE_LANE_BITS + anchor->log_warps,
              widest = gpu_floor_log2(GPU_ACCESS_BYTES / tile_scalar_bytes(tile->scalar));
     return gpu_spread(&shape, log > threads ? gpu_least(log - threads, widest) : 0, 0, anchor->log_warps);
+}
+
+static TileLayout choose_access_layout(const Anchor *anchor, const TileOp *op, const TileType *tile) {
+    TileLayout layout = choose_layout(anchor, tile);
+    return accesses_rows(anchor, op, tile, &layout) ? rows_of(anchor, tile) : layout;
 }
 
 /* Remarks on an access narrower than 16 bytes although each thread has enough elements: they are not contiguous. */
@@ -293,6 +311,12 @@ static void anchor_definition(Anchor *anchor, TileOp *op) {
     anchor_result(anchor, op, &layout);
 }
 
+/* What has been copied to shared memory ahead of its way to a product is read in vectors. */
+static void anchor_shared(Anchor *anchor, TileOp *op) {
+    TileLayout layout = rows_of(anchor, op->results[0].type);
+    anchor_result(anchor, op, &layout);
+}
+
 static void anchor_block(Anchor *anchor, TileBlock *block) {
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
@@ -304,7 +328,7 @@ static void anchor_block(Anchor *anchor, TileBlock *block) {
         case TILE_OP_DOT: anchor_dot(anchor, op); break;
         case TILE_OP_DOT_WAIT: anchor_wait(anchor, op); break;
         case TILE_OP_SHARED_TILE:
-            if (!gpu_stays_shared(op)) anchor_definition(anchor, op);
+            if (!gpu_stays_shared(op)) anchor_shared(anchor, op);
             break;
         case TILE_OP_SLICE:
         case TILE_OP_CAT:

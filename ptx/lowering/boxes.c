@@ -10,7 +10,8 @@ typedef struct Boxes {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     unsigned rank;
     const TileType *tile;
-    int64_t rows, columns; /* of one box */
+    const TileType *stored; /* its rows */
+    int64_t rows, columns;  /* of one box */
     TileTensorMap map;
     TileValue *parameter; /* the map's; NULL: there is no room for it */
 } Boxes;
@@ -24,20 +25,32 @@ static int64_t choose_rows(const TileType *tile) {
     return rows;
 }
 
+/* A tile of more axes than two is one box of all its rows. */
 static Boxes choose_boxes(Gpu *gpu, const TileOp *op, const TileType *tile, const TileType *stored) {
     unsigned panel = (unsigned)TILE_CHUNK_BYTES << stored->log_chunks;
-    Boxes boxes = {.tile = tile, .columns = panel / tile_scalar_bytes(tile->scalar)};
+    Boxes boxes = {.tile = tile, .stored = stored, .columns = panel / tile_scalar_bytes(tile->scalar)};
     boxes.rank = tile_access_read(op, boxes.indices);
-    boxes.rows = choose_rows(tile);
+    boxes.rows = tile->rank > 2 ? stored->extent[0] : choose_rows(tile);
     boxes.map = (TileTensorMap){.rank = boxes.rank, .swizzle = panel};
     for (unsigned d = 0; d < boxes.rank; d++) {
         int axis = boxes.indices[d].axis;
-        boxes.map.box[d] = axis < 0 ? 1 : (uint32_t)(axis ? boxes.columns : boxes.rows);
+        int64_t rows = axis < 0 ? 1 : tile->rank > 2 ? tile->extent[axis] : boxes.rows;
+        boxes.map.box[d] = (uint32_t)(axis + 1 == (int)tile->rank ? boxes.columns : rows);
     }
     const GpuTensor *tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0));
     boxes.parameter = tile_func_add_map(gpu->func, tensor->parameter->argument, &boxes.map);
     if (!boxes.parameter) gpu_refuse(gpu, op, "needs more tensor maps than a kernel may have");
     return boxes;
+}
+
+/* Where the box begins along a dimension. A shifted range may begin far outside of the tensor, where no word can say. */
+static TileValue *first_word(Gpu *gpu, const TileAccessIndex *index) {
+    TileValue *first = gpu_value(gpu, index->first);
+    if (index->kind == TILE_ACCESS_RANGE && !tile_value_integer(index->lo, &(int64_t){0})) {
+        first = gpu_binary(gpu, TILE_OP_MAX, first, gpu_i64(gpu, INT32_MIN));
+        first = gpu_binary(gpu, TILE_OP_MIN, first, gpu_i64(gpu, INT32_MAX - TILE_MAP_MOST_EXTENT));
+    }
+    return tile_build_convert(&gpu->b, first, TILE_I32);
 }
 
 /* An op with `fixed` operands, and the coordinates of the box behind them. */
@@ -48,8 +61,8 @@ static void build_box(Gpu *gpu, TileOpId id, const Boxes *boxes, TileValue *cons
     for (unsigned i = 0; i < count; i++) operands[i] = fixed[i];
     for (unsigned d = 0; d < boxes->rank; d++) {
         int axis = boxes->indices[d].axis;
-        int64_t more = axis < 0 ? 0 : axis ? column : row;
-        TileValue *first = tile_build_convert(&gpu->b, gpu_value(gpu, boxes->indices[d].first), TILE_I32);
+        int64_t more = axis + 1 == (int)boxes->tile->rank ? column : axis ? 0 : row;
+        TileValue *first = first_word(gpu, &boxes->indices[d]);
         operands[count + d] = more ? gpu_binary(gpu, TILE_OP_ADD, first, tile_build_integer(&gpu->b, word, more)) : first;
     }
     tile_build_op(&gpu->b, id, operands, count + boxes->rank, NULL, 0, NULL, 0);
@@ -67,7 +80,8 @@ static TileValue *begins_inside(Gpu *gpu, const Boxes *boxes, int axis, int64_t 
 /* A box that is stored begins in the tensor. */
 static void store_box(Gpu *gpu, const Boxes *boxes, TileValue *const *fixed, int64_t row, int64_t column) {
     TileBuilder outer;
-    TileValue *inside = gpu_and(gpu, begins_inside(gpu, boxes, 0, row), begins_inside(gpu, boxes, 1, column));
+    int last = (int)boxes->tile->rank - 1;
+    TileValue *inside = gpu_and(gpu, begins_inside(gpu, boxes, 0, row), begins_inside(gpu, boxes, last, column));
     TileOp *branch = inside ? gpu_begin_branch(gpu, inside, &outer) : NULL;
     build_box(gpu, TILE_OP_STORE_TENSOR, boxes, fixed, 2, row, column);
     if (branch) gpu_end_branch(gpu, branch, &outer);
@@ -76,8 +90,8 @@ static void store_box(Gpu *gpu, const Boxes *boxes, TileValue *const *fixed, int
 /* Panels lie one after another, and so do the boxes of a panel. `mbarrier`: of a copy; NULL: stores. */
 static void build_boxes(Gpu *gpu, const Boxes *boxes, TileValue *place, TileValue *mbarrier) {
     int64_t offset = 0, box_bytes = tile_map_box_bytes(&boxes->map, boxes->tile->scalar);
-    for (int64_t column = 0; column < boxes->tile->extent[1]; column += boxes->columns)
-        for (int64_t row = 0; row < boxes->tile->extent[0]; row += boxes->rows, offset += box_bytes) {
+    for (int64_t column = 0; column < boxes->stored->extent[1]; column += boxes->columns)
+        for (int64_t row = 0; row < boxes->stored->extent[0]; row += boxes->rows, offset += box_bytes) {
             TileValue *at = offset ? tile_build_ptr_add(&gpu->b, place, gpu_i64(gpu, offset)) : place;
             TileValue *copy[] = {at, boxes->parameter, mbarrier}, *store[] = {boxes->parameter, at};
             if (mbarrier)
@@ -146,16 +160,24 @@ static void store_block(Gpu *gpu, TileValue *value, const TileLayout *layout, co
     tile_build_op(&gpu->b, TILE_OP_STORE_MATRIX, operands, 2, NULL, 0, NULL, 0);
 }
 
+/* The layout of the tile's rows, which are those of the product that it is made of. */
+static TileLayout rows_layout(Gpu *gpu, const TileType *type) {
+    TileLayout rows = *type->layout;
+    TileLayoutShape shape = tile_layout_shape(gpu_rows_type(gpu->module->context, type));
+    if (type->rank > 2) tile_layout_reshape(type->layout, &shape, &rows);
+    return rows;
+}
+
 static void store_matrices(Gpu *gpu, TileValue *value, const TileType *type, TileValue *place) {
     enum { BLOCK = 16 };
-    TileLayout rows = lanes_of_rows(type->layout);
+    TileLayout sums = rows_layout(gpu, type), rows = lanes_of_rows(&sums);
     GpuSharedTile tile = gpu_shared_tile(gpu_panel_type(gpu->module->context, type));
     GpuTileAddresses places = gpu_tile_addresses(gpu, place, &tile, &rows, false);
-    uint32_t *at = gpu_index_registers(gpu, type->layout);
-    for (uint32_t r = 0; r < tile_layout_registers(type->layout); r++) {
-        int64_t row = gpu_register_index(type->layout, 0, r), column = gpu_register_index(type->layout, 1, r);
+    uint32_t *at = gpu_index_registers(gpu, &sums);
+    for (uint32_t r = 0; r < tile_layout_registers(&sums); r++) {
+        int64_t row = gpu_register_index(&sums, 0, r), column = gpu_register_index(&sums, 1, r);
         if (row % BLOCK == 0 && column % BLOCK == 0)
-            store_block(gpu, value, type->layout, at, row, column, gpu_register_address(&places, r));
+            store_block(gpu, value, &sums, at, row, column, gpu_register_address(&places, r));
     }
 }
 

@@ -53,26 +53,6 @@ static void build_wait(Gpu *gpu, TileValue *place, TileValue *odd, bool before) 
     tile_build_op(&gpu->b, TILE_OP_MBARRIER_WAIT, operands, 2, NULL, 0, NULL, 0);
 }
 
-TileOp *gpu_begin_branch(Gpu *gpu, TileValue *condition, TileBuilder *outer) {
-    TileOp *branch = tile_build_if(&gpu->b, condition, NULL, 0);
-    *outer = gpu->b;
-    gpu->b.block = &branch->regions[0];
-    gpu->b.before = NULL;
-    tile_op_set_integer(gpu->module, branch, TILE_ATTRIBUTE_DIVERGENT, 1);
-    return branch;
-}
-
-void gpu_end_branch(Gpu *gpu, TileOp *branch, const TileBuilder *outer) {
-    for (unsigned i = 0; i < 2; i++) {
-        gpu->b.block = &branch->regions[i];
-        gpu->b.before = NULL;
-        tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
-    }
-    const char *error = gpu->b.error;
-    gpu->b = *outer;
-    if (error) gpu->b.error = error;
-}
-
 /* ---- channels ---- */
 
 static void find_channel(TileOp *op, void *state) {

@@ -92,24 +92,42 @@ TileValue *gpu_register_address(GpuTileAddresses *places, uint32_t reg) {
 
 /* ---- whole tiles ---- */
 
+/* Neighbours of a row that a thread has, and that lie in one chunk: they move as one vector. */
+static unsigned vector_width(const TileLayout *layout, const GpuSharedTile *tile) {
+    if (tile->row_bytes % TILE_CHUNK_BYTES) return 1;
+    return tile_layout_vector(layout, 1, TILE_CHUNK_BYTES / tile_scalar_bytes(tile->scalar));
+}
+
 void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, const TileType *stored, TileValue *pointer) {
     TileLayout layout = *type->layout;
     GpuSharedTile tile = gpu_shared_tile(stored);
     GpuTileAddresses places = gpu_tile_addresses(gpu, pointer, &tile, &layout, false);
-    TileValue *first = gpu_holds_first_copy(gpu, &layout);
-    for (uint32_t r = 0; r < tile_layout_registers(&layout); r++)
-        tile_build_store(&gpu->b, gpu_register(gpu, value, r), gpu_register_address(&places, r), first, 0);
+    TileValue *first = gpu_holds_first_copy(gpu, &layout), *registers[TILE_CHUNK_BYTES];
+    unsigned width = vector_width(&layout, &tile);
+    TileBuilder outer;
+    TileOp *branch = width > 1 && first ? gpu_begin_branch(gpu, first, &outer) : NULL;
+    for (uint32_t r = 0; r < tile_layout_registers(&layout); r += width) {
+        for (unsigned i = 0; i < width; i++) registers[i] = gpu_register(gpu, value, r + i);
+        tile_build_store(&gpu->b, gpu_join(gpu, registers, width), gpu_register_address(&places, r), branch ? NULL : first,
+                         width > 1 ? (int64_t)width * tile_scalar_bytes(tile.scalar) : 0);
+    }
+    if (branch) gpu_end_branch(gpu, branch, &outer);
 }
 
 void gpu_lower_shared_tile(Gpu *gpu, TileOp *op) {
-    const TileType *type = op->results[0].type, *scalar = tile_type_scalar(gpu->module->context, type->scalar);
+    const TileType *type = op->results[0].type;
     TileLayout layout = *type->layout;
     GpuSharedTile tile = gpu_shared_tile(tile_op_operand(op, 0)->type);
     GpuTileAddresses places = gpu_tile_addresses(gpu, gpu_value(gpu, tile_op_operand(op, 0)), &tile, &layout, false);
     uint32_t count = tile_layout_registers(&layout);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
-    for (uint32_t r = 0; r < count; r++)
-        registers[r] = tile_build_load(&gpu->b, scalar, gpu_register_address(&places, r), NULL, NULL, 0);
+    unsigned width = vector_width(&layout, &tile);
+    const TileType *vector = tile_type_vector(gpu->module->context, type->scalar, width, false);
+    for (uint32_t r = 0; r < count; r += width) {
+        TileValue *loaded = tile_build_load(&gpu->b, vector, gpu_register_address(&places, r), NULL, NULL,
+                                            width > 1 ? (int64_t)width * tile_scalar_bytes(type->scalar) : 0);
+        for (unsigned i = 0; i < width; i++) registers[r + i] = width > 1 ? gpu_register(gpu, loaded, i) : loaded;
+    }
     tile_map_set(&gpu->values, &op->results[0], gpu_join(gpu, registers, count));
 }
 
@@ -120,7 +138,8 @@ typedef struct Copy {
     GpuAccess access;
     GpuSharedTile tile;
     TileValue *to;
-    const GpuDimension *dimension[2]; /* of the tile's rows and columns */
+    unsigned last; /* axis of the columns; all others make up the rows */
+    const GpuDimension *dimension[TILE_MAX_TILE_RANK]; /* of the tile's axes */
 } Copy;
 
 /* Can chunks of 16 bytes be copied asynchronously? Uniform over the block. NULL: never. */
@@ -134,12 +153,22 @@ static TileValue *lies_in_chunks(Copy *copy) {
                    gpu_binary(gpu, TILE_OP_LE, unit->lo, gpu_i64(gpu, 0)));
 }
 
+/* The extents of the tile's axes as they are stored: rows and columns may be rounded up. */
+static TileLayoutShape stored_shape(const Copy *copy) {
+    TileLayoutShape shape = tile_layout_shape(copy->access.type);
+    shape.extent[0] = copy->tile.shape.extent[0];
+    for (unsigned a = 1; a < copy->last; a++) shape.extent[0] /= shape.extent[a];
+    shape.extent[copy->last] = copy->tile.shape.extent[1];
+    return shape;
+}
+
 /* Is every lane of the tile valid? Uniform over the block. */
 static TileValue *is_whole(Copy *copy) {
     Gpu *gpu = copy->gpu;
+    TileLayoutShape shape = stored_shape(copy);
     TileValue *whole = NULL;
-    for (unsigned a = 0; a < 2; a++) {
-        TileValue *extent = gpu_i64(gpu, copy->tile.shape.extent[a]), *zero = gpu_i64(gpu, 0);
+    for (unsigned a = 0; a <= copy->last; a++) {
+        TileValue *extent = gpu_i64(gpu, shape.extent[a]), *zero = gpu_i64(gpu, 0);
         whole = gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_LE, copy->dimension[a]->lo, zero));
         whole = gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_GE, copy->dimension[a]->hi, extent));
     }
@@ -151,7 +180,7 @@ static TileValue *is_whole(Copy *copy) {
 static TileValue *next_address(Copy *copy, TileValue *address, uint32_t reg, uint32_t before) {
     Gpu *gpu = copy->gpu;
     const TileLayout *layout = &copy->access.layout;
-    for (unsigned a = 0; a < 2; a++) {
+    for (unsigned a = 0; a <= copy->last; a++) {
         int64_t lanes = gpu_register_index(layout, a, reg) - gpu_register_index(layout, a, before);
         if (!lanes) continue;
         TileValue *bytes = gpu_binary(gpu, TILE_OP_MUL, copy->dimension[a]->per_lane, gpu_i64(gpu, lanes));
@@ -170,7 +199,9 @@ static void build_copy(Gpu *gpu, TileValue *to, TileValue *from, TileValue *byte
 static void copy_chunks(Copy *copy) {
     Gpu *gpu = copy->gpu;
     const TileLayout *layout = &copy->access.layout;
-    GpuTileAddresses places = gpu_tile_addresses(gpu, copy->to, &copy->tile, layout, false);
+    TileLayout rows = *layout;
+    if (copy->last > 1) tile_layout_reshape(layout, &copy->tile.shape, &rows);
+    GpuTileAddresses places = gpu_tile_addresses(gpu, copy->to, &copy->tile, &rows, false);
     uint32_t elements = TILE_CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar);
     TileValue *all = tile_build_integer(&gpu->b, tile_type_scalar(gpu->module->context, TILE_I32), TILE_CHUNK_BYTES);
     TileValue *from = copy->access.base;
@@ -185,16 +216,24 @@ static TileValue *is_valid(Gpu *gpu, const GpuDimension *dimension, TileValue *l
                    gpu_binary(gpu, TILE_OP_LT, lane, dimension->hi));
 }
 
-/* A row and a column, and their addresses. */
+/* Indices along the tile's axes, and their addresses. */
 typedef struct Position {
-    TileValue *row, *column, *from, *to;
+    TileValue *at[TILE_MAX_TILE_RANK], *from, *to;
 } Position;
+
+/* Is the position's row valid? */
+static TileValue *has_row(Copy *copy, const Position *position) {
+    TileValue *valid = NULL;
+    for (unsigned a = 0; a < copy->last; a++)
+        valid = gpu_and(copy->gpu, valid, is_valid(copy->gpu, copy->dimension[a], position->at[a]));
+    return valid;
+}
 
 /* Copies a chunk of which only the first lanes of its row may be valid; the rest becomes 0. */
 static void copy_partial_chunk(Copy *copy, const Position *position) {
     Gpu *gpu = copy->gpu;
-    TileValue *row = is_valid(gpu, copy->dimension[0], position->row);
-    TileValue *rest = gpu_binary(gpu, TILE_OP_SUB, copy->dimension[1]->hi, position->column);
+    TileValue *row = has_row(copy, position);
+    TileValue *rest = gpu_binary(gpu, TILE_OP_SUB, copy->dimension[copy->last]->hi, position->at[copy->last]);
     rest = gpu_binary(gpu, TILE_OP_MUL, rest, gpu_i64(gpu, tile_scalar_bytes(copy->tile.scalar)));
     rest = gpu_binary(gpu, TILE_OP_MAX, gpu_binary(gpu, TILE_OP_MIN, rest, gpu_i64(gpu, TILE_CHUNK_BYTES)),
                       gpu_i64(gpu, 0));
@@ -205,8 +244,8 @@ static void copy_partial_chunk(Copy *copy, const Position *position) {
 /* The value of an element that may be invalid: 0 then. */
 static TileValue *load_element(Copy *copy, const Position *position, TileValue *exists) {
     Gpu *gpu = copy->gpu;
-    TileValue *mask = gpu_and(gpu, exists, is_valid(gpu, copy->dimension[0], position->row));
-    mask = gpu_and(gpu, mask, is_valid(gpu, copy->dimension[1], position->column));
+    TileValue *mask = gpu_and(gpu, exists, has_row(copy, position));
+    mask = gpu_and(gpu, mask, is_valid(gpu, copy->dimension[copy->last], position->at[copy->last]));
     const TileType *type = tile_type_scalar(gpu->module->context, copy->tile.scalar);
     return tile_build_load(&gpu->b, type, position->from, mask, tile_build_bits(&gpu->b, type, 0), 0);
 }
@@ -222,11 +261,18 @@ static Position position_of(Copy *copy, TileValue *index, int64_t width) {
     TileValue *column =
         gpu_binary(gpu, TILE_OP_SUB, index, gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, columns)));
     if (width > 1) column = gpu_binary(gpu, TILE_OP_MUL, column, gpu_i64(gpu, width));
-    Position position = {.row = row, .column = column, .from = copy->access.origin};
-    position.from =
-        tile_build_ptr_add(b, position.from, gpu_binary(gpu, TILE_OP_MUL, row, copy->dimension[0]->per_lane));
-    position.from =
-        tile_build_ptr_add(b, position.from, gpu_binary(gpu, TILE_OP_MUL, column, copy->dimension[1]->per_lane));
+    Position position = {.from = copy->access.origin};
+    position.at[copy->last] = column;
+    position.at[0] = row;
+    for (unsigned a = copy->last; a-- > 1;) {
+        int64_t extent = copy->access.type->extent[a];
+        position.at[a] = gpu_binary(gpu, TILE_OP_AND, position.at[0], gpu_i64(gpu, extent - 1));
+        position.at[0] = shift_right(gpu, position.at[0], gpu_floor_log2(extent));
+    }
+    for (unsigned a = 0; a <= copy->last; a++) {
+        TileValue *bytes = gpu_binary(gpu, TILE_OP_MUL, position.at[a], copy->dimension[a]->per_lane);
+        position.from = tile_build_ptr_add(b, position.from, bytes);
+    }
     position.to = element_address(gpu, &copy->tile, copy->to, row, column);
     return position;
 }
@@ -321,8 +367,11 @@ void gpu_lower_copy(Gpu *gpu, TileOp *op) {
     const TileType *type = tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0];
     const TileValue *stored = tile_op_operand(op, 1);
     Copy copy = {.gpu = gpu, .tile = gpu_shared_tile(stored->type), .to = gpu_value(gpu, stored)};
-    TileLayout layout = gpu_spread(&copy.tile.shape, gpu_floor_log2(GPU_ACCESS_BYTES / tile_scalar_bytes(type->scalar)),
-                                   0, gpu->log_warps);
+    copy.last = type->rank - 1u;
+    copy.access.type = type;
+    TileLayoutShape shape = stored_shape(&copy);
+    TileLayout layout =
+        gpu_spread(&shape, gpu_floor_log2(GPU_ACCESS_BYTES / tile_scalar_bytes(type->scalar)), 0, gpu->log_warps);
     gpu_read_access(gpu, op, type, &layout, &copy.access);
     for (unsigned d = 0; d < copy.access.rank; d++)
         if (copy.access.dimensions[d].axis >= 0)

@@ -1,6 +1,29 @@
-/* Transfers of values between threads: by exchanges between the lanes of a warp, or through shared memory. */
+/* Transfers of values between threads: by exchanges between the lanes of a warp, or through shared memory; and branches of
+ * some threads. */
 #include "ptx/lowering/machine.h"
 #include "ptx/pipeline/copies.h"
+
+/* ---- branches of some threads ---- */
+
+TileOp *gpu_begin_branch(Gpu *gpu, TileValue *condition, TileBuilder *outer) {
+    TileOp *branch = tile_build_if(&gpu->b, condition, NULL, 0);
+    *outer = gpu->b;
+    gpu->b.block = &branch->regions[0];
+    gpu->b.before = NULL;
+    tile_op_set_integer(gpu->module, branch, TILE_ATTRIBUTE_DIVERGENT, 1);
+    return branch;
+}
+
+void gpu_end_branch(Gpu *gpu, TileOp *branch, const TileBuilder *outer) {
+    for (unsigned i = 0; i < 2; i++) {
+        gpu->b.block = &branch->regions[i];
+        gpu->b.before = NULL;
+        tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
+    }
+    const char *error = gpu->b.error;
+    gpu->b = *outer;
+    if (error) gpu->b.error = error;
+}
 
 /* ---- lanes ---- */
 

@@ -38,6 +38,8 @@ typedef struct Walk {
     double carried; /* registers of a thread that surrounding loops carry */
     double copied;  /* bytes that the current loop copies ahead in an iteration */
     double slots;   /* that they have, at least */
+    double fill;    /* cycles until the first tiles come that warps of their own copy, once for a program */
+    bool flows;     /* they copy for the current loop, and for the next loop while this one ends */
     int64_t program;
     bool tensor_cores, combines, fits;
 } Walk;
@@ -66,6 +68,7 @@ static bool takes_no_registers(const TileValue *value) {
     case TILE_OP_BROADCAST: return true;
     case TILE_OP_LOAD_TILE: return gpu_load_is_copied(op);
     case TILE_OP_FILL:
+    case TILE_OP_RESHAPE:
     case TILE_OP_PERMUTE: return takes_no_registers(tile_op_operand(op, 0));
     default: return false; /* all others have results in registers */
     }
@@ -211,6 +214,7 @@ static double do_copied(Walk *walk, const TileOp *op, double begin, const Piece 
     int64_t slots = tile_op_integer(op, TILE_ATTRIBUTE_LATENCY, 0) + 1;
     walk->work->shared += (double)slots * lanes_of(tile) * (double)tile_scalar_bytes(tile->scalar);
     walk->copied += slots > 1 ? piece->bytes : 0;
+    walk->flows |= gpu_by_map(op);
     if (slots > 1 && (walk->slots == 0 || (double)slots < walk->slots)) walk->slots = (double)slots;
     double instructions = gpu_by_map(op) ? 0
                           : piece->whole ? piece->vectors * OF_VECTOR
@@ -223,7 +227,8 @@ static double do_load(Walk *walk, const TileOp *op, double begin) {
     if (!tile_type_is_tile(tile)) return issue(walk, op, begin, 0, OF_MEMORY);
     Piece piece = look_at_access(walk, op, tile);
     count_bytes(walk, op, &piece);
-    if (gpu_load_is_copied(op)) return do_copied(walk, op, begin, &piece, tile);
+    bool ahead = tile_op_get(op, TILE_ATTRIBUTE_LATENCY) != NULL;
+    if (gpu_load_is_copied(op) || ahead) return do_copied(walk, op, begin, &piece, tile);
     return issue(walk, op, begin, instructions_of_access(walk, &piece, tile), OF_MEMORY);
 }
 
@@ -316,8 +321,8 @@ static double do_dot(Walk *walk, const TileOp *dot, double begin) {
 
 static bool feeds_products_only(const TileValue *value) {
     for (const TileUse *use = value->first_use; use; use = use->next)
-        if (use->user->id != TILE_OP_DOT &&
-            !(use->user->id == TILE_OP_FILL && feeds_products_only(&use->user->results[0])))
+        if (use->user->id != TILE_OP_DOT && !((use->user->id == TILE_OP_FILL || use->user->id == TILE_OP_RESHAPE) &&
+                                              feeds_products_only(&use->user->results[0])))
             return false;
     return true;
 }
@@ -364,19 +369,25 @@ static double trips_of(Walk *walk, const TileOp *loop) {
     return (double)trips;
 }
 
-/* Iterations of a loop follow one another at least so far apart that what they copy ahead arrives. */
+/* Iterations of a loop follow one another at least so far apart that what they copy ahead arrives. A loop waits for its
+ * first tiles, unless warps of their own have them copied, which go from one loop to the next. */
 static double do_for(Walk *walk, const TileOp *loop, double begin) {
+    bool flows = walk->flows;
     double carried = walk->carried, copied = walk->copied, slots = walk->slots;
     begin = ready_operands(walk, loop, begin);
     double trips = trips_of(walk, loop);
     for (unsigned i = 0; i < loop->result_count; i++) walk->carried += registers_of(walk, &loop->results[i]);
     walk->copied = walk->slots = 0;
+    walk->flows = false;
     double body = run_region(walk, &loop->regions[0], begin, trips) - begin;
     double fill = walk->slots > 0 ? OF_MEMORY + walk->copied / GPU_PORT_BYTES_CYCLE : 0;
-    double end = begin + fill + trips * (walk->slots > 1 ? most(body, fill / (walk->slots - 1)) : body);
+    if (walk->flows) walk->fill = most(walk->fill, fill);
+    double end =
+        begin + (walk->flows ? 0 : fill) + trips * (walk->slots > 1 ? most(body, fill / (walk->slots - 1)) : body);
     walk->carried = carried;
     walk->copied = copied;
     walk->slots = slots;
+    walk->flows = flows;
     for (unsigned i = 0; i < loop->result_count; i++) walk->ready[loop->results[i].number] = end;
     return end;
 }
@@ -449,6 +460,7 @@ bool gpu_work_count(const TilePtxTarget *target, TileFunc *phase, const TileExte
                  .fits = true};
     walk.ready = TILE_NEW_ARRAY(scratch, double, tile_func_number(phase) + 1);
     work->instructions = warps * OF_PROGRAM;
-    work->latency = OF_BEGINNING + do_block(&walk, &phase->body, 0);
+    double end = do_block(&walk, &phase->body, 0);
+    work->latency = OF_BEGINNING + end + walk.fill;
     return walk.fits;
 }

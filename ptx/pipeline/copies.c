@@ -19,14 +19,23 @@ bool gpu_is_zero(const TileValue *value) {
     return (bits & tile_scalar_mask(value->type->scalar) & ~sign) == 0;
 }
 
-/* Does the fill write 0 to lanes that the load does not reach? `transposed`: axes have been exchanged. */
+/* The load's axis that is this one of a value made of it, of rows if the load has more axes (gpu_rows_type); -1: several
+ * are. `transposed`: axes have been exchanged. */
+static int loaded_axis(const TileOp *load, const TileType *type, unsigned axis, bool transposed) {
+    unsigned rank = load->results[0].type->rank;
+    if (type->rank != 2) return (int)axis;
+    if (transposed) axis = 1 - axis;
+    return axis ? (int)rank - 1 : rank == 2 ? 0 : -1;
+}
+
+/* Does the fill write 0 to lanes that the load does not reach? */
 static bool repeats_load(const TileOp *fill, const TileOp *load, bool transposed) {
     const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
     if (!gpu_is_zero(tile_op_operand(fill, 1))) return false;
     for (unsigned i = 0; i < axes->count; i++) {
         TileValue *lo, *hi;
-        unsigned axis = (unsigned)axes->integers[i];
-        if (!tile_access_bounds(load, transposed ? 1 - axis : axis, &lo, &hi)) return false;
+        int axis = loaded_axis(load, fill->results[0].type, (unsigned)axes->integers[i], transposed);
+        if (axis < 0 || !tile_access_bounds(load, (unsigned)axis, &lo, &hi)) return false;
         if (!tile_value_is_same(lo, tile_fill_lo(fill, i)) ||
             !tile_value_is_same(hi, tile_fill_hi(fill, i)))
             return false;
@@ -36,13 +45,21 @@ static bool repeats_load(const TileOp *fill, const TileOp *load, bool transposed
 
 static bool is_transposed(const TileOp *permute) { return tile_op_get(permute, TILE_ATTRIBUTE_AXES)->integers[0] != 0; }
 
+/* Does it make rows of the load's axes but the last? */
+static bool makes_rows(const TileOp *reshape, const TileOp *load) {
+    const TileType *from = tile_op_operand(reshape, 0)->type, *to = reshape->results[0].type;
+    return from->rank > 2 && to->rank == 2 && to->extent[1] == load->results[0].type->extent[from->rank - 1];
+}
+
 static bool only_multiplied(const TileValue *value, const TileOp *load, bool transposed) {
     for (const TileUse *use = value->first_use; use; use = use->next) {
         const TileOp *user = use->user;
         bool passes = false;
         if (user->id == TILE_OP_DOT)
-            passes = use->index < 2 && gpu_dot_is_mma(user);
-        else if (user->id == TILE_OP_PERMUTE)
+            passes = use->index < 2 && value->type->rank == 2 && gpu_dot_is_mma(user);
+        else if (user->id == TILE_OP_RESHAPE)
+            passes = makes_rows(user, load) && only_multiplied(&user->results[0], load, false);
+        else if (user->id == TILE_OP_PERMUTE && value->type->rank == 2)
             passes = only_multiplied(&user->results[0], load, transposed != is_transposed(user));
         else if (user->id == TILE_OP_FILL)
             passes =
@@ -52,15 +69,35 @@ static bool only_multiplied(const TileValue *value, const TileOp *load, bool tra
     return true;
 }
 
-bool gpu_load_is_copied(const TileOp *load) {
-    if (load->id != TILE_OP_LOAD_TILE || load->results[0].type->rank != 2 || !load->results[0].first_use) return false;
+static bool can_be_copied(const TileOp *load) {
+    if (load->id != TILE_OP_LOAD_TILE || !gpu_has_rows(load->results[0].type) || !load->results[0].first_use) return false;
     const TileAttribute *access = tile_op_get(load, TILE_ATTRIBUTE_ACCESS);
     for (unsigned i = 0; i < access->count; i++)
         if (access->integers[i] == TILE_ACCESS_GATHER) return false;
     if (tile_op_has_part(load, TILE_PARTS_MASK)) return false;
     if (tile_op_has_part(load, TILE_PARTS_FILL) && !gpu_is_zero(tile_op_named(load, TILE_OPERAND_FILLING)))
         return false;
-    return only_multiplied(&load->results[0], load, false);
+    return true;
+}
+
+bool gpu_load_is_copied(const TileOp *load) {
+    return can_be_copied(load) && only_multiplied(&load->results[0], load, false);
+}
+
+bool gpu_load_passes_through(TileFunc *func, const TileOp *load) {
+    const TileType *tile = load->id == TILE_OP_LOAD_TILE ? load->results[0].type : NULL;
+    if (!tile || tile->rank != 2 || !can_be_copied(load) || gpu_load_is_copied(load)) return false;
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    const TileValue *tensor = tile_op_operand(load, 0);
+    unsigned last = tile_access_read(load, indices) - 1, bytes = tile_scalar_bytes(tile->scalar);
+    int64_t step, row = tile->extent[1] * bytes;
+    if (indices[last].axis != 1 || !tile_value_integer(indices[last].step, &step) || step != 1) return false;
+    if (tensor->op || tensor->block != &func->body || row % TILE_CHUNK_BYTES) return false;
+    TileParameter *parameter = &func->parameters[tensor->index];
+    parameter->asked_multiple |= TILE_CHUNK_BYTES / bytes;
+    int64_t multiple = parameter->facts.multiple[last];
+    return multiple != TILE_UNKNOWN && multiple * bytes % TILE_CHUNK_BYTES == 0 &&
+           parameter->facts.stride[last] == (int64_t)bytes;
 }
 
 static const TileOp *find_load(const TileValue *value, const TileBlock *block, unsigned *left) {
@@ -79,7 +116,7 @@ const TileOp *gpu_operand_load(const TileOp *dot, unsigned operand, const TileOp
     unsigned left = MOST_STEPS;
     const TileOp *load = find_load(tile_op_operand(dot, operand), dot->block, &left);
     const TileOp *last = tile_op_operand(dot, operand)->op;
-    while (load && (last->id == TILE_OP_FILL || last->id == TILE_OP_PERMUTE)) last = tile_op_operand(last, 0)->op;
+    while (load && (last->id == TILE_OP_FILL || last->id == TILE_OP_PERMUTE || last->id == TILE_OP_RESHAPE)) last = tile_op_operand(last, 0)->op;
     *between = last == load ? NULL : last;
     return load;
 }
@@ -107,7 +144,7 @@ TileValue *gpu_build_buffer(TileBuilder *b, const TileType *type, int64_t bytes,
 
 const TileType *gpu_slot_type(TileContext *context, const TileOp *load) {
     const TileType *tile = load->results[0].type;
-    return gpu_by_map(load) ? gpu_panel_type(context, tile) : gpu_shared_type(context, tile);
+    return gpu_by_map(load) ? gpu_panel_type(context, tile) : gpu_shared_type(context, gpu_rows_type(context, tile));
 }
 
 TileValue *gpu_build_channel(TileBuilder *b, const TileOp *load, int64_t slots) {
@@ -176,10 +213,26 @@ static void drop_fills(TileValue *value) {
     }
 }
 
+/* What makes rows of the loaded tile gets them as they lie in the slot. */
+static void replace_load(TileOp *load, TileValue *rows) {
+    TileValue *loaded = &load->results[0];
+    if (loaded->type->rank == 2) {
+        tile_value_replace(loaded, rows);
+        return;
+    }
+    drop_fills(loaded);
+    while (loaded->first_use) {
+        TileOp *reshape = loaded->first_use->user;
+        tile_value_replace(&reshape->results[0], rows);
+        tile_op_erase(reshape);
+    }
+}
+
 /* The slot is released where the block ends, behind all who read the tile. */
 void gpu_load_through_channel(TileBuilder *at, TileOp *load, TileValue *channel) {
     TileBuilder b = tile_builder_before(at->module, load), last = tile_builder_before(at->module, load->block->last);
-    const TileType *type = load->results[0].type;
+    bool multiplied = gpu_load_is_copied(load);
+    const TileType *type = gpu_rows_type(at->module->context, load->results[0].type);
     last.location = load->location;
     const TileAttribute *latency = tile_op_get(load, TILE_ATTRIBUTE_LATENCY);
     TileValue *place =
@@ -191,8 +244,8 @@ void gpu_load_through_channel(TileBuilder *at, TileOp *load, TileValue *channel)
     TileValue *tile = tile_op_result(tile_build_op(&b, TILE_OP_SHARED_TILE, &place, 1, NULL, 0, &type, 1), 0);
     tile_build_op(&last, TILE_OP_CHANNEL_RELEASE, &place, 1, NULL, 0, NULL, 0);
     tile->name = load->results[0].name;
-    tile_value_replace(&load->results[0], tile);
+    replace_load(load, tile);
     tile_op_erase(load);
-    drop_fills(tile);
+    if (multiplied) drop_fills(tile);
     if (b.error || last.error) at->error = b.error ? b.error : last.error;
 }

@@ -6,9 +6,13 @@
 #include "lang/ir/build.h"
 #include "ptx/target/dot.h"
 
-/* Can a copy_tile and a shared_tile replace the load? It has two axes of ranges, no mask and no fill but 0, and only
- * products by mma use it, possibly through transpositions and fills with 0 of lanes that are invalid anyway. */
+/* Can a copy_tile and a shared_tile replace the load? It has two axes of ranges, or more that a reshape makes rows of, no
+ * mask and no fill but 0, and only products by mma use it, possibly through transpositions and fills with 0 of lanes that
+ * are invalid anyway. */
 bool gpu_load_is_copied(const TileOp *load);
+/* Can a load that passes through registers on its way to a product be copied so? Only where rows
+ * are known to be contiguous and multiples of 16 bytes: elements are not copied ahead one by one for that. */
+bool gpu_load_passes_through(TileFunc *func, const TileOp *load);
 /* A load in the product's block that the operand depends on; NULL: there is none. `between` is the last op between
  * the two, except transpositions and fills; NULL: there is none. For remarks: the search is limited. */
 const TileOp *gpu_operand_load(const TileOp *dot, unsigned operand, const TileOp **between);

@@ -87,7 +87,7 @@ static int64_t taken_bytes(TileContext *context, const TileBlock *block) {
     int64_t bytes = 0;
     for (const TileOp *op = block->first; op; op = op->next) {
         int64_t slots = tile_op_integer(op, TILE_ATTRIBUTE_LATENCY, 0) + 1;
-        if (gpu_load_is_copied(op)) bytes += slots * slot_bytes(context, op);
+        if (gpu_load_is_copied(op) || slots > 1) bytes += slots * slot_bytes(context, op);
         if (op->id == TILE_OP_STORE_TILE && gpu_by_map(op))
             bytes += gpu_shared_bytes(gpu_panel_type(context, tile_op_named(op, TILE_OPERAND_VALUE)->type));
         for (unsigned i = 0; i < op->region_count; i++) bytes += taken_bytes(context, &op->regions[i]);
@@ -117,9 +117,32 @@ static void decline(Candidate *candidate, const TileOp *load, const char *why) {
                      why);
 }
 
+/* Is the value, of the loop's body, made of the load's tile alone or with others? */
+static bool is_made_of(const TileValue *value, const TileOp *load, unsigned *left) {
+    const TileOp *op = value->op;
+    if (op == load) return true;
+    if (!op || op->block != load->block || !tile_op_is_pure(op) || !tile_type_is_tile(value->type) || !*left) return false;
+    --*left;
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (is_made_of(tile_op_operand(op, i), load, left)) return true;
+    return false;
+}
+
+/* Does it pass through registers on its way to a product by mma? Warps that multiply by wgmma copy nothing. */
+static bool passes_through(Candidate *candidate, const TileOp *load) {
+    enum { MOST_STEPS = 64 };
+    if (load->id != TILE_OP_LOAD_TILE || !tile_type_is_tile(load->results[0].type)) return false;
+    for (const TileOp *dot = load; dot; dot = dot->next) {
+        if (dot->id != TILE_OP_DOT || !gpu_dot_is_mma(dot) || gpu_dot_is_wgmma(dot)) continue;
+        for (unsigned i = 0, left = MOST_STEPS; i < 2; i++, left = MOST_STEPS)
+            if (is_made_of(tile_op_operand(dot, i), load, &left)) return gpu_load_passes_through(candidate->func, load);
+    }
+    return false;
+}
+
 static void find_loads(Candidate *candidate) {
     for (TileOp *op = candidate->loop->regions[0].first; op; op = op->next) {
-        if (!gpu_load_is_copied(op)) continue;
+        if (!gpu_load_is_copied(op) && !passes_through(candidate, op)) continue;
         const char *why = why_not_ahead(op, candidate->loop);
         if (!why && candidate->count == MOST_LOADS) why = "the loop already copies the maximum number of tiles ahead";
         if (why) {
@@ -137,7 +160,7 @@ static void remark_operands(Candidate *candidate) {
         if (dot->id != TILE_OP_DOT || !gpu_dot_is_mma(dot)) continue;
         for (unsigned i = 0; i < 2; i++) {
             const TileOp *between, *load = gpu_operand_load(dot, i, &between);
-            if (!load || gpu_load_is_copied(load)) continue;
+            if (!load || gpu_load_is_copied(load) || passes_through(candidate, load)) continue;
             if (between)
                 tile_pass_remark(candidate->context, load, TILE_DECISION_NOT_COPIED_AHEAD,
                                  tile_op_operand(load, 0)->name,
@@ -185,7 +208,17 @@ static bool walk(TilePassContext *context, TileFunc *func, TileBlock *block) {
     return changed;
 }
 
+/* How many divisors of extents have been asked for. */
+static unsigned count_asked(const TileFunc *func) {
+    unsigned count = 0;
+    for (uint32_t i = 0; i < func->body.argument_count; i++)
+        count += (unsigned)__builtin_popcount(func->parameters[i].asked_multiple);
+    return count;
+}
+
 TileResult tile_pass_gpu_latencies(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE || !gpu_find_dots(func, &func->body).count) return TILE_RESULT_UNCHANGED;
-    return walk(context, func, &func->body) ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+    unsigned asked = count_asked(func);
+    bool changed = walk(context, func, &func->body);
+    return changed || count_asked(func) != asked ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

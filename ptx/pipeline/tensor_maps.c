@@ -126,11 +126,26 @@ static const char *why_no_dimension(const TileAccessIndex *index) {
     return NULL;
 }
 
+/* Are all lanes before `lo` in front of the tensor's beginning? `lo` is 0, or the greater of that and the distance of the
+ * first lane from there. */
+static bool begins_with_tensor(Maps *maps, const TileAccessIndex *index) {
+    int64_t number;
+    const TileOp *most = tile_value_def(index->lo, TILE_OP_MAX);
+    if (tile_value_integer(index->lo, &number)) return number == 0;
+    const TileValue *before = NULL;
+    for (unsigned i = 0; most && i < 2; i++)
+        if (tile_value_integer(tile_op_operand(most, i), &number) && number == 0) before = tile_op_operand(most, 1 - i);
+    if (!before) return false;
+    TileSumTable *table = tile_index_table(maps->view.indices);
+    const TileSum *sum =
+        tile_sum_add(table, tile_index_sum(&maps->view, before), tile_index_sum(&maps->view, index->first));
+    return sum->count == 0 && sum->constant == 0;
+}
+
 /* Are all lanes outside of the range outside of the tensor? */
 static bool is_exact(Maps *maps, const TileOp *op, uint32_t d, const TileType *tile, const TileAccessIndex *index) {
-    int64_t number;
     if (index->kind != TILE_ACCESS_RANGE) return true;
-    if (!tile_value_integer(index->lo, &number) || number != 0) return false;
+    if (!begins_with_tensor(maps, index)) return false;
     return ends_with_tensor(maps, op, d, index, tile->extent[index->axis]);
 }
 
@@ -141,6 +156,16 @@ static void set_clears(Maps *maps, TileOp *load) {
     for (uint32_t d = 0; d < rank; d++)
         if (!is_exact(maps, load, d, load->results[0].type, &indices[d])) axes[count++] = indices[d].axis;
     if (count) tile_op_set_integers(maps->context->module, load, TILE_ATTRIBUTE_CLEARS, axes, count);
+}
+
+/* Of rows that are those of several axes nothing can be cleared. */
+static bool may_clear(Maps *maps, const TileOp *load) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    const TileType *tile = load->results[0].type;
+    unsigned rank = tile_access_read(load, indices);
+    for (uint32_t d = 0; tile->rank > 2 && d < rank; d++)
+        if (!is_exact(maps, load, d, tile, &indices[d])) return false;
+    return true;
 }
 
 /* Does the box begin at a multiple of 16 bytes along the last axis? */
@@ -162,9 +187,11 @@ static const char *why_not(Maps *maps, const TileOp *load) {
         const char *why = why_no_dimension(&indices[d]);
         if (why) return why;
     }
-    if (indices[rank - 1].axis != 1) return "its rows do not lie along the tensor's last axis";
+    if (indices[rank - 1].axis + 1 != (int)load->results[0].type->rank)
+        return "its rows do not lie along the tensor's last axis";
     if (!begins_aligned(maps, &indices[rank - 1], load->results[0].type))
         return "its rows may not begin at a multiple of 16 bytes";
+    if (!may_clear(maps, load)) return "a range of several axes may end before the tensor does";
     return gpu_map_fits_tensor(&maps->func->parameters[tensor->index], tensor->type);
 }
 
@@ -191,8 +218,10 @@ static const char *why_not_stored(Maps *maps, const TileOp *store) {
         const char *why = why_no_dimension(&indices[d]);
         if (why) return why;
         if (!is_exact(maps, store, d, tile, &indices[d])) return "its range may end before the tensor does";
+        if (indices[d].kind == TILE_ACCESS_RANGE && !tile_value_integer(indices[d].lo, &(int64_t){0}))
+            return "its range may begin before the tensor does";
     }
-    if (indices[rank - 1].axis != 1) return "its rows do not lie along the tensor's last axis";
+    if (indices[rank - 1].axis + 1 != (int)tile->rank) return "its rows do not lie along the tensor's last axis";
     if (!begins_aligned(maps, &indices[rank - 1], tile)) return "its rows may not begin at a multiple of 16 bytes";
     if (!has_whole_rows(maps, tensor)) return "the tensor's rows may not be a multiple of 16 bytes";
     for (const TileUse *use = tensor->first_use; use; use = use->next)
@@ -204,7 +233,7 @@ static const char *why_not_stored(Maps *maps, const TileOp *store) {
 static void decide_store(Maps *maps, TileOp *store) {
     enum { BYTES = 2 };
     const TileType *tile = tile_op_named(store, TILE_OPERAND_VALUE)->type;
-    if (tile->rank != 2 || tile_scalar_bytes(tile->scalar) != BYTES || !gpu_find_dots(maps->func, &maps->func->body).count)
+    if (!gpu_has_rows(tile) || tile_scalar_bytes(tile->scalar) != BYTES || !gpu_find_dots(maps->func, &maps->func->body).count)
         return;
     TileParameter *parameter = &maps->func->parameters[tile_op_operand(store, 0)->index];
     bool asked = parameter->asked_map;

@@ -112,7 +112,7 @@ static bool is_available(Warpgroups *w, const TileValue *value) {
 /* The load whose tile the value is, as it lies in memory or transposed, without lanes that it does not reach. */
 static const TileOp *load_of(const TileValue *value) {
     const TileOp *op = value->op;
-    while (op && (op->id == TILE_OP_FILL || op->id == TILE_OP_PERMUTE)) op = tile_op_operand(op, 0)->op;
+    while (op && (op->id == TILE_OP_FILL || op->id == TILE_OP_PERMUTE || op->id == TILE_OP_RESHAPE)) op = tile_op_operand(op, 0)->op;
     return op && op->id == TILE_OP_LOAD_TILE ? op : NULL;
 }
 
@@ -223,8 +223,9 @@ static int64_t choose_groups(const Warpgroups *w) {
 
 /* Has what is stored the layout of a product's sums? */
 static bool is_sum(const Warpgroups *w, const TileOp *store) {
-    for (const TileOp *op = w->func->body.first; op; op = op->next)
-        if (has_sum(op, tile_op_named(store, TILE_OPERAND_VALUE)->type)) return true;
+    const TileType *rows = gpu_rows_type(w->context->module->context, tile_op_named(store, TILE_OPERAND_VALUE)->type);
+    for (const TileOp *op = w->func->body.first; op && rows; op = op->next)
+        if (has_sum(op, rows)) return true;
     return false;
 }
 

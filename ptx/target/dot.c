@@ -45,6 +45,19 @@ static TileSwizzle choose_swizzle(TileScalar scalar, unsigned log_chunks) {
     return bytes == 1 ? TILE_SWIZZLE_BYTES : TILE_SWIZZLE_WORDS;
 }
 
+bool gpu_has_rows(const TileType *tile) {
+    for (unsigned a = 0; tile->rank > 2 && a < tile->rank; a++)
+        if (tile->extent[a] & (tile->extent[a] - 1)) return false;
+    return tile->rank >= 2;
+}
+
+const TileType *gpu_rows_type(TileContext *context, const TileType *tile) {
+    if (tile->rank == 2 || !gpu_has_rows(tile)) return tile->rank == 2 ? tile : NULL;
+    int64_t extent[2] = {1, tile->extent[tile->rank - 1]};
+    for (unsigned a = 0; a + 1 < tile->rank; a++) extent[0] *= tile->extent[a];
+    return tile_type_tile(context, tile->scalar, 2, extent);
+}
+
 const TileType *gpu_shared_type(TileContext *context, const TileType *tile) {
     TileLayoutShape shape = gpu_dot_shape(tile);
     int64_t row_bytes = shape.extent[1] * tile_scalar_bytes(tile->scalar);

@@ -29,6 +29,10 @@ bool gpu_dot_is_wgmma(const TileOp *dot);
 bool gpu_dot_promotes(const TileOp *dot);
 /* Does the product go on from sums of 0? */
 bool gpu_begins_at_zero(const TileOp *dot);
+/* A tile as it lies in shared memory: rows of its last axis, and of all other axes one, the first one outermost. NULL: it has
+ * no rows, or more than two axes and one that is no power of two, whose padding would lie between its rows. */
+bool gpu_has_rows(const TileType *tile);
+const TileType *gpu_rows_type(TileContext *context, const TileType *tile);
 /* Elements of sums that the product keeps live, besides those that another product counts. */
 int64_t gpu_dot_sums(const TileOp *dot);
 /* Registers of a thread for sums that are promoted: those of one instruction, of which there is one at a time. */

@@ -4,13 +4,15 @@
 
 enum { LEAST_ROW_BYTES = 32 };
 
-static int64_t row_bytes(const TileType *tile) { return tile->extent[1] * tile_scalar_bytes(tile->scalar); }
+static int64_t row_bytes(const TileType *tile) { return tile->extent[tile->rank - 1] * tile_scalar_bytes(tile->scalar); }
 
 const char *gpu_map_fits_tile(const TileType *tile) {
-    int64_t bytes = row_bytes(tile);
-    if (tile->rank != 2 || (bytes != LEAST_ROW_BYTES && bytes != 2 * LEAST_ROW_BYTES && bytes % GPU_PANEL_BYTES))
+    int64_t bytes = tile->rank > 1 ? row_bytes(tile) : 0, rows = 1;
+    if (tile->rank < 2 || (bytes != LEAST_ROW_BYTES && bytes != 2 * LEAST_ROW_BYTES && bytes % GPU_PANEL_BYTES))
         return "a map moves rows of 32, 64 or a multiple of 128 bytes";
-    bool shared = tile->extent[0] <= GPU_BOX_ROWS || tile->extent[0] % TILE_MAP_SWIZZLE_ROWS == 0;
+    for (unsigned a = 0; a + 1 < tile->rank; a++) rows *= tile->extent[a];
+    if (tile->rank > 2 && rows > GPU_BOX_ROWS) return "a map moves at most 256 rows of several axes";
+    bool shared = rows <= GPU_BOX_ROWS || rows % TILE_MAP_SWIZZLE_ROWS == 0;
     return shared ? NULL : "a map moves more than 256 rows only as a multiple of 8";
 }
 
@@ -24,5 +26,5 @@ const TileType *gpu_panel_type(TileContext *context, const TileType *tile) {
     unsigned log_chunks = 0;
     while (log_chunks < TILE_MAX_LOG_CHUNKS && row_bytes(tile) % ((int64_t)TILE_CHUNK_BYTES << (log_chunks + 1)) == 0)
         log_chunks++;
-    return tile_type_shared(context, tile->scalar, tile->extent, TILE_SWIZZLE_PANELS, log_chunks);
+    return tile_type_shared(context, tile->scalar, gpu_rows_type(context, tile)->extent, TILE_SWIZZLE_PANELS, log_chunks);
 }

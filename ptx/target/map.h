@@ -4,7 +4,8 @@
 
 #include "ptx/target/dot.h"
 
-/* NULL: boxes of equal height can make up a tile of two axes; else why not. */
+/* NULL: boxes of equal height can make up the tile, whose rows are those of a tensor, or one box of more axes does; else why
+ * not. */
 const char *gpu_map_fits_tile(const TileType *tile);
 /* NULL: a map can describe the tensor; else why it cannot. Records that the fact was asked for. */
 const char *gpu_map_fits_tensor(TileParameter *parameter, const TileType *tensor);

@@ -1,5 +1,5 @@
 /* Purpose: expand the transcendental ops (lang/scalar/math.def) into the straight-line programs of math_f32.def and
- * math_f64.def there, and `rand` into that of random.def, on scalars and on vectors of any length.
+ * math_f64.def there, on scalars and on vectors of any length.
  *
  * Before:
  *     func phase machine @k.0(%x: ptr<global>) {
@@ -132,8 +132,6 @@ typedef struct {
 #define UEQ(x, y) BINARY(EQ, x, y)
 #define USHL(x, count) tile_emit_with_bits(program->emitter, TILE_OP_SHL, x, count)
 #define USHR(x, count) tile_emit_with_bits(program->emitter, TILE_OP_SHR, x, count)
-/* A number below 2^31: machines convert signed words to floats at once. */
-#define WORD(x) tile_build_convert(program->builder, tile_build_convert(program->builder, x, TILE_I32), TILE_F32)
 
 #define PARAMETERS(...) __VA_ARGS__
 
@@ -146,12 +144,6 @@ typedef struct {
 #define PROGRAM(name, R, parameters) static R f64_##name(Program *program, PARAMETERS parameters)
 #define CALL(name, ...) f64_##name(program, __VA_ARGS__)
 #include "lang/scalar/math_f64.def"
-#undef PROGRAM
-#undef CALL
-
-#define PROGRAM(name, R, parameters) static R random_##name(Program *program, PARAMETERS parameters)
-#define CALL(name, ...) random_##name(program, __VA_ARGS__)
-#include "lang/scalar/random.def"
 #undef PROGRAM
 #undef CALL
 
@@ -182,17 +174,8 @@ static TileValue *expand_f64(Program *program, TileOpId id, TileValue *x, TileVa
     }
 }
 
-static void expand_rand(TileEmitter *emitter, TileOp *op) {
-    tile_emit_before(emitter, op);
-    Program program = {emitter, &emitter->builder, tile_op_result(op, 0)->type};
-    U seed = tile_build_bitcast(program.builder, tile_op_operand(op, 0), TILE_U64);
-    U index = tile_build_bitcast(program.builder, tile_op_operand(op, 1), TILE_U64);
-    tile_emit_replace(emitter, op, random_uniform(&program, seed, index));
-}
-
 static void expand(TileOp *op, void *state) {
     TileEmitter *emitter = state;
-    if (op->id == TILE_OP_RAND) expand_rand(emitter, op);
     if (!tile_math_has(tile_eval_op_of((TileOpId)op->id))) return;
     bool approx = tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0) != 0;
     TileScalar scalar = tile_op_result(op, 0)->type->scalar;

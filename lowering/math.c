@@ -62,6 +62,40 @@ static TileValue *rare_end(Program *program, TileOp *op, TileValue *m, TileValue
     return tile_op_result(op, 0);
 }
 
+/* ---- bounds and quotients, by a machine's instructions ---- */
+
+static TileValue *at_least(Program *program, TileValue *x, TileValue *low) {
+    TileBuilder *b = program->builder;
+    if (program->emitter->target.has_maximum) return tile_build_binary(b, TILE_OP_MAXIMUM, x, low);
+    return tile_build_ternary(b, TILE_OP_SELECT, tile_build_binary(b, TILE_OP_LT, x, low), low, x);
+}
+
+static TileValue *at_most(Program *program, TileValue *x, TileValue *high) {
+    TileBuilder *b = program->builder;
+    if (program->emitter->target.has_maximum) return tile_build_binary(b, TILE_OP_MINIMUM, x, high);
+    return tile_build_ternary(b, TILE_OP_SELECT, tile_build_binary(b, TILE_OP_LT, high, x), high, x);
+}
+
+/* One step of Newton's method rounds to nearest if the first approximation is within a unit of the last place, for each
+ * mantissa; but for that with all bits set, of which it has to be exact. */
+static TileValue *reciprocal(Program *program, TileValue *x) {
+    TileBuilder *b = program->builder;
+    TileValue *one = constant(program, TILE_F32, tile_scalar_from_float(TILE_F32, 1));
+    if (!program->emitter->target.has_rcp_approx) return tile_build_binary(b, TILE_OP_DIV, one, x);
+    TileValue *r = tile_build_unary(b, TILE_OP_RCP_APPROX, x);
+    TileValue *error = tile_build_ternary(b, TILE_OP_FMA, tile_build_unary(b, TILE_OP_NEG, x), r, one);
+    return tile_build_ternary(b, TILE_OP_FMA, r, error, r);
+}
+
+/* By Markstein's theorem the remainder's part, by an exact reciprocal, rounds the quotient to nearest. */
+static TileValue *quotient(Program *program, TileValue *x, TileValue *y) {
+    TileBuilder *b = program->builder;
+    if (!program->emitter->target.has_rcp_approx) return tile_build_binary(b, TILE_OP_DIV, x, y);
+    TileValue *r = reciprocal(program, y), *q = tile_build_binary(b, TILE_OP_MUL, x, r);
+    TileValue *rest = tile_build_ternary(b, TILE_OP_FMA, tile_build_unary(b, TILE_OP_NEG, y), q, x);
+    return tile_build_ternary(b, TILE_OP_FMA, rest, r, q);
+}
+
 /* ---- the operations of the programs ---- */
 
 typedef TileValue *F, *D, *I, *U, *M;
@@ -113,6 +147,11 @@ typedef struct {
         TileOp *rare_op = rare_begin(program, rare_m, rare_common->type);                                              \
         rare_end(program, rare_op, rare_m, (x), rare_common);                                                          \
     })
+
+#define AT_LEAST(x, low) at_least(program, x, low)
+#define AT_MOST(x, high) at_most(program, x, high)
+#define RECIPROCAL(x) reciprocal(program, x)
+#define QUOTIENT(x, y) quotient(program, x, y)
 
 #define IADD(x, y) BINARY(ADD, x, y)
 #define ISUB(x, y) BINARY(SUB, x, y)

@@ -67,6 +67,10 @@ static inline D double_of_bits(U bits) {
 #define MAND(x, y) ((x) & (y))
 #define SELECT(m, x, y) ((m) ? (x) : (y))
 #define RARE(m, x, y) ((m) ? (x) : (y))
+#define AT_LEAST(x, low) ((x) < (low) ? (low) : (x))
+#define AT_MOST(x, high) ((high) < (x) ? (high) : (x))
+#define RECIPROCAL(x) (1 / (x))
+#define QUOTIENT(x, y) ((x) / (y))
 
 #define IADD(x, y) ((I)((uint32_t)(x) + (uint32_t)(y)))
 #define ISUB(x, y) ((I)((uint32_t)(x) - (uint32_t)(y)))

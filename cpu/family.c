@@ -20,7 +20,7 @@ static const char *pipeline(const TileTarget *target) {
     return "inline,contract,canonicalise,cse,facts,exact-loops,licm,split-loops,canonicalise,cse,dce,"
            "programs,expand-programs,canonicalise,cse,dce,"
            "cpu-nest,cse,licm,dce,"
-           "cpu-vectorise,cpu-dot,math,atomics,"
+           "cpu-vectorise,cpu-dot,random,math,atomics,"
            "cse,licm,dce,"
            "cpu-scratch,legalise";
 }

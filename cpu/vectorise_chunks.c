@@ -46,11 +46,22 @@ static bool is_long(const TileOp *loop) {
     return ops > LONG_BODY;
 }
 
+static bool has_random(const TileBlock *block) {
+    bool found = false;
+    for (const TileOp *op = block->first; op; op = op->next) {
+        found |= op->id == TILE_OP_RAND;
+        for (unsigned i = 0; i < op->region_count; i++) found |= has_random(&op->regions[i]);
+    }
+    return found;
+}
+
 /* The number of registers of the widest type that are emitted together, so that latencies overlap (unrolling). One if
  * elements are gathered, which takes an access for each lane anyway, and if the body is long and carries no values:
- * then the processor overlaps iterations, and four copies would only take longer to compile. */
-static int64_t vectors_at_a_time(const TileOp *loop, bool far) {
-    return far || (loop->result_count == 0 && is_long(loop)) ? 1 : VECTORS_AT_A_TIME;
+ * then the processor overlaps iterations, and four copies would only take longer to compile. But lanes of four registers
+ * share the blocks of their random numbers (random), as far as their length is known. */
+static int64_t vectors_at_a_time(const TilePassContext *context, const TileOp *loop, bool far) {
+    bool shares = !context->target->scalable && has_random(&loop->regions[0]);
+    return far || (loop->result_count == 0 && is_long(loop) && !shares) ? 1 : VECTORS_AT_A_TIME;
 }
 
 /* *scalable: the lanes are multiplied by vscale. If 128 bits hold all iterations, they are one fixed vector on any
@@ -63,7 +74,7 @@ static int64_t choose_width(const TilePassContext *context, TileStrides *strides
     tile_access_cost(strides, &loop->regions[0], &far);
     *register_lanes = (int64_t)context->target->vector_bytes / bytes;
     *scalable = context->target->scalable && tile_loop_extent(loop) > *register_lanes;
-    int64_t width = tile_op_integer(loop, TILE_ATTRIBUTE_VECTOR, vectors_at_a_time(loop, far) * *register_lanes);
+    int64_t width = tile_op_integer(loop, TILE_ATTRIBUTE_VECTOR, vectors_at_a_time(context, loop, far) * *register_lanes);
     if (width > TILE_STRIPES) width = TILE_STRIPES;
     if (*scalable) {
         while (width > *register_lanes && width > tile_loop_extent(loop)) width /= 2;

@@ -1,5 +1,5 @@
 /* Purpose: expand the transcendental ops (lang/scalar/math.def) into the straight-line programs of math_f32.def and
- * math_f64.def there, and `rand` into that of random.def, on scalars and on vectors of any length.
+ * math_f64.def there, on scalars and on vectors of any length.
  *
  * Before:
  *     func phase machine @k.0(%x: ptr<global>) {
@@ -62,6 +62,40 @@ static TileValue *rare_end(Program *program, TileOp *op, TileValue *m, TileValue
     return tile_op_result(op, 0);
 }
 
+/* ---- bounds and quotients, by a machine's instructions ---- */
+
+static TileValue *at_least(Program *program, TileValue *x, TileValue *low) {
+    TileBuilder *b = program->builder;
+    if (program->emitter->target.has_maximum) return tile_build_binary(b, TILE_OP_MAXIMUM, x, low);
+    return tile_build_ternary(b, TILE_OP_SELECT, tile_build_binary(b, TILE_OP_LT, x, low), low, x);
+}
+
+static TileValue *at_most(Program *program, TileValue *x, TileValue *high) {
+    TileBuilder *b = program->builder;
+    if (program->emitter->target.has_maximum) return tile_build_binary(b, TILE_OP_MINIMUM, x, high);
+    return tile_build_ternary(b, TILE_OP_SELECT, tile_build_binary(b, TILE_OP_LT, high, x), high, x);
+}
+
+/* One step of Newton's method rounds to nearest if the first approximation is within a unit of the last place, for each
+ * mantissa; but for that with all bits set, of which it has to be exact. */
+static TileValue *reciprocal(Program *program, TileValue *x) {
+    TileBuilder *b = program->builder;
+    TileValue *one = constant(program, TILE_F32, tile_scalar_from_float(TILE_F32, 1));
+    if (!program->emitter->target.has_rcp_approx) return tile_build_binary(b, TILE_OP_DIV, one, x);
+    TileValue *r = tile_build_unary(b, TILE_OP_RCP_APPROX, x);
+    TileValue *error = tile_build_ternary(b, TILE_OP_FMA, tile_build_unary(b, TILE_OP_NEG, x), r, one);
+    return tile_build_ternary(b, TILE_OP_FMA, r, error, r);
+}
+
+/* By Markstein's theorem the remainder's part, by an exact reciprocal, rounds the quotient to nearest. */
+static TileValue *quotient(Program *program, TileValue *x, TileValue *y) {
+    TileBuilder *b = program->builder;
+    if (!program->emitter->target.has_rcp_approx) return tile_build_binary(b, TILE_OP_DIV, x, y);
+    TileValue *r = reciprocal(program, y), *q = tile_build_binary(b, TILE_OP_MUL, x, r);
+    TileValue *rest = tile_build_ternary(b, TILE_OP_FMA, tile_build_unary(b, TILE_OP_NEG, y), q, x);
+    return tile_build_ternary(b, TILE_OP_FMA, rest, r, q);
+}
+
 /* ---- the operations of the programs ---- */
 
 typedef TileValue *F, *D, *I, *U, *M;
@@ -114,6 +148,11 @@ typedef struct {
         rare_end(program, rare_op, rare_m, (x), rare_common);                                                          \
     })
 
+#define AT_LEAST(x, low) at_least(program, x, low)
+#define AT_MOST(x, high) at_most(program, x, high)
+#define RECIPROCAL(x) reciprocal(program, x)
+#define QUOTIENT(x, y) quotient(program, x, y)
+
 #define IADD(x, y) BINARY(ADD, x, y)
 #define ISUB(x, y) BINARY(SUB, x, y)
 #define IAND(x, y) BINARY(AND, x, y)
@@ -132,8 +171,6 @@ typedef struct {
 #define UEQ(x, y) BINARY(EQ, x, y)
 #define USHL(x, count) tile_emit_with_bits(program->emitter, TILE_OP_SHL, x, count)
 #define USHR(x, count) tile_emit_with_bits(program->emitter, TILE_OP_SHR, x, count)
-/* A number below 2^31: machines convert signed words to floats at once. */
-#define WORD(x) tile_build_convert(program->builder, tile_build_convert(program->builder, x, TILE_I32), TILE_F32)
 
 #define PARAMETERS(...) __VA_ARGS__
 
@@ -146,12 +183,6 @@ typedef struct {
 #define PROGRAM(name, R, parameters) static R f64_##name(Program *program, PARAMETERS parameters)
 #define CALL(name, ...) f64_##name(program, __VA_ARGS__)
 #include "lang/scalar/math_f64.def"
-#undef PROGRAM
-#undef CALL
-
-#define PROGRAM(name, R, parameters) static R random_##name(Program *program, PARAMETERS parameters)
-#define CALL(name, ...) random_##name(program, __VA_ARGS__)
-#include "lang/scalar/random.def"
 #undef PROGRAM
 #undef CALL
 
@@ -182,17 +213,8 @@ static TileValue *expand_f64(Program *program, TileOpId id, TileValue *x, TileVa
     }
 }
 
-static void expand_rand(TileEmitter *emitter, TileOp *op) {
-    tile_emit_before(emitter, op);
-    Program program = {emitter, &emitter->builder, tile_op_result(op, 0)->type};
-    U seed = tile_build_bitcast(program.builder, tile_op_operand(op, 0), TILE_U64);
-    U index = tile_build_bitcast(program.builder, tile_op_operand(op, 1), TILE_U64);
-    tile_emit_replace(emitter, op, random_uniform(&program, seed, index));
-}
-
 static void expand(TileOp *op, void *state) {
     TileEmitter *emitter = state;
-    if (op->id == TILE_OP_RAND) expand_rand(emitter, op);
     if (!tile_math_has(tile_eval_op_of((TileOpId)op->id))) return;
     bool approx = tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0) != 0;
     TileScalar scalar = tile_op_result(op, 0)->type->scalar;

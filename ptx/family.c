@@ -20,7 +20,7 @@ static const char *pipeline(const TileTarget *target) {
            "gpu-latencies,gpu-channels,gpu-dot-waits,gpu-partitions,gpu-cut,gpu-dot-stages,gpu-peel,gpu-stages,gpu-expand,gpu-dot-operands,gpu-copy-groups,gpu-unswitch,gpu-whole,gpu-narrow,gpu-cache,expand-programs,canonicalise,cse,dce,"
            "gpu-anchor,gpu-propagate,gpu-rematerialise,dce,"
            "gpu-machine,dce,gpu-shared,gpu-barriers,canonicalise,cse,licm,dce,gpu-schedule,gpu-expand,canonicalise,gpu-spread,gpu-lanes,dce,"
-           "atomics,gpu-math,math,cse,licm,dce,"
+           "atomics,gpu-math,random,math,cse,licm,dce,"
            "legalise,gpu-once,dce";
 }
 

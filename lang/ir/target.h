@@ -39,6 +39,9 @@ typedef struct TileTarget {
     uint32_t atomic_adds;        /* floats that its memory adds to, a set of TileScalar; others take a loop */
     bool atomic_adds_flush;      /* of them, f32: subnormals that come in or out count as 0 of their sign */
     bool divides_words;          /* divides integers of 32 bits by some instructions, of 64 bits by a routine */
+    bool word_registers;         /* registers of 32 bits, and products of two that have 64; no vectors */
+    bool has_maximum;            /* minimum and maximum of f32 that keep NaN */
+    bool has_rcp_approx;         /* 1 / x of f32 within a unit of the last place */
     bool has_stmatrix;           /* stores of 8 x 8 matrices to shared memory by a warp */
     uint64_t l1_bytes, l2_bytes; /* data caches of one core */
 } TileTarget;

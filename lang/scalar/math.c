@@ -67,6 +67,10 @@ static inline D double_of_bits(U bits) {
 #define MAND(x, y) ((x) & (y))
 #define SELECT(m, x, y) ((m) ? (x) : (y))
 #define RARE(m, x, y) ((m) ? (x) : (y))
+#define AT_LEAST(x, low) ((x) < (low) ? (low) : (x))
+#define AT_MOST(x, high) ((high) < (x) ? (high) : (x))
+#define RECIPROCAL(x) (1 / (x))
+#define QUOTIENT(x, y) ((x) / (y))
 
 #define IADD(x, y) ((I)((uint32_t)(x) + (uint32_t)(y)))
 #define ISUB(x, y) ((I)((uint32_t)(x) - (uint32_t)(y)))
@@ -86,7 +90,6 @@ static inline D double_of_bits(U bits) {
 #define UEQ(x, y) ((x) == (y))
 #define USHL(x, count) ((x) << (count))
 #define USHR(x, count) ((x) >> (count))
-#define WORD(x) ((F)(I)(x))
 
 #define PARAMETERS(...) __VA_ARGS__
 
@@ -101,6 +104,20 @@ static inline D double_of_bits(U bits) {
 #include "lang/scalar/math_f64.def"
 #undef PROGRAM
 #undef CALL
+
+typedef uint32_t W;
+typedef struct {
+    W word[4];
+} BLOCK;
+
+#define KW(number) ((W)(number))
+#define PRODUCT(x, y) ((U)(x) * (y))
+#define HIGH(x) ((W)((x) >> 32))
+#define LOW(x) ((W)(x))
+#define WADD(x, y) ((W)((x) + (y)))
+#define WXOR(x, y) ((x) ^ (y))
+#define WSHR(x, count) ((x) >> (count))
+#define SIGNED(x) ((F)(I)(x))
 
 #define PROGRAM(name, R, parameters) static inline R random_##name(PARAMETERS parameters)
 #define CALL(name, ...) random_##name(__VA_ARGS__)

@@ -26,6 +26,9 @@ enum { KIB = 1024, WARP_BYTES = 16 /* the widest access of one thread */, PAIR_B
                .atomic_adds = (capability) >= 90 ? BRAIN_HALVES : HALVES,                                              \
                .atomic_adds_flush = true,                                                                              \
                .divides_words = true,                                                                                  \
+               .word_registers = true,                                                                                 \
+               .has_maximum = true,                                                                                    \
+               .has_rcp_approx = true,                                                                                 \
                .has_bf16_rounding = true,                                                                              \
                .has_masks = true},                                                                                     \
     .registers = 64 * KIB, .registers_thread = 255, .shared_reserved_bytes = KIB,         \

@@ -1,4 +1,4 @@
-/* math and legalise: after the passes, every elementwise op at every type, as scalar and as vector, gives the same as
+/* random, math and legalise: after the passes, every elementwise op at every type, as scalar and as vector, gives the same as
  * lang/scalar, and the back end has all ops. */
 #include <stdio.h>
 #include <string.h>
@@ -91,7 +91,7 @@ static void check_case(const Case *test, uint64_t *random) {
     TileText text = {.arena = arena};
     write_case(&text, test);
     Passing passing = passing_read(tile_text_get(&text));
-    passing_run(&passing, "math,legalise", tile_cpu_target_find("avx2"));
+    passing_run(&passing, "random,math,legalise", tile_cpu_target_find("avx2"));
     tile_block_walk(&passing.module->first->body, check_left_op, NULL);
     for (int done = 0; done < VALUES; done += test->lanes) run_values(&passing, test, random);
     passing_release(&passing);

@@ -121,3 +121,61 @@ Test(math, pow) {
         cr_assert(is_right(got, exact, 0.6), "pow(%a, %a) is %a, not %a", x, y, got, exact);
     }
 }
+
+/* ---- quotients of machines that approximate 1 / x (lowering/math.c) ---- */
+
+static float newton(float y, float r) { return fmaf(r, fmaf(-y, r, 1), r); }
+
+/* Every mantissa, from each float within a unit of the last place of 1 / y; but for the mantissa with all bits set. */
+Test(math, a_step_of_newton_rounds_a_reciprocal_to_nearest) {
+    long wrong = 0;
+    for (uint32_t bits = 0x3f800000; bits < 0x3fffffff; bits++) {
+        float y = float_of_bits(bits), exact = 1 / y;
+        uint32_t near;
+        memcpy(&near, &exact, sizeof near);
+        for (uint32_t at = near - 1; at <= near + 1; at++) {
+            float r = float_of_bits(at);
+            if (fabs(r - 1.0 / y) < 0x1p-24) wrong += newton(y, r) != exact;
+        }
+    }
+    cr_expect_eq(wrong, 0, "%ld", wrong);
+    cr_expect_eq(newton(0x1.fffffep0f, 1 / 0x1.fffffep0f), 1 / 0x1.fffffep0f);
+}
+
+static float quotient(float x, float y) {
+    float r = 1 / y, q = x * r;
+    return fmaf(fmaf(-y, q, x), r, q);
+}
+
+/* Those nearest to the middle between two floats: x * 2^25 = y * m + k with an odd m, as integers of 24, 24 and 25 bits, and
+ * a small k, for odd y. The part that is added is wrong by less than 3 such units. */
+Test(math, a_remainder_rounds_a_quotient_to_nearest) {
+    long tried = 0, wrong = 0;
+    for (uint32_t y = 0x800001; y < 1u << 24; y += 2 * 7) {
+        uint32_t inverse = y;
+        for (int i = 0; i < 5; i++) inverse *= 2 - y * inverse;
+        for (int k = -8; k <= 8; k++) {
+            uint64_t m = (uint32_t)-k * inverse & 0x1ffffff;
+            uint64_t x = ((uint64_t)y * m + (uint64_t)(int64_t)k) >> 25;
+            if (m < 1u << 24 || m % 2 == 0 || x < 1u << 23) continue;
+            tried++;
+            wrong += quotient((float)x, (float)y) != (float)x / (float)y;
+        }
+    }
+    cr_expect_gt(tried, 1000000);
+    cr_expect_eq(wrong, 0, "%ld of %ld", wrong, tried);
+}
+
+/* What sigmoid makes of the quotient does not change where that may be a neighbour. */
+Test(math, a_small_quotient_leaves_sigmoid_alone) {
+    for (uint32_t bits = 1; bits < 0x0c800000; bits += 1009) {
+        float z = float_of_bits(bits), q = z / (z + 1);
+        for (int up = -1; up <= 1; up++) {
+            uint32_t at;
+            memcpy(&at, &q, sizeof at);
+            float near = float_of_bits(at + (uint32_t)up);
+            cr_assert_eq(fmaf(-z, near, z), z);
+            cr_assert_eq(fmaf(-1, near, 1), 1);
+        }
+    }
+}

@@ -306,11 +306,18 @@ static bool estimate_point(const TileInput *input, const TileImageSignature *sig
     return tile_backend_of(input->target)->family->estimate(input->target, func, &extents, scratch, estimate);
 }
 
+/* Does the split have no more programs at a time than the point as it is, which stands before it? Then grids and temporaries
+ * are added for nothing, whatever the model says. */
+static bool splits_nothing(const TilePrediction *plain, const TilePrediction *split) {
+    return split->least_programs && plain->fits && split->estimate.programs <= plain->estimate.programs;
+}
+
 /* Allocates in the arena, which may jump. */
 static void list_candidates(const TileInput *input, const TileImageSignature *signature, const TileView *views,
                             const Instance *instance, TileArena *arena, Candidates *out) {
     *out = (Candidates){.chosen = 0};
     double best = 0;
+    TilePrediction plain = {.fits = false};
     for (size_t i = 0; i < instance->names.count; i++) {
         const char *name = instance->names.items[i];
         tile_list_push(arena, &out->names, tile_arena_string(arena, name, strlen(name)));
@@ -320,6 +327,8 @@ static void list_candidates(const TileInput *input, const TileImageSignature *si
                                                              instance->names.count * sizeof(int64_t))};
         candidate.least_programs = instance->least_programs[i];
         candidate.fits = estimate_point(input, signature, views, instance, i, arena, &candidate.estimate);
+        if (!candidate.least_programs) plain = candidate;
+        if (splits_nothing(&plain, &candidate)) candidate.fits = false;
         tile_list_push(arena, &out->items, candidate);
         if (!candidate.fits) continue;
         double time = candidate.estimate.time;

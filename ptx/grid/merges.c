@@ -31,12 +31,12 @@ static bool uses_varying(Finder *f, const TileOp *op) {
     return false;
 }
 
-static void find_varying(Finder *f, TileArena *scratch) {
-    TileBlock *body = &f->merge->loop->regions[0];
-    tile_map_init(&f->varying, scratch);
+/* In the body of a loop. */
+static void find_varying(Finder *f, TileBlock *body) {
     for (unsigned i = 1; i < body->argument_count; i++)
         tile_map_set(&f->varying, body->arguments[i], body->arguments[0]);
     for (TileOp *op = body->first; op; op = op->next) {
+        if (op->id == TILE_OP_FOR) find_varying(f, &op->regions[0]);
         if (!uses_varying(f, op)) continue;
         for (unsigned i = 0; i < op->result_count; i++)
             tile_map_set(&f->varying, &op->results[i], body->arguments[0]);
@@ -60,20 +60,38 @@ static int kind_of(const TileOp *op, unsigned index) {
     }
 }
 
-/* Is the i-th value that the loop carries combined with what depends on no carried value? */
-static bool find_op(Finder *f, unsigned i) {
-    const TileValue *carried = carried_of(f->merge, i);
-    const TileOp *op = next_of(f->merge, i)->op;
+static int kind_of_loop(Finder *f, const TileOp *loop, unsigned i);
+
+/* The reduction by which the op combines what is carried with what depends on no carried value; also a loop that does so
+ * in each of its iterations. -1: none. */
+static int kind_of_next(Finder *f, const TileValue *carried, const TileValue *next, const TileBlock *body) {
+    const TileOp *op = next->op;
     int kind = -1;
-    if (!op || op->block != &f->merge->loop->regions[0] || tile_op_integer(op, TILE_ATTRIBUTE_ORDERED, 0)) return false;
+    if (!op || op->block != body || tile_op_integer(op, TILE_ATTRIBUTE_ORDERED, 0)) return -1;
+    if (op->id == TILE_OP_FOR)
+        return tile_loop_carried(op, next->index) == carried ? kind_of_loop(f, op, next->index) : -1;
     for (unsigned k = 0; k < op->operand_count; k++) {
         const TileValue *operand = tile_op_operand(op, k);
-        if (operand != carried && varies(f, operand)) return false;
-        if (operand != carried) continue;
-        if (kind >= 0) return false;
-        kind = kind_of(op, k);
-        if (kind < 0) return false;
+        if (operand == carried && kind < 0)
+            kind = kind_of(op, k);
+        else if (varies(f, operand))
+            return -1;
+        if (operand == carried && kind < 0) return -1;
     }
+    return kind;
+}
+
+/* The loop has no bounds that vary: other values that it carries would make them. */
+static int kind_of_loop(Finder *f, const TileOp *loop, unsigned i) {
+    const TileBlock *body = &loop->regions[0];
+    for (TileOperand bound = TILE_OPERAND_LO; bound <= TILE_OPERAND_STEP; bound++)
+        if (varies(f, tile_op_named(loop, bound))) return -1;
+    return kind_of_next(f, body->arguments[1 + i], tile_op_operand(body->last, i), body);
+}
+
+/* Is the i-th value that the loop carries combined with what depends on no carried value? */
+static bool find_op(Finder *f, unsigned i) {
+    int kind = tile_op_integer(f->merge->loop, TILE_ATTRIBUTE_ORDERED, 0) ? -1 : kind_of_loop(f, f->merge->loop, i);
     f->merge->values[i] = (GpuMerged){.rule = GPU_MERGE_OP, .kind = (TileName)kind};
     return kind >= 0;
 }
@@ -319,22 +337,49 @@ static bool find_rescaled(Finder *f, unsigned i) {
 
 /* ---- all values ---- */
 
+/* The lanes of the largest tile that an iteration loads. */
+static uint64_t lanes_loaded(const TileBlock *body) {
+    uint64_t most = 0;
+    for (const TileOp *op = body->first; op; op = op->next) {
+        uint64_t lanes = op->id == TILE_OP_LOAD_TILE && tile_type_is_tile(op->results[0].type)
+                             ? (uint64_t)tile_type_lanes(op->results[0].type)
+                             : 0;
+        for (unsigned r = 0; r < op->region_count; r++) {
+            uint64_t inner = lanes_loaded(&op->regions[r]);
+            if (inner > lanes) lanes = inner;
+        }
+        if (lanes > most) most = lanes;
+    }
+    return most;
+}
+
+/* Values that depend on each other are merged one part after the other: that has to be less than the parts did. */
+static const char *obstacle_of_shapes(const GpuMerge *merge) {
+    enum { LEAST_SHARE = 16 };
+    const TileOp *loop = merge->loop;
+    for (unsigned i = 0; i < merge->count; i++) {
+        const TileType *type = loop->results[i].type;
+        if (!tile_type_same_shape(type, loop->results[0].type)) return "the values that it carries differ in shape";
+        if (!tile_type_is_tile(type)) continue;
+        if (type->rank == TILE_MAX_TILE_RANK) return "the values that it carries have too many axes";
+        if (LEAST_SHARE * (uint64_t)tile_type_lanes(type) > lanes_loaded(&loop->regions[0]))
+            return "the values that it carries are nearly as many as what an iteration loads";
+    }
+    return NULL;
+}
+
 const char *gpu_merge_find(GpuMerge *merge, TileOp *loop, TileArena *scratch) {
     *merge = (GpuMerge){.loop = loop, .count = loop->result_count, .simple = true};
     Finder f = {.merge = merge};
     bool found[TILE_MAX_FOLD];
-    find_varying(&f, scratch);
+    tile_map_init(&f.varying, scratch);
+    find_varying(&f, &loop->regions[0]);
     for (unsigned i = 0; i < merge->count; i++) merge->simple &= found[i] = find_op(&f, i);
     for (unsigned i = 0; i < merge->count; i++) {
         if (!found[i]) found[i] = is_found_fold(merge, i) || find_fold(&f, i) || find_choice(&f, i) || find_rescaled(&f, i);
         if (!found[i]) return "a value that it carries is more than combined once in each iteration";
     }
-    for (unsigned i = 0; i < merge->count && !merge->simple; i++) {
-        const TileType *type = loop->results[i].type;
-        if (!tile_type_same_shape(type, loop->results[0].type)) return "the values that it carries differ in shape";
-        if (tile_type_is_tile(type) && type->rank == TILE_MAX_TILE_RANK) return "the values that it carries have too many axes";
-    }
-    return NULL;
+    return merge->simple ? NULL : obstacle_of_shapes(merge);
 }
 
 /* ---- merging ---- */

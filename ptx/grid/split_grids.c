@@ -1,7 +1,8 @@
 /* Purpose: split a loop that reduces over the programs of a grid, where a grid has fewer programs than `least_programs`
  * of its kernel. Each program becomes several, its parts: a grid before it computes each part's result of the loop into
  * a temporary, and the grid itself combines them, in order of the parts. How many parts there are is computed at the
- * launch, from the number of programs and of iterations.
+ * launch, from the number of programs and of iterations. Loops behind it are split in turn; iterations of a last loop that
+ * stores become programs of the grid itself.
  *
  * Before:
  *     func kernel tile @k(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 1, out> {noalias}) least_programs = 132 {

@@ -34,6 +34,8 @@
  * A select is skipped where its comparisons of indices hold for all lanes. Later uses of the tile take it filled where
  * that changes no result, so that the unfilled tile is not live beside the filled one.
  *
+ * A scan or fold by any other function is there twice, without its mask and with it.
+ *
  * A scan or fold whose combiner is one op, such as a sum, and whose mask excludes elements past a range's end, gets its
  * excluded elements filled with the identity element instead; that fill is then skipped like the others.
  *

@@ -306,10 +306,10 @@ static bool estimate_point(const TileInput *input, const TileImageSignature *sig
     return tile_backend_of(input->target)->family->estimate(input->target, func, &extents, scratch, estimate);
 }
 
-/* Does the split have no more programs at a time than the point as it is, which stands before it? Then grids and temporaries
- * are added for nothing, whatever the model says. */
+/* Has the split no more programs than the point as it is, which stands before it? Then its grids and temporaries are for
+ * nothing, whatever the model says. */
 static bool splits_nothing(const TilePrediction *plain, const TilePrediction *split) {
-    return split->least_programs && plain->fits && split->estimate.programs <= plain->estimate.programs;
+    return split->least_programs && split->fits && plain->fits && split->estimate.programs <= plain->estimate.programs;
 }
 
 /* Allocates in the arena, which may jump. */
@@ -328,13 +328,13 @@ static void list_candidates(const TileInput *input, const TileImageSignature *si
         candidate.least_programs = instance->least_programs[i];
         candidate.fits = estimate_point(input, signature, views, instance, i, arena, &candidate.estimate);
         if (!candidate.least_programs) plain = candidate;
-        if (splits_nothing(&plain, &candidate)) candidate.fits = false;
+        if (splits_nothing(&plain, &candidate)) continue;
         tile_list_push(arena, &out->items, candidate);
         if (!candidate.fits) continue;
         double time = candidate.estimate.time;
         if (best == 0 || time < best * (out->chosen == 0 ? WORTH : 1)) {
             best = time;
-            out->chosen = i;
+            out->chosen = out->items.count - 1;
         }
     }
 }

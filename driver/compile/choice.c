@@ -306,11 +306,18 @@ static bool estimate_point(const TileInput *input, const TileImageSignature *sig
     return tile_backend_of(input->target)->family->estimate(input->target, func, &extents, scratch, estimate);
 }
 
+/* Has the split no more programs than the point as it is, which stands before it? Then its grids and temporaries are for
+ * nothing, whatever the model says. */
+static bool splits_nothing(const TilePrediction *plain, const TilePrediction *split) {
+    return split->least_programs && split->fits && plain->fits && split->estimate.programs <= plain->estimate.programs;
+}
+
 /* Allocates in the arena, which may jump. */
 static void list_candidates(const TileInput *input, const TileImageSignature *signature, const TileView *views,
                             const Instance *instance, TileArena *arena, Candidates *out) {
     *out = (Candidates){.chosen = 0};
     double best = 0;
+    TilePrediction plain = {.fits = false};
     for (size_t i = 0; i < instance->names.count; i++) {
         const char *name = instance->names.items[i];
         tile_list_push(arena, &out->names, tile_arena_string(arena, name, strlen(name)));
@@ -320,12 +327,14 @@ static void list_candidates(const TileInput *input, const TileImageSignature *si
                                                              instance->names.count * sizeof(int64_t))};
         candidate.least_programs = instance->least_programs[i];
         candidate.fits = estimate_point(input, signature, views, instance, i, arena, &candidate.estimate);
+        if (!candidate.least_programs) plain = candidate;
+        if (splits_nothing(&plain, &candidate)) continue;
         tile_list_push(arena, &out->items, candidate);
         if (!candidate.fits) continue;
         double time = candidate.estimate.time;
         if (best == 0 || time < best * (out->chosen == 0 ? WORTH : 1)) {
             best = time;
-            out->chosen = i;
+            out->chosen = out->items.count - 1;
         }
     }
 }

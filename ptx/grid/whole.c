@@ -34,6 +34,8 @@
  * A select is skipped where its comparisons of indices hold for all lanes. Later uses of the tile take it filled where
  * that changes no result, so that the unfilled tile is not live beside the filled one.
  *
+ * A scan or fold by any other function is there twice, without its mask and with it.
+ *
  * A scan or fold whose combiner is one op, such as a sum, and whose mask excludes elements past a range's end, gets its
  * excluded elements filled with the identity element instead; that fill is then skipped like the others.
  *
@@ -142,27 +144,97 @@ static void use_filled(TileValue *value, const TileOp *fill, TileValue *filled) 
     }
 }
 
+/* Moves the op into the second arm of an `if`, whose first arm is still empty. */
+static TileOp *move_into_branch(GpuMasks *masks, TileOp *op, TileValue *idle) {
+    const TileType *types[TILE_MAX_FOLD];
+    TileValue *values[TILE_MAX_FOLD];
+    for (unsigned i = 0; i < op->result_count; i++) types[i] = op->results[i].type;
+    TileOp *branch = tile_build_if(&masks->b, idle, types, op->result_count);
+    for (unsigned i = 0; i < op->result_count; i++) {
+        branch->results[i].name = op->results[i].name;
+        tile_value_replace(&op->results[i], &branch->results[i]);
+        values[i] = &op->results[i];
+    }
+    tile_op_detach(op);
+    tile_op_append(op, &branch->regions[1]);
+    TileBuilder b = tile_builder_at_end(masks->context->module, &branch->regions[1]);
+    b.location = op->location;
+    tile_build_end(&b, TILE_OP_YIELD, values, op->result_count);
+    return branch;
+}
+
 static void build_branch(GpuMasks *masks, TileOp *op, TileValue *idle, unsigned kept) {
-    const TileType *type = op->results[0].type;
-    TileOp *branch = tile_build_if(&masks->b, idle, &type, 1);
-    branch->results[0].name = op->results[0].name;
-    tile_value_replace(&op->results[0], &branch->results[0]);
+    TileOp *branch = move_into_branch(masks, op, idle);
     TileValue *value = tile_op_operand(op, kept);
     TileBuilder b = tile_builder_at_end(masks->context->module, &branch->regions[0]);
     b.location = op->location;
-    tile_build_end(&b, TILE_OP_YIELD, &value, 1);
-    tile_op_detach(op);
-    tile_op_append(op, &branch->regions[1]);
-    b.block = &branch->regions[1];
-    value = &op->results[0];
     tile_build_end(&b, TILE_OP_YIELD, &value, 1);
     sink_operands(op);
     if (op->id == TILE_OP_FILL) use_filled(tile_op_operand(op, kept), op, &branch->results[0]);
 }
 
+/* ---- folds and scans ---- */
+
+static bool is_fold(const TileOp *op) { return op->id == TILE_OP_SCAN || op->id == TILE_OP_FOLD; }
+
+static void remove_mask(TileModule *module, TileOp *fold) {
+    const int64_t init = TILE_PARTS_INIT;
+    bool has_init = tile_op_has_part(fold, TILE_PARTS_INIT);
+    unsigned count;
+    tile_op_remove_operand(fold, tile_op_operands(fold, TILE_OPERAND_MASK, &count));
+    if (has_init)
+        tile_op_set_integers(module, fold, TILE_ATTRIBUTE_PARTS, &init, 1);
+    else
+        tile_op_clear(fold, TILE_ATTRIBUTE_PARTS);
+}
+
+/* Of folds that share a mask each computes its own, in its second arm. */
+static void own_mask(TileModule *module, TileOp *fold, const TileOp *mask, TileMap *map) {
+    if (tile_value_has_one_use(&mask->results[0])) return;
+    TileOp *own = tile_op_clone(module, mask, map);
+    unsigned count;
+    tile_op_insert_before(own, fold);
+    tile_op_set_operand(fold, tile_op_operands(fold, TILE_OPERAND_MASK, &count), &own->results[0]);
+}
+
+/* The first arm has the fold without its mask: then no element needs to be selected, and what the combiner computes of
+ * constants, such as counts of elements, is constant. */
+static void build_fold_branch(GpuMasks *masks, TileOp *op, const TileOp *mask, TileValue *idle) {
+    TileModule *module = masks->context->module;
+    TileMap map;
+    tile_map_init(&map, masks->context->scratch);
+    TileOp *whole = tile_op_clone(module, op, &map), *branch = move_into_branch(masks, op, idle);
+    TileValue *values[TILE_MAX_FOLD];
+    tile_op_append(whole, &branch->regions[0]);
+    remove_mask(module, whole);
+    for (unsigned i = 0; i < whole->result_count; i++) values[i] = &whole->results[i];
+    TileBuilder b = tile_builder_at_end(module, &branch->regions[0]);
+    b.location = op->location;
+    tile_build_end(&b, TILE_OP_YIELD, values, whole->result_count);
+    own_mask(module, op, mask, &map);
+    sink_operands(op);
+}
+
+/* The op that masks a fold or scan, and might keep all of its elements; NULL: none. */
+static TileOp *mask_of_fold(GpuMasks *masks, const TileOp *op) {
+    if (!is_fold(op) || !tile_op_has_part(op, TILE_PARTS_MASK)) return NULL;
+    TileOp *mask = tile_op_named(op, TILE_OPERAND_MASK)->op;
+    uint64_t kept;
+    bool plain = mask && gpu_mask_has_test(masks, mask) &&
+                 tile_value_bits(tile_op_operand(mask, gpu_mask_kept(mask)), &kept) && kept;
+    return plain ? mask : NULL;
+}
+
+/* Is the op used as the mask of folds and scans only? */
+static bool masks_folds(GpuMasks *masks, const TileOp *op) {
+    for (const TileUse *use = op->results[0].first_use; use; use = use->next)
+        if (mask_of_fold(masks, use->user) != op) return false;
+    return op->results[0].first_use != NULL;
+}
+
 /* The fill that computes the mask of a scan or fold, and the identity element of its combiner; NULL: there is none. */
 static TileOp *find_mask(const TileOp *op, uint64_t *identity) {
-    if ((op->id != TILE_OP_SCAN && op->id != TILE_OP_FOLD) || !tile_op_has_part(op, TILE_PARTS_MASK)) return NULL;
+    if (!is_fold(op) || !tile_op_has_part(op, TILE_PARTS_MASK)) return NULL;
     uint64_t kept, filled;
     TileOp *mask = tile_value_def(tile_op_named(op, TILE_OPERAND_MASK), TILE_OP_FILL);
     bool plain = mask && tile_value_bits(tile_op_operand(mask, 0), &kept) && kept &&
@@ -181,13 +253,7 @@ static bool fill_elements(TilePassContext *context, TileOp *op) {
     for (unsigned i = 0; i < 2 * axes->count; i++) bounds[i] = tile_op_named_at(mask, TILE_OPERAND_BOUNDS, i);
     TileValue *with = tile_build_bits(&b, scalar, identity);
     tile_op_set_operand(op, 0, tile_build_fill(&b, elements, with, axes->integers, bounds, axes->count));
-    tile_op_remove_operand(op, 1);
-    if (tile_op_has_part(op, TILE_PARTS_INIT)) {
-        const int64_t init = TILE_PARTS_INIT;
-        tile_op_set_integers(context->module, op, TILE_ATTRIBUTE_PARTS, &init, 1);
-    } else {
-        tile_op_clear(op, TILE_ATTRIBUTE_PARTS);
-    }
+    remove_mask(context->module, op);
     if (!mask->results[0].first_use) tile_op_erase(mask);
     return true;
 }
@@ -230,9 +296,14 @@ static void remark_select(TilePassContext *context, const TileOp *select) {
 }
 
 static bool try_op(GpuMasks *masks, TileOp *op) {
+    TileOp *mask = mask_of_fold(masks, op);
+    if (mask) {
+        build_fold_branch(masks, op, mask, gpu_mask_build_test(masks, mask, op));
+        return true;
+    }
     bool tests = gpu_mask_has_test(masks, op);
     if (!tests && op->id == TILE_OP_SELECT && gpu_mask_is_large(op)) remark_select(masks->context, op);
-    if (!tests) return false;
+    if (!tests || masks_folds(masks, op)) return false;
     build_branch(masks, op, gpu_mask_build_test(masks, op, op), gpu_mask_kept(op));
     return true;
 }

@@ -6,9 +6,11 @@
  * once. 4. Segments are combined in registers. 5. A scan passes once more over the thread's own elements, beginning
  * with what is before them. The layout alone determines the order. A combiner that is one op, such as a sum or a
  * maximum, is commutative and has an identity element: then lanes need not know which group is the left one, and the
- * fold of no elements is the identity element. */
+ * fold of no elements is the identity element. What the combiner computes of constants is constant at once: such values,
+ * the number of elements of an average, say, are the same in all threads and are not exchanged. */
 #include "ptx/lowering/machine.h"
 #include "lang/ir/operands.h"
+#include "lowering/fold.h"
 #include "ptx/grid/scans.h"
 
 enum { MOST_LOG_SEGMENTS = 4 };
@@ -43,13 +45,40 @@ static TileValue *select(Gpu *gpu, TileValue *condition, TileValue *x, TileValue
     return tile_build_ternary(&gpu->b, TILE_OP_SELECT, condition, x, y);
 }
 
+static bool is_constant(const TileValue *value) {
+    uint64_t bits;
+    return tile_value_bits(value, &bits);
+}
+
+/* As tile_build_combined, of scalars, with constants folded. */
+static void build_combined(const Fold *f, TileValue *const *left, TileValue *const *right, TileValue **result) {
+    Gpu *gpu = f->gpu;
+    const TileBlock *body = &f->op->regions[0];
+    TileMap map;
+    tile_map_init(&map, gpu->arena);
+    for (unsigned k = 0; k < f->count; k++) {
+        tile_map_set(&map, body->arguments[k], left[k]);
+        tile_map_set(&map, body->arguments[f->count + k], right[k]);
+    }
+    for (const TileOp *op = body->first; op != body->last; op = op->next) {
+        TileValue *operands[3];
+        for (unsigned i = 0; i < op->operand_count; i++) operands[i] = tile_map_get(&map, tile_op_operand(op, i));
+        TileOp *made = tile_build_op(&gpu->b, (TileOpId)op->id, operands, op->operand_count, op->attributes,
+                                     op->attribute_count, &op->results[0].type, 1);
+        TileValue *folded = tile_fold_constant(&gpu->b, made);
+        tile_map_set(&map, &op->results[0], folded ? folded : &made->results[0]);
+        if (folded) tile_op_erase(made);
+    }
+    for (unsigned k = 0; k < f->count; k++) result[k] = tile_map_get(&map, tile_op_operand(body->last, k));
+}
+
 /* Combines left with right; if one of them is empty, returns the other. */
 static Cell combine(const Fold *f, const Cell *left, const Cell *right) {
     if (left->empty) return *right;
     if (right->empty) return *left;
     Gpu *gpu = f->gpu;
     Cell result = {0};
-    tile_build_combined(&gpu->b, &f->op->regions[0], left->values, right->values, result.values);
+    build_combined(f, left->values, right->values, result.values);
     for (unsigned k = 0; k < f->count; k++) {
         if (right->full) result.values[k] = select(gpu, right->full, result.values[k], left->values[k]);
         if (left->full) result.values[k] = select(gpu, left->full, result.values[k], right->values[k]);
@@ -177,12 +206,20 @@ static TileValue *is_included(const Fold *f, TileValue *mask, uint32_t reg) {
 }
 
 static void read_elements(Fold *f) {
-    TileValue *values[TILE_MAX_FOLD], *mask = NULL;
-    for (unsigned k = 0; k < f->count; k++) values[k] = operand_in_order(f, k);
+    TileValue *values[TILE_MAX_FOLD], *constants[TILE_MAX_FOLD] = {NULL}, *mask = NULL;
+    for (unsigned k = 0; k < f->count; k++) {
+        TileValue *old = tile_op_operand(f->op, k);
+        uint64_t bits;
+        if (tile_value_bits(old, &bits))
+            constants[k] = tile_build_bits(&f->gpu->b, f->op->regions[0].arguments[k]->type, bits);
+        else
+            values[k] = operand_in_order(f, k);
+    }
     if (tile_op_has_part(f->op, TILE_PARTS_MASK)) mask = operand_in_order(f, f->count);
     for (uint32_t r = 0; r < f->registers; r++) {
         Cell *element = &f->elements[r];
-        for (unsigned k = 0; k < f->count; k++) element->values[k] = gpu_register(f->gpu, values[k], r);
+        for (unsigned k = 0; k < f->count; k++)
+            element->values[k] = constants[k] ? constants[k] : gpu_register(f->gpu, values[k], r);
         element->full = is_included(f, mask, r);
         if (!element->full || !f->simple) continue;
         *element = only_where(f, element, element->full);
@@ -217,36 +254,89 @@ static void fold_registers(Fold *f) {
     }
 }
 
+/* x where the condition holds, else y. */
+static TileValue *choose(Gpu *gpu, TileValue *condition, TileValue *x, TileValue *y) {
+    uint64_t bits[2];
+    bool same = x == y || (tile_value_bits(x, &bits[0]) && tile_value_bits(y, &bits[1]) && bits[0] == bits[1]);
+    return same ? x : select(gpu, condition, x, y);
+}
+
+static Cell choose_cell(const Fold *f, TileValue *condition, const Cell *x, const Cell *y) {
+    Cell result = *x;
+    for (unsigned k = 0; k < f->count; k++)
+        result.values[k] = choose(f->gpu, condition, x->values[k], y->values[k]);
+    if (x->full) result.full = choose(f->gpu, condition, x->full, y->full);
+    return result;
+}
+
+/* The cell of the lane whose number differs in these bits. */
+static Cell exchange_cell(const Fold *f, const Cell *mine, uint32_t lanes) {
+    Cell other = *mine;
+    for (unsigned k = 0; k < f->count; k++)
+        if (!is_constant(mine->values[k])) other.values[k] = gpu_exchange(f->gpu, mine->values[k], lanes);
+    if (mine->full) other.full = gpu_exchange(f->gpu, mine->full, lanes);
+    return other;
+}
+
+/* Combines the lane's own cell with that of the other one; `later`: the own one is the later along the axis. */
+static Cell combine_lanes(const Fold *f, const Cell *mine, const Cell *other, TileValue *later) {
+    if (f->simple) return combine(f, mine, other);
+    Cell left = choose_cell(f, later, other, mine), right = choose_cell(f, later, mine, other);
+    return combine(f, &left, &right);
+}
+
 /* Exchanges folds between groups of lanes whose numbers differ in one bit; `later` is true in the group that is later
  * along the axis. */
-static void exchange_lanes(Fold *f, uint32_t lanes, TileValue *later) {
-    Gpu *gpu = f->gpu;
-    for (uint32_t group = 0; group < f->group_count; group++) {
-        Cell mine = f->totals[group], other = mine;
-        for (unsigned k = 0; k < f->count; k++) other.values[k] = gpu_exchange(gpu, mine.values[k], lanes);
-        Cell left = mine, right = other;
-        for (unsigned k = 0; k < f->count && !f->simple; k++) {
-            left.values[k] = select(gpu, later, other.values[k], mine.values[k]);
-            right.values[k] = select(gpu, later, mine.values[k], other.values[k]);
-        }
-        if (mine.full) {
-            other.full = gpu_exchange(gpu, mine.full, lanes);
-            left.full = select(gpu, later, other.full, mine.full);
-            right.full = select(gpu, later, mine.full, other.full);
-        }
-        f->totals[group] = combine(f, &left, &right);
+static void exchange_lanes(Fold *f, uint32_t groups, uint32_t lanes, TileValue *later) {
+    for (uint32_t group = 0; group < groups; group++) {
+        Cell mine = f->totals[group], other = exchange_cell(f, &mine, lanes);
+        f->totals[group] = combine_lanes(f, &mine, &other, later);
+        if (!f->scan) continue;
         Cell received = only_where(f, &other, later);
-        if (f->scan) f->before[group] = combine(f, &received, &f->before[group]);
+        f->before[group] = combine(f, &received, &f->before[group]);
     }
 }
 
+/* Of two lanes one combines the first half of the groups, the other the second: each sends what it does not combine. */
+static void exchange_halves(Fold *f, uint32_t half, uint32_t lanes, TileValue *later) {
+    for (uint32_t i = 0; i < half; i++) {
+        Cell mine = choose_cell(f, later, &f->totals[half + i], &f->totals[i]),
+             sent = choose_cell(f, later, &f->totals[i], &f->totals[half + i]),
+             other = exchange_cell(f, &sent, lanes);
+        f->totals[i] = combine_lanes(f, &mine, &other, later);
+    }
+}
+
+/* Each of two lanes gets the half that the other one combined. */
+static void return_halves(Fold *f, uint32_t half, uint32_t lanes, TileValue *later) {
+    for (uint32_t i = 0; i < half; i++) {
+        Cell mine = f->totals[i], other = exchange_cell(f, &mine, lanes);
+        f->totals[i] = choose_cell(f, later, &other, &mine);
+        f->totals[half + i] = choose_cell(f, later, &mine, &other);
+    }
+}
+
+/* A scan needs what is before each lane, for all groups. Otherwise lanes share the groups while there are several, and at
+ * least two exchanges: G groups then take 2 G exchanges and some, not G for each bit. */
 static void fold_lanes(Fold *f) {
     Gpu *gpu = f->gpu;
-    uint32_t bits = gpu_axis_bits(&f->lines.layout, TILE_LAYOUT_LANE, f->axis);
+    uint32_t bits = gpu_axis_bits(&f->lines.layout, TILE_LAYOUT_LANE, f->axis), groups = f->group_count;
+    TileValue *later[TILE_LANE_BITS];
+    bool halved[TILE_LANE_BITS] = {false};
     for (unsigned i = 0; i < TILE_LANE_BITS; i++) {
         if (!(bits >> i & 1)) continue;
         TileValue *bit = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, INT64_C(1) << i));
-        exchange_lanes(f, 1u << i, gpu_binary(gpu, f->reverse ? TILE_OP_EQ : TILE_OP_NE, bit, gpu_i64(gpu, 0)));
+        later[i] = gpu_binary(gpu, f->reverse ? TILE_OP_EQ : TILE_OP_NE, bit, gpu_i64(gpu, 0));
+        halved[i] = !f->scan && groups % 2 == 0 && bits >> i > 1;
+        if (halved[i])
+            exchange_halves(f, groups /= 2, 1u << i, later[i]);
+        else
+            exchange_lanes(f, groups, 1u << i, later[i]);
+    }
+    for (unsigned i = TILE_LANE_BITS; i-- > 0;) {
+        if (!halved[i]) continue;
+        return_halves(f, groups, 1u << i, later[i]);
+        groups *= 2;
     }
 }
 
@@ -259,20 +349,35 @@ static GpuLines lines_of_groups(const Fold *f) {
     return lines;
 }
 
+static TileValue **cell_value(Cell *cell, unsigned k, const Fold *f) {
+    return k < f->count ? &cell->values[k] : &cell->full;
+}
+
+static bool is_constant_total(const Fold *f, unsigned k) {
+    bool constant = true;
+    for (uint32_t group = 0; group < f->group_count; group++)
+        constant &= is_constant(*cell_value(&f->totals[group], k, f));
+    return constant;
+}
+
 /* The totals of all warps that share a line: index w * group_count + group. */
 static Cell *gather_totals(const Fold *f, uint32_t warps) {
     TileArena *arena = f->gpu->arena;
     Cell *gathered = TILE_NEW_ARRAY(arena, Cell, (size_t)warps * f->group_count);
-    TileValue **own = TILE_NEW_ARRAY(arena, TileValue *, f->group_count);
+    TileValue **own[GPU_MOST_GATHERED], **all[GPU_MOST_GATHERED];
+    unsigned numbers[GPU_MOST_GATHERED], count = 0;
     GpuLines lines = lines_of_groups(f);
-    bool has_full = f->totals[0].full != NULL;
-    for (unsigned k = 0; k < f->count + has_full; k++) {
+    for (uint32_t i = 0; i < warps * f->group_count; i++) gathered[i] = f->totals[i % f->group_count];
+    for (unsigned k = 0; k < f->count + (f->totals[0].full != NULL); k++) {
+        if (is_constant_total(f, k)) continue;
+        own[count] = TILE_NEW_ARRAY(arena, TileValue *, f->group_count);
         for (uint32_t group = 0; group < f->group_count; group++)
-            own[group] = k < f->count ? f->totals[group].values[k] : f->totals[group].full;
-        TileValue **all = gpu_gather_lines(&lines, own);
-        for (uint32_t i = 0; i < warps * f->group_count; i++)
-            *(k < f->count ? &gathered[i].values[k] : &gathered[i].full) = all[i];
+            own[count][group] = *cell_value(&f->totals[group], k, f);
+        numbers[count++] = k;
     }
+    gpu_gather_lines(&lines, own, count, all);
+    for (unsigned k = 0; k < count; k++)
+        for (uint32_t i = 0; i < warps * f->group_count; i++) *cell_value(&gathered[i], numbers[k], f) = all[k][i];
     return gathered;
 }
 

@@ -188,8 +188,10 @@ typedef struct GpuLines {
 } GpuLines;
 /* How many warps share a line. */
 uint32_t gpu_line_warps(const GpuLines *lines);
-/* The values of all warps that share the thread's lines: index w * registers + r is that of warp w for register r. */
-TileValue **gpu_gather_lines(const GpuLines *lines, TileValue *const *values);
+enum { GPU_MOST_GATHERED = TILE_MAX_FOLD + 1 };
+/* Of `count` values of each line, behind the same barriers, those of all warps that share the thread's lines: in each array
+ * of `gathered` index w * registers + r is that of warp w for register r. */
+void gpu_gather_lines(const GpuLines *lines, TileValue **const *values, unsigned count, TileValue ***gathered);
 
 /* ---- fold.c ---- */
 /* Lowers a fold or a scan. */

@@ -204,22 +204,29 @@ static Stored store_lines(const GpuLines *lines, TileValue *const *values) {
     return stored;
 }
 
-TileValue **gpu_gather_lines(const GpuLines *lines, TileValue *const *values) {
+void gpu_gather_lines(const GpuLines *lines, TileValue **const *values, unsigned count, TileValue ***gathered) {
     Gpu *gpu = lines->gpu;
-    uint32_t warps = gpu_line_warps(lines), count = tile_layout_registers(&lines->result);
-    Stored stored = store_lines(lines, values);
-    TileValue **gathered = TILE_NEW_ARRAY(gpu->arena, TileValue *, (size_t)warps * count);
-    for (uint32_t to = 0; to < count; to++)
-        read_line(gpu, address_of(lines, &stored.strides, stored.base, to), values[0]->type->scalar, warps,
-                  stored.distance, gathered + to, count);
-    return gathered;
+    uint32_t warps = gpu_line_warps(lines), registers = tile_layout_registers(&lines->result);
+    Stored stored[GPU_MOST_GATHERED];
+    for (unsigned k = 0; k < count; k++) stored[k] = store_lines(lines, values[k]);
+    for (unsigned k = 0; k < count; k++) {
+        gathered[k] = TILE_NEW_ARRAY(gpu->arena, TileValue *, (size_t)warps * registers);
+        for (uint32_t to = 0; to < registers; to++)
+            read_line(gpu, address_of(lines, &stored[k].strides, stored[k].base, to), values[k][0]->type->scalar, warps,
+                      stored[k].distance, gathered[k] + to, registers);
+    }
 }
 
-static TileValue **gather_parts(const Reduction *r, bool indices) {
+/* The values of all warps, and their indices if there are any. */
+static void gather_parts(const Reduction *r, TileValue **gathered[2]) {
     GpuLines lines = {r->gpu, r->layout, r->result, r->axis};
-    TileValue **own = TILE_NEW_ARRAY(r->gpu->arena, TileValue *, r->registers);
-    for (uint32_t i = 0; i < r->registers; i++) own[i] = indices ? r->parts[i].index : r->parts[i].value;
-    return gpu_gather_lines(&lines, own);
+    TileValue **own[2];
+    for (unsigned k = 0; k < 2; k++) own[k] = TILE_NEW_ARRAY(r->gpu->arena, TileValue *, r->registers);
+    for (uint32_t i = 0; i < r->registers; i++) {
+        own[0][i] = r->parts[i].value;
+        own[1][i] = r->parts[i].index;
+    }
+    gpu_gather_lines(&lines, own, r->parts[0].index ? 2 : 1, gathered);
 }
 
 /* ---- warps that share the work ---- */
@@ -287,12 +294,13 @@ static void reduce_warps(Reduction *r) {
         reduce_in_shares(r, warps);
         return;
     }
-    TileValue **values = gather_parts(r, false), **indices = r->parts[0].index ? gather_parts(r, true) : NULL;
+    TileValue **gathered[2] = {NULL};
+    gather_parts(r, gathered);
     for (uint32_t to = 0; to < r->registers; to++) {
-        r->parts[to] = (Pair){values[to], indices ? indices[to] : NULL};
-        for (uint32_t w = 1; w < warps; w++) {
+        for (uint32_t w = 0; w < warps; w++) {
             uint32_t at = w * r->registers + to;
-            r->parts[to] = combine(r, r->parts[to], (Pair){values[at], indices ? indices[at] : NULL});
+            Pair next = {gathered[0][at], gathered[1] ? gathered[1][at] : NULL};
+            r->parts[to] = w ? combine(r, r->parts[to], next) : next;
         }
     }
 }

@@ -1,0 +1,500 @@
+#include "ptx/grid/merges.h"
+
+#include "lang/ir/eval.h"
+#include "lang/ir/operands.h"
+#include "lang/scalar/scalar.h"
+
+enum { MOST_DEPTH = 24 };
+
+typedef struct Finder {
+    GpuMerge *merge;
+    TileMap varying; /* what depends on carried values is mapped to the loop's variable */
+} Finder;
+
+static TileValue *carried_of(const GpuMerge *merge, unsigned i) { return merge->loop->regions[0].arguments[1 + i]; }
+static TileValue *next_of(const GpuMerge *merge, unsigned i) {
+    return tile_op_operand(merge->loop->regions[0].last, i);
+}
+
+/* ---- what depends on carried values ---- */
+
+static bool varies(Finder *f, const TileValue *value) {
+    return tile_map_get(&f->varying, value) != NULL;
+}
+
+static bool uses_varying(Finder *f, const TileOp *op) {
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (varies(f, tile_op_operand(op, i))) return true;
+    for (unsigned r = 0; r < op->region_count; r++)
+        for (const TileOp *inner = op->regions[r].first; inner; inner = inner->next)
+            if (uses_varying(f, inner)) return true;
+    return false;
+}
+
+/* In the body of a loop. */
+static void find_varying(Finder *f, TileBlock *body) {
+    for (unsigned i = 1; i < body->argument_count; i++)
+        tile_map_set(&f->varying, body->arguments[i], body->arguments[0]);
+    for (TileOp *op = body->first; op; op = op->next) {
+        if (op->id == TILE_OP_FOR) find_varying(f, &op->regions[0]);
+        if (!uses_varying(f, op)) continue;
+        for (unsigned i = 0; i < op->result_count; i++)
+            tile_map_set(&f->varying, &op->results[i], body->arguments[0]);
+    }
+}
+
+/* ---- one op ---- */
+
+/* The reduction by which an op combines its operand `index` with what comes next; -1: none. */
+static int kind_of(const TileOp *op, unsigned index) {
+    switch ((int)op->id) {
+    case TILE_OP_ADD: return TILE_KIND_SUM;
+    case TILE_OP_FMA:
+    case TILE_OP_DOT: return index == 2 ? TILE_KIND_SUM : -1;
+    case TILE_OP_MUL: return TILE_KIND_PROD;
+    case TILE_OP_MIN: return TILE_KIND_MIN;
+    case TILE_OP_MAX: return TILE_KIND_MAX;
+    case TILE_OP_OR: return TILE_KIND_ANY;
+    case TILE_OP_AND: return TILE_KIND_ALL;
+    default: return -1; /* all others combine nothing */
+    }
+}
+
+static int kind_of_loop(Finder *f, const TileOp *loop, unsigned i);
+
+/* The reduction by which the op combines what is carried with what depends on no carried value; also a loop that does so
+ * in each of its iterations. -1: none. */
+static int kind_of_next(Finder *f, const TileValue *carried, const TileValue *next, const TileBlock *body) {
+    const TileOp *op = next->op;
+    int kind = -1;
+    if (!op || op->block != body || tile_op_integer(op, TILE_ATTRIBUTE_ORDERED, 0)) return -1;
+    if (op->id == TILE_OP_FOR)
+        return tile_loop_carried(op, next->index) == carried ? kind_of_loop(f, op, next->index) : -1;
+    for (unsigned k = 0; k < op->operand_count; k++) {
+        const TileValue *operand = tile_op_operand(op, k);
+        if (operand == carried && kind < 0)
+            kind = kind_of(op, k);
+        else if (varies(f, operand))
+            return -1;
+        if (operand == carried && kind < 0) return -1;
+    }
+    return kind;
+}
+
+/* The loop has no bounds that vary: other values that it carries would make them. */
+static int kind_of_loop(Finder *f, const TileOp *loop, unsigned i) {
+    const TileBlock *body = &loop->regions[0];
+    for (TileOperand bound = TILE_OPERAND_LO; bound <= TILE_OPERAND_STEP; bound++)
+        if (varies(f, tile_op_named(loop, bound))) return -1;
+    return kind_of_next(f, body->arguments[1 + i], tile_op_operand(body->last, i), body);
+}
+
+/* Is the i-th value that the loop carries combined with what depends on no carried value? */
+static bool find_op(Finder *f, unsigned i) {
+    int kind = tile_op_integer(f->merge->loop, TILE_ATTRIBUTE_ORDERED, 0) ? -1 : kind_of_loop(f, f->merge->loop, i);
+    f->merge->values[i] = (GpuMerged){.rule = GPU_MERGE_OP, .kind = (TileName)kind};
+    return kind >= 0;
+}
+
+/* ---- folds ---- */
+
+static bool is_of_fold(Finder *f, const TileOp *fold, unsigned at, unsigned *carried) {
+    const TileValue *init = tile_op_named_at(fold, TILE_OPERAND_INIT, at);
+    for (unsigned i = 0; i < f->merge->count; i++) {
+        if (init != carried_of(f->merge, i)) continue;
+        *carried = i;
+        return next_of(f->merge, i) == &fold->results[at] && tile_value_has_one_use(init) &&
+               tile_value_has_one_use(&fold->results[at]);
+    }
+    return false;
+}
+
+/* Does the fold take all of its initial values from the iteration before, and nothing else that varies? */
+static bool find_fold(Finder *f, unsigned i) {
+    TileOp *fold = next_of(f->merge, i)->op;
+    GpuMerge *merge = f->merge;
+    unsigned carried, number = merge->fold_count;
+    if (!fold || fold->id != TILE_OP_FOLD || !tile_op_has_part(fold, TILE_PARTS_INIT)) return false;
+    if (fold->block != &merge->loop->regions[0] || merge->count + number >= TILE_MAX_FOLD) return false;
+    if (fold->result_count >= TILE_MAX_FOLD) return false;
+    for (unsigned k = 0; k < fold->result_count; k++)
+        if (varies(f, tile_op_operand(fold, k))) return false;
+    if (tile_op_has_part(fold, TILE_PARTS_MASK) && varies(f, tile_op_named(fold, TILE_OPERAND_MASK))) return false;
+    for (unsigned k = 0; k < fold->result_count; k++) {
+        if (!is_of_fold(f, fold, k, &carried)) return false;
+        merge->values[carried] = (GpuMerged){.rule = GPU_MERGE_FOLD, .fold = number, .at = k};
+    }
+    merge->folds[merge->fold_count++] = fold;
+    return true;
+}
+
+static bool is_found_fold(const GpuMerge *merge, unsigned i) {
+    for (unsigned k = 0; k < merge->fold_count; k++)
+        if (next_of(merge, i)->op == merge->folds[k]) return true;
+    return false;
+}
+
+/* ---- choices ---- */
+
+static bool is_nan_test(const TileValue *value, const TileValue *of) {
+    const TileOp *op = tile_value_def(value, TILE_OP_ISNAN);
+    return op && tile_op_operand(op, 0) == of;
+}
+
+/* Is x strictly greater, or less, than y; or is x alone a NaN? Then the first of equals stays, and what a part begins
+ * with may be chosen in several parts: it replaces nothing. */
+static bool is_strictly_better(const TileValue *better, const TileValue *x, const TileValue *y) {
+    const TileOp *op = better->op;
+    if (!op || op->operand_count != 2) return false;
+    const TileValue *a = tile_op_operand(op, 0), *b = tile_op_operand(op, 1);
+    if (op->id == TILE_OP_GT || op->id == TILE_OP_LT) return (a == x && b == y) || (a == y && b == x);
+    if (op->id == TILE_OP_OR)
+        return (is_strictly_better(a, x, y) && tile_value_def(b, TILE_OP_AND) && is_strictly_better(b, x, y)) ||
+               (is_strictly_better(b, x, y) && tile_value_def(a, TILE_OP_AND) && is_strictly_better(a, x, y));
+    if (op->id != TILE_OP_AND) return false;
+    for (unsigned k = 0; k < 2; k++) {
+        const TileOp *other = tile_value_def(k ? a : b, TILE_OP_NOT);
+        if (other && is_nan_test(k ? b : a, x) && is_nan_test(tile_op_operand(other, 0), y)) return true;
+    }
+    return false;
+}
+
+/* The select that replaces the carried value by one that does not vary. */
+static TileOp *find_select(Finder *f, unsigned i) {
+    TileOp *select = tile_value_def(next_of(f->merge, i), TILE_OP_SELECT);
+    bool plain = select && select->block == &f->merge->loop->regions[0] &&
+                 tile_op_named(select, TILE_OPERAND_Y) == carried_of(f->merge, i) &&
+                 !varies(f, tile_op_named(select, TILE_OPERAND_X));
+    return plain ? select : NULL;
+}
+
+static bool find_choice(Finder *f, unsigned i) {
+    TileOp *select = find_select(f, i);
+    for (unsigned k = 0; select && k < f->merge->count; k++) {
+        TileOp *key = find_select(f, k);
+        if (!key || tile_op_operand(key, 0) != tile_op_operand(select, 0)) continue;
+        if (!is_strictly_better(tile_op_operand(key, 0), tile_op_operand(key, 1), carried_of(f->merge, k))) continue;
+        f->merge->values[i] = (GpuMerged){.rule = GPU_MERGE_CHOICE, .key = k};
+        return true;
+    }
+    return false;
+}
+
+/* ---- rescaled sums ---- */
+
+/* A value of one iteration as a function of the base that it subtracts in exponents. */
+typedef enum Form {
+    FORM_OTHER,
+    FORM_FREE,   /* does not vary */
+    FORM_SCALED, /* a sum of products with exp(.. - base) */
+    FORM_SUM,    /* the carried sum times a factor, and such a value */
+} Form;
+
+typedef struct Rescaling {
+    Finder *f;
+    const TileValue *sum;  /* as carried */
+    const TileValue *base; /* what exponents subtract; NULL: none was seen */
+    TileValue *factor;
+    unsigned exp; /* TileOpId */
+} Rescaling;
+
+static TileValue *without_shape(TileValue *value) {
+    while (value->op && (value->op->id == TILE_OP_BROADCAST || value->op->id == TILE_OP_RESHAPE ||
+                         value->op->id == TILE_OP_SPLAT))
+        value = tile_op_operand(value->op, 0);
+    return value;
+}
+
+/* What is subtracted in x - base or fma(x, y, -base); NULL: nothing. */
+static TileValue *subtrahend(const TileOp *op) {
+    if (op->id == TILE_OP_SUB) return without_shape(tile_op_operand(op, 1));
+    if (op->id != TILE_OP_FMA) return NULL;
+    TileOp *neg = tile_value_def(without_shape(tile_op_named(op, TILE_OPERAND_Z)), TILE_OP_NEG);
+    return neg ? without_shape(tile_op_operand(neg, 0)) : NULL;
+}
+
+/* exp(x - base), where x does not vary. */
+static Form form_of_exp(Rescaling *r, const TileOp *exp) {
+    const TileOp *difference = tile_op_operand(exp, 0)->op;
+    const TileValue *base = difference ? subtrahend(difference) : NULL;
+    if (!base || !varies(r->f, base) || (r->base && (r->base != base || r->exp != exp->id))) return FORM_OTHER;
+    for (unsigned i = 0; i < (difference->id == TILE_OP_FMA ? 2u : 1u); i++)
+        if (varies(r->f, tile_op_operand(difference, i))) return FORM_OTHER;
+    r->base = base;
+    r->exp = exp->id;
+    return FORM_SCALED;
+}
+
+static Form form_of(Rescaling *r, TileValue *value, unsigned depth);
+
+static Form form_of_product(Rescaling *r, TileValue *x, TileValue *y, unsigned depth) {
+    if (y == r->sum || form_of(r, y, depth) == FORM_SCALED) {
+        TileValue *swapped = x;
+        x = y;
+        y = swapped;
+    }
+    if (x == r->sum && !r->factor && y != x) {
+        r->factor = y;
+        return FORM_SUM;
+    }
+    return form_of(r, x, depth) == FORM_SCALED && !varies(r->f, y) ? FORM_SCALED : FORM_OTHER;
+}
+
+static Form form_of_sum(Form x, Form y) {
+    if (x == FORM_SCALED && y == FORM_SCALED) return FORM_SCALED;
+    return (x == FORM_SUM && y == FORM_SCALED) || (x == FORM_SCALED && y == FORM_SUM) ? FORM_SUM : FORM_OTHER;
+}
+
+static bool is_zero(const TileValue *value) {
+    uint64_t bits;
+    return tile_value_bits(value, &bits) && !bits;
+}
+
+static Form form_of(Rescaling *r, TileValue *value, unsigned depth) {
+    if (!varies(r->f, value)) return FORM_FREE;
+    const TileOp *op = value->op;
+    if (!op || !depth--) return FORM_OTHER;
+    TileValue *x = op->operand_count ? tile_op_operand(op, 0) : NULL;
+    switch ((int)op->id) {
+    case TILE_OP_EXP:
+    case TILE_OP_EXP2: return form_of_exp(r, op);
+    case TILE_OP_MUL: return form_of_product(r, x, tile_op_operand(op, 1), depth);
+    case TILE_OP_ADD: return form_of_sum(form_of(r, x, depth), form_of(r, tile_op_operand(op, 1), depth));
+    case TILE_OP_FMA:
+        return form_of_sum(form_of_product(r, x, tile_op_operand(op, 1), depth),
+                           form_of(r, tile_op_named(op, TILE_OPERAND_Z), depth));
+    case TILE_OP_REDUCE:
+        if (tile_op_integer(op, TILE_ATTRIBUTE_KIND, TILE_KIND_SUM) != TILE_KIND_SUM) return FORM_OTHER;
+        return form_of(r, x, depth) == FORM_SCALED ? FORM_SCALED : FORM_OTHER;
+    case TILE_OP_FILL:
+        if (!is_zero(tile_op_operand(op, 1))) return FORM_OTHER;
+        return form_of(r, x, depth) == FORM_SCALED ? FORM_SCALED : FORM_OTHER;
+    case TILE_OP_BROADCAST:
+    case TILE_OP_RESHAPE: return form_of(r, x, depth) == FORM_SCALED ? FORM_SCALED : FORM_OTHER;
+    default: return FORM_OTHER;
+    }
+}
+
+/* The carried value whose next one this is, a maximum; -1: none. */
+static int top_of(const Finder *f, const TileValue *next) {
+    for (unsigned i = 0; i < f->merge->count; i++) {
+        const GpuMerged *value = &f->merge->values[i];
+        if (next == next_of(f->merge, i) && value->rule == GPU_MERGE_OP && value->kind == TILE_KIND_MAX) return (int)i;
+    }
+    return -1;
+}
+
+/* Is it true where the value is -inf: value == -inf, or abs(value) == inf? */
+static bool finds_infinity(const TileValue *condition, const TileValue *value) {
+    const TileOp *op = tile_value_def(condition, TILE_OP_EQ);
+    if (!op) return false;
+    const TileOp *abs = tile_value_def(tile_op_operand(op, 0), TILE_OP_ABS);
+    TileScalar scalar = value->type->scalar;
+    uint64_t bits, least = tile_scalar_least(scalar), greatest = tile_scalar_greatest(scalar);
+    if (!tile_value_bits(tile_op_operand(op, 1), &bits)) return false;
+    return abs ? tile_op_operand(abs, 0) == value && bits == greatest
+               : tile_op_operand(op, 0) == value && bits == least;
+}
+
+/* The top of which this is a function: next, or a constant where next is infinite. So no -inf - -inf appears, and a part
+ * may begin with -inf. -1: it is anything else. */
+static int guarded_top(const Finder *f, const TileValue *value) {
+    const TileOp *select = tile_value_def(value, TILE_OP_SELECT);
+    if (!select || !is_zero(tile_op_named(select, TILE_OPERAND_X))) return -1;
+    const TileValue *next = tile_op_named(select, TILE_OPERAND_Y);
+    int top = top_of(f, next);
+    return top >= 0 && finds_infinity(tile_op_named(select, TILE_OPERAND_CONDITION), next) ? top : -1;
+}
+
+static bool is_positive(const TileValue *value) {
+    uint64_t bits;
+    return tile_value_bits(value, &bits) && tile_scalar_to_double(value->type->scalar, bits) > 0 &&
+           tile_scalar_to_double(value->type->scalar, bits) < 1e30;
+}
+
+/* Is the difference that of what the base is of the old top, and the base: old - base, or old * k - base with k > 0? */
+static bool is_rescaling(const Rescaling *r) {
+    const TileOp *exp = r->factor->op, *scaled = tile_value_def(r->base, TILE_OP_MUL);
+    const TileOp *difference = exp && exp->id == r->exp ? tile_op_operand(exp, 0)->op : NULL;
+    if (!difference || subtrahend(difference) != r->base) return false;
+    unsigned at = scaled && is_positive(tile_op_operand(scaled, 0));
+    if (scaled && !is_positive(tile_op_operand(scaled, !at))) return false;
+    int top = guarded_top(r->f, scaled ? tile_op_operand(scaled, at) : r->base);
+    if (top < 0) return false;
+    const TileValue *old = carried_of(r->f->merge, (unsigned)top), *x = tile_op_operand(difference, 0);
+    if (difference->id == TILE_OP_SUB && !scaled) return x == old;
+    if (difference->id != TILE_OP_FMA || !scaled) return false;
+    const TileValue *y = tile_op_operand(difference, 1), *k = tile_op_operand(scaled, !at);
+    return (x == old && tile_value_is_same(y, k)) || (y == old && tile_value_is_same(x, k));
+}
+
+static bool find_rescaled(Finder *f, unsigned i) {
+    Rescaling r = {.f = f, .sum = carried_of(f->merge, i)};
+    if (form_of(&r, next_of(f->merge, i), MOST_DEPTH) != FORM_SUM || !r.base || !is_rescaling(&r)) return false;
+    f->merge->values[i] = (GpuMerged){.rule = GPU_MERGE_RESCALED, .factor = r.factor};
+    return true;
+}
+
+/* ---- all values ---- */
+
+/* The lanes of the largest tile that an iteration loads. */
+static uint64_t lanes_loaded(const TileBlock *body) {
+    uint64_t most = 0;
+    for (const TileOp *op = body->first; op; op = op->next) {
+        uint64_t lanes = op->id == TILE_OP_LOAD_TILE && tile_type_is_tile(op->results[0].type)
+                             ? (uint64_t)tile_type_lanes(op->results[0].type)
+                             : 0;
+        for (unsigned r = 0; r < op->region_count; r++) {
+            uint64_t inner = lanes_loaded(&op->regions[r]);
+            if (inner > lanes) lanes = inner;
+        }
+        if (lanes > most) most = lanes;
+    }
+    return most;
+}
+
+/* Values that depend on each other are merged one part after the other: that has to be less than the parts did. */
+static const char *obstacle_of_shapes(const GpuMerge *merge) {
+    enum { LEAST_SHARE = 16 };
+    const TileOp *loop = merge->loop;
+    for (unsigned i = 0; i < merge->count; i++) {
+        const TileType *type = loop->results[i].type;
+        if (!tile_type_same_shape(type, loop->results[0].type)) return "the values that it carries differ in shape";
+        if (!tile_type_is_tile(type)) continue;
+        if (type->rank == TILE_MAX_TILE_RANK) return "the values that it carries have too many axes";
+        if (LEAST_SHARE * (uint64_t)tile_type_lanes(type) > lanes_loaded(&loop->regions[0]))
+            return "the values that it carries are nearly as many as what an iteration loads";
+    }
+    return NULL;
+}
+
+const char *gpu_merge_find(GpuMerge *merge, TileOp *loop, TileArena *scratch) {
+    *merge = (GpuMerge){.loop = loop, .count = loop->result_count, .simple = true};
+    Finder f = {.merge = merge};
+    bool found[TILE_MAX_FOLD];
+    tile_map_init(&f.varying, scratch);
+    find_varying(&f, &loop->regions[0]);
+    for (unsigned i = 0; i < merge->count; i++) merge->simple &= found[i] = find_op(&f, i);
+    for (unsigned i = 0; i < merge->count; i++) {
+        if (!found[i]) found[i] = is_found_fold(merge, i) || find_fold(&f, i) || find_choice(&f, i) || find_rescaled(&f, i);
+        if (!found[i]) return "a value that it carries is more than combined once in each iteration";
+    }
+    return merge->simple ? NULL : obstacle_of_shapes(merge);
+}
+
+/* ---- merging ---- */
+
+/* The value as it follows from others, which `map` has, and from constants; for one lane. */
+static TileValue *copy_scalar(TileBuilder *b, TileMap *map, TileValue *value) {
+    TileContext *context = b->module->context;
+    const TileType *type = tile_type_scalar(context, value->type->scalar);
+    TileValue *known = tile_map_get(map, value), *operands[3];
+    uint64_t bits;
+    if (known) return known;
+    const TileOp *op = value->op;
+    if (tile_value_bits(value, &bits))
+        known = tile_build_bits(b, type, bits);
+    else if (op->id == TILE_OP_BROADCAST || op->id == TILE_OP_RESHAPE || op->id == TILE_OP_SPLAT)
+        known = copy_scalar(b, map, tile_op_operand(op, 0));
+    else {
+        for (unsigned i = 0; i < op->operand_count; i++) operands[i] = copy_scalar(b, map, tile_op_operand(op, i));
+        known = &tile_build_op(b, (TileOpId)op->id, operands, op->operand_count, op->attributes, op->attribute_count,
+                               &type, 1)->results[0];
+    }
+    tile_map_set(map, value, known);
+    return known;
+}
+
+/* The sum of one part, as its top becomes that of both. */
+static TileValue *build_factor(const GpuMerge *merge, TileBuilder *b, TileArena *scratch, unsigned i,
+                               TileValue *const *part, TileValue *const *result) {
+    TileMap map;
+    tile_map_init(&map, scratch);
+    for (unsigned k = 0; k < merge->count; k++) {
+        if (merge->values[k].rule != GPU_MERGE_OP) continue;
+        tile_map_set(&map, carried_of(merge, k), part[k]);
+        tile_map_set(&map, next_of(merge, k), result[k]);
+    }
+    return copy_scalar(b, &map, merge->values[i].factor);
+}
+
+static TileValue *build_choice(const GpuMerge *merge, TileBuilder *b, TileArena *scratch, unsigned i,
+                               TileValue *const *left, TileValue *const *right) {
+    TileMap map;
+    unsigned key = merge->values[i].key;
+    const TileOp *select = next_of(merge, key)->op;
+    tile_map_init(&map, scratch);
+    tile_map_set(&map, carried_of(merge, key), left[key]);
+    tile_map_set(&map, tile_op_operand(select, 1), right[key]);
+    TileValue *better = copy_scalar(b, &map, tile_op_operand(select, 0));
+    return tile_build_ternary(b, TILE_OP_SELECT, better, right[i], left[i]);
+}
+
+/* Where one of the two is not there, the other one stands: `present` of left and right. */
+static void combine_present(TileBuilder *b, const TileBlock *combiner, TileValue *const *present,
+                            TileValue *const *left, TileValue *const *right, TileValue **result) {
+    tile_build_combined(b, combiner, left, right, result);
+    for (unsigned k = 0; k < combiner->argument_count / 2; k++) {
+        TileValue *one = tile_build_ternary(b, TILE_OP_SELECT, present[0], result[k], right[k]);
+        result[k] = tile_build_ternary(b, TILE_OP_SELECT, present[1], one, left[k]);
+    }
+}
+
+static void build_fold(const GpuMerge *merge, TileBuilder *b, unsigned number, TileValue *const *left,
+                       TileValue *const *right, TileValue **result) {
+    TileValue *from[2][TILE_MAX_FOLD], *to[TILE_MAX_FOLD],
+        *present[2] = {left[merge->count + number], right[merge->count + number]};
+    for (unsigned i = 0; i < merge->count; i++) {
+        const GpuMerged *value = &merge->values[i];
+        if (value->rule != GPU_MERGE_FOLD || value->fold != number) continue;
+        from[0][value->at] = left[i];
+        from[1][value->at] = right[i];
+    }
+    combine_present(b, &merge->folds[number]->regions[0], present, from[0], from[1], to);
+    for (unsigned i = 0; i < merge->count; i++)
+        if (merge->values[i].rule == GPU_MERGE_FOLD && merge->values[i].fold == number)
+            result[i] = to[merge->values[i].at];
+    result[merge->count + number] = tile_build_binary(b, TILE_OP_OR, present[0], present[1]);
+}
+
+void gpu_merge_build(const GpuMerge *merge, TileBuilder *b, TileArena *scratch, TileValue *const *left,
+                     TileValue *const *right, TileValue **result) {
+    for (unsigned i = 0; i < merge->count; i++) {
+        const GpuMerged *value = &merge->values[i];
+        if (value->rule == GPU_MERGE_OP)
+            result[i] = tile_build_binary(b, tile_eval_combiner(value->kind), left[i], right[i]);
+        if (value->rule == GPU_MERGE_CHOICE) result[i] = build_choice(merge, b, scratch, i, left, right);
+    }
+    for (unsigned i = 0; i < merge->count; i++) {
+        if (merge->values[i].rule != GPU_MERGE_RESCALED) continue;
+        TileValue *x = build_factor(merge, b, scratch, i, left, result),
+                  *y = build_factor(merge, b, scratch, i, right, result);
+        result[i] = tile_build_ternary(b, TILE_OP_FMA, left[i], x, tile_build_binary(b, TILE_OP_MUL, right[i], y));
+    }
+    for (unsigned number = 0; number < merge->fold_count; number++) build_fold(merge, b, number, left, right, result);
+}
+
+TileOp *gpu_merge_add_presence(TileBuilder *b, TileOp *fold, TileValue *present) {
+    TileModule *module = b->module;
+    unsigned count = fold->result_count;
+    TileValue *values[TILE_MAX_FOLD], *init[TILE_MAX_FOLD] = {present}, *result[TILE_MAX_FOLD];
+    values[0] = tile_build_bits(
+        b, tile_type_with_scalar(module->context, tile_op_operand(fold, 0)->type, TILE_BOOL), 1);
+    for (unsigned k = 0; k < count; k++) {
+        values[1 + k] = tile_op_operand(fold, k);
+        init[1 + k] = tile_op_named_at(fold, TILE_OPERAND_INIT, k);
+    }
+    TileFoldParts parts = {.values = values, .init = init, .count = count + 1,
+                           .mask = tile_op_has_part(fold, TILE_PARTS_MASK) ? tile_op_named(fold, TILE_OPERAND_MASK) : NULL,
+                           .axis = tile_op_integer(fold, TILE_ATTRIBUTE_AXIS, 0)};
+    TileOp *wider = tile_build_fold(b, TILE_OP_FOLD, &parts);
+    TileValue **arguments = wider->regions[0].arguments, *both[2] = {arguments[0], arguments[count + 1]};
+    TileBuilder inner = tile_builder_at_end(module, &wider->regions[0]);
+    inner.location = fold->location;
+    combine_present(&inner, &fold->regions[0], both, arguments + 1, arguments + count + 2, result + 1);
+    result[0] = tile_build_binary(&inner, TILE_OP_OR, both[0], both[1]);
+    tile_build_end(&inner, TILE_OP_YIELD, result, count + 1);
+    for (unsigned k = 0; k < count; k++) tile_value_replace(&fold->results[k], &wider->results[1 + k]);
+    tile_op_erase(fold);
+    return wider;
+}

@@ -145,7 +145,7 @@ kernel declined(a: in f16[M, K], w: in i8[K, N], c: out f32[M, N]) tune B in {16
     }
 }
 TEXT
-declined() { "$tilec" explain "$work/declined.tile" a=ones:f16[32,32] w=ones:i8[32,32] c=@ --target=sm_80 "$@"; }
+declined() { "$tilec" explain "$work/declined.tile" a=ones:f16[32,32] w=ones:i8[32,24] c=@ --target=sm_80 "$@"; }
 expect 0 'declined.tile:4: gpu-latencies: a is copied to shared memory while products of earlier iterations run: 3 iterations ahead' declined
 expect 0 'gpu-latencies: w is not copied to shared memory ahead of the iteration that multiplies it: `convert` on its way' declined
 expect 0 'declined.tile:4: gpu-schedule: the loop waits for its copies at the start of each iteration: ' declined

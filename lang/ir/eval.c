@@ -79,6 +79,13 @@ TileReduction tile_eval_reduction(int64_t kind) {
 
 TileOpId tile_eval_combiner(int64_t kind) { return tile_eval_op_id(tile_reduction_op(tile_eval_reduction(kind))); }
 
+int tile_eval_kind(TileOpId id) {
+#define REDUCTION(kind, name, op, identity, order, repeats)                                                            \
+    if (id == tile_eval_op_id(TILE_EVAL_##op)) return TILE_KIND_##kind;
+#include "lang/scalar/reductions.def"
+    return -1;
+}
+
 uint64_t tile_eval_identity(int64_t kind, TileScalar scalar) {
     return tile_reduction_identity(tile_eval_reduction(kind), scalar);
 }

@@ -23,6 +23,8 @@ TileEvalLoop tile_eval_loop(TileOpId id, TileScalar operand_type, TileScalar res
 TileReduction tile_eval_reduction(int64_t kind);
 /* The operation that combines two elements, and the bits of its identity element. */
 TileOpId tile_eval_combiner(int64_t kind);
+/* The kind of reduction (TILE_KIND_X) that combines two values by this op; -1: none. */
+int tile_eval_kind(TileOpId id);
 uint64_t tile_eval_identity(int64_t kind, TileScalar scalar);
 
 /* The value that an atomic op (TILE_UPDATE_*) stores, given the old value. */

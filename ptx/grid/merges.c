@@ -47,17 +47,9 @@ static void find_varying(Finder *f, TileBlock *body) {
 
 /* The reduction by which an op combines its operand `index` with what comes next; -1: none. */
 static int kind_of(const TileOp *op, unsigned index) {
-    switch ((int)op->id) {
-    case TILE_OP_ADD: return TILE_KIND_SUM;
-    case TILE_OP_FMA:
-    case TILE_OP_DOT: return index == 2 ? TILE_KIND_SUM : -1;
-    case TILE_OP_MUL: return TILE_KIND_PROD;
-    case TILE_OP_MIN: return TILE_KIND_MIN;
-    case TILE_OP_MAX: return TILE_KIND_MAX;
-    case TILE_OP_OR: return TILE_KIND_ANY;
-    case TILE_OP_AND: return TILE_KIND_ALL;
-    default: return -1; /* all others combine nothing */
-    }
+    bool adds = op->id == TILE_OP_FMA || op->id == TILE_OP_DOT;
+    if (adds) return index == 2 ? TILE_KIND_SUM : -1;
+    return tile_eval_kind((TileOpId)op->id);
 }
 
 static int kind_of_loop(Finder *f, const TileOp *loop, unsigned i);
@@ -255,7 +247,7 @@ static Form form_of(Rescaling *r, TileValue *value, unsigned depth) {
     const TileOp *op = value->op;
     if (!op || !depth--) return FORM_OTHER;
     TileValue *x = op->operand_count ? tile_op_operand(op, 0) : NULL;
-    switch ((int)op->id) {
+    switch (op->id) {
     case TILE_OP_EXP:
     case TILE_OP_EXP2: return form_of_exp(r, op);
     case TILE_OP_MUL: return form_of_product(r, x, tile_op_operand(op, 1), depth);
@@ -271,8 +263,8 @@ static Form form_of(Rescaling *r, TileValue *value, unsigned depth) {
         return form_of(r, x, depth) == FORM_SCALED ? FORM_SCALED : FORM_OTHER;
     case TILE_OP_BROADCAST:
     case TILE_OP_RESHAPE: return form_of(r, x, depth) == FORM_SCALED ? FORM_SCALED : FORM_OTHER;
-    default: return FORM_OTHER;
     }
+    return FORM_OTHER;
 }
 
 /* The carried value whose next one this is, a maximum; -1: none. */

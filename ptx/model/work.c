@@ -61,7 +61,7 @@ static bool takes_no_registers(const TileValue *value) {
     const TileOp *op = value->op;
     if (!tile_type_is_tile(value->type)) return true;
     if (!op) return false;
-    switch ((int)op->id) {
+    switch (op->id) {
     case TILE_OP_CONST:
     case TILE_OP_IOTA:
     case TILE_OP_SPLAT:
@@ -70,8 +70,8 @@ static bool takes_no_registers(const TileValue *value) {
     case TILE_OP_FILL:
     case TILE_OP_RESHAPE:
     case TILE_OP_PERMUTE: return takes_no_registers(tile_op_operand(op, 0));
-    default: return false; /* all others have results in registers */
     }
+    return false;
 }
 
 static double registers_of(Walk *walk, const TileValue *value) {
@@ -418,7 +418,7 @@ static double do_others(Walk *walk, const TileOp *op, double begin) {
 static double do_op(Walk *walk, const TileOp *op, double begin) {
     gpu_number_op(&walk->numbers, op);
     if (tile_op_info((TileOpId)op->id)->class == TILE_CLASS_ELEMENTWISE) return do_elementwise(walk, op, begin);
-    switch ((int)op->id) {
+    switch (op->id) {
     case TILE_OP_LOAD_TILE: return do_load(walk, op, begin);
     case TILE_OP_STORE_TILE:
     case TILE_OP_ATOMIC_TILE: return do_store(walk, op, begin);
@@ -429,7 +429,6 @@ static double do_op(Walk *walk, const TileOp *op, double begin) {
     case TILE_OP_DOT: return do_dot(walk, op, begin);
     case TILE_OP_FOR: return do_for(walk, op, begin);
     case TILE_OP_IF: return do_if(walk, op, begin);
-    default: break;
     }
     if (tile_op_info((TileOpId)op->id)->class == TILE_CLASS_SHAPE) return do_shape(walk, op, begin);
     return do_others(walk, op, begin);

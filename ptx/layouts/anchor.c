@@ -115,10 +115,12 @@ static void choose_bases(Anchor *anchor, TileFunc *func) {
         const TileType *type = anchor->dots.types[i];
         anchor->bases[anchor->base_count++] = (Base){tile_layout_shape(type), gpu_sum_layout(&anchor->dots, type)};
     }
+    if (anchor->dots.count && !anchor->dots.multiplied.count) return;
     GpuSurvey survey = gpu_survey(&func->body);
+    anchor->log_vector = log_vector_of(func, &survey);
     if (anchor->dots.count || !survey.largest) return;
     TileLayoutShape shape = tile_layout_shape(survey.largest);
-    anchor->log_vector = shorten_vector(&shape, log_vector_of(func, &survey), anchor->log_warps);
+    anchor->log_vector = shorten_vector(&shape, anchor->log_vector, anchor->log_warps);
     anchor->log_rows = choose_log_rows(anchor, &survey);
     anchor->base_count = 1;
     anchor->bases[0] = (Base){shape, gpu_spread(&shape, anchor->log_vector, anchor->log_rows, anchor->log_warps)};

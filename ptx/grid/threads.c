@@ -1,6 +1,7 @@
 /* Purpose: decide on the number of threads of a block, and on the instructions of each product. Products of two axes
  * with types of tensor cores are computed by mma, all others by fused multiply-adds. The number of threads follows from
- * the sums of the products for tensor cores, or if there are none, from the largest tile.
+ * the sums of the products for tensor cores, or if there are none, from the largest tile. Where fused multiply-adds compute
+ * products of two axes, `registers` limits a thread's registers so that several blocks share a multiprocessor.
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<f32, 1, inout>, %begin: i64, %end: i64) {
@@ -22,7 +23,6 @@
  *     }
  * Needs: the pass programs. Keeps: tile form. Cost: linear. */
 #include "ptx/layouts/blocked.h"
-#include "ptx/pipeline/copies.h"
 #include "ptx/target/dot.h"
 #include "ptx/passes.h"
 
@@ -36,27 +36,12 @@ enum {
     MOST_LIVE = 104        /* of products that read operands from shared memory: twelve warps have registers for them */
 };
 
-/* Elements of operands that are in registers before products read them from shared memory. */
-static int64_t held_operands(const TileBlock *block) {
-    int64_t elements = 0;
-    for (const TileOp *op = block->first; op; op = op->next) {
-        for (unsigned i = 0; i < 2 && op->id == TILE_OP_DOT; i++) {
-            const TileOp *between, *load = gpu_operand_load(op, i, &between);
-            bool copied = load && !between && gpu_load_is_copied(load);
-            elements += copied ? 0 : tile_type_lanes(tile_op_operand(op, i)->type);
-        }
-        for (unsigned i = 0; i < op->region_count; i++) elements += held_operands(&op->regions[i]);
-    }
-    return elements;
-}
-
 /* So many warps that a thread's operands and sums of products by fused multiply-adds, which are live together, fit
  * into its registers. */
 static unsigned least_log_warps(const TileFunc *func, const GpuSurvey *survey) {
     unsigned log = 0;
     GpuSums sums = gpu_find_sums(func, &func->body);
-    int64_t held = sums.rows ? 0 : held_operands(&func->body); /* what is made of rows is counted already */
-    int64_t live = sums.count ? gpu_live_sums(&sums, &func->body) + held : survey->multiplied,
+    int64_t live = sums.count ? gpu_live_sums(&sums, &func->body) : survey->multiplied,
             most = sums.count ? MOST_LIVE : MOST_MULTIPLIED;
     while (log < MOST_LOG_WARPS && live > most << (TILE_LANE_BITS + log)) log++;
     return log;

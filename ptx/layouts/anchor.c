@@ -1,6 +1,7 @@
 /* Purpose: choose the layouts of anchors, the ops that demand one. From here on a tile's layout is part of its type; a
  * type without a layout is undecided. Loads, stores and updates are coalesced: vectors of up to 16 bytes a thread,
- * neighbouring lanes along the last axis. Sums of products for tensor cores are fragments of mma; all others follow
+ * neighbouring lanes along the last axis. Sums of products for tensor cores are fragments of mma; those of fused
+ * multiply-adds are blocks that are nearly squares (ptx/target/multiply_adds.c); all others follow
  * from the layout of the function's largest tile. How warps divide a product is written onto it (`warps`, `pairs`);
  * gpu-machine carries it out. Between anchors and other ops conversions are inserted, from and to layouts that
  * gpu-propagate decides on.

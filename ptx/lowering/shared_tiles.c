@@ -325,6 +325,10 @@ static void copy_elements_at(Copy *copy, TileValue *index, int64_t count) {
         tile_build_store(&gpu->b, values[i], positions[i].to, exists[i], 0);
 }
 
+static TileValue *lane_index(Gpu *gpu, const TileLayout *layout, unsigned axis, int64_t of_register) {
+    return gpu_binary(gpu, TILE_OP_ADD, gpu_thread_index(gpu, layout, axis), gpu_i64(gpu, of_register));
+}
+
 /* Copies elements of whole words asynchronously, each under the predicates of its row and its column. Neighbouring threads
  * have neighbours of a row. Indices are computed here, so that no registers are live for them elsewhere. */
 static void copy_words(Copy *copy, const TileLayout *layout) {
@@ -344,8 +348,7 @@ static void copy_words(Copy *copy, const TileLayout *layout) {
         TileValue *both = NULL;
         for (unsigned a = 0; a <= copy->last; a++) {
             int64_t index = gpu_register_index(layout, a, r);
-            TileValue *own = gpu_binary(gpu, TILE_OP_ADD, gpu_thread_index(gpu, layout, a), gpu_i64(gpu, index));
-            if (index != before[a]) valid[a] = is_valid(gpu, copy->dimension[a], own);
+            if (index != before[a]) valid[a] = is_valid(gpu, copy->dimension[a], lane_index(gpu, layout, a, index));
             before[a] = index;
             both = gpu_and(gpu, both, valid[a]);
         }

@@ -41,7 +41,8 @@ static unsigned add_type(GpuSums *sums, const TileType *type) {
 static bool search_block(GpuSums *sums, const TileBlock *block) {
     for (const TileOp *op = block->first; op; op = op->next) {
         if (op->id == TILE_OP_DOT) {
-            if (op->results[0].type->rank != 2) return false;
+            bool mma = tile_op_integer(op, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA) != TILE_INSTRUCTION_FMA;
+            if (mma || op->results[0].type->rank != 2) return false;
             unsigned at = add_type(sums, op->results[0].type);
             sums->along_n[at] &= !gpu_multiplied_along_k(op, N);
             sums->along_m &= !gpu_multiplied_along_k(op, M);
@@ -72,8 +73,27 @@ static int64_t count_sums(const TileBlock *block) {
     return elements;
 }
 
+/* Is the operand copied to shared memory as it is loaded? */
+static bool is_loaded(const TileValue *operand) {
+    const TileOp *op = operand->op;
+    while (op && (op->id == TILE_OP_FILL || op->id == TILE_OP_PERMUTE || op->id == TILE_OP_RESHAPE))
+        op = tile_op_operand(op, 0)->op;
+    return op && op->id == TILE_OP_LOAD_TILE && !tile_op_has_part(op, TILE_PARTS_MASK);
+}
+
+/* Elements of operands that are in registers before products read them from shared memory. */
+static int64_t count_held(const TileBlock *block) {
+    int64_t elements = 0;
+    for (const TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; i < 2 && op->id == TILE_OP_DOT; i++)
+            if (!is_loaded(tile_op_operand(op, i))) elements += tile_type_lanes(tile_op_operand(op, i)->type);
+        for (unsigned i = 0; i < op->region_count; i++) elements += count_held(&op->regions[i]);
+    }
+    return elements;
+}
+
 int64_t gpu_live_sums(const GpuSums *sums, const TileBlock *body) {
-    return count_sums(body) + (sums->rows ? tile_type_lanes(sums->types[sums->count - 1]) : 0);
+    return count_sums(body) + (sums->rows ? tile_type_lanes(sums->types[sums->count - 1]) : count_held(body));
 }
 
 int64_t gpu_blocks_of_sums(const TilePtxTarget *target, const TileFunc *func, const TileBlock *body) {

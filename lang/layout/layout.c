@@ -216,6 +216,15 @@ TileLayout tile_layout_fragment(const TileLayoutShape *shape, TileFragment fragm
     return finish(&builder, NULL);
 }
 
+TileLayout tile_layout_sums(const TileLayoutShape *shape, const TileSumsPlan *plan) {
+    Builder builder = {.layout = layout_of_shape(shape)};
+    for (unsigned a = 2; a-- > 0;) add_bits(&builder, TILE_LAYOUT_REGISTER, a, plan->elements[a]);
+    for (unsigned i = 0; i < TILE_LANE_BITS; i++)
+        for (unsigned a = 0; a < 2; a++) add_bits(&builder, TILE_LAYOUT_LANE, a, i < plan->lanes[a]);
+    for (unsigned a = 0; a < 2; a++) add_bits(&builder, TILE_LAYOUT_WARP, a, plan->warps[a]);
+    return finish(&builder, NULL);
+}
+
 /* ---- layouts of results ---- */
 
 /* Concatenates the bits of the axes of an index in another order; axis -1 has no bits. */

@@ -107,6 +107,15 @@ typedef struct TileFragmentPlan {
 TileLayout tile_layout_fragment(const TileLayoutShape *shape, TileFragment fragment, unsigned scalar_bits,
                                 TileFragmentPlan plan);
 
+/* Sums of a product by fused multiply-adds, a tile of two axes: bits of the rows (0) and the columns (1). A thread has
+ * blocks of neighbouring `elements`, lanes and then warps have further ones, and what is left is in further registers.
+ * The lowest bits of a lane's number belong to rows and columns in turn: of each operand, lanes of one half of a warp
+ * then load few different elements. */
+typedef struct TileSumsPlan {
+    uint8_t elements[2], lanes[2], warps[2];
+} TileSumsPlan;
+TileLayout tile_layout_sums(const TileLayoutShape *shape, const TileSumsPlan *plan);
+
 /* ---- layouts of results ---- */
 
 /* Removes an axis: the layout of a reduction's result, replicated in the threads that divided the axis. */

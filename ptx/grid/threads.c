@@ -1,6 +1,7 @@
 /* Purpose: decide on the number of threads of a block, and on the instructions of each product. Products of two axes
  * with types of tensor cores are computed by mma, all others by fused multiply-adds. The number of threads follows from
- * the sums of the products for tensor cores, or if there are none, from the largest tile.
+ * the sums of the products for tensor cores, or if there are none, from the largest tile. Where fused multiply-adds compute
+ * products of two axes, `registers` limits a thread's registers so that several blocks share a multiprocessor.
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<f32, 1, inout>, %begin: i64, %end: i64) {
@@ -31,14 +32,18 @@ enum {
     MOST_LOG_ELEMENTS = 5,
     MOST_LOG_WARPS = 5,
     ROW_OF_A_WARP = 1024,
-    MOST_MULTIPLIED = 160 /* elements of a thread */
+    MOST_MULTIPLIED = 160, /* elements of a thread */
+    MOST_LIVE = 104        /* of products that read operands from shared memory: twelve warps have registers for them */
 };
 
 /* So many warps that a thread's operands and sums of products by fused multiply-adds, which are live together, fit
  * into its registers. */
-static unsigned least_log_warps(const GpuSurvey *survey) {
+static unsigned least_log_warps(const TileFunc *func, const GpuSurvey *survey) {
     unsigned log = 0;
-    while (log < MOST_LOG_WARPS && survey->multiplied > (int64_t)MOST_MULTIPLIED << (TILE_LANE_BITS + log)) log++;
+    GpuSums sums = gpu_find_sums(func, &func->body);
+    int64_t live = sums.count ? gpu_live_sums(&sums, &func->body) : survey->multiplied,
+            most = sums.count ? MOST_LIVE : MOST_MULTIPLIED;
+    while (log < MOST_LOG_WARPS && live > most << (TILE_LANE_BITS + log)) log++;
     return log;
 }
 
@@ -69,12 +74,12 @@ static unsigned log_warps_of_products(const GpuSurvey *survey) {
 
 static unsigned choose_log_warps(const TileFunc *func) {
     GpuDots dots = gpu_find_dots(func, &func->body);
-    if (dots.count) return dots.plan.log_warps_m + dots.plan.log_warps_n;
+    if (dots.count && !dots.multiplied.count) return dots.plan.log_warps_m + dots.plan.log_warps_n;
     GpuSurvey survey = gpu_survey(&func->body);
     if (!survey.largest) return 0; /* scalars only: one warp */
     bool products = survey.multiplied && !func->warps;
     unsigned log_warps = products ? log_warps_of_products(&survey) : log_warps_of_tiles(func, &survey),
-             least = least_log_warps(&survey);
+             least = least_log_warps(func, &survey);
     return log_warps < least ? least : log_warps;
 }
 
@@ -91,5 +96,9 @@ TileResult tile_pass_gpu_threads(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE || func->threads) return TILE_RESULT_UNCHANGED;
     tile_block_walk(&func->body, choose_instruction, context);
     func->threads = TILE_WARP_THREADS << choose_log_warps(func);
+    const TilePtxTarget *target = tile_ptx_target_of(context->target);
+    int64_t blocks = gpu_blocks_of_sums(target, func, &func->body);
+    int64_t registers = blocks ? target->registers / (blocks * func->threads) & ~INT64_C(7) : 0;
+    if (registers && registers < target->registers_thread) func->registers = (uint32_t)registers;
     return TILE_RESULT_CHANGED;
 }

@@ -1,6 +1,7 @@
 /* Purpose: choose the layouts of anchors, the ops that demand one. From here on a tile's layout is part of its type; a
  * type without a layout is undecided. Loads, stores and updates are coalesced: vectors of up to 16 bytes a thread,
- * neighbouring lanes along the last axis. Sums of products for tensor cores are fragments of mma; all others follow
+ * neighbouring lanes along the last axis. Sums of products for tensor cores are fragments of mma; those of fused
+ * multiply-adds are blocks that are nearly squares (ptx/target/multiply_adds.c); all others follow
  * from the layout of the function's largest tile. How warps divide a product is written onto it (`warps`, `pairs`);
  * gpu-machine carries it out. Between anchors and other ops conversions are inserted, from and to layouts that
  * gpu-propagate decides on.
@@ -115,10 +116,12 @@ static void choose_bases(Anchor *anchor, TileFunc *func) {
         const TileType *type = anchor->dots.types[i];
         anchor->bases[anchor->base_count++] = (Base){tile_layout_shape(type), gpu_sum_layout(&anchor->dots, type)};
     }
+    if (anchor->dots.count && !anchor->dots.multiplied.count) return;
     GpuSurvey survey = gpu_survey(&func->body);
+    anchor->log_vector = log_vector_of(func, &survey);
     if (anchor->dots.count || !survey.largest) return;
     TileLayoutShape shape = tile_layout_shape(survey.largest);
-    anchor->log_vector = shorten_vector(&shape, log_vector_of(func, &survey), anchor->log_warps);
+    anchor->log_vector = shorten_vector(&shape, anchor->log_vector, anchor->log_warps);
     anchor->log_rows = choose_log_rows(anchor, &survey);
     anchor->base_count = 1;
     anchor->bases[0] = (Base){shape, gpu_spread(&shape, anchor->log_vector, anchor->log_rows, anchor->log_warps)};

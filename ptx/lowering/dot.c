@@ -1,206 +1,314 @@
-/* Products by fused multiply-adds: both operands are stored in shared memory, and each thread computes its own
- * elements of the result, step by step along k, rounding each step once. */
+/* Products by fused multiply-adds: both operands lie in shared memory, and each thread computes its own elements of the
+ * result, step by step along k, rounding each step once. An operand of two axes is read as it lies, transposed or not: of
+ * one that lies along k a thread loads a few steps at once, of the other one neighbours along its own axis. Operands of
+ * more axes are stored here, row by row. */
 #include "ptx/lowering/machine.h"
 #include "lang/ir/operands.h"
 
-enum { MOST_STEPS = 4 };
+enum { MOST_STEPS = 4, ROW = 0, COLUMN = 1 };
 
 typedef struct Operand {
-    GpuStrides strides; /* by axis of the operand */
+    unsigned own; /* the axis of the result that it has: m or n */
     TileScalar scalar;
-    TileValue *pointer; /* in shared memory */
+    bool along_k;       /* its neighbours in shared memory are steps of k */
+    GpuSharedTile tile; /* of two axes: how rows are swizzled */
+    int64_t own_bytes, k_bytes, bytes[TILE_MAX_TILE_RANK]; /* from an index to the next one; those of leading axes */
+    unsigned width;     /* neighbours that are loaded together */
+    TileValue *base, *row;  /* the thread's first element at k = 0, without its swizzle; its row */
+    uint32_t *first; /* of each register of the result: the first one that takes the same element */
 } Operand;
 
 typedef struct Dot {
     Gpu *gpu;
     TileLayout layout; /* of the result */
     unsigned rank;
-    int64_t extent[3]; /* m, n, k */
-    Operand a, b;
+    int64_t steps; /* of k */
+    Operand operands[2];
     TileScalar sum;
     uint32_t registers;
 } Dot;
 
-/* Loads `width` neighbouring elements of the operand, of which the first is the one that a register of the result needs. */
-static TileValue *load_operand(const Dot *dot, const Operand *operand, TileValue *base, unsigned own_axis, uint32_t reg,
-                               unsigned width) {
-    Gpu *gpu = dot->gpu;
-    int64_t offset = gpu_register_index(&dot->layout, own_axis, reg) * operand->strides.bytes[own_axis];
+/* ---- which elements ---- */
+
+/* The bytes from the thread's first element to that of a register of the result, without the swizzle. */
+static int64_t register_offset(const Dot *dot, const Operand *operand, uint32_t reg) {
+    int64_t offset = gpu_register_index(&dot->layout, operand->own, reg) * operand->own_bytes;
     for (unsigned a = 0; a + 2 < dot->rank; a++)
-        offset += gpu_register_index(&dot->layout, a, reg) * operand->strides.bytes[a];
-    const TileType *type = tile_type_vector(gpu->module->context, operand->scalar, width, false);
-    TileValue *address = offset ? tile_build_ptr_add(&gpu->b, base, gpu_i64(gpu, offset)) : base;
-    TileValue *value =
-        tile_build_load(&gpu->b, type, address, NULL, NULL, (int64_t)width * tile_scalar_bytes(operand->scalar));
-    return operand->scalar == dot->sum ? value : tile_build_convert(&gpu->b, value, dot->sum);
+        offset += gpu_register_index(&dot->layout, a, reg) * operand->bytes[a];
+    return offset;
 }
 
-/* Do two registers of the result take the same element of an operand? */
-static bool take_same(const Dot *dot, unsigned own_axis, uint32_t r, uint32_t s) {
-    bool same = gpu_register_index(&dot->layout, own_axis, s) == gpu_register_index(&dot->layout, own_axis, r);
-    for (unsigned a = 0; a + 2 < dot->rank; a++)
-        same &= gpu_register_index(&dot->layout, a, s) == gpu_register_index(&dot->layout, a, r);
-    return same;
-}
-
-/* For each register of the result its element of a, at as many steps of k as there are in `steps`: neighbours, which are
- * loaded together. */
-static void load_rows(const Dot *dot, TileValue *base, TileValue **steps, unsigned count) {
-    Gpu *gpu = dot->gpu;
-    TileValue **loaded = TILE_NEW_ARRAY(gpu->arena, TileValue *, dot->registers),
-              **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, dot->registers);
+/* Finds registers that take the same element; returns how many elements there are. */
+static unsigned find_same(const Dot *dot, Operand *operand) {
+    TileArena *arena = dot->gpu->arena;
+    int64_t *offsets = TILE_NEW_ARRAY(arena, int64_t, dot->registers);
+    unsigned count = 0;
+    operand->first = TILE_NEW_ARRAY(arena, uint32_t, dot->registers);
     for (uint32_t r = 0; r < dot->registers; r++) {
-        for (uint32_t s = 0; s < r && !loaded[r]; s++)
-            if (take_same(dot, dot->rank - 2, r, s)) loaded[r] = loaded[s];
-        if (!loaded[r]) loaded[r] = load_operand(dot, &dot->a, base, dot->rank - 2, r, count);
+        uint32_t same = 0;
+        offsets[r] = register_offset(dot, operand, r);
+        while (offsets[same] != offsets[r]) same++;
+        operand->first[r] = same;
+        count += same == r;
     }
-    for (unsigned i = 0; i < count; i++) {
-        for (uint32_t r = 0; r < dot->registers; r++)
-            registers[r] = count == 1 ? loaded[r] : gpu_register(gpu, loaded[r], i);
-        steps[i] = gpu_join(gpu, registers, dot->registers);
-    }
+    return count;
 }
 
-/* For each register of the result its element of b at one step of k: neighbours along n are loaded together. */
-static TileValue *load_columns(const Dot *dot, TileValue *base, unsigned width) {
+/* The register that takes the neighbour at this distance along the operand's own axis; the number of registers: none. */
+static uint32_t find_neighbour(const Dot *dot, const Operand *operand, uint32_t reg, unsigned distance) {
+    int64_t offset = register_offset(dot, operand, reg) + (int64_t)distance * operand->own_bytes;
+    uint32_t other = 0;
+    while (other < dot->registers && register_offset(dot, operand, other) != offset) other++;
+    return other;
+}
+
+/* Elements of the own axis that a thread loads together: the lowest bits of their indices are a register's, so that the
+ * first of them lies at an aligned address. */
+static unsigned neighbours_together(const Dot *dot, const Operand *operand) {
+    unsigned bytes = tile_scalar_bytes(operand->scalar), width = 1;
+    while (2 * width * bytes <= GPU_VECTOR_ALIGN && operand->k_bytes % (2 * width * bytes) == 0 &&
+           find_neighbour(dot, operand, 0, width) < dot->registers)
+        width *= 2;
+    return width;
+}
+
+/* Steps of k of one iteration: as many as operands along k have in a vector and have registers for beside the sums.
+ * `elements`: of such operands, at one step. */
+static unsigned steps_together(const Dot *dot, unsigned elements) {
+    enum { MOST_LOADED = 64 };
+    unsigned steps = MOST_STEPS;
+    for (unsigned o = 0; o < 2; o++) {
+        const Operand *operand = &dot->operands[o];
+        while (operand->along_k && steps * tile_scalar_bytes(operand->scalar) > GPU_VECTOR_ALIGN) steps /= 2;
+    }
+    while (steps > 1 && (dot->steps % steps || steps * elements > MOST_LOADED)) steps /= 2;
+    return steps;
+}
+
+/* ---- operands in shared memory ---- */
+
+/* The address of the thread's first element. Lanes past the result's extents read a row that exists. */
+static void find_address(const Dot *dot, Operand *operand, TileValue *pointer) {
     Gpu *gpu = dot->gpu;
-    unsigned n = dot->rank - 1;
-    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, dot->registers);
-    for (uint32_t r = 0; r < dot->registers; r += width) {
-        for (uint32_t s = 0; s < r && !registers[r]; s += width)
-            for (uint32_t i = 0; i < width && take_same(dot, n, r, s); i++) registers[r + i] = registers[s + i];
-        if (registers[r]) continue;
-        TileValue *loaded = load_operand(dot, &dot->b, base, n, r, width);
-        for (uint32_t i = 0; i < width; i++) registers[r + i] = width == 1 ? loaded : gpu_register(gpu, loaded, i);
+    operand->row = gpu_thread_index(gpu, &dot->layout, operand->own);
+    TileValue *offset = gpu_binary(gpu, TILE_OP_MUL, operand->row, gpu_i64(gpu, operand->own_bytes));
+    for (unsigned a = 0; a + 2 < dot->rank; a++) {
+        TileValue *part = gpu_binary(gpu, TILE_OP_MUL, gpu_thread_index(gpu, &dot->layout, a), gpu_i64(gpu, operand->bytes[a]));
+        offset = gpu_binary(gpu, TILE_OP_ADD, offset, part);
     }
-    return gpu_join(gpu, registers, dot->registers);
+    operand->base = tile_build_ptr_add(&gpu->b, pointer, offset);
 }
 
-/* The address of the thread's elements of an operand, at k = 0. Lanes past the result's extents read a row that
- * exists. */
-static TileValue *thread_address(const Dot *dot, const Operand *operand, unsigned own_axis) {
+/* The source of an operand of two axes is in shared memory, or is stored there as it lies. */
+static void place_tile(Dot *dot, Operand *operand, TileValue *old) {
     Gpu *gpu = dot->gpu;
-    TileValue *offset = gpu_i64(gpu, 0);
-    for (unsigned a = 0; a < dot->rank; a++) {
-        if (a + 2 >= dot->rank && a != own_axis) continue;
-        TileValue *index = gpu_thread_index(gpu, &dot->layout, a);
-        offset = gpu_binary(gpu, TILE_OP_ADD, offset,
-                            gpu_binary(gpu, TILE_OP_MUL, index, gpu_i64(gpu, operand->strides.bytes[a])));
+    bool transposed;
+    TileValue *source = gpu_multiplied_source(old, &transposed), *pointer;
+    const TileOp *shared = tile_value_def(source, TILE_OP_SHARED_TILE);
+    const TileType *place;
+    operand->along_k = transposed != (operand->own == ROW);
+    if (shared && gpu_stays_shared(shared)) {
+        place = tile_op_operand(shared, 0)->type;
+        pointer = gpu_value(gpu, tile_op_operand(shared, 0));
+        operand->tile = gpu_shared_tile(place);
+    } else {
+        place = gpu_multiplied_type(gpu->module->context, source->type, operand->along_k);
+        operand->tile = gpu_shared_tile(place);
+        gpu_open_shared(gpu, (uint64_t)gpu_shared_tile_bytes(&operand->tile), GPU_TILE_ALIGN);
+        pointer = gpu->shared;
+        gpu_put_tile(gpu, gpu_value(gpu, source), source->type, place, pointer);
     }
-    return tile_build_ptr_add(&gpu->b, operand->pointer, offset);
-}
-
-static Operand allocate_operand(Gpu *gpu, const TileLayoutShape *padded, TileScalar scalar) {
-    uint64_t bytes = tile_scalar_bytes(scalar);
-    for (unsigned a = 0; a < padded->rank; a++) bytes *= (uint64_t)padded->extent[a];
-    gpu_open_shared(gpu, bytes, GPU_VECTOR_ALIGN);
-    return (Operand){
-        .scalar = scalar, .pointer = gpu->shared, .strides = gpu_row_major(padded, tile_scalar_bytes(scalar))};
+    int64_t bytes = tile_scalar_bytes(operand->scalar), row = operand->tile.row_bytes;
+    operand->own_bytes = operand->along_k ? row : bytes;
+    operand->k_bytes = operand->along_k ? bytes : row;
+    find_address(dot, operand, pointer);
 }
 
 /* The operand's shape with padding. Rows and columns of padding are never written; results that depend on them are
  * never used. */
-static TileLayoutShape padded_shape(const Dot *dot, const TileType *type, bool is_a) {
+static TileLayoutShape padded_shape(const Dot *dot, const Operand *operand, const TileType *type) {
     TileLayoutShape shape = tile_layout_shape(type);
     for (unsigned a = 0; a + 2 < dot->rank; a++) shape.extent[a] = tile_layout_extent(&dot->layout, a);
-    unsigned own = is_a ? dot->rank - 2 : dot->rank - 1;
-    shape.extent[own] = tile_layout_extent(&dot->layout, own);
+    shape.extent[operand->own] = tile_layout_extent(&dot->layout, operand->own);
     return shape;
 }
 
-static void write_operand(Gpu *gpu, const TileValue *old, const Operand *operand) {
-    TileLayout layout = *old->type->layout;
-    gpu->shared = operand->pointer;
-    TileValue *value = gpu_value(gpu, old), *base = gpu_shared_address(gpu, &layout, &operand->strides);
-    TileValue *first = gpu_holds_first_copy(gpu, &layout);
-    for (uint32_t r = 0; r < tile_layout_registers(&layout); r++) {
-        TileValue *mask = first;
-        for (unsigned a = 0; a < layout.rank; a++) {
-            if (tile_layout_extent(&layout, a) <= operand->strides.extent[a]) continue;
-            TileValue *index = gpu_binary(gpu, TILE_OP_ADD, gpu_thread_index(gpu, &layout, a),
-                                          gpu_i64(gpu, gpu_register_index(&layout, a, r)));
-            mask = gpu_and(gpu, mask, gpu_binary(gpu, TILE_OP_LT, index, gpu_i64(gpu, operand->strides.extent[a])));
+/* Stores an operand of more axes row by row. */
+static void store_rows(Dot *dot, Operand *operand, const TileValue *old) {
+    Gpu *gpu = dot->gpu;
+    TileLayoutShape shape = padded_shape(dot, operand, old->type);
+    uint64_t bytes = tile_scalar_bytes(operand->scalar);
+    GpuStrides strides = gpu_row_major(&shape, (unsigned)bytes);
+    for (unsigned a = 0; a < shape.rank; a++) {
+        bytes *= (uint64_t)shape.extent[a];
+        operand->bytes[a] = strides.bytes[a];
+    }
+    gpu_open_shared(gpu, bytes, GPU_VECTOR_ALIGN);
+    operand->along_k = operand->own + 2 == dot->rank;
+    operand->own_bytes = strides.bytes[operand->own];
+    operand->k_bytes = strides.bytes[2 * dot->rank - 3 - operand->own];
+    find_address(dot, operand, gpu->shared);
+    gpu_write_shared(gpu, gpu_value(gpu, old), old->type->layout, &strides);
+}
+
+/* ---- products ---- */
+
+/* Where the elements of a step of k lie: the thread's own for each swizzle of a register's row. */
+typedef struct Step {
+    const Dot *dot;
+    const Operand *operand;
+    TileValue *k;
+    TileValue *at[1 << TILE_MAX_LOG_CHUNKS];
+} Step;
+
+/* Of an operand that is swizzled, a row's part is exclusive-ored to k's. */
+static TileValue *address_at(Step *step, int64_t swizzle) {
+    Gpu *gpu = step->dot->gpu;
+    const Operand *operand = step->operand;
+    TileValue **at = &step->at[swizzle], *offset;
+    if (*at) return *at;
+    if (operand->tile.log_chunks && operand->along_k) {
+        offset = gpu_swizzled_column(gpu, &operand->tile, operand->row, step->k);
+        if (swizzle) offset = gpu_binary(gpu, TILE_OP_XOR, offset, gpu_i64(gpu, swizzle * TILE_CHUNK_BYTES));
+    } else {
+        offset = gpu_binary(gpu, TILE_OP_MUL, step->k, gpu_i64(gpu, operand->k_bytes));
+    }
+    return *at = tile_build_ptr_add(&gpu->b, operand->base, offset);
+}
+
+/* Loads the neighbours of which a register of the result takes the first one, `more` bytes behind the step. */
+static TileValue *load_neighbours(Step *step, uint32_t reg, int64_t more) {
+    const Dot *dot = step->dot;
+    const Operand *operand = step->operand;
+    Gpu *gpu = dot->gpu;
+    bool swizzled = operand->tile.log_chunks && operand->along_k;
+    int64_t swizzle = swizzled ? gpu_chunk_swizzle(&operand->tile, gpu_register_index(&dot->layout, operand->own, reg)) : 0;
+    int64_t offset = register_offset(dot, operand, reg) + more;
+    TileValue *address = address_at(step, swizzle);
+    if (offset) address = tile_build_ptr_add(&gpu->b, address, gpu_i64(gpu, offset));
+    const TileType *type = tile_type_vector(gpu->module->context, operand->scalar, operand->width, false);
+    TileValue *value =
+        tile_build_load(&gpu->b, type, address, NULL, NULL, (int64_t)operand->width * tile_scalar_bytes(operand->scalar));
+    return operand->scalar == dot->sum ? value : tile_build_convert(&gpu->b, value, dot->sum);
+}
+
+static TileValue *lane_of(Gpu *gpu, TileValue *loaded, unsigned width, unsigned lane) {
+    return width == 1 ? loaded : gpu_register(gpu, loaded, lane);
+}
+
+/* For each register of the result its element at each of the steps of k from this one on, loaded along k. */
+static void load_along_k(Step *step, TileValue **values, unsigned steps) {
+    const Dot *dot = step->dot;
+    const Operand *operand = step->operand;
+    Gpu *gpu = dot->gpu;
+    TileValue **loaded = TILE_NEW_ARRAY(gpu->arena, TileValue *, dot->registers),
+              **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, dot->registers);
+    for (unsigned i = 0; i < steps; i++) {
+        for (uint32_t r = 0; r < dot->registers; r++) {
+            uint32_t first = operand->first[r];
+            if (!loaded[first]) loaded[first] = load_neighbours(step, first, 0);
+            registers[r] = first == r ? lane_of(gpu, loaded[r], steps, i) : registers[first];
         }
-        int64_t offset = gpu_shared_register_offset(&layout, &operand->strides, r);
-        tile_build_store(&gpu->b, gpu_register(gpu, value, r), tile_build_ptr_add(&gpu->b, base, gpu_i64(gpu, offset)),
-                         mask, 0);
+        values[i] = gpu_join(gpu, registers, dot->registers);
     }
 }
 
-/* Elements of a that a thread needs at one step of k. */
-static unsigned count_rows(const Dot *dot) {
-    unsigned rows = 0;
+/* For each register of the result its element at one step, loaded along the operand's own axis. */
+static TileValue *load_across(Step *step, unsigned i) {
+    const Dot *dot = step->dot;
+    const Operand *operand = step->operand;
+    Gpu *gpu = dot->gpu;
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, dot->registers);
     for (uint32_t r = 0; r < dot->registers; r++) {
-        bool same = false;
-        for (uint32_t s = 0; s < r && !same; s++) same = take_same(dot, dot->rank - 2, r, s);
-        rows += !same;
+        uint32_t first = operand->first[r];
+        if (first != r) registers[r] = registers[first];
+        if (registers[r]) continue;
+        TileValue *loaded = load_neighbours(step, r, (int64_t)i * operand->k_bytes);
+        for (unsigned n = 0; n < operand->width; n++)
+            registers[find_neighbour(dot, operand, r, n)] = lane_of(gpu, loaded, operand->width, n);
     }
-    return rows;
-}
-
-/* Steps of k whose elements of a row are loaded together, as far as they have registers beside the sums. */
-static unsigned steps_together(const Dot *dot) {
-    enum { MOST_LOADED = 64 };
-    unsigned most = GPU_VECTOR_ALIGN / tile_scalar_bytes(dot->a.scalar), rows = count_rows(dot);
-    unsigned steps = most > MOST_STEPS ? MOST_STEPS : most;
-    while (steps > 1 && (dot->extent[2] % steps || steps * rows > MOST_LOADED)) steps /= 2;
-    return steps;
-}
-
-/* Elements of a row of b that a thread loads together: neighbours in its registers, at an aligned address. */
-static unsigned columns_together(const Dot *dot) {
-    unsigned n = dot->rank - 1, bytes = tile_scalar_bytes(dot->b.scalar);
-    unsigned width = tile_layout_vector(&dot->layout, n, GPU_VECTOR_ALIGN / bytes);
-    while (width > 1 && dot->b.strides.bytes[n - 1] % (width * bytes)) width /= 2;
-    return width;
+    return gpu_join(gpu, registers, dot->registers);
 }
 
 /* The sum after the steps of k from this one on, in order. */
-static TileValue *multiply_steps(const Dot *dot, TileValue *a, TileValue *b, TileValue *sum, unsigned steps) {
+static TileValue *multiply_steps(const Dot *dot, TileValue *k, TileValue *sum, unsigned steps) {
     Gpu *gpu = dot->gpu;
-    TileValue *rows[MOST_STEPS];
-    unsigned width = columns_together(dot);
-    load_rows(dot, a, rows, steps);
+    TileValue *values[2][MOST_STEPS];
+    Step at[2];
+    for (unsigned o = 0; o < 2; o++) {
+        at[o] = (Step){.dot = dot, .operand = &dot->operands[o], .k = k};
+        if (dot->operands[o].along_k) load_along_k(&at[o], values[o], steps);
+    }
     for (unsigned i = 0; i < steps; i++) {
-        int64_t offset = i * dot->b.strides.bytes[dot->rank - 2];
-        TileValue *y = load_columns(dot, i ? tile_build_ptr_add(&gpu->b, b, gpu_i64(gpu, offset)) : b, width);
+        for (unsigned o = 0; o < 2; o++)
+            if (!dot->operands[o].along_k) values[o][i] = load_across(&at[o], i);
         if (tile_scalar_is_float(dot->sum))
-            sum = tile_build_ternary(&gpu->b, TILE_OP_FMA, rows[i], y, sum);
+            sum = tile_build_ternary(&gpu->b, TILE_OP_FMA, values[ROW][i], values[COLUMN][i], sum);
         else
-            sum = gpu_binary(gpu, TILE_OP_ADD, sum, gpu_binary(gpu, TILE_OP_MUL, rows[i], y));
+            sum = gpu_binary(gpu, TILE_OP_ADD, sum, gpu_binary(gpu, TILE_OP_MUL, values[ROW][i], values[COLUMN][i]));
     }
     return sum;
 }
 
-static TileValue *multiply(Dot *dot, TileValue *acc) {
+/* Groups of so many steps in an iteration: while the last products of one are computed, the assembler lets the elements of
+ * the next one be loaded, which it does not do from iteration to iteration. */
+static unsigned count_groups(const Dot *dot, unsigned steps) {
+    enum { STEPS_OF_ITERATION = 8, MOST_PRODUCTS = 512 };
+    unsigned times = 1;
+    if (dot->operands[0].along_k && dot->operands[1].along_k) return times; /* there are no registers for them */
+    while (2 * times * steps <= STEPS_OF_ITERATION && 2 * times * steps * dot->registers <= MOST_PRODUCTS &&
+           dot->steps % (2 * times * steps) == 0)
+        times *= 2;
+    return times;
+}
+
+static TileValue *multiply(Dot *dot, TileValue *acc, unsigned steps) {
     Gpu *gpu = dot->gpu;
-    unsigned m = dot->rank - 2, n = dot->rank - 1, steps = steps_together(dot);
-    TileValue *a_base = thread_address(dot, &dot->a, m), *b_base = thread_address(dot, &dot->b, n);
     TileBuilder outer = gpu->b;
-    TileOp *loop = tile_build_for(&outer, gpu_i64(gpu, 0), gpu_i64(gpu, dot->extent[2]), gpu_i64(gpu, steps), &acc, 1);
+    unsigned times = count_groups(dot, steps);
+    TileOp *loop = tile_build_for(&outer, gpu_i64(gpu, 0), gpu_i64(gpu, dot->steps), gpu_i64(gpu, times * steps), &acc, 1);
     outer = gpu->b;
     gpu->b.block = &loop->regions[0];
     gpu->b.before = NULL;
     TileValue *k = loop->regions[0].arguments[0], *sum = loop->regions[0].arguments[1];
-    TileValue *a_step = gpu_binary(gpu, TILE_OP_MUL, k, gpu_i64(gpu, dot->a.strides.bytes[n])),
-              *b_step = gpu_binary(gpu, TILE_OP_MUL, k, gpu_i64(gpu, dot->b.strides.bytes[m]));
-    sum = multiply_steps(dot, tile_build_ptr_add(&gpu->b, a_base, a_step), tile_build_ptr_add(&gpu->b, b_base, b_step),
-                         sum, steps);
+    for (unsigned i = 0; i < times; i++)
+        sum = multiply_steps(dot, i ? gpu_binary(gpu, TILE_OP_ADD, k, gpu_i64(gpu, i * steps)) : k, sum, steps);
     tile_build_end(&gpu->b, TILE_OP_YIELD, &sum, 1);
     gpu->b = outer;
     return tile_op_result(loop, 0);
 }
 
+/* Steps of one iteration of the loop over k; each operand's width. */
+static unsigned choose_widths(Dot *dot) {
+    unsigned elements = 0;
+    for (unsigned o = 0; o < 2; o++) {
+        unsigned own = find_same(dot, &dot->operands[o]);
+        if (dot->operands[o].along_k) elements += own;
+    }
+    unsigned steps = steps_together(dot, elements);
+    for (unsigned o = 0; o < 2; o++) {
+        Operand *operand = &dot->operands[o];
+        operand->width = operand->along_k ? steps : neighbours_together(dot, operand);
+    }
+    return steps;
+}
+
 void gpu_lower_dot(Gpu *gpu, TileOp *op) {
-    const TileValue *a = tile_op_operand(op, 0), *b = tile_op_operand(op, 1);
     const TileType *type = op->results[0].type;
     Dot dot = {.gpu = gpu, .layout = *type->layout, .rank = type->rank, .sum = type->scalar};
     dot.registers = tile_layout_registers(&dot.layout);
-    dot.extent[2] = a->type->extent[type->rank - 1];
-    TileLayoutShape a_shape = padded_shape(&dot, a->type, true), b_shape = padded_shape(&dot, b->type, false);
-    dot.a = allocate_operand(gpu, &a_shape, a->type->scalar);
-    dot.b = allocate_operand(gpu, &b_shape, b->type->scalar);
-    write_operand(gpu, a, &dot.a);
-    write_operand(gpu, b, &dot.b);
-    tile_map_set(&gpu->values, &op->results[0], multiply(&dot, gpu_value(gpu, tile_op_named(op, TILE_OPERAND_SUM))));
+    dot.steps = tile_op_operand(op, 0)->type->extent[type->rank - 1];
+    for (unsigned o = 0; o < 2; o++) {
+        Operand *operand = &dot.operands[o];
+        TileValue *old = tile_op_operand(op, o);
+        operand->own = type->rank - 2u + o;
+        operand->scalar = old->type->scalar;
+        if (type->rank == 2)
+            place_tile(&dot, operand, old);
+        else
+            store_rows(&dot, operand, old);
+    }
+    unsigned steps = choose_widths(&dot);
+    tile_map_set(&gpu->values, &op->results[0],
+                 multiply(&dot, gpu_value(gpu, tile_op_named(op, TILE_OPERAND_SUM)), steps));
 }

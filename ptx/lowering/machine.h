@@ -268,6 +268,8 @@ typedef struct GpuTileAddresses {
 GpuTileAddresses gpu_tile_addresses(Gpu *gpu, TileValue *pointer, const GpuSharedTile *tile, const TileLayout *layout,
                      bool transposed);
 TileValue *gpu_register_address(GpuTileAddresses *places, uint32_t reg);
+/* The byte offset of a column in its row, swizzled by the row. */
+TileValue *gpu_swizzled_column(Gpu *gpu, const GpuSharedTile *tile, TileValue *row, TileValue *column);
 /* Stores all registers of a tile in shared memory, in the layout of the pointer type `stored`. */
 void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, const TileType *stored, TileValue *pointer);
 void gpu_lower_copy(Gpu *gpu, TileOp *op);

@@ -9,8 +9,7 @@ static TileValue *shift_right(Gpu *gpu, TileValue *value, unsigned bits) {
     return bits ? gpu_binary(gpu, TILE_OP_SHR, value, gpu_i64(gpu, bits)) : value;
 }
 
-/* The byte offset of a column in its row, swizzled by the row. */
-static TileValue *swizzled_column(Gpu *gpu, const GpuSharedTile *tile, TileValue *row, TileValue *column) {
+TileValue *gpu_swizzled_column(Gpu *gpu, const GpuSharedTile *tile, TileValue *row, TileValue *column) {
     TileValue *bytes = gpu_binary(gpu, TILE_OP_MUL, column, gpu_i64(gpu, tile_scalar_bytes(tile->scalar)));
     if (tile->swizzle == TILE_SWIZZLE_NONE) return bytes;
     if (tile->swizzle == TILE_SWIZZLE_BYTES) {
@@ -43,7 +42,7 @@ static TileValue *element_address(Gpu *gpu, const GpuSharedTile *tile, TileValue
         pointer = tile_build_ptr_add(&gpu->b, pointer, gpu_binary(gpu, TILE_OP_MUL, panel, gpu_i64(gpu, bytes)));
         column = gpu_binary(gpu, TILE_OP_REM, column, columns);
     }
-    return tile_build_ptr_add(&gpu->b, row_address(gpu, tile, pointer, row), swizzled_column(gpu, tile, row, column));
+    return tile_build_ptr_add(&gpu->b, row_address(gpu, tile, pointer, row), gpu_swizzled_column(gpu, tile, row, column));
 }
 
 /* Splits a pointer into its base and the bytes that were added. */
@@ -64,7 +63,7 @@ GpuTileAddresses gpu_tile_addresses(Gpu *gpu, TileValue *pointer, const GpuShare
     TileValue *row = gpu_thread_index(gpu, layout, places.axis[0]),
               *column = gpu_thread_index(gpu, layout, places.axis[1]), *bytes;
     TileValue *own = gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, tile->row_bytes));
-    own = gpu_binary(gpu, TILE_OP_ADD, own, swizzled_column(gpu, tile, row, column));
+    own = gpu_binary(gpu, TILE_OP_ADD, own, gpu_swizzled_column(gpu, tile, row, column));
     places.base = split_pointer(gpu, pointer, &bytes);
     places.offset = bytes ? gpu_binary(gpu, TILE_OP_ADD, bytes, own) : own;
     return places;
@@ -189,10 +188,11 @@ static TileValue *next_address(Copy *copy, TileValue *address, uint32_t reg, uin
     return address;
 }
 
-static void build_copy(Gpu *gpu, TileValue *to, TileValue *from, TileValue *bytes) {
-    const TileAttribute size = {.key = TILE_ATTRIBUTE_BYTES, .integer = TILE_CHUNK_BYTES};
+/* Copies so many bytes of `size`, and zeros behind them. */
+static void build_copy(Gpu *gpu, TileValue *to, TileValue *from, TileValue *bytes, int64_t size) {
+    const TileAttribute attribute = {.key = TILE_ATTRIBUTE_BYTES, .integer = size};
     TileValue *operands[] = {to, from, bytes};
-    tile_build_op(&gpu->b, TILE_OP_COPY_ASYNC, operands, 3, &size, 1, NULL, 0);
+    tile_build_op(&gpu->b, TILE_OP_COPY_ASYNC, operands, 3, &attribute, 1, NULL, 0);
 }
 
 /* Copies all chunks of a tile whose lanes are all valid. */
@@ -207,7 +207,7 @@ static void copy_chunks(Copy *copy) {
     TileValue *from = copy->access.base;
     for (uint32_t r = 0; r < tile_layout_registers(layout); r += elements) {
         if (r) from = next_address(copy, from, r, r - elements);
-        build_copy(gpu, gpu_register_address(&places, r), from, all);
+        build_copy(gpu, gpu_register_address(&places, r), from, all, TILE_CHUNK_BYTES);
     }
 }
 
@@ -238,7 +238,7 @@ static void copy_partial_chunk(Copy *copy, const Position *position) {
     rest = gpu_binary(gpu, TILE_OP_MAX, gpu_binary(gpu, TILE_OP_MIN, rest, gpu_i64(gpu, TILE_CHUNK_BYTES)),
                       gpu_i64(gpu, 0));
     rest = tile_build_ternary(&gpu->b, TILE_OP_SELECT, row, rest, gpu_i64(gpu, 0));
-    build_copy(gpu, position->to, position->from, tile_build_convert(&gpu->b, rest, TILE_I32));
+    build_copy(gpu, position->to, position->from, tile_build_convert(&gpu->b, rest, TILE_I32), TILE_CHUNK_BYTES);
 }
 
 /* The value of an element that may be invalid: 0 then. */
@@ -325,7 +325,51 @@ static void copy_elements_at(Copy *copy, TileValue *index, int64_t count) {
         tile_build_store(&gpu->b, values[i], positions[i].to, exists[i], 0);
 }
 
-static void copy_elements(Copy *copy) { copy_in_loop(copy, 1, ELEMENTS_TOGETHER, copy_elements_at); }
+static TileValue *lane_index(Gpu *gpu, const TileLayout *layout, unsigned axis, int64_t of_register) {
+    return gpu_binary(gpu, TILE_OP_ADD, gpu_thread_index(gpu, layout, axis), gpu_i64(gpu, of_register));
+}
+
+/* Copies elements of whole words asynchronously, each under the predicates of its row and its column. Neighbouring threads
+ * have neighbours of a row. Indices are computed here, so that no registers are live for them elsewhere. */
+static void copy_words(Copy *copy, const TileLayout *layout) {
+    Gpu *gpu = copy->gpu;
+    TileValue *thread = gpu->thread, *valid[TILE_MAX_TILE_RANK];
+    gpu->thread = tile_op_result(tile_build_op(&gpu->b, TILE_OP_HERE, &thread, 1, NULL, 0, NULL, 1), 0);
+    const TileType *i32 = tile_type_scalar(gpu->module->context, TILE_I32);
+    TileValue *size = tile_build_integer(&gpu->b, i32, tile_scalar_bytes(copy->tile.scalar)),
+              *none = tile_build_integer(&gpu->b, i32, 0);
+    GpuAccess words;
+    gpu_read_access(gpu, copy->access.op, copy->access.type, layout, &words);
+    TileLayout rows = *layout;
+    if (copy->last > 1) tile_layout_reshape(layout, &copy->tile.shape, &rows);
+    GpuTileAddresses places = gpu_tile_addresses(gpu, copy->to, &copy->tile, &rows, false);
+    int64_t before[TILE_MAX_TILE_RANK] = {-1, -1, -1, -1, -1};
+    for (uint32_t r = 0; r < tile_layout_registers(layout); r++) {
+        TileValue *both = NULL;
+        for (unsigned a = 0; a <= copy->last; a++) {
+            int64_t index = gpu_register_index(layout, a, r);
+            if (index != before[a]) valid[a] = is_valid(gpu, copy->dimension[a], lane_index(gpu, layout, a, index));
+            before[a] = index;
+            both = gpu_and(gpu, both, valid[a]);
+        }
+        build_copy(gpu, gpu_register_address(&places, r), gpu_access_address(gpu, &words, r),
+                   tile_build_ternary(&gpu->b, TILE_OP_SELECT, both, size, none), tile_scalar_bytes(copy->tile.scalar));
+    }
+    gpu->thread = thread;
+}
+
+/* Elements that do not lie in chunks. */
+static void copy_elements(Copy *copy) {
+    enum { MOST_WORDS = 32 };
+    TileLayoutShape shape = stored_shape(copy);
+    TileLayout layout = gpu_spread(&shape, 0, 0, copy->gpu->log_warps);
+    unsigned bytes = tile_scalar_bytes(copy->tile.scalar);
+    bool words = bytes == 4 || bytes == 8;
+    if (words && tile_layout_registers(&layout) <= MOST_WORDS && !gpu_holds_first_copy(copy->gpu, &layout))
+        copy_words(copy, &layout);
+    else
+        copy_in_loop(copy, 1, ELEMENTS_TOGETHER, copy_elements_at);
+}
 
 static void in_region(Copy *copy, TileBlock *block, void (*body)(Copy *copy)) {
     Gpu *gpu = copy->gpu;

@@ -25,7 +25,7 @@ enum { OF_OPERATION = 4, OF_MEMORY = 700, OF_EXCHANGE = 30, OF_BARRIER = 80, OF_
 
 /* Instructions of a warp: of a vector with its address and predicate, of an element by itself, of an element through
  * shared memory and back. */
-enum { OF_VECTOR = 5, OF_ELEMENT = 12, OF_COPIED_ELEMENT = 100, OF_MOVE = 4, OF_UPDATE = 16, OF_PROGRAM = 50 };
+enum { OF_VECTOR = 5, OF_ELEMENT = 12, OF_COPIED_ELEMENT = 100, OF_COPIED_WORD = 8, OF_MOVE = 4, OF_UPDATE = 16, OF_PROGRAM = 50 };
 
 typedef struct Walk {
     const TilePtxTarget *target;
@@ -216,9 +216,10 @@ static double do_copied(Walk *walk, const TileOp *op, double begin, const Piece 
     walk->copied += slots > 1 ? piece->bytes : 0;
     walk->flows |= gpu_by_map(op);
     if (slots > 1 && (walk->slots == 0 || (double)slots < walk->slots)) walk->slots = (double)slots;
+    bool words = tile_scalar_bytes(tile->scalar) >= 4;
     double instructions = gpu_by_map(op) ? 0
                           : piece->whole ? piece->vectors * OF_VECTOR
-                                         : elements_of(walk, tile) * OF_COPIED_ELEMENT;
+                                         : elements_of(walk, tile) * (words ? OF_COPIED_WORD : OF_COPIED_ELEMENT);
     return issue(walk, op, begin, instructions, slots > 1 ? OF_CHANNEL : OF_MEMORY + OF_BARRIER);
 }
 
@@ -288,17 +289,24 @@ static double shared_cycles(const Walk *walk, const TileOp *dot) {
     return all / SHARED_BYTES_CYCLE;
 }
 
-/* Of fused multiply-adds, one for each of a thread's sums: rows of four sums, whose operands come from shared memory,
- * 16 bytes at a time, of which a cycle of a multiprocessor loads 128. */
-static double instructions_of_step(double sums) { return most(1.1 * sums + sums / 16 + 1, sums / 4 + 16); }
+/* Of fused multiply-adds, one for each of a thread's sums, which are nearly a square: elements of its rows and columns come
+ * from shared memory, 16 bytes at a time, in two cycles of the multiprocessor for a warp; and the loop has a few more for
+ * some steps together. */
+static double instructions_of_step(double sums) {
+    double loads = 2 * sqrt(sums) / 4;
+    return most(sums + loads + 2.5, SCHEDULERS * 2 * loads);
+}
 
-/* The operands pass through shared memory; the loop over k has a few steps in each iteration. */
+/* Operands in registers pass through shared memory. */
 static double do_multiply_adds(Walk *walk, const TileOp *dot, double begin, double k) {
     enum { STEPS = 4, OF_STORE = 2 };
-    double step = instructions_of_step(elements_of(walk, dot->results[0].type)), stored = 0, code = walk->work->code;
-    for (unsigned i = 0; i < 2; i++) stored += OF_STORE * elements_of(walk, tile_op_operand(dot, i)->type);
+    double sums = elements_of(walk, dot->results[0].type), step = instructions_of_step(sums), stored = 0,
+           code = walk->work->code;
+    for (unsigned i = 0; i < 2; i++)
+        if (!takes_no_registers(tile_op_operand(dot, i))) stored += OF_STORE * elements_of(walk, tile_op_operand(dot, i)->type);
     double end = issue(walk, dot, begin, k * step + stored, 2 * OF_BARRIER);
     walk->work->code = code + stored + STEPS * step;
+    walk->work->registers = most(walk->work->registers, walk->carried + 4 * sqrt(sums));
     return end;
 }
 
@@ -447,6 +455,7 @@ bool gpu_work_count(const TilePtxTarget *target, TileFunc *phase, const TileExte
                     TileArena *scratch, GpuWork *work) {
     *work = (GpuWork){.registers = 0};
     double warps = phase->threads ? phase->threads / TILE_WARP_THREADS : 1;
+    GpuDots dots = gpu_find_dots(phase, &phase->body);
     Walk walk = {.target = target,
                  .numbers = gpu_numbers_create(phase, extents, scratch),
                  .work = work,
@@ -455,7 +464,7 @@ bool gpu_work_count(const TilePtxTarget *target, TileFunc *phase, const TileExte
                  .busy = most(1, warps / SCHEDULERS),
                  .program = program,
                  .combines = gpu_survey(&phase->body).combines,
-                 .tensor_cores = gpu_find_dots(phase, &phase->body).count != 0,
+                 .tensor_cores = dots.count && !dots.multiplied.count,
                  .fits = true};
     walk.ready = TILE_NEW_ARRAY(scratch, double, tile_func_number(phase) + 1);
     work->instructions = warps * OF_PROGRAM;

@@ -45,25 +45,36 @@ static bool repeats_load(const TileOp *fill, const TileOp *load, bool transposed
 
 static bool is_transposed(const TileOp *permute) { return tile_op_get(permute, TILE_ATTRIBUTE_AXES)->integers[0] != 0; }
 
+/* Products that read a load's tile: by mma; by fused multiply-adds, along k and across. */
+typedef struct Readers {
+    bool mma, along_k, across;
+} Readers;
+
+static void add_reader(Readers *readers, const TileUse *use, bool transposed) {
+    bool mma = gpu_dot_is_mma(use->user), along_k = transposed != (use->index == 0);
+    *(mma ? &readers->mma : along_k ? &readers->along_k : &readers->across) = true;
+}
+
 /* Does it make rows of the load's axes but the last? */
 static bool makes_rows(const TileOp *reshape, const TileOp *load) {
     const TileType *from = tile_op_operand(reshape, 0)->type, *to = reshape->results[0].type;
     return from->rank > 2 && to->rank == 2 && to->extent[1] == load->results[0].type->extent[from->rank - 1];
 }
 
-static bool only_multiplied(const TileValue *value, const TileOp *load, bool transposed) {
+static bool only_multiplied(const TileValue *value, const TileOp *load, bool transposed, Readers *readers) {
     for (const TileUse *use = value->first_use; use; use = use->next) {
         const TileOp *user = use->user;
         bool passes = false;
-        if (user->id == TILE_OP_DOT)
-            passes = use->index < 2 && value->type->rank == 2 && gpu_dot_is_mma(user);
-        else if (user->id == TILE_OP_RESHAPE)
-            passes = makes_rows(user, load) && only_multiplied(&user->results[0], load, false);
+        if (user->id == TILE_OP_DOT) {
+            passes = use->index < 2 && value->type->rank == 2 && gpu_dot_reads_shared(user);
+            if (passes) add_reader(readers, use, transposed);
+        } else if (user->id == TILE_OP_RESHAPE)
+            passes = makes_rows(user, load) && only_multiplied(&user->results[0], load, false, readers);
         else if (user->id == TILE_OP_PERMUTE && value->type->rank == 2)
-            passes = only_multiplied(&user->results[0], load, transposed != is_transposed(user));
+            passes = only_multiplied(&user->results[0], load, transposed != is_transposed(user), readers);
         else if (user->id == TILE_OP_FILL)
-            passes =
-                use->index == 0 && repeats_load(user, load, transposed) && only_multiplied(&user->results[0], load, transposed);
+            passes = use->index == 0 && repeats_load(user, load, transposed) &&
+                     only_multiplied(&user->results[0], load, transposed, readers);
         if (!passes) return false;
     }
     return true;
@@ -80,8 +91,15 @@ static bool can_be_copied(const TileOp *load) {
     return true;
 }
 
+/* Rows without a swizzle and rows with one are not read in the same way. */
+static bool is_copied_for(const TileOp *load, Readers *readers) {
+    return can_be_copied(load) && only_multiplied(&load->results[0], load, false, readers) &&
+           !(readers->across && (readers->mma || readers->along_k));
+}
+
 bool gpu_load_is_copied(const TileOp *load) {
-    return can_be_copied(load) && only_multiplied(&load->results[0], load, false);
+    Readers readers = {0};
+    return is_copied_for(load, &readers);
 }
 
 bool gpu_load_passes_through(TileFunc *func, const TileOp *load) {
@@ -144,7 +162,10 @@ TileValue *gpu_build_buffer(TileBuilder *b, const TileType *type, int64_t bytes,
 
 const TileType *gpu_slot_type(TileContext *context, const TileOp *load) {
     const TileType *tile = load->results[0].type;
-    return gpu_by_map(load) ? gpu_panel_type(context, tile) : gpu_shared_type(context, gpu_rows_type(context, tile));
+    Readers readers = {0};
+    if (gpu_by_map(load)) return gpu_panel_type(context, tile);
+    bool across = is_copied_for(load, &readers) && readers.across;
+    return gpu_multiplied_type(context, gpu_rows_type(context, tile), !across);
 }
 
 TileValue *gpu_build_channel(TileBuilder *b, const TileOp *load, int64_t slots) {

@@ -1,4 +1,4 @@
-/* Loads that are copied to shared memory asynchronously, from where tensor cores read them. Shared by passes of this
+/* Loads that are copied to shared memory asynchronously, from where products read them. Shared by passes of this
  * folder; private to ptx/. */
 #ifndef TILE_PTX_PIPELINE_COPIES_H
 #define TILE_PTX_PIPELINE_COPIES_H
@@ -7,8 +7,8 @@
 #include "ptx/target/dot.h"
 
 /* Can a copy_tile and a shared_tile replace the load? It has two axes of ranges, or more that a reshape makes rows of, no
- * mask and no fill but 0, and only products by mma use it, possibly through transpositions and fills with 0 of lanes that
- * are invalid anyway. */
+ * mask and no fill but 0, and only products use it that read shared memory, possibly through transpositions and fills with 0
+ * of lanes that are invalid anyway. */
 bool gpu_load_is_copied(const TileOp *load);
 /* Can a load that passes through registers on its way to a product be copied so? Only where rows
  * are known to be contiguous and multiples of 16 bytes: elements are not copied ahead one by one for that. */

@@ -1,4 +1,4 @@
-/* Purpose: copy operands of products for tensor cores from global to shared memory where no loop copies them ahead: the
+/* Purpose: copy operands of products from global to shared memory where no loop copies them ahead: the
  * load becomes a copy through a channel of one slot, with a wait directly after it.
  *
  * Before:

@@ -106,8 +106,9 @@ static int64_t choose_slots(const Candidate *candidate) {
     if (wanted) return wanted < most ? wanted : most;
     bool maps = gpu_by_map(candidate->loads[0]);
     if (maps) return most < MOST_MAP_SLOTS ? most : MOST_MAP_SLOTS;
-    bool small = func->threads <= SMALL_BLOCK;
-    int64_t share = small ? target->shared_core_bytes / 2 - target->shared_reserved_bytes : limit;
+    int64_t blocks = gpu_blocks_of_sums(target, func, &func->body);
+    if (!blocks) blocks = func->threads <= SMALL_BLOCK ? 2 : 1;
+    int64_t share = blocks > 1 ? target->shared_core_bytes / blocks - target->shared_reserved_bytes : limit;
     int64_t slots = ((share < limit ? share : limit) - other) / each;
     return slots < LEAST_SLOTS ? LEAST_SLOTS : slots > MOST_SLOTS ? MOST_SLOTS : slots;
 }
@@ -157,7 +158,7 @@ static void find_loads(Candidate *candidate) {
 /* Operands that pass through registers on their way to the product. */
 static void remark_operands(Candidate *candidate) {
     for (const TileOp *dot = candidate->loop->regions[0].first; dot; dot = dot->next) {
-        if (dot->id != TILE_OP_DOT || !gpu_dot_is_mma(dot)) continue;
+        if (!gpu_dot_reads_shared(dot)) continue;
         for (unsigned i = 0; i < 2; i++) {
             const TileOp *between, *load = gpu_operand_load(dot, i, &between);
             if (!load || gpu_load_is_copied(load) || passes_through(candidate, load)) continue;

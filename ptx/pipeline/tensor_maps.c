@@ -233,8 +233,7 @@ static const char *why_not_stored(Maps *maps, const TileOp *store) {
 static void decide_store(Maps *maps, TileOp *store) {
     enum { BYTES = 2 };
     const TileType *tile = tile_op_named(store, TILE_OPERAND_VALUE)->type;
-    if (!gpu_has_rows(tile) || tile_scalar_bytes(tile->scalar) != BYTES || !gpu_find_dots(maps->func, &maps->func->body).count)
-        return;
+    if (!gpu_has_rows(tile) || tile_scalar_bytes(tile->scalar) != BYTES) return;
     TileParameter *parameter = &maps->func->parameters[tile_op_operand(store, 0)->index];
     bool asked = parameter->asked_map;
     const char *why = why_not_stored(maps, store);
@@ -265,6 +264,8 @@ static void decide(TileOp *load, void *state) {
 
 TileResult tile_pass_gpu_tensor_maps(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE || !context->target || !context->target->has_tma) return TILE_RESULT_UNCHANGED;
+    GpuDots dots = gpu_find_dots(func, &func->body);
+    if (!dots.count || dots.multiplied.count) return TILE_RESULT_UNCHANGED; /* no tensor cores */
     Maps maps = {.context = context, .func = func};
     tile_index_view_init(&maps.view, tile_pass_indices(context, func), NULL, false);
     tile_block_walk(&func->body, decide, &maps);

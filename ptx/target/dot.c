@@ -67,6 +67,12 @@ const TileType *gpu_shared_type(TileContext *context, const TileType *tile) {
     return tile_type_shared(context, tile->scalar, shape.extent, choose_swizzle(tile->scalar, log_chunks), log_chunks);
 }
 
+const TileType *gpu_multiplied_type(TileContext *context, const TileType *tile, bool along_k) {
+    if (along_k) return gpu_shared_type(context, tile);
+    TileLayoutShape shape = gpu_dot_shape(tile);
+    return tile_type_shared(context, tile->scalar, shape.extent, TILE_SWIZZLE_NONE, 0);
+}
+
 GpuSharedTile gpu_shared_tile(const TileType *pointer) {
     int64_t bytes = pointer->extent[1] * tile_scalar_bytes(pointer->scalar),
             panel = pointer->swizzle == TILE_SWIZZLE_PANELS ? (int64_t)TILE_CHUNK_BYTES << pointer->log_chunks : bytes;
@@ -96,11 +102,15 @@ bool gpu_lies_along_k(const TileOp *dot, unsigned operand) {
     return transposed != (operand == 0);
 }
 
+bool gpu_dot_reads_shared(const TileOp *dot) {
+    return dot->id == TILE_OP_DOT && (gpu_dot_is_mma(dot) || dot->results[0].type->rank == 2);
+}
+
 bool gpu_stays_shared(const TileOp *op) {
     bool transposed;
     if (!op->result_count || !gpu_find_shared(&op->results[0], &transposed)) return false;
     for (const TileUse *use = op->results[0].first_use; use; use = use->next) {
-        bool multiplied = use->user->id == TILE_OP_DOT && use->index < 2 && gpu_dot_is_mma(use->user);
+        bool multiplied = use->index < 2 && gpu_dot_reads_shared(use->user);
         if (!multiplied && (use->user->id != TILE_OP_PERMUTE || !gpu_stays_shared(use->user))) return false;
     }
     return true;
@@ -233,10 +243,18 @@ static void choose_pairs(Search *search) {
         search->bytes_along[1] && !search->wider_along[1] && (columns & -columns) >> plan->log_warps_n >= 2 * N;
 }
 
+/* Products of a function without tensor cores. */
+static GpuDots find_multiplied(const TileFunc *func, const TileBlock *body) {
+    GpuDots dots = {.multiplied = gpu_find_sums(func, body)};
+    dots.count = dots.multiplied.count;
+    for (unsigned i = 0; i < dots.count; i++) dots.types[i] = dots.multiplied.types[i];
+    return dots;
+}
+
 GpuDots gpu_find_dots(const TileFunc *func, const TileBlock *body) {
     Search search = {0};
     search_block(&search, body);
-    if (!search.dots.count) return search.dots;
+    if (!search.dots.count) return find_multiplied(func, body);
     search.rows |= search.dots.count > 1;
     place_warps(&search, func->threads ? func->threads / TILE_WARP_THREADS : func->warps);
     TileFragmentPlan *plan = &search.dots.plan;
@@ -275,6 +293,7 @@ bool gpu_dot_plan(const TileOp *dot, TileFragmentPlan *plan) {
 }
 
 TileLayout gpu_sum_layout(const GpuDots *dots, const TileType *tile) {
+    if (dots->multiplied.count) return gpu_multiplied_layout(&dots->multiplied, tile);
     TileLayoutShape shape = gpu_dot_shape(tile);
     return tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_C, 32, dots->plan);
 }

@@ -5,14 +5,17 @@
 
 #include "lang/ir/ir.h"
 #include "lang/layout/layout.h"
+#include "ptx/target/multiply_adds.h"
 #include "ptx/target/target.h"
 
-enum { GPU_MOST_DOTS = 8 };
+enum { GPU_MOST_DOTS = GPU_MOST_SUMS };
 
-/* The products of a function that mma computes, and how warps divide them. */
+/* The products of a function that mma computes, and how warps divide them; if it has none, those that fused multiply-adds
+ * compute. */
 typedef struct GpuDots {
     const TileType *types[GPU_MOST_DOTS]; /* of the results, without duplicates, the largest first */
     unsigned count;
+    GpuSums multiplied; /* their count is 0: mma computes the products */
     TileFragmentPlan plan;
     int64_t sums; /* elements of all sums; a sum that goes on from product to product is counted once */
     int64_t promoted; /* registers of a thread for sums of wgmma that are added to those */
@@ -54,6 +57,9 @@ GpuDots gpu_find_dots(const TileFunc *func, const TileBlock *body);
  */
 void gpu_set_plan(TileModule *module, TileBlock *body, const TileFragmentPlan *plan);
 bool gpu_dot_plan(const TileOp *dot, TileFragmentPlan *plan);
+/* Does the product read its operands from shared memory, whoever has put them there: by mma, or by fused multiply-adds of
+ * two axes? */
+bool gpu_dot_reads_shared(const TileOp *dot);
 /* Is the op's result in shared memory and used only by such products, which read it from there? Then no thread holds
  * it in registers. */
 bool gpu_stays_shared(const TileOp *op);
@@ -63,7 +69,7 @@ bool gpu_lies_along_k(const TileOp *dot, unsigned operand);
 /* The op that defines where the value is in shared memory, looking through transpositions; NULL: the value is in
  * registers. */
 const TileOp *gpu_find_shared(const TileValue *value, bool *transposed);
-/* Accumulator fragments of a tile of two axes. */
+/* The layout of sums of two axes: accumulator fragments, or that of fused multiply-adds. */
 TileLayout gpu_sum_layout(const GpuDots *dots, const TileType *tile);
 /* The tile's shape, rounded up to what instructions take as an operand or a sum. */
 TileLayoutShape gpu_dot_shape(const TileType *tile);
@@ -86,6 +92,8 @@ enum { GPU_TILE_ALIGN = 128 };
  * permuted chunks that divides a row. For bytes, rows 0, 1, 4, 5, 8, 9, 12 and 13 are in different banks as well: one
  * access reads these where bytes are contiguous along m or n (lowering/mma.c). */
 const TileType *gpu_shared_type(TileContext *context, const TileType *tile);
+/* The layout of a tile that fused multiply-adds read: the same where it lies along k, rows without a swizzle otherwise. */
+const TileType *gpu_multiplied_type(TileContext *context, const TileType *tile, bool along_k);
 /* The layout that such a type gives. */
 GpuSharedTile gpu_shared_tile(const TileType *pointer);
 static inline int64_t gpu_shared_tile_bytes(const GpuSharedTile *tile) {

@@ -252,6 +252,80 @@ Test(shared_tile, rows_of_a_matrix_lie_on_different_banks) {
     tile_ir_context_destroy(context);
 }
 
+/* ---- sums of fused multiply-adds ---- */
+
+static int64_t own_index(const TileLayout *layout, unsigned axis, uint32_t reg, uint32_t lane) {
+    int64_t index[TILE_MAX_TILE_RANK];
+    tile_layout_apply(layout, (TileLayoutInput){.reg = reg, .lane = lane}, index);
+    return index[axis];
+}
+
+/* The chunk of shared memory that a lane reads for a register, of an operand of `k` steps. */
+static int64_t chunk_read(const TileLayout *layout, const GpuSharedTile *tile, unsigned axis, bool along_k, uint32_t reg,
+                          uint32_t lane) {
+    enum { CHUNK = 16, BYTES = 4 };
+    int64_t own = own_index(layout, axis, reg, lane);
+    return along_k ? own * tile->row_bytes / CHUNK + gpu_chunk_swizzle(tile, own) : own * BYTES / CHUNK;
+}
+
+/* Lanes of half a warp read chunks of 16 bytes that lie on different banks, and every two neighbours, by bit 0 or bit 1 of
+ * their numbers, the same one. */
+static void check_reads(const TileLayout *layout, const GpuSharedTile *tile, unsigned axis, bool along_k) {
+    enum { HALF = 16, GROUPS = 8 };
+    for (uint32_t r = 0; r < tile_layout_registers(layout); r++)
+        for (uint32_t half = 0; half < TILE_LANES; half += HALF) {
+            int64_t group[GROUPS];
+            bool twins = true;
+            for (unsigned g = 0; g < GROUPS; g++) group[g] = -1;
+            for (uint32_t lane = half; lane < half + HALF; lane++) {
+                int64_t chunk = chunk_read(layout, tile, axis, along_k, r, lane), *other = &group[chunk % GROUPS];
+                cr_expect(*other < 0 || *other == chunk, "axis %u, register %u, lane %u", axis, r, lane);
+                *other = chunk;
+                twins &= chunk == chunk_read(layout, tile, axis, along_k, r, lane ^ (axis ? 1 : 2));
+            }
+            cr_expect(twins, "axis %u, register %u", axis, r);
+        }
+}
+
+static unsigned indices_of_thread(const TileLayout *layout, unsigned axis) {
+    bool seen[256] = {false};
+    unsigned count = 0;
+    for (uint32_t r = 0; r < tile_layout_registers(layout); r++) {
+        int64_t index = own_index(layout, axis, r, 0);
+        count += !seen[index];
+        seen[index] = true;
+    }
+    return count;
+}
+
+Test(sums, threads_have_squares_and_read_without_conflicts) {
+    static const struct {
+        int64_t m, n, k;
+        unsigned log_warps, rows, columns; /* of a thread */
+    } cases[] = {{128, 128, 32, 3, 8, 8}, {128, 64, 32, 2, 8, 8}, {64, 64, 64, 2, 4, 8}, {64, 128, 128, 3, 4, 8},
+                 {112, 64, 64, 2, 7, 8},  {96, 128, 32, 3, 6, 8}, {32, 32, 16, 0, 4, 8}, {256, 64, 8, 3, 8, 8}};
+    TileContext *context = tile_ir_context_create();
+    for (unsigned i = 0; i < 8 * sizeof cases / sizeof *cases; i++) {
+        unsigned c = i / 8;
+        bool along_m = i & 1, along_n = i & 2;
+        TileType type = {.kind = TILE_TYPE_TILE, .scalar = TILE_F32, .rank = 2, .extent = {cases[c].m, cases[c].n}};
+        GpuSums sums = {.types = {&type}, .along_n = {along_n}, .along_m = along_m, .rows = i & 4, .count = 1,
+                        .log_warps = cases[c].log_warps};
+        TileLayout layout = gpu_multiplied_layout(&sums, &type);
+        cr_expect(tile_layout_is_surjective(&layout));
+        if (sums.rows) continue;
+        cr_expect_eq(indices_of_thread(&layout, 0), cases[c].rows, "case %u: %u", i, indices_of_thread(&layout, 0));
+        cr_expect_eq(indices_of_thread(&layout, 1), cases[c].columns, "case %u: %u", i, indices_of_thread(&layout, 1));
+        for (unsigned axis = 0; axis < 2; axis++) {
+            TileType operand = {.kind = TILE_TYPE_TILE, .scalar = TILE_F32, .rank = 2,
+                                .extent = {type.extent[axis], cases[c].k}};
+            GpuSharedTile tile = gpu_shared_tile(gpu_multiplied_type(context, &operand, true));
+            check_reads(&layout, &tile, axis, !(axis ? along_n : along_m));
+        }
+    }
+    tile_ir_context_destroy(context);
+}
+
 /* ---- conversions, results, swizzles ---- */
 
 Test(layout, conversions_find_the_element) {

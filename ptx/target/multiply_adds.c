@@ -1,0 +1,164 @@
+/* Which sums of products by fused multiply-adds a thread has. For each step of k it loads an element of `a` for each of its
+ * rows and one of `b` for each of its columns, so that its part is nearly square; and it loads vectors: of neighbours along
+ * k where the operand lies along k, of neighbouring rows or columns otherwise. Where lanes load along k they have
+ * neighbouring rows or columns, whose chunks the swizzle puts into different banks. */
+#include "ptx/target/multiply_adds.h"
+
+#include "lang/ir/layout_rules.h"
+#include "lang/ir/operands.h"
+
+enum { M, N, LOG_VECTOR = 2, USUAL_LANES_M = 2 };
+
+TileValue *gpu_multiplied_source(const TileValue *operand, bool *transposed) {
+    *transposed = false;
+    for (const TileOp *op; (op = tile_value_def(operand, TILE_OP_PERMUTE)); operand = tile_op_operand(op, 0))
+        *transposed ^= tile_op_get(op, TILE_ATTRIBUTE_AXES)->integers[0] != 0;
+    return (TileValue *)operand;
+}
+
+bool gpu_multiplied_along_k(const TileOp *dot, unsigned operand) {
+    bool transposed;
+    gpu_multiplied_source(tile_op_operand(dot, operand), &transposed);
+    return transposed != (operand == 0);
+}
+
+/* ---- which ---- */
+
+/* The list is sorted by size. If it is full, the smallest type is dropped. */
+static unsigned add_type(GpuSums *sums, const TileType *type) {
+    for (unsigned i = 0; i < sums->count; i++)
+        if (tile_type_same_shape(sums->types[i], type)) return i;
+    unsigned at = sums->count < GPU_MOST_SUMS ? sums->count++ : GPU_MOST_SUMS - 1;
+    for (; at && tile_type_lanes(sums->types[at - 1]) < tile_type_lanes(type); at--) {
+        sums->types[at] = sums->types[at - 1];
+        sums->along_n[at] = sums->along_n[at - 1];
+    }
+    sums->types[at] = type;
+    sums->along_n[at] = true;
+    return at;
+}
+
+static bool search_block(GpuSums *sums, const TileBlock *block) {
+    for (const TileOp *op = block->first; op; op = op->next) {
+        if (op->id == TILE_OP_DOT) {
+            bool mma = tile_op_integer(op, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA) != TILE_INSTRUCTION_FMA;
+            if (mma || op->results[0].type->rank != 2) return false;
+            unsigned at = add_type(sums, op->results[0].type);
+            sums->along_n[at] &= !gpu_multiplied_along_k(op, N);
+            sums->along_m &= !gpu_multiplied_along_k(op, M);
+        }
+        if (op->id == TILE_OP_REDUCE && tile_op_operand(op, 0)->type->rank == 2) sums->rows = true;
+        for (unsigned i = 0; i < op->region_count; i++)
+            if (!search_block(sums, &op->regions[i])) return false;
+    }
+    return true;
+}
+
+GpuSums gpu_find_sums(const TileFunc *func, const TileBlock *body) {
+    GpuSums sums = {.along_m = true};
+    if (!search_block(&sums, body)) sums.count = 0;
+    sums.rows |= sums.count > 1;
+    sums.log_warps = func->threads ? gpu_floor_log2(func->threads / TILE_WARP_THREADS) : 0;
+    return sums;
+}
+
+/* Elements of all products' sums: one that goes on from another one's has the same. */
+static int64_t count_sums(const TileBlock *block) {
+    int64_t elements = 0;
+    for (const TileOp *op = block->first; op; op = op->next) {
+        const TileOp *before = op->id == TILE_OP_DOT ? tile_op_named(op, TILE_OPERAND_SUM)->op : NULL;
+        if (op->id == TILE_OP_DOT && !tile_op_is(before, TILE_OP_DOT)) elements += tile_type_lanes(op->results[0].type);
+        for (unsigned i = 0; i < op->region_count; i++) elements += count_sums(&op->regions[i]);
+    }
+    return elements;
+}
+
+/* Is the operand copied to shared memory as it is loaded? */
+static bool is_loaded(const TileValue *operand) {
+    const TileOp *op = operand->op;
+    while (op && (op->id == TILE_OP_FILL || op->id == TILE_OP_PERMUTE || op->id == TILE_OP_RESHAPE))
+        op = tile_op_operand(op, 0)->op;
+    return op && op->id == TILE_OP_LOAD_TILE && !tile_op_has_part(op, TILE_PARTS_MASK);
+}
+
+/* Elements of operands that are in registers before products read them from shared memory. */
+static int64_t count_held(const TileBlock *block) {
+    int64_t elements = 0;
+    for (const TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; i < 2 && op->id == TILE_OP_DOT; i++)
+            if (!is_loaded(tile_op_operand(op, i))) elements += tile_type_lanes(tile_op_operand(op, i)->type);
+        for (unsigned i = 0; i < op->region_count; i++) elements += count_held(&op->regions[i]);
+    }
+    return elements;
+}
+
+int64_t gpu_live_sums(const GpuSums *sums, const TileBlock *body) {
+    return count_sums(body) + (sums->rows ? tile_type_lanes(sums->types[sums->count - 1]) : count_held(body));
+}
+
+int64_t gpu_blocks_of_sums(const TilePtxTarget *target, const TileFunc *func, const TileBlock *body) {
+    enum { WARPS = 16 };
+    if (!gpu_find_sums(func, body).count) return 0;
+    int64_t threads = func->threads, registers = count_sums(body) / threads + GPU_MULTIPLYING_REGISTERS;
+    int64_t blocks = WARPS * TILE_WARP_THREADS / threads, most = target->registers / (threads * registers);
+    if (blocks > most) blocks = most;
+    return blocks < 2 ? 0 : blocks;
+}
+
+/* ---- layout ---- */
+
+static unsigned between(int value, unsigned least, unsigned most) {
+    return value < (int)least ? least : value > (int)most ? most : (unsigned)value;
+}
+
+/* Bits of the rows and the columns of one piece, and, rounded, of how many pieces there are. */
+typedef struct Extents {
+    unsigned log[2], pieces[2];
+} Extents;
+
+static Extents extents_of(const TileType *tile) {
+    Extents extents;
+    TileLayoutShape shape = tile_layout_shape(tile);
+    TileLayout plain = tile_layout_blocked(&shape, &(TileLayoutBlocked){.order = {N, M}});
+    for (unsigned a = 0; a < 2; a++) {
+        extents.log[a] = plain.log_extent[a];
+        extents.pieces[a] = gpu_floor_log2(plain.pieces[a] * 3 / 2);
+    }
+    return extents;
+}
+
+/* Threads along the rows: so many that what is left for each has as many rows as columns, if it can. The plan is that of
+ * the largest sums, so that all sums' rows are in the same threads. */
+static TileSumsPlan plan_threads(const GpuSums *sums) {
+    Extents extents = extents_of(sums->types[0]);
+    const unsigned *log = extents.log, threads = TILE_LANE_BITS + sums->log_warps;
+    int excess = (int)(log[M] + extents.pieces[M]) - (int)(log[N] + extents.pieces[N]);
+    unsigned least = threads > log[N] ? threads - log[N] : 0, most = gpu_least(threads, log[M]);
+    unsigned rows = between((excess + (int)threads + 1) / 2, gpu_least(least, most), most);
+    TileSumsPlan plan = {.lanes = {(uint8_t)gpu_least(rows, USUAL_LANES_M)}};
+    if (sums->rows) { /* lanes share a row, warps do not */
+        unsigned warps = gpu_least(sums->log_warps, log[M]);
+        plan.lanes[M] = (uint8_t)between((int)rows - (int)warps, 0, gpu_least(TILE_LANE_BITS, log[M] - warps));
+        plan.warps[M] = (uint8_t)warps;
+    } else {
+        plan.warps[M] = (uint8_t)gpu_least(rows - plan.lanes[M], sums->log_warps);
+        plan.lanes[M] = (uint8_t)gpu_least(rows - plan.warps[M], TILE_LANE_BITS);
+    }
+    plan.lanes[N] = (uint8_t)(TILE_LANE_BITS - plan.lanes[M]);
+    plan.warps[N] = (uint8_t)(sums->log_warps - plan.warps[M]);
+    return plan;
+}
+
+TileLayout gpu_multiplied_layout(const GpuSums *sums, const TileType *tile) {
+    TileSumsPlan plan = plan_threads(sums);
+    TileLayoutShape shape = tile_layout_shape(tile);
+    Extents extents = extents_of(tile);
+    bool along[2] = {sums->along_m, true};
+    for (unsigned i = 0; i < sums->count; i++)
+        if (tile_type_same_shape(tile, sums->types[i])) along[N] = sums->along_n[i];
+    for (unsigned a = 0; a < 2; a++) {
+        unsigned taken = plan.lanes[a] + plan.warps[a], left = extents.log[a] > taken ? extents.log[a] - taken : 0;
+        plan.elements[a] = (uint8_t)(along[a] ? gpu_least(left, LOG_VECTOR) : 0);
+    }
+    return tile_layout_sums(&shape, &plan);
+}

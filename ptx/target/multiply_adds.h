@@ -1,0 +1,38 @@
+/* Products by fused multiply-adds: of which functions, and the layout of their sums. Private to ptx/. */
+#ifndef TILE_PTX_TARGET_MULTIPLY_ADDS_H
+#define TILE_PTX_TARGET_MULTIPLY_ADDS_H
+
+#include "lang/ir/ir.h"
+#include "lang/layout/layout.h"
+#include "ptx/target/target.h"
+
+enum { GPU_MOST_SUMS = 8 };
+
+/* The shapes of a function's sums, if fused multiply-adds of two axes compute all of its products. */
+typedef struct GpuSums {
+    const TileType *types[GPU_MOST_SUMS]; /* without duplicates, the largest first */
+    bool along_n[GPU_MOST_SUMS];          /* each b lies along n: threads load neighbouring columns */
+    bool along_m;                         /* each a lies along m: threads load neighbouring rows */
+    bool rows;                            /* a row is reduced, or goes on to another product: it belongs to one warp */
+    unsigned count;                       /* 0: the function has no products, or others */
+    unsigned log_warps;
+} GpuSums;
+GpuSums gpu_find_sums(const TileFunc *func, const TileBlock *body);
+/* Registers of a thread beside its sums: elements of operands, addresses, counters. */
+enum { GPU_MULTIPLYING_REGISTERS = 64 };
+/* Elements that are live together: of the sums, and of what is made of them before they go on to another product, or of
+ * operands on their way to shared memory. */
+int64_t gpu_live_sums(const GpuSums *sums, const TileBlock *body);
+/* Blocks that a multiprocessor should have together, so that each of its schedulers has four warps, or as many as their
+ * registers allow, which hide from one another that operands come from shared memory; 0: no more than one, or the function
+ * has no such products. */
+int64_t gpu_blocks_of_sums(const TilePtxTarget *target, const TileFunc *func, const TileBlock *body);
+/* The layout of a tile of two axes, whose rows are those of the sums. */
+TileLayout gpu_multiplied_layout(const GpuSums *sums, const TileType *tile);
+
+/* What an operand of such a product is before it is transposed. */
+TileValue *gpu_multiplied_source(const TileValue *operand, bool *transposed);
+/* Are neighbours along k neighbours in shared memory, where the operand's source lies row by row? */
+bool gpu_multiplied_along_k(const TileOp *dot, unsigned operand);
+
+#endif

@@ -1,7 +1,7 @@
-/* Which sums of products by fused multiply-adds a thread has. For each step of k it loads an element of `a` for each of its
- * rows and one of `b` for each of its columns, so that its part is nearly square; and it loads vectors: of neighbours along
- * k where the operand lies along k, of neighbouring rows or columns otherwise. Where lanes load along k they have
- * neighbouring rows or columns, whose chunks the swizzle puts into different banks. */
+/* Which sums of products by fused multiply-adds a thread has. For each step of k it loads an element of `a` for each of
+ * its rows and one of `b` for each of its columns, so that its part is nearly square; and it loads vectors: of
+ * neighbours along k where the operand lies along k, of neighbouring rows or columns otherwise. Where lanes load along
+ * k they have neighbouring rows or columns, whose chunks the swizzle puts into different banks. */
 #include "ptx/target/multiply_adds.h"
 
 #include "lang/ir/layout_rules.h"
@@ -96,10 +96,29 @@ int64_t gpu_live_sums(const GpuSums *sums, const TileBlock *body) {
     return count_sums(body) + (sums->rows ? tile_type_lanes(sums->types[sums->count - 1]) : count_held(body));
 }
 
+static bool is_reshaped(const TileValue *operand) {
+    const TileOp *op = operand->op;
+    while (op && (op->id == TILE_OP_FILL || op->id == TILE_OP_PERMUTE)) op = tile_op_operand(op, 0)->op;
+    return tile_op_is(op, TILE_OP_RESHAPE);
+}
+
+/* Operands whose rows are several axes of memory: more parts of addresses, and a predicate for each. */
+static int64_t count_reshaped(const TileBlock *block) {
+    int64_t operands = 0;
+    for (const TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; i < 2 && op->id == TILE_OP_DOT; i++)
+            operands += is_loaded(tile_op_operand(op, i)) && is_reshaped(tile_op_operand(op, i));
+        for (unsigned i = 0; i < op->region_count; i++) operands += count_reshaped(&op->regions[i]);
+    }
+    return operands;
+}
+
 int64_t gpu_blocks_of_sums(const TilePtxTarget *target, const TileFunc *func, const TileBlock *body) {
-    enum { WARPS = 16 };
-    if (!gpu_find_sums(func, body).count) return 0;
-    int64_t threads = func->threads, registers = count_sums(body) / threads + GPU_MULTIPLYING_REGISTERS;
+    enum { WARPS = 16, OF_RESHAPED = 64 };
+    GpuSums sums = gpu_find_sums(func, body);
+    if (!sums.count) return 0;
+    int64_t threads = func->threads, registers = gpu_live_sums(&sums, body) / threads + GPU_MULTIPLYING_REGISTERS;
+    registers += OF_RESHAPED * count_reshaped(body);
     int64_t blocks = WARPS * TILE_WARP_THREADS / threads, most = target->registers / (threads * registers);
     if (blocks > most) blocks = most;
     return blocks < 2 ? 0 : blocks;
@@ -127,8 +146,8 @@ static Extents extents_of(const TileType *tile) {
     return extents;
 }
 
-/* Threads along the rows: so many that what is left for each has as many rows as columns, if it can. The plan is that of
- * the largest sums, so that all sums' rows are in the same threads. */
+/* Threads along the rows: so many that what is left for each has as many rows as columns, if it can. The plan is that
+ * of the largest sums, so that all sums' rows are in the same threads. */
 static TileSumsPlan plan_threads(const GpuSums *sums) {
     Extents extents = extents_of(sums->types[0]);
     const unsigned *log = extents.log, threads = TILE_LANE_BITS + sums->log_warps;

@@ -10,30 +10,33 @@ typedef struct Registers {
 
 static void count_copy(TileOp *op, void *count) { *(int64_t *)count += op->id == TILE_OP_COPY_TILE; }
 
-/* How many blocks of so many threads, with registers enough for their sums, have room on a multiprocessor beside one
- * another, as far as their channels' slots go. */
-static int64_t count_blocks(const Gpu *gpu, int64_t multiplying, int64_t copying, int64_t copies) {
+static bool have_enough(const Gpu *gpu, int64_t multiplying, int64_t each) {
+    return gpu->sums / multiplying + gpu->promoted + OTHER_REGISTERS <= each;
+}
+
+/* How many blocks of so many threads have room on a multiprocessor beside one another, as far as their channels' slots
+ * and registers go that are the same for all threads. */
+static int64_t count_blocks(const Gpu *gpu, int64_t multiplying, int64_t copying) {
     const TilePtxTarget *target = tile_ptx_target_of(gpu->context->target);
     int64_t bytes = gpu_channels_bytes(gpu) + target->shared_reserved_bytes, threads = multiplying + copying;
     int64_t blocks = target->shared_core_bytes / bytes, most = target->threads_core / threads;
     if (blocks > most) blocks = most;
-    while (blocks > 1 && gpu->sums / multiplying + gpu->promoted + OTHER_REGISTERS >
-                             gpu_multiplying_registers(target, blocks * multiplying, blocks * copying, copies))
-        blocks--;
+    while (blocks > 1 && !have_enough(gpu, multiplying, gpu_first_registers(target, blocks * threads))) blocks--;
     return blocks > 1 ? blocks : 1;
 }
 
-/* How the registers of the multiprocessor are shared out among the warps of two partitions. */
+/* How the registers of the multiprocessor are shared out among blocks, or among the warps of one block's partitions. */
 static Registers share_registers(const Gpu *gpu, const TileOp *partitions) {
     const TilePtxTarget *target = tile_ptx_target_of(gpu->context->target);
     const int64_t *warps = tile_op_get(partitions, TILE_ATTRIBUTE_WARPS)->integers;
     int64_t multiplying = warps[0] * TILE_WARP_THREADS, copying = warps[1] * TILE_WARP_THREADS, copies = 0;
-    tile_block_walk((TileBlock *)&partitions->regions[1], count_copy, &copies);
-    int64_t blocks = count_blocks(gpu, multiplying, copying, copies);
+    int64_t blocks = count_blocks(gpu, multiplying, copying);
     int64_t each = gpu_first_registers(target, blocks * (multiplying + copying));
-    bool enough = blocks == 1 && gpu->sums / multiplying + gpu->promoted + OTHER_REGISTERS <= each;
-    if (enough || each > target->registers_thread) return (Registers){0};
-    int64_t most = gpu_multiplying_registers(target, blocks * multiplying, blocks * copying, copies);
+    if (each > target->registers_thread) return (Registers){0};
+    if (blocks > 1) return (Registers){.entry = (uint32_t)each};
+    if (have_enough(gpu, multiplying, each)) return (Registers){0};
+    tile_block_walk((TileBlock *)&partitions->regions[1], count_copy, &copies);
+    int64_t most = gpu_multiplying_registers(target, multiplying, copying, copies);
     return (Registers){(uint32_t)each, (uint32_t)most, (uint32_t)gpu_copying_registers(copies)};
 }
 

@@ -50,12 +50,10 @@ static void visit_host(TileOp *op, void *state) {
 
 static void find_wgmma(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_DOT && gpu_dot_is_wgmma(op); }
 
-/* Warps that copy have few registers, those that multiply the others. */
+/* Several blocks share a multiprocessor where all threads have registers enough; one has them moved among its warps. */
 static double blocks_of_partitions(const TilePtxTarget *target, const TileFunc *phase, const GpuWork *work) {
-    int64_t threads = (int64_t)phase->threads, blocks = target->threads_core / (threads + TILE_WARPGROUP_THREADS);
-    while (blocks > 1 &&
-           work->registers + OTHER_REGISTERS >
-               (double)gpu_multiplying_registers(target, blocks * threads, blocks * TILE_WARPGROUP_THREADS, 0))
+    int64_t threads = (int64_t)phase->threads + TILE_WARPGROUP_THREADS, blocks = target->threads_core / threads;
+    while (blocks > 1 && work->registers + OTHER_REGISTERS > (double)gpu_first_registers(target, blocks * threads))
         blocks--;
     return (double)blocks;
 }

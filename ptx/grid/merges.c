@@ -11,10 +11,8 @@ typedef struct Finder {
     TileMap varying; /* what depends on carried values is mapped to the loop's variable */
 } Finder;
 
-static TileValue *carried_of(const GpuMerge *merge, unsigned i) { return merge->loop->regions[0].arguments[1 + i]; }
-static TileValue *next_of(const GpuMerge *merge, unsigned i) {
-    return tile_op_operand(merge->loop->regions[0].last, i);
-}
+static TileValue *carried_of(const GpuMerge *merge, unsigned i) { return gpu_merge_carried(merge, i); }
+static TileValue *next_of(const GpuMerge *merge, unsigned i) { return gpu_merge_next(merge, i); }
 
 /* ---- what depends on carried values ---- */
 
@@ -31,10 +29,12 @@ static bool uses_varying(Finder *f, const TileOp *op) {
     return false;
 }
 
-/* In the body of a loop. */
+/* In the body of a loop. Induction variables are functions of the iteration. */
 static void find_varying(Finder *f, TileBlock *body) {
+    bool outer = body == &f->merge->loop->regions[0];
     for (unsigned i = 1; i < body->argument_count; i++)
-        tile_map_set(&f->varying, body->arguments[i], body->arguments[0]);
+        if (!outer || f->merge->values[i - 1].rule != GPU_MERGE_INDUCTION)
+            tile_map_set(&f->varying, body->arguments[i], body->arguments[0]);
     for (TileOp *op = body->first; op; op = op->next) {
         if (op->id == TILE_OP_FOR) find_varying(f, &op->regions[0]);
         if (!uses_varying(f, op)) continue;
@@ -83,8 +83,10 @@ static int kind_of_loop(Finder *f, const TileOp *loop, unsigned i) {
 
 /* Is the i-th value that the loop carries combined with what depends on no carried value? */
 static bool find_op(Finder *f, unsigned i) {
-    int kind = tile_op_integer(f->merge->loop, TILE_ATTRIBUTE_ORDERED, 0) ? -1 : kind_of_loop(f, f->merge->loop, i);
-    f->merge->values[i] = (GpuMerged){.rule = GPU_MERGE_OP, .kind = (TileName)kind};
+    const TileOp *loop = f->merge->state_loop;
+    int kind = tile_op_integer(loop, TILE_ATTRIBUTE_ORDERED, 0) ? -1 : kind_of_loop(f, loop, f->merge->values[i].state);
+    f->merge->values[i].rule = GPU_MERGE_OP;
+    f->merge->values[i].kind = (TileName)kind;
     return kind >= 0;
 }
 
@@ -107,14 +109,15 @@ static bool find_fold(Finder *f, unsigned i) {
     GpuMerge *merge = f->merge;
     unsigned carried, number = merge->fold_count;
     if (!fold || fold->id != TILE_OP_FOLD || !tile_op_has_part(fold, TILE_PARTS_INIT)) return false;
-    if (fold->block != &merge->loop->regions[0] || merge->count + number >= TILE_MAX_FOLD) return false;
+    if (fold->block != &merge->state_loop->regions[0] || merge->count + number >= TILE_MAX_FOLD) return false;
     if (fold->result_count >= TILE_MAX_FOLD) return false;
     for (unsigned k = 0; k < fold->result_count; k++)
         if (varies(f, tile_op_operand(fold, k))) return false;
     if (tile_op_has_part(fold, TILE_PARTS_MASK) && varies(f, tile_op_named(fold, TILE_OPERAND_MASK))) return false;
     for (unsigned k = 0; k < fold->result_count; k++) {
         if (!is_of_fold(f, fold, k, &carried)) return false;
-        merge->values[carried] = (GpuMerged){.rule = GPU_MERGE_FOLD, .fold = number, .at = k};
+        GpuMerged *value = &merge->values[carried];
+        *value = (GpuMerged){.rule = GPU_MERGE_FOLD, .state = value->state, .fold = number, .at = k};
     }
     merge->folds[merge->fold_count++] = fold;
     return true;
@@ -154,7 +157,7 @@ static bool is_strictly_better(const TileValue *better, const TileValue *x, cons
 /* The select that replaces the carried value by one that does not vary. */
 static TileOp *find_select(Finder *f, unsigned i) {
     TileOp *select = tile_value_def(next_of(f->merge, i), TILE_OP_SELECT);
-    bool plain = select && select->block == &f->merge->loop->regions[0] &&
+    bool plain = select && select->block == &f->merge->state_loop->regions[0] &&
                  tile_op_named(select, TILE_OPERAND_Y) == carried_of(f->merge, i) &&
                  !varies(f, tile_op_named(select, TILE_OPERAND_X));
     return plain ? select : NULL;
@@ -166,7 +169,8 @@ static bool find_choice(Finder *f, unsigned i) {
         TileOp *key = find_select(f, k);
         if (!key || tile_op_operand(key, 0) != tile_op_operand(select, 0)) continue;
         if (!is_strictly_better(tile_op_operand(key, 0), tile_op_operand(key, 1), carried_of(f->merge, k))) continue;
-        f->merge->values[i] = (GpuMerged){.rule = GPU_MERGE_CHOICE, .key = k};
+        f->merge->values[i].rule = GPU_MERGE_CHOICE;
+        f->merge->values[i].key = k;
         return true;
     }
     return false;
@@ -237,9 +241,17 @@ static Form form_of_sum(Form x, Form y) {
     return (x == FORM_SUM && y == FORM_SCALED) || (x == FORM_SCALED && y == FORM_SUM) ? FORM_SUM : FORM_OTHER;
 }
 
+/* 0 or -0. */
 static bool is_zero(const TileValue *value) {
     uint64_t bits;
-    return tile_value_bits(value, &bits) && !bits;
+    return tile_value_bits(value, &bits) && tile_scalar_to_double(value->type->scalar, bits) == 0;
+}
+
+/* a @ b + c, of which a or b is a sum of products with exp(.. - base). */
+static Form form_of_dot(Rescaling *r, const TileOp *dot, unsigned depth) {
+    TileValue *a = tile_op_operand(dot, 0), *b = tile_op_operand(dot, 1), *c = tile_op_operand(dot, 2);
+    if (tile_op_integer(dot, TILE_ATTRIBUTE_ORDERED, 0) || varies(r->f, a) == varies(r->f, b)) return FORM_OTHER;
+    return form_of_sum(form_of(r, varies(r->f, a) ? a : b, depth), form_of(r, c, depth));
 }
 
 static Form form_of(Rescaling *r, TileValue *value, unsigned depth) {
@@ -261,7 +273,10 @@ static Form form_of(Rescaling *r, TileValue *value, unsigned depth) {
     case TILE_OP_FILL:
         if (!is_zero(tile_op_operand(op, 1))) return FORM_OTHER;
         return form_of(r, x, depth) == FORM_SCALED ? FORM_SCALED : FORM_OTHER;
+    case TILE_OP_DOT: return form_of_dot(r, op, depth);
     case TILE_OP_BROADCAST:
+    case TILE_OP_PERMUTE:
+    case TILE_OP_CONVERT:
     case TILE_OP_RESHAPE: return form_of(r, x, depth) == FORM_SCALED ? FORM_SCALED : FORM_OTHER;
     }
     return FORM_OTHER;
@@ -306,7 +321,7 @@ static bool is_positive(const TileValue *value) {
 
 /* Is the difference that of what the base is of the old top, and the base: old - base, or old * k - base with k > 0? */
 static bool is_rescaling(const Rescaling *r) {
-    const TileOp *exp = r->factor->op, *scaled = tile_value_def(r->base, TILE_OP_MUL);
+    const TileOp *exp = without_shape(r->factor)->op, *scaled = tile_value_def(r->base, TILE_OP_MUL);
     const TileOp *difference = exp && exp->id == r->exp ? tile_op_operand(exp, 0)->op : NULL;
     if (!difference || subtrahend(difference) != r->base) return false;
     unsigned at = scaled && is_positive(tile_op_operand(scaled, 0));
@@ -323,7 +338,8 @@ static bool is_rescaling(const Rescaling *r) {
 static bool find_rescaled(Finder *f, unsigned i) {
     Rescaling r = {.f = f, .sum = carried_of(f->merge, i)};
     if (form_of(&r, next_of(f->merge, i), MOST_DEPTH) != FORM_SUM || !r.base || !is_rescaling(&r)) return false;
-    f->merge->values[i] = (GpuMerged){.rule = GPU_MERGE_RESCALED, .factor = r.factor};
+    f->merge->values[i].rule = GPU_MERGE_RESCALED;
+    f->merge->values[i].factor = r.factor;
     return true;
 }
 
@@ -345,148 +361,106 @@ static uint64_t lanes_loaded(const TileBlock *body) {
     return most;
 }
 
-/* Values that depend on each other are merged one part after the other: that has to be less than the parts did. */
-static const char *obstacle_of_shapes(const GpuMerge *merge) {
+/* Values of one shape that depend on each other are merged by a fold, others one part after the other: a part has to do
+ * more than that. */
+static const char *obstacle_of_shapes(GpuMerge *merge) {
     enum { LEAST_SHARE = 16 };
-    const TileOp *loop = merge->loop;
+    uint64_t loaded = lanes_loaded(&merge->loop->regions[0]), most = 1;
+    const TileType *first = NULL;
+    merge->tiles = merge->inductions;
     for (unsigned i = 0; i < merge->count; i++) {
-        const TileType *type = loop->results[i].type;
-        if (!tile_type_same_shape(type, loop->results[0].type)) return "the values that it carries differ in shape";
+        const TileType *type = merge->loop->results[i].type;
+        if (merge->values[i].rule == GPU_MERGE_INDUCTION) continue;
+        if (!first) first = type;
+        merge->tiles |= !tile_type_same_shape(type, first);
         if (!tile_type_is_tile(type)) continue;
         if (type->rank == TILE_MAX_TILE_RANK) return "the values that it carries have too many axes";
-        if (LEAST_SHARE * (uint64_t)tile_type_lanes(type) > lanes_loaded(&loop->regions[0]))
-            return "the values that it carries are nearly as many as what an iteration loads";
+        if ((uint64_t)tile_type_lanes(type) > most) most = (uint64_t)tile_type_lanes(type);
     }
+    if (merge->tiles && merge->fold_count) return "the values that it carries differ in kind";
+    if (merge->tiles && loaded) merge->least_trips = (int64_t)((LEAST_SHARE * most + loaded - 1) / loaded);
+    if (!merge->tiles && most > 1 && LEAST_SHARE * most > loaded)
+        return "the values that it carries are nearly as many as what an iteration loads";
     return NULL;
 }
 
-const char *gpu_merge_find(GpuMerge *merge, TileOp *loop, TileArena *scratch) {
-    *merge = (GpuMerge){.loop = loop, .count = loop->result_count, .simple = true};
-    Finder f = {.merge = merge};
+/* ---- induction variables and loops in loops ---- */
+
+static TileValue *argument_of(const GpuMerge *merge, unsigned i) { return merge->loop->regions[0].arguments[1 + i]; }
+
+/* Does the i-th value that the loop carries change by the same number in each iteration, and is it used for more than
+ * that? */
+static bool find_induction(GpuMerge *merge, unsigned i) {
+    const TileValue *carried = argument_of(merge, i), *next = tile_op_operand(merge->loop->regions[0].last, i);
+    const TileOp *op = next->op;
+    if (next->type->kind != TILE_TYPE_SCALAR || next->type->scalar != TILE_I64 || !op) return false;
+    if (tile_value_has_one_use(carried)) return false;
+    if (op->id != TILE_OP_ADD && op->id != TILE_OP_SUB) return false;
+    unsigned at = op->id == TILE_OP_ADD && tile_op_operand(op, 0) != carried;
+    if (tile_op_operand(op, at) != carried || !tile_value_outside(tile_op_operand(op, !at), merge->loop)) return false;
+    merge->values[i] = (GpuMerged){.rule = GPU_MERGE_INDUCTION};
+    return true;
+}
+
+/* The place of the value among those that the op carries, which is a loop's first value; -1: elsewhere, or used twice. */
+static int place_in(const TileOp *loop, const TileValue *carried) {
+    for (unsigned k = 0; k < loop->result_count; k++)
+        if (tile_loop_carried(loop, k) == carried && tile_value_has_one_use(carried)) return (int)k;
+    return -1;
+}
+
+/* A loop in it through which all else that it carries goes: what that one carries is merged as the inner loop says. */
+static void find_inner(Finder *f) {
+    GpuMerge *merge = f->merge;
+    const TileOp *yield = merge->loop->regions[0].last;
+    TileOp *inner = NULL;
+    unsigned at[TILE_MAX_FOLD], count = 0;
+    for (unsigned i = 0; i < merge->count; i++) {
+        const TileValue *next = tile_op_operand(yield, i);
+        if (merge->values[i].rule == GPU_MERGE_INDUCTION) continue;
+        if (!next->op || next->op->id != TILE_OP_FOR || (inner && inner != next->op)) return;
+        inner = next->op;
+        int place = place_in(inner, argument_of(merge, i));
+        if (inner->block != yield->block || place < 0 || (unsigned)place != next->index) return;
+        at[i] = (unsigned)place;
+        count++;
+    }
+    if (!inner || count != inner->result_count || tile_op_integer(inner, TILE_ATTRIBUTE_ORDERED, 0)) return;
+    for (TileOperand bound = TILE_OPERAND_LO; bound <= TILE_OPERAND_STEP; bound++)
+        if (varies(f, tile_op_named(inner, bound))) return;
+    merge->state_loop = inner;
+    for (unsigned i = 0; i < merge->count; i++)
+        if (merge->values[i].rule != GPU_MERGE_INDUCTION) merge->values[i].state = at[i];
+}
+
+static bool find_rules(Finder *f) {
+    GpuMerge *merge = f->merge;
     bool found[TILE_MAX_FOLD];
+    merge->simple = true;
+    for (unsigned i = 0; i < merge->count; i++) {
+        bool induction = merge->values[i].rule == GPU_MERGE_INDUCTION;
+        found[i] = induction || find_op(f, i);
+        merge->simple &= found[i];
+        merge->inductions |= induction;
+    }
+    for (unsigned i = 0; i < merge->count; i++) {
+        if (!found[i]) found[i] = is_found_fold(merge, i) || find_fold(f, i) || find_choice(f, i) || find_rescaled(f, i);
+        if (!found[i]) return false;
+    }
+    return true;
+}
+
+const char *gpu_merge_find(GpuMerge *merge, TileOp *loop, TileArena *scratch) {
+    *merge = (GpuMerge){.loop = loop, .state_loop = loop, .count = loop->result_count, .least_trips = 1};
+    Finder f = {.merge = merge};
+    for (unsigned i = 0; i < merge->count; i++)
+        if (!find_induction(merge, i)) merge->values[i] = (GpuMerged){.rule = GPU_MERGE_NONE, .state = i};
     tile_map_init(&f.varying, scratch);
     find_varying(&f, &loop->regions[0]);
-    for (unsigned i = 0; i < merge->count; i++) merge->simple &= found[i] = find_op(&f, i);
-    for (unsigned i = 0; i < merge->count; i++) {
-        if (!found[i]) found[i] = is_found_fold(merge, i) || find_fold(&f, i) || find_choice(&f, i) || find_rescaled(&f, i);
-        if (!found[i]) return "a value that it carries is more than combined once in each iteration";
+    if (!find_rules(&f)) {
+        find_inner(&f);
+        if (merge->state_loop == loop || !find_rules(&f) || merge->fold_count)
+            return "a value that it carries is more than combined once in each iteration";
     }
     return merge->simple ? NULL : obstacle_of_shapes(merge);
-}
-
-/* ---- merging ---- */
-
-/* The value as it follows from others, which `map` has, and from constants; for one lane. */
-static TileValue *copy_scalar(TileBuilder *b, TileMap *map, TileValue *value) {
-    TileContext *context = b->module->context;
-    const TileType *type = tile_type_scalar(context, value->type->scalar);
-    TileValue *known = tile_map_get(map, value), *operands[3];
-    uint64_t bits;
-    if (known) return known;
-    const TileOp *op = value->op;
-    if (tile_value_bits(value, &bits))
-        known = tile_build_bits(b, type, bits);
-    else if (op->id == TILE_OP_BROADCAST || op->id == TILE_OP_RESHAPE || op->id == TILE_OP_SPLAT)
-        known = copy_scalar(b, map, tile_op_operand(op, 0));
-    else {
-        for (unsigned i = 0; i < op->operand_count; i++) operands[i] = copy_scalar(b, map, tile_op_operand(op, i));
-        known = &tile_build_op(b, (TileOpId)op->id, operands, op->operand_count, op->attributes, op->attribute_count,
-                               &type, 1)->results[0];
-    }
-    tile_map_set(map, value, known);
-    return known;
-}
-
-/* The sum of one part, as its top becomes that of both. */
-static TileValue *build_factor(const GpuMerge *merge, TileBuilder *b, TileArena *scratch, unsigned i,
-                               TileValue *const *part, TileValue *const *result) {
-    TileMap map;
-    tile_map_init(&map, scratch);
-    for (unsigned k = 0; k < merge->count; k++) {
-        if (merge->values[k].rule != GPU_MERGE_OP) continue;
-        tile_map_set(&map, carried_of(merge, k), part[k]);
-        tile_map_set(&map, next_of(merge, k), result[k]);
-    }
-    return copy_scalar(b, &map, merge->values[i].factor);
-}
-
-static TileValue *build_choice(const GpuMerge *merge, TileBuilder *b, TileArena *scratch, unsigned i,
-                               TileValue *const *left, TileValue *const *right) {
-    TileMap map;
-    unsigned key = merge->values[i].key;
-    const TileOp *select = next_of(merge, key)->op;
-    tile_map_init(&map, scratch);
-    tile_map_set(&map, carried_of(merge, key), left[key]);
-    tile_map_set(&map, tile_op_operand(select, 1), right[key]);
-    TileValue *better = copy_scalar(b, &map, tile_op_operand(select, 0));
-    return tile_build_ternary(b, TILE_OP_SELECT, better, right[i], left[i]);
-}
-
-/* Where one of the two is not there, the other one stands: `present` of left and right. */
-static void combine_present(TileBuilder *b, const TileBlock *combiner, TileValue *const *present,
-                            TileValue *const *left, TileValue *const *right, TileValue **result) {
-    tile_build_combined(b, combiner, left, right, result);
-    for (unsigned k = 0; k < combiner->argument_count / 2; k++) {
-        TileValue *one = tile_build_ternary(b, TILE_OP_SELECT, present[0], result[k], right[k]);
-        result[k] = tile_build_ternary(b, TILE_OP_SELECT, present[1], one, left[k]);
-    }
-}
-
-static void build_fold(const GpuMerge *merge, TileBuilder *b, unsigned number, TileValue *const *left,
-                       TileValue *const *right, TileValue **result) {
-    TileValue *from[2][TILE_MAX_FOLD], *to[TILE_MAX_FOLD],
-        *present[2] = {left[merge->count + number], right[merge->count + number]};
-    for (unsigned i = 0; i < merge->count; i++) {
-        const GpuMerged *value = &merge->values[i];
-        if (value->rule != GPU_MERGE_FOLD || value->fold != number) continue;
-        from[0][value->at] = left[i];
-        from[1][value->at] = right[i];
-    }
-    combine_present(b, &merge->folds[number]->regions[0], present, from[0], from[1], to);
-    for (unsigned i = 0; i < merge->count; i++)
-        if (merge->values[i].rule == GPU_MERGE_FOLD && merge->values[i].fold == number)
-            result[i] = to[merge->values[i].at];
-    result[merge->count + number] = tile_build_binary(b, TILE_OP_OR, present[0], present[1]);
-}
-
-void gpu_merge_build(const GpuMerge *merge, TileBuilder *b, TileArena *scratch, TileValue *const *left,
-                     TileValue *const *right, TileValue **result) {
-    for (unsigned i = 0; i < merge->count; i++) {
-        const GpuMerged *value = &merge->values[i];
-        if (value->rule == GPU_MERGE_OP)
-            result[i] = tile_build_binary(b, tile_eval_combiner(value->kind), left[i], right[i]);
-        if (value->rule == GPU_MERGE_CHOICE) result[i] = build_choice(merge, b, scratch, i, left, right);
-    }
-    for (unsigned i = 0; i < merge->count; i++) {
-        if (merge->values[i].rule != GPU_MERGE_RESCALED) continue;
-        TileValue *x = build_factor(merge, b, scratch, i, left, result),
-                  *y = build_factor(merge, b, scratch, i, right, result);
-        result[i] = tile_build_ternary(b, TILE_OP_FMA, left[i], x, tile_build_binary(b, TILE_OP_MUL, right[i], y));
-    }
-    for (unsigned number = 0; number < merge->fold_count; number++) build_fold(merge, b, number, left, right, result);
-}
-
-TileOp *gpu_merge_add_presence(TileBuilder *b, TileOp *fold, TileValue *present) {
-    TileModule *module = b->module;
-    unsigned count = fold->result_count;
-    TileValue *values[TILE_MAX_FOLD], *init[TILE_MAX_FOLD] = {present}, *result[TILE_MAX_FOLD];
-    values[0] = tile_build_bits(
-        b, tile_type_with_scalar(module->context, tile_op_operand(fold, 0)->type, TILE_BOOL), 1);
-    for (unsigned k = 0; k < count; k++) {
-        values[1 + k] = tile_op_operand(fold, k);
-        init[1 + k] = tile_op_named_at(fold, TILE_OPERAND_INIT, k);
-    }
-    TileFoldParts parts = {.values = values, .init = init, .count = count + 1,
-                           .mask = tile_op_has_part(fold, TILE_PARTS_MASK) ? tile_op_named(fold, TILE_OPERAND_MASK) : NULL,
-                           .axis = tile_op_integer(fold, TILE_ATTRIBUTE_AXIS, 0)};
-    TileOp *wider = tile_build_fold(b, TILE_OP_FOLD, &parts);
-    TileValue **arguments = wider->regions[0].arguments, *both[2] = {arguments[0], arguments[count + 1]};
-    TileBuilder inner = tile_builder_at_end(module, &wider->regions[0]);
-    inner.location = fold->location;
-    combine_present(&inner, &fold->regions[0], both, arguments + 1, arguments + count + 2, result + 1);
-    result[0] = tile_build_binary(&inner, TILE_OP_OR, both[0], both[1]);
-    tile_build_end(&inner, TILE_OP_YIELD, result, count + 1);
-    for (unsigned k = 0; k < count; k++) tile_value_replace(&fold->results[k], &wider->results[1 + k]);
-    tile_op_erase(fold);
-    return wider;
 }

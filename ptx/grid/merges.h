@@ -6,14 +6,17 @@
 #include "lang/ir/build.h"
 
 typedef enum GpuMergeRule {
+    GPU_MERGE_NONE,
     GPU_MERGE_OP,       /* combined by an op that has an identity element: x + v, min(x, v), .. */
     GPU_MERGE_RESCALED, /* a sum of exp(v - top), which exp(old top - top) rescales as the maximum `top` rises */
     GPU_MERGE_CHOICE,   /* replaced where another one is better */
     GPU_MERGE_FOLD,     /* passed through a fold as `init` */
+    GPU_MERGE_INDUCTION /* changed by the same number in each iteration: a function of how many there were */
 } GpuMergeRule;
 
 typedef struct GpuMerged {
     GpuMergeRule rule;
+    unsigned state;    /* its place among what `state_loop` carries */
     TileName kind;     /* OP: TILE_KIND_* */
     TileValue *factor; /* RESCALED: what rescales it in an iteration */
     unsigned key;      /* CHOICE: the carried value that is compared */
@@ -22,20 +25,36 @@ typedef struct GpuMerged {
 
 /* Behind the carried values stands one for each fold: is there an element? Combiners of users have no identity element. */
 typedef struct GpuMerge {
-    TileOp *loop;
+    TileOp *loop, *state_loop;  /* a loop in it, if all but induction variables goes through that; else the same */
     unsigned count, fold_count; /* of carried values; of folds */
-    bool simple;                /* all values have a rule OP, each alone */
+    bool simple;                /* all values have a rule OP, each alone, or are induction variables */
+    bool inductions;            /* there are such */
+    bool tiles;                 /* merged as tiles, one part after the other: they differ in shape */
+    int64_t least_trips;        /* that a part should have, so that it does more than merging */
     GpuMerged values[TILE_MAX_FOLD];
     TileOp *folds[TILE_MAX_FOLD];
 } GpuMerge;
+
+static inline TileValue *gpu_merge_carried(const GpuMerge *merge, unsigned i) {
+    return merge->state_loop->regions[0].arguments[1 + merge->values[i].state];
+}
+static inline TileValue *gpu_merge_next(const GpuMerge *merge, unsigned i) {
+    return tile_op_operand(merge->state_loop->regions[0].last, merge->values[i].state);
+}
+/* Values that parts leave: those carried, and whether there is an element of each fold. */
+static inline unsigned gpu_merge_value_count(const GpuMerge *merge) { return merge->count + merge->fold_count; }
 
 /* Why results of parts of the loop cannot be merged; NULL: they can. */
 const char *gpu_merge_find(GpuMerge *merge, TileOp *loop, TileArena *scratch);
 /* Merges the results of one part with those of a later one: scalars, count + fold_count of each. */
 void gpu_merge_build(const GpuMerge *merge, TileBuilder *b, TileArena *scratch, TileValue *const *left,
                      TileValue *const *right, TileValue **result);
-/* Replaces a fold by one that also has, in front of its values, whether there are any: so its init, of which that is
- * `present`, may be none. Returns the new one. */
-TileOp *gpu_merge_add_presence(TileBuilder *b, TileOp *fold, TileValue *present);
-
+/* The same for whole values: tiles where the loop carries tiles, `count` of each. Those of induction variables are not read
+ * and not written. */
+void gpu_merge_build_tiles(const GpuMerge *merge, TileBuilder *b, TileArena *scratch, TileValue *const *left,
+                           TileValue *const *right, TileValue **result);
+/* The type of a value that parts leave. */
+const TileType *gpu_merge_type(const GpuMerge *merge, TileContext *context, unsigned i);
+/* Replaces `loop`, a copy of the merge's, by one that also carries whether there is an element of each fold. */
+TileOp *gpu_merge_carry_presence(const GpuMerge *merge, TileBuilder *b, TileOp *loop);
 #endif

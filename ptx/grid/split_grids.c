@@ -84,10 +84,8 @@
 #include "lang/ir/operands.h"
 #include "lowering/memory.h"
 #include "ptx/grid/merges.h"
+#include "ptx/grid/part_values.h"
 #include "ptx/passes.h"
-
-/* Parts of fewer iterations are not worth a grid of their own; what only stores needs no grid for that. */
-enum { LEAST_TRIPS = 4, LEAST_TRIPS_STORED = 1 };
 
 typedef struct Split {
     TilePassContext *context;
@@ -95,7 +93,8 @@ typedef struct Split {
     TileOp *grid, *loop;
     GpuMerge merge;
     TileValue *temps[TILE_MAX_FOLD];
-    TileValue *programs, *parts, *trips; /* on the host: of the grid, of each program, of each part */
+    bool uneven; /* its bounds differ from program to program */
+    TileValue *programs, *parts, *trips; /* on the host: of the grid, of each program, of each part; uneven: no trips */
 } Split;
 
 /* ---- which loops ---- */
@@ -132,20 +131,20 @@ static const char *obstacle_before(const Split *split) {
     return NULL;
 }
 
-static const char *obstacle_of_bounds(const Split *split) {
-    if (tile_op_integer(split->loop, TILE_ATTRIBUTE_ORDERED, 0)) return "its iterations are ordered";
+static bool has_bounds_of_host(const Split *split) {
     for (TileOperand bound = TILE_OPERAND_LO; bound <= TILE_OPERAND_STEP; bound++)
-        if (!is_of_host(split, tile_op_named(split->loop, bound))) return "its bounds differ from program to program";
-    return NULL;
+        if (!is_of_host(split, tile_op_named(split->loop, bound))) return false;
+    return true;
 }
+
+static bool is_ordered(const TileOp *loop) { return tile_op_integer(loop, TILE_ATTRIBUTE_ORDERED, 0) != 0; }
 
 /* Why the loop cannot be split; NULL: it can. */
 static const char *obstacle(Split *split) {
     TileOp *loop = split->loop;
-    const char *why = obstacle_of_bounds(split);
-    if (why) return why;
+    if (is_ordered(loop)) return "its iterations are ordered";
     if (loop->result_count > TILE_MAX_FOLD) return "it carries too many values";
-    why = obstacle_before(split);
+    const char *why = obstacle_before(split);
     if (why) return why;
     if (tile_op_writes(loop)) return "it writes to memory";
     for (unsigned i = 0; i < loop->result_count; i++) {
@@ -162,6 +161,12 @@ static TileOp *next_loop(TileOp *op) {
 
 static TileOp *first_loop(const TileOp *grid) { return next_loop(grid->regions[0].first); }
 
+/* Parts of fewer iterations are not worth a grid of their own; what only stores needs none. */
+static int64_t least_trips(const Split *split) {
+    enum { LEAST_TRIPS = 4 };
+    return split->merge.least_trips > LEAST_TRIPS ? split->merge.least_trips : LEAST_TRIPS;
+}
+
 /* ---- the host program ---- */
 
 static TileValue *at_least(TileBuilder *b, TileValue *value, int64_t least) {
@@ -173,35 +178,42 @@ static TileValue *round_up_quotient(TileBuilder *b, TileValue *x, TileValue *y) 
     return tile_build_binary(b, TILE_OP_DIV, tile_build_binary(b, TILE_OP_ADD, x, more), y);
 }
 
-/* As many parts as the wanted programs allow, while each has enough iterations. */
+static TileValue *trip_count(TileBuilder *b, const TileOp *loop) {
+    TileValue *lo = tile_op_named(loop, TILE_OPERAND_LO), *hi = tile_op_named(loop, TILE_OPERAND_HI);
+    TileValue *range = at_least(b, tile_build_binary(b, TILE_OP_SUB, hi, lo), 0);
+    return round_up_quotient(b, range, tile_op_named(loop, TILE_OPERAND_STEP));
+}
+
+/* As many parts as the wanted programs allow, while each has enough iterations, if those are known on the host. */
 static void compute_parts(Split *split, TileBuilder *b, int64_t least_trips) {
-    TileValue *lo = tile_op_named(split->loop, TILE_OPERAND_LO), *hi = tile_op_named(split->loop, TILE_OPERAND_HI),
-              *step = tile_op_named(split->loop, TILE_OPERAND_STEP), *programs = tile_build_i64(b, 1);
+    TileValue *programs = tile_build_i64(b, 1);
     for (unsigned i = 0; i < split->grid->operand_count; i++)
         programs = tile_build_binary(b, TILE_OP_MUL, programs, at_least(b, tile_op_operand(split->grid, i), 0));
-    TileValue *trips = round_up_quotient(b, at_least(b, tile_build_binary(b, TILE_OP_SUB, hi, lo), 0), step);
+    split->programs = programs;
     TileValue *wanted = tile_build_binary(b, TILE_OP_DIV, tile_build_i64(b, split->kernel->least_programs),
                                           at_least(b, programs, 1));
+    split->uneven = !has_bounds_of_host(split);
+    if (split->uneven) {
+        split->parts = at_least(b, wanted, 1);
+        return;
+    }
+    TileValue *trips = trip_count(b, split->loop);
     TileValue *most = least_trips > 1 ? tile_build_binary(b, TILE_OP_DIV, trips, tile_build_i64(b, least_trips)) : trips;
     TileValue *parts = at_least(b, tile_build_binary(b, TILE_OP_MIN, wanted, most), 1);
-    split->programs = programs;
     split->trips = at_least(b, round_up_quotient(b, trips, parts), 1);
     split->parts = at_least(b, round_up_quotient(b, trips, split->trips), 1);
 }
 
-/* The type of a value of each part: what the loop carries, or whether there is any. */
-static const TileType *type_of(const Split *split, unsigned i) {
-    const GpuMerge *merge = &split->merge;
-    const TileType *type = split->loop->results[i < merge->count ? i : 0].type;
-    return i < merge->count ? type : tile_type_with_scalar(split->context->module->context, type, TILE_BOOL);
+/* Induction variables follow from the bounds. */
+static bool is_stored(const Split *split, unsigned i) {
+    return i >= split->merge.count || split->merge.values[i].rule != GPU_MERGE_INDUCTION;
 }
-
-static unsigned value_count(const Split *split) { return split->merge.count + split->merge.fold_count; }
 
 static void build_temps(Split *split, TileBuilder *b) {
     TileContext *context = b->module->context;
-    for (unsigned i = 0; i < value_count(split); i++) {
-        const TileType *type = type_of(split, i);
+    for (unsigned i = 0; i < gpu_merge_value_count(&split->merge); i++) {
+        const TileType *type = gpu_merge_type(&split->merge, context, i);
+        if (!is_stored(split, i)) continue;
         TileValue *extents[2 + TILE_MAX_TILE_RANK] = {split->programs, split->parts};
         unsigned rank = 2 + (tile_type_is_tile(type) ? type->rank : 0);
         for (unsigned a = 2; a < rank; a++) extents[a] = tile_build_i64(b, type->extent[a - 2]);
@@ -222,85 +234,14 @@ static TileValue *program_number(Split *split, TileBuilder *b, const TileBlock *
     return number;
 }
 
-enum { MOST_OPERANDS = 3 + 4 * TILE_MAX_TILE_RANK };
-
-/* An access to whole tiles of the program's parts: its indices, behind those operands that are there, and their kinds. */
-typedef struct Access {
-    TileValue *operands[MOST_OPERANDS];
-    int64_t kinds[2 + TILE_MAX_TILE_RANK];
-    unsigned count, axes;
-} Access;
-
-static void add_index(Access *access, TileValue *index) {
-    access->kinds[access->axes++] = TILE_ACCESS_INDEX;
-    access->operands[access->count++] = index;
-}
-
-static void add_range(TileBuilder *b, Access *access, TileValue *first, TileValue *hi) {
-    access->kinds[access->axes++] = TILE_ACCESS_RANGE;
-    access->operands[access->count++] = first;
-    access->operands[access->count++] = tile_build_i64(b, 1);
-    access->operands[access->count++] = tile_build_i64(b, 0);
-    access->operands[access->count++] = hi;
-}
-
-static unsigned rank_of(const TileType *type) { return tile_type_is_tile(type) ? type->rank : 0; }
-
-static void add_tile(TileBuilder *b, Access *access, const TileType *type) {
-    for (unsigned a = 0; a < rank_of(type); a++)
-        add_range(b, access, tile_build_i64(b, 0), tile_build_i64(b, type->extent[a]));
-}
-
-static TileOp *build_access(TileBuilder *b, TileOpId id, const Access *access, const TileType *result) {
-    TileAttribute kinds = {.key = TILE_ATTRIBUTE_ACCESS, .count = access->axes, .integers = access->kinds};
-    return tile_build_op(b, id, access->operands, access->count, &kinds, 1, &result, result != NULL);
-}
-
-static void store_part(Split *split, TileBuilder *b, unsigned i, TileValue *value, TileValue *program,
-                       TileValue *part) {
-    Access access = {.operands = {split->temps[i], value}, .count = 2};
-    add_index(&access, program);
-    add_index(&access, part);
-    add_tile(b, &access, value->type);
-    build_access(b, TILE_OP_STORE_TILE, &access, NULL);
-}
-
-/* How many parts' tiles are loaded together: their loads overlap. */
-static int64_t parts_together(const TileType *type) {
-    enum { MOST_PARTS = 16, MOST_LANES = 1 << 12 };
-    int64_t together = MOST_PARTS;
-    while (together > 1 && together * tile_type_lanes(type) > MOST_LANES) together /= 2;
-    return rank_of(type) < TILE_MAX_TILE_RANK ? together : 1;
-}
-
-/* Those of `together` parts from this one on, as a tile; what is beyond the last one is not defined. */
-static TileValue *load_several(Split *split, TileBuilder *b, unsigned i, TileValue *program, TileValue *part,
-                               int64_t together, TileValue *count) {
-    const TileType *type = type_of(split, i);
-    int64_t extent[TILE_MAX_TILE_RANK] = {together};
-    Access access = {.operands = {split->temps[i]}, .count = 1};
-    for (unsigned a = 0; a < rank_of(type); a++) extent[1 + a] = type->extent[a];
-    add_index(&access, program);
-    add_range(b, &access, part, count);
-    add_tile(b, &access, type);
-    const TileType *several = tile_type_tile(b->module->context, type->scalar, 1 + rank_of(type), extent);
-    return tile_op_result(build_access(b, TILE_OP_LOAD_TILE, &access, several), 0);
-}
-
 /* Those parts, combined; what is beyond the last one counts as the identity. */
 static TileValue *load_parts(Split *split, TileBuilder *b, unsigned i, TileValue *program, TileValue *part,
                              int64_t together, TileValue *count) {
-    const TileType *type = type_of(split, i);
+    const TileType *type = gpu_merge_type(&split->merge, b->module->context, i);
     TileName kind = split->merge.values[i].kind;
     int64_t axis = 0;
-    if (together == 1) {
-        Access access = {.operands = {split->temps[i]}, .count = 1};
-        add_index(&access, program);
-        add_index(&access, part);
-        add_tile(b, &access, type);
-        return tile_op_result(build_access(b, TILE_OP_LOAD_TILE, &access, type), 0);
-    }
-    TileValue *loaded = load_several(split, b, i, program, part, together, count),
+    if (together == 1) return gpu_part_load(b, split->temps[i], type, program, part);
+    TileValue *loaded = gpu_parts_load(b, split->temps[i], type, program, part, together, count),
               *bounds[2] = {tile_build_i64(b, 0), count};
     TileValue *none = tile_build_bits(b, tile_type_scalar(b->module->context, type->scalar),
                                       tile_eval_identity(kind, type->scalar));
@@ -313,68 +254,44 @@ static void erase_after(TileOp *loop) {
 }
 
 /* The iterations of the part: so many, from the part's first on. */
-static void narrow_loop(Split *split, TileBuilder *b, TileOp *loop, TileValue *part) {
+static void narrow_loop(TileBuilder *b, TileOp *loop, TileValue *part, TileValue *trips) {
     unsigned count, lo_index = tile_op_operands(loop, TILE_OPERAND_LO, &count),
                     hi_index = tile_op_operands(loop, TILE_OPERAND_HI, &count);
     TileValue *lo = tile_op_named(loop, TILE_OPERAND_LO), *hi = tile_op_named(loop, TILE_OPERAND_HI),
               *step = tile_op_named(loop, TILE_OPERAND_STEP);
-    TileValue *width = tile_build_binary(b, TILE_OP_MUL, split->trips, step);
+    TileValue *width = tile_build_binary(b, TILE_OP_MUL, trips, step);
     TileValue *first = tile_build_binary(b, TILE_OP_ADD, lo, tile_build_binary(b, TILE_OP_MUL, part, width));
     TileValue *end = tile_build_binary(b, TILE_OP_ADD, first, width);
     tile_op_set_operand(loop, lo_index, first);
     tile_op_set_operand(loop, hi_index, tile_build_binary(b, TILE_OP_MIN, hi, end));
 }
 
+/* How many iterations a part has. */
+static TileValue *trips_of_part(Split *split, TileBuilder *b, const TileOp *loop) {
+    if (!split->uneven) return split->trips;
+    return at_least(b, round_up_quotient(b, trip_count(b, loop), split->parts), least_trips(split));
+}
+
+/* The i-th value that the loop carries, an induction variable, after so many iterations. */
+static TileValue *value_after(TileBuilder *b, const TileOp *loop, unsigned i, TileValue *trips) {
+    const TileOp *step = tile_op_operand(loop->regions[0].last, i)->op;
+    bool first = tile_value_outside(tile_op_operand(step, 0), loop);
+    TileValue *all = tile_build_binary(b, TILE_OP_MUL, trips, tile_op_operand(step, !first));
+    return tile_build_binary(b, (TileOpId)step->id, tile_loop_carried(loop, i), all);
+}
+
 /* What a part begins with: what changes nothing. A fold has no such value, and begins with none. */
-static void begin_part(Split *split, TileBuilder *b, TileOp *loop) {
+static void begin_part(Split *split, TileBuilder *b, TileOp *loop, TileValue *before) {
     unsigned count, carried = tile_op_operands(loop, TILE_OPERAND_CARRIED, &count);
     for (unsigned i = 0; i < count; i++) {
         const GpuMerged *value = &split->merge.values[i];
         const TileType *type = loop->results[i].type;
+        if (value->rule == GPU_MERGE_INDUCTION)
+            tile_op_set_operand(loop, carried + i, value_after(b, loop, i, before));
         if (value->rule != GPU_MERGE_OP && value->rule != GPU_MERGE_RESCALED) continue;
         uint64_t none = value->rule == GPU_MERGE_OP ? tile_eval_identity(value->kind, type->scalar) : 0;
         tile_op_set_operand(loop, carried + i, tile_build_bits(b, type, none));
     }
-}
-
-/* A loop that also carries, for each fold, whether there is an element. Replaces the loop. */
-static TileOp *carry_presence(Split *split, TileBuilder *b, TileOp *loop) {
-    TileModule *module = b->module;
-    TileBlock *body = &loop->regions[0];
-    TileValue *carried[TILE_MAX_FOLD], *next[TILE_MAX_FOLD];
-    unsigned count = split->merge.count;
-    for (unsigned i = 0; i < value_count(split); i++)
-        carried[i] = i < count ? tile_loop_carried(loop, i) : tile_build_bits(b, type_of(split, i), 0);
-    TileOp *wider = tile_build_for(b, tile_op_named(loop, TILE_OPERAND_LO), tile_op_named(loop, TILE_OPERAND_HI),
-                                   tile_op_named(loop, TILE_OPERAND_STEP), carried, value_count(split));
-    TileBlock *to = &wider->regions[0];
-    for (unsigned i = 0; i < body->argument_count; i++) tile_value_replace(body->arguments[i], to->arguments[i]);
-    for (unsigned i = 0; i < count; i++) {
-        next[i] = tile_op_operand(body->last, i);
-        tile_value_replace(&loop->results[i], &wider->results[i]);
-    }
-    for (unsigned number = 0; number < split->merge.fold_count; number++) {
-        unsigned first = 0; /* a value of the fold; the clone has the same one */
-        while (split->merge.values[first].rule != GPU_MERGE_FOLD || split->merge.values[first].fold != number) first++;
-        TileOp *fold = next[first]->op;
-        TileBuilder inner = tile_builder_before(module, fold);
-        fold = gpu_merge_add_presence(&inner, fold, to->arguments[1 + count + number]);
-        next[count + number] = &fold->results[0];
-        for (unsigned i = 0; i < count; i++)
-            if (split->merge.values[i].rule == GPU_MERGE_FOLD && split->merge.values[i].fold == number)
-                next[i] = &fold->results[1 + split->merge.values[i].at];
-    }
-    tile_op_erase(body->last);
-    while (body->first) {
-        TileOp *op = body->first;
-        tile_op_detach(op);
-        tile_op_append(op, to);
-    }
-    TileBuilder end = tile_builder_at_end(module, to);
-    end.location = loop->location;
-    tile_build_end(&end, TILE_OP_YIELD, next, value_count(split));
-    tile_op_erase(loop);
-    return wider;
 }
 
 /* A copy of the grid with a program for each part, which is its last id. */
@@ -408,33 +325,48 @@ static void build_parts(Split *split, TileBuilder *host) {
         if (op->id == TILE_OP_STORE_TILE) tile_op_erase(op);
     }
     TileBuilder before = tile_builder_before(module, loop);
-    narrow_loop(split, &before, loop, part);
-    begin_part(split, &before, loop);
-    if (split->merge.fold_count) loop = carry_presence(split, &before, loop);
+    TileValue *trips = trips_of_part(split, &before, loop);
+    begin_part(split, &before, loop, tile_build_binary(&before, TILE_OP_MUL, part, trips));
+    narrow_loop(&before, loop, part, trips);
+    if (split->merge.fold_count) loop = gpu_merge_carry_presence(&split->merge, &before, loop);
     TileBuilder b = tile_builder_before(module, body->last);
     b.location = split->loop->location;
     TileValue *program = program_number(split, &b, body);
-    for (unsigned i = 0; i < value_count(split); i++) store_part(split, &b, i, &loop->results[i], program, part);
+    for (unsigned i = 0; i < gpu_merge_value_count(&split->merge); i++)
+        if (is_stored(split, i)) gpu_part_store(&b, split->temps[i], &loop->results[i], program, part);
 }
 
 /* Combines what came before with the parts' values, each value for itself. */
 static void combine_each(Split *split, TileBuilder *b, TileValue **values, TileValue *program, TileValue *part,
                          int64_t together, TileValue *count) {
     for (unsigned i = 0; i < split->merge.count; i++) {
+        if (!is_stored(split, i)) continue;
         TileValue *value = load_parts(split, b, i, program, part, together, count);
         values[i] = tile_build_binary(b, tile_eval_combiner(split->merge.values[i].kind), values[i], value);
     }
 }
 
-/* The same for values that depend on each other: by a fold. */
+/* The same for values that depend on each other and differ in shape: those of one part. */
+static void combine_tiles(Split *split, TileBuilder *b, TileValue **values, TileValue *program, TileValue *part) {
+    TileValue *right[TILE_MAX_FOLD], *merged[TILE_MAX_FOLD];
+    for (unsigned i = 0; i < split->merge.count; i++) {
+        merged[i] = values[i];
+        if (is_stored(split, i)) right[i] = load_parts(split, b, i, program, part, 1, NULL);
+    }
+    gpu_merge_build_tiles(&split->merge, b, split->context->scratch, values, right, merged);
+    for (unsigned i = 0; i < split->merge.count; i++) values[i] = merged[i];
+}
+
+/* The same for values of one shape: by a fold. */
 static void combine_all(Split *split, TileBuilder *b, TileValue **values, TileValue *program, TileValue *part,
                         int64_t together, TileValue *count) {
     TileModule *module = split->context->module;
     TileValue *several[TILE_MAX_FOLD], *merged[TILE_MAX_FOLD], *bounds[2] = {tile_build_i64(b, 0), count};
     int64_t axis = 0;
-    unsigned values_count = value_count(split);
+    unsigned values_count = gpu_merge_value_count(&split->merge);
     for (unsigned i = 0; i < values_count; i++)
-        several[i] = load_several(split, b, i, program, part, together, count);
+        several[i] = gpu_parts_load(b, split->temps[i], gpu_merge_type(&split->merge, module->context, i), program, part,
+                                    together, count);
     TileValue *all = tile_build_bits(b, tile_type_with_scalar(module->context, several[0]->type, TILE_BOOL), 1);
     TileValue *none = tile_build_bool(b, false);
     TileFoldParts parts = {.values = several, .init = values, .count = values_count,
@@ -449,31 +381,55 @@ static void combine_all(Split *split, TileBuilder *b, TileValue **values, TileVa
     for (unsigned i = 0; i < values_count; i++) values[i] = &fold->results[i];
 }
 
+/* How many parts are loaded at once. */
+static int64_t together_in_combination(const Split *split) {
+    int64_t least = split->merge.tiles ? 1 : INT64_MAX;
+    for (unsigned i = 0; i < split->merge.count; i++) {
+        int64_t together = gpu_parts_together(split->loop->results[i].type);
+        if (together < least) least = together;
+    }
+    return least;
+}
+
+/* Combines the values with those of so many parts from this one on. */
+static void combine_some(Split *split, TileBuilder *b, TileValue **values, TileValue *program, TileValue *part,
+                         int64_t together) {
+    const GpuMerge *merge = &split->merge;
+    TileValue *count = NULL;
+    if (together > 1 || !(merge->simple || merge->tiles))
+        count = tile_build_binary(b, TILE_OP_MIN, tile_build_binary(b, TILE_OP_SUB, split->parts, part),
+                                  tile_build_i64(b, together));
+    if (merge->simple)
+        combine_each(split, b, values, program, part, together, count);
+    else if (merge->tiles)
+        combine_tiles(split, b, values, program, part);
+    else
+        combine_all(split, b, values, program, part, together, count);
+}
+
 /* Replaces the loop by one over the parts, of which those of an iteration are loaded together. Returns it. */
 static TileOp *combine_parts(Split *split) {
     TileOp *loop = split->loop;
-    TileBuilder b = tile_builder_before(split->context->module, loop);
+    const GpuMerge *merge = &split->merge;
+    TileModule *module = split->context->module;
+    TileBuilder b = tile_builder_before(module, loop);
     TileValue *values[TILE_MAX_FOLD], *program = program_number(split, &b, loop->block);
-    int64_t together = parts_together(loop->results[0].type);
-    for (unsigned i = 0; i < value_count(split); i++) {
-        values[i] = i < split->merge.count ? tile_loop_carried(loop, i) : tile_build_bits(&b, type_of(split, i), 1);
-        if (parts_together(values[i]->type) < together) together = parts_together(values[i]->type);
-    }
-    TileOp *parts = tile_build_for(&b, tile_build_i64(&b, 0), split->parts, tile_build_i64(&b, together), values,
-                                   value_count(split));
-    TileBuilder inner = tile_builder_at_end(split->context->module, &parts->regions[0]);
+    unsigned all = gpu_merge_value_count(merge);
+    int64_t together = together_in_combination(split);
+    for (unsigned i = 0; i < all; i++)
+        values[i] = i < merge->count ? tile_loop_carried(loop, i)
+                                     : tile_build_bits(&b, gpu_merge_type(merge, module->context, i), 1);
+    TileOp *parts = tile_build_for(&b, tile_build_i64(&b, 0), split->parts, tile_build_i64(&b, together), values, all);
+    TileBuilder inner = tile_builder_at_end(module, &parts->regions[0]);
     inner.location = loop->location;
-    TileValue **arguments = parts->regions[0].arguments, *part = arguments[0], *count = NULL;
-    for (unsigned i = 0; i < value_count(split); i++) values[i] = arguments[1 + i];
-    if (together > 1 || !split->merge.simple)
-        count = tile_build_binary(&inner, TILE_OP_MIN, tile_build_binary(&inner, TILE_OP_SUB, split->parts, part),
-                                  tile_build_i64(&inner, together));
-    if (split->merge.simple)
-        combine_each(split, &inner, values, program, part, together, count);
-    else
-        combine_all(split, &inner, values, program, part, together, count);
-    tile_build_end(&inner, TILE_OP_YIELD, values, value_count(split));
-    for (unsigned i = 0; i < loop->result_count; i++) tile_value_replace(&loop->results[i], &parts->results[i]);
+    for (unsigned i = 0; i < all; i++) values[i] = parts->regions[0].arguments[1 + i];
+    combine_some(split, &inner, values, program, parts->regions[0].arguments[0], together);
+    tile_build_end(&inner, TILE_OP_YIELD, values, all);
+    for (unsigned i = 0; i < merge->count; i++) {
+        bool induction = merge->values[i].rule == GPU_MERGE_INDUCTION && tile_value_has_uses(&loop->results[i]);
+        TileValue *result = induction ? value_after(&b, loop, i, trip_count(&b, loop)) : &parts->results[i];
+        tile_value_replace(&loop->results[i], result);
+    }
     tile_op_erase(loop);
     return parts;
 }
@@ -503,7 +459,9 @@ static bool is_apart(const TileOp *loop, const TileOp *store) {
 
 static const char *obstacle_of_stores(Split *split) {
     const TileOp *loop = split->loop;
-    const char *why = obstacle_of_bounds(split);
+    const char *why = is_ordered(loop)              ? "its iterations are ordered"
+                      : !has_bounds_of_host(split) ? "its bounds differ from program to program"
+                                                   : NULL;
     for (const TileOp *op = loop->regions[0].first; op && !why; op = op->next) {
         if (!tile_op_writes(op)) continue;
         if (op->id != TILE_OP_STORE_TILE || !is_apart(loop, op)) why = "its iterations may write the same elements";
@@ -541,10 +499,10 @@ static void spread_stores(Split *split) {
     TileBuilder host = tile_builder_before(split->context->module, split->grid);
     TileMap map;
     TileValue *part;
-    compute_parts(split, &host, LEAST_TRIPS_STORED);
+    compute_parts(split, &host, 1);
     TileOp *grid = copy_grid(split, &host, &map, &part), *loop = copy_of_loop(split, grid);
     TileBuilder before = tile_builder_before(split->context->module, loop);
-    narrow_loop(split, &before, loop, part);
+    narrow_loop(&before, loop, part, split->trips);
     store_once(split, loop, part);
     tile_op_erase(split->grid);
 }
@@ -567,7 +525,7 @@ static TileOp *try_loop(Split *split, bool *changed) {
         return NULL;
     }
     TileBuilder host = tile_builder_before(split->context->module, split->grid);
-    compute_parts(split, &host, LEAST_TRIPS);
+    compute_parts(split, &host, least_trips(split));
     build_temps(split, &host);
     build_parts(split, &host);
     return next_loop(combine_parts(split)->next);

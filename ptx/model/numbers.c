@@ -50,13 +50,24 @@ static void split_program(GpuNumbers *numbers, const TileOp *op) {
     }
 }
 
+/* What is known to be at most a number is taken to be that: lengths that tensors hold fill what they may. */
+static void take_bound(GpuNumbers *numbers, const TileOp *op) {
+    int64_t bound;
+    bool integer = op->results[0].type->kind == TILE_TYPE_SCALAR && op->results[0].type->scalar == TILE_I64;
+    for (unsigned i = 0; i < 2 && integer; i++)
+        if (gpu_number_get(numbers, tile_op_operand(op, i), &bound)) gpu_number_set(numbers, &op->results[0], bound);
+}
+
 static void compute(GpuNumbers *numbers, const TileOp *op) {
     uint64_t operands[TILE_EVAL_MOST_OPERANDS], result;
     const TileType *type = op->results[0].type;
     if (op->operand_count > TILE_EVAL_MOST_OPERANDS || type->kind != TILE_TYPE_SCALAR) return;
     for (unsigned i = 0; i < op->operand_count; i++) {
         int64_t number;
-        if (!gpu_number_get(numbers, tile_op_operand(op, i), &number)) return;
+        if (!gpu_number_get(numbers, tile_op_operand(op, i), &number)) {
+            if (op->id == TILE_OP_MIN) take_bound(numbers, op);
+            return;
+        }
         operands[i] = (uint64_t)number;
     }
     if (tile_eval((TileOpId)op->id, tile_eval_operand_type(op), type->scalar, operands, &result))

@@ -302,8 +302,12 @@ static double do_multiply_adds(Walk *walk, const TileOp *dot, double begin, doub
     enum { STEPS = 4, OF_STORE = 2 };
     double sums = elements_of(walk, dot->results[0].type), step = instructions_of_step(sums), stored = 0,
            code = walk->work->code;
-    for (unsigned i = 0; i < 2; i++)
-        if (!takes_no_registers(tile_op_operand(dot, i))) stored += OF_STORE * elements_of(walk, tile_op_operand(dot, i)->type);
+    for (unsigned i = 0; i < 2; i++) {
+        const TileType *type = tile_op_operand(dot, i)->type;
+        if (takes_no_registers(tile_op_operand(dot, i))) continue;
+        stored += OF_STORE * elements_of(walk, type);
+        walk->work->shared += lanes_of(type) * (double)tile_scalar_bytes(type->scalar);
+    }
     double end = issue(walk, dot, begin, k * step + stored, 2 * OF_BARRIER);
     walk->work->code = code + stored + STEPS * step;
     walk->work->registers = most(walk->work->registers, walk->carried + 4 * sqrt(sums));
@@ -400,6 +404,14 @@ static double do_for(Walk *walk, const TileOp *loop, double begin) {
     return end;
 }
 
+/* The larger one of what the branches yield, where both are known: a length, or none. */
+static void number_result(Walk *walk, const TileOp *op, unsigned i) {
+    int64_t a, b;
+    if (gpu_number_get(&walk->numbers, tile_op_operand(op->regions[0].last, i), &a) &&
+        gpu_number_get(&walk->numbers, tile_op_operand(op->regions[1].last, i), &b))
+        gpu_number_set(&walk->numbers, &op->results[i], a > b ? a : b);
+}
+
 static double do_if(Walk *walk, const TileOp *op, double begin) {
     int64_t condition;
     bool known = gpu_number_get(&walk->numbers, tile_op_operand(op, 0), &condition);
@@ -408,7 +420,10 @@ static double do_if(Walk *walk, const TileOp *op, double begin) {
         double share = !known ? 0.5 : (condition & 1) == (i == 0) ? 1 : 0;
         if (share > 0) end = most(end, run_region(walk, &op->regions[i], begin, share));
     }
-    for (unsigned i = 0; i < op->result_count; i++) walk->ready[op->results[i].number] = end;
+    for (unsigned i = 0; i < op->result_count; i++) {
+        walk->ready[op->results[i].number] = end;
+        number_result(walk, op, i);
+    }
     return end;
 }
 

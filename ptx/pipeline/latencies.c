@@ -82,12 +82,24 @@ static int64_t slot_bytes(TileContext *context, const TileOp *load) {
     return gpu_shared_bytes(gpu_slot_type(context, load));
 }
 
-/* Shared memory of the function that is spoken for: slots of all loads that are copied. */
+/* Where a product by fused multiply-adds puts an operand that is no copied tile. */
+static int64_t operand_bytes(TileContext *context, const TileOp *dot, unsigned i) {
+    bool transposed;
+    const TileValue *source = gpu_multiplied_source(tile_op_operand(dot, i), &transposed), *tile = source;
+    while (tile->op && tile->op->id == TILE_OP_FILL) tile = tile_op_operand(tile->op, 0);
+    bool copied = tile->op && tile->op->id == TILE_OP_LOAD_TILE && gpu_load_is_copied(tile->op);
+    if (copied || gpu_dot_is_mma(dot)) return 0;
+    if (source->type->rank != 2) return tile_type_lanes(source->type) * tile_scalar_bytes(source->type->scalar);
+    return gpu_shared_bytes(gpu_multiplied_type(context, source->type, transposed != (i == 0)));
+}
+
+/* Shared memory of the function that is spoken for: slots of all loads that are copied, and operands in registers. */
 static int64_t taken_bytes(TileContext *context, const TileBlock *block) {
     int64_t bytes = 0;
     for (const TileOp *op = block->first; op; op = op->next) {
         int64_t slots = tile_op_integer(op, TILE_ATTRIBUTE_LATENCY, 0) + 1;
         if (gpu_load_is_copied(op) || slots > 1) bytes += slots * slot_bytes(context, op);
+        for (unsigned i = 0; i < 2 && op->id == TILE_OP_DOT; i++) bytes += operand_bytes(context, op, i);
         if (op->id == TILE_OP_STORE_TILE && gpu_by_map(op))
             bytes += gpu_shared_bytes(gpu_panel_type(context, tile_op_named(op, TILE_OPERAND_VALUE)->type));
         for (unsigned i = 0; i < op->region_count; i++) bytes += taken_bytes(context, &op->regions[i]);

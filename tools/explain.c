@@ -99,13 +99,16 @@ static int report(TileSession *session, const TileExplanation *explanation, cons
 
 static int explain(TileProgram *program, const ExplainOptions *options) {
     TileSession *session = program->session;
-    int failed = tile_program_load(program, 0);
-    if (failed) return failed;
     TileExplanation explanation = {.arena = session->arena};
+    tile_compiler_explain(program->compiler, &explanation); /* shapes of results may already need the code */
+    int failed = tile_program_load(program, 0);
+    if (failed) {
+        tile_compiler_explain(program->compiler, NULL);
+        return failed;
+    }
     TileError error = {0};
     TileReport *said = NULL;
     TileLaunchOptions launch = {.struct_size = sizeof launch, .error = &error, .report = &said};
-    tile_compiler_explain(program->compiler, &explanation);
     tile_status status = tile_prepare(program->kernel, tile_program_args(program), program->argument_count, &launch);
     tile_compiler_explain(program->compiler, NULL);
     if (status != TILE_OK) return tile_program_refuse(program, status, &error, said);

@@ -29,30 +29,30 @@
  *       %one = const {value = 1} : i64
  *       %0 = const {value = 0} : i64
  *       %1 = max %n, %0 : i64
- *       %2 = max %m, %0 : i64
- *       %3 = max %n, %one : i64
- *       %4 = const {value = 132} : i64
- *       %5 = div %4, %3 : i64
+ *       %2 = max %n, %one : i64
+ *       %3 = const {value = 132} : i64
+ *       %4 = div %3, %2 : i64
+ *       %5 = max %m, %0 : i64
  *       %6 = const {value = 4} : i64
- *       %7 = div %2, %6 : i64
- *       %8 = min %5, %7 : i64
+ *       %7 = div %5, %6 : i64
+ *       %8 = min %4, %7 : i64
  *       %9 = max %8, %one : i64
  *       %10 = const {value = -1} : i64
  *       %11 = add %9, %10 : i64
- *       %12 = add %2, %11 : i64
+ *       %12 = add %5, %11 : i64
  *       %13 = div %12, %9 : i64
  *       %14 = max %13, %one : i64
  *       %15 = add %14, %10 : i64
- *       %16 = add %2, %15 : i64
+ *       %16 = add %5, %15 : i64
  *       %17 = div %16, %14 : i64
  *       %18 = max %17, %one : i64
  *       %19 = temp %1, %18 : tensor<f32, 2, temp>
  *       grid %n, %18 (%i: i64, %20: i64) {
- *         %21 = mul %20, %14 : i64
- *         %22 = add %21, %14 : i64
- *         %23 = min %m, %22 : i64
- *         %24 = const {value = 0.0} : f32
- *         %sum.1 = for %21, %23, %one, %24 : f32 (%k: i64, %sum.2: f32) {
+ *         %21 = const {value = 0.0} : f32
+ *         %22 = mul %20, %14 : i64
+ *         %23 = add %22, %14 : i64
+ *         %24 = min %m, %23 : i64
+ *         %sum.1 = for %22, %24, %one, %21 : f32 (%k: i64, %sum.2: f32) {
  *           %v = load_tile %x, %k, %i {access = [index, index]} : f32
  *           %sum.3 = add %sum.2, %v : f32
  *           yield %sum.3
@@ -94,7 +94,7 @@ typedef struct Split {
     GpuMerge merge;
     TileValue *temps[TILE_MAX_FOLD];
     bool uneven; /* its bounds differ from program to program */
-    TileValue *programs, *parts, *trips; /* on the host: of the grid, of each program, of each part; uneven: no trips */
+    TileValue *programs, *parts, *trips; /* on the host: of the grid, of each program, of each part; uneven: unknown */
 } Split;
 
 /* ---- which loops ---- */

@@ -67,6 +67,17 @@ columns 16,1048576 >"$work/output"
 ! grep -q 'split for [0-9]* programs: .*, chosen$' "$work/output" || complain "many columns of few rows are split"
 TILE_TUNING=off columns 4096,256 >"$work/output"
 ! grep -q 'predicted' "$work/output" || complain "TILE_TUNING=off leaves a choice to the model"
+# Extents of a result that only the launcher computes: the code is made while it infers them.
+cat >"$work/twice.tile" <<'END'
+kernel twice(x: in f32[N], y: out f32[2 * N]) {
+    grid n in tiles(N, 64) {
+        y[n * 2] = x[n]
+        y[n * 2 + 1] = x[n]
+    }
+}
+END
+expect 0 'y is moved together with the elements between those of another access' \
+    "$tilec" explain "$work/twice.tile" x=zeros:f32[100] y=@ --target=sm_80
 expect 0 'BM = 4, BN = 8 (set)' "$tilec" explain "$stdlib/transpose.tile:transpose" x=zeros:f32[64,64] y=@ BM=4 BN=8 --target=sm_80
 
 if command -v python3 >/dev/null; then

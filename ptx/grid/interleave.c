@@ -1,0 +1,221 @@
+/* Purpose: merge accesses to every second element. Two stores whose last ranges have a step of 2 and begin one element
+ * apart, and are the same otherwise, write neighbours: they become one store of both tiles' elements alternately. Two
+ * such loads become one, and parts of it. So do steps of 4 that begin two elements apart, and so on. A GPU moves
+ * neighbouring elements of a thread as vectors; elements at a distance are moved one by one, each by a sector's part.
+ *
+ * Before:
+ *     func phase tile @k.0(%x: tensor<f32, 1, in> {noalias}, %y: tensor<f32, 1, out> {noalias}, %begin: i64, %end: i64) {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %two = const {value = 2} : i64
+ *       %n = const {value = 32} : i64
+ *       %v = load_tile %x, %begin, %one, %zero, %n {access = [range]} : f32[32]
+ *       %w = neg %v : f32[32]
+ *       %next = add %begin, %one : i64
+ *       store_tile %y, %v, %begin, %two, %zero, %n {access = [range]}
+ *       store_tile %y, %w, %next, %two, %zero, %n {access = [range]}
+ *       return
+ *     }
+ * After:
+ *     func phase tile @k.0(%x: tensor<f32, 1, in> {noalias}, %y: tensor<f32, 1, out> {noalias}, %begin: i64, %end: i64) {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %two = const {value = 2} : i64
+ *       %n = const {value = 32} : i64
+ *       %v = load_tile %x, %begin, %one, %zero, %n {access = [range]} : f32[32]
+ *       %w = neg %v : f32[32]
+ *       %next = add %begin, %one : i64
+ *       %0 = reshape %v : f32[32, 1]
+ *       %1 = reshape %w : f32[32, 1]
+ *       %2 = cat %0, %1 {axis = 1} : f32[32, 2]
+ *       %3 = reshape %2 : f32[64]
+ *       %4 = const {value = 2} : i64
+ *       %5 = const {value = 1} : i64
+ *       %6 = mul %zero, %4 : i64
+ *       %7 = mul %n, %4 : i64
+ *       store_tile %y, %3, %begin, %5, %6, %7 {access = [range]}
+ *       return
+ *     }
+ * Needs: canonicalise and cse, so that equal operands are one value. Keeps: tile form. Cost: linear: between two accesses
+ * that are merged there are at most MOST_BETWEEN ops. */
+#include "lang/index/index.h"
+#include "lang/ir/build.h"
+#include "lang/ir/operands.h"
+#include "lowering/memory.h"
+#include "ptx/passes.h"
+
+enum { MOST_BETWEEN = 64, LARGEST_STEP = 16 };
+
+/* An access whose last dimension is a range with a constant even step. */
+typedef struct Strided {
+    TileOp *op;
+    const TileType *type; /* of the tile */
+    TileAccessIndex last;
+    int64_t step;
+} Strided;
+
+static bool read_strided(TileOp *op, Strided *strided) {
+    if (op->id != TILE_OP_LOAD_TILE && op->id != TILE_OP_STORE_TILE) return false;
+    const TileValue *tile = op->id == TILE_OP_LOAD_TILE ? &op->results[0] : tile_op_named(op, TILE_OPERAND_VALUE);
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    if (!tile_type_is_tile(tile->type) || tile->type->rank == TILE_MAX_TILE_RANK) return false;
+    if (tile_op_get(op, TILE_ATTRIBUTE_PARTS)) return false;
+    unsigned rank = tile_access_read(op, indices);
+    *strided = (Strided){.op = op, .type = tile->type, .last = indices[rank - 1]};
+    return strided->last.kind == TILE_ACCESS_RANGE && tile_value_integer(strided->last.step, &strided->step) &&
+           strided->step > 0 && strided->step <= LARGEST_STEP && strided->step % 2 == 0;
+}
+
+/* Are the indices of all dimensions but the last the same? `*distance`: how many elements b begins behind a. */
+static bool is_same_row(TileIndices *indices, const Strided *a, const Strided *b, int64_t *distance) {
+    unsigned first = tile_access_first(a->op), count = a->last.operand - first, other = tile_access_first(b->op);
+    if (tile_op_operand(a->op, 0) != tile_op_operand(b->op, 0) || b->last.operand - other != count) return false;
+    for (unsigned i = 0; i < count; i++)
+        if (!tile_value_is_same(tile_op_operand(a->op, first + i), tile_op_operand(b->op, other + i))) return false;
+    return tile_index_offset(indices, b->last.first, a->last.first, distance);
+}
+
+/* Do they access every second element of the same ones? `*second`: b's are those behind a's. */
+static bool complement(TileIndices *indices, const Strided *a, const Strided *b, bool *second) {
+    int64_t distance;
+    if (a->op->id != b->op->id || a->type != b->type || a->step != b->step) return false;
+    if (!tile_index_offset(indices, a->last.lo, b->last.lo, &distance) || distance) return false;
+    if (!tile_index_offset(indices, a->last.hi, b->last.hi, &distance) || distance) return false;
+    if (!is_same_row(indices, a, b, &distance)) return false;
+    *second = distance > 0;
+    return distance == a->step / 2 || distance == -a->step / 2;
+}
+
+/* Are there no elements that both access: is the distance no multiple of what divides both steps? */
+static bool is_apart(TileIndices *indices, const Strided *a, const Strided *b) {
+    int64_t distance, divisor = a->step, rest = b->step;
+    while (rest) {
+        int64_t next = divisor % rest;
+        divisor = rest;
+        rest = next;
+    }
+    return is_same_row(indices, a, b, &distance) && distance % divisor;
+}
+
+/* May the op, between two accesses, read or write what they do, so that they cannot be one? */
+static bool conflicts(TileIndices *indices, TileOp *between, const Strided *access) {
+    const TileValue *tensor = tile_op_operand(access->op, 0);
+    Strided other;
+    if (read_strided(between, &other) && is_apart(indices, &other, access)) return false;
+    if (tile_memory_is_written(between, tensor)) return true;
+    if (access->op->id == TILE_OP_LOAD_TILE) return false;
+    if (between->region_count) return tile_op_reads(between);
+    return tile_op_reads(between) && tile_memory_overlaps(tensor, tile_memory_tensor(between));
+}
+
+/* The access before this one, in its block, that complements it, where no op between reads or writes the same memory. */
+static bool find_partner(TileIndices *indices, const Strided *strided, Strided *partner, bool *second) {
+    unsigned left = MOST_BETWEEN;
+    for (TileOp *op = strided->op->previous; op && left--; op = op->previous) {
+        if (read_strided(op, partner) && complement(indices, partner, strided, second)) return true;
+        if (conflicts(indices, op, strided)) return false;
+    }
+    return false;
+}
+
+static TileValue *reshape_axis(TileBuilder *b, TileValue *value, unsigned axis, int64_t first, int64_t second) {
+    int64_t extent[TILE_MAX_TILE_RANK];
+    const TileType *type = value->type;
+    unsigned rank = 0;
+    for (unsigned a = 0; a < type->rank; a++) {
+        if (a == axis) extent[rank++] = first;
+        if (a != axis) extent[rank++] = type->extent[a];
+        if (a == axis && second) extent[rank++] = second;
+        if (a == axis && !second) a++; /* two axes become one */
+    }
+    return tile_build_reshape(b, value, rank, extent);
+}
+
+/* The elements of both along the axis, alternately. */
+static TileValue *alternate(TileBuilder *b, TileValue *x, TileValue *y, unsigned axis) {
+    int64_t extent = x->type->extent[axis];
+    TileValue *even = reshape_axis(b, x, axis, extent, 1), *odd = reshape_axis(b, y, axis, extent, 1);
+    TileValue *both = tile_build_cat(b, even, odd, axis + 1);
+    return reshape_axis(b, both, axis, 2 * extent, 0);
+}
+
+/* Makes the access one of both: from the first element of the two, with half the step, to twice as many. */
+static void widen(TileBuilder *b, const Strided *access, TileValue *first) {
+    TileValue *two = tile_build_i64(b, 2);
+    unsigned at = access->last.operand;
+    tile_op_set_operand(access->op, at, first);
+    tile_op_set_operand(access->op, at + 1, tile_build_i64(b, access->step / 2));
+    tile_op_set_operand(access->op, at + 2, tile_build_binary(b, TILE_OP_MUL, access->last.lo, two));
+    tile_op_set_operand(access->op, at + 3, tile_build_binary(b, TILE_OP_MUL, access->last.hi, two));
+}
+
+/* The later store stores both. */
+static void merge_stores(TileBuilder *b, const Strided *early, const Strided *late, bool second) {
+    TileValue *x = tile_op_named(early->op, TILE_OPERAND_VALUE), *y = tile_op_named(late->op, TILE_OPERAND_VALUE);
+    unsigned axis = (unsigned)late->last.axis;
+    tile_op_set_operand(late->op, 1, second ? alternate(b, x, y, axis) : alternate(b, y, x, axis));
+    widen(b, late, second ? early->last.first : late->last.first);
+    tile_op_erase(early->op);
+}
+
+/* The element of each pair along the axis. */
+static TileValue *take(TileBuilder *b, TileValue *both, unsigned axis, int64_t which) {
+    int64_t extent = both->type->extent[axis] / 2;
+    TileValue *pairs = reshape_axis(b, both, axis, extent, 2);
+    return reshape_axis(b, tile_build_slice(b, pairs, axis + 1, which, 1), axis, extent, 0);
+}
+
+/* The earlier load loads both. */
+static void merge_loads(TileModule *module, const Strided *early, const Strided *late, bool second) {
+    TileBuilder b = tile_builder_before(module, early->op);
+    unsigned axis = (unsigned)early->last.axis;
+    int64_t extent[TILE_MAX_TILE_RANK];
+    for (unsigned a = 0; a < early->type->rank; a++) extent[a] = early->type->extent[a] * (a == axis ? 2 : 1);
+    const TileType *wide = tile_type_tile(module->context, early->type->scalar, early->type->rank, extent);
+    TileValue *first = early->last.first;
+    if (!second) first = tile_build_binary(&b, TILE_OP_SUB, first, tile_build_i64(&b, early->step / 2));
+    TileValue *operands[3 + 4 * TILE_MAX_TENSOR_RANK];
+    for (unsigned i = 0; i < early->op->operand_count; i++) operands[i] = tile_op_operand(early->op, i);
+    b.location = early->op->location;
+    Strided both = *early;
+    both.op = tile_build_op(&b, TILE_OP_LOAD_TILE, operands, early->op->operand_count, early->op->attributes,
+                            early->op->attribute_count, &wide, 1);
+    TileBuilder before = tile_builder_before(module, both.op);
+    widen(&before, &both, first);
+    TileValue *even = take(&b, &both.op->results[0], axis, 0), *odd = take(&b, &both.op->results[0], axis, 1);
+    tile_value_replace(&early->op->results[0], second ? even : odd);
+    tile_value_replace(&late->op->results[0], second ? odd : even);
+    tile_op_erase(early->op);
+    tile_op_erase(late->op);
+}
+
+/* Merges as long as there is something to merge with: steps of 4 become steps of 2, and those become 1. Loads go from
+ * the end on, since the earlier one stays. */
+static bool walk(TilePassContext *context, TileIndices *indices, TileBlock *block) {
+    bool changed = false;
+    for (TileOp *op = block->first, *next; op; op = next) {
+        Strided strided, partner;
+        bool second;
+        next = op->next;
+        for (unsigned i = 0; i < op->region_count; i++) changed |= walk(context, indices, &op->regions[i]);
+        if (!read_strided(op, &strided) || !find_partner(indices, &strided, &partner, &second)) continue;
+        TileBuilder b = tile_builder_before(context->module, op);
+        tile_pass_remark(context, op, TILE_DECISION_INTERLEAVED, tile_op_operand(op, 0)->name, "step %lld",
+                         (long long)strided.step);
+        if (op->id == TILE_OP_STORE_TILE) {
+            merge_stores(&b, &partner, &strided, second);
+            next = op; /* it may complement an earlier one */
+        } else {
+            merge_loads(context->module, &partner, &strided, second);
+        }
+        changed = true;
+    }
+    return changed;
+}
+
+TileResult tile_pass_gpu_interleave(TilePassContext *context, TileFunc *func) {
+    if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
+    bool changed = false;
+    while (walk(context, tile_pass_indices(context, func), &func->body)) changed = true;
+    return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

@@ -34,6 +34,7 @@ struct TileAtom {
     const TileSum *first, *step, *dim; /* dim NULL: the range's own limit */
     const TileSum *lo, *hi, *size;     /* INTERVAL; lo or hi NULL: unbounded on that side */
     const TileSum *index;              /* CONDITION, with dim */
+    const TileSum *lowest, *highest;   /* INTERVAL, MASK, with dim: bounds of the indices; NULL if unknown */
     const struct TileValidity *guard;  /* CONDITION, MASK: where the index itself is valid */
     TileAtom *of;                      /* CONDITION: an interval or mask over axes of extent 1 that were broadcast */
     TileValue *mask;                   /* MASK */
@@ -56,6 +57,26 @@ typedef struct TileValidity {
     unsigned count;
     TileValidEntry entries[];
 } TileValidity;
+
+/* ---- claims ---- */
+
+typedef enum TileClaimKind {
+    TILE_CLAIM_COMPARE,
+    TILE_CLAIM_NOT, /* of x */
+    TILE_CLAIM_AND, /* of x and y; one that is NULL tells nothing */
+    TILE_CLAIM_OR,
+} TileClaimKind;
+
+/* What it tells of integers that a bool is true, or false (claim.c). Values do not change, so neither does a claim: what a
+ * variable has become later is another value. */
+typedef struct TileClaim TileClaim;
+struct TileClaim {
+    TileClaimKind kind;
+    uint8_t op;         /* COMPARE: TileTokenKind */
+    bool is_unsigned;   /* COMPARE: of two u64, whose sums are their bits as i64 */
+    const TileSum *a, *b; /* COMPARE: the values that the code computes */
+    const TileClaim *x, *y;
+};
 
 /* ---- meanings ---- */
 
@@ -92,6 +113,10 @@ struct TileMeaning {
     const TileSum *sum;        /* VALUE: i64 scalars always have one */
     uint64_t bits;             /* VALUE: constant */
     const TileValidity *valid; /* VALUE */
+    const TileClaim *claim;    /* VALUE: a bool of rank 0; or NULL */
+    /* VALUE: exact integers between which the valid elements of a tile of integers lie, inclusive; NULL if unknown. Of a
+     * scalar that is no i64 both are its value (bounds.c). */
+    const TileSum *lowest, *highest;
     __int128 integer;          /* INTEGER */
     double number;             /* NUMBER */
     union {
@@ -113,6 +138,7 @@ struct TileRange {
     const TileSum *first, *size, *step; /* the index of lane l is first + l * step */
     const TileSum *lowest, *highest;    /* bounds of the valid lanes' indices, inclusive; NULL if unknown */
     const TileSum *end;                 /* NULL for strided ranges */
+    const TileSum *limit;               /* of the lanes, as it was bound; or NULL */
     const TileRange *root;
     TileAtom *lanes; /* NULL: all valid */
     uint32_t birth;
@@ -180,7 +206,7 @@ typedef struct TileFrame {
 } TileFrame;
 
 typedef struct TileScopeMark {
-    size_t bounds, vars, atoms, cache, facts, scope_start;
+    size_t bounds, vars, atoms, ranges, cache, facts, scope_start;
 } TileScopeMark;
 
 typedef struct TileCacheEntry {
@@ -210,6 +236,7 @@ struct TileChecker {
     TileMap innermost; /* by name: the index, plus 1, of the innermost binding */
     TILE_LIST(TileVar *) vars;
     TILE_LIST(TileAtom *) atoms;
+    TILE_LIST(TileRange *) ranges;
     TileCache cache;
     TILE_LIST(TileConstant) constants; /* evaluated so far */
     TileFrame *frame;

@@ -1,6 +1,8 @@
 /* Expressions of each kind. */
+#include "parser/check/bounds.h"
 #include "parser/check/branch.h"
 #include "parser/check/callee.h"
+#include "parser/check/claim.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/index.h"
@@ -75,7 +77,10 @@ static TileMeaning apply_else(TileChecker *c, TileMeaning v, TileMeaning fill, c
         TileValue *ok = tile_emit_valid(c, v.valid, &v);
         value = tile_emit_select(c, ok, tile_emit_value(c, &v), tile_emit_value(c, &fill));
     }
-    return tile_value_meaning(c, value, v.extent, valid_either(c, v.valid, fill.valid, &v, expr->b->span));
+    TileMeaning result = tile_value_meaning(c, value, v.extent, valid_either(c, v.valid, fill.valid, &v, expr->b->span));
+    if (v.rank == 0 && fill.constant)
+        result.claim = fill.bits ? tile_claim_either(c, v.claim, NULL) : tile_claim_both(c, v.claim, NULL);
+    return tile_bounded(c, result, tile_bounds_of_either(c, &v, &fill));
 }
 
 /* `a else 0 + b`: the fill is probably meant to be the number only. */
@@ -195,7 +200,11 @@ static TileMeaning check_unary(TileChecker *c, const TileExpr *expr) {
     TileValue *x = tile_emit_value(c, &m);
     tile_emit_at(c, expr->span);
     TileOpId id = op == TILE_TOKEN_MINUS ? TILE_OP_NEG : TILE_OP_NOT;
-    return tile_value_meaning(c, tile_emit_unary(c, id, x), m.extent, m.valid);
+    TileMeaning result = tile_value_meaning(c, tile_emit_unary(c, id, x), m.extent, m.valid);
+    TileMeaning zero = tile_bits_meaning((TileScalar)m.scalar, 0);
+    if (op == TILE_TOKEN_MINUS) return tile_bounded(c, result, tile_bounds_of_operator(c, op, &zero, &m));
+    if (is_bool) result.claim = tile_claim_not(c, m.claim);
+    return result;
 }
 
 /* ---- fields ---- */

@@ -103,7 +103,10 @@ static TileMeaning check_iota(TileChecker *c, const TileExpr *expr) {
     int64_t lanes = tile_extent_value(c, extent);
     tile_emit_at(c, expr->span);
     const TileType *type = tile_type_tile(c->context, TILE_I64, 1, &lanes);
-    return tile_value_meaning(c, tile_build_iota(tile_emitter(c), type, 0), &extent, NULL);
+    TileMeaning m = tile_value_meaning(c, tile_build_iota(tile_emitter(c), type, 0), &extent, NULL);
+    m.lowest = tile_sum_integer(&c->sums, 0);
+    m.highest = tile_sum_subtract(&c->sums, extent, tile_sum_integer(&c->sums, 1));
+    return m;
 }
 
 /* An index that consists of `:` only. */

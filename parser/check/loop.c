@@ -338,10 +338,12 @@ typedef struct StaticIteration {
 static TileMeaning run_static_iteration(TileChecker *c, const void *state) {
     const StaticIteration *iteration = state;
     TileNameRef name = iteration->loop->statement->names.items[0];
-    TileMeaning at = tile_sum_meaning(tile_sum_integer(&c->sums, iteration->at));
+    bool tiles = iteration->loop->over_tiles;
+    TileMeaning at = tiles ? tile_sum_meaning(tile_sum_integer(&c->sums, iteration->at))
+                           : tile_integer_meaning(iteration->at);
     tile_open_meaning(c, &at, iteration->open);
     TileScopeMark mark = tile_scope_open(c);
-    if (iteration->loop->over_tiles) at = tile_range_of(c, &iteration->loop->tiles, at.sum, name);
+    if (tiles) at = tile_range_of(c, &iteration->loop->tiles, at.sum, name);
     tile_scope_bind(c, name, at, false);
     run_loop_body(c, iteration->loop);
     tile_scope_close_names(c, mark);

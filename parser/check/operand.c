@@ -7,6 +7,7 @@
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
 #include "parser/check/stand_in.h"
+#include "parser/check/type.h"
 
 TileMeaning tile_value_of(TileChecker *c, TileMeaning m, const TileExpr *expr) {
     switch (m.kind) {
@@ -50,18 +51,17 @@ const TileSum *tile_integer_of(TileChecker *c, TileMeaning m, TileSpan span, con
     if (tile_is_error(&m)) return NULL;
     if (tile_is_literal(&m) && tile_literal_is_integer(&m)) m = tile_literal_as(c, &m, TILE_I64, span);
     if (tile_is_error(&m)) return NULL;
-    if (m.kind == TILE_MEANING_VALUE && m.rank == 0 && tile_scalar_is_int((TileScalar)m.scalar) &&
-        m.scalar != TILE_I64) {
-        if (m.scalar == TILE_U64) {
-            tile_fail(c, NOT_INTEGER, span, what, tile_meaning_words(c, &m));
-            return NULL;
-        }
+    bool is_integer = m.kind == TILE_MEANING_VALUE && m.rank == 0 && tile_scalar_is_int((TileScalar)m.scalar);
+    if (is_integer && m.scalar == TILE_U64 && must_be_valid) {
         TileDiagnostic *d =
             tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_INTEGER, span, what, tile_meaning_words(c, &m));
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "a u64 of 2^63 and more is no i64");
         tile_diagnostic_edit(c->diagnostics, d, span, "i64(%s)", tile_span_text(c, span));
         tile_report(c, d);
         return NULL;
     }
+    /* Other integers are widened; a u64 of 2^63 and more is a negative index, which is outside, too. */
+    if (is_integer && m.scalar != TILE_I64) m = tile_convert(c, m, TILE_I64, span);
     if (!m.sum || m.rank) {
         tile_fail(c, NOT_INTEGER, span, what, tile_meaning_words(c, &m));
         return NULL;

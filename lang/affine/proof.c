@@ -91,10 +91,12 @@ static bool prove_quotient(TileSumTable *table, const TileSymbol *symbol, const 
     return !tile_sum_wrapped(table) && prove_with(table, goal->coefficient, bound, rest, goal->needs, goal->fuel);
 }
 
-/* 0 <= a % b for b >= 0, and a % b <= b - 1 for b >= 1. */
+/* 0 <= a % b for b >= 0, and a % b <= b - 1 for b >= 1, which a launch can check. */
 static bool prove_remainder(TileSumTable *table, const TileSymbol *symbol, const Goal *goal) {
     const TileSum *last = tile_sum_subtract(table, symbol->b, tile_sum_integer(table, 1));
-    if (tile_sum_wraps(table, symbol->b) || !prove(table, goal->up ? symbol->b : last, goal->needs, goal->fuel))
+    if (tile_sum_wraps(table, symbol->b)) return false;
+    if (!prove(table, goal->up ? symbol->b : last, goal->needs, goal->fuel) &&
+        (!tile_sum_is_host(last) || !goal->needs || !add_need(last, goal->needs)))
         return false;
     const TileSum *bound = goal->up ? tile_sum_integer(table, 0) : last;
     return prove_with(table, goal->coefficient, bound, goal->rest, goal->needs, goal->fuel);

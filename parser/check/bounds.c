@@ -94,8 +94,16 @@ static TileBounds quotient(TileChecker *c, TileBounds a, const TileSum *by) {
     return (TileBounds){combine(c, tile_sum_divide, a.lowest, by), combine(c, tile_sum_divide, a.highest, by)};
 }
 
+/* Any remainder: nothing is known of what is divided. */
+static const TileSum *some_remainder(TileChecker *c, const TileSum *by) {
+    TileSymbol *some = tile_symbol_value(&c->sums, NULL, NULL);
+    return tile_sum_remainder(&c->sums, tile_sum_symbol(&c->sums, some), by);
+}
+
 static TileBounds remainder_of(TileChecker *c, TileBounds a, TileBounds b) {
-    if (!at_least(c, b.lowest, 1)) return unknown;
+    bool one = b.lowest && b.lowest == b.highest;
+    if (!at_least(c, b.lowest, 1)) /* a proof may need it, which a launch then checks */
+        return one ? (TileBounds){some_remainder(c, b.lowest), some_remainder(c, b.lowest)} : unknown;
     const TileSum *zero = tile_sum_integer(&c->sums, 0), *most = NULL;
     if (b.highest) most = combine(c, tile_sum_subtract, b.highest, tile_sum_integer(&c->sums, 1));
     if (at_least(c, a.lowest, 0) && a.highest) most = most ? combine(c, tile_sum_min, a.highest, most) : a.highest;

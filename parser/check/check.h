@@ -220,6 +220,15 @@ typedef struct TileConstant {
     TileMeaning value;
 } TileConstant;
 
+/* A bound that a variable does not keep in a loop (loop.c). */
+typedef struct TileLost TileLost;
+struct TileLost {
+    TileLost *next;
+    const char *name;
+    uint32_t call; /* of the function that the loop stands in */
+    bool above, below;
+};
+
 struct TileChecker {
     TileContext *context;
     TileDiagnostics *diagnostics;
@@ -233,6 +242,7 @@ struct TileChecker {
     uint32_t where_begin, where_file;
     TileSumTable sums;
     TILE_LIST(TileBound) bounds;
+    TileMap lost;      /* by statement: TileLost */
     TileMap innermost; /* by name: the index, plus 1, of the innermost binding */
     TILE_LIST(TileVar *) vars;
     TILE_LIST(TileAtom *) atoms;

@@ -126,6 +126,36 @@ static TileMeaning check_decided(TileChecker *c, const TileExpr *expr, TileMeani
     return left;
 }
 
+/* May it access a tensor? */
+static bool may_access(const TileExpr *expr) {
+    if (expr->kind == TILE_EXPR_UNARY) return may_access(expr->a);
+    if (expr->kind == TILE_EXPR_BINARY) return may_access(expr->a) || may_access(expr->b);
+    return expr->kind == TILE_EXPR_INDEX || expr->kind == TILE_EXPR_CALL || expr->kind == TILE_EXPR_IF;
+}
+
+static TileMeaning apply_lazily(TileChecker *c, const TileExpr *expr, TileMeaning left) {
+    bool is_or = expr->op == TILE_TOKEN_OR;
+    TileBranch right = {.run = run_right, .state = expr->b}, truth = {.run = run_truth, .state = &is_or};
+    return tile_join_branches(c, left, is_or ? truth : right, is_or ? right : truth, true, expr->span);
+}
+
+/* A right side that is small is computed in any case; unless it accesses an element that exists only where it counts. */
+static TileMeaning apply_simple(TileChecker *c, const TileExpr *expr, TileMeaning left) {
+    TileTokenKind op = (TileTokenKind)expr->op;
+    TileDiagnosticsMark before = tile_diagnostics_mark(c->diagnostics);
+    TileMeaning right = tile_check_value(c, expr->b);
+    bool retry = left.claim && !left.rank && right.kind == TILE_MEANING_VALUE && !right.rank && right.valid &&
+                 may_access(expr->b) && !c->frame->lifted && !c->in_combiner;
+    if (retry) {
+        tile_diagnostics_rewind(c->diagnostics, before);
+        TileMeaning m = apply_lazily(c, expr, left);
+        if (!tile_is_error(&m)) return m;
+        tile_diagnostics_rewind(c->diagnostics, before);
+        right = tile_check_value(c, expr->b);
+    }
+    return tile_apply_binary(c, op, left, right, expr);
+}
+
 /* Scalars: short-circuit evaluation. */
 static TileMeaning check_lazy(TileChecker *c, const TileExpr *expr) {
     TileTokenKind op = (TileTokenKind)expr->op;
@@ -136,10 +166,8 @@ static TileMeaning check_lazy(TileChecker *c, const TileExpr *expr) {
     if (left.rank == 0 && left.constant && left.bits == is_or) return check_decided(c, expr, left);
     bool simple = left.kind != TILE_MEANING_VALUE || left.rank || left.constant || left.valid ||
                   left.scalar != TILE_BOOL || expr->b->kind == TILE_EXPR_NAME || expr->b->depth <= 2;
-    if (simple || c->frame->lifted || c->in_combiner)
-        return tile_apply_binary(c, op, left, tile_check_value(c, expr->b), expr);
-    TileBranch right = {.run = run_right, .state = expr->b}, truth = {.run = run_truth, .state = &is_or};
-    return tile_join_branches(c, left, is_or ? truth : right, is_or ? right : truth, true, expr->span);
+    if (simple || c->frame->lifted || c->in_combiner) return apply_simple(c, expr, left);
+    return apply_lazily(c, expr, left);
 }
 
 static TileMeaning check_binary(TileChecker *c, const TileExpr *expr) {

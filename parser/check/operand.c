@@ -6,6 +6,7 @@
 #include "parser/check/operand.h"
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
+#include "parser/check/scope.h"
 #include "parser/check/stand_in.h"
 #include "parser/check/type.h"
 
@@ -78,10 +79,17 @@ const TileSum *tile_integer_of(TileChecker *c, TileMeaning m, TileSpan span, con
 
 /* A value that is computed from constants only is a constant, whatever the operations. */
 static const TileSum *check_known(TileChecker *c, const TileExpr *expr, const char *what) {
+    TileOp *last = c->builder.block->last;
+    TileScopeMark mark = tile_scope_open(c);
     TileMeaning m = tile_check_expr(c, expr);
     unsigned open = m.open;
     int64_t value;
-    if (m.sum && !tile_sum_known(&c->sums, m.sum, &value) && tile_make_constant(c, &m)) tile_open_meaning(c, &m, open);
+    bool computed = m.sum && !tile_sum_known(&c->sums, m.sum, &value) && tile_make_constant(c, &m);
+    tile_scope_close(c, mark);
+    if (computed) { /* nothing of the computation is left */
+        tile_open_meaning(c, &m, open);
+        while (c->builder.block->last != last) tile_op_erase(c->builder.block->last);
+    }
     return tile_integer_of(c, m, expr->span, what, true);
 }
 

@@ -6,6 +6,7 @@
 #include "parser/check/bounds.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
+#include "parser/check/lacks.h"
 #include "parser/check/meaning.h"
 #include "parser/check/meet.h"
 #include "parser/check/names.h"
@@ -90,15 +91,14 @@ static void add_interval(TileChecker *c, TileAccessed *access, unsigned d, const
                      .step = range->step,
                      .dim = dim,
                      .size = range->size,
-                     .span = span,
-                     .lowest = range->lowest,
-                     .highest = range->highest};
+                     .span = span};
     if (!tile_atom_same(c, &atom)) {
         find_inside(c, range, dim, &atom);
         if (!atom.lo && !atom.hi) return;
     }
     bool unshifted = range->first == range->root->first && range->step == range->root->step;
     atom.birth = unshifted ? range->root->birth : range->birth;
+    tile_keep_known(c, &atom, range->lowest, range->highest);
     access->valid = tile_valid_add(c, access->valid, tile_atom_interval(c, atom), axis, access->span);
 }
 
@@ -144,8 +144,9 @@ static void add_integer(TileChecker *c, TileAccessed *access, unsigned d, const 
     access->valid = tile_valid_union(c, access->valid, m->valid);
     if (tile_proven_inside(c, m->sum, m->sum, dim)) return;
     access->poisoned[d] = true;
-    access->valid =
-        tile_valid_add(c, access->valid, tile_atom_condition(c, m->sum, dim, m->valid, span), NULL, access->span);
+    TileAtom *atom = tile_atom_condition(c, m->sum, dim, m->valid, span);
+    tile_keep_known(c, atom, m->sum, m->sum);
+    access->valid = tile_valid_add(c, access->valid, atom, NULL, access->span);
 }
 
 /* Is the index in bounds of the dimension? */
@@ -198,8 +199,7 @@ static bool add_gather(TileChecker *c, TileAccessed *access, unsigned d, TileMea
         return true;
     }
     TileAtom *atom = tile_atom_mask(c, tile_access_index_mask(c, &m, dim), key, dim, m.valid, span, NULL);
-    atom->lowest = bounds.lowest;
-    atom->highest = bounds.highest;
+    tile_keep_known(c, atom, bounds.lowest, bounds.highest);
     access->implied = tile_valid_union(c, access->implied, tile_valid_map(c, m.valid, map));
     access->valid = tile_valid_add(c, access->valid, atom, map, access->span);
     return true;

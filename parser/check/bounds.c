@@ -203,6 +203,19 @@ TileBounds tile_bounds_truncated(TileChecker *c, const TileMeaning *m) {
 
 /* ---- results ---- */
 
+/* The VALUE symbol that alone is the sum of a scalar; or NULL. */
+static TileSymbol *own_symbol(const TileMeaning *m) {
+    const TileSum *own = m->sum ? m->sum : m->rank ? NULL : m->lowest;
+    bool alone = own && own->count == 1 && !own->constant && own->products[0].degree == 1 &&
+                 own->products[0].factor == 1 && own->products[0].symbols[0]->kind == TILE_SYMBOL_VALUE;
+    return alone ? own->products[0].symbols[0] : NULL;
+}
+
+void tile_name_symbol(const TileMeaning *m, const char *name) {
+    TileSymbol *symbol = m->kind == TILE_MEANING_VALUE ? own_symbol(m) : NULL;
+    if (symbol && !symbol->name) symbol->name = name;
+}
+
 TileMeaning tile_bounded(TileChecker *c, TileMeaning m, TileBounds bounds) {
     if (m.kind != TILE_MEANING_VALUE || m.constant || (!bounds.lowest && !bounds.highest)) return m;
     if (m.rank) {
@@ -210,11 +223,9 @@ TileMeaning tile_bounded(TileChecker *c, TileMeaning m, TileBounds bounds) {
         m.highest = bounds.highest;
         return m;
     }
-    const TileSum *own = m.sum ? m.sum : m.lowest;
-    bool symbol = own && own->count == 1 && !own->constant && own->products[0].degree == 1 &&
-                  own->products[0].factor == 1 && own->products[0].symbols[0]->kind == TILE_SYMBOL_VALUE;
-    if (symbol && !own->products[0].symbols[0]->lower_count && !own->products[0].symbols[0]->upper_count)
-        tile_symbol_bound(&c->sums, own->products[0].symbols[0], bounds.lowest, bounds.highest);
+    TileSymbol *symbol = own_symbol(&m);
+    if (symbol && !symbol->lower_count && !symbol->upper_count)
+        tile_symbol_bound(&c->sums, symbol, bounds.lowest, bounds.highest);
     return m;
 }
 

@@ -21,6 +21,8 @@ TileBounds tile_bounds_of_clamp(TileChecker *c, TileBounds x, TileBounds low, Ti
 TileBounds tile_bounds_of_either(TileChecker *c, const TileMeaning *a, const TileMeaning *b);
 /* The bounds of a value that is converted to another type of integers; unknown where it may wrap. */
 TileBounds tile_bounds_as(TileChecker *c, const TileMeaning *m, TileScalar to);
+/* Names the symbol that stands for a scalar, if it has no name; for messages. */
+void tile_name_symbol(const TileMeaning *m, const char *name);
 /* Of a scalar that may wrap in a narrower type: what is not negative does not grow. */
 TileBounds tile_bounds_truncated(TileChecker *c, const TileMeaning *m);
 /* The result of an operation with these bounds. */

@@ -3,6 +3,7 @@
 #include "parser/check/branch.h"
 #include "parser/check/claim.h"
 #include "parser/check/emit.h"
+#include "parser/check/lacks.h"
 #include "parser/check/literal.h"
 #include "parser/check/meaning.h"
 #include "parser/check/report.h"
@@ -171,6 +172,7 @@ static bool outlives(TileChecker *c, const Join *join, const TileMeaning *m) {
         TileDiagnostic *d =
             tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_BRANCH, join->span, tile_atom_words(c, entry->atom));
         tile_diagnostic_note(c->diagnostics, d, entry->atom->span, "what may be invalid begins here");
+        tile_note_lacks(c, d, entry->atom);
         if (entry->where.file)
             tile_diagnostic_edit(c->diagnostics, d, entry->where, "(%s else 0)", tile_span_text(c, entry->where));
         tile_report(c, d);

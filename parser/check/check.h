@@ -34,7 +34,10 @@ struct TileAtom {
     const TileSum *first, *step, *dim; /* dim NULL: the range's own limit */
     const TileSum *lo, *hi, *size;     /* INTERVAL; lo or hi NULL: unbounded on that side */
     const TileSum *index;              /* CONDITION, with dim */
-    const TileSum *lowest, *highest;   /* INTERVAL, MASK, with dim: bounds of the indices; NULL if unknown */
+    const TileSum *lowest, *highest;   /* with dim: bounds of the indices; NULL if unknown */
+    const TileSum *least, *most;       /* with dim: what is known of these, for messages; or NULL */
+    bool above, below;                 /* with dim: they are proven to be at least 0, and below the dimension .. */
+    bool wraps;                        /* .. as integers without bounds, but may leave 64 bits */
     const struct TileValidity *guard;  /* CONDITION, MASK: where the index itself is valid */
     TileAtom *of;                      /* CONDITION: an interval or mask over axes of extent 1 that were broadcast */
     TileValue *mask;                   /* MASK */

@@ -5,6 +5,7 @@
 #include "parser/check/expression.h"
 #include "parser/check/function.h"
 #include "parser/check/index.h"
+#include "parser/check/lacks.h"
 #include "parser/check/literal.h"
 #include "parser/check/meaning.h"
 #include "parser/check/meet.h"
@@ -214,12 +215,14 @@ bool tile_access_check_covers(TileChecker *c, const TileAccessed *access, const 
                               const TileExpr *expr, bool skip, const TileValidity **valid) {
     const TileValidity *within = tile_valid_union(c, access->valid, access->implied);
     const TileValidEntry *missing = tile_valid_missing(value->valid, within);
+    if (missing) missing = tile_valid_missing(tile_valid_settled(c, value->valid), within);
     if (missing && !skip) {
         tile_about_atom(c, missing->atom);
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_STORE, expr->span,
                                           access->tensor->name, tile_atom_words(c, missing->atom));
         tile_diagnostic_note(c->diagnostics, d, missing->atom->span,
                              "what may be invalid begins here; `else skip` leaves those elements as they were");
+        tile_note_lacks(c, d, missing->atom);
         TileSpan place = missing->where.file ? missing->where : expr->span;
         tile_diagnostic_edit(c->diagnostics, d, place, "(%s else 0)", tile_span_text(c, place));
         tile_report(c, d);

@@ -77,6 +77,7 @@ static void set_carried(TileChecker *c, const Carried *carried, TileValue *const
         TileVar *var = carried->vars.items[i];
         if (var->name && !values[i]->name) values[i]->name = tile_intern_string(c->context->strings, var->name);
         var->now = tile_value_meaning(c, values[i], var->now.extent, var->now.valid);
+        if (var->name) tile_name_symbol(&var->now, var->name);
         if (var->now.rank == 0) var->now = tile_bounded(c, var->now, carried->kept[i]);
     }
 }

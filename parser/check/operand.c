@@ -1,6 +1,7 @@
 /* Expressions that must have a certain kind: a value, an integer, a constant, an extent, a condition. */
 #include "parser/check/constant.h"
 #include "parser/check/expression.h"
+#include "parser/check/lacks.h"
 #include "parser/check/literal.h"
 #include "parser/check/meaning.h"
 #include "parser/check/operand.h"
@@ -9,6 +10,7 @@
 #include "parser/check/scope.h"
 #include "parser/check/stand_in.h"
 #include "parser/check/type.h"
+#include "parser/check/validity.h"
 
 TileMeaning tile_value_of(TileChecker *c, TileMeaning m, const TileExpr *expr) {
     switch (m.kind) {
@@ -67,9 +69,11 @@ const TileSum *tile_integer_of(TileChecker *c, TileMeaning m, TileSpan span, con
         tile_fail(c, NOT_INTEGER, span, what, tile_meaning_words(c, &m));
         return NULL;
     }
+    if (must_be_valid && m.valid) m.valid = tile_valid_settled(c, m.valid);
     if (must_be_valid && m.valid) {
         tile_about_atom(c, tile_settled_entry(m.valid)->atom);
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_SCALAR, span, what);
+        tile_note_lacks(c, d, tile_settled_entry(m.valid)->atom);
         tile_diagnostic_edit(c->diagnostics, d, span, "(%s else 0)", tile_span_text(c, span));
         tile_report(c, d);
         return NULL;
@@ -125,9 +129,11 @@ TileMeaning tile_check_condition(TileChecker *c, const TileExpr *expr) {
     if (tile_is_error(&m)) return m;
     if (m.kind == TILE_MEANING_VALUE && m.rank && !c->frame->lifted) return tile_fail_tile_condition(c, &m, expr->span);
     if (m.kind != TILE_MEANING_VALUE || m.scalar != TILE_BOOL) return tile_fail_not_bool(c, expr, &m);
+    if (m.valid && m.rank == 0) m.valid = tile_valid_settled(c, m.valid);
     if (m.valid && m.rank == 0) {
         tile_about_atom(c, tile_settled_entry(m.valid)->atom);
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_SCALAR, expr->span, "a condition");
+        tile_note_lacks(c, d, tile_settled_entry(m.valid)->atom);
         tile_diagnostic_edit(c->diagnostics, d, expr->span, "(%s else false)", tile_span_text(c, expr->span));
         tile_report(c, d);
         return tile_error_meaning();

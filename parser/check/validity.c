@@ -1,5 +1,7 @@
 /* Atoms of validity: where a value must not be used, and ops that compute that. */
+#include "parser/check/bounds.h"
 #include "parser/check/emit.h"
+#include "parser/check/lacks.h"
 #include "parser/check/report.h"
 #include "parser/check/scope.h"
 #include "parser/check/stand_in.h"
@@ -188,6 +190,24 @@ const TileValidity *tile_valid_masks(TileChecker *c, const TileValidity *valid) 
     for (unsigned i = 0; i < valid->count; i++)
         if (valid->entries[i].atom->kind == TILE_ATOM_MASK) result->entries[result->count++] = valid->entries[i];
     return result->count ? result : NULL;
+}
+
+/* Is the index, or each of the index tile, inside here? Ranges may be loaded elsewhere: what is known here does not count. */
+static bool holds_here(TileChecker *c, const TileAtom *atom) {
+    if (atom->of) atom = atom->of;
+    if (atom->kind == TILE_ATOM_INTERVAL || !atom->dim || tile_valid_settled(c, atom->guard)) return false;
+    return tile_proven_inside(c, atom->lowest, atom->highest, atom->dim);
+}
+
+const TileValidity *tile_valid_settled(TileChecker *c, const TileValidity *valid) {
+    bool any = false;
+    for (unsigned i = 0; valid && i < valid->count && !any; i++) any = holds_here(c, valid->entries[i].atom);
+    if (!any) return valid;
+    TileValidity *left = copy_set(c, valid, 0);
+    left->count = 0;
+    for (unsigned i = 0; i < valid->count; i++)
+        if (!holds_here(c, valid->entries[i].atom)) left->entries[left->count++] = valid->entries[i];
+    return left->count ? left : NULL;
 }
 
 const TileValidEntry *tile_valid_missing(const TileValidity *valid, const TileValidity *within) {
@@ -407,6 +427,7 @@ TileMeaning tile_fail_invalid(TileChecker *c, const TileMeaning *m, const TileEx
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_VALUE, expr->span, why,
                                       entry ? tile_atom_words(c, entry->atom) : "some lanes");
     if (entry) tile_diagnostic_note(c->diagnostics, d, entry->atom->span, "what may be invalid begins here");
+    if (entry) tile_note_lacks(c, d, entry->atom);
     tile_diagnostic_edit(c->diagnostics, d, expr->span, "(%s else %s)", tile_span_text(c, expr->span), c->fill_word);
     tile_report(c, d);
     return tile_error_meaning();

@@ -96,7 +96,7 @@ static bool prove_remainder(TileSumTable *table, const TileSymbol *symbol, const
     const TileSum *last = tile_sum_subtract(table, symbol->b, tile_sum_integer(table, 1));
     if (tile_sum_wraps(table, symbol->b)) return false;
     if (!prove(table, goal->up ? symbol->b : last, goal->needs, goal->fuel) &&
-        (!tile_sum_is_host(last) || !goal->needs || !add_need(last, goal->needs)))
+        (!tile_sum_is_host(last) || !goal->needs || !goal->needs->divisors || !add_need(last, goal->needs)))
         return false;
     const TileSum *bound = goal->up ? tile_sum_integer(table, 0) : last;
     return prove_with(table, goal->coefficient, bound, goal->rest, goal->needs, goal->fuel);
@@ -173,7 +173,7 @@ static bool prove(TileSumTable *table, const TileSum *question, TileSumNeeds *ne
     TileInterval interval = tile_sum_interval(table, sum);
     if (interval.least >= 0 && !interval.below) return true;
     size_t used = table->facts_used;
-    TileProof *failed = &sum->failed[needs != NULL];
+    TileProof *failed = &sum->failed[needs ? 1 + needs->divisors : 0];
     if (still_proven(table, &sum->proven)) {
         if (used < sum->proven.facts) table->facts_used = sum->proven.facts;
         return true;

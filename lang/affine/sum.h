@@ -84,7 +84,7 @@ struct TileSum {
     uint32_t count, hash; /* of the products */
     const TileProduct *products;
     const TileSum *resolved;     /* with known symbols replaced by their values; NULL until first used */
-    TileProof proven, failed[2]; /* failed: without and with `needs` */
+    TileProof proven, failed[3]; /* failed: without `needs`, with them, and with divisors among them */
     size_t cache;                /* the emitter's */
     TileInterval interval;
     bool has_interval; /* the interval has been computed */
@@ -159,6 +159,7 @@ static inline bool tile_sum_is_literal(const TileSum *sum, int64_t value) {
 typedef struct TileSumNeeds {
     const TileSum *items[4];
     unsigned count;
+    bool divisors; /* also that a divisor is at least 1 */
 } TileSumNeeds;
 bool tile_sum_proves(TileSumTable *table, const TileSum *a, const TileSum *b, TileSumNeeds *needs);
 /* The same for the values that the code computes. */

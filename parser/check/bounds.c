@@ -243,10 +243,19 @@ static bool add_needs(TileChecker *c, const TileSumNeeds *needs) {
     return true;
 }
 
-bool tile_proven_inside(TileChecker *c, const TileSum *lowest, const TileSum *highest, const TileSum *dim) {
-    TileSumNeeds needs = {0};
+static bool is_inside(TileChecker *c, const TileSum *lowest, const TileSum *highest, const TileSum *dim,
+                      bool divisors) {
+    TileSumNeeds needs = {.divisors = divisors};
     if (!lowest || !highest) return false;
     const TileSum *zero = tile_sum_integer(&c->sums, 0);
     const TileSum *last = tile_sum_subtract(&c->sums, dim, tile_sum_integer(&c->sums, 1));
     return tile_sum_within(&c->sums, lowest, highest, zero, last, c->in_grid ? &needs : NULL) && add_needs(c, &needs);
+}
+
+bool tile_proven_inside(TileChecker *c, const TileSum *lowest, const TileSum *highest, const TileSum *dim) {
+    return is_inside(c, lowest, highest, dim, false);
+}
+
+bool tile_required_inside(TileChecker *c, const TileSum *lowest, const TileSum *highest, const TileSum *dim) {
+    return is_inside(c, lowest, highest, dim, true);
 }

@@ -163,8 +163,15 @@ static void settle_choice(TileChecker *c, const Join *join, TileMeaning *both) {
     }
 }
 
+static bool valid_born_after(const TileValidity *valid, uint32_t start) {
+    bool born = false;
+    for (unsigned i = 0; valid && i < valid->count; i++) born = born || valid->entries[i].atom->birth > start;
+    return born;
+}
+
 /* An atom that was created inside a branch cannot be used outside: its ops are in the branch. */
-static bool outlives(TileChecker *c, const Join *join, const TileMeaning *m) {
+static bool outlives(TileChecker *c, const Join *join, TileMeaning *m) {
+    if (valid_born_after(m->valid, join->start)) m->valid = tile_valid_settled(c, m->valid);
     for (unsigned i = 0; m->valid && i < m->valid->count; i++) {
         const TileValidEntry *entry = &m->valid->entries[i];
         if (entry->atom->birth <= join->start) continue;

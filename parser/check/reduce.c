@@ -74,6 +74,7 @@ static bool reads_keep(TileChecker *c, const TileExpr *call, bool *keep) {
     *keep = false;
     if (!expr) return true;
     TileMeaning m = tile_check_value(c, expr);
+    if (tile_is_literal(&m)) m = tile_literal_as(c, &m, TILE_BOOL, expr->span);
     if (tile_is_error(&m)) return false;
     if (m.kind != TILE_MEANING_VALUE || m.scalar != TILE_BOOL)
         return tile_fail(c, NOT_BOOL, expr->span, tile_meaning_words(c, &m)), false;

@@ -196,7 +196,7 @@ const TileValidity *tile_valid_masks(TileChecker *c, const TileValidity *valid) 
 static bool holds_here(TileChecker *c, const TileAtom *atom) {
     if (atom->of) atom = atom->of;
     if (atom->kind == TILE_ATOM_INTERVAL || !atom->dim || tile_valid_settled(c, atom->guard)) return false;
-    return tile_proven_inside(c, atom->lowest, atom->highest, atom->dim);
+    return tile_required_inside(c, atom->lowest, atom->highest, atom->dim);
 }
 
 const TileValidity *tile_valid_settled(TileChecker *c, const TileValidity *valid) {

@@ -216,13 +216,10 @@ bool tile_sum_at_most(TileSumTable *table, const TileSum *a, const TileSum *b) {
     return tile_sum_proves(table, a, b, NULL) && !tile_sum_may_fall(table, a) && !tile_sum_may_exceed(table, b);
 }
 
-/* A limit that leaves room for further numbers. */
-static const int64_t FAR = INT64_C(1) << 62;
-
 bool tile_sum_may_fall(TileSumTable *table, const TileSum *sum) {
-    return tile_sum_falls(table, sum) && !tile_sum_proves(table, tile_sum_integer(table, -FAR), sum, NULL);
+    return tile_sum_falls(table, sum) && !tile_sum_proves(table, tile_sum_integer(table, -TILE_SUM_FAR), sum, NULL);
 }
 
 bool tile_sum_may_exceed(TileSumTable *table, const TileSum *sum) {
-    return tile_sum_exceeds(table, sum) && !tile_sum_proves(table, sum, tile_sum_integer(table, FAR), NULL);
+    return tile_sum_exceeds(table, sum) && !tile_sum_proves(table, sum, tile_sum_integer(table, TILE_SUM_FAR), NULL);
 }

@@ -15,6 +15,9 @@ typedef struct TileSum TileSum;
 typedef struct TileSymbol TileSymbol;
 typedef struct TileValue TileValue; /* of the IR, which is above this room: only stored for the creator of the symbol */
 
+/* Sums that are at most this far from 0 do not wrap, and neither do small multiples of them: extents are below 2^47. */
+#define TILE_SUM_FAR (INT64_C(1) << 52)
+
 enum { TILE_MAX_DEGREE = 4, TILE_MAX_PRODUCTS = 12, TILE_MAX_BOUNDS = 2, TILE_SMALL_INTEGERS = 32 };
 
 typedef enum TileSymbolKind {

@@ -15,10 +15,9 @@ const TileSum *tile_scalar_sum(TileChecker *c, const TileMeaning *m) {
 /* The numbers of a type; of 64 bits those that leave room for arithmetic, and of u64 those that an i64 has, too. */
 static void type_range(TileScalar type, int64_t *least, int64_t *most) {
     bool is_signed = tile_scalar_class(type) == TILE_CLASS_SIGNED;
-    unsigned bits = tile_scalar_bits(type) == 64 ? 63 : tile_scalar_bits(type);
-    *most = (INT64_C(1) << (bits - is_signed)) - 1;
+    unsigned bits = tile_scalar_bits(type);
+    *most = bits == 64 ? TILE_SUM_FAR - 1 : (INT64_C(1) << (bits - is_signed)) - 1;
     *least = is_signed ? -*most - 1 : 0;
-    if (bits == 63) *most = (INT64_C(1) << 62) - 1;
 }
 
 static bool at_least(TileChecker *c, const TileSum *sum, int64_t least) {

@@ -209,7 +209,7 @@ typedef struct TileFrame {
 } TileFrame;
 
 typedef struct TileScopeMark {
-    size_t bounds, vars, atoms, ranges, cache, facts, scope_start;
+    size_t bounds, vars, atoms, ranges, loaded, cache, facts, scope_start;
 } TileScopeMark;
 
 typedef struct TileCacheEntry {
@@ -222,6 +222,13 @@ typedef struct TileConstant {
     const TileItem *item;
     TileMeaning value;
 } TileConstant;
+
+/* An integer that was loaded: the same load again, of a tensor that nobody changes, is the same value. */
+typedef struct TileLoaded {
+    const TileTensor *tensor;
+    const TileSum *indices[TILE_MAX_TENSOR_RANK];
+    TileMeaning value;
+} TileLoaded;
 
 /* A bound that a variable does not keep in a loop (loop.c). */
 typedef struct TileLost TileLost;
@@ -250,6 +257,7 @@ struct TileChecker {
     TILE_LIST(TileVar *) vars;
     TILE_LIST(TileAtom *) atoms;
     TILE_LIST(TileRange *) ranges;
+    TILE_LIST(TileLoaded) loaded;
     TileCache cache;
     TILE_LIST(TileConstant) constants; /* evaluated so far */
     TileFrame *frame;
@@ -268,6 +276,7 @@ struct TileChecker {
     unsigned rests;      /* enclosing sequences that may have been left: their remaining statements are guarded */
     bool has_large_tile; /* there is a tile that is too large, and it was reported */
     bool in_grid;
+    bool overlaps; /* the kernel allows that its arguments share memory */
     bool in_combiner;                  /* ops are inserted into the combiner of a fold or scan, which has no control
                                         * flow */
     TileOp *grid;                      /* the one being checked */

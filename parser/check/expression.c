@@ -42,6 +42,8 @@ static const TileValidity *part_of(TileChecker *c, const TileValidity *valid, co
  * other only. */
 static const TileValidity *valid_either(TileChecker *c, const TileValidity *a, const TileValidity *b,
                                         const TileMeaning *shape, TileSpan where) {
+    a = tile_valid_implied(c, a);
+    b = tile_valid_implied(c, b);
     const TileValidity *common = part_of(c, a, b, true), *own[] = {part_of(c, a, b, false), part_of(c, b, a, false)};
     if (!own[0] || !own[1]) return common;
     TileValue *ok[2], *mask;

@@ -38,6 +38,29 @@ TileMeaning tile_access_emit_load(TileChecker *c, TileAccessed *access) {
     return tile_value_meaning(c, tile_op_result(op, 0), access->extent, access->valid);
 }
 
+/* One integer of a tensor that is only read: it is the same wherever it is loaded, so that what a condition tells of it holds
+ * where it is written again. */
+static bool is_lasting(const TileChecker *c, const TileAccessed *access) {
+    bool scalar = access->rank == 0 && tile_scalar_is_int(access->tensor->scalar);
+    return scalar && access->tensor->access == TILE_ACCESS_IN && !c->overlaps;
+}
+
+static TileMeaning load_once(TileChecker *c, TileAccessed *access) {
+    enum { MOST = 32 };
+    const TileLoaded *items = c->loaded.items;
+    size_t bytes = access->tensor->rank * sizeof *access->indices;
+    for (size_t i = c->loaded.count; i-- > 0 && i + MOST >= c->loaded.count;) {
+        if (items[i].tensor != access->tensor || memcmp(items[i].indices, access->indices, bytes) != 0) continue;
+        TileMeaning same = items[i].value;
+        same.valid = access->valid;
+        return same;
+    }
+    TileLoaded loaded = {.tensor = access->tensor, .value = tile_access_emit_load(c, access)};
+    memcpy(loaded.indices, access->indices, bytes);
+    tile_list_push(c->arena, &c->loaded, loaded);
+    return loaded.value;
+}
+
 static bool fail_host_access(TileChecker *c, const TileTensor *tensor, TileSpan span) {
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_HOST_ACCESS, span, tensor->name);
     tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
@@ -61,7 +84,7 @@ TileMeaning tile_check_load(TileChecker *c, const TileExpr *expr, const TileMean
     TileAccessed access = {.tensor = tensor->tensor, .span = expr->span};
     if (!tile_access_may_read(c, tensor->tensor, expr->span) || !tile_access_check_entries(c, expr, &access))
         return tile_error_meaning();
-    return tile_access_emit_load(c, &access);
+    return is_lasting(c, &access) ? load_once(c, &access) : tile_access_emit_load(c, &access);
 }
 
 /* ---- axes of tiles ---- */

@@ -148,6 +148,7 @@ static void check_overlaps(TileChecker *c, const TileItem *kernel) {
         if (!bound || (bound->meaning.kind != TILE_MEANING_TENSOR && !tile_is_error(&bound->meaning)))
             fail_clause_name(c, TILE_DIAGNOSTIC_OVERLAP_NAME, name);
     }
+    c->overlaps = kernel->overlaps.count > 0;
     /* The launcher checks that arguments do not overlap, unless the kernel allows it. */
     for (uint32_t i = 0; i < c->func->body.argument_count; i++)
         c->func->parameters[i].noalias =

@@ -192,22 +192,45 @@ const TileValidity *tile_valid_masks(TileChecker *c, const TileValidity *valid) 
     return result->count ? result : NULL;
 }
 
+/* Of a scalar, or of a tile along whose axis is gathered. */
+static bool is_index(const TileValidEntry *entry) {
+    const TileAtom *atom = entry->atom;
+    bool gathers = atom->kind == TILE_ATOM_MASK && atom->mask->type->rank == 1 && entry->axes[0] >= 0;
+    return !atom->of && atom->dim && (atom->kind == TILE_ATOM_CONDITION || gathers);
+}
+
 /* Is the index, or each of the index tile, inside here? Ranges may be loaded elsewhere: what is known here does not count. */
-static bool holds_here(TileChecker *c, const TileAtom *atom) {
-    if (atom->of) atom = atom->of;
-    if (atom->kind == TILE_ATOM_INTERVAL || !atom->dim || tile_valid_settled(c, atom->guard)) return false;
-    return tile_required_inside(c, atom->lowest, atom->highest, atom->dim);
+static bool holds_here(TileChecker *c, const TileValidEntry *entry) {
+    const TileAtom *atom = entry->atom;
+    return is_index(entry) && tile_required_inside(c, atom->lowest, atom->highest, atom->dim);
+}
+
+/* Where such an index itself is valid. */
+static const TileValidity *guard_of(TileChecker *c, const TileValidEntry *entry) {
+    const TileValidity *guard = entry->atom->guard;
+    return entry->atom->kind == TILE_ATOM_MASK ? tile_valid_map(c, guard, entry->axes) : guard;
 }
 
 const TileValidity *tile_valid_settled(TileChecker *c, const TileValidity *valid) {
+    const TileValidity *left = NULL;
     bool any = false;
-    for (unsigned i = 0; valid && i < valid->count && !any; i++) any = holds_here(c, valid->entries[i].atom);
-    if (!any) return valid;
-    TileValidity *left = copy_set(c, valid, 0);
-    left->count = 0;
-    for (unsigned i = 0; i < valid->count; i++)
-        if (!holds_here(c, valid->entries[i].atom)) left->entries[left->count++] = valid->entries[i];
-    return left->count ? left : NULL;
+    for (unsigned i = 0; valid && i < valid->count; i++) {
+        const TileValidEntry *entry = &valid->entries[i];
+        bool holds = holds_here(c, entry);
+        any = any || holds;
+        left = holds ? tile_valid_union(c, left, tile_valid_settled(c, guard_of(c, entry)))
+                     : tile_valid_add(c, left, entry->atom, entry->axes, entry->where);
+    }
+    return any ? left : valid;
+}
+
+const TileValidity *tile_valid_implied(TileChecker *c, const TileValidity *valid) {
+    const TileValidity *all = valid;
+    for (unsigned i = 0; valid && i < valid->count; i++) {
+        const TileValidEntry *entry = &valid->entries[i];
+        if (is_index(entry)) all = tile_valid_union(c, all, guard_of(c, entry));
+    }
+    return all;
 }
 
 const TileValidEntry *tile_valid_missing(const TileValidity *valid, const TileValidity *within) {

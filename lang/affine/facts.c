@@ -134,7 +134,8 @@ void tile_sum_assume_code(TileSumTable *table, const TileSum *a, const TileSum *
     const TileSum *x = tile_sum_code(table, a), *y = tile_sum_code(table, b);
     assume_at_most(table, x, y, less, needs);
     if (x == tile_sum_resolve(table, a) && y == tile_sum_resolve(table, b)) return;
-    bool further = !tile_sum_may_exceed(table, a) && !tile_sum_may_fall(table, b); /* the exact sums lie further apart */
+    bool further =
+        !tile_sum_may_exceed(table, a) && !tile_sum_may_fall(table, b); /* the exact sums lie further apart */
     if (further) assume_at_most(table, a, b, less, needs);
 }
 

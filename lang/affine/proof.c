@@ -16,7 +16,7 @@ void tile_symbol_bound(TileSumTable *table, TileSymbol *symbol, const TileSum *l
 
 /* sum = coefficient * symbol + rest; false if a higher power of the symbol occurs, too. */
 bool tile_sum_take_apart(TileSumTable *table, const TileSum *sum, const TileSymbol *symbol, const TileSum **coefficient,
-                       const TileSum **rest) {
+                         const TileSum **rest) {
     TileProduct kept[TILE_MAX_PRODUCTS];
     uint32_t kept_count = 0;
     *coefficient = tile_sum_integer(table, 0);

@@ -94,7 +94,8 @@ struct TileSum {
     bool inexact;      /* a number wrapped in `resolved` */
 };
 
-/* What holds in a scope only: factor * symbol + rest >= 0, of exact integers. Each symbol that a fact is about has one. */
+/* What holds in a scope only: factor * symbol + rest >= 0, of exact integers. Each symbol that a fact is about has one.
+ */
 typedef struct TileFact {
     const TileSymbol *symbol;
     const TileSum *rest;
@@ -173,8 +174,8 @@ void tile_sum_assume(TileSumTable *table, const TileSum *a, const TileSum *b);
 void tile_sum_assume_code(TileSumTable *table, const TileSum *a, const TileSum *b, bool less, const TileSum *needs);
 /* The value that the code computes as an exact integer: one symbol, if the sum may overflow 64 bits. */
 const TileSum *tile_sum_code(TileSumTable *table, const TileSum *sum);
-/* Are low <= a and b <= high proven for the values that the code computes, where a and b are one sum or do not overflow?
- * As tile_sum_proves; also by facts about other sums whose code's value is known to lie in an interval. */
+/* Are low <= a and b <= high proven for the values that the code computes, where a and b are one sum or do not
+ * overflow? As tile_sum_proves; also by facts about other sums whose code's value is known to lie in an interval. */
 bool tile_sum_within(TileSumTable *table, const TileSum *a, const TileSum *b, const TileSum *low, const TileSum *high,
                      TileSumNeeds *needs);
 /* Has a constant in a sum wrapped since the last call? */

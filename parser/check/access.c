@@ -86,12 +86,8 @@ static void add_interval(TileChecker *c, TileAccessed *access, unsigned d, const
     access->extent[access->rank++] = range->size;
     if (range->lanes) access->valid = tile_valid_add(c, access->valid, range->lanes, axis, access->span);
     if (tile_proven_inside(c, range->lowest, range->highest, dim)) return;
-    TileAtom atom = {.root = range->root,
-                     .first = range->first,
-                     .step = range->step,
-                     .dim = dim,
-                     .size = range->size,
-                     .span = span};
+    TileAtom atom = {
+        .root = range->root, .first = range->first, .step = range->step, .dim = dim, .size = range->size, .span = span};
     if (!tile_atom_same(c, &atom)) {
         find_inside(c, range, dim, &atom);
         if (!atom.lo && !atom.hi) return;

@@ -1,5 +1,5 @@
-/* Bounds of integers. A tile of indices has those of its valid elements, so that an access by it can be proven to be inside
- * of a dimension; a scalar of a type narrower than i64 has a sum, as an i64 has. */
+/* Bounds of integers. A tile of indices has those of its valid elements, so that an access by it can be proven to be
+ * inside of a dimension; a scalar of a type narrower than i64 has a sum, as an i64 has. */
 #include "lang/scalar/scalar.h"
 #include "parser/check/bounds.h"
 
@@ -121,7 +121,8 @@ static TileBounds common_bits(TileChecker *c, TileBounds a, TileBounds b) {
 static TileBounds apply(TileChecker *c, TileTokenKind op, TileBounds a, TileBounds b) {
     switch (op) {
     case TILE_TOKEN_PLUS:
-        return (TileBounds){combine(c, tile_sum_add, a.lowest, b.lowest), combine(c, tile_sum_add, a.highest, b.highest)};
+        return (TileBounds){combine(c, tile_sum_add, a.lowest, b.lowest),
+                            combine(c, tile_sum_add, a.highest, b.highest)};
     case TILE_TOKEN_MINUS:
         return (TileBounds){combine(c, tile_sum_subtract, a.lowest, b.highest),
                             combine(c, tile_sum_subtract, a.highest, b.lowest)};

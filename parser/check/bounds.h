@@ -30,8 +30,8 @@ TileMeaning tile_bounded(TileChecker *c, TileMeaning m, TileBounds bounds);
 /* An operator of scalars of a narrower type than i64 as a sum; NULL where it may wrap. */
 const TileSum *tile_narrow_sum(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b);
 
-/* Are all indices from `lowest` to `highest`, as the code computes them, proven to be in bounds of the dimension? What a
- * launch has to check for that is added to the grid's conditions. */
+/* Are all indices from `lowest` to `highest`, as the code computes them, proven to be in bounds of the dimension? What
+ * a launch has to check for that is added to the grid's conditions. */
 bool tile_proven_inside(TileChecker *c, const TileSum *lowest, const TileSum *highest, const TileSum *dim);
 /* The same where nothing else makes the program right: also that a divisor is at least 1 is then a condition. */
 bool tile_required_inside(TileChecker *c, const TileSum *lowest, const TileSum *highest, const TileSum *dim);

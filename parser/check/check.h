@@ -70,13 +70,13 @@ typedef enum TileClaimKind {
     TILE_CLAIM_OR,
 } TileClaimKind;
 
-/* What it tells of integers that a bool is true, or false (claim.c). Values do not change, so neither does a claim: what a
- * variable has become later is another value. */
+/* What it tells of integers that a bool is true, or false (claim.c). Values do not change, so neither does a claim:
+ * what a variable has become later is another value. */
 typedef struct TileClaim TileClaim;
 struct TileClaim {
     TileClaimKind kind;
-    uint8_t op;         /* COMPARE: TileTokenKind */
-    bool is_unsigned;   /* COMPARE: of two u64, whose sums are their bits as i64 */
+    uint8_t op;           /* COMPARE: TileTokenKind */
+    bool is_unsigned;     /* COMPARE: of two u64, whose sums are their bits as i64 */
     const TileSum *a, *b; /* COMPARE: the values that the code computes */
     const TileClaim *x, *y;
 };
@@ -117,11 +117,11 @@ struct TileMeaning {
     uint64_t bits;             /* VALUE: constant */
     const TileValidity *valid; /* VALUE */
     const TileClaim *claim;    /* VALUE: a bool of rank 0; or NULL */
-    /* VALUE: exact integers between which the valid elements of a tile of integers lie, inclusive; NULL if unknown. Of a
-     * scalar that is no i64 both are its value (bounds.c). */
+    /* VALUE: exact integers between which the valid elements of a tile of integers lie, inclusive; NULL if unknown. Of
+     * a scalar that is no i64 both are its value (bounds.c). */
     const TileSum *lowest, *highest;
-    __int128 integer;          /* INTEGER */
-    double number;             /* NUMBER */
+    __int128 integer; /* INTEGER */
+    double number;    /* NUMBER */
     union {
         TileRange *range;
         TileTensor *tensor; /* TENSOR; VALUE in a test: the tensor whose full contents it is, or NULL */
@@ -276,7 +276,7 @@ struct TileChecker {
     unsigned rests;      /* enclosing sequences that may have been left: their remaining statements are guarded */
     bool has_large_tile; /* there is a tile that is too large, and it was reported */
     bool in_grid;
-    bool overlaps; /* the kernel allows that its arguments share memory */
+    bool overlaps;                     /* the kernel allows that its arguments share memory */
     bool in_combiner;                  /* ops are inserted into the combiner of a fold or scan, which has no control
                                         * flow */
     TileOp *grid;                      /* the one being checked */

@@ -1,5 +1,5 @@
-/* Claims: what conditions tell of integers. A claim belongs to a bool, and goes with it through `let`, `&&`, functions and
- * flags; where the bool is tested, the claim becomes facts for the proofs of the side that is executed. */
+/* Claims: what conditions tell of integers. A claim belongs to a bool, and goes with it through `let`, `&&`, functions
+ * and flags; where the bool is tested, the claim becomes facts for the proofs of the side that is executed. */
 #include "parser/check/bounds.h"
 #include "parser/check/claim.h"
 

@@ -79,7 +79,8 @@ static TileMeaning apply_else(TileChecker *c, TileMeaning v, TileMeaning fill, c
         TileValue *ok = tile_emit_valid(c, v.valid, &v);
         value = tile_emit_select(c, ok, tile_emit_value(c, &v), tile_emit_value(c, &fill));
     }
-    TileMeaning result = tile_value_meaning(c, value, v.extent, valid_either(c, v.valid, fill.valid, &v, expr->b->span));
+    TileMeaning result =
+        tile_value_meaning(c, value, v.extent, valid_either(c, v.valid, fill.valid, &v, expr->b->span));
     if (v.rank == 0 && fill.constant)
         result.claim = fill.bits ? tile_claim_either(c, v.claim, NULL) : tile_claim_both(c, v.claim, NULL);
     return tile_bounded(c, result, tile_bounds_of_either(c, &v, &fill));
@@ -141,7 +142,8 @@ static TileMeaning apply_lazily(TileChecker *c, const TileExpr *expr, TileMeanin
     return tile_join_branches(c, left, is_or ? truth : right, is_or ? right : truth, true, expr->span);
 }
 
-/* A right side that is small is computed in any case; unless it accesses an element that exists only where it counts. */
+/* A right side that is small is computed in any case; unless it accesses an element that exists only where it counts.
+ */
 static TileMeaning apply_simple(TileChecker *c, const TileExpr *expr, TileMeaning left) {
     TileTokenKind op = (TileTokenKind)expr->op;
     TileDiagnosticsMark before = tile_diagnostics_mark(c->diagnostics);

@@ -38,8 +38,8 @@ TileMeaning tile_access_emit_load(TileChecker *c, TileAccessed *access) {
     return tile_value_meaning(c, tile_op_result(op, 0), access->extent, access->valid);
 }
 
-/* One integer of a tensor that is only read: it is the same wherever it is loaded, so that what a condition tells of it holds
- * where it is written again. */
+/* One integer of a tensor that is only read: it is the same wherever it is loaded, so that what a condition tells of it
+ * holds where it is written again. */
 static bool is_lasting(const TileChecker *c, const TileAccessed *access) {
     bool scalar = access->rank == 0 && tile_scalar_is_int(access->tensor->scalar);
     return scalar && access->tensor->access == TILE_ACCESS_IN && !c->overlaps;

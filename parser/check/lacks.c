@@ -1,5 +1,5 @@
-/* What a proof that an index is inside of its dimension lacked, for messages. Facts hold in a scope, and a message may come
- * behind it: so what is known is kept where the access is. */
+/* What a proof that an index is inside of its dimension lacked, for messages. Facts hold in a scope, and a message may
+ * come behind it: so what is known is kept where the access is. */
 #include "parser/check/lacks.h"
 #include "parser/check/report.h"
 
@@ -76,9 +76,11 @@ static void note_range(TileChecker *c, TileDiagnostic *d, const TileAtom *atom) 
     TileText text = {.arena = c->arena};
     TileSumTable *t = &c->sums;
     const TileSum *past = atom->highest ? tile_sum_add(t, atom->highest, tile_sum_integer(t, 1)) : NULL;
-    bool low = atom->lowest && !atom->above && !atom->wraps && tile_sum_resolve(t, atom->lowest)->count && is_named(atom->lowest);
-    bool high = past && !atom->below && !atom->wraps && tile_sum_resolve(t, tile_sum_subtract(t, atom->dim, past))->count &&
-                is_named(past) && is_named(atom->dim);
+    bool low = atom->lowest && !atom->above && !atom->wraps && tile_sum_resolve(t, atom->lowest)->count &&
+               is_named(atom->lowest);
+    bool high = past && !atom->below && !atom->wraps &&
+                tile_sum_resolve(t, tile_sum_subtract(t, atom->dim, past))->count && is_named(past) &&
+                is_named(atom->dim);
     if (low) add_part(&text, "needs ", tile_sum_words(c, atom->lowest), ">=", "0");
     if (high) add_part(&text, "needs ", tile_sum_words(c, past), "<=", tile_sum_words(c, atom->dim));
     if (low || high) tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "%s", tile_text_get(&text));

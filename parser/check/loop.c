@@ -94,8 +94,8 @@ static void move_carried(const Carried *carried, TileValue *const *values) {
 
 /* ---- bounds that last ---- */
 
-/* An integer may stay above or below what it was before the loop. Both are tried; what does not hold is noted, so that the
- * body is not checked again for it whenever a loop around is. */
+/* An integer may stay above or below what it was before the loop. Both are tried; what does not hold is noted, so that
+ * the body is not checked again for it whenever a loop around is. */
 static void keep_bounds(TileChecker *c, const TileStatement *statement, Carried *carried) {
     carried->kept = TILE_NEW_ARRAY(c->arena, TileBounds, carried->vars.count);
     for (size_t i = 0; i < carried->vars.count; i++) {
@@ -405,8 +405,8 @@ static TileMeaning run_static_iteration(TileChecker *c, const void *state) {
     const StaticIteration *iteration = state;
     TileNameRef name = iteration->loop->statement->names.items[0];
     bool tiles = iteration->loop->over_tiles;
-    TileMeaning at = tiles ? tile_sum_meaning(tile_sum_integer(&c->sums, iteration->at))
-                           : tile_integer_meaning(iteration->at);
+    TileMeaning at =
+        tiles ? tile_sum_meaning(tile_sum_integer(&c->sums, iteration->at)) : tile_integer_meaning(iteration->at);
     tile_open_meaning(c, &at, iteration->open);
     TileScopeMark mark = tile_scope_open(c);
     if (tiles) at = tile_range_of(c, &iteration->loop->tiles, at.sum, name);

@@ -75,8 +75,7 @@ static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned fi
         TileBounds bounds = tile_bounds_of(c, &given[d]);
         inside = inside && tile_proven_inside(c, bounds.lowest, bounds.highest, tensor->dims[d]);
     }
-    for (unsigned d = 0; d < tensor->rank; d++)
-        indices[d] = inside ? given[d] : tile_access_sound_index(c, given[d]);
+    for (unsigned d = 0; d < tensor->rank; d++) indices[d] = inside ? given[d] : tile_access_sound_index(c, given[d]);
     tile_emit_at(c, call->span);
     if (!tile_unify_shapes(c, indices, tensor->rank, call->span)) return false;
     *shape = indices[0];

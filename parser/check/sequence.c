@@ -87,8 +87,8 @@ static TileMeaning check_static_condition(TileChecker *c, const TileExpr *expr) 
     TileMeaning m = tile_check_condition(c, expr->a);
     if (tile_is_error(&m) || (tile_make_constant(c, &m) && m.constant)) return m;
     tile_about_constant(c, &m);
-    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CONSTANT, expr->a->span,
-                                      "the condition of a `static if`");
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CONSTANT, expr->a->span, "the condition of a `static if`");
     tile_propose_constant(c, d, expr->a);
     tile_report(c, d);
     return tile_error_meaning();

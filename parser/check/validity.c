@@ -199,7 +199,8 @@ static bool is_index(const TileValidEntry *entry) {
     return !atom->of && atom->dim && (atom->kind == TILE_ATOM_CONDITION || gathers);
 }
 
-/* Is the index, or each of the index tile, inside here? Ranges may be loaded elsewhere: what is known here does not count. */
+/* Is the index, or each of the index tile, inside here? Ranges may be loaded elsewhere: what is known here does not
+ * count. */
 static bool holds_here(TileChecker *c, const TileValidEntry *entry) {
     const TileAtom *atom = entry->atom;
     return is_index(entry) && tile_required_inside(c, atom->lowest, atom->highest, atom->dim);

@@ -205,8 +205,8 @@ typedef enum TileStatementKind {
 } TileStatementKind;
 
 struct TileStatement {
-    uint8_t kind;   /* TileStatementKind */
-    uint8_t op;     /* ASSIGN: TileTokenKind, TILE_TOKEN_ASSIGN or += and so on */
+    uint8_t kind;               /* TileStatementKind */
+    uint8_t op;                 /* ASSIGN: TileTokenKind, TILE_TOKEN_ASSIGN or += and so on */
     bool is_static, is_ordered; /* FOR */
     TileSpan span;
     TILE_LIST(TileNameRef) names; /* LET, VAR, FOR, GRID, TEMP */

@@ -104,8 +104,7 @@ static TileSequence *parse_otherwise(TileParser *parser);
 /* `if` or `static if` */
 static bool at_if(TileParser *parser) {
     TileTokenKind kind = tile_parse_peek(parser);
-    return kind == TILE_TOKEN_IF ||
-           (kind == TILE_TOKEN_STATIC && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_IF);
+    return kind == TILE_TOKEN_IF || (kind == TILE_TOKEN_STATIC && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_IF);
 }
 
 static TileExpr *parse_if(TileParser *parser) {

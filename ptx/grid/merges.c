@@ -18,9 +18,7 @@ static TileValue *next_of(const GpuMerge *merge, unsigned i) {
 
 /* ---- what depends on carried values ---- */
 
-static bool varies(Finder *f, const TileValue *value) {
-    return tile_map_get(&f->varying, value) != NULL;
-}
+static bool varies(Finder *f, const TileValue *value) { return tile_map_get(&f->varying, value) != NULL; }
 
 static bool uses_varying(Finder *f, const TileOp *op) {
     for (unsigned i = 0; i < op->operand_count; i++)
@@ -38,8 +36,7 @@ static void find_varying(Finder *f, TileBlock *body) {
     for (TileOp *op = body->first; op; op = op->next) {
         if (op->id == TILE_OP_FOR) find_varying(f, &op->regions[0]);
         if (!uses_varying(f, op)) continue;
-        for (unsigned i = 0; i < op->result_count; i++)
-            tile_map_set(&f->varying, &op->results[i], body->arguments[0]);
+        for (unsigned i = 0; i < op->result_count; i++) tile_map_set(&f->varying, &op->results[i], body->arguments[0]);
     }
 }
 
@@ -54,8 +51,8 @@ static int kind_of(const TileOp *op, unsigned index) {
 
 static int kind_of_loop(Finder *f, const TileOp *loop, unsigned i);
 
-/* The reduction by which the op combines what is carried with what depends on no carried value; also a loop that does so
- * in each of its iterations. -1: none. */
+/* The reduction by which the op combines what is carried with what depends on no carried value; also a loop that does
+ * so in each of its iterations. -1: none. */
 static int kind_of_next(Finder *f, const TileValue *carried, const TileValue *next, const TileBlock *body) {
     const TileOp *op = next->op;
     int kind = -1;
@@ -191,8 +188,8 @@ typedef struct Rescaling {
 } Rescaling;
 
 static TileValue *without_shape(TileValue *value) {
-    while (value->op && (value->op->id == TILE_OP_BROADCAST || value->op->id == TILE_OP_RESHAPE ||
-                         value->op->id == TILE_OP_SPLAT))
+    while (value->op &&
+           (value->op->id == TILE_OP_BROADCAST || value->op->id == TILE_OP_RESHAPE || value->op->id == TILE_OP_SPLAT))
         value = tile_op_operand(value->op, 0);
     return value;
 }
@@ -288,8 +285,8 @@ static bool finds_infinity(const TileValue *condition, const TileValue *value) {
                : tile_op_operand(op, 0) == value && bits == least;
 }
 
-/* The top of which this is a function: next, or a constant where next is infinite. So no -inf - -inf appears, and a part
- * may begin with -inf. -1: it is anything else. */
+/* The top of which this is a function: next, or a constant where next is infinite. So no -inf - -inf appears, and a
+ * part may begin with -inf. -1: it is anything else. */
 static int guarded_top(const Finder *f, const TileValue *value) {
     const TileOp *select = tile_value_def(value, TILE_OP_SELECT);
     if (!select || !is_zero(tile_op_named(select, TILE_OPERAND_X))) return -1;
@@ -368,7 +365,8 @@ const char *gpu_merge_find(GpuMerge *merge, TileOp *loop, TileArena *scratch) {
     find_varying(&f, &loop->regions[0]);
     for (unsigned i = 0; i < merge->count; i++) merge->simple &= found[i] = find_op(&f, i);
     for (unsigned i = 0; i < merge->count; i++) {
-        if (!found[i]) found[i] = is_found_fold(merge, i) || find_fold(&f, i) || find_choice(&f, i) || find_rescaled(&f, i);
+        if (!found[i])
+            found[i] = is_found_fold(merge, i) || find_fold(&f, i) || find_choice(&f, i) || find_rescaled(&f, i);
         if (!found[i]) return "a value that it carries is more than combined once in each iteration";
     }
     return merge->simple ? NULL : obstacle_of_shapes(merge);
@@ -391,7 +389,8 @@ static TileValue *copy_scalar(TileBuilder *b, TileMap *map, TileValue *value) {
     else {
         for (unsigned i = 0; i < op->operand_count; i++) operands[i] = copy_scalar(b, map, tile_op_operand(op, i));
         known = &tile_build_op(b, (TileOpId)op->id, operands, op->operand_count, op->attributes, op->attribute_count,
-                               &type, 1)->results[0];
+                               &type, 1)
+                     ->results[0];
     }
     tile_map_set(map, value, known);
     return known;
@@ -470,14 +469,17 @@ TileOp *gpu_merge_add_presence(TileBuilder *b, TileOp *fold, TileValue *present)
     TileModule *module = b->module;
     unsigned count = fold->result_count;
     TileValue *values[TILE_MAX_FOLD], *init[TILE_MAX_FOLD] = {present}, *result[TILE_MAX_FOLD];
-    values[0] = tile_build_bits(
-        b, tile_type_with_scalar(module->context, tile_op_operand(fold, 0)->type, TILE_BOOL), 1);
+    values[0] =
+        tile_build_bits(b, tile_type_with_scalar(module->context, tile_op_operand(fold, 0)->type, TILE_BOOL), 1);
     for (unsigned k = 0; k < count; k++) {
         values[1 + k] = tile_op_operand(fold, k);
         init[1 + k] = tile_op_named_at(fold, TILE_OPERAND_INIT, k);
     }
-    TileFoldParts parts = {.values = values, .init = init, .count = count + 1,
-                           .mask = tile_op_has_part(fold, TILE_PARTS_MASK) ? tile_op_named(fold, TILE_OPERAND_MASK) : NULL,
+    TileFoldParts parts = {.values = values,
+                           .init = init,
+                           .count = count + 1,
+                           .mask =
+                               tile_op_has_part(fold, TILE_PARTS_MASK) ? tile_op_named(fold, TILE_OPERAND_MASK) : NULL,
                            .axis = tile_op_integer(fold, TILE_ATTRIBUTE_AXIS, 0)};
     TileOp *wider = tile_build_fold(b, TILE_OP_FOLD, &parts);
     TileValue **arguments = wider->regions[0].arguments, *both[2] = {arguments[0], arguments[count + 1]};

@@ -1,8 +1,8 @@
 /* Purpose: split a loop that reduces over the programs of a grid, where a grid has fewer programs than `least_programs`
  * of its kernel. Each program becomes several, its parts: a grid before it computes each part's result of the loop into
  * a temporary, and the grid itself combines them, in order of the parts. How many parts there are is computed at the
- * launch, from the number of programs and of iterations. Loops behind it are split in turn; iterations of a last loop that
- * stores become programs of the grid itself.
+ * launch, from the number of programs and of iterations. Loops behind it are split in turn; iterations of a last loop
+ * that stores become programs of the grid itself.
  *
  * Before:
  *     func kernel tile @k(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 1, out> {noalias}) least_programs = 132 {
@@ -180,9 +180,10 @@ static void compute_parts(Split *split, TileBuilder *b, int64_t least_trips) {
     for (unsigned i = 0; i < split->grid->operand_count; i++)
         programs = tile_build_binary(b, TILE_OP_MUL, programs, at_least(b, tile_op_operand(split->grid, i), 0));
     TileValue *trips = round_up_quotient(b, at_least(b, tile_build_binary(b, TILE_OP_SUB, hi, lo), 0), step);
-    TileValue *wanted = tile_build_binary(b, TILE_OP_DIV, tile_build_i64(b, split->kernel->least_programs),
-                                          at_least(b, programs, 1));
-    TileValue *most = least_trips > 1 ? tile_build_binary(b, TILE_OP_DIV, trips, tile_build_i64(b, least_trips)) : trips;
+    TileValue *wanted =
+        tile_build_binary(b, TILE_OP_DIV, tile_build_i64(b, split->kernel->least_programs), at_least(b, programs, 1));
+    TileValue *most =
+        least_trips > 1 ? tile_build_binary(b, TILE_OP_DIV, trips, tile_build_i64(b, least_trips)) : trips;
     TileValue *parts = at_least(b, tile_build_binary(b, TILE_OP_MIN, wanted, most), 1);
     split->programs = programs;
     split->trips = at_least(b, round_up_quotient(b, trips, parts), 1);
@@ -224,7 +225,8 @@ static TileValue *program_number(Split *split, TileBuilder *b, const TileBlock *
 
 enum { MOST_OPERANDS = 3 + 4 * TILE_MAX_TILE_RANK };
 
-/* An access to whole tiles of the program's parts: its indices, behind those operands that are there, and their kinds. */
+/* An access to whole tiles of the program's parts: its indices, behind those operands that are there, and their kinds.
+ */
 typedef struct Access {
     TileValue *operands[MOST_OPERANDS];
     int64_t kinds[2 + TILE_MAX_TILE_RANK];
@@ -302,8 +304,8 @@ static TileValue *load_parts(Split *split, TileBuilder *b, unsigned i, TileValue
     }
     TileValue *loaded = load_several(split, b, i, program, part, together, count),
               *bounds[2] = {tile_build_i64(b, 0), count};
-    TileValue *none = tile_build_bits(b, tile_type_scalar(b->module->context, type->scalar),
-                                      tile_eval_identity(kind, type->scalar));
+    TileValue *none =
+        tile_build_bits(b, tile_type_scalar(b->module->context, type->scalar), tile_eval_identity(kind, type->scalar));
     return tile_build_reduce(b, tile_build_fill(b, loaded, none, &axis, bounds, 1), kind, 0);
 }
 
@@ -433,11 +435,12 @@ static void combine_all(Split *split, TileBuilder *b, TileValue **values, TileVa
     TileValue *several[TILE_MAX_FOLD], *merged[TILE_MAX_FOLD], *bounds[2] = {tile_build_i64(b, 0), count};
     int64_t axis = 0;
     unsigned values_count = value_count(split);
-    for (unsigned i = 0; i < values_count; i++)
-        several[i] = load_several(split, b, i, program, part, together, count);
+    for (unsigned i = 0; i < values_count; i++) several[i] = load_several(split, b, i, program, part, together, count);
     TileValue *all = tile_build_bits(b, tile_type_with_scalar(module->context, several[0]->type, TILE_BOOL), 1);
     TileValue *none = tile_build_bool(b, false);
-    TileFoldParts parts = {.values = several, .init = values, .count = values_count,
+    TileFoldParts parts = {.values = several,
+                           .init = values,
+                           .count = values_count,
                            .mask = tile_build_fill(b, all, none, &axis, bounds, 1)};
     TileOp *fold = tile_build_fold(b, TILE_OP_FOLD, &parts);
     TileBlock *body = &fold->regions[0];
@@ -506,14 +509,17 @@ static const char *obstacle_of_stores(Split *split) {
     const char *why = obstacle_of_bounds(split);
     for (const TileOp *op = loop->regions[0].first; op && !why; op = op->next) {
         if (!tile_op_writes(op)) continue;
-        if (op->id != TILE_OP_STORE_TILE || !is_apart(loop, op)) why = "its iterations may write the same elements";
-        else if (is_read_in_grid(split, op)) why = "the grid may read what it writes";
+        if (op->id != TILE_OP_STORE_TILE || !is_apart(loop, op))
+            why = "its iterations may write the same elements";
+        else if (is_read_in_grid(split, op))
+            why = "the grid may read what it writes";
     }
     for (const TileOp *op = split->grid->regions[0].first; op && !why; op = op->next) {
         if (op == loop) continue;
         if (tile_op_writes(op) && !is_left_out(split, op)) why = "the grid writes outside of it";
         for (const TileOp *inner = loop->regions[0].first; inner && tile_op_writes(op) && !why; inner = inner->next)
-            if (inner->id == TILE_OP_STORE_TILE && tile_memory_overlaps(tile_memory_tensor(op), tile_memory_tensor(inner)))
+            if (inner->id == TILE_OP_STORE_TILE &&
+                tile_memory_overlaps(tile_memory_tensor(op), tile_memory_tensor(inner)))
                 why = "the grid writes the same tensor outside of it";
     }
     return why ? why : next_loop(loop->next) ? "the grid has another loop behind it" : NULL;

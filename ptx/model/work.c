@@ -25,7 +25,15 @@ enum { OF_OPERATION = 4, OF_MEMORY = 700, OF_EXCHANGE = 30, OF_BARRIER = 80, OF_
 
 /* Instructions of a warp: of a vector with its address and predicate, of an element by itself, of an element through
  * shared memory and back. */
-enum { OF_VECTOR = 5, OF_ELEMENT = 12, OF_COPIED_ELEMENT = 100, OF_COPIED_WORD = 8, OF_MOVE = 4, OF_UPDATE = 16, OF_PROGRAM = 50 };
+enum {
+    OF_VECTOR = 5,
+    OF_ELEMENT = 12,
+    OF_COPIED_ELEMENT = 100,
+    OF_COPIED_WORD = 8,
+    OF_MOVE = 4,
+    OF_UPDATE = 16,
+    OF_PROGRAM = 50
+};
 
 typedef struct Walk {
     const TilePtxTarget *target;
@@ -289,9 +297,9 @@ static double shared_cycles(const Walk *walk, const TileOp *dot) {
     return all / SHARED_BYTES_CYCLE;
 }
 
-/* Of fused multiply-adds, one for each of a thread's sums, which are nearly a square: elements of its rows and columns come
- * from shared memory, 16 bytes at a time, in two cycles of the multiprocessor for a warp; and the loop has a few more for
- * some steps together. */
+/* Of fused multiply-adds, one for each of a thread's sums, which are nearly a square: elements of its rows and columns
+ * come from shared memory, 16 bytes at a time, in two cycles of the multiprocessor for a warp; and the loop has a few
+ * more for some steps together. */
 static double instructions_of_step(double sums) {
     double loads = 2 * sqrt(sums) / 4;
     return most(sums + loads + 2.5, SCHEDULERS * 2 * loads);
@@ -303,7 +311,8 @@ static double do_multiply_adds(Walk *walk, const TileOp *dot, double begin, doub
     double sums = elements_of(walk, dot->results[0].type), step = instructions_of_step(sums), stored = 0,
            code = walk->work->code;
     for (unsigned i = 0; i < 2; i++)
-        if (!takes_no_registers(tile_op_operand(dot, i))) stored += OF_STORE * elements_of(walk, tile_op_operand(dot, i)->type);
+        if (!takes_no_registers(tile_op_operand(dot, i)))
+            stored += OF_STORE * elements_of(walk, tile_op_operand(dot, i)->type);
     double end = issue(walk, dot, begin, k * step + stored, 2 * OF_BARRIER);
     walk->work->code = code + stored + STEPS * step;
     walk->work->registers = most(walk->work->registers, walk->carried + 4 * sqrt(sums));

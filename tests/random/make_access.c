@@ -153,9 +153,7 @@ static Expr *bounded(Maker *m, Expr *indices, const Extent *dim) {
         result = binary_expr(E_CALL, wide, OP_MAX, integer_expr(0), index);
         result = binary_expr(E_CALL, wide, OP_MIN, finished(result), last);
         break;
-    default:
-        result = binary_expr(E_CLAMP, wide, 0, index, integer_expr(0));
-        add_operand(result, last);
+    default: result = binary_expr(E_CLAMP, wide, 0, index, integer_expr(0)); add_operand(result, last);
     }
     finished(result);
     result->bounded = true;

@@ -285,15 +285,16 @@ static void make_guarded(Maker *m, Block *block, int depth) {
         same = finished(unary_expr(E_CONVERT, i64, 0, same));
     }
     bool inside = chance(m, 60);
-    Expr *zero = integer_expr(0), *last = finished(binary_expr(E_BINARY, i64, OP_SUB, extent_expr(dim), integer_expr(1)));
+    Expr *zero = integer_expr(0),
+         *last = finished(binary_expr(E_BINARY, i64, OP_SUB, extent_expr(dim), integer_expr(1)));
     Expr *low = inside ? chance(m, 50) ? compared(OP_GE, index, zero) : compared(OP_LE, zero, index)
                        : compared(OP_LT, index, zero);
     Expr *high = inside ? chance(m, 50) ? compared(OP_LT, same, extent_expr(dim)) : compared(OP_LE, same, last)
                         : compared(OP_GE, same, extent_expr(dim));
     Statement *branch = new_statement(block, S_IF);
     bool swapped = chance(m, 30);
-    branch->value = finished(binary_expr(E_BINARY, truth, inside ? OP_BOTH : OP_EITHER, swapped ? high : low,
-                                         swapped ? low : high));
+    branch->value = finished(
+        binary_expr(E_BINARY, truth, inside ? OP_BOTH : OP_EITHER, swapped ? high : low, swapped ? low : high));
     branch->body = NEW(Block);
     branch->otherwise = NEW(Block);
     int scope = m->scope_count;

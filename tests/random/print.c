@@ -135,8 +135,8 @@ static bool is_untyped(const Expr *expr) {
 /* The result of an i64 operation wraps: where both operands are untyped, the left one gets its type. */
 static void print_binary(Printer *p, const Expr *expr) {
     int level = own_precedence(expr), left = expr->reverse && expr->kind == E_SHIFT ? 1 : 0;
-    bool typed = expr->operand[0]->shape.scalar == TYPE_I64 && is_untyped(expr->operand[0]) &&
-                 is_untyped(expr->operand[1]);
+    bool typed =
+        expr->operand[0]->shape.scalar == TYPE_I64 && is_untyped(expr->operand[0]) && is_untyped(expr->operand[1]);
     if (typed) put(p, "i64(");
     print_above(p, expr->operand[left], typed ? 0 : level == 3 ? 4 : level);
     if (typed) put(p, ")");

@@ -13,6 +13,21 @@ const TileSum *tile_sum_compound(TileSumTable *table, TileSymbolKind kind, const
 /* Division by zero gives 0. */
 int64_t tile_sum_floor_divide(int64_t a, int64_t b);
 
+/* sum = coefficient * symbol + rest; false if a higher power of the symbol occurs, too. */
+bool tile_sum_take_apart(TileSumTable *table, const TileSum *sum, const TileSymbol *symbol, const TileSum **coefficient,
+                         const TileSum **rest);
+const TileSymbol *tile_sum_newest(const TileSum *sum);
+
+/* A failed proof is tried again once there is a new bound or fact about a symbol that it may have used. */
+static inline void tile_sum_count_bound(TileSumTable *table, const TileSymbol *symbol) {
+    table->bound_count += symbol->id < table->asked_symbols;
+}
+
+/* A proof is as open as the bounds that it uses. */
+static inline void tile_sum_open_symbol(TileSymbol *symbol, const TileSum *bound) {
+    if (tile_sum_open(bound)) symbol->open |= TILE_OPEN_NUMBER;
+}
+
 /* Modulo 2^64; they note that a number wrapped. */
 static inline int64_t wrap_add(TileSumTable *table, int64_t a, int64_t b) {
     int64_t sum;

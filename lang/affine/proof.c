@@ -4,20 +4,10 @@
 
 /* ---- bounds ---- */
 
-/* A failed proof is tried again once there is a new bound or fact about a symbol that it may have used. */
-static void count_bound(TileSumTable *table, const TileSymbol *symbol) {
-    table->bound_count += symbol->id < table->asked_symbols;
-}
-
-/* A proof is as open as the bounds that it uses. */
-static void open_by_bound(TileSymbol *symbol, const TileSum *bound) {
-    if (tile_sum_open(bound)) symbol->open |= TILE_OPEN_NUMBER;
-}
-
 void tile_symbol_bound(TileSumTable *table, TileSymbol *symbol, const TileSum *lower, const TileSum *upper) {
-    count_bound(table, symbol);
-    open_by_bound(symbol, lower);
-    open_by_bound(symbol, upper);
+    tile_sum_count_bound(table, symbol);
+    tile_sum_open_symbol(symbol, lower);
+    tile_sum_open_symbol(symbol, upper);
     if (lower && symbol->lower_count < TILE_MAX_BOUNDS) symbol->lower[symbol->lower_count++] = lower;
     if (upper && symbol->upper_count < TILE_MAX_BOUNDS) symbol->upper[symbol->upper_count++] = upper;
 }
@@ -25,8 +15,8 @@ void tile_symbol_bound(TileSumTable *table, TileSymbol *symbol, const TileSum *l
 /* ---- proofs ---- */
 
 /* sum = coefficient * symbol + rest; false if a higher power of the symbol occurs, too. */
-static bool take_apart(TileSumTable *table, const TileSum *sum, const TileSymbol *symbol, const TileSum **coefficient,
-                       const TileSum **rest) {
+bool tile_sum_take_apart(TileSumTable *table, const TileSum *sum, const TileSymbol *symbol, const TileSum **coefficient,
+                         const TileSum **rest) {
     TileProduct kept[TILE_MAX_PRODUCTS];
     uint32_t kept_count = 0;
     *coefficient = tile_sum_integer(table, 0);
@@ -48,7 +38,7 @@ static bool take_apart(TileSumTable *table, const TileSum *sum, const TileSymbol
     return true;
 }
 
-static const TileSymbol *newest_symbol(const TileSum *sum) {
+const TileSymbol *tile_sum_newest(const TileSum *sum) {
     const TileSymbol *newest = NULL;
     for (uint32_t i = 0; i < sum->count; i++)
         for (uint32_t k = 0; k < sum->products[i].degree; k++)
@@ -65,10 +55,10 @@ static bool prove_with(TileSumTable *table, const TileSum *coefficient, const Ti
     return !tile_sum_wrapped(table) && prove(table, sum, needs, fuel);
 }
 
-static bool add_need(const TileSymbol *symbol, TileSumNeeds *needs) {
-    if (!symbol->needs) return true;
+static bool add_need(const TileSum *need, TileSumNeeds *needs) {
+    if (!need) return true;
     if (!needs || needs->count == sizeof needs->items / sizeof *needs->items) return false;
-    needs->items[needs->count++] = symbol->needs;
+    needs->items[needs->count++] = need;
     return true;
 }
 
@@ -81,7 +71,7 @@ typedef struct Goal {
 
 /* Is the code's value never below (above) the exact one? */
 static bool is_bound(TileSumTable *table, const TileSum *sum, bool below) {
-    return below ? !tile_sum_exceeds(table, sum) : !tile_sum_falls(table, sum);
+    return below ? !tile_sum_may_exceed(table, sum) : !tile_sum_may_fall(table, sum);
 }
 
 /* With d = floor(a / k), k > 0: k * d <= a <= k * d + k - 1; exact for a coefficient of 1 or -1. */
@@ -101,33 +91,46 @@ static bool prove_quotient(TileSumTable *table, const TileSymbol *symbol, const 
     return !tile_sum_wrapped(table) && prove_with(table, goal->coefficient, bound, rest, goal->needs, goal->fuel);
 }
 
-/* 0 <= a % b for b >= 0, and a % b <= b - 1 for b >= 1. */
+/* 0 <= a % b for b >= 0, and a % b <= b - 1 for b >= 1, which a launch can check. */
 static bool prove_remainder(TileSumTable *table, const TileSymbol *symbol, const Goal *goal) {
     const TileSum *last = tile_sum_subtract(table, symbol->b, tile_sum_integer(table, 1));
-    if (tile_sum_wraps(table, symbol->b) || !prove(table, goal->up ? symbol->b : last, goal->needs, goal->fuel))
+    if (tile_sum_wraps(table, symbol->b)) return false;
+    if (!prove(table, goal->up ? symbol->b : last, goal->needs, goal->fuel) &&
+        (!tile_sum_is_host(last) || !goal->needs || !goal->needs->divisors || !add_need(last, goal->needs)))
         return false;
     const TileSum *bound = goal->up ? tile_sum_integer(table, 0) : last;
     return prove_with(table, goal->coefficient, bound, goal->rest, goal->needs, goal->fuel);
 }
 
+/* A fact gives a bound of its symbol, in multiples of |factor|. */
+static bool prove_by_fact(TileSumTable *table, const TileFact *fact, const Goal *goal) {
+    const TileSum *zero = tile_sum_integer(table, 0);
+    bool lower = fact->factor > 0;
+    tile_sum_wrapped(table);
+    const TileSum *coefficient = lower ? tile_sum_subtract(table, zero, goal->coefficient) : goal->coefficient;
+    int64_t size = lower ? fact->factor : -fact->factor;
+    const TileSum *rest = tile_sum_multiply(table, goal->rest, tile_sum_integer(table, size));
+    return !tile_sum_wrapped(table) && prove_with(table, coefficient, fact->rest, rest, goal->needs, goal->fuel);
+}
+
 static bool prove_by_facts(TileSumTable *table, const TileSymbol *symbol, const Goal *goal) {
     for (size_t i = 0; i < table->facts.count; i++) {
         TileFact fact = table->facts.items[i];
-        if (fact.symbol != symbol || fact.upper == goal->up ||
-            !prove_with(table, goal->coefficient, fact.bound, goal->rest, goal->needs, goal->fuel))
-            continue;
+        if (fact.symbol != symbol || (fact.factor > 0) != goal->up || (fact.needs && !goal->needs)) continue;
+        if (!prove_by_fact(table, &fact, goal)) continue;
         if (table->facts_used <= i) table->facts_used = i + 1;
-        return true;
+        return add_need(fact.needs, goal->needs);
     }
     return false;
 }
 
 /* The newest symbol is replaced by its bounds, which contain only older symbols; so this terminates. */
 static bool prove_by_newest(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs, unsigned fuel) {
-    const TileSymbol *symbol = newest_symbol(sum);
+    const TileSymbol *symbol = tile_sum_newest(sum);
     const TileSum *coefficient, *rest;
-    if (fuel == 0 || !take_apart(table, sum, symbol, &coefficient, &rest)) return false;
+    if (fuel == 0 || table->steps == 0 || !tile_sum_take_apart(table, sum, symbol, &coefficient, &rest)) return false;
     fuel--;
+    table->steps--;
     bool up = prove(table, coefficient, needs, fuel);
     if (!up && !prove(table, tile_sum_subtract(table, tile_sum_integer(table, 0), coefficient), needs, fuel))
         return false;
@@ -142,7 +145,7 @@ static bool prove_by_newest(TileSumTable *table, const TileSum *sum, TileSumNeed
     const TileSum *const *bounds = up ? symbol->lower : symbol->upper;
     unsigned count = up ? symbol->lower_count : symbol->upper_count;
     for (unsigned i = 0; i < count; i++)
-        if (prove_with(table, coefficient, bounds[i], rest, needs, fuel)) return add_need(symbol, needs);
+        if (prove_with(table, coefficient, bounds[i], rest, needs, fuel)) return add_need(symbol->needs, needs);
     Goal goal = {coefficient, rest, up, needs, fuel};
     if (symbol->kind == TILE_SYMBOL_DIV && prove_quotient(table, symbol, &goal)) return true;
     if (symbol->kind == TILE_SYMBOL_REM && prove_remainder(table, symbol, &goal)) return true;
@@ -167,8 +170,10 @@ static bool prove(TileSumTable *table, const TileSum *question, TileSumNeeds *ne
     TileSum *sum = (TileSum *)tile_sum_resolve(table, question);
     if (question->inexact) return false;
     if (sum->count == 0) return sum->constant >= 0;
+    TileInterval interval = tile_sum_interval(table, sum);
+    if (interval.least >= 0 && !interval.below) return true;
     size_t used = table->facts_used;
-    TileProof *failed = &sum->failed[needs != NULL];
+    TileProof *failed = &sum->failed[needs ? 1 + needs->divisors : 0];
     if (still_proven(table, &sum->proven)) {
         if (used < sum->proven.facts) table->facts_used = sum->proven.facts;
         return true;
@@ -181,6 +186,7 @@ static bool prove(TileSumTable *table, const TileSum *question, TileSumNeeds *ne
     table->facts_used = proven && facts > used ? facts : used;
     if (!proven) {
         if (needs) needs->count = had;
+        if (table->steps == 0) return false; /* it was given up, so that it may hold */
         *failed = (TileProof){table->bound_count + 1, (uint32_t)table->facts.count, (uint8_t)fuel};
         table->asked_symbols = table->symbol_count;
     } else if (!needs || needs->count == had) {
@@ -189,9 +195,15 @@ static bool prove(TileSumTable *table, const TileSum *question, TileSumNeeds *ne
     return proven;
 }
 
+/* Proofs whose number of steps is not small are given up: there may be many facts about many symbols. */
 static bool proves(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs) {
-    enum { FUEL = 12 };
-    return prove(table, sum, needs, FUEL);
+    enum { FUEL = 12, STEPS = 200 };
+    bool outer = !table->proving;
+    if (outer) table->steps = STEPS;
+    table->proving = true;
+    bool proven = prove(table, sum, needs, FUEL);
+    if (outer) table->proving = false;
+    return proven;
 }
 
 bool tile_sum_proves(TileSumTable *table, const TileSum *a, const TileSum *b, TileSumNeeds *needs) {
@@ -201,64 +213,13 @@ bool tile_sum_proves(TileSumTable *table, const TileSum *a, const TileSum *b, Ti
 }
 
 bool tile_sum_at_most(TileSumTable *table, const TileSum *a, const TileSum *b) {
-    return tile_sum_proves(table, a, b, NULL) && !tile_sum_falls(table, a) && !tile_sum_exceeds(table, b);
+    return tile_sum_proves(table, a, b, NULL) && !tile_sum_may_fall(table, a) && !tile_sum_may_exceed(table, b);
 }
 
-/* ---- facts ---- */
-
-static void add_fact(TileSumTable *table, const TileSymbol *symbol, const TileSum *bound, bool upper) {
-    count_bound(table, symbol);
-    open_by_bound((TileSymbol *)symbol, bound);
-    tile_list_push(table->arena, &table->facts, (TileFact){symbol, bound, ++table->stamp, upper});
+bool tile_sum_may_fall(TileSumTable *table, const TileSum *sum) {
+    return tile_sum_falls(table, sum) && !tile_sum_proves(table, tile_sum_integer(table, -TILE_SUM_FAR), sum, NULL);
 }
 
-/* A product that is at least 1 and whose factors are all at least 0: each factor is at least 1. */
-static void assume_factors(TileSumTable *table, const TileSum *sum) {
-    const TileProduct *product = &sum->products[0];
-    if (sum->count != 1 || sum->constant >= 0 || product->factor < 0) return;
-    for (uint32_t i = 0; i < product->degree; i++)
-        if (!proves(table, tile_sum_symbol(table, product->symbols[i]), NULL)) return;
-    for (uint32_t i = 0; i < product->degree; i++)
-        add_fact(table, product->symbols[i], tile_sum_integer(table, 1), false);
-}
-
-static void assume(TileSumTable *table, const TileSum *sum);
-
-/* The code's value of `sum` is at least -rest. */
-static void assume_bound(TileSumTable *table, const TileSum *sum, const TileSum *rest) {
-    tile_sum_wrapped(table);
-    const TileSum *room = tile_sum_add(table, sum, rest);
-    if (!tile_sum_wrapped(table) && !tile_sum_falls(table, sum)) assume(table, room);
-}
-
-/* The exact integer is >= 0. */
-static void assume(TileSumTable *table, const TileSum *sum) {
-    sum = tile_sum_resolve(table, sum);
-    const TileSymbol *symbol = newest_symbol(sum);
-    const TileSum *coefficient, *rest;
-    if (!symbol || !take_apart(table, sum, symbol, &coefficient, &rest)) return;
-    const TileSum *zero = tile_sum_integer(table, 0);
-    int64_t k = coefficient->constant, divisor;
-    if (coefficient->count) {
-        assume_factors(table, sum);
-    } else if (k == 1 || k == -1) {
-        add_fact(table, symbol, k == 1 ? tile_sum_subtract(table, zero, rest) : rest, k == -1);
-    } else if (rest->count == 0 && k > 1) {
-        add_fact(table, symbol, tile_sum_integer(table, -tile_sum_floor_divide(rest->constant, k)), false);
-    }
-    if (k != 1 || coefficient->count) return;
-    if (symbol->kind == TILE_SYMBOL_MIN) {
-        assume_bound(table, symbol->a, rest);
-        assume_bound(table, symbol->b, rest);
-    } else if (symbol->kind == TILE_SYMBOL_DIV && tile_sum_known(table, symbol->b, &divisor) && divisor > 0) {
-        tile_sum_wrapped(table);
-        const TileSum *times = tile_sum_multiply(table, rest, tile_sum_integer(table, divisor));
-        if (!tile_sum_wrapped(table)) assume_bound(table, symbol->a, times);
-    }
-}
-
-void tile_sum_assume(TileSumTable *table, const TileSum *a, const TileSum *b) {
-    tile_sum_wrapped(table);
-    const TileSum *difference = tile_sum_subtract(table, b, a);
-    if (!tile_sum_wrapped(table)) assume(table, difference);
+bool tile_sum_may_exceed(TileSumTable *table, const TileSum *sum) {
+    return tile_sum_exceeds(table, sum) && !tile_sum_proves(table, sum, tile_sum_integer(table, TILE_SUM_FAR), NULL);
 }

@@ -15,6 +15,9 @@ typedef struct TileSum TileSum;
 typedef struct TileSymbol TileSymbol;
 typedef struct TileValue TileValue; /* of the IR, which is above this room: only stored for the creator of the symbol */
 
+/* Sums that are at most this far from 0 do not wrap, and neither do small multiples of them: extents are below 2^47. */
+#define TILE_SUM_FAR (INT64_C(1) << 52)
+
 enum { TILE_MAX_DEGREE = 4, TILE_MAX_PRODUCTS = 12, TILE_MAX_BOUNDS = 2, TILE_SMALL_INTEGERS = 32 };
 
 typedef enum TileSymbolKind {
@@ -84,19 +87,21 @@ struct TileSum {
     uint32_t count, hash; /* of the products */
     const TileProduct *products;
     const TileSum *resolved;     /* with known symbols replaced by their values; NULL until first used */
-    TileProof proven, failed[2]; /* failed: without and with `needs` */
+    TileProof proven, failed[3]; /* failed: without `needs`, with them, and with divisors among them */
     size_t cache;                /* the emitter's */
     TileInterval interval;
     bool has_interval; /* the interval has been computed */
     bool inexact;      /* a number wrapped in `resolved` */
 };
 
-/* A bound of a symbol that holds in a scope only. */
+/* What holds in a scope only: factor * symbol + rest >= 0, of exact integers. Each symbol that a fact is about has one.
+ */
 typedef struct TileFact {
     const TileSymbol *symbol;
-    const TileSum *bound;
+    const TileSum *rest;
+    const TileSum *needs; /* it holds only if this is >= 0, which a launch has to check; or NULL */
+    int64_t factor;
     uint64_t stamp; /* unique */
-    bool upper;
 } TileFact;
 
 typedef struct TileSumTable {
@@ -107,6 +112,8 @@ typedef struct TileSumTable {
     uint64_t stamp;            /* of the newest fact so far; starts at 1 */
     size_t facts_used;         /* by the current proof: the number of facts up to the newest that it used */
     uint32_t asked_symbols;    /* symbols from this id on have not occurred in any proof so far */
+    unsigned steps;            /* that the current proof may still take */
+    bool proving;
     TileSum **slots;
     size_t capacity, count;
     uint32_t symbol_count;
@@ -156,12 +163,21 @@ static inline bool tile_sum_is_literal(const TileSum *sum, int64_t value) {
 typedef struct TileSumNeeds {
     const TileSum *items[4];
     unsigned count;
+    bool divisors; /* also that a divisor is at least 1 */
 } TileSumNeeds;
 bool tile_sum_proves(TileSumTable *table, const TileSum *a, const TileSum *b, TileSumNeeds *needs);
 /* The same for the values that the code computes. */
 bool tile_sum_at_most(TileSumTable *table, const TileSum *a, const TileSum *b);
-/* Adds the fact a <= b, for exact integers, as far as it can be stated as bounds of their symbols. */
+/* Adds the fact a <= b, for exact integers. */
 void tile_sum_assume(TileSumTable *table, const TileSum *a, const TileSum *b);
+/* Adds the fact that a <= b, or a < b, for the values that the code computes. */
+void tile_sum_assume_code(TileSumTable *table, const TileSum *a, const TileSum *b, bool less, const TileSum *needs);
+/* The value that the code computes as an exact integer: one symbol, if the sum may overflow 64 bits. */
+const TileSum *tile_sum_code(TileSumTable *table, const TileSum *sum);
+/* Are low <= a and b <= high proven for the values that the code computes, where a and b are one sum or do not
+ * overflow? As tile_sum_proves; also by facts about other sums whose code's value is known to lie in an interval. */
+bool tile_sum_within(TileSumTable *table, const TileSum *a, const TileSum *b, const TileSum *low, const TileSum *high,
+                     TileSumNeeds *needs);
 /* Has a constant in a sum wrapped since the last call? */
 bool tile_sum_wrapped(TileSumTable *table);
 /* Are all its symbols computed outside of grids? */
@@ -174,6 +190,9 @@ TileInterval tile_sum_interval(TileSumTable *table, const TileSum *sum);
 bool tile_sum_falls(TileSumTable *table, const TileSum *sum);
 bool tile_sum_exceeds(TileSumTable *table, const TileSum *sum);
 bool tile_sum_wraps(TileSumTable *table, const TileSum *sum);
+/* The same, where the facts of the scope count, too. */
+bool tile_sum_may_fall(TileSumTable *table, const TileSum *sum);
+bool tile_sum_may_exceed(TileSumTable *table, const TileSum *sum);
 /* *sum = a + b; may it overflow 64 bits? The sum of two constants does not show that itself. */
 bool tile_sum_add_exceeds(TileSumTable *table, const TileSum *a, const TileSum *b, const TileSum **sum);
 /* Records that a launch checks the sum for overflow; it is the extent of a tensor. */

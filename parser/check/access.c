@@ -3,8 +3,10 @@
  * An access has the operands of its op and the atoms of its validity: lanes of ranges beyond their limit, and indices
  * that are not proven to be in bounds of their dimension. */
 #include "parser/check/access.h"
+#include "parser/check/bounds.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
+#include "parser/check/lacks.h"
 #include "parser/check/meaning.h"
 #include "parser/check/meet.h"
 #include "parser/check/names.h"
@@ -18,25 +20,6 @@
 #include "parser/check/validity.h"
 
 #include <string.h>
-
-/* Conditions that a launch must check for a proof are collected for the grid; only those that the host can compute are
- * allowed. */
-static bool proven_inside(TileChecker *c, const TileSum *lowest, const TileSum *highest, const TileSum *dim) {
-    TileSumNeeds needs = {0};
-    if (!lowest || !highest) return false;
-    const TileSum *last = tile_sum_subtract(&c->sums, dim, tile_sum_integer(&c->sums, 1));
-    TileSumNeeds *asked = c->in_grid ? &needs : NULL;
-    if (!tile_sum_proves(&c->sums, tile_sum_integer(&c->sums, 0), lowest, asked)) return false;
-    if (!tile_sum_proves(&c->sums, highest, last, asked)) return false;
-    for (unsigned i = 0; i < needs.count; i++) {
-        bool there = false;
-        for (unsigned k = 0; k < c->needs.count; k++) there = there || c->needs.items[k] == needs.items[i];
-        if (there) continue;
-        if (c->needs.count == sizeof c->needs.items / sizeof *c->needs.items) return false;
-        c->needs.items[c->needs.count++] = needs.items[i];
-    }
-    return true;
-}
 
 /* ---- entries ---- */
 
@@ -102,7 +85,7 @@ static void add_interval(TileChecker *c, TileAccessed *access, unsigned d, const
     access->axis_of[d] = (int)access->rank;
     access->extent[access->rank++] = range->size;
     if (range->lanes) access->valid = tile_valid_add(c, access->valid, range->lanes, axis, access->span);
-    if (proven_inside(c, range->lowest, range->highest, dim)) return;
+    if (tile_proven_inside(c, range->lowest, range->highest, dim)) return;
     TileAtom atom = {
         .root = range->root, .first = range->first, .step = range->step, .dim = dim, .size = range->size, .span = span};
     if (!tile_atom_same(c, &atom)) {
@@ -111,6 +94,7 @@ static void add_interval(TileChecker *c, TileAccessed *access, unsigned d, const
     }
     bool unshifted = range->first == range->root->first && range->step == range->root->step;
     atom.birth = unshifted ? range->root->birth : range->birth;
+    tile_keep_known(c, &atom, range->lowest, range->highest);
     access->valid = tile_valid_add(c, access->valid, tile_atom_interval(c, atom), axis, access->span);
 }
 
@@ -154,10 +138,11 @@ static void add_integer(TileChecker *c, TileAccessed *access, unsigned d, const 
     access->indices[d] = m->sum;
     access->poisoned[d] = m->valid != NULL;
     access->valid = tile_valid_union(c, access->valid, m->valid);
-    if (proven_inside(c, m->sum, m->sum, dim)) return;
+    if (tile_proven_inside(c, m->sum, m->sum, dim)) return;
     access->poisoned[d] = true;
-    access->valid =
-        tile_valid_add(c, access->valid, tile_atom_condition(c, m->sum, dim, m->valid, span), NULL, access->span);
+    TileAtom *atom = tile_atom_condition(c, m->sum, dim, m->valid, span);
+    tile_keep_known(c, atom, m->sum, m->sum);
+    access->valid = tile_valid_add(c, access->valid, atom, NULL, access->span);
 }
 
 /* Is the index in bounds of the dimension? */
@@ -182,7 +167,10 @@ static bool add_gather(TileChecker *c, TileAccessed *access, unsigned d, TileMea
     const TileSum *dim = access->tensor->dims[d];
     TileValue *key = m.value;
     access->agree[d] = tile_lanes_agree(&m, 0);
-    m = tile_access_sound_index(c, tile_convert(c, m, TILE_I64, span));
+    m = tile_convert(c, m, TILE_I64, span);
+    TileBounds bounds = tile_bounds_of(c, &m);
+    bool inside = tile_proven_inside(c, bounds.lowest, bounds.highest, dim);
+    if (!inside) m = tile_access_sound_index(c, m);
     if (access->gather_axis < 0) {
         access->gather_axis = (int)access->rank;
         access->extent[access->rank++] = m.extent[0];
@@ -202,7 +190,12 @@ static bool add_gather(TileChecker *c, TileAccessed *access, unsigned d, TileMea
     access->gathers[d] = m.value;
     access->axis_of[d] = access->gather_axis;
     const int8_t map[] = {(int8_t)access->gather_axis};
+    if (inside) { /* only where the index itself is invalid there is no element */
+        access->valid = tile_valid_union(c, access->valid, tile_valid_map(c, m.valid, map));
+        return true;
+    }
     TileAtom *atom = tile_atom_mask(c, tile_access_index_mask(c, &m, dim), key, dim, m.valid, span, NULL);
+    tile_keep_known(c, atom, bounds.lowest, bounds.highest);
     access->implied = tile_valid_union(c, access->implied, tile_valid_map(c, m.valid, map));
     access->valid = tile_valid_add(c, access->valid, atom, map, access->span);
     return true;

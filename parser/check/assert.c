@@ -4,6 +4,7 @@
 #include "base/print_line.h"
 #include "parser/check/assert.h"
 #include "parser/check/branch.h"
+#include "parser/check/claim.h"
 #include "parser/check/constant.h"
 #include "parser/check/emit.h"
 #include "parser/check/literal.h"
@@ -250,5 +251,7 @@ void tile_check_assert(TileChecker *c, const TileStatement *statement) {
         tile_fail(c, UNSUPPORTED, statement->span, "an assertion in a function that folds");
     } else if (tile_may_act(c, statement->span, "`assert`")) {
         emit_assertion(c, statement, &m);
+        bool always = !c->regions && !c->masked && m.rank == 0; /* each program tests it */
+        if (always) tile_claim_assume_checked(c, m.claim);
     }
 }

@@ -1,6 +1,9 @@
 /* Branches: both sides are emitted; variables that differ between them become results of the branch. */
+#include "parser/check/bounds.h"
 #include "parser/check/branch.h"
+#include "parser/check/claim.h"
 #include "parser/check/emit.h"
+#include "parser/check/lacks.h"
 #include "parser/check/literal.h"
 #include "parser/check/meaning.h"
 #include "parser/check/report.h"
@@ -17,7 +20,11 @@ typedef struct Side {
     TileMeaning value;
     const TileExpr *expr; /* of the value, if an edit can change it; or NULL */
     TileMeaning *vars;
+    uint8_t *moves; /* of each variable: Moves, those that are proven at the end of the side */
 } Side;
+
+/* How an integer variable has changed: so that what bounded it before may still do. */
+typedef enum Moves { MOVES_UP = 1, MOVES_DOWN = 2 } Moves;
 
 TileMeaning *tile_vars_snapshot(TileChecker *c) {
     tile_spend(c, c->vars.count / 8); /* the work grows with variables times branches */
@@ -45,7 +52,22 @@ bool tile_enter_region(TileChecker *c, TileSpan span) {
     return true;
 }
 
-static Side run_side(TileChecker *c, TileBranch branch, bool own_block) {
+/* Is it not less (greater) than it was? */
+static uint8_t *find_moves(TileChecker *c, const TileMeaning *before, size_t count) {
+    uint8_t *moves = TILE_NEW_ARRAY(c->arena, uint8_t, count);
+    for (size_t i = 0; i < count; i++) {
+        const TileSum *was = tile_scalar_sum(c, &before[i]), *now = tile_scalar_sum(c, &c->vars.items[i]->now);
+        bool may_move = was && now && was != now && !before[i].valid && before[i].scalar != TILE_U64;
+        moves[i] = was == now ? MOVES_UP | MOVES_DOWN : 0;
+        if (may_move && tile_sum_at_most(&c->sums, was, now)) moves[i] |= MOVES_UP;
+        if (may_move && tile_sum_at_most(&c->sums, now, was)) moves[i] |= MOVES_DOWN;
+    }
+    return moves;
+}
+
+/* `claim`: what holds of the condition, which has the value `truth`; NULL if both sides are executed. */
+static Side run_side(TileChecker *c, TileBranch branch, bool own_block, const TileClaim *claim, bool truth,
+                     const TileMeaning *before, size_t count) {
     Side side = {.expr = branch.value};
     TileBlock *outer = c->builder.block;
     if (own_block) {
@@ -54,9 +76,11 @@ static Side run_side(TileChecker *c, TileBranch branch, bool own_block) {
         c->builder.block = side.block;
     }
     TileScopeMark mark = tile_scope_open(c);
+    tile_claim_assume(c, claim, truth);
     side.value = branch.run(c, branch.state);
-    tile_scope_close(c, mark);
     side.vars = tile_vars_snapshot(c);
+    side.moves = find_moves(c, before, count);
+    tile_scope_close(c, mark);
     c->builder.block = outer;
     return side;
 }
@@ -97,7 +121,8 @@ static bool join_shape(TileChecker *c, const TileMeaning *a, const TileMeaning *
 typedef struct Join {
     const Side *sides[2];
     TileSpan span;
-    uint32_t start; /* `clock` when the branch began */
+    const TileClaim *claim; /* of the condition */
+    uint32_t start;         /* `clock` when the branch began */
     TILE_LIST(TileValue *) values[2];
     TILE_LIST(const TileType *) types;
     TILE_LIST(TileMeaning *) targets; /* meanings that become results; their shape and validity are computed before */
@@ -138,8 +163,15 @@ static void settle_choice(TileChecker *c, const Join *join, TileMeaning *both) {
     }
 }
 
+static bool valid_born_after(const TileValidity *valid, uint32_t start) {
+    bool born = false;
+    for (unsigned i = 0; valid && i < valid->count; i++) born = born || valid->entries[i].atom->birth > start;
+    return born;
+}
+
 /* An atom that was created inside a branch cannot be used outside: its ops are in the branch. */
-static bool outlives(TileChecker *c, const Join *join, const TileMeaning *m) {
+static bool outlives(TileChecker *c, const Join *join, TileMeaning *m) {
+    if (valid_born_after(m->valid, join->start)) m->valid = tile_valid_settled(c, m->valid);
     for (unsigned i = 0; m->valid && i < m->valid->count; i++) {
         const TileValidEntry *entry = &m->valid->entries[i];
         if (entry->atom->birth <= join->start) continue;
@@ -147,6 +179,7 @@ static bool outlives(TileChecker *c, const Join *join, const TileMeaning *m) {
         TileDiagnostic *d =
             tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_BRANCH, join->span, tile_atom_words(c, entry->atom));
         tile_diagnostic_note(c->diagnostics, d, entry->atom->span, "what may be invalid begins here");
+        tile_note_lacks(c, d, entry->atom);
         if (entry->where.file)
             tile_diagnostic_edit(c->diagnostics, d, entry->where, "(%s else 0)", tile_span_text(c, entry->where));
         tile_report(c, d);
@@ -171,6 +204,9 @@ static bool add_joined(TileChecker *c, Join *join, TileMeaning a, TileMeaning b,
         if (i == 0) tile_list_push(c->arena, &join->types, value->type);
     }
     *joined = shape;
+    joined->claim = NULL;
+    if (shape.rank == 0 && shape.scalar == TILE_BOOL)
+        joined->claim = tile_claim_choice(c, join->claim, &both[0], &both[1]);
     joined->valid = tile_valid_union(c, both[0].valid, both[1].valid);
     tile_list_push(c->arena, &join->targets, joined);
     return true;
@@ -214,24 +250,35 @@ static void build_if(TileChecker *c, Join *join, TileValue *condition) {
     for (int i = 0; i < 2; i++) tile_block_splice(&op->regions[i], join->sides[i]->block);
     for (size_t i = 0; i < join->targets.count; i++) {
         TileMeaning *target = join->targets.items[i];
+        const TileClaim *claim = target->claim;
         *target = tile_value_meaning(c, tile_op_result(op, (unsigned)i), target->extent, target->valid);
+        target->claim = claim;
     }
 }
 
-static TileMeaning join_with_if(TileChecker *c, TileValue *condition, TileBranch then_branch, TileBranch else_branch,
-                                bool want_value, TileSpan span) {
+/* A variable that no side makes less (greater) is bounded by what it was. */
+static TileMeaning bound_by(TileChecker *c, TileMeaning joined, const TileMeaning *before, uint8_t moves) {
+    const TileSum *was = moves ? tile_scalar_sum(c, before) : NULL;
+    if (!was || joined.rank) return joined;
+    was = tile_sum_code(&c->sums, was);
+    return tile_bounded(c, joined, (TileBounds){moves & MOVES_UP ? was : NULL, moves & MOVES_DOWN ? was : NULL});
+}
+
+static TileMeaning join_with_if(TileChecker *c, const TileMeaning *condition, TileBranch then_branch,
+                                TileBranch else_branch, bool want_value, TileSpan span) {
+    TileValue *test = tile_emit_value(c, condition);
     TileMeaning *before = tile_vars_snapshot(c);
     size_t count = c->vars.count;
-    Join join = {.start = c->clock, .span = span};
-    Side then = run_side(c, then_branch, true);
+    Join join = {.start = c->clock, .span = span, .claim = condition->claim};
+    Side then = run_side(c, then_branch, true, condition->claim, true, before, count);
     tile_vars_restore(c, before, count);
-    Side otherwise = run_side(c, else_branch, true);
+    Side otherwise = run_side(c, else_branch, true, condition->claim, false, before, count);
     tile_vars_restore(c, before, count);
     join.sides[0] = &then;
     join.sides[1] = &otherwise;
 
     TileMeaning value = tile_nothing(), *joined = TILE_NEW_ARRAY(c->arena, TileMeaning, count);
-    bool failed = want_value && !join_value(c, &join, condition, &value);
+    bool failed = want_value && !join_value(c, &join, test, &value);
     for (size_t i = 0; i < count && !failed; i++) {
         if (same_value(&then.vars[i], &otherwise.vars[i])) continue;
         bool broken = tile_is_error(&then.vars[i]) || tile_is_error(&otherwise.vars[i]);
@@ -241,10 +288,11 @@ static TileMeaning join_with_if(TileChecker *c, TileValue *condition, TileBranch
         discard_sides(&then, &otherwise);
         return tile_error_meaning();
     }
-    build_if(c, &join, condition);
+    build_if(c, &join, test);
     for (size_t i = 0; i < count; i++) {
         TileVar *var = c->vars.items[i];
-        var->now = same_value(&then.vars[i], &otherwise.vars[i]) ? then.vars[i] : joined[i];
+        bool same = same_value(&then.vars[i], &otherwise.vars[i]);
+        var->now = same ? then.vars[i] : bound_by(c, joined[i], &before[i], then.moves[i] & otherwise.moves[i]);
         var->now.valid = tile_valid_union(c, then.vars[i].valid, otherwise.vars[i].valid);
     }
     return value;
@@ -263,9 +311,9 @@ static TileMeaning join_with_select(TileChecker *c, const TileMeaning *condition
     TileMeaning *before = tile_vars_snapshot(c);
     size_t count = c->vars.count;
     c->masked++;
-    Side then = run_side(c, then_branch, false);
+    Side then = run_side(c, then_branch, false, NULL, true, before, count);
     tile_vars_restore(c, before, count);
-    Side otherwise = run_side(c, else_branch, false);
+    Side otherwise = run_side(c, else_branch, false, NULL, false, before, count);
     tile_vars_restore(c, before, count);
     c->masked--;
     tile_emit_at(c, span);
@@ -282,24 +330,29 @@ static TileMeaning join_with_select(TileChecker *c, const TileMeaning *condition
     return select_one(c, condition, then.value, otherwise.value, (const Side *[]){&then, &otherwise}, span);
 }
 
+TileMeaning tile_run_chosen(TileChecker *c, TileMeaning condition, TileBranch then, TileBranch otherwise) {
+    if (tile_is_error(&condition)) return condition;
+    TileBranch chosen = condition.bits ? then : otherwise;
+    TileScopeMark mark = tile_scope_open(c);
+    uint8_t doubt = c->doubt;
+    c->doubt |= condition.open;
+    TileMeaning value = chosen.run(c, chosen.state);
+    c->doubt = doubt;
+    tile_scope_close_names(c, mark);
+    return value;
+}
+
 TileMeaning tile_join_branches(TileChecker *c, TileMeaning condition, TileBranch then, TileBranch otherwise,
                                bool want_value, TileSpan span) {
     if (tile_is_error(&condition)) return condition;
     if (condition.constant && condition.rank == 0) {
+        if (!c->frame->lifted) return tile_run_chosen(c, condition, then, otherwise);
         TileBranch chosen = condition.bits ? then : otherwise;
-        if (c->frame->lifted) return tile_join_untaken(c, chosen, condition.bits ? otherwise : then, span);
-        TileScopeMark mark = tile_scope_open(c);
-        uint8_t doubt = c->doubt;
-        c->doubt |= condition.open;
-        TileMeaning value = chosen.run(c, chosen.state);
-        c->doubt = doubt;
-        tile_scope_close_names(c, mark);
-        return value;
+        return tile_join_untaken(c, chosen, condition.bits ? otherwise : then, span);
     }
     if (condition.rank || c->in_combiner) return join_with_select(c, &condition, then, otherwise, want_value, span);
     if (!tile_enter_region(c, span)) return tile_error_meaning();
-    TileValue *value = tile_emit_value(c, &condition);
-    TileMeaning joined = join_with_if(c, value, then, otherwise, want_value, span);
+    TileMeaning joined = join_with_if(c, &condition, then, otherwise, want_value, span);
     c->regions--;
     return joined;
 }

@@ -14,6 +14,8 @@ typedef struct TileBranch {
 TileMeaning tile_run_nothing(TileChecker *c, const void *state);
 TileMeaning tile_join_branches(TileChecker *c, TileMeaning condition, TileBranch then, TileBranch otherwise,
                                bool want_value, TileSpan span);
+/* The side that a constant condition chooses; the other one is not looked at. */
+TileMeaning tile_run_chosen(TileChecker *c, TileMeaning condition, TileBranch then, TileBranch otherwise);
 TileMeaning *tile_vars_snapshot(TileChecker *c);
 void tile_vars_restore(TileChecker *c, const TileMeaning *before, size_t count);
 bool tile_enter_region(TileChecker *c, TileSpan span);

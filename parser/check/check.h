@@ -34,6 +34,10 @@ struct TileAtom {
     const TileSum *first, *step, *dim; /* dim NULL: the range's own limit */
     const TileSum *lo, *hi, *size;     /* INTERVAL; lo or hi NULL: unbounded on that side */
     const TileSum *index;              /* CONDITION, with dim */
+    const TileSum *lowest, *highest;   /* with dim: bounds of the indices; NULL if unknown */
+    const TileSum *least, *most;       /* with dim: what is known of these, for messages; or NULL */
+    bool above, below;                 /* with dim: they are proven to be at least 0, and below the dimension .. */
+    bool wraps;                        /* .. as integers without bounds, but may leave 64 bits */
     const struct TileValidity *guard;  /* CONDITION, MASK: where the index itself is valid */
     TileAtom *of;                      /* CONDITION: an interval or mask over axes of extent 1 that were broadcast */
     TileValue *mask;                   /* MASK */
@@ -56,6 +60,26 @@ typedef struct TileValidity {
     unsigned count;
     TileValidEntry entries[];
 } TileValidity;
+
+/* ---- claims ---- */
+
+typedef enum TileClaimKind {
+    TILE_CLAIM_COMPARE,
+    TILE_CLAIM_NOT, /* of x */
+    TILE_CLAIM_AND, /* of x and y; one that is NULL tells nothing */
+    TILE_CLAIM_OR,
+} TileClaimKind;
+
+/* What it tells of integers that a bool is true, or false (claim.c). Values do not change, so neither does a claim:
+ * what a variable has become later is another value. */
+typedef struct TileClaim TileClaim;
+struct TileClaim {
+    TileClaimKind kind;
+    uint8_t op;           /* COMPARE: TileTokenKind */
+    bool is_unsigned;     /* COMPARE: of two u64, whose sums are their bits as i64 */
+    const TileSum *a, *b; /* COMPARE: the values that the code computes */
+    const TileClaim *x, *y;
+};
 
 /* ---- meanings ---- */
 
@@ -92,8 +116,12 @@ struct TileMeaning {
     const TileSum *sum;        /* VALUE: i64 scalars always have one */
     uint64_t bits;             /* VALUE: constant */
     const TileValidity *valid; /* VALUE */
-    __int128 integer;          /* INTEGER */
-    double number;             /* NUMBER */
+    const TileClaim *claim;    /* VALUE: a bool of rank 0; or NULL */
+    /* VALUE: exact integers between which the valid elements of a tile of integers lie, inclusive; NULL if unknown. Of
+     * a scalar that is no i64 both are its value (bounds.c). */
+    const TileSum *lowest, *highest;
+    __int128 integer; /* INTEGER */
+    double number;    /* NUMBER */
     union {
         TileRange *range;
         TileTensor *tensor; /* TENSOR; VALUE in a test: the tensor whose full contents it is, or NULL */
@@ -113,6 +141,7 @@ struct TileRange {
     const TileSum *first, *size, *step; /* the index of lane l is first + l * step */
     const TileSum *lowest, *highest;    /* bounds of the valid lanes' indices, inclusive; NULL if unknown */
     const TileSum *end;                 /* NULL for strided ranges */
+    const TileSum *limit;               /* of the lanes, as it was bound; or NULL */
     const TileRange *root;
     TileAtom *lanes; /* NULL: all valid */
     uint32_t birth;
@@ -180,7 +209,7 @@ typedef struct TileFrame {
 } TileFrame;
 
 typedef struct TileScopeMark {
-    size_t bounds, vars, atoms, cache, facts, scope_start;
+    size_t bounds, vars, atoms, ranges, loaded, cache, facts, scope_start;
 } TileScopeMark;
 
 typedef struct TileCacheEntry {
@@ -193,6 +222,22 @@ typedef struct TileConstant {
     const TileItem *item;
     TileMeaning value;
 } TileConstant;
+
+/* An integer that was loaded: the same load again, of a tensor that nobody changes, is the same value. */
+typedef struct TileLoaded {
+    const TileTensor *tensor;
+    const TileSum *indices[TILE_MAX_TENSOR_RANK];
+    TileMeaning value;
+} TileLoaded;
+
+/* A bound that a variable does not keep in a loop (loop.c). */
+typedef struct TileLost TileLost;
+struct TileLost {
+    TileLost *next;
+    const char *name;
+    uint32_t call; /* of the function that the loop stands in */
+    bool above, below;
+};
 
 struct TileChecker {
     TileContext *context;
@@ -207,9 +252,12 @@ struct TileChecker {
     uint32_t where_begin, where_file;
     TileSumTable sums;
     TILE_LIST(TileBound) bounds;
+    TileMap lost;      /* by statement: TileLost */
     TileMap innermost; /* by name: the index, plus 1, of the innermost binding */
     TILE_LIST(TileVar *) vars;
     TILE_LIST(TileAtom *) atoms;
+    TILE_LIST(TileRange *) ranges;
+    TILE_LIST(TileLoaded) loaded;
     TileCache cache;
     TILE_LIST(TileConstant) constants; /* evaluated so far */
     TileFrame *frame;
@@ -228,6 +276,7 @@ struct TileChecker {
     unsigned rests;      /* enclosing sequences that may have been left: their remaining statements are guarded */
     bool has_large_tile; /* there is a tile that is too large, and it was reported */
     bool in_grid;
+    bool overlaps;                     /* the kernel allows that its arguments share memory */
     bool in_combiner;                  /* ops are inserted into the combiner of a fold or scan, which has no control
                                         * flow */
     TileOp *grid;                      /* the one being checked */

@@ -1,5 +1,6 @@
 /* Elementwise built-in functions, and those that create a tile. */
 #include "parser/check/arguments.h"
+#include "parser/check/bounds.h"
 #include "parser/check/builtin.h"
 #include "parser/check/elementwise.h"
 #include "parser/check/emit.h"
@@ -69,7 +70,10 @@ static TileMeaning check_elementwise_as(TileChecker *c, const TileExpr *call, co
     TileAttribute approx = {.key = TILE_ATTRIBUTE_APPROX, .integer = 1};
     tile_emit_at(c, call->span);
     TileOp *op = tile_build_op(tile_emitter(c), builtin->op, values, count, &approx, approximate, NULL, 1);
-    return tile_value_meaning(c, tile_op_result(op, 0), operands[0].extent, valid);
+    TileMeaning result = tile_value_meaning(c, tile_op_result(op, 0), operands[0].extent, valid);
+    if (builtin->op != TILE_OP_MIN && builtin->op != TILE_OP_MAX) return result;
+    TileBounds a = tile_bounds_of(c, &operands[0]), b = tile_bounds_of(c, &operands[1]);
+    return tile_bounded(c, result, tile_bounds_of_extremum(c, builtin->op, a, b));
 }
 
 TileMeaning tile_check_elementwise(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
@@ -96,10 +100,13 @@ TileMeaning tile_check_clamp(TileChecker *c, const TileExpr *call, const TileBui
         return result;
     }
     if (!tile_unify_shapes(c, v, 3, call->span)) return tile_error_meaning();
+    TileBounds bounds =
+        tile_bounds_of_clamp(c, tile_bounds_of(c, &v[0]), tile_bounds_of(c, &v[1]), tile_bounds_of(c, &v[2]));
     TileValue *x = tile_emit_value(c, &v[0]), *low = tile_emit_value(c, &v[1]), *high = tile_emit_value(c, &v[2]);
     x = tile_emit_binary(c, TILE_OP_MAX, x, low);
     valid = tile_valid_union(c, tile_valid_union(c, v[0].valid, v[1].valid), v[2].valid);
-    return tile_value_meaning(c, tile_emit_binary(c, TILE_OP_MIN, x, high), v[0].extent, valid);
+    TileMeaning result = tile_value_meaning(c, tile_emit_binary(c, TILE_OP_MIN, x, high), v[0].extent, valid);
+    return tile_bounded(c, result, bounds);
 }
 
 TileMeaning tile_check_cdiv(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {

@@ -67,10 +67,16 @@ TileValue *tile_emit_select(TileChecker *c, TileValue *condition, TileValue *x, 
 }
 
 static TileValue *emit_symbol(TileChecker *c, TileSymbol *symbol) {
-    if (symbol->kind == TILE_SYMBOL_VALUE) return symbol->value;
+    bool is_value = symbol->kind == TILE_SYMBOL_VALUE;
+    if (is_value && symbol->value->type->scalar == TILE_I64) return symbol->value;
     const TileSum *whole = tile_sum_symbol(&c->sums, symbol);
     TileValue *cached = tile_cache_get(c, whole, whole->cache);
     if (cached) return cached;
+    if (is_value) { /* a narrower integer is widened where an i64 is needed */
+        TileValue *wide = tile_build_convert(tile_emitter(c), symbol->value, TILE_I64);
+        tile_cache_set(c, whole, &((TileSum *)whole)->cache, wide);
+        return wide;
+    }
     static const TileOpId ops[] = {[TILE_SYMBOL_MIN] = TILE_OP_MIN,
                                    [TILE_SYMBOL_MAX] = TILE_OP_MAX,
                                    [TILE_SYMBOL_DIV] = TILE_OP_DIV,
@@ -191,6 +197,7 @@ TileSymbol *tile_value_symbol(TileChecker *c, const char *name, TileValue *value
     TileSymbol *symbol = tile_symbol_value(&c->sums, name, value);
     const TileOp *convert = tile_value_def(value, TILE_OP_CONVERT);
     if (convert) symbol->type = tile_op_operand(convert, 0)->type->scalar;
+    if (value->type->scalar != TILE_I64) symbol->type = value->type->scalar;
     return symbol;
 }
 
@@ -204,11 +211,15 @@ TileMeaning tile_value_meaning(TileChecker *c, TileValue *value, const TileSum *
                      .valid = valid};
     if (value->type->kind != TILE_TYPE_TILE) m.rank = 0;
     for (unsigned i = 0; i < m.rank; i++) m.extent[i] = extent[i];
-    if (m.rank == 0 && m.scalar == TILE_I64) {
+    if (m.rank == 0 && tile_scalar_is_int((TileScalar)m.scalar)) {
         TileSymbol *symbol = tile_value_symbol(c, NULL, value);
         symbol->host = !c->in_grid;
         if (c->stands_alone) symbol->open = TILE_OPEN_NUMBER | TILE_OPEN_NAME;
-        m.sum = tile_sum_symbol(&c->sums, symbol);
+        const TileSum *sum = tile_sum_symbol(&c->sums, symbol);
+        if (m.scalar == TILE_I64)
+            m.sum = sum;
+        else
+            m.lowest = m.highest = sum;
     }
     return m;
 }

@@ -1,6 +1,8 @@
 /* Expressions of each kind. */
+#include "parser/check/bounds.h"
 #include "parser/check/branch.h"
 #include "parser/check/callee.h"
+#include "parser/check/claim.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/index.h"
@@ -40,6 +42,8 @@ static const TileValidity *part_of(TileChecker *c, const TileValidity *valid, co
  * other only. */
 static const TileValidity *valid_either(TileChecker *c, const TileValidity *a, const TileValidity *b,
                                         const TileMeaning *shape, TileSpan where) {
+    a = tile_valid_implied(c, a);
+    b = tile_valid_implied(c, b);
     const TileValidity *common = part_of(c, a, b, true), *own[] = {part_of(c, a, b, false), part_of(c, b, a, false)};
     if (!own[0] || !own[1]) return common;
     TileValue *ok[2], *mask;
@@ -75,7 +79,11 @@ static TileMeaning apply_else(TileChecker *c, TileMeaning v, TileMeaning fill, c
         TileValue *ok = tile_emit_valid(c, v.valid, &v);
         value = tile_emit_select(c, ok, tile_emit_value(c, &v), tile_emit_value(c, &fill));
     }
-    return tile_value_meaning(c, value, v.extent, valid_either(c, v.valid, fill.valid, &v, expr->b->span));
+    TileMeaning result =
+        tile_value_meaning(c, value, v.extent, valid_either(c, v.valid, fill.valid, &v, expr->b->span));
+    if (v.rank == 0 && fill.constant)
+        result.claim = fill.bits ? tile_claim_either(c, v.claim, NULL) : tile_claim_both(c, v.claim, NULL);
+    return tile_bounded(c, result, tile_bounds_of_either(c, &v, &fill));
 }
 
 /* `a else 0 + b`: the fill is probably meant to be the number only. */
@@ -121,6 +129,37 @@ static TileMeaning check_decided(TileChecker *c, const TileExpr *expr, TileMeani
     return left;
 }
 
+/* May it access a tensor? */
+static bool may_access(const TileExpr *expr) {
+    if (expr->kind == TILE_EXPR_UNARY) return may_access(expr->a);
+    if (expr->kind == TILE_EXPR_BINARY) return may_access(expr->a) || may_access(expr->b);
+    return expr->kind == TILE_EXPR_INDEX || expr->kind == TILE_EXPR_CALL || expr->kind == TILE_EXPR_IF;
+}
+
+static TileMeaning apply_lazily(TileChecker *c, const TileExpr *expr, TileMeaning left) {
+    bool is_or = expr->op == TILE_TOKEN_OR;
+    TileBranch right = {.run = run_right, .state = expr->b}, truth = {.run = run_truth, .state = &is_or};
+    return tile_join_branches(c, left, is_or ? truth : right, is_or ? right : truth, true, expr->span);
+}
+
+/* A right side that is small is computed in any case; unless it accesses an element that exists only where it counts.
+ */
+static TileMeaning apply_simple(TileChecker *c, const TileExpr *expr, TileMeaning left) {
+    TileTokenKind op = (TileTokenKind)expr->op;
+    TileDiagnosticsMark before = tile_diagnostics_mark(c->diagnostics);
+    TileMeaning right = tile_check_value(c, expr->b);
+    bool retry = left.claim && !left.rank && right.kind == TILE_MEANING_VALUE && !right.rank && right.valid &&
+                 may_access(expr->b) && !c->frame->lifted && !c->in_combiner;
+    if (retry) {
+        tile_diagnostics_rewind(c->diagnostics, before);
+        TileMeaning m = apply_lazily(c, expr, left);
+        if (!tile_is_error(&m)) return m;
+        tile_diagnostics_rewind(c->diagnostics, before);
+        right = tile_check_value(c, expr->b);
+    }
+    return tile_apply_binary(c, op, left, right, expr);
+}
+
 /* Scalars: short-circuit evaluation. */
 static TileMeaning check_lazy(TileChecker *c, const TileExpr *expr) {
     TileTokenKind op = (TileTokenKind)expr->op;
@@ -131,10 +170,8 @@ static TileMeaning check_lazy(TileChecker *c, const TileExpr *expr) {
     if (left.rank == 0 && left.constant && left.bits == is_or) return check_decided(c, expr, left);
     bool simple = left.kind != TILE_MEANING_VALUE || left.rank || left.constant || left.valid ||
                   left.scalar != TILE_BOOL || expr->b->kind == TILE_EXPR_NAME || expr->b->depth <= 2;
-    if (simple || c->frame->lifted || c->in_combiner)
-        return tile_apply_binary(c, op, left, tile_check_value(c, expr->b), expr);
-    TileBranch right = {.run = run_right, .state = expr->b}, truth = {.run = run_truth, .state = &is_or};
-    return tile_join_branches(c, left, is_or ? truth : right, is_or ? right : truth, true, expr->span);
+    if (simple || c->frame->lifted || c->in_combiner) return apply_simple(c, expr, left);
+    return apply_lazily(c, expr, left);
 }
 
 static TileMeaning check_binary(TileChecker *c, const TileExpr *expr) {
@@ -195,7 +232,11 @@ static TileMeaning check_unary(TileChecker *c, const TileExpr *expr) {
     TileValue *x = tile_emit_value(c, &m);
     tile_emit_at(c, expr->span);
     TileOpId id = op == TILE_TOKEN_MINUS ? TILE_OP_NEG : TILE_OP_NOT;
-    return tile_value_meaning(c, tile_emit_unary(c, id, x), m.extent, m.valid);
+    TileMeaning result = tile_value_meaning(c, tile_emit_unary(c, id, x), m.extent, m.valid);
+    TileMeaning zero = tile_bits_meaning((TileScalar)m.scalar, 0);
+    if (op == TILE_TOKEN_MINUS) return tile_bounded(c, result, tile_bounds_of_operator(c, op, &zero, &m));
+    if (is_bool) result.claim = tile_claim_not(c, m.claim);
+    return result;
 }
 
 /* ---- fields ---- */

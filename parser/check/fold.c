@@ -8,6 +8,7 @@
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/fold.h"
+#include "parser/check/lacks.h"
 #include "parser/check/literal.h"
 #include "parser/check/meaning.h"
 #include "parser/check/operand.h"
@@ -156,6 +157,7 @@ static bool fail_init(TileChecker *c, const Fold *fold, const TileValidEntry *en
     TileSpan span = fold->call->span;
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_FOLD_INIT, span, fold->name, why);
     if (entry) tile_diagnostic_note(c->diagnostics, d, entry->atom->span, "what may be invalid begins here");
+    if (entry) tile_note_lacks(c, d, entry->atom);
     span.end--;
     tile_diagnostic_edit(c->diagnostics, d, fold->call->span, "%s, init = %s)", tile_span_text(c, span),
                          zeros(c, fold->count));

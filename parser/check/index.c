@@ -5,6 +5,7 @@
 #include "parser/check/expression.h"
 #include "parser/check/function.h"
 #include "parser/check/index.h"
+#include "parser/check/lacks.h"
 #include "parser/check/literal.h"
 #include "parser/check/meaning.h"
 #include "parser/check/meet.h"
@@ -37,6 +38,29 @@ TileMeaning tile_access_emit_load(TileChecker *c, TileAccessed *access) {
     return tile_value_meaning(c, tile_op_result(op, 0), access->extent, access->valid);
 }
 
+/* One integer of a tensor that is only read: it is the same wherever it is loaded, so that what a condition tells of it
+ * holds where it is written again. */
+static bool is_lasting(const TileChecker *c, const TileAccessed *access) {
+    bool scalar = access->rank == 0 && tile_scalar_is_int(access->tensor->scalar);
+    return scalar && access->tensor->access == TILE_ACCESS_IN && !c->overlaps;
+}
+
+static TileMeaning load_once(TileChecker *c, TileAccessed *access) {
+    enum { MOST = 32 };
+    const TileLoaded *items = c->loaded.items;
+    size_t bytes = access->tensor->rank * sizeof *access->indices;
+    for (size_t i = c->loaded.count; i-- > 0 && i + MOST >= c->loaded.count;) {
+        if (items[i].tensor != access->tensor || memcmp(items[i].indices, access->indices, bytes) != 0) continue;
+        TileMeaning same = items[i].value;
+        same.valid = access->valid;
+        return same;
+    }
+    TileLoaded loaded = {.tensor = access->tensor, .value = tile_access_emit_load(c, access)};
+    memcpy(loaded.indices, access->indices, bytes);
+    tile_list_push(c->arena, &c->loaded, loaded);
+    return loaded.value;
+}
+
 static bool fail_host_access(TileChecker *c, const TileTensor *tensor, TileSpan span) {
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_HOST_ACCESS, span, tensor->name);
     tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
@@ -60,7 +84,7 @@ TileMeaning tile_check_load(TileChecker *c, const TileExpr *expr, const TileMean
     TileAccessed access = {.tensor = tensor->tensor, .span = expr->span};
     if (!tile_access_may_read(c, tensor->tensor, expr->span) || !tile_access_check_entries(c, expr, &access))
         return tile_error_meaning();
-    return tile_access_emit_load(c, &access);
+    return is_lasting(c, &access) ? load_once(c, &access) : tile_access_emit_load(c, &access);
 }
 
 /* ---- axes of tiles ---- */
@@ -103,7 +127,10 @@ static TileMeaning check_iota(TileChecker *c, const TileExpr *expr) {
     int64_t lanes = tile_extent_value(c, extent);
     tile_emit_at(c, expr->span);
     const TileType *type = tile_type_tile(c->context, TILE_I64, 1, &lanes);
-    return tile_value_meaning(c, tile_build_iota(tile_emitter(c), type, 0), &extent, NULL);
+    TileMeaning m = tile_value_meaning(c, tile_build_iota(tile_emitter(c), type, 0), &extent, NULL);
+    m.lowest = tile_sum_integer(&c->sums, 0);
+    m.highest = tile_sum_subtract(&c->sums, extent, tile_sum_integer(&c->sums, 1));
+    return m;
 }
 
 /* An index that consists of `:` only. */
@@ -211,12 +238,14 @@ bool tile_access_check_covers(TileChecker *c, const TileAccessed *access, const 
                               const TileExpr *expr, bool skip, const TileValidity **valid) {
     const TileValidity *within = tile_valid_union(c, access->valid, access->implied);
     const TileValidEntry *missing = tile_valid_missing(value->valid, within);
+    if (missing) missing = tile_valid_missing(tile_valid_settled(c, value->valid), within);
     if (missing && !skip) {
         tile_about_atom(c, missing->atom);
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_STORE, expr->span,
                                           access->tensor->name, tile_atom_words(c, missing->atom));
         tile_diagnostic_note(c->diagnostics, d, missing->atom->span,
                              "what may be invalid begins here; `else skip` leaves those elements as they were");
+        tile_note_lacks(c, d, missing->atom);
         TileSpan place = missing->where.file ? missing->where : expr->span;
         tile_diagnostic_edit(c->diagnostics, d, place, "(%s else 0)", tile_span_text(c, place));
         tile_report(c, d);

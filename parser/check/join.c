@@ -6,6 +6,7 @@
 #include "parser/check/join.h"
 #include "parser/check/literal.h"
 #include "parser/check/operand.h"
+#include "parser/check/reduce.h"
 #include "parser/check/report.h"
 #include "parser/check/shape.h"
 #include "parser/check/stand_in.h"
@@ -115,8 +116,7 @@ static bool check_axis(TileChecker *c, const TileExpr *call, unsigned rank, unsi
     int64_t number = 0;
     const TileSum *sum = expr ? tile_check_constant(c, expr, "an axis", &number) : NULL;
     if (expr && !sum) return false;
-    if (number < 0 || number >= rank) tile_about_sum(c, sum);
-    if (number < 0 || number >= rank) return tile_fail(c, NO_AXIS, expr->span, (long long)number, rank), false;
+    if (expr && !tile_find_axis(c, sum, number, rank, expr, &number)) return false;
     *axis = (unsigned)number;
     return true;
 }
@@ -182,6 +182,7 @@ TileMeaning tile_check_permute(TileChecker *c, const TileExpr *call, const TileB
     for (int i = 0; i < m.rank; i++) {
         const TileSum *axis = tile_check_constant(c, order->items.items[i], "an axis", &axes[i]);
         if (!axis) return tile_error_meaning();
+        if (axes[i] < 0 && axes[i] >= -(int64_t)m.rank) axes[i] += m.rank;
         if (axes[i] < 0 || axes[i] >= m.rank || (seen >> axes[i] & 1)) {
             tile_about_sum(c, axis);
             return tile_fail(c, BAD_AXES, order->span, m.rank);

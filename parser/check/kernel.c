@@ -1,6 +1,7 @@
 /* A kernel as a function: parameters, dimensions, clauses, body. */
 #include "base/limits.h"
 #include "parser/check/bindings.h"
+#include "parser/check/claim.h"
 #include "parser/check/constant.h"
 #include "parser/check/dimension.h"
 #include "parser/check/emit.h"
@@ -147,45 +148,11 @@ static void check_overlaps(TileChecker *c, const TileItem *kernel) {
         if (!bound || (bound->meaning.kind != TILE_MEANING_TENSOR && !tile_is_error(&bound->meaning)))
             fail_clause_name(c, TILE_DIAGNOSTIC_OVERLAP_NAME, name);
     }
+    c->overlaps = kernel->overlaps.count > 0;
     /* The launcher checks that arguments do not overlap, unless the kernel allows it. */
     for (uint32_t i = 0; i < c->func->body.argument_count; i++)
         c->func->parameters[i].noalias =
             c->func->body.arguments[i]->type->kind == TILE_TYPE_TENSOR && kernel->overlaps.count == 0;
-}
-
-/* The comparison in the code is that of the exact integers if `a` cannot overflow and `b` cannot underflow. */
-static void assume_at_most(TileChecker *c, const TileSum *a, const TileSum *b, bool less) {
-    TileSumTable *t = &c->sums;
-    if (tile_sum_exceeds(t, a) || tile_sum_falls(t, b)) return;
-    tile_sum_wrapped(t);
-    if (less) b = tile_sum_subtract(t, b, tile_sum_integer(t, 1));
-    if (!tile_sum_wrapped(t)) tile_sum_assume(t, a, b);
-}
-
-static const TileSum *compared_sum(TileChecker *c, const TileExpr *expr) {
-    TileMeaning m = tile_check_expr(c, expr);
-    if (m.kind == TILE_MEANING_INTEGER) m = tile_as_value(c, m, expr->span);
-    return tile_is_scalar_value(&m) && !m.valid ? m.sum : NULL;
-}
-
-/* No program runs if the condition is false: from here on it is a fact about dimensions and scalars. */
-static void assume_condition(TileChecker *c, const TileExpr *expr) {
-    if (expr->kind != TILE_EXPR_BINARY) return;
-    TileTokenKind op = (TileTokenKind)expr->op;
-    if (op == TILE_TOKEN_AND) {
-        assume_condition(c, expr->a);
-        assume_condition(c, expr->b);
-        return;
-    }
-    bool up = op == TILE_TOKEN_LESS || op == TILE_TOKEN_LESS_EQUAL;
-    bool down = op == TILE_TOKEN_GREATER || op == TILE_TOKEN_GREATER_EQUAL;
-    bool equal = op == TILE_TOKEN_EQUAL, differ = op == TILE_TOKEN_NOT_EQUAL;
-    if (!up && !down && !equal && !differ) return;
-    const TileSum *a = compared_sum(c, expr->a), *b = compared_sum(c, expr->b);
-    if (!a || !b) return;
-    bool less = op == TILE_TOKEN_LESS || op == TILE_TOKEN_GREATER || differ;
-    if (up || equal || (differ && tile_sum_at_most(&c->sums, a, b))) assume_at_most(c, a, b, less);
-    if (down || equal || (differ && tile_sum_at_most(&c->sums, b, a))) assume_at_most(c, b, a, less);
 }
 
 static void check_require(TileChecker *c, const TileRequire *require, const TileExpr *expr) {
@@ -208,7 +175,7 @@ static void check_require(TileChecker *c, const TileRequire *require, const Tile
     TileValue *condition = tile_emit_value(c, &m);
     TileAttribute attribute = {.key = TILE_ATTRIBUTE_TEXT, .text = tile_intern_string(c->context->strings, text)};
     tile_build_op(tile_emitter(c), TILE_OP_REQUIRE, &condition, 1, &attribute, 1, NULL, 0);
-    assume_condition(c, expr);
+    tile_claim_assume(c, m.claim, true); /* no program runs where it is false */
 }
 
 static void check_requires(TileChecker *c, const TileItem *kernel) {

@@ -1,5 +1,6 @@
 /* Leaving a sequence early, by `return`, `break` or `continue`: which statements may, and the flags that then guard the
  * statements behind them. */
+#include "parser/check/claim.h"
 #include "parser/check/emit.h"
 #include "parser/check/leave.h"
 #include "parser/check/meaning.h"
@@ -104,7 +105,9 @@ TileMeaning tile_none_set(TileChecker *c, TileVar *const *flags, unsigned count,
         if (!none.constant && !tile_unify_shapes(c, both, 2, span)) return tile_error_meaning();
         TileValue *clear =
             none.constant ? both[1].value : tile_emit_binary(c, TILE_OP_AND, both[0].value, both[1].value);
+        const TileClaim *claim = flag.rank ? NULL : tile_claim_both(c, none.claim, tile_claim_not(c, flag.claim));
         none = tile_value_meaning(c, clear, both[1].extent, tile_valid_union(c, none.valid, flag.valid));
+        none.claim = claim;
     }
     return none;
 }

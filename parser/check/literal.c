@@ -48,6 +48,8 @@ static TileMeaning literal_to_float(TileChecker *c, const TileMeaning *m, TileSc
 static TileMeaning literal_as(TileChecker *c, const TileMeaning *m, TileScalar scalar, TileSpan span) {
     if (m->kind == TILE_MEANING_CHOICE) return make_choice(c, m, scalar, span, tile_literal_as);
     if (tile_scalar_is_float(scalar)) return literal_to_float(c, m, scalar, span);
+    bool truth = m->kind == TILE_MEANING_INTEGER && (m->integer == 0 || m->integer == 1);
+    if (scalar == TILE_BOOL && truth) return tile_bool_meaning(m->integer != 0);
     if (scalar == TILE_BOOL) return tile_fail(c, NOT_BOOL, span, tile_meaning_words(c, m));
     bool whole = m->kind == TILE_MEANING_INTEGER;
     if (!whole || !integer_fits(m->integer, scalar)) return tile_fail(c, LITERAL_FIT, span, tile_scalar_name(scalar));

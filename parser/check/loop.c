@@ -1,6 +1,8 @@
 /* Loops: `for`, `while` and `static for`. Variables that the body assigns are loop-carried. Their validity is a
  * fixpoint: the body is emitted again until the atoms of its variables no longer grow. */
+#include "parser/check/bounds.h"
 #include "parser/check/branch.h"
+#include "parser/check/claim.h"
 #include "parser/check/emit.h"
 #include "parser/check/leave.h"
 #include "parser/check/loop.h"
@@ -21,7 +23,9 @@
 typedef struct Carried {
     TILE_LIST(TileVar *) vars;
     TILE_LIST(TileValue *) values;
-    uint32_t stamp; /* marks the variables that are in the list */
+    TileBounds *kept; /* bounds of each variable that hold before every iteration: what it was before the loop */
+    bool broken;      /* one of these does not hold after the body */
+    uint32_t stamp;   /* marks the variables that are in the list */
 } Carried;
 
 static void add_carried(TileChecker *c, Carried *carried, TileVar *var) {
@@ -73,6 +77,58 @@ static void set_carried(TileChecker *c, const Carried *carried, TileValue *const
         TileVar *var = carried->vars.items[i];
         if (var->name && !values[i]->name) values[i]->name = tile_intern_string(c->context->strings, var->name);
         var->now = tile_value_meaning(c, values[i], var->now.extent, var->now.valid);
+        if (var->name) tile_name_symbol(&var->now, var->name);
+        if (var->now.rank == 0) var->now = tile_bounded(c, var->now, carried->kept[i]);
+    }
+}
+
+/* The same where the variables have these values already, in another region: what is known of them stays known. */
+static void move_carried(const Carried *carried, TileValue *const *values) {
+    for (size_t i = 0; i < carried->vars.count; i++) {
+        TileMeaning *now = &carried->vars.items[i]->now;
+        const TileSum *sum = now->sum ? now->sum : now->rank ? NULL : now->lowest;
+        now->value = values[i];
+        if (sum) sum->products[0].symbols[0]->value = values[i];
+    }
+}
+
+/* ---- bounds that last ---- */
+
+/* An integer may stay above or below what it was before the loop. Both are tried; what does not hold is noted, so that
+ * the body is not checked again for it whenever a loop around is. */
+static void keep_bounds(TileChecker *c, const TileStatement *statement, Carried *carried) {
+    carried->kept = TILE_NEW_ARRAY(c->arena, TileBounds, carried->vars.count);
+    for (size_t i = 0; i < carried->vars.count; i++) {
+        const TileVar *var = carried->vars.items[i];
+        const TileSum *was = var->name && var->now.scalar != TILE_U64 ? tile_scalar_sum(c, &var->now) : NULL;
+        if (!was || var->now.valid) continue;
+        was = tile_sum_code(&c->sums, was);
+        carried->kept[i] = (TileBounds){was, was};
+        for (const TileLost *lost = tile_map_get(&c->lost, statement); lost; lost = lost->next) {
+            if (lost->name != var->name || lost->call != c->frame->call.begin) continue;
+            if (lost->above) carried->kept[i].lowest = NULL;
+            if (lost->below) carried->kept[i].highest = NULL;
+        }
+    }
+}
+
+/* At the end of the body: do the bounds hold for the next iteration? */
+static void check_bounds_kept(TileChecker *c, const TileStatement *statement, Carried *carried) {
+    carried->broken = false;
+    for (size_t i = 0; i < carried->vars.count; i++) {
+        const TileVar *var = carried->vars.items[i];
+        TileBounds *kept = &carried->kept[i];
+        if (!kept->lowest && !kept->highest) continue;
+        const TileSum *now = tile_scalar_sum(c, &var->now);
+        bool above = kept->lowest && !(now && tile_sum_at_most(&c->sums, kept->lowest, now));
+        bool below = kept->highest && !(now && tile_sum_at_most(&c->sums, now, kept->highest));
+        if (above) kept->lowest = NULL;
+        if (below) kept->highest = NULL;
+        if (!above && !below) continue;
+        TileLost *lost = TILE_NEW(c->arena, TileLost);
+        *lost = (TileLost){tile_map_get(&c->lost, statement), var->name, c->frame->call.begin, above, below};
+        tile_map_set(&c->lost, statement, lost);
+        carried->broken = true;
     }
 }
 
@@ -85,6 +141,7 @@ typedef struct Loop {
     bool over_tiles, counted;
     TileSpan span;
     Carried carried;
+    const TileClaim *claim; /* of the condition, where it is a scalar of the text */
     TileVar *broke, *counter;
 } Loop;
 
@@ -126,8 +183,9 @@ static Attempt begin_attempt(TileChecker *c, const Carried *carried) {
 
 /* The body is correct only if it was checked with the final atoms of its variables. */
 static bool has_grown(TileChecker *c, const Carried *carried, const Attempt *attempt) {
-    if (c->diagnostics->error_count > attempt->diagnostics.error_count) return false; /* with more atoms there are more
-                                                                                       * errors */
+    /* With more atoms, or less that is known, there are more errors. */
+    if (c->diagnostics->error_count > attempt->diagnostics.error_count) return false;
+    if (carried->broken) return true;
     for (size_t i = 0; i < carried->vars.count; i++)
         if (tile_valid_missing(carried->vars.items[i]->now.valid, attempt->valid[i])) return true;
     return false;
@@ -150,6 +208,7 @@ static void run_for(TileChecker *c, Loop *loop) {
         set_carried(c, &loop->carried, body->arguments + 1);
         bind_counter(c, loop, body->arguments[0]);
         run_loop_body(c, loop);
+        check_bounds_kept(c, loop->statement, &loop->carried);
         collect_values(c, &loop->carried);
         tile_emit_at(c, loop->span);
         tile_build_end(tile_emitter(c), TILE_OP_YIELD, loop->carried.values.items,
@@ -181,10 +240,13 @@ static TileMeaning emit_loop_condition(TileChecker *c, const Loop *loop) {
     if (tile_is_error(&both[0]) || tile_is_error(&both[1])) return tile_bool_meaning(false);
     if (both[1].constant) return both[1].bits ? both[0] : both[1];
     if (both[0].constant) return both[0].bits ? both[1] : both[0];
+    const TileClaim *claim = tile_claim_both(c, both[0].claim, both[1].claim);
     if (!tile_unify_shapes(c, both, 2, loop->span)) return tile_bool_meaning(false);
     TileValue *x = tile_emit_value(c, &both[0]), *y = tile_emit_value(c, &both[1]);
     const TileValidity *valid = tile_valid_union(c, both[0].valid, both[1].valid);
-    return tile_value_meaning(c, tile_emit_binary(c, TILE_OP_AND, x, y), both[0].extent, valid);
+    TileMeaning on = tile_value_meaning(c, tile_emit_binary(c, TILE_OP_AND, x, y), both[0].extent, valid);
+    if (on.rank == 0) on.claim = claim;
+    return on;
 }
 
 TileValue *tile_emit_one_bool(TileChecker *c, const TileMeaning *m, TileName kind) {
@@ -202,6 +264,7 @@ static void emit_condition_region(TileChecker *c, Loop *loop, TileBlock *region)
     TILE_LIST(TileValue *) values = {0};
     TileMeaning on = emit_loop_condition(c, loop);
     if (c->untaken) on = tile_bool_meaning(false);
+    loop->claim = on.rank || c->frame->lifted ? NULL : on.claim;
     tile_list_push(c->arena, &values, tile_emit_one_bool(c, &on, TILE_KIND_ANY));
     for (unsigned i = 0; i < region->argument_count; i++) tile_list_push(c->arena, &values, region->arguments[i]);
     tile_build_end(tile_emitter(c), TILE_OP_CONDITION, values.items, (unsigned)values.count);
@@ -230,7 +293,8 @@ static TileMeaning next_number(TileChecker *c, const Loop *loop, const TileSum *
 static void emit_body_region(TileChecker *c, Loop *loop, TileBlock *region) {
     TileScopeMark mark = tile_scope_open(c);
     c->builder.block = region;
-    set_carried(c, &loop->carried, region->arguments);
+    move_carried(&loop->carried, region->arguments);
+    tile_claim_assume(c, loop->claim, true);
     TileMeaning at = {0}, on = {0};
     if (loop->counted) at = loop->counter->now;
     if (c->frame->lifted) on = emit_loop_condition(c, loop);
@@ -240,6 +304,7 @@ static void emit_body_region(TileChecker *c, Loop *loop, TileBlock *region) {
                            (TileBranch){.run = tile_run_nothing}, false, loop->span);
     else
         run_loop_body(c, loop);
+    check_bounds_kept(c, loop->statement, &loop->carried);
     if (loop->counted) loop->counter->now = next_number(c, loop, at.sum);
     collect_values(c, &loop->carried);
     tile_emit_at(c, loop->span);
@@ -287,6 +352,7 @@ static void run_loop(TileChecker *c, Loop *loop) {
         add_carried(c, &loop->carried, c->frame->results[i]);
     collect_assigned(c, body, &loop->carried);
     if (!loop->counted) collect_in_expr(c, loop->statement->value, &loop->carried);
+    keep_bounds(c, loop->statement, &loop->carried);
     if (as_while)
         run_while(c, loop);
     else
@@ -338,10 +404,12 @@ typedef struct StaticIteration {
 static TileMeaning run_static_iteration(TileChecker *c, const void *state) {
     const StaticIteration *iteration = state;
     TileNameRef name = iteration->loop->statement->names.items[0];
-    TileMeaning at = tile_sum_meaning(tile_sum_integer(&c->sums, iteration->at));
+    bool tiles = iteration->loop->over_tiles;
+    TileMeaning at =
+        tiles ? tile_sum_meaning(tile_sum_integer(&c->sums, iteration->at)) : tile_integer_meaning(iteration->at);
     tile_open_meaning(c, &at, iteration->open);
     TileScopeMark mark = tile_scope_open(c);
-    if (iteration->loop->over_tiles) at = tile_range_of(c, &iteration->loop->tiles, at.sum, name);
+    if (tiles) at = tile_range_of(c, &iteration->loop->tiles, at.sum, name);
     tile_scope_bind(c, name, at, false);
     run_loop_body(c, iteration->loop);
     tile_scope_close_names(c, mark);

@@ -3,6 +3,7 @@
 #include "parser/check/constant.h"
 #include "parser/check/emit.h"
 #include "parser/check/item.h"
+#include "parser/check/lacks.h"
 #include "parser/check/literal.h"
 #include "parser/check/meaning.h"
 #include "parser/check/names.h"
@@ -201,6 +202,7 @@ static bool report_short_lived(TileChecker *c, TileVar *var, const TileValidEntr
         tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_VAR, span, var->name, tile_atom_words(c, entry->atom));
     tile_diagnostic_note(c->diagnostics, d, var->span, "`%s` lives longer: it is declared here", var->name);
     tile_diagnostic_note(c->diagnostics, d, entry->atom->span, "what may be invalid begins here");
+    tile_note_lacks(c, d, entry->atom);
     if (entry->where.file)
         tile_diagnostic_edit(c->diagnostics, d, entry->where, "(%s else %s)", tile_span_text(c, entry->where),
                              c->fill_word);
@@ -211,6 +213,7 @@ static bool report_short_lived(TileChecker *c, TileVar *var, const TileValidEntr
 void tile_var_assign(TileChecker *c, TileVar *var, TileMeaning value, TileSpan span) {
     const TileValidity *had = var->now.valid;
     const TileValidity *joined = had;
+    if (tile_valid_missing(value.valid, had)) value.valid = tile_valid_settled(c, value.valid);
     for (unsigned i = 0; value.valid && i < value.valid->count; i++) {
         const TileValidEntry *entry = &value.valid->entries[i];
         TileValidity *one = tile_arena_alloc(c->arena, sizeof(TileValidity) + sizeof(TileValidEntry));

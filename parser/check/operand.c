@@ -1,12 +1,16 @@
 /* Expressions that must have a certain kind: a value, an integer, a constant, an extent, a condition. */
 #include "parser/check/constant.h"
 #include "parser/check/expression.h"
+#include "parser/check/lacks.h"
 #include "parser/check/literal.h"
 #include "parser/check/meaning.h"
 #include "parser/check/operand.h"
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
+#include "parser/check/scope.h"
 #include "parser/check/stand_in.h"
+#include "parser/check/type.h"
+#include "parser/check/validity.h"
 
 TileMeaning tile_value_of(TileChecker *c, TileMeaning m, const TileExpr *expr) {
     switch (m.kind) {
@@ -50,25 +54,26 @@ const TileSum *tile_integer_of(TileChecker *c, TileMeaning m, TileSpan span, con
     if (tile_is_error(&m)) return NULL;
     if (tile_is_literal(&m) && tile_literal_is_integer(&m)) m = tile_literal_as(c, &m, TILE_I64, span);
     if (tile_is_error(&m)) return NULL;
-    if (m.kind == TILE_MEANING_VALUE && m.rank == 0 && tile_scalar_is_int((TileScalar)m.scalar) &&
-        m.scalar != TILE_I64) {
-        if (m.scalar == TILE_U64) {
-            tile_fail(c, NOT_INTEGER, span, what, tile_meaning_words(c, &m));
-            return NULL;
-        }
+    bool is_integer = m.kind == TILE_MEANING_VALUE && m.rank == 0 && tile_scalar_is_int((TileScalar)m.scalar);
+    if (is_integer && m.scalar == TILE_U64 && must_be_valid) {
         TileDiagnostic *d =
             tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_INTEGER, span, what, tile_meaning_words(c, &m));
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "a u64 of 2^63 and more is no i64");
         tile_diagnostic_edit(c->diagnostics, d, span, "i64(%s)", tile_span_text(c, span));
         tile_report(c, d);
         return NULL;
     }
+    /* Other integers are widened; a u64 of 2^63 and more is a negative index, which is outside, too. */
+    if (is_integer && m.scalar != TILE_I64) m = tile_convert(c, m, TILE_I64, span);
     if (!m.sum || m.rank) {
         tile_fail(c, NOT_INTEGER, span, what, tile_meaning_words(c, &m));
         return NULL;
     }
+    if (must_be_valid && m.valid) m.valid = tile_valid_settled(c, m.valid);
     if (must_be_valid && m.valid) {
         tile_about_atom(c, tile_settled_entry(m.valid)->atom);
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_SCALAR, span, what);
+        tile_note_lacks(c, d, tile_settled_entry(m.valid)->atom);
         tile_diagnostic_edit(c->diagnostics, d, span, "(%s else 0)", tile_span_text(c, span));
         tile_report(c, d);
         return NULL;
@@ -78,10 +83,17 @@ const TileSum *tile_integer_of(TileChecker *c, TileMeaning m, TileSpan span, con
 
 /* A value that is computed from constants only is a constant, whatever the operations. */
 static const TileSum *check_known(TileChecker *c, const TileExpr *expr, const char *what) {
+    TileOp *last = c->builder.block->last;
+    TileScopeMark mark = tile_scope_open(c);
     TileMeaning m = tile_check_expr(c, expr);
     unsigned open = m.open;
     int64_t value;
-    if (m.sum && !tile_sum_known(&c->sums, m.sum, &value) && tile_make_constant(c, &m)) tile_open_meaning(c, &m, open);
+    bool computed = m.sum && !tile_sum_known(&c->sums, m.sum, &value) && tile_make_constant(c, &m);
+    tile_scope_close(c, mark);
+    if (computed) { /* nothing of the computation is left */
+        tile_open_meaning(c, &m, open);
+        while (c->builder.block->last != last) tile_op_erase(c->builder.block->last);
+    }
     return tile_integer_of(c, m, expr->span, what, true);
 }
 
@@ -117,9 +129,11 @@ TileMeaning tile_check_condition(TileChecker *c, const TileExpr *expr) {
     if (tile_is_error(&m)) return m;
     if (m.kind == TILE_MEANING_VALUE && m.rank && !c->frame->lifted) return tile_fail_tile_condition(c, &m, expr->span);
     if (m.kind != TILE_MEANING_VALUE || m.scalar != TILE_BOOL) return tile_fail_not_bool(c, expr, &m);
+    if (m.valid && m.rank == 0) m.valid = tile_valid_settled(c, m.valid);
     if (m.valid && m.rank == 0) {
         tile_about_atom(c, tile_settled_entry(m.valid)->atom);
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_SCALAR, expr->span, "a condition");
+        tile_note_lacks(c, d, tile_settled_entry(m.valid)->atom);
         tile_diagnostic_edit(c->diagnostics, d, expr->span, "(%s else false)", tile_span_text(c, expr->span));
         tile_report(c, d);
         return tile_error_meaning();

@@ -1,4 +1,6 @@
 /* Binary operators, on the meanings of their operands. */
+#include "parser/check/bounds.h"
+#include "parser/check/claim.h"
 #include "parser/check/debug.h"
 #include "parser/check/emit.h"
 #include "parser/check/meaning.h"
@@ -186,6 +188,23 @@ static bool check_float8(TileChecker *c, TileTokenKind op, const TileMeaning *op
     return false;
 }
 
+/* The result, with what follows from the operands: bounds of an integer, claims of a bool. */
+static TileMeaning with_knowledge(TileChecker *c, TileTokenKind op, const TileMeaning *operands, TileMeaning result) {
+    const TileMeaning *a = &operands[0], *b = &operands[1];
+    if (result.scalar != TILE_BOOL) {
+        const TileSum *narrow = result.rank ? NULL : tile_narrow_sum(c, op, a, b);
+        if (!narrow) return tile_bounded(c, result, tile_bounds_of_operator(c, op, a, b));
+        result.lowest = result.highest = narrow;
+    } else if (result.rank == 0) {
+        bool both = op == TILE_TOKEN_AND || op == TILE_TOKEN_AMPERSAND;
+        bool either = op == TILE_TOKEN_OR || op == TILE_TOKEN_BAR;
+        result.claim = both     ? tile_claim_both(c, a->claim, b->claim)
+                       : either ? tile_claim_either(c, a->claim, b->claim)
+                                : tile_claim_compare(c, op, a, b);
+    }
+    return result;
+}
+
 static TileMeaning apply_values(TileChecker *c, TileTokenKind op, TileMeaning *operands, const TileExpr *expr) {
     TileMeaning result;
     const TileValidity *valid;
@@ -213,7 +232,8 @@ static TileMeaning apply_values(TileChecker *c, TileTokenKind op, TileMeaning *o
     valid = tile_valid_union(c, operands[0].valid, operands[1].valid);
     TileValue *x = tile_emit_value(c, &operands[0]), *y = tile_emit_value(c, &operands[1]);
     tile_emit_at(c, expr->span);
-    return tile_value_meaning(c, tile_emit_binary(c, binary_op(op), x, y), operands[0].extent, valid);
+    result = tile_value_meaning(c, tile_emit_binary(c, binary_op(op), x, y), operands[0].extent, valid);
+    return with_knowledge(c, op, operands, result);
 }
 
 /* A product that is an operand of a sum in the same expression is fused by a later pass, which does not know

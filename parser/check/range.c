@@ -1,5 +1,6 @@
 /* Ranges: tiles, spans, shifts, fields. A range is not a value of the IR: only its arithmetic is emitted. */
 #include "parser/check/arguments.h"
+#include "parser/check/bounds.h"
 #include "parser/check/emit.h"
 #include "parser/check/meaning.h"
 #include "parser/check/operand.h"
@@ -41,7 +42,17 @@ static TileRange *new_range(TileChecker *c, const TileSum *first, const TileSum 
     *range = (TileRange){.name = name, .first = first, .size = size, .span = span, .birth = tile_now(c)};
     range->step = tile_sum_integer(&c->sums, 1);
     range->root = range;
+    tile_list_push(c->arena, &c->ranges, range);
     return range;
+}
+
+/* A range that has been written alike: it has the same lanes, and is the same source of what is invalid. */
+static TileRange *find_range(const TileChecker *c, const TileSum *first, const TileSum *size, const TileSum *limit) {
+    for (size_t i = c->ranges.count; i-- > 0;) {
+        TileRange *range = c->ranges.items[i];
+        if (range->first == first && range->size == size && range->limit == limit) return range;
+    }
+    return NULL;
 }
 
 static TileMeaning range_meaning(TileRange *range) { return (TileMeaning){.kind = TILE_MEANING_RANGE, .range = range}; }
@@ -105,6 +116,7 @@ static void set_limit(TileChecker *c, TileRange *range, const TileSum *lo, const
     if (tile_sum_proves(t, lo, range->first, NULL)) range->lowest = lo;
     bool counted = !tile_sum_falls(t, rest) || tile_sum_proves(t, range->first, limit, NULL);
     if (whole || counted) range->highest = minus_one(c, limit);
+    range->limit = limit;
     range->end = end_of(c, range, past, wraps, limit);
     if (!whole) add_lanes(c, range, limit, inside);
     tile_facts_restore(c, hidden);
@@ -133,7 +145,9 @@ TileMeaning tile_check_span(TileChecker *c, const TileExpr *call) {
     const TileSum *limit = limited ? tile_check_integer(c, bounds->b, "the limit of a span") : start;
     const TileSum *size = tile_check_extent(c, call->arguments.items[1].value);
     if (!start || !limit || !size) return tile_error_meaning();
-    TileRange *range = new_range(c, start, size, call->span, NULL);
+    TileRange *range = find_range(c, start, size, limited ? limit : NULL);
+    if (range) return range_meaning(range);
+    range = new_range(c, start, size, call->span, NULL);
     if (limited) {
         set_limit(c, range, start, limit, false);
     } else {
@@ -244,7 +258,10 @@ static TileMeaning range_indices(TileChecker *c, const TileRange *range, TileSpa
         value = tile_emit_binary(c, TILE_OP_ADD, value, tile_build_splat(tile_emitter(c), first, type));
     }
     const TileValidity *valid = range->lanes ? tile_valid_add(c, NULL, range->lanes, (const int8_t[]){0}, span) : NULL;
-    return tile_value_meaning(c, value, &range->size, valid);
+    TileMeaning indices = tile_value_meaning(c, value, &range->size, valid);
+    bool whole = range->lowest && range->highest && !tile_sum_may_fall(&c->sums, range->lowest) &&
+                 !tile_sum_may_exceed(&c->sums, range->highest);
+    return whole ? tile_bounded(c, indices, (TileBounds){range->lowest, range->highest}) : indices;
 }
 
 TileMeaning tile_range_field(TileChecker *c, const TileRange *range, const TileExpr *expr) {

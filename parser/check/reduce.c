@@ -1,5 +1,6 @@
 /* Reductions and dot. Invalid elements along the reduced axis are replaced by the identity element before the op. */
 #include "parser/check/arguments.h"
+#include "parser/check/bounds.h"
 #include "parser/check/builtin.h"
 #include "parser/check/emit.h"
 #include "parser/check/literal.h"
@@ -34,18 +35,20 @@ static TileValue *emit_bits(TileChecker *c, TileScalar scalar, uint64_t bits) {
 
 /* ---- axes ---- */
 
+bool tile_find_axis(TileChecker *c, const TileSum *sum, int64_t number, unsigned rank, const TileExpr *expr,
+                    int64_t *axis) {
+    *axis = number < 0 && number >= -(int64_t)rank ? number + rank : number;
+    if (*axis >= 0 && *axis < rank) return true;
+    tile_about_sum(c, sum);
+    tile_fail(c, NO_AXIS, expr->span, (long long)number, rank);
+    return false;
+}
+
 static bool read_axis(TileChecker *c, const TileExpr *expr, unsigned rank, unsigned *axes) {
     int64_t axis;
     const TileSum *sum = tile_check_constant(c, expr, "an axis", &axis);
     if (!sum) return false;
-    if (axis < 0 || axis >= rank) {
-        tile_about_sum(c, sum);
-        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NO_AXIS, expr->span, (long long)axis, rank);
-        if (axis < 0 && -axis <= rank)
-            tile_diagnostic_edit(c->diagnostics, d, expr->span, "%lld", rank + (long long)axis);
-        tile_report(c, d);
-        return false;
-    }
+    if (!tile_find_axis(c, sum, axis, rank, expr, &axis)) return false;
     if (*axes >> axis & 1u) tile_about_sum(c, sum);
     if (*axes >> axis & 1u) return tile_fail(c, AXIS_TWICE, expr->span, (long long)axis), false;
     *axes |= 1u << axis;
@@ -71,6 +74,7 @@ static bool reads_keep(TileChecker *c, const TileExpr *call, bool *keep) {
     *keep = false;
     if (!expr) return true;
     TileMeaning m = tile_check_value(c, expr);
+    if (tile_is_literal(&m)) m = tile_literal_as(c, &m, TILE_BOOL, expr->span);
     if (tile_is_error(&m)) return false;
     if (m.kind != TILE_MEANING_VALUE || m.scalar != TILE_BOOL)
         return tile_fail(c, NOT_BOOL, expr->span, tile_meaning_words(c, &m)), false;
@@ -231,7 +235,9 @@ TileMeaning tile_check_arg_reduction(TileChecker *c, const TileExpr *call, const
         map[i] = i == axis ? -1 : (int8_t)rank;
         if (i != axis) extent[rank++] = m.extent[i];
     }
-    return tile_value_meaning(c, found, extent, tile_valid_map(c, m.valid, map));
+    const TileSum *last = tile_sum_subtract(&c->sums, m.extent[axis], tile_sum_integer(&c->sums, 1));
+    TileMeaning place = tile_value_meaning(c, found, extent, tile_valid_map(c, m.valid, map));
+    return tile_bounded(c, place, (TileBounds){tile_sum_integer(&c->sums, 0), last});
 }
 
 /* ---- dot ---- */

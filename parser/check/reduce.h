@@ -19,4 +19,8 @@ TileMeaning tile_check_dot(TileChecker *c, const TileExpr *call, const TileBuilt
 TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const TileMeaning *acc, TileName precision,
                            const TileExpr *const *exprs, TileSpan span);
 
+/* Axis `number`, which is `sum`, of `rank`; negative ones count from the end. False if an error was reported. */
+bool tile_find_axis(TileChecker *c, const TileSum *sum, int64_t number, unsigned rank, const TileExpr *expr,
+                    int64_t *axis);
+
 #endif

@@ -1,6 +1,7 @@
 /* Gathers and scatters by flat index tiles, and atomics. */
 #include "parser/check/access.h"
 #include "parser/check/arguments.h"
+#include "parser/check/bounds.h"
 #include "parser/check/builtin.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
@@ -17,11 +18,45 @@
 
 /* ---- gather and scatter ---- */
 
+/* Where the access is valid: over the axes of the indices' shape, and over the one axis of what is accessed. */
+static void mark_accessed(TileChecker *c, TileAccessed *access, const TileMeaning *indices, bool inside,
+                          TileMeaning *shape, TileSpan span) {
+    const TileTensor *tensor = access->tensor;
+    static const int8_t axes[] = {0, 1, 2, 3, 4};
+    const char *words = tile_arena_format(c->arena, "the indices outside `%s`", tensor->name);
+    int64_t lanes = tile_type_lanes(tile_meaning_type(c, shape));
+    const TileValidity *valid = NULL;
+    TileValue *mask = NULL;
+    for (unsigned d = 0; d < tensor->rank; d++) {
+        valid = tile_valid_union(c, valid, indices[d].valid);
+        access->kinds[d] = TILE_ACCESS_GATHER;
+        access->gathers[d] = tile_build_reshape(tile_emitter(c), indices[d].value, 1, &lanes);
+        if (inside) continue;
+        TileValue *ok = tile_access_index_mask(c, &indices[d], tensor->dims[d]);
+        mask = mask ? tile_emit_binary(c, TILE_OP_AND, mask, ok) : ok;
+    }
+    access->rank = 1;
+    access->extent[0] = tile_sum_integer(&c->sums, lanes);
+    access->gather_axis = 0;
+    shape->valid = valid;
+    if (inside) {
+        mask = tile_emit_valid(c, valid, shape);
+        if (!mask) return;
+    } else {
+        access->implied = valid;
+        TileAtom *atom = tile_atom_mask(c, mask, mask, NULL, NULL, span, words);
+        shape->valid = tile_valid_add(c, NULL, atom, axes, span);
+    }
+    TileValue *flat = tile_build_reshape(tile_emitter(c), mask, 1, &lanes);
+    access->valid = tile_valid_add(c, NULL, tile_atom_mask(c, flat, flat, NULL, NULL, span, words), axes, span);
+}
+
 /* The indices, broadcast to a common shape and reshaped to one axis; *meeting is the set of axes along which they are
  * all equal. */
 static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned first, TileAccessed *access,
                                TileMeaning *shape, unsigned *meeting) {
     const TileTensor *tensor = access->tensor;
+    bool inside = true;
     TileMeaning indices[TILE_MAX_TENSOR_RANK], given[TILE_MAX_TENSOR_RANK];
     if (call->arguments.count != first + tensor->rank) {
         tile_fail(c, ENTRY_COUNT, call->span, tensor->name,
@@ -37,37 +72,21 @@ static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned fi
         if (!tile_scalar_is_int((TileScalar)m.scalar))
             return tile_fail(c, NOT_INTEGER, expr->span, "an index", tile_meaning_words(c, &m)), false;
         given[d] = tile_convert(c, m, TILE_I64, expr->span);
-        indices[d] = tile_access_sound_index(c, given[d]);
+        TileBounds bounds = tile_bounds_of(c, &given[d]);
+        inside = inside && tile_proven_inside(c, bounds.lowest, bounds.highest, tensor->dims[d]);
     }
+    for (unsigned d = 0; d < tensor->rank; d++) indices[d] = inside ? given[d] : tile_access_sound_index(c, given[d]);
     tile_emit_at(c, call->span);
     if (!tile_unify_shapes(c, indices, tensor->rank, call->span)) return false;
     *shape = indices[0];
     if (shape->rank == 0)
         return tile_fail(c, BAD_RANK, call->span, "the indices of a gather", "at least 1", "integers"), false;
-    int64_t lanes = tile_type_lanes(tile_meaning_type(c, shape));
     for (unsigned axis = 0; axis < shape->rank; axis++) {
         bool agree = !tile_sum_is_literal(shape->extent[axis], 1);
         for (unsigned d = 0; d < tensor->rank; d++) agree = agree && tile_lanes_agree(&given[d], axis);
         if (agree) *meeting |= 1u << axis;
     }
-    TileValue *mask = NULL;
-    for (unsigned d = 0; d < tensor->rank; d++) {
-        TileValue *ok = tile_access_index_mask(c, &indices[d], tensor->dims[d]);
-        mask = mask ? tile_emit_binary(c, TILE_OP_AND, mask, ok) : ok;
-        access->implied = tile_valid_union(c, access->implied, indices[d].valid);
-        access->kinds[d] = TILE_ACCESS_GATHER;
-        access->gathers[d] = tile_build_reshape(tile_emitter(c), indices[d].value, 1, &lanes);
-    }
-    access->rank = 1;
-    access->extent[0] = tile_sum_integer(&c->sums, lanes);
-    access->gather_axis = 0;
-    const char *words = tile_arena_format(c->arena, "the indices outside `%s`", tensor->name);
-    static const int8_t axes[] = {0, 1, 2, 3, 4};
-    TileAtom *atom = tile_atom_mask(c, mask, mask, NULL, NULL, call->span, words);
-    shape->valid = tile_valid_add(c, NULL, atom, axes, call->span);
-    TileValue *flat = tile_build_reshape(tile_emitter(c), mask, 1, &lanes);
-    access->valid =
-        tile_valid_add(c, NULL, tile_atom_mask(c, flat, flat, NULL, NULL, call->span, words), axes, call->span);
+    mark_accessed(c, access, indices, inside, shape, call->span);
     return true;
 }
 

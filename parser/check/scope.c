@@ -5,8 +5,8 @@
 uint32_t tile_now(TileChecker *c) { return ++c->clock; }
 
 TileScopeMark tile_scope_open(TileChecker *c) {
-    TileScopeMark mark = {c->bounds.count, c->vars.count,       c->atoms.count,
-                          c->cache.count,  c->sums.facts.count, c->scope_start};
+    TileScopeMark mark = {c->bounds.count, c->vars.count,  c->atoms.count,      c->ranges.count,
+                          c->loaded.count, c->cache.count, c->sums.facts.count, c->scope_start};
     c->scope_start = c->bounds.count;
     return mark;
 }
@@ -15,6 +15,8 @@ void tile_scope_close(TileChecker *c, TileScopeMark mark) {
     tile_scope_cut(c, mark.bounds);
     c->vars.count = mark.vars;
     c->atoms.count = mark.atoms;
+    c->ranges.count = mark.ranges;
+    c->loaded.count = mark.loaded;
     c->cache.count = mark.cache;
     c->sums.facts.count = mark.facts;
     c->scope_start = mark.scope_start;

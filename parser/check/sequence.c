@@ -1,13 +1,16 @@
 /* Sequences of statements, and `if`, whose sides are sequences. After a statement that may leave the sequence early,
  * flags guard the rest: it is executed if none is set. */
 #include "parser/check/branch.h"
+#include "parser/check/constant.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/leave.h"
 #include "parser/check/operand.h"
 #include "parser/check/plan.h"
+#include "parser/check/propose.h"
 #include "parser/check/report.h"
 #include "parser/check/sequence.h"
+#include "parser/check/stand_in.h"
 #include "parser/check/statement.h"
 #include "parser/check/warn.h"
 
@@ -79,15 +82,28 @@ static const TileExpr *edited_value(const TileSequence *sequence) {
     return sequence && sequence->value && sequence->value->kind != TILE_EXPR_IF ? sequence->value : NULL;
 }
 
+/* The condition of `static if`: only the chosen side exists, even where both of an `if` are looked at. */
+static TileMeaning check_static_condition(TileChecker *c, const TileExpr *expr) {
+    TileMeaning m = tile_check_condition(c, expr->a);
+    if (tile_is_error(&m) || (tile_make_constant(c, &m) && m.constant)) return m;
+    tile_about_constant(c, &m);
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CONSTANT, expr->a->span, "the condition of a `static if`");
+    tile_propose_constant(c, d, expr->a);
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 TileMeaning tile_check_if(TileChecker *c, const TileExpr *expr, bool want_value) {
-    TileMeaning condition = tile_check_condition(c, expr->a);
+    TileMeaning condition = expr->is_static ? check_static_condition(c, expr) : tile_check_condition(c, expr->a);
     if (want_value && !expr->otherwise) return tile_fail(c, NO_ELSE, expr->span);
     tile_emit_at(c, expr->span);
     TileMeaning (*run)(TileChecker *, const void *) = want_value ? run_value : run_statements;
     TileBranch then = {run, expr->then, edited_value(expr->then)};
     TileBranch otherwise = {run, expr->otherwise, edited_value(expr->otherwise)};
     tile_test_enter_branch(c);
-    TileMeaning value = tile_join_branches(c, condition, then, otherwise, want_value, expr->span);
+    TileMeaning value = expr->is_static ? tile_run_chosen(c, condition, then, otherwise)
+                                        : tile_join_branches(c, condition, then, otherwise, want_value, expr->span);
     tile_test_leave_branch(c);
     if (condition.constant && tile_expr_leaves(expr)) c->frame->left |= condition.open;
     return value;

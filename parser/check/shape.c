@@ -1,4 +1,5 @@
 /* Shapes: agreement of extents, broadcasting, and the same elements in another shape. */
+#include "parser/check/bounds.h"
 #include "parser/check/emit.h"
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
@@ -29,8 +30,14 @@ TileMeaning tile_stretch(TileChecker *c, TileMeaning m, unsigned rank, const Til
         result.value = tile_build_splat(tile_emitter(c), tile_emit_value(c, &m), type);
     else if (m.value->type != type)
         result.value = tile_build_broadcast(tile_emitter(c), m.value, numbers);
+    if (m.rank == 0) {
+        TileBounds bounds = tile_bounds_of(c, &m);
+        result.lowest = bounds.lowest;
+        result.highest = bounds.highest;
+    }
     result.constant = false;
     result.sum = NULL;
+    result.claim = NULL;
     if (stretched) result.valid = tile_valid_stretch(c, m.valid, stretched);
     return result;
 }
@@ -89,7 +96,8 @@ TileMeaning tile_select_meaning(TileChecker *c, TileMeaning *v, TileSpan span) {
     if (!tile_unify_shapes(c, v, 3, span)) return tile_error_meaning();
     TileValue *mask = tile_emit_value(c, &v[0]), *x = tile_emit_value(c, &v[1]), *y = tile_emit_value(c, &v[2]);
     const TileValidity *valid = tile_valid_union(c, tile_valid_union(c, v[0].valid, v[1].valid), v[2].valid);
-    return tile_value_meaning(c, tile_emit_select(c, mask, x, y), v[1].extent, valid);
+    TileMeaning m = tile_value_meaning(c, tile_emit_select(c, mask, x, y), v[1].extent, valid);
+    return tile_bounded(c, m, tile_bounds_of_either(c, &v[1], &v[2]));
 }
 
 /* ---- the same elements in another shape ---- */
@@ -102,14 +110,15 @@ TileMeaning tile_transpose(TileChecker *c, TileMeaning m, const int64_t *axes) {
         map[axes[i]] = (int8_t)i;
     }
     TileValue *value = tile_build_permute(tile_emitter(c), tile_emit_value(c, &m), axes);
-    return tile_value_meaning(c, value, extent, tile_valid_map(c, m.valid, map));
+    TileMeaning result = tile_value_meaning(c, value, extent, tile_valid_map(c, m.valid, map));
+    return tile_bounded(c, result, tile_bounds_of(c, &m));
 }
 
 TileMeaning tile_reshape_to(TileChecker *c, TileMeaning m, unsigned rank, const TileSum *const *extent,
                             const int8_t *map) {
     int64_t numbers[TILE_MAX_TILE_RANK];
     for (unsigned i = 0; i < rank; i++) numbers[i] = tile_extent_value(c, extent[i]);
-    TileValue *value = tile_emit_value(c, &m);
-    return tile_value_meaning(c, tile_build_reshape(tile_emitter(c), value, rank, numbers), extent,
-                              tile_valid_map(c, m.valid, map));
+    TileValue *value = tile_build_reshape(tile_emitter(c), tile_emit_value(c, &m), rank, numbers);
+    TileMeaning result = tile_value_meaning(c, value, extent, tile_valid_map(c, m.valid, map));
+    return tile_bounded(c, result, tile_bounds_of(c, &m));
 }

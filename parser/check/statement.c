@@ -1,5 +1,6 @@
 /* Statements of each kind. */
 #include "parser/check/assert.h"
+#include "parser/check/bounds.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/grid.h"
@@ -53,6 +54,7 @@ static void bind_one(TileChecker *c, const TileStatement *statement, TileNameRef
     }
     /* Emitted at the binding, so that the host computes what it can and loops do not repeat it. */
     if (!is_var && m.kind == TILE_MEANING_VALUE && m.sum && m.sum->count) m.value = tile_emit_sum(c, m.sum);
+    tile_name_symbol(&m, name.name);
     if (m.value && !m.value->name && m.value->op) m.value->name = tile_intern_string(c->context->strings, name.name);
     if (!is_var) {
         tile_scope_bind(c, name, m, false);

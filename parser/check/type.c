@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "lang/scalar/scalar.h"
+#include "parser/check/bounds.h"
 #include "parser/check/emit.h"
 #include "parser/check/literal.h"
 #include "parser/check/meaning.h"
@@ -149,6 +150,20 @@ TileMeaning tile_convert(TileChecker *c, TileMeaning m, TileScalar to, TileSpan 
         if (!tile_is_error(&result)) result.valid = m.valid;
         return result;
     }
+    const TileSum *sum = tile_scalar_sum(c, &m);
+    if (sum && to == TILE_I64) {
+        TileMeaning wide = tile_sum_meaning(sum);
+        wide.valid = m.valid;
+        return wide;
+    }
+    TileBounds bounds = tile_bounds_as(c, &m, to);
     TileValue *value = tile_emit_value(c, &m);
-    return tile_value_meaning(c, tile_build_convert(tile_emitter(c), value, to), m.extent, m.valid);
+    TileMeaning result = tile_value_meaning(c, tile_build_convert(tile_emitter(c), value, to), m.extent, m.valid);
+    if (sum && bounds.lowest)
+        result.lowest = result.highest = bounds.lowest;
+    else if (bounds.lowest || bounds.highest)
+        return tile_bounded(c, result, bounds);
+    else if (sum && tile_scalar_is_int(to) && to != TILE_U64)
+        return tile_bounded(c, result, tile_bounds_truncated(c, &m));
+    return result;
 }

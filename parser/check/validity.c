@@ -1,5 +1,7 @@
 /* Atoms of validity: where a value must not be used, and ops that compute that. */
+#include "parser/check/bounds.h"
 #include "parser/check/emit.h"
+#include "parser/check/lacks.h"
 #include "parser/check/report.h"
 #include "parser/check/scope.h"
 #include "parser/check/stand_in.h"
@@ -188,6 +190,48 @@ const TileValidity *tile_valid_masks(TileChecker *c, const TileValidity *valid) 
     for (unsigned i = 0; i < valid->count; i++)
         if (valid->entries[i].atom->kind == TILE_ATOM_MASK) result->entries[result->count++] = valid->entries[i];
     return result->count ? result : NULL;
+}
+
+/* Of a scalar, or of a tile along whose axis is gathered. */
+static bool is_index(const TileValidEntry *entry) {
+    const TileAtom *atom = entry->atom;
+    bool gathers = atom->kind == TILE_ATOM_MASK && atom->mask->type->rank == 1 && entry->axes[0] >= 0;
+    return !atom->of && atom->dim && (atom->kind == TILE_ATOM_CONDITION || gathers);
+}
+
+/* Is the index, or each of the index tile, inside here? Ranges may be loaded elsewhere: what is known here does not
+ * count. */
+static bool holds_here(TileChecker *c, const TileValidEntry *entry) {
+    const TileAtom *atom = entry->atom;
+    return is_index(entry) && tile_required_inside(c, atom->lowest, atom->highest, atom->dim);
+}
+
+/* Where such an index itself is valid. */
+static const TileValidity *guard_of(TileChecker *c, const TileValidEntry *entry) {
+    const TileValidity *guard = entry->atom->guard;
+    return entry->atom->kind == TILE_ATOM_MASK ? tile_valid_map(c, guard, entry->axes) : guard;
+}
+
+const TileValidity *tile_valid_settled(TileChecker *c, const TileValidity *valid) {
+    const TileValidity *left = NULL;
+    bool any = false;
+    for (unsigned i = 0; valid && i < valid->count; i++) {
+        const TileValidEntry *entry = &valid->entries[i];
+        bool holds = holds_here(c, entry);
+        any = any || holds;
+        left = holds ? tile_valid_union(c, left, tile_valid_settled(c, guard_of(c, entry)))
+                     : tile_valid_add(c, left, entry->atom, entry->axes, entry->where);
+    }
+    return any ? left : valid;
+}
+
+const TileValidity *tile_valid_implied(TileChecker *c, const TileValidity *valid) {
+    const TileValidity *all = valid;
+    for (unsigned i = 0; valid && i < valid->count; i++) {
+        const TileValidEntry *entry = &valid->entries[i];
+        if (is_index(entry)) all = tile_valid_union(c, all, guard_of(c, entry));
+    }
+    return all;
 }
 
 const TileValidEntry *tile_valid_missing(const TileValidity *valid, const TileValidity *within) {
@@ -407,6 +451,7 @@ TileMeaning tile_fail_invalid(TileChecker *c, const TileMeaning *m, const TileEx
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_VALUE, expr->span, why,
                                       entry ? tile_atom_words(c, entry->atom) : "some lanes");
     if (entry) tile_diagnostic_note(c->diagnostics, d, entry->atom->span, "what may be invalid begins here");
+    if (entry) tile_note_lacks(c, d, entry->atom);
     tile_diagnostic_edit(c->diagnostics, d, expr->span, "(%s else %s)", tile_span_text(c, expr->span), c->fill_word);
     tile_report(c, d);
     return tile_error_meaning();

@@ -27,6 +27,10 @@ const TileValidity *tile_valid_stretch(TileChecker *c, const TileValidity *valid
 const TileValidity *tile_valid_select(TileChecker *c, const TileValidity *valid, unsigned axes, bool conditions);
 const TileValidity *tile_valid_masks(TileChecker *c, const TileValidity *valid);
 bool tile_valid_touches(const TileValidity *valid, unsigned axes);
+/* Without what is proven not to occur here, by the conditions around. */
+const TileValidity *tile_valid_settled(TileChecker *c, const TileValidity *valid);
+/* With what it implies: an index is inside only where it is valid itself. */
+const TileValidity *tile_valid_implied(TileChecker *c, const TileValidity *valid);
 /* An atom of `valid` that `within` does not have, NULL if there is none; preferably one that does not depend on what is
  * open. */
 const TileValidEntry *tile_valid_missing(const TileValidity *valid, const TileValidity *within);

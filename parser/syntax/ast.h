@@ -47,7 +47,7 @@ typedef enum TileExprKind {
     TILE_EXPR_FIELD,   /* a.name */
     TILE_EXPR_INDEX,   /* a[items]: an index or generic arguments, depending on the name's meaning */
     TILE_EXPR_CALL,    /* a(arguments) */
-    TILE_EXPR_IF,      /* if a { then } else .. */
+    TILE_EXPR_IF,      /* if a { then } else .., also `static if` */
     TILE_EXPR_COLON,   /* `:` as an entry of an index */
     TILE_EXPR_NEWAXIS, /* `_` as an entry of an index */
     TILE_EXPR_SKIP,    /* in `else skip` */
@@ -60,6 +60,7 @@ struct TileExpr {
     uint8_t op;   /* UNARY, BINARY: TileTokenKind */
     uint16_t depth;
     bool parenthesised;
+    bool is_static; /* IF: only the side that its constant condition chooses is looked at */
     TileSpan span;
     TileSpan op_span; /* BINARY: the operator; FIELD: the name */
     TileExpr *a, *b;
@@ -204,8 +205,8 @@ typedef enum TileStatementKind {
 } TileStatementKind;
 
 struct TileStatement {
-    uint8_t kind;   /* TileStatementKind */
-    uint8_t op;     /* ASSIGN: TileTokenKind, TILE_TOKEN_ASSIGN or += and so on */
+    uint8_t kind;               /* TileStatementKind */
+    uint8_t op;                 /* ASSIGN: TileTokenKind, TILE_TOKEN_ASSIGN or += and so on */
     bool is_static, is_ordered; /* FOR */
     TileSpan span;
     TILE_LIST(TileNameRef) names; /* LET, VAR, FOR, GRID, TEMP */

@@ -101,10 +101,17 @@ static TileExpr *parse_parenthesised(TileParser *parser) {
 
 static TileSequence *parse_otherwise(TileParser *parser);
 
+/* `if` or `static if` */
+static bool at_if(TileParser *parser) {
+    TileTokenKind kind = tile_parse_peek(parser);
+    return kind == TILE_TOKEN_IF || (kind == TILE_TOKEN_STATIC && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_IF);
+}
+
 static TileExpr *parse_if(TileParser *parser) {
     TileExpr *expr = new_expr(parser, TILE_EXPR_IF, tile_parse_span(parser));
-    tile_parse_advance(parser);
     TileSpan begin = expr->span;
+    expr->is_static = tile_parse_accept(parser, TILE_TOKEN_STATIC);
+    tile_parse_advance(parser);
     if (!tile_parse_enter(parser)) return expr;
     expr->a = tile_parse_expression(parser);
     expr->then = tile_parse_sequence(parser);
@@ -116,7 +123,7 @@ static TileExpr *parse_if(TileParser *parser) {
 }
 
 static TileSequence *parse_otherwise(TileParser *parser) {
-    if (tile_parse_peek(parser) != TILE_TOKEN_IF) return tile_parse_sequence(parser);
+    if (!at_if(parser)) return tile_parse_sequence(parser);
     TileSequence *sequence = TILE_NEW(parser->arena, TileSequence);
     sequence->value = parse_if(parser);
     sequence->span = sequence->value->span;
@@ -184,6 +191,7 @@ static void fail_expression(TileParser *parser) {
 static TileExpr *parse_primary(TileParser *parser) {
     TileTokenKind kind = tile_parse_peek(parser);
     TileSpan span = tile_parse_span(parser);
+    if (at_if(parser)) return parse_if(parser);
     switch (kind) {
     case TILE_TOKEN_NAME: return parse_name_expression(parser);
     case TILE_TOKEN_INTEGER: return parse_integer(parser);
@@ -198,7 +206,6 @@ static TileExpr *parse_primary(TileParser *parser) {
         return expr;
     }
     case TILE_TOKEN_LEFT_PAREN: return parse_parenthesised(parser);
-    case TILE_TOKEN_IF: return parse_if(parser);
     default: fail_expression(parser); return new_expr(parser, TILE_EXPR_TUPLE, span);
     }
 }

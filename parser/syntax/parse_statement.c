@@ -150,8 +150,13 @@ static TileStatement *parse_statement(TileParser *parser) {
     switch (tile_parse_peek(parser)) {
     case TILE_TOKEN_LET: parse_binding(parser, statement, TILE_STATEMENT_LET); break;
     case TILE_TOKEN_VAR: parse_binding(parser, statement, TILE_STATEMENT_VAR); break;
-    case TILE_TOKEN_FOR:
-    case TILE_TOKEN_STATIC: parse_for(parser, statement); break;
+    case TILE_TOKEN_FOR: parse_for(parser, statement); break;
+    case TILE_TOKEN_STATIC:
+        if (tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_IF)
+            parse_expression_statement(parser, statement);
+        else
+            parse_for(parser, statement);
+        break;
     case TILE_TOKEN_WHILE:
         statement->kind = TILE_STATEMENT_WHILE;
         tile_parse_advance(parser);

@@ -21,7 +21,7 @@ static uint32_t hash_expr(Maker *m, const Expr *expr) {
     if (expr->name)
         hash = mix(hash, expr->name->kind == NAME_VAR ? (uint64_t)m->serial++ : (uint64_t)(uintptr_t)expr->name);
     if (expr->extent) hash = mix(hash, hash_extent(expr->extent));
-    if (expr->tensor || expr->kind == E_SPAN || expr->kind == E_SPAN_TO) hash = mix(hash, (uint64_t)m->serial++);
+    if (expr->tensor) hash = mix(hash, (uint64_t)m->serial++);
     for (int i = 0; i < expr->count; i++) hash = mix(hash, hash_expr(m, expr->operand[i]));
     return hash;
 }
@@ -57,8 +57,9 @@ Expr *finish_access(Maker *m, Expr *access) {
         if (axis == shape.rank) shape.extent[shape.rank++] = entry->shape.extent[0];
         int map[MAX_AXES] = {axis, -1, -1, -1, -1};
         Sources lanes = sources_map(&entry->valid, map);
-        if (is_range(entry)) sources_join(&access->valid, &lanes);
-        bool whole = entry->kind == E_COLON ||
+        bool inside = entry->bounded && extent_same(entry->extent, tensor->dim[d]);
+        if (is_range(entry) || inside) sources_join(&access->valid, &lanes);
+        bool whole = inside || entry->kind == E_COLON ||
                      (entry->kind == E_RANGE && entry->name->limit && extent_same(entry->name->limit, tensor->dim[d]));
         uint32_t id = mix(hash_expr(m, entry), hash_extent(tensor->dim[d]));
         if (!whole) sources_add(&access->valid, (Source){id, (uint8_t)(1u << axis), false});
@@ -101,7 +102,7 @@ static Expr *make_span(Maker *m, const Extent *size, int depth) {
     add_operand(span, some_offset(m, depth));
     if (!limited) return span;
     add_operand(span, chance(m, 70) ? extent_expr(m->dims[below(m, (unsigned)m->dim_count)]) : some_offset(m, depth));
-    sources_add(&span->valid, (Source){mix(77, (uint64_t)m->serial++), 1, false});
+    sources_add(&span->valid, (Source){mix(77, hash_expr(m, span)), 1, false});
     return span;
 }
 
@@ -140,6 +141,26 @@ bool may_read(const Maker *m, const Tensor *tensor) {
     return tensor->written < m->grid || tensor->written == 0;
 }
 
+/* The index tile, forced into a dimension that is not empty: clamped, its remainder, or the lesser of two numbers. */
+static Expr *bounded(Maker *m, Expr *indices, const Extent *dim) {
+    Shape wide = shape_with(indices->shape, TYPE_I64), i64 = shape_scalar(TYPE_I64);
+    if (extent_value(dim) < 1 || indices->shape.scalar == TYPE_U64) return indices;
+    Expr *index = indices->shape.scalar == TYPE_I64 ? indices : finished(unary_expr(E_CONVERT, wide, 0, indices));
+    Expr *last = finished(binary_expr(E_BINARY, i64, OP_SUB, extent_expr(dim), integer_expr(1))), *result;
+    switch (below(m, 3)) {
+    case 0: result = binary_expr(E_BINARY, wide, OP_REM, index, extent_expr(dim)); break;
+    case 1:
+        result = binary_expr(E_CALL, wide, OP_MAX, integer_expr(0), index);
+        result = binary_expr(E_CALL, wide, OP_MIN, finished(result), last);
+        break;
+    default: result = binary_expr(E_CLAMP, wide, 0, index, integer_expr(0)); add_operand(result, last);
+    }
+    finished(result);
+    result->bounded = true;
+    result->extent = dim;
+    return result;
+}
+
 /* An index tile of rank 1. */
 static Expr *make_indices(Maker *m, const Extent *size, int depth) {
     Shape shape = {some_int(m), 1, {size}};
@@ -157,9 +178,13 @@ static Expr *make_indices(Maker *m, const Extent *size, int depth) {
 
 static Expr *scalar_index(Maker *m, const Extent *dim, int depth) {
     for (int i = m->scope_count - 1; i >= 0; i--)
+        if (m->scope[i]->kind != NAME_RANGE && m->scope[i]->below && extent_same(m->scope[i]->below, dim) &&
+            chance(m, 70))
+            return name_expr(m->scope[i]);
+    for (int i = m->scope_count - 1; i >= 0; i--)
         if (m->scope[i]->kind == NAME_INTEGER && chance(m, 50)) return name_expr(m->scope[i]);
     if (depth > 1 && chance(m, 40)) {
-        Expr *index = make_decision(m, TYPE_I64, depth - 1);
+        Expr *index = make_decision(m, chance(m, 70) ? TYPE_I64 : some_int(m), depth - 1);
         if (index->kind != E_LITERAL && index->kind != E_EXTENT) return index;
     }
     int64_t most = extent_value(dim) < 3 ? extent_value(dim) : 3;
@@ -182,7 +207,7 @@ static Expr *new_entry(Maker *m, const Extent *axis, const Extent **dim, int dep
     }
     if (depth > 0 && m->indexing < 3 && chance(m, 14)) {
         Expr *indices = make_indices(m, axis, depth);
-        if (indices) return indices;
+        if (indices) return chance(m, 45) ? bounded(m, indices, *dim) : indices;
     }
     Expr *range = make_range(m, axis, depth);
     const Expr *root = range;
@@ -200,7 +225,7 @@ static Expr *entry_for(Maker *m, const Extent *axis, const Extent *dim, int dept
     }
     if (depth > 0 && m->indexing < 3 && chance(m, 14)) {
         Expr *indices = make_indices(m, axis, depth);
-        if (indices) return indices;
+        if (indices) return chance(m, 45) ? bounded(m, indices, dim) : indices;
     }
     return make_range(m, axis, depth);
 }

@@ -104,6 +104,7 @@ Expr *covered(Maker *m, Expr *expr, const Sources *within) {
         fill->bare = !type_is_f8(type) && chance(m, 60);
     }
     Expr *result = binary_expr(E_ELSE, expr->shape, 0, expr, fill);
+    result->from_end = chance(m, 50);
     return result;
 }
 
@@ -482,6 +483,7 @@ static Expr *chained(Maker *m, const Shape *shape, int depth) {
     for (int axis = 0; axis < shape->rank; axis++) {
         if (shape->extent[axis]->kind != EXTENT_SUM) continue;
         Expr *expr = new_expr(E_CAT, *shape);
+        expr->from_end = chance(m, 20);
         expr->axis[0] = axis;
         for (int side = 0; side < 2; side++) {
             Shape part = *shape;

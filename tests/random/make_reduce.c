@@ -76,6 +76,7 @@ Expr *make_reduction(Maker *m, const Shape *shape, int depth) {
     Expr *x = make_expr(m, &wide, depth - 1);
     if (chance(m, 22)) x = kept(m, x);
     Expr *expr = unary_expr(E_REDUCE, *shape, (int)reduction, x);
+    expr->from_end = chance(m, 20);
     expr->axis[0] = axis;
     expr->axes = 1;
     if (second >= 0) expr->axis[expr->axes++] = second;
@@ -96,6 +97,7 @@ Expr *make_running(Maker *m, const Shape *shape, int depth) {
     Expr *x = make_expr(m, &inner, depth - 1);
     if (chance(m, 15)) x = kept(m, x);
     Expr *expr = finished(unary_expr(E_RUNNING, *shape, chance(m, 60) ? REDUCE_SUM : REDUCE_PROD, x));
+    expr->from_end = chance(m, 20);
     expr->axis[0] = (int)below(m, (unsigned)shape->rank);
     expr->reverse = chance(m, 35);
     expr->exclusive = chance(m, 35);
@@ -125,6 +127,7 @@ static Type part_type(FoldKind kind, Type type, int part) { return kind == FOLD_
 /* Folds values of this shape along an axis, which is removed unless it is a scan. */
 static Expr *new_fold(Maker *m, FoldKind kind, const Shape *whole, int axis, bool scan, int depth) {
     Expr *expr = new_expr(E_FOLD, *whole);
+    expr->from_end = chance(m, 15);
     expr->op = (int)kind;
     expr->parts = fold_parts(kind);
     expr->scan = scan;

@@ -159,7 +159,7 @@ static void make_counted_loop(Maker *m, Block *block, Name *variable, int depth)
     loop->names[loop->count++] = index;
     loop->ordered = chance(m, 15);
     if (chance(m, 30)) {
-        loop->unrolled = true;
+        loop->unrolled = index->literal = true;
         loop->lo[0] = integer_expr((int64_t)below(m, 3));
         loop->hi[0] = integer_expr((int64_t)below(m, 5));
     } else if (chance(m, 50)) {
@@ -188,7 +188,11 @@ static void make_while(Maker *m, Block *block, Name *variable, int depth) {
     start->names[start->count++] = counter;
     start->value = integer_expr(0);
     Statement *loop = new_statement(block, S_WHILE);
-    Expr *more = binary_expr(E_BINARY, truth, OP_LT, name_expr(counter), integer_expr(1 + (int64_t)below(m, 5)));
+    const Extent *dim = m->dims[below(m, (unsigned)m->dim_count)];
+    bool indexes = extent_value(dim) <= 12 && chance(m, 60); /* in the body, which counts first */
+    Expr *limit = integer_expr(1 + (int64_t)below(m, 5));
+    if (indexes) limit = finished(binary_expr(E_BINARY, i64, OP_SUB, extent_expr(dim), integer_expr(1)));
+    Expr *more = binary_expr(E_BINARY, truth, OP_LT, name_expr(counter), limit);
     loop->value =
         chance(m, 50) ? more : finished(binary_expr(E_BINARY, truth, OP_BOTH, more, make_decision(m, TYPE_BOOL, 2)));
     loop->body = NEW(Block);
@@ -197,7 +201,9 @@ static void make_while(Maker *m, Block *block, Name *variable, int depth) {
     next->op = OP_ADD;
     next->value = integer_expr(1);
     enter(m, counter);
+    counter->below = indexes ? dim : NULL;
     fill_body(m, loop->body, variable, depth);
+    counter->below = NULL;
 }
 
 /* Sums of products in a loop over tiles. */
@@ -253,6 +259,75 @@ static void make_loop(Maker *m, Block *block, int depth) {
     default: make_while(m, block, variable, depth);
     }
     m->loops--;
+    m->scope_count = scope;
+}
+
+static Expr *compared(Op op, Expr *a, Expr *b) {
+    return finished(binary_expr(E_BINARY, shape_scalar(TYPE_BOOL), op, a, b));
+}
+
+/* An integer that a condition bounds: on one side of the branch it is an index of the dimension. */
+static void make_guarded(Maker *m, Block *block, int depth) {
+    Name *variable = make_var(m, block);
+    Shape i64 = shape_scalar(TYPE_I64), truth = shape_scalar(TYPE_BOOL);
+    const Extent *dim = m->dims[below(m, (unsigned)m->dim_count)];
+    Expr *value = make_decision(m, chance(m, 60) ? TYPE_I64 : some_int(m), 2);
+    if (value->kind == E_LITERAL || value->kind == E_EXTENT) return;
+    if (value->shape.scalar == TYPE_I64 && chance(m, 50))
+        value = finished(binary_expr(E_BINARY, i64, OP_REM, value, integer_expr(2 * extent_value(dim) + 3)));
+    Statement *let = new_statement(block, S_LET);
+    Name *name = bound_name(m, NAME_LET, value);
+    let->names[let->count++] = name;
+    let->value = value;
+    Expr *index = name_expr(name), *same = name_expr(name);
+    if (name->shape.scalar != TYPE_I64) {
+        index = finished(unary_expr(E_CONVERT, i64, 0, index));
+        same = finished(unary_expr(E_CONVERT, i64, 0, same));
+    }
+    bool inside = chance(m, 60);
+    Expr *zero = integer_expr(0),
+         *last = finished(binary_expr(E_BINARY, i64, OP_SUB, extent_expr(dim), integer_expr(1)));
+    Expr *low = inside ? chance(m, 50) ? compared(OP_GE, index, zero) : compared(OP_LE, zero, index)
+                       : compared(OP_LT, index, zero);
+    Expr *high = inside ? chance(m, 50) ? compared(OP_LT, same, extent_expr(dim)) : compared(OP_LE, same, last)
+                        : compared(OP_GE, same, extent_expr(dim));
+    Statement *branch = new_statement(block, S_IF);
+    bool swapped = chance(m, 30);
+    branch->value = finished(
+        binary_expr(E_BINARY, truth, inside ? OP_BOTH : OP_EITHER, swapped ? high : low, swapped ? low : high));
+    branch->body = NEW(Block);
+    branch->otherwise = NEW(Block);
+    int scope = m->scope_count;
+    enter(m, name);
+    Block *bounded = inside ? branch->body : branch->otherwise, *other = inside ? branch->otherwise : branch->body;
+    name->below = dim;
+    if (chance(m, 40)) make_block(m, bounded, depth - 1);
+    make_change(m, bounded, variable, 4);
+    name->below = NULL;
+    m->scope_count = scope;
+    make_change(m, other, variable, 2);
+    m->scope_count = scope;
+}
+
+/* One side of it is left out by a constant. */
+static void make_static_branch(Maker *m, Block *block) {
+    Name *variable = make_var(m, block);
+    const Extent *constant = NULL;
+    for (int i = 0; i < m->program->name_count; i++) {
+        Name *name = m->program->names[i];
+        bool known = name->kind == NAME_TUNE || name->kind == NAME_STATIC || name->kind == NAME_GENERIC;
+        if (known && (!constant || chance(m, 50))) constant = extent_name(name);
+    }
+    Expr *value = constant ? extent_expr(constant) : integer_expr((int64_t)below(m, 4));
+    Statement *branch = new_statement(block, S_IF);
+    branch->fixed = true;
+    branch->value = compared(OP_LT, value, integer_expr(1 + (int64_t)below(m, 9)));
+    branch->body = NEW(Block);
+    branch->otherwise = NEW(Block);
+    int scope = m->scope_count;
+    make_change(m, branch->body, variable, 3);
+    m->scope_count = scope;
+    make_change(m, branch->otherwise, variable, 3);
     m->scope_count = scope;
 }
 
@@ -374,7 +449,12 @@ static void make_block(Maker *m, Block *block, int depth) {
             if (depth > 0) make_loop(m, block, depth);
             break;
         case 8:
-            if (depth > 0) make_branch(m, block, depth);
+            if (depth > 0 && chance(m, 50))
+                make_branch(m, block, depth);
+            else if (depth > 0 && chance(m, 80))
+                make_guarded(m, block, depth);
+            else if (depth > 0)
+                make_static_branch(m, block);
             break;
         case 9:
             if (m->loops == 0) make_product_loop(m, block);

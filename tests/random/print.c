@@ -126,6 +126,7 @@ void print_above(Printer *p, const Expr *expr, int level) {
 static bool is_untyped(const Expr *expr) {
     bool choice = expr->kind == E_WHERE || expr->kind == E_IF;
     bool pure = choice || expr->kind == E_UNARY || expr->kind == E_CALL || expr->kind == E_CLAMP;
+    if (expr->kind == E_NAME) return expr->name->literal;
     if (expr->kind == E_LITERAL) return expr->bare || (expr->shape.scalar == TYPE_I64 && (int64_t)expr->bits >= 0);
     for (int i = choice; pure && i < MAX_OPERANDS && expr->operand[i]; i++) pure = is_untyped(expr->operand[i]);
     return pure;
@@ -134,8 +135,8 @@ static bool is_untyped(const Expr *expr) {
 /* The result of an i64 operation wraps: where both operands are untyped, the left one gets its type. */
 static void print_binary(Printer *p, const Expr *expr) {
     int level = own_precedence(expr), left = expr->reverse && expr->kind == E_SHIFT ? 1 : 0;
-    bool typed = expr->operand[0]->shape.scalar == TYPE_I64 && is_untyped(expr->operand[0]) &&
-                 is_untyped(expr->operand[1]);
+    bool typed =
+        expr->operand[0]->shape.scalar == TYPE_I64 && is_untyped(expr->operand[0]) && is_untyped(expr->operand[1]);
     if (typed) put(p, "i64(");
     print_above(p, expr->operand[left], typed ? 0 : level == 3 ? 4 : level);
     if (typed) put(p, ")");
@@ -201,6 +202,12 @@ void print_fold_function(Printer *p, FoldKind kind, Type type) {
     }
 }
 
+/* The number of an axis, counted from the front or from the end. */
+static int axis_of(const Expr *expr, int i) {
+    int rank = expr->kind == E_FOLD ? expr->shape.rank + !expr->scan : expr->operand[0]->shape.rank;
+    return expr->from_end ? expr->axis[i] - rank : expr->axis[i];
+}
+
 static void print_values(Printer *p, Expr *const *exprs, int count) {
     if (count > 1) put(p, "(");
     print_list(p, exprs, count);
@@ -211,7 +218,7 @@ static void print_fold(Printer *p, const Expr *expr) {
     Type type = expr->operand[0]->shape.scalar;
     put(p, expr->scan ? "scan(" : "reduce(");
     print_values(p, expr->operand, expr->parts);
-    put(p, ", %d, ", expr->axis[0]);
+    put(p, ", %d, ", axis_of(expr, 0));
     if (expr->bare && (expr->op == FOLD_LARGEST || expr->op == FOLD_LEAST)) {
         put(p, expr->op == FOLD_LARGEST ? "max" : "min");
     } else {
@@ -232,10 +239,10 @@ static void print_reduction(Printer *p, const Expr *expr) {
     put(p, "%s(", names[expr->op]);
     print_expr(p, expr->operand[0]);
     bool all = expr->axes == expr->operand[0]->shape.rank && expr->bare;
-    if (!all && expr->axes == 1) put(p, ", axis = %d", expr->axis[0]);
+    if (!all && expr->axes == 1) put(p, ", axis = %d", axis_of(expr, 0));
     if (!all && expr->axes > 1) {
         put(p, ", axis = (");
-        for (int i = 0; i < expr->axes; i++) put(p, "%s%d", i ? ", " : "", expr->axis[i]);
+        for (int i = 0; i < expr->axes; i++) put(p, "%s%d", i ? ", " : "", axis_of(expr, i));
         put(p, ")");
     }
     put(p, "%s)", expr->keep ? ", keep = true" : "");
@@ -244,7 +251,7 @@ static void print_reduction(Printer *p, const Expr *expr) {
 static void print_running(Printer *p, const Expr *expr) {
     put(p, expr->op == REDUCE_PROD ? "cumprod(" : "cumsum(");
     print_expr(p, expr->operand[0]);
-    put(p, ", axis = %d%s%s)", expr->axis[0], expr->reverse ? ", reverse = true" : "",
+    put(p, ", axis = %d%s%s)", axis_of(expr, 0), expr->reverse ? ", reverse = true" : "",
         expr->exclusive ? ", exclusive = true" : "");
 }
 
@@ -487,7 +494,7 @@ static void print_access(Printer *p, const Expr *expr) {
     case E_CAT:
         put(p, "cat(");
         print_list(p, expr->operand, expr->count);
-        put(p, ", axis = %d)", expr->axis[0]);
+        put(p, ", axis = %d)", axis_of(expr, 0));
         break;
     case E_REDUCE: print_reduction(p, expr); break;
     case E_RUNNING: print_running(p, expr); break;
@@ -542,7 +549,10 @@ void print_expr(Printer *p, const Expr *expr) {
         put(p, "(");
         print_above(p, expr->operand[0], 1);
         put(p, " else ");
-        print_above(p, expr->operand[1], 11);
+        if (expr->operand[1]->kind == E_LITERAL && expr->shape.scalar == TYPE_BOOL && expr->from_end)
+            put(p, expr->operand[1]->bits ? "1" : "0"); /* a literal fits a bool, too */
+        else
+            print_above(p, expr->operand[1], 11);
         put(p, ")");
         break;
     default: print_access(p, expr);

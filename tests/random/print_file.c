@@ -107,7 +107,7 @@ static void print_statement(Printer *p, const Statement *statement) {
         print_body(p, statement->body);
         break;
     case S_IF:
-        put(p, "if ");
+        put(p, statement->fixed ? "static if " : "if ");
         print_expr(p, statement->value);
         print_body(p, statement->body);
         if (!statement->otherwise) break;

@@ -102,7 +102,8 @@ struct Name {
     int64_t value;       /* constants and dimensions; bits of a parameter */
     const Extent *size;  /* of a range */
     const Extent *limit; /* of a range: the dimension that it iterates over; NULL: none, or unknown */
-    const Extent *below; /* an integer in [0, below); NULL: unknown */
+    const Extent *below; /* an integer in [0, below); NULL: unknown, or only where a condition says so */
+    bool literal;        /* the index of an unrolled loop: it has no type of its own */
     bool constant;       /* NAME_PARAMETER: `const` */
     bool used;
     void *now, *first; /* for the evaluator: the current value, and a variable's initial one */
@@ -253,6 +254,8 @@ struct Expr {
     Function *function;
     const Extent *extent;
     bool bare, keep, reverse, exclusive, scan;
+    bool from_end; /* its axes are counted from the end: negative */
+    bool bounded;  /* an index tile, all of whose elements are in [0, extent) */
     bool several;  /* E_SPLIT, E_FOLD: its values are bound by a let with several names */
     bool outlined; /* printed as a call of a separate function */
     int parts;
@@ -286,6 +289,7 @@ typedef struct Statement {
     Expr *value, *target;
     int op; /* -1: a plain `=` */
     bool skip, unrolled, ordered;
+    bool fixed; /* S_IF: its condition is a constant, as `static if` needs it */
     /* Of a grid, for each name; of a loop, for the first: tiles(lo..hi, names[i]->size) or lo..hi. NULL: 0. */
     Expr *lo[MAX_DIMENSIONS], *hi[MAX_DIMENSIONS];
     Expr *step;

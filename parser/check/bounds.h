@@ -1,0 +1,39 @@
+/* Bounds of integers: between which numbers a scalar, or the valid elements of a tile, lie. */
+#ifndef TILE_PARSER_CHECK_BOUNDS_H
+#define TILE_PARSER_CHECK_BOUNDS_H
+
+#include "parser/check/check.h"
+#include "parser/syntax/lex.h"
+
+/* Exact integers, inclusive; NULL: unknown. */
+typedef struct TileBounds {
+    const TileSum *lowest, *highest;
+} TileBounds;
+
+/* The value of an integer of rank 0, that of a u64 as an i64 of the same bits; NULL if it has no sum. */
+const TileSum *tile_scalar_sum(TileChecker *c, const TileMeaning *m);
+TileBounds tile_bounds_of(TileChecker *c, const TileMeaning *m);
+/* Of an operator, a minimum, a maximum, or one of two values, for operands of one type; unknown where the operation may
+ * wrap. */
+TileBounds tile_bounds_of_operator(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b);
+TileBounds tile_bounds_of_extremum(TileChecker *c, TileOpId op, TileBounds a, TileBounds b);
+TileBounds tile_bounds_of_clamp(TileChecker *c, TileBounds x, TileBounds low, TileBounds high);
+TileBounds tile_bounds_of_either(TileChecker *c, const TileMeaning *a, const TileMeaning *b);
+/* The bounds of a value that is converted to another type of integers; unknown where it may wrap. */
+TileBounds tile_bounds_as(TileChecker *c, const TileMeaning *m, TileScalar to);
+/* Names the symbol that stands for a scalar, if it has no name; for messages. */
+void tile_name_symbol(const TileMeaning *m, const char *name);
+/* Of a scalar that may wrap in a narrower type: what is not negative does not grow. */
+TileBounds tile_bounds_truncated(TileChecker *c, const TileMeaning *m);
+/* The result of an operation with these bounds. */
+TileMeaning tile_bounded(TileChecker *c, TileMeaning m, TileBounds bounds);
+/* An operator of scalars of a narrower type than i64 as a sum; NULL where it may wrap. */
+const TileSum *tile_narrow_sum(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b);
+
+/* Are all indices from `lowest` to `highest`, as the code computes them, proven to be in bounds of the dimension? What
+ * a launch has to check for that is added to the grid's conditions. */
+bool tile_proven_inside(TileChecker *c, const TileSum *lowest, const TileSum *highest, const TileSum *dim);
+/* The same where nothing else makes the program right: also that a divisor is at least 1 is then a condition. */
+bool tile_required_inside(TileChecker *c, const TileSum *lowest, const TileSum *highest, const TileSum *dim);
+
+#endif

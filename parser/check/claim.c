@@ -1,0 +1,106 @@
+/* Claims: what conditions tell of integers. A claim belongs to a bool, and goes with it through `let`, `&&`, functions
+ * and flags; where the bool is tested, the claim becomes facts for the proofs of the side that is executed. */
+#include "parser/check/bounds.h"
+#include "parser/check/claim.h"
+
+static const TileClaim *new_claim(TileChecker *c, TileClaim claim) {
+    return tile_arena_copy(c->arena, &claim, sizeof claim);
+}
+
+const TileClaim *tile_claim_compare(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b) {
+    if (op < TILE_TOKEN_EQUAL || op > TILE_TOKEN_GREATER_EQUAL) return NULL;
+    const TileSum *x = tile_scalar_sum(c, a), *y = tile_scalar_sum(c, b);
+    if (!x || !y) return NULL;
+    bool is_unsigned = a->scalar == TILE_U64;
+    return new_claim(
+        c, (TileClaim){.kind = TILE_CLAIM_COMPARE, .op = (uint8_t)op, .is_unsigned = is_unsigned, .a = x, .b = y});
+}
+
+const TileClaim *tile_claim_not(TileChecker *c, const TileClaim *x) {
+    if (!x) return NULL;
+    return x->kind == TILE_CLAIM_NOT ? x->x : new_claim(c, (TileClaim){.kind = TILE_CLAIM_NOT, .x = x});
+}
+
+const TileClaim *tile_claim_both(TileChecker *c, const TileClaim *x, const TileClaim *y) {
+    return x || y ? new_claim(c, (TileClaim){.kind = TILE_CLAIM_AND, .x = x, .y = y}) : NULL;
+}
+
+const TileClaim *tile_claim_either(TileChecker *c, const TileClaim *x, const TileClaim *y) {
+    return x || y ? new_claim(c, (TileClaim){.kind = TILE_CLAIM_OR, .x = x, .y = y}) : NULL;
+}
+
+const TileClaim *tile_claim_choice(TileChecker *c, const TileClaim *condition, const TileMeaning *a,
+                                   const TileMeaning *b) {
+    const TileClaim *no = tile_claim_not(c, condition);
+    bool both = a->constant && b->constant;
+    if (both) return a->bits == b->bits ? NULL : a->bits ? condition : no;
+    if (a->constant) return a->bits ? tile_claim_either(c, condition, b->claim) : tile_claim_both(c, no, b->claim);
+    if (b->constant) return b->bits ? tile_claim_either(c, no, a->claim) : tile_claim_both(c, condition, a->claim);
+    return NULL;
+}
+
+/* ---- facts ---- */
+
+static TileTokenKind opposite(TileTokenKind op) {
+    switch (op) {
+    case TILE_TOKEN_EQUAL: return TILE_TOKEN_NOT_EQUAL;
+    case TILE_TOKEN_NOT_EQUAL: return TILE_TOKEN_EQUAL;
+    case TILE_TOKEN_LESS: return TILE_TOKEN_GREATER_EQUAL;
+    case TILE_TOKEN_LESS_EQUAL: return TILE_TOKEN_GREATER;
+    case TILE_TOKEN_GREATER: return TILE_TOKEN_LESS_EQUAL;
+    default: return TILE_TOKEN_LESS;
+    }
+}
+
+/* a <= b or a < b; `checked`: a launch checks it. */
+static void assume_at_most(TileChecker *c, const TileClaim *claim, bool swapped, bool less, bool checked) {
+    TileSumTable *t = &c->sums;
+    const TileSum *a = swapped ? claim->b : claim->a, *b = swapped ? claim->a : claim->b, *needs = NULL;
+    const TileSum *zero = tile_sum_integer(t, 0);
+    if (claim->is_unsigned) { /* below a number of 63 bits, unsigned and signed numbers are the same */
+        if (!tile_sum_at_most(t, zero, b)) return;
+        tile_sum_assume_code(t, zero, a, false, NULL);
+    }
+    if (checked) {
+        needs = tile_sum_subtract(t, tile_sum_subtract(t, b, a), tile_sum_integer(t, less));
+        if (claim->is_unsigned || !tile_sum_is_host(needs) || tile_sum_falls(t, needs)) return;
+        if (tile_sum_at_most(t, zero, needs)) return;
+    }
+    tile_sum_assume_code(t, a, b, less, needs);
+}
+
+static void assume_comparison(TileChecker *c, const TileClaim *claim, bool truth, bool checked) {
+    TileTokenKind op = truth ? (TileTokenKind)claim->op : opposite((TileTokenKind)claim->op);
+    switch (op) {
+    case TILE_TOKEN_LESS:
+    case TILE_TOKEN_LESS_EQUAL: assume_at_most(c, claim, false, op == TILE_TOKEN_LESS, checked); break;
+    case TILE_TOKEN_GREATER:
+    case TILE_TOKEN_GREATER_EQUAL: assume_at_most(c, claim, true, op == TILE_TOKEN_GREATER, checked); break;
+    case TILE_TOKEN_EQUAL:
+        assume_at_most(c, claim, false, false, checked);
+        assume_at_most(c, claim, true, false, checked);
+        break;
+    default: /* they differ, and one is known not to be greater */
+        if (checked || claim->is_unsigned) return;
+        if (tile_sum_at_most(&c->sums, claim->a, claim->b)) assume_at_most(c, claim, false, true, false);
+        if (tile_sum_at_most(&c->sums, claim->b, claim->a)) assume_at_most(c, claim, true, true, false);
+    }
+}
+
+static void assume(TileChecker *c, const TileClaim *claim, bool truth, bool checked) {
+    if (!claim) return;
+    switch (claim->kind) {
+    case TILE_CLAIM_COMPARE: assume_comparison(c, claim, truth, checked); return;
+    case TILE_CLAIM_NOT: assume(c, claim->x, !truth, checked); return;
+    case TILE_CLAIM_AND:
+    case TILE_CLAIM_OR:
+        if (truth != (claim->kind == TILE_CLAIM_AND)) return;
+        assume(c, claim->x, truth, checked);
+        assume(c, claim->y, truth, checked);
+        return;
+    }
+}
+
+void tile_claim_assume(TileChecker *c, const TileClaim *claim, bool truth) { assume(c, claim, truth, false); }
+
+void tile_claim_assume_checked(TileChecker *c, const TileClaim *claim) { assume(c, claim, true, true); }

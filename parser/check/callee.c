@@ -81,6 +81,8 @@ static TileMeaning check_builtin(TileChecker *c, const TileExpr *call, const Til
     case TILE_BUILTIN_JOIN: return tile_check_join(c, call, builtin);
     case TILE_BUILTIN_CAT: return tile_check_cat(c, call, builtin);
     case TILE_BUILTIN_RAND: return tile_check_rand(c, call, builtin);
+    case TILE_BUILTIN_LDEXP: return tile_check_ldexp(c, call, builtin);
+    case TILE_BUILTIN_FREXP: return tile_check_frexp(c, call, builtin);
     case TILE_BUILTIN_ATOMIC: return tile_check_atomic(c, call, builtin);
     case TILE_BUILTIN_PRINT: return tile_check_print(c, call, builtin);
     }

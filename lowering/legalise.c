@@ -82,6 +82,40 @@ static TileValue *expand_float_rem(TileEmitter *e, TileValue *x, TileValue *y) {
     return tile_emit_binary(e, TILE_OP_SUB, x, tile_emit_binary(e, TILE_OP_MUL, floor, y));
 }
 
+/* Bits without the sign as an integer, the negative of it for negative numbers: the number's place among those of its
+ * type. */
+static TileValue *place_of(TileEmitter *e, TileValue *bits, uint64_t sign) {
+    TileValue *negative = tile_emit_with_bits(e, TILE_OP_LT, bits, 0);
+    TileValue *magnitude = tile_emit_with_bits(e, TILE_OP_AND, bits, sign - 1);
+    return tile_emit_select(e, negative, tile_emit_unary(e, TILE_OP_NEG, magnitude), bits);
+}
+
+static TileValue *is_nan_of_bits(TileEmitter *e, TileValue *bits, TileScalar scalar, uint64_t sign) {
+    uint64_t greatest = tile_scalar_from_double(scalar, INFINITY);
+    return tile_emit_with_bits(e, TILE_OP_GT, tile_emit_with_bits(e, TILE_OP_AND, bits, sign - 1), greatest);
+}
+
+/* NEXTAFTER of any type: the next of the places. A zero that is reached keeps the sign of x. */
+static TileValue *expand_nextafter(TileEmitter *e, TileValue *x, TileValue *y) {
+    static const TileScalar integers[] = {TILE_I8, TILE_I16, TILE_I32, TILE_I64};
+    TileScalar scalar = x->type->scalar;
+    unsigned width = tile_scalar_bits(scalar);
+    uint64_t sign = UINT64_C(1) << (width - 1);
+    TileScalar integer = integers[__builtin_ctz(width) - 3];
+    TileValue *a = tile_build_bitcast(&e->builder, x, integer), *b = tile_build_bitcast(&e->builder, y, integer);
+    TileValue *from = place_of(e, a, sign), *towards = place_of(e, b, sign);
+    TileValue *one = tile_emit_bits(e, a->type, 1), *less = tile_emit_bits(e, a->type, tile_scalar_mask(integer));
+    TileValue *up = tile_emit_binary(e, TILE_OP_GT, towards, from);
+    TileValue *next = tile_emit_binary(e, TILE_OP_ADD, from, tile_emit_select(e, up, one, less));
+    TileValue *is_zero = tile_emit_with_bits(e, TILE_OP_EQ, from, 0);
+    TileValue *signs = tile_emit_with_bits(e, TILE_OP_AND, tile_emit_select(e, is_zero, next, a), sign);
+    TileValue *bits = tile_emit_binary(e, TILE_OP_OR, tile_emit_unary(e, TILE_OP_ABS, next), signs);
+    bits = tile_emit_select(e, tile_emit_binary(e, TILE_OP_EQ, from, towards), b, bits);
+    bits = tile_emit_select(e, is_nan_of_bits(e, b, scalar, sign), b, bits);
+    bits = tile_emit_select(e, is_nan_of_bits(e, a, scalar, sign), a, bits);
+    return tile_build_bitcast(&e->builder, bits, scalar);
+}
+
 /* For f32 and f64; NULL: the op does not change. */
 static TileValue *expand_float(TileEmitter *e, TileOpId id, TileValue *const *x) {
     bool extreme = id == TILE_OP_MIN || id == TILE_OP_MAX;
@@ -104,6 +138,11 @@ static TileValue *expand_in(TileEmitter *e, const TileOp *op, TileScalar scalar)
 
 /* ---- integers ---- */
 
+static TileScalar unsigned_scalar(TileScalar scalar) {
+    bool is_signed = tile_scalar_class(scalar) == TILE_CLASS_SIGNED;
+    return (TileScalar)(is_signed ? scalar + (TILE_U8 - TILE_I8) : scalar);
+}
+
 /* A count of at least the width shifts out all bits; the back end's shift is undefined for it. */
 static TileValue *expand_shift(TileEmitter *e, TileOpId id, TileValue *x, TileValue *count) {
     TileScalar scalar = x->type->scalar;
@@ -111,8 +150,7 @@ static TileValue *expand_shift(TileEmitter *e, TileOpId id, TileValue *x, TileVa
     uint64_t bits;
     if (known_bits(count, &bits) && bits < width) return NULL;
     bool is_signed = tile_scalar_class(scalar) == TILE_CLASS_SIGNED;
-    TileScalar bits_of_width = (TileScalar)(is_signed ? scalar + (TILE_U8 - TILE_I8) : scalar);
-    TileValue *amount = tile_build_bitcast(&e->builder, count, bits_of_width);
+    TileValue *amount = tile_build_bitcast(&e->builder, count, unsigned_scalar(scalar));
     if (id == TILE_OP_SHR && is_signed) {
         TileValue *most = tile_emit_with_bits(e, TILE_OP_MIN, amount, width - 1);
         return tile_emit_binary(e, id, x, tile_build_bitcast(&e->builder, most, scalar));
@@ -205,11 +243,45 @@ static TileValue *expand_signed_division(TileEmitter *e, TileOpId id, TileValue 
     return zero_where(e, is_zero, result);
 }
 
+/* The upper half of a product of unsigned numbers of 64 bits, from products of words; no sum of them overflows. */
+static TileValue *multiply_words(TileEmitter *e, TileValue *x, TileValue *y) {
+    TileValue *x_low = tile_emit_with_bits(e, TILE_OP_AND, x, UINT32_MAX);
+    TileValue *y_low = tile_emit_with_bits(e, TILE_OP_AND, y, UINT32_MAX);
+    TileValue *x_high = tile_emit_with_bits(e, TILE_OP_SHR, x, 32), *y_high = tile_emit_with_bits(e, TILE_OP_SHR, y, 32);
+    TileValue *low = tile_emit_with_bits(e, TILE_OP_SHR, tile_emit_binary(e, TILE_OP_MUL, x_low, y_low), 32);
+    TileValue *middle = tile_emit_binary(e, TILE_OP_ADD, tile_emit_binary(e, TILE_OP_MUL, x_high, y_low), low);
+    TileValue *cross = tile_emit_binary(e, TILE_OP_ADD, tile_emit_binary(e, TILE_OP_MUL, x_low, y_high),
+                                        tile_emit_with_bits(e, TILE_OP_AND, middle, UINT32_MAX));
+    TileValue *high = tile_emit_binary(e, TILE_OP_ADD, tile_emit_binary(e, TILE_OP_MUL, x_high, y_high),
+                                       tile_emit_with_bits(e, TILE_OP_SHR, middle, 32));
+    return tile_emit_binary(e, TILE_OP_ADD, high, tile_emit_with_bits(e, TILE_OP_SHR, cross, 32));
+}
+
+/* Up to 32 bits by a product of twice the bits. A negative number of 64 bits is 2^64 too large as an unsigned one. */
+static TileValue *expand_high_product(TileEmitter *e, TileValue *x, TileValue *y) {
+    TileScalar scalar = x->type->scalar;
+    unsigned width = tile_scalar_bits(scalar);
+    if (width < 64) {
+        TileScalar wide = (TileScalar)(scalar + 1);
+        TileValue *a = tile_build_convert(&e->builder, x, wide), *b = tile_build_convert(&e->builder, y, wide);
+        TileValue *high = tile_emit_with_bits(e, TILE_OP_SHR, tile_emit_binary(e, TILE_OP_MUL, a, b), width);
+        return tile_build_convert(&e->builder, high, scalar);
+    }
+    if (scalar == TILE_U64) return multiply_words(e, x, y);
+    TileValue *product = multiply_words(e, tile_build_bitcast(&e->builder, x, TILE_U64),
+                                        tile_build_bitcast(&e->builder, y, TILE_U64));
+    product = tile_build_bitcast(&e->builder, product, scalar);
+    TileValue *x_sign = tile_emit_with_bits(e, TILE_OP_SHR, x, 63), *y_sign = tile_emit_with_bits(e, TILE_OP_SHR, y, 63);
+    product = tile_emit_binary(e, TILE_OP_SUB, product, tile_emit_binary(e, TILE_OP_AND, x_sign, y));
+    return tile_emit_binary(e, TILE_OP_SUB, product, tile_emit_binary(e, TILE_OP_AND, y_sign, x));
+}
+
 static TileValue *expand_integer(TileEmitter *e, const TileOp *op) {
     TileValue *x = tile_op_operand(op, 0), *y = op->operand_count > 1 ? tile_op_operand(op, 1) : NULL;
     switch (op->id) {
     case TILE_OP_SHL:
     case TILE_OP_SHR: return expand_shift(e, op->id, x, y);
+    case TILE_OP_MULHI: return expand_high_product(e, x, y);
     case TILE_OP_DIV:
     case TILE_OP_REM:
         if (tile_scalar_class(x->type->scalar) == TILE_CLASS_SIGNED) return expand_signed_division(e, op->id, x, y);
@@ -223,14 +295,18 @@ static TileValue *expand_bool(TileEmitter *e, const TileOp *op) {
     TileValue *x = tile_op_operand(op, 0), *y = op->operand_count > 1 ? tile_op_operand(op, 1) : NULL;
     switch (op->id) {
     case TILE_OP_NEG:
-    case TILE_OP_ABS: return x;
+    case TILE_OP_ABS:
+    case TILE_OP_POPCOUNT: return x;
+    case TILE_OP_CLZ:
+    case TILE_OP_CTZ: return tile_emit_unary(e, TILE_OP_NOT, x);
     case TILE_OP_ADD:
     case TILE_OP_SUB: return tile_emit_binary(e, TILE_OP_XOR, x, y);
     case TILE_OP_MUL:
     case TILE_OP_MIN:
     case TILE_OP_DIV: return tile_emit_binary(e, TILE_OP_AND, x, y);
     case TILE_OP_MAX: return tile_emit_binary(e, TILE_OP_OR, x, y);
-    case TILE_OP_REM: return tile_emit_bits(e, x->type, 0);
+    case TILE_OP_REM:
+    case TILE_OP_MULHI: return tile_emit_bits(e, x->type, 0);
     case TILE_OP_SHL:
     case TILE_OP_SHR: return tile_emit_binary(e, TILE_OP_AND, x, tile_emit_unary(e, TILE_OP_NOT, y));
     default: return NULL;
@@ -271,6 +347,7 @@ static TileValue *expand_op(TileEmitter *e, const TileOp *op) {
     TileValue *x = tile_op_operand(op, 0);
     TileScalar scalar = x->type->scalar;
     if (op->id == TILE_OP_CONVERT) return expand_convert(e, op);
+    if (op->id == TILE_OP_NEXTAFTER) return expand_nextafter(e, x, tile_op_operand(op, 1));
     if (is_narrow_float(scalar)) return expand_in(e, op, TILE_F32);
     if (tile_scalar_is_float(scalar)) {
         TileValue *operands[] = {x, op->operand_count > 1 ? tile_op_operand(op, 1) : NULL};

@@ -174,17 +174,19 @@ typedef struct {
 
 #define PARAMETERS(...) __VA_ARGS__
 
-#define PROGRAM(name, R, parameters) static R f32_##name(Program *program, PARAMETERS parameters)
-#define CALL(name, ...) f32_##name(program, __VA_ARGS__)
-#include "lang/scalar/math_f32.def"
-#undef PROGRAM
-#undef CALL
-
 #define PROGRAM(name, R, parameters) static R f64_##name(Program *program, PARAMETERS parameters)
 #define CALL(name, ...) f64_##name(program, __VA_ARGS__)
 #include "lang/scalar/math_f64.def"
 #undef PROGRAM
 #undef CALL
+
+#define PROGRAM(name, R, parameters) static R f32_##name(Program *program, PARAMETERS parameters)
+#define CALL(name, ...) f32_##name(program, __VA_ARGS__)
+#define CALL_F64(name, ...) f64_##name(program, __VA_ARGS__)
+#include "lang/scalar/math_f32.def"
+#undef PROGRAM
+#undef CALL
+#undef CALL_F64
 
 /* ---- the pass ---- */
 

@@ -39,6 +39,7 @@
     X(SEGMENTS, "operandSegmentSizes")                                                                                 \
     X(BUNDLES, "op_bundle_sizes")                                                                                      \
     X(MIN_IS_POISON, "is_int_min_poison")                                                                              \
+    X(ZERO_IS_POISON, "is_zero_poison")                                                                                \
     X(WRITES, "rw")                                                                                                    \
     X(LOCALITY, "hint")                                                                                                \
     X(CACHE, "cache")                                                                                                  \

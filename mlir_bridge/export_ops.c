@@ -54,6 +54,13 @@ void export_abs(Exporter *exporter, const TileOp *op) {
     set_result(exporter, op, 0, x);
 }
 
+void export_count_zeros(Exporter *exporter, const TileOp *op) {
+    MlirValue x = operand_of(exporter, op, 0);
+    const char *name = op->id == TILE_OP_CLZ ? "llvm.intr.ctlz" : "llvm.intr.cttz";
+    MlirNamedAttribute zero = named(exporter, NAME_ZERO_IS_POISON, export_integer(exporter, TILE_BOOL, 0));
+    set_result(exporter, op, 0, export_build(exporter, name, result_type(exporter, op), VALUES(x), ATTRIBUTES(zero)));
+}
+
 /* fma of f32 and f64 has one rounding; that of f16 is defined via f32, and expanded before. */
 void export_fma(Exporter *exporter, const TileOp *op) {
     TileScalar scalar = tile_op_result(op, 0)->type->scalar;

@@ -75,6 +75,8 @@ FEW = {"BM=4 BN=100": {"M": [1, 5], "N": [1, 99, 237]}}
 FEW_XY = [("x", FEW_VIEWS), ("y", ["contiguous", "rows"])]
 NN = "relu6 leaky_relu elu selu softplus logsigmoid mish hardsigmoid hardswish softsign swish square sign".split()
 FUNCTIONS = "exp exp2 expm1 log log2 log1p sin cos tan tanh erf sigmoid rsqrt".split()
+FUNCTIONS += "asin acos atan sinh cosh asinh acosh atanh cbrt erfc erfinv lgamma".split()
+PAIR_FUNCTIONS = "atan2 hypot fmod".split()
 WIDE_HOSTILE = ("normal", "hostile", "special")
 INDEXED = ["f32:i64", "f32:i32", "f16:i32", "bf16:i64"]
 BACKWARD = [("dy", FEW_VIEWS), ("x", "in")]
@@ -304,6 +306,8 @@ KERNELS = [
     *(Kernel("elementwise:map/" + name, FEW_XY, FEW, types=["f32"], data=WIDE) for name in NN),
     *(Kernel("elementwise:map/" + name, FEW_XY, FEW, types=["f32"], data=WIDE, budget=8) for name in FUNCTIONS),
     Kernel("elementwise:zip", [("x", FEW_VIEWS), ("y", FEW_VIEWS), ("z", ["contiguous", "transposed"])], FEW, data=WIDE),
+    *(Kernel("elementwise:zip/" + name, [("x", FEW_VIEWS), ("y", FEW_VIEWS), ("z", ["contiguous"])], FEW,
+             data=WIDE, budget=12) for name in PAIR_FUNCTIONS),
     Kernel("elementwise:chain", XY, rank2(4096, 100, rows=(0, 1, 2)), budget=36),
     Kernel("softmax:softmax", XY, rank2(1024, 100)),
     Kernel("softmax:softmax_passes", XY, rank2(1024, 100)),

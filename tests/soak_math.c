@@ -1,7 +1,7 @@
 /* Every f32 argument of one transcendental function, compared with the C library in double precision: the greatest
  * error in ulp, and the number of results of a wrong kind (NaN, infinity, sign of zero).
  * usage: soak_math FUNCTION [approx] [STEP]
- *        soak_math pow PAIRS       pairs of random bits, half of them near 1, where the result is neither 0 nor
+ *        soak_math pow|atan2|hypot|fmod PAIRS       pairs of random bits, half of them near 1, where the result is neither 0 nor
  * infinite */
 #include <math.h>
 #include <stdio.h>
@@ -14,6 +14,19 @@ typedef double (*Reference)(double);
 
 static double reference_rsqrt(double x) { return 1 / sqrt(x); }
 static double reference_sigmoid(double x) { return 1 / (1 + exp(-x)); }
+
+/* By Newton's method on erf, or erfc near 1. */
+static double reference_erfinv(double x) {
+    double a = fabs(x), y = a < 0.5 ? a : sqrt(-log1p(-a * a));
+    if (!(a < 1)) return a == 1 ? x * INFINITY : NAN;
+    for (int i = 0; i < 40; i++) {
+        double off = (y < 0.5 ? erf(y) - a : 1 - a - erfc(y)) * exp(y * y) * 0.88622692545275801365;
+        double next = y - off / (1 + y * off);
+        if (next == y) break;
+        y = next;
+    }
+    return copysign(a == 0 ? 0 : y, x);
+}
 
 static const struct {
     const char *name;
@@ -33,6 +46,18 @@ static const struct {
     {"tanh", TILE_EVAL_TANH, tanh},
     {"erf", TILE_EVAL_ERF, erf},
     {"sigmoid", TILE_EVAL_SIGMOID, reference_sigmoid},
+    {"asin", TILE_EVAL_ASIN, asin},
+    {"acos", TILE_EVAL_ACOS, acos},
+    {"atan", TILE_EVAL_ATAN, atan},
+    {"sinh", TILE_EVAL_SINH, sinh},
+    {"cosh", TILE_EVAL_COSH, cosh},
+    {"asinh", TILE_EVAL_ASINH, asinh},
+    {"acosh", TILE_EVAL_ACOSH, acosh},
+    {"atanh", TILE_EVAL_ATANH, atanh},
+    {"cbrt", TILE_EVAL_CBRT, cbrt},
+    {"erfc", TILE_EVAL_ERFC, erfc},
+    {"erfinv", TILE_EVAL_ERFINV, reference_erfinv},
+    {"lgamma", TILE_EVAL_LGAMMA, lgamma},
 };
 
 typedef struct Worst {
@@ -82,7 +107,18 @@ static float from_bits(uint64_t bits) {
     return x;
 }
 
-static int check_pow(uint64_t pairs) {
+static const struct {
+    const char *name;
+    TileEvalOp id;
+    double (*reference)(double, double);
+} functions_of_two[] = {
+    {"pow", TILE_EVAL_POW, pow},
+    {"atan2", TILE_EVAL_ATAN2, atan2},
+    {"hypot", TILE_EVAL_HYPOT, hypot},
+    {"fmod", TILE_EVAL_FMOD, fmod},
+};
+
+static int check_pairs(size_t f, uint64_t pairs) {
     Worst worst = {0};
     uint64_t state = 1;
     float other = 0;
@@ -92,17 +128,19 @@ static int check_pow(uint64_t pairs) {
         float x =
             i & 1 ? ldexpf(1 + (float)(random & 0xffffff) * 0x1p-24f, (int)(random >> 24 & 3) - 2) : from_bits(random);
         float y = i & 1 ? (float)(int32_t)(random >> 32) * 0x1p-25f : from_bits(random >> 32);
-        double before = worst.ulps;
-        compare(&worst, x, tile_math_f32(TILE_EVAL_POW, false, x, y), pow(x, y));
+        double before = worst.ulps, exact = functions_of_two[f].reference(x, y);
+        if (fabs(exact) <= 0x1p-150) exact = copysign(0, exact);
+        compare(&worst, x, tile_math_f32(functions_of_two[f].id, false, x, y), exact);
         if (worst.ulps > before) other = y;
     }
-    printf("pow: at most %.3f ulp, at %a, %a; %lu of the wrong kind (%a)\n", worst.ulps, worst.at, other, worst.kinds,
+    printf("%s: at most %.3f ulp, at %a, %a; %lu of the wrong kind (%a)\n", functions_of_two[f].name, worst.ulps, worst.at, other, worst.kinds,
            worst.kind_at);
     return worst.kinds || worst.ulps > 2;
 }
 
 int main(int count, char **arguments) {
-    if (count == 3 && strcmp(arguments[1], "pow") == 0) return check_pow(strtoull(arguments[2], NULL, 10));
+    for (size_t f = 0; count == 3 && f < sizeof functions_of_two / sizeof *functions_of_two; f++)
+        if (strcmp(arguments[1], functions_of_two[f].name) == 0) return check_pairs(f, strtoull(arguments[2], NULL, 10));
     bool approx = count > 2 && strcmp(arguments[2], "approx") == 0;
     uint64_t step = count > 2 + approx ? strtoull(arguments[2 + approx], NULL, 10) : 1;
     for (size_t f = 0; count > 1 && step && f < sizeof functions / sizeof *functions; f++) {
@@ -113,6 +151,7 @@ int main(int count, char **arguments) {
             float x;
             memcpy(&x, &bits, sizeof x);
             double exact = functions[f].reference(x);
+            if (fabs(exact) <= 0x1p-150) exact = copysign(0, exact);
             if (approx && is_beyond_approx(functions[f].id, x, exact)) continue;
             compare(&worst, x, tile_math_f32(functions[f].id, approx, x, 0), exact);
         }

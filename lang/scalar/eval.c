@@ -128,6 +128,27 @@ static void rand_lanes(TileScalar from, TileScalar to, const uint64_t *const *in
     for (size_t i = 0; i < count; i++) out[i] = store_f32(to, tile_math_rand(in[0][i], in[1][i]));
 }
 
+/* A float's place among those of its type: -1, 0, 1 are the least negative number, both zeros and the least positive. */
+static int64_t place_of(uint64_t bits, uint64_t sign) {
+    return bits & sign ? -(int64_t)(bits & (sign - 1)) : (int64_t)bits;
+}
+
+/* The next of the places towards y. A zero that is reached keeps the sign of x. */
+static uint64_t next_after(TileScalar type, uint64_t x, uint64_t y) {
+    uint64_t sign = UINT64_C(1) << (tile_scalar_bits(type) - 1);
+    if (tile_scalar_is_nan(type, x)) return x;
+    if (tile_scalar_is_nan(type, y)) return y;
+    int64_t from = place_of(x, sign), towards = place_of(y, sign);
+    if (from == towards) return y;
+    int64_t next = from + (towards > from ? 1 : -1);
+    bool negative = from == 0 ? next < 0 : from < 0;
+    return (uint64_t)(next < 0 ? -next : next) | (negative ? sign : 0);
+}
+
+static void nextafter_lanes(TileScalar from, TileScalar to, const uint64_t *const *in, uint64_t *out, size_t count) {
+    for (size_t i = 0; i < count; i++) out[i] = next_after(from, in[0][i], in[1][i]);
+}
+
 /* ---- tables ---- */
 
 enum { SIGNED, UNSIGNED, F32, F64, SMALL, CLASS_COUNT };
@@ -170,6 +191,7 @@ TileEvalLoop tile_eval_op_loop(TileEvalOp op, TileScalar from, TileScalar to, bo
     if (op == TILE_EVAL_OPAQUE) return copy_lanes;
     if (op == TILE_EVAL_CONVERT) return from == to ? copy_lanes : convert_lanes;
     if (op == TILE_EVAL_BITCAST) return tile_scalar_bits(from) == tile_scalar_bits(to) ? copy_lanes : NULL;
+    if (op == TILE_EVAL_NEXTAFTER) return tile_scalar_is_float(from) ? nextafter_lanes : NULL;
     if (op == TILE_EVAL_RAND) return from == TILE_I64 && to == TILE_F32 ? rand_lanes : NULL;
     return NULL;
 }

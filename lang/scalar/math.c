@@ -93,17 +93,19 @@ static inline D double_of_bits(U bits) {
 
 #define PARAMETERS(...) __VA_ARGS__
 
-#define PROGRAM(name, R, parameters) static inline R f32_##name(PARAMETERS parameters)
-#define CALL(name, ...) f32_##name(__VA_ARGS__)
-#include "lang/scalar/math_f32.def"
-#undef PROGRAM
-#undef CALL
-
 #define PROGRAM(name, R, parameters) static inline R f64_##name(PARAMETERS parameters)
 #define CALL(name, ...) f64_##name(__VA_ARGS__)
 #include "lang/scalar/math_f64.def"
 #undef PROGRAM
 #undef CALL
+
+#define PROGRAM(name, R, parameters) static inline R f32_##name(PARAMETERS parameters)
+#define CALL(name, ...) f32_##name(__VA_ARGS__)
+#define CALL_F64(name, ...) f64_##name(__VA_ARGS__)
+#include "lang/scalar/math_f32.def"
+#undef PROGRAM
+#undef CALL
+#undef CALL_F64
 
 typedef uint32_t W;
 typedef struct {

@@ -1,4 +1,4 @@
-/* The table of built-in functions. Their rules: elementwise.c, reduce.c, fold.c, join.c, scatter.c, range.c. */
+/* The table of built-in functions. Their rules: elementwise.c, reduce.c, fold.c, join.c, arrange.c, einsum.c, scatter.c, range.c. */
 #ifndef TILE_PARSER_CHECK_BUILTIN_H
 #define TILE_PARSER_CHECK_BUILTIN_H
 
@@ -34,6 +34,12 @@ typedef enum TileBuiltinRule {
     TILE_BUILTIN_JOIN,
     TILE_BUILTIN_CAT,
     TILE_BUILTIN_RAND,
+    TILE_BUILTIN_LDEXP,
+    TILE_BUILTIN_FREXP,
+    TILE_BUILTIN_BROADCAST,
+    TILE_BUILTIN_SHIFT,
+    TILE_BUILTIN_VALID,
+    TILE_BUILTIN_EINSUM,
     TILE_BUILTIN_ATOMIC,
     TILE_BUILTIN_PRINT,
 } TileBuiltinRule;

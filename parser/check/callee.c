@@ -1,9 +1,11 @@
 /* Calls, by what is called: a built-in function, a function, a type. */
 #include "parser/check/arguments.h"
+#include "parser/check/arrange.h"
 #include "parser/check/builtin.h"
 #include "parser/check/call.h"
 #include "parser/check/callee.h"
 #include "parser/check/candidates.h"
+#include "parser/check/einsum.h"
 #include "parser/check/elementwise.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
@@ -81,6 +83,12 @@ static TileMeaning check_builtin(TileChecker *c, const TileExpr *call, const Til
     case TILE_BUILTIN_JOIN: return tile_check_join(c, call, builtin);
     case TILE_BUILTIN_CAT: return tile_check_cat(c, call, builtin);
     case TILE_BUILTIN_RAND: return tile_check_rand(c, call, builtin);
+    case TILE_BUILTIN_LDEXP: return tile_check_ldexp(c, call, builtin);
+    case TILE_BUILTIN_FREXP: return tile_check_frexp(c, call, builtin);
+    case TILE_BUILTIN_BROADCAST: return tile_check_broadcast(c, call, builtin);
+    case TILE_BUILTIN_SHIFT: return tile_check_shift(c, call, builtin);
+    case TILE_BUILTIN_VALID: return tile_check_valid(c, call, builtin);
+    case TILE_BUILTIN_EINSUM: return tile_check_einsum(c, call, builtin);
     case TILE_BUILTIN_ATOMIC: return tile_check_atomic(c, call, builtin);
     case TILE_BUILTIN_PRINT: return tile_check_print(c, call, builtin);
     }

@@ -142,6 +142,51 @@ TileMeaning tile_check_rand(TileChecker *c, const TileExpr *call, const TileBuil
     return tile_value_meaning(c, tile_emit_binary(c, builtin->op, seed, index), v[1].extent, valid);
 }
 
+/* A float operand; a literal becomes f32. */
+static TileMeaning check_float(TileChecker *c, const TileExpr *expr, const TileBuiltin *builtin) {
+    TileMeaning m = tile_check_value(c, expr);
+    if (tile_is_literal(&m)) m = tile_literal_as(c, &m, TILE_F32, expr->span);
+    if (tile_is_error(&m)) return m;
+    if (!tile_scalar_is_float((TileScalar)m.scalar))
+        return tile_fail(c, BAD_ARGUMENT, expr->span, builtin->name, "floats", tile_meaning_words(c, &m));
+    return tile_check_computes(c, &m, expr) ? m : tile_error_meaning();
+}
+
+/* x 2^n for an integer n of any type. The op takes n as a float of x's type, f32 for narrower types, which not all n fit. */
+TileMeaning tile_check_ldexp(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    if (!tile_check_arguments(c, call, 2, 2, NULL)) return tile_error_meaning();
+    const TileExpr *exponent = call->arguments.items[1].value;
+    TileMeaning v[2] = {check_float(c, call->arguments.items[0].value, builtin)};
+    if (tile_is_error(&v[0])) return v[0];
+    v[1] = tile_as_value(c, tile_check_value(c, exponent), exponent->span);
+    if (tile_is_error(&v[1])) return v[1];
+    if (!tile_scalar_is_int((TileScalar)v[1].scalar))
+        return tile_fail(c, BAD_ARGUMENT, exponent->span, builtin->name, "an integer as its exponent",
+                         tile_meaning_words(c, &v[1]));
+    TileScalar scalar = (TileScalar)v[0].scalar, wide = scalar == TILE_F64 ? TILE_F64 : TILE_F32;
+    tile_emit_at(c, call->span);
+    if (!tile_unify_shapes(c, v, 2, call->span)) return tile_error_meaning();
+    const TileValidity *valid = tile_valid_union(c, v[0].valid, v[1].valid);
+    for (unsigned i = 0; i < 2; i++) v[i] = tile_convert(c, v[i], wide, call->span);
+    TileValue *x = tile_emit_value(c, &v[0]), *n = tile_emit_value(c, &v[1]);
+    TileMeaning result = tile_value_meaning(c, tile_emit_binary(c, builtin->op, x, n), v[0].extent, valid);
+    return tile_convert(c, result, scalar, call->span);
+}
+
+/* (fraction, exponent as an i32) */
+TileMeaning tile_check_frexp(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    if (!tile_check_arguments(c, call, 1, 1, NULL)) return tile_error_meaning();
+    TileMeaning m = check_float(c, call->arguments.items[0].value, builtin);
+    if (tile_is_error(&m)) return m;
+    tile_emit_at(c, call->span);
+    TileValue *x = tile_emit_value(c, &m), *exponent = tile_build_unary(tile_emitter(c), TILE_OP_FREXP_EXPONENT, x);
+    TileMeaning tuple = {.kind = TILE_MEANING_TUPLE, .count = 2, .items = TILE_NEW_ARRAY(c->arena, TileMeaning, 2)};
+    tuple.items[0] = tile_value_meaning(c, tile_build_unary(tile_emitter(c), builtin->op, x), m.extent, m.valid);
+    TileMeaning whole = tile_value_meaning(c, exponent, m.extent, m.valid);
+    tuple.items[1] = tile_convert(c, whole, TILE_I32, call->span);
+    return tuple;
+}
+
 TileMeaning tile_check_where(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
     TileMeaning v[3];
     const TileExpr *exprs[2];

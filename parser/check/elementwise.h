@@ -9,6 +9,8 @@ TileMeaning tile_check_extremum(TileChecker *c, const TileExpr *call, const Tile
 TileMeaning tile_check_clamp(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 TileMeaning tile_check_cdiv(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 TileMeaning tile_check_rand(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
+TileMeaning tile_check_ldexp(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
+TileMeaning tile_check_frexp(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 TileMeaning tile_check_where(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 TileMeaning tile_check_keep(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 TileMeaning tile_check_zeros(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);

@@ -50,13 +50,17 @@ static void collect_in_expr(TileChecker *c, const TileExpr *expr, Carried *carri
     if (expr->otherwise) collect_assigned(c, expr->otherwise, carried);
 }
 
+static void collect_target(TileChecker *c, const TileExpr *target, Carried *carried) {
+    for (size_t i = 0; target->kind == TILE_EXPR_TUPLE && i < target->items.count; i++)
+        collect_target(c, target->items.items[i], carried);
+    TileBound *bound = target->kind == TILE_EXPR_NAME ? tile_scope_find(c, target->name) : NULL;
+    if (bound) add_carried(c, carried, bound->var);
+}
+
 static void collect_assigned(TileChecker *c, const TileSequence *sequence, Carried *carried) {
     for (size_t i = 0; i < sequence->statements.count; i++) {
         const TileStatement *statement = sequence->statements.items[i];
-        if (statement->kind == TILE_STATEMENT_ASSIGN && statement->target->kind == TILE_EXPR_NAME) {
-            TileBound *bound = tile_scope_find(c, statement->target->name);
-            if (bound) add_carried(c, carried, bound->var);
-        }
+        if (statement->kind == TILE_STATEMENT_ASSIGN) collect_target(c, statement->target, carried);
         collect_in_expr(c, statement->value, carried);
         if (statement->body) collect_assigned(c, statement->body, carried);
     }

@@ -283,7 +283,7 @@ static const char *dot_shapes(const TileMeaning *a, const TileMeaning *b) {
     unsigned rank = a->rank;
     if (rank < 2 || b->rank != rank) return "two tiles of one rank, at least 2";
     for (unsigned i = 0; i + 2 < rank; i++)
-        if (a->extent[i] != b->extent[i]) return "equal leading axes";
+        if (!tile_extents_agree(a->extent[i], b->extent[i])) return "equal leading axes, or such of the extent 1";
     return a->extent[rank - 1] == b->extent[rank - 2] ? NULL : "[.., M, K] and [.., K, N]";
 }
 
@@ -315,8 +315,21 @@ static const TileValidity *dot_validity(TileChecker *c, const TileMeaning *a, co
     return tile_valid_union(c, tile_valid_map(c, a->valid, left), tile_valid_map(c, b->valid, right));
 }
 
-TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const TileMeaning *acc, TileName precision,
-                           const TileExpr *const *exprs, TileSpan span) {
+/* Leading axes of extent 1 stretch. */
+static void stretch_batch(TileChecker *c, TileMeaning *a, TileMeaning *b) {
+    const TileSum *left[TILE_MAX_TILE_RANK], *right[TILE_MAX_TILE_RANK];
+    for (unsigned i = 0; i < a->rank; i++) {
+        left[i] = a->extent[i];
+        right[i] = b->extent[i];
+        if (i + 2 < a->rank) left[i] = right[i] = tile_sum_is_literal(left[i], 1) ? right[i] : left[i];
+    }
+    *a = tile_stretch(c, *a, a->rank, left);
+    *b = tile_stretch(c, *b, b->rank, right);
+}
+
+/* Of tiles of one rank, at least 2. */
+static TileMeaning multiply(TileChecker *c, TileMeaning a, TileMeaning b, const TileMeaning *acc, TileName precision,
+                            const TileExpr *const *exprs, TileSpan span) {
     if (a.kind != TILE_MEANING_VALUE || b.kind != TILE_MEANING_VALUE || dot_shapes(&a, &b)) {
         const char *wanted =
             a.kind == TILE_MEANING_VALUE && b.kind == TILE_MEANING_VALUE ? dot_shapes(&a, &b) : "two tiles";
@@ -325,6 +338,8 @@ TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const T
     }
     if (!multiplies((TileScalar)a.scalar, (TileScalar)b.scalar))
         return tile_fail(c, DOT_TYPE, span, tile_meaning_words(c, &a), tile_meaning_words(c, &b));
+    tile_emit_at(c, span);
+    stretch_batch(c, &a, &b);
     TileMeaning shape = a;
     shape.extent[a.rank - 1] = b.extent[b.rank - 1];
     shape.scalar = (uint8_t)dot_accumulator((TileScalar)a.scalar);
@@ -339,7 +354,6 @@ TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const T
             return tile_fail(c, DOT_ACCUMULATOR, span, tile_meaning_words(c, &shape), tile_meaning_words(c, &sum));
     }
     TileValue *x, *y;
-    tile_emit_at(c, span);
     if (!fill_contraction(c, &a, &b, &x, &y, exprs)) return tile_error_meaning();
     sum = tile_stretch(c, sum, shape.rank, shape.extent);
     TileValue *operands[] = {x, y, tile_emit_value(c, &sum)};
@@ -349,6 +363,54 @@ TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const T
         tile_build_op(tile_emitter(c), TILE_OP_DOT, operands, 3, &attribute, precision != TILE_PRECISION_IEEE, NULL, 1);
     return tile_value_meaning(c, tile_op_result(op, 0), shape.extent,
                               tile_valid_union(c, dot_validity(c, &a, &b), sum.valid));
+}
+
+/* With new axes of extent 1: bit set in `axes`, of the result's rank. */
+static TileMeaning with_axes(TileChecker *c, TileMeaning m, unsigned axes, unsigned rank) {
+    const TileSum *extent[TILE_MAX_TILE_RANK];
+    int8_t map[TILE_MAX_TILE_RANK] = {-1, -1, -1, -1, -1};
+    unsigned old = 0;
+    for (unsigned i = 0; i < rank; i++) {
+        extent[i] = axes >> i & 1u ? tile_sum_integer(&c->sums, 1) : m.extent[old];
+        if (!(axes >> i & 1u)) map[old++] = (int8_t)i;
+    }
+    return tile_reshape_to(c, m, rank, extent, map);
+}
+
+/* Without those axes. */
+static TileMeaning without_axes(TileChecker *c, TileMeaning m, unsigned axes) {
+    const TileSum *extent[TILE_MAX_TILE_RANK];
+    int8_t map[TILE_MAX_TILE_RANK] = {-1, -1, -1, -1, -1};
+    unsigned rank = 0;
+    for (unsigned i = 0; i < m.rank; i++) {
+        if (axes >> i & 1u) continue;
+        extent[rank] = m.extent[i];
+        map[i] = (int8_t)rank++;
+    }
+    return tile_reshape_to(c, m, rank, extent, map);
+}
+
+/* A vector on the left is a row, one on the right a column; the result does not have that axis. */
+TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const TileMeaning *acc, TileName precision,
+                           const TileExpr *const *exprs, TileSpan span) {
+    bool tiles = a.kind == TILE_MEANING_VALUE && b.kind == TILE_MEANING_VALUE && a.rank && b.rank;
+    bool row = tiles && a.rank == 1, column = tiles && b.rank == 1;
+    if (!row && !column) return multiply(c, a, b, acc, precision, exprs, span);
+    unsigned rank = a.rank > b.rank ? a.rank : b.rank;
+    rank = rank < 2 ? 2 : rank;
+    unsigned all = (1u << rank) - 1, last = 1u << (rank - 1), before = 1u << (rank - 2);
+    unsigned gone = (row ? before : 0) | (column ? last : 0);
+    tile_emit_at(c, span);
+    if (row) a = with_axes(c, a, all & ~last, rank);
+    if (column) b = with_axes(c, b, all & ~before, rank);
+    TileMeaning sum = acc ? *acc : a;
+    unsigned left = rank - (unsigned)__builtin_popcount(gone);
+    if (acc && (acc->kind != TILE_MEANING_VALUE || acc->rank != left))
+        return tile_fail(c, DOT_ACCUMULATOR, span, left ? tile_arena_format(c->arena, "a tile of rank %u", left) : "a scalar",
+                         tile_meaning_words(c, acc));
+    if (acc) sum = with_axes(c, sum, gone, rank);
+    TileMeaning m = multiply(c, a, b, acc ? &sum : NULL, precision, exprs, span);
+    return tile_is_error(&m) ? m : without_axes(c, m, gone);
 }
 
 /* dot[tf32], dot[tf32x3], dot[ordered]. */
@@ -361,6 +423,12 @@ static bool read_dot_word(const TileExpr *call, TileName *precision, bool *order
     if (strcmp(word, "tf32") == 0) return *precision = TILE_PRECISION_TF32, true;
     if (strcmp(word, "tf32x3") == 0) return *precision = TILE_PRECISION_TF32X3, true;
     return *ordered = strcmp(word, "ordered") == 0;
+}
+
+/* The dot that gave a value, which may have lost an axis since. */
+static void set_ordered(TileChecker *c, TileValue *value) {
+    while (value->op->id == TILE_OP_RESHAPE) value = tile_op_operand(value->op, 0);
+    tile_op_set_integer(c->module, value->op, TILE_ATTRIBUTE_ORDERED, 1);
 }
 
 TileMeaning tile_check_dot(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
@@ -377,6 +445,6 @@ TileMeaning tile_check_dot(TileChecker *c, const TileExpr *call, const TileBuilt
     const TileExpr *exprs[] = {call->arguments.items[0].value, call->arguments.items[1].value};
     TileMeaning m =
         tile_apply_dot(c, v[0], v[1], call->arguments.count == 3 ? &v[2] : NULL, precision, exprs, call->span);
-    if (ordered && !tile_is_error(&m)) tile_op_set_integer(c->module, m.value->op, TILE_ATTRIBUTE_ORDERED, 1);
+    if (ordered && !tile_is_error(&m)) set_ordered(c, m.value);
     return m;
 }

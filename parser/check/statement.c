@@ -178,20 +178,8 @@ static void assign_tensor(TileChecker *c, const TileStatement *statement) {
     tile_check_store(c, statement->target, value, expr, loaded, skip);
 }
 
-static void check_assignment(TileChecker *c, const TileStatement *statement) {
-    const TileExpr *target = statement->target;
-    if (target->kind == TILE_EXPR_INDEX) {
-        assign_tensor(c, statement);
-        return;
-    }
-    TileBound *bound = target->kind == TILE_EXPR_NAME ? tile_scope_find(c, target->name) : NULL;
-    if (bound && bound->var) {
-        assign_variable(c, bound->var, statement);
-        return;
-    }
-    TileMeaning value = tile_check_expr(c, statement->value);
-    if (!bound && tile_check_undeclared(c, target)) return;
-    if (tile_is_error(&value)) return;
+/* Reports a target that is no variable; `bound` is what its name means, if it has one. */
+static void fail_target(TileChecker *c, const TileExpr *target, const TileBound *bound) {
     if (!bound) {
         TileMeaning m = tile_check_expr(c, target);
         if (!tile_is_error(&m)) tile_fail(c, NOT_ASSIGNABLE, target->span, tile_meaning_words(c, &m));
@@ -210,6 +198,59 @@ static void check_assignment(TileChecker *c, const TileStatement *statement) {
                          target->name);
     tile_propose_var(c, d, bound->span);
     tile_report(c, d);
+}
+
+static TileBound *bound_target(TileChecker *c, const TileExpr *target) {
+    return target->kind == TILE_EXPR_NAME ? tile_scope_find(c, target->name) : NULL;
+}
+
+static void assign_part(TileChecker *c, const TileExpr *target, TileMeaning value, const TileExpr *expr) {
+    TileBound *bound = bound_target(c, target);
+    tile_emit_at(c, target->span);
+    if (target->kind == TILE_EXPR_INDEX)
+        tile_check_store(c, target, tile_value_of(c, value, expr), expr, NULL, false);
+    else if (!bound || !bound->var) {
+        if (bound || !tile_check_undeclared(c, target)) fail_target(c, target, bound);
+    } else if (fit_variable(c, bound->var, &value, expr->span)) {
+        tile_var_assign(c, bound->var, value, expr->span);
+    }
+}
+
+/* (a, y[n]) = f(a, b): all is computed before the first is assigned. */
+static void assign_parts(TileChecker *c, const TileStatement *statement) {
+    const TileExpr *target = statement->target, *expr = statement->value;
+    if (statement->op != TILE_TOKEN_ASSIGN) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_ASSIGNABLE, target->span, "a tuple");
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`(a, b) = ..` assigns the parts; `%s` takes one variable",
+                             tile_token_text((TileTokenKind)statement->op));
+        tile_report(c, d);
+        return;
+    }
+    TileMeaning m = tile_check_expr(c, expr);
+    if (tile_is_error(&m)) return;
+    if (m.kind != TILE_MEANING_TUPLE || m.count != target->items.count) {
+        tile_fail(c, TUPLE_COUNT, expr->span, (unsigned)target->items.count, tile_meaning_words(c, &m));
+        return;
+    }
+    bool apart = expr->kind == TILE_EXPR_TUPLE;
+    for (size_t i = 0; i < target->items.count; i++)
+        assign_part(c, target->items.items[i], m.items[i], apart ? expr->items.items[i] : expr);
+}
+
+static void check_assignment(TileChecker *c, const TileStatement *statement) {
+    const TileExpr *target = statement->target;
+    TileBound *bound = bound_target(c, target);
+    if (target->kind == TILE_EXPR_INDEX) {
+        assign_tensor(c, statement);
+    } else if (target->kind == TILE_EXPR_TUPLE) {
+        assign_parts(c, statement);
+    } else if (bound && bound->var) {
+        assign_variable(c, bound->var, statement);
+    } else {
+        TileMeaning value = tile_check_expr(c, statement->value);
+        if (!bound && tile_check_undeclared(c, target)) return;
+        if (!tile_is_error(&value)) fail_target(c, target, bound);
+    }
 }
 
 /* ---- break, continue, return ---- */

@@ -214,9 +214,16 @@ static void use_expr(TileMap *used, const TileExpr *expr) {
     }
 }
 
+/* An assignment to a whole variable is not a use. */
+static void use_target(TileMap *used, const TileExpr *target) {
+    if (target && target->kind == TILE_EXPR_TUPLE)
+        for (size_t i = 0; i < target->items.count; i++) use_target(used, target->items.items[i]);
+    else if (target && target->kind != TILE_EXPR_NAME)
+        use_expr(used, target);
+}
+
 static void use_statement(TileMap *used, const TileStatement *statement) {
-    bool whole = statement->target && statement->target->kind == TILE_EXPR_NAME;
-    if (!whole) use_expr(used, statement->target); /* an assignment to the whole variable is not a use */
+    use_target(used, statement->target);
     use_expr(used, statement->value);
     use_expr(used, statement->step);
     for (size_t i = 0; statement->type && i < statement->type->extents.count; i++)

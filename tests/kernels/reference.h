@@ -50,7 +50,8 @@ Reference reference_attention, reference_attention_causal, reference_attention_w
 Reference reference_function_exp, reference_function_exp2, reference_function_expm1, reference_function_log,
     reference_function_log2, reference_function_log1p, reference_function_sin, reference_function_cos,
     reference_function_tan, reference_function_tanh, reference_function_erf, reference_function_sigmoid,
-    reference_function_rsqrt;
+    reference_function_rsqrt, reference_function_asin, reference_function_acos, reference_function_atan, reference_function_sinh, reference_function_cosh, reference_function_asinh, reference_function_acosh, reference_function_atanh, reference_function_cbrt, reference_function_erfc, reference_function_erfinv, reference_function_lgamma,
+    reference_function_atan2, reference_function_hypot, reference_function_fmod;
 
 /* reference_scan.c */
 Reference reference_welford_rows, reference_linear_recurrence, reference_segmented_cumsum;

@@ -70,6 +70,17 @@ static Approximate within_two_units(double value) {
     return (Approximate){value, 4 * F32_ROUNDOFF * fabs(value) + 0x1p-148};
 }
 
+/* By Newton's method on erf, or erfc near 1. */
+static double inverse_erf(double x) {
+    double a = fabs(x), y = a < 0.5 ? a : sqrt(-log1p(-a * a));
+    if (!(a < 1)) return a == 1 ? x * INFINITY : NAN;
+    for (int i = 0; i < 40; i++) {
+        double off = (y < 0.5 ? erf(y) - a : 1 - a - erfc(y)) * exp(y * y) * 0.88622692545275801365;
+        y -= off / (1 + y * off);
+    }
+    return copysign(a == 0 ? 0 : y, x);
+}
+
 #define REFERENCE_FUNCTION(name, expression)                                                                           \
     static Approximate name##_of(double x) { return within_two_units(expression); }                                    \
     void reference_function_##name(const Problem *problem) { map(problem, name##_of); }
@@ -86,6 +97,32 @@ REFERENCE_FUNCTION(tanh, tanh(x))
 REFERENCE_FUNCTION(erf, erf(x))
 REFERENCE_FUNCTION(sigmoid, 1 / (1 + exp(-x)))
 REFERENCE_FUNCTION(rsqrt, 1 / sqrt(x))
+
+REFERENCE_FUNCTION(asin, asin(x))
+REFERENCE_FUNCTION(acos, acos(x))
+REFERENCE_FUNCTION(atan, atan(x))
+REFERENCE_FUNCTION(sinh, sinh(x))
+REFERENCE_FUNCTION(cosh, cosh(x))
+REFERENCE_FUNCTION(asinh, asinh(x))
+REFERENCE_FUNCTION(acosh, acosh(x))
+REFERENCE_FUNCTION(atanh, atanh(x))
+REFERENCE_FUNCTION(cbrt, cbrt(x))
+REFERENCE_FUNCTION(erfc, erfc(x))
+REFERENCE_FUNCTION(erfinv, inverse_erf(x))
+REFERENCE_FUNCTION(lgamma, lgamma(x))
+
+#define REFERENCE_FUNCTION_OF_TWO(name, slack_)                                                                        \
+    void reference_function_##name(const Problem *problem) {                                                           \
+        int64_t count = problem_dimension(problem, 'M') * problem_dimension(problem, 'N');                             \
+        for (int64_t i = 0; i < count; i++) {                                                                          \
+            Approximate result = within_two_units(name(problem->input[0][i], problem->input[1][i]));                   \
+            problem->expected[i] = result.value;                                                                       \
+            problem->slack[i] = slack_;                                                                                \
+        }                                                                                                              \
+    }
+REFERENCE_FUNCTION_OF_TWO(atan2, result.slack)
+REFERENCE_FUNCTION_OF_TWO(hypot, result.slack)
+REFERENCE_FUNCTION_OF_TWO(fmod, 0)
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double relu(double x) { return x < 0 ? 0 : x; }

@@ -228,12 +228,13 @@ static Expr *arithmetic(Maker *m, const Shape *shape, int depth) {
 }
 
 static Expr *unary(Maker *m, const Shape *shape, int depth) {
+    static const Op whole[] = {OP_ABS, OP_POPCOUNT, OP_CLZ, OP_CTZ};
     static const Op exact[] = {OP_ABS, OP_FLOOR, OP_CEIL, OP_ROUND, OP_TRUNC, OP_SQRT};
     Expr *x = make_expr(m, shape, depth - 1);
     if (chance(m, 30) && !(x->kind == E_LITERAL && x->bare)) return finished(unary_expr(E_UNARY, *shape, OP_NEG, x));
     if (type_is_int(shape->scalar))
-        return chance(m, 50) ? finished(unary_expr(E_UNARY, *shape, OP_NOT, x))
-                             : finished(unary_expr(E_CALL, *shape, OP_ABS, x));
+        return chance(m, 40) ? finished(unary_expr(E_UNARY, *shape, OP_NOT, x))
+                             : finished(unary_expr(E_CALL, *shape, whole[below(m, 4)], x));
     if (m->clean || chance(m, 55)) return finished(unary_expr(E_CALL, *shape, exact[below(m, 6)], x));
     Op op = (Op)(OP_RSQRT + below(m, OP_POW - OP_RSQRT));
     Expr *expr = finished(unary_expr(chance(m, 15) ? E_APPROXIMATE : E_CALL, *shape, op, x));
@@ -253,13 +254,13 @@ static Expr *call(Maker *m, const Shape *shape, int depth) {
         return finished(expr);
     }
     case 3:
-        if (!is_float) return make_pair(m, E_CALL, shape, shape->scalar, OP_CDIV, depth);
+        if (!is_float) return make_pair(m, E_CALL, shape, shape->scalar, chance(m, 50) ? OP_CDIV : OP_MULHI, depth);
         if (chance(m, 60) || m->clean) {
             Expr *expr = make_pair(m, E_CALL, shape, shape->scalar, OP_FMA, depth);
             add_operand(expr, make_loose(m, shape, depth - 1));
             return finished(expr);
         } else {
-            Expr *expr = make_pair(m, E_CALL, shape, shape->scalar, OP_POW, depth);
+            Expr *expr = make_pair(m, E_CALL, shape, shape->scalar, (Op)(OP_POW + below(m, OP_MULHI - OP_POW)), depth);
             expr->tainted = true;
             return expr;
         }

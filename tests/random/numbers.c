@@ -111,6 +111,17 @@ static double whole(Op op, double x) {
     }
 }
 
+/* By Newton's method on erf, or erfc near 1. */
+static long double inverse_erf(long double x) {
+    long double a = fabsl(x), y = a < 0.5L ? a : sqrtl(-log1pl(-a * a));
+    if (!(a < 1)) return a == 1 ? x * INFINITY : NAN;
+    for (int i = 0; i < 40; i++) {
+        long double off = (y < 0.5L ? erfl(y) - a : 1 - a - erfcl(y)) * expl(y * y) * 0.88622692545275801365L;
+        y -= off / (1 + y * off);
+    }
+    return copysignl(a == 0 ? 0 : y, x);
+}
+
 static long double smooth(Op op, long double x) {
     switch (op) {
     case OP_RSQRT: return 1 / sqrtl(x);
@@ -125,6 +136,18 @@ static long double smooth(Op op, long double x) {
     case OP_TAN: return tanl(x);
     case OP_TANH: return tanhl(x);
     case OP_ERF: return erfl(x);
+    case OP_ASIN: return asinl(x);
+    case OP_ACOS: return acosl(x);
+    case OP_ATAN: return atanl(x);
+    case OP_SINH: return sinhl(x);
+    case OP_COSH: return coshl(x);
+    case OP_ASINH: return asinhl(x);
+    case OP_ACOSH: return acoshl(x);
+    case OP_ATANH: return atanhl(x);
+    case OP_CBRT: return cbrtl(x);
+    case OP_ERFC: return erfcl(x);
+    case OP_ERFINV: return inverse_erf(x);
+    case OP_LGAMMA: return lgammal(x);
     default: return 1 / (1 + expl(-x));
     }
 }
@@ -166,6 +189,8 @@ static Number float_unary(Op op, Type type, Number x) {
     case OP_SQRT: return (Number){number_from(type, type == TYPE_F64 ? sqrt(v) : (double)sqrtf((float)v)), x.off};
     default: break;
     }
+    /* Near a zero for a negative argument only the absolute error is small. */
+    if (op == OP_LGAMMA && type == TYPE_F64 && v < 0) return number_unknown();
     if (x.off < 0 && v == 0) return op == OP_RSQRT ? number_unknown() : inexact(type, smooth(op, v));
     return inexact(type, smooth(op, v));
 }
@@ -231,6 +256,30 @@ static Number with_sign(Op op, Type type, Number result, Number x, Number y) {
     return result;
 }
 
+static Number neighbour(Type type, Number x, Number y) {
+    double a = number_value(type, x.bits), b = number_value(type, y.bits);
+    if (isnan(a) || isnan(b)) return (Number){number_from(type, NAN), 0};
+    if (a == b) return y;
+    bool outwards = a == 0 || (b > a) == (a > 0);
+    uint64_t sign = (uint64_t)1 << (type_bytes(type) * 8 - 1);
+    if (a == 0) return (Number){(b < 0 ? sign : 0) + 1, 0};
+    return (Number){outwards ? x.bits + 1 : x.bits - 1, 0};
+}
+
+/* Of those whose result depends on the sign of a zero. */
+static Number float_function(Op op, Type type, Number x, Number y) {
+    double a = number_value(type, x.bits), b = number_value(type, y.bits);
+    if ((op == OP_ATAN2 || op == OP_NEXTAFTER) && (x.off < 0 || y.off < 0)) return number_unknown();
+    if (x.off < 0 && a == 0 && op == OP_POW) return number_unknown();
+    switch (op) {
+    case OP_ATAN2: return inexact(type, atan2l(a, b));
+    case OP_HYPOT: return inexact(type, hypotl(a, b));
+    case OP_FMOD: return (Number){number_from(type, fmod(a, b)), x.off};
+    case OP_NEXTAFTER: return neighbour(type, x, y);
+    default: return inexact(type, powl(a, b));
+    }
+}
+
 static Number float_binary(Op op, Type type, Number x, Number y) {
     double a = number_value(type, x.bits), b = number_value(type, y.bits);
     if (isinf(x.off) || isinf(y.off)) return number_unknown();
@@ -248,9 +297,7 @@ static Number float_binary(Op op, Type type, Number x, Number y) {
     switch (op) {
     case OP_REM: return x.off < 0 || y.off < 0 ? number_unknown() : float_remainder(type, a, b);
     case OP_COPYSIGN: return y.off < 0 || isnan(b) ? number_unknown() : (Number){number_from(type, copysign(a, b)), 0};
-    default:
-        if (x.off < 0 && a == 0) return number_unknown();
-        return inexact(type, powl(a, b));
+    default: return float_function(op, type, x, y);
     }
 }
 
@@ -293,6 +340,10 @@ static Wide integer_arithmetic(Op op, Type type, Wide x, Wide y) {
     case OP_XOR: return x ^ y;
     case OP_MIN: return y < x ? y : x;
     case OP_MAX: return y > x ? y : x;
+    case OP_MULHI: {
+        int width = (int)type_bytes(type) * 8;
+        return type_is_signed(type) ? x * y >> width : (Wide)((unsigned __int128)x * (unsigned __int128)y >> width);
+    }
     default: return shift(op, type, x, y);
     }
 }
@@ -317,6 +368,18 @@ static Number integer_binary(Op op, Type type, Number x, Number y) {
     }
 }
 
+/* One bit after the other. */
+static Wide count_bits(Op op, Type type, uint64_t bits) {
+    int width = (int)type_bytes(type) * 8, ones = 0, first = width, last = -1;
+    for (int i = 0; i < width; i++) {
+        if (!(bits >> i & 1)) continue;
+        ones++;
+        last = i;
+        if (first == width) first = i;
+    }
+    return op == OP_POPCOUNT ? ones : op == OP_CTZ ? first : width - 1 - last;
+}
+
 /* ---- all types ---- */
 
 Number number_unary(Op op, Type type, Number x) {
@@ -327,6 +390,9 @@ Number number_unary(Op op, Type type, Number x) {
     case OP_NEG: return (Number){number_from_integer(type, -v), 0};
     case OP_NOT: return (Number){number_from_integer(type, ~v), 0};
     case OP_UNTRUE: return (Number){v == 0, 0};
+    case OP_POPCOUNT:
+    case OP_CLZ:
+    case OP_CTZ: return (Number){number_from_integer(type, count_bits(op, type, x.bits)), 0};
     default: return (Number){number_from_integer(type, v < 0 ? -v : v), 0};
     }
 }

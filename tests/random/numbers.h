@@ -56,7 +56,27 @@
     X(TANH, "tanh")                                                                                                    \
     X(ERF, "erf")                                                                                                      \
     X(SIGMOID, "sigmoid")                                                                                              \
-    X(POW, "pow")
+    X(ASIN, "asin")                                                                                                    \
+    X(ACOS, "acos")                                                                                                    \
+    X(ATAN, "atan")                                                                                                    \
+    X(SINH, "sinh")                                                                                                    \
+    X(COSH, "cosh")                                                                                                    \
+    X(ASINH, "asinh")                                                                                                  \
+    X(ACOSH, "acosh")                                                                                                  \
+    X(ATANH, "atanh")                                                                                                  \
+    X(CBRT, "cbrt")                                                                                                    \
+    X(ERFC, "erfc")                                                                                                    \
+    X(ERFINV, "erfinv")                                                                                                \
+    X(LGAMMA, "lgamma")                                                                                                \
+    X(POW, "pow")                                                                                                      \
+    X(ATAN2, "atan2")                                                                                                  \
+    X(HYPOT, "hypot")                                                                                                  \
+    X(FMOD, "fmod")                                                                                                    \
+    X(NEXTAFTER, "nextafter")                                                                                          \
+    X(MULHI, "mulhi")                                                                                                  \
+    X(POPCOUNT, "popcount")                                                                                            \
+    X(CLZ, "clz")                                                                                                      \
+    X(CTZ, "ctz")
 
 typedef enum Op {
 #define OP_ENUM(id, word) OP_##id,

@@ -1,5 +1,6 @@
 /* Scalar meaning of the elementwise operations. */
 #include <criterion/criterion.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -67,6 +68,45 @@ Test(eval, wide_integers_do_not_trap) {
     cr_expect_eq(integer(TILE_OP_SHL, TILE_I32, 1, -1), 0);
     cr_expect_eq((uint64_t)integer(TILE_OP_SHR, TILE_U64, -1, 63), 1);
     cr_expect_eq(eval(TILE_OP_NOT, TILE_BOOL, TILE_BOOL, 1, 0, 0), 0);
+}
+
+Test(eval, bits_of_integers) {
+    for (TileScalar type = TILE_I8; type <= TILE_U64; type++) {
+        int width = (int)tile_scalar_bits(type);
+        cr_expect_eq(integer(TILE_OP_POPCOUNT, type, -1, 0), width);
+        cr_expect_eq(integer(TILE_OP_POPCOUNT, type, 0x51, 0), 3);
+        cr_expect_eq(integer(TILE_OP_CLZ, type, 0, 0), width);
+        cr_expect_eq(integer(TILE_OP_CLZ, type, 1, 0), width - 1);
+        cr_expect_eq(integer(TILE_OP_CLZ, type, -1, 0), 0);
+        cr_expect_eq(integer(TILE_OP_CTZ, type, 0, 0), width);
+        cr_expect_eq(integer(TILE_OP_CTZ, type, 0x50, 0), 4);
+        cr_expect_eq(integer(TILE_OP_MULHI, type, 1, 3), 0);
+    }
+    cr_expect_eq(integer(TILE_OP_MULHI, TILE_I8, -128, -128), 64);
+    cr_expect_eq(integer(TILE_OP_MULHI, TILE_I64, -1, 1), -1);
+    cr_expect_eq(integer(TILE_OP_MULHI, TILE_I64, INT64_MIN, INT64_MIN), INT64_C(1) << 62);
+    cr_expect_eq(integer(TILE_OP_MULHI, TILE_U64, -1, -1), -2);
+    cr_expect_eq(integer(TILE_OP_MULHI, TILE_U32, 0xffffffff, 0xffffffff), 0xfffffffe);
+    cr_expect_eq(eval(TILE_OP_CLZ, TILE_BOOL, TILE_BOOL, 0, 0, 0), 1);
+}
+
+Test(eval, neighbours) {
+    static const TileScalar types[] = {TILE_F8E5M2, TILE_F16, TILE_BF16, TILE_F32, TILE_F64};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        TileScalar type = types[i];
+        uint64_t sign = UINT64_C(1) << (tile_scalar_bits(type) - 1), zero = 0, one = tile_scalar_from_double(type, 1);
+        uint64_t infinite = tile_scalar_greatest(type);
+        cr_expect_eq(eval(TILE_OP_NEXTAFTER, type, type, zero, one, 0), 1);
+        cr_expect_eq(eval(TILE_OP_NEXTAFTER, type, type, zero, one | sign, 0), sign | 1);
+        cr_expect_eq(eval(TILE_OP_NEXTAFTER, type, type, sign | 1, one, 0), sign, "the sign is that of x");
+        cr_expect_eq(eval(TILE_OP_NEXTAFTER, type, type, one, infinite, 0), one + 1);
+        cr_expect_eq(eval(TILE_OP_NEXTAFTER, type, type, infinite, zero, 0), infinite - 1);
+        cr_expect_eq(eval(TILE_OP_NEXTAFTER, type, type, zero, sign, 0), sign, "of equals, y");
+    }
+    cr_expect_eq(number(TILE_OP_NEXTAFTER, TILE_F32, FLT_MAX, INFINITY, 0), INFINITY);
+    cr_expect_eq(number(TILE_OP_NEXTAFTER, TILE_F64, -INFINITY, 0, 0), -DBL_MAX);
+    cr_expect(isnan(number(TILE_OP_NEXTAFTER, TILE_F16, NAN, 0, 0)));
+    cr_expect(isnan(number(TILE_OP_NEXTAFTER, TILE_F16, 0, NAN, 0)));
 }
 
 Test(eval, minimum_and_maximum) {

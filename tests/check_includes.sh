@@ -31,7 +31,7 @@ allow() {
 
 # every room has a row
 rooms() {
-    for room in $(find include base lang launch parser lowering cpu ptx object mlir_bridge driver tools -name '*.[ch]' |
+    for room in $(find include base lang launch parser lowering cpu ptx object mlir_bridge driver lsp tools -name '*.[ch]' |
         sed 's#/[^/]*$##' | sort -u); do
         case "$known" in *" $room "*) ;; *) echo "$room: no row in tests/check_includes.sh" ;; esac
     done
@@ -65,6 +65,7 @@ report=$(
         object mlir_bridge driver/cache
     allow driver/ahead base lang/scalar lang/ir launch parser/syntax object mlir_bridge driver/compile
     allow driver/api base lang/scalar lang/ir launch driver/compile
+    allow lsp base lang/scalar parser/syntax parser/check driver/compile
     allow tools base lang/scalar lang/layout lang/ir lang/execute launch parser/syntax parser/check lowering cpu ptx \
         object mlir_bridge driver/cache driver/compile driver/ahead driver/api
     rooms

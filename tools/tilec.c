@@ -70,6 +70,11 @@ static const TileOption test_options[] = {
     {NULL, NULL, NULL},
 };
 
+static const TileOption lsp_options[] = {
+    {"--stdio", NULL, "standard input and output, which it takes anyway: some editors say so"},
+    {NULL, NULL, NULL},
+};
+
 static const TileOption fmt_options[] = {
     {"--check", NULL, "changes nothing, lists the files that are not in the house style, and ends with 1 if there are"},
     {NULL, NULL, NULL},
@@ -185,6 +190,10 @@ static const TileCommand commands[] = {
      "of more than 120 columns are broken. Formatting twice changes nothing more. A file with errors of syntax is\n"
      "left as it is. `-` formats the standard input to the standard output; -v lists the files that were changed.\n",
      tile_command_fmt, fmt_options},
+    {"lsp", "", "serve an editor: diagnostics, hover, completion, renaming",
+     "The language server protocol on standard input and output, for editors, which start it themselves: see\n"
+     "docs/editors.md. It ends when the editor says so or closes its side.\n",
+     tile_command_lsp, lsp_options},
     {"doc", "FILE..", "write reference pages from /// comments",
      "The page is Markdown: an index, and each kernel, function and constant in the order of the text, with its "
      "header,\n"

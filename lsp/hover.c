@@ -43,7 +43,7 @@ static const TileAnnotation *around(const TileAnnotations *annotations, uint32_t
     const TileAnnotation *best = NULL;
     for (size_t i = 0; i < annotations->list.count; i++) {
         const TileAnnotation *found = &annotations->list.items[i];
-        if (found->binds || found->span.begin > offset || found->span.end < offset) continue;
+        if (found->binds || found->span.begin > offset || found->span.end <= offset) continue;
         if (!best || found->span.end - found->span.begin < best->span.end - best->span.begin) best = found;
     }
     return best;
@@ -122,6 +122,7 @@ static void describe_named(Page *page, const TileNamed *named, const TileAnnotat
 /* ---- the answer ---- */
 
 static void describe(Page *page, const TileMention *mention, const TileAnnotations *annotations) {
+    if (mention && mention->span.end <= page->request->offset) mention = NULL; /* it ends before the character */
     const TileAnnotation *here = mention ? tile_annotation_of(annotations, mention->span) : NULL;
     if (mention) page->span = mention->span;
     if (mention && mention->named) {

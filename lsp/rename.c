@@ -154,8 +154,19 @@ static const char *first_change(TileRequest *request, const Renaming *renaming, 
     return NULL;
 }
 
-/* Both texts are parsed with their imports, as they are and as they would be. */
-static bool try_file(TileRequest *request, const Renaming *renaming, const Changed *file, const char **change) {
+/* The first error that the text has now, if it has more than before, such as a name that is bound twice; else NULL. */
+static const char *new_error(TileRequest *request, TileAnalysis *before, TileAnalysis *after) {
+    if (!tile_analysis_check(before) || !tile_analysis_check(after)) return "out of memory";
+    if (after->diagnostics->error_count <= before->diagnostics->error_count) return NULL;
+    for (size_t i = 0; i < after->diagnostics->list.count; i++)
+        if (after->diagnostics->list.items[i]->severity == TILE_SEVERITY_ERROR)
+            return tile_arena_format(request->arena, "%s", after->diagnostics->list.items[i]->message);
+    return "there are more errors";
+}
+
+/* Why the edits of a file cannot be made, NULL if they can. Both texts are parsed and checked with their imports, as they
+ * are and as they would be. */
+static const char *try_file(TileRequest *request, const Renaming *renaming, const Changed *file) {
     Overlay overlays[2] = {{request->workspace, renaming, false}, {request->workspace, renaming, true}};
     TileAnalysis *analyses[2] = {NULL, NULL};
     const TileMentions *mentions[2] = {NULL, NULL};
@@ -165,10 +176,12 @@ static bool try_file(TileRequest *request, const Renaming *renaming, const Chang
         analyses[i] = tile_analysis_create(&search, file->path, text, i ? file->after_length : file->length);
         if (analyses[i]) mentions[i] = tile_analysis_mentions(analyses[i]);
     }
-    bool good = mentions[0] && mentions[1];
-    if (good) *change = first_change(request, renaming, mentions[0], mentions[1]);
+    const char *why = mentions[0] && mentions[1] ? NULL : "out of memory";
+    const char *change = why ? NULL : first_change(request, renaming, mentions[0], mentions[1]);
+    if (change) why = tile_arena_format(request->arena, "`%s` would mean something else", change);
+    if (!why) why = new_error(request, analyses[0], analyses[1]);
     for (int i = 0; i < 2; i++) tile_analysis_destroy(analyses[i]);
-    return good;
+    return why;
 }
 
 /* ---- the answer ---- */
@@ -180,13 +193,11 @@ static void drop_edits(Renaming *renaming) {
 static bool try_all(TileRequest *request, Renaming *renaming) {
     for (size_t i = 0; i < renaming->files.count; i++) apply(request, renaming, &renaming->files.items[i]);
     for (size_t i = 0; i < renaming->files.count; i++) {
-        const char *change = NULL;
-        if (!try_file(request, renaming, &renaming->files.items[i], &change))
-            return tile_request_no_memory(request), false;
-        if (change)
-            return tile_request_fail(request, TILE_LSP_FAILED, "`%s` would mean something else in %s if `%s` were `%s`",
-                                     change, renaming->files.items[i].path, renaming->old, renaming->name),
-                   false;
+        const char *why = try_file(request, renaming, &renaming->files.items[i]);
+        if (!why) continue;
+        tile_request_fail(request, TILE_LSP_FAILED, "if `%s` were `%s` in %s: %s", renaming->old, renaming->name,
+                          renaming->files.items[i].path, why);
+        return false;
     }
     return true;
 }

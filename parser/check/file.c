@@ -445,7 +445,8 @@ static tile_status check_exports(ModuleCheck *check, TileProgramInfo *program) {
 }
 
 static tile_status check_item(ModuleCheck *check, const TileItem *item) {
-    if (item->broken) return TILE_INVALID_SOURCE;
+    /* As one types, there is hardly ever an item without an error: what is right of it has annotations. */
+    if (item->broken && !(check->annotations && item->header_right)) return TILE_INVALID_SOURCE;
     if (check->clean && item->kind != TILE_ITEM_KERNEL) return TILE_OK;
     switch ((TileItemKind)item->kind) {
     case TILE_ITEM_CONST:

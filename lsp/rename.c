@@ -54,10 +54,7 @@ json_t *tile_answer_prepare_rename(TileRequest *request) {
     if (request->error) return NULL;
     const char *why = obstacle(request, mention);
     if (why) return tile_request_fail(request, TILE_LSP_FAILED, "%s", why);
-    json_t *answer = json_object();
-    tile_json_set(answer, "range", tile_range_json(request->workspace, request->analysis, mention->span));
-    tile_json_set(answer, "placeholder", tile_json_string(mention->name));
-    return answer;
+    return tile_range_json(request->workspace, request->analysis, mention->span);
 }
 
 /* ---- the edits ---- */

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-static const char standard_folder[] = "<stdlib>/", standard_scheme[] = "tile-stdlib:/";
+static const char standard_folder[] = "<stdlib>/", standard_scheme[] = "tile-stdlib:";
 
 const char *tile_path_normal(TileArena *arena, const char *path) {
     size_t length = strlen(path), used = 0;
@@ -60,7 +60,7 @@ const char *tile_uri_of_path(TileArena *arena, const char *path) {
     TileText out = {.arena = arena};
     bool standard = strncmp(path, standard_folder, sizeof standard_folder - 1) == 0;
     if (!standard && *path != '/') return path;
-    tile_text_add(&out, standard ? standard_scheme : "file://");
+    tile_text_add(&out, standard ? "tile-stdlib:///" : "file://");
     for (const char *c = standard ? path + sizeof standard_folder - 1 : tile_path_normal(arena, path); *c; c++) {
         bool plain = isalnum((unsigned char)*c) || strchr("/-._~", *c);
         if (plain)

@@ -1,5 +1,5 @@
 /* Names of files as editors write them, file:///home/me/a%20b.tile, and as the compiler does. Modules of the standard library
- * are no files: tile-stdlib:/math.tile. */
+ * are no files: tile-stdlib:///math.tile. */
 #ifndef TILE_LSP_URI_H
 #define TILE_LSP_URI_H
 

@@ -62,25 +62,26 @@ static size_t header_end(const TileWire *wire) {
     return 0;
 }
 
-/* The value of the line `Content-Length: 123`; false if there is none. */
+/* The digits up to the end of the line; false if there is anything else. */
+static bool read_number(const char *digit, const char *stop, size_t *value) {
+    unsigned digits = 0;
+    *value = 0;
+    while (digit < stop && (*digit == ' ' || *digit == '\t')) digit++;
+    for (; digit < stop && *digit >= '0' && *digit <= '9' && digits < 18; digit++, digits++)
+        *value = *value * 10 + (size_t)(*digit - '0');
+    while (digit < stop && (*digit == ' ' || *digit == '\r')) digit++;
+    return digits != 0 && digit == stop;
+}
+
+/* The value behind the last `Content-Length:` of a header; false if there is none. It may stand behind something else in
+ * its line: behind the body of a message whose header was wrong, so that only that one is lost. */
 static bool content_length(const char *header, size_t length, size_t *value) {
     static const char name[] = "Content-Length:";
     bool found = false;
-    for (const char *line = header, *end = header + length; line < end;) {
-        const char *stop = memchr(line, '\n', (size_t)(end - line));
-        if (!stop) stop = end;
-        if ((size_t)(stop - line) >= sizeof name - 1 && strncasecmp(line, name, sizeof name - 1) == 0) {
-            const char *digit = line + sizeof name - 1;
-            size_t number = 0;
-            unsigned digits = 0;
-            while (digit < stop && (*digit == ' ' || *digit == '\t')) digit++;
-            for (; digit < stop && *digit >= '0' && *digit <= '9' && digits < 18; digit++, digits++)
-                number = number * 10 + (size_t)(*digit - '0');
-            while (digit < stop && (*digit == ' ' || *digit == '\r')) digit++;
-            found = digits != 0 && digit == stop;
-            *value = number;
-        }
-        line = stop + 1;
+    for (const char *at = header, *end = header + length; at + sizeof name - 1 < end; at++) {
+        if (strncasecmp(at, name, sizeof name - 1) != 0) continue;
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        found = read_number(at + sizeof name - 1, stop ? stop : end, value);
     }
     return found;
 }

@@ -103,7 +103,10 @@ class Client:
         return self.end()
 
     def end(self):
-        self.process.stdin.close()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass
         status = self.process.wait(self.seconds)
         self.process.stdout.close()
         return status

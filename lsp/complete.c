@@ -69,16 +69,17 @@ static const TileNamed *visible(const Completion *c, const char *name, size_t le
     for (size_t i = 0; i < c->mentions->named.count; i++) {
         const TileNamed *named = c->mentions->named.items[i];
         if (strlen(named->name) != length || memcmp(named->name, name, length) != 0) continue;
-        if (!tile_named_reaches(named, (uint32_t)c->begin)) continue;
+        if (!tile_named_reaches(named, c->request->analysis->ast->file, (uint32_t)c->begin)) continue;
+        if (named->kind == TILE_NAME_KERNEL) continue; /* it is no value, and has no members */
         bool inner = !best || !best->scope.file || (named->scope.file && named->scope.begin >= best->scope.begin);
         if (inner) best = named;
     }
     return best;
 }
 
-static void add_module(Completion *c, const TileAst *module) {
+static void add_module(Completion *c, const TileAst *module, bool kernels) {
     for (size_t i = 0; module && i < module->items.count; i++)
-        if (module->items.items[i]->kind != TILE_ITEM_KERNEL) add_file_item(c, module->items.items[i]);
+        if (kernels || module->items.items[i]->kind != TILE_ITEM_KERNEL) add_file_item(c, module->items.items[i]);
 }
 
 static void add_fields(Completion *c, const TileNamed *named) {
@@ -96,9 +97,10 @@ static void add_fields(Completion *c, const TileNamed *named) {
 static void complete_member(Completion *c, size_t point) {
     size_t begin = word_begin(c->text, point);
     const TileNamed *named = visible(c, c->text + begin, point - begin);
+    size_t last = skip_blanks(c->text, begin), word = word_begin(c->text, last);
     if (!named) return;
     if (named->kind == TILE_NAME_MODULE)
-        add_module(c, named->module);
+        add_module(c, named->module, word_is(c, word, last, "run"));
     else
         add_fields(c, named);
 }
@@ -118,10 +120,10 @@ static size_t open_bracket(const Completion *c) {
     return 0;
 }
 
-static const TileItem *kernel_named(const Completion *c, size_t begin, size_t end) {
-    const TileAst *ast = c->request->analysis->ast;
+/* The kernel that a name is of in a file: itself, or by an export. */
+static const TileItem *kernel_in(const Completion *c, const TileAst *ast, size_t begin, size_t end) {
     const TileItem *found = NULL;
-    for (size_t i = 0; i < ast->items.count && !found; i++) {
+    for (size_t i = 0; ast && i < ast->items.count && !found; i++) {
         const TileItem *item = ast->items.items[i];
         if (item->kind == TILE_ITEM_KERNEL && word_is(c, begin, end, item->name)) found = item;
         for (size_t k = 0; item->kind == TILE_ITEM_EXPORT && k < item->exports.count && !found; k++)
@@ -131,23 +133,39 @@ static const TileItem *kernel_named(const Completion *c, size_t begin, size_t en
     return found;
 }
 
+/* Behind `run`, or behind `run module.`: in the file, else in its imports. */
+static const TileItem *kernel_named(const Completion *c, size_t begin, size_t end) {
+    const TileAst *ast = c->request->analysis->ast;
+    const TileItem *found = kernel_in(c, ast, begin, end);
+    for (size_t i = 0; i < ast->imports.count && !found; i++) found = kernel_in(c, ast->imports.items[i], begin, end);
+    return found;
+}
+
+static void add_header(Completion *c, const TileItem *kernel, bool parameters) {
+    for (size_t i = 0; i < kernel->params.count && parameters; i++) {
+        const TileParam *param = &kernel->params.items[i];
+        if (param->spread || !param->type) continue;
+        add_item(c, param->name, PROPERTY,
+                 tile_analysis_text(c->request->analysis, c->request->arena, param->type->span), NULL);
+    }
+    for (size_t i = 0; i < kernel->generics.count; i++)
+        add_item(c, kernel->generics.items[i].name, PROPERTY, "a generic", NULL);
+    for (size_t i = 0; i < kernel->statics.count; i++)
+        add_item(c, kernel->statics.items[i].name, PROPERTY, "static", NULL);
+    for (size_t i = 0; i < kernel->tunes.count; i++)
+        for (size_t k = 0; k < kernel->tunes.items[i].names.count; k++)
+            add_item(c, kernel->tunes.items[i].names.items[k].name, PROPERTY, "tune", NULL);
+}
+
 /* The names of its header as arguments. False if the place is in no such list. */
 static bool complete_arguments(Completion *c) {
     size_t bracket = open_bracket(c);
-    size_t end = bracket ? bracket - 1 : 0, begin = word_begin(c->text, end), last = skip_blanks(c->text, begin);
-    size_t word = word_begin(c->text, last);
+    size_t end = bracket ? bracket - 1 : 0, begin = word_begin(c->text, end), first = begin;
+    if (first && c->text[first - 1] == '.') first = word_begin(c->text, first - 1); /* module.kernel */
+    size_t last = skip_blanks(c->text, first), word = word_begin(c->text, last);
     bool runs = word_is(c, word, last, "run"), exports = word_is(c, word, last, "export");
     const TileItem *kernel = bracket && (runs || exports) ? kernel_named(c, begin, end) : NULL;
-    for (size_t i = 0; kernel && i < c->mentions->named.count; i++) {
-        const TileNamed *named = c->mentions->named.items[i];
-        bool header = named->kind == TILE_NAME_GENERIC || named->kind == TILE_NAME_TUNE ||
-                      named->kind == TILE_NAME_PARAMETER || named->kind == TILE_NAME_DIMENSION;
-        if (named->item != kernel || !header || (exports && named->kind == TILE_NAME_PARAMETER)) continue;
-        const char *type = named->param && named->param->type
-                               ? tile_analysis_text(c->request->analysis, c->request->arena, named->param->type->span)
-                               : NULL;
-        add_item(c, named->name, PROPERTY, type, NULL);
-    }
+    if (kernel) add_header(c, kernel, runs);
     return kernel != NULL;
 }
 
@@ -157,7 +175,7 @@ static void add_scope(Completion *c) {
     const TileAnnotations *annotations = tile_analysis_annotations(c->request->analysis);
     for (size_t i = c->mentions->named.count; i-- > 0;) {
         const TileNamed *named = c->mentions->named.items[i];
-        if (!named->scope.file || !tile_named_reaches(named, (uint32_t)c->begin)) continue;
+        if (!named->scope.file || !tile_named_reaches(named, c->request->analysis->ast->file, (uint32_t)c->begin)) continue;
         const TileAnnotation *found = annotations ? tile_annotation_of(annotations, named->span) : NULL;
         const char *detail = found ? tile_arena_format(c->request->arena, "%s%s", found->type, found->shape) : NULL;
         add_item(c, named->name, named->kind == TILE_NAME_GENERIC ? TYPE : VARIABLE, detail, NULL);
@@ -171,7 +189,7 @@ static void add_items(Completion *c, bool kernels) {
         if (item->kind == TILE_ITEM_IMPORT && !item->is_path && item->name) add_item(c, item->name, MODULE, NULL, NULL);
         if (item->kind != TILE_ITEM_KERNEL || kernels) add_file_item(c, item);
     }
-    for (size_t i = 0; i < ast->imports.count; i++) add_module(c, ast->imports.items[i]);
+    for (size_t i = 0; i < ast->imports.count; i++) add_module(c, ast->imports.items[i], kernels);
 }
 
 static void add_language(Completion *c) {

@@ -6,7 +6,22 @@
 #include "lsp/uri.h"
 
 bool tile_named_is_shared(const TileNamed *named) {
-    return named->kind == TILE_NAME_CONSTANT || named->kind == TILE_NAME_FUNCTION || named->kind == TILE_NAME_KERNEL;
+    switch (named->kind) {
+    case TILE_NAME_CONSTANT:
+    case TILE_NAME_FUNCTION:
+    case TILE_NAME_KERNEL: return true;
+    case TILE_NAME_GENERIC: /* arguments of `run` */
+    case TILE_NAME_TUNE:
+    case TILE_NAME_PARAMETER:
+    case TILE_NAME_DIMENSION: return named->item && named->item->kind == TILE_ITEM_KERNEL;
+    case TILE_NAME_MODULE:
+    case TILE_NAME_EXPORT:
+    case TILE_NAME_LET:
+    case TILE_NAME_VAR:
+    case TILE_NAME_LOOP:
+    case TILE_NAME_TEMP: return false;
+    }
+    return false;
 }
 
 /* The same binding, seen from this file or from another: its file and place. */

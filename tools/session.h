@@ -85,6 +85,7 @@ int tile_command_build(TileSession *session, char **words, int count);
 int tile_command_emit(TileSession *session, char **words, int count);
 int tile_command_test(TileSession *session, char **words, int count);
 int tile_command_check(TileSession *session, char **words, int count);
+int tile_command_new(TileSession *session, char **words, int count);
 int tile_command_lsp(TileSession *session, char **words, int count);
 int tile_command_fmt(TileSession *session, char **words, int count);
 int tile_command_bench(TileSession *session, char **words, int count);

@@ -65,7 +65,9 @@ static const TileOption build_options[] = {
 
 static const TileOption test_options[] = {
     {"--target", "LIST", "targets with commas between; interp,cpu if not given"},
-    {"--filter", "TEXT", "only tests whose names contain the text"},
+    {"--filter", "TEXT", "only tests whose names contain the text; an error if there is none"},
+    {"--emulate", NULL, "runs the targets' machine form on the executor: GPUs and CPUs that are not here, too"},
+    {"--junit", "FILE", "writes the results as JUnit's XML, too: a case for each test and target"},
     BUILD_OPTIONS,
     {NULL, NULL, NULL},
 };
@@ -142,10 +144,16 @@ static const TileCommand commands[] = {
      ARGUMENT_HELP "A file with one kernel needs no :KERNEL. Results are written whole or not at all.\n"
                    "Example: tilec run stdlib/softmax.tile:softmax x=rand:f32[4096,1000] y=@ --check\n",
      tile_command_run, run_options},
-    {"check", "FILE..", "report errors and warnings only", "Prints nothing where all is well.\n", tile_command_check,
+    {"new", "FILE", "write a kernel with its tests, to begin from",
+     "FILE.tile must not be there yet; the kernel is named after it. What comes next is printed.\n", tile_command_new,
      NULL},
+    {"check", "FILE.. [NAME=value..]", "report errors and warnings only",
+     "Prints nothing where all is well. NAME=value is a type, constant, tune name or static dimension: instances of the\n"
+     "kernels that have the name are checked with it too.\n",
+     tile_command_check, NULL},
     {"test", "FILE..", "run the test blocks of files",
-     "Prints a line for each test and what does not hold, with the values.\n", tile_command_test, test_options},
+     "Prints a line for each test and what does not hold, with the values. A file may have tests alone, of kernels that\n"
+     "it imports.\n", tile_command_test, test_options},
     {"bench", "FILE[:KERNEL] ARG=..", "measure a kernel beside another and beside the machine's limits",
      ARGUMENT_HELP
      "  N=1024                 a name to use as a size in brackets: x=rand:f32[64,N]; or a parameter, as above\n"

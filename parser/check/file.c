@@ -7,6 +7,7 @@
 #include "parser/check/bindings.h"
 #include "parser/check/call.h"
 #include "parser/check/emit.h"
+#include "parser/check/item.h"
 #include "parser/check/kernel.h"
 #include "parser/check/module.h"
 #include "parser/check/names.h"
@@ -513,6 +514,28 @@ tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics
     tile_arena_destroy(check.arena);
     tile_diagnostics_sort(diagnostics);
     if (result == TILE_OK && diagnostics->error_count != errors) result = TILE_INVALID_SOURCE;
+    return result;
+}
+
+tile_status tile_check_instances(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
+                                 const TileBinding *bindings, size_t count) {
+    ModuleCheck check;
+    tile_status result = TILE_OK;
+    if (!begin_module(&check, context, diagnostics, ast, verify)) return TILE_OUT_OF_MEMORY;
+    for (size_t i = 0; i < ast->items.count && !check.spent; i++) {
+        const TileItem *kernel = ast->items.items[i];
+        TILE_LIST(TileBinding) own = {0};
+        if (kernel->kind != TILE_ITEM_KERNEL || kernel->broken) continue;
+        for (size_t k = 0; k < count; k++)
+            if (tile_names_setting(kernel, bindings[k].name)) tile_list_push(context->arena, &own, bindings[k]);
+        TileLowerOptions options = {.bindings = own.items, .binding_count = own.count};
+        tile_status status = own.count ? check_instance(&check, kernel, &options, false) : TILE_OK;
+        if (status != TILE_OK) result = status;
+        if (status == TILE_OUT_OF_MEMORY) break;
+        weigh_file(&check, kernel);
+    }
+    tile_arena_destroy(check.arena);
+    tile_diagnostics_sort(diagnostics);
     return result;
 }
 

@@ -117,6 +117,9 @@ bool tile_kernel_has_setting(const TileKernelInfo *kernel, const char *name);
  * tile_list_kernels, if there are no errors. */
 tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
                               const uint64_t *clean, TileProgramInfo *program) TILE_MUST_CHECK;
+/* Checks the instances of all kernels of the file that these values make of them; other names have stand-ins. */
+tile_status tile_check_instances(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
+                                 const TileBinding *bindings, size_t count) TILE_MUST_CHECK;
 /* For the items first, first + step, ..: sets clean[i] to the cost of the check if the item has no diagnostics. A tree
  * of the same text in another context may then be checked without those items, with the same result. So several threads
  * can check a long file, each with its own tree and context. Diagnostics of this call are only counted. */
@@ -223,6 +226,7 @@ typedef struct TileTestArgument {
 
 typedef struct TileTestRun {
     const char *kernel;
+    uint32_t file; /* that has the kernel: of the test, or imported */
     TileSpan span;
     TILE_LIST(TileBinding) bindings;
     TILE_LIST(TileTestArgument) arguments; /* in the order of the kernel's parameters, including those of `...` */

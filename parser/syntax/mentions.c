@@ -120,6 +120,7 @@ static const TileNamed *find(Walk *walk, const char *name) {
 
 /* ---- expressions ---- */
 
+static const Header *header_of(Walk *walk, const TileItem *item);
 static void walk_expr(Walk *walk, const TileExpr *expr);
 static void walk_sequence(Walk *walk, const TileSequence *sequence);
 
@@ -145,22 +146,45 @@ static TileSpan last_word(TileSpan span, const char *name) {
 
 /* A name of the kernel's header, in `run k(name = ..)` and `export k[NAME = ..]`. */
 static void mention_header(Walk *walk, const TileItem *kernel, TileSpan span, const char *name) {
-    const Header *header = kernel ? tile_map_get(&walk->headers, kernel) : NULL;
+    const Header *header = kernel ? header_of(walk, kernel) : NULL;
     const TileNamed *named = NULL;
     for (size_t i = 0; header && i < header->list.count && !named; i++)
         if (strcmp(header->list.items[i]->name, name) == 0) named = header->list.items[i];
     mention(walk, span, name, named);
 }
 
+/* The kernel that the name is of in a file: itself, or by an export. */
+static const TileItem *kernel_in(const TileAst *ast, const char *name) {
+    for (size_t i = 0; ast && i < ast->items.count; i++)
+        for (size_t k = 0; k < ast->items.items[i]->exports.count; k++) {
+            const TileExport *export = &ast->items.items[i]->exports.items[k];
+            if (export->name == name) name = export->kernel.name;
+        }
+    const TileItem *item = item_of(ast, name);
+    return item && item->kind == TILE_ITEM_KERNEL ? item : NULL;
+}
+
+/* What is run: an export or a kernel of the file, else of its imports. */
+static const TileItem *find_run(Walk *walk, const TileExpr *callee) {
+    if (callee->kind == TILE_EXPR_FIELD) {
+        const TileNamed *module = callee->a->kind == TILE_EXPR_NAME ? find_module(walk, callee->a->name) : NULL;
+        return module ? kernel_in(module->module, callee->name) : NULL;
+    }
+    if (callee->kind != TILE_EXPR_NAME) return NULL;
+    const TileItem *found = kernel_in(walk->ast, callee->name);
+    for (size_t i = 0; i < walk->ast->imports.count && !found && !item_of(walk->ast, callee->name); i++)
+        found = kernel_in(walk->ast->imports.items[i], callee->name);
+    return found;
+}
+
 /* A kernel, or an export by its own name. */
 static void walk_run(Walk *walk, const TileExpr *call) {
-    const TileItem *kernel = NULL;
     if (!call || call->kind != TILE_EXPR_CALL) return walk_expr(walk, call);
+    const TileItem *kernel = find_run(walk, call->a);
     if (call->a->kind == TILE_EXPR_NAME) {
         const TileNamed *export = tile_map_get(&walk->exports, call->a->name);
-        kernel = export ? export->item : item_of(walk->ast, call->a->name);
-        if (kernel && kernel->kind != TILE_ITEM_KERNEL) kernel = NULL;
-        mention(walk, call->a->span, call->a->name, export ? export : kernel ? item_named(walk, kernel) : NULL);
+        bool own = kernel && kernel->name == call->a->name;
+        mention(walk, call->a->span, call->a->name, export ? export : own ? item_named(walk, kernel) : NULL);
     } else {
         walk_expr(walk, call->a);
     }
@@ -352,6 +376,22 @@ static void bind_header(Walk *walk, const TileItem *item) {
     cut(walk, count);
 }
 
+/* Of a kernel of this file or of an import. */
+static const Header *header_of(Walk *walk, const TileItem *item) {
+    const Header *header = tile_map_get(&walk->headers, item);
+    const TileAst *own = walk->ast, *tree = header ? NULL : tree_of(walk, item);
+    const TileItem *current = walk->item;
+    if (!tree) return header;
+    TileMap innermost = walk->innermost;
+    tile_map_init(&walk->innermost, walk->arena); /* the names in scope here are none there */
+    walk->ast = tree;
+    bind_header(walk, item);
+    walk->ast = own;
+    walk->item = current;
+    walk->innermost = innermost;
+    return tile_map_get(&walk->headers, item);
+}
+
 static void mention_bound(Walk *walk, TileSpan span, const char *name) { mention(walk, span, name, in_scope(walk, name)); }
 
 static void walk_generics(Walk *walk, const TileItem *item) {
@@ -485,6 +525,7 @@ const TileMention *tile_mention_at(const TileMentions *mentions, uint32_t offset
     return &mentions->list.items[low - 1];
 }
 
-bool tile_named_reaches(const TileNamed *named, uint32_t offset) {
-    return !named->scope.file || (named->scope.begin <= offset && offset <= named->scope.end);
+bool tile_named_reaches(const TileNamed *named, uint32_t file, uint32_t offset) {
+    if (!named->scope.file) return true;
+    return named->scope.file == file && named->scope.begin <= offset && offset <= named->scope.end;
 }

@@ -28,7 +28,8 @@ typedef struct TileNamed {
     TileNameKind kind;
     const char *name;
     TileSpan span;        /* where it is bound */
-    TileSpan scope;       /* where it can be used; empty: in the whole file, and by those that import it */
+    TileSpan scope;       /* where it can be used; empty: in the whole file, and by those that import it. Names of a kernel's
+                           * header are arguments of `run` and `export` beyond it */
     const TileItem *item; /* itself, or the item that it belongs to */
     const TileAst *module; /* MODULE: the file, or NULL */
     const TileParam *param;
@@ -51,6 +52,6 @@ TileMentions *tile_list_mentions(const TileAst *ast);
 /* The mention at the place, or the one that ends there; NULL if there is none. */
 const TileMention *tile_mention_at(const TileMentions *mentions, uint32_t offset);
 /* May the name be used at this place, as far as scopes go? */
-bool tile_named_reaches(const TileNamed *named, uint32_t offset);
+bool tile_named_reaches(const TileNamed *named, uint32_t file, uint32_t offset);
 
 #endif

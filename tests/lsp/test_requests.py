@@ -386,6 +386,33 @@ async def test_completion(client):
 
 
 @pytest.mark.asyncio
+async def test_a_file_of_tests(client):
+    """Kernels of an import: definition, completion and renaming of the names of their headers, from either file."""
+    tests = 'import "main.tile"\nimport softmax\ntest "t" {\n    let y = run rows(x = ones(f32, 3, 5), BN = 64)\n    let z = run softmax.softmax(x = y)\n}\n'
+    (client.folder / "tests.tile").write_text(tests)
+    uri = path_uri(client.folder / "tests.tile")
+    document = open_text(client, tests, uri)
+    assert await diagnostics(client, uri) == []
+
+    async def of(word):
+        position = Place(client, tests, word).position()
+        return await client.text_document_definition_async(lsp.DefinitionParams(text_document=document, position=position))
+
+    assert (await of("rows(")).uri == client.uri
+    place = await of("BN = 64")
+    assert place.uri == client.uri and place.range.start == Place(client, TEXT, "BN in {64}").position()
+    assert (await of("softmax(x")).uri == "tile-stdlib:///softmax.tile"
+    main = open_text(client, TEXT)
+    answer = await rename(client, main, Place(client, TEXT, "BN in"), "COLUMNS")
+    assert apply(client, tests, answer.changes[uri]) == tests.replace("BN", "COLUMNS")
+    answer = await rename(client, document, Place(client, tests, "x = ones"), "values")
+    assert apply(client, TEXT, answer.changes[client.uri]).count("values") == 3
+    assert {"x", "y", "BM", "BN", "T"} <= set(await labels(client, document, 3, len("    let y = run rows(")))
+    assert "softmax" in await labels(client, document, 4, len("    let z = run softmax."))
+    assert "x" in await labels(client, document, 4, len("    let z = run softmax.softmax("))
+
+
+@pytest.mark.asyncio
 async def test_formatting(client):
     ugly = "const  A=1\n\n\n\nfn f(a:f32)->f32{return a*2}\n"
     document = open_text(client, ugly)

@@ -129,8 +129,8 @@ Test(mentions, scopes) {
     cr_assert_eq(nth(&file, "x = ones", 0)->named, nth(&file, "x: in", 0)->named);
     cr_assert_null(nth(&file, "f32](", 0)->named, "a type");
     cr_assert_null(nth(&file, "zeros", 0)->named, "a built-in function");
-    cr_assert(tile_named_reaches(outer->named, used->span.begin));
-    cr_assert_not(tile_named_reaches(inner->named, used->span.begin));
+    cr_assert(tile_named_reaches(outer->named, file.ast->file, used->span.begin));
+    cr_assert_not(tile_named_reaches(inner->named, file.ast->file, used->span.begin));
     close_file(&file);
 }
 

@@ -36,6 +36,8 @@ void tile_text_add_xml(TileText *text, const char *string) {
             tile_text_add(text, "&lt;");
         else if (*c == '&')
             tile_text_add(text, "&amp;");
+        else if (*c == '"')
+            tile_text_add(text, "&quot;");
         else
             tile_text_add_char(text, *c);
     }

@@ -31,7 +31,7 @@ allow() {
 
 # every room has a row
 rooms() {
-    for room in $(find include base lang launch parser lowering cpu ptx object mlir_bridge driver tools -name '*.[ch]' |
+    for room in $(find include base lang launch parser lowering cpu ptx object mlir_bridge driver lsp tools -name '*.[ch]' |
         sed 's#/[^/]*$##' | sort -u); do
         case "$known" in *" $room "*) ;; *) echo "$room: no row in tests/check_includes.sh" ;; esac
     done
@@ -65,15 +65,16 @@ report=$(
         object mlir_bridge driver/cache
     allow driver/ahead base lang/scalar lang/ir launch parser/syntax object mlir_bridge driver/compile
     allow driver/api base lang/scalar lang/ir launch driver/compile
+    allow lsp base lang/scalar parser/syntax parser/check driver/compile
     allow tools base lang/scalar lang/layout lang/ir lang/execute launch parser/syntax parser/check lowering cpu ptx \
-        object mlir_bridge driver/cache driver/compile driver/ahead driver/api
+        object mlir_bridge driver/cache driver/compile driver/ahead driver/api lsp
     rooms
     grep -rnE '# *include *[<"](mlir|llvm)(-c)?/' --include='*.[ch]' --include='*.cc' --include='*.re' \
-        include base lang launch parser lowering cpu ptx object driver tools |
+        include base lang launch parser lowering cpu ptx object driver lsp tools |
         sed 's/$/   (only mlir_bridge may include MLIR and LLVM)/'
     # A target's kind is written in the tables of targets, and read where its family's struct of behaviour is selected.
     grep -rnE 'TILE_TARGET_(CPU|GPU)|(->|\.)kind [!=]= TILE_TARGET' --include='*.[ch]' \
-        base lang launch parser lowering cpu ptx object mlir_bridge driver tools |
+        base lang launch parser lowering cpu ptx object mlir_bridge driver lsp tools |
         grep -vE '^(lang/ir/target\.h|cpu/(target|family)\.c|ptx/(family|target/target)\.c|mlir_bridge/export_(family|gpu)\.c):' |
         sed 's/$/   (a question about a target is a member of driver\/backend.h or a fact of lang\/target.h)/'
 ) || failed=$?

@@ -2,7 +2,7 @@
 # Files have at most 650 lines, functions at most 60; no unfinished work, no tabs or trailing blanks.
 set -eu
 cd "$(dirname "$0")/.."
-files=$(find base bench cpu driver examples include lang launch lowering mlir_bridge object parser ptx scripts stdlib tests tools \
+files=$(find base bench cpu driver examples include lang launch lowering lsp editors mlir_bridge object parser ptx scripts stdlib tests tools \
     \( -name '*.[ch]' -o -name '*.cc' -o -name '*.def' -o -name '*.re' -o -name '*.tile' -o -name '*.sh' -o -name '*.py' \
     -o -name '*.tir' \) | sort)
 code=$(echo "$files" | grep -E '\.(c|h|cc|def|re)$')

@@ -4,8 +4,8 @@
 # of documents; `texts` those whose strings are, which users may read.
 set -eu
 cd "$(dirname "$0")/.."
-rooms='base docs driver include lang launch lowering mlir_bridge object parser ptx cpu bench python scripts tests tools'
-texts='base lang parser lowering cpu ptx mlir_bridge object driver launch tools'
+rooms='base docs driver include lang launch lowering lsp editors mlir_bridge object parser ptx cpu bench python scripts tests tools'
+texts='base lang parser lowering cpu ptx mlir_bridge object driver launch lsp tools'
 # These are made from tables, or have the words themselves.
 made='^docs/(passes|ops|stdlib|glossary)\.md$|^tests/check_words\.sh$'
 work=$(mktemp -d)

@@ -4,7 +4,11 @@
 
 #include "driver/compile/backend.h"
 #include "lang/ir/ir.h"
+#include "lang/scalar/scalar.h"
 #include "lowering/pass.h"
+#include "parser/check/builtin.h"
+#include "parser/check/type.h"
+#include "parser/syntax/lex.h"
 #include "tools/error_pages.h"
 #include "tools/session.h"
 
@@ -78,6 +82,21 @@ static int help_limits(TileSession *session) {
     return tile_session_finish(session);
 }
 
+/* The words of the language, for the grammars of editors. */
+static int help_words(TileSession *session) {
+#define PRINT_KEYWORD(id, text) " " text
+#define PRINT_WORD(text) " " text
+    printf("keywords:" TILE_KEYWORD_LIST(PRINT_KEYWORD) "\nwords with a meaning in some places:" TILE_PLACE_WORD_LIST(
+        PRINT_WORD) "\ntypes:");
+    for (int s = 0; s < TILE_SCALAR_COUNT; s++) printf(" %s", tile_scalar_name((TileScalar)s));
+    printf("\nclasses of types:");
+    for (size_t i = 0; tile_class_at(i); i++) printf(" %s", tile_class_at(i));
+    printf("\nbuilt-in functions:");
+    for (size_t i = 0; tile_builtin_at(i); i++) printf(" %s", tile_builtin_at(i)->name);
+    printf("\n");
+    return tile_session_finish(session);
+}
+
 /* The page as plain text: without heading and code marks, with code indented. */
 static void print_page(const TileStandardFile *page) {
     bool code = false;
@@ -114,6 +133,7 @@ int tile_command_help(TileSession *session, char **words, int count) {
     if (strcmp(words[0], "ops") == 0) return help_ops(session);
     if (strcmp(words[0], "limits") == 0) return help_limits(session);
     if (strcmp(words[0], "codes") == 0) return help_codes(session);
+    if (strcmp(words[0], "words") == 0) return help_words(session);
     const TileCommand *command = tile_command_find(session, words[0]);
     if (command) return help_command(session, command);
     const TileStandardFile *page = find_page(words[0]);

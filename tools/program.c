@@ -68,6 +68,7 @@ static int compile(TileProgram *program, const char *signature) {
     TileReport *report = NULL;
     program->options.settings = program->settings.items;
     program->options.setting_count = program->settings.count;
+    tile_compiler_warn_of(program->compiler, program->kernel_name);
     tile_status status =
         tile_compile_file(program->compiler, program->path, &program->options, &program->library, &report);
     if (status != TILE_OK && !report && status != TILE_OUT_OF_MEMORY)

@@ -85,6 +85,8 @@ int tile_command_build(TileSession *session, char **words, int count);
 int tile_command_emit(TileSession *session, char **words, int count);
 int tile_command_test(TileSession *session, char **words, int count);
 int tile_command_check(TileSession *session, char **words, int count);
+int tile_command_new(TileSession *session, char **words, int count);
+int tile_command_lsp(TileSession *session, char **words, int count);
 int tile_command_fmt(TileSession *session, char **words, int count);
 int tile_command_bench(TileSession *session, char **words, int count);
 int tile_command_explain(TileSession *session, char **words, int count);

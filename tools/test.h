@@ -5,13 +5,20 @@
 #include "driver/compile/unit.h"
 #include "tools/array.h"
 
+/* The kernels of a file, the tests' own or an imported one, for a target. */
+typedef struct TileTestLibrary {
+    uint32_t file; /* in the unit's diagnostics */
+    unsigned target;
+    TileLibrary *library;
+} TileTestLibrary;
+
 /* A file whose tests are run. */
 typedef struct TileTestFile {
     TileUnit *unit;
     TileCompiler *compiler;
     uint32_t flags;             /* TILE_COMPILE_* */
     const char *const *targets; /* ends in NULL */
-    TileLibrary *libraries[16]; /* one for each target, without settings; created on demand */
+    TILE_LIST(TileTestLibrary) libraries; /* without settings; created on demand */
 } TileTestFile;
 
 enum { TILE_TEST_TARGETS = 15 };

@@ -124,11 +124,20 @@ static const char *binding_text(TileArena *arena, const TileBinding *b) {
     return "";
 }
 
+static TileLibrary *shared_library(const Bench *bench, uint32_t file) {
+    for (size_t i = 0; i < bench->file->libraries.count; i++) {
+        const TileTestLibrary *known = &bench->file->libraries.items[i];
+        if (known->file == file && known->target == bench->target) return known->library;
+    }
+    return NULL;
+}
+
 /* The library for the run: one of its own if it has settings that the arguments do not determine. */
 static tile_status open_library(Bench *bench, const TileTestRun *run, TileLibrary **library, TileReport **report) {
     TileUnit *unit = bench->file->unit;
+    const TileSourceFile *source = &unit->diagnostics->files.items[run->file];
     TileCompileOptions options = {.struct_size = sizeof options,
-                                  .file = unit->input->file,
+                                  .file = source->name,
                                   .target = bench->file->targets[bench->target],
                                   .flags = bench->file->flags,
                                   .setting_count = run->bindings.count};
@@ -136,14 +145,11 @@ static tile_status open_library(Bench *bench, const TileTestRun *run, TileLibrar
     for (size_t i = 0; i < run->bindings.count; i++)
         settings[i] = (TileSetting){run->bindings.items[i].name, binding_text(unit->arena, &run->bindings.items[i])};
     options.settings = settings;
-    TileLibrary **shared = &bench->file->libraries[bench->target];
-    if (!options.setting_count && *shared) {
-        *library = *shared;
-        return TILE_OK;
-    }
-    tile_status status =
-        tile_compile(bench->file->compiler, unit->input->text, unit->input->length, &options, library, report);
-    if (status == TILE_OK && !options.setting_count) *shared = *library;
+    *library = options.setting_count ? NULL : shared_library(bench, run->file);
+    if (*library) return TILE_OK;
+    tile_status status = tile_compile(bench->file->compiler, source->text, source->length, &options, library, report);
+    if (status == TILE_OK && !options.setting_count)
+        tile_list_push(unit->arena, &bench->file->libraries, (TileTestLibrary){run->file, bench->target, *library});
     return status;
 }
 
@@ -201,7 +207,7 @@ static tile_status run_kernel(Bench *bench, const TileTestRun *run, bool *stoppe
         status = launch(bench, run, kernel, &error);
         why = error.message;
     }
-    if (library != bench->file->libraries[bench->target]) tile_library_destroy(library);
+    if (library != shared_library(bench, run->file)) tile_library_destroy(library);
     *stopped = status != TILE_OK;
     if (is_users_mistake(status)) return stop(bench, run->span, *why ? why : tile_status_text(status));
     if (status != TILE_OK && *why) tile_text_add(bench->message, why);

@@ -65,8 +65,15 @@ static const TileOption build_options[] = {
 
 static const TileOption test_options[] = {
     {"--target", "LIST", "targets with commas between; interp,cpu if not given"},
-    {"--filter", "TEXT", "only tests whose names contain the text"},
+    {"--filter", "TEXT", "only tests whose names contain the text; an error if there is none"},
+    {"--emulate", NULL, "runs the targets' machine form on the executor: GPUs and CPUs that are not here, too"},
+    {"--junit", "FILE", "writes the results as JUnit's XML, too: a case for each test and target"},
     BUILD_OPTIONS,
+    {NULL, NULL, NULL},
+};
+
+static const TileOption lsp_options[] = {
+    {"--stdio", NULL, "standard input and output, which it takes anyway: some editors say so"},
     {NULL, NULL, NULL},
 };
 
@@ -137,10 +144,16 @@ static const TileCommand commands[] = {
      ARGUMENT_HELP "A file with one kernel needs no :KERNEL. Results are written whole or not at all.\n"
                    "Example: tilec run stdlib/softmax.tile:softmax x=rand:f32[4096,1000] y=@ --check\n",
      tile_command_run, run_options},
-    {"check", "FILE..", "report errors and warnings only", "Prints nothing where all is well.\n", tile_command_check,
+    {"new", "FILE", "write a kernel with its tests, to begin from",
+     "FILE.tile must not be there yet; the kernel is named after it. What comes next is printed.\n", tile_command_new,
      NULL},
+    {"check", "FILE.. [NAME=value..]", "report errors and warnings only",
+     "Prints nothing where all is well. NAME=value is a type, constant, tune name or static dimension: instances of the\n"
+     "kernels that have the name are checked with it too.\n",
+     tile_command_check, NULL},
     {"test", "FILE..", "run the test blocks of files",
-     "Prints a line for each test and what does not hold, with the values.\n", tile_command_test, test_options},
+     "Prints a line for each test and what does not hold, with the values. A file may have tests alone, of kernels that\n"
+     "it imports.\n", tile_command_test, test_options},
     {"bench", "FILE[:KERNEL] ARG=..", "measure a kernel beside another and beside the machine's limits",
      ARGUMENT_HELP
      "  N=1024                 a name to use as a size in brackets: x=rand:f32[64,N]; or a parameter, as above\n"
@@ -185,6 +198,10 @@ static const TileCommand commands[] = {
      "of more than 120 columns are broken. Formatting twice changes nothing more. A file with errors of syntax is\n"
      "left as it is. `-` formats the standard input to the standard output; -v lists the files that were changed.\n",
      tile_command_fmt, fmt_options},
+    {"lsp", "", "serve an editor: diagnostics, hover, completion, renaming",
+     "The language server protocol on standard input and output, for editors, which start it themselves: see\n"
+     "docs/editors.md. It ends when the editor says so or closes its side.\n",
+     tile_command_lsp, lsp_options},
     {"doc", "FILE..", "write reference pages from /// comments",
      "The page is Markdown: an index, and each kernel, function and constant in the order of the text, with its "
      "header,\n"
@@ -212,8 +229,8 @@ static const TileCommand commands[] = {
      "For this session: source <(tilec completions bash). Installed packages have them already.\n",
      tile_command_completions, NULL},
     {"man", "", "print the manual page", "To read it: tilec man | man -l -\n", tile_command_man, NULL},
-    {"help", "[COMMAND|CODE|codes|passes|ops|limits]",
-     "explain a command or an error, list codes, passes, operations or limits",
+    {"help", "[COMMAND|CODE|codes|passes|ops|limits|words]",
+     "explain a command or an error, list codes, passes, operations, limits or the language's words",
      "CODE is the word in brackets at the end of a message, as in `tilec help invalid-store`.\n", tile_command_help, NULL},
 };
 

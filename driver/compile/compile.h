@@ -54,6 +54,9 @@ void tile_compiler_schedule(TileCompiler *compiler, uint64_t seed);
 /* Likewise: elements that a GPU's thread holds in addition to a tile's own, where a layout rounds an extent up, are
  * undefined in the executor, so that code whose results depend on them fails. */
 void tile_compiler_mark_padding(TileCompiler *compiler, bool mark);
+/* Likewise: the kernel that is of interest (NULL: all): warnings within other kernels, and within tests, are left out. The
+ * name is borrowed. */
+void tile_compiler_warn_of(TileCompiler *compiler, const char *kernel);
 /* Likewise: after each pass, functions, parameters and values are renamed by the seed (0: they are not); at the end
  * symbols get their own names back. The code must be the same. */
 void tile_compiler_rename(TileCompiler *compiler, uint64_t seed);

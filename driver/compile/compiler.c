@@ -86,6 +86,8 @@ void tile_compiler_emulate(TileCompiler *compiler, const TileForeign *foreign, u
     compiler->vector_scale = vector_scale;
 }
 
+void tile_compiler_warn_of(TileCompiler *compiler, const char *kernel) { compiler->warn_of = kernel; }
+
 void tile_compiler_schedule(TileCompiler *compiler, uint64_t seed) { compiler->schedule_seed = seed; }
 void tile_compiler_slack(TileCompiler *compiler, const TileSlack *slack) { compiler->slack = slack; }
 

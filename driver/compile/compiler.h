@@ -30,6 +30,7 @@ struct TileCompiler {
     unsigned vector_scale;
     uint64_t schedule_seed;
     bool mark_padding;
+    const char *warn_of;                       /* see tile_compiler_warn_of */
     void (*hold)(bool held);                   /* see tile_compiler_hold; or NULL */
     uint64_t names;                            /* see tile_compiler_rename */
     const struct TilePassInfo *const *between; /* see tile_compiler_between */

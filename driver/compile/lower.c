@@ -1,4 +1,6 @@
 /* From a unit's text to tile form: parses, lists and checks the kernels, and lowers one of them. */
+#include <string.h>
+
 #include "driver/compile/backend.h"
 #include "driver/compile/ir_text.h"
 
@@ -34,11 +36,38 @@ tile_status tile_unit_list(TileUnit *unit, TileProgramInfo *program) {
     return TILE_OK;
 }
 
+/* The kernel of this name, or the one that the export of this name is of. */
+static const TileItem *kernel_of(const TileUnit *unit, const TileProgramInfo *program, const char *name) {
+    for (size_t i = 0; i < program->kernels.count; i++)
+        if (strcmp(program->kernels.items[i].name, name) == 0) return program->kernels.items[i].item;
+    return NULL;
+}
+
+/* Warnings within other kernels and tests than the one that is asked for are those of other commands. */
+static void leave_out_warnings(TileUnit *unit, const TileProgramInfo *program) {
+    const char *name = unit->input->compiler->warn_of;
+    const TileItem *kernel = name ? kernel_of(unit, program, name) : NULL;
+    size_t kept = 0;
+    for (size_t i = 0; kernel && i < unit->diagnostics->list.count; i++) {
+        TileDiagnostic *d = unit->diagnostics->list.items[i];
+        bool other = false;
+        for (size_t k = 0; k < unit->ast->items.count && d->severity == TILE_SEVERITY_WARNING; k++) {
+            const TileItem *item = unit->ast->items.items[k];
+            bool body = item->kind == TILE_ITEM_KERNEL || item->kind == TILE_ITEM_TEST;
+            bool inside = d->span.file == item->span.file && d->span.begin >= item->span.begin && d->span.end <= item->span.end;
+            other = other || (body && inside && item != kernel);
+        }
+        if (!other) unit->diagnostics->list.items[kept++] = d;
+    }
+    if (kernel) unit->diagnostics->list.count = kept;
+}
+
 tile_status tile_unit_check(TileUnit *unit, TileProgramInfo *program) {
     if (unit->input->is_ir) return tile_unit_list(unit, program);
     const uint64_t *clean = tile_unit_check_ahead(unit);
     TILE_TRY(tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify, clean, program));
     tile_list_exported(unit->arena, program);
+    leave_out_warnings(unit, program);
     return TILE_OK;
 }
 

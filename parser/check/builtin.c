@@ -80,3 +80,11 @@ const TileBuiltin *tile_find_builtin(const char *name) {
         if (strcmp(builtins[i].name, name) == 0) return &builtins[i];
     return NULL;
 }
+
+const TileBuiltin *tile_builtin_at(size_t index) {
+    size_t own = sizeof builtins / sizeof *builtins;
+    if (index < own) return &builtins[index];
+    for (int op = 0; op < TILE_OP_COUNT; op++)
+        if (tile_op_info((TileOpId)op)->traits & TILE_TRAIT_FUNCTION && index-- == own) return &op_functions[op];
+    return NULL;
+}

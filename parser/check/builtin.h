@@ -55,6 +55,8 @@ struct TileBuiltin {
     uint8_t kind;  /* reductions: TileName */
 };
 const TileBuiltin *tile_find_builtin(const char *name);
+/* The built-in functions by number, NULL behind the last. */
+const TileBuiltin *tile_builtin_at(size_t index);
 void tile_nearest_builtin(TileNearest *nearest); /* tries the built-in functions with the same first letter */
 
 #endif

@@ -239,6 +239,15 @@ struct TileLost {
     bool above, below;
 };
 
+/* A meaning at a place, for annotations. */
+typedef struct TileFinding {
+    TileSpan span, bound;
+    TileMeaning meaning;
+    bool binds, is_var;
+    const char *candidate; /* a generic with the meaning's element type */
+    const char *cost;
+} TileFinding;
+
 struct TileChecker {
     TileContext *context;
     TileDiagnostics *diagnostics;
@@ -295,6 +304,8 @@ struct TileChecker {
     bool unrolled;                     /* there was such a loop */
     unsigned grid_count;
     TileTestState *test; /* NULL outside tests */
+    TileAnnotations *annotations;     /* to be made; or NULL */
+    TILE_LIST(TileFinding) findings;  /* the same, before they are put into words */
     TileSumNeeds needs;  /* of the grid being checked */
     const TileLowerOptions *options;
     uint32_t *file_numbers; /* diagnostics' file index to the context's */

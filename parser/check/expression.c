@@ -1,4 +1,5 @@
 /* Expressions of each kind. */
+#include "parser/check/annotate.h"
 #include "parser/check/bounds.h"
 #include "parser/check/branch.h"
 #include "parser/check/callee.h"
@@ -324,5 +325,6 @@ TileMeaning tile_check_expr(TileChecker *c, const TileExpr *expr) {
     TileMeaning m = check_kind(c, expr);
     tile_open_meaning(c, &m, c->met);
     c->met |= met;
+    if (c->annotations) tile_annotate_expr(c, expr, &m);
     return m;
 }

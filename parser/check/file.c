@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "parser/check/annotation.h"
 #include "parser/check/bindings.h"
 #include "parser/check/call.h"
 #include "parser/check/emit.h"
+#include "parser/check/item.h"
 #include "parser/check/kernel.h"
 #include "parser/check/module.h"
 #include "parser/check/names.h"
@@ -26,6 +28,7 @@ typedef struct ModuleCheck {
     bool clean;        /* nothing is reported for the current item */
     bool verify;       /* also verify the IR */
     bool spent;        /* a limit was exceeded: the rest of the file is not checked */
+    TileAnnotations *annotations; /* to be made; or NULL */
 } ModuleCheck;
 
 /* Frees the memory of the previous check. */
@@ -34,6 +37,7 @@ static void begin_check(ModuleCheck *check, TileChecker *c, const TileLowerOptio
     tile_checker_init(c, check->context, check->diagnostics, check->arena, check->ast, options);
     c->module = tile_module_create_in(check->context, check->arena);
     c->representative = true;
+    c->annotations = check->annotations;
 }
 
 /* Does the program exceed a limit itself, and not only with the stand-in for a trip count? */
@@ -93,6 +97,7 @@ static tile_status check_once(ModuleCheck *check, const TileItem *kernel, const 
     begin_check(check, &c, options);
     c.second = second;
     tile_check_kernel(&c, kernel);
+    tile_annotate_item(&c);
     tile_status status = check->diagnostics->error_count == errors
                              ? tile_checker_verify(&c, kernel, check->verify && !c.incomplete)
                              : TILE_INVALID_SOURCE;
@@ -330,6 +335,7 @@ static tile_status check_function_item(ModuleCheck *check, const TileItem *item)
         ok = stand_in_argument(&c, item, &item->params.items[i], &extents, &arguments[i]);
     TileMeaning function = {.kind = TILE_MEANING_FUNCTION, .item = item, .ast = check->ast};
     if (ok) tile_call_function(&c, &function, arguments, NULL, (unsigned)item->params.count, item->name_span);
+    tile_annotate_item(&c);
     check->spent = check->spent || is_spent(&c);
     return check->diagnostics->error_count == errors ? TILE_OK : TILE_INVALID_SOURCE;
 }
@@ -353,6 +359,7 @@ static tile_status check_constant_item(ModuleCheck *check, const TileItem *item)
         c.representative = false;
         tile_check_statement(&c, &statement);
     }
+    tile_annotate_item(&c);
     check->spent = check->spent || is_spent(&c);
     return tile_is_error(&m) ? TILE_INVALID_SOURCE : TILE_OK;
 }
@@ -361,8 +368,8 @@ static tile_status check_test_item(ModuleCheck *check, const TileItem *item) {
     TileTest test;
     TileTestStage stage;
     tile_arena_reset(check->arena);
-    tile_status status = tile_lower_test(check->context, check->diagnostics, check->arena, check->ast, item,
-                                         TILE_TEST_ASSERTIONS, &test, &stage);
+    tile_status status = tile_check_test(check->context, check->diagnostics, check->arena, check->ast, item,
+                                         check->annotations, &test, &stage);
     tile_module_destroy(stage.module);
     return status;
 }
@@ -439,7 +446,8 @@ static tile_status check_exports(ModuleCheck *check, TileProgramInfo *program) {
 }
 
 static tile_status check_item(ModuleCheck *check, const TileItem *item) {
-    if (item->broken) return TILE_INVALID_SOURCE;
+    /* As one types, there is hardly ever an item without an error: what is right of it has annotations. */
+    if (item->broken && !(check->annotations && item->header_right)) return TILE_INVALID_SOURCE;
     if (check->clean && item->kind != TILE_ITEM_KERNEL) return TILE_OK;
     switch ((TileItemKind)item->kind) {
     case TILE_ITEM_CONST:
@@ -507,4 +515,39 @@ tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics
     tile_diagnostics_sort(diagnostics);
     if (result == TILE_OK && diagnostics->error_count != errors) result = TILE_INVALID_SOURCE;
     return result;
+}
+
+tile_status tile_check_instances(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
+                                 const TileBinding *bindings, size_t count) {
+    ModuleCheck check;
+    tile_status result = TILE_OK;
+    if (!begin_module(&check, context, diagnostics, ast, verify)) return TILE_OUT_OF_MEMORY;
+    for (size_t i = 0; i < ast->items.count && !check.spent; i++) {
+        const TileItem *kernel = ast->items.items[i];
+        TILE_LIST(TileBinding) own = {0};
+        if (kernel->kind != TILE_ITEM_KERNEL || kernel->broken) continue;
+        for (size_t k = 0; k < count; k++)
+            if (tile_names_setting(kernel, bindings[k].name)) tile_list_push(context->arena, &own, bindings[k]);
+        TileLowerOptions options = {.bindings = own.items, .binding_count = own.count};
+        tile_status status = own.count ? check_instance(&check, kernel, &options, false) : TILE_OK;
+        if (status != TILE_OK) result = status;
+        if (status == TILE_OUT_OF_MEMORY) break;
+        weigh_file(&check, kernel);
+    }
+    tile_arena_destroy(check.arena);
+    tile_diagnostics_sort(diagnostics);
+    return result;
+}
+
+void tile_annotate_module(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, TileAnnotations *out) {
+    ModuleCheck check;
+    tile_map_init(&out->places, out->arena);
+    out->file = ast->file;
+    if (!begin_module(&check, context, diagnostics, ast, false)) return;
+    check.annotations = out;
+    for (size_t i = 0; i < ast->items.count && !check.spent; i++) {
+        if (check_item(&check, ast->items.items[i]) == TILE_OUT_OF_MEMORY) break;
+        weigh_file(&check, ast->items.items[i]);
+    }
+    tile_arena_destroy(check.arena);
 }

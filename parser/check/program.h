@@ -117,6 +117,9 @@ bool tile_kernel_has_setting(const TileKernelInfo *kernel, const char *name);
  * tile_list_kernels, if there are no errors. */
 tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
                               const uint64_t *clean, TileProgramInfo *program) TILE_MUST_CHECK;
+/* Checks the instances of all kernels of the file that these values make of them; other names have stand-ins. */
+tile_status tile_check_instances(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
+                                 const TileBinding *bindings, size_t count) TILE_MUST_CHECK;
 /* For the items first, first + step, ..: sets clean[i] to the cost of the check if the item has no diagnostics. A tree
  * of the same text in another context may then be checked without those items, with the same result. So several threads
  * can check a long file, each with its own tree and context. Diagnostics of this call are only counted. */
@@ -125,6 +128,39 @@ typedef struct TileItemRange {
 } TileItemRange;
 void tile_check_ahead(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
                       const TileItemRange *range, uint64_t *clean);
+
+/* ---- annotations ---- */
+
+/* What the checker found at a place: of an expression, or of a name where it is bound. */
+typedef struct TileAnnotation {
+    TileSpan span;
+    TileSpan bound;         /* of a name that is used: where it is bound; file 0: in no text, or not known */
+    bool binds, is_var;     /* a name that is bound here */
+    uint8_t scalar;         /* VALUE: in the first instance that was checked */
+    bool is_value;          /* has it a type that can be written: that of a tile or range? */
+    const char *generic;    /* the generic that the element type is; NULL if it is the same in all instances */
+    const char *candidate;  /* the checker's: a generic that has the element type in this instance */
+    const char *type;       /* the element type, or words such as "a module" */
+    const char *shape;      /* behind the type: "[BM, BN]", or "" */
+    const char *value;      /* of a constant: "64"; or NULL */
+    const char *instance;   /* the constants that the shape is written with: "BM = 4, BN = 1024"; or NULL */
+    const char *cost;       /* "reads 4096 bytes", or NULL */
+    TILE_LIST(const char *) invalid; /* where it must not be used, with the reasons; empty: valid everywhere */
+} TileAnnotation;
+
+/* Annotations of one file, the first that was made of each place. */
+typedef struct TileAnnotations {
+    TileArena *arena;
+    uint32_t file;
+    TILE_LIST(TileAnnotation) list; /* in the order of the check */
+    TileMap places;                 /* begin and end to the index, plus 1 */
+} TileAnnotations;
+
+/* Checks all items as tile_check_module does, and adds what it finds to `out`, which is empty but for its arena.
+ * Diagnostics are those of a second check: the caller takes them out again. */
+void tile_annotate_module(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, TileAnnotations *out);
+/* The annotation of this very place, or NULL. */
+const TileAnnotation *tile_annotation_of(const TileAnnotations *annotations, TileSpan span);
 
 /* `target` ("cpu", "gpu" or NULL) selects tune clauses. The module's function has the kernel's name. */
 typedef struct TileLowerOptions {
@@ -190,6 +226,7 @@ typedef struct TileTestArgument {
 
 typedef struct TileTestRun {
     const char *kernel;
+    uint32_t file; /* that has the kernel: of the test, or imported */
     TileSpan span;
     TILE_LIST(TileBinding) bindings;
     TILE_LIST(TileTestArgument) arguments; /* in the order of the kernel's parameters, including those of `...` */

@@ -29,7 +29,8 @@ typedef struct Run {
     const TileExpr *call;
     TileTestRun plan;
     TILE_LIST(RunParam) params;
-    bool *used; /* for each argument */
+    bool *used;    /* for each argument */
+    bool reported; /* why there is no kernel */
 } Run;
 
 /* ---- the kernel ---- */
@@ -43,17 +44,59 @@ static const TileExport *find_export(const TileAst *ast, const char *name) {
     return NULL;
 }
 
+/* The export or kernel of this name in a file. */
+static const TileItem *kernel_in(const TileAst *ast, const char *name, const TileExport **export) {
+    *export = find_export(ast, name);
+    const TileItem *item = tile_map_get(&ast->named, *export ? (*export)->kernel.name : name);
+    return item && item->kind == TILE_ITEM_KERNEL ? item : NULL;
+}
+
+/* The kernel by its name in the imports of the test's file; NULL if none has it, or, with a message, several. */
+static const TileItem *imported_kernel(TileChecker *c, Run *run, const TileExpr *callee, const TileExport **export) {
+    TileCandidate found[TILE_MAX_CANDIDATES];
+    unsigned count = 0;
+    size_t next = 0;
+    for (size_t i = 0; i < c->ast->items.count && next < c->ast->imports.count; i++) {
+        const TileItem *import = c->ast->items.items[i];
+        if (import->kind != TILE_ITEM_IMPORT) continue;
+        const TileAst *module = c->ast->imports.items[next++];
+        const TileExport *own;
+        const TileItem *item = module ? kernel_in(module, callee->name, &own) : NULL;
+        bool known = !item || count == TILE_MAX_CANDIDATES;
+        for (unsigned k = 0; k < count; k++) known = known || found[k].item == item;
+        if (known) continue;
+        found[count++] = (TileCandidate){item, module, import->is_path ? NULL : import->name};
+        *export = own;
+        run->ast = module;
+    }
+    if (count > 1) tile_fail_candidates(c, callee->name, callee->span, found, count, NULL);
+    run->reported = count > 1;
+    return count == 1 ? found[0].item : NULL;
+}
+
+/* `run k(..)`: a kernel of the file, else of its imports; `run module.k(..)`. */
+static const TileItem *named_kernel(TileChecker *c, Run *run, const TileExport **export) {
+    const TileExpr *callee = run->call->a;
+    run->ast = c->ast;
+    if (callee->kind == TILE_EXPR_FIELD && callee->a->kind == TILE_EXPR_NAME) {
+        const TileAst *module = tile_find_module(c->ast, callee->a->name);
+        if (module) run->ast = module;
+        return module ? kernel_in(module, callee->name, export) : NULL;
+    }
+    if (callee->kind != TILE_EXPR_NAME) return NULL;
+    const TileItem *own = kernel_in(c->ast, callee->name, export);
+    return own || tile_map_get(&c->ast->named, callee->name) ? own : imported_kernel(c, run, callee, export);
+}
+
 static bool find_kernel(TileChecker *c, Run *run) {
     const TileExpr *callee = run->call->a;
-    const TileExport *export = callee->kind == TILE_EXPR_NAME ? find_export(c->ast, callee->name) : NULL;
-    const char *name = export ? export->kernel.name : callee->name;
-    const TileItem *item = callee->kind == TILE_EXPR_NAME ? tile_map_get(&c->ast->named, name) : NULL;
-    if (item && item->broken) return false;
-    if (!item || item->kind != TILE_ITEM_KERNEL)
-        return tile_fail_no_kernel(c, c->ast, callee->span, tile_span_text(c, callee->span)), false;
+    const TileExport *export = NULL;
+    const TileItem *item = named_kernel(c, run, &export);
+    if (run->reported || (item && item->broken)) return false;
+    if (!item) return tile_fail_no_kernel(c, run->ast, callee->span, tile_span_text(c, callee->span)), false;
     run->kernel = item;
-    run->ast = c->ast;
     run->plan.kernel = item->name;
+    run->plan.file = run->ast->file;
     for (size_t i = 0; export && i < export->arguments.count && i < item->generics.count; i++) {
         const char *text = tile_span_text(c, export->arguments.items[i]->span);
         TileBinding binding = tile_binding_read(item->generics.items[i].name, tile_intern_string(c->names, text));
@@ -123,12 +166,26 @@ static const char *binding_text(TileChecker *c, const TileBinding *binding) {
     return tile_text_get(&text);
 }
 
+/* A kernel is compiled from its own file: does that know the function by this text? */
+static bool knows_function(const Run *run, const TileMeaning *m, const char *text) {
+    return m->kind == TILE_MEANING_BUILTIN || tile_find_function(run->ast, text) == m->item;
+}
+
+static void fail_foreign(TileChecker *c, const Run *run, const TileExpr *expr) {
+    const char *file = c->diagnostics->files.items[run->ast->file].name, *name = tile_span_text(c, expr->span);
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_NAME, expr->span, name);
+    tile_diagnostic_note(c->diagnostics, d, run->kernel->name_span,
+                         "`%s` is compiled from its own file, and in %s nothing has this name", run->kernel->name, file);
+    tile_report(c, d);
+}
+
 static bool add_binding(TileChecker *c, Run *run, const char *name, const TileExpr *expr) {
     TileMeaning m = tile_check_expr(c, expr);
     TileBinding b = {.name = name};
     if (tile_is_error(&m)) return false;
     if (m.kind == TILE_MEANING_INTEGER) m = tile_as_value(c, m, expr->span);
     if (!read_setting(c, &m, &b)) return tile_fail(c, NOT_CONSTANT, expr->span, "a setting of the kernel"), false;
+    if (b.kind == TILE_BINDING_FUNCTION && run->ast != c->ast && !knows_function(run, &m, b.function)) return fail_foreign(c, run, expr), false;
     const TileBinding *chosen = find_binding(run, name); /* by the export */
     if (!chosen) {
         tile_list_push(c->test->arena, &run->plan.bindings, b);
@@ -174,10 +231,12 @@ static bool list_params(TileChecker *c, Run *run) {
         if (!generic || generic->kind != TILE_GENERIC_FN) continue; /* reported with the kernel */
         const TileBinding *binding = find_binding(run, generic->name);
         TileMeaning m = tile_nothing();
+        c->frame->ast = run->ast; /* the function is one of the kernel's file */
         if (binding && binding->kind == TILE_BINDING_FUNCTION)
             m = tile_function_from_text(c, generic->name, binding->function, run->call->span);
         else if (generic->value)
             m = tile_check_expr(c, generic->value);
+        c->frame->ast = c->ast;
         if (tile_is_error(&m)) return false;
         size_t named = generic->type->items.count;
         for (size_t k = named; m.kind == TILE_MEANING_FUNCTION && k < m.item->params.count; k++)

@@ -1,4 +1,5 @@
 /* Scopes: bound names, and what ends with a scope. */
+#include "parser/check/annotate.h"
 #include "parser/check/report.h"
 #include "parser/check/scope.h"
 
@@ -40,6 +41,7 @@ void tile_facts_restore(TileChecker *c, size_t hidden) { c->sums.facts.count = h
 void tile_scope_push(TileChecker *c, TileBound bound) {
     TileMapEntry *entry = tile_map_find(&c->innermost, bound.name);
     bound.hidden = entry ? (uint32_t)(uintptr_t)entry->value : 0;
+    if (c->annotations) tile_annotate_binding(c, bound.span, &bound.meaning, false);
     tile_list_push(c->arena, &c->bounds, bound);
     void *place = (void *)(uintptr_t)c->bounds.count;
     if (entry)
@@ -89,6 +91,7 @@ TileVar *tile_scope_declare(TileChecker *c, TileNameRef name, TileMeaning value)
     var->span = name.span;
     tile_scope_bind(c, name, tile_nothing(), false);
     c->bounds.items[c->bounds.count - 1].var = var;
+    if (c->annotations) tile_annotate_binding(c, name.span, &value, true);
     return var;
 }
 

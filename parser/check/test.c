@@ -1,6 +1,7 @@
 /* Tests. A test becomes a plan (program.h): tensors, runs of kernels, assertions. Other statements are checked and
  * emitted as usual, with whole tensors as tiles, into a function with one program that reads tensors and writes others;
  * shapes are known, so all of this is checked without running anything. */
+#include "parser/check/annotation.h"
 #include "parser/check/emit.h"
 #include "parser/check/module.h"
 #include "parser/check/plan.h"
@@ -26,8 +27,9 @@ static void emit_test(TileChecker *c, const TileItem *item) {
     c->test->stage->func = c->func;
 }
 
-tile_status tile_lower_test(TileContext *context, TileDiagnostics *diagnostics, TileArena *arena, const TileAst *ast,
-                            const TileItem *item, uint32_t number, TileTest *test, TileTestStage *stage) {
+static tile_status lower_test(TileContext *context, TileDiagnostics *diagnostics, TileArena *arena, const TileAst *ast,
+                              const TileItem *item, uint32_t number, TileAnnotations *annotations, TileTest *test,
+                              TileTestStage *stage) {
     static const TileLowerOptions none = {0};
     uint32_t errors = diagnostics->error_count;
     *test = (TileTest){0};
@@ -44,7 +46,9 @@ tile_status tile_lower_test(TileContext *context, TileDiagnostics *diagnostics, 
     tile_checker_init(&c, context, diagnostics, scratch, ast, &none);
     c.module = stage->module;
     c.test = &state;
+    c.annotations = annotations;
     emit_test(&c, item);
+    tile_annotate_item(&c);
     tile_status status = diagnostics->error_count == errors ? TILE_OK : TILE_INVALID_SOURCE;
     if (status == TILE_OK) status = tile_checker_verify(&c, item, true);
     tile_arena_destroy(scratch);
@@ -52,4 +56,14 @@ tile_status tile_lower_test(TileContext *context, TileDiagnostics *diagnostics, 
     tile_module_destroy(stage->module);
     stage->module = NULL;
     return status;
+}
+
+tile_status tile_lower_test(TileContext *context, TileDiagnostics *diagnostics, TileArena *arena, const TileAst *ast,
+                            const TileItem *item, uint32_t number, TileTest *test, TileTestStage *stage) {
+    return lower_test(context, diagnostics, arena, ast, item, number, NULL, test, stage);
+}
+
+tile_status tile_check_test(TileContext *context, TileDiagnostics *diagnostics, TileArena *arena, const TileAst *ast,
+                            const TileItem *item, TileAnnotations *annotations, TileTest *test, TileTestStage *stage) {
+    return lower_test(context, diagnostics, arena, ast, item, TILE_TEST_ASSERTIONS, annotations, test, stage);
 }

@@ -75,11 +75,16 @@ static bool is_number(TileScalar scalar) { return tile_scalar_is_int(scalar) || 
 static bool is_int(TileScalar scalar) { return tile_scalar_is_int(scalar); }
 static bool is_float(TileScalar scalar) { return tile_scalar_is_float(scalar); }
 
+static const struct {
+    const char *name;
+    bool (*has)(TileScalar scalar);
+} classes[] = {{"any", is_any}, {"num", is_number}, {"int", is_int}, {"float", is_float}};
+
+const char *tile_class_at(size_t index) {
+    return index < sizeof classes / sizeof *classes ? classes[index].name : NULL;
+}
+
 bool tile_class_types(const char *class, uint32_t *types) {
-    static const struct {
-        const char *name;
-        bool (*has)(TileScalar scalar);
-    } classes[] = {{"any", is_any}, {"num", is_number}, {"int", is_int}, {"float", is_float}};
     TileScalar scalar;
     if (tile_scalar_find(class, strlen(class), &scalar)) {
         *types |= 1u << scalar;

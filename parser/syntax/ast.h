@@ -169,6 +169,7 @@ typedef enum TileItemKind {
 struct TileItem {
     uint8_t kind;     /* TileItemKind */
     bool broken;      /* it has syntax errors, and so no meaning; uses of it are not reported */
+    bool header_right; /* FN, KERNEL: no errors before the body, of which the statements without errors are there */
     bool is_path;     /* IMPORT: "path" and not a module's name */
     const char *name; /* IMPORT: module or path; TEST: its text */
     const char *doc;  /* text of the `///` lines before it, or NULL */

@@ -39,6 +39,10 @@
     X(INF, "inf")                                                                                                      \
     X(NAN, "nan")
 
+/* Names that have a meaning in some places only. The parser asks for each where it stands; editors show them. */
+#define TILE_PLACE_WORD_LIST(X)                                                                                        \
+    X("approx") X("as") X("cpu") X("gpu") X("ordered") X("overlap") X("range") X("run") X("step") X("where")
+
 #define TILE_PUNCTUATION_LIST(X)                                                                                       \
     X(LEFT_PAREN, "(")                                                                                                 \
     X(RIGHT_PAREN, ")")                                                                                                \

@@ -273,6 +273,7 @@ static void parse_function(TileParser *parser, TileItem *item, TileItemKind kind
     if (kind == TILE_ITEM_KERNEL) parse_clauses(parser, item);
     check_header(parser, item);
     if (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_LEFT_BRACE) fail_header(parser, kind);
+    item->header_right = !parser->panic && parser->diagnostics->error_count == parser->item_errors;
     item->body = tile_parse_sequence(parser);
     parser->header = false;
     if (!parser->panic) tile_parse_check_sequence_effect(parser, item->body);

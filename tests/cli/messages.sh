@@ -139,4 +139,40 @@ expect 0 '    example.tile:' "$tilec" help var-type
 "$tilec" help var-type >page
 expect 1 '' grep -q '```' page
 expect 1 "no help for 'var-typo'" "$tilec" help var-typo
+
+# Instances that `tilec check FILE NAME=value` asks for.
+cat >instances.tile <<'TEXT'
+kernel halves[T: f16 | f32](x: in T[M, N], y: out T[M, 2]) static N require N % 2 == 0 tune B in {1, 2} {
+    grid m in tiles(M, B) { y[m, :] = sum(reshape(x[m, :], (B, 2, N / 2)), axis = 2) }
+}
+kernel other(x: in f32[K], y: out f32[K]) { grid k in tiles(K, 4) { y[k] = x[k] } }
+TEXT
+expect 0 '' "$tilec" check instances.tile
+expect 0 '' "$tilec" check instances.tile N=8
+expect 0 '' "$tilec" check N=8 T=f16 B=2 instances.tile
+expect 1 'this requirement does not hold: N % 2 == 0' "$tilec" check instances.tile N=7
+expect 1 'in the instance `halves[' "$tilec" check instances.tile N=7
+expect 1 '"code":"require-failed"' "$tilec" check instances.tile N=7 --error-format=json
+expect 1 'cannot be i8' "$tilec" check instances.tile T=i8
+expect 1 "there is nothing called 'K'" "$tilec" check instances.tile K=4
+expect 1 'no file' "$tilec" check N=8
+expect 2 'missing.tile' "$tilec" check missing.tile N=8
+
+# A command on one kernel is silent about warnings within others; `check` shows all.
+cat >warnings.tile <<'TEXT'
+kernel a(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 4) { let unused_a = 1; y[n] = x[n] } }
+kernel b(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 4) { let unused_b = 1; y[n] = x[n] } }
+export a as by_a
+TEXT
+expect 0 'unused_a' "$tilec" check warnings.tile
+expect 0 'unused_b' "$tilec" check warnings.tile
+expect 0 'unused_a' "$tilec" run warnings.tile:a x=ones:f32[4] y=@
+expect 0 'unused_a' "$tilec" run warnings.tile:by_a x=ones:f32[4] y=@
+expect 0 'unused_b' "$tilec" run warnings.tile:b x=ones:f32[4] y=@
+for command in 'run warnings.tile:a x=ones:f32[4] y=@' 'run warnings.tile:by_a x=ones:f32[4] y=@' 'explain warnings.tile:a x=ones:f32[4] y=@'; do
+    checks=$((checks + 1))
+    # shellcheck disable=SC2086
+    "$tilec" $command >output 2>&1
+    grep -q unused_b output && complain "tilec $command warns of another kernel"
+done
 finish

@@ -73,6 +73,8 @@ done
 expect 0 '' cmp prefix/share/bash-completion/completions/tilec completions.bash
 expect 0 '' cmp prefix/share/zsh/site-functions/_tilec completions.zsh
 expect 0 '' cmp prefix/share/fish/vendor_completions.d/tilec.fish completions.fish
+expect 0 '' test -f prefix/share/tile/editors/neovim/lua/tile.lua
+expect 0 '' test -f prefix/share/tile/editors/vscode/package.json
 mkdir empty
 cd empty || exit 2
 echo 'import math

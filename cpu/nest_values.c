@@ -352,11 +352,13 @@ NestMap nest_map(const NestStatement *s, unsigned rank) {
     for (unsigned i = 0; i < TILE_MAX_TILE_RANK; i++) map.level[i] = NEST_FIXED;
     for (unsigned l = 0; l < s->level_count; l++)
         if (s->axis[l] >= 0 && s->axis[l] < (int)rank) map.level[s->axis[l]] = (int8_t)l;
+    for (unsigned i = s->block ? s->block->first_axis : rank; i < rank; i++) map.level[i] = NEST_OTHER;
     return map;
 }
 
 bool nest_map_is_identity(const NestStatement *s, const NestMap *map, unsigned rank) {
     NestMap own = nest_map(s, rank);
+    if (s->block) return false;
     return memcmp(own.level, map->level, rank) == 0;
 }
 

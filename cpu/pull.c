@@ -138,6 +138,32 @@ static TileValue *recall(Nest *n, const TileValue *value, TileValue *const *inde
     return NULL;
 }
 
+/* ---- sums ---- */
+
+static TileValue *known_sum(const Nest *n, const NestSum *sum) {
+    for (size_t i = n->sums.count; i-- > 0;)
+        if (memcmp(&n->sums.items[i].sum, sum, sizeof *sum) == 0) return n->sums.items[i].value;
+    return NULL;
+}
+
+TileValue *nest_sum_value(Nest *n, const NestSum *sum) {
+    unsigned terms = 0, level = 0;
+    for (unsigned i = 1; i < n->open_count; i++)
+        if (sum->scale[i]) level = i, terms++;
+    if (!terms) return nest_constant(n, sum->constant);
+    if (terms == 1 && sum->scale[level] == 1 && !sum->constant) return n->open[level].index;
+    TileValue *value = known_sum(n, sum);
+    if (value) return value;
+    for (unsigned i = 1; i < n->open_count; i++) {
+        if (!sum->scale[i]) continue;
+        TileValue *term = nest_binary(n, TILE_OP_MUL, n->open[i].index, nest_constant(n, sum->scale[i]));
+        value = value ? nest_binary(n, TILE_OP_ADD, value, term) : term;
+    }
+    value = nest_binary(n, TILE_OP_ADD, value, nest_constant(n, sum->constant));
+    tile_list_push(n->arena, &n->sums, (NestKnown){*sum, value});
+    return value;
+}
+
 /* ---- guards ---- */
 
 /* lo <= index < hi as a bool; NULL: it certainly holds. */
@@ -332,6 +358,24 @@ static TileValue *fill_point(Nest *n, const TileOp *op, TileValue *const *index)
     return nest_op(n, TILE_OP_SELECT, operands, 3, operand->type->scalar, op);
 }
 
+/* The indices of an element of `from` at the position of an element of `to`, by sums; false: not known. */
+static bool reshape_by_sums(Nest *n, const TileType *from, const TileType *to, TileValue *const *index,
+                            TileValue **inner) {
+    NestSum position = {0}, parts[TILE_MAX_TILE_RANK];
+    int64_t stride = 1;
+    for (unsigned i = to->rank; i-- > 0; stride *= to->extent[i]) {
+        NestSum one;
+        if (!nest_sum(n, index[i], &one) || !nest_sum_add(&position, &one, stride)) return false;
+    }
+    for (unsigned i = from->rank; i-- > 1;) {
+        NestSum whole = position;
+        if (!nest_sum_split(n, &whole, from->extent[i], &position, &parts[i])) return false;
+    }
+    parts[0] = position;
+    for (unsigned i = 0; i < from->rank; i++) inner[i] = nest_sum_value(n, &parts[i]);
+    return true;
+}
+
 /* Computes the row-major position and splits it by the extents of the operand's shape. */
 static TileValue *reshape_point(Nest *n, const TileOp *op, TileValue *const *index) {
     TileValue *operand = tile_op_operand(op, 0), *inner[TILE_MAX_TILE_RANK];
@@ -342,7 +386,9 @@ static TileValue *reshape_point(Nest *n, const TileOp *op, TileValue *const *ind
         for (unsigned i = 0; i < rank; i++) inner[i] = axis[i] < 0 ? nest_constant(n, 0) : index[axis[i]];
         return nest_pull(n, operand, inner);
     }
-    TileValue *position = nest_constant(n, 0), *guard = loose_guard(n, index, to->rank);
+    TileValue *guard = loose_guard(n, index, to->rank);
+    if (!guard && rank && reshape_by_sums(n, from, to, index, inner)) return nest_pull(n, operand, inner);
+    TileValue *position = nest_constant(n, 0);
     for (unsigned i = 0; i < to->rank; i++)
         position = nest_binary(n, TILE_OP_ADD, nest_binary(n, TILE_OP_MUL, position, nest_constant(n, to->extent[i])),
                                index[i]);
@@ -372,8 +418,13 @@ static TileValue *slice_point(Nest *n, const TileOp *op, TileValue *const *index
     TileValue *operand = tile_op_operand(op, 0), *inner[TILE_MAX_TILE_RANK];
     int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
     memcpy(inner, index, nest_rank(operand->type) * sizeof *index);
-    TileValue *offset = nest_constant(n, tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, 0));
-    inner[axis] = loosen(n, nest_binary(n, TILE_OP_ADD, inner[axis], offset), loose_guard(n, &index[axis], 1));
+    int64_t offset = tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, 0);
+    TileValue *guard = loose_guard(n, &index[axis], 1);
+    NestSum sum, more = {.constant = offset};
+    if (!guard && nest_sum(n, index[axis], &sum) && nest_sum_add(&sum, &more, 1))
+        inner[axis] = nest_sum_value(n, &sum);
+    else
+        inner[axis] = loosen(n, nest_binary(n, TILE_OP_ADD, inner[axis], nest_constant(n, offset)), guard);
     return nest_pull(n, operand, inner);
 }
 

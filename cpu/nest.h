@@ -311,6 +311,8 @@ void nest_bits_start(Nest *n, NestStatement *s);
 NestBits nest_bits_own(void);
 /* Is the value read by the statements of one block of points, all at the same positions? */
 bool nest_bits_together(const Nest *n, const TileValue *value);
+/* Does a block of points read it, and others too, or the block at several positions? */
+bool nest_bits_apart(const Nest *n, const TileValue *value);
 /* The positions at which an op reads an operand, if its result is read at those of `bits`; false: not known. */
 bool nest_bits_through(const TileOp *op, unsigned operand, const NestBits *bits, NestBits *read);
 /* Notes that the block reads the value there; false: it is read at other positions, too. */

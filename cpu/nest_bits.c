@@ -15,6 +15,8 @@
 #include "cpu/nest.h"
 #include "lang/ir/operands.h"
 
+enum { SMALL_BITS = 3 };
+
 static unsigned log2_of(int64_t number) { return (unsigned)__builtin_ctzll((uint64_t)number); }
 
 static bool is_power(int64_t number) { return number > 0 && (number & (number - 1)) == 0; }
@@ -49,9 +51,11 @@ static NestBlock *root_of(NestBlock *block) {
 
 /* ---- how many points ---- */
 
-static unsigned lane_bits(const Nest *n) {
+/* The bits that the lanes of a vector take: as many as there are, but of small tiles half of all. */
+static unsigned lane_bits(const Nest *n, const NestBlock *block) {
     unsigned bytes = n->context->target ? n->context->target->vector_bytes : 64;
-    return log2_of(bytes / 4);
+    unsigned most = log2_of(bytes / 4), half = (unsigned)__builtin_popcount(block->may) / 2;
+    return half < most ? half : most;
 }
 
 static unsigned registers(const Nest *n) { return n->context->target ? n->context->target->vector_registers : 32; }
@@ -69,7 +73,7 @@ static unsigned bits_above(const TileType *type, unsigned bit) {
 
 /* Adds the bits below the lanes; false: nothing is left for the lanes. *lane: the first bit of the lanes. */
 static bool complete(const Nest *n, const NestBlock *block, uint32_t *fixed, unsigned *lane) {
-    unsigned lanes = lane_bits(n), count = (unsigned)bits_of(block->type);
+    unsigned lanes = lane_bits(n, block), count = (unsigned)bits_of(block->type);
     for (unsigned first = 0; first + lanes <= count; first++) {
         uint32_t run = ((1u << lanes) - 1) << first, below = (1u << first) - 1;
         if ((*fixed & run) || bits_above(block->type, first) < lanes) continue;
@@ -84,7 +88,7 @@ static bool complete(const Nest *n, const NestBlock *block, uint32_t *fixed, uns
 
 static bool has_room(const Nest *n, const NestBlock *block, uint32_t fixed, unsigned statements) {
     unsigned lane;
-    bool small = (unsigned)__builtin_popcount(block->may & ~fixed) < lane_bits(n);
+    bool small = __builtin_popcount(block->may) <= SMALL_BITS; /* vectors of rows */
     if (!complete(n, block, &fixed, &lane) && !small) return false;
     return ((uint64_t)statements << __builtin_popcount(fixed)) <= registers(n);
 }
@@ -184,6 +188,12 @@ bool nest_bits_together(const Nest *n, const TileValue *value) {
     const NestInfo *info = &n->infos[value->number];
     const NestBlock *block = root_of(info->bits_of);
     return block && block->fixed && !info->scattered;
+}
+
+bool nest_bits_apart(const Nest *n, const TileValue *value) {
+    const NestInfo *info = &n->infos[value->number];
+    const NestBlock *block = nest_block_of(info->puller);
+    return block && block->fixed && info->scattered;
 }
 
 /* ---- through ops ---- */

@@ -246,11 +246,12 @@ static TileOp *moving_reader(Nest *n, const TileValue *value) {
 }
 
 /* Keeps what is read of a value: after permutations up to the last change of shape, which bring the elements into the
- * order in which they are read next. */
+ * order in which they are read next. Its shape is then that of the ops that compute it, whose axes end where bits are
+ * constants. */
 static void keep_moved(Nest *n, TileValue *value, const char *why) {
     TileValue *kept = value;
     for (TileOp *op = moving_reader(n, value); op; op = moving_reader(n, &op->results[0]))
-        if (op->id == TILE_OP_RESHAPE) kept = &op->results[0];
+        if (op->id == TILE_OP_RESHAPE) kept = tile_op_operand(op, 0);
     if (kept == value && moving_reader(n, value)) kept = &moving_reader(n, value)->results[0];
     for (TileValue *between = kept; between != value;) {
         between = tile_op_operand(between->op, 0);
@@ -279,7 +280,7 @@ static void place_value(Nest *n, TileOp *op) {
     bool together = nest_bits_together(n, value);
     bool many = info->many && !together;
     uint32_t points = together ? 1 : points_of(info);
-    bool recomputed = many || loop_depth(info->puller->op->block) > loop_depth(op->block);
+    bool recomputed = many || nest_bits_apart(n, value) || loop_depth(info->puller->op->block) > loop_depth(op->block);
     bool worth = recomputed && (is_expensive(op) || info->weight >= NEST_LONG) && fits(n, value->type);
     if (worth || (points > NEST_POINTS && is_computed(op))) {
         keep_value(n, value, worth ? "that is cheaper than to compute it for each reader" : many_elements);

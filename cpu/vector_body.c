@@ -10,6 +10,7 @@ void tile_lanes_init(TileLanes *lanes, TilePassContext *context, TileStrides *st
         .context = context, .strides = strides, .builder = builder, .width = width, .mask = mask, .count = count};
     tile_map_init(&lanes->scalars, context->scratch);
     tile_map_init(&lanes->vectors, context->scratch);
+    tile_map_init(&lanes->groups, context->scratch);
     tile_map_set(&lanes->scalars, strides->loop->regions[0].arguments[0], base);
 }
 
@@ -188,7 +189,61 @@ static TileValue *emit_gather(TileLanes *lanes, const TileType *type, const Addr
                 ->results[0];
 }
 
+/* ---- groups ---- */
+
+/* The address of vector i of a group's memory, in lane 0. */
+static TileValue *group_address(TileLanes *lanes, const TileGroup *group, unsigned i) {
+    const TileOp *first = group->members[0];
+    TileValue *address = tile_op_named(first, TILE_OPERAND_ADDRESS), *pointer = address_of(lanes, address).pointer;
+    TileScalar scalar = first->id == TILE_OP_LOAD ? first->results[0].type->scalar : tile_op_operand(first, 0)->type->scalar;
+    int64_t bytes = (int64_t)i * lanes->width * (int64_t)tile_scalar_bytes(scalar);
+    return i ? tile_build_ptr_add(&lanes->builder, pointer, tile_build_i64(&lanes->builder, bytes)) : pointer;
+}
+
+static bool can_group(const TileLanes *lanes) { return !lanes->mask && !lanes->scalable; }
+
+/* Emits all loads of the group that begins with this one; false: there is none. */
+static bool emit_load_group(TileLanes *lanes, TileOp *op) {
+    TileGroup group;
+    TileValue *vectors[TILE_GROUP_MEMBERS];
+    if (!can_group(lanes) || !tile_group_find(lanes->strides, op, &group)) return false;
+    const TileType *type = vector_type(lanes, op->results[0].type->scalar);
+    for (unsigned i = 0; i < group.count; i++) {
+        vectors[i] = tile_build_load(&lanes->builder, type, group_address(lanes, &group, i), NULL, NULL, 0);
+        copy_cache(lanes, vectors[i]->op, op);
+    }
+    tile_group_split(&lanes->builder, vectors, group.count, group.count);
+    for (unsigned i = 0; i < group.count; i++) tile_map_set(&lanes->vectors, &group.members[i]->results[0], vectors[i]);
+    return true;
+}
+
+static void store_group(TileLanes *lanes, const TileGroup *group) {
+    TileValue *vectors[TILE_GROUP_MEMBERS];
+    for (unsigned i = 0; i < group->count; i++)
+        vectors[i] = tile_lanes_vector(lanes, tile_op_operand(group->members[i], 0));
+    tile_group_merge(&lanes->builder, vectors, group->count, group->count);
+    for (unsigned i = 0; i < group->count; i++)
+        copy_cache(lanes, tile_build_store(&lanes->builder, vectors[i], group_address(lanes, group, i), NULL, 0),
+                   group->members[0]);
+}
+
+/* A member of a group of stores: the last one emits them; false: it is none. */
+static bool emit_store_group(TileLanes *lanes, TileOp *op) {
+    TileGroup *group = tile_map_get(&lanes->groups, op);
+    if (!can_group(lanes)) return false;
+    if (!group) {
+        group = TILE_NEW(lanes->context->scratch, TileGroup);
+        if (!tile_group_find(lanes->strides, op, group)) return false;
+        for (unsigned i = 0; i < group->count; i++) tile_map_set(&lanes->groups, group->members[i], group);
+    }
+    for (const TileOp *later = op->next; later; later = later->next)
+        if (tile_map_get(&lanes->groups, later) == group) return true;
+    store_group(lanes, group);
+    return true;
+}
+
 static void emit_load(TileLanes *lanes, TileOp *op) {
+    if (tile_map_get(&lanes->vectors, &op->results[0]) || emit_load_group(lanes, op)) return;
     const TileType *type = vector_type(lanes, op->results[0].type->scalar);
     Address address = address_of(lanes, tile_op_operand(op, 0));
     TileValue *filling = tile_op_named(op, TILE_OPERAND_FILLING), *fill = filling ? tile_lanes_vector(lanes, filling) : NULL;
@@ -216,6 +271,7 @@ static void emit_scatter(TileLanes *lanes, TileValue *value, const Address *addr
 }
 
 static void emit_store(TileLanes *lanes, TileOp *op) {
+    if (emit_store_group(lanes, op)) return;
     TileValue *value = tile_lanes_vector(lanes, tile_op_operand(op, 0));
     Address address = address_of(lanes, tile_op_operand(op, 1));
     TileValue *mask = access_mask(lanes, op, 2);

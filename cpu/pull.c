@@ -376,6 +376,41 @@ static bool reshape_by_sums(Nest *n, const TileType *from, const TileType *to, T
     return true;
 }
 
+/* Are elements of these axes, from `first` on, at their row-major positions in the buffer? */
+static bool is_row_major(const NestBuffer *buffer, const TileType *type, unsigned first) {
+    int64_t bytes = tile_scalar_bytes(buffer->scalar);
+    for (unsigned i = type->rank; i-- > first; bytes *= type->extent[i])
+        if (buffer->stride[i] != bytes && type->extent[i] > 1) return false;
+    return true;
+}
+
+/* The element of a kept tile at the position of an element of `to`, which needs no indices of the tile: NULL: it is not
+ * kept in this order. */
+static TileValue *load_reshaped(Nest *n, TileValue *operand, const TileType *to, TileValue *const *index) {
+    const NestInfo *info = nest_info(n, operand);
+    const TileType *from = operand->type;
+    NestBuffer *buffer = info->slot ? info->slot : info->statement ? info->statement->buffer : NULL;
+    unsigned same = 0;
+    while (same < from->rank && same < to->rank && from->extent[same] == to->extent[same]) same++;
+    if (!buffer || info->mapped || !is_row_major(buffer, from, same)) return NULL;
+    TileValue *bytes[TILE_MAX_TILE_RANK + 1], *position = nest_constant(n, 0);
+    for (unsigned i = 0; i < to->rank; i++) {
+        if (i < same)
+            bytes[i] = nest_constant(n, buffer->stride[i]);
+        else
+            position = nest_binary(n, TILE_OP_ADD, nest_binary(n, TILE_OP_MUL, position, nest_constant(n, to->extent[i])),
+                                   index[i]);
+    }
+    NestSum sum;
+    TileValue *at[TILE_MAX_TILE_RANK + 1];
+    memcpy(at, index, same * sizeof *index);
+    at[same] = nest_sum(n, position, &sum) ? nest_sum_value(n, &sum) : position;
+    bytes[same] = nest_constant(n, tile_scalar_bytes(buffer->scalar));
+    return load(n, buffer->scalar, add_offsets(n, nest_buffer_pointer(n, buffer), at, bytes, same + 1),
+                loose_guard(n, index, to->rank), NULL,
+                info->statement && n->current ? nest_shared_loops(info->statement, n->current) : 0, operand->op);
+}
+
 /* Computes the row-major position and splits it by the extents of the operand's shape. */
 static TileValue *reshape_point(Nest *n, const TileOp *op, TileValue *const *index) {
     TileValue *operand = tile_op_operand(op, 0), *inner[TILE_MAX_TILE_RANK];
@@ -388,6 +423,8 @@ static TileValue *reshape_point(Nest *n, const TileOp *op, TileValue *const *ind
     }
     TileValue *guard = loose_guard(n, index, to->rank);
     if (!guard && rank && reshape_by_sums(n, from, to, index, inner)) return nest_pull(n, operand, inner);
+    TileValue *loaded = rank ? load_reshaped(n, operand, to, index) : NULL;
+    if (loaded) return loaded;
     TileValue *position = nest_constant(n, 0);
     for (unsigned i = 0; i < to->rank; i++)
         position = nest_binary(n, TILE_OP_ADD, nest_binary(n, TILE_OP_MUL, position, nest_constant(n, to->extent[i])),

@@ -259,6 +259,9 @@ bool nest_sum_add(NestSum *sum, const NestSum *more, int64_t scale);
 /* sum = quotient * divisor + rest, where 0 <= rest < divisor; false: such sums are not known. */
 bool nest_sum_split(const Nest *n, const NestSum *sum, int64_t divisor, NestSum *quotient, NestSum *rest);
 
+/* x op y as a sum; false: it is none, or not known. */
+bool nest_sum_apply(const Nest *n, TileOpId id, const NestSum *x, int64_t y, NestSum *result);
+
 /* ---- nest_values.c ---- */
 
 bool nest_atoms_equal(const NestAtoms *a, const NestAtoms *b);

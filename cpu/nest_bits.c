@@ -90,7 +90,8 @@ static bool has_room(const Nest *n, const NestBlock *block, uint32_t fixed, unsi
     unsigned lane;
     bool small = __builtin_popcount(block->may) <= SMALL_BITS; /* vectors of rows */
     if (!complete(n, block, &fixed, &lane) && !small) return false;
-    return ((uint64_t)statements << __builtin_popcount(fixed)) <= registers(n);
+    unsigned points = 1u << __builtin_popcount(fixed);
+    return (uint64_t)statements * points <= registers(n) || points <= 1u << lane_bits(n, block);
 }
 
 /* ---- placement ---- */

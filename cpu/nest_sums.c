@@ -55,3 +55,20 @@ bool nest_sum_split(const Nest *n, const NestSum *sum, int64_t divisor, NestSum 
     }
     return greatest < divisor;
 }
+
+bool nest_sum_apply(const Nest *n, TileOpId id, const NestSum *x, int64_t y, NestSum *result) {
+    NestSum other, constant = {.constant = y};
+    bool shift = y >= 0 && y < 31;
+    *result = *x;
+    switch ((int)id) {
+    case TILE_OP_ADD: return add_scaled(result, &constant, 1);
+    case TILE_OP_SUB: return add_scaled(result, &constant, -1);
+    case TILE_OP_MUL: *result = (NestSum){0}; return add_scaled(result, x, y);
+    case TILE_OP_SHL: *result = (NestSum){0}; return shift && add_scaled(result, x, INT64_C(1) << y);
+    case TILE_OP_SHR: return shift && nest_sum_split(n, x, INT64_C(1) << y, result, &other);
+    case TILE_OP_DIV: return nest_sum_split(n, x, y, result, &other);
+    case TILE_OP_REM: return nest_sum_split(n, x, y, &other, result);
+    case TILE_OP_AND: return y >= 0 && (y & (y + 1)) == 0 && nest_sum_split(n, x, y + 1, &other, result);
+    default: return false;
+    }
+}

@@ -136,7 +136,16 @@ static void plan_block(Nest *n, TileBlock *block) {
 
 /* ---- which values to keep ---- */
 
-static bool is_expensive(const TileOp *op) { return (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_COSTLY) != 0; }
+/* A shift, or a mask of bits. */
+static bool divides_by_power(const TileOp *op) {
+    int64_t divisor;
+    return (op->id == TILE_OP_DIV || op->id == TILE_OP_REM) && tile_value_integer(tile_op_operand(op, 1), &divisor) &&
+           divisor > 0 && (divisor & (divisor - 1)) == 0;
+}
+
+static bool is_expensive(const TileOp *op) {
+    return (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_COSTLY) && !divides_by_power(op);
+}
 
 static unsigned loop_depth(const TileBlock *block) {
     unsigned depth = 0;

@@ -502,6 +502,27 @@ static TileValue *iota_point(Nest *n, const TileValue *value, TileValue *const *
     return value->type->scalar == TILE_I64 ? at : nest_op(n, TILE_OP_CONVERT, &at, 1, value->type->scalar, NULL);
 }
 
+/* An op on indices, which are sums, and comparisons and choices that follow from them; NULL: none of these. So what
+ * depends on the bits of an index that are constants, or on those of an outer loop, is not computed lane by lane. */
+static TileValue *fold_point(Nest *n, const TileOp *op, TileValue *const *operands) {
+    int64_t x, y;
+    NestSum sum, result;
+    if (op->id == TILE_OP_SELECT && tile_value_integer(operands[0], &x)) return operands[x ? 1 : 2];
+    if (op->operand_count != 2 || operands[0]->type->scalar != TILE_I64 || !tile_value_integer(operands[1], &y)) return NULL;
+    if (nest_sum(n, operands[0], &sum) && nest_sum_apply(n, (TileOpId)op->id, &sum, y, &result))
+        return nest_sum_value(n, &result);
+    if (!tile_value_integer(operands[0], &x) || op->results[0].type->scalar != TILE_BOOL) return NULL;
+    switch ((int)op->id) {
+    case TILE_OP_EQ: return nest_bits(n, TILE_BOOL, x == y);
+    case TILE_OP_NE: return nest_bits(n, TILE_BOOL, x != y);
+    case TILE_OP_LT: return nest_bits(n, TILE_BOOL, x < y);
+    case TILE_OP_GE: return nest_bits(n, TILE_BOOL, x >= y);
+    case TILE_OP_LE: return nest_bits(n, TILE_BOOL, x <= y);
+    case TILE_OP_GT: return nest_bits(n, TILE_BOOL, x > y);
+    default: return NULL;
+    }
+}
+
 TileValue *nest_compute(Nest *n, TileValue *value, TileValue *const *index) {
     const TileOp *op = value->op;
     NestInfo *info = nest_info(n, value);
@@ -524,7 +545,8 @@ TileValue *nest_compute(Nest *n, TileValue *value, TileValue *const *index) {
     }
     TileValue *operands[4];
     for (unsigned i = 0; i < op->operand_count; i++) operands[i] = nest_pull(n, tile_op_operand(op, i), index);
-    return nest_op(n, (TileOpId)op->id, operands, op->operand_count, value->type->scalar, op);
+    TileValue *folded = fold_point(n, op, operands);
+    return folded ? folded : nest_op(n, (TileOpId)op->id, operands, op->operand_count, value->type->scalar, op);
 }
 
 TileValue *nest_pull(Nest *n, TileValue *value, TileValue *const *index) {

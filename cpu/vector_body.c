@@ -191,13 +191,14 @@ static TileValue *emit_gather(TileLanes *lanes, const TileType *type, const Addr
 
 /* ---- groups ---- */
 
-/* The address of vector i of a group's memory, in lane 0. */
-static TileValue *group_address(TileLanes *lanes, const TileGroup *group, unsigned i) {
-    const TileOp *first = group->members[0];
-    TileValue *address = tile_op_named(first, TILE_OPERAND_ADDRESS), *pointer = address_of(lanes, address).pointer;
-    TileScalar scalar = first->id == TILE_OP_LOAD ? first->results[0].type->scalar : tile_op_operand(first, 0)->type->scalar;
-    int64_t bytes = (int64_t)i * lanes->width * (int64_t)tile_scalar_bytes(scalar);
-    return i ? tile_build_ptr_add(&lanes->builder, pointer, tile_build_i64(&lanes->builder, bytes)) : pointer;
+/* The address of vector i of a group's memory, from that of a member in lane 0, which is there already. */
+static TileValue *group_address(TileLanes *lanes, const TileGroup *group, const TileOp *member, unsigned i) {
+    TileValue *pointer = scalar_of(lanes, tile_op_named(member, TILE_OPERAND_ADDRESS));
+    TileScalar scalar = member->id == TILE_OP_LOAD ? member->results[0].type->scalar : tile_op_operand(member, 0)->type->scalar;
+    int64_t elements = (int64_t)i * lanes->width;
+    for (unsigned k = 0; group->members[k] != member; k++) elements--;
+    TileValue *bytes = tile_build_i64(&lanes->builder, elements * (int64_t)tile_scalar_bytes(scalar));
+    return elements ? tile_build_ptr_add(&lanes->builder, pointer, bytes) : pointer;
 }
 
 static bool can_group(const TileLanes *lanes) { return !lanes->mask && !lanes->scalable; }
@@ -209,7 +210,7 @@ static bool emit_load_group(TileLanes *lanes, TileOp *op) {
     if (!can_group(lanes) || !tile_group_find(lanes->strides, op, &group)) return false;
     const TileType *type = vector_type(lanes, op->results[0].type->scalar);
     for (unsigned i = 0; i < group.count; i++) {
-        vectors[i] = tile_build_load(&lanes->builder, type, group_address(lanes, &group, i), NULL, NULL, 0);
+        vectors[i] = tile_build_load(&lanes->builder, type, group_address(lanes, &group, op, i), NULL, NULL, 0);
         copy_cache(lanes, vectors[i]->op, op);
     }
     tile_group_split(&lanes->builder, vectors, group.count, group.count);
@@ -223,7 +224,7 @@ static void store_group(TileLanes *lanes, const TileGroup *group) {
         vectors[i] = tile_lanes_vector(lanes, tile_op_operand(group->members[i], 0));
     tile_group_merge(&lanes->builder, vectors, group->count, group->count);
     for (unsigned i = 0; i < group->count; i++)
-        copy_cache(lanes, tile_build_store(&lanes->builder, vectors[i], group_address(lanes, group, i), NULL, 0),
+        copy_cache(lanes, tile_build_store(&lanes->builder, vectors[i], group_address(lanes, group, group->members[0], i), NULL, 0),
                    group->members[0]);
 }
 

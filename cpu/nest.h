@@ -275,6 +275,7 @@ bool nest_is_single(const TileType *type);
 /* Adds a level for each axis but `skip`, unless it has a single lane that is certainly valid. */
 void nest_levels(NestStatement *s, const TileType *type, const NestAtoms *atoms, int skip);
 void nest_store_levels(NestStatement *s);
+void nest_atomic_levels(NestStatement *s);
 void nest_copy_levels(Nest *n, NestStatement *s);
 void nest_reduce_levels(Nest *n, NestStatement *s);
 void nest_fold_levels(Nest *n, NestStatement *s);

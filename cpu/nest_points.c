@@ -1,6 +1,7 @@
 /* The code of a statement at one point of its loops. */
 #include "cpu/nest.h"
 #include "lang/ir/operands.h"
+#include "lang/scalar/scalar.h"
 
 void nest_define(Nest *n, NestStatement *s, TileValue *const *index, TileValue *result) {
     nest_remember(n, s->value, index, result);
@@ -20,12 +21,44 @@ static void emit_store(Nest *n, NestStatement *s) {
     nest_store(n, value, address, mask, s->op);
 }
 
+/* What an update stores. operands: address, value, expected. */
+static TileValue *updated(TileBuilder *b, TileName update, TileValue *old, TileValue *const *operands) {
+    TileValue *value = operands[1];
+    TileScalar scalar = value->type->scalar;
+    if (update == TILE_UPDATE_CAS) {
+        static const TileScalar words[] = {TILE_U8, TILE_U16, TILE_U32, TILE_U64};
+        TileScalar bits = words[__builtin_ctz(tile_scalar_bytes(scalar))];
+        TileValue *same = tile_build_binary(b, TILE_OP_EQ, tile_build_bitcast(b, old, bits),
+                                            tile_build_bitcast(b, operands[2], bits));
+        return tile_build_ternary(b, TILE_OP_SELECT, same, value, old);
+    }
+    TileOpId id = update == TILE_UPDATE_ADD ? TILE_OP_ADD : update == TILE_UPDATE_MIN ? TILE_OP_MIN : TILE_OP_MAX;
+    return tile_build_binary(b, id, old, value);
+}
+
+/* The same without atomic accesses: returns the old value. */
+static TileValue *emit_alone(Nest *n, const NestStatement *s, TileValue *const *operands, TileValue *mask) {
+    TileBuilder b = tile_builder_at_end(n->module, n->open[n->open_count - 1].block);
+    b.location = s->op->location;
+    const TileType *type = tile_type_scalar(n->module->context, s->value->type->scalar);
+    TileValue *old = tile_build_load(&b, type, operands[0], mask, NULL, 0);
+    TileName update = (TileName)tile_op_integer(s->op, TILE_ATTRIBUTE_UPDATE, TILE_UPDATE_ADD);
+    TileOp *store = tile_build_store(&b, updated(&b, update, old, operands), operands[0], mask, 0);
+    tile_op_set_integer(n->module, old->op, TILE_ATTRIBUTE_ALONE, 1);
+    tile_op_set_integer(n->module, store, TILE_ATTRIBUTE_ALONE, 1);
+    return old;
+}
+
 static void emit_atomic(Nest *n, NestStatement *s) {
     TileValue *index[TILE_MAX_TILE_RANK], *mask, *operands[4];
     unsigned level, count = tile_access_first(s->op);
     nest_point(n, s, nest_rank(s->value->type), index);
     for (unsigned i = 1; i < count; i++) operands[i] = nest_pull(n, tile_op_operand(s->op, i), index);
     operands[0] = nest_address(n, s->op, index, &mask, &level);
+    if (tile_op_get(s->op, TILE_ATTRIBUTE_ALONE)) {
+        nest_define(n, s, index, emit_alone(n, s, operands, mask));
+        return;
+    }
     int64_t part = TILE_PARTS_MASK;
     TileAttribute attributes[] = {*tile_op_get(s->op, TILE_ATTRIBUTE_UPDATE),
                                   {.key = TILE_ATTRIBUTE_PARTS, .count = 1, .integers = &part}};

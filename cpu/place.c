@@ -411,8 +411,8 @@ static void set_levels(Nest *n, NestStatement *s) {
     case NEST_READ:
     case NEST_DOT:
     case NEST_PRINT: break;
-    case NEST_STORE:
-    case NEST_ATOMIC: nest_store_levels(s); break;
+    case NEST_STORE: nest_store_levels(s); break;
+    case NEST_ATOMIC: nest_atomic_levels(s); break;
     case NEST_KEEP: nest_levels(s, s->value->type, nest_atoms(n, s->value), -1); break;
     case NEST_COPY: nest_copy_levels(n, s); break;
     case NEST_REDUCE:

@@ -5,6 +5,7 @@
  *   vector_body.c       a body for several iterations at once
  *   vectorise_fold.c    folds and scans in blocks
  *   vectorise_masks.c   loop versioning: for masks that are true in all iterations
+ *   vectorise_wraps.c   loop versioning: for remainders of the index, which rise and begin again
  *   vectorise_chunks.c  a vector loop: lanes, main loop and remainder, reductions in stripes
  *   vectorise_cost.c    the kind of a loop, and the cost of its accesses
  *   vectorise.c         which loops are vectorised */
@@ -91,6 +92,10 @@ void tile_vectorise_emit(void *state, TileStrides *strides, TileBuilder *builder
  * all iterations, with a copy of the loop without masks, which is returned, and the loop itself. NULL: there are no
  * such masks. */
 TileOp *tile_vectorise_split_masks(TilePassContext *context, TileOp *loop);
+
+/* If an index of the loop is divided by a number that it does not change, versions it: a loop over the ranges in which
+ * the remainder rises, whose inner loop is returned, and the loop itself. NULL: nothing is divided. */
+TileOp *tile_vectorise_split_wraps(TilePassContext *context, TileOp *loop);
 
 /* Replaces a fold_loop; false: its body cannot be vectorised. */
 bool tile_vectorise_fold(TilePassContext *context, TileOp *loop);

@@ -130,18 +130,17 @@ static TileOp *build_rise(const Wrap *wrap, TileBuilder *b, TileValue *i, TileVa
     tile_op_set_operand(rise, 0, i);
     tile_op_set_operand(rise, 1, *end);
     TileBuilder inner = tile_builder_before(module, rise->regions[0].first);
-    TileValue *index = rise->regions[0].arguments[0], *rest = NULL;
+    TileValue *index = rise->regions[0].arguments[0];
+    TileValue *rest = binary(&inner, TILE_OP_ADD, wrap->step > 1 ? binary(&inner, TILE_OP_MUL, index, step) : index, shift);
     for (TileOp *op = wrap->loop->regions[0].first; op; op = op->next) {
         bool same = (op->id == TILE_OP_REM || op->id == TILE_OP_DIV) && tile_op_operand(op, 1) == wrap->divisor &&
                     tile_op_operand(op, 0) == tile_op_operand(wrap->op, 0);
         if (!same) continue;
         TileValue *copy = tile_map_get(&map, &op->results[0]);
-        if (op->id == TILE_OP_REM && !rest)
-            rest = binary(&inner, TILE_OP_ADD, wrap->step > 1 ? binary(&inner, TILE_OP_MUL, index, step) : index, shift);
         tile_value_replace(copy, op->id == TILE_OP_REM ? rest : quotient);
         tile_op_erase(copy->op);
     }
-    if (rest) fold_bounds(wrap, rest, yes);
+    fold_bounds(wrap, rest, yes);
     tile_block_walk(&rise->regions[0], drop_mask, NULL);
     return rise;
 }

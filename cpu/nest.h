@@ -1,6 +1,8 @@
 /* Internals of cpu-nest, shared by its files:
+ *   nest_sums.c        indices as sums over the open loops
  *   nest_values.c      validity of tile values, and the values that a statement reads at each point
  *   nest_statements.c  statements and their buffers, and the writes between two ops
+ *   nest_bits.c        statements that compute several points of a tile together: which bits of an index are constants
  *   place.c            which values are recomputed at their uses, and which are stored in buffers
  *   schedule.c         loop fusion: statements to a tree of loops
  *   pull.c             the value of a tile at one point, as scalar ops
@@ -22,6 +24,9 @@
 
 enum {
     NEST_LEVELS = TILE_MAX_TILE_RANK + 1,
+    NEST_RUNS = 12,                        /* loops of a block of points, at most */
+    NEST_OPEN = NEST_LEVELS + NEST_RUNS + 1, /* loops that are open at a time, and the block around them */
+    NEST_BITS = 24,                        /* bits of the position of an element in its tile */
     NEST_ATOMS = 6,
     NEST_LONG = 24,   /* ops of one point that are too many to compute twice */
     NEST_POINTS = 32, /* points of one tile that are recomputed for one point of another, at most */
@@ -52,6 +57,32 @@ enum { NEST_FIXED = -1, NEST_OTHER = -2 };
 typedef struct NestMap {
     int8_t level[TILE_MAX_TILE_RANK]; /* a level of the statement, NEST_FIXED: index 0, NEST_OTHER: anything */
 } NestMap;
+
+/* The position of an element in the row-major order of its tile, in binary: bit i is bit `bit[i]` of the position in
+ * the tile of the statement that reads it, or NEST_FIXED: a constant. */
+typedef struct NestBits {
+    int8_t bit[NEST_BITS];
+} NestBits;
+
+/* Points of a tile that statements compute together. They differ in the bits `fixed`, which are constants at each of
+ * them; loops run over the other bits of the axes from `first_axis` on, run by run. Statements that read the same
+ * values have the same block (`joined`). Without fixed bits, there is no block. */
+typedef struct NestBlock {
+    struct NestBlock *joined; /* NULL: this one */
+    const TileType *type;
+    uint32_t may;   /* bits that may be fixed */
+    uint32_t fixed;
+    unsigned statements;
+    unsigned first_axis, run_count; /* axes before it have loops of their own */
+    NestLevel runs[NEST_RUNS]; /* the last one is the innermost */
+    uint8_t shift[NEST_RUNS];  /* the lowest bit of a run */
+    bool decided;              /* the loops are */
+} NestBlock;
+
+/* constant + the sum of scale[i] * the index of open[i]. */
+typedef struct NestSum {
+    int64_t constant, scale[NEST_OPEN];
+} NestSum;
 
 typedef struct NestBuffer {
     TileScalar scalar;                  /* as stored: a bool is a byte */
@@ -116,6 +147,7 @@ struct NestStatement {
     TILE_LIST(NestStatement *) consumers;
     TILE_LIST(NestLeaf) leaves;
     NestBuffer *buffer; /* of the value; NULL: none */
+    NestBlock *block;   /* NULL: one point at a time */
     bool pending;       /* in the current batch */
 };
 
@@ -123,6 +155,7 @@ struct NestStatement {
 struct NestNode {
     NestNode *parent;
     NestStatement *statement; /* NULL: a loop */
+    const NestBlock *block;   /* of all statements below it, which are computed point by point; NULL: there is none */
     NestLevel level;
     TILE_LIST(NestNode *) children;
 };
@@ -142,6 +175,9 @@ typedef struct NestInfo {
     struct NestTensor *tensor;
     NestStatement *puller; /* placement: a statement that reads it at points */
     bool many;             /* placement: more than one statement does */
+    NestBits *bits;        /* placement: the positions at which the statements of one block read it */
+    NestBlock *bits_of;    /* and that block */
+    bool scattered;        /* placement: other statements read it, or at other positions */
     uint32_t position, stamp, depth, weight;
     uint32_t same, moved; /* placement: points that are read for one point of a reader, see `mark` */
     int32_t memo;         /* newest entry + 1 */
@@ -173,8 +209,14 @@ typedef struct NestOpen {
     TileOp *loop;
     TileValue *index; /* of lanes */
     const NestLevel *level;
-    uint32_t memo_count; /* entries when it was opened */
+    uint32_t memo_count, sum_count; /* entries when it was opened */
 } NestOpen;
+
+/* A sum and its value, so that equal indices are the same value. */
+typedef struct NestKnown {
+    NestSum sum;
+    TileValue *value;
+} NestKnown;
 
 /* An index of the new function that is within bounds only if the bool is true; loads at it are guarded. */
 typedef struct NestLoose {
@@ -194,9 +236,10 @@ typedef struct Nest {
     TILE_LIST(NestWrites) writes; /* one for each tensor that is written */
     TileMap spans; /* op to NestSpan */
     TILE_LIST(NestMemo) memo;
+    TILE_LIST(NestKnown) sums;
     TileMap constants; /* of the new function: an i64 to its value */
     TILE_LIST(NestLoose) loose;
-    NestOpen open[NEST_LEVELS + 1];
+    NestOpen open[NEST_OPEN];
     unsigned open_count; /* loops; open[0] is the block around them */
     NestNode root;
     const NestStatement *current; /* the one that is being emitted */
@@ -207,6 +250,17 @@ typedef struct Nest {
 
 static inline NestInfo *nest_info(Nest *n, const TileValue *value) { return &n->infos[value->number]; }
 static inline unsigned nest_rank(const TileType *type) { return tile_type_is_tile(type) ? type->rank : 0; }
+
+/* ---- nest_sums.c ---- */
+
+/* The value as a sum; false: it is none. */
+bool nest_sum(const Nest *n, const TileValue *value, NestSum *sum);
+bool nest_sum_add(NestSum *sum, const NestSum *more, int64_t scale);
+/* sum = quotient * divisor + rest, where 0 <= rest < divisor; false: such sums are not known. */
+bool nest_sum_split(const Nest *n, const NestSum *sum, int64_t divisor, NestSum *quotient, NestSum *rest);
+
+/* x op y as a sum; false: it is none, or not known. */
+bool nest_sum_apply(const Nest *n, TileOpId id, const NestSum *x, int64_t y, NestSum *result);
 
 /* ---- nest_values.c ---- */
 
@@ -221,6 +275,7 @@ bool nest_is_single(const TileType *type);
 /* Adds a level for each axis but `skip`, unless it has a single lane that is certainly valid. */
 void nest_levels(NestStatement *s, const TileType *type, const NestAtoms *atoms, int skip);
 void nest_store_levels(NestStatement *s);
+void nest_atomic_levels(NestStatement *s);
 void nest_copy_levels(Nest *n, NestStatement *s);
 void nest_reduce_levels(Nest *n, NestStatement *s);
 void nest_fold_levels(Nest *n, NestStatement *s);
@@ -252,6 +307,27 @@ bool nest_tensors_overlap(Nest *n, const TileValue *a, const TileValue *b);
 /* May a store between the load and `at` change the result of the load? */
 bool nest_is_clobbered(Nest *n, const TileValue *load, const TileOp *at);
 
+/* ---- nest_bits.c ---- */
+
+/* Lets the statement compute several points of its tile together, if it can. */
+void nest_bits_start(Nest *n, NestStatement *s);
+/* Each position is read at itself. */
+NestBits nest_bits_own(void);
+/* Is the value read by the statements of one block of points, all at the same positions? */
+bool nest_bits_together(const Nest *n, const TileValue *value);
+/* Does a block of points read it, and others too, or the block at several positions? */
+bool nest_bits_apart(const Nest *n, const TileValue *value);
+/* The positions at which an op reads an operand, if its result is read at those of `bits`; false: not known. */
+bool nest_bits_through(const TileOp *op, unsigned operand, const NestBits *bits, NestBits *read);
+/* Notes that the block reads the value there; false: it is read at other positions, too. */
+bool nest_bits_mark(Nest *n, TileValue *value, NestBlock *block, const NestBits *bits);
+/* Makes constants of the bits that have to be, so that the op can be computed together with its reader; false: they
+ * would be too many. */
+bool nest_bits_fix(Nest *n, const TileOp *op);
+NestBlock *nest_block_of(const NestStatement *s);
+/* Decides on the block's loops, after placement. */
+void nest_bits_finish(Nest *n);
+
 /* ---- place.c ---- */
 void nest_place(Nest *n);
 
@@ -281,6 +357,8 @@ TileValue *nest_scalar(Nest *n, TileValue *value);
 TileValue *nest_pull(Nest *n, TileValue *value, TileValue *const *index);
 /* The same for the statement that computes a kept value. */
 TileValue *nest_compute(Nest *n, TileValue *value, TileValue *const *index);
+/* The value of a sum. */
+TileValue *nest_sum_value(Nest *n, const NestSum *sum);
 void nest_remember(Nest *n, TileValue *value, TileValue *const *index, TileValue *result);
 void nest_forget(Nest *n, uint32_t count);
 TileValue *nest_buffer_address(Nest *n, NestBuffer *buffer, unsigned rank, TileValue *const *index);
@@ -302,6 +380,8 @@ TileValue *nest_first_lane(Nest *n, TileValue *value);
 void nest_define(Nest *n, NestStatement *s, TileValue *const *index, TileValue *result);
 /* Clones an op on scalars into the new function. */
 void nest_emit_scalar(Nest *n, TileOp *op);
+/* Emits the statements of a block, all points of one iteration of its loops together. */
+void nest_emit_block(Nest *n, const NestNode *node);
 /* Emits a statement inside of its loops; not for reductions, folds and scans. */
 void nest_emit_statement(Nest *n, NestStatement *s);
 

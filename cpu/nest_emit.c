@@ -76,7 +76,8 @@ static TileOp *open_loop(Nest *n, const NestNode *node, const Carried *carried) 
                                           .loop = loop,
                                           .index = loop->regions[0].arguments[0],
                                           .level = &node->level,
-                                          .memo_count = (uint32_t)n->memo.count};
+                                          .memo_count = (uint32_t)n->memo.count,
+                                          .sum_count = (uint32_t)n->sums.count};
     return loop;
 }
 
@@ -85,6 +86,7 @@ static void close_loop(Nest *n, const Carried *carried) {
     TileBuilder b = tile_builder_at_end(n->module, open->block);
     tile_build_end(&b, TILE_OP_YIELD, carried->values.items, (unsigned)carried->values.count);
     nest_forget(n, open->memo_count);
+    n->sums.count = open->sum_count;
     n->open_count--;
 }
 
@@ -131,6 +133,8 @@ static void emit_loop(Nest *n, const NestNode *node) {
 static void emit_node(Nest *n, const NestNode *node, Carried *carried) {
     if (node->statement)
         emit_statement(n, node->statement, carried);
+    else if (node->block)
+        nest_emit_block(n, node);
     else
         emit_loop(n, node);
 }

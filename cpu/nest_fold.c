@@ -77,7 +77,8 @@ static void open_block(Nest *n, const NestNode *node, TileOp *loop, unsigned reg
                                           .loop = loop,
                                           .index = loop->regions[region].arguments[0],
                                           .level = &node->level,
-                                          .memo_count = (uint32_t)n->memo.count};
+                                          .memo_count = (uint32_t)n->memo.count,
+                                          .sum_count = (uint32_t)n->sums.count};
 }
 
 static void close_block(Nest *n, TileValue *const *values, unsigned count) {
@@ -85,6 +86,7 @@ static void close_block(Nest *n, TileValue *const *values, unsigned count) {
     TileBuilder b = tile_builder_at_end(n->module, open->block);
     tile_build_end(&b, TILE_OP_YIELD, values, count);
     nest_forget(n, open->memo_count);
+    n->sums.count = open->sum_count;
     n->open_count--;
 }
 

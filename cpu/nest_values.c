@@ -235,6 +235,20 @@ void nest_store_levels(NestStatement *s) {
     nest_levels(s, type, atoms, -1);
 }
 
+/* Lanes of an update without atomic accesses are in parallel along ranges, whose elements differ; others may meet. */
+void nest_atomic_levels(NestStatement *s) {
+    TileAccessIndex dimensions[TILE_MAX_TENSOR_RANK];
+    unsigned count = tile_access_read(s->op, dimensions);
+    bool parallel[TILE_MAX_TILE_RANK] = {false};
+    int64_t step;
+    nest_store_levels(s);
+    for (unsigned d = 0; d < count; d++)
+        if (dimensions[d].kind == TILE_ACCESS_RANGE && tile_value_integer(dimensions[d].step, &step) && step)
+            parallel[dimensions[d].axis] = true;
+    for (unsigned l = 0; tile_op_get(s->op, TILE_ATTRIBUTE_ALONE) && l < s->level_count; l++)
+        if (!parallel[s->axis[l]]) s->levels[l].kind = TILE_LOOP_KIND_SEQUENTIAL;
+}
+
 /* Only lanes that are invalid in all values are excluded. An accumulator is copied only where the dot has results. */
 void nest_copy_levels(Nest *n, NestStatement *s) {
     if (!s->copy_count) return;
@@ -352,11 +366,13 @@ NestMap nest_map(const NestStatement *s, unsigned rank) {
     for (unsigned i = 0; i < TILE_MAX_TILE_RANK; i++) map.level[i] = NEST_FIXED;
     for (unsigned l = 0; l < s->level_count; l++)
         if (s->axis[l] >= 0 && s->axis[l] < (int)rank) map.level[s->axis[l]] = (int8_t)l;
+    for (unsigned i = s->block ? s->block->first_axis : rank; i < rank; i++) map.level[i] = NEST_OTHER;
     return map;
 }
 
 bool nest_map_is_identity(const NestStatement *s, const NestMap *map, unsigned rank) {
     NestMap own = nest_map(s, rank);
+    if (s->block) return false;
     return memcmp(own.level, map->level, rank) == 0;
 }
 

@@ -136,7 +136,16 @@ static void plan_block(Nest *n, TileBlock *block) {
 
 /* ---- which values to keep ---- */
 
-static bool is_expensive(const TileOp *op) { return (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_COSTLY) != 0; }
+/* A shift, or a mask of bits. */
+static bool divides_by_power(const TileOp *op) {
+    int64_t divisor;
+    return (op->id == TILE_OP_DIV || op->id == TILE_OP_REM) && tile_value_integer(tile_op_operand(op, 1), &divisor) &&
+           divisor > 0 && (divisor & (divisor - 1)) == 0;
+}
+
+static bool is_expensive(const TileOp *op) {
+    return (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_COSTLY) && !divides_by_power(op);
+}
 
 static unsigned loop_depth(const TileBlock *block) {
     unsigned depth = 0;
@@ -159,39 +168,64 @@ static uint32_t points_of(const NestInfo *info) {
 /* `points`: at how many points the reader itself is computed for one point of the statement. Readers that do not move
  * indices all read the same point; each one that permutes, slices or concatenates the tile reads another. The number
  * of points is bounded, since it doubles with each step of a chain in which every step reads two points, such as a
- * sorting network. */
-static void mark(Nest *n, TileValue *value, NestStatement *puller, bool many, uint32_t points, bool moved) {
+ * sorting network. `bits`: the positions that are read; NULL: not known. */
+typedef struct Reader {
+    NestStatement *puller;
+    bool many;
+    uint32_t points;
+    const NestBits *bits;
+} Reader;
+
+static void mark(Nest *n, TileValue *value, const Reader *reader, bool moved) {
     NestInfo *info = nest_info(n, value);
     if (!tile_type_is_tile(value->type) || info->slot) return;
-    if (info->puller && info->puller != puller) info->many = true;
-    info->puller = puller;
-    info->many |= many;
+    nest_bits_mark(n, value, reader->puller->block, reader->bits);
+    if (info->puller && info->puller != reader->puller) info->many = true;
+    info->puller = reader->puller;
+    info->many |= reader->many;
     if (moved)
-        info->moved += info->moved <= NEST_POINTS ? points : 0;
-    else if (points > info->same)
-        info->same = points;
+        info->moved += info->moved <= NEST_POINTS ? reader->points : 0;
+    else if (reader->points > info->same)
+        info->same = reader->points;
 }
 
 static bool moves_indices(const TileOp *op) {
     return op->id == TILE_OP_RESHAPE || op->id == TILE_OP_PERMUTE || op->id == TILE_OP_SLICE || op->id == TILE_OP_CAT;
 }
 
-static void mark_operands(Nest *n, const TileOp *op, NestStatement *puller, bool many, uint32_t points) {
-    for (unsigned i = 0; i < op->operand_count; i++)
-        mark(n, tile_op_operand(op, i), puller, many, points, moves_indices(op));
+static void mark_operands(Nest *n, const TileOp *op, const Reader *reader) {
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        NestBits read;
+        Reader own = *reader;
+        own.bits = reader->bits && nest_bits_through(op, i, reader->bits, &read) ? &read : NULL;
+        mark(n, tile_op_operand(op, i), &own, moves_indices(op));
+    }
+}
+
+/* The statement reads the operands of its op. */
+static void mark_read(Nest *n, NestStatement *s) {
+    const NestBits own = nest_bits_own();
+    nest_bits_start(n, s);
+    if (s->kind == NEST_KEEP) nest_bits_fix(n, s->op);
+    if (s->kind == NEST_STORE) {
+        for (unsigned i = 0; i < s->op->operand_count; i++)
+            mark(n, tile_op_operand(s->op, i), &(Reader){s, false, 1, i == 1 ? &own : NULL}, false);
+    } else { /* An atomic op runs lane by lane: operands worth vectorising get their own loops. */
+        mark_operands(n, s->op, &(Reader){s, s->kind == NEST_ATOMIC, 1, s->kind == NEST_KEEP ? &own : NULL});
+    }
 }
 
 static void mark_statement(Nest *n, NestStatement *s) {
+    const Reader reader = {s, false, 1, NULL};
     if (s->kind == NEST_COPY) {
-        for (unsigned i = 0; i < s->copy_count; i++) mark(n, s->copies[i].value, s, false, 1, false);
+        for (unsigned i = 0; i < s->copy_count; i++) mark(n, s->copies[i].value, &reader, false);
     } else if (s->kind == NEST_PRINT) {
         return;
     } else if (s->kind == NEST_DOT) {
-        mark(n, s->a.value, s, false, 1, false);
-        mark(n, s->b.value, s, false, 1, false);
+        mark(n, s->a.value, &reader, false);
+        mark(n, s->b.value, &reader, false);
     } else if (s->kind != NEST_PART) {
-        /* An atomic op runs lane by lane: operands worth vectorising get their own loops. */
-        mark_operands(n, s->op, s, s->kind == NEST_ATOMIC, 1);
+        mark_read(n, s);
     }
 }
 
@@ -207,19 +241,61 @@ static bool is_computed(const TileOp *op) {
     return false;
 }
 
+static void keep_value(Nest *n, TileValue *value, const char *why) {
+    mark_read(n, nest_statement(n, NEST_KEEP, value->op, value));
+    remark_kept(n, value, why);
+}
+
+/* The op that alone reads the value and only moves its elements; NULL: there is none. */
+static TileOp *moving_reader(Nest *n, const TileValue *value) {
+    if (!tile_value_has_one_use(value)) return NULL;
+    TileOp *op = value->first_use->user;
+    bool moves = op->id == TILE_OP_RESHAPE || op->id == TILE_OP_PERMUTE;
+    return moves && tile_type_is_tile(op->results[0].type) && !nest_info(n, &op->results[0])->statement ? op : NULL;
+}
+
+/* Keeps what is read of a value: after permutations up to the last change of shape, which bring the elements into the
+ * order in which they are read next. Its shape is then that of the ops that compute it, whose axes end where bits are
+ * constants. */
+static void keep_moved(Nest *n, TileValue *value, const char *why) {
+    TileValue *kept = value;
+    for (TileOp *op = moving_reader(n, value); op; op = moving_reader(n, &op->results[0]))
+        if (op->id == TILE_OP_RESHAPE) kept = tile_op_operand(op, 0);
+    if (kept == value && moving_reader(n, value)) kept = &moving_reader(n, value)->results[0];
+    for (TileValue *between = kept; between != value;) {
+        between = tile_op_operand(between->op, 0);
+        NestInfo *info = nest_info(n, between);
+        info->puller = NULL;
+        info->bits_of = NULL;
+        info->many = info->scattered = false;
+        info->same = info->moved = 0;
+    }
+    keep_value(n, kept, why);
+    for (TileOp *op = kept->op; kept != value && op != value->op;) {
+        op = tile_op_operand(op, 0)->op;
+        const NestInfo *info = nest_info(n, &op->results[0]);
+        if (op != value->op)
+            mark_operands(n, op, &(Reader){info->puller, info->many, points_of(info), info->bits_of ? info->bits : NULL});
+    }
+}
+
 static void place_value(Nest *n, TileOp *op) {
+    static const char *const many_elements = "one element of its reader needs many of its elements";
     TileValue *value = tile_op_result(op, 0);
     NestInfo *info = nest_info(n, value);
     if (!tile_type_is_tile(value->type) || info->statement || !info->puller) return;
-    bool recomputed = info->many || loop_depth(info->puller->op->block) > loop_depth(op->block);
+    if (!nest_bits_fix(n, op)) keep_moved(n, value, many_elements);
+    if (info->statement) return;
+    bool together = nest_bits_together(n, value);
+    bool many = info->many && !together;
+    uint32_t points = together ? 1 : points_of(info);
+    bool recomputed = many || nest_bits_apart(n, value) || loop_depth(info->puller->op->block) > loop_depth(op->block);
     bool worth = recomputed && (is_expensive(op) || info->weight >= NEST_LONG) && fits(n, value->type);
-    if (worth || (points_of(info) > NEST_POINTS && is_computed(op))) {
-        NestStatement *s = nest_statement(n, NEST_KEEP, op, value);
-        mark_operands(n, op, s, false, 1);
-        remark_kept(n, value,
-                    worth ? "that is cheaper than to compute it for each reader" : "one element of its reader needs many of its elements");
+    if (worth || (points > NEST_POINTS && is_computed(op))) {
+        keep_value(n, value, worth ? "that is cheaper than to compute it for each reader" : many_elements);
     } else {
-        mark_operands(n, op, info->puller, info->many, points_of(info));
+        nest_bits_fix(n, op);
+        mark_operands(n, op, &(Reader){info->puller, many, points, info->scattered ? NULL : info->bits});
     }
 }
 
@@ -240,7 +316,7 @@ static void place_block(Nest *n, TileBlock *block) {
         for (unsigned i = nest_has_blocks(op) ? op->region_count : 0; i-- > 0;) place_block(n, &op->regions[i]);
         NestStatement *s = tile_map_get(&n->statements, op);
         if (s && s->kind == NEST_KEEP)
-            mark_operands(n, op, s, false, 1);
+            mark_read(n, s);
         else if (s)
             for (; s; s = s->next) mark_statement(n, s);
         else if (op->result_count == 1 && !op->region_count)
@@ -335,8 +411,8 @@ static void set_levels(Nest *n, NestStatement *s) {
     case NEST_READ:
     case NEST_DOT:
     case NEST_PRINT: break;
-    case NEST_STORE:
-    case NEST_ATOMIC: nest_store_levels(s); break;
+    case NEST_STORE: nest_store_levels(s); break;
+    case NEST_ATOMIC: nest_atomic_levels(s); break;
     case NEST_KEEP: nest_levels(s, s->value->type, nest_atoms(n, s->value), -1); break;
     case NEST_COPY: nest_copy_levels(n, s); break;
     case NEST_REDUCE:
@@ -352,6 +428,13 @@ static void set_levels(Nest *n, NestStatement *s) {
     }
 }
 
+/* The loops of a block of points are inside of the others. */
+static void leave_to_block(NestStatement *s) {
+    unsigned kept = 0;
+    while (kept < s->level_count && (!s->block || s->axis[kept] < (int)s->block->first_axis)) kept++;
+    if (s->block) s->level_count = s->parallel_count = kept;
+}
+
 /* In program order, so that the recursion is shallow. */
 static void find_atoms(Nest *n, TileBlock *block) {
     for (TileOp *op = block->first; op; op = op->next) {
@@ -365,6 +448,7 @@ static void analyse(Nest *n) {
     find_atoms(n, &n->old);
     for (size_t i = 0; i < n->all.count; i++) {
         set_levels(n, n->all.items[i]);
+        leave_to_block(n->all.items[i]);
         nest_collect_leaves(n, n->all.items[i]);
     }
 }
@@ -386,6 +470,7 @@ void nest_place(Nest *n) {
     weigh_block(n, &n->old);
     place_block(n, &n->old);
     limit_depth(n, &n->old);
+    nest_bits_finish(n);
     analyse(n);
     bool changed = keep_clobbered_loads(n);
     if (keep_crossing_copies(n) || changed) analyse(n);

@@ -138,6 +138,32 @@ static TileValue *recall(Nest *n, const TileValue *value, TileValue *const *inde
     return NULL;
 }
 
+/* ---- sums ---- */
+
+static TileValue *known_sum(const Nest *n, const NestSum *sum) {
+    for (size_t i = n->sums.count; i-- > 0;)
+        if (memcmp(&n->sums.items[i].sum, sum, sizeof *sum) == 0) return n->sums.items[i].value;
+    return NULL;
+}
+
+TileValue *nest_sum_value(Nest *n, const NestSum *sum) {
+    unsigned terms = 0, level = 0;
+    for (unsigned i = 1; i < n->open_count; i++)
+        if (sum->scale[i]) level = i, terms++;
+    if (!terms) return nest_constant(n, sum->constant);
+    if (terms == 1 && sum->scale[level] == 1 && !sum->constant) return n->open[level].index;
+    TileValue *value = known_sum(n, sum);
+    if (value) return value;
+    for (unsigned i = 1; i < n->open_count; i++) {
+        if (!sum->scale[i]) continue;
+        TileValue *term = nest_binary(n, TILE_OP_MUL, n->open[i].index, nest_constant(n, sum->scale[i]));
+        value = value ? nest_binary(n, TILE_OP_ADD, value, term) : term;
+    }
+    value = nest_binary(n, TILE_OP_ADD, value, nest_constant(n, sum->constant));
+    tile_list_push(n->arena, &n->sums, (NestKnown){*sum, value});
+    return value;
+}
+
 /* ---- guards ---- */
 
 /* lo <= index < hi as a bool; NULL: it certainly holds. */
@@ -332,6 +358,59 @@ static TileValue *fill_point(Nest *n, const TileOp *op, TileValue *const *index)
     return nest_op(n, TILE_OP_SELECT, operands, 3, operand->type->scalar, op);
 }
 
+/* The indices of an element of `from` at the position of an element of `to`, by sums; false: not known. */
+static bool reshape_by_sums(Nest *n, const TileType *from, const TileType *to, TileValue *const *index,
+                            TileValue **inner) {
+    NestSum position = {0}, parts[TILE_MAX_TILE_RANK];
+    int64_t stride = 1;
+    for (unsigned i = to->rank; i-- > 0; stride *= to->extent[i]) {
+        NestSum one;
+        if (!nest_sum(n, index[i], &one) || !nest_sum_add(&position, &one, stride)) return false;
+    }
+    for (unsigned i = from->rank; i-- > 1;) {
+        NestSum whole = position;
+        if (!nest_sum_split(n, &whole, from->extent[i], &position, &parts[i])) return false;
+    }
+    parts[0] = position;
+    for (unsigned i = 0; i < from->rank; i++) inner[i] = nest_sum_value(n, &parts[i]);
+    return true;
+}
+
+/* Are elements of these axes, from `first` on, at their row-major positions in the buffer? */
+static bool is_row_major(const NestBuffer *buffer, const TileType *type, unsigned first) {
+    int64_t bytes = tile_scalar_bytes(buffer->scalar);
+    for (unsigned i = type->rank; i-- > first; bytes *= type->extent[i])
+        if (buffer->stride[i] != bytes && type->extent[i] > 1) return false;
+    return true;
+}
+
+/* The element of a kept tile at the position of an element of `to`, which needs no indices of the tile: NULL: it is not
+ * kept in this order. */
+static TileValue *load_reshaped(Nest *n, TileValue *operand, const TileType *to, TileValue *const *index) {
+    const NestInfo *info = nest_info(n, operand);
+    const TileType *from = operand->type;
+    NestBuffer *buffer = info->slot ? info->slot : info->statement ? info->statement->buffer : NULL;
+    unsigned same = 0;
+    while (same < from->rank && same < to->rank && from->extent[same] == to->extent[same]) same++;
+    if (!buffer || info->mapped || !is_row_major(buffer, from, same)) return NULL;
+    TileValue *bytes[TILE_MAX_TILE_RANK + 1], *position = nest_constant(n, 0);
+    for (unsigned i = 0; i < to->rank; i++) {
+        if (i < same)
+            bytes[i] = nest_constant(n, buffer->stride[i]);
+        else
+            position = nest_binary(n, TILE_OP_ADD, nest_binary(n, TILE_OP_MUL, position, nest_constant(n, to->extent[i])),
+                                   index[i]);
+    }
+    NestSum sum;
+    TileValue *at[TILE_MAX_TILE_RANK + 1];
+    memcpy(at, index, same * sizeof *index);
+    at[same] = nest_sum(n, position, &sum) ? nest_sum_value(n, &sum) : position;
+    bytes[same] = nest_constant(n, tile_scalar_bytes(buffer->scalar));
+    return load(n, buffer->scalar, add_offsets(n, nest_buffer_pointer(n, buffer), at, bytes, same + 1),
+                loose_guard(n, index, to->rank), NULL,
+                info->statement && n->current ? nest_shared_loops(info->statement, n->current) : 0, operand->op);
+}
+
 /* Computes the row-major position and splits it by the extents of the operand's shape. */
 static TileValue *reshape_point(Nest *n, const TileOp *op, TileValue *const *index) {
     TileValue *operand = tile_op_operand(op, 0), *inner[TILE_MAX_TILE_RANK];
@@ -342,7 +421,11 @@ static TileValue *reshape_point(Nest *n, const TileOp *op, TileValue *const *ind
         for (unsigned i = 0; i < rank; i++) inner[i] = axis[i] < 0 ? nest_constant(n, 0) : index[axis[i]];
         return nest_pull(n, operand, inner);
     }
-    TileValue *position = nest_constant(n, 0), *guard = loose_guard(n, index, to->rank);
+    TileValue *guard = loose_guard(n, index, to->rank);
+    if (!guard && rank && reshape_by_sums(n, from, to, index, inner)) return nest_pull(n, operand, inner);
+    TileValue *loaded = rank ? load_reshaped(n, operand, to, index) : NULL;
+    if (loaded) return loaded;
+    TileValue *position = nest_constant(n, 0);
     for (unsigned i = 0; i < to->rank; i++)
         position = nest_binary(n, TILE_OP_ADD, nest_binary(n, TILE_OP_MUL, position, nest_constant(n, to->extent[i])),
                                index[i]);
@@ -372,8 +455,13 @@ static TileValue *slice_point(Nest *n, const TileOp *op, TileValue *const *index
     TileValue *operand = tile_op_operand(op, 0), *inner[TILE_MAX_TILE_RANK];
     int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
     memcpy(inner, index, nest_rank(operand->type) * sizeof *index);
-    TileValue *offset = nest_constant(n, tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, 0));
-    inner[axis] = loosen(n, nest_binary(n, TILE_OP_ADD, inner[axis], offset), loose_guard(n, &index[axis], 1));
+    int64_t offset = tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, 0);
+    TileValue *guard = loose_guard(n, &index[axis], 1);
+    NestSum sum, more = {.constant = offset};
+    if (!guard && nest_sum(n, index[axis], &sum) && nest_sum_add(&sum, &more, 1))
+        inner[axis] = nest_sum_value(n, &sum);
+    else
+        inner[axis] = loosen(n, nest_binary(n, TILE_OP_ADD, inner[axis], nest_constant(n, offset)), guard);
     return nest_pull(n, operand, inner);
 }
 
@@ -414,6 +502,27 @@ static TileValue *iota_point(Nest *n, const TileValue *value, TileValue *const *
     return value->type->scalar == TILE_I64 ? at : nest_op(n, TILE_OP_CONVERT, &at, 1, value->type->scalar, NULL);
 }
 
+/* An op on indices, which are sums, and comparisons and choices that follow from them; NULL: none of these. So what
+ * depends on the bits of an index that are constants, or on those of an outer loop, is not computed lane by lane. */
+static TileValue *fold_point(Nest *n, const TileOp *op, TileValue *const *operands) {
+    int64_t x, y;
+    NestSum sum, result;
+    if (op->id == TILE_OP_SELECT && tile_value_integer(operands[0], &x)) return operands[x ? 1 : 2];
+    if (op->operand_count != 2 || operands[0]->type->scalar != TILE_I64 || !tile_value_integer(operands[1], &y)) return NULL;
+    if (nest_sum(n, operands[0], &sum) && nest_sum_apply(n, (TileOpId)op->id, &sum, y, &result))
+        return nest_sum_value(n, &result);
+    if (!tile_value_integer(operands[0], &x) || op->results[0].type->scalar != TILE_BOOL) return NULL;
+    switch ((int)op->id) {
+    case TILE_OP_EQ: return nest_bits(n, TILE_BOOL, x == y);
+    case TILE_OP_NE: return nest_bits(n, TILE_BOOL, x != y);
+    case TILE_OP_LT: return nest_bits(n, TILE_BOOL, x < y);
+    case TILE_OP_GE: return nest_bits(n, TILE_BOOL, x >= y);
+    case TILE_OP_LE: return nest_bits(n, TILE_BOOL, x <= y);
+    case TILE_OP_GT: return nest_bits(n, TILE_BOOL, x > y);
+    default: return NULL;
+    }
+}
+
 TileValue *nest_compute(Nest *n, TileValue *value, TileValue *const *index) {
     const TileOp *op = value->op;
     NestInfo *info = nest_info(n, value);
@@ -436,7 +545,8 @@ TileValue *nest_compute(Nest *n, TileValue *value, TileValue *const *index) {
     }
     TileValue *operands[4];
     for (unsigned i = 0; i < op->operand_count; i++) operands[i] = nest_pull(n, tile_op_operand(op, i), index);
-    return nest_op(n, (TileOpId)op->id, operands, op->operand_count, value->type->scalar, op);
+    TileValue *folded = fold_point(n, op, operands);
+    return folded ? folded : nest_op(n, (TileOpId)op->id, operands, op->operand_count, value->type->scalar, op);
 }
 
 TileValue *nest_pull(Nest *n, TileValue *value, TileValue *const *index) {

@@ -110,7 +110,7 @@ static NestNode *find_fusable_loop(Nest *n, const NestNode *parent, const NestSt
         NestNode *child = parent->children.items[i];
         Conflict conflict = conflict_with(n, s, child, level);
         if (conflict == BLOCKED) return NULL;
-        if (!child->statement && is_compatible(child, s, level)) return child;
+        if (!child->statement && !child->block && is_compatible(child, s, level)) return child;
         if (conflict != FREE) return NULL;
     }
     return NULL;
@@ -120,6 +120,15 @@ static NestNode *add_node(Nest *n, NestNode *parent) {
     NestNode *node = TILE_NEW(n->arena, NestNode);
     node->parent = parent;
     tile_list_push(n->arena, &parent->children, node);
+    return node;
+}
+
+/* The node of the statement's block of points: the last one, if the statement may be computed together with its others. */
+static NestNode *block_node(Nest *n, NestNode *parent, const NestStatement *s) {
+    NestNode *last = parent->children.count ? parent->children.items[parent->children.count - 1] : NULL;
+    if (last && last->block == s->block && conflict_with(n, s, last, s->level_count) == FREE) return last;
+    NestNode *node = add_node(n, parent);
+    node->block = s->block;
     return node;
 }
 
@@ -143,6 +152,7 @@ void nest_schedule(Nest *n, NestStatement *s) {
         }
         s->nodes[l] = parent = node;
     }
+    if (s->block) parent = block_node(n, parent, s);
     add_node(n, parent)->statement = s;
     s->pending = true;
     tile_list_push(n->arena, &n->batch, s);
@@ -162,7 +172,7 @@ void nest_store_batch(Nest *n) {
             if (shared < kept) kept = shared;
             stored |= s->consumers.items[c]->kind == NEST_DOT;
         }
-        if (kept == levels && !stored) continue;
+        if (kept == levels && !stored && !s->block) continue;
         unsigned collapsed = 0;
         for (unsigned l = 0; l < kept && l < s->parallel_count; l++) collapsed |= 1u << s->axis[l];
         s->buffer = nest_buffer(n, s->value->type, collapsed);

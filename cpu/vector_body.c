@@ -10,6 +10,7 @@ void tile_lanes_init(TileLanes *lanes, TilePassContext *context, TileStrides *st
         .context = context, .strides = strides, .builder = builder, .width = width, .mask = mask, .count = count};
     tile_map_init(&lanes->scalars, context->scratch);
     tile_map_init(&lanes->vectors, context->scratch);
+    tile_map_init(&lanes->groups, context->scratch);
     tile_map_set(&lanes->scalars, strides->loop->regions[0].arguments[0], base);
 }
 
@@ -88,9 +89,10 @@ static TileValue *offsets_of(TileLanes *lanes, const Address *address) {
     return address->offsets ? address->offsets : lane_offsets(lanes, address->stride);
 }
 
-static void copy_cache(TileLanes *lanes, TileOp *to, const TileOp *from) {
-    const TileAttribute *cache = tile_op_get(from, TILE_ATTRIBUTE_CACHE);
-    if (cache) tile_op_set(lanes->context->module, to, *cache);
+static void copy_facts(TileLanes *lanes, TileOp *to, const TileOp *from) {
+    const TileAttribute *cache = tile_op_get(from, TILE_ATTRIBUTE_CACHE), *alone = tile_op_get(from, TILE_ATTRIBUTE_ALONE);
+    if (cache && (to->id == TILE_OP_LOAD || to->id == TILE_OP_STORE)) tile_op_set(lanes->context->module, to, *cache);
+    if (alone) tile_op_set(lanes->context->module, to, *alone);
 }
 
 /* Machines without predicates have masked accesses of 32 and 64 bits only; a remainder of narrower elements is copied
@@ -106,7 +108,8 @@ static TileValue *staging_buffer(TileLanes *lanes, TileScalar scalar) {
     return tile_build_buffer(&start, lanes->width * (int64_t)tile_scalar_bytes(scalar), 64);
 }
 
-static void copy_elements(TileLanes *lanes, TileValue *to, TileValue *from, TileScalar scalar) {
+/* `like`: the access that they are for. */
+static void copy_elements(TileLanes *lanes, TileValue *to, TileValue *from, TileScalar scalar, const TileOp *like) {
     TileModule *module = lanes->context->module;
     TileBuilder *b = &lanes->builder;
     TileOp *loop = tile_build_for(b, tile_build_i64(b, 0), lanes->count, tile_build_i64(b, 1), NULL, 0);
@@ -116,20 +119,21 @@ static void copy_elements(TileLanes *lanes, TileValue *to, TileValue *from, Tile
     TileValue *offset = tile_build_binary(&inner, TILE_OP_MUL, loop->regions[0].arguments[0], size);
     const TileType *type = tile_type_scalar(module->context, scalar);
     TileValue *element = tile_build_load(&inner, type, tile_build_ptr_add(&inner, from, offset), NULL, NULL, 0);
-    tile_build_store(&inner, element, tile_build_ptr_add(&inner, to, offset), NULL, 0);
+    copy_facts(lanes, element->op, like);
+    copy_facts(lanes, tile_build_store(&inner, element, tile_build_ptr_add(&inner, to, offset), NULL, 0), like);
     tile_build_end(&inner, TILE_OP_YIELD, NULL, 0);
 }
 
-static TileValue *staged_load(TileLanes *lanes, const TileType *type, TileValue *pointer) {
+static TileValue *staged_load(TileLanes *lanes, const TileType *type, TileValue *pointer, const TileOp *like) {
     TileValue *buffer = staging_buffer(lanes, type->scalar);
-    copy_elements(lanes, buffer, pointer, type->scalar);
+    copy_elements(lanes, buffer, pointer, type->scalar, like);
     return tile_build_load(&lanes->builder, type, buffer, NULL, NULL, 0);
 }
 
-static void staged_store(TileLanes *lanes, TileValue *value, TileValue *pointer) {
+static void staged_store(TileLanes *lanes, TileValue *value, TileValue *pointer, const TileOp *like) {
     TileValue *buffer = staging_buffer(lanes, value->type->scalar);
     tile_build_store(&lanes->builder, value, buffer, NULL, 0);
-    copy_elements(lanes, pointer, buffer, value->type->scalar);
+    copy_elements(lanes, pointer, buffer, value->type->scalar, like);
 }
 
 /* The tensor's parameter that the pointer is derived from, and its value; NULL: it points into a buffer. */
@@ -188,45 +192,102 @@ static TileValue *emit_gather(TileLanes *lanes, const TileType *type, const Addr
                 ->results[0];
 }
 
+/* ---- groups ---- */
+
+/* The address of vector i of a group's memory, from that of a member in lane 0, which is there already. */
+static TileValue *group_address(TileLanes *lanes, const TileGroup *group, const TileOp *member, unsigned i) {
+    TileValue *pointer = scalar_of(lanes, tile_op_named(member, TILE_OPERAND_ADDRESS));
+    TileScalar scalar = member->id == TILE_OP_LOAD ? member->results[0].type->scalar : tile_op_operand(member, 0)->type->scalar;
+    int64_t elements = (int64_t)i * lanes->width;
+    for (unsigned k = 0; group->members[k] != member; k++) elements--;
+    TileValue *bytes = tile_build_i64(&lanes->builder, elements * (int64_t)tile_scalar_bytes(scalar));
+    return elements ? tile_build_ptr_add(&lanes->builder, pointer, bytes) : pointer;
+}
+
+static bool can_group(const TileLanes *lanes) { return !lanes->mask && !lanes->scalable; }
+
+/* Emits all loads of the group that begins with this one; false: there is none. */
+static bool emit_load_group(TileLanes *lanes, TileOp *op) {
+    TileGroup group;
+    TileValue *vectors[TILE_GROUP_MEMBERS];
+    if (!can_group(lanes) || !tile_group_find(lanes->strides, op, &group)) return false;
+    const TileType *type = vector_type(lanes, op->results[0].type->scalar);
+    for (unsigned i = 0; i < group.count; i++) {
+        vectors[i] = tile_build_load(&lanes->builder, type, group_address(lanes, &group, op, i), NULL, NULL, 0);
+        copy_facts(lanes, vectors[i]->op, op);
+    }
+    tile_group_split(&lanes->builder, vectors, group.count, group.count);
+    for (unsigned i = 0; i < group.count; i++) tile_map_set(&lanes->vectors, &group.members[i]->results[0], vectors[i]);
+    return true;
+}
+
+static void store_group(TileLanes *lanes, const TileGroup *group) {
+    TileValue *vectors[TILE_GROUP_MEMBERS];
+    for (unsigned i = 0; i < group->count; i++)
+        vectors[i] = tile_lanes_vector(lanes, tile_op_operand(group->members[i], 0));
+    tile_group_merge(&lanes->builder, vectors, group->count, group->count);
+    for (unsigned i = 0; i < group->count; i++)
+        copy_facts(lanes, tile_build_store(&lanes->builder, vectors[i], group_address(lanes, group, group->members[0], i), NULL, 0),
+                   group->members[0]);
+}
+
+/* A member of a group of stores: the last one emits them; false: it is none. */
+static bool emit_store_group(TileLanes *lanes, TileOp *op) {
+    TileGroup *group = tile_map_get(&lanes->groups, op);
+    if (!can_group(lanes)) return false;
+    if (!group) {
+        group = TILE_NEW(lanes->context->scratch, TileGroup);
+        if (!tile_group_find(lanes->strides, op, group)) return false;
+        for (unsigned i = 0; i < group->count; i++) tile_map_set(&lanes->groups, group->members[i], group);
+    }
+    for (const TileOp *later = op->next; later; later = later->next)
+        if (tile_map_get(&lanes->groups, later) == group) return true;
+    store_group(lanes, group);
+    return true;
+}
+
 static void emit_load(TileLanes *lanes, TileOp *op) {
+    if (tile_map_get(&lanes->vectors, &op->results[0]) || emit_load_group(lanes, op)) return;
     const TileType *type = vector_type(lanes, op->results[0].type->scalar);
     Address address = address_of(lanes, tile_op_operand(op, 0));
     TileValue *filling = tile_op_named(op, TILE_OPERAND_FILLING), *fill = filling ? tile_lanes_vector(lanes, filling) : NULL;
     TileValue *mask = access_mask(lanes, op, 1), *result;
     if (is_contiguous(&address, type->scalar)) {
         if (needs_staging(lanes, op, type->scalar)) {
-            result = staged_load(lanes, type, address.pointer);
+            result = staged_load(lanes, type, address.pointer, op);
         } else {
             result = tile_build_load(&lanes->builder, type, address.pointer, mask, fill,
                                      tile_op_integer(op, TILE_ATTRIBUTE_ALIGN, 0));
-            copy_cache(lanes, result->op, op);
+            copy_facts(lanes, result->op, op);
         }
     } else {
         result = emit_gather(lanes, type, &address, mask, fill);
+        copy_facts(lanes, result->op, op);
     }
     tile_map_set(&lanes->vectors, &op->results[0], result);
 }
 
-static void emit_scatter(TileLanes *lanes, TileValue *value, const Address *address, TileValue *mask) {
+static TileOp *emit_scatter(TileLanes *lanes, TileValue *value, const Address *address, TileValue *mask) {
     TileValue *operands[4] = {value, address->pointer, offsets_of(lanes, address), mask};
     narrow_offsets(lanes, value->type->scalar, &operands[1], &operands[2]);
     int64_t part = TILE_PARTS_MASK;
     TileAttribute attribute = {.key = TILE_ATTRIBUTE_PARTS, .count = 1, .integers = &part};
-    tile_build_op(&lanes->builder, TILE_OP_SCATTER, operands, mask ? 4 : 3, &attribute, mask ? 1 : 0, NULL, 0);
+    return tile_build_op(&lanes->builder, TILE_OP_SCATTER, operands, mask ? 4 : 3, &attribute, mask ? 1 : 0, NULL, 0);
 }
 
 static void emit_store(TileLanes *lanes, TileOp *op) {
+    if (emit_store_group(lanes, op)) return;
     TileValue *value = tile_lanes_vector(lanes, tile_op_operand(op, 0));
     Address address = address_of(lanes, tile_op_operand(op, 1));
     TileValue *mask = access_mask(lanes, op, 2);
     if (!is_contiguous(&address, value->type->scalar)) {
-        emit_scatter(lanes, value, &address, mask);
+        copy_facts(lanes, emit_scatter(lanes, value, &address, mask), op);
     } else if (needs_staging(lanes, op, value->type->scalar)) {
-        staged_store(lanes, value, address.pointer);
+        staged_store(lanes, value, address.pointer, op);
     } else {
         TileOp *store = tile_build_store(&lanes->builder, value, address.pointer, mask,
                                          tile_op_integer(op, TILE_ATTRIBUTE_ALIGN, 0));
-        copy_cache(lanes, store, op);
+        copy_facts(lanes, store, op);
     }
 }
 

@@ -168,6 +168,8 @@ static void make_for(Vectoriser *v, TileOp *loop) {
 
 static void visit_loop(Vectoriser *v, TileOp *loop) {
     if (is_best_here(v, loop)) {
+        TileOp *rise = tile_vectorise_split_wraps(v->context, loop);
+        if (rise) visit_loop(v, rise);
         TileOp *unmasked = tile_vectorise_split_masks(v->context, loop);
         if (unmasked) tile_emit_versions(v->context, unmasked, tile_vectorise_emit, v->context);
         tile_emit_versions(v->context, loop, tile_vectorise_emit, v->context);

@@ -1,9 +1,11 @@
 /* Internals of cpu-vectorise, shared by its files:
  *   stride.c            strides, with likely values of parameters
  *   versions.c          loop versioning: for likely strides, and for all others
+ *   vector_group.c      accesses of neighbouring elements as full vectors and shuffles
  *   vector_body.c       a body for several iterations at once
  *   vectorise_fold.c    folds and scans in blocks
  *   vectorise_masks.c   loop versioning: for masks that are true in all iterations
+ *   vectorise_wraps.c   loop versioning: for remainders of the index, which rise and begin again
  *   vectorise_chunks.c  a vector loop: lanes, main loop and remainder, reductions in stripes
  *   vectorise_cost.c    the kind of a loop, and the cost of its accesses
  *   vectorise.c         which loops are vectorised */
@@ -33,6 +35,23 @@ typedef void TileEmitLoop(void *state, TileStrides *strides, TileBuilder *builde
  * for those strides, one for any. */
 void tile_emit_versions(TilePassContext *context, TileOp *loop, TileEmitLoop *emit, void *state);
 
+enum { TILE_GROUP_MEMBERS = 32 };
+
+/* vector_group.c: loads or stores of a block. From lane to lane, their addresses grow by `count` elements, and they
+ * access all of these: element i is that of members[i]. */
+typedef struct TileGroup {
+    TileOp *members[TILE_GROUP_MEMBERS];
+    unsigned count;
+} TileGroup;
+
+/* The group of which the access is the first in its block; false: there is none. */
+bool tile_group_find(TileStrides *strides, TileOp *first, TileGroup *group);
+/* Vectors whose lanes follow one another: the elements of part i of `parts`, every parts-th one from i on, are moved to
+ * the i-th count / parts vectors. `count` is a power of two and a multiple of `parts`, the vectors have one length. */
+void tile_group_split(TileBuilder *builder, TileValue **vectors, unsigned count, unsigned parts);
+/* The reverse. */
+void tile_group_merge(TileBuilder *builder, TileValue **vectors, unsigned count, unsigned parts);
+
 /* The iterations base .. base + width of a loop, which are emitted as vectors. */
 typedef struct TileLanes {
     TilePassContext *context;
@@ -44,6 +63,7 @@ typedef struct TileLanes {
     TileValue *count; /* i64, with a mask: the first `count` lanes are active; NULL: other lanes are */
     TileMap scalars;  /* uniform or affine values of the body to their values in lane 0 */
     TileMap vectors;  /* values of the body to their vectors */
+    TileMap groups;   /* stores of the body to their groups, which are emitted with the last one */
 } TileLanes;
 
 void tile_lanes_init(TileLanes *lanes, TilePassContext *context, TileStrides *strides, TileBuilder builder,
@@ -59,6 +79,8 @@ bool tile_lanes_can(TileStrides *strides, const TileBlock *block);
 TileName tile_loop_kind(const TileOp *loop);
 int64_t tile_loop_extent(const TileOp *loop);
 bool tile_loop_in_stripes(const TileOp *loop);
+/* Are some accesses of the block emitted as groups? */
+bool tile_has_groups(TileStrides *strides, const TileBlock *block);
 /* The cost of the block's accesses for each iteration of the loop of `strides`; *far: some are not contiguous in
  * neighbouring iterations. */
 int64_t tile_access_cost(TileStrides *strides, const TileBlock *block, bool *far);
@@ -70,6 +92,10 @@ void tile_vectorise_emit(void *state, TileStrides *strides, TileBuilder *builder
  * all iterations, with a copy of the loop without masks, which is returned, and the loop itself. NULL: there are no
  * such masks. */
 TileOp *tile_vectorise_split_masks(TilePassContext *context, TileOp *loop);
+
+/* If an index of the loop is divided by a number that it does not change, versions it: a loop over the ranges in which
+ * the remainder rises, whose inner loop is returned, and the loop itself. NULL: nothing is divided. */
+TileOp *tile_vectorise_split_wraps(TilePassContext *context, TileOp *loop);
 
 /* Replaces a fold_loop; false: its body cannot be vectorised. */
 bool tile_vectorise_fold(TilePassContext *context, TileOp *loop);

@@ -73,7 +73,8 @@ static int64_t choose_width(const TilePassContext *context, TileStrides *strides
     widest_in(strides, &loop->regions[0], &bytes);
     tile_access_cost(strides, &loop->regions[0], &far);
     *register_lanes = (int64_t)context->target->vector_bytes / bytes;
-    *scalable = context->target->scalable && tile_loop_extent(loop) > *register_lanes;
+    *scalable = context->target->scalable && tile_loop_extent(loop) > *register_lanes &&
+                !tile_has_groups(strides, &loop->regions[0]);
     int64_t width = tile_op_integer(loop, TILE_ATTRIBUTE_VECTOR, vectors_at_a_time(context, loop, far) * *register_lanes);
     if (width > TILE_STRIPES) width = TILE_STRIPES;
     if (*scalable) {

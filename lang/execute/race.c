@@ -195,7 +195,9 @@ static bool is_asynchronous(const TileOp *op) {
 }
 
 /* Is the op of machine form an atomic update? */
-static bool updates(const TileOp *op) { return op->id == TILE_OP_ATOMIC || op->id == TILE_OP_ATOMIC_UPDATE; }
+static bool updates(const TileOp *op) {
+    return op->id == TILE_OP_ATOMIC || op->id == TILE_OP_ATOMIC_UPDATE || tile_op_get(op, TILE_ATTRIBUTE_ALONE);
+}
 
 /* Are both parts of one store of this block, of which the language lets any lane remain? */
 static bool may_meet(const ExecRaces *races, const Access *a, const TileOp *b) {

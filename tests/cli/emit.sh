@@ -9,6 +9,14 @@ expect 0 'load_tile' "$tilec" emit tile "$stdlib/softmax.tile:softmax" T=bf16
 expect 0 'vec<' "$tilec" emit machine "$stdlib/softmax.tile:softmax" T=f32 --target=avx512
 expect 0 'zmm' "$tilec" emit asm "$stdlib/softmax.tile:softmax" T=f32 --target=avx512
 expect 0 'ymm' "$tilec" emit asm "$stdlib/softmax.tile:softmax" T=f32 --target=avx2 --general
+# What moves between lanes and registers is shuffled.
+programs=$(dirname "$stdlib")/tests/programs
+for target in avx2 avx512; do
+    expect 0 'vaddps' "$tilec" emit asm "$programs/transforms.tile:hadamard" T=f32 N=1024 --target=$target
+    for kernel in 'transforms.tile:hadamard N=1024' 'transforms.tile:sort_rows N=256'; do
+        expect 1 '' sh -c '"$0" emit asm $1 T=f32 --target='"$target"' | grep -E "gather|div"' "$tilec" "$programs/$kernel"
+    done
+done
 expect 0 'vfmadd' "$tilec" emit asm "$stdlib/matmul.tile:matmul" T=f32 U=f32 --target=avx2
 # In a sum over both axes, rows past the end are excluded when their axis is reduced: rows are not loaded under a mask of
 # their own.

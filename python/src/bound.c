@@ -48,7 +48,7 @@ static tile_status launch_without_gil(Bound *bound, const TileLaunchOptions *opt
 
 static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Bound *bound = (Bound *)self;
-    if (ARGUMENT_COUNT(nargsf) || names) {
+    if (ARGUMENT_COUNT(nargsf) || (names && PyTuple_Size(names))) {
         PyErr_SetString(PyExc_TypeError, "a bound call takes no arguments: they are bound");
         return NULL;
     }

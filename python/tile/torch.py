@@ -9,7 +9,7 @@ of the batch. docs/python.md tells more."""
 
 import torch
 
-from tile import _shapes
+from tile import _shapes, _tile
 from tile._arrays import BY_NAME
 from tile._module import Kernel
 
@@ -101,8 +101,6 @@ class _Backward:
                          f"(d..) of one: {', '.join(names)}; give backward as a function (ctx, *gradients)")
 
     def setup(self, ctx, inputs, output):
-        if not self.keeps:
-            return
         outputs = output if isinstance(output, tuple) else (output,)
         tensors, ctx.kept = [], {}
         for kind, i in self.sources:
@@ -142,44 +140,37 @@ def _register_backward(name, library, namespace, kernel, backward):
             result[place] = gradient
         return tuple(result)
 
-    return run, rule.setup
+    return run, rule.setup if rule.keeps else None
 
 
 def _register_autograd(library, short, call, launch, backward, setup):
-    """As torch.library.register_autograd does, at less than half its cost: plain tensors outside of all modes go straight to
+    """As torch.library.register_autograd does, at a fraction of its cost: plain tensors outside of all modes go straight to
     the kernel; everything else goes on through the dispatcher, below autograd."""
-    below, any_grad = torch._C._AutoDispatchBelowAutograd, torch._C._any_requires_grad
-    enabled, modes = torch.is_grad_enabled, torch._C._len_torch_dispatch_stack
-    plain = {torch.Tensor, torch.nn.Parameter, float, int, bool}
+    below_autograd = torch._C._AutoDispatchBelowAutograd
 
-    def compute(*args):
-        for value in args:
-            if type(value) not in plain:
-                break
-        else:
-            if not modes():
-                return launch(*args)
-        with below():
+    def below(*args):
+        with below_autograd():
             return call(*args)
 
+    def dispatch(apply, has_context):
+        return _tile.dispatch(launch, apply, below, torch._C._len_torch_dispatch_stack, (torch.Tensor, torch.nn.Parameter),
+                              has_context)
+
     class Function(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, *args):
-            output = compute(*args)
-            if setup is not None:
+        if setup is None:
+            forward = dispatch(None, True)
+        else:
+            compute = dispatch(None, False)
+
+            @staticmethod
+            def forward(ctx, *args):
+                output = Function.compute(*args)
                 setup(ctx, args, output)
-            return output
+                return output
 
     Function.backward = staticmethod(backward)
     Function.__name__ = Function.__qualname__ = f"tile.{short}"
-    apply = Function.apply
-
-    def autograd(*args):
-        if enabled() and any_grad(*args):
-            return apply(*args)
-        return compute(*args)
-
-    library.impl(short, autograd, "Autograd")
+    library.impl(short, dispatch(Function.apply, False), "Autograd")
 
 
 # ---- batches ----

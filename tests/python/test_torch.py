@@ -80,6 +80,41 @@ class Calls(unittest.TestCase):
             torch.testing.assert_close(m.cube(x), x ** 3)
         torch.testing.assert_close(m.cube(x.detach()), x.detach() ** 3)
 
+    def test_views_that_negate(self):
+        z = torch.randn(3, 4, dtype=torch.complex64)
+        x = z.conj().imag
+        self.assertTrue(x.is_neg())
+        self.refused("x", m.cube, x)
+        self.refused("x", m.cube._detached(), x)
+        self.refused("y", m.cube, z.imag, x)
+        torch.testing.assert_close(m.cube(x.resolve_neg()), x ** 3)
+        torch.testing.assert_close(cube(x), x ** 3)  # the dispatcher resolves it
+
+    def test_types_of_which_only_attributes_are_known(self):
+        class Odd(torch.Tensor):
+            _cdata = 0  # no address: the attributes are asked at each call
+
+        self.assertEqual(torch.ones(2).as_subclass(Odd)._cdata, 0)
+        x = torch.randn(3, 4).as_subclass(Odd)
+        torch.testing.assert_close(m.cube(x), (x ** 3).as_subclass(torch.Tensor))
+        self.refused("x", m.cube, torch.randn(3, 4, requires_grad=True).as_subclass(Odd))
+        self.refused("x", m.cube, torch.randn(3, 4, dtype=torch.complex64).conj().imag.as_subclass(Odd))
+
+    def test_results_of_all_types(self):
+        copy = tile.compile("kernel copy[T: f8e4m3 | f8e5m2 | f16 | bf16 | f32 | f64 | i8 | i16 | i32 | i64 | u8 | u16 | u32 | u64 |"
+                            " bool](x: in T[M, N], y: out T[M, N]) { grid (m, n) in (tiles(M, 1), tiles(N, 16)) {"
+                            " y[m, n] = x[m, n] } }").copy
+        for name in ("float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64",
+                     "uint8", "uint16", "uint32", "uint64", "bool"):
+            x = torch.randint(0, 2, (3, 5)).to(getattr(torch, name))
+            y = copy(x)
+            self.assertEqual((y.dtype, y.stride(), y.is_contiguous()), (x.dtype, (5, 1), True))
+            self.assertTrue(torch.equal(y.float(), x.float()), name)
+        for shape in ((0, 5), (5, 0), (1, 1)):
+            y = copy(torch.zeros(shape))
+            self.assertEqual((tuple(y.shape), y.stride()), (shape, torch.empty(shape).stride()))
+            y.resize_(4, 4).zero_()  # it is a tensor like any other
+
     def test_stdlib(self):
         x = torch.randn(8, 300)
         s = tile.stdlib

@@ -37,7 +37,7 @@ static void learn(State *state, PyTypeObject *type, PyObject *object, Known *kno
     *known = (Known){.type = type, .api = find_exchange(state, type), .way = WAY_NONE};
     if (known->api) {
         known->way = WAY_EXCHANGE;
-        torch_learn(object, &known->torch);
+        torch_learn(object, known->api, &known->torch);
     } else if (numpy_is_known(object)) {
         known->way = WAY_NUMPY;
     } else if (PyObject_CheckBuffer(object)) {
@@ -208,7 +208,9 @@ static int check_torch(Call *call, const TorchCalls *torch, PyObject *object, in
 static int read_exchange(Call *call, const Known *known, PyObject *object, int parameter) {
     DLTensor *tensor = &call->tensors[parameter];
     if (known->torch.is_torch && check_torch(call, &known->torch, object, parameter)) return -1;
-    if (known->api->dltensor_from_py_object_no_sync(object, tensor)) return -1;
+    if (!(known->torch.reads && torch_read(&known->torch, object, tensor)) &&
+        known->api->dltensor_from_py_object_no_sync(object, tensor))
+        return -1;
     call->args[parameter] = TILE_TENSOR(tensor);
     if (tensor->device.device_type != kDLCUDA || call->device.device_type) return 0;
     return known->api->current_work_stream(tensor->device.device_type, tensor->device.device_id, &call->stream);

@@ -1,20 +1,16 @@
-/* The implementation of an operator of PyTorch at its Autograd key (tile/torch.py): arguments that need gradients go to
- * an autograd.Function; plain tensors, outside of all modes, straight to the kernel; everything else on through
- * PyTorch's dispatcher. In Python this took longer than a launch. */
+/* The implementation of an operator of PyTorch at its Autograd key (tile/torch.py). Plain tensors, outside of all modes,
+ * go straight to the kernel, all else on through PyTorch's dispatcher; both through an autograd.Function where an
+ * argument needs a gradient. In Python this took longer than a launch. */
 #include "extension.h"
 
-#include <stddef.h>
-#include <structmember.h>
-
 typedef struct Dispatch {
-    PyObject_HEAD Vectorcall call;
-    State *state;
-    Kernel *kernel;   /* one that ignores gradients */
-    PyObject *apply;  /* of the autograd.Function; NULL: gradients are dealt with */
-    PyObject *below;  /* goes on through the dispatcher */
-    PyObject *modes;  /* gives the number of modes that see each operator */
-    PyObject *plain;  /* a tuple of types of tensors that nothing else sees */
-    bool has_context; /* the first argument is the context of an autograd.Function, which is not asked for anything */
+    PyObject_HEAD State *state;
+    Kernel *kernel;        /* one that ignores gradients */
+    PyObject *below;       /* goes on through the dispatcher */
+    PyObject *apply;       /* of the autograd.Function that calls `kernel`, */
+    PyObject *apply_below; /* and of that which calls `below` */
+    PyObject *modes;       /* gives the number of modes that see each operator */
+    PyObject *plain;       /* a tuple of types of tensors that nothing else sees */
 } Dispatch;
 
 typedef struct Needs {
@@ -51,63 +47,74 @@ static long count_modes(const Dispatch *dispatch) {
     return number;
 }
 
-static PyObject *call_tuple(PyObject *function, PyObject *const *args, Py_ssize_t count) {
-    PyObject *tuple = PyTuple_New(count), *result = NULL;
-    for (Py_ssize_t i = 0; tuple && i < count; i++) {
-        Py_INCREF(args[i]);
-        PyTuple_SetItem(tuple, i, args[i]);
+static PyObject *call_kernel(const Dispatch *dispatch, PyObject *args, Py_ssize_t from) {
+    PyObject *list[MOST_PARAMETERS];
+    Py_ssize_t count = PyTuple_Size(args) - from;
+    if (count > dispatch->kernel->count) {
+        kernel_refuse_count(dispatch->kernel, count);
+        return NULL;
     }
-    if (tuple) result = PyObject_Call(function, tuple, NULL);
-    Py_XDECREF(tuple);
-    return result;
+    for (Py_ssize_t i = 0; i < count; i++) list[i] = PyTuple_GetItem(args, from + i);
+    return dispatch->kernel->call((PyObject *)dispatch->kernel, list, (size_t)count, NULL);
 }
 
-static PyObject *dispatch_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
+static PyObject *dispatch_call(PyObject *self, PyObject *args, PyObject *keywords) {
     Dispatch *dispatch = (Dispatch *)self;
-    Py_ssize_t count = ARGUMENT_COUNT(nargsf), skipped = dispatch->has_context;
     Needs needs;
     needs.grad = needs.dispatcher = false;
-    if ((names && PyTuple_Size(names)) || count < skipped) {
+    if (keywords && PyDict_Size(keywords)) {
         PyErr_SetString(PyExc_TypeError, "an operator's implementation takes its arguments in order");
         return NULL;
     }
-    args += skipped;
-    count -= skipped;
-    for (Py_ssize_t i = 0; i < count; i++)
-        if (look_at(dispatch, args[i], &needs)) return NULL;
-    int enabled = needs.grad && dispatch->apply ? torch_grad_enabled(dispatch->state, needs.torch) : 0;
-    if (enabled < 0) return NULL;
-    if (enabled) return call_tuple(dispatch->apply, args, count);
+    for (Py_ssize_t i = 0; i < PyTuple_Size(args); i++)
+        if (look_at(dispatch, PyTuple_GetItem(args, i), &needs)) return NULL;
     long modes = needs.dispatcher ? 1 : count_modes(dispatch);
-    if (modes < 0) return NULL;
-    return modes ? call_tuple(dispatch->below, args, count)
-                 : dispatch->kernel->call((PyObject *)dispatch->kernel, args, (size_t)count, NULL);
+    int enabled = needs.grad && modes >= 0 ? torch_grad_enabled(dispatch->state, needs.torch) : 0;
+    if (modes < 0 || enabled < 0) return NULL;
+    if (enabled) return PyObject_Call(modes ? dispatch->apply_below : dispatch->apply, args, NULL);
+    return modes ? PyObject_Call(dispatch->below, args, NULL) : call_kernel(dispatch, args, 0);
 }
 
-static PyObject *dispatch_tp_call(PyObject *self, PyObject *args, PyObject *keywords) {
-    return call_by_tuple(dispatch_call, self, args, keywords);
+/* forward(context, arguments..) of the first autograd.Function */
+static PyObject *dispatch_forward(PyObject *self, PyObject *args) {
+    return call_kernel((const Dispatch *)self, args, PyTuple_Size(args) ? 1 : 0);
 }
 
-/* dispatch(kernel, apply or None, below, modes, plain types, has_context) */
+/* set(apply, apply_below): the functions call this object, and it them */
+static PyObject *dispatch_set(PyObject *self, PyObject *args) {
+    Dispatch *dispatch = (Dispatch *)self;
+    PyObject *apply, *apply_below;
+    if (!PyArg_ParseTuple(args, "OO", &apply, &apply_below)) return NULL;
+    Py_INCREF(apply);
+    Py_INCREF(apply_below);
+    Py_XDECREF(dispatch->apply);
+    Py_XDECREF(dispatch->apply_below);
+    dispatch->apply = apply;
+    dispatch->apply_below = apply_below;
+    Py_INCREF(Py_None);
+    return Py_None;
+}
+
+/* dispatch(kernel, below, modes, plain types) */
 PyObject *dispatch_create(PyObject *module, PyObject *args) {
     State *state = PyModule_GetState(module);
-    PyObject *kernel, *apply, *below, *modes, *plain;
-    int has_context;
-    if (!PyArg_ParseTuple(args, "O!OOOO!p", state->kernel_type, &kernel, &apply, &below, &modes, &PyTuple_Type, &plain,
-                          &has_context))
+    PyObject *kernel, *below, *modes, *plain;
+    if (!PyArg_ParseTuple(args, "O!OOO!", state->kernel_type, &kernel, &below, &modes, &PyTuple_Type, &plain))
         return NULL;
     allocfunc allocate = (allocfunc)PyType_GetSlot(state->dispatch_type, Py_tp_alloc);
     Dispatch *made = (Dispatch *)allocate(state->dispatch_type, 0);
     if (!made) return NULL;
-    made->call = dispatch_call;
     made->state = state;
-    made->has_context = has_context;
     Py_INCREF(kernel);
+    Py_INCREF(below);
+    Py_INCREF(modes);
+    Py_INCREF(plain);
     made->kernel = (Kernel *)kernel;
-    if (apply != Py_None) Py_INCREF(made->apply = apply);
-    Py_INCREF(made->below = below);
-    Py_INCREF(made->modes = modes);
-    Py_INCREF(made->plain = plain);
+    made->below = made->apply = made->apply_below = below;
+    Py_INCREF(below);
+    Py_INCREF(below);
+    made->modes = modes;
+    made->plain = plain;
     return (PyObject *)made;
 }
 
@@ -118,13 +125,14 @@ static int dispatch_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT((PyObject *)dispatch->kernel);
     Py_VISIT(dispatch->apply);
+    Py_VISIT(dispatch->apply_below);
     Py_VISIT(dispatch->below);
     Py_VISIT(dispatch->modes);
     Py_VISIT(dispatch->plain);
     return 0;
 }
 
-/* What a cycle can go through are functions of Python, which break it. */
+/* Classes and functions of Python, which are part of any cycle, break it. */
 static int dispatch_clear(PyObject *self) { return 0; }
 
 static void dispatch_dealloc(PyObject *self) {
@@ -133,6 +141,7 @@ static void dispatch_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     Py_XDECREF((PyObject *)dispatch->kernel);
     Py_XDECREF(dispatch->apply);
+    Py_XDECREF(dispatch->apply_below);
     Py_XDECREF(dispatch->below);
     Py_XDECREF(dispatch->modes);
     Py_XDECREF(dispatch->plain);
@@ -140,16 +149,16 @@ static void dispatch_dealloc(PyObject *self) {
     Py_DECREF((PyObject *)type);
 }
 
-static PyMemberDef dispatch_members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Dispatch, call), READONLY, NULL}, {NULL, 0, 0, 0, NULL}};
-static PyType_Slot dispatch_slots[] = {{Py_tp_call, (void *)dispatch_tp_call},
+static PyMethodDef dispatch_methods[] = {{"forward", dispatch_forward, METH_VARARGS, NULL},
+                                         {"set", dispatch_set, METH_VARARGS, NULL},
+                                         {NULL, NULL, 0, NULL}};
+static PyType_Slot dispatch_slots[] = {{Py_tp_call, (void *)dispatch_call},
                                        {Py_tp_traverse, (void *)dispatch_traverse},
                                        {Py_tp_clear, (void *)dispatch_clear},
                                        {Py_tp_dealloc, (void *)dispatch_dealloc},
-                                       {Py_tp_members, dispatch_members},
+                                       {Py_tp_methods, dispatch_methods},
                                        {0, NULL}};
 PyType_Spec dispatch_spec = {.name = "tile._tile.Dispatch",
                              .basicsize = sizeof(Dispatch),
-                             .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
-                                      Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                             .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                              .slots = dispatch_slots};

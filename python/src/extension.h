@@ -49,11 +49,11 @@ typedef struct Hooks {
 /* How arrays of a type are read. */
 typedef enum Way { WAY_EXCHANGE, WAY_NUMPY, WAY_BUFFER, WAY_DLPACK, WAY_NONE } Way;
 
-enum { TORCH_TYPE_COUNT = 15 };
+enum { TORCH_TYPE_COUNT = 15, TORCH_NUMBERS = 48 };
 
 /* What PyTorch is asked in C (torch.c). */
 typedef struct TorchCalls {
-    bool is_torch, makes_results;
+    bool is_torch, makes_results, reads;
     size_t place; /* of the C++ tensor in a Python object; 0: the next two cannot be asked */
     bool (*requires_grad)(const void *implementation);
     bool (*is_negative)(const void *tensor);
@@ -63,9 +63,16 @@ typedef struct TorchCalls {
     int32_t (*data)(void *tensor, void **data);
     int32_t (*sizes)(void *tensor, int64_t **sizes);
     int32_t (*strides)(void *tensor, int64_t **strides);
+    int32_t (*rank)(void *tensor, int64_t *rank);
+    int32_t (*type)(void *tensor, int32_t *type);
+    int32_t (*device_type)(void *tensor, int32_t *type);
+    int32_t (*device_index)(void *tensor, int32_t *index);
+    int32_t (*layout)(void *tensor, int32_t *layout);
+    int32_t (*has_storage)(void *tensor, bool *has);
     int32_t (*to_python)(void *tensor, void *type, void **object);
     int32_t (*drop)(void *tensor);
-    int32_t cpu, cuda, types[TORCH_TYPE_COUNT];
+    int32_t cpu, cuda, strided, types[TORCH_TYPE_COUNT];
+    DLDataType dtypes[TORCH_NUMBERS]; /* by its numbers; bits 0: no kernel takes it */
 } TorchCalls;
 
 typedef struct Known {
@@ -164,7 +171,10 @@ int numpy_read(Call *call, PyObject *object, int parameter);
 /* ---- torch.c ---- */
 
 /* Learns from the first object of a type how its tensors are asked. */
-void torch_learn(PyObject *object, TorchCalls *calls);
+void torch_learn(PyObject *object, const DLPackExchangeAPI *api, TorchCalls *calls);
+/* As the exchange API reads it, without a reference to the C++ tensor, which costs more than all else. False: the tensor
+ * is to be read by that. */
+bool torch_read(const TorchCalls *calls, PyObject *object, DLTensor *tensor);
 /* 1, 0, or -1: an exception is set. Negative: a view that negates what it shows, as x.conj().imag is one. */
 int torch_requires_grad(const TorchCalls *calls, PyObject *object);
 int torch_is_negative(const TorchCalls *calls, PyObject *object);

@@ -44,28 +44,54 @@ static bool find_function(const char *library, const char *name, void *function)
     X(kDLFloat8_e4m3fn, 8, float8_e4m3fn)                                                                              \
     X(kDLFloat8_e5m2, 8, float8_e5m2)
 
-#define STABLE_LIBRARY "libtorch_cpu.so"
+static const DLDataType dtypes[] = {
+#define TYPE_ROW(code, bits, name) {code, bits, 1},
+    TORCH_TYPES(TYPE_ROW)
+#undef TYPE_ROW
+};
+static const char *const dtype_names[] = {
+#define TYPE_NAME(code, bits, name) "aoti_torch_dtype_" #name,
+    TORCH_TYPES(TYPE_NAME)
+#undef TYPE_NAME
+};
+_Static_assert(sizeof dtypes / sizeof *dtypes == TORCH_TYPE_COUNT, "a number for each type");
+
+/* PyTorch's stable C functions. */
+static bool find_stable(const char *name, void *function) { return find_function("libtorch_cpu.so", name, function); }
+
+static bool find_number(const char *name, int32_t *number) {
+    int32_t (*function)(void);
+    bool found = find_stable(name, &function);
+    if (found) *number = function();
+    return found;
+}
+
+static bool find_numbers(TorchCalls *calls) {
+    for (int i = 0; i < TORCH_TYPE_COUNT; i++) {
+        if (!find_number(dtype_names[i], &calls->types[i])) return false;
+        if (calls->types[i] >= 0 && calls->types[i] < TORCH_NUMBERS) calls->dtypes[calls->types[i]] = dtypes[i];
+    }
+    return find_number("aoti_torch_device_type_cpu", &calls->cpu) &&
+           find_number("aoti_torch_device_type_cuda", &calls->cuda) &&
+           find_number("aoti_torch_layout_strided", &calls->strided) &&
+           find_stable("aoti_torch_get_data_ptr", &calls->data) &&
+           find_stable("aoti_torch_get_sizes", &calls->sizes) &&
+           find_stable("aoti_torch_get_strides", &calls->strides);
+}
 
 /* Those of PyTorch 2.14 and later. */
-static bool find_results(TorchCalls *calls) {
-    static const char *const types[] = {
-#define TYPE_NAME(code, bits, name) "aoti_torch_dtype_" #name,
-        TORCH_TYPES(TYPE_NAME)
-#undef TYPE_NAME
-    };
-    _Static_assert(sizeof types / sizeof *types == TORCH_TYPE_COUNT, "a number for each type");
-    int32_t (*number)(void);
-    bool good = find_function(STABLE_LIBRARY, "aoti_torch_empty_strided", &calls->empty) &&
-                find_function(STABLE_LIBRARY, "aoti_torch_delete_tensor_object", &calls->drop) &&
-                find_function(STABLE_LIBRARY, "aoti_torch_get_data_ptr", &calls->data) &&
-                find_function(STABLE_LIBRARY, "aoti_torch_get_sizes", &calls->sizes) &&
-                find_function(STABLE_LIBRARY, "aoti_torch_get_strides", &calls->strides) &&
-                find_function(STABLE_LIBRARY, "torch_tensor_to_pyobject", &calls->to_python);
-    for (int i = 0; good && i < TORCH_TYPE_COUNT; i++)
-        if ((good = find_function(STABLE_LIBRARY, types[i], &number))) calls->types[i] = number();
-    if (good && (good = find_function(STABLE_LIBRARY, "aoti_torch_device_type_cpu", &number))) calls->cpu = number();
-    if (good && (good = find_function(STABLE_LIBRARY, "aoti_torch_device_type_cuda", &number))) calls->cuda = number();
-    return good;
+static bool find_makers(TorchCalls *calls) {
+    return find_stable("aoti_torch_empty_strided", &calls->empty) &&
+           find_stable("aoti_torch_delete_tensor_object", &calls->drop) &&
+           find_stable("torch_tensor_to_pyobject", &calls->to_python);
+}
+
+static bool find_readers(TorchCalls *calls) {
+    return find_stable("aoti_torch_get_dim", &calls->rank) && find_stable("aoti_torch_get_dtype", &calls->type) &&
+           find_stable("aoti_torch_get_device_type", &calls->device_type) &&
+           find_stable("aoti_torch_get_device_index", &calls->device_index) &&
+           find_stable("aoti_torch_get_layout", &calls->layout) &&
+           find_stable("torch_has_storage", &calls->has_storage);
 }
 
 /* ---- where the tensor lies in an object ---- */
@@ -102,22 +128,40 @@ static int ask(PyObject *object, const char *name, bool is_method) {
     return truth;
 }
 
-void torch_learn(PyObject *object, TorchCalls *calls) {
-    *calls = (TorchCalls){.is_torch = PyObject_HasAttrString(object, "requires_grad") &&
-                                      PyObject_HasAttrString(object, "is_neg")};
-    if (!calls->is_torch) return;
-    calls->makes_results = find_results(calls);
-    find_function(STABLE_LIBRARY, "aoti_torch_grad_mode_is_enabled", &calls->grad_enabled);
+static bool learn_place(PyObject *object, TorchCalls *calls) {
     size_t place = find_place(object);
     if (!place || !find_function("libc10.so", "_ZNK3c1010TensorImpl13requires_gradEv", &calls->requires_grad) ||
-        !find_function(STABLE_LIBRARY, "_ZN2at6native6is_negERKNS_6TensorE", &calls->is_negative))
-        return;
+        !find_stable("_ZN2at6native6is_negERKNS_6TensorE", &calls->is_negative))
+        return false;
     const char *tensor = (const char *)object + place;
     void *implementation;
     memcpy(&implementation, tensor, sizeof implementation);
-    if (ask(object, "requires_grad", false) == calls->requires_grad(implementation) &&
-        ask(object, "is_neg", true) == calls->is_negative(tensor))
-        calls->place = place;
+    if (ask(object, "requires_grad", false) != calls->requires_grad(implementation) ||
+        ask(object, "is_neg", true) != calls->is_negative(tensor))
+        return false;
+    calls->place = place;
+    return true;
+}
+
+static bool same_tensor(const DLTensor *a, const DLTensor *b) {
+    size_t bytes = (size_t)(a->ndim > 0 ? a->ndim : 0) * sizeof(int64_t);
+    return a->data == b->data && a->device.device_type == b->device.device_type &&
+           a->device.device_id == b->device.device_id && a->ndim == b->ndim && a->dtype.code == b->dtype.code &&
+           a->dtype.bits == b->dtype.bits && memcmp(a->shape, b->shape, bytes) == 0 &&
+           memcmp(a->strides, b->strides, bytes) == 0 && a->byte_offset == b->byte_offset;
+}
+
+void torch_learn(PyObject *object, const DLPackExchangeAPI *api, TorchCalls *calls) {
+    DLTensor here, there;
+    *calls = (TorchCalls){.is_torch = PyObject_HasAttrString(object, "requires_grad") &&
+                                      PyObject_HasAttrString(object, "is_neg")};
+    if (!calls->is_torch) return;
+    bool numbers = find_numbers(calls);
+    calls->makes_results = numbers && find_makers(calls);
+    find_stable("aoti_torch_grad_mode_is_enabled", &calls->grad_enabled);
+    if (learn_place(object, calls) && numbers && find_readers(calls) &&
+        api->dltensor_from_py_object_no_sync(object, &there) == 0)
+        calls->reads = torch_read(calls, object, &here) && same_tensor(&here, &there);
     PyErr_Clear();
 }
 
@@ -142,16 +186,29 @@ int torch_grad_enabled(State *state, const TorchCalls *calls) {
     return truth;
 }
 
+bool torch_read(const TorchCalls *calls, PyObject *object, DLTensor *tensor) {
+    void *handle = (char *)object + calls->place;
+    int64_t rank;
+    int32_t type, device, layout;
+    bool has_storage;
+    if (calls->layout(handle, &layout) || layout != calls->strided || calls->has_storage(handle, &has_storage) ||
+        !has_storage || calls->rank(handle, &rank) || calls->type(handle, &type) ||
+        (uint32_t)type >= TORCH_NUMBERS || !calls->dtypes[type].bits || calls->device_type(handle, &device))
+        return false;
+    *tensor = (DLTensor){.device = {kDLCPU, 0}, .ndim = (int32_t)rank, .dtype = calls->dtypes[type]};
+    if (device != calls->cpu) {
+        tensor->device.device_type = kDLCUDA;
+        if (device != calls->cuda || calls->device_index(handle, &tensor->device.device_id)) return false;
+    }
+    return calls->sizes(handle, &tensor->shape) == 0 && calls->strides(handle, &tensor->strides) == 0 &&
+           calls->data(handle, &tensor->data) == 0;
+}
+
 /* ---- results ---- */
 
 static bool find_type(const TorchCalls *calls, DLDataType dtype, int32_t *number) {
-    static const DLDataType types[] = {
-#define TYPE_ROW(code, bits, name) {code, bits, 1},
-        TORCH_TYPES(TYPE_ROW)
-#undef TYPE_ROW
-    };
     for (int i = 0; i < TORCH_TYPE_COUNT; i++)
-        if (types[i].code == dtype.code && types[i].bits == dtype.bits) return *number = calls->types[i], true;
+        if (dtypes[i].code == dtype.code && dtypes[i].bits == dtype.bits) return *number = calls->types[i], true;
     return false;
 }
 

@@ -27,6 +27,15 @@ def _library(namespace):
     return found
 
 
+def _overload(namespace, short):
+    """The operator as an object. PyTorch 2.15 and later can dispatch calls from Python to kernels in Python without their
+    arguments' way through C++, as torch.library.custom_op has it do."""
+    call = getattr(getattr(torch.ops, namespace), short).default
+    if hasattr(call, "_enable_pyobj_dispatch"):
+        call._enable_pyobj_dispatch(True)
+    return call
+
+
 # ---- schemas ----
 
 
@@ -131,7 +140,7 @@ def _register_backward(name, library, namespace, kernel, backward):
     for key in ("CPU", "CUDA"):
         library.impl(short, rule.kernel, key)
     torch.library.register_fake(f"{namespace}::{short}", _make_fake(backward), lib=library)
-    compute = getattr(getattr(torch.ops, namespace), short).default
+    compute = _overload(namespace, short)
 
     def run(ctx, *gradients):
         made = compute(*rule.arguments(ctx, gradients))
@@ -143,6 +152,13 @@ def _register_backward(name, library, namespace, kernel, backward):
     return run, rule.setup if rule.keeps else None
 
 
+def _make_missing_backward(name):
+    def backward(ctx, *gradients):
+        raise RuntimeError(f"{name} has no backward pass: give it one by tile.torch.op({name!r}, .., backward=..)")
+
+    return backward
+
+
 def _register_autograd(library, short, call, launch, backward, setup):
     """As torch.library.register_autograd does, at a fraction of its cost: plain tensors outside of all modes go straight to
     the kernel; everything else goes on through the dispatcher, below autograd."""
@@ -152,25 +168,24 @@ def _register_autograd(library, short, call, launch, backward, setup):
         with below_autograd():
             return call(*args)
 
-    def dispatch(apply, has_context):
-        return _tile.dispatch(launch, apply, below, torch._C._len_torch_dispatch_stack, (torch.Tensor, torch.nn.Parameter),
-                              has_context)
+    def make_function(compute):
+        class Function(torch.autograd.Function):
+            forward = compute
 
-    class Function(torch.autograd.Function):
-        if setup is None:
-            forward = dispatch(None, True)
-        else:
-            compute = dispatch(None, False)
-
-            @staticmethod
+        if setup is not None:
             def forward(ctx, *args):
-                output = Function.compute(*args)
+                output = compute(ctx, *args)
                 setup(ctx, args, output)
                 return output
 
-    Function.backward = staticmethod(backward)
-    Function.__name__ = Function.__qualname__ = f"tile.{short}"
-    library.impl(short, dispatch(Function.apply, False), "Autograd")
+            Function.forward = staticmethod(forward)
+        Function.backward = staticmethod(backward)
+        Function.__name__ = Function.__qualname__ = f"tile.{short}"
+        return Function.apply
+
+    dispatch = _tile.dispatch(launch, below, torch._C._len_torch_dispatch_stack, (torch.Tensor, torch.nn.Parameter))
+    dispatch.set(make_function(dispatch.forward), make_function(staticmethod(lambda ctx, *args: below(*args))))
+    library.impl(short, dispatch, "Autograd")
 
 
 # ---- batches ----
@@ -215,10 +230,12 @@ def op(name, kernel, *, backward=None, setup_context=None, fake=None, vmap=True,
     for key in ("CPU", "CUDA"):
         library.impl(short, launch, key)
     torch.library.register_fake(name, fake or _make_fake(kernel), lib=library)
-    call = getattr(getattr(torch.ops, namespace), short).default
+    call = _overload(namespace, short)
     count = sum(p.access == "out" for p in kernel.parameters)
     if isinstance(backward, Kernel):
         backward, setup_context = _register_backward(short, library, namespace, kernel, backward)
+    if backward is None and all(p.access != "inout" for p in kernel.parameters):
+        backward = _make_missing_backward(name)
     if backward is not None:
         _register_autograd(library, short, call, launch, backward, setup_context)
     if vmap:

@@ -184,6 +184,45 @@ class Operators(unittest.TestCase):
         v = torch.randn(6, dtype=torch.float64, requires_grad=True)
         self.assertTrue(torch.autograd.gradcheck(lambda t: scale(t, 1.5), (v,)))
 
+    def test_without_a_backward_pass(self):
+        x = torch.randn(3, 4, requires_grad=True)
+        y = plain_cube(x)
+        torch.testing.assert_close(y, x ** 3)
+        with self.assertRaisesRegex(RuntimeError, "tile_test::plain_cube has no backward pass"):
+            y.sum().backward()
+        self.assertFalse(plain_cube(x.detach()).requires_grad)
+
+    def test_mistakes_in_calls(self):
+        x = torch.randn(3, 4)
+        for call in (cube, plain_cube):
+            with self.assertRaises(tile.ArgumentError) as caught:
+                call(x[0])
+            self.assertEqual((caught.exception.argument, caught.exception.code), ("x", "RANK"))
+            with self.assertRaises(tile.ArgumentError):
+                call(x.int())
+            with self.assertRaises((TypeError, RuntimeError)):
+                call()
+            with self.assertRaises((TypeError, RuntimeError)):
+                call(x, x)
+
+    def test_seen_by_profilers_and_function_modes(self):
+        from torch.overrides import TorchFunctionMode
+
+        names = []
+
+        class Mode(TorchFunctionMode):
+            def __torch_function__(self, function, types, args=(), kwargs=None):
+                names.append(str(function))
+                return function(*args, **(kwargs or {}))
+
+        x = torch.randn(3, 4)
+        with Mode():
+            cube(x)
+        self.assertIn("tile_test.cube.default", names)
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+            torch.ops.tile_test.cube(x)
+        self.assertIn("tile_test::cube", [event.key for event in profile.key_averages()])
+
     def test_compile_without_a_break(self):
         torch._dynamo.reset()
 

@@ -9,7 +9,7 @@ typedef struct Dispatch {
     PyObject *below;       /* goes on through the dispatcher */
     PyObject *apply;       /* of the autograd.Function that calls `kernel`, */
     PyObject *apply_below; /* and of that which calls `below` */
-    PyObject *modes;       /* gives the number of modes that see each operator */
+    PyObject *modes;       /* a tuple of functions: how many modes or transforms see each operator, if any */
     PyObject *plain;       /* a tuple of types of tensors that nothing else sees */
 } Dispatch;
 
@@ -39,12 +39,15 @@ static int look_at(const Dispatch *dispatch, PyObject *object, Needs *needs) {
     return 0;
 }
 
-/* The number of modes; -1: an exception is set. */
-static long count_modes(const Dispatch *dispatch) {
-    PyObject *count = PyObject_CallNoArgs(dispatch->modes);
-    long number = count ? PyLong_AsLong(count) : -1;
-    Py_XDECREF(count);
-    return number;
+/* Does any mode or transform see operators? -1: an exception is set. */
+static int find_modes(const Dispatch *dispatch) {
+    int found = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(dispatch->modes) && !found; i++) {
+        PyObject *count = PyObject_CallNoArgs(PyTuple_GetItem(dispatch->modes, i));
+        found = count ? PyObject_IsTrue(count) : -1;
+        Py_XDECREF(count);
+    }
+    return found;
 }
 
 static PyObject *call_kernel(const Dispatch *dispatch, PyObject *args, Py_ssize_t from) {
@@ -68,7 +71,7 @@ static PyObject *dispatch_call(PyObject *self, PyObject *args, PyObject *keyword
     }
     for (Py_ssize_t i = 0; i < PyTuple_Size(args); i++)
         if (look_at(dispatch, PyTuple_GetItem(args, i), &needs)) return NULL;
-    long modes = needs.dispatcher ? 1 : count_modes(dispatch);
+    int modes = needs.dispatcher ? 1 : find_modes(dispatch);
     int enabled = needs.grad && modes >= 0 ? torch_grad_enabled(dispatch->state, needs.torch) : 0;
     if (modes < 0 || enabled < 0) return NULL;
     if (enabled) return PyObject_Call(modes ? dispatch->apply_below : dispatch->apply, args, NULL);
@@ -99,7 +102,7 @@ static PyObject *dispatch_set(PyObject *self, PyObject *args) {
 PyObject *dispatch_create(PyObject *module, PyObject *args) {
     State *state = PyModule_GetState(module);
     PyObject *kernel, *below, *modes, *plain;
-    if (!PyArg_ParseTuple(args, "O!OOO!", state->kernel_type, &kernel, &below, &modes, &PyTuple_Type, &plain))
+    if (!PyArg_ParseTuple(args, "O!OO!O!", state->kernel_type, &kernel, &below, &PyTuple_Type, &modes, &PyTuple_Type, &plain))
         return NULL;
     allocfunc allocate = (allocfunc)PyType_GetSlot(state->dispatch_type, Py_tp_alloc);
     Dispatch *made = (Dispatch *)allocate(state->dispatch_type, 0);

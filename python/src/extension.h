@@ -7,6 +7,7 @@
 #define TILE_PYTHON_EXTENSION_H
 
 #define PY_SSIZE_T_CLEAN
+#include <pyconfig.h> /* says whether Python is free-threaded, where there is no stable ABI */
 #ifndef Py_GIL_DISABLED
 #define Py_LIMITED_API 0x030b0000
 #endif
@@ -69,7 +70,8 @@ typedef struct TorchCalls {
     int32_t (*device_index)(void *tensor, int32_t *index);
     int32_t (*layout)(void *tensor, int32_t *layout);
     int32_t (*has_storage)(void *tensor, bool *has);
-    int32_t (*to_python)(void *tensor, void *type, void **object);
+    int32_t (*to_python)(void *tensor, void *type, void **object); /* or NULL, and .. */
+    void *(*wrap)(const void *tensor);                            /* .. this */
     int32_t (*drop)(void *tensor);
     int32_t cpu, cuda, strided, types[TORCH_TYPE_COUNT];
     DLDataType dtypes[TORCH_NUMBERS]; /* by its numbers; bits 0: no kernel takes it */

@@ -79,19 +79,19 @@ static bool find_numbers(TorchCalls *calls) {
            find_stable("aoti_torch_get_strides", &calls->strides);
 }
 
-/* Those of PyTorch 2.14 and later. */
+/* The stable function for Python objects is of PyTorch 2.14, what it calls is older. */
 static bool find_makers(TorchCalls *calls) {
     return find_stable("aoti_torch_empty_strided", &calls->empty) &&
            find_stable("aoti_torch_delete_tensor_object", &calls->drop) &&
-           find_stable("torch_tensor_to_pyobject", &calls->to_python);
+           (find_stable("torch_tensor_to_pyobject", &calls->to_python) ||
+            find_function("libtorch_python.so", "_Z16THPVariable_WrapRKN2at10TensorBaseE", &calls->wrap));
 }
 
 static bool find_readers(TorchCalls *calls) {
     return find_stable("aoti_torch_get_dim", &calls->rank) && find_stable("aoti_torch_get_dtype", &calls->type) &&
            find_stable("aoti_torch_get_device_type", &calls->device_type) &&
            find_stable("aoti_torch_get_device_index", &calls->device_index) &&
-           find_stable("aoti_torch_get_layout", &calls->layout) &&
-           find_stable("torch_has_storage", &calls->has_storage);
+           find_stable("aoti_torch_get_layout", &calls->layout);
 }
 
 /* ---- where the tensor lies in an object ---- */
@@ -159,6 +159,7 @@ void torch_learn(PyObject *object, const DLPackExchangeAPI *api, TorchCalls *cal
     bool numbers = find_numbers(calls);
     calls->makes_results = numbers && find_makers(calls);
     find_stable("aoti_torch_grad_mode_is_enabled", &calls->grad_enabled);
+    find_stable("torch_has_storage", &calls->has_storage); /* 2.14; without it, a line of the log tells of what has none */
     if (learn_place(object, calls) && numbers && find_readers(calls) &&
         api->dltensor_from_py_object_no_sync(object, &there) == 0)
         calls->reads = torch_read(calls, object, &here) && same_tensor(&here, &there);
@@ -191,8 +192,8 @@ bool torch_read(const TorchCalls *calls, PyObject *object, DLTensor *tensor) {
     int64_t rank;
     int32_t type, device, layout;
     bool has_storage;
-    if (calls->layout(handle, &layout) || layout != calls->strided || calls->has_storage(handle, &has_storage) ||
-        !has_storage || calls->rank(handle, &rank) || calls->type(handle, &type) ||
+    if (calls->has_storage && (calls->has_storage(handle, &has_storage) || !has_storage)) return false;
+    if (calls->layout(handle, &layout) || layout != calls->strided || calls->rank(handle, &rank) || calls->type(handle, &type) ||
         (uint32_t)type >= TORCH_NUMBERS || !calls->dtypes[type].bits || calls->device_type(handle, &device))
         return false;
     *tensor = (DLTensor){.device = {kDLCPU, 0}, .ndim = (int32_t)rank, .dtype = calls->dtypes[type]};
@@ -238,9 +239,12 @@ bool torch_make(const TorchCalls *calls, DLTensor *tensor, void **made) {
 
 PyObject *torch_finish(const TorchCalls *calls, void *made) {
     void *object = NULL;
-    int32_t failed = calls->to_python(made, NULL, &object);
+    if (!calls->to_python)
+        object = calls->wrap(made);
+    else if (calls->to_python(made, NULL, &object))
+        object = NULL;
     calls->drop(made);
-    if (!failed) return object;
+    if (object) return object;
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "PyTorch gives no Python object for a tensor");
     return NULL;
 }

@@ -8,6 +8,7 @@ torch.compile traces through it without a break, autograd where `backward` is gi
 of the batch. docs/python.md tells more."""
 
 import torch
+from torch._functorch.autograd_function import enable_single_level_autograd_function
 
 from tile import _shapes, _tile
 from tile._arrays import BY_NAME
@@ -141,6 +142,8 @@ def _register_backward(name, library, namespace, kernel, backward):
         library.impl(short, rule.kernel, key)
     torch.library.register_fake(f"{namespace}::{short}", _make_fake(backward), lib=library)
     compute = _overload(namespace, short)
+    _register_autograd(library, short, compute, rule.kernel, _make_missing_backward(f"{namespace}::{short}"), None)
+    torch.library.register_vmap(f"{namespace}::{short}", _make_vmap(compute, len(rule.places)), lib=library)
 
     def run(ctx, *gradients):
         made = compute(*rule.arguments(ctx, gradients))
@@ -154,7 +157,7 @@ def _register_backward(name, library, namespace, kernel, backward):
 
 def _make_missing_backward(name):
     def backward(ctx, *gradients):
-        raise RuntimeError(f"{name} has no backward pass: give it one by tile.torch.op({name!r}, .., backward=..)")
+        raise RuntimeError(f"{name} has no backward pass: tile.torch.op takes one as backward")
 
     return backward
 
@@ -163,28 +166,40 @@ def _register_autograd(library, short, call, launch, backward, setup):
     """As torch.library.register_autograd does, at a fraction of its cost: plain tensors outside of all modes go straight to
     the kernel; everything else goes on through the dispatcher, below autograd."""
     below_autograd = torch._C._AutoDispatchBelowAutograd
+    modes = (torch._C._len_torch_dispatch_stack, torch._C._are_functorch_transforms_active)
 
     def below(*args):
         with below_autograd():
             return call(*args)
 
-    def make_function(compute):
-        class Function(torch.autograd.Function):
-            forward = compute
+    dispatch = _tile.dispatch(launch, below, modes, (torch.Tensor, torch.nn.Parameter))
 
-        if setup is not None:
-            def forward(ctx, *args):
-                output = compute(ctx, *args)
-                setup(ctx, args, output)
-                return output
+    def make_function(forward):
+        # Each of the transforms of torch.func that are active comes here by itself; this is the base class for that.
+        class Function(torch.autograd.function._SingleLevelFunction):
+            pass
 
-            Function.forward = staticmethod(forward)
+        def forward_and_setup(ctx, *args):
+            output = forward(ctx, *args)
+            setup(ctx, args, output)
+            return output
+
+        Function.forward = staticmethod(forward if setup is None else forward_and_setup)
         Function.backward = staticmethod(backward)
         Function.__name__ = Function.__qualname__ = f"tile.{short}"
         return Function.apply
 
-    dispatch = _tile.dispatch(launch, below, torch._C._len_torch_dispatch_stack, (torch.Tensor, torch.nn.Parameter))
-    dispatch.set(make_function(dispatch.forward), make_function(staticmethod(lambda ctx, *args: below(*args))))
+    def forward_below(ctx, *args):
+        with torch.enable_grad():  # which a Function turns off: of the next transform, if there is one
+            return below(*args)
+
+    apply_transformed = make_function(forward_below)
+
+    def apply_below(*args):
+        with enable_single_level_autograd_function():
+            return apply_transformed(*args)
+
+    dispatch.set(make_function(dispatch.forward), apply_below)
     library.impl(short, dispatch, "Autograd")
 
 

@@ -274,6 +274,28 @@ class Operators(unittest.TestCase):
         torch.testing.assert_close(torch.vmap(cube, in_dims=2, out_dims=1)(x),
                                    torch.vmap(lambda t: t ** 3, in_dims=2, out_dims=1)(x))
 
+    def test_transforms(self):
+        x, z = torch.randn(3, 4), torch.randn(3, 4)
+        close = torch.testing.assert_close
+        grad, vmap = torch.func.grad, torch.vmap
+        close(grad(lambda x: cube(x).sum())(x), 3 * x ** 2)
+        close(torch.func.vjp(cube, x)[1](z)[0], 3 * x ** 2 * z)
+        close(torch.func.jacrev(cube)(x).sum((2, 3)), 3 * x ** 2)
+        close(vmap(grad(lambda r: cube(r).sum()))(torch.stack([x, z])), 3 * torch.stack([x, z]) ** 2)
+        close(grad(lambda x: vmap(cube)(x[None]).sum())(x), 3 * x ** 2)
+        close(grad(lambda z: (cube(x) * z).sum())(z), x ** 3)
+        close(grad(lambda y: grad(lambda z: (cube(y) * z).sum())(z).sum())(x), 3 * x ** 2)
+        v = torch.randn(6)
+        close(grad(lambda t: scale(t, 2.0).sum())(v), torch.full((6,), 2.0))
+
+    def test_no_gradients_of_gradients(self):
+        x = torch.randn(3, 4, requires_grad=True)
+        first, = torch.autograd.grad(cube(x).sum(), x, create_graph=True)
+        with self.assertRaisesRegex(RuntimeError, "tile_test::cube_backward has no backward pass"):
+            first.sum().backward()
+        with self.assertRaisesRegex(RuntimeError, "tile_test::cube_backward has no backward pass"):
+            torch.func.grad(lambda y: torch.func.grad(lambda x: cube(x).sum())(y).sum())(x.detach())
+
     def test_mistakes(self):
         with self.assertRaises(ValueError):
             tile.torch.op("nameless", m.cube)

@@ -33,6 +33,16 @@ static const DLPackExchangeAPI *find_exchange(State *state, PyTypeObject *type) 
                                                                                                             : NULL;
 }
 
+/* Does the object give a buffer? Types may say so whose objects on a GPU do not (CuPy). */
+static bool gives_buffer(PyObject *object) {
+    Py_buffer view;
+    if (!PyObject_CheckBuffer(object)) return false;
+    bool gives = PyObject_GetBuffer(object, &view, PyBUF_STRIDES | PyBUF_FORMAT) == 0;
+    if (gives) PyBuffer_Release(&view);
+    PyErr_Clear();
+    return gives;
+}
+
 static void learn(State *state, PyTypeObject *type, PyObject *object, Known *known) {
     *known = (Known){.type = type, .api = find_exchange(state, type), .way = WAY_NONE};
     if (known->api) {
@@ -40,10 +50,12 @@ static void learn(State *state, PyTypeObject *type, PyObject *object, Known *kno
         torch_learn(object, known->api, &known->torch);
     } else if (numpy_is_known(object)) {
         known->way = WAY_NUMPY;
-    } else if (PyObject_CheckBuffer(object)) {
-        known->way = WAY_BUFFER;
-    } else if (PyObject_HasAttr(object, state->dlpack_name)) {
-        known->way = WAY_DLPACK;
+    } else {
+        bool dlpack = PyObject_HasAttr(object, state->dlpack_name);
+        if (dlpack ? gives_buffer(object) : PyObject_CheckBuffer(object))
+            known->way = WAY_BUFFER;
+        else if (dlpack)
+            known->way = WAY_DLPACK;
     }
 }
 
@@ -193,6 +205,22 @@ static int refuse_grad(Call *call, const TorchCalls *torch, int parameter) {
         "torch.no_grad(), or register the kernel and its backward by tile.torch.op");
 }
 
+/* An object of a type whose first one gave a buffer: another may be on a GPU. */
+static int read_buffer_or_capsule(Call *call, PyObject *object, int parameter) {
+    State *state = call->kernel->state;
+    if (read_any_buffer(call, object, parameter) == 0) return 0;
+    if (PyErr_ExceptionMatches(state->hooks.argument_class) || !PyErr_ExceptionMatches(PyExc_Exception)) return -1;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    bool dlpack = PyObject_HasAttr(object, state->dlpack_name);
+    if (!dlpack) PyErr_Restore(type, value, trace);
+    if (!dlpack) return -1;
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return read_capsule(call, object, parameter);
+}
+
 /* What DLPack does not say of a tensor. */
 static int check_torch(Call *call, const TorchCalls *torch, PyObject *object, int parameter) {
     int needs_grad = call->kernel->ignores_grad ? 0 : torch_requires_grad(torch, object);
@@ -263,7 +291,7 @@ static int read_tensor(Call *call, const Known *known, PyObject *object, int par
         if (!call->keeps) odd = numpy_read(call, object, parameter);
         return odd ? read_any_buffer(call, object, parameter) : 0;
     case WAY_EXCHANGE: return read_exchange(call, known, object, parameter);
-    case WAY_BUFFER: return read_any_buffer(call, object, parameter);
+    case WAY_BUFFER: return read_buffer_or_capsule(call, object, parameter);
     case WAY_DLPACK: return read_capsule(call, object, parameter);
     case WAY_NONE: break;
     }

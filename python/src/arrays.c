@@ -33,25 +33,34 @@ static const DLPackExchangeAPI *find_exchange(State *state, PyTypeObject *type) 
                                                                                                             : NULL;
 }
 
+/* Does the object give a buffer? Types may say so whose objects on a GPU do not (CuPy). */
+static bool gives_buffer(PyObject *object) {
+    Py_buffer view;
+    if (!PyObject_CheckBuffer(object)) return false;
+    bool gives = PyObject_GetBuffer(object, &view, PyBUF_STRIDES | PyBUF_FORMAT) == 0;
+    if (gives) PyBuffer_Release(&view);
+    PyErr_Clear();
+    return gives;
+}
+
 static void learn(State *state, PyTypeObject *type, PyObject *object, Known *known) {
     *known = (Known){.type = type, .api = find_exchange(state, type), .way = WAY_NONE};
-    PyObject *grad = PyObject_GetAttr((PyObject *)type, state->grad_name);
-    PyErr_Clear();
-    if (grad) known->get_grad = (descrgetfunc)PyType_GetSlot(Py_TYPE(grad), Py_tp_descr_get);
-    if (known->get_grad) known->grad = grad; /* lives as long as the type */
-    Py_XDECREF(grad);
-    if (known->api)
+    if (known->api) {
         known->way = WAY_EXCHANGE;
-    else if (numpy_is_known(object))
+        torch_learn(object, known->api, &known->torch);
+    } else if (numpy_is_known(object)) {
         known->way = WAY_NUMPY;
-    else if (PyObject_CheckBuffer(object))
-        known->way = WAY_BUFFER;
-    else if (PyObject_HasAttr(object, state->dlpack_name))
-        known->way = WAY_DLPACK;
+    } else {
+        bool dlpack = PyObject_HasAttr(object, state->dlpack_name);
+        if (dlpack ? gives_buffer(object) : PyObject_CheckBuffer(object))
+            known->way = WAY_BUFFER;
+        else if (dlpack)
+            known->way = WAY_DLPACK;
+    }
 }
 
 /* Any thread may add a type; one that finds another at it does without. */
-static const Known *type_of(State *state, PyObject *object, Known *local) {
+const Known *array_type(State *state, PyObject *object, Known *local) {
     PyTypeObject *type = Py_TYPE(object);
     unsigned count = atomic_load_explicit(&state->known_count, memory_order_acquire);
     for (unsigned i = 0; i < count; i++)
@@ -187,25 +196,49 @@ static int read_capsule(Call *call, PyObject *object, int parameter) {
 }
 
 /* The result of a kernel has no gradient, so that of a tensor which needs one would silently be lost. */
-static int check_grad(Call *call, const Known *known, PyObject *object, int parameter) {
-    PyObject *needed = known->get_grad(known->grad, object, (PyObject *)known->type);
-    if (!needed) return -1;
-    Py_DECREF(needed); /* a bool lives on */
-    if (needed != Py_True) return 0;
-    PyObject *enabled = PyObject_CallFunctionObjArgs(call->kernel->state->hooks.grad_enabled, NULL);
-    if (!enabled) return -1;
-    Py_DECREF(enabled);
-    if (enabled != Py_True) return 0;
+static int refuse_grad(Call *call, const TorchCalls *torch, int parameter) {
+    int enabled = torch_grad_enabled(call->kernel->state, torch);
+    if (enabled <= 0) return enabled;
     return raise_argument(
         call->kernel, parameter, TILE_ERROR_OTHER,
         "the tensor requires a gradient, which a kernel does not compute: pass x.detach(), call under "
         "torch.no_grad(), or register the kernel and its backward by tile.torch.op");
 }
 
+/* An object of a type whose first one gave a buffer: another may be on a GPU. */
+static int read_buffer_or_capsule(Call *call, PyObject *object, int parameter) {
+    State *state = call->kernel->state;
+    if (read_any_buffer(call, object, parameter) == 0) return 0;
+    if (PyErr_ExceptionMatches(state->hooks.argument_class) || !PyErr_ExceptionMatches(PyExc_Exception)) return -1;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    bool dlpack = PyObject_HasAttr(object, state->dlpack_name);
+    if (!dlpack) PyErr_Restore(type, value, trace);
+    if (!dlpack) return -1;
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return read_capsule(call, object, parameter);
+}
+
+/* What DLPack does not say of a tensor. */
+static int check_torch(Call *call, const TorchCalls *torch, PyObject *object, int parameter) {
+    int needs_grad = call->kernel->ignores_grad ? 0 : torch_requires_grad(torch, object);
+    if (needs_grad < 0 || (needs_grad && refuse_grad(call, torch, parameter))) return -1;
+    int negative = torch_is_negative(torch, object);
+    if (!negative) return 0;
+    return negative < 0 ? -1
+                        : raise_argument(call->kernel, parameter, TILE_ERROR_OTHER,
+                                         "the tensor is a view that negates what is in memory, as x.conj().imag is: "
+                                         "pass x.resolve_neg()");
+}
+
 static int read_exchange(Call *call, const Known *known, PyObject *object, int parameter) {
     DLTensor *tensor = &call->tensors[parameter];
-    if (known->grad && !call->kernel->ignores_grad && check_grad(call, known, object, parameter)) return -1;
-    if (known->api->dltensor_from_py_object_no_sync(object, tensor)) return -1;
+    if (known->torch.is_torch && check_torch(call, &known->torch, object, parameter)) return -1;
+    if (!(known->torch.reads && torch_read(&known->torch, object, tensor)) &&
+        known->api->dltensor_from_py_object_no_sync(object, tensor))
+        return -1;
     call->args[parameter] = TILE_TENSOR(tensor);
     if (tensor->device.device_type != kDLCUDA || call->device.device_type) return 0;
     return known->api->current_work_stream(tensor->device.device_type, tensor->device.device_id, &call->stream);
@@ -258,7 +291,7 @@ static int read_tensor(Call *call, const Known *known, PyObject *object, int par
         if (!call->keeps) odd = numpy_read(call, object, parameter);
         return odd ? read_any_buffer(call, object, parameter) : 0;
     case WAY_EXCHANGE: return read_exchange(call, known, object, parameter);
-    case WAY_BUFFER: return read_any_buffer(call, object, parameter);
+    case WAY_BUFFER: return read_buffer_or_capsule(call, object, parameter);
     case WAY_DLPACK: return read_capsule(call, object, parameter);
     case WAY_NONE: break;
     }
@@ -299,7 +332,7 @@ int call_read(Call *call, PyObject *object, int parameter) {
         return refuse_object(call, object, parameter);
     }
     Known local;
-    const Known *known = type_of(call->kernel->state, object, &local);
+    const Known *known = array_type(call->kernel->state, object, &local);
     if (read_tensor(call, known, object, parameter)) return explain_failure(call, parameter);
     if (!call->device.device_type) {
         call->like_object = object;

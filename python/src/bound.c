@@ -1,7 +1,7 @@
 /* Bound calls: the launch of a kernel on given arrays as a function without arguments, and several of them in one call.
  *
- * Letting go of the GIL takes as long as a short launch; so one of 64 launches is timed, and where they are shorter
- * than 2 us the GIL is kept. Nothing else needs it while they run, since lines are printed by the thread that launches.
+ * Letting go of the GIL takes as long as a short launch; so one of 64 launches is timed, and where that was short
+ * (kernel.c) the GIL is kept. Nothing else needs it while they run, since lines are printed by the thread that launches.
  */
 #include "extension.h"
 
@@ -9,7 +9,7 @@
 #include <structmember.h>
 #include <time.h>
 
-enum { TIMED = 64, SHORT_NS = 2000 };
+enum { TIMED = 64 };
 
 typedef struct Bound {
     PyObject_HEAD Vectorcall call;
@@ -48,7 +48,7 @@ static tile_status launch_without_gil(Bound *bound, const TileLaunchOptions *opt
 
 static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Bound *bound = (Bound *)self;
-    if (ARGUMENT_COUNT(nargsf) || names) {
+    if (ARGUMENT_COUNT(nargsf) || (names && PyTuple_Size(names))) {
         PyErr_SetString(PyExc_TypeError, "a bound call takes no arguments: they are bound");
         return NULL;
     }
@@ -60,7 +60,8 @@ static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf
         return NULL;
     TileLaunchOptions options = launch_options(bound->kernel, stream, &error, &report);
     uint32_t calls = atomic_fetch_add_explicit(&bound->calls, 1, memory_order_relaxed);
-    bool keeps = calls % TIMED && atomic_load_explicit(&bound->ns, memory_order_relaxed) < SHORT_NS;
+    uint32_t is_short = bound->kernel->is_gpu ? SHORT_ON_GPU_NS : SHORT_NS;
+    bool keeps = calls % TIMED && atomic_load_explicit(&bound->ns, memory_order_relaxed) < is_short;
     tile_status status = keeps ? launch(bound, &options) : launch_without_gil(bound, &options);
     if (status != TILE_OK) {
         raise_status(bound->kernel, status, &error, report);

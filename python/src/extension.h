@@ -7,6 +7,7 @@
 #define TILE_PYTHON_EXTENSION_H
 
 #define PY_SSIZE_T_CLEAN
+#include <pyconfig.h> /* says whether Python is free-threaded, where there is no stable ABI */
 #ifndef Py_GIL_DISABLED
 #define Py_LIMITED_API 0x030b0000
 #endif
@@ -23,7 +24,7 @@
 typedef PyObject *(*Vectorcall)(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *names);
 #define ARGUMENT_COUNT(nargsf) ((Py_ssize_t)((nargsf) & ~((size_t)1 << (8 * sizeof(size_t) - 1))))
 
-enum { MOST_PARAMETERS = 64, KNOWN_TYPES = 8 };
+enum { MOST_PARAMETERS = 64, KNOWN_TYPES = 8, SHORT_NS = 2000, SHORT_ON_GPU_NS = 20000 };
 
 /* X(NAME): functions and classes of python/tile/_hooks.py. */
 #define HOOK_LIST(X)                                                                                                   \
@@ -49,18 +50,44 @@ typedef struct Hooks {
 /* How arrays of a type are read. */
 typedef enum Way { WAY_EXCHANGE, WAY_NUMPY, WAY_BUFFER, WAY_DLPACK, WAY_NONE } Way;
 
+enum { TORCH_TYPE_COUNT = 15, TORCH_NUMBERS = 48 };
+
+/* What PyTorch is asked in C (torch.c). */
+typedef struct TorchCalls {
+    bool is_torch, makes_results, reads;
+    size_t place; /* of the C++ tensor in a Python object; 0: the next two cannot be asked */
+    bool (*requires_grad)(const void *implementation);
+    bool (*is_negative)(const void *tensor);
+    bool (*grad_enabled)(void); /* or NULL */
+    int32_t (*empty)(int64_t rank, const int64_t *shape, const int64_t *strides, int32_t type, int32_t device_type,
+                     int32_t device, void **tensor);
+    int32_t (*data)(void *tensor, void **data);
+    int32_t (*sizes)(void *tensor, int64_t **sizes);
+    int32_t (*strides)(void *tensor, int64_t **strides);
+    int32_t (*rank)(void *tensor, int64_t *rank);
+    int32_t (*type)(void *tensor, int32_t *type);
+    int32_t (*device_type)(void *tensor, int32_t *type);
+    int32_t (*device_index)(void *tensor, int32_t *index);
+    int32_t (*layout)(void *tensor, int32_t *layout);
+    int32_t (*has_storage)(void *tensor, bool *has);
+    int32_t (*to_python)(void *tensor, void *type, void **object); /* or NULL, and .. */
+    void *(*wrap)(const void *tensor);                            /* .. this */
+    int32_t (*drop)(void *tensor);
+    int32_t cpu, cuda, strided, types[TORCH_TYPE_COUNT];
+    DLDataType dtypes[TORCH_NUMBERS]; /* by its numbers; bits 0: no kernel takes it */
+} TorchCalls;
+
 typedef struct Known {
     PyTypeObject *type; /* held forever */
     const DLPackExchangeAPI *api;
-    PyObject *grad; /* the descriptor of requires_grad, and its function; NULL: there is none */
-    descrgetfunc get_grad;
+    TorchCalls torch;
     Way way;
 } Known;
 
 typedef struct State {
     Hooks hooks;
-    PyTypeObject *library_type, *kernel_type, *bound_type;
-    PyObject *exchange_name, *dlpack_name, *grad_name;
+    PyTypeObject *library_type, *kernel_type, *bound_type, *dispatch_type;
+    PyObject *exchange_name, *dlpack_name;
     PyObject *before, *after; /* of the observer, or NULL */
     TileObserver observer;
     _Atomic unsigned known_count;
@@ -130,6 +157,8 @@ typedef struct Call {
 /* ---- arrays.c ---- */
 
 void call_begin(Call *call, Kernel *kernel);
+/* How arrays of the object's type are read; where it cannot be kept, in *local. */
+const Known *array_type(State *state, PyObject *object, Known *local);
 /* Reads the object as the argument of a parameter. -1: an exception is set. */
 int call_read(Call *call, PyObject *object, int parameter);
 void call_end(Call *call);
@@ -140,6 +169,22 @@ void call_end(Call *call);
 bool numpy_is_known(PyObject *object);
 /* As call_read, for arrays of such a type. 1: the array is none that is read so; a buffer of it may say more. */
 int numpy_read(Call *call, PyObject *object, int parameter);
+
+/* ---- torch.c ---- */
+
+/* Learns from the first object of a type how its tensors are asked. */
+void torch_learn(PyObject *object, const DLPackExchangeAPI *api, TorchCalls *calls);
+/* As the exchange API reads it, without a reference to the C++ tensor, which costs more than all else. False: the tensor
+ * is to be read by that. */
+bool torch_read(const TorchCalls *calls, PyObject *object, DLTensor *tensor);
+/* 1, 0, or -1: an exception is set. Negative: a view that negates what it shows, as x.conj().imag is one. */
+int torch_requires_grad(const TorchCalls *calls, PyObject *object);
+int torch_is_negative(const TorchCalls *calls, PyObject *object);
+int torch_grad_enabled(State *state, const TorchCalls *calls);
+/* Allocates a tensor of the type, shape and device that `tensor` has, which then is it. False: it has to be allocated
+ * in another way. *made goes to torch_finish, or is released by calls->drop. */
+bool torch_make(const TorchCalls *calls, DLTensor *tensor, void **made);
+PyObject *torch_finish(const TorchCalls *calls, void *made);
 
 /* ---- arguments.c ---- */
 
@@ -161,8 +206,10 @@ Kernel *kernel_for(Kernel *kernel, const Call *call);
 /* An `out` argument that a call allocates. */
 typedef struct Result {
     PyObject *object;                  /* or, before result_finish, .. */
-    DLManagedTensorVersioned *managed; /* .. this */
+    DLManagedTensorVersioned *managed; /* .. this, or .. */
+    void *torch;                       /* .. this */
     const DLPackExchangeAPI *api;
+    const TorchCalls *calls;
 } Result;
 
 /* Allocates the argument of a parameter from the others, as the library of the first tensor does. */
@@ -183,14 +230,15 @@ void print_log(void *host, const char *line, size_t length);
 void observe_before(void *host, const TileLaunchEvent *event);
 void observe_after(void *host, const TileLaunchEvent *event);
 
-/* ---- kernel.c, bound.c, library.c: types ---- */
+/* ---- kernel.c, bound.c, library.c, dispatch.c: types ---- */
 
-extern PyType_Spec kernel_spec, bound_spec, library_spec;
+extern PyType_Spec kernel_spec, bound_spec, library_spec, dispatch_spec;
 
 PyObject *kernel_create(State *state, Library *library, TileKernel *kernel, PyObject *module);
 /* kernel.bind(..) */
 PyObject *bound_create(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
 PyObject *bound_join(PyObject *module, PyObject *parts);
+PyObject *dispatch_create(PyObject *module, PyObject *args);
 /* Functions of the module. */
 PyObject *library_compiler(PyObject *module, PyObject *args);
 PyObject *library_compile(PyObject *module, PyObject *args);

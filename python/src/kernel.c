@@ -9,8 +9,9 @@
 
 /* Letting go of the GIL takes as long as a short launch. So one of TIMED launches is timed, and those of as few
  * elements as one that was shorter than SHORT_NS keep it, where the kernel remembers such a launch, so that nothing is
- * compiled. Nothing else needs the GIL while they run: lines are printed by the thread that launches. */
-enum { TIMED = 64, SHORT_NS = 2000, MOST_ELEMENTS = 1 << 16 };
+ * compiled. On GPUs, where a launch only queues and the driver takes several microseconds for it, all are short as long
+ * as the queue has room. Nothing else needs the GIL while they run: lines are printed by the thread that launches. */
+enum { TIMED = 64, MOST_ELEMENTS = 1 << 16 };
 
 static int64_t count_elements(const Call *call) {
     int64_t total = 0;
@@ -35,7 +36,7 @@ static tile_status launch_without_gil(Kernel *kernel, const Call *call, const Ti
     PyThreadState *released = PyEval_SaveThread();
     uint64_t from = clock_ns();
     tile_status status = tile_launch(kernel->kernel, call->args, (size_t)kernel->count, options);
-    bool is_short = clock_ns() - from < SHORT_NS && elements <= MOST_ELEMENTS;
+    bool is_short = clock_ns() - from < (kernel->is_gpu ? SHORT_ON_GPU_NS : SHORT_NS) && elements <= MOST_ELEMENTS;
     int64_t known = atomic_load_explicit(&kernel->short_elements, memory_order_relaxed);
     if (is_short ? elements > known : elements <= known)
         atomic_store_explicit(&kernel->short_elements, is_short ? elements : elements / 2, memory_order_relaxed);
@@ -50,7 +51,7 @@ static int run(Kernel *kernel, Call *call) {
     kernel = kernel_for(kernel, call);
     if (!kernel) return -1;
     TileLaunchOptions options = launch_options(kernel, kernel->is_gpu ? call->stream : NULL, &error, &report);
-    int64_t elements = count_elements(call);
+    int64_t elements = kernel->is_gpu ? 1 : count_elements(call);
     uint32_t calls = atomic_fetch_add_explicit(&kernel->calls, 1, memory_order_relaxed);
     if (calls % TIMED && elements <= atomic_load_explicit(&kernel->short_elements, memory_order_relaxed)) {
         options.flags = TILE_LAUNCH_REMEMBERED;
@@ -279,9 +280,21 @@ static PyObject *kernel_prepare(PyObject *self, PyObject *specs) {
 
 /* ---- what is known of it ---- */
 
+/* Of the kernel on CPUs and GPUs together. */
 static PyObject *kernel_stats(PyObject *self, PyObject *none) {
-    TileKernelStats stats;
+    TileKernelStats stats, more;
+    PyObject *on_gpu = atomic_load_explicit(&((Kernel *)self)->on_gpu, memory_order_acquire);
     tile_kernel_stats(((Kernel *)self)->kernel, &stats);
+    if (on_gpu) {
+        tile_kernel_stats(((Kernel *)on_gpu)->kernel, &more);
+        stats.launches += more.launches;
+        stats.hits += more.hits;
+        stats.misses += more.misses;
+        stats.variants += more.variants;
+        stats.evictions += more.evictions;
+        stats.compile_ns += more.compile_ns;
+        stats.guard_ns += more.guard_ns;
+    }
     return Py_BuildValue("(KKKKKKK)", stats.launches, stats.hits, stats.misses, stats.variants, stats.evictions,
                          stats.compile_ns, stats.guard_ns);
 }

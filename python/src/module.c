@@ -57,6 +57,7 @@ static PyMethodDef methods[] = {{"hooks", (PyCFunction)(void (*)(void))set_hooks
                                 {"targets", library_targets, METH_NOARGS, NULL},
                                 {"standard", library_standard, METH_NOARGS, NULL},
                                 {"xla_handlers", xla_handlers, METH_NOARGS, NULL},
+                                {"dispatch", dispatch_create, METH_VARARGS, NULL},
                                 {"plan", bound_join, METH_O, NULL},
                                 {"threads", thread_count, METH_NOARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
@@ -72,10 +73,10 @@ static int execute(PyObject *module) {
     atomic_flag_clear(&state->learning);
     state->exchange_name = PyUnicode_InternFromString("__dlpack_c_exchange_api__");
     state->dlpack_name = PyUnicode_InternFromString("__dlpack__");
-    state->grad_name = PyUnicode_InternFromString("requires_grad");
-    if (!state->exchange_name || !state->dlpack_name || !state->grad_name) return -1;
+    if (!state->exchange_name || !state->dlpack_name) return -1;
     if (add_type(module, &kernel_spec, "Kernel", &state->kernel_type) ||
         add_type(module, &bound_spec, "Bound", &state->bound_type) ||
+        add_type(module, &dispatch_spec, "Dispatch", &state->dispatch_type) ||
         add_type(module, &library_spec, "Library", &state->library_type))
         return -1;
     return 0;

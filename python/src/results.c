@@ -17,15 +17,27 @@ static int allocate_by_exchange(Call *call, int parameter, DLTensor *prototype, 
     return 0;
 }
 
+/* By the library's own functions, where it has such. */
+static bool allocate_by_torch(Call *call, int parameter, const DLTensor *prototype, Result *result) {
+    DLTensor *tensor = &call->tensors[parameter];
+    *tensor = *prototype;
+    if (!torch_make(&call->like->torch, tensor, &result->torch)) return false;
+    result->calls = &call->like->torch;
+    call->args[parameter] = TILE_TENSOR(tensor);
+    return true;
+}
+
 PyObject *result_finish(Result *result) {
     void *made = NULL;
     if (result->object) return result->object;
+    if (result->torch) return torch_finish(result->calls, result->torch);
     /* takes it, also on failure */
     return result->api->managed_tensor_to_py_object_no_sync(result->managed, &made) ? NULL : made;
 }
 
 void result_drop(Result *result) {
     Py_XDECREF(result->object);
+    if (result->torch) result->calls->drop(result->torch);
     if (result->managed && result->managed->deleter) result->managed->deleter(result->managed);
 }
 
@@ -120,13 +132,14 @@ int result_make(Call *call, int parameter, Result *result) {
     uint64_t words[INFERRED_WORDS];
     DLTensor prototype = {
         .device = call->device, .ndim = call->kernel->parameters[parameter].info.rank, .shape = shape};
-    *result = (Result){NULL, NULL, NULL};
+    *result = (Result){.object = NULL};
     int count = list_words(call, words);
     if (!recall(call->kernel, parameter, words, count, &prototype)) {
         if (infer(call, parameter, &prototype.dtype, shape)) return -1;
         keep(call->kernel, parameter, words, count, &prototype);
     }
     if (!prototype.device.device_type) prototype.device.device_type = kDLCPU;
+    if (call->like && allocate_by_torch(call, parameter, &prototype, result)) return 0;
     bool exchange = call->like && call->like->way == WAY_EXCHANGE && call->like->api->managed_tensor_allocator &&
                     call->like->api->managed_tensor_to_py_object_no_sync;
     if (exchange) return allocate_by_exchange(call, parameter, &prototype, result);

@@ -8,8 +8,9 @@ torch.compile traces through it without a break, autograd where `backward` is gi
 of the batch. docs/python.md tells more."""
 
 import torch
+from torch._functorch.autograd_function import enable_single_level_autograd_function
 
-from tile import _shapes
+from tile import _shapes, _tile
 from tile._arrays import BY_NAME
 from tile._module import Kernel
 
@@ -25,6 +26,15 @@ def _library(namespace):
     if found is None:
         found = _libraries[namespace] = torch.library.Library(namespace, "FRAGMENT")
     return found
+
+
+def _overload(namespace, short):
+    """The operator as an object. PyTorch 2.15 and later can dispatch calls from Python to kernels in Python without their
+    arguments' way through C++, as torch.library.custom_op has it do."""
+    call = getattr(getattr(torch.ops, namespace), short).default
+    if hasattr(call, "_enable_pyobj_dispatch"):
+        call._enable_pyobj_dispatch(True)
+    return call
 
 
 # ---- schemas ----
@@ -101,8 +111,6 @@ class _Backward:
                          f"(d..) of one: {', '.join(names)}; give backward as a function (ctx, *gradients)")
 
     def setup(self, ctx, inputs, output):
-        if not self.keeps:
-            return
         outputs = output if isinstance(output, tuple) else (output,)
         tensors, ctx.kept = [], {}
         for kind, i in self.sources:
@@ -133,7 +141,9 @@ def _register_backward(name, library, namespace, kernel, backward):
     for key in ("CPU", "CUDA"):
         library.impl(short, rule.kernel, key)
     torch.library.register_fake(f"{namespace}::{short}", _make_fake(backward), lib=library)
-    compute = getattr(getattr(torch.ops, namespace), short).default
+    compute = _overload(namespace, short)
+    _register_autograd(library, short, compute, rule.kernel, _make_missing_backward(f"{namespace}::{short}"), None)
+    torch.library.register_vmap(f"{namespace}::{short}", _make_vmap(compute, len(rule.places)), lib=library)
 
     def run(ctx, *gradients):
         made = compute(*rule.arguments(ctx, gradients))
@@ -142,44 +152,55 @@ def _register_backward(name, library, namespace, kernel, backward):
             result[place] = gradient
         return tuple(result)
 
-    return run, rule.setup
+    return run, rule.setup if rule.keeps else None
+
+
+def _make_missing_backward(name):
+    def backward(ctx, *gradients):
+        raise RuntimeError(f"{name} has no backward pass: tile.torch.op takes one as backward")
+
+    return backward
 
 
 def _register_autograd(library, short, call, launch, backward, setup):
-    """As torch.library.register_autograd does, at less than half its cost: plain tensors outside of all modes go straight to
+    """As torch.library.register_autograd does, at a fraction of its cost: plain tensors outside of all modes go straight to
     the kernel; everything else goes on through the dispatcher, below autograd."""
-    below, any_grad = torch._C._AutoDispatchBelowAutograd, torch._C._any_requires_grad
-    enabled, modes = torch.is_grad_enabled, torch._C._len_torch_dispatch_stack
-    plain = {torch.Tensor, torch.nn.Parameter, float, int, bool}
+    below_autograd = torch._C._AutoDispatchBelowAutograd
+    modes = (torch._C._len_torch_dispatch_stack, torch._C._are_functorch_transforms_active)
 
-    def compute(*args):
-        for value in args:
-            if type(value) not in plain:
-                break
-        else:
-            if not modes():
-                return launch(*args)
-        with below():
+    def below(*args):
+        with below_autograd():
             return call(*args)
 
-    class Function(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, *args):
-            output = compute(*args)
-            if setup is not None:
-                setup(ctx, args, output)
+    dispatch = _tile.dispatch(launch, below, modes, (torch.Tensor, torch.nn.Parameter))
+
+    def make_function(forward):
+        # Each of the transforms of torch.func that are active comes here by itself; this is the base class for that.
+        class Function(torch.autograd.function._SingleLevelFunction):
+            pass
+
+        def forward_and_setup(ctx, *args):
+            output = forward(ctx, *args)
+            setup(ctx, args, output)
             return output
 
-    Function.backward = staticmethod(backward)
-    Function.__name__ = Function.__qualname__ = f"tile.{short}"
-    apply = Function.apply
+        Function.forward = staticmethod(forward if setup is None else forward_and_setup)
+        Function.backward = staticmethod(backward)
+        Function.__name__ = Function.__qualname__ = f"tile.{short}"
+        return Function.apply
 
-    def autograd(*args):
-        if enabled() and any_grad(*args):
-            return apply(*args)
-        return compute(*args)
+    def forward_below(ctx, *args):
+        with torch.enable_grad():  # which a Function turns off: of the next transform, if there is one
+            return below(*args)
 
-    library.impl(short, autograd, "Autograd")
+    apply_transformed = make_function(forward_below)
+
+    def apply_below(*args):
+        with enable_single_level_autograd_function():
+            return apply_transformed(*args)
+
+    dispatch.set(make_function(dispatch.forward), apply_below)
+    library.impl(short, dispatch, "Autograd")
 
 
 # ---- batches ----
@@ -224,10 +245,12 @@ def op(name, kernel, *, backward=None, setup_context=None, fake=None, vmap=True,
     for key in ("CPU", "CUDA"):
         library.impl(short, launch, key)
     torch.library.register_fake(name, fake or _make_fake(kernel), lib=library)
-    call = getattr(getattr(torch.ops, namespace), short).default
+    call = _overload(namespace, short)
     count = sum(p.access == "out" for p in kernel.parameters)
     if isinstance(backward, Kernel):
         backward, setup_context = _register_backward(short, library, namespace, kernel, backward)
+    if backward is None and all(p.access != "inout" for p in kernel.parameters):
+        backward = _make_missing_backward(name)
     if backward is not None:
         _register_autograd(library, short, call, launch, backward, setup_context)
     if vmap:

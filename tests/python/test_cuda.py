@@ -1,8 +1,13 @@
 """Kernels on a GPU through PyTorch: on its current stream, inside graphs, as operators. Skipped where there is none.
 
-usage: test_cuda.py [--measure]     with --measure, also the host time of launches beside Triton's"""
+usage: test_cuda.py [--measure]     with --measure, also the host time of launches beside C's and Triton's"""
+import ctypes
 import os
+import pathlib
+import statistics
+import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -75,11 +80,48 @@ class Cuda(unittest.TestCase):
         for x in (base.t(), base[::2, ::3], base[:1].expand(7, 60), base[:, 1:], base[:0]):
             torch.testing.assert_close(self.m.cube(x), x ** 3)
 
-    def test_stdlib(self):
-        s, x = tile.stdlib, rand(64, 1000)
-        torch.testing.assert_close(s.softmax(x), torch.softmax(x, 1))
-        a, b = rand(128, 64).bfloat16(), rand(64, 256).bfloat16()
-        torch.testing.assert_close(s.matmul(a, b, U="f32"), a.float() @ b.float(), rtol=2e-2, atol=2e-2)
+    def test_bound_calls_follow_the_current_stream(self):
+        x, y = torch.zeros(1 << 20, device="cuda"), torch.zeros(1 << 20, device="cuda")
+        bound = self.m.add.bind(x, x, y)
+        for i in range(10):
+            stream = torch.cuda.Stream()
+            with torch.cuda.stream(stream):
+                torch.cuda._sleep(100000)
+                x.fill_(i)
+                bound()
+                z = y + 1
+            stream.synchronize()
+            self.assertTrue((z == 2 * i + 1).all().item())
+
+    def test_results_in_a_graph(self):
+        x = rand(4096)
+        self.m.add(x, x)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            y = self.m.add(x, x)
+            z = self.m.add(y, x)
+        for value in (1, 2):
+            x.fill_(value)
+            graph.replay()
+            torch.cuda.synchronize()
+            self.assertTrue((z == 3 * value).all().item())
+            self.assertEqual((y.device, y.dtype, y.stride()), (x.device, x.dtype, x.stride()))
+
+    def test_other_libraries(self):
+        try:
+            import cupy
+        except ImportError:
+            self.skipTest("CuPy is not installed")
+        x = cupy.arange(1000, dtype=cupy.float32)
+        with cupy.cuda.Stream(non_blocking=True) as stream:
+            y = self.m.add(x, x)
+            self.assertIsInstance(y, cupy.ndarray)
+            stream.synchronize()
+            self.assertTrue(bool((y == x + x).all()))
+        t = torch.zeros(1000, device="cuda")
+        self.m.add(x, x, t)
+        torch.cuda.synchronize()
+        torch.testing.assert_close(t, torch.from_dlpack(x) * 2)
 
     def test_operator(self):
         cube = tile.torch.op("tile_test_cuda::cube", self.m.cube, backward=self.m.cube_backward)
@@ -96,38 +138,93 @@ class Cuda(unittest.TestCase):
         torch.testing.assert_close(self.m.add(x, x), x + x)
 
 
-def host_time(function, count=200):
-    """Median nanoseconds of a call, without waiting for the device; the queue is emptied between batches."""
-    samples = []
-    for _ in range(31):
-        torch.cuda.synchronize()
-        start = time.perf_counter_ns()
-        for _ in range(count):
-            function()
-        samples.append((time.perf_counter_ns() - start) / count)
-    torch.cuda.synchronize()
-    return sorted(samples)[len(samples) // 2]
+# ---- host time ----
 
 
-def measure():
-    m = tile.compile(TEXT)
-    x, y, z = (rand(1024) for _ in range(3))
-    rows = {"torch.add(out=)": lambda: torch.add(x, y, out=z), "tile": lambda: m.add(x, y, z), "tile, bound": m.add.bind(x, y, z)}
+def add_of_triton(x, y, z):
+    """A launch of the same kernel by Triton, or None."""
     try:
         import triton
         import triton.language as tl
-
-        @triton.jit
-        def add(x, y, z, n, B: tl.constexpr):
-            at = tl.program_id(0) * B + tl.arange(0, B)
-            tl.store(z + at, tl.load(x + at, at < n) + tl.load(y + at, at < n), at < n)
-
-        rows["Triton"] = lambda: add[(1,)](x, y, z, 1024, B=1024)
     except ImportError:
-        print("Triton is not installed")
-    for name, function in rows.items():
-        function()
-        print(f"{name:20} {host_time(function):8.0f} ns a launch, host")
+        return None
+
+    @triton.jit
+    def add(x, y, z, n, B: tl.constexpr):
+        at = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(z + at, tl.load(x + at, at < n) + tl.load(y + at, at < n), at < n)
+
+    return lambda: add[(1,)](x, y, z, 1024, B=1024)
+
+
+def launch_in_c(folder, kernel, tensors):
+    """launch_in_c.c for these tensors: a function of a count, which gives nanoseconds."""
+    here, library = pathlib.Path(__file__).resolve().parent, pathlib.Path(folder) / "launch_in_c.so"
+    libtile = next(line.split()[-1] for line in open("/proc/self/maps", encoding="ascii") if "libtile.so" in line)
+    subprocess.run(["cc", "-std=c17", "-O2", "-shared", "-fPIC", f"-I{here.parents[1] / 'include'}", here / "launch_in_c.c", "-o",
+                    library, libtile, f"-Wl,-rpath,{os.path.dirname(libtile)}"], check=True)
+    function = ctypes.CDLL(library).launch_in_c
+    function.restype = ctypes.c_double
+    addresses = (ctypes.c_void_p * 3)(*(tensor.data_ptr() for tensor in tensors))
+    stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+    return lambda count: function(ctypes.c_void_p(kernel._address()), stream, 2, addresses, ctypes.c_int64(1024), count)
+
+
+def repeat(function):
+    def run(count):
+        start = time.perf_counter_ns()
+        for _ in range(count):
+            function()
+        return (time.perf_counter_ns() - start) / count
+
+    return run
+
+
+def measure():
+    """Median nanoseconds of a call, in turns, without waiting for the device; the queue is emptied between batches."""
+    m = tile.compile(TEXT)
+    x, y, z = (rand(1024) for _ in range(3))
+    g, h = (rand(1024, requires_grad=True) for _ in range(2))
+    add = m.add
+
+    class Function(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return launch(x, y)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient, gradient
+
+    launch = add._detached()
+    op = tile.torch.op("tile_measure_cuda::add", add)
+    op_grad = tile.torch.op("tile_measure_cuda::add_grad", add, backward=lambda ctx, gradient: (gradient, gradient))
+    rows = {"torch.add(out=)": repeat(lambda: torch.add(x, y, out=z)), "tile": repeat(lambda: add(x, y, z)),
+            "tile, bound": repeat(add.bind(x, y, z)), "torch.empty_like": repeat(lambda: torch.empty_like(x)),
+            "tile, result": repeat(lambda: add(x, y)), "torch.add": repeat(lambda: torch.add(x, y)),
+            "operator": repeat(lambda: op(x, y)), "autograd.Function": repeat(lambda: Function.apply(g, h)),
+            "operator with gradient": repeat(lambda: op_grad(g, h))}
+    triton = add_of_triton(x, y, z)
+    if triton:
+        rows["Triton"] = repeat(triton)
+    samples = {name: [] for name in (*rows, "C")}
+    with tempfile.TemporaryDirectory() as folder:
+        rows["C"] = launch_in_c(folder, tile._module.for_gpu(add, 0), (x, y, z))
+        for turn in range(62):
+            for name, run in rows.items():
+                torch.cuda.synchronize()
+                samples[name].append(run(200))
+        torch.cuda.synchronize()
+    empty = statistics.median(repeat(lambda: None)(1000) for _ in range(31))
+    ns = {name: statistics.median(found[10:]) - (0 if name == "C" else empty) for name, found in samples.items()}
+    for name, value in ns.items():
+        print(f"{name:24} {value:8.0f} ns a call, host")
+    limits = {"tile": ns["C"] + 300, "tile, result": 1.2 * ns["torch.empty_like"] + 250 + max(0, ns["C"]),
+              "operator": 2.2 * ns["torch.add"], "operator with gradient": ns["autograd.Function"] + 1500}
+    if triton:
+        limits["tile"] = min(limits["tile"], ns["Triton"] / 3)
+    for name, most in limits.items():
+        print(f"{name}: {ns[name]:.0f} ns, allowed {most:.0f}: {'holds' if ns[name] <= most else 'MISSED'}")
 
 
 if __name__ == "__main__":

@@ -80,6 +80,41 @@ class Calls(unittest.TestCase):
             torch.testing.assert_close(m.cube(x), x ** 3)
         torch.testing.assert_close(m.cube(x.detach()), x.detach() ** 3)
 
+    def test_views_that_negate(self):
+        z = torch.randn(3, 4, dtype=torch.complex64)
+        x = z.conj().imag
+        self.assertTrue(x.is_neg())
+        self.refused("x", m.cube, x)
+        self.refused("x", m.cube._detached(), x)
+        self.refused("y", m.cube, z.imag, x)
+        torch.testing.assert_close(m.cube(x.resolve_neg()), x ** 3)
+        torch.testing.assert_close(cube(x), x ** 3)  # the dispatcher resolves it
+
+    def test_types_of_which_only_attributes_are_known(self):
+        class Odd(torch.Tensor):
+            _cdata = 0  # no address: the attributes are asked at each call
+
+        self.assertEqual(torch.ones(2).as_subclass(Odd)._cdata, 0)
+        x = torch.randn(3, 4).as_subclass(Odd)
+        torch.testing.assert_close(m.cube(x), (x ** 3).as_subclass(torch.Tensor))
+        self.refused("x", m.cube, torch.randn(3, 4, requires_grad=True).as_subclass(Odd))
+        self.refused("x", m.cube, torch.randn(3, 4, dtype=torch.complex64).conj().imag.as_subclass(Odd))
+
+    def test_results_of_all_types(self):
+        copy = tile.compile("kernel copy[T: f8e4m3 | f8e5m2 | f16 | bf16 | f32 | f64 | i8 | i16 | i32 | i64 | u8 | u16 | u32 | u64 |"
+                            " bool](x: in T[M, N], y: out T[M, N]) { grid (m, n) in (tiles(M, 1), tiles(N, 16)) {"
+                            " y[m, n] = x[m, n] } }").copy
+        for name in ("float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64",
+                     "uint8", "uint16", "uint32", "uint64", "bool"):
+            x = torch.randint(0, 2, (3, 5)).to(getattr(torch, name))
+            y = copy(x)
+            self.assertEqual((y.dtype, y.stride(), y.is_contiguous()), (x.dtype, (5, 1), True))
+            self.assertTrue(torch.equal(y.float(), x.float()), name)
+        for shape in ((0, 5), (5, 0), (1, 1)):
+            y = copy(torch.zeros(shape))
+            self.assertEqual((tuple(y.shape), y.stride()), (shape, torch.empty(shape).stride()))
+            y.resize_(4, 4).zero_()  # it is a tensor like any other
+
     def test_stdlib(self):
         x = torch.randn(8, 300)
         s = tile.stdlib
@@ -149,6 +184,45 @@ class Operators(unittest.TestCase):
         v = torch.randn(6, dtype=torch.float64, requires_grad=True)
         self.assertTrue(torch.autograd.gradcheck(lambda t: scale(t, 1.5), (v,)))
 
+    def test_without_a_backward_pass(self):
+        x = torch.randn(3, 4, requires_grad=True)
+        y = plain_cube(x)
+        torch.testing.assert_close(y, x ** 3)
+        with self.assertRaisesRegex(RuntimeError, "tile_test::plain_cube has no backward pass"):
+            y.sum().backward()
+        self.assertFalse(plain_cube(x.detach()).requires_grad)
+
+    def test_mistakes_in_calls(self):
+        x = torch.randn(3, 4)
+        for call in (cube, plain_cube):
+            with self.assertRaises(tile.ArgumentError) as caught:
+                call(x[0])
+            self.assertEqual((caught.exception.argument, caught.exception.code), ("x", "RANK"))
+            with self.assertRaises(tile.ArgumentError):
+                call(x.int())
+            with self.assertRaises((TypeError, RuntimeError)):
+                call()
+            with self.assertRaises((TypeError, RuntimeError)):
+                call(x, x)
+
+    def test_seen_by_profilers_and_function_modes(self):
+        from torch.overrides import TorchFunctionMode
+
+        names = []
+
+        class Mode(TorchFunctionMode):
+            def __torch_function__(self, function, types, args=(), kwargs=None):
+                names.append(str(function))
+                return function(*args, **(kwargs or {}))
+
+        x = torch.randn(3, 4)
+        with Mode():
+            cube(x)
+        self.assertIn("tile_test.cube.default", names)
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+            torch.ops.tile_test.cube(x)
+        self.assertIn("tile_test::cube", [event.key for event in profile.key_averages()])
+
     def test_compile_without_a_break(self):
         torch._dynamo.reset()
 
@@ -199,6 +273,28 @@ class Operators(unittest.TestCase):
         torch.testing.assert_close(torch.vmap(cube)(x), x ** 3)
         torch.testing.assert_close(torch.vmap(cube, in_dims=2, out_dims=1)(x),
                                    torch.vmap(lambda t: t ** 3, in_dims=2, out_dims=1)(x))
+
+    def test_transforms(self):
+        x, z = torch.randn(3, 4), torch.randn(3, 4)
+        close = torch.testing.assert_close
+        grad, vmap = torch.func.grad, torch.vmap
+        close(grad(lambda x: cube(x).sum())(x), 3 * x ** 2)
+        close(torch.func.vjp(cube, x)[1](z)[0], 3 * x ** 2 * z)
+        close(torch.func.jacrev(cube)(x).sum((2, 3)), 3 * x ** 2)
+        close(vmap(grad(lambda r: cube(r).sum()))(torch.stack([x, z])), 3 * torch.stack([x, z]) ** 2)
+        close(grad(lambda x: vmap(cube)(x[None]).sum())(x), 3 * x ** 2)
+        close(grad(lambda z: (cube(x) * z).sum())(z), x ** 3)
+        close(grad(lambda y: grad(lambda z: (cube(y) * z).sum())(z).sum())(x), 3 * x ** 2)
+        v = torch.randn(6)
+        close(grad(lambda t: scale(t, 2.0).sum())(v), torch.full((6,), 2.0))
+
+    def test_no_gradients_of_gradients(self):
+        x = torch.randn(3, 4, requires_grad=True)
+        first, = torch.autograd.grad(cube(x).sum(), x, create_graph=True)
+        with self.assertRaisesRegex(RuntimeError, "tile_test::cube_backward has no backward pass"):
+            first.sum().backward()
+        with self.assertRaisesRegex(RuntimeError, "tile_test::cube_backward has no backward pass"):
+            torch.func.grad(lambda y: torch.func.grad(lambda x: cube(x).sum())(y).sum())(x.detach())
 
     def test_mistakes(self):
         with self.assertRaises(ValueError):

@@ -1,0 +1,250 @@
+/* PyTorch's tensors beyond what DLPack says of them: whether one requires a gradient, whether it is a view that negates
+ * its elements, and results by PyTorch's stable C functions.
+ *
+ * Python's attributes say the first two, at a third of a launch's cost for three tensors; C++ has functions for them,
+ * which take the tensor that a Python object holds. Where it lies in objects of a type is found in the first of them, by
+ * the address that `_cdata` gives, and the functions are used if they and the attributes agree. Else the attributes are
+ * asked each time. */
+#define _GNU_SOURCE
+#include "extension.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+/* ---- functions of its libraries, which are loaded wherever there is a tensor ---- */
+
+static void *find(const char *library, const char *name) {
+    void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD), *found = handle ? dlsym(handle, name) : NULL;
+    if (handle) dlclose(handle); /* it stays loaded by its own module */
+    return found;
+}
+
+/* A pointer to a function, as POSIX has dlsym give it. */
+static bool find_function(const char *library, const char *name, void *function) {
+    void *found = find(library, name);
+    memcpy(function, &found, sizeof found);
+    return found;
+}
+
+/* X(DLPack code, bits, name): types of which results may be. */
+#define TORCH_TYPES(X)                                                                                                 \
+    X(kDLFloat, 32, float32)                                                                                           \
+    X(kDLFloat, 16, float16)                                                                                           \
+    X(kDLBfloat, 16, bfloat16)                                                                                         \
+    X(kDLFloat, 64, float64)                                                                                           \
+    X(kDLInt, 64, int64)                                                                                               \
+    X(kDLInt, 32, int32)                                                                                               \
+    X(kDLInt, 16, int16)                                                                                               \
+    X(kDLInt, 8, int8)                                                                                                 \
+    X(kDLUInt, 8, uint8)                                                                                               \
+    X(kDLUInt, 16, uint16)                                                                                             \
+    X(kDLUInt, 32, uint32)                                                                                             \
+    X(kDLUInt, 64, uint64)                                                                                             \
+    X(kDLBool, 8, bool)                                                                                                \
+    X(kDLFloat8_e4m3fn, 8, float8_e4m3fn)                                                                              \
+    X(kDLFloat8_e5m2, 8, float8_e5m2)
+
+static const DLDataType dtypes[] = {
+#define TYPE_ROW(code, bits, name) {code, bits, 1},
+    TORCH_TYPES(TYPE_ROW)
+#undef TYPE_ROW
+};
+static const char *const dtype_names[] = {
+#define TYPE_NAME(code, bits, name) "aoti_torch_dtype_" #name,
+    TORCH_TYPES(TYPE_NAME)
+#undef TYPE_NAME
+};
+_Static_assert(sizeof dtypes / sizeof *dtypes == TORCH_TYPE_COUNT, "a number for each type");
+
+/* PyTorch's stable C functions. */
+static bool find_stable(const char *name, void *function) { return find_function("libtorch_cpu.so", name, function); }
+
+static bool find_number(const char *name, int32_t *number) {
+    int32_t (*function)(void);
+    bool found = find_stable(name, &function);
+    if (found) *number = function();
+    return found;
+}
+
+static bool find_numbers(TorchCalls *calls) {
+    for (int i = 0; i < TORCH_TYPE_COUNT; i++) {
+        if (!find_number(dtype_names[i], &calls->types[i])) return false;
+        if (calls->types[i] >= 0 && calls->types[i] < TORCH_NUMBERS) calls->dtypes[calls->types[i]] = dtypes[i];
+    }
+    return find_number("aoti_torch_device_type_cpu", &calls->cpu) &&
+           find_number("aoti_torch_device_type_cuda", &calls->cuda) &&
+           find_number("aoti_torch_layout_strided", &calls->strided) &&
+           find_stable("aoti_torch_get_data_ptr", &calls->data) &&
+           find_stable("aoti_torch_get_sizes", &calls->sizes) &&
+           find_stable("aoti_torch_get_strides", &calls->strides);
+}
+
+/* The stable function for Python objects is of PyTorch 2.14, what it calls is older. */
+static bool find_makers(TorchCalls *calls) {
+    return find_stable("aoti_torch_empty_strided", &calls->empty) &&
+           find_stable("aoti_torch_delete_tensor_object", &calls->drop) &&
+           (find_stable("torch_tensor_to_pyobject", &calls->to_python) ||
+            find_function("libtorch_python.so", "_Z16THPVariable_WrapRKN2at10TensorBaseE", &calls->wrap));
+}
+
+static bool find_readers(TorchCalls *calls) {
+    return find_stable("aoti_torch_get_dim", &calls->rank) && find_stable("aoti_torch_get_dtype", &calls->type) &&
+           find_stable("aoti_torch_get_device_type", &calls->device_type) &&
+           find_stable("aoti_torch_get_device_index", &calls->device_index) &&
+           find_stable("aoti_torch_get_layout", &calls->layout);
+}
+
+/* ---- where the tensor lies in an object ---- */
+
+static size_t size_of(PyTypeObject *type) {
+    PyObject *size = PyObject_GetAttrString((PyObject *)type, "__basicsize__");
+    size_t bytes = size ? PyLong_AsSize_t(size) : 0;
+    Py_XDECREF(size);
+    if (PyErr_Occurred()) bytes = 0;
+    return bytes;
+}
+
+static size_t find_place(PyObject *object) {
+    size_t bytes = size_of(Py_TYPE(object)), place = 0;
+    PyObject *address = PyObject_GetAttrString(object, "_cdata");
+    void *wanted = address ? PyLong_AsVoidPtr(address) : NULL;
+    for (size_t at = sizeof(PyObject); wanted && !place && at + sizeof wanted <= bytes; at += sizeof wanted)
+        if (memcmp((const char *)object + at, &wanted, sizeof wanted) == 0) place = at;
+    Py_XDECREF(address);
+    PyErr_Clear();
+    return place;
+}
+
+/* The answer of object.name, or of object.name(); -1: an exception is set. */
+static int ask(PyObject *object, const char *name, bool is_method) {
+    PyObject *answer = PyObject_GetAttrString(object, name);
+    if (answer && is_method) {
+        PyObject *method = answer;
+        answer = PyObject_CallNoArgs(method);
+        Py_DECREF(method);
+    }
+    int truth = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    return truth;
+}
+
+static bool learn_place(PyObject *object, TorchCalls *calls) {
+    size_t place = find_place(object);
+    if (!place || !find_function("libc10.so", "_ZNK3c1010TensorImpl13requires_gradEv", &calls->requires_grad) ||
+        !find_stable("_ZN2at6native6is_negERKNS_6TensorE", &calls->is_negative))
+        return false;
+    const char *tensor = (const char *)object + place;
+    void *implementation;
+    memcpy(&implementation, tensor, sizeof implementation);
+    if (ask(object, "requires_grad", false) != calls->requires_grad(implementation) ||
+        ask(object, "is_neg", true) != calls->is_negative(tensor))
+        return false;
+    calls->place = place;
+    return true;
+}
+
+static bool same_tensor(const DLTensor *a, const DLTensor *b) {
+    size_t bytes = (size_t)(a->ndim > 0 ? a->ndim : 0) * sizeof(int64_t);
+    return a->data == b->data && a->device.device_type == b->device.device_type &&
+           a->device.device_id == b->device.device_id && a->ndim == b->ndim && a->dtype.code == b->dtype.code &&
+           a->dtype.bits == b->dtype.bits && memcmp(a->shape, b->shape, bytes) == 0 &&
+           memcmp(a->strides, b->strides, bytes) == 0 && a->byte_offset == b->byte_offset;
+}
+
+void torch_learn(PyObject *object, const DLPackExchangeAPI *api, TorchCalls *calls) {
+    DLTensor here, there;
+    *calls = (TorchCalls){.is_torch = PyObject_HasAttrString(object, "requires_grad") &&
+                                      PyObject_HasAttrString(object, "is_neg")};
+    if (!calls->is_torch) return;
+    bool numbers = find_numbers(calls);
+    calls->makes_results = numbers && find_makers(calls);
+    find_stable("aoti_torch_grad_mode_is_enabled", &calls->grad_enabled);
+    find_stable("torch_has_storage", &calls->has_storage); /* 2.14; without it, a line of the log tells of what has none */
+    if (learn_place(object, calls) && numbers && find_readers(calls) &&
+        api->dltensor_from_py_object_no_sync(object, &there) == 0)
+        calls->reads = torch_read(calls, object, &here) && same_tensor(&here, &there);
+    PyErr_Clear();
+}
+
+/* ---- what is asked of each tensor ---- */
+
+int torch_requires_grad(const TorchCalls *calls, PyObject *object) {
+    if (!calls->place) return ask(object, "requires_grad", false);
+    void *implementation;
+    memcpy(&implementation, (const char *)object + calls->place, sizeof implementation);
+    return calls->requires_grad(implementation);
+}
+
+int torch_is_negative(const TorchCalls *calls, PyObject *object) {
+    return calls->place ? calls->is_negative((const char *)object + calls->place) : ask(object, "is_neg", true);
+}
+
+int torch_grad_enabled(State *state, const TorchCalls *calls) {
+    if (calls->grad_enabled) return calls->grad_enabled();
+    PyObject *enabled = PyObject_CallNoArgs(state->hooks.grad_enabled);
+    int truth = enabled ? PyObject_IsTrue(enabled) : -1;
+    Py_XDECREF(enabled);
+    return truth;
+}
+
+bool torch_read(const TorchCalls *calls, PyObject *object, DLTensor *tensor) {
+    void *handle = (char *)object + calls->place;
+    int64_t rank;
+    int32_t type, device, layout;
+    bool has_storage;
+    if (calls->has_storage && (calls->has_storage(handle, &has_storage) || !has_storage)) return false;
+    if (calls->layout(handle, &layout) || layout != calls->strided || calls->rank(handle, &rank) || calls->type(handle, &type) ||
+        (uint32_t)type >= TORCH_NUMBERS || !calls->dtypes[type].bits || calls->device_type(handle, &device))
+        return false;
+    *tensor = (DLTensor){.device = {kDLCPU, 0}, .ndim = (int32_t)rank, .dtype = calls->dtypes[type]};
+    if (device != calls->cpu) {
+        tensor->device.device_type = kDLCUDA;
+        if (device != calls->cuda || calls->device_index(handle, &tensor->device.device_id)) return false;
+    }
+    return calls->sizes(handle, &tensor->shape) == 0 && calls->strides(handle, &tensor->strides) == 0 &&
+           calls->data(handle, &tensor->data) == 0;
+}
+
+/* ---- results ---- */
+
+static bool find_type(const TorchCalls *calls, DLDataType dtype, int32_t *number) {
+    for (int i = 0; i < TORCH_TYPE_COUNT; i++)
+        if (dtypes[i].code == dtype.code && dtypes[i].bits == dtype.bits) return *number = calls->types[i], true;
+    return false;
+}
+
+bool torch_make(const TorchCalls *calls, DLTensor *tensor, void **made) {
+    int64_t strides[TILE_MAX_RANK], next = 1, *shape_there, *strides_there;
+    int32_t type;
+    bool on_gpu = tensor->device.device_type == kDLCUDA;
+    if (!calls->makes_results || !find_type(calls, tensor->dtype, &type) ||
+        (!on_gpu && tensor->device.device_type != kDLCPU))
+        return false;
+    for (int i = tensor->ndim - 1; i >= 0; i--) {
+        strides[i] = next;
+        next *= tensor->shape[i] ? tensor->shape[i] : 1;
+    }
+    if (calls->empty(tensor->ndim, tensor->shape, strides, type, on_gpu ? calls->cuda : calls->cpu,
+                     tensor->device.device_id, made))
+        return false;
+    if (calls->data(*made, &tensor->data) == 0 && calls->sizes(*made, &shape_there) == 0 &&
+        calls->strides(*made, &strides_there) == 0) {
+        tensor->shape = shape_there;
+        tensor->strides = strides_there;
+        return true;
+    }
+    calls->drop(*made);
+    return false;
+}
+
+PyObject *torch_finish(const TorchCalls *calls, void *made) {
+    void *object = NULL;
+    if (!calls->to_python)
+        object = calls->wrap(made);
+    else if (calls->to_python(made, NULL, &object))
+        object = NULL;
+    calls->drop(made);
+    if (object) return object;
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "PyTorch gives no Python object for a tensor");
+    return NULL;
+}

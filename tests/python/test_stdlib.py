@@ -1,0 +1,132 @@
+"""Every kernel of the standard library on PyTorch's tensors, beside what PyTorch computes: the rows of bench/breadth.py at
+their smallest shapes. On the CPU, and on a GPU where there is one: there on a stream of the test's own behind work that takes
+its time, and in a graph, which is replayed on other results.
+
+usage: test_stdlib.py [TEXT]...     only rows with one of these texts in their names"""
+import os
+import pathlib
+import sys
+import unittest
+
+os.environ.setdefault("TILE_CACHE_DIR", "")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+
+import torch
+from breadth import TABLES, TOLERANCE, Make, blank, error_of, tuple_of
+
+import tile
+
+ROWS = [row for table in TABLES if table.folder == "stdlib" for row in table.rows(True)]
+CHOSEN = []
+
+
+def kernel_of(row):
+    kernel = tile.stdlib[row.file.removeprefix("stdlib/")][row.kernel()]
+    names = {setting.name for setting in kernel.settings}
+    return kernel.with_settings(**{name: value for name, value in {"T": row.kind, **row.settings}.items() if name in names})
+
+
+class Run:
+    """A row's case on a device, which can be run again: what the kernel changes is put back."""
+
+    def __init__(self, row, device):
+        torch.manual_seed(1)
+        self.row, self.kernel = row, kernel_of(row)
+        self.case = row.build(Make(row.kind, device), *row.shape)
+        self.before = [update.clone() for update in self.case.updates]
+        wide = [v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() and v.element_size() > 1 else v
+                for v in self.case.inputs]
+        try:  # what PyTorch adds up in 16 bits may be further off than the kernel
+            self.exact = tuple_of(self.case.function(*wide))
+        except (RuntimeError, TypeError, NotImplementedError):
+            self.exact = None
+        self.expected = tuple_of(self.case.function(*self.case.inputs))
+
+    def reset(self):
+        for update, value in zip(self.case.updates, self.before):
+            update.copy_(value)
+        blank(self.case)
+
+    def error(self, results):
+        limit = self.case.loose or TOLERANCE[self.row.kind]
+        error = (self.case.error or error_of)(results, self.expected)
+        if not error <= limit and not self.case.error and self.exact is not None:
+            error = error_of(results, self.exact)
+        return error, limit
+
+    def made(self):
+        """Results that the call allocates, in place of those of the case; None: their shapes do not follow."""
+        given = [a for a, p in zip(self.case.arguments, self.kernel.parameters) if p.access != "out"]
+        outputs = [a for a, p in zip(self.case.arguments, self.kernel.parameters) if p.access == "out"]
+        self.reset()
+        try:
+            made = tuple_of(self.kernel(*given))
+        except tile.ArgumentError as error:
+            if error.code in ("TYPE", "EXTENT") and "follows from no other argument" in str(error):
+                return None
+            raise
+        return [next((m for m, o in zip(made, outputs) if o is result), result) for result in self.case.results]
+
+
+class Stdlib(unittest.TestCase):
+    def each(self, device, check):
+        count = 0
+        for row in ROWS:
+            if CHOSEN and not any(text in row.key() for text in CHOSEN):
+                continue
+            with self.subTest(row.key(), device=device):
+                check(Run(row, device))
+            count += 1
+        self.assertGreater(count, 0)
+
+    def close(self, run, results, how):
+        error, limit = run.error(results)
+        self.assertLessEqual(error, limit, f"{run.row.key()}, {how}")
+
+    def test_rows_are_of_every_kernel(self):
+        self.assertEqual(set(dir(tile.stdlib)) - {row.kernel() for row in ROWS}, set())
+
+    def test_cpu(self):
+        def check(run):
+            run.reset()
+            run.kernel(*run.case.arguments)
+            self.close(run, run.case.results, "results given")
+            made = run.made()
+            if made is not None:
+                self.close(run, made, "results made")
+
+        self.each("cpu", check)
+
+    @unittest.skipUnless(torch.cuda.is_available() and tile.backends.cuda.is_available(),
+                         "there is no GPU that PyTorch and Tile can use")
+    def test_gpu(self):
+        stream = torch.cuda.Stream()
+
+        def check(run):
+            torch.cuda.synchronize()
+            with torch.cuda.stream(stream):
+                torch.cuda._sleep(200000)
+                run.reset()
+                run.kernel(*run.case.arguments)
+                copies = [result.clone() for result in run.case.results]
+            stream.synchronize()
+            self.close(run, copies, "on a stream")
+            with torch.cuda.stream(stream):
+                made = run.made()
+            stream.synchronize()
+            if made is not None:
+                self.close(run, made, "results made")
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                run.kernel(*run.case.arguments)
+            run.reset()
+            graph.replay()
+            torch.cuda.synchronize()
+            self.close(run, run.case.results, "in a graph")
+
+        self.each("cuda", check)
+
+
+if __name__ == "__main__":
+    CHOSEN = [text for text in sys.argv[1:] if not text.startswith("-")]
+    unittest.main(argv=[sys.argv[0]] + [text for text in sys.argv[1:] if text.startswith("-")])

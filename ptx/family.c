@@ -32,7 +32,7 @@ static const TileTarget *target_at(unsigned index) {
 
 /* A block for each multiprocessor, where blocks are large, or several. */
 static uint32_t least_programs(const TileTarget *target, unsigned index) {
-    static const uint32_t blocks[] = {1, 4};
+    static const uint32_t blocks[] = {1, 4, 16};
     return index < sizeof blocks / sizeof *blocks ? blocks[index] * tile_ptx_target_of(target)->cores : 0;
 }
 

@@ -1,4 +1,5 @@
-/* Atomic updates that give no old values: `red`, relaxed, of vectors too. They are asm, since LLVM has none. */
+/* Atomic updates that give no old values: `red`, relaxed, of vectors too, in global or shared memory. They are asm, since
+ * LLVM has none. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -87,6 +88,7 @@ void export_atomic_update(Exporter *exporter, const TileOp *op) {
     ExportAddress place = export_address(exporter, op);
     MlirValue operands[MOST_REGISTERS + 2] = {place.address};
     char text[TEXT_BYTES], constraints[LIST_BYTES], list[LIST_BYTES] = "", vector[16] = "";
+    bool shared = tile_op_operand(op, 0)->type->space == TILE_SPACE_SHARED;
     int at = snprintf(constraints, sizeof constraints, "l"), end = 0;
     for (unsigned i = 0; i < registers.count; i++) {
         operands[i + 1] = registers.values[i];
@@ -101,8 +103,8 @@ void export_atomic_update(Exporter *exporter, const TileOp *op) {
         snprintf(guard, sizeof guard, "@$%u ", count);
         operands[count++] = named_of(exporter, op, TILE_OPERAND_MASK);
     }
-    snprintf(text, sizeof text, "%sred.relaxed.gpu.global.%s%s.%s [$0+%" PRId64 "], %s%s%s;", guard,
-             operation(update, scalar), vector, registers.type, place.offset, several ? "{" : "", list,
+    snprintf(text, sizeof text, "%sred.relaxed.%s.%s%s.%s [$0+%" PRId64 "], %s%s%s;", guard,
+             shared ? "cta.shared" : "gpu.global", operation(update, scalar), vector, registers.type, place.offset, several ? "{" : "", list,
              several ? "}" : "");
     snprintf(constraints + at, sizeof constraints - (size_t)at, "%s,~{memory}", masked ? ",b" : "");
     export_asm(exporter, text, constraints, no_type(), count, operands);

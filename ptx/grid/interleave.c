@@ -1,6 +1,6 @@
 /* Purpose: merge accesses to every second element. Two stores whose last ranges have a step of 2 and begin one element
  * apart, and are the same otherwise, write neighbours: they become one store of both tiles' elements alternately. Two
- * such loads become one, and parts of it. So do steps of 4 that begin two elements apart, and so on. A GPU moves
+ * such loads of small elements become one, and parts of it. So do steps of 4 that begin two elements apart, and so on. A GPU moves
  * neighbouring elements of a thread as vectors; elements at a distance are moved one by one, each by a sector's part.
  *
  * Before:
@@ -46,6 +46,10 @@
 
 enum { MOST_BETWEEN = 64, LARGEST_STEP = 16 };
 
+/* Loads of larger elements stay: their sectors are whole in the L1 cache, where the other load finds them, and each thread
+ * has the elements that it needs. Stores do not meet there. */
+enum { MOST_LOADED_BYTES = 2 };
+
 /* An access whose last dimension is a range with a constant even step. */
 typedef struct Strided {
     TileOp *op;
@@ -60,6 +64,7 @@ static bool read_strided(TileOp *op, Strided *strided) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     if (!tile_type_is_tile(tile->type) || tile->type->rank == TILE_MAX_TILE_RANK) return false;
     if (tile_op_get(op, TILE_ATTRIBUTE_PARTS)) return false;
+    if (op->id == TILE_OP_LOAD_TILE && tile_scalar_bytes(tile->type->scalar) > MOST_LOADED_BYTES) return false;
     unsigned rank = tile_access_read(op, indices);
     *strided = (Strided){.op = op, .type = tile->type, .last = indices[rank - 1]};
     return strided->last.kind == TILE_ACCESS_RANGE && tile_value_integer(strided->last.step, &strided->step) &&

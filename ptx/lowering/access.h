@@ -52,6 +52,12 @@ unsigned gpu_aligned_width(GpuAccess *access, unsigned width);
  * over the block. */
 TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width);
 
+/* ---- collected.c ---- */
+/* Does the block collect the updates? NULL: no block does. */
+TileValue *gpu_is_collected(Gpu *gpu, const TileOp *update);
+/* Updates what the block has collected; `first` as of gpu_holds_first_copy. */
+void gpu_update_collected(Gpu *gpu, const GpuAccess *access, TileValue *value, TileValue *first);
+
 /* Goes on building in a region; ends it with a yield of the value, or of nothing (NULL). */
 void gpu_enter(Gpu *gpu, TileBlock *block);
 void gpu_end_region(Gpu *gpu, TileValue *value);

@@ -69,7 +69,7 @@ GpuBufferAccess gpu_buffer_access(const GpuBuffers *buffers, const TileOp *op, s
     GpuBufferAccess access = GPU_ACCESS_NONE;
     if (op->id == TILE_OP_LOAD || op->id == TILE_OP_LOAD_MATRIX) access = GPU_ACCESS_READ;
     bool stores = op->id == TILE_OP_STORE || op->id == TILE_OP_STORE_MATRIX;
-    if (stores) access = GPU_ACCESS_WRITE;
+    if (stores || op->id == TILE_OP_ATOMIC_UPDATE) access = GPU_ACCESS_WRITE;
     if (op->id == TILE_OP_COPY_ASYNC || op->id == TILE_OP_COPY_BULK || op->id == TILE_OP_COPY_TENSOR)
         access = GPU_ACCESS_COPY;
     /* An mbarrier is initialised before a barrier, and used by any thread after it; what else it orders is up to its

@@ -122,6 +122,7 @@ static void lower_control(Gpu *gpu, const TileOp *op) {
     const TileType **types = TILE_NEW_ARRAY(gpu->arena, const TileType *, op->result_count + 1);
     for (unsigned i = 0; i < op->operand_count; i++) operands[i] = gpu_value(gpu, tile_op_operand(op, i));
     for (unsigned i = 0; i < op->result_count; i++) types[i] = new_type(gpu, op->results[i].type);
+    GpuUpdates collected = gpu_begin_collecting(gpu, op);
     TileOp *made = tile_op_create(gpu->module, (TileOpId)op->id, op->location, operands, op->operand_count, types,
                                   op->result_count);
     for (unsigned i = 0; i < op->attribute_count; i++) tile_op_set(gpu->module, made, op->attributes[i]);
@@ -132,6 +133,7 @@ static void lower_control(Gpu *gpu, const TileOp *op) {
         made->results[i].name = op->results[i].name;
         tile_map_set(&gpu->values, &op->results[i], &made->results[i]);
     }
+    gpu_end_collecting(gpu, &collected);
 }
 
 /* ---- ops ---- */
@@ -311,6 +313,7 @@ TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
     gpu_replace_signature(&gpu, &old);
     tile_map_init(&gpu.pending, gpu.arena);
     tile_map_init(&gpu.stored, gpu.arena);
+    tile_map_init(&gpu.collected, gpu.arena);
     GpuDots dots = gpu_find_dots(func, &old);
     gpu.products = dots.multiplied.count ? 0 : dots.count;
     gpu.sums = dots.sums;

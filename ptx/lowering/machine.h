@@ -5,6 +5,7 @@
  *   values.c         elementwise ops, constants, shapes
  *   access.c         load_tile and store_tile
  *   updates.c        atomic_tile
+ *   collected.c      updates that a block collects in shared memory
  *   store_order.c    which stores need barriers around them
  *   transfer.c       values from thread to thread
  *   move.c           conversions between layouts
@@ -66,6 +67,7 @@ typedef struct Gpu {
     TileMap ordered; /* old stores and updates that need barriers around them */
     TileMap pending; /* old TileValue, of a product by wgmma, to GpuPendingSums */
     TileMap stored;  /* TileOp, a store by a tensor map, to the buffer that it stores from */
+    TileMap collected; /* old atomic_tile to what the block collects */
     GpuChannels *channels; /* between partitions */
     int64_t sums;          /* elements of sums of products by tensor cores */
     int64_t promoted;      /* registers of a thread for sums that are added to those */
@@ -136,6 +138,12 @@ bool gpu_lower_value(Gpu *gpu, TileOp *op);
 /* ---- access.c ---- */
 void gpu_lower_load(Gpu *gpu, TileOp *op);
 void gpu_lower_store(Gpu *gpu, TileOp *op);
+
+/* ---- collected.c ---- */
+typedef TILE_LIST(TileOp *) GpuUpdates;
+/* In front of a loop over programs, and behind it. */
+GpuUpdates gpu_begin_collecting(Gpu *gpu, const TileOp *loop);
+void gpu_end_collecting(Gpu *gpu, const GpuUpdates *updates);
 
 /* ---- store_order.c ---- */
 /* Fills `ordered`; before the function's body is taken apart. */

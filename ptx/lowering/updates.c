@@ -142,6 +142,24 @@ static void update_unasked(Gpu *gpu, const Update *update, GpuAccess *access) {
     gpu->b = outer;
 }
 
+/* By the block first, if it collects them. */
+static void update_somewhere(Gpu *gpu, const Update *update, GpuAccess *access) {
+    TileValue *collects = gpu_is_collected(gpu, access->op);
+    if (!collects) {
+        update_unasked(gpu, update, access);
+        return;
+    }
+    TileBuilder outer = gpu->b;
+    TileOp *choice = tile_build_if(&outer, collects, NULL, 0);
+    gpu_enter(gpu, &choice->regions[0]);
+    gpu_update_collected(gpu, access, update->value, update->first);
+    gpu_end_region(gpu, NULL);
+    gpu_enter(gpu, &choice->regions[1]);
+    update_unasked(gpu, update, access);
+    gpu_end_region(gpu, NULL);
+    gpu->b = outer;
+}
+
 /* ---- both ---- */
 
 static void lower_scalar(Gpu *gpu, const Update *update, const GpuAccess *access, TileValue *const *parts,
@@ -170,7 +188,7 @@ void gpu_lower_atomic(Gpu *gpu, TileOp *op) {
     } else if (update.most) {
         update.value = parts[0];
         update.first = gpu_holds_first_copy(gpu, &access.layout);
-        update_unasked(gpu, &update, &access);
+        update_somewhere(gpu, &update, &access);
     } else {
         tile_map_set(&gpu->values, &op->results[0], update_tile(gpu, &access, parts, count));
     }

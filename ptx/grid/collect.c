@@ -1,0 +1,110 @@
+/* Purpose: let a block collect its atomic updates of a few elements, such as the bins of a histogram, in its own shared
+ * memory. Then updates of one element by many threads meet in their multiprocessor and not in the one place that all
+ * multiprocessors share, and each block updates the tensor once at its end. Blocks stay (`resident`) and take several
+ * programs, since each of them has all elements to update. Whether it pays depends on numbers of the launch; so the code
+ * has both forms, and each block chooses.
+ *
+ * Before:
+ *     func phase tile @k.0(%x: tensor<i32, 1, in> {noalias}, %y: tensor<i32, 1, inout> {noalias}, %begin: i64, %end: i64) {
+ *       %one = const {value = 1} : i64
+ *       %zero = const {value = 0} : i64
+ *       %n = const {value = 32} : i64
+ *       %w = const {value = 1} : i32[32]
+ *       %b = block : i64
+ *       %c = block_count : i64
+ *       %first = add %begin, %b : i64
+ *       for %first, %end, %c {one_program = 1} (%program: i64) {
+ *         %v = load_tile %x, %program, %one, %zero, %n {access = [range]} : i32[32]
+ *         %i = convert %v : i64[32]
+ *         %old = atomic_tile %y, %w, %i {access = [gather], update = add} : i32[32]
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func phase tile @k.0(%x: tensor<i32, 1, in> {noalias}, %y: tensor<i32, 1, inout> {noalias}, %begin: i64, %end: i64) resident = 1 {
+ *       %one = const {value = 1} : i64
+ *       %zero = const {value = 0} : i64
+ *       %n = const {value = 32} : i64
+ *       %w = const {value = 1} : i32[32]
+ *       %b = block : i64
+ *       %c = block_count : i64
+ *       %first = add %begin, %b : i64
+ *       for %first, %end, %c {resident = 1} (%program: i64) {
+ *         %v = load_tile %x, %program, %one, %zero, %n {access = [range]} : i32[32]
+ *         %i = convert %v : i64[32]
+ *         %old = atomic_tile %y, %w, %i {access = [gather], update = add, collected = 2048} : i32[32]
+ *         yield
+ *       }
+ *       return
+ *     }
+ * Needs: gpu-blocks. Keeps: tile form. Cost: linear, times the number of atomic ops. */
+#include "lang/ir/build.h"
+#include "lang/ir/operands.h"
+#include "lowering/memory.h"
+#include "ptx/passes.h"
+
+/* 8 KiB: as many blocks run at a time as without. */
+enum { MOST_ELEMENTS = 2048 };
+
+typedef struct Collect {
+    TilePassContext *context;
+    TileFunc *func;
+    bool changed;
+} Collect;
+
+typedef struct Others {
+    const TileOp *update;
+    bool found;
+} Others;
+
+/* Does another op read or write the tensor? Updates that are collected come to it late. */
+static void look_for_others(TileOp *op, void *state) {
+    Others *others = state;
+    const TileValue *tensor = tile_op_operand(others->update, 0);
+    if (op == others->update || op->region_count) return;
+    others->found |= tile_memory_is_written(op, tensor);
+    others->found |= tile_op_reads(op) && tile_memory_overlaps(tensor, tile_memory_tensor(op));
+}
+
+/* NULL: its updates can be collected. Shared memory has instructions for integers of 32 bits. */
+static const char *obstacle(const Collect *collect, const TileOp *update) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    TileScalar scalar = update->results[0].type->scalar;
+    if (tile_op_get(update, TILE_ATTRIBUTE_UPDATE)->integer == TILE_UPDATE_CAS || update->results[0].first_use)
+        return "its old values are used";
+    if (scalar != TILE_I32 && scalar != TILE_U32) return "its elements are no integers of 32 bits";
+    if (tile_access_read(update, indices) != 1 || indices[0].kind != TILE_ACCESS_GATHER)
+        return "its places are not those of an index tile in one dimension";
+    Others others = {.update = update};
+    tile_block_walk(&collect->func->body, look_for_others, &others);
+    return others.found ? "the grid has other accesses to the tensor" : NULL;
+}
+
+static void look_at_update(TileOp *op, void *state) {
+    Collect *collect = state;
+    if (op->id != TILE_OP_ATOMIC_TILE) return;
+    const char *why = obstacle(collect, op), *name = tile_op_operand(op, 0)->name;
+    if (why) {
+        tile_pass_remark(collect->context, op, TILE_DECISION_NOT_COLLECTED, name ? name : "a tensor", "%s", why);
+        return;
+    }
+    tile_pass_remark(collect->context, op, TILE_DECISION_COLLECTED, name ? name : "a tensor", "up to %d elements",
+                     MOST_ELEMENTS);
+    tile_op_set_integer(collect->context->module, op, TILE_ATTRIBUTE_COLLECTED, MOST_ELEMENTS);
+    collect->changed = true;
+}
+
+TileResult tile_pass_gpu_collect(TilePassContext *context, TileFunc *func) {
+    Collect collect = {.context = context, .func = func};
+    if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
+    for (TileOp *loop = func->body.first; loop; loop = loop->next) {
+        if (!tile_op_integer(loop, TILE_ATTRIBUTE_ONE_PROGRAM, 0)) continue;
+        tile_block_walk(&loop->regions[0], look_at_update, &collect);
+        if (!collect.changed) continue;
+        tile_op_clear(loop, TILE_ATTRIBUTE_ONE_PROGRAM);
+        tile_op_set_integer(context->module, loop, TILE_ATTRIBUTE_RESIDENT, 1);
+        func->resident = true;
+    }
+    return collect.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

@@ -1,0 +1,120 @@
+/* Atomic updates that a block collects in shared memory (gpu-collect): the buffer in front of the loop over programs, the
+ * updates in it, and those of the tensor behind it. */
+#include "lang/ir/eval.h"
+#include "lang/ir/operands.h"
+#include "ptx/lowering/access.h"
+#include "ptx/pipeline/copies.h"
+
+typedef struct GpuCollected {
+    TileValue *buffer, *limit; /* of elements; 0: the block does not collect */
+} GpuCollected;
+
+static void find_updates(const TileBlock *block, TileArena *arena, GpuUpdates *updates) {
+    for (TileOp *op = block->first; op; op = op->next) {
+        if (op->id == TILE_OP_ATOMIC_TILE && tile_op_get(op, TILE_ATTRIBUTE_COLLECTED)) tile_list_push(arena, updates, op);
+        for (unsigned i = 0; i < op->region_count; i++) find_updates(&op->regions[i], arena, updates);
+    }
+}
+
+static const TileType *element_type(Gpu *gpu, const TileOp *update) {
+    return tile_type_scalar(gpu->module->context, update->results[0].type->scalar);
+}
+
+static uint64_t identity_of(const TileOp *update) {
+    TileName name = (TileName)tile_op_integer(update, TILE_ATTRIBUTE_UPDATE, TILE_UPDATE_ADD);
+    TileName kind = name == TILE_UPDATE_MIN ? TILE_KIND_MIN : name == TILE_UPDATE_MAX ? TILE_KIND_MAX : TILE_KIND_SUM;
+    return tile_eval_identity(kind, update->results[0].type->scalar);
+}
+
+/* The elements, if there is room for them and the block's programs have twice as many updates; else 0. */
+static TileValue *choose_limit(Gpu *gpu, const TileOp *loop, const TileOp *update) {
+    const GpuTensor *tensor = tile_map_get(&gpu->tensors, tile_op_operand(update, 0));
+    int64_t room = tile_op_integer(update, TILE_ATTRIBUTE_COLLECTED, 0), lanes = tile_type_lanes(update->results[0].type);
+    TileValue *lo = gpu_value(gpu, tile_op_named(loop, TILE_OPERAND_LO)),
+              *hi = gpu_value(gpu, tile_op_named(loop, TILE_OPERAND_HI)),
+              *step = gpu_value(gpu, tile_op_named(loop, TILE_OPERAND_STEP)), *elements = tensor->extent[0];
+    TileValue *fits = gpu_binary(gpu, TILE_OP_LE, elements, gpu_i64(gpu, room));
+    TileValue *updates = gpu_binary(gpu, TILE_OP_MUL, gpu_binary(gpu, TILE_OP_SUB, hi, lo), gpu_i64(gpu, lanes));
+    TileValue *least = gpu_binary(gpu, TILE_OP_MUL, gpu_binary(gpu, TILE_OP_MUL, step, elements), gpu_i64(gpu, 2));
+    TileValue *pays = gpu_and(gpu, fits, gpu_binary(gpu, TILE_OP_GE, updates, least));
+    return tile_build_ternary(&gpu->b, TILE_OP_SELECT, pays, elements, gpu_i64(gpu, 0));
+}
+
+/* A loop in which each thread has every so manyth element below the limit; goes on building in it. */
+static TileValue *enter_elements(Gpu *gpu, TileValue *limit) {
+    TileOp *loop = tile_build_for(&gpu->b, gpu->thread, limit, gpu_i64(gpu, gpu->func->threads), NULL, 0);
+    tile_op_set_integer(gpu->module, loop, TILE_ATTRIBUTE_DIVERGENT, 1);
+    gpu_enter(gpu, &loop->regions[0]);
+    return loop->regions[0].arguments[0];
+}
+
+static TileValue *element_address(Gpu *gpu, const TileOp *update, const GpuCollected *collected, TileValue *index) {
+    int64_t bytes = tile_scalar_bytes(update->results[0].type->scalar);
+    return tile_build_ptr_add(&gpu->b, collected->buffer, gpu_binary(gpu, TILE_OP_MUL, index, gpu_i64(gpu, bytes)));
+}
+
+static void begin(Gpu *gpu, const TileOp *loop, const TileOp *update) {
+    GpuCollected *collected = TILE_NEW(gpu->arena, GpuCollected);
+    int64_t bytes = tile_op_integer(update, TILE_ATTRIBUTE_COLLECTED, 0) * tile_scalar_bytes(update->results[0].type->scalar);
+    collected->limit = choose_limit(gpu, loop, update);
+    collected->buffer = gpu_build_buffer(&gpu->b, tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED), bytes,
+                                         GPU_VECTOR_ALIGN, 1);
+    TileValue *none = tile_build_bits(&gpu->b, element_type(gpu, update), identity_of(update));
+    TileBuilder outer = gpu->b;
+    TileValue *index = enter_elements(gpu, collected->limit);
+    tile_build_store(&gpu->b, none, element_address(gpu, update, collected, index), NULL, 0);
+    gpu_end_region(gpu, NULL);
+    gpu->b = outer;
+    tile_map_set(&gpu->collected, update, collected);
+}
+
+static void build_update(Gpu *gpu, const TileOp *update, TileValue *address, TileValue *value, TileValue *mask) {
+    int64_t part = TILE_PARTS_MASK;
+    TileAttribute attributes[] = {*tile_op_get(update, TILE_ATTRIBUTE_UPDATE),
+                                  {.key = TILE_ATTRIBUTE_PARTS, .count = 1, .integers = &part}};
+    TileValue *operands[] = {address, value, mask};
+    tile_build_op(&gpu->b, TILE_OP_ATOMIC_UPDATE, operands, mask ? 3 : 2, attributes, mask ? 2 : 1, NULL, 0);
+}
+
+static void end(Gpu *gpu, const TileOp *update) {
+    const GpuCollected *collected = tile_map_get(&gpu->collected, update);
+    const GpuTensor *tensor = tile_map_get(&gpu->tensors, tile_op_operand(update, 0));
+    TileValue *none = tile_build_bits(&gpu->b, element_type(gpu, update), identity_of(update));
+    TileBuilder outer = gpu->b;
+    TileValue *index = enter_elements(gpu, collected->limit);
+    TileValue *value = tile_build_load(&gpu->b, element_type(gpu, update),
+                                       element_address(gpu, update, collected, index), NULL, NULL, 0);
+    TileValue *offset = gpu_binary(gpu, TILE_OP_MUL, index, tensor->stride[0]);
+    TileValue *place = tile_build_ptr_add(&gpu->b, tensor->pointer, offset);
+    build_update(gpu, update, place, value, gpu_binary(gpu, TILE_OP_NE, value, none));
+    gpu_end_region(gpu, NULL);
+    gpu->b = outer;
+}
+
+GpuUpdates gpu_begin_collecting(Gpu *gpu, const TileOp *loop) {
+    GpuUpdates updates = {0};
+    if (loop->id != TILE_OP_FOR || !tile_op_get(loop, TILE_ATTRIBUTE_RESIDENT)) return updates;
+    find_updates(&loop->regions[0], gpu->arena, &updates);
+    for (size_t i = 0; i < updates.count; i++) begin(gpu, loop, updates.items[i]);
+    if (updates.count) gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
+    return updates;
+}
+
+void gpu_end_collecting(Gpu *gpu, const GpuUpdates *updates) {
+    if (updates->count) gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
+    for (size_t i = 0; i < updates->count; i++) end(gpu, updates->items[i]);
+}
+
+TileValue *gpu_is_collected(Gpu *gpu, const TileOp *update) {
+    const GpuCollected *collected = tile_map_get(&gpu->collected, update);
+    return collected ? gpu_binary(gpu, TILE_OP_GT, collected->limit, gpu_i64(gpu, 0)) : NULL;
+}
+
+void gpu_update_collected(Gpu *gpu, const GpuAccess *access, TileValue *value, TileValue *first) {
+    const GpuCollected *collected = tile_map_get(&gpu->collected, access->op);
+    for (uint32_t r = 0; r < tile_layout_registers(&access->layout); r++) {
+        TileValue *index = gpu_register(gpu, access->dimensions[0].gather, r);
+        TileValue *mask = gpu_and(gpu, first, gpu_access_mask(gpu, access, r));
+        build_update(gpu, access->op, element_address(gpu, access->op, collected, index), gpu_register(gpu, value, r), mask);
+    }
+}

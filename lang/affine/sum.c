@@ -267,11 +267,11 @@ const TileSum *tile_sum_divide(TileSumTable *table, const TileSum *a, const Tile
 }
 
 const TileSum *tile_sum_remainder(TileSumTable *table, const TileSum *a, const TileSum *b) {
-    if (a->count == 0 && b->count == 0)
-        return tile_sum_integer(
-            table, wrap_add(table, b->constant ? a->constant : 0,
-                            wrap_multiply(table, -tile_sum_floor_divide(a->constant, b->constant), b->constant)));
-    return tile_sum_compound(table, TILE_SYMBOL_REM, a, b);
+    if (a->count || b->count) return tile_sum_compound(table, TILE_SYMBOL_REM, a, b);
+    if (b->constant == 0) return tile_sum_integer(table, 0);
+    int64_t quotient = tile_sum_floor_divide(a->constant, b->constant);
+    uint64_t multiple = (uint64_t)quotient * (uint64_t)b->constant; /* the remainder fits, whatever wraps */
+    return tile_sum_integer(table, (int64_t)((uint64_t)a->constant - multiple));
 }
 
 const TileSum *tile_sum_divide_up(TileSumTable *table, const TileSum *a, const TileSum *b) {

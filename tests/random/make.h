@@ -73,6 +73,8 @@ Expr *covered(Maker *m, Expr *expr, const Sources *within);
 Sources plain_sources(const Sources *sources);
 
 Expr *make_load(Maker *m, const Shape *shape, int depth);
+/* Of a new tensor, whose first dimension the name is known to be in; NULL if impossible. */
+Expr *make_indexed(Maker *m, const Shape *shape, Name *name, const Extent *dim);
 Expr *make_gather(Maker *m, const Shape *shape, int depth);
 Expr *make_dot(Maker *m, const Shape *shape, int depth);
 Expr *make_reduction(Maker *m, const Shape *shape, int depth);

@@ -290,6 +290,18 @@ Expr *make_load(Maker *m, const Shape *shape, int depth) {
     return shape_same(&access->shape, shape) && !(m->clean && access->tainted) ? access : NULL;
 }
 
+Expr *make_indexed(Maker *m, const Shape *shape, Name *name, const Extent *dim) {
+    const Extent *dims[MAX_DIMENSIONS] = {dim};
+    Expr *access = new_expr(E_LOAD, *shape);
+    if (shape->rank + 1 > MAX_DIMENSIONS) return NULL;
+    add_operand(access, name_expr(name));
+    for (int i = 0; i < shape->rank; i++) add_operand(access, new_entry(m, shape->extent[i], &dims[i + 1], 1));
+    access->tensor = one_gather(access) ? new_tensor(m, shape->scalar, shape->rank + 1, dims, TENSOR_IN) : NULL;
+    if (!access->tensor) return NULL;
+    finish_access(m, access);
+    return shape_same(&access->shape, shape) && !(m->clean && access->tainted) ? access : NULL;
+}
+
 Expr *make_gather(Maker *m, const Shape *shape, int depth) {
     if (shape->rank == 0) return NULL;
     Tensor *tensor = chance(m, 65) ? find_tensor(m, shape->scalar, 1) : NULL;

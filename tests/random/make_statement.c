@@ -303,6 +303,15 @@ static void make_guarded(Maker *m, Block *block, int depth) {
     name->below = dim;
     if (chance(m, 40)) make_block(m, bounded, depth - 1);
     make_change(m, bounded, variable, 4);
+    bool clean = m->clean;
+    m->clean = m->clean || !variable->tainted;
+    Expr *load = make_indexed(m, &variable->shape, name, dim);
+    m->clean = clean;
+    if (load) {
+        Statement *change = new_statement(bounded, S_ASSIGN);
+        change->names[change->count++] = variable;
+        change->value = covered(m, load, &variable->valid);
+    }
     name->below = NULL;
     m->scope_count = scope;
     make_change(m, other, variable, 2);
@@ -458,6 +467,9 @@ static void make_block(Maker *m, Block *block, int depth) {
             break;
         case 9:
             if (m->loops == 0) make_product_loop(m, block);
+            break;
+        case 10:
+            if (depth > 0) make_guarded(m, block, depth);
             break;
         default: make_let(m, block);
         }

@@ -121,6 +121,99 @@ Test(affine, random_expressions_are_what_they_say) {
     cr_expect_geq(proven, 47730, "only %u pairs are proven", proven);
 }
 
+/* ---- facts ---- */
+
+/* Assumes a <= b, or a < b, of the code's values; `holds` becomes the points at which that is so, too. False if there
+ * are none. */
+static bool assume(Pool *pool, bool *holds) {
+    const Expression *a = &pool->items[pick(pool, pool->count)], *b = &pool->items[pick(pool, pool->count)];
+    bool less = pick(pool, 2), some = false;
+    for (unsigned p = 0; p < POINTS; p++) {
+        int64_t x = (int64_t)a->at[p], y = (int64_t)b->at[p];
+        some = some || (holds[p] && (less ? x < y : x <= y));
+    }
+    if (!some) return false;
+    for (unsigned p = 0; p < POINTS; p++)
+        holds[p] = holds[p] && (less ? (int64_t)a->at[p] < (int64_t)b->at[p] : (int64_t)a->at[p] <= (int64_t)b->at[p]);
+    tile_sum_assume_code(&pool->table, a->sum, b->sum, less, NULL);
+    return true;
+}
+
+static void check_under_facts(Pool *pool, const Expression *a, const Expression *b, const bool *holds,
+                              unsigned *proven) {
+    bool at_most = tile_sum_at_most(&pool->table, a->sum, b->sum);
+    const TileSum *low = tile_sum_integer(&pool->table, (int64_t)pick(pool, 9) - 4);
+    bool within = tile_sum_within(&pool->table, a->sum, a->sum, low, b->sum, NULL);
+    *proven += at_most + within;
+    for (unsigned p = 0; p < POINTS && (at_most || within); p++) {
+        int64_t x = (int64_t)a->at[p], y = (int64_t)b->at[p];
+        if (!holds[p]) continue;
+        cr_assert(!at_most || x <= y, "seed %llu: %lld is not at most %lld", (unsigned long long)pool->seed,
+                  (long long)x, (long long)y);
+        /* Where the limit itself is no number of 64 bits, it is no extent of a tensor. */
+        if (within && !tile_sum_wraps(&pool->table, b->sum))
+            cr_assert(low->constant <= x && x <= y, "seed %llu: %lld is not in %lld .. %lld",
+                      (unsigned long long)pool->seed, (long long)x, (long long)low->constant, (long long)y);
+    }
+}
+
+/* What is proven by facts holds wherever they hold, and nothing of it is left without them. */
+Test(affine, facts_prove_only_what_holds) {
+    static Pool pool;
+    unsigned with = 0, without = 0, again = 0;
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        TileArena *arena = tile_arena_create(NULL);
+        bool holds[POINTS];
+        fill(&pool, arena, round + 1000);
+        for (unsigned p = 0; p < POINTS; p++) holds[p] = true;
+        for (unsigned i = 0; i < pool.count; i++)
+            for (unsigned k = 0; k < pool.count; k++) check_pair(&pool, &pool.items[i], &pool.items[k], &without);
+        for (unsigned i = 0; i < 4; i++) assume(&pool, holds);
+        for (unsigned i = 0; i < pool.count; i++)
+            for (unsigned k = 0; k < pool.count; k++)
+                check_under_facts(&pool, &pool.items[i], &pool.items[k], holds, &with);
+        pool.table.facts.count = 0;
+        for (unsigned i = 0; i < pool.count; i++)
+            for (unsigned k = 0; k < pool.count; k++) check_pair(&pool, &pool.items[i], &pool.items[k], &again);
+        tile_arena_destroy(arena);
+    }
+    cr_expect_eq(without, again, "%u pairs are proven without facts, and %u when they are gone", without, again);
+    cr_expect_geq(with, 92800, "only %u proofs by facts, %u without", with, without);
+}
+
+Test(affine, facts_relate_symbols_both_ways) {
+    TileArena *arena = tile_arena_create(NULL);
+    TileSumTable table;
+    tile_sum_table_init(&table, arena);
+    const TileSum *n[3], *zero = tile_sum_integer(&table, 0), *two = tile_sum_integer(&table, 2);
+    for (unsigned i = 0; i < 3; i++) {
+        TileSymbol *symbol = tile_symbol_value(&table, "n", NULL);
+        tile_symbol_bound(&table, symbol, zero, tile_sum_integer(&table, INT64_C(1) << 47));
+        n[i] = tile_sum_symbol(&table, symbol);
+    }
+    const TileSum *twice = tile_sum_multiply(&table, two, n[1]);
+    cr_expect(!tile_sum_at_most(&table, n[1], n[0]));
+    tile_sum_assume_code(&table, n[0], twice, false, NULL); /* n0 == 2 n1, n2 < n1 */
+    tile_sum_assume_code(&table, twice, n[0], false, NULL);
+    tile_sum_assume_code(&table, n[2], n[1], true, NULL);
+    cr_expect(tile_sum_at_most(&table, n[1], n[0]));
+    cr_expect(tile_sum_within(&table, tile_sum_add(&table, n[1], n[2]), tile_sum_add(&table, n[1], n[2]), zero,
+                              tile_sum_subtract(&table, n[0], tile_sum_integer(&table, 1)), NULL));
+    cr_expect(!tile_sum_at_most(&table, n[0], tile_sum_multiply(&table, two, n[2])));
+    size_t before = table.facts.count;
+    tile_sum_assume_code(&table, twice, tile_sum_integer(&table, 7), false, NULL); /* 5 <= 2 n1 <= 7, so n1 is 3 */
+    tile_sum_assume_code(&table, tile_sum_integer(&table, 5), twice, false, NULL);
+    cr_expect(tile_sum_at_most(&table, n[1], tile_sum_integer(&table, 3)));
+    cr_expect(tile_sum_at_most(&table, tile_sum_integer(&table, 3), n[1]));
+    cr_expect(!tile_sum_at_most(&table, n[1], two));
+    cr_expect(!tile_sum_at_most(&table, tile_sum_integer(&table, 4), n[1]));
+    table.facts.count = before;
+    cr_expect(!tile_sum_at_most(&table, n[1], tile_sum_integer(&table, 3)));
+    table.facts.count = 2;
+    cr_expect(!tile_sum_at_most(&table, n[2], n[1]));
+    tile_arena_destroy(arena);
+}
+
 Test(affine, a_symbol_has_the_numbers_of_its_type) {
     TileArena *arena = tile_arena_create(NULL);
     TileSumTable table;

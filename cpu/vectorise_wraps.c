@@ -30,7 +30,7 @@
 #include "cpu/vectorise.h"
 #include "lang/ir/operands.h"
 
-enum { LEAST_DIVISOR = 64, LARGEST_STEP = 8, FEW_ITERATIONS = 16 };
+enum { LEAST_DIVISOR = 64, LARGEST_STEP = 8, FEW_ITERATIONS = 8 };
 
 /* An i64 added to FLOAT_BITS, as the bits of a f64, is the number plus 1.5 * 2**52, exactly if it is below 2**51. */
 #define FLOAT_BITS INT64_C(0x4338000000000000)
@@ -216,7 +216,7 @@ static TileBuilder in_region(const Wrap *wrap, TileOp *branch, unsigned region) 
 bool tile_vectorise_split_wraps(TilePassContext *context, TileOp *loop, TileOp **versions) {
     Wrap wrap = {.context = context, .loop = loop};
     bool parallel = tile_loop_kind(loop) == TILE_LOOP_KIND_PARALLEL && !loop->result_count;
-    if (!parallel || tile_loop_extent(loop) <= FEW_ITERATIONS || !find_wrap(&wrap)) return false;
+    if (!parallel || tile_loop_extent(loop) < FEW_ITERATIONS || !find_wrap(&wrap)) return false;
     TileBuilder b = tile_builder_before(context->module, loop);
     TileOp *outer = tile_build_if(&b, build_range_test(&wrap, &b), NULL, 0);
     b = in_region(&wrap, outer, 0);

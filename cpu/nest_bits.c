@@ -86,12 +86,14 @@ static bool complete(const Nest *n, const NestBlock *block, uint32_t *fixed, uns
     return false;
 }
 
+/* Half of the registers hold points, unless vectors need more of them to be transposed: twice as many points would save few
+ * passes through memory, and take twice the code. */
 static bool has_room(const Nest *n, const NestBlock *block, uint32_t fixed, unsigned statements) {
     unsigned lane;
     bool small = __builtin_popcount(block->may) <= SMALL_BITS; /* vectors of rows */
     if (!complete(n, block, &fixed, &lane) && !small) return false;
     unsigned points = 1u << __builtin_popcount(fixed);
-    return (uint64_t)statements * points <= registers(n) || points <= 1u << lane_bits(n, block);
+    return (uint64_t)statements * points <= registers(n) / 2 || points <= 1u << lane_bits(n, block);
 }
 
 /* ---- placement ---- */

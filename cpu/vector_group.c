@@ -6,6 +6,8 @@
 #include "lang/index/index.h"
 #include "lang/ir/operands.h"
 
+enum { MOST_PARTS = 12 };
+
 static TileScalar scalar_of(const TileOp *op) {
     return op->id == TILE_OP_LOAD ? op->results[0].type->scalar : tile_op_operand(op, 0)->type->scalar;
 }
@@ -23,6 +25,33 @@ static int64_t elements_between(TileStrides *strides, const TileOp *op) {
     return is && slope.step % bytes == 0 && (count & (count - 1)) == 0 ? count : 0;
 }
 
+/* The bytes that are added to a pointer, one after the other; returns what they are added to. */
+static TileValue *parts_of(TileValue *pointer, TileValue **parts, unsigned *count) {
+    *count = 0;
+    for (const TileOp *add; *count < MOST_PARTS && (add = tile_value_def(pointer, TILE_OP_PTR_ADD));) {
+        parts[(*count)++] = tile_op_operand(add, 1);
+        pointer = tile_op_operand(add, 0);
+    }
+    return pointer;
+}
+
+/* Is a = b + *distance? Addresses whose sums are too long for the analysis are compared part by part. */
+static bool find_distance(TileIndices *indices, TileValue *a, TileValue *b, int64_t *distance) {
+    TileValue *parts[MOST_PARTS], *others[MOST_PARTS];
+    unsigned count, other_count;
+    if (tile_index_offset(indices, a, b, distance)) return true;
+    if (parts_of(a, parts, &count) != parts_of(b, others, &other_count) || count != other_count) return false;
+    *distance = 0;
+    for (unsigned i = 0; i < count; i++) {
+        int64_t own = 0;
+        unsigned k = 0;
+        while (k < other_count && !tile_index_offset(indices, parts[i], others[k], &own)) k++;
+        if (k == other_count || __builtin_add_overflow(*distance, own, distance)) return false;
+        others[k] = others[--other_count];
+    }
+    return true;
+}
+
 /* Adds the accesses of the block like `first`, from it on; another access of their kind that may lie between them in
  * memory ends the search. */
 static void collect(TileStrides *strides, TileOp *first, int64_t count, TileGroup *group) {
@@ -36,7 +65,7 @@ static void collect(TileStrides *strides, TileOp *first, int64_t count, TileGrou
             break;
         if (op->id != first->id) continue;
         bool like = is_plain(op) && scalar_of(op) == scalar_of(first) && elements_between(strides, op) == count &&
-                    tile_index_offset(indices, tile_op_named(op, TILE_OPERAND_ADDRESS), start, &distance) &&
+                    find_distance(indices, tile_op_named(op, TILE_OPERAND_ADDRESS), start, &distance) &&
                     distance % bytes == 0 && distance / bytes > -count && distance / bytes < count;
         if (!like && op->id == TILE_OP_STORE) break;
         if (!like || found[distance / bytes + count]) continue;

@@ -59,9 +59,12 @@
 #include "cpu/vectorise.h"
 #include "lang/ir/operands.h"
 
+enum { MOST_WRAPS = 2 }; /* nested versions of a loop for quotients of its index */
+
 typedef struct Vectoriser {
     TilePassContext *context;
     TileModule *module;
+    unsigned wraps;
     bool failed;
 } Vectoriser;
 
@@ -168,8 +171,14 @@ static void make_for(Vectoriser *v, TileOp *loop) {
 
 static void visit_loop(Vectoriser *v, TileOp *loop) {
     if (is_best_here(v, loop)) {
-        TileOp *rise = tile_vectorise_split_wraps(v->context, loop);
-        if (rise) visit_loop(v, rise);
+        TileOp *versions[2];
+        if (v->wraps < MOST_WRAPS && tile_vectorise_split_wraps(v->context, loop, versions)) {
+            v->wraps++;
+            for (unsigned i = 0; i < 2; i++) visit_loop(v, versions[i]);
+            v->wraps--;
+            make_for(v, loop);
+            return;
+        }
         TileOp *unmasked = tile_vectorise_split_masks(v->context, loop);
         if (unmasked) tile_emit_versions(v->context, unmasked, tile_vectorise_emit, v->context);
         tile_emit_versions(v->context, loop, tile_vectorise_emit, v->context);

@@ -93,9 +93,10 @@ void tile_vectorise_emit(void *state, TileStrides *strides, TileBuilder *builder
  * such masks. */
 TileOp *tile_vectorise_split_masks(TilePassContext *context, TileOp *loop);
 
-/* If an index of the loop is divided by a number that it does not change, versions it: a loop over the ranges in which
- * the remainder rises, whose inner loop is returned, and the loop itself. NULL: nothing is divided. */
-TileOp *tile_vectorise_split_wraps(TilePassContext *context, TileOp *loop);
+/* If an index of the loop is divided by a number that it does not change, versions it: versions[0] is the inner one of two
+ * loops, in which the remainder rises, versions[1] divides in floats, and the loop itself, which takes numbers that are far
+ * from 0, is seldom run. */
+bool tile_vectorise_split_wraps(TilePassContext *context, TileOp *loop, TileOp **versions);
 
 /* Replaces a fold_loop; false: its body cannot be vectorised. */
 bool tile_vectorise_fold(TilePassContext *context, TileOp *loop);

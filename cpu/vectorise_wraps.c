@@ -1,4 +1,4 @@
-/* Loop versioning for remainders of an index, which rise and begin again at 0.
+/* Loop versioning for quotients and remainders of an index, which rises, by a number that the loop does not change.
  *
  * Before:
  *     loop %lo, %hi {..} (%j: i64) {
@@ -6,25 +6,36 @@
  *       %r = rem %x, %n : i64
  *       .. an access at %r
  * After:
- *     if %n is not small {
- *       while %lo (%i) is less than %hi {
- *         %first = rem %i - %shift, %n : i64
- *         %end = min %hi, %i + %n - %first : i64
- *         loop %i, %end {..} (%j: i64) {
- *           %r = add %j, %first - %i : i64
- *           ..
+ *     if neither %x nor %n is far from 0 {
+ *       if %n is not small {
+ *         while %lo (%i) is less than %hi {
+ *           %first = rem %i - %shift, %n : i64
+ *           %end = min %hi, %i + %n - %first : i64
+ *           loop %i, %end {..} (%j: i64) {
+ *             %r = add %j, %first - %i : i64
+ *             ..
+ *           }
+ *           the next one begins at %end
  *         }
- *         the next one begins at %end
+ *       } {
+ *         the loop with %r = %x - floor(f64(%x) / f64(%n)) * %n
  *       }
  *     } {
- *       the original loop
+ *       the original loop, not in vectors
  *     }
  * Within an inner loop the remainder rises by one in each iteration, so accesses at it are full vectors, and it is
- * divided once instead of for each element; quotients are the same throughout. */
+ * divided once instead of for each element; quotients are the same throughout. Machines divide vectors of f64, but no
+ * vectors of integers: below 2**51, the floor of a quotient that is rounded to f64 is that of the exact one, since that is
+ * either an integer or further from the next one than an error of rounding. */
 #include "cpu/vectorise.h"
 #include "lang/ir/operands.h"
 
-enum { LEAST_DIVISOR = 64, LARGEST_STEP = 8, FEW_ITERATIONS = 16 };
+enum { LEAST_DIVISOR = 64, LARGEST_STEP = 8, FEW_ITERATIONS = 8 };
+
+/* An i64 added to FLOAT_BITS, as the bits of a f64, is the number plus 1.5 * 2**52, exactly if it is below 2**51. */
+#define FLOAT_BITS INT64_C(0x4338000000000000)
+#define FLOAT_OFFSET 0x1.8p52
+#define FAR INT64_C(0x0007000000000000)
 
 typedef struct Wrap {
     TilePassContext *context;
@@ -69,12 +80,13 @@ static TileValue *dividend_at(const Wrap *wrap, TileBuilder *b, TileValue *index
 
 static TileValue *binary(TileBuilder *b, TileOpId id, TileValue *x, TileValue *y) { return tile_build_binary(b, id, x, y); }
 
-/* Is the divisor large enough, and is the dividend so far from the largest number that it does not wrap? */
-static TileValue *build_test(const Wrap *wrap, TileBuilder *b) {
-    TileValue *first = dividend_at(wrap, b, tile_op_operand(wrap->loop, 0)), *far = tile_build_i64(b, INT64_C(1) << 62);
-    TileValue *large = binary(b, TILE_OP_GE, wrap->divisor, tile_build_i64(b, LEAST_DIVISOR * wrap->step));
+/* Is the divisor positive, and are it and the dividend in all iterations not far from 0? The number of iterations is. */
+static TileValue *build_range_test(const Wrap *wrap, TileBuilder *b) {
+    TileValue *first = dividend_at(wrap, b, tile_op_operand(wrap->loop, 0)), *far = tile_build_i64(b, FAR);
     TileValue *low = binary(b, TILE_OP_GE, first, tile_build_unary(b, TILE_OP_NEG, far));
-    return binary(b, TILE_OP_AND, large, binary(b, TILE_OP_AND, low, binary(b, TILE_OP_LT, first, far)));
+    TileValue *dividend = binary(b, TILE_OP_AND, low, binary(b, TILE_OP_LT, first, far));
+    TileValue *positive = binary(b, TILE_OP_GT, wrap->divisor, tile_build_i64(b, 0));
+    return binary(b, TILE_OP_AND, dividend, binary(b, TILE_OP_AND, positive, binary(b, TILE_OP_LT, wrap->divisor, far)));
 }
 
 /* The accesses whose masks became true have none. */
@@ -113,6 +125,25 @@ static void fold_bounds(const Wrap *wrap, TileValue *rest, TileValue *yes) {
     }
 }
 
+static TileOp *copy_loop(const Wrap *wrap, TileBuilder *b, TileMap *map) {
+    tile_map_init(map, wrap->context->scratch);
+    TileOp *copy = tile_op_clone(wrap->context->module, wrap->loop, map);
+    tile_builder_insert(b, copy);
+    return copy;
+}
+
+/* Replaces the copies of the remainder and the quotient in a copy of the loop. */
+static void replace_divisions(const Wrap *wrap, TileMap *map, TileValue *rest, TileValue *quotient) {
+    for (TileOp *op = wrap->op; op; op = op->next) {
+        bool same = (op->id == TILE_OP_REM || op->id == TILE_OP_DIV) && tile_op_operand(op, 1) == wrap->divisor &&
+                    tile_op_operand(op, 0) == tile_op_operand(wrap->op, 0);
+        if (!same) continue;
+        TileValue *copy = tile_map_get(map, &op->results[0]);
+        tile_value_replace(copy, op->id == TILE_OP_REM ? rest : quotient);
+        tile_op_erase(copy->op);
+    }
+}
+
 /* The loop over one rise of the remainder, from %i on; *end: where it ends. */
 static TileOp *build_rise(const Wrap *wrap, TileBuilder *b, TileValue *i, TileValue **end) {
     TileModule *module = wrap->context->module;
@@ -124,51 +155,83 @@ static TileOp *build_rise(const Wrap *wrap, TileBuilder *b, TileValue *i, TileVa
     *end = binary(b, TILE_OP_MIN, tile_op_operand(wrap->loop, 1), binary(b, TILE_OP_ADD, i, count));
     TileValue *shift = binary(b, TILE_OP_SUB, first, wrap->step > 1 ? binary(b, TILE_OP_MUL, i, step) : i);
     TileMap map;
-    tile_map_init(&map, wrap->context->scratch);
-    TileOp *rise = tile_op_clone(module, wrap->loop, &map);
-    tile_builder_insert(b, rise);
+    TileOp *rise = copy_loop(wrap, b, &map);
     tile_op_set_operand(rise, 0, i);
     tile_op_set_operand(rise, 1, *end);
     TileBuilder inner = tile_builder_before(module, rise->regions[0].first);
     TileValue *index = rise->regions[0].arguments[0];
     TileValue *rest = binary(&inner, TILE_OP_ADD, wrap->step > 1 ? binary(&inner, TILE_OP_MUL, index, step) : index, shift);
-    for (TileOp *op = wrap->loop->regions[0].first; op; op = op->next) {
-        bool same = (op->id == TILE_OP_REM || op->id == TILE_OP_DIV) && tile_op_operand(op, 1) == wrap->divisor &&
-                    tile_op_operand(op, 0) == tile_op_operand(wrap->op, 0);
-        if (!same) continue;
-        TileValue *copy = tile_map_get(&map, &op->results[0]);
-        tile_value_replace(copy, op->id == TILE_OP_REM ? rest : quotient);
-        tile_op_erase(copy->op);
-    }
+    replace_divisions(wrap, &map, rest, quotient);
     fold_bounds(wrap, rest, yes);
     tile_block_walk(&rise->regions[0], drop_mask, NULL);
     return rise;
 }
 
-TileOp *tile_vectorise_split_wraps(TilePassContext *context, TileOp *loop) {
-    Wrap wrap = {.context = context, .loop = loop};
-    TileModule *module = context->module;
-    bool parallel = tile_loop_kind(loop) == TILE_LOOP_KIND_PARALLEL && !loop->result_count;
-    if (!parallel || tile_loop_extent(loop) <= FEW_ITERATIONS || !find_wrap(&wrap)) return NULL;
-    TileBuilder b = tile_builder_before(module, loop);
-    TileOp *branch = tile_build_if(&b, build_test(&wrap, &b), NULL, 0);
-    TileBuilder inner = tile_builder_at_end(module, &branch->regions[0]);
-    inner.location = loop->location;
-    TileValue *lo = tile_op_operand(loop, 0), *end;
-    TileOp *rises = tile_build_while(&inner, &lo, 1);
-    tile_build_end(&inner, TILE_OP_YIELD, NULL, 0);
-    inner = tile_builder_at_end(module, &rises->regions[0]);
-    inner.location = loop->location;
+/* The loop over all rises. */
+static TileOp *build_rises(const Wrap *wrap, TileBuilder *b) {
+    TileModule *module = wrap->context->module;
+    TileValue *lo = tile_op_operand(wrap->loop, 0), *end;
+    TileOp *rises = tile_build_while(b, &lo, 1);
+    TileBuilder inner = tile_builder_at_end(module, &rises->regions[0]);
+    inner.location = b->location;
     TileValue *at = rises->regions[0].arguments[0];
-    TileValue *go_on[] = {binary(&inner, TILE_OP_LT, at, tile_op_operand(loop, 1)), at};
+    TileValue *go_on[] = {binary(&inner, TILE_OP_LT, at, tile_op_operand(wrap->loop, 1)), at};
     tile_build_end(&inner, TILE_OP_CONDITION, go_on, 2);
     inner = tile_builder_at_end(module, &rises->regions[1]);
-    inner.location = loop->location;
-    TileOp *rise = build_rise(&wrap, &inner, rises->regions[1].arguments[0], &end);
+    inner.location = b->location;
+    TileOp *rise = build_rise(wrap, &inner, rises->regions[1].arguments[0], &end);
     tile_build_end(&inner, TILE_OP_YIELD, &end, 1);
-    tile_op_detach(loop);
-    tile_op_append(loop, &branch->regions[1]);
-    inner = tile_builder_at_end(module, &branch->regions[1]);
-    tile_build_end(&inner, TILE_OP_YIELD, NULL, 0);
     return rise;
+}
+
+static TileValue *to_float(TileBuilder *b, TileValue *x) {
+    TileValue *bits = binary(b, TILE_OP_ADD, x, tile_build_i64(b, FLOAT_BITS));
+    TileValue *offset = tile_build_number(b, tile_type_scalar(b->module->context, TILE_F64), FLOAT_OFFSET);
+    return binary(b, TILE_OP_SUB, tile_build_bitcast(b, bits, TILE_F64), offset);
+}
+
+/* The loop with divisions of f64. */
+static TileOp *build_in_floats(const Wrap *wrap, TileBuilder *b) {
+    TileMap map;
+    TileValue *divisor = to_float(b, wrap->divisor);
+    TileOp *loop = copy_loop(wrap, b, &map);
+    TileOp *first = ((TileValue *)tile_map_get(&map, &wrap->op->results[0]))->op;
+    TileBuilder inner = tile_builder_before(wrap->context->module, first);
+    TileValue *x = tile_op_operand(first, 0);
+    TileValue *quotient = tile_build_unary(&inner, TILE_OP_FLOOR, binary(&inner, TILE_OP_DIV, to_float(&inner, x), divisor));
+    TileValue *offset = tile_build_number(&inner, quotient->type, FLOAT_OFFSET);
+    quotient = tile_build_bitcast(&inner, binary(&inner, TILE_OP_ADD, quotient, offset), TILE_I64);
+    quotient = binary(&inner, TILE_OP_SUB, quotient, tile_build_i64(&inner, FLOAT_BITS));
+    TileValue *rest = binary(&inner, TILE_OP_SUB, x, binary(&inner, TILE_OP_MUL, quotient, wrap->divisor));
+    replace_divisions(wrap, &map, rest, quotient);
+    return loop;
+}
+
+static TileBuilder in_region(const Wrap *wrap, TileOp *branch, unsigned region) {
+    TileBuilder b = tile_builder_at_end(wrap->context->module, &branch->regions[region]);
+    b.location = wrap->loop->location;
+    return b;
+}
+
+bool tile_vectorise_split_wraps(TilePassContext *context, TileOp *loop, TileOp **versions) {
+    Wrap wrap = {.context = context, .loop = loop};
+    bool parallel = tile_loop_kind(loop) == TILE_LOOP_KIND_PARALLEL && !loop->result_count;
+    if (!parallel || tile_loop_extent(loop) < FEW_ITERATIONS || !find_wrap(&wrap)) return false;
+    TileBuilder b = tile_builder_before(context->module, loop);
+    TileOp *outer = tile_build_if(&b, build_range_test(&wrap, &b), NULL, 0);
+    b = in_region(&wrap, outer, 0);
+    TileValue *least = tile_build_i64(&b, LEAST_DIVISOR * wrap.step);
+    TileOp *branch = tile_build_if(&b, binary(&b, TILE_OP_GE, wrap.divisor, least), NULL, 0);
+    tile_build_end(&b, TILE_OP_YIELD, NULL, 0);
+    b = in_region(&wrap, branch, 0);
+    versions[0] = build_rises(&wrap, &b);
+    tile_build_end(&b, TILE_OP_YIELD, NULL, 0);
+    b = in_region(&wrap, branch, 1);
+    versions[1] = build_in_floats(&wrap, &b);
+    tile_build_end(&b, TILE_OP_YIELD, NULL, 0);
+    tile_op_detach(loop);
+    tile_op_append(loop, &outer->regions[1]);
+    b = in_region(&wrap, outer, 1);
+    tile_build_end(&b, TILE_OP_YIELD, NULL, 0);
+    return true;
 }

@@ -1,4 +1,5 @@
 /* Elementwise and vector ops that need several MLIR ops, or attributes. */
+#include <math.h>
 #include <string.h>
 
 #include "lang/ir/build.h"
@@ -118,6 +119,33 @@ static MlirValue convert_to_integer(Exporter *exporter, const TileOp *op, TileSc
                             VALUES(operand_of(exporter, op, 0)));
 }
 
+static MlirValue build_select(Exporter *exporter, MlirValue condition, MlirValue x, MlirValue y) {
+    return export_build(exporter, "llvm.select", mlirValueGetType(x), VALUES(condition, x, y), NO_ATTRIBUTES);
+}
+
+/* The same for vectors on x86, whose instruction does not saturate; LLVM would convert lane by lane. */
+static MlirValue convert_lanes(Exporter *exporter, const TileOp *op, const TileType *from, TileScalar to) {
+    bool is_signed = tile_scalar_class(to) == TILE_CLASS_SIGNED;
+    unsigned bits = tile_scalar_bits(to) - is_signed;
+    double limit = ldexp(1, (int)bits);
+    MlirValue x = operand_of(exporter, op, 0);
+    MlirType logical = export_type_like(exporter, from, TILE_BOOL), type = result_type(exporter, op);
+    MlirValue zero = splat_bits(exporter, from, from->scalar, 0);
+    MlirValue hi = splat_bits(exporter, from, from->scalar, tile_scalar_from_double(from->scalar, limit));
+    MlirValue lo = splat_bits(exporter, from, from->scalar, tile_scalar_from_double(from->scalar, is_signed ? -limit : 0));
+    MlirValue below = export_compare(exporter, true, FCMP_OLT, logical, x, hi);
+    MlirValue above = export_compare(exporter, true, FCMP_OGE, logical, x, lo);
+    MlirValue inside = export_build(exporter, "llvm.and", logical, VALUES(below, above), NO_ATTRIBUTES);
+    MlirValue result = export_build(exporter, is_signed ? "llvm.fptosi" : "llvm.fptoui", type,
+                                    VALUES(build_select(exporter, inside, x, zero)), NO_ATTRIBUTES);
+    uint64_t greatest = UINT64_MAX >> (64 - bits);
+    result = build_select(exporter, export_compare(exporter, true, FCMP_OGE, logical, x, hi),
+                          splat_bits(exporter, from, to, greatest), result);
+    if (!is_signed) return result;
+    return build_select(exporter, export_compare(exporter, true, FCMP_OLT, logical, x, lo),
+                        splat_bits(exporter, from, to, greatest + 1), result);
+}
+
 /* Other conversions; NULL: the types have the same representation. */
 static const char *conversion_name(TileScalar from, TileScalar to) {
     unsigned from_bits = tile_scalar_bits(from), to_bits = tile_scalar_bits(to);
@@ -138,7 +166,9 @@ void export_convert(Exporter *exporter, const TileOp *op) {
         if (to->scalar == TILE_BOOL)
             x = convert_to_bool(exporter, op, from);
         else if (tile_scalar_is_float(from->scalar) && !tile_scalar_is_float(to->scalar))
-            x = convert_to_integer(exporter, op, to->scalar);
+            x = is_x86(exporter) && from->kind == TILE_TYPE_VECTOR && from->scalar != TILE_F16
+                    ? convert_lanes(exporter, op, from, to->scalar)
+                    : convert_to_integer(exporter, op, to->scalar);
         else if (name)
             x = export_build(exporter, name, result_type(exporter, op), VALUES(x), NO_ATTRIBUTES);
     }

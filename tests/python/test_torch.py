@@ -1,5 +1,7 @@
 """Kernels on PyTorch's tensors, and as its operators."""
+import gc
 import os
+import sys
 import threading
 import unittest
 
@@ -157,6 +159,33 @@ class Calls(unittest.TestCase):
         [t.start() for t in threads]
         [t.join() for t in threads]
         self.assertEqual(wrong, [])
+
+
+    def test_many_launches(self):
+        x, y, leaf = torch.randn(1, 16), torch.zeros(1, 16), torch.randn(1, 16, requires_grad=True)
+
+        def resident():
+            with open("/proc/self/statm", encoding="ascii") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+        def launch(count):
+            for _ in range(count):
+                m.cube(x, y)
+            for _ in range(count // 10):
+                m.cube(x)
+                cube(x)
+                cube(leaf)
+            for _ in range(count // 100):
+                cube(leaf).sum().backward()
+                self.refused("x", m.cube, leaf)
+
+        launch(10000)
+        gc.collect()
+        counts, before = [sys.getrefcount(object) for object in (x, y, leaf, m.cube)], resident()
+        launch(int(os.environ.get("TILE_TEST_LAUNCHES", "100000")))
+        gc.collect()
+        self.assertLess(resident() - before, 8 << 20)
+        self.assertEqual([sys.getrefcount(object) for object in (x, y, leaf, m.cube)], counts)
 
 
 class Operators(unittest.TestCase):

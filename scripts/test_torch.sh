@@ -28,6 +28,7 @@ check() {
 }
 
 check "$python" tests/python/test_torch.py
+check "$python" tests/python/test_stdlib.py
 check "$python" tests/python/test_cuda.py
 check "$environment-jax/bin/python" tests/python/test_jax.py
 devices=$("$python" -c "import torch, tile; print('cpu', *['cuda'] * (torch.cuda.is_available() and tile.backends.cuda.is_available()))")

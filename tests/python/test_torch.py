@@ -317,6 +317,18 @@ class Operators(unittest.TestCase):
         v = torch.randn(6)
         close(grad(lambda t: scale(t, 2.0).sum())(v), torch.full((6,), 2.0))
 
+    def test_no_forward_mode(self):
+        from torch.autograd import forward_ad
+
+        x = torch.randn(3, 4)
+        for call in (cube, plain_cube):
+            with self.assertRaisesRegex(NotImplementedError, "no derivative in forward mode"):
+                torch.func.jvp(call, (x,), (x,))
+            with forward_ad.dual_level():
+                with self.assertRaisesRegex(NotImplementedError, "no derivative in forward mode"):
+                    call(forward_ad.make_dual(x, x))
+                torch.testing.assert_close(call(x), x ** 3)
+
     def test_no_gradients_of_gradients(self):
         x = torch.randn(3, 4, requires_grad=True)
         first, = torch.autograd.grad(cube(x).sum(), x, create_graph=True)

@@ -28,6 +28,7 @@ check() {
 }
 
 check "$python" tests/python/test_torch.py
+check "$python" tests/python/test_stdlib.py
 check "$python" tests/python/test_cuda.py
 check "$environment-jax/bin/python" tests/python/test_jax.py
 devices=$("$python" -c "import torch, tile; print('cpu', *['cuda'] * (torch.cuda.is_available() and tile.backends.cuda.is_available()))")
@@ -35,7 +36,7 @@ for device in $devices; do
     for example in examples/python/[0-9]*.py; do check "$python" "$example" "$device"; done
 done
 check "$environment/bin/pyright" --pythonpath "$python" tests/python/typed.py
-check "$python" tests/python/measure_curve.py
+check "$python" tests/python/measure_curve.py ${1:+--check}
 check "$python" tests/python/measure_calls.py ${1:+--check}
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

@@ -10,6 +10,8 @@ typedef struct Dispatch {
     PyObject *apply;       /* of the autograd.Function that calls `kernel`, */
     PyObject *apply_below; /* and of that which calls `below` */
     PyObject *modes;       /* a tuple of functions: how many modes or transforms see each operator, if any */
+    PyObject *levels;      /* the module whose _current_level is not negative in forward mode */
+    PyObject *level_name;
     PyObject *plain;       /* a tuple of types of tensors that nothing else sees */
 } Dispatch;
 
@@ -39,9 +41,16 @@ static int look_at(const Dispatch *dispatch, PyObject *object, Needs *needs) {
     return 0;
 }
 
+static int find_level(const Dispatch *dispatch) {
+    PyObject *level = PyObject_GetAttr(dispatch->levels, dispatch->level_name);
+    long number = level ? PyLong_AsLong(level) : -1;
+    Py_XDECREF(level);
+    return PyErr_Occurred() ? -1 : number >= 0;
+}
+
 /* Does any mode or transform see operators? -1: an exception is set. */
 static int find_modes(const Dispatch *dispatch) {
-    int found = 0;
+    int found = find_level(dispatch);
     for (Py_ssize_t i = 0; i < PyTuple_Size(dispatch->modes) && !found; i++) {
         PyObject *count = PyObject_CallNoArgs(PyTuple_GetItem(dispatch->modes, i));
         found = count ? PyObject_IsTrue(count) : -1;
@@ -98,11 +107,12 @@ static PyObject *dispatch_set(PyObject *self, PyObject *args) {
     return Py_None;
 }
 
-/* dispatch(kernel, below, modes, plain types) */
+/* dispatch(kernel, below, modes, levels, plain types) */
 PyObject *dispatch_create(PyObject *module, PyObject *args) {
     State *state = PyModule_GetState(module);
-    PyObject *kernel, *below, *modes, *plain;
-    if (!PyArg_ParseTuple(args, "O!OO!O!", state->kernel_type, &kernel, &below, &PyTuple_Type, &modes, &PyTuple_Type, &plain))
+    PyObject *kernel, *below, *modes, *levels, *plain;
+    if (!PyArg_ParseTuple(args, "O!OO!OO!", state->kernel_type, &kernel, &below, &PyTuple_Type, &modes, &levels,
+                          &PyTuple_Type, &plain))
         return NULL;
     allocfunc allocate = (allocfunc)PyType_GetSlot(state->dispatch_type, Py_tp_alloc);
     Dispatch *made = (Dispatch *)allocate(state->dispatch_type, 0);
@@ -118,6 +128,9 @@ PyObject *dispatch_create(PyObject *module, PyObject *args) {
     Py_INCREF(below);
     made->modes = modes;
     made->plain = plain;
+    Py_INCREF(levels);
+    made->levels = levels;
+    made->level_name = PyUnicode_InternFromString("_current_level");
     return (PyObject *)made;
 }
 
@@ -131,6 +144,7 @@ static int dispatch_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(dispatch->apply_below);
     Py_VISIT(dispatch->below);
     Py_VISIT(dispatch->modes);
+    Py_VISIT(dispatch->levels);
     Py_VISIT(dispatch->plain);
     return 0;
 }
@@ -147,6 +161,8 @@ static void dispatch_dealloc(PyObject *self) {
     Py_XDECREF(dispatch->apply_below);
     Py_XDECREF(dispatch->below);
     Py_XDECREF(dispatch->modes);
+    Py_XDECREF(dispatch->levels);
+    Py_XDECREF(dispatch->level_name);
     Py_XDECREF(dispatch->plain);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF((PyObject *)type);

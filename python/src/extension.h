@@ -24,7 +24,7 @@
 typedef PyObject *(*Vectorcall)(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *names);
 #define ARGUMENT_COUNT(nargsf) ((Py_ssize_t)((nargsf) & ~((size_t)1 << (8 * sizeof(size_t) - 1))))
 
-enum { MOST_PARAMETERS = 64, KNOWN_TYPES = 8, SHORT_NS = 2000, SHORT_ON_GPU_NS = 20000 };
+enum { MOST_PARAMETERS = 64, KNOWN_TYPES = 8, KNOWN_MAKERS = 16, SHORT_NS = 2000, SHORT_ON_GPU_NS = 20000 };
 
 /* X(NAME): functions and classes of python/tile/_hooks.py. */
 #define HOOK_LIST(X)                                                                                                   \
@@ -36,6 +36,7 @@ enum { MOST_PARAMETERS = 64, KNOWN_TYPES = 8, SHORT_NS = 2000, SHORT_ON_GPU_NS =
     X(dlpack)         /* (array) -> (capsule, stream) */                                                               \
     X(grad_enabled)   /* () -> bool */                                                                                 \
     X(empty)          /* (array like it, shape, DLPack code, bits) -> array */                                         \
+    X(numpy_maker)    /* (DLPack code, bits) -> function of a shape that gives an array of NumPy */                    \
     X(specialise)     /* (kernel, settings) -> kernel */                                                               \
     X(for_gpu)        /* (kernel, device) -> kernel */                                                                 \
     X(print_line)     /* (text) */                                                                                     \
@@ -84,15 +85,22 @@ typedef struct Known {
     Way way;
 } Known;
 
+/* What makes arrays of NumPy of a type. */
+typedef struct Maker {
+    DLDataType dtype;
+    PyObject *function; /* held forever */
+} Maker;
+
 typedef struct State {
     Hooks hooks;
     PyTypeObject *library_type, *kernel_type, *bound_type, *dispatch_type;
     PyObject *exchange_name, *dlpack_name;
     PyObject *before, *after; /* of the observer, or NULL */
     TileObserver observer;
-    _Atomic unsigned known_count;
+    _Atomic unsigned known_count, maker_count;
     Known known[KNOWN_TYPES];
-    atomic_flag learning;
+    Maker makers[KNOWN_MAKERS];
+    atomic_flag learning; /* a thread adds to these */
 } State;
 
 /* ---- the module's types ---- */

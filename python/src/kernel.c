@@ -52,7 +52,8 @@ static int run(Kernel *kernel, Call *call) {
     if (!kernel) return -1;
     TileLaunchOptions options = launch_options(kernel, kernel->is_gpu ? call->stream : NULL, &error, &report);
     int64_t elements = kernel->is_gpu ? 1 : count_elements(call);
-    uint32_t calls = atomic_fetch_add_explicit(&kernel->calls, 1, memory_order_relaxed);
+    uint32_t calls = atomic_load_explicit(&kernel->calls, memory_order_relaxed); /* threads may count one twice */
+    atomic_store_explicit(&kernel->calls, calls + 1, memory_order_relaxed);
     if (calls % TIMED && elements <= atomic_load_explicit(&kernel->short_elements, memory_order_relaxed)) {
         options.flags = TILE_LAUNCH_REMEMBERED;
         tile_status status = tile_launch(kernel->kernel, call->args, (size_t)kernel->count, &options);

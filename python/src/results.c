@@ -41,6 +41,37 @@ void result_drop(Result *result) {
     if (result->managed && result->managed->deleter) result->managed->deleter(result->managed);
 }
 
+/* A new reference. */
+static PyObject *find_maker(State *state, DLDataType dtype) {
+    unsigned count = atomic_load_explicit(&state->maker_count, memory_order_acquire);
+    for (unsigned i = 0; i < count; i++)
+        if (state->makers[i].dtype.code == dtype.code && state->makers[i].dtype.bits == dtype.bits) {
+            Py_INCREF(state->makers[i].function);
+            return state->makers[i].function;
+        }
+    PyObject *function = PyObject_CallFunction(state->hooks.numpy_maker, "ii", (int)dtype.code, (int)dtype.bits);
+    if (!function || atomic_flag_test_and_set(&state->learning)) return function;
+    count = atomic_load(&state->maker_count);
+    if (count < KNOWN_MAKERS) {
+        Py_INCREF(function);
+        state->makers[count] = (Maker){dtype, function};
+        atomic_store_explicit(&state->maker_count, count + 1, memory_order_release);
+    }
+    atomic_flag_clear(&state->learning);
+    return function;
+}
+
+static PyObject *make_by_hook(const Call *call, const DLTensor *prototype, PyObject *shape) {
+    State *state = call->kernel->state;
+    if (!call->like || call->like->way != WAY_NUMPY)
+        return PyObject_CallFunction(state->hooks.empty, "OOii", call->like_object ? call->like_object : Py_None, shape,
+                                     (int)prototype->dtype.code, (int)prototype->dtype.bits);
+    PyObject *maker = find_maker(state, prototype->dtype);
+    PyObject *made = maker ? PyObject_CallFunctionObjArgs(maker, shape, NULL) : NULL;
+    Py_XDECREF(maker);
+    return made;
+}
+
 static PyObject *allocate_by_hook(Call *call, int parameter, const DLTensor *prototype) {
     PyObject *shape = PyTuple_New(prototype->ndim);
     for (int i = 0; shape && i < prototype->ndim; i++) {
@@ -51,9 +82,7 @@ static PyObject *allocate_by_hook(Call *call, int parameter, const DLTensor *pro
         }
     }
     if (!shape) return NULL;
-    PyObject *made =
-        PyObject_CallFunction(call->kernel->state->hooks.empty, "OOii", call->like_object ? call->like_object : Py_None,
-                              shape, (int)prototype->dtype.code, (int)prototype->dtype.bits);
+    PyObject *made = make_by_hook(call, prototype, shape);
     Py_DECREF(shape);
     if (!made) return NULL;
     if (call_read(call, made, parameter) == 0) return made;

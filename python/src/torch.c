@@ -1,10 +1,10 @@
-/* PyTorch's tensors beyond what DLPack says of them: whether one requires a gradient, whether it is a view that negates
- * its elements, and results by PyTorch's stable C functions.
+/* PyTorch's tensors by PyTorch's own functions: what a tensor is, whether it requires a gradient, whether it is a view
+ * that negates its elements, and results.
  *
- * Python's attributes say the first two, at a third of a launch's cost for three tensors; C++ has functions for them,
- * which take the tensor that a Python object holds. Where it lies in objects of a type is found in the first of them, by
- * the address that `_cdata` gives, and the functions are used if they and the attributes agree. Else the attributes are
- * asked each time. */
+ * The exchange API of DLPack and the attributes in Python say most of this at several times the cost (ADR 46). The
+ * functions take the C++ tensor that a Python object holds. Where it lies in objects of a type is found in the first of
+ * them, by the address that `_cdata` gives, and the functions are used if they agree with the exchange API and the
+ * attributes on this first one. Else these are asked each time. */
 #define _GNU_SOURCE
 #include "extension.h"
 
@@ -159,7 +159,7 @@ void torch_learn(PyObject *object, const DLPackExchangeAPI *api, TorchCalls *cal
     bool numbers = find_numbers(calls);
     calls->makes_results = numbers && find_makers(calls);
     find_stable("aoti_torch_grad_mode_is_enabled", &calls->grad_enabled);
-    find_stable("torch_has_storage", &calls->has_storage); /* 2.14; without it, a line of the log tells of what has none */
+    find_stable("torch_has_storage", &calls->has_storage); /* 2.14; without it, PyTorch logs what has none */
     if (learn_place(object, calls) && numbers && find_readers(calls) &&
         api->dltensor_from_py_object_no_sync(object, &there) == 0)
         calls->reads = torch_read(calls, object, &here) && same_tensor(&here, &there);
@@ -193,8 +193,9 @@ bool torch_read(const TorchCalls *calls, PyObject *object, DLTensor *tensor) {
     int32_t type, device, layout;
     bool has_storage;
     if (calls->has_storage && (calls->has_storage(handle, &has_storage) || !has_storage)) return false;
-    if (calls->layout(handle, &layout) || layout != calls->strided || calls->rank(handle, &rank) || calls->type(handle, &type) ||
-        (uint32_t)type >= TORCH_NUMBERS || !calls->dtypes[type].bits || calls->device_type(handle, &device))
+    if (calls->layout(handle, &layout) || layout != calls->strided || calls->rank(handle, &rank) ||
+        calls->type(handle, &type) || (uint32_t)type >= TORCH_NUMBERS || !calls->dtypes[type].bits ||
+        calls->device_type(handle, &device))
         return false;
     *tensor = (DLTensor){.device = {kDLCPU, 0}, .ndim = (int32_t)rank, .dtype = calls->dtypes[type]};
     if (device != calls->cpu) {

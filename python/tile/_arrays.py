@@ -57,6 +57,14 @@ def numpy_dtype(code, bits):
     return found
 
 
+def numpy_maker(code, bits):
+    import functools
+
+    import numpy
+
+    return functools.partial(numpy.empty, dtype=numpy_dtype(code, bits))
+
+
 def _root(array):
     return type(array).__module__.partition(".")[0]
 

@@ -8,6 +8,7 @@ torch.compile traces through it without a break, autograd where `backward` is gi
 of the batch. docs/python.md tells more."""
 
 import torch
+from torch.autograd import forward_ad
 from torch._functorch.autograd_function import enable_single_level_autograd_function
 
 from tile import _shapes, _tile
@@ -162,6 +163,12 @@ def _make_missing_backward(name):
     return backward
 
 
+def _refuse_tangents(short, args):
+    for value in args:
+        if isinstance(value, torch.Tensor) and forward_ad.unpack_dual(value).tangent is not None:
+            raise NotImplementedError(f"{short} has no derivative in forward mode: use torch.func.vjp, grad or jacrev")
+
+
 def _register_autograd(library, short, call, launch, backward, setup):
     """As torch.library.register_autograd does, at a fraction of its cost: plain tensors outside of all modes go straight to
     the kernel; everything else goes on through the dispatcher, below autograd."""
@@ -169,10 +176,12 @@ def _register_autograd(library, short, call, launch, backward, setup):
     modes = (torch._C._len_torch_dispatch_stack, torch._C._are_functorch_transforms_active)
 
     def below(*args):
+        if forward_ad._current_level >= 0:
+            _refuse_tangents(short, args)
         with below_autograd():
             return call(*args)
 
-    dispatch = _tile.dispatch(launch, below, modes, (torch.Tensor, torch.nn.Parameter))
+    dispatch = _tile.dispatch(launch, below, modes, forward_ad, (torch.Tensor, torch.nn.Parameter))
 
     def make_function(forward):
         # Each of the transforms of torch.func that are active comes here by itself; this is the base class for that.

@@ -1,5 +1,7 @@
 """The published curve from Python: N statements and a sum on inputs of (8, 16), and of ((i % 10) + 4, 16), called directly.
-Microseconds of host time a call, medians of batches of 100. usage: measure_curve.py [cpu|cuda]"""
+Microseconds of host time a call, medians of batches of 100. usage: measure_curve.py [cpu|cuda] [--check]
+
+With --check, times above the limit are a failure."""
 import statistics
 import sys
 import time
@@ -46,8 +48,8 @@ def main(device):
         print(f"{count:2} {times[0]:6.2f} {times[1]:8.2f} {tiny.stats.variants:9}")
     limit = 5 if device == "cuda" else 2
     print(f"at most {worst:.2f} us; allowed {limit}")
-    return worst > limit
+    return worst > limit and "--check" in sys.argv
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else "cpu"))
+    sys.exit(main("cuda" if "cuda" in sys.argv else "cpu"))

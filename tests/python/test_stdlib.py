@@ -3,6 +3,7 @@ their smallest shapes. On the CPU, and on a GPU where there is one: there on a s
 its time, and in a graph, which is replayed on other results.
 
 usage: test_stdlib.py [TEXT]...     only rows with one of these texts in their names"""
+import itertools
 import os
 import pathlib
 import sys
@@ -15,6 +16,7 @@ import torch
 from breadth import TABLES, TOLERANCE, Make, blank, error_of, tuple_of
 
 import tile
+import tile.torch
 
 ROWS = [row for table in TABLES if table.folder == "stdlib" for row in table.rows(True)]
 CHOSEN = []
@@ -69,9 +71,9 @@ class Run:
 
 
 class Stdlib(unittest.TestCase):
-    def each(self, device, check):
+    def each(self, device, check, wanted=lambda row: True):
         count = 0
-        for row in ROWS:
+        for row in filter(wanted, ROWS):
             if CHOSEN and not any(text in row.key() for text in CHOSEN):
                 continue
             with self.subTest(row.key(), device=device):
@@ -96,6 +98,20 @@ class Stdlib(unittest.TestCase):
                 self.close(run, made, "results made")
 
         self.each("cpu", check)
+
+    def test_operators(self):
+        """Each as an operator: its schema, fake tensors, traces with symbols for extents."""
+        number = itertools.count()
+
+        def check(run):
+            given = tuple(a for a, p in zip(run.case.arguments, run.kernel.parameters) if p.access != "out")
+            if run.made() is None:
+                return
+            run.reset()
+            op = tile.torch.op(f"tile_test_stdlib::k{next(number)}_{run.kernel.name}", run.kernel)
+            torch.library.opcheck(op, given)
+
+        self.each("cpu", check, lambda row: row.kind == "f32")
 
     @unittest.skipUnless(torch.cuda.is_available() and tile.backends.cuda.is_available(),
                          "there is no GPU that PyTorch and Tile can use")

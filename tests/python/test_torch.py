@@ -1,5 +1,7 @@
 """Kernels on PyTorch's tensors, and as its operators."""
+import gc
 import os
+import sys
 import threading
 import unittest
 
@@ -159,6 +161,33 @@ class Calls(unittest.TestCase):
         self.assertEqual(wrong, [])
 
 
+    def test_many_launches(self):
+        x, y, leaf = torch.randn(1, 16), torch.zeros(1, 16), torch.randn(1, 16, requires_grad=True)
+
+        def resident():
+            with open("/proc/self/statm", encoding="ascii") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+        def launch(count):
+            for _ in range(count):
+                m.cube(x, y)
+            for _ in range(count // 10):
+                m.cube(x)
+                cube(x)
+                cube(leaf)
+            for _ in range(count // 100):
+                cube(leaf).sum().backward()
+                self.refused("x", m.cube, leaf)
+
+        launch(10000)
+        gc.collect()
+        counts, before = [sys.getrefcount(object) for object in (x, y, leaf, m.cube)], resident()
+        launch(int(os.environ.get("TILE_TEST_LAUNCHES", "100000")))
+        gc.collect()
+        self.assertLess(resident() - before, 8 << 20)
+        self.assertEqual([sys.getrefcount(object) for object in (x, y, leaf, m.cube)], counts)
+
+
 class Operators(unittest.TestCase):
     def test_results(self):
         x = torch.randn(5, 70)
@@ -287,6 +316,18 @@ class Operators(unittest.TestCase):
         close(grad(lambda y: grad(lambda z: (cube(y) * z).sum())(z).sum())(x), 3 * x ** 2)
         v = torch.randn(6)
         close(grad(lambda t: scale(t, 2.0).sum())(v), torch.full((6,), 2.0))
+
+    def test_no_forward_mode(self):
+        from torch.autograd import forward_ad
+
+        x = torch.randn(3, 4)
+        for call in (cube, plain_cube):
+            with self.assertRaisesRegex(NotImplementedError, "no derivative in forward mode"):
+                torch.func.jvp(call, (x,), (x,))
+            with forward_ad.dual_level():
+                with self.assertRaisesRegex(NotImplementedError, "no derivative in forward mode"):
+                    call(forward_ad.make_dual(x, x))
+                torch.testing.assert_close(call(x), x ** 3)
 
     def test_no_gradients_of_gradients(self):
         x = torch.randn(3, 4, requires_grad=True)

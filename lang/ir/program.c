@@ -59,11 +59,28 @@ static bool is_internal(const TileOp *op) {
            op->id == TILE_OP_PROGRAM_ID || op->id == TILE_OP_COPY_TILE || op->id == TILE_OP_SHARED_TILE;
 }
 
+static const TileOp *outermost(const TileOp *op) {
+    while (op->block->op) op = op->block->op;
+    return op;
+}
+
+/* Is the tensor stored to in a grid that stands before that of the op? */
+static bool is_stored_before(const TileOp *op, const TileValue *tensor) {
+    const TileOp *reader = outermost(op);
+    for (const TileUse *use = tensor->first_use; use; use = use->next) {
+        if (use->user->id != TILE_OP_STORE_TILE || use->index != 0) continue;
+        for (const TileOp *after = outermost(use->user)->next; after; after = after->next)
+            if (after == reader) return true;
+    }
+    return false;
+}
+
 static void check_access(Checker *c, const TileOp *op) {
     const TileType *tensor = op->operand_count ? tile_op_operand(op, 0)->type : NULL;
     if (!tensor || tensor->kind != TILE_TYPE_TENSOR) return;
     bool updates = op->id == TILE_OP_ATOMIC_TILE;
-    if ((op->id == TILE_OP_LOAD_TILE || updates) && tensor->access == TILE_ACCESS_OUT)
+    bool reads = op->id == TILE_OP_LOAD_TILE || updates;
+    if (reads && tensor->access == TILE_ACCESS_OUT && !is_stored_before(op, tile_op_operand(op, 0)))
         complain(c, op, "reads a tensor that is `out`");
     if ((op->id == TILE_OP_STORE_TILE || updates) && tensor->access == TILE_ACCESS_IN)
         complain(c, op, "writes a tensor that is `in`");

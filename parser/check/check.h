@@ -168,6 +168,20 @@ typedef struct TileVar {
     TileSpan span;
 } TileVar;
 
+/* ---- what is stored whole (covered.c) ---- */
+
+typedef struct TileCover {
+    const TileOp *op;       /* the grid or loop */
+    const TileSum *at;      /* an integer, or NULL */
+    const TileRange *range; /* a range, or NULL */
+    const TileSum *extent;  /* it takes all values from 0 on below this; NULL if not */
+} TileCover;
+
+typedef struct TileWhole {
+    const TileTensor *tensor;
+    unsigned grid; /* the number of the grid that stores it */
+} TileWhole;
+
 /* ---- scopes ---- */
 
 typedef struct TileBound {
@@ -289,6 +303,8 @@ struct TileChecker {
     bool in_combiner;                  /* ops are inserted into the combiner of a fold or scan, which has no control
                                         * flow */
     TileOp *grid;                      /* the one being checked */
+    TILE_LIST(TileCover) covers;       /* names that the grid and its loops have bound, and what they run over */
+    TILE_LIST(TileWhole) wholes;       /* `out` tensors that a grid stores whole */
     bool representative;               /* a generic check: unbound types and values have stand-ins */
     bool second;                       /* the second check, with other stand-ins: another type, the opposite of each
                                         * bool */

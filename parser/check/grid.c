@@ -1,4 +1,5 @@
 /* Grids and temporaries: the part of a kernel that runs on the host. */
+#include "parser/check/covered.h"
 #include "parser/check/dimension.h"
 #include "parser/check/emit.h"
 #include "parser/check/grid.h"
@@ -124,6 +125,9 @@ static void bind_programs(TileChecker *c, const Grid *grid, TileOp *op) {
             m = tile_range_of(c, tiles, first, name);
         }
         tile_scope_bind(c, name, m, false);
+        const TileSum *extent = grid->extents[i];
+        if (grid->over_tiles[i]) extent = tile_sum_is_literal(grid->tiles[i].lo, 0) ? grid->tiles[i].hi : NULL;
+        tile_cover_add(c, op, name.name, extent);
     }
 }
 
@@ -166,6 +170,7 @@ void tile_check_grid(TileChecker *c, const TileStatement *statement) {
     c->in_grid = true;
     c->grid = op;
     c->needs.count = 0;
+    c->covers.count = 0;
     TileFrame *frame = c->frame;
     frame->has_flags = tile_sequence_returns(statement->body);
     frame->returned = frame->has_flags ? tile_scope_flag(c, NULL, tile_bool_meaning(false)) : NULL;

@@ -1,6 +1,7 @@
 /* Indexing: loads and stores of tensors, new axes of tiles. */
 #include "parser/check/access.h"
 #include "parser/check/builtin.h"
+#include "parser/check/covered.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/function.h"
@@ -72,9 +73,13 @@ static bool fail_host_access(TileChecker *c, const TileTensor *tensor, TileSpan 
 
 bool tile_access_may_read(TileChecker *c, const TileTensor *tensor, TileSpan span) {
     if (!c->in_grid) return fail_host_access(c, tensor, span);
-    if (tensor->access != TILE_ACCESS_OUT) return true;
+    if (tensor->access != TILE_ACCESS_OUT || tile_cover_is_whole(c, tensor)) return true;
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_WRITE_ONLY, span, tensor->name);
     tile_diagnostic_note(c->diagnostics, d, tensor->span, "`inout` makes it readable");
+    if (c->grid_count > 1)
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                             "a later grid reads what an earlier one certainly stores whole: `y[m, n] = ..` without a "
+                             "condition, where `m` and `n` run over its dimensions");
     tile_propose_inout(c, d, tensor->span, "out");
     tile_report(c, d);
     return false;
@@ -293,8 +298,9 @@ void tile_access_store(TileChecker *c, const TileAccessed *access, TileMeaning v
     TileMeaning given = value;
     if (!tile_access_fit_value(c, access, &value, expr)) return;
     warn_of_meeting(c, access, &given);
-    if (tile_access_check_covers(c, access, &value, expr, skip, &valid))
-        tile_access_emit_store(c, access, &value, valid);
+    if (!tile_access_check_covers(c, access, &value, expr, skip, &valid)) return;
+    if (!skip) tile_cover_store(c, access);
+    tile_access_emit_store(c, access, &value, valid);
 }
 
 bool tile_access_target(TileChecker *c, const TileExpr *target, TileAccessed *access) {

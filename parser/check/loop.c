@@ -1,6 +1,7 @@
 /* Loops: `for`, `while` and `static for`. Variables that the body assigns are loop-carried. Their validity is a
  * fixpoint: the body is emitted again until the atoms of its variables no longer grow. */
 #include "parser/check/bounds.h"
+#include "parser/check/covered.h"
 #include "parser/check/branch.h"
 #include "parser/check/claim.h"
 #include "parser/check/emit.h"
@@ -195,6 +196,13 @@ static bool has_grown(TileChecker *c, const Carried *carried, const Attempt *att
     return false;
 }
 
+static void add_cover(TileChecker *c, const Loop *loop, const TileOp *op) {
+    bool all = loop->over_tiles ? tile_sum_is_literal(loop->tiles.lo, 0)
+                                : tile_sum_is_literal(loop->lo, 0) && tile_sum_is_literal(loop->step, 1);
+    const TileSum *end = loop->over_tiles ? loop->tiles.hi : loop->hi;
+    tile_cover_add(c, op, loop->statement->names.items[0].name, all ? end : NULL);
+}
+
 static void run_for(TileChecker *c, Loop *loop) {
     size_t count = c->vars.count;
     collect_values(c, &loop->carried);
@@ -211,6 +219,7 @@ static void run_for(TileChecker *c, Loop *loop) {
         c->builder.block = body;
         set_carried(c, &loop->carried, body->arguments + 1);
         bind_counter(c, loop, body->arguments[0]);
+        if (c->in_grid) add_cover(c, loop, op);
         run_loop_body(c, loop);
         check_bounds_kept(c, loop->statement, &loop->carried);
         collect_values(c, &loop->carried);

@@ -1,4 +1,5 @@
 /* Parameters of a function: its arguments and generics are matched with what the call gives, and bound. */
+#include "parser/check/covered.h"
 #include "parser/check/bindings.h"
 #include "parser/check/constant.h"
 #include "parser/check/expression.h"
@@ -144,7 +145,7 @@ static bool unify_tensor(TileChecker *c, TileCall *call, const TileParam *param,
     if (m->kind != TILE_MEANING_TENSOR) return wrong_kind(c, call, param, "a tensor", m, span);
     TileTensor *tensor = m->tensor;
     bool reads = param->type->access != TILE_WORD_OUT, writes = param->type->access != TILE_WORD_IN;
-    bool unreadable = reads && tensor->access == TILE_ACCESS_OUT;
+    bool unreadable = reads && tensor->access == TILE_ACCESS_OUT && !tile_cover_is_whole(c, tensor);
     if (unreadable || (writes && tensor->access == TILE_ACCESS_IN)) {
         TileDiagnosticCode code = unreadable ? TILE_DIAGNOSTIC_WRITE_ONLY : TILE_DIAGNOSTIC_READ_ONLY;
         TileDiagnostic *d = tile_diagnose(c->diagnostics, code, span, tensor->name);

@@ -91,8 +91,7 @@ static TileValue *place_of(TileEmitter *e, TileValue *bits, uint64_t sign) {
 }
 
 static TileValue *is_nan_of_bits(TileEmitter *e, TileValue *bits, TileScalar scalar, uint64_t sign) {
-    uint64_t greatest = tile_scalar_from_double(scalar, INFINITY);
-    return tile_emit_with_bits(e, TILE_OP_GT, tile_emit_with_bits(e, TILE_OP_AND, bits, sign - 1), greatest);
+    return tile_emit_with_bits(e, TILE_OP_GT, tile_emit_with_bits(e, TILE_OP_AND, bits, sign - 1), tile_scalar_greatest(scalar));
 }
 
 /* NEXTAFTER of any type: the next of the places. A zero that is reached keeps the sign of x. */

@@ -1,9 +1,9 @@
 /* Loops: `for`, `while` and `static for`. Variables that the body assigns are loop-carried. Their validity is a
  * fixpoint: the body is emitted again until the atoms of its variables no longer grow. */
 #include "parser/check/bounds.h"
-#include "parser/check/covered.h"
 #include "parser/check/branch.h"
 #include "parser/check/claim.h"
+#include "parser/check/covered.h"
 #include "parser/check/emit.h"
 #include "parser/check/leave.h"
 #include "parser/check/loop.h"

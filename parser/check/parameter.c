@@ -1,7 +1,7 @@
 /* Parameters of a function: its arguments and generics are matched with what the call gives, and bound. */
-#include "parser/check/covered.h"
 #include "parser/check/bindings.h"
 #include "parser/check/constant.h"
+#include "parser/check/covered.h"
 #include "parser/check/expression.h"
 #include "parser/check/function.h"
 #include "parser/check/literal.h"

@@ -230,6 +230,11 @@ DISTANCES = [("a", ["contiguous", "transposed"]), ("b", FEW_VIEWS)]
 STEPS = {"BN=64": {"N": [0, 1, 64, 197]}}
 UPDATED = [("p", ["contiguous", "strided"]), ("g", FEW_VIEWS)]
 PROGRAMS = [
+    other("values", "windows", ROW_TO_ROW, {"BM=4": {"M": [0, 1, 5], "N": [4, 7, 33]}}),
+    other("values", "row_products", [("a", FEW_VIEWS), ("x", ["contiguous", "strided"]), ("y", PLAIN)],
+          {"BM=16 BK=16": {"M": [1, 15, 37], "K": [1, 16, 45]}}),
+    other("values", "by_letters", [("a", ["contiguous", "transposed"]), ("x", FEW_VIEWS), ("y", ["contiguous", "rows"])],
+          {"BM=16 BN=16 BK=16": {"B": [1, 3], "M": [1, 17], "N": [1, 15, 33], "K": [1, 16, 45]}}),
     *(other("stencils", name, ROW_TO_ROW, GRID) for name in ("heat5", "sobel")),
     other("stencils", "laplace7", ROW_TO_ROW, {"BH=4 BW=16": {"D": [1, 3], "H": [1, 9], "W": both(16)}}),
     other("stencils", "filter1d", ROW_TO_ROW, {"BN=32": {"M": ROW, "N": [1, 33, 77], "K": [5, 1, 4, 0]}}),

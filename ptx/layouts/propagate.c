@@ -459,14 +459,17 @@ static void set_types(Propagate *p, TileBlock *block) {
     }
 }
 
+/* Where the operand's layout gives the result none, as that of a product that is padded along an axis which a reshape drops, the
+ * result's decides. */
 static void convert_operand(Propagate *p, TileOp *op, unsigned index) {
     LinkKind kind;
     TileValue *value = tile_op_operand(op, index);
     if (op->id == TILE_OP_CONVERT_LAYOUT || !tile_type_is_tile(value->type) || !value->type->layout) return;
     const TileValue *end = other_end(op, index, &kind);
-    if (!end || kind == LINK_RESULT || !tile_type_is_tile(end->type)) return;
+    if (!end || !tile_type_is_tile(end->type)) return;
     TileLayout wanted = *end->type->layout;
-    if (kind == LINK_OPERAND && !tile_layout_of_operand(op, index, end->type->layout, &wanted)) return;
+    if (kind == LINK_RESULT && (!end->type->layout || tile_layout_of_result(op, value->type->layout, &wanted))) return;
+    if (kind != LINK_SAME && !tile_layout_of_operand(op, index, end->type->layout, &wanted)) return;
     if (!tile_layout_equal(&wanted, value->type->layout)) tile_op_set_operand(op, index, converted(p, value, &wanted));
 }
 

@@ -4,6 +4,19 @@
 #define PROGRAM(file, name) "../tests/programs/" file ":" name
 
 static const Case cases[] = {
+    {.name = PROGRAM("values", "windows"),
+     .parameters = {{"x", ROLE_IN, "MN", KIND_T, SPECIAL_FINITE}, {"y", ROLE_OUT, "MN", KIND_T, SPECIAL_NONE}},
+     .reference = reference_windows},
+    {.name = PROGRAM("values", "row_products"),
+     .parameters = {{"a", ROLE_IN, "MK", KIND_T, SPECIAL_FINITE},
+                    {"x", ROLE_IN, "K", KIND_T, SPECIAL_FINITE},
+                    {"y", ROLE_OUT, "M", KIND_F32, SPECIAL_NONE}},
+     .reference = reference_row_products},
+    {.name = PROGRAM("values", "by_letters"),
+     .parameters = {{"a", ROLE_IN, "BMK", KIND_T, SPECIAL_FINITE},
+                    {"x", ROLE_IN, "BNK", KIND_T, SPECIAL_FINITE},
+                    {"y", ROLE_OUT, "BNM", KIND_F32, SPECIAL_NONE}},
+     .reference = reference_by_letters},
     {.name = PROGRAM("stencils", "heat5"),
      .parameters = {{"x", ROLE_IN, "MN", KIND_T, SPECIAL_ALL},
                     {"y", ROLE_OUT, "MN", KIND_T, SPECIAL_NONE},

@@ -30,6 +30,46 @@ void reference_segment_sum(const Problem *problem) {
     }
 }
 
+/* ---- values: shifts, products of vectors and by letters ---- */
+
+/* A tile is as wide as the rows, at least 4. */
+void reference_windows(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N');
+    for (int64_t i = 0; i < problem_dimension(problem, 'M') * columns; i++) {
+        const double *x = problem->input[0];
+        int64_t n = i % columns;
+        double left = n >= 2 ? x[i - 2] : -1, right = n + 3 < columns ? x[i + 3] : 0.5;
+        problem->expected[i] = left + 2 * right;
+        problem->slack[i] = 2 * F32_ROUNDOFF * (fabs(left) + 2 * fabs(right)) + F32_TINY;
+    }
+}
+
+static void expect_product(const Problem *problem, int64_t at, const double *a, const double *b, int64_t depth) {
+    double value = 0, magnitude = 0;
+    for (int64_t k = 0; k < depth; k++) {
+        value += a[k] * b[k];
+        magnitude += fabs(a[k] * b[k]);
+    }
+    problem->expected[at] = value;
+    problem->slack[at] = reference_serial_slack(depth + depth / 16 + 2, magnitude) + F32_TINY * (double)(depth + 1);
+}
+
+void reference_row_products(const Problem *problem) {
+    int64_t depth = problem_dimension(problem, 'K');
+    for (int64_t m = 0; m < problem_dimension(problem, 'M'); m++)
+        expect_product(problem, m, problem->input[0] + m * depth, problem->input[1], depth);
+}
+
+void reference_by_letters(const Problem *problem) {
+    int64_t rows = problem_dimension(problem, 'M'), columns = problem_dimension(problem, 'N');
+    int64_t depth = problem_dimension(problem, 'K'), batch = problem_dimension(problem, 'B');
+    for (int64_t i = 0; i < batch * rows * columns; i++) {
+        int64_t b = i / rows / columns, n = i / rows % columns, m = i % rows;
+        expect_product(problem, i, problem->input[0] + (b * rows + m) * depth,
+                       problem->input[1] + (b * columns + n) * depth, depth);
+    }
+}
+
 /* ---- numbers of few bits ---- */
 
 /* Where x / scale lies about half way between two integers, rounding decides. */

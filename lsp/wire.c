@@ -125,9 +125,26 @@ TileWireResult tile_wire_read(TileWire *wire, bool wait, char **body, size_t *le
     }
 }
 
+/* A client that writes without reading must not wait for us while we wait for it: as long as nothing can be written,
+ * what comes is read. */
+static bool wait_to_write(TileWire *wire) {
+    bool full = wire->closed || wire->count > TILE_WIRE_LARGEST;
+    struct pollfd pollers[] = {{.fd = wire->out, .events = POLLOUT}, {.fd = full ? -1 : wire->in, .events = POLLIN}};
+    if (poll(pollers, 2, -1) < 0) return errno == EINTR;
+    if (pollers[1].revents && !pollers[0].revents) fill(wire, false);
+    return true;
+}
+
+/* Pieces that a pipe takes without waiting, where it takes any. */
 static void write_all(TileWire *wire, const char *bytes, size_t count) {
+    enum { PIECE = 4096 };
     while (count && !wire->broken) {
-        ssize_t done = write(wire->out, bytes, count);
+        struct pollfd poller = {.fd = wire->out, .events = POLLOUT};
+        if (poll(&poller, 1, 0) == 0) {
+            wire->broken = !wait_to_write(wire);
+            continue;
+        }
+        ssize_t done = write(wire->out, bytes, count < PIECE ? count : PIECE);
         if (done < 0 && errno == EINTR) continue;
         if (done <= 0) {
             wire->broken = true;

@@ -195,20 +195,6 @@ static void close_subject(Subject *subject) {
     tile_program_close(&subject->program);
 }
 
-/* Each element counts once, also if it is broadcast. */
-static double traffic(const TileProgram *program) {
-    double total = 0;
-    for (size_t i = 0; i < program->argument_count; i++) {
-        const TileProgramArgument *argument = &program->arguments[i];
-        if (argument->info.kind != TILE_PARAMETER_TENSOR) continue;
-        double bytes = tile_scalar_bytes(argument->view.scalar);
-        for (unsigned d = 0; d < argument->view.rank; d++)
-            if (argument->view.stride[d] || !argument->view.extent[d]) bytes *= (double)argument->view.extent[d];
-        total += argument->info.access == TILE_PARAMETER_INOUT ? 2 * bytes : bytes;
-    }
-    return total;
-}
-
 static const char *describe_arguments(const TileProgram *program) {
     TileText text = {.arena = program->session->arena};
     for (size_t i = 0; i < program->argument_count; i++) {
@@ -274,7 +260,7 @@ static int measure_size(TileBench *bench, const BenchOptions *options, const cha
         TileProgram *program = &subjects[i].program;
         TileBenchResult *result = &size.results[i];
         bench->kernels[i] = tile_arena_format(session->arena, "%s", tile_kernel_signature(program->kernel));
-        *result = (TileBenchResult){.bytes = traffic(program), .on_gpu = tile_kernel_is_gpu(program->kernel)};
+        *result = (TileBenchResult){.bytes = tile_traffic_of_program(program), .on_gpu = tile_kernel_is_gpu(program->kernel)};
         result->flops_known = tile_flops_of_program(program, &result->flops);
         size.arguments = i ? size.arguments : describe_arguments(program);
     }

@@ -6,25 +6,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/flops.h"
 #include "tools/program.h"
 #include "tools/ptxas.h"
 #include "tools/replace.h"
 
 typedef struct ExplainOptions {
     bool json;
-    const char *svg;
+    const char *svg, *html;
 } ExplainOptions;
 
 static int read_words(TileProgram *program, ExplainOptions *options, char **words, int count) {
     for (int i = 0; i < count; i++) {
         const char *format = tile_option_value(words[i], "--format"), *svg = tile_option_value(words[i], "--svg");
+        const char *html = tile_option_value(words[i], "--html");
         bool taken = true;
         if (svg && *svg)
             options->svg = svg;
+        else if (html && *html)
+            options->html = html;
         else if (format && (strcmp(format, "json") == 0 || strcmp(format, "text") == 0))
             options->json = *format == 'j';
         else {
-            int failed = format || svg ? tile_session_unknown(program->session, words[i])
+            int failed = format || svg || html ? tile_session_unknown(program->session, words[i])
                                        : tile_program_word(program, words[i], &taken);
             if (failed) return failed;
         }
@@ -85,21 +89,36 @@ static int draw(TileSession *session, const TileExplanation *explanation, const 
     return status == TILE_OK ? 0 : tile_session_fail(session, status, "%s", tile_text_get(&error));
 }
 
-static int report(TileSession *session, const TileExplanation *explanation, const ExplainOptions *options) {
+static int write_page(TileProgram *program, const TileExplanation *explanation, const TileAssemblyFigures *figures,
+                      const char *missing, const char *path) {
+    TileSession *session = program->session;
+    TileExplainedWork work = {.bytes = tile_traffic_of_program(program)};
+    work.has_flops = tile_flops_of_program(program, &work.flops) == TILE_FLOPS_COUNTED;
+    TileText page = {.arena = session->arena}, error = {.arena = session->arena};
+    tile_status status = tile_explain_page(explanation, figures, missing, &work, &page);
+    if (status == TILE_OK) status = tile_file_write(path, page.text, page.length, &error);
+    if (status == TILE_OK) return 0;
+    return tile_session_fail(session, status, "%s", error.length ? tile_text_get(&error) : tile_status_text(status));
+}
+
+static int report(TileProgram *program, const TileExplanation *explanation, const ExplainOptions *options) {
+    TileSession *session = program->session;
     TileAssemblyFigures *figures = TILE_NEW_ARRAY(session->arena, TileAssemblyFigures, explanation->phases.count + 1);
     int failed = options->svg ? draw(session, explanation, options->svg) : 0;
     if (failed) return failed;
     const char *missing = assemble(session, explanation, figures);
+    if (options->html) failed = write_page(program, explanation, figures, missing, options->html);
+    if (options->html) return failed;
     if (options->json)
         tile_explain_print_json(explanation, figures, missing);
     else
-        tile_explain_print(explanation, figures, missing);
+        tile_explain_print(stdout, explanation, figures, missing);
     return tile_session_finish(session);
 }
 
 static int explain(TileProgram *program, const ExplainOptions *options) {
     TileSession *session = program->session;
-    TileExplanation explanation = {.arena = session->arena};
+    TileExplanation explanation = {.arena = session->arena, .texts = options->html};
     tile_compiler_explain(program->compiler, &explanation); /* shapes of results may already need the code */
     int failed = tile_program_load(program, 0);
     if (failed) {
@@ -115,7 +134,7 @@ static int explain(TileProgram *program, const ExplainOptions *options) {
     if (!explanation.done)
         return tile_session_fail(session, TILE_INVALID_ARGUMENT,
                                  "the reference interpreter runs the tile form as it is: nothing is decided");
-    return report(session, &explanation, options);
+    return report(program, &explanation, options);
 }
 
 /* Code for the executor is compiled by the same passes, and needs no machine that can run it. */

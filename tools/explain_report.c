@@ -31,33 +31,33 @@ static unsigned multiple_of(const TileExplainedTensor *tensor, uint64_t bits, un
     return multiple > 1 ? multiple : 0;
 }
 
-static void print_facts(const TileExplainedTensor *tensor, uint64_t bits) {
+static void print_facts(FILE *out, const TileExplainedTensor *tensor, uint64_t bits) {
     bool any = false;
     unsigned bytes = alignment(tensor, bits);
-    if (bytes) any = printf(" aligned to %u bytes", bytes) > 0;
-    if (bits & tensor->used & TILE_GUARD_NARROW) any = printf("%s offsets below 2**31", any ? "," : "") > 0;
-    if (bits & TILE_GUARD_DISJOINT) any = printf("%s memory of its own", any ? "," : "") > 0;
-    if (bits & tensor->used & TILE_GUARD_MAP) any = printf("%s described by a tensor map", any ? "," : "") > 0;
+    if (bytes) any = fprintf(out, " aligned to %u bytes", bytes) > 0;
+    if (bits & tensor->used & TILE_GUARD_NARROW) any = fprintf(out, "%s offsets below 2**31", any ? "," : "") > 0;
+    if (bits & TILE_GUARD_DISJOINT) any = fprintf(out, "%s memory of its own", any ? "," : "") > 0;
+    if (bits & tensor->used & TILE_GUARD_MAP) any = fprintf(out, "%s described by a tensor map", any ? "," : "") > 0;
     for (unsigned axis = 0; axis < tensor->rank; axis++) {
         const char *text = stride_text(bits, axis);
-        if (text) any = printf("%s dimension %u %s", any ? "," : "", axis, text) > 0;
+        if (text) any = fprintf(out, "%s dimension %u %s", any ? "," : "", axis, text) > 0;
     }
     for (unsigned axis = 0; axis < tensor->rank; axis++) {
         unsigned multiple = multiple_of(tensor, bits, axis);
-        if (multiple) any = printf("%s dimension %u a multiple of %u", any ? "," : "", axis, multiple) > 0;
+        if (multiple) any = fprintf(out, "%s dimension %u a multiple of %u", any ? "," : "", axis, multiple) > 0;
     }
-    if (!any) printf(" nothing");
+    if (!any) fprintf(out, " nothing");
 }
 
-static void print_tensor(const TileExplainedTensor *tensor) {
-    printf("  %s: the arguments offer:", tensor->name);
-    print_facts(tensor, tensor->offered);
-    printf("; the code relies on:");
-    print_facts(tensor, tensor->used);
-    printf("\n");
+static void print_tensor(FILE *out, const TileExplainedTensor *tensor) {
+    fprintf(out, "  %s: the arguments offer:", tensor->name);
+    print_facts(out, tensor, tensor->offered);
+    fprintf(out, "; the code relies on:");
+    print_facts(out, tensor, tensor->used);
+    fprintf(out, "\n");
     unsigned last = tensor->rank - 1;
     if (tensor->rank && !(tensor->offered & tile_guard_dimension(last, TILE_GUARD_STRIDE_UNIT)))
-        printf("    elements along dimension %u do not lie side by side, so they cannot be moved as vectors\n", last);
+        fprintf(out, "    elements along dimension %u do not lie side by side, so they cannot be moved as vectors\n", last);
 }
 
 /* ---- layouts ---- */
@@ -74,11 +74,11 @@ static uint32_t registers_of(const char *text) {
     return tile_layout_read(text, &layout) ? tile_layout_registers(&layout) : 0;
 }
 
-static void print_layout(const TileExplainedLayout *layout, size_t number) {
-    printf("  layout %zu: %s\n", number + 1, layout->layout);
-    printf("    %u elements of a tile in each thread, %u side by side along the last axis\n",
+static void print_layout(FILE *out, const TileExplainedLayout *layout, size_t number) {
+    fprintf(out, "  layout %zu: %s\n", number + 1, layout->layout);
+    fprintf(out, "    %u elements of a tile in each thread, %u side by side along the last axis\n",
            registers_of(layout->layout), vector_of(layout->layout));
-    printf("    tiles:");
+    fprintf(out, "    tiles:");
     for (size_t i = 0; i < layout->tiles.count; i++) {
         const TileRemark *tile = &layout->tiles.items[i];
         bool again = false;
@@ -86,23 +86,23 @@ static void print_layout(const TileExplainedLayout *layout, size_t number) {
             again = strcmp(layout->tiles.items[k].name, tile->name) == 0 &&
                     layout->tiles.items[k].place.line == tile->place.line;
         if (!again)
-            printf("%s %s %s (line %u)", i ? "," : "", tile_scalar_name(tile->scalar), tile->name, tile->place.line);
+            fprintf(out, "%s %s %s (line %u)", i ? "," : "", tile_scalar_name(tile->scalar), tile->name, tile->place.line);
     }
-    printf("\n");
+    fprintf(out, "\n");
 }
 
-static void print_move(const TileRemark *move) {
-    printf("  line %u: %s goes from %s\n    to %s, through %s", move->place.line, tile_scalar_name(move->scalar),
+static void print_move(FILE *out, const TileRemark *move) {
+    fprintf(out, "  line %u: %s goes from %s\n    to %s, through %s", move->place.line, tile_scalar_name(move->scalar),
            move->layout, move->to, move->way);
     if (move->shared_bytes)
-        printf(" (%" PRIu64 " bytes; predicted bank conflicts: %u-way to store, %u-way to load)", move->shared_bytes,
+        fprintf(out, " (%" PRIu64 " bytes; predicted bank conflicts: %u-way to store, %u-way to load)", move->shared_bytes,
                move->store_conflicts, move->load_conflicts);
-    printf("\n");
+    fprintf(out, "\n");
 }
 
 /* ---- the L2 cache ---- */
 
-static void print_access(const TileRemark *access) {
+static void print_access(FILE *out, const TileRemark *access) {
     static const struct {
         TileName cache;
         const char *text;
@@ -111,55 +111,55 @@ static void print_access(const TileRemark *access) {
                  {TILE_CACHE_DEFAULT, "leaves the L2 cache in the usual order"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (words[i].cache == access->cache)
-            printf("  line %u: the %s of %s %s (%s)\n", access->place.line, access->way, access->name, words[i].text,
+            fprintf(out, "  line %u: the %s of %s %s (%s)\n", access->place.line, access->way, access->name, words[i].text,
                    tile_cache_policy(access));
 }
 
 /* ---- grids ---- */
 
-static void print_gpu_phase(const TileExplainedPhase *phase, TileAssemblyFigures figures, const char *missing) {
-    printf("  %u threads a block, %" PRIu64 " bytes of shared memory", phase->threads, phase->memory_bytes);
+static void print_gpu_phase(FILE *out, const TileExplainedPhase *phase, TileAssemblyFigures figures, const char *missing) {
+    fprintf(out, "  %u threads a block, %" PRIu64 " bytes of shared memory", phase->threads, phase->memory_bytes);
     if (figures.known)
-        printf("; ptxas: %u registers a thread, %u bytes spilled", figures.registers, figures.spilled_bytes);
-    printf("\n");
-    if (!figures.known) printf("  registers and spills are not known: %s\n", missing ? missing : "ptxas does not tell");
-    printf("  %zu barriers", phase->barriers.count);
+        fprintf(out, "; ptxas: %u registers a thread, %u bytes spilled", figures.registers, figures.spilled_bytes);
+    fprintf(out, "\n");
+    if (!figures.known) fprintf(out, "  registers and spills are not known: %s\n", missing ? missing : "ptxas does not tell");
+    fprintf(out, "  %zu barriers", phase->barriers.count);
     for (size_t i = 0; i < phase->barriers.count; i++)
-        printf("%s %u", i ? "," : phase->barriers.count > 1 ? ": lines" : ": line", phase->barriers.items[i].line);
-    printf("\n");
-    for (size_t i = 0; i < phase->layouts.count; i++) print_layout(&phase->layouts.items[i], i);
-    for (size_t i = 0; i < phase->moves.count; i++) print_move(&phase->moves.items[i]);
-    for (size_t i = 0; i < phase->accesses.count; i++) print_access(&phase->accesses.items[i]);
+        fprintf(out, "%s %u", i ? "," : phase->barriers.count > 1 ? ": lines" : ": line", phase->barriers.items[i].line);
+    fprintf(out, "\n");
+    for (size_t i = 0; i < phase->layouts.count; i++) print_layout(out, &phase->layouts.items[i], i);
+    for (size_t i = 0; i < phase->moves.count; i++) print_move(out, &phase->moves.items[i]);
+    for (size_t i = 0; i < phase->accesses.count; i++) print_access(out, &phase->accesses.items[i]);
 }
 
-static void print_loop(const TileExplanation *explanation, const TileExplainedLoop *loop) {
-    printf("  loop of %s:%u: ", explanation->files[loop->place.file], loop->place.line);
+static void print_loop(FILE *out, const TileExplanation *explanation, const TileExplainedLoop *loop) {
+    fprintf(out, "  loop of %s:%u: ", explanation->files[loop->place.file], loop->place.line);
     if (loop->widest) {
         unsigned lanes = (unsigned)tile_type_lanes(loop->widest);
         unsigned bytes = lanes * tile_scalar_bytes(loop->widest->scalar);
-        printf("vectors of %s%u %s", loop->widest->scalable ? "a multiple of " : "", lanes,
+        fprintf(out, "vectors of %s%u %s", loop->widest->scalable ? "a multiple of " : "", lanes,
                tile_scalar_name(loop->widest->scalar));
         if (explanation->vector_bytes && !loop->widest->scalable)
-            printf(" (%u registers of %u bytes)", (bytes + explanation->vector_bytes - 1) / explanation->vector_bytes,
+            fprintf(out, " (%u registers of %u bytes)", (bytes + explanation->vector_bytes - 1) / explanation->vector_bytes,
                    explanation->vector_bytes);
     } else {
-        printf("no vectors");
+        fprintf(out, "no vectors");
     }
-    printf("; loads and stores: %u of vectors, %u of single elements, %u through a mask", loop->vectors, loop->scalars,
+    fprintf(out, "; loads and stores: %u of vectors, %u of single elements, %u through a mask", loop->vectors, loop->scalars,
            loop->masked);
-    if (loop->unroll > 1) printf("; unrolled %" PRId64 " times", loop->unroll);
-    printf("\n");
+    if (loop->unroll > 1) fprintf(out, "; unrolled %" PRId64 " times", loop->unroll);
+    fprintf(out, "\n");
 }
 
-static void print_cpu_phase(const TileExplanation *explanation, const TileExplainedPhase *phase) {
-    printf("  %" PRIu64 " bytes of scratch memory a thread\n", phase->memory_bytes);
-    for (size_t i = 0; i < phase->loops.count; i++) print_loop(explanation, &phase->loops.items[i]);
+static void print_cpu_phase(FILE *out, const TileExplanation *explanation, const TileExplainedPhase *phase) {
+    fprintf(out, "  %" PRIu64 " bytes of scratch memory a thread\n", phase->memory_bytes);
+    for (size_t i = 0; i < phase->loops.count; i++) print_loop(out, explanation, &phase->loops.items[i]);
 }
 
-static void print_orders(const TileExplanation *explanation, const TileExplainedPhase *phase) {
+static void print_orders(FILE *out, const TileExplanation *explanation, const TileExplainedPhase *phase) {
     for (size_t i = 0; i < phase->orders.count; i++) {
         const TileRemark *order = &phase->orders.items[i];
-        printf("  order of %s:%u: %s: %s\n", explanation->files[order->place.file], order->place.line, order->name,
+        fprintf(out, "  order of %s:%u: %s: %s\n", explanation->files[order->place.file], order->place.line, order->name,
                order->way);
     }
 }
@@ -170,15 +170,15 @@ static void print_member(const char *before, const char *name, const char *text)
 }
 
 /* Decisions that passes made and declined; ops that they created have no location. */
-static void print_decisions(const TileExplanation *explanation, const TileExplainedPhase *phase) {
+static void print_decisions(FILE *out, const TileExplanation *explanation, const TileExplainedPhase *phase) {
     for (size_t i = 0; i < phase->decisions.count; i++) {
         const TileRemark *remark = &phase->decisions.items[i];
         TileText text = {.arena = explanation->arena};
         tile_remark_print(&text, remark);
         if (remark->place.line)
-            printf("  %s:%u: %s\n", explanation->files[remark->place.file], remark->place.line, tile_text_get(&text));
+            fprintf(out, "  %s:%u: %s\n", explanation->files[remark->place.file], remark->place.line, tile_text_get(&text));
         else
-            printf("  %s\n", tile_text_get(&text));
+            fprintf(out, "  %s\n", tile_text_get(&text));
     }
 }
 
@@ -195,13 +195,13 @@ static void print_json_decision(const TileExplanation *explanation, const TileRe
 }
 
 /* Names with the same origin, on one line. */
-static void print_tunes(const TileExplanation *explanation) {
+static void print_tunes(FILE *out, const TileExplanation *explanation) {
     for (size_t i = 0; i < explanation->tunes.count; i++) {
         const TileExplainedTune *tune = &explanation->tunes.items[i];
         bool first = i == 0 || tune[-1].origin != tune->origin;
         bool last = i + 1 == explanation->tunes.count || tune[1].origin != tune->origin;
-        printf("%s%s = %" PRId64, first ? "  constants: " : ", ", tune->name, tune->value);
-        if (last) printf(" (%s%s%s)\n", tile_tune_origin(tune), tune->file ? ": " : "", tune->file ? tune->file : "");
+        fprintf(out, "%s%s = %" PRId64, first ? "  constants: " : ", ", tune->name, tune->value);
+        if (last) fprintf(out, " (%s%s%s)\n", tile_tune_origin(tune), tune->file ? ": " : "", tune->file ? tune->file : "");
     }
 }
 
@@ -215,52 +215,52 @@ static int by_time(const void *x, const void *y) {
     return a->estimate.time < b->estimate.time ? -1 : a->estimate.time > b->estimate.time;
 }
 
-static void print_candidate(const TileExplanation *explanation, const TilePrediction *candidate) {
+static void print_candidate(FILE *out, const TileExplanation *explanation, const TilePrediction *candidate) {
     const TileEstimate *estimate = &candidate->estimate;
-    printf("   ");
+    fprintf(out, "   ");
     for (size_t k = 0; k < explanation->tunes.count; k++)
-        printf(" %s=%" PRId64, explanation->tunes.items[k].name, candidate->values[k]);
-    if (candidate->least_programs) printf(" split for %" PRIu32 " programs", candidate->least_programs);
+        fprintf(out, " %s=%" PRId64, explanation->tunes.items[k].name, candidate->values[k]);
+    if (candidate->least_programs) fprintf(out, " split for %" PRIu32 " programs", candidate->least_programs);
     if (candidate->fits)
-        printf(": %.1f µs (memory %.1f, computing %.1f, waiting %.1f; %.0f programs, %.0f at a time)",
+        fprintf(out, ": %.1f µs (memory %.1f, computing %.1f, waiting %.1f; %.0f programs, %.0f at a time)",
                estimate->time, estimate->memory, estimate->compute, estimate->waiting, estimate->programs,
                estimate->together);
     else
-        printf(": does not fit");
+        fprintf(out, ": does not fit");
     const TilePrediction *all = explanation->candidates.items;
-    printf("%s%s\n", candidate == all ? ", the text's own" : "",
+    fprintf(out, "%s%s\n", candidate == all ? ", the text's own" : "",
            candidate == all + explanation->chosen ? ", chosen" : "");
 }
 
 /* The fastest, and the text's own. */
-static void print_candidates(const TileExplanation *explanation) {
+static void print_candidates(FILE *out, const TileExplanation *explanation) {
     size_t count = explanation->candidates.count;
     const TilePrediction *sorted[MOST_CANDIDATES];
     if (count > MOST_CANDIDATES) count = MOST_CANDIDATES;
     if (!count) return;
     for (size_t i = 0; i < count; i++) sorted[i] = &explanation->candidates.items[i];
     qsort(sorted, count, sizeof(sorted[0]), by_time);
-    printf("  %zu points of the tune clauses, by predicted time:\n", count);
+    fprintf(out, "  %zu points of the tune clauses, by predicted time:\n", count);
     for (size_t i = 0; i < count; i++)
         if (i < SHOWN_CANDIDATES || sorted[i] == explanation->candidates.items ||
             sorted[i] == explanation->candidates.items + explanation->chosen)
-            print_candidate(explanation, sorted[i]);
+            print_candidate(out, explanation, sorted[i]);
 }
 
-void tile_explain_print(const TileExplanation *explanation, const TileAssemblyFigures *figures, const char *missing) {
-    printf("%s for %s\n", explanation->kernel, explanation->target);
-    print_tunes(explanation);
-    print_candidates(explanation);
-    for (size_t i = 0; i < explanation->tensors.count; i++) print_tensor(&explanation->tensors.items[i]);
+void tile_explain_print(FILE *out, const TileExplanation *explanation, const TileAssemblyFigures *figures, const char *missing) {
+    fprintf(out, "%s for %s\n", explanation->kernel, explanation->target);
+    print_tunes(out, explanation);
+    print_candidates(out, explanation);
+    for (size_t i = 0; i < explanation->tensors.count; i++) print_tensor(out, &explanation->tensors.items[i]);
     for (size_t i = 0; i < explanation->phases.count; i++) {
         const TileExplainedPhase *phase = &explanation->phases.items[i];
-        printf("grid %zu\n", i);
+        fprintf(out, "grid %zu\n", i);
         if (phase->threads)
-            print_gpu_phase(phase, figures[i], missing);
+            print_gpu_phase(out, phase, figures[i], missing);
         else
-            print_cpu_phase(explanation, phase);
-        print_decisions(explanation, phase);
-        print_orders(explanation, phase);
+            print_cpu_phase(out, explanation, phase);
+        print_decisions(out, explanation, phase);
+        print_orders(out, explanation, phase);
     }
 }
 

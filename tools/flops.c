@@ -344,3 +344,19 @@ TileFlopsKnown tile_flops_of_program(TileProgram *program, double *flops) {
     tile_string_destroy(form);
     return known;
 }
+
+/* ---- memory ---- */
+
+/* Each element counts once, also if it is broadcast. */
+double tile_traffic_of_program(const TileProgram *program) {
+    double total = 0;
+    for (size_t i = 0; i < program->argument_count; i++) {
+        const TileProgramArgument *argument = &program->arguments[i];
+        if (argument->info.kind != TILE_PARAMETER_TENSOR) continue;
+        double bytes = tile_scalar_bytes(argument->view.scalar);
+        for (unsigned d = 0; d < argument->view.rank; d++)
+            if (argument->view.stride[d] || !argument->view.extent[d]) bytes *= (double)argument->view.extent[d];
+        total += argument->info.access == TILE_PARAMETER_INOUT ? 2 * bytes : bytes;
+    }
+    return total;
+}

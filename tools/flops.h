@@ -15,4 +15,7 @@ typedef enum TileFlopsKnown {
 /* Compiles the program once more, up to tile form. */
 TileFlopsKnown tile_flops_of_program(TileProgram *program, double *flops);
 
+/* Compulsory traffic: each element of each tensor once, `inout` ones twice, what a broadcast repeats once. */
+double tile_traffic_of_program(const TileProgram *program);
+
 #endif

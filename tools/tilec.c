@@ -133,6 +133,7 @@ static const TileOption tune_options[] = {
 static const TileOption explain_options[] = {
     TARGET_OPTION,
     {"--format", "text|json", "the form of what is said"},
+    {"--html", "FILE", "one page for a browser: the source beside tile form, machine form and code, lines following one another"},
     {"--svg", "FILE", "GPUs: draws the layouts, with the thread and register of each element and its bank"},
     PLUGIN_OPTION,
     BUILD_OPTIONS,

@@ -45,6 +45,8 @@ tile_status tile_unit_emit(TileUnit *unit, TileCodeKind kind) {
     const TileTarget *target = unit->input->target;
     const TileBackend *backend = tile_backend_of(target);
     bool places = backend && backend->places && kind == TILE_CODE_ASSEMBLY && !unit->input->ahead;
+    const TileExplanation *explanation = unit->input->compiler->explanation;
+    places = places || (explanation && explanation->texts && kind == TILE_CODE_ASSEMBLY);
     TileBridgeOptions options = {.struct_size = sizeof options, .line_info = unit->input->lines || places};
     tile_status status = tile_bridge_emit(unit->bridge, unit->module, target, &options, kind, &unit->code);
     add_times(unit);

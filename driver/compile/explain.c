@@ -5,6 +5,7 @@
 
 #include "driver/compile/backend.h"
 #include "driver/compile/choice.h"
+#include "lang/ir/text.h"
 
 void tile_compiler_explain(TileCompiler *compiler, TileExplanation *explanation) {
     pthread_mutex_lock(&compiler->mutex);
@@ -226,6 +227,30 @@ static void copy_files(TileExplanation *explanation, const TileContext *context)
     explanation->files = files;
 }
 
+static void copy_sources(TileExplanation *explanation, const TileUnit *unit) {
+    unsigned count = (unsigned)unit->context->files.count;
+    const char **sources = TILE_NEW_ARRAY(explanation->arena, const char *, count + 1);
+    for (unsigned i = 1; i < count; i++)
+        for (size_t k = 1; k < unit->diagnostics->files.count; k++) {
+            const TileSourceFile *file = &unit->diagnostics->files.items[k];
+            if (strcmp(file->name, unit->context->files.items[i]) == 0)
+                sources[i] = tile_arena_string(explanation->arena, file->text, file->length);
+        }
+    explanation->sources = sources;
+    explanation->file_count = count;
+}
+
+/* The forms behind the passes of the target, and the code. */
+static tile_status explain_texts(TileUnit *unit, TileExplanation *explanation) {
+    TileText text = {.arena = explanation->arena};
+    tile_module_print(&text, unit->module, TILE_PRINT_LOCATIONS);
+    explanation->machine_form = tile_text_get(&text);
+    copy_sources(explanation, unit);
+    TILE_TRY(tile_unit_emit(unit, TILE_CODE_ASSEMBLY));
+    explanation->code = tile_arena_string(explanation->arena, unit->code.data, unit->code.size);
+    return TILE_OK;
+}
+
 /* What only the emitted code shows. */
 static tile_status explain_code(TileUnit *unit, TileExplanation *explanation) {
     TILE_TRY(tile_unit_emit(unit, tile_unit_backend(unit)->code));
@@ -245,6 +270,8 @@ tile_status tile_unit_explain(TileUnit *unit, const TileFunc *kernel, const Tile
     explanation->candidates.items = chosen.candidates.items;
     explanation->candidates.count = explanation->candidates.capacity = chosen.candidates.count;
     explanation->chosen = chosen.chosen;
+    explanation->texts = chosen.texts;
+    explanation->tile_form = chosen.tile_form;
     explanation->vector_bytes = target->vector_bytes;
     copy_files(explanation, unit->context);
     explain_tensors(explanation, signature, request, code);
@@ -252,6 +279,7 @@ tile_status tile_unit_explain(TileUnit *unit, const TileFunc *kernel, const Tile
     for (const TileFunc *func = unit->module->first; func; func = func->next)
         if (func->kind == TILE_FUNC_PHASE) explain_phase(explanation, func, &unit->remarks);
     if (tile_unit_backend(unit)->explained) TILE_TRY(explain_code(unit, explanation));
+    if (explanation->texts) TILE_TRY(explain_texts(unit, explanation));
     explanation->done = true;
     return TILE_OK;
 }

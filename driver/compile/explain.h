@@ -74,6 +74,11 @@ typedef struct TileExplanation {
     size_t chosen;                       /* of them */
     TILE_LIST(TileExplainedPhase) phases;
     char *ptx; /* GPUs */
+    bool texts;                            /* asked for: what follows */
+    const char *tile_form, *machine_form;  /* with places, in front of and behind the target's passes */
+    const char *code;                      /* assembly or PTX, with line information */
+    const char *const *sources;            /* the texts of `files`; NULL: not known */
+    unsigned file_count;
 } TileExplanation;
 
 /* The next code that is compiled for a library of this compiler is explained. Borrowed; NULL: no more. Not while

@@ -9,6 +9,7 @@
 #include "driver/compile/stages.h"
 
 #include "driver/compile/image.h"
+#include "lang/ir/text.h"
 
 static tile_status parse(TileImageJob *job) { return tile_unit_parse(job->unit); }
 
@@ -31,7 +32,13 @@ static size_t count_shared(const TileImageJob *job) {
 }
 
 static tile_status lower(TileImageJob *job) {
-    return tile_unit_passes(job->unit, job->pipeline.items, count_shared(job));
+    TILE_TRY(tile_unit_passes(job->unit, job->pipeline.items, count_shared(job)));
+    TileExplanation *explanation = job->unit->input->compiler->explanation;
+    if (!explanation || !explanation->texts) return TILE_OK;
+    TileText text = {.arena = explanation->arena};
+    tile_module_print(&text, job->unit->module, TILE_PRINT_LOCATIONS);
+    explanation->tile_form = tile_text_get(&text);
+    return TILE_OK;
 }
 
 /* Not later: the target's passes take the grids out of the kernel, and then temporaries look unused. */

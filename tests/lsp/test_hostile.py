@@ -242,6 +242,15 @@ def test_what_waits_can_be_cancelled(client):
     is_alive(client)
 
 
+def test_a_client_that_writes_much_before_it_reads(client):
+    """Both pipes are full by then: the server must go on reading."""
+    client.open(URI, TEXT * 1)
+    for _ in range(3000):
+        client.ask("textDocument/completion", {"textDocument": {"uri": URI}, "position": {"line": 1, "character": 30}})
+    assert len(client.wait(client.number)["result"]) > 50
+    is_alive(client)
+
+
 def test_of_many_keystrokes_the_last_is_checked(client):
     client.open(URI, TEXT)
     bodies = []

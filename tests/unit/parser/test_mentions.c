@@ -168,3 +168,31 @@ Test(mentions, of_broken_texts) {
         tile_arena_destroy(arena);
     }
 }
+
+/* Files in which a line is missing, or a word: what is left of broken items is annotated. */
+Test(annotations, of_files_with_holes) {
+    char pattern[1024];
+    glob_t found;
+    unsigned random = 1, broken = 0;
+    snprintf(pattern, sizeof pattern, "%s/stdlib/*.tile", source_directory());
+    cr_assert_eq(glob(pattern, 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        for (int hole = 0; hole < 8; hole++) {
+            TileArena *arena = tile_arena_create(NULL);
+            size_t length;
+            char *text = read_file(arena, found.gl_pathv[i], &length);
+            random = random * 1664525 + 1013904223;
+            size_t begin = (random >> 8) % length, end = begin;
+            while (end < length && text[end] != '\n' && (hole % 2 || text[end] != ' ')) end++;
+            memset(text + begin, ' ', end - begin);
+            File file;
+            open_file(&file, found.gl_pathv[i], text, length);
+            broken += file.diagnostics->error_count != 0;
+            for (size_t k = 0; k < file.annotations.list.count; k++)
+                cr_assert(file.annotations.list.items[k].type && file.annotations.list.items[k].shape);
+            close_file(&file);
+            tile_arena_destroy(arena);
+        }
+    globfree(&found);
+    cr_assert_gt(broken, 20);
+}

@@ -13,6 +13,7 @@ from breadth import TABLES
 EXCUSED = {
     "tests/programs/constants.tile": "of the language: constants",
     "tests/programs/tests.tile": "of the language: tests of kernels",
+    "tests/programs/values.tile": "of the language: forms of values, most of them a line",
     "tests/programs/bilinear.tile": "samples at points, which PyTorch takes in another form",
     "tests/programs/mandelbrot.tile": "PyTorch has no loop on data",
     "tests/programs/conv2d_3x3.tile": "conv:conv2d",

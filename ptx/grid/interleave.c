@@ -73,10 +73,13 @@ static bool read_strided(TileOp *op, Strided *strided) {
 
 /* Are the indices of all dimensions but the last the same? `*distance`: how many elements b begins behind a. */
 static bool is_same_row(TileIndices *indices, const Strided *a, const Strided *b, int64_t *distance) {
-    unsigned first = tile_access_first(a->op), count = a->last.operand - first, other = tile_access_first(b->op);
-    if (tile_op_operand(a->op, 0) != tile_op_operand(b->op, 0) || b->last.operand - other != count) return false;
-    for (unsigned i = 0; i < count; i++)
-        if (!tile_value_is_same(tile_op_operand(a->op, first + i), tile_op_operand(b->op, other + i))) return false;
+    unsigned before = a->last.operand - tile_access_first(a->op);
+    if (tile_op_operand(a->op, 0) != tile_op_operand(b->op, 0)) return false;
+    if (b->last.operand - tile_access_first(b->op) != before) return false;
+    for (unsigned i = 0; i < before; i++) {
+        const TileValue *index = tile_op_named_at(a->op, TILE_OPERAND_INDICES, i);
+        if (!tile_value_is_same(index, tile_op_named_at(b->op, TILE_OPERAND_INDICES, i))) return false;
+    }
     return tile_index_offset(indices, b->last.first, a->last.first, distance);
 }
 

@@ -249,7 +249,8 @@ static bool is_zero(const TileValue *value) {
 
 /* a @ b + c, of which a or b is a sum of products with exp(.. - base). */
 static Form form_of_dot(Rescaling *r, const TileOp *dot, unsigned depth) {
-    TileValue *a = tile_op_operand(dot, 0), *b = tile_op_operand(dot, 1), *c = tile_op_operand(dot, 2);
+    TileValue *a = tile_op_named(dot, TILE_OPERAND_A), *b = tile_op_named(dot, TILE_OPERAND_B),
+              *c = tile_op_named(dot, TILE_OPERAND_SUM);
     if (tile_op_integer(dot, TILE_ATTRIBUTE_ORDERED, 0) || varies(r->f, a) == varies(r->f, b)) return FORM_OTHER;
     return form_of_sum(form_of(r, varies(r->f, a) ? a : b, depth), form_of(r, c, depth));
 }

@@ -23,8 +23,7 @@ typedef struct GpuMerged {
     unsigned fold, at; /* FOLD: which of the folds, and which of its results */
 } GpuMerged;
 
-/* Behind the carried values stands one for each fold: is there an element? Combiners of users have no identity element.
- */
+/* Behind the carried values stands one for each fold: is there an element? Combiners of users have no identity element. */
 typedef struct GpuMerge {
     TileOp *loop, *state_loop;  /* a loop in it, if all but induction variables goes through that; else the same */
     unsigned count, fold_count; /* of carried values; of folds */

@@ -1,6 +1,6 @@
 /* Purpose: decide which loads of a loop are copied to shared memory some iterations before products take them from
- * there, and how many iterations: their latency. It is as great as the slots allow that the copies of so many
- * iterations and of the one that is read take in shared memory.
+ * there, and how many iterations: their latency. It is as great as the slots allow that the copies of so many iterations
+ * and of the one that is read take in shared memory.
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %b: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out>
@@ -26,9 +26,12 @@
  *       %n = const {value = 16} : i64
  *       %acc = const {value = 0.0} : f32[16, 16]
  *       %sum = for %begin, %end, %n, %acc : f32[16, 16] (%k: i64, %acc.1: f32[16, 16]) {
- *         %x = load_tile %a, %zero, %one, %zero, %n, %k, %one, %zero, %n {access = [range, range], latency = 3} :
- * f16[16, 16] %y = load_tile %b, %k, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range], latency = 3} :
- * f16[16, 16] %acc.2 = dot %x, %y, %acc.1 {instruction = mma} : f32[16, 16] yield %acc.2
+ *         %x = load_tile %a, %zero, %one, %zero, %n, %k, %one, %zero, %n {access = [range, range], latency = 3} : f16[16,
+ *             16]
+ *         %y = load_tile %b, %k, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range], latency = 3} : f16[16,
+ *             16]
+ *         %acc.2 = dot %x, %y, %acc.1 {instruction = mma} : f32[16, 16]
+ *         yield %acc.2
  *       }
  *       store_tile %c, %sum, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
  *       return
@@ -69,11 +72,9 @@ static const char *why_not_ahead(const TileOp *load, const TileOp *loop) {
     int64_t step;
     if (!tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) || step > LARGEST_STEP)
         return "the step of the loop is not a constant";
-    if (tile_memory_is_written(loop, tile_op_operand(load, 0)))
-        return "the loop may write to the memory that is loaded";
+    if (tile_memory_is_written(loop, tile_op_operand(load, 0))) return "the loop may write to the memory that is loaded";
     for (unsigned i = 1; i < load->operand_count; i++)
-        if (!follows_index(tile_op_operand(load, i), loop))
-            return "its address depends on more than the loop's induction variable";
+        if (!follows_index(tile_op_operand(load, i), loop)) return "its address depends on more than the loop's induction variable";
     return NULL;
 }
 
@@ -133,8 +134,7 @@ static void decline(Candidate *candidate, const TileOp *load, const char *why) {
 static bool is_made_of(const TileValue *value, const TileOp *load, unsigned *left) {
     const TileOp *op = value->op;
     if (op == load) return true;
-    if (!op || op->block != load->block || !tile_op_is_pure(op) || !tile_type_is_tile(value->type) || !*left)
-        return false;
+    if (!op || op->block != load->block || !tile_op_is_pure(op) || !tile_type_is_tile(value->type) || !*left) return false;
     --*left;
     for (unsigned i = 0; i < op->operand_count; i++)
         if (is_made_of(tile_op_operand(op, i), load, left)) return true;
@@ -190,13 +190,11 @@ static void remark_slots(Candidate *candidate, int64_t slots) {
         const TileOp *load = candidate->loads[i];
         if (slots)
             tile_pass_remark(candidate->context, load, TILE_DECISION_COPIED_AHEAD, tile_op_operand(load, 0)->name,
-                             "%lld iteration%s ahead, %lld slots of %lld bytes", (long long)slots - 1,
-                             slots == 2 ? "" : "s", (long long)slots,
-                             (long long)slot_bytes(candidate->context->module->context, load));
+                             "%lld iteration%s ahead, %lld slots of %lld bytes", (long long)slots - 1, slots == 2 ? "" : "s",
+                             (long long)slots, (long long)slot_bytes(candidate->context->module->context, load));
         else
             decline(candidate, load,
-                    candidate->func->stages == 1 ? "`stages` is 1"
-                                                 : "shared memory has no room for the tiles of two iterations");
+                    candidate->func->stages == 1 ? "`stages` is 1" : "shared memory has no room for the tiles of two iterations");
     }
 }
 

@@ -38,6 +38,8 @@
  *     }
  * Needs: canonicalise and cse, so that equal operands are one value. Keeps: tile form. Cost: linear: between two accesses
  * that are merged there are at most MOST_BETWEEN ops. */
+#include <limits.h>
+
 #include "lang/index/index.h"
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
@@ -46,8 +48,8 @@
 
 enum { MOST_BETWEEN = 64, LARGEST_STEP = 16 };
 
-/* Loads of larger elements stay: their sectors are whole in the L1 cache, where the other load finds them, and each thread
- * has the elements that it needs. Stores do not meet there. */
+/* Loads of larger elements stay, unless stores have been merged, to whose threads they then come in pairs: their sectors
+ * are whole in the L1 cache, where the other load finds them. Stores do not meet there. */
 enum { MOST_LOADED_BYTES = 2 };
 
 /* An access whose last dimension is a range with a constant even step. */
@@ -64,7 +66,6 @@ static bool read_strided(TileOp *op, Strided *strided) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     if (!tile_type_is_tile(tile->type) || tile->type->rank == TILE_MAX_TILE_RANK) return false;
     if (tile_op_get(op, TILE_ATTRIBUTE_PARTS)) return false;
-    if (op->id == TILE_OP_LOAD_TILE && tile_scalar_bytes(tile->type->scalar) > MOST_LOADED_BYTES) return false;
     unsigned rank = tile_access_read(op, indices);
     *strided = (Strided){.op = op, .type = tile->type, .last = indices[rank - 1]};
     return strided->last.kind == TILE_ACCESS_RANGE && tile_value_integer(strided->last.step, &strided->step) &&
@@ -197,25 +198,30 @@ static void merge_loads(TileModule *module, const Strided *early, const Strided 
     tile_op_erase(late->op);
 }
 
-/* Merges as long as there is something to merge with: steps of 4 become steps of 2, and those become 1. Loads go from
- * the end on, since the earlier one stays. */
-static bool walk(TilePassContext *context, TileIndices *indices, TileBlock *block) {
+static void merge(TilePassContext *context, const Strided *early, const Strided *late, bool second) {
+    TileBuilder b = tile_builder_before(context->module, late->op);
+    tile_pass_remark(context, late->op, TILE_DECISION_INTERLEAVED, tile_op_operand(late->op, 0)->name, "step %lld",
+                     (long long)late->step);
+    if (late->op->id == TILE_OP_STORE_TILE)
+        merge_stores(&b, early, late, second);
+    else
+        merge_loads(context->module, early, late, second);
+}
+
+/* Merges accesses of one kind, loads of elements of at most so many bytes. A merged store may complement an earlier one;
+ * a merged load, which stays at the earlier place, may do so in the next walk. */
+static bool walk(TilePassContext *context, TileIndices *indices, TileBlock *block, TileOpId id, unsigned most_bytes) {
     bool changed = false;
     for (TileOp *op = block->first, *next; op; op = next) {
         Strided strided, partner;
         bool second;
         next = op->next;
-        for (unsigned i = 0; i < op->region_count; i++) changed |= walk(context, indices, &op->regions[i]);
-        if (!read_strided(op, &strided) || !find_partner(indices, &strided, &partner, &second)) continue;
-        TileBuilder b = tile_builder_before(context->module, op);
-        tile_pass_remark(context, op, TILE_DECISION_INTERLEAVED, tile_op_operand(op, 0)->name, "step %lld",
-                         (long long)strided.step);
-        if (op->id == TILE_OP_STORE_TILE) {
-            merge_stores(&b, &partner, &strided, second);
-            next = op; /* it may complement an earlier one */
-        } else {
-            merge_loads(context->module, &partner, &strided, second);
-        }
+        for (unsigned i = 0; i < op->region_count; i++) changed |= walk(context, indices, &op->regions[i], id, most_bytes);
+        if (op->id != id || !read_strided(op, &strided)) continue;
+        if (tile_scalar_bytes(strided.type->scalar) > most_bytes) continue;
+        if (!find_partner(indices, &strided, &partner, &second)) continue;
+        merge(context, &partner, &strided, second);
+        if (id == TILE_OP_STORE_TILE) next = op;
         changed = true;
     }
     return changed;
@@ -223,7 +229,8 @@ static bool walk(TilePassContext *context, TileIndices *indices, TileBlock *bloc
 
 TileResult tile_pass_gpu_interleave(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
-    bool changed = false;
-    while (walk(context, tile_pass_indices(context, func), &func->body)) changed = true;
-    return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+    TileIndices *indices = tile_pass_indices(context, func);
+    bool stores = walk(context, indices, &func->body, TILE_OP_STORE_TILE, UINT_MAX), loads = false;
+    while (walk(context, indices, &func->body, TILE_OP_LOAD_TILE, stores ? UINT_MAX : MOST_LOADED_BYTES)) loads = true;
+    return stores || loads ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

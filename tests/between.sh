@@ -28,7 +28,10 @@ compare() {
     decisions "$pattern" >"$work/plain"
     expect 0 '' "$optimise" "$work/tile.tir" --pipeline="$pipeline" --target="$target" $between "$@"
     decisions "$pattern" >"$work/between"
-    [ -s "$work/plain" ] || complain "$name for $target: no decisions are seen"
+    case $name in
+    values:fibonacci\ *) ;; # scalars alone: no loop over points is made
+    *) [ -s "$work/plain" ] || complain "$name for $target: no decisions are seen" ;;
+    esac
     diff "$work/plain" "$work/between" >"$work/output" || complain "$name for $target: other decisions"
     compared=$((compared + 1))
 }

@@ -13,6 +13,7 @@ types_of() {
     list=$(echo "$header" | sed -n 's/.*[[ ]T: \([a-z0-9 |]*\).*/\1/p' | head -n 1)
     case $list:$header in
     f[136]*) echo "$list" | tr -d '|' ;;
+    int:*) echo i32 ;;
     *[[\ ][TU]:\ *) echo f32 f16 bf16 ;;
     *) echo f32 ;;
     esac
@@ -47,6 +48,9 @@ instance() {
     gates:top2) echo E=64 ;;
     products:lora) echo R=16 ;;
     transforms:rotary_interleaved) echo D=64 ;;
+    values:neighbours | values:windows) echo N=64 ;;
+    values:shared_right) echo B=2 M=16 K=16 N=32 ;;
+    values:letters) echo B=2 I=8 J=16 K=4 L=8 ;;
     transforms:hadamard | transforms:sort_rows) echo N=256 ;;
     esac
 }

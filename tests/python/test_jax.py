@@ -65,7 +65,7 @@ class Jax(unittest.TestCase):
             jax.block_until_ready(tile.jax.call(m.add, x, x.astype(jnp.int32)))
 
     def test_arrays_are_read_by_dlpack(self):
-        x = jnp.ones((2, 3))
+        x = jax.device_put(jnp.ones((2, 3)), jax.devices("cpu")[0])
         y = np.zeros((2, 3), np.float32)
         m.add(x, x, y)
         np.testing.assert_array_equal(y, 2 * np.ones((2, 3)))

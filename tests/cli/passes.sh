@@ -77,14 +77,14 @@ plugin careless '.after = "licm"' "if ($is \"yield\") == 0) tile_ir_erase(ir, op
 expect 1 "the pass 'careless', which is not the compiler's own, leaves what is no IR" \
     "$tilec" emit machine double.tile --load-pass=careless.so
 expect 1 "a block has to end in yield" "$tilec" run double.tile x=ones:f32[100] y=@ --load-pass=careless.so
-plugin wrong '.after = "canonicalise"' "TileIrValue *v = tile_ir_operand(op, 0);
+plugin wrong '.after = "expand-programs"' "TileIrValue *v = tile_ir_operand(op, 0);
     if ($is \"store_tile\") != 0) return;
     tile_ir_before(ir, op);
     tile_ir_binary(ir, \"add\", v, tile_ir_operand(op, 2));"
 expect 1 "the pass 'wrong': twice.0: op 1 (add): " "$tilec" emit machine double.tile --load-pass=wrong.so
-plugin used '.after = "canonicalise"' "if ($is \"load_tile\") == 0) tile_ir_erase(ir, op);"
+plugin used '.after = "expand-programs"' "if ($is \"load_tile\") == 0) tile_ir_erase(ir, op);"
 expect 1 "tile_ir_erase of load_tile: its results are used" "$tilec" emit machine double.tile --load-pass=used.so
-plugin picky '.after = "canonicalise"' "if ($is \"grid\") == 0) tile_ir_refuse(ir, op, \"no grids today\");"
+plugin picky '.after = "expand-programs"' "if ($is \"grid\") == 0) tile_ir_refuse(ir, op, \"no grids today\");"
 expect 1 "the pass 'picky': twice: grid: no grids today" "$tilec" emit machine double.tile --load-pass=picky.so
 
 # Invalid passes.

@@ -81,14 +81,21 @@ void print_log(void *host, const char *line, size_t length) {
     call_with_line(((State *)host)->hooks.log_line, line, length);
 }
 
-static void observe(PyObject *function, const TileLaunchEvent *event) {
-    if (!function) return;
+/* Another thread may set another observer meanwhile: the function is kept for as long as it runs. */
+static void observe(State *state, PyObject *const *observer, const TileLaunchEvent *event) {
     PyGILState_STATE held = PyGILState_Ensure();
-    PyObject *none = PyObject_CallFunction(function, "si", tile_kernel_name(event->kernel), (int)event->status);
-    if (!none) PyErr_WriteUnraisable(function);
-    Py_XDECREF(none);
+    while (atomic_flag_test_and_set(&state->observing)) continue;
+    PyObject *function = *observer, *none;
+    Py_XINCREF(function);
+    atomic_flag_clear(&state->observing);
+    if (function) {
+        none = PyObject_CallFunction(function, "si", tile_kernel_name(event->kernel), (int)event->status);
+        if (!none) PyErr_WriteUnraisable(function);
+        Py_XDECREF(none);
+        Py_DECREF(function);
+    }
     PyGILState_Release(held);
 }
 
-void observe_before(void *host, const TileLaunchEvent *event) { observe(((State *)host)->before, event); }
-void observe_after(void *host, const TileLaunchEvent *event) { observe(((State *)host)->after, event); }
+void observe_before(void *host, const TileLaunchEvent *event) { observe(host, &((State *)host)->before, event); }
+void observe_after(void *host, const TileLaunchEvent *event) { observe(host, &((State *)host)->after, event); }

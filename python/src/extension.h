@@ -95,7 +95,8 @@ typedef struct State {
     Hooks hooks;
     PyTypeObject *library_type, *kernel_type, *bound_type, *dispatch_type;
     PyObject *exchange_name, *dlpack_name;
-    PyObject *before, *after; /* of the observer, or NULL */
+    PyObject *before, *after; /* of the observer, or NULL; changed and taken under `observing` */
+    atomic_flag observing;
     TileObserver observer;
     _Atomic unsigned known_count, maker_count;
     Known known[KNOWN_TYPES];

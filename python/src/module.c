@@ -38,9 +38,13 @@ static PyObject *set_observer(PyObject *module, PyObject *args) {
     State *state = PyModule_GetState(module);
     PyObject *before, *after;
     if (!PyArg_ParseTuple(args, "OO", &before, &after)) return NULL;
+    before = function_or_null(before);
+    after = function_or_null(after);
+    while (atomic_flag_test_and_set(&state->observing)) continue;
     PyObject *old_before = state->before, *old_after = state->after;
-    state->before = function_or_null(before);
-    state->after = function_or_null(after);
+    state->before = before;
+    state->after = after;
+    atomic_flag_clear(&state->observing);
     Py_XDECREF(old_before);
     Py_XDECREF(old_after);
     Py_INCREF(Py_None);
@@ -71,6 +75,7 @@ static int execute(PyObject *module) {
     State *state = PyModule_GetState(module);
     state->observer = (TileObserver){observe_before, observe_after, state};
     atomic_flag_clear(&state->learning);
+    atomic_flag_clear(&state->observing);
     state->exchange_name = PyUnicode_InternFromString("__dlpack_c_exchange_api__");
     state->dlpack_name = PyUnicode_InternFromString("__dlpack__");
     if (!state->exchange_name || !state->dlpack_name) return -1;

@@ -275,9 +275,11 @@ static Form form_of(Rescaling *r, TileValue *value, unsigned depth) {
         if (!is_zero(tile_op_operand(op, 1))) return FORM_OTHER;
         return form_of(r, x, depth) == FORM_SCALED ? FORM_SCALED : FORM_OTHER;
     case TILE_OP_DOT: return form_of_dot(r, op, depth);
+    case TILE_OP_CONVERT:
+        if (!tile_scalar_is_float(x->type->scalar) || !tile_scalar_is_float(value->type->scalar)) return FORM_OTHER;
+        return form_of(r, x, depth) == FORM_SCALED ? FORM_SCALED : FORM_OTHER;
     case TILE_OP_BROADCAST:
     case TILE_OP_PERMUTE:
-    case TILE_OP_CONVERT:
     case TILE_OP_RESHAPE: return form_of(r, x, depth) == FORM_SCALED ? FORM_SCALED : FORM_OTHER;
     }
     return FORM_OTHER;

@@ -3,7 +3,7 @@
 #include "lang/ir/operands.h"
 #include "ptx/grid/merges.h"
 
-/* ---- scalars ---- */
+/* ---- copies of what an iteration does ---- */
 
 /* The value as it follows from others, which `map` has, and from constants; for one lane. */
 static TileValue *copy_scalar(TileBuilder *b, TileMap *map, TileValue *value) {
@@ -26,6 +26,19 @@ static TileValue *copy_scalar(TileBuilder *b, TileMap *map, TileValue *value) {
     return known;
 }
 
+/* The value as it follows from others, which `map` has, and from what is defined outside of the loop. */
+static TileValue *copy_tile(const GpuMerge *merge, TileBuilder *b, TileMap *map, TileValue *value) {
+    TileValue *known = tile_map_get(map, value);
+    if (known || tile_value_outside(value, merge->loop)) return known ? known : value;
+    for (unsigned i = 0; i < value->op->operand_count; i++) copy_tile(merge, b, map, tile_op_operand(value->op, i));
+    tile_builder_insert(b, tile_op_clone(b->module, value->op, map));
+    return tile_map_get(map, value);
+}
+
+static TileValue *copy(const GpuMerge *merge, TileBuilder *b, TileMap *map, TileValue *value) {
+    return merge->tiles ? copy_tile(merge, b, map, value) : copy_scalar(b, map, value);
+}
+
 /* The sum of one part, as its top becomes that of both. */
 static TileValue *build_factor(const GpuMerge *merge, TileBuilder *b, TileArena *scratch, unsigned i,
                                TileValue *const *part, TileValue *const *result) {
@@ -36,7 +49,7 @@ static TileValue *build_factor(const GpuMerge *merge, TileBuilder *b, TileArena 
         tile_map_set(&map, gpu_merge_carried(merge, k), part[k]);
         tile_map_set(&map, gpu_merge_next(merge, k), result[k]);
     }
-    return copy_scalar(b, &map, merge->values[i].factor);
+    return copy(merge, b, &map, merge->values[i].factor);
 }
 
 static TileValue *build_choice(const GpuMerge *merge, TileBuilder *b, TileArena *scratch, unsigned i,
@@ -47,7 +60,7 @@ static TileValue *build_choice(const GpuMerge *merge, TileBuilder *b, TileArena 
     tile_map_init(&map, scratch);
     tile_map_set(&map, gpu_merge_carried(merge, key), left[key]);
     tile_map_set(&map, tile_op_operand(select, 1), right[key]);
-    TileValue *better = copy_scalar(b, &map, tile_op_operand(select, 0));
+    TileValue *better = copy(merge, b, &map, tile_op_operand(select, 0));
     return tile_build_ternary(b, TILE_OP_SELECT, better, right[i], left[i]);
 }
 
@@ -93,58 +106,6 @@ void gpu_merge_build(const GpuMerge *merge, TileBuilder *b, TileArena *scratch, 
         result[i] = tile_build_ternary(b, TILE_OP_FMA, left[i], x, tile_build_binary(b, TILE_OP_MUL, right[i], y));
     }
     for (unsigned number = 0; number < merge->fold_count; number++) build_fold(merge, b, number, left, right, result);
-}
-
-/* ---- tiles ---- */
-
-/* The value as it follows from others, which `map` has, and from what is defined outside of the loop. */
-static TileValue *copy_tile(const GpuMerge *merge, TileBuilder *b, TileMap *map, TileValue *value) {
-    TileValue *known = tile_map_get(map, value);
-    if (known || tile_value_outside(value, merge->loop)) return known ? known : value;
-    for (unsigned i = 0; i < value->op->operand_count; i++) copy_tile(merge, b, map, tile_op_operand(value->op, i));
-    tile_builder_insert(b, tile_op_clone(b->module, value->op, map));
-    return tile_map_get(map, value);
-}
-
-/* What the values of one part are multiplied by, or compared as, where `carried` was before an iteration and `next` is
- * behind it. */
-static TileValue *copy_with(const GpuMerge *merge, TileBuilder *b, TileArena *scratch, TileValue *value,
-                            TileValue *const *carried, TileValue *const *next) {
-    TileMap map;
-    tile_map_init(&map, scratch);
-    for (unsigned k = 0; k < merge->count; k++) {
-        if (merge->values[k].rule != GPU_MERGE_OP) continue;
-        tile_map_set(&map, gpu_merge_carried(merge, k), carried[k]);
-        tile_map_set(&map, gpu_merge_next(merge, k), next[k]);
-    }
-    return copy_tile(merge, b, &map, value);
-}
-
-static TileValue *choose_tiles(const GpuMerge *merge, TileBuilder *b, TileArena *scratch, unsigned i,
-                               TileValue *const *left, TileValue *const *right) {
-    TileMap map;
-    unsigned key = merge->values[i].key;
-    const TileOp *select = gpu_merge_next(merge, key)->op;
-    tile_map_init(&map, scratch);
-    tile_map_set(&map, gpu_merge_carried(merge, key), left[key]);
-    tile_map_set(&map, tile_op_operand(select, 1), right[key]);
-    return tile_build_ternary(b, TILE_OP_SELECT, copy_tile(merge, b, &map, tile_op_operand(select, 0)), right[i], left[i]);
-}
-
-void gpu_merge_build_tiles(const GpuMerge *merge, TileBuilder *b, TileArena *scratch, TileValue *const *left,
-                           TileValue *const *right, TileValue **result) {
-    for (unsigned i = 0; i < merge->count; i++) {
-        const GpuMerged *value = &merge->values[i];
-        if (value->rule == GPU_MERGE_OP)
-            result[i] = tile_build_binary(b, tile_eval_combiner(value->kind), left[i], right[i]);
-        if (value->rule == GPU_MERGE_CHOICE) result[i] = choose_tiles(merge, b, scratch, i, left, right);
-    }
-    for (unsigned i = 0; i < merge->count; i++) {
-        if (merge->values[i].rule != GPU_MERGE_RESCALED) continue;
-        TileValue *x = copy_with(merge, b, scratch, merge->values[i].factor, left, result),
-                  *y = copy_with(merge, b, scratch, merge->values[i].factor, right, result);
-        result[i] = tile_build_ternary(b, TILE_OP_FMA, left[i], x, tile_build_binary(b, TILE_OP_MUL, right[i], y));
-    }
 }
 
 /* ---- whether there are elements ---- */

@@ -46,13 +46,10 @@ static inline unsigned gpu_merge_value_count(const GpuMerge *merge) { return mer
 
 /* Why results of parts of the loop cannot be merged; NULL: they can. */
 const char *gpu_merge_find(GpuMerge *merge, TileOp *loop, TileArena *scratch);
-/* Merges the results of one part with those of a later one: scalars, count + fold_count of each. */
+/* Merges the results of one part with those of a later one, count + fold_count of each: scalars, or tiles where `tiles`.
+ * Those of induction variables are neither read nor written. */
 void gpu_merge_build(const GpuMerge *merge, TileBuilder *b, TileArena *scratch, TileValue *const *left,
                      TileValue *const *right, TileValue **result);
-/* The same for whole values: tiles where the loop carries tiles, `count` of each. Those of induction variables are not read
- * and not written. */
-void gpu_merge_build_tiles(const GpuMerge *merge, TileBuilder *b, TileArena *scratch, TileValue *const *left,
-                           TileValue *const *right, TileValue **result);
 /* The type of a value that parts leave. */
 const TileType *gpu_merge_type(const GpuMerge *merge, TileContext *context, unsigned i);
 /* Replaces `loop`, a copy of the merge's, by one that also carries whether there is an element of each fold. */

@@ -353,7 +353,7 @@ static void combine_tiles(Split *split, TileBuilder *b, TileValue **values, Tile
         merged[i] = values[i];
         if (is_stored(split, i)) right[i] = load_parts(split, b, i, program, part, 1, NULL);
     }
-    gpu_merge_build_tiles(&split->merge, b, split->context->scratch, values, right, merged);
+    gpu_merge_build(&split->merge, b, split->context->scratch, values, right, merged);
     for (unsigned i = 0; i < split->merge.count; i++) values[i] = merged[i];
 }
 

@@ -31,7 +31,7 @@ kernel softmax%d[T: f16 | bf16 | f32](x: in T[M, N], y: out T[M, N])
 
 def measure(client, lines):
     text = "".join(KERNEL % i for i in range(lines // KERNEL.count("\n") + 1))
-    uri, line = f"file:///tmp/measure{lines}.tile", text.count("\n") // 2
+    uri, line = f"file:///texts/measure{lines}.tile", text.count("\n") // 2
     client.open(uri, text)
     client.diagnostics(uri, 1)
     shown, hovered = [], []

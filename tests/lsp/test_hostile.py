@@ -12,7 +12,7 @@ import pytest
 from client import Client
 
 TILEC = os.environ["TILEC"]
-URI = "file:///tmp/hostile.tile"
+URI = "file:///texts/hostile.tile"
 TEXT = "kernel k(x: in f32[N], y: out f32[N]) {\n    grid n in tiles(N, 64) { y[n] = x[n] + 1 }\n}\n"
 METHODS = """textDocument/hover textDocument/definition textDocument/references textDocument/documentHighlight
 textDocument/prepareRename textDocument/rename textDocument/completion textDocument/formatting textDocument/inlayHint

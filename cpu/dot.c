@@ -199,7 +199,9 @@ static void emit_loops(Dot *dot) {
         kc = dot_binary(dot, TILE_OP_SUB, dot->k, k0);
         kc = dot_minimum(dot, kc, dot_i64(dot, dot->depth));
     }
-    if (has_single_row(dot))
+    if (dot->amx)
+        dot_amx_panels(dot, j0, columns, k0, kc);
+    else if (has_single_row(dot))
         emit_single_row(dot, j0, columns, k0, kc);
     else
         emit_panels(dot, j0, columns, k0, kc);
@@ -240,6 +242,10 @@ static void read_operands(Dot *dot, const TileOp *op) {
     dot->k_max = extents[2];
 }
 
+static bool is_by_amx(const TileOp *op) {
+    return tile_op_integer(op, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA) == TILE_INSTRUCTION_AMX;
+}
+
 static void expand(TilePassContext *context, TileEmitter *emitter, TileOp *op) {
     const TileTarget *target = context->target;
     Dot dot = {.context = context, .emitter = emitter, .builder = &emitter->builder};
@@ -249,8 +255,13 @@ static void expand(TilePassContext *context, TileEmitter *emitter, TileOp *op) {
     dot.most_scale = target->scalable ? MOST_SCALE : 1;
     if (target->scalable)
         dot.scale = tile_op_result(tile_build_op(dot.builder, TILE_OP_VSCALE, NULL, 0, NULL, 0, NULL, 1), 0);
-    choose_block(&dot, target);
-    choose_panels(&dot);
+    dot.amx = is_by_amx(op);
+    if (dot.amx) {
+        dot_amx_choose(&dot);
+    } else {
+        choose_block(&dot, target);
+        choose_panels(&dot);
+    }
     emit_loops(&dot);
     tile_op_erase(op);
     emitter->changed = true;
@@ -272,6 +283,11 @@ TileResult tile_pass_cpu_dot(TilePassContext *context, TileFunc *func) {
     if (!found.ops.count) return TILE_RESULT_UNCHANGED;
     if (!context->target) return tile_pass_fail(context, TILE_INVALID_ARGUMENT, NULL, "cpu-dot needs a target");
     TileEmitter emitter = tile_emitter_create(context, func);
-    for (size_t i = 0; i < found.ops.count; i++) expand(context, &emitter, found.ops.items[i]);
+    bool amx = false;
+    for (size_t i = 0; i < found.ops.count; i++) {
+        amx |= is_by_amx(found.ops.items[i]);
+        expand(context, &emitter, found.ops.items[i]);
+    }
+    if (amx) dot_amx_configure(&emitter, func);
     return tile_emit_finish(&emitter, context);
 }

@@ -2,7 +2,10 @@
  *   dot.c          the pass, sizes of blocks, the loops around the micro-kernel
  *   dot_build.c    arithmetic on offsets, loops and branches
  *   dot_pack.c     packing of operands into panels
- *   dot_kernel.c   the micro-kernel and partial blocks of c */
+ *   dot_amx_pack.c packing for AMX
+ *   dot_amx_kernel.c  the micro-kernel of AMX, and the configuration of tile registers
+ *   dot_amx.c      sizes and loops for AMX
+ *   dot_kernel.c   the micro-kernel of vectors, and partial blocks of c */
 #ifndef TILE_CPU_DOT_H
 #define TILE_CPU_DOT_H
 
@@ -42,6 +45,10 @@ typedef struct Dot {
     TileValue *a_panel;     /* block_rows rows of a; dot_spare_rows unused ones before and after them */
     TileValue *b_panel;     /* block of columns by block; in each, row by row, block_columns elements */
     TileValue *spill;       /* a copy of a partial block of c */
+    bool amx;               /* panels have the operands' types, for AMX (dot_amx_pack.c) */
+    int64_t element;        /* its bytes */
+    int64_t group;          /* elements of a tile register's row */
+    TileValue *staging;     /* a tile register's worth of memory */
 } Dot;
 
 /* A block of columns of b for the micro-kernel, and the bytes from one k to the next. */
@@ -80,6 +87,26 @@ void dot_if(Dot *dot, TileValue *condition);
 void dot_else(Dot *dot);
 /* Ends the innermost for, or the innermost if with or without else. */
 void dot_end(Dot *dot);
+
+/* ---- AMX ---- */
+
+/* A group of k is what a tile register holds of a row: 64 bytes. Panels of a have rows of groups; those of b have for
+ * each group two tiles of 16 columns, in which row i has the elements of the i-th 4 bytes along k, column by column. What a
+ * group has past the last k is zero. */
+enum { DOT_AMX_ROWS = 16, DOT_AMX_BYTES = 64, DOT_AMX_TILE = DOT_AMX_ROWS * DOT_AMX_BYTES, DOT_AMX_WORD = 4 };
+
+/* Packs rows i .. i + rows of a, and b, as dot_pack_a and dot_pack_b. */
+void dot_amx_pack_a(Dot *dot, TileValue *i, TileValue *rows, TileValue *k0, TileValue *kc);
+void dot_amx_pack_b(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc);
+/* The number of groups of so many k. */
+TileValue *dot_amx_groups(Dot *dot, TileValue *kc);
+void dot_amx_choose(Dot *dot);
+/* The micro-kernel, on block_rows of c and `vectors` vectors of 16 columns. */
+void dot_amx_kernel(Dot *dot, const DotPanel *panel, TileValue *c, TileValue *row, int64_t vectors, TileValue *kc);
+/* All rows, for some columns and some k. */
+void dot_amx_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc);
+/* Configures tile registers at the front of the function, and releases them at its end. */
+void dot_amx_configure(TileEmitter *emitter, TileFunc *func);
 
 /* ---- the parts ---- */
 

@@ -5,6 +5,7 @@
  *   dot_amx_pack.c packing for AMX
  *   dot_amx_kernel.c  the micro-kernel of AMX, and the configuration of tile registers
  *   dot_amx.c      sizes and loops for AMX
+ *   dot_amx_keep.c panels that are packed once for several programs
  *   dot_kernel.c   the micro-kernel of vectors, and partial blocks of c */
 #ifndef TILE_CPU_DOT_H
 #define TILE_CPU_DOT_H
@@ -49,6 +50,9 @@ typedef struct Dot {
     int64_t element;        /* its bytes */
     int64_t group;          /* elements of a tile register's row */
     TileValue *staging;     /* a tile register's worth of memory */
+    int64_t slots;          /* panels of b that are kept; 1: none is */
+    int64_t slot_bytes;
+    TileValue *b_slots, *keys; /* the panels; which they are */
 } Dot;
 
 /* A block of columns of b for the micro-kernel, and the bytes from one k to the next. */
@@ -98,6 +102,11 @@ enum { DOT_AMX_ROWS = 16, DOT_AMX_BYTES = 64, DOT_AMX_TILE = DOT_AMX_ROWS * DOT_
 /* Packs rows i .. i + rows of a, and b, as dot_pack_a and dot_pack_b. */
 void dot_amx_pack_a(Dot *dot, TileValue *i, TileValue *rows, TileValue *k0, TileValue *kc);
 void dot_amx_pack_b(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc);
+/* How many panels of b are kept, each of so many bytes; and the memory for their keys. */
+void dot_amx_choose_slots(Dot *dot, int64_t panel_bytes);
+/* Where the panel of b from (k0, j0) on is or goes to, and whether it has to be packed (NULL: it always has). */
+TileValue *dot_amx_find_panel(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc,
+                              TileValue **missing);
 /* The number of groups of so many k. */
 TileValue *dot_amx_groups(Dot *dot, TileValue *kc);
 void dot_amx_choose(Dot *dot);

@@ -29,7 +29,9 @@ void dot_amx_choose(Dot *dot) {
     TileBuilder *front = &dot->emitter->front;
     int64_t width = round_up(at_most(dot->n_max, PANEL_WIDTH), block);
     dot->a_panel = tile_build_buffer(front, dot->block_rows * dot->panel_row * dot->element, ALIGN);
-    dot->b_panel = tile_build_buffer(front, width * dot->depth * dot->element, ALIGN);
+    dot->slot_bytes = width * dot->depth * dot->element;
+    dot_amx_choose_slots(dot, dot->slot_bytes);
+    dot->b_slots = tile_build_buffer(front, dot->slots * dot->slot_bytes, ALIGN);
     dot->staging = tile_build_buffer(front, DOT_AMX_TILE, ALIGN);
     dot->spill = tile_build_buffer(front, dot->block_rows * dot->block_vectors * dot->lanes * dot->bytes, ALIGN);
 }
@@ -47,7 +49,11 @@ static void emit_rows(Dot *dot, TileValue *i, TileValue *j0, TileValue *columns,
 /* The last block of rows may be half as high. */
 void dot_amx_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
     int64_t rows = dot->block_rows;
+    TileValue *missing;
+    dot->b_panel = dot_amx_find_panel(dot, j0, columns, k0, kc, &missing);
+    if (missing) dot_if(dot, missing);
     dot_amx_pack_b(dot, j0, columns, k0, kc);
+    if (missing) dot_end(dot);
     TileValue *i = dot_for(dot, dot_i64(dot, 0), dot->m, dot_i64(dot, rows));
     bool halves = rows > DOT_AMX_ROWS;
     if (halves) {

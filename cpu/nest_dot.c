@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cpu/nest.h"
+#include "cpu/target.h"
 #include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
 
@@ -181,12 +182,10 @@ static const char *why_not_amx(const Nest *n, const NestStatement *s, bool *amx)
     const TileTarget *target = n->context->target;
     TileScalar a = s->a.value->type->scalar, b = s->b.value->type->scalar, c = s->value->type->scalar;
     unsigned rank = s->value->type->rank;
-    bool floats = a == TILE_BF16 && b == TILE_BF16 && c == TILE_F32;
-    bool bytes = tile_scalar_is_int(a) && tile_scalar_is_int(b) && tile_scalar_bits(a) == 8 &&
-                 tile_scalar_bits(b) == 8 && (c == TILE_I32 || c == TILE_U32);
+    bool floats = a == TILE_BF16;
     *amx = false;
     if (!target || !target->has_amx) return NULL;
-    if (!floats && !bytes) return "AMX multiplies bf16, with sums of f32, and 8-bit integers";
+    if (!tile_cpu_amx_multiplies(a, b, c)) return "AMX multiplies bf16, with sums of f32, and 8-bit integers";
     if (floats && tile_op_integer(s->op, TILE_ATTRIBUTE_ORDERED, 0)) return "AMX has an order of its own";
     const TileType *left = tile_op_operand(s->op, 0)->type;
     int64_t rows = left->extent[rank - 2], columns = s->value->type->extent[rank - 1], depth = left->extent[rank - 1];

@@ -49,3 +49,9 @@ const TileTarget *tile_cpu_target_find(const char *name) {
         if (strcmp(targets[i].name, name) == 0) return &targets[i];
     return NULL;
 }
+
+bool tile_cpu_amx_multiplies(TileScalar a, TileScalar b, TileScalar sum) {
+    if (a == TILE_BF16 && b == TILE_BF16) return sum == TILE_F32;
+    return tile_scalar_is_int(a) && tile_scalar_is_int(b) && tile_scalar_bits(a) == 8 && tile_scalar_bits(b) == 8 &&
+           sum == TILE_I32;
+}

@@ -61,10 +61,11 @@ static void find_program_id(TileOp *op, void *state) {
     if (op->id == TILE_OP_PROGRAM_ID && !search->program_id) search->program_id = op;
 }
 
-/* The load that the operand is, but for the order of its axes; NULL: it is none. */
+/* The load that the operand is, but for the order of its axes and the lanes that do not exist; NULL: it is none. */
 static const TileOp *load_of(const TileValue *value) {
-    for (const TileOp *op; (op = tile_value_def(value, TILE_OP_PERMUTE));) value = tile_op_operand(op, 0);
-    return tile_value_def(value, TILE_OP_LOAD_TILE);
+    const TileOp *op = value->op;
+    while (op && (op->id == TILE_OP_PERMUTE || op->id == TILE_OP_FILL)) op = tile_op_operand(op, 0)->op;
+    return op && op->id == TILE_OP_LOAD_TILE ? op : NULL;
 }
 
 static void look_at_dot(TileOp *op, void *state) {

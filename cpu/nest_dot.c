@@ -184,8 +184,7 @@ static const char *why_not_amx(const Nest *n, const NestStatement *s, bool *amx)
     unsigned rank = s->value->type->rank;
     bool floats = a == TILE_BF16;
     *amx = false;
-    if (!target || !target->has_amx) return NULL;
-    if (!tile_cpu_amx_multiplies(a, b, c)) return "AMX multiplies bf16, with sums of f32, and 8-bit integers";
+    if (!target || !target->has_amx || !tile_cpu_amx_multiplies(a, b, c)) return NULL;
     if (floats && tile_op_integer(s->op, TILE_ATTRIBUTE_ORDERED, 0)) return "AMX has an order of its own";
     const TileType *left = tile_op_operand(s->op, 0)->type;
     int64_t rows = left->extent[rank - 2], columns = s->value->type->extent[rank - 1], depth = left->extent[rank - 1];

@@ -29,13 +29,13 @@
  *       %n = const {value = 32} : i64
  *       %none = const {value = 0.0} : f32[32, 32]
  *       for %begin, %end, %one (%program: i64) {
- *         %0, %1 = program_id %program, %columns, %rows : i64, i64
- *         %2 = mul %1, %n : i64
- *         %3 = mul %0, %n : i64
- *         %x = load_tile %a, %2, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]} : bf16[32, 32]
- *         %y = load_tile %b, %zero, %one, %zero, %n, %3, %one, %zero, %n {access = [range, range]} : bf16[32, 32]
+ *         %j, %i = program_id %program, %columns, %rows : i64, i64
+ *         %0 = mul %i, %n : i64
+ *         %1 = mul %j, %n : i64
+ *         %x = load_tile %a, %0, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]} : bf16[32, 32]
+ *         %y = load_tile %b, %zero, %one, %zero, %n, %1, %one, %zero, %n {access = [range, range]} : bf16[32, 32]
  *         %z = dot %x, %y, %none : f32[32, 32]
- *         store_tile %c, %z, %2, %one, %zero, %n, %3, %one, %zero, %n {access = [range, range]}
+ *         store_tile %c, %z, %0, %one, %zero, %n, %1, %one, %zero, %n {access = [range, range]}
  *         yield
  *       }
  *       return
@@ -85,20 +85,16 @@ static void look_at_dot(TileOp *op, void *state) {
     search->by_column |= by_column && !by_row;
 }
 
-/* The last two axes change places. */
+/* The last two axes are exchanged. */
 static void exchange_axes(Search *search) {
     TileOp *op = search->program_id;
-    unsigned count = op->result_count;
-    TileValue *operands[TILE_MAX_TENSOR_RANK + 1];
-    for (unsigned i = 0; i <= count; i++) operands[i] = tile_op_operand(op, i);
-    operands[count - 1] = tile_op_operand(op, count);
-    operands[count] = tile_op_operand(op, count - 1);
+    unsigned count = op->result_count, from[TILE_MAX_TENSOR_RANK];
+    for (unsigned i = 0; i < count; i++) from[i] = i == count - 1 ? count - 2 : i == count - 2 ? count - 1 : i;
+    TileValue *operands[TILE_MAX_TENSOR_RANK + 1] = {tile_op_named(op, TILE_OPERAND_PROGRAM)};
+    for (unsigned i = 0; i < count; i++) operands[1 + i] = tile_op_named_at(op, TILE_OPERAND_EXTENTS, from[i]);
     TileBuilder builder = tile_builder_before(search->context->module, op);
     TileOp *made = tile_build_op(&builder, TILE_OP_PROGRAM_ID, operands, count + 1, NULL, 0, NULL, count);
-    for (unsigned i = 0; i < count; i++) {
-        unsigned from = i == count - 1 ? count - 2 : i == count - 2 ? count - 1 : i;
-        tile_value_replace(tile_op_result(op, i), tile_op_result(made, from));
-    }
+    for (unsigned i = 0; i < count; i++) tile_value_replace(tile_op_result(op, i), tile_op_result(made, from[i]));
     tile_op_erase(op);
 }
 

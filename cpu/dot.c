@@ -53,8 +53,12 @@
  * narrower types are widened when they are packed. If all rows fit into one block, b is read in place where possible.
  * b's panels stay in L2, a's in L1.
  *
- * Needs: a target; c in scratch. Keeps: every result, bit for bit: k runs in order for each element, with one fma.
- * Cost: linear, about 400 ops for each dot_block. */
+ * With instruction = amx, panels keep the operands' types, and blocks of up to 32 x 32 are in tile registers, for which one
+ * configuration does in the whole function (dot_amx.c). Panels of b that later programs may need stay in memory.
+ *
+ * Needs: a target; c in scratch. Keeps: every result, bit for bit: k runs in order for each element, with one fma, or with
+ * AMX's instruction for each group of k.
+ * Cost: linear, about 400 ops for each dot_block, 1,200 by AMX. */
 #include "cpu/dot.h"
 #include "cpu/passes.h"
 #include "lang/ir/operands.h"

@@ -51,7 +51,7 @@ void dot_amx_choose_slots(Dot *dot, int64_t panel_bytes) {
     dot->keys = tile_build_buffer(front, words * WORD, ALIGN);
     for (int64_t i = 0; i < words; i++) {
         bool counter = i >= dot->slots * KEY_WORDS;
-        TileValue *at = tile_build_ptr_add(front, dot->keys, dot_i64(dot, i * WORD));
+        TileValue *at = i ? tile_build_ptr_add(front, dot->keys, dot_i64(dot, i * WORD)) : dot->keys;
         tile_build_store(front, dot_i64(dot, counter ? 0 : -1 /* no size */), at, NULL, 0);
     }
 }

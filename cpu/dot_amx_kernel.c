@@ -61,7 +61,8 @@ void dot_amx_configure(TileEmitter *emitter, TileFunc *func) {
     TileBuilder *front = &emitter->front;
     TileValue *config = tile_build_buffer(front, sizeof words, sizeof words);
     for (unsigned i = 0; i < WORDS; i++) {
-        TileValue *at = tile_build_ptr_add(front, config, tile_emit_i64(emitter, i * (int64_t)sizeof *words));
+        TileValue *at =
+            i ? tile_build_ptr_add(front, config, tile_emit_i64(emitter, i * (int64_t)sizeof *words)) : config;
         tile_build_store(front, tile_emit_i64(emitter, (int64_t)words[i]), at, NULL, 0);
     }
     tile_build_op(front, TILE_OP_AMX_CONFIGURE, &config, 1, NULL, 0, NULL, 0);

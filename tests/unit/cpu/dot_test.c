@@ -171,3 +171,19 @@ Test(dot_amx, nothing) {
 }
 Test(dot_amx, deeper_than_a_panel) { check_amx_types(3, 17, 1100, 16, 32, 1200); }
 Test(dot_amx, wider_than_a_panel) { check_amx_types(2, 1100, 3, 16, 1200, 32); }
+
+/* Extents, types and layouts by lot. */
+Test(dot_amx, random_products) {
+    uint64_t random = 2463534242u;
+    for (int round = 0; round < 24; round++) {
+        const TileScalar *types = amx_types[passing_random(&random) % 5];
+        int64_t size[3], most[3];
+        for (int i = 0; i < 3; i++) {
+            most[i] = 1 + (int64_t)(passing_random(&random) % (i == 2 ? 600 : 100));
+            size[i] = (int64_t)(passing_random(&random) % (uint64_t)(most[i] + 1));
+        }
+        Dot dot = {types[0], types[1], types[2], size[0], size[1], size[2], most[0], most[1], most[2], "ieee",
+                   passing_random(&random) % 2, passing_random(&random) % 2, (int64_t)(passing_random(&random) % 3), true};
+        check_dot(&dot, &(Machine){"amx", 1}, !dot.gap && passing_random(&random) % 2, &random);
+    }
+}

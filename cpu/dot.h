@@ -50,6 +50,10 @@ typedef struct Dot {
     int64_t element;        /* its bytes */
     int64_t group;          /* elements of a tile register's row */
     TileValue *staging;     /* a tile register's worth of memory */
+    int64_t rows_ahead;     /* rows of the next block that are copied during a block; 0: none is */
+    TileValue *next_panel;  /* where they go to; NULL: there is no next block */
+    TileValue *next_row;    /* the first of them, */
+    TileValue *next_corner; /* counted from here, a's first row */
     int64_t slots;          /* panels of b that are kept; 1: none is */
     int64_t slot_bytes;
     TileValue *b_slots, *keys; /* the panels; which they are */
@@ -97,10 +101,19 @@ void dot_end(Dot *dot);
 /* A group of k is what a tile register holds of a row: 64 bytes. Panels of a have rows of groups; those of b have for
  * each group two tiles of 16 columns, in which row i has the elements of the i-th 4 bytes along k, column by column. What a
  * group has past the last k is zero. */
-enum { DOT_AMX_ROWS = 16, DOT_AMX_BYTES = 64, DOT_AMX_TILE = DOT_AMX_ROWS * DOT_AMX_BYTES, DOT_AMX_WORD = 4 };
+enum { DOT_AMX_ROWS = 16, DOT_AMX_BYTES = 64, DOT_AMX_TILE = DOT_AMX_ROWS * DOT_AMX_BYTES, DOT_AMX_WORD = 4,
+       DOT_AMX_AHEAD = 8 /* rows that are copied during a block, at most */ };
 
-/* Packs rows i .. i + rows of a, and b, as dot_pack_a and dot_pack_b. */
-void dot_amx_pack_a(Dot *dot, TileValue *i, TileValue *rows, TileValue *k0, TileValue *kc);
+/* Packs rows i + first .. i + rows of a, and b, as dot_pack_a and dot_pack_b. */
+void dot_amx_pack_a(Dot *dot, TileValue *i, TileValue *first, TileValue *rows, TileValue *k0, TileValue *kc);
+/* Are rows of a known to be contiguous? Then a block's can be copied one group at a time: dot_amx_row_ahead begins a row, r
+ * behind next_row, and dot_amx_copy_ahead copies a group of it. */
+typedef struct DotRow {
+    TileValue *from, *to;
+} DotRow;
+bool dot_amx_has_rows(const Dot *dot);
+DotRow dot_amx_row_ahead(Dot *dot, int64_t r);
+void dot_amx_copy_ahead(Dot *dot, const DotRow *row, TileValue *group, TileValue *kc);
 void dot_amx_pack_b(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc);
 /* How many panels of b are kept, each of so many bytes; and the memory for their keys. */
 void dot_amx_choose_slots(Dot *dot, int64_t panel_bytes);

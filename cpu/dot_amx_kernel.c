@@ -43,10 +43,15 @@ static void step(Dot *dot, const DotPanel *panel, TileValue *group, int64_t rows
     }
 }
 
+/* AMX leaves time for copies: rows of the next block of a go to its panel meanwhile. */
 void dot_amx_kernel(Dot *dot, const DotPanel *panel, TileValue *c, TileValue *row, int64_t vectors, TileValue *kc) {
-    int64_t rows = dot->block_rows / DOT_AMX_ROWS;
+    int64_t rows = dot->block_rows / DOT_AMX_ROWS, ahead = dot->next_panel ? dot->rows_ahead : 0;
+    DotRow copied[DOT_AMX_AHEAD];
+    for (int64_t r = 0; r < ahead; r++) copied[r] = dot_amx_row_ahead(dot, r);
     access_block(dot, TILE_OP_AMX_LOAD, c, row, rows, vectors);
-    step(dot, panel, dot_for(dot, dot_i64(dot, 0), dot_amx_groups(dot, kc), dot_i64(dot, 1)), rows, vectors);
+    TileValue *group = dot_for(dot, dot_i64(dot, 0), dot_amx_groups(dot, kc), dot_i64(dot, 1));
+    step(dot, panel, group, rows, vectors);
+    for (int64_t r = 0; r < ahead; r++) dot_amx_copy_ahead(dot, &copied[r], group, kc);
     dot_end(dot);
     access_block(dot, TILE_OP_AMX_STORE, c, row, rows, vectors);
 }

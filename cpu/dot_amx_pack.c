@@ -119,7 +119,7 @@ static TileValue *left_in(Dot *dot, TileValue *group, TileValue *kc) {
 /* ---- a ---- */
 
 typedef struct PackA {
-    TileValue *i, *rows, *corner, *kc;
+    TileValue *i, *first, *rows, *corner, *kc; /* corner: a's first row, at k0 */
     int64_t row_bytes;
 } PackA;
 
@@ -131,7 +131,7 @@ static TileValue *source_row(Dot *dot, const PackA *pack, TileValue *row) {
 
 /* Rows are contiguous: whole groups, then one that is filled with zeros. */
 static void copy_rows(Dot *dot, const PackA *pack) {
-    TileValue *row = dot_for(dot, dot_i64(dot, 0), pack->rows, dot_i64(dot, 1));
+    TileValue *row = dot_for(dot, pack->first, pack->rows, dot_i64(dot, 1));
     TileValue *from = source_row(dot, pack, row);
     TileValue *to = dot_offset(dot, dot->a_panel, dot_scale(dot, row, pack->row_bytes));
     TileValue *whole = dot_binary(dot, TILE_OP_DIV, pack->kc, dot_i64(dot, dot->group));
@@ -184,9 +184,12 @@ static void gather_rows(Dot *dot, const PackA *pack) {
     dot_end(dot);
 }
 
-void dot_amx_pack_a(Dot *dot, TileValue *i, TileValue *rows, TileValue *k0, TileValue *kc) {
-    TileValue *corner = dot_offset(dot, dot->a.pointer, dot_multiply(dot, k0, dot->a.column));
-    PackA pack = {i, rows, corner, kc, dot->panel_row * dot->element};
+static TileValue *corner_of(Dot *dot, TileValue *k0) {
+    return dot_offset(dot, dot->a.pointer, dot_multiply(dot, k0, dot->a.column));
+}
+
+void dot_amx_pack_a(Dot *dot, TileValue *i, TileValue *first, TileValue *rows, TileValue *k0, TileValue *kc) {
+    PackA pack = {i, first, rows, corner_of(dot, k0), kc, dot->panel_row * dot->element};
     dot_if(dot, is_adjacent(dot, dot->a.column));
     copy_rows(dot, &pack);
     dot_else(dot);
@@ -196,6 +199,23 @@ void dot_amx_pack_a(Dot *dot, TileValue *i, TileValue *rows, TileValue *k0, Tile
     gather_rows(dot, &pack);
     dot_end(dot);
     dot_end(dot);
+}
+
+bool dot_amx_has_rows(const Dot *dot) {
+    int64_t known;
+    return tile_value_integer(dot->a.column, &known) && known == dot->element;
+}
+
+DotRow dot_amx_row_ahead(Dot *dot, int64_t r) {
+    PackA pack = {.i = dot->next_row, .corner = dot->next_corner};
+    TileValue *to = dot_offset(dot, dot->next_panel, dot_i64(dot, r * dot->panel_row * dot->element));
+    return (DotRow){source_row(dot, &pack, dot_i64(dot, r)), to};
+}
+
+void dot_amx_copy_ahead(Dot *dot, const DotRow *row, TileValue *group, TileValue *kc) {
+    TileValue *bytes = dot_scale(dot, group, DOT_AMX_BYTES);
+    TileValue *value = load_units(dot, dot_offset(dot, row->from, bytes), dot->group, left_in(dot, group, kc));
+    tile_build_store(dot->builder, value, dot_offset(dot, row->to, bytes), NULL, 0);
 }
 
 /* ---- b ---- */

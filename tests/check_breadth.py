@@ -14,6 +14,8 @@ EXCUSED = {
     "tests/programs/constants.tile": "of the language: constants",
     "tests/programs/tests.tile": "of the language: tests of kernels",
     "tests/programs/values.tile": "of the language: forms of values, most of them a line",
+    "tests/programs/sorts.tile": "of the language: forms of sorting and counting; sort:sort_rows and others have rows",
+    "tests/programs/float8.tile": "of the language: arithmetic on 8-bit floats",
     "tests/programs/bilinear.tile": "samples at points, which PyTorch takes in another form",
     "tests/programs/mandelbrot.tile": "PyTorch has no loop on data",
     "tests/programs/conv2d_3x3.tile": "conv:conv2d",

@@ -30,7 +30,7 @@ EXCUSED = {
     "examples/pass/polynomial.tile": "shows a pass",
 }
 # Types and shapes that a kernel has not.
-ONLY_TYPES = {"matmul:matmul_f8": "PyTorch gives bf16", "updates:histogram": "counts integers"}
+ONLY_TYPES = {"matmul:matmul_f8": "PyTorch gives bf16", "updates:histogram": "counts integers", "fourier:fft_rows": "of f32 parts"}
 
 
 def kernels_of(path):

@@ -272,11 +272,11 @@ const char *tile_rule_arg_reduce(const TileRule *r) {
 
 /* Operands: n tiles, a mask. */
 const char *tile_rule_sort(const TileRule *r) {
-    const char *error = check_axis(r);
     unsigned count = r->op->result_count, mask = tile_op_has_part(r->op, TILE_PARTS_MASK);
-    if (error) return error;
     if (!count || count > TILE_MAX_FOLD) return tile_rule_complain(r, "sorts 1 to %d tiles", TILE_MAX_FOLD);
     if (r->op->operand_count != count + mask) return "the number of operands is not what parts says";
+    const char *error = check_axis(r);
+    if (error) return error;
     const TileType *keys = tile_rule_operand(r, 0);
     int64_t extent = tile_op_integer(r->op, TILE_ATTRIBUTE_EXTENT, keys->extent[axis_of(r)]);
     if (extent < 1 || extent > keys->extent[axis_of(r)]) return "has more lanes than are sorted, or none";

@@ -86,7 +86,8 @@ static const TileValidity *first_lanes(TileChecker *c, const Sort *s, const Tile
     int8_t map[TILE_MAX_TILE_RANK];
     for (unsigned i = 0; i < TILE_MAX_TILE_RANK; i++) map[i] = i == s->axis ? -1 : (int8_t)i;
     static const int8_t axes[TILE_MAX_TILE_RANK] = {0, 1, 2, 3, 4};
-    return tile_valid_add(c, tile_valid_map(c, s->valid, map), atom, axes, s->call->span);
+    TileSpan filled = s->count == 1 ? s->call->span : (TileSpan){0}; /* nothing fills a tuple */
+    return tile_valid_add(c, tile_valid_map(c, s->valid, map), atom, axes, filled);
 }
 
 /* The op; results[i] is valid where s says. */

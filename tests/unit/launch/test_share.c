@@ -75,8 +75,8 @@ Test(share, what_is_slower_on_threads_goes_back) {
     TileThreadPool *pool = make_pool(&shared);
     TilePhaseCost cost = {0};
     for (int i = 0; i < 64; i++) {
-        Count count = {.ns = 200000};
-        tile_share_run(pool, &cost, 9, PIECES, count_pieces, &count);
+        Count count = {.ns = 30000};
+        tile_share_run(pool, &cost, 9, 8, count_pieces, &count);
     }
     cr_expect(shared >= 2, "it was tried");
     cr_expect(shared < 32, "it was shared %d times", shared);

@@ -40,6 +40,10 @@ class Kernel:
         multiplies = name.startswith(("matmul:matmul", "attention:", "conv:"))
         self.gpus = gpus or (GPUS if multiplies else ["sm_80"])
 
+    def is_by_amx(self, types):
+        """Has the kernel products that AMX has instructions for?"""
+        return self.gpus == GPUS and (types.startswith("bf16") or self.name.startswith("matmul:matmul_i8"))
+
     def factors(self):
         dimensions = list(next(iter(self.tunes.values())))
         result = {"types": self.types, "tune": list(self.tunes)}
@@ -557,6 +561,8 @@ def rows(kernel, seed, guest_every):
                 targets.append("machine." + kernel.gpus[runs % len(kernel.gpus)])
                 runs += 1
             targets += ["cuda"] if number % 3 == 0 else []
+            if number % 2 == 0 and kernel.is_by_amx(types):
+                targets += ["machine.amx", "amx"]
             for target in targets:
                 yield "\t".join([kernel.name, types, target, sizes, views, data, placement, tune])
 

@@ -84,6 +84,7 @@ static void look_for_odd_rows(TileOp *op, void *state) {
     if (!tile || op->id == TILE_OP_ATOMIC_TILE || tile_op_operand(op, 0)->block != &rows->func->body) return;
     TileParameter *parameter = &rows->func->parameters[tile_op_operand(op, 0)->index];
     unsigned rank = tile_access_read(op, indices), last = rank - 1, bytes = tile_scalar_bytes(tile->type->scalar);
+    if (tile_op_get(op, TILE_ATTRIBUTE_FLAT)) return; /* no rows, but all elements in turn */
     bool in_rows = rank > 1 && indices[last].kind == TILE_ACCESS_RANGE && indices[last].axis + 1 == tile->type->rank;
     /* Nothing is known where code is for any tensor. */
     if (!in_rows || bytes >= LEAST_BYTES || parameter->facts.stride[last] != bytes) return;

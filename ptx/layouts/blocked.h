@@ -18,6 +18,8 @@ typedef struct GpuSurvey {
     bool transposes;         /* a tile's axes are permuted */
     bool combines;           /* elements are reduced, scanned or multiplied: in an order that the layout decides */
     bool reduces_rows;       /* whole rows are reduced, as one tile */
+    int64_t piece;           /* elements of the longest row that is known to be one tile and is reduced; 0: none */
+    bool reduces_others;     /* there are reductions other than of such rows */
     int64_t multiplied;      /* elements of the operands and sums of products by fused multiply-adds */
 } GpuSurvey;
 GpuSurvey gpu_survey(const TileBlock *body);

@@ -45,6 +45,8 @@ static void read_range(Gpu *gpu, GpuAccess *access, GpuDimension *dimension, con
 static void read_dimension(Gpu *gpu, GpuAccess *access, unsigned d, const TileAccessIndex *index) {
     GpuDimension *dimension = &access->dimensions[d];
     *dimension = (GpuDimension){.kind = index->kind, .axis = index->axis, .stride = access->tensor->stride[d]};
+    if (access->flat && d + 1 == access->rank) /* the tensor's own may be any, where the dimension has one element */
+        dimension->stride = gpu_i64(gpu, tile_scalar_bytes(access->type->scalar));
     if (index->kind == TILE_ACCESS_RANGE) {
         read_range(gpu, access, dimension, index);
     } else if (index->kind == TILE_ACCESS_GATHER) {
@@ -61,6 +63,7 @@ void gpu_read_access(Gpu *gpu, const TileOp *op, const TileType *type, const Til
     const TileType *tensor = tile_op_operand(op, 0)->type;
     if (tile_type_is_tile(type)) access->layout = layout ? *layout : *type->layout;
     access->rank = tensor->rank;
+    access->flat = tile_op_get(op, TILE_ATTRIBUTE_FLAT) != NULL;
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     tile_access_read(op, indices);
     for (unsigned d = 0; d < tensor->rank; d++) read_dimension(gpu, access, d, &indices[d]);
@@ -208,6 +211,11 @@ unsigned gpu_aligned_width(GpuAccess *access, unsigned width) {
     return width;
 }
 
+/* Is the only index of the dimension 0, so that its stride does not matter? */
+static bool is_first(const GpuDimension *dimension) {
+    return dimension->kind == TILE_ACCESS_INDEX && tile_value_is_integer(dimension->first, 0);
+}
+
 TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width) {
     const GpuDimension *unit = gpu_unit_dimension(access);
     int64_t bytes = (int64_t)width * tile_scalar_bytes(access->type->scalar);
@@ -215,7 +223,7 @@ TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width) 
     if (width == 1) return dense;
     TileValue *odd = gpu_binary(gpu, TILE_OP_MUL, unit->first, unit->stride);
     for (unsigned d = 0; d < access->rank; d++)
-        if (&access->dimensions[d] != unit) odd = gpu_binary(gpu, TILE_OP_OR, odd, access->dimensions[d].stride);
+        if (&access->dimensions[d] != unit && !is_first(&access->dimensions[d])) odd = gpu_binary(gpu, TILE_OP_OR, odd, access->dimensions[d].stride);
     odd = gpu_binary(gpu, TILE_OP_AND, odd, gpu_i64(gpu, bytes - 1));
     TileValue *even = gpu_and(gpu, dense, gpu_binary(gpu, TILE_OP_EQ, odd, gpu_i64(gpu, 0)));
     if (access->tensor->parameter->facts.align >= bytes) return even;

@@ -182,10 +182,11 @@ static Piece look_at_access(const Walk *walk, const TileOp *op, const TileType *
     }
     bool rows = rank && indices[last].kind == TILE_ACCESS_RANGE && indices[last].axis == (int)tile->rank - 1;
     bool vectors = rows && !tile_op_has_part(op, TILE_PARTS_MASK);
-    bool odd = rank > 1 && grain_of(walk, op) < PREDICATED_BYTES && !walk->combines; /* lanes have neighbours then */
-    piece.whole &= vectors && (odd || grain_of(walk, op) == VECTOR_BYTES);
+    unsigned grain = tile_op_get(op, TILE_ATTRIBUTE_FLAT) ? VECTOR_BYTES : grain_of(walk, op);
+    bool odd = rank > 1 && grain < PREDICATED_BYTES && !walk->combines; /* lanes have neighbours then */
+    piece.whole &= vectors && (odd || grain == VECTOR_BYTES);
     piece.even =
-        vectors && !odd && grain_of(walk, op) >= PREDICATED_BYTES && (int64_t)(run * element) % PREDICATED_BYTES == 0;
+        vectors && !odd && grain >= PREDICATED_BYTES && (int64_t)(run * element) % PREDICATED_BYTES == 0;
     piece.bytes = run > 0 ? piece.valid / run * round_up(run * element, SECTOR_BYTES) : 0;
     double vector = odd ? 1 : VECTOR_BYTES / element;
     if (rows && (double)tile->extent[tile->rank - 1] < vector) vector = (double)tile->extent[tile->rank - 1];

@@ -6,7 +6,8 @@
 #include "lang/ir/layout_rules.h"
 #include "ptx/target/target.h"
 
-enum { GPU_ACCESS_BYTES = 16 }; /* the widest access of a thread */
+/* The widest access of a thread, and the widest with a predicate of its own. */
+enum { GPU_ACCESS_BYTES = 16, GPU_PREDICATED_BYTES = 8 };
 
 /* A blocked layout: vectors and lanes along the last axis, in each thread `1 << log_rows` neighbouring vectors along
  * the axis before it, warps along the first axes. */

@@ -190,6 +190,8 @@ typedef struct TileTensorFacts {
     /* A power of two that divides the extent, TILE_UNKNOWN if none is known. In machine form an extent is a parameter
      * of its own, which has this fact as element 0. */
     int64_t multiple[TILE_MAX_TENSOR_RANK];
+    uint32_t dense; /* a bit for each dimension: from there on no gaps are between the elements, in row-major order */
+    uint32_t most; /* a power of two: the last extent is at least 1 and at most this; 0: not known */
     bool map;    /* a tensor map can describe the tensor (tile_map_fits) */
     bool narrow; /* every element begins less than 2**31 bytes after the first one, and none before it */
 } TileTensorFacts;
@@ -228,6 +230,8 @@ typedef struct TileParameter {
     uint32_t used_align;               /* relied on by passes */
     uint32_t used_stride, used_extent; /* a bit for each dimension */
     uint32_t asked_align, asked_stride;
+    uint32_t used_dense, asked_dense;  /* a bit for each dimension */
+    uint32_t used_most, asked_most;    /* sets of powers of two */
     uint32_t used_multiple, asked_multiple; /* sets of divisors, each a power of two: in machine form, of an extent; of
                                              * a tensor, or its address, of its last extent */
     /* Of a tensor without facts: the dimensions that are likely contiguous. Machine form has, at a scalar, its likely

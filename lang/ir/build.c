@@ -13,8 +13,9 @@ static const char *check_counts(const TileOp *op) {
         return "wrong number of results";
     for (unsigned i = 0; i < op->attribute_count; i++)
         if (!tile_op_allows(op->id, op->attributes[i].key)) return "an attribute that this op does not have";
-    for (uint64_t missing = info->required; missing; missing &= missing - 1)
-        if (!tile_op_get(op, (TileAttributeKey)__builtin_ctzll(missing))) return "a required attribute is missing";
+    TileAttributeSet required = info->required;
+    for (int key = 0; required; key++, required >>= 1)
+        if ((required & 1) && !tile_op_get(op, (TileAttributeKey)key)) return "a required attribute is missing";
     return NULL;
 }
 
@@ -190,6 +191,11 @@ TileValue *tile_build_slice(TileBuilder *builder, TileValue *x, int64_t axis, in
     type.extent[axis] = extent;
     return build_one(builder, TILE_OP_SLICE, &x, 1, attributes, 2,
                      tile_type_intern(builder->module->context->types, &type));
+}
+
+TileValue *tile_build_flip(TileBuilder *builder, TileValue *x, int64_t axis) {
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_AXIS, .integer = axis};
+    return build_one(builder, TILE_OP_FLIP, &x, 1, &attribute, 1, NULL);
 }
 
 TileValue *tile_build_cat(TileBuilder *builder, TileValue *x, TileValue *y, int64_t axis) {

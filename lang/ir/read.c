@@ -83,6 +83,12 @@ static void read_fact(Reader *r, TileParameter *parameter) {
             !read_number_fact(r, &name, "asked_stride", &parameter->asked_stride) &&
             !read_number_fact(r, &name, "used_multiple", &parameter->used_multiple) &&
             !read_number_fact(r, &name, "asked_multiple", &parameter->asked_multiple) &&
+            !read_number_fact(r, &name, "dense", &parameter->facts.dense) &&
+            !read_number_fact(r, &name, "used_dense", &parameter->used_dense) &&
+            !read_number_fact(r, &name, "asked_dense", &parameter->asked_dense) &&
+            !read_number_fact(r, &name, "most", &parameter->facts.most) &&
+            !read_number_fact(r, &name, "used_most", &parameter->used_most) &&
+            !read_number_fact(r, &name, "asked_most", &parameter->asked_most) &&
             !read_number_fact(r, &name, "likely_stride", &parameter->likely_stride) &&
             !read_number_fact(r, &name, "likely", &parameter->likely))
             tile_read_fail_at(r, name.line, name.column, "no fact about a parameter is called so");
@@ -145,6 +151,7 @@ static void read_func_types(Reader *r) {
     r->func->result_count = (uint32_t)r->types.count;
     r->func->result_types = tile_arena_copy(r->module->arena, r->types.items, r->types.count * sizeof *r->types.items);
     read_kernel(r);
+    r->func->bands = read_count(r, "bands", INT32_MAX, "a program has at least one band");
     r->func->least_programs = read_count(r, "least_programs", INT32_MAX, "a grid has at least one program");
     r->func->warps = read_count(r, "warps", TILE_MAX_THREADS / TILE_WARP_THREADS, "a block has 1 to 32 warps");
     r->func->stages = read_count(r, "stages", TILE_MAX_STAGES, "a loop has 1 to 16 stages");

@@ -42,6 +42,7 @@ typedef struct TileTarget {
     bool atomic_adds_flush;      /* of them, f32: subnormals that come in or out count as 0 of their sign */
     bool divides_words;          /* divides integers of 32 bits by some instructions, of 64 bits by a routine */
     bool word_registers;         /* registers of 32 bits, and products of two that have 64; no vectors */
+    bool exchanges_lanes;        /* lanes of a tile are held by threads, which exchange them with one another */
     bool has_maximum;            /* minimum and maximum of f32 that keep NaN */
     bool has_rcp_approx;         /* 1 / x of f32 within a unit of the last place */
     bool has_stmatrix;           /* stores of 8 x 8 matrices to shared memory by a warp */

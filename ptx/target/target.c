@@ -26,6 +26,7 @@ enum { KIB = 1024, WARP_BYTES = 16 /* the widest access of one thread */, PAIR_B
                .atomic_adds = (capability) >= 90 ? BRAIN_HALVES : HALVES,                                              \
                .atomic_adds_flush = true,                                                                              \
                .divides_words = true,                                                                                  \
+               .exchanges_lanes = true,                                                                                \
                .word_registers = true,                                                                                 \
                .has_maximum = true,                                                                                    \
                .has_rcp_approx = true,                                                                                 \

@@ -48,6 +48,10 @@ static void step(Dot *dot, const DotPanel *panel, int64_t vectors, TileValue *k,
 }
 
 static void run_kernel(Dot *dot, const DotPanel *panel, const Block *block, TileValue *kc) {
+    if (dot->amx) {
+        dot_amx_kernel(dot, panel, block->pointer, block->row, block->vectors, kc);
+        return;
+    }
     TileValue *pointers[BLOCK_LIMIT], *sums[BLOCK_LIMIT], *next[BLOCK_LIMIT];
     unsigned count = (unsigned)(dot->block_rows * block->vectors);
     build_block_pointers(dot, block, pointers);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cpu/nest.h"
+#include "cpu/target.h"
 #include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
 
@@ -160,6 +161,44 @@ void nest_join_dots(Nest *n) {
     }
 }
 
+/* ---- instructions ---- */
+
+/* Cycles of a product of these extents on registers, for AMX and for fused multiply-adds of vectors of 32-bit numbers. A
+ * tile register has 16 rows of 64 bytes, and an instruction takes a cycle for each row of c; two fmas begin in a cycle. */
+enum { AMX_ROWS = 16, AMX_COLUMNS = 16, AMX_BYTES = 64, FMAS = 2, GAIN = 2 /* what AMX has to be better by: it pads */ };
+
+static int64_t parts(int64_t extent, int64_t part) { return (extent + part - 1) / part; }
+
+static double cycles_amx(int64_t m, int64_t n, int64_t k, int64_t bytes) {
+    return (double)parts(m, AMX_ROWS) * AMX_ROWS * (double)parts(n, AMX_COLUMNS) * (double)parts(k, AMX_BYTES / bytes);
+}
+
+static double cycles_fma(const TileTarget *target, int64_t m, int64_t n, int64_t k) {
+    return (double)m * (double)parts(n, target->vector_bytes / 4) * (double)k / FMAS;
+}
+
+/* Why the product is not computed by AMX; NULL: it is, or nobody would expect it. */
+static const char *why_not_amx(const Nest *n, const NestStatement *s, bool *amx) {
+    const TileTarget *target = n->context->target;
+    TileScalar a = s->a.value->type->scalar, b = s->b.value->type->scalar, c = s->value->type->scalar;
+    unsigned rank = s->value->type->rank;
+    bool floats = a == TILE_BF16;
+    *amx = false;
+    if (!target || !target->has_amx || !tile_cpu_amx_multiplies(a, b, c)) return NULL;
+    if (floats && tile_op_integer(s->op, TILE_ATTRIBUTE_ORDERED, 0)) return "AMX has an order of its own";
+    const TileType *left = tile_op_operand(s->op, 0)->type;
+    int64_t rows = left->extent[rank - 2], columns = s->value->type->extent[rank - 1], depth = left->extent[rank - 1];
+    *amx = GAIN * cycles_amx(rows, columns, depth, tile_scalar_bytes(a)) < cycles_fma(target, rows, columns, depth);
+    return *amx ? NULL : "AMX would mostly multiply padding";
+}
+
+static const char *order_words(Nest *n, const NestStatement *s, bool amx, const char *why_not) {
+    if (amx) return "by AMX, which adds up 32 products at a time, even and odd ones apart";
+    const char *order = tile_op_integer(s->op, TILE_ATTRIBUTE_ORDERED, 0) ? "one fma after the other, as `ordered` says"
+                                                                        : "one fma after the other";
+    return why_not ? tile_arena_format(n->arena, "%s, not by AMX: %s", order, why_not) : order;
+}
+
 /* ---- code ---- */
 
 typedef struct Strided {
@@ -218,7 +257,7 @@ static void enter_batch(Nest *n, const NestAtoms *atoms, int64_t extent, Strided
 }
 
 static void build_block(Nest *n, const NestStatement *s, const Strided *a, const Strided *b, const Strided *c,
-                        TileValue *const *size) {
+                        TileValue *const *size, bool amx) {
     unsigned rank = s->value->type->rank;
     TileValue *zero = nest_constant(n, 0);
     TileValue *operands[] = {a->pointer,
@@ -240,7 +279,7 @@ static void build_block(Nest *n, const NestStatement *s, const Strided *a, const
                                tile_type_scalar(n->module->context, s->value->type->scalar)};
     const int64_t *left = tile_op_operand(s->op, 0)->type->extent, *right = tile_op_operand(s->op, 1)->type->extent;
     int64_t extents[] = {left[rank - 2], right[rank - 1], left[rank - 1]};
-    TileAttribute attributes[4] = {
+    TileAttribute attributes[5] = {
         {.key = TILE_ATTRIBUTE_TYPES, .count = 3, .types = types},
         {.key = TILE_ATTRIBUTE_EXTENTS, .count = 3, .integers = extents},
     };
@@ -250,17 +289,17 @@ static void build_block(Nest *n, const NestStatement *s, const Strided *a, const
         const TileAttribute *attribute = tile_op_get(s->op, kept[i]);
         if (attribute) attributes[count++] = *attribute;
     }
+    if (amx) attributes[count++] = (TileAttribute){.key = TILE_ATTRIBUTE_INSTRUCTION, .integer = TILE_INSTRUCTION_AMX};
     TileBuilder builder = tile_builder_at_end(n->module, n->open[0].block);
     builder.location = s->op->location;
     tile_build_op(&builder, TILE_OP_DOT_BLOCK, operands, 14, attributes, count, NULL, 0);
 }
 
 void nest_emit_dot(Nest *n, NestStatement *s) {
+    bool amx;
+    const char *why_not = why_not_amx(n, s, &amx);
     if (tile_scalar_is_float(s->value->type->scalar))
-        tile_remark_order(n->context, n->func, s->op, "dot",
-                          tile_op_integer(s->op, TILE_ATTRIBUTE_ORDERED, 0)
-                              ? "one fma after the other, as `ordered` says"
-                              : "one fma after the other");
+        tile_remark_order(n->context, n->func, s->op, "dot", order_words(n, s, amx, why_not));
     const TileType *type = s->value->type;
     unsigned rank = type->rank;
     TileBlock *outside = n->open[0].block;
@@ -280,7 +319,7 @@ void nest_emit_dot(Nest *n, NestStatement *s) {
     c.pointer = moved(n, moved(n, c.pointer, lo[0], c.stride[rank - 2]), lo[1], c.stride[rank - 1]);
     unsigned memo = (unsigned)n->memo.count;
     for (unsigned i = 0; i + 2 < rank; i++) enter_batch(n, &atoms[i], type->extent[i], parts, i);
-    build_block(n, s, &a, &b, &c, size);
+    build_block(n, s, &a, &b, &c, size, amx);
     for (unsigned i = 0; i + 2 < rank; i++) {
         TileBlock *block = n->open[0].block;
         TileBuilder end = tile_builder_at_end(n->module, block);

@@ -42,7 +42,7 @@ static Measured measured(_Atomic uint64_t *cost, uint32_t key) {
 
 /* Threads that sleep, caches that are cold and interrupts only make launches longer: a shorter time is taken as it is,
  * a longer one not at all at first, and later by half of what was known. */
-static void update(_Atomic uint64_t *cost, uint32_t key, double ns) {
+void tile_share_note(_Atomic uint64_t *cost, uint32_t key, double ns) {
     Measured before = measured(cost, key);
     double most = before.tries < SETTLED ? before.ns : 3 * before.ns / 2;
     keep(cost, key, before.known && ns > most ? most : ns, before.known ? before.tries + 1 : 1);
@@ -52,11 +52,12 @@ static void update(_Atomic uint64_t *cost, uint32_t key, double ns) {
 
 /* What is slower by less than CLOSE is tried more often; the calling thread alone, which leaves the others idle, only
  * then. */
-static bool runs_alone(Measured alone, Measured shared, double count, uint64_t now) {
+bool tile_share_is_alone(TilePhaseCost *cost, uint32_t key, int64_t count, uint64_t number) {
+    Measured alone = measured(&cost->alone, key), shared = measured(&cost->shared, key);
     if (!shared.known || shared.tries < SETTLED) return false;
     bool better = alone.ns <= shared.ns, close = better ? shared.ns < CLOSE * alone.ns : alone.ns < CLOSE * shared.ns;
-    if (alone.tries < SETTLED && alone.ns * count < SOON_NS && close) return true;
-    if (now % (close ? TRY_CLOSE : TRY_FAR)) return better;
+    if (alone.tries < SETTLED && alone.ns * (double)count < SOON_NS && close) return true;
+    if (number % (close ? TRY_CLOSE : TRY_FAR)) return better;
     return better ? false : close;
 }
 
@@ -85,13 +86,13 @@ void tile_share_run(TileThreadPool *pool, TilePhaseCost *cost, uint32_t key, int
         body(state, 0, count);
         return;
     }
-    Measured alone = measured(&cost->alone, key), shared = measured(&cost->shared, key);
+    Measured alone = measured(&cost->alone, key);
     if (!alone.known) {
         uint64_t start = tile_clock_ns();
         rest.first = count / (8 * (int64_t)threads) + 1;
         body(state, 0, rest.first);
         alone = (Measured){true, 1, (double)(tile_clock_ns() - start) / (double)rest.first};
-        keep(&cost->alone, key, alone.ns, alone.tries);
+        tile_share_note(&cost->alone, key, alone.ns);
     }
     int64_t left = count - rest.first;
     if (alone.ns * (double)left < WORTH_NS) {
@@ -99,10 +100,10 @@ void tile_share_run(TileThreadPool *pool, TilePhaseCost *cost, uint32_t key, int
         return;
     }
     uint64_t start = tile_clock_ns();
-    bool here = runs_alone(alone, shared, (double)left, start);
+    bool here = tile_share_is_alone(cost, key, left, start);
     if (here)
         run_rest(&rest, 0, left);
     else
         tile_thread_pool_run(pool, left, run_rest, &rest);
-    update(here ? &cost->alone : &cost->shared, key, (double)(tile_clock_ns() - start) / (double)left);
+    tile_share_note(here ? &cost->alone : &cost->shared, key, (double)(tile_clock_ns() - start) / (double)left);
 }

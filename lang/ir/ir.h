@@ -94,12 +94,15 @@ enum { TILE_STRIPES = 64 };
 /* Block sizes of folds and scans; the greatest number of values that are folded together. */
 enum { TILE_FOLD_BLOCK = 64, TILE_SCAN_BLOCK = 16, TILE_MAX_FOLD = 8 };
 
+/* A bit for each TileAttributeKey. */
+__extension__ typedef unsigned __int128 TileAttributeSet;
+
 typedef struct TileOpInfo {
     const char *mnemonic, *doc;
     uint8_t class, forms;
     int8_t operands, results, regions; /* TILE_ANY_COUNT: the type rule decides */
     uint16_t traits;
-    uint64_t required; /* bit set of TileAttributeKey; see also tile_op_allows */
+    TileAttributeSet required; /* see also tile_op_allows */
 } TileOpInfo;
 
 const TileOpInfo *tile_op_info(TileOpId id);

@@ -40,7 +40,7 @@
  *         %hi = min %left, %1024 : i64
  *         %v = load_tile %x, %m, %zero, %one, %zero, %hi {access = [index, range]} : f32[1024]
  *         %w = fill %v, %none, %zero, %hi {axes = [0]} : f32[1024]
- *         %s = reduce %w {axis = 0, kind = sum, loop = sequential} : f32
+ *         %s = reduce %w {axis = 0, kind = sum, piecewise = 1} : f32
  *         %all = add %none, %s : f32
  *         store_tile %y, %all, %m {access = [index]}
  *         yield
@@ -51,7 +51,7 @@
  * those have stages. Its answer has few values (launch/guard.h), so that one variant serves rows of many lengths.
  *
  * Needs: inline, and cse, so that a row's length is one value. Keeps: tile form, and the order of all sums:
- * `loop` keeps gpu-threads from taking the tile for a whole row, of which it gives each to one warp. Cost: linear.
+ * `piecewise` keeps gpu-threads from taking the tile for a whole row, of which it gives each to one warp. Cost: linear.
  */
 #include "base/limits.h"
 #include "lang/ir/build.h"
@@ -109,8 +109,7 @@ static bool is_one_tile(Rows *rows, const TileOp *loop) {
 }
 
 static void mark(TileOp *op, void *state) {
-    TileAttribute loop = {.key = TILE_ATTRIBUTE_LOOP_KIND, .integer = TILE_LOOP_KIND_SEQUENTIAL};
-    if (op->id == TILE_OP_REDUCE) tile_op_set(state, op, loop);
+    if (op->id == TILE_OP_REDUCE) tile_op_set_integer(state, op, TILE_ATTRIBUTE_PIECEWISE, 1);
 }
 
 static void take_body(TileModule *module, TileOp *loop) {

@@ -53,7 +53,7 @@ static bool reduces_whole_rows(const TileOp *op) {
 }
 
 static void survey_reduction(GpuSurvey *survey, const TileOp *op) {
-    bool rows = reduces_whole_rows(op), piece = rows && tile_op_get(op, TILE_ATTRIBUTE_LOOP_KIND);
+    bool rows = reduces_whole_rows(op), piece = rows && tile_op_integer(op, TILE_ATTRIBUTE_PIECEWISE, 0);
     survey->combines = true;
     survey->reduces_rows |= rows && !piece;
     survey->reduces_others |= !piece;

@@ -7,7 +7,8 @@
 
 enum {
     WORTH_NS = 20000,  /* less work than this is not worth sharing */
-    WARM_NS = 1000000, /* less work than this is measured on the calling thread again, with warm caches */
+    SETTLED = 3,       /* launches in each way before one is chosen */
+    SOON_NS = 1000000, /* less work than this is tried on the calling thread before long */
     PIECES = 4,        /* for each thread at least, where programs can be divided */
     CLOSE = 2,         /* a factor */
     TRY_CLOSE = 16,    /* one launch of so many tries what was slower before */
@@ -17,16 +18,17 @@ enum {
 /* ---- what was measured ---- */
 
 typedef struct Measured {
-    bool known, cold;
-    double ns; /* of a piece */
+    bool known;
+    uint32_t tries; /* how often, at most SETTLED */
+    double ns;      /* of a piece */
 } Measured;
 
-/* The float's last bit says that the measurement was of a first launch. */
-static void keep(_Atomic uint64_t *cost, uint32_t key, double ns, bool cold) {
+/* The float's last bits count. */
+static void keep(_Atomic uint64_t *cost, uint32_t key, double ns, uint32_t tries) {
     float single = (float)ns;
     uint32_t bits;
     memcpy(&bits, &single, sizeof bits);
-    bits = (bits & ~UINT32_C(1)) | (cold ? 1 : 0);
+    bits = (bits & ~(uint32_t)SETTLED) | (tries < SETTLED ? tries : SETTLED);
     atomic_store_explicit(cost, (uint64_t)key << 32 | bits, memory_order_relaxed);
 }
 
@@ -35,26 +37,27 @@ static Measured measured(_Atomic uint64_t *cost, uint32_t key) {
     uint32_t bits = (uint32_t)word;
     float single;
     memcpy(&single, &bits, sizeof single);
-    return (Measured){.known = word >> 32 == key, .cold = bits & 1, .ns = (double)single};
+    return (Measured){.known = word >> 32 == key, .tries = bits & SETTLED, .ns = (double)single};
 }
 
-/* The first time counts until there is a second. Threads that slept, caches that are cold and interrupts only make
- * launches longer, so a shorter time is taken as it is, while a longer one changes little. */
-static void update(_Atomic uint64_t *cost, uint32_t key, double ns) {
+/* Threads that sleep, caches that are cold and interrupts only make launches longer: a shorter time is taken as it is,
+ * a longer one not at all at first, and later by half of what was known. */
+void tile_share_note(_Atomic uint64_t *cost, uint32_t key, double ns) {
     Measured before = measured(cost, key);
-    bool settled = before.known && !before.cold;
-    keep(cost, key, settled && ns > 5 * before.ns / 4 ? 5 * before.ns / 4 : ns, !before.known);
+    double most = before.tries < SETTLED ? before.ns : 3 * before.ns / 2;
+    keep(cost, key, before.known && ns > most ? most : ns, before.known ? before.tries + 1 : 1);
 }
 
 /* ---- the decision ---- */
 
 /* What is slower by less than CLOSE is tried more often; the calling thread alone, which leaves the others idle, only
  * then. */
-static bool runs_alone(Measured alone, Measured shared, double count, uint64_t now) {
-    if (!shared.known || shared.cold) return false;
-    if (alone.cold && alone.ns * count < WARM_NS) return true;
+bool tile_share_is_alone(TilePhaseCost *cost, uint32_t key, int64_t count, uint64_t number) {
+    Measured alone = measured(&cost->alone, key), shared = measured(&cost->shared, key);
+    if (!shared.known || shared.tries < SETTLED) return false;
     bool better = alone.ns <= shared.ns, close = better ? shared.ns < CLOSE * alone.ns : alone.ns < CLOSE * shared.ns;
-    if (now % (close ? TRY_CLOSE : TRY_FAR)) return better;
+    if (alone.tries < SETTLED && alone.ns * (double)count < SOON_NS && close) return true;
+    if (number % (close ? TRY_CLOSE : TRY_FAR)) return better;
     return better ? false : close;
 }
 
@@ -83,13 +86,13 @@ void tile_share_run(TileThreadPool *pool, TilePhaseCost *cost, uint32_t key, int
         body(state, 0, count);
         return;
     }
-    Measured alone = measured(&cost->alone, key), shared = measured(&cost->shared, key);
+    Measured alone = measured(&cost->alone, key);
     if (!alone.known) {
         uint64_t start = tile_clock_ns();
         rest.first = count / (8 * (int64_t)threads) + 1;
         body(state, 0, rest.first);
-        alone = (Measured){true, true, (double)(tile_clock_ns() - start) / (double)rest.first};
-        keep(&cost->alone, key, alone.ns, true);
+        alone = (Measured){true, 1, (double)(tile_clock_ns() - start) / (double)rest.first};
+        tile_share_note(&cost->alone, key, alone.ns);
     }
     int64_t left = count - rest.first;
     if (alone.ns * (double)left < WORTH_NS) {
@@ -97,10 +100,10 @@ void tile_share_run(TileThreadPool *pool, TilePhaseCost *cost, uint32_t key, int
         return;
     }
     uint64_t start = tile_clock_ns();
-    bool here = runs_alone(alone, shared, (double)left, start);
+    bool here = tile_share_is_alone(cost, key, left, start);
     if (here)
         run_rest(&rest, 0, left);
     else
         tile_thread_pool_run(pool, left, run_rest, &rest);
-    update(here ? &cost->alone : &cost->shared, key, (double)(tile_clock_ns() - start) / (double)left);
+    tile_share_note(here ? &cost->alone : &cost->shared, key, (double)(tile_clock_ns() - start) / (double)left);
 }

@@ -3,6 +3,9 @@
 #ifndef TILE_LAUNCH_SHARE_H
 #define TILE_LAUNCH_SHARE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "launch/threads.h"
 
 /* What a piece of a phase took, when last measured: a key of the tensors' extents, and nanoseconds as a float. */
@@ -14,6 +17,12 @@ typedef struct TilePhaseCost {
 /* How many programs, or bands of programs (TileImagePhase), make a piece. Neighbouring bands are cheapest together: as
  * many as leave enough pieces for the threads. `bands` is 0 or divides the number. */
 int64_t tile_share_grain(int64_t programs, uint32_t bands, int threads);
+
+/* Notes what a piece took, in nanoseconds. Thread safe, as what follows. */
+void tile_share_note(_Atomic uint64_t *cost, uint32_t key, double ns);
+/* Should so many pieces run on the calling thread, by what was noted? `number` differs from launch to launch: the way
+ * that was slower is tried for some of them. */
+bool tile_share_is_alone(TilePhaseCost *cost, uint32_t key, int64_t count, uint64_t number);
 
 /* Calls body for ranges that together cover the pieces 0..count once, and returns when all are done. `key`: the same
  * for the same extents, never 0. Thread safe. */

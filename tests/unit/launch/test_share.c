@@ -2,7 +2,6 @@
 #include <criterion/criterion.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 #include "launch/share.h"
 
@@ -10,14 +9,12 @@ enum { PIECES = 40 };
 
 typedef struct Count {
     _Atomic int seen[PIECES], calls;
-    long ns; /* of each call */
 } Count;
 
 static void count_pieces(void *state, int64_t begin, int64_t end) {
     Count *count = state;
     atomic_fetch_add(&count->calls, 1);
     for (int64_t i = begin; i < end; i++) atomic_fetch_add(&count->seen[i], 1);
-    if (count->ns) nanosleep(&(struct timespec){.tv_nsec = count->ns}, NULL);
 }
 
 /* Stands for a host's threads: the pieces one by one, so that calls tell whether they were shared. */
@@ -50,7 +47,7 @@ Test(share, every_piece_once) {
     TilePhaseCost cost = {0};
     for (uint32_t key = 1; key <= 3; key++)
         for (int64_t items = 1; items <= PIECES; items++) {
-            Count count = {.ns = key == 2 ? 30000 : 0};
+            Count count = {0};
             tile_share_run(pool, &cost, key, items, count_pieces, &count);
             for (int64_t i = 0; i < PIECES; i++) cr_assert_eq(count.seen[i], i < items, "piece %d", (int)i);
         }
@@ -69,16 +66,42 @@ Test(share, little_work_stays_here) {
     tile_thread_pool_destroy(pool);
 }
 
-/* Sharing calls the body, which sleeps, once for each piece; alone there is one call. */
-Test(share, what_is_slower_on_threads_goes_back) {
-    int shared = 0;
-    TileThreadPool *pool = make_pool(&shared);
+static TilePhaseCost noted(double alone, int alone_tries, double shared, int shared_tries) {
     TilePhaseCost cost = {0};
-    for (int i = 0; i < 64; i++) {
-        Count count = {.ns = 200000};
-        tile_share_run(pool, &cost, 9, PIECES, count_pieces, &count);
-    }
-    cr_expect(shared >= 2, "it was tried");
-    cr_expect(shared < 32, "it was shared %d times", shared);
-    tile_thread_pool_destroy(pool);
+    for (int i = 0; i < alone_tries; i++) tile_share_note(&cost.alone, 9, alone);
+    for (int i = 0; i < shared_tries; i++) tile_share_note(&cost.shared, 9, shared);
+    return cost;
+}
+
+/* In how many of 64 launches the pieces run on the calling thread. */
+static int alone_of_64(TilePhaseCost cost, int64_t count) {
+    int alone = 0;
+    for (uint64_t i = 0; i < 64; i++) alone += tile_share_is_alone(&cost, 9, count, i);
+    return alone;
+}
+
+Test(share, the_shorter_way_is_taken_and_the_other_tried) {
+    cr_expect_eq(alone_of_64(noted(100, 3, 0, 0), 1000), 0, "threads were not tried");
+    cr_expect_eq(alone_of_64(noted(100, 3, 900, 2), 1000), 0, "threads are tried three times");
+    cr_expect_eq(alone_of_64(noted(100, 3, 900, 3), 1000), 63, "threads are much slower");
+    cr_expect_eq(alone_of_64(noted(100, 3, 150, 3), 1000), 60, "threads are slower");
+    cr_expect_eq(alone_of_64(noted(150, 3, 100, 3), 1000), 4, "threads are faster");
+    cr_expect_eq(alone_of_64(noted(900, 3, 100, 3), 1000), 0, "threads are much faster");
+    cr_expect_eq(alone_of_64(noted(150, 1, 100, 3), 1000), 64, "one thread was measured with cold caches only");
+    cr_expect_eq(alone_of_64(noted(900, 1, 100, 3), 1000), 0, "that could not matter");
+    cr_expect_eq(alone_of_64(noted(150, 1, 100, 3), 1000000), 4, "it would take long");
+    TilePhaseCost other = noted(100, 3, 900, 3);
+    cr_expect(!tile_share_is_alone(&other, 8, 1000, 1), "other extents");
+}
+
+Test(share, a_shorter_time_is_believed) {
+    TilePhaseCost cost = noted(100, 3, 1000, 3);
+    tile_share_note(&cost.shared, 9, 20);
+    cr_expect(!tile_share_is_alone(&cost, 9, 1000, 1));
+    tile_share_note(&cost.shared, 9, 1e9);
+    tile_share_note(&cost.shared, 9, 1e9);
+    cr_expect(!tile_share_is_alone(&cost, 9, 1000, 1), "twice a delay: 45");
+    tile_share_note(&cost.shared, 9, 1e9);
+    tile_share_note(&cost.shared, 9, 1e9);
+    cr_expect(tile_share_is_alone(&cost, 9, 1000, 1), "four times: 101");
 }

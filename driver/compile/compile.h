@@ -51,6 +51,8 @@ typedef struct TileForeign {
 void tile_compiler_emulate(TileCompiler *compiler, const TileForeign *foreign, unsigned vector_scale);
 /* Likewise: the seed of the order in which the executor runs programs and threads; 0: one after the other. */
 void tile_compiler_schedule(TileCompiler *compiler, uint64_t seed);
+/* Likewise: the executor runs the programs of each phase of a CPU in so many ranges, as threads would; 0: in one. */
+void tile_compiler_divide(TileCompiler *compiler, unsigned ranges);
 /* Likewise: elements that a GPU's thread holds in addition to a tile's own, where a layout rounds an extent up, are
  * undefined in the executor, so that code whose results depend on them fails. */
 void tile_compiler_mark_padding(TileCompiler *compiler, bool mark);

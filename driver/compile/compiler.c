@@ -89,6 +89,7 @@ void tile_compiler_emulate(TileCompiler *compiler, const TileForeign *foreign, u
 void tile_compiler_warn_of(TileCompiler *compiler, const char *kernel) { compiler->warn_of = kernel; }
 
 void tile_compiler_schedule(TileCompiler *compiler, uint64_t seed) { compiler->schedule_seed = seed; }
+void tile_compiler_divide(TileCompiler *compiler, unsigned ranges) { compiler->ranges = ranges; }
 void tile_compiler_slack(TileCompiler *compiler, const TileSlack *slack) { compiler->slack = slack; }
 
 void tile_compiler_mark_padding(TileCompiler *compiler, bool mark) { compiler->mark_padding = mark; }
@@ -172,6 +173,7 @@ static tile_status fill_input(TileInput *input, const char *text, size_t length,
     input->foreign = input->compiler->foreign;
     input->vector_scale = input->compiler->vector_scale;
     input->schedule_seed = input->compiler->schedule_seed;
+    input->ranges = input->compiler->ranges;
     input->mark_padding = input->compiler->mark_padding;
     input->slack = input->compiler->slack;
     copy_settings(input, options);

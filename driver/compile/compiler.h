@@ -29,6 +29,7 @@ struct TileCompiler {
     const TileForeign *foreign; /* see tile_compiler_emulate */
     unsigned vector_scale;
     uint64_t schedule_seed;
+    unsigned ranges; /* see tile_compiler_divide */
     bool mark_padding;
     const char *warn_of;                       /* see tile_compiler_warn_of */
     void (*hold)(bool held);                   /* see tile_compiler_hold; or NULL */
@@ -65,6 +66,7 @@ typedef struct TileInput {
     const TileForeign *foreign;
     unsigned vector_scale;
     uint64_t schedule_seed;
+    unsigned ranges; /* see tile_compiler_divide */
     bool mark_padding;
     const TileSlack *slack;
     const TileImageSignature *signatures;

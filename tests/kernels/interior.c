@@ -9,6 +9,7 @@ static const char *const targets[] = {"avx2", "avx512", "sve.256", "sm_80"};
 bool interior_run(Session *session, const Row *row, char *reason) {
     size_t used = 0;
     char only[8];
+    session_divide(session, false); /* a part of a program may have a mask where the program has none */
     bool all = !matrix_value(row->target, "only", only, sizeof only);
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
         Row one = *row;

@@ -26,6 +26,7 @@ struct Session {
         char key[512];
     } opened[MAX_OPENED];
     size_t oldest;
+    bool whole; /* see session_divide */
     uint64_t masked; /* masked operations of the last launch, if the executor ran it */
     /* The bits of the last outputs, and the configuration that they are from. */
     uint64_t *bits;
@@ -363,11 +364,14 @@ static TileLibrary *compile_with(Session *session, const Run *run, uint32_t flag
     return NULL;
 }
 
+void session_divide(Session *session, bool divide) { session->whole = !divide; }
+
 static TileLibrary *compile(Session *session, const Run *run) {
     const Row *row = run->row;
     tile_compiler_emulate(session->compiler, is_foreign(row) ? guest_start(session->guest, vector_length(row)) : NULL,
                           vector_length(row) / 128);
     tile_compiler_mark_padding(session->compiler, is_emulated(row));
+    tile_compiler_divide(session->compiler, session->whole || row->line % 2 ? 0 : 3);
     return compile_with(session, run, is_emulated(row) ? TILE_COMPILE_EMULATE : 0);
 }
 

@@ -73,6 +73,7 @@ static void try_on(Campaign *campaign, Counts *counts, Trial *trial, int number_
                    bool *accepted, Verdict *shared) {
     const Target *target = campaign->targets[number_of_target];
     trial->schedule = target->threads && number % 3 ? number + 1 : 0;
+    trial->ranges = number % 2 ? 3 : 0;
     trial_run(trial, target, shared);
     if (shared->outcome == OUTCOME_REFUSED && *accepted) shared->outcome = OUTCOME_DISAGREED;
     Outcome outcome = shared->outcome;

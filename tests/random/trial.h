@@ -56,6 +56,7 @@ typedef struct Verdict {
 typedef struct Trial {
     Program *program;
     uint64_t schedule; /* 0: sequential */
+    unsigned ranges;   /* of a CPU's programs, in the executor; 0: one */
     unsigned seconds;
     bool alone; /* in this process */
 } Trial;

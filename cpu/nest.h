@@ -1,6 +1,7 @@
 /* Internals of cpu-nest, shared by its files:
  *   nest_sums.c        indices as sums over the open loops
  *   nest_values.c      validity of tile values, and the values that a statement reads at each point
+ *   nest_needs.c       lanes that somebody reads
  *   nest_statements.c  statements and their buffers, and the writes between two ops
  *   nest_bits.c        statements that compute several points of a tile together: which bits of an index are constants
  *   place.c            which values are recomputed at their uses, and which are stored in buffers
@@ -182,6 +183,7 @@ typedef struct NestInfo {
     uint32_t same, moved; /* placement: points that are read for one point of a reader, see `mark` */
     int32_t memo;         /* newest entry + 1 */
     NestAtoms *atoms;     /* by axis */
+    NestAtoms *needs;     /* by axis: bounds that all readers have in common; NULL: nobody reads it */
     NestMap leaf_map;     /* map of the visit that `stamp` names */
 } NestInfo;
 
@@ -262,13 +264,20 @@ bool nest_sum_split(const Nest *n, const NestSum *sum, int64_t divisor, NestSum 
 /* x op y as a sum; false: it is none, or not known. */
 bool nest_sum_apply(const Nest *n, TileOpId id, const NestSum *x, int64_t y, NestSum *result);
 
+/* ---- nest_needs.c ---- */
+
+/* Finds the lanes of each tile that somebody reads. */
+void nest_find_needs(Nest *n);
+/* Adds the bounds of these lanes that are known at the op (NULL: that which defines the value). */
+void nest_join_needs(Nest *n, const TileValue *value, const TileOp *at, NestAtoms *atoms);
+
 /* ---- nest_values.c ---- */
 
 bool nest_atoms_equal(const NestAtoms *a, const NestAtoms *b);
 /* Adds an atom, unless it holds for all lanes. */
 void nest_atoms_add(NestAtoms *atoms, TileValue *lo, TileValue *hi, int64_t extent);
 void nest_atoms_join(NestAtoms *atoms, const NestAtoms *more, int64_t extent);
-/* The validity of a value: one entry for each axis. Lanes outside are poison. */
+/* The validity of a value, and the lanes that are read: one entry for each axis. Lanes outside are poison. */
 const NestAtoms *nest_atoms(Nest *n, TileValue *value);
 /* Has the tile a single lane, which is held in a scalar? */
 bool nest_is_single(const TileType *type);

@@ -180,6 +180,17 @@ static void region_atoms(Nest *n, const TileValue *value, NestAtoms *atoms) {
         join_outer(n, atoms, tile_op_operand(owner->regions[r].last, slot), owner);
 }
 
+/* If there are too many atoms, others are dropped: what is not read may not have been computed. */
+static void put_needs_first(Nest *n, const TileValue *value, NestAtoms *atoms) {
+    NestAtoms needs[TILE_MAX_TILE_RANK] = {0};
+    nest_join_needs(n, value, NULL, needs);
+    for (unsigned a = 0; a < value->type->rank; a++) {
+        if (!needs[a].count) continue;
+        nest_atoms_join(&needs[a], &atoms[a], value->type->extent[a]);
+        atoms[a] = needs[a];
+    }
+}
+
 const NestAtoms *nest_atoms(Nest *n, TileValue *value) {
     NestInfo *info = nest_info(n, value);
     if (info->atoms) return info->atoms;
@@ -187,6 +198,7 @@ const NestAtoms *nest_atoms(Nest *n, TileValue *value) {
     info->atoms = atoms;
     const TileOp *op = value->op;
     if (!tile_type_is_tile(value->type)) return atoms;
+    nest_join_needs(n, value, NULL, atoms);
     if (!op || nest_has_blocks(op)) {
         region_atoms(n, value, atoms);
     } else if (tile_op_combiner(op)) {
@@ -203,6 +215,7 @@ const NestAtoms *nest_atoms(Nest *n, TileValue *value) {
     } else if (op->operand_count && op->id != TILE_OP_SPLAT) {
         moved_atoms(n, value, atoms);
     }
+    put_needs_first(n, value, atoms);
     return atoms;
 }
 
@@ -254,7 +267,10 @@ void nest_copy_levels(Nest *n, NestStatement *s) {
     if (!s->copy_count) return;
     const TileType *type = s->copies[0].value->type;
     NestAtoms atoms[TILE_MAX_TILE_RANK];
-    memcpy(atoms, nest_atoms(n, s->accumulator ? tile_op_result(s->op, 0) : s->copies[0].value), sizeof atoms);
+    TileValue *first = s->copies[0].value;
+    memcpy(atoms, nest_atoms(n, s->accumulator ? tile_op_result(s->op, 0) : first), sizeof atoms);
+    /* A constant is computed where it is copied. */
+    if (s->copy_count == 1 && tile_value_def(first, TILE_OP_CONST)) nest_join_needs(n, first, s->op, atoms);
     for (unsigned i = 1; i < s->copy_count; i++)
         for (unsigned a = 0; a < type->rank; a++) {
             const NestAtoms *other = &nest_atoms(n, s->copies[i].value)[a];

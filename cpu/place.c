@@ -465,6 +465,7 @@ static void collect_consumers(Nest *n) {
 
 void nest_place(Nest *n) {
     number_block(n, &n->old);
+    nest_find_needs(n);
     plan_block(n, &n->old);
     nest_join_dots(n);
     weigh_block(n, &n->old);

@@ -116,20 +116,38 @@ static void choose_width(Dot *dot) {
     dot->width = dot_multiply(dot, dot->block_columns, whole);
 }
 
-static void choose_panels(Dot *dot) {
-    int64_t deepest = has_single_row(dot) ? SINGLE_ROW_DEPTH : PANEL_DEPTH_BYTES / dot->bytes;
+/* All rows of joined products are packed, else those of one block. */
+static void build_panels(Dot *dot, int64_t rows, int64_t width) {
     int64_t longest = dot->lanes * dot->most_scale;
-    int64_t columns = dot->block_vectors * longest; /* of the widest block that there can be */
-    dot->depth = at_most(round_up(dot->k_max, dot->lanes), deepest);
     dot->panel_row = round_up(dot->depth, longest) + PANEL_PAD_BYTES / dot->bytes;
-    choose_width(dot);
-    int64_t width = has_single_row(dot) ? columns : round_up(at_most(dot->n_max, PANEL_WIDTH), columns);
     int64_t spare = dot_spare_rows(dot) * dot->panel_row * dot->bytes;
-    dot->a_panel =
-        tile_build_buffer(&dot->emitter->front, dot->block_rows * dot->panel_row * dot->bytes + 2 * spare, ALIGN);
+    dot->a_panel = tile_build_buffer(&dot->emitter->front, rows * dot->panel_row * dot->bytes + 2 * spare, ALIGN);
     dot->a_panel = dot_offset(dot, dot->a_panel, dot_i64(dot, spare));
     dot->b_panel = tile_build_buffer(&dot->emitter->front, width * dot->depth * dot->bytes, ALIGN);
-    dot->spill = tile_build_buffer(&dot->emitter->front, dot->block_rows * columns * dot->bytes, ALIGN);
+    int64_t spill = dot->block_rows * dot->block_vectors * longest * dot->bytes;
+    if (!dot->context->target->has_masks) dot->spill = tile_build_buffer(&dot->emitter->front, spill, ALIGN);
+}
+
+/* The columns of the widest blocks that there can be. */
+static int64_t panel_columns(const Dot *dot, int64_t columns) {
+    return round_up(columns, dot->block_vectors * dot->lanes * dot->most_scale);
+}
+
+static void choose_panels(Dot *dot) {
+    int64_t deepest = has_single_row(dot) ? SINGLE_ROW_DEPTH : PANEL_DEPTH_BYTES / dot->bytes;
+    dot->depth = at_most(round_up(dot->k_max, dot->lanes), deepest);
+    choose_width(dot);
+    build_panels(dot, dot->block_rows, panel_columns(dot, has_single_row(dot) ? 1 : at_most(dot->n_max, PANEL_WIDTH)));
+}
+
+/* Are the products of iterations multiplied together? */
+static bool join(Dot *dot, TileOp *op) {
+    TileOp *loops[DOT_JOINED];
+    unsigned count = dot->n_max <= PANEL_WIDTH ? dot_joined_loops(dot, op, loops) : 0;
+    if (!count || !dot_join_choose(dot, PANEL_DEPTH_BYTES / dot->bytes)) return false;
+    build_panels(dot, round_up(dot->m_max, dot->block_rows), panel_columns(dot, dot->n_max));
+    dot_join(dot, op, loops, count);
+    return true;
 }
 
 /* ---- loops ---- */
@@ -250,8 +268,10 @@ static void expand(TilePassContext *context, TileEmitter *emitter, TileOp *op) {
     if (target->scalable)
         dot.scale = tile_op_result(tile_build_op(dot.builder, TILE_OP_VSCALE, NULL, 0, NULL, 0, NULL, 1), 0);
     choose_block(&dot, target);
-    choose_panels(&dot);
-    emit_loops(&dot);
+    if (!join(&dot, op)) {
+        choose_panels(&dot);
+        emit_loops(&dot);
+    }
     tile_op_erase(op);
     emitter->changed = true;
 }

@@ -56,14 +56,13 @@
  * Needs: a target; c in scratch. Keeps: every result, bit for bit: k runs in order for each element, with one fma.
  * Cost: linear, about 400 ops for each dot_block. */
 #include "cpu/dot.h"
+#include "cpu/panel.h"
 #include "cpu/passes.h"
 #include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
 
 enum {
-    PANEL_DEPTH_BYTES = 2048, /* of one row of a's panel: 14 rows take 28 KiB of L1 */
     SINGLE_ROW_DEPTH = 32,    /* rows of b read at a time from memory: few enough pages and streams */
-    PANEL_PAD_BYTES = 64,     /* rows of a's panel are in different cache sets */
     PANEL_WIDTH = 1024,       /* columns of b: 2 MiB at full depth */
     ALIGN = 64,
     MOST_SCALE = 16 /* SVE's vectors have 2,048 bits at most */
@@ -116,15 +115,16 @@ static void choose_width(Dot *dot) {
     dot->width = dot_multiply(dot, dot->block_columns, whole);
 }
 
-/* All rows of joined products are packed, else those of one block. */
-static void build_panels(Dot *dot, int64_t rows, int64_t width) {
-    int64_t longest = dot->lanes * dot->most_scale;
-    dot->panel_row = round_up(dot->depth, longest) + PANEL_PAD_BYTES / dot->bytes;
+static void build_a_panel(Dot *dot, int64_t rows) {
+    dot->panel_row = round_up(dot->depth, dot->lanes * dot->most_scale) + CPU_PANEL_PAD_BYTES / dot->bytes;
     int64_t spare = dot_spare_rows(dot) * dot->panel_row * dot->bytes;
     dot->a_panel = tile_build_buffer(&dot->emitter->front, rows * dot->panel_row * dot->bytes + 2 * spare, ALIGN);
     dot->a_panel = dot_offset(dot, dot->a_panel, dot_i64(dot, spare));
+}
+
+static void build_b_panel(Dot *dot, int64_t width) {
     dot->b_panel = tile_build_buffer(&dot->emitter->front, width * dot->depth * dot->bytes, ALIGN);
-    int64_t spill = dot->block_rows * dot->block_vectors * longest * dot->bytes;
+    int64_t spill = dot->block_rows * dot->block_vectors * dot->lanes * dot->most_scale * dot->bytes;
     if (!dot->context->target->has_masks) dot->spill = tile_build_buffer(&dot->emitter->front, spill, ALIGN);
 }
 
@@ -134,18 +134,20 @@ static int64_t panel_columns(const Dot *dot, int64_t columns) {
 }
 
 static void choose_panels(Dot *dot) {
-    int64_t deepest = has_single_row(dot) ? SINGLE_ROW_DEPTH : PANEL_DEPTH_BYTES / dot->bytes;
+    int64_t deepest = has_single_row(dot) ? SINGLE_ROW_DEPTH : CPU_PANEL_DEPTH_BYTES / dot->bytes;
     dot->depth = at_most(round_up(dot->k_max, dot->lanes), deepest);
     choose_width(dot);
-    build_panels(dot, dot->block_rows, panel_columns(dot, has_single_row(dot) ? 1 : at_most(dot->n_max, PANEL_WIDTH)));
+    build_a_panel(dot, dot->block_rows);
+    build_b_panel(dot, panel_columns(dot, has_single_row(dot) ? 1 : at_most(dot->n_max, PANEL_WIDTH)));
 }
 
 /* Are the products of iterations multiplied together? */
 static bool join(Dot *dot, TileOp *op) {
     TileOp *loops[DOT_JOINED];
     unsigned count = dot->n_max <= PANEL_WIDTH ? dot_joined_loops(dot, op, loops) : 0;
-    if (!count || !dot_join_choose(dot, PANEL_DEPTH_BYTES / dot->bytes)) return false;
-    build_panels(dot, round_up(dot->m_max, dot->block_rows), panel_columns(dot, dot->n_max));
+    if (!count || !dot_join_choose(dot, CPU_PANEL_DEPTH_BYTES / dot->bytes)) return false;
+    if (!dot_join_reads_in_place(dot, op, loops[0])) build_a_panel(dot, round_up(dot->m_max, dot->block_rows));
+    build_b_panel(dot, panel_columns(dot, dot->n_max));
     dot_join(dot, op, loops, count);
     return true;
 }

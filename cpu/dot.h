@@ -102,6 +102,9 @@ void dot_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, Tile
 unsigned dot_joined_loops(const Dot *dot, const TileOp *op, TileOp **loops);
 /* Chooses the depth of panels for all rows and columns; false: there is nothing to gain. */
 bool dot_join_choose(Dot *dot, int64_t deepest);
+/* Is a computed by the loop's body for this product alone, into rows of which each has space for a panel's? Then they are
+ * the panel: a_panel and panel_row are set, and dot_join has a computed in its place there. */
+bool dot_join_reads_in_place(Dot *dot, const TileOp *op, const TileOp *loop);
 /* Packs the operands behind those of the iterations before, and multiplies in the last one, or when panels are full. */
 void dot_join(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count);
 

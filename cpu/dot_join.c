@@ -13,6 +13,7 @@
  * So the packing of a convolution gathers the rows of its window (im2col), and each element of c sums up in the same
  * order as before. */
 #include "cpu/dot.h"
+#include "lang/ir/operands.h"
 
 enum { CELL_BYTES = 8, ALIGN = 64, SMALLEST_GAIN = 2 };
 
@@ -86,7 +87,43 @@ bool dot_join_choose(Dot *dot, int64_t deepest) {
     return dot->depth >= SMALLEST_GAIN * dot->k_max;
 }
 
+/* Is each use of the pointer, and of those that are computed from it, the address of a store in the loop, or the product's? */
+static bool is_only_stored(const TileValue *pointer, const TileOp *op, const TileOp *loop) {
+    for (const TileUse *use = pointer->first_use; use; use = use->next) {
+        const TileOp *user = use->user;
+        if (user == op) continue;
+        if (!is_inside(user, loop)) return false;
+        if (user->id == TILE_OP_PTR_ADD ? !is_only_stored(&user->results[0], op, loop)
+                                        : user->id != TILE_OP_STORE || tile_op_named(user, TILE_OPERAND_ADDRESS) != pointer)
+            return false;
+    }
+    return true;
+}
+
+bool dot_join_reads_in_place(Dot *dot, const TileOp *op, const TileOp *loop) {
+    const DotOperand *a = &dot->a;
+    int64_t row, column;
+    if (a->scalar != dot->scalar || dot->precision == TILE_PRECISION_TF32 || root_of(a->pointer) != a->pointer) return false;
+    if (!tile_value_integer(a->row, &row) || !tile_value_integer(a->column, &column) || column != dot->bytes) return false;
+    int64_t rows = blocks(dot->m_max, dot->block_rows) * dot->block_rows;
+    if (row < dot->depth * dot->bytes || tile_op_integer(a->pointer->op, TILE_ATTRIBUTE_BYTES, 0) < rows * row) return false;
+    if (!is_only_stored(a->pointer, op, loop)) return false;
+    dot->a_panel = a->pointer;
+    dot->panel_row = row / dot->bytes;
+    return true;
+}
+
 /* ---- code ---- */
+
+/* Has the body compute a behind what the panel has. */
+static void move_stores(Dot *dot, TileOp *op, TileBlock *body, TileValue *joined) {
+    TileValue *moved = dot_offset(dot, dot->a_panel, dot_scale(dot, joined, dot->bytes));
+    for (TileUse *use = dot->a_panel->first_use, *next; use; use = next) {
+        next = use->next;
+        if (use->user != op && use->user != moved->op && is_inside(use->user, body->op))
+            tile_op_set_operand(use->user, use->index, moved);
+    }
+}
 
 static TileValue *is_last(Dot *dot, TileOp *const *loops, unsigned count) {
     TileValue *last = NULL;
@@ -107,17 +144,33 @@ static void pack(Dot *dot, TileValue *joined) {
     TileValue *zero = dot_i64(dot, 0), *a_panels = dot->a_panel, *b_panels = dot->b_panel;
     dot->b_panel = dot_offset(dot, b_panels, dot_multiply(dot, joined, dot_vector_bytes(dot, dot->block_vectors)));
     dot_pack_b(dot, zero, dot->n, zero, dot->k);
+    dot->b_panel = b_panels;
+    if (dot->a.pointer == a_panels) return;
     TileValue *a_column = dot_offset(dot, a_panels, dot_scale(dot, joined, dot->bytes));
     TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows));
     dot->a_panel = panel_of_rows(dot, a_column, i);
     dot_pack_a(dot, i, zero, dot->k);
     dot_end(dot);
     dot->a_panel = a_panels;
-    dot->b_panel = b_panels;
+}
+
+/* Clears the rows of the last block that a does not have: stale values there might be denormal, which makes multiplications
+ * a hundred times slower. */
+static void clear_rows(Dot *dot, TileValue *kc) {
+    TileValue *zero = tile_emit_bits(dot->emitter, dot_vector(dot, dot->scalar), 0);
+    TileValue *rows = dot_i64(dot, dot->block_rows), *rest = dot_binary(dot, TILE_OP_REM, dot->m, rows);
+    TileValue *missing = dot_select(dot, dot_binary(dot, TILE_OP_EQ, rest, dot_i64(dot, 0)), dot->m,
+                                    dot_add(dot, dot_binary(dot, TILE_OP_SUB, dot->m, rest), rows));
+    TileValue *row = panel_of_rows(dot, dot->a_panel, dot_for(dot, dot->m, missing, dot_i64(dot, 1)));
+    TileValue *k = dot_for(dot, dot_i64(dot, 0), kc, dot_lanes(dot, 1));
+    tile_build_store(dot->builder, zero, dot_offset(dot, row, dot_scale(dot, k, dot->bytes)), NULL, 0);
+    dot_end(dot);
+    dot_end(dot);
 }
 
 static void multiply(Dot *dot, TileValue *kc) {
     TileValue *zero = dot_i64(dot, 0), *a_panels = dot->a_panel;
+    if (dot->a.pointer == a_panels) clear_rows(dot, kc);
     TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows));
     dot->a_panel = panel_of_rows(dot, a_panels, i);
     TileValue *j = dot_for(dot, zero, dot->n, dot->block_columns);
@@ -134,8 +187,11 @@ void dot_join(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count) {
     TileValue *cell = tile_build_buffer(&dot->emitter->front, CELL_BYTES, ALIGN);
     tile_emit_before(dot->emitter, loops[count - 1]);
     tile_build_store(dot->builder, zero, cell, NULL, 0);
-    tile_emit_before(dot->emitter, op);
+    TileBlock *body = &loops[0]->regions[0];
+    tile_emit_before(dot->emitter, body->first);
     TileValue *joined = tile_build_load(dot->builder, zero->type, cell, NULL, NULL, 0);
+    if (dot->a.pointer == dot->a_panel) move_stores(dot, op, body, joined);
+    tile_emit_before(dot->emitter, op);
     pack(dot, joined);
     TileValue *total = dot_add(dot, joined, dot->k);
     TileValue *full = dot_binary(dot, TILE_OP_LT, dot_i64(dot, dot->depth - dot->k_max), total);

@@ -345,6 +345,8 @@ void nest_plan_dot(Nest *n, TileOp *op);
 /* Chooses the buffers in which dots accumulate. */
 void nest_join_dots(Nest *n);
 void nest_emit_dot(Nest *n, NestStatement *s);
+/* The memory of a value that is computed only to be an operand of a dot: a panel of it. NULL: it is no such value. */
+NestBuffer *nest_dot_panel(Nest *n, const NestStatement *s);
 
 /* ---- schedule.c ---- */
 void nest_schedule(Nest *n, NestStatement *s);

@@ -12,36 +12,13 @@
  *     }
  * So the packing of a convolution gathers the rows of its window (im2col), and each element of c sums up in the same
  * order as before. */
+#include "cpu/buffers.h"
 #include "cpu/dot.h"
 #include "lang/ir/operands.h"
 
 enum { CELL_BYTES = 8, ALIGN = 64, SMALLEST_GAIN = 2 };
 
 /* ---- which loops ---- */
-
-static bool is_inside(const TileOp *op, const TileOp *loop) {
-    for (; op; op = op->block->op)
-        if (op == loop) return true;
-    return false;
-}
-
-/* Does an op in the loop but `own` have the pointer, or one that is computed from it? */
-static bool has_other_users(const TileValue *pointer, const TileOp *loop, const TileOp *own) {
-    for (const TileUse *use = pointer->first_use; use; use = use->next) {
-        const TileOp *user = use->user;
-        if (user->id == TILE_OP_PTR_ADD) {
-            if (has_other_users(&user->results[0], loop, own)) return true;
-        } else if (user != own && is_inside(user, loop)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static const TileValue *root_of(const TileValue *pointer) {
-    while (pointer->op && pointer->op->id == TILE_OP_PTR_ADD) pointer = tile_op_operand(pointer->op, 0);
-    return pointer->op && pointer->op->id == TILE_OP_BUFFER ? pointer : NULL;
-}
 
 /* Bounds are the same in all iterations of the outermost loop, so that the last one is known. */
 static bool has_fixed_bounds(const TileOp *loop, const TileOp *outermost) {
@@ -59,11 +36,11 @@ static bool is_fixed(const Dot *dot, const TileOp *loop) {
 }
 
 unsigned dot_joined_loops(const Dot *dot, const TileOp *op, TileOp **loops) {
-    const TileValue *root = root_of(dot->c.pointer);
+    const TileValue *root = tile_buffer_of(dot->c.pointer);
     unsigned count = 0;
     for (TileOp *loop = op->block->op; root && loop && loop->id == TILE_OP_FOR && count < DOT_JOINED;
          loop = loop->block->op) {
-        bool fixed = is_fixed(dot, loop) && !has_other_users(root, loop, op);
+        bool fixed = is_fixed(dot, loop) && tile_buffer_uses(root, loop) == 1;
         for (unsigned i = 0; i < count; i++) fixed = fixed && has_fixed_bounds(loops[i], loop);
         if (!fixed || !has_fixed_bounds(loop, loop)) break;
         loops[count++] = loop;
@@ -92,7 +69,7 @@ static bool is_only_stored(const TileValue *pointer, const TileOp *op, const Til
     for (const TileUse *use = pointer->first_use; use; use = use->next) {
         const TileOp *user = use->user;
         if (user == op) continue;
-        if (!is_inside(user, loop)) return false;
+        if (!tile_op_inside(user, loop)) return false;
         if (user->id == TILE_OP_PTR_ADD ? !is_only_stored(&user->results[0], op, loop)
                                         : user->id != TILE_OP_STORE || tile_op_named(user, TILE_OPERAND_ADDRESS) != pointer)
             return false;
@@ -103,7 +80,7 @@ static bool is_only_stored(const TileValue *pointer, const TileOp *op, const Til
 bool dot_join_reads_in_place(Dot *dot, const TileOp *op, const TileOp *loop) {
     const DotOperand *a = &dot->a;
     int64_t row, column;
-    if (a->scalar != dot->scalar || dot->precision == TILE_PRECISION_TF32 || root_of(a->pointer) != a->pointer) return false;
+    if (a->scalar != dot->scalar || dot->precision == TILE_PRECISION_TF32 || tile_buffer_of(a->pointer) != a->pointer) return false;
     if (!tile_value_integer(a->row, &row) || !tile_value_integer(a->column, &column) || column != dot->bytes) return false;
     int64_t rows = blocks(dot->m_max, dot->block_rows) * dot->block_rows;
     if (row < dot->depth * dot->bytes || tile_op_integer(a->pointer->op, TILE_ATTRIBUTE_BYTES, 0) < rows * row) return false;
@@ -120,7 +97,7 @@ static void move_stores(Dot *dot, TileOp *op, TileBlock *body, TileValue *joined
     TileValue *moved = dot_offset(dot, dot->a_panel, dot_scale(dot, joined, dot->bytes));
     for (TileUse *use = dot->a_panel->first_use, *next; use; use = next) {
         next = use->next;
-        if (use->user != op && use->user != moved->op && is_inside(use->user, body->op))
+        if (use->user != op && use->user != moved->op && tile_op_inside(use->user, body->op))
             tile_op_set_operand(use->user, use->index, moved);
     }
 }

@@ -19,7 +19,7 @@ static const TilePassTable table = {passes, sizeof passes / sizeof *passes};
 static const char *pipeline(const TileTarget *target) {
     return "inline,contract,canonicalise,cse,facts,exact-loops,licm,split-loops,canonicalise,cse,dce,"
            "programs,cpu-updates,expand-programs,canonicalise,cse,licm,dce,"
-           "cpu-nest,cse,canonicalise,cse,licm,dce,"
+           "cpu-nest,cse,canonicalise,cse,licm,dce,cpu-interchange,"
            "cpu-vectorise,canonicalise,cpu-dot,random,math,atomics,"
            "cse,licm,dce,"
            "cpu-scratch,legalise";

@@ -16,7 +16,19 @@
 #include "cpu/dot.h"
 #include "lang/ir/operands.h"
 
-enum { CELL_BYTES = 8, ALIGN = 64, SMALLEST_GAIN = 2 };
+enum {
+    ALIGN = 64,
+    SMALLEST_GAIN = 2,
+    WORD = 8,
+    /* What the panels have, in words: how many k; from how many products; and of how many of these b's part is known, each
+     * by ENTRY words, the last of which is of all that are too many. */
+    JOINED = 0,
+    PRODUCTS,
+    KNOWN,
+    ENTRIES = 4,
+    ENTRY = 4,
+    MOST_KNOWN = 64
+};
 
 /* ---- which loops ---- */
 
@@ -117,11 +129,67 @@ static TileValue *panel_of_rows(Dot *dot, TileValue *panels, TileValue *i) {
     return dot_offset(dot, panels, dot_scale(dot, i, dot->panel_row * dot->bytes));
 }
 
-static void pack(Dot *dot, TileValue *joined) {
-    TileValue *zero = dot_i64(dot, 0), *a_panels = dot->a_panel, *b_panels = dot->b_panel;
-    dot->b_panel = dot_offset(dot, b_panels, dot_multiply(dot, joined, dot_vector_bytes(dot, dot->block_vectors)));
+static TileValue *word(Dot *dot, TileValue *cells, int64_t index) {
+    return dot_offset(dot, cells, dot_i64(dot, index * WORD));
+}
+
+static TileValue *load_word(Dot *dot, TileValue *address) {
+    return tile_build_load(dot->builder, tile_emit_i64(dot->emitter, 0)->type, address, NULL, NULL, 0);
+}
+
+static void store_word(Dot *dot, TileValue *value, TileValue *address) {
+    tile_build_store(dot->builder, value, address, NULL, 0);
+}
+
+/* Is b in memory that does not change while the function runs, with strides that do not either? */
+static bool is_fixed_memory(const Dot *dot) {
+    const TileValue *root = dot->b.pointer, *strides[] = {dot->b.row, dot->b.column};
+    while (root->op && root->op->id == TILE_OP_PTR_ADD) root = tile_op_operand(root->op, 0);
+    if (root->op || root->block->op) return false;
+    const TileParameter *parameter = &root->block->func->parameters[root->index];
+    for (unsigned i = 0; i < 2; i++)
+        if (tile_value_block(strides[i])->op) return false;
+    return parameter->readonly && parameter->noalias;
+}
+
+/* The bytes from the tensor's first element to b's. */
+static TileValue *place_of_b(Dot *dot) {
+    TileValue *bytes = dot_i64(dot, 0);
+    for (const TileValue *at = dot->b.pointer; at->op; at = tile_op_operand(at->op, 0))
+        bytes = dot_add(dot, bytes, tile_op_operand(at->op, 1));
+    return bytes;
+}
+
+/* Programs that follow one another mostly multiply the same b, such as the weights of a convolution: it is packed only where
+ * the panel has something else. What is behind a part that is packed is not known any more. */
+static void pack_b(Dot *dot, TileValue *cells, TileValue *joined) {
+    TileValue *zero = dot_i64(dot, 0), *panels = dot->b_panel, *all = NULL;
+    bool remembers = is_fixed_memory(dot);
+    if (remembers) {
+        TileValue *products = load_word(dot, word(dot, cells, PRODUCTS)), *most = dot_i64(dot, MOST_KNOWN);
+        TileValue *slot = dot_minimum(dot, products, most);
+        TileValue *entry = dot_offset(dot, word(dot, cells, ENTRIES), dot_scale(dot, slot, ENTRY * WORD));
+        TileValue *known = load_word(dot, word(dot, cells, KNOWN));
+        TileValue *now[ENTRY] = {place_of_b(dot), joined, dot->k, dot->n};
+        for (unsigned i = 0; i < ENTRY; i++) {
+            TileValue *same = dot_binary(dot, TILE_OP_EQ, load_word(dot, word(dot, entry, i)), now[i]);
+            all = all ? dot_binary(dot, TILE_OP_AND, all, same) : same;
+        }
+        TileValue *none = tile_emit_bits(dot->emitter, all->type, 0); /* of entries that have nothing yet */
+        all = tile_emit_select(dot->emitter, dot_binary(dot, TILE_OP_LT, products, known), all, none);
+        store_word(dot, dot_add(dot, products, dot_i64(dot, 1)), word(dot, cells, PRODUCTS));
+        dot_if(dot, dot_not(dot, all));
+        for (unsigned i = 0; i < ENTRY; i++) store_word(dot, now[i], word(dot, entry, i));
+        store_word(dot, dot_minimum(dot, dot_add(dot, slot, dot_i64(dot, 1)), most), word(dot, cells, KNOWN));
+    }
+    dot->b_panel = dot_offset(dot, panels, dot_multiply(dot, joined, dot_vector_bytes(dot, dot->block_vectors)));
     dot_pack_b(dot, zero, dot->n, zero, dot->k);
-    dot->b_panel = b_panels;
+    dot->b_panel = panels;
+    if (remembers) dot_end(dot);
+}
+
+static void pack_a(Dot *dot, TileValue *joined) {
+    TileValue *zero = dot_i64(dot, 0), *a_panels = dot->a_panel;
     if (dot->a.pointer == a_panels) return;
     TileValue *a_column = dot_offset(dot, a_panels, dot_scale(dot, joined, dot->bytes));
     TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows));
@@ -159,22 +227,37 @@ static void multiply(Dot *dot, TileValue *kc) {
     dot->a_panel = a_panels;
 }
 
+/* The panels have nothing. */
+static void clear(Dot *dot, TileValue *cells) {
+    store_word(dot, dot_i64(dot, 0), word(dot, cells, JOINED));
+    store_word(dot, dot_i64(dot, 0), word(dot, cells, PRODUCTS));
+}
+
+/* At the front of the function, where nothing is known of b. */
+static TileValue *create_cells(Dot *dot) {
+    TileBuilder *front = &dot->emitter->front;
+    TileValue *cells = tile_build_buffer(front, (ENTRIES + (MOST_KNOWN + 1) * ENTRY) * WORD, ALIGN);
+    TileValue *known = tile_build_ptr_add(front, cells, tile_build_i64(front, KNOWN * WORD));
+    tile_build_store(front, tile_build_i64(front, 0), known, NULL, 0);
+    return cells;
+}
+
 void dot_join(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count) {
-    TileValue *zero = dot_i64(dot, 0);
-    TileValue *cell = tile_build_buffer(&dot->emitter->front, CELL_BYTES, ALIGN);
+    TileValue *cells = create_cells(dot);
     tile_emit_before(dot->emitter, loops[count - 1]);
-    tile_build_store(dot->builder, zero, cell, NULL, 0);
+    clear(dot, cells);
     TileBlock *body = &loops[0]->regions[0];
     tile_emit_before(dot->emitter, body->first);
-    TileValue *joined = tile_build_load(dot->builder, zero->type, cell, NULL, NULL, 0);
+    TileValue *joined = load_word(dot, word(dot, cells, JOINED));
     if (dot->a.pointer == dot->a_panel) move_stores(dot, op, body, joined);
     tile_emit_before(dot->emitter, op);
-    pack(dot, joined);
+    pack_b(dot, cells, joined);
+    pack_a(dot, joined);
     TileValue *total = dot_add(dot, joined, dot->k);
     TileValue *full = dot_binary(dot, TILE_OP_LT, dot_i64(dot, dot->depth - dot->k_max), total);
-    tile_build_store(dot->builder, total, cell, NULL, 0);
+    store_word(dot, total, word(dot, cells, JOINED));
     dot_if(dot, dot_binary(dot, TILE_OP_OR, full, is_last(dot, loops, count)));
     multiply(dot, total);
-    tile_build_store(dot->builder, zero, cell, NULL, 0);
+    clear(dot, cells);
     dot_end(dot);
 }

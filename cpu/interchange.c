@@ -3,6 +3,7 @@
  * does is to update each point of a buffer by itself, the loop runs for each point, and the point stays in a register; for
  * several rows together, so that they share what depends on the loop alone.
  *
+ * Run: --passes=cpu-interchange --target=avx512
  * Before:
  *     func phase machine @k.0(%x: ptr<global>, %n: i64) {
  *       %zero = const {value = 0} : i64
@@ -26,6 +27,30 @@
  *       }
  *       return
  *     }
+ * After:
+ *     func phase machine @k.0(%x: ptr<global>, %n: i64) {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %four = const {value = 4} : i64
+ *       %b = buffer {bytes = 64, align = 64} : ptr<scratch>
+ *       loop %zero, %four {loop = parallel, extent = 16} (%0: i64) {
+ *         %1 = mul %0, %four : i64
+ *         %2 = ptr_add %b, %1 : ptr<scratch>
+ *         %3 = load %2 : f32
+ *         %4 = loop %zero, %n, %3 {loop = sequential, extent = 9223372036854775807} : f32 (%5: i64, %6: f32) {
+ *           %7 = mul %5, %four : i64
+ *           %8 = ptr_add %x, %7 : ptr<global>
+ *           %9 = mul %0, %four : i64
+ *           %10 = ptr_add %8, %9 : ptr<global>
+ *           %11 = load %10 : f32
+ *           %12 = add %6, %11 : f32
+ *           yield %12
+ *         }
+ *         store %4, %2
+ *         yield
+ *       }
+ *       return
+ *     }
  * Needs: cse, since a point is loaded and stored at the same address. Keeps: the value of each point: its updates in order.
  * Cost: linear; the body as often as rows are updated together. */
 #include "cpu/buffers.h"
@@ -40,8 +65,7 @@ enum {
     MOST_POINTS = 4, /* buffers that are updated */
     MOST_ROWS = 4,
     SHORT_ROW = 64,  /* of which each iteration reads all: longer ones would be read piece by piece, far apart */
-    FEW_TRIPS = 32,  /* of loops that may read long rows so, since they read much of them again */
-    UNBOUNDED = 1 << 30
+    FEW_TRIPS = 32   /* of loops that may read long rows so, since they read much of them again */
 };
 
 /* `fors` around `loops`, both from the outermost one on. */
@@ -365,7 +389,7 @@ static void copy_fors(Interchange *x, TileBuilder *outer, unsigned depth) {
     const TileOp *old = chain->fors[depth];
     unsigned count = x->row_count * chain->points;
     TileValue *lo = new_value(x, tile_op_operand(old, 0), 0), *hi = new_value(x, tile_op_operand(old, 1), 0);
-    TileOp *loop = tile_build_loop(outer, TILE_LOOP_KIND_SEQUENTIAL, lo, hi, UNBOUNDED, x->sums, count);
+    TileOp *loop = tile_build_loop(outer, TILE_LOOP_KIND_SEQUENTIAL, lo, hi, INT64_MAX, x->sums, count);
     TileBuilder b = tile_builder_at_end(x->module, &loop->regions[0]);
     b.location = old->location;
     tile_map_set(&x->shared, old->regions[0].arguments[0], loop->regions[0].arguments[0]);

@@ -37,7 +37,7 @@ static bool has_fixed_bounds(const TileOp *loop, const TileOp *outermost) {
     int64_t step;
     for (unsigned i = 0; i < 3; i++)
         if (!tile_value_outside(tile_op_operand(loop, i), outermost)) return false;
-    return !loop->result_count && tile_value_integer(tile_op_operand(loop, 2), &step) && step > 0;
+    return !loop->result_count && tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) && step > 0;
 }
 
 static bool is_fixed(const Dot *dot, const TileOp *loop) {
@@ -118,7 +118,7 @@ static TileValue *is_last(Dot *dot, TileOp *const *loops, unsigned count) {
     TileValue *last = NULL;
     for (unsigned i = 0; i < count; i++) {
         TileValue *left = dot_binary(dot, TILE_OP_SUB, tile_op_operand(loops[i], 1), loops[i]->regions[0].arguments[0]);
-        TileValue *ends = dot_binary(dot, TILE_OP_LE, left, tile_op_operand(loops[i], 2));
+        TileValue *ends = dot_binary(dot, TILE_OP_LE, left, tile_op_named(loops[i], TILE_OPERAND_STEP));
         last = last ? dot_binary(dot, TILE_OP_AND, last, ends) : ends;
     }
     return last;

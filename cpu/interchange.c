@@ -118,7 +118,7 @@ static bool find_chain(TileOp *op, Chain *chain) {
         bool loop = op->id == TILE_OP_LOOP;
         if (op->result_count || (loop ? chain->loop_count == MOST_LOOPS : chain->for_count == MOST_FORS)) return false;
         if (loop && tile_op_integer(op, TILE_ATTRIBUTE_LOOP_KIND, 0) != TILE_LOOP_KIND_PARALLEL) return false;
-        if (!loop && (chain->loop_count || !tile_value_is_integer(tile_op_operand(op, 2), 1))) return false;
+        if (!loop && (chain->loop_count || !tile_value_is_integer(tile_op_named(op, TILE_OPERAND_STEP), 1))) return false;
         if (loop)
             chain->loops[chain->loop_count++] = op;
         else

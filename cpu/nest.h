@@ -1,5 +1,6 @@
 /* Internals of cpu-nest, shared by its files:
  *   nest_sums.c        indices as sums over the open loops
+ *   nest_atoms.c       sets of lanes
  *   nest_values.c      validity of tile values, and the values that a statement reads at each point
  *   nest_needs.c       lanes that somebody reads
  *   nest_statements.c  statements and their buffers, and the writes between two ops
@@ -264,6 +265,17 @@ bool nest_sum_split(const Nest *n, const NestSum *sum, int64_t divisor, NestSum 
 /* x op y as a sum; false: it is none, or not known. */
 bool nest_sum_apply(const Nest *n, TileOpId id, const NestSum *x, int64_t y, NestSum *result);
 
+/* ---- nest_atoms.c ---- */
+
+bool nest_atoms_have(const NestAtoms *atoms, const NestAtom *atom);
+bool nest_atoms_equal(const NestAtoms *a, const NestAtoms *b);
+/* Adds an atom, unless it holds for all lanes. */
+void nest_atoms_add(NestAtoms *atoms, TileValue *lo, TileValue *hi, int64_t extent);
+void nest_atoms_join(NestAtoms *atoms, const NestAtoms *more, int64_t extent);
+/* The index map of a reshape that only adds and drops axes of extent 1: axis of the operand to axis of the result or
+ * -1; false: another reshape. */
+bool nest_reshape_map(const TileType *from, const TileType *to, int8_t *axis);
+
 /* ---- nest_needs.c ---- */
 
 /* Finds the lanes of each tile that somebody reads. */
@@ -273,10 +285,6 @@ void nest_join_needs(Nest *n, const TileValue *value, const TileOp *at, NestAtom
 
 /* ---- nest_values.c ---- */
 
-bool nest_atoms_equal(const NestAtoms *a, const NestAtoms *b);
-/* Adds an atom, unless it holds for all lanes. */
-void nest_atoms_add(NestAtoms *atoms, TileValue *lo, TileValue *hi, int64_t extent);
-void nest_atoms_join(NestAtoms *atoms, const NestAtoms *more, int64_t extent);
 /* The validity of a value, and the lanes that are read: one entry for each axis. Lanes outside are poison. */
 const NestAtoms *nest_atoms(Nest *n, TileValue *value);
 /* Has the tile a single lane, which is held in a scalar? */
@@ -297,9 +305,6 @@ bool nest_copy_crosses(Nest *n, const NestStatement *s, unsigned copy);
 NestMap nest_map(const NestStatement *s, unsigned rank);
 /* Is every axis of the value indexed by the statement's own level? */
 bool nest_map_is_identity(const NestStatement *s, const NestMap *map, unsigned rank);
-/* The index map of a reshape that only adds and drops axes of extent 1: axis of the operand to axis of the result or
- * -1; false: another reshape. */
-bool nest_reshape_map(const TileType *from, const TileType *to, int8_t *axis);
 /* Collects s->leaves: values of statements, loop-carried tiles, loads, scalars. */
 void nest_collect_leaves(Nest *n, NestStatement *s);
 

@@ -22,12 +22,6 @@ typedef struct Needs {
     bool failed;
 } Needs;
 
-static bool has(const NestAtoms *atoms, const NestAtom *atom) {
-    NestAtoms both = *atoms;
-    nest_atoms_add(&both, atom->lo, atom->hi, INT64_MAX);
-    return both.count == atoms->count;
-}
-
 /* A reader needs these lanes of the value; `axes` NULL: all. */
 static void need(const Needs *needs, TileValue *value, const NestAtoms *axes) {
     if (!tile_type_is_tile(value->type)) return;
@@ -37,7 +31,7 @@ static void need(const Needs *needs, TileValue *value, const NestAtoms *axes) {
     for (unsigned a = 0; a < value->type->rank; a++) {
         NestAtoms *own = &info->needs[a], kept = {0};
         for (unsigned i = 0; axes && value->type->extent[a] > 1 && i < axes[a].count && kept.count < MOST; i++)
-            if (first || has(own, &axes[a].items[i])) kept.items[kept.count++] = axes[a].items[i];
+            if (first || nest_atoms_have(own, &axes[a].items[i])) kept.items[kept.count++] = axes[a].items[i];
         *own = kept;
     }
 }
@@ -123,7 +117,7 @@ static void for_needs(Needs *needs, TileOp *op) {
         if (!tile_type_is_tile(carried->type) || !result->needs || !argument->needs) continue;
         for (unsigned a = 0; a < carried->type->rank; a++)
             for (unsigned k = 0; k < result->needs[a].count; k++)
-                if (!has(&argument->needs[a], &result->needs[a].items[k])) needs->failed = true;
+                if (!nest_atoms_have(&argument->needs[a], &result->needs[a].items[k])) needs->failed = true;
     }
 }
 

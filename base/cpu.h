@@ -5,7 +5,8 @@
 #include <stddef.h>
 
 /* NULL if code for the target of this name can run here, else the reason (static text). TILE_CPU_CAPABILITY, the name
- * of a target, forbids all better ones. */
+ * of a target, forbids all better ones. Of `amx` it asks the operating system for permission, for the whole process:
+ * whoever is about to run code asks here first. */
 const char *tile_cpu_why_not(const char *target);
 /* The same for a limit other than the environment's: the name of a target, or NULL for none. */
 const char *tile_cpu_limit_why_not(const char *target, const char *most);

@@ -23,6 +23,9 @@ that fails is an error, and the others go on; where it took the device with it, 
 usage: breadth.py [OPTION]...
   --device=NAME    cuda, or cpu: small shapes, for a test of the table itself; with --full the shapes of GPUs
   --full           on a CPU too
+  --elements=N     on a CPU the shapes of GPUs, their largest extent halved (odd ones stay odd) until the product of the
+                   extents is N at most
+  --threads=N      on a CPU, Tile's and PyTorch's
   --library=PATH   libtile.so (build/release/lib/libtile.so)
   --root=DIR       the folder that has stdlib/ and tests/programs/ (the repository)
   --only=A,B       rows that have one of these texts in their names
@@ -251,6 +254,9 @@ class Bench:
     def __init__(self, options):
         self.options, self.device, self.begun = options, options.device, time.monotonic()
         self.root = pathlib.Path(options.root)
+        if options.threads:
+            torch.set_num_threads(options.threads)
+            os.environ["TILE_NUM_THREADS"] = str(options.threads)
         self.tile = Tile(options.library, self.root, self.device)
         root = pathlib.Path(options.beside_root) if options.beside_root else self.root
         self.beside = Tile(options.beside, root, self.device) if options.beside else None
@@ -259,7 +265,7 @@ class Bench:
             torch.cuda.init()
             self.name, self.timer = torch.cuda.get_device_name(), Timer()
         else:
-            self.name, self.timer = "cpu", Clock()
+            self.name, self.timer = f"cpu, {torch.get_num_threads()} threads", Clock()
         self.rate = copy_rate(self.timer, self.device)
         print(f"{self.name}: copies {self.rate / 1e9:.0f} GB/s; PyTorch {torch.__version__}", flush=True)
 
@@ -497,13 +503,27 @@ def commit_of(root):
     return done.stdout.strip() or "unknown"
 
 
+def halved(shape, most):
+    """The shape with at most so many elements; extents that are odd stay so."""
+    shape = list(shape)
+    while math.prod(shape) > most and max(shape) > 1:
+        i = shape.index(max(shape))
+        shape[i] = shape[i] // 2 | shape[i] & 1
+    return tuple(shape)
+
+
 def chosen(options):
     """The rows that the options ask for."""
     part, parts = (int(n) for n in options.part.split("/"))
     wanted, types = options.only.split(","), options.types.split(",")
     names = list(dict.fromkeys(name for table in TABLES for name in table.names()))
     mine = set(names[part - 1::parts])
-    rows = [row for table in TABLES for row in table.rows(options.device == "cpu" and not options.full)]
+    small = options.device == "cpu" and not options.full and not options.elements
+    rows = [row for table in TABLES for row in table.rows(small)]
+    if options.elements:
+        for row in rows:
+            row.shape = halved(row.shape, options.elements)
+        rows = list({row.key(): row for row in rows}.values())
     rows = [row for row in rows if row.name in mine and row.kind in types and any(text in row.key() for text in wanted)]
     keys = [row.key() for row in rows]
     if options.behind in keys:
@@ -519,6 +539,8 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--full", action="store_true")
+    parser.add_argument("--elements", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--library", default=str(ROOT / "build/release/lib/libtile.so"))
     parser.add_argument("--root", default=str(ROOT))
     parser.add_argument("--only", default="")

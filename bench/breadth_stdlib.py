@@ -13,6 +13,7 @@ ROWS = ((16384, 4096), (65536, 256), (64, 8192), (4093, 1037))  # which a tile m
 LONG = ((512, 131072), (4096, 16384), (32, 65536), (1021, 40009))
 VOCABULARIES = ((4096, 32000), (2048, 131072), (64, 50257))
 EPS = 1e-5
+TWO = ((16384, 4096), (1021, 4100))
 
 
 # ---- elementwise ----
@@ -399,3 +400,279 @@ def _(r, m, n):
 def _(r, m, n):
     x, y = r.randn(m, n), r.empty(n, m)
     return Case([x, y], [y], lambda x: x.t().contiguous(), x)
+
+
+# ---- optimisers ----
+
+STEPS = ((1 << 26,), (1000003,))
+
+
+@add("optimisers:adam", STEPS, TINY_VECTOR)
+def _(r, n):
+    p, g = r.randn(n), r.randn(n)
+    m, v = r.randn(n, kind=torch.float32, scale=0.1), r.rand(n, kind=torch.float32) + 0.1
+    c1, c2 = 1 - 0.9**3, 1 - 0.999**3
+
+    def function(p, g, m, v):
+        m.lerp_(g.float(), 0.1)
+        v.mul_(0.999).addcmul_(g.float(), g.float(), value=0.001)
+        p.sub_(0.01 / c1 * m / ((v / c2).sqrt() + 1e-8))
+        return p, m, v
+    return Case([p, g, m, v, 0.01, 0.9, 0.999, 1e-8, 3], [p, m, v], function, p.clone(), g, m.clone(), v.clone(),
+                updates=[p, m, v])
+
+
+@add("optimisers:sgd_momentum", STEPS, TINY_VECTOR)
+def _(r, n):
+    p, g, v = r.randn(n), r.randn(n), r.randn(n, kind=torch.float32)
+
+    def function(p, g, v):
+        v.mul_(0.9).add_(g.float() + 0.001 * p.float())
+        p.sub_((0.01 * v).to(p.dtype))
+        return p, v
+    return Case([p, g, v, 0.01, 0.9, 0.001], [p, v], function, p.clone(), g, v.clone(), updates=[p, v])
+
+
+@add("optimisers:lion", STEPS, TINY_VECTOR)
+def _(r, n):
+    p, g, m = r.randn(n), r.randn(n), r.randn(n, kind=torch.float32)
+
+    def function(p, g, m):
+        p.sub_((0.01 * (torch.sign(0.9 * m + 0.1 * g.float()) + 0.1 * p.float())).to(p.dtype))
+        m.mul_(0.99).add_(g.float(), alpha=0.01)
+        return p, m
+    return Case([p, g, m, 0.01, 0.9, 0.99, 0.1], [p, m], function, p.clone(), g, m.clone(), updates=[p, m])
+
+
+@add("optimisers:moving_average", STEPS, TINY_VECTOR)
+def _(r, n):
+    average, x = r.randn(n, kind=torch.float32), r.randn(n)
+    return Case([average, x, 0.9], [average], lambda a, x: a.lerp_(x.float(), 0.1), average.clone(), x, updates=[average])
+
+
+# ---- losses ----
+
+@add("loss:smoothed_cross_entropy", ((4096, 32000), (64, 50257)), (5, 101))
+def _(r, m, v):
+    x, t, loss = r.randn(m, v), r.ints(0, v, m), r.empty(m, kind=torch.float32)
+    return Case([x, t, loss, 0.1], [loss], lambda x, t: F.cross_entropy(x.float(), t, reduction="none", label_smoothing=0.1),
+                x, t, also=[lambda x, t: F.cross_entropy(x, t, reduction="none", label_smoothing=0.1)])
+
+
+@add("loss:kl_divergence", TWO)
+def _(r, m, n):
+    x, t = (F.log_softmax(r.randn(m, n), 1) for _ in range(2))
+    loss = r.empty(m, kind=torch.float32)
+    return Case([x, t, loss], [loss], lambda x, t: F.kl_div(x.float(), t.float(), reduction="none", log_target=True).sum(1),
+                x, t, also=[lambda x, t: F.kl_div(x, t, reduction="none", log_target=True).sum(1)])
+
+
+@add("loss:huber", TWO)
+def _(r, m, n):
+    x, t, loss = r.randn(m, n), r.randn(m, n), r.empty(m, kind=torch.float32)
+    return Case([x, t, loss, 1.0], [loss], lambda x, t: F.huber_loss(x.float(), t.float(), reduction="none").mean(1), x, t,
+                also=[lambda x, t: F.huber_loss(x, t, reduction="none").mean(1)])
+
+
+@add("loss:cosine_loss", TWO)
+def _(r, m, n):
+    a, b, loss = r.randn(m, n), r.randn(m, n), r.empty(m, kind=torch.float32)
+    label = torch.where(r.rand(m, kind=torch.float32) < 0.5, 1.0, -1.0)
+
+    def function(a, b, label):
+        return F.cosine_embedding_loss(a.float(), b.float(), label, margin=0.1, reduction="none")
+    return Case([a, b, label, loss, 0.1], [loss], function, a, b, label,
+                also=[lambda a, b, y: F.cosine_embedding_loss(a, b, y, margin=0.1, reduction="none")])
+
+
+# ---- updates ----
+
+@add("updates:histogram", ((1 << 26, 256), (1000003, 65536)), (1003, 7), types=("f32",))
+def _(r, n, b):
+    x, bins = r.ints(0, b, n, kind=torch.int32), r.zeros(b, kind=torch.int32)
+    return Case([x, bins], [bins], lambda x: torch.bincount(x, minlength=b), x, updates=[bins],
+                also=[lambda x: torch.histc(x.float(), b, 0, b - 1)])
+
+
+@add("updates:segment_sum", ((1 << 24, 65536), (1000003, 101)), (1003, 7))
+def _(r, n, s):
+    x, at, y = r.randn(n), torch.sort(r.ints(0, s, n, kind=torch.int32)).values, r.zeros(s, kind=torch.float32)
+    return Case([x, at, y], [y], lambda y, at, x: y.index_add_(0, at, x.float()), y.clone(), at, x, updates=[y], loose=1e-3)
+
+
+@add("updates:embedding_gradient", ((16384, 32000, 1024), (1021, 257, 129)), (9, 11, 37))
+def _(r, k, v, d):
+    dy, token, table = r.randn(k, d), r.ints(0, v, k), r.zeros(v, d, kind=torch.float32)
+
+    def function(table, token, dy):
+        return table.index_add_(0, token, dy.float())
+    return Case([dy, token, table], [table], function, table.clone(), token, dy, updates=[table], loose=1e-4,
+                also=[lambda t, at, dy: torch.ops.aten.embedding_dense_backward(dy, at, v, -1, False)],
+                moved=dy.numel() * (dy.element_size() + 8))
+
+
+# ---- numbers of few bits ----
+
+@add("quantise:quantise_rows", TWO)
+def _(r, m, n):
+    x, q, s = r.randn(m, n), r.empty(m, n, kind=torch.int8), r.empty(m, kind=torch.float32)
+
+    def function(x):
+        v = x.float()
+        scale = v.abs().amax(1).clamp(min=1e-20) / 127
+        return torch.round(v / scale[:, None]).clamp(-127, 127).to(torch.int8), scale
+    return Case([x, q, s], [q, s], function, x, loose=1e-3)
+
+
+@add("quantise:dequantise_rows", TWO)
+def _(r, m, n):
+    q, s, y = r.ints(-127, 128, m, n, kind=torch.int8), r.rand(m, kind=torch.float32), r.empty(m, n)
+    return Case([q, s, y], [y], lambda q, s: (q.float() * s[:, None]).to(y.dtype), q, s)
+
+
+@add("quantise:cast_float8", TWO)
+def _(r, m, n):
+    x, y = r.randn(m, n), r.empty(m, n, kind=torch.float8_e4m3fn)
+    return Case([x, y, 3.0], [y], lambda x: (x.float() * 3).clamp(-448, 448).to(torch.float8_e4m3fn), x, loose=2e-2)
+
+
+@add("quantise:matmul_int4", ((64, 4096, 4096), (2048, 4096, 4096), (33, 1000, 1026)), (21, 37, 30))
+def _(r, m, n, k):
+    a, w = r.randn(m, k), r.ints(0, 256, k // 2, n, kind=torch.uint8)
+    scale, c = r.f32(n, scale=0.1), r.empty(m, n)
+
+    def function(a, w, scale):
+        full = torch.stack(((w & 15).to(a.dtype), (w >> 4).to(a.dtype)), 1).view(k, n) - 8
+        return ((a @ full).float() * scale).to(a.dtype)
+    return Case([a, w, scale, c], [c], function, a, w, scale, flops=2 * m * n * k)
+
+
+
+
+@add("quantise:quantise_groups", ((16384, 128, 32), (1021, 33, 128)), (3, 5, 8))
+def _(r, m, p, g):
+    x, q, s = r.randn(m, p, g), r.empty(m, p, g, kind=torch.int8), r.empty(m, p, kind=torch.float32)
+
+    def function(x):
+        v = x.float()
+        scale = v.abs().amax(2).clamp(min=1e-20) / 127
+        return torch.round(v / scale[..., None]).clamp(-127, 127).to(torch.int8), scale
+    return Case([x, q, s], [q, s], function, x, loose=1e-3)
+
+
+@add("quantise:dequantise_groups", ((16384, 128, 32), (1021, 33, 128)), (3, 5, 8))
+def _(r, m, p, g):
+    q, s, y = r.ints(-127, 128, m, p, g, kind=torch.int8), r.rand(m, p, kind=torch.float32), r.empty(m, p, g)
+    return Case([q, s, y], [y], lambda q, s: (q.float() * s[..., None]).to(y.dtype), q, s)
+
+
+# ---- sorts, draws, routing ----
+
+SORTS = ((65536, 1024), (1021, 250))
+
+
+@add("sort:sort_rows", SORTS, (5, 16))
+def _(r, m, n):
+    x, y = r.randn(m, n), r.empty(m, n)
+    return Case([x, y], [y], lambda x: x.sort(1).values, x)
+
+
+@add("sort:argsort_rows", SORTS, (5, 16))
+def _(r, m, n):
+    x, at = r.randn(m, n), r.empty(m, n, kind=torch.int64)
+    return Case([x, at], [at], lambda x: x.sort(dim=1, stable=True).indices, x)
+
+
+@add("sort:topk_rows", ((16384, 4096, 8), (64, 131072, 64)), (5, 37, 3))
+def _(r, m, n, k):
+    x, y, at = r.randn(m, n), r.empty(m, k), r.empty(m, k, kind=torch.int64)
+    return Case([x, y, at], [y], lambda x: x.topk(k, 1).values, x)
+
+
+@add("sampling:sample_rows", ((4096, 32000), (64, 131072)), (5, 101))
+def _(r, m, v):
+    x, token = r.randn(m, v), r.empty(m, kind=torch.int64)
+
+    def function(x):
+        top, place = x.float().topk(50, 1) if v >= 50 else x.float().topk(v, 1)
+        p = torch.softmax(top / 0.7, 1)
+        p = torch.where(p.cumsum(1) - p < 0.9, p, 0)
+        return place.gather(1, torch.multinomial(p, 1))[:, 0]
+
+    def error(results, expected):  # other draws: of the greatest 50 all the same
+        least = x.float().topk(min(v, 50), 1).values[:, -1]
+        return float((x.float().gather(1, results[0][:, None])[:, 0] < least).float().sum())
+    return Case([x, token, 0.7, 0.9, 1, 0], [token], function, x, error=error)
+
+
+@add("routing:route", ((65536, 64, 8), (1021, 8, 2)), (9, 8, 2))
+def _(r, m, e, k):
+    x, weight, expert = r.randn(m, e), r.empty(m, k, kind=torch.float32), r.empty(m, k, kind=torch.int32)
+    place, count = r.empty(m, k, kind=torch.int32), r.empty(e, kind=torch.int32)
+
+    def function(x):
+        v, i = x.float().topk(k, 1)
+        taken = F.one_hot(i.flatten(), e)
+        places = (taken.cumsum(0) - taken).gather(1, i.flatten()[:, None]).view(m, k)
+        return torch.softmax(v, 1), i.int(), places.int(), taken.sum(0).int()
+    return Case([x, weight, expert, place, count], [weight], function, x)
+
+
+# ---- losses of distributions, state spaces, points, Fourier transforms ----
+
+@add("loss:jsd", TWO)
+def _(r, m, n):
+    x, t = (F.log_softmax(r.randn(m, n), 1) for _ in range(2))
+    loss = r.empty(m, kind=torch.float32)
+
+    def function(x, t):
+        a, b = x.float(), t.float()
+        both = (0.5 * (a.exp() + b.exp())).log()
+        return 0.5 * (a.exp() * (a - both) + b.exp() * (b - both)).sum(1)
+    return Case([x, t, loss], [loss], function, x, t, loose=1e-3)
+
+
+@add("loss:focal", ((4096, 32000), (64, 50257)), (5, 101), I="i64")
+def _(r, m, v):
+    x, t, loss = r.randn(m, v), r.ints(0, v, m), r.empty(m, kind=torch.float32)
+
+    def function(x, t):
+        score = -F.cross_entropy(x.float(), t, reduction="none")
+        return -(1 - score.exp()) ** 2 * score
+    return Case([x, t, loss, 2.0], [loss], function, x, t)
+
+
+@add("scan:selective_scan", ((8, 1024, 2048, 16), (1, 333, 130, 16)), (2, 5, 9, 4))
+def _(r, b, l, d, n):
+    x, dt, y = r.randn(b, l, d), r.rand(b, l, d), r.empty(b, l, d)
+    a, p, q, own = -r.rand(d, n, kind=torch.float32), r.randn(b, l, n), r.randn(b, l, n), r.f32(d)
+
+    def function(x, dt, a, p, q, own):
+        h, rows = torch.zeros(b, d, n, device=x.device), []
+        for i in range(l):
+            step, u = dt[:, i].float(), x[:, i].float()
+            h = torch.exp(step[..., None] * a) * h + (step * u)[..., None] * p[:, i, None].float()
+            rows.append((h * q[:, i, None].float()).sum(2) + own * u)
+        return torch.stack(rows, 1).to(x.dtype)
+    return Case([x, dt, a, p, q, own, y], [y], function, x, dt, a, p, q, own, loose=2e-2)
+
+
+@add("resample:grid_sample", ((16, 128, 128, 64, 16384), (2, 33, 57, 19, 1001)), (2, 3, 5, 9, 7))
+def _(r, b, h, w, c, p):
+    x, y = r.randn(b, h, w, c), r.empty(b, p, c)
+    at = r.rand(b, p, 2, kind=torch.float32) * 2.2 - 1.1
+
+    def function(x, at):
+        rows = F.grid_sample(x.float().permute(0, 3, 1, 2), at[:, :, None], align_corners=False)
+        return rows[..., 0].transpose(1, 2).to(x.dtype)
+    return Case([x, at, y], [y], function, x, at, loose=1e-3 if y.dtype == torch.float32 else None)
+
+
+@add("fourier:fft_rows", ((16384, 1024), (1021, 256)), (5, 16), types=("f32",), inverse="false")
+def _(r, m, n):
+    re, im, u, v = r.f32(m, n), r.f32(m, n), r.empty(m, n, kind=torch.float32), r.empty(m, n, kind=torch.float32)
+
+    def function(re, im):
+        y = torch.fft.fft(torch.complex(re, im))
+        return y.real, y.imag
+    return Case([re, im, u, v], [u, v], function, re, im)

@@ -53,8 +53,12 @@
  * narrower types are widened when they are packed. If all rows fit into one block, b is read in place where possible.
  * b's panels stay in L2, a's in L1.
  *
- * Needs: a target; c in scratch. Keeps: every result, bit for bit: k runs in order for each element, with one fma.
- * Cost: linear, about 400 ops for each dot_block. */
+ * With instruction = amx, panels keep the operands' types, and blocks of up to 32 x 32 are in tile registers, for which one
+ * configuration does in the whole function (dot_amx.c). Panels of b that later programs may need stay in memory.
+ *
+ * Needs: a target; c in scratch. Keeps: every result, bit for bit: k runs in order for each element, with one fma, or with
+ * AMX's instruction for each group of k.
+ * Cost: linear, about 400 ops for each dot_block, 1,200 by AMX. */
 #include "cpu/dot.h"
 #include "cpu/panel.h"
 #include "cpu/passes.h"
@@ -219,7 +223,9 @@ static void emit_loops(Dot *dot) {
         kc = dot_binary(dot, TILE_OP_SUB, dot->k, k0);
         kc = dot_minimum(dot, kc, dot_i64(dot, dot->depth));
     }
-    if (has_single_row(dot))
+    if (dot->amx)
+        dot_amx_panels(dot, j0, columns, k0, kc);
+    else if (has_single_row(dot))
         emit_single_row(dot, j0, columns, k0, kc);
     else
         emit_panels(dot, j0, columns, k0, kc);
@@ -260,6 +266,10 @@ static void read_operands(Dot *dot, const TileOp *op) {
     dot->k_max = extents[2];
 }
 
+static bool is_by_amx(const TileOp *op) {
+    return tile_op_integer(op, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA) == TILE_INSTRUCTION_AMX;
+}
+
 static void expand(TilePassContext *context, TileEmitter *emitter, TileOp *op) {
     const TileTarget *target = context->target;
     Dot dot = {.context = context, .emitter = emitter, .builder = &emitter->builder};
@@ -269,10 +279,16 @@ static void expand(TilePassContext *context, TileEmitter *emitter, TileOp *op) {
     dot.most_scale = target->scalable ? MOST_SCALE : 1;
     if (target->scalable)
         dot.scale = tile_op_result(tile_build_op(dot.builder, TILE_OP_VSCALE, NULL, 0, NULL, 0, NULL, 1), 0);
-    choose_block(&dot, target);
-    if (!join(&dot, op)) {
-        choose_panels(&dot);
+    dot.amx = is_by_amx(op);
+    if (dot.amx) {
+        dot_amx_choose(&dot);
         emit_loops(&dot);
+    } else {
+        choose_block(&dot, target);
+        if (!join(&dot, op)) {
+            choose_panels(&dot);
+            emit_loops(&dot);
+        }
     }
     tile_op_erase(op);
     emitter->changed = true;
@@ -294,6 +310,11 @@ TileResult tile_pass_cpu_dot(TilePassContext *context, TileFunc *func) {
     if (!found.ops.count) return TILE_RESULT_UNCHANGED;
     if (!context->target) return tile_pass_fail(context, TILE_INVALID_ARGUMENT, NULL, "cpu-dot needs a target");
     TileEmitter emitter = tile_emitter_create(context, func);
-    for (size_t i = 0; i < found.ops.count; i++) expand(context, &emitter, found.ops.items[i]);
+    bool amx = false;
+    for (size_t i = 0; i < found.ops.count; i++) {
+        amx |= is_by_amx(found.ops.items[i]);
+        expand(context, &emitter, found.ops.items[i]);
+    }
+    if (amx) dot_amx_configure(&emitter, func);
     return tile_emit_finish(&emitter, context);
 }

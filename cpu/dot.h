@@ -3,7 +3,11 @@
  *   dot_build.c    arithmetic on offsets, loops and branches
  *   dot_pack.c     packing of operands into panels
  *   dot_join.c     products of several iterations that are multiplied together
- *   dot_kernel.c   the micro-kernel and partial blocks of c */
+ *   dot_amx_pack.c packing for AMX
+ *   dot_amx_kernel.c  the micro-kernel of AMX, and the configuration of tile registers
+ *   dot_amx.c      sizes and loops for AMX
+ *   dot_amx_keep.c panels that are packed once for several programs
+ *   dot_kernel.c   the micro-kernel of vectors, and partial blocks of c */
 #ifndef TILE_CPU_DOT_H
 #define TILE_CPU_DOT_H
 
@@ -46,6 +50,17 @@ typedef struct Dot {
     TileValue *a_panel;     /* block_rows rows of a; dot_spare_rows unused ones before and after them */
     TileValue *b_panel;     /* block of columns by block; in each, row by row, block_columns elements */
     TileValue *spill;       /* a copy of a partial block of c; NULL: its lanes are masked */
+    bool amx;               /* panels have the operands' types, for AMX (dot_amx_pack.c) */
+    int64_t element;        /* its bytes */
+    int64_t group;          /* elements of a tile register's row */
+    TileValue *staging;     /* a tile register's worth of memory */
+    int64_t rows_ahead;     /* rows of the next block that are copied during a block; 0: none is */
+    TileValue *next_panel;  /* where they go to; NULL: there is no next block */
+    TileValue *next_row;    /* the first of them, */
+    TileValue *next_corner; /* counted from here, a's first row */
+    int64_t slots;          /* panels of b that are kept; 1: none is */
+    int64_t slot_bytes;
+    TileValue *b_slots, *keys; /* the panels; which they are */
 } Dot;
 
 /* A block of columns of b for the micro-kernel, and the bytes from one k to the next. */
@@ -84,6 +99,40 @@ void dot_if(Dot *dot, TileValue *condition);
 void dot_else(Dot *dot);
 /* Ends the innermost for, or the innermost if with or without else. */
 void dot_end(Dot *dot);
+
+/* ---- AMX ---- */
+
+/* A group of k is what a tile register holds of a row: 64 bytes. Panels of a have rows of groups; those of b have for
+ * each group two tiles of 16 columns, in which row i has the elements of the i-th 4 bytes along k, column by column. What a
+ * group has past the last k is zero. */
+enum { DOT_AMX_ROWS = 16, DOT_AMX_BYTES = 64, DOT_AMX_TILE = DOT_AMX_ROWS * DOT_AMX_BYTES, DOT_AMX_WORD = 4,
+       DOT_AMX_AHEAD = 8 /* rows that are copied during a block, at most */ };
+
+/* Packs rows i + first .. i + rows of a, and b, as dot_pack_a and dot_pack_b. */
+void dot_amx_pack_a(Dot *dot, TileValue *i, TileValue *first, TileValue *rows, TileValue *k0, TileValue *kc);
+/* Are rows of a known to be contiguous? Then a block's can be copied one group at a time: dot_amx_row_ahead begins a row, r
+ * behind next_row, and dot_amx_copy_ahead copies a group of it. */
+typedef struct DotRow {
+    TileValue *from, *to;
+} DotRow;
+bool dot_amx_has_rows(const Dot *dot);
+DotRow dot_amx_row_ahead(Dot *dot, int64_t r);
+void dot_amx_copy_ahead(Dot *dot, const DotRow *row, TileValue *group, TileValue *kc);
+void dot_amx_pack_b(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc);
+/* How many panels of b are kept, each of so many bytes; and the memory for their keys. */
+void dot_amx_choose_slots(Dot *dot, int64_t panel_bytes);
+/* Where the panel of b from (k0, j0) on is or goes to, and whether it has to be packed (NULL: it always has). */
+TileValue *dot_amx_find_panel(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc,
+                              TileValue **missing);
+/* The number of groups of so many k. */
+TileValue *dot_amx_groups(Dot *dot, TileValue *kc);
+void dot_amx_choose(Dot *dot);
+/* The micro-kernel, on block_rows of c and `vectors` vectors of 16 columns. */
+void dot_amx_kernel(Dot *dot, const DotPanel *panel, TileValue *c, TileValue *row, int64_t vectors, TileValue *kc);
+/* All rows, for some columns and some k. */
+void dot_amx_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc);
+/* Configures tile registers at the front of the function, and releases them at its end. */
+void dot_amx_configure(TileEmitter *emitter, TileFunc *func);
 
 /* ---- the parts ---- */
 

@@ -67,6 +67,10 @@ static void step(Dot *dot, const DotPanel *panel, const Block *c, TileValue *k, 
 }
 
 static void run_kernel(Dot *dot, const DotPanel *panel, const Block *block, TileValue *kc) {
+    if (dot->amx) {
+        dot_amx_kernel(dot, panel, block->pointer, block->row, block->vectors, kc);
+        return;
+    }
     TileValue *pointers[BLOCK_LIMIT], *sums[BLOCK_LIMIT], *next[BLOCK_LIMIT], *masks[WIDEST];
     unsigned vectors = (unsigned)block->vectors, count = (unsigned)block->rows * vectors;
     const TileType *type = dot_vector(dot, dot->scalar);

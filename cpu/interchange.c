@@ -82,6 +82,7 @@ typedef struct Interchange {
     Chain chain;
     TileMap needed;  /* values that the updates need */
     TileMap by_row;  /* those that differ from row to row */
+    TileMap by_lane; /* those that differ from point to point of a row */
     TileMap shared;  /* old values to new ones, of all rows */
     TileMap rows[MOST_ROWS]; /* of one row */
     unsigned row_count;
@@ -219,9 +220,9 @@ static void mark_needed(Interchange *x, TileValue *value) {
     for (unsigned i = 0; i < op->operand_count; i++) mark_needed(x, tile_op_operand(op, i));
 }
 
-static bool differs(Interchange *x, const TileOp *op) {
+static bool differs(Interchange *x, const TileMap *map, const TileOp *op) {
     for (unsigned i = 0; i < op->operand_count; i++)
-        if (tile_map_get(&x->by_row, tile_op_operand(op, i))) return true;
+        if (tile_map_get(map, tile_op_operand(op, i))) return true;
     return is_loaded_point(&x->chain, op);
 }
 
@@ -236,9 +237,12 @@ static bool mark_rows(Interchange *x) {
     const Chain *chain = &x->chain;
     if (chain->loop_count > 1)
         tile_map_set(&x->by_row, chain->loops[chain->loop_count - 2]->regions[0].arguments[0], chain->fors[0]);
+    tile_map_set(&x->by_lane, chain->loops[chain->loop_count - 1]->regions[0].arguments[0], chain->fors[0]);
     for (unsigned l = 0; l < chain->loop_count; l++)
         for (TileOp *op = chain->loops[l]->regions[0].first; op; op = op->next) {
-            if (op->result_count != 1 || !differs(x, op)) continue;
+            if (op->result_count != 1) continue;
+            if (differs(x, &x->by_lane, op)) tile_map_set(&x->by_lane, &op->results[0], op);
+            if (!differs(x, &x->by_row, op)) continue;
             if (may_trap(op)) return false;
             tile_map_set(&x->by_row, &op->results[0], op);
         }
@@ -270,15 +274,32 @@ static bool is_masked_row(Interchange *x, const TileOp *op) {
            !is_loaded_point(&x->chain, op);
 }
 
-/* A load of a row that there may not be; where all are known to exist, without a mask. */
+/* Is the bool true where both of its operands are? */
+static bool is_both(const TileOp *op) {
+    return op && (op->id == TILE_OP_AND ||
+                  (op->id == TILE_OP_SELECT && tile_value_is_integer(tile_op_named(op, TILE_OPERAND_Y), 0)));
+}
+
+/* The part of a row's mask that differs from point to point; NULL: there is none. */
+static TileValue *mask_of_points(Interchange *x, TileBuilder *b, TileValue *mask, unsigned row) {
+    if (!tile_map_get(&x->by_lane, mask)) return NULL;
+    if (!is_both(mask->op)) return new_value(x, mask, row);
+    TileValue *first = mask_of_points(x, b, tile_op_operand(mask->op, 0), row);
+    TileValue *second = mask_of_points(x, b, tile_op_operand(mask->op, 1), row);
+    return first && second && first != second ? tile_build_binary(b, TILE_OP_AND, first, second) : first ? first : second;
+}
+
+/* A load of a row that there may not be; where all are known to exist, only points are masked. */
 static TileValue *row_load(Interchange *x, TileBuilder *b, const TileOp *op, unsigned row) {
     TileValue *mask = tile_op_named(op, TILE_OPERAND_MASK), *fill = tile_op_named(op, TILE_OPERAND_FILLING);
     const TileType *type = op->results[0].type;
     int64_t align = tile_op_integer(op, TILE_ATTRIBUTE_ALIGN, 0);
-    if (x->whole && is_masked_row(x, op)) mask = NULL;
-    TileValue *own = mask ? new_value(x, mask, row) : NULL, *address = new_value(x, tile_op_named(op, TILE_OPERAND_ADDRESS), row);
-    if (fill && !mask) fill = NULL;
-    if (x->whole || !x->guard[row]) return tile_build_load(b, type, address, own, fill ? new_value(x, fill, row) : NULL, align);
+    TileValue *own = mask ? new_value(x, mask, row) : NULL;
+    if (x->whole && is_masked_row(x, op)) own = mask_of_points(x, b, mask, row);
+    TileValue *address = new_value(x, tile_op_named(op, TILE_OPERAND_ADDRESS), row);
+    if (!own) fill = NULL;
+    if (x->whole || !x->guard[row])
+        return tile_build_load(b, type, address, own, fill ? new_value(x, fill, row) : NULL, align);
     if (own) own = tile_build_ternary(b, TILE_OP_SELECT, x->guard[row], own, tile_build_integer(b, own->type, 0));
     fill = fill ? new_value(x, fill, row) : tile_build_bits(b, type, 0);
     return tile_build_load(b, type, address, own ? own : x->guard[row], fill, align);
@@ -323,12 +344,12 @@ static TileValue *copy_tree(Interchange *x, TileBuilder *b, TileValue *value, un
 static void add_rows(Interchange *x, TileBuilder *b, TileValue *mask, TileValue **all) {
     const TileOp *op = mask->op;
     unsigned first = 0, last = x->row_count - 1;
-    if (!tile_map_get(&x->by_row, mask)) {
+    bool both = is_both(op);
+    if (!both && tile_map_get(&x->by_lane, mask)) return; /* it stays a mask */
+    if (!tile_map_get(&x->by_row, mask) && !tile_map_get(&x->by_lane, mask)) {
         add_condition(b, all, new_value(x, mask, 0));
         return;
     }
-    bool both = op->id == TILE_OP_AND ||
-                (op->id == TILE_OP_SELECT && tile_value_is_integer(tile_op_named(op, TILE_OPERAND_Y), 0));
     if (both) {
         add_rows(x, b, tile_op_operand(op, 0), all);
         if (tile_op_operand(op, 1) != tile_op_operand(op, 0)) add_rows(x, b, tile_op_operand(op, 1), all);
@@ -487,8 +508,8 @@ static unsigned choose_rows(const Interchange *x) {
 static bool interchange(Interchange *x, TileOp *op) {
     x->chain = (Chain){0};
     if (!find_chain(op, &x->chain) || !find_points(&x->chain) || !is_worth(&x->chain)) return false;
-    TileMap *maps[] = {&x->needed, &x->by_row, &x->shared};
-    for (unsigned i = 0; i < 3; i++) tile_map_init(maps[i], x->context->scratch);
+    TileMap *maps[] = {&x->needed, &x->by_row, &x->by_lane, &x->shared};
+    for (unsigned i = 0; i < 4; i++) tile_map_init(maps[i], x->context->scratch);
     for (unsigned i = 0; i < MOST_ROWS; i++) {
         tile_map_init(&x->rows[i], x->context->scratch);
         x->guard[i] = NULL;

@@ -333,6 +333,8 @@ bool nest_bits_together(const Nest *n, const TileValue *value);
 bool nest_bits_apart(const Nest *n, const TileValue *value);
 /* The positions at which an op reads an operand, if its result is read at those of `bits`; false: not known. */
 bool nest_bits_through(const TileOp *op, unsigned operand, const NestBits *bits, NestBits *read);
+/* Does `cat` choose by one bit of a position? */
+bool nest_bits_halves(const TileOp *cat);
 /* Notes that the block reads the value there; false: it is read at other positions, too. */
 bool nest_bits_mark(Nest *n, TileValue *value, NestBlock *block, const NestBits *bits);
 /* Makes constants of the bits that have to be, so that the op can be computed together with its reader; false: they

@@ -261,12 +261,17 @@ bool nest_bits_through(const TileOp *op, unsigned operand, const NestBits *bits,
     return true;
 }
 
+bool nest_bits_halves(const TileOp *cat) {
+    const TileType *type = cat->results[0].type;
+    int64_t axis = tile_op_integer(cat, TILE_ATTRIBUTE_AXIS, 0);
+    return bits_of(type) > 0 && 2 * tile_op_operand(cat, 0)->type->extent[axis] == type->extent[axis];
+}
+
 bool nest_bits_fix(Nest *n, const TileOp *op) {
     const NestInfo *info = nest_info(n, tile_op_result(op, 0));
     const TileType *type = op->results[0].type;
-    if (op->id != TILE_OP_CAT || !info->bits_of || info->scattered) return true;
+    if (op->id != TILE_OP_CAT || !info->bits_of || info->scattered || !nest_bits_halves(op)) return true;
     unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
-    if (2 * tile_op_operand(op, 0)->type->extent[axis] != type->extent[axis]) return true;
     int bit = info->bits->bit[lowest_bit(type, axis) + log2_of(type->extent[axis]) - 1];
     NestBlock *block = root_of(info->bits_of);
     if (is_fixed(block, bit)) return true;

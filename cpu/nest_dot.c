@@ -6,6 +6,7 @@
 
 #include "cpu/nest.h"
 #include "cpu/panel.h"
+#include "cpu/target.h"
 #include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
 
@@ -89,26 +90,6 @@ void nest_plan_dot(Nest *n, TileOp *op) {
     dot->b = right;
 }
 
-static bool is_tile_float(const TileValue *value) { return tile_scalar_is_float(value->type->scalar); }
-
-/* Rows of a loop's small products have space for those of the iterations that are multiplied together, in the type in which
- * they are. */
-NestBuffer *nest_dot_panel(Nest *n, const NestStatement *s) {
-    const NestStatement *dot = s->consumers.count == 1 ? s->consumers.items[0] : NULL;
-    if (s->kind != NEST_KEEP || !dot || dot->kind != NEST_DOT || dot->a.value != s->value) return NULL;
-    const TileType *type = s->value->type;
-    if (dot->b.value == s->value || type->rank != 2 || dot->a.axis[0] != 0) return NULL;
-    if (!is_tile_float(s->value) || !is_tile_float(dot->value) || !tile_op_is(dot->op->block->op, TILE_OP_FOR)) return NULL;
-    TileScalar scalar = dot->value->type->scalar;
-    int64_t bytes = tile_scalar_bytes(scalar), row = CPU_PANEL_DEPTH_BYTES + CPU_PANEL_PAD_BYTES;
-    if (bytes < tile_scalar_bytes(type->scalar) || type->extent[1] * bytes > CPU_PANEL_DEPTH_BYTES / 2) return NULL;
-    int64_t cache = n->context->target ? n->context->target->l2_bytes : 0, size = row * (type->extent[0] + CPU_PANEL_ROWS);
-    if (size > cache / 2) return NULL;
-    NestBuffer *buffer = nest_buffer(n, type, 0);
-    *buffer = (NestBuffer){.scalar = scalar, .stride = {row, bytes}, .bytes = size};
-    return buffer;
-}
-
 /* ---- accumulators ---- */
 
 /* Is the dot the only reader of the loop-carried value, possibly through elementwise ops? */
@@ -181,6 +162,69 @@ void nest_join_dots(Nest *n) {
     }
 }
 
+/* ---- instructions ---- */
+
+/* Cycles of a product of these extents on registers, for AMX and for fused multiply-adds of vectors of 32-bit numbers. A
+ * tile register has 16 rows of 64 bytes, and an instruction takes a cycle for each row of c; two fmas begin in a cycle. */
+enum { AMX_ROWS = 16, AMX_COLUMNS = 16, AMX_BYTES = 64, FMAS = 2, GAIN = 2 /* what AMX has to be better by: it pads */ };
+
+static int64_t parts(int64_t extent, int64_t part) { return (extent + part - 1) / part; }
+
+static double cycles_amx(int64_t m, int64_t n, int64_t k, int64_t bytes) {
+    return (double)parts(m, AMX_ROWS) * AMX_ROWS * (double)parts(n, AMX_COLUMNS) * (double)parts(k, AMX_BYTES / bytes);
+}
+
+static double cycles_fma(const TileTarget *target, int64_t m, int64_t n, int64_t k) {
+    return (double)m * (double)parts(n, target->vector_bytes / 4) * (double)k / FMAS;
+}
+
+/* Why the product is not computed by AMX; NULL: it is, or nobody would expect it. */
+static const char *why_not_amx(const Nest *n, const NestStatement *s, bool *amx) {
+    const TileTarget *target = n->context->target;
+    TileScalar a = s->a.value->type->scalar, b = s->b.value->type->scalar, c = s->value->type->scalar;
+    unsigned rank = s->value->type->rank;
+    bool floats = a == TILE_BF16;
+    *amx = false;
+    if (!target || !target->has_amx || !tile_cpu_amx_multiplies(a, b, c)) return NULL;
+    if (floats && tile_op_integer(s->op, TILE_ATTRIBUTE_ORDERED, 0)) return "AMX has an order of its own";
+    const TileType *left = tile_op_operand(s->op, 0)->type;
+    int64_t rows = left->extent[rank - 2], columns = s->value->type->extent[rank - 1], depth = left->extent[rank - 1];
+    *amx = GAIN * cycles_amx(rows, columns, depth, tile_scalar_bytes(a)) < cycles_fma(target, rows, columns, depth);
+    return *amx ? NULL : "AMX would mostly multiply padding";
+}
+
+/* ---- panels ---- */
+
+static bool is_tile_float(const TileValue *value) { return tile_scalar_is_float(value->type->scalar); }
+
+/* Rows of a loop's small products have space for those of the iterations that are multiplied together, in the type in which
+ * they are. */
+NestBuffer *nest_dot_panel(Nest *n, const NestStatement *s) {
+    const NestStatement *dot = s->consumers.count == 1 ? s->consumers.items[0] : NULL;
+    bool amx;
+    if (s->kind != NEST_KEEP || !dot || dot->kind != NEST_DOT || dot->a.value != s->value) return NULL;
+    const TileType *type = s->value->type;
+    if (dot->b.value == s->value || type->rank != 2 || dot->a.axis[0] != 0) return NULL;
+    if (!is_tile_float(s->value) || !is_tile_float(dot->value) || !tile_op_is(dot->op->block->op, TILE_OP_FOR)) return NULL;
+    why_not_amx(n, dot, &amx);
+    if (amx) return NULL;
+    TileScalar scalar = dot->value->type->scalar;
+    int64_t bytes = tile_scalar_bytes(scalar), row = CPU_PANEL_DEPTH_BYTES + CPU_PANEL_PAD_BYTES;
+    if (bytes < tile_scalar_bytes(type->scalar) || type->extent[1] * bytes > CPU_PANEL_DEPTH_BYTES / 2) return NULL;
+    int64_t cache = n->context->target ? n->context->target->l2_bytes : 0, size = row * (type->extent[0] + CPU_PANEL_ROWS);
+    if (size > cache / 2) return NULL;
+    NestBuffer *buffer = nest_buffer(n, type, 0);
+    *buffer = (NestBuffer){.scalar = scalar, .stride = {row, bytes}, .bytes = size};
+    return buffer;
+}
+
+static const char *order_words(Nest *n, const NestStatement *s, bool amx, const char *why_not) {
+    if (amx) return "by AMX, which adds up 32 products at a time, even and odd ones apart";
+    const char *order = tile_op_integer(s->op, TILE_ATTRIBUTE_ORDERED, 0) ? "one fma after the other, as `ordered` says"
+                                                                        : "one fma after the other";
+    return why_not ? tile_arena_format(n->arena, "%s, not by AMX: %s", order, why_not) : order;
+}
+
 /* ---- code ---- */
 
 typedef struct Strided {
@@ -239,7 +283,7 @@ static void enter_batch(Nest *n, const NestAtoms *atoms, int64_t extent, Strided
 }
 
 static void build_block(Nest *n, const NestStatement *s, const Strided *a, const Strided *b, const Strided *c,
-                        TileValue *const *size) {
+                        TileValue *const *size, bool amx) {
     unsigned rank = s->value->type->rank;
     TileValue *zero = nest_constant(n, 0);
     TileValue *operands[] = {a->pointer,
@@ -263,7 +307,7 @@ static void build_block(Nest *n, const NestStatement *s, const Strided *a, const
                                tile_type_scalar(n->module->context, s->value->type->scalar)};
     const int64_t *left = tile_op_operand(s->op, 0)->type->extent, *right = tile_op_operand(s->op, 1)->type->extent;
     int64_t extents[] = {left[rank - 2], right[rank - 1], left[rank - 1]};
-    TileAttribute attributes[4] = {
+    TileAttribute attributes[5] = {
         {.key = TILE_ATTRIBUTE_TYPES, .count = 3, .types = types},
         {.key = TILE_ATTRIBUTE_EXTENTS, .count = 3, .integers = extents},
     };
@@ -273,17 +317,17 @@ static void build_block(Nest *n, const NestStatement *s, const Strided *a, const
         const TileAttribute *attribute = tile_op_get(s->op, kept[i]);
         if (attribute) attributes[count++] = *attribute;
     }
+    if (amx) attributes[count++] = (TileAttribute){.key = TILE_ATTRIBUTE_INSTRUCTION, .integer = TILE_INSTRUCTION_AMX};
     TileBuilder builder = tile_builder_at_end(n->module, n->open[0].block);
     builder.location = s->op->location;
     tile_build_op(&builder, TILE_OP_DOT_BLOCK, operands, 14, attributes, count, NULL, 0);
 }
 
 void nest_emit_dot(Nest *n, NestStatement *s) {
+    bool amx;
+    const char *why_not = why_not_amx(n, s, &amx);
     if (tile_scalar_is_float(s->value->type->scalar))
-        tile_remark_order(n->context, n->func, s->op, "dot",
-                          tile_op_integer(s->op, TILE_ATTRIBUTE_ORDERED, 0)
-                              ? "one fma after the other, as `ordered` says"
-                              : "one fma after the other");
+        tile_remark_order(n->context, n->func, s->op, "dot", order_words(n, s, amx, why_not));
     const TileType *type = s->value->type;
     unsigned rank = type->rank;
     TileBlock *outside = n->open[0].block;
@@ -303,7 +347,7 @@ void nest_emit_dot(Nest *n, NestStatement *s) {
     c.pointer = moved(n, moved(n, c.pointer, lo[0], c.stride[rank - 2]), lo[1], c.stride[rank - 1]);
     unsigned memo = (unsigned)n->memo.count;
     for (unsigned i = 0; i + 2 < rank; i++) enter_batch(n, &atoms[i], type->extent[i], parts, i);
-    build_block(n, s, &a, &b, &c, size);
+    build_block(n, s, &a, &b, &c, size, amx);
     for (unsigned i = 0; i + 2 < rank; i++) {
         TileBlock *block = n->open[0].block;
         TileBuilder end = tile_builder_at_end(n->module, block);

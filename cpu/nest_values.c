@@ -88,7 +88,7 @@ static void moved_atoms(Nest *n, TileValue *value, NestAtoms *atoms) {
     } else if (op->id == TILE_OP_RESHAPE && nest_reshape_map(operand->type, type, map)) {
         for (unsigned i = 0; i < operand->type->rank; i++)
             if (map[i] >= 0) atoms[map[i]] = from[i];
-    } else if (op->id == TILE_OP_SLICE) {
+    } else if (op->id == TILE_OP_SLICE || op->id == TILE_OP_FLIP) {
         for (unsigned i = 0; i < type->rank; i++)
             if (i != axis) atoms[i] = from[i];
     } else if (op->id == TILE_OP_REDUCE || op->id == TILE_OP_ARG_REDUCE) {
@@ -368,7 +368,7 @@ static NestMap mapped_through(const TileOp *op, const NestMap *map) {
     const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
     unsigned rank = tile_type_is_tile(from) ? from->rank : 0;
     bool simple = op->id != TILE_OP_RESHAPE || nest_reshape_map(from, to, axis);
-    bool parts = op->id == TILE_OP_SLICE || op->id == TILE_OP_CAT;
+    bool parts = op->id == TILE_OP_SLICE || op->id == TILE_OP_CAT || op->id == TILE_OP_FLIP;
     for (unsigned i = 0; i < rank; i++) {
         if (parts)
             result.level[i] = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0) == (int64_t)i ? NEST_OTHER : map->level[i];
@@ -400,7 +400,7 @@ static void walk_access(Nest *n, NestStatement *s, const TileOp *op, const NestM
 
 static void walk_operands(Nest *n, NestStatement *s, const TileOp *op, const NestMap *map) {
     bool moves = op->id == TILE_OP_BROADCAST || op->id == TILE_OP_PERMUTE || op->id == TILE_OP_RESHAPE ||
-                 op->id == TILE_OP_SLICE || op->id == TILE_OP_CAT;
+                 op->id == TILE_OP_SLICE || op->id == TILE_OP_CAT || op->id == TILE_OP_FLIP;
     for (unsigned i = 0; i < op->operand_count; i++)
         walk(n, s, tile_op_operand(op, i), moves ? mapped_through(op, map) : *map);
 }

@@ -190,7 +190,8 @@ static void mark(Nest *n, TileValue *value, const Reader *reader, bool moved) {
 }
 
 static bool moves_indices(const TileOp *op) {
-    return op->id == TILE_OP_RESHAPE || op->id == TILE_OP_PERMUTE || op->id == TILE_OP_SLICE || op->id == TILE_OP_CAT;
+    return op->id == TILE_OP_RESHAPE || op->id == TILE_OP_PERMUTE || op->id == TILE_OP_SLICE || op->id == TILE_OP_CAT ||
+           op->id == TILE_OP_FLIP;
 }
 
 static void mark_operands(Nest *n, const TileOp *op, const Reader *reader) {
@@ -261,7 +262,8 @@ static void keep_moved(Nest *n, TileValue *value, const char *why) {
     TileValue *kept = value;
     for (TileOp *op = moving_reader(n, value); op; op = moving_reader(n, &op->results[0]))
         if (op->id == TILE_OP_RESHAPE) kept = tile_op_operand(op, 0);
-    if (kept == value && moving_reader(n, value)) kept = &moving_reader(n, value)->results[0];
+    const TileOp *reader = moving_reader(n, value);
+    if (kept == value && reader && reader->id == TILE_OP_PERMUTE) kept = tile_op_result(reader, 0);
     for (TileValue *between = kept; between != value;) {
         between = tile_op_operand(between->op, 0);
         NestInfo *info = nest_info(n, between);
@@ -279,12 +281,21 @@ static void keep_moved(Nest *n, TileValue *value, const char *why) {
     }
 }
 
+/* Does it choose between long computations, at positions of which no bit is known? Then both would be executed. */
+static bool chooses_blindly(Nest *n, const TileOp *op) {
+    const NestInfo *info = nest_info(n, &op->results[0]);
+    bool known = info->bits_of && !info->scattered;
+    return op->id == TILE_OP_CAT && !known && nest_bits_halves(op) && info->weight >= NEST_LONG && fits(n, op->results[0].type);
+}
+
 static void place_value(Nest *n, TileOp *op) {
     static const char *const many_elements = "one element of its reader needs many of its elements";
+    static const char *const choice = "a choice between its halves would compute both";
     TileValue *value = tile_op_result(op, 0);
     NestInfo *info = nest_info(n, value);
     if (!tile_type_is_tile(value->type) || info->statement || !info->puller) return;
     if (!nest_bits_fix(n, op)) keep_moved(n, value, many_elements);
+    if (!info->statement && chooses_blindly(n, op)) keep_value(n, value, choice);
     if (info->statement) return;
     bool together = nest_bits_together(n, value);
     bool many = info->many && !together;

@@ -507,6 +507,15 @@ static TileValue *cat_point(Nest *n, const TileOp *op, TileValue *const *index) 
     return nest_op(n, TILE_OP_SELECT, operands, 3, x->type->scalar, op);
 }
 
+static TileValue *flip_point(Nest *n, const TileOp *op, TileValue *const *index) {
+    TileValue *operand = tile_op_operand(op, 0), *inner[TILE_MAX_TILE_RANK];
+    int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
+    memcpy(inner, index, nest_rank(operand->type) * sizeof *index);
+    TileValue *guard = loose_guard(n, &index[axis], 1), *last = nest_constant(n, operand->type->extent[axis] - 1);
+    inner[axis] = loosen(n, nest_binary(n, TILE_OP_SUB, last, index[axis]), guard);
+    return nest_pull(n, operand, inner);
+}
+
 static TileValue *iota_point(Nest *n, const TileValue *value, TileValue *const *index) {
     TileValue *at = index[tile_op_integer(value->op, TILE_ATTRIBUTE_AXIS, 0)];
     return value->type->scalar == TILE_I64 ? at : nest_op(n, TILE_OP_CONVERT, &at, 1, value->type->scalar, NULL);
@@ -547,6 +556,7 @@ TileValue *nest_compute(Nest *n, TileValue *value, TileValue *const *index) {
     if (op && op->id == TILE_OP_FILL) return fill_point(n, op, index);
     if (op && op->id == TILE_OP_SLICE) return slice_point(n, op, index);
     if (op && op->id == TILE_OP_CAT) return cat_point(n, op, index);
+    if (op && op->id == TILE_OP_FLIP) return flip_point(n, op, index);
     if (op && (op->id == TILE_OP_BROADCAST || op->id == TILE_OP_RESHAPE || op->id == TILE_OP_PERMUTE))
         return moved_point(n, op, index);
     if (!op || tile_op_info(op->id)->class != TILE_CLASS_ELEMENTWISE) {

@@ -19,6 +19,11 @@ static const TileTarget targets[] = {
     {X86_COMMON, .name = "avx512bf16", .description = "x86-64 with AVX-512, bf16 and VNNI", .llvm_cpu = "x86-64-v4",
      .llvm_features = "-prefer-256-bit,+avx512bf16,+avx512vnni", .vector_bytes = 64, .vector_registers = 32,
      .has_masks = true, .has_vnni = true, .l2_bytes = 1 * MIB},
+    {X86_COMMON, .name = "amx", .description = "x86-64 with AVX-512 and AMX for bf16 and 8-bit integers",
+     .llvm_cpu = "x86-64-v4",
+     .llvm_features = "-prefer-256-bit,+avx512bf16,+avx512vnni,+avx512vbmi,+amx-tile,+amx-bf16,+amx-int8",
+     .vector_bytes = 64, .vector_registers = 32, .has_masks = true, .has_vnni = true, .has_amx = true,
+     .own_order = true, .l2_bytes = 2 * MIB},
     {.name = "sve",
      .description = "AArch64 with SVE, vectors of any length",
      .kind = TILE_TARGET_CPU,
@@ -43,4 +48,10 @@ const TileTarget *tile_cpu_target_find(const char *name) {
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
         if (strcmp(targets[i].name, name) == 0) return &targets[i];
     return NULL;
+}
+
+bool tile_cpu_amx_multiplies(TileScalar a, TileScalar b, TileScalar sum) {
+    if (a == TILE_BF16 && b == TILE_BF16) return sum == TILE_F32;
+    return tile_scalar_is_int(a) && tile_scalar_is_int(b) && tile_scalar_bits(a) == 8 && tile_scalar_bits(b) == 8 &&
+           sum == TILE_I32;
 }

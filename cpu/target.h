@@ -3,10 +3,14 @@
 #define TILE_CPU_TARGET_H
 
 #include "lang/ir/target.h"
+#include "lang/scalar/scalar.h"
 
 /* In ascending preference. */
 const TileTarget *tile_cpu_targets(unsigned *count);
 /* NULL if no CPU target has this name. */
 const TileTarget *tile_cpu_target_find(const char *name);
+
+/* Has AMX an instruction for products of these elements, with sums of that type? */
+bool tile_cpu_amx_multiplies(TileScalar a, TileScalar b, TileScalar sum);
 
 #endif

@@ -11,6 +11,7 @@
 
 static const char *const names[] = {[TILE_VARIABLE_CPU_CAPABILITY] = "TILE_CPU_CAPABILITY",
                                     [TILE_VARIABLE_NUM_THREADS] = "TILE_NUM_THREADS",
+                                    [TILE_VARIABLE_OWN_THREADS] = "TILE_OWN_THREADS",
                                     [TILE_VARIABLE_ON_MISS] = "TILE_ON_MISS",
                                     [TILE_VARIABLE_VARIANT_LIMIT] = "TILE_VARIANT_LIMIT",
                                     [TILE_VARIABLE_LOG] = "TILE_LOG",

@@ -182,6 +182,7 @@ typedef void (*TilePhaseEntry)(const uint64_t *slots, int64_t begin, int64_t end
 typedef struct TileImagePhase {
     TilePhaseEntry entry;
     uint64_t scratch_bytes;
+    uint32_t bands; /* the range counts these parts of each program, which are cheapest in one range; 0: it counts programs */
     uint8_t rank;
     uint32_t extents[TILE_MAX_GRID_RANK];
     const char *const *assertions; /* "file:line:column: assertion failed: text", by number less 1 */

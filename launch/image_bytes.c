@@ -178,6 +178,7 @@ static void pass_temp(Stream *s, TileImageTemp *temp) {
 
 static void pass_phase(Stream *s, TileImagePhase *phase) {
     NUMBER(s, phase->scratch_bytes);
+    NUMBER(s, phase->bands);
     NUMBER(s, phase->rank);
     s->damaged |= phase->rank > TILE_MAX_GRID_RANK;
     for (unsigned i = 0; i < phase->rank && !s->damaged; i++) NUMBER(s, phase->extents[i]);

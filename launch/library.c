@@ -48,7 +48,7 @@ static void release_kernel(TileKernel *kernel) {
         TileVariant *next = variant->next;
         if (variant->code) variant->code->destroy(variant->code);
         tile_report_destroy(variant->report);
-        free((void *)variant->costs);
+        free(variant->costs);
         free(variant);
         variant = next;
     }

@@ -122,7 +122,7 @@ static void compile(TileKernel *kernel, TileVariant *variant) {
     TileImageCode *code = NULL;
     TileReport *report = NULL;
     tile_status status = source->compile(source->state, kernel->index, &variant->request, &code, &report);
-    _Atomic uint64_t *costs = status == TILE_OK ? calloc(code->phase_count + 1u, sizeof *costs) : NULL;
+    TilePhaseCost *costs = status == TILE_OK ? calloc(code->phase_count + 1u, sizeof *costs) : NULL;
     if (status == TILE_OK && !costs) {
         code->destroy(code);
         status = TILE_OUT_OF_MEMORY;

@@ -9,8 +9,8 @@
 #include "launch/cuda_records.h"
 #include "launch/failure.h"
 #include "launch/host.h"
+#include "launch/share.h"
 
-enum { SHARE_NS = 20000 /* less work than this is not worth sharing */ };
 
 typedef TileLaunchRun Launch;
 
@@ -131,7 +131,7 @@ tile_status tile_run_make_slots_here(Launch *launch) {
 typedef struct PhaseRun {
     Launch *launch;
     const TileImagePhase *phase;
-    int64_t first;             /* program that range number 0 stands for */
+    int64_t grain;             /* programs of a piece */
     _Atomic bool failed;       /* no memory for some thread's scratch */
     _Atomic int64_t assertion; /* number of the one that failed, or 0; of several the first that came to be known */
     char values[TILE_VALUES_BYTES]; /* what it shows of values; written by whoever sets the number */
@@ -183,13 +183,14 @@ static void run_entry(PhaseRun *run, int64_t begin, int64_t end, void *scratch) 
     entry.scratch = scratch;
     *entry.values = '\0';
     if (scratch) prepare_scratch(&entry, scratch);
-    phase->entry(run->launch->slots, run->first + begin, run->first + end, scratch);
+    phase->entry(run->launch->slots, begin * run->grain, end * run->grain, scratch);
     if (!phase->assertion_count) return;
     memcpy(&number, scratch, sizeof number);
     if (!number || !atomic_compare_exchange_strong(&run->assertion, &none, number)) return;
     strcpy(run->values, entry.values);
 }
 
+/* Pieces begin .. end-1. */
 static void run_programs(void *state, int64_t begin, int64_t end) {
     PhaseRun *run = state;
     TileScratchCache *cache = tile_thread_pool_scratch(run->launch->pool);
@@ -213,49 +214,6 @@ uint32_t tile_run_shape_key(Launch *launch) {
     return launch->like.shape_key = (uint32_t)(key >> 32) | 1;
 }
 
-static void keep_cost(_Atomic uint64_t *cost, uint32_t key, double ns) {
-    float single = (float)ns;
-    uint32_t bits;
-    memcpy(&bits, &single, sizeof bits);
-    atomic_store_explicit(cost, (uint64_t)key << 32 | bits, memory_order_relaxed);
-}
-
-static double cost_ns(uint64_t cost) {
-    uint32_t bits = (uint32_t)cost;
-    float single;
-    memcpy(&single, &bits, sizeof single);
-    return (double)single;
-}
-
-/* Runs the programs here or shares them, by what one took last time with the same extents (`cost`: a key of the
- * extents and the nanoseconds of a program as a float); where that is not known, measures the first few. */
-static void run_phase(PhaseRun *run, _Atomic uint64_t *cost, int64_t programs) {
-    int threads = tile_thread_pool_size(run->launch->pool);
-    if (programs == 1 || threads == 1) {
-        run_programs(run, 0, programs);
-        return;
-    }
-    uint32_t key = tile_run_shape_key(run->launch);
-    uint64_t known = atomic_load_explicit(cost, memory_order_relaxed);
-    double each = cost_ns(known);
-    if (known >> 32 != key) {
-        int64_t some = programs / (8 * (int64_t)threads) + 1;
-        uint64_t start = tile_clock_ns();
-        run_programs(run, 0, some);
-        each = (double)(tile_clock_ns() - start) / (double)some;
-        keep_cost(cost, key, each);
-        run->first = some;
-    }
-    int64_t rest = programs - run->first;
-    if (each * (double)rest < SHARE_NS) {
-        if (rest) run_programs(run, 0, rest);
-        return;
-    }
-    uint64_t start = tile_clock_ns();
-    tile_thread_pool_run(run->launch->pool, rest, run_programs, run);
-    keep_cost(cost, key, (double)(tile_clock_ns() - start) * threads / (double)rest);
-}
-
 static tile_status phase_status(const PhaseRun *run) {
     if (atomic_load(&run->failed)) return tile_run_out_of_memory(run->launch);
     int64_t number = atomic_load(&run->assertion);
@@ -263,7 +221,7 @@ static tile_status phase_status(const PhaseRun *run) {
     return tile_failure_set(kernel_name(run->launch), run->phase, number, run->values, run->launch->error);
 }
 
-/* The number of programs of a phase; 0 where an extent is not positive. */
+/* The number of programs of a phase, or of their bands; 0 where an extent is not positive. */
 static tile_status count_programs(const Launch *launch, const TileImagePhase *phase, int64_t *programs) {
     *programs = 1;
     bool overflow = false, empty = false;
@@ -272,6 +230,7 @@ static tile_status count_programs(const Launch *launch, const TileImagePhase *ph
         empty |= extent <= 0;
         overflow |= __builtin_mul_overflow(*programs, extent, programs);
     }
+    if (phase->bands) overflow |= __builtin_mul_overflow(*programs, (int64_t)phase->bands, programs);
     if (empty) *programs = 0;
     if (overflow && !empty)
         return tile_error_set(launch->error, TILE_INVALID_ARGUMENT, "%s: the grid has more than 2**63 programs",
@@ -341,8 +300,10 @@ static tile_status run_each_phase(Launch *launch, bool printing) {
         int64_t programs = 0;
         TILE_TRY(find_programs(launch, i, &programs));
         if (programs == 0) continue;
-        PhaseRun run = {.launch = launch, .phase = &code->phases[i]};
-        run_phase(&run, &launch->variant->costs[i], programs);
+        PhaseRun run = {.launch = launch, .phase = &code->phases[i], .grain = 1};
+        if (run.phase->bands) run.grain = tile_share_grain(programs, run.phase->bands, tile_thread_pool_size(launch->pool));
+        tile_share_run(launch->pool, &launch->variant->costs[i], tile_run_shape_key(launch), programs / run.grain,
+                       run_programs, &run);
         if (printing) tile_printer_flush(&launch->printer);
         TILE_TRY(phase_status(&run));
     }

@@ -11,6 +11,7 @@
 
 #include "base/stack.h"
 #include "launch/environment.h"
+#include "launch/openmp.h"
 #include "launch/options.h"
 #include "launch/stay.h"
 
@@ -25,6 +26,15 @@ typedef struct Share {
     _Alignas(64) _Atomic uint64_t range;
 } Share;
 
+/* What the threads share: `items` in parts of `items_per_part`, of which each thread has a share left. */
+typedef struct Job {
+    TileParallelBody body;
+    void *state;
+    int64_t items, items_per_part;
+    int threads;   /* the caller included */
+    Share *shares; /* one per thread, the caller's first */
+} Job;
+
 /* The gate counts the workers inside the current job. A worker enters only while the gate is open, and the caller
  * leaves only when it is closed and nobody is inside: so a worker that wakes too late finds nothing to touch. */
 enum { GATE_OPEN = 1 << 16, GATE_INSIDE = GATE_OPEN - 1, GATE_JOB_SHIFT = 17 };
@@ -38,18 +48,25 @@ typedef struct Workers {
     _Atomic int sleepers;
     pthread_mutex_t mutex;
     pthread_cond_t wake, left;
-    TileParallelBody body;
-    void *state;
-    int64_t items, items_per_part;
-    Share *shares; /* one per thread, the caller's first */
+    Job job;
     pthread_t *threads;
 } Workers;
+
+/* The job of a parallel region of OpenMP, whose shares are made for the number of its threads. */
+typedef struct Region {
+    _Atomic bool busy;
+    const TileOpenmpRuntime *runtime;
+    Job job;
+} Region;
 
 struct TileThreadPool {
     int threads;
     TileParallelFor parallel_for;
     void *host;
     _Atomic(Workers *) workers;
+    TileOpenmp openmp; /* of the process's pool; pools of one's own have own threads */
+    Region region;
+    bool asked; /* for this number of threads, by the options or the environment */
     TileScratchCache scratch;
 };
 
@@ -84,19 +101,34 @@ static bool take(Share *share, bool front, uint64_t *begin, uint64_t *end) {
     }
 }
 
-static void run_parts(Workers *workers, uint64_t begin, uint64_t end) {
-    int64_t first = (int64_t)begin * workers->items_per_part, past = (int64_t)end * workers->items_per_part;
-    workers->body(workers->state, first, past < workers->items ? past : workers->items);
+static void run_parts(const Job *job, uint64_t begin, uint64_t end) {
+    int64_t first = (int64_t)begin * job->items_per_part, past = (int64_t)end * job->items_per_part;
+    job->body(job->state, first, past < job->items ? past : job->items);
 }
 
-static void work(Workers *workers, int self) {
+static void work(const Job *job, int self) {
     uint64_t begin, end;
-    int total = workers->count + 1;
-    while (take(&workers->shares[self], true, &begin, &end)) run_parts(workers, begin, end);
-    for (int i = 1; i < total; i++) {
-        Share *victim = &workers->shares[(self + i) % total];
-        while (take(victim, false, &begin, &end)) run_parts(workers, begin, end);
+    while (take(&job->shares[self], true, &begin, &end)) run_parts(job, begin, end);
+    for (int i = 1; i < job->threads; i++) {
+        Share *victim = &job->shares[(self + i) % job->threads];
+        while (take(victim, false, &begin, &end)) run_parts(job, begin, end);
     }
+}
+
+static void share_out(Job *job, int64_t count, TileParallelBody body, void *state) {
+    job->body = body;
+    job->state = state;
+    job->items = count;
+    job->items_per_part = (count - 1) / ((int64_t)job->threads * PARTS_PER_THREAD) + 1;
+    uint64_t parts = (uint64_t)((count - 1) / job->items_per_part + 1), total = (uint64_t)job->threads;
+    for (uint64_t i = 0; i < total; i++)
+        atomic_store(&job->shares[i].range, pack_range(parts * i / total, parts * (i + 1) / total));
+}
+
+static Share *allocate_shares(int threads) {
+    Share *shares = aligned_alloc(64, sizeof(Share) * (size_t)threads);
+    if (shares) memset(shares, 0, sizeof(Share) * (size_t)threads);
+    return shares;
 }
 
 /* ---- the threads ---- */
@@ -129,7 +161,7 @@ static void *worker_main(void *start) {
         if (!(gate & GATE_OPEN) || gate >> GATE_JOB_SHIFT == last) continue;
         if (!atomic_compare_exchange_strong(&workers->gate, &gate, gate + 1)) continue;
         last = gate >> GATE_JOB_SHIFT;
-        work(workers, self);
+        work(&workers->job, self);
         gate = atomic_fetch_sub(&workers->gate, 1) - 1;
         if (gate & (GATE_OPEN | GATE_INSIDE)) continue;
         pthread_mutex_lock(&workers->mutex);
@@ -149,7 +181,7 @@ static void destroy_workers(Workers *workers) {
     pthread_cond_destroy(&workers->wake);
     pthread_cond_destroy(&workers->left);
     pthread_mutex_destroy(&workers->mutex);
-    free(workers->shares);
+    free(workers->job.shares);
     free(workers->threads);
     free(workers);
 }
@@ -158,15 +190,14 @@ static Workers *allocate_workers(int threads) {
     Workers *workers = calloc(1, sizeof *workers);
     if (!workers) return NULL;
     workers->process = getpid();
-    workers->shares = aligned_alloc(64, sizeof(Share) * (size_t)threads);
+    workers->job.shares = allocate_shares(threads);
     workers->threads = calloc((size_t)threads, sizeof *workers->threads);
-    if (!workers->shares || !workers->threads) {
-        free(workers->shares);
+    if (!workers->job.shares || !workers->threads) {
+        free(workers->job.shares);
         free(workers->threads);
         free(workers);
         return NULL;
     }
-    memset(workers->shares, 0, sizeof(Share) * (size_t)threads);
     pthread_mutex_init(&workers->mutex, NULL);
     pthread_cond_init(&workers->wake, NULL);
     pthread_cond_init(&workers->left, NULL);
@@ -177,7 +208,7 @@ static Workers *allocate_workers(int threads) {
 static Workers *create_workers(int threads) {
     Workers *workers = allocate_workers(threads);
     if (!workers) return NULL;
-    /* A worker reads `count` only inside a job, which begins after all have been started. */
+    /* A worker reads the number of threads only inside a job, which begins after all have been started. */
     for (int i = 1; i < threads; i++) {
         WorkerStart *start = malloc(sizeof *start);
         if (!start) break;
@@ -189,6 +220,7 @@ static Workers *create_workers(int threads) {
         pthread_setname_np(workers->threads[workers->count], "tile");
         workers->count++;
     }
+    workers->job.threads = workers->count + 1;
     return workers;
 }
 
@@ -203,16 +235,7 @@ static Workers *get_workers(TileThreadPool *pool) {
 }
 
 static void open_job(Workers *workers, int64_t count, TileParallelBody body, void *state) {
-    int64_t total = workers->count + 1;
-    workers->body = body;
-    workers->state = state;
-    workers->items = count;
-    workers->items_per_part = (count - 1) / (total * PARTS_PER_THREAD) + 1;
-    uint64_t parts = (uint64_t)((count - 1) / workers->items_per_part + 1);
-    for (int64_t i = 0; i < total; i++) {
-        uint64_t begin = parts * (uint64_t)i / (uint64_t)total, end = parts * (uint64_t)(i + 1) / (uint64_t)total;
-        atomic_store(&workers->shares[i].range, pack_range(begin, end));
-    }
+    share_out(&workers->job, count, body, state);
     uint64_t job = (atomic_load(&workers->gate) >> GATE_JOB_SHIFT) + 1;
     atomic_store(&workers->gate, job << GATE_JOB_SHIFT | GATE_OPEN);
     if (atomic_load(&workers->sleepers) == 0) return;
@@ -233,6 +256,56 @@ static void close_job(Workers *workers) {
     pthread_mutex_unlock(&workers->mutex);
 }
 
+/* ---- threads of OpenMP ---- */
+
+static void region_main(void *state) {
+    Region *region = state;
+    int self = region->runtime->thread_number();
+    if (self < region->job.threads) work(&region->job, self);
+}
+
+/* Shares the items with `most` threads of the runtime, whose team keeps its size: the runtime would end threads of a
+ * larger one, and start them again. A region of fewer threads than were asked for leaves shares, which are taken as
+ * others' are. */
+static bool run_region(TileThreadPool *pool, int most, int64_t count, TileParallelBody body, void *state) {
+    Region *region = &pool->region;
+    if (atomic_exchange(&region->busy, true)) return false;
+    int threads = most < pool->threads ? most : pool->threads;
+    if (region->job.threads != threads) {
+        free(region->job.shares);
+        region->job.shares = allocate_shares(threads);
+        region->job.threads = region->job.shares ? threads : 0;
+    }
+    bool runs = region->job.threads != 0;
+    if (runs) {
+        region->runtime = atomic_load(&pool->openmp.runtime);
+        share_out(&region->job, count, body, state);
+        region->runtime->parallel(region_main, region, (unsigned)most, 0);
+    }
+    atomic_store(&region->busy, false);
+    return runs;
+}
+
+/* How many threads a region of OpenMP would have; 0 where own threads are to run. More threads than it has are own ones
+ * where somebody asked for them. */
+static int region_threads(TileThreadPool *pool) {
+    Workers *workers = atomic_load(&pool->workers);
+    int most = tile_openmp_threads(&pool->openmp, workers ? workers->count : 0);
+    return most < pool->threads && pool->asked ? 0 : most;
+}
+
+static void run_workers(TileThreadPool *pool, int64_t count, TileParallelBody body, void *state) {
+    Workers *workers = get_workers(pool);
+    if (!workers || atomic_exchange(&workers->busy, true)) {
+        body(state, 0, count);
+        return;
+    }
+    open_job(workers, count, body, state);
+    work(&workers->job, 0);
+    close_job(workers);
+    atomic_store(&workers->busy, false);
+}
+
 void tile_thread_pool_run(TileThreadPool *pool, int64_t count, TileParallelBody body, void *state) {
     if (count <= 0) return;
     if (pool->parallel_for) {
@@ -240,15 +313,13 @@ void tile_thread_pool_run(TileThreadPool *pool, int64_t count, TileParallelBody 
         pool->parallel_for(pool->host, count, pieces < count ? pieces : count, body, state);
         return;
     }
-    Workers *workers = pool->threads > 1 && count > 1 ? get_workers(pool) : NULL;
-    if (!workers || atomic_exchange(&workers->busy, true)) {
+    if (pool->threads == 1 || count == 1 || tile_openmp_is_inside(&pool->openmp)) {
         body(state, 0, count);
         return;
     }
-    open_job(workers, count, body, state);
-    work(workers, 0);
-    close_job(workers);
-    atomic_store(&workers->busy, false);
+    int most = region_threads(pool);
+    if (most && run_region(pool, most, count, body, state)) return;
+    run_workers(pool, count, body, state);
 }
 
 /* ---- the pool ---- */
@@ -275,6 +346,7 @@ tile_status tile_thread_pool_create(const TileThreadPoolOptions *given, TileThre
     TileThreadPool *created = calloc(1, sizeof *created);
     if (!created) return TILE_OUT_OF_MEMORY;
     created->threads = options.threads ? options.threads : tile_default_threads(NULL);
+    created->openmp.refused = true;
     created->parallel_for = options.parallel_for;
     created->host = options.host;
     *pool = created;
@@ -286,6 +358,7 @@ void tile_thread_pool_destroy(TileThreadPool *pool) {
     Workers *workers = atomic_load(&pool->workers);
     if (workers && workers->process == getpid()) destroy_workers(workers);
     tile_scratch_clear(&pool->scratch);
+    free(pool->region.job.shares);
     free(pool);
 }
 
@@ -296,6 +369,8 @@ TileThreadPool *tile_thread_pool_default(void) {
     TileThreadPool *created;
     tile_stay_loaded(); /* nobody joins its threads */
     if (tile_thread_pool_create(NULL, &created) != TILE_OK) return NULL;
+    created->openmp.refused = tile_variable_switch(TILE_VARIABLE_OWN_THREADS, NULL);
+    created->asked = tile_variable_text(TILE_VARIABLE_NUM_THREADS) != NULL;
     if (atomic_compare_exchange_strong(&shared, &pool, created)) return created;
     tile_thread_pool_destroy(created);
     return pool;

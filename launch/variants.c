@@ -16,7 +16,7 @@ static void drop_code(TileVariant *variant) {
     if (!atomic_compare_exchange_strong(&variant->state, &evicted, next) || stays) return;
     variant->code->destroy(variant->code);
     variant->code = NULL;
-    free((void *)variant->costs);
+    free(variant->costs);
     variant->costs = NULL;
     atomic_store(&variant->state, TILE_VARIANT_FREE);
 }

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "launch/argument.h"
+#include "launch/share.h"
 
 enum {
     TILE_KEPT_VARIANTS = 64,      /* of one kernel; with more static values or types, variants are evicted */
@@ -45,8 +46,7 @@ typedef struct TileVariant {
     tile_status status;          /* of the last attempt; FAILED: also of all later ones */
     TileReport *report;          /* of the last attempt; may be NULL */
     uint64_t compile_ns;
-    /* For each phase, the time of a program when last measured (see launch.c). */
-    _Atomic uint64_t *costs;
+    TilePhaseCost *costs; /* of each phase */
 } TileVariant;
 
 typedef struct TileReplay TileReplay;

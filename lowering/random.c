@@ -39,6 +39,7 @@ typedef struct Program {
     TileEmitter *emitter;
     TileBuilder *builder;  /* the emitter's */
     const TileType *shape; /* of the blocks */
+    bool words;      /* the numbers are the words themselves, as u32 */
     TileScalar word; /* that holds words: u32, or u64, in whose lanes a machine's vector multiplication gives the product */
 } Program;
 
@@ -84,6 +85,7 @@ static W low_word(Program *program, TileValue *x) {
 typedef struct Random {
     TileEmitter emitter;
     TileBuilder *builder;
+    bool words; /* the op that is expanded gives words */
     TileIndices *always, *supposed; /* without and with the assumption that extents are multiples of WORDS */
 } Random;
 
@@ -96,7 +98,17 @@ typedef struct Run {
 
 static Program program_of(Random *random, const TileType *shape) {
     TileScalar word = random->emitter.target.word_registers ? TILE_U32 : TILE_U64;
-    return (Program){&random->emitter, random->builder, shape, word};
+    return (Program){&random->emitter, random->builder, shape, random->words, word};
+}
+
+/* What the op gives for a word. */
+static TileValue *number_of(Program *program, W word) {
+    if (!program->words) return random_number(program, word);
+    return program->word == TILE_U32 ? word : tile_build_convert(program->builder, word, TILE_U32);
+}
+
+static TileValue *number_at(Program *program, U seed, U index) {
+    return number_of(program, random_word_at(program, seed, index));
 }
 
 /* ---- what is known of lanes ---- */
@@ -197,9 +209,9 @@ static TileValue *interleave(Random *random, TileValue *x, TileValue *y) {
 /* The numbers of all words of blocks, in order; blocks is the number of lanes. */
 static TileValue *numbers_in_order(Random *random, Program *program, const BLOCK *block, int64_t blocks) {
     TileValue *x[WORDS];
-    for (unsigned i = 0; i < WORDS; i++) x[i] = random_number(program, block->word[i]);
+    for (unsigned i = 0; i < WORDS; i++) x[i] = number_of(program, block->word[i]);
     if (blocks > 1) return interleave(random, interleave(random, x[0], x[2]), interleave(random, x[1], x[3]));
-    const TileType *type = tile_type_vector(random->builder->module->context, TILE_F32, WORDS, false);
+    const TileType *type = tile_type_vector(random->builder->module->context, x[0]->type->scalar, WORDS, false);
     TileValue *joined = tile_build_splat(random->builder, x[0], type);
     for (unsigned i = 1; i < WORDS; i++) joined = tile_build_insert(random->builder, joined, x[i], i);
     return joined;
@@ -248,7 +260,7 @@ static TileValue *expand_run(Random *random, const Run *run) {
     U index = tile_build_bitcast(random->builder, run->first, TILE_U64);
     if (run->lanes == 1) {
         Program program = program_of(random, index->type);
-        return random_uniform(&program, seed, index);
+        return number_at(&program, seed, index);
     }
     int64_t whole = (run->lanes + WORDS - 1) / WORDS;
     TileValue *numbers = expand_blocks(random, seed, index, whole);
@@ -280,7 +292,7 @@ static TileValue *expand_lanes(Random *random, const TileOp *op) {
     Program program = program_of(random, op->results[0].type);
     U seed = tile_build_bitcast(random->builder, tile_op_operand(op, 0), TILE_U64);
     U index = tile_build_bitcast(random->builder, tile_op_operand(op, 1), TILE_U64);
-    return random_uniform(&program, seed, index);
+    return number_at(&program, seed, index);
 }
 
 static void expand(TileOp *op, void *state) {
@@ -290,6 +302,7 @@ static void expand(TileOp *op, void *state) {
     Run runs[MOST_LANES];
     unsigned count = 0;
     bool shared = false;
+    random->words = type->scalar == TILE_U32;
     tile_emit_before(&random->emitter, op);
     if (type->kind == TILE_TYPE_VECTOR && !type->scalable && tile_type_lanes(type) <= MOST_LANES)
         count = find_runs(random, op, runs, &shared);

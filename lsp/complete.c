@@ -195,7 +195,6 @@ static void add_items(Completion *c, bool kernels) {
 static void add_language(Completion *c) {
     for (size_t i = 0; tile_builtin_at(i); i++) {
         const TileBuiltin *builtin = tile_builtin_at(i);
-        if (builtin->rule == TILE_BUILTIN_RESERVED) continue;
         add_item(c, builtin->name, FUNCTION, tile_help_form(builtin->name), tile_help_words(builtin->name));
     }
     for (int s = 0; s < TILE_SCALAR_COUNT; s++) add_item(c, tile_scalar_name((TileScalar)s), CLASS, "a type", NULL);

@@ -14,6 +14,8 @@ EXCUSED = {
     "tests/programs/constants.tile": "of the language: constants",
     "tests/programs/tests.tile": "of the language: tests of kernels",
     "tests/programs/values.tile": "of the language: forms of values, most of them a line",
+    "tests/programs/sorts.tile": "of the language: forms of sorting and counting; sort:sort_rows and others have rows",
+    "tests/programs/float8.tile": "of the language: arithmetic on 8-bit floats",
     "tests/programs/bilinear.tile": "samples at points, which PyTorch takes in another form",
     "tests/programs/mandelbrot.tile": "PyTorch has no loop on data",
     "tests/programs/conv2d_3x3.tile": "conv:conv2d",
@@ -28,7 +30,7 @@ EXCUSED = {
     "examples/pass/polynomial.tile": "shows a pass",
 }
 # Types and shapes that a kernel has not.
-ONLY_TYPES = {"matmul:matmul_f8": "PyTorch gives bf16", "updates:histogram": "counts integers"}
+ONLY_TYPES = {"matmul:matmul_f8": "PyTorch gives bf16", "updates:histogram": "counts integers", "fourier:fft_rows": "of f32 parts"}
 
 
 def kernels_of(path):

@@ -13,7 +13,7 @@ types_of() {
     list=$(echo "$header" | sed -n 's/.*[[ ]T: \([a-z0-9 |]*\).*/\1/p' | head -n 1)
     case $list:$header in
     f[136]*) echo "$list" | tr -d '|' ;;
-    int:*) echo i32 ;;
+    int:* | i8*) echo i32 ;;
     *[[\ ][TU]:\ *) echo f32 f16 bf16 ;;
     *) echo f32 ;;
     esac
@@ -34,7 +34,7 @@ variants_of() {
 instance() {
     type=$3
     header=$(header_of "$1" "$2")
-    case $2 in *_f8) type=f8e4m3 ;; esac
+    case $(basename "$1" .tile):$2 in *_f8 | float8:*) type=f8e4m3 ;; esac
     for setting in "T=$type" "U=$3" I=i64; do
         case $header in *[[\ ]"${setting%%=*}: "*) echo "$setting" ;; esac
     done
@@ -51,6 +51,13 @@ instance() {
     values:neighbours | values:windows) echo N=64 ;;
     values:shared_right) echo B=2 M=16 K=16 N=32 ;;
     values:letters) echo B=2 I=8 J=16 K=4 L=8 ;;
-    transforms:hadamard | transforms:sort_rows) echo N=256 ;;
+    transforms:hadamard | transforms:sort_rows | sort:sort_rows | sort:argsort_rows) echo N=256 ;;
+    fourier:fft_rows) echo N=256 inverse=false ;;
+    sort:topk_rows) echo K=8 ;;
+    routing:route) echo E=16 K=2 ;;
+    scan:selective_scan) echo N=16 ;;
+    quantise:*_groups) echo G=32 ;;
+    sorts:*_rows) echo N=20 ;;
+    float8:lines | float8:folded) echo N=20 ;;
     esac
 }

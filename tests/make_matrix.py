@@ -40,6 +40,10 @@ class Kernel:
         multiplies = name.startswith(("matmul:matmul", "attention:", "conv:"))
         self.gpus = gpus or (GPUS if multiplies else ["sm_80"])
 
+    def is_by_amx(self, types):
+        """Has the kernel products that AMX has instructions for?"""
+        return self.gpus == GPUS and (types.startswith("bf16") or self.name.startswith("matmul:matmul_i8"))
+
     def factors(self):
         dimensions = list(next(iter(self.tunes.values())))
         result = {"types": self.types, "tune": list(self.tunes)}
@@ -214,6 +218,10 @@ def other(file, name, tensors, tunes, types=("f32", "bf16"), **more):
     return Kernel(f"../tests/programs/{file}:{name}", tensors, tunes, types=list(types), budget=5, **more)
 
 
+def library(name, tensors, tunes, types=("f32", "bf16"), **more):
+    return Kernel(name, tensors, tunes, types=list(types), budget=5, **more)
+
+
 def both(block):
     return [1, block - 1, 2 * block + 5]
 
@@ -251,12 +259,12 @@ PROGRAMS = [
     other("distances", "squared_distances", DISTANCES, PAIRS, gpus=GPUS),
     other("distances", "cosines", DISTANCES, PAIRS, gpus=GPUS),
     other("distances", "nearest", [("x", FEW_VIEWS), ("centre", FEW_VIEWS)], PAIRS, gpus=GPUS),
-    *(other("optimisers", name, UPDATED, STEPS) for name in ("adam", "sgd_momentum", "lion")),
-    other("optimisers", "moving_average", [("average", ["contiguous", "strided"]), ("x", FEW_VIEWS)], STEPS),
-    other("losses", "smoothed_cross_entropy", [("x", FEW_VIEWS), ("loss", PLAIN)],
+    *(library("optimisers:" + name, UPDATED, STEPS) for name in ("adam", "sgd_momentum", "lion")),
+    library("optimisers:moving_average", [("average", ["contiguous", "strided"]), ("x", FEW_VIEWS)], STEPS),
+    library("loss:smoothed_cross_entropy", [("x", FEW_VIEWS), ("loss", PLAIN)],
           {"BM=2 BV=36": {"M": [0, 1, 5], "V": [1, 36, 77]}}, data=HOSTILE),
-    *(other("losses", name, TWO_TO_LOSS, LINES) for name in ("kl_divergence", "huber")),
-    other("losses", "cosine_loss", [("a", FEW_VIEWS), ("b", FEW_VIEWS)], LINES),
+    *(library("loss:" + name, TWO_TO_LOSS, LINES) for name in ("kl_divergence", "huber")),
+    library("loss:cosine_loss", [("a", FEW_VIEWS), ("b", FEW_VIEWS)], LINES),
     other("statistics", "batch_statistics", [("x", FEW_VIEWS)], {"BC=2 BP=36": {"B": [1, 3], "C": [1, 5], "P": [1, 36, 77]}}),
     other("statistics", "image_statistics", [("x", FEW_VIEWS)],
           {"BW=4 BC=16": {"B": [1, 2], "H": [1, 3], "W": [1, 4, 9], "C": [1, 16, 37]}}),
@@ -264,16 +272,16 @@ PROGRAMS = [
           {"BS=4 BN=32": {"B": [1, 2], "S": [1, 4, 11], "N": [1, 32, 69]}}),
     other("statistics", "group_norm_last", ROW_TO_ROW, {"BP=8 BC=16": {"B": [1, 2], "P": [1, 8, 21], "C": [2, 32, 70]}}),
     *(other("statistics", name, ROW_TO_ROW, LINES) for name in ("count_nonzero", "running_max")),
-    other("updates", "histogram", [("x", FEW_VIEWS), ("bins", ["contiguous", "strided"])],
+    library("updates:histogram", [("x", FEW_VIEWS), ("bins", ["contiguous", "strided"])],
           {"BN=64": {"N": [0, 1, 64, 197], "B": [1, 7]}}, types=["f32"], data=("normal", "hostile")),
-    other("updates", "segment_sum", [("x", FEW_VIEWS), ("y", ["contiguous", "strided"])],
+    library("updates:segment_sum", [("x", FEW_VIEWS), ("y", ["contiguous", "strided"])],
           {"BN=64": {"N": [0, 1, 64, 197], "S": [1, 7]}}, data=("integers",)),
-    other("updates", "embedding_gradient", [("dy", FEW_VIEWS), ("dtable", ["contiguous", "transposed"])],
+    library("updates:embedding_gradient", [("dy", FEW_VIEWS), ("dtable", ["contiguous", "transposed"])],
           {"BK=4 BD=32": {"K": [1, 4, 11], "V": [1, 5], "D": [1, 32, 69]}}, data=("integers",)),
-    other("quantise", "quantise_rows", [("x", FEW_VIEWS), ("q", ["contiguous", "rows"])], LINES),
-    other("quantise", "dequantise_rows", [("q", FEW_VIEWS), ("y", ["contiguous", "rows"])], LINES),
-    other("quantise", "cast_float8", ROW_TO_ROW, LINES, types=["f32:f8e4m3", "bf16:f8e4m3"], data=WIDE),
-    other("quantise", "matmul_int4", [("a", FEW_VIEWS), ("w", FEW_VIEWS), ("c", PLAIN)],
+    library("quantise:quantise_rows", [("x", FEW_VIEWS), ("q", ["contiguous", "rows"])], LINES),
+    library("quantise:dequantise_rows", [("q", FEW_VIEWS), ("y", ["contiguous", "rows"])], LINES),
+    library("quantise:cast_float8", ROW_TO_ROW, LINES, types=["f32:f8e4m3", "bf16:f8e4m3"], data=WIDE),
+    library("quantise:matmul_int4", [("a", FEW_VIEWS), ("w", FEW_VIEWS), ("c", PLAIN)],
           {"BM=16 BN=32 BH=16": {"M": [1, 16, 37], "N": [1, 31, 69], "H": [1, 16, 37]}},
           derive={"K": lambda sizes: 2 * sizes["H"]}, gpus=GPUS),
     other("transforms", "hadamard", ROW_TO_ROW, {"BM=2": {"M": [0, 1, 5], "N": [2, 8, 64]}}),
@@ -305,6 +313,29 @@ PROGRAMS = [
           {"BS=4 BC=32": {"B": [1, 2], "S": [1, 4, 11], "C": [1, 32, 69], "K": [4, 1, 0]}}),
     other("sequences", "softmax_biased", ROW_TO_ROW, {"BM=2 BN=36": {"B": [1, 2], "M": ROW, "N": [1, 36, 77]}}),
     other("sequences", "rmsnorm_residual", [("x", FEW_VIEWS), ("residual", ["contiguous", "rows"])], LINES),
+]
+
+
+SORTED = {"BM=4": {"M": [0, 1, 5], "N": [1, 2, 7, 8, 33]}}
+LIBRARY = [
+    library("sort:sort_rows", ROW_TO_ROW, SORTED, types=TYPES),
+    library("sort:argsort_rows", [("x", FEW_VIEWS), ("at", ["contiguous", "rows"])], SORTED, types=TYPES),
+    library("sort:topk_rows", [("x", FEW_VIEWS), ("y", ["contiguous", "rows"])],
+            {"BM=2 BN=16": {"M": [0, 1, 5], "N": [1, 16, 37], "K": [1, 3, 8]}}),
+    library("sampling:sample_rows", [("x", FEW_VIEWS)], {"BM=4 BV=16": {"M": [0, 1, 9], "V": [1, 7, 16, 45]}}, data=("normal",)),
+    library("routing:route", [("x", FEW_VIEWS), ("weight", PLAIN)],
+            {"BM=4 BP=16": {"M": [0, 1, 16, 37], "E": [4, 7], "K": [1, 2, 4]}}),
+    library("loss:jsd", TWO_TO_LOSS, LINES, data=("normal",)),
+    library("loss:focal", [("x", FEW_VIEWS), ("target", PLAIN), ("loss", PLAIN)], {"BV=36": {"M": [0, 1, 5], "V": [1, 36, 77]}},
+            types=INDEXED, data=("normal", "hostile")),
+    library("scan:selective_scan", [("x", FEW_VIEWS), ("b", ["contiguous", "transposed"]), ("y", ["contiguous", "rows"])],
+            {"BD=4": {"B": [1, 2], "L": [0, 1, 6], "D": [1, 4, 9], "N": [1, 4, 16]}}, data=("normal",)),
+    library("resample:grid_sample", [("x", FEW_VIEWS), ("at", PLAIN), ("y", ["contiguous", "rows"])],
+            {"BP=4 BC=8": {"B": [1, 2], "H": [1, 3, 6], "W": [1, 5], "C": [1, 8, 19], "P": [0, 1, 4, 9]}}, derive={"X": lambda _: 2}),
+    library("fourier:fft_rows", [("re", FEW_VIEWS), ("im", PLAIN), ("re_out", ["contiguous", "rows"])],
+            {"BM=2": {"M": [0, 1, 5], "N": [2, 8, 64]}}, types=["f32"]),
+    library("quantise:quantise_groups", [("x", FEW_VIEWS), ("q", PLAIN)], {"BP=4": {"M": [1, 3], "P": [0, 1, 4, 9], "G": [1, 8, 13]}}),
+    library("quantise:dequantise_groups", [("q", FEW_VIEWS), ("y", PLAIN)], {"BP=4": {"M": [1, 3], "P": [0, 1, 4, 9], "G": [1, 8, 13]}}),
 ]
 
 
@@ -436,6 +467,7 @@ KERNELS = [
     Kernel("pool:avg_pool2d", XY, POOLS, budget=28),
     Kernel("pool:avg_pool2d/outside", XY, POOLS, budget=16),
     *EXAMPLES,
+    *LIBRARY,
     *PROGRAMS,
 ]
 
@@ -538,6 +570,8 @@ def rows(kernel, seed, guest_every):
                 targets.append("machine." + kernel.gpus[runs % len(kernel.gpus)])
                 runs += 1
             targets += ["cuda"] if number % 3 == 0 else []
+            if number % 2 == 0 and kernel.is_by_amx(types):
+                targets += ["machine.amx", "amx"]
             for target in targets:
                 yield "\t".join([kernel.name, types, target, sizes, views, data, placement, tune])
 

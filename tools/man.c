@@ -66,6 +66,7 @@ int tile_command_man(TileSession *session, char **words, int count) {
     for (size_t i = 0; i < session->command_count; i++) print_command(&session->commands[i]);
     printf(".SH ENVIRONMENT\n.TP\n.B TILE_NUM_THREADS\nthreads that run a kernel; the cores that the process may use, "
            "if not set\n"
+           ".TP\n.B TILE_OWN_THREADS\n1: kernels never run on the threads of the process's OpenMP runtime\n"
            ".TP\n.B TILE_PTXAS\nthe PTX assembler of the CUDA toolkit, where it is not found by itself\n"
            ".SH EXIT STATUS\n.TP\n.B 0\nsuccess\n.TP\n.B 1\na mistake in the source or the arguments, or a test that "
            "failed\n.TP\n.B 2\nthe environment: a file, memory, a device\n.TP\n.B 3\na bug of tilec\n");

@@ -10,6 +10,7 @@
 
 #include "driver/compile/backend.h"
 #include "driver/compile/compile.h"
+#include "driver/compile/compiler.h"
 #include "driver/compile/choice.h"
 #include "lang/scalar/scalar.h"
 #include "tools/npy.h"
@@ -251,12 +252,15 @@ static void add_tuned(TileProgram *program, TileCompileOptions *options) {
     options->settings = settings;
 }
 
-/* The slack, for targets with orders of their own; else NULL. */
+/* The family of the target, if that has an order of its own; else NULL. */
 static const TileBackend *adds_otherwise(const TileProgram *program) {
-    const TileBackend *backend = tile_backend_named(program->options.target);
-    return backend && backend->own_order ? backend : NULL;
+    const TileTarget *target;
+    TileText why = {.arena = program->session->arena};
+    bool known = tile_target_choose(program->options.target, NULL, &target, &why) == TILE_OK;
+    return known && target && target->own_order ? tile_backend_of(target) : NULL;
 }
 
+/* The slack, for targets with orders of their own. */
 static const TileSlack *make_slack(const TileProgram *program, const TileArray *copies) {
     TileArena *arena = program->session->arena;
     TileSlack *slack = TILE_NEW(arena, TileSlack);

@@ -101,6 +101,7 @@ static unsigned count_results(const TileOp *op, const Request *request) {
     case TILE_OP_WHILE: return count;
     case TILE_OP_FOLD:
     case TILE_OP_SCAN:
+    case TILE_OP_SORT:
         count -= count && tile_op_has_part(op, TILE_PARTS_MASK);
         return tile_op_has_part(op, TILE_PARTS_INIT) ? count / 2 : count;
     default: return request->type_count;

@@ -45,7 +45,6 @@ typedef struct TileBackend {
     bool emulated;     /* code that cannot run here may run under an emulator (TileForeign) */
     bool places;       /* code for launches has line information, for profilers: it depends on source locations */
     bool explained;    /* its code has what no remark shows, so that explanations show the code itself */
-    bool own_order;    /* its code does not add in the interpreter's order */
     bool has_tf32;     /* products of f32 may round their operands to tf32 */
     const char *(*symbol)(const TileFunc *phase, TileArena *arena);
     tile_status (*load)(const TileBackendCode *code, TileBackendLoaded *loaded, TileText *message);

@@ -50,7 +50,6 @@ const TileBackend tile_backend_ptx = {.family = &tile_ptx_family,
                                       .own_memory = true,
                                       .places = true,
                                       .explained = true,
-                                      .own_order = true,
                                       .has_tf32 = true,
                                       .symbol = symbol,
                                       .load = load};

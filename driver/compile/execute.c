@@ -95,6 +95,7 @@ static tile_status execute(const TileBuiltCode *built, TileArena *arena, const u
     TileExecutorOptions options = {.phases = built->machine,
                                    .vector_scale = built->unit->input->vector_scale,
                                    .seed = built->unit->input->schedule_seed,
+                                   .chunks = 3, /* as threads would share it */
                                    .print = print,
                                    .print_host = print_host,
                                    .assertion = &assertion,

@@ -41,6 +41,7 @@ tile_status tile_image_describe_phases(TileUnit *unit, const TileFunc *kernel, T
         TileFunc *func = tile_func_phase(kernel, i);
         if (!func) return refuse_phase(unit, kernel, i);
         phases[i].scratch_bytes = func->scratch_bytes;
+        phases[i].bands = func->bands;
         keep_assertions(unit, func, arena, &phases[i]);
         keep_prints(unit, func, arena, &phases[i]);
     }

@@ -415,7 +415,7 @@ typedef struct TileThreadPoolOptions {
 /* A pool of threads that run programs of kernels. Threads start with the first work that is worth sharing. After fork()
  * the child starts threads of its own when it needs them. Launches that name no pool use one pool of the process,
  * created at the first launch with default options and never destroyed: from then on the code of this library stays
- * mapped, whoever closes it. Threads have stacks of at least 4 MiB. At most 1,024 threads. */
+ * mapped, whoever closes it. That pool shares the threads of an OpenMP runtime that the process uses (docs/launching.md). Threads have stacks of at least 4 MiB. At most 1,024 threads. */
 TILE_API tile_status tile_thread_pool_create(const TileThreadPoolOptions *options,
                                              TileThreadPool **pool) TILE_MUST_CHECK;
 /* Waits for its threads to end. No launch may be using the pool. NULL is allowed. */

@@ -74,12 +74,22 @@ static const uint32_t *slice_map(Decoder *d, const TileOp *op) {
     return strided_map(d, to->rank, to->extent, stride, offset * stride[tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0)]);
 }
 
+static const uint32_t *flip_map(Decoder *d, const TileOp *op) {
+    const TileType *to = op->results[0].type;
+    int64_t stride[TILE_MAX_TILE_RANK] = {0}, axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
+    row_major(to, stride);
+    int64_t last = (to->extent[axis] - 1) * stride[axis];
+    stride[axis] = -stride[axis];
+    return strided_map(d, to->rank, to->extent, stride, last);
+}
+
 static const uint32_t *make_map(Decoder *d, const TileOp *op) {
     const TileType *from = op->operands[0].value->type, *to = op->results[0].type;
     const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
     int64_t own[TILE_MAX_TILE_RANK] = {0}, stride[TILE_MAX_TILE_RANK] = {0};
     if (op->id == TILE_OP_CAT) return cat_map(d, op);
     if (op->id == TILE_OP_SLICE) return slice_map(d, op);
+    if (op->id == TILE_OP_FLIP) return flip_map(d, op);
     if (op->id == TILE_OP_BROADCAST || op->id == TILE_OP_PERMUTE) {
         row_major(from, own);
         for (unsigned i = 0; i < to->rank; i++)

@@ -27,7 +27,7 @@ typedef struct TileExecutorOptions {
     bool no_poison; /* faster: poison is not tracked; the bits of invalid lanes are all ones */
     uint64_t seed;  /* not 0: programs of a grid and iterations of a parallel loop run in a random order */
     bool phases;    /* the kernel's phases are run instead of its grids' regions */
-    unsigned chunks; /* of programs for each phase, of random sizes if there is a seed; 0: one */
+    unsigned chunks; /* of programs, or bands, for each phase of a CPU, of random sizes if there is a seed; 0: one */
     uint64_t most_bytes;   /* of memory for values, temps and buffers; 0: no limit */
     unsigned vector_scale; /* scalable vectors have this many times their minimum length; 0: 1 */
     TilePrintLine print;   /* called for what `print` prints; NULL: dropped */

@@ -177,8 +177,8 @@ bool tile_exec_program_id(TileExecutor *e, const ExecInstruction *in) {
 }
 
 /* The end of the range that begins at `begin`. */
-static int64_t range_end(TileExecutor *e, int64_t begin, int64_t programs) {
-    int64_t chunks = e->options.chunks ? e->options.chunks : 1, size = programs / chunks + (programs % chunks != 0);
+static int64_t range_end(TileExecutor *e, const TileFunc *func, int64_t begin, int64_t programs) {
+    int64_t chunks = e->options.chunks && !func->threads ? e->options.chunks : 1, size = programs / chunks + (programs % chunks != 0);
     if (e->options.seed && chunks > 1) size = 1 + (int64_t)(tile_exec_random(e) % (uint64_t)(2 * size));
     return size < programs - begin ? begin + size : programs;
 }
@@ -194,14 +194,16 @@ static int64_t block_count(TileExecutor *e, const TileFunc *func, int64_t progra
 bool tile_exec_next_phase(TileExecutor *e) {
     ExecFrame *frame = tile_exec_frame(e);
     const ExecInstruction *grid = frame->owner;
-    if (frame->index == frame->end) {
+    TileFunc *func = tile_func_phase(e->func, grid->number);
+    if (frame->index < frame->end && !func)
+        return tile_exec_fault(e, grid, "there is no phase %u of %s", grid->number, e->func->name);
+    int64_t count = frame->end * (func && func->bands ? func->bands : 1);
+    if (frame->index >= count) {
         e->depth--;
         return true;
     }
-    int64_t begin = frame->index, end = range_end(e, begin, frame->end);
+    int64_t begin = frame->index, end = range_end(e, func, begin, count);
     frame->index = end;
-    TileFunc *func = tile_func_phase(e->func, grid->number);
-    if (!func) return tile_exec_fault(e, grid, "there is no phase %u of %s", grid->number, e->func->name);
     ExecActivation *phase = tile_exec_activate(e, tile_exec_decode(e, func));
     if (!phase) return false;
     Binder binder = {.e = e, .grid = grid, .phase = phase};

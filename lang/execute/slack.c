@@ -204,9 +204,19 @@ static double cut_off(const Line *line) {
     return lost;
 }
 
+/* AMX takes 0 for subnormal elements, and for subnormal sums. */
+static double flushed(const Line *line, size_t l) {
+    size_t p = line->a_first + l, q = line->b_first + l * line->b_step;
+    double x = number(line->types[0], line->a->lanes[p]), y = number(line->types[1], line->b->lanes[q]);
+    bool subnormal = (x != 0 && fabs(x) < 0x1p-126) || (y != 0 && fabs(y) < 0x1p-126);
+    return (subnormal && isfinite(x * y) ? fabs(x * y) : 0) + 0x1p-126;
+}
+
 static void take_products(const Line *line, Terms *terms) {
+    bool flushes = line->types[0] == TILE_BF16 && line->types[1] == TILE_BF16;
     for (size_t l = 0; l < line->k; l++) {
         double slack, product = fabs(product_at(line, l, &slack));
+        if (flushes && product > 0) slack += flushed(line, l);
         terms->magnitudes += product;
         terms->count += product != 0;
         terms->slack += slack;

@@ -14,6 +14,7 @@
  *  warp.c        warp-level ops: shuffles, matrices
  *  matrix.c      matrices in shared memory that descriptors describe, and their products
  *  wgmma.c       ops of a warpgroup: products under way
+ *  amx.c         tile registers of a CPU, and their products
  *  copy.c        asynchronous copies to shared memory
  *  store.c       stores of boxes by tensor maps
  *  channel.c     channels, in tile form
@@ -41,6 +42,7 @@ typedef struct ExecStores ExecStores;
 typedef struct ExecRecords ExecRecords;
 typedef struct ExecMbarriers ExecMbarriers;
 typedef struct ExecWarpgroups ExecWarpgroups;
+typedef struct ExecAmx ExecAmx;
 
 /* False: the executor stops, for the reason that it has recorded. */
 typedef bool (*ExecHandler)(TileExecutor *e, const ExecInstruction *in);
@@ -196,6 +198,7 @@ struct TileExecutor {
     uint32_t shared;                /* the object of the block's shared memory */
     uint64_t fenced;                /* the step of the thread's last wgmma_fence */
     ExecWarpgroups *warpgroups;     /* of the block; NULL: its function has none */
+    ExecAmx *amx;                   /* tile registers; NULL: none have been configured */
     ExecRaces *races;               /* of the block; NULL: there is none */
     ExecMbarriers *mbarriers;       /* of the block; NULL: its function has none */
     uint32_t awaited, parity;       /* if `meeting` is a wait: number of the mbarrier, from 1; else 0 */
@@ -296,6 +299,12 @@ uint8_t tile_exec_read_poison(TileExecutor *e, const ExecInstruction *in, const 
  * operand. */
 bool tile_exec_update_element(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,
                               TileScalar scalar, uint32_t lane, unsigned first);
+
+/* ---- amx.c ---- */
+
+enum { EXEC_AMX_DEPTH = 32 /* bf16 that one amx_dot multiplies along k */ };
+/* c plus the sum of products of up to EXEC_AMX_DEPTH bf16, given as f32, as AMX adds them. */
+float tile_exec_amx_sum(float c, const float *a, size_t a_step, const float *b, size_t b_step, size_t k);
 
 /* ---- partitions.c ---- */
 

@@ -210,6 +210,7 @@ static TileIndexRange op_range(TileIndices *indices, const TileOp *op, const Til
     case TILE_OP_BROADCAST:
     case TILE_OP_RESHAPE:
     case TILE_OP_SLICE:
+    case TILE_OP_FLIP:
     case TILE_OP_PERMUTE: return tile_index_range(indices, tile_op_operand(op, 0));
     case TILE_OP_IF: return yielded_range(indices, op, value);
     case TILE_OP_SUB: return tile_index_subtraction(indices, op, type);

@@ -192,6 +192,11 @@ TileValue *tile_build_slice(TileBuilder *builder, TileValue *x, int64_t axis, in
                      tile_type_intern(builder->module->context->types, &type));
 }
 
+TileValue *tile_build_flip(TileBuilder *builder, TileValue *x, int64_t axis) {
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_AXIS, .integer = axis};
+    return build_one(builder, TILE_OP_FLIP, &x, 1, &attribute, 1, NULL);
+}
+
 TileValue *tile_build_cat(TileBuilder *builder, TileValue *x, TileValue *y, int64_t axis) {
     TileAttribute attribute = {.key = TILE_ATTRIBUTE_AXIS, .integer = axis};
     TileValue *operands[] = {x, y};

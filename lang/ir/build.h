@@ -64,6 +64,7 @@ TileValue *tile_build_permute(TileBuilder *builder, TileValue *x, const int64_t 
 /* bounds: lo, hi for each axis in axes. */
 /* A slice of `extent` lanes of one axis, from lane `offset` on; the concatenation of two tiles along an axis. */
 TileValue *tile_build_slice(TileBuilder *builder, TileValue *x, int64_t axis, int64_t offset, int64_t extent);
+TileValue *tile_build_flip(TileBuilder *builder, TileValue *x, int64_t axis);
 TileValue *tile_build_cat(TileBuilder *builder, TileValue *x, TileValue *y, int64_t axis);
 TileValue *tile_build_fill(TileBuilder *builder, TileValue *x, TileValue *value, const int64_t *axes,
                            TileValue *const *bounds, unsigned axis_count);

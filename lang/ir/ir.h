@@ -260,6 +260,8 @@ struct TileFunc {
     uint64_t scratch_bytes; /* phases: scratch of one thread; on a GPU, shared memory of one block */
     uint32_t threads;       /* phases of a GPU: threads of a block; 0 on a CPU */
     uint32_t registers;     /* phases of a GPU: of a thread when it begins; 0: as many as the assembler likes */
+    uint32_t bands; /* phases of a CPU: each program has so many parts that do not depend on one another, and the range
+                     * counts these; 0: it counts programs */
     uint32_t least_programs; /* kernels, of GPUs: grids with fewer are split where that is possible; 0: none are */
     uint32_t warps, stages; /* of GPUs, as the kernel's author chose; 0: the compiler decides */
     bool resident;          /* phases of a GPU: a launch has as many blocks as run at a time, not one for each program */

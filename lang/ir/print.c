@@ -327,6 +327,7 @@ static void print_header(Printer *p, const TileFunc *func) {
         print_name(p->text, '@', func->kernel->name, false);
         tile_text_format(p->text, " phase = %u", func->phase);
     }
+    if (func->bands) tile_text_format(p->text, " bands = %u", func->bands);
     if (func->least_programs) tile_text_format(p->text, " least_programs = %u", func->least_programs);
     if (func->warps) tile_text_format(p->text, " warps = %u", func->warps);
     if (func->stages) tile_text_format(p->text, " stages = %u", func->stages);

@@ -97,7 +97,9 @@ const char *tile_rule_rand(const TileRule *r) {
     const TileType *type = tile_rule_operand(r, 0);
     if (!is_value_shape(type) || type->scalar != TILE_I64) return "the seed is not i64";
     const char *error = check_equal_operands(r, 0);
-    return error ? error : tile_rule_result(r, 0, tile_type_with_scalar(r->module->context, type, TILE_F32));
+    bool words = r->result[0] && is_value_shape(r->result[0]) && r->result[0]->scalar == TILE_U32;
+    TileScalar scalar = words ? TILE_U32 : TILE_F32;
+    return error ? error : tile_rule_result(r, 0, tile_type_with_scalar(r->module->context, type, scalar));
 }
 
 const char *tile_rule_convert(const TileRule *r) {
@@ -230,6 +232,14 @@ const char *tile_rule_cat(const TileRule *r) {
     return tile_rule_result(r, 0, tile_type_intern(r->module->context->types, &to));
 }
 
+const char *tile_rule_flip(const TileRule *r) {
+    const char *error = check_axis(r);
+    if (error) return error;
+    int64_t extent = tile_rule_operand(r, 0)->extent[axis_of(r)];
+    if (extent & (extent - 1)) return "the extent along the axis is no power of two";
+    return tile_rule_result(r, 0, tile_rule_operand(r, 0));
+}
+
 static const TileType *without_axis(const TileRule *r, TileScalar scalar) {
     const TileType *type = tile_rule_operand(r, 0);
     int64_t extent[TILE_MAX_TILE_RANK];
@@ -258,6 +268,28 @@ const char *tile_rule_arg_reduce(const TileRule *r) {
     if (index->scalar != TILE_I64 || !tile_type_same_shape(index, tile_rule_operand(r, 0)))
         return "the index is no i64 tile of the value's shape";
     return tile_rule_result(r, 0, without_axis(r, TILE_I64));
+}
+
+/* Operands: n tiles, a mask. */
+const char *tile_rule_sort(const TileRule *r) {
+    unsigned count = r->op->result_count, mask = tile_op_has_part(r->op, TILE_PARTS_MASK);
+    if (!count || count > TILE_MAX_FOLD) return tile_rule_complain(r, "sorts 1 to %d tiles", TILE_MAX_FOLD);
+    if (r->op->operand_count != count + mask) return "the number of operands is not what parts says";
+    const char *error = check_axis(r);
+    if (error) return error;
+    const TileType *keys = tile_rule_operand(r, 0);
+    int64_t extent = tile_op_integer(r->op, TILE_ATTRIBUTE_EXTENT, keys->extent[axis_of(r)]);
+    if (extent < 1 || extent > keys->extent[axis_of(r)]) return "has more lanes than are sorted, or none";
+    for (unsigned i = 0; i < r->op->operand_count && !error; i++) {
+        const TileType *type = tile_rule_operand(r, i);
+        if (!tile_type_same_shape(type, keys)) return "the tiles differ in shape";
+        if (i == count) return type->scalar == TILE_BOOL ? NULL : "the mask is no bool tile";
+        TileType to = *type;
+        to.layout = NULL;
+        to.extent[axis_of(r)] = extent;
+        error = tile_rule_result(r, i, tile_type_intern(r->module->context->types, &to));
+    }
+    return error;
 }
 
 /* ---- folds ---- */

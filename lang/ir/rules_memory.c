@@ -299,6 +299,9 @@ const char *tile_rule_dot_block(const TileRule *r) {
         if (is_pointer_operand[i] ? !is_pointer(tile_rule_operand(r, i)) : !tile_rule_is_i64(tile_rule_operand(r, i)))
             return tile_rule_complain(r, "operand %u is of the wrong type", i);
     if (types->count != 3) return "types names the element types of a, b and c";
+    int64_t instruction = tile_op_integer(r->op, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA);
+    if (instruction != TILE_INSTRUCTION_FMA && instruction != TILE_INSTRUCTION_AMX)
+        return "a block product is computed by fma or amx";
     if (tile_op_get(r->op, TILE_ATTRIBUTE_EXTENTS)->count != 3) return "extents names the greatest m, n and k";
     return NULL;
 }

@@ -32,6 +32,8 @@ typedef struct TileTarget {
     bool has_bf16_rounding;      /* f32 to bf16, to nearest even, subnormals like other numbers */
     bool has_f8;                 /* conversion from f8 to f16 */
     bool has_vnni;               /* dot products of 8-bit integers; no pass generates them so far */
+    bool has_amx;                /* products of matrices in tile registers: bf16, 8-bit integers */
+    bool own_order;              /* its code may add floats in another order than the interpreter */
     bool has_dependent_grids;    /* a grid may begin while the one before runs, and wait for its end */
     bool has_tma;                /* bulk copies, also by tensor maps, counted by mbarriers */
     bool has_tf32_even;          /* rounds f32 to tf32 with ties to even; else away from zero */
@@ -40,6 +42,7 @@ typedef struct TileTarget {
     bool atomic_adds_flush;      /* of them, f32: subnormals that come in or out count as 0 of their sign */
     bool divides_words;          /* divides integers of 32 bits by some instructions, of 64 bits by a routine */
     bool word_registers;         /* registers of 32 bits, and products of two that have 64; no vectors */
+    bool exchanges_lanes;        /* lanes of a tile are held by threads, which exchange them with one another */
     bool has_maximum;            /* minimum and maximum of f32 that keep NaN */
     bool has_rcp_approx;         /* 1 / x of f32 within a unit of the last place */
     bool has_stmatrix;           /* stores of 8 x 8 matrices to shared memory by a warp */

@@ -125,7 +125,8 @@ static void convert_lanes(TileScalar from, TileScalar to, const uint64_t *const 
 }
 
 static void rand_lanes(TileScalar from, TileScalar to, const uint64_t *const *in, uint64_t *out, size_t count) {
-    for (size_t i = 0; i < count; i++) out[i] = store_f32(to, tile_math_rand(in[0][i], in[1][i]));
+    for (size_t i = 0; i < count; i++)
+        out[i] = to == TILE_U32 ? tile_math_rand_word(in[0][i], in[1][i]) : store_f32(to, tile_math_rand(in[0][i], in[1][i]));
 }
 
 /* A float's place among those of its type: -1, 0, 1 are the least negative number, both zeros and the least positive. */
@@ -192,7 +193,7 @@ TileEvalLoop tile_eval_op_loop(TileEvalOp op, TileScalar from, TileScalar to, bo
     if (op == TILE_EVAL_CONVERT) return from == to ? copy_lanes : convert_lanes;
     if (op == TILE_EVAL_BITCAST) return tile_scalar_bits(from) == tile_scalar_bits(to) ? copy_lanes : NULL;
     if (op == TILE_EVAL_NEXTAFTER) return tile_scalar_is_float(from) ? nextafter_lanes : NULL;
-    if (op == TILE_EVAL_RAND) return from == TILE_I64 && to == TILE_F32 ? rand_lanes : NULL;
+    if (op == TILE_EVAL_RAND) return from == TILE_I64 && (to == TILE_F32 || to == TILE_U32) ? rand_lanes : NULL;
     return NULL;
 }
 

@@ -162,4 +162,5 @@ double tile_math_f64(TileEvalOp op, double x, double y) {
     }
 }
 
-float tile_math_rand(uint64_t seed, uint64_t index) { return random_uniform(seed, index); }
+float tile_math_rand(uint64_t seed, uint64_t index) { return random_number(random_word_at(seed, index)); }
+uint32_t tile_math_rand_word(uint64_t seed, uint64_t index) { return random_word_at(seed, index); }

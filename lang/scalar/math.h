@@ -15,5 +15,6 @@ double tile_math_f64(TileEvalOp op, double x, double y);
 
 /* The value of `rand`: see random.def. */
 float tile_math_rand(uint64_t seed, uint64_t index);
+uint32_t tile_math_rand_word(uint64_t seed, uint64_t index);
 
 #endif

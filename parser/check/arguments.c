@@ -2,9 +2,11 @@
 #include "parser/check/arguments.h"
 #include "parser/check/emit.h"
 #include "parser/check/forms.h"
+#include "parser/check/literal.h"
 #include "parser/check/operand.h"
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
+#include "parser/check/stand_in.h"
 #include "parser/check/type.h"
 
 #include <string.h>
@@ -73,4 +75,30 @@ bool tile_check_operands(TileChecker *c, const TileExpr *call, unsigned count, T
     }
     tile_emit_at(c, call->span);
     return tile_unify_scalars(c, operands, exprs, count, call->span);
+}
+
+const TileExpr *tile_positional_argument(const TileExpr *call, unsigned index) {
+    unsigned next = 0;
+    for (size_t i = 0; i < call->arguments.count; i++)
+        if (!call->arguments.items[i].name && next++ == index) return call->arguments.items[i].value;
+    return NULL;
+}
+
+bool tile_check_flag(TileChecker *c, const TileExpr *call, const char *name, bool *flag) {
+    const TileExpr *expr = tile_named_argument(call, name);
+    *flag = false;
+    if (!expr) return true;
+    TileMeaning m = tile_check_value(c, expr);
+    if (tile_is_error(&m)) return false;
+    if (!m.constant) tile_about_constant(c, &m);
+    if (!m.constant || m.scalar != TILE_BOOL) return tile_fail(c, NOT_CONSTANT, expr->span, name), false;
+    *flag = m.bits;
+    return true;
+}
+
+bool tile_check_tile(TileChecker *c, const TileExpr *expr, const char *name, TileMeaning *m) {
+    *m = tile_as_value(c, tile_check_value(c, expr), expr->span);
+    if (tile_is_error(m)) return false;
+    if (m->kind == TILE_MEANING_VALUE && m->rank) return true;
+    return tile_fail(c, BAD_RANK, expr->span, name, "at least 1", tile_meaning_words(c, m)), false;
 }

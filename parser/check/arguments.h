@@ -12,6 +12,12 @@ const char *tile_callee_name(const TileExpr *call);
  * reported. */
 bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, unsigned most,
                           const char *const *names);
+/* Positional argument `index`, NULL if there are fewer. */
+const TileExpr *tile_positional_argument(const TileExpr *call, unsigned index);
+/* A bool that is known at compile time, false if the argument is absent. False if an error was reported. */
+bool tile_check_flag(TileChecker *c, const TileExpr *call, const char *name, bool *flag);
+/* A tile of rank 1 or more, of the function `name`. False if an error was reported. */
+bool tile_check_tile(TileChecker *c, const TileExpr *expr, const char *name, TileMeaning *m);
 /* All positional arguments as values of a common element type. */
 bool tile_check_operands(TileChecker *c, const TileExpr *call, unsigned count, TileMeaning *operands);
 

@@ -1,4 +1,4 @@
-/* The table of built-in functions. Their rules: elementwise.c, reduce.c, fold.c, join.c, arrange.c, einsum.c, scatter.c, range.c. */
+/* The table of built-in functions. Their rules: elementwise.c, reduce.c, fold.c, sort.c, count.c, draw.c, join.c, arrange.c, einsum.c, scatter.c, range.c. */
 #ifndef TILE_PARSER_CHECK_BUILTIN_H
 #define TILE_PARSER_CHECK_BUILTIN_H
 
@@ -29,11 +29,18 @@ typedef enum TileBuiltinRule {
     TILE_BUILTIN_SPAN,
     TILE_BUILTIN_TILES,
     TILE_BUILTIN_FOLD,
-    TILE_BUILTIN_RESERVED, /* a name for a function of the future */
+    TILE_BUILTIN_SORT,
+    TILE_BUILTIN_ARGSORT,
+    TILE_BUILTIN_TOPK,
+    TILE_BUILTIN_HISTOGRAM,
+    TILE_BUILTIN_SEARCHSORTED,
     TILE_BUILTIN_SPLIT,
     TILE_BUILTIN_JOIN,
     TILE_BUILTIN_CAT,
     TILE_BUILTIN_RAND,
+    TILE_BUILTIN_RANDN,
+    TILE_BUILTIN_RANDINT,
+    TILE_BUILTIN_RANDPERM,
     TILE_BUILTIN_LDEXP,
     TILE_BUILTIN_FREXP,
     TILE_BUILTIN_BROADCAST,

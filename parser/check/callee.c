@@ -5,6 +5,8 @@
 #include "parser/check/call.h"
 #include "parser/check/callee.h"
 #include "parser/check/candidates.h"
+#include "parser/check/count.h"
+#include "parser/check/draw.h"
 #include "parser/check/einsum.h"
 #include "parser/check/elementwise.h"
 #include "parser/check/emit.h"
@@ -20,6 +22,7 @@
 #include "parser/check/report.h"
 #include "parser/check/scatter.h"
 #include "parser/check/scope.h"
+#include "parser/check/sort.h"
 #include "parser/check/type.h"
 
 #include <string.h>
@@ -78,11 +81,18 @@ static TileMeaning check_builtin(TileChecker *c, const TileExpr *call, const Til
     case TILE_BUILTIN_SPAN: return tile_check_span(c, call);
     case TILE_BUILTIN_TILES: return fail_tiles(c, call);
     case TILE_BUILTIN_FOLD: return tile_check_fold(c, call, builtin);
-    case TILE_BUILTIN_RESERVED: return tile_fail(c, UNSUPPORTED, call->span, builtin->name);
+    case TILE_BUILTIN_SORT: return tile_check_sort(c, call, builtin);
+    case TILE_BUILTIN_ARGSORT: return tile_check_argsort(c, call, builtin);
+    case TILE_BUILTIN_TOPK: return tile_check_topk(c, call, builtin);
+    case TILE_BUILTIN_HISTOGRAM: return tile_check_histogram(c, call, builtin);
+    case TILE_BUILTIN_SEARCHSORTED: return tile_check_searchsorted(c, call, builtin);
     case TILE_BUILTIN_SPLIT: return tile_check_split(c, call, builtin);
     case TILE_BUILTIN_JOIN: return tile_check_join(c, call, builtin);
     case TILE_BUILTIN_CAT: return tile_check_cat(c, call, builtin);
     case TILE_BUILTIN_RAND: return tile_check_rand(c, call, builtin);
+    case TILE_BUILTIN_RANDN: return tile_check_randn(c, call, builtin);
+    case TILE_BUILTIN_RANDINT: return tile_check_randint(c, call, builtin);
+    case TILE_BUILTIN_RANDPERM: return tile_check_randperm(c, call, builtin);
     case TILE_BUILTIN_LDEXP: return tile_check_ldexp(c, call, builtin);
     case TILE_BUILTIN_FREXP: return tile_check_frexp(c, call, builtin);
     case TILE_BUILTIN_BROADCAST: return tile_check_broadcast(c, call, builtin);

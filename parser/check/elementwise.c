@@ -56,8 +56,10 @@ static TileMeaning check_elementwise_as(TileChecker *c, const TileExpr *call, co
         tile_report(c, d);
         return tile_error_meaning();
     }
-    for (unsigned i = 0; i < count; i++)
-        if (!tile_check_computes(c, &operands[i], call->arguments.items[i].value)) return tile_error_meaning();
+    TileScalar scalar = (TileScalar)operands[0].scalar;
+    /* f8 is computed in f32, and rounded; but a neighbour is one of its own type. */
+    bool widened = tile_is_float8(&operands[0]) && builtin->op != TILE_OP_NEXTAFTER;
+    for (unsigned i = 0; i < count && widened; i++) operands[i] = tile_convert(c, operands[i], TILE_F32, call->span);
     bool sums = count == 2 && operands[0].sum && operands[1].sum;
     if (sums && (builtin->op == TILE_OP_MIN || builtin->op == TILE_OP_MAX)) return apply_sums(c, builtin->op, operands);
     if (!tile_unify_shapes(c, operands, count, call->span)) return tile_error_meaning();
@@ -71,6 +73,7 @@ static TileMeaning check_elementwise_as(TileChecker *c, const TileExpr *call, co
     tile_emit_at(c, call->span);
     TileOp *op = tile_build_op(tile_emitter(c), builtin->op, values, count, &approx, approximate, NULL, 1);
     TileMeaning result = tile_value_meaning(c, tile_op_result(op, 0), operands[0].extent, valid);
+    if (widened) return result.scalar == TILE_BOOL ? result : tile_convert(c, result, scalar, call->span);
     if (builtin->op != TILE_OP_MIN && builtin->op != TILE_OP_MAX) return result;
     TileBounds a = tile_bounds_of(c, &operands[0]), b = tile_bounds_of(c, &operands[1]);
     return tile_bounded(c, result, tile_bounds_of_extremum(c, builtin->op, a, b));
@@ -92,7 +95,9 @@ TileMeaning tile_check_clamp(TileChecker *c, const TileExpr *call, const TileBui
     TileMeaning v[3];
     if (!tile_check_operands(c, call, 3, v)) return tile_error_meaning();
     if (v[0].scalar == TILE_BOOL) return tile_fail(c, BAD_ARGUMENT, call->span, builtin->name, "numbers", "bool");
-    if (!tile_check_computes(c, &v[0], call->arguments.items[0].value)) return tile_error_meaning();
+    TileScalar scalar = (TileScalar)v[0].scalar;
+    bool widened = tile_is_float8(&v[0]);
+    for (unsigned i = 0; i < 3 && widened; i++) v[i] = tile_convert(c, v[i], TILE_F32, call->span);
     const TileValidity *valid = tile_valid_union(c, tile_valid_union(c, v[0].valid, v[1].valid), v[2].valid);
     if (v[0].sum && v[1].sum && v[2].sum) {
         TileMeaning result = tile_sum_meaning(tile_sum_clamp(&c->sums, v[0].sum, v[1].sum, v[2].sum));
@@ -106,7 +111,7 @@ TileMeaning tile_check_clamp(TileChecker *c, const TileExpr *call, const TileBui
     x = tile_emit_binary(c, TILE_OP_MAX, x, low);
     valid = tile_valid_union(c, tile_valid_union(c, v[0].valid, v[1].valid), v[2].valid);
     TileMeaning result = tile_value_meaning(c, tile_emit_binary(c, TILE_OP_MIN, x, high), v[0].extent, valid);
-    return tile_bounded(c, result, bounds);
+    return widened ? tile_convert(c, result, scalar, call->span) : tile_bounded(c, result, bounds);
 }
 
 TileMeaning tile_check_cdiv(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
@@ -122,26 +127,6 @@ TileMeaning tile_check_cdiv(TileChecker *c, const TileExpr *call, const TileBuil
     return tile_apply_binary(c, TILE_TOKEN_SLASH, sum, v[1], &expr);
 }
 
-/* Seed and index may be integers of any type, which are widened to i64. */
-TileMeaning tile_check_rand(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
-    TileMeaning v[2];
-    if (!tile_check_arguments(c, call, 2, 2, NULL)) return tile_error_meaning();
-    for (unsigned i = 0; i < 2; i++) {
-        const TileExpr *expr = call->arguments.items[i].value;
-        v[i] = tile_as_value(c, tile_check_value(c, expr), expr->span);
-        if (tile_is_error(&v[i])) return v[i];
-        if (!tile_scalar_is_int((TileScalar)v[i].scalar))
-            return tile_fail(c, BAD_ARGUMENT, expr->span, builtin->name, "integers", tile_meaning_words(c, &v[i]));
-        v[i] = tile_convert(c, v[i], TILE_I64, expr->span);
-    }
-    tile_emit_at(c, call->span);
-    if (!tile_unify_shapes(c, v, 2, call->span)) return tile_error_meaning();
-    TileValue *seed = tile_emit_value(c, &v[0]), *index = tile_emit_value(c, &v[1]);
-    const TileValidity *valid = tile_valid_union(c, v[0].valid, v[1].valid);
-    tile_emit_at(c, call->span);
-    return tile_value_meaning(c, tile_emit_binary(c, builtin->op, seed, index), v[1].extent, valid);
-}
-
 /* A float operand; a literal becomes f32. */
 static TileMeaning check_float(TileChecker *c, const TileExpr *expr, const TileBuiltin *builtin) {
     TileMeaning m = tile_check_value(c, expr);
@@ -149,7 +134,7 @@ static TileMeaning check_float(TileChecker *c, const TileExpr *expr, const TileB
     if (tile_is_error(&m)) return m;
     if (!tile_scalar_is_float((TileScalar)m.scalar))
         return tile_fail(c, BAD_ARGUMENT, expr->span, builtin->name, "floats", tile_meaning_words(c, &m));
-    return tile_check_computes(c, &m, expr) ? m : tile_error_meaning();
+    return m;
 }
 
 /* x 2^n for an integer n of any type. The op takes n as a float of x's type, f32 for narrower types, which not all n fit. */
@@ -178,10 +163,13 @@ TileMeaning tile_check_frexp(TileChecker *c, const TileExpr *call, const TileBui
     if (!tile_check_arguments(c, call, 1, 1, NULL)) return tile_error_meaning();
     TileMeaning m = check_float(c, call->arguments.items[0].value, builtin);
     if (tile_is_error(&m)) return m;
+    TileScalar scalar = (TileScalar)m.scalar;
     tile_emit_at(c, call->span);
+    if (tile_is_float8(&m)) m = tile_convert(c, m, TILE_F32, call->span);
     TileValue *x = tile_emit_value(c, &m), *exponent = tile_build_unary(tile_emitter(c), TILE_OP_FREXP_EXPONENT, x);
     TileMeaning tuple = {.kind = TILE_MEANING_TUPLE, .count = 2, .items = TILE_NEW_ARRAY(c->arena, TileMeaning, 2)};
-    tuple.items[0] = tile_value_meaning(c, tile_build_unary(tile_emitter(c), builtin->op, x), m.extent, m.valid);
+    TileMeaning fraction = tile_value_meaning(c, tile_build_unary(tile_emitter(c), builtin->op, x), m.extent, m.valid);
+    tuple.items[0] = tile_convert(c, fraction, scalar, call->span);
     TileMeaning whole = tile_value_meaning(c, exponent, m.extent, m.valid);
     tuple.items[1] = tile_convert(c, whole, TILE_I32, call->span);
     return tuple;
@@ -248,7 +236,7 @@ TileMeaning tile_check_approximate(TileChecker *c, const TileExpr *call) {
 
 /* ---- creation of tiles ---- */
 
-static bool generic_extents(TileChecker *c, const TileExpr *call, TileMeaning *shape) {
+bool tile_check_extents(TileChecker *c, const TileExpr *call, TileMeaning *shape) {
     const TileExpr *index = call->a;
     if (index->kind != TILE_EXPR_INDEX || !index->items.count || index->items.count > TILE_MAX_TILE_RANK) {
         tile_fail(c, EXTENTS_MISSING, call->span, tile_callee_name(call), (int)TILE_MAX_TILE_RANK);
@@ -265,7 +253,7 @@ static bool generic_extents(TileChecker *c, const TileExpr *call, TileMeaning *s
 
 TileMeaning tile_check_zeros(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
     TileMeaning shape = {0};
-    if (!generic_extents(c, call, &shape) || !tile_check_arguments(c, call, 1, 1, NULL)) return tile_error_meaning();
+    if (!tile_check_extents(c, call, &shape) || !tile_check_arguments(c, call, 1, 1, NULL)) return tile_error_meaning();
     const TileExpr *type = call->arguments.items[0].value;
     TileMeaning m = tile_check_expr(c, type);
     if (tile_is_error(&m)) return m;
@@ -276,7 +264,7 @@ TileMeaning tile_check_zeros(TileChecker *c, const TileExpr *call, const TileBui
 
 TileMeaning tile_check_full(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
     TileMeaning shape = {0};
-    if (!generic_extents(c, call, &shape) || !tile_check_arguments(c, call, 1, 1, NULL)) return tile_error_meaning();
+    if (!tile_check_extents(c, call, &shape) || !tile_check_arguments(c, call, 1, 1, NULL)) return tile_error_meaning();
     const TileExpr *expr = call->arguments.items[0].value;
     TileMeaning m = tile_as_value(c, tile_check_value(c, expr), expr->span);
     if (tile_is_error(&m)) return m;

@@ -224,7 +224,12 @@ static TileMeaning check_unary(TileChecker *c, const TileExpr *expr) {
     bool ok = op == TILE_TOKEN_BANG ? is_bool : op == TILE_TOKEN_TILDE ? is_int : !is_bool;
     if (!ok) return tile_fail(c, BAD_OPERAND, expr->span, tile_token_text(op), tile_meaning_words(c, &m));
     if (is_bool && m.constant) return m.bits = !m.bits, m.value = NULL, m;
-    if (!tile_check_computes(c, &m, expr->a)) return tile_error_meaning();
+    if (tile_is_float8(&m)) {
+        tile_emit_at(c, expr->span);
+        TileMeaning wide = tile_convert(c, m, TILE_F32, expr->span);
+        TileValue *negative = tile_emit_unary(c, TILE_OP_NEG, tile_emit_value(c, &wide));
+        return tile_convert(c, tile_value_meaning(c, negative, m.extent, m.valid), (TileScalar)m.scalar, expr->span);
+    }
     if (m.sum && (op == TILE_TOKEN_MINUS || op == TILE_TOKEN_TILDE)) {
         m.sum = tile_sum_subtract(&c->sums, tile_sum_integer(&c->sums, op == TILE_TOKEN_TILDE ? -1 : 0), m.sum);
         m.value = NULL;

@@ -36,26 +36,6 @@ static const char *plural(unsigned count) { return count == 1 ? "" : "s"; }
 
 /* ---- arguments ---- */
 
-static bool read_flag(TileChecker *c, const TileExpr *call, const char *name, bool *flag) {
-    const TileExpr *expr = tile_named_argument(call, name);
-    *flag = false;
-    if (!expr) return true;
-    TileMeaning m = tile_check_value(c, expr);
-    if (tile_is_error(&m)) return false;
-    if (!m.constant) tile_about_constant(c, &m);
-    if (!m.constant || m.scalar != TILE_BOOL) return tile_fail(c, NOT_CONSTANT, expr->span, name), false;
-    *flag = m.bits;
-    return true;
-}
-
-/* Positional argument `index`, NULL if there are fewer. */
-static const TileExpr *argument(const TileExpr *call, unsigned index) {
-    unsigned next = 0;
-    for (size_t i = 0; i < call->arguments.count; i++)
-        if (!call->arguments.items[i].name && next++ == index) return call->arguments.items[i].value;
-    return NULL;
-}
-
 /* One value, or the items of a tuple. */
 static bool read_tuple(TileChecker *c, const TileExpr *expr, TileMeaning *values, unsigned *count) {
     TileMeaning m = tile_check_expr(c, expr);
@@ -351,13 +331,13 @@ static bool fold_axes(TileChecker *c, Fold *fold) {
 
 static bool read_fold(TileChecker *c, Fold *fold) {
     const TileExpr *call = fold->call, *axis = tile_named_argument(call, "axis");
-    fold->function = argument(call, axis ? 1 : 2);
-    if (!axis) axis = argument(call, 1);
-    if (!read_values(c, fold, argument(call, 0))) return false;
+    fold->function = tile_positional_argument(call, axis ? 1 : 2);
+    if (!axis) axis = tile_positional_argument(call, 1);
+    if (!read_values(c, fold, tile_positional_argument(call, 0))) return false;
     if (!tile_check_axes_of(c, axis, fold->values[0].rank, &fold->axes)) return false;
     if (fold->axes == 0 || (fold->scan && (fold->axes & (fold->axes - 1))))
         return tile_fail(c, ONE_AXIS, axis->span, fold->name), false;
-    if (!read_flag(c, call, "reverse", &fold->reverse) || !read_flag(c, call, "exclusive", &fold->exclusive))
+    if (!tile_check_flag(c, call, "reverse", &fold->reverse) || !tile_check_flag(c, call, "exclusive", &fold->exclusive))
         return false;
     return read_init(c, fold) && check_init(c, fold);
 }
@@ -395,7 +375,7 @@ TileMeaning tile_check_cumulative(TileChecker *c, const TileExpr *call, const Ti
     if (tile_is_error(&m) || !tile_check_axes(c, call, m.rank, &axes)) return tile_error_meaning();
     if ((axes & (axes - 1)) != 0) return tile_fail(c, ONE_AXIS, call->span, builtin->name);
     if (m.scalar == TILE_BOOL) return tile_fail(c, BAD_ARGUMENT, call->span, builtin->name, "numbers", "bool");
-    if (!read_flag(c, call, "reverse", &reverse) || !read_flag(c, call, "exclusive", &exclusive))
+    if (!tile_check_flag(c, call, "reverse", &reverse) || !tile_check_flag(c, call, "exclusive", &exclusive))
         return tile_error_meaning();
     bool product = builtin->kind == TILE_KIND_PROD;
     TileScalar scalar = (TileScalar)m.scalar, wide = tile_accumulator((TileName)builtin->kind, scalar);

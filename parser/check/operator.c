@@ -172,22 +172,6 @@ static bool takes(TileTokenKind op, TileScalar scalar) {
     }
 }
 
-/* Reports both sides together, so that the proposals have one type. */
-static bool check_float8(TileChecker *c, TileTokenKind op, const TileMeaning *operands, const TileExpr *expr) {
-    TileScalar scalar = (TileScalar)operands[0].scalar;
-    if (!tile_scalar_is_float(scalar) || tile_scalar_bits(scalar) > 8) return true;
-    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNSUPPORTED, expr->span,
-                                      tile_arena_format(c->arena, "arithmetic in %s", tile_scalar_name(scalar)));
-    bool assigns = expr->kind == TILE_EXPR_BINARY && expr->op_span.begin == expr->span.begin; /* a += b */
-    const char *target = tile_span_text(c, expr->a->span);
-    if (expr->kind == TILE_EXPR_BINARY && expr->b)
-        tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s%s%s(f32(%s) %s f32(%s))", assigns ? target : "",
-                             assigns ? " = " : "", is_comparison(op) ? "" : tile_scalar_name(scalar), target,
-                             tile_token_text(op), tile_span_text(c, expr->b->span));
-    tile_report(c, d);
-    return false;
-}
-
 /* The result, with what follows from the operands: bounds of an integer, claims of a bool. */
 static TileMeaning with_knowledge(TileChecker *c, TileTokenKind op, const TileMeaning *operands, TileMeaning result) {
     const TileMeaning *a = &operands[0], *b = &operands[1];
@@ -205,12 +189,23 @@ static TileMeaning with_knowledge(TileChecker *c, TileTokenKind op, const TileMe
     return result;
 }
 
+static TileMeaning apply_values(TileChecker *c, TileTokenKind op, TileMeaning *operands, const TileExpr *expr);
+
+/* f8 is computed in f32, and rounded. */
+static TileMeaning apply_widened(TileChecker *c, TileTokenKind op, TileMeaning *operands, const TileExpr *expr) {
+    TileScalar scalar = (TileScalar)operands[0].scalar;
+    tile_emit_at(c, expr->span);
+    for (unsigned i = 0; i < 2; i++) operands[i] = tile_convert(c, operands[i], TILE_F32, expr->span);
+    TileMeaning result = apply_values(c, op, operands, expr);
+    return tile_is_error(&result) || is_comparison(op) ? result : tile_convert(c, result, scalar, expr->span);
+}
+
 static TileMeaning apply_values(TileChecker *c, TileTokenKind op, TileMeaning *operands, const TileExpr *expr) {
     TileMeaning result;
     const TileValidity *valid;
     if (!takes(op, (TileScalar)operands[0].scalar))
         return tile_fail(c, BAD_OPERAND, expr->op_span, tile_token_text(op), tile_meaning_words(c, &operands[0]));
-    if (!check_float8(c, op, operands, expr)) return tile_error_meaning();
+    if (tile_is_float8(&operands[0])) return apply_widened(c, op, operands, expr);
     if (operands[0].sum && operands[1].sum) tile_check_traps(c, op, &operands[0], &operands[1], expr);
     if (operands[0].sum && operands[1].sum && apply_sums(c, op, &operands[0], &operands[1], &result)) {
         result.valid = tile_valid_union(c, operands[0].valid, operands[1].valid);

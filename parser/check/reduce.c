@@ -92,7 +92,6 @@ TileMeaning tile_check_reduced(TileChecker *c, const TileExpr *call, const char 
     if (m.kind != TILE_MEANING_VALUE || m.rank == 0)
         return tile_fail(c, BAD_RANK, expr->span, call->a->kind == TILE_EXPR_NAME ? call->a->name : "the reduction",
                          "at least 1", tile_meaning_words(c, &m));
-    if (!tile_check_computes(c, &m, expr)) return tile_error_meaning();
     tile_emit_at(c, call->span);
     return m;
 }
@@ -137,8 +136,9 @@ static TileMeaning reduce_axes(TileChecker *c, TileMeaning m, TileName kind, uns
     return tile_value_meaning(c, x, extent, tile_valid_map(c, result.valid, map));
 }
 
-/* Narrow integers are accumulated in i32; 16-bit floats in f32, rounded once at the end. */
+/* Narrow integers are accumulated in i32, floats of 16 and 8 bits in f32, rounded once at the end; f8 is compared in f32, too. */
 TileScalar tile_accumulator(TileName kind, TileScalar scalar) {
+    if (tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) == 8) return TILE_F32;
     if (kind != TILE_KIND_SUM && kind != TILE_KIND_PROD) return scalar;
     if (tile_scalar_is_float(scalar)) return tile_scalar_bits(scalar) < 32 ? TILE_F32 : scalar;
     return tile_scalar_bits(scalar) < 32 ? TILE_I32 : scalar;
@@ -206,6 +206,7 @@ TileMeaning tile_check_arg_reduction(TileChecker *c, const TileExpr *call, const
     if (tile_is_error(&m) || !tile_check_axes(c, call, m.rank, &axes)) return tile_error_meaning();
     if ((axes & (axes - 1)) != 0) return tile_fail(c, ONE_AXIS, call->span, builtin->name);
     if (m.scalar == TILE_BOOL) return tile_fail(c, BAD_ARGUMENT, call->span, builtin->name, "numbers", "bool");
+    if (tile_is_float8(&m)) m = tile_convert(c, m, TILE_F32, call->span);
     int axis = __builtin_ctz(axes);
     const TileValidity *skipped = tile_valid_select(c, m.valid, axes, false);
     TileMeaning index = m;

@@ -25,14 +25,9 @@ bool tile_find_type(TileChecker *c, const char *name, TileScalar *scalar) {
 
 bool tile_is_future_type(const char *name) { return name && (strcmp(name, "i4") == 0 || strcmp(name, "u4") == 0); }
 
-bool tile_check_computes(TileChecker *c, const TileMeaning *m, const TileExpr *expr) {
+bool tile_is_float8(const TileMeaning *m) {
     TileScalar scalar = (TileScalar)m->scalar;
-    if (m->kind != TILE_MEANING_VALUE || !tile_scalar_is_float(scalar) || tile_scalar_bits(scalar) > 8) return true;
-    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNSUPPORTED, expr->span,
-                                      tile_arena_format(c->arena, "arithmetic in %s", tile_scalar_name(scalar)));
-    tile_diagnostic_edit(c->diagnostics, d, expr->span, "f32(%s)", tile_bare_text(c, expr->span));
-    tile_report(c, d);
-    return false;
+    return m->kind == TILE_MEANING_VALUE && tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) == 8;
 }
 
 /* float32, bfloat16, int64 and uint8, as in other languages; double, and such names without a width. */

@@ -17,7 +17,7 @@ TileMeaning tile_fail_type(TileChecker *c, TileSpan span, const char *name);
 bool tile_class_types(const char *class, uint32_t *types);
 /* "float": the classes by number, NULL behind the last. */
 const char *tile_class_at(size_t index);
-/* f8 can be stored, moved, selected and converted, but has no arithmetic. False if an error was reported. */
-bool tile_check_computes(TileChecker *c, const TileMeaning *m, const TileExpr *expr);
+/* Is it a value of 8-bit floats, which are computed in f32? */
+bool tile_is_float8(const TileMeaning *m);
 
 #endif

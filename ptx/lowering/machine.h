@@ -183,6 +183,9 @@ TileValue *gpu_move(Gpu *gpu, TileValue *value, const TileType *type, const Tile
 /* Does that need no shared memory? `source` is as of tile_layout_conversion. */
 bool gpu_stays_in_warp(const TileLayout *from, const TileLayout *to, TileLinear *source);
 
+/* The tile with its lanes along the axis in reverse order, in the same layout; NULL: other warps have them. */
+TileValue *gpu_flip_in_warp(Gpu *gpu, TileValue *value, const TileType *type, unsigned axis);
+
 /* ---- reduce.c ---- */
 void gpu_lower_reduce(Gpu *gpu, TileOp *op);
 void gpu_lower_arg_reduce(Gpu *gpu, TileOp *op);

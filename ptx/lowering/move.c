@@ -256,6 +256,23 @@ bool gpu_stays_in_warp(const TileLayout *from, const TileLayout *to, TileLinear 
     return false;
 }
 
+TileValue *gpu_flip_in_warp(Gpu *gpu, TileValue *value, const TileType *type, unsigned axis) {
+    const TileLayout *layout = type->layout;
+    if (layout->pieces[axis] != 1 || tile_layout_extent(layout, axis) != type->extent[axis]) return NULL;
+    TileLinear flipped = tile_linear_zero(1, layout->map.outputs), place;
+    flipped.column[0] = ((1u << layout->log_extent[axis]) - 1) << tile_layout_axis_bit(layout, axis);
+    if (!tile_linear_divide(&layout->map, &flipped, &place)) return NULL;
+    uint32_t mask = place.column[0], own = mask & (piece_registers(layout) - 1), threads = mask >> layout->bits[TILE_LAYOUT_REGISTER];
+    if (threads >= TILE_LANES) return NULL;
+    uint32_t count = tile_layout_registers(layout);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t r = 0; r < count; r++) {
+        registers[r] = gpu_register(gpu, value, r ^ own);
+        if (threads) registers[r] = gpu_exchange(gpu, registers[r], threads);
+    }
+    return gpu_join(gpu, registers, count);
+}
+
 TileValue *gpu_move(Gpu *gpu, TileValue *value, const TileType *type, const TileLayout *from, const TileLayout *to) {
     TileScalar scalar = type->scalar;
     TileLinear source;

@@ -129,6 +129,20 @@ static TileValue *lower_convert_layout(Gpu *gpu, const TileOp *op) {
     return gpu_move(gpu, gpu_value(gpu, tile_op_operand(op, 0)), to, from->layout, to->layout);
 }
 
+/* A thread's own registers, or those of other lanes; across warps through shared memory. */
+static TileValue *lower_flip(Gpu *gpu, const TileOp *op) {
+    const TileType *type = op->results[0].type;
+    int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
+    TileValue *value = gpu_value(gpu, tile_op_operand(op, 0)), *flipped = gpu_flip_in_warp(gpu, value, type, (unsigned)axis);
+    if (flipped) return flipped;
+    TileLayoutShape shape = tile_layout_shape(type);
+    GpuStrides write = gpu_row_major(&shape, tile_scalar_bytes(type->scalar)), read = write;
+    read.bytes[axis] = -write.bytes[axis];
+    read.offset = (type->extent[axis] - 1) * write.bytes[axis];
+    return gpu_move_through_shared(gpu, value, type->scalar, type->layout, &write, type->layout, &read,
+                                   tile_type_lanes(type));
+}
+
 /* The register of the half that has the place of a register of the whole, less `offset` along the axis. */
 static uint32_t register_of_half(const TileLayout *half, const TileLayout *whole, unsigned axis, int64_t offset,
                                  uint32_t reg) {
@@ -244,6 +258,8 @@ bool gpu_lower_value(Gpu *gpu, TileOp *op) {
         value = lower_permute(gpu, op);
     else if (op->id == TILE_OP_CONVERT_LAYOUT)
         value = lower_convert_layout(gpu, op);
+    else if (op->id == TILE_OP_FLIP)
+        value = lower_flip(gpu, op);
     else if (op->id == TILE_OP_SLICE)
         value = lower_slice(gpu, op);
     else if (op->id == TILE_OP_CAT)

@@ -26,11 +26,13 @@ enum { KIB = 1024, WARP_BYTES = 16 /* the widest access of one thread */, PAIR_B
                .atomic_adds = (capability) >= 90 ? BRAIN_HALVES : HALVES,                                              \
                .atomic_adds_flush = true,                                                                              \
                .divides_words = true,                                                                                  \
+               .exchanges_lanes = true,                                                                                \
                .word_registers = true,                                                                                 \
                .has_maximum = true,                                                                                    \
                .has_rcp_approx = true,                                                                                 \
                .has_bf16_rounding = true,                                                                              \
-               .has_masks = true},                                                                                     \
+               .has_masks = true,                                                                                      \
+               .own_order = true},                                                                                     \
     .registers = 64 * KIB, .registers_thread = 255, .shared_reserved_bytes = KIB,         \
     .update_bytes = (capability) >= 90 ? WARP_BYTES : PAIR_BYTES
 

@@ -49,12 +49,13 @@ warns 0 TILE_DETERMINISTIC yes '0 or 1' 0
 warns 0 TILE_ALLOW_TF32 on '0 or 1' 0
 is_quiet TILE_DETERMINISTIC '' 0 1
 is_quiet TILE_ALLOW_TF32 '' 0 1
+is_quiet TILE_OWN_THREADS '' 0 1
 warns 0 TILE_CACHE_BYTES 1G 'a number from 1 to 18446744073709551615' '1 GiB'
 warns 0 TILE_CACHE_BYTES 0 'a number from 1 to 18446744073709551615' '1 GiB'
 is_quiet TILE_CACHE_BYTES '' 1 1000000
 warns 0 TILE_CACHE_DIR /dev/null/cache "a folder that is this user's alone to write" 'empty: nothing is kept'
 is_quiet TILE_CACHE_DIR '' "$work/other"
-warns 2 TILE_CPU_CAPABILITY best 'the name of a CPU target: avx2, avx512, avx512bf16, sve' 'one that forbids all of them'
+warns 2 TILE_CPU_CAPABILITY best 'the name of a CPU target: avx2, avx512, avx512bf16, amx, sve' 'one that forbids all of them'
 is_quiet TILE_CPU_CAPABILITY ''
 
 # A tuning file that is not there is an error, and so is a ptxas where it is needed.

@@ -7,6 +7,10 @@ cd "$work" || exit 2
 expect 0 'scalars, settings and epilogues: ok (interp, cpu)' "$tilec" test "$programs/tests.tile"
 expect 0 '5 tests, 0 failed' "$tilec" test "$programs/tests.tile"
 expect 0 '10 tests, 0 failed' "$tilec" test "$programs/values.tile" --target=interp,cpu
+expect 0 '7 tests, 0 failed' "$tilec" test "$programs/sorts.tile" --target=interp,cpu
+expect 0 '7 tests, 0 failed' "$tilec" test "$programs/sorts.tile" --target=sm_80 --emulate
+expect 0 '4 tests, 0 failed' "$tilec" test "$programs/float8.tile" --target=interp,cpu
+expect 0 '4 tests, 0 failed' "$tilec" test "$programs/float8.tile" --target=sm_80 --emulate
 expect 0 '1 test, 0 failed' "$tilec" test "$programs/tests.tile" --filter=sizes --target=interp
 expect 1 "no test's name contains 'nonesuch'" "$tilec" test "$programs/tests.tile" --filter=nonesuch
 

@@ -5,7 +5,7 @@
 
 #include "values.h"
 
-enum { MAX_INPUTS = 6, MAX_SCALARS = 5, MAX_OUTPUTS = 3 };
+enum { MAX_INPUTS = 6, MAX_SCALARS = 5, MAX_OUTPUTS = 4 };
 
 /* The expected values of one output. */
 typedef struct Expectation {
@@ -93,6 +93,11 @@ Reference reference_histogram, reference_segment_sum, reference_quantise_rows, r
     reference_dense_relu, reference_outer_batched, reference_head_products, reference_lora, reference_max_plus,
     reference_causal_conv, reference_softmax_biased, reference_rmsnorm_residual, reference_conv2d_nchw,
     reference_conv2d_grouped, reference_conv2d_transposed;
+
+/* reference_library.c */
+Reference reference_sort_whole_rows, reference_argsort_rows, reference_topk_rows, reference_sample_rows, reference_route,
+    reference_jsd, reference_focal, reference_selective_scan, reference_grid_sample, reference_fft_rows,
+    reference_quantise_groups, reference_dequantise_groups;
 
 #define F32_ROUNDOFF 0x1p-24
 #define F32_TINY 0x1p-148 /* a few times the smallest subnormal: the absolute error near zero */

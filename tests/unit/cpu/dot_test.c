@@ -12,6 +12,8 @@ typedef struct Dot {
     int64_t m, n, k, m_max, n_max, k_max;
     const char *precision;
     bool transposed_a, transposed_b; /* column-major instead of row-major */
+    int64_t gap;                     /* elements between neighbours, of the operands */
+    bool amx;                        /* computed by AMX */
 } Dot;
 
 /* The target, and the vector length in units of 128 bits, if it is scalable. */
@@ -27,8 +29,9 @@ typedef struct Array {
     int64_t row, column;
 } Array;
 
-static Array make_array(TileArena *arena, int64_t rows, int64_t columns, TileScalar scalar, bool transposed) {
-    int64_t size = tile_scalar_bytes(scalar);
+static Array make_array(TileArena *arena, int64_t rows, int64_t columns, TileScalar scalar, bool transposed,
+                        int64_t gap) {
+    int64_t size = tile_scalar_bytes(scalar) * (gap + 1);
     Array array = {.size = (uint64_t)(rows * columns * size), .row = columns * size, .column = size};
     if (transposed) array.row = size, array.column = rows * size;
     array.data = tile_arena_alloc(arena, array.size + 2 * GUARD);
@@ -60,9 +63,10 @@ static void write_dot(TileText *text, const Dot *dot, const Array *a, const Arra
                      known && !turned_b ? "%sb" : "%bc");
     tile_text_format(text,
                      ", %%c, %%cr, %%m, %%n, %%k, %%0, %%0, %%0 "
-                     "{types = [%s, %s, %s], extents = [%lld, %lld, %lld], precision = %s}\n  return\n}\n",
+                     "{types = [%s, %s, %s], extents = [%lld, %lld, %lld], precision = %s%s}\n  return\n}\n",
                      tile_scalar_name(dot->a), tile_scalar_name(dot->b), tile_scalar_name(dot->c),
-                     (long long)dot->m_max, (long long)dot->n_max, (long long)dot->k_max, dot->precision);
+                     (long long)dot->m_max, (long long)dot->n_max, (long long)dot->k_max, dot->precision,
+                     dot->amx ? ", instruction = amx" : "");
 }
 
 static void run_dot(const Passing *passing, unsigned vector_scale, const Dot *dot, const Array *a, const Array *b,
@@ -80,10 +84,10 @@ static void run_dot(const Passing *passing, unsigned vector_scale, const Dot *do
 static void check_dot(const Dot *dot, const Machine *machine, bool known, uint64_t *random) {
     TileArena *arena = tile_arena_create(NULL);
     TileText text = {.arena = arena};
-    Array a = make_array(arena, dot->m, dot->k, dot->a, dot->transposed_a);
-    Array b = make_array(arena, dot->k, dot->n, dot->b, dot->transposed_b);
+    Array a = make_array(arena, dot->m, dot->k, dot->a, dot->transposed_a, dot->gap);
+    Array b = make_array(arena, dot->k, dot->n, dot->b, dot->transposed_b, dot->gap);
     write_dot(&text, dot, &a, &b, known);
-    Array before = make_array(arena, dot->m, dot->n_max + 1, dot->c, false), after = before;
+    Array before = make_array(arena, dot->m, dot->n_max + 1, dot->c, false, 0), after = before;
     fill_array(&a, dot->a, random);
     fill_array(&b, dot->b, random);
     fill_array(&before, dot->c, random);
@@ -99,6 +103,19 @@ static void check_dot(const Dot *dot, const Machine *machine, bool known, uint64
     tile_arena_destroy(arena);
 }
 
+/* By AMX: strides that are known have no gap. */
+static void check_amx(Dot dot) {
+    static const Machine machine = {"amx", 1};
+    uint64_t random = 88172645463325252u;
+    dot.amx = true;
+    for (int layouts = 0; layouts < 4; layouts++) {
+        dot.transposed_a = layouts & 1;
+        dot.transposed_b = layouts >> 1;
+        for (dot.gap = 0; dot.gap < 2; dot.gap++)
+            for (int known = 0; known + dot.gap < 2; known++) check_dot(&dot, &machine, known, &random);
+    }
+}
+
 static void check_all(Dot dot) {
     static const Machine machines[] = {{"avx2", 1}, {"avx512", 1}, {"sve", 1}, {"sve", 4}};
     uint64_t random = 88172645463325252u;
@@ -111,25 +128,62 @@ static void check_all(Dot dot) {
     }
 }
 
-Test(dot, whole_blocks) { check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 28, 64, 16, 28, 64, 16, "ieee", 0, 0}); }
-Test(dot, edges_of_every_size) { check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 17, 41, 19, 28, 64, 33, "ieee", 0, 0}); }
-Test(dot, one_element) { check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 1, 1, 1, 14, 32, 16, "ieee", 0, 0}); }
-Test(dot, one_row) { check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 1, 70, 9, 1, 96, 16, "ieee", 0, 0}); }
-Test(dot, one_column) { check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 20, 1, 9, 32, 1, 16, "ieee", 0, 0}); }
+Test(dot, whole_blocks) { check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 28, 64, 16, 28, 64, 16, "ieee", 0, 0, 0, 0}); }
+Test(dot, edges_of_every_size) { check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 17, 41, 19, 28, 64, 33, "ieee", 0, 0, 0, 0}); }
+Test(dot, one_element) { check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 1, 1, 1, 14, 32, 16, "ieee", 0, 0, 0, 0}); }
+Test(dot, one_row) { check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 1, 70, 9, 1, 96, 16, "ieee", 0, 0, 0, 0}); }
+Test(dot, one_column) { check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 20, 1, 9, 32, 1, 16, "ieee", 0, 0, 0, 0}); }
 Test(dot, nothing) {
-    check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 4, 5, 0, 14, 32, 16, "ieee", 0, 0});
-    check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 0, 5, 3, 14, 32, 16, "ieee", 0, 0});
+    check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 4, 5, 0, 14, 32, 16, "ieee", 0, 0, 0, 0});
+    check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 0, 5, 3, 14, 32, 16, "ieee", 0, 0, 0, 0});
 }
-Test(dot, deeper_than_a_panel) { check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 3, 17, 530, 3, 17, 600, "ieee", 0, 0}); }
-Test(dot, wider_than_a_panel) { check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 2, 1100, 3, 2, 1200, 4, "ieee", 0, 0}); }
+Test(dot, deeper_than_a_panel) { check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 3, 17, 530, 3, 17, 600, "ieee", 0, 0, 0, 0}); }
+Test(dot, wider_than_a_panel) { check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 2, 1100, 3, 2, 1200, 4, "ieee", 0, 0, 0, 0}); }
 Test(dot, other_types) {
-    check_all((Dot){TILE_F64, TILE_F64, TILE_F64, 15, 19, 20, 28, 64, 33, "ieee", 0, 0});
-    check_all((Dot){TILE_BF16, TILE_BF16, TILE_F32, 15, 35, 18, 28, 64, 33, "ieee", 0, 0});
-    check_all((Dot){TILE_F16, TILE_F16, TILE_F32, 15, 35, 18, 28, 64, 33, "ieee", 0, 0});
-    check_all((Dot){TILE_I8, TILE_I8, TILE_I32, 15, 35, 18, 28, 64, 33, "ieee", 0, 0});
-    check_all((Dot){TILE_U8, TILE_I8, TILE_I32, 15, 35, 18, 28, 64, 33, "ieee", 0, 0});
+    check_all((Dot){TILE_F64, TILE_F64, TILE_F64, 15, 19, 20, 28, 64, 33, "ieee", 0, 0, 0, 0});
+    check_all((Dot){TILE_BF16, TILE_BF16, TILE_F32, 15, 35, 18, 28, 64, 33, "ieee", 0, 0, 0, 0});
+    check_all((Dot){TILE_F16, TILE_F16, TILE_F32, 15, 35, 18, 28, 64, 33, "ieee", 0, 0, 0, 0});
+    check_all((Dot){TILE_I8, TILE_I8, TILE_I32, 15, 35, 18, 28, 64, 33, "ieee", 0, 0, 0, 0});
+    check_all((Dot){TILE_U8, TILE_I8, TILE_I32, 15, 35, 18, 28, 64, 33, "ieee", 0, 0, 0, 0});
 }
 Test(dot, tf32) {
-    check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 15, 35, 18, 28, 64, 33, "tf32", 0, 0});
-    check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 15, 35, 18, 28, 64, 33, "tf32x3", 0, 0});
+    check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 15, 35, 18, 28, 64, 33, "tf32", 0, 0, 0, 0});
+    check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 15, 35, 18, 28, 64, 33, "tf32x3", 0, 0, 0, 0});
+}
+
+static const TileScalar amx_types[][3] = {{TILE_BF16, TILE_BF16, TILE_F32}, {TILE_I8, TILE_I8, TILE_I32},
+                                          {TILE_U8, TILE_I8, TILE_I32},     {TILE_I8, TILE_U8, TILE_I32},
+                                          {TILE_U8, TILE_U8, TILE_I32}};
+
+static void check_amx_types(int64_t m, int64_t n, int64_t k, int64_t m_max, int64_t n_max, int64_t k_max) {
+    for (unsigned t = 0; t < sizeof amx_types / sizeof *amx_types; t++)
+        check_amx((Dot){amx_types[t][0], amx_types[t][1], amx_types[t][2], m, n, k, m_max, n_max, k_max, "ieee", 0, 0, 0, 0});
+}
+
+Test(dot_amx, whole_blocks) { check_amx_types(64, 64, 64, 64, 64, 64); }
+Test(dot_amx, edges_of_every_size) { check_amx_types(37, 43, 71, 112, 96, 128); }
+Test(dot_amx, half_blocks) { check_amx_types(48, 48, 96, 48, 48, 96); }
+Test(dot_amx, single_tiles) { check_amx_types(9, 13, 5, 16, 16, 32); }
+Test(dot_amx, one_element) { check_amx_types(1, 1, 1, 32, 32, 32); }
+Test(dot_amx, nothing) {
+    check_amx_types(4, 5, 0, 32, 32, 32);
+    check_amx_types(0, 5, 3, 32, 32, 32);
+}
+Test(dot_amx, deeper_than_a_panel) { check_amx_types(3, 17, 1100, 16, 32, 1200); }
+Test(dot_amx, wider_than_a_panel) { check_amx_types(2, 1100, 3, 16, 1200, 32); }
+
+/* Extents, types and layouts by lot. */
+Test(dot_amx, random_products) {
+    uint64_t random = 2463534242u;
+    for (int round = 0; round < 24; round++) {
+        const TileScalar *types = amx_types[passing_random(&random) % 5];
+        int64_t size[3], most[3];
+        for (int i = 0; i < 3; i++) {
+            most[i] = 1 + (int64_t)(passing_random(&random) % (i == 2 ? 600 : 100));
+            size[i] = (int64_t)(passing_random(&random) % (uint64_t)(most[i] + 1));
+        }
+        Dot dot = {types[0], types[1], types[2], size[0], size[1], size[2], most[0], most[1], most[2], "ieee",
+                   passing_random(&random) % 2, passing_random(&random) % 2, (int64_t)(passing_random(&random) % 3), true};
+        check_dot(&dot, &(Machine){"amx", 1}, !dot.gap && passing_random(&random) % 2, &random);
+    }
 }

@@ -1,0 +1,303 @@
+/* Purpose: divide programs into bands that threads can share. A grid may have fewer programs than there are threads, while
+ * each program has a loop whose trip count grows with a tensor. Where the lanes of a tile do not depend on one another
+ * along an axis, a band of neighbouring lanes is computed by itself: the range of a phase then counts bands
+ * (TileFunc.bands of each program), and each program computes those of its bands that are in the range. Results do not
+ * depend on the ranges.
+ *
+ * Before:
+ *     func kernel tile @k(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 1, out> {noalias}) {
+ *       %n = dim %x {axis = 1} : i64
+ *       grid %n (%i: i64) {
+ *         yield
+ *       }
+ *       return
+ *     }
+ *     func phase tile @k.0(%x: tensor<f32, 2, in> {role = data, argument = 0, noalias},
+ *       %y: tensor<f32, 1, out> {role = data, argument = 1, noalias}, %begin: i64 {role = begin},
+ *       %end: i64 {role = end}) kernel = @k phase = 0 {
+ *       %m = dim %x {axis = 0} : i64
+ *       %0 = const {value = 0} : i64
+ *       %1 = const {value = 1} : i64
+ *       %64 = const {value = 64} : i64
+ *       %zero = const {value = 0.0} : f32[64]
+ *       for %begin, %end, %1 (%program: i64) {
+ *         %first = mul %program, %64 : i64
+ *         %sum = for %0, %m, %1, %zero : f32[64] (%j: i64, %sum.1: f32[64]) {
+ *           %v = load_tile %x, %j, %first, %1, %0, %64 {access = [index, range]} : f32[64]
+ *           %next = add %sum.1, %v : f32[64]
+ *           yield %next
+ *         }
+ *         store_tile %y, %sum, %first, %1, %0, %64 {access = [range]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func kernel tile @k(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 1, out> {noalias}) {
+ *       %n = dim %x {axis = 1} : i64
+ *       grid %n (%i: i64) {
+ *         yield
+ *       }
+ *       return
+ *     }
+ *     func phase tile @k.0(%x: tensor<f32, 2, in> {role = data, argument = 0, noalias},
+ *       %y: tensor<f32, 1, out> {role = data, argument = 1, noalias}, %begin: i64 {role = begin},
+ *       %end: i64 {role = end}) kernel = @k phase = 0 bands = 2 {
+ *       %m = dim %x {axis = 0} : i64
+ *       %0 = const {value = 0} : i64
+ *       %1 = const {value = 1} : i64
+ *       %64 = const {value = 64} : i64
+ *       %zero = const {value = 0.0} : f32[64]
+ *       %2 = const {value = 2} : i64
+ *       %3 = div %begin, %2 : i64
+ *       %4 = const {value = 1} : i64
+ *       %5 = add %end, %4 : i64
+ *       %6 = div %5, %2 : i64
+ *       for %3, %6, %1 (%program: i64) {
+ *         %7 = mul %program, %2 : i64
+ *         %8 = sub %begin, %7 : i64
+ *         %9 = const {value = 0} : i64
+ *         %10 = max %8, %9 : i64
+ *         %11 = const {value = 32} : i64
+ *         %12 = mul %10, %11 : i64
+ *         %13 = sub %end, %7 : i64
+ *         %14 = min %13, %2 : i64
+ *         %15 = mul %14, %11 : i64
+ *         %first = mul %program, %64 : i64
+ *         %sum = for %0, %m, %1, %zero : f32[64] (%j: i64, %sum.1: f32[64]) {
+ *           %16 = max %0, %12 : i64
+ *           %17 = min %64, %15 : i64
+ *           %v = load_tile %x, %j, %first, %1, %16, %17 {access = [index, range]} : f32[64]
+ *           %next = add %sum.1, %v : f32[64]
+ *           yield %next
+ *         }
+ *         %18 = max %0, %12 : i64
+ *         %19 = min %64, %15 : i64
+ *         store_tile %y, %sum, %first, %1, %18, %19 {access = [range]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * Needs: programs, before cpu-updates. Keeps: tile form. Cost: nearly linear. */
+#include "cpu/lines.h"
+#include "cpu/passes.h"
+#include "lang/ir/build.h"
+#include "lang/ir/operands.h"
+
+enum {
+    LEAST_BYTES =
+        128, /* of a band, where its lanes are neighbours in memory: two cache lines, which are fetched together */
+    MOST_BANDS = 64 /* of a program */
+};
+
+typedef struct Bands {
+    TilePassContext *context;
+    TileFunc *func;
+    TileOp *loop; /* over programs */
+    TileLines lines;
+    TILE_LIST(TileOp *) accesses; /* loads and stores */
+    const char *reason;           /* why not; NULL: nothing stands in the way so far */
+    const TileOp *culprit;
+    bool grows; /* some loop of a program has a trip count that is no constant */
+} Bands;
+
+static void decline(Bands *bands, const TileOp *op, const char *reason) {
+    if (bands->reason) return;
+    bands->reason = reason;
+    bands->culprit = op;
+}
+
+/* ---- what the phase does ---- */
+
+static bool is_constant_loop(const TileOp *op) {
+    int64_t number;
+    return tile_value_integer(tile_op_named(op, TILE_OPERAND_LO), &number) &&
+           tile_value_integer(tile_op_named(op, TILE_OPERAND_HI), &number);
+}
+
+static bool is_inside_growing_loop(const Bands *bands, const TileOp *op) {
+    for (const TileOp *outer = op->block->op; outer && outer != bands->loop; outer = outer->block->op)
+        if (outer->id == TILE_OP_WHILE || (outer->id == TILE_OP_FOR && !is_constant_loop(outer))) return true;
+    return false;
+}
+
+static void visit(TileOp *op, void *state) {
+    Bands *bands = state;
+    if (op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_STORE_TILE) {
+        tile_list_push(bands->context->scratch, &bands->accesses, op);
+        bands->grows |= op->id == TILE_OP_LOAD_TILE && is_inside_growing_loop(bands, op);
+    } else if (op->region_count == 0 && tile_op_writes(op)) {
+        decline(bands, op, "it does more than to load and to store");
+    }
+    if (!tile_lines_add(&bands->lines, op)) decline(bands, op, "its lanes are not followed here");
+}
+
+static TileParameter *parameter_of(const Bands *bands, const TileOp *access) {
+    TileValue *tensor = tile_op_named(access, TILE_OPERAND_TENSOR);
+    return tensor->block == &bands->func->body ? &bands->func->parameters[tensor->index] : NULL;
+}
+
+/* A thread may load what another one stores only if both are the same band's. */
+static void check_memory(Bands *bands) {
+    for (size_t i = 0; i < bands->accesses.count; i++) {
+        TileOp *store = bands->accesses.items[i];
+        if (store->id != TILE_OP_STORE_TILE) continue;
+        const TileParameter *parameter = parameter_of(bands, store);
+        if (!parameter || !parameter->noalias)
+            decline(bands, store, "what it stores to may be loaded through another tensor");
+        for (size_t k = 0; k < bands->accesses.count; k++) {
+            const TileOp *load = bands->accesses.items[k];
+            if (load->id == TILE_OP_LOAD_TILE && parameter_of(bands, load) == parameter)
+                decline(bands, load, "it loads what it stores");
+        }
+    }
+}
+
+/* ---- which axis ---- */
+
+/* The axis of the access whose lanes are those of the line, by a range; NULL: there is none, or more than one. */
+static const TileAccessIndex *range_of(Bands *bands, const TileOp *op, TileLine line,
+                                       TileAccessIndex indices[TILE_MAX_TENSOR_RANK], bool *is_last) {
+    const TileValue *value =
+        op->id == TILE_OP_LOAD_TILE ? tile_op_result(op, 0) : tile_op_named(op, TILE_OPERAND_VALUE);
+    unsigned rank = tile_access_read(op, indices);
+    const TileAccessIndex *found = NULL;
+    for (unsigned d = 0; d < rank; d++) {
+        if (indices[d].axis < 0 || !tile_type_is_tile(value->type)) continue;
+        if (tile_lines_of(&bands->lines, value, (unsigned)indices[d].axis) != line) continue;
+        if (found || indices[d].kind != TILE_ACCESS_RANGE) return NULL;
+        found = &indices[d];
+        if (is_last) *is_last = d + 1 == rank;
+    }
+    return found;
+}
+
+static bool is_of_all_stores(Bands *bands, TileLine line) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    for (size_t i = 0; i < bands->accesses.count; i++) {
+        const TileOp *op = bands->accesses.items[i];
+        if (op->id == TILE_OP_STORE_TILE && !range_of(bands, op, line, indices, NULL)) return false;
+    }
+    return true;
+}
+
+typedef struct Choice {
+    TileLine line;
+    int64_t lanes; /* of the axis */
+    int64_t least; /* of a band */
+    int64_t again; /* bytes that each band loads as all others do */
+    bool gains;    /* bands load something that others do not */
+} Choice;
+
+static Choice measure(Bands *bands, TileLine line, int64_t lanes) {
+    Choice choice = {.line = line, .lanes = lanes, .least = tile_lines_is_product(&bands->lines, line) ? 16 : 1};
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    for (size_t i = 0; i < bands->accesses.count; i++) {
+        const TileOp *op = bands->accesses.items[i];
+        bool is_last = false, has = range_of(bands, op, line, indices, &is_last) != NULL;
+        const TileType *type =
+            op->id == TILE_OP_LOAD_TILE ? tile_op_result(op, 0)->type : tile_op_named(op, TILE_OPERAND_VALUE)->type;
+        bool repeated = op->id == TILE_OP_LOAD_TILE && is_inside_growing_loop(bands, op);
+        choice.gains |= repeated && has;
+        if (repeated && !has) choice.again += tile_type_lanes(type) * (int64_t)tile_scalar_bytes(type->scalar);
+        int64_t least = is_last && has ? LEAST_BYTES / (int64_t)tile_scalar_bytes(type->scalar) : 1;
+        if (least > choice.least) choice.least = least;
+    }
+    while (choice.lanes / choice.least > MOST_BANDS) choice.least *= 2;
+    return choice;
+}
+
+/* The axis of the first store that makes bands load the least together; lanes 0: there is none. */
+static Choice choose(Bands *bands) {
+    Choice best = {.lanes = 0};
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    const TileOp *store = NULL;
+    for (size_t i = 0; i < bands->accesses.count && !store; i++)
+        if (bands->accesses.items[i]->id == TILE_OP_STORE_TILE) store = bands->accesses.items[i];
+    if (!store) return best;
+    const TileValue *value = tile_op_named(store, TILE_OPERAND_VALUE);
+    unsigned rank = tile_access_read(store, indices);
+    for (unsigned d = 0; d < rank; d++) {
+        if (indices[d].kind != TILE_ACCESS_RANGE) continue;
+        TileLine line = tile_lines_of(&bands->lines, value, (unsigned)indices[d].axis);
+        if (tile_lines_is_mixed(&bands->lines, line) || !is_of_all_stores(bands, line)) continue;
+        Choice choice = measure(bands, line, value->type->extent[indices[d].axis]);
+        if (!choice.gains || choice.lanes / choice.least < 2) continue;
+        if (!best.lanes || choice.again <= best.again) best = choice;
+    }
+    return best;
+}
+
+/* ---- the transformation ---- */
+
+static TileValue *role_of(const TileFunc *func, TileParameterRole role) {
+    for (uint32_t i = 0; i < func->body.argument_count; i++)
+        if (func->parameters[i].role == role) return func->body.arguments[i];
+    return NULL;
+}
+
+/* Lanes first .. last of a program, those of its bands in the range. */
+static void bound_lanes(Bands *bands, int64_t count, int64_t least, TileValue **first, TileValue **last) {
+    TileOp *loop = bands->loop;
+    TileValue *begin = tile_op_named(loop, TILE_OPERAND_LO), *end = tile_op_named(loop, TILE_OPERAND_HI);
+    TileBuilder b = tile_builder_before(bands->context->module, loop);
+    TileValue *many = tile_build_i64(&b, count), *programs = tile_build_binary(&b, TILE_OP_DIV, begin, many);
+    TileValue *past = tile_build_binary(&b, TILE_OP_ADD, end, tile_build_i64(&b, count - 1));
+    tile_op_set_operand(loop, 0, programs);
+    tile_op_set_operand(loop, 1, tile_build_binary(&b, TILE_OP_DIV, past, many));
+    b = tile_builder_before(bands->context->module, loop->regions[0].first);
+    TileValue *before = tile_build_binary(&b, TILE_OP_MUL, loop->regions[0].arguments[0], many);
+    TileValue *from = tile_build_binary(&b, TILE_OP_SUB, begin, before);
+    from = tile_build_binary(&b, TILE_OP_MAX, from, tile_build_i64(&b, 0));
+    TileValue *lanes = tile_build_i64(&b, least);
+    *first = tile_build_binary(&b, TILE_OP_MUL, from, lanes);
+    TileValue *to = tile_build_binary(&b, TILE_OP_SUB, end, before);
+    to = tile_build_binary(&b, TILE_OP_MIN, to, many);
+    *last = tile_build_binary(&b, TILE_OP_MUL, to, lanes);
+}
+
+static void divide(Bands *bands, const Choice *choice) {
+    int64_t count = (choice->lanes + choice->least - 1) / choice->least;
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    TileValue *first, *last;
+    bands->func->bands = (uint32_t)count;
+    bound_lanes(bands, count, choice->least, &first, &last);
+    for (size_t i = 0; i < bands->accesses.count; i++) {
+        TileOp *op = bands->accesses.items[i];
+        const TileAccessIndex *range = range_of(bands, op, choice->line, indices, NULL);
+        if (!range) continue;
+        TileBuilder b = tile_builder_before(bands->context->module, op);
+        tile_op_set_operand(op, range->operand + 2, tile_build_binary(&b, TILE_OP_MAX, range->lo, first));
+        tile_op_set_operand(op, range->operand + 3, tile_build_binary(&b, TILE_OP_MIN, range->hi, last));
+    }
+}
+
+/* The loop over the range's programs, which `programs` has written. */
+static TileOp *program_loop(const TileFunc *func) {
+    const TileValue *begin = role_of(func, TILE_ROLE_BEGIN), *end = role_of(func, TILE_ROLE_END);
+    for (TileOp *op = func->body.first; op; op = op->next)
+        if (op->id == TILE_OP_FOR && tile_op_named(op, TILE_OPERAND_LO) == begin &&
+            tile_op_named(op, TILE_OPERAND_HI) == end && op->result_count == 0)
+            return op;
+    return NULL;
+}
+
+TileResult tile_pass_cpu_bands(TilePassContext *context, TileFunc *func) {
+    Bands bands = {.context = context, .func = func};
+    if (func->kind != TILE_FUNC_PHASE || func->bands || !(bands.loop = program_loop(func)))
+        return TILE_RESULT_UNCHANGED;
+    tile_lines_init(&bands.lines, func, context->scratch);
+    tile_block_walk(&bands.loop->regions[0], visit, &bands);
+    if (!bands.grows) return TILE_RESULT_UNCHANGED;
+    check_memory(&bands);
+    Choice choice = {.lanes = 0};
+    if (!bands.reason) choice = choose(&bands);
+    if (choice.lanes) divide(&bands, &choice);
+    if (func->bands) {
+        tile_pass_remark(context, bands.loop, TILE_DECISION_IN_BANDS, "each program", "%u of them", func->bands);
+        return TILE_RESULT_CHANGED;
+    }
+    decline(&bands, bands.loop, "no axis of what it stores has lanes that do not depend on one another");
+    tile_pass_remark(context, bands.culprit, TILE_DECISION_NOT_IN_BANDS, "each program", "%s", bands.reason);
+    return TILE_RESULT_UNCHANGED;
+}

@@ -457,6 +457,16 @@ static void copy_points(Interchange *x, TileBuilder *b) {
             tile_build_store(b, x->sums[row * chain->points + i], addresses[row * chain->points + i], x->guard[row], 0);
 }
 
+/* Lanes of the innermost loop: of few rows several registers at a time, so that latencies overlap. */
+static int64_t choose_lanes(const Interchange *x) {
+    int64_t bytes = 1;
+    for (unsigned i = 0; i < x->chain.points; i++) {
+        int64_t own = tile_scalar_bytes(x->chain.load[i]->results[0].type->scalar);
+        if (own > bytes) bytes = own;
+    }
+    return x->context->target->vector_bytes / bytes * (MOST_ROWS / x->row_count);
+}
+
 /* A loop over blocks of rows, whose builder becomes *b. */
 static void open_rows(Interchange *x, TileBuilder *b, const TileOp *old) {
     TileValue *lo = tile_op_operand(old, 0), *hi = tile_op_operand(old, 1), *index = old->regions[0].arguments[0];
@@ -486,6 +496,7 @@ static void build_loops(Interchange *x, TileBuilder *outer, unsigned depth) {
     } else {
         TileOp *loop = tile_build_loop(&b, TILE_LOOP_KIND_PARALLEL, tile_op_operand(old, 0), tile_op_operand(old, 1),
                                        extent_of(old), NULL, 0);
+        if (depth + 1 == chain->loop_count) tile_op_set_integer(x->module, loop, TILE_ATTRIBUTE_VECTOR, choose_lanes(x));
         b = tile_builder_at_end(x->module, &loop->regions[0]);
         tile_map_set(&x->shared, old->regions[0].arguments[0], loop->regions[0].arguments[0]);
     }

@@ -64,8 +64,7 @@ enum {
     MOST_LOOPS = 4,
     MOST_POINTS = 4, /* buffers that are updated */
     MOST_ROWS = 4,
-    SHORT_ROW = 64,  /* of which each iteration reads all: longer ones would be read piece by piece, far apart */
-    FEW_TRIPS = 32   /* of loops that may read long rows so, since they read much of them again */
+    SHORT_ROW = 64 /* of which each iteration reads all */
 };
 
 /* `fors` around `loops`, both from the outermost one on. */
@@ -190,19 +189,8 @@ static bool find_points(Chain *chain) {
     return chain->points > 0;
 }
 
-/* Neighbours in memory are read in the same iteration, or soon. */
-static bool is_worth(const Chain *chain) {
-    int64_t trips = 1, lo, hi;
-    if (extent_of(chain->loops[chain->loop_count - 1]) <= SHORT_ROW) return true;
-    for (unsigned i = 0; i < chain->for_count; i++) {
-        const TileOp *loop = chain->fors[i];
-        if (!tile_value_integer(tile_op_operand(loop, 0), &lo) || !tile_value_integer(tile_op_operand(loop, 1), &hi)) return false;
-        if (hi - lo > FEW_TRIPS) return false;
-        trips *= hi - lo;
-        if (trips > FEW_TRIPS) return false;
-    }
-    return true;
-}
+/* Longer rows would be read piece by piece, far apart; and loops over them have full vectors without masks. */
+static bool is_worth(const Chain *chain) { return extent_of(chain->loops[chain->loop_count - 1]) <= SHORT_ROW; }
 
 /* ---- what is moved ---- */
 

@@ -185,6 +185,7 @@ typedef struct NestInfo {
     int32_t memo;         /* newest entry + 1 */
     NestAtoms *atoms;     /* by axis */
     NestAtoms *needs;     /* by axis: bounds that all readers have in common; NULL: nobody reads it */
+    bool multiplied;      /* a dot depends on it */
     NestMap leaf_map;     /* map of the visit that `stamp` names */
 } NestInfo;
 

@@ -167,8 +167,17 @@ static void op_needs(Needs *needs, TileOp *op) {
     }
 }
 
+static void note_products(const Needs *needs, const TileOp *op) {
+    bool multiplied = op->id == TILE_OP_DOT || (op->result_count && nest_info(needs->n, &op->results[0])->multiplied);
+    for (unsigned i = 0; multiplied && i < op->operand_count; i++)
+        nest_info(needs->n, tile_op_operand(op, i))->multiplied = true;
+}
+
 static void block_needs(Needs *needs, TileBlock *block) {
-    for (TileOp *op = block->last; op; op = op->previous) op_needs(needs, op);
+    for (TileOp *op = block->last; op; op = op->previous) {
+        note_products(needs, op);
+        op_needs(needs, op);
+    }
 }
 
 /* ---- bounds ---- */
@@ -192,7 +201,10 @@ void nest_join_needs(Nest *n, const TileValue *value, const TileOp *at, NestAtom
     const NestAtoms *needs = nest_info(n, value)->needs;
     if (!needs) return;
     if (!at) at = value->op ? value->op : value->block->op;
-    for (unsigned a = 0; a < value->type->rank; a++)
+    /* Vectors run over the last axis: whole ones for all of a tile are faster than a loop and a rest, unless each lane is
+     * multiplied many times. */
+    bool last = nest_info(n, value)->multiplied || tile_value_def(value, TILE_OP_DOT);
+    for (unsigned a = 0; a + !last < value->type->rank; a++)
         for (unsigned i = 0; i < needs[a].count; i++) {
             const NestAtom *atom = &needs[a].items[i];
             if (is_known(n, atom->lo, at, 0) && is_known(n, atom->hi, at, 0))

@@ -10,6 +10,9 @@
  * extents are far from overflow, which passes rely on. */
 #define TILE_MAX_EXTENT (INT64_C(1) << 47)
 
+/* A launch tells code that rows, along the last dimension, have at most so many elements: powers of two from the least to
+ * the greatest. */
+enum { TILE_LEAST_SHORT_ROW = 128, TILE_GREATEST_SHORT_ROW = 4096 };
 enum { TILE_MAX_TILE_RANK = 5, TILE_MAX_TENSOR_RANK = 8 };
 
 /* The greatest number of bits of a byte offset: processors address no more memory. */

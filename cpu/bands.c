@@ -1,6 +1,6 @@
-/* Purpose: divide programs into bands that threads can share. A grid may have fewer programs than there are threads, while
- * each program has a loop whose trip count grows with a tensor. Where the lanes of a tile do not depend on one another
- * along an axis, a band of neighbouring lanes is computed by itself: the range of a phase then counts bands
+/* Purpose: divide programs into bands that threads can share. A grid may have fewer programs than there are threads,
+ * while each program has a loop whose trip count grows with a tensor. Where the lanes of a tile do not depend on one
+ * another along an axis, a band of neighbouring lanes is computed by itself: the range of a phase then counts bands
  * (TileFunc.bands of each program), and each program computes those of its bands that are in the range. Results do not
  * depend on the ranges.
  *
@@ -87,7 +87,9 @@
 enum {
     LEAST_BYTES =
         128, /* of a band, where its lanes are neighbours in memory: two cache lines, which are fetched together */
-    MOST_BANDS = 64 /* of a program */
+    MOST_BANDS = 64, /* of a program */
+    LEAST_OWN = 4,   /* a band's work over what other bands repeat of it */
+    COSTLY = 8       /* elements' worth of one of a function such as exp */
 };
 
 typedef struct Bands {
@@ -98,7 +100,7 @@ typedef struct Bands {
     TILE_LIST(TileOp *) accesses; /* loads and stores */
     const char *reason;           /* why not; NULL: nothing stands in the way so far */
     const TileOp *culprit;
-    bool grows; /* some loop of a program has a trip count that is no constant */
+    TILE_LIST(TileOp *) repeated; /* ops in loops of a program whose trip counts are no constants */
 } Bands;
 
 static void decline(Bands *bands, const TileOp *op, const char *reason) {
@@ -125,10 +127,10 @@ static void visit(TileOp *op, void *state) {
     Bands *bands = state;
     if (op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_STORE_TILE) {
         tile_list_push(bands->context->scratch, &bands->accesses, op);
-        bands->grows |= op->id == TILE_OP_LOAD_TILE && is_inside_growing_loop(bands, op);
     } else if (op->region_count == 0 && tile_op_writes(op)) {
         decline(bands, op, "it does more than to load and to store");
     }
+    if (is_inside_growing_loop(bands, op)) tile_list_push(bands->context->scratch, &bands->repeated, op);
     if (!tile_lines_add(&bands->lines, op)) decline(bands, op, "its lanes are not followed here");
 }
 
@@ -183,11 +185,48 @@ static bool is_of_all_stores(Bands *bands, TileLine line) {
 
 typedef struct Choice {
     TileLine line;
-    int64_t lanes; /* of the axis */
-    int64_t least; /* of a band */
-    int64_t again; /* bytes that each band loads as all others do */
-    bool gains;    /* bands load something that others do not */
+    int64_t lanes;      /* of the axis */
+    int64_t least;      /* of a band */
+    int64_t own, again; /* work that is divided, and work that each band does as all others do */
 } Choice;
+
+static int64_t lanes_of(const TileValue *value) {
+    return tile_type_is_tile(value->type) ? tile_type_lanes(value->type) : 0;
+}
+
+/* In elements; of a product, in fused multiply-adds. */
+static int64_t work_of(const TileOp *op) {
+    int64_t most = 0;
+    for (unsigned i = 0; i < op->operand_count + op->result_count; i++) {
+        bool operand = i < op->operand_count;
+        int64_t lanes = lanes_of(operand ? tile_op_operand(op, i) : tile_op_result(op, i - op->operand_count));
+        if (lanes > most) most = lanes;
+    }
+    if (op->id == TILE_OP_DOT) {
+        const TileType *a = tile_op_named(op, TILE_OPERAND_A)->type;
+        return lanes_of(tile_op_result(op, 0)) * a->extent[a->rank - 1];
+    }
+    return tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_COSTLY ? COSTLY * most : most;
+}
+
+static bool has_line(Bands *bands, const TileValue *value, TileLine line) {
+    for (unsigned i = 0; tile_type_is_tile(value->type) && i < value->type->rank; i++)
+        if (tile_lines_of(&bands->lines, value, i) == line) return true;
+    return false;
+}
+
+static bool is_divided(Bands *bands, const TileOp *op, TileLine line) {
+    if (op->result_count) return has_line(bands, tile_op_result(op, 0), line);
+    return op->id == TILE_OP_STORE_TILE && has_line(bands, tile_op_named(op, TILE_OPERAND_VALUE), line);
+}
+
+static void weigh(Bands *bands, Choice *choice) {
+    for (size_t i = 0; i < bands->repeated.count; i++) {
+        const TileOp *op = bands->repeated.items[i];
+        if (tile_op_info((TileOpId)op->id)->class == TILE_CLASS_CONTROL) continue;
+        *(is_divided(bands, op, choice->line) ? &choice->own : &choice->again) += work_of(op);
+    }
+}
 
 static Choice measure(Bands *bands, TileLine line, int64_t lanes) {
     Choice choice = {.line = line, .lanes = lanes, .least = tile_lines_is_product(&bands->lines, line) ? 16 : 1};
@@ -197,17 +236,15 @@ static Choice measure(Bands *bands, TileLine line, int64_t lanes) {
         bool is_last = false, has = range_of(bands, op, line, indices, &is_last) != NULL;
         const TileType *type =
             op->id == TILE_OP_LOAD_TILE ? tile_op_result(op, 0)->type : tile_op_named(op, TILE_OPERAND_VALUE)->type;
-        bool repeated = op->id == TILE_OP_LOAD_TILE && is_inside_growing_loop(bands, op);
-        choice.gains |= repeated && has;
-        if (repeated && !has) choice.again += tile_type_lanes(type) * (int64_t)tile_scalar_bytes(type->scalar);
         int64_t least = is_last && has ? LEAST_BYTES / (int64_t)tile_scalar_bytes(type->scalar) : 1;
         if (least > choice.least) choice.least = least;
     }
     while (choice.lanes / choice.least > MOST_BANDS) choice.least *= 2;
+    weigh(bands, &choice);
     return choice;
 }
 
-/* The axis of the first store that makes bands load the least together; lanes 0: there is none. */
+/* The axis of the first store that leaves bands the least to do that others do as well; lanes 0: there is none. */
 static Choice choose(Bands *bands) {
     Choice best = {.lanes = 0};
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
@@ -222,7 +259,7 @@ static Choice choose(Bands *bands) {
         TileLine line = tile_lines_of(&bands->lines, value, (unsigned)indices[d].axis);
         if (tile_lines_is_mixed(&bands->lines, line) || !is_of_all_stores(bands, line)) continue;
         Choice choice = measure(bands, line, value->type->extent[indices[d].axis]);
-        if (!choice.gains || choice.lanes / choice.least < 2) continue;
+        if (choice.own < LEAST_OWN * choice.again || choice.lanes / choice.least < 2) continue;
         if (!best.lanes || choice.again <= best.again) best = choice;
     }
     return best;
@@ -288,7 +325,7 @@ TileResult tile_pass_cpu_bands(TilePassContext *context, TileFunc *func) {
         return TILE_RESULT_UNCHANGED;
     tile_lines_init(&bands.lines, func, context->scratch);
     tile_block_walk(&bands.loop->regions[0], visit, &bands);
-    if (!bands.grows) return TILE_RESULT_UNCHANGED;
+    if (!bands.repeated.count) return TILE_RESULT_UNCHANGED;
     check_memory(&bands);
     Choice choice = {.lanes = 0};
     if (!bands.reason) choice = choose(&bands);

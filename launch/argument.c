@@ -226,7 +226,7 @@ static inline __attribute__((always_inline)) bool read_usual_layout(const int64_
     }
     view->low = (uint64_t)low;
     view->high = (uint64_t)high;
-    tile_guard_finish(view, word, offer);
+    tile_guard_finish(view, rank, UINT64_C(1) << log_bytes, word, offer);
     return !(large >> 28) && low >= 0;
 }
 

@@ -55,6 +55,13 @@ static unsigned multiple_in(const TileImageParameter *parameter, unsigned axis, 
     return multiple > 1 ? multiple : 0;
 }
 
+/* The least bound of the last extent that the bits state, or 0. */
+static unsigned most_in(uint64_t bits) {
+    unsigned most = TILE_LEAST_SHORT_ROW;
+    while (most <= TILE_GREATEST_SHORT_ROW && !(bits & tile_guard_row(most))) most *= 2;
+    return most <= TILE_GREATEST_SHORT_ROW ? most : 0;
+}
+
 static void say_facts(TileExplanation *text, const TileImageParameter *parameter, uint64_t bits) {
     size_t begin = text->length;
     uint64_t align = bits & TILE_GUARD_ALIGN;
@@ -67,6 +74,10 @@ static void say_facts(TileExplanation *text, const TileImageParameter *parameter
         separate(text, begin, ", ");
         say(text, "memory of its own");
     }
+    if (most_in(bits)) {
+        separate(text, begin, ", ");
+        say(text, "rows of 1 to %u elements", most_in(bits));
+    }
     if (bits & TILE_GUARD_MAP) {
         separate(text, begin, ", ");
         say(text, "described by a tensor map");
@@ -77,6 +88,15 @@ static void say_facts(TileExplanation *text, const TileImageParameter *parameter
         if (!unit && !zero) continue;
         separate(text, begin, ", ");
         say(text, "dimension %u %s", k, unit ? "contiguous" : "of stride 0");
+    }
+    for (unsigned k = 0; k < parameter->rank; k++) {
+        if (!(bits & tile_guard_dimension(k, TILE_GUARD_DENSE))) continue;
+        separate(text, begin, ", ");
+        if (k)
+            say(text, "no gaps from dimension %u on", k);
+        else
+            say(text, "no gaps");
+        break; /* nor behind it */
     }
     for (unsigned k = 0; k < parameter->rank; k++) {
         unsigned multiple = multiple_in(parameter, k, bits);
@@ -116,6 +136,17 @@ static void explain_types(TileExplanation *text, size_t begin, const TileImageSi
     }
 }
 
+/* Where elements of the last dimension are apart, that has been said. */
+static void explain_gaps(TileExplanation *text, size_t begin, const TileImageParameter *parameter, uint64_t broken) {
+    for (unsigned k = 0; k + 1 < parameter->rank; k++) {
+        if (broken & tile_guard_dimension(parameter->rank - 1u, TILE_GUARD_STRIDE_UNIT)) return;
+        if (!(broken & tile_guard_dimension(k, TILE_GUARD_DENSE))) continue;
+        separate(text, begin, "; ");
+        say(text, "%s: there are gaps behind dimension %u, and the code relies on none", parameter->name, k);
+        return;
+    }
+}
+
 static void explain_tensor(TileExplanation *text, size_t begin, const TileImageParameter *parameter,
                            const TileView *view, uint64_t broken, uint64_t missed) {
     if (broken & TILE_GUARD_ALIGN) {
@@ -140,6 +171,12 @@ static void explain_tensor(TileExplanation *text, size_t begin, const TileImageP
         separate(text, begin, "; ");
         say(text, "%s: dimension %u has a stride of %" PRId64 " bytes, and the code relies on %s", parameter->name, k,
             view->stride[k], unit ? "one element" : "0");
+    }
+    explain_gaps(text, begin, parameter, broken);
+    if (most_in(broken)) {
+        separate(text, begin, "; ");
+        say(text, "%s: rows have %" PRId64 " elements, and the code relies on 1 to %u", parameter->name,
+            view->extent[parameter->rank - 1u], most_in(broken));
     }
     for (unsigned k = 0; k < parameter->rank; k++) {
         unsigned multiple = multiple_in(parameter, k, broken);

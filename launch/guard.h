@@ -3,22 +3,29 @@
  *   bits 0-6    alignment of the base as a unary code: bit k is set where it is a multiple of 2 << k
  *   bit 7       every element begins less than 2**31 bytes behind the first one, and none before it
  *   bit 8       it shares no memory with another argument; looked at only where the kernel allows that it does
- *   bit 9       a tensor map describes it (base/tensor_map.h), but for its address; found for GPUs only, where it
- * matters from bit 16 four bits for each dimension, of which two are in use: stride 0, stride of one element from bit
- * 48 four bits for each of the last four dimensions: the extent is a multiple of 2, 4, 8, 16 A dimension of fewer than
- * two elements has no stride that matters: it satisfies any demand. */
+ *   bit 9       a tensor map describes it (base/tensor_map.h), but for its address; found for GPUs only, and only
+ *               where it matters
+ *   bits 10-15  the last dimension has at least one element and at most 128, 256, .., 4096 (see base/limits.h)
+ *   bits 16-47  four for each dimension, of which three are in use: stride 0; stride of one element; and, but for the
+ *               last dimension, that from here on the tensor has no gaps: each row begins where the one before ends
+ *   bits 48-63  four for each of the last four dimensions: the extent is a multiple of 2, 4, 8, 16
+ *
+ * A dimension of fewer than two elements has no stride that matters: it satisfies any demand. */
 #ifndef TILE_LAUNCH_GUARD_H
 #define TILE_LAUNCH_GUARD_H
 
+#include "base/limits.h"
 #include "launch/argument.h"
 
 enum {
     TILE_GUARD_STRIDE_ZERO = 1,
     TILE_GUARD_STRIDE_UNIT = 2,
+    TILE_GUARD_DENSE = 4,
     TILE_GUARD_ALIGN = 127,
     TILE_GUARD_NARROW = 128,
     TILE_GUARD_DISJOINT = 256,
     TILE_GUARD_MAP = 512,
+    TILE_GUARD_ROWS = 10,
     TILE_GUARD_DIMENSIONS = 16,
     TILE_GUARD_EXTENTS = 48,
     TILE_GUARD_MOST_MULTIPLE = 16
@@ -43,6 +50,21 @@ static inline uint64_t tile_guard_extent(unsigned rank, unsigned axis, int64_t e
     return place < 64 ? (((most & -most) - 1) & 15) << place : 0;
 }
 
+/* The last extent is at least 1 and at most `most`, a power of two between the least and the greatest that have bits.
+ */
+static inline uint64_t tile_guard_row(unsigned most) {
+    return (uint64_t)most / TILE_LEAST_SHORT_ROW << TILE_GUARD_ROWS;
+}
+
+/* All such facts about an extent. */
+static inline uint64_t tile_guard_rows(int64_t extent) {
+    const uint64_t all = 2 * tile_guard_row(TILE_GREATEST_SHORT_ROW) - tile_guard_row(TILE_LEAST_SHORT_ROW);
+    if (extent < 1 || extent > TILE_GREATEST_SHORT_ROW) return 0;
+    unsigned logs = (unsigned)__builtin_clzll((uint64_t)TILE_LEAST_SHORT_ROW - 1) -
+                    (unsigned)__builtin_clzll((uint64_t)(extent - 1) | (TILE_LEAST_SHORT_ROW - 1));
+    return all << logs & all;
+}
+
 /* Adds the facts about a dimension; `elements` is its stride in elements, or any number but 0 and 1 if it is no
  * multiple of the element's size. */
 static inline void tile_guard_add(uint64_t *word, uint64_t *offer, unsigned rank, unsigned axis, int64_t extent,
@@ -57,17 +79,33 @@ static inline void tile_guard_add(uint64_t *word, uint64_t *offer, unsigned rank
     *offer |= multiples;
 }
 
+/* From which dimensions on, but for the last, the tensor, whose strides are in bytes, has no gaps. The stride of a
+ * dimension in front of no elements is as of one, as in tensors without given strides. */
+static inline uint64_t tile_guard_dense(const int64_t *extent, const int64_t *stride, unsigned rank, uint64_t bytes) {
+    uint64_t word = 0, dense = TILE_GUARD_DENSE;
+    for (unsigned axis = rank; axis-- > 0;) {
+        bool follows = (extent[axis] < 2) | ((uint64_t)stride[axis] == bytes);
+        dense = follows ? dense : 0;
+        word |= axis + 1 < rank ? dense << (TILE_GUARD_DIMENSIONS + 4 * axis) : 0;
+        bytes *= extent[axis] > 1 ? (uint64_t)extent[axis] : 1;
+    }
+    return word;
+}
+
 /* Fills in the view's facts: `word` has all that hold, `offer` the part that a new variant is told of: the alignment,
- * whether offsets fit into 31 bits, what divides the extents, and of each stride that matters whether it is zero or one
- * element. The last dimension counts as contiguous where it does not matter. */
-static inline void tile_guard_finish(TileView *view, uint64_t word, uint64_t offer) {
+ * whether offsets fit into 31 bits, how long rows are at most, from where on there are no gaps, what divides the
+ * extents, and of each stride that matters whether it is zero or one element. The last dimension counts as contiguous
+ * where it does not matter. */
+static inline void tile_guard_finish(TileView *view, unsigned rank, uint64_t bytes, uint64_t word, uint64_t offer) {
     uint64_t first = (uint64_t)(uintptr_t)view->data, address = first | 128;
     uint64_t align = ((address & -address) - 1) & TILE_GUARD_ALIGN;
     uint64_t narrow = (uint64_t)((view->low == first) & (view->high - view->low <= UINT64_C(1) << 31)) << 7;
-    unsigned last = view->rank - 1u;
-    if (view->rank && view->extent[last] < 2) offer |= tile_guard_dimension(last, TILE_GUARD_STRIDE_UNIT);
-    view->word = word | align | narrow;
-    view->offer = offer | align | narrow;
+    unsigned last = rank - 1;
+    if (rank && view->extent[last] < 2) offer |= tile_guard_dimension(last, TILE_GUARD_STRIDE_UNIT);
+    uint64_t rows = rank ? tile_guard_rows(view->extent[last]) : 0;
+    uint64_t found = align | narrow | rows | tile_guard_dense(view->extent, view->stride, rank, bytes);
+    view->word = word | found;
+    view->offer = offer | found;
 }
 
 static inline uint64_t tile_guard_map(const TileView *view) {
@@ -84,7 +122,7 @@ static inline void tile_guard_read(TileView *view) {
         int64_t stride = view->stride[i];
         tile_guard_add(&word, &offer, view->rank, i, view->extent[i], stride == bytes ? 1 : stride ? 2 : 0);
     }
-    tile_guard_finish(view, word, offer);
+    tile_guard_finish(view, view->rank, (uint64_t)bytes, word, offer);
 }
 
 #endif

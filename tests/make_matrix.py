@@ -343,6 +343,9 @@ KERNELS = [
     Kernel("elementwise:add", [("x", "in"), ("y", "in"), ("z", "out")], rank2(4096, 100), data=WIDE),
     Kernel("elementwise:axpy", [("x", "in"), ("y", "out")], {"-": {"N": around(4096)}, "BN=100": {"N": around(100)}},
            data=WIDE),
+    # Without gaps, where rows do not matter on GPUs.
+    Kernel("elementwise:add", [("x", PLAIN), ("y", PLAIN), ("z", PLAIN)],
+           {"BM=4 BN=64": {"M": [1, 3, 7, 64, 65], "N": [37, 1, 16, 63, 64, 257]}}, types=["bf16", "f32"], budget=10),
     Kernel("elementwise:map", XY, rank2(4096, 100), data=WIDE),
     Kernel("elementwise:map/relu", XY, rank2(4096, 100), data=WIDE),
     Kernel("elementwise:map/gelu", XY, rank2(4096, 100), data=WIDE),

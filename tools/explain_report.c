@@ -31,6 +31,20 @@ static unsigned multiple_of(const TileExplainedTensor *tensor, uint64_t bits, un
     return multiple > 1 ? multiple : 0;
 }
 
+/* The least bound of the last extent; 0: none. */
+static unsigned most_of(uint64_t bits) {
+    for (unsigned most = TILE_LEAST_SHORT_ROW; most <= TILE_GREATEST_SHORT_ROW; most *= 2)
+        if (bits & tile_guard_row(most)) return most;
+    return 0;
+}
+
+/* The first dimension from which on there are no gaps; the rank: there is none. */
+static unsigned dense_from(const TileExplainedTensor *tensor, uint64_t bits) {
+    unsigned axis = 0;
+    while (axis < tensor->rank && !(bits & tile_guard_dimension(axis, TILE_GUARD_DENSE))) axis++;
+    return axis;
+}
+
 static void print_facts(FILE *out, const TileExplainedTensor *tensor, uint64_t bits) {
     bool any = false;
     unsigned bytes = alignment(tensor, bits);
@@ -38,10 +52,14 @@ static void print_facts(FILE *out, const TileExplainedTensor *tensor, uint64_t b
     if (bits & tensor->used & TILE_GUARD_NARROW) any = fprintf(out, "%s offsets below 2**31", any ? "," : "") > 0;
     if (bits & TILE_GUARD_DISJOINT) any = fprintf(out, "%s memory of its own", any ? "," : "") > 0;
     if (bits & tensor->used & TILE_GUARD_MAP) any = fprintf(out, "%s described by a tensor map", any ? "," : "") > 0;
+    unsigned most = most_of(bits & tensor->used);
+    if (most) any = fprintf(out, "%s rows of 1 to %u elements", any ? "," : "", most) > 0;
     for (unsigned axis = 0; axis < tensor->rank; axis++) {
         const char *text = stride_text(bits, axis);
         if (text) any = fprintf(out, "%s dimension %u %s", any ? "," : "", axis, text) > 0;
     }
+    unsigned dense = dense_from(tensor, bits & tensor->used);
+    if (dense < tensor->rank) any = fprintf(out, dense ? "%s no gaps from dimension %u on" : "%s no gaps", any ? "," : "", dense) > 0;
     for (unsigned axis = 0; axis < tensor->rank; axis++) {
         unsigned multiple = multiple_of(tensor, bits, axis);
         if (multiple) any = fprintf(out, "%s dimension %u a multiple of %u", any ? "," : "", axis, multiple) > 0;
@@ -279,7 +297,7 @@ static void print_json_facts(const char *name, const TileExplainedTensor *tensor
         unsigned multiple = multiple_of(tensor, bits, axis);
         printf("%s%u", axis ? ", " : "", multiple ? multiple : 1);
     }
-    printf("], \"narrow\": %s, \"own_memory\": %s, \"map\": %s}", bits & TILE_GUARD_NARROW ? "true" : "false",
+    printf("], \"dense\": %u, \"most\": %u, \"narrow\": %s, \"own_memory\": %s, \"map\": %s}", dense_from(tensor, bits), most_of(bits), bits & TILE_GUARD_NARROW ? "true" : "false",
            bits & TILE_GUARD_DISJOINT ? "true" : "false", bits & TILE_GUARD_MAP ? "true" : "false");
 }
 

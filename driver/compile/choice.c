@@ -24,7 +24,7 @@ enum {
 /* A candidate better than the text's own by less is not worth other code: the model is not more exact. */
 static const double WORTH = 0.97;
 
-/* A kernel for certain types, static values and maps: each point's functions, in tile form. */
+/* A kernel for certain types, static values, maps, tensors without gaps and short rows: each point's functions, in tile form. */
 typedef struct Instance {
     uint64_t key, used; /* used: when, for those that make room */
     TileUnit *unit;     /* owns names and points; NULL: the model can say nothing */
@@ -76,6 +76,23 @@ static uint64_t mapped(const TileImageSignature *signature, const TileView *view
     return set;
 }
 
+/* The set of parameters without gaps. */
+static uint64_t dense(const TileImageSignature *signature, const TileView *views) {
+    uint64_t set = 0;
+    for (uint32_t i = 0; i < signature->parameter_count; i++)
+        if (views[i].tensor && views[i].rank > 1)
+            set |= (uint64_t)((views[i].offer & tile_guard_dimension(0, TILE_GUARD_DENSE)) != 0) << i;
+    return set;
+}
+
+/* The facts that rows are short, those that hold of all tensors of several dimensions. */
+static uint64_t short_rows(const TileImageSignature *signature, const TileView *views) {
+    uint64_t rows = UINT64_MAX;
+    for (uint32_t i = 0; i < signature->parameter_count; i++)
+        if (views[i].tensor && views[i].rank > 1) rows &= tile_guard_rows(views[i].extent[views[i].rank - 1u]);
+    return rows == UINT64_MAX ? 0 : rows;
+}
+
 /* The power of two, up to 16, that divides the tensor's address and its strides, but for those of one element. */
 static uint8_t grain_of(const TileView *view) {
     int64_t element = tile_host_type_bytes((TileHostType)view->type),
@@ -85,8 +102,10 @@ static uint8_t grain_of(const TileView *view) {
     return (uint8_t)(bits & -bits);
 }
 
-static uint64_t instance_key(const TileImageSignature *signature, const TileImageRequest *request, uint64_t maps) {
-    uint64_t hash = mix(maps + 1);
+static uint64_t instance_key(const TileImageSignature *signature, const TileImageRequest *request,
+                             const TileView *views) {
+    uint64_t hash = mix(mix(mapped(signature, views) + 1) ^ dense(signature, views));
+    hash = mix(hash ^ short_rows(signature, views));
     for (uint32_t i = 0; i < signature->generic_count; i++) hash = mix(hash ^ request->generics[i]);
     for (uint32_t i = 0; i < signature->static_count; i++) hash = mix(hash ^ (uint64_t)request->statics[i]);
     return hash;
@@ -104,9 +123,11 @@ static uint64_t question_key(const TileImageSignature *signature, const TileView
 /* ---- instances ---- */
 
 /* Facts that go with such a tensor: others would not change the choice. */
-static uint64_t usual_facts(const TileImageParameter *parameter, bool map) {
+static uint64_t usual_facts(const TileImageParameter *parameter, bool map, bool no_gaps, uint64_t rows) {
     uint64_t facts = tile_guard_align(map ? 128 : TILE_MAP_GRAIN) | TILE_GUARD_NARROW | TILE_GUARD_DISJOINT;
     if (parameter->rank) facts |= tile_guard_dimension(parameter->rank - 1u, TILE_GUARD_STRIDE_UNIT);
+    if (parameter->rank > 1) facts |= rows;
+    for (unsigned k = 0; no_gaps && k + 1 < parameter->rank; k++) facts |= tile_guard_dimension(k, TILE_GUARD_DENSE);
     if (!map) return facts;
     for (unsigned k = 0; k < parameter->rank; k++)
         for (unsigned divisor = 2; divisor <= TILE_GUARD_MOST_MULTIPLE; divisor *= 2)
@@ -254,14 +275,15 @@ static Instance **find_instance(Choice *choice, uint64_t key) {
 
 /* NULL: out of memory. */
 static Instance *get_instance(TileInput *input, Choice *choice, const TileImageSignature *signature,
-                              const TileImageRequest *request, uint64_t maps) {
-    uint64_t key = instance_key(signature, request, maps);
+                              const TileImageRequest *request, const TileView *views) {
+    uint64_t key = instance_key(signature, request, views), maps = mapped(signature, views),
+             no_gaps = dense(signature, views), rows = short_rows(signature, views);
     Instance **place = find_instance(choice, key);
     if (!*place) {
         Making making = {.signature = signature, .request = *request, .input = input};
         making.request.complete = false;
         for (uint32_t i = 0; i < signature->parameter_count; i++)
-            making.request.facts[i] = usual_facts(&signature->parameters[i], maps >> i & 1);
+            making.request.facts[i] = usual_facts(&signature->parameters[i], maps >> i & 1, no_gaps >> i & 1, rows);
         making.instance = calloc(1, sizeof *making.instance);
         if (!making.instance) return NULL;
         making.instance->key = key;
@@ -383,7 +405,7 @@ static uint32_t number_of_row(Choice *choice, const Candidates *candidates) {
 static bool with_candidates(TileInput *input, Choice *choice, const TileImageSignature *signature,
                             const TileImageRequest *request, const TileView *views,
                             void (*use)(const Candidates *candidates, void *state), void *state) {
-    const Instance *instance = get_instance(input, choice, signature, request, mapped(signature, views));
+    const Instance *instance = get_instance(input, choice, signature, request, views);
     TileArena *scratch = instance && instance->unit ? tile_arena_create(NULL) : NULL;
     Candidates candidates;
     jmp_buf guard;
@@ -428,7 +450,7 @@ static uint32_t choose(TileInput *input, uint32_t kernel, const TileImageRequest
     Choice *choice = &input->choices->items[kernel];
     const TileImageSignature *signature = &input->signatures[kernel];
     if (!choice->possible) return 0;
-    uint64_t key = question_key(signature, views, instance_key(signature, request, mapped(signature, views)));
+    uint64_t key = question_key(signature, views, instance_key(signature, request, views));
     _Atomic uint64_t *place = &choice->places[key % PLACES];
     uint64_t known = atomic_load_explicit(place, memory_order_acquire);
     TileExplanation *explanation = input->compiler->explanation;

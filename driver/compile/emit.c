@@ -49,6 +49,8 @@ static void grant_contiguous(const TileFunc *kernel, const TileImageSignature *s
         if (type->kind != TILE_TYPE_TENSOR || number < 0) continue;
         request->facts[number] = tile_guard_align(64) | TILE_GUARD_NARROW;
         if (type->rank) request->facts[number] |= tile_guard_dimension(type->rank - 1u, TILE_GUARD_STRIDE_UNIT);
+        for (unsigned k = 0; k + 1 < type->rank; k++)
+            request->facts[number] |= tile_guard_dimension(k, TILE_GUARD_DENSE);
         if (!type->rank || type->rank > TILE_MAP_MOST_RANK) continue;
         request->facts[number] |= TILE_GUARD_MAP;
         /* Rows that lie one after another at multiples of 16 bytes are so long. CPU code is shown for any length. */

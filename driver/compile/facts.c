@@ -24,12 +24,15 @@ void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, co
             kernel->parameters[i].likely_stride = 1u << (type->rank - 1);
         for (unsigned align = 2; align <= 128; align *= 2)
             if (granted & tile_guard_align(align)) facts->align = align;
+        for (unsigned most = TILE_GREATEST_SHORT_ROW; most >= TILE_LEAST_SHORT_ROW; most /= 2)
+            if (granted & tile_guard_row(most)) facts->most = most;
         facts->map = (granted & TILE_GUARD_MAP) && facts->align >= TILE_MAP_GRAIN;
         for (unsigned k = 0; k < type->rank; k++) {
             if (granted & tile_guard_dimension(k, TILE_GUARD_STRIDE_UNIT))
                 facts->stride[k] = tile_scalar_bytes(type->scalar);
             else if (type->access == TILE_ACCESS_IN && (granted & tile_guard_dimension(k, TILE_GUARD_STRIDE_ZERO)))
                 facts->stride[k] = 0; /* a written tensor has such a stride only if it is empty, or by mistake */
+            if (granted & tile_guard_dimension(k, TILE_GUARD_DENSE)) facts->dense |= 1u << k;
             for (unsigned divisor = 2; divisor <= TILE_GUARD_MOST_MULTIPLE; divisor *= 2)
                 if (granted & tile_guard_multiple(type->rank, k, divisor)) facts->multiple[k] = divisor;
             bool contiguous = facts->stride[k] == (int64_t)tile_scalar_bytes(type->scalar);
@@ -41,10 +44,14 @@ void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, co
 /* `granted` is the kernel's parameter; `used` is the same, or the phase's. */
 static uint64_t used_bits(const TileType *type, const TileParameter *granted, const TileParameter *used) {
     uint64_t bits = tile_guard_align(used->used_align) | (used->used_narrow ? TILE_GUARD_NARROW : 0);
+    for (unsigned most = TILE_LEAST_SHORT_ROW; most <= TILE_GREATEST_SHORT_ROW; most *= 2)
+        if (used->used_most & most) bits |= tile_guard_row(most);
     if (used->used_map) bits |= TILE_GUARD_MAP | tile_guard_align(TILE_MAP_GRAIN);
-    for (unsigned k = 0; k < type->rank; k++)
+    for (unsigned k = 0; k < type->rank; k++) {
         if (used->used_stride >> k & 1)
             bits |= tile_guard_dimension(k, (unsigned)stride_bits(type, granted->facts.stride[k]));
+        if (used->used_dense >> k & 1) bits |= tile_guard_dimension(k, TILE_GUARD_DENSE);
+    }
     return bits;
 }
 
@@ -52,11 +59,15 @@ static uint64_t used_bits(const TileType *type, const TileParameter *granted, co
 static uint64_t asked_bits(const TileType *type, const TileParameter *asked) {
     uint64_t bits = asked->asked_narrow ? TILE_GUARD_NARROW : 0;
     unsigned widest = asked->asked_map && asked->asked_align < TILE_MAP_GRAIN ? TILE_MAP_GRAIN : asked->asked_align;
+    for (unsigned most = TILE_LEAST_SHORT_ROW; most <= TILE_GREATEST_SHORT_ROW; most *= 2)
+        if (asked->asked_most & most) bits |= tile_guard_row(most);
     if (asked->asked_map) bits |= TILE_GUARD_MAP;
     for (unsigned align = 2; align <= widest; align *= 2) bits |= tile_guard_align(align);
-    for (unsigned k = 0; k < type->rank; k++)
+    for (unsigned k = 0; k < type->rank; k++) {
         if (asked->asked_stride >> k & 1)
             bits |= tile_guard_dimension(k, TILE_GUARD_STRIDE_ZERO | TILE_GUARD_STRIDE_UNIT);
+        if (asked->asked_dense >> k & 1) bits |= tile_guard_dimension(k, TILE_GUARD_DENSE);
+    }
     return bits;
 }
 

@@ -114,12 +114,20 @@ static bool check_facts(TileExecutor *e, unsigned parameter, const TileExecutorT
             e, NULL, TILE_EXECUTION_FAULT,
             "tensor %s reaches 2**31 bytes or before its first element, other than the function assumes",
             parameter_name(e, parameter));
+    for (uint32_t most = used->used_most; most && rank; most &= most - 1)
+        if (tensor->extent[rank - 1] < 1 || tensor->extent[rank - 1] > (int64_t)(most & -most))
+            return disagree(e, parameter, "extent", rank - 1, tensor->extent[rank - 1], (int64_t)(most & -most));
     if (used->used_map && !tile_map_fits((uintptr_t)tensor->data, rank, element_bytes, tensor->extent,
                                          tensor->stride))
         return tile_exec_stop(e, NULL, TILE_EXECUTION_FAULT,
                               "no tensor map describes tensor %s, other than the function assumes",
                               parameter_name(e, parameter));
     for (unsigned d = 0; d < rank; d++) {
+        if ((used->used_dense >> d & 1u) && !empty &&
+            !tile_exec_is_dense(tensor->extent, tensor->stride, rank, d, element_bytes))
+            return tile_exec_stop(e, NULL, TILE_EXECUTION_FAULT,
+                                  "tensor %s has gaps behind dimension %u, other than the function assumes",
+                                  parameter_name(e, parameter), d);
         bool strides = !empty && tensor->extent[d] > 1 && (used->used_stride >> d & 1u);
         if (strides && facts->stride[d] != tensor->stride[d])
             return disagree(e, parameter, "stride", d, tensor->stride[d], facts->stride[d]);

@@ -273,6 +273,11 @@ bool tile_exec_integer(TileExecutor *e, const ExecInstruction *in, unsigned oper
 
 ExecProgram *tile_exec_decode(TileExecutor *e, TileFunc *func);
 
+/* ---- tensor.c ---- */
+
+/* From dimension `from` on, are there no gaps between the elements of `bytes` each, in row-major order? */
+bool tile_exec_is_dense(const int64_t *extent, const int64_t *stride, unsigned rank, unsigned from, int64_t bytes);
+
 /* ---- memory.c ---- */
 
 /* The number of a new object; false if out of memory. */

@@ -27,10 +27,22 @@ typedef struct Access {
     bool has_mask;
     ExecValue mask;
     unsigned first_operand; /* the first index */
+    bool flat;              /* the last index counts the elements of several dimensions, `elements` in all */
+    int64_t elements;
 } Access;
 
+static int64_t end_of(const Access *a, unsigned dimension) {
+    return a->flat && dimension + 1 == a->type->rank ? a->elements : a->tensor->extent[dimension];
+}
+
+/* That of a dimension of one element may be any. */
+static int64_t stride_of(const Access *a, unsigned dimension) {
+    bool all = a->flat && dimension + 1 == a->type->rank;
+    return all ? (int64_t)tile_scalar_bytes(a->type->scalar) : a->tensor->stride[dimension];
+}
+
 static uint8_t index_state(const Access *a, unsigned dimension, int64_t index) {
-    return index >= 0 && index < a->tensor->extent[dimension] ? VALID : OUTSIDE;
+    return index >= 0 && index < end_of(a, dimension) ? VALID : OUTSIDE;
 }
 
 static void narrow(uint8_t *state, uint8_t with) {
@@ -52,7 +64,7 @@ static bool take_range(TileExecutor *e, const ExecInstruction *in, Access *a, un
     bool poison = tile_exec_poisoned(first, 0) || tile_exec_poisoned(step, 0);
     for (uint32_t l = 0; l < axis->extent; l++) {
         int64_t index = (int64_t)(first.lanes[0] + l * step.lanes[0]);
-        axis->offset[l] = scale(index, a->tensor->stride[dimension]);
+        axis->offset[l] = scale(index, stride_of(a, dimension));
         axis->state[l] = poison ? POISON : index_state(a, dimension, index);
         if (l < lo || l >= hi) axis->state[l] = INVALID;
     }
@@ -71,8 +83,32 @@ static void take_gather(Access *a, unsigned dimension, ExecValue index, Axis *ax
 }
 
 static void take_index(Access *a, unsigned dimension, ExecValue index) {
-    a->offset += scale((int64_t)index.lanes[0], a->tensor->stride[dimension]);
+    a->offset += scale((int64_t)index.lanes[0], stride_of(a, dimension));
     narrow(&a->state, tile_exec_poisoned(index, 0) ? POISON : index_state(a, dimension, (int64_t)index.lanes[0]));
+}
+
+bool tile_exec_is_dense(const int64_t *extent, const int64_t *stride, unsigned rank, unsigned from, int64_t bytes) {
+    bool dense = true, empty = false;
+    for (unsigned d = rank; d-- > from;) {
+        dense &= extent[d] < 2 || stride[d] == bytes;
+        empty |= extent[d] == 0;
+        bytes = (int64_t)((uint64_t)bytes * (uint64_t)extent[d]);
+    }
+    return dense || empty;
+}
+
+/* An access that goes through the elements from a dimension on, as they lie in memory. */
+static bool read_flat(TileExecutor *e, const ExecInstruction *in, Access *a) {
+    const TileAttribute *flat = tile_op_get(in->op, TILE_ATTRIBUTE_FLAT);
+    const ExecTensor *tensor = a->tensor;
+    if (!flat) return true;
+    unsigned from = (unsigned)flat->integer, rank = a->type->rank;
+    a->flat = true;
+    a->elements = 1;
+    for (unsigned d = from; d < rank; d++) a->elements = scale(a->elements, tensor->extent[d]);
+    if (tile_exec_is_dense(tensor->extent, tensor->stride, rank, from, (int64_t)tile_scalar_bytes(a->type->scalar)))
+        return true;
+    return tile_exec_fault(e, in, "the tensor has gaps behind dimension %u", from);
 }
 
 static bool make_axes(TileExecutor *e, Access *a, const TileType *value) {
@@ -103,7 +139,7 @@ static bool read_access(TileExecutor *e, const ExecInstruction *in, const TileTy
         a->mask = tile_exec_operand(e, in, (unsigned)in->mask);
         tile_exec_slack_unknown(e, a->mask);
     }
-    if (!make_axes(e, a, value)) return false;
+    if (!make_axes(e, a, value) || !read_flat(e, in, a)) return false;
     unsigned next = 0;
     Axis *gathered = NULL;
     for (unsigned d = 0; d < kinds->count; d++) {
@@ -169,7 +205,7 @@ static bool complain(TileExecutor *e, const ExecInstruction *in, const Access *a
         if (index_state(a, d, index) == OUTSIDE)
             return tile_exec_fault(
                 e, in, "lane %u lies outside of the tensor: index %lld of dimension %u, whose extent is %lld", lane,
-                (long long)index, d, (long long)a->tensor->extent[d]);
+                (long long)index, d, (long long)end_of(a, d));
         operand += kind == TILE_ACCESS_RANGE ? 4 : 1;
     }
     return tile_exec_fault(e, in, "lane %u lies outside of the tensor", lane);

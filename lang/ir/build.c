@@ -13,8 +13,9 @@ static const char *check_counts(const TileOp *op) {
         return "wrong number of results";
     for (unsigned i = 0; i < op->attribute_count; i++)
         if (!tile_op_allows(op->id, op->attributes[i].key)) return "an attribute that this op does not have";
-    for (uint64_t missing = info->required; missing; missing &= missing - 1)
-        if (!tile_op_get(op, (TileAttributeKey)__builtin_ctzll(missing))) return "a required attribute is missing";
+    TileAttributeSet required = info->required;
+    for (int key = 0; required; key++, required >>= 1)
+        if ((required & 1) && !tile_op_get(op, (TileAttributeKey)key)) return "a required attribute is missing";
     return NULL;
 }
 

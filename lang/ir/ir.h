@@ -94,12 +94,15 @@ enum { TILE_STRIPES = 64 };
 /* Block sizes of folds and scans; the greatest number of values that are folded together. */
 enum { TILE_FOLD_BLOCK = 64, TILE_SCAN_BLOCK = 16, TILE_MAX_FOLD = 8 };
 
+/* A bit for each TileAttributeKey. */
+__extension__ typedef unsigned __int128 TileAttributeSet;
+
 typedef struct TileOpInfo {
     const char *mnemonic, *doc;
     uint8_t class, forms;
     int8_t operands, results, regions; /* TILE_ANY_COUNT: the type rule decides */
     uint16_t traits;
-    uint64_t required; /* bit set of TileAttributeKey; see also tile_op_allows */
+    TileAttributeSet required; /* see also tile_op_allows */
 } TileOpInfo;
 
 const TileOpInfo *tile_op_info(TileOpId id);
@@ -190,6 +193,8 @@ typedef struct TileTensorFacts {
     /* A power of two that divides the extent, TILE_UNKNOWN if none is known. In machine form an extent is a parameter
      * of its own, which has this fact as element 0. */
     int64_t multiple[TILE_MAX_TENSOR_RANK];
+    uint32_t dense; /* a bit for each dimension: from there on no gaps are between the elements, in row-major order */
+    uint32_t most; /* a power of two: the last extent is at least 1 and at most this; 0: not known */
     bool map;    /* a tensor map can describe the tensor (tile_map_fits) */
     bool narrow; /* every element begins less than 2**31 bytes after the first one, and none before it */
 } TileTensorFacts;
@@ -228,6 +233,8 @@ typedef struct TileParameter {
     uint32_t used_align;               /* relied on by passes */
     uint32_t used_stride, used_extent; /* a bit for each dimension */
     uint32_t asked_align, asked_stride;
+    uint32_t used_dense, asked_dense;  /* a bit for each dimension */
+    uint32_t used_most, asked_most;    /* sets of powers of two */
     uint32_t used_multiple, asked_multiple; /* sets of divisors, each a power of two: in machine form, of an extent; of
                                              * a tensor, or its address, of its last extent */
     /* Of a tensor without facts: the dimensions that are likely contiguous. Machine form has, at a scalar, its likely

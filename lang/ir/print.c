@@ -293,6 +293,12 @@ static void print_facts(TileText *text, const TileParameter *parameter) {
     if (parameter->asked_stride) print_number_fact(&list, "asked_stride", parameter->asked_stride);
     if (parameter->used_multiple) print_number_fact(&list, "used_multiple", parameter->used_multiple);
     if (parameter->asked_multiple) print_number_fact(&list, "asked_multiple", parameter->asked_multiple);
+    if (parameter->facts.dense) print_number_fact(&list, "dense", parameter->facts.dense);
+    if (parameter->used_dense) print_number_fact(&list, "used_dense", parameter->used_dense);
+    if (parameter->asked_dense) print_number_fact(&list, "asked_dense", parameter->asked_dense);
+    if (parameter->facts.most) print_number_fact(&list, "most", parameter->facts.most);
+    if (parameter->used_most) print_number_fact(&list, "used_most", parameter->used_most);
+    if (parameter->asked_most) print_number_fact(&list, "asked_most", parameter->asked_most);
     if (parameter->likely_stride) print_number_fact(&list, "likely_stride", parameter->likely_stride);
     if (parameter->likely) print_number_fact(&list, "likely", parameter->likely);
     print_word_fact(&list, "narrow", parameter->facts.narrow);

@@ -83,6 +83,12 @@ static void read_fact(Reader *r, TileParameter *parameter) {
             !read_number_fact(r, &name, "asked_stride", &parameter->asked_stride) &&
             !read_number_fact(r, &name, "used_multiple", &parameter->used_multiple) &&
             !read_number_fact(r, &name, "asked_multiple", &parameter->asked_multiple) &&
+            !read_number_fact(r, &name, "dense", &parameter->facts.dense) &&
+            !read_number_fact(r, &name, "used_dense", &parameter->used_dense) &&
+            !read_number_fact(r, &name, "asked_dense", &parameter->asked_dense) &&
+            !read_number_fact(r, &name, "most", &parameter->facts.most) &&
+            !read_number_fact(r, &name, "used_most", &parameter->used_most) &&
+            !read_number_fact(r, &name, "asked_most", &parameter->asked_most) &&
             !read_number_fact(r, &name, "likely_stride", &parameter->likely_stride) &&
             !read_number_fact(r, &name, "likely", &parameter->likely))
             tile_read_fail_at(r, name.line, name.column, "no fact about a parameter is called so");

@@ -56,10 +56,30 @@ static const char *walk_access(const TileRule *r, const TileType *tensor, Access
     return NULL;
 }
 
+static bool is_zero(const TileValue *value) {
+    const TileAttribute *constant = value->op && value->op->id == TILE_OP_CONST ? tile_op_get(value->op, TILE_ATTRIBUTE_VALUE) : NULL;
+    return constant && constant->bits == 0;
+}
+
+/* `flat`: indices of 0 from that dimension on, but for the last one, which is no tile of indices. */
+static const char *check_flat(const TileRule *r, const TileType *tensor, unsigned first) {
+    const TileAttribute *flat = tile_op_get(r->op, TILE_ATTRIBUTE_FLAT), *kinds = tile_op_get(r->op, TILE_ATTRIBUTE_ACCESS);
+    unsigned operand = first, last = tensor->rank - 1u;
+    if (!flat) return NULL;
+    if (flat->integer < 0 || flat->integer >= (int64_t)last) return "flat is no dimension in front of the last";
+    for (unsigned d = 0; d < last; d++) {
+        bool zero = kinds->integers[d] == TILE_ACCESS_INDEX && is_zero(tile_op_operand(r->op, operand));
+        if ((int64_t)d >= flat->integer && !zero) return "an index that flat makes none is not 0";
+        operand += kinds->integers[d] == TILE_ACCESS_RANGE ? 4 : 1;
+    }
+    return kinds->integers[last] == TILE_ACCESS_GATHER ? "a flat access has no gather as its last index" : NULL;
+}
+
 static const char *check_access(const TileRule *r, const TileType *tensor, unsigned first, const TileType *value) {
     if (tensor->kind != TILE_TYPE_TENSOR) return "the first operand is no tensor";
     Access access = {.next = first};
     const char *error = walk_access(r, tensor, &access);
+    if (!error) error = check_flat(r, tensor, first);
     if (error) return error;
     if (value->kind != TILE_TYPE_SCALAR && value->kind != TILE_TYPE_TILE) return "the value is neither scalar nor tile";
     if (value->scalar != tensor->scalar) return "the value's element type is not the tensor's";

@@ -18,7 +18,7 @@ enum {
 };
 
 static const TileOpInfo ops[TILE_OP_COUNT] = {
-#define A(key) | (UINT64_C(1) << TILE_ATTRIBUTE_##key)
+#define A(key) | ((TileAttributeSet)1 << TILE_ATTRIBUTE_##key)
 #define O(key)
 #define OP(id, mnemonic_, class_, operands_, results_, regions_, forms_, traits_, rule, attributes, doc_)              \
     [TILE_OP_##id] = {.mnemonic = mnemonic_,                                                                           \
@@ -37,9 +37,9 @@ static const TileOpInfo ops[TILE_OP_COUNT] = {
 };
 
 /* The optional attributes: the same columns with A and O swapped. */
-static const uint64_t optional_attributes[TILE_OP_COUNT] = {
+static const TileAttributeSet optional_attributes[TILE_OP_COUNT] = {
 #define A(key)
-#define O(key) | (UINT64_C(1) << TILE_ATTRIBUTE_##key)
+#define O(key) | ((TileAttributeSet)1 << TILE_ATTRIBUTE_##key)
 #define OP(id, mnemonic, class, operands, results, regions, forms, traits, rule, attributes, doc)                      \
     [TILE_OP_##id] = 0 attributes,
 #include "lang/ir/ops.def"
@@ -48,7 +48,7 @@ static const uint64_t optional_attributes[TILE_OP_COUNT] = {
 #undef O
 };
 
-_Static_assert(TILE_ATTRIBUTE_COUNT <= 64, "attribute sets are 64 bits wide");
+_Static_assert(TILE_ATTRIBUTE_COUNT <= 128, "attribute sets are 128 bits wide");
 
 const TileOpInfo *tile_op_info(TileOpId id) { return &ops[id]; }
 

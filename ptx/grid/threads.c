@@ -47,6 +47,15 @@ static unsigned least_log_warps(const TileFunc *func, const GpuSurvey *survey) {
     return log;
 }
 
+/* Rows that are known to be one tile have the order of sums that tiles of longer rows have, which other variants of the code
+ * take them for. Is that the same with one warp, since a row belongs to one warp either way? */
+static bool is_row_of_a_warp(const GpuSurvey *survey, unsigned log_vector, unsigned log_warps) {
+    unsigned log = gpu_floor_log2(tile_type_lanes(survey->largest)), threads = TILE_LANE_BITS + log_warps;
+    unsigned shorter = log > threads ? gpu_least(log - threads, log_vector) : 0;
+    return survey->piece && !survey->reduces_others && tile_type_lanes(survey->largest) <= ROW_OF_A_WARP &&
+           shorter == log_vector && survey->piece <= TILE_WARP_THREADS << log_vector;
+}
+
 /* Four outstanding accesses of 16 bytes in each thread reach the memory's bandwidth. A short row belongs to one warp:
  * its reduction needs no barrier. */
 static unsigned log_warps_of_tiles(const TileFunc *func, const GpuSurvey *survey) {
@@ -59,7 +68,7 @@ static unsigned log_warps_of_tiles(const TileFunc *func, const GpuSurvey *survey
     unsigned of_a_warp = TILE_LANE_BITS + elements,
              warps = log > of_a_warp ? gpu_least(log - of_a_warp, MOST_LOG_WARPS) : 0;
     if (warps < 2 && log >= TILE_LANE_BITS + log_vector) warps = gpu_least(log - TILE_LANE_BITS - log_vector, 2);
-    return warps;
+    return is_row_of_a_warp(survey, log_vector, warps) ? 0 : warps;
 }
 
 /* A thread that multiplies has 64 elements of the largest tile, so that most of its instructions are products: it loads

@@ -72,33 +72,34 @@ static unsigned choose_log_rows(const Anchor *anchor, const GpuSurvey *survey) {
 
 typedef struct Rows {
     TileFunc *func;
-    bool odd;
+    unsigned bytes; /* rows of all tensors are multiples of so many, as far as that matters */
 } Rows;
 
-/* Are the tensor's rows no multiples of 8 bytes, so that no vectors lie in all of them? Asks for the fact. */
+/* Are the tensor's rows no multiples of 8 bytes, so that no such vectors lie in all of them? Asks for the facts. */
 static void look_for_odd_rows(TileOp *op, void *state) {
-    enum { LEAST_BYTES = 8 };
     Rows *rows = state;
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     const TileValue *tile = tile_accessed_tile(op);
     if (!tile || op->id == TILE_OP_ATOMIC_TILE || tile_op_operand(op, 0)->block != &rows->func->body) return;
     TileParameter *parameter = &rows->func->parameters[tile_op_operand(op, 0)->index];
     unsigned rank = tile_access_read(op, indices), last = rank - 1, bytes = tile_scalar_bytes(tile->type->scalar);
+    if (tile_op_get(op, TILE_ATTRIBUTE_FLAT)) return; /* no rows, but all elements in turn */
     bool in_rows = rank > 1 && indices[last].kind == TILE_ACCESS_RANGE && indices[last].axis + 1 == tile->type->rank;
     /* Nothing is known where code is for any tensor. */
-    if (!in_rows || bytes >= LEAST_BYTES || parameter->facts.stride[last] != bytes) return;
-    parameter->asked_multiple |= LEAST_BYTES / bytes;
+    if (!in_rows || parameter->facts.stride[last] != bytes) return;
+    for (unsigned wanted = GPU_PREDICATED_BYTES; wanted > bytes; wanted /= 2) parameter->asked_multiple |= wanted / bytes;
     int64_t multiple = parameter->facts.multiple[last];
-    rows->odd |= multiple != TILE_UNKNOWN && multiple % (LEAST_BYTES / bytes);
+    if (multiple != TILE_UNKNOWN && multiple * bytes < rows->bytes) rows->bytes = (unsigned)multiple * bytes;
 }
 
-/* Where rows are odd, the lanes of a warp have neighbouring elements: a thread that had neighbours would load them one by
- * one, each time far from those of other lanes. Not so where the order of a sum follows from the layout: it must not
- * depend on the variant of the code that happens to serve a launch. */
+/* Where rows are odd, the lanes of a warp have neighbouring elements, or pairs of those where rows are pairs: a thread that
+ * had more neighbours would load them one by one, each time far from those of other lanes. Not so where the order of a sum
+ * follows from the layout: it must not depend on the variant of the code that happens to serve a launch. */
 static unsigned log_vector_of(TileFunc *func, const GpuSurvey *survey) {
-    Rows rows = {func, false};
+    Rows rows = {func, GPU_PREDICATED_BYTES};
     if (!survey->combines) tile_block_walk(&func->body, look_for_odd_rows, &rows);
-    return rows.odd ? 0 : gpu_floor_log2(GPU_ACCESS_BYTES / survey->least_bytes);
+    unsigned bytes = rows.bytes < GPU_PREDICATED_BYTES ? rows.bytes : GPU_ACCESS_BYTES;
+    return bytes > survey->least_bytes ? gpu_floor_log2(bytes / survey->least_bytes) : 0;
 }
 
 /* Of a tile that has fewer vectors than there are threads, each thread has a shorter one: otherwise some threads would

@@ -52,6 +52,15 @@ static bool reduces_whole_rows(const TileOp *op) {
            tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0) + 1 == tile_op_operand(op, 0)->type->rank;
 }
 
+static void survey_reduction(GpuSurvey *survey, const TileOp *op) {
+    bool rows = reduces_whole_rows(op), piece = rows && tile_op_integer(op, TILE_ATTRIBUTE_PIECEWISE, 0);
+    survey->combines = true;
+    survey->reduces_rows |= rows && !piece;
+    survey->reduces_others |= !piece;
+    int64_t row = piece ? tile_op_operand(op, 0)->type->extent[tile_op_operand(op, 0)->type->rank - 1] : 0;
+    if (row > survey->piece) survey->piece = row;
+}
+
 static void survey_block(GpuSurvey *survey, const TileBlock *block) {
     for (uint32_t i = 0; i < block->argument_count; i++) survey_type(survey, block->arguments[i]->type);
     for (const TileOp *op = block->first; op; op = op->next) {
@@ -60,8 +69,7 @@ static void survey_block(GpuSurvey *survey, const TileBlock *block) {
                                 : op->id == TILE_OP_STORE_TILE ? tile_op_operand(op, 1)->type
                                                                : NULL;
         survey->transposes |= op->id == TILE_OP_PERMUTE;
-        survey->combines |= tile_op_info((TileOpId)op->id)->class == TILE_CLASS_REDUCE;
-        survey->reduces_rows |= reduces_whole_rows(op);
+        if (tile_op_info((TileOpId)op->id)->class == TILE_CLASS_REDUCE) survey_reduction(survey, op);
         if (op->id == TILE_OP_DOT && !gpu_dot_is_mma(op)) survey->multiplied += multiplied_elements(op);
         if (moved && tile_type_is_tile(moved) && tile_scalar_bytes(moved->scalar) < survey->least_bytes)
             survey->least_bytes = tile_scalar_bytes(moved->scalar);

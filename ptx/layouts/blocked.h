@@ -6,7 +6,8 @@
 #include "lang/ir/layout_rules.h"
 #include "ptx/target/target.h"
 
-enum { GPU_ACCESS_BYTES = 16 }; /* the widest access of a thread */
+/* The widest access of a thread, and the widest with a predicate of its own. */
+enum { GPU_ACCESS_BYTES = 16, GPU_PREDICATED_BYTES = 8 };
 
 /* A blocked layout: vectors and lanes along the last axis, in each thread `1 << log_rows` neighbouring vectors along
  * the axis before it, warps along the first axes. */
@@ -18,6 +19,8 @@ typedef struct GpuSurvey {
     bool transposes;         /* a tile's axes are permuted */
     bool combines;           /* elements are reduced, scanned or multiplied: in an order that the layout decides */
     bool reduces_rows;       /* whole rows are reduced, as one tile */
+    int64_t piece;           /* elements of the longest row that is known to be one tile and is reduced; 0: none */
+    bool reduces_others;     /* there are reductions other than of such rows */
     int64_t multiplied;      /* elements of the operands and sums of products by fused multiply-adds */
 } GpuSurvey;
 GpuSurvey gpu_survey(const TileBlock *body);

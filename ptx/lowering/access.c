@@ -5,8 +5,6 @@
 #include "ptx/lowering/access.h"
 #include "lang/ir/operands.h"
 
-enum { ACCESS_BYTES = 16, PREDICATED_BYTES = 8 };
-
 /* ---- reading the op ---- */
 
 /* An optional operand; NULL where it is absent. */
@@ -45,6 +43,8 @@ static void read_range(Gpu *gpu, GpuAccess *access, GpuDimension *dimension, con
 static void read_dimension(Gpu *gpu, GpuAccess *access, unsigned d, const TileAccessIndex *index) {
     GpuDimension *dimension = &access->dimensions[d];
     *dimension = (GpuDimension){.kind = index->kind, .axis = index->axis, .stride = access->tensor->stride[d]};
+    if (access->flat && d + 1 == access->rank) /* the tensor's own may be any, where the dimension has one element */
+        dimension->stride = gpu_i64(gpu, tile_scalar_bytes(access->type->scalar));
     if (index->kind == TILE_ACCESS_RANGE) {
         read_range(gpu, access, dimension, index);
     } else if (index->kind == TILE_ACCESS_GATHER) {
@@ -61,6 +61,7 @@ void gpu_read_access(Gpu *gpu, const TileOp *op, const TileType *type, const Til
     const TileType *tensor = tile_op_operand(op, 0)->type;
     if (tile_type_is_tile(type)) access->layout = layout ? *layout : *type->layout;
     access->rank = tensor->rank;
+    access->flat = tile_op_get(op, TILE_ATTRIBUTE_FLAT) != NULL;
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     tile_access_read(op, indices);
     for (unsigned d = 0; d < tensor->rank; d++) read_dimension(gpu, access, d, &indices[d]);
@@ -179,7 +180,7 @@ bool gpu_is_scattered(const GpuAccess *access) {
 
 static unsigned vector_width(const GpuAccess *access) {
     if (access->gathers || access->mask || gpu_is_scattered(access)) return 1;
-    unsigned limit = ACCESS_BYTES / tile_scalar_bytes(access->type->scalar);
+    unsigned limit = GPU_ACCESS_BYTES / tile_scalar_bytes(access->type->scalar);
     return tile_layout_vector(&access->layout, access->type->rank - 1u, limit);
 }
 
@@ -208,6 +209,11 @@ unsigned gpu_aligned_width(GpuAccess *access, unsigned width) {
     return width;
 }
 
+/* Is the only index of the dimension 0, so that its stride does not matter? */
+static bool is_first(const GpuDimension *dimension) {
+    return dimension->kind == TILE_ACCESS_INDEX && tile_value_is_integer(dimension->first, 0);
+}
+
 TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width) {
     const GpuDimension *unit = gpu_unit_dimension(access);
     int64_t bytes = (int64_t)width * tile_scalar_bytes(access->type->scalar);
@@ -215,7 +221,7 @@ TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width) 
     if (width == 1) return dense;
     TileValue *odd = gpu_binary(gpu, TILE_OP_MUL, unit->first, unit->stride);
     for (unsigned d = 0; d < access->rank; d++)
-        if (&access->dimensions[d] != unit) odd = gpu_binary(gpu, TILE_OP_OR, odd, access->dimensions[d].stride);
+        if (&access->dimensions[d] != unit && !is_first(&access->dimensions[d])) odd = gpu_binary(gpu, TILE_OP_OR, odd, access->dimensions[d].stride);
     odd = gpu_binary(gpu, TILE_OP_AND, odd, gpu_i64(gpu, bytes - 1));
     TileValue *even = gpu_and(gpu, dense, gpu_binary(gpu, TILE_OP_EQ, odd, gpu_i64(gpu, 0)));
     if (access->tensor->parameter->facts.align >= bytes) return even;
@@ -230,11 +236,16 @@ static bool are_bounds_between(const GpuAccess *access, unsigned width) {
 }
 
 /* The width of vectors that have a predicate each; 1: there are none. Rows of many lengths consist of vectors of 8 bytes
- * that do not consist of longer ones. */
+ * that do not consist of longer ones; others of pairs of 16 bits. Asks for the facts. */
 static unsigned predicated_width(const GpuAccess *access, unsigned width) {
-    unsigned most = PREDICATED_BYTES / tile_scalar_bytes(access->type->scalar);
+    TileParameter *parameter = access->tensor->parameter;
+    unsigned most = GPU_PREDICATED_BYTES / tile_scalar_bytes(access->type->scalar);
     if (width == 1 || are_bounds_between(access, width)) return width;
-    return most > 1 && width > most ? most : width;
+    if (most > 1 && width > most) width = most;
+    int64_t multiple = parameter->facts.multiple[access->rank - 1];
+    if (access->rank == 1 || access->flat || parameter->facts.stride[access->rank - 1] == TILE_UNKNOWN) return width;
+    for (unsigned wanted = width; wanted > 1; wanted /= 2) parameter->asked_multiple |= wanted;
+    return multiple != TILE_UNKNOWN && multiple < width ? (unsigned)multiple : width;
 }
 
 /* Is each vector of this width aligned, and all its lanes valid or none? Uniform over the block. */
@@ -299,7 +310,7 @@ static TileValue *load_predicated(Gpu *gpu, const GpuAccess *access, uint32_t re
     gpu_end_region(gpu, load_vector(gpu, type, address, cache));
     gpu_enter(gpu, &choice->regions[1]);
     if (access->fill) {
-        TileValue *fill[ACCESS_BYTES];
+        TileValue *fill[GPU_ACCESS_BYTES];
         unsigned width = (unsigned)tile_type_lanes(type);
         for (unsigned i = 0; i < width; i++) fill[i] = gpu_register(gpu, access->fill, reg + i);
         none = gpu_join(gpu, fill, width);
@@ -416,7 +427,7 @@ static void end_if(Gpu *gpu, TileOp *choice, const TileBuilder *outer) {
 
 static void store_vector(Gpu *gpu, const GpuAccess *access, TileValue *value, uint32_t reg, unsigned width,
                          TileName cache) {
-    TileValue *registers[ACCESS_BYTES], *whole = value;
+    TileValue *registers[GPU_ACCESS_BYTES], *whole = value;
     uint32_t count = tile_layout_registers(&access->layout);
     for (uint32_t i = 0; i < width && count != width; i++) registers[i] = gpu_register(gpu, value, reg + i);
     if (count != width) whole = gpu_join(gpu, registers, width);

@@ -9,7 +9,7 @@ typedef struct GpuDimension {
     int axis;                          /* of the tile; -1 for an index */
     TileValue *first, *step, *lo, *hi; /* ranges; an index is `first` */
     TileValue *gather;                 /* indices in the registers of the tile */
-    TileValue *stride;                 /* of the tensor */
+    TileValue *stride;                 /* of the tensor; of a flat access's last dimension, that of one element */
     TileValue *thread;                 /* byte offset of the thread: ranges */
     TileValue *per_lane;               /* byte distance of neighbouring lanes: ranges */
 } GpuDimension;
@@ -25,6 +25,7 @@ typedef struct GpuAccess {
     TileValue *origin;      /* address of lane 0 of each range, without gathers */
     TileValue *base;        /* address of the thread's register 0, without gathers */
     bool gathers;
+    bool flat; /* the last dimension is all elements from some dimension on, without gaps */
 } GpuAccess;
 
 /* Reads the operands of the op; the layout is that of the type, if none is given. */

@@ -142,7 +142,7 @@ typedef struct Piece {
     double bytes;   /* in sectors */
     double vectors; /* accesses of a thread's, if all threads take part */
     bool whole;     /* no lane is outside, and rows are aligned: vectors move without questions */
-    bool even;      /* so do rows of vectors of 8 bytes, each under a predicate */
+    double even;    /* bytes of vectors that have a predicate each and that rows consist of; 0: elements */
 } Piece;
 
 static double count_valid(const Walk *walk, const TileAccessIndex *index, double extent) {
@@ -167,6 +167,13 @@ static unsigned grain_of(const Walk *walk, const TileOp *op) {
     return argument < extents->count && extents->grain[argument] ? extents->grain[argument] : VECTOR_BYTES;
 }
 
+/* The widest vectors, of up to 8 bytes, in which rows begin and end; 0: they are single elements. */
+static double even_bytes(unsigned grain, double element, double run) {
+    unsigned bytes = grain < PREDICATED_BYTES ? grain : PREDICATED_BYTES;
+    while (bytes > element && (int64_t)(run * element) % bytes) bytes /= 2;
+    return bytes > element ? bytes : 0;
+}
+
 static Piece look_at_access(const Walk *walk, const TileOp *op, const TileType *tile) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     unsigned rank = tile_access_read(op, indices), last = rank - 1;
@@ -182,12 +189,12 @@ static Piece look_at_access(const Walk *walk, const TileOp *op, const TileType *
     }
     bool rows = rank && indices[last].kind == TILE_ACCESS_RANGE && indices[last].axis == (int)tile->rank - 1;
     bool vectors = rows && !tile_op_has_part(op, TILE_PARTS_MASK);
-    bool odd = rank > 1 && grain_of(walk, op) < PREDICATED_BYTES && !walk->combines; /* lanes have neighbours then */
-    piece.whole &= vectors && (odd || grain_of(walk, op) == VECTOR_BYTES);
-    piece.even =
-        vectors && !odd && grain_of(walk, op) >= PREDICATED_BYTES && (int64_t)(run * element) % PREDICATED_BYTES == 0;
+    unsigned grain = tile_op_get(op, TILE_ATTRIBUTE_FLAT) ? VECTOR_BYTES : grain_of(walk, op);
+    bool odd = rank > 1 && grain < PREDICATED_BYTES && !walk->combines; /* lanes have neighbours then */
+    piece.whole &= vectors && (odd || grain == VECTOR_BYTES);
+    piece.even = vectors ? even_bytes(grain, element, run) : 0;
     piece.bytes = run > 0 ? piece.valid / run * round_up(run * element, SECTOR_BYTES) : 0;
-    double vector = odd ? 1 : VECTOR_BYTES / element;
+    double vector = odd ? most(1, grain / element) : VECTOR_BYTES / element;
     if (rows && (double)tile->extent[tile->rank - 1] < vector) vector = (double)tile->extent[tile->rank - 1];
     double held = elements_of(walk, tile);
     if (vector > held) vector = held;
@@ -206,7 +213,7 @@ static void count_bytes(Walk *walk, const TileOp *op, const Piece *piece) {
 static double instructions_of_access(const Walk *walk, const Piece *piece, const TileType *tile) {
     double bytes = elements_of(walk, tile) * (double)tile_scalar_bytes(tile->scalar);
     if (piece->whole) return piece->vectors * OF_VECTOR;
-    return piece->even ? most(1, bytes / PREDICATED_BYTES) * (OF_VECTOR + 3) : elements_of(walk, tile) * OF_ELEMENT;
+    return piece->even > 0 ? most(1, bytes / piece->even) * (OF_VECTOR + 3) : elements_of(walk, tile) * OF_ELEMENT;
 }
 
 /* Copies run beside the products: they take a share of an iteration's time only if they come too late. */

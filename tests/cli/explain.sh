@@ -36,8 +36,11 @@ expect 0 '8 elements of a tile in each thread, 4 side by side along the last axi
 expect 0 'f32 v (line 18)' gpu
 expect 0 'registers and spills are not known: TILE_PTXAS names' env TILE_PTXAS="$work/none" "$tilec" explain "$softmax" \
     x=zeros:f32[4,1000] y=@ --target=sm_80
-expect 0 'line 18: the load of x is the last to leave the L2 cache (evict_last)' gpu
-expect 0 'line 24: the load of x is the first to leave the L2 cache (evict_first)' gpu
+expect 0 'gpu-short-rows: x has rows of at most one tile: no loop goes over it' gpu
+expect 0 'the code relies on: aligned to 16 bytes, offsets below 2**31, rows of 1 to 1024 elements, dimension 1 contiguous' gpu
+long() { TILE_PTXAS=$work/none "$tilec" explain "$softmax" x=zeros:f32[4,9000] y=@ BM=1 BN=1024 --target=sm_90a "$@"; }
+expect 0 'line 18: the load of x is the last to leave the L2 cache (evict_last)' long
+expect 0 'line 24: the load of x is the first to leave the L2 cache (evict_first)' long
 once() { TILE_PTXAS=$work/none "$tilec" explain "$work/once.tile" x=zeros:f32[5,100] y=@ --target=sm_80 "$@"; }
 cat >"$work/once.tile" <<'END'
 kernel once(x: in f32[M, N], y: out f32[M, N])
@@ -49,6 +52,10 @@ END
 expect 0 'line 4: the load of x leaves the L2 cache in the usual order (evict_normal)' once
 expect 0 'line 4: the load of x is the first to leave the L2 cache (evict_first)' once stream=1
 expect 0 'line 4: the store of y leaves the L2 cache in the usual order (evict_normal)' once stream=1
+expect 0 'gpu-flatten: the grid goes through all elements as they lie in memory, not row by row: 64 elements for each program' once
+expect 0 'the code relies on: aligned to 16 bytes, offsets below 2**31, dimension 1 contiguous, no gaps' once
+expect 0 'gpu-flatten: the grid goes through tensors row by row, not through all elements as they lie in memory: x: it may have gaps between its rows' \
+    env TILE_PTXAS="$work/none" "$tilec" explain "$work/once.tile" 'x=zeros:f32[100,5].T' y=@ --target=sm_80
 moves() { TILE_PTXAS=$work/none "$tilec" explain "$stdlib/transpose.tile:transpose" x=zeros:f32[64,64] y=@ BM=64 BN=64 --target=sm_80 "$@"; }
 expect 0 'through shared memory (16384 bytes; predicted bank conflicts:' moves
 

@@ -67,9 +67,53 @@ Test(execute, checks_of_arguments) {
     expect_kernel(copy_kernel, arguments, NULL, TILE_EXECUTION_FAULT, "tensor y does not lie inside its memory");
     expect_kernel("func kernel tile @k(%x: tensor<f32, 2, in> {stride1 = 8, used_stride = 2}) {\n  return\n}\n",
                   arguments, NULL, TILE_EXECUTION_FAULT, "stride 1 of tensor x is 4 where the function assumes 8");
+    expect_kernel("func kernel tile @k(%x: tensor<f32, 2, in> {most = 128, used_most = 384}) {\n  return\n}\n", arguments,
+                  NULL, TILE_EXECUTION_DONE, "");
+    arguments[0].tensor = matrix(x, 6, 0);
+    expect_kernel("func kernel tile @k(%x: tensor<f32, 2, in> {most = 128, used_most = 256}) {\n  return\n}\n", arguments,
+                  NULL, TILE_EXECUTION_FAULT, "extent 1 of tensor x is 0 where the function assumes 256");
     expect_kernel("func kernel tile @k() {\n  %c = const {value = false} : bool\n  require %c {text = \"never\"}\n"
                   "  return\n}\n",
                   NULL, NULL, TILE_EXECUTION_REQUIRE, "never");
+}
+
+/* Accesses of elements as they lie in memory, over rows of 3; the stride of a dimension of one element may be any. */
+Test(execute, flat_accesses) {
+    static const char kernel[] =
+        "func kernel tile @k(%x: tensor<f32, 2, in> {dense = 1, used_dense = 1}, %y: tensor<f32, 1, out>, %first: i64) {\n"
+        "  %zero = const {value = 0} : i64\n  %one = const {value = 1} : i64\n  %four = const {value = 4} : i64\n"
+        "  grid %one (%i: i64) {\n"
+        "    %v = load_tile %x, %zero, %first, %one, %zero, %four {access = [index, range], flat = 0} : f32[4]\n"
+        "    store_tile %y, %v, %zero, %one, %zero, %four {access = [range]}\n    yield\n  }\n  return\n}\n";
+    static const char unasked[] =
+        "func kernel tile @k(%x: tensor<f32, 2, in>, %y: tensor<f32, 1, out>, %first: i64) {\n"
+        "  %zero = const {value = 0} : i64\n  %one = const {value = 1} : i64\n"
+        "  grid %one (%i: i64) {\n"
+        "    %v = load_tile %x, %zero, %first {access = [index, index], flat = 0} : f32\n"
+        "    store_tile %y, %v, %zero {access = [index]}\n    yield\n  }\n  return\n}\n";
+    float x[6] = {0, 1, 2, 3, 4, 5}, y[4];
+    TileExecutorTensor out = {.data = y, .extent = {4}, .stride = {4}, .above = sizeof y};
+    TileExecutorArgument arguments[] = {{.tensor = matrix(x, 2, 3)}, {.tensor = out}, {.bits = 2}};
+    expect_kernel(kernel, arguments, NULL, TILE_EXECUTION_DONE, "");
+    for (int i = 0; i < 4; i++) cr_expect_eq(y[i], (float)(2 + i));
+    arguments[2].bits = 3;
+    expect_kernel(kernel, arguments, NULL, TILE_EXECUTION_FAULT,
+                  "lane 3 lies outside of the tensor: index 6 of dimension 1, whose extent is 6");
+    arguments[0].tensor.stride[0] = 16;
+    arguments[0].tensor.extent[0] = 1;
+    arguments[2].bits = 0;
+    expect_kernel(unasked, arguments, NULL, TILE_EXECUTION_DONE, "");
+    arguments[0].tensor = matrix(x, 6, 1);
+    arguments[0].tensor.stride[1] = 400;
+    arguments[2].bits = 2;
+    expect_kernel(kernel, arguments, NULL, TILE_EXECUTION_DONE, "");
+    for (int i = 0; i < 4; i++) cr_expect_eq(y[i], (float)(2 + i));
+    arguments[0].tensor = matrix(x, 2, 2);
+    arguments[0].tensor.above = sizeof x;
+    arguments[0].tensor.stride[0] = 12;
+    expect_kernel(kernel, arguments, NULL, TILE_EXECUTION_FAULT,
+                  "tensor x has gaps behind dimension 0, other than the function assumes");
+    expect_kernel(unasked, arguments, NULL, TILE_EXECUTION_FAULT, "the tensor has gaps behind dimension 0");
 }
 
 /* A body on x: f32[4] (lanes 2 and 3 invalid) that stores to y. */

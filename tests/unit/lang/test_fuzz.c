@@ -346,6 +346,12 @@ static void random_facts(TileParameter *parameter) {
     if (below(4) == 0) parameter->facts.multiple[below(4)] = 1 << below(5);
     parameter->used_multiple = (uint32_t)below(3) * 8;
     parameter->asked_multiple = (uint32_t)below(3) * 8;
+    parameter->facts.dense = (uint32_t)below(4);
+    parameter->used_dense = (uint32_t)below(4);
+    parameter->asked_dense = (uint32_t)below(4);
+    parameter->facts.most = (uint32_t)below(3) * 128;
+    parameter->used_most = (uint32_t)below(3) * 128;
+    parameter->asked_most = (uint32_t)below(3) * 128;
     parameter->likely_stride = (uint32_t)below(4);
     parameter->likely = (uint32_t)below(3) * 4;
     parameter->facts.narrow = below(2);

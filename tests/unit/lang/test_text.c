@@ -43,7 +43,8 @@ Test(text, tile_form) {
     expect_same(
         "func kernel tile @softmax(%x: tensor<f32, 2, in> {align = 64, stride0 = -8, stride1 = 4, extent1 = 1000, "
         "multiple1 = 8, used_align = 32, used_stride = 3, used_extent = 2, asked_align = 16, asked_stride = 3, "
-        "used_multiple = 8, asked_multiple = 24, likely_stride = 2, likely = 4, narrow, "
+        "used_multiple = 8, asked_multiple = 24, dense = 1, used_dense = 3, asked_dense = 2, most = 512, used_most = "
+        "1024, asked_most = 3072, likely_stride = 2, likely = 4, narrow, "
         "used_narrow, asked_narrow, map, used_map, asked_map, noalias, readonly}, "
         "%\"odd name\": i64) {\n"
         "  %m = dim %x {axis = 0} : i64\n"

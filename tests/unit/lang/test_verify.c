@@ -89,6 +89,19 @@ Test(verify, tile_form) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_body("tile", cases[i][0], cases[i][1]);
 }
 
+Test(verify, flat_accesses) {
+    static const char *const cases[][2] = {
+        {"%r = load_tile %x, %i, %i {access = [index, index], flat = 0} : f32",
+         "an index that flat makes none is not 0"},
+        {"%z = const {value = 0} : i64\n%r = load_tile %x, %z, %i {access = [index, index], flat = 1} : f32",
+         "flat is no dimension in front of the last"},
+        {"%z = const {value = 0} : i64\n%j = iota {axis = 0} : i64[4]\n"
+         "%r = load_tile %x, %z, %j {access = [index, gather], flat = 0} : f32[4]",
+         "a flat access has no gather as its last index"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_body("tile", cases[i][0], cases[i][1]);
+}
+
 Test(verify, plans_of_products) {
     static const char *const cases[][2] = {
         {"%r = dot %t, %t, %t {warps = [2]} : f32[2, 3]", "warps has a number for rows and one for columns"},

@@ -31,13 +31,15 @@ Test(variants, specialised_then_general) {
     TileLibrary *library = make_library(&row_copy, &compiler);
     cr_assert_eq(copy(library, NULL, 0, NULL), TILE_OK);
     uint64_t extents = tile_guard_extent(2, 0, 4) | tile_guard_extent(2, 1, 8);
-    cr_assert_eq(compiler.last.facts[0],
-                 TILE_GUARD_ALIGN | TILE_GUARD_NARROW | tile_guard_dimension(1, TILE_GUARD_STRIDE_UNIT) | extents);
+    cr_assert_eq(compiler.last.facts[0], TILE_GUARD_ALIGN | TILE_GUARD_NARROW | tile_guard_rows(8) |
+                                             tile_guard_dimension(0, TILE_GUARD_DENSE) |
+                                             tile_guard_dimension(1, TILE_GUARD_STRIDE_UNIT) | extents);
     cr_assert_eq(copy(library, NULL, 0, NULL), TILE_OK);
     cr_assert_eq(compiler.compiled, 1, "a hit compiles nothing");
     cr_assert_eq(copy(library, SHAPE(16, 2), 0, NULL), TILE_OK);
     cr_assert_eq(compiler.compiled, 2, "other strides miss");
-    cr_assert_eq(compiler.last.facts[0], TILE_GUARD_ALIGN | TILE_GUARD_NARROW | extents, "aligned to 128 bytes");
+    cr_assert_eq(compiler.last.facts[0], TILE_GUARD_ALIGN | TILE_GUARD_NARROW | tile_guard_rows(8) | extents,
+                 "aligned to 128 bytes");
     cr_assert_eq(copy(library, SHAPE(32, 3), 0, NULL), TILE_OK);
     cr_assert_eq(copy(library, NULL, 0, NULL), TILE_OK);
     cr_assert_eq(compiler.compiled, 2, "both are kept");
@@ -68,6 +70,79 @@ Test(variants, extents_as_facts) {
                     cr_assert_eq(bit != 0, axis + 4 >= rank, "the last four dimensions have bits");
                     if (bit) cr_assert_eq(says, extent % multiples[i] == 0, "%d of %d", (int)extent, multiples[i]);
                 }
+}
+
+/* Written from what it says: the places of the elements, one after the other, against strides of every kind. */
+Test(variants, gaps_as_facts) {
+    static const int64_t extents[] = {0, 1, 2, 3}, strides[] = {0, 1, 2, 3, 4, 6, -1};
+    for (unsigned code = 0; code < 4 * 4 * 4 * 7 * 7 * 7; code++) {
+        int64_t extent[3], stride[3], bytes[3];
+        unsigned rest = code;
+        for (unsigned d = 0; d < 3; d++, rest /= 4) extent[d] = extents[rest % 4];
+        for (unsigned d = 0; d < 3; d++, rest /= 7) bytes[d] = 2 * (stride[d] = strides[rest % 7]);
+        uint64_t word = tile_guard_dense(extent, bytes, 3, 2);
+        if (extent[0] == 0 || extent[1] == 0 || extent[2] == 0) continue; /* nothing is accessed */
+        for (unsigned from = 0; from < 3; from++) {
+            bool dense = from < 2;
+            int64_t next = 0;
+            int64_t first[3] = {from > 0 ? 1 : extent[0], from > 1 ? 1 : extent[1], extent[2]};
+            for (int64_t i = 0; i < first[0]; i++)
+                for (int64_t j = 0; j < first[1]; j++)
+                    for (int64_t k = 0; k < first[2]; k++)
+                        dense &= i * stride[0] + j * stride[1] + k * stride[2] == next++;
+            cr_assert_eq((word & tile_guard_dimension(from, TILE_GUARD_DENSE)) != 0, dense, "%u from %u", code, from);
+        }
+        cr_assert_eq(word & ~(tile_guard_dimension(0, TILE_GUARD_DENSE) | tile_guard_dimension(1, TILE_GUARD_DENSE)),
+                     0);
+    }
+}
+
+Test(variants, short_rows_as_facts) {
+    for (int64_t extent = 0; extent < 9000; extent++) {
+        uint64_t bits = tile_guard_rows(extent), seen = 0;
+        for (unsigned most = TILE_LEAST_SHORT_ROW; most <= TILE_GREATEST_SHORT_ROW; most *= 2) {
+            cr_assert_eq((bits & tile_guard_row(most)) != 0, extent >= 1 && extent <= most, "%d, %u", (int)extent,
+                         most);
+            seen |= tile_guard_row(most);
+        }
+        cr_assert_eq(bits & ~seen, 0);
+        cr_assert_eq(seen & (TILE_GUARD_ALIGN | TILE_GUARD_NARROW | TILE_GUARD_DISJOINT | TILE_GUARD_MAP), 0);
+        cr_assert(seen < UINT64_C(1) << TILE_GUARD_DIMENSIONS, "the dimensions' bits are others");
+    }
+    cr_assert_eq(tile_guard_rows(INT64_MAX), 0);
+}
+
+/* The tensor's rows have 8 elements: code that relies on rows of at most 128 serves them, and none of 200. */
+Test(variants, the_fact_goes_with_the_rows) {
+    static float wide[2 * 200] __attribute__((aligned(128)));
+    Compiler compiler = {.code = row_copy_code(), .relies = true};
+    TileLibrary *library = make_library(&row_copy, &compiler);
+    cr_assert_eq(copy(library, NULL, 0, NULL), TILE_OK);
+    cr_assert(compiler.last.facts[0] & tile_guard_row(128));
+    Tensor x, y;
+    make_tensor(&x, wide, f32_type, 2, SHAPE(2, 200), NULL);
+    make_tensor(&y, memory + 1024, f32_type, 2, SHAPE(2, 200), NULL);
+    TileArg args[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl)};
+    cr_assert_eq(tile_launch(tile_library_kernel_at(library, 0), args, 2, NULL), TILE_OK);
+    cr_assert_eq(compiler.compiled, 2, "longer rows are served by other code");
+    cr_assert_not(compiler.last.facts[0] & tile_guard_row(128));
+    cr_assert(compiler.last.facts[0] & tile_guard_row(256));
+    tile_library_destroy(library);
+}
+
+Test(variants, the_fact_goes_with_the_strides) {
+    Compiler compiler = {.code = row_copy_code(), .relies = true};
+    TileLibrary *library = make_library(&row_copy, &compiler);
+    cr_assert_eq(copy(library, SHAPE(8, 1), 0, NULL), TILE_OK);
+    cr_assert(compiler.last.facts[0] & tile_guard_dimension(0, TILE_GUARD_DENSE));
+    cr_assert_eq(copy(library, SHAPE(9, 1), 0, NULL), TILE_OK);
+    cr_assert_not(compiler.last.facts[0] & tile_guard_dimension(0, TILE_GUARD_DENSE));
+    cr_assert(compiler.last.facts[0] & tile_guard_dimension(1, TILE_GUARD_STRIDE_UNIT));
+    cr_assert_eq(compiler.compiled, 2, "rows with a gap are served by other code, which relied on none");
+    cr_assert_eq(copy(library, SHAPE(8, 1), 0, NULL), TILE_OK);
+    cr_assert_eq(copy(library, SHAPE(12, 1), 0, NULL), TILE_OK);
+    cr_assert_eq(compiler.compiled, 2, "both are kept");
+    tile_library_destroy(library);
 }
 
 Test(variants, at_most_eight_then_general) {

@@ -33,7 +33,7 @@
  *       %one = const {value = 1} : i64
  *       %four = const {value = 4} : i64
  *       %b = buffer {bytes = 64, align = 64} : ptr<scratch>
- *       loop %zero, %four {loop = parallel, extent = 16} (%0: i64) {
+ *       loop %zero, %four {loop = parallel, extent = 16, vector = 64} (%0: i64) {
  *         %1 = mul %0, %four : i64
  *         %2 = ptr_add %b, %1 : ptr<scratch>
  *         %3 = load %2 : f32

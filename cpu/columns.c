@@ -76,7 +76,8 @@ static void look_at_dot(TileOp *op, void *state) {
         return;
     const TileOp *load = load_of(tile_op_operand(op, 1));
     unsigned count = search->program_id->result_count;
-    const TileValue *row = tile_op_result(search->program_id, count - 2), *column = tile_op_result(search->program_id, count - 1);
+    const TileValue *row = tile_op_result(search->program_id, count - 2),
+                    *column = tile_op_result(search->program_id, count - 1);
     bool by_row = false, by_column = false;
     for (unsigned i = load ? tile_access_first(load) : 0; load && i < tile_access_end(load); i++) {
         by_row |= tile_index_depends(search->indices, tile_op_operand(load, i), row);

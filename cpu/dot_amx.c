@@ -4,20 +4,21 @@
 #include "lang/scalar/scalar.h"
 
 enum {
-    BLOCK_TILES = 2,         /* of rows, and of columns: with 2 x 2 registers for c each load feeds two products */
+    BLOCK_TILES = 2,          /* of rows, and of columns: with 2 x 2 registers for c each load feeds two products */
     PANEL_DEPTH_BYTES = 1024, /* of one row of a's panel: 32 rows take 32 KiB of L1 */
-    PANEL_PAD_BYTES = 64,    /* rows of a's panel are in different cache sets */
-    PANEL_WIDTH = 1024,      /* columns of b: 1 MiB at full depth */
+    PANEL_PAD_BYTES = 64,     /* rows of a's panel are in different cache sets */
+    PANEL_WIDTH = 1024,       /* columns of b: 1 MiB at full depth */
     ALIGN = 64
 };
 
 static int64_t at_most(int64_t x, int64_t limit) { return x < limit ? x : limit; }
 static int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
 
-/* Is a block of rows copied while the one before is multiplied? Then there are two panels, and each block of columns copies
- * some rows. */
+/* Is a block of rows copied while the one before is multiplied? Then there are two panels, and each block of columns
+ * copies some rows. */
 static void choose_ahead(Dot *dot) {
-    int64_t columns = dot->block_vectors * dot->lanes, blocks = round_up(at_most(dot->n_max, PANEL_WIDTH), columns) / columns;
+    int64_t columns = dot->block_vectors * dot->lanes,
+            blocks = round_up(at_most(dot->n_max, PANEL_WIDTH), columns) / columns;
     int64_t each = (dot->block_rows + blocks - 1) / blocks;
     if (dot_amx_has_rows(dot) && each <= DOT_AMX_AHEAD && dot->m_max > dot->block_rows) dot->rows_ahead = each;
 }
@@ -63,8 +64,8 @@ static void emit_columns(Dot *dot, TileValue *i, TileValue *j0, TileValue *colum
     dot_end(dot);
 }
 
-/* A block, which the block before has copied, and the copy of the one behind. Fewer columns than there might be leave some
- * of its rows to be copied here. */
+/* A block, which the block before has copied, and the copy of the one behind. Fewer columns than there might be leave
+ * some of its rows to be copied here. */
 static void emit_ahead(Dot *dot, TileValue *i, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
     int64_t rows = dot->block_rows, bytes = rows * dot->panel_row * dot->element;
     TileValue *number = dot_binary(dot, TILE_OP_DIV, i, dot_i64(dot, rows)), *panels = dot->a_panel;
@@ -76,7 +77,9 @@ static void emit_ahead(Dot *dot, TileValue *i, TileValue *j0, TileValue *columns
     dot->next_row = dot_add(dot, i, dot_i64(dot, rows));
     dot->next_corner = dot_offset(dot, dot->a.pointer, dot_multiply(dot, k0, dot->a.column));
     emit_columns(dot, i, j0, columns, kc);
-    TileValue *blocks = dot_binary(dot, TILE_OP_DIV, dot_add(dot, columns, dot_binary(dot, TILE_OP_SUB, dot->block_columns, dot_i64(dot, 1))), dot->block_columns);
+    TileValue *blocks = dot_binary(
+        dot, TILE_OP_DIV, dot_add(dot, columns, dot_binary(dot, TILE_OP_SUB, dot->block_columns, dot_i64(dot, 1))),
+        dot->block_columns);
     dot->a_panel = next;
     dot->next_panel = NULL;
     dot_if(dot, dot_binary(dot, TILE_OP_LT, dot->next_row, dot->m));
@@ -105,7 +108,8 @@ void dot_amx_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, 
         TileValue *left = dot_binary(dot, TILE_OP_SUB, dot->m, i), *panels = dot->a_panel;
         dot_if(dot, dot_binary(dot, TILE_OP_LE, left, dot_i64(dot, DOT_AMX_ROWS)));
         if (dot->rows_ahead) {
-            TileValue *odd = dot_binary(dot, TILE_OP_AND, dot_binary(dot, TILE_OP_DIV, i, dot_i64(dot, rows)), dot_i64(dot, 1));
+            TileValue *odd =
+                dot_binary(dot, TILE_OP_AND, dot_binary(dot, TILE_OP_DIV, i, dot_i64(dot, rows)), dot_i64(dot, 1));
             dot->a_panel = dot_offset(dot, panels, dot_scale(dot, odd, rows * dot->panel_row * dot->element));
         }
         dot->block_rows = DOT_AMX_ROWS;

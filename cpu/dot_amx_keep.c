@@ -1,10 +1,10 @@
 /* Packed panels of b that later programs may use again: programs of one column of a grid multiply the same panels, and
  * packing one takes as long as AMX takes to multiply it with a hundred rows.
  *
- * Panels are kept in slots, each with a key: the offset of its first element in the tensor and its sizes. At first nobody is
- * known to come back to a panel, and one slot takes all, since it stays in the cache; the key of one of them is remembered.
- * If that is asked for again within as many panels as there are slots, each panel goes to the next slot, until as many in a
- * row were in none. */
+ * Panels are kept in slots, each with a key: the offset of its first element in the tensor and its sizes. At first
+ * nobody is known to come back to a panel, and one slot takes all, since it stays in the cache; the key of one of them
+ * is remembered. If that is asked for again within as many panels as there are slots, each panel goes to the next slot,
+ * until as many in a row were in none. */
 #include "cpu/dot.h"
 
 enum {
@@ -43,7 +43,8 @@ static TileValue *offset_of(Dot *dot) {
 }
 
 /* Behind the keys of the slots: the one that is remembered; the next slot; and a count. Below the number of slots it
- * counts panels in a row that were in no slot; from there on there is one slot, and it counts panels since the remembered one. */
+ * counts panels in a row that were in no slot; from there on there is one slot, and it counts panels since the
+ * remembered one. */
 static int64_t remembered_word(const Dot *dot) { return dot->slots * KEY_WORDS; }
 static int64_t next_word(const Dot *dot) { return remembered_word(dot) + KEY_WORDS; }
 static int64_t count_word(const Dot *dot) { return next_word(dot) + 1; }
@@ -104,7 +105,8 @@ static TileValue *take_slot(Dot *dot, TileValue *found, TileValue *missing, Tile
     dot_if(dot, missing);
     remember(dot, count, key);
     dot_end(dot);
-    tile_build_store(dot->builder, dot_select(dot, missing, more, dot_select(dot, many, zero, count)), count_at, NULL, 0);
+    tile_build_store(dot->builder, dot_select(dot, missing, more, dot_select(dot, many, zero, count)), count_at, NULL,
+                     0);
     turns = dot_binary(dot, TILE_OP_AND, turns, missing);
     tile_build_store(dot->builder, dot_select(dot, turns, after, next), next_at, NULL, 0);
     return dot_select(dot, missing, dot_select(dot, turns, next, zero), found);

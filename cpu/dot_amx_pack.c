@@ -1,5 +1,5 @@
-/* Packing for AMX. Elements keep their type; they are moved as unsigned integers of their width, and in words of 4 bytes
- * along k. */
+/* Packing for AMX. Elements keep their type; they are moved as unsigned integers of their width, and in words of 4
+ * bytes along k. */
 #include "cpu/dot.h"
 #include "lang/scalar/scalar.h"
 
@@ -101,8 +101,8 @@ static void gather_units(Dot *dot, TileValue *from, TileValue *stride, TileValue
     TileValue *zero = tile_emit_bits(dot->emitter, type, 0);
     TileValue *one = dot_i64(dot, 1);
     TileValue *unit = dot_for(dot, dot_i64(dot, 0), limit, one);
-    TileValue *value = tile_build_load(dot->builder, type, dot_offset(dot, from, dot_multiply(dot, unit, stride)), NULL,
-                                       NULL, 0);
+    TileValue *value =
+        tile_build_load(dot->builder, type, dot_offset(dot, from, dot_multiply(dot, unit, stride)), NULL, NULL, 0);
     tile_build_store(dot->builder, value, dot_offset(dot, to, dot_scale(dot, unit, step)), NULL, 0);
     dot_end(dot);
     unit = dot_for(dot, limit, dot_i64(dot, dot->group), one);
@@ -315,8 +315,8 @@ static void gather_columns(Dot *dot, const PackB *pack) {
     tile = dot_offset(dot, tile, dot_scale(dot, vector, DOT_AMX_TILE));
     tile = dot_offset(dot, tile, dot_scale(dot, lane, DOT_AMX_WORD));
     TileValue *word = dot_for(dot, zero, dot_i64(dot, LANES), one);
-    TileValue *value = tile_build_load(dot->builder, type,
-                                       dot_offset(dot, dot->staging, dot_scale(dot, word, DOT_AMX_WORD)), NULL, NULL, 0);
+    TileValue *value = tile_build_load(
+        dot->builder, type, dot_offset(dot, dot->staging, dot_scale(dot, word, DOT_AMX_WORD)), NULL, NULL, 0);
     tile_build_store(dot->builder, value, dot_offset(dot, tile, dot_scale(dot, word, DOT_AMX_BYTES)), NULL, 0);
     dot_end(dot);
     dot_end(dot);

@@ -1,5 +1,5 @@
-/* Tile registers of AMX, by LLVM's intrinsics on registers of given numbers: those on values of type x86_amx leave it to
- * LLVM to assign registers, to spill them and to configure. */
+/* Tile registers of AMX, by LLVM's intrinsics on registers of given numbers: those on values of type x86_amx leave it
+ * to LLVM to assign registers, to spill them and to configure. */
 #include "mlir_bridge/export.h"
 
 static MlirValue tile_register(Exporter *exporter, const TileOp *op, unsigned index) {
@@ -18,9 +18,7 @@ void export_amx_configure(Exporter *exporter, const TileOp *op) {
     call(exporter, op, "llvm.x86.ldtilecfg", VALUES(operand_of(exporter, op, 0)));
 }
 
-void export_amx_release(Exporter *exporter, const TileOp *op) {
-    call(exporter, op, "llvm.x86.tilerelease", NO_VALUES);
-}
+void export_amx_release(Exporter *exporter, const TileOp *op) { call(exporter, op, "llvm.x86.tilerelease", NO_VALUES); }
 
 void export_amx_zero(Exporter *exporter, const TileOp *op) {
     call(exporter, op, "llvm.x86.tilezero", VALUES(tile_register(exporter, op, 0)));
@@ -38,8 +36,7 @@ void export_amx_dot(Exporter *exporter, const TileOp *op) {
     const TileType *const *types = tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types;
     bool is_signed[2];
     for (unsigned i = 0; i < 2; i++) is_signed[i] = tile_scalar_class(types[i]->scalar) == TILE_CLASS_SIGNED;
-    const char *name =
-        types[0]->scalar == TILE_BF16 ? "llvm.x86.tdpbf16ps" : of_bytes[is_signed[0]][is_signed[1]];
+    const char *name = types[0]->scalar == TILE_BF16 ? "llvm.x86.tdpbf16ps" : of_bytes[is_signed[0]][is_signed[1]];
     call(exporter, op, name,
          VALUES(tile_register(exporter, op, 0), tile_register(exporter, op, 1), tile_register(exporter, op, 2)));
 }

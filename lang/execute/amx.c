@@ -23,8 +23,8 @@ struct ExecAmx {
 /* Subnormals count as 0. */
 static float flush(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }
 
-/* A result is flushed if, rounded as if exponents had no bound, it is below the least normal number. Such a result may be
- * that number when it is rounded as a subnormal; then the same sum of numbers 2**64 times as great tells. */
+/* A result is flushed if, rounded as if exponents had no bound, it is below the least normal number. Such a result may
+ * be that number when it is rounded as a subnormal; then the same sum of numbers 2**64 times as great tells. */
 static float add_product(float x, float y, float sum) {
     x = flush(x);
     y = flush(y);
@@ -86,7 +86,8 @@ bool tile_exec_amx_configure(TileExecutor *e, const ExecInstruction *in) {
     if (!e->amx) e->amx = TILE_NEW(e->arena, ExecAmx);
     bool valid = config[0] == 1;
     for (unsigned i = 1; i < CONFIG_BYTES; i++)
-        if (i < CONFIG_WIDTHS || (i >= CONFIG_WIDTHS + 2 * REGISTERS && i < CONFIG_ROWS) || i >= CONFIG_ROWS + REGISTERS)
+        if (i < CONFIG_WIDTHS || (i >= CONFIG_WIDTHS + 2 * REGISTERS && i < CONFIG_ROWS) ||
+            i >= CONFIG_ROWS + REGISTERS)
             valid &= config[i] == 0;
     for (unsigned i = 0; i < REGISTERS; i++) {
         Register *r = &e->amx->registers[i];
@@ -171,8 +172,7 @@ typedef struct Operand {
 } Operand;
 
 static void read_operand(const Register *r, TileScalar scalar, Operand *operand) {
-    for (uint32_t row = 0; row < r->rows; row++)
-        read_row(r, row, scalar, operand->floats[row], operand->integers[row]);
+    for (uint32_t row = 0; row < r->rows; row++) read_row(r, row, scalar, operand->floats[row], operand->integers[row]);
 }
 
 /* The sum of row i and column j, of b's elements column by column. */

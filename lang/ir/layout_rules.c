@@ -81,6 +81,12 @@ bool tile_op_cuts_halves(const TileOp *op) {
     return whole == 2 * half && (half & (half - 1)) == 0 && tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, 0) % half == 0;
 }
 
+/* Lanes of padding would lie between the halves. */
+static bool cuts_layout(const TileOp *op, const TileType *type, const TileLayout *layout) {
+    unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
+    return tile_op_cuts_halves(op) && tile_layout_extent(layout, axis) == type->extent[axis];
+}
+
 bool tile_layout_of_result(const TileOp *op, const TileLayout *operand, TileLayout *result) {
     switch (op->id) {
     case TILE_OP_REDUCE:
@@ -91,10 +97,10 @@ bool tile_layout_of_result(const TileOp *op, const TileLayout *operand, TileLayo
     case TILE_OP_PERMUTE: return permute(operand, tile_op_get(op, TILE_ATTRIBUTE_AXES), false, result);
     case TILE_OP_RESHAPE: return reshape(operand, tile_op_operand(op, 0)->type, op->results[0].type, result);
     case TILE_OP_SLICE:
-        return tile_op_cuts_halves(op) &&
+        return cuts_layout(op, tile_op_operand(op, 0)->type, operand) &&
                tile_layout_halve(operand, (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), result);
     case TILE_OP_CAT:
-        return tile_op_cuts_halves(op) &&
+        return cuts_layout(op, tile_op_operand(op, 0)->type, operand) &&
                tile_layout_double(operand, (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), result);
     default: return false;
     }
@@ -125,7 +131,7 @@ bool tile_layout_of_operand(const TileOp *op, unsigned index, const TileLayout *
     if (op->id == TILE_OP_BROADCAST) return true;
     if (op->id == TILE_OP_PERMUTE) return permute(result, tile_op_get(op, TILE_ATTRIBUTE_AXES), true, operand);
     if (op->id == TILE_OP_RESHAPE) return reshape(result, op->results[0].type, from, operand);
-    if (op->id == TILE_OP_CAT && tile_op_cuts_halves(op))
+    if (op->id == TILE_OP_CAT && cuts_layout(op, op->results[0].type, result))
         return tile_layout_halve(result, (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), operand);
     int axis = tile_accessed_tile(op) ? gathered_axis(op, index) : -1;
     if (axis < 0) return false;

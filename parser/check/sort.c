@@ -71,11 +71,31 @@ static bool is_prefix(const TileValidity *valid) {
     return true;
 }
 
-/* As many lanes as were valid, from the first on: a mask along the line. */
-static const TileValidity *first_lanes(TileChecker *c, const Sort *s, const TileMeaning *shape, TileValue *mask) {
+/* The axes along which what is not valid differs. */
+static unsigned axes_of(const TileValidity *skipped) {
+    unsigned axes = 0;
+    for (unsigned i = 0; i < skipped->count; i++) {
+        const TileValidEntry *entry = &skipped->entries[i];
+        unsigned rank = entry->atom->kind == TILE_ATOM_MASK ? entry->atom->mask->type->rank : 1;
+        for (unsigned k = 0; k < rank; k++)
+            if (entry->axes[k] >= 0) axes |= 1u << entry->axes[k];
+    }
+    return axes;
+}
+
+/* As many lanes as were valid, from the first on: a mask along the line, the same for lines in which the same are valid. */
+static const TileValidity *first_lanes(TileChecker *c, const Sort *s, const TileMeaning *shape, TileValue *mask, unsigned axes) {
     TileBuilder *b = tile_emitter(c);
     int64_t extent[TILE_MAX_TILE_RANK];
-    for (unsigned i = 0; i < shape->rank; i++) extent[i] = i == s->axis ? 1 : tile_extent_value(c, shape->extent[i]);
+    int8_t map[TILE_MAX_TILE_RANK], own[TILE_MAX_TILE_RANK];
+    for (unsigned i = 0; i < TILE_MAX_TILE_RANK; i++) {
+        map[i] = i == s->axis ? -1 : (int8_t)i;
+        own[i] = axes >> i & 1u ? (int8_t)i : -1;
+    }
+    for (unsigned i = 0; i < shape->rank; i++) {
+        if (own[i] < 0 && mask->type->extent[i] > 1) mask = tile_build_slice(b, mask, i, 0, 1);
+        extent[i] = i == s->axis ? 1 : mask->type->extent[i];
+    }
     TileValue *count = tile_build_reduce(b, tile_build_convert(b, mask, TILE_I32), TILE_KIND_SUM, s->axis);
     count = tile_build_reshape(b, count, shape->rank, extent);
     extent[s->axis] = tile_extent_value(c, shape->extent[s->axis]);
@@ -83,11 +103,8 @@ static const TileValidity *first_lanes(TileChecker *c, const Sort *s, const Tile
     TileValue *inside = tile_build_binary(b, TILE_OP_LT, lane, tile_build_broadcast(b, count, extent));
     const char *words = "what is sorted behind the last element";
     TileAtom *atom = tile_atom_mask(c, inside, inside, NULL, NULL, s->call->span, words);
-    int8_t map[TILE_MAX_TILE_RANK];
-    for (unsigned i = 0; i < TILE_MAX_TILE_RANK; i++) map[i] = i == s->axis ? -1 : (int8_t)i;
-    static const int8_t axes[TILE_MAX_TILE_RANK] = {0, 1, 2, 3, 4};
     TileSpan filled = s->count == 1 ? s->call->span : (TileSpan){0}; /* nothing fills a tuple */
-    return tile_valid_add(c, tile_valid_map(c, s->valid, map), atom, axes, filled);
+    return tile_valid_add(c, tile_valid_map(c, s->valid, map), atom, own, filled);
 }
 
 /* The op; results[i] is valid where s says. */
@@ -109,7 +126,7 @@ static void emit_sort(TileChecker *c, const Sort *s, TileMeaning *results) {
     if (mask)
         attributes[attribute_count++] =
             (TileAttribute){.key = TILE_ATTRIBUTE_PARTS, .integers = (int64_t *)(uintptr_t)part, .count = 1};
-    if (mask && (s->kept || !is_prefix(skipped))) valid = first_lanes(c, s, &shape, mask);
+    if (mask && (s->kept || !is_prefix(skipped))) valid = first_lanes(c, s, &shape, mask, axes_of(skipped));
     tile_emit_at(c, s->call->span);
     TileOp *op =
         tile_build_op(tile_emitter(c), TILE_OP_SORT, operands, count, attributes, attribute_count, NULL, s->count);

@@ -53,7 +53,7 @@ expect 0 'line 4: the load of x leaves the L2 cache in the usual order (evict_no
 expect 0 'line 4: the load of x is the first to leave the L2 cache (evict_first)' once stream=1
 expect 0 'line 4: the store of y leaves the L2 cache in the usual order (evict_normal)' once stream=1
 expect 0 'gpu-flatten: the grid goes through all elements as they lie in memory, not row by row: 64 elements for each program' once
-expect 0 'the code relies on: aligned to 16 bytes, offsets below 2**31, dimension 1 contiguous, no gaps' once
+expect 0 'the code relies on: aligned to 8 bytes, offsets below 2**31, dimension 1 contiguous, no gaps' once
 expect 0 'gpu-flatten: the grid goes through tensors row by row, not through all elements as they lie in memory: x: it may have gaps between its rows' \
     env TILE_PTXAS="$work/none" "$tilec" explain "$work/once.tile" 'x=zeros:f32[100,5].T' y=@ --target=sm_80
 moves() { TILE_PTXAS=$work/none "$tilec" explain "$stdlib/transpose.tile:transpose" x=zeros:f32[64,64] y=@ BM=64 BN=64 --target=sm_80 "$@"; }
@@ -108,7 +108,8 @@ grid, = gpu['grids']
 assert grid['assembly'] == {'registers': 77, 'stack_bytes': 32, 'spilled_bytes': 60}
 assert len(grid['barriers']) == 2 and grid['threads'] == 128 and not grid['moves']
 assert gpu['tensors'][0]['used'] == {'alignment': 16, 'strides': ['any', 'contiguous'], 'multiples': [1, 1],
-                                    'narrow': True, 'own_memory': False, 'map': False}
+                                    'dense': 2, 'most': 1024, 'narrow': True, 'own_memory': False, 'map': False}
+assert once['tensors'][0]['used']['dense'] == 0 and once['tensors'][0]['used']['most'] == 0
 assert {'name': 'v', 'type': 'f32', 'line': 18} in sum((layout['tiles'] for layout in grid['layouts']), [])
 grid, = moves['grids']
 assert grid['assembly'] is None and 'TILE_PTXAS' in moves['assembly_unknown']

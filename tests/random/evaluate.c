@@ -530,6 +530,10 @@ Value *evaluate(Evaluator *e, const Expr *expr) {
     case E_DOT: return evaluate_dot(e, expr);
     case E_IF: return chosen(e, expr);
     case E_FUNCTION: return lifted(e, expr);
+    case E_MOVED: return evaluate_moved(e, expr);
+    case E_VALID: return evaluate_valid(e, expr);
+    case E_SORT:
+    case E_FIRST:
     case E_SPLIT:
     case E_FOLD: return first_part(e, expr);
     case E_RANGE:
@@ -552,6 +556,8 @@ void evaluate_parts(Evaluator *e, const Expr *expr, Value **parts) {
     }
     if (expr->kind == E_SPLIT)
         split(e, expr, parts);
+    else if (expr->kind == E_SORT || expr->kind == E_FIRST)
+        evaluate_order(e, expr, parts);
     else if (expr->kind == E_FOLD)
         evaluate_fold(e, expr, parts);
     else

@@ -78,6 +78,9 @@ void evaluate_scatter(Evaluator *e, const Expr *target, const Expr *value);
 
 Value *evaluate_reduce(Evaluator *e, const Expr *expr);
 Value *evaluate_running(Evaluator *e, const Expr *expr);
+void evaluate_order(Evaluator *e, const Expr *expr, Value **parts); /* E_SORT, E_FIRST */
+Value *evaluate_moved(Evaluator *e, const Expr *expr);
+Value *evaluate_valid(Evaluator *e, const Expr *expr);
 void evaluate_fold(Evaluator *e, const Expr *expr, Value **parts);
 Value *evaluate_dot(Evaluator *e, const Expr *expr);
 

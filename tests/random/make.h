@@ -80,6 +80,12 @@ Expr *make_dot(Maker *m, const Shape *shape, int depth);
 Expr *make_reduction(Maker *m, const Shape *shape, int depth);
 Expr *make_fold(Maker *m, const Shape *shape, int depth);
 Expr *make_running(Maker *m, const Shape *shape, int depth);
+/* keep(x, ..) */
+Expr *make_kept(Maker *m, Expr *x);
+/* Sorts, shifts, and where a value is valid. */
+Expr *make_arranged(Maker *m, const Shape *shape, int depth);
+/* The first elements of a sort, and their places; NULL if impossible. */
+Expr *make_first(Maker *m, const Shape *shape, int depth);
 /* Several values of these shapes, for a let of several names; NULL if impossible. */
 Expr *make_parts(Maker *m, const Shape *shape, int depth);
 Expr *make_range(Maker *m, const Extent *size, int depth);

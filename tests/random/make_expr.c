@@ -585,6 +585,8 @@ Expr *make_expr(Maker *m, const Shape *shape, int depth) {
             expr = make_running(m, shape, depth);
         else if (kind < 58 && whole)
             expr = make_fold(m, shape, depth);
+        else if (kind < 63 && whole)
+            expr = make_arranged(m, shape, depth);
         else
             expr = computed(m, shape, depth);
         if (!expr || (m->clean && expr->tainted)) continue;

@@ -17,7 +17,7 @@ static Type summed_type(Maker *m, Type to) {
     return to == TYPE_I32 ? narrow[below(m, 5)] : to;
 }
 
-static Expr *kept(Maker *m, Expr *x) {
+Expr *make_kept(Maker *m, Expr *x) {
     Shape truth = shape_with(x->shape, TYPE_BOOL);
     bool clean = m->clean;
     m->clean = true;
@@ -74,7 +74,7 @@ Expr *make_reduction(Maker *m, const Shape *shape, int depth) {
         if (second <= axis) axis++;
     }
     Expr *x = make_expr(m, &wide, depth - 1);
-    if (chance(m, 22)) x = kept(m, x);
+    if (chance(m, 22)) x = make_kept(m, x);
     Expr *expr = unary_expr(E_REDUCE, *shape, (int)reduction, x);
     expr->from_end = chance(m, 20);
     expr->axis[0] = axis;
@@ -95,7 +95,7 @@ Expr *make_running(Maker *m, const Shape *shape, int depth) {
     if (type_is_float(to) ? m->clean : type_bytes(to) < 4) return NULL;
     Shape inner = shape_with(*shape, summed_type(m, to));
     Expr *x = make_expr(m, &inner, depth - 1);
-    if (chance(m, 15)) x = kept(m, x);
+    if (chance(m, 15)) x = make_kept(m, x);
     Expr *expr = finished(unary_expr(E_RUNNING, *shape, chance(m, 60) ? REDUCE_SUM : REDUCE_PROD, x));
     expr->from_end = chance(m, 20);
     expr->axis[0] = (int)below(m, (unsigned)shape->rank);
@@ -137,7 +137,7 @@ static Expr *new_fold(Maker *m, FoldKind kind, const Shape *whole, int axis, boo
         Shape inner = shape_with(*whole, part_type(kind, whole->scalar, p));
         Expr *x = p == 0 ? make_expr(m, &inner, depth - 1) : make_loose(m, &inner, depth - 1);
         if (x->kind == E_LITERAL) x->bare = false;
-        if (p == 0 && chance(m, 15)) x = kept(m, x);
+        if (p == 0 && chance(m, 15)) x = make_kept(m, x);
         add_operand(expr, x);
     }
     finished(expr);
@@ -191,8 +191,9 @@ static Expr *make_split(Maker *m, const Shape *shape, int depth) {
 }
 
 Expr *make_parts(Maker *m, const Shape *shape, int depth) {
-    Expr *expr = chance(m, 40) ? make_split(m, shape, depth)
-                               : fold_of(m, (FoldKind)(FOLD_AFFINE + below(m, FOLD_COUNT - FOLD_AFFINE)), shape, depth);
+    Expr *expr = chance(m, 40)   ? make_first(m, shape, depth)
+                 : chance(m, 40) ? make_split(m, shape, depth)
+                                 : fold_of(m, (FoldKind)(FOLD_AFFINE + below(m, FOLD_COUNT - FOLD_AFFINE)), shape, depth);
     if (expr) expr->several = true;
     return expr;
 }

@@ -255,6 +255,20 @@ static void print_running(Printer *p, const Expr *expr) {
         expr->exclusive ? ", exclusive = true" : "");
 }
 
+static void print_arranged(Printer *p, const Expr *expr) {
+    const char *name = expr->kind == E_MOVED ? "shift" : expr->kind == E_FIRST ? "topk" : expr->scan ? "argsort" : "sort";
+    put(p, "%s(", name);
+    print_expr(p, expr->operand[0]);
+    if (expr->kind == E_FIRST) {
+        put(p, ", ");
+        print_extent(p, expr->shape.extent[expr->axis[0]]);
+    }
+    if (expr->kind == E_MOVED)
+        put(p, ", %d, %d)", axis_of(expr, 0), expr->op);
+    else
+        put(p, ", axis = %d%s)", axis_of(expr, 0), expr->kind == E_SORT && expr->reverse ? ", descending = true" : "");
+}
+
 static void print_atomic(Printer *p, const Expr *expr) {
     static const char *const names[] = {"atomic_add", "atomic_max", "atomic_min", "atomic_cas"};
     put(p, "%s(", names[expr->op]);
@@ -498,6 +512,10 @@ static void print_access(Printer *p, const Expr *expr) {
         break;
     case E_REDUCE: print_reduction(p, expr); break;
     case E_RUNNING: print_running(p, expr); break;
+    case E_SORT:
+    case E_FIRST:
+    case E_MOVED: print_arranged(p, expr); break;
+    case E_VALID: print_call(p, "valid", expr); break;
     case E_FOLD: print_fold(p, expr); break;
     case E_DOT: print_dot(p, expr); break;
     case E_IF: print_if(p, expr); break;

@@ -208,6 +208,10 @@ typedef enum ExprKind {
     E_CAT,
     E_REDUCE,  /* `op`, a Reduction, over axis[0 .. axes], keep */
     E_RUNNING, /* cumsum, cumprod: `op`, reverse, exclusive */
+    E_SORT,    /* along axis[0], `reverse`: descending; `scan`: argsort; `bare`: what is valid stays so */
+    E_FIRST,   /* topk along axis[0]: two values */
+    E_MOVED,   /* shift(v, axis[0], op) */
+    E_VALID,   /* valid(v) */
     E_FOLD,    /* reduce or (scan) scan: `op`, a FoldKind, of operands; after those, if `keep`, the initial values */
     E_DOT,     /* `op`, a Precision */
     E_IF,
@@ -256,7 +260,7 @@ struct Expr {
     bool bare, keep, reverse, exclusive, scan;
     bool from_end; /* its axes are counted from the end: negative */
     bool bounded;  /* an index tile, all of whose elements are in [0, extent) */
-    bool several;  /* E_SPLIT, E_FOLD: its values are bound by a let with several names */
+    bool several;  /* E_SPLIT, E_FIRST, E_FOLD: its values are bound by a let with several names */
     bool outlined; /* printed as a call of a separate function */
     int parts;
     Shape part[MAX_PARTS];

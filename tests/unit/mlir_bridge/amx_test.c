@@ -68,7 +68,8 @@ static void fill(Matrices *m, bool floats, unsigned kind, uint64_t *state) {
 
 /* Shapes that fit: rows of c and a, columns of c and b, and words along k. */
 static void configure(Matrices *m, uint64_t *state) {
-    unsigned rows = 1 + next_random(state) % 16, columns = 1 + next_random(state) % 16, words = 1 + next_random(state) % 16;
+    unsigned rows = 1 + next_random(state) % 16, columns = 1 + next_random(state) % 16,
+             words = 1 + next_random(state) % 16;
     if (next_random(state) % 2) rows = columns = words = 16;
     memset(m->config, 0, sizeof m->config);
     m->config[0] = 1;

@@ -296,6 +296,39 @@ def _(r, m, n, k):
     return Case([a, b, c], [c], lambda a, b: (a[:, :, None] + b).amax(1), a, b, flops=2 * m * n * k)
 
 
+# ---- convolutions ----
+
+IMAGES = ((32, 56, 56, 64, 64), (16, 28, 28, 256, 256), (3, 33, 35, 96, 80))  # batch, rows, columns, channels, outputs
+TINY_IMAGES = (2, 7, 9, 8, 16)
+
+
+@add("convolutions:conv2d_nchw", IMAGES, TINY_IMAGES)
+def _(r, b, h, w, c, o):
+    x, wt, y = r.randn(b, c, h, w), r.randn(o, c, 3, 3, scale=(9 * c)**-0.5), r.empty(b, o, h, w)
+    return Case([x, wt, y], [y], lambda x, w: F.conv2d(x, w, padding=1), x, wt, flops=18 * b * h * w * c * o)
+
+
+@add("convolutions:conv2d_grouped", ((32, 56, 56, 4, 64), (16, 28, 28, 32, 8), (3, 33, 35, 5, 24)), (2, 7, 9, 2, 8))
+def _(r, b, h, w, g, d):
+    x, wt, y = r.randn(b, h, w, g, d), r.randn(g, 3, 3, d, d, scale=(9 * d)**-0.5), r.empty(b, h, w, g, d)
+    turned = wt.permute(0, 4, 3, 1, 2).reshape(g * d, d, 3, 3).contiguous(memory_format=torch.channels_last)
+
+    def function(x, wt):
+        x = x.reshape(b, h, w, g * d).permute(0, 3, 1, 2)
+        return F.conv2d(x, wt, padding=1, groups=g).permute(0, 2, 3, 1).reshape(b, h, w, g, d)
+    return Case([x, wt, y], [y], function, x, turned, flops=18 * b * h * w * g * d * d)
+
+
+@add("convolutions:conv2d_transposed", IMAGES, TINY_IMAGES)
+def _(r, b, h, w, c, o):
+    x, wt, y = r.randn(b, h, w, c), r.randn(4, 4, c, o, scale=(4 * c)**-0.5), r.empty(b, 2 * h, 2 * w, o)
+    turned = wt.permute(2, 3, 0, 1).contiguous()
+
+    def function(x, wt):
+        return F.conv_transpose2d(x.permute(0, 3, 1, 2), wt, stride=2, padding=1).permute(0, 2, 3, 1)
+    return Case([x, wt, y], [y], function, x, turned, flops=32 * b * h * w * c * o)
+
+
 # ---- sequences ----
 
 @add("sequences:causal_conv", ((8, 4096, 2048), (3, 1021, 777)), (2, 11, 37))

@@ -60,14 +60,13 @@
  * AMX's instruction for each group of k.
  * Cost: linear, about 400 ops for each dot_block, 1,200 by AMX. */
 #include "cpu/dot.h"
+#include "cpu/panel.h"
 #include "cpu/passes.h"
 #include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
 
 enum {
-    PANEL_DEPTH_BYTES = 2048, /* of one row of a's panel: 14 rows take 28 KiB of L1 */
     SINGLE_ROW_DEPTH = 32,    /* rows of b read at a time from memory: few enough pages and streams */
-    PANEL_PAD_BYTES = 64,     /* rows of a's panel are in different cache sets */
     PANEL_WIDTH = 1024,       /* columns of b: 2 MiB at full depth */
     ALIGN = 64,
     MOST_SCALE = 16 /* SVE's vectors have 2,048 bits at most */
@@ -120,20 +119,41 @@ static void choose_width(Dot *dot) {
     dot->width = dot_multiply(dot, dot->block_columns, whole);
 }
 
-static void choose_panels(Dot *dot) {
-    int64_t deepest = has_single_row(dot) ? SINGLE_ROW_DEPTH : PANEL_DEPTH_BYTES / dot->bytes;
-    int64_t longest = dot->lanes * dot->most_scale;
-    int64_t columns = dot->block_vectors * longest; /* of the widest block that there can be */
-    dot->depth = at_most(round_up(dot->k_max, dot->lanes), deepest);
-    dot->panel_row = round_up(dot->depth, longest) + PANEL_PAD_BYTES / dot->bytes;
-    choose_width(dot);
-    int64_t width = has_single_row(dot) ? columns : round_up(at_most(dot->n_max, PANEL_WIDTH), columns);
+static void build_a_panel(Dot *dot, int64_t rows) {
+    dot->panel_row = round_up(dot->depth, dot->lanes * dot->most_scale) + CPU_PANEL_PAD_BYTES / dot->bytes;
     int64_t spare = dot_spare_rows(dot) * dot->panel_row * dot->bytes;
-    dot->a_panel =
-        tile_build_buffer(&dot->emitter->front, dot->block_rows * dot->panel_row * dot->bytes + 2 * spare, ALIGN);
+    dot->a_panel = tile_build_buffer(&dot->emitter->front, rows * dot->panel_row * dot->bytes + 2 * spare, ALIGN);
     dot->a_panel = dot_offset(dot, dot->a_panel, dot_i64(dot, spare));
+}
+
+static void build_b_panel(Dot *dot, int64_t width) {
     dot->b_panel = tile_build_buffer(&dot->emitter->front, width * dot->depth * dot->bytes, ALIGN);
-    dot->spill = tile_build_buffer(&dot->emitter->front, dot->block_rows * columns * dot->bytes, ALIGN);
+    int64_t spill = dot->block_rows * dot->block_vectors * dot->lanes * dot->most_scale * dot->bytes;
+    if (!dot->context->target->has_masks) dot->spill = tile_build_buffer(&dot->emitter->front, spill, ALIGN);
+}
+
+/* The columns of the widest blocks that there can be. */
+static int64_t panel_columns(const Dot *dot, int64_t columns) {
+    return round_up(columns, dot->block_vectors * dot->lanes * dot->most_scale);
+}
+
+static void choose_panels(Dot *dot) {
+    int64_t deepest = has_single_row(dot) ? SINGLE_ROW_DEPTH : CPU_PANEL_DEPTH_BYTES / dot->bytes;
+    dot->depth = at_most(round_up(dot->k_max, dot->lanes), deepest);
+    choose_width(dot);
+    build_a_panel(dot, dot->block_rows);
+    build_b_panel(dot, panel_columns(dot, has_single_row(dot) ? 1 : at_most(dot->n_max, PANEL_WIDTH)));
+}
+
+/* Are the products of iterations multiplied together? */
+static bool join(Dot *dot, TileOp *op) {
+    TileOp *loops[DOT_JOINED];
+    unsigned count = dot->n_max <= PANEL_WIDTH ? dot_joined_loops(dot, op, loops) : 0;
+    if (!count || !dot_join_choose(dot, CPU_PANEL_DEPTH_BYTES / dot->bytes)) return false;
+    if (!dot_join_reads_in_place(dot, op, loops[0])) build_a_panel(dot, round_up(dot->m_max, dot->block_rows));
+    build_b_panel(dot, panel_columns(dot, dot->n_max));
+    dot_join(dot, op, loops, count);
+    return true;
 }
 
 /* ---- loops ---- */
@@ -262,11 +282,14 @@ static void expand(TilePassContext *context, TileEmitter *emitter, TileOp *op) {
     dot.amx = is_by_amx(op);
     if (dot.amx) {
         dot_amx_choose(&dot);
+        emit_loops(&dot);
     } else {
         choose_block(&dot, target);
-        choose_panels(&dot);
+        if (!join(&dot, op)) {
+            choose_panels(&dot);
+            emit_loops(&dot);
+        }
     }
-    emit_loops(&dot);
     tile_op_erase(op);
     emitter->changed = true;
 }

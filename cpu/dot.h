@@ -2,6 +2,7 @@
  *   dot.c          the pass, sizes of blocks, the loops around the micro-kernel
  *   dot_build.c    arithmetic on offsets, loops and branches
  *   dot_pack.c     packing of operands into panels
+ *   dot_join.c     products of several iterations that are multiplied together
  *   dot_amx_pack.c packing for AMX
  *   dot_amx_kernel.c  the micro-kernel of AMX, and the configuration of tile registers
  *   dot_amx.c      sizes and loops for AMX
@@ -18,7 +19,10 @@ typedef struct DotOperand {
     TileScalar scalar;
 } DotOperand;
 
-enum { DOT_DEEPEST = 16 };
+enum {
+    DOT_DEEPEST = 16,
+    DOT_JOINED = 6 /* loops whose products are joined, at most */
+};
 
 typedef struct Dot {
     TilePassContext *context;
@@ -45,7 +49,7 @@ typedef struct Dot {
     int64_t panel_row;      /* elements from one row of a's panel to the next */
     TileValue *a_panel;     /* block_rows rows of a; dot_spare_rows unused ones before and after them */
     TileValue *b_panel;     /* block of columns by block; in each, row by row, block_columns elements */
-    TileValue *spill;       /* a copy of a partial block of c */
+    TileValue *spill;       /* a copy of a partial block of c; NULL: its lanes are masked */
     bool amx;               /* panels have the operands' types, for AMX (dot_amx_pack.c) */
     int64_t element;        /* its bytes */
     int64_t group;          /* elements of a tile register's row */
@@ -142,5 +146,15 @@ void dot_pack_b(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, Tile
 TileValue *dot_is_narrow(Dot *dot, TileValue *columns);
 /* The block of c at (i, j) += a_panel times the panel of b, for kc k. */
 void dot_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, TileValue *kc);
+
+/* The loops around the product, the innermost first, whose products can be joined along k. */
+unsigned dot_joined_loops(const Dot *dot, const TileOp *op, TileOp **loops);
+/* Chooses the depth of panels for all rows and columns; false: there is nothing to gain. */
+bool dot_join_choose(Dot *dot, int64_t deepest);
+/* Is a computed by the loop's body for this product alone, into rows of which each has space for a panel's? Then they are
+ * the panel: a_panel and panel_row are set, and dot_join has a computed in its place there. */
+bool dot_join_reads_in_place(Dot *dot, const TileOp *op, const TileOp *loop);
+/* Packs the operands behind those of the iterations before, and multiplies in the last one, or when panels are full. */
+void dot_join(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count);
 
 #endif

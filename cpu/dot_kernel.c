@@ -10,24 +10,43 @@ static TileValue *multiply_add(Dot *dot, TileValue *x, TileValue *y, TileValue *
     return tile_emit_binary(dot->emitter, TILE_OP_ADD, sum, tile_emit_binary(dot->emitter, TILE_OP_MUL, x, y));
 }
 
+enum {
+    WIDEST = 8,
+    FEWEST_HALVED = 6 /* rows of a block, of which half are worth a micro-kernel of their own */
+};
+
 /* A block of c, which begins at `pointer`. */
 typedef struct Block {
     TileValue *pointer, *row;
-    int64_t vectors; /* of a full block, or of the narrow one */
+    int64_t rows, vectors; /* of a full block, or of a smaller one */
+    /* Of a partial block: the rows and columns that c has. Rows past them are its last row once more; since rows are stored
+     * from the last one upward, the true one is stored last. */
+    TileValue *last_row, *columns;
 } Block;
 
 /* Pointers to the vectors of a block of c. */
 static void build_block_pointers(Dot *dot, const Block *c, TileValue **pointers) {
     TileValue *block = c->pointer;
-    for (int64_t r = 0; r < dot->block_rows; r++) {
+    for (int64_t r = 0; r < c->rows; r++) {
+        if (c->last_row) {
+            TileValue *row = dot_minimum(dot, dot_i64(dot, r), c->last_row);
+            block = dot_offset(dot, c->pointer, dot_multiply(dot, row, c->row));
+        }
         for (int64_t v = 0; v < c->vectors; v++) *pointers++ = dot_offset(dot, block, dot_vector_bytes(dot, v));
-        block = dot_offset(dot, block, c->row);
+        if (!c->last_row) block = dot_offset(dot, block, c->row);
     }
 }
 
+/* Masks of the block's columns, by vector; NULL: all of them exist. */
+static void build_masks(Dot *dot, const Block *c, TileValue **masks) {
+    for (int64_t v = 0; v < c->vectors; v++)
+        masks[v] = c->columns ? dot_mask(dot, dot_lanes(dot, v), c->columns) : NULL;
+}
+
 /* Adds the products of one k to the accumulators. */
-static void step(Dot *dot, const DotPanel *panel, int64_t vectors, TileValue *k, TileValue *const *sums,
+static void step(Dot *dot, const DotPanel *panel, const Block *c, TileValue *k, TileValue *const *sums,
                  TileValue **next) {
+    int64_t vectors = c->vectors;
     const TileType *vector = dot_vector(dot, dot->scalar), *scalar = tile_emit_i64(dot->emitter, 0)->type;
     scalar = tile_type_with_scalar(dot->builder->module->context, scalar, dot->scalar);
     TileValue *b[8];
@@ -39,7 +58,7 @@ static void step(Dot *dot, const DotPanel *panel, int64_t vectors, TileValue *k,
         b[v] = tile_build_load(dot->builder, vector, at, NULL, NULL, panel->in_place ? 0 : dot->lanes * dot->bytes);
     }
     TileValue *column = dot_offset(dot, dot->a_panel, dot_scale(dot, k, dot->bytes));
-    for (int64_t r = 0; r < dot->block_rows; r++) {
+    for (int64_t r = 0; r < c->rows; r++) {
         TileValue *at = dot_offset(dot, column, dot_i64(dot, r * dot->panel_row * dot->bytes));
         TileValue *element = tile_build_load(dot->builder, scalar, at, NULL, NULL, 0);
         TileValue *a = tile_build_splat(dot->builder, element, vector);
@@ -52,20 +71,25 @@ static void run_kernel(Dot *dot, const DotPanel *panel, const Block *block, Tile
         dot_amx_kernel(dot, panel, block->pointer, block->row, block->vectors, kc);
         return;
     }
-    TileValue *pointers[BLOCK_LIMIT], *sums[BLOCK_LIMIT], *next[BLOCK_LIMIT];
-    unsigned count = (unsigned)(dot->block_rows * block->vectors);
+    TileValue *pointers[BLOCK_LIMIT], *sums[BLOCK_LIMIT], *next[BLOCK_LIMIT], *masks[WIDEST];
+    unsigned vectors = (unsigned)block->vectors, count = (unsigned)block->rows * vectors;
+    const TileType *type = dot_vector(dot, dot->scalar);
+    TileValue *zero = block->columns ? tile_emit_bits(dot->emitter, type, 0) : NULL;
     build_block_pointers(dot, block, pointers);
+    build_masks(dot, block, masks);
     for (unsigned i = 0; i < count; i++)
-        sums[i] = tile_build_load(dot->builder, dot_vector(dot, dot->scalar), pointers[i], NULL, NULL, 0);
+        sums[i] = tile_build_load(dot->builder, type, pointers[i], masks[i % vectors], zero, 0);
     TileOp *loop = tile_build_for(dot->builder, dot_i64(dot, 0), kc, dot_i64(dot, 1), sums, count);
     TileBuilder outer = *dot->builder;
     *dot->builder = tile_builder_at_end(outer.module, &loop->regions[0]);
     dot->builder->location = outer.location;
-    step(dot, panel, block->vectors, loop->regions[0].arguments[0], loop->regions[0].arguments + 1, next);
+    step(dot, panel, block, loop->regions[0].arguments[0], loop->regions[0].arguments + 1, next);
     tile_build_end(dot->builder, TILE_OP_YIELD, next, count);
     if (!outer.error) outer.error = dot->builder->error;
     *dot->builder = outer;
-    for (unsigned i = 0; i < count; i++) tile_build_store(dot->builder, tile_op_result(loop, i), pointers[i], NULL, 0);
+    for (unsigned row = (unsigned)block->rows; row-- > 0;)
+        for (unsigned i = row * vectors; i < (row + 1) * vectors; i++)
+            tile_build_store(dot->builder, tile_op_result(loop, i), pointers[i], masks[i % vectors], 0);
 }
 
 /* ---- partial blocks ---- */
@@ -109,10 +133,49 @@ static void run_full_or_partial(Dot *dot, const DotPanel *panel, const Edge *edg
     dot_end(dot);
     Block block = {.pointer = dot_select(dot, partial, dot->spill, edge->block),
                    .row = dot_select(dot, partial, dot_vector_bytes(dot, dot->block_vectors), dot->c.row),
+                   .rows = dot->block_rows,
                    .vectors = dot->block_vectors};
     run_kernel(dot, panel, &block, kc);
     dot_if(dot, partial);
     copy_block(dot, edge, true);
+    dot_end(dot);
+}
+
+/* Runs the micro-kernel on the rows and columns that there are of a partial block, at most so many. */
+static void run_masked(Dot *dot, const DotPanel *panel, const Edge *edge, int64_t rows, int64_t vectors, TileValue *kc) {
+    Block block = {.pointer = edge->block, .row = dot->c.row, .rows = rows, .vectors = vectors, .columns = edge->columns};
+    if (rows > 1) block.last_row = dot_binary(dot, TILE_OP_SUB, edge->rows, dot_i64(dot, 1));
+    run_kernel(dot, panel, &block, kc);
+}
+
+/* Few columns have a micro-kernel of half the width. */
+static void run_narrow_or_wide(Dot *dot, const DotPanel *panel, const Edge *edge, int64_t rows, TileValue *kc) {
+    int64_t narrow = dot->narrow_vectors ? dot->narrow_vectors : dot->block_vectors / 2;
+    bool has_narrow = narrow && (dot->narrow_vectors || !panel->in_place);
+    if (has_narrow) {
+        dot_if(dot, dot_binary(dot, TILE_OP_LE, edge->columns, dot_lanes(dot, narrow)));
+        run_masked(dot, panel, edge, rows, narrow, kc);
+        dot_else(dot);
+    }
+    run_masked(dot, panel, edge, rows, dot->block_vectors, kc);
+    if (has_narrow) dot_end(dot);
+}
+
+/* A full block, or a partial one in place, with another micro-kernel for few rows. */
+static void run_full_or_masked(Dot *dot, const DotPanel *panel, const Edge *edge, TileValue *partial, TileValue *kc) {
+    int64_t few = dot->block_rows >= FEWEST_HALVED ? dot->block_rows / 2 : 0, m;
+    if (tile_value_integer(dot->m, &m) && m % dot->block_rows == 0) few = 0;
+    dot_if(dot, partial);
+    if (few) {
+        dot_if(dot, dot_binary(dot, TILE_OP_LE, edge->rows, dot_i64(dot, few)));
+        run_narrow_or_wide(dot, panel, edge, few, kc);
+        dot_else(dot);
+    }
+    run_narrow_or_wide(dot, panel, edge, dot->block_rows, kc);
+    if (few) dot_end(dot);
+    dot_else(dot);
+    Block block = {.pointer = edge->block, .row = dot->c.row, .rows = dot->block_rows, .vectors = dot->block_vectors};
+    run_kernel(dot, panel, &block, kc);
     dot_end(dot);
 }
 
@@ -129,10 +192,15 @@ void dot_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, Tile
     edge.rows = dot_minimum(dot, edge.rows, dot_i64(dot, dot->block_rows));
     edge.block = dot_offset(dot, dot->c.pointer, dot_multiply(dot, i, dot->c.row));
     edge.block = dot_offset(dot, edge.block, dot_scale(dot, j, dot->bytes));
+    if (!dot->spill) {
+        run_full_or_masked(dot, panel, &edge, partial, kc);
+        return;
+    }
     if (dot->narrow_vectors) {
         TileValue *all_rows = dot_not(dot, few_rows);
         dot_if(dot, dot_binary(dot, TILE_OP_AND, all_rows, dot_is_narrow(dot, edge.columns)));
-        run_kernel(dot, panel, &(Block){edge.block, dot->c.row, dot->narrow_vectors}, kc);
+        Block block = {.pointer = edge.block, .row = dot->c.row, .rows = dot->block_rows, .vectors = dot->narrow_vectors};
+        run_kernel(dot, panel, &block, kc);
         dot_else(dot);
     }
     run_full_or_partial(dot, panel, &edge, partial, kc);

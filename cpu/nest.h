@@ -1,6 +1,8 @@
 /* Internals of cpu-nest, shared by its files:
  *   nest_sums.c        indices as sums over the open loops
+ *   nest_atoms.c       sets of lanes
  *   nest_values.c      validity of tile values, and the values that a statement reads at each point
+ *   nest_needs.c       lanes that somebody reads
  *   nest_statements.c  statements and their buffers, and the writes between two ops
  *   nest_bits.c        statements that compute several points of a tile together: which bits of an index are constants
  *   place.c            which values are recomputed at their uses, and which are stored in buffers
@@ -182,6 +184,8 @@ typedef struct NestInfo {
     uint32_t same, moved; /* placement: points that are read for one point of a reader, see `mark` */
     int32_t memo;         /* newest entry + 1 */
     NestAtoms *atoms;     /* by axis */
+    NestAtoms *needs;     /* by axis: bounds that all readers have in common; NULL: nobody reads it */
+    bool multiplied;      /* a dot depends on it */
     NestMap leaf_map;     /* map of the visit that `stamp` names */
 } NestInfo;
 
@@ -262,13 +266,27 @@ bool nest_sum_split(const Nest *n, const NestSum *sum, int64_t divisor, NestSum 
 /* x op y as a sum; false: it is none, or not known. */
 bool nest_sum_apply(const Nest *n, TileOpId id, const NestSum *x, int64_t y, NestSum *result);
 
-/* ---- nest_values.c ---- */
+/* ---- nest_atoms.c ---- */
 
+bool nest_atoms_have(const NestAtoms *atoms, const NestAtom *atom);
 bool nest_atoms_equal(const NestAtoms *a, const NestAtoms *b);
 /* Adds an atom, unless it holds for all lanes. */
 void nest_atoms_add(NestAtoms *atoms, TileValue *lo, TileValue *hi, int64_t extent);
 void nest_atoms_join(NestAtoms *atoms, const NestAtoms *more, int64_t extent);
-/* The validity of a value: one entry for each axis. Lanes outside are poison. */
+/* The index map of a reshape that only adds and drops axes of extent 1: axis of the operand to axis of the result or
+ * -1; false: another reshape. */
+bool nest_reshape_map(const TileType *from, const TileType *to, int8_t *axis);
+
+/* ---- nest_needs.c ---- */
+
+/* Finds the lanes of each tile that somebody reads. */
+void nest_find_needs(Nest *n);
+/* Adds the bounds of these lanes that are known at the op (NULL: that which defines the value). */
+void nest_join_needs(Nest *n, const TileValue *value, const TileOp *at, NestAtoms *atoms);
+
+/* ---- nest_values.c ---- */
+
+/* The validity of a value, and the lanes that are read: one entry for each axis. Lanes outside are poison. */
 const NestAtoms *nest_atoms(Nest *n, TileValue *value);
 /* Has the tile a single lane, which is held in a scalar? */
 bool nest_is_single(const TileType *type);
@@ -288,9 +306,6 @@ bool nest_copy_crosses(Nest *n, const NestStatement *s, unsigned copy);
 NestMap nest_map(const NestStatement *s, unsigned rank);
 /* Is every axis of the value indexed by the statement's own level? */
 bool nest_map_is_identity(const NestStatement *s, const NestMap *map, unsigned rank);
-/* The index map of a reshape that only adds and drops axes of extent 1: axis of the operand to axis of the result or
- * -1; false: another reshape. */
-bool nest_reshape_map(const TileType *from, const TileType *to, int8_t *axis);
 /* Collects s->leaves: values of statements, loop-carried tiles, loads, scalars. */
 void nest_collect_leaves(Nest *n, NestStatement *s);
 
@@ -338,6 +353,8 @@ void nest_plan_dot(Nest *n, TileOp *op);
 /* Chooses the buffers in which dots accumulate. */
 void nest_join_dots(Nest *n);
 void nest_emit_dot(Nest *n, NestStatement *s);
+/* The memory of a value that is computed only to be an operand of a dot: a panel of it. NULL: it is no such value. */
+NestBuffer *nest_dot_panel(Nest *n, const NestStatement *s);
 
 /* ---- schedule.c ---- */
 void nest_schedule(Nest *n, NestStatement *s);

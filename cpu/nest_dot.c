@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cpu/nest.h"
+#include "cpu/panel.h"
 #include "cpu/target.h"
 #include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
@@ -192,6 +193,31 @@ static const char *why_not_amx(const Nest *n, const NestStatement *s, bool *amx)
     return *amx ? NULL : "AMX would mostly multiply padding";
 }
 
+/* ---- panels ---- */
+
+static bool is_tile_float(const TileValue *value) { return tile_scalar_is_float(value->type->scalar); }
+
+/* Rows of a loop's small products have space for those of the iterations that are multiplied together, in the type in which
+ * they are. */
+NestBuffer *nest_dot_panel(Nest *n, const NestStatement *s) {
+    const NestStatement *dot = s->consumers.count == 1 ? s->consumers.items[0] : NULL;
+    bool amx;
+    if (s->kind != NEST_KEEP || !dot || dot->kind != NEST_DOT || dot->a.value != s->value) return NULL;
+    const TileType *type = s->value->type;
+    if (dot->b.value == s->value || type->rank != 2 || dot->a.axis[0] != 0) return NULL;
+    if (!is_tile_float(s->value) || !is_tile_float(dot->value) || !tile_op_is(dot->op->block->op, TILE_OP_FOR)) return NULL;
+    why_not_amx(n, dot, &amx);
+    if (amx) return NULL;
+    TileScalar scalar = dot->value->type->scalar;
+    int64_t bytes = tile_scalar_bytes(scalar), row = CPU_PANEL_DEPTH_BYTES + CPU_PANEL_PAD_BYTES;
+    if (bytes < tile_scalar_bytes(type->scalar) || type->extent[1] * bytes > CPU_PANEL_DEPTH_BYTES / 2) return NULL;
+    int64_t cache = n->context->target ? n->context->target->l2_bytes : 0, size = row * (type->extent[0] + CPU_PANEL_ROWS);
+    if (size > cache / 2) return NULL;
+    NestBuffer *buffer = nest_buffer(n, type, 0);
+    *buffer = (NestBuffer){.scalar = scalar, .stride = {row, bytes}, .bytes = size};
+    return buffer;
+}
+
 static const char *order_words(Nest *n, const NestStatement *s, bool amx, const char *why_not) {
     if (amx) return "by AMX, which adds up 32 products at a time, even and odd ones apart";
     const char *order = tile_op_integer(s->op, TILE_ATTRIBUTE_ORDERED, 0) ? "one fma after the other, as `ordered` says"
@@ -274,7 +300,9 @@ static void build_block(Nest *n, const NestStatement *s, const Strided *a, const
                              zero,
                              zero,
                              zero};
-    const TileType *types[] = {tile_type_scalar(n->module->context, s->a.value->type->scalar),
+    const NestStatement *source = nest_info(n, s->a.value)->statement;
+    TileScalar scalar = source && source->buffer && !s->a.view ? source->buffer->scalar : s->a.value->type->scalar;
+    const TileType *types[] = {tile_type_scalar(n->module->context, scalar),
                                tile_type_scalar(n->module->context, s->b.value->type->scalar),
                                tile_type_scalar(n->module->context, s->value->type->scalar)};
     const int64_t *left = tile_op_operand(s->op, 0)->type->extent, *right = tile_op_operand(s->op, 1)->type->extent;

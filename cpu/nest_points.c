@@ -8,6 +8,8 @@ void nest_define(Nest *n, NestStatement *s, TileValue *const *index, TileValue *
     bool outside = !nest_is_scan(s) && !s->parallel_count; /* not inside of a loop */
     if (nest_rank(s->value->type) == 0 || (outside && nest_is_single(s->value->type)))
         nest_info(n, s->value)->mapped = result;
+    if (s->buffer && s->buffer->scalar != result->type->scalar) /* of a dot's panel */
+        result = nest_op(n, TILE_OP_CONVERT, &result, 1, s->buffer->scalar, NULL);
     if (s->buffer)
         nest_store(n, result, nest_buffer_address(n, s->buffer, nest_rank(s->value->type), index), NULL, s->op);
 }

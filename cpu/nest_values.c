@@ -8,49 +8,7 @@
 
 /* ---- atoms ---- */
 
-static bool same_bound(const TileValue *a, const TileValue *b) {
-    int64_t x, y;
-    return a == b || (tile_value_integer(a, &x) && tile_value_integer(b, &y) && x == y);
-}
-
-static bool has_atom(const NestAtoms *atoms, const NestAtom *atom) {
-    for (unsigned i = 0; i < atoms->count; i++)
-        if (same_bound(atoms->items[i].lo, atom->lo) && same_bound(atoms->items[i].hi, atom->hi)) return true;
-    return false;
-}
-
-bool nest_atoms_equal(const NestAtoms *a, const NestAtoms *b) {
-    if (a->count != b->count) return false;
-    for (unsigned i = 0; i < a->count; i++)
-        if (!has_atom(b, &a->items[i])) return false;
-    return true;
-}
-
-void nest_atoms_add(NestAtoms *atoms, TileValue *lo, TileValue *hi, int64_t extent) {
-    int64_t low, high;
-    if (tile_value_integer(lo, &low) && low <= 0 && tile_value_integer(hi, &high) && high >= extent) return;
-    NestAtom atom = {lo, hi};
-    if (atoms->count < NEST_ATOMS && !has_atom(atoms, &atom)) atoms->items[atoms->count++] = atom;
-}
-
-void nest_atoms_join(NestAtoms *atoms, const NestAtoms *more, int64_t extent) {
-    for (unsigned i = 0; i < more->count; i++) nest_atoms_add(atoms, more->items[i].lo, more->items[i].hi, extent);
-}
-
 bool nest_is_single(const TileType *type) { return tile_type_lanes(type) == 1; }
-
-bool nest_reshape_map(const TileType *from, const TileType *to, int8_t *axis) {
-    unsigned next = 0, from_rank = tile_type_is_tile(from) ? from->rank : 0;
-    unsigned to_rank = tile_type_is_tile(to) ? to->rank : 0;
-    for (unsigned i = 0; i < from_rank; i++) {
-        axis[i] = -1;
-        if (from->extent[i] == 1) continue;
-        while (next < to_rank && to->extent[next] == 1) next++;
-        if (next == to_rank || to->extent[next] != from->extent[i]) return false;
-        axis[i] = (int8_t)next++;
-    }
-    return true;
-}
 
 static void load_atoms(const TileOp *op, NestAtoms *atoms) {
     TileAccessIndex dimensions[TILE_MAX_TENSOR_RANK];
@@ -96,7 +54,7 @@ static void common_atoms(Nest *n, TileValue *x_value, TileValue *y_value, int64_
     const NestAtoms *x = nest_atoms(n, x_value), *y = nest_atoms(n, y_value);
     for (unsigned a = 0; a < type->rank; a++)
         for (unsigned i = 0; a != skip && i < x[a].count; i++)
-            if (has_atom(&y[a], &x[a].items[i]))
+            if (nest_atoms_have(&y[a], &x[a].items[i]))
                 nest_atoms_add(&atoms[a], x[a].items[i].lo, x[a].items[i].hi, type->extent[a]);
 }
 
@@ -180,6 +138,17 @@ static void region_atoms(Nest *n, const TileValue *value, NestAtoms *atoms) {
         join_outer(n, atoms, tile_op_operand(owner->regions[r].last, slot), owner);
 }
 
+/* If there are too many atoms, others are dropped: what is not read may not have been computed. */
+static void put_needs_first(Nest *n, const TileValue *value, NestAtoms *atoms) {
+    NestAtoms needs[TILE_MAX_TILE_RANK] = {0};
+    nest_join_needs(n, value, NULL, needs);
+    for (unsigned a = 0; a < value->type->rank; a++) {
+        if (!needs[a].count) continue;
+        nest_atoms_join(&needs[a], &atoms[a], value->type->extent[a]);
+        atoms[a] = needs[a];
+    }
+}
+
 const NestAtoms *nest_atoms(Nest *n, TileValue *value) {
     NestInfo *info = nest_info(n, value);
     if (info->atoms) return info->atoms;
@@ -187,6 +156,7 @@ const NestAtoms *nest_atoms(Nest *n, TileValue *value) {
     info->atoms = atoms;
     const TileOp *op = value->op;
     if (!tile_type_is_tile(value->type)) return atoms;
+    nest_join_needs(n, value, NULL, atoms);
     if (!op || nest_has_blocks(op)) {
         region_atoms(n, value, atoms);
     } else if (tile_op_combiner(op)) {
@@ -203,6 +173,7 @@ const NestAtoms *nest_atoms(Nest *n, TileValue *value) {
     } else if (op->operand_count && op->id != TILE_OP_SPLAT) {
         moved_atoms(n, value, atoms);
     }
+    put_needs_first(n, value, atoms);
     return atoms;
 }
 
@@ -254,13 +225,16 @@ void nest_copy_levels(Nest *n, NestStatement *s) {
     if (!s->copy_count) return;
     const TileType *type = s->copies[0].value->type;
     NestAtoms atoms[TILE_MAX_TILE_RANK];
-    memcpy(atoms, nest_atoms(n, s->accumulator ? tile_op_result(s->op, 0) : s->copies[0].value), sizeof atoms);
+    TileValue *first = s->copies[0].value;
+    memcpy(atoms, nest_atoms(n, s->accumulator ? tile_op_result(s->op, 0) : first), sizeof atoms);
+    /* A constant is computed where it is copied. */
+    if (s->copy_count == 1 && tile_value_def(first, TILE_OP_CONST)) nest_join_needs(n, first, s->op, atoms);
     for (unsigned i = 1; i < s->copy_count; i++)
         for (unsigned a = 0; a < type->rank; a++) {
             const NestAtoms *other = &nest_atoms(n, s->copies[i].value)[a];
             unsigned kept = 0;
             for (unsigned k = 0; k < atoms[a].count; k++)
-                if (has_atom(other, &atoms[a].items[k])) atoms[a].items[kept++] = atoms[a].items[k];
+                if (nest_atoms_have(other, &atoms[a].items[k])) atoms[a].items[kept++] = atoms[a].items[k];
             atoms[a].count = kept;
         }
     nest_levels(s, type, atoms, -1);

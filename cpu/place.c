@@ -301,7 +301,9 @@ static void place_value(Nest *n, TileOp *op) {
     bool many = info->many && !together;
     uint32_t points = together ? 1 : points_of(info);
     bool recomputed = many || nest_bits_apart(n, value) || loop_depth(info->puller->op->block) > loop_depth(op->block);
-    bool worth = recomputed && (is_expensive(op) || info->weight >= NEST_LONG) && fits(n, value->type);
+    /* A value that others share is kept before it is repeated. */
+    bool worth = recomputed && op->id != TILE_OP_BROADCAST && (is_expensive(op) || info->weight >= NEST_LONG) &&
+                 fits(n, value->type);
     if (worth || (points > NEST_POINTS && is_computed(op))) {
         keep_value(n, value, worth ? "that is cheaper than to compute it for each reader" : many_elements);
     } else {
@@ -476,6 +478,7 @@ static void collect_consumers(Nest *n) {
 
 void nest_place(Nest *n) {
     number_block(n, &n->old);
+    nest_find_needs(n);
     plan_block(n, &n->old);
     nest_join_dots(n);
     weigh_block(n, &n->old);

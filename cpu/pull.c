@@ -92,11 +92,21 @@ TileValue *nest_offset(Nest *n, TileValue *pointer, TileValue *bytes) {
     return tile_build_ptr_add(&b, pointer, bytes);
 }
 
+/* A bound that is needed ahead of its op, which computes it again at its own place. */
+static TileValue *early(Nest *n, const TileValue *value) {
+    const TileOp *op = value->op;
+    TileValue *operands[4];
+    for (unsigned i = 0; i < op->operand_count; i++) operands[i] = nest_scalar(n, tile_op_operand(op, i));
+    return nest_op(n, (TileOpId)op->id, operands, op->operand_count, value->type->scalar, op);
+}
+
 TileValue *nest_scalar(Nest *n, TileValue *value) {
     NestInfo *info = nest_info(n, value);
     uint64_t bits;
     int64_t number;
     if (info->mapped) return info->mapped;
+    if (value->op && tile_op_info((TileOpId)value->op->id)->class == TILE_CLASS_ELEMENTWISE && value->op->operand_count)
+        return early(n, value);
     if (value->type->scalar == TILE_I64 && tile_value_integer(value, &number))
         info->mapped = nest_constant(n, number);
     else if (tile_value_bits(value, &bits))

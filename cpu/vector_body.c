@@ -308,6 +308,34 @@ static void emit_elementwise(TileLanes *lanes, const TileOp *op) {
     tile_map_set(&lanes->vectors, &op->results[0], &made->results[0]);
 }
 
+/* Vectors defined inside of the op do not dominate the ops after it. */
+static void forget_inside(TileLanes *lanes, const TileOp *op) {
+    for (size_t i = 0; i < lanes->vectors.count; i++) {
+        TileMapEntry *entry = &lanes->vectors.entries[i];
+        if (entry->value && !tile_value_outside(entry->value, op)) entry->value = NULL;
+    }
+}
+
+/* A branch that all lanes take together. */
+static void emit_branch(TileLanes *lanes, const TileOp *op) {
+    TileBuilder *b = &lanes->builder, outer = *b;
+    const TileType **types = TILE_NEW_ARRAY(lanes->context->scratch, const TileType *, op->result_count + 1);
+    TileValue **yields = TILE_NEW_ARRAY(lanes->context->scratch, TileValue *, op->result_count + 1);
+    for (unsigned i = 0; i < op->result_count; i++) types[i] = vector_type(lanes, op->results[i].type->scalar);
+    TileOp *made = tile_build_if(b, scalar_of(lanes, tile_op_operand(op, 0)), types, op->result_count);
+    for (unsigned r = 0; r < 2; r++) {
+        *b = tile_builder_at_end(lanes->context->module, &made->regions[r]);
+        b->location = op->location;
+        tile_lanes_block(lanes, &op->regions[r]);
+        for (unsigned i = 0; i < op->result_count; i++)
+            yields[i] = tile_lanes_vector(lanes, tile_op_operand(op->regions[r].last, i));
+        tile_build_end(b, TILE_OP_YIELD, yields, op->result_count);
+        forget_inside(lanes, made);
+    }
+    *b = outer;
+    for (unsigned i = 0; i < op->result_count; i++) tile_map_set(&lanes->vectors, &op->results[i], &made->results[i]);
+}
+
 /* An inner loop runs for all lanes together; its loop-carried values become vectors. Its reductions are serial. */
 static void emit_loop(TileLanes *lanes, const TileOp *op) {
     TileBuilder *b = &lanes->builder, outer = *b;
@@ -332,11 +360,7 @@ static void emit_loop(TileLanes *lanes, const TileOp *op) {
         i += tile_combine(b, (TileName)combine->integers[i], values + i, yields + i);
     tile_build_end(b, TILE_OP_YIELD, combine ? values : yields, carried);
     *b = outer;
-    /* Vectors defined inside of the loop do not dominate the ops after it. */
-    for (size_t i = 0; i < lanes->vectors.count; i++) {
-        TileMapEntry *entry = &lanes->vectors.entries[i];
-        if (entry->value && !tile_value_outside(entry->value, loop)) entry->value = NULL;
-    }
+    forget_inside(lanes, loop);
     for (unsigned i = 0; i < carried; i++) tile_map_set(&lanes->vectors, &op->results[i], &loop->results[i]);
 }
 
@@ -353,9 +377,16 @@ void tile_lanes_block(TileLanes *lanes, TileBlock *block) {
             emit_store(lanes, op);
         else if (op->id == TILE_OP_LOOP)
             emit_loop(lanes, op);
+        else if (op->id == TILE_OP_IF)
+            emit_branch(lanes, op);
         else if (op->id != TILE_OP_PTR_ADD)
             emit_elementwise(lanes, op); /* pointer additions: see address_of */
     }
+}
+
+static bool can_emit_branch(TileStrides *strides, const TileOp *op) {
+    return op->id == TILE_OP_IF && tile_stride_of(strides, tile_op_operand(op, 0)).kind == TILE_SLOPE_UNIFORM &&
+           tile_lanes_can(strides, &op->regions[0]) && tile_lanes_can(strides, &op->regions[1]);
 }
 
 static bool can_emit_loop(TileStrides *strides, const TileOp *op) {
@@ -383,7 +414,7 @@ bool tile_lanes_can(TileStrides *strides, const TileBlock *block) {
         bool simple = class == TILE_CLASS_ELEMENTWISE || op->id == TILE_OP_CONST || op->id == TILE_OP_PTR_ADD ||
                       op->id == TILE_OP_LOAD || op->id == TILE_OP_STORE;
         if (is_uniform_store(strides, op)) return false;
-        if (!simple && (op->id != TILE_OP_LOOP || !can_emit_loop(strides, op))) return false;
+        if (!simple && (op->id != TILE_OP_LOOP || !can_emit_loop(strides, op)) && !can_emit_branch(strides, op)) return false;
     }
     return true;
 }

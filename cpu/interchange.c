@@ -1,0 +1,542 @@
+/* Purpose: move loops over tiles into the points of the tile. A loop that carries a tile whose points do not meet, such as the
+ * sum over a window of a depthwise convolution, loads and stores the whole tile in each iteration. Where all that its body
+ * does is to update each point of a buffer by itself, the loop runs for each point, and the point stays in a register; for
+ * several rows together, so that they share what depends on the loop alone.
+ *
+ * Run: --passes=cpu-interchange --target=avx512
+ * Before:
+ *     func phase machine @k.0(%x: ptr<global>, %n: i64) {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %four = const {value = 4} : i64
+ *       %b = buffer {bytes = 64, align = 64} : ptr<scratch>
+ *       for %zero, %n, %one (%i: i64) {
+ *         %s = mul %i, %four : i64
+ *         %p = ptr_add %x, %s : ptr<global>
+ *         loop %zero, %four {loop = parallel, extent = 16} (%c: i64) {
+ *           %o = mul %c, %four : i64
+ *           %q = ptr_add %p, %o : ptr<global>
+ *           %v = load %q : f32
+ *           %a = ptr_add %b, %o : ptr<scratch>
+ *           %old = load %a : f32
+ *           %new = add %old, %v : f32
+ *           store %new, %a
+ *           yield
+ *         }
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func phase machine @k.0(%x: ptr<global>, %n: i64) {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %four = const {value = 4} : i64
+ *       %b = buffer {bytes = 64, align = 64} : ptr<scratch>
+ *       loop %zero, %four {loop = parallel, extent = 16, vector = 64} (%0: i64) {
+ *         %1 = mul %0, %four : i64
+ *         %2 = ptr_add %b, %1 : ptr<scratch>
+ *         %3 = load %2 : f32
+ *         %4 = loop %zero, %n, %3 {loop = sequential, extent = 9223372036854775807} : f32 (%5: i64, %6: f32) {
+ *           %7 = mul %5, %four : i64
+ *           %8 = ptr_add %x, %7 : ptr<global>
+ *           %9 = mul %0, %four : i64
+ *           %10 = ptr_add %8, %9 : ptr<global>
+ *           %11 = load %10 : f32
+ *           %12 = add %6, %11 : f32
+ *           yield %12
+ *         }
+ *         store %4, %2
+ *         yield
+ *       }
+ *       return
+ *     }
+ * Needs: cse, since a point is loaded and stored at the same address. Keeps: the value of each point: its updates in order.
+ * Cost: linear; the body as often as rows are updated together. */
+#include "cpu/buffers.h"
+#include "cpu/passes.h"
+#include "lang/ir/build.h"
+#include "lang/ir/operands.h"
+#include "lang/scalar/scalar.h"
+
+enum {
+    MOST_FORS = 6,
+    MOST_LOOPS = 4,
+    MOST_POINTS = 4, /* buffers that are updated */
+    MOST_ROWS = 4,
+    SHORT_ROW = 64 /* of which each iteration reads all */
+};
+
+/* `fors` around `loops`, both from the outermost one on. */
+typedef struct Chain {
+    TileOp *fors[MOST_FORS], *loops[MOST_LOOPS];
+    unsigned for_count, loop_count;
+    TileOp *load[MOST_POINTS], *store[MOST_POINTS];
+    unsigned points;
+} Chain;
+
+typedef struct Interchange {
+    TilePassContext *context;
+    TileModule *module;
+    Chain chain;
+    TileMap needed;  /* values that the updates need */
+    TileMap by_row;  /* those that differ from row to row */
+    TileMap by_lane; /* those that differ from point to point of a row */
+    TileMap shared;  /* old values to new ones, of all rows */
+    TileMap rows[MOST_ROWS]; /* of one row */
+    unsigned row_count;
+    TileValue *guard[MOST_ROWS]; /* is there such a row? NULL: certainly */
+    TileValue *sums[MOST_ROWS * MOST_POINTS];
+    bool whole; /* all rows exist, and all that they load */
+    bool changed;
+} Interchange;
+
+/* ---- which loops ---- */
+
+/* The only loop in the block, if all else in it may be moved: *plain is false if there is something that may not. */
+static TileOp *only_loop(const TileBlock *block, bool *plain) {
+    TileOp *found = NULL;
+    for (TileOp *op = block->first; op != block->last; op = op->next) {
+        bool loop = op->id == TILE_OP_FOR || op->id == TILE_OP_LOOP;
+        bool pure = (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_PURE) && !op->region_count;
+        if (loop && found) *plain = false;
+        if (loop) found = op;
+        if (!loop && !pure && op->id != TILE_OP_LOAD && op->id != TILE_OP_STORE) *plain = false;
+    }
+    return found;
+}
+
+static bool has_store(const TileBlock *block) {
+    for (const TileOp *op = block->first; op; op = op->next)
+        if (op->id == TILE_OP_STORE) return true;
+    return false;
+}
+
+static bool find_chain(TileOp *op, Chain *chain) {
+    bool plain = true;
+    for (TileOp *next; op; op = next) {
+        bool loop = op->id == TILE_OP_LOOP;
+        if (op->result_count || (loop ? chain->loop_count == MOST_LOOPS : chain->for_count == MOST_FORS)) return false;
+        if (loop && tile_op_integer(op, TILE_ATTRIBUTE_LOOP_KIND, 0) != TILE_LOOP_KIND_PARALLEL) return false;
+        if (!loop && (chain->loop_count || !tile_value_is_integer(tile_op_named(op, TILE_OPERAND_STEP), 1))) return false;
+        if (loop)
+            chain->loops[chain->loop_count++] = op;
+        else
+            chain->fors[chain->for_count++] = op;
+        next = only_loop(&op->regions[0], &plain);
+        if (!plain || (next && has_store(&op->regions[0]))) return false;
+    }
+    for (unsigned i = 0; i < chain->loop_count; i++)
+        for (unsigned k = 0; k < 2; k++)
+            if (!tile_value_outside(tile_op_operand(chain->loops[i], k), chain->fors[0])) return false;
+    return chain->for_count && chain->loop_count;
+}
+
+static int64_t extent_of(const TileOp *loop) { return tile_op_integer(loop, TILE_ATTRIBUTE_EXTENT, 0); }
+
+/* The loop whose index it is; NULL: none of the chain. */
+static TileOp *loop_of(const Chain *chain, const TileValue *index) {
+    for (unsigned i = 0; i < chain->loop_count; i++)
+        if (chain->loops[i]->regions[0].arguments[0] == index) return chain->loops[i];
+    return NULL;
+}
+
+/* The bytes between neighbouring points along the loop of this offset. */
+static TileOp *scaled_index(const Chain *chain, const TileValue *offset, int64_t *scale) {
+    const TileOp *product = tile_value_def(offset, TILE_OP_MUL);
+    *scale = 1;
+    if (!product) return loop_of(chain, offset);
+    return tile_value_integer(tile_op_operand(product, 1), scale) ? loop_of(chain, tile_op_operand(product, 0)) : NULL;
+}
+
+/* Has each point of the loops its own element at the address, and the innermost loop neighbours? */
+static bool is_point(const Chain *chain, const TileValue *address, int64_t bytes) {
+    int64_t scale, stride[MOST_LOOPS] = {0}, element = bytes;
+    for (; address->op && address->op->id == TILE_OP_PTR_ADD; address = tile_op_operand(address->op, 0)) {
+        const TileValue *offset = tile_op_operand(address->op, 1);
+        const TileOp *loop = scaled_index(chain, offset, &scale);
+        for (unsigned i = 0; loop && i < chain->loop_count; i++)
+            if (chain->loops[i] == loop) stride[i] += scale;
+        if (!loop && !tile_value_outside(offset, chain->fors[0])) return false;
+    }
+    for (unsigned i = chain->loop_count; i-- > 0;) {
+        if (stride[i] < bytes) return false;
+        bytes = stride[i] * extent_of(chain->loops[i]);
+    }
+    return stride[chain->loop_count - 1] == element;
+}
+
+/* Finds the load that reads what the store overwrites. */
+static bool add_point(Chain *chain, TileOp *store) {
+    TileValue *address = tile_op_named(store, TILE_OPERAND_ADDRESS);
+    const TileValue *buffer = tile_buffer_of(address);
+    int64_t bytes = tile_scalar_bytes(tile_op_operand(store, 0)->type->scalar);
+    if (!buffer || chain->points == MOST_POINTS || tile_op_has_part(store, TILE_PARTS_MASK)) return false;
+    if (!is_point(chain, address, bytes) || tile_buffer_uses(buffer, chain->fors[0]) != 2) return false;
+    for (TileOp *op = store->block->first; op != store; op = op->next) {
+        if (op->id != TILE_OP_LOAD || tile_op_operand(op, 0) != address || tile_op_has_part(op, TILE_PARTS_MASK)) continue;
+        chain->load[chain->points] = op;
+        chain->store[chain->points++] = store;
+        return true;
+    }
+    return false;
+}
+
+static bool find_points(Chain *chain) {
+    TileBlock *body = &chain->loops[chain->loop_count - 1]->regions[0];
+    for (TileOp *op = body->first; op; op = op->next)
+        if (op->id == TILE_OP_STORE && !add_point(chain, op)) return false;
+    return chain->points > 0;
+}
+
+/* Longer rows would be read piece by piece, far apart; and loops over them have full vectors without masks. */
+static bool is_worth(const Chain *chain) { return extent_of(chain->loops[chain->loop_count - 1]) <= SHORT_ROW; }
+
+/* ---- what is moved ---- */
+
+static bool is_loaded_point(const Chain *chain, const TileOp *op) {
+    for (unsigned i = 0; i < chain->points; i++)
+        if (chain->load[i] == op) return true;
+    return false;
+}
+
+static void mark_needed(Interchange *x, TileValue *value) {
+    TileOp *op = value->op;
+    if (!op || tile_value_outside(value, x->chain.fors[0]) || tile_map_get(&x->needed, value)) return;
+    tile_map_set(&x->needed, value, value);
+    if (is_loaded_point(&x->chain, op)) return;
+    for (unsigned i = 0; i < op->operand_count; i++) mark_needed(x, tile_op_operand(op, i));
+}
+
+static bool differs(Interchange *x, const TileMap *map, const TileOp *op) {
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (tile_map_get(map, tile_op_operand(op, i))) return true;
+    return is_loaded_point(&x->chain, op);
+}
+
+/* A row that there is not may have any index: a division by what is loaded there could trap. */
+static bool may_trap(const TileOp *op) {
+    bool divides = op->id == TILE_OP_DIV || op->id == TILE_OP_REM;
+    return divides && !tile_scalar_is_float(op->results[0].type->scalar);
+}
+
+/* Finds the values that differ from row to row; false: one of them must not be computed for rows that there are not. */
+static bool mark_rows(Interchange *x) {
+    const Chain *chain = &x->chain;
+    if (chain->loop_count > 1)
+        tile_map_set(&x->by_row, chain->loops[chain->loop_count - 2]->regions[0].arguments[0], chain->fors[0]);
+    tile_map_set(&x->by_lane, chain->loops[chain->loop_count - 1]->regions[0].arguments[0], chain->fors[0]);
+    for (unsigned l = 0; l < chain->loop_count; l++)
+        for (TileOp *op = chain->loops[l]->regions[0].first; op; op = op->next) {
+            if (op->result_count != 1) continue;
+            if (differs(x, &x->by_lane, op)) tile_map_set(&x->by_lane, &op->results[0], op);
+            if (!differs(x, &x->by_row, op)) continue;
+            if (may_trap(op)) return false;
+            tile_map_set(&x->by_row, &op->results[0], op);
+        }
+    return true;
+}
+
+/* ---- code ---- */
+
+static TileMap *map_of(Interchange *x, const TileValue *value, unsigned row) {
+    return tile_map_get(&x->by_row, value) ? &x->rows[row] : &x->shared;
+}
+
+static TileValue *new_value(Interchange *x, TileValue *value, unsigned row) {
+    TileValue *found = tile_map_get(map_of(x, value, row), value);
+    return found ? found : value;
+}
+
+static TileOp *copy_op(Interchange *x, TileBuilder *b, const TileOp *op, unsigned row) {
+    TileValue *operands[4];
+    b->location = op->location;
+    for (unsigned i = 0; i < op->operand_count; i++) operands[i] = new_value(x, tile_op_operand(op, i), row);
+    const TileType *type = op->results[0].type;
+    return tile_build_op(b, (TileOpId)op->id, operands, op->operand_count, op->attributes, op->attribute_count, &type, 1);
+}
+
+static bool is_masked_row(Interchange *x, const TileOp *op) {
+    TileValue *mask = op->id == TILE_OP_LOAD ? tile_op_named(op, TILE_OPERAND_MASK) : NULL;
+    return mask && tile_map_get(&x->needed, &op->results[0]) && tile_map_get(&x->by_row, mask) &&
+           !is_loaded_point(&x->chain, op);
+}
+
+/* Is the bool true where both of its operands are? */
+static bool is_both(const TileOp *op) {
+    return op && (op->id == TILE_OP_AND ||
+                  (op->id == TILE_OP_SELECT && tile_value_is_integer(tile_op_named(op, TILE_OPERAND_Y), 0)));
+}
+
+/* The part of a row's mask that differs from point to point; NULL: there is none. */
+static TileValue *mask_of_points(Interchange *x, TileBuilder *b, TileValue *mask, unsigned row) {
+    if (!tile_map_get(&x->by_lane, mask)) return NULL;
+    if (!is_both(mask->op)) return new_value(x, mask, row);
+    TileValue *first = mask_of_points(x, b, tile_op_operand(mask->op, 0), row);
+    TileValue *second = mask_of_points(x, b, tile_op_operand(mask->op, 1), row);
+    return first && second && first != second ? tile_build_binary(b, TILE_OP_AND, first, second) : first ? first : second;
+}
+
+/* A load of a row that there may not be; where all are known to exist, only points are masked. */
+static TileValue *row_load(Interchange *x, TileBuilder *b, const TileOp *op, unsigned row) {
+    TileValue *mask = tile_op_named(op, TILE_OPERAND_MASK), *fill = tile_op_named(op, TILE_OPERAND_FILLING);
+    const TileType *type = op->results[0].type;
+    int64_t align = tile_op_integer(op, TILE_ATTRIBUTE_ALIGN, 0);
+    TileValue *own = mask ? new_value(x, mask, row) : NULL;
+    if (x->whole && is_masked_row(x, op)) own = mask_of_points(x, b, mask, row);
+    TileValue *address = new_value(x, tile_op_named(op, TILE_OPERAND_ADDRESS), row);
+    if (!own) fill = NULL;
+    if (x->whole || !x->guard[row])
+        return tile_build_load(b, type, address, own, fill ? new_value(x, fill, row) : NULL, align);
+    if (own) own = tile_build_ternary(b, TILE_OP_SELECT, x->guard[row], own, tile_build_integer(b, own->type, 0));
+    fill = fill ? new_value(x, fill, row) : tile_build_bits(b, type, 0);
+    return tile_build_load(b, type, address, own ? own : x->guard[row], fill, align);
+}
+
+static void copy_block(Interchange *x, TileBuilder *b, const TileBlock *block, bool by_row, unsigned row) {
+    for (const TileOp *op = block->first; op; op = op->next) {
+        if (op->result_count != 1 || !tile_map_get(&x->needed, &op->results[0]) || is_loaded_point(&x->chain, op)) continue;
+        if ((tile_map_get(&x->by_row, &op->results[0]) != NULL) != by_row) continue;
+        TileValue *made = by_row && op->id == TILE_OP_LOAD ? row_load(x, b, op, row) : &copy_op(x, b, op, row)->results[0];
+        tile_map_set(by_row ? &x->rows[row] : &x->shared, &op->results[0], made);
+    }
+}
+
+static void copy_rows(Interchange *x, TileBuilder *b, TileValue *const *from, TileValue **to) {
+    const Chain *chain = &x->chain;
+    for (unsigned row = 0; row < x->row_count; row++) {
+        for (unsigned i = 0; i < chain->points; i++)
+            tile_map_set(&x->rows[row], &chain->load[i]->results[0], from[row * chain->points + i]);
+        for (unsigned l = 0; l < chain->loop_count; l++) copy_block(x, b, &chain->loops[l]->regions[0], true, row);
+        for (unsigned i = 0; i < chain->points; i++)
+            to[row * chain->points + i] = new_value(x, tile_op_operand(chain->store[i], 0), row);
+    }
+}
+
+/* ---- masks of rows ---- */
+
+static void add_condition(TileBuilder *b, TileValue **all, TileValue *more) {
+    *all = *all && more ? tile_build_binary(b, TILE_OP_AND, *all, more) : *all ? *all : more;
+}
+
+/* The value in a row, with all that it is computed from. */
+static TileValue *copy_tree(Interchange *x, TileBuilder *b, TileValue *value, unsigned row) {
+    const TileOp *op = value->op;
+    if (!op || !tile_map_get(&x->by_row, value)) return new_value(x, value, row);
+    for (unsigned i = 0; i < op->operand_count; i++)
+        tile_map_set(map_of(x, tile_op_operand(op, i), row), tile_op_operand(op, i), copy_tree(x, b, tile_op_operand(op, i), row));
+    return &copy_op(x, b, op, row)->results[0];
+}
+
+/* Is the bool true for each row? A bound is tested for the first row or the last one: an index rises from row to row. */
+static void add_rows(Interchange *x, TileBuilder *b, TileValue *mask, TileValue **all) {
+    const TileOp *op = mask->op;
+    unsigned first = 0, last = x->row_count - 1;
+    bool both = is_both(op);
+    if (!both && tile_map_get(&x->by_lane, mask)) return; /* it stays a mask */
+    if (!tile_map_get(&x->by_row, mask) && !tile_map_get(&x->by_lane, mask)) {
+        add_condition(b, all, new_value(x, mask, 0));
+        return;
+    }
+    if (both) {
+        add_rows(x, b, tile_op_operand(op, 0), all);
+        if (tile_op_operand(op, 1) != tile_op_operand(op, 0)) add_rows(x, b, tile_op_operand(op, 1), all);
+        return;
+    }
+    bool index = loop_of(&x->chain, tile_op_operand(op, 0)) && !tile_map_get(&x->by_row, tile_op_operand(op, 1));
+    if (index && op->id == TILE_OP_GE) last = 0;
+    if (index && op->id == TILE_OP_LT) first = last;
+    for (unsigned row = first; row <= last; row++) add_condition(b, all, copy_tree(x, b, mask, row));
+}
+
+/* The condition that all rows exist, and all that they load; NULL: no load has a mask that differs from row to row. */
+static TileValue *all_rows(Interchange *x, TileBuilder *b) {
+    TileValue *all = NULL;
+    bool found = false;
+    for (unsigned l = 0; l < x->chain.loop_count; l++)
+        for (const TileOp *op = x->chain.loops[l]->regions[0].first; op; op = op->next) {
+            if (!is_masked_row(x, op)) continue;
+            add_rows(x, b, tile_op_named(op, TILE_OPERAND_MASK), &all);
+            found = true;
+        }
+    if (found && x->guard[x->row_count - 1]) add_condition(b, &all, x->guard[x->row_count - 1]);
+    return found ? all : NULL;
+}
+
+/* The updates of one iteration: first what all rows share; then rows without masks, if they need none. */
+static void copy_body(Interchange *x, TileBuilder *b) {
+    const Chain *chain = &x->chain;
+    unsigned count = x->row_count * chain->points;
+    const TileType *types[MOST_ROWS * MOST_POINTS];
+    TileValue *sums[MOST_ROWS * MOST_POINTS];
+    for (unsigned l = 0; l < chain->loop_count; l++) copy_block(x, b, &chain->loops[l]->regions[0], false, 0);
+    TileValue *all = all_rows(x, b);
+    if (!all) {
+        copy_rows(x, b, x->sums, x->sums);
+        return;
+    }
+    for (unsigned i = 0; i < count; i++) types[i] = x->sums[i]->type;
+    TileOp *branch = tile_build_if(b, all, types, count);
+    for (unsigned r = 0; r < 2; r++) {
+        TileBuilder inner = tile_builder_at_end(x->module, &branch->regions[r]);
+        inner.location = b->location;
+        x->whole = r == 0;
+        copy_rows(x, &inner, x->sums, sums);
+        tile_build_end(&inner, TILE_OP_YIELD, sums, count);
+    }
+    x->whole = false;
+    for (unsigned i = 0; i < count; i++) x->sums[i] = &branch->results[i];
+}
+
+/* The fors from number `depth` on, which carry the sums. */
+static void copy_fors(Interchange *x, TileBuilder *outer, unsigned depth) {
+    const Chain *chain = &x->chain;
+    if (depth == chain->for_count) {
+        copy_body(x, outer);
+        return;
+    }
+    const TileOp *old = chain->fors[depth];
+    unsigned count = x->row_count * chain->points;
+    TileValue *lo = new_value(x, tile_op_operand(old, 0), 0), *hi = new_value(x, tile_op_operand(old, 1), 0);
+    TileOp *loop = tile_build_loop(outer, TILE_LOOP_KIND_SEQUENTIAL, lo, hi, INT64_MAX, x->sums, count);
+    TileBuilder b = tile_builder_at_end(x->module, &loop->regions[0]);
+    b.location = old->location;
+    tile_map_set(&x->shared, old->regions[0].arguments[0], loop->regions[0].arguments[0]);
+    for (unsigned i = 0; i < count; i++) x->sums[i] = loop->regions[0].arguments[1 + i];
+    copy_block(x, &b, &old->regions[0], false, 0);
+    copy_fors(x, &b, depth + 1);
+    tile_build_end(&b, TILE_OP_YIELD, x->sums, count);
+    for (unsigned i = 0; i < count; i++) x->sums[i] = &loop->results[i];
+}
+
+/* The address of a point, at its place before the fors. */
+static TileValue *copy_address(Interchange *x, TileBuilder *b, TileValue *value, unsigned row) {
+    TileValue *known = tile_map_get(map_of(x, value, row), value);
+    if (known || tile_value_outside(value, x->chain.fors[0])) return known ? known : value;
+    TileValue *operands[2];
+    for (unsigned i = 0; i < 2; i++) operands[i] = copy_address(x, b, tile_op_operand(value->op, i), row);
+    return tile_build_binary(b, (TileOpId)value->op->id, operands[0], operands[1]);
+}
+
+static TileValue *address_of(Interchange *x, TileBuilder *b, unsigned point, unsigned row) {
+    TileValue *address = tile_op_named(x->chain.store[point], TILE_OPERAND_ADDRESS);
+    TileValue *chain[MOST_LOOPS * 2 + 8];
+    unsigned count = 0;
+    for (; address->op && address->op->id == TILE_OP_PTR_ADD && !tile_value_outside(address, x->chain.fors[0]);
+         address = tile_op_operand(address->op, 0))
+        chain[count++] = tile_op_operand(address->op, 1);
+    while (count-- > 0) address = tile_build_ptr_add(b, address, copy_address(x, b, chain[count], row));
+    return address;
+}
+
+static void copy_points(Interchange *x, TileBuilder *b) {
+    const Chain *chain = &x->chain;
+    TileValue *addresses[MOST_ROWS * MOST_POINTS];
+    for (unsigned row = 0; row < x->row_count; row++)
+        for (unsigned i = 0; i < chain->points; i++) {
+            const TileType *type = chain->load[i]->results[0].type;
+            TileValue *fill = x->guard[row] ? tile_build_bits(b, type, 0) : NULL;
+            TileValue *address = addresses[row * chain->points + i] = address_of(x, b, i, row);
+            x->sums[row * chain->points + i] = tile_build_load(b, type, address, x->guard[row], fill, 0);
+        }
+    copy_fors(x, b, 0);
+    for (unsigned row = 0; row < x->row_count; row++)
+        for (unsigned i = 0; i < chain->points; i++)
+            tile_build_store(b, x->sums[row * chain->points + i], addresses[row * chain->points + i], x->guard[row], 0);
+}
+
+/* Lanes of the innermost loop: of few rows several registers at a time, so that latencies overlap. */
+static int64_t choose_lanes(const Interchange *x) {
+    int64_t bytes = 1;
+    for (unsigned i = 0; i < x->chain.points; i++) {
+        int64_t own = tile_scalar_bytes(x->chain.load[i]->results[0].type->scalar);
+        if (own > bytes) bytes = own;
+    }
+    return x->context->target->vector_bytes / bytes * (MOST_ROWS / x->row_count);
+}
+
+/* A loop over blocks of rows, whose builder becomes *b. */
+static void open_rows(Interchange *x, TileBuilder *b, const TileOp *old) {
+    TileValue *lo = tile_op_operand(old, 0), *hi = tile_op_operand(old, 1), *index = old->regions[0].arguments[0];
+    int64_t first, last;
+    bool whole = tile_value_integer(lo, &first) && tile_value_integer(hi, &last) && (last - first) % x->row_count == 0;
+    TileOp *loop = tile_build_for(b, lo, hi, tile_build_i64(b, x->row_count), NULL, 0);
+    *b = tile_builder_at_end(x->module, &loop->regions[0]);
+    for (unsigned row = 0; row < x->row_count; row++) {
+        TileValue *own = loop->regions[0].arguments[0];
+        if (row) own = tile_build_binary(b, TILE_OP_ADD, own, tile_build_i64(b, row));
+        tile_map_set(&x->rows[row], index, own);
+        x->guard[row] = row && !whole ? tile_build_binary(b, TILE_OP_LT, own, hi) : NULL;
+    }
+}
+
+static void build_loops(Interchange *x, TileBuilder *outer, unsigned depth) {
+    const Chain *chain = &x->chain;
+    if (depth == chain->loop_count) {
+        copy_points(x, outer);
+        return;
+    }
+    const TileOp *old = chain->loops[depth];
+    TileBuilder b = *outer;
+    b.location = old->location;
+    if (depth + 2 == chain->loop_count) {
+        open_rows(x, &b, old);
+    } else {
+        TileOp *loop = tile_build_loop(&b, TILE_LOOP_KIND_PARALLEL, tile_op_operand(old, 0), tile_op_operand(old, 1),
+                                       extent_of(old), NULL, 0);
+        if (depth + 1 == chain->loop_count) tile_op_set_integer(x->module, loop, TILE_ATTRIBUTE_VECTOR, choose_lanes(x));
+        b = tile_builder_at_end(x->module, &loop->regions[0]);
+        tile_map_set(&x->shared, old->regions[0].arguments[0], loop->regions[0].arguments[0]);
+    }
+    build_loops(x, &b, depth + 1);
+    tile_build_end(&b, TILE_OP_YIELD, NULL, 0);
+}
+
+/* ---- the pass ---- */
+
+/* Half of the registers hold sums. */
+static unsigned choose_rows(const Interchange *x) {
+    const Chain *chain = &x->chain;
+    if (chain->loop_count < 2) return 1;
+    unsigned rows = MOST_ROWS;
+    while (rows > 1 && 2 * rows * chain->points > x->context->target->vector_registers) rows /= 2;
+    int64_t extent = extent_of(chain->loops[chain->loop_count - 2]);
+    return extent < rows ? (unsigned)extent : rows;
+}
+
+static bool interchange(Interchange *x, TileOp *op) {
+    x->chain = (Chain){0};
+    if (!find_chain(op, &x->chain) || !find_points(&x->chain) || !is_worth(&x->chain)) return false;
+    TileMap *maps[] = {&x->needed, &x->by_row, &x->by_lane, &x->shared};
+    for (unsigned i = 0; i < 4; i++) tile_map_init(maps[i], x->context->scratch);
+    for (unsigned i = 0; i < MOST_ROWS; i++) {
+        tile_map_init(&x->rows[i], x->context->scratch);
+        x->guard[i] = NULL;
+    }
+    for (unsigned i = 0; i < x->chain.points; i++) mark_needed(x, tile_op_operand(x->chain.store[i], 0));
+    for (unsigned i = 0; i < x->chain.for_count; i++)
+        for (unsigned k = 0; k < 2; k++) mark_needed(x, tile_op_operand(x->chain.fors[i], k));
+    if (!mark_rows(x)) return false;
+    x->row_count = choose_rows(x);
+    TileBuilder b = tile_builder_before(x->module, op);
+    build_loops(x, &b, 0);
+    tile_op_erase(op);
+    return true;
+}
+
+static void visit(Interchange *x, TileBlock *block) {
+    for (TileOp *op = block->first, *next; op; op = next) {
+        next = op->next;
+        if (op->id == TILE_OP_FOR && interchange(x, op))
+            x->changed = true;
+        else
+            for (unsigned r = 0; r < op->region_count; r++) visit(x, &op->regions[r]);
+    }
+}
+
+TileResult tile_pass_cpu_interchange(TilePassContext *context, TileFunc *func) {
+    Interchange x = {.context = context, .module = context->module};
+    if (!context->target) return tile_pass_fail(context, TILE_INVALID_ARGUMENT, NULL, "cpu-interchange needs a target");
+    visit(&x, &func->body);
+    return x.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

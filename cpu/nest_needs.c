@@ -1,0 +1,222 @@
+/* Which lanes of a tile anybody reads.
+ *
+ * A program that covers the end of a tensor with a whole tile, as convolutions do with ranges that step over their input,
+ * computes lanes that it does not store: rows beyond the last one, or channels beyond those of the other operand of a dot.
+ * What a store's range leaves out need not be computed, nor what that alone would read. So the bounds that all readers of a
+ * value have in common are bounds of its loops, beside those of its validity.
+ *
+ * Values are visited backward. What a loop carries is assumed to be read as the loop's result is; where its body reads
+ * more of it, the function is visited again, without that assumption. */
+#include "cpu/nest.h"
+#include "lang/ir/operands.h"
+
+enum {
+    MOST = 2,  /* bounds of an axis: they come before those of validity, none of which is lost for them */
+    ROUNDS = 3, /* visits; in the last one nothing is assumed */
+    DEEPEST = 6 /* ops of scalars that a bound takes */
+};
+
+typedef struct Needs {
+    Nest *n;
+    unsigned round;
+    bool failed;
+} Needs;
+
+/* A reader needs these lanes of the value; `axes` NULL: all. */
+static void need(const Needs *needs, TileValue *value, const NestAtoms *axes) {
+    if (!tile_type_is_tile(value->type)) return;
+    NestInfo *info = nest_info(needs->n, value);
+    bool first = !info->needs;
+    if (first) info->needs = TILE_NEW_ARRAY(needs->n->arena, NestAtoms, TILE_MAX_TILE_RANK);
+    for (unsigned a = 0; a < value->type->rank; a++) {
+        NestAtoms *own = &info->needs[a], kept = {0};
+        for (unsigned i = 0; axes && value->type->extent[a] > 1 && i < axes[a].count && kept.count < MOST; i++)
+            if (first || nest_atoms_have(own, &axes[a].items[i])) kept.items[kept.count++] = axes[a].items[i];
+        *own = kept;
+    }
+}
+
+static void need_all(const Needs *needs, const TileOp *op) {
+    for (unsigned i = 0; i < op->operand_count; i++) need(needs, tile_op_operand(op, i), NULL);
+}
+
+static void range_needs(const TileOp *op, const TileType *type, NestAtoms *axes) {
+    TileAccessIndex dimensions[TILE_MAX_TENSOR_RANK];
+    unsigned count = tile_access_read(op, dimensions);
+    for (unsigned d = 0; d < count; d++)
+        if (dimensions[d].kind == TILE_ACCESS_RANGE)
+            nest_atoms_add(&axes[dimensions[d].axis], dimensions[d].lo, dimensions[d].hi,
+                           type->extent[dimensions[d].axis]);
+}
+
+/* Values that choose elements or lanes are read as a whole. */
+static void store_needs(const Needs *needs, const TileOp *op) {
+    NestAtoms axes[TILE_MAX_TILE_RANK] = {0};
+    range_needs(op, tile_op_operand(op, 1)->type, axes);
+    for (unsigned i = 0; i < op->operand_count; i++) need(needs, tile_op_operand(op, i), i == 1 ? axes : NULL);
+}
+
+/* What is behind a change of shape, by axis of the operand. */
+static void moved_needs(const Needs *needs, const TileOp *op, const NestAtoms *result) {
+    TileValue *operand = tile_op_operand(op, 0);
+    const TileType *from = operand->type, *to = op->results[0].type;
+    NestAtoms axes[TILE_MAX_TILE_RANK] = {0};
+    int8_t map[TILE_MAX_TILE_RANK];
+    const TileAttribute *order = tile_op_get(op, TILE_ATTRIBUTE_AXES);
+    bool simple = op->id == TILE_OP_RESHAPE && nest_rank(to) && nest_reshape_map(from, to, map);
+    for (unsigned i = 0; i < nest_rank(from); i++) {
+        if (op->id == TILE_OP_PERMUTE)
+            axes[order->integers[i]] = result[i];
+        else if (op->id == TILE_OP_BROADCAST && from->extent[i] == to->extent[i])
+            axes[i] = result[i];
+        else if (simple && map[i] >= 0)
+            axes[i] = result[map[i]];
+    }
+    need(needs, operand, axes);
+}
+
+/* Lanes outside of the bounds are replaced. */
+static void fill_needs(const Needs *needs, const TileOp *op, const NestAtoms *result) {
+    const TileAttribute *filled = tile_op_get(op, TILE_ATTRIBUTE_AXES);
+    const TileType *type = op->results[0].type;
+    NestAtoms axes[TILE_MAX_TILE_RANK];
+    for (unsigned i = 0; i < type->rank; i++) axes[i] = result[i];
+    for (unsigned i = 0; i < filled->count; i++)
+        nest_atoms_add(&axes[filled->integers[i]], tile_fill_lo(op, i), tile_fill_hi(op, i),
+                       type->extent[filled->integers[i]]);
+    need(needs, tile_op_operand(op, 0), axes);
+}
+
+static void dot_needs(const Needs *needs, const TileOp *op, const NestAtoms *result) {
+    unsigned rank = op->results[0].type->rank;
+    NestAtoms left[TILE_MAX_TILE_RANK] = {0}, right[TILE_MAX_TILE_RANK] = {0};
+    for (unsigned i = 0; i + 2 < rank; i++) left[i] = right[i] = result[i];
+    left[rank - 2] = result[rank - 2];
+    right[rank - 1] = result[rank - 1];
+    need(needs, tile_op_operand(op, 0), left);
+    need(needs, tile_op_operand(op, 1), right);
+    need(needs, tile_op_named(op, TILE_OPERAND_SUM), result);
+}
+
+/* All lanes of what it yields and carries may be read, but those that no reader of its result needs; of a value without
+ * readers, none are. */
+static void block_needs(Needs *needs, TileBlock *block);
+
+static void for_needs(Needs *needs, TileOp *op) {
+    TileBlock *body = &op->regions[0];
+    for (unsigned i = 0; i < op->result_count; i++) {
+        const NestAtoms *result = nest_info(needs->n, &op->results[i])->needs;
+        if (needs->round + 1 == ROUNDS) result = NULL;
+        need(needs, tile_op_operand(body->last, i), result);
+        need(needs, tile_loop_carried(op, i), result);
+    }
+    block_needs(needs, body);
+    for (unsigned i = 0; i < op->result_count; i++) {
+        TileValue *carried = body->arguments[i + 1];
+        NestInfo *result = nest_info(needs->n, &op->results[i]), *argument = nest_info(needs->n, carried);
+        if (!tile_type_is_tile(carried->type) || !result->needs || !argument->needs) continue;
+        for (unsigned a = 0; a < carried->type->rank; a++)
+            for (unsigned k = 0; k < result->needs[a].count; k++)
+                if (!nest_atoms_have(&argument->needs[a], &result->needs[a].items[k])) needs->failed = true;
+    }
+}
+
+static void branch_needs(Needs *needs, TileOp *op) {
+    for (unsigned r = 0; r < op->region_count; r++) {
+        for (unsigned i = 0; i < op->result_count; i++)
+            need(needs, tile_op_operand(op->regions[r].last, i), nest_info(needs->n, &op->results[i])->needs);
+        block_needs(needs, &op->regions[r]);
+    }
+}
+
+static void other_blocks(Needs *needs, TileOp *op) {
+    need_all(needs, op);
+    for (unsigned r = 0; r < op->region_count; r++) {
+        if (tile_op_combiner(op)) continue;
+        need_all(needs, op->regions[r].last);
+        block_needs(needs, &op->regions[r]);
+    }
+}
+
+static bool is_terminator(const TileOp *op) { return tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_TERMINATOR; }
+
+static void op_needs(Needs *needs, TileOp *op) {
+    const NestAtoms *result = op->result_count == 1 ? nest_info(needs->n, &op->results[0])->needs : NULL;
+    if (op->id == TILE_OP_FOR) {
+        for_needs(needs, op);
+    } else if (op->id == TILE_OP_IF) {
+        branch_needs(needs, op);
+    } else if (op->region_count) {
+        other_blocks(needs, op);
+    } else if (op->id == TILE_OP_STORE_TILE) {
+        store_needs(needs, op);
+    } else if (is_terminator(op)) {
+        return; /* of a block: its op knows who reads the values */
+    } else if (!result || !tile_type_is_tile(op->results[0].type)) {
+        need_all(needs, op);
+    } else if (op->id == TILE_OP_FILL) {
+        fill_needs(needs, op, result);
+    } else if (op->id == TILE_OP_DOT) {
+        dot_needs(needs, op, result);
+    } else if (op->id == TILE_OP_BROADCAST || op->id == TILE_OP_PERMUTE || op->id == TILE_OP_RESHAPE) {
+        moved_needs(needs, op, result);
+    } else if (tile_op_info((TileOpId)op->id)->class == TILE_CLASS_ELEMENTWISE) {
+        for (unsigned i = 0; i < op->operand_count; i++) need(needs, tile_op_operand(op, i), result);
+    } else {
+        need_all(needs, op);
+    }
+}
+
+static void note_products(const Needs *needs, const TileOp *op) {
+    bool multiplied = op->id == TILE_OP_DOT || (op->result_count && nest_info(needs->n, &op->results[0])->multiplied);
+    for (unsigned i = 0; multiplied && i < op->operand_count; i++)
+        nest_info(needs->n, tile_op_operand(op, i))->multiplied = true;
+}
+
+static void block_needs(Needs *needs, TileBlock *block) {
+    for (TileOp *op = block->last; op; op = op->previous) {
+        note_products(needs, op);
+        op_needs(needs, op);
+    }
+}
+
+/* ---- bounds ---- */
+
+/* Is the bound known at the op, or can it be computed there? */
+static bool is_known(Nest *n, const TileValue *bound, const TileOp *at, unsigned depth) {
+    int64_t number;
+    if (tile_value_integer(bound, &number)) return true;
+    if (!tile_block_inside(at->block, tile_value_block(bound))) return false;
+    if (!bound->op) return true;
+    const NestSpan *span = tile_map_get(&n->spans, bound->op), *own = tile_map_get(&n->spans, at);
+    if (span->last < own->first) return true;
+    bool computed = tile_op_info((TileOpId)bound->op->id)->class == TILE_CLASS_ELEMENTWISE;
+    if (!computed || depth == DEEPEST) return false;
+    for (unsigned i = 0; i < bound->op->operand_count; i++)
+        if (!is_known(n, tile_op_operand(bound->op, i), at, depth + 1)) return false;
+    return true;
+}
+
+void nest_join_needs(Nest *n, const TileValue *value, const TileOp *at, NestAtoms *atoms) {
+    const NestAtoms *needs = nest_info(n, value)->needs;
+    if (!needs) return;
+    if (!at) at = value->op ? value->op : value->block->op;
+    /* Vectors run over the last axis: whole ones for all of a tile are faster than a loop and a rest, unless each lane is
+     * multiplied many times. */
+    bool last = nest_info(n, value)->multiplied || tile_value_def(value, TILE_OP_DOT);
+    for (unsigned a = 0; a + !last < value->type->rank; a++)
+        for (unsigned i = 0; i < needs[a].count; i++) {
+            const NestAtom *atom = &needs[a].items[i];
+            if (is_known(n, atom->lo, at, 0) && is_known(n, atom->hi, at, 0))
+                nest_atoms_add(&atoms[a], atom->lo, atom->hi, value->type->extent[a]);
+        }
+}
+
+void nest_find_needs(Nest *n) {
+    Needs needs = {.n = n};
+    do {
+        needs.failed = false;
+        block_needs(&needs, &n->old);
+        needs.round++;
+    } while (needs.failed && needs.round < ROUNDS);
+}

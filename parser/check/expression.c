@@ -149,8 +149,8 @@ static TileMeaning apply_simple(TileChecker *c, const TileExpr *expr, TileMeanin
     TileTokenKind op = (TileTokenKind)expr->op;
     TileDiagnosticsMark before = tile_diagnostics_mark(c->diagnostics);
     TileMeaning right = tile_check_value(c, expr->b);
-    bool retry = left.claim && !left.rank && right.kind == TILE_MEANING_VALUE && !right.rank && right.valid &&
-                 may_access(expr->b) && !c->frame->lifted && !c->in_combiner;
+    bool retry = left.claim && !left.valid && !left.rank && right.kind == TILE_MEANING_VALUE && !right.rank &&
+                 right.valid && may_access(expr->b) && !c->frame->lifted && !c->in_combiner;
     if (retry) {
         tile_diagnostics_rewind(c->diagnostics, before);
         TileMeaning m = apply_lazily(c, expr, left);

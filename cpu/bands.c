@@ -98,7 +98,8 @@ typedef struct Bands {
     TileOp *loop; /* over programs */
     TileLines lines;
     TILE_LIST(TileOp *) accesses; /* loads and stores */
-    const char *reason;           /* why not; NULL: nothing stands in the way so far */
+    TILE_LIST(TileOp *) fills;
+    const char *reason; /* why not; NULL: nothing stands in the way so far */
     const TileOp *culprit;
     TILE_LIST(TileOp *) repeated; /* ops in loops of a program whose trip counts are no constants */
 } Bands;
@@ -130,6 +131,7 @@ static void visit(TileOp *op, void *state) {
     } else if (op->region_count == 0 && tile_op_writes(op)) {
         decline(bands, op, "it does more than to load and to store");
     }
+    if (op->id == TILE_OP_FILL) tile_list_push(bands->context->scratch, &bands->fills, op);
     if (is_inside_growing_loop(bands, op)) tile_list_push(bands->context->scratch, &bands->repeated, op);
     if (!tile_lines_add(&bands->lines, op)) decline(bands, op, "its lanes are not followed here");
 }
@@ -293,6 +295,21 @@ static void bound_lanes(Bands *bands, int64_t count, int64_t least, TileValue **
     *last = tile_build_binary(&b, TILE_OP_MUL, to, lanes);
 }
 
+static void bound_operands(Bands *bands, TileOp *op, unsigned lo, TileValue *first, TileValue *last) {
+    TileBuilder b = tile_builder_before(bands->context->module, op);
+    tile_op_set_operand(op, lo, tile_build_binary(&b, TILE_OP_MAX, tile_op_operand(op, lo), first));
+    tile_op_set_operand(op, lo + 1, tile_build_binary(&b, TILE_OP_MIN, tile_op_operand(op, lo + 1), last));
+}
+
+/* Lanes that a band does not have may be filled as well as not: then the lanes of a fill are those of what it fills. */
+static void bound_fill(Bands *bands, TileOp *fill, const Choice *choice, TileValue *first, TileValue *last) {
+    const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
+    unsigned count, bounds = tile_op_operands(fill, TILE_OPERAND_BOUNDS, &count);
+    for (unsigned i = 0; i < axes->count; i++)
+        if (tile_lines_of(&bands->lines, tile_op_result(fill, 0), (unsigned)axes->integers[i]) == choice->line)
+            bound_operands(bands, fill, bounds + 2 * i, first, last);
+}
+
 static void divide(Bands *bands, const Choice *choice) {
     int64_t count = (choice->lanes + choice->least - 1) / choice->least;
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
@@ -302,11 +319,9 @@ static void divide(Bands *bands, const Choice *choice) {
     for (size_t i = 0; i < bands->accesses.count; i++) {
         TileOp *op = bands->accesses.items[i];
         const TileAccessIndex *range = range_of(bands, op, choice->line, indices, NULL);
-        if (!range) continue;
-        TileBuilder b = tile_builder_before(bands->context->module, op);
-        tile_op_set_operand(op, range->operand + 2, tile_build_binary(&b, TILE_OP_MAX, range->lo, first));
-        tile_op_set_operand(op, range->operand + 3, tile_build_binary(&b, TILE_OP_MIN, range->hi, last));
+        if (range) bound_operands(bands, op, range->operand + 2, first, last);
     }
+    for (size_t i = 0; i < bands->fills.count; i++) bound_fill(bands, bands->fills.items[i], choice, first, last);
 }
 
 /* The loop over the range's programs, which `programs` has written. */

@@ -11,7 +11,7 @@ import sys
 
 ITEM = re.compile(r"^(?:kernel|fn|const) (\w+)", re.MULTILINE)
 # What the other files import stands before them.
-FIRST = ["math", "nn"]
+FIRST = ["math", "nn", "sort"]
 
 
 def names_of(text):
@@ -36,7 +36,7 @@ def many(directory, lines):
     files.sort(key=lambda name: name[:-5] not in FIRST)
     texts = [open(os.path.join(directory, name), encoding="utf-8").read() for name in files]
     names = {name[:-5]: names_of(text) for name, text in zip(files, texts)}
-    shared = names["math"] | names["nn"]
+    shared = set().union(*(names[module] for module in FIRST))
     result, copy = [], 0
     while True:
         for name, text in zip(files, texts):

@@ -169,6 +169,14 @@ static void make_for(Vectoriser *v, TileOp *loop) {
     visit_block(v, to);
 }
 
+/* Stripes are an order of floats; integers may be combined in any. */
+static bool has_order(const TileOp *loop) {
+    if (!tile_loop_in_stripes(loop)) return false;
+    for (unsigned i = 0; i < loop->result_count; i++)
+        if (!tile_scalar_is_int((TileScalar)loop->results[i].type->scalar)) return true;
+    return false;
+}
+
 static void visit_loop(Vectoriser *v, TileOp *loop) {
     if (is_best_here(v, loop)) {
         TileOp *versions[2];
@@ -182,7 +190,7 @@ static void visit_loop(Vectoriser *v, TileOp *loop) {
         TileOp *unmasked = tile_vectorise_split_masks(v->context, loop);
         if (unmasked) tile_emit_versions(v->context, unmasked, tile_vectorise_emit, v->context);
         tile_emit_versions(v->context, loop, tile_vectorise_emit, v->context);
-    } else if (tile_loop_in_stripes(loop)) {
+    } else if (has_order(loop)) {
         v->failed = true;
         tile_pass_fail(v->context, TILE_INTERNAL, loop, "a reduction in stripes cannot be made of vectors");
     } else {

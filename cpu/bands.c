@@ -349,7 +349,8 @@ TileResult tile_pass_cpu_bands(TilePassContext *context, TileFunc *func) {
         tile_pass_remark(context, bands.loop, TILE_DECISION_IN_BANDS, "each program", "%u of them", func->bands);
         return TILE_RESULT_CHANGED;
     }
-    decline(&bands, bands.loop, "no axis of what it stores has lanes that do not depend on one another");
+    decline(&bands, bands.loop,
+            "along each axis of what it stores, lanes depend on one another or bands would repeat work");
     tile_pass_remark(context, bands.culprit, TILE_DECISION_NOT_IN_BANDS, "each program", "%s", bands.reason);
     return TILE_RESULT_UNCHANGED;
 }

@@ -327,7 +327,8 @@ reduction("variance_rows_merged", lambda m, n: (m,), lambda x: torch.var_mean(x.
 reduction("sum_all", lambda m, n: (), lambda x: x.sum(dtype=torch.float32), out=f32, loose=1e-4)
 reduction("mean_all", lambda m, n: (), lambda x: x.mean(dtype=torch.float32), out=f32, loose=1e-4)
 reduction("max_all", lambda m, n: (), lambda x: x.max().float(), out=f32)
-reduction("norm_all", lambda m, n: (), lambda x: torch.linalg.vector_norm(x, dtype=torch.float32), out=f32, loose=1e-4)
+reduction("norm_all", lambda m, n: (),
+          lambda x: torch.linalg.vector_norm(x, dtype=torch.promote_types(x.dtype, torch.float32)), out=f32, loose=1e-4)
 
 
 @add("reduce:argmax_rows")

@@ -27,6 +27,7 @@ typedef struct Search {
 
 /* ---- which runtime ---- */
 
+/* By the names that the runtimes' shared objects have; whether one is a runtime, its functions decide (open_runtime). */
 static bool is_runtime(const char *path) {
     const char *name = strrchr(path, '/');
     name = name ? name + 1 : path;

@@ -51,8 +51,11 @@ static int64_t mask_count(const Mask *mask, int rank) {
 }
 
 /* Masks over the same axes are combined; one that is true everywhere is removed. */
+static bool is_true(const Mask *mask, int rank) { return !memchr(mask->ok, 0, (size_t)mask_count(mask, rank)); }
+
+/* One that is true everywhere is kept as well where there is room: what it depends on decides what a reduction behind a
+ * sort skips, whatever its elements happen to be. */
 void value_add_mask(Value *value, Mask mask) {
-    if (!memchr(mask.ok, 0, (size_t)mask_count(&mask, value->rank))) return;
     for (int m = 0; m < value->mask_count; m++) {
         Mask *other = &value->masks[m];
         if (other->axes != mask.axes || memcmp(other->extent, mask.extent, (size_t)value->rank * sizeof(int64_t)) != 0)
@@ -63,7 +66,13 @@ void value_add_mask(Value *value, Mask mask) {
         other->ok = ok;
         return;
     }
-    if (value->mask_count < MAX_MASKS) value->masks[value->mask_count++] = mask;
+    if (value->mask_count < MAX_MASKS) {
+        value->masks[value->mask_count++] = mask;
+        return;
+    }
+    int place = 0;
+    while (place < MAX_MASKS && !is_true(&value->masks[place], value->rank)) place++;
+    if (place < MAX_MASKS && !is_true(&mask, value->rank)) value->masks[place] = mask;
 }
 
 void value_add_masks(Value *value, const Value *more) {

@@ -84,4 +84,11 @@ Value *evaluate_valid(Evaluator *e, const Expr *expr);
 void evaluate_fold(Evaluator *e, const Expr *expr, Value **parts);
 Value *evaluate_dot(Evaluator *e, const Expr *expr);
 
+/* Lines of a tile along an axis: element i of line l is at begin + i * step. */
+typedef struct Lines {
+    int64_t count, length, step;
+} Lines;
+
+Lines lines_of(const Value *v, int axis);
+
 #endif

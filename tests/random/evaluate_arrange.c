@@ -5,17 +5,6 @@
 #include "evaluate.h"
 
 /* Lines of a tile along an axis. */
-typedef struct Lines {
-    int64_t count, length, step;
-} Lines;
-
-static Lines lines_of(const Value *v, int axis) {
-    Lines lines = {1, v->extent[axis], 1};
-    for (int i = axis + 1; i < v->rank; i++) lines.step *= v->extent[i];
-    lines.count = v->count / lines.length;
-    return lines;
-}
-
 /* Does the later element of the line come before the earlier one? NaNs are last; -0 is below +0. */
 static bool overtakes(Type type, Number later, Number earlier, bool descending) {
     if (!type_is_float(type)) {

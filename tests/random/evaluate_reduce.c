@@ -157,12 +157,7 @@ Value *evaluate_reduce(Evaluator *e, const Expr *expr) {
 
 /* ---- scans ---- */
 
-/* Lines of a tile along an axis: element i of line l is at begin + i * step. */
-typedef struct Lines {
-    int64_t count, length, step;
-} Lines;
-
-static Lines lines_of(const Value *v, int axis) {
+Lines lines_of(const Value *v, int axis) {
     Lines lines = {1, v->extent[axis], 1};
     for (int i = axis + 1; i < v->rank; i++) lines.step *= v->extent[i];
     lines.count = v->count / lines.length;

@@ -4,7 +4,6 @@
 
 #include "evaluate.h"
 
-/* Lines of a tile along an axis. */
 /* Does the later element of the line come before the earlier one? NaNs are last; -0 is below +0. */
 static bool overtakes(Type type, Number later, Number earlier, bool descending) {
     if (!type_is_float(type)) {

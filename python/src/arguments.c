@@ -91,11 +91,9 @@ TileLaunchOptions launch_options(Kernel *kernel, void *stream, TileError *error,
     return options;
 }
 
-Kernel *kernel_for(Kernel *kernel, const Call *call) {
-    if (call->device.device_type != kDLCUDA || kernel->is_gpu) return kernel;
-    PyObject *found = atomic_load_explicit(&kernel->on_gpu, memory_order_acquire), *none = NULL;
-    if (found) return (Kernel *)found;
-    found = PyObject_CallFunction(kernel->state->hooks.for_gpu, "Oi", (PyObject *)kernel, call->device.device_id);
+Kernel *kernel_make_for_gpu(Kernel *kernel, int device) {
+    PyObject *none = NULL;
+    PyObject *found = PyObject_CallFunction(kernel->state->hooks.for_gpu, "Oi", (PyObject *)kernel, device);
     if (!found) return NULL;
     if (Py_TYPE(found) != kernel->state->kernel_type || ((Kernel *)found)->count != kernel->count) {
         Py_DECREF(found);

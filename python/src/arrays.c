@@ -4,17 +4,7 @@
 
 #include <string.h>
 
-void call_begin(Call *call, Kernel *kernel) {
-    call->kernel = kernel;
-    call->like = NULL;
-    call->like_object = NULL;
-    call->stream = NULL;
-    call->device = (DLDevice){(DLDeviceType)0, 0};
-    call->keeps = false;
-    call->views = call->holds = 0;
-}
-
-void call_end(Call *call) {
+void call_release(Call *call) {
     for (int i = 0; i < call->views; i++) PyBuffer_Release(&call->view[i]);
     for (int i = 0; i < call->holds; i++) Py_DECREF(call->hold[i]);
     call->views = call->holds = 0;
@@ -77,6 +67,12 @@ const Known *array_type(State *state, PyObject *object, Known *local) {
     }
     atomic_flag_clear(&state->learning);
     return found;
+}
+
+/* DLPack's function takes five times as long as PyTorch's own. */
+int current_stream(const Known *known, DLDevice device, void **stream) {
+    if (known->torch.current_stream && known->torch.current_stream(device.device_id, stream) == 0) return 0;
+    return known->api->current_work_stream(device.device_type, device.device_id, stream);
 }
 
 /* ---- buffers ---- */
@@ -236,12 +232,11 @@ static int check_torch(Call *call, const TorchCalls *torch, PyObject *object, in
 static int read_exchange(Call *call, const Known *known, PyObject *object, int parameter) {
     DLTensor *tensor = &call->tensors[parameter];
     if (known->torch.is_torch && check_torch(call, &known->torch, object, parameter)) return -1;
-    if (!(known->torch.reads && torch_read(&known->torch, object, tensor)) &&
+    if (!(known->torch.reads && torch_read(&known->torch, object, 0, tensor)) &&
         known->api->dltensor_from_py_object_no_sync(object, tensor))
         return -1;
     call->args[parameter] = TILE_TENSOR(tensor);
-    if (tensor->device.device_type != kDLCUDA || call->device.device_type) return 0;
-    return known->api->current_work_stream(tensor->device.device_type, tensor->device.device_id, &call->stream);
+    return 0;
 }
 
 /* ---- all ---- */
@@ -320,25 +315,57 @@ static int explain_failure(Call *call, int parameter) {
     return -1;
 }
 
-int call_read(Call *call, PyObject *object, int parameter) {
-    if (!call->kernel->parameters[parameter].is_tensor) {
-        if (read_scalar(call, object, parameter) == 0) return 0;
-        bool overflows = PyErr_ExceptionMatches(PyExc_OverflowError);
-        if (overflows) PyErr_Clear();
-        if (overflows)
-            return raise_argument(call->kernel, parameter, TILE_ERROR_VALUE, "the integer has more than 64 bits");
-        if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
-        PyErr_Clear();
-        return refuse_object(call, object, parameter);
-    }
+/* The first tensor of a call decides where it runs, and of which library results are. */
+static int call_like(Call *call, const Known *known, PyObject *object, int parameter) {
+    call->like = known;
+    call->like_object = object;
+    call->device = call->tensors[parameter].device;
+    return call->device.device_type == kDLCUDA && known->way == WAY_EXCHANGE
+               ? current_stream(known, call->device, &call->stream)
+               : 0;
+}
+
+static int read_number(Call *call, PyObject *object, int parameter) {
+    if (read_scalar(call, object, parameter) == 0) return 0;
+    bool overflows = PyErr_ExceptionMatches(PyExc_OverflowError);
+    if (overflows) PyErr_Clear();
+    if (overflows) return raise_argument(call->kernel, parameter, TILE_ERROR_VALUE, "the integer has more than 64 bits");
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
+    PyErr_Clear();
+    return refuse_object(call, object, parameter);
+}
+
+static int read_array(Call *call, PyObject *object, int parameter) {
     Known local;
     const Known *known = array_type(call->kernel->state, object, &local);
+    if (known != &local) atomic_store_explicit(&call->kernel->like, known, memory_order_release);
     if (read_tensor(call, known, object, parameter)) return explain_failure(call, parameter);
-    if (!call->device.device_type) {
-        call->like_object = object;
-        call->device = call->tensors[parameter].device;
-        if (known == &local) call->local = local;
-        call->like = known == &local ? &call->local : known;
+    if (call->device.device_type) return 0;
+    if (known == &local) call->local = local;
+    return call_like(call, known == &local ? &call->local : known, object, parameter);
+}
+
+int call_read(Call *call, PyObject *object, int parameter) {
+    return call->kernel->parameters[parameter].is_tensor ? read_array(call, object, parameter)
+                                                         : read_number(call, object, parameter);
+}
+
+/* Those at the beginning that are plain tensors of PyTorch, of the type that was seen last; their number. */
+static int read_torch(Call *call, const Known *known, PyObject *const *objects) {
+    const Kernel *kernel = call->kernel;
+    TorchRefusal refusal = TORCH_REFUSE_NEGATIVE | (kernel->ignores_grad ? 0 : TORCH_REFUSE_GRAD);
+    int i = 0;
+    for (; i < kernel->count && Py_TYPE(objects[i]) == known->type && kernel->parameters[i].is_tensor; i++) {
+        if (!torch_read(&known->torch, objects[i], refusal, &call->tensors[i])) break;
+        call->args[i] = TILE_TENSOR(&call->tensors[i]);
     }
-    return 0;
+    return i;
+}
+
+int call_read_all(Call *call, PyObject *const *objects) {
+    const Known *known = atomic_load_explicit(&call->kernel->like, memory_order_acquire);
+    int i = known && known->torch.reads ? read_torch(call, known, objects) : 0;
+    int failed = i ? call_like(call, known, objects[0], 0) : 0;
+    for (; i < call->kernel->count && !failed; i++) failed = call_read(call, objects[i], i);
+    return failed;
 }

@@ -55,9 +55,7 @@ static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf
     TileError error;
     TileReport *report = NULL;
     void *stream = bound->stream;
-    if (bound->like &&
-        bound->like->api->current_work_stream(bound->device.device_type, bound->device.device_id, &stream))
-        return NULL;
+    if (bound->like && current_stream(bound->like, bound->device, &stream)) return NULL;
     TileLaunchOptions options = launch_options(bound->kernel, stream, &error, &report);
     uint32_t calls = atomic_load_explicit(&bound->calls, memory_order_relaxed); /* threads may count one twice */
     atomic_store_explicit(&bound->calls, calls + 1, memory_order_relaxed);

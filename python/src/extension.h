@@ -70,7 +70,8 @@ typedef struct TorchCalls {
     int32_t (*device_type)(void *tensor, int32_t *type);
     int32_t (*device_index)(void *tensor, int32_t *index);
     int32_t (*layout)(void *tensor, int32_t *layout);
-    int32_t (*has_storage)(void *tensor, bool *has);
+    int32_t (*has_storage)(void *tensor, bool *has);           /* or NULL */
+    int32_t (*current_stream)(int32_t device, void **stream); /* of CUDA, or NULL */
     int32_t (*to_python)(void *tensor, void *type, void **object); /* or NULL, and .. */
     void *(*wrap)(const void *tensor);                            /* .. this */
     int32_t (*drop)(void *tensor);
@@ -136,6 +137,7 @@ typedef struct Kernel {
     PyObject *module;           /* tile.Module, or None */
     PyObject *dict;             /* attributes that Python code sets */
     _Atomic(PyObject *) on_gpu; /* the same kernel for GPUs, once it was needed; or NULL */
+    _Atomic(const Known *) like; /* the type of the tensor that was read last, or NULL */
     bool is_gpu, prints;
     bool ignores_grad;      /* its caller has dealt with gradients */
     _Atomic uint32_t calls; /* for timing (kernel.c) */
@@ -165,12 +167,27 @@ typedef struct Call {
 
 /* ---- arrays.c ---- */
 
-void call_begin(Call *call, Kernel *kernel);
+static inline void call_begin(Call *call, Kernel *kernel) {
+    call->kernel = kernel;
+    call->like = NULL;
+    call->like_object = NULL;
+    call->stream = NULL;
+    call->device = (DLDevice){(DLDeviceType)0, 0};
+    call->keeps = false;
+    call->views = call->holds = 0;
+}
 /* How arrays of the object's type are read; where it cannot be kept, in *local. */
 const Known *array_type(State *state, PyObject *object, Known *local);
+/* The current stream of the library, of the calling thread. -1: an exception is set. */
+int current_stream(const Known *known, DLDevice device, void **stream);
 /* Reads the object as the argument of a parameter. -1: an exception is set. */
 int call_read(Call *call, PyObject *object, int parameter);
-void call_end(Call *call);
+/* Reads the arguments of all parameters. */
+int call_read_all(Call *call, PyObject *const *objects);
+void call_release(Call *call);
+static inline void call_end(Call *call) {
+    if (call->views | call->holds) call_release(call);
+}
 
 /* ---- numpy.c ---- */
 
@@ -184,8 +201,9 @@ int numpy_read(Call *call, PyObject *object, int parameter);
 /* Learns from the first object of a type how its tensors are asked. */
 void torch_learn(PyObject *object, const DLPackExchangeAPI *api, TorchCalls *calls);
 /* As the exchange API reads it, without a reference to the C++ tensor, which costs more than all else. False: the tensor
- * is to be read by that. */
-bool torch_read(const TorchCalls *calls, PyObject *object, DLTensor *tensor);
+ * is to be read by that, or is of a kind that is refused. */
+typedef enum TorchRefusal { TORCH_REFUSE_GRAD = 1, TORCH_REFUSE_NEGATIVE = 2 } TorchRefusal; /* a set */
+bool torch_read(const TorchCalls *calls, PyObject *object, TorchRefusal refusal, DLTensor *tensor);
 /* 1, 0, or -1: an exception is set. Negative: a view that negates what it shows, as x.conj().imag is one. */
 int torch_requires_grad(const TorchCalls *calls, PyObject *object);
 int torch_is_negative(const TorchCalls *calls, PyObject *object);
@@ -207,8 +225,13 @@ int kernel_refuse_count(const Kernel *kernel, Py_ssize_t given);
 PyObject *call_by_tuple(Vectorcall function, PyObject *self, PyObject *args, PyObject *keywords);
 /* The options of a launch, which fill `error` and `report`. */
 TileLaunchOptions launch_options(Kernel *kernel, void *stream, TileError *error, TileReport **report);
-/* The kernel that such arguments are for: itself, or the same for GPUs, borrowed. */
-Kernel *kernel_for(Kernel *kernel, const Call *call);
+/* The kernel that such arguments are for: itself, or the same for GPUs, borrowed. NULL: an exception is set. */
+Kernel *kernel_make_for_gpu(Kernel *kernel, int device);
+static inline Kernel *kernel_for(Kernel *kernel, const Call *call) {
+    if (call->device.device_type != kDLCUDA || kernel->is_gpu) return kernel;
+    PyObject *found = atomic_load_explicit(&kernel->on_gpu, memory_order_acquire);
+    return found ? (Kernel *)found : kernel_make_for_gpu(kernel, call->device.device_id);
+}
 
 /* ---- results.c ---- */
 

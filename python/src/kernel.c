@@ -164,9 +164,7 @@ static PyObject *kernel_call(PyObject *self, PyObject *const *args, size_t nargs
     Call call;
     call_begin(&call, kernel);
     PyObject *result = NULL;
-    int i = 0;
-    while (i < kernel->count && call_read(&call, args[i], i) == 0) i++;
-    if (i == kernel->count && run(kernel, &call) == 0) {
+    if (call_read_all(&call, args) == 0 && run(kernel, &call) == 0) {
         Py_INCREF(Py_None);
         result = Py_None;
     }

@@ -160,9 +160,10 @@ void torch_learn(PyObject *object, const DLPackExchangeAPI *api, TorchCalls *cal
     calls->makes_results = numbers && find_makers(calls);
     find_stable("aoti_torch_grad_mode_is_enabled", &calls->grad_enabled);
     find_stable("torch_has_storage", &calls->has_storage); /* 2.14; without it, PyTorch logs what has none */
+    find_function("libtorch_cuda.so", "aoti_torch_get_current_cuda_stream", &calls->current_stream);
     if (learn_place(object, calls) && numbers && find_readers(calls) &&
         api->dltensor_from_py_object_no_sync(object, &there) == 0)
-        calls->reads = torch_read(calls, object, &here) && same_tensor(&here, &there);
+        calls->reads = torch_read(calls, object, 0, &here) && same_tensor(&here, &there);
     PyErr_Clear();
 }
 
@@ -187,17 +188,29 @@ int torch_grad_enabled(State *state, const TorchCalls *calls) {
     return truth;
 }
 
-bool torch_read(const TorchCalls *calls, PyObject *object, DLTensor *tensor) {
-    void *handle = (char *)object + calls->place;
-    int64_t rank;
-    int32_t type, device, layout;
+/* Does it have strides, in memory of its own? What has a storage does, but for types of which there are no kernels. */
+static inline bool is_strided(const TorchCalls *calls, void *handle) {
+    int32_t layout;
     bool has_storage;
-    if (calls->has_storage && (calls->has_storage(handle, &has_storage) || !has_storage)) return false;
-    if (calls->layout(handle, &layout) || layout != calls->strided || calls->rank(handle, &rank) ||
-        calls->type(handle, &type) || (uint32_t)type >= TORCH_NUMBERS || !calls->dtypes[type].bits ||
-        calls->device_type(handle, &device))
-        return false;
-    *tensor = (DLTensor){.device = {kDLCPU, 0}, .ndim = (int32_t)rank, .dtype = calls->dtypes[type]};
+    if (calls->has_storage) return calls->has_storage(handle, &has_storage) == 0 && has_storage;
+    return calls->layout(handle, &layout) == 0 && layout == calls->strided;
+}
+
+/* Three tensors' questions are most of what a launch from Python costs, so each is asked once, and little is kept
+ * meanwhile. */
+bool torch_read(const TorchCalls *calls, PyObject *object, TorchRefusal refusal, DLTensor *tensor) {
+    void *handle = (char *)object + calls->place, *implementation;
+    int64_t rank;
+    int32_t type, device;
+    memcpy(&implementation, handle, sizeof implementation);
+    if ((refusal & TORCH_REFUSE_GRAD) && calls->requires_grad(implementation)) return false;
+    if ((refusal & TORCH_REFUSE_NEGATIVE) && calls->is_negative(handle)) return false;
+    if (!is_strided(calls, handle) || calls->type(handle, &type) || (uint32_t)type >= TORCH_NUMBERS) return false;
+    tensor->dtype = calls->dtypes[type];
+    if (!tensor->dtype.bits || calls->rank(handle, &rank) || calls->device_type(handle, &device)) return false;
+    tensor->ndim = (int32_t)rank;
+    tensor->byte_offset = 0;
+    tensor->device = (DLDevice){kDLCPU, 0};
     if (device != calls->cpu) {
         tensor->device.device_type = kDLCUDA;
         if (device != calls->cuda || calls->device_index(handle, &tensor->device.device_id)) return false;

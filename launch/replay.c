@@ -1,6 +1,7 @@
 /* A kernel remembers a few launches, each as a record of words: the variant, what is compared with the arguments, and
  * the results. A record is a seqlock: its sequence number is odd while it is written, and a reader that sees the number
- * change discards what it read. Words are atomic, so this is no data race. */
+ * change discards what it read. Words are atomic, so this is no data race. Any record may hold any launch: it is found by
+ * its key, which is only a hint, so a kernel that is called with few shapes in turn remembers all of them. */
 #include "launch/replay.h"
 
 #include <stdlib.h>
@@ -11,9 +12,15 @@
 
 enum { RECORDS = 16, RECORD_WORDS = 320 }; /* records: a power of two */
 
-struct TileReplay {
+typedef struct Record {
     _Atomic uint64_t sequence; /* 0: nothing is written yet */
     _Atomic uint64_t words[RECORD_WORDS];
+} Record;
+
+struct TileReplay {
+    _Atomic uint64_t keys[RECORDS]; /* 0: nothing is written yet */
+    _Atomic uint32_t next;          /* the record that gives way, if all are written */
+    Record records[RECORDS];
 };
 
 static inline uint64_t load(const _Atomic uint64_t *word) { return atomic_load_explicit(word, memory_order_relaxed); }
@@ -23,22 +30,20 @@ void tile_replay_prepare(TileKernel *kernel) {
     size_t words = 3 + TILE_REPLAY_PHASES + TILE_REPLAY_SLOTS;
     for (uint32_t i = 0; i < signature->parameter_count; i++) words += 5 + 2u * signature->parameters[i].rank;
     if (words > RECORD_WORDS || atomic_load(&kernel->replays)) return;
-    TileReplay *none = NULL, *made = calloc(RECORDS, sizeof *made);
+    TileReplay *none = NULL, *made = calloc(1, sizeof *made);
     if (made && !atomic_compare_exchange_strong(&kernel->replays, &none, made)) free(made);
 }
 
-/* The record for launches whose first tensor has this shape. */
-static TileReplay *record_of(TileKernel *kernel, const TileArg *arguments) {
-    TileReplay *replays = atomic_load_explicit(&kernel->replays, memory_order_acquire);
+/* Of launches whose first tensor has such a shape; 0: they are not remembered. */
+static uint64_t key_of(const TileKernel *kernel, const TileArg *arguments) {
     const TileImageSignature *signature = kernel->signature;
-    if (!replays || !signature->parameter_count) return NULL;
-    if (signature->parameters[0].kind != TILE_PARAMETER_TENSOR) return replays;
-    if (arguments[0].kind != TILE_ARG_TENSOR || !arguments[0].value.tensor) return NULL;
+    if (!signature->parameter_count) return 0;
+    if (signature->parameters[0].kind != TILE_PARAMETER_TENSOR) return 1;
+    if (arguments[0].kind != TILE_ARG_TENSOR || !arguments[0].value.tensor) return 0;
     const DLTensor *tensor = arguments[0].value.tensor;
     int rank = signature->parameters[0].rank;
-    if (!rank || tensor->ndim != rank || !tensor->shape) return replays;
-    uint64_t hash = (uint64_t)tensor->shape[0] * 31 + (uint64_t)tensor->shape[rank - 1];
-    return &replays[(hash ^ hash >> 3 ^ hash >> 6) & (RECORDS - 1)];
+    if (!rank || tensor->ndim != rank || !tensor->shape) return 1;
+    return ((uint64_t)tensor->shape[0] * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)tensor->shape[rank - 1]) << 1 | 1;
 }
 
 /* Rank and type, which are adjacent in a DLTensor. */
@@ -128,11 +133,11 @@ static void fill_slots(const TileKernel *kernel, const TileImageCode *code, cons
 }
 
 /* A consistent copy of the record, and its variant if that is still the same. */
-static bool read_record(TileReplay *replay, const TileKernel *kernel, const TileArg *arguments, uint64_t *slots,
+static bool read_record(const Record *record, const TileKernel *kernel, const TileArg *arguments, uint64_t *slots,
                         Range *ranges, TileReplayed *replayed) {
-    uint64_t sequence = atomic_load_explicit(&replay->sequence, memory_order_acquire);
+    uint64_t sequence = atomic_load_explicit(&record->sequence, memory_order_acquire);
     if (!sequence || (sequence & 1)) return false;
-    const _Atomic uint64_t *word = replay->words;
+    const _Atomic uint64_t *word = record->words;
     TileVariant *variant = (TileVariant *)(uintptr_t)load(word++);
     uint64_t generation = load(word++), numbers = load(word++);
     uint32_t phases = (uint32_t)numbers & 0xff;
@@ -142,7 +147,7 @@ static bool read_record(TileReplay *replay, const TileKernel *kernel, const Tile
     if (!same_arguments(kernel->signature, arguments, &word, ranges)) return false;
     for (uint32_t i = 0; slots && i < replayed->slot_count && i < TILE_REPLAY_SLOTS; i++) slots[i] = load(word++);
     atomic_thread_fence(memory_order_acquire);
-    if (atomic_load_explicit(&replay->sequence, memory_order_relaxed) != sequence) return false;
+    if (atomic_load_explicit(&record->sequence, memory_order_relaxed) != sequence) return false;
     if (!tile_variant_take(variant)) return false;
     if (atomic_load_explicit(&variant->generation, memory_order_relaxed) != generation) {
         tile_variant_give(variant, false);
@@ -167,8 +172,14 @@ bool tile_replay_find(TileKernel *kernel, const TileArg *arguments, size_t count
                       TileReplayed *replayed) {
     Range ranges[TILE_MAX_PARAMETERS];
     if (count != kernel->signature->parameter_count || !arguments) return false;
-    TileReplay *replay = record_of(kernel, arguments);
-    if (!replay || !read_record(replay, kernel, arguments, slots, ranges, replayed)) return false;
+    const TileReplay *replay = atomic_load_explicit(&kernel->replays, memory_order_acquire);
+    uint64_t key = replay ? key_of(kernel, arguments) : 0;
+    unsigned i = 0;
+    if (!key) return false;
+    while (i < RECORDS && (load(&replay->keys[i]) != key ||
+                           !read_record(&replay->records[i], kernel, arguments, slots, ranges, replayed)))
+        i++;
+    if (i == RECORDS) return false;
     if (share_memory(kernel->signature, ranges)) {
         tile_variant_give(replayed->variant, false);
         return false;
@@ -203,15 +214,35 @@ static void put_tensor(Writer *writer, const DLTensor *tensor, const TileView *v
     put(writer, view->high - address);
 }
 
-static void write_record(TileReplay *replay, const Writer *writer) {
-    uint64_t sequence = atomic_load_explicit(&replay->sequence, memory_order_relaxed);
-    if ((sequence & 1) || !atomic_compare_exchange_strong_explicit(&replay->sequence, &sequence, sequence + 1,
+/* Does the record hold such arguments? What another thread writes meanwhile makes this wrong at worst, and then a launch is
+ * remembered twice. */
+static bool holds(const Record *record, const Writer *writer, uint32_t begin, uint32_t end) {
+    uint64_t differ = (load(&record->words[2]) ^ writer->words[2]) & 0xff; /* phases, which come before arguments */
+    for (uint32_t i = begin; i < end && !differ; i++) differ = load(&record->words[i]) ^ writer->words[i];
+    return !differ;
+}
+
+/* Where to write: the record of such arguments, whose code is another now; else an empty one, else the oldest.
+ * begin .. end: the words of arguments. */
+static uint32_t find_place(TileReplay *replay, uint64_t key, const Writer *writer, uint32_t begin, uint32_t end) {
+    uint32_t empty = RECORDS;
+    for (uint32_t i = 0; i < RECORDS; i++) {
+        uint64_t there = load(&replay->keys[i]);
+        if (there == key && holds(&replay->records[i], writer, begin, end)) return i;
+        if (!there && empty == RECORDS) empty = i;
+    }
+    return empty < RECORDS ? empty : atomic_fetch_add_explicit(&replay->next, 1, memory_order_relaxed) & (RECORDS - 1);
+}
+
+static void write_record(Record *record, const Writer *writer) {
+    uint64_t sequence = atomic_load_explicit(&record->sequence, memory_order_relaxed);
+    if ((sequence & 1) || !atomic_compare_exchange_strong_explicit(&record->sequence, &sequence, sequence + 1,
                                                                    memory_order_acquire, memory_order_relaxed))
         return; /* another thread is writing */
     atomic_thread_fence(memory_order_release);
     for (uint32_t i = 0; i < writer->count; i++)
-        atomic_store_explicit(&replay->words[i], writer->words[i], memory_order_relaxed);
-    atomic_store_explicit(&replay->sequence, sequence + 2, memory_order_release);
+        atomic_store_explicit(&record->words[i], writer->words[i], memory_order_relaxed);
+    atomic_store_explicit(&record->sequence, sequence + 2, memory_order_release);
 }
 
 void tile_replay_record(TileKernel *kernel, const TileArg *arguments, const TileView *views, const uint64_t *slots,
@@ -220,16 +251,18 @@ void tile_replay_record(TileKernel *kernel, const TileArg *arguments, const Tile
     const TileVariant *variant = replayed->variant;
     const TileImageCode *code = variant->code;
     Writer writer = {.count = 0};
-    TileReplay *replay = record_of(kernel, arguments);
+    TileReplay *replay = atomic_load_explicit(&kernel->replays, memory_order_acquire);
+    uint64_t key = replay ? key_of(kernel, arguments) : 0;
     for (uint32_t i = 0; i < signature->parameter_count; i++) /* launches with overlapping memory are not remembered */
         if (code->asked[i] & ~variant->request.facts[i] & TILE_GUARD_DISJOINT) return;
-    if (!replay || code->temp_count || code->interpret || code->phase_count > TILE_REPLAY_PHASES ||
+    if (!key || code->temp_count || code->interpret || code->phase_count > TILE_REPLAY_PHASES ||
         replayed->slot_count > TILE_REPLAY_SLOTS)
         return;
     put(&writer, (uint64_t)(uintptr_t)variant);
     put(&writer, atomic_load(&variant->generation));
     put(&writer, (uint64_t)replayed->shape_key << 32 | replayed->slot_count << 8 | code->phase_count);
     for (uint32_t i = 0; i < code->phase_count; i++) put(&writer, (uint64_t)replayed->programs[i]);
+    uint32_t begin = writer.count;
     for (uint32_t i = 0; i < signature->parameter_count; i++) {
         if (views[i].tensor) {
             if (views[i].low == views[i].high || arguments[i].flags) return;
@@ -239,6 +272,8 @@ void tile_replay_record(TileKernel *kernel, const TileArg *arguments, const Tile
             put(&writer, arguments[i].value.unsigned_integer);
         }
     }
+    uint32_t end = writer.count, place = find_place(replay, key, &writer, begin, end);
     for (uint32_t i = 0; i < replayed->slot_count; i++) put(&writer, slots[i]);
-    write_record(replay, &writer);
+    write_record(&replay->records[place], &writer);
+    atomic_store_explicit(&replay->keys[place], key, memory_order_relaxed);
 }

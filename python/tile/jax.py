@@ -12,8 +12,8 @@ import struct
 import jax
 import numpy
 
-from tile import _shapes, _tile
-from tile._arrays import BY_NAME
+from tile import _rows, _shapes, _tile
+from tile._arrays import BY_NAME, find_type
 from tile._module import Kernel, for_gpu
 
 __all__ = ["call"]
@@ -47,8 +47,36 @@ def _dtype(dtype):
     return jax.numpy.dtype(BY_NAME[dtype][3][0]) if isinstance(dtype, str) else dtype
 
 
+def _by_rows(kernel, lead, inputs, values, run, vmap_method):
+    """`run` with a rule for vmap: a batch is more rows of the tensors `lead`."""
+    names = [p.name for p in inputs if p.access is not None]
+
+    def again(arrays):
+        left = iter(arrays)
+        return call(kernel, *(v if p.access is None else next(left) for p, v in zip(inputs, values)), vmap_method=vmap_method)
+
+    @jax.custom_batching.custom_vmap
+    def batched(*arrays):
+        return tuple(run(*arrays))
+
+    @batched.def_vmap
+    def rule(size, is_batched, *arrays):
+        if any(b and name not in lead for name, b in zip(names, is_batched)):
+            made = jax.vmap(lambda *a: tuple(run(*a)), in_axes=[0 if b else None for b in is_batched])(*arrays)
+            return made, tuple(True for _ in made)
+        rows = [jax.numpy.broadcast_to(a, (size, *a.shape)) if name in lead and not b else a
+                for name, b, a in zip(names, is_batched, arrays)]
+        made = again(a.reshape((a.shape[0] * a.shape[1], *a.shape[2:])) if name in lead else a for name, a in zip(names, rows))
+        made = made if isinstance(made, tuple) else (made,)
+        return tuple(y.reshape((size, y.shape[0] // size, *y.shape[1:])) for y in made), tuple(True for _ in made)
+
+    return batched
+
+
 def call(kernel, *arguments, vmap_method="sequential", **settings):
-    """Calls a kernel on JAX's arrays, also while tracing; settings are values for its generics, constants and tune names."""
+    """Calls a kernel on JAX's arrays, also while tracing; settings are values for its generics, constants and tune names.
+
+    Under vmap it is one call where the rows of the kernel are independent, else as `vmap_method` of jax.ffi.ffi_call says."""
     if not isinstance(kernel, Kernel):
         raise TypeError(f"a tile.Kernel is expected, not {kernel!r}")
     kernel = kernel.with_settings(**settings) if settings else kernel
@@ -73,6 +101,11 @@ def call(kernel, *arguments, vmap_method="sequential", **settings):
     on_gpu = jax.default_backend() == "gpu"
     run = jax.ffi.ffi_call("tile_kernel", types, input_output_aliases=aliases, vmap_method=vmap_method,
                            has_side_effect=not types)
-    made = run(*(v for _, v in arrays), cpu=numpy.int64(_keep(kernel)),
-               cuda=numpy.int64(_keep(for_gpu(kernel, 0)) if on_gpu else 0), scalars=numpy.array(words, numpy.int64))
+    run = functools.partial(run, cpu=numpy.int64(_keep(kernel)), scalars=numpy.array(words, numpy.int64),
+                            cuda=numpy.int64(_keep(for_gpu(kernel, 0)) if on_gpu else 0))
+    found = [find_type(v.dtype) for _, v in arrays]
+    lead = _rows.leading(kernel, [t[0] for t in found]) if all(found) else None
+    if lead:
+        run = _by_rows(kernel, lead, inputs, values, run, vmap_method)
+    made = run(*(v for _, v in arrays))
     return made[0] if len(made) == 1 else tuple(made)

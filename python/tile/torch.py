@@ -4,15 +4,15 @@
     y = softmax(x)                          # or torch.ops.mine.softmax(x)
 
 The operator takes the kernel's parameters that are not `out`, and returns those that are. It has fake tensors, so that
-torch.compile traces through it without a break, autograd where `backward` is given, and vmap, by one call for each element
-of the batch. docs/python.md tells more."""
+torch.compile traces through it without a break, autograd where `backward` is given, and vmap, by one call with more rows where
+rows are independent, else by one for each element of the batch. docs/python.md tells more."""
 
 import torch
 from torch.autograd import forward_ad
 from torch._functorch.autograd_function import enable_single_level_autograd_function
 
-from tile import _shapes, _tile
-from tile._arrays import BY_NAME
+from tile import _rows, _shapes, _tile
+from tile._arrays import BY_NAME, find_type
 from tile._module import Kernel
 
 __all__ = ["op"]
@@ -144,7 +144,7 @@ def _register_backward(name, library, namespace, kernel, backward):
     torch.library.register_fake(f"{namespace}::{short}", _make_fake(backward), lib=library)
     compute = _overload(namespace, short)
     _register_autograd(library, short, compute, rule.kernel, _make_missing_backward(f"{namespace}::{short}"), None)
-    torch.library.register_vmap(f"{namespace}::{short}", _make_vmap(compute, len(rule.places)), lib=library)
+    torch.library.register_vmap(f"{namespace}::{short}", _make_vmap(backward, compute), lib=library)
 
     def run(ctx, *gradients):
         made = compute(*rule.arguments(ctx, gradients))
@@ -215,17 +215,41 @@ def _register_autograd(library, short, call, launch, backward, setup):
 # ---- batches ----
 
 
-def _make_vmap(call, count):
-    def vmap(info, in_dims, *args):
-        def part(i):
-            return tuple(a if d is None else a.select(d, i) for a, d in zip(args, in_dims))
+def _fold(inputs, lead, info, in_dims, args):
+    """The arguments with the batch as more rows, or None."""
+    folded = []
+    for parameter, value, d in zip(inputs, args, in_dims):
+        if parameter.name in lead:
+            value = value.unsqueeze(0).expand(info.batch_size, *value.shape) if d is None else value.movedim(d, 0)
+            folded.append(value.flatten(0, 1))
+        elif d is not None:
+            return None
+        else:
+            folded.append(value)
+    return folded
 
-        rows = [call(*part(i)) for i in range(info.batch_size)]
+
+def _make_vmap(kernel, call):
+    inputs = [p for p in kernel.parameters if p.access != "out"]
+    count = len(kernel.parameters) - len(inputs)
+
+    def part(in_dims, args, i):
+        return tuple(a if d is None else a.select(d, i) for a, d in zip(args, in_dims))
+
+    def vmap(info, in_dims, *args):
+        types = [find_type(a.dtype) for p, a in zip(inputs, args) if p.access is not None]
+        lead = _rows.leading(kernel, [t[0] for t in types]) if all(types) else None
+        folded = _fold(inputs, lead, info, in_dims, args) if lead else None
+        if folded:
+            made = call(*folded)
+            parts = [y.unflatten(0, (info.batch_size, y.shape[0] // info.batch_size))
+                     for y in (made if count > 1 else (made,))]
+        else:
+            rows = [call(*part(in_dims, args, i)) for i in range(info.batch_size)]
+            parts = [torch.stack([row[k] if count > 1 else row for row in rows]) for k in range(count)]
         if count == 0:
             return None, None
-        if count == 1:
-            return torch.stack(rows), 0
-        return tuple(torch.stack([row[k] for row in rows]) for k in range(count)), (0,) * count
+        return (parts[0], 0) if count == 1 else (tuple(parts), (0,) * count)
 
     return vmap
 
@@ -238,7 +262,7 @@ def op(name, kernel, *, backward=None, setup_context=None, fake=None, vmap=True,
                    inputs `x`, inputs `dy` for results `y`, all else inputs and results of the forward kernel; or a
                    function (ctx, *gradients) as torch.library.register_autograd takes it, with `setup_context`
     fake           a function that gives empty results for fake tensors, where shapes do not follow from names
-    vmap           register vmap, as one call for each element of a batch
+    vmap           register vmap: as one call where the rows of the kernel are independent, else one for each element
     """
     if not isinstance(kernel, Kernel):
         raise TypeError(f"a tile.Kernel is expected, not {kernel!r}")
@@ -255,7 +279,6 @@ def op(name, kernel, *, backward=None, setup_context=None, fake=None, vmap=True,
         library.impl(short, launch, key)
     torch.library.register_fake(name, fake or _make_fake(kernel), lib=library)
     call = _overload(namespace, short)
-    count = sum(p.access == "out" for p in kernel.parameters)
     if isinstance(backward, Kernel):
         backward, setup_context = _register_backward(short, library, namespace, kernel, backward)
     if backward is None and all(p.access != "inout" for p in kernel.parameters):
@@ -263,5 +286,5 @@ def op(name, kernel, *, backward=None, setup_context=None, fake=None, vmap=True,
     if backward is not None:
         _register_autograd(library, short, call, launch, backward, setup_context)
     if vmap:
-        torch.library.register_vmap(name, _make_vmap(call, count), lib=library)
+        torch.library.register_vmap(name, _make_vmap(kernel, call), lib=library)
     return call

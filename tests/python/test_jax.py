@@ -55,6 +55,18 @@ class Jax(unittest.TestCase):
         x = jnp.arange(24.0).reshape(2, 3, 4)
         np.testing.assert_array_equal(jax.vmap(lambda t: tile.jax.call(m.add, t, t))(x), 2 * x)
 
+    def test_a_batch_is_one_call_where_rows_are_independent(self):
+        x = jnp.arange(24.0).reshape(2, 3, 4)
+        one = jax.jit(jax.vmap(lambda t, u: tile.jax.call(m.add, t, u), in_axes=(0, None)))
+        np.testing.assert_array_equal(one(x, x[0]), x + x[0])
+        self.assertNotIn("while", str(one.lower(x, x[0]).as_text()))
+        each = jax.jit(jax.vmap(lambda t: tile.jax.call(m.halves, t)[1]))
+        v = jnp.arange(12.0).reshape(3, 4)
+        np.testing.assert_array_equal(each(v), v[:, 2:])
+        self.assertIn("while", str(each.lower(v).as_text()))
+        np.testing.assert_array_equal(jax.vmap(lambda t: tile.jax.call(m.scale, t, 2.0, 1, False), in_axes=1, out_axes=1)(v), v * 2 + 1)
+        np.testing.assert_array_equal(jax.vmap(jax.vmap(lambda t: tile.jax.call(m.add, t, t)))(x[None]), 2 * x[None])
+
     def test_what_does_not_fit(self):
         x = jnp.ones((2, 3))
         with self.assertRaises(TypeError):

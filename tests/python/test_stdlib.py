@@ -17,6 +17,8 @@ from breadth import TABLES, TOLERANCE, Make, blank, error_of, tuple_of
 
 import tile
 import tile.torch
+from tile import _rows
+from tile._arrays import find_type
 
 ROWS = [row for table in TABLES if table.folder == "stdlib" for row in table.rows(True)]
 CHOSEN = []
@@ -112,6 +114,32 @@ class Stdlib(unittest.TestCase):
             torch.library.opcheck(op, given)
 
         self.each("cpu", check, lambda row: row.kind == "f32")
+
+    def test_batches_as_rows(self):
+        """Where the rows of a kernel are said to be independent, two calls are one with the rows of both, bit for bit."""
+        found = set()
+
+        def check(run):
+            if run.made() is None:
+                return
+            inputs = [p for p in run.kernel.parameters if p.access != "out"]
+            given = [a for a, p in zip(run.case.arguments, run.kernel.parameters) if p.access != "out"]
+            types = [find_type(a.dtype)[0] for a, p in zip(given, inputs) if p.access is not None]
+            lead = _rows.leading(run.kernel, types)
+            if not lead:
+                return
+            found.add(run.kernel.name)
+            other = [a.roll(1, 0) if p.name in lead else a for a, p in zip(given, inputs)]
+            both = [torch.cat((a, b)) if p.name in lead else a for a, b, p in zip(given, other, inputs)]
+            one, two, all = (tuple_of(run.kernel(*args)) for args in (given, other, both))
+            for a, b, c in zip(one, two, all):
+                self.assertTrue(torch.equal(torch.cat((a, b)).double().nan_to_num(), c.double().nan_to_num()),
+                                run.kernel.name)
+
+        self.each("cpu", check, lambda row: row.kind == "f32")
+        if not CHOSEN:
+            self.assertLess({"softmax", "layernorm", "rmsnorm", "layernorm_backward"}, found)
+        print(f"rows are independent in {len(found)} kernels: {', '.join(sorted(found))}", file=sys.stderr)
 
     @unittest.skipUnless(torch.cuda.is_available() and tile.backends.cuda.is_available(),
                          "there is no GPU that PyTorch and Tile can use")

@@ -303,6 +303,41 @@ class Operators(unittest.TestCase):
         torch.testing.assert_close(torch.vmap(cube, in_dims=2, out_dims=1)(x),
                                    torch.vmap(lambda t: t ** 3, in_dims=2, out_dims=1)(x))
 
+    def launches(self, function, *args, **dims):
+        """The result under vmap, and how many launches it took."""
+        seen = []
+        with tile.observe(lambda name, status: seen.append(name), None):
+            made = torch.vmap(function, **dims)(*args)
+        return made, len(seen)
+
+    def test_a_batch_is_one_launch_where_rows_are_independent(self):
+        x, b = torch.randn(4, 3, 70), torch.randn(4, 70)
+        for dims in (0, 1, 2, -1):
+            made, count = self.launches(cube, x, in_dims=dims)
+            torch.testing.assert_close(made, x.movedim(dims, 0) ** 3)
+            self.assertEqual(count, 1)
+        made, count = self.launches(lambda v: scale(v, 2.0), b)
+        torch.testing.assert_close(made, b * 2)
+        self.assertEqual(count, 1)
+        made, count = self.launches(torch.vmap(cube), x[None].expand(2, 4, 3, 70))
+        self.assertEqual((count, made.shape), (1, (2, 4, 3, 70)))
+        for empty in (x[:, :0], x[:, :, :0]):
+            self.assertEqual(self.launches(cube, empty)[0].shape, empty.shape)
+        # What is the same for all rows must not differ from one element to another.
+        biased = tile.torch.op("tile_test::biased", tile.compile(
+            "kernel biased(x: in f32[M, N], b: in f32[N], y: out f32[M, N], s: out f32[M]) {\n    grid m in M {\n"
+            "        var t = f32(0)\n        for n in tiles(N, 32) {\n            let v = x[m, n] + b[n]\n            y[m, n] = v\n"
+            "            t = t + sum(v)\n        }\n        s[m] = t\n    }\n}\n").biased)
+        for dims, count, wanted in (((0, None), 1, x + b[0]), ((0, 0), 4, x + b[:, None]), ((None, 0), 4, x[0] + b[:, None])):
+            (y, s), launches = self.launches(biased, x if dims[0] == 0 else x[0], b if dims[1] == 0 else b[0], in_dims=dims)
+            torch.testing.assert_close(y, wanted)
+            torch.testing.assert_close(s, wanted.sum(-1))
+            self.assertEqual(launches, count)
+        # halves mixes elements of its only axis.
+        made, count = self.launches(halves, b)
+        self.assertEqual(count, 4)
+        torch.testing.assert_close(torch.cat(made, 1), b)
+
     def test_transforms(self):
         x, z = torch.randn(3, 4), torch.randn(3, 4)
         close = torch.testing.assert_close

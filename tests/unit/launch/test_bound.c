@@ -152,6 +152,44 @@ Test(launch, only_if_it_is_remembered) {
     tile_library_destroy(b.library);
 }
 
+static tile_status launch_rows(Bench *b, int rows, int columns, uint32_t flags) {
+    b->x.shape[0] = b->y.shape[0] = rows;
+    b->x.shape[1] = b->y.shape[1] = columns;
+    b->options.flags = flags;
+    return tile_launch(b->kernel, b->args, 2, &b->options);
+}
+
+/* Whatever their keys are, sixteen are remembered, of one first shape too; the oldest gives way. */
+Test(launch, as_many_are_remembered_as_there_is_room_for) {
+    Bench b;
+    set_up(&b);
+    b.compiler.relies = false;
+    for (int rows = 1; rows <= 16; rows++) cr_assert_eq(launch_rows(&b, rows, 4, 0), TILE_OK);
+    for (int rows = 1; rows <= 16; rows++)
+        cr_assert_eq(launch_rows(&b, rows, 4, TILE_LAUNCH_REMEMBERED), TILE_OK, "%d rows", rows);
+    cr_assert_eq(launch_rows(&b, 1, 5, TILE_LAUNCH_REMEMBERED), TILE_NOT_FOUND);
+    cr_assert_eq(launch_rows(&b, 1, 5, 0), TILE_OK);
+    cr_assert_eq(launch_rows(&b, 1, 5, TILE_LAUNCH_REMEMBERED), TILE_OK);
+    cr_assert_eq(launch_rows(&b, 1, 4, TILE_LAUNCH_REMEMBERED), TILE_NOT_FOUND);
+    cr_assert_eq(launch_rows(&b, 2, 4, TILE_LAUNCH_REMEMBERED), TILE_OK);
+    tile_library_destroy(b.library);
+}
+
+/* The same shapes with other strides take a record of their own. */
+Test(launch, of_one_shape_with_other_strides) {
+    Bench b;
+    set_up(&b);
+    b.compiler.relies = false;
+    int64_t apart[] = {16, 1};
+    cr_assert_eq(launch_rows(&b, 2, 8, 0), TILE_OK);
+    b.x.dl.strides = apart;
+    cr_assert_eq(launch_rows(&b, 2, 8, 0), TILE_OK);
+    cr_assert_eq(launch_rows(&b, 2, 8, TILE_LAUNCH_REMEMBERED), TILE_OK);
+    b.x.dl.strides = NULL;
+    cr_assert_eq(launch_rows(&b, 2, 8, TILE_LAUNCH_REMEMBERED), TILE_OK);
+    tile_library_destroy(b.library);
+}
+
 /* ---- observers ---- */
 
 typedef struct Seen {

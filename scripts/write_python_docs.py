@@ -40,7 +40,7 @@ def main():
     for name in ("name", "signature", "doc", "prints", "is_gpu", "parameters", "settings", "stats"):
         print(f"| `{name}` | {getattr(tile.Kernel, name).__doc__} |")
     show("Kernel.bind(*arrays)", None, tile.Kernel.bind.__doc__)
-    for name in ("with_settings", "prepare", "explain", "emit"):
+    for name in ("with_settings", "prepare", "explain", "emit", "layouts"):
         show(signature(getattr(_kernel, name), f"Kernel.{name}"), getattr(_kernel, name))
     for name in ("Parameter", "Setting", "Stats"):
         show(name, getattr(_kernel, name))

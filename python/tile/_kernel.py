@@ -136,6 +136,14 @@ def emit(self, stage="asm", *, target=None, after=None, general=False, **setting
                       {**module.settings, **setting_texts(settings)}, module._flags, stage, self.name, after, general)
 
 
+def layouts(self, *, target="sm_90a", **settings):
+    """Where the elements of its tiles lie on a GPU: a list that shows itself in a notebook, as tables of the thread and register
+    that hold each element. Type parameters need settings: k.layouts(T="f32")."""
+    from tile import _layouts
+
+    return _layouts.read(emit(self, "machine", target=target, after="gpu-rematerialise", **settings))
+
+
 def _reduce(self):
     return _load_kernel, (self.module, self.name)
 
@@ -178,8 +186,8 @@ def tune(self, *arguments, **options):
 
 
 def install():
-    methods = {"with_settings": with_settings, "prepare": prepare, "explain": explain, "emit": emit, "bench": bench,
-               "tune": tune, "__reduce__": _reduce, "__repr__": _repr, "_repr_html_": _html}
+    methods = {"with_settings": with_settings, "prepare": prepare, "explain": explain, "emit": emit, "layouts": layouts,
+               "bench": bench, "tune": tune, "__reduce__": _reduce, "__repr__": _repr, "_repr_html_": _html}
     for name, function in methods.items():
         setattr(Kernel, name, function)
     Kernel.name = _member(0, "its name")

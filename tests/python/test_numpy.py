@@ -355,6 +355,23 @@ class Notebooks(Case):
         self.assertIn("in T[M, N]", self.m.add._repr_html_())
         self.assertIn("Adds.", self.m._repr_html_())
 
+    def test_layouts(self):
+        import math
+        import xml.dom.minidom
+
+        for kernel, settings in ((tile.stdlib.softmax, {"T": "f32"}), (tile.stdlib.matmul, {"T": "f16", "U": "f32"})):
+            layouts = kernel.layouts(**settings)
+            self.assertGreater(len(layouts), 0)
+            for layout in layouts:
+                self.assertEqual(sorted(layout.places()), list(range(math.prod(layout.extents))), layout.text)
+                self.assertIn(layout.text, repr(layouts))
+            xml.dom.minidom.parseString(layouts._repr_svg_())
+        self.assertTrue(any("f32 acc" in layout.tiles for layout in layouts))
+        # Threads 0 and 1 hold four neighbouring elements each: registers are the lowest bits of a position.
+        rows = next(l for l in tile.stdlib.softmax.layouts(T="f32") if l.extents[-1] == 1024)
+        first = rows.places()
+        self.assertEqual([first[n][:2] for n in (0, 1, 2, 3, 4)], [(0, 0)] * 4 + [(0, 1)])
+
     def test_bench(self):
         import xml.dom.minidom
 

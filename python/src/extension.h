@@ -24,7 +24,7 @@
 typedef PyObject *(*Vectorcall)(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *names);
 #define ARGUMENT_COUNT(nargsf) ((Py_ssize_t)((nargsf) & ~((size_t)1 << (8 * sizeof(size_t) - 1))))
 
-enum { MOST_PARAMETERS = 64, KNOWN_TYPES = 8, KNOWN_MAKERS = 16, SHORT_NS = 2000, SHORT_ON_GPU_NS = 20000 };
+enum { MOST_PARAMETERS = 64, KNOWN_TYPES = 8, KNOWN_MAKERS = 16, SHORT_NS = 5000, SHORT_ON_GPU_NS = 20000 };
 
 /* X(NAME): functions and classes of python/tile/_hooks.py. */
 #define HOOK_LIST(X)                                                                                                   \

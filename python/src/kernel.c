@@ -7,8 +7,8 @@
 
 /* ---- a launch ---- */
 
-/* Letting go of the GIL takes as long as a short launch. So one of TIMED launches is timed, and those of as few
- * elements as one that was shorter than SHORT_NS keep it, where the kernel remembers such a launch, so that nothing is
+/* Letting go of the GIL takes some 100 ns, a good part of a short launch. So one of TIMED launches is timed, and those of
+ * as few elements as one that was shorter than SHORT_NS keep it, where the kernel remembers such a launch, so that nothing is
  * compiled. On GPUs, where a launch only queues and the driver takes several microseconds for it, all are short as long
  * as the queue has room. Nothing else needs the GIL while they run: lines are printed by the thread that launches. */
 enum { TIMED = 64, MOST_ELEMENTS = 1 << 16 };
@@ -31,15 +31,20 @@ static uint64_t clock_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static tile_status launch_without_gil(Kernel *kernel, const Call *call, const TileLaunchOptions *options,
-                                      int64_t elements) {
-    PyThreadState *released = PyEval_SaveThread();
-    uint64_t from = clock_ns();
-    tile_status status = tile_launch(kernel->kernel, call->args, (size_t)kernel->count, options);
-    bool is_short = clock_ns() - from < (kernel->is_gpu ? SHORT_ON_GPU_NS : SHORT_NS) && elements <= MOST_ELEMENTS;
+static void keep_time(Kernel *kernel, int64_t elements, uint64_t ns) {
+    bool is_short = ns < (kernel->is_gpu ? SHORT_ON_GPU_NS : SHORT_NS) && elements <= MOST_ELEMENTS;
     int64_t known = atomic_load_explicit(&kernel->short_elements, memory_order_relaxed);
     if (is_short ? elements > known : elements <= known)
         atomic_store_explicit(&kernel->short_elements, is_short ? elements : elements / 2, memory_order_relaxed);
+}
+
+/* timed: two looks at the clock take half as long as letting go of the GIL does. */
+static tile_status launch_without_gil(Kernel *kernel, const Call *call, const TileLaunchOptions *options,
+                                      int64_t elements, bool timed) {
+    PyThreadState *released = PyEval_SaveThread();
+    uint64_t from = timed ? clock_ns() : 0;
+    tile_status status = tile_launch(kernel->kernel, call->args, (size_t)kernel->count, options);
+    if (timed) keep_time(kernel, elements, clock_ns() - from);
     PyEval_RestoreThread(released);
     return status;
 }
@@ -63,7 +68,7 @@ static int run(Kernel *kernel, Call *call) {
         report = NULL;
         options.flags = 0;
     }
-    tile_status status = launch_without_gil(kernel, call, &options, elements);
+    tile_status status = launch_without_gil(kernel, call, &options, elements, calls < TIMED || calls % TIMED == 0);
     return status == TILE_OK ? 0 : raise_status(kernel, status, &error, report);
 }
 

@@ -9,7 +9,7 @@ environment=$PWD/build/torch-environment
 
 sh scripts/install_packages.sh
 cmake --preset release
-cmake --build --preset release --target tile_python
+cmake --build --preset release --target tile_python fake_cuda
 if [ ! -x "$environment/bin/python" ]; then
     python3 -m venv "$environment"
     "$environment/bin/python" -m pip install -q --disable-pip-version-check torch numpy 'pyright[nodejs]'
@@ -30,6 +30,7 @@ check() {
 check "$python" tests/python/test_torch.py
 check "$python" tests/python/test_stdlib.py
 check "$python" tests/python/test_cuda.py
+check "$python" tests/python/test_fake_gpu.py "$build"
 check "$environment-jax/bin/python" tests/python/test_jax.py
 devices=$("$python" -c "import torch, tile; print('cpu', *['cuda'] * (torch.cuda.is_available() and tile.backends.cuda.is_available()))")
 for device in $devices; do

@@ -159,6 +159,15 @@ EXPORT int cuDevicePrimaryCtxRetain(void **context, int device) {
     return end(CUDA_SUCCESS);
 }
 
+/* PyTorch asks for it (tests/python/fake). */
+EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
+    CALL();
+    if (device < 0 || device >= fake.devices) return end(refuse(CUDA_ERROR_INVALID_DEVICE));
+    *flags = 0;
+    *active = fake.state.primary_references[device] > 0;
+    return end(CUDA_SUCCESS);
+}
+
 EXPORT int cuStreamGetCtx(void *stream, void **context) {
     CALL();
     *context = ((Stream *)stream)->context;

@@ -38,7 +38,7 @@ enum {
 enum {
     DEVICES = 4,
     CONTEXTS = 16,
-    STREAMS = 16,
+    STREAMS = 512, /* PyTorch makes pools of them */
     LIBRARIES = 512,
     KERNELS = 8,
     MEMORIES = 256,

@@ -1,0 +1,135 @@
+"""The way of a launch from Python to the driver, with PyTorch's tensors on a GPU that is not there: tests/gpu/fake is the driver,
+tests/python/fake the runtime. What kernels compute is not tested: they do nothing.
+
+usage: test_fake_gpu.py BUILD-FOLDER [--measure]     with --measure, nanoseconds of a call beside C's, on that driver"""
+import ctypes
+import os
+import pathlib
+import subprocess
+import sys
+import sysconfig
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def start_again(build):
+    """This program once more, with the fakes before all else."""
+    folder = build / "fake_python"
+    includes = sorted(pathlib.Path(sysconfig.get_paths()["purelib"]).glob("nvidia/cu*/include"))
+    driver = build / "fake_cuda" / "libcuda.so.1"
+    if not includes or not driver.exists():
+        print(f"skipped: PyTorch without CUDA's headers, or no {driver}")
+        sys.exit()
+    folder.mkdir(exist_ok=True)
+    library = folder / "libfake_runtime.so"
+    subprocess.run(["cc", "-std=gnu17", "-O2", "-shared", "-fPIC", "-w", f"-I{includes[-1]}", HERE / "fake" / "fake_runtime.c", "-o",
+                    library, driver], check=True)
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(driver.parent), "LD_PRELOAD": str(library), "FAKE_CUDA": "devices=2",
+                   "TILE_CACHE_DIR": "", "TILE_FAKE_GPU": "1"}
+    sys.exit(subprocess.run([sys.executable, __file__, *sys.argv[1:]], env=environment).returncode)
+
+
+if __name__ == "__main__" and "TILE_FAKE_GPU" not in os.environ:
+    start_again(pathlib.Path(sys.argv[1]).resolve())
+
+import torch
+
+import tile
+from test_cuda import TEXT, launch_in_c, repeat
+
+fake = ctypes.CDLL("libcuda.so.1")
+
+
+class Launch(ctypes.Structure):
+    _fields_ = [("kernel", ctypes.c_char_p), ("context", ctypes.c_void_p), ("stream", ctypes.c_void_p)]
+
+
+class State(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_int) for name in ("allocations", "libraries", "events", "r0", "r1", "r2", "r3", "depth", "calls",
+                                                  "launches", "cubins", "violations")]
+
+
+fake.fake_cuda_launch.restype = ctypes.POINTER(Launch)
+fake.fake_cuda_state.restype = State
+fake.fake_cuda_primary.restype = ctypes.c_void_p
+
+
+def rand(*shape, device="cuda:0"):
+    return torch.zeros(*shape, device=device)
+
+
+class FakeGpu(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.m = tile.compile(TEXT)
+
+    def tearDown(self):
+        self.assertEqual(fake.fake_cuda_state().violations, 0)
+
+    def launch(self, function):
+        """The stream and context of the only launch."""
+        before = fake.fake_cuda_state().launches
+        function()
+        self.assertEqual(fake.fake_cuda_state().launches, before + 1)
+        found = fake.fake_cuda_launch(before)[0]
+        return found.stream, found.context
+
+    def test_the_current_stream(self):
+        x, y, z = rand(100), rand(100), rand(100)
+        bound = self.m.add.bind(x, y, z)
+        calls = (lambda: self.m.add(x, y, z), lambda: self.m.add(x, y), bound)
+        for call in calls:
+            self.assertEqual(self.launch(call)[0], None)
+        for stream in (torch.cuda.Stream(), torch.cuda.Stream()):
+            with torch.cuda.stream(stream):
+                for call in calls:
+                    self.assertEqual(self.launch(call)[0], stream.cuda_stream)
+        self.assertEqual(self.launch(calls[0])[0], None)
+
+    def test_the_device_of_the_tensors(self):
+        """Whatever the current device is."""
+        for index in (0, 1):
+            x = rand(100, device=f"cuda:{index}")
+            stream = torch.cuda.Stream(device=index)
+            for current in (0, 1):
+                with torch.cuda.device(current):
+                    self.assertEqual(self.launch(lambda: self.m.add(x, x))[1], fake.fake_cuda_primary(index))
+            with torch.cuda.stream(stream):
+                self.assertEqual(self.launch(lambda: self.m.add(x, x)), (stream.cuda_stream, fake.fake_cuda_primary(index)))
+
+    def test_other_devices_are_refused(self):
+        x, y = rand(100), rand(100, device="cuda:1")
+        for args, name in (((x, y), "y"), ((y, x), "y"), ((x, torch.zeros(100)), "y"), ((torch.zeros(100), x), "y")):
+            with self.assertRaises(tile.ArgumentError) as caught:
+                self.m.add(*args)
+            self.assertEqual((caught.exception.argument, caught.exception.code), (name, "DEVICE"))
+
+    def test_parameters_that_require_gradients(self):
+        x = torch.nn.Parameter(rand(100))
+        with self.assertRaises(tile.ArgumentError) as caught:
+            self.m.add(x, x.data)
+        self.assertEqual(caught.exception.argument, "x")
+        with torch.no_grad():
+            self.launch(lambda: self.m.add(x, x))
+
+
+def measure():
+    import statistics
+    import tempfile
+
+    add = tile.compile(TEXT).add
+    x, y, z = (rand(1024) for _ in range(3))
+    rows = {"tile": repeat(lambda: add(x, y, z)), "tile, bound": repeat(add.bind(x, y, z)), "nothing": repeat(lambda: None)}
+    with tempfile.TemporaryDirectory() as folder:
+        rows["C"] = launch_in_c(folder, tile._module.for_gpu(add, 0), (x, y, z))
+        samples = {name: [run(200) for _ in range(200)] for name, run in rows.items()}
+    for name, found in samples.items():
+        print(f"{name:12} {statistics.median(found):6.0f} ns a call, at least {min(found):6.0f}")
+
+
+if __name__ == "__main__":
+    if "--measure" in sys.argv:
+        measure()
+    else:
+        unittest.main(argv=sys.argv[:1])

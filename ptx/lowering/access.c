@@ -352,9 +352,59 @@ static TileValue *load_some(Gpu *gpu, const GpuAccess *access, unsigned width, b
     return tile_op_result(choice, 0);
 }
 
+/* Is the tile the same in all elements along the last axis, as far as its ops tell? */
+static bool is_by_rows(const TileValue *value, unsigned depth) {
+    const TileOp *op = value->op;
+    unsigned last = value->type->rank - 1u;
+    if (!tile_type_is_tile(value->type)) return true;
+    if (!op || !depth) return false;
+    if (op->id == TILE_OP_SPLAT || op->id == TILE_OP_CONST) return true;
+    if (op->id == TILE_OP_BROADCAST && tile_op_operand(op, 0)->type->extent[last] == 1) return true;
+    if (op->id != TILE_OP_CONVERT_LAYOUT && op->id != TILE_OP_BROADCAST &&
+        tile_op_info((TileOpId)op->id)->class != TILE_CLASS_ELEMENTWISE)
+        return false;
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (!is_by_rows(tile_op_operand(op, i), depth - 1)) return false;
+    return op->operand_count > 0;
+}
+
+/* The width of vectors of an access with gathers or a mask: rows that lie anywhere, but each contiguous. Asks for the facts. */
+static unsigned picked_width(GpuAccess *access) {
+    enum { MOST_DEPTH = 6 };
+    const TileValue *mask = tile_op_named(access->op, TILE_OPERAND_MASK);
+    unsigned last = access->type->rank - 1u, limit = GPU_ACCESS_BYTES / tile_scalar_bytes(access->type->scalar);
+    if (gpu_is_scattered(access) || (mask && !is_by_rows(mask, MOST_DEPTH))) return 1;
+    for (unsigned d = 0; d < access->rank; d++)
+        if (access->dimensions[d].kind == TILE_ACCESS_GATHER && (unsigned)access->dimensions[d].axis == last) return 1;
+    unsigned width = tile_layout_vector(&access->layout, last, limit);
+    while (width > 1 && access->type->extent[last] % width) width /= 2;
+    width = gpu_aligned_width(access, width);
+    if (width == 1 || access->rank == 1 || access->flat || are_bounds_between(access, width)) return width;
+    TileParameter *parameter = access->tensor->parameter;
+    if (parameter->facts.stride[access->rank - 1] == TILE_UNKNOWN) return width;
+    int64_t multiple = parameter->facts.multiple[access->rank - 1];
+    for (unsigned wanted = width; wanted > 1; wanted /= 2) parameter->asked_multiple |= wanted;
+    return multiple != TILE_UNKNOWN && multiple < width ? (unsigned)multiple : width;
+}
+
+/* A tile of rows that are gathered, or that a mask chooses. */
+static TileValue *load_picked(Gpu *gpu, GpuAccess *access) {
+    unsigned width = picked_width(access);
+    if (width == 1) return load_elements(gpu, access, true);
+    TileBuilder outer = gpu->b;
+    const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
+    TileOp *choice = tile_build_if(&outer, is_whole_in_vectors(gpu, access, width), &type, 1);
+    gpu_enter(gpu, &choice->regions[0]);
+    gpu_end_region(gpu, load_vectors(gpu, access, width, true));
+    gpu_enter(gpu, &choice->regions[1]);
+    gpu_end_region(gpu, load_elements(gpu, access, true));
+    gpu->b = outer;
+    return tile_op_result(choice, 0);
+}
+
 static TileValue *lower_tile_load(Gpu *gpu, GpuAccess *access) {
+    if (access->gathers || access->mask) return load_picked(gpu, access);
     unsigned width = gpu_aligned_width(access, vector_width(access));
-    if (access->gathers || access->mask) return load_elements(gpu, access, true);
     bool scattered = gpu_is_scattered(access);
     TileValue *whole = gpu_is_inside(gpu, access);
     if (!scattered) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));

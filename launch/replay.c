@@ -1,7 +1,7 @@
 /* A kernel remembers a few launches, each as a record of words: the variant, what is compared with the arguments, and
  * the results. A record is a seqlock: its sequence number is odd while it is written, and a reader that sees the number
- * change discards what it read. Words are atomic, so this is no data race. Any record may hold any launch: it is found by
- * its key, which is only a hint, so a kernel that is called with few shapes in turn remembers all of them. */
+ * change discards what it read. Words are atomic, so this is no data race. Any record may hold any launch: it is found
+ * by its key, which is only a hint, so a kernel that is called with few shapes in turn remembers all of them. */
 #include "launch/replay.h"
 
 #include <stdlib.h>
@@ -214,8 +214,8 @@ static void put_tensor(Writer *writer, const DLTensor *tensor, const TileView *v
     put(writer, view->high - address);
 }
 
-/* Does the record hold such arguments? What another thread writes meanwhile makes this wrong at worst, and then a launch is
- * remembered twice. */
+/* Does the record hold such arguments? What another thread writes meanwhile makes this wrong at worst, and then a
+ * launch is remembered twice. */
 static bool holds(const Record *record, const Writer *writer, uint32_t begin, uint32_t end) {
     uint64_t differ = (load(&record->words[2]) ^ writer->words[2]) & 0xff; /* phases, which come before arguments */
     for (uint32_t i = begin; i < end && !differ; i++) differ = load(&record->words[i]) ^ writer->words[i];

@@ -329,7 +329,8 @@ static int read_number(Call *call, PyObject *object, int parameter) {
     if (read_scalar(call, object, parameter) == 0) return 0;
     bool overflows = PyErr_ExceptionMatches(PyExc_OverflowError);
     if (overflows) PyErr_Clear();
-    if (overflows) return raise_argument(call->kernel, parameter, TILE_ERROR_VALUE, "the integer has more than 64 bits");
+    if (overflows)
+        return raise_argument(call->kernel, parameter, TILE_ERROR_VALUE, "the integer has more than 64 bits");
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
     PyErr_Clear();
     return refuse_object(call, object, parameter);

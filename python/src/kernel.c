@@ -7,10 +7,11 @@
 
 /* ---- a launch ---- */
 
-/* Letting go of the GIL takes some 100 ns, a good part of a short launch. So one of TIMED launches is timed, and those of
- * as few elements as one that was shorter than SHORT_NS keep it, where the kernel remembers such a launch, so that nothing is
- * compiled. On GPUs, where a launch only queues and the driver takes several microseconds for it, all are short as long
- * as the queue has room. Nothing else needs the GIL while they run: lines are printed by the thread that launches. */
+/* Letting go of the GIL takes some 100 ns, a good part of a short launch. So one of TIMED launches is timed, and those
+ * of as few elements as one that was shorter than SHORT_NS keep it, where the kernel remembers such a launch, so that
+ * nothing is compiled. On GPUs, where a launch only queues and the driver takes several microseconds for it, all are
+ * short as long as the queue has room. Nothing else needs the GIL while they run: lines are printed by the thread that
+ * launches. */
 enum { TIMED = 64, MOST_ELEMENTS = 1 << 16 };
 
 static int64_t count_elements(const Call *call) {

@@ -4,6 +4,7 @@
  * that are not proven to be in bounds of their dimension. */
 #include "parser/check/access.h"
 #include "parser/check/bounds.h"
+#include "parser/check/claim.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/lacks.h"
@@ -169,7 +170,7 @@ static bool add_gather(TileChecker *c, TileAccessed *access, unsigned d, TileMea
     access->agree[d] = tile_lanes_agree(&m, 0);
     m = tile_convert(c, m, TILE_I64, span);
     TileBounds bounds = tile_bounds_of(c, &m);
-    bool inside = tile_proven_inside(c, bounds.lowest, bounds.highest, dim);
+    bool inside = tile_elements_inside(c, &m, dim), chosen = !inside && tile_chosen_inside(c, &m, dim);
     if (!inside) m = tile_access_sound_index(c, m);
     if (access->gather_axis < 0) {
         access->gather_axis = (int)access->rank;
@@ -190,12 +191,18 @@ static bool add_gather(TileChecker *c, TileAccessed *access, unsigned d, TileMea
     access->gathers[d] = m.value;
     access->axis_of[d] = access->gather_axis;
     const int8_t map[] = {(int8_t)access->gather_axis};
-    if (inside) { /* only where the index itself is invalid there is no element */
+    if (inside || chosen) /* only where the index itself is invalid there is no element */
         access->valid = tile_valid_union(c, access->valid, tile_valid_map(c, m.valid, map));
+    if (inside) return true;
+    TileAtom *atom = tile_atom_mask(c, tile_access_index_mask(c, &m, dim), key, dim, m.valid, span, NULL);
+    if (chosen) {
+        access->chosen = tile_valid_add(c, access->chosen, atom, map, access->span);
         return true;
     }
-    TileAtom *atom = tile_atom_mask(c, tile_access_index_mask(c, &m, dim), key, dim, m.valid, span, NULL);
-    tile_keep_known(c, atom, bounds.lowest, bounds.highest);
+    const TileSum *element = tile_element_sum(c, &m);
+    size_t known = tile_claim_assume_chosen(c);
+    tile_keep_known(c, atom, element ? element : bounds.lowest, element ? element : bounds.highest);
+    tile_facts_restore(c, known);
     access->implied = tile_valid_union(c, access->implied, tile_valid_map(c, m.valid, map));
     access->valid = tile_valid_add(c, access->valid, atom, map, access->span);
     return true;

@@ -3,6 +3,7 @@
 #include "parser/check/bounds.h"
 #include "parser/check/branch.h"
 #include "parser/check/claim.h"
+#include "parser/check/element.h"
 #include "parser/check/covered.h"
 #include "parser/check/emit.h"
 #include "parser/check/leave.h"
@@ -88,10 +89,11 @@ static void set_carried(TileChecker *c, const Carried *carried, TileValue *const
 }
 
 /* The same where the variables have these values already, in another region: what is known of them stays known. */
-static void move_carried(const Carried *carried, TileValue *const *values) {
+static void move_carried(TileChecker *c, const Carried *carried, TileValue *const *values) {
     for (size_t i = 0; i < carried->vars.count; i++) {
         TileMeaning *now = &carried->vars.items[i]->now;
         const TileSum *sum = now->sum ? now->sum : now->rank ? NULL : now->lowest;
+        if (now->rank) tile_element_move(c, now->value, values[i]);
         now->value = values[i];
         if (sum) sum->products[0].symbols[0]->value = values[i];
     }
@@ -253,12 +255,12 @@ static TileMeaning emit_loop_condition(TileChecker *c, const Loop *loop) {
     if (tile_is_error(&both[0]) || tile_is_error(&both[1])) return tile_bool_meaning(false);
     if (both[1].constant) return both[1].bits ? both[0] : both[1];
     if (both[0].constant) return both[0].bits ? both[1] : both[0];
-    const TileClaim *claim = tile_claim_both(c, both[0].claim, both[1].claim);
+    TileMeaning told[] = {both[0], both[1]};
     if (!tile_unify_shapes(c, both, 2, loop->span)) return tile_bool_meaning(false);
     TileValue *x = tile_emit_value(c, &both[0]), *y = tile_emit_value(c, &both[1]);
     const TileValidity *valid = tile_valid_union(c, both[0].valid, both[1].valid);
     TileMeaning on = tile_value_meaning(c, tile_emit_binary(c, TILE_OP_AND, x, y), both[0].extent, valid);
-    if (on.rank == 0) on.claim = claim;
+    on.claim = tile_claim_both(c, tile_claim_within(&told[0], &on), tile_claim_within(&told[1], &on));
     return on;
 }
 
@@ -306,7 +308,7 @@ static TileMeaning next_number(TileChecker *c, const Loop *loop, const TileSum *
 static void emit_body_region(TileChecker *c, Loop *loop, TileBlock *region) {
     TileScopeMark mark = tile_scope_open(c);
     c->builder.block = region;
-    move_carried(&loop->carried, region->arguments);
+    move_carried(c, &loop->carried, region->arguments);
     tile_claim_assume(c, loop->claim, true);
     TileMeaning at = {0}, on = {0};
     if (loop->counted) at = loop->counter->now;

@@ -159,6 +159,8 @@ TileMeaning tile_convert(TileChecker *c, TileMeaning m, TileScalar to, TileSpan 
     TileBounds bounds = tile_bounds_as(c, &m, to);
     TileValue *value = tile_emit_value(c, &m);
     TileMeaning result = tile_value_meaning(c, tile_build_convert(tile_emitter(c), value, to), m.extent, m.valid);
+    bool wider = to == TILE_I64 && tile_scalar_is_int((TileScalar)m.scalar) && m.scalar != TILE_U64;
+    if (m.rank && wider) result.element = tile_element_sum(c, &m);
     if (sum && bounds.lowest)
         result.lowest = result.highest = bounds.lowest;
     else if (bounds.lowest || bounds.highest)

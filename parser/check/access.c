@@ -170,6 +170,7 @@ static bool add_gather(TileChecker *c, TileAccessed *access, unsigned d, TileMea
     access->agree[d] = tile_lanes_agree(&m, 0);
     m = tile_convert(c, m, TILE_I64, span);
     TileBounds bounds = tile_bounds_of(c, &m);
+    const TileSum *element = tile_element_sum(c, &m);
     bool inside = tile_elements_inside(c, &m, dim), chosen = !inside && tile_chosen_inside(c, &m, dim);
     if (!inside) m = tile_access_sound_index(c, m);
     if (access->gather_axis < 0) {
@@ -199,7 +200,6 @@ static bool add_gather(TileChecker *c, TileAccessed *access, unsigned d, TileMea
         access->chosen = tile_valid_add(c, access->chosen, atom, map, access->span);
         return true;
     }
-    const TileSum *element = tile_element_sum(c, &m);
     size_t known = tile_claim_assume_chosen(c);
     tile_keep_known(c, atom, element ? element : bounds.lowest, element ? element : bounds.highest);
     tile_facts_restore(c, known);

@@ -52,8 +52,8 @@ TileBounds tile_bounds_of(TileChecker *c, const TileMeaning *m) {
     TileBounds all = of_type(c, type);
     if (!bounds.lowest) bounds.lowest = all.lowest;
     if (!bounds.highest) bounds.highest = all.highest;
-    const TileSum *element = c->sums.facts.count ? tile_element_find(c, m) : NULL;
-    if (!element) return bounds;
+    const TileSum *element = m->element ? m->element : tile_element_find(c, m);
+    if (!element || !c->sums.facts.count) return bounds;
     const TileSum *least = tile_element_known(c, element, false), *most = tile_element_known(c, element, true);
     if (least && !(bounds.lowest && tile_sum_proves(&c->sums, least, bounds.lowest, NULL))) bounds.lowest = least;
     if (most && !(bounds.highest && tile_sum_proves(&c->sums, bounds.highest, most, NULL))) bounds.highest = most;

@@ -49,12 +49,16 @@ void tile_element_move(TileChecker *c, const TileValue *from, const TileValue *t
 
 const TileSum *tile_element_known(TileChecker *c, const TileSum *element, bool most) {
     TileSumTable *t = &c->sums;
+    element = tile_sum_code(t, element); /* where it may wrap, one symbol that facts are about */
+    bool one = element->count == 1 && element->products[0].degree == 1 && element->products[0].factor == 1;
+    if (!one) return NULL;
     const TileSymbol *symbol = element->products[0].symbols[0];
+    const TileSum *past = tile_sum_integer(t, element->constant);
     for (size_t i = t->facts.count; i-- > 0;) {
         const TileFact *fact = &t->facts.items[i];
         if (fact->symbol != symbol || fact->factor != (most ? -1 : 1) || fact->needs || tile_sum_has_lanes(fact->rest))
             continue;
-        return most ? fact->rest : tile_sum_subtract(t, tile_sum_integer(t, 0), fact->rest);
+        return most ? tile_sum_add(t, fact->rest, past) : tile_sum_subtract(t, past, fact->rest);
     }
     return NULL;
 }

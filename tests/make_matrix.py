@@ -284,6 +284,7 @@ PROGRAMS = [
     library("quantise:matmul_int4", [("a", FEW_VIEWS), ("w", FEW_VIEWS), ("c", PLAIN)],
           {"BM=16 BN=32 BH=16": {"M": [1, 16, 37], "N": [1, 31, 69], "H": [1, 16, 37]}},
           derive={"K": lambda sizes: 2 * sizes["H"]}, gpus=GPUS),
+    other("temporaries", "reversed_blocks", ROW_TO_ROW, {"BM=2 BN=32": {"M": [0, 1, 5], "N": [1, 32, 77]}}, gpus=GPUS),
     other("packed", "rounded", ROW_TO_ROW, {"BM=2 BN=32": {"M": ROW, "N": [1, 32, 77]}}, data=WIDE),
     other("packed", "mxfp4", [("a", FEW_VIEWS), ("w", FEW_VIEWS), ("c", PLAIN)],
           {"BM=16 BN=32 BH=32": {"M": [1, 16, 37], "N": [1, 31, 69], "H": [16, 32, 80]}}, types=["bf16"],

@@ -257,15 +257,20 @@ static bool add_entry(TileChecker *c, TileAccessed *access, unsigned d, const Ti
 
 bool tile_access_check_entries(TileChecker *c, const TileExpr *expr, TileAccessed *access) {
     const TileTensor *tensor = access->tensor;
-    if (expr->items.count != tensor->rank) {
+    if (expr->items.count != tensor->rank - tensor->own) {
         tile_fail(c, ENTRY_COUNT, expr->span, tensor->name,
-                  tile_count_words(c, tensor->rank, "dimension", "dimensions"),
+                  tile_count_words(c, tensor->rank - tensor->own, "dimension", "dimensions"),
                   tile_count_words(c, expr->items.count, "entry", "entries"));
         return false;
     }
     bool ok = true;
     access->gather_axis = -1;
-    for (unsigned d = 0; d < tensor->rank; d++) ok = add_entry(c, access, d, expr->items.items[d]) && ok;
+    for (unsigned d = 0; d < tensor->own; d++) {
+        access->kinds[d] = TILE_ACCESS_INDEX;
+        access->indices[d] = c->programs[d];
+    }
+    for (unsigned d = tensor->own; d < tensor->rank; d++)
+        ok = add_entry(c, access, d, expr->items.items[d - tensor->own]) && ok;
     return ok;
 }
 

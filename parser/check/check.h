@@ -157,6 +157,7 @@ struct TileTensor {
     TileScalar scalar;
     TileAccess access;
     unsigned rank;
+    unsigned own; /* a temporary of each program: so many dimensions stand in front, for the indices of the program */
     const TileSum *dims[TILE_MAX_TENSOR_RANK];
     TileSpan span;
     uint32_t number; /* index in the plan of a test */
@@ -314,6 +315,9 @@ struct TileChecker {
     bool in_combiner;                  /* ops are inserted into the combiner of a fold or scan, which has no control
                                         * flow */
     TileOp *grid;                      /* the one being checked */
+    const TileSum *programs[TILE_MAX_TENSOR_RANK], *program_counts[TILE_MAX_TENSOR_RANK]; /* its indices; their extents */
+    unsigned program_rank;
+    size_t host_cache; /* the emitted sums in front of it */
     TILE_LIST(TileCover) covers;       /* names that the grid and its loops have bound, and what they run over */
     TILE_LIST(TileWhole) wholes;       /* `out` tensors that a grid stores whole */
     bool representative;               /* a generic check: unbound types and values have stand-ins */

@@ -153,7 +153,7 @@ TileExpr *tile_access_whole_index(TileChecker *c, unsigned rank, TileSpan span) 
 }
 
 TileMeaning tile_load_whole(TileChecker *c, const TileMeaning *tensor, TileSpan span) {
-    return tile_check_load(c, tile_access_whole_index(c, tensor->tensor->rank, span), tensor);
+    return tile_check_load(c, tile_access_whole_index(c, tensor->tensor->rank - tensor->tensor->own, span), tensor);
 }
 
 /* In a test a result is a tile; its tensor can be indexed as in a kernel. */

@@ -7,6 +7,7 @@
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/literal.h"
+#include "parser/check/meaning.h"
 #include "parser/check/meet.h"
 #include "parser/check/operand.h"
 #include "parser/check/report.h"
@@ -68,14 +69,15 @@ static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned fi
     const TileTensor *tensor = access->tensor;
     Inside where = INSIDE_ALL;
     TileMeaning indices[TILE_MAX_TENSOR_RANK], given[TILE_MAX_TENSOR_RANK];
-    if (call->arguments.count != first + tensor->rank) {
+    if (call->arguments.count != first + tensor->rank - tensor->own) {
         tile_fail(c, ENTRY_COUNT, call->span, tensor->name,
-                  tile_count_words(c, tensor->rank, "dimension", "dimensions"),
+                  tile_count_words(c, tensor->rank - tensor->own, "dimension", "dimensions"),
                   tile_count_words(c, call->arguments.count - first, "entry", "entries"));
         return false;
     }
-    for (unsigned d = 0; d < tensor->rank; d++) {
-        const TileExpr *expr = call->arguments.items[first + d].value;
+    for (unsigned d = 0; d < tensor->own; d++) given[d] = tile_sum_meaning(c->programs[d]);
+    for (unsigned d = tensor->own; d < tensor->rank; d++) {
+        const TileExpr *expr = call->arguments.items[first + d - tensor->own].value;
         TileMeaning m = tile_check_value(c, expr);
         if (tile_is_error(&m)) return false;
         m = tile_as_value(c, m, expr->span);
@@ -160,7 +162,7 @@ void tile_check_scatter(TileChecker *c, const TileExpr *call) {
 
 void tile_store_whole(TileChecker *c, TileTensor *tensor, TileMeaning value, const TileExpr *expr) {
     TileAccessed access = {.tensor = tensor, .span = expr->span};
-    if (tile_access_check_entries(c, tile_access_whole_index(c, tensor->rank, expr->span), &access))
+    if (tile_access_check_entries(c, tile_access_whole_index(c, tensor->rank - tensor->own, expr->span), &access))
         tile_access_store(c, &access, value, expr, false);
 }
 

@@ -122,6 +122,16 @@ void reference_matmul_int4(const Problem *problem) {
     }
 }
 
+/* Blocks of 32; what a block has beyond the row is 0. */
+void reference_reversed_blocks(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N');
+    for (int64_t i = 0; i < problem_dimension(problem, 'M') * columns; i++) {
+        int64_t column = i % columns, from = column / 32 * 32 + 31 - column % 32;
+        problem->expected[i] = from < columns ? problem->input[0][i - column + from] : 0;
+        problem->slack[i] = 0;
+    }
+}
+
 static const double float4_numbers[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
 
 void reference_rounded_to_float4(const Problem *problem) {

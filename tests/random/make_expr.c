@@ -352,7 +352,7 @@ static Expr *shaped(Maker *m, const Shape *shape, int depth) {
 
 static Expr *computed(Maker *m, const Shape *shape, int depth) {
     if (shape->scalar == TYPE_BOOL) return chance(m, 15) ? choice(m, shape, depth) : truth(m, shape, depth);
-    if (type_is_f8(shape->scalar)) return storage(m, shape, depth);
+    if (type_is_f8(shape->scalar) && chance(m, 40)) return storage(m, shape, depth);
     switch (below(m, 16)) {
     case 0:
     case 1:

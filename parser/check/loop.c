@@ -378,7 +378,7 @@ static void run_loop(TileChecker *c, Loop *loop) {
 
 /* A combiner is applied to many elements at once. */
 static bool is_in_combiner(TileChecker *c, const TileStatement *statement) {
-    if (c->in_combiner) tile_fail(c, UNSUPPORTED, statement->span, "a loop in a function that folds");
+    if (c->in_combiner) tile_fail(c, UNSUPPORTED, statement->span, "a loop without constant bounds in a function that folds");
     return c->in_combiner;
 }
 
@@ -419,9 +419,9 @@ typedef struct StaticIteration {
 static TileMeaning run_static_iteration(TileChecker *c, const void *state) {
     const StaticIteration *iteration = state;
     TileNameRef name = iteration->loop->statement->names.items[0];
-    bool tiles = iteration->loop->over_tiles;
+    bool tiles = iteration->loop->over_tiles, literal = !tiles && iteration->loop->statement->is_static;
     TileMeaning at =
-        tiles ? tile_sum_meaning(tile_sum_integer(&c->sums, iteration->at)) : tile_integer_meaning(iteration->at);
+        literal ? tile_integer_meaning(iteration->at) : tile_sum_meaning(tile_sum_integer(&c->sums, iteration->at));
     tile_open_meaning(c, &at, iteration->open);
     TileScopeMark mark = tile_scope_open(c);
     if (tiles) at = tile_range_of(c, &iteration->loop->tiles, at.sum, name);
@@ -478,6 +478,12 @@ static void check_static_for(TileChecker *c, Loop *loop) {
         run_static(c, loop, lo, ((uint64_t)hi - (uint64_t)lo - 1) / (uint64_t)step + 1, step);
 }
 
+static bool has_constant_bounds(TileChecker *c, const Loop *loop) {
+    int64_t number;
+    return tile_sum_known(&c->sums, loop->lo, &number) && tile_sum_known(&c->sums, loop->hi, &number) &&
+           tile_sum_known(&c->sums, loop->step, &number);
+}
+
 /* a..b */
 static bool check_bounds(TileChecker *c, const TileStatement *statement, Loop *loop) {
     const TileExpr *expr = statement->value;
@@ -512,7 +518,8 @@ void tile_check_for(TileChecker *c, const TileStatement *statement) {
     } else if (!check_bounds(c, statement, &loop)) {
         return;
     }
-    if (statement->is_static)
+    /* The combiner of a fold has no control flow: its loops are unrolled. */
+    if (statement->is_static || (c->in_combiner && has_constant_bounds(c, &loop)))
         check_static_for(c, &loop);
     else if (!is_in_combiner(c, statement))
         run_loop(c, &loop);

@@ -269,6 +269,23 @@ static void print_arranged(Printer *p, const Expr *expr) {
         put(p, ", axis = %d%s)", axis_of(expr, 0), expr->kind == E_SORT && expr->reverse ? ", descending = true" : "");
 }
 
+/* Counts, and a value in every element. */
+static void print_counted(Printer *p, const Expr *expr) {
+    const Extent *const *extent = expr->shape.extent;
+    if (expr->kind == E_PLACED) {
+        put(p, "searchsorted(");
+        print_list(p, expr->operand, 2);
+        put(p, "%s)", expr->reverse ? ", right = true" : "");
+        return;
+    }
+    put(p, expr->kind == E_STRETCH ? "broadcast(" : "histogram(");
+    print_expr(p, expr->operand[0]);
+    if (expr->kind == E_STRETCH)
+        print_extents(p, extent, expr->shape.rank, ", (", expr->shape.rank == 1 ? ",))" : "))");
+    else
+        print_extents(p, extent, 1, ", ", ")");
+}
+
 static void print_atomic(Printer *p, const Expr *expr) {
     static const char *const names[] = {"atomic_add", "atomic_max", "atomic_min", "atomic_cas"};
     put(p, "%s(", names[expr->op]);
@@ -541,20 +558,8 @@ static void print_access(Printer *p, const Expr *expr) {
     case E_MOVED: print_arranged(p, expr); break;
     case E_VALID: print_call(p, "valid", expr); break;
     case E_STRETCH:
-        put(p, "broadcast(");
-        print_expr(p, expr->operand[0]);
-        print_extents(p, expr->shape.extent, expr->shape.rank, ", (", expr->shape.rank == 1 ? ",))" : "))");
-        break;
     case E_COUNTED:
-        put(p, "histogram(");
-        print_expr(p, expr->operand[0]);
-        print_extents(p, expr->shape.extent, 1, ", ", ")");
-        break;
-    case E_PLACED:
-        put(p, "searchsorted(");
-        print_list(p, expr->operand, 2);
-        put(p, "%s)", expr->reverse ? ", right = true" : "");
-        break;
+    case E_PLACED: print_counted(p, expr); break;
     case E_FOLD: print_fold(p, expr); break;
     case E_DOT: print_dot(p, expr); break;
     case E_IF: print_if(p, expr); break;

@@ -149,9 +149,14 @@ static void choose_panels(Dot *dot) {
 static bool join(Dot *dot, TileOp *op) {
     TileOp *loops[DOT_JOINED];
     unsigned count = dot->n_max <= PANEL_WIDTH ? dot_joined_loops(dot, op, loops) : 0;
-    if (!count || !dot_join_choose(dot, CPU_PANEL_DEPTH_BYTES / dot->bytes)) return false;
-    if (!dot_join_reads_in_place(dot, op, loops[0])) build_a_panel(dot, round_up(dot->m_max, dot->block_rows));
-    build_b_panel(dot, panel_columns(dot, dot->n_max));
+    int64_t deepest = dot->amx ? dot_amx_deepest(dot) : CPU_PANEL_DEPTH_BYTES / dot->bytes;
+    if (!count || !dot_join_choose(dot, deepest)) return false;
+    if (dot->amx) {
+        dot_amx_choose_joined(dot);
+    } else {
+        if (!dot_join_reads_in_place(dot, op, loops[0])) build_a_panel(dot, round_up(dot->m_max, dot->block_rows));
+        build_b_panel(dot, panel_columns(dot, dot->n_max));
+    }
     dot_join(dot, op, loops, count);
     return true;
 }
@@ -280,15 +285,16 @@ static void expand(TilePassContext *context, TileEmitter *emitter, TileOp *op) {
     if (target->scalable)
         dot.scale = tile_op_result(tile_build_op(dot.builder, TILE_OP_VSCALE, NULL, 0, NULL, 0, NULL, 1), 0);
     dot.amx = is_by_amx(op);
-    if (dot.amx) {
-        dot_amx_choose(&dot);
-        emit_loops(&dot);
-    } else {
+    if (dot.amx)
+        dot_amx_choose_block(&dot);
+    else
         choose_block(&dot, target);
-        if (!join(&dot, op)) {
+    if (!join(&dot, op)) {
+        if (dot.amx)
+            dot_amx_choose_panels(&dot);
+        else
             choose_panels(&dot);
-            emit_loops(&dot);
-        }
+        emit_loops(&dot);
     }
     tile_op_erase(op);
     emitter->changed = true;

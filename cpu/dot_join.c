@@ -11,7 +11,8 @@
  *       if joined > depth - k's maximum, or this is the last iteration { multiply; joined = 0 }
  *     }
  * So the packing of a convolution gathers the rows of its window (im2col), and each element of c sums up in the same
- * order as before. */
+ * order as before. By AMX, too, whose instruction adds a group of k to c at a time: each product begins a group of its own,
+ * with zeros behind its last k. */
 #include "cpu/buffers.h"
 #include "cpu/dot.h"
 #include "lang/ir/operands.h"
@@ -64,16 +65,22 @@ unsigned dot_joined_loops(const Dot *dot, const TileOp *op, TileOp **loops) {
 
 static int64_t blocks(int64_t size, int64_t block) { return (size + block - 1) / block; }
 
+/* The bytes of an element of the panels. */
+static int64_t element_bytes(const Dot *dot) { return dot->amx ? dot->element : dot->bytes; }
+
+/* How much of the panels a product takes, at most. */
+static int64_t most_of_product(const Dot *dot) { return dot->amx ? dot_amx_padded(dot, dot->k_max) : dot->k_max; }
+
 static int64_t panel_bytes(const Dot *dot, int64_t depth) {
     return (blocks(dot->m_max, dot->block_rows) * dot->block_rows + blocks(dot->n_max, dot->lanes) * dot->lanes) * depth *
-           dot->bytes;
+           element_bytes(dot);
 }
 
 bool dot_join_choose(Dot *dot, int64_t deepest) {
     int64_t cache = dot->context->target->l2_bytes / 2;
     dot->depth = deepest;
     while (dot->depth > dot->k_max && panel_bytes(dot, dot->depth) > cache) dot->depth /= 2;
-    return dot->depth >= SMALLEST_GAIN * dot->k_max;
+    return dot->depth >= SMALLEST_GAIN * most_of_product(dot);
 }
 
 /* Is each use of the pointer, and of those that are computed from it, the address of a store in the loop, or the product's? */
@@ -182,8 +189,12 @@ static void pack_b(Dot *dot, TileValue *cells, TileValue *joined) {
         for (unsigned i = 0; i < ENTRY; i++) store_word(dot, now[i], word(dot, entry, i));
         store_word(dot, dot_minimum(dot, dot_add(dot, slot, dot_i64(dot, 1)), most), word(dot, cells, KNOWN));
     }
-    dot->b_panel = dot_offset(dot, panels, dot_multiply(dot, joined, dot_vector_bytes(dot, dot->block_vectors)));
-    dot_pack_b(dot, zero, dot->n, zero, dot->k);
+    TileValue *row = dot->amx ? dot_i64(dot, dot->block_vectors * DOT_AMX_TILE / dot->group) : dot_vector_bytes(dot, dot->block_vectors);
+    dot->b_panel = dot_offset(dot, panels, dot_multiply(dot, joined, row));
+    if (dot->amx)
+        dot_amx_pack_b(dot, zero, dot->n, zero, dot->k);
+    else
+        dot_pack_b(dot, zero, dot->n, zero, dot->k);
     dot->b_panel = panels;
     if (remembers) dot_end(dot);
 }
@@ -191,7 +202,15 @@ static void pack_b(Dot *dot, TileValue *cells, TileValue *joined) {
 static void pack_a(Dot *dot, TileValue *joined) {
     TileValue *zero = dot_i64(dot, 0), *a_panels = dot->a_panel;
     if (dot->a.pointer == a_panels) return;
-    TileValue *a_column = dot_offset(dot, a_panels, dot_scale(dot, joined, dot->bytes));
+    TileValue *a_column = dot_offset(dot, a_panels, dot_scale(dot, joined, element_bytes(dot)));
+    if (dot->amx) {
+        TileValue *rows = dot_add(dot, dot->m, dot_i64(dot, DOT_AMX_ROWS - 1)), *step = dot_i64(dot, DOT_AMX_ROWS);
+        rows = dot_multiply(dot, dot_binary(dot, TILE_OP_DIV, rows, step), step);
+        dot->a_panel = a_column;
+        dot_amx_pack_a(dot, zero, zero, rows, zero, dot->k);
+        dot->a_panel = a_panels;
+        return;
+    }
     TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows));
     dot->a_panel = panel_of_rows(dot, a_column, i);
     dot_pack_a(dot, i, zero, dot->k);
@@ -215,6 +234,10 @@ static void clear_rows(Dot *dot, TileValue *kc) {
 
 static void multiply(Dot *dot, TileValue *kc) {
     TileValue *zero = dot_i64(dot, 0), *a_panels = dot->a_panel;
+    if (dot->amx) {
+        dot_amx_multiply(dot, kc);
+        return;
+    }
     if (dot->a.pointer == a_panels) clear_rows(dot, kc);
     TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows));
     dot->a_panel = panel_of_rows(dot, a_panels, i);
@@ -253,8 +276,9 @@ void dot_join(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count) {
     tile_emit_before(dot->emitter, op);
     pack_b(dot, cells, joined);
     pack_a(dot, joined);
-    TileValue *total = dot_add(dot, joined, dot->k);
-    TileValue *full = dot_binary(dot, TILE_OP_LT, dot_i64(dot, dot->depth - dot->k_max), total);
+    TileValue *k = dot->amx ? dot_scale(dot, dot_amx_groups(dot, dot->k), dot->group) : dot->k;
+    TileValue *total = dot_add(dot, joined, k);
+    TileValue *full = dot_binary(dot, TILE_OP_LT, dot_i64(dot, dot->depth - most_of_product(dot)), total);
     store_word(dot, total, word(dot, cells, JOINED));
     dot_if(dot, dot_binary(dot, TILE_OP_OR, full, is_last(dot, loops, count)));
     multiply(dot, total);

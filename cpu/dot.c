@@ -126,8 +126,8 @@ static void build_a_panel(Dot *dot, int64_t rows) {
     dot->a_panel = dot_offset(dot, dot->a_panel, dot_i64(dot, spare));
 }
 
-static void build_b_panel(Dot *dot, int64_t width) {
-    dot->b_panel = tile_build_buffer(&dot->emitter->front, width * dot->depth * dot->bytes, ALIGN);
+static void measure_b_panel(Dot *dot, int64_t width) {
+    dot->slot_bytes = width * dot->depth * dot->bytes;
     int64_t spill = dot->block_rows * dot->block_vectors * dot->lanes * dot->most_scale * dot->bytes;
     if (!dot->context->target->has_masks) dot->spill = tile_build_buffer(&dot->emitter->front, spill, ALIGN);
 }
@@ -142,7 +142,8 @@ static void choose_panels(Dot *dot) {
     dot->depth = at_most(round_up(dot->k_max, dot->lanes), deepest);
     choose_width(dot);
     build_a_panel(dot, dot->block_rows);
-    build_b_panel(dot, panel_columns(dot, has_single_row(dot) ? 1 : at_most(dot->n_max, PANEL_WIDTH)));
+    measure_b_panel(dot, panel_columns(dot, has_single_row(dot) ? 1 : at_most(dot->n_max, PANEL_WIDTH)));
+    dot->b_panel = tile_build_buffer(&dot->emitter->front, dot->slot_bytes, ALIGN);
 }
 
 /* Are the products of iterations multiplied together? */
@@ -155,7 +156,7 @@ static bool join(Dot *dot, TileOp *op) {
         dot_amx_choose_joined(dot);
     } else {
         if (!dot_join_reads_in_place(dot, op, loops[0])) build_a_panel(dot, round_up(dot->m_max, dot->block_rows));
-        build_b_panel(dot, panel_columns(dot, dot->n_max));
+        measure_b_panel(dot, panel_columns(dot, dot->n_max));
     }
     dot_join(dot, op, loops, count);
     return true;
@@ -245,7 +246,8 @@ static TileValue *moved(Dot *dot, TileValue *pointer, TileValue *lanes, TileValu
 }
 
 static void read_operands(Dot *dot, const TileOp *op) {
-    TileValue *m0 = tile_op_named(op, TILE_OPERAND_M0), *n0 = tile_op_named(op, TILE_OPERAND_N0), *k0 = tile_op_named(op, TILE_OPERAND_K0);
+    TileValue *m0 = tile_op_named(op, TILE_OPERAND_M0), *n0 = tile_op_named(op, TILE_OPERAND_N0);
+    TileValue *k0 = tile_op_named(op, TILE_OPERAND_K0);
     TileValue *a_row = tile_op_named(op, TILE_OPERAND_A_ROW), *a_column = tile_op_named(op, TILE_OPERAND_A_COLUMN);
     TileValue *b_row = tile_op_named(op, TILE_OPERAND_B_ROW), *b_column = tile_op_named(op, TILE_OPERAND_B_COLUMN);
     TileValue *c_row = tile_op_named(op, TILE_OPERAND_C_ROW);

@@ -59,7 +59,7 @@ typedef struct Dot {
     TileValue *next_row;    /* the first of them, */
     TileValue *next_corner; /* counted from here, a's first row */
     int64_t slots;          /* panels of b that are kept; 1: none is */
-    int64_t slot_bytes;
+    int64_t slot_bytes;     /* of one panel of b */
     TileValue *b_slots, *keys; /* the panels; which they are */
 } Dot;
 
@@ -162,7 +162,8 @@ bool dot_join_choose(Dot *dot, int64_t deepest);
 /* Is a computed by the loop's body for this product alone, into rows of which each has space for a panel's? Then they are
  * the panel: a_panel and panel_row are set, and dot_join has a computed in its place there. */
 bool dot_join_reads_in_place(Dot *dot, const TileOp *op, const TileOp *loop);
-/* Packs the operands behind those of the iterations before, and multiplies in the last one, or when panels are full. */
+/* Packs the operands behind those of the iterations before, and multiplies in the last one, or when panels are full. Builds as
+ * many panels of b as pay, of slot_bytes each. */
 void dot_join(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count);
 
 #endif

@@ -81,6 +81,7 @@ const char *tile_option_value(const char *word, const char *name);
 int tile_session_unknown(TileSession *session, const char *word);
 
 int tile_command_run(TileSession *session, char **words, int count);
+int tile_command_debug(TileSession *session, char **words, int count);
 int tile_command_build(TileSession *session, char **words, int count);
 int tile_command_emit(TileSession *session, char **words, int count);
 int tile_command_test(TileSession *session, char **words, int count);

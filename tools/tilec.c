@@ -130,6 +130,15 @@ static const TileOption tune_options[] = {
     {NULL, NULL, NULL},
 };
 
+static const TileOption debug_options[] = {
+    {"--program", "N", "the program of the grid to stop in, an index for each name of the grid: 2 or 2,0"},
+    {"--command", "TEXT", "a command instead of those from the standard input; may be repeated"},
+    {"--seed", "N", "seed of rand, randn and randint; 0 if not given"},
+    {"--debug", NULL, "checks divisors and shifts, too"},
+    {"--no-contract", NULL, "rounds a * b + c twice, no fma"},
+    {NULL, NULL, NULL},
+};
+
 static const TileOption explain_options[] = {
     TARGET_OPTION,
     {"--format", "text|json", "the form of what is said"},
@@ -155,6 +164,11 @@ static const TileCommand commands[] = {
     {"test", "FILE..", "run the test blocks of files",
      "Prints a line for each test and what does not hold, with the values. A file may have tests alone, of kernels that\n"
      "it imports.\n", tile_command_test, test_options},
+    {"debug", "FILE[:KERNEL] ARG=..", "run a kernel statement by statement, and look at its values",
+     ARGUMENT_HELP "Runs in the reference interpreter, one program after the other. It stops at the first statement, and\n"
+                   "commands from the standard input say how it goes on; `help` lists them. Results are not written.\n"
+                   "Example: tilec debug softmax.tile x=rand:f32[4,8] y=@\n",
+     tile_command_debug, debug_options},
     {"bench", "FILE[:KERNEL] ARG=..", "measure a kernel beside another and beside the machine's limits",
      ARGUMENT_HELP
      "  N=1024                 a name to use as a size in brackets: x=rand:f32[64,N]; or a parameter, as above\n"

@@ -40,6 +40,7 @@ struct TileCompiler {
     size_t behind_count;
     const TileSlack *slack;
     TileExplanation *explanation;           /* see tile_compiler_explain */
+    const struct TileExecutionObserver *observer;    /* see tile_compiler_observe */
     TILE_LIST(struct TileOwnPass *) passes; /* of other projects; see driver/compile/own_pass.h */
     TILE_LIST(void *) plugins;              /* handles of their shared objects */
 };

@@ -169,6 +169,7 @@ typedef struct TileLowerOptions {
     size_t binding_count;
     const TileSpan *places; /* locations of the bindings, if a text of the diagnostics has them; or NULL */
     bool debug;             /* assert that integer divisors are not zero and that shifts are below the width */
+    bool statements;        /* say where the statements in grids begin, with ops `statement`, for observers */
 } TileLowerOptions;
 tile_status tile_lower_kernel_for(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast,
                                   const char *kernel, const TileLowerOptions *options,

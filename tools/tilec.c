@@ -55,7 +55,7 @@ static const TileOption build_options[] = {
     {"-shared", NULL, "a shared object, to be loaded as a plugin"},
     {"--bare", NULL, "only the code of the grids, for those who launch by themselves; see docs/abi.md"},
     {"--emit", "json", "describes the exports on the standard output"},
-    {"-g", NULL, "line tables for debuggers"},
+    {"-g", NULL, "lines and variables for debuggers; the code is the same"},
     {"-MD", NULL, "a make file of what was read, beside the object"},
     {"-MF", " FILE", "the make file goes to FILE"},
     PLUGIN_OPTION,

@@ -62,7 +62,7 @@ typedef struct TileInput {
     size_t binding_count;
     const TileTarget *target; /* NULL: the reference interpreter */
     uint32_t flags;           /* TILE_COMPILE_* */
-    bool lines;               /* native code with line tables */
+    bool lines;               /* native code with DWARF */
     bool ahead;               /* for an object: GPU code has line information only with `lines` */
     const TileForeign *foreign;
     unsigned vector_scale;

@@ -158,7 +158,7 @@ static const TileCommand commands[] = {
      "FILE.tile must not be there yet; the kernel is named after it. What comes next is printed.\n", tile_command_new,
      NULL},
     {"check", "FILE.. [NAME=value..]", "report errors and warnings only",
-     "Prints nothing where all is well. NAME=value is a type, constant, tune name or static dimension: instances of the\n"
+     "Prints nothing where all is well. NAME=value is a type, constant, tune name or dimension: instances of the\n"
      "kernels that have the name are checked with it too.\n",
      tile_command_check, NULL},
     {"test", "FILE..", "run the test blocks of files",

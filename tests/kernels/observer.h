@@ -2,7 +2,13 @@
 #ifndef TILE_TESTS_OBSERVER_H
 #define TILE_TESTS_OBSERVER_H
 
+#include "driver/compile/compile.h"
 #include "lang/execute/execute.h"
+
+typedef struct Observing {
+    TileExecutionObserver observer;
+    uint64_t seen;
+} Observing;
 
 /* Looks at all that an observer may read. */
 static bool observer_look(void *host, const TileExecutor *executor, const TileOp *statement) {
@@ -20,5 +26,11 @@ static bool observer_look(void *host, const TileExecutor *executor, const TileOp
 }
 
 static void observer_fail(void *host, const TileExecutor *executor, TileExecution state) { *(uint64_t *)host += state; }
+
+/* Of what is compiled and run from now on; `observing` lives as long. */
+static inline void observe(Observing *observing, TileCompiler *compiler, bool on) {
+    *observing = (Observing){.observer = {observer_look, observer_fail, &observing->seen}};
+    tile_compiler_observe(compiler, on ? &observing->observer : NULL);
+}
 
 #endif

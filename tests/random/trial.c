@@ -180,9 +180,8 @@ static bool launch(Run *run, TileCompiler *compiler, const char *text) {
     tile_compiler_emulate(compiler, run->guest ? guest_start(run->guest, run->target->guest_bits) : NULL,
                           run->target->scale);
     tile_compiler_divide(compiler, run->trial->ranges);
-    uint64_t seen = 0;
-    TileExecutionObserver observer = {observer_look, observer_fail, &seen};
-    tile_compiler_observe(compiler, run->trial->ranges ? NULL : &observer);
+    Observing observing;
+    observe(&observing, compiler, !run->trial->ranges);
     if (run->target->threads) tile_compiler_schedule(compiler, run->trial->schedule);
     tile_status status = tile_compile(compiler, text, strlen(text), &options, &library, &report);
     const char *words = report ? tile_report_text(report, false) : "";

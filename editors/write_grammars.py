@@ -14,6 +14,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 TEXTMATE = os.path.join(HERE, "vscode/syntaxes/tile.tmLanguage.json")
 VIM = os.path.join(HERE, "neovim/syntax/tile.vim")
+TREE_SITTER = os.path.join(HERE, "tree-sitter-tile/queries/highlights.scm")
 # Keywords by what they are shown as; a keyword that is in none of these lists is shown as one of control flow.
 DECLARATIONS = "kernel fn const let var temp import export test".split()
 MODIFIERS = "static require allow tune in out inout unsafe".split()
@@ -36,7 +37,8 @@ def read_words(tilec):
         "modifier": MODIFIERS,
         "literal": LITERALS,
         "place": words["words with a meaning in some places"],
-        "type": words["types"] + words["classes of types"],
+        "type": words["types"],
+        "class": words["classes of types"],
         "function": words["built-in functions"],
     }
 
@@ -46,6 +48,7 @@ def longest_first(names):
 
 
 def textmate(words, text):
+    words = dict(words, type=words["type"] + words["class"])
     grammar = json.loads(text)
     forms = {"control": r"\b(?:%s)\b", "declaration": r"\b(?:%s)\b", "modifier": r"\b(?:%s)\b", "literal": r"\b(?:%s)\b",
              "place": r"\b(?:%s)\b", "type": r"\b(?:%s)\b(?!\s*=[^=])", "function": r"(?<![.\w])(?:%s)\b(?=\s*[(\[])"}
@@ -54,7 +57,17 @@ def textmate(words, text):
     return json.dumps(grammar, indent=2, ensure_ascii=False) + "\n"
 
 
+def tree_sitter(words, text):
+    for name in ("type", "class", "function"):
+        quoted = " ".join(f'"{word}"' for word in words[name])
+        text, count = re.subn(rf'(?m)^(  \(#any-of\? @[a-z.]+) .*\)\) ; {name}$', rf'\g<1> {quoted})) ; {name}', text)
+        if count != 1:
+            sys.exit(f"{TREE_SITTER}: {count} lines of {name}")
+    return text
+
+
 def vim(words, text):
+    words = dict(words, type=words["type"] + words.pop("class"))
     for name, names in words.items():
         group = "tile" + name.capitalize()
         line = f"syntax keyword {group} {' '.join(names)}"
@@ -66,7 +79,7 @@ def vim(words, text):
 
 def main():
     words, wrong = read_words(sys.argv[1]), 0
-    for path, write in ((TEXTMATE, textmate), (VIM, vim)):
+    for path, write in ((TEXTMATE, textmate), (TREE_SITTER, tree_sitter), (VIM, vim)):
         with open(path, encoding="utf-8") as file:
             before = file.read()
         after = write(words, before)

@@ -172,6 +172,7 @@ bool tile_fold_control(TilePassContext *context, TileOp *op) {
     case TILE_OP_ASSERT:
         return erase_if(op, !context->settings.debug || tile_value_is_integer(tile_op_operand(op, 0), 1));
     case TILE_OP_PRINT: return erase_if(op, !context->settings.debug && is_of_assertion(op));
+    case TILE_OP_STATEMENT: return erase_if(op, true);
     default: return false;
     }
 }

@@ -27,7 +27,7 @@ typedef enum TileCodeKind {
 
 typedef struct TileBridgeOptions {
     size_t struct_size;
-    bool line_info; /* DWARF line tables from the locations of ops */
+    bool line_info; /* DWARF from the locations of ops; on CPUs also variables */
 } TileBridgeOptions;
 
 /* Milliseconds of the last emission. */

@@ -50,7 +50,9 @@
     X(GLOBAL_NAME, "global_name")                                                                                      \
     X(ADDRESS_SPACE, "addr_space")                                                                                     \
     X(LOOP_ANNOTATION, "loop_annotation")                                                                              \
-    X(LOOP_HINT, "llvm.loop_annotation")
+    X(LOOP_HINT, "llvm.loop_annotation")                                                                               \
+    X(VARIABLE, "varInfo")                                                                                             \
+    X(EXPRESSION, "locationExpr")
 
 typedef enum BridgeName {
 #define BRIDGE_NAME_ENUM(id, text) NAME_##id,

@@ -35,6 +35,7 @@ static void export_body(Exporter *exporter, TileFunc *func, MlirModule module, c
     MlirBlock block = export_begin_function(exporter, module, symbol, true, count, types, arguments);
     for (unsigned i = 0; i < count; i++)
         exporter->values[func->body.arguments[i]->number] = mlirBlockGetArgument(block, i);
+    export_parameter_variables(exporter);
     export_block(exporter, &func->body);
 }
 

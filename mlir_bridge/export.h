@@ -142,6 +142,10 @@ MlirBlock export_begin_function(Exporter *exporter, MlirModule module, const cha
 MlirLocation export_location(Exporter *exporter, TileLocation place);
 /* That of the exporter's function. */
 MlirAttribute export_scope(Exporter *exporter, const char *symbol);
+/* From here on the variable of the value's name is this value, if it has a name and is a scalar. */
+void export_variable(Exporter *exporter, const TileValue *value);
+/* The function's parameters, at its begin. */
+void export_parameter_variables(Exporter *exporter);
 
 /* ---- export_ops.c ---- */
 /* `opaque` for vectors in registers, and for lanes that are threads. */

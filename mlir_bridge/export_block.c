@@ -77,5 +77,7 @@ void export_block(Exporter *exporter, const TileBlock *block) {
             exporter->location = export_location(exporter, last);
         }
         export_op(exporter, op);
+        for (unsigned i = 0; i < op->result_count && exporter->status == TILE_OK; i++)
+            export_variable(exporter, tile_op_result(op, i));
     }
 }

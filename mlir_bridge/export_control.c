@@ -64,6 +64,7 @@ static MlirRegion export_region(Exporter *exporter, const TileBlock *block) {
     for (unsigned i = 0, next = 0; i < count; i++)
         next += define(exporter, block->arguments[i], is_split(block->op, (int)i - 1), get_argument, &made, next);
     MlirLocation location = exporter->location;
+    for (unsigned i = 0; i < count; i++) export_variable(exporter, block->arguments[i]);
     export_block(exporter, block);
     exporter->location = location;
     exporter->block = outer;

@@ -5,7 +5,7 @@ set -eu
 build_packages="gcc g++ libc6-dev cmake ninja-build re2c llvm-22-dev libmlir-22-dev lld-22 zlib1g-dev libzstd-dev
     python3-dev python3-venv libjansson-dev"
 test_packages="clang-22 libclang-rt-22-dev libcriterion-dev python3 qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross
-    locales neovim chromium"
+    locales neovim chromium gdb"
 bench_packages="clang-22 libopenblas-dev"
 
 wanted=$build_packages

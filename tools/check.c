@@ -16,13 +16,25 @@ typedef struct Checking {
     TileReport *all; /* with --error-format=json */
 } Checking;
 
+/* Refuses a name that is no setting and no dimension. */
+static tile_status check_names(TileUnit *unit, const TileProgramInfo *program) {
+    for (size_t i = 0; i < unit->input->binding_count; i++) {
+        const char *name = unit->input->bindings[i].name;
+        bool known = tile_unit_names_setting(program, name);
+        for (size_t k = 0; k < program->kernels.count && !known; k++)
+            known = tile_kernel_has_dimension(&program->kernels.items[k], name);
+        if (!known) return tile_unit_check_settings(unit, program);
+    }
+    return TILE_OK;
+}
+
 /* The files, and the instances that the settings make of their kernels. */
 static tile_status check_unit(TileUnit *unit, void *state) {
     TileProgramInfo program = {0};
     TILE_TRY(tile_unit_check(unit, &program));
     if (!unit->input->binding_count) return TILE_OK;
-    TILE_TRY(tile_unit_check_settings(unit, &program));
-    if (!unit->ast) return TILE_OK; /* text of the IR has no settings */
+    if (!unit->ast) return tile_unit_check_settings(unit, &program); /* text of the IR has no settings */
+    TILE_TRY(check_names(unit, &program));
     return tile_check_instances(unit->context, unit->diagnostics, unit->ast, unit->verify, unit->input->bindings,
                                 unit->input->binding_count);
 }
@@ -68,13 +80,19 @@ static int check_file(Checking *checking, const char *path) {
     return tile_status_exit_code(status);
 }
 
+static bool is_named(const Checking *checking, const char *path) {
+    for (size_t i = 0; i < checking->paths.count; i++)
+        if (strcmp(checking->paths.items[i], path) == 0) return true;
+    return false;
+}
+
 static int read_words(Checking *checking, char **words, int count) {
     TileSession *session = checking->session;
     for (int i = 0; i < count; i++) {
         char *equals = strchr(words[i], '=');
         if (*words[i] == '-' && words[i][1]) return tile_session_unknown(session, words[i]);
         if (!equals || strchr(words[i], '/')) {
-            tile_list_push(session->arena, &checking->paths, words[i]);
+            if (!is_named(checking, words[i])) tile_list_push(session->arena, &checking->paths, words[i]);
             continue;
         }
         *equals = 0;

@@ -94,6 +94,7 @@ static int write_page(TileProgram *program, const TileExplanation *explanation, 
     TileSession *session = program->session;
     TileExplainedWork work = {.bytes = tile_traffic_of_program(program)};
     work.has_flops = tile_flops_of_program(program, &work.flops) == TILE_FLOPS_COUNTED;
+    work.roof = tile_explain_roof(explanation, &work);
     TileText page = {.arena = session->arena}, error = {.arena = session->arena};
     tile_status status = tile_explain_page(explanation, figures, missing, &work, &page);
     if (status == TILE_OK) status = tile_file_write(path, page.text, page.length, &error);

@@ -259,6 +259,32 @@ static void add_prediction(Page *page) {
     tile_text_add(page->text, "</svg>");
 }
 
+/* A picture without the head of a file of its own. */
+static void add_picture(Page *page, void (*draw)(const TileExplanation *, const TileExplainedWork *, TileText *),
+                        const TileExplainedWork *work) {
+    TileText svg = {.arena = page->text->arena};
+    draw(page->explanation, work, &svg);
+    const char *picture = strstr(tile_text_get(&svg), "<svg");
+    if (picture) tile_text_add(page->text, picture);
+}
+
+static void add_roof(Page *page, const TileExplainedWork *work) {
+    const TileExplainedRoof *roof = &work->roof;
+    const char *whose = roof->of_model ? "of the model" : "measured here";
+    TileText *text = page->text;
+    if (roof->bytes_a_second <= 0) {
+        tile_text_format(text, "<div>no limits of %s are known here</div>", page->explanation->target);
+        return;
+    }
+    tile_text_format(text, "<div>memory: %.4g GB/s, %s</div>", 1e-9 * roof->bytes_a_second, whose);
+    if (roof->flops_a_second > 0)
+        tile_text_format(text, "<div>products: %.4g GFLOP/s%s, %s</div>", 1e-9 * roof->flops_a_second,
+                         roof->of_model ? "" : ", of f32", whose);
+    bool arithmetic = roof->flops_a_second > 0 && work->flops / roof->flops_a_second > work->bytes / roof->bytes_a_second;
+    tile_text_format(text, "<div>%s %.4g \302\265s: bound by %s</div>", roof->of_model ? "predicted to take" : "takes at least",
+                     1e6 * roof->seconds, arithmetic ? "products" : "memory");
+}
+
 static void add_work(Page *page, const TileExplainedWork *work) {
     TileText *text = page->text;
     begin_side(page, "work", "work");
@@ -267,8 +293,9 @@ static void add_work(Page *page, const TileExplainedWork *work) {
     if (work->has_flops)
         tile_text_format(text, "<div>%.0f FLOP of products, %.2f for each of these bytes</div>", work->flops,
                          work->bytes > 0 ? work->flops / work->bytes : 0);
-    tile_text_add(text, "<div>`tilec bench --plot=FILE` measures, and draws the roofline of this machine</div>");
-    tile_text_add(text, "</pre>");
+    add_roof(page, work);
+    tile_text_add(text, "<div>`tilec bench` measures a launch beside the limits of the machine</div></pre>");
+    add_picture(page, tile_explain_draw_roof, work);
     add_prediction(page);
     tile_text_add(text, "</section>\n");
 }

@@ -93,8 +93,19 @@ int tile_session_fail(TileSession *session, tile_status status, const char *form
 
 bool tile_report_is_placed(TileReport *report) { return strncmp(tile_report_text(report, false), "error: ", 7) != 0; }
 
+/* Warnings of a text that a command compiles several times, for another target or size, are shown once. */
+static bool is_shown(TileSession *session, const TileReport *report) {
+    const char *json = tile_report_json((TileReport *)report);
+    for (size_t i = 0; i < session->shown.count; i++)
+        if (strcmp(session->shown.items[i], json) == 0) return true;
+    tile_list_push(session->arena, &session->shown, tile_arena_string(session->arena, json, strlen(json)));
+    return false;
+}
+
 int tile_session_report(TileSession *session, tile_status status, TileReport *report) {
-    if (report) {
+    if (report && status == TILE_OK && is_shown(session, report)) {
+        tile_report_destroy(report);
+    } else if (report) {
         if (!session->json && !tile_report_is_placed(report))
             fputs("tilec: ", stderr); /* like all diagnostics without a location in a file */
         fputs(session->json ? tile_report_json(report) : tile_report_text(report, tile_session_colour(session)),

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/diagnostic.h"
+#include "base/list.h"
 #include "base/string.h"
 #include "tile/tile.h"
 
@@ -22,6 +23,7 @@ typedef struct TileSession {
     uint64_t names;                            /* --rename */
     const struct TilePassInfo *const *between; /* --between */
     size_t between_count;
+    TILE_LIST(const char *) shown;             /* reports of warnings, as JSON */
 } TileSession;
 
 /* An option of a command. `value` is what stands behind `=`: NULL for a flag, TARGET, FILE, FOLDER, PASS, N, NAME=FILE,
@@ -81,6 +83,7 @@ const char *tile_option_value(const char *word, const char *name);
 int tile_session_unknown(TileSession *session, const char *word);
 
 int tile_command_run(TileSession *session, char **words, int count);
+int tile_command_debug(TileSession *session, char **words, int count);
 int tile_command_build(TileSession *session, char **words, int count);
 int tile_command_emit(TileSession *session, char **words, int count);
 int tile_command_test(TileSession *session, char **words, int count);

@@ -55,7 +55,7 @@ static const TileOption build_options[] = {
     {"-shared", NULL, "a shared object, to be loaded as a plugin"},
     {"--bare", NULL, "only the code of the grids, for those who launch by themselves; see docs/abi.md"},
     {"--emit", "json", "describes the exports on the standard output"},
-    {"-g", NULL, "line tables for debuggers"},
+    {"-g", NULL, "lines and variables for debuggers; the code is the same"},
     {"-MD", NULL, "a make file of what was read, beside the object"},
     {"-MF", " FILE", "the make file goes to FILE"},
     PLUGIN_OPTION,
@@ -130,6 +130,15 @@ static const TileOption tune_options[] = {
     {NULL, NULL, NULL},
 };
 
+static const TileOption debug_options[] = {
+    {"--program", "N", "the program of the grid to stop in, an index for each name of the grid: 2 or 2,0"},
+    {"--command", "TEXT", "a command instead of those from the standard input; may be repeated"},
+    {"--seed", "N", "seed of rand, randn and randint; 0 if not given"},
+    {"--debug", NULL, "checks divisors and shifts, too"},
+    {"--no-contract", NULL, "rounds a * b + c twice, no fma"},
+    {NULL, NULL, NULL},
+};
+
 static const TileOption explain_options[] = {
     TARGET_OPTION,
     {"--format", "text|json", "the form of what is said"},
@@ -149,12 +158,17 @@ static const TileCommand commands[] = {
      "FILE.tile must not be there yet; the kernel is named after it. What comes next is printed.\n", tile_command_new,
      NULL},
     {"check", "FILE.. [NAME=value..]", "report errors and warnings only",
-     "Prints nothing where all is well. NAME=value is a type, constant, tune name or static dimension: instances of the\n"
+     "Prints nothing where all is well. NAME=value is a type, constant, tune name or dimension: instances of the\n"
      "kernels that have the name are checked with it too.\n",
      tile_command_check, NULL},
     {"test", "FILE..", "run the test blocks of files",
      "Prints a line for each test and what does not hold, with the values. A file may have tests alone, of kernels that\n"
      "it imports.\n", tile_command_test, test_options},
+    {"debug", "FILE[:KERNEL] ARG=..", "run a kernel statement by statement, and look at its values",
+     ARGUMENT_HELP "Runs in the reference interpreter, one program after the other. It stops at the first statement, and\n"
+                   "commands from the standard input say how it goes on; `help` lists them. Results are not written.\n"
+                   "Example: tilec debug softmax.tile x=rand:f32[4,8] y=@\n",
+     tile_command_debug, debug_options},
     {"bench", "FILE[:KERNEL] ARG=..", "measure a kernel beside another and beside the machine's limits",
      ARGUMENT_HELP
      "  N=1024                 a name to use as a size in brackets: x=rand:f32[64,N]; or a parameter, as above\n"

@@ -85,6 +85,10 @@ typedef struct TileSlack {
     bool has_tf32;
 } TileSlack;
 void tile_compiler_slack(TileCompiler *compiler, const TileSlack *slack); /* NULL: nothing is said */
+/* Likewise, in the interpreter: who is told of each statement of the text that a launch executes
+ * (lang/execute/execute.h). Borrowed; NULL: nobody. */
+struct TileExecutionObserver;
+void tile_compiler_observe(TileCompiler *compiler, const struct TileExecutionObserver *observer);
 /* Number of operations (accesses and mask_lt) that the executor has run under a mask, in all launches of the library so
  * far. */
 uint64_t tile_library_masked(const TileLibrary *library);

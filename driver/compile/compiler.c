@@ -92,6 +92,10 @@ void tile_compiler_schedule(TileCompiler *compiler, uint64_t seed) { compiler->s
 void tile_compiler_divide(TileCompiler *compiler, unsigned ranges) { compiler->ranges = ranges; }
 void tile_compiler_slack(TileCompiler *compiler, const TileSlack *slack) { compiler->slack = slack; }
 
+void tile_compiler_observe(TileCompiler *compiler, const struct TileExecutionObserver *observer) {
+    compiler->observer = observer;
+}
+
 void tile_compiler_mark_padding(TileCompiler *compiler, bool mark) { compiler->mark_padding = mark; }
 
 void tile_compiler_rename(TileCompiler *compiler, uint64_t seed) { compiler->names = seed; }

@@ -40,6 +40,7 @@ struct TileCompiler {
     size_t behind_count;
     const TileSlack *slack;
     TileExplanation *explanation;           /* see tile_compiler_explain */
+    const struct TileExecutionObserver *observer;    /* see tile_compiler_observe */
     TILE_LIST(struct TileOwnPass *) passes; /* of other projects; see driver/compile/own_pass.h */
     TILE_LIST(void *) plugins;              /* handles of their shared objects */
 };
@@ -61,7 +62,7 @@ typedef struct TileInput {
     size_t binding_count;
     const TileTarget *target; /* NULL: the reference interpreter */
     uint32_t flags;           /* TILE_COMPILE_* */
-    bool lines;               /* native code with line tables */
+    bool lines;               /* native code with DWARF */
     bool ahead;               /* for an object: GPU code has line information only with `lines` */
     const TileForeign *foreign;
     unsigned vector_scale;

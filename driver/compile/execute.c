@@ -31,7 +31,8 @@ static const uint64_t *read_tensor(const TileType *type, const TileTensorFacts *
 
 static tile_status execution_status(TileExecution execution) {
     switch (execution) {
-    case TILE_EXECUTION_DONE: return TILE_OK;
+    case TILE_EXECUTION_DONE:
+    case TILE_EXECUTION_STOPPED: return TILE_OK; /* as the observer wanted */
     case TILE_EXECUTION_OUT_OF_MEMORY: return TILE_OUT_OF_MEMORY;
     case TILE_EXECUTION_ASSERT:
     case TILE_EXECUTION_REQUIRE:
@@ -101,6 +102,7 @@ static tile_status execute(const TileBuiltCode *built, TileArena *arena, const u
                                    .assertion = &assertion,
                                    .values = &values,
                                    .slack = slack != NULL,
+                                   .observer = built->machine ? NULL : built->unit->input->compiler->observer,
                                    .masked = &masked};
     TileExecution execution = tile_execute_kernel(built->kernel, arguments, &options, &message);
     atomic_fetch_add_explicit(&built->unit->input->masked, masked, memory_order_relaxed);

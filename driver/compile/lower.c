@@ -143,7 +143,8 @@ static tile_status lower_text(TileUnit *unit, const TileKernelInfo *kernel, cons
     TileLowerOptions options = {.target = tune_class(unit),
                                 .bindings = all.items,
                                 .binding_count = all.count,
-                                .debug = unit->input->flags & TILE_COMPILE_DEBUG};
+                                .debug = unit->input->flags & TILE_COMPILE_DEBUG,
+                                .statements = !input->target && input->compiler->observer};
     unit->item = kernel->item;
     unit->lowering = options;
     return tile_lower_kernel_for(unit->context, unit->diagnostics, unit->ast, kernel->item->name, &options,

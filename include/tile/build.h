@@ -19,7 +19,7 @@ enum {
     TILE_BUILD_NO_GENERAL = 1, /* only the requested variants */
     TILE_BUILD_BARE = 2,       /* the code of each grid as a global function, and nothing else: docs/abi.md */
     TILE_BUILD_SHARED = 4,     /* a shared object instead of a relocatable one */
-    TILE_BUILD_LINES = 8,      /* line tables */
+    TILE_BUILD_LINES = 8,      /* lines and variables for debuggers; the code is the same */
     TILE_BUILD_DEBUG = 16,     /* assertions hold */
     TILE_BUILD_NO_CONTRACT = 32
 };

@@ -264,6 +264,9 @@ TileExecution tile_execute_kernel(TileFunc *kernel, const TileExecutorArgument *
     }
     TileExecution state = tile_executor_run(e, 0);
     if (e->options.slack) close_slack(e, arguments);
+    const TileExecutionObserver *observer = e->options.observer;
+    if (observer && state != TILE_EXECUTION_DONE && state != TILE_EXECUTION_STOPPED && e->depth)
+        observer->failure(observer->host, e, state);
     if (message) tile_text_add(message, tile_executor_message(e));
     tile_executor_destroy(e);
     return state;

@@ -19,14 +19,26 @@ typedef enum TileExecution {
     TILE_EXECUTION_REQUIRE,   /* a require is false: the kernel must not be launched with these arguments */
     TILE_EXECUTION_CHECK_DIM, /* an argument has a wrong extent: likewise */
     TILE_EXECUTION_OUT_OF_MEMORY,
-    TILE_EXECUTION_RACE, /* unordered programs of a grid have conflicting accesses to an element */
+    TILE_EXECUTION_RACE,      /* unordered programs of a grid have conflicting accesses to an element */
     TILE_EXECUTION_UNDEFINED, /* a value that depends on an uninitialised element of a temporary is used */
+    TILE_EXECUTION_STOPPED,   /* the observer wanted no more */
 } TileExecution;
 
+typedef struct TileExecutor TileExecutor;
+
+/* Told of each statement of the source before it is executed (ops `statement`, which are there if the text was lowered
+ * with TileLowerOptions.statements), and by tile_execute_kernel of an execution that fails, while its values can still
+ * be read. It may read them, and change nothing. */
+typedef struct TileExecutionObserver {
+    bool (*statement)(void *host, const TileExecutor *executor, const TileOp *statement); /* false: stop */
+    void (*failure)(void *host, const TileExecutor *executor, TileExecution state);
+    void *host;
+} TileExecutionObserver;
+
 typedef struct TileExecutorOptions {
-    bool no_poison; /* faster: poison is not tracked; the bits of invalid lanes are all ones */
-    uint64_t seed;  /* not 0: programs of a grid and iterations of a parallel loop run in a random order */
-    bool phases;    /* the kernel's phases are run instead of its grids' regions */
+    bool no_poison;  /* faster: poison is not tracked; the bits of invalid lanes are all ones */
+    uint64_t seed;   /* not 0: programs of a grid and iterations of a parallel loop run in a random order */
+    bool phases;     /* the kernel's phases are run instead of its grids' regions */
     unsigned chunks; /* of programs, or bands, for each phase of a CPU, of random sizes if there is a seed; 0: one */
     uint64_t most_bytes;   /* of memory for values, temps and buffers; 0: no limit */
     unsigned vector_scale; /* scalable vectors have this many times their minimum length; 0: 1 */
@@ -39,6 +51,7 @@ typedef struct TileExecutorOptions {
     uint64_t *masked;
     bool slack;       /* of tile form: bounds the effect of the order of sums; see TileExecutorTensor.slack */
     TileText *values; /* set to the values in the failed assert's message, "n = 7", or ""; may be NULL */
+    const TileExecutionObserver *observer; /* of tile form; may be NULL */
 } TileExecutorOptions;
 
 /* Memory of an argument: bytes data - below .. data + above may be accessed. */
@@ -52,8 +65,6 @@ typedef struct TileExecutorTensor {
      * NULL. */
     double *slack;
 } TileExecutorTensor;
-
-typedef struct TileExecutor TileExecutor;
 
 /* The function must have been verified, and must not change during the executor's life. Values are renumbered, so per
  * module only one thread at a time may create an executor or check a call. NULL if out of memory. */
@@ -74,6 +85,13 @@ const char *tile_executor_message(const TileExecutor *executor);
 uint64_t tile_executor_steps(const TileExecutor *executor);
 /* The lanes of a result of a finished function; `poison`, which may be NULL, is set to a byte for each lane. */
 const uint64_t *tile_executor_result(const TileExecutor *executor, unsigned index, const uint8_t **poison);
+
+/* For observers, values of the function that is executed: the lanes of a scalar or tile, of which those are undefined
+ * whose byte of `poison` is set; the extents of a tensor; one of its elements, false if it is undefined or lies
+ * outside. */
+const uint64_t *tile_executor_lanes(const TileExecutor *executor, const TileValue *value, const uint8_t **poison);
+void tile_executor_extents(const TileExecutor *executor, const TileValue *tensor, int64_t *extent);
+bool tile_executor_element(const TileExecutor *executor, const TileValue *tensor, const int64_t *index, uint64_t *bits);
 
 /* Is there a handler for this operation? A test checks that there is one for all of ops.def. */
 bool tile_executor_knows(TileOpId id);

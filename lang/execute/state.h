@@ -8,6 +8,7 @@
  *  fold.c        folds and scans with combiners, of tiles and of points
  *  memory.c      memory objects, accesses of machine form
  *  tensor.c      tensors, accesses of tile form
+ *  observe.c     statements, and what observers read
  *  control.c     regions, loops, calls
  *  phases.c      grids run as phase functions
  *  block.c       phases of GPUs: blocks of threads, and their scheduler

@@ -4,6 +4,7 @@
 #include "base/print_line.h"
 #include "base/temp.h"
 #include "lang/ir/operands.h"
+#include "lang/ir/statement.h"
 
 static unsigned part_count(const TileOp *op) {
     const TileAttribute *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
@@ -122,6 +123,19 @@ const char *tile_rule_print(const TileRule *r) {
     }
     bool fits = r->op->operand_count == first + tile_print_count(tile_op_get(r->op, TILE_ATTRIBUTE_TEXT)->text);
     return fits ? NULL : "the text has another number of places";
+}
+
+const char *tile_rule_statement(const TileRule *r) {
+    const char *rest = tile_statement_names(tile_op_get(r->op, TILE_ATTRIBUTE_TEXT)->text);
+    TileStatementName name;
+    uint32_t count = 0;
+    while (tile_statement_next(&rest, &name)) {
+        for (unsigned i = 0; i < name.operands && count + i < r->op->operand_count; i++)
+            if (name.is_range && !tile_type_is_scalar(tile_rule_operand(r, count + i))) return "a range is not five scalars";
+        count += name.operands;
+    }
+    if (*rest) return "the text is not a function and its names";
+    return count == r->op->operand_count ? NULL : "the text has another number of names";
 }
 
 /* No value has the tile's type, so it is an attribute. */

@@ -517,6 +517,41 @@ tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics
     return result;
 }
 
+static bool is_dimension(const TileItem *kernel, const char *name) {
+    for (size_t i = 0; i < kernel->params.count; i++) {
+        const TileTypeExpr *type = kernel->params.items[i].type;
+        for (size_t d = 0; type && d < type->extents.count; d++) {
+            const TileExpr *extent = type->extents.items[d];
+            if (extent->kind == TILE_EXPR_NAME && strcmp(extent->name, name) == 0) return true;
+        }
+    }
+    return false;
+}
+
+/* The kernel with the bindings that concern it; a dimension among them counts as one that `static` names, in a copy of
+ * the item. */
+static const TileItem *choose_bindings(TileArena *arena, const TileAst *ast, const TileItem *kernel,
+                                       const TileBinding *bindings, size_t count, TileLowerOptions *options) {
+    TILE_LIST(TileBinding) own = {0};
+    TileItem *fixed = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const char *name = bindings[i].name;
+        bool setting = tile_names_setting(kernel, name);
+        if (!setting && !is_dimension(kernel, name)) continue;
+        tile_list_push(arena, &own, bindings[i]);
+        if (setting) continue;
+        TileNameRef reference = {.name = tile_intern_string(ast->names, name), .span = kernel->name_span};
+        if (!fixed) {
+            fixed = tile_arena_copy(arena, kernel, sizeof *kernel);
+            fixed->statics.items = tile_arena_copy(arena, kernel->statics.items, kernel->statics.count * sizeof reference);
+            fixed->statics.capacity = kernel->statics.count;
+        }
+        tile_list_push(arena, &fixed->statics, reference);
+    }
+    *options = (TileLowerOptions){.bindings = own.items, .binding_count = own.count};
+    return fixed ? fixed : kernel;
+}
+
 tile_status tile_check_instances(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
                                  const TileBinding *bindings, size_t count) {
     ModuleCheck check;
@@ -524,12 +559,10 @@ tile_status tile_check_instances(TileContext *context, TileDiagnostics *diagnost
     if (!begin_module(&check, context, diagnostics, ast, verify)) return TILE_OUT_OF_MEMORY;
     for (size_t i = 0; i < ast->items.count && !check.spent; i++) {
         const TileItem *kernel = ast->items.items[i];
-        TILE_LIST(TileBinding) own = {0};
+        TileLowerOptions options;
         if (kernel->kind != TILE_ITEM_KERNEL || kernel->broken) continue;
-        for (size_t k = 0; k < count; k++)
-            if (tile_names_setting(kernel, bindings[k].name)) tile_list_push(context->arena, &own, bindings[k]);
-        TileLowerOptions options = {.bindings = own.items, .binding_count = own.count};
-        tile_status status = own.count ? check_instance(&check, kernel, &options, false) : TILE_OK;
+        const TileItem *chosen = choose_bindings(context->arena, ast, kernel, bindings, count, &options);
+        tile_status status = options.binding_count ? check_instance(&check, chosen, &options, false) : TILE_OK;
         if (status != TILE_OK) result = status;
         if (status == TILE_OUT_OF_MEMORY) break;
         weigh_file(&check, kernel);

@@ -83,10 +83,9 @@ const TileItem *tile_find_function(const TileAst *ast, const char *text) {
     const char *dot = memchr(text, '.', length), *name = dot ? dot + 1 : text;
     size_t next = 0;
     length -= (size_t)(name - text);
-    for (size_t i = 0; i < ast->items.count && !dot; i++) {
-        const TileItem *item = ast->items.items[i];
-        bool same = item->kind == TILE_ITEM_FN && strlen(item->name) == length;
-        if (same && memcmp(item->name, name, length) == 0) return item;
+    if (!dot) {
+        const TileItem *item = tile_map_get(&ast->named, tile_intern(ast->names, name, length));
+        if (item && item->kind == TILE_ITEM_FN) return item;
     }
     for (size_t i = 0; i < ast->items.count && next < ast->imports.count; i++) {
         const TileItem *import = ast->items.items[i];

@@ -5,6 +5,7 @@
 #include "parser/check/grid.h"
 #include "parser/check/leave.h"
 #include "parser/check/meaning.h"
+#include "parser/check/observed.h"
 #include "parser/check/operand.h"
 #include "parser/check/range.h"
 #include "parser/check/report.h"
@@ -181,6 +182,8 @@ void tile_check_grid(TileChecker *c, const TileStatement *statement) {
     assume_programs(c, &grid);
     bind_programs(c, &grid, op);
     tile_check_sequence(c, statement->body);
+    TileSpan end = statement->body->span; /* where what the program has stored can be looked at */
+    if (end.end > end.begin) tile_observe_statement(c, (TileSpan){end.file, end.end - 1, end.end});
     tile_build_end(tile_emitter(c), TILE_OP_YIELD, NULL, 0);
     frame->returned = NULL;
     c->in_grid = false;

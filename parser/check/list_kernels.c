@@ -158,6 +158,15 @@ bool tile_kernel_has_setting(const TileKernelInfo *kernel, const char *name) {
     return false;
 }
 
+bool tile_kernel_has_dimension(const TileKernelInfo *kernel, const char *name) {
+    for (size_t i = 0; i < kernel->parameters.count; i++) {
+        const TileKernelParameter *parameter = &kernel->parameters.items[i];
+        for (unsigned d = 0; parameter->is_tensor && d < parameter->rank; d++)
+            if (parameter->dim_is_name[d] && strcmp(parameter->dims[d], name) == 0) return true;
+    }
+    return false;
+}
+
 /* A value as part of an identifier: "0.5" is 0_5, "leaky_relu[0.3]" is leaky_relu_0_3. */
 static void add_to_name(TileText *name, const char *text) {
     tile_text_add_char(name, '_');

@@ -109,6 +109,9 @@ bool tile_is_reserved_in_c(const char *name);
 /* Is it the name of a generic, constant, static or tune name of the kernel? */
 bool tile_kernel_has_setting(const TileKernelInfo *kernel, const char *name);
 
+/* Is it the name of a dimension of a tensor? */
+bool tile_kernel_has_dimension(const TileKernelInfo *kernel, const char *name);
+
 /* ---- checking and lowering ---- */
 
 /* Checks all items, generic ones at one or two representative instances. `verify`: also verifies the IR of kernels, in
@@ -117,7 +120,8 @@ bool tile_kernel_has_setting(const TileKernelInfo *kernel, const char *name);
  * tile_list_kernels, if there are no errors. */
 tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
                               const uint64_t *clean, TileProgramInfo *program) TILE_MUST_CHECK;
-/* Checks the instances of all kernels of the file that these values make of them; other names have stand-ins. */
+/* Checks the instances of all kernels of the file that these values make of them; other names have stand-ins. A dimension may
+ * have a value, too: then the kernel is checked as if it were static. */
 tile_status tile_check_instances(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
                                  const TileBinding *bindings, size_t count) TILE_MUST_CHECK;
 /* For the items first, first + step, ..: sets clean[i] to the cost of the check if the item has no diagnostics. A tree
@@ -169,6 +173,7 @@ typedef struct TileLowerOptions {
     size_t binding_count;
     const TileSpan *places; /* locations of the bindings, if a text of the diagnostics has them; or NULL */
     bool debug;             /* assert that integer divisors are not zero and that shifts are below the width */
+    bool statements;        /* say where the statements in grids begin, with ops `statement`, for observers */
 } TileLowerOptions;
 tile_status tile_lower_kernel_for(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast,
                                   const char *kernel, const TileLowerOptions *options,

@@ -5,6 +5,7 @@
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/leave.h"
+#include "parser/check/observed.h"
 #include "parser/check/operand.h"
 #include "parser/check/plan.h"
 #include "parser/check/propose.h"
@@ -57,7 +58,9 @@ static void run_from(TileChecker *c, const TileSequence *sequence, size_t from) 
         c->rests--;
         return;
     }
-    if (sequence->value) tile_check_expr_statement(c, sequence->value);
+    if (!sequence->value) return;
+    tile_observe_statement(c, sequence->value->span);
+    tile_check_expr_statement(c, sequence->value);
 }
 
 void tile_check_sequence(TileChecker *c, const TileSequence *sequence) { run_from(c, sequence, 0); }
@@ -65,6 +68,7 @@ void tile_check_sequence(TileChecker *c, const TileSequence *sequence) { run_fro
 TileMeaning tile_check_sequence_value(TileChecker *c, const TileSequence *sequence) {
     for (size_t i = 0; i < sequence->statements.count; i++) tile_check_statement(c, sequence->statements.items[i]);
     if (!sequence->value) return tile_fail(c, NO_VALUE, sequence->span);
+    tile_observe_statement(c, sequence->value->span);
     return tile_check_part(c, sequence->value);
 }
 

@@ -9,6 +9,7 @@
 #include "parser/check/literal.h"
 #include "parser/check/loop.h"
 #include "parser/check/meaning.h"
+#include "parser/check/observed.h"
 #include "parser/check/names.h"
 #include "parser/check/operand.h"
 #include "parser/check/operator.h"
@@ -367,6 +368,7 @@ void tile_check_statement(TileChecker *c, const TileStatement *statement) {
         tile_fail(c, TEST_STATEMENT, statement->span, words[statement->kind]);
         return;
     }
+    tile_observe_statement(c, statement->span);
     switch ((TileStatementKind)statement->kind) {
     case TILE_STATEMENT_LET:
     case TILE_STATEMENT_VAR: check_binding(c, statement); break;

@@ -49,6 +49,24 @@ PY
 done
 expect 0 '268435456 FLOP of products' sh -c '"$0" explain scale.tile:product a=zeros:f16[512,512] b=zeros:f16[512,512] c=@ --target=sm_90a --html=product.html && cat product.html' "$tilec"
 expect 0 'predicted time' cat product.html
+# The roofline: the model's for GPUs, measured for code that could run here, none for other machines.
+expect 0 'GFLOP/s, of the model' cat product.html
+expect 0 '<text x="80.0" y="22.0" text-anchor="start" fill="#000000">Roofline</text>' cat product.html
+expect 0 'bound by' cat product.html
+expect 0 '' "$tilec" explain scale.tile:product a=zeros:f16[512,512] b=zeros:f16[512,512] c=@ --target=sve --html=far.html
+expect 0 'no limits of sve are known here' cat far.html
+expect 1 '' grep -q Roofline far.html
+if "$tilec" backends | grep -q '^ *avx2 .*lacks'; then
+    echo 'skipped: this CPU has no AVX2'
+else
+    expect 0 'bound by memory' cat avx2.html
+    expect 1 '' grep -q Roofline avx2.html
+    expect 0 '' "$tilec" explain scale.tile:product a=zeros:f16[512,512] b=zeros:f16[512,512] c=@ --target=avx2 --html=near.html
+    expect 0 'GFLOP/s, of f32, measured here' cat near.html
+    expect 0 'takes at least' cat near.html
+    expect 0 '>Roofline</text>' cat near.html
+    expect 0 '>at best</text>' cat near.html
+fi
 expect 0 'id="layouts"' cat product.html
 expect 2 'no/such' "$tilec" explain scale.tile:scale x=zeros:f32[4,4] y=@ --target=avx2 --html=no/such/page.html
 expect 1 'needs a value' "$tilec" explain scale.tile:scale x=zeros:f32[4,4] y=@ --html

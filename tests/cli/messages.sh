@@ -154,7 +154,36 @@ expect 1 'this requirement does not hold: N % 2 == 0' "$tilec" check instances.t
 expect 1 'in the instance `halves[' "$tilec" check instances.tile N=7
 expect 1 '"code":"require-failed"' "$tilec" check instances.tile N=7 --error-format=json
 expect 1 'cannot be i8' "$tilec" check instances.tile T=i8
-expect 1 "there is nothing called 'K'" "$tilec" check instances.tile K=4
+expect 1 "there is nothing called 'Q'" "$tilec" check instances.tile Q=4
+# A dimension that is not static: the requirements, and what they prove.
+cat >sizes.tile <<'TEXT'
+kernel fours[T: f16 | f32](x: in T[M, N], y: out T[M, N]) require N % 4 == 0, "whole vectors" require M <= 100 {
+    grid (m, n) in (M, N / 4) { y[m, span(n * 4, 4)] = x[m, span(n * 4, 4)] }
+}
+kernel pairs(x: in f32[N, 2], y: out f32[N]) { grid n in tiles(N, 4) { y[n] = sum(x[n, :], axis = 1) } }
+TEXT
+expect 0 '' "$tilec" check sizes.tile N=8
+expect 0 '' "$tilec" check sizes.tile N=0 M=100 T=f16
+expect 1 'this requirement does not hold: N % 4 == 0: whole vectors' "$tilec" check sizes.tile N=6
+expect 1 'note: here N = 6' "$tilec" check sizes.tile N=6
+expect 1 'in the instance `fours[T = f32, M = 101]`' "$tilec" check sizes.tile M=101
+expect 1 '`N` has to be given an extent, at least 0' "$tilec" check sizes.tile N=-1
+expect 1 '`N` has to be given an integer' "$tilec" check sizes.tile N=f32
+
+# Warnings of a file are shown once, however often a command compiles it.
+printf 'kernel k(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 4) { let spare = 1; y[n] = x[n] } }\n' >spare.tile
+# once COMMAND..: it shows the warning once.
+once() {
+    checks=$((checks + 1))
+    "$@" >"$work/output" 2>&1 && [ "$(grep -c 'warning: nothing uses' "$work/output")" = 1 ] || complain "not once: $*"
+}
+once "$tilec" check spare.tile spare.tile
+once "$tilec" check spare.tile N=8
+once "$tilec" bench spare.tile x=rand:f32[L] y=@ L=64,128 --against=avx2 --seconds=0.01
+once "$tilec" run spare.tile x=rand:f32[9] y=@ --check --target=cpu
+expect 0 '"code":"unused-name"' "$tilec" check spare.tile spare.tile --error-format=json
+checks=$((checks + 1))
+[ "$(grep -c unused-name "$work/output")" = 1 ] || complain 'a file that is named twice is checked twice'
 expect 1 'no file' "$tilec" check N=8
 expect 2 'missing.tile' "$tilec" check missing.tile N=8
 

@@ -10,6 +10,7 @@
 #include "decisions.h"
 #include "device.h"
 #include "guest.h"
+#include "observer.h"
 #include "states.h"
 
 enum { MAX_CHECKED = 64, MAX_OPENED = 24, ALL_SETTINGS = MAX_SETTINGS + 4 };
@@ -27,6 +28,7 @@ struct Session {
     } opened[MAX_OPENED];
     size_t oldest;
     bool whole; /* see session_divide */
+    Observing observing; /* every second row, in the interpreter */
     uint64_t masked; /* masked operations of the last launch, if the executor ran it */
     /* The bits of the last outputs, and the configuration that they are from. */
     uint64_t *bits;
@@ -372,6 +374,7 @@ static TileLibrary *compile(Session *session, const Run *run) {
                           vector_length(row) / 128);
     tile_compiler_mark_padding(session->compiler, is_emulated(row));
     tile_compiler_divide(session->compiler, session->whole || row->line % 2 ? 0 : 3);
+    observe(&session->observing, session->compiler, row->line % 2 == 0);
     return compile_with(session, run, is_emulated(row) ? TILE_COMPILE_EMULATE : 0);
 }
 

@@ -12,6 +12,7 @@
 
 #include "../kernels/device.h"
 #include "../kernels/guest.h"
+#include "../kernels/observer.h"
 #include "contents.h"
 #include "driver/compile/compile.h"
 #include "evaluate.h"
@@ -179,6 +180,8 @@ static bool launch(Run *run, TileCompiler *compiler, const char *text) {
     tile_compiler_emulate(compiler, run->guest ? guest_start(run->guest, run->target->guest_bits) : NULL,
                           run->target->scale);
     tile_compiler_divide(compiler, run->trial->ranges);
+    Observing observing;
+    observe(&observing, compiler, !run->trial->ranges);
     if (run->target->threads) tile_compiler_schedule(compiler, run->trial->schedule);
     tile_status status = tile_compile(compiler, text, strlen(text), &options, &library, &report);
     const char *words = report ? tile_report_text(report, false) : "";

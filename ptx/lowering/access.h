@@ -68,12 +68,12 @@ bool gpu_is_picked_by_lines(const GpuAccess *access);
 TileValue *gpu_is_whole_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width);
 
 /* ---- turned.c ---- */
-/* A layout in which bits of the register's number are swapped with bits of the lane's. */
+/* A layout in which bits of the register's number are exchanged with bits of the lane's. */
 typedef struct GpuTurned {
     TileLayout layout;
     unsigned count, bits[4], lanes[4];
 } GpuTurned;
-/* Do lanes have to exchange elements, so that neighbouring ones access neighbours? */
+/* Are elements exchanged between lanes, so that neighbouring ones access neighbours? */
 bool gpu_is_turned(const GpuAccess *access, GpuTurned *turned);
 /* From the access's layout to the turned one, or back. */
 TileValue *gpu_turn(Gpu *gpu, TileValue *value, const GpuTurned *turned);

@@ -1,12 +1,12 @@
 /* Rows that do not consist of vectors, of tiles whose layout is not free to follow them: sums add in its order. Neighbours
  * that a thread has would be accessed one by one, each time far from those of other lanes; a store would then write a
- * piece of as many sectors as there are lanes. So the lanes of a warp exchange elements: bits of the register's number
- * are swapped with bits of the lane's, until neighbouring lanes have neighbours. */
+ * piece of as many sectors as there are lanes. So the elements of a warp are exchanged: bits of the register's number with
+ * bits of the lane's, until neighbouring lanes have neighbours. */
 #include "ptx/lowering/access.h"
 #include "lang/ir/operands.h"
 
-/* Is the tensor accessed by such ops alone: loads, or one store? Other accesses of it, whose lanes would exchange
- * nothing, might meet the same elements in other threads. */
+/* Is the tensor accessed by such ops alone: loads, or one store? Other accesses of it, whose lanes would not exchange
+ * elements, might meet the same ones in other threads. */
 static bool is_alone(const TileOp *op) {
     for (const TileUse *use = tile_op_operand(op, 0)->first_use; use; use = use->next) {
         const TileOp *other = use->user;

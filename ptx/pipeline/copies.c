@@ -173,6 +173,11 @@ int64_t gpu_shared_bytes(const TileType *pointer) {
     return (gpu_shared_tile_bytes(&tile) + GPU_TILE_ALIGN - 1) / GPU_TILE_ALIGN * GPU_TILE_ALIGN;
 }
 
+int64_t gpu_stored_bytes(const TileType *tile) {
+    int64_t bytes = tile_type_lanes(tile) * tile_scalar_bytes(tile->scalar);
+    return (bytes + GPU_TILE_ALIGN - 1) / GPU_TILE_ALIGN * GPU_TILE_ALIGN;
+}
+
 /* ---- building ---- */
 
 void gpu_build_plain(TileBuilder *b, TileOpId id) { tile_build_op(b, id, NULL, 0, NULL, 0, NULL, 0); }

@@ -89,7 +89,7 @@ static bool agree(const TileValue *a, const TileValue *b, TileValue **condition,
     const TileOp *x = a->op, *y = b->op;
     if (a == b) return true;
     if (!x || !depth || a->type != b->type) return false;
-    if (x->id == TILE_OP_SELECT && tile_op_operand(x, 2) == b) {
+    if (x->id == TILE_OP_SELECT && tile_op_named(x, TILE_OPERAND_Y) == b) {
         TileValue *own = tile_op_operand(x, 0);
         if (*condition && *condition != own) return false;
         *condition = own;

@@ -171,7 +171,7 @@ static bool is_multiple(const TileValue *value, int64_t of, unsigned depth) {
     if (!op) { /* a loop's number */
         const TileOp *loop = value->block->op;
         return loop && loop->id == TILE_OP_FOR && value->index == 0 && is_multiple(tile_op_operand(loop, 0), of, depth - 1) &&
-               is_multiple(tile_op_operand(loop, 2), of, depth - 1);
+               is_multiple(tile_op_named(loop, TILE_OPERAND_STEP), of, depth - 1);
     }
     bool product = op->id == TILE_OP_MUL, choice = op->id == TILE_OP_SELECT;
     if (!product && !choice && op->id != TILE_OP_ADD && op->id != TILE_OP_SUB) return false;

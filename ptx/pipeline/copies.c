@@ -39,8 +39,8 @@ static bool ends_before(const TileValue *hi, const TileValue *other) {
         if (tile_value_is_same(bound, other) || (tile_value_integer(bound, &number) && number <= 0)) continue;
         const TileOp *choice = tile_value_def(bound, TILE_OP_SELECT), *least = tile_value_def(bound, TILE_OP_MIN);
         if (choice) {
-            left[count++] = tile_op_operand(choice, 1);
-            left[count++] = tile_op_operand(choice, 2);
+            left[count++] = tile_op_named(choice, TILE_OPERAND_X);
+            left[count++] = tile_op_named(choice, TILE_OPERAND_Y);
         } else if (least) {
             if (!tile_value_is_same(tile_op_operand(least, 0), other) && !tile_value_is_same(tile_op_operand(least, 1), other))
                 return false;

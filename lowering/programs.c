@@ -76,7 +76,7 @@ static void add_argument(TileFunc *phase, const char *name, const TileType *type
 /* The launcher allocates temps contiguously, so strides follow from extents; only the innermost one is always a
  * constant. */
 static TileParameter temp_parameter(const TileType *type) {
-    TileParameter parameter = {.facts = {.align = 64}};
+    TileParameter parameter = {.facts = {.align = 64, .value = TILE_UNKNOWN}};
     for (int d = 0; d < TILE_MAX_TENSOR_RANK; d++)
         parameter.facts.stride[d] = parameter.facts.extent[d] = parameter.facts.multiple[d] = TILE_UNKNOWN;
     if (type->rank) parameter.facts.stride[type->rank - 1] = tile_scalar_bytes(type->scalar);

@@ -168,6 +168,7 @@ typedef struct TileImageTemp {
     const char *name;
     uint8_t type; /* TileHostType */
     uint8_t rank;
+    uint8_t align; /* bytes, a power of two: rows begin at multiples (base/temp.h); 0: there are no gaps behind them */
     uint32_t extents[TILE_MAX_RANK]; /* values of the host program */
 } TileImageTemp;
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/temp.h"
 #include "launch/host.h"
 
 typedef struct Stream {
@@ -172,7 +173,8 @@ static void pass_temp(Stream *s, TileImageTemp *temp) {
     pass_text(s, &temp->name);
     NUMBER(s, temp->type);
     NUMBER(s, temp->rank);
-    s->damaged |= temp->rank > TILE_MAX_RANK || temp->type >= TILE_HOST_TYPE_COUNT;
+    NUMBER(s, temp->align);
+    s->damaged |= temp->rank > TILE_MAX_RANK || temp->type >= TILE_HOST_TYPE_COUNT || !tile_temp_is_align(temp->align);
     for (unsigned i = 0; i < temp->rank && !s->damaged; i++) NUMBER(s, temp->extents[i]);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/temp.h"
 #include "launch/clock.h"
 #include "launch/cuda_records.h"
 #include "launch/failure.h"
@@ -32,8 +33,11 @@ static tile_status temp_bytes(const Launch *launch, const TileImageTemp *temp, s
         if (extent < 0 || extent > TILE_MAX_EXTENT)
             return tile_error_set(launch->error, TILE_INVALID_ARGUMENT, "%s: %s: dimension %d is %" PRId64,
                                   kernel_name(launch), temp->name, i, extent);
-        if (__builtin_mul_overflow(total, (size_t)extent, &total) || total > SIZE_MAX / 4)
+    }
+    for (int i = temp->rank - 1; i >= 0; i--) {
+        if (__builtin_mul_overflow(total, (size_t)launch->values[temp->extents[i]], &total) || total > SIZE_MAX / 4)
             return tile_run_out_of_memory(launch);
+        if (i + 1 == temp->rank) total = (size_t)tile_temp_row_bytes((int64_t)total, temp->align);
     }
     *bytes = round_up(total);
     return TILE_OK;
@@ -52,6 +56,7 @@ static void put_temp(const Launch *launch, uint64_t **slot, const TileImageTemp 
         extent[i] = (int64_t)launch->values[temp->extents[i]];
         stride[i] = next;
         next *= extent[i] ? extent[i] : 1;
+        if (i + 1 == temp->rank) next = tile_temp_row_bytes(next, temp->align);
     }
     put_tensor(slot, data, temp->rank, extent, stride);
 }

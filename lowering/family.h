@@ -18,8 +18,14 @@ typedef struct TileExtents {
 typedef struct TileEstimate {
     double time;
     double memory, compute, waiting; /* if each were all there is */
-    double programs, together;       /* in the launch, and how many of them run at a time */
+    double programs, together;       /* of the grid that takes longest, and how many of them run at a time */
 } TileEstimate;
+
+/* What the model decides beside the values of a tune clause: a kernel's function has members of the same names. */
+typedef struct TileSchedule {
+    uint32_t least_programs; /* grids with fewer are split; 0: none */
+    bool packs;              /* operands of products are copied to where a tensor map can describe them */
+} TileSchedule;
 
 typedef struct TileFamily {
     TileTargetKind kind;
@@ -36,6 +42,7 @@ typedef struct TileFamily {
     /* Numbers of programs, ascending, for which a grid with fewer may be split (TileFunc.least_programs); 0 past the
      * last. NULL: grids are not split. */
     uint32_t (*least_programs)(const TileTarget *target, unsigned index);
+    bool packs; /* operands of products may be packed (TileFunc.packs) */
     /* False: the kernel cannot be compiled for the target. Numbers the functions' values. */
     bool (*estimate)(const TileTarget *target, TileFunc *kernel, const TileExtents *extents, TileArena *scratch,
                      TileEstimate *estimate);

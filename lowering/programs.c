@@ -41,6 +41,7 @@
  * Cost: n log n in the kernel's ops, and the number of tensors for each grid. */
 #include <stdlib.h>
 
+#include "base/tensor_map.h"
 #include "lang/ir/build.h"
 #include "lowering/pass.h"
 
@@ -73,10 +74,12 @@ static void add_argument(TileFunc *phase, const char *name, const TileType *type
     if (tensor && type->access == TILE_ACCESS_TEMP) parameter->noalias = true;
 }
 
-/* The launcher allocates temps contiguously, so strides follow from extents; only the innermost one is always a
- * constant. */
-static TileParameter temp_parameter(const TileType *type) {
-    TileParameter parameter = {.facts = {.align = 64, .value = TILE_UNKNOWN}};
+/* The launcher allocates temps row by row, so strides follow from extents; only the innermost one is always a constant. A
+ * tensor map describes those whose rows begin at multiples of 16 bytes. */
+static TileParameter temp_parameter(const TileOp *temp) {
+    const TileType *type = temp->results[0].type;
+    bool map = type->rank > 1 && tile_op_integer(temp, TILE_ATTRIBUTE_ALIGN, 0) >= TILE_MAP_GRAIN;
+    TileParameter parameter = {.facts = {.align = 64, .value = TILE_UNKNOWN, .map = map && type->rank <= TILE_MAP_MOST_RANK}};
     for (int d = 0; d < TILE_MAX_TENSOR_RANK; d++)
         parameter.facts.stride[d] = parameter.facts.extent[d] = parameter.facts.multiple[d] = TILE_UNKNOWN;
     if (type->rank) parameter.facts.stride[type->rank - 1] = tile_scalar_bytes(type->scalar);
@@ -101,7 +104,7 @@ static TileFunc *create_phase(Programs *p, unsigned number, TileMap *map) {
     for (size_t i = 0; i < p->temps.count; i++) {
         TileValue *temp = tile_op_result(p->temps.items[i], 0);
         const char *label = temp->name ? temp->name : tile_arena_format(p->scratch, "temp%zu", i);
-        TileParameter parameter = temp_parameter(temp->type);
+        TileParameter parameter = temp_parameter(p->temps.items[i]);
         add_argument(phase, label, temp->type, &parameter, body->argument_count + (uint32_t)i);
         tile_map_set(map, temp, phase->body.arguments[phase->body.argument_count - 1]);
     }

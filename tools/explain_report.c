@@ -238,7 +238,9 @@ static void print_candidate(FILE *out, const TileExplanation *explanation, const
     fprintf(out, "   ");
     for (size_t k = 0; k < explanation->tunes.count; k++)
         fprintf(out, " %s=%" PRId64, explanation->tunes.items[k].name, candidate->values[k]);
-    if (candidate->least_programs) fprintf(out, " split for %" PRIu32 " programs", candidate->least_programs);
+    if (candidate->schedule.packs) fprintf(out, " packed");
+    if (candidate->schedule.least_programs)
+        fprintf(out, " split for %" PRIu32 " programs", candidate->schedule.least_programs);
     if (candidate->fits)
         fprintf(out, ": %.1f µs (memory %.1f, computing %.1f, waiting %.1f; %.0f programs, %.0f at a time)",
                estimate->time, estimate->memory, estimate->compute, estimate->waiting, estimate->programs,
@@ -400,7 +402,8 @@ static void print_json_candidates(const TileExplanation *explanation) {
         const TilePrediction *candidate = &explanation->candidates.items[i];
         printf("%s{\"values\": [", i ? ",\n    " : "\n    ");
         for (size_t k = 0; k < explanation->tunes.count; k++) printf("%s%" PRId64, k ? ", " : "", candidate->values[k]);
-        printf("], \"least_programs\": %" PRIu32, candidate->least_programs);
+        printf("], \"least_programs\": %" PRIu32 ", \"packs\": %s", candidate->schedule.least_programs,
+               candidate->schedule.packs ? "true" : "false");
         if (candidate->fits)
             printf(", \"time\": %.2f, \"memory\": %.2f, \"compute\": %.2f, \"waiting\": %.2f, \"programs\": %.0f, "
                    "\"together\": %.0f",

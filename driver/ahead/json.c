@@ -163,8 +163,8 @@ static void add_temps(TileText *text, const TileImageCode *code) {
     tile_text_add(text, "\"temps\": [");
     for (uint32_t i = 0; i < code->temp_count; i++) {
         const TileImageTemp *temp = &code->temps[i];
-        tile_text_format(text, "%s{\"name\": \"%s\", \"type\": \"%s\", \"extents\": ", i ? ", " : "", temp->name,
-                         tile_host_type_name((TileHostType)temp->type));
+        tile_text_format(text, "%s{\"name\": \"%s\", \"type\": \"%s\", \"align\": %u, \"extents\": ", i ? ", " : "",
+                         temp->name, tile_host_type_name((TileHostType)temp->type), temp->align);
         add_indices(text, temp->extents, temp->rank);
         tile_text_add_char(text, '}');
     }

@@ -58,8 +58,8 @@ static tile_status build_demand(TileUnit *unit, void *state) {
                         .signature = signature,
                         .request = demand->request,
                         .bindings = bindings,
-                        .binding_count = count,
-                        .least_programs = row ? row->least_programs : 0};
+                        .binding_count = count};
+    if (row) job.schedule = row->schedule;
     return tile_image_build(&job, &demand->code);
 }
 

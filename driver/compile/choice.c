@@ -31,7 +31,7 @@ typedef struct Instance {
     TILE_LIST(const char *) names;
     size_t count;
     const int64_t *points[MOST_CANDIDATES];
-    uint32_t least_programs[MOST_CANDIDATES]; /* with the point; 0: as the text has it */
+    TileSchedule schedules[MOST_CANDIDATES]; /* with the point; of zeros: as the text has it */
     TileModule *modules[MOST_CANDIDATES]; /* NULL: the point cannot be compiled */
 } Instance;
 
@@ -150,13 +150,13 @@ static bool is_candidate(const TileTunePoints *found, const int64_t *point, cons
 }
 
 static bool lower_point(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileBinding *bindings,
-                        size_t count, uint32_t least_programs) {
+                        size_t count, TileSchedule schedule) {
     const TileFamily *family = tile_unit_backend(unit)->family;
     TilePipeline pipeline = {0};
     size_t passes = 0;
     if (tile_unit_lower(unit, kernel, bindings, count) != TILE_OK) return false;
     TileFunc *func = tile_unit_kernel(unit, kernel);
-    if (least_programs) func->least_programs = least_programs;
+    tile_image_schedule(func, schedule);
     tile_image_assume(func, making->signature, &making->request);
     if (tile_family_pipeline(family, unit->input->target, &pipeline, unit->arena, &unit->message) != TILE_OK)
         return false;
@@ -182,14 +182,14 @@ static size_t bind_point(const Making *making, const TileTunePoints *found, cons
 
 /* The module, or NULL. */
 static const TileModule *add_point(TileUnit *unit, const TileKernelInfo *kernel, const Making *making,
-                                   const TileTunePoints *found, const int64_t *point, uint32_t least_programs) {
+                                   const TileTunePoints *found, const int64_t *point, TileSchedule schedule) {
     Instance *instance = making->instance;
     if (instance->count == MOST_CANDIDATES) return NULL;
     TileBinding *bindings =
         TILE_NEW_ARRAY(unit->arena, TileBinding, TILE_MAX_GENERICS + TILE_MAX_STATICS + found->names.count);
-    bool good = lower_point(unit, kernel, making, bindings, bind_point(making, found, point, bindings), least_programs);
+    bool good = lower_point(unit, kernel, making, bindings, bind_point(making, found, point, bindings), schedule);
     instance->points[instance->count] = point;
-    instance->least_programs[instance->count] = least_programs;
+    instance->schedules[instance->count] = schedule;
     if (good)
         instance->modules[instance->count] = unit->module;
     else
@@ -205,21 +205,45 @@ static unsigned count_phases(const TileModule *module) {
     return count;
 }
 
-/* The point, then with grids that are split for more programs, as long as one can be. */
-static void add_points(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
-                       const int64_t *point, bool *splits) {
+/* What of a schedule makes a difference to the kernel, as long as that is not known. */
+typedef struct Tries {
+    bool splits, packs;
+} Tries;
+
+/* The module of the point with the schedule, if that gives it more grids than it has `without`; else NULL. */
+static const TileModule *add_other(TileUnit *unit, const TileKernelInfo *kernel, const Making *making,
+                                   const TileTunePoints *found, const int64_t *point, TileSchedule schedule,
+                                   const TileModule *without) {
+    Instance *instance = making->instance;
+    const TileModule *with = add_point(unit, kernel, making, found, point, schedule);
+    if (!with || count_phases(with) > count_phases(without)) return with;
+    tile_module_destroy(instance->modules[--instance->count]);
+    instance->modules[instance->count] = NULL;
+    return NULL;
+}
+
+/* The same with grids that are split for more programs, as long as one can be. */
+static void add_splits(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
+                       const int64_t *point, TileSchedule schedule, const TileModule *plain, Tries *tries) {
     const TileFamily *family = tile_unit_backend(unit)->family;
-    const TileModule *plain = add_point(unit, kernel, making, found, point, 0);
-    for (unsigned i = 0; *splits && plain && family->least_programs; i++) {
-        uint32_t wanted = family->least_programs(unit->input->target, i);
-        if (!wanted) break;
-        const TileModule *split = add_point(unit, kernel, making, found, point, wanted);
-        if (!split || count_phases(split) > count_phases(plain)) continue;
-        Instance *instance = making->instance;
-        tile_module_destroy(instance->modules[--instance->count]);
-        instance->modules[instance->count] = NULL;
-        *splits = false;
+    for (unsigned i = 0; tries->splits && plain && family->least_programs; i++) {
+        schedule.least_programs = family->least_programs(unit->input->target, i);
+        if (!schedule.least_programs) break;
+        tries->splits = add_other(unit, kernel, making, found, point, schedule, plain) != NULL;
     }
+}
+
+/* The point, as it is and with each schedule that makes a difference. */
+static void add_points(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
+                       const int64_t *point, Tries *tries) {
+    TileSchedule schedule = {0};
+    const TileModule *plain = add_point(unit, kernel, making, found, point, schedule);
+    add_splits(unit, kernel, making, found, point, schedule, plain, tries);
+    schedule.packs = true;
+    if (!tries->packs || !plain || !tile_unit_backend(unit)->family->packs) return;
+    const TileModule *packed = add_other(unit, kernel, making, found, point, schedule, plain);
+    tries->packs = packed != NULL;
+    add_splits(unit, kernel, making, found, point, schedule, packed, tries);
 }
 
 static tile_status make_instance(TileUnit *unit, void *state) {
@@ -230,11 +254,11 @@ static tile_status make_instance(TileUnit *unit, void *state) {
     TILE_TRY(tile_unit_list(unit, &program));
     const TileKernelInfo *kernel = &program.kernels.items[making->signature - making->input->signatures];
     TILE_TRY(tile_tuned_points(unit, kernel, making->signature, making->request.generics, &found));
-    bool splits = true;
+    Tries tries = {true, true};
     for (size_t i = 0; i < found.names.count; i++) tile_list_push(unit->arena, &instance->names, found.names.items[i]);
     for (size_t i = 0; i < found.points.count && instance->count < MOST_CANDIDATES; i++)
         if (is_candidate(&found, found.points.items[i], found.points.items[0]))
-            add_points(unit, kernel, making, &found, found.points.items[i], &splits);
+            add_points(unit, kernel, making, &found, found.points.items[i], &tries);
     instance->unit = unit;
     return TILE_OK;
 }
@@ -331,7 +355,7 @@ static bool estimate_point(const TileInput *input, const TileImageSignature *sig
 /* Has the split no more programs than the point as it is, which stands before it? Then its grids and temporaries are for
  * nothing, whatever the model says. */
 static bool splits_nothing(const TilePrediction *plain, const TilePrediction *split) {
-    return split->least_programs && split->fits && plain->fits && split->estimate.programs <= plain->estimate.programs;
+    return split->schedule.least_programs && split->fits && plain->fits && split->estimate.programs <= plain->estimate.programs;
 }
 
 /* Allocates in the arena, which may jump. */
@@ -347,9 +371,9 @@ static void list_candidates(const TileInput *input, const TileImageSignature *si
     for (size_t i = 0; i < instance->count; i++) {
         TilePrediction candidate = {.values = tile_arena_copy(arena, instance->points[i],
                                                              instance->names.count * sizeof(int64_t))};
-        candidate.least_programs = instance->least_programs[i];
+        candidate.schedule = instance->schedules[i];
         candidate.fits = estimate_point(input, signature, views, instance, i, arena, &candidate.estimate);
-        if (!candidate.least_programs) plain = candidate;
+        if (!candidate.schedule.least_programs) plain = candidate;
         if (splits_nothing(&plain, &candidate)) continue;
         tile_list_push(arena, &out->items, candidate);
         if (!candidate.fits) continue;
@@ -362,7 +386,8 @@ static void list_candidates(const TileInput *input, const TileImageSignature *si
 }
 
 static bool is_row(const TileTunedRow *row, const Candidates *candidates, const int64_t *values) {
-    if (row->least_programs != candidates->items.items[candidates->chosen].least_programs) return false;
+    const TileSchedule *schedule = &candidates->items.items[candidates->chosen].schedule;
+    if (row->schedule.least_programs != schedule->least_programs || row->schedule.packs != schedule->packs) return false;
     for (size_t k = 0; k < candidates->names.count; k++)
         if (row->constants[k].integer != values[k]) return false;
     return true;
@@ -384,7 +409,7 @@ static TileTunedRow *create_row(const Candidates *candidates, const int64_t *val
     }
     row->constants = constants;
     row->constant_count = count;
-    row->least_programs = candidates->items.items[candidates->chosen].least_programs;
+    row->schedule = candidates->items.items[candidates->chosen].schedule;
     row->predicted = true;
     return row;
 }

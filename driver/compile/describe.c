@@ -201,7 +201,8 @@ static void describe_temp(Describer *d, const TileOp *op) {
     const TileValue *result = tile_op_result(op, 0);
     TileImageTemp temp = {.name = keep_text(d, result->name ? result->name : "temp"),
                           .type = (uint8_t)result->type->scalar,
-                          .rank = result->type->rank};
+                          .rank = result->type->rank,
+                          .align = (uint8_t)tile_op_integer(op, TILE_ATTRIBUTE_ALIGN, 0)};
     for (unsigned i = 0; i < temp.rank; i++) temp.extents[i] = number_of(d, tile_op_operand(op, i));
     tile_list_push(d->arena, &d->temps, temp);
 }

@@ -43,7 +43,7 @@ const char *tile_tune_origin(const TileExplainedTune *tune);
 /* A point of the tune clauses, with a value for each of TileExplanation.tunes, as the target's model sees it. */
 typedef struct TilePrediction {
     const int64_t *values;
-    uint32_t least_programs; /* grids with fewer are split; 0: none */
+    TileSchedule schedule;
     bool fits;             /* else there can be no such code */
     TileEstimate estimate; /* for the arguments' sizes, as far as four bits tell them apart */
 } TilePrediction;

@@ -11,6 +11,11 @@ static uint64_t stride_bits(const TileType *type, int64_t stride) {
 
 bool tile_image_tells_nothing(uint64_t facts) { return !(facts & ~(uint64_t)TILE_GUARD_NARROW); }
 
+void tile_image_schedule(TileFunc *kernel, TileSchedule schedule) {
+    if (schedule.least_programs) kernel->least_programs = schedule.least_programs;
+    kernel->packs |= schedule.packs;
+}
+
 void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, const TileImageRequest *request) {
     for (uint32_t i = 0; i < kernel->body.argument_count; i++) {
         const TileType *type = kernel->body.arguments[i]->type;

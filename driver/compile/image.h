@@ -27,6 +27,8 @@ TileBinding tile_static_binding(const TileImageSignature *signature, uint32_t in
 /* The index of the parameter of this name, or -1. */
 int tile_image_parameter(const TileImageSignature *signature, const char *name);
 
+/* What the model decided; where it decided nothing, the kernel stays as the text has it. */
+void tile_image_schedule(TileFunc *kernel, TileSchedule schedule);
 /* Sets the facts on the kernel's parameters: those of the request, and that tensors that are written do not alias
  * others, which the launcher checks. */
 void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, const TileImageRequest *request);

@@ -16,7 +16,7 @@ static tile_status parse(TileImageJob *job) { return tile_unit_parse(job->unit);
 static tile_status check(TileImageJob *job) {
     TILE_TRY(tile_unit_lower(job->unit, job->kernel, job->bindings, job->binding_count));
     job->func = tile_unit_kernel(job->unit, job->kernel);
-    if (job->least_programs) job->func->least_programs = job->least_programs;
+    tile_image_schedule(job->func, job->schedule);
     return TILE_OK;
 }
 

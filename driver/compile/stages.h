@@ -19,7 +19,7 @@ typedef struct TileImageJob {
     const TileImageRequest *request;
     const TileBinding *bindings; /* in addition to the input's that concern the kernel */
     size_t binding_count;
-    uint32_t least_programs;  /* TileFunc.least_programs; 0: as the text has it */
+    TileSchedule schedule;    /* of zeros: as the text has it */
     TileCodeKind kind;        /* what EMIT gives: unit->code */
     TileImageCode *code;      /* what the launcher knows of it; NULL: nobody launches it, nothing is described */
     TileArena *arena;         /* of lists in `code`, which it outlives */

@@ -16,7 +16,7 @@ typedef struct TileTunedRow {
     uint8_t sizes[TILE_MAX_TUNED_SIZES]; /* upper bounds of the kernel's sizes, as exponents of 2 */
     const TileBinding *constants;
     size_t constant_count;
-    uint32_t least_programs; /* grids with fewer are split; 0: none */
+    TileSchedule schedule; /* of the model */
     const char *file; /* where it stands */
     uint64_t devices; /* set of device numbers that the row is for */
     bool pinned;

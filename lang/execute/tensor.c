@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lang/execute/state.h"
+#include "base/temp.h"
 #include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
 
@@ -391,7 +392,7 @@ bool tile_exec_dim(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
-/* Contiguous, row-major, poison. */
+/* Row-major, poison. */
 bool tile_exec_temp(TileExecutor *e, const ExecInstruction *in) {
     const TileType *type = in->op->results[0].type;
     ExecTensor tensor = {0};
@@ -400,7 +401,9 @@ bool tile_exec_temp(TileExecutor *e, const ExecInstruction *in) {
         if (!tile_exec_integer(e, in, d, "an extent", &tensor.extent[d])) return false;
         if (tensor.extent[d] < 0) return tile_exec_fault(e, in, "an extent is negative");
         tensor.stride[d] = bytes;
-        if (__builtin_mul_overflow(bytes, tensor.extent[d], &bytes)) return tile_exec_out_of_memory(e);
+        if (__builtin_mul_overflow(bytes, tensor.extent[d], &bytes) || bytes > INT64_MAX - TILE_MOST_TEMP_ALIGN)
+            return tile_exec_out_of_memory(e);
+        if (d + 1 == type->rank) bytes = tile_temp_row_bytes(bytes, tile_op_integer(in->op, TILE_ATTRIBUTE_ALIGN, 0));
     }
     uint32_t number;
     if (!tile_exec_allocate(e, (uint64_t)bytes, 64, false, &tensor.object)) return false;

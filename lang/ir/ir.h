@@ -272,6 +272,7 @@ struct TileFunc {
     uint32_t bands; /* phases of a CPU: each program has so many parts that do not depend on one another, and the range
                      * counts these; 0: it counts programs */
     uint32_t least_programs; /* kernels, of GPUs: grids with fewer are split where that is possible; 0: none are */
+    bool packs; /* kernels, of GPUs: operands of products that no tensor map describes are copied to where one does */
     uint32_t warps, stages; /* of GPUs, as the kernel's author chose; 0: the compiler decides */
     bool resident;          /* phases of a GPU: a launch has as many blocks as run at a time, not one for each program */
     bool stream;            /* of GPUs, chosen by the author: data that is read once is evicted from the L2 cache

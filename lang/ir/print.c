@@ -338,6 +338,7 @@ static void print_header(Printer *p, const TileFunc *func) {
     }
     if (func->bands) tile_text_format(p->text, " bands = %u", func->bands);
     if (func->least_programs) tile_text_format(p->text, " least_programs = %u", func->least_programs);
+    if (func->packs) tile_text_add(p->text, " packs = 1");
     if (func->warps) tile_text_format(p->text, " warps = %u", func->warps);
     if (func->stages) tile_text_format(p->text, " stages = %u", func->stages);
     if (func->stream) tile_text_add(p->text, " stream = 1");

@@ -163,6 +163,7 @@ static void read_func_types(Reader *r) {
     read_kernel(r);
     r->func->bands = read_count(r, "bands", INT32_MAX, "a program has at least one band");
     r->func->least_programs = read_count(r, "least_programs", INT32_MAX, "a grid has at least one program");
+    r->func->packs = read_count(r, "packs", 1, "`packs` is 1 where it stands") != 0;
     r->func->warps = read_count(r, "warps", TILE_MAX_THREADS / TILE_WARP_THREADS, "a block has 1 to 32 warps");
     r->func->stages = read_count(r, "stages", TILE_MAX_STAGES, "a loop has 1 to 16 stages");
     r->func->stream = read_count(r, "stream", 1, "`stream` is 1 where it stands") != 0;

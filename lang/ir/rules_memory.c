@@ -2,6 +2,7 @@
 #include "lang/ir/rules.h"
 
 #include "base/print_line.h"
+#include "base/temp.h"
 #include "lang/ir/operands.h"
 
 static unsigned part_count(const TileOp *op) {
@@ -206,6 +207,10 @@ const char *tile_rule_temp(const TileRule *r) {
     if (type->rank != r->op->operand_count) return "needs one extent for each dimension";
     for (unsigned i = 0; i < r->op->operand_count; i++)
         if (!tile_rule_is_i64(tile_rule_operand(r, i))) return "an extent is not i64";
+    int64_t align = tile_op_integer(r->op, TILE_ATTRIBUTE_ALIGN, tile_scalar_bytes(type->scalar));
+    bool power = align > 0 && (align & (align - 1)) == 0;
+    if (!power || align < tile_scalar_bytes(type->scalar) || align > TILE_MOST_TEMP_ALIGN)
+        return "rows are aligned to a power of two, an element at least, 128 bytes at most";
     return NULL;
 }
 

@@ -51,6 +51,7 @@ typedef struct Base {
 typedef struct Anchor {
     TilePassContext *context;
     TileModule *module;
+    TileFunc *func;
     const TilePtxTarget *target;
     GpuDots dots;
     Base bases[GPU_MOST_DOTS]; /* that of the largest tile first */
@@ -90,6 +91,13 @@ static void look_for_odd_rows(TileOp *op, void *state) {
     for (unsigned wanted = GPU_PREDICATED_BYTES; wanted > bytes; wanted /= 2) parameter->asked_multiple |= wanted / bytes;
     int64_t multiple = parameter->facts.multiple[last];
     if (multiple != TILE_UNKNOWN && multiple * bytes < rows->bytes) rows->bytes = (unsigned)multiple * bytes;
+}
+
+/* Of a thread's neighbours in the access's rows: where those are odd, fewer. */
+static unsigned vector_bytes(TileFunc *func, TileOp *op) {
+    Rows rows = {func, GPU_PREDICATED_BYTES};
+    look_for_odd_rows(op, &rows);
+    return rows.bytes < GPU_PREDICATED_BYTES ? rows.bytes : GPU_ACCESS_BYTES;
 }
 
 /* Where rows are odd, the lanes of a warp have neighbouring elements, or pairs of those where rows are pairs: a thread that
@@ -250,6 +258,7 @@ static bool sums_use_rows(const Anchor *anchor, const TileOp *op, const TileType
  * to shared memory are loaded so: the elementwise ops between the load and shared memory take any layout. */
 static bool accesses_rows(const Anchor *anchor, const TileOp *op, const TileType *tile, const TileLayout *layout) {
     bool is_sum = op->id == TILE_OP_STORE_TILE;
+    if (gpu_by_rows(op)) return true;
     for (unsigned i = 0; i < anchor->dots.count; i++) is_sum |= tile_type_same_shape(tile, anchor->dots.types[i]);
     is_sum |= sums_of(anchor, tile) != NULL;
     if (!anchor->dots.count || tile->rank < 2 || op->id == TILE_OP_ATOMIC_TILE) return false;
@@ -257,17 +266,17 @@ static bool accesses_rows(const Anchor *anchor, const TileOp *op, const TileType
     return !is_sum || sums_use_rows(anchor, op, tile, layout);
 }
 
-/* Rows in vectors of up to 16 bytes a thread. */
-static TileLayout rows_of(const Anchor *anchor, const TileType *tile) {
+/* Rows in vectors of so many bytes a thread. */
+static TileLayout rows_of(const Anchor *anchor, const TileType *tile, unsigned bytes) {
     TileLayoutShape shape = tile_layout_shape(tile);
     unsigned log = gpu_floor_log2(tile_type_lanes(tile)), threads = TILE_LANE_BITS + anchor->log_warps,
-             widest = gpu_floor_log2(GPU_ACCESS_BYTES / tile_scalar_bytes(tile->scalar));
+             widest = bytes > tile_scalar_bytes(tile->scalar) ? gpu_floor_log2(bytes / tile_scalar_bytes(tile->scalar)) : 0;
     return gpu_spread(&shape, log > threads ? gpu_least(log - threads, widest) : 0, 0, anchor->log_warps);
 }
 
-static TileLayout choose_access_layout(const Anchor *anchor, const TileOp *op, const TileType *tile) {
+static TileLayout choose_access_layout(const Anchor *anchor, TileOp *op, const TileType *tile) {
     TileLayout layout = choose_layout(anchor, tile);
-    return accesses_rows(anchor, op, tile, &layout) ? rows_of(anchor, tile) : layout;
+    return accesses_rows(anchor, op, tile, &layout) ? rows_of(anchor, tile, vector_bytes(anchor->func, op)) : layout;
 }
 
 /* Remarks on an access narrower than 16 bytes although each thread has enough elements: they are not contiguous. */
@@ -317,7 +326,7 @@ static void anchor_definition(Anchor *anchor, TileOp *op) {
 
 /* What has been copied to shared memory ahead of its way to a product is read in vectors. */
 static void anchor_shared(Anchor *anchor, TileOp *op) {
-    TileLayout layout = rows_of(anchor, op->results[0].type);
+    TileLayout layout = rows_of(anchor, op->results[0].type, GPU_ACCESS_BYTES);
     anchor_result(anchor, op, &layout);
 }
 
@@ -384,7 +393,7 @@ TileResult tile_pass_gpu_anchor(TilePassContext *context, TileFunc *func) {
                                    : (uint64_t)func->threads * tile_ptx_target_of(context->target)->registers_thread};
     tile_block_walk(&func->body, look_for_large, &search);
     if (search.found) return refuse_large(context, func, &search);
-    Anchor anchor = {.context = context, .module = context->module, .target = tile_ptx_target_of(context->target)};
+    Anchor anchor = {.context = context, .module = context->module, .func = func, .target = tile_ptx_target_of(context->target)};
     choose_bases(&anchor, func);
     gpu_set_plan(context->module, &func->body, &anchor.dots.plan);
     anchor.changed |= anchor.dots.count != 0;

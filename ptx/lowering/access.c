@@ -164,97 +164,7 @@ TileValue *gpu_access_mask(Gpu *gpu, const GpuAccess *access, uint32_t reg) {
     return picked ? gpu_both(gpu, mask, picked) : mask;
 }
 
-/* ---- vectors ---- */
-
-const GpuDimension *gpu_unit_dimension(const GpuAccess *access) {
-    const GpuDimension *last = &access->dimensions[access->rank - 1];
-    bool along = last->kind == TILE_ACCESS_RANGE && (unsigned)last->axis + 1 == access->type->rank;
-    return along ? last : NULL;
-}
-
-bool gpu_is_scattered(const GpuAccess *access) {
-    const GpuDimension *unit = gpu_unit_dimension(access);
-    int64_t step;
-    return !unit || (tile_value_integer(unit->step, &step) && step != 1);
-}
-
-static unsigned vector_width(const GpuAccess *access) {
-    if (access->gathers || access->mask || gpu_is_scattered(access)) return 1;
-    unsigned limit = GPU_ACCESS_BYTES / tile_scalar_bytes(access->type->scalar);
-    return tile_layout_vector(&access->layout, access->type->rank - 1u, limit);
-}
-
-TileValue *gpu_is_inside(Gpu *gpu, const GpuAccess *access) {
-    TileValue *inside = NULL;
-    for (unsigned d = 0; d < access->rank; d++) {
-        const GpuDimension *dimension = &access->dimensions[d];
-        if (dimension->kind != TILE_ACCESS_RANGE) continue;
-        int64_t extent = tile_layout_extent(&access->layout, (unsigned)dimension->axis), lo, hi;
-        if (!tile_value_integer(dimension->lo, &lo) || lo > 0)
-            inside = gpu_and(gpu, inside, gpu_binary(gpu, TILE_OP_LE, dimension->lo, gpu_i64(gpu, 0)));
-        if (!tile_value_integer(dimension->hi, &hi) || hi < extent)
-            inside = gpu_and(gpu, inside, gpu_binary(gpu, TILE_OP_GE, dimension->hi, gpu_i64(gpu, extent)));
-    }
-    return inside;
-}
-
-unsigned gpu_aligned_width(GpuAccess *access, unsigned width) {
-    TileParameter *parameter = access->tensor->parameter;
-    unsigned size = tile_scalar_bytes(access->type->scalar), align = parameter->facts.align;
-    if (width == 1) return 1;
-    if (parameter->asked_align < width * size) parameter->asked_align = width * size;
-    if (!align) return width;
-    while (width > 1 && width * size > align) width /= 2;
-    if (width > 1 && parameter->used_align < width * size) parameter->used_align = width * size;
-    return width;
-}
-
-/* Is the only index of the dimension 0, so that its stride does not matter? */
-static bool is_first(const GpuDimension *dimension) {
-    return dimension->kind == TILE_ACCESS_INDEX && tile_value_is_integer(dimension->first, 0);
-}
-
-TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width) {
-    const GpuDimension *unit = gpu_unit_dimension(access);
-    int64_t bytes = (int64_t)width * tile_scalar_bytes(access->type->scalar);
-    TileValue *dense = gpu_binary(gpu, TILE_OP_EQ, unit->per_lane, gpu_i64(gpu, bytes / width));
-    if (width == 1) return dense;
-    TileValue *odd = gpu_binary(gpu, TILE_OP_MUL, unit->first, unit->stride);
-    for (unsigned d = 0; d < access->rank; d++)
-        if (&access->dimensions[d] != unit && !is_first(&access->dimensions[d])) odd = gpu_binary(gpu, TILE_OP_OR, odd, access->dimensions[d].stride);
-    odd = gpu_binary(gpu, TILE_OP_AND, odd, gpu_i64(gpu, bytes - 1));
-    TileValue *even = gpu_and(gpu, dense, gpu_binary(gpu, TILE_OP_EQ, odd, gpu_i64(gpu, 0)));
-    if (access->tensor->parameter->facts.align >= bytes) return even;
-    return gpu_and(gpu, even, tile_build_is_aligned(&gpu->b, access->tensor->pointer, bytes));
-}
-
-/* Do bounds that are constants fall between vectors of this width? */
-static bool are_bounds_between(const GpuAccess *access, unsigned width) {
-    const GpuDimension *unit = gpu_unit_dimension(access);
-    int64_t lo, hi;
-    return tile_value_integer(unit->lo, &lo) && tile_value_integer(unit->hi, &hi) && ((lo | hi) & (width - 1)) == 0;
-}
-
-/* The width of vectors that have a predicate each; 1: there are none. Rows of many lengths consist of vectors of 8 bytes
- * that do not consist of longer ones; others of pairs of 16 bits. Asks for the facts. */
-static unsigned predicated_width(const GpuAccess *access, unsigned width) {
-    TileParameter *parameter = access->tensor->parameter;
-    unsigned most = GPU_PREDICATED_BYTES / tile_scalar_bytes(access->type->scalar);
-    if (width == 1 || are_bounds_between(access, width)) return width;
-    if (most > 1 && width > most) width = most;
-    int64_t multiple = parameter->facts.multiple[access->rank - 1];
-    if (access->rank == 1 || access->flat || parameter->facts.stride[access->rank - 1] == TILE_UNKNOWN) return width;
-    for (unsigned wanted = width; wanted > 1; wanted /= 2) parameter->asked_multiple |= wanted;
-    return multiple != TILE_UNKNOWN && multiple < width ? (unsigned)multiple : width;
-}
-
-/* Is each vector of this width aligned, and all its lanes valid or none? Uniform over the block. */
-static TileValue *is_whole_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width) {
-    const GpuDimension *unit = gpu_unit_dimension(access);
-    TileValue *bounds = gpu_binary(gpu, TILE_OP_OR, unit->lo, unit->hi);
-    TileValue *rest = gpu_binary(gpu, TILE_OP_AND, bounds, gpu_i64(gpu, width - 1));
-    return gpu_and(gpu, gpu_is_in_vectors(gpu, access, width), gpu_binary(gpu, TILE_OP_EQ, rest, gpu_i64(gpu, 0)));
-}
+/* ---- loads ---- */
 
 static TileValue *load_elements(Gpu *gpu, const GpuAccess *elements, bool masked) {
     const GpuAccess here = with_distances_here(gpu, elements), *access = &here;
@@ -339,11 +249,11 @@ static TileValue *load_vectors(Gpu *gpu, const GpuAccess *whole, unsigned width,
 
 /* A tile of which lanes may be invalid. */
 static TileValue *load_some(Gpu *gpu, const GpuAccess *access, unsigned width, bool scattered) {
-    unsigned narrow = predicated_width(access, width);
+    unsigned narrow = gpu_predicated_width(access, width);
     if (scattered || narrow == 1) return load_elements(gpu, access, true);
     TileBuilder outer = gpu->b;
     const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
-    TileOp *choice = tile_build_if(&outer, is_whole_in_vectors(gpu, access, narrow), &type, 1);
+    TileOp *choice = tile_build_if(&outer, gpu_is_whole_in_vectors(gpu, access, narrow), &type, 1);
     gpu_enter(gpu, &choice->regions[0]);
     gpu_end_region(gpu, load_vectors(gpu, access, narrow, true));
     gpu_enter(gpu, &choice->regions[1]);
@@ -352,9 +262,23 @@ static TileValue *load_some(Gpu *gpu, const GpuAccess *access, unsigned width, b
     return tile_op_result(choice, 0);
 }
 
-static TileValue *lower_tile_load(Gpu *gpu, GpuAccess *access) {
-    unsigned width = gpu_aligned_width(access, vector_width(access));
-    if (access->gathers || access->mask) return load_elements(gpu, access, true);
+/* A tile of rows that are gathered, or that a mask chooses. */
+static TileValue *load_picked(Gpu *gpu, GpuAccess *access) {
+    unsigned width = gpu_picked_width(access);
+    if (width == 1) return load_elements(gpu, access, true);
+    TileBuilder outer = gpu->b;
+    const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
+    TileOp *choice = tile_build_if(&outer, gpu_is_whole_in_vectors(gpu, access, width), &type, 1);
+    gpu_enter(gpu, &choice->regions[0]);
+    gpu_end_region(gpu, load_vectors(gpu, access, width, true));
+    gpu_enter(gpu, &choice->regions[1]);
+    gpu_end_region(gpu, load_elements(gpu, access, true));
+    gpu->b = outer;
+    return tile_op_result(choice, 0);
+}
+
+static TileValue *load_lines(Gpu *gpu, GpuAccess *access) {
+    unsigned width = gpu_aligned_width(access, gpu_vector_width(access));
     bool scattered = gpu_is_scattered(access);
     TileValue *whole = gpu_is_inside(gpu, access);
     if (!scattered) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));
@@ -366,6 +290,25 @@ static TileValue *lower_tile_load(Gpu *gpu, GpuAccess *access) {
     gpu_end_region(gpu, scattered ? load_elements(gpu, access, false) : load_vectors(gpu, access, width, false));
     gpu_enter(gpu, &choice->regions[1]);
     gpu_end_region(gpu, load_some(gpu, access, width, scattered));
+    gpu->b = outer;
+    return tile_op_result(choice, 0);
+}
+
+/* Where rows are odd by what is known of their length, they may still begin at aligned addresses: a part of a wider tensor. */
+static TileValue *lower_tile_load(Gpu *gpu, GpuAccess *access) {
+    GpuTurned turned;
+    if (access->gathers || access->mask) return load_picked(gpu, access);
+    if (!gpu_is_turned(access, &turned)) return load_lines(gpu, access);
+    unsigned width = gpu_aligned_width(access, gpu_vector_width(access));
+    TileValue *whole = gpu_and(gpu, gpu_is_inside(gpu, access), gpu_is_in_vectors(gpu, access, width));
+    TileBuilder outer = gpu->b;
+    const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
+    TileOp *choice = tile_build_if(&outer, whole, &type, 1);
+    gpu_enter(gpu, &choice->regions[0]);
+    gpu_end_region(gpu, load_vectors(gpu, access, width, false));
+    gpu_enter(gpu, &choice->regions[1]);
+    gpu_read_access(gpu, access->op, access->type, &turned.layout, access);
+    gpu_end_region(gpu, gpu_turn(gpu, load_lines(gpu, access), &turned));
     gpu->b = outer;
     return tile_op_result(choice, 0);
 }
@@ -455,13 +398,13 @@ static void store_vectors(Gpu *gpu, const GpuAccess *whole_access, TileValue *va
 /* Of a tile of which lanes may be invalid. */
 static void store_some(Gpu *gpu, const GpuAccess *access, TileValue *value, TileValue *first, unsigned width,
                        bool scattered) {
-    unsigned narrow = predicated_width(access, width);
+    unsigned narrow = gpu_predicated_width(access, width);
     if (scattered || narrow == 1) {
         store_elements(gpu, access, value, first, true);
         return;
     }
     TileBuilder outer = gpu->b;
-    TileOp *choice = tile_build_if(&outer, is_whole_in_vectors(gpu, access, narrow), NULL, 0);
+    TileOp *choice = tile_build_if(&outer, gpu_is_whole_in_vectors(gpu, access, narrow), NULL, 0);
     gpu_enter(gpu, &choice->regions[0]);
     store_vectors(gpu, access, value, first, narrow, true);
     gpu_end_region(gpu, NULL);
@@ -471,10 +414,10 @@ static void store_some(Gpu *gpu, const GpuAccess *access, TileValue *value, Tile
     gpu->b = outer;
 }
 
-static void lower_tile_store(Gpu *gpu, GpuAccess *access, TileValue *value) {
+static void store_lines(Gpu *gpu, GpuAccess *access, TileValue *value) {
     TileValue *first = gpu_holds_first_copy(gpu, &access->layout);
     bool scattered = gpu_is_scattered(access), predicated = access->gathers || access->mask;
-    unsigned width = predicated ? 1 : gpu_aligned_width(access, vector_width(access));
+    unsigned width = predicated ? 1 : gpu_aligned_width(access, gpu_vector_width(access));
     TileValue *whole = predicated ? NULL : gpu_is_inside(gpu, access);
     if (!predicated && !scattered) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));
     if (!whole) {
@@ -491,6 +434,26 @@ static void lower_tile_store(Gpu *gpu, GpuAccess *access, TileValue *value) {
     gpu_end_region(gpu, NULL);
     gpu_enter(gpu, &choice->regions[1]);
     store_some(gpu, access, value, first, width, scattered);
+    gpu_end_region(gpu, NULL);
+    gpu->b = outer;
+}
+
+static void lower_tile_store(Gpu *gpu, GpuAccess *access, TileValue *value) {
+    GpuTurned turned;
+    if (!gpu_is_turned(access, &turned)) {
+        store_lines(gpu, access, value);
+        return;
+    }
+    unsigned width = gpu_aligned_width(access, gpu_vector_width(access));
+    TileValue *whole = gpu_and(gpu, gpu_is_inside(gpu, access), gpu_is_in_vectors(gpu, access, width));
+    TileBuilder outer = gpu->b;
+    TileOp *choice = tile_build_if(&outer, whole, NULL, 0);
+    gpu_enter(gpu, &choice->regions[0]);
+    store_vectors(gpu, access, value, gpu_holds_first_copy(gpu, &access->layout), width, false);
+    gpu_end_region(gpu, NULL);
+    gpu_enter(gpu, &choice->regions[1]);
+    gpu_read_access(gpu, access->op, access->type, &turned.layout, access);
+    store_lines(gpu, access, gpu_turn(gpu, value, &turned));
     gpu_end_region(gpu, NULL);
     gpu->b = outer;
 }

@@ -53,6 +53,31 @@ unsigned gpu_aligned_width(GpuAccess *access, unsigned width);
  * over the block. */
 TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width);
 
+/* ---- widths.c ---- */
+/* The width of vectors where all lanes are valid. */
+unsigned gpu_vector_width(const GpuAccess *access);
+/* The width of vectors that have a predicate each; 1: there are none. Rows of many lengths consist of vectors of 8 bytes
+ * that do not consist of longer ones; others of pairs of 16 bits. Asks for the facts. */
+unsigned gpu_predicated_width(const GpuAccess *access, unsigned width);
+/* The width of vectors of an access with gathers or a mask: rows that lie anywhere, but each contiguous. Asks for the
+ * facts. */
+unsigned gpu_picked_width(GpuAccess *access);
+/* Do gathers and the mask choose whole lines along the tile's last axis, of elements that may be contiguous? */
+bool gpu_is_picked_by_lines(const GpuAccess *access);
+/* Is each vector of this width aligned, and all its lanes valid or none? Uniform over the block. */
+TileValue *gpu_is_whole_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width);
+
+/* ---- turned.c ---- */
+/* A layout in which bits of the register's number are exchanged with bits of the lane's. */
+typedef struct GpuTurned {
+    TileLayout layout;
+    unsigned count, bits[4], lanes[4];
+} GpuTurned;
+/* Are elements exchanged between lanes, so that neighbouring ones access neighbours? */
+bool gpu_is_turned(const GpuAccess *access, GpuTurned *turned);
+/* From the access's layout to the turned one, or back. */
+TileValue *gpu_turn(Gpu *gpu, TileValue *value, const GpuTurned *turned);
+
 /* ---- collected.c ---- */
 /* Does the block collect the updates? NULL: no block does. */
 TileValue *gpu_is_collected(Gpu *gpu, const TileOp *update);

@@ -170,11 +170,24 @@ static TileValue *load_matrices(Gpu *gpu, const TileSharedMatrices *matrices, Ti
 
 /* ---- conversions ---- */
 
-static bool have_same_powers(const TileLayout *from, const TileLayout *to) {
+/* Do both have the same pieces of powers of two? Then each piece is converted by itself. */
+static bool have_same_pieces(const TileLayout *from, const TileLayout *to) {
     bool same = true;
     for (unsigned a = 0; a < from->rank; a++)
-        same &= from->pieces[a] == 1 && to->pieces[a] == 1 && from->log_extent[a] == to->log_extent[a];
+        same &= from->pieces[a] == to->pieces[a] && from->log_extent[a] == to->log_extent[a];
     return same;
+}
+
+static uint32_t count_pieces(const TileLayout *layout) {
+    uint32_t count = 1;
+    for (unsigned a = 0; a < layout->rank; a++) count *= layout->pieces[a];
+    return count;
+}
+
+static TileLayout piece_of(const TileLayout *layout) {
+    TileLayout piece = *layout;
+    for (unsigned a = 0; a < piece.rank; a++) piece.pieces[a] = 1;
+    return piece;
 }
 
 /* How a tile is converted through shared memory. */
@@ -220,6 +233,23 @@ static TileValue *move_swizzled(Gpu *gpu, TileValue *value, TileScalar scalar, c
     if (route.loads_matrices) return load_matrices(gpu, matrices, scalar, to);
     Swizzled read = swizzled_side(gpu, shared, to, scalar != TILE_BOOL);
     return load_swizzled(&read, scalar);
+}
+
+/* Piece by piece, each through shared memory of its own. */
+static TileValue *move_pieces(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLayout *from,
+                              const TileLayout *to) {
+    uint32_t pieces = count_pieces(from);
+    if (pieces == 1) return move_swizzled(gpu, value, scalar, from, to);
+    TileLayout one = piece_of(from), other = piece_of(to);
+    uint32_t count = tile_layout_registers(&one), moved = tile_layout_registers(&other);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, (size_t)pieces * (count > moved ? count : moved)),
+              **own = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t i = 0; i < pieces; i++) {
+        for (uint32_t r = 0; r < count; r++) own[r] = gpu_register(gpu, value, i * count + r);
+        TileValue *piece = move_swizzled(gpu, gpu_join(gpu, own, count), scalar, &one, &other);
+        for (uint32_t r = 0; r < moved; r++) registers[i * moved + r] = gpu_register(gpu, piece, r);
+    }
+    return gpu_join(gpu, registers, pieces * moved);
 }
 
 /* Do elements come from registers of the same thread, or from lanes of the same warp at one exclusive or for all
@@ -283,7 +313,7 @@ TileValue *gpu_move(Gpu *gpu, TileValue *value, const TileType *type, const Tile
         gpu_remark_move(gpu, &(GpuMove){.scalar = scalar, .from = from, .to = to, .way = way});
         return pick_registers(gpu, value, from, to, &source);
     }
-    if (have_same_powers(from, to)) return move_swizzled(gpu, value, scalar, from, to);
+    if (have_same_pieces(from, to)) return move_pieces(gpu, value, scalar, from, to);
     /* Only the tile's own elements are converted: the padding of one layout is not that of another. */
     TileLayoutShape shape = tile_layout_shape(type);
     GpuStrides strides = gpu_row_major(&shape, tile_scalar_bytes(scalar));

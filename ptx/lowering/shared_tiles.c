@@ -138,6 +138,7 @@ typedef struct Copy {
     GpuSharedTile tile;
     TileValue *to;
     unsigned last; /* axis of the columns; all others make up the rows */
+    bool rare; /* elements are not copied one by one where rows begin as is known and strides are as usual */
     const GpuDimension *dimension[TILE_MAX_TILE_RANK]; /* of the tile's axes */
 } Copy;
 
@@ -161,18 +162,49 @@ static TileLayoutShape stored_shape(const Copy *copy) {
     return shape;
 }
 
-/* Is every lane of the tile valid? Uniform over the block. */
-static TileValue *is_whole(Copy *copy) {
+/* Is the integer of tile form certainly a multiple of that? */
+static bool is_multiple(const TileValue *value, int64_t of, unsigned depth) {
+    const TileOp *op = value->op;
+    int64_t number;
+    if (tile_value_integer(value, &number)) return number % of == 0;
+    if (!depth) return false;
+    if (!op) { /* a loop's number */
+        const TileOp *loop = value->block->op;
+        return loop && loop->id == TILE_OP_FOR && value->index == 0 && is_multiple(tile_op_operand(loop, 0), of, depth - 1) &&
+               is_multiple(tile_op_operand(loop, 2), of, depth - 1);
+    }
+    bool product = op->id == TILE_OP_MUL, choice = op->id == TILE_OP_SELECT;
+    if (!product && !choice && op->id != TILE_OP_ADD && op->id != TILE_OP_SUB) return false;
+    bool first = is_multiple(tile_op_operand(op, choice ? 1 : 0), of, depth - 1),
+         second = is_multiple(tile_op_operand(op, choice ? 2 : 1), of, depth - 1);
+    return product ? first || second : first && second;
+}
+
+/* Do rows of the tile begin between chunks, if those of the tensor do and as far as is known of their length? Asks for that. */
+static bool begins_in_chunks(const Copy *copy, const TileOp *op) {
+    enum { MOST_DEPTH = 8 };
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    unsigned last = tile_access_read(op, indices) - 1, elements = TILE_CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar);
+    TileParameter *parameter = copy->access.tensor->parameter;
+    for (unsigned wanted = elements; wanted > 1; wanted /= 2) parameter->asked_multiple |= wanted;
+    int64_t multiple = parameter->facts.multiple[last];
+    return is_multiple(indices[last].first, elements, MOST_DEPTH) && (multiple == TILE_UNKNOWN || multiple >= elements);
+}
+
+/* Is every lane along the first `axes` axes valid? Uniform over the block. */
+static TileValue *is_whole_along(Copy *copy, unsigned axes) {
     Gpu *gpu = copy->gpu;
     TileLayoutShape shape = stored_shape(copy);
     TileValue *whole = NULL;
-    for (unsigned a = 0; a <= copy->last; a++) {
+    for (unsigned a = 0; a < axes; a++) {
         TileValue *extent = gpu_i64(gpu, shape.extent[a]), *zero = gpu_i64(gpu, 0);
         whole = gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_LE, copy->dimension[a]->lo, zero));
         whole = gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_GE, copy->dimension[a]->hi, extent));
     }
     return whole;
 }
+
+static TileValue *is_whole(Copy *copy) { return is_whole_along(copy, copy->last + 1); }
 
 /* The address of a register, from that of an earlier one. Their difference is uniform, so no thread keeps the address
  * of each chunk in registers. */
@@ -358,17 +390,90 @@ static void copy_words(Copy *copy, const TileLayout *layout) {
     gpu->thread = thread;
 }
 
+/* Elements that a thread loads together, of a column and of rows that all exist: one predicate for all. Of so many, each
+ * address is made from the one before: behind longer chains LLVM does not see that nobody writes to the tensor. */
+enum { ROWS_TOGETHER = 16, ROWS_IN_CHAIN = 8 };
+
+/* The elements of so many registers, or 0 where the column does not exist. */
+static void load_rows(Copy *copy, const uint32_t *registers, uint32_t count, TileValue **values) {
+    Gpu *gpu = copy->gpu;
+    const GpuDimension *column = copy->dimension[copy->last];
+    const TileType *type = tile_type_scalar(gpu->module->context, copy->tile.scalar), *types[ROWS_TOGETHER];
+    TileValue *exists = gpu_lies_between(gpu, &copy->access.layout, copy->last, registers[0], column->lo, column->hi);
+    TileValue *from = NULL, *zeros[ROWS_TOGETHER];
+    TileOp *branch = NULL;
+    TileBuilder outer = gpu->b;
+    for (uint32_t i = 0; i < count; i++) types[i] = type;
+    if (exists) {
+        branch = tile_build_if(&outer, exists, types, count);
+        tile_op_set_integer(gpu->module, branch, TILE_ATTRIBUTE_DIVERGENT, 1);
+        gpu_enter(gpu, &branch->regions[0]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        from = i % ROWS_IN_CHAIN ? next_address(copy, from, registers[i], registers[i - 1])
+                                 : gpu_access_address(gpu, &copy->access, registers[i]);
+        values[i] = tile_build_load(&gpu->b, type, from, NULL, NULL, 0);
+    }
+    if (!branch) return;
+    tile_build_end(&gpu->b, TILE_OP_YIELD, values, count);
+    gpu_enter(gpu, &branch->regions[1]);
+    for (uint32_t i = 0; i < count; i++) zeros[i] = tile_build_bits(&gpu->b, type, 0);
+    tile_build_end(&gpu->b, TILE_OP_YIELD, zeros, count);
+    outer.error = gpu->b.error ? gpu->b.error : outer.error;
+    gpu->b = outer;
+    for (uint32_t i = 0; i < count; i++) values[i] = &branch->results[i];
+}
+
+static TileLayout elements_layout(const Copy *copy) {
+    TileLayoutShape shape = stored_shape(copy);
+    return gpu_spread(&shape, 0, 0, copy->gpu->log_warps);
+}
+
+/* Copies elements smaller than words, where all rows exist. Neighbouring threads have neighbours of a row, a thread has few
+ * columns, and asks once for each whether it exists. */
+static void copy_all_rows(Copy *copy) {
+    Gpu *gpu = copy->gpu;
+    TileValue *thread = gpu->thread, *values[ROWS_TOGETHER];
+    gpu->thread = tile_op_result(tile_build_op(&gpu->b, TILE_OP_HERE, &thread, 1, NULL, 0, NULL, 1), 0);
+    TileLayout layout = elements_layout(copy), rows = layout;
+    Copy elements = *copy;
+    gpu_read_access(gpu, copy->access.op, copy->access.type, &layout, &elements.access);
+    if (copy->last > 1) tile_layout_reshape(&layout, &copy->tile.shape, &rows);
+    GpuTileAddresses places = gpu_tile_addresses(gpu, copy->to, &copy->tile, &rows, false);
+    uint32_t all = tile_layout_registers(&layout), batch[ROWS_TOGETHER];
+    for (uint32_t first = 0; first < all; first++) { /* of each column, the one that tells it */
+        int64_t column = gpu_register_index(&layout, copy->last, first);
+        bool told = false;
+        for (uint32_t r = 0; r < first; r++) told |= gpu_register_index(&layout, copy->last, r) == column;
+        for (uint32_t r = first; r < all && !told;) {
+            uint32_t count = 0;
+            for (; r < all && count < ROWS_TOGETHER; r++)
+                if (gpu_register_index(&layout, copy->last, r) == column) batch[count++] = r;
+            if (count) load_rows(&elements, batch, count, values);
+            for (uint32_t i = 0; i < count; i++)
+                tile_build_store(&gpu->b, values[i], gpu_register_address(&places, batch[i]), NULL, 0);
+        }
+    }
+    gpu->thread = thread;
+}
+
+static void copy_some_rows(Copy *copy) { copy_in_loop(copy, 1, ELEMENTS_TOGETHER, copy_elements_at); }
+
+static TileOp *build_branch(Copy *copy, TileValue *condition, void (*then)(Copy *copy), void (*otherwise)(Copy *copy));
+
 /* Elements that do not lie in chunks. */
 static void copy_elements(Copy *copy) {
-    enum { MOST_WORDS = 32 };
-    TileLayoutShape shape = stored_shape(copy);
-    TileLayout layout = gpu_spread(&shape, 0, 0, copy->gpu->log_warps);
+    enum { MOST_WORDS = 32, MOST_ELEMENTS = 64 };
+    TileLayout layout = elements_layout(copy);
     unsigned bytes = tile_scalar_bytes(copy->tile.scalar);
-    bool words = bytes == 4 || bytes == 8;
-    if (words && tile_layout_registers(&layout) <= MOST_WORDS && !gpu_holds_first_copy(copy->gpu, &layout))
+    uint32_t count = tile_layout_registers(&layout);
+    bool once = !gpu_holds_first_copy(copy->gpu, &layout);
+    if (bytes >= 4 && count <= MOST_WORDS && once)
         copy_words(copy, &layout);
+    else if (bytes < 4 && count <= MOST_ELEMENTS && once && !copy->rare)
+        build_branch(copy, is_whole_along(copy, copy->last), copy_all_rows, copy_some_rows);
     else
-        copy_in_loop(copy, 1, ELEMENTS_TOGETHER, copy_elements_at);
+        copy_some_rows(copy);
 }
 
 static void in_region(Copy *copy, TileBlock *block, void (*body)(Copy *copy)) {
@@ -421,6 +526,7 @@ void gpu_lower_copy(Gpu *gpu, TileOp *op) {
         if (copy.access.dimensions[d].axis >= 0)
             copy.dimension[copy.access.dimensions[d].axis] = &copy.access.dimensions[d];
     TileValue *chunks = lies_in_chunks(&copy);
+    copy.rare = chunks && tile_scalar_bytes(type->scalar) < 4 && begins_in_chunks(&copy, op);
     if (!chunks) {
         copy_elements(&copy);
         return;

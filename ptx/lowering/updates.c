@@ -92,31 +92,9 @@ static void update_registers(Gpu *gpu, const Update *update, const GpuAccess *ac
     }
 }
 
-/* Is the value, of tile form, the same for all elements of a line along the last axis? */
-static bool is_same_along_lines(const TileValue *value) {
-    if (!tile_type_is_tile(value->type)) return true;
-    const TileOp *op = value->op;
-    if (!op) return false;
-    const TileOpInfo *info = tile_op_info((TileOpId)op->id);
-    bool maps = op->id == TILE_OP_CONVERT_LAYOUT || op->id == TILE_OP_CONST || info->class == TILE_CLASS_ELEMENTWISE;
-    if (op->id == TILE_OP_BROADCAST && tile_type_is_tile(tile_op_operand(op, 0)->type)) {
-        const TileType *from = tile_op_operand(op, 0)->type;
-        if (from->extent[from->rank - 1] == 1) return true;
-        maps = true;
-    }
-    if (op->id == TILE_OP_SPLAT) return true;
-    for (unsigned i = 0; maps && i < op->operand_count; i++) maps = is_same_along_lines(tile_op_operand(op, i));
-    return maps;
-}
-
 /* So many neighbours of a thread are valid together, and updated by one instruction where they are contiguous. */
 static unsigned choose_width(const Update *update, GpuAccess *access) {
-    const TileValue *mask = tile_op_named(access->op, TILE_OPERAND_MASK);
-    bool single = gpu_is_scattered(access) || (mask && !is_same_along_lines(mask));
-    for (unsigned d = 0; d < access->rank; d++)
-        single |= access->dimensions[d].kind == TILE_ACCESS_GATHER &&
-                  access->dimensions[d].axis + 1 == (int)access->type->rank;
-    if (single) return 1;
+    if (!gpu_is_picked_by_lines(access)) return 1;
     unsigned width = tile_layout_vector(&access->layout, access->type->rank - 1u, update->most);
     return gpu_aligned_width(access, width);
 }

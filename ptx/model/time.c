@@ -122,8 +122,9 @@ static bool sample(const TilePtxTarget *target, TileFunc *phase, const TileExten
     return true;
 }
 
+/* `longest`: of the phases so far, which says how many programs there are. */
 static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t count,
-                           TileArena *scratch, TileEstimate *estimate) {
+                           TileArena *scratch, TileEstimate *estimate, double *longest) {
     GpuWork work;
     if (count < 1) return true;
     if (!sample(target, phase, extents, count, scratch, &work)) return false;
@@ -141,11 +142,13 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     estimate->memory += memory;
     estimate->compute += compute;
     estimate->waiting += waiting;
-    estimate->programs = most(estimate->programs, programs);
+    double time = pow(pow(memory, SHARPNESS) + pow(compute, SHARPNESS) + pow(waiting, SHARPNESS) + pow(coming, SHARPNESS),
+                      1 / SHARPNESS);
+    estimate->time += time;
+    if (time <= *longest) return true;
+    *longest = time;
+    estimate->programs = programs;
     estimate->together = least(programs, blocks * target->cores);
-    estimate->time +=
-        pow(pow(memory, SHARPNESS) + pow(compute, SHARPNESS) + pow(waiting, SHARPNESS) + pow(coming, SHARPNESS),
-            1 / SHARPNESS);
     return true;
 }
 
@@ -162,11 +165,12 @@ bool gpu_estimate(const TileTarget *target, TileFunc *kernel, const TileExtents 
         if (is_integer(kernel->body.arguments[i]))
             gpu_number_set(&host.numbers, kernel->body.arguments[i], GPU_UNKNOWN_LENGTH);
     tile_block_walk(&kernel->body, visit_host, &host);
+    double longest = 0;
     *estimate = (TileEstimate){.time = LAUNCH};
     for (uint32_t i = 0; i < host.grids; i++) {
         TileFunc *phase = tile_func_phase(kernel, i);
         if (i) estimate->time += NEXT_GRID;
-        if (phase && !estimate_phase(tile_ptx_target_of(target), phase, all, host.programs[i], scratch, estimate))
+        if (phase && !estimate_phase(tile_ptx_target_of(target), phase, all, host.programs[i], scratch, estimate, &longest))
             return false;
     }
     return true;

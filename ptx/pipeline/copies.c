@@ -28,7 +28,38 @@ static int loaded_axis(const TileOp *load, const TileType *type, unsigned axis, 
     return axis ? (int)rank - 1 : rank == 2 ? 0 : -1;
 }
 
-/* Does the fill write 0 to lanes that the load does not reach? */
+/* Do lanes of index 0 and more that are below the first bound lie below the second one as well? */
+static bool ends_before(const TileValue *hi, const TileValue *other) {
+    enum { MOST_STEPS = 4 }; /* a choice, the tensor's end and the tile's, in either order */
+    const TileValue *left[MOST_STEPS + 1] = {hi};
+    unsigned count = 1;
+    for (unsigned step = 0; count && step < MOST_STEPS; step++) {
+        const TileValue *bound = left[--count];
+        int64_t number;
+        if (tile_value_is_same(bound, other) || (tile_value_integer(bound, &number) && number <= 0)) continue;
+        const TileOp *choice = tile_value_def(bound, TILE_OP_SELECT), *least = tile_value_def(bound, TILE_OP_MIN);
+        if (choice) {
+            left[count++] = tile_op_operand(choice, 1);
+            left[count++] = tile_op_operand(choice, 2);
+        } else if (least) {
+            if (!tile_value_is_same(tile_op_operand(least, 0), other) && !tile_value_is_same(tile_op_operand(least, 1), other))
+                return false;
+        } else {
+            return false;
+        }
+        if (count > MOST_STEPS - 1) return false;
+    }
+    return !count;
+}
+
+/* Do lanes of the load lie behind the fill's lower bound? */
+static bool begins_behind(const TileValue *lo, const TileValue *other) {
+    int64_t number;
+    return tile_value_is_same(lo, other) || (tile_value_integer(other, &number) && number <= 0);
+}
+
+/* Does the fill write 0 only to lanes that the load does not reach? A load that reaches fewer of them leaves 0 in those
+ * between, too: one that is empty where a condition fails, such as that of an image's row, beside the end along k. */
 static bool repeats_load(const TileOp *fill, const TileOp *load, bool transposed) {
     const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
     if (!gpu_is_zero(tile_op_operand(fill, 1))) return false;
@@ -36,9 +67,7 @@ static bool repeats_load(const TileOp *fill, const TileOp *load, bool transposed
         TileValue *lo, *hi;
         int axis = loaded_axis(load, fill->results[0].type, (unsigned)axes->integers[i], transposed);
         if (axis < 0 || !tile_access_bounds(load, (unsigned)axis, &lo, &hi)) return false;
-        if (!tile_value_is_same(lo, tile_fill_lo(fill, i)) ||
-            !tile_value_is_same(hi, tile_fill_hi(fill, i)))
-            return false;
+        if (!begins_behind(lo, tile_fill_lo(fill, i)) || !ends_before(hi, tile_fill_hi(fill, i))) return false;
     }
     return true;
 }
@@ -142,6 +171,11 @@ const TileOp *gpu_operand_load(const TileOp *dot, unsigned operand, const TileOp
 int64_t gpu_shared_bytes(const TileType *pointer) {
     GpuSharedTile tile = gpu_shared_tile(pointer);
     return (gpu_shared_tile_bytes(&tile) + GPU_TILE_ALIGN - 1) / GPU_TILE_ALIGN * GPU_TILE_ALIGN;
+}
+
+int64_t gpu_stored_bytes(const TileType *tile) {
+    int64_t bytes = tile_type_lanes(tile) * tile_scalar_bytes(tile->scalar);
+    return (bytes + GPU_TILE_ALIGN - 1) / GPU_TILE_ALIGN * GPU_TILE_ALIGN;
 }
 
 /* ---- building ---- */

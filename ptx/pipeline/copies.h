@@ -18,6 +18,8 @@ bool gpu_load_passes_through(TileFunc *func, const TileOp *load);
 const TileOp *gpu_operand_load(const TileOp *dot, unsigned operand, const TileOp **between);
 /* The bytes of shared memory of a tile of the pointer's type, with padding up to the next tile. */
 int64_t gpu_shared_bytes(const TileType *pointer);
+/* The bytes of shared memory through which a tile of results passes. */
+int64_t gpu_stored_bytes(const TileType *tile);
 /* The type of pointers to the load's tile in shared memory. */
 const TileType *gpu_slot_type(TileContext *context, const TileOp *load);
 /* Builds a channel for the load's tile, with empty slots. */

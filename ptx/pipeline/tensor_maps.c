@@ -75,9 +75,19 @@ static bool is_extent(const TileOp *op, Extent *extent) {
     return true;
 }
 
-/* The extent that the kernel's launch compares this one with; itself: there is none. */
+/* What makes the temporary that an argument of phases stands for; NULL: it is a parameter of the kernel. */
+static const TileOp *find_temp(const TileFunc *kernel, uint32_t argument) {
+    uint32_t number = kernel->body.argument_count;
+    for (const TileOp *op = argument < number ? NULL : kernel->body.first; op; op = op->next)
+        if (op->id == TILE_OP_TEMP && number++ == argument) return op;
+    return NULL;
+}
+
+/* The extent that the kernel's launch compares this one with, or that a temporary is made with; itself: there is none. */
 static Extent compared_extent(const Maps *maps, Extent extent) {
     const TileFunc *kernel = maps->func->kernel;
+    const TileOp *temp = kernel ? find_temp(kernel, extent.argument) : NULL;
+    if (temp && !is_extent(tile_op_operand(temp, extent.axis)->op, &extent)) return extent;
     for (const TileOp *op = kernel ? kernel->body.first : NULL; op; op = op->next) {
         Extent other;
         const TileValue *tensor = op->id == TILE_OP_CHECK_DIM ? tile_op_operand(op, 0) : NULL;

@@ -229,13 +229,23 @@ static bool is_sum(const Warpgroups *w, const TileOp *store) {
     return false;
 }
 
+/* Eight neighbours of a row, which four lanes have, are less than a sector of memory. */
+static bool is_narrow_sum(const Warpgroups *w, const TileOp *op) {
+    enum { NEIGHBOURS = 8, SECTOR_BYTES = 32 };
+    if (op->id != TILE_OP_STORE_TILE || gpu_by_map(op)) return false;
+    const TileType *tile = tile_op_named(op, TILE_OPERAND_VALUE)->type;
+    return tile_type_is_tile(tile) && NEIGHBOURS * tile_scalar_bytes(tile->scalar) < SECTOR_BYTES && gpu_has_rows(tile) &&
+           is_sum(w, op);
+}
+
 static void add_bytes(TileOp *op, void *state) {
     Warpgroups *w = state;
-    if (!gpu_by_map(op)) return;
+    if (!gpu_by_map(op) && !is_narrow_sum(w, op)) return;
     bool store = op->id == TILE_OP_STORE_TILE;
     const TileType *tile = store ? tile_op_named(op, TILE_OPERAND_VALUE)->type : op->results[0].type;
     w->copies += !store;
-    *(store ? &w->stored : &w->loaded) += gpu_shared_bytes(gpu_panel_type(w->context->module->context, tile));
+    *(store ? &w->stored : &w->loaded) += store ? gpu_stored_bytes(tile)
+                                                : gpu_shared_bytes(gpu_panel_type(w->context->module->context, tile));
 }
 
 /* Is there room for results beside three slots of what is loaded? */
@@ -259,6 +269,12 @@ static void set_instruction(TileOp *dot, void *state) {
     const Warpgroups *w = state;
     TileAttribute attribute = {.key = TILE_ATTRIBUTE_INSTRUCTION, .integer = TILE_INSTRUCTION_WGMMA};
     if (dot->id == TILE_OP_DOT && gpu_dot_is_mma(dot)) tile_op_set(w->context->module, dot, attribute);
+}
+
+/* Stores without a map go through shared memory as well, where there is room. */
+static void set_rows(TileOp *store, void *state) {
+    const Warpgroups *w = state;
+    if (is_narrow_sum(w, store) && has_room(w)) tile_op_set_integer(w->context->module, store, TILE_ATTRIBUTE_BY_ROWS, 1);
 }
 
 /* Blocks stay, and take several programs, where that lets one program's stores go on beside the next one's products. */
@@ -289,6 +305,7 @@ TileResult tile_pass_gpu_warpgroups(TilePassContext *context, TileFunc *func) {
     if (w.why) tile_pass_remark(context, w.dot, TILE_DECISION_NOT_BY_WGMMA, "a product", "%s", w.why);
     if (!groups) return w.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
     tile_block_walk(&func->body, set_instruction, &w);
+    tile_block_walk(&func->body, set_rows, &w);
     tile_block_walk(&func->body, stay, &w);
     func->threads = (uint32_t)(groups * GROUP_WARPS * TILE_WARP_THREADS);
     tile_pass_remark(context, func->body.first, TILE_DECISION_BY_WGMMA, "products", "%d warpgroups multiply",

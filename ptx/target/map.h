@@ -12,6 +12,9 @@ const char *gpu_map_fits_tensor(TileParameter *parameter, const TileType *tensor
 /* Is the tile, or part of it, copied by a tensor map? */
 static inline bool gpu_by_map(const TileOp *op) { return tile_op_integer(op, TILE_ATTRIBUTE_TENSOR_MAP, 0) != 0; }
 
+/* Does the store's tile pass through shared memory, without a map? */
+static inline bool gpu_by_rows(const TileOp *op) { return tile_op_integer(op, TILE_ATTRIBUTE_BY_ROWS, 0) != 0; }
+
 /* The type of a tile that maps write and wgmma reads: in panels of at most 128 bytes of each row. */
 const TileType *gpu_panel_type(TileContext *context, const TileType *tile);
 /* Alignment of such a tile: the bits of an address that decide on the swizzle are those of the place in the tile. */

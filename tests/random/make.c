@@ -231,6 +231,7 @@ Program *make_program(uint64_t seed, uint64_t number) {
     m->program->grids = NEW(Block);
     m->program->warps = chance(m, 12) ? (int64_t)1 << below(m, 4) : -1;
     m->program->stages = chance(m, 8) ? (int64_t)below(m, 4) : -1;
+    m->program->packs = chance(m, 30) ? 1 : -1;
     for (int i = 0; i < 3; i++) m->favourites[i] = any_type(m);
     make_sizes(m);
     make_scalars(m);

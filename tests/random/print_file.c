@@ -205,6 +205,8 @@ static void print_clauses(Printer *p, const Program *program) {
     if (program->warps >= 0) put(p, "%swarps in {%" PRId64 "}", any ? ", " : "\n    tune ", program->warps);
     any = any || program->warps >= 0;
     if (program->stages >= 0) put(p, "%sstages in {%" PRId64 "}", any ? ", " : "\n    tune ", program->stages);
+    any = any || program->stages >= 0;
+    if (program->packs >= 0) put(p, "%spacks in {%" PRId64 "}", any ? ", " : "\n    tune ", program->packs);
 }
 
 static void use_extent(const Extent *extent) {

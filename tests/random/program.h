@@ -313,7 +313,7 @@ typedef struct Program {
     Tensor *tensors[MAX_TENSORS];
     Function *functions[MAX_FUNCTIONS];
     Block *grids;
-    int64_t warps, stages; /* of the tune clause; -1: absent */
+    int64_t warps, stages, packs; /* of the tune clause; -1: absent */
     bool generic_type;     /* the first tensor's type is a generic of the kernel */
 } Program;
 

@@ -178,6 +178,7 @@ static void shorten_sizes(Shortener *s) {
     }
     shorten_number(s, &program->warps, -1);
     shorten_number(s, &program->stages, -1);
+    shorten_number(s, &program->packs, -1);
     for (int i = 0; i < program->name_count; i++) {
         Name *name = program->names[i];
         if (!name->used) continue;

@@ -52,7 +52,7 @@ static const TileImageRequire requires[] = {{.condition = 5, .text = "N % 4 == 0
 static const char *const assertions[] = {"k.tile:1:2: assertion failed: x > 0"};
 static const TileImagePhase phases[] = {
     {.scratch_bytes = 64, .rank = 1, .extents = {0}, .assertions = assertions, .assertion_count = 1}};
-static const TileImageTemp temps[] = {{"sum", TILE_HOST_F32, 1, {0}}};
+static const TileImageTemp temps[] = {{.name = "sum", .type = TILE_HOST_F32, .rank = 1, .extents = {0}}};
 static const uint8_t order[] = {0, 1};
 
 static TileImageVariant make_variant(const char *label, bool contiguous, bool aligned, bool divisible) {

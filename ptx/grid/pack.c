@@ -1,0 +1,372 @@
+/* Purpose: copy operands of products to where a tensor map can describe them, before the products. A tensor whose rows
+ * do not begin at multiples of 16 bytes, or whose rows do not lie along an axis that a tile of the operand has, is
+ * read element by element by each program that multiplies; the copy (`temp`) has rows that begin at multiples of 128
+ * bytes and its axes in an order that fits, so that programs have it copied by tensor maps. Where `packs` of the kernel says
+ * that this pays: the model has compared both.
+ *
+ * Before:
+ *     func kernel tile @k(%a: tensor<f16, 2, in>, %b: tensor<f16, 2, in> {map}, %c: tensor<f32, 2, out>
+ *         {noalias}) packs = 1 {
+ *       %M = dim %a {axis = 0} : i64
+ *       %K = dim %a {axis = 1} : i64
+ *       check_dim %b, %K {axis = 0, text = "K"}
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %64 = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       grid %one (%i: i64) {
+ *         %s = for %zero, %K, %64, %acc : f32[64, 64] (%k: i64, %t: f32[64, 64]) {
+ *           %x = load_tile %a, %zero, %one, %zero, %M, %k, %one, %zero, %64 {access = [range, range]} : f16[64, 64]
+ *           %y = load_tile %b, %k, %one, %zero, %64, %zero, %one, %zero, %64 {access = [range, range]} : f16[64, 64]
+ *           %u = dot %x, %y, %t : f32[64, 64]
+ *           yield %u
+ *         }
+ *         store_tile %c, %s, %zero, %one, %zero, %64, %zero, %one, %zero, %64 {access = [range, range]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func kernel tile @k(%a: tensor<f16, 2, in> {asked_map}, %b: tensor<f16, 2, in> {map, asked_map}, %c:
+ *         tensor<f32, 2, out> {noalias}) packs = 1 {
+ *       %M = dim %a {axis = 0} : i64
+ *       %K = dim %a {axis = 1} : i64
+ *       check_dim %b, %K {axis = 0, text = "K"}
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %0 = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       %1 = const {value = 63} : i64
+ *       %2 = add %M, %1 : i64
+ *       %3 = div %2, %0 : i64
+ *       %4 = add %K, %1 : i64
+ *       %5 = div %4, %0 : i64
+ *       %a.1 = temp %M, %K {align = 128} : tensor<f16, 2, temp>
+ *       grid %3, %5 (%6: i64, %7: i64) {
+ *         %8 = mul %6, %0 : i64
+ *         %9 = sub %M, %8 : i64
+ *         %10 = min %9, %0 : i64
+ *         %11 = mul %7, %0 : i64
+ *         %12 = sub %K, %11 : i64
+ *         %13 = min %12, %0 : i64
+ *         %14 = load_tile %a, %8, %one, %zero, %10, %11, %one, %zero, %13 {access = [range, range]} : f16[64, 64]
+ *         store_tile %a.1, %14, %8, %one, %zero, %10, %11, %one, %zero, %13 {access = [range, range]}
+ *         yield
+ *       }
+ *       grid %one (%i: i64) {
+ *         %s = for %zero, %K, %0, %acc : f32[64, 64] (%k: i64, %t: f32[64, 64]) {
+ *           %x = load_tile %a.1, %zero, %one, %zero, %M, %k, %one, %zero, %0 {access = [range, range]} : f16[64, 64]
+ *           %y = load_tile %b, %k, %one, %zero, %0, %zero, %one, %zero, %0 {access = [range, range]} : f16[64, 64]
+ *           %u = dot %x, %y, %t : f32[64, 64]
+ *           yield %u
+ *         }
+ *         store_tile %c, %s, %zero, %one, %zero, %0, %zero, %one, %zero, %0 {access = [range, range]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * Run: --passes=gpu-pack,canonicalise,cse,dce --target=sm_90a
+ * Needs: inline; bounds in the form that facts gives them. Keeps: tile form; each operand has the same elements. Cost:
+ * linear. */
+#include "base/temp.h"
+#include "lang/index/index.h"
+#include "lang/ir/build.h"
+#include "lang/ir/operands.h"
+#include "lowering/each.h"
+#include "lowering/memory.h"
+#include "ptx/passes.h"
+#include "ptx/target/map.h"
+
+enum { MOST_AXES = TILE_MAP_MOST_RANK };
+
+/* A tensor, and how its copy lies: `order` has the tensor's axis for each one of the copy. */
+typedef struct Copy {
+    TileValue *tensor, *temp;
+    unsigned order[MOST_AXES];
+    int64_t width; /* elements of a row that products take at a time */
+    TileOp *grid;  /* the first that reads it */
+} Copy;
+
+typedef struct Packing {
+    TileOp *load;
+    size_t copy;
+} Packing;
+
+typedef struct Pack {
+    TilePassContext *context;
+    TileFunc *kernel;
+    TileOp *grid; /* that is being looked at */
+    TileIndexView view;
+    TILE_LIST(Copy) copies;
+    TILE_LIST(Packing) loads;
+    bool asked;
+} Pack;
+
+/* ---- which loads ---- */
+
+/* The load whose tile the operand is, as it lies in memory or transposed; NULL: it is computed. `across`: its rows are
+ * columns of the operand. */
+static TileOp *load_of(const TileOp *dot, unsigned number, bool *across) {
+    TileOp *op = tile_op_operand(dot, number)->op;
+    *across = false;
+    for (; op; op = tile_op_operand(op, 0)->op) {
+        if (op->id == TILE_OP_PERMUTE && op->results[0].type->rank == 2)
+            *across ^= tile_op_get(op, TILE_ATTRIBUTE_AXES)->integers[0] != 0;
+        else if (op->id != TILE_OP_FILL && op->id != TILE_OP_RESHAPE)
+            break;
+    }
+    return op && op->id == TILE_OP_LOAD_TILE ? op : NULL;
+}
+
+/* Does k lie along the last axis of the operand's tile as it is loaded? wgmma demands it of all but 16-bit elements. */
+static bool is_along_k(unsigned number, bool across) { return across == (number == 1); }
+
+/* Can a row of a tensor map's box be this axis of the tile? */
+static bool may_be_row(Pack *pack, const TileOp *load, const TileAccessIndex *index) {
+    enum { ROW_BYTES = 32 };
+    const TileType *tile = load->results[0].type;
+    if (index->kind != TILE_ACCESS_RANGE) return false;
+    int64_t bytes = tile_scalar_bytes(tile->scalar), multiple = tile_index_range(pack->view.indices, index->first).multiple;
+    return tile->extent[index->axis] * bytes % ROW_BYTES == 0 && multiple * bytes % TILE_CHUNK_BYTES == 0;
+}
+
+/* NULL: a copy of the tensor can take its place. */
+static const char *why_not(const Pack *pack, const TileOp *load, const TileAccessIndex *indices, unsigned rank) {
+    const TileValue *tensor = tile_op_operand(load, 0);
+    if (tensor->op || tensor->type->access != TILE_ACCESS_IN) return "it is no argument that is only read";
+    if (rank < 2 || rank > MOST_AXES) return "it has not two to five axes";
+    if (tile_op_has_part(load, TILE_PARTS_MASK)) return "it has a mask";
+    int axis = -1;
+    for (unsigned d = 0; d < rank; d++) {
+        if (indices[d].kind == TILE_ACCESS_GATHER) return "it gathers";
+        if (indices[d].kind == TILE_ACCESS_INDEX) continue;
+        if (!tile_value_is_integer(indices[d].step, 1)) return "its range has a step";
+        if (indices[d].axis != ++axis) return "its axes are not in the order of the tensor's";
+    }
+    for (const TileOp *op = pack->kernel->body.first; op; op = op->next)
+        if (tile_memory_is_written(op, tensor)) return "the kernel writes to its memory";
+    return NULL;
+}
+
+/* The axis of the tensor along which rows of the copy lie; `rank`: there is none. That of the tensor, if it will do. */
+static unsigned choose_row(Pack *pack, const TileOp *load, const TileAccessIndex *indices, unsigned rank, int only) {
+    bool reshaped = load->results[0].type->rank > 2; /* the last axis stays so */
+    for (unsigned d = rank; d-- > 0;) {
+        if (!may_be_row(pack, load, &indices[d])) continue;
+        if (only >= 0 && indices[d].axis != only) continue;
+        if (reshaped && indices[d].axis + 1 != (int)load->results[0].type->rank) continue;
+        return d;
+    }
+    return rank;
+}
+
+static bool is_order(const Copy *copy, unsigned rank, unsigned row) { return copy->order[rank - 1] == row; }
+
+/* The copy of the tensor with such rows. */
+static size_t find_copy(Pack *pack, TileValue *tensor, unsigned row, int64_t width) {
+    unsigned rank = tensor->type->rank, next = 0;
+    for (size_t i = 0; i < pack->copies.count; i++)
+        if (pack->copies.items[i].tensor == tensor && is_order(&pack->copies.items[i], rank, row)) return i;
+    Copy copy = {.tensor = tensor, .width = width, .grid = pack->grid};
+    for (unsigned d = 0; d < rank; d++)
+        if (d != row) copy.order[next++] = d;
+    copy.order[next] = row;
+    tile_list_push(pack->context->scratch, &pack->copies, copy);
+    return pack->copies.count - 1;
+}
+
+/* Does a map describe the tensor, and do its rows lie as the product takes them? */
+static bool fits_already(Pack *pack, const TileOp *load, const TileAccessIndex *indices, unsigned rank, int only) {
+    TileParameter *parameter = &pack->kernel->parameters[tile_op_operand(load, 0)->index];
+    pack->asked |= !parameter->asked_map;
+    parameter->asked_map = true;
+    const TileAccessIndex *last = &indices[rank - 1];
+    return parameter->facts.map && may_be_row(pack, load, last) && (only < 0 || last->axis == only);
+}
+
+static void look_at_operand(Pack *pack, const TileOp *dot, unsigned number) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    bool across;
+    TileOp *load = load_of(dot, number, &across);
+    if (!load) return;
+    const TileType *tile = load->results[0].type;
+    unsigned rank = tile_access_read(load, indices);
+    const char *why = why_not(pack, load, indices, rank);
+    /* The axis of a tile of two that must be the row; -1: any. */
+    int only = tile->rank == 2 && tile_scalar_bits(tile->scalar) != 16 ? is_along_k(number, across) : -1;
+    if (!why && fits_already(pack, load, indices, rank, only)) return;
+    unsigned row = why ? rank : choose_row(pack, load, indices, rank, only);
+    if (!why && row == rank) why = "no axis of its tile begins at multiples of 16 bytes";
+    if (why) {
+        tile_pass_remark(pack->context, load, TILE_DECISION_NOT_PACKED, tile_op_operand(load, 0)->name, "%s", why);
+        return;
+    }
+    for (size_t i = 0; i < pack->loads.count; i++)
+        if (pack->loads.items[i].load == load) return;
+    Packing packing = {load, find_copy(pack, tile_op_operand(load, 0), row, tile->extent[indices[row].axis])};
+    tile_list_push(pack->context->scratch, &pack->loads, packing);
+}
+
+static void look_at_dot(TileOp *op, void *state) {
+    Pack *pack = state;
+    if (op->id != TILE_OP_DOT || !gpu_dot_fits_mma(tile_ptx_target_of(pack->context->target), op)) return;
+    for (unsigned number = 0; number < 2; number++) look_at_operand(pack, op, number);
+}
+
+/* ---- the copies ---- */
+
+/* Operands of an access, behind the tensor and a store's value. */
+typedef struct Access {
+    TileValue *operands[2 + 4 * MOST_AXES];
+    int64_t kinds[MOST_AXES];
+    unsigned count, axes;
+} Access;
+
+static void add_operand(Access *access, TileValue *operand) { access->operands[access->count++] = operand; }
+
+static TileOp *build_access(TileBuilder *b, TileOpId id, const Access *access, const TileType *result) {
+    TileAttribute kinds = {.key = TILE_ATTRIBUTE_ACCESS, .count = access->axes, .integers = access->kinds};
+    return tile_build_op(b, id, access->operands, access->count, &kinds, 1, &result, result != NULL);
+}
+
+/* How a program of the copying grid sees the axes of the copy: single indices, but for two of which it has a tile. */
+typedef struct Window {
+    unsigned axes[2];   /* of the copy, ascending: the last is its row */
+    int64_t extents[2];
+    TileValue *index[MOST_AXES], *left[2], *one, *zero; /* index: along a tiled axis, of the first element */
+} Window;
+
+static int window_axis(const Window *window, unsigned axis) {
+    return axis == window->axes[0] ? 0 : axis == window->axes[1] ? 1 : -1;
+}
+
+static void add_axis(Access *access, const Window *window, unsigned axis) {
+    int tiled = window_axis(window, axis);
+    access->kinds[access->axes++] = tiled < 0 ? TILE_ACCESS_INDEX : TILE_ACCESS_RANGE;
+    add_operand(access, window->index[axis]);
+    if (tiled < 0) return;
+    add_operand(access, window->one);
+    add_operand(access, window->zero);
+    add_operand(access, window->left[tiled]);
+}
+
+/* Along the copy's rows, and along the tensor's, which are those of the copy but for an exchange of axes. */
+static Window choose_window(const Copy *copy, unsigned rank) {
+    enum { ELEMENTS = 4096, WIDEST = 128, SQUARE = 64 };
+    Window window = {.axes = {rank - 2, rank - 1}};
+    bool exchanged = copy->order[rank - 1] != rank - 1;
+    for (unsigned i = 0; exchanged && i < rank; i++)
+        if (copy->order[i] == rank - 1) window.axes[0] = i;
+    int64_t widest = exchanged ? SQUARE : WIDEST;
+    window.extents[1] = copy->width < widest ? copy->width : widest;
+    window.extents[0] = ELEMENTS / window.extents[1] < SQUARE ? ELEMENTS / window.extents[1] : SQUARE;
+    return window;
+}
+
+static void place_window(Window *window, TileBuilder *b, const TileOp *grid, TileValue *const *extents, unsigned rank) {
+    window->one = tile_build_i64(b, 1);
+    window->zero = tile_build_i64(b, 0);
+    for (unsigned i = 0; i < rank; i++) {
+        int tiled = window_axis(window, i);
+        window->index[i] = grid->regions[0].arguments[i];
+        if (tiled < 0) continue;
+        TileValue *size = tile_build_i64(b, window->extents[tiled]);
+        window->index[i] = tile_build_binary(b, TILE_OP_MUL, window->index[i], size);
+        TileValue *left = tile_build_binary(b, TILE_OP_SUB, extents[i], window->index[i]);
+        window->left[tiled] = tile_build_binary(b, TILE_OP_MIN, left, size);
+    }
+}
+
+/* One program copies a window. */
+static void build_program(TileBuilder *b, const Copy *copy, const Window *window, unsigned rank) {
+    Access from = {.operands = {copy->tensor}, .count = 1}, to = {.operands = {copy->temp}, .count = 2};
+    unsigned place[MOST_AXES]; /* of the tensor's axis in the copy */
+    for (unsigned i = 0; i < rank; i++) place[copy->order[i]] = i;
+    bool exchanged = copy->order[window->axes[0]] > copy->order[window->axes[1]];
+    int64_t extents[2] = {window->extents[exchanged], window->extents[!exchanged]};
+    for (unsigned d = 0; d < rank; d++) add_axis(&from, window, place[d]);
+    const TileType *type = tile_type_tile(b->module->context, copy->tensor->type->scalar, 2, extents);
+    TileValue *tile = tile_op_result(build_access(b, TILE_OP_LOAD_TILE, &from, type), 0);
+    if (exchanged) tile = tile_build_permute(b, tile, (const int64_t[]){1, 0});
+    to.operands[1] = tile;
+    for (unsigned i = 0; i < rank; i++) add_axis(&to, window, i);
+    build_access(b, TILE_OP_STORE_TILE, &to, NULL);
+    tile_build_end(b, TILE_OP_YIELD, NULL, 0);
+}
+
+static void build_copy(Pack *pack, Copy *copy) {
+    TileModule *module = pack->context->module;
+    unsigned rank = copy->tensor->type->rank;
+    TileBuilder host = tile_builder_before(module, copy->grid);
+    TileValue *extents[MOST_AXES], *programs[MOST_AXES];
+    Window window = choose_window(copy, rank);
+    for (unsigned i = 0; i < rank; i++) {
+        int tiled = window_axis(&window, i);
+        extents[i] = programs[i] = tile_build_dim(&host, copy->tensor, copy->order[i]);
+        if (tiled < 0) continue;
+        TileValue *more = tile_build_binary(&host, TILE_OP_ADD, extents[i], tile_build_i64(&host, window.extents[tiled] - 1));
+        programs[i] = tile_build_binary(&host, TILE_OP_DIV, more, tile_build_i64(&host, window.extents[tiled]));
+    }
+    TileAttribute align = {.key = TILE_ATTRIBUTE_ALIGN, .integer = TILE_MOST_TEMP_ALIGN};
+    const TileType *type = tile_type_tensor(module->context, copy->tensor->type->scalar, rank, TILE_ACCESS_TEMP);
+    copy->temp = tile_op_result(tile_build_op(&host, TILE_OP_TEMP, extents, rank, &align, 1, &type, 1), 0);
+    copy->temp->name = copy->tensor->name;
+    TileOp *grid = tile_build_grid(&host, programs, rank);
+    TileBuilder b = tile_builder_at_end(module, &grid->regions[0]);
+    b.location = copy->grid->location;
+    place_window(&window, &b, grid, extents, rank);
+    build_program(&b, copy, &window, rank);
+}
+
+/* ---- loads of the copies ---- */
+
+static void add_index(Access *access, const TileOp *load, const TileAccessIndex *index) {
+    unsigned operands = index->kind == TILE_ACCESS_RANGE ? 4 : 1;
+    access->kinds[access->axes++] = index->kind;
+    for (unsigned i = 0; i < operands; i++) add_operand(access, tile_op_operand(load, index->operand + i));
+}
+
+/* The load of the same tile from the copy, whose axes go back to their places. */
+static void replace_load(Pack *pack, TileOp *load, const Copy *copy) {
+    TileModule *module = pack->context->module;
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    const TileType *tile = load->results[0].type;
+    unsigned rank = tile_access_read(load, indices), next = 0;
+    int64_t extents[TILE_MAX_TILE_RANK], back[TILE_MAX_TILE_RANK];
+    Access access = {.operands = {copy->temp}, .count = 1};
+    bool moved = false;
+    for (unsigned i = 0; i < rank; i++) {
+        const TileAccessIndex *index = &indices[copy->order[i]];
+        add_index(&access, load, index);
+        if (index->kind != TILE_ACCESS_RANGE) continue;
+        extents[next] = tile->extent[index->axis];
+        back[index->axis] = next;
+        moved |= index->axis != (int)next++;
+    }
+    TileBuilder b = tile_builder_before(module, load);
+    const TileType *type = tile_type_tile(module->context, tile->scalar, tile->rank, extents);
+    TileValue *made = tile_op_result(build_access(&b, TILE_OP_LOAD_TILE, &access, type), 0);
+    made->name = load->results[0].name;
+    if (moved) made = tile_build_permute(&b, made, back);
+    tile_value_replace(&load->results[0], made);
+    tile_op_erase(load);
+}
+
+TileResult tile_pass_gpu_pack(TilePassContext *context, TileFunc *func) {
+    bool kernel = func->kind == TILE_FUNC_KERNEL && func->packs;
+    if (!kernel || !context->target || !context->target->has_tma) return TILE_RESULT_UNCHANGED;
+    Pack pack = {.context = context, .kernel = func};
+    tile_index_view_init(&pack.view, tile_pass_indices(context, func), NULL, false);
+    for (TileOp *op = func->body.first; op; op = op->next) {
+        pack.grid = op;
+        if (op->id == TILE_OP_GRID) tile_block_walk(&op->regions[0], look_at_dot, &pack);
+    }
+    for (size_t i = 0; i < pack.copies.count; i++) {
+        build_copy(&pack, &pack.copies.items[i]);
+        tile_pass_remark(context, pack.copies.items[i].grid, TILE_DECISION_PACKED, pack.copies.items[i].tensor->name, "%s",
+                         "its rows begin at multiples of 128 bytes there");
+    }
+    for (size_t i = 0; i < pack.loads.count; i++)
+        replace_load(&pack, pack.loads.items[i].load, &pack.copies.items[pack.loads.items[i].copy]);
+    return pack.asked || pack.copies.count ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

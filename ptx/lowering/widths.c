@@ -1,0 +1,129 @@
+/* How wide the vectors of an access may be, and the questions that are asked once for a whole block. */
+#include "ptx/lowering/access.h"
+#include "lang/ir/operands.h"
+
+const GpuDimension *gpu_unit_dimension(const GpuAccess *access) {
+    const GpuDimension *last = &access->dimensions[access->rank - 1];
+    bool along = last->kind == TILE_ACCESS_RANGE && (unsigned)last->axis + 1 == access->type->rank;
+    return along ? last : NULL;
+}
+
+bool gpu_is_scattered(const GpuAccess *access) {
+    const GpuDimension *unit = gpu_unit_dimension(access);
+    int64_t step;
+    return !unit || (tile_value_integer(unit->step, &step) && step != 1);
+}
+
+unsigned gpu_vector_width(const GpuAccess *access) {
+    if (access->gathers || access->mask || gpu_is_scattered(access)) return 1;
+    unsigned limit = GPU_ACCESS_BYTES / tile_scalar_bytes(access->type->scalar);
+    return tile_layout_vector(&access->layout, access->type->rank - 1u, limit);
+}
+
+TileValue *gpu_is_inside(Gpu *gpu, const GpuAccess *access) {
+    TileValue *inside = NULL;
+    for (unsigned d = 0; d < access->rank; d++) {
+        const GpuDimension *dimension = &access->dimensions[d];
+        if (dimension->kind != TILE_ACCESS_RANGE) continue;
+        int64_t extent = tile_layout_extent(&access->layout, (unsigned)dimension->axis), lo, hi;
+        if (!tile_value_integer(dimension->lo, &lo) || lo > 0)
+            inside = gpu_and(gpu, inside, gpu_binary(gpu, TILE_OP_LE, dimension->lo, gpu_i64(gpu, 0)));
+        if (!tile_value_integer(dimension->hi, &hi) || hi < extent)
+            inside = gpu_and(gpu, inside, gpu_binary(gpu, TILE_OP_GE, dimension->hi, gpu_i64(gpu, extent)));
+    }
+    return inside;
+}
+
+unsigned gpu_aligned_width(GpuAccess *access, unsigned width) {
+    TileParameter *parameter = access->tensor->parameter;
+    unsigned size = tile_scalar_bytes(access->type->scalar), align = parameter->facts.align;
+    if (width == 1) return 1;
+    if (parameter->asked_align < width * size) parameter->asked_align = width * size;
+    if (!align) return width;
+    while (width > 1 && width * size > align) width /= 2;
+    if (width > 1 && parameter->used_align < width * size) parameter->used_align = width * size;
+    return width;
+}
+
+/* Is the only index of the dimension 0, so that its stride does not matter? */
+static bool is_first(const GpuDimension *dimension) {
+    return dimension->kind == TILE_ACCESS_INDEX && tile_value_is_integer(dimension->first, 0);
+}
+
+TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width) {
+    const GpuDimension *unit = gpu_unit_dimension(access);
+    int64_t bytes = (int64_t)width * tile_scalar_bytes(access->type->scalar);
+    TileValue *dense = gpu_binary(gpu, TILE_OP_EQ, unit->per_lane, gpu_i64(gpu, bytes / width));
+    if (width == 1) return dense;
+    TileValue *odd = gpu_binary(gpu, TILE_OP_MUL, unit->first, unit->stride);
+    for (unsigned d = 0; d < access->rank; d++)
+        if (&access->dimensions[d] != unit && !is_first(&access->dimensions[d])) odd = gpu_binary(gpu, TILE_OP_OR, odd, access->dimensions[d].stride);
+    odd = gpu_binary(gpu, TILE_OP_AND, odd, gpu_i64(gpu, bytes - 1));
+    TileValue *even = gpu_and(gpu, dense, gpu_binary(gpu, TILE_OP_EQ, odd, gpu_i64(gpu, 0)));
+    if (access->tensor->parameter->facts.align >= bytes) return even;
+    return gpu_and(gpu, even, tile_build_is_aligned(&gpu->b, access->tensor->pointer, bytes));
+}
+
+/* Do bounds that are constants fall between vectors of this width? */
+static bool are_bounds_between(const GpuAccess *access, unsigned width) {
+    const GpuDimension *unit = gpu_unit_dimension(access);
+    int64_t lo, hi;
+    return tile_value_integer(unit->lo, &lo) && tile_value_integer(unit->hi, &hi) && ((lo | hi) & (width - 1)) == 0;
+}
+
+unsigned gpu_predicated_width(const GpuAccess *access, unsigned width) {
+    TileParameter *parameter = access->tensor->parameter;
+    unsigned most = GPU_PREDICATED_BYTES / tile_scalar_bytes(access->type->scalar);
+    if (width == 1 || are_bounds_between(access, width)) return width;
+    if (most > 1 && width > most) width = most;
+    int64_t multiple = parameter->facts.multiple[access->rank - 1];
+    if (access->rank == 1 || access->flat || parameter->facts.stride[access->rank - 1] == TILE_UNKNOWN) return width;
+    for (unsigned wanted = width; wanted > 1; wanted /= 2) parameter->asked_multiple |= wanted;
+    return multiple != TILE_UNKNOWN && multiple < width ? (unsigned)multiple : width;
+}
+
+TileValue *gpu_is_whole_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width) {
+    const GpuDimension *unit = gpu_unit_dimension(access);
+    TileValue *bounds = gpu_binary(gpu, TILE_OP_OR, unit->lo, unit->hi);
+    TileValue *rest = gpu_binary(gpu, TILE_OP_AND, bounds, gpu_i64(gpu, width - 1));
+    return gpu_and(gpu, gpu_is_in_vectors(gpu, access, width), gpu_binary(gpu, TILE_OP_EQ, rest, gpu_i64(gpu, 0)));
+}
+
+/* Is the value, of tile form, the same for all elements of a line along the last axis? */
+static bool is_same_along_lines(const TileValue *value) {
+    if (!tile_type_is_tile(value->type)) return true;
+    const TileOp *op = value->op;
+    if (!op) return false;
+    const TileOpInfo *info = tile_op_info((TileOpId)op->id);
+    bool maps = op->id == TILE_OP_CONVERT_LAYOUT || op->id == TILE_OP_CONST || info->class == TILE_CLASS_ELEMENTWISE;
+    if (op->id == TILE_OP_BROADCAST && tile_type_is_tile(tile_op_operand(op, 0)->type)) {
+        const TileType *from = tile_op_operand(op, 0)->type;
+        if (from->extent[from->rank - 1] == 1) return true;
+        maps = true;
+    }
+    if (op->id == TILE_OP_SPLAT) return true;
+    for (unsigned i = 0; maps && i < op->operand_count; i++) maps = is_same_along_lines(tile_op_operand(op, i));
+    return maps;
+}
+
+bool gpu_is_picked_by_lines(const GpuAccess *access) {
+    const TileValue *mask = tile_op_named(access->op, TILE_OPERAND_MASK);
+    bool by_lines = !gpu_is_scattered(access) && (!mask || is_same_along_lines(mask));
+    for (unsigned d = 0; d < access->rank; d++)
+        by_lines &= access->dimensions[d].kind != TILE_ACCESS_GATHER || access->dimensions[d].axis + 1 != (int)access->type->rank;
+    return by_lines;
+}
+
+unsigned gpu_picked_width(GpuAccess *access) {
+    unsigned last = access->type->rank - 1u, limit = GPU_ACCESS_BYTES / tile_scalar_bytes(access->type->scalar);
+    if (!gpu_is_picked_by_lines(access)) return 1;
+    unsigned width = tile_layout_vector(&access->layout, last, limit);
+    while (width > 1 && access->type->extent[last] % width) width /= 2;
+    width = gpu_aligned_width(access, width);
+    if (width == 1 || access->rank == 1 || access->flat || are_bounds_between(access, width)) return width;
+    TileParameter *parameter = access->tensor->parameter;
+    if (parameter->facts.stride[access->rank - 1] == TILE_UNKNOWN) return width;
+    int64_t multiple = parameter->facts.multiple[access->rank - 1];
+    for (unsigned wanted = width; wanted > 1; wanted /= 2) parameter->asked_multiple |= wanted;
+    return multiple != TILE_UNKNOWN && multiple < width ? (unsigned)multiple : width;
+}

@@ -8,7 +8,7 @@
  * messages show what from. What a grid needs of that is computed in the grid again.
  *
  * Before:
- *     func kernel tile @k(%x: tensor<f32, 1, in>, %y: tensor<f32, 1, out>, %s: i64 {value = 2}, %d: i64 {value = 7}) {
+ *     func kernel tile @k(%x: tensor<f32, 1, inout>, %s: i64 {value = 2}, %d: i64) {
  *       %one = const {value = 1} : i64
  *       %zero = const {value = 0} : i64
  *       %eight = const {value = 8} : i64
@@ -18,17 +18,25 @@
  *         %at = mul %p, %s : i64
  *         %from = add %at, %d : i64
  *         %v = load_tile %x, %from, %s, %zero, %eight {access = [range]} : f32[8]
- *         store_tile %y, %v, %p, %one, %zero, %eight {access = [range]}
+ *         store_tile %x, %v, %p, %one, %zero, %eight {access = [range]}
  *         yield
  *       }
  *       return
  *     }
  * After:
- *     func kernel tile @k(%x: tensor<f32, 1, in>, %y: tensor<f32, 1, out>, %s: i64 {value = 2, used_value,
- * asked_value}, %d: i64 {value = 7}) { %one = const {value = 1} : i64 %zero = const {value = 0} : i64 %eight = const
- * {value = 8} : i64 %some = ge %s, %one : bool require %some {text = "s >= 1"} grid %eight (%p: i64) { %0 = const
- * {value = 2} : i64 %at = mul %p, %0 : i64 %from = add %at, %d : i64 %v = load_tile %x, %from, %0, %zero, %eight
- * {access = [range]} : f32[8] store_tile %y, %v, %p, %one, %zero, %eight {access = [range]} yield
+ *     func kernel tile @k(%x: tensor<f32, 1, inout>, %s: i64 {value = 2, used_value, asked_value}, %d: i64) {
+ *       %one = const {value = 1} : i64
+ *       %zero = const {value = 0} : i64
+ *       %eight = const {value = 8} : i64
+ *       %some = ge %s, %one : bool
+ *       require %some {text = "s >= 1"}
+ *       grid %eight (%p: i64) {
+ *         %0 = const {value = 2} : i64
+ *         %at = mul %p, %0 : i64
+ *         %from = add %at, %d : i64
+ *         %v = load_tile %x, %from, %0, %zero, %eight {access = [range]} : f32[8]
+ *         store_tile %x, %v, %p, %one, %zero, %eight {access = [range]}
+ *         yield
  *       }
  *       return
  *     }

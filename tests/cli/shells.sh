@@ -56,7 +56,7 @@ if command -v bash >/dev/null; then
     complete 'json text' run --error-format = ''
     complete 'asm ast' emit a
     complete 'kernel.tile' emit asm k
-    complete 'split-loops' emit tile kernel.tile --after = sp
+    complete 'split-loops' emit tile kernel.tile --after = spl
     complete 'other.txt' doc kernel.tile -o oth
     complete 'zsh' completions z
 fi

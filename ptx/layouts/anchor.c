@@ -294,11 +294,21 @@ static void remark_access(const Anchor *anchor, const TileOp *op, const TileType
                      "%u elements of %u bytes side by side: %s", side, bytes, why);
 }
 
+/* What is stored by rows stays as the sums are until it has the width of its elements in memory: there is shared memory for
+ * no more. */
+static void anchor_stored(Anchor *anchor, const TileOp *store) {
+    TileOp *made = tile_op_named(store, TILE_OPERAND_VALUE)->op;
+    if (!made || made->block != store->block || tile_op_info((TileOpId)made->id)->class != TILE_CLASS_ELEMENTWISE) return;
+    TileLayout layout = choose_layout(anchor, made->results[0].type);
+    anchor_result(anchor, made, &layout);
+}
+
 /* The values and the mask of an access get its layout; its indices may have any. */
 static void anchor_access(Anchor *anchor, TileOp *op) {
     const TileValue *tile = tile_accessed_tile(op);
     if (!tile) return;
     TileLayout layout = choose_access_layout(anchor, op, tile->type);
+    if (gpu_by_rows(op)) anchor_stored(anchor, op);
     remark_access(anchor, op, tile->type, &layout);
     unsigned first = tile_access_first(op), end = tile_access_end(op);
     for (unsigned i = 1; i < op->operand_count; i++)

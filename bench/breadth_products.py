@@ -207,6 +207,25 @@ def _(r, b, h, g, s, d):
                 flops=2 * b * h * s * s * d)
 
 
+@add("attention:attention_backward", ATTENTION, TINY_ATTENTION, causal="true")
+def _(r, b, h, g, s, d):
+    q, k, v, o = heads(r, b, h, g, s, d)
+    do, (dq, dk, dv) = r.randn(b, h, s, d), (torch.empty_like(x) for x in (q, k, v))
+    inputs = [x.detach().requires_grad_() for x in (q, k, v)]
+    scores = q.float() @ k.float().repeat_interleave(h // g, 1).transpose(2, 3) * d**-0.5
+    scores = scores.masked_fill(torch.ones(s, s, dtype=torch.bool, device=q.device).triu(1), float("-inf"))
+    lse = torch.logsumexp(scores, 3)
+    o = (torch.softmax(scores, 3) @ v.float().repeat_interleave(h // g, 1)).to(q.dtype)
+    del scores
+
+    def gradients(attended):
+        y = attended(*inputs)
+        return lambda *_: torch.autograd.grad(y, inputs, do, retain_graph=True)
+    also = [gradients(by_cudnn(is_causal=True))] if r.name != "f32" and q.is_cuda else []
+    return Case([q, k, v, o, lse, do, dq, dk, dv, d**-0.5], [dq, dk, dv],
+                gradients(lambda q, k, v: attend(q, k, v, is_causal=True)), flops=5 * b * h * s * s * d, also=also)
+
+
 @add("attention:attention_window", ((1, 32, 8, 4096, 128), (4, 16, 16, 1024, 64)), TINY_ATTENTION)
 def _(r, b, h, g, s, d):
     q, k, v, o = heads(r, b, h, g, s, d)

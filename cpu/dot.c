@@ -126,8 +126,8 @@ static void build_a_panel(Dot *dot, int64_t rows) {
     dot->a_panel = dot_offset(dot, dot->a_panel, dot_i64(dot, spare));
 }
 
-static void build_b_panel(Dot *dot, int64_t width) {
-    dot->b_panel = tile_build_buffer(&dot->emitter->front, width * dot->depth * dot->bytes, ALIGN);
+static void measure_b_panel(Dot *dot, int64_t width) {
+    dot->slot_bytes = width * dot->depth * dot->bytes;
     int64_t spill = dot->block_rows * dot->block_vectors * dot->lanes * dot->most_scale * dot->bytes;
     if (!dot->context->target->has_masks) dot->spill = tile_build_buffer(&dot->emitter->front, spill, ALIGN);
 }
@@ -142,16 +142,22 @@ static void choose_panels(Dot *dot) {
     dot->depth = at_most(round_up(dot->k_max, dot->lanes), deepest);
     choose_width(dot);
     build_a_panel(dot, dot->block_rows);
-    build_b_panel(dot, panel_columns(dot, has_single_row(dot) ? 1 : at_most(dot->n_max, PANEL_WIDTH)));
+    measure_b_panel(dot, panel_columns(dot, has_single_row(dot) ? 1 : at_most(dot->n_max, PANEL_WIDTH)));
+    dot->b_panel = tile_build_buffer(&dot->emitter->front, dot->slot_bytes, ALIGN);
 }
 
 /* Are the products of iterations multiplied together? */
 static bool join(Dot *dot, TileOp *op) {
     TileOp *loops[DOT_JOINED];
     unsigned count = dot->n_max <= PANEL_WIDTH ? dot_joined_loops(dot, op, loops) : 0;
-    if (!count || !dot_join_choose(dot, CPU_PANEL_DEPTH_BYTES / dot->bytes)) return false;
-    if (!dot_join_reads_in_place(dot, op, loops[0])) build_a_panel(dot, round_up(dot->m_max, dot->block_rows));
-    build_b_panel(dot, panel_columns(dot, dot->n_max));
+    int64_t deepest = dot->amx ? dot_amx_deepest(dot) : CPU_PANEL_DEPTH_BYTES / dot->bytes;
+    if (!count || !dot_join_choose(dot, deepest)) return false;
+    if (dot->amx) {
+        dot_amx_choose_joined(dot);
+    } else {
+        if (!dot_join_reads_in_place(dot, op, loops[0])) build_a_panel(dot, round_up(dot->m_max, dot->block_rows));
+        measure_b_panel(dot, panel_columns(dot, dot->n_max));
+    }
     dot_join(dot, op, loops, count);
     return true;
 }
@@ -240,7 +246,8 @@ static TileValue *moved(Dot *dot, TileValue *pointer, TileValue *lanes, TileValu
 }
 
 static void read_operands(Dot *dot, const TileOp *op) {
-    TileValue *m0 = tile_op_named(op, TILE_OPERAND_M0), *n0 = tile_op_named(op, TILE_OPERAND_N0), *k0 = tile_op_named(op, TILE_OPERAND_K0);
+    TileValue *m0 = tile_op_named(op, TILE_OPERAND_M0), *n0 = tile_op_named(op, TILE_OPERAND_N0);
+    TileValue *k0 = tile_op_named(op, TILE_OPERAND_K0);
     TileValue *a_row = tile_op_named(op, TILE_OPERAND_A_ROW), *a_column = tile_op_named(op, TILE_OPERAND_A_COLUMN);
     TileValue *b_row = tile_op_named(op, TILE_OPERAND_B_ROW), *b_column = tile_op_named(op, TILE_OPERAND_B_COLUMN);
     TileValue *c_row = tile_op_named(op, TILE_OPERAND_C_ROW);
@@ -280,15 +287,16 @@ static void expand(TilePassContext *context, TileEmitter *emitter, TileOp *op) {
     if (target->scalable)
         dot.scale = tile_op_result(tile_build_op(dot.builder, TILE_OP_VSCALE, NULL, 0, NULL, 0, NULL, 1), 0);
     dot.amx = is_by_amx(op);
-    if (dot.amx) {
-        dot_amx_choose(&dot);
-        emit_loops(&dot);
-    } else {
+    if (dot.amx)
+        dot_amx_choose_block(&dot);
+    else
         choose_block(&dot, target);
-        if (!join(&dot, op)) {
+    if (!join(&dot, op)) {
+        if (dot.amx)
+            dot_amx_choose_panels(&dot);
+        else
             choose_panels(&dot);
-            emit_loops(&dot);
-        }
+        emit_loops(&dot);
     }
     tile_op_erase(op);
     emitter->changed = true;

@@ -59,7 +59,7 @@ typedef struct Dot {
     TileValue *next_row;    /* the first of them, */
     TileValue *next_corner; /* counted from here, a's first row */
     int64_t slots;          /* panels of b that are kept; 1: none is */
-    int64_t slot_bytes;
+    int64_t slot_bytes;     /* of one panel of b */
     TileValue *b_slots, *keys; /* the panels; which they are */
 } Dot;
 
@@ -126,11 +126,19 @@ TileValue *dot_amx_find_panel(Dot *dot, TileValue *j0, TileValue *columns, TileV
                               TileValue **missing);
 /* The number of groups of so many k. */
 TileValue *dot_amx_groups(Dot *dot, TileValue *kc);
-void dot_amx_choose(Dot *dot);
+/* The block of the micro-kernel; the panels of one product, or those of joined ones, once the depth is chosen. */
+void dot_amx_choose_block(Dot *dot);
+void dot_amx_choose_panels(Dot *dot);
+void dot_amx_choose_joined(Dot *dot);
+/* How deep panels are at most, and so many k with the zeros behind them. */
+int64_t dot_amx_deepest(const Dot *dot);
+int64_t dot_amx_padded(const Dot *dot, int64_t k);
 /* The micro-kernel, on block_rows of c and `vectors` vectors of 16 columns. */
 void dot_amx_kernel(Dot *dot, const DotPanel *panel, TileValue *c, TileValue *row, int64_t vectors, TileValue *kc);
 /* All rows, for some columns and some k. */
 void dot_amx_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc);
+/* c += a_panel times b_panel, which have all rows and columns, for kc k. */
+void dot_amx_multiply(Dot *dot, TileValue *kc);
 /* Configures tile registers at the front of the function, and releases them at its end. */
 void dot_amx_configure(TileEmitter *emitter, TileFunc *func);
 
@@ -154,7 +162,8 @@ bool dot_join_choose(Dot *dot, int64_t deepest);
 /* Is a computed by the loop's body for this product alone, into rows of which each has space for a panel's? Then they are
  * the panel: a_panel and panel_row are set, and dot_join has a computed in its place there. */
 bool dot_join_reads_in_place(Dot *dot, const TileOp *op, const TileOp *loop);
-/* Packs the operands behind those of the iterations before, and multiplies in the last one, or when panels are full. */
+/* Packs the operands behind those of the iterations before, and multiplies in the last one, or when panels are full. Builds as
+ * many panels of b as pay, of slot_bytes each. */
 void dot_join(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count);
 
 #endif

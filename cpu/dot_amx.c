@@ -23,7 +23,7 @@ static void choose_ahead(Dot *dot) {
     if (dot_amx_has_rows(dot) && each <= DOT_AMX_AHEAD && dot->m_max > dot->block_rows) dot->rows_ahead = each;
 }
 
-void dot_amx_choose(Dot *dot) {
+void dot_amx_choose_block(Dot *dot) {
     int64_t block = BLOCK_TILES * DOT_AMX_ROWS;
     dot->element = tile_scalar_bytes(dot->a.scalar);
     dot->group = DOT_AMX_BYTES / dot->element;
@@ -31,6 +31,13 @@ void dot_amx_choose(Dot *dot) {
     dot->block_vectors = at_most(round_up(dot->n_max, DOT_AMX_ROWS), block) / DOT_AMX_ROWS;
     dot->block_columns = dot_lanes(dot, dot->block_vectors);
     if (dot->n_max % block == DOT_AMX_ROWS && dot->block_vectors > 1) dot->narrow_vectors = 1;
+    TileBuilder *front = &dot->emitter->front;
+    dot->staging = tile_build_buffer(front, DOT_AMX_TILE, ALIGN);
+    dot->spill = tile_build_buffer(front, dot->block_rows * dot->block_vectors * dot->lanes * dot->bytes, ALIGN);
+}
+
+void dot_amx_choose_panels(Dot *dot) {
+    int64_t block = BLOCK_TILES * DOT_AMX_ROWS;
     dot->depth = at_most(round_up(dot->k_max, dot->group), PANEL_DEPTH_BYTES / dot->element);
     dot->panel_row = dot->depth + PANEL_PAD_BYTES / dot->element;
     dot->wide = dot->n_max > PANEL_WIDTH;
@@ -43,8 +50,20 @@ void dot_amx_choose(Dot *dot) {
     dot->slot_bytes = width * dot->depth * dot->element;
     dot_amx_choose_slots(dot, dot->slot_bytes);
     dot->b_slots = tile_build_buffer(front, dot->slots * dot->slot_bytes, ALIGN);
-    dot->staging = tile_build_buffer(front, DOT_AMX_TILE, ALIGN);
-    dot->spill = tile_build_buffer(front, dot->block_rows * dot->block_vectors * dot->lanes * dot->bytes, ALIGN);
+}
+
+int64_t dot_amx_padded(const Dot *dot, int64_t k) { return round_up(k, dot->group); }
+
+int64_t dot_amx_deepest(const Dot *dot) { return PANEL_DEPTH_BYTES / dot->element; }
+
+/* A panel of all rows of a, and how large one of all columns of b is. */
+void dot_amx_choose_joined(Dot *dot) {
+    TileBuilder *front = &dot->emitter->front;
+    int64_t rows = round_up(dot->m_max, dot->block_rows),
+            columns = round_up(dot->n_max, dot->block_vectors * DOT_AMX_ROWS);
+    dot->panel_row = dot->depth + PANEL_PAD_BYTES / dot->element;
+    dot->a_panel = tile_build_buffer(front, rows * dot->panel_row * dot->element, ALIGN);
+    dot->slot_bytes = columns * dot->depth * dot->element;
 }
 
 /* The products of a block of rows with all columns. */
@@ -124,4 +143,23 @@ void dot_amx_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, 
         emit_columns(dot, i, j0, columns, kc);
     if (halves) dot_end(dot);
     dot_end(dot);
+}
+
+void dot_amx_multiply(Dot *dot, TileValue *kc) {
+    int64_t rows = dot->block_rows;
+    TileValue *zero = dot_i64(dot, 0), *panels = dot->a_panel;
+    TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, rows));
+    dot->a_panel = dot_offset(dot, panels, dot_scale(dot, i, dot->panel_row * dot->element));
+    if (rows > DOT_AMX_ROWS) {
+        TileValue *left = dot_binary(dot, TILE_OP_SUB, dot->m, i);
+        dot_if(dot, dot_binary(dot, TILE_OP_LE, left, dot_i64(dot, DOT_AMX_ROWS)));
+        dot->block_rows = DOT_AMX_ROWS;
+        emit_columns(dot, i, zero, dot->n, kc);
+        dot->block_rows = rows;
+        dot_else(dot);
+    }
+    emit_columns(dot, i, zero, dot->n, kc);
+    if (rows > DOT_AMX_ROWS) dot_end(dot);
+    dot_end(dot);
+    dot->a_panel = panels;
 }

@@ -11,7 +11,8 @@
  *       if joined > depth - k's maximum, or this is the last iteration { multiply; joined = 0 }
  *     }
  * So the packing of a convolution gathers the rows of its window (im2col), and each element of c sums up in the same
- * order as before. */
+ * order as before. By AMX, too, whose instruction adds a group of k to c at a time: each product begins a group of its own,
+ * with zeros behind its last k. */
 #include "cpu/buffers.h"
 #include "cpu/dot.h"
 #include "lang/ir/operands.h"
@@ -20,14 +21,23 @@ enum {
     ALIGN = 64,
     SMALLEST_GAIN = 2,
     WORD = 8,
-    /* What the panels have, in words: how many k; from how many products; and of how many of these b's part is known, each
-     * by ENTRY words, the last of which is of all that are too many. */
+    /* What the panels have, in words: how many k; from how many products; which of b's panels has them; which is the next to be
+     * replaced; */
     JOINED = 0,
     PRODUCTS,
-    KNOWN,
-    ENTRIES = 4,
+    CURRENT,
+    NEXT,
+    MISSES, /* how many times in a row no panel had what was asked for */
+    WORDS,
+    /* Of each of b's panels: of how many products its part is known, and each of these by ENTRY words. The last entry is of
+     * all that are too many. */
+    KNOWN = 0,
+    ENTRIES,
     ENTRY = 4,
-    MOST_KNOWN = 64
+    MOST_KNOWN = 64,
+    PANEL_WORDS = ENTRIES + (MOST_KNOWN + 1) * ENTRY,
+    MOST_PANELS = 8,
+    MOST_BYTES = 512 << 10 /* of all of b's panels */
 };
 
 /* ---- which loops ---- */
@@ -64,16 +74,22 @@ unsigned dot_joined_loops(const Dot *dot, const TileOp *op, TileOp **loops) {
 
 static int64_t blocks(int64_t size, int64_t block) { return (size + block - 1) / block; }
 
+/* The bytes of an element of the panels. */
+static int64_t element_bytes(const Dot *dot) { return dot->amx ? dot->element : dot->bytes; }
+
+/* How much of the panels a product takes, at most. */
+static int64_t most_of_product(const Dot *dot) { return dot->amx ? dot_amx_padded(dot, dot->k_max) : dot->k_max; }
+
 static int64_t panel_bytes(const Dot *dot, int64_t depth) {
     return (blocks(dot->m_max, dot->block_rows) * dot->block_rows + blocks(dot->n_max, dot->lanes) * dot->lanes) * depth *
-           dot->bytes;
+           element_bytes(dot);
 }
 
 bool dot_join_choose(Dot *dot, int64_t deepest) {
     int64_t cache = dot->context->target->l2_bytes / 2;
     dot->depth = deepest;
     while (dot->depth > dot->k_max && panel_bytes(dot, dot->depth) > cache) dot->depth /= 2;
-    return dot->depth >= SMALLEST_GAIN * dot->k_max;
+    return dot->depth >= SMALLEST_GAIN * most_of_product(dot);
 }
 
 /* Is each use of the pointer, and of those that are computed from it, the address of a store in the loop, or the product's? */
@@ -160,38 +176,103 @@ static TileValue *place_of_b(Dot *dot) {
     return bytes;
 }
 
-/* Programs that follow one another mostly multiply the same b, such as the weights of a convolution: it is packed only where
- * the panel has something else. What is behind a part that is packed is not known any more. */
-static void pack_b(Dot *dot, TileValue *cells, TileValue *joined) {
-    TileValue *zero = dot_i64(dot, 0), *panels = dot->b_panel, *all = NULL;
-    bool remembers = is_fixed_memory(dot);
-    if (remembers) {
-        TileValue *products = load_word(dot, word(dot, cells, PRODUCTS)), *most = dot_i64(dot, MOST_KNOWN);
-        TileValue *slot = dot_minimum(dot, products, most);
-        TileValue *entry = dot_offset(dot, word(dot, cells, ENTRIES), dot_scale(dot, slot, ENTRY * WORD));
-        TileValue *known = load_word(dot, word(dot, cells, KNOWN));
-        TileValue *now[ENTRY] = {place_of_b(dot), joined, dot->k, dot->n};
-        for (unsigned i = 0; i < ENTRY; i++) {
-            TileValue *same = dot_binary(dot, TILE_OP_EQ, load_word(dot, word(dot, entry, i)), now[i]);
-            all = all ? dot_binary(dot, TILE_OP_AND, all, same) : same;
-        }
-        TileValue *none = tile_emit_bits(dot->emitter, all->type, 0); /* of entries that have nothing yet */
-        all = tile_emit_select(dot->emitter, dot_binary(dot, TILE_OP_LT, products, known), all, none);
-        store_word(dot, dot_add(dot, products, dot_i64(dot, 1)), word(dot, cells, PRODUCTS));
-        dot_if(dot, dot_not(dot, all));
-        for (unsigned i = 0; i < ENTRY; i++) store_word(dot, now[i], word(dot, entry, i));
-        store_word(dot, dot_minimum(dot, dot_add(dot, slot, dot_i64(dot, 1)), most), word(dot, cells, KNOWN));
+/* What is known of b's panel of this number. */
+static TileValue *cells_of(Dot *dot, TileValue *cells, TileValue *number) {
+    return dot_offset(dot, word(dot, cells, WORDS), dot_scale(dot, number, PANEL_WORDS * WORD));
+}
+
+/* Is this what the entry says? */
+static TileValue *is_entry(Dot *dot, TileValue *entry, TileValue *const *now) {
+    TileValue *all = NULL;
+    for (unsigned i = 0; i < ENTRY; i++) {
+        TileValue *same = dot_binary(dot, TILE_OP_EQ, load_word(dot, word(dot, entry, i)), now[i]);
+        all = all ? dot_binary(dot, TILE_OP_AND, all, same) : same;
     }
-    dot->b_panel = dot_offset(dot, panels, dot_multiply(dot, joined, dot_vector_bytes(dot, dot->block_vectors)));
-    dot_pack_b(dot, zero, dot->n, zero, dot->k);
+    return all;
+}
+
+/* Entries that have nothing yet are nothing's: what is read from them is arbitrary. */
+static TileValue *if_known(Dot *dot, TileValue *known, TileValue *same) {
+    return tile_emit_select(dot->emitter, known, same, tile_emit_bits(dot->emitter, same->type, 0));
+}
+
+/* The first product chooses the panel that has it in front. If none has, the panels take turns; but if none had for as long as
+ * there are panels twice, nobody comes back to them, and one that stays in the cache takes all. */
+static void choose_panel(Dot *dot, TileValue *cells, int64_t panels, TileValue *const *now) {
+    TileValue *zero = dot_i64(dot, 0), *found = dot_i64(dot, -1);
+    dot_if(dot, dot_binary(dot, TILE_OP_EQ, load_word(dot, word(dot, cells, PRODUCTS)), zero));
+    for (int64_t i = 0; i < panels; i++) {
+        TileValue *number = dot_i64(dot, i), *own = cells_of(dot, cells, number);
+        TileValue *some = dot_binary(dot, TILE_OP_LT, zero, load_word(dot, word(dot, own, KNOWN)));
+        TileValue *same = if_known(dot, some, is_entry(dot, word(dot, own, ENTRIES), now));
+        found = dot_select(dot, same, number, found);
+    }
+    TileValue *missing = dot_binary(dot, TILE_OP_LT, found, zero), *misses = load_word(dot, word(dot, cells, MISSES));
+    TileValue *most = dot_i64(dot, 2 * panels), *more = dot_minimum(dot, dot_add(dot, misses, dot_i64(dot, 1)), most);
+    store_word(dot, found, word(dot, cells, CURRENT));
+    store_word(dot, dot_select(dot, missing, more, zero), word(dot, cells, MISSES));
+    dot_if(dot, missing);
+    TileValue *next = load_word(dot, word(dot, cells, NEXT));
+    TileValue *after = dot_binary(dot, TILE_OP_AND, dot_add(dot, next, dot_i64(dot, 1)), dot_i64(dot, panels - 1));
+    after = dot_select(dot, dot_binary(dot, TILE_OP_LT, misses, most), after, next);
+    store_word(dot, after, word(dot, cells, NEXT));
+    store_word(dot, next, word(dot, cells, CURRENT));
+    store_word(dot, zero, word(dot, cells_of(dot, cells, next), KNOWN));
+    dot_end(dot);
+    dot_end(dot);
+}
+
+static TileValue *current_panel(Dot *dot, TileValue *cells) {
+    return dot_offset(dot, dot->b_panel, dot_scale(dot, load_word(dot, word(dot, cells, CURRENT)), dot->slot_bytes));
+}
+
+/* Begins the branch in which the product's part of the panel is packed, since the panel has something else there. What is
+ * behind it is not known any more. */
+static void if_unknown(Dot *dot, TileValue *cells, TileValue *const *now) {
+    TileValue *own = cells_of(dot, cells, load_word(dot, word(dot, cells, CURRENT)));
+    TileValue *products = load_word(dot, word(dot, cells, PRODUCTS)), *most = dot_i64(dot, MOST_KNOWN);
+    TileValue *slot = dot_minimum(dot, products, most);
+    TileValue *entry = dot_offset(dot, word(dot, own, ENTRIES), dot_scale(dot, slot, ENTRY * WORD));
+    TileValue *known = load_word(dot, word(dot, own, KNOWN)), *same = is_entry(dot, entry, now);
+    same = if_known(dot, dot_binary(dot, TILE_OP_LT, products, known), same);
+    store_word(dot, dot_add(dot, products, dot_i64(dot, 1)), word(dot, cells, PRODUCTS));
+    dot_if(dot, dot_not(dot, same));
+    for (unsigned i = 0; i < ENTRY; i++) store_word(dot, now[i], word(dot, entry, i));
+    store_word(dot, dot_minimum(dot, dot_add(dot, slot, dot_i64(dot, 1)), most), word(dot, own, KNOWN));
+}
+
+/* Programs that follow one another mostly multiply the same few b in turn, such as the weights of a convolution and its
+ * groups: it is packed only where no panel has it. */
+static void pack_b(Dot *dot, TileValue *cells, int64_t count, TileValue *joined) {
+    TileValue *zero = dot_i64(dot, 0), *panels = dot->b_panel;
+    if (count) {
+        TileValue *now[ENTRY] = {place_of_b(dot), joined, dot->k, dot->n};
+        if (count > 1) choose_panel(dot, cells, count, now);
+        if_unknown(dot, cells, now);
+    }
+    int64_t group = dot->block_vectors * DOT_AMX_TILE;
+    TileValue *row = dot->amx ? dot_i64(dot, group / dot->group) : dot_vector_bytes(dot, dot->block_vectors);
+    dot->b_panel = dot_offset(dot, current_panel(dot, cells), dot_multiply(dot, joined, row));
+    if (dot->amx)
+        dot_amx_pack_b(dot, zero, dot->n, zero, dot->k);
+    else
+        dot_pack_b(dot, zero, dot->n, zero, dot->k);
     dot->b_panel = panels;
-    if (remembers) dot_end(dot);
+    if (count) dot_end(dot);
 }
 
 static void pack_a(Dot *dot, TileValue *joined) {
     TileValue *zero = dot_i64(dot, 0), *a_panels = dot->a_panel;
     if (dot->a.pointer == a_panels) return;
-    TileValue *a_column = dot_offset(dot, a_panels, dot_scale(dot, joined, dot->bytes));
+    TileValue *a_column = dot_offset(dot, a_panels, dot_scale(dot, joined, element_bytes(dot)));
+    if (dot->amx) {
+        TileValue *rows = dot_add(dot, dot->m, dot_i64(dot, DOT_AMX_ROWS - 1)), *step = dot_i64(dot, DOT_AMX_ROWS);
+        rows = dot_multiply(dot, dot_binary(dot, TILE_OP_DIV, rows, step), step);
+        dot->a_panel = a_column;
+        dot_amx_pack_a(dot, zero, zero, rows, zero, dot->k);
+        dot->a_panel = a_panels;
+        return;
+    }
     TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows));
     dot->a_panel = panel_of_rows(dot, a_column, i);
     dot_pack_a(dot, i, zero, dot->k);
@@ -213,7 +294,7 @@ static void clear_rows(Dot *dot, TileValue *kc) {
     dot_end(dot);
 }
 
-static void multiply(Dot *dot, TileValue *kc) {
+static void multiply_panels(Dot *dot, TileValue *kc) {
     TileValue *zero = dot_i64(dot, 0), *a_panels = dot->a_panel;
     if (dot->a.pointer == a_panels) clear_rows(dot, kc);
     TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows));
@@ -227,6 +308,16 @@ static void multiply(Dot *dot, TileValue *kc) {
     dot->a_panel = a_panels;
 }
 
+static void multiply(Dot *dot, TileValue *cells, TileValue *kc) {
+    TileValue *panels = dot->b_panel;
+    dot->b_panel = current_panel(dot, cells);
+    if (dot->amx)
+        dot_amx_multiply(dot, kc);
+    else
+        multiply_panels(dot, kc);
+    dot->b_panel = panels;
+}
+
 /* The panels have nothing. */
 static void clear(Dot *dot, TileValue *cells) {
     store_word(dot, dot_i64(dot, 0), word(dot, cells, JOINED));
@@ -234,16 +325,28 @@ static void clear(Dot *dot, TileValue *cells) {
 }
 
 /* At the front of the function, where nothing is known of b. */
-static TileValue *create_cells(Dot *dot) {
+static TileValue *create_cells(Dot *dot, int64_t panels) {
     TileBuilder *front = &dot->emitter->front;
-    TileValue *cells = tile_build_buffer(front, (ENTRIES + (MOST_KNOWN + 1) * ENTRY) * WORD, ALIGN);
-    TileValue *known = tile_build_ptr_add(front, cells, tile_build_i64(front, KNOWN * WORD));
-    tile_build_store(front, tile_build_i64(front, 0), known, NULL, 0);
+    TileValue *cells = tile_build_buffer(front, (WORDS + panels * PANEL_WORDS) * WORD, ALIGN);
+    int64_t cleared[3 + MOST_PANELS] = {CURRENT, NEXT, MISSES};
+    for (int64_t i = 0; i < panels; i++) cleared[3 + i] = WORDS + i * PANEL_WORDS + KNOWN;
+    for (int64_t i = 0; i < 3 + panels; i++)
+        tile_build_store(front, tile_build_i64(front, 0),
+                         tile_build_ptr_add(front, cells, tile_build_i64(front, cleared[i] * WORD)), NULL, 0);
     return cells;
 }
 
+/* How many panels of b there are; 0: one, of which nothing can be known. */
+static int64_t count_panels(const Dot *dot) {
+    int64_t count = is_fixed_memory(dot);
+    while (count && count < MOST_PANELS && 2 * count * dot->slot_bytes <= MOST_BYTES) count *= 2;
+    return count;
+}
+
 void dot_join(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count) {
-    TileValue *cells = create_cells(dot);
+    int64_t panels = count_panels(dot);
+    dot->b_panel = tile_build_buffer(&dot->emitter->front, (panels ? panels : 1) * dot->slot_bytes, ALIGN);
+    TileValue *cells = create_cells(dot, panels);
     tile_emit_before(dot->emitter, loops[count - 1]);
     clear(dot, cells);
     TileBlock *body = &loops[0]->regions[0];
@@ -251,13 +354,14 @@ void dot_join(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count) {
     TileValue *joined = load_word(dot, word(dot, cells, JOINED));
     if (dot->a.pointer == dot->a_panel) move_stores(dot, op, body, joined);
     tile_emit_before(dot->emitter, op);
-    pack_b(dot, cells, joined);
+    pack_b(dot, cells, panels, joined);
     pack_a(dot, joined);
-    TileValue *total = dot_add(dot, joined, dot->k);
-    TileValue *full = dot_binary(dot, TILE_OP_LT, dot_i64(dot, dot->depth - dot->k_max), total);
+    TileValue *k = dot->amx ? dot_scale(dot, dot_amx_groups(dot, dot->k), dot->group) : dot->k;
+    TileValue *total = dot_add(dot, joined, k);
+    TileValue *full = dot_binary(dot, TILE_OP_LT, dot_i64(dot, dot->depth - most_of_product(dot)), total);
     store_word(dot, total, word(dot, cells, JOINED));
     dot_if(dot, dot_binary(dot, TILE_OP_OR, full, is_last(dot, loops, count)));
-    multiply(dot, total);
+    multiply(dot, cells, total);
     clear(dot, cells);
     dot_end(dot);
 }

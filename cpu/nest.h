@@ -7,6 +7,7 @@
  *   nest_bits.c        statements that compute several points of a tile together: which bits of an index are constants
  *   place.c            which values are recomputed at their uses, and which are stored in buffers
  *   schedule.c         loop fusion: statements to a tree of loops
+ *   nest_ops.c         scalar ops in the outermost loop in which they can be
  *   pull.c             the value of a tile at one point, as scalar ops
  *   nest_points.c      a statement at one point of its loops
  *   nest_emit.c        a tree of loops to ops
@@ -361,9 +362,12 @@ void nest_schedule(Nest *n, NestStatement *s);
 /* Allocates buffers for the values that the batch computes. */
 void nest_store_batch(Nest *n);
 
-/* ---- pull.c ---- */
+/* ---- nest_ops.c ---- */
 TileValue *nest_constant(Nest *n, int64_t value);
-/* A builder at the outermost loop in which all of the values are defined. */
+/* The number of the open loop in which the value is defined; a builder at the end of one, or in front of the loop inside of
+ * it; one at the outermost loop in which all of the values are defined. */
+unsigned nest_level(const Nest *n, const TileValue *value);
+TileBuilder nest_builder_at(Nest *n, unsigned level, const TileOp *like);
 TileBuilder nest_builder(Nest *n, TileValue *const *values, unsigned count, const TileOp *like);
 /* Builds an op on i64, and folds constants. */
 TileValue *nest_binary(Nest *n, TileOpId id, TileValue *x, TileValue *y);
@@ -373,6 +377,8 @@ TileValue *nest_bits(Nest *n, TileScalar scalar, uint64_t bits);
 TileValue *nest_op(Nest *n, TileOpId id, TileValue *const *operands, unsigned count, TileScalar result,
                    const TileOp *like);
 TileValue *nest_scalar(Nest *n, TileValue *value);
+
+/* ---- pull.c ---- */
 TileValue *nest_pull(Nest *n, TileValue *value, TileValue *const *index);
 /* The same for the statement that computes a kept value. */
 TileValue *nest_compute(Nest *n, TileValue *value, TileValue *const *index);

@@ -194,50 +194,181 @@ static TileValue *emit_gather(TileLanes *lanes, const TileType *type, const Addr
 
 /* ---- groups ---- */
 
-/* The address of vector i of a group's memory, from that of a member in lane 0, which is there already. */
-static TileValue *group_address(TileLanes *lanes, const TileGroup *group, const TileOp *member, unsigned i) {
-    TileValue *pointer = scalar_of(lanes, tile_op_named(member, TILE_OPERAND_ADDRESS));
-    TileScalar scalar = member->id == TILE_OP_LOAD ? member->results[0].type->scalar : tile_op_operand(member, 0)->type->scalar;
-    int64_t elements = (int64_t)i * lanes->width;
-    for (unsigned k = 0; group->members[k] != member; k++) elements--;
-    TileValue *bytes = tile_build_i64(&lanes->builder, elements * (int64_t)tile_scalar_bytes(scalar));
-    return elements ? tile_build_ptr_add(&lanes->builder, pointer, bytes) : pointer;
+/* The accesses of a group, for the lanes that are emitted. Shuffles of 16-bit elements take several times as long as
+ * those of 32 bits, so pairs of them are moved as one unit where masks do not part them. */
+typedef struct Grouped {
+    const TileGroup *group;
+    const TileOp *member; /* one whose address and mask are there already */
+    int64_t at;           /* its number */
+    TileScalar scalar, unit;
+    unsigned each;         /* elements of a unit */
+    unsigned count, parts; /* those of the group, in units */
+} Grouped;
+
+static Grouped grouped(const TileGroup *group, const TileOp *member) {
+    bool load = member->id == TILE_OP_LOAD;
+    TileScalar scalar = load ? member->results[0].type->scalar : tile_op_operand(member, 0)->type->scalar;
+    bool pairs = tile_scalar_bytes(scalar) == 2 && group->count % 2 == 0 && group->parts > (group->rows ? 2 : 1) &&
+                 !tile_op_has_part(member, TILE_PARTS_MASK);
+    Grouped g = {
+        .group = group, .member = member, .scalar = scalar, .unit = pairs ? TILE_U32 : scalar, .each = 1u + pairs};
+    g.count = group->count / g.each;
+    g.parts = group->parts / g.each;
+    while (group->members[g.at] != member) g.at++;
+    return g;
 }
 
-static bool can_group(const TileLanes *lanes) { return !lanes->mask && !lanes->scalable; }
+/* Some lanes or elements of a vector need a mask: machines without predicates have it for 32 and 64 bits. */
+static bool can_group(const TileLanes *lanes, const Grouped *g) {
+    bool odd = g->group->rows && g->count != g->parts;
+    bool masked = lanes->mask || odd || tile_op_has_part(g->member, TILE_PARTS_MASK);
+    if (lanes->scalable || (lanes->mask && !lanes->count)) return false;
+    return !masked || lanes->context->target->has_masks || tile_scalar_bytes(g->unit) >= 4;
+}
+
+static TileValue *mask_below(TileLanes *lanes, TileValue *base, TileValue *limit, int64_t width) {
+    const TileType *type = tile_type_vector(lanes->context->module->context, TILE_BOOL, width, false);
+    TileValue *operands[] = {base, limit};
+    return &tile_build_op(&lanes->builder, TILE_OP_MASK_LT, operands, 2, NULL, 0, &type, 1)->results[0];
+}
+
+/* The address of a unit of lane 0, counted from the first member's. */
+static TileValue *unit_address(TileLanes *lanes, const Grouped *g, int64_t unit) {
+    TileValue *pointer = scalar_of(lanes, tile_op_named(g->member, TILE_OPERAND_ADDRESS));
+    int64_t element = unit * g->each - g->at;
+    TileValue *bytes = tile_build_i64(&lanes->builder, element * (int64_t)tile_scalar_bytes(g->scalar));
+    return element ? tile_build_ptr_add(&lanes->builder, pointer, bytes) : pointer;
+}
+
+/* The mask of vector i of a range: elements that the members' own masks exclude, or that belong to inactive lanes. */
+static TileValue *range_mask(TileLanes *lanes, const Grouped *g, int64_t i) {
+    TileBuilder *b = &lanes->builder;
+    TileValue *index, *limit, *mask = NULL, *first = tile_build_i64(b, i * lanes->width);
+    tile_group_mask(lanes->strides, g->member, &index, &limit);
+    if (index) {
+        TileValue *ahead = tile_build_i64(b, i * lanes->width - g->at);
+        mask = mask_below(lanes, tile_build_binary(b, TILE_OP_ADD, scalar_of(lanes, index), ahead),
+                          scalar_of(lanes, limit), lanes->width);
+    }
+    if (!lanes->mask) return mask;
+    TileValue *units = tile_build_binary(b, TILE_OP_MUL, lanes->count, tile_build_i64(b, g->count));
+    TileValue *active = mask_below(lanes, first, units, lanes->width);
+    return mask ? tile_build_binary(b, TILE_OP_AND, mask, active) : active;
+}
+
+static TileValue *row_address(TileLanes *lanes, const Grouped *g, TileValue *first, int64_t lane) {
+    TileSlope slope = tile_stride_of(lanes->strides, tile_op_named(g->member, TILE_OPERAND_ADDRESS));
+    TileValue *bytes = tile_build_i64(&lanes->builder, slope.step * lane);
+    if (!lane) return first;
+    if (slope.factor) bytes = tile_build_binary(&lanes->builder, TILE_OP_MUL, scalar_of(lanes, slope.factor), bytes);
+    return tile_build_ptr_add(&lanes->builder, first, bytes);
+}
+
+/* The mask of a lane's row: a row may be shorter than its vector, and inactive lanes have none. */
+static TileValue *row_mask(TileLanes *lanes, const Grouped *g, int64_t lane) {
+    TileBuilder *b = &lanes->builder;
+    TileValue *limit = tile_build_i64(b, g->count);
+    if (!lanes->mask && g->count == g->parts) return NULL;
+    if (lanes->mask) {
+        TileValue *left = tile_build_binary(b, TILE_OP_SUB, lanes->count, tile_build_i64(b, lane));
+        limit = tile_build_binary(b, TILE_OP_MIN, tile_build_binary(b, TILE_OP_MUL, left, limit), limit);
+    }
+    return mask_below(lanes, tile_build_i64(b, 0), limit, g->parts);
+}
+
+static TileValue *load_units(TileLanes *lanes, const Grouped *g, int64_t count, TileValue *address, TileValue *mask,
+                             TileValue *fill) {
+    const TileType *type = tile_type_vector(lanes->context->module->context, g->unit, count, false);
+    int64_t align = g->each > 1 ? tile_scalar_bytes(g->scalar) : 0;
+    TileValue *value = tile_build_load(&lanes->builder, type, address, mask, fill, align);
+    copy_facts(lanes, value->op, g->member);
+    return value;
+}
+
+static void load_rows(TileLanes *lanes, const Grouped *g, TileValue **vectors) {
+    TileValue *rows[TILE_STRIPES], *first = unit_address(lanes, g, 0);
+    for (int64_t l = 0; l < lanes->width; l++)
+        rows[l] = load_units(lanes, g, g->parts, row_address(lanes, g, first, l), row_mask(lanes, g, l), NULL);
+    tile_group_from_rows(&lanes->builder, rows, g->parts, lanes->width, vectors);
+}
+
+static void load_range(TileLanes *lanes, const Grouped *g, TileValue **vectors) {
+    TileValue *filling = tile_op_named(g->member, TILE_OPERAND_FILLING);
+    TileValue *fill = filling ? tile_lanes_vector(lanes, filling) : NULL;
+    for (unsigned i = 0; i < g->count; i++)
+        vectors[i] =
+            load_units(lanes, g, lanes->width, unit_address(lanes, g, i * lanes->width), range_mask(lanes, g, i), fill);
+}
+
+/* The element of a pair. */
+static TileValue *half_of(TileLanes *lanes, const Grouped *g, TileValue *pair, bool second) {
+    TileBuilder *b = &lanes->builder;
+    if (second) pair = tile_build_binary(b, TILE_OP_SHR, pair, tile_build_integer(b, pair->type, 16));
+    return tile_build_bitcast(b, tile_build_convert(b, pair, TILE_U16), g->scalar);
+}
+
+static TileValue *pair_of(TileLanes *lanes, TileValue *first, TileValue *second) {
+    TileBuilder *b = &lanes->builder;
+    TileValue *low = tile_build_convert(b, tile_build_bitcast(b, first, TILE_U16), TILE_U32);
+    TileValue *high = tile_build_convert(b, tile_build_bitcast(b, second, TILE_U16), TILE_U32);
+    high = tile_build_binary(b, TILE_OP_SHL, high, tile_build_integer(b, high->type, 16));
+    return tile_build_binary(b, TILE_OP_OR, low, high);
+}
 
 /* Emits all loads of the group that begins with this one; false: there is none. */
 static bool emit_load_group(TileLanes *lanes, TileOp *op) {
     TileGroup group;
     TileValue *vectors[TILE_GROUP_MEMBERS];
-    if (!can_group(lanes) || !tile_group_find(lanes->strides, op, &group)) return false;
-    const TileType *type = vector_type(lanes, op->results[0].type->scalar);
+    if (!tile_group_find(lanes->strides, op, &group)) return false;
+    Grouped g = grouped(&group, op);
+    if (!can_group(lanes, &g)) return false;
+    if (group.rows)
+        load_rows(lanes, &g, vectors);
+    else
+        load_range(lanes, &g, vectors);
+    tile_group_split(&lanes->builder, vectors, g.parts, g.parts);
     for (unsigned i = 0; i < group.count; i++) {
-        vectors[i] = tile_build_load(&lanes->builder, type, group_address(lanes, &group, op, i), NULL, NULL, 0);
-        copy_facts(lanes, vectors[i]->op, op);
+        TileValue *unit = vectors[i / g.each], *value = g.each == 1 ? unit : half_of(lanes, &g, unit, i % 2);
+        tile_map_set(&lanes->vectors, &group.members[i]->results[0], value);
     }
-    tile_group_split(&lanes->builder, vectors, group.count, group.count);
-    for (unsigned i = 0; i < group.count; i++) tile_map_set(&lanes->vectors, &group.members[i]->results[0], vectors[i]);
     return true;
 }
 
+/* The units that the group stores; of those that rows do not have, any. */
+static void gather_units(TileLanes *lanes, const Grouped *g, TileValue **vectors) {
+    TileValue *values[TILE_GROUP_MEMBERS];
+    for (unsigned i = 0; i < g->group->count; i++)
+        values[i] = tile_lanes_vector(lanes, tile_op_operand(g->group->members[i], 0));
+    for (unsigned i = 0; i < g->parts; i++) {
+        TileValue **own = values + i * g->each;
+        vectors[i] = i >= g->count ? vectors[0] : g->each == 1 ? own[0] : pair_of(lanes, own[0], own[1]);
+    }
+}
+
 static void store_group(TileLanes *lanes, const TileGroup *group) {
-    TileValue *vectors[TILE_GROUP_MEMBERS];
-    for (unsigned i = 0; i < group->count; i++)
-        vectors[i] = tile_lanes_vector(lanes, tile_op_operand(group->members[i], 0));
-    tile_group_merge(&lanes->builder, vectors, group->count, group->count);
-    for (unsigned i = 0; i < group->count; i++)
-        copy_facts(lanes, tile_build_store(&lanes->builder, vectors[i], group_address(lanes, group, group->members[0], i), NULL, 0),
-                   group->members[0]);
+    TileValue *vectors[TILE_GROUP_MEMBERS], *rows[TILE_STRIPES];
+    Grouped g = grouped(group, group->members[0]);
+    gather_units(lanes, &g, vectors);
+    tile_group_merge(&lanes->builder, vectors, g.parts, g.parts);
+    if (group->rows) tile_group_to_rows(&lanes->builder, vectors, g.parts, lanes->width, rows);
+    TileValue *first = unit_address(lanes, &g, 0);
+    for (int64_t i = 0; i < (group->rows ? lanes->width : (int64_t)g.count); i++) {
+        TileValue *address = group->rows ? row_address(lanes, &g, first, i) : unit_address(lanes, &g, i * lanes->width);
+        TileValue *mask = group->rows ? row_mask(lanes, &g, i) : range_mask(lanes, &g, i);
+        int64_t align = g.each > 1 ? tile_scalar_bytes(g.scalar) : 0;
+        copy_facts(lanes, tile_build_store(&lanes->builder, group->rows ? rows[i] : vectors[i], address, mask, align),
+                   g.member);
+    }
 }
 
 /* A member of a group of stores: the last one emits them; false: it is none. */
 static bool emit_store_group(TileLanes *lanes, TileOp *op) {
     TileGroup *group = tile_map_get(&lanes->groups, op);
-    if (!can_group(lanes)) return false;
     if (!group) {
         group = TILE_NEW(lanes->context->scratch, TileGroup);
         if (!tile_group_find(lanes->strides, op, group)) return false;
+        Grouped g = grouped(group, op);
+        if (!can_group(lanes, &g)) return false;
         for (unsigned i = 0; i < group->count; i++) tile_map_set(&lanes->groups, group->members[i], group);
     }
     for (const TileOp *later = op->next; later; later = later->next)

@@ -1,28 +1,46 @@
 /* Accesses of neighbouring elements. Loads whose addresses grow by several elements from lane to lane, and which
  * together read all of these, are full vectors from memory, from which shuffles take each load's lanes; likewise
- * stores. So memory is read and written without gathers where the elements of one point are neighbours: pairs, pixels of
- * several channels, blocks of a transform, columns of a matrix. */
+ * stores. So memory is read and written without gathers where the elements of one point are neighbours: pairs, pixels
+ * of several channels, blocks of a transform, columns of a matrix. */
 #include "cpu/vectorise.h"
 #include "lang/index/index.h"
 #include "lang/ir/operands.h"
 
-enum { MOST_PARTS = 12 };
+enum {
+    MOST_PARTS = 12,
+    LEAST_OF_ROW = 3, /* elements of 32 bits: two gathers take as long as a load for each lane */
+    MOST_OF_ROW = 32,
+};
 
 static TileScalar scalar_of(const TileOp *op) {
     return op->id == TILE_OP_LOAD ? op->results[0].type->scalar : tile_op_operand(op, 0)->type->scalar;
 }
 
-/* An access of one element without a mask. */
-static bool is_plain(const TileOp *op) {
-    return (op->id == TILE_OP_LOAD || op->id == TILE_OP_STORE) && !tile_op_has_part(op, TILE_PARTS_MASK);
+static bool is_access(const TileOp *op) { return op->id == TILE_OP_LOAD || op->id == TILE_OP_STORE; }
+
+static TileSlope slope_of(TileStrides *strides, const TileOp *op) {
+    return tile_stride_of(strides, tile_op_named(op, TILE_OPERAND_ADDRESS));
 }
 
 /* From lane to lane the address grows by this number of elements, a power of two; 0: by another number. */
 static int64_t elements_between(TileStrides *strides, const TileOp *op) {
-    TileSlope slope = tile_stride_of(strides, tile_op_named(op, TILE_OPERAND_ADDRESS));
+    TileSlope slope = slope_of(strides, op);
     int64_t bytes = tile_scalar_bytes(scalar_of(op)), count = slope.step / bytes;
     bool is = slope.kind == TILE_SLOPE_AFFINE && !slope.factor && count > 1 && count <= TILE_GROUP_MEMBERS;
     return is && slope.step % bytes == 0 && (count & (count - 1)) == 0 ? count : 0;
+}
+
+bool tile_group_mask(TileStrides *strides, const TileOp *op, TileValue **index, TileValue **limit) {
+    *index = *limit = NULL;
+    if (!tile_op_has_part(op, TILE_PARTS_MASK)) return true;
+    const TileOp *below = tile_value_def(tile_op_named(op, TILE_OPERAND_MASK), TILE_OP_LT);
+    int64_t count = elements_between(strides, op);
+    if (!below || !count || tile_op_operand(below, 0)->type->scalar != TILE_I64) return false;
+    *index = tile_op_operand(below, 0);
+    *limit = tile_op_operand(below, 1);
+    TileSlope slope = tile_stride_of(strides, *index);
+    return slope.kind == TILE_SLOPE_AFFINE && !slope.factor && slope.step == count &&
+           tile_stride_of(strides, *limit).kind == TILE_SLOPE_UNIFORM;
 }
 
 /* The bytes that are added to a pointer, one after the other; returns what they are added to. */
@@ -52,39 +70,98 @@ static bool find_distance(TileIndices *indices, TileValue *a, TileValue *b, int6
     return true;
 }
 
-/* Adds the accesses of the block like `first`, from it on; another access of their kind that may lie between them in
- * memory ends the search. */
-static void collect(TileStrides *strides, TileOp *first, int64_t count, TileGroup *group) {
-    TileIndices *indices = strides->slopes.view.indices;
-    TileValue *start = tile_op_named(first, TILE_OPERAND_ADDRESS);
-    int64_t bytes = tile_scalar_bytes(scalar_of(first)), low = 0, distance;
-    TileOp *found[2 * TILE_GROUP_MEMBERS] = {NULL}; /* by distance + count */
+/* Is the element that is `distance` ahead of the one of `first` masked by the same limit, and filled with the same
+ * value? */
+static bool is_masked_alike(TileStrides *strides, const TileOp *op, const TileOp *first, int64_t distance) {
+    TileValue *index, *limit, *first_index, *first_limit, *fill = tile_op_named(op, TILE_OPERAND_FILLING);
+    TileValue *first_fill = tile_op_named(first, TILE_OPERAND_FILLING);
+    int64_t between;
+    if (!tile_group_mask(strides, op, &index, &limit) || !tile_group_mask(strides, first, &first_index, &first_limit))
+        return false;
+    if (!index != !first_index || !fill != !first_fill) return false;
+    if (fill && (!tile_value_is_same(fill, first_fill) || tile_stride_of(strides, fill).kind != TILE_SLOPE_UNIFORM))
+        return false;
+    return !index ||
+           (limit == first_limit && tile_index_offset(strides->slopes.view.indices, index, first_index, &between) &&
+            between == distance);
+}
+
+static bool is_alike(TileStrides *strides, const TileOp *op, const TileOp *first, int64_t *distance) {
+    TileSlope own = slope_of(strides, op), slope = slope_of(strides, first);
+    int64_t bytes = tile_scalar_bytes(scalar_of(first));
+    if (scalar_of(op) != scalar_of(first) || own.kind != slope.kind || own.step != slope.step ||
+        own.factor != slope.factor)
+        return false;
+    if (!find_distance(strides->slopes.view.indices, tile_op_named(op, TILE_OPERAND_ADDRESS),
+                       tile_op_named(first, TILE_OPERAND_ADDRESS), distance) ||
+        *distance % bytes)
+        return false;
+    *distance /= bytes;
+    return is_masked_alike(strides, op, first, *distance);
+}
+
+/* Accesses of the block, by the number of elements that they are ahead of the first one, plus TILE_GROUP_MEMBERS. */
+typedef struct Neighbours {
+    TileOp *at[2 * TILE_GROUP_MEMBERS];
+} Neighbours;
+
+/* Finds the accesses like `first`, from it on and less than `reach` elements away; another access of their kind that
+ * may lie between them in memory ends the search. */
+static void find_neighbours(TileStrides *strides, TileOp *first, int64_t reach, Neighbours *found) {
+    *found = (Neighbours){{NULL}};
     for (TileOp *op = first; op; op = op->next) {
-        if (op->region_count || (op->id != first->id && (op->id == TILE_OP_STORE || first->id == TILE_OP_STORE) &&
-                                 (op->id == TILE_OP_STORE || op->id == TILE_OP_LOAD)))
+        bool access = is_access(op);
+        if (op->region_count ||
+            (op->id != first->id && access && (op->id == TILE_OP_STORE || first->id == TILE_OP_STORE)))
             break;
         if (op->id != first->id) continue;
-        bool like = is_plain(op) && scalar_of(op) == scalar_of(first) && elements_between(strides, op) == count &&
-                    find_distance(indices, tile_op_named(op, TILE_OPERAND_ADDRESS), start, &distance) &&
-                    distance % bytes == 0 && distance / bytes > -count && distance / bytes < count;
-        if (!like && op->id == TILE_OP_STORE) break;
-        if (!like || found[distance / bytes + count]) continue;
-        found[distance / bytes + count] = op;
-        if (distance / bytes < low) low = distance / bytes;
+        int64_t distance = 0;
+        bool alike = is_alike(strides, op, first, &distance) && distance > -reach && distance < reach;
+        if (!alike && op->id == TILE_OP_STORE) break;
+        if (alike && !found->at[distance + TILE_GROUP_MEMBERS]) found->at[distance + TILE_GROUP_MEMBERS] = op;
     }
+}
+
+/* All elements between those of neighbouring lanes. */
+static void collect_range(TileStrides *strides, TileOp *first, int64_t count, TileGroup *group) {
+    Neighbours found;
+    find_neighbours(strides, first, count, &found);
+    int64_t low = TILE_GROUP_MEMBERS - count + 1;
+    while (!found.at[low]) low++;
     for (int64_t i = 0; i < count; i++) {
-        TileOp *op = found[low + i + count];
-        if (!op) return;
-        group->members[i] = op;
+        group->members[i] = found.at[low + i];
+        if (!group->members[i]) return;
     }
     group->count = (unsigned)count;
 }
 
+/* Some elements one after the other, which a lane moves faster together than all lanes do one by one. */
+static void collect_row(TileStrides *strides, TileOp *first, TileGroup *group) {
+    Neighbours found;
+    unsigned least = tile_scalar_bytes(scalar_of(first)) < 4 ? 2 : LEAST_OF_ROW;
+    find_neighbours(strides, first, MOST_OF_ROW, &found);
+    int64_t low = TILE_GROUP_MEMBERS, high = low + 1;
+    while (found.at[low - 1]) low--;
+    while (high < 2 * TILE_GROUP_MEMBERS && found.at[high]) high++;
+    if (high - low > MOST_OF_ROW) high = low + MOST_OF_ROW;
+    if (high <= TILE_GROUP_MEMBERS || high - low < least) return;
+    for (int64_t i = low; i < high; i++) group->members[i - low] = found.at[i];
+    group->count = (unsigned)(high - low);
+    group->rows = true;
+}
+
 bool tile_group_find(TileStrides *strides, TileOp *first, TileGroup *group) {
+    TileValue *index, *limit;
     group->count = 0;
-    if (!is_plain(first)) return false;
+    group->rows = false;
+    if (!is_access(first) || !tile_group_mask(strides, first, &index, &limit)) return false;
+    TileSlope slope = slope_of(strides, first);
+    bool near = !slope.factor && slope.step == (int64_t)tile_scalar_bytes(scalar_of(first));
+    if (slope.kind != TILE_SLOPE_AFFINE || near) return false;
     int64_t count = elements_between(strides, first);
-    if (count) collect(strides, first, count, group);
+    if (count) collect_range(strides, first, count, group);
+    if (!group->count && !index) collect_row(strides, first, group);
+    for (group->parts = 1; group->parts < group->count;) group->parts *= 2;
     return group->count != 0;
 }
 
@@ -133,4 +210,40 @@ void tile_group_merge(TileBuilder *b, TileValue **vectors, unsigned count, unsig
         vectors[2 * i] = in_turn(b, halves[i], halves[count / 2 + i], 0);
         vectors[2 * i + 1] = in_turn(b, halves[i], halves[count / 2 + i], width);
     }
+}
+
+/* The lanes first .. first + count of two vectors that follow one another. */
+static TileValue *lanes_from(TileBuilder *b, TileValue *x, TileValue *y, int64_t first, int64_t count) {
+    int64_t lanes[TILE_STRIPES];
+    for (int64_t i = 0; i < count; i++) lanes[i] = first + i;
+    return tile_build_shuffle(b, x, y, lanes, (unsigned)count);
+}
+
+/* Joins neighbouring vectors until they have so many lanes. Returns how many are left. */
+static int64_t join_vectors(TileBuilder *b, TileValue **vectors, int64_t count, int64_t lanes) {
+    for (int64_t own = vectors[0]->type->extent[0]; own < lanes; own *= 2, count /= 2)
+        for (int64_t i = 0; i < count / 2; i++)
+            vectors[i] = lanes_from(b, vectors[2 * i], vectors[2 * i + 1], 0, 2 * own);
+    return count;
+}
+
+/* Cuts vectors into pieces of so many lanes. */
+static void cut_vectors(TileBuilder *b, TileValue *const *vectors, int64_t count, int64_t lanes, TileValue **pieces) {
+    int64_t each = vectors[0]->type->extent[0] / lanes;
+    for (int64_t i = 0; i < count * each; i++) {
+        TileValue *whole = vectors[i / each];
+        pieces[i] = each == 1 ? whole : lanes_from(b, whole, whole, i % each * lanes, lanes);
+    }
+}
+
+void tile_group_from_rows(TileBuilder *b, TileValue *const *rows, unsigned parts, int64_t width, TileValue **vectors) {
+    TileValue *joined[TILE_STRIPES];
+    for (int64_t i = 0; i < width; i++) joined[i] = rows[i];
+    cut_vectors(b, joined, join_vectors(b, joined, width, width), width, vectors);
+}
+
+void tile_group_to_rows(TileBuilder *b, TileValue *const *vectors, unsigned parts, int64_t width, TileValue **rows) {
+    TileValue *joined[TILE_GROUP_MEMBERS];
+    for (unsigned i = 0; i < parts; i++) joined[i] = vectors[i];
+    cut_vectors(b, joined, join_vectors(b, joined, parts, parts), parts, rows);
 }

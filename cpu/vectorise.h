@@ -37,15 +37,25 @@ void tile_emit_versions(TilePassContext *context, TileOp *loop, TileEmitLoop *em
 
 enum { TILE_GROUP_MEMBERS = 32 };
 
-/* vector_group.c: loads or stores of a block. From lane to lane, their addresses grow by `count` elements, and they
- * access all of these: element i is that of members[i]. */
+/* vector_group.c: loads or stores of a block that access neighbouring elements, in the order of memory. */
 typedef struct TileGroup {
     TileOp *members[TILE_GROUP_MEMBERS];
     unsigned count;
+    unsigned parts; /* the power of two from count on */
+    /* false: from lane to lane, addresses grow by `count` elements, so that the lanes together access all elements of a
+     * range. true: by another number, so that the elements of each lane are a row by themselves. */
+    bool rows;
 } TileGroup;
 
 /* The group of which the access is the first in its block; false: there is none. */
 bool tile_group_find(TileStrides *strides, TileOp *first, TileGroup *group);
+/* Is the element accessed where *index < *limit? Both NULL: always. `strides`: the index grows with the address from lane to
+ * lane, the limit is the same for all. false: the access has another mask. */
+bool tile_group_mask(TileStrides *strides, const TileOp *op, TileValue **index, TileValue **limit);
+/* Rows of `parts` elements to vectors of `width`, one after the other, and the reverse. `rows` has `width` of them, `vectors`
+ * `parts`. */
+void tile_group_from_rows(TileBuilder *builder, TileValue *const *rows, unsigned parts, int64_t width, TileValue **vectors);
+void tile_group_to_rows(TileBuilder *builder, TileValue *const *vectors, unsigned parts, int64_t width, TileValue **rows);
 /* Vectors whose lanes follow one another: the elements of part i of `parts`, every parts-th one from i on, are moved to
  * the i-th count / parts vectors. `count` is a power of two and a multiple of `parts`, the vectors have one length. */
 void tile_group_split(TileBuilder *builder, TileValue **vectors, unsigned count, unsigned parts);

@@ -109,6 +109,9 @@ ATTENTION = [("q", "in"), ("k", "in"), ("v", "in"), ("o", "out")]
 KEYS = {"B": [1, 0, 2], "H": [2, 4], "G": [1, 2], "S": [1, 0, 15, 16, 17, 33], "L": [1, 15, 16, 17, 47],
         "D": [8, 5, 16]}
 MORE_KEYS = {"B": [1, 2], "H": [2, 4], "G": [2, 1], "S": [1, 63, 64, 65], "L": [63, 64, 65, 129], "D": [16, 40]}
+GRADIENTS = [("q", "in"), ("k", "in"), ("v", "in"), ("o", "in"), ("lse", "in"), ("do", "in"), ("dq", "out"), ("dk", "out"),
+             ("dv", "out")]
+GRADIENT_TUNES = {"BQ=16 BL=32 BS=32 BK=16 warps=4": KEYS, "-": MORE_KEYS}
 ATTENTION_TUNES = {"BS=16 BL=16 warps=4": KEYS, "-": MORE_KEYS}
 
 
@@ -288,6 +291,11 @@ PROGRAMS = [
     library("quantise:matmul_int4", [("a", FEW_VIEWS), ("w", FEW_VIEWS), ("c", PLAIN)],
           {"BM=16 BN=32 BH=16": {"M": [1, 16, 37], "N": [1, 31, 69], "H": [1, 16, 37]}},
           derive={"K": lambda sizes: 2 * sizes["H"]}, gpus=GPUS),
+    other("temporaries", "reversed_blocks", ROW_TO_ROW, {"BM=2 BN=32": {"M": [0, 1, 5], "N": [1, 32, 77]}}, gpus=GPUS),
+    other("packed", "rounded", ROW_TO_ROW, {"BM=2 BN=32": {"M": ROW, "N": [1, 32, 77]}}, data=WIDE),
+    other("packed", "mxfp4", [("a", FEW_VIEWS), ("w", FEW_VIEWS), ("c", PLAIN)],
+          {"BM=16 BN=32 BH=32": {"M": [1, 16, 37], "N": [1, 31, 69], "H": [16, 32, 80]}}, types=["bf16"],
+          derive={"K": lambda sizes: 2 * sizes["H"], "G": lambda sizes: sizes["H"] // 16}, gpus=GPUS),
     other("transforms", "hadamard", ROW_TO_ROW, {"BM=2": {"M": [0, 1, 5], "N": [2, 8, 64]}}),
     other("transforms", "sort_rows", ROW_TO_ROW, {"BM=2": {"M": [0, 1, 5], "N": [2, 8, 32]}}),
     other("transforms", "fft_stage", [("re", FEW_VIEWS), ("re_out", ["contiguous", "rows"])],
@@ -470,6 +478,8 @@ KERNELS = [
     Kernel("attention:attention/causal", ATTENTION, ATTENTION_TUNES, keep=causal, budget=36),
     Kernel("attention:attention_lse", ATTENTION + [("lse", "out")], ATTENTION_TUNES, keep=causal, budget=20),
     Kernel("attention:attention_lse/causal", ATTENTION + [("lse", "out")], ATTENTION_TUNES, keep=causal, budget=20),
+    Kernel("attention:attention_backward", GRADIENTS, GRADIENT_TUNES, keep=causal, budget=20),
+    Kernel("attention:attention_backward/causal", GRADIENTS, GRADIENT_TUNES, keep=causal, budget=20),
     Kernel("attention:attention_window", ATTENTION, WINDOWS, keep=causal, budget=32),
     Kernel("attention:attention_varlen", VARLEN, VARLEN_TUNES, data=HOSTILE, derive=VARLEN_DERIVED, budget=24),
     Kernel("attention:attention_varlen/causal", VARLEN, VARLEN_TUNES, data=HOSTILE, derive=VARLEN_DERIVED, budget=36),

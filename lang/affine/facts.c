@@ -39,10 +39,10 @@ static void assume_bound(TileSumTable *table, const TileSum *sum, const TileSum 
     if (!tile_sum_wrapped(table)) assume(table, room, needs);
 }
 
-/* symbol + rest >= 0 tells of the operands of the symbol, too. */
+/* symbol + rest >= 0 tells of the operands of the symbol, too; but of lanes nothing of other numbers. */
 static void assume_operands(TileSumTable *table, const TileSymbol *symbol, const TileSum *rest, const TileSum *needs) {
     int64_t divisor;
-    if (symbol->kind == TILE_SYMBOL_MIN) {
+    if (symbol->kind == TILE_SYMBOL_MIN && !symbol->lane) {
         assume_bound(table, symbol->a, rest, needs);
         assume_bound(table, symbol->b, rest, needs);
     } else if (symbol->kind == TILE_SYMBOL_DIV && tile_sum_known(table, symbol->b, &divisor) && divisor > 0) {
@@ -58,7 +58,7 @@ static void assume_operands_below(TileSumTable *table, const TileSymbol *symbol,
     int64_t divisor;
     bool divides = symbol->kind == TILE_SYMBOL_DIV && tile_sum_known(table, symbol->b, &divisor) && divisor > 0;
     const TileSum *const operands[] = {symbol->a, symbol->b};
-    unsigned count = symbol->kind == TILE_SYMBOL_MAX ? 2 : divides;
+    unsigned count = symbol->kind == TILE_SYMBOL_MAX && !symbol->lane ? 2 : divides;
     for (unsigned i = 0; i < count; i++) {
         const TileSum *code = tile_sum_code(table, operands[i]), *most = rest;
         tile_sum_wrapped(table);
@@ -92,16 +92,18 @@ static const TileSum *reduced(TileSumTable *table, const TileSum *sum) {
     return tile_sum_intern(table, tile_sum_floor_divide(sum->constant, (int64_t)divisor), products, sum->count);
 }
 
-/* The exact integer is >= 0: a bound of each symbol that stands alone in a product. */
+/* The exact integer is >= 0: a bound of each symbol that stands alone in a product. What holds for all lanes of a tile
+ * bounds lanes alone: there may be none. */
 static void assume(TileSumTable *table, const TileSum *sum, const TileSum *needs) {
     sum = tile_sum_resolve(table, sum);
     if (sum->count == 0) return;
     sum = reduced(table, sum);
-    assume_factors(table, sum, needs);
+    bool lanes = tile_sum_has_lanes(sum);
+    if (!lanes) assume_factors(table, sum, needs);
     for (uint32_t i = 0; i < sum->count; i++) {
         const TileProduct *product = &sum->products[i];
         const TileSum *coefficient, *rest;
-        if (product->degree != 1) continue;
+        if (product->degree != 1 || (lanes && !product->symbols[0]->lane)) continue;
         const TileSymbol *symbol = product->symbols[0];
         if (!tile_sum_take_apart(table, sum, symbol, &coefficient, &rest) || coefficient->count) continue;
         add_fact(table, symbol, product->factor, rest, needs);

@@ -38,11 +38,16 @@ bool tile_sum_take_apart(TileSumTable *table, const TileSum *sum, const TileSymb
     return true;
 }
 
+/* An element of a tile counts as newer than all that is none: facts are about the element alone. */
+static bool is_newer(const TileSymbol *symbol, const TileSymbol *than) {
+    return symbol->lane == than->lane ? symbol->id > than->id : symbol->lane;
+}
+
 const TileSymbol *tile_sum_newest(const TileSum *sum) {
     const TileSymbol *newest = NULL;
     for (uint32_t i = 0; i < sum->count; i++)
         for (uint32_t k = 0; k < sum->products[i].degree; k++)
-            if (!newest || sum->products[i].symbols[k]->id > newest->id) newest = sum->products[i].symbols[k];
+            if (!newest || is_newer(sum->products[i].symbols[k], newest)) newest = sum->products[i].symbols[k];
     return newest;
 }
 

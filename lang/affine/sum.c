@@ -183,6 +183,7 @@ const TileSum *tile_sum_compound(TileSumTable *table, TileSymbolKind kind, const
     link_symbol(table, symbol);
     symbol->host = tile_sum_is_host(a) && (!b || tile_sum_is_host(b));
     symbol->open = (uint8_t)(tile_sum_open(a) | tile_sum_open(b));
+    symbol->lane = tile_sum_has_lanes(a) || (b && tile_sum_has_lanes(b));
     return tile_sum_symbol(table, symbol);
 }
 
@@ -304,6 +305,13 @@ const TileSum *tile_sum_bits(TileSumTable *table, TileSymbolKind kind, const Til
     if (!tile_sum_known(table, a, &x) || !tile_sum_known(table, b, &y)) return NULL;
     if (a->count == 0 && b->count == 0) return tile_sum_integer(table, bits_of(kind, x, y));
     return tile_sum_compound(table, kind, a, b);
+}
+
+bool tile_sum_has_lanes(const TileSum *sum) {
+    for (uint32_t i = 0; i < sum->count; i++)
+        for (uint32_t k = 0; k < sum->products[i].degree; k++)
+            if (sum->products[i].symbols[k]->lane) return true;
+    return false;
 }
 
 bool tile_sum_is_host(const TileSum *sum) {

@@ -58,6 +58,7 @@ struct TileSymbol {
     const TileSum *sum;   /* the symbol as a sum; NULL until first used */
     const TileSum *needs; /* the bounds hold only if this is >= 0, which a launch has to check; or NULL */
     bool host;            /* computed outside of grids */
+    bool lane;            /* any element of a tile, of which there may be none; or operands are so */
 };
 
 typedef struct TileProduct {
@@ -182,6 +183,8 @@ bool tile_sum_within(TileSumTable *table, const TileSum *a, const TileSum *b, co
 bool tile_sum_wrapped(TileSumTable *table);
 /* Are all its symbols computed outside of grids? */
 bool tile_sum_is_host(const TileSum *sum);
+/* Does an element of a tile occur in it? */
+bool tile_sum_has_lanes(const TileSum *sum);
 
 /* ---- interval.c ---- */
 

@@ -4,6 +4,7 @@
  * that are not proven to be in bounds of their dimension. */
 #include "parser/check/access.h"
 #include "parser/check/bounds.h"
+#include "parser/check/claim.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/lacks.h"
@@ -169,7 +170,8 @@ static bool add_gather(TileChecker *c, TileAccessed *access, unsigned d, TileMea
     access->agree[d] = tile_lanes_agree(&m, 0);
     m = tile_convert(c, m, TILE_I64, span);
     TileBounds bounds = tile_bounds_of(c, &m);
-    bool inside = tile_proven_inside(c, bounds.lowest, bounds.highest, dim);
+    const TileSum *element = tile_element_sum(c, &m);
+    bool inside = tile_elements_inside(c, &m, dim), chosen = !inside && tile_chosen_inside(c, &m, dim);
     if (!inside) m = tile_access_sound_index(c, m);
     if (access->gather_axis < 0) {
         access->gather_axis = (int)access->rank;
@@ -190,12 +192,17 @@ static bool add_gather(TileChecker *c, TileAccessed *access, unsigned d, TileMea
     access->gathers[d] = m.value;
     access->axis_of[d] = access->gather_axis;
     const int8_t map[] = {(int8_t)access->gather_axis};
-    if (inside) { /* only where the index itself is invalid there is no element */
+    if (inside || chosen) /* only where the index itself is invalid there is no element */
         access->valid = tile_valid_union(c, access->valid, tile_valid_map(c, m.valid, map));
+    if (inside) return true;
+    TileAtom *atom = tile_atom_mask(c, tile_access_index_mask(c, &m, dim), key, dim, m.valid, span, NULL);
+    if (chosen) {
+        access->chosen = tile_valid_add(c, access->chosen, atom, map, access->span);
         return true;
     }
-    TileAtom *atom = tile_atom_mask(c, tile_access_index_mask(c, &m, dim), key, dim, m.valid, span, NULL);
-    tile_keep_known(c, atom, bounds.lowest, bounds.highest);
+    size_t known = tile_claim_assume_chosen(c);
+    tile_keep_known(c, atom, element ? element : bounds.lowest, element ? element : bounds.highest);
+    tile_facts_restore(c, known);
     access->implied = tile_valid_union(c, access->implied, tile_valid_map(c, m.valid, map));
     access->valid = tile_valid_add(c, access->valid, atom, map, access->span);
     return true;
@@ -250,15 +257,20 @@ static bool add_entry(TileChecker *c, TileAccessed *access, unsigned d, const Ti
 
 bool tile_access_check_entries(TileChecker *c, const TileExpr *expr, TileAccessed *access) {
     const TileTensor *tensor = access->tensor;
-    if (expr->items.count != tensor->rank) {
+    if (expr->items.count != tensor->rank - tensor->own) {
         tile_fail(c, ENTRY_COUNT, expr->span, tensor->name,
-                  tile_count_words(c, tensor->rank, "dimension", "dimensions"),
+                  tile_count_words(c, tensor->rank - tensor->own, "dimension", "dimensions"),
                   tile_count_words(c, expr->items.count, "entry", "entries"));
         return false;
     }
     bool ok = true;
     access->gather_axis = -1;
-    for (unsigned d = 0; d < tensor->rank; d++) ok = add_entry(c, access, d, expr->items.items[d]) && ok;
+    for (unsigned d = 0; d < tensor->own; d++) {
+        access->kinds[d] = TILE_ACCESS_INDEX;
+        access->indices[d] = c->programs[d];
+    }
+    for (unsigned d = tensor->own; d < tensor->rank; d++)
+        ok = add_entry(c, access, d, expr->items.items[d - tensor->own]) && ok;
     return ok;
 }
 

@@ -18,6 +18,7 @@ typedef struct TileAccessed {
     unsigned rank;
     const TileSum *extent[TILE_MAX_TILE_RANK];
     const TileValidity *valid;
+    const TileValidity *chosen;  /* more, that holds for all elements that are used: the others become 0 */
     bool stores;                 /* without a mask that selects lanes */
     const TileValidity *implied; /* by the masks of the index tiles: where the index tiles are valid */
 } TileAccessed;

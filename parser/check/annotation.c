@@ -51,8 +51,8 @@ static const char *shape_words(TileChecker *c, const TileMeaning *m) {
     TileText text = {.arena = c->annotations->arena};
     if (m->kind == TILE_MEANING_VALUE) add_extents(&text, m->extent, m->rank);
     if (m->kind == TILE_MEANING_RANGE) add_extents(&text, &m->range->size, 1);
-    if (m->kind == TILE_MEANING_TENSOR) add_extents(&text, m->tensor->dims, m->tensor->rank);
-    if (m->kind == TILE_MEANING_TENSOR && !m->tensor->rank) tile_text_add(&text, "[]");
+    if (m->kind == TILE_MEANING_TENSOR) add_extents(&text, m->tensor->dims + m->tensor->own, m->tensor->rank - m->tensor->own);
+    if (m->kind == TILE_MEANING_TENSOR && m->tensor->rank == m->tensor->own) tile_text_add(&text, "[]");
     return tile_text_get(&text);
 }
 

@@ -2,6 +2,7 @@
  * inside of a dimension; a scalar of a type narrower than i64 has a sum, as an i64 has. */
 #include "lang/scalar/scalar.h"
 #include "parser/check/bounds.h"
+#include "parser/check/element.h"
 
 static const TileBounds unknown = {NULL, NULL};
 
@@ -51,7 +52,23 @@ TileBounds tile_bounds_of(TileChecker *c, const TileMeaning *m) {
     TileBounds all = of_type(c, type);
     if (!bounds.lowest) bounds.lowest = all.lowest;
     if (!bounds.highest) bounds.highest = all.highest;
+    const TileSum *element = m->element ? m->element : tile_element_find(c, m);
+    if (!element || !c->sums.facts.count) return bounds;
+    const TileSum *least = tile_element_known(c, element, false), *most = tile_element_known(c, element, true);
+    if (least && !(bounds.lowest && tile_sum_proves(&c->sums, least, bounds.lowest, NULL))) bounds.lowest = least;
+    if (most && !(bounds.highest && tile_sum_proves(&c->sums, bounds.highest, most, NULL))) bounds.highest = most;
     return bounds;
+}
+
+const TileSum *tile_element_sum(TileChecker *c, const TileMeaning *m) {
+    if (m->kind != TILE_MEANING_VALUE || !tile_scalar_is_int((TileScalar)m->scalar)) return NULL;
+    if (m->rank == 0) return tile_scalar_sum(c, m);
+    if (m->element) return m->element;
+    if (m->lowest && m->lowest == m->highest) return m->lowest;
+    const TileSum *own = tile_element_find(c, m);
+    if (own) return own;
+    TileBounds bounds = tile_bounds_of(c, m);
+    return tile_element_make(c, m, bounds.lowest, bounds.highest);
 }
 
 /* ---- operators ---- */
@@ -147,17 +164,28 @@ TileBounds tile_bounds_of_operator(TileChecker *c, TileTokenKind op, const TileM
     return grows(op) && !fits(c, bounds, (TileScalar)a->scalar) ? unknown : bounds;
 }
 
-const TileSum *tile_narrow_sum(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b) {
+/* x op y in the type; NULL where it may wrap, but for i64, whose sums are numbers modulo 2^64, or has no normal form. */
+static const TileSum *operator_sum(TileChecker *c, TileTokenKind op, TileScalar type, const TileSum *x,
+                                   const TileSum *y) {
     static const Combine operations[] = {[TILE_TOKEN_PLUS] = tile_sum_add,
                                          [TILE_TOKEN_MINUS] = tile_sum_subtract,
                                          [TILE_TOKEN_STAR] = tile_sum_multiply,
                                          [TILE_TOKEN_SLASH] = tile_sum_divide,
                                          [TILE_TOKEN_PERCENT] = tile_sum_remainder};
     bool known = op < sizeof operations / sizeof *operations && operations[op];
-    if (!known || a->scalar == TILE_U64) return NULL;
-    const TileSum *x = tile_scalar_sum(c, a), *y = tile_scalar_sum(c, b);
+    if (!known || type == TILE_U64 || !x || !y) return NULL;
+    if (type == TILE_I64) return operations[op](&c->sums, x, y);
     const TileSum *sum = combine(c, operations[op], x, y);
-    return sum && fits(c, (TileBounds){sum, sum}, (TileScalar)a->scalar) ? sum : NULL;
+    return sum && fits(c, (TileBounds){sum, sum}, type) ? sum : NULL;
+}
+
+const TileSum *tile_narrow_sum(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b) {
+    if (a->scalar == TILE_I64) return NULL;
+    return operator_sum(c, op, (TileScalar)a->scalar, tile_scalar_sum(c, a), tile_scalar_sum(c, b));
+}
+
+const TileSum *tile_element_of_operator(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b) {
+    return operator_sum(c, op, (TileScalar)a->scalar, tile_element_sum(c, a), tile_element_sum(c, b));
 }
 
 /* ---- choices ---- */
@@ -183,8 +211,7 @@ TileBounds tile_bounds_of_clamp(TileChecker *c, TileBounds x, TileBounds low, Ti
     return bounds;
 }
 
-TileBounds tile_bounds_of_either(TileChecker *c, const TileMeaning *a, const TileMeaning *b) {
-    TileBounds x = tile_bounds_of(c, a), y = tile_bounds_of(c, b);
+TileBounds tile_bounds_of_either(TileChecker *c, TileBounds x, TileBounds y) {
     return (TileBounds){combine(c, tile_sum_min, x.lowest, y.lowest), combine(c, tile_sum_max, x.highest, y.highest)};
 }
 
@@ -258,4 +285,11 @@ bool tile_proven_inside(TileChecker *c, const TileSum *lowest, const TileSum *hi
 
 bool tile_required_inside(TileChecker *c, const TileSum *lowest, const TileSum *highest, const TileSum *dim) {
     return is_inside(c, lowest, highest, dim, true);
+}
+
+bool tile_elements_inside(TileChecker *c, const TileMeaning *index, const TileSum *dim) {
+    TileBounds bounds = tile_bounds_of(c, index);
+    if (tile_proven_inside(c, bounds.lowest, bounds.highest, dim)) return true;
+    const TileSum *element = c->sums.facts.count && index->rank ? tile_element_sum(c, index) : NULL;
+    return element && tile_proven_inside(c, element, element, dim);
 }

@@ -18,9 +18,13 @@ TileBounds tile_bounds_of(TileChecker *c, const TileMeaning *m);
 TileBounds tile_bounds_of_operator(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b);
 TileBounds tile_bounds_of_extremum(TileChecker *c, TileOpId op, TileBounds a, TileBounds b);
 TileBounds tile_bounds_of_clamp(TileChecker *c, TileBounds x, TileBounds low, TileBounds high);
-TileBounds tile_bounds_of_either(TileChecker *c, const TileMeaning *a, const TileMeaning *b);
+TileBounds tile_bounds_of_either(TileChecker *c, TileBounds a, TileBounds b);
 /* The bounds of a value that is converted to another type of integers; unknown where it may wrap. */
 TileBounds tile_bounds_as(TileChecker *c, const TileMeaning *m, TileScalar to);
+/* Any valid element of a tile as a sum, the number itself of a scalar (element.c); the same of an operator's result. NULL
+ * if it has none. */
+const TileSum *tile_element_sum(TileChecker *c, const TileMeaning *m);
+const TileSum *tile_element_of_operator(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b);
 /* Names the symbol that stands for a scalar, if it has no name; for messages. */
 void tile_name_symbol(const TileMeaning *m, const char *name);
 /* Of a scalar that may wrap in a narrower type: what is not negative does not grow. */
@@ -35,5 +39,8 @@ const TileSum *tile_narrow_sum(TileChecker *c, TileTokenKind op, const TileMeani
 bool tile_proven_inside(TileChecker *c, const TileSum *lowest, const TileSum *highest, const TileSum *dim);
 /* The same where nothing else makes the program right: also that a divisor is at least 1 is then a condition. */
 bool tile_required_inside(TileChecker *c, const TileSum *lowest, const TileSum *highest, const TileSum *dim);
+
+/* The same of all valid elements of an index tile. */
+bool tile_elements_inside(TileChecker *c, const TileMeaning *index, const TileSum *dim);
 
 #endif

@@ -85,6 +85,17 @@ static Side run_side(TileChecker *c, TileBranch branch, bool own_block, const Ti
     return side;
 }
 
+/* Of a branch that chooses for each element. */
+static Side run_chosen_side(TileChecker *c, TileBranch branch, const TileClaim *claim, bool truth,
+                            const TileMeaning *before, size_t count) {
+    TileChosen chosen = {claim, truth};
+    size_t sides = c->sides.count;
+    if (claim) tile_list_push(c->arena, &c->sides, chosen);
+    Side side = run_side(c, branch, false, NULL, truth, before, count);
+    c->sides.count = sides;
+    return side;
+}
+
 static bool same_value(const TileMeaning *a, const TileMeaning *b) {
     return a->kind == b->kind && a->value == b->value && a->sum == b->sum && a->constant == b->constant &&
            a->bits == b->bits && a->rank == b->rank;
@@ -301,7 +312,12 @@ static TileMeaning join_with_if(TileChecker *c, const TileMeaning *condition, Ti
 static TileMeaning select_one(TileChecker *c, const TileMeaning *condition, TileMeaning a, TileMeaning b,
                               const Side *const *sides, TileSpan span) {
     TileMeaning v[3] = {*condition, a, b};
-    return unify_sides(c, &v[1], &v[2], sides, span) ? tile_select_meaning(c, v, span) : tile_error_meaning();
+    if (!unify_sides(c, &v[1], &v[2], sides, span)) return tile_error_meaning();
+    TileMeaning told[] = {*condition, v[1], v[2]}, chosen = tile_select_meaning(c, v, span);
+    if (tile_is_error(&chosen) || !condition->rank || chosen.scalar != TILE_BOOL) return chosen;
+    for (unsigned i = 0; i < 3; i++) told[i].claim = tile_claim_within(&told[i], &chosen);
+    chosen.claim = tile_claim_choice(c, told[0].claim, &told[1], &told[2]);
+    return chosen;
 }
 
 /* The condition is a tile in a function lifted over tiles, and will be in one that is folded: both sides are executed,
@@ -311,9 +327,10 @@ static TileMeaning join_with_select(TileChecker *c, const TileMeaning *condition
     TileMeaning *before = tile_vars_snapshot(c);
     size_t count = c->vars.count;
     c->masked++;
-    Side then = run_side(c, then_branch, false, NULL, true, before, count);
+    const TileClaim *claim = condition->rank ? condition->claim : NULL;
+    Side then = run_chosen_side(c, then_branch, claim, true, before, count);
     tile_vars_restore(c, before, count);
-    Side otherwise = run_side(c, else_branch, false, NULL, false, before, count);
+    Side otherwise = run_chosen_side(c, else_branch, claim, false, before, count);
     tile_vars_restore(c, before, count);
     c->masked--;
     tile_emit_at(c, span);

@@ -1,4 +1,4 @@
-/* The table of built-in functions. Their rules: elementwise.c, reduce.c, fold.c, sort.c, count.c, draw.c, join.c, arrange.c, einsum.c, scatter.c, range.c. */
+/* The table of built-in functions. Their rules: elementwise.c, reduce.c, fold.c, sort.c, count.c, draw.c, join.c, arrange.c, einsum.c, packed.c, scatter.c, range.c. */
 #ifndef TILE_PARSER_CHECK_BUILTIN_H
 #define TILE_PARSER_CHECK_BUILTIN_H
 
@@ -47,6 +47,9 @@ typedef enum TileBuiltinRule {
     TILE_BUILTIN_SHIFT,
     TILE_BUILTIN_VALID,
     TILE_BUILTIN_EINSUM,
+    TILE_BUILTIN_UNPACK,
+    TILE_BUILTIN_PACK,
+    TILE_BUILTIN_DOT_SCALED,
     TILE_BUILTIN_ATOMIC,
     TILE_BUILTIN_PRINT,
 } TileBuiltinRule;

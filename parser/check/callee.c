@@ -16,6 +16,7 @@
 #include "parser/check/join.h"
 #include "parser/check/maker.h"
 #include "parser/check/operand.h"
+#include "parser/check/packed.h"
 #include "parser/check/print.h"
 #include "parser/check/range.h"
 #include "parser/check/reduce.h"
@@ -99,6 +100,9 @@ static TileMeaning check_builtin(TileChecker *c, const TileExpr *call, const Til
     case TILE_BUILTIN_SHIFT: return tile_check_shift(c, call, builtin);
     case TILE_BUILTIN_VALID: return tile_check_valid(c, call, builtin);
     case TILE_BUILTIN_EINSUM: return tile_check_einsum(c, call, builtin);
+    case TILE_BUILTIN_UNPACK: return tile_check_unpack(c, call, builtin);
+    case TILE_BUILTIN_PACK: return tile_check_pack(c, call, builtin);
+    case TILE_BUILTIN_DOT_SCALED: return tile_check_dot_scaled(c, call, builtin);
     case TILE_BUILTIN_ATOMIC: return tile_check_atomic(c, call, builtin);
     case TILE_BUILTIN_PRINT: return tile_check_print(c, call, builtin);
     }

@@ -68,6 +68,8 @@ typedef enum TileClaimKind {
     TILE_CLAIM_NOT, /* of x */
     TILE_CLAIM_AND, /* of x and y; one that is NULL tells nothing */
     TILE_CLAIM_OR,
+    TILE_CLAIM_ALL, /* x holds for all elements of a tile */
+    TILE_CLAIM_ANY, /* x holds for one */
 } TileClaimKind;
 
 /* What it tells of integers that a bool is true, or false (claim.c). Values do not change, so neither does a claim:
@@ -116,11 +118,12 @@ struct TileMeaning {
     const TileSum *sum;        /* VALUE: i64 scalars always have one */
     uint64_t bits;             /* VALUE: constant */
     const TileValidity *valid; /* VALUE */
-    const TileClaim *claim;    /* VALUE: a bool of rank 0; or NULL */
+    const TileClaim *claim;    /* VALUE: a bool, of a tile each of its elements; or NULL */
     /* VALUE: exact integers between which the valid elements of a tile of integers lie, inclusive; NULL if unknown. Of
      * a scalar that is no i64 both are its value (bounds.c). */
     const TileSum *lowest, *highest;
-    __int128 integer; /* INTEGER */
+    const TileSum *element; /* VALUE: a tile's valid element as a sum of elements of its operands (element.c); or NULL */
+    __int128 integer;       /* INTEGER */
     double number;    /* NUMBER */
     union {
         TileRange *range;
@@ -154,6 +157,7 @@ struct TileTensor {
     TileScalar scalar;
     TileAccess access;
     unsigned rank;
+    unsigned own; /* a temporary of each program: so many dimensions stand in front, for the indices of the program */
     const TileSum *dims[TILE_MAX_TENSOR_RANK];
     TileSpan span;
     uint32_t number; /* index in the plan of a test */
@@ -253,6 +257,12 @@ struct TileLost {
     bool above, below;
 };
 
+/* A side of a branch that is chosen for each element: what holds of those for which it is. */
+typedef struct TileChosen {
+    const TileClaim *claim;
+    bool truth;
+} TileChosen;
+
 /* A meaning at a place, for annotations. */
 typedef struct TileFinding {
     TileSpan span, bound;
@@ -276,6 +286,7 @@ struct TileChecker {
     TileSumTable sums;
     TILE_LIST(TileBound) bounds;
     TileMap lost;      /* by statement: TileLost */
+    TileMap elements;  /* by value of the IR: Element, of element.c */
     TileMap innermost; /* by name: the index, plus 1, of the innermost binding */
     TILE_LIST(TileVar *) vars;
     TILE_LIST(TileAtom *) atoms;
@@ -283,6 +294,7 @@ struct TileChecker {
     TILE_LIST(TileLoaded) loaded;
     TileCache cache;
     TILE_LIST(TileConstant) constants; /* evaluated so far */
+    TILE_LIST(TileChosen) sides; /* of enclosing branches with a tile as condition */
     TileFrame *frame;
     size_t scope_start;     /* the first binding of the innermost scope */
     const char *fill_word;  /* the fill to propose after `else` */
@@ -303,6 +315,9 @@ struct TileChecker {
     bool in_combiner;                  /* ops are inserted into the combiner of a fold or scan, which has no control
                                         * flow */
     TileOp *grid;                      /* the one being checked */
+    const TileSum *programs[TILE_MAX_TENSOR_RANK], *program_counts[TILE_MAX_TENSOR_RANK]; /* its indices; their extents */
+    unsigned program_rank;
+    size_t host_cache; /* the emitted sums in front of it */
     TILE_LIST(TileCover) covers;       /* names that the grid and its loops have bound, and what they run over */
     TILE_LIST(TileWhole) wholes;       /* `out` tensors that a grid stores whole */
     bool representative;               /* a generic check: unbound types and values have stand-ins */

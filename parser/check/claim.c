@@ -2,18 +2,43 @@
  * and flags; where the bool is tested, the claim becomes facts for the proofs of the side that is executed. */
 #include "parser/check/bounds.h"
 #include "parser/check/claim.h"
+#include "parser/check/scope.h"
+#include "parser/check/validity.h"
 
 static const TileClaim *new_claim(TileChecker *c, TileClaim claim) {
     return tile_arena_copy(c->arena, &claim, sizeof claim);
 }
 
-const TileClaim *tile_claim_compare(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b) {
+static bool is_valid_where(const TileMeaning *a, const TileMeaning *b) {
+    if (a->valid == b->valid) return true;
+    if (!a->valid || !b->valid || a->valid->count != b->valid->count) return false;
+    for (unsigned i = 0; i < a->valid->count; i++)
+        if (!tile_valid_has(b->valid, &a->valid->entries[i])) return false;
+    return true;
+}
+
+const TileClaim *tile_claim_within(const TileMeaning *m, const TileMeaning *result) {
+    return result->rank == 0 || is_valid_where(m, result) ? m->claim : NULL;
+}
+
+/* Nothing is told of a number that is the same in all lanes. */
+static bool may_be_told(const TileMeaning *m, const TileMeaning *result) {
+    return m->rank == 0 || (m->lowest && m->lowest == m->highest) || is_valid_where(m, result);
+}
+
+const TileClaim *tile_claim_compare(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b,
+                                    const TileMeaning *result) {
+    if (!may_be_told(a, result) || !may_be_told(b, result)) return NULL;
     if (op < TILE_TOKEN_EQUAL || op > TILE_TOKEN_GREATER_EQUAL) return NULL;
-    const TileSum *x = tile_scalar_sum(c, a), *y = tile_scalar_sum(c, b);
+    const TileSum *x = tile_element_sum(c, a), *y = tile_element_sum(c, b);
     if (!x || !y) return NULL;
     bool is_unsigned = a->scalar == TILE_U64;
     return new_claim(
         c, (TileClaim){.kind = TILE_CLAIM_COMPARE, .op = (uint8_t)op, .is_unsigned = is_unsigned, .a = x, .b = y});
+}
+
+const TileClaim *tile_claim_of_elements(TileChecker *c, const TileClaim *x, bool all) {
+    return x ? new_claim(c, (TileClaim){.kind = all ? TILE_CLAIM_ALL : TILE_CLAIM_ANY, .x = x}) : NULL;
 }
 
 const TileClaim *tile_claim_not(TileChecker *c, const TileClaim *x) {
@@ -98,9 +123,37 @@ static void assume(TileChecker *c, const TileClaim *claim, bool truth, bool chec
         assume(c, claim->x, truth, checked);
         assume(c, claim->y, truth, checked);
         return;
+    case TILE_CLAIM_ALL:
+    case TILE_CLAIM_ANY:
+        if (truth == (claim->kind == TILE_CLAIM_ALL)) assume(c, claim->x, truth, checked);
+        return;
     }
 }
 
 void tile_claim_assume(TileChecker *c, const TileClaim *claim, bool truth) { assume(c, claim, truth, false); }
 
 void tile_claim_assume_checked(TileChecker *c, const TileClaim *claim) { assume(c, claim, true, true); }
+
+/* ---- elements that a condition chooses ---- */
+
+TileBounds tile_claim_bounds(TileChecker *c, const TileMeaning *m, const TileClaim *claim, bool truth) {
+    size_t known = c->sums.facts.count;
+    if (claim && m->rank) tile_element_sum(c, m); /* a claim may be about it */
+    assume(c, claim, truth, false);
+    TileBounds bounds = tile_bounds_of(c, m);
+    c->sums.facts.count = known;
+    return bounds;
+}
+
+size_t tile_claim_assume_chosen(TileChecker *c) {
+    size_t known = c->sums.facts.count;
+    for (size_t i = 0; i < c->sides.count; i++) assume(c, c->sides.items[i].claim, c->sides.items[i].truth, false);
+    return known;
+}
+
+bool tile_chosen_inside(TileChecker *c, const TileMeaning *index, const TileSum *dim) {
+    size_t known = tile_claim_assume_chosen(c);
+    bool inside = c->sides.count && tile_elements_inside(c, index, dim);
+    tile_facts_restore(c, known);
+    return inside;
+}

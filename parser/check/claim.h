@@ -2,15 +2,22 @@
 #ifndef TILE_PARSER_CHECK_CLAIM_H
 #define TILE_PARSER_CHECK_CLAIM_H
 
+#include "parser/check/bounds.h"
 #include "parser/check/check.h"
 #include "parser/syntax/lex.h"
 
-/* Of a comparison of two scalars of one integer type; NULL if nothing is known of them. */
-const TileClaim *tile_claim_compare(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b);
+/* Of a comparison of two integers of one type, or of the elements of tiles; NULL if nothing is known of them. */
+const TileClaim *tile_claim_compare(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b,
+                                    const TileMeaning *result);
 /* NULL for no claim. */
 const TileClaim *tile_claim_not(TileChecker *c, const TileClaim *x);
 const TileClaim *tile_claim_both(TileChecker *c, const TileClaim *x, const TileClaim *y);
 const TileClaim *tile_claim_either(TileChecker *c, const TileClaim *x, const TileClaim *y);
+/* What the claim of an operand tells of the result of `&&` or `||`: of a tile nothing unless both are valid in the same
+ * lanes, for it is about the valid ones. */
+const TileClaim *tile_claim_within(const TileMeaning *m, const TileMeaning *result);
+/* Of `all(c)` and `any(c)`, where `c` has a claim. */
+const TileClaim *tile_claim_of_elements(TileChecker *c, const TileClaim *x, bool all);
 /* Of a bool that is `a` where the condition holds, else `b`. */
 const TileClaim *tile_claim_choice(TileChecker *c, const TileClaim *condition, const TileMeaning *a,
                                    const TileMeaning *b);
@@ -18,5 +25,12 @@ const TileClaim *tile_claim_choice(TileChecker *c, const TileClaim *condition, c
 void tile_claim_assume(TileChecker *c, const TileClaim *claim, bool truth);
 /* The same for what a launch can check: it has to where a proof uses it. */
 void tile_claim_assume_checked(TileChecker *c, const TileClaim *claim);
+
+/* The bounds of a number, or of a tile's elements, where the claim is true (false). */
+TileBounds tile_claim_bounds(TileChecker *c, const TileMeaning *m, const TileClaim *claim, bool truth);
+/* Adds the facts of the enclosing branches that choose for each element; what tile_facts_restore takes. */
+size_t tile_claim_assume_chosen(TileChecker *c);
+/* Are all elements of an index tile inside that the enclosing branches choose, which have a tile as condition? */
+bool tile_chosen_inside(TileChecker *c, const TileMeaning *index, const TileSum *dim);
 
 #endif

@@ -1,6 +1,7 @@
 /* Elementwise built-in functions, and those that create a tile. */
 #include "parser/check/arguments.h"
 #include "parser/check/bounds.h"
+#include "parser/check/claim.h"
 #include "parser/check/builtin.h"
 #include "parser/check/elementwise.h"
 #include "parser/check/emit.h"
@@ -218,11 +219,12 @@ TileMeaning tile_check_keep(TileChecker *c, const TileExpr *call, const TileBuil
     for (int i = 0; i < condition_of.rank; i++)
         if (condition_of.extent[i] != v[1].extent[i]) axes[i] = -1;
     const TileValidity *valid = tile_valid_union(c, v[0].valid, v[1].valid);
+    TileBounds bounds = tile_claim_bounds(c, &v[0], v[1].claim, true);
     v[1] = condition_of;
     TileValue *no = tile_build_bool(tile_emitter(c), false), *mask = tile_emit_filled(c, &v[1], v[1].valid, no);
     TileAtom *atom = tile_atom_mask(c, mask, mask, NULL, NULL, call->span, "what `keep` leaves out");
-    return tile_value_meaning(c, tile_emit_value(c, &v[0]), v[0].extent,
-                              tile_valid_add(c, valid, atom, axes, call->span));
+    valid = tile_valid_add(c, valid, atom, axes, call->span);
+    return tile_bounded(c, tile_value_meaning(c, tile_emit_value(c, &v[0]), v[0].extent, valid), bounds);
 }
 
 /* approx.exp(x): the hardware's approximation may be used. */

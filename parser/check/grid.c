@@ -118,6 +118,8 @@ static void bind_programs(TileChecker *c, const Grid *grid, TileOp *op) {
         const TileSum *last = tile_sum_subtract(&c->sums, grid->extents[i], one);
         tile_symbol_bound(&c->sums, symbol, zero, tile_sum_falls(&c->sums, grid->extents[i]) ? NULL : last);
         const TileSum *at = tile_sum_symbol(&c->sums, symbol);
+        c->programs[i] = at;
+        c->program_counts[i] = grid->extents[i];
         TileMeaning m = tile_sum_meaning(at);
         if (grid->over_tiles[i]) {
             const TileTiles *tiles = &grid->tiles[i];
@@ -169,6 +171,8 @@ void tile_check_grid(TileChecker *c, const TileStatement *statement) {
     c->builder.block = &op->regions[0];
     c->in_grid = true;
     c->grid = op;
+    c->program_rank = grid.rank;
+    c->host_cache = before.cache;
     c->needs.count = 0;
     c->covers.count = 0;
     TileFrame *frame = c->frame;
@@ -187,21 +191,76 @@ void tile_check_grid(TileChecker *c, const TileStatement *statement) {
     require_needs(c, &grid, op);
 }
 
+/* ---- temporaries ---- */
+
+/* Where a temporary is made: of each program in front of the grid, where no sum that the grid has emitted is visible. */
+typedef struct Place {
+    TileBuilder builder;
+    size_t cache;
+} Place;
+
+static Place enter_host(TileChecker *c) {
+    Place place = {c->builder, c->cache.count};
+    if (!c->in_grid) return place;
+    c->builder = tile_builder_before(c->module, c->grid);
+    c->cache.count = c->host_cache;
+    return place;
+}
+
+static void leave_host(TileChecker *c, Place place) {
+    place.builder.location = c->builder.location;
+    c->builder = place.builder;
+    if (c->cache.count < place.cache) c->cache.count = place.cache; /* what was overwritten is emitted again */
+}
+
+/* The dimensions in the text behind those of the programs; false if an error was reported. */
+static bool check_dimensions(TileChecker *c, const TileTypeExpr *type, TileTensor *tensor) {
+    for (unsigned d = tensor->own; d < tensor->rank; d++) {
+        const TileExpr *extent = type->extents.items[d - tensor->own];
+        int64_t number;
+        tensor->dims[d] = c->in_grid ? tile_check_constant(c, extent, "an extent", &number)
+                                     : tile_check_integer(c, extent, "an extent");
+        if (!tensor->dims[d] || !tile_check_dimension(c, tensor->dims[d], extent)) return false;
+    }
+    return true;
+}
+
+static void make_temp(TileChecker *c, const TileTypeExpr *type, TileTensor *tensor) {
+    TileValue *extents[TILE_MAX_TENSOR_RANK];
+    Place place = enter_host(c);
+    for (unsigned d = 0; d < tensor->rank; d++) {
+        if (d >= tensor->own) tile_require_exact(c, tensor->dims[d], type->extents.items[d - tensor->own]->span);
+        extents[d] = d < tensor->own ? tile_op_operand(c->grid, d) : tile_emit_sum(c, tensor->dims[d]);
+    }
+    const TileType *made = tile_type_tensor(c->context, tensor->scalar, tensor->rank, TILE_ACCESS_TEMP);
+    TileOp *op = tile_build_op(tile_emitter(c), TILE_OP_TEMP, extents, tensor->rank, NULL, 0, &made, 1);
+    leave_host(c, place);
+    tensor->value = tile_op_result(op, 0);
+    tensor->value->name = tile_intern_string(c->context->strings, tensor->name);
+}
+
+/* At the top of a kernel, or of the body of a grid. */
+static bool may_stand_here(const TileChecker *c) {
+    bool top = c->regions == 0 && c->masked == 0 && !c->frame->loop;
+    return c->frame->item->kind == TILE_ITEM_KERNEL && (!c->in_grid || top);
+}
+
 void tile_check_temp(TileChecker *c, const TileStatement *statement) {
     const TileTypeExpr *type = statement->type;
     TileScalar scalar;
     TileNameRef name = statement->names.items[0];
     bool fits =
         type->kind == TILE_TYPE_EXPR_NAME && type->has_extents && type->access == TILE_WORD_NONE && !type->is_const;
-    if (c->in_grid || c->frame->item->kind != TILE_ITEM_KERNEL) {
+    if (!may_stand_here(c)) {
         tile_fail(c, TEMP_PLACE, statement->span);
         return;
     }
     TileMeaning wrong = tile_nothing();
+    unsigned own = c->in_grid ? c->program_rank : 0;
     if (!fits)
         wrong = tile_fail(c, TEMP_TYPE, type->span);
-    else if (type->extents.count > TILE_MAX_TENSOR_RANK)
-        wrong = tile_fail(c, RANK_LIMIT, type->span, (int)TILE_MAX_TENSOR_RANK);
+    else if (type->extents.count + own > TILE_MAX_TENSOR_RANK)
+        wrong = tile_fail(c, RANK_LIMIT, type->span, (int)(TILE_MAX_TENSOR_RANK - own));
     else if (!tile_find_type(c, type->name, &scalar))
         wrong = tile_fail_type(c, type->name_span, type->name);
     if (tile_is_error(&wrong)) {
@@ -212,21 +271,14 @@ void tile_check_temp(TileChecker *c, const TileStatement *statement) {
     *tensor = (TileTensor){.name = name.name,
                            .scalar = scalar,
                            .access = TILE_ACCESS_TEMP,
-                           .rank = (unsigned)type->extents.count,
+                           .rank = (unsigned)type->extents.count + own,
+                           .own = own,
                            .span = name.span};
-    TileValue *extents[TILE_MAX_TENSOR_RANK];
-    for (unsigned i = 0; i < tensor->rank; i++) {
-        tensor->dims[i] = tile_check_integer(c, type->extents.items[i], "an extent");
-        if (!tensor->dims[i] || !tile_check_dimension(c, tensor->dims[i], type->extents.items[i])) {
-            tile_scope_bind(c, name, tile_error_meaning(), true);
-            return;
-        }
-        tile_require_exact(c, tensor->dims[i], type->extents.items[i]->span);
-        extents[i] = tile_emit_sum(c, tensor->dims[i]);
+    for (unsigned d = 0; d < own; d++) tensor->dims[d] = c->program_counts[d];
+    if (!check_dimensions(c, type, tensor)) {
+        tile_scope_bind(c, name, tile_error_meaning(), true);
+        return;
     }
-    const TileType *made = tile_type_tensor(c->context, scalar, tensor->rank, TILE_ACCESS_TEMP);
-    TileOp *op = tile_build_op(tile_emitter(c), TILE_OP_TEMP, extents, tensor->rank, NULL, 0, &made, 1);
-    tensor->value = tile_op_result(op, 0);
-    tensor->value->name = tile_intern_string(c->context->strings, name.name);
+    make_temp(c, type, tensor);
     tile_scope_bind(c, name, (TileMeaning){.kind = TILE_MEANING_TENSOR, .tensor = tensor}, true);
 }

@@ -27,7 +27,7 @@ TileMeaning tile_access_emit_load(TileChecker *c, TileAccessed *access) {
     TileAttribute attributes[2];
     tile_access_push(&operands, access->tensor->value);
     tile_emit_at(c, access->span);
-    tile_access_add_operands(c, access, access->valid, &operands);
+    tile_access_add_operands(c, access, tile_valid_union(c, access->valid, access->chosen), &operands);
     TileMeaning shape = {
         .kind = TILE_MEANING_VALUE, .scalar = (uint8_t)access->tensor->scalar, .rank = (uint8_t)access->rank};
     memcpy(shape.extent, access->extent, sizeof access->extent);
@@ -36,7 +36,11 @@ TileMeaning tile_access_emit_load(TileChecker *c, TileAccessed *access) {
     tile_emit_at(c, access->span);
     TileOp *op =
         tile_build_op(tile_emitter(c), TILE_OP_LOAD_TILE, operands.items, operands.count, attributes, count, &type, 1);
-    return tile_value_meaning(c, tile_op_result(op, 0), access->extent, access->valid);
+    TileMeaning loaded = tile_value_meaning(c, tile_op_result(op, 0), access->extent, access->valid);
+    if (!access->chosen) return loaded;
+    TileMeaning zero = tile_bits_meaning(access->tensor->scalar, 0);
+    TileValue *filled = tile_emit_filled(c, &loaded, access->chosen, tile_emit_value(c, &zero));
+    return tile_value_meaning(c, filled, access->extent, access->valid);
 }
 
 /* One integer of a tensor that is only read: it is the same wherever it is loaded, so that what a condition tells of it
@@ -149,7 +153,7 @@ TileExpr *tile_access_whole_index(TileChecker *c, unsigned rank, TileSpan span) 
 }
 
 TileMeaning tile_load_whole(TileChecker *c, const TileMeaning *tensor, TileSpan span) {
-    return tile_check_load(c, tile_access_whole_index(c, tensor->tensor->rank, span), tensor);
+    return tile_check_load(c, tile_access_whole_index(c, tensor->tensor->rank - tensor->tensor->own, span), tensor);
 }
 
 /* In a test a result is a tile; its tensor can be indexed as in a kernel. */

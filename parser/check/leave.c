@@ -105,9 +105,10 @@ TileMeaning tile_none_set(TileChecker *c, TileVar *const *flags, unsigned count,
         if (!none.constant && !tile_unify_shapes(c, both, 2, span)) return tile_error_meaning();
         TileValue *clear =
             none.constant ? both[1].value : tile_emit_binary(c, TILE_OP_AND, both[0].value, both[1].value);
-        const TileClaim *claim = flag.rank ? NULL : tile_claim_both(c, none.claim, tile_claim_not(c, flag.claim));
+        TileMeaning was = none;
         none = tile_value_meaning(c, clear, both[1].extent, tile_valid_union(c, none.valid, flag.valid));
-        none.claim = claim;
+        const TileClaim *clear_by = tile_claim_not(c, tile_claim_within(&flag, &none));
+        none.claim = tile_claim_both(c, tile_claim_within(&was, &none), clear_by);
     }
     return none;
 }

@@ -3,6 +3,7 @@
 #include "parser/check/bounds.h"
 #include "parser/check/branch.h"
 #include "parser/check/claim.h"
+#include "parser/check/element.h"
 #include "parser/check/covered.h"
 #include "parser/check/emit.h"
 #include "parser/check/leave.h"
@@ -88,10 +89,11 @@ static void set_carried(TileChecker *c, const Carried *carried, TileValue *const
 }
 
 /* The same where the variables have these values already, in another region: what is known of them stays known. */
-static void move_carried(const Carried *carried, TileValue *const *values) {
+static void move_carried(TileChecker *c, const Carried *carried, TileValue *const *values) {
     for (size_t i = 0; i < carried->vars.count; i++) {
         TileMeaning *now = &carried->vars.items[i]->now;
         const TileSum *sum = now->sum ? now->sum : now->rank ? NULL : now->lowest;
+        if (now->rank) tile_element_move(c, now->value, values[i]);
         now->value = values[i];
         if (sum) sum->products[0].symbols[0]->value = values[i];
     }
@@ -253,12 +255,12 @@ static TileMeaning emit_loop_condition(TileChecker *c, const Loop *loop) {
     if (tile_is_error(&both[0]) || tile_is_error(&both[1])) return tile_bool_meaning(false);
     if (both[1].constant) return both[1].bits ? both[0] : both[1];
     if (both[0].constant) return both[0].bits ? both[1] : both[0];
-    const TileClaim *claim = tile_claim_both(c, both[0].claim, both[1].claim);
+    TileMeaning told[] = {both[0], both[1]};
     if (!tile_unify_shapes(c, both, 2, loop->span)) return tile_bool_meaning(false);
     TileValue *x = tile_emit_value(c, &both[0]), *y = tile_emit_value(c, &both[1]);
     const TileValidity *valid = tile_valid_union(c, both[0].valid, both[1].valid);
     TileMeaning on = tile_value_meaning(c, tile_emit_binary(c, TILE_OP_AND, x, y), both[0].extent, valid);
-    if (on.rank == 0) on.claim = claim;
+    on.claim = tile_claim_both(c, tile_claim_within(&told[0], &on), tile_claim_within(&told[1], &on));
     return on;
 }
 
@@ -306,7 +308,7 @@ static TileMeaning next_number(TileChecker *c, const Loop *loop, const TileSum *
 static void emit_body_region(TileChecker *c, Loop *loop, TileBlock *region) {
     TileScopeMark mark = tile_scope_open(c);
     c->builder.block = region;
-    move_carried(&loop->carried, region->arguments);
+    move_carried(c, &loop->carried, region->arguments);
     tile_claim_assume(c, loop->claim, true);
     TileMeaning at = {0}, on = {0};
     if (loop->counted) at = loop->counter->now;
@@ -376,7 +378,7 @@ static void run_loop(TileChecker *c, Loop *loop) {
 
 /* A combiner is applied to many elements at once. */
 static bool is_in_combiner(TileChecker *c, const TileStatement *statement) {
-    if (c->in_combiner) tile_fail(c, UNSUPPORTED, statement->span, "a loop in a function that folds");
+    if (c->in_combiner) tile_fail(c, UNSUPPORTED, statement->span, "a loop without constant bounds in a function that folds");
     return c->in_combiner;
 }
 
@@ -417,9 +419,9 @@ typedef struct StaticIteration {
 static TileMeaning run_static_iteration(TileChecker *c, const void *state) {
     const StaticIteration *iteration = state;
     TileNameRef name = iteration->loop->statement->names.items[0];
-    bool tiles = iteration->loop->over_tiles;
+    bool tiles = iteration->loop->over_tiles, literal = !tiles && iteration->loop->statement->is_static;
     TileMeaning at =
-        tiles ? tile_sum_meaning(tile_sum_integer(&c->sums, iteration->at)) : tile_integer_meaning(iteration->at);
+        literal ? tile_integer_meaning(iteration->at) : tile_sum_meaning(tile_sum_integer(&c->sums, iteration->at));
     tile_open_meaning(c, &at, iteration->open);
     TileScopeMark mark = tile_scope_open(c);
     if (tiles) at = tile_range_of(c, &iteration->loop->tiles, at.sum, name);
@@ -476,6 +478,12 @@ static void check_static_for(TileChecker *c, Loop *loop) {
         run_static(c, loop, lo, ((uint64_t)hi - (uint64_t)lo - 1) / (uint64_t)step + 1, step);
 }
 
+static bool has_constant_bounds(TileChecker *c, const Loop *loop) {
+    int64_t number;
+    return tile_sum_known(&c->sums, loop->lo, &number) && tile_sum_known(&c->sums, loop->hi, &number) &&
+           tile_sum_known(&c->sums, loop->step, &number);
+}
+
 /* a..b */
 static bool check_bounds(TileChecker *c, const TileStatement *statement, Loop *loop) {
     const TileExpr *expr = statement->value;
@@ -510,7 +518,8 @@ void tile_check_for(TileChecker *c, const TileStatement *statement) {
     } else if (!check_bounds(c, statement, &loop)) {
         return;
     }
-    if (statement->is_static)
+    /* The combiner of a fold has no control flow: its loops are unrolled. */
+    if (statement->is_static || (c->in_combiner && has_constant_bounds(c, &loop)))
         check_static_for(c, &loop);
     else if (!is_in_combiner(c, statement))
         run_loop(c, &loop);

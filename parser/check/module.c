@@ -17,6 +17,7 @@ void tile_checker_init(TileChecker *c, TileContext *context, TileDiagnostics *di
     tile_sum_table_init(&c->sums, arena);
     tile_map_init(&c->innermost, arena);
     tile_map_init(&c->lost, arena);
+    tile_map_init(&c->elements, arena);
     c->file_numbers = TILE_NEW_ARRAY(arena, uint32_t, diagnostics->files.count);
     for (size_t i = 1; i < diagnostics->files.count; i++) {
         const char *name = tile_intern_string(context->strings, diagnostics->files.items[i].name);

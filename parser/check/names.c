@@ -122,7 +122,7 @@ static void note_other_target(TileChecker *c, TileDiagnostic *d, const char *nam
 }
 
 static TileMeaning unknown_name(TileChecker *c, const char *name, TileSpan span) {
-    if (tile_is_future_type(name)) return tile_fail(c, UNSUPPORTED, span, name);
+    if (tile_is_future_type(name)) return tile_fail_future_type(c, span, name);
     if (c->frame->ast->lost) return tile_error_meaning();
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_NAME, span, name);
     note_dimension(c, d, name);

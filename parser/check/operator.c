@@ -176,15 +176,17 @@ static bool takes(TileTokenKind op, TileScalar scalar) {
 static TileMeaning with_knowledge(TileChecker *c, TileTokenKind op, const TileMeaning *operands, TileMeaning result) {
     const TileMeaning *a = &operands[0], *b = &operands[1];
     if (result.scalar != TILE_BOOL) {
+        if (result.rank) result.element = tile_element_of_operator(c, op, a, b);
         const TileSum *narrow = result.rank ? NULL : tile_narrow_sum(c, op, a, b);
         if (!narrow) return tile_bounded(c, result, tile_bounds_of_operator(c, op, a, b));
         result.lowest = result.highest = narrow;
-    } else if (result.rank == 0) {
+    } else {
+        const TileClaim *x = tile_claim_within(a, &result), *y = tile_claim_within(b, &result);
         bool both = op == TILE_TOKEN_AND || op == TILE_TOKEN_AMPERSAND;
         bool either = op == TILE_TOKEN_OR || op == TILE_TOKEN_BAR;
-        result.claim = both     ? tile_claim_both(c, a->claim, b->claim)
-                       : either ? tile_claim_either(c, a->claim, b->claim)
-                                : tile_claim_compare(c, op, a, b);
+        result.claim = both     ? tile_claim_both(c, x, y)
+                       : either ? tile_claim_either(c, x, y)
+                                : tile_claim_compare(c, op, a, b, &result);
     }
     return result;
 }

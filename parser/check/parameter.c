@@ -156,7 +156,7 @@ static bool unify_tensor(TileChecker *c, TileCall *call, const TileParam *param,
         return false;
     }
     return unify_scalar(c, call, param->type, tensor->scalar, span) &&
-           unify_extents(c, call, param->type, tensor->dims, tensor->rank, span);
+           unify_extents(c, call, param->type, tensor->dims + tensor->own, tensor->rank - tensor->own, span);
 }
 
 /* Matches a typed argument with its parameter; literals wait until the types are bound. */

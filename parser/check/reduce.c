@@ -2,6 +2,7 @@
 #include "parser/check/arguments.h"
 #include "parser/check/bounds.h"
 #include "parser/check/builtin.h"
+#include "parser/check/claim.h"
 #include "parser/check/emit.h"
 #include "parser/check/literal.h"
 #include "parser/check/meaning.h"
@@ -160,7 +161,9 @@ TileMeaning tile_check_reduction(TileChecker *c, const TileExpr *call, const Til
     if (logical != (m.scalar == TILE_BOOL))
         return tile_fail(c, BAD_ARGUMENT, call->arguments.items[0].value->span, builtin->name,
                          logical ? "bool" : "numbers", tile_meaning_words(c, &m));
-    return reduce(c, m, (TileName)builtin->kind, axes, keep, call->span);
+    TileMeaning result = reduce(c, m, (TileName)builtin->kind, axes, keep, call->span);
+    if (logical && result.rank == 0) result.claim = tile_claim_of_elements(c, m.claim, builtin->kind == TILE_KIND_ALL);
+    return result;
 }
 
 /* The number of valid elements of each line, as f32 or f64, with the result's shape. */

@@ -85,7 +85,7 @@ const char *tile_meaning_words(TileChecker *c, const TileMeaning *m) {
     case TILE_MEANING_RANGE: return tile_arena_format(c->arena, "a range of %s", tile_sum_words(c, m->range->size));
     case TILE_MEANING_TENSOR:
         return tile_arena_format(c->arena, "a tensor of %s, rank %u", tile_scalar_name(m->tensor->scalar),
-                                 m->tensor->rank);
+                                 m->tensor->rank - m->tensor->own);
     case TILE_MEANING_TUPLE: return tile_arena_format(c->arena, "a tuple of %u", m->count);
     case TILE_MEANING_TYPE: return tile_arena_format(c->arena, "the type %s", tile_scalar_name((TileScalar)m->scalar));
     case TILE_MEANING_FUNCTION:

@@ -2,10 +2,12 @@
 #include "parser/check/access.h"
 #include "parser/check/arguments.h"
 #include "parser/check/bounds.h"
+#include "parser/check/claim.h"
 #include "parser/check/builtin.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/literal.h"
+#include "parser/check/meaning.h"
 #include "parser/check/meet.h"
 #include "parser/check/operand.h"
 #include "parser/check/report.h"
@@ -18,8 +20,15 @@
 
 /* ---- gather and scatter ---- */
 
+/* Which of the elements that the indices select are proven to exist. */
+typedef enum Inside {
+    INSIDE_NOT,
+    INSIDE_CHOSEN, /* those that a branch around chooses; the others become 0 */
+    INSIDE_ALL,
+} Inside;
+
 /* Where the access is valid: over the axes of the indices' shape, and over the one axis of what is accessed. */
-static void mark_accessed(TileChecker *c, TileAccessed *access, const TileMeaning *indices, bool inside,
+static void mark_accessed(TileChecker *c, TileAccessed *access, const TileMeaning *indices, Inside where,
                           TileMeaning *shape, TileSpan span) {
     const TileTensor *tensor = access->tensor;
     static const int8_t axes[] = {0, 1, 2, 3, 4};
@@ -31,7 +40,7 @@ static void mark_accessed(TileChecker *c, TileAccessed *access, const TileMeanin
         valid = tile_valid_union(c, valid, indices[d].valid);
         access->kinds[d] = TILE_ACCESS_GATHER;
         access->gathers[d] = tile_build_reshape(tile_emitter(c), indices[d].value, 1, &lanes);
-        if (inside) continue;
+        if (where == INSIDE_ALL) continue;
         TileValue *ok = tile_access_index_mask(c, &indices[d], tensor->dims[d]);
         mask = mask ? tile_emit_binary(c, TILE_OP_AND, mask, ok) : ok;
     }
@@ -39,16 +48,18 @@ static void mark_accessed(TileChecker *c, TileAccessed *access, const TileMeanin
     access->extent[0] = tile_sum_integer(&c->sums, lanes);
     access->gather_axis = 0;
     shape->valid = valid;
-    if (inside) {
+    if (where == INSIDE_ALL) {
         mask = tile_emit_valid(c, valid, shape);
         if (!mask) return;
     } else {
         access->implied = valid;
         TileAtom *atom = tile_atom_mask(c, mask, mask, NULL, NULL, span, words);
-        shape->valid = tile_valid_add(c, NULL, atom, axes, span);
+        if (where == INSIDE_NOT) shape->valid = tile_valid_add(c, NULL, atom, axes, span);
     }
     TileValue *flat = tile_build_reshape(tile_emitter(c), mask, 1, &lanes);
-    access->valid = tile_valid_add(c, NULL, tile_atom_mask(c, flat, flat, NULL, NULL, span, words), axes, span);
+    const TileValidity *there =
+        tile_valid_add(c, NULL, tile_atom_mask(c, flat, flat, NULL, NULL, span, words), axes, span);
+    *(where == INSIDE_CHOSEN ? &access->chosen : &access->valid) = there;
 }
 
 /* The indices, broadcast to a common shape and reshaped to one axis; *meeting is the set of axes along which they are
@@ -56,26 +67,28 @@ static void mark_accessed(TileChecker *c, TileAccessed *access, const TileMeanin
 static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned first, TileAccessed *access,
                                TileMeaning *shape, unsigned *meeting) {
     const TileTensor *tensor = access->tensor;
-    bool inside = true;
+    Inside where = INSIDE_ALL;
     TileMeaning indices[TILE_MAX_TENSOR_RANK], given[TILE_MAX_TENSOR_RANK];
-    if (call->arguments.count != first + tensor->rank) {
+    if (call->arguments.count != first + tensor->rank - tensor->own) {
         tile_fail(c, ENTRY_COUNT, call->span, tensor->name,
-                  tile_count_words(c, tensor->rank, "dimension", "dimensions"),
+                  tile_count_words(c, tensor->rank - tensor->own, "dimension", "dimensions"),
                   tile_count_words(c, call->arguments.count - first, "entry", "entries"));
         return false;
     }
-    for (unsigned d = 0; d < tensor->rank; d++) {
-        const TileExpr *expr = call->arguments.items[first + d].value;
+    for (unsigned d = 0; d < tensor->own; d++) given[d] = tile_sum_meaning(c->programs[d]);
+    for (unsigned d = tensor->own; d < tensor->rank; d++) {
+        const TileExpr *expr = call->arguments.items[first + d - tensor->own].value;
         TileMeaning m = tile_check_value(c, expr);
         if (tile_is_error(&m)) return false;
         m = tile_as_value(c, m, expr->span);
         if (!tile_scalar_is_int((TileScalar)m.scalar))
             return tile_fail(c, NOT_INTEGER, expr->span, "an index", tile_meaning_words(c, &m)), false;
         given[d] = tile_convert(c, m, TILE_I64, expr->span);
-        TileBounds bounds = tile_bounds_of(c, &given[d]);
-        inside = inside && tile_proven_inside(c, bounds.lowest, bounds.highest, tensor->dims[d]);
+        if (where == INSIDE_ALL && !tile_elements_inside(c, &given[d], tensor->dims[d])) where = INSIDE_CHOSEN;
+        if (where == INSIDE_CHOSEN && !tile_chosen_inside(c, &given[d], tensor->dims[d])) where = INSIDE_NOT;
     }
-    for (unsigned d = 0; d < tensor->rank; d++) indices[d] = inside ? given[d] : tile_access_sound_index(c, given[d]);
+    for (unsigned d = 0; d < tensor->rank; d++)
+        indices[d] = where == INSIDE_ALL ? given[d] : tile_access_sound_index(c, given[d]);
     tile_emit_at(c, call->span);
     if (!tile_unify_shapes(c, indices, tensor->rank, call->span)) return false;
     *shape = indices[0];
@@ -86,7 +99,7 @@ static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned fi
         for (unsigned d = 0; d < tensor->rank; d++) agree = agree && tile_lanes_agree(&given[d], axis);
         if (agree) *meeting |= 1u << axis;
     }
-    mark_accessed(c, access, indices, inside, shape, call->span);
+    mark_accessed(c, access, indices, where, shape, call->span);
     return true;
 }
 
@@ -149,7 +162,7 @@ void tile_check_scatter(TileChecker *c, const TileExpr *call) {
 
 void tile_store_whole(TileChecker *c, TileTensor *tensor, TileMeaning value, const TileExpr *expr) {
     TileAccessed access = {.tensor = tensor, .span = expr->span};
-    if (tile_access_check_entries(c, tile_access_whole_index(c, tensor->rank, expr->span), &access))
+    if (tile_access_check_entries(c, tile_access_whole_index(c, tensor->rank - tensor->own, expr->span), &access))
         tile_access_store(c, &access, value, expr, false);
 }
 

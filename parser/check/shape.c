@@ -1,5 +1,6 @@
 /* Shapes: agreement of extents, broadcasting, and the same elements in another shape. */
 #include "parser/check/bounds.h"
+#include "parser/check/claim.h"
 #include "parser/check/emit.h"
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
@@ -30,6 +31,7 @@ TileMeaning tile_stretch(TileChecker *c, TileMeaning m, unsigned rank, const Til
         result.value = tile_build_splat(tile_emitter(c), tile_emit_value(c, &m), type);
     else if (m.value->type != type)
         result.value = tile_build_broadcast(tile_emitter(c), m.value, numbers);
+    if (result.value != m.value) result.element = NULL;
     if (m.rank == 0) {
         TileBounds bounds = tile_bounds_of(c, &m);
         result.lowest = bounds.lowest;
@@ -97,7 +99,8 @@ TileMeaning tile_select_meaning(TileChecker *c, TileMeaning *v, TileSpan span) {
     TileValue *mask = tile_emit_value(c, &v[0]), *x = tile_emit_value(c, &v[1]), *y = tile_emit_value(c, &v[2]);
     const TileValidity *valid = tile_valid_union(c, tile_valid_union(c, v[0].valid, v[1].valid), v[2].valid);
     TileMeaning m = tile_value_meaning(c, tile_emit_select(c, mask, x, y), v[1].extent, valid);
-    return tile_bounded(c, m, tile_bounds_of_either(c, &v[1], &v[2]));
+    TileBounds a = tile_claim_bounds(c, &v[1], v[0].claim, true), b = tile_claim_bounds(c, &v[2], v[0].claim, false);
+    return tile_bounded(c, m, tile_bounds_of_either(c, a, b));
 }
 
 /* ---- the same elements in another shape ---- */

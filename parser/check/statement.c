@@ -286,7 +286,10 @@ static void keep_result(TileChecker *c, TileFrame *frame, TileMeaning value, Til
         TileScalar scalar;
         if (type && tile_find_type(c, type->name, &scalar) && tile_is_literal(&part))
             part = tile_literal_as(c, &part, scalar, span);
-        frame->results[i]->now = tile_as_value(c, part, span);
+        TileMeaning *now = &frame->results[i]->now;
+        const TileValidity *other = now->kind == TILE_MEANING_VALUE ? now->valid : NULL; /* of what an earlier `return` gave */
+        *now = tile_as_value(c, part, span);
+        if (other && now->kind == TILE_MEANING_VALUE) now->valid = tile_valid_union(c, now->valid, other);
     }
 }
 

@@ -23,7 +23,24 @@ bool tile_find_type(TileChecker *c, const char *name, TileScalar *scalar) {
     return tile_scalar_find(name, strlen(name), scalar);
 }
 
-bool tile_is_future_type(const char *name) { return name && (strcmp(name, "i4") == 0 || strcmp(name, "u4") == 0); }
+/* Formats that no value has: numbers of 4 bits, which bytes hold, and powers of two, which are bytes. */
+bool tile_is_future_type(const char *name) {
+    static const char *const formats[] = {"i4", "u4", "f4e2m1", "f8e8m0"};
+    bool is = false;
+    for (size_t i = 0; name && i < sizeof formats / sizeof *formats; i++) is = is || strcmp(name, formats[i]) == 0;
+    return is;
+}
+
+TileMeaning tile_fail_future_type(TileChecker *c, TileSpan span, const char *name) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNSUPPORTED, span, name);
+    if (strcmp(name, "f8e8m0") == 0)
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "such scales are u8 in tensors and for `dot_scaled`");
+    else
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                             "a tensor of u8 holds two in a byte; `unpack[%s](v)` and `pack[%s](v)` convert", name, name);
+    tile_report(c, d);
+    return tile_error_meaning();
+}
 
 bool tile_is_float8(const TileMeaning *m) {
     TileScalar scalar = (TileScalar)m->scalar;
@@ -53,7 +70,7 @@ static bool propose_short_type(TileChecker *c, TileDiagnostic *d, TileSpan span,
 }
 
 TileMeaning tile_fail_type(TileChecker *c, TileSpan span, const char *name) {
-    if (tile_is_future_type(name)) return tile_fail(c, UNSUPPORTED, span, name);
+    if (tile_is_future_type(name)) return tile_fail_future_type(c, span, name);
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_TYPE, span, name ? name : "?");
     if (propose_short_type(c, d, span, name)) return tile_report(c, d), tile_error_meaning();
     TileNearest nearest = tile_nearest(name ? name : "");
@@ -159,6 +176,8 @@ TileMeaning tile_convert(TileChecker *c, TileMeaning m, TileScalar to, TileSpan 
     TileBounds bounds = tile_bounds_as(c, &m, to);
     TileValue *value = tile_emit_value(c, &m);
     TileMeaning result = tile_value_meaning(c, tile_build_convert(tile_emitter(c), value, to), m.extent, m.valid);
+    bool wider = to == TILE_I64 && tile_scalar_is_int((TileScalar)m.scalar) && m.scalar != TILE_U64;
+    if (m.rank && wider) result.element = tile_element_sum(c, &m);
     if (sum && bounds.lowest)
         result.lowest = result.highest = bounds.lowest;
     else if (bounds.lowest || bounds.highest)

@@ -13,6 +13,7 @@ TileMeaning tile_convert(TileChecker *c, TileMeaning m, TileScalar to, TileSpan 
 bool tile_find_type(TileChecker *c, const char *name, TileScalar *scalar);
 /* Reports types that are reserved for the future. */
 bool tile_is_future_type(const char *name);
+TileMeaning tile_fail_future_type(TileChecker *c, TileSpan span, const char *name);
 TileMeaning tile_fail_type(TileChecker *c, TileSpan span, const char *name);
 bool tile_class_types(const char *class, uint32_t *types);
 /* "float": the classes by number, NULL behind the last. */

@@ -11,6 +11,10 @@ expect 0 '7 tests, 0 failed' "$tilec" test "$programs/sorts.tile" --target=inter
 expect 0 '7 tests, 0 failed' "$tilec" test "$programs/sorts.tile" --target=sm_80 --emulate
 expect 0 '4 tests, 0 failed' "$tilec" test "$programs/float8.tile" --target=interp,cpu
 expect 0 '4 tests, 0 failed' "$tilec" test "$programs/float8.tile" --target=sm_80 --emulate
+for target in interp,cpu 'sm_80 --emulate' 'sm_90a --emulate'; do
+    expect 0 '4 tests, 0 failed' "$tilec" test "$programs/packed.tile" --target=$target
+    expect 0 '2 tests, 0 failed' "$tilec" test "$programs/temporaries.tile" --target=$target
+done
 expect 0 '1 test, 0 failed' "$tilec" test "$programs/tests.tile" --filter=sizes --target=interp
 expect 1 "no test's name contains 'nonesuch'" "$tilec" test "$programs/tests.tile" --filter=nonesuch
 

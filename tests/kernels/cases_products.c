@@ -34,6 +34,10 @@
     {"k", ROLE_IN, dimensions, KIND_T, SPECIAL_FINITE}, { "v", ROLE_IN, dimensions, KIND_T, SPECIAL_FINITE }
 #define ATTENDED(dimensions)                                                                                           \
     { "o", ROLE_OUT, dimensions, KIND_T, SPECIAL_NONE }
+#define GRADIENTS                                                                                                      \
+    {"o", ROLE_IN, "BHSD", KIND_T, SPECIAL_FINITE}, {"lse", ROLE_IN, "BHS", KIND_F32, SPECIAL_FINITE},                 \
+        {"do", ROLE_IN, "BHSD", KIND_T, SPECIAL_FINITE}, {"dq", ROLE_OUT, "BHSD", KIND_T, SPECIAL_NONE},               \
+        {"dk", ROLE_OUT, "BGLD", KIND_T, SPECIAL_NONE}, { "dv", ROLE_OUT, "BGLD", KIND_T, SPECIAL_NONE }
 #define VARLEN_PARAMETERS                                                                                              \
     {                                                                                                                  \
         QUERIES("SHD"), KEYS("LGD"), {"cu_q", ROLE_IN, "E", KIND_I32, SPECIAL_NONE, 'U', true},                        \
@@ -157,6 +161,14 @@ static const Case cases[] = {
                     CAUSAL},
      .scalar = {0.25, 1},
      .reference = reference_attention_causal},
+    {.name = "attention:attention_backward",
+     .parameters = {QUERIES("BHSD"), KEYS("BGLD"), GRADIENTS, SCALE, CAUSAL},
+     .scalar = {0.0625, 0},
+     .reference = reference_attention_backward},
+    {.name = "attention:attention_backward/causal",
+     .parameters = {QUERIES("BHSD"), KEYS("BGLD"), GRADIENTS, SCALE, CAUSAL},
+     .scalar = {0.0625, 1},
+     .reference = reference_attention_backward_causal},
     {.name = "attention:attention_window",
      .parameters = {QUERIES("BHSD"),
                     KEYS("BGLD"),

@@ -44,7 +44,8 @@ Reference reference_matmul_scaled, reference_matmul_residual, reference_matmul_t
     reference_matmul_i8, reference_matmul_f8, reference_gemv, reference_gemv_t;
 Reference reference_conv1d, reference_conv1d_depthwise, reference_conv2d, reference_conv2d_depthwise,
     reference_max_pool2d, reference_avg_pool2d;
-Reference reference_attention, reference_attention_causal, reference_attention_window, reference_attention_varlen,
+Reference reference_attention, reference_attention_causal, reference_attention_backward, reference_attention_backward_causal,
+    reference_attention_window, reference_attention_varlen,
     reference_attention_varlen_causal, reference_attention_paged;
 
 Reference reference_function_exp, reference_function_exp2, reference_function_expm1, reference_function_log,
@@ -89,7 +90,7 @@ Reference reference_heat5, reference_laplace7, reference_filter1d, reference_sob
 
 /* reference_programs_more.c */
 Reference reference_histogram, reference_segment_sum, reference_quantise_rows, reference_dequantise_rows,
-    reference_cast_float8, reference_matmul_int4, reference_hadamard, reference_fft_stage, reference_sort_rows,
+    reference_cast_float8, reference_matmul_int4, reference_mxfp4, reference_reversed_blocks, reference_rounded_to_float4, reference_hadamard, reference_fft_stage, reference_sort_rows,
     reference_dense_relu, reference_outer_batched, reference_head_products, reference_lora, reference_max_plus,
     reference_causal_conv, reference_softmax_biased, reference_rmsnorm_residual, reference_conv2d_nchw,
     reference_conv2d_grouped, reference_conv2d_transposed;

@@ -192,3 +192,102 @@ void reference_attention_paged(const Problem *problem) {
     }
     release_query(&query);
 }
+
+/* ---- gradients ---- */
+
+/* A number and a bound on its error. */
+typedef struct Bounded {
+    double value, slack;
+} Bounded;
+
+static Bounded product_of(const double *x, const double *y, int64_t count) {
+    double total = 0, magnitude = 0;
+    for (int64_t i = 0; i < count; i++) {
+        total += x[i] * y[i];
+        magnitude += fabs(x[i] * y[i]);
+    }
+    return (Bounded){total, reference_serial_slack(count, magnitude) + 4 * F32_ROUNDOFF * fabs(total)};
+}
+
+/* As it is multiplied: rounded to the type. */
+static Bounded rounded_to(Bounded x, Type type) {
+    if (type == TYPE_F32) return x;
+    x.slack += type_roundoff(type) * (fabs(x.value) + x.slack) + type_denormal(type) / 2;
+    return x;
+}
+
+/* The weight of a score, by approx.exp2, whose error grows with the argument. */
+static Bounded weight_of(Bounded score, double scale, double lse) {
+    double x = score.value * scale - lse, size = fabs(score.value * scale) + fabs(lse);
+    double relative = score.slack * scale + F32_ROUNDOFF * (8 * size + 16), p = exp(x);
+    return (Bounded){p, p * relative * (1 + relative) + F32_TINY};
+}
+
+/* A sum of products of such numbers with exact ones, and how many there are. */
+typedef struct Gradient {
+    double *value, *slack, *magnitude;
+    int64_t *terms, count;
+} Gradient;
+
+static void add_row(Gradient *sum, int64_t row, Bounded factor, const double *with, int64_t depth) {
+    for (int64_t d = 0; d < depth; d++) {
+        int64_t i = row * depth + d;
+        sum->value[i] += factor.value * with[d];
+        sum->slack[i] += factor.slack * fabs(with[d]);
+        sum->magnitude[i] += (fabs(factor.value) + factor.slack) * fabs(with[d]);
+        sum->terms[i]++;
+    }
+}
+
+static Gradient make_gradient(double *expected, double *slack, int64_t count) {
+    Gradient made = {expected, slack, calloc((size_t)count + 1, sizeof(double)), calloc((size_t)count + 1, sizeof(int64_t)),
+                     count};
+    if (!made.magnitude || !made.terms) abort();
+    for (int64_t i = 0; i < count; i++) expected[i] = slack[i] = 0;
+    return made;
+}
+
+static void finish_gradient(Gradient *sum, double scale) {
+    for (int64_t i = 0; i < sum->count; i++) {
+        sum->slack[i] += reference_serial_slack(sum->terms[i], sum->magnitude[i]);
+        sum->value[i] *= scale;
+        sum->slack[i] = (sum->slack[i] + 4 * F32_ROUNDOFF * fabs(sum->value[i])) * scale + F32_TINY;
+    }
+    free(sum->magnitude);
+    free(sum->terms);
+}
+
+static void attention_backward(const Problem *problem, Sight *sight) {
+    int64_t batches = problem_dimension(problem, 'B'), heads = problem_dimension(problem, 'H');
+    int64_t groups = problem_dimension(problem, 'G'), queries = problem_dimension(problem, 'S');
+    int64_t keys = problem_dimension(problem, 'L'), depth = problem_dimension(problem, 'D');
+    const double *const *in = problem->input;
+    double scale = (float)problem->scalar[0];
+    Gradient dq = make_gradient(problem->expected, problem->slack, batches * heads * queries * depth);
+    Gradient dk = make_gradient(problem->further[0].expected, problem->further[0].slack, batches * groups * keys * depth);
+    Gradient dv = make_gradient(problem->further[1].expected, problem->further[1].slack, batches * groups * keys * depth);
+    for (int64_t i = 0; i < batches * heads * queries; i++) {
+        int64_t head = i / queries, group = head / heads * groups + head % heads / (heads / groups), first = 0,
+                last = keys;
+        if (sight) sight(problem, i % queries, &first, &last);
+        const double *q = in[0] + i * depth, *out = in[3] + i * depth, *given = in[5] + i * depth;
+        Bounded delta = product_of(out, given, depth);
+        for (int64_t t = first; t < last; t++) {
+            int64_t row = group * keys + t;
+            const double *k = in[1] + row * depth, *v = in[2] + row * depth;
+            Bounded p = weight_of(product_of(q, k, depth), scale, in[4][i]), dp = product_of(given, v, depth);
+            double change = dp.value - delta.value, unsure = dp.slack + delta.slack + 2 * F32_ROUNDOFF * fabs(change);
+            Bounded ds = {p.value * change, p.slack * fabs(change) + (p.value + p.slack) * unsure +
+                                                2 * F32_ROUNDOFF * fabs(p.value * change) + F32_TINY};
+            add_row(&dv, row, rounded_to(p, problem->type), given, depth);
+            add_row(&dk, row, rounded_to(ds, problem->type), q, depth);
+            add_row(&dq, i, rounded_to(ds, problem->type), k, depth);
+        }
+    }
+    finish_gradient(&dq, scale);
+    finish_gradient(&dk, scale);
+    finish_gradient(&dv, 1);
+}
+
+void reference_attention_backward(const Problem *problem) { attention_backward(problem, NULL); }
+void reference_attention_backward_causal(const Problem *problem) { attention_backward(problem, see_causal); }

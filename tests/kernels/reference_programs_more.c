@@ -122,6 +122,48 @@ void reference_matmul_int4(const Problem *problem) {
     }
 }
 
+/* Blocks of 32; what a block has beyond the row is 0. */
+void reference_reversed_blocks(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N');
+    for (int64_t i = 0; i < problem_dimension(problem, 'M') * columns; i++) {
+        int64_t column = i % columns, from = column / 32 * 32 + 31 - column % 32;
+        problem->expected[i] = from < columns ? problem->input[0][i - column + from] : 0;
+        problem->slack[i] = 0;
+    }
+}
+
+static const double float4_numbers[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+
+void reference_rounded_to_float4(const Problem *problem) {
+    for (int64_t i = 0; i < problem_dimension(problem, 'M') * problem_dimension(problem, 'N'); i++) {
+        double size = fabs(problem->input[0][i]);
+        int best = 0;
+        for (int k = 1; k < 8; k++) { /* of two that are as near, the even one */
+            double here = fabs(float4_numbers[k] - size), there = fabs(float4_numbers[best] - size);
+            if (here < there || (here == there && k % 2 == 0)) best = k;
+        }
+        problem->expected[i] = copysign(float4_numbers[best], problem->input[0][i]);
+        problem->slack[i] = 0;
+    }
+}
+
+void reference_mxfp4(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N'), depth = problem_dimension(problem, 'K');
+    for (int64_t i = 0; i < problem_dimension(problem, 'M') * columns; i++) {
+        double sum = 0, magnitude = 0;
+        for (int64_t k = 0; k < depth; k++) {
+            int byte = (int)problem->input[1][(i % columns * depth + k) / 2], code = k % 2 ? byte >> 4 : byte & 15;
+            int exponent = (int)problem->input[2][(i % columns * depth + k) / 32] % 16 - 7;
+            double weight = ldexp(float4_numbers[code & 7], exponent);
+            double term = problem->input[0][i / columns * depth + k] * (code & 8 ? -weight : weight);
+            sum += term;
+            magnitude += fabs(term);
+        }
+        problem->expected[i] = sum;
+        problem->slack[i] = reference_serial_slack(depth, magnitude) + F32_TINY;
+    }
+}
+
 /* ---- transforms ---- */
 
 /* The sign is -1 where the numbers of both places have an odd number of ones in common. */

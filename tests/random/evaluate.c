@@ -239,7 +239,8 @@ static const Expr *fused_product(const Expr *expr, bool *negative) {
         *negative = !*negative;
         expr = expr->operand[0];
     }
-    bool is_product = expr->kind == E_BINARY && expr->op == OP_MUL && type_is_float(expr->shape.scalar);
+    bool is_product = expr->kind == E_BINARY && expr->op == OP_MUL && type_is_float(expr->shape.scalar) &&
+                      !type_is_f8(expr->shape.scalar); /* each operation on f8 is rounded */
     return is_product && !expr->outlined ? expr : NULL;
 }
 
@@ -541,6 +542,9 @@ Value *evaluate(Evaluator *e, const Expr *expr) {
     case E_FUNCTION: return lifted(e, expr);
     case E_MOVED: return evaluate_moved(e, expr);
     case E_VALID: return evaluate_valid(e, expr);
+    case E_STRETCH: return value_stretch(evaluate(e, expr->operand[0]), &expr->operand[0]->shape, &expr->shape);
+    case E_COUNTED: return evaluate_counted(e, expr);
+    case E_PLACED: return evaluate_placed(e, expr);
     case E_SORT:
     case E_FIRST:
     case E_SPLIT:

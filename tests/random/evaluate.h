@@ -81,6 +81,8 @@ Value *evaluate_running(Evaluator *e, const Expr *expr);
 void evaluate_order(Evaluator *e, const Expr *expr, Value **parts); /* E_SORT, E_FIRST */
 Value *evaluate_moved(Evaluator *e, const Expr *expr);
 Value *evaluate_valid(Evaluator *e, const Expr *expr);
+Value *evaluate_counted(Evaluator *e, const Expr *expr);
+Value *evaluate_placed(Evaluator *e, const Expr *expr);
 void evaluate_fold(Evaluator *e, const Expr *expr, Value **parts);
 Value *evaluate_dot(Evaluator *e, const Expr *expr);
 

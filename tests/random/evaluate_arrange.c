@@ -1,4 +1,4 @@
-/* Sorts, shifts, and where a value is valid. */
+/* Sorts, shifts, counts, and where a value is valid. */
 #include <math.h>
 #include <string.h>
 
@@ -110,5 +110,59 @@ Value *evaluate_valid(Evaluator *e, const Expr *expr) {
         index_of(v->extent, v->rank, i, index);
         result->at[i] = (Number){value_valid(v, index), 0};
     }
+    return result;
+}
+
+/* ---- counts ---- */
+
+/* The elements that are not left out of a count: all axes are gone then. */
+static bool *counted(const Value *v) { return masks_flat(v, (1u << v->rank) - 1); }
+
+/* What is invalid as a whole stays so. */
+static void keep_conditions(Value *result, const Value *v) {
+    static const int none[] = {-1, -1, -1, -1, -1};
+    masks_map(result, v, none);
+}
+
+Value *evaluate_counted(Evaluator *e, const Expr *expr) {
+    Value *v = evaluate(e, expr->operand[0]);
+    int64_t bins = extent_value(expr->shape.extent[0]);
+    Value *result = value_make(TYPE_I32, 1, &bins);
+    bool *ok = counted(v), known = true;
+    for (int64_t i = 0; i < v->count; i++) {
+        Wide bin = number_integer(v->scalar, v->at[i].bits);
+        if (!ok[i]) continue;
+        known = known && v->at[i].off == 0;
+        if (bin >= 0 && bin < bins) result->at[bin].bits++;
+    }
+    for (int64_t i = 0; i < bins && !known; i++) result->at[i] = number_unknown();
+    keep_conditions(result, v);
+    return result;
+}
+
+/* NaN is behind all numbers. */
+static bool stands_before(Type type, Number element, Number place, bool right) {
+    if (!type_is_float(type)) {
+        Wide x = number_integer(type, element.bits), y = number_integer(type, place.bits);
+        return right ? x <= y : x < y;
+    }
+    double x = number_value(type, element.bits), y = number_value(type, place.bits);
+    if (isnan(y)) return right || !isnan(x);
+    return right ? x <= y : x < y;
+}
+
+Value *evaluate_placed(Evaluator *e, const Expr *expr) {
+    Value *s = evaluate(e, expr->operand[0]), *v = evaluate(e, expr->operand[1]);
+    Value *result = value_make(TYPE_I64, v->rank, v->extent);
+    bool *ok = counted(s), known = true;
+    for (int64_t k = 0; k < s->count; k++) known = known && (!ok[k] || s->at[k].off == 0);
+    for (int64_t i = 0; i < v->count; i++) {
+        uint64_t count = 0;
+        for (int64_t k = 0; k < s->count; k++)
+            count += ok[k] && stands_before(s->scalar, s->at[k], v->at[i], expr->reverse);
+        result->at[i] = known && v->at[i].off <= 0 ? (Number){count, 0} : number_unknown();
+    }
+    keep_conditions(result, s);
+    value_add_masks(result, v);
     return result;
 }

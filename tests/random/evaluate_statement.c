@@ -23,9 +23,8 @@ static void bind(Evaluator *e, const Statement *statement) {
     for (int i = 0; i < statement->count; i++) statement->names[i]->now = parts[i];
 }
 
-static void assign(Evaluator *e, const Statement *statement) {
-    Name *name = statement->names[0];
-    Value *value = value_stretch(evaluate(e, statement->value), &statement->value->shape, &name->shape);
+static void assign(Evaluator *e, const Statement *statement, int part, Value *value) {
+    Name *name = statement->names[part];
     if (statement->op >= 0) {
         const Value *old = name->now;
         Value *result = value_make(old->scalar, old->rank, old->extent);
@@ -41,6 +40,15 @@ static void assign(Evaluator *e, const Statement *statement) {
     value_add_masks(result, value);
     value_add_masks(result, name->first);
     name->now = result;
+}
+
+static void assign_all(Evaluator *e, const Statement *statement) {
+    const Expr *const given[] = {statement->value, statement->second};
+    int count = statement->second ? 2 : 1;
+    Value *values[2];
+    for (int i = 0; i < count; i++)
+        values[i] = value_stretch(evaluate(e, given[i]), &given[i]->shape, &statement->names[i]->shape);
+    for (int i = 0; i < count; i++) assign(e, statement, i, values[i]);
 }
 
 static RangeValue tile_at(Wide start, int64_t size, int64_t hi) {
@@ -88,7 +96,7 @@ static Flow run_statement(Evaluator *e, const Statement *statement) {
     switch (statement->kind) {
     case S_LET:
     case S_VAR: bind(e, statement); break;
-    case S_ASSIGN: assign(e, statement); break;
+    case S_ASSIGN: assign_all(e, statement); break;
     case S_STORE: evaluate_store(e, statement->target, statement->value, statement->op, statement->skip); break;
     case S_SCATTER: evaluate_scatter(e, statement->target, statement->value); break;
     case S_UPDATE: evaluate(e, statement->value); break;

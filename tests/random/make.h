@@ -72,6 +72,8 @@ Expr *make_decision(Maker *m, Type type, int depth);
 Expr *covered(Maker *m, Expr *expr, const Sources *within);
 Sources plain_sources(const Sources *sources);
 
+/* Of a name, a tensor, or without operands. */
+Expr *make_leaf(Maker *m, const Shape *shape, int depth);
 Expr *make_load(Maker *m, const Shape *shape, int depth);
 /* Of a new tensor, whose first dimension the name is known to be in; NULL if impossible. */
 Expr *make_indexed(Maker *m, const Shape *shape, Name *name, const Extent *dim);

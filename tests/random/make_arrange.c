@@ -1,4 +1,4 @@
-/* Sorts, shifts, and where a value is valid. */
+/* Sorts, shifts, counts, and where a value is valid. */
 #include "make.h"
 
 static void new_source(Maker *m, Expr *expr, unsigned axes) {
@@ -70,8 +70,61 @@ static Expr *make_valid(Maker *m, const Shape *shape, int depth) {
     return x->valid.count > MAX_SOURCES ? NULL : unary_expr(E_VALID, *shape, 0, x);
 }
 
+/* An exact value of this shape. */
+static Expr *exact(Maker *m, const Shape *shape, int depth) {
+    bool clean = m->clean;
+    m->clean = true;
+    Expr *x = make_expr(m, shape, depth);
+    m->clean = clean;
+    if (x->kind == E_LITERAL) x->bare = false;
+    return x->valid.count > MAX_SOURCES ? covered(m, x, NULL) : x;
+}
+
+static Expr *make_stretched(Maker *m, const Shape *shape, int depth) {
+    Shape inner = *shape;
+    for (int i = 0; i < shape->rank; i++)
+        if (chance(m, 40)) inner.extent[i] = extent_literal(1);
+    if (chance(m, 20)) inner.rank = 0;
+    Expr *x = make_expr(m, &inner, depth - 1);
+    if (x->kind == E_LITERAL) x->bare = false;
+    return x->shape.rank == inner.rank ? finished(unary_expr(E_STRETCH, *shape, 0, x)) : NULL;
+}
+
+/* All sources of tiles are gone; what is invalid as a whole stays so. */
+static Sources conditions_of(const Sources *sources) {
+    static const int none[] = {-1, -1, -1, -1, -1};
+    return sources_map(sources, none);
+}
+
+static Expr *make_counted(Maker *m, const Shape *shape, int depth) {
+    Shape inner = some_shape(m, some_int(m), 3);
+    if (inner.rank == 0) return NULL;
+    Expr *x = exact(m, &inner, depth - 1);
+    if (chance(m, 25)) x = make_kept(m, x);
+    if (x->valid.count > MAX_SOURCES) return NULL;
+    Expr *expr = unary_expr(E_COUNTED, *shape, 0, x);
+    expr->valid = conditions_of(&x->valid);
+    return expr;
+}
+
+/* Among elements that are in order, of which the last ones may be invalid. */
+static Expr *make_placed(Maker *m, const Shape *shape, int depth) {
+    Shape line = {.scalar = some_number(m), .rank = 1, .extent = {some_extent(m, m->most_lanes < 64 ? m->most_lanes : 64)}};
+    Expr *sorted = make_sort(m, &line, depth - 1, false);
+    sorted->reverse = false;
+    Shape inner = shape_with(*shape, line.scalar);
+    Expr *v = exact(m, &inner, depth - 1), *expr = binary_expr(E_PLACED, *shape, 0, sorted, v);
+    expr->reverse = chance(m, 40);
+    expr->valid = conditions_of(&sorted->valid);
+    sources_join(&expr->valid, &v->valid);
+    return expr;
+}
+
 Expr *make_arranged(Maker *m, const Shape *shape, int depth) {
+    if (shape->scalar == TYPE_I64 && chance(m, 25)) return make_placed(m, shape, depth);
     if (shape->rank == 0) return NULL;
+    if (shape->scalar == TYPE_I32 && shape->rank == 1 && chance(m, 60)) return make_counted(m, shape, depth);
+    if (chance(m, 20)) return make_stretched(m, shape, depth);
     if (shape->scalar == TYPE_BOOL && chance(m, 70)) return make_valid(m, shape, depth);
     if (shape->scalar == TYPE_BOOL || chance(m, 40)) return make_moved(m, shape, depth);
     if (chance(m, 40)) return make_sort(m, shape, depth, false);

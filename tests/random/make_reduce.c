@@ -256,5 +256,6 @@ Expr *make_dot(Maker *m, const Shape *shape, int depth) {
     if (type_is_float(a_type) && expr->op == PRECISION_FULL && chance(m, 20)) expr->op = PRECISION_ORDERED;
     expr->tainted = expr->tainted || a->tainted || b->tainted || type_is_float(shape->scalar);
     expr->bare = chance(m, 30);
+    expr->reverse = chance(m, 30); /* by letters */
     return expr;
 }

@@ -90,12 +90,31 @@ static bool is_product(const Expr *expr) {
     return expr->kind == E_BINARY && expr->op == OP_MUL;
 }
 
+static Name *other_variable(Maker *m, const Name *name) {
+    Name *found = NULL;
+    int count = 0;
+    for (int i = 0; i < m->scope_count; i++) {
+        Name *other = m->scope[i];
+        if (other->kind != NAME_VAR || other == name || other->counts) continue;
+        if (below(m, (unsigned)++count) == 0) found = other;
+    }
+    return found;
+}
+
 static void make_change(Maker *m, Block *block, Name *name, int depth) {
     Expr *value = assignable(m, name, depth);
     Statement *statement = new_statement(block, S_ASSIGN);
     statement->names[statement->count++] = name;
     statement->value = value;
-    bool operates = chance(m, 35) && !type_is_f8(name->shape.scalar) && !is_product(value);
+    Name *other = chance(m, 20) ? other_variable(m, name) : NULL;
+    if (other) { /* all is computed before the first is assigned */
+        statement->names[statement->count++] = other;
+        statement->second = assignable(m, other, depth - 1);
+        if (value->kind == E_LITERAL) value->bare = false;
+        if (statement->second->kind == E_LITERAL) statement->second->bare = false;
+        return;
+    }
+    bool operates = chance(m, 35) && !is_product(value);
     if (operates) statement->op = (int)changing_op(m, name->shape.scalar);
 }
 
@@ -183,6 +202,7 @@ static void make_counted_loop(Maker *m, Block *block, Name *variable, int depth)
 static void make_while(Maker *m, Block *block, Name *variable, int depth) {
     Statement *start = new_statement(block, S_VAR);
     Name *counter = new_name(m, NAME_VAR, "j");
+    counter->counts = true;
     Shape i64 = shape_scalar(TYPE_I64), truth = shape_scalar(TYPE_BOOL);
     counter->shape = i64;
     start->names[start->count++] = counter;

@@ -382,8 +382,14 @@ static Wide count_bits(Op op, Type type, uint64_t bits) {
 
 /* ---- all types ---- */
 
+/* Operations on f8 are rounded as conversions are: nothing becomes an infinity. */
+static Number saturated(Type type, Number x) {
+    if (type == TYPE_F8E5M2 && isinf(number_value(type, x.bits))) x.bits = number_from(type, number_value(type, x.bits));
+    return x;
+}
+
 Number number_unary(Op op, Type type, Number x) {
-    if (type_is_float(type)) return float_unary(op, type, x);
+    if (type_is_float(type)) return saturated(type, float_unary(op, type, x));
     if (x.off != 0) return number_unknown();
     Wide v = number_integer(type, x.bits);
     switch (op) {
@@ -398,7 +404,9 @@ Number number_unary(Op op, Type type, Number x) {
 }
 
 Number number_binary(Op op, Type type, Number x, Number y) {
-    return type_is_float(type) ? float_binary(op, type, x, y) : integer_binary(op, type, x, y);
+    if (!type_is_float(type)) return integer_binary(op, type, x, y);
+    bool decides = op >= OP_EQ && op <= OP_GE; /* a bool */
+    return decides ? float_binary(op, type, x, y) : saturated(type, float_binary(op, type, x, y));
 }
 
 static Number float_to_integer(Type to, double value) {

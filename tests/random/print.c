@@ -269,11 +269,48 @@ static void print_arranged(Printer *p, const Expr *expr) {
         put(p, ", axis = %d%s)", axis_of(expr, 0), expr->kind == E_SORT && expr->reverse ? ", descending = true" : "");
 }
 
+/* Counts, and a value in every element. */
+static void print_counted(Printer *p, const Expr *expr) {
+    const Extent *const *extent = expr->shape.extent;
+    if (expr->kind == E_PLACED) {
+        put(p, "searchsorted(");
+        print_list(p, expr->operand, 2);
+        put(p, "%s)", expr->reverse ? ", right = true" : "");
+        return;
+    }
+    put(p, expr->kind == E_STRETCH ? "broadcast(" : "histogram(");
+    print_expr(p, expr->operand[0]);
+    if (expr->kind == E_STRETCH)
+        print_extents(p, extent, expr->shape.rank, ", (", expr->shape.rank == 1 ? ",))" : "))");
+    else
+        print_extents(p, extent, 1, ", ", ")");
+}
+
 static void print_atomic(Printer *p, const Expr *expr) {
     static const char *const names[] = {"atomic_add", "atomic_max", "atomic_min", "atomic_cas"};
     put(p, "%s(", names[expr->op]);
     print_list(p, expr->operand, expr->count);
     put(p, "%s)", expr->keep ? " else skip" : "");
+}
+
+/* A transposed operand has its letters in the other order. */
+static const Expr *lettered(const Expr *operand, char *letters, const char *batch, char row, char column) {
+    bool turned = operand->kind == E_PERMUTE && operand->shape.rank == 2 && operand->axis[0] == 1 && !operand->outlined;
+    snprintf(letters, 8, "%s%c%c", batch, turned ? column : row, turned ? row : column);
+    return turned ? operand->operand[0] : operand;
+}
+
+static void print_by_letters(Printer *p, const Expr *expr) {
+    static const char *const batches[] = {"", "a", "ab"};
+    const char *batch = batches[expr->shape.rank - 2];
+    char letters[2][8];
+    const Expr *a = lettered(expr->operand[0], letters[0], batch, 'i', 'k');
+    const Expr *b = lettered(expr->operand[1], letters[1], batch, 'k', 'j');
+    put(p, "einsum(\"%s,%s->%sij\", ", letters[0], letters[1], batch);
+    print_expr(p, a);
+    put(p, ", ");
+    print_expr(p, b);
+    put(p, ")");
 }
 
 static void print_dot(Printer *p, const Expr *expr) {
@@ -284,6 +321,10 @@ static void print_dot(Printer *p, const Expr *expr) {
         put(p, " @ ");
         print_above(p, expr->operand[1], 10);
         put(p, ")");
+        return;
+    }
+    if (expr->reverse && expr->count == 2 && expr->op == PRECISION_FULL && expr->shape.rank <= 4) {
+        print_by_letters(p, expr);
         return;
     }
     print_call(p, names[expr->op], expr);
@@ -516,6 +557,9 @@ static void print_access(Printer *p, const Expr *expr) {
     case E_FIRST:
     case E_MOVED: print_arranged(p, expr); break;
     case E_VALID: print_call(p, "valid", expr); break;
+    case E_STRETCH:
+    case E_COUNTED:
+    case E_PLACED: print_counted(p, expr); break;
     case E_FOLD: print_fold(p, expr); break;
     case E_DOT: print_dot(p, expr); break;
     case E_IF: print_if(p, expr); break;

@@ -65,6 +65,14 @@ static void print_grid(Printer *p, const Statement *statement) {
 }
 
 static void print_change(Printer *p, const Statement *statement) {
+    if (statement->second) {
+        put(p, "(%s, %s) = (", statement->names[0]->text, statement->names[1]->text);
+        print_expr(p, statement->value);
+        put(p, ", ");
+        print_expr(p, statement->second);
+        put(p, ")");
+        return;
+    }
     if (statement->target)
         print_expr(p, statement->target);
     else

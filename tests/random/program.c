@@ -214,6 +214,7 @@ static void visit_block(const Visitor *visitor, Block *block) {
         if (i >= block->count || block->items[i] != statement) continue;
         visit_expr(visitor, &statement->target);
         visit_expr(visitor, &statement->value);
+        visit_expr(visitor, &statement->second);
         visit_expr(visitor, &statement->step);
         for (int k = 0; k < statement->count; k++) {
             visit_expr(visitor, &statement->lo[k]);

@@ -105,6 +105,7 @@ struct Name {
     const Extent *below; /* an integer in [0, below); NULL: unknown, or only where a condition says so */
     bool literal;        /* the index of an unrolled loop: it has no type of its own */
     bool constant;       /* NAME_PARAMETER: `const` */
+    bool counts;         /* the iterations of a `while`: nothing else changes it */
     bool used;
     void *now, *first; /* for the evaluator: the current value, and a variable's initial one */
 };
@@ -212,6 +213,9 @@ typedef enum ExprKind {
     E_FIRST,   /* topk along axis[0]: two values */
     E_MOVED,   /* shift(v, axis[0], op) */
     E_VALID,   /* valid(v) */
+    E_STRETCH, /* broadcast(v, (A, B)) */
+    E_COUNTED, /* histogram(v, B) */
+    E_PLACED,  /* searchsorted(s, v); `reverse`: right */
     E_FOLD,    /* reduce or (scan) scan: `op`, a FoldKind, of operands; after those, if `keep`, the initial values */
     E_DOT,     /* `op`, a Precision */
     E_IF,
@@ -291,6 +295,7 @@ typedef struct Statement {
     int count;
     Name *names[MAX_DIMENSIONS];
     Expr *value, *target;
+    Expr *second; /* S_ASSIGN: (names[0], names[1]) = (value, second); or NULL */
     int op; /* -1: a plain `=` */
     bool skip, unrolled, ordered;
     bool fixed; /* S_IF: its condition is a constant, as `static if` needs it */

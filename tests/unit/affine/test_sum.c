@@ -230,3 +230,38 @@ Test(affine, a_symbol_has_the_numbers_of_its_type) {
     }
     tile_arena_destroy(arena);
 }
+
+/* There may be no such element: what is known of it is about it alone. */
+Test(affine, elements_tell_nothing_of_other_numbers) {
+    TileArena *arena = tile_arena_create(NULL);
+    TileSumTable table;
+    tile_sum_table_init(&table, arena);
+    const TileSum *zero = tile_sum_integer(&table, 0), *one = tile_sum_integer(&table, 1);
+    const TileSum *sums[2];
+    for (unsigned i = 0; i < 2; i++) {
+        TileSymbol *symbol = tile_symbol_value(&table, i ? "n" : "element", NULL);
+        tile_symbol_bound(&table, symbol, i ? zero : NULL, tile_sum_integer(&table, INT64_C(1) << 47));
+        symbol->lane = i == 0;
+        sums[i] = tile_sum_symbol(&table, symbol);
+    }
+    const TileSum *element = sums[0], *n = sums[1], *last = tile_sum_subtract(&table, n, one);
+    tile_sum_assume_code(&table, zero, element, false, NULL);
+    tile_sum_assume_code(&table, element, n, true, NULL);
+    cr_expect(tile_sum_within(&table, element, element, zero, last, NULL));
+    cr_expect(!tile_sum_at_most(&table, one, n));
+    const TileSum *compound[] = {tile_sum_min(&table, element, n), tile_sum_multiply(&table, element, n),
+                                 tile_sum_divide(&table, tile_sum_add(&table, element, n), tile_sum_integer(&table, 2)),
+                                 tile_sum_add(&table, tile_sum_multiply(&table, element, element), n)};
+    for (unsigned i = 0; i < sizeof compound / sizeof *compound; i++) {
+        table.facts.count = 0;
+        tile_sum_assume_code(&table, one, compound[i], false, NULL);
+        tile_sum_assume_code(&table, compound[i], zero, false, NULL);
+        cr_expect(!tile_sum_at_most(&table, one, n), "sum %u tells of n", i);
+        cr_expect(!tile_sum_at_most(&table, n, zero), "sum %u tells of n", i);
+    }
+    const TileSum *greatest = tile_sum_max(&table, element, n);
+    table.facts.count = 0;
+    tile_sum_assume_code(&table, greatest, one, true, NULL);
+    cr_expect(!tile_sum_at_most(&table, n, zero));
+    tile_arena_destroy(arena);
+}

@@ -60,6 +60,7 @@ import sys
 import time
 
 import breadth_products
+import breadth_library
 import breadth_programs
 import breadth_stdlib
 from breadth_table import Make
@@ -72,7 +73,7 @@ except ImportError:
     torch = None
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TABLES = (breadth_stdlib.TABLE, breadth_products.TABLE, breadth_programs.TABLE)
+TABLES = (breadth_stdlib.TABLE, breadth_library.TABLE, breadth_products.TABLE, breadth_programs.TABLE)
 FIELDS = ("commit", "device", "kernel", "type", "shape", "status", "tile_us", "peer", "peer_us", "ratio", "gbs", "share",
           "tflops", "error", "best", "best_us", "repeats")
 TOLERANCE = {"f32": 5e-5, "bf16": 1.2e-2}

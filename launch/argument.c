@@ -367,7 +367,8 @@ static tile_status read_argument(const Reader *reader, const TileArg *argument, 
     view->tensor = parameter->kind == TILE_PARAMETER_TENSOR;
     view->known = argument->kind != TILE_ARG_NONE;
     view->rank = parameter->rank;
-    view->scalar = view->word = view->offer = 0;
+    view->scalar = view->offer = 0;
+    view->word = view->tensor ? 0 : TILE_GUARD_VALUE;
     view->imagined = false;
     view->type = parameter->generic >= 0 ? request->generics[parameter->generic] : parameter->type;
     if (view->tensor && view->type < TILE_HOST_TYPE_COUNT && read_usual(reader, argument, view->type, view))

@@ -9,6 +9,7 @@
 #include "launch/guard.h"
 #include "launch/host.h"
 #include "launch/report.h"
+#include "launch/values.h"
 
 /* ---- words ---- */
 
@@ -106,13 +107,24 @@ static void say_facts(TileExplanation *text, const TileImageParameter *parameter
     }
 }
 
-void tile_explain_facts(TileExplanation *text, const TileImageSignature *signature, const uint64_t *bits) {
+static void say_value(TileExplanation *text, const TileImageParameter *parameter, int64_t value) {
+    char digits[40];
+    TileHostType type = (TileHostType)parameter->type;
+    tile_host_print(digits, sizeof digits, type, tile_host_bits(type, (uint64_t)value));
+    say(text, "its value %s", digits);
+}
+
+void tile_explain_facts(TileExplanation *text, const TileImageSignature *signature, const uint64_t *bits,
+                        const int64_t *values) {
     size_t begin = text->length;
     for (uint32_t i = 0; i < signature->parameter_count; i++) {
         if (!bits[i]) continue;
         separate(text, begin, "; ");
         say(text, "%s: ", signature->parameters[i].name);
-        say_facts(text, &signature->parameters[i], bits[i]);
+        if (bits[i] & TILE_GUARD_VALUE)
+            say_value(text, &signature->parameters[i], values[i]);
+        else
+            say_facts(text, &signature->parameters[i], bits[i]);
     }
     if (text->length == begin) say(text, "nothing");
 }
@@ -204,11 +216,36 @@ static void explain_tensor(TileExplanation *text, size_t begin, const TileImageP
     say(text, ", of which the code would make use");
 }
 
+static void explain_values(TileExplanation *text, size_t begin, const TileImageSignature *signature,
+                           const TileVariant *variant, const TileView *views) {
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        if (!(variant->code->need[i] & TILE_GUARD_VALUE) || (int64_t)views[i].scalar == variant->request.values[i])
+            continue;
+        separate(text, begin, "; ");
+        say(text, "%s: ", signature->parameters[i].name);
+        say_value(text, &signature->parameters[i], (int64_t)views[i].scalar);
+        say(text, ", and the code relies on ");
+        say_value(text, &signature->parameters[i], variant->request.values[i]);
+    }
+}
+
+/* What launches that are equal will get. */
+static void explain_specialised(TileExplanation *text, const TileImageSignature *signature,
+                                const TileVariant *variant) {
+    size_t begin = text->length;
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        if (!tile_values_wanted(signature, variant, i)) continue;
+        separate(text, begin, ", ");
+        say(text, "%s", signature->parameters[i].name);
+    }
+}
+
 void tile_explain_difference(TileExplanation *text, const TileImageSignature *signature, const TileVariant *variant,
                              const TileImageRequest *request, const TileView *views) {
     size_t begin = text->length;
     const TileImageCode *code = variant->code;
     explain_types(text, begin, signature, &variant->request, request);
+    explain_values(text, begin, signature, variant, views);
     for (uint32_t i = 0; i < signature->parameter_count; i++)
         explain_tensor(text, begin, &signature->parameters[i], &views[i], code->need[i] & ~views[i].word,
                        code->asked[i] & request->facts[i] & ~variant->request.facts[i]);
@@ -240,13 +277,19 @@ static void print_line(TilePrint print, void *host, const TileExplanation *line)
 static void print_variant(const TileKernel *kernel, const TileVariant *variant, const TileImageRequest *request,
                           const TileView *views, TilePrint print, void *host) {
     const TileImageSignature *signature = kernel->signature;
-    TileExplanation line = {.length = 0}, why = {.length = 0};
+    TileExplanation line = {.length = 0}, why = {.length = 0}, scalars = {.length = 0};
     say(&line, "  ");
     tile_explain_instance(&line, signature, &variant->request);
     say(&line, "%s%" PRIu64 " launches, compiled in %.1f ms, relies on: ", line.length > 2 ? ": " : "",
         atomic_load(&variant->uses) / TILE_VARIANT_LAUNCH, (double)variant->compile_ns * 1e-6);
-    tile_explain_facts(&line, signature, variant->code->need);
+    tile_explain_facts(&line, signature, variant->code->need, variant->request.values);
     print_line(print, host, &line);
+    explain_specialised(&scalars, signature, variant);
+    if (scalars.length) {
+        line.length = 0;
+        say(&line, "    a second launch with the same %s has code compiled for that", scalars.text);
+        print_line(print, host, &line);
+    }
     say(&why, "    ");
     tile_explain_difference(&why, signature, variant, request, views);
     if (why.length == 4) say(&why, "serves these arguments");

@@ -6,8 +6,9 @@
  *   bit 9       a tensor map describes it (base/tensor_map.h), but for its address; found for GPUs only, and only
  *               where it matters
  *   bits 10-15  the last dimension has at least one element and at most 128, 256, .., 4096 (see base/limits.h)
- *   bits 16-47  four for each dimension, of which three are in use: stride 0; stride of one element; and, but for the
+ *   bits 16-47  four for each dimension, of which three are in use (the fourth of the first is bit 19): stride 0; stride of one element; and, but for the
  *               last dimension, that from here on the tensor has no gaps: each row begins where the one before ends
+ *   bit 19      of a scalar, whose word has no other bit: its value is a certain one, which stands beside the word
  *   bits 48-63  four for each of the last four dimensions: the extent is a multiple of 2, 4, 8, 16
  *
  * A dimension of fewer than two elements has no stride that matters: it satisfies any demand. */
@@ -27,6 +28,7 @@ enum {
     TILE_GUARD_MAP = 512,
     TILE_GUARD_ROWS = 10,
     TILE_GUARD_DIMENSIONS = 16,
+    TILE_GUARD_VALUE = 1 << 19,
     TILE_GUARD_EXTENTS = 48,
     TILE_GUARD_MOST_MULTIPLE = 16
 };

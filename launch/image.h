@@ -274,6 +274,7 @@ typedef struct TileImageRequest {
     uint8_t generics[TILE_MAX_GENERICS]; /* TileHostType */
     int64_t statics[TILE_MAX_STATICS];   /* integers; the bits of a double for float scalars */
     uint64_t facts[TILE_MAX_PARAMETERS];
+    int64_t values[TILE_MAX_PARAMETERS]; /* of the integer scalars whose facts have TILE_GUARD_VALUE */
     uint32_t tuned;   /* which of the source's sets of constants, counted from 1; 0: the text's own */
     bool complete;    /* `facts` has all that hold of the arguments */
     bool provisional; /* served by general code for the time being */

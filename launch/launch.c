@@ -7,6 +7,7 @@
 #include "launch/observe.h"
 #include "launch/report.h"
 #include "launch/run.h"
+#include "launch/values.h"
 
 enum {
     TIMED_LAUNCH = 64 /* one of so many of a variant is timed up to its code: two looks at the clock cost half a hit */
@@ -19,7 +20,7 @@ static tile_status run(Launch *launch, const TileArg *arguments) {
     TILE_TRY(tile_run_count_programs(launch));
     tile_run_shape_key(launch);
     launch->like.slot_count = launch->slot_count;
-    if (!launch->provisional)
+    if (!launch->provisional && launch->remembered)
         tile_replay_record(launch->kernel, arguments, launch->views, launch->slots, &launch->like);
     return tile_run_phases(launch);
 }
@@ -46,7 +47,20 @@ static void keep_time(const Launch *launch) {
     atomic_fetch_add_explicit(&kernel->timed_launches, 1, memory_order_relaxed);
 }
 
-static tile_status check_and_run(Launch *launch, const TileArg *arguments, bool runs) {
+/* The second launch with values of which code would make use asks for such code, unless a graph captures the launch:
+ * then a later one does. Until then such launches are not remembered. */
+static bool settle_values(Launch *launch, const TileImageRequest *request) {
+    bool captures = false;
+    TileValuesSeen seen = tile_values_note(launch->kernel, launch->variant, request, launch->views);
+    if (seen != TILE_VALUES_AGAIN) return seen == TILE_VALUES_SETTLED;
+    bool asks = !launch->code->gpu ||
+                tile_cuda_captures(&launch->on, launch->kernel->signature->name, &captures, NULL) == TILE_OK;
+    if (!asks || captures) return false;
+    tile_values_ask(launch->kernel, launch->variant, request, launch->views);
+    return true;
+}
+
+static tile_status check_and_run(Launch *launch, const TileArg *arguments, const TileImageRequest *request, bool runs) {
     const TileImageSignature *signature = launch->kernel->signature;
     tile_host_run(launch->code->host, launch->code->host_count, launch->views, launch->values);
     TILE_TRY(tile_check_dimensions(signature, launch->code, launch->views, launch->values, launch->error));
@@ -55,6 +69,7 @@ static tile_status check_and_run(Launch *launch, const TileArg *arguments, bool 
     TileCudaModule *gpu = launch->code->gpu;
     if (gpu) TILE_TRY(begin_on_gpu(launch));
     keep_time(launch);
+    launch->remembered = runs && settle_values(launch, request);
     tile_status status = runs ? run(launch, arguments) : TILE_OK;
     tile_run_release(launch);
     if (gpu) tile_cuda_end(&launch->on);
@@ -62,12 +77,13 @@ static tile_status check_and_run(Launch *launch, const TileArg *arguments, bool 
 }
 
 /* Values of the host program that are too many for the stack. */
-static tile_status run_with_memory(Launch *launch, const TileArg *arguments, bool runs) {
+static tile_status run_with_memory(Launch *launch, const TileArg *arguments, const TileImageRequest *request,
+                                   bool runs) {
     TileScratchCache *cache = tile_thread_pool_scratch(launch->pool);
     TileScratch *memory = tile_scratch_take(cache, launch->code->host_count * sizeof(uint64_t));
     if (!memory) return tile_run_out_of_memory(launch);
     launch->values = memory->memory;
-    tile_status status = check_and_run(launch, arguments, runs);
+    tile_status status = check_and_run(launch, arguments, request, runs);
     tile_scratch_give(cache, memory);
     return status;
 }
@@ -80,6 +96,7 @@ static tile_status launch_anew(Launch *launch, const TileArg *arguments, size_t 
                                  &request, launch->error));
     for (uint32_t i = 0; i < kernel->signature->parameter_count && kernel->signature->gpu; i++)
         if (launch->views[i].tensor) launch->on.device = launch->views[i].device;
+    launch->like.specials = (uint16_t)atomic_load_explicit(&kernel->specials, memory_order_acquire);
     TILE_TRY(tile_variant_get(kernel, launch->views, &request, &launch->variant, launch->error, options->report));
     launch->provisional = request.provisional;
     if (request.missed) launch->timed_from = 0;
@@ -87,8 +104,9 @@ static tile_status launch_anew(Launch *launch, const TileArg *arguments, size_t 
     launch->like.shape_key = 0;
     launch->code = launch->variant->code;
     launch->values = launch->local_values;
-    tile_status status = launch->code->host_count <= TILE_LOCAL_VALUES ? check_and_run(launch, arguments, runs)
-                                                                       : run_with_memory(launch, arguments, runs);
+    bool few = launch->code->host_count <= TILE_LOCAL_VALUES;
+    tile_status status =
+        few ? check_and_run(launch, arguments, &request, runs) : run_with_memory(launch, arguments, &request, runs);
     if (request.missed && launch->began) atomic_fetch_add_explicit(&kernel->cold, 1, memory_order_relaxed);
     tile_variant_give(launch->variant, launch->began);
     return status;

@@ -1,5 +1,6 @@
 /* Code for arguments: what exists, else what the compiler makes, or the choice of a linked object. */
 #include "launch/linked_choice.h"
+#include "launch/values.h"
 
 static bool take_serving(const TileKernel *kernel, TileVariant *variant, const TileImageRequest *request,
                          const TileView *views) {
@@ -37,7 +38,13 @@ tile_status tile_variant_get(TileKernel *kernel, TileView *views, TileImageReque
                              TileError *error, TileReport **report) {
     tile_variant_request(kernel, views, request);
     if (!kernel->library->source.compile) return tile_linked_choose(kernel, views, request, variant, error);
-    TileVariant *found = atomic_load_explicit(&kernel->last, memory_order_acquire);
+    TileVariant *found = tile_values_find(kernel, request, views);
+    if (found) {
+        tile_variant_touch(kernel, found);
+        *variant = found;
+        return TILE_OK;
+    }
+    found = atomic_load_explicit(&kernel->last, memory_order_acquire);
     if (take_serving(kernel, found, request, views)) {
         *variant = found;
         return TILE_OK;

@@ -35,6 +35,19 @@ static uint32_t count_instance(const TileKernel *kernel, const TileImageRequest 
     return count;
 }
 
+static uint32_t count_specials(const TileKernel *kernel, const TileImageRequest *request) {
+    uint32_t count = 0;
+    for (TileVariant *v = first_of(kernel); v; v = v->next)
+        count += atomic_load(&v->state) < TILE_VARIANT_EVICTED && atomic_load(&v->special) &&
+                 tile_variant_same_instance(kernel->signature, &v->request, request);
+    return count;
+}
+
+/* Launches with values whose code goes may ask for it again. */
+static void forget_values(TileKernel *kernel) {
+    for (uint32_t i = 0; i < TILE_VALUES_KEPT; i++) atomic_store(&kernel->seen[i], 0);
+}
+
 /* If there are too many variants, not counting pinned ones, evicts the least recently used one. */
 static void evict_oldest(TileKernel *kernel) {
     TileVariant *oldest = NULL;
@@ -48,6 +61,7 @@ static void evict_oldest(TileKernel *kernel) {
     }
     if (kept < most || !oldest) return;
     atomic_fetch_add(&kernel->evicted, 1);
+    if (atomic_load(&oldest->special)) forget_values(kernel);
     if (atomic_load(&oldest->state) == TILE_VARIANT_READY)
         tile_variant_evict(oldest);
     else
@@ -71,6 +85,12 @@ static TileVariant *take_record(TileKernel *kernel) {
     return variant;
 }
 
+static bool tells_values(const TileKernel *kernel, const TileImageRequest *request) {
+    uint64_t told = 0;
+    for (uint32_t i = 0; i < kernel->signature->parameter_count; i++) told |= request->facts[i];
+    return told & TILE_GUARD_VALUE;
+}
+
 static TileVariant *add_variant(TileKernel *kernel, const TileImageRequest *request) {
     evict_oldest(kernel);
     TileVariant *variant = take_record(kernel);
@@ -78,6 +98,7 @@ static TileVariant *add_variant(TileKernel *kernel, const TileImageRequest *requ
     variant->request = *request;
     variant->compile_ns = 0;
     atomic_store(&variant->rest, false);
+    atomic_store(&variant->special, tells_values(kernel, request));
     atomic_store(&variant->stamp, atomic_fetch_add(&kernel->clock, 1));
     tile_report_destroy(variant->report);
     variant->report = NULL;
@@ -106,7 +127,7 @@ static void log_compile(const TileKernel *kernel, const TileVariant *variant, ti
     TileExplanation what = {.length = 0}, relies = {.length = 0};
     if (!(kernel->library->settings.log & (TILE_LOG_GUARDS | TILE_LOG_COMPILE))) return;
     tile_explain_instance(&what, kernel->signature, &variant->request);
-    if (code) tile_explain_facts(&relies, kernel->signature, code->need);
+    if (code) tile_explain_facts(&relies, kernel->signature, code->need, variant->request.values);
     tile_log(&kernel->library->settings, TILE_LOG_GUARDS | TILE_LOG_COMPILE, "%s%s%s%s: compiled in %.1f ms%s%s",
              kernel->signature->name, what.length ? "[" : "", what.text, what.length ? "]" : "",
              (double)variant->compile_ns * 1e-6, code ? ", relies on: " : ": ",
@@ -140,6 +161,7 @@ static void compile(TileKernel *kernel, TileVariant *variant) {
     variant->costs = costs;
     int state = status == TILE_OK ? TILE_VARIANT_READY : lasting(status) ? TILE_VARIANT_FAILED : TILE_VARIANT_IDLE;
     atomic_store_explicit(&variant->state, state, memory_order_release);
+    if (status == TILE_OK && atomic_load(&variant->special)) atomic_fetch_add(&kernel->specials, 1);
     atomic_fetch_add(&kernel->compiled, status == TILE_OK); /* readers of the number find the variant */
     pthread_cond_broadcast(&kernel->changed);
 }
@@ -170,6 +192,7 @@ static void *compile_in_background(void *state) {
     job.kernel->background--;
     pthread_cond_broadcast(&job.kernel->changed);
     pthread_mutex_unlock(&job.kernel->mutex);
+    tile_stay_worked();
     return NULL;
 }
 
@@ -177,9 +200,9 @@ static void *compile_in_background(void *state) {
 static bool begin_background(TileKernel *kernel, TileVariant *variant) {
     Background *job = malloc(sizeof *job);
     pthread_t thread;
-    if (!job) return false;
+    if (!job || tile_process_ends()) return free(job), false;
     *job = (Background){kernel, variant};
-    tile_stay_loaded(); /* the thread ends after the library that waits for it */
+    tile_stay_work(); /* the thread ends after the library that waits for it */
     atomic_store(&variant->state, TILE_VARIANT_COMPILING);
     variant->compiler = getpid();
     kernel->background++;
@@ -188,6 +211,7 @@ static bool begin_background(TileKernel *kernel, TileVariant *variant) {
         pthread_detach(thread);
         return true;
     }
+    tile_stay_worked();
     kernel->background--;
     atomic_store(&variant->state, TILE_VARIANT_IDLE);
     free(job);
@@ -264,6 +288,19 @@ static tile_status settle(TileKernel *kernel, TileImageRequest *request, const T
         compile(kernel, found);
         tried = true;
     }
+}
+
+/* Half of the limit is left to code for other facts, without which launches would have to take the general one. */
+void tile_variant_begin(TileKernel *kernel, const TileImageRequest *request, const TileView *views) {
+    uint32_t limit = (uint32_t)kernel->library->settings.variant_limit;
+    pthread_mutex_lock(&kernel->mutex);
+    TileVariant *found = find(kernel, request, views);
+    if (!found) {
+        bool room = count_specials(kernel, request) < limit / 2 && count_instance(kernel, request) < limit;
+        found = room ? add_variant(kernel, request) : NULL;
+    }
+    if (found && atomic_load(&found->state) == TILE_VARIANT_IDLE) begin_background(kernel, found);
+    pthread_mutex_unlock(&kernel->mutex);
 }
 
 static void log_miss(const TileKernel *kernel, const TileImageRequest *request, const TileView *views) {

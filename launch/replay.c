@@ -144,6 +144,9 @@ static bool read_record(const Record *record, const TileKernel *kernel, const Ti
     replayed->slot_count = (uint32_t)numbers >> 8 & 0xff;
     replayed->shape_key = (uint32_t)(numbers >> 32);
     for (uint32_t i = 0; i < phases && i < TILE_REPLAY_PHASES; i++) replayed->programs[i] = (int64_t)load(word++);
+    /* Since then code for values of scalars has become ready, which may serve better. */
+    if ((uint16_t)(numbers >> 16) != (uint16_t)atomic_load_explicit(&kernel->specials, memory_order_relaxed))
+        return false;
     if (!same_arguments(kernel->signature, arguments, &word, ranges)) return false;
     for (uint32_t i = 0; slots && i < replayed->slot_count && i < TILE_REPLAY_SLOTS; i++) slots[i] = load(word++);
     atomic_thread_fence(memory_order_acquire);
@@ -260,7 +263,8 @@ void tile_replay_record(TileKernel *kernel, const TileArg *arguments, const Tile
         return;
     put(&writer, (uint64_t)(uintptr_t)variant);
     put(&writer, atomic_load(&variant->generation));
-    put(&writer, (uint64_t)replayed->shape_key << 32 | replayed->slot_count << 8 | code->phase_count);
+    put(&writer, (uint64_t)replayed->shape_key << 32 | (uint32_t)replayed->specials << 16 | replayed->slot_count << 8 |
+                     code->phase_count);
     for (uint32_t i = 0; i < code->phase_count; i++) put(&writer, (uint64_t)replayed->programs[i]);
     uint32_t begin = writer.count;
     for (uint32_t i = 0; i < signature->parameter_count; i++) {

@@ -11,6 +11,7 @@ enum { TILE_REPLAY_PHASES = 16, TILE_REPLAY_SLOTS = 128 };
 typedef struct TileReplayed {
     TileVariant *variant; /* taken */
     uint32_t shape_key, slot_count;
+    uint16_t specials; /* the kernel's, before the variant was looked for */
     int64_t programs[TILE_REPLAY_PHASES];
     int device;                         /* GPUs: that of the tensors */
     uint64_t lows[TILE_MAX_PARAMETERS]; /* GPUs: the tensors' lowest addresses, 0 for scalars */

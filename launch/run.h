@@ -29,6 +29,7 @@ typedef struct TileLaunchRun {
     TileReplayed like;   /* what the launch comes to, also where an earlier one was like it */
     bool began;          /* a phase was run */
     bool provisional;    /* other code will serve such arguments once it is there */
+    bool remembered;     /* the next such launch need not be looked at */
     uint64_t timed_from; /* 0: it is not timed */
     TileCudaStream on;   /* GPUs */
     void *device_temps;  /* GPUs: memory of the temporaries */

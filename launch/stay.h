@@ -9,6 +9,11 @@
  * found again when the object is opened once more. */
 void tile_stay_loaded(void);
 
+/* Before and after work on a thread that nobody joins, such as a compilation: at its end the process waits for it,
+ * because it uses what destructors take away. */
+void tile_stay_work(void);
+void tile_stay_worked(void);
+
 /* Is the process ending, running exit handlers and destructors? Other threads may still launch then. */
 bool tile_process_ends(void);
 

@@ -52,6 +52,15 @@ bool tile_variant_same_instance(const TileImageSignature *signature, const TileI
     return differ == 0;
 }
 
+/* Not 0 if the code relies on other values of scalars. */
+static uint64_t differ_values(const TileImageSignature *signature, const TileVariant *variant, const TileView *views) {
+    uint64_t differ = 0;
+    for (uint32_t i = 0; i < signature->parameter_count; i++)
+        if (variant->request.facts[i] & TILE_GUARD_VALUE)
+            differ |= (uint64_t)variant->request.values[i] ^ views[i].scalar;
+    return differ;
+}
+
 bool tile_variant_serves(const TileImageSignature *signature, const TileVariant *variant, int state,
                          const TileImageRequest *request, const TileView *views) {
     uint64_t wrong = 0, any = 0;
@@ -59,10 +68,13 @@ bool tile_variant_serves(const TileImageSignature *signature, const TileVariant 
     for (uint32_t i = 0; i < signature->parameter_count; i++) any |= offered[i];
     if (state != TILE_VARIANT_READY || !any) {
         for (uint32_t i = 0; i < signature->parameter_count; i++) wrong |= offered[i] ^ told[i];
+        if (!wrong && any) wrong = differ_values(signature, variant, views);
     } else {
         const TileImageCode *code = variant->code;
         for (uint32_t i = 0; i < signature->parameter_count; i++)
             wrong |= (code->need[i] & ~views[i].word) | (code->asked[i] & offered[i] & ~told[i]);
+        if (atomic_load_explicit(&variant->special, memory_order_relaxed))
+            wrong |= differ_values(signature, variant, views);
     }
     return !wrong && tile_variant_same_instance(signature, &variant->request, request);
 }

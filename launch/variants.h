@@ -17,6 +17,7 @@ enum {
     TILE_KEPT_VARIANTS = 64,      /* of one kernel; with more static values or types, variants are evicted */
     TILE_KEPT_GPU_VARIANTS = 256, /* for GPUs, where they take longer to compile: the driver assembles them */
     TILE_VARIANT_SLOTS = 256,     /* a power of two */
+    TILE_VALUES_KEPT = 16,        /* launches whose values are noted; a power of two */
 };
 
 typedef enum TileVariantState {
@@ -40,6 +41,7 @@ typedef struct TileVariant {
     _Atomic uint64_t generation; /* number of variants that the record has had */
     _Atomic uint64_t stamp;      /* the kernel's clock at its last lookup */
     _Atomic bool rest;           /* general code beyond the limit, for arguments that no other variant serves */
+    _Atomic bool special;        /* for the values of scalars */
     _Atomic bool captured;       /* pinned: a CUDA graph may contain its code, which lives as long as the library */
     pid_t compiler;              /* the process that compiles it */
     TileImageCode *code;         /* READY, EVICTED */
@@ -60,6 +62,8 @@ struct TileKernel {
     _Atomic(TileVariant *) slots[TILE_VARIANT_SLOTS]; /* by hash of the facts asked for; entries may be stale */
     _Atomic uint64_t asked[TILE_MAX_PARAMETERS];      /* facts that any variant asked for; only grows */
     _Atomic bool maps;                                /* GPUs: a variant asked for tensor maps */
+    _Atomic uint32_t specials;                        /* how often code for values of scalars became ready */
+    _Atomic uint64_t seen[TILE_VALUES_KEPT];          /* values.c; its lowest bit: code for them was asked for */
     _Atomic(TileReplay *) replays;                    /* replay.h; NULL before the first code */
     pthread_mutex_t mutex;                            /* guards the list and changes of state */
     pthread_cond_t changed;
@@ -108,6 +112,9 @@ void tile_variant_evict(TileVariant *variant);
  * general code, which tells nothing, is served by general code alone: that is made to be good at anything. */
 bool tile_variant_serves(const TileImageSignature *signature, const TileVariant *variant, int state,
                          const TileImageRequest *request, const TileView *views);
+/* Begins to compile for these arguments in the background, unless such code is there, or would be beyond half of the
+ * limit of variants. */
+void tile_variant_begin(TileKernel *kernel, const TileImageRequest *request, const TileView *views);
 /* After the last hit and the slots: the whole list, and then the compiler. Takes the variant. */
 tile_status tile_variant_miss(TileKernel *kernel, TileImageRequest *request, const TileView *views,
                               TileVariant **variant, TileError *error, TileReport **report);

@@ -79,7 +79,7 @@ static void add_argument(TileFunc *phase, const char *name, const TileType *type
 static TileParameter temp_parameter(const TileOp *temp) {
     const TileType *type = temp->results[0].type;
     bool map = type->rank > 1 && tile_op_integer(temp, TILE_ATTRIBUTE_ALIGN, 0) >= TILE_MAP_GRAIN;
-    TileParameter parameter = {.facts = {.align = 64, .map = map && type->rank <= TILE_MAP_MOST_RANK}};
+    TileParameter parameter = {.facts = {.align = 64, .value = TILE_UNKNOWN, .map = map && type->rank <= TILE_MAP_MOST_RANK}};
     for (int d = 0; d < TILE_MAX_TENSOR_RANK; d++)
         parameter.facts.stride[d] = parameter.facts.extent[d] = parameter.facts.multiple[d] = TILE_UNKNOWN;
     if (type->rank) parameter.facts.stride[type->rank - 1] = tile_scalar_bytes(type->scalar);

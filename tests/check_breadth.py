@@ -32,7 +32,9 @@ EXCUSED = {
     "examples/pass/polynomial.tile": "shows a pass",
 }
 # Types and shapes that a kernel has not.
-ONLY_TYPES = {"matmul:matmul_f8": "PyTorch gives bf16", "updates:histogram": "counts integers", "fourier:fft_rows": "of f32 parts"}
+ONLY_TYPES = {"matmul:matmul_f8": "PyTorch gives bf16", "updates:histogram": "counts integers", "fourier:fft_rows": "of f32 parts",
+              "fourier:fft_long": "of f32 parts",
+              "optimisers:newton_schulz_step": "of f32 in full"}
 
 
 def kernels_of(path):

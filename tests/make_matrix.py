@@ -328,6 +328,9 @@ PROGRAMS = [
 ]
 
 
+LONG_SORTED = {"B=16": {"M": [0, 1, 3], "N": [1, 16, 37, 50]}}
+IN_ORDER = {"B=16": {"N": [0, 1, 16, 37], "K": [0, 1, 16, 45], "W": [1, 7, 60]}}
+PACKED = {"W": lambda _: 2**31 - 1, "Z": lambda sizes: -(-sizes["N"] // 8)}
 SORTED = {"BM=4": {"M": [0, 1, 5], "N": [1, 2, 7, 8, 33]}}
 LIBRARY = [
     library("sort:sort_rows", ROW_TO_ROW, SORTED, types=TYPES),
@@ -348,6 +351,35 @@ LIBRARY = [
             {"BM=2": {"M": [0, 1, 5], "N": [2, 8, 64]}}, types=["f32"]),
     library("quantise:quantise_groups", [("x", FEW_VIEWS), ("q", PLAIN)], {"BP=4": {"M": [1, 3], "P": [0, 1, 4, 9], "G": [1, 8, 13]}}),
     library("quantise:dequantise_groups", [("q", FEW_VIEWS), ("y", PLAIN)], {"BP=4": {"M": [1, 3], "P": [0, 1, 4, 9], "G": [1, 8, 13]}}),
+    library("radix:sort_long", ROW_TO_ROW, LONG_SORTED, types=TYPES),
+    library("radix:argsort_long", [("x", FEW_VIEWS), ("at", ["contiguous", "rows"])], LONG_SORTED),
+    library("radix:sort_pairs", ROW_TO_ROW, LONG_SORTED, types=["f32:f32", "bf16:f32", "f32:f16"]),
+    library("radix:unique", [("x", FEW_VIEWS), ("y", PLAIN)], {"B=16": {"N": [0, 1, 16, 37, 90], "W": [1, 7, 60]}}, data=("normal",)),
+    library("radix:search_long", [("s", FEW_VIEWS), ("v", FEW_VIEWS)], IN_ORDER, data=("normal",)),
+    library("radix:search_long/right", [("s", PLAIN), ("v", PLAIN)], IN_ORDER, data=("normal",)),
+    library("sampling:sample_long", [("x", FEW_VIEWS)], {"BV=16": {"M": [0, 1, 9], "V": [1, 7, 16, 45]}}, data=("normal",)),
+    library("sampling:multinomial", [("w", FEW_VIEWS), ("drawn", PLAIN)],
+            {"BK=4 BN=16": {"M": [0, 1, 9], "N": [1, 16, 45], "K": [0, 1, 4, 9]}}, data=("normal",)),
+    library("optimisers:muon_momentum", [("g", FEW_VIEWS), ("momentum", ["contiguous", "rows"]), ("x", PLAIN)], LINES, data=("normal",)),
+    library("optimisers:newton_schulz_step", [("x", FEW_VIEWS), ("y", ["contiguous", "transposed"])],
+            {"BM=8 BN=16 BK=8": {"M": [1, 8, 11], "N": [11, 16, 37]}}, types=["f32"], data=("normal",)),
+    library("optimisers:muon_update", [("p", ["contiguous", "rows"]), ("x", FEW_VIEWS)], LINES, data=("normal",)),
+    library("scan:gated_delta_rule", [("q", FEW_VIEWS), ("v", FEW_VIEWS), ("o", ["contiguous", "rows"])],
+            {"BV=4": {"B": [1, 2], "L": [0, 1, 6], "H": [1, 3], "K": [1, 4, 16], "V": [1, 4, 9]}}, data=("normal",)),
+    library("fourier:fft_long", [("re", FEW_VIEWS), ("im", PLAIN), ("re_out", ["contiguous", "rows"])],
+            {"BP=2": {"M": [0, 1, 3], "A": [2, 8, 16], "B": [2, 4, 8]}}, types=["f32"]),
+    library("quantise:matmul_gptq", [("a", FEW_VIEWS), ("q", FEW_VIEWS), ("c", PLAIN)],
+            {"BM=16 BN=32 BH=4": {"M": [1, 16, 37], "N": [1, 31, 69], "H": [1, 4, 9], "G": [8, 16]}}, data=("normal",),
+            derive={"K": lambda sizes: 8 * sizes["H"], "P": lambda sizes: -(-8 * sizes["H"] // sizes["G"]), **PACKED}, gpus=GPUS),
+    library("quantise:matmul_awq", [("a", FEW_VIEWS), ("q", FEW_VIEWS), ("c", PLAIN)],
+            {"BM=16 BN=32 BK=16": {"M": [1, 16, 37], "N": [1, 31, 69], "K": [1, 16, 37], "G": [5, 16]}}, data=("normal",),
+            derive={"P": lambda sizes: -(-sizes["K"] // sizes["G"]), **PACKED}, gpus=GPUS),
+    library("quantise:quantise_blocks", [("x", FEW_VIEWS), ("q", PLAIN)],
+            {"-": {"P": [0, 1, 3], "R": [1, 4, 5], "Q": [1, 2], "C": [1, 8, 11]}}, types=["f32:f8e4m3", "bf16:f8e4m3"], data=("normal",)),
+    library("matmul:matmul_grouped", [("a", FEW_VIEWS), ("w", FEW_VIEWS), ("c", ["contiguous", "rows"])],
+            {"BM=8 BN=24 BK=16": {"M": [1, 8, 37], "E": [1, 2, 5], "N": [1, 24, 53], "K": [0, 1, 16, 37]}},
+            types=["f32:f32", "bf16:bf16", "bf16:f32"], data=("normal",),
+            derive={"X": lambda sizes: sizes["E"] + 1, "U": lambda sizes: sizes["M"] + 1}, gpus=GPUS),
 ]
 
 

@@ -272,6 +272,9 @@ void tile_explain_print(FILE *out, const TileExplanation *explanation, const Til
     print_tunes(out, explanation);
     print_candidates(out, explanation);
     for (size_t i = 0; i < explanation->tensors.count; i++) print_tensor(out, &explanation->tensors.items[i]);
+    for (size_t i = 0; i < explanation->scalars.count; i++)
+        fprintf(out, "  %s: decides strides, bounds or steps; a second launch with the same value has code compiled for it\n",
+                explanation->scalars.items[i]);
     for (size_t i = 0; i < explanation->phases.count; i++) {
         const TileExplainedPhase *phase = &explanation->phases.items[i];
         fprintf(out, "grid %zu\n", i);
@@ -435,7 +438,10 @@ void tile_explain_print_json(const TileExplanation *explanation, const TileAssem
         print_json_facts("used", tensor, tensor->used);
         printf("}");
     }
-    printf("\n  ],\n  \"grids\": [\n");
+    printf("\n  ],\n  \"scalars\": [");
+    for (size_t i = 0; i < explanation->scalars.count; i++)
+        printf("%s\"%s\"", i ? ", " : "", explanation->scalars.items[i]);
+    printf("],\n  \"grids\": [\n");
     for (size_t i = 0; i < explanation->phases.count; i++) {
         if (i) printf(",\n");
         print_json_phase(explanation, &explanation->phases.items[i], figures[i]);

@@ -7,6 +7,7 @@
 
 #include "driver/compile/backend.h"
 #include "lang/ir/text.h"
+#include "launch/guard.h"
 #include "launch/image_bytes.h"
 
 /* ---- the name ---- */
@@ -100,7 +101,8 @@ static void key_of_code(const TileCodeKey *instance, const TileImageSignature *s
     tile_sha256_begin(&hash);
     tile_sha256_add(&hash, instance->digest, sizeof instance->digest);
     for (uint32_t i = 0; i < signature->parameter_count; i++) {
-        uint64_t words[] = {asked[i], request->facts[i] & asked[i]};
+        uint64_t told = request->facts[i] & asked[i];
+        uint64_t words[] = {asked[i], told, told & TILE_GUARD_VALUE ? (uint64_t)request->values[i] : 0};
         tile_sha256_add(&hash, words, sizeof words);
     }
     tile_sha256_end(&hash, key->digest);

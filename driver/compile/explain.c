@@ -6,6 +6,7 @@
 #include "driver/compile/backend.h"
 #include "driver/compile/choice.h"
 #include "lang/ir/text.h"
+#include "launch/guard.h"
 
 void tile_compiler_explain(TileCompiler *compiler, TileExplanation *explanation) {
     pthread_mutex_lock(&compiler->mutex);
@@ -19,11 +20,15 @@ static const char *keep(TileExplanation *explanation, const char *text) {
 
 /* ---- arguments ---- */
 
-static void explain_tensors(TileExplanation *explanation, const TileImageSignature *signature,
+static void explain_parameters(TileExplanation *explanation, const TileImageSignature *signature,
                             const TileImageRequest *request, const TileImageCode *code) {
     for (uint32_t i = 0; i < signature->parameter_count; i++) {
         const TileImageParameter *parameter = &signature->parameters[i];
-        if (parameter->kind != TILE_PARAMETER_TENSOR) continue;
+        if (parameter->kind != TILE_PARAMETER_TENSOR) {
+            if (code->asked[i] & TILE_GUARD_VALUE)
+                tile_list_push(explanation->arena, &explanation->scalars, keep(explanation, parameter->name));
+            continue;
+        }
         TileHostType type =
             parameter->generic < 0 ? (TileHostType)parameter->type : request->generics[parameter->generic];
         TileExplainedTensor tensor = {.name = keep(explanation, parameter->name),
@@ -274,7 +279,7 @@ tile_status tile_unit_explain(TileUnit *unit, const TileFunc *kernel, const Tile
     explanation->tile_form = chosen.tile_form;
     explanation->vector_bytes = target->vector_bytes;
     copy_files(explanation, unit->context);
-    explain_tensors(explanation, signature, request, code);
+    explain_parameters(explanation, signature, request, code);
     TILE_TRY(explain_tunes(explanation, unit, signature, request));
     for (const TileFunc *func = unit->module->first; func; func = func->next)
         if (func->kind == TILE_FUNC_PHASE) explain_phase(explanation, func, &unit->remarks);

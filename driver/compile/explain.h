@@ -69,6 +69,7 @@ typedef struct TileExplanation {
     const char *const *files; /* by the number of a location */
     unsigned vector_bytes;    /* of the target's vectors */
     TILE_LIST(TileExplainedTensor) tensors;
+    TILE_LIST(const char *) scalars; /* those that decide strides, bounds or steps: code for their values pays */
     TILE_LIST(TileExplainedTune) tunes;
     TILE_LIST(TilePrediction) candidates; /* the text's own first; none: nothing was chosen by a model */
     size_t chosen;                       /* of them */

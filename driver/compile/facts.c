@@ -20,6 +20,8 @@ void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, co
     for (uint32_t i = 0; i < kernel->body.argument_count; i++) {
         const TileType *type = kernel->body.arguments[i]->type;
         int number = tile_image_parameter(signature, kernel->parameters[i].name);
+        if (number >= 0 && (request->facts[number] & TILE_GUARD_VALUE))
+            kernel->parameters[i].facts.value = request->values[number];
         if (type->kind != TILE_TYPE_TENSOR || number < 0) continue;
         TileTensorFacts *facts = &kernel->parameters[i].facts;
         uint64_t granted = request->facts[number];
@@ -44,6 +46,12 @@ void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, co
             if (request->complete && contiguous && facts->multiple[k] == TILE_UNKNOWN) facts->multiple[k] = 1;
         }
     }
+}
+
+/* The words of scalars: one bit. */
+static void collect_value(const TileParameter *scalar, uint64_t *need, uint64_t *asked) {
+    if (scalar->used_value) *need |= TILE_GUARD_VALUE;
+    if (scalar->asked_value) *asked |= TILE_GUARD_VALUE;
 }
 
 /* `granted` is the kernel's parameter; `used` is the same, or the phase's. */
@@ -113,6 +121,7 @@ void tile_image_collect(const TileModule *module, const TileFunc *kernel, const 
     for (uint32_t i = 0; i < kernel->body.argument_count; i++) {
         const TileType *type = kernel->body.arguments[i]->type;
         int number = tile_image_parameter(signature, kernel->parameters[i].name);
+        if (number >= 0) collect_value(&kernel->parameters[i], &code->need[number], &code->asked[number]);
         if (type->kind != TILE_TYPE_TENSOR || number < 0) continue;
         if (signature->overlap >> number & 1) { /* LLVM is always told */
             code->asked[number] |= TILE_GUARD_DISJOINT;

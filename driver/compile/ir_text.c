@@ -163,7 +163,7 @@ tile_status tile_ir_text_exports(TileUnit *unit, const char *const *words, size_
 static void forget_facts(TileFunc *func) {
     for (uint32_t i = 0; i < func->body.argument_count; i++) {
         TileParameter *parameter = &func->parameters[i];
-        *parameter = (TileParameter){.name = parameter->name};
+        *parameter = (TileParameter){.name = parameter->name, .facts = {.value = TILE_UNKNOWN}};
         for (int k = 0; k < TILE_MAX_TENSOR_RANK; k++)
             parameter->facts.stride[k] = parameter->facts.extent[k] = parameter->facts.multiple[k] = TILE_UNKNOWN;
     }

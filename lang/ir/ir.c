@@ -139,6 +139,7 @@ TileValue *tile_func_add_parameter(TileFunc *func, const char *name, const TileT
     parameter->name = tile_intern_string(func->module->context->strings, name);
     for (int i = 0; i < TILE_MAX_TENSOR_RANK; i++)
         parameter->facts.stride[i] = parameter->facts.extent[i] = parameter->facts.multiple[i] = TILE_UNKNOWN;
+    parameter->facts.value = TILE_UNKNOWN;
     return tile_block_add_argument(func->module, &func->body, type, parameter->name);
 }
 

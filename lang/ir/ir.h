@@ -195,6 +195,7 @@ typedef struct TileTensorFacts {
     int64_t multiple[TILE_MAX_TENSOR_RANK];
     uint32_t dense; /* a bit for each dimension: from there on no gaps are between the elements, in row-major order */
     uint32_t most; /* a power of two: the last extent is at least 1 and at most this; 0: not known */
+    int64_t value; /* of an integer scalar; TILE_UNKNOWN if not known */
     bool map;    /* a tensor map can describe the tensor (tile_map_fits) */
     bool narrow; /* every element begins less than 2**31 bytes after the first one, and none before it */
 } TileTensorFacts;
@@ -241,6 +242,7 @@ typedef struct TileParameter {
      * value: code for that value is worth a version of its own, besides the general one. 0: none. */
     uint32_t likely_stride, likely;
     bool used_narrow, asked_narrow, used_map, asked_map;
+    bool used_value, asked_value; /* a scalar's: asked where it decides strides, bounds or steps */
     bool noalias;  /* machine form: no other parameter points into this memory */
     bool readonly; /* machine form: never stored to */
 } TileParameter;

@@ -286,6 +286,7 @@ static void print_facts(TileText *text, const TileParameter *parameter) {
     print_dimension_facts(&list, "stride", parameter->facts.stride);
     print_dimension_facts(&list, "extent", parameter->facts.extent);
     print_dimension_facts(&list, "multiple", parameter->facts.multiple);
+    if (parameter->facts.value != TILE_UNKNOWN) print_number_fact(&list, "value", parameter->facts.value);
     if (parameter->used_align) print_number_fact(&list, "used_align", parameter->used_align);
     if (parameter->used_stride) print_number_fact(&list, "used_stride", parameter->used_stride);
     if (parameter->used_extent) print_number_fact(&list, "used_extent", parameter->used_extent);
@@ -307,6 +308,8 @@ static void print_facts(TileText *text, const TileParameter *parameter) {
     print_word_fact(&list, "map", parameter->facts.map);
     print_word_fact(&list, "used_map", parameter->used_map);
     print_word_fact(&list, "asked_map", parameter->asked_map);
+    print_word_fact(&list, "used_value", parameter->used_value);
+    print_word_fact(&list, "asked_value", parameter->asked_value);
     print_word_fact(&list, "noalias", parameter->noalias);
     print_word_fact(&list, "readonly", parameter->readonly);
     if (list.started) tile_text_add(text, "}");

@@ -21,6 +21,14 @@ static bool read_number_fact(Reader *r, const Token *name, const char *word, uin
     return true;
 }
 
+static bool read_value_fact(Reader *r, const Token *name, int64_t *value) {
+    const char word[] = "value";
+    if (name->length != sizeof word - 1 || memcmp(name->text, word, name->length) != 0) return false;
+    tile_read_expect(r, "=");
+    *value = tile_read_integer(r);
+    return true;
+}
+
 /* `[128, 64]`: how many elements a box has along each axis. */
 static void read_box(Reader *r, TileTensorMap *map) {
     tile_read_expect(r, "=");
@@ -52,6 +60,7 @@ static bool read_word_fact(Reader *r, TileParameter *parameter) {
     } facts[] = {{"narrow", &parameter->facts.narrow},       {"used_narrow", &parameter->used_narrow},
                  {"asked_narrow", &parameter->asked_narrow}, {"map", &parameter->facts.map},
                  {"used_map", &parameter->used_map},         {"asked_map", &parameter->asked_map},
+                 {"used_value", &parameter->used_value},     {"asked_value", &parameter->asked_value},
                  {"noalias", &parameter->noalias},           {"readonly", &parameter->readonly}};
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
         if (tile_read_accept_word(r, facts[i].word)) return *facts[i].fact = true;
@@ -72,6 +81,7 @@ static void read_fact(Reader *r, TileParameter *parameter) {
         if (!read_dimension_fact(r, &name, "stride", parameter->facts.stride) &&
             !read_dimension_fact(r, &name, "extent", parameter->facts.extent) &&
             !read_dimension_fact(r, &name, "multiple", parameter->facts.multiple) &&
+            !read_value_fact(r, &name, &parameter->facts.value) &&
             !read_number_fact(r, &name, "argument", &parameter->argument) &&
             !read_number_fact(r, &name, "axis", &parameter->axis) &&
             !read_number_fact(r, &name, "swizzle", &parameter->map.swizzle) &&

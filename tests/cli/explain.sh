@@ -190,6 +190,7 @@ kernel rows(x: in f32[M, N], y: out f32[M, N], z: out f32[M], many: i64) require
 }
 TEXT
 rows() { "$tilec" explain "$work/rows.tile" x=zeros:f32[4,100] y=@ z=@ many=3 --target=avx2; }
+expect 0 'many: decides strides, bounds or steps; a second launch with the same value has code compiled for it' rows
 expect 0 'rows.tile:3: split-loops: the loop is not split into a loop over full blocks, without masks, and a rest: its body contains a loop' rows
 sed -n '/^grid 0$/,/^grid 1$/p' "$work/output" | grep -q 'split-loops' || complain "split-loops' decision is not told with grid 0"
 [ "$(grep -c 'split-loops' "$work/output")" = 1 ] || complain "split-loops' decision is told with other grids, too"

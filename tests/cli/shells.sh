@@ -56,7 +56,7 @@ if command -v bash >/dev/null; then
     complete 'json text' run --error-format = ''
     complete 'asm ast' emit a
     complete 'kernel.tile' emit asm k
-    complete 'split-loops' emit tile kernel.tile --after = sp
+    complete 'split-loops' emit tile kernel.tile --after = spl
     complete 'other.txt' doc kernel.tile -o oth
     complete 'zsh' completions z
 fi
@@ -80,6 +80,7 @@ cd empty || exit 2
 echo 'import math
 kernel k[T: f16 | f32](x: in T[N], y: out T[N]) { grid n in tiles(N, 64) { y[n] = math.square(x[n]) } }' >../k.tile
 expect 0 'bit for bit' "$work/prefix/bin/tilec" run ../k.tile x=rand:f32[1000] y=@ --check
+expect 0 'bit for bit' "$work/prefix/bin/tilec" run ../prefix/share/tile/stdlib/softmax.tile:softmax x=rand:f32[5,70] y=@ --check
 expect 0 '' ls -A
 [ ! -s "$work/output" ] || complain 'it leaves files behind'
 finish

@@ -98,7 +98,13 @@ Reference reference_histogram, reference_segment_sum, reference_quantise_rows, r
 /* reference_library.c */
 Reference reference_sort_whole_rows, reference_argsort_rows, reference_topk_rows, reference_sample_rows, reference_route,
     reference_jsd, reference_focal, reference_selective_scan, reference_grid_sample, reference_fft_rows,
-    reference_quantise_groups, reference_dequantise_groups;
+    reference_quantise_groups, reference_dequantise_groups, reference_sort_pairs, reference_sample_long, reference_multinomial,
+    reference_quantise_blocks;
+
+/* reference_library_more.c */
+Reference reference_unique, reference_search_long, reference_search_long_right, reference_muon_momentum,
+    reference_newton_schulz_step, reference_muon_update, reference_gated_delta_rule,
+    reference_fft_long, reference_matmul_gptq, reference_matmul_awq, reference_matmul_grouped;
 
 #define F32_ROUNDOFF 0x1p-24
 #define F32_TINY 0x1p-148 /* a few times the smallest subnormal: the absolute error near zero */

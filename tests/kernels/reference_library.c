@@ -69,6 +69,19 @@ void reference_topk_rows(const Problem *problem) {
     }
 }
 
+/* The elements in order, and what moves with them. */
+void reference_sort_pairs(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N');
+    for (int64_t m = 0; m < problem_dimension(problem, 'M'); m++) {
+        Element *row = sorted_row(problem->input[0] + m * columns, columns, ascending);
+        for (int64_t n = 0; n < columns; n++) {
+            problem->expected[m * columns + n] = row[n].value;
+            problem->further[0].expected[m * columns + n] = problem->input[1][m * columns + row[n].place];
+        }
+        free(row);
+    }
+}
+
 /* ---- draws ---- */
 
 /* Philox4x32-10 (Salmon et al., 2011): word index mod 4 of block index / 4, as a number in [0, 1). */
@@ -113,6 +126,51 @@ void reference_sample_rows(const Problem *problem) {
         problem->expected[m] = (double)row[chosen].place;
         problem->slack[m] = near < 1e-5 ? -1 : 0;
         free(row);
+    }
+}
+
+/* Of all whose sum of probabilities before them is below the bound, and their equals; in the order of the row. */
+void reference_sample_long(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'V');
+    double temperature = (float)problem->scalar[0], most = (float)problem->scalar[1];
+    for (int64_t m = 0; m < problem_dimension(problem, 'M'); m++) {
+        const double *x = problem->input[0] + m * columns;
+        Element *row = sorted_row(x, columns, descending);
+        double total = 0, sum = 0, near = 1, least = row[0].value, kept = 0, before = 0;
+        for (int64_t n = 0; n < columns; n++) total += exp((row[n].value - row[0].value) / temperature);
+        for (int64_t n = 0; n < columns && (n == 0 || sum < most * total); n++) {
+            least = row[n].value;
+            sum += exp((row[n].value - row[0].value) / temperature);
+            near = fmin(near, fabs(sum - most * total) / total);
+        }
+        for (int64_t n = 0; n < columns; n++) kept += x[n] >= least ? exp((x[n] - row[0].value) / temperature) : 0;
+        double goal = philox((uint64_t)problem->scalar[2], (uint64_t)problem->scalar[3] + (uint64_t)m) * kept;
+        for (int64_t n = 0; n < columns; n++) {
+            if (x[n] < least) continue;
+            if (before <= goal) problem->expected[m] = (double)n;
+            if (before > 0) near = fmin(near, fabs(before - goal) / total);
+            before += exp((x[n] - row[0].value) / temperature);
+        }
+        problem->slack[m] = near < 1e-5 ? -1 : 0;
+        free(row);
+    }
+}
+
+void reference_multinomial(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N'), draws = problem_dimension(problem, 'K');
+    for (int64_t i = 0; i < problem_dimension(problem, 'M') * draws; i++) {
+        const double *w = problem->input[0] + i / draws * columns;
+        double total = 0, before = 0, near = 1;
+        for (int64_t n = 0; n < columns; n++) total += fmax(w[n], 0);
+        double goal = philox((uint64_t)problem->scalar[0], (uint64_t)problem->scalar[1] + (uint64_t)i) * total;
+        problem->expected[i] = -1;
+        for (int64_t n = 0; n < columns; n++) {
+            if (!(w[n] > 0)) continue;
+            if (before <= goal) problem->expected[i] = (double)n;
+            if (before > 0) near = fmin(near, fabs(before - goal) / total);
+            before += w[n];
+        }
+        problem->slack[i] = near < 1e-5 ? -1 : 0;
     }
 }
 
@@ -269,5 +327,24 @@ void reference_dequantise_groups(const Problem *problem) {
     for (int64_t i = 0; i < problem_dimension(problem, 'M') * problem_dimension(problem, 'P') * width; i++) {
         problem->expected[i] = problem->input[0][i] * problem->input[1][i / width];
         problem->slack[i] = F32_ROUNDOFF * fabs(problem->expected[i]) + F32_TINY;
+    }
+}
+
+/* Blocks of R x C elements by their greatest magnitude; 8-bit floats have 3 bits behind the point. */
+void reference_quantise_blocks(const Problem *problem) {
+    int64_t rows = problem_dimension(problem, 'R'), width = problem_dimension(problem, 'C'), across = problem_dimension(problem, 'Q');
+    for (int64_t block = 0; block < problem_dimension(problem, 'P') * across; block++) {
+        double top = (float)1e-20;
+        for (int pass = 0; pass < 2; pass++)
+            for (int64_t i = 0; i < rows * width; i++) {
+                int64_t at = ((block / across * rows + i / width) * across + block % across) * width + i % width;
+                double x = problem->input[0][at], scale = top / 448;
+                if (pass == 0) top = fmax(top, fabs(x));
+                if (pass == 0) continue;
+                problem->expected[at] = fmin(fmax(x / scale, -448), 448);
+                problem->slack[at] = 8 * F32_ROUNDOFF * fabs(x / scale);
+            }
+        problem->further[0].expected[block] = top / 448;
+        problem->further[0].slack[block] = 2 * F32_ROUNDOFF * top / 448;
     }
 }

@@ -153,7 +153,10 @@ static void fill_indices(const Run *run, int index, Random *random) {
         int64_t value = limit > 0 ? (int64_t)(random_next(random) % (uint64_t)limit) : 0;
         if (ascending && array->count > 1) value = (limit - 1) * i * i / ((array->count - 1) * (array->count - 1));
         if (random_unit(random) < hostile) value = random_hostile(random, array->type, limit);
-        memcpy(array_at(array, i), &value, type_bytes(array->type)); /* little-endian */
+        if (array->type == TYPE_F32 || array->type == TYPE_F16 || array->type == TYPE_BF16)
+            value_store(array->type, array_at(array, i), (double)value); /* numbers in order */
+        else
+            memcpy(array_at(array, i), &value, type_bytes(array->type)); /* little-endian */
     }
 }
 

@@ -84,8 +84,7 @@ static int element_type(unsigned bytes) {
     return bytes == 1 ? UINT8 : bytes == 2 ? UINT16 : bytes == 4 ? UINT32 : UINT64;
 }
 
-/* The driver counts axes from the contiguous one. A temporary without elements, of which nothing is copied, has a map of
- * one: the driver makes none of nothing. */
+/* The driver counts axes from the contiguous one. */
 static int encode(const TileImageMap *image, const uint64_t *keys, TileCudaMap *made) {
     enum { NO_INTERLEAVE = 0, PROMOTE_TO_128_BYTES = 2, FILL_WITH_ZEROS = 0 };
     unsigned rank = image->rank;
@@ -94,7 +93,7 @@ static int encode(const TileImageMap *image, const uint64_t *keys, TileCudaMap *
     uint32_t box[TILE_MAP_MOST_RANK], ones[TILE_MAP_MOST_RANK];
     for (unsigned i = 0; i < rank; i++) {
         unsigned axis = rank - 1 - i;
-        dimensions[i] = extents[axis] ? extents[axis] : 1;
+        dimensions[i] = extents[axis];
         box[i] = image->box[axis];
         ones[i] = 1;
         if (!i) continue;

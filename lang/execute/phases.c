@@ -84,13 +84,6 @@ static void bind_temps(Binder *b, const TileFunc *kernel) {
     }
 }
 
-/* Of a temporary without elements nothing is copied. */
-static bool has_elements(const int64_t *extent, uint32_t rank) {
-    for (uint32_t d = 0; d < rank; d++)
-        if (!extent[d]) return false;
-    return true;
-}
-
 /* Launchers make a map from the same words: the address, extents and strides of its tensor. */
 static void bind_map(Binder *b) {
     const TileFunc *func = b->phase->program->func;
@@ -109,8 +102,7 @@ static void bind_map(Binder *b) {
     const unsigned char *base = b->e->objects[address.lanes[0]].base;
     bind_pointer(b, (uint32_t)address.lanes[0], (int64_t)address.lanes[1]);
     unsigned bytes = (unsigned)tile_scalar_bytes(tensor->scalar);
-    if (b->failed || !has_elements(numbers, rank)) return;
-    if (tile_map_fits((uintptr_t)base + address.lanes[1], rank, bytes, numbers, numbers + rank)) return;
+    if (b->failed || tile_map_fits((uintptr_t)base + address.lanes[1], rank, bytes, numbers, numbers + rank)) return;
     b->failed = true;
     tile_exec_fault(b->e, b->grid, "no tensor map describes %s", func->parameters[data].name);
 }

@@ -36,21 +36,29 @@
  *       %one = const {value = 1} : i64
  *       %0 = const {value = 64} : i64
  *       %acc = const {value = 0.0} : f32[64, 64]
- *       %1 = const {value = 63} : i64
- *       %2 = add %M, %1 : i64
- *       %3 = div %2, %0 : i64
- *       %4 = add %K, %1 : i64
+ *       %1 = max %M, %one : i64
+ *       %2 = max %K, %one : i64
+ *       %3 = const {value = 63} : i64
+ *       %4 = add %1, %3 : i64
  *       %5 = div %4, %0 : i64
- *       %a.1 = temp %M, %K {align = 128} : tensor<f16, 2, temp>
- *       grid %3, %5 (%6: i64, %7: i64) {
- *         %8 = mul %6, %0 : i64
- *         %9 = sub %M, %8 : i64
- *         %10 = min %9, %0 : i64
- *         %11 = mul %7, %0 : i64
- *         %12 = sub %K, %11 : i64
+ *       %6 = add %2, %3 : i64
+ *       %7 = div %6, %0 : i64
+ *       %a.1 = temp %1, %2 {align = 128} : tensor<f16, 2, temp>
+ *       grid %5, %7 (%8: i64, %9: i64) {
+ *         %10 = mul %8, %0 : i64
+ *         %11 = mul %9, %0 : i64
+ *         %12 = sub %M, %10 : i64
  *         %13 = min %12, %0 : i64
- *         %14 = load_tile %a, %8, %one, %zero, %10, %11, %one, %zero, %13 {access = [range, range]} : f16[64, 64]
- *         store_tile %a.1, %14, %8, %one, %zero, %10, %11, %one, %zero, %13 {access = [range, range]}
+ *         %14 = sub %K, %11 : i64
+ *         %15 = min %14, %0 : i64
+ *         %16 = load_tile %a, %10, %one, %zero, %13, %11, %one, %zero, %15 {access = [range, range]} : f16[64, 64]
+ *         %17 = const {value = 0.0} : f16
+ *         %18 = fill %16, %17, %zero, %13, %zero, %15 {axes = [0, 1]} : f16[64, 64]
+ *         %19 = sub %1, %10 : i64
+ *         %20 = min %19, %0 : i64
+ *         %21 = sub %2, %11 : i64
+ *         %22 = min %21, %0 : i64
+ *         store_tile %a.1, %18, %10, %one, %zero, %20, %11, %one, %zero, %22 {access = [range, range]}
  *         yield
  *       }
  *       grid %one (%i: i64) {
@@ -236,6 +244,12 @@ typedef struct Window {
     TileValue *index[MOST_AXES], *left[2], *one, *zero; /* index: along a tiled axis, of the first element */
 } Window;
 
+/* Extents of the tensor, and of the copy, which has an element, 0, even of a tensor without any: a map describes nothing
+ * that is empty. `others`: the least of the tensor's extents along axes that are not tiled; NULL: all are. */
+typedef struct Sizes {
+    TileValue *tensor[MOST_AXES], *copy[MOST_AXES], *others;
+} Sizes;
+
 static int window_axis(const Window *window, unsigned axis) {
     return axis == window->axes[0] ? 0 : axis == window->axes[1] ? 1 : -1;
 }
@@ -263,7 +277,7 @@ static Window choose_window(const Copy *copy, unsigned rank) {
     return window;
 }
 
-static void place_window(Window *window, TileBuilder *b, const TileOp *grid, TileValue *const *extents, unsigned rank) {
+static void place_window(Window *window, TileBuilder *b, const TileOp *grid, unsigned rank) {
     window->one = tile_build_i64(b, 1);
     window->zero = tile_build_i64(b, 0);
     for (unsigned i = 0; i < rank; i++) {
@@ -272,50 +286,77 @@ static void place_window(Window *window, TileBuilder *b, const TileOp *grid, Til
         if (tiled < 0) continue;
         TileValue *size = tile_build_i64(b, window->extents[tiled]);
         window->index[i] = tile_build_binary(b, TILE_OP_MUL, window->index[i], size);
-        TileValue *left = tile_build_binary(b, TILE_OP_SUB, extents[i], window->index[i]);
-        window->left[tiled] = tile_build_binary(b, TILE_OP_MIN, left, size);
+    }
+}
+
+/* As much of the window as there is, of so many elements along each axis; nothing if `others` is 0. */
+static void bound_window(Window *window, TileBuilder *b, TileValue *const *extents, TileValue *others) {
+    for (unsigned tiled = 0; tiled < 2; tiled++) {
+        unsigned axis = window->axes[tiled];
+        TileValue *left = tile_build_binary(b, TILE_OP_SUB, extents[axis], window->index[axis]),
+                  *size = tile_build_i64(b, window->extents[tiled]);
+        left = tile_build_binary(b, TILE_OP_MIN, left, size);
+        if (others) left = tile_build_binary(b, TILE_OP_MIN, left, tile_build_binary(b, TILE_OP_MUL, others, size));
+        window->left[tiled] = left;
     }
 }
 
 /* One program copies a window. */
-static void build_program(TileBuilder *b, const Copy *copy, const Window *window, unsigned rank) {
+static void build_program(TileBuilder *b, const Copy *copy, Window *window, const Sizes *sizes, unsigned rank) {
     Access from = {.operands = {copy->tensor}, .count = 1}, to = {.operands = {copy->temp}, .count = 2};
     unsigned place[MOST_AXES]; /* of the tensor's axis in the copy */
     for (unsigned i = 0; i < rank; i++) place[copy->order[i]] = i;
     bool exchanged = copy->order[window->axes[0]] > copy->order[window->axes[1]];
     int64_t extents[2] = {window->extents[exchanged], window->extents[!exchanged]};
+    bound_window(window, b, sizes->tensor, sizes->others);
     for (unsigned d = 0; d < rank; d++) add_axis(&from, window, place[d]);
+    TileValue *bounds[] = {window->zero, window->left[exchanged], window->zero, window->left[!exchanged]};
     const TileType *type = tile_type_tile(b->module->context, copy->tensor->type->scalar, 2, extents);
     TileValue *tile = tile_op_result(build_access(b, TILE_OP_LOAD_TILE, &from, type), 0);
+    TileValue *nothing = tile_build_bits(b, tile_type_scalar(b->module->context, type->scalar), 0);
+    tile = tile_build_fill(b, tile, nothing, (const int64_t[]){0, 1}, bounds, 2);
     if (exchanged) tile = tile_build_permute(b, tile, (const int64_t[]){1, 0});
     to.operands[1] = tile;
+    bound_window(window, b, sizes->copy, NULL);
     for (unsigned i = 0; i < rank; i++) add_axis(&to, window, i);
     build_access(b, TILE_OP_STORE_TILE, &to, NULL);
     tile_build_end(b, TILE_OP_YIELD, NULL, 0);
+}
+
+static Sizes build_sizes(TileBuilder *host, const Copy *copy, const Window *window, unsigned rank) {
+    Sizes sizes = {.others = NULL};
+    for (unsigned i = 0; i < rank; i++) {
+        TileValue *extent = sizes.tensor[i] = tile_build_dim(host, copy->tensor, copy->order[i]);
+        sizes.copy[i] = tile_build_binary(host, TILE_OP_MAX, extent, tile_build_i64(host, 1));
+        if (window_axis(window, i) >= 0) continue;
+        sizes.others = sizes.others ? tile_build_binary(host, TILE_OP_MIN, sizes.others, extent) : extent;
+    }
+    return sizes;
 }
 
 static void build_copy(Pack *pack, Copy *copy) {
     TileModule *module = pack->context->module;
     unsigned rank = copy->tensor->type->rank;
     TileBuilder host = tile_builder_before(module, copy->grid);
-    TileValue *extents[MOST_AXES], *programs[MOST_AXES];
+    TileValue *programs[MOST_AXES];
     Window window = choose_window(copy, rank);
+    Sizes sizes = build_sizes(&host, copy, &window, rank);
     for (unsigned i = 0; i < rank; i++) {
         int tiled = window_axis(&window, i);
-        extents[i] = programs[i] = tile_build_dim(&host, copy->tensor, copy->order[i]);
+        programs[i] = sizes.copy[i];
         if (tiled < 0) continue;
-        TileValue *more = tile_build_binary(&host, TILE_OP_ADD, extents[i], tile_build_i64(&host, window.extents[tiled] - 1));
-        programs[i] = tile_build_binary(&host, TILE_OP_DIV, more, tile_build_i64(&host, window.extents[tiled]));
+        TileValue *size = tile_build_i64(&host, window.extents[tiled]), *more = tile_build_i64(&host, window.extents[tiled] - 1);
+        programs[i] = tile_build_binary(&host, TILE_OP_DIV, tile_build_binary(&host, TILE_OP_ADD, programs[i], more), size);
     }
     TileAttribute align = {.key = TILE_ATTRIBUTE_ALIGN, .integer = TILE_MOST_TEMP_ALIGN};
     const TileType *type = tile_type_tensor(module->context, copy->tensor->type->scalar, rank, TILE_ACCESS_TEMP);
-    copy->temp = tile_op_result(tile_build_op(&host, TILE_OP_TEMP, extents, rank, &align, 1, &type, 1), 0);
+    copy->temp = tile_op_result(tile_build_op(&host, TILE_OP_TEMP, sizes.copy, rank, &align, 1, &type, 1), 0);
     copy->temp->name = copy->tensor->name;
     TileOp *grid = tile_build_grid(&host, programs, rank);
     TileBuilder b = tile_builder_at_end(module, &grid->regions[0]);
     b.location = copy->grid->location;
-    place_window(&window, &b, grid, extents, rank);
-    build_program(&b, copy, &window, rank);
+    place_window(&window, &b, grid, rank);
+    build_program(&b, copy, &window, &sizes, rank);
 }
 
 /* ---- loads of the copies ---- */

@@ -83,11 +83,19 @@ static const TileOp *find_temp(const TileFunc *kernel, uint32_t argument) {
     return NULL;
 }
 
+/* The extent of a temporary that has an element, 0, in place of none (gpu-pack): what is loaded there is 0 all the same. */
+static const TileValue *made_from(const TileValue *extent) {
+    const TileOp *most = tile_value_def(extent, TILE_OP_MAX);
+    for (unsigned i = 0; most && i < 2; i++)
+        if (tile_value_is_integer(tile_op_operand(most, i), 1)) return tile_op_operand(most, 1 - i);
+    return extent;
+}
+
 /* The extent that the kernel's launch compares this one with, or that a temporary is made with; itself: there is none. */
 static Extent compared_extent(const Maps *maps, Extent extent) {
     const TileFunc *kernel = maps->func->kernel;
     const TileOp *temp = kernel ? find_temp(kernel, extent.argument) : NULL;
-    if (temp && !is_extent(tile_op_operand(temp, extent.axis)->op, &extent)) return extent;
+    if (temp && !is_extent(made_from(tile_op_operand(temp, extent.axis))->op, &extent)) return extent;
     for (const TileOp *op = kernel ? kernel->body.first : NULL; op; op = op->next) {
         Extent other;
         const TileValue *tensor = op->id == TILE_OP_CHECK_DIM ? tile_op_operand(op, 0) : NULL;

@@ -11,6 +11,7 @@
 #include "device.h"
 #include "guest.h"
 #include "observer.h"
+#include "row_target.h"
 #include "states.h"
 
 enum { MAX_CHECKED = 64, MAX_OPENED = 24, ALL_SETTINGS = MAX_SETTINGS + 4 };
@@ -222,12 +223,6 @@ static bool make_expectations(Run *run) {
     return true;
 }
 
-/* AMX adds in an order of its own, and takes 0 for subnormals: its bits are compared with those of the executor on its
- * machine form. */
-static bool is_by_amx(const Row *row) {
-    return strcmp(row->target, "amx") == 0 || strcmp(row->target, "machine.amx") == 0;
-}
-
 /* The reference need not know which products AMX computes. */
 static void clear_subnormals(Array *array) {
     for (int64_t i = 0; array->type == TYPE_BF16 && i < array->count; i++) {
@@ -250,7 +245,7 @@ static bool make_arguments(Run *run) {
         }
         if (!make_array(run, i)) return false;
         if (role != ROLE_OUT) fill_array(run, i, &random);
-        if (is_by_amx(run->row)) clear_subnormals(&run->arrays[i]);
+        if (row_is_by_amx(run->row)) clear_subnormals(&run->arrays[i]);
         if (role != ROLE_IN) run->outputs[run->output_count++] = i;
         array_save(&run->arrays[i]);
         if (role == ROLE_OUT) continue;
@@ -277,48 +272,23 @@ static void release(Run *run) {
 
 /* ---- compiling and launching ---- */
 
-static const char machine_prefix[] = "machine.";
-
-/* The name of a target with a prefix: the executor runs machine form for it. */
-static bool is_emulated(const Row *row) { return strncmp(row->target, machine_prefix, sizeof machine_prefix - 1) == 0; }
-
-/* "sve" in "machine.sve.256"; the suffix is a vector length. */
-static void target_name(const Row *row, char *name, size_t size) {
-    const char *begin = row->target + (is_emulated(row) ? sizeof machine_prefix - 1 : 0);
-    snprintf(name, size, "%.*s", (int)strcspn(begin, "."), begin);
-}
-
-/* In bits; 0 if the target's vectors have a fixed length. */
-static unsigned vector_length(const Row *row) {
-    const char *begin = row->target + (is_emulated(row) ? sizeof machine_prefix - 1 : 0), *dot = strchr(begin, '.');
-    return dot ? (unsigned)strtoul(dot + 1, NULL, 10) : 0;
-}
-
-/* Runs on the GPU, on copies of the arrays. */
-static bool is_on_device(const Row *row) { return strcmp(row->target, "cuda") == 0; }
-
-/* On GPUs the order of a reduction depends on the layout: its bits differ from those of other targets. */
-static bool has_own_order(const Row *row) { return is_on_device(row) || strncmp(row->target, "machine.sm_", 11) == 0; }
-
-static bool is_foreign(const Row *row) { return !is_emulated(row) && vector_length(row); }
-
 bool session_can_run(Session *session, const Row *row, char *reason) {
     TileTargetInfo info;
     char name[32];
     const char *why;
-    if (is_emulated(row)) return true;
-    if (is_foreign(row)) {
+    if (row_is_emulated(row)) return true;
+    if (row_is_foreign(row)) {
         if (!session->guest) session->guest = guest_create(&why);
         return session->guest || fail(reason, "%s cannot run here: %s", row->target, why);
     }
-    target_name(row, name, sizeof name);
+    row_target_name(row, name, sizeof name);
     for (size_t i = 0; tile_target_at(i, &info); i++)
         if (strcmp(info.name, name) == 0)
             return info.usable || fail(reason, "%s cannot run here: %s", info.name, info.why_not);
     return true;
 }
 
-bool session_has_to_run(const Row *row) { return is_foreign(row) && guest_is_required(); }
+bool session_has_to_run(const Row *row) { return row_is_foreign(row) && guest_is_required(); }
 
 /* "BM=1 BN=2" as settings, appended to those of the case. `text` is modified. */
 static size_t collect_settings(const Case *kernel, char *text, TileSetting *settings, size_t capacity) {
@@ -347,7 +317,7 @@ static TileLibrary *compile_with(Session *session, const Run *run, uint32_t flag
     const Row *row = run->row;
     char tune[128], path[4096], target[32];
     TileSetting settings[ALL_SETTINGS];
-    target_name(row, target, sizeof target);
+    row_target_name(row, target, sizeof target);
     snprintf(tune, sizeof tune, "%s", row->tune);
     source_path(session, row, path, sizeof path);
     TileCompileOptions options = {
@@ -373,12 +343,12 @@ void session_divide(Session *session, bool divide) { session->whole = !divide; }
 
 static TileLibrary *compile(Session *session, const Run *run) {
     const Row *row = run->row;
-    tile_compiler_emulate(session->compiler, is_foreign(row) ? guest_start(session->guest, vector_length(row)) : NULL,
-                          vector_length(row) / 128);
-    tile_compiler_mark_padding(session->compiler, is_emulated(row));
+    tile_compiler_emulate(session->compiler, row_is_foreign(row) ? guest_start(session->guest, row_vector_length(row)) : NULL,
+                          row_vector_length(row) / 128);
+    tile_compiler_mark_padding(session->compiler, row_is_emulated(row));
     tile_compiler_divide(session->compiler, session->whole || row->line % 2 ? 0 : 3);
     observe(&session->observing, session->compiler, row->line % 2 == 0);
-    return compile_with(session, run, is_emulated(row) ? TILE_COMPILE_EMULATE : 0);
+    return compile_with(session, run, row_is_emulated(row) ? TILE_COMPILE_EMULATE : 0);
 }
 
 /* From the session's cache; NULL, with the reason, if it cannot be compiled. Several are kept, since rows of a
@@ -432,21 +402,21 @@ static bool launch_with(Session *session, TileLibrary *library, const Run *run) 
         return fail(run->reason, "the library has no kernel %s", name);
     TileError error = {.message = ""};
     TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
-    if (is_foreign(run->row)) options.threads = guest_prepare(session->guest);
-    if (is_on_device(run->row)) return launch_on_device(kernel, run, &options);
+    if (row_is_foreign(run->row)) options.threads = guest_prepare(session->guest);
+    if (row_is_on_device(run->row)) return launch_on_device(kernel, run, &options);
     tile_status status = tile_launch(kernel, run->arguments, (size_t)run->parameter_count, &options);
-    if (is_foreign(run->row) && guest_error(session->guest))
+    if (row_is_foreign(run->row) && guest_error(session->guest))
         return fail(run->reason, "%s", guest_error(session->guest));
     return status == TILE_OK || fail(run->reason, "launch: %s: %s", tile_status_text(status), error.message);
 }
 
 /* The guest loads one library at a time. */
 static bool launch(Session *session, const Run *run) {
-    TileLibrary *library = is_foreign(run->row) ? compile(session, run) : open_library(session, run);
+    TileLibrary *library = row_is_foreign(run->row) ? compile(session, run) : open_library(session, run);
     uint64_t before = library ? tile_library_masked(library) : 0;
     bool good = library && launch_with(session, library, run);
     if (library) session->masked = tile_library_masked(library) - before;
-    if (is_foreign(run->row)) tile_library_destroy(library);
+    if (row_is_foreign(run->row)) tile_library_destroy(library);
     return good;
 }
 
@@ -483,9 +453,9 @@ static bool check_states(Session *session, const Run *run) {
     const Row *row = run->row;
     char key[512], path[4096], name[128], text[512];
     char target[32];
-    target_name(row, target, sizeof target);
+    row_target_name(row, target, sizeof target);
     snprintf(key, sizeof key, "%s %s %s", row->kernel, row->types, target);
-    bool twice = is_emulated(row) && !has_own_order(row); /* rows of a native target check the same states */
+    bool twice = row_is_emulated(row) && !row_has_own_order(row); /* rows of a native target check the same states */
     if (twice || strcmp(target, "interp") == 0 || !is_new(session, key)) return true;
     source_path(session, row, path, sizeof path);
     kernel_name(row, name, sizeof name);
@@ -513,7 +483,7 @@ static bool explain(Session *session, const Run *run, bool shake, TileArena *are
     tile_compiler_emulate(session->compiler, NULL, 0);
     tile_compiler_mark_padding(session->compiler, false);
     decisions_shake(session->compiler, shake);
-    decisions_tidy(session->compiler, !has_own_order(run->row)); /* for CPUs, whose loops are counted */
+    decisions_tidy(session->compiler, !row_has_own_order(run->row)); /* for CPUs, whose loops are counted */
     TileLibrary *library = compile_with(session, run, TILE_COMPILE_EMULATE);
     tile_status status = library ? tile_library_kernel(library, name, &kernel) : TILE_INVALID_SOURCE;
     tile_compiler_explain(session->compiler, &explanation);
@@ -530,8 +500,8 @@ static bool explain(Session *session, const Run *run, bool shake, TileArena *are
 /* For emulated targets: native code is the result of the same passes. For SVE, only results are checked. */
 static bool check_decisions(Session *session, const Run *run) {
     char target[32];
-    target_name(run->row, target, sizeof target);
-    if (!is_emulated(run->row) || vector_length(run->row)) return true;
+    row_target_name(run->row, target, sizeof target);
+    if (!row_is_emulated(run->row) || row_vector_length(run->row)) return true;
     TileArena *arena = tile_arena_create(NULL);
     Decisions plain = {0}, shaken = {0};
     bool good = arena && explain(session, run, false, arena, &plain) && explain(session, run, true, arena, &shaken);
@@ -574,7 +544,7 @@ static bool check_output(const Run *run, int number) {
     const Array *array = &run->arrays[run->outputs[number]];
     Expectation right = expectation(run, number);
     int64_t wrong = 0, first = 0;
-    double flushed = is_by_amx(run->row) ? 0x1p-112 /* thousands of sums that are 0 below 2**-126 */ : 0;
+    double flushed = row_is_by_amx(run->row) ? 0x1p-112 /* thousands of sums that are 0 below 2**-126 */ : 0;
     for (int64_t i = 0; i < array->count; i++) {
         double got = value_load(array->type, array_at(array, i));
         if (acceptable(array->type, right.expected[i], right.slack[i] + flushed, got)) continue;
@@ -611,7 +581,7 @@ static bool check_bits(Session *session, const Run *run) {
     const Row *row = run->row;
     char key[sizeof session->bits_key];
     snprintf(key, sizeof key, "%s %s %s %s %s %s %s%s", row->kernel, row->types, row->sizes, row->views, row->data,
-             row->placement, row->tune, is_by_amx(row) ? " amx" : "");
+             row->placement, row->tune, row_is_by_amx(row) ? " amx" : "");
     int64_t count;
     uint64_t *bits = output_bits(run, &count);
     if (!bits) return fail(run->reason, "out of memory");
@@ -643,9 +613,9 @@ bool session_run(Session *session, const Row *row, char *reason) {
     bool good =
         parse_types(&run) && make_arguments(&run) && (!truth || check_states(session, &run)) && launch(session, &run);
     if (good) {
-        run.problem.on_tensor_cores = has_own_order(run.row);
+        run.problem.on_tensor_cores = row_has_own_order(run.row);
         run.kernel->reference(&run.problem);
-        good = check_memory(&run) && check_values(&run) && (has_own_order(row) || check_bits(session, &run)) &&
+        good = check_memory(&run) && check_values(&run) && (row_has_own_order(row) || check_bits(session, &run)) &&
                (!session->reviewed || check_decisions(session, &run));
     }
     release(&run);

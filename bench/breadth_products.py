@@ -219,7 +219,8 @@ def _(r, b, h, g, s, d):
     del scores
 
     def gradients(attended):
-        y = attended(*inputs)
+        with torch.enable_grad():
+            y = attended(*inputs)
         return lambda *_: torch.autograd.grad(y, inputs, do, retain_graph=True)
     also = [gradients(by_cudnn(is_causal=True))] if r.name != "f32" and q.is_cuda else []
     return Case([q, k, v, o, lse, do, dq, dk, dv, d**-0.5], [dq, dk, dv],

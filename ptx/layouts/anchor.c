@@ -93,10 +93,11 @@ static void look_for_odd_rows(TileOp *op, void *state) {
     if (multiple != TILE_UNKNOWN && multiple * bytes < rows->bytes) rows->bytes = (unsigned)multiple * bytes;
 }
 
-/* Of a thread's neighbours in the access's rows: where those are odd, fewer. */
+/* Of a thread's neighbours in the access's rows: where those are odd, fewer of a store. The layout of a load decides on the
+ * order of sums of what is loaded. */
 static unsigned vector_bytes(TileFunc *func, TileOp *op) {
     Rows rows = {func, GPU_PREDICATED_BYTES};
-    look_for_odd_rows(op, &rows);
+    if (op->id == TILE_OP_STORE_TILE) look_for_odd_rows(op, &rows);
     return rows.bytes < GPU_PREDICATED_BYTES ? rows.bytes : GPU_ACCESS_BYTES;
 }
 

@@ -100,7 +100,8 @@ static bool is_compatible(const NestNode *node, const NestStatement *s, unsigned
                nest_is_scan(node->children.items[0]->statement);
     if (wanted->kind == TILE_LOOP_KIND_REDUCE)
         return !has_loops(node) && (node->level.kind == TILE_LOOP_KIND_PARALLEL || node->level.order == wanted->order);
-    return node->level.kind == TILE_LOOP_KIND_PARALLEL || level + 1 == s->level_count;
+    /* A reduction takes nothing in that has a loop of its own, as blocks of points have: it could not be vectorised. */
+    return node->level.kind == TILE_LOOP_KIND_PARALLEL || (level + 1 == s->level_count && !s->block);
 }
 
 /* The last loop that the statement can be fused into without being moved across a statement that it depends on; NULL:

@@ -92,6 +92,7 @@ static inline uint64_t differ_tensor(const TileArg *argument, unsigned rank, con
     range->address = address;
     range->low = address + load((*word)++);
     range->high = address + load((*word)++);
+    differ |= (range->low | range->high) >> TILE_ADDRESS_BITS;
     /* What the code relies on, and what it asked for and was not granted. */
     return differ | (answers & ~align & TILE_GUARD_ALIGN) | (answers >> 8 & align);
 }

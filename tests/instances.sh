@@ -34,7 +34,7 @@ variants_of() {
 instance() {
     type=$3
     header=$(header_of "$1" "$2")
-    case $(basename "$1" .tile):$2 in *_f8 | float8:*) type=f8e4m3 ;; esac
+    case $(basename "$1" .tile):$2 in *_f8 | float8:* | packed:mxfp8) type=f8e4m3 ;; esac
     for setting in "T=$type" "U=$3" I=i64; do
         case $header in *[[\ ]"${setting%%=*}: "*) echo "$setting" ;; esac
     done
@@ -53,6 +53,12 @@ instance() {
     values:letters) echo B=2 I=8 J=16 K=4 L=8 ;;
     transforms:hadamard | transforms:sort_rows | sort:sort_rows | sort:argsort_rows) echo N=256 ;;
     fourier:fft_rows) echo N=256 inverse=false ;;
+    fourier:fft_long) echo A=16 B=32 inverse=false ;;
+    quantise:quantise_blocks) echo R=16 C=64 ;;
+    radix:search_long) echo right=true ;;
+    scan:gated_delta_rule) echo K=64 ;;
+    packed:formats) echo N=64 ;;
+    packed:int4_groups) echo G=32 ;;
     sort:topk_rows) echo K=8 ;;
     routing:route) echo E=16 K=2 ;;
     scan:selective_scan) echo N=16 ;;

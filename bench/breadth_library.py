@@ -66,6 +66,7 @@ def _(r, m, n):
 
 @add("quantise:matmul_int4", ((64, 4096, 4096), (2048, 4096, 4096), (33, 1000, 1026)), (21, 37, 30))
 def _(r, m, n, k):
+    k -= k % 2  # what is left of a shape on a CPU may be odd
     a, w = r.randn(m, k), r.ints(0, 256, k // 2, n, kind=torch.uint8)
     scale, c = r.f32(n, scale=0.1), r.empty(m, n)
 
@@ -341,6 +342,7 @@ PACKED = ((64, 4096, 4096), (1024, 4096, 4096), (33, 1000, 1024))
 
 @add("quantise:matmul_gptq", PACKED, (5, 40, 32))
 def _(r, m, n, k):
+    n, k = n // 8 * 8, k // 8 * 8  # what is left of a shape on a CPU may be odd
     group = min(128, k)
     a, q, zero = r.randn(m, k), words(r, k // 8, n), words(r, -(-k // group), n // 8)
     scale, c = r.randn(-(-k // group), n, scale=0.1), r.empty(m, n)
@@ -355,6 +357,7 @@ def _(r, m, n, k):
 
 @add("quantise:matmul_awq", PACKED, (5, 40, 32))
 def _(r, m, n, k):
+    n, k = n // 8 * 8, k // 8 * 8
     group, order = min(128, k), (0, 4, 1, 5, 2, 6, 3, 7)
     a, q, zero = r.randn(m, k), words(r, k, n // 8), words(r, -(-k // group), n // 8)
     scale, c = r.randn(-(-k // group), n, scale=0.1), r.empty(m, n)

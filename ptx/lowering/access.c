@@ -247,25 +247,8 @@ static TileValue *load_vectors(Gpu *gpu, const GpuAccess *whole, unsigned width,
     return gpu_join(gpu, registers, count);
 }
 
-/* A tile of which lanes may be invalid. */
-static TileValue *load_some(Gpu *gpu, const GpuAccess *access, unsigned width, bool scattered) {
-    unsigned narrow = gpu_predicated_width(access, width);
-    if (scattered || narrow == 1) return load_elements(gpu, access, true);
-    TileBuilder outer = gpu->b;
-    const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
-    TileOp *choice = tile_build_if(&outer, gpu_is_whole_in_vectors(gpu, access, narrow), &type, 1);
-    gpu_enter(gpu, &choice->regions[0]);
-    gpu_end_region(gpu, load_vectors(gpu, access, narrow, true));
-    gpu_enter(gpu, &choice->regions[1]);
-    gpu_end_region(gpu, load_elements(gpu, access, true));
-    gpu->b = outer;
-    return tile_op_result(choice, 0);
-}
-
-/* A tile of rows that are gathered, or that a mask chooses. */
-static TileValue *load_picked(Gpu *gpu, GpuAccess *access) {
-    unsigned width = gpu_picked_width(access);
-    if (width == 1) return load_elements(gpu, access, true);
+/* Vectors of this width where each is valid as a whole or not at all, else elements. */
+static TileValue *load_in_pieces(Gpu *gpu, const GpuAccess *access, unsigned width) {
     TileBuilder outer = gpu->b;
     const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
     TileOp *choice = tile_build_if(&outer, gpu_is_whole_in_vectors(gpu, access, width), &type, 1);
@@ -275,6 +258,18 @@ static TileValue *load_picked(Gpu *gpu, GpuAccess *access) {
     gpu_end_region(gpu, load_elements(gpu, access, true));
     gpu->b = outer;
     return tile_op_result(choice, 0);
+}
+
+/* A tile of which lanes may be invalid. */
+static TileValue *load_some(Gpu *gpu, const GpuAccess *access, unsigned width, bool scattered) {
+    unsigned narrow = gpu_predicated_width(access, width);
+    return scattered || narrow == 1 ? load_elements(gpu, access, true) : load_in_pieces(gpu, access, narrow);
+}
+
+/* A tile of rows that are gathered, or that a mask chooses. */
+static TileValue *load_picked(Gpu *gpu, GpuAccess *access) {
+    unsigned width = gpu_picked_width(access);
+    return width == 1 ? load_elements(gpu, access, true) : load_in_pieces(gpu, access, width);
 }
 
 static TileValue *load_lines(Gpu *gpu, GpuAccess *access) {

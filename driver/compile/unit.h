@@ -15,7 +15,7 @@ typedef struct TileUnit {
     TileAst *ast;
     TileContext *context;
     TileModule *module;        /* of the last kernel that was lowered */
-    const TileItem *item;      /* which one */
+    const TileKernelInfo *kernel; /* which one */
     TileLowerOptions lowering; /* and what with */
     TileText message;          /* reason of a failure without a diagnostic */
     jmp_buf guard;             /* longjmp target when memory runs out */

@@ -61,7 +61,8 @@ static bool concerns(const TileBuild *build, const TileUnit *unit, const char *t
     size_t length = strspn(text, letters);
     const char *name = tile_intern(unit->ast->names, text, length);
     const TileAst *module = text[length] == '.' ? tile_find_module(unit->ast, name) : unit->ast;
-    if (text[length] == '.') name = tile_intern(unit->ast->names, text + length + 1, strspn(text + length + 1, letters));
+    if (text[length] == '.')
+        name = tile_intern(unit->ast->names, text + length + 1, strspn(text + length + 1, letters));
     const TileItem *item = module ? tile_map_get(&module->named, name) : NULL;
     return item && item->kind == TILE_ITEM_KERNEL;
 }
@@ -72,8 +73,7 @@ static tile_status graft_exports(const TileBuild *build, TileUnit *unit, bool *t
     for (size_t i = 0; i < options->export_count; i++) {
         bool found = concerns(build, unit, options->exports[i]);
         if (taken) taken[i] = found;
-        if (found)
-            TILE_TRY(tile_parse_exports(unit->diagnostics, unit->ast, TILE_EXPORT_PLACE, options->exports[i]));
+        if (found) TILE_TRY(tile_parse_exports(unit->diagnostics, unit->ast, TILE_EXPORT_PLACE, options->exports[i]));
     }
     return TILE_OK;
 }
@@ -261,9 +261,8 @@ static tile_status check_demands(TileUnit *unit, const Job *job, const TileKerne
             return TILE_UNSUPPORTED;
         }
         if (demand->kind == TILE_AHEAD_CONDITION)
-            TILE_TRY(
-                tile_parse_condition(unit->diagnostics, unit->ast, kernel->ast, kernel->item->name, TILE_VARIANT_PLACE,
-                                     demand->value));
+            TILE_TRY(tile_parse_condition(unit->diagnostics, unit->ast, kernel->ast, kernel->item->name,
+                                          TILE_VARIANT_PLACE, demand->value));
         if (demand->kind != TILE_AHEAD_VALUE) continue;
         bool known = false;
         for (uint32_t k = 0; k < job->signature->static_count; k++)

@@ -105,7 +105,8 @@ static TileFoundKernel imported_kernel(TileChecker *c, const TileAst *ast, TileN
     return result;
 }
 
-TileFoundKernel tile_find_kernel(TileChecker *c, const TileAst *ast, const char *module, TileNameRef name, bool exports) {
+TileFoundKernel tile_find_kernel(TileChecker *c, const TileAst *ast, const char *module, TileNameRef name,
+                                 bool exports) {
     if (module) {
         const TileAst *other = tile_find_module(ast, module);
         TileFoundKernel found = other ? kernel_in(other, name.name, exports) : (TileFoundKernel){.ast = ast};

@@ -119,7 +119,9 @@ static bool list_tunes(Lister *l, const TileItem *kernel, TileKernelInfo *info) 
 static bool list_kernel(Lister *l, const char *name, const TileItem *kernel, const TileAst *ast, TileProgramInfo *out) {
     TileKernelInfo info = {
         .name = name, .doc = kernel->doc, .item = kernel, .ast = ast, .signature = flat_text(l, kernel->signature)};
-    if (name != kernel->name) info.signature = tile_arena_format(l->arena, "%.*s%s", (int)(strlen(name) - strlen(kernel->name)), name, info.signature);
+    if (name != kernel->name)
+        info.signature =
+            tile_arena_format(l->arena, "%.*s%s", (int)(strlen(name) - strlen(kernel->name)), name, info.signature);
     TileFrame frame = {.item = kernel, .ast = ast};
     l->checker->frame = &frame;
     l->checker->op_count = 0;
@@ -205,7 +207,8 @@ static void fail_setting(TileChecker *c, const TileKernelInfo *kernel, const Til
 
 /* Proposes the import with the most similar name. */
 static void fail_module(Lister *l, const TileNameRef *module) {
-    TileDiagnostic *d = tile_diagnose(l->checker->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_NAME, module->span, module->name);
+    TileDiagnostic *d =
+        tile_diagnose(l->checker->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_NAME, module->span, module->name);
     TileNearest nearest = tile_nearest(module->name);
     for (size_t i = 0; i < l->ast->items.count; i++) {
         const TileItem *item = l->ast->items.items[i];
@@ -215,7 +218,8 @@ static void fail_module(Lister *l, const TileNameRef *module) {
     tile_report(l->checker, d);
 }
 
-/* The interface of the kernel that is exported, in the list that a kernel of an import then joins. NULL with a message. */
+/* The interface of the kernel that is exported, in the list that a kernel of an import then joins. NULL with a message.
+ */
 static const TileKernelInfo *find_exported(Lister *l, const TileExport *export, TileProgramInfo *out) {
     const TileNameRef *module = &export->module;
     if (module->name && !tile_find_module(l->ast, module->name)) return fail_module(l, module), NULL;
@@ -226,7 +230,8 @@ static const TileKernelInfo *find_exported(Lister *l, const TileExport *export, 
     if (found.ast != l->ast && found.module)
         name = tile_intern_string(l->ast->names, tile_arena_format(l->arena, "%s.%s", found.module, name));
     const TileKernelInfo *info = find_info(l, out, name);
-    if (info || found.ast == l->ast || found.item->broken) return info; /* without it: it has errors, which are reported */
+    if (info || found.ast == l->ast || found.item->broken)
+        return info; /* without it: it has errors, which are reported */
     TileFrame *frame = l->checker->frame;
     bool listed = list_kernel(l, name, found.item, found.ast, out);
     l->checker->frame = frame;
@@ -337,7 +342,8 @@ tile_status tile_list_kernels(TileDiagnostics *diagnostics, const TileAst *ast, 
     bool ok = true;
     for (size_t i = 0; i < ast->items.count; i++) {
         const TileItem *item = ast->items.items[i];
-        if (item->kind == TILE_ITEM_KERNEL && !item->broken) ok = list_kernel(&lister, item->name, item, ast, out) && ok;
+        if (item->kind == TILE_ITEM_KERNEL && !item->broken)
+            ok = list_kernel(&lister, item->name, item, ast, out) && ok;
     }
     static const TileItem nowhere = {.kind = TILE_ITEM_FN};
     TileFrame frame = {.item = &nowhere, .ast = ast};

@@ -26,8 +26,8 @@ tile_status tile_resolve_imports(TileDiagnostics *diagnostics, TileAst *ast,
  * without the word `export`, `softmax[f32], add[f16] as half`: added to the tree. */
 tile_status tile_parse_exports(TileDiagnostics *diagnostics, TileAst *ast, const char *name,
                                const char *text) TILE_MUST_CHECK;
-/* A condition on dimensions and scalars, `N % 16 == 0`: added to the requirements of a kernel of the file or, if `owner` is
- * one, of an import of it. */
+/* A condition on dimensions and scalars, `N % 16 == 0`: added to the requirements of a kernel of the file or, if
+ * `owner` is one, of an import of it. */
 tile_status tile_parse_condition(TileDiagnostics *diagnostics, TileAst *ast, const TileAst *owner, const char *kernel,
                                  const char *name, const char *text) TILE_MUST_CHECK;
 

@@ -126,6 +126,18 @@ static TileMeaning check_conversion(TileChecker *c, const TileExpr *call, const 
     return tile_convert(c, m, (TileScalar)type->scalar, expr->span);
 }
 
+/* What is called is no function; a name of the kernel's may have hidden a built-in one. */
+static TileMeaning fail_callable(TileChecker *c, const TileExpr *callee, const TileMeaning *m) {
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CALLABLE, callee->span, tile_meaning_words(c, m));
+    const TileBound *bound = callee->kind == TILE_EXPR_NAME ? tile_scope_find(c, callee->name) : NULL;
+    if (bound && tile_find_builtin(callee->name))
+        tile_diagnostic_note(c->diagnostics, d, bound->span, "`%s` is bound here, which hides the built-in function of that name",
+                             callee->name);
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 TileMeaning tile_check_call(TileChecker *c, const TileExpr *expr) {
     const TileExpr *callee = expr->a;
     bool approximate =
@@ -148,5 +160,5 @@ TileMeaning tile_check_call(TileChecker *c, const TileExpr *expr) {
         break;
     default: break;
     }
-    return tile_fail(c, NOT_CALLABLE, callee->span, tile_meaning_words(c, &m));
+    return fail_callable(c, callee, &m);
 }

@@ -131,6 +131,8 @@ static TileValue *from_integers(const Network *n, const Keys *keys, TileValue *k
         key = turn_negative(n, key);
     else if (is_unsigned(scalar))
         key = with(n, TILE_OP_XOR, key, ~greatest_of(keys->integer));
+    if (keys->own == TILE_F8E5M2) /* the upper half of the f16: a conversion would make a number of an infinity */
+        return tile_build_bitcast(n->b, tile_build_convert(n->b, with(n, TILE_OP_SHR, key, 8), TILE_I8), keys->own);
     if (scalar != keys->integer) key = tile_build_bitcast(n->b, key, scalar);
     return scalar == keys->own ? key : tile_build_convert(n->b, key, keys->own);
 }

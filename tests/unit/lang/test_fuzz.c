@@ -267,6 +267,7 @@ static const char *random_hint(void) {
 }
 
 static void random_attribute(TileModule *module, TileOp *op, TileAttributeKey key) {
+    static const char *const texts[] = {"x", "", "a \"b\", c]", "\xc3\xa9"};
     TileAttribute attribute = {.key = key};
     int64_t integers[4];
     const TileType *types[4];
@@ -284,7 +285,7 @@ static void random_attribute(TileModule *module, TileOp *op, TileAttributeKey ke
     case TILE_STORAGE_NAME: attribute.integer = (int64_t)below(TILE_NAME_COUNT); break;
     case TILE_STORAGE_TEXT: attribute.text = below(2) ? "plain" : "\"quotes\"\\ \n \t \x7f \xc3\xa9"; break;
     case TILE_STORAGE_TEXTS:
-        attribute.texts = (const char *const[]){"x", "", "a \"b\", c]", "\xc3\xa9"};
+        attribute.texts = texts;
         attribute.count = count;
         break;
     case TILE_STORAGE_NAMES:

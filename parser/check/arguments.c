@@ -1,6 +1,7 @@
 /* Arguments of built-in functions: their number, their names, operands of a common type. */
 #include "parser/check/arguments.h"
 #include "parser/check/emit.h"
+#include "parser/check/foreign.h"
 #include "parser/check/forms.h"
 #include "parser/check/literal.h"
 #include "parser/check/operand.h"
@@ -40,6 +41,21 @@ static void propose_axis_name(TileChecker *c, TileDiagnostic *d, const TileExpr 
                          tile_span_text(c, argument->value->span));
 }
 
+/* What other languages call an argument, or an argument by name that has none here. */
+static void propose_argument(TileChecker *c, TileDiagnostic *d, const TileExpr *call, const TileArgumentExpr *argument,
+                             unsigned least, unsigned most, const char *const *names) {
+    const char *own = tile_foreign_argument(c, d, argument->name);
+    unsigned named = 0;
+    for (size_t i = 0; i < call->arguments.count; i++) named += call->arguments.items[i].name != NULL;
+    if (own && name_allowed(own, names)) {
+        tile_diagnostic_edit(c->diagnostics, d, argument->name_span, "%s", own);
+    } else if (!own && named == 1 && argument->value->kind != TILE_EXPR_STRING && call->arguments.count >= least &&
+               call->arguments.count <= most) {
+        TileSpan name = {argument->name_span.file, argument->name_span.begin, argument->value->span.begin};
+        tile_diagnostic_edit(c->diagnostics, d, name, "%s", "");
+    }
+}
+
 bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, unsigned most,
                           const char *const *names) {
     unsigned count = 0;
@@ -51,6 +67,7 @@ bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, 
             TileNearest nearest = tile_nearest(argument->name);
             tile_nearest_form(c, &nearest, tile_callee_name(call));
             tile_propose_nearest(c, d, argument->name_span, &nearest);
+            if (!nearest.best) propose_argument(c, d, call, argument, least, most, names);
             tile_note_forms(c, tile_report(c, d), call, tile_callee_name(call));
             return false;
         }

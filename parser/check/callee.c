@@ -12,6 +12,7 @@
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/fold.h"
+#include "parser/check/foreign.h"
 #include "parser/check/item.h"
 #include "parser/check/join.h"
 #include "parser/check/maker.h"
@@ -126,6 +127,22 @@ static TileMeaning check_conversion(TileChecker *c, const TileExpr *call, const 
     return tile_convert(c, m, (TileScalar)type->scalar, expr->span);
 }
 
+/* `x(n)` of a tensor: `x[n]`. */
+static TileMeaning fail_callee(TileChecker *c, const TileExpr *call, const TileMeaning *m) {
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CALLABLE, call->a->span, tile_meaning_words(c, m));
+    size_t count = call->arguments.count;
+    bool indexes = m->kind == TILE_MEANING_TENSOR && call->a->kind == TILE_EXPR_NAME && count;
+    for (size_t i = 0; i < count; i++) indexes = indexes && !call->arguments.items[i].name;
+    if (indexes) {
+        TileSpan all = {call->span.file, call->arguments.items[0].value->span.begin,
+                        call->arguments.items[count - 1].value->span.end};
+        tile_diagnostic_edit(c->diagnostics, d, call->span, "%s[%s]", call->a->name, tile_span_text(c, all));
+    }
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 TileMeaning tile_check_call(TileChecker *c, const TileExpr *expr) {
     const TileExpr *callee = expr->a;
     bool approximate =
@@ -140,7 +157,10 @@ TileMeaning tile_check_call(TileChecker *c, const TileExpr *expr) {
     }
     TileMeaning m = tile_check_expr(c, named);
     switch (m.kind) {
-    case TILE_MEANING_ERROR: return m;
+    case TILE_MEANING_ERROR:
+        if (named->kind == TILE_EXPR_FIELD && !index)
+            tile_propose_call_of_method(c, tile_reported_last(c, TILE_DIAGNOSTIC_NO_FIELD, named->op_span), expr);
+        return m;
     case TILE_MEANING_BUILTIN: return check_builtin(c, expr, m.builtin);
     case TILE_MEANING_FUNCTION: return tile_check_function_call(c, expr, &m, index);
     case TILE_MEANING_TYPE:
@@ -148,5 +168,5 @@ TileMeaning tile_check_call(TileChecker *c, const TileExpr *expr) {
         break;
     default: break;
     }
-    return tile_fail(c, NOT_CALLABLE, callee->span, tile_meaning_words(c, &m));
+    return fail_callee(c, expr, &m);
 }

@@ -39,6 +39,7 @@ static const Form forms[] = {
     {"dot", "dot(a, b, acc)", 3, 3, ""},
     {"dot_scaled", "dot_scaled(a, b, a_scale = .., b_scale = ..)", 2, 2, "a_scale b_scale"},
     {"dot_scaled", "dot_scaled(a, b, acc, a_scale = .., b_scale = ..)", 3, 3, "a_scale b_scale"},
+    {"einsum", "einsum(\"bij,bjk->bik\", a, b)", 3, 3, ""},
     {"unpack", "unpack[i4](v)", 1, 1, ""},
     {"pack", "pack[i4](v)", 1, 1, ""},
     {"permute", "permute(v, (1, 0, ..))", 2, 2, ""},

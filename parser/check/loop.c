@@ -484,6 +484,16 @@ static bool has_constant_bounds(TileChecker *c, const Loop *loop) {
            tile_sum_known(&c->sums, loop->step, &number);
 }
 
+/* `range(n)`, `range(a, b)` and `range(a, b, step)`, as in Python. */
+static void propose_range(TileChecker *c, TileDiagnostic *d, const TileExpr *expr) {
+    size_t count = expr->kind == TILE_EXPR_CALL ? expr->arguments.count : 0;
+    if (count < 1 || count > 3 || !(tile_is_call_of(expr, "range") || tile_is_call_of(expr, "arange"))) return;
+    const char *text[3] = {NULL};
+    for (size_t i = 0; i < count; i++) text[i] = tile_span_text(c, expr->arguments.items[i].value->span);
+    tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s..%s%s%s", count > 1 ? text[0] : "0", text[count > 1],
+                         count > 2 ? " step " : "", count > 2 ? text[2] : "");
+}
+
 /* a..b */
 static bool check_bounds(TileChecker *c, const TileStatement *statement, Loop *loop) {
     const TileExpr *expr = statement->value;
@@ -492,6 +502,8 @@ static bool check_bounds(TileChecker *c, const TileStatement *statement, Loop *l
         const TileBound *bound = expr->kind == TILE_EXPR_NAME ? tile_scope_find(c, expr->name) : NULL;
         if (expr->kind == TILE_EXPR_INTEGER || (bound && bound->meaning.sum))
             tile_diagnostic_edit(c->diagnostics, d, expr->span, "0..%s", tile_span_text(c, expr->span));
+        else
+            propose_range(c, d, expr);
         tile_report(c, d);
         return false;
     }

@@ -202,6 +202,14 @@ static TileMeaning apply_widened(TileChecker *c, TileTokenKind op, TileMeaning *
     return tile_is_error(&result) || is_comparison(op) ? result : tile_convert(c, result, scalar, expr->span);
 }
 
+/* `*` of a matrix and one that it can be multiplied by. */
+static void propose_product(TileChecker *c, const TileMeaning *v, const TileExpr *expr) {
+    TileDiagnostic *d = tile_reported_last(c, TILE_DIAGNOSTIC_SHAPE_MISMATCH, expr->span);
+    if (!d || v[0].rank != 2 || v[1].rank != 2 || !tile_extents_agree(v[0].extent[1], v[1].extent[0])) return;
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`*` multiplies by element; `@` is the product of matrices");
+    tile_diagnostic_edit(c->diagnostics, d, expr->op_span, "@");
+}
+
 static TileMeaning apply_values(TileChecker *c, TileTokenKind op, TileMeaning *operands, const TileExpr *expr) {
     TileMeaning result;
     const TileValidity *valid;
@@ -224,7 +232,10 @@ static TileMeaning apply_values(TileChecker *c, TileTokenKind op, TileMeaning *o
     }
     tile_emit_at(c, expr->span);
     const TileExpr *exprs[] = {expr->a, expr->b};
-    if (!tile_unify_shapes_of(c, operands, expr->b ? exprs : NULL, 2, expr->span)) return tile_error_meaning();
+    if (!tile_unify_shapes_of(c, operands, expr->b ? exprs : NULL, 2, expr->span)) {
+        if (op == TILE_TOKEN_STAR) propose_product(c, operands, expr);
+        return tile_error_meaning();
+    }
     tile_check_traps(c, op, &operands[0], &operands[1], expr);
     valid = tile_valid_union(c, operands[0].valid, operands[1].valid);
     TileValue *x = tile_emit_value(c, &operands[0]), *y = tile_emit_value(c, &operands[1]);

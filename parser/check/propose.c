@@ -116,6 +116,22 @@ void tile_propose_axis(TileChecker *c, TileDiagnostic *d, const TileMeaning *vec
     tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s[%s]", tile_operand_text(c, expr), row ? "_, :" : ":, _");
 }
 
+void tile_propose_whole(TileChecker *c, TileDiagnostic *d, const TileTensor *tensor, TileSpan name, bool stored) {
+    const char *text = tile_span_text(c, name);
+    if (stored)
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "an index says where it is stored: `%s[..] = ..`", text);
+    else
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "an index reads it: one entry for each dimension");
+    TileText index = {.arena = c->arena};
+    int64_t extent;
+    for (unsigned i = tensor->own; i < tensor->rank; i++) {
+        if (!tile_sum_known(&c->sums, tensor->dims[i], &extent)) return;
+        tile_text_add(&index, i > tensor->own ? ", :" : ":");
+    }
+    bool tile = tensor->rank - tensor->own <= TILE_MAX_TILE_RANK;
+    if (tile) tile_diagnostic_edit(c->diagnostics, d, name, "%s[%s]", text, tile_text_get(&index));
+}
+
 TileMeaning tile_fail_no_kernel(TileChecker *c, const TileAst *ast, TileSpan span, const char *name) {
     if (ast->lost || ast->lost_kernel) return tile_error_meaning();
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NO_KERNEL, span, name);

@@ -189,8 +189,7 @@ static void fail_target(TileChecker *c, const TileExpr *target, const TileBound 
     if (bound->meaning.kind == TILE_MEANING_TENSOR) {
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_ASSIGNABLE, target->span,
                                           tile_meaning_words(c, &bound->meaning));
-        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "an index says where it is stored: `%s[..] = ..`",
-                             target->name);
+        tile_propose_whole(c, d, bound->meaning.tensor, target->span, true);
         tile_report(c, d);
         return;
     }
@@ -217,6 +216,13 @@ static void assign_part(TileChecker *c, const TileExpr *target, TileMeaning valu
     }
 }
 
+/* No edit of the whole value of a tuple is right for one of its parts. */
+static void take_back(TileChecker *c, TileDiagnostic *d, const TileExpr *expr) {
+    if (!d->has_edit || d->edit.begin > expr->span.begin || d->edit.end < expr->span.end) return;
+    d->has_edit = false;
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`let (a, b) = ..` names the parts, so that each can be converted");
+}
+
 /* (a, y[n]) = f(a, b): all is computed before the first is assigned. */
 static void assign_parts(TileChecker *c, const TileStatement *statement) {
     const TileExpr *target = statement->target, *expr = statement->value;
@@ -234,8 +240,10 @@ static void assign_parts(TileChecker *c, const TileStatement *statement) {
         return;
     }
     bool apart = expr->kind == TILE_EXPR_TUPLE;
+    size_t reported = c->diagnostics->list.count;
     for (size_t i = 0; i < target->items.count; i++)
         assign_part(c, target->items.items[i], m.items[i], apart ? expr->items.items[i] : expr);
+    for (size_t i = reported; !apart && i < c->diagnostics->list.count; i++) take_back(c, c->diagnostics->list.items[i], expr);
 }
 
 static void check_assignment(TileChecker *c, const TileStatement *statement) {

@@ -156,6 +156,9 @@ typedef enum TileWarning {
 
 extern const char *const tile_warning_words[TILE_WARN_COUNT];
 
+/* What a name of a type in other languages is called here, as f32 for float32, float and fp32; or NULL. */
+const char *tile_foreign_type(TileArena *arena, const char *name);
+
 typedef enum TileItemKind {
     TILE_ITEM_IMPORT,
     TILE_ITEM_CONST,

@@ -113,7 +113,9 @@ static void report_character(Lexer *lexer, const unsigned char *begin, const uns
     const char *shown = *begin < 0x20 || *begin == 0x7f
                             ? tile_arena_format(lexer->arena, "the control character %u", *begin)
                             : tile_arena_format(lexer->arena, "`%.*s`", (int)(end - begin), (const char *)begin);
-    tile_diagnose(lexer->diagnostics, TILE_DIAGNOSTIC_BAD_CHARACTER, span_of(lexer, begin, end), shown);
+    TileSpan span = span_of(lexer, begin, end);
+    TileDiagnostic *d = tile_diagnose(lexer->diagnostics, TILE_DIAGNOSTIC_BAD_CHARACTER, span, shown);
+    if (*begin == '#') tile_diagnostic_edit(lexer->diagnostics, d, span, "//");
 }
 
 static void report_number(Lexer *lexer, const unsigned char *begin, const unsigned char *end) {
@@ -121,6 +123,11 @@ static void report_number(Lexer *lexer, const unsigned char *begin, const unsign
     TileDiagnostic *d = tile_diagnose(lexer->diagnostics, TILE_DIAGNOSTIC_BAD_NUMBER, span_of(lexer, begin, end), shown,
                                       (const char *)begin);
     if (end[-1] == '.') tile_diagnostic_edit(lexer->diagnostics, d, span_of(lexer, end, end), "0");
+    const unsigned char *suffix = end; /* 0.5f, 1u and 2L, as in C */
+    while (suffix > begin && strchr("fFlLuU", suffix[-1])) suffix--;
+    bool number = suffix < end;
+    for (const unsigned char *c = begin; c < suffix; c++) number = number && ((*c >= '0' && *c <= '9') || *c == '.');
+    if (number && suffix[-1] != '.') tile_diagnostic_edit(lexer->diagnostics, d, span_of(lexer, suffix, end), "%s", "");
 }
 
 /* The end of the comment that starts at `begin`; its line breaks count. */
@@ -214,6 +221,7 @@ static const unsigned char *scan(Lexer *lexer, const unsigned char *begin) {
         ">=" { TOKEN(GREATER_EQUAL); }
 
         [\xc2-\xf4] [\x80-\xbf]+  { report_character(lexer, begin, cursor); return cursor; }
+        "#" [^\n\x00]*             { report_character(lexer, begin, begin + 1); return cursor; }
         any | [\x00]              { report_character(lexer, begin, cursor); return cursor; }
     */
 #undef TOKEN

@@ -176,14 +176,9 @@ static TileTuneName parse_tune_name(TileParser *parser) {
     return name;
 }
 
-static bool at_word(const TileParser *parser, const char *word) {
-    TileSpan span = tile_parse_span(parser);
-    return tile_parse_peek(parser) == TILE_TOKEN_NAME && strlen(word) == span.end - span.begin &&
-           memcmp(parser->text + span.begin, word, span.end - span.begin) == 0;
-}
-
 static bool at_target(const TileParser *parser) {
-    return (at_word(parser, "cpu") || at_word(parser, "gpu")) && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_NAME;
+    return (tile_parse_at_word(parser, "cpu") || tile_parse_at_word(parser, "gpu")) &&
+           tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_NAME;
 }
 
 /* `tune cpu A in {1}, gpu A in {2}`: the second target needs a clause of its own. */
@@ -204,7 +199,7 @@ static void parse_tune(TileParser *parser, TileItem *item) {
         if (!tile_parse_accept(parser, TILE_TOKEN_COMMA)) break;
         if (at_target(parser)) fail_second_target(parser, comma);
     } while (!parser->panic);
-    if (at_word(parser, "where")) {
+    if (tile_parse_at_word(parser, "where")) {
         tile_parse_advance(parser);
         tune.where = tile_parse_expression(parser);
     }
@@ -322,7 +317,7 @@ static TileExport parse_one_export(TileParser *parser) {
         } while (tile_parse_accept(parser, TILE_TOKEN_COMMA));
         tile_parse_expect(parser, TILE_TOKEN_RIGHT_BRACKET);
     }
-    if (at_word(parser, "as")) {
+    if (tile_parse_at_word(parser, "as")) {
         tile_parse_advance(parser);
         export.name = tile_parse_name(parser).name;
     }
@@ -398,7 +393,11 @@ TileItem *tile_parse_item(TileParser *parser) {
         item->arguments.count = call.arguments.count;
         break;
     }
-    default: tile_parse_fail_item(parser); return NULL;
+    default: {
+        TileDiagnostic *d = tile_parse_fail_item(parser);
+        tile_parse_propose_item(parser, d);
+        return NULL;
+    }
     }
     item->span = tile_parse_span_from(parser, begin);
     TileTokenKind next = tile_parse_peek(parser);

@@ -63,34 +63,65 @@ static void fail_typed(TileParser *parser) {
 }
 
 static void parse_binding(TileParser *parser, TileStatement *statement, TileStatementKind kind) {
+    TileSpan let = tile_parse_span(parser);
     statement->kind = kind;
     tile_parse_advance(parser);
     parse_names(parser, statement);
+    if (tile_parse_skip_mut(parser, let, statement->names.items[0])) {
+        statement->kind = TILE_STATEMENT_VAR;
+        statement->names.items[0] = tile_parse_name(parser);
+    }
     if (tile_parse_peek(parser) == TILE_TOKEN_COLON && !parser->panic) fail_typed(parser);
     tile_parse_expect(parser, TILE_TOKEN_ASSIGN);
     statement->value = tile_parse_expression(parser);
 }
 
-/* A name that has a special meaning here. */
-static bool at_word(TileParser *parser, const char *word) {
-    TileSpan span = tile_parse_span(parser);
-    return tile_parse_peek(parser) == TILE_TOKEN_NAME && span.end - span.begin == strlen(word) &&
-           memcmp(parser->text + span.begin, word, span.end - span.begin) == 0;
+/* `for (int i = 0; ..`, as in C. */
+static bool at_counted_loop(const TileParser *parser) {
+    bool typed = tile_parse_peek_ahead(parser, 2) == TILE_TOKEN_NAME;
+    return !parser->panic && tile_parse_peek(parser) == TILE_TOKEN_LEFT_PAREN &&
+           tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_NAME &&
+           tile_parse_peek_ahead(parser, typed ? 3 : 2) == TILE_TOKEN_ASSIGN;
+}
+
+/* Reports such a loop, from its parenthesis on. Its body is skipped. */
+static void fail_counted_loop(TileParser *parser) {
+    TileSpan header = tile_parse_span(parser);
+    bool typed = tile_parse_peek_ahead(parser, 2) == TILE_TOKEN_NAME;
+    for (int i = 0; i < (typed ? 2 : 1); i++) tile_parse_advance(parser);
+    TileSpan name = tile_parse_span(parser);
+    tile_parse_advance(parser);
+    tile_parse_advance(parser);
+    TileExpr *low = tile_parse_expression(parser), *step = NULL;
+    tile_parse_expect(parser, TILE_TOKEN_SEMICOLON);
+    TileExpr *condition = tile_parse_expression(parser);
+    tile_parse_expect(parser, TILE_TOKEN_SEMICOLON);
+    if (parser->panic) return;
+    bool added = tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_PLUS_ASSIGN;
+    for (int i = 0; added && i < 2; i++) tile_parse_advance(parser);
+    if (added) step = tile_parse_expression(parser);
+    while (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_RIGHT_PAREN &&
+           tile_parse_peek(parser) != TILE_TOKEN_LEFT_BRACE && tile_parse_peek(parser) != TILE_TOKEN_END)
+        tile_parse_advance(parser);
+    if (!tile_parse_expect(parser, TILE_TOKEN_RIGHT_PAREN)) return;
+    tile_parse_report_counted_loop(parser, tile_parse_span_from(parser, header), name, low, condition, step);
 }
 
 static void parse_for(TileParser *parser, TileStatement *statement) {
     statement->kind = TILE_STATEMENT_FOR;
     statement->is_static = tile_parse_accept(parser, TILE_TOKEN_STATIC);
-    statement->is_ordered = !statement->is_static && at_word(parser, "ordered");
+    statement->is_ordered = !statement->is_static && tile_parse_at_word(parser, "ordered");
     if (statement->is_ordered) tile_parse_advance(parser);
     tile_parse_expect(parser, TILE_TOKEN_FOR);
+    if (at_counted_loop(parser)) fail_counted_loop(parser);
     parse_names(parser, statement);
     tile_parse_expect(parser, TILE_TOKEN_IN);
     statement->value = tile_parse_expression(parser);
-    if (at_word(parser, "step")) {
+    if (tile_parse_at_word(parser, "step")) {
         tile_parse_advance(parser);
         statement->step = tile_parse_expression(parser);
     }
+    tile_parse_skip_word(parser, "do");
     statement->body = tile_parse_sequence(parser);
 }
 
@@ -132,9 +163,24 @@ static void parse_assertion(TileParser *parser, TileStatement *statement, TileSt
 
 static bool is_assignment(TileTokenKind kind) { return kind >= TILE_TOKEN_ASSIGN && kind <= TILE_TOKEN_SHR_ASSIGN; }
 
+/* `float a = 1`, as in C, from the name on. */
+static void parse_declaration(TileParser *parser, TileStatement *statement) {
+    const TileExpr *type = statement->value;
+    TileNameRef name = tile_parse_name(parser);
+    tile_parse_advance(parser);
+    statement->kind = TILE_STATEMENT_VAR;
+    tile_list_push(parser->arena, &statement->names, name);
+    statement->value = tile_parse_expression(parser);
+    tile_parse_report_declaration(parser, type, name.span, statement->value);
+}
+
 static void parse_expression_statement(TileParser *parser, TileStatement *statement) {
     statement->kind = TILE_STATEMENT_EXPR;
     statement->value = tile_parse_expression(parser);
+    if (tile_parse_at_declaration(parser, statement->value)) {
+        parse_declaration(parser, statement);
+        return;
+    }
     TileTokenKind op = tile_parse_peek(parser);
     if (parser->panic || !is_assignment(op)) return;
     tile_parse_advance(parser);
@@ -161,6 +207,7 @@ static TileStatement *parse_statement(TileParser *parser) {
         statement->kind = TILE_STATEMENT_WHILE;
         tile_parse_advance(parser);
         statement->value = tile_parse_expression(parser);
+        tile_parse_skip_word(parser, "do");
         statement->body = tile_parse_sequence(parser);
         break;
     case TILE_TOKEN_BREAK:
@@ -177,7 +224,7 @@ static TileStatement *parse_statement(TileParser *parser) {
     case TILE_TOKEN_ASSERT: parse_assertion(parser, statement, TILE_STATEMENT_ASSERT); break;
     case TILE_TOKEN_STATIC_ASSERT: parse_assertion(parser, statement, TILE_STATEMENT_STATIC_ASSERT); break;
     default:
-        if (at_word(parser, "ordered") && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_FOR)
+        if (tile_parse_at_word(parser, "ordered") && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_FOR)
             parse_for(parser, statement);
         else
             parse_expression_statement(parser, statement);

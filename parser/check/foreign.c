@@ -23,7 +23,24 @@ static const Word *find_word(const char *name, size_t length) {
     return NULL;
 }
 
+/* The modules of the library whose function `name` is, in the order of the alphabet, as a note. */
+static bool note_library(TileChecker *c, TileDiagnostic *d, const char *name) {
+    static const char *const functions[][2] = {
+#define FUNCTION(module, name) {module, name},
+#include "library_functions.inc"
+#undef FUNCTION
+    };
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        if (strcmp(functions[i][1], name) != 0) continue;
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`import %s` brings `%s.%s`", functions[i][0],
+                             functions[i][0], name);
+        return true;
+    }
+    return false;
+}
+
 bool tile_propose_foreign(TileChecker *c, TileDiagnostic *d, const char *name, TileSpan span) {
+    if (note_library(c, d, name)) return true;
     size_t length = strlen(name);
     const Word *word = find_word(name, length);
     bool marked = length > 3 && (name[length - 1] == 'f' || name[length - 1] == 'l');
@@ -79,7 +96,8 @@ void tile_propose_call_of_method(TileChecker *c, TileDiagnostic *d, const TileEx
     bool named = count && call->arguments.items[0].name;
     const char *value = tile_bare_text(c, field->a->span);
     if (is_one_of(field->name, converts, sizeof converts / sizeof *converts) && count == 1 && !named) {
-        const char *type = tile_span_text(c, first->span), *own = tile_foreign_type(c->arena, type);
+        const char *type = first->kind == TILE_EXPR_FIELD ? first->name : tile_span_text(c, first->span),
+                   *own = tile_foreign_type(c->arena, type);
         tile_diagnostic_edit(c->diagnostics, d, call->span, "%s(%s)", own ? own : type, value);
         return;
     }

@@ -109,10 +109,33 @@ static void add_doc(Lexer *lexer, const unsigned char *begin, const unsigned cha
         tile_list_push(lexer->arena, &lexer->tokens->docs, (TileDocComment){next, span.begin, span.end});
 }
 
+/* Characters that look like operators, as texts have them; a space that is none is one. */
+static bool report_lookalike(Lexer *lexer, const unsigned char *begin, const unsigned char *end) {
+    static const struct {
+        const char *shown, *meant;
+        uint8_t kind;
+    } rows[] = {{"\u2212", "-", TILE_TOKEN_MINUS},      {"\u2013", "-", TILE_TOKEN_MINUS}, {"\u00d7", "*", TILE_TOKEN_STAR},
+                {"\u00b7", "*", TILE_TOKEN_STAR},       {"\u00f7", "/", TILE_TOKEN_SLASH}, {"\u2264", "<=", TILE_TOKEN_LESS_EQUAL},
+                {"\u2265", ">=", TILE_TOKEN_GREATER_EQUAL}, {"\u2260", "!=", TILE_TOKEN_NOT_EQUAL},
+                {"\u2192", "->", TILE_TOKEN_ARROW},     {"\u00a0", " ", TILE_TOKEN_END}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strlen(rows[i].shown) != (size_t)(end - begin) || memcmp(rows[i].shown, begin, (size_t)(end - begin)) != 0)
+            continue;
+        const char *shown = tile_arena_format(lexer->arena, rows[i].kind == TILE_TOKEN_END ? "a space that does not break lines" : "`%s`", rows[i].shown);
+        TileSpan span = span_of(lexer, begin, end);
+        TileDiagnostic *d = tile_diagnose(lexer->diagnostics, TILE_DIAGNOSTIC_BAD_CHARACTER, span, shown);
+        tile_diagnostic_edit(lexer->diagnostics, d, span, "%s", rows[i].meant);
+        if (rows[i].kind != TILE_TOKEN_END) add_token(lexer, rows[i].kind, begin, end);
+        return true;
+    }
+    return false;
+}
+
 static void report_character(Lexer *lexer, const unsigned char *begin, const unsigned char *end) {
     const char *shown = *begin < 0x20 || *begin == 0x7f
                             ? tile_arena_format(lexer->arena, "the control character %u", *begin)
                             : tile_arena_format(lexer->arena, "`%.*s`", (int)(end - begin), (const char *)begin);
+    if (report_lookalike(lexer, begin, end)) return;
     TileSpan span = span_of(lexer, begin, end);
     TileDiagnostic *d = tile_diagnose(lexer->diagnostics, TILE_DIAGNOSTIC_BAD_CHARACTER, span, shown);
     if (*begin == '#') tile_diagnostic_edit(lexer->diagnostics, d, span, "//");

@@ -18,10 +18,11 @@ typedef struct TileParser {
     uint32_t file;
     unsigned depth;
     bool panic;
-    size_t item;          /* the first token of the current item */
-    uint32_t item_errors; /* how many errors there were before the item */
-    bool header;          /* newlines are ignored */
-    bool newline_taken;   /* the newline before the current token has been consumed */
+    size_t item;             /* the first token of the current item */
+    const TileItem *current; /* it, where its body is parsed */
+    uint32_t item_errors;    /* how many errors there were before the item */
+    bool header;             /* newlines are ignored */
+    bool newline_taken;      /* the newline before the current token has been consumed */
 } TileParser;
 
 /* The cursor. A newline that ends a statement is a token. */
@@ -63,6 +64,14 @@ void tile_parse_report_not(TileParser *parser, TileSpan word, const TileExpr *op
 void tile_parse_report_power(TileParser *parser, TileSpan op, const TileExpr *left, const TileExpr *right);
 /* `value if c else other`; `rest` is what follows `if`. */
 void tile_parse_report_ternary(TileParser *parser, TileSpan word, const TileExpr *value, const TileExpr *rest);
+/* `lambda a, b: ..` */
+bool tile_parse_fail_lambda(TileParser *parser);
+/* `<>` and `===`: reports and consumes the second part, and returns what is meant; else `kind`. `op` is the first part.
+ */
+TileTokenKind tile_parse_comparison(TileParser *parser, TileTokenKind kind, TileSpan op);
+/* `a := 1` */
+bool tile_parse_at_walrus(const TileParser *parser, const TileExpr *name);
+void tile_parse_report_walrus(TileParser *parser, TileSpan name, TileSpan op);
 /* `(float) x` */
 bool tile_parse_at_cast(const TileParser *parser, const TileExpr *type);
 void tile_parse_report_cast(TileParser *parser, const TileExpr *type, const TileExpr *operand);
@@ -83,6 +92,18 @@ void tile_parse_report_counted_loop(TileParser *parser, TileSpan header, TileSpa
                                     const TileExpr *condition, const TileExpr *step);
 /* Proposes the keyword for `def`, `void` and other words at the beginning of an item. */
 void tile_parse_propose_item(TileParser *parser, TileDiagnostic *d);
+
+/* ---- what stands in the wrong place (parse_misplaced.c) ---- */
+
+/* Is this an item or a clause, where a statement stands? */
+bool tile_parse_at_misplaced(const TileParser *parser);
+void tile_parse_fail_misplaced(TileParser *parser);
+/* Reports two statements on a line. */
+bool tile_parse_separate(TileParser *parser);
+/* Reports `= 2` behind a parameter, `static` before one, and `f32 x[N]` as in C. */
+void tile_parse_fail_default(TileParser *parser);
+void tile_parse_fail_parameter_word(TileParser *parser);
+void tile_parse_fail_typed_name(TileParser *parser, TileNameRef type);
 
 void tile_parse_resume_statement(TileParser *parser);
 void tile_parse_resume_item(TileParser *parser, size_t begin);

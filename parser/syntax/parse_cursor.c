@@ -246,8 +246,16 @@ bool tile_parse_enter(TileParser *parser) {
     return true;
 }
 
+static uint32_t column_of(const TileParser *parser, const TileToken *token) {
+    uint32_t begin = token->begin;
+    while (begin > 0 && parser->text[begin - 1] != '\n') begin--;
+    return token->begin - begin;
+}
+
+/* An item does not begin further to the right than the one before. */
 bool tile_parse_at_item(const TileParser *parser) {
     if (!current(parser)->line_break) return false;
+    if (column_of(parser, current(parser)) > column_of(parser, &parser->tokens.list.items[parser->item])) return false;
     switch (current(parser)->kind) {
     case TILE_TOKEN_KERNEL:
     case TILE_TOKEN_FN:

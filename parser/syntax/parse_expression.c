@@ -139,6 +139,7 @@ static TileSequence *parse_otherwise(TileParser *parser) {
 static TileExpr *parse_postfix(TileParser *parser, bool to_call);
 
 static TileExpr *parse_name_expression(TileParser *parser) {
+    if (tile_parse_fail_lambda(parser)) return new_expr(parser, TILE_EXPR_TUPLE, tile_parse_span(parser));
     TileNameRef ref = tile_parse_name(parser);
     TileTokenKind next = tile_parse_peek(parser);
     if (next == TILE_TOKEN_NAME && strcmp(ref.name, "run") == 0 && tile_parse_enter(parser)) {
@@ -196,6 +197,10 @@ static void fail_expression(TileParser *parser) {
                              "there are no pointers; `x[n]` is an element itself");
         tile_diagnostic_edit(parser->diagnostics, d, span, "%s", "");
     }
+    if (!new_line && (found == TILE_TOKEN_LEFT_BRACKET || found == TILE_TOKEN_LEFT_BRACE))
+        tile_diagnostic_note(
+            parser->diagnostics, d, (TileSpan){0},
+            "a tile has no literal: it is loaded from a tensor, or made by `full`, `iota` and `where`");
     if (found == TILE_TOKEN_DOT && digits) tile_diagnostic_edit(parser->diagnostics, d, begin, "0");
     if (new_line && precedence(found) > LOOSEST) tile_parse_propose_join(parser, d, span);
 }
@@ -404,6 +409,7 @@ static TileExpr *parse_binary(TileParser *parser, int loosest) {
         check_chain(parser, left, level, op);
         tile_parse_report_operator(parser, kind);
         tile_parse_advance(parser);
+        kind = tile_parse_comparison(parser, kind, op);
         if (kind == TILE_TOKEN_STAR && tile_parse_peek(parser) == TILE_TOKEN_STAR) {
             left = parse_power(parser, op, left);
             continue;

@@ -6,8 +6,8 @@
 #include "parser/syntax/parse.h"
 
 const char *tile_foreign_type(TileArena *arena, const char *name) {
-    static const char *const words[][2] = {
-        {"float", "f32"}, {"double", "f64"}, {"half", "f16"}, {"int", "i64"}, {"long", "i64"}};
+    static const char *const words[][2] = {{"float", "f32"}, {"double", "f64"}, {"half", "f16"},
+                                           {"int", "i64"},   {"long", "i64"},   {"constexpr", "const i64"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(name, words[i][0]) == 0) return words[i][1];
     static const char *const forms[][2] = {{"float", "f"}, {"bfloat", "bf"}, {"int", "i"}, {"uint", "u"}, {"fp", "f"}};
@@ -46,6 +46,21 @@ void tile_parse_report_operator(TileParser *parser, TileTokenKind meant) {
     TileDiagnostic *d = report(parser, span, tile_token_words(meant),
                                tile_arena_format(parser->arena, "the name `%s`", word_at(parser, span)));
     tile_diagnostic_edit(parser->diagnostics, d, span, "%s", tile_token_text(meant));
+}
+
+TileTokenKind tile_parse_comparison(TileParser *parser, TileTokenKind kind, TileSpan op) {
+    TileSpan second = tile_parse_span(parser);
+    TileTokenKind next = tile_parse_peek(parser);
+    bool differs = kind == TILE_TOKEN_LESS && next == TILE_TOKEN_GREATER;
+    bool equals = (kind == TILE_TOKEN_EQUAL || kind == TILE_TOKEN_NOT_EQUAL) && next == TILE_TOKEN_ASSIGN;
+    if (parser->panic || second.begin != op.end || (!differs && !equals)) return kind;
+    TileTokenKind meant = differs ? TILE_TOKEN_NOT_EQUAL : kind;
+    TileSpan both = {parser->file, op.begin, second.end};
+    TileDiagnostic *d =
+        report(parser, both, tile_token_words(meant), tile_arena_format(parser->arena, "`%s`", word_at(parser, both)));
+    tile_diagnostic_edit(parser->diagnostics, d, both, "%s", tile_token_text(meant));
+    tile_parse_advance(parser);
+    return meant;
 }
 
 bool tile_parse_at_not(const TileParser *parser) {
@@ -110,6 +125,17 @@ void tile_parse_report_cast(TileParser *parser, const TileExpr *type, const Tile
     TileDiagnostic *d =
         report(parser, type->span, tile_arena_format(parser->arena, "the conversion `%s(..)`", own), "a cast");
     tile_diagnostic_edit(parser->diagnostics, d, whole, "%s(%s)", own, word_at(parser, operand->span));
+}
+
+bool tile_parse_fail_lambda(TileParser *parser) {
+    TileTokenKind next = tile_parse_peek_ahead(parser, 1);
+    bool lambda = tile_parse_at_word(parser, "lambda") && (next == TILE_TOKEN_NAME || next == TILE_TOKEN_COLON);
+    if (parser->panic || !lambda) return false;
+    TileDiagnostic *d = report(parser, tile_parse_span(parser), "an expression", "the name `lambda`");
+    tile_diagnostic_note(
+        parser->diagnostics, d, (TileSpan){0},
+        "a function has a name: `fn add(a: f32, b: f32) -> f32 { return a + b }`, at the top of the file");
+    return parser->panic = true;
 }
 
 /* ---- indices ---- */
@@ -202,6 +228,19 @@ void tile_parse_report_declaration(TileParser *parser, const TileExpr *type, Til
                          word_at(parser, name), typed);
 }
 
+bool tile_parse_at_walrus(const TileParser *parser, const TileExpr *name) {
+    return !parser->panic && name->kind == TILE_EXPR_NAME && tile_parse_peek(parser) == TILE_TOKEN_COLON &&
+           tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_ASSIGN;
+}
+
+void tile_parse_report_walrus(TileParser *parser, TileSpan name, TileSpan op) {
+    TileSpan both = {parser->file, name.begin, op.end};
+    TileDiagnostic *d = report(parser, op, "`=`", "`:=`");
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "`let` binds a name, `var` one that is assigned again");
+    tile_diagnostic_edit(parser->diagnostics, d, both, "%s %s =", is_assigned(parser, name) ? "var" : "let",
+                         word_at(parser, name));
+}
+
 void tile_parse_report_counted_loop(TileParser *parser, TileSpan header, TileSpan name, const TileExpr *low,
                                     const TileExpr *condition, const TileExpr *step) {
     TileDiagnostic *d = report(parser, header, "a name and `in`", "the header of a loop of C");
@@ -225,11 +264,16 @@ void tile_parse_propose_item(TileParser *parser, TileDiagnostic *d) {
     TileSpan span = tile_parse_span(parser), whole = span;
     const char *word = word_at(parser, span);
     const TileToken *next = &parser->tokens.list.items[parser->position];
+    uint32_t limit = (uint32_t)parser->diagnostics->files.items[parser->file].length;
+    if (tile_parse_peek(parser) == TILE_TOKEN_AT) { /* a decorator */
+        while (whole.end < limit && parser->text[whole.end] != '\n') whole.end++;
+        tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "`kernel` alone says what is compiled");
+        tile_diagnostic_edit(parser->diagnostics, d, whole, "%s", "");
+    }
     if (tile_parse_peek(parser) != TILE_TOKEN_NAME) return;
     if (strcmp(word, "from") == 0 && next[1].kind == TILE_TOKEN_NAME) { /* from nn import gelu */
         TileSpan module = {parser->file, next[1].begin, next[1].end};
-        while (whole.end < parser->diagnostics->files.items[parser->file].length && parser->text[whole.end] != '\n')
-            whole.end++;
+        while (whole.end < limit && parser->text[whole.end] != '\n') whole.end++;
         tile_diagnostic_edit(parser->diagnostics, d, whole, "import %s", word_at(parser, module));
         return;
     }

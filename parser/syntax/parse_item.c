@@ -44,11 +44,14 @@ static void parse_params(TileParser *parser, TileItem *item) {
     tile_parse_expect(parser, TILE_TOKEN_LEFT_PAREN);
     while (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_RIGHT_PAREN) {
         TileSpan begin = tile_parse_span(parser);
+        tile_parse_fail_parameter_word(parser);
         TileParam param = {.spread = tile_parse_accept(parser, TILE_TOKEN_ELLIPSIS)};
         TileNameRef ref = tile_parse_name(parser);
+        tile_parse_fail_typed_name(parser, ref);
         param.name = ref.name;
         param.span = param.spread ? tile_parse_span_from(parser, begin) : ref.span;
         if (!param.spread && tile_parse_expect(parser, TILE_TOKEN_COLON)) param.type = tile_parse_type(parser);
+        tile_parse_fail_default(parser);
         tile_list_push(parser->arena, &item->params, param);
         if (!tile_parse_accept(parser, TILE_TOKEN_COMMA)) break;
     }
@@ -159,6 +162,17 @@ static void fail_candidates(TileParser *parser) {
                          parser->text + only.begin);
 }
 
+/* `tune B in [64, 128]` */
+static void fail_candidate_list(TileParser *parser) {
+    size_t at = parser->position;
+    const TileToken *list = parser->tokens.list.items, *first = &list[at];
+    while (list[at].kind != TILE_TOKEN_RIGHT_BRACKET && list[at].kind != TILE_TOKEN_END) at++;
+    TileDiagnostic *d = tile_parse_fail(parser, tile_token_words(TILE_TOKEN_LEFT_BRACE));
+    if (list[at].kind == TILE_TOKEN_RIGHT_BRACKET)
+        tile_diagnostic_edit(parser->diagnostics, d, (TileSpan){parser->file, first->begin, list[at].end}, "{%.*s}",
+                             (int)(list[at].begin - first->end), parser->text + first->end);
+}
+
 static TileTuneName parse_tune_name(TileParser *parser) {
     TileTuneName name = {0};
     TileNameRef ref = tile_parse_name(parser);
@@ -166,6 +180,7 @@ static TileTuneName parse_tune_name(TileParser *parser) {
     name.span = ref.span;
     if (tile_parse_peek(parser) == TILE_TOKEN_ASSIGN && !parser->panic) fail_candidates(parser);
     tile_parse_expect(parser, TILE_TOKEN_IN);
+    if (tile_parse_peek(parser) == TILE_TOKEN_LEFT_BRACKET) fail_candidate_list(parser);
     tile_parse_expect(parser, TILE_TOKEN_LEFT_BRACE);
     do {
         TileExpr *candidate = tile_parse_expression(parser);
@@ -228,7 +243,11 @@ static void parse_clauses(TileParser *parser, TileItem *item) {
 static void fail_header(TileParser *parser, TileItemKind kind) {
     TileTokenKind found = tile_parse_peek(parser);
     TileSpan span = tile_parse_span(parser);
+    const TileToken *token = &parser->tokens.list.items[parser->position];
+    bool arrow = (found == TILE_TOKEN_ASSIGN || found == TILE_TOKEN_MINUS) && token[1].kind == TILE_TOKEN_GREATER;
     TileDiagnostic *d = tile_parse_fail(parser, kind == TILE_ITEM_KERNEL ? "a clause or `{`" : "`->` or `{`");
+    if (kind == TILE_ITEM_FN && arrow) /* `=>` and `- >` */
+        tile_diagnostic_edit(parser->diagnostics, d, (TileSpan){parser->file, token->begin, token[1].end}, "->");
     if (kind == TILE_ITEM_FN && found == TILE_TOKEN_COLON) tile_diagnostic_edit(parser->diagnostics, d, span, " ->");
     if (kind != TILE_ITEM_KERNEL || found != TILE_TOKEN_NAME) return;
     static const char *const clauses[] = {"static", "require", "allow", "tune"};
@@ -269,9 +288,36 @@ static void parse_function(TileParser *parser, TileItem *item, TileItemKind kind
     check_header(parser, item);
     if (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_LEFT_BRACE) fail_header(parser, kind);
     item->header_right = !parser->panic && parser->diagnostics->error_count == parser->item_errors;
+    parser->current = item;
     item->body = tile_parse_sequence(parser);
+    parser->current = NULL;
     parser->header = false;
     if (!parser->panic) tile_parse_check_sequence_effect(parser, item->body);
+}
+
+/* `import a, b`, `import a as b` and `import a.tile`, as in Python. What they would bring stays unknown, silently. */
+static void fail_import(TileParser *parser, const TileItem *item) {
+    TileTokenKind found = tile_parse_peek(parser);
+    TileSpan span = tile_parse_span(parser), rest = {parser->file, item->name_span.end, span.end};
+    const TileToken *token = &parser->tokens.list.items[parser->position];
+    bool as = tile_parse_at_word(parser, "as") && token[1].kind == TILE_TOKEN_NAME;
+    bool dotted = found == TILE_TOKEN_DOT && token[1].kind == TILE_TOKEN_NAME;
+    if (parser->panic || (found != TILE_TOKEN_COMMA && !as && !dotted)) return;
+    TileDiagnostic *d = tile_parse_fail(parser, "the end of the line");
+    parser->ast->lost = true;
+    if (found == TILE_TOKEN_COMMA) {
+        rest.end = token[1].end;
+        tile_diagnostic_edit(parser->diagnostics, d, rest, "\nimport %.*s", (int)(token[1].end - token[1].begin),
+                             parser->text + token[1].begin);
+    } else if (as) {
+        rest.end = token[1].end;
+        tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "a module keeps its name");
+        tile_diagnostic_edit(parser->diagnostics, d, rest, "%s", "");
+    } else {
+        TileSpan path = {parser->file, item->name_span.begin, token[1].end};
+        tile_diagnostic_edit(parser->diagnostics, d, path, "\"%.*s\"", (int)(path.end - path.begin),
+                             parser->text + path.begin);
+    }
 }
 
 static void parse_import(TileParser *parser, TileItem *item) {
@@ -280,6 +326,7 @@ static void parse_import(TileParser *parser, TileItem *item) {
     item->name_span = tile_parse_span(parser);
     item->is_path = tile_parse_peek(parser) == TILE_TOKEN_STRING;
     item->name = item->is_path ? tile_parse_string(parser) : tile_parse_name(parser).name;
+    fail_import(parser, item);
 }
 
 static void parse_const(TileParser *parser, TileItem *item) {
@@ -288,6 +335,12 @@ static void parse_const(TileParser *parser, TileItem *item) {
     TileNameRef ref = tile_parse_name(parser);
     item->name = ref.name;
     item->name_span = ref.span;
+    if (tile_parse_peek(parser) == TILE_TOKEN_NAME && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_ASSIGN) {
+        tile_parse_fail_typed_name(parser, ref); /* const int SIZE = 64 */
+        item->name_span = tile_parse_span(parser);
+        item->name = tile_intern(parser->ast->names, parser->text + item->name_span.begin,
+                                 item->name_span.end - item->name_span.begin);
+    }
     if (tile_parse_accept(parser, TILE_TOKEN_COLON)) item->type = tile_parse_type(parser);
     tile_parse_expect(parser, TILE_TOKEN_ASSIGN);
     item->value = tile_parse_expression(parser);

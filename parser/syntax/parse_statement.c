@@ -14,6 +14,10 @@ void tile_parse_check_effect(TileParser *parser, const TileExpr *expr) {
         if (operator) tile_parse_propose_join(parser, d, sign);
         if (expr->kind == TILE_EXPR_BINARY && expr->op == TILE_TOKEN_EQUAL)
             tile_diagnostic_edit(parser->diagnostics, d, expr->op_span, "=");
+        if (expr->kind == TILE_EXPR_NAME && strcmp(expr->name, "pass") == 0) {
+            tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "a block may be empty: `{}`");
+            tile_diagnostic_edit(parser->diagnostics, d, expr->span, "%s", "");
+        }
         return;
     }
     if (expr->then) tile_parse_check_sequence_effect(parser, expr->then);
@@ -181,6 +185,17 @@ static void parse_expression_statement(TileParser *parser, TileStatement *statem
         parse_declaration(parser, statement);
         return;
     }
+    if (tile_parse_at_walrus(parser, statement->value)) {
+        TileSpan begin = tile_parse_span(parser);
+        tile_parse_advance(parser);
+        tile_parse_advance(parser);
+        TileSpan name = statement->value->span;
+        tile_list_push(parser->arena, &statement->names, ((TileNameRef){statement->value->name, name}));
+        tile_parse_report_walrus(parser, name, tile_parse_span_from(parser, begin));
+        statement->kind = TILE_STATEMENT_VAR;
+        statement->value = tile_parse_expression(parser);
+        return;
+    }
     TileTokenKind op = tile_parse_peek(parser);
     if (parser->panic || !is_assignment(op)) return;
     tile_parse_advance(parser);
@@ -193,6 +208,10 @@ static void parse_expression_statement(TileParser *parser, TileStatement *statem
 static TileStatement *parse_statement(TileParser *parser) {
     TileStatement *statement = TILE_NEW(parser->arena, TileStatement);
     TileSpan begin = tile_parse_span(parser);
+    if (tile_parse_at_misplaced(parser)) {
+        tile_parse_fail_misplaced(parser);
+        return statement;
+    }
     switch (tile_parse_peek(parser)) {
     case TILE_TOKEN_LET: parse_binding(parser, statement, TILE_STATEMENT_LET); break;
     case TILE_TOKEN_VAR: parse_binding(parser, statement, TILE_STATEMENT_VAR); break;
@@ -262,6 +281,7 @@ static void parse_statements(TileParser *parser, TileSequence *sequence) {
         TileStatement *statement = parse_statement(parser);
         /* A newline after a final expression does not make it a statement: looks past the separators. */
         bool ended = at_separator(parser);
+        if (!parser->panic && !ended && tile_parse_separate(parser)) ended = true;
         if (!parser->panic && !ended && tile_parse_peek(parser) != TILE_TOKEN_RIGHT_BRACE)
             tile_parse_fail(parser, "the end of the statement");
         if (parser->panic) {
@@ -296,6 +316,11 @@ TileSequence *tile_parse_sequence(TileParser *parser) {
     join_brace(parser);
     TileSpan begin = tile_parse_span(parser);
     sequence->span = begin;
+    if (tile_parse_peek(parser) == TILE_TOKEN_COLON && !parser->panic) {
+        TileDiagnostic *d = tile_parse_fail(parser, tile_token_words(TILE_TOKEN_LEFT_BRACE));
+        tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                             "a block stands in braces: `if c { .. } else { .. }`");
+    }
     if (parser->panic || !tile_parse_expect(parser, TILE_TOKEN_LEFT_BRACE)) return sequence;
     bool header = parser->header;
     parser->header = false;

@@ -34,7 +34,15 @@ const char *tile_callee_name(const TileExpr *call) {
 /* `sum(v, 1)`: proposes `sum(v, axis = 1)`. */
 static void propose_axis_name(TileChecker *c, TileDiagnostic *d, const TileExpr *call, unsigned place) {
     const TileArgumentExpr *argument = place < call->arguments.count ? &call->arguments.items[place] : NULL;
-    bool axes = argument && !argument->name && !tile_named_argument(call, "axis") &&
+    const TileExpr *given = tile_named_argument(call, "axis");
+    if (given && given->kind == TILE_EXPR_INTEGER) { /* sum(v, axis = 0, 1) */
+        const TileExpr *last = call->arguments.items[call->arguments.count - 1].value;
+        TileSpan both = {given->span.file, given->span.begin, last->span.end};
+        if (last->kind == TILE_EXPR_INTEGER && last->span.begin > given->span.end)
+            tile_diagnostic_edit(c->diagnostics, d, both, "(%s)", tile_span_text(c, both));
+        return;
+    }
+    bool axes = argument && !argument->name && !given &&
                 (argument->value->kind == TILE_EXPR_INTEGER || argument->value->kind == TILE_EXPR_TUPLE);
     if (!axes) return;
     tile_diagnostic_edit(c->diagnostics, d, argument->value->span, "axis = %s",

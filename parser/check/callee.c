@@ -127,6 +127,32 @@ static TileMeaning check_conversion(TileChecker *c, const TileExpr *call, const 
     return tile_convert(c, m, (TileScalar)type->scalar, expr->span);
 }
 
+/* Does something stand in brackets before the arguments, as in `zeros[4](f32)`? */
+static bool takes_brackets(const TileBuiltin *builtin) {
+    switch (builtin->rule) {
+    case TILE_BUILTIN_ZEROS:
+    case TILE_BUILTIN_FULL:
+    case TILE_BUILTIN_IOTA:
+    case TILE_BUILTIN_BITCAST:
+    case TILE_BUILTIN_DOT:
+    case TILE_BUILTIN_DOT_SCALED:
+    case TILE_BUILTIN_PACK:
+    case TILE_BUILTIN_UNPACK:
+    case TILE_BUILTIN_RANDPERM: return true;
+    default: return false;
+    }
+}
+
+static TileMeaning fail_brackets(TileChecker *c, const TileExpr *index, const TileBuiltin *builtin) {
+    unsigned count = (unsigned)index->items.count;
+    TileSpan brackets = {index->span.file, index->a->span.end, index->span.end};
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_GENERIC_COUNT, brackets, builtin->name,
+                                      "no generics", count, count == 1 ? "is" : "are");
+    tile_diagnostic_edit(c->diagnostics, d, brackets, "%s", "");
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 /* `x(n)` of a tensor: `x[n]`. */
 static TileMeaning fail_callee(TileChecker *c, const TileExpr *call, const TileMeaning *m) {
     TileDiagnostic *d =
@@ -161,7 +187,9 @@ TileMeaning tile_check_call(TileChecker *c, const TileExpr *expr) {
         if (named->kind == TILE_EXPR_FIELD && !index)
             tile_propose_call_of_method(c, tile_reported_last(c, TILE_DIAGNOSTIC_NO_FIELD, named->op_span), expr);
         return m;
-    case TILE_MEANING_BUILTIN: return check_builtin(c, expr, m.builtin);
+    case TILE_MEANING_BUILTIN:
+        if (index && !takes_brackets(m.builtin)) return fail_brackets(c, index, m.builtin);
+        return check_builtin(c, expr, m.builtin);
     case TILE_MEANING_FUNCTION: return tile_check_function_call(c, expr, &m, index);
     case TILE_MEANING_TYPE:
         if (!index) return check_conversion(c, expr, &m);

@@ -116,6 +116,19 @@ void tile_propose_axis(TileChecker *c, TileDiagnostic *d, const TileMeaning *vec
     tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s[%s]", tile_operand_text(c, expr), row ? "_, :" : ":, _");
 }
 
+TileMeaning tile_fail_one_axis(TileChecker *c, const TileExpr *call, const char *name) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ONE_AXIS, call->span, name);
+    bool said = false;
+    for (size_t i = 0; i < call->arguments.count; i++)
+        said = said || (call->arguments.items[i].name && strcmp(call->arguments.items[i].name, "axis") == 0);
+    if (!said) {
+        TileSpan end = {call->span.file, call->span.end - 1, call->span.end};
+        tile_diagnostic_edit(c->diagnostics, d, end, ", axis = -1)");
+    }
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 void tile_propose_whole(TileChecker *c, TileDiagnostic *d, const TileTensor *tensor, TileSpan name, bool stored) {
     const char *text = tile_span_text(c, name);
     if (stored)

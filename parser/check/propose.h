@@ -32,6 +32,8 @@ const char *tile_operand_text(TileChecker *c, const TileExpr *expr);
 TileMeaning tile_fail_no_kernel(TileChecker *c, const TileAst *ast, TileSpan span, const char *name);
 TileMeaning tile_fail_not_bool(TileChecker *c, const TileExpr *expr, const TileMeaning *m);
 
+/* A call that works along one axis, and does not say which: proposes the last. */
+TileMeaning tile_fail_one_axis(TileChecker *c, const TileExpr *call, const char *name);
 /* A tensor without an index: a note, and `x[:, :]` if all of its dimensions are known at compile time. */
 void tile_propose_whole(TileChecker *c, TileDiagnostic *d, const TileTensor *tensor, TileSpan name, bool stored);
 

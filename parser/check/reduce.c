@@ -208,7 +208,7 @@ TileMeaning tile_check_arg_reduction(TileChecker *c, const TileExpr *call, const
     unsigned axes;
     TileMeaning m = tile_check_reduced(c, call, (const char *const[]){"axis", NULL});
     if (tile_is_error(&m) || !tile_check_axes(c, call, m.rank, &axes)) return tile_error_meaning();
-    if ((axes & (axes - 1)) != 0) return tile_fail(c, ONE_AXIS, call->span, builtin->name);
+    if ((axes & (axes - 1)) != 0) return tile_fail_one_axis(c, call, builtin->name);
     if (m.scalar == TILE_BOOL) return tile_fail(c, BAD_ARGUMENT, call->span, builtin->name, "numbers", "bool");
     if (tile_is_float8(&m)) m = tile_convert(c, m, TILE_F32, call->span);
     int axis = __builtin_ctz(axes);
@@ -348,6 +348,24 @@ static TileMeaning fail_dot_shape(TileChecker *c, const char *wanted, const Tile
     return tile_error_meaning();
 }
 
+/* Reports the types; proposes to convert an integer to the other's float, and a narrow float to the wider. */
+static TileMeaning fail_dot_type(TileChecker *c, const TileMeaning *a, const TileMeaning *b,
+                                 const TileExpr *const *exprs, TileSpan span) {
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_DOT_TYPE, span, tile_meaning_words(c, a), tile_meaning_words(c, b));
+    TileScalar left = (TileScalar)a->scalar, right = (TileScalar)b->scalar;
+    bool float_left = tile_scalar_is_float(left), float_right = tile_scalar_is_float(right);
+    bool to_left = float_left && (!float_right || tile_scalar_bits(left) > tile_scalar_bits(right));
+    bool to_right = float_right && (!float_left || tile_scalar_bits(right) > tile_scalar_bits(left));
+    if (to_left || to_right) {
+        TileSpan place = exprs[to_left]->span;
+        tile_diagnostic_edit(c->diagnostics, d, place, "%s(%s)", tile_scalar_name(to_left ? left : right),
+                             tile_bare_text(c, place));
+    }
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 /* Of tiles of one rank, at least 2. */
 static TileMeaning multiply(TileChecker *c, TileMeaning a, TileMeaning b, const TileMeaning *acc, TileName precision,
                             const TileExpr *const *exprs, TileSpan span) {
@@ -358,7 +376,7 @@ static TileMeaning multiply(TileChecker *c, TileMeaning a, TileMeaning b, const 
         return fail_dot_shape(c, wanted, &a, &b, exprs, span);
     }
     if (!multiplies((TileScalar)a.scalar, (TileScalar)b.scalar))
-        return tile_fail(c, DOT_TYPE, span, tile_meaning_words(c, &a), tile_meaning_words(c, &b));
+        return fail_dot_type(c, &a, &b, exprs, span);
     tile_emit_at(c, span);
     stretch_batch(c, &a, &b);
     TileMeaning shape = a;

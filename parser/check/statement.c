@@ -66,10 +66,22 @@ static void bind_one(TileChecker *c, const TileStatement *statement, TileNameRef
     tile_scope_declare(c, name, m);
 }
 
+/* `let a = f(x)` of a function with several results: proposes to name the first. */
+static TileMeaning fail_tuple(TileChecker *c, const TileStatement *statement, unsigned count) {
+    TileNameRef name = statement->names.items[0];
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VALUE, statement->value->span, "a tuple");
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "each of its parts has a name of its own");
+    TileText parts = {.arena = c->arena};
+    for (unsigned i = 2; i <= count; i++) tile_text_format(&parts, ", _%s%u", name.name, i);
+    tile_diagnostic_edit(c->diagnostics, d, name.span, "(%s%s)", name.name, tile_text_get(&parts));
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 static void check_binding(TileChecker *c, const TileStatement *statement) {
     TileMeaning m = tile_check_expr(c, statement->value);
     if (!statement->tuple) {
-        if (m.kind == TILE_MEANING_TUPLE) m = tile_fail(c, NOT_VALUE, statement->value->span, "a tuple");
+        if (m.kind == TILE_MEANING_TUPLE) m = fail_tuple(c, statement, m.count);
         bind_one(c, statement, statement->names.items[0], m);
         return;
     }
@@ -194,9 +206,11 @@ static void fail_target(TileChecker *c, const TileExpr *target, const TileBound 
         return;
     }
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VARIABLE, target->span, target->name);
-    tile_diagnostic_note(c->diagnostics, d, bound->span, "`%s` is bound here; `var` would make it assignable",
+    tile_diagnostic_note(c->diagnostics, d, bound->span,
+                         bound->fixed ? "`%s` is bound here, and keeps its value"
+                                      : "`%s` is bound here; `var` would make it assignable",
                          target->name);
-    tile_propose_var(c, d, bound->span);
+    if (!bound->fixed) tile_propose_var(c, d, bound->span);
     tile_report(c, d);
 }
 

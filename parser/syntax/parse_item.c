@@ -240,7 +240,8 @@ static void parse_clauses(TileParser *parser, TileItem *item) {
 /* ---- items ---- */
 
 /* Tokens that neither are a body nor may precede it. */
-static void fail_header(TileParser *parser, TileItemKind kind) {
+static void fail_header(TileParser *parser, const TileItem *item) {
+    TileItemKind kind = item->kind;
     TileTokenKind found = tile_parse_peek(parser);
     TileSpan span = tile_parse_span(parser);
     const TileToken *token = &parser->tokens.list.items[parser->position];
@@ -249,6 +250,12 @@ static void fail_header(TileParser *parser, TileItemKind kind) {
     if (kind == TILE_ITEM_FN && arrow) /* `=>` and `- >` */
         tile_diagnostic_edit(parser->diagnostics, d, (TileSpan){parser->file, token->begin, token[1].end}, "->");
     if (kind == TILE_ITEM_FN && found == TILE_TOKEN_COLON) tile_diagnostic_edit(parser->diagnostics, d, span, " ->");
+    bool clause = found == TILE_TOKEN_TUNE || found == TILE_TOKEN_STATIC || found == TILE_TOKEN_REQUIRE;
+    if (kind == TILE_ITEM_FN && clause)
+        tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                             "only kernels have clauses; a function has constants in brackets: `fn f[B: const](..)`");
+    if (kind == TILE_ITEM_KERNEL && found == TILE_TOKEN_ASSIGN && item->requires.count)
+        tile_diagnostic_edit(parser->diagnostics, d, span, "==");
     if (kind != TILE_ITEM_KERNEL || found != TILE_TOKEN_NAME) return;
     static const char *const clauses[] = {"static", "require", "allow", "tune"};
     const char *name = tile_arena_string(parser->arena, parser->text + span.begin, span.end - span.begin);
@@ -286,7 +293,7 @@ static void parse_function(TileParser *parser, TileItem *item, TileItemKind kind
     if (kind == TILE_ITEM_FN && tile_parse_accept(parser, TILE_TOKEN_ARROW)) item->type = tile_parse_type(parser);
     if (kind == TILE_ITEM_KERNEL) parse_clauses(parser, item);
     check_header(parser, item);
-    if (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_LEFT_BRACE) fail_header(parser, kind);
+    if (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_LEFT_BRACE) fail_header(parser, item);
     item->header_right = !parser->panic && parser->diagnostics->error_count == parser->item_errors;
     parser->current = item;
     item->body = tile_parse_sequence(parser);
@@ -361,6 +368,17 @@ static void parse_export_argument(TileParser *parser, TileExport *export) {
     if (!parser->panic) tile_list_push(parser->arena, &export->arguments, argument);
 }
 
+/* `export k(f32)` */
+static void fail_export_list(TileParser *parser) {
+    size_t at = parser->position;
+    const TileToken *list = parser->tokens.list.items, *first = &list[at];
+    while (list[at].kind != TILE_TOKEN_RIGHT_PAREN && list[at].kind != TILE_TOKEN_END) at++;
+    TileDiagnostic *d = tile_parse_fail(parser, tile_token_words(TILE_TOKEN_LEFT_BRACKET));
+    if (list[at].kind == TILE_TOKEN_RIGHT_PAREN)
+        tile_diagnostic_edit(parser->diagnostics, d, (TileSpan){parser->file, first->begin, list[at].end}, "[%.*s]",
+                             (int)(list[at].begin - first->end), parser->text + first->end);
+}
+
 static TileExport parse_one_export(TileParser *parser) {
     TileExport export = {.kernel = tile_parse_name(parser)};
     if (tile_parse_accept(parser, TILE_TOKEN_LEFT_BRACKET)) {
@@ -370,6 +388,7 @@ static TileExport parse_one_export(TileParser *parser) {
         } while (tile_parse_accept(parser, TILE_TOKEN_COMMA));
         tile_parse_expect(parser, TILE_TOKEN_RIGHT_BRACKET);
     }
+    if (tile_parse_peek(parser) == TILE_TOKEN_LEFT_PAREN) fail_export_list(parser);
     if (tile_parse_at_word(parser, "as")) {
         tile_parse_advance(parser);
         export.name = tile_parse_name(parser).name;

@@ -147,6 +147,26 @@ static void parse_return(TileParser *parser, TileStatement *statement) {
     if (!bare) statement->value = tile_parse_expression(parser);
 }
 
+/* `temp part: f32[4] = 0` */
+static void fail_temp_value(TileParser *parser, const TileStatement *statement) {
+    TileSpan equals = tile_parse_span(parser);
+    TileDiagnostic *d = tile_parse_fail(parser, "the end of the statement");
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                         "the elements of a temporary are undefined until they are stored");
+    parser->panic = false;
+    tile_parse_advance(parser);
+    tile_parse_expression(parser);
+    TileText index = {.arena = parser->arena};
+    for (size_t i = 0; i < statement->type->extents.count; i++) tile_text_add(&index, i ? ", :" : ":");
+    bool in_grid = parser->depth > 1; /* nothing is stored outside of a grid */
+    TileSpan edited = {parser->file,
+                       equals.begin > 0 && parser->text[equals.begin - 1] == ' ' ? equals.begin - 1 : equals.begin,
+                       equals.end};
+    if (in_grid)
+        tile_diagnostic_edit(parser->diagnostics, d, edited, "; %s[%s] =", statement->names.items[0].name,
+                             tile_text_get(&index));
+}
+
 static void parse_temp(TileParser *parser, TileStatement *statement) {
     statement->kind = TILE_STATEMENT_TEMP;
     tile_parse_advance(parser);
@@ -154,6 +174,7 @@ static void parse_temp(TileParser *parser, TileStatement *statement) {
     tile_list_push(parser->arena, &statement->names, ref);
     tile_parse_expect(parser, TILE_TOKEN_COLON);
     statement->type = tile_parse_type(parser);
+    if (tile_parse_peek(parser) == TILE_TOKEN_ASSIGN && !parser->panic) fail_temp_value(parser, statement);
 }
 
 static void parse_assertion(TileParser *parser, TileStatement *statement, TileStatementKind kind) {

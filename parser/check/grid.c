@@ -1,6 +1,7 @@
 /* Grids and temporaries: the part of a kernel that runs on the host. */
 #include "parser/check/covered.h"
 #include "parser/check/dimension.h"
+#include "parser/check/constant.h"
 #include "parser/check/emit.h"
 #include "parser/check/grid.h"
 #include "parser/check/leave.h"
@@ -81,6 +82,9 @@ static bool check_entries(TileChecker *c, const TileStatement *statement, Grid *
         if (!grid->over_tiles[i]) {
             grid->extents[i] = tile_check_integer(c, entry, "an extent of the grid");
             if (!grid->extents[i]) return false;
+            TileMeaning extent = tile_sum_meaning(grid->extents[i]);
+            if (!tile_check_host_value(c, &extent, entry->span)) return false;
+            grid->extents[i] = extent.sum;
             continue;
         }
         TileTiles *tiles = &grid->tiles[i];
@@ -88,6 +92,8 @@ static bool check_entries(TileChecker *c, const TileStatement *statement, Grid *
         const TileSum *covered = covered_by(c, tiles);
         require_countable(c, tiles, covered);
         grid->extents[i] = tile_sum_divide_up(&c->sums, covered, tiles->size);
+        TileMeaning extent = tile_sum_meaning(grid->extents[i]);
+        if (!tile_check_host_value(c, &extent, entry->span)) return false;
     }
     return true;
 }

@@ -1,6 +1,7 @@
 /* Statements of each kind. */
 #include "parser/check/assert.h"
 #include "parser/check/bounds.h"
+#include "parser/check/constant.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/grid.h"
@@ -61,7 +62,6 @@ static void bind_one(TileChecker *c, const TileStatement *statement, TileNameRef
         tile_scope_bind(c, name, m, false);
         return;
     }
-    if (!c->in_grid) tile_fail(c, HOST_STATEMENT, statement->span, "`var`");
     if (m.kind == TILE_MEANING_VALUE && m.rank == 0 && c->frame->lifted) m = tile_lift(c, m);
     tile_scope_declare(c, name, m);
 }
@@ -80,6 +80,8 @@ static TileMeaning fail_tuple(TileChecker *c, const TileStatement *statement, un
 
 static void check_binding(TileChecker *c, const TileStatement *statement) {
     TileMeaning m = tile_check_expr(c, statement->value);
+    bool host = !c->in_grid && c->frame->item->kind == TILE_ITEM_KERNEL;
+    if (host && !tile_check_host_value(c, &m, statement->value->span)) m = tile_error_meaning();
     if (!statement->tuple) {
         if (m.kind == TILE_MEANING_TUPLE) m = fail_tuple(c, statement, m.count);
         bind_one(c, statement, statement->names.items[0], m);

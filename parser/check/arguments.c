@@ -49,6 +49,18 @@ static void propose_axis_name(TileChecker *c, TileDiagnostic *d, const TileExpr 
                          tile_span_text(c, argument->value->span));
 }
 
+/* `reshape(v, 4, 8)`: the second argument is a tuple. */
+static void propose_tuple(TileChecker *c, TileDiagnostic *d, const TileExpr *call) {
+    static const char *const takers[] = {"reshape", "permute", "broadcast"};
+    const char *name = tile_callee_name(call);
+    bool takes = false;
+    for (size_t i = 0; i < sizeof takers / sizeof *takers; i++) takes = takes || strcmp(name, takers[i]) == 0;
+    if (!takes) return;
+    TileSpan all = call->arguments.items[1].value->span;
+    all.end = call->arguments.items[call->arguments.count - 1].value->span.end;
+    tile_diagnostic_edit(c->diagnostics, d, all, "(%s)", tile_span_text(c, all));
+}
+
 /* What other languages call an argument, or an argument by name that has none here. */
 static void propose_argument(TileChecker *c, TileDiagnostic *d, const TileExpr *call, const TileArgumentExpr *argument,
                              unsigned least, unsigned most, const char *const *names) {
@@ -57,6 +69,16 @@ static void propose_argument(TileChecker *c, TileDiagnostic *d, const TileExpr *
     for (size_t i = 0; i < call->arguments.count; i++) named += call->arguments.items[i].name != NULL;
     if (own && name_allowed(own, names)) {
         tile_diagnostic_edit(c->diagnostics, d, argument->name_span, "%s", own);
+    } else if (!own && !names && named > 1 && call->arguments.count >= least && call->arguments.count <= most) {
+        TileText values = {.arena = c->arena};
+        TileSpan all = {argument->name_span.file, argument->name_span.begin, 0};
+        for (size_t i = 0; i < call->arguments.count; i++) {
+            TileSpan value = call->arguments.items[i].value->span;
+            if (value.begin < all.begin) continue;
+            tile_text_format(&values, "%s%s", values.length ? ", " : "", tile_span_text(c, value));
+            all.end = value.end;
+        }
+        tile_diagnostic_edit(c->diagnostics, d, all, "%s", tile_text_get(&values));
     } else if (!own && named == 1 && argument->value->kind != TILE_EXPR_STRING && call->arguments.count >= least &&
                call->arguments.count <= most) {
         TileSpan name = {argument->name_span.file, argument->name_span.begin, argument->value->span.begin};
@@ -87,6 +109,7 @@ bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, 
     if (count >= least && count <= most) return true;
     TileDiagnostic *d = tile_report_count(c, call->span, tile_callee_name(call), least, most, count);
     if (count == most + 1 && name_allowed("axis", names)) propose_axis_name(c, d, call, most);
+    if (count > most && !names) propose_tuple(c, d, call);
     tile_note_forms(c, d, call, tile_callee_name(call));
     return false;
 }

@@ -1,5 +1,6 @@
 /* Names of other languages: what is written instead. The words are in foreign.def. */
 #include <string.h>
+#include <strings.h>
 
 #include "parser/check/builtin.h"
 #include "parser/check/foreign.h"
@@ -31,9 +32,11 @@ static bool note_library(TileChecker *c, TileDiagnostic *d, const char *name) {
 #undef FUNCTION
     };
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        if (strcmp(functions[i][1], name) != 0) continue;
+        const char *own = functions[i][1];
+        bool same = strcmp(own, name) == 0 || (strlen(name) > 1 && strcasecmp(own, name) == 0); /* pi for PI */
+        if (!same) continue;
         tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`import %s` brings `%s.%s`", functions[i][0],
-                             functions[i][0], name);
+                             functions[i][0], own);
         return true;
     }
     return false;

@@ -240,6 +240,9 @@ bool tile_access_fit_value(TileChecker *c, const TileAccessed *access, TileMeani
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_SHAPE_MISMATCH, span,
                                           tile_meaning_words(c, &shape), tile_meaning_words(c, value));
         tile_diagnostic_note(c->diagnostics, d, access->span, "it is stored here");
+        if (!shape.rank)
+            tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                                 "`sum(v)`, `max(v)` and other reductions make one value of a tile");
         tile_propose_axis(c, d, value, expr, &shape);
         bool transposed = value->rank == 2 && shape.rank == 2 && value->extent[0] == shape.extent[1] &&
                           value->extent[1] == shape.extent[0];

@@ -7,6 +7,7 @@
 #include "parser/check/operator.h"
 #include "parser/check/range.h"
 #include "parser/check/reduce.h"
+#include "parser/check/propose.h"
 #include "parser/check/report.h"
 #include "parser/check/shape.h"
 #include "parser/check/type.h"
@@ -257,6 +258,14 @@ static void mark_product(TileChecker *c, const TileExpr *expr, const TileMeaning
         tile_op_set_integer(c->module, op, TILE_ATTRIBUTE_FUSE, 1);
 }
 
+static TileMeaning fail_operand(TileChecker *c, TileTokenKind op, const TileMeaning *m, TileSpan span) {
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_OPERAND, span, tile_token_text(op), tile_meaning_words(c, m));
+    if (m->kind == TILE_MEANING_TENSOR) tile_propose_whole(c, d, m->tensor, span, false);
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 TileMeaning tile_apply_binary(TileChecker *c, TileTokenKind op, TileMeaning a, TileMeaning b, const TileExpr *expr) {
     if (tile_is_error(&a) || tile_is_error(&b)) return tile_error_meaning();
     if (a.kind == TILE_MEANING_RANGE || b.kind == TILE_MEANING_RANGE) return tile_shift_range(c, op, &a, &b, expr);
@@ -269,8 +278,7 @@ TileMeaning tile_apply_binary(TileChecker *c, TileTokenKind op, TileMeaning a, T
         for (int i = 0; i < 2; i++) mark_product(c, exprs[i], &operands[i]);
     for (int i = 0; i < 2; i++)
         if (!tile_is_literal(&operands[i]) && operands[i].kind != TILE_MEANING_VALUE)
-            return tile_fail(c, BAD_OPERAND, exprs[i] ? exprs[i]->span : expr->span, tile_token_text(op),
-                             tile_meaning_words(c, &operands[i]));
+            return fail_operand(c, op, &operands[i], exprs[i] ? exprs[i]->span : expr->span);
     if (!tile_unify_scalars(c, operands, expr->b ? exprs : NULL, 2, expr->span)) return tile_error_meaning();
     return apply_values(c, op, operands, expr);
 }

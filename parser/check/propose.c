@@ -138,7 +138,7 @@ void tile_propose_whole(TileChecker *c, TileDiagnostic *d, const TileTensor *ten
     TileText index = {.arena = c->arena};
     int64_t extent;
     for (unsigned i = tensor->own; i < tensor->rank; i++) {
-        if (!tile_sum_known(&c->sums, tensor->dims[i], &extent)) return;
+        if (!tile_sum_known(&c->sums, tensor->dims[i], &extent) || extent < 1) return;
         tile_text_add(&index, i > tensor->own ? ", :" : ":");
     }
     bool tile = tensor->rank - tensor->own <= TILE_MAX_TILE_RANK;

@@ -374,6 +374,19 @@ static bool test_allows(const TileStatement *statement) {
     return false;
 }
 
+static void fail_host_statement(TileChecker *c, const TileStatement *statement, const char *words) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_HOST_STATEMENT, statement->span, words);
+    bool ranges = statement->kind == TILE_STATEMENT_FOR && !statement->is_static && !statement->is_ordered &&
+                  statement->value->kind == TILE_EXPR_CALL && statement->value->a->kind == TILE_EXPR_NAME &&
+                  strcmp(statement->value->a->name, "tiles") == 0;
+    if (ranges) {
+        TileSpan word = {statement->span.file, statement->span.begin, statement->span.begin + 3};
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`grid` runs a program for each range");
+        tile_diagnostic_edit(c->diagnostics, d, word, "grid");
+    }
+    tile_report(c, d);
+}
+
 void tile_check_statement(TileChecker *c, const TileStatement *statement) {
     static const char *const words[] = {
         [TILE_STATEMENT_VAR] = "`var`",           [TILE_STATEMENT_ASSIGN] = "an assignment",
@@ -385,7 +398,7 @@ void tile_check_statement(TileChecker *c, const TileStatement *statement) {
     tile_emit_at(c, statement->span);
     tile_spend(c, 1); /* unrolling a loop takes time even if nothing is emitted */
     if (!c->in_grid && c->frame->item->kind == TILE_ITEM_KERNEL && !host_allows(statement)) {
-        tile_fail(c, HOST_STATEMENT, statement->span, words[statement->kind]);
+        fail_host_statement(c, statement, words[statement->kind]);
         return;
     }
     if (c->test && !c->frame->parent && !test_allows(statement)) {

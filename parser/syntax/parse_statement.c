@@ -28,10 +28,19 @@ void tile_parse_check_sequence_effect(TileParser *parser, const TileSequence *se
     if (sequence->value) tile_parse_check_effect(parser, sequence->value);
 }
 
+/* `_` for what is not used: names that begin with it are. */
+static void fail_underscore(TileParser *parser, size_t place) {
+    TileSpan span = tile_parse_span(parser);
+    TileDiagnostic *d = tile_parse_fail(parser, "a name");
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "a name that begins with `_` may stay unused");
+    tile_diagnostic_edit(parser->diagnostics, d, span, "_%zu", place);
+}
+
 /* One name, or a list in parentheses. */
 static void parse_names(TileParser *parser, TileStatement *statement) {
     statement->tuple = tile_parse_accept(parser, TILE_TOKEN_LEFT_PAREN);
     do {
+        if (tile_parse_peek(parser) == TILE_TOKEN_UNDERSCORE) fail_underscore(parser, statement->names.count);
         TileNameRef ref = tile_parse_name(parser);
         tile_list_push(parser->arena, &statement->names, ref);
     } while (statement->tuple && tile_parse_accept(parser, TILE_TOKEN_COMMA));
@@ -129,12 +138,39 @@ static void parse_for(TileParser *parser, TileStatement *statement) {
     statement->body = tile_parse_sequence(parser);
 }
 
+/* `grid (m, n) in a, b` and `grid m in a, n in b`: names and extents are two lists in parentheses. */
+static void fail_grid_list(TileParser *parser, const TileStatement *statement) {
+    TileSpan comma = tile_parse_span(parser), whole = {parser->file, statement->names.items[0].span.begin, 0};
+    TileText names = {.arena = parser->arena}, extents = {.arena = parser->arena};
+    for (size_t i = 0; i < statement->names.count; i++)
+        tile_text_format(&names, "%s%s", i ? ", " : "", statement->names.items[i].name);
+    const TileExpr *extent = statement->value;
+    tile_text_add_bytes(&extents, parser->text + extent->span.begin, extent->span.end - extent->span.begin);
+    while (tile_parse_accept(parser, TILE_TOKEN_COMMA)) {
+        if (tile_parse_peek(parser) == TILE_TOKEN_NAME && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_IN) {
+            tile_text_format(&names, ", %s", tile_parse_name(parser).name);
+            tile_parse_advance(parser);
+        }
+        extent = tile_parse_expression(parser);
+        tile_text_format(&extents, ", %.*s", (int)(extent->span.end - extent->span.begin),
+                         parser->text + extent->span.begin);
+    }
+    if (parser->panic) return;
+    whole.begin -= statement->tuple && whole.begin > 0;
+    whole.end = tile_parse_last_end(parser);
+    TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, comma,
+                                      tile_token_words(TILE_TOKEN_LEFT_BRACE), "`,`");
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "names and extents are lists in parentheses");
+    tile_diagnostic_edit(parser->diagnostics, d, whole, "(%s) in (%s)", tile_text_get(&names), tile_text_get(&extents));
+}
+
 static void parse_grid(TileParser *parser, TileStatement *statement) {
     statement->kind = TILE_STATEMENT_GRID;
     tile_parse_advance(parser);
     parse_names(parser, statement);
     tile_parse_expect(parser, TILE_TOKEN_IN);
     statement->value = tile_parse_expression(parser);
+    if (tile_parse_peek(parser) == TILE_TOKEN_COMMA && !parser->panic) fail_grid_list(parser, statement);
     statement->body = tile_parse_sequence(parser);
 }
 

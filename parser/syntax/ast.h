@@ -151,6 +151,7 @@ typedef enum TileWarning {
     TILE_WARN_UNUSED_RESULT,
     TILE_WARN_UNUSED_NAME,
     TILE_WARN_LANES_MEET,
+    TILE_WARN_PROGRAMS_MEET,
     TILE_WARN_COUNT
 } TileWarning;
 

@@ -89,7 +89,7 @@ static void parse_require(TileParser *parser, TileItem *item) {
 const char *const tile_warning_words[TILE_WARN_COUNT] = {
     [TILE_WARN_ROUNDING] = "rounding",           [TILE_WARN_ELSE] = "else_binds_loosely",
     [TILE_WARN_UNUSED_RESULT] = "unused_result", [TILE_WARN_UNUSED_NAME] = "unused_name",
-    [TILE_WARN_LANES_MEET] = "lanes_meet",
+    [TILE_WARN_LANES_MEET] = "lanes_meet",       [TILE_WARN_PROGRAMS_MEET] = "programs_meet",
 };
 
 static bool allow_warning(TileItem *item, const char *word) {
@@ -108,9 +108,10 @@ static void fail_allow(TileParser *parser, TileNameRef word) {
     TileDiagnostic *d =
         tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, word.span, "`overlap` or the name of a warning",
                       tile_arena_format(parser->arena, "the name `%s`", word.name));
-    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "the warnings are `%s`, `%s`, `%s`, `%s` and `%s`",
-                         tile_warning_words[0], tile_warning_words[1], tile_warning_words[2], tile_warning_words[3],
-                         tile_warning_words[4]);
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                         "the warnings are `%s`, `%s`, `%s`, `%s`, `%s` and `%s`", tile_warning_words[0],
+                         tile_warning_words[1], tile_warning_words[2], tile_warning_words[3], tile_warning_words[4],
+                         tile_warning_words[5]);
     for (int i = -1; i < TILE_WARN_COUNT; i++) {
         const char *candidate = i < 0 ? other : tile_warning_words[i];
         unsigned far = tile_edit_distance(word.name, candidate);

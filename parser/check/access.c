@@ -258,9 +258,11 @@ static bool add_entry(TileChecker *c, TileAccessed *access, unsigned d, const Ti
 bool tile_access_check_entries(TileChecker *c, const TileExpr *expr, TileAccessed *access) {
     const TileTensor *tensor = access->tensor;
     if (expr->items.count != tensor->rank - tensor->own) {
-        tile_fail(c, ENTRY_COUNT, expr->span, tensor->name,
-                  tile_count_words(c, tensor->rank - tensor->own, "dimension", "dimensions"),
-                  tile_count_words(c, expr->items.count, "entry", "entries"));
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ENTRY_COUNT, expr->span, tensor->name,
+                                          tile_count_words(c, tensor->rank - tensor->own, "dimension", "dimensions"),
+                                          tile_count_words(c, expr->items.count, "entry", "entries"));
+        if (tensor->rank == tensor->own) tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s[]", tensor->name);
+        tile_report(c, d);
         return false;
     }
     bool ok = true;

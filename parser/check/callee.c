@@ -184,6 +184,10 @@ TileMeaning tile_check_call(TileChecker *c, const TileExpr *expr) {
     TileMeaning m = tile_check_expr(c, named);
     switch (m.kind) {
     case TILE_MEANING_ERROR:
+        if (!index && (named->kind == TILE_EXPR_NAME || named->kind == TILE_EXPR_FIELD)) {
+            const TileExpr *first = named->kind == TILE_EXPR_FIELD ? named->a : named;
+            tile_propose_access(c, tile_reported_last(c, TILE_DIAGNOSTIC_UNKNOWN_NAME, first->span), expr);
+        }
         if (named->kind == TILE_EXPR_FIELD && !index)
             tile_propose_call_of_method(c, tile_reported_last(c, TILE_DIAGNOSTIC_NO_FIELD, named->op_span), expr);
         return m;

@@ -10,6 +10,7 @@
 #include "parser/check/meaning.h"
 #include "parser/check/operand.h"
 #include "parser/check/operator.h"
+#include "parser/check/foreign.h"
 #include "parser/check/propose.h"
 #include "parser/check/reduce.h"
 #include "parser/check/report.h"
@@ -245,7 +246,7 @@ static void fail_extents(TileChecker *c, const TileExpr *call) {
     bool made = call->a->kind == TILE_EXPR_NAME && strcmp(call->a->name, "randperm") != 0;
     if (made && call->arguments.count == 2) {
         const TileExpr *shape = call->arguments.items[0].value, *value = call->arguments.items[1].value;
-        const char *type = tile_foreign_type(c->arena, tile_span_text(c, value->span));
+        const char *type = tile_type_text(c, value);
         bool listed = shape->kind == TILE_EXPR_TUPLE && shape->items.count;
         TileSpan extents = shape->span;
         if (listed) {
@@ -253,7 +254,7 @@ static void fail_extents(TileChecker *c, const TileExpr *call) {
             extents.end = shape->items.items[shape->items.count - 1]->span.end;
         }
         tile_diagnostic_edit(c->diagnostics, d, call->span, "%s[%s](%s)", call->a->name, tile_bare_text(c, extents),
-                             type ? type : tile_span_text(c, value->span));
+                             type);
     }
     tile_report(c, d);
 }

@@ -6,6 +6,7 @@
 #include "parser/check/foreign.h"
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
+#include "parser/check/scope.h"
 
 typedef struct Word {
     const char *name, *own, *note;
@@ -90,6 +91,35 @@ static bool is_one_of(const char *name, const char *const *list, size_t count) {
     return is;
 }
 
+const char *tile_type_text(TileChecker *c, const TileExpr *expr) {
+    const char *text = expr->kind == TILE_EXPR_FIELD ? expr->name : tile_span_text(c, expr->span);
+    const char *own = tile_foreign_type(c->arena, text);
+    return own ? own : text;
+}
+
+void tile_propose_access(TileChecker *c, TileDiagnostic *d, const TileExpr *call) {
+    const char *name = call->a->name;
+    bool loads = strcmp(name, "load") == 0, stores = strcmp(name, "store") == 0;
+    const TileExpr *pointer = call->arguments.count ? call->arguments.items[0].value : NULL;
+    bool added = pointer && pointer->kind == TILE_EXPR_BINARY && pointer->op == TILE_TOKEN_PLUS &&
+                 pointer->a->kind == TILE_EXPR_NAME;
+    const TileBound *bound = added ? tile_scope_find(c, pointer->a->name) : NULL;
+    if (!d || (!loads && !stores) || !bound || bound->meaning.kind != TILE_MEANING_TENSOR) return;
+    if (bound->meaning.tensor->rank - bound->meaning.tensor->own != 1) return;
+    const char *index = tile_bare_text(c, pointer->b->span);
+    const TileExpr *value = stores && call->arguments.count > 1 ? call->arguments.items[1].value : NULL;
+    for (size_t i = 1; loads && i < call->arguments.count; i++)
+        if (call->arguments.items[i].name && strcmp(call->arguments.items[i].name, "other") == 0)
+            value = call->arguments.items[i].value;
+    if (stores && !value) return;
+    const char *text = value ? tile_span_text(c, value->span) : "";
+    tile_diagnostic_edit(c->diagnostics, d, call->span,
+                         stores  ? "%s[%s] = %s"
+                         : value ? "(%s[%s] else %s)"
+                                 : "%s[%s]%s",
+                         pointer->a->name, index, text);
+}
+
 void tile_propose_call_of_method(TileChecker *c, TileDiagnostic *d, const TileExpr *call) {
     static const char *const converts[] = {"to", "astype", "type", "cast", "as"};
     const TileExpr *field = call->a;
@@ -98,10 +128,9 @@ void tile_propose_call_of_method(TileChecker *c, TileDiagnostic *d, const TileEx
     const TileExpr *first = count ? call->arguments.items[0].value : NULL;
     bool named = count && call->arguments.items[0].name;
     const char *value = tile_bare_text(c, field->a->span);
-    if (is_one_of(field->name, converts, sizeof converts / sizeof *converts) && count == 1 && !named) {
-        const char *type = first->kind == TILE_EXPR_FIELD ? first->name : tile_span_text(c, first->span),
-                   *own = tile_foreign_type(c->arena, type);
-        tile_diagnostic_edit(c->diagnostics, d, call->span, "%s(%s)", own ? own : type, value);
+    bool typed = count == 1 && (!named || strcmp(call->arguments.items[0].name, "dtype") == 0);
+    if (is_one_of(field->name, converts, sizeof converts / sizeof *converts) && typed) {
+        tile_diagnostic_edit(c->diagnostics, d, call->span, "%s(%s)", tile_type_text(c, first), value);
         return;
     }
     if (!builtin) return;

@@ -115,6 +115,10 @@ static TileMeaning add_axes(TileChecker *c, const TileExpr *expr, const TileMean
             TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TILE_INDEX, entry->span);
             tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
                                  "elements of a tile are not addressed one by one; load them from the tensor");
+            bool none = (entry->kind == TILE_EXPR_NAME && strcmp(entry->name, "None") == 0) ||
+                        ((entry->kind == TILE_EXPR_NAME || entry->kind == TILE_EXPR_FIELD) &&
+                         strcmp(entry->name, "newaxis") == 0);
+            if (none) tile_diagnostic_edit(c->diagnostics, d, entry->span, "_");
             tile_report(c, d);
             return tile_error_meaning();
         } else {

@@ -143,6 +143,7 @@ static bool is_known(TileChecker *c, const char *name) {
 
 bool tile_check_foreign_member(TileChecker *c, const TileExpr *field) {
     const TileExpr *module = field->a;
+    if (module->kind == TILE_EXPR_FIELD) module = module->a; /* tl.math.exp */
     if (module->kind != TILE_EXPR_NAME || !tile_is_foreign_module(module->name) || is_known(c, module->name))
         return false;
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_NAME, module->span, module->name);

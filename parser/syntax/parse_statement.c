@@ -368,6 +368,55 @@ static void join_brace(TileParser *parser) {
     tile_parse_advance(parser);
 }
 
+/* Does a statement stand where a block is needed, as C allows it? */
+static bool at_unbraced(const TileParser *parser) {
+    TileTokenKind kind = tile_parse_peek(parser);
+    bool begins =
+        kind == TILE_TOKEN_NAME || kind == TILE_TOKEN_RETURN || kind == TILE_TOKEN_BREAK || kind == TILE_TOKEN_CONTINUE;
+    return begins && !parser->panic && !parser->header && parser->current;
+}
+
+/* False if it is none that can stand alone: then nothing is consumed. */
+static bool parse_unbraced(TileParser *parser, TileSequence *sequence) {
+    size_t position = parser->position;
+    TileDiagnosticsMark mark = tile_diagnostics_mark(parser->diagnostics);
+    TileSpan begin = tile_parse_span(parser);
+    const char *found = begin.end > begin.begin ? tile_token_words(tile_parse_peek(parser)) : "";
+    if (tile_parse_peek(parser) == TILE_TOKEN_NAME)
+        found = tile_arena_format(parser->arena, "the name `%.*s`", (int)(begin.end - begin.begin),
+                                  parser->text + begin.begin);
+    TileStatement *statement = parse_statement(parser);
+    const TileExpr *value = statement->kind == TILE_STATEMENT_EXPR ? statement->value : NULL;
+    bool chosen = value && value->kind == TILE_EXPR_BINARY && value->op == TILE_TOKEN_ELSE && !value->parenthesised;
+    if (parser->panic || (value && !chosen && value->kind != TILE_EXPR_CALL)) {
+        tile_diagnostics_rewind(parser->diagnostics, mark);
+        parser->position = position;
+        return parser->panic = false;
+    }
+    TileSpan whole = tile_parse_span_from(parser, begin);
+    TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, begin,
+                                      tile_token_words(TILE_TOKEN_LEFT_BRACE), found);
+    const char *text = parser->text;
+    TileSpan first = chosen ? value->a->span : whole, second = chosen ? value->b->span : (TileSpan){0};
+    if (!chosen && tile_parse_peek(parser) == TILE_TOKEN_SEMICOLON &&
+        tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_ELSE) {
+        tile_parse_advance(parser); /* a; else b */
+        tile_parse_advance(parser);
+        second = tile_parse_span(parser);
+        parse_statement(parser);
+        second.end = whole.end = tile_parse_last_end(parser);
+    }
+    if (second.end)
+        tile_diagnostic_edit(parser->diagnostics, d, whole, "{ %.*s } else { %.*s }", (int)(first.end - first.begin),
+                             text + first.begin, (int)(second.end - second.begin), text + second.begin);
+    else
+        tile_diagnostic_edit(parser->diagnostics, d, whole, "{ %.*s }", (int)(whole.end - whole.begin),
+                             text + whole.begin);
+    tile_list_push(parser->arena, &sequence->statements, statement);
+    sequence->span = whole;
+    return true;
+}
+
 TileSequence *tile_parse_sequence(TileParser *parser) {
     TileSequence *sequence = TILE_NEW(parser->arena, TileSequence);
     join_brace(parser);
@@ -378,6 +427,7 @@ TileSequence *tile_parse_sequence(TileParser *parser) {
         tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
                              "a block stands in braces: `if c { .. } else { .. }`");
     }
+    if (at_unbraced(parser) && parse_unbraced(parser, sequence)) return sequence;
     if (parser->panic || !tile_parse_expect(parser, TILE_TOKEN_LEFT_BRACE)) return sequence;
     bool header = parser->header;
     parser->header = false;

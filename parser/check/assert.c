@@ -248,7 +248,11 @@ void tile_check_assert(TileChecker *c, const TileStatement *statement) {
     if (tile_is_error(&m) || (m.constant && m.bits)) return;
     if (is_static && !m.constant) {
         tile_about_constant(c, &m);
-        tile_fail(c, NOT_CONSTANT, expr->span, "a static assertion");
+        TileDiagnostic *d =
+            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CONSTANT, expr->span, "a static assertion");
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "the clause `require` is checked at each launch");
+        tile_propose_constant(c, d, expr);
+        tile_report(c, d);
     } else if (c->untaken) {
         return;
     } else if (m.constant && (is_static || !c->in_grid)) {

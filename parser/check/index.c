@@ -286,7 +286,7 @@ bool tile_access_check_covers(TileChecker *c, const TileAccessed *access, const 
         tile_diagnostic_note(c->diagnostics, d, missing->atom->span,
                              "what may be invalid begins here; `else skip` leaves those elements as they were");
         tile_note_lacks(c, d, missing->atom);
-        TileSpan place = missing->where.file ? missing->where : expr->span;
+        TileSpan place = missing->where.file ? tile_filled_place(expr, missing->where) : expr->span;
         tile_diagnostic_edit(c->diagnostics, d, place, "(%s else 0)", tile_span_text(c, place));
         tile_report(c, d);
         return false;

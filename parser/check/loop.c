@@ -11,6 +11,7 @@
 #include "parser/check/meaning.h"
 #include "parser/check/operand.h"
 #include "parser/check/range.h"
+#include "parser/check/propose.h"
 #include "parser/check/report.h"
 #include "parser/check/scope.h"
 #include "parser/check/sequence.h"
@@ -470,9 +471,11 @@ static void check_static_for(TileChecker *c, Loop *loop) {
     const TileSum *const parts[] = {loop->lo, loop->hi, loop->step};
     for (unsigned i = 0; i < 3 && !known; i++) tile_about_unknown(c, parts[i]);
     for (unsigned i = 0; i < 3 && large; i++) tile_about_sum(c, parts[i]);
-    if (!known)
-        tile_fail(c, NOT_CONSTANT, span, "a bound of `static for`");
-    else if (large)
+    if (!known) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CONSTANT, span, "a bound of `static for`");
+        tile_propose_constant(c, d, loop->statement->value);
+        tile_report(c, d);
+    } else if (large)
         fail_iterations(c, span, most);
     else if (hi > lo)
         run_static(c, loop, lo, ((uint64_t)hi - (uint64_t)lo - 1) / (uint64_t)step + 1, step);

@@ -113,7 +113,10 @@ static void report_mismatch(TileChecker *c, const TileMeaning *operands, const T
                       tile_meaning_words(c, &operands[at]));
     tile_diagnostic_note(c->diagnostics, d, span, "types are never converted silently");
     bool convertible = exprs && operands[at].kind == TILE_MEANING_VALUE;
-    if (convertible)
+    const TileExpr *first = exprs && at > 0 ? exprs[0] : NULL;
+    bool started = convertible && at == 1 && tile_scalar_is_float((TileScalar)operands[1].scalar) &&
+                   tile_propose_start(c, d, first, (TileScalar)operands[1].scalar);
+    if (convertible && !started)
         tile_diagnostic_edit(c->diagnostics, d, place, "%s(%s)", tile_scalar_name((TileScalar)typed->scalar),
                              tile_bare_text(c, place));
     tile_report(c, d);

@@ -300,6 +300,15 @@ static void parse_function(TileParser *parser, TileItem *item, TileItemKind kind
     item->body = tile_parse_sequence(parser);
     parser->current = NULL;
     parser->header = false;
+    bool whole = !parser->panic && item->body->value && item->type && kind == TILE_ITEM_FN;
+    const TileExpr *last = whole ? item->body->value : NULL;
+    if (last && last->kind != TILE_EXPR_IF && last->kind != TILE_EXPR_CALL && last->kind != TILE_EXPR_RUN) {
+        TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_NO_EFFECT, last->span);
+        tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "`return` gives the result of a function");
+        tile_diagnostic_edit(parser->diagnostics, d, last->span, "return %.*s",
+                             (int)(last->span.end - last->span.begin), parser->text + last->span.begin);
+        return;
+    }
     if (!parser->panic) tile_parse_check_sequence_effect(parser, item->body);
 }
 

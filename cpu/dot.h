@@ -161,7 +161,7 @@ unsigned dot_joined_loops(const Dot *dot, const TileOp *op, TileOp **loops);
 bool dot_join_choose(Dot *dot, int64_t deepest);
 /* Is a computed by the loop's body for this product alone, into rows of which each has space for a panel's? Then they are
  * the panel: a_panel and panel_row are set, and dot_join has a computed in its place there. */
-bool dot_join_reads_in_place(Dot *dot, const TileOp *op, const TileOp *loop);
+bool dot_join_reads_in_place(Dot *dot, const TileOp *op, TileOp *const *loops, unsigned count);
 /* Packs the operands behind those of the iterations before, and multiplies in the last one, or when panels are full. Builds as
  * many panels of b as pay, of slot_bytes each. */
 void dot_join(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count);

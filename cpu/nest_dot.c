@@ -12,26 +12,37 @@
 
 /* ---- operands ---- */
 
-/* fill(x, 0), of either sign, along the contracted axis only. If both operands have it, the loop over k excludes
- * these lanes instead. */
-static const TileOp *contracted_fill(const TileValue *value, unsigned axis) {
-    const TileOp *fill = tile_value_def(value, TILE_OP_FILL);
+/* fill(x, 0), of either sign, along the contracted axis and perhaps others. If both operands have it, the loop over k
+ * excludes these lanes instead. */
+typedef struct Fill {
+    TileOp *op; /* NULL: there is none */
+    NestAtoms bounds;
+    bool negative, only; /* the sign of 0; along no other axis */
+} Fill;
+
+static Fill contracted_fill(const TileValue *value, unsigned axis) {
+    Fill none = {0}, fill = {.op = tile_value_def(value, TILE_OP_FILL)};
     uint64_t bits;
-    if (!fill || !tile_value_bits(tile_op_operand(fill, 1), &bits)) return NULL;
-    if (tile_scalar_to_double(value->type->scalar, bits) != 0) return NULL;
-    const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
-    for (unsigned i = 0; i < axes->count; i++)
-        if (axes->integers[i] != axis) return NULL;
-    return fill;
+    if (!fill.op || !tile_value_bits(tile_op_operand(fill.op, 1), &bits)) return none;
+    if (tile_scalar_to_double(value->type->scalar, bits) != 0) return none;
+    const TileAttribute *axes = tile_op_get(fill.op, TILE_ATTRIBUTE_AXES);
+    fill.negative = bits != 0;
+    fill.only = axes->count == 1;
+    for (unsigned i = 0; i < axes->count; i++) {
+        if (axes->integers[i] != axis) continue;
+        nest_atoms_add(&fill.bounds, tile_fill_lo(fill.op, i), tile_fill_hi(fill.op, i), value->type->extent[axis]);
+        return fill;
+    }
+    return none;
 }
 
-static NestAtoms fill_bounds(const TileOp *fill, unsigned axis) {
-    NestAtoms atoms = {0};
-    unsigned count = fill ? tile_op_get(fill, TILE_ATTRIBUTE_AXES)->count : 0;
-    for (unsigned i = 0; i < count; i++)
-        nest_atoms_add(&atoms, tile_fill_lo(fill, i), tile_fill_hi(fill, i), fill->results[0].type->extent[axis]);
-    return atoms;
+/* Does the loop over k leave out what both fill? A sum of -0 stays what it is where the products that are left out are -0. */
+static bool is_left_out(const Fill *a, const Fill *b) {
+    if (!a->op || !b->op || !nest_atoms_equal(&a->bounds, &b->bounds)) return false;
+    return (a->only && b->only) || a->negative != b->negative;
 }
+
+static TileValue *without(const Fill *fill, TileValue *value) { return fill->only ? tile_op_operand(fill->op, 0) : value; }
 
 static bool is_plain_load(const TileValue *value) {
     const TileOp *op = tile_value_def(value, TILE_OP_LOAD_TILE);
@@ -78,13 +89,12 @@ void nest_plan_dot(Nest *n, TileOp *op) {
     copy->copy_count = 1;
     copy->accumulator = true;
     NestOperand left = {0}, right = {0};
-    const TileOp *fill_a = contracted_fill(a, rank - 1), *fill_b = contracted_fill(b, rank - 2);
-    NestAtoms trim = fill_bounds(fill_a, rank - 1), other = fill_bounds(fill_b, rank - 2);
-    bool strip = fill_a && fill_b && nest_atoms_equal(&trim, &other);
-    resolve(n, &left, strip ? tile_op_operand(fill_a, 0) : a, op);
-    resolve(n, &right, strip ? tile_op_operand(fill_b, 0) : b, op);
+    Fill fill_a = contracted_fill(a, rank - 1), fill_b = contracted_fill(b, rank - 2);
+    bool strip = is_left_out(&fill_a, &fill_b);
+    resolve(n, &left, strip ? without(&fill_a, a) : a, op);
+    resolve(n, &right, strip ? without(&fill_b, b) : b, op);
     int64_t extent = a->type->extent[rank - 1];
-    if (strip) nest_atoms_join(&left.atoms[rank - 1], &trim, extent);
+    if (strip) nest_atoms_join(&left.atoms[rank - 1], &fill_a.bounds, extent);
     NestStatement *dot = nest_statement(n, NEST_DOT, op, value);
     dot->a = left;
     dot->b = right;

@@ -161,6 +161,7 @@ static bool join(Dot *dot, TileOp *op) {
     } else {
         if (!dot_join_reads_in_place(dot, op, loops, count)) choose_panel_row(dot);
         measure_b_panel(dot, panel_columns(dot, dot->n_max));
+        dot_join_reads_b_in_place(dot, op, loops, count);
     }
     dot_join(dot, op, loops, count);
     return true;

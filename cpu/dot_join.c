@@ -15,6 +15,7 @@
  * with zeros behind its last k. */
 #include "cpu/buffers.h"
 #include "cpu/dot.h"
+#include "cpu/panel.h"
 #include "lang/ir/operands.h"
 
 enum {
@@ -118,12 +119,25 @@ bool dot_join_reads_in_place(Dot *dot, const TileOp *op, TileOp *const *loops, u
     return true;
 }
 
+bool dot_join_reads_b_in_place(Dot *dot, const TileOp *op, TileOp *const *loops, unsigned count) {
+    const DotOperand *b = &dot->b;
+    const TileValue *root = tile_buffer_of(b->pointer);
+    int64_t row, column;
+    if (b->scalar != dot->scalar || dot->precision == TILE_PRECISION_TF32 || !root) return false;
+    if (!tile_value_integer(b->row, &row) || !tile_value_integer(b->column, &column) || column != dot->bytes) return false;
+    int64_t bytes = tile_op_integer(root->op, TILE_ATTRIBUTE_BYTES, 0) - CPU_PANEL_TAIL_BYTES;
+    if (row < dot->n_max * dot->bytes || bytes < dot->depth * row) return false;
+    if (!tile_value_outside(b->pointer, loops[count - 1]) || !is_only_stored(root, op, loops[0])) return false;
+    dot->b_panel = b->pointer;
+    dot->b_row = row;
+    return true;
+}
+
 /* ---- code ---- */
 
-/* Has the body compute a behind what the panel has. */
-static void move_stores(Dot *dot, TileBlock *body, TileValue *joined) {
-    TileValue *root = &tile_buffer_of(dot->a_panel)->op->results[0];
-    TileValue *moved = dot_offset(dot, root, dot_scale(dot, joined, dot->bytes));
+/* Has the body compute the operand behind what its panel has. */
+static void move_stores(Dot *dot, TileValue *panel, TileBlock *body, TileValue *bytes) {
+    TileValue *root = &tile_buffer_of(panel)->op->results[0], *moved = dot_offset(dot, root, bytes);
     for (TileUse *use = root->first_use, *next; use; use = next) {
         next = use->next;
         bool own = use->user->id == TILE_OP_DOT_BLOCK || use->user == moved->op;
@@ -264,6 +278,7 @@ static void if_unknown(Dot *dot, const Kept *kept, TileValue *joined, TileValue 
 static void pack_b(Join *join, TileValue *joined) {
     Dot *dot = join->dot;
     TileValue *zero = dot_i64(dot, 0);
+    if (dot->b_row) return;
     if (join->b.count) if_unknown(dot, &join->b, joined, dot->n);
     int64_t group = dot->block_vectors * DOT_AMX_TILE;
     TileValue *row = dot->amx ? dot_i64(dot, group / dot->group) : dot_vector_bytes(dot, dot->block_vectors);
@@ -316,8 +331,9 @@ static void multiply_panels(Join *join, TileValue *kc) {
     TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows));
     dot->a_panel = panel_of_rows(dot, a_panels, i);
     TileValue *j = dot_for(dot, zero, dot->n, dot->block_columns);
-    DotPanel panel = {dot_offset(dot, dot->b_panel, dot_scale(dot, j, dot->depth * dot->bytes)),
-                      dot_vector_bytes(dot, dot->block_vectors), false};
+    TileValue *row = dot->b_row ? dot_i64(dot, dot->b_row) : dot_vector_bytes(dot, dot->block_vectors);
+    TileValue *begin = dot_scale(dot, j, dot->b_row ? dot->bytes : dot->depth * dot->bytes);
+    DotPanel panel = {dot_offset(dot, dot->b_panel, begin), row, false};
     dot_block(dot, &panel, i, j, kc);
     dot_end(dot);
     dot_end(dot);
@@ -373,7 +389,25 @@ static Kept keep_a(Dot *dot) {
     return kept;
 }
 
+/* Rows of b are computed up to the last column that there is, but multiplied in whole vectors: what lies behind it might be
+ * denormal in memory that nobody has written to. */
+static void clear_b(Dot *dot) {
+    TileValue *panel = &tile_buffer_of(dot->b_panel)->op->results[0];
+    TileBuilder front = tile_builder_before(dot->builder->module, panel->op->next);
+    int64_t bytes = dot->depth * dot->b_row + CPU_PANEL_TAIL_BYTES, step = dot->lanes * dot->bytes;
+    TileOp *loop = tile_build_for(&front, tile_build_i64(&front, 0), tile_build_i64(&front, bytes / step * step),
+                                  tile_build_i64(&front, step), NULL, 0);
+    TileBuilder body = tile_builder_at_end(front.module, &loop->regions[0]);
+    const TileType *type = tile_type_vector(front.module->context, dot->scalar, dot->lanes, false);
+    tile_build_store(&body, tile_build_bits(&body, type, 0), tile_build_ptr_add(&body, panel, loop->regions[0].arguments[0]), NULL, 0);
+    tile_build_end(&body, TILE_OP_YIELD, NULL, 0);
+}
+
 static Kept keep_b(Dot *dot) {
+    if (dot->b_row) {
+        clear_b(dot);
+        return (Kept){.operand = &dot->b, .panels = dot->b_panel};
+    }
     Kept kept = keep(dot, &dot->b, dot->slot_bytes);
     kept.panels = tile_build_buffer(&dot->emitter->front, (kept.count ? kept.count : 1) * kept.bytes, ALIGN);
     return kept;
@@ -387,7 +421,8 @@ void dot_join(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count) {
     TileBlock *body = &loops[0]->regions[0];
     tile_emit_before(dot->emitter, body->first);
     TileValue *joined = load_word(dot, join.cell);
-    if (dot->a.pointer == dot->a_panel) move_stores(dot, body, joined);
+    if (dot->a.pointer == dot->a_panel) move_stores(dot, dot->a_panel, body, dot_scale(dot, joined, dot->bytes));
+    if (dot->b_row) move_stores(dot, dot->b_panel, body, dot_scale(dot, joined, dot->b_row));
     tile_emit_before(dot->emitter, op);
     pack_b(&join, joined);
     pack_a(&join, joined);

@@ -207,25 +207,41 @@ static const char *why_not_amx(const Nest *n, const NestStatement *s, bool *amx)
 
 static bool is_tile_float(const TileValue *value) { return tile_scalar_is_float(value->type->scalar); }
 
-/* Rows of a loop's small products have space for those of the iterations that are multiplied together, in the type in which
- * they are. */
-NestBuffer *nest_dot_panel(Nest *n, const NestStatement *s) {
-    const NestStatement *dot = s->consumers.count == 1 ? s->consumers.items[0] : NULL;
-    bool amx;
-    if (s->kind != NEST_KEEP || !dot || dot->kind != NEST_DOT || dot->a.value != s->value) return NULL;
-    const TileType *type = s->value->type;
-    if (dot->b.value == s->value || type->rank != 2 || dot->a.axis[0] != 0) return NULL;
-    if (!is_tile_float(s->value) || !is_tile_float(dot->value) || !tile_op_is(dot->op->block->op, TILE_OP_FOR)) return NULL;
-    why_not_amx(n, dot, &amx);
-    if (amx) return NULL;
-    TileScalar scalar = dot->value->type->scalar;
-    int64_t bytes = tile_scalar_bytes(scalar), row = CPU_PANEL_DEPTH_BYTES + CPU_PANEL_PAD_BYTES;
-    if (bytes < tile_scalar_bytes(type->scalar) || type->extent[1] * bytes > CPU_PANEL_DEPTH_BYTES / 2) return NULL;
-    int64_t cache = n->context->target ? n->context->target->l2_bytes : 0, size = row * (type->extent[0] + CPU_PANEL_ROWS);
+/* Is the value computed for this operand of the dot alone, which takes it as it is? */
+static bool is_operand(const NestStatement *s, const NestOperand *operand, const NestOperand *other) {
+    return operand->value == s->value && other->value != s->value && s->value->type->rank == 2 && operand->axis[0] == 0;
+}
+
+/* Has the machine's L2 cache space for the panel beside another one? */
+static NestBuffer *panel(Nest *n, const TileType *type, TileScalar scalar, int64_t row, int64_t size) {
+    int64_t cache = n->context->target ? n->context->target->l2_bytes : 0, bytes = tile_scalar_bytes(scalar);
     if (size > cache / 2) return NULL;
     NestBuffer *buffer = nest_buffer(n, type, 0);
     *buffer = (NestBuffer){.scalar = scalar, .stride = {row, bytes}, .bytes = size};
     return buffer;
+}
+
+/* Rows of a in a loop's small products have space for those of the iterations that are multiplied together, and b has space for
+ * their rows, both in the type in which they are multiplied. */
+NestBuffer *nest_dot_panel(Nest *n, const NestStatement *s) {
+    const NestStatement *dot = s->consumers.count == 1 ? s->consumers.items[0] : NULL;
+    bool amx;
+    if (s->kind != NEST_KEEP || !dot || dot->kind != NEST_DOT) return NULL;
+    bool a = is_operand(s, &dot->a, &dot->b), b = is_operand(s, &dot->b, &dot->a);
+    if ((!a && !b) || !is_tile_float(s->value) || !is_tile_float(dot->value)) return NULL;
+    if (!tile_op_is(dot->op->block->op, TILE_OP_FOR)) return NULL;
+    why_not_amx(n, dot, &amx);
+    if (amx) return NULL;
+    const TileType *type = s->value->type;
+    TileScalar scalar = dot->value->type->scalar;
+    int64_t bytes = tile_scalar_bytes(scalar), line = CPU_PANEL_PAD_BYTES;
+    if (bytes < tile_scalar_bytes(type->scalar) || type->extent[a] * bytes > CPU_PANEL_DEPTH_BYTES / 2) return NULL;
+    if (a) {
+        int64_t row = CPU_PANEL_DEPTH_BYTES + CPU_PANEL_PAD_BYTES;
+        return panel(n, type, scalar, row, row * (type->extent[0] + CPU_PANEL_ROWS));
+    }
+    int64_t row = (type->extent[1] * bytes + line - 1) / line * line;
+    return panel(n, type, scalar, row, row * CPU_PANEL_DEPTH_BYTES / bytes + CPU_PANEL_TAIL_BYTES);
 }
 
 static const char *order_words(Nest *n, const NestStatement *s, bool amx, const char *why_not) {
@@ -292,6 +308,12 @@ static void enter_batch(Nest *n, const NestAtoms *atoms, int64_t extent, Strided
         parts[i]->pointer = moved(n, parts[i]->pointer, loop->regions[0].arguments[0], parts[i]->stride[axis]);
 }
 
+/* The type in which the operand is in memory. */
+static TileScalar scalar_of(Nest *n, const NestOperand *o) {
+    const NestStatement *source = nest_info(n, o->value)->statement;
+    return source && source->buffer && !o->view ? source->buffer->scalar : o->value->type->scalar;
+}
+
 static void build_block(Nest *n, const NestStatement *s, const Strided *a, const Strided *b, const Strided *c,
                         TileValue *const *size, bool amx) {
     unsigned rank = s->value->type->rank;
@@ -310,10 +332,8 @@ static void build_block(Nest *n, const NestStatement *s, const Strided *a, const
                              zero,
                              zero,
                              zero};
-    const NestStatement *source = nest_info(n, s->a.value)->statement;
-    TileScalar scalar = source && source->buffer && !s->a.view ? source->buffer->scalar : s->a.value->type->scalar;
-    const TileType *types[] = {tile_type_scalar(n->module->context, scalar),
-                               tile_type_scalar(n->module->context, s->b.value->type->scalar),
+    const TileType *types[] = {tile_type_scalar(n->module->context, scalar_of(n, &s->a)),
+                               tile_type_scalar(n->module->context, scalar_of(n, &s->b)),
                                tile_type_scalar(n->module->context, s->value->type->scalar)};
     const int64_t *left = tile_op_operand(s->op, 0)->type->extent, *right = tile_op_operand(s->op, 1)->type->extent;
     int64_t extents[] = {left[rank - 2], right[rank - 1], left[rank - 1]};

@@ -370,20 +370,26 @@ static void create_cells(Dot *dot, Kept *kept) {
                          tile_build_ptr_add(front, kept->cells, tile_build_i64(front, cleared[i] * WORD)), NULL, 0);
 }
 
-/* The operand in as many panels as pay; in one if nothing can be known of it. */
-static Kept keep(Dot *dot, const DotOperand *operand, int64_t bytes) {
-    Kept kept = {.operand = operand, .bytes = bytes, .count = is_fixed_memory(operand)};
+/* The operand in as many panels as pay; in one if nothing can be known of it, or it is not worth it. */
+static Kept keep(Dot *dot, const DotOperand *operand, int64_t bytes, bool worth) {
+    Kept kept = {.operand = operand, .bytes = bytes, .count = worth && is_fixed_memory(operand)};
     while (kept.count && kept.count < MOST_PANELS && 2 * kept.count * bytes <= MOST_BYTES) kept.count *= 2;
     create_cells(dot, &kept);
     return kept;
 }
 
-/* Panels of a have spare rows around them. */
+static bool is_one_element(const TileValue *stride, TileScalar scalar) {
+    int64_t bytes;
+    return tile_value_integer(stride, &bytes) && bytes == (int64_t)tile_scalar_bytes(scalar);
+}
+
+/* Panels of a have spare rows around them. Rows and columns without gaps are copied as fast as they are looked for. */
 static Kept keep_a(Dot *dot) {
+    bool near = is_one_element(dot->a.row, dot->a.scalar) || is_one_element(dot->a.column, dot->a.scalar);
     if (dot->a.pointer == dot->a_panel) return (Kept){.operand = &dot->a, .panels = dot->a_panel};
     int64_t spare = dot->amx ? 0 : dot_spare_rows(dot), row = dot->panel_row * element_bytes(dot);
     int64_t rows = blocks(dot->m_max, dot->block_rows) * dot->block_rows + 2 * spare;
-    Kept kept = keep(dot, &dot->a, rows * row);
+    Kept kept = keep(dot, &dot->a, rows * row, !near);
     kept.panels = tile_build_buffer(&dot->emitter->front, (kept.count ? kept.count : 1) * kept.bytes, ALIGN);
     kept.panels = dot_offset(dot, kept.panels, dot_i64(dot, spare * row));
     return kept;
@@ -408,7 +414,7 @@ static Kept keep_b(Dot *dot) {
         clear_b(dot);
         return (Kept){.operand = &dot->b, .panels = dot->b_panel};
     }
-    Kept kept = keep(dot, &dot->b, dot->slot_bytes);
+    Kept kept = keep(dot, &dot->b, dot->slot_bytes, true);
     kept.panels = tile_build_buffer(&dot->emitter->front, (kept.count ? kept.count : 1) * kept.bytes, ALIGN);
     return kept;
 }

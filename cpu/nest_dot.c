@@ -221,6 +221,12 @@ static NestBuffer *panel(Nest *n, const TileType *type, TileScalar scalar, int64
     return buffer;
 }
 
+/* Does the loop around the dot only pass on its sum? Otherwise products are not joined. */
+static bool only_adds(const TileOp *dot) {
+    const TileValue *start = tile_op_named(dot, TILE_OPERAND_SUM), *sum = tile_op_result(dot, 0);
+    return !start->op && start->block == dot->block && tile_value_has_one_use(sum) && sum->first_use->user == dot->block->last;
+}
+
 /* Rows of a in a loop's small products have space for those of the iterations that are multiplied together, and b has space for
  * their rows, both in the type in which they are multiplied. */
 NestBuffer *nest_dot_panel(Nest *n, const NestStatement *s) {
@@ -241,6 +247,7 @@ NestBuffer *nest_dot_panel(Nest *n, const NestStatement *s) {
         return panel(n, type, scalar, row, row * (type->extent[0] + CPU_PANEL_ROWS));
     }
     int64_t row = (type->extent[1] * bytes + line - 1) / line * line;
+    if (row > CPU_PANEL_WIDTH_BYTES || !only_adds(dot->op)) return NULL;
     return panel(n, type, scalar, row, row * CPU_PANEL_DEPTH_BYTES / bytes + CPU_PANEL_TAIL_BYTES);
 }
 

@@ -88,6 +88,7 @@
  *       }
  *       return
  *     }
+ * A loop whose own iterations become lanes stays whole.
  * Needs: cpu-interchange before it, which looks for whole loops; canonicalise behind it, for what the constants leave. Keeps: the
  * order of the iterations, and each access that happens.
  * Cost: linear; a loop's body is there up to three times, if it has at most MOST_OPS ops. */
@@ -123,23 +124,28 @@ static bool implies(const TileValue *mask, const TileValue *value, unsigned dept
 }
 
 typedef struct Look {
+    const TileOp *loop;
     const TileValue *value;
-    unsigned ops, loads; /* all; and loads that only happen where the bool is true */
-    bool loops;
+    unsigned ops, loads; /* all; and loads of points that only happen where the bool is true */
 } Look;
 
+static bool is_parallel(const TileOp *loop) {
+    return loop->id == TILE_OP_LOOP && tile_op_integer(loop, TILE_ATTRIBUTE_LOOP_KIND, 0) == TILE_LOOP_KIND_PARALLEL;
+}
+
+/* Loads in a loop over the points of a row: without such a loop, the rows are what vectors have in their lanes. */
 static void look(TileOp *op, void *state) {
     Look *found = state;
+    const TileOp *owner = op->block->op;
     found->ops++;
-    found->loops |= op->id == TILE_OP_LOOP;
-    if (op->id == TILE_OP_LOAD && tile_op_has_part(op, TILE_PARTS_MASK))
+    if (op->id == TILE_OP_LOAD && owner != found->loop && is_parallel(owner) && tile_op_has_part(op, TILE_PARTS_MASK))
         found->loads += implies(tile_op_named(op, TILE_OPERAND_MASK), found->value, 0);
 }
 
 static bool is_worth(const TileOp *loop, const TileOp *mask) {
-    Look found = {.value = &mask->results[0]};
+    Look found = {.loop = loop, .value = &mask->results[0]};
     tile_block_walk(&loop->regions[0], look, &found);
-    return found.loads && found.loops && found.ops <= MOST_OPS;
+    return found.loads && found.ops <= MOST_OPS;
 }
 
 /* Is it row < bound or row >= bound? */
@@ -166,8 +172,7 @@ static TileOp *find_mask(const TileOp *loop) {
 }
 
 static bool is_rows(const TileOp *loop) {
-    return !loop->result_count && tile_op_integer(loop, TILE_ATTRIBUTE_LOOP_KIND, 0) == TILE_LOOP_KIND_PARALLEL &&
-           !tile_op_get(loop, TILE_ATTRIBUTE_VECTOR) && tile_op_integer(loop, TILE_ATTRIBUTE_EXTENT, 0) >= FEWEST_ROWS;
+    return !loop->result_count && is_parallel(loop) && !tile_op_get(loop, TILE_ATTRIBUTE_VECTOR) && tile_op_integer(loop, TILE_ATTRIBUTE_EXTENT, 0) >= FEWEST_ROWS;
 }
 
 /* ---- code ---- */
@@ -260,7 +265,7 @@ static void split(Borders *borders, TileOp *loop, TileOp *mask) {
 static void visit(Borders *borders, TileBlock *block) {
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
-        TileOp *mask = op->id == TILE_OP_LOOP && is_rows(op) ? find_mask(op) : NULL;
+        TileOp *mask = is_rows(op) ? find_mask(op) : NULL;
         if (mask) split(borders, op, mask);
         for (unsigned r = 0; r < op->region_count; r++) visit(borders, &op->regions[r]);
     }

@@ -75,6 +75,7 @@ typedef struct NestBlock {
     const TileType *type;
     uint32_t may;   /* bits that may be fixed */
     uint32_t fixed;
+    uint32_t cuts; /* a value that is read has this bit and the one below it apart: a loop takes one of them */
     unsigned statements;
     unsigned first_axis, run_count; /* axes before it have loops of their own */
     NestLevel runs[NEST_RUNS]; /* the last one is the innermost */

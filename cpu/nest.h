@@ -192,7 +192,7 @@ typedef struct NestInfo {
 } NestInfo;
 
 typedef struct NestTensor {
-    TileParameter *parameter; /* new function */
+    TileValue *parameter; /* of the new function; `pointer` is that, or a buffer */
     TileParameter facts;
     TileValue *pointer, *dim[TILE_MAX_TENSOR_RANK], *stride[TILE_MAX_TENSOR_RANK];
     const TileType *type; /* the old type */

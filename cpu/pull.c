@@ -169,7 +169,7 @@ TileValue *nest_buffer_address(Nest *n, NestBuffer *buffer, unsigned rank, TileV
 TileValue *nest_stride(Nest *n, const TileValue *tensor, unsigned dimension) {
     const NestTensor *t = nest_info(n, tensor)->tensor;
     int64_t stride = t->facts.facts.stride[dimension];
-    TileParameter *parameter = &n->func->parameters[t->pointer->index];
+    TileParameter *parameter = &n->func->parameters[t->parameter->index];
     parameter->asked_stride |= 1u << dimension;
     if (stride == TILE_UNKNOWN) return t->stride[dimension];
     parameter->used_stride |= 1u << dimension;

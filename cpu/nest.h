@@ -93,6 +93,7 @@ typedef struct NestBuffer {
     int64_t stride[TILE_MAX_TILE_RANK]; /* bytes */
     TileValue *pointer;                 /* new function; NULL until it is built */
     int64_t bytes;
+    bool passing; /* each iteration of the loops around its accesses stores what it loads */
 } NestBuffer;
 
 typedef enum NestStatementKind {

@@ -145,7 +145,9 @@ static TileScalar stored_as(TileScalar scalar) { return scalar == TILE_BOOL ? TI
 
 TileValue *nest_buffer_pointer(Nest *n, NestBuffer *buffer) {
     TileBuilder b = tile_builder_at_end(n->module, &n->entry);
-    if (!buffer->pointer) buffer->pointer = tile_build_buffer(&b, buffer->bytes, 64);
+    if (buffer->pointer) return buffer->pointer;
+    buffer->pointer = tile_build_buffer(&b, buffer->bytes, 64);
+    if (buffer->passing) tile_op_set_integer(n->module, buffer->pointer->op, TILE_ATTRIBUTE_PASSING, 1);
     return buffer->pointer;
 }
 

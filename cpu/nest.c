@@ -76,8 +76,8 @@ static TileValue *add_number(Nest *n, const TileParameter *number, const TileTyp
     return value;
 }
 
-/* A temporary of each program, whose extents are known, is in the scratch memory of the thread: its programs follow one another, and find it
- * in the cache. */
+/* A temporary of each program, whose extents are known, is in the scratch memory of the thread: its programs follow one
+ * another, and find it in the cache. */
 static void place_own(Nest *n, NestTensor *tensor, const TileValue *old) {
     const TileType *type = old->type;
     TileTensorFacts *facts = &tensor->facts.facts;

@@ -2,8 +2,8 @@
  *
  * Purpose: assign each buffer an offset in the scratch memory that a thread passes to the program. If the program has
  * assertions, its first cache line is reserved for the number of a failed one (lang/ir/assertion.h). Buffers that are
- * `passing` share memory where the ops that access one come before those that access the other: what a chain of steps passes
- * from one to the next then stays in the L1 cache.
+ * `passing` share memory where the ops that access one come before those that access the other: what a chain of steps
+ * passes from one to the next then stays in the L1 cache.
  *
  * Before:
  *     func phase machine @k.0(%begin: i64, %end: i64, %scratch: ptr<scratch>) {
@@ -39,7 +39,8 @@ typedef struct Place {
     uint32_t end; /* the last op that accesses it so far */
 } Place;
 
-/* A passing buffer, and the ops from the first to the last one that accesses it: of the innermost block that has all of them. */
+/* A passing buffer, and the ops from the first to the last one that accesses it: of the innermost block that has all of
+ * them. */
 typedef struct Passing {
     TileOp *buffer;
     TileBlock *block;
@@ -129,7 +130,8 @@ static void assign_offset(TileOp *op, void *state) {
     Layout *layout = state;
     if (op->id != TILE_OP_BUFFER) return;
     Passing passing = {op, NULL, UINT32_MAX, 0};
-    bool passes = tile_op_integer(op, TILE_ATTRIBUTE_PASSING, 0) && tile_op_integer(op, TILE_ATTRIBUTE_ALIGN, 0) <= LINE;
+    bool passes =
+        tile_op_integer(op, TILE_ATTRIBUTE_PASSING, 0) && tile_op_integer(op, TILE_ATTRIBUTE_ALIGN, 0) <= LINE;
     if (!passes || !find_block(&op->results[0], &passing.block) || !passing.block) {
         replace_buffer(layout, op, new_memory(layout, op));
         return;
@@ -137,7 +139,8 @@ static void assign_offset(TileOp *op, void *state) {
     find_ops(layout, &op->results[0], &passing);
     size_t at = layout->passing.count;
     tile_list_push(layout->arena, &layout->passing, passing);
-    for (Passing *all = layout->passing.items; at && all[at - 1].begin > passing.begin; at--) { /* in the order of use */
+    for (Passing *all = layout->passing.items; at && all[at - 1].begin > passing.begin;
+         at--) { /* in the order of use */
         all[at] = all[at - 1];
         all[at - 1] = passing;
     }

@@ -139,7 +139,7 @@ static TileValue *from_integers(const Network *n, const Keys *keys, TileValue *k
 
 /* ---- steps ---- */
 
-/* A part as [outer, lanes / (2 distance), 2, distance * inner], where lanes whose numbers differ in the bit are `distance` apart. */
+/* A part as [outer, lanes / (2 distance), 2, distance * inner]: lanes whose numbers differ in the bit are `distance` apart. */
 static TileValue *halves_of(const Network *n, TileValue *x, unsigned bit) {
     int64_t distance = INT64_C(1) << n->place[bit];
     return tile_build_reshape(

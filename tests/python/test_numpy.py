@@ -322,6 +322,28 @@ class Tools(Case):
         self.m.twice(x)
         self.assertEqual(seen, ["twice", 0])
 
+    def test_observers_that_end_in_another_order(self):
+        seen, x = [], rand(4)
+        outer, inner = (tile.observe(lambda name, status, who=who: seen.append(who)) for who in ("outer", "inner"))
+        outer.__enter__()
+        inner.__enter__()
+        self.m.twice(x)
+        outer.__exit__()
+        self.m.twice(x)
+        inner.__exit__()
+        self.m.twice(x)
+        self.assertEqual(seen, ["inner", "inner"])
+
+    def test_interrupt_of_an_observer(self):
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+        x = rand(4)
+        with self.assertRaises(KeyboardInterrupt):
+            with tile.observe(lambda name, status: os.kill(os.getpid(), signal.SIGINT)):
+                self.m.twice(x)
+                for _ in range(100):
+                    pass
+        self.m.twice(x)
+
     def test_pickle(self):
         x = rand(3, 4)
         kernel = pickle.loads(pickle.dumps(self.m.add.with_settings(BM=4)))

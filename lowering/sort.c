@@ -227,7 +227,7 @@ static TileValue *bit_of(const Network *n, TileValue *number, unsigned bit) {
 static void complement(Network *n, unsigned low, unsigned bits) {
     unsigned first = n->place[low], second = n->place[low + bits - 1], lowest = first < second ? first : second;
     int64_t blocks = n->lanes >> lowest;
-    TileScalar index = n->emitter->target.exchanges_lanes ? TILE_I32 : TILE_I64;
+    TileScalar index = TILE_I32;
     TileValue *number = tile_build_iota(n->b, tile_of(n, index, 1, blocks, 1), AXIS);
     TileValue *odd = bit_of(n, number, first - lowest);
     if (bits == 2) odd = binary(n, TILE_OP_XOR, odd, bit_of(n, number, second - lowest));

@@ -22,7 +22,7 @@ static const char *pipeline(const TileTarget *target) {
            "cpu-nest,cse,canonicalise,cse,licm,canonicalise,cse,dce,cpu-interchange,cpu-borders,canonicalise,cpu-rows,cse,"
            "cpu-vectorise,canonicalise,cpu-dot,random,math,atomics,"
            "cse,licm,dce,"
-           "cpu-scratch,legalise";
+           "cpu-prefetch,dce,cpu-scratch,legalise";
 }
 
 static const TileTarget *target_at(unsigned index) {

@@ -245,6 +245,7 @@ typedef struct TileParameter {
     uint32_t likely_stride, likely;
     bool used_narrow, asked_narrow, used_map, asked_map;
     bool used_value, asked_value; /* a scalar's: asked where it decides strides, bounds or steps */
+    uint32_t own; /* of a temporary: so many of its axes number the program that alone accesses what is there */
     bool noalias;  /* machine form: no other parameter points into this memory */
     bool readonly; /* machine form: never stored to */
 } TileParameter;

@@ -312,6 +312,7 @@ static void print_facts(TileText *text, const TileParameter *parameter) {
     if (parameter->asked_most) print_number_fact(&list, "asked_most", parameter->asked_most);
     if (parameter->likely_stride) print_number_fact(&list, "likely_stride", parameter->likely_stride);
     if (parameter->likely) print_number_fact(&list, "likely", parameter->likely);
+    if (parameter->own) print_number_fact(&list, "own", parameter->own);
     print_word_fact(&list, "narrow", parameter->facts.narrow);
     print_word_fact(&list, "used_narrow", parameter->used_narrow);
     print_word_fact(&list, "asked_narrow", parameter->asked_narrow);

@@ -22,7 +22,14 @@ TileMeaning tile_value_of(TileChecker *c, TileMeaning m, const TileExpr *expr) {
     case TILE_MEANING_TENSOR: {
         TileDiagnostic *d =
             tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VALUE, expr->span, tile_meaning_words(c, &m));
-        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "an index reads it: one entry for each dimension");
+        tile_propose_whole(c, d, m.tensor, expr->span, false);
+        tile_report(c, d);
+        return tile_error_meaning();
+    }
+    case TILE_MEANING_TUPLE: {
+        TileDiagnostic *d =
+            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VALUE, expr->span, tile_meaning_words(c, &m));
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`let (a, b) = ..` takes a tuple apart");
         tile_report(c, d);
         return tile_error_meaning();
     }

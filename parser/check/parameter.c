@@ -115,6 +115,9 @@ static bool wrong_kind(TileChecker *c, const TileCall *call, const TileParam *pa
     TileScalar scalar;
     bool of_values = param->type->kind == TILE_TYPE_EXPR_NAME && !param->type->access;
     bool indices = of_values && (!tile_find_type(c, param->type->name, &scalar) || scalar == TILE_I64);
+    TileSpan type = {param->type->span.file, param->type->span.begin, param->type->name_span.end};
+    if (of_values && param->type->has_extents && m->kind == TILE_MEANING_TENSOR && type.file == span.file)
+        tile_diagnostic_edit(c->diagnostics, d, type, "in %s", param->type->name);
     const TileExpr *argument = NULL;
     for (size_t i = 0; call->exprs && i < call->item->params.count && !argument; i++)
         if (&call->item->params.items[i] == param) argument = call->exprs[i];

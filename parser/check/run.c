@@ -153,6 +153,16 @@ static bool add_binding(TileChecker *c, Run *run, const char *name, const TileEx
     return tile_fail(c, RUN_CHOSEN, expr->span, name, ours, tile_span_text(c, run->call->a->span), given), false;
 }
 
+/* Proposes the name of the parameter that stands there. */
+static void fail_unnamed(TileChecker *c, const TileItem *kernel, const TileArgumentExpr *argument, size_t place) {
+    TileSpan span = argument->value->span;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_RUN_NAMES, span);
+    if (place < kernel->params.count)
+        tile_diagnostic_edit(c->diagnostics, d, span, "%s = %s", kernel->params.items[place].name,
+                             tile_span_text(c, span));
+    tile_report(c, d);
+}
+
 /* Binds generics, tune names and static dimensions: the arguments that are not parameters. */
 static bool bind_settings(TileChecker *c, Run *run) {
     const TileItem *kernel = run->kernel;
@@ -160,7 +170,7 @@ static bool bind_settings(TileChecker *c, Run *run) {
     for (size_t i = 0; i < run->call->arguments.count; i++) {
         const TileArgumentExpr *argument = &run->call->arguments.items[i];
         bool parameter = false;
-        if (!argument->name) return tile_fail(c, RUN_NAMES, argument->value->span), false;
+        if (!argument->name) return fail_unnamed(c, kernel, argument, i), false;
         for (size_t k = 0; k < i; k++)
             if (strcmp(run->call->arguments.items[k].name, argument->name) == 0)
                 return tile_fail(c, GIVEN_TWICE, argument->name_span, argument->name, kernel->name), false;

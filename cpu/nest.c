@@ -76,11 +76,28 @@ static TileValue *add_number(Nest *n, const TileParameter *number, const TileTyp
     return value;
 }
 
+/* A temporary of each program, whose extents are known, is in the scratch memory of the thread: its programs follow one
+ * another, and find it in the cache. */
+static void place_own(Nest *n, NestTensor *tensor, const TileValue *old) {
+    const TileType *type = old->type;
+    TileTensorFacts *facts = &tensor->facts.facts;
+    int64_t bytes = tile_scalar_bytes(type->scalar);
+    if (!tensor->facts.own || !old->first_use || n->func->bands) return;
+    for (unsigned d = tensor->facts.own; d < type->rank; d++)
+        if (facts->extent[d] <= 0) return;
+    for (unsigned d = type->rank; d-- > 0;) {
+        facts->stride[d] = d < tensor->facts.own ? 0 : bytes;
+        if (d >= tensor->facts.own) bytes *= facts->extent[d];
+    }
+    TileBuilder b = tile_builder_at_end(n->module, &n->entry);
+    tensor->pointer = tile_build_buffer(&b, bytes, 64);
+}
+
 static void add_tensor(Nest *n, TileValue *old, const TileParameter *parameter) {
     NestTensor *tensor = TILE_NEW(n->arena, NestTensor);
     const TileType *type = tile_type_pointer(n->module->context, TILE_SPACE_GLOBAL);
     tensor->facts = *parameter;
-    tensor->pointer = add_parameter(n, parameter->name, type);
+    tensor->pointer = tensor->parameter = add_parameter(n, parameter->name, type);
     tile_func_set_role(n->func, tensor->pointer, parameter->role, parameter->argument, 0);
     TileParameter *added = &n->func->parameters[tensor->pointer->index];
     added->facts = parameter->facts;
@@ -95,6 +112,7 @@ static void add_tensor(Nest *n, TileValue *old, const TileParameter *parameter) 
         if (parameter->likely_stride >> d & 1u)
             n->func->parameters[tensor->stride[d]->index].likely = tile_scalar_bytes(old->type->scalar);
     }
+    place_own(n, tensor, old);
     nest_info(n, old)->tensor = tensor;
 }
 

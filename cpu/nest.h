@@ -77,6 +77,7 @@ typedef struct NestBlock {
     const TileType *type;
     uint32_t may;   /* bits that may be fixed */
     uint32_t fixed;
+    uint32_t cuts; /* a value that is read has this bit and the one below it apart: a loop takes one of them */
     unsigned statements;
     unsigned first_axis, run_count; /* axes before it have loops of their own */
     NestLevel runs[NEST_RUNS]; /* the last one is the innermost */
@@ -94,6 +95,7 @@ typedef struct NestBuffer {
     int64_t stride[TILE_MAX_TILE_RANK]; /* bytes */
     TileValue *pointer;                 /* new function; NULL until it is built */
     int64_t bytes;
+    bool passing; /* each iteration of the loops around its accesses stores what it loads */
 } NestBuffer;
 
 typedef enum NestStatementKind {
@@ -193,7 +195,7 @@ typedef struct NestInfo {
 } NestInfo;
 
 typedef struct NestTensor {
-    TileParameter *parameter; /* new function */
+    TileValue *parameter; /* of the new function; `pointer` is that, or a buffer */
     TileParameter facts;
     TileValue *pointer, *dim[TILE_MAX_TENSOR_RANK], *stride[TILE_MAX_TENSOR_RANK];
     const TileType *type; /* the old type */

@@ -71,12 +71,14 @@ static unsigned bits_above(const TileType *type, unsigned bit) {
     return 0;
 }
 
-/* Adds the bits below the lanes; false: nothing is left for the lanes. *lane: the first bit of the lanes. */
-static bool complete(const Nest *n, const NestBlock *block, uint32_t *fixed, unsigned *lane) {
+/* Adds the bits below the lanes; false: nothing is left for the lanes. *lane: the first bit of the lanes. Of vectors that
+ * are transposed the bits of one suffice. */
+static bool complete(const Nest *n, const NestBlock *block, uint32_t cuts, uint32_t *fixed, unsigned *lane) {
     unsigned lanes = lane_bits(n, block), count = (unsigned)bits_of(block->type);
     for (unsigned first = 0; first + lanes <= count; first++) {
-        uint32_t run = ((1u << lanes) - 1) << first, below = (1u << first) - 1;
-        if ((*fixed & run) || bits_above(block->type, first) < lanes) continue;
+        uint32_t low = (1u << lanes) - 1, run = low << first, below = (1u << first) - 1;
+        if ((*fixed & run) || (cuts & run & (run << 1)) || bits_above(block->type, first) < lanes) continue;
+        if (first > lanes) below = low;
         if ((block->may & (run | below)) != (run | below)) return false;
         *fixed |= below;
         *lane = first;
@@ -88,10 +90,10 @@ static bool complete(const Nest *n, const NestBlock *block, uint32_t *fixed, uns
 
 /* Half of the registers hold points, unless vectors need more of them to be transposed: twice as many points would save few
  * passes through memory, and take twice the code. */
-static bool has_room(const Nest *n, const NestBlock *block, uint32_t fixed, unsigned statements) {
+static bool has_room(const Nest *n, const NestBlock *block, uint32_t fixed, uint32_t cuts, unsigned statements) {
     unsigned lane;
     bool small = __builtin_popcount(block->may) <= SMALL_BITS; /* vectors of rows */
-    if (!complete(n, block, &fixed, &lane) && !small) return false;
+    if (!complete(n, block, cuts, &fixed, &lane) && !small) return false;
     unsigned points = 1u << __builtin_popcount(fixed);
     return (uint64_t)statements * points <= registers(n) / 2 || points <= 1u << lane_bits(n, block);
 }
@@ -121,6 +123,19 @@ static uint32_t free_bits(const NestStatement *s, const TileType *type) {
     return bits;
 }
 
+/* Bits that are neighbours in the block and not in what is read are not of one loop, whose index would have to be divided. */
+static void cut(NestBlock *block, const NestBits *bits) {
+    uint32_t cuts = block->cuts;
+    unsigned count = NEST_BITS;
+    while (count && bits->bit[count - 1] < 0) count--;
+    for (unsigned i = 0; i < count; i++) {
+        int bit = bits->bit[i], above = i + 1 < count ? bits->bit[i + 1] : NEST_FIXED, below = i ? bits->bit[i - 1] : NEST_FIXED;
+        if (bit >= 0 && above != bit + 1) cuts |= 1u << (bit + 1);
+        if (bit >= 0 && below != bit - 1) cuts |= 1u << bit;
+    }
+    block->cuts = cuts;
+}
+
 void nest_bits_start(Nest *n, NestStatement *s) {
     const TileType *type = type_of(s);
     if (!type || !tile_type_is_tile(type) || bits_of(type) <= 0) return;
@@ -134,6 +149,7 @@ void nest_bits_start(Nest *n, NestStatement *s) {
     *s->block = (NestBlock){.type = type, .may = free_bits(&probe, type), .statements = 1};
     if (s->kind != NEST_KEEP) return;
     NestInfo *info = nest_info(n, s->value);
+    if (info->bits_of && !info->scattered) cut(root_of(info->bits_of), info->bits);
     info->bits = TILE_NEW(n->arena, NestBits);
     *info->bits = nest_bits_own();
     info->bits_of = s->block;
@@ -149,10 +165,11 @@ static bool join(const Nest *n, NestBlock *block, NestBlock *other) {
     if (block == other) return true;
     unsigned statements = block->statements + other->statements;
     uint32_t fixed = block->fixed | other->fixed;
-    if (block->may != other->may || !same_shape(block->type, other->type) || !has_room(n, block, fixed, statements))
+    if (block->may != other->may || !same_shape(block->type, other->type) || !has_room(n, block, fixed, 0, statements))
         return false;
     other->joined = block;
     block->fixed = fixed;
+    block->cuts |= other->cuts;
     block->statements = statements;
     return true;
 }
@@ -276,7 +293,7 @@ bool nest_bits_fix(Nest *n, const TileOp *op) {
     NestBlock *block = root_of(info->bits_of);
     if (is_fixed(block, bit)) return true;
     uint32_t fixed = block->fixed | 1u << bit;
-    if ((block->may & fixed) != fixed || !has_room(n, block, fixed, block->statements)) return false;
+    if ((block->may & fixed) != fixed || !has_room(n, block, fixed, 0, block->statements)) return false;
     block->fixed = fixed;
     return true;
 }
@@ -294,9 +311,10 @@ static void add_runs(NestBlock *block, unsigned axis) {
     unsigned low = lowest_bit(block->type, axis), end = low + log2_of(block->type->extent[axis]);
     while (end > low) {
         unsigned first = end;
-        while (first > low && !(block->fixed >> (first - 1) & 1u)) first--;
+        while (first > low && !(block->fixed >> (first - 1) & 1u) && (first == end || !(block->cuts >> first & 1u))) first--;
         if (first < end) add_run(block, first, end - first);
-        end = first > low ? first - 1 : low;
+        bool fixed = first > low && block->fixed >> (first - 1) & 1u;
+        end = first - fixed;
     }
 }
 
@@ -318,7 +336,8 @@ static uint32_t axis_bits(const TileType *type, unsigned axis) {
 
 static void decide_runs(const Nest *n, NestBlock *block) {
     unsigned lane;
-    complete(n, block, &block->fixed, &lane);
+    if (!has_room(n, block, block->fixed, block->cuts, block->statements)) block->cuts = 0;
+    complete(n, block, block->cuts, &block->fixed, &lane);
     while (!(block->fixed & axis_bits(block->type, block->first_axis))) block->first_axis++;
     for (unsigned axis = block->first_axis; axis < block->type->rank; axis++) add_runs(block, axis);
     move_last(block, lane);
@@ -326,6 +345,8 @@ static void decide_runs(const Nest *n, NestBlock *block) {
 }
 
 void nest_bits_finish(Nest *n) {
+    for (uint32_t i = 0; i < n->value_count; i++)
+        if (n->infos[i].bits_of && !n->infos[i].scattered) cut(root_of(n->infos[i].bits_of), n->infos[i].bits);
     for (size_t i = 0; i < n->all.count; i++) {
         NestStatement *s = n->all.items[i];
         NestBlock *block = nest_block_of(s);

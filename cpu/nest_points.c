@@ -98,7 +98,7 @@ void nest_emit_scalar(Nest *n, TileOp *op) {
     if (op->id == TILE_OP_DIM) {
         const NestTensor *tensor = nest_info(n, tile_op_operand(op, 0))->tensor;
         int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), extent = tensor->facts.facts.extent[axis];
-        if (extent != TILE_UNKNOWN) n->func->parameters[tensor->pointer->index].used_extent |= 1u << axis;
+        if (extent != TILE_UNKNOWN) n->func->parameters[tensor->parameter->index].used_extent |= 1u << axis;
         nest_info(n, tile_op_result(op, 0))->mapped =
             extent == TILE_UNKNOWN ? tensor->dim[axis] : nest_constant(n, extent);
         return;

@@ -157,7 +157,9 @@ static TileScalar stored_as(TileScalar scalar) { return scalar == TILE_BOOL ? TI
 
 TileValue *nest_buffer_pointer(Nest *n, NestBuffer *buffer) {
     TileBuilder b = tile_builder_at_end(n->module, &n->entry);
-    if (!buffer->pointer) buffer->pointer = tile_build_buffer(&b, buffer->bytes, 64);
+    if (buffer->pointer) return buffer->pointer;
+    buffer->pointer = tile_build_buffer(&b, buffer->bytes, 64);
+    if (buffer->passing) tile_op_set_integer(n->module, buffer->pointer->op, TILE_ATTRIBUTE_PASSING, 1);
     return buffer->pointer;
 }
 
@@ -181,7 +183,7 @@ TileValue *nest_buffer_address(Nest *n, NestBuffer *buffer, unsigned rank, TileV
 TileValue *nest_stride(Nest *n, const TileValue *tensor, unsigned dimension) {
     const NestTensor *t = nest_info(n, tensor)->tensor;
     int64_t stride = t->facts.facts.stride[dimension];
-    TileParameter *parameter = &n->func->parameters[t->pointer->index];
+    TileParameter *parameter = &n->func->parameters[t->parameter->index];
     parameter->asked_stride |= 1u << dimension;
     if (stride == TILE_UNKNOWN) return t->stride[dimension];
     parameter->used_stride |= 1u << dimension;

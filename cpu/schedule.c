@@ -177,6 +177,8 @@ void nest_store_batch(Nest *n) {
         unsigned collapsed = 0;
         for (unsigned l = 0; l < kept && l < s->parallel_count; l++) collapsed |= 1u << s->axis[l];
         s->buffer = nest_dot_panel(n, s);
-        if (!s->buffer) s->buffer = nest_buffer(n, s->value->type, collapsed);
+        if (s->buffer) continue;
+        s->buffer = nest_buffer(n, s->value->type, collapsed);
+        s->buffer->passing = s->kind == NEST_KEEP;
     }
 }

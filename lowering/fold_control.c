@@ -160,12 +160,22 @@ static bool is_of_assertion(const TileOp *print) {
     return tile_print_is_assertion(tile_op_get(print, TILE_ATTRIBUTE_TEXT)->text, NULL, NULL);
 }
 
+/* A grid without programs, of a kernel that has others. */
+static bool is_empty_grid(const TileOp *op) {
+    bool empty = false, others = false;
+    for (unsigned i = 0; i < op->operand_count; i++) empty = empty || tile_value_is_integer(tile_op_operand(op, i), 0);
+    for (const TileOp *other = op->block->first; other; other = other->next)
+        others = others || (other != op && other->id == TILE_OP_GRID);
+    return empty && others;
+}
+
 bool tile_fold_control(TilePassContext *context, TileOp *op) {
     switch (op->id) {
     case TILE_OP_IF: return fold_if(context, op);
     case TILE_OP_FOR: return fold_for(op);
     case TILE_OP_LOOP: return fold_loop(op);
     case TILE_OP_WHILE: return fold_while(op) || fold_carried_while(op);
+    case TILE_OP_GRID: return erase_if(op, is_empty_grid(op));
     case TILE_OP_DIM: return fold_dim(op);
     case TILE_OP_CHECK_DIM: return erase_if(op, is_its_own_dim(op));
     case TILE_OP_REQUIRE: return erase_if(op, tile_value_is_integer(tile_op_operand(op, 0), 1));

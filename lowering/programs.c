@@ -83,6 +83,9 @@ static TileParameter temp_parameter(const TileOp *temp) {
     for (int d = 0; d < TILE_MAX_TENSOR_RANK; d++)
         parameter.facts.stride[d] = parameter.facts.extent[d] = parameter.facts.multiple[d] = TILE_UNKNOWN;
     if (type->rank) parameter.facts.stride[type->rank - 1] = tile_scalar_bytes(type->scalar);
+    parameter.own = (uint32_t)tile_op_integer(temp, TILE_ATTRIBUTE_OWN, 0);
+    for (unsigned d = parameter.own; parameter.own && d < type->rank; d++)
+        tile_value_integer(tile_op_operand(temp, d), &parameter.facts.extent[d]);
     return parameter;
 }
 

@@ -39,7 +39,7 @@
 #include "lang/scalar/scalar.h"
 #include "lowering/emit.h"
 
-enum { AXIS = 1, RANK = 3, HALVES = 2, VIEW_RANK = 4, MOST_PARTS = TILE_MAX_FOLD + 1 };
+enum { AXIS = 1, RANK = 3, HALVES = 2, VIEW_RANK = 4, MOST_PARTS = TILE_MAX_FOLD + 1, MOST_BITS = 64 };
 
 /* The state of the network: tiles [outer, lanes, inner]. */
 typedef struct Network {
@@ -49,6 +49,8 @@ typedef struct Network {
     unsigned ordered; /* the first parts, which are compared one after the other; the others move with them */
     unsigned count;
     int64_t outer, lanes, inner;
+    unsigned turned;          /* so many bits of a lane's number are the lowest ones of its place in the tile */
+    uint8_t place[MOST_BITS]; /* of each bit of a lane's number: which bit of its place in the tile it is */
 } Network;
 
 /* How keys are integers. */
@@ -137,8 +139,9 @@ static TileValue *from_integers(const Network *n, const Keys *keys, TileValue *k
 
 /* ---- steps ---- */
 
-/* A part as [outer, lanes / (2 distance), 2, distance * inner]. */
-static TileValue *halves_of(const Network *n, TileValue *x, int64_t distance) {
+/* A part as [outer, lanes / (2 distance), 2, distance * inner]: lanes whose numbers differ in the bit are `distance` apart. */
+static TileValue *halves_of(const Network *n, TileValue *x, unsigned bit) {
+    int64_t distance = INT64_C(1) << n->place[bit];
     return tile_build_reshape(
         n->b, x, VIEW_RANK,
         (const int64_t[]){n->outer, n->lanes / (2 * distance), 2, distance * n->inner});
@@ -156,16 +159,24 @@ static TileValue *is_before(const Network *n, TileValue *const *x, TileValue *co
     return binary(n, TILE_OP_OR, before, binary(n, TILE_OP_AND, equal, binary(n, TILE_OP_LT, x[1], y[1])));
 }
 
-/* The lesser and the greater of lanes that are `distance` apart. With `lesser` those alone, of half as many lanes. */
-static void order_halves(Network *n, int64_t distance, bool lesser) {
+/* The bit is no more part of a lane's number. */
+static void drop_bit(Network *n, unsigned bit) {
+    unsigned count = log2_of(n->lanes), place = n->place[bit];
+    for (unsigned i = bit; i + 1 < count; i++) n->place[i] = n->place[i + 1];
+    for (unsigned i = 0; i + 1 < count; i++) n->place[i] -= n->place[i] > place;
+    n->lanes /= 2;
+}
+
+/* The lesser and the greater of lanes whose numbers differ in the bit. With `lesser` those alone, of half as many lanes. */
+static void order_halves(Network *n, unsigned bit, bool lesser) {
     TileValue *low[MOST_PARTS], *high[MOST_PARTS], *take = NULL;
     for (unsigned i = 0; i < n->count; i++) {
-        TileValue *halves = halves_of(n, n->part[i], distance);
+        TileValue *halves = halves_of(n, n->part[i], bit);
         low[i] = tile_build_slice(n->b, halves, HALVES, 0, 1);
         high[i] = tile_build_slice(n->b, halves, HALVES, 1, 1);
     }
     if (n->count > 1) take = is_before(n, high, low);
-    if (lesser) n->lanes /= 2;
+    if (lesser) drop_bit(n, bit);
     for (unsigned i = 0; i < n->count; i++) {
         TileValue *first = take ? select(n, take, high[i], low[i]) : binary(n, TILE_OP_MIN, low[i], high[i]);
         if (!lesser) {
@@ -177,12 +188,12 @@ static void order_halves(Network *n, int64_t distance, bool lesser) {
 }
 
 /* The same where lanes are held by threads: each lane takes that of the other or keeps its own, and all stay where they are. */
-static void order_lanes(Network *n, int64_t distance) {
+static void order_lanes(Network *n, unsigned bit) {
     TileValue *own[MOST_PARTS], *other[MOST_PARTS], *take = NULL;
     const TileType *pair = tile_type_tile(n->b->module->context, TILE_I32, VIEW_RANK, (const int64_t[]){1, 1, 2, 1});
     TileValue *upper = with(n, TILE_OP_NE, tile_build_iota(n->b, pair, HALVES), 0);
     for (unsigned i = 0; i < n->count; i++) {
-        own[i] = halves_of(n, n->part[i], distance);
+        own[i] = halves_of(n, n->part[i], bit);
         other[i] = tile_build_flip(n->b, own[i], HALVES);
     }
     upper = tile_build_broadcast(n->b, upper, own[0]->type->extent);
@@ -195,29 +206,35 @@ static void order_lanes(Network *n, int64_t distance) {
     }
 }
 
-static void order(Network *n, int64_t distance) {
+static void order(Network *n, unsigned bit) {
     if (n->emitter->target.exchanges_lanes)
-        order_lanes(n, distance);
+        order_lanes(n, bit);
     else
-        order_halves(n, distance, false);
+        order_halves(n, bit, false);
 }
 
 /* Merges runs of 2^(log_run - 1) lanes. */
 static void merge(Network *n, unsigned log_run) {
-    for (unsigned bit = log_run; bit-- > 0;) order(n, INT64_C(1) << bit);
+    for (unsigned bit = log_run; bit-- > 0;) order(n, bit);
 }
 
-/* Complements the lanes in whose numbers an odd number of the bits is 1. */
+/* A bit of each number. */
+static TileValue *bit_of(const Network *n, TileValue *number, unsigned bit) {
+    return with(n, TILE_OP_AND, bit ? with(n, TILE_OP_SHR, number, bit) : number, 1);
+}
+
+/* Complements the lanes in whose numbers an odd number of the bits, one or two from `low` on, is 1. */
 static void complement(Network *n, unsigned low, unsigned bits) {
-    int64_t blocks = n->lanes >> low;
-    TileScalar index = n->emitter->target.exchanges_lanes ? TILE_I32 : TILE_I64;
+    unsigned first = n->place[low], second = n->place[low + bits - 1], lowest = first < second ? first : second;
+    int64_t blocks = n->lanes >> lowest;
+    TileScalar index = TILE_I32;
     TileValue *number = tile_build_iota(n->b, tile_of(n, index, 1, blocks, 1), AXIS);
-    TileValue *odd = with(n, TILE_OP_AND, number, 1);
-    if (bits == 2) odd = binary(n, TILE_OP_XOR, odd, with(n, TILE_OP_AND, with(n, TILE_OP_SHR, number, 1), 1));
+    TileValue *odd = bit_of(n, number, first - lowest);
+    if (bits == 2) odd = binary(n, TILE_OP_XOR, odd, bit_of(n, number, second - lowest));
     odd = binary(n, TILE_OP_SUB, tile_build_bits(n->b, odd->type, 0), odd);
     for (unsigned i = 0; i < n->ordered; i++) {
         TileScalar scalar = n->part[i]->type->scalar;
-        const int64_t view[] = {n->outer, blocks, n->inner << low};
+        const int64_t view[] = {n->outer, blocks, n->inner << lowest};
         TileValue *mask = scalar == index ? odd : tile_build_convert(n->b, odd, scalar);
         TileValue *x = tile_build_reshape(n->b, n->part[i], RANK, view);
         n->part[i] = whole(n, binary(n, TILE_OP_XOR, x, tile_build_broadcast(n->b, mask, view)));
@@ -240,7 +257,7 @@ static void sort_runs(Network *n, unsigned log_run) {
 static void keep_first(Network *n, unsigned log_run) {
     int64_t run = INT64_C(1) << log_run;
     while (n->lanes > run) {
-        order_halves(n, run, true);
+        order_halves(n, log_run, true);
         bool more = n->lanes > run;
         if (more && log_run) complement(n, log_run, 1);
         merge(n, log_run);
@@ -273,6 +290,23 @@ static TileValue *lane_numbers(const Network *n, TileValue *mask) {
     TileValue *number = tile_build_iota(n->b, tile_of(n, TILE_I32, 1, n->lanes, 1), AXIS);
     number = tile_build_broadcast(n->b, number, extent);
     return mask ? select(n, mask, number, with(n, TILE_OP_ADD, number, (uint64_t)n->lanes)) : number;
+}
+
+/* Vectors hold lanes whose places differ in the lowest bits: the highest bits of their numbers, in which the fewest steps
+ * compare. Where a key lies before the first step says nothing of its number, so that only the result is permuted. */
+static void place_bits(Network *n, bool all) {
+    unsigned bits = log2_of(n->lanes), bytes = n->emitter->target.vector_bytes, lanes = bytes ? log2_of(bytes / 4) : 0;
+    bool turns = all && !n->emitter->target.exchanges_lanes && n->inner == 1 && 2 * lanes <= bits;
+    n->turned = turns ? lanes : 0;
+    for (unsigned i = 0; i < bits; i++) n->place[i] = (uint8_t)((i + n->turned) % bits);
+}
+
+/* The lanes in the order of their numbers. */
+static TileValue *in_order(const Network *n, TileValue *x) {
+    int64_t turned = INT64_C(1) << n->turned;
+    if (!n->turned) return x;
+    x = tile_build_reshape(n->b, x, VIEW_RANK, (const int64_t[]){n->outer, n->lanes / turned, turned, n->inner});
+    return whole(n, tile_build_permute(n->b, x, (const int64_t[]){0, 2, 1, 3}));
 }
 
 typedef struct Sort {
@@ -347,6 +381,7 @@ static TileValue *result_of(const Sort *s, TileValue *x, unsigned i) {
     const Network *n = &s->network;
     const TileType *type = s->op->results[i].type;
     const int64_t kept[] = {s->extent[0], type->extent[s->axis], s->extent[2]};
+    x = in_order(n, x);
     for (unsigned axis = 0; axis < RANK; axis++)
         if (x->type->extent[axis] != kept[axis]) x = tile_build_slice(n->b, x, axis, 0, kept[axis]);
     return tile_build_reshape(n->b, x, type->rank, type->extent);
@@ -382,6 +417,7 @@ static void expand(TileOp *op, void *state) {
     open_network(&s);
     Network *n = &s.network;
     int64_t kept = power_above(op->results[0].type->extent[s.axis]);
+    place_bits(n, kept == n->lanes);
     sort_runs(n, log2_of(kept));
     keep_first(n, log2_of(kept));
     close_network(&s);

@@ -331,7 +331,7 @@ PROGRAMS = [
 LONG_SORTED = {"B=16": {"M": [0, 1, 3], "N": [1, 16, 37, 50]}}
 IN_ORDER = {"B=16": {"N": [0, 1, 16, 37], "K": [0, 1, 16, 45], "W": [1, 7, 60]}}
 PACKED = {"W": lambda _: 2**31 - 1, "Z": lambda sizes: -(-sizes["N"] // 8)}
-SORTED = {"BM=4": {"M": [0, 1, 5], "N": [1, 2, 7, 8, 33]}}
+SORTED = {"BM=4": {"M": [0, 1, 5], "N": [1, 2, 7, 8, 33]}, "BM=1": {"M": [1, 3], "N": [300]}}
 LIBRARY = [
     library("sort:sort_rows", ROW_TO_ROW, SORTED, types=TYPES),
     library("sort:argsort_rows", [("x", FEW_VIEWS), ("at", ["contiguous", "rows"])], SORTED, types=TYPES),
@@ -367,7 +367,7 @@ LIBRARY = [
     library("scan:gated_delta_rule", [("q", FEW_VIEWS), ("v", FEW_VIEWS), ("o", ["contiguous", "rows"])],
             {"BV=4": {"B": [1, 2], "L": [0, 1, 6], "H": [1, 3], "K": [1, 4, 16], "V": [1, 4, 9]}}, data=("normal",)),
     library("fourier:fft_long", [("re", FEW_VIEWS), ("im", PLAIN), ("re_out", ["contiguous", "rows"])],
-            {"BP=2": {"M": [0, 1, 3], "A": [2, 8, 16], "B": [2, 4, 8]}}, types=["f32"]),
+            {"BP=2 WHOLE=2": {"M": [0, 1, 3], "A": [2, 8, 16], "B": [2, 4, 8]}}, types=["f32"]),
     library("quantise:matmul_gptq", [("a", FEW_VIEWS), ("q", FEW_VIEWS), ("c", PLAIN)],
             {"BM=16 BN=32 BH=4": {"M": [1, 16, 37], "N": [1, 31, 69], "H": [1, 4, 9], "G": [8, 16]}}, data=("normal",),
             derive={"K": lambda sizes: 8 * sizes["H"], "P": lambda sizes: -(-8 * sizes["H"] // sizes["G"]), **PACKED}, gpus=GPUS),

@@ -66,6 +66,7 @@ typedef enum TileAttributeStorage {
     TILE_STORAGE_INT,
     TILE_STORAGE_INTS,
     TILE_STORAGE_TEXT,
+    TILE_STORAGE_TEXTS,
     TILE_STORAGE_NAME,
     TILE_STORAGE_NAMES,
     TILE_STORAGE_TYPES
@@ -153,12 +154,13 @@ struct TileValue {
 
 typedef struct TileAttribute {
     TileAttributeKey key;
-    uint32_t count; /* INTS, NAMES, TYPES */
+    uint32_t count; /* INTS, NAMES, TEXTS, TYPES */
     union {
         uint64_t bits;
         int64_t integer; /* INT, NAME */
         const char *text;
         const int64_t *integers; /* INTS, NAMES */
+        const char *const *texts;
         const TileType *const *types;
     };
 } TileAttribute;
@@ -243,6 +245,7 @@ typedef struct TileParameter {
     uint32_t likely_stride, likely;
     bool used_narrow, asked_narrow, used_map, asked_map;
     bool used_value, asked_value; /* a scalar's: asked where it decides strides, bounds or steps */
+    uint32_t own; /* of a temporary: so many of its axes number the program that alone accesses what is there */
     bool noalias;  /* machine form: no other parameter points into this memory */
     bool readonly; /* machine form: never stored to */
 } TileParameter;

@@ -100,7 +100,8 @@ static void read_fact(Reader *r, TileParameter *parameter) {
             !read_number_fact(r, &name, "used_most", &parameter->used_most) &&
             !read_number_fact(r, &name, "asked_most", &parameter->asked_most) &&
             !read_number_fact(r, &name, "likely_stride", &parameter->likely_stride) &&
-            !read_number_fact(r, &name, "likely", &parameter->likely))
+            !read_number_fact(r, &name, "likely", &parameter->likely) &&
+            !read_number_fact(r, &name, "own", &parameter->own))
             tile_read_fail_at(r, name.line, name.column, "no fact about a parameter is called so");
     }
 }

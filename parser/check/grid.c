@@ -242,7 +242,8 @@ static void make_temp(TileChecker *c, const TileTypeExpr *type, TileTensor *tens
         extents[d] = d < tensor->own ? tile_op_operand(c->grid, d) : tile_emit_sum(c, tensor->dims[d]);
     }
     const TileType *made = tile_type_tensor(c->context, tensor->scalar, tensor->rank, TILE_ACCESS_TEMP);
-    TileOp *op = tile_build_op(tile_emitter(c), TILE_OP_TEMP, extents, tensor->rank, NULL, 0, &made, 1);
+    const TileAttribute own = {.key = TILE_ATTRIBUTE_OWN, .integer = tensor->own};
+    TileOp *op = tile_build_op(tile_emitter(c), TILE_OP_TEMP, extents, tensor->rank, &own, tensor->own != 0, &made, 1);
     leave_host(c, place);
     tensor->value = tile_op_result(op, 0);
     tensor->value->name = tile_intern_string(c->context->strings, tensor->name);

@@ -17,6 +17,11 @@ for target in avx2 avx512; do
         expect 1 '' sh -c '"$0" emit asm $1 T=f32 --target='"$target"' | grep -E "gather|div"' "$tilec" "$programs/$kernel"
     done
 done
+# A sort whose vectors hold the highest bits of the lanes' numbers has fewer shuffles than minima and maxima.
+sorted='"$0" emit asm "$1" T=f32 N=1024 BM=1 --target=avx512'
+expect 1 '' sh -c "$sorted | grep -E 'gather|div'" "$tilec" "$stdlib/sort.tile:sort_rows"
+expect 0 '' sh -c "$sorted | awk '/vpermt2|vpermi2|vunpck|vshuf/ { moved++ } /vpminsd|vpmaxsd/ { ordered++ } END { exit moved >= ordered }'" \
+    "$tilec" "$stdlib/sort.tile:sort_rows"
 expect 0 'vfmadd' "$tilec" emit asm "$stdlib/matmul.tile:matmul" T=f32 U=f32 --target=avx2
 # In a sum over both axes, rows past the end are excluded when their axis is reduced: rows are not loaded under a mask of
 # their own.

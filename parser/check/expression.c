@@ -252,8 +252,6 @@ static TileMeaning check_unary(TileChecker *c, const TileExpr *expr) {
 static TileMeaning fail_field(TileChecker *c, const TileMeaning *m, const TileExpr *expr) {
     TileDiagnostic *d =
         tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NO_FIELD, expr->op_span, tile_meaning_words(c, m), expr->name);
-    if (m->kind == TILE_MEANING_INTEGER && strcmp(expr->name, "f") == 0) /* 0.f, as in C */
-        tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s.0", tile_span_text(c, expr->a->span));
     if (strcmp(expr->name, "shape") == 0)
         tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
                              "the dimensions of a tensor have names, those of its parameter: `x: in f32[M, N]`");

@@ -86,14 +86,28 @@ static bool reads_keep(TileChecker *c, const TileExpr *call, bool *keep) {
     return true;
 }
 
+/* A scalar is what it would be reduced to; but for `argmax`, which has no place to give. */
+static TileMeaning fail_reduced_scalar(TileChecker *c, const TileExpr *call, const TileMeaning *m) {
+    const TileExpr *expr = call->arguments.items[0].value;
+    const char *name = call->a->kind == TILE_EXPR_NAME ? call->a->name : "the reduction";
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_RANK, expr->span, name, "at least 1", tile_meaning_words(c, m));
+    const TileBuiltin *builtin = tile_find_builtin(name);
+    bool itself = builtin && (builtin->rule == TILE_BUILTIN_REDUCTION || builtin->rule == TILE_BUILTIN_MEAN ||
+                              builtin->rule == TILE_BUILTIN_EXTREMUM);
+    if (itself && call->arguments.count == 1 && m->kind == TILE_MEANING_VALUE)
+        tile_diagnostic_edit(c->diagnostics, d, call->span, "%s", tile_operand_text(c, expr));
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 TileMeaning tile_check_reduced(TileChecker *c, const TileExpr *call, const char *const *names) {
     if (!tile_check_arguments(c, call, 1, 1, names)) return tile_error_meaning();
     const TileExpr *expr = call->arguments.items[0].value;
     TileMeaning m = tile_as_value(c, tile_check_value(c, expr), expr->span);
     if (tile_is_error(&m)) return m;
     if (m.kind != TILE_MEANING_VALUE || m.rank == 0)
-        return tile_fail(c, BAD_RANK, expr->span, call->a->kind == TILE_EXPR_NAME ? call->a->name : "the reduction",
-                         "at least 1", tile_meaning_words(c, &m));
+        return fail_reduced_scalar(c, call, &m);
     tile_emit_at(c, call->span);
     return m;
 }

@@ -150,7 +150,7 @@ static void report_number(Lexer *lexer, const unsigned char *begin, const unsign
     while (suffix > begin && strchr("fFlLuU", suffix[-1])) suffix--;
     bool number = suffix < end;
     for (const unsigned char *c = begin; c < suffix; c++) number = number && ((*c >= '0' && *c <= '9') || *c == '.');
-    if (number && suffix[-1] != '.') tile_diagnostic_edit(lexer->diagnostics, d, span_of(lexer, suffix, end), "%s", "");
+    if (number) tile_diagnostic_edit(lexer->diagnostics, d, span_of(lexer, suffix, end), suffix[-1] == '.' ? "0" : "");
 }
 
 /* The end of the comment that starts at `begin`; its line breaks count. */
@@ -225,6 +225,7 @@ static const unsigned char *scan(Lexer *lexer, const unsigned char *begin) {
         "0x" [0-9a-fA-F] ([_]? [0-9a-fA-F])* | "0b" [01] ([_]? [01])* | digits { TOKEN(INTEGER); }
         digits "." digits exponent? | digits exponent { TOKEN(FLOAT); }
         digits "." / [^0-9a-zA-Z_.]               { report_number(lexer, begin, cursor); TOKEN(FLOAT); }
+        digits "." [fF] / [^0-9a-zA-Z_]           { report_number(lexer, begin, cursor); TOKEN(FLOAT); }
         digit word*                               { report_number(lexer, begin, cursor); TOKEN(INTEGER); }
         digits "." digits word+ | digits ("." digits)? [eE] [+-] { report_number(lexer, begin, cursor); TOKEN(FLOAT); }
         letter word*          { add_token(lexer, name_kind(begin, (size_t)(cursor - begin)), begin, cursor);

@@ -98,6 +98,8 @@ void tile_parse_propose_item(TileParser *parser, TileDiagnostic *d);
 /* Is this an item or a clause, where a statement stands? */
 bool tile_parse_at_misplaced(const TileParser *parser);
 void tile_parse_fail_misplaced(TileParser *parser);
+/* The token that closes the bracket at `at`, on its line; another one if none does. */
+size_t tile_parse_closing(const TileParser *parser, size_t at, TileTokenKind kind);
 /* Reports two statements on a line. */
 bool tile_parse_separate(TileParser *parser);
 /* Reports `= 2` behind a parameter, `static` before one, and `f32 x[N]` as in C. */

@@ -167,7 +167,7 @@ static void fail_candidates(TileParser *parser) {
 static void fail_candidate_list(TileParser *parser) {
     size_t at = parser->position;
     const TileToken *list = parser->tokens.list.items, *first = &list[at];
-    while (list[at].kind != TILE_TOKEN_RIGHT_BRACKET && list[at].kind != TILE_TOKEN_END) at++;
+    at = tile_parse_closing(parser, at, TILE_TOKEN_RIGHT_BRACKET);
     TileDiagnostic *d = tile_parse_fail(parser, tile_token_words(TILE_TOKEN_LEFT_BRACE));
     if (list[at].kind == TILE_TOKEN_RIGHT_BRACKET)
         tile_diagnostic_edit(parser->diagnostics, d, (TileSpan){parser->file, first->begin, list[at].end}, "{%.*s}",
@@ -319,10 +319,11 @@ static void fail_import(TileParser *parser, const TileItem *item) {
     const TileToken *token = &parser->tokens.list.items[parser->position];
     bool as = tile_parse_at_word(parser, "as") && token[1].kind == TILE_TOKEN_NAME;
     bool dotted = found == TILE_TOKEN_DOT && token[1].kind == TILE_TOKEN_NAME;
-    if (parser->panic || (found != TILE_TOKEN_COMMA && !as && !dotted)) return;
+    bool listed = found == TILE_TOKEN_COMMA && token[1].kind == TILE_TOKEN_NAME && !token[1].line_break;
+    if (parser->panic || (!listed && !as && !dotted)) return;
     TileDiagnostic *d = tile_parse_fail(parser, "the end of the line");
     parser->ast->lost = true;
-    if (found == TILE_TOKEN_COMMA) {
+    if (listed) {
         rest.end = token[1].end;
         tile_diagnostic_edit(parser->diagnostics, d, rest, "\nimport %.*s", (int)(token[1].end - token[1].begin),
                              parser->text + token[1].begin);
@@ -382,7 +383,7 @@ static void parse_export_argument(TileParser *parser, TileExport *export) {
 static void fail_export_list(TileParser *parser) {
     size_t at = parser->position;
     const TileToken *list = parser->tokens.list.items, *first = &list[at];
-    while (list[at].kind != TILE_TOKEN_RIGHT_PAREN && list[at].kind != TILE_TOKEN_END) at++;
+    at = tile_parse_closing(parser, at, TILE_TOKEN_RIGHT_PAREN);
     TileDiagnostic *d = tile_parse_fail(parser, tile_token_words(TILE_TOKEN_LEFT_BRACKET));
     if (list[at].kind == TILE_TOKEN_RIGHT_PAREN)
         tile_diagnostic_edit(parser->diagnostics, d, (TileSpan){parser->file, first->begin, list[at].end}, "[%.*s]",

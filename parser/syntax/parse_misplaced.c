@@ -22,6 +22,13 @@ bool tile_parse_at_misplaced(const TileParser *parser) {
     }
 }
 
+size_t tile_parse_closing(const TileParser *parser, size_t at, TileTokenKind kind) {
+    const TileToken *list = parser->tokens.list.items;
+    for (at++; list[at].kind != kind && list[at].kind != TILE_TOKEN_END; at++)
+        if (list[at].line_break || list[at].kind == TILE_TOKEN_COLON || list[at].kind == TILE_TOKEN_LEFT_BRACE) break;
+    return at;
+}
+
 static bool is_clause(TileTokenKind kind) {
     return kind == TILE_TOKEN_STATIC || kind == TILE_TOKEN_REQUIRE || kind == TILE_TOKEN_ALLOW ||
            kind == TILE_TOKEN_TUNE;
@@ -31,7 +38,8 @@ static bool is_clause(TileTokenKind kind) {
 static uint32_t line_end(const TileParser *parser, uint32_t at) {
     for (size_t i = parser->position; i < parser->tokens.list.count; i++) {
         const TileToken *token = &parser->tokens.list.items[i];
-        if (i > parser->position && (token->line_break || token->kind == TILE_TOKEN_END)) break;
+        bool continued = i > 0 && token[-1].kind == TILE_TOKEN_COMMA;
+        if (i > parser->position && ((token->line_break && !continued) || token->kind == TILE_TOKEN_END)) break;
         at = token->end;
     }
     return at;
@@ -118,8 +126,8 @@ void tile_parse_fail_typed_name(TileParser *parser, TileNameRef type) {
     const TileToken *list = parser->tokens.list.items;
     size_t at = parser->position + 1;
     if (list[at].kind == TILE_TOKEN_LEFT_BRACKET) {
-        while (list[at].kind != TILE_TOKEN_RIGHT_BRACKET && list[at].kind != TILE_TOKEN_END) at++;
-        extents.end = list[at].end;
+        at = tile_parse_closing(parser, at, TILE_TOKEN_RIGHT_BRACKET);
+        if (list[at].kind == TILE_TOKEN_RIGHT_BRACKET) extents.end = list[at].end;
     }
     TileScalar scalar;
     const char *own = tile_foreign_type(parser->arena, type.name);

@@ -119,8 +119,12 @@ static void choose_width(Dot *dot) {
     dot->width = dot_multiply(dot, dot->block_columns, whole);
 }
 
-static void build_a_panel(Dot *dot, int64_t rows) {
+static void choose_panel_row(Dot *dot) {
     dot->panel_row = round_up(dot->depth, dot->lanes * dot->most_scale) + CPU_PANEL_PAD_BYTES / dot->bytes;
+}
+
+static void build_a_panel(Dot *dot, int64_t rows) {
+    choose_panel_row(dot);
     int64_t spare = dot_spare_rows(dot) * dot->panel_row * dot->bytes;
     dot->a_panel = tile_build_buffer(&dot->emitter->front, rows * dot->panel_row * dot->bytes + 2 * spare, ALIGN);
     dot->a_panel = dot_offset(dot, dot->a_panel, dot_i64(dot, spare));
@@ -155,8 +159,9 @@ static bool join(Dot *dot, TileOp *op) {
     if (dot->amx) {
         dot_amx_choose_joined(dot);
     } else {
-        if (!dot_join_reads_in_place(dot, op, loops[0])) build_a_panel(dot, round_up(dot->m_max, dot->block_rows));
+        if (!dot_join_reads_in_place(dot, op, loops, count)) choose_panel_row(dot);
         measure_b_panel(dot, panel_columns(dot, dot->n_max));
+        dot_join_reads_b_in_place(dot, op, loops, count);
     }
     dot_join(dot, op, loops, count);
     return true;

@@ -49,6 +49,7 @@ typedef struct Dot {
     int64_t panel_row;      /* elements from one row of a's panel to the next */
     TileValue *a_panel;     /* block_rows rows of a; dot_spare_rows unused ones before and after them */
     TileValue *b_panel;     /* block of columns by block; in each, row by row, block_columns elements */
+    int64_t b_row;          /* bytes from one row of b's panel to the next, if that has whole rows; 0: it has blocks */
     TileValue *spill;       /* a copy of a partial block of c; NULL: its lanes are masked */
     bool amx;               /* panels have the operands' types, for AMX (dot_amx_pack.c) */
     int64_t element;        /* its bytes */
@@ -161,7 +162,9 @@ unsigned dot_joined_loops(const Dot *dot, const TileOp *op, TileOp **loops);
 bool dot_join_choose(Dot *dot, int64_t deepest);
 /* Is a computed by the loop's body for this product alone, into rows of which each has space for a panel's? Then they are
  * the panel: a_panel and panel_row are set, and dot_join has a computed in its place there. */
-bool dot_join_reads_in_place(Dot *dot, const TileOp *op, const TileOp *loop);
+bool dot_join_reads_in_place(Dot *dot, const TileOp *op, TileOp *const *loops, unsigned count);
+/* The same for b, whose rows follow one another: b_panel and b_row are set. */
+bool dot_join_reads_b_in_place(Dot *dot, const TileOp *op, TileOp *const *loops, unsigned count);
 /* Packs the operands behind those of the iterations before, and multiplies in the last one, or when panels are full. Builds as
  * many panels of b as pay, of slot_bytes each. */
 void dot_join(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count);

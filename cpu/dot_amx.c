@@ -56,13 +56,10 @@ int64_t dot_amx_padded(const Dot *dot, int64_t k) { return round_up(k, dot->grou
 
 int64_t dot_amx_deepest(const Dot *dot) { return PANEL_DEPTH_BYTES / dot->element; }
 
-/* A panel of all rows of a, and how large one of all columns of b is. */
+/* How long a row of a's panel is, and how large one of all columns of b. */
 void dot_amx_choose_joined(Dot *dot) {
-    TileBuilder *front = &dot->emitter->front;
-    int64_t rows = round_up(dot->m_max, dot->block_rows),
-            columns = round_up(dot->n_max, dot->block_vectors * DOT_AMX_ROWS);
+    int64_t columns = round_up(dot->n_max, dot->block_vectors * DOT_AMX_ROWS);
     dot->panel_row = dot->depth + PANEL_PAD_BYTES / dot->element;
-    dot->a_panel = tile_build_buffer(front, rows * dot->panel_row * dot->element, ALIGN);
     dot->slot_bytes = columns * dot->depth * dot->element;
 }
 

@@ -15,21 +15,21 @@
  * with zeros behind its last k. */
 #include "cpu/buffers.h"
 #include "cpu/dot.h"
+#include "cpu/panel.h"
 #include "lang/ir/operands.h"
 
 enum {
     ALIGN = 64,
     SMALLEST_GAIN = 2,
     WORD = 8,
-    /* What the panels have, in words: how many k; from how many products; which of b's panels has them; which is the next to be
-     * replaced; */
-    JOINED = 0,
-    PRODUCTS,
+    /* What is known of an operand's panels, in words: how many products they have that are multiplied next; in which panel
+     * those are; which panel is the next to be replaced; */
+    PRODUCTS = 0,
     CURRENT,
     NEXT,
     MISSES, /* how many times in a row no panel had what was asked for */
     WORDS,
-    /* Of each of b's panels: of how many products its part is known, and each of these by ENTRY words. The last entry is of
+    /* Of each panel: of how many products its part is known, and each of these by ENTRY words. The last entry is of
      * all that are too many. */
     KNOWN = 0,
     ENTRIES,
@@ -37,7 +37,7 @@ enum {
     MOST_KNOWN = 64,
     PANEL_WORDS = ENTRIES + (MOST_KNOWN + 1) * ENTRY,
     MOST_PANELS = 8,
-    MOST_BYTES = 512 << 10 /* of all of b's panels */
+    MOST_BYTES = 512 << 10 /* of all panels of an operand */
 };
 
 /* ---- which loops ---- */
@@ -92,41 +92,56 @@ bool dot_join_choose(Dot *dot, int64_t deepest) {
     return dot->depth >= SMALLEST_GAIN * most_of_product(dot);
 }
 
-/* Is each use of the pointer, and of those that are computed from it, the address of a store in the loop, or the product's? */
+/* Is each use of the pointer, and of those that are computed from it, the address of a store in the loop (NULL: there are
+ * none), or the product's? */
 static bool is_only_stored(const TileValue *pointer, const TileOp *op, const TileOp *loop) {
     for (const TileUse *use = pointer->first_use; use; use = use->next) {
-        const TileOp *user = use->user;
-        if (user == op) continue;
-        if (!tile_op_inside(user, loop)) return false;
-        if (user->id == TILE_OP_PTR_ADD ? !is_only_stored(&user->results[0], op, loop)
-                                        : user->id != TILE_OP_STORE || tile_op_named(user, TILE_OPERAND_ADDRESS) != pointer)
-            return false;
+        const TileOp *user = use->user, *within = loop && tile_op_inside(user, loop) ? loop : NULL;
+        bool stores = user->id == TILE_OP_STORE && tile_op_named(user, TILE_OPERAND_ADDRESS) == pointer && within;
+        bool moves = user->id == TILE_OP_PTR_ADD && is_only_stored(&user->results[0], op, within);
+        if (user != op && !stores && !moves) return false;
     }
     return true;
 }
 
-bool dot_join_reads_in_place(Dot *dot, const TileOp *op, const TileOp *loop) {
+/* Rows of a may begin behind the first that the buffer has, if it is the same row in all iterations. */
+bool dot_join_reads_in_place(Dot *dot, const TileOp *op, TileOp *const *loops, unsigned count) {
     const DotOperand *a = &dot->a;
+    const TileValue *root = tile_buffer_of(a->pointer);
     int64_t row, column;
-    if (a->scalar != dot->scalar || dot->precision == TILE_PRECISION_TF32 || tile_buffer_of(a->pointer) != a->pointer) return false;
+    if (a->scalar != dot->scalar || dot->precision == TILE_PRECISION_TF32 || !root) return false;
     if (!tile_value_integer(a->row, &row) || !tile_value_integer(a->column, &column) || column != dot->bytes) return false;
-    int64_t rows = blocks(dot->m_max, dot->block_rows) * dot->block_rows;
-    if (row < dot->depth * dot->bytes || tile_op_integer(a->pointer->op, TILE_ATTRIBUTE_BYTES, 0) < rows * row) return false;
-    if (!is_only_stored(a->pointer, op, loop)) return false;
+    int64_t rows = dot->m_max + dot->block_rows;
+    if (row < dot->depth * dot->bytes || tile_op_integer(root->op, TILE_ATTRIBUTE_BYTES, 0) < rows * row) return false;
+    if (!tile_value_outside(a->pointer, loops[count - 1]) || !is_only_stored(root, op, loops[0])) return false;
     dot->a_panel = a->pointer;
     dot->panel_row = row / dot->bytes;
     return true;
 }
 
+bool dot_join_reads_b_in_place(Dot *dot, const TileOp *op, TileOp *const *loops, unsigned count) {
+    const DotOperand *b = &dot->b;
+    const TileValue *root = tile_buffer_of(b->pointer);
+    int64_t row, column;
+    if (b->scalar != dot->scalar || dot->precision == TILE_PRECISION_TF32 || !root) return false;
+    if (!tile_value_integer(b->row, &row) || !tile_value_integer(b->column, &column) || column != dot->bytes) return false;
+    int64_t bytes = tile_op_integer(root->op, TILE_ATTRIBUTE_BYTES, 0) - CPU_PANEL_TAIL_BYTES;
+    if (row < dot->n_max * dot->bytes || bytes < dot->depth * row) return false;
+    if (!tile_value_outside(b->pointer, loops[count - 1]) || !is_only_stored(root, op, loops[0])) return false;
+    dot->b_panel = b->pointer;
+    dot->b_row = row;
+    return true;
+}
+
 /* ---- code ---- */
 
-/* Has the body compute a behind what the panel has. */
-static void move_stores(Dot *dot, TileOp *op, TileBlock *body, TileValue *joined) {
-    TileValue *moved = dot_offset(dot, dot->a_panel, dot_scale(dot, joined, dot->bytes));
-    for (TileUse *use = dot->a_panel->first_use, *next; use; use = next) {
+/* Has the body compute the operand behind what its panel has. */
+static void move_stores(Dot *dot, TileValue *panel, TileBlock *body, TileValue *bytes) {
+    TileValue *root = &tile_buffer_of(panel)->op->results[0], *moved = dot_offset(dot, root, bytes);
+    for (TileUse *use = root->first_use, *next; use; use = next) {
         next = use->next;
-        if (use->user != op && use->user != moved->op && tile_op_inside(use->user, body->op))
-            tile_op_set_operand(use->user, use->index, moved);
+        bool own = use->user->id == TILE_OP_DOT_BLOCK || use->user == moved->op;
+        if (!own && tile_op_inside(use->user, body->op)) tile_op_set_operand(use->user, use->index, moved);
     }
 }
 
@@ -157,9 +172,22 @@ static void store_word(Dot *dot, TileValue *value, TileValue *address) {
     tile_build_store(dot->builder, value, address, NULL, 0);
 }
 
-/* Is b in memory that does not change while the function runs, with strides that do not either? */
-static bool is_fixed_memory(const Dot *dot) {
-    const TileValue *root = dot->b.pointer, *strides[] = {dot->b.row, dot->b.column};
+/* What is kept of an operand in panels, one of which has what is being multiplied. */
+typedef struct Kept {
+    const DotOperand *operand;
+    TileValue *cells, *panels; /* words; the first panel */
+    int64_t count, bytes;      /* how many panels there are; 0: one, of which nothing can be known. Of each */
+} Kept;
+
+typedef struct Join {
+    Dot *dot;
+    Kept a, b;
+    TileValue *cell; /* how many k the panels have */
+} Join;
+
+/* Is the operand in memory that does not change while the function runs, with strides that do not either? */
+static bool is_fixed_memory(const DotOperand *operand) {
+    const TileValue *root = operand->pointer, *strides[] = {operand->row, operand->column};
     while (root->op && root->op->id == TILE_OP_PTR_ADD) root = tile_op_operand(root->op, 0);
     if (root->op || root->block->op) return false;
     const TileParameter *parameter = &root->block->func->parameters[root->index];
@@ -168,17 +196,17 @@ static bool is_fixed_memory(const Dot *dot) {
     return parameter->readonly && parameter->noalias;
 }
 
-/* The bytes from the tensor's first element to b's. */
-static TileValue *place_of_b(Dot *dot) {
+/* The bytes from the tensor's first element to the operand's. */
+static TileValue *place_of(Dot *dot, const DotOperand *operand) {
     TileValue *bytes = dot_i64(dot, 0);
-    for (const TileValue *at = dot->b.pointer; at->op; at = tile_op_operand(at->op, 0))
+    for (const TileValue *at = operand->pointer; at->op; at = tile_op_operand(at->op, 0))
         bytes = dot_add(dot, bytes, tile_op_operand(at->op, 1));
     return bytes;
 }
 
-/* What is known of b's panel of this number. */
-static TileValue *cells_of(Dot *dot, TileValue *cells, TileValue *number) {
-    return dot_offset(dot, word(dot, cells, WORDS), dot_scale(dot, number, PANEL_WORDS * WORD));
+/* What is known of the panel of this number. */
+static TileValue *cells_of(Dot *dot, const Kept *kept, TileValue *number) {
+    return dot_offset(dot, word(dot, kept->cells, WORDS), dot_scale(dot, number, PANEL_WORDS * WORD));
 }
 
 /* Is this what the entry says? */
@@ -198,38 +226,41 @@ static TileValue *if_known(Dot *dot, TileValue *known, TileValue *same) {
 
 /* The first product chooses the panel that has it in front. If none has, the panels take turns; but if none had for as long as
  * there are panels twice, nobody comes back to them, and one that stays in the cache takes all. */
-static void choose_panel(Dot *dot, TileValue *cells, int64_t panels, TileValue *const *now) {
-    TileValue *zero = dot_i64(dot, 0), *found = dot_i64(dot, -1);
+static void choose_panel(Dot *dot, const Kept *kept, TileValue *const *now) {
+    TileValue *zero = dot_i64(dot, 0), *found = dot_i64(dot, -1), *cells = kept->cells;
     dot_if(dot, dot_binary(dot, TILE_OP_EQ, load_word(dot, word(dot, cells, PRODUCTS)), zero));
-    for (int64_t i = 0; i < panels; i++) {
-        TileValue *number = dot_i64(dot, i), *own = cells_of(dot, cells, number);
+    for (int64_t i = 0; i < kept->count; i++) {
+        TileValue *number = dot_i64(dot, i), *own = cells_of(dot, kept, number);
         TileValue *some = dot_binary(dot, TILE_OP_LT, zero, load_word(dot, word(dot, own, KNOWN)));
         TileValue *same = if_known(dot, some, is_entry(dot, word(dot, own, ENTRIES), now));
         found = dot_select(dot, same, number, found);
     }
     TileValue *missing = dot_binary(dot, TILE_OP_LT, found, zero), *misses = load_word(dot, word(dot, cells, MISSES));
-    TileValue *most = dot_i64(dot, 2 * panels), *more = dot_minimum(dot, dot_add(dot, misses, dot_i64(dot, 1)), most);
+    TileValue *most = dot_i64(dot, 2 * kept->count), *more = dot_minimum(dot, dot_add(dot, misses, dot_i64(dot, 1)), most);
     store_word(dot, found, word(dot, cells, CURRENT));
     store_word(dot, dot_select(dot, missing, more, zero), word(dot, cells, MISSES));
     dot_if(dot, missing);
     TileValue *next = load_word(dot, word(dot, cells, NEXT));
-    TileValue *after = dot_binary(dot, TILE_OP_AND, dot_add(dot, next, dot_i64(dot, 1)), dot_i64(dot, panels - 1));
+    TileValue *after = dot_binary(dot, TILE_OP_AND, dot_add(dot, next, dot_i64(dot, 1)), dot_i64(dot, kept->count - 1));
     after = dot_select(dot, dot_binary(dot, TILE_OP_LT, misses, most), after, next);
     store_word(dot, after, word(dot, cells, NEXT));
     store_word(dot, next, word(dot, cells, CURRENT));
-    store_word(dot, zero, word(dot, cells_of(dot, cells, next), KNOWN));
+    store_word(dot, zero, word(dot, cells_of(dot, kept, next), KNOWN));
     dot_end(dot);
     dot_end(dot);
 }
 
-static TileValue *current_panel(Dot *dot, TileValue *cells) {
-    return dot_offset(dot, dot->b_panel, dot_scale(dot, load_word(dot, word(dot, cells, CURRENT)), dot->slot_bytes));
+static TileValue *current_panel(Dot *dot, const Kept *kept) {
+    if (!kept->count) return kept->panels;
+    return dot_offset(dot, kept->panels, dot_scale(dot, load_word(dot, word(dot, kept->cells, CURRENT)), kept->bytes));
 }
 
 /* Begins the branch in which the product's part of the panel is packed, since the panel has something else there. What is
  * behind it is not known any more. */
-static void if_unknown(Dot *dot, TileValue *cells, TileValue *const *now) {
-    TileValue *own = cells_of(dot, cells, load_word(dot, word(dot, cells, CURRENT)));
+static void if_unknown(Dot *dot, const Kept *kept, TileValue *joined, TileValue *extent) {
+    TileValue *now[ENTRY] = {place_of(dot, kept->operand), joined, dot->k, extent}, *cells = kept->cells;
+    if (kept->count > 1) choose_panel(dot, kept, now);
+    TileValue *own = cells_of(dot, kept, load_word(dot, word(dot, cells, CURRENT)));
     TileValue *products = load_word(dot, word(dot, cells, PRODUCTS)), *most = dot_i64(dot, MOST_KNOWN);
     TileValue *slot = dot_minimum(dot, products, most);
     TileValue *entry = dot_offset(dot, word(dot, own, ENTRIES), dot_scale(dot, slot, ENTRY * WORD));
@@ -242,42 +273,41 @@ static void if_unknown(Dot *dot, TileValue *cells, TileValue *const *now) {
 }
 
 /* Programs that follow one another mostly multiply the same few b in turn, such as the weights of a convolution and its
- * groups: it is packed only where no panel has it. */
-static void pack_b(Dot *dot, TileValue *cells, int64_t count, TileValue *joined) {
-    TileValue *zero = dot_i64(dot, 0), *panels = dot->b_panel;
-    if (count) {
-        TileValue *now[ENTRY] = {place_of_b(dot), joined, dot->k, dot->n};
-        if (count > 1) choose_panel(dot, cells, count, now);
-        if_unknown(dot, cells, now);
-    }
+ * groups: it is packed only where no panel has it. The same for a, since weights that are [output, channel] are the first
+ * operand. */
+static void pack_b(Join *join, TileValue *joined) {
+    Dot *dot = join->dot;
+    TileValue *zero = dot_i64(dot, 0);
+    if (dot->b_row) return;
+    if (join->b.count) if_unknown(dot, &join->b, joined, dot->n);
     int64_t group = dot->block_vectors * DOT_AMX_TILE;
     TileValue *row = dot->amx ? dot_i64(dot, group / dot->group) : dot_vector_bytes(dot, dot->block_vectors);
-    dot->b_panel = dot_offset(dot, current_panel(dot, cells), dot_multiply(dot, joined, row));
+    dot->b_panel = dot_offset(dot, current_panel(dot, &join->b), dot_multiply(dot, joined, row));
     if (dot->amx)
         dot_amx_pack_b(dot, zero, dot->n, zero, dot->k);
     else
         dot_pack_b(dot, zero, dot->n, zero, dot->k);
-    dot->b_panel = panels;
-    if (count) dot_end(dot);
+    if (join->b.count) dot_end(dot);
 }
 
-static void pack_a(Dot *dot, TileValue *joined) {
-    TileValue *zero = dot_i64(dot, 0), *a_panels = dot->a_panel;
-    if (dot->a.pointer == a_panels) return;
-    TileValue *a_column = dot_offset(dot, a_panels, dot_scale(dot, joined, element_bytes(dot)));
+static void pack_a(Join *join, TileValue *joined) {
+    Dot *dot = join->dot;
+    TileValue *zero = dot_i64(dot, 0);
+    if (dot->a.pointer == join->a.panels) return;
+    if (join->a.count) if_unknown(dot, &join->a, joined, dot->m);
+    TileValue *a_column = dot_offset(dot, current_panel(dot, &join->a), dot_scale(dot, joined, element_bytes(dot)));
     if (dot->amx) {
         TileValue *rows = dot_add(dot, dot->m, dot_i64(dot, DOT_AMX_ROWS - 1)), *step = dot_i64(dot, DOT_AMX_ROWS);
         rows = dot_multiply(dot, dot_binary(dot, TILE_OP_DIV, rows, step), step);
         dot->a_panel = a_column;
         dot_amx_pack_a(dot, zero, zero, rows, zero, dot->k);
-        dot->a_panel = a_panels;
-        return;
+    } else {
+        TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows));
+        dot->a_panel = panel_of_rows(dot, a_column, i);
+        dot_pack_a(dot, i, zero, dot->k);
+        dot_end(dot);
     }
-    TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows));
-    dot->a_panel = panel_of_rows(dot, a_column, i);
-    dot_pack_a(dot, i, zero, dot->k);
-    dot_end(dot);
-    dot->a_panel = a_panels;
+    if (join->a.count) dot_end(dot);
 }
 
 /* Clears the rows of the last block that a does not have: stale values there might be denormal, which makes multiplications
@@ -294,74 +324,120 @@ static void clear_rows(Dot *dot, TileValue *kc) {
     dot_end(dot);
 }
 
-static void multiply_panels(Dot *dot, TileValue *kc) {
+static void multiply_panels(Join *join, TileValue *kc) {
+    Dot *dot = join->dot;
     TileValue *zero = dot_i64(dot, 0), *a_panels = dot->a_panel;
     if (dot->a.pointer == a_panels) clear_rows(dot, kc);
     TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows));
     dot->a_panel = panel_of_rows(dot, a_panels, i);
     TileValue *j = dot_for(dot, zero, dot->n, dot->block_columns);
-    DotPanel panel = {dot_offset(dot, dot->b_panel, dot_scale(dot, j, dot->depth * dot->bytes)),
-                      dot_vector_bytes(dot, dot->block_vectors), false};
+    TileValue *row = dot->b_row ? dot_i64(dot, dot->b_row) : dot_vector_bytes(dot, dot->block_vectors);
+    TileValue *begin = dot_scale(dot, j, dot->b_row ? dot->bytes : dot->depth * dot->bytes);
+    DotPanel panel = {dot_offset(dot, dot->b_panel, begin), row, false};
     dot_block(dot, &panel, i, j, kc);
     dot_end(dot);
     dot_end(dot);
-    dot->a_panel = a_panels;
 }
 
-static void multiply(Dot *dot, TileValue *cells, TileValue *kc) {
-    TileValue *panels = dot->b_panel;
-    dot->b_panel = current_panel(dot, cells);
+static void multiply(Join *join, TileValue *kc) {
+    Dot *dot = join->dot;
+    dot->a_panel = current_panel(dot, &join->a);
+    dot->b_panel = current_panel(dot, &join->b);
     if (dot->amx)
         dot_amx_multiply(dot, kc);
     else
-        multiply_panels(dot, kc);
-    dot->b_panel = panels;
+        multiply_panels(join, kc);
 }
 
 /* The panels have nothing. */
-static void clear(Dot *dot, TileValue *cells) {
-    store_word(dot, dot_i64(dot, 0), word(dot, cells, JOINED));
-    store_word(dot, dot_i64(dot, 0), word(dot, cells, PRODUCTS));
+static void clear(Join *join) {
+    Dot *dot = join->dot;
+    const Kept *kept[] = {&join->a, &join->b};
+    store_word(dot, dot_i64(dot, 0), join->cell);
+    for (unsigned i = 0; i < 2; i++)
+        if (kept[i]->count) store_word(dot, dot_i64(dot, 0), word(dot, kept[i]->cells, PRODUCTS));
 }
 
-/* At the front of the function, where nothing is known of b. */
-static TileValue *create_cells(Dot *dot, int64_t panels) {
+/* The words at the front of the function, where nothing is known of the operand. */
+static void create_cells(Dot *dot, Kept *kept) {
     TileBuilder *front = &dot->emitter->front;
-    TileValue *cells = tile_build_buffer(front, (WORDS + panels * PANEL_WORDS) * WORD, ALIGN);
+    if (!kept->count) return;
+    kept->cells = tile_build_buffer(front, (WORDS + kept->count * PANEL_WORDS) * WORD, ALIGN);
     int64_t cleared[3 + MOST_PANELS] = {CURRENT, NEXT, MISSES};
-    for (int64_t i = 0; i < panels; i++) cleared[3 + i] = WORDS + i * PANEL_WORDS + KNOWN;
-    for (int64_t i = 0; i < 3 + panels; i++)
+    for (int64_t i = 0; i < kept->count; i++) cleared[3 + i] = WORDS + i * PANEL_WORDS + KNOWN;
+    for (int64_t i = 0; i < 3 + kept->count; i++)
         tile_build_store(front, tile_build_i64(front, 0),
-                         tile_build_ptr_add(front, cells, tile_build_i64(front, cleared[i] * WORD)), NULL, 0);
-    return cells;
+                         tile_build_ptr_add(front, kept->cells, tile_build_i64(front, cleared[i] * WORD)), NULL, 0);
 }
 
-/* How many panels of b there are; 0: one, of which nothing can be known. */
-static int64_t count_panels(const Dot *dot) {
-    int64_t count = is_fixed_memory(dot);
-    while (count && count < MOST_PANELS && 2 * count * dot->slot_bytes <= MOST_BYTES) count *= 2;
-    return count;
+/* The operand in as many panels as pay; in one if nothing can be known of it, or it is not worth it. */
+static Kept keep(Dot *dot, const DotOperand *operand, int64_t bytes, bool worth) {
+    Kept kept = {.operand = operand, .bytes = bytes, .count = worth && is_fixed_memory(operand)};
+    while (kept.count && kept.count < MOST_PANELS && 2 * kept.count * bytes <= MOST_BYTES) kept.count *= 2;
+    create_cells(dot, &kept);
+    return kept;
+}
+
+static bool is_one_element(const TileValue *stride, TileScalar scalar) {
+    int64_t bytes;
+    return tile_value_integer(stride, &bytes) && bytes == (int64_t)tile_scalar_bytes(scalar);
+}
+
+/* Panels of a have spare rows around them. Rows and columns without gaps are copied as fast as they are looked for. */
+static Kept keep_a(Dot *dot) {
+    bool near = is_one_element(dot->a.row, dot->a.scalar) || is_one_element(dot->a.column, dot->a.scalar);
+    if (dot->a.pointer == dot->a_panel) return (Kept){.operand = &dot->a, .panels = dot->a_panel};
+    int64_t spare = dot->amx ? 0 : dot_spare_rows(dot), row = dot->panel_row * element_bytes(dot);
+    int64_t rows = blocks(dot->m_max, dot->block_rows) * dot->block_rows + 2 * spare;
+    Kept kept = keep(dot, &dot->a, rows * row, !near);
+    kept.panels = tile_build_buffer(&dot->emitter->front, (kept.count ? kept.count : 1) * kept.bytes, ALIGN);
+    kept.panels = dot_offset(dot, kept.panels, dot_i64(dot, spare * row));
+    return kept;
+}
+
+/* Rows of b are computed up to the last column that there is, but multiplied in whole vectors: what lies behind it might be
+ * denormal in memory that nobody has written to. */
+static void clear_b(Dot *dot) {
+    TileValue *panel = &tile_buffer_of(dot->b_panel)->op->results[0];
+    TileBuilder front = tile_builder_before(dot->builder->module, panel->op->next);
+    int64_t bytes = dot->depth * dot->b_row + CPU_PANEL_TAIL_BYTES, step = dot->lanes * dot->bytes;
+    TileOp *loop = tile_build_for(&front, tile_build_i64(&front, 0), tile_build_i64(&front, bytes / step * step),
+                                  tile_build_i64(&front, step), NULL, 0);
+    TileBuilder body = tile_builder_at_end(front.module, &loop->regions[0]);
+    const TileType *type = tile_type_vector(front.module->context, dot->scalar, dot->lanes, false);
+    tile_build_store(&body, tile_build_bits(&body, type, 0), tile_build_ptr_add(&body, panel, loop->regions[0].arguments[0]), NULL, 0);
+    tile_build_end(&body, TILE_OP_YIELD, NULL, 0);
+}
+
+static Kept keep_b(Dot *dot) {
+    if (dot->b_row) {
+        clear_b(dot);
+        return (Kept){.operand = &dot->b, .panels = dot->b_panel};
+    }
+    Kept kept = keep(dot, &dot->b, dot->slot_bytes, true);
+    kept.panels = tile_build_buffer(&dot->emitter->front, (kept.count ? kept.count : 1) * kept.bytes, ALIGN);
+    return kept;
 }
 
 void dot_join(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count) {
-    int64_t panels = count_panels(dot);
-    dot->b_panel = tile_build_buffer(&dot->emitter->front, (panels ? panels : 1) * dot->slot_bytes, ALIGN);
-    TileValue *cells = create_cells(dot, panels);
+    Join join = {.dot = dot, .a = keep_a(dot), .b = keep_b(dot)};
+    join.cell = tile_build_buffer(&dot->emitter->front, WORD, ALIGN);
     tile_emit_before(dot->emitter, loops[count - 1]);
-    clear(dot, cells);
+    clear(&join);
     TileBlock *body = &loops[0]->regions[0];
     tile_emit_before(dot->emitter, body->first);
-    TileValue *joined = load_word(dot, word(dot, cells, JOINED));
-    if (dot->a.pointer == dot->a_panel) move_stores(dot, op, body, joined);
+    TileValue *joined = load_word(dot, join.cell);
+    if (dot->a.pointer == dot->a_panel) move_stores(dot, dot->a_panel, body, dot_scale(dot, joined, dot->bytes));
+    if (dot->b_row) move_stores(dot, dot->b_panel, body, dot_scale(dot, joined, dot->b_row));
     tile_emit_before(dot->emitter, op);
-    pack_b(dot, cells, panels, joined);
-    pack_a(dot, joined);
+    pack_b(&join, joined);
+    pack_a(&join, joined);
     TileValue *k = dot->amx ? dot_scale(dot, dot_amx_groups(dot, dot->k), dot->group) : dot->k;
     TileValue *total = dot_add(dot, joined, k);
     TileValue *full = dot_binary(dot, TILE_OP_LT, dot_i64(dot, dot->depth - most_of_product(dot)), total);
-    store_word(dot, total, word(dot, cells, JOINED));
+    store_word(dot, total, join.cell);
     dot_if(dot, dot_binary(dot, TILE_OP_OR, full, is_last(dot, loops, count)));
-    multiply(dot, cells, total);
-    clear(dot, cells);
+    multiply(&join, total);
+    clear(&join);
     dot_end(dot);
 }

@@ -64,6 +64,7 @@ enum {
     MOST_LOOPS = 4,
     MOST_POINTS = 4, /* buffers that are updated */
     MOST_ROWS = 4,
+    MOST_SUMS = 8, /* registers that hold sums, of 32 */
     SHORT_ROW = 64 /* of which each iteration reads all */
 };
 
@@ -445,14 +446,17 @@ static void copy_points(Interchange *x, TileBuilder *b) {
             tile_build_store(b, x->sums[row * chain->points + i], addresses[row * chain->points + i], x->guard[row], 0);
 }
 
-/* Lanes of the innermost loop: of few rows several registers at a time, so that latencies overlap. */
+/* Lanes of the innermost loop: several registers at a time, so that latencies overlap, and what an iteration of the fors has
+ * to test and count is shared by more of them; no more than a row has. */
 static int64_t choose_lanes(const Interchange *x) {
-    int64_t bytes = 1;
+    int64_t bytes = 1, extent = extent_of(x->chain.loops[x->chain.loop_count - 1]);
     for (unsigned i = 0; i < x->chain.points; i++) {
         int64_t own = tile_scalar_bytes(x->chain.load[i]->results[0].type->scalar);
         if (own > bytes) bytes = own;
     }
-    return x->context->target->vector_bytes / bytes * (MOST_ROWS / x->row_count);
+    int64_t lanes = x->context->target->vector_bytes / bytes, registers = MOST_SUMS / (x->row_count * x->chain.points);
+    while (registers > 1 && (registers * lanes > extent || x->context->target->vector_registers < 4 * MOST_SUMS)) registers /= 2;
+    return registers > 1 ? registers * lanes : lanes * (MOST_ROWS / x->row_count);
 }
 
 /* A loop over blocks of rows, whose builder becomes *b. */

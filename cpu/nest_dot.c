@@ -12,26 +12,37 @@
 
 /* ---- operands ---- */
 
-/* fill(x, 0), of either sign, along the contracted axis only. If both operands have it, the loop over k excludes
- * these lanes instead. */
-static const TileOp *contracted_fill(const TileValue *value, unsigned axis) {
-    const TileOp *fill = tile_value_def(value, TILE_OP_FILL);
+/* fill(x, 0), of either sign, along the contracted axis and perhaps others. If both operands have it, the loop over k
+ * excludes these lanes instead. */
+typedef struct Fill {
+    TileOp *op; /* NULL: there is none */
+    NestAtoms bounds;
+    bool negative, only; /* the sign of 0; along no other axis */
+} Fill;
+
+static Fill contracted_fill(const TileValue *value, unsigned axis) {
+    Fill none = {0}, fill = {.op = tile_value_def(value, TILE_OP_FILL)};
     uint64_t bits;
-    if (!fill || !tile_value_bits(tile_op_operand(fill, 1), &bits)) return NULL;
-    if (tile_scalar_to_double(value->type->scalar, bits) != 0) return NULL;
-    const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
-    for (unsigned i = 0; i < axes->count; i++)
-        if (axes->integers[i] != axis) return NULL;
-    return fill;
+    if (!fill.op || !tile_value_bits(tile_op_operand(fill.op, 1), &bits)) return none;
+    if (tile_scalar_to_double(value->type->scalar, bits) != 0) return none;
+    const TileAttribute *axes = tile_op_get(fill.op, TILE_ATTRIBUTE_AXES);
+    fill.negative = bits != 0;
+    fill.only = axes->count == 1;
+    for (unsigned i = 0; i < axes->count; i++) {
+        if (axes->integers[i] != axis) continue;
+        nest_atoms_add(&fill.bounds, tile_fill_lo(fill.op, i), tile_fill_hi(fill.op, i), value->type->extent[axis]);
+        return fill;
+    }
+    return none;
 }
 
-static NestAtoms fill_bounds(const TileOp *fill, unsigned axis) {
-    NestAtoms atoms = {0};
-    unsigned count = fill ? tile_op_get(fill, TILE_ATTRIBUTE_AXES)->count : 0;
-    for (unsigned i = 0; i < count; i++)
-        nest_atoms_add(&atoms, tile_fill_lo(fill, i), tile_fill_hi(fill, i), fill->results[0].type->extent[axis]);
-    return atoms;
+/* Does the loop over k leave out what both fill? A sum of -0 stays what it is where the products that are left out are -0. */
+static bool is_left_out(const Fill *a, const Fill *b) {
+    if (!a->op || !b->op || !nest_atoms_equal(&a->bounds, &b->bounds)) return false;
+    return (a->only && b->only) || a->negative != b->negative;
 }
+
+static TileValue *without(const Fill *fill, TileValue *value) { return fill->only ? tile_op_operand(fill->op, 0) : value; }
 
 static bool is_plain_load(const TileValue *value) {
     const TileOp *op = tile_value_def(value, TILE_OP_LOAD_TILE);
@@ -78,13 +89,12 @@ void nest_plan_dot(Nest *n, TileOp *op) {
     copy->copy_count = 1;
     copy->accumulator = true;
     NestOperand left = {0}, right = {0};
-    const TileOp *fill_a = contracted_fill(a, rank - 1), *fill_b = contracted_fill(b, rank - 2);
-    NestAtoms trim = fill_bounds(fill_a, rank - 1), other = fill_bounds(fill_b, rank - 2);
-    bool strip = fill_a && fill_b && nest_atoms_equal(&trim, &other);
-    resolve(n, &left, strip ? tile_op_operand(fill_a, 0) : a, op);
-    resolve(n, &right, strip ? tile_op_operand(fill_b, 0) : b, op);
+    Fill fill_a = contracted_fill(a, rank - 1), fill_b = contracted_fill(b, rank - 2);
+    bool strip = is_left_out(&fill_a, &fill_b);
+    resolve(n, &left, strip ? without(&fill_a, a) : a, op);
+    resolve(n, &right, strip ? without(&fill_b, b) : b, op);
     int64_t extent = a->type->extent[rank - 1];
-    if (strip) nest_atoms_join(&left.atoms[rank - 1], &trim, extent);
+    if (strip) nest_atoms_join(&left.atoms[rank - 1], &fill_a.bounds, extent);
     NestStatement *dot = nest_statement(n, NEST_DOT, op, value);
     dot->a = left;
     dot->b = right;
@@ -197,25 +207,48 @@ static const char *why_not_amx(const Nest *n, const NestStatement *s, bool *amx)
 
 static bool is_tile_float(const TileValue *value) { return tile_scalar_is_float(value->type->scalar); }
 
-/* Rows of a loop's small products have space for those of the iterations that are multiplied together, in the type in which
- * they are. */
-NestBuffer *nest_dot_panel(Nest *n, const NestStatement *s) {
-    const NestStatement *dot = s->consumers.count == 1 ? s->consumers.items[0] : NULL;
-    bool amx;
-    if (s->kind != NEST_KEEP || !dot || dot->kind != NEST_DOT || dot->a.value != s->value) return NULL;
-    const TileType *type = s->value->type;
-    if (dot->b.value == s->value || type->rank != 2 || dot->a.axis[0] != 0) return NULL;
-    if (!is_tile_float(s->value) || !is_tile_float(dot->value) || !tile_op_is(dot->op->block->op, TILE_OP_FOR)) return NULL;
-    why_not_amx(n, dot, &amx);
-    if (amx) return NULL;
-    TileScalar scalar = dot->value->type->scalar;
-    int64_t bytes = tile_scalar_bytes(scalar), row = CPU_PANEL_DEPTH_BYTES + CPU_PANEL_PAD_BYTES;
-    if (bytes < tile_scalar_bytes(type->scalar) || type->extent[1] * bytes > CPU_PANEL_DEPTH_BYTES / 2) return NULL;
-    int64_t cache = n->context->target ? n->context->target->l2_bytes : 0, size = row * (type->extent[0] + CPU_PANEL_ROWS);
+/* Is the value computed for this operand of the dot alone, which takes it as it is? */
+static bool is_operand(const NestStatement *s, const NestOperand *operand, const NestOperand *other) {
+    return operand->value == s->value && other->value != s->value && s->value->type->rank == 2 && operand->axis[0] == 0;
+}
+
+/* Has the machine's L2 cache space for the panel beside another one? */
+static NestBuffer *panel(Nest *n, const TileType *type, TileScalar scalar, int64_t row, int64_t size) {
+    int64_t cache = n->context->target ? n->context->target->l2_bytes : 0, bytes = tile_scalar_bytes(scalar);
     if (size > cache / 2) return NULL;
     NestBuffer *buffer = nest_buffer(n, type, 0);
     *buffer = (NestBuffer){.scalar = scalar, .stride = {row, bytes}, .bytes = size};
     return buffer;
+}
+
+/* Does the loop around the dot only pass on its sum? Otherwise products are not joined. */
+static bool only_adds(const TileOp *dot) {
+    const TileValue *start = tile_op_named(dot, TILE_OPERAND_SUM), *sum = tile_op_result(dot, 0);
+    return !start->op && start->block == dot->block && tile_value_has_one_use(sum) && sum->first_use->user == dot->block->last;
+}
+
+/* Rows of a in a loop's small products have space for those of the iterations that are multiplied together, and b has space for
+ * their rows, both in the type in which they are multiplied. */
+NestBuffer *nest_dot_panel(Nest *n, const NestStatement *s) {
+    const NestStatement *dot = s->consumers.count == 1 ? s->consumers.items[0] : NULL;
+    bool amx;
+    if (s->kind != NEST_KEEP || !dot || dot->kind != NEST_DOT) return NULL;
+    bool a = is_operand(s, &dot->a, &dot->b), b = is_operand(s, &dot->b, &dot->a);
+    if ((!a && !b) || !is_tile_float(s->value) || !is_tile_float(dot->value)) return NULL;
+    if (!tile_op_is(dot->op->block->op, TILE_OP_FOR)) return NULL;
+    why_not_amx(n, dot, &amx);
+    if (amx) return NULL;
+    const TileType *type = s->value->type;
+    TileScalar scalar = dot->value->type->scalar;
+    int64_t bytes = tile_scalar_bytes(scalar), line = CPU_PANEL_PAD_BYTES;
+    if (bytes < tile_scalar_bytes(type->scalar) || type->extent[a] * bytes > CPU_PANEL_DEPTH_BYTES / 2) return NULL;
+    if (a) {
+        int64_t row = CPU_PANEL_DEPTH_BYTES + CPU_PANEL_PAD_BYTES;
+        return panel(n, type, scalar, row, row * (type->extent[0] + CPU_PANEL_ROWS));
+    }
+    int64_t row = (type->extent[1] * bytes + line - 1) / line * line;
+    if (row > CPU_PANEL_WIDTH_BYTES || !only_adds(dot->op)) return NULL;
+    return panel(n, type, scalar, row, row * CPU_PANEL_DEPTH_BYTES / bytes + CPU_PANEL_TAIL_BYTES);
 }
 
 static const char *order_words(Nest *n, const NestStatement *s, bool amx, const char *why_not) {
@@ -282,6 +315,12 @@ static void enter_batch(Nest *n, const NestAtoms *atoms, int64_t extent, Strided
         parts[i]->pointer = moved(n, parts[i]->pointer, loop->regions[0].arguments[0], parts[i]->stride[axis]);
 }
 
+/* The type in which the operand is in memory. */
+static TileScalar scalar_of(Nest *n, const NestOperand *o) {
+    const NestStatement *source = nest_info(n, o->value)->statement;
+    return source && source->buffer && !o->view ? source->buffer->scalar : o->value->type->scalar;
+}
+
 static void build_block(Nest *n, const NestStatement *s, const Strided *a, const Strided *b, const Strided *c,
                         TileValue *const *size, bool amx) {
     unsigned rank = s->value->type->rank;
@@ -300,10 +339,8 @@ static void build_block(Nest *n, const NestStatement *s, const Strided *a, const
                              zero,
                              zero,
                              zero};
-    const NestStatement *source = nest_info(n, s->a.value)->statement;
-    TileScalar scalar = source && source->buffer && !s->a.view ? source->buffer->scalar : s->a.value->type->scalar;
-    const TileType *types[] = {tile_type_scalar(n->module->context, scalar),
-                               tile_type_scalar(n->module->context, s->b.value->type->scalar),
+    const TileType *types[] = {tile_type_scalar(n->module->context, scalar_of(n, &s->a)),
+                               tile_type_scalar(n->module->context, scalar_of(n, &s->b)),
                                tile_type_scalar(n->module->context, s->value->type->scalar)};
     const int64_t *left = tile_op_operand(s->op, 0)->type->extent, *right = tile_op_operand(s->op, 1)->type->extent;
     int64_t extents[] = {left[rank - 2], right[rank - 1], left[rank - 1]};

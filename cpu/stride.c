@@ -21,7 +21,7 @@ static bool assumed_number(void *state, TileValue *value, int64_t *number) {
 }
 
 void tile_strides_init(TileStrides *strides, TilePassContext *context, TileOp *loop) {
-    *strides = (TileStrides){.loop = loop, .arena = context->scratch};
+    *strides = (TileStrides){.loop = loop, .target = context->target, .arena = context->scratch};
     tile_slopes_init(&strides->slopes, tile_pass_indices(context, loop->block->func), loop);
 }
 

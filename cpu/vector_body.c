@@ -382,7 +382,13 @@ static void emit_load(TileLanes *lanes, TileOp *op) {
     const TileType *type = vector_type(lanes, op->results[0].type->scalar);
     Address address = address_of(lanes, tile_op_operand(op, 0));
     TileValue *filling = tile_op_named(op, TILE_OPERAND_FILLING), *fill = filling ? tile_lanes_vector(lanes, filling) : NULL;
-    TileValue *mask = access_mask(lanes, op, 1), *result;
+    TileValue *mask = access_mask(lanes, op, 1), *result = NULL;
+    if (!address.offsets && tile_stride_is_short(lanes->context->target, address.stride, type->scalar))
+        result = tile_lanes_load_short(lanes, type, address.pointer, address.stride.step < 0, mask, fill);
+    if (result) {
+        tile_map_set(&lanes->vectors, &op->results[0], result);
+        return;
+    }
     if (is_contiguous(&address, type->scalar)) {
         if (needs_staging(lanes, op, type->scalar)) {
             result = staged_load(lanes, type, address.pointer, op);

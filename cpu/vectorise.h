@@ -2,6 +2,7 @@
  *   stride.c            strides, with likely values of parameters
  *   versions.c          loop versioning: for likely strides, and for all others
  *   vector_group.c      accesses of neighbouring elements as full vectors and shuffles
+ *   vector_stride.c     loads of every second element, and of elements backward
  *   vector_body.c       a body for several iterations at once
  *   vectorise_fold.c    folds and scans in blocks
  *   vectorise_masks.c   loop versioning: for masks that are true in all iterations
@@ -18,6 +19,7 @@
 /* The slopes of values inside one loop (lang/index/index.h), with respect to its induction variable. */
 typedef struct TileStrides {
     TileOp *loop;
+    const TileTarget *target;
     TileSlopes slopes;
     bool assumes;                   /* parameters have their likely values (TileParameter); false at first */
     TILE_LIST(TileValue *) assumed; /* the parameters that some stride depends on */
@@ -78,6 +80,11 @@ typedef struct TileLanes {
 
 void tile_lanes_init(TileLanes *lanes, TilePassContext *context, TileStrides *strides, TileBuilder builder,
                      int64_t width, TileValue *base, TileValue *mask, TileValue *count);
+/* vector_stride.c: are the lanes of such a load two elements apart, or one element backward? */
+bool tile_stride_is_short(const TileTarget *target, TileSlope slope, TileScalar scalar);
+/* The load of these lanes, the first of which is at the pointer; NULL: the machine has no such mask. */
+TileValue *tile_lanes_load_short(TileLanes *lanes, const TileType *type, TileValue *pointer, bool backward, TileValue *mask,
+                                 TileValue *fill);
 /* Emits all ops of the block but its terminator. */
 void tile_lanes_block(TileLanes *lanes, TileBlock *block);
 /* The vector of a value of the body, or of any value outside of it. */

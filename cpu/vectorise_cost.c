@@ -55,7 +55,7 @@ static int64_t cost_of_block(TileStrides *strides, const TileBlock *block, TileM
             stride.kind == TILE_SLOPE_AFFINE && !stride.factor && stride.step == (int64_t)tile_scalar_bytes(scalar);
         if (near || (load && stride.kind == TILE_SLOPE_UNIFORM)) {
             cost += 1;
-        } else if (tile_map_get(grouped, op)) {
+        } else if (tile_map_get(grouped, op) || (load && tile_stride_is_short(strides->target, stride, scalar))) {
             cost += GROUP_COST;
             *far = true;
         } else {

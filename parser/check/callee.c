@@ -153,7 +153,7 @@ static TileMeaning fail_brackets(TileChecker *c, const TileExpr *index, const Ti
     return tile_error_meaning();
 }
 
-/* `x(n)` of a tensor: `x[n]`. */
+/* What is called is no function; a name of the kernel's may have hidden a built-in one. `x(n)` of a tensor is `x[n]`. */
 static TileMeaning fail_callee(TileChecker *c, const TileExpr *call, const TileMeaning *m) {
     TileDiagnostic *d =
         tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CALLABLE, call->a->span, tile_meaning_words(c, m));
@@ -165,6 +165,10 @@ static TileMeaning fail_callee(TileChecker *c, const TileExpr *call, const TileM
                         call->arguments.items[count - 1].value->span.end};
         tile_diagnostic_edit(c->diagnostics, d, call->span, "%s[%s]", call->a->name, tile_span_text(c, all));
     }
+    const TileBound *bound = call->a->kind == TILE_EXPR_NAME ? tile_scope_find(c, call->a->name) : NULL;
+    if (bound && tile_find_builtin(call->a->name))
+        tile_diagnostic_note(c->diagnostics, d, bound->span, "`%s` is bound here, which hides the built-in function of that name",
+                             call->a->name);
     tile_report(c, d);
     return tile_error_meaning();
 }

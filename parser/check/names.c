@@ -97,7 +97,7 @@ static void note_dimension(TileChecker *c, TileDiagnostic *d, const char *name) 
             bool solved = !tile_is_static(item, name);
             tile_diagnostic_note(c->diagnostics, d, type->extents.items[k]->span,
                                  solved ? "a dimension gets its name where that stands alone, as in `[%s]`, or is the "
-                                          "only one that is not known yet, as in `[2 * %s + 1]`"
+                                          "only one that is not known yet, with a number as its factor, as in `[2 * %s + 1]`"
                                         : "a static dimension gets its value where its name stands alone, as in `[%s]`",
                                  name, name);
             tile_scope_push(c, (TileBound){.name = name, .meaning = tile_error_meaning(), .fixed = true});

@@ -118,8 +118,11 @@ static bool wrong_kind(TileChecker *c, const TileCall *call, const TileParam *pa
     TileSpan type = {param->type->span.file, param->type->span.begin, param->type->name_span.end};
     if (of_values && param->type->has_extents && m->kind == TILE_MEANING_TENSOR && type.file == span.file)
         tile_diagnostic_edit(c->diagnostics, d, type, "in %s", param->type->name);
-    if (indices && m->kind == TILE_MEANING_RANGE)
-        tile_diagnostic_edit(c->diagnostics, d, span, "%s.idx", tile_span_text(c, span));
+    const TileExpr *argument = NULL;
+    for (size_t i = 0; call->exprs && i < call->item->params.count && !argument; i++)
+        if (&call->item->params.items[i] == param) argument = call->exprs[i];
+    if (indices && argument && m->kind == TILE_MEANING_RANGE)
+        tile_diagnostic_edit(c->diagnostics, d, argument->span, "%s.idx", tile_operand_text(c, argument));
     tile_report(c, d);
     return false;
 }

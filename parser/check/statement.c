@@ -46,9 +46,9 @@ static TileMeaning bound_value(TileChecker *c, TileMeaning m, bool is_var, TileS
     return tile_fail(c, NOT_VALUE, span, tile_meaning_words(c, &m));
 }
 
-static void bind_one(TileChecker *c, const TileStatement *statement, TileNameRef name, TileMeaning m) {
+static void bind_one(TileChecker *c, const TileStatement *statement, TileNameRef name, TileMeaning m, TileSpan span) {
     bool is_var = statement->kind == TILE_STATEMENT_VAR;
-    m = bound_value(c, m, is_var, statement->value->span);
+    m = bound_value(c, m, is_var, span);
     if (m.kind == TILE_MEANING_RANGE) {
         TileRange *range = tile_arena_copy(c->arena, m.range, sizeof *m.range);
         if (!range->name) range->name = name.name;
@@ -78,20 +78,37 @@ static TileMeaning fail_tuple(TileChecker *c, const TileStatement *statement, un
     return tile_error_meaning();
 }
 
+/* The parts of a tuple that is written out are bound as each alone would be: they may be ranges. All are computed first. */
+static void bind_parts(TileChecker *c, const TileStatement *statement) {
+    const TileExpr *tuple = statement->value;
+    TileMeaning *parts = TILE_NEW_ARRAY(c->arena, TileMeaning, statement->names.count);
+    for (size_t i = 0; i < statement->names.count; i++) {
+        parts[i] = tile_check_expr(c, tuple->items.items[i]);
+        if (parts[i].kind != TILE_MEANING_RANGE || statement->kind == TILE_STATEMENT_VAR)
+            parts[i] = tile_value_of(c, parts[i], tuple->items.items[i]);
+    }
+    for (size_t i = 0; i < statement->names.count; i++)
+        bind_one(c, statement, statement->names.items[i], parts[i], tuple->items.items[i]->span);
+}
+
 static void check_binding(TileChecker *c, const TileStatement *statement) {
+    const TileExpr *written = statement->tuple ? statement->value : NULL;
+    if (written && written->kind == TILE_EXPR_TUPLE && written->items.count == statement->names.count)
+        return bind_parts(c, statement);
     TileMeaning m = tile_check_expr(c, statement->value);
     bool host = !c->in_grid && c->frame->item->kind == TILE_ITEM_KERNEL;
     if (host && !tile_check_host_value(c, &m, statement->value->span)) m = tile_error_meaning();
     if (!statement->tuple) {
         if (m.kind == TILE_MEANING_TUPLE) m = fail_tuple(c, statement, m.count);
-        bind_one(c, statement, statement->names.items[0], m);
+        bind_one(c, statement, statement->names.items[0], m, statement->value->span);
         return;
     }
     bool fits = m.kind == TILE_MEANING_TUPLE && m.count == statement->names.count;
     if (!fits && !tile_is_error(&m))
         tile_fail(c, TUPLE_COUNT, statement->value->span, (unsigned)statement->names.count, tile_meaning_words(c, &m));
     for (size_t i = 0; i < statement->names.count; i++)
-        bind_one(c, statement, statement->names.items[i], fits ? m.items[i] : tile_error_meaning());
+        bind_one(c, statement, statement->names.items[i], fits ? m.items[i] : tile_error_meaning(),
+                 statement->value->span);
 }
 
 /* ---- assignment ---- */

@@ -37,7 +37,8 @@ TileMeaning tile_fail_future_type(TileChecker *c, TileSpan span, const char *nam
         tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "such scales are u8 in tensors and for `dot_scaled`");
     else
         tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
-                             "a tensor of u8 holds two in a byte; `unpack[%s](v)` and `pack[%s](v)` convert", name, name);
+                             "a tensor of u8 holds two in a byte; `unpack[%s](v)` and `pack[%s](v)` convert", name,
+                             name);
     tile_report(c, d);
     return tile_error_meaning();
 }
@@ -54,6 +55,14 @@ static bool propose_short_type(TileChecker *c, TileDiagnostic *d, TileSpan span,
     return own;
 }
 
+/* A capital stands for a type that calls and launches choose, in most texts. */
+static void note_generic(TileChecker *c, TileDiagnostic *d, const char *name) {
+    if (name && *name >= 'A' && *name <= 'Z')
+        tile_diagnostic_note(
+            c->diagnostics, d, (TileSpan){0},
+            "a type that each call or launch chooses is declared in brackets behind the name: `[%s: float]`", name);
+}
+
 TileMeaning tile_fail_type(TileChecker *c, TileSpan span, const char *name) {
     if (tile_is_future_type(name)) return tile_fail_future_type(c, span, name);
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_TYPE, span, name ? name : "?");
@@ -63,6 +72,7 @@ TileMeaning tile_fail_type(TileChecker *c, TileSpan span, const char *name) {
     for (size_t i = 0; i < c->bounds.count; i++)
         if (c->bounds.items[i].meaning.kind == TILE_MEANING_TYPE) tile_nearest_try(&nearest, c->bounds.items[i].name);
     tile_propose_nearest(c, d, span, &nearest);
+    if (!nearest.best) note_generic(c, d, name);
     tile_report(c, d);
     return tile_error_meaning();
 }

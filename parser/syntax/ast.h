@@ -137,6 +137,7 @@ typedef struct TileTune {
 } TileTune;
 
 typedef struct TileExport {
+    TileNameRef module; /* of `module.kernel`; its name is NULL without */
     TileNameRef kernel;
     TILE_LIST(TileExpr *) arguments;
     TILE_LIST(TileArgumentExpr) settings; /* NAME = value, after the arguments */

@@ -391,6 +391,11 @@ static void fail_export_list(TileParser *parser) {
 
 static TileExport parse_one_export(TileParser *parser) {
     TileExport export = {.kernel = tile_parse_name(parser)};
+    TileSpan begin = export.kernel.span;
+    if (tile_parse_accept(parser, TILE_TOKEN_DOT)) {
+        export.module = export.kernel;
+        export.kernel = tile_parse_name(parser);
+    }
     if (tile_parse_accept(parser, TILE_TOKEN_LEFT_BRACKET)) {
         do {
             parse_export_argument(parser, &export);
@@ -403,7 +408,7 @@ static TileExport parse_one_export(TileParser *parser) {
         tile_parse_advance(parser);
         export.name = tile_parse_name(parser).name;
     }
-    export.span = tile_parse_span_from(parser, export.kernel.span);
+    export.span = tile_parse_span_from(parser, begin);
     return export;
 }
 

@@ -143,7 +143,8 @@ static TileValue *next_of(Fetch *f, TileBuilder *b, TileValue *value, unsigned d
     const TileOp *op = value->op;
     TileValue *operands[TILE_MAX_FOLD];
     if (value == f->programs->regions[0].arguments[0])
-        return remember(f, value, tile_build_binary(b, TILE_OP_ADD, value, tile_op_operand(f->programs, 2)));
+        return remember(f, value,
+                        tile_build_binary(b, TILE_OP_ADD, value, tile_op_named(f->programs, TILE_OPERAND_STEP)));
     if (!op || op->block != program_block(f) || op->operand_count > TILE_MAX_FOLD || depth == MOST_CLONES) return NULL;
     TileOpClass class = tile_op_info((TileOpId)op->id)->class;
     if (op->region_count || (class != TILE_CLASS_ELEMENTWISE && op->id != TILE_OP_CONST)) return NULL;
@@ -249,7 +250,7 @@ TileResult tile_pass_cpu_prefetch(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     Fetch f = {.module = context->module, .arena = context->scratch};
     for (TileOp *op = func->body.first; op; op = op->next) {
-        const TileValue *begin = op->id == TILE_OP_FOR ? tile_op_operand(op, 0) : NULL;
+        const TileValue *begin = op->id == TILE_OP_FOR ? tile_op_named(op, TILE_OPERAND_LO) : NULL;
         bool programs = begin && begin->block == &func->body && func->parameters[begin->index].role == TILE_ROLE_BEGIN;
         if (programs) fetch_programs(&f, op);
     }

@@ -1,7 +1,8 @@
-/* Purpose: number the programs of a grid column by column where a product by AMX takes its right operand by the column:
- * then consecutive programs multiply the same panels of it, which cpu-dot packs once for all of them.
+/* Purpose: number the programs of a grid column by column where a product takes its right operand by the column: then
+ * consecutive programs, and those of one thread, multiply the same panels of it, which cpu-dot packs once for all of
+ * them.
  *
- * Run: --passes=cpu-columns --target=amx
+ * Run: --passes=cpu-columns --target=avx2
  * Before:
  *     func phase tile @k.0(%a: tensor<bf16, 2, in>, %b: tensor<bf16, 2, in>, %c: tensor<f32, 2, out>, %rows: i64,
  *       %columns: i64, %begin: i64 {role = begin}, %end: i64 {role = end}) {
@@ -43,7 +44,6 @@
  * Needs: the pass programs. Keeps: tile form; each program runs once, whatever part of the grid a thread runs.
  * Cost: linear in the ops. */
 #include "cpu/passes.h"
-#include "cpu/target.h"
 #include "lang/index/index.h"
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
@@ -71,9 +71,6 @@ static const TileOp *load_of(const TileValue *value) {
 static void look_at_dot(TileOp *op, void *state) {
     Search *search = state;
     if (op->id != TILE_OP_DOT) return;
-    if (!tile_cpu_amx_multiplies(tile_op_operand(op, 0)->type->scalar, tile_op_operand(op, 1)->type->scalar,
-                                 tile_op_result(op, 0)->type->scalar))
-        return;
     const TileOp *load = load_of(tile_op_operand(op, 1));
     unsigned count = search->program_id->result_count;
     const TileValue *row = tile_op_result(search->program_id, count - 2),
@@ -100,7 +97,7 @@ static void exchange_axes(Search *search) {
 }
 
 TileResult tile_pass_cpu_columns(TilePassContext *context, TileFunc *func) {
-    if (func->kind != TILE_FUNC_PHASE || !context->target || !context->target->has_amx) return TILE_RESULT_UNCHANGED;
+    if (func->kind != TILE_FUNC_PHASE || !context->target) return TILE_RESULT_UNCHANGED;
     Search search = {.context = context, .func = func};
     tile_block_walk(&func->body, find_program_id, &search);
     const TileOp *op = search.program_id;

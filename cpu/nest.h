@@ -36,9 +36,11 @@ enum {
     NEST_DEPTH = 200  /* longest chain of ops that is recomputed at one point */
 };
 
-/* Lanes lo <= i < hi; both are i64 values of the old function. */
+/* Lanes lo <= i < hi; both are i64 values of the old function. `block`: the bounds are rounded outward to multiples of so
+ * many lanes, of which the extent is one too; 1: they are not. */
 typedef struct NestAtom {
     TileValue *lo, *hi;
+    int64_t block;
 } NestAtom;
 
 /* The intersection of all atoms. Atoms beyond NEST_ATOMS are dropped; the larger set is safe, since loads are guarded
@@ -273,6 +275,7 @@ bool nest_atoms_have(const NestAtoms *atoms, const NestAtom *atom);
 bool nest_atoms_equal(const NestAtoms *a, const NestAtoms *b);
 /* Adds an atom, unless it holds for all lanes. */
 void nest_atoms_add(NestAtoms *atoms, TileValue *lo, TileValue *hi, int64_t extent);
+void nest_atoms_add_atom(NestAtoms *atoms, const NestAtom *atom, int64_t extent);
 void nest_atoms_join(NestAtoms *atoms, const NestAtoms *more, int64_t extent);
 /* The index map of a reshape that only adds and drops axes of extent 1: axis of the operand to axis of the result or
  * -1; false: another reshape. */

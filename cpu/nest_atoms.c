@@ -6,9 +6,13 @@ static bool same_bound(const TileValue *a, const TileValue *b) {
     return a == b || (tile_value_integer(a, &x) && tile_value_integer(b, &y) && x == y);
 }
 
+static bool same_bounds(const NestAtom *a, const NestAtom *b) {
+    return same_bound(a->lo, b->lo) && same_bound(a->hi, b->hi);
+}
+
 bool nest_atoms_have(const NestAtoms *atoms, const NestAtom *atom) {
     for (unsigned i = 0; i < atoms->count; i++)
-        if (same_bound(atoms->items[i].lo, atom->lo) && same_bound(atoms->items[i].hi, atom->hi)) return true;
+        if (atoms->items[i].block == atom->block && same_bounds(&atoms->items[i], atom)) return true;
     return false;
 }
 
@@ -19,15 +23,29 @@ bool nest_atoms_equal(const NestAtoms *a, const NestAtoms *b) {
     return true;
 }
 
-void nest_atoms_add(NestAtoms *atoms, TileValue *lo, TileValue *hi, int64_t extent) {
+static bool is_all(const NestAtom *atom, int64_t extent) {
     int64_t low, high;
-    if (tile_value_integer(lo, &low) && low <= 0 && tile_value_integer(hi, &high) && high >= extent) return;
-    NestAtom atom = {lo, hi};
-    if (atoms->count < NEST_ATOMS && !nest_atoms_have(atoms, &atom)) atoms->items[atoms->count++] = atom;
+    return tile_value_integer(atom->lo, &low) && low <= 0 && tile_value_integer(atom->hi, &high) && high >= extent;
+}
+
+/* Bounds that are not rounded take the place of the same ones in blocks. */
+void nest_atoms_add_atom(NestAtoms *atoms, const NestAtom *atom, int64_t extent) {
+    if (is_all(atom, extent)) return;
+    for (unsigned i = 0; i < atoms->count; i++) {
+        NestAtom *own = &atoms->items[i];
+        if (!same_bounds(own, atom)) continue;
+        if (atom->block < own->block) own->block = atom->block;
+        return;
+    }
+    if (atoms->count < NEST_ATOMS) atoms->items[atoms->count++] = *atom;
+}
+
+void nest_atoms_add(NestAtoms *atoms, TileValue *lo, TileValue *hi, int64_t extent) {
+    nest_atoms_add_atom(atoms, &(NestAtom){lo, hi, 1}, extent);
 }
 
 void nest_atoms_join(NestAtoms *atoms, const NestAtoms *more, int64_t extent) {
-    for (unsigned i = 0; i < more->count; i++) nest_atoms_add(atoms, more->items[i].lo, more->items[i].hi, extent);
+    for (unsigned i = 0; i < more->count; i++) nest_atoms_add_atom(atoms, &more->items[i], extent);
 }
 
 bool nest_reshape_map(const TileType *from, const TileType *to, int8_t *axis) {

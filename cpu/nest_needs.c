@@ -201,14 +201,17 @@ void nest_join_needs(Nest *n, const TileValue *value, const TileOp *at, NestAtom
     const NestAtoms *needs = nest_info(n, value)->needs;
     if (!needs) return;
     if (!at) at = value->op ? value->op : value->block->op;
-    /* Vectors run over the last axis: whole ones for all of a tile are faster than a loop and a rest, unless each lane is
-     * multiplied many times. */
-    bool last = nest_info(n, value)->multiplied || tile_value_def(value, TILE_OP_DOT);
-    for (unsigned a = 0; a + !last < value->type->rank; a++)
+    /* Vectors run over the last axis, and whole ones are faster than a loop and a rest, unless each lane is multiplied many
+     * times. */
+    unsigned last = value->type->rank - 1u;
+    bool exact = nest_info(n, value)->multiplied || tile_value_def(value, TILE_OP_DOT);
+    for (unsigned a = 0; a < value->type->rank; a++)
         for (unsigned i = 0; i < needs[a].count; i++) {
-            const NestAtom *atom = &needs[a].items[i];
-            if (is_known(n, atom->lo, at, 0) && is_known(n, atom->hi, at, 0))
-                nest_atoms_add(&atoms[a], atom->lo, atom->hi, value->type->extent[a]);
+            NestAtom atom = needs[a].items[i];
+            int64_t extent = value->type->extent[a];
+            if (a == last && !exact) atom.block = TILE_STRIPES;
+            if (extent <= atom.block || extent % atom.block) continue;
+            if (is_known(n, atom.lo, at, 0) && is_known(n, atom.hi, at, 0)) nest_atoms_add_atom(&atoms[a], &atom, extent);
         }
 }
 

@@ -55,7 +55,7 @@ static void common_atoms(Nest *n, TileValue *x_value, TileValue *y_value, int64_
     for (unsigned a = 0; a < type->rank; a++)
         for (unsigned i = 0; a != skip && i < x[a].count; i++)
             if (nest_atoms_have(&y[a], &x[a].items[i]))
-                nest_atoms_add(&atoms[a], x[a].items[i].lo, x[a].items[i].hi, type->extent[a]);
+                nest_atoms_add_atom(&atoms[a], &x[a].items[i], type->extent[a]);
 }
 
 static void elementwise_atoms(Nest *n, const TileOp *op, NestAtoms *atoms) {
@@ -123,7 +123,7 @@ static void join_outer(Nest *n, NestAtoms *atoms, TileValue *value, const TileOp
         for (unsigned i = 0; i < from[a].count; i++) {
             const NestAtom *atom = &from[a].items[i];
             if (tile_value_outside(atom->lo, owner) && tile_value_outside(atom->hi, owner))
-                nest_atoms_add(&atoms[a], atom->lo, atom->hi, value->type->extent[a]);
+                nest_atoms_add_atom(&atoms[a], atom, value->type->extent[a]);
         }
 }
 

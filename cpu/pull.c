@@ -125,10 +125,22 @@ static TileValue *loosen(Nest *n, TileValue *index, TileValue *guard) {
     return index;
 }
 
+/* The bounds of the atom. In blocks, an end beyond the extent is not rounded, which could overflow. */
+static void atom_bounds(Nest *n, const NestAtom *atom, int64_t extent, TileValue **first, TileValue **end) {
+    *first = nest_scalar(n, atom->lo);
+    *end = nest_scalar(n, atom->hi);
+    if (atom->block == 1) return;
+    TileValue *whole = nest_constant(n, -atom->block);
+    *end = nest_binary(n, TILE_OP_MIN, *end, nest_constant(n, extent));
+    *end = nest_binary(n, TILE_OP_AND, nest_binary(n, TILE_OP_ADD, *end, nest_constant(n, atom->block - 1)), whole);
+    if (!tile_value_is_integer(*first, 0)) *first = nest_binary(n, TILE_OP_AND, *first, whole);
+}
+
 void nest_bounds(Nest *n, const NestAtoms *atoms, int64_t extent, TileValue **lo, TileValue **hi) {
     TileValue *low = nest_constant(n, 0), *high = NULL;
     for (unsigned i = 0; i < atoms->count; i++) {
-        TileValue *first = nest_scalar(n, atoms->items[i].lo), *end = nest_scalar(n, atoms->items[i].hi);
+        TileValue *first, *end;
+        atom_bounds(n, &atoms->items[i], extent, &first, &end);
         if (!tile_value_is_integer(first, 0))
             low = tile_value_is_integer(low, 0) ? first : nest_binary(n, TILE_OP_MAX, low, first);
         high = high ? nest_binary(n, TILE_OP_MIN, high, end) : end;

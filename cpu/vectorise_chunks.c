@@ -269,8 +269,9 @@ static TileValue *full_end(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *h
 
 /* Is the trip count a multiple of `lanes`, as far as extents are known? */
 static bool is_multiple(Chunk *c, TileValue *lo, TileValue *hi, int64_t lanes) {
-    if (c->scale || lanes > MOST_KNOWN_MULTIPLE) return false;
-    TileIndices *indices = tile_indices_suppose(c->context->scratch, c->loop->block->func, lanes);
+    if (c->scale) return false;
+    int64_t known = lanes < MOST_KNOWN_MULTIPLE ? lanes : MOST_KNOWN_MULTIPLE;
+    TileIndices *indices = tile_indices_suppose(c->context->scratch, c->loop->block->func, known);
     TileIndexRange first = tile_index_range(indices, lo), last = tile_index_range(indices, hi);
     return first.multiple % lanes == 0 && last.multiple % lanes == 0 &&
            tile_index_ask(indices, first.because | last.because);

@@ -83,6 +83,9 @@ static uint64_t hash_attribute(uint64_t hash, const TileAttribute *attribute) {
     case TILE_STORAGE_INT:
     case TILE_STORAGE_NAME: return mix(hash, (uint64_t)attribute->integer);
     case TILE_STORAGE_TEXT: return mix(hash, (uintptr_t)attribute->text);
+    case TILE_STORAGE_TEXTS:
+        for (unsigned i = 0; i < attribute->count; i++) hash = mix(hash, (uintptr_t)attribute->texts[i]);
+        return hash;
     case TILE_STORAGE_INTS:
     case TILE_STORAGE_NAMES:
         for (unsigned i = 0; i < attribute->count; i++) hash = mix(hash, (uint64_t)attribute->integers[i]);
@@ -115,6 +118,7 @@ static bool equal_attributes(const TileAttribute *a, const TileAttribute *b) {
     case TILE_STORAGE_INT:
     case TILE_STORAGE_NAME: return a->integer == b->integer;
     case TILE_STORAGE_TEXT: return a->text == b->text;
+    case TILE_STORAGE_TEXTS: return memcmp(a->texts, b->texts, a->count * sizeof *a->texts) == 0;
     case TILE_STORAGE_INTS:
     case TILE_STORAGE_NAMES: return memcmp(a->integers, b->integers, a->count * sizeof *a->integers) == 0;
     case TILE_STORAGE_TYPES: return memcmp(a->types, b->types, a->count * sizeof(void *)) == 0;

@@ -100,7 +100,7 @@ static void complete_member(Completion *c, size_t point) {
     size_t last = skip_blanks(c->text, begin), word = word_begin(c->text, last);
     if (!named) return;
     if (named->kind == TILE_NAME_MODULE)
-        add_module(c, named->module, word_is(c, word, last, "run"));
+        add_module(c, named->module, word_is(c, word, last, "run") || word_is(c, word, last, "export"));
     else
         add_fields(c, named);
 }
@@ -127,7 +127,8 @@ static const TileItem *kernel_in(const Completion *c, const TileAst *ast, size_t
         const TileItem *item = ast->items.items[i];
         if (item->kind == TILE_ITEM_KERNEL && word_is(c, begin, end, item->name)) found = item;
         for (size_t k = 0; item->kind == TILE_ITEM_EXPORT && k < item->exports.count && !found; k++)
-            if (item->exports.items[k].name && word_is(c, begin, end, item->exports.items[k].name))
+            if (item->exports.items[k].name && !item->exports.items[k].module.name &&
+                word_is(c, begin, end, item->exports.items[k].name))
                 found = tile_map_get(&ast->named, item->exports.items[k].kernel.name);
     }
     return found;

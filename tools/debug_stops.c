@@ -14,7 +14,7 @@ TileDebugPlace tile_debug_place(const TileOp *statement) {
 
 const char *tile_debug_function(const TileOp *statement, TileArena *arena) {
     const char *text = tile_op_get(statement, TILE_ATTRIBUTE_TEXT)->text;
-    return tile_arena_string(arena, text, strcspn(text, "("));
+    return tile_arena_string(arena, text, strlen(text));
 }
 
 /* ---- places ---- */
@@ -41,9 +41,7 @@ static void look_at(TileOp *op, void *state) {
     if (op->id != TILE_OP_STATEMENT || !op->location.file) return;
     TileDebugPlace place = tile_debug_place(op);
     if (search->function) {
-        const char *text = tile_op_get(op, TILE_ATTRIBUTE_TEXT)->text;
-        size_t length = strcspn(text, "(");
-        if (strlen(search->function) != length || strncmp(text, search->function, length) != 0) return;
+        if (strcmp(tile_op_get(op, TILE_ATTRIBUTE_TEXT)->text, search->function) != 0) return;
     } else if (!is_file(place.file, search->file) || place.line < search->line) {
         return;
     }

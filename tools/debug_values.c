@@ -8,13 +8,10 @@
 
 /* ---- names ---- */
 
-static const char *statement_text(const TileOp *statement) { return tile_op_get(statement, TILE_ATTRIBUTE_TEXT)->text; }
-
-static TileDebugName make_name(const TileExecutor *executor, TileArena *arena, const TileStatementName *name,
+static TileDebugName make_name(const TileExecutor *executor, const TileStatementName *name,
                                TileValue *const *operands) {
     const TileType *type = operands[0]->type;
-    TileDebugName made = {
-        .text = tile_arena_string(arena, name->text, name->length), .operands = operands, .type = type};
+    TileDebugName made = {.text = name->text, .operands = operands, .type = type};
     if (name->is_range) {
         made.kind = TILE_DEBUG_RANGE;
     } else if (type->kind == TILE_TYPE_TENSOR) {
@@ -28,12 +25,11 @@ static TileDebugName make_name(const TileExecutor *executor, TileArena *arena, c
 }
 
 void tile_debug_names(const TileExecutor *executor, const TileOp *statement, TileArena *arena, TileDebugNames *names) {
-    const char *rest = tile_statement_names(statement_text(statement));
     TileValue **operands = TILE_NEW_ARRAY(arena, TileValue *, statement->operand_count + 1);
-    TileStatementName name;
+    TileStatementName name = {0};
     for (uint32_t i = 0; i < statement->operand_count; i++) operands[i] = tile_op_operand(statement, i);
-    for (uint32_t at = 0; tile_statement_next(&rest, &name); at += name.operands)
-        tile_list_push(arena, names, make_name(executor, arena, &name, operands + at));
+    while ((name = tile_statement_next(statement, &name)).text)
+        tile_list_push(arena, names, make_name(executor, &name, operands + name.operand));
 }
 
 /* ---- what of a value is asked for ---- */

@@ -203,7 +203,7 @@ static void add_exports(Page *page, const DocFile *file, const TileItem *item) {
         const TileItem *other = file->ast->items.items[i];
         for (size_t e = 0; e < other->exports.count; e++) {
             const TileExport *export = &other->exports.items[e];
-            if (export->kernel.name != item->name) continue;
+            if (export->module.name || export->kernel.name != item->name) continue;
             tile_text_format(&page->text, "%s`%s`",
                              count++ ? ", " : "- exported: ", span_text(page, file, export->span));
         }

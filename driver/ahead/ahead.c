@@ -102,7 +102,7 @@ static TileMergeInput merge_input(TileBuild *build, const TileAheadExport *expor
     uint32_t count = code->variant.code.phase_count;
     TileMergeName *names = TILE_NEW_ARRAY(build->arena, TileMergeName, count);
     for (uint32_t i = 0; i < count; i++)
-        names[i] = (TileMergeName){tile_arena_format(build->arena, "%s.%u", export->kernel, i), code->symbols[i]};
+        names[i] = (TileMergeName){tile_arena_format(build->arena, "%s.%u", export->function, i), code->symbols[i]};
     return (TileMergeInput){.object = code->object.data,
                             .size = code->object.size,
                             .names = names,

@@ -30,6 +30,7 @@ typedef struct TileAheadCode {
 typedef struct TileAheadExport {
     const TileBuildSource *source;
     const char *symbol, *kernel, *doc;
+    const char *function; /* of the IR, which has the name of the kernel alone */
     TILE_LIST(TileBinding) bindings;
     TileImageSignature signature;
     TILE_LIST(TileAheadCode) made; /* the most specialised first */

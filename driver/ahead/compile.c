@@ -55,18 +55,25 @@ static const TileKernelInfo *find_kernel(const TileProgramInfo *program, const c
 }
 
 /* With several texts, an export belongs to the one that has its kernel; with one text, its checker reports errors. */
-static bool concerns(const Listing *listing, const TileUnit *unit, const char *text) {
-    size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-    const TileItem *item = tile_map_get(&unit->ast->named, tile_intern(unit->ast->names, text, length));
-    return listing->build->source_count == 1 || (item && item->kind == TILE_ITEM_KERNEL);
+static bool concerns(const TileBuild *build, const TileUnit *unit, const char *text) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    if (build->source_count == 1) return true;
+    size_t length = strspn(text, letters);
+    const char *name = tile_intern(unit->ast->names, text, length);
+    const TileAst *module = text[length] == '.' ? tile_find_module(unit->ast, name) : unit->ast;
+    if (text[length] == '.')
+        name = tile_intern(unit->ast->names, text + length + 1, strspn(text + length + 1, letters));
+    const TileItem *item = module ? tile_map_get(&module->named, name) : NULL;
+    return item && item->kind == TILE_ITEM_KERNEL;
 }
 
-static tile_status graft_exports(Listing *listing, TileUnit *unit) {
-    const TileBuildOptions *options = &listing->build->options;
+/* `taken`: for each requested export, whether the text has its kernel; or NULL. */
+static tile_status graft_exports(const TileBuild *build, TileUnit *unit, bool *taken) {
+    const TileBuildOptions *options = &build->options;
     for (size_t i = 0; i < options->export_count; i++) {
-        listing->taken[i] = concerns(listing, unit, options->exports[i]);
-        if (listing->taken[i])
-            TILE_TRY(tile_parse_exports(unit->diagnostics, unit->ast, TILE_EXPORT_PLACE, options->exports[i]));
+        bool found = concerns(build, unit, options->exports[i]);
+        if (taken) taken[i] = found;
+        if (found) TILE_TRY(tile_parse_exports(unit->diagnostics, unit->ast, TILE_EXPORT_PLACE, options->exports[i]));
     }
     return TILE_OK;
 }
@@ -134,6 +141,7 @@ static void add_export(Listing *listing, const TileKernelInfo *kernel, const Til
     added->source = listing->source;
     added->symbol = keep(build, export->name);
     added->kernel = keep(build, kernel->name);
+    added->function = keep(build, kernel->item ? kernel->item->name : kernel->name);
     added->doc = keep(build, kernel->doc);
     for (size_t i = 0; i < export->bindings.count; i++) {
         TileBinding binding = export->bindings.items[i];
@@ -155,7 +163,7 @@ static void keep_dependencies(Listing *listing, const TileUnit *unit) {
 static tile_status list_text(Listing *listing, TileUnit *unit, TileProgramInfo *program) {
     TILE_TRY(tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify, NULL, NULL));
     keep_dependencies(listing, unit);
-    TILE_TRY(graft_exports(listing, unit));
+    TILE_TRY(graft_exports(listing->build, unit, listing->taken));
     return tile_list_kernels(unit->diagnostics, unit->ast, program);
 }
 
@@ -253,8 +261,8 @@ static tile_status check_demands(TileUnit *unit, const Job *job, const TileKerne
             return TILE_UNSUPPORTED;
         }
         if (demand->kind == TILE_AHEAD_CONDITION)
-            TILE_TRY(
-                tile_parse_condition(unit->diagnostics, unit->ast, kernel->name, TILE_VARIANT_PLACE, demand->value));
+            TILE_TRY(tile_parse_condition(unit->diagnostics, unit->ast, kernel->ast, kernel->item->name,
+                                          TILE_VARIANT_PLACE, demand->value));
         if (demand->kind != TILE_AHEAD_VALUE) continue;
         bool known = false;
         for (uint32_t k = 0; k < job->signature->static_count; k++)
@@ -318,6 +326,7 @@ static tile_status compile_body(TileUnit *unit, void *state) {
     tile_arena_set_guard(job->build->arena, &unit->guard);
     tile_code_release(&job->object);
     job->made = (TileImageVariant){.label = job->variant->label};
+    if (unit->ast) TILE_TRY(graft_exports(job->build, unit, NULL)); /* which bring kernels of imports */
     if (unit->ast)
         TILE_TRY(tile_list_kernels(unit->diagnostics, unit->ast, &program));
     else

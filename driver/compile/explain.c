@@ -62,8 +62,8 @@ static tile_status explain_tunes(TileExplanation *explanation, TileUnit *unit, c
     TileTunePoints chosen;
     const TileTunedRow *row =
         tile_chosen_row(unit->input, (uint32_t)(signature - unit->input->signatures), request->tuned);
-    if (!unit->item) return TILE_OK; /* in text of the IR, constants are fixed */
-    TILE_TRY(tile_list_points(unit->diagnostics, unit->ast, unit->item, &unit->lowering, 1, &chosen));
+    if (!unit->kernel) return TILE_OK; /* in text of the IR, constants are fixed */
+    TILE_TRY(tile_list_points(unit->diagnostics, unit->kernel->ast, unit->kernel->item, &unit->lowering, 1, &chosen));
     for (size_t i = 0; i < chosen.names.count && chosen.points.count; i++) {
         TileExplainedTune tune = {.name = keep(explanation, chosen.names.items[i]),
                                   .value = chosen.points.items[0][i],

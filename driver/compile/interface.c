@@ -70,6 +70,7 @@ static void add_settings(Lister *l) {
 
 typedef struct Reach {
     const TileUnit *unit;
+    const TileAst *ast; /* of the kernel */
     TILE_LIST(const TileItem *) items;
 } Reach;
 
@@ -79,7 +80,7 @@ static bool is_letter(char ch) {
 
 /* Adds the function of this name, in the text or an import, if there is one. */
 static void reach(Reach *r, const char *name) {
-    const TileItem *item = tile_find_function(r->unit->ast, name);
+    const TileItem *item = tile_find_function(r->ast, name);
     for (size_t i = 0; item && i < r->items.count; i++)
         if (r->items.items[i] == item) return;
     if (item) tile_list_push(r->unit->arena, &r->items, item);
@@ -103,7 +104,7 @@ static bool look_through(Reach *r, const TileItem *item) {
 }
 
 static bool may_print(const Lister *l) {
-    Reach r = {.unit = l->unit};
+    Reach r = {.unit = l->unit, .ast = l->kernel->ast};
     tile_list_push(l->unit->arena, &r.items, l->kernel->item);
     for (size_t i = 0; i < l->kernel->generics.count; i++) {
         const TileKernelGeneric *generic = &l->kernel->generics.items[i];

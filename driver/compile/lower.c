@@ -145,9 +145,9 @@ static tile_status lower_text(TileUnit *unit, const TileKernelInfo *kernel, cons
                                 .binding_count = all.count,
                                 .debug = unit->input->flags & TILE_COMPILE_DEBUG,
                                 .statements = !input->target && input->compiler->observer};
-    unit->item = kernel->item;
+    unit->kernel = kernel;
     unit->lowering = options;
-    return tile_lower_kernel_for(unit->context, unit->diagnostics, unit->ast, kernel->item->name, &options,
+    return tile_lower_kernel_for(unit->context, unit->diagnostics, kernel->ast, kernel->item->name, &options,
                                  &unit->module);
 }
 

@@ -122,7 +122,7 @@ static tile_status add_spread(Builder *b, const char *generic) {
     for (size_t i = 0; i < b->kernel->item->generics.count; i++)
         if (strcmp(b->kernel->item->generics.items[i].name, generic) == 0)
             declared = &b->kernel->item->generics.items[i];
-    const TileItem *function = name ? tile_find_function(b->unit->ast, name) : NULL;
+    const TileItem *function = name ? tile_find_function(b->kernel->ast, name) : NULL;
     if (!function || !declared || !declared->type) {
         tile_text_format(&b->unit->message, "%s: %s%s%s", b->kernel->name, name ? "there is no function " : "",
                          name ? name : generic, name ? "" : " has no default and no setting");

@@ -259,7 +259,7 @@ static tile_status find_points(TileUnit *unit, const TileKernelInfo *kernel, con
                                TileTunePoints *found) {
     TileLowerOptions options = {
         .target = tile_unit_backend(unit)->family->name, .bindings = bindings->items, .binding_count = bindings->count};
-    return tile_list_points(unit->diagnostics, unit->ast, kernel->item, &options, most, found);
+    return tile_list_points(unit->diagnostics, kernel->ast, kernel->item, &options, most, found);
 }
 
 tile_status tile_tuned_points(TileUnit *unit, const TileKernelInfo *kernel, const TileImageSignature *signature,

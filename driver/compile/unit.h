@@ -14,19 +14,19 @@ typedef struct TileUnit {
     TileDiagnostics *diagnostics;
     TileAst *ast;
     TileContext *context;
-    TileModule *module;        /* of the last kernel that was lowered */
-    const TileItem *item;      /* which one */
-    TileLowerOptions lowering; /* and what with */
-    TileText message;          /* reason of a failure without a diagnostic */
-    jmp_buf guard;             /* longjmp target when memory runs out */
-    TileBridge *bridge;        /* once code was emitted */
-    void *cached;              /* a file of the disk cache, allocated */
-    TileCode code;             /* emitted last */
-    unsigned stages;           /* number of stages done (stages.h) */
-    uint64_t clock;            /* end of the last step */
-    TileRemarks remarks;       /* of the passes, if requested */
-    bool verify;               /* after every pass */
-    bool keep;                 /* the body takes the unit: it is not destroyed */
+    TileModule *module;           /* of the last kernel that was lowered */
+    const TileKernelInfo *kernel; /* which one */
+    TileLowerOptions lowering;    /* and what with */
+    TileText message;             /* reason of a failure without a diagnostic */
+    jmp_buf guard;                /* longjmp target when memory runs out */
+    TileBridge *bridge;           /* once code was emitted */
+    void *cached;                 /* a file of the disk cache, allocated */
+    TileCode code;                /* emitted last */
+    unsigned stages;              /* number of stages done (stages.h) */
+    uint64_t clock;               /* end of the last step */
+    TileRemarks remarks;          /* of the passes, if requested */
+    bool verify;                  /* after every pass */
+    bool keep;                    /* the body takes the unit: it is not destroyed */
 } TileUnit;
 
 /* Parses the input with its imports and calls `body`, which gets a tree without syntax errors. Diagnostics go into

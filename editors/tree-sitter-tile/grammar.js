@@ -46,7 +46,8 @@ module.exports = grammar({
       seq("kernel", field("name", $._name), optional($.generics), $.parameters, repeat($._clause), field("body", $.block)),
     export: ($) => seq("export", list($.instance)),
     instance: ($) =>
-      seq(field("kernel", $._name), optional(seq("[", list(choice($._expression, $.setting)), optional(","), "]")),
+      seq(optional(seq(field("module", $._name), ".")), field("kernel", $._name),
+        optional(seq("[", list(choice($._expression, $.setting)), optional(","), "]")),
         optional(seq("as", field("name", $._name)))),
     setting: ($) => seq(field("name", $._name), "=", field("value", $._expression)),
     test: ($) => seq("test", field("name", $.string), field("body", $.block)),

@@ -318,6 +318,13 @@ static void copy_payload(TileModule *module, TileAttribute *attribute) {
     case TILE_STORAGE_INT:
     case TILE_STORAGE_NAME: break;
     case TILE_STORAGE_TEXT: attribute->text = tile_intern_string(module->context->strings, attribute->text); break;
+    case TILE_STORAGE_TEXTS: {
+        const char **texts = tile_arena_copy(module->arena, attribute->texts, attribute->count * sizeof *texts);
+        for (uint32_t i = 0; i < attribute->count; i++)
+            texts[i] = tile_intern_string(module->context->strings, texts[i]);
+        attribute->texts = texts;
+        break;
+    }
     case TILE_STORAGE_INTS:
     case TILE_STORAGE_NAMES:
         attribute->integers =

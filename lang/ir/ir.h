@@ -66,6 +66,7 @@ typedef enum TileAttributeStorage {
     TILE_STORAGE_INT,
     TILE_STORAGE_INTS,
     TILE_STORAGE_TEXT,
+    TILE_STORAGE_TEXTS,
     TILE_STORAGE_NAME,
     TILE_STORAGE_NAMES,
     TILE_STORAGE_TYPES
@@ -153,12 +154,13 @@ struct TileValue {
 
 typedef struct TileAttribute {
     TileAttributeKey key;
-    uint32_t count; /* INTS, NAMES, TYPES */
+    uint32_t count; /* INTS, NAMES, TEXTS, TYPES */
     union {
         uint64_t bits;
         int64_t integer; /* INT, NAME */
         const char *text;
         const int64_t *integers; /* INTS, NAMES */
+        const char *const *texts;
         const TileType *const *types;
     };
 } TileAttribute;

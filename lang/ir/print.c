@@ -139,6 +139,15 @@ static void print_integers(Printer *p, const TileAttribute *attribute, bool name
     tile_text_add(p->text, "]");
 }
 
+static void print_texts(Printer *p, const TileAttribute *attribute) {
+    tile_text_add(p->text, "[");
+    for (uint32_t i = 0; i < attribute->count; i++) {
+        if (i) tile_text_add(p->text, ", ");
+        print_quoted(p->text, attribute->texts[i]);
+    }
+    tile_text_add(p->text, "]");
+}
+
 static void print_types(Printer *p, const TileAttribute *attribute) {
     tile_text_add(p->text, "[");
     for (uint32_t i = 0; i < attribute->count; i++) {
@@ -164,6 +173,7 @@ static void print_attribute(Printer *p, const TileOp *op, const TileAttribute *a
             tile_text_format(p->text, "%lld", (long long)attribute->integer);
         return;
     case TILE_STORAGE_TEXT: print_quoted(p->text, attribute->text); return;
+    case TILE_STORAGE_TEXTS: print_texts(p, attribute); return;
     case TILE_STORAGE_INTS: print_integers(p, attribute, false); return;
     case TILE_STORAGE_NAMES: print_integers(p, attribute, true); return;
     case TILE_STORAGE_TYPES: print_types(p, attribute); return;

@@ -42,6 +42,25 @@ static void read_types(Reader *r, TileAttribute *attribute) {
     attribute->count = (uint32_t)types.count;
 }
 
+static const char *read_text(Reader *r) {
+    if (r->token.kind != TOKEN_STRING) tile_read_fail(r, "expected a text in quotes");
+    const char *text = tile_arena_string(r->scratch, r->token.text, r->token.length);
+    tile_read_advance(r);
+    return text;
+}
+
+static void read_texts(Reader *r, TileAttribute *attribute) {
+    TILE_LIST(const char *) texts = {0};
+    tile_read_expect(r, "[");
+    if (!tile_read_at_mark(r, "]")) {
+        do tile_list_push(r->scratch, &texts, read_text(r));
+        while (tile_read_accept(r, ","));
+    }
+    tile_read_expect(r, "]");
+    attribute->texts = texts.items;
+    attribute->count = (uint32_t)texts.count;
+}
+
 /* A number, a word, or bits(0x..): the text up to the next delimiter. */
 static Token read_bits(Reader *r) {
     Token word = r->token;
@@ -80,11 +99,8 @@ static void read_attribute(Reader *r) {
     case TILE_STORAGE_INTS: read_integers(r, &item.attribute, false); break;
     case TILE_STORAGE_NAMES: read_integers(r, &item.attribute, true); break;
     case TILE_STORAGE_TYPES: read_types(r, &item.attribute); break;
-    case TILE_STORAGE_TEXT:
-        if (r->token.kind != TOKEN_STRING) tile_read_fail(r, "expected a text in quotes");
-        item.attribute.text = tile_arena_string(r->scratch, r->token.text, r->token.length);
-        tile_read_advance(r);
-        break;
+    case TILE_STORAGE_TEXT: item.attribute.text = read_text(r); break;
+    case TILE_STORAGE_TEXTS: read_texts(r, &item.attribute); break;
     }
     tile_list_push(r->scratch, &r->attributes, item);
 }

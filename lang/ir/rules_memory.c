@@ -126,16 +126,17 @@ const char *tile_rule_print(const TileRule *r) {
 }
 
 const char *tile_rule_statement(const TileRule *r) {
-    const char *rest = tile_statement_names(tile_op_get(r->op, TILE_ATTRIBUTE_TEXT)->text);
-    TileStatementName name;
-    uint32_t count = 0;
-    while (tile_statement_next(&rest, &name)) {
-        for (unsigned i = 0; i < name.operands && count + i < r->op->operand_count; i++)
-            if (name.is_range && !tile_type_is_scalar(tile_rule_operand(r, count + i))) return "a range is not five scalars";
-        count += name.operands;
+    const TileAttribute *ranges = tile_op_get(r->op, TILE_ATTRIBUTE_RANGES);
+    uint32_t names = tile_op_get(r->op, TILE_ATTRIBUTE_NAMES)->count;
+    for (uint32_t i = 0; ranges && i < ranges->count; i++) {
+        int64_t least = i ? ranges->integers[i - 1] + 1 : 0;
+        if (ranges->integers[i] < least || ranges->integers[i] >= names) return "ranges are not numbers of names in order";
     }
-    if (*rest) return "the text is not a function and its names";
-    return count == r->op->operand_count ? NULL : "the text has another number of names";
+    TileStatementName name = {0};
+    while ((name = tile_statement_next(r->op, &name)).text)
+        for (uint32_t i = name.operand; i < name.operand + name.operands && i < r->op->operand_count; i++)
+            if (name.is_range && !tile_type_is_scalar(tile_rule_operand(r, i))) return "a range is not five scalars";
+    return name.operand == r->op->operand_count ? NULL : "there is another number of operands than the names stand for";
 }
 
 /* No value has the tile's type, so it is an attribute. */

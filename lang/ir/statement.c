@@ -1,30 +1,18 @@
 #include "lang/ir/statement.h"
 
-#include <string.h>
-
-const char *tile_statement_names(const char *text) {
-    const char *open = strchr(text, '(');
-    return open ? open + 1 : text;
+static bool is_range(const TileOp *statement, uint32_t index) {
+    const TileAttribute *ranges = tile_op_get(statement, TILE_ATTRIBUTE_RANGES);
+    for (uint32_t i = 0; ranges && i < ranges->count; i++)
+        if (ranges->integers[i] == index) return true;
+    return false;
 }
 
-bool tile_statement_next(const char **rest, TileStatementName *name) {
-    const char *at = *rest;
-    size_t length = strcspn(at, ".,)");
-    if (!length || !at[length]) {
-        if (!length && strcmp(at, ")") == 0) *rest = "";
-        return false;
-    }
-    *name = (TileStatementName){.text = at, .length = length, .operands = 1};
-    at += length;
-    if (at[0] == '.' && at[1] == '.') {
-        name->is_range = true;
-        name->operands = TILE_STATEMENT_RANGE_COUNT;
-        at += 2;
-    }
-    if (at[0] == ',' && at[1] == ' ')
-        at += 2;
-    else if (at[0] != ')')
-        return false;
-    *rest = at;
-    return true;
+TileStatementName tile_statement_next(const TileOp *statement, const TileStatementName *last) {
+    const TileAttribute *names = tile_op_get(statement, TILE_ATTRIBUTE_NAMES);
+    TileStatementName name = {.operand = last->operand + last->operands, .index = last->text ? last->index + 1 : 0};
+    if (name.index >= names->count) return name;
+    name.text = names->texts[name.index];
+    name.is_range = is_range(statement, name.index);
+    name.operands = name.is_range ? TILE_STATEMENT_RANGE_COUNT : 1;
+    return name;
 }

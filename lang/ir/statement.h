@@ -1,10 +1,9 @@
-/* What the text of a `statement` says: `softmax(M, n.., top)` is the function, and the names in scope, the outermost
- * first. A name stands for one operand, a tensor, a tile or a scalar; a range, written with `..`, for five scalars. */
+/* The names of a `statement`, the outermost first. A name stands for one operand, a tensor, a tile or a scalar; a range
+ * for five scalars. */
 #ifndef TILE_LANG_IR_STATEMENT_H
 #define TILE_LANG_IR_STATEMENT_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "lang/ir/ir.h"
 
 /* The operands of a range, in order: lane l has the index first + l * step, and exists if from <= l < to, where there
  * are `lanes` of them. */
@@ -18,16 +17,13 @@ typedef enum TileStatementRange {
 } TileStatementRange;
 
 typedef struct TileStatementName {
-    const char *text;
-    size_t length;
+    const char *text; /* NULL behind the last */
     bool is_range;
-    unsigned operands;
+    uint32_t index;
+    uint32_t operand, operands; /* the first, and how many */
 } TileStatementName;
 
-/* The part of the text behind the function, for tile_statement_next; `""` or the end of the function if there is none.
- */
-const char *tile_statement_names(const char *text);
-/* The next name; false behind the last, and then *rest is "" if the text was well-formed. */
-bool tile_statement_next(const char **rest, TileStatementName *name);
+/* The name behind `last`, or the first if its text is NULL. */
+TileStatementName tile_statement_next(const TileOp *statement, const TileStatementName *last);
 
 #endif

@@ -258,9 +258,23 @@ static bool add_entry(TileChecker *c, TileAccessed *access, unsigned d, const Ti
 bool tile_access_check_entries(TileChecker *c, const TileExpr *expr, TileAccessed *access) {
     const TileTensor *tensor = access->tensor;
     if (expr->items.count != tensor->rank - tensor->own) {
-        tile_fail(c, ENTRY_COUNT, expr->span, tensor->name,
-                  tile_count_words(c, tensor->rank - tensor->own, "dimension", "dimensions"),
-                  tile_count_words(c, expr->items.count, "entry", "entries"));
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ENTRY_COUNT, expr->span, tensor->name,
+                                          tile_count_words(c, tensor->rank - tensor->own, "dimension", "dimensions"),
+                                          tile_count_words(c, expr->items.count, "entry", "entries"));
+        size_t given = expr->items.count, wanted = tensor->rank - tensor->own;
+        bool whole = given > 0 && given < wanted;
+        TileText rest = {.arena = c->arena};
+        for (size_t d2 = given; whole && d2 < wanted; d2++) {
+            int64_t extent;
+            whole = tile_sum_known(&c->sums, tensor->dims[tensor->own + d2], &extent);
+            tile_text_add(&rest, ", :");
+        }
+        if (whole) {
+            TileSpan bracket = {expr->span.file, expr->span.end - 1, expr->span.end};
+            tile_diagnostic_edit(c->diagnostics, d, bracket, "%s]", tile_text_get(&rest));
+        }
+        if (tensor->rank == tensor->own) tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s[]", tensor->name);
+        tile_report(c, d);
         return false;
     }
     bool ok = true;

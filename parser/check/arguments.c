@@ -1,6 +1,7 @@
 /* Arguments of built-in functions: their number, their names, operands of a common type. */
 #include "parser/check/arguments.h"
 #include "parser/check/emit.h"
+#include "parser/check/foreign.h"
 #include "parser/check/forms.h"
 #include "parser/check/literal.h"
 #include "parser/check/operand.h"
@@ -33,11 +34,56 @@ const char *tile_callee_name(const TileExpr *call) {
 /* `sum(v, 1)`: proposes `sum(v, axis = 1)`. */
 static void propose_axis_name(TileChecker *c, TileDiagnostic *d, const TileExpr *call, unsigned place) {
     const TileArgumentExpr *argument = place < call->arguments.count ? &call->arguments.items[place] : NULL;
-    bool axes = argument && !argument->name && !tile_named_argument(call, "axis") &&
+    const TileExpr *given = tile_named_argument(call, "axis");
+    if (given && given->kind == TILE_EXPR_INTEGER) { /* sum(v, axis = 0, 1) */
+        const TileExpr *last = call->arguments.items[call->arguments.count - 1].value;
+        TileSpan both = {given->span.file, given->span.begin, last->span.end};
+        if (last->kind == TILE_EXPR_INTEGER && last->span.begin > given->span.end)
+            tile_diagnostic_edit(c->diagnostics, d, both, "(%s)", tile_span_text(c, both));
+        return;
+    }
+    bool axes = argument && !argument->name && !given &&
                 (argument->value->kind == TILE_EXPR_INTEGER || argument->value->kind == TILE_EXPR_TUPLE);
     if (!axes) return;
     tile_diagnostic_edit(c->diagnostics, d, argument->value->span, "axis = %s",
                          tile_span_text(c, argument->value->span));
+}
+
+/* `reshape(v, 4, 8)`: the second argument is a tuple. */
+static void propose_tuple(TileChecker *c, TileDiagnostic *d, const TileExpr *call) {
+    static const char *const takers[] = {"reshape", "permute", "broadcast"};
+    const char *name = tile_callee_name(call);
+    bool takes = false;
+    for (size_t i = 0; i < sizeof takers / sizeof *takers; i++) takes = takes || strcmp(name, takers[i]) == 0;
+    if (!takes) return;
+    TileSpan all = call->arguments.items[1].value->span;
+    all.end = call->arguments.items[call->arguments.count - 1].value->span.end;
+    tile_diagnostic_edit(c->diagnostics, d, all, "(%s)", tile_span_text(c, all));
+}
+
+/* What other languages call an argument, or an argument by name that has none here. */
+static void propose_argument(TileChecker *c, TileDiagnostic *d, const TileExpr *call, const TileArgumentExpr *argument,
+                             unsigned least, unsigned most, const char *const *names) {
+    const char *own = tile_foreign_argument(c, d, argument->name);
+    unsigned named = 0;
+    for (size_t i = 0; i < call->arguments.count; i++) named += call->arguments.items[i].name != NULL;
+    if (own && name_allowed(own, names)) {
+        tile_diagnostic_edit(c->diagnostics, d, argument->name_span, "%s", own);
+    } else if (!own && !names && named > 1 && call->arguments.count >= least && call->arguments.count <= most) {
+        TileText values = {.arena = c->arena};
+        TileSpan all = {argument->name_span.file, argument->name_span.begin, 0};
+        for (size_t i = 0; i < call->arguments.count; i++) {
+            TileSpan value = call->arguments.items[i].value->span;
+            if (value.begin < all.begin) continue;
+            tile_text_format(&values, "%s%s", values.length ? ", " : "", tile_span_text(c, value));
+            all.end = value.end;
+        }
+        tile_diagnostic_edit(c->diagnostics, d, all, "%s", tile_text_get(&values));
+    } else if (!own && named == 1 && argument->value->kind != TILE_EXPR_STRING && call->arguments.count >= least &&
+               call->arguments.count <= most) {
+        TileSpan name = {argument->name_span.file, argument->name_span.begin, argument->value->span.begin};
+        tile_diagnostic_edit(c->diagnostics, d, name, "%s", "");
+    }
 }
 
 bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, unsigned most,
@@ -51,6 +97,7 @@ bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, 
             TileNearest nearest = tile_nearest(argument->name);
             tile_nearest_form(c, &nearest, tile_callee_name(call));
             tile_propose_nearest(c, d, argument->name_span, &nearest);
+            if (!nearest.best) propose_argument(c, d, call, argument, least, most, names);
             tile_note_forms(c, tile_report(c, d), call, tile_callee_name(call));
             return false;
         }
@@ -62,6 +109,7 @@ bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, 
     if (count >= least && count <= most) return true;
     TileDiagnostic *d = tile_report_count(c, call->span, tile_callee_name(call), least, most, count);
     if (count == most + 1 && name_allowed("axis", names)) propose_axis_name(c, d, call, most);
+    if (count > most && !names) propose_tuple(c, d, call);
     tile_note_forms(c, d, call, tile_callee_name(call));
     return false;
 }

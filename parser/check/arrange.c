@@ -93,7 +93,7 @@ TileMeaning tile_check_shift(TileChecker *c, const TileExpr *call, const TileBui
     unsigned axes;
     int64_t by;
     if (!tile_check_axes_of(c, call->arguments.items[1].value, m.rank, &axes)) return tile_error_meaning();
-    if (axes & (axes - 1)) return tile_fail(c, ONE_AXIS, call->span, builtin->name);
+    if (axes & (axes - 1)) return tile_fail_one_axis(c, call, builtin->name);
     const TileSum *sum = tile_check_constant(c, amount, "by how much is shifted", &by);
     if (!sum) return tile_error_meaning();
     unsigned axis = (unsigned)__builtin_ctz(axes);

@@ -145,6 +145,13 @@ static uint32_t store_detail(TileChecker *c, TileMeaning m, uint64_t fill, const
     return tile_test_store(c, m, TILE_TEST_DETAIL, expr);
 }
 
+/* An assertion about a tile is meant of all of its elements. */
+static void propose_all(TileChecker *c, const TileExpr *expr) {
+    TileDiagnostic *d = tile_reported_last(c, TILE_DIAGNOSTIC_TILE_CONDITION, expr->span);
+    if (!d || tile_check_value(c, expr).scalar != TILE_BOOL) return;
+    tile_diagnostic_edit(c->diagnostics, d, expr->span, "all(%s)", tile_bare_text(c, expr->span));
+}
+
 /* A comparison keeps both sides, so that a failure can show which elements differ. */
 static bool assert_comparison(TileChecker *c, const TileExpr *expr, bool all, TileTestAssertion *assertion) {
     TileMeaning v[3] = {tile_check_value(c, expr->a), tile_check_value(c, expr->b)};
@@ -152,7 +159,10 @@ static bool assert_comparison(TileChecker *c, const TileExpr *expr, bool all, Ti
     if (!tile_unify_scalars(c, v, sides, 2, expr->span)) return false;
     v[2] = tile_apply_binary(c, (TileTokenKind)expr->op, v[0], v[1], expr);
     if (tile_is_error(&v[2])) return false;
-    if (!all && v[2].rank) return tile_fail_tile_condition(c, &v[2], expr->span), false;
+    if (!all && v[2].rank) {
+        tile_fail_tile_condition(c, &v[2], expr->span);
+        return propose_all(c, expr), false;
+    }
     if (v[2].constant && v[2].bits) return false;
     if (v[2].constant) return tile_fail(c, ASSERTION_FAILED, expr->span, assertion->text), false;
     if (!tile_unify_shapes(c, v, 3, expr->span)) return false;
@@ -165,6 +175,7 @@ static bool assert_comparison(TileChecker *c, const TileExpr *expr, bool all, Ti
 
 static bool assert_condition(TileChecker *c, const TileExpr *expr, TileTestAssertion *assertion) {
     TileMeaning m = tile_check_condition(c, expr);
+    if (tile_is_error(&m)) propose_all(c, expr);
     if (tile_is_error(&m) || (m.constant && m.bits)) return false;
     if (m.constant) return tile_fail(c, ASSERTION_FAILED, expr->span, assertion->text), false;
     assertion->holds = tile_test_store(c, m, TILE_TEST_DETAIL, expr);
@@ -232,11 +243,16 @@ void tile_check_assert(TileChecker *c, const TileStatement *statement) {
         return;
     }
     TileMeaning m = tile_check_condition(c, expr);
+    if (tile_is_error(&m)) propose_all(c, expr);
     if (is_static) tile_make_constant(c, &m);
     if (tile_is_error(&m) || (m.constant && m.bits)) return;
     if (is_static && !m.constant) {
         tile_about_constant(c, &m);
-        tile_fail(c, NOT_CONSTANT, expr->span, "a static assertion");
+        TileDiagnostic *d =
+            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CONSTANT, expr->span, "a static assertion");
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "the clause `require` is checked at each launch");
+        tile_propose_constant(c, d, expr);
+        tile_report(c, d);
     } else if (c->untaken) {
         return;
     } else if (m.constant && (is_static || !c->in_grid)) {

@@ -245,12 +245,40 @@ static TileMeaning fail_named(TileChecker *c, const TileArgumentExpr *argument, 
     return tile_error_meaning();
 }
 
+/* Functions that are given as arguments, behind all others, and that a function has generics for: `apply(x, half)`. */
+static void propose_generics(TileChecker *c, const TileExpr *call, const TileItem *item) {
+    size_t functions = 0, count = call->arguments.count, wanted = item->params.count;
+    for (size_t i = 0; i < item->generics.count; i++) functions += item->generics.items[i].kind == TILE_GENERIC_FN;
+    TileDiagnostic *d = tile_reported_last(c, TILE_DIAGNOSTIC_NUMBER_OF_ARGUMENTS, call->span);
+    if (!d || !wanted || functions != item->generics.count || count != wanted + functions) return;
+    TileSpan first = {call->span.file, call->arguments.items[0].value->span.begin,
+                      call->arguments.items[wanted - 1].value->span.end};
+    TileSpan given = {call->span.file, call->arguments.items[wanted].value->span.begin,
+                      call->arguments.items[count - 1].value->span.end};
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "functions are given in brackets");
+    tile_diagnostic_edit(c->diagnostics, d, call->span, "%s[%s](%s)", tile_span_text(c, call->a->span),
+                         tile_span_text(c, given), tile_span_text(c, first));
+}
+
+/* A kernel is launched, by `run` in a test. */
+static TileMeaning fail_kernel_called(TileChecker *c, const TileExpr *call, const TileMeaning *function) {
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_FUNCTION, call->a->span, tile_meaning_words(c, function));
+    if (c->test) {
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`run kernel(parameter = value, ..)` launches it");
+        tile_diagnostic_edit(c->diagnostics, d, call->a->span, "run %s", function->item->name);
+    }
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 TileMeaning tile_check_function_call(TileChecker *c, const TileExpr *call, const TileMeaning *function,
                                      const TileExpr *index) {
     TILE_LIST(TileMeaning) arguments = {0};
     TILE_LIST(const TileExpr *) exprs = {0};
     for (size_t i = 0; i < call->arguments.count; i++) {
         const TileArgumentExpr *argument = &call->arguments.items[i];
+        if (argument->name && function->item->kind == TILE_ITEM_KERNEL) break;
         if (argument->name) return fail_named(c, argument, function->item->name);
         if (argument->value->kind != TILE_EXPR_SPREAD) {
             tile_list_push(c->arena, &arguments, tile_check_expr(c, argument->value));
@@ -264,8 +292,13 @@ TileMeaning tile_check_function_call(TileChecker *c, const TileExpr *call, const
             tile_list_push(c->arena, &exprs, NULL);
         }
     }
+    if (function->item->kind == TILE_ITEM_KERNEL) return fail_kernel_called(c, call, function);
     TileMeaning filled = index ? tile_check_filled(c, index, function) : *function;
     if (tile_is_error(&filled)) return filled;
+    size_t errors = c->diagnostics->error_count;
     tile_emit_at(c, call->span);
-    return tile_call_function(c, &filled, arguments.items, exprs.items, (unsigned)arguments.count, call->span);
+    TileMeaning result =
+        tile_call_function(c, &filled, arguments.items, exprs.items, (unsigned)arguments.count, call->span);
+    if (!index && c->diagnostics->error_count != errors) propose_generics(c, call, function->item);
+    return result;
 }

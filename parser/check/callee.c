@@ -12,6 +12,7 @@
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/fold.h"
+#include "parser/check/foreign.h"
 #include "parser/check/item.h"
 #include "parser/check/join.h"
 #include "parser/check/maker.h"
@@ -126,6 +127,52 @@ static TileMeaning check_conversion(TileChecker *c, const TileExpr *call, const 
     return tile_convert(c, m, (TileScalar)type->scalar, expr->span);
 }
 
+/* Does something stand in brackets before the arguments, as in `zeros[4](f32)`? */
+static bool takes_brackets(const TileBuiltin *builtin) {
+    switch (builtin->rule) {
+    case TILE_BUILTIN_ZEROS:
+    case TILE_BUILTIN_FULL:
+    case TILE_BUILTIN_IOTA:
+    case TILE_BUILTIN_BITCAST:
+    case TILE_BUILTIN_DOT:
+    case TILE_BUILTIN_DOT_SCALED:
+    case TILE_BUILTIN_PACK:
+    case TILE_BUILTIN_UNPACK:
+    case TILE_BUILTIN_RANDPERM: return true;
+    default: return false;
+    }
+}
+
+static TileMeaning fail_brackets(TileChecker *c, const TileExpr *index, const TileBuiltin *builtin) {
+    unsigned count = (unsigned)index->items.count;
+    TileSpan brackets = {index->span.file, index->a->span.end, index->span.end};
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_GENERIC_COUNT, brackets, builtin->name,
+                                      "no generics", count, count == 1 ? "is" : "are");
+    tile_diagnostic_edit(c->diagnostics, d, brackets, "%s", "");
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
+/* What is called is no function; a name of the kernel's may have hidden a built-in one. `x(n)` of a tensor is `x[n]`. */
+static TileMeaning fail_callee(TileChecker *c, const TileExpr *call, const TileMeaning *m) {
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CALLABLE, call->a->span, tile_meaning_words(c, m));
+    size_t count = call->arguments.count;
+    bool indexes = m->kind == TILE_MEANING_TENSOR && call->a->kind == TILE_EXPR_NAME && count;
+    for (size_t i = 0; i < count; i++) indexes = indexes && !call->arguments.items[i].name;
+    if (indexes) {
+        TileSpan all = {call->span.file, call->arguments.items[0].value->span.begin,
+                        call->arguments.items[count - 1].value->span.end};
+        tile_diagnostic_edit(c->diagnostics, d, call->span, "%s[%s]", call->a->name, tile_span_text(c, all));
+    }
+    const TileBound *bound = call->a->kind == TILE_EXPR_NAME ? tile_scope_find(c, call->a->name) : NULL;
+    if (bound && tile_find_builtin(call->a->name))
+        tile_diagnostic_note(c->diagnostics, d, bound->span, "`%s` is bound here, which hides the built-in function of that name",
+                             call->a->name);
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 TileMeaning tile_check_call(TileChecker *c, const TileExpr *expr) {
     const TileExpr *callee = expr->a;
     bool approximate =
@@ -140,13 +187,22 @@ TileMeaning tile_check_call(TileChecker *c, const TileExpr *expr) {
     }
     TileMeaning m = tile_check_expr(c, named);
     switch (m.kind) {
-    case TILE_MEANING_ERROR: return m;
-    case TILE_MEANING_BUILTIN: return check_builtin(c, expr, m.builtin);
+    case TILE_MEANING_ERROR:
+        if (!index && (named->kind == TILE_EXPR_NAME || named->kind == TILE_EXPR_FIELD)) {
+            const TileExpr *first = named->kind == TILE_EXPR_FIELD ? named->a : named;
+            tile_propose_access(c, tile_reported_last(c, TILE_DIAGNOSTIC_UNKNOWN_NAME, first->span), expr);
+        }
+        if (named->kind == TILE_EXPR_FIELD && !index)
+            tile_propose_call_of_method(c, tile_reported_last(c, TILE_DIAGNOSTIC_NO_FIELD, named->op_span), expr);
+        return m;
+    case TILE_MEANING_BUILTIN:
+        if (index && !takes_brackets(m.builtin)) return fail_brackets(c, index, m.builtin);
+        return check_builtin(c, expr, m.builtin);
     case TILE_MEANING_FUNCTION: return tile_check_function_call(c, expr, &m, index);
     case TILE_MEANING_TYPE:
         if (!index) return check_conversion(c, expr, &m);
         break;
     default: break;
     }
-    return tile_fail(c, NOT_CALLABLE, callee->span, tile_meaning_words(c, &m));
+    return fail_callee(c, expr, &m);
 }

@@ -3,6 +3,7 @@
 #include "parser/check/constant.h"
 #include "parser/check/emit.h"
 #include "parser/check/meaning.h"
+#include "parser/check/report.h"
 
 typedef struct Evaluation {
     TileArena *arena;
@@ -177,4 +178,31 @@ bool tile_make_constant(TileChecker *c, TileMeaning *m) {
     *m = m->sum ? tile_sum_meaning(tile_sum_integer(&c->sums, (int64_t)bits))
                 : tile_bits_meaning((TileScalar)m->scalar, bits);
     return true;
+}
+
+/* Does the value come of a loop, which no launcher computes? `seen` has what has been looked at. */
+static bool comes_of_loop(const TileValue *value, TileMap *seen) {
+    const TileOp *op = value->op;
+    if (!op || tile_map_get(seen, op)) return false;
+    tile_map_set(seen, op, (void *)op);
+    if (tile_op_is(op, TILE_OP_FOR) || tile_op_is(op, TILE_OP_WHILE)) return true;
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (comes_of_loop(tile_op_operand(op, i), seen)) return true;
+    for (unsigned k = 0; k < op->region_count; k++)
+        for (const TileOp *inner = op->regions[k].first; inner; inner = inner->next)
+            for (unsigned i = 0; i < inner->operand_count; i++)
+                if (comes_of_loop(tile_op_operand(inner, i), seen)) return true;
+    return false;
+}
+
+bool tile_check_host_value(TileChecker *c, TileMeaning *m, TileSpan span) {
+    TileMap seen;
+    tile_map_init(&seen, c->arena);
+    if (m->kind != TILE_MEANING_VALUE || m->rank || m->constant) return true;
+    if (!comes_of_loop(tile_emit_value(c, m), &seen) || tile_make_constant(c, m)) return true;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_HOST_STATEMENT, span, "a loop");
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                         "what a loop gives is known here only if all that it depends on is known at compile time");
+    tile_report(c, d);
+    return false;
 }

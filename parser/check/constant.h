@@ -7,4 +7,7 @@
 /* Replaces a scalar that is computed from constants only by a constant. False if it is not. */
 bool tile_make_constant(TileChecker *c, TileMeaning *m);
 
+/* A value outside of grids: reports one that comes of a loop that is not evaluated at compile time. */
+bool tile_check_host_value(TileChecker *c, TileMeaning *m, TileSpan span);
+
 #endif

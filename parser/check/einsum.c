@@ -51,6 +51,21 @@ static bool read_text(const char *text, Einsum *e) {
     return read_letters(&text, &e->result) && !*text;
 }
 
+/* A text that is not of the form: without `->`, as NumPy allows it, the letters that stand once are the result's. */
+static TileMeaning fail_text(TileChecker *c, const TileExpr *text, const TileBuiltin *builtin, const Einsum *e) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_ARGUMENT, text->span, builtin->name,
+                                      "a text such as \"bij,bjk->bik\" first", tile_span_text(c, text->span));
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "each axis of an operand has a letter, which no other of it has");
+    if (text->kind == TILE_EXPR_STRING && e->right.count && !strstr(text->name, "->") && !strchr(text->name, '.')) {
+        TileText letters = {.arena = c->arena};
+        for (char letter = 'A'; letter <= 'z'; letter++)
+            if (has(&e->left, letter) != has(&e->right, letter)) tile_text_add_char(&letters, letter);
+        tile_diagnostic_edit(c->diagnostics, d, text->span, "\"%s->%s\"", text->name, tile_text_get(&letters));
+    }
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 /* What is wrong with the letters, NULL if nothing is. */
 static const char *sort_letters(TileChecker *c, Einsum *e) {
     for (unsigned i = 0; i < e->result.count; i++) {
@@ -90,7 +105,11 @@ static bool check_extents(TileChecker *c, const Einsum *e, const TileMeaning *v,
         if (a == b) continue;
         tile_about_sum(c, a);
         tile_about_sum(c, b);
-        tile_fail(c, SHAPE_MISMATCH, span, tile_meaning_words(c, &v[0]), tile_meaning_words(c, &v[1]));
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_SHAPE_MISMATCH, span,
+                                          tile_meaning_words(c, &v[0]), tile_meaning_words(c, &v[1]));
+        tile_diagnostic_note(c->diagnostics, d, e->span, "the axis `%c` is %s in the first operand, %s in the second", letter,
+                             tile_sum_words(c, a), tile_sum_words(c, b));
+        tile_report(c, d);
         return false;
     }
     return true;
@@ -185,8 +204,7 @@ TileMeaning tile_check_einsum(TileChecker *c, const TileExpr *call, const TileBu
     Einsum e = {.span = text->span};
     TileMeaning v[2];
     if (text->kind != TILE_EXPR_STRING || !read_text(text->name, &e))
-        return tile_fail(c, BAD_ARGUMENT, text->span, builtin->name, "a text such as \"bij,bjk->bik\" first",
-                         tile_span_text(c, text->span));
+        return fail_text(c, text, builtin, &e);
     const char *wrong = sort_letters(c, &e);
     if (wrong) return tile_fail(c, BAD_ARGUMENT, text->span, builtin->name, wrong, tile_span_text(c, text->span));
     if (!read_operand(c, &e, exprs[0], &e.left, &v[0]) || !read_operand(c, &e, exprs[1], &e.right, &v[1]))

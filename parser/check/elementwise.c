@@ -10,6 +10,7 @@
 #include "parser/check/meaning.h"
 #include "parser/check/operand.h"
 #include "parser/check/operator.h"
+#include "parser/check/foreign.h"
 #include "parser/check/propose.h"
 #include "parser/check/reduce.h"
 #include "parser/check/report.h"
@@ -238,11 +239,30 @@ TileMeaning tile_check_approximate(TileChecker *c, const TileExpr *call) {
 
 /* ---- creation of tiles ---- */
 
+/* `zeros(4, f32)` and `zeros((4, 8), f32)`, as in NumPy, and `full((4, 8), 1.5)`. */
+static void fail_extents(TileChecker *c, const TileExpr *call) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_EXTENTS_MISSING, call->span, tile_callee_name(call),
+                                      (int)TILE_MAX_TILE_RANK);
+    bool made = call->a->kind == TILE_EXPR_NAME && strcmp(call->a->name, "randperm") != 0;
+    if (made && call->arguments.count == 2) {
+        const TileExpr *shape = call->arguments.items[0].value, *value = call->arguments.items[1].value;
+        const char *type = tile_type_text(c, value);
+        bool listed = shape->kind == TILE_EXPR_TUPLE && shape->items.count;
+        TileSpan extents = shape->span;
+        if (listed) {
+            extents.begin = shape->items.items[0]->span.begin;
+            extents.end = shape->items.items[shape->items.count - 1]->span.end;
+        }
+        tile_diagnostic_edit(c->diagnostics, d, call->span, "%s[%s](%s)", call->a->name, tile_bare_text(c, extents),
+                             type);
+    }
+    tile_report(c, d);
+}
+
 bool tile_check_extents(TileChecker *c, const TileExpr *call, TileMeaning *shape) {
     const TileExpr *index = call->a;
     if (index->kind != TILE_EXPR_INDEX || !index->items.count || index->items.count > TILE_MAX_TILE_RANK) {
-        tile_fail(c, EXTENTS_MISSING, call->span, tile_callee_name(call), (int)TILE_MAX_TILE_RANK);
-        return false;
+        return fail_extents(c, call), false;
     }
     shape->kind = TILE_MEANING_VALUE;
     shape->rank = (uint8_t)index->items.count;

@@ -2,6 +2,7 @@
 #include "parser/check/annotate.h"
 #include "parser/check/bounds.h"
 #include "parser/check/branch.h"
+#include "parser/check/builtin.h"
 #include "parser/check/callee.h"
 #include "parser/check/claim.h"
 #include "parser/check/emit.h"
@@ -248,9 +249,23 @@ static TileMeaning check_unary(TileChecker *c, const TileExpr *expr) {
 
 /* ---- fields ---- */
 
+static TileMeaning fail_field(TileChecker *c, const TileMeaning *m, const TileExpr *expr) {
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NO_FIELD, expr->op_span, tile_meaning_words(c, m), expr->name);
+    if (m->kind == TILE_MEANING_INTEGER && strcmp(expr->name, "f") == 0) /* 0.f, as in C */
+        tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s.0", tile_span_text(c, expr->a->span));
+    if (strcmp(expr->name, "shape") == 0)
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                             "the dimensions of a tensor have names, those of its parameter: `x: in f32[M, N]`");
+    if (strcmp(expr->name, "dtype") == 0)
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                             "a kernel over any type names it: `kernel k[T: float](x: in T[N], ..)`");
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 static TileMeaning value_field(TileChecker *c, const TileMeaning *m, const TileExpr *expr) {
-    if (strcmp(expr->name, "T") != 0)
-        return tile_fail(c, NO_FIELD, expr->op_span, tile_meaning_words(c, m), expr->name);
+    if (strcmp(expr->name, "T") != 0) return fail_field(c, m, expr);
     if (m->kind != TILE_MEANING_VALUE || m->rank != 2)
         return tile_fail(c, BAD_RANK, expr->op_span, ".T", "2", tile_meaning_words(c, m));
     tile_emit_at(c, expr->span);
@@ -263,11 +278,13 @@ static TileMeaning unknown_member(TileChecker *c, const TileAst *module, const T
     for (size_t i = 0; i < module->items.count; i++)
         if (module->items.items[i]->kind != TILE_ITEM_KERNEL) tile_nearest_try(&nearest, module->items.items[i]->name);
     tile_propose_nearest(c, d, expr->op_span, &nearest);
+    if (tile_find_builtin(expr->name)) tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s", expr->name);
     tile_report(c, d);
     return tile_error_meaning();
 }
 
 static TileMeaning check_field(TileChecker *c, const TileExpr *expr) {
+    if (tile_check_foreign_member(c, expr)) return tile_error_meaning();
     TileMeaning m = tile_check_expr(c, expr->a);
     switch (m.kind) {
     case TILE_MEANING_ERROR: return m;

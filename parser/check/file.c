@@ -433,12 +433,15 @@ static tile_status check_exports(ModuleCheck *check, TileProgramInfo *program) {
     if (result == TILE_OUT_OF_MEMORY) return result;
     for (size_t i = 0; i < program->exports.count && !check->spent; i++) {
         const TileExportInfo *export = &program->exports.items[i];
-        const TileItem *kernel = tile_check_find_kernel(check->ast, export->kernel);
+        const TileItem *kernel = export->item;
         if (tile_map_get(&check->wrong, kernel)) continue; /* reported already */
         TileLowerOptions options = {.bindings = export->bindings.items,
                                     .binding_count = export->bindings.count,
                                     .places = export->places.items};
+        const TileAst *own = check->ast;
+        check->ast = export->ast; /* a kernel of an import knows what its own file knows */
         tile_status status = check_instance(check, kernel, &options, false);
+        check->ast = own;
         if (status != TILE_OK) result = status;
         weigh_file(check, kernel);
     }

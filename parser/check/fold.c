@@ -8,6 +8,8 @@
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/fold.h"
+#include "parser/check/forms.h"
+#include "parser/check/item.h"
 #include "parser/check/lacks.h"
 #include "parser/check/literal.h"
 #include "parser/check/meaning.h"
@@ -54,13 +56,26 @@ static bool read_tuple(TileChecker *c, const TileExpr *expr, TileMeaning *values
     return true;
 }
 
+/* What is no value: perhaps the function, which stands last. */
+static void fail_values(TileChecker *c, const Fold *fold, const TileExpr *expr, const TileMeaning *m) {
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VALUE, expr->span, tile_meaning_words(c, m));
+    const TileExpr *second = tile_positional_argument(fold->call, 1), *third = tile_positional_argument(fold->call, 2);
+    bool function = m->kind == TILE_MEANING_FUNCTION || m->kind == TILE_MEANING_BUILTIN;
+    if (function && third && !tile_positional_argument(fold->call, 3)) {
+        TileSpan all = {expr->span.file, expr->span.begin, third->span.end};
+        tile_diagnostic_edit(c->diagnostics, d, all, "%s, %s, %s", tile_span_text(c, second->span),
+                             tile_span_text(c, third->span), tile_span_text(c, expr->span));
+    }
+    tile_note_forms(c, tile_report(c, d), fold->call, fold->name);
+}
+
 static bool read_values(TileChecker *c, Fold *fold, const TileExpr *expr) {
     if (!read_tuple(c, expr, fold->values, &fold->count)) return false;
     for (unsigned i = 0; i < fold->count; i++) {
         fold->values[i] = tile_as_value(c, fold->values[i], expr->span);
         if (tile_is_error(&fold->values[i])) return false;
-        if (fold->values[i].kind != TILE_MEANING_VALUE)
-            return tile_fail(c, NOT_VALUE, expr->span, tile_meaning_words(c, &fold->values[i])), false;
+        if (fold->values[i].kind != TILE_MEANING_VALUE) return fail_values(c, fold, expr, &fold->values[i]), false;
     }
     tile_emit_at(c, fold->call->span);
     if (!tile_unify_shapes(c, fold->values, fold->count, expr->span)) return false;
@@ -169,6 +184,25 @@ static TileMeaning fail_function(TileChecker *c, const Fold *fold, const char *w
         tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_FOLD_FUNCTION, fold->function->span, fold->name, fold->count,
                       plural(fold->count), 2 * fold->count, fold->count, fold->count, words);
     if (item) tile_diagnostic_note(c->diagnostics, d, item->name_span, "`%s` is declared here", item->name);
+    if (item && item->params.count > 2 * fold->count)
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                             "it gets the elements alone; what is constant stands in brackets, `fn f[K: const](..)`, and "
+                             "what is not is folded with them, in a tuple");
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
+/* What stands for the function is none: perhaps its call, or its name as a text. */
+static TileMeaning fail_not_function(TileChecker *c, const TileExpr *expr, const TileMeaning *m) {
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_FUNCTION, expr->span, tile_meaning_words(c, m));
+    if (expr->kind == TILE_EXPR_CALL)
+        tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s", tile_span_text(c, expr->a->span));
+    const TileAst *where;
+    bool named = expr->kind == TILE_EXPR_STRING &&
+                 (tile_find_builtin(expr->name) ||
+                  tile_find_item(c->frame->ast, tile_intern_string(c->frame->ast->names, expr->name), true, &where));
+    if (named) tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s", expr->name);
     tile_report(c, d);
     return tile_error_meaning();
 }
@@ -203,7 +237,7 @@ static TileMeaning call_function(TileChecker *c, const Fold *fold, TileMeaning *
     if (tile_is_error(&function)) return function;
     if (function.kind == TILE_MEANING_BUILTIN) return call_builtin(c, fold, &function, arguments);
     if (function.kind != TILE_MEANING_FUNCTION || function.item->kind != TILE_ITEM_FN)
-        return tile_fail(c, NOT_FUNCTION, expr->span, tile_meaning_words(c, &function));
+        return fail_not_function(c, expr, &function);
     if (function.item->params.count != 2 * fold->count)
         return fail_function(c, fold,
                              tile_arena_format(c->arena, "the function `%s` of %u", function.item->name,
@@ -373,7 +407,7 @@ TileMeaning tile_check_cumulative(TileChecker *c, const TileExpr *call, const Ti
     bool reverse, exclusive;
     TileMeaning m = tile_check_reduced(c, call, names);
     if (tile_is_error(&m) || !tile_check_axes(c, call, m.rank, &axes)) return tile_error_meaning();
-    if ((axes & (axes - 1)) != 0) return tile_fail(c, ONE_AXIS, call->span, builtin->name);
+    if ((axes & (axes - 1)) != 0) return tile_fail_one_axis(c, call, builtin->name);
     if (m.scalar == TILE_BOOL) return tile_fail(c, BAD_ARGUMENT, call->span, builtin->name, "numbers", "bool");
     if (!tile_check_flag(c, call, "reverse", &reverse) || !tile_check_flag(c, call, "exclusive", &exclusive))
         return tile_error_meaning();

@@ -1,6 +1,7 @@
 /* Grids and temporaries: the part of a kernel that runs on the host. */
 #include "parser/check/covered.h"
 #include "parser/check/dimension.h"
+#include "parser/check/constant.h"
 #include "parser/check/emit.h"
 #include "parser/check/grid.h"
 #include "parser/check/leave.h"
@@ -81,6 +82,9 @@ static bool check_entries(TileChecker *c, const TileStatement *statement, Grid *
         if (!grid->over_tiles[i]) {
             grid->extents[i] = tile_check_integer(c, entry, "an extent of the grid");
             if (!grid->extents[i]) return false;
+            TileMeaning extent = tile_sum_meaning(grid->extents[i]);
+            if (!tile_check_host_value(c, &extent, entry->span)) return false;
+            grid->extents[i] = extent.sum;
             continue;
         }
         TileTiles *tiles = &grid->tiles[i];
@@ -88,6 +92,8 @@ static bool check_entries(TileChecker *c, const TileStatement *statement, Grid *
         const TileSum *covered = covered_by(c, tiles);
         require_countable(c, tiles, covered);
         grid->extents[i] = tile_sum_divide_up(&c->sums, covered, tiles->size);
+        TileMeaning extent = tile_sum_meaning(grid->extents[i]);
+        if (!tile_check_host_value(c, &extent, entry->span)) return false;
     }
     return true;
 }
@@ -248,6 +254,17 @@ static bool may_stand_here(const TileChecker *c) {
     return c->frame->item->kind == TILE_ITEM_KERNEL && (!c->in_grid || top);
 }
 
+static TileMeaning fail_temp_type(TileChecker *c, const TileTypeExpr *type) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TEMP_TYPE, type->span);
+    TileSpan word = {type->span.file, type->span.begin, type->name_span.begin};
+    if (type->kind == TILE_TYPE_EXPR_NAME && type->has_extents) { /* `inout f32[N]` */
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "a temporary is always read and written");
+        tile_diagnostic_edit(c->diagnostics, d, word, "%s", "");
+    }
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 void tile_check_temp(TileChecker *c, const TileStatement *statement) {
     const TileTypeExpr *type = statement->type;
     TileScalar scalar;
@@ -255,13 +272,13 @@ void tile_check_temp(TileChecker *c, const TileStatement *statement) {
     bool fits =
         type->kind == TILE_TYPE_EXPR_NAME && type->has_extents && type->access == TILE_WORD_NONE && !type->is_const;
     if (!may_stand_here(c)) {
-        tile_fail(c, TEMP_PLACE, statement->span);
+        tile_scope_bind(c, name, tile_fail(c, TEMP_PLACE, statement->span), true);
         return;
     }
     TileMeaning wrong = tile_nothing();
     unsigned own = c->in_grid ? c->program_rank : 0;
     if (!fits)
-        wrong = tile_fail(c, TEMP_TYPE, type->span);
+        wrong = fail_temp_type(c, type);
     else if (type->extents.count + own > TILE_MAX_TENSOR_RANK)
         wrong = tile_fail(c, RANK_LIMIT, type->span, (int)(TILE_MAX_TENSOR_RANK - own));
     else if (!tile_find_type(c, type->name, &scalar))

@@ -13,6 +13,7 @@
 #include "parser/check/operand.h"
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
+#include "parser/check/scope.h"
 #include "parser/check/shape.h"
 #include "parser/check/stand_in.h"
 #include "parser/check/validity.h"
@@ -114,6 +115,10 @@ static TileMeaning add_axes(TileChecker *c, const TileExpr *expr, const TileMean
             TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TILE_INDEX, entry->span);
             tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
                                  "elements of a tile are not addressed one by one; load them from the tensor");
+            bool none = (entry->kind == TILE_EXPR_NAME && strcmp(entry->name, "None") == 0) ||
+                        ((entry->kind == TILE_EXPR_NAME || entry->kind == TILE_EXPR_FIELD) &&
+                         strcmp(entry->name, "newaxis") == 0);
+            if (none) tile_diagnostic_edit(c->diagnostics, d, entry->span, "_");
             tile_report(c, d);
             return tile_error_meaning();
         } else {
@@ -165,11 +170,34 @@ static bool indexes_tensor(const TileExpr *expr, const TileMeaning *m) {
     return m->tensor && !axes;
 }
 
+/* `x[m][n]`, as in C and NumPy, and `x.shape[1]`: what was reported of the inner expression gets an edit. */
+static void propose_index(TileChecker *c, const TileExpr *expr) {
+    const TileExpr *inner = expr->a, *tensor = inner->a;
+    bool field = inner->kind == TILE_EXPR_FIELD;
+    if ((!field && inner->kind != TILE_EXPR_INDEX) || tensor->kind != TILE_EXPR_NAME) return;
+    const TileBound *bound = tile_scope_find(c, tensor->name);
+    if (!bound || bound->meaning.kind != TILE_MEANING_TENSOR || !expr->items.count) return;
+    const TileTensor *t = bound->meaning.tensor;
+    if (!field) {
+        TileDiagnostic *d = tile_reported_last(c, TILE_DIAGNOSTIC_ENTRY_COUNT, inner->span);
+        if (!d || inner->items.count + expr->items.count != t->rank - t->own) return;
+        TileSpan last = {expr->span.file, expr->items.items[0]->span.begin, expr->span.end};
+        TileSpan first = {expr->span.file, inner->span.begin, inner->span.end - 1};
+        tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s, %s", tile_span_text(c, first),
+                             tile_span_text(c, last));
+        return;
+    }
+    TileDiagnostic *d = tile_reported_last(c, TILE_DIAGNOSTIC_NO_FIELD, inner->op_span);
+    const TileExpr *entry = expr->items.items[0];
+    if (entry->kind != TILE_EXPR_INTEGER || entry->integer >= t->rank - t->own) return;
+    tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s", tile_sum_words(c, t->dims[t->own + entry->integer]));
+}
+
 TileMeaning tile_check_index(TileChecker *c, const TileExpr *expr) {
     TileMeaning m = tile_check_expr(c, expr->a);
     if (m.kind == TILE_MEANING_VALUE && indexes_tensor(expr, &m)) return tile_check_load(c, expr, &m);
     switch (m.kind) {
-    case TILE_MEANING_ERROR: return m;
+    case TILE_MEANING_ERROR: propose_index(c, expr); return m;
     case TILE_MEANING_TENSOR: return tile_check_load(c, expr, &m);
     case TILE_MEANING_VALUE: return add_axes(c, expr, &m);
     case TILE_MEANING_FUNCTION: return tile_check_filled(c, expr, &m);
@@ -216,6 +244,9 @@ bool tile_access_fit_value(TileChecker *c, const TileAccessed *access, TileMeani
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_SHAPE_MISMATCH, span,
                                           tile_meaning_words(c, &shape), tile_meaning_words(c, value));
         tile_diagnostic_note(c->diagnostics, d, access->span, "it is stored here");
+        if (!shape.rank)
+            tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                                 "`sum(v)`, `max(v)` and other reductions make one value of a tile");
         tile_propose_axis(c, d, value, expr, &shape);
         bool transposed = value->rank == 2 && shape.rank == 2 && value->extent[0] == shape.extent[1] &&
                           value->extent[1] == shape.extent[0];
@@ -255,7 +286,7 @@ bool tile_access_check_covers(TileChecker *c, const TileAccessed *access, const 
         tile_diagnostic_note(c->diagnostics, d, missing->atom->span,
                              "what may be invalid begins here; `else skip` leaves those elements as they were");
         tile_note_lacks(c, d, missing->atom);
-        TileSpan place = missing->where.file ? missing->where : expr->span;
+        TileSpan place = missing->where.file ? tile_filled_place(expr, missing->where) : expr->span;
         tile_diagnostic_edit(c->diagnostics, d, place, "(%s else 0)", tile_span_text(c, place));
         tile_report(c, d);
         return false;
@@ -311,7 +342,10 @@ bool tile_access_target(TileChecker *c, const TileExpr *target, TileAccessed *ac
     TileMeaning m = target->kind == TILE_EXPR_INDEX ? tile_check_expr(c, target->a) : tile_check_expr(c, target);
     if (tile_is_error(&m)) return false;
     if (m.kind != TILE_MEANING_TENSOR || target->kind != TILE_EXPR_INDEX) {
-        tile_fail(c, NOT_ASSIGNABLE, target->span, tile_meaning_words(c, &m));
+        TileDiagnostic *d =
+            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_ASSIGNABLE, target->span, tile_meaning_words(c, &m));
+        if (m.kind == TILE_MEANING_TENSOR) tile_propose_whole(c, d, m.tensor, target->span, true);
+        tile_report(c, d);
         return false;
     }
     *access = (TileAccessed){.tensor = m.tensor, .span = target->span};

@@ -64,6 +64,59 @@ void tile_fail_candidates(TileChecker *c, const char *name, TileSpan span, const
     tile_report(c, d);
 }
 
+/* ---- kernels of imports ---- */
+
+static const TileExport *find_export(const TileAst *ast, const char *name) {
+    for (size_t i = 0; i < ast->items.count; i++)
+        for (size_t k = 0; k < ast->items.items[i]->exports.count; k++) {
+            const TileExport *export = &ast->items.items[i]->exports.items[k];
+            if (export->name == name) return export;
+        }
+    return NULL;
+}
+
+static TileFoundKernel kernel_in(const TileAst *ast, const char *name, bool exports) {
+    const TileExport *export = exports ? find_export(ast, name) : NULL;
+    const TileItem *item = tile_map_get(&ast->named, export ? export->kernel.name : name);
+    bool found = item && item->kind == TILE_ITEM_KERNEL && !(export && export->module.name);
+    return (TileFoundKernel){.item = found ? item : NULL, .ast = ast, .export = export};
+}
+
+/* NULL if no import has it, or, with a message, several. */
+static TileFoundKernel imported_kernel(TileChecker *c, const TileAst *ast, TileNameRef name, bool exports) {
+    TileCandidate candidates[TILE_MAX_CANDIDATES];
+    TileFoundKernel result = {.ast = ast};
+    unsigned count = 0;
+    size_t next = 0;
+    for (size_t i = 0; i < ast->items.count && next < ast->imports.count; i++) {
+        const TileItem *import = ast->items.items[i];
+        if (import->kind != TILE_ITEM_IMPORT) continue;
+        const TileAst *module = ast->imports.items[next++];
+        TileFoundKernel found = module ? kernel_in(module, name.name, exports) : (TileFoundKernel){.item = NULL};
+        bool known = !found.item || count == TILE_MAX_CANDIDATES;
+        for (unsigned k = 0; k < count; k++) known = known || candidates[k].item == found.item;
+        if (known) continue;
+        candidates[count++] = (TileCandidate){found.item, module, import->is_path ? NULL : import->name};
+        result = found;
+        result.module = import->is_path ? NULL : import->name;
+    }
+    if (count > 1) tile_fail_candidates(c, name.name, name.span, candidates, count, NULL);
+    if (count > 1) result = (TileFoundKernel){.ast = ast, .reported = true};
+    return result;
+}
+
+TileFoundKernel tile_find_kernel(TileChecker *c, const TileAst *ast, const char *module, TileNameRef name,
+                                 bool exports) {
+    if (module) {
+        const TileAst *other = tile_find_module(ast, module);
+        TileFoundKernel found = other ? kernel_in(other, name.name, exports) : (TileFoundKernel){.ast = ast};
+        found.module = module;
+        return found;
+    }
+    TileFoundKernel own = kernel_in(ast, name.name, exports);
+    return own.item || tile_map_get(&ast->named, name.name) ? own : imported_kernel(c, ast, name, exports);
+}
+
 /* ---- names of a kernel ---- */
 
 bool tile_is_static(const TileItem *kernel, const char *name) {

@@ -5,8 +5,18 @@
 #include "parser/check/check.h"
 
 const TileItem *tile_find_item(const TileAst *ast, const char *name, bool imports, const TileAst **where);
-/* The file that the name of an import stands for, or NULL. */
-const TileAst *tile_find_module(const TileAst *ast, const char *name);
+
+/* A kernel by its name, in a file and, if that has nothing of the name, in its imports; or in one `module` (NULL: none
+ * is named). `exports`: the name may be that of an export. */
+typedef struct TileFoundKernel {
+    const TileItem *item; /* NULL: there is none */
+    const TileAst *ast;   /* the file that has it, or was searched */
+    const TileExport *export;
+    const char *module; /* the name of the import, or NULL */
+    bool reported;      /* several imports have it: there is a message */
+} TileFoundKernel;
+TileFoundKernel tile_find_kernel(TileChecker *c, const TileAst *ast, const char *module, TileNameRef name,
+                                 bool exports);
 enum { TILE_MAX_CANDIDATES = 8 };
 typedef struct TileCandidate {
     const TileItem *item;

@@ -194,6 +194,22 @@ TileMeaning tile_check_permute(TileChecker *c, const TileExpr *call, const TileB
 }
 
 /* The leading and trailing axes that keep their extent keep their validity; those between have to be valid. */
+/* `reshape(v, (4, -1))`, as in NumPy: proposes what is left of the elements, if the other extents are written numbers.
+ */
+static void propose_rest(TileChecker *c, const TileExpr *shape, unsigned place, int64_t elements) {
+    const TileExpr *open = shape->kind == TILE_EXPR_TUPLE ? shape->items.items[place] : shape;
+    TileDiagnostic *d = tile_reported_last(c, TILE_DIAGNOSTIC_BAD_EXTENT, open->span);
+    if (!d || strcmp(tile_span_text(c, open->span), "-1") != 0) return;
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "each extent is written; none is left to be computed");
+    for (size_t i = 0; shape->kind == TILE_EXPR_TUPLE && i < shape->items.count; i++) {
+        const TileExpr *other = shape->items.items[i];
+        if (i == place) continue;
+        if (other->kind != TILE_EXPR_INTEGER || !other->integer || elements % (int64_t)other->integer) return;
+        elements /= (int64_t)other->integer;
+    }
+    tile_diagnostic_edit(c->diagnostics, d, open->span, "%lld", (long long)elements);
+}
+
 TileMeaning tile_check_reshape(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
     TileMeaning m = check_tile_operand(c, call, 2);
     if (tile_is_error(&m)) return m;
@@ -204,7 +220,7 @@ TileMeaning tile_check_reshape(TileChecker *c, const TileExpr *call, const TileB
     int64_t lanes = 1, had = tile_type_lanes(tile_meaning_type(c, &m));
     for (unsigned i = 0; i < rank; i++) {
         extent[i] = tile_check_extent(c, shape->kind == TILE_EXPR_TUPLE ? shape->items.items[i] : shape);
-        if (!extent[i]) return tile_error_meaning();
+        if (!extent[i]) return propose_rest(c, shape, i, had), tile_error_meaning();
         lanes *= tile_extent_value(c, extent[i]);
     }
     if (lanes != had) {

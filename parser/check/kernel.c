@@ -157,7 +157,7 @@ static void check_overlaps(TileChecker *c, const TileItem *kernel) {
 
 static void check_require(TileChecker *c, const TileRequire *require, const TileExpr *expr) {
     TileMeaning m = tile_check_condition(c, expr);
-    if (tile_is_error(&m)) return;
+    if (tile_is_error(&m) || !tile_check_host_value(c, &m, expr->span)) return;
     tile_make_constant(c, &m);
     const char *text = tile_span_text(c, expr->span);
     const char *known = m.constant ? "" : tile_known_values(c, expr);

@@ -115,10 +115,14 @@ static bool list_tunes(Lister *l, const TileItem *kernel, TileKernelInfo *info) 
     return ok;
 }
 
-static bool list_kernel(Lister *l, const TileItem *kernel, TileProgramInfo *out) {
+/* `name`: of the kernel itself, or with the module that has it. */
+static bool list_kernel(Lister *l, const char *name, const TileItem *kernel, const TileAst *ast, TileProgramInfo *out) {
     TileKernelInfo info = {
-        .name = kernel->name, .doc = kernel->doc, .item = kernel, .signature = flat_text(l, kernel->signature)};
-    TileFrame frame = {.item = kernel, .ast = l->ast};
+        .name = name, .doc = kernel->doc, .item = kernel, .ast = ast, .signature = flat_text(l, kernel->signature)};
+    if (name != kernel->name)
+        info.signature =
+            tile_arena_format(l->arena, "%.*s%s", (int)(strlen(name) - strlen(kernel->name)), name, info.signature);
+    TileFrame frame = {.item = kernel, .ast = ast};
     l->checker->frame = &frame;
     l->checker->op_count = 0;
     for (size_t i = 0; i < kernel->generics.count; i++)
@@ -132,8 +136,7 @@ static bool list_kernel(Lister *l, const TileItem *kernel, TileProgramInfo *out)
         tile_list_push(l->arena, &info.overlaps, kernel->overlaps.items[i].name);
     if (!list_tunes(l, kernel, &info)) return false;
     tile_list_push(l->arena, &out->kernels, info);
-    if (!tile_map_get(&l->kernels, kernel->name))
-        tile_map_set(&l->kernels, kernel->name, (void *)(uintptr_t)out->kernels.count);
+    if (!tile_map_get(&l->kernels, name)) tile_map_set(&l->kernels, name, (void *)(uintptr_t)out->kernels.count);
     return true;
 }
 
@@ -202,20 +205,51 @@ static void fail_setting(TileChecker *c, const TileKernelInfo *kernel, const Til
     tile_report(c, d);
 }
 
+/* Proposes the import with the most similar name. */
+static void fail_module(Lister *l, const TileNameRef *module) {
+    TileDiagnostic *d =
+        tile_diagnose(l->checker->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_NAME, module->span, module->name);
+    TileNearest nearest = tile_nearest(module->name);
+    for (size_t i = 0; i < l->ast->items.count; i++) {
+        const TileItem *item = l->ast->items.items[i];
+        if (item->kind == TILE_ITEM_IMPORT && !item->is_path) tile_nearest_try(&nearest, item->name);
+    }
+    tile_propose_nearest(l->checker, d, module->span, &nearest);
+    tile_report(l->checker, d);
+}
+
+/* The interface of the kernel that is exported, in the list that a kernel of an import then joins. NULL with a message.
+ */
+static const TileKernelInfo *find_exported(Lister *l, const TileExport *export, TileProgramInfo *out) {
+    const TileNameRef *module = &export->module;
+    if (module->name && !tile_find_module(l->ast, module->name)) return fail_module(l, module), NULL;
+    TileFoundKernel found = tile_find_kernel(l->checker, l->ast, module->name, export->kernel, false);
+    if (found.reported) return NULL;
+    if (!found.item) return tile_fail_no_kernel(l->checker, found.ast, export->kernel.span, export->kernel.name), NULL;
+    const char *name = found.item->name;
+    if (found.ast != l->ast && found.module)
+        name = tile_intern_string(l->ast->names, tile_arena_format(l->arena, "%s.%s", found.module, name));
+    const TileKernelInfo *info = find_info(l, out, name);
+    if (info || found.ast == l->ast || found.item->broken)
+        return info; /* without it: it has errors, which are reported */
+    TileFrame *frame = l->checker->frame;
+    bool listed = list_kernel(l, name, found.item, found.ast, out);
+    l->checker->frame = frame;
+    return listed ? find_info(l, out, name) : NULL;
+}
+
 static bool list_export(Lister *l, const TileExport *export, TileProgramInfo *out) {
-    const TileKernelInfo *kernel = find_info(l, out, export->kernel.name);
-    const TileItem *item = tile_map_get(&l->ast->named, export->kernel.name);
     TileChecker *c = l->checker;
-    if (!kernel && item && item->kind == TILE_ITEM_KERNEL) return false; /* it has errors, which have been reported */
-    if (!kernel) return tile_fail_no_kernel(c, l->ast, export->kernel.span, export->kernel.name), false;
+    const TileKernelInfo *kernel = find_exported(l, export, out);
+    if (!kernel) return false;
     if (export->arguments.count > kernel->generics.count)
         return tile_fail(c, GENERIC_COUNT, export->span, kernel->name,
                          tile_count_words(c, kernel->generics.count, "generic", "generics"),
                          (unsigned)export->arguments.count, export->arguments.count == 1 ? "is" : "are"),
                false;
-    TileExportInfo info = {.kernel = kernel->name, .span = export->span};
+    TileExportInfo info = {.kernel = kernel->name, .item = kernel->item, .ast = kernel->ast, .span = export->span};
     TileText name = {.arena = l->arena};
-    tile_text_add(&name, kernel->name);
+    tile_text_add(&name, kernel->item->name);
     for (size_t i = 0; i < export->arguments.count; i++) {
         const char *text = flat_text(l, export->arguments.items[i]->span);
         tile_list_push(l->arena, &info.bindings, tile_binding_read(kernel->generics.items[i].name, text));
@@ -308,7 +342,8 @@ tile_status tile_list_kernels(TileDiagnostics *diagnostics, const TileAst *ast, 
     bool ok = true;
     for (size_t i = 0; i < ast->items.count; i++) {
         const TileItem *item = ast->items.items[i];
-        if (item->kind == TILE_ITEM_KERNEL && !item->broken) ok = list_kernel(&lister, item, out) && ok;
+        if (item->kind == TILE_ITEM_KERNEL && !item->broken)
+            ok = list_kernel(&lister, item->name, item, ast, out) && ok;
     }
     static const TileItem nowhere = {.kind = TILE_ITEM_FN};
     TileFrame frame = {.item = &nowhere, .ast = ast};

@@ -11,6 +11,7 @@
 #include "parser/check/meaning.h"
 #include "parser/check/operand.h"
 #include "parser/check/range.h"
+#include "parser/check/propose.h"
 #include "parser/check/report.h"
 #include "parser/check/scope.h"
 #include "parser/check/sequence.h"
@@ -470,9 +471,11 @@ static void check_static_for(TileChecker *c, Loop *loop) {
     const TileSum *const parts[] = {loop->lo, loop->hi, loop->step};
     for (unsigned i = 0; i < 3 && !known; i++) tile_about_unknown(c, parts[i]);
     for (unsigned i = 0; i < 3 && large; i++) tile_about_sum(c, parts[i]);
-    if (!known)
-        tile_fail(c, NOT_CONSTANT, span, "a bound of `static for`");
-    else if (large)
+    if (!known) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CONSTANT, span, "a bound of `static for`");
+        tile_propose_constant(c, d, loop->statement->value);
+        tile_report(c, d);
+    } else if (large)
         fail_iterations(c, span, most);
     else if (hi > lo)
         run_static(c, loop, lo, ((uint64_t)hi - (uint64_t)lo - 1) / (uint64_t)step + 1, step);
@@ -484,6 +487,16 @@ static bool has_constant_bounds(TileChecker *c, const Loop *loop) {
            tile_sum_known(&c->sums, loop->step, &number);
 }
 
+/* `range(n)`, `range(a, b)` and `range(a, b, step)`, as in Python. */
+static void propose_range(TileChecker *c, TileDiagnostic *d, const TileExpr *expr) {
+    size_t count = expr->kind == TILE_EXPR_CALL ? expr->arguments.count : 0;
+    if (count < 1 || count > 3 || !(tile_is_call_of(expr, "range") || tile_is_call_of(expr, "arange"))) return;
+    const char *text[3] = {NULL};
+    for (size_t i = 0; i < count; i++) text[i] = tile_span_text(c, expr->arguments.items[i].value->span);
+    tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s..%s%s%s", count > 1 ? text[0] : "0", text[count > 1],
+                         count > 2 ? " step " : "", count > 2 ? text[2] : "");
+}
+
 /* a..b */
 static bool check_bounds(TileChecker *c, const TileStatement *statement, Loop *loop) {
     const TileExpr *expr = statement->value;
@@ -492,6 +505,8 @@ static bool check_bounds(TileChecker *c, const TileStatement *statement, Loop *l
         const TileBound *bound = expr->kind == TILE_EXPR_NAME ? tile_scope_find(c, expr->name) : NULL;
         if (expr->kind == TILE_EXPR_INTEGER || (bound && bound->meaning.sum))
             tile_diagnostic_edit(c->diagnostics, d, expr->span, "0..%s", tile_span_text(c, expr->span));
+        else
+            propose_range(c, d, expr);
         tile_report(c, d);
         return false;
     }

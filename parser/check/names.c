@@ -2,6 +2,7 @@
 #include "parser/check/builtin.h"
 #include "parser/check/constant.h"
 #include "parser/check/emit.h"
+#include "parser/check/foreign.h"
 #include "parser/check/item.h"
 #include "parser/check/lacks.h"
 #include "parser/check/literal.h"
@@ -96,7 +97,7 @@ static void note_dimension(TileChecker *c, TileDiagnostic *d, const char *name) 
             bool solved = !tile_is_static(item, name);
             tile_diagnostic_note(c->diagnostics, d, type->extents.items[k]->span,
                                  solved ? "a dimension gets its name where that stands alone, as in `[%s]`, or is the "
-                                          "only one that is not known yet, as in `[2 * %s + 1]`"
+                                          "only one that is not known yet, with a number as its factor, as in `[2 * %s + 1]`"
                                         : "a static dimension gets its value where its name stands alone, as in `[%s]`",
                                  name, name);
             tile_scope_push(c, (TileBound){.name = name, .meaning = tile_error_meaning(), .fixed = true});
@@ -127,19 +128,35 @@ static TileMeaning unknown_name(TileChecker *c, const char *name, TileSpan span)
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_NAME, span, name);
     note_dimension(c, d, name);
     note_other_target(c, d, name);
-    tile_propose_visible(c, d, name, span);
+    if (!tile_propose_foreign(c, d, name, span)) tile_propose_visible(c, d, name, span);
     tile_report(c, d);
     return tile_error_meaning();
 }
 
-bool tile_check_undeclared(TileChecker *c, const TileExpr *target) {
+static bool is_known(TileChecker *c, const char *name) {
     const TileAst *where;
     TileScalar scalar;
-    if (target->kind != TILE_EXPR_NAME || c->frame->ast->lost || tile_scope_find(c, target->name)) return false;
-    bool known = tile_find_item(c->frame->ast, target->name, true, &where) || tile_find_builtin(target->name) ||
-                 tile_scalar_find(target->name, strlen(target->name), &scalar) ||
-                 tile_find_module(c->frame->ast, target->name);
-    if (known || tile_is_future_type(target->name)) return false;
+    return tile_scope_find(c, name) || tile_find_item(c->frame->ast, name, true, &where) || tile_find_builtin(name) ||
+           tile_scalar_find(name, strlen(name), &scalar) || tile_find_module(c->frame->ast, name) ||
+           tile_is_future_type(name);
+}
+
+bool tile_check_foreign_member(TileChecker *c, const TileExpr *field) {
+    const TileExpr *module = field->a;
+    if (module->kind == TILE_EXPR_FIELD) module = module->a; /* tl.math.exp */
+    if (module->kind != TILE_EXPR_NAME || !tile_is_foreign_module(module->name) || is_known(c, module->name))
+        return false;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_NAME, module->span, module->name);
+    TileScalar scalar;
+    bool own = tile_find_builtin(field->name) || tile_scalar_find(field->name, strlen(field->name), &scalar);
+    if (own) tile_diagnostic_edit(c->diagnostics, d, field->span, "%s", field->name);
+    if (!own) tile_propose_foreign(c, d, field->name, field->span);
+    tile_report(c, d);
+    return true;
+}
+
+bool tile_check_undeclared(TileChecker *c, const TileExpr *target) {
+    if (target->kind != TILE_EXPR_NAME || c->frame->ast->lost || is_known(c, target->name)) return false;
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_NAME, target->span, target->name);
     tile_propose_visible(c, d, target->name, target->span);
     if (d && !d->has_edit) {

@@ -9,6 +9,8 @@ TileMeaning tile_scope_meaning(TileChecker *c, const char *name, TileSpan span);
 bool tile_is_constant(TileChecker *c, const TileAst *ast, const char *name);
 /* Assigns, and checks that the variable may get the value's atoms. */
 void tile_var_assign(TileChecker *c, TileVar *var, TileMeaning value, TileSpan span);
+/* Reports `tl.exp`, `np.maximum` and other members of libraries of other languages. */
+bool tile_check_foreign_member(TileChecker *c, const TileExpr *field);
 /* Is it an assignment to an undeclared name? Reports it once: later uses of the name are not reported. */
 bool tile_check_undeclared(TileChecker *c, const TileExpr *target);
 /* The most similar name in scope, or of the file. */

@@ -6,18 +6,13 @@
 #include "parser/check/scope.h"
 
 typedef struct Observed {
-    TileText text;
+    TILE_LIST(const char *) names;
+    TILE_LIST(int64_t) ranges; /* which of the names are */
     TILE_LIST(TileValue *) values;
-    bool any;
 } Observed;
 
-static void add_name(Observed *o, const char *name, const char *behind) {
-    tile_text_format(&o->text, "%s%s%s", o->any ? ", " : "", name, behind);
-    o->any = true;
-}
-
 static void add_value(TileChecker *c, Observed *o, const char *name, TileValue *value) {
-    add_name(o, name, "");
+    tile_list_push(c->arena, &o->names, name);
     tile_list_push(c->arena, &o->values, value);
 }
 
@@ -26,7 +21,8 @@ static void add_range(TileChecker *c, Observed *o, const char *name, const TileR
     const TileAtom *lanes = range->lanes;
     const TileSum *sums[] = {range->first, range->step, lanes && lanes->lo ? lanes->lo : tile_sum_integer(&c->sums, 0),
                              lanes && lanes->hi ? lanes->hi : range->size, range->size};
-    add_name(o, name, "..");
+    tile_list_push(c->arena, &o->ranges, (int64_t)o->names.count);
+    tile_list_push(c->arena, &o->names, name);
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
         tile_list_push(c->arena, &o->values, tile_emit_sum(c, sums[i]));
 }
@@ -60,16 +56,17 @@ static void add_meaning(TileChecker *c, Observed *o, const char *name, const Til
 void tile_observe_statement(TileChecker *c, TileSpan span) {
     if (!c->options || !c->options->statements || !c->in_grid || c->in_combiner || c->untaken) return;
     tile_emit_at(c, span);
-    Observed o = {.text = {.arena = c->arena}};
-    tile_text_format(&o.text, "%s(", c->frame->item->name);
+    Observed o = {0};
     for (size_t i = c->frame->scope_base; i < c->bounds.count; i++) {
         const TileBound *bound = &c->bounds.items[i];
         if (bound == tile_scope_find(c, bound->name))
             add_meaning(c, &o, bound->name, bound->var ? &bound->var->now : &bound->meaning);
     }
-    tile_text_add(&o.text, ")");
     TileAttribute attributes[] = {
-        {.key = TILE_ATTRIBUTE_TEXT, .text = tile_intern_string(c->context->strings, tile_text_get(&o.text))},
-        {.key = TILE_ATTRIBUTE_DEPTH, .integer = c->depth}};
-    tile_build_op(tile_emitter(c), TILE_OP_STATEMENT, o.values.items, (unsigned)o.values.count, attributes, 2, NULL, 0);
+        {.key = TILE_ATTRIBUTE_TEXT, .text = c->frame->item->name},
+        {.key = TILE_ATTRIBUTE_NAMES, .count = (uint32_t)o.names.count, .texts = o.names.items},
+        {.key = TILE_ATTRIBUTE_DEPTH, .integer = c->depth},
+        {.key = TILE_ATTRIBUTE_RANGES, .count = (uint32_t)o.ranges.count, .integers = o.ranges.items}};
+    tile_build_op(tile_emitter(c), TILE_OP_STATEMENT, o.values.items, (unsigned)o.values.count, attributes,
+                  o.ranges.count ? 4 : 3, NULL, 0);
 }

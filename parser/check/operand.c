@@ -22,14 +22,21 @@ TileMeaning tile_value_of(TileChecker *c, TileMeaning m, const TileExpr *expr) {
     case TILE_MEANING_TENSOR: {
         TileDiagnostic *d =
             tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VALUE, expr->span, tile_meaning_words(c, &m));
-        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "an index reads it: one entry for each dimension");
+        tile_propose_whole(c, d, m.tensor, expr->span, false);
+        tile_report(c, d);
+        return tile_error_meaning();
+    }
+    case TILE_MEANING_TUPLE: {
+        TileDiagnostic *d =
+            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VALUE, expr->span, tile_meaning_words(c, &m));
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`let (a, b) = ..` takes a tuple apart");
         tile_report(c, d);
         return tile_error_meaning();
     }
     case TILE_MEANING_RANGE: {
         TileDiagnostic *d =
             tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VALUE, expr->span, tile_meaning_words(c, &m));
-        tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s.idx", tile_span_text(c, expr->span));
+        tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s.idx", tile_operand_text(c, expr));
         tile_report(c, d);
         return tile_error_meaning();
     }

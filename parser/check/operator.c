@@ -7,6 +7,7 @@
 #include "parser/check/operator.h"
 #include "parser/check/range.h"
 #include "parser/check/reduce.h"
+#include "parser/check/propose.h"
 #include "parser/check/report.h"
 #include "parser/check/shape.h"
 #include "parser/check/type.h"
@@ -202,6 +203,14 @@ static TileMeaning apply_widened(TileChecker *c, TileTokenKind op, TileMeaning *
     return tile_is_error(&result) || is_comparison(op) ? result : tile_convert(c, result, scalar, expr->span);
 }
 
+/* `*` of a matrix and one that it can be multiplied by. */
+static void propose_product(TileChecker *c, const TileMeaning *v, const TileExpr *expr) {
+    TileDiagnostic *d = tile_reported_last(c, TILE_DIAGNOSTIC_SHAPE_MISMATCH, expr->span);
+    if (!d || v[0].rank != 2 || v[1].rank != 2 || !tile_extents_agree(v[0].extent[1], v[1].extent[0])) return;
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`*` multiplies by element; `@` is the product of matrices");
+    tile_diagnostic_edit(c->diagnostics, d, expr->op_span, "@");
+}
+
 static TileMeaning apply_values(TileChecker *c, TileTokenKind op, TileMeaning *operands, const TileExpr *expr) {
     TileMeaning result;
     const TileValidity *valid;
@@ -224,7 +233,10 @@ static TileMeaning apply_values(TileChecker *c, TileTokenKind op, TileMeaning *o
     }
     tile_emit_at(c, expr->span);
     const TileExpr *exprs[] = {expr->a, expr->b};
-    if (!tile_unify_shapes_of(c, operands, expr->b ? exprs : NULL, 2, expr->span)) return tile_error_meaning();
+    if (!tile_unify_shapes_of(c, operands, expr->b ? exprs : NULL, 2, expr->span)) {
+        if (op == TILE_TOKEN_STAR) propose_product(c, operands, expr);
+        return tile_error_meaning();
+    }
     tile_check_traps(c, op, &operands[0], &operands[1], expr);
     valid = tile_valid_union(c, operands[0].valid, operands[1].valid);
     TileValue *x = tile_emit_value(c, &operands[0]), *y = tile_emit_value(c, &operands[1]);
@@ -246,6 +258,14 @@ static void mark_product(TileChecker *c, const TileExpr *expr, const TileMeaning
         tile_op_set_integer(c->module, op, TILE_ATTRIBUTE_FUSE, 1);
 }
 
+static TileMeaning fail_operand(TileChecker *c, TileTokenKind op, const TileMeaning *m, TileSpan span) {
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_OPERAND, span, tile_token_text(op), tile_meaning_words(c, m));
+    if (m->kind == TILE_MEANING_TENSOR) tile_propose_whole(c, d, m->tensor, span, false);
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 TileMeaning tile_apply_binary(TileChecker *c, TileTokenKind op, TileMeaning a, TileMeaning b, const TileExpr *expr) {
     if (tile_is_error(&a) || tile_is_error(&b)) return tile_error_meaning();
     if (a.kind == TILE_MEANING_RANGE || b.kind == TILE_MEANING_RANGE) return tile_shift_range(c, op, &a, &b, expr);
@@ -258,8 +278,7 @@ TileMeaning tile_apply_binary(TileChecker *c, TileTokenKind op, TileMeaning a, T
         for (int i = 0; i < 2; i++) mark_product(c, exprs[i], &operands[i]);
     for (int i = 0; i < 2; i++)
         if (!tile_is_literal(&operands[i]) && operands[i].kind != TILE_MEANING_VALUE)
-            return tile_fail(c, BAD_OPERAND, exprs[i] ? exprs[i]->span : expr->span, tile_token_text(op),
-                             tile_meaning_words(c, &operands[i]));
+            return fail_operand(c, op, &operands[i], exprs[i] ? exprs[i]->span : expr->span);
     if (!tile_unify_scalars(c, operands, expr->b ? exprs : NULL, 2, expr->span)) return tile_error_meaning();
     return apply_values(c, op, operands, expr);
 }

@@ -6,6 +6,7 @@
 #include "parser/check/operand.h"
 #include "parser/check/packed.h"
 #include "parser/check/reduce.h"
+#include "parser/check/propose.h"
 #include "parser/check/report.h"
 #include "parser/check/shape.h"
 #include "parser/check/stand_in.h"
@@ -243,7 +244,17 @@ static TileMeaning apply_scales(TileChecker *c, TileMeaning v, const TileExpr *s
                          tile_meaning_words(c, &s));
     if (!fits_scales(c, &s, &v, axis)) {
         if (s.rank == v.rank) tile_about_shapes(c, &s, &v);
-        return tile_fail(c, SHAPE_MISMATCH, scales->span, tile_meaning_words(c, &v), tile_meaning_words(c, &s));
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_SHAPE_MISMATCH, scales->span,
+                                          tile_meaning_words(c, &v), tile_meaning_words(c, &s));
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                             right ? "the scales of `b` are [.., K / G, N]" : "the scales of `a` are [.., M, K / G]");
+        TileMeaning turned = s;
+        turned.extent[0] = s.extent[1];
+        turned.extent[1] = s.extent[0];
+        if (s.rank == 2 && v.rank == 2 && fits_scales(c, &turned, &v, axis))
+            tile_diagnostic_edit(c->diagnostics, d, scales->span, "%s.T", tile_operand_text(c, scales));
+        tile_report(c, d);
+        return tile_error_meaning();
     }
     if (tile_valid_touches(s.valid, 1u << axis)) return tile_fail_invalid(c, &s, scales, "the axis that scales repeat along");
     tile_emit_at(c, span);

@@ -115,8 +115,14 @@ static bool wrong_kind(TileChecker *c, const TileCall *call, const TileParam *pa
     TileScalar scalar;
     bool of_values = param->type->kind == TILE_TYPE_EXPR_NAME && !param->type->access;
     bool indices = of_values && (!tile_find_type(c, param->type->name, &scalar) || scalar == TILE_I64);
-    if (indices && m->kind == TILE_MEANING_RANGE)
-        tile_diagnostic_edit(c->diagnostics, d, span, "%s.idx", tile_span_text(c, span));
+    TileSpan type = {param->type->span.file, param->type->span.begin, param->type->name_span.end};
+    if (of_values && param->type->has_extents && m->kind == TILE_MEANING_TENSOR && type.file == span.file)
+        tile_diagnostic_edit(c->diagnostics, d, type, "in %s", param->type->name);
+    const TileExpr *argument = NULL;
+    for (size_t i = 0; call->exprs && i < call->item->params.count && !argument; i++)
+        if (&call->item->params.items[i] == param) argument = call->exprs[i];
+    if (indices && argument && m->kind == TILE_MEANING_RANGE)
+        tile_diagnostic_edit(c->diagnostics, d, argument->span, "%s.idx", tile_operand_text(c, argument));
     tile_report(c, d);
     return false;
 }

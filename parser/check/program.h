@@ -38,6 +38,8 @@ typedef struct TileBinding {
 TileBinding tile_binding_read(const char *name, const char *text);
 /* The function that such a text names, in the file or its imports; NULL if there is none. */
 const TileItem *tile_find_function(const TileAst *ast, const char *text);
+/* The file that the name of an import stands for, or NULL. */
+const TileAst *tile_find_module(const TileAst *ast, const char *name);
 /* The text of its value. */
 void tile_binding_print(TileText *text, const TileBinding *binding);
 
@@ -80,20 +82,23 @@ typedef struct TileKernelInfo {
     TILE_LIST(const char *) statics;
     TILE_LIST(const char *) overlaps;
     const TileItem *item;
+    const TileAst *ast;            /* the file that has it: that of the program, or one that it imports */
     bool is_export;                /* of `item`, with the bindings in `chosen` */
     TILE_LIST(TileBinding) chosen; /* by the export clause */
 } TileKernelInfo;
 
 typedef struct TileExportInfo {
     const char *name; /* "softmax_bf16", or derived from kernel and arguments; interned as all names */
-    const char *kernel;
+    const char *kernel; /* in the program's list: `softmax`, or `nn.softmax` of an import */
+    const TileItem *item;
+    const TileAst *ast; /* as in TileKernelInfo */
     TileSpan span;
     TILE_LIST(TileBinding) bindings;
     TILE_LIST(TileSpan) places; /* of the bindings */
 } TileExportInfo;
 
 typedef struct TileProgramInfo {
-    TILE_LIST(TileKernelInfo) kernels;
+    TILE_LIST(TileKernelInfo) kernels; /* of the file, and those of imports that it exports */
     TILE_LIST(TileExportInfo) exports;
 } TileProgramInfo;
 

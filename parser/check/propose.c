@@ -56,6 +56,20 @@ static bool names(const TileExpr *expr, const char *name) {
     return operator&&(names(expr->a, name) || names(expr->b, name));
 }
 
+/* The first dimension or parameter in an expression; a name alone is itself. */
+static const TileExpr *fixed_name(TileChecker *c, const TileExpr *expr) {
+    if (!expr || expr->kind == TILE_EXPR_NAME) return expr;
+    if (expr->kind != TILE_EXPR_BINARY && expr->kind != TILE_EXPR_UNARY) return NULL;
+    const TileExpr *sides[] = {fixed_name(c, expr->a), fixed_name(c, expr->b)};
+    for (int i = 0; i < 2; i++) {
+        const TileBound *bound = sides[i] ? tile_scope_find(c, sides[i]->name) : NULL;
+        int64_t known;
+        if (bound && bound->fixed && bound->meaning.sum && !tile_sum_known(&c->sums, bound->meaning.sum, &known))
+            return sides[i];
+    }
+    return NULL;
+}
+
 void tile_propose_constant(TileChecker *c, TileDiagnostic *d, const TileExpr *expr) {
     for (const TileLoopFrame *loop = c->frame->loop; loop; loop = loop->parent) {
         const TileStatement *statement = loop->statement;
@@ -69,7 +83,8 @@ void tile_propose_constant(TileChecker *c, TileDiagnostic *d, const TileExpr *ex
         tile_diagnostic_edit(c->diagnostics, d, word, "static for");
         return;
     }
-    if (expr->kind != TILE_EXPR_NAME) return;
+    expr = fixed_name(c, expr);
+    if (!expr) return;
     tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "a dimension becomes constant by the clause `static %s`",
                          expr->name);
     tile_propose_static(c, d, expr->name);
@@ -114,6 +129,80 @@ void tile_propose_axis(TileChecker *c, TileDiagnostic *d, const TileMeaning *vec
     bool column = tile_extents_agree(vector->extent[0], matrix->extent[0]);
     if (row == column) return;
     tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s[%s]", tile_operand_text(c, expr), row ? "_, :" : ":, _");
+}
+
+static bool holds(TileSpan outer, TileSpan inner) {
+    return outer.file == inner.file && outer.begin <= inner.begin && outer.end >= inner.end;
+}
+
+TileSpan tile_filled_place(const TileExpr *expr, TileSpan where) {
+    if (!expr || !holds(expr->span, where)) return where;
+    if (expr->kind == TILE_EXPR_INDEX) {
+        for (size_t i = 0; i < expr->items.count; i++)
+            if (holds(expr->items.items[i]->span, where)) return expr->span;
+    }
+    if (expr->kind == TILE_EXPR_CALL) {
+        for (size_t i = 0; i < expr->arguments.count; i++)
+            if (holds(expr->arguments.items[i].value->span, where))
+                return tile_filled_place(expr->arguments.items[i].value, where);
+    }
+    bool left = expr->a && holds(expr->a->span, where);
+    if (expr->kind == TILE_EXPR_BINARY || expr->kind == TILE_EXPR_UNARY || expr->kind == TILE_EXPR_FIELD ||
+        expr->kind == TILE_EXPR_INDEX)
+        return tile_filled_place(left ? expr->a : expr->b, where);
+    return where;
+}
+
+bool tile_propose_start(TileChecker *c, TileDiagnostic *d, const TileExpr *name, TileScalar scalar) {
+    const TileBound *bound = name && name->kind == TILE_EXPR_NAME ? tile_scope_find(c, name->name) : NULL;
+    if (!bound || !bound->var || bound->var->span.file == 0) return false;
+    TileSpan at = bound->var->span;
+    const TileSourceFile *file = &c->diagnostics->files.items[at.file];
+    const char *text = file->text;
+    size_t begin = at.end;
+    while (begin < file->length && (text[begin] == ' ' || text[begin] == '=')) begin++;
+    if (begin + 5 < file->length && memcmp(text + begin, "full[", 5) == 0) {
+        while (begin < file->length && text[begin] != '(' && text[begin] != '\n') begin++;
+        begin += begin < file->length;
+    }
+    size_t end = begin;
+    while (end < file->length && ((text[end] >= '0' && text[end] <= '9') || text[end] == '.')) end++;
+    bool number = end > begin && end < file->length && (text[end] == ')' || text[end] == '\n' || text[end] == ' ');
+    if (!number) return false;
+    TileSpan place = {at.file, (uint32_t)begin, (uint32_t)end};
+    tile_diagnostic_note(c->diagnostics, d, at,
+                         "`%s` has the type of its first value, a number that nothing else gives one", name->name);
+    tile_diagnostic_edit(c->diagnostics, d, place, "%s(%s)", tile_scalar_name(scalar), tile_span_text(c, place));
+    return true;
+}
+
+TileMeaning tile_fail_one_axis(TileChecker *c, const TileExpr *call, const char *name) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ONE_AXIS, call->span, name);
+    bool said = false;
+    for (size_t i = 0; i < call->arguments.count; i++)
+        said = said || (call->arguments.items[i].name && strcmp(call->arguments.items[i].name, "axis") == 0);
+    if (!said) {
+        TileSpan end = {call->span.file, call->span.end - 1, call->span.end};
+        tile_diagnostic_edit(c->diagnostics, d, end, ", axis = -1)");
+    }
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
+void tile_propose_whole(TileChecker *c, TileDiagnostic *d, const TileTensor *tensor, TileSpan name, bool stored) {
+    const char *text = tile_span_text(c, name);
+    if (stored)
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "an index says where it is stored: `%s[..] = ..`", text);
+    else
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "an index reads it: one entry for each dimension");
+    TileText index = {.arena = c->arena};
+    int64_t extent;
+    for (unsigned i = tensor->own; i < tensor->rank; i++) {
+        if (!tile_sum_known(&c->sums, tensor->dims[i], &extent) || extent < 1) return;
+        tile_text_add(&index, i > tensor->own ? ", :" : ":");
+    }
+    bool tile = tensor->rank - tensor->own <= TILE_MAX_TILE_RANK;
+    if (tile) tile_diagnostic_edit(c->diagnostics, d, name, "%s[%s]", text, tile_text_get(&index));
 }
 
 TileMeaning tile_fail_no_kernel(TileChecker *c, const TileAst *ast, TileSpan span, const char *name) {

@@ -32,4 +32,13 @@ const char *tile_operand_text(TileChecker *c, const TileExpr *expr);
 TileMeaning tile_fail_no_kernel(TileChecker *c, const TileAst *ast, TileSpan span, const char *name);
 TileMeaning tile_fail_not_bool(TileChecker *c, const TileExpr *expr, const TileMeaning *m);
 
+/* A call that works along one axis, and does not say which: proposes the last. */
+TileMeaning tile_fail_one_axis(TileChecker *c, const TileExpr *call, const char *name);
+/* Where `(.. else 0)` gives a value for what may be invalid at `where`: of an index it is the access that is filled. */
+TileSpan tile_filled_place(const TileExpr *expr, TileSpan where);
+/* A variable whose first value is a written number of another type than `scalar`: proposes the number of that type. */
+bool tile_propose_start(TileChecker *c, TileDiagnostic *d, const TileExpr *name, TileScalar scalar);
+/* A tensor without an index: a note, and `x[:, :]` if all of its dimensions are known at compile time. */
+void tile_propose_whole(TileChecker *c, TileDiagnostic *d, const TileTensor *tensor, TileSpan name, bool stored);
+
 #endif

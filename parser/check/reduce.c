@@ -8,6 +8,7 @@
 #include "parser/check/meaning.h"
 #include "parser/check/operand.h"
 #include "parser/check/reduce.h"
+#include "parser/check/propose.h"
 #include "parser/check/report.h"
 #include "parser/check/shape.h"
 #include "parser/check/stand_in.h"
@@ -207,7 +208,7 @@ TileMeaning tile_check_arg_reduction(TileChecker *c, const TileExpr *call, const
     unsigned axes;
     TileMeaning m = tile_check_reduced(c, call, (const char *const[]){"axis", NULL});
     if (tile_is_error(&m) || !tile_check_axes(c, call, m.rank, &axes)) return tile_error_meaning();
-    if ((axes & (axes - 1)) != 0) return tile_fail(c, ONE_AXIS, call->span, builtin->name);
+    if ((axes & (axes - 1)) != 0) return tile_fail_one_axis(c, call, builtin->name);
     if (m.scalar == TILE_BOOL) return tile_fail(c, BAD_ARGUMENT, call->span, builtin->name, "numbers", "bool");
     if (tile_is_float8(&m)) m = tile_convert(c, m, TILE_F32, call->span);
     int axis = __builtin_ctz(axes);
@@ -331,6 +332,40 @@ static void stretch_batch(TileChecker *c, TileMeaning *a, TileMeaning *b) {
     *b = tile_stretch(c, *b, b->rank, right);
 }
 
+/* Reports the shapes; proposes to transpose the operand that then fits. */
+static TileMeaning fail_dot_shape(TileChecker *c, const char *wanted, const TileMeaning *a, const TileMeaning *b,
+                                  const TileExpr *const *exprs, TileSpan span) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_DOT_SHAPE, span, wanted, tile_meaning_words(c, a),
+                                      tile_meaning_words(c, b));
+    bool tiles = a->kind == TILE_MEANING_VALUE && b->kind == TILE_MEANING_VALUE && b->rank;
+    const TileSum *steps = tiles && a->rank ? a->extent[a->rank - 1] : NULL;
+    const TileSum *wants = tiles ? b->extent[b->rank > 1 ? b->rank - 2 : 0] : NULL;
+    if (steps && b->rank == 2 && tile_extents_agree(steps, b->extent[1]))
+        tile_diagnostic_edit(c->diagnostics, d, exprs[1]->span, "%s.T", tile_operand_text(c, exprs[1]));
+    else if (steps && a->rank == 2 && tile_extents_agree(wants, a->extent[0]))
+        tile_diagnostic_edit(c->diagnostics, d, exprs[0]->span, "%s.T", tile_operand_text(c, exprs[0]));
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
+/* Reports the types; proposes to convert an integer to the other's float, and a narrow float to the wider. */
+static TileMeaning fail_dot_type(TileChecker *c, const TileMeaning *a, const TileMeaning *b,
+                                 const TileExpr *const *exprs, TileSpan span) {
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_DOT_TYPE, span, tile_meaning_words(c, a), tile_meaning_words(c, b));
+    TileScalar left = (TileScalar)a->scalar, right = (TileScalar)b->scalar;
+    bool float_left = tile_scalar_is_float(left), float_right = tile_scalar_is_float(right);
+    bool to_left = float_left && (!float_right || tile_scalar_bits(left) > tile_scalar_bits(right));
+    bool to_right = float_right && (!float_left || tile_scalar_bits(right) > tile_scalar_bits(left));
+    if (to_left || to_right) {
+        TileSpan place = exprs[to_left]->span;
+        tile_diagnostic_edit(c->diagnostics, d, place, "%s(%s)", tile_scalar_name(to_left ? left : right),
+                             tile_bare_text(c, place));
+    }
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 /* Of tiles of one rank, at least 2. */
 static TileMeaning multiply(TileChecker *c, TileMeaning a, TileMeaning b, const TileMeaning *acc, TileName precision,
                             const TileExpr *const *exprs, TileSpan span) {
@@ -338,10 +373,10 @@ static TileMeaning multiply(TileChecker *c, TileMeaning a, TileMeaning b, const 
         const char *wanted =
             a.kind == TILE_MEANING_VALUE && b.kind == TILE_MEANING_VALUE ? dot_shapes(&a, &b) : "two tiles";
         if (a.rank == b.rank && a.rank > 1) tile_about_shapes(c, &a, &b);
-        return tile_fail(c, DOT_SHAPE, span, wanted, tile_meaning_words(c, &a), tile_meaning_words(c, &b));
+        return fail_dot_shape(c, wanted, &a, &b, exprs, span);
     }
     if (!multiplies((TileScalar)a.scalar, (TileScalar)b.scalar))
-        return tile_fail(c, DOT_TYPE, span, tile_meaning_words(c, &a), tile_meaning_words(c, &b));
+        return fail_dot_type(c, &a, &b, exprs, span);
     tile_emit_at(c, span);
     stretch_batch(c, &a, &b);
     TileMeaning shape = a;
@@ -400,6 +435,12 @@ TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const T
     bool tiles = a.kind == TILE_MEANING_VALUE && b.kind == TILE_MEANING_VALUE && a.rank && b.rank;
     bool row = tiles && a.rank == 1, column = tiles && b.rank == 1;
     if (!row && !column) return multiply(c, a, b, acc, precision, exprs, span);
+    const TileSum *steps = b.extent[column ? 0 : b.rank - 2];
+    if (!tile_extents_agree(a.extent[a.rank - 1], steps)) {
+        const char *wanted = !row ? "[.., M, K] and [K]" : !column ? "[K] and [.., K, N]" : "[K] and [K]";
+        tile_about_extents(c, a.extent[a.rank - 1], steps);
+        return fail_dot_shape(c, wanted, &a, &b, exprs, span);
+    }
     unsigned rank = a.rank > b.rank ? a.rank : b.rank;
     rank = rank < 2 ? 2 : rank;
     unsigned all = (1u << rank) - 1, last = 1u << (rank - 1), before = 1u << (rank - 2);

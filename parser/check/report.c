@@ -32,6 +32,14 @@ TileDiagnostic *tile_report(TileChecker *c, TileDiagnostic *diagnostic) {
     return diagnostic;
 }
 
+TileDiagnostic *tile_reported_last(TileChecker *c, TileDiagnosticCode code, TileSpan span) {
+    size_t count = c->diagnostics->list.count;
+    TileDiagnostic *last = count ? c->diagnostics->list.items[count - 1] : NULL;
+    bool same = last && last->code == code && last->span.file == span.file && last->span.begin == span.begin &&
+                last->span.end == span.end;
+    return same && !last->has_edit ? last : NULL;
+}
+
 static const char *count_words(TileChecker *c, unsigned least, unsigned most) {
     if (least != most) return tile_arena_format(c->arena, "%u to %u arguments", least, most);
     return most == 0 ? "no arguments" : most == 1 ? "one argument" : tile_arena_format(c->arena, "%u arguments", most);

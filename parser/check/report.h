@@ -16,6 +16,8 @@ TileDiagnostic *tile_report(TileChecker *c, TileDiagnostic *diagnostic);
 /* Reports that a call of `name` has `given` arguments instead of `least` to `most`. */
 TileDiagnostic *tile_report_count(TileChecker *c, TileSpan span, const char *name, unsigned least, unsigned most,
                                   unsigned given);
+/* The diagnostic that was reported last, if it has this code and place; what stands around it may know an edit. */
+TileDiagnostic *tile_reported_last(TileChecker *c, TileDiagnosticCode code, TileSpan span);
 /* For messages: "f32[BM, BN]", "a range of BM", .. */
 const char *tile_meaning_words(TileChecker *c, const TileMeaning *meaning);
 const char *tile_sum_words(TileChecker *c, const TileSum *sum);

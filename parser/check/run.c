@@ -29,70 +29,27 @@ typedef struct Run {
     const TileExpr *call;
     TileTestRun plan;
     TILE_LIST(RunParam) params;
-    bool *used;    /* for each argument */
-    bool reported; /* why there is no kernel */
+    bool *used; /* for each argument */
 } Run;
 
 /* ---- the kernel ---- */
 
-static const TileExport *find_export(const TileAst *ast, const char *name) {
-    for (size_t i = 0; i < ast->items.count; i++)
-        for (size_t k = 0; k < ast->items.items[i]->exports.count; k++) {
-            const TileExport *export = &ast->items.items[i]->exports.items[k];
-            if (export->name == name) return export;
-        }
-    return NULL;
-}
-
-/* The export or kernel of this name in a file. */
-static const TileItem *kernel_in(const TileAst *ast, const char *name, const TileExport **export) {
-    *export = find_export(ast, name);
-    const TileItem *item = tile_map_get(&ast->named, *export ? (*export)->kernel.name : name);
-    return item && item->kind == TILE_ITEM_KERNEL ? item : NULL;
-}
-
-/* The kernel by its name in the imports of the test's file; NULL if none has it, or, with a message, several. */
-static const TileItem *imported_kernel(TileChecker *c, Run *run, const TileExpr *callee, const TileExport **export) {
-    TileCandidate found[TILE_MAX_CANDIDATES];
-    unsigned count = 0;
-    size_t next = 0;
-    for (size_t i = 0; i < c->ast->items.count && next < c->ast->imports.count; i++) {
-        const TileItem *import = c->ast->items.items[i];
-        if (import->kind != TILE_ITEM_IMPORT) continue;
-        const TileAst *module = c->ast->imports.items[next++];
-        const TileExport *own;
-        const TileItem *item = module ? kernel_in(module, callee->name, &own) : NULL;
-        bool known = !item || count == TILE_MAX_CANDIDATES;
-        for (unsigned k = 0; k < count; k++) known = known || found[k].item == item;
-        if (known) continue;
-        found[count++] = (TileCandidate){item, module, import->is_path ? NULL : import->name};
-        *export = own;
-        run->ast = module;
-    }
-    if (count > 1) tile_fail_candidates(c, callee->name, callee->span, found, count, NULL);
-    run->reported = count > 1;
-    return count == 1 ? found[0].item : NULL;
-}
-
-/* `run k(..)`: a kernel of the file, else of its imports; `run module.k(..)`. */
-static const TileItem *named_kernel(TileChecker *c, Run *run, const TileExport **export) {
+/* `run k(..)`: a kernel of the file, else of its imports, or an export of one of them; `run module.k(..)`. */
+static TileFoundKernel named_kernel(TileChecker *c, const Run *run) {
     const TileExpr *callee = run->call->a;
-    run->ast = c->ast;
-    if (callee->kind == TILE_EXPR_FIELD && callee->a->kind == TILE_EXPR_NAME) {
-        const TileAst *module = tile_find_module(c->ast, callee->a->name);
-        if (module) run->ast = module;
-        return module ? kernel_in(module, callee->name, export) : NULL;
-    }
-    if (callee->kind != TILE_EXPR_NAME) return NULL;
-    const TileItem *own = kernel_in(c->ast, callee->name, export);
-    return own || tile_map_get(&c->ast->named, callee->name) ? own : imported_kernel(c, run, callee, export);
+    TileNameRef name = {.name = callee->name, .span = callee->span};
+    bool field = callee->kind == TILE_EXPR_FIELD && callee->a->kind == TILE_EXPR_NAME;
+    if (!field && callee->kind != TILE_EXPR_NAME) return (TileFoundKernel){.ast = c->ast};
+    return tile_find_kernel(c, c->ast, field ? callee->a->name : NULL, name, true);
 }
 
 static bool find_kernel(TileChecker *c, Run *run) {
     const TileExpr *callee = run->call->a;
-    const TileExport *export = NULL;
-    const TileItem *item = named_kernel(c, run, &export);
-    if (run->reported || (item && item->broken)) return false;
+    TileFoundKernel found = named_kernel(c, run);
+    const TileExport *export = found.export;
+    const TileItem *item = found.item;
+    run->ast = found.ast;
+    if (found.reported || (item && item->broken)) return false;
     if (!item) return tile_fail_no_kernel(c, run->ast, callee->span, tile_span_text(c, callee->span)), false;
     run->kernel = item;
     run->plan.kernel = item->name;
@@ -196,6 +153,16 @@ static bool add_binding(TileChecker *c, Run *run, const char *name, const TileEx
     return tile_fail(c, RUN_CHOSEN, expr->span, name, ours, tile_span_text(c, run->call->a->span), given), false;
 }
 
+/* Proposes the name of the parameter that stands there. */
+static void fail_unnamed(TileChecker *c, const TileItem *kernel, const TileArgumentExpr *argument, size_t place) {
+    TileSpan span = argument->value->span;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_RUN_NAMES, span);
+    if (place < kernel->params.count)
+        tile_diagnostic_edit(c->diagnostics, d, span, "%s = %s", kernel->params.items[place].name,
+                             tile_span_text(c, span));
+    tile_report(c, d);
+}
+
 /* Binds generics, tune names and static dimensions: the arguments that are not parameters. */
 static bool bind_settings(TileChecker *c, Run *run) {
     const TileItem *kernel = run->kernel;
@@ -203,7 +170,7 @@ static bool bind_settings(TileChecker *c, Run *run) {
     for (size_t i = 0; i < run->call->arguments.count; i++) {
         const TileArgumentExpr *argument = &run->call->arguments.items[i];
         bool parameter = false;
-        if (!argument->name) return tile_fail(c, RUN_NAMES, argument->value->span), false;
+        if (!argument->name) return fail_unnamed(c, kernel, argument, i), false;
         for (size_t k = 0; k < i; k++)
             if (strcmp(run->call->arguments.items[k].name, argument->name) == 0)
                 return tile_fail(c, GIVEN_TWICE, argument->name_span, argument->name, kernel->name), false;

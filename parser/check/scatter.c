@@ -6,10 +6,12 @@
 #include "parser/check/builtin.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
+#include "parser/check/forms.h"
 #include "parser/check/literal.h"
 #include "parser/check/meaning.h"
 #include "parser/check/meet.h"
 #include "parser/check/operand.h"
+#include "parser/check/propose.h"
 #include "parser/check/report.h"
 #include "parser/check/scatter.h"
 #include "parser/check/shape.h"
@@ -62,6 +64,21 @@ static void mark_accessed(TileChecker *c, TileAccessed *access, const TileMeanin
     *(where == INSIDE_CHOSEN ? &access->chosen : &access->valid) = there;
 }
 
+/* Integers for indices: they index the tensor itself. */
+static void fail_scalar_indices(TileChecker *c, const TileExpr *call, unsigned first, const TileTensor *tensor) {
+    const char *name = tile_callee_name(call);
+    TileSpan all = call->arguments.items[first].value->span;
+    all.end = call->arguments.items[call->arguments.count - 1].value->span.end;
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_RANK, all, name, "at least 1 of one index", "integers");
+    if (first == 1)
+        tile_diagnostic_edit(c->diagnostics, d, call->span, "%s[%s]", tensor->name, tile_span_text(c, all));
+    else
+        tile_diagnostic_edit(c->diagnostics, d, call->span, "%s[%s] = %s", tensor->name, tile_span_text(c, all),
+                             tile_span_text(c, call->arguments.items[1].value->span));
+    tile_report(c, d);
+}
+
 /* The indices, broadcast to a common shape and reshaped to one axis; *meeting is the set of axes along which they are
  * all equal. */
 static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned first, TileAccessed *access,
@@ -81,8 +98,12 @@ static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned fi
         TileMeaning m = tile_check_value(c, expr);
         if (tile_is_error(&m)) return false;
         m = tile_as_value(c, m, expr->span);
-        if (!tile_scalar_is_int((TileScalar)m.scalar))
-            return tile_fail(c, NOT_INTEGER, expr->span, "an index", tile_meaning_words(c, &m)), false;
+        if (!tile_scalar_is_int((TileScalar)m.scalar)) {
+            TileDiagnostic *diagnostic = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_INTEGER, expr->span,
+                                                       "an index", tile_meaning_words(c, &m));
+            tile_note_forms(c, tile_report(c, diagnostic), call, tile_callee_name(call));
+            return false;
+        }
         given[d] = tile_convert(c, m, TILE_I64, expr->span);
         if (where == INSIDE_ALL && !tile_elements_inside(c, &given[d], tensor->dims[d])) where = INSIDE_CHOSEN;
         if (where == INSIDE_CHOSEN && !tile_chosen_inside(c, &given[d], tensor->dims[d])) where = INSIDE_NOT;
@@ -92,8 +113,7 @@ static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned fi
     tile_emit_at(c, call->span);
     if (!tile_unify_shapes(c, indices, tensor->rank, call->span)) return false;
     *shape = indices[0];
-    if (shape->rank == 0)
-        return tile_fail(c, BAD_RANK, call->span, "the indices of a gather", "at least 1", "integers"), false;
+    if (shape->rank == 0) return fail_scalar_indices(c, call, first, tensor), false;
     for (unsigned axis = 0; axis < shape->rank; axis++) {
         bool agree = !tile_sum_is_literal(shape->extent[axis], 1);
         for (unsigned d = 0; d < tensor->rank; d++) agree = agree && tile_lanes_agree(&given[d], axis);
@@ -103,12 +123,17 @@ static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned fi
     return true;
 }
 
-static bool tensor_argument(TileChecker *c, const TileExpr *call, TileAccessed *access) {
-    if (!call->arguments.count) return tile_report_count(c, call->span, "gather", 2, 9, 0), false;
+static bool tensor_argument(TileChecker *c, const TileExpr *call, unsigned least, TileAccessed *access) {
+    if (!tile_check_arguments(c, call, least, least + TILE_MAX_TENSOR_RANK - 1, NULL)) return false;
     TileMeaning m = tile_check_expr(c, call->arguments.items[0].value);
     if (tile_is_error(&m)) return false;
     if (m.kind != TILE_MEANING_TENSOR) {
-        tile_fail(c, NOT_TENSOR, call->arguments.items[0].value->span, tile_meaning_words(c, &m));
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_TENSOR,
+                                          call->arguments.items[0].value->span, tile_meaning_words(c, &m));
+        if (m.kind == TILE_MEANING_VALUE)
+            tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                                 "elements of a tile are not addressed one by one; load them from the tensor");
+        tile_report(c, d);
         return false;
     }
     *access = (TileAccessed){.tensor = m.tensor, .span = call->span};
@@ -118,7 +143,7 @@ static bool tensor_argument(TileChecker *c, const TileExpr *call, TileAccessed *
 TileMeaning tile_check_gather(TileChecker *c, const TileExpr *call) {
     TileAccessed access;
     TileMeaning shape;
-    if (!tensor_argument(c, call, &access) || !tile_access_may_read(c, access.tensor, call->span))
+    if (!tensor_argument(c, call, 2, &access) || !tile_access_may_read(c, access.tensor, call->span))
         return tile_error_meaning();
     unsigned meeting = 0;
     if (!check_flat_indices(c, call, 1, &access, &shape, &meeting)) return tile_error_meaning();
@@ -132,11 +157,7 @@ TileMeaning tile_check_gather(TileChecker *c, const TileExpr *call) {
 void tile_check_scatter(TileChecker *c, const TileExpr *call) {
     TileAccessed access;
     TileMeaning shape;
-    if (!tensor_argument(c, call, &access) || !tile_access_may_write(c, access.tensor, call->span)) return;
-    if (call->arguments.count < 2) {
-        tile_report_count(c, call->span, "scatter", 3, 10, (unsigned)call->arguments.count);
-        return;
-    }
+    if (!tensor_argument(c, call, 3, &access) || !tile_access_may_write(c, access.tensor, call->span)) return;
     const TileExpr *value_expr = call->arguments.items[1].value;
     TileMeaning value = tile_check_value(c, value_expr);
     unsigned meeting = 0;
@@ -174,12 +195,21 @@ static bool takes_atomics(TileScalar scalar) {
 }
 
 /* A value of an atomic op: as in a store, `else skip` is allowed. */
-static bool check_update(TileChecker *c, const TileAccessed *access, const TileExpr *expr, TileMeaning *value,
+static bool check_update(TileChecker *c, const TileAccessed *access, int kind, const TileExpr *expr, TileMeaning *value,
                          const TileValidity **valid) {
     bool skip = expr->kind == TILE_EXPR_BINARY && expr->op == TILE_TOKEN_ELSE && expr->b->kind == TILE_EXPR_SKIP;
     if (skip) expr = expr->a;
     *value = tile_check_value(c, expr);
-    if (tile_is_error(value) || !tile_access_fit_value(c, access, value, expr)) return false;
+    if (tile_is_error(value)) return false;
+    if (!tile_access_fit_value(c, access, value, expr)) {
+        static const char *const folds[] = {
+            [TILE_UPDATE_ADD] = "sum", [TILE_UPDATE_MAX] = "max", [TILE_UPDATE_MIN] = "min"};
+        TileDiagnostic *d = tile_reported_last(c, TILE_DIAGNOSTIC_SHAPE_MISMATCH, expr->span);
+        bool folded = access->rank == 0 && kind != TILE_UPDATE_CAS;
+        if (folded)
+            tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s(%s)", folds[kind], tile_bare_text(c, expr->span));
+        return false;
+    }
     return tile_access_check_covers(c, access, value, expr, skip, valid);
 }
 
@@ -207,7 +237,7 @@ TileMeaning tile_check_atomic(TileChecker *c, const TileExpr *call, const TileBu
     const TileValidity *valid = access.valid;
     TileMeaning values[2]; /* the new value is last in the text, and first in the op */
     for (unsigned i = 0; i + 1 < count; i++)
-        if (!check_update(c, &access, call->arguments.items[1 + i].value, &values[i], &valid))
+        if (!check_update(c, &access, builtin->kind, call->arguments.items[1 + i].value, &values[i], &valid))
             return tile_error_meaning();
     TileAccessOperands operands = {0};
     TileAttribute attributes[3];

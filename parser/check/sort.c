@@ -54,7 +54,12 @@ static bool read_sort(TileChecker *c, const TileExpr *call, const char *name, un
     for (unsigned i = 0; i < count; i++) {
         const TileExpr *expr = tile_positional_argument(call, i);
         if (i && is_number(expr)) return fail_axis(c, call, expr, name);
-        if (!tile_check_tile(c, expr, name, &s->values[i])) return false;
+        if (!tile_check_tile(c, expr, name, &s->values[i])) {
+            TileDiagnostic *d = tile_reported_last(c, TILE_DIAGNOSTIC_BAD_RANK, expr->span);
+            if (expr->kind == TILE_EXPR_BOOL)
+                tile_diagnostic_edit(c->diagnostics, d, expr->span, "descending = %s", tile_span_text(c, expr->span));
+            return false;
+        }
     }
     tile_emit_at(c, call->span);
     if (!tile_unify_shapes(c, s->values, count, call->span)) return false;

@@ -1,6 +1,7 @@
 /* Statements of each kind. */
 #include "parser/check/assert.h"
 #include "parser/check/bounds.h"
+#include "parser/check/constant.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/grid.h"
@@ -45,9 +46,9 @@ static TileMeaning bound_value(TileChecker *c, TileMeaning m, bool is_var, TileS
     return tile_fail(c, NOT_VALUE, span, tile_meaning_words(c, &m));
 }
 
-static void bind_one(TileChecker *c, const TileStatement *statement, TileNameRef name, TileMeaning m) {
+static void bind_one(TileChecker *c, const TileStatement *statement, TileNameRef name, TileMeaning m, TileSpan span) {
     bool is_var = statement->kind == TILE_STATEMENT_VAR;
-    m = bound_value(c, m, is_var, statement->value->span);
+    m = bound_value(c, m, is_var, span);
     if (m.kind == TILE_MEANING_RANGE) {
         TileRange *range = tile_arena_copy(c->arena, m.range, sizeof *m.range);
         if (!range->name) range->name = name.name;
@@ -61,23 +62,53 @@ static void bind_one(TileChecker *c, const TileStatement *statement, TileNameRef
         tile_scope_bind(c, name, m, false);
         return;
     }
-    if (!c->in_grid) tile_fail(c, HOST_STATEMENT, statement->span, "`var`");
     if (m.kind == TILE_MEANING_VALUE && m.rank == 0 && c->frame->lifted) m = tile_lift(c, m);
     tile_scope_declare(c, name, m);
 }
 
+/* `let a = f(x)` of a function with several results: proposes to name the first. */
+static TileMeaning fail_tuple(TileChecker *c, const TileStatement *statement, unsigned count) {
+    TileNameRef name = statement->names.items[0];
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VALUE, statement->value->span, "a tuple");
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "each of its parts has a name of its own");
+    TileText parts = {.arena = c->arena};
+    for (unsigned i = 2; i <= count; i++) tile_text_format(&parts, ", _%s%u", name.name, i);
+    tile_diagnostic_edit(c->diagnostics, d, name.span, "(%s%s)", name.name, tile_text_get(&parts));
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
+/* The parts of a tuple that is written out are bound as each alone would be: they may be ranges. All are computed first. */
+static void bind_parts(TileChecker *c, const TileStatement *statement) {
+    const TileExpr *tuple = statement->value;
+    TileMeaning *parts = TILE_NEW_ARRAY(c->arena, TileMeaning, statement->names.count);
+    for (size_t i = 0; i < statement->names.count; i++) {
+        parts[i] = tile_check_expr(c, tuple->items.items[i]);
+        if (parts[i].kind != TILE_MEANING_RANGE || statement->kind == TILE_STATEMENT_VAR)
+            parts[i] = tile_value_of(c, parts[i], tuple->items.items[i]);
+    }
+    for (size_t i = 0; i < statement->names.count; i++)
+        bind_one(c, statement, statement->names.items[i], parts[i], tuple->items.items[i]->span);
+}
+
 static void check_binding(TileChecker *c, const TileStatement *statement) {
+    const TileExpr *written = statement->tuple ? statement->value : NULL;
+    if (written && written->kind == TILE_EXPR_TUPLE && written->items.count == statement->names.count)
+        return bind_parts(c, statement);
     TileMeaning m = tile_check_expr(c, statement->value);
+    bool host = !c->in_grid && c->frame->item->kind == TILE_ITEM_KERNEL;
+    if (host && !tile_check_host_value(c, &m, statement->value->span)) m = tile_error_meaning();
     if (!statement->tuple) {
-        if (m.kind == TILE_MEANING_TUPLE) m = tile_fail(c, NOT_VALUE, statement->value->span, "a tuple");
-        bind_one(c, statement, statement->names.items[0], m);
+        if (m.kind == TILE_MEANING_TUPLE) m = fail_tuple(c, statement, m.count);
+        bind_one(c, statement, statement->names.items[0], m, statement->value->span);
         return;
     }
     bool fits = m.kind == TILE_MEANING_TUPLE && m.count == statement->names.count;
     if (!fits && !tile_is_error(&m))
         tile_fail(c, TUPLE_COUNT, statement->value->span, (unsigned)statement->names.count, tile_meaning_words(c, &m));
     for (size_t i = 0; i < statement->names.count; i++)
-        bind_one(c, statement, statement->names.items[i], fits ? m.items[i] : tile_error_meaning());
+        bind_one(c, statement, statement->names.items[i], fits ? m.items[i] : tile_error_meaning(),
+                 statement->value->span);
 }
 
 /* ---- assignment ---- */
@@ -157,6 +188,31 @@ static void assign_variable(TileChecker *c, TileVar *var, const TileStatement *s
     c->fill_word = word;
 }
 
+/* Does each of several programs certainly access the same elements, of memory that they share? */
+static bool programs_meet(TileChecker *c, const TileExpr *target) {
+    const TileBound *bound = target->a->kind == TILE_EXPR_NAME ? tile_scope_find(c, target->a->name) : NULL;
+    if (!c->grid || c->regions || c->masked || !bound || bound->meaning.kind != TILE_MEANING_TENSOR) return false;
+    if (bound->meaning.tensor->own) return false;
+    for (size_t i = 0; i < target->items.count; i++)
+        if (target->items.items[i]->kind != TILE_EXPR_INTEGER && target->items.items[i]->kind != TILE_EXPR_COLON) return false;
+    for (unsigned i = 0; i < c->grid->operand_count; i++) {
+        uint64_t programs;
+        if (!tile_value_bits(tile_op_operand(c->grid, i), &programs) || programs > 1) return true;
+    }
+    return false;
+}
+
+static void warn_of_programs(TileChecker *c, const TileStatement *statement, const TileExpr *value) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_PROGRAMS_MEET, statement->span);
+    bool adds = statement->op == TILE_TOKEN_PLUS_ASSIGN && value == statement->value;
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                         "updates at the same time are lost; `atomic_add`, `atomic_max` and `atomic_min` lose none");
+    if (adds)
+        tile_diagnostic_edit(c->diagnostics, d, statement->span, "atomic_add(%s, %s)",
+                             tile_span_text(c, statement->target->span), tile_bare_text(c, value->span));
+    tile_report(c, d);
+}
+
 static void assign_tensor(TileChecker *c, const TileStatement *statement) {
     TileTokenKind op = (TileTokenKind)statement->op;
     const TileExpr *expr = statement->value;
@@ -175,6 +231,8 @@ static void assign_tensor(TileChecker *c, const TileStatement *statement) {
         loaded = old.valid;
         value = tile_apply_binary(c, plain_operator(op), old, value, &both);
     }
+    if (op != TILE_TOKEN_ASSIGN && tile_warns(c, TILE_WARN_PROGRAMS_MEET) && programs_meet(c, statement->target))
+        warn_of_programs(c, statement, expr);
     tile_emit_at(c, statement->span);
     tile_check_store(c, statement->target, value, expr, loaded, skip);
 }
@@ -189,15 +247,16 @@ static void fail_target(TileChecker *c, const TileExpr *target, const TileBound 
     if (bound->meaning.kind == TILE_MEANING_TENSOR) {
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_ASSIGNABLE, target->span,
                                           tile_meaning_words(c, &bound->meaning));
-        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "an index says where it is stored: `%s[..] = ..`",
-                             target->name);
+        tile_propose_whole(c, d, bound->meaning.tensor, target->span, true);
         tile_report(c, d);
         return;
     }
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VARIABLE, target->span, target->name);
-    tile_diagnostic_note(c->diagnostics, d, bound->span, "`%s` is bound here; `var` would make it assignable",
+    tile_diagnostic_note(c->diagnostics, d, bound->span,
+                         bound->fixed ? "`%s` is bound here, and keeps its value"
+                                      : "`%s` is bound here; `var` would make it assignable",
                          target->name);
-    tile_propose_var(c, d, bound->span);
+    if (!bound->fixed) tile_propose_var(c, d, bound->span);
     tile_report(c, d);
 }
 
@@ -217,6 +276,13 @@ static void assign_part(TileChecker *c, const TileExpr *target, TileMeaning valu
     }
 }
 
+/* No edit of the whole value of a tuple is right for one of its parts. */
+static void take_back(TileChecker *c, TileDiagnostic *d, const TileExpr *expr) {
+    if (!d->has_edit || d->edit.begin > expr->span.begin || d->edit.end < expr->span.end) return;
+    d->has_edit = false;
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`let (a, b) = ..` names the parts, so that each can be converted");
+}
+
 /* (a, y[n]) = f(a, b): all is computed before the first is assigned. */
 static void assign_parts(TileChecker *c, const TileStatement *statement) {
     const TileExpr *target = statement->target, *expr = statement->value;
@@ -234,8 +300,10 @@ static void assign_parts(TileChecker *c, const TileStatement *statement) {
         return;
     }
     bool apart = expr->kind == TILE_EXPR_TUPLE;
+    size_t reported = c->diagnostics->list.count;
     for (size_t i = 0; i < target->items.count; i++)
         assign_part(c, target->items.items[i], m.items[i], apart ? expr->items.items[i] : expr);
+    for (size_t i = reported; !apart && i < c->diagnostics->list.count; i++) take_back(c, c->diagnostics->list.items[i], expr);
 }
 
 static void check_assignment(TileChecker *c, const TileStatement *statement) {
@@ -350,6 +418,19 @@ static bool test_allows(const TileStatement *statement) {
     return false;
 }
 
+static void fail_host_statement(TileChecker *c, const TileStatement *statement, const char *words) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_HOST_STATEMENT, statement->span, words);
+    bool ranges = statement->kind == TILE_STATEMENT_FOR && !statement->is_static && !statement->is_ordered &&
+                  statement->value->kind == TILE_EXPR_CALL && statement->value->a->kind == TILE_EXPR_NAME &&
+                  strcmp(statement->value->a->name, "tiles") == 0;
+    if (ranges) {
+        TileSpan word = {statement->span.file, statement->span.begin, statement->span.begin + 3};
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`grid` runs a program for each range");
+        tile_diagnostic_edit(c->diagnostics, d, word, "grid");
+    }
+    tile_report(c, d);
+}
+
 void tile_check_statement(TileChecker *c, const TileStatement *statement) {
     static const char *const words[] = {
         [TILE_STATEMENT_VAR] = "`var`",           [TILE_STATEMENT_ASSIGN] = "an assignment",
@@ -361,7 +442,7 @@ void tile_check_statement(TileChecker *c, const TileStatement *statement) {
     tile_emit_at(c, statement->span);
     tile_spend(c, 1); /* unrolling a loop takes time even if nothing is emitted */
     if (!c->in_grid && c->frame->item->kind == TILE_ITEM_KERNEL && !host_allows(statement)) {
-        tile_fail(c, HOST_STATEMENT, statement->span, words[statement->kind]);
+        fail_host_statement(c, statement, words[statement->kind]);
         return;
     }
     if (c->test && !c->frame->parent && !test_allows(statement)) {

@@ -37,7 +37,8 @@ TileMeaning tile_fail_future_type(TileChecker *c, TileSpan span, const char *nam
         tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "such scales are u8 in tensors and for `dot_scaled`");
     else
         tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
-                             "a tensor of u8 holds two in a byte; `unpack[%s](v)` and `pack[%s](v)` convert", name, name);
+                             "a tensor of u8 holds two in a byte; `unpack[%s](v)` and `pack[%s](v)` convert", name,
+                             name);
     tile_report(c, d);
     return tile_error_meaning();
 }
@@ -49,24 +50,17 @@ bool tile_is_float8(const TileMeaning *m) {
 
 /* float32, bfloat16, int64 and uint8, as in other languages; double, and such names without a width. */
 static bool propose_short_type(TileChecker *c, TileDiagnostic *d, TileSpan span, const char *name) {
-    static const char *const words[][2] = {
-        {"float", "f32"}, {"double", "f64"}, {"half", "f16"}, {"int", "i64"}, {"long", "i64"}};
-    for (size_t i = 0; name && i < sizeof words / sizeof *words; i++) {
-        if (strcmp(name, words[i][0]) != 0) continue;
-        tile_diagnostic_edit(c->diagnostics, d, span, "%s", words[i][1]);
-        return true;
-    }
-    static const char *const forms[][2] = {{"float", "f"}, {"bfloat", "bf"}, {"int", "i"}, {"uint", "u"}};
-    for (size_t i = 0; name && i < sizeof forms / sizeof *forms; i++) {
-        size_t length = strlen(forms[i][0]);
-        TileScalar scalar;
-        if (strncmp(name, forms[i][0], length) != 0) continue;
-        const char *own = tile_arena_format(c->arena, "%s%s", forms[i][1], name + length);
-        if (!tile_scalar_find(own, strlen(own), &scalar)) continue;
-        tile_diagnostic_edit(c->diagnostics, d, span, "%s", own);
-        return true;
-    }
-    return false;
+    const char *own = name ? tile_foreign_type(c->arena, name) : NULL;
+    if (own) tile_diagnostic_edit(c->diagnostics, d, span, "%s", own);
+    return own;
+}
+
+/* A capital stands for a type that calls and launches choose, in most texts. */
+static void note_generic(TileChecker *c, TileDiagnostic *d, const char *name) {
+    if (name && *name >= 'A' && *name <= 'Z')
+        tile_diagnostic_note(
+            c->diagnostics, d, (TileSpan){0},
+            "a type that each call or launch chooses is declared in brackets behind the name: `[%s: float]`", name);
 }
 
 TileMeaning tile_fail_type(TileChecker *c, TileSpan span, const char *name) {
@@ -78,6 +72,7 @@ TileMeaning tile_fail_type(TileChecker *c, TileSpan span, const char *name) {
     for (size_t i = 0; i < c->bounds.count; i++)
         if (c->bounds.items[i].meaning.kind == TILE_MEANING_TYPE) tile_nearest_try(&nearest, c->bounds.items[i].name);
     tile_propose_nearest(c, d, span, &nearest);
+    if (!nearest.best) note_generic(c, d, name);
     tile_report(c, d);
     return tile_error_meaning();
 }
@@ -128,7 +123,10 @@ static void report_mismatch(TileChecker *c, const TileMeaning *operands, const T
                       tile_meaning_words(c, &operands[at]));
     tile_diagnostic_note(c->diagnostics, d, span, "types are never converted silently");
     bool convertible = exprs && operands[at].kind == TILE_MEANING_VALUE;
-    if (convertible)
+    const TileExpr *first = exprs && at > 0 ? exprs[0] : NULL;
+    bool started = convertible && at == 1 && tile_scalar_is_float((TileScalar)operands[1].scalar) &&
+                   tile_propose_start(c, d, first, (TileScalar)operands[1].scalar);
+    if (convertible && !started)
         tile_diagnostic_edit(c->diagnostics, d, place, "%s(%s)", tile_scalar_name((TileScalar)typed->scalar),
                              tile_bare_text(c, place));
     tile_report(c, d);

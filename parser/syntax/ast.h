@@ -137,6 +137,7 @@ typedef struct TileTune {
 } TileTune;
 
 typedef struct TileExport {
+    TileNameRef module; /* of `module.kernel`; its name is NULL without */
     TileNameRef kernel;
     TILE_LIST(TileExpr *) arguments;
     TILE_LIST(TileArgumentExpr) settings; /* NAME = value, after the arguments */
@@ -151,10 +152,14 @@ typedef enum TileWarning {
     TILE_WARN_UNUSED_RESULT,
     TILE_WARN_UNUSED_NAME,
     TILE_WARN_LANES_MEET,
+    TILE_WARN_PROGRAMS_MEET,
     TILE_WARN_COUNT
 } TileWarning;
 
 extern const char *const tile_warning_words[TILE_WARN_COUNT];
+
+/* What a name of a type in other languages is called here, as f32 for float32, float and fp32; or NULL. */
+const char *tile_foreign_type(TileArena *arena, const char *name);
 
 typedef enum TileItemKind {
     TILE_ITEM_IMPORT,

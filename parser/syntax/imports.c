@@ -56,7 +56,7 @@ static tile_status load_imports(TileDiagnostics *diagnostics, TileAst *file, con
         if (item->kind != TILE_ITEM_IMPORT) continue;
         const char *name = item->name ? tile_intern_string(file->names, item->name) : NULL;
         TileAst *module = name ? tile_map_get(&known[item->is_path], name) : NULL;
-        if (module) {
+        if (module || item->broken) {
             tile_list_push(file->arena, &file->imports, module);
             continue;
         }

@@ -109,11 +109,36 @@ static void add_doc(Lexer *lexer, const unsigned char *begin, const unsigned cha
         tile_list_push(lexer->arena, &lexer->tokens->docs, (TileDocComment){next, span.begin, span.end});
 }
 
+/* Characters that look like operators, as texts have them; a space that is none is one. */
+static bool report_lookalike(Lexer *lexer, const unsigned char *begin, const unsigned char *end) {
+    static const struct {
+        const char *shown, *meant;
+        uint8_t kind;
+    } rows[] = {{"\u2212", "-", TILE_TOKEN_MINUS},      {"\u2013", "-", TILE_TOKEN_MINUS}, {"\u00d7", "*", TILE_TOKEN_STAR},
+                {"\u00b7", "*", TILE_TOKEN_STAR},       {"\u00f7", "/", TILE_TOKEN_SLASH}, {"\u2264", "<=", TILE_TOKEN_LESS_EQUAL},
+                {"\u2265", ">=", TILE_TOKEN_GREATER_EQUAL}, {"\u2260", "!=", TILE_TOKEN_NOT_EQUAL},
+                {"\u2192", "->", TILE_TOKEN_ARROW},     {"\u00a0", " ", TILE_TOKEN_END}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strlen(rows[i].shown) != (size_t)(end - begin) || memcmp(rows[i].shown, begin, (size_t)(end - begin)) != 0)
+            continue;
+        const char *shown = tile_arena_format(lexer->arena, rows[i].kind == TILE_TOKEN_END ? "a space that does not break lines" : "`%s`", rows[i].shown);
+        TileSpan span = span_of(lexer, begin, end);
+        TileDiagnostic *d = tile_diagnose(lexer->diagnostics, TILE_DIAGNOSTIC_BAD_CHARACTER, span, shown);
+        tile_diagnostic_edit(lexer->diagnostics, d, span, "%s", rows[i].meant);
+        if (rows[i].kind != TILE_TOKEN_END) add_token(lexer, rows[i].kind, begin, end);
+        return true;
+    }
+    return false;
+}
+
 static void report_character(Lexer *lexer, const unsigned char *begin, const unsigned char *end) {
     const char *shown = *begin < 0x20 || *begin == 0x7f
                             ? tile_arena_format(lexer->arena, "the control character %u", *begin)
                             : tile_arena_format(lexer->arena, "`%.*s`", (int)(end - begin), (const char *)begin);
-    tile_diagnose(lexer->diagnostics, TILE_DIAGNOSTIC_BAD_CHARACTER, span_of(lexer, begin, end), shown);
+    if (report_lookalike(lexer, begin, end)) return;
+    TileSpan span = span_of(lexer, begin, end);
+    TileDiagnostic *d = tile_diagnose(lexer->diagnostics, TILE_DIAGNOSTIC_BAD_CHARACTER, span, shown);
+    if (*begin == '#') tile_diagnostic_edit(lexer->diagnostics, d, span, "//");
 }
 
 static void report_number(Lexer *lexer, const unsigned char *begin, const unsigned char *end) {
@@ -121,6 +146,11 @@ static void report_number(Lexer *lexer, const unsigned char *begin, const unsign
     TileDiagnostic *d = tile_diagnose(lexer->diagnostics, TILE_DIAGNOSTIC_BAD_NUMBER, span_of(lexer, begin, end), shown,
                                       (const char *)begin);
     if (end[-1] == '.') tile_diagnostic_edit(lexer->diagnostics, d, span_of(lexer, end, end), "0");
+    const unsigned char *suffix = end; /* 0.5f, 1u and 2L, as in C */
+    while (suffix > begin && strchr("fFlLuU", suffix[-1])) suffix--;
+    bool number = suffix < end;
+    for (const unsigned char *c = begin; c < suffix; c++) number = number && ((*c >= '0' && *c <= '9') || *c == '.');
+    if (number && suffix[-1] != '.') tile_diagnostic_edit(lexer->diagnostics, d, span_of(lexer, suffix, end), "%s", "");
 }
 
 /* The end of the comment that starts at `begin`; its line breaks count. */
@@ -214,6 +244,7 @@ static const unsigned char *scan(Lexer *lexer, const unsigned char *begin) {
         ">=" { TOKEN(GREATER_EQUAL); }
 
         [\xc2-\xf4] [\x80-\xbf]+  { report_character(lexer, begin, cursor); return cursor; }
+        "#" [^\n\x00]*             { report_character(lexer, begin, begin + 1); return cursor; }
         any | [\x00]              { report_character(lexer, begin, cursor); return cursor; }
     */
 #undef TOKEN

@@ -177,6 +177,16 @@ static const TileItem *find_run(Walk *walk, const TileExpr *callee) {
     return found;
 }
 
+/* What is exported: a kernel of the file, else of its imports, or of one module. */
+static const TileItem *find_exported(Walk *walk, const TileExport *export) {
+    const TileNamed *module = export->module.name ? find_module(walk, export->module.name) : NULL;
+    const TileItem *found = export->module.name ? NULL : item_of(walk->ast, export->kernel.name);
+    if (module) found = item_of(module->module, export->kernel.name);
+    for (size_t i = 0; !export->module.name && i < walk->ast->imports.count && !found; i++)
+        found = item_of(walk->ast->imports.items[i], export->kernel.name);
+    return found && found->kind == TILE_ITEM_KERNEL ? found : NULL;
+}
+
 /* A kernel, or an export by its own name. */
 static void walk_run(Walk *walk, const TileExpr *call) {
     if (!call || call->kind != TILE_EXPR_CALL) return walk_expr(walk, call);
@@ -446,8 +456,9 @@ static void walk_function(Walk *walk, const TileItem *item) {
 static void walk_exports(Walk *walk, const TileItem *item) {
     for (size_t i = 0; i < item->exports.count; i++) {
         const TileExport *export = &item->exports.items[i];
-        const TileItem *kernel = item_of(walk->ast, export->kernel.name);
-        if (kernel && kernel->kind != TILE_ITEM_KERNEL) kernel = NULL;
+        const TileItem *kernel = find_exported(walk, export);
+        if (export->module.name)
+            mention(walk, export->module.span, export->module.name, find_module(walk, export->module.name));
         mention(walk, export->kernel.span, export->kernel.name, kernel ? item_named(walk, kernel) : NULL);
         for (size_t k = 0; k < export->arguments.count; k++) walk_expr(walk, export->arguments.items[k]);
         for (size_t k = 0; k < export->settings.count; k++) {
@@ -466,7 +477,7 @@ static void bind_exports(Walk *walk, const TileItem *item) {
         if (!export->name || !*export->name || tile_map_get(&walk->exports, export->name)) continue;
         TileNamed *named = add_named(walk, TILE_NAME_EXPORT, export->name, last_word(export->span, export->name),
                                      (TileSpan){0});
-        named->item = item_of(walk->ast, export->kernel.name);
+        named->item = find_exported(walk, export);
         tile_map_set(&walk->exports, export->name, named);
     }
 }

@@ -89,15 +89,15 @@ tile_status tile_parse_value(TileDiagnostics *diagnostics, TileAst *ast, const c
     return end_clause(&parser, errors);
 }
 
-tile_status tile_parse_condition(TileDiagnostics *diagnostics, TileAst *ast, const char *kernel, const char *name,
-                                 const char *text) {
+tile_status tile_parse_condition(TileDiagnostics *diagnostics, TileAst *ast, const TileAst *owner, const char *kernel,
+                                 const char *name, const char *text) {
     uint32_t errors = diagnostics->error_count;
     TileParser parser = begin_clause(diagnostics, ast, name, text);
     TileRequire require = {.span = tile_parse_span(&parser)};
     TileExpr *condition = tile_parse_expression(&parser);
     TILE_TRY(end_clause(&parser, errors));
     tile_list_push(ast->arena, &require.conditions, condition);
-    TileItem *item = tile_map_get(&ast->named, tile_intern_string(ast->names, kernel));
+    TileItem *item = tile_map_get(&owner->named, tile_intern_string(ast->names, kernel));
     if (item) tile_list_push(ast->arena, &item->requires, require);
     return TILE_OK;
 }

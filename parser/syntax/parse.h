@@ -18,10 +18,11 @@ typedef struct TileParser {
     uint32_t file;
     unsigned depth;
     bool panic;
-    size_t item;          /* the first token of the current item */
-    uint32_t item_errors; /* how many errors there were before the item */
-    bool header;          /* newlines are ignored */
-    bool newline_taken;   /* the newline before the current token has been consumed */
+    size_t item;             /* the first token of the current item */
+    const TileItem *current; /* it, where its body is parsed */
+    uint32_t item_errors;    /* how many errors there were before the item */
+    bool header;             /* newlines are ignored */
+    bool newline_taken;      /* the newline before the current token has been consumed */
 } TileParser;
 
 /* The cursor. A newline that ends a statement is a token. */
@@ -31,10 +32,12 @@ TileTokenKind tile_parse_peek_ahead(const TileParser *parser, size_t ahead);
 TileSpan tile_parse_span(const TileParser *parser);
 uint32_t tile_parse_last_end(const TileParser *parser);
 void tile_parse_advance(TileParser *parser);
+/* Is the current token this name, which has a meaning here? */
+bool tile_parse_at_word(const TileParser *parser, const char *word);
 /* Consumes the token if it is the current one. */
 bool tile_parse_accept(TileParser *parser, TileTokenKind kind);
 /* Reports that the current token begins no item. */
-void tile_parse_fail_item(TileParser *parser);
+TileDiagnostic *tile_parse_fail_item(TileParser *parser);
 /* Consumes the token, or reports that it is missing. */
 bool tile_parse_expect(TileParser *parser, TileTokenKind kind);
 /* Reports an error; returns NULL if in panic mode. */
@@ -47,6 +50,60 @@ TileSpan tile_parse_span_from(const TileParser *parser, TileSpan begin);
 /* False, with a message, if nested too deeply; otherwise tile_parse_leave has to follow. */
 bool tile_parse_enter(TileParser *parser);
 static inline void tile_parse_leave(TileParser *parser) { parser->depth--; }
+
+/* ---- words and forms of other languages (parse_foreign.c): reported with an edit, and then understood ---- */
+
+/* The current token as an operator: `and` and `or` are those that they mean. */
+TileTokenKind tile_parse_operator(const TileParser *parser);
+/* Reports the current token if it is such a word for `meant`. */
+void tile_parse_report_operator(TileParser *parser, TileTokenKind meant);
+/* `not x` */
+bool tile_parse_at_not(const TileParser *parser);
+void tile_parse_report_not(TileParser *parser, TileSpan word, const TileExpr *operand);
+/* `x ** y` */
+void tile_parse_report_power(TileParser *parser, TileSpan op, const TileExpr *left, const TileExpr *right);
+/* `value if c else other`; `rest` is what follows `if`. */
+void tile_parse_report_ternary(TileParser *parser, TileSpan word, const TileExpr *value, const TileExpr *rest);
+/* `lambda a, b: ..` */
+bool tile_parse_fail_lambda(TileParser *parser);
+/* `<>` and `===`: reports and consumes the second part, and returns what is meant; else `kind`. `op` is the first part.
+ */
+TileTokenKind tile_parse_comparison(TileParser *parser, TileTokenKind kind, TileSpan op);
+/* `a := 1` */
+bool tile_parse_at_walrus(const TileParser *parser, const TileExpr *name);
+void tile_parse_report_walrus(TileParser *parser, TileSpan name, TileSpan op);
+/* `(float) x` */
+bool tile_parse_at_cast(const TileParser *parser, const TileExpr *type);
+void tile_parse_report_cast(TileParser *parser, const TileExpr *type, const TileExpr *operand);
+/* `x[...]`, and `x[low:high]`, where either may be missing. */
+void tile_parse_report_ellipsis(TileParser *parser, TileSpan span);
+void tile_parse_report_slice(TileParser *parser, TileSpan span, const TileExpr *low, const TileExpr *high);
+/* Reports and consumes the word if a block follows: `while c do {`. */
+void tile_parse_skip_word(TileParser *parser, const char *word);
+/* `if c then a else b`; `rest` is what follows `then`. */
+void tile_parse_report_then(TileParser *parser, TileSpan word, const TileExpr *rest);
+/* `let mut a`: reports that `name` is no name. */
+bool tile_parse_skip_mut(TileParser *parser, TileSpan let, TileNameRef name);
+/* `float a = 1` */
+bool tile_parse_at_declaration(const TileParser *parser, const TileExpr *type);
+void tile_parse_report_declaration(TileParser *parser, const TileExpr *type, TileSpan name, const TileExpr *value);
+/* `for (int i = low; condition; i += step)` */
+void tile_parse_report_counted_loop(TileParser *parser, TileSpan header, TileSpan name, const TileExpr *low,
+                                    const TileExpr *condition, const TileExpr *step);
+/* Proposes the keyword for `def`, `void` and other words at the beginning of an item. */
+void tile_parse_propose_item(TileParser *parser, TileDiagnostic *d);
+
+/* ---- what stands in the wrong place (parse_misplaced.c) ---- */
+
+/* Is this an item or a clause, where a statement stands? */
+bool tile_parse_at_misplaced(const TileParser *parser);
+void tile_parse_fail_misplaced(TileParser *parser);
+/* Reports two statements on a line. */
+bool tile_parse_separate(TileParser *parser);
+/* Reports `= 2` behind a parameter, `static` before one, and `f32 x[N]` as in C. */
+void tile_parse_fail_default(TileParser *parser);
+void tile_parse_fail_parameter_word(TileParser *parser);
+void tile_parse_fail_typed_name(TileParser *parser, TileNameRef type);
 
 void tile_parse_resume_statement(TileParser *parser);
 void tile_parse_resume_item(TileParser *parser, size_t begin);

@@ -1,6 +1,8 @@
 /* The cursor over the tokens, and error recovery. */
 #include "parser/syntax/parse.h"
 
+#include <string.h>
+
 #include "lang/scalar/scalar.h"
 
 static const TileToken *current(const TileParser *parser) { return &parser->tokens.list.items[parser->position]; }
@@ -41,6 +43,12 @@ void tile_parse_advance(TileParser *parser) {
     parser->newline_taken = false;
 }
 
+bool tile_parse_at_word(const TileParser *parser, const char *word) {
+    TileSpan span = tile_parse_span(parser);
+    return tile_parse_peek(parser) == TILE_TOKEN_NAME && span.end - span.begin == strlen(word) &&
+           memcmp(parser->text + span.begin, word, span.end - span.begin) == 0;
+}
+
 bool tile_parse_accept(TileParser *parser, TileTokenKind kind) {
     if (parser->panic || tile_parse_peek(parser) != kind) return false;
     tile_parse_advance(parser);
@@ -76,10 +84,10 @@ void tile_parse_propose_join(TileParser *parser, TileDiagnostic *d, TileSpan ope
                          text + operator.begin);
 }
 
-void tile_parse_fail_item(TileParser *parser) {
+TileDiagnostic *tile_parse_fail_item(TileParser *parser) {
     parser->panic = true;
-    tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, tile_parse_span(parser),
-                  "`kernel`, `fn`, `const`, `import`, `export` or `test`", found_words(parser));
+    return tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, tile_parse_span(parser),
+                         "`kernel`, `fn`, `const`, `import`, `export` or `test`", found_words(parser));
 }
 
 /* An unterminated string literal has consumed the tokens that close the rest of the item. */
@@ -238,8 +246,16 @@ bool tile_parse_enter(TileParser *parser) {
     return true;
 }
 
+static uint32_t column_of(const TileParser *parser, const TileToken *token) {
+    uint32_t begin = token->begin;
+    while (begin > 0 && parser->text[begin - 1] != '\n') begin--;
+    return token->begin - begin;
+}
+
+/* An item does not begin further to the right than the one before. */
 bool tile_parse_at_item(const TileParser *parser) {
     if (!current(parser)->line_break) return false;
+    if (column_of(parser, current(parser)) > column_of(parser, &parser->tokens.list.items[parser->item])) return false;
     switch (current(parser)->kind) {
     case TILE_TOKEN_KERNEL:
     case TILE_TOKEN_FN:

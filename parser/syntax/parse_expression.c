@@ -114,6 +114,12 @@ static TileExpr *parse_if(TileParser *parser) {
     tile_parse_advance(parser);
     if (!tile_parse_enter(parser)) return expr;
     expr->a = tile_parse_expression(parser);
+    tile_parse_skip_word(parser, "then");
+    if (tile_parse_at_word(parser, "then")) {
+        TileSpan word = tile_parse_span(parser);
+        tile_parse_advance(parser);
+        tile_parse_report_then(parser, word, tile_parse_expression(parser));
+    }
     expr->then = tile_parse_sequence(parser);
     if (tile_parse_accept(parser, TILE_TOKEN_ELSE)) expr->otherwise = parse_otherwise(parser);
     tile_parse_leave(parser);
@@ -133,6 +139,7 @@ static TileSequence *parse_otherwise(TileParser *parser) {
 static TileExpr *parse_postfix(TileParser *parser, bool to_call);
 
 static TileExpr *parse_name_expression(TileParser *parser) {
+    if (tile_parse_fail_lambda(parser)) return new_expr(parser, TILE_EXPR_TUPLE, tile_parse_span(parser));
     TileNameRef ref = tile_parse_name(parser);
     TileTokenKind next = tile_parse_peek(parser);
     if (next == TILE_TOKEN_NAME && strcmp(ref.name, "run") == 0 && tile_parse_enter(parser)) {
@@ -184,6 +191,16 @@ static void fail_expression(TileParser *parser) {
     bool digits = tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_INTEGER;
     bool new_line = parser->newline_taken;
     TileDiagnostic *d = tile_parse_fail(parser, "an expression");
+    bool pointer = found == TILE_TOKEN_AMPERSAND || found == TILE_TOKEN_STAR;
+    if (pointer && !new_line && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_NAME) {
+        tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                             "there are no pointers; `x[n]` is an element itself");
+        tile_diagnostic_edit(parser->diagnostics, d, span, "%s", "");
+    }
+    if (!new_line && (found == TILE_TOKEN_LEFT_BRACKET || found == TILE_TOKEN_LEFT_BRACE))
+        tile_diagnostic_note(
+            parser->diagnostics, d, (TileSpan){0},
+            "a tile has no literal: it is loaded from a tensor, or made by `full`, `iota` and `where`");
     if (found == TILE_TOKEN_DOT && digits) tile_diagnostic_edit(parser->diagnostics, d, begin, "0");
     if (new_line && precedence(found) > LOOSEST) tile_parse_propose_join(parser, d, span);
 }
@@ -212,11 +229,34 @@ static TileExpr *parse_primary(TileParser *parser) {
 
 /* ---- postfix ---- */
 
+static bool at_entry_end(const TileParser *parser) {
+    TileTokenKind kind = tile_parse_peek(parser);
+    return parser->panic || kind == TILE_TOKEN_COMMA || kind == TILE_TOKEN_RIGHT_BRACKET || kind == TILE_TOKEN_END;
+}
+
+/* `low:high` and `low:high:step`, as in Python, from behind the first colon. */
+static TileExpr *parse_slice(TileParser *parser, TileSpan begin, const TileExpr *low) {
+    TileExpr *high = at_entry_end(parser) ? NULL : tile_parse_expression(parser);
+    bool stepped = tile_parse_accept(parser, TILE_TOKEN_COLON);
+    if (stepped && !at_entry_end(parser)) tile_parse_expression(parser);
+    TileSpan span = tile_parse_span_from(parser, begin);
+    tile_parse_report_slice(parser, span, low, stepped ? NULL : high);
+    return new_expr(parser, TILE_EXPR_COLON, span);
+}
+
 static TileExpr *parse_index_entry(TileParser *parser) {
     TileSpan span = tile_parse_span(parser);
-    if (tile_parse_accept(parser, TILE_TOKEN_COLON)) return new_expr(parser, TILE_EXPR_COLON, span);
+    if (tile_parse_accept(parser, TILE_TOKEN_COLON)) {
+        TileExpr *whole = new_expr(parser, TILE_EXPR_COLON, span);
+        return at_entry_end(parser) ? whole : parse_slice(parser, span, NULL);
+    }
     if (tile_parse_accept(parser, TILE_TOKEN_UNDERSCORE)) return new_expr(parser, TILE_EXPR_NEWAXIS, span);
-    return tile_parse_expression(parser);
+    if (tile_parse_accept(parser, TILE_TOKEN_ELLIPSIS)) {
+        tile_parse_report_ellipsis(parser, span);
+        return new_expr(parser, TILE_EXPR_COLON, span);
+    }
+    TileExpr *entry = tile_parse_expression(parser);
+    return tile_parse_accept(parser, TILE_TOKEN_COLON) ? parse_slice(parser, span, entry) : entry;
 }
 
 static void parse_index(TileParser *parser, TileExpr *index) {
@@ -295,16 +335,33 @@ static TileExpr *parse_postfix(TileParser *parser, bool to_call) {
 
 /* ---- operators ---- */
 
+static TileExpr *parse_unary(TileParser *parser);
+static TileExpr *parse_binary(TileParser *parser, int loosest);
+
+/* What follows a type in parentheses, as in C. */
+static TileExpr *parse_cast(TileParser *parser, const TileExpr *type) {
+    if (!tile_parse_enter(parser)) return new_expr(parser, TILE_EXPR_TUPLE, type->span);
+    TileExpr *operand = parse_unary(parser);
+    tile_parse_leave(parser);
+    tile_parse_report_cast(parser, type, operand);
+    return operand;
+}
+
 static TileExpr *parse_unary(TileParser *parser) {
     TileTokenKind kind = tile_parse_peek(parser);
     TileSpan span = tile_parse_span(parser);
-    if (kind != TILE_TOKEN_MINUS && kind != TILE_TOKEN_BANG && kind != TILE_TOKEN_TILDE)
-        return parse_postfix(parser, false);
+    bool word = tile_parse_at_not(parser);
+    if (kind != TILE_TOKEN_MINUS && kind != TILE_TOKEN_BANG && kind != TILE_TOKEN_TILDE && !word) {
+        TileExpr *operand = parse_postfix(parser, false);
+        return tile_parse_at_cast(parser, operand) ? parse_cast(parser, operand) : operand;
+    }
+    if (word) kind = TILE_TOKEN_BANG;
     TileExpr *expr = new_expr(parser, TILE_EXPR_UNARY, span);
     expr->op = (uint8_t)kind;
     tile_parse_advance(parser);
     if (!tile_parse_enter(parser)) return expr;
-    expr->a = parse_unary(parser);
+    expr->a = word ? parse_binary(parser, COMPARISON) : parse_unary(parser);
+    if (word) tile_parse_report_not(parser, span, expr->a);
     tile_parse_leave(parser);
     expr->span = tile_parse_span_from(parser, span);
     set_depth(parser, expr, expr->a->depth);
@@ -321,15 +378,42 @@ static void check_chain(TileParser *parser, const TileExpr *left, int level, Til
                          parser->text + middle.begin);
 }
 
+/* The exponent, from the second star of `**` on. */
+static TileExpr *parse_power(TileParser *parser, TileSpan op, TileExpr *left) {
+    tile_parse_advance(parser);
+    op.end = tile_parse_last_end(parser);
+    TileExpr *right = parse_unary(parser);
+    tile_parse_report_power(parser, op, left, right);
+    return left;
+}
+
+/* `left if c else other`, as in Python. */
+static TileExpr *parse_ternary(TileParser *parser, TileExpr *left) {
+    TileSpan word = tile_parse_span(parser);
+    tile_parse_advance(parser);
+    if (!tile_parse_enter(parser)) return left;
+    TileExpr *rest = parse_binary(parser, LOOSEST);
+    tile_parse_leave(parser);
+    tile_parse_report_ternary(parser, word, left, rest);
+    return left;
+}
+
 static TileExpr *parse_binary(TileParser *parser, int loosest) {
     TileExpr *left = parse_unary(parser);
     while (!parser->panic) {
-        TileTokenKind kind = tile_parse_peek(parser);
+        TileTokenKind kind = tile_parse_operator(parser);
         int level = precedence(kind);
+        if (kind == TILE_TOKEN_IF && loosest == LOOSEST) return parse_ternary(parser, left);
         if (level < loosest) break;
         TileSpan op = tile_parse_span(parser);
         check_chain(parser, left, level, op);
+        tile_parse_report_operator(parser, kind);
         tile_parse_advance(parser);
+        kind = tile_parse_comparison(parser, kind, op);
+        if (kind == TILE_TOKEN_STAR && tile_parse_peek(parser) == TILE_TOKEN_STAR) {
+            left = parse_power(parser, op, left);
+            continue;
+        }
         TileExpr *expr = new_expr(parser, TILE_EXPR_BINARY, left->span);
         expr->op = (uint8_t)kind;
         expr->op_span = op;

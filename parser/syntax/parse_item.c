@@ -44,11 +44,14 @@ static void parse_params(TileParser *parser, TileItem *item) {
     tile_parse_expect(parser, TILE_TOKEN_LEFT_PAREN);
     while (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_RIGHT_PAREN) {
         TileSpan begin = tile_parse_span(parser);
+        tile_parse_fail_parameter_word(parser);
         TileParam param = {.spread = tile_parse_accept(parser, TILE_TOKEN_ELLIPSIS)};
         TileNameRef ref = tile_parse_name(parser);
+        tile_parse_fail_typed_name(parser, ref);
         param.name = ref.name;
         param.span = param.spread ? tile_parse_span_from(parser, begin) : ref.span;
         if (!param.spread && tile_parse_expect(parser, TILE_TOKEN_COLON)) param.type = tile_parse_type(parser);
+        tile_parse_fail_default(parser);
         tile_list_push(parser->arena, &item->params, param);
         if (!tile_parse_accept(parser, TILE_TOKEN_COMMA)) break;
     }
@@ -86,7 +89,7 @@ static void parse_require(TileParser *parser, TileItem *item) {
 const char *const tile_warning_words[TILE_WARN_COUNT] = {
     [TILE_WARN_ROUNDING] = "rounding",           [TILE_WARN_ELSE] = "else_binds_loosely",
     [TILE_WARN_UNUSED_RESULT] = "unused_result", [TILE_WARN_UNUSED_NAME] = "unused_name",
-    [TILE_WARN_LANES_MEET] = "lanes_meet",
+    [TILE_WARN_LANES_MEET] = "lanes_meet",       [TILE_WARN_PROGRAMS_MEET] = "programs_meet",
 };
 
 static bool allow_warning(TileItem *item, const char *word) {
@@ -105,9 +108,10 @@ static void fail_allow(TileParser *parser, TileNameRef word) {
     TileDiagnostic *d =
         tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, word.span, "`overlap` or the name of a warning",
                       tile_arena_format(parser->arena, "the name `%s`", word.name));
-    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "the warnings are `%s`, `%s`, `%s`, `%s` and `%s`",
-                         tile_warning_words[0], tile_warning_words[1], tile_warning_words[2], tile_warning_words[3],
-                         tile_warning_words[4]);
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                         "the warnings are `%s`, `%s`, `%s`, `%s`, `%s` and `%s`", tile_warning_words[0],
+                         tile_warning_words[1], tile_warning_words[2], tile_warning_words[3], tile_warning_words[4],
+                         tile_warning_words[5]);
     for (int i = -1; i < TILE_WARN_COUNT; i++) {
         const char *candidate = i < 0 ? other : tile_warning_words[i];
         unsigned far = tile_edit_distance(word.name, candidate);
@@ -159,6 +163,17 @@ static void fail_candidates(TileParser *parser) {
                          parser->text + only.begin);
 }
 
+/* `tune B in [64, 128]` */
+static void fail_candidate_list(TileParser *parser) {
+    size_t at = parser->position;
+    const TileToken *list = parser->tokens.list.items, *first = &list[at];
+    while (list[at].kind != TILE_TOKEN_RIGHT_BRACKET && list[at].kind != TILE_TOKEN_END) at++;
+    TileDiagnostic *d = tile_parse_fail(parser, tile_token_words(TILE_TOKEN_LEFT_BRACE));
+    if (list[at].kind == TILE_TOKEN_RIGHT_BRACKET)
+        tile_diagnostic_edit(parser->diagnostics, d, (TileSpan){parser->file, first->begin, list[at].end}, "{%.*s}",
+                             (int)(list[at].begin - first->end), parser->text + first->end);
+}
+
 static TileTuneName parse_tune_name(TileParser *parser) {
     TileTuneName name = {0};
     TileNameRef ref = tile_parse_name(parser);
@@ -166,6 +181,7 @@ static TileTuneName parse_tune_name(TileParser *parser) {
     name.span = ref.span;
     if (tile_parse_peek(parser) == TILE_TOKEN_ASSIGN && !parser->panic) fail_candidates(parser);
     tile_parse_expect(parser, TILE_TOKEN_IN);
+    if (tile_parse_peek(parser) == TILE_TOKEN_LEFT_BRACKET) fail_candidate_list(parser);
     tile_parse_expect(parser, TILE_TOKEN_LEFT_BRACE);
     do {
         TileExpr *candidate = tile_parse_expression(parser);
@@ -176,14 +192,9 @@ static TileTuneName parse_tune_name(TileParser *parser) {
     return name;
 }
 
-static bool at_word(const TileParser *parser, const char *word) {
-    TileSpan span = tile_parse_span(parser);
-    return tile_parse_peek(parser) == TILE_TOKEN_NAME && strlen(word) == span.end - span.begin &&
-           memcmp(parser->text + span.begin, word, span.end - span.begin) == 0;
-}
-
 static bool at_target(const TileParser *parser) {
-    return (at_word(parser, "cpu") || at_word(parser, "gpu")) && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_NAME;
+    return (tile_parse_at_word(parser, "cpu") || tile_parse_at_word(parser, "gpu")) &&
+           tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_NAME;
 }
 
 /* `tune cpu A in {1}, gpu A in {2}`: the second target needs a clause of its own. */
@@ -204,7 +215,7 @@ static void parse_tune(TileParser *parser, TileItem *item) {
         if (!tile_parse_accept(parser, TILE_TOKEN_COMMA)) break;
         if (at_target(parser)) fail_second_target(parser, comma);
     } while (!parser->panic);
-    if (at_word(parser, "where")) {
+    if (tile_parse_at_word(parser, "where")) {
         tile_parse_advance(parser);
         tune.where = tile_parse_expression(parser);
     }
@@ -230,11 +241,22 @@ static void parse_clauses(TileParser *parser, TileItem *item) {
 /* ---- items ---- */
 
 /* Tokens that neither are a body nor may precede it. */
-static void fail_header(TileParser *parser, TileItemKind kind) {
+static void fail_header(TileParser *parser, const TileItem *item) {
+    TileItemKind kind = item->kind;
     TileTokenKind found = tile_parse_peek(parser);
     TileSpan span = tile_parse_span(parser);
+    const TileToken *token = &parser->tokens.list.items[parser->position];
+    bool arrow = (found == TILE_TOKEN_ASSIGN || found == TILE_TOKEN_MINUS) && token[1].kind == TILE_TOKEN_GREATER;
     TileDiagnostic *d = tile_parse_fail(parser, kind == TILE_ITEM_KERNEL ? "a clause or `{`" : "`->` or `{`");
+    if (kind == TILE_ITEM_FN && arrow) /* `=>` and `- >` */
+        tile_diagnostic_edit(parser->diagnostics, d, (TileSpan){parser->file, token->begin, token[1].end}, "->");
     if (kind == TILE_ITEM_FN && found == TILE_TOKEN_COLON) tile_diagnostic_edit(parser->diagnostics, d, span, " ->");
+    bool clause = found == TILE_TOKEN_TUNE || found == TILE_TOKEN_STATIC || found == TILE_TOKEN_REQUIRE;
+    if (kind == TILE_ITEM_FN && clause)
+        tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                             "only kernels have clauses; a function has constants in brackets: `fn f[B: const](..)`");
+    if (kind == TILE_ITEM_KERNEL && found == TILE_TOKEN_ASSIGN && item->requires.count)
+        tile_diagnostic_edit(parser->diagnostics, d, span, "==");
     if (kind != TILE_ITEM_KERNEL || found != TILE_TOKEN_NAME) return;
     static const char *const clauses[] = {"static", "require", "allow", "tune"};
     const char *name = tile_arena_string(parser->arena, parser->text + span.begin, span.end - span.begin);
@@ -272,11 +294,47 @@ static void parse_function(TileParser *parser, TileItem *item, TileItemKind kind
     if (kind == TILE_ITEM_FN && tile_parse_accept(parser, TILE_TOKEN_ARROW)) item->type = tile_parse_type(parser);
     if (kind == TILE_ITEM_KERNEL) parse_clauses(parser, item);
     check_header(parser, item);
-    if (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_LEFT_BRACE) fail_header(parser, kind);
+    if (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_LEFT_BRACE) fail_header(parser, item);
     item->header_right = !parser->panic && parser->diagnostics->error_count == parser->item_errors;
+    parser->current = item;
     item->body = tile_parse_sequence(parser);
+    parser->current = NULL;
     parser->header = false;
+    bool whole = !parser->panic && item->body->value && item->type && kind == TILE_ITEM_FN;
+    const TileExpr *last = whole ? item->body->value : NULL;
+    if (last && last->kind != TILE_EXPR_IF && last->kind != TILE_EXPR_CALL && last->kind != TILE_EXPR_RUN) {
+        TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_NO_EFFECT, last->span);
+        tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "`return` gives the result of a function");
+        tile_diagnostic_edit(parser->diagnostics, d, last->span, "return %.*s",
+                             (int)(last->span.end - last->span.begin), parser->text + last->span.begin);
+        return;
+    }
     if (!parser->panic) tile_parse_check_sequence_effect(parser, item->body);
+}
+
+/* `import a, b`, `import a as b` and `import a.tile`, as in Python. What they would bring stays unknown, silently. */
+static void fail_import(TileParser *parser, const TileItem *item) {
+    TileTokenKind found = tile_parse_peek(parser);
+    TileSpan span = tile_parse_span(parser), rest = {parser->file, item->name_span.end, span.end};
+    const TileToken *token = &parser->tokens.list.items[parser->position];
+    bool as = tile_parse_at_word(parser, "as") && token[1].kind == TILE_TOKEN_NAME;
+    bool dotted = found == TILE_TOKEN_DOT && token[1].kind == TILE_TOKEN_NAME;
+    if (parser->panic || (found != TILE_TOKEN_COMMA && !as && !dotted)) return;
+    TileDiagnostic *d = tile_parse_fail(parser, "the end of the line");
+    parser->ast->lost = true;
+    if (found == TILE_TOKEN_COMMA) {
+        rest.end = token[1].end;
+        tile_diagnostic_edit(parser->diagnostics, d, rest, "\nimport %.*s", (int)(token[1].end - token[1].begin),
+                             parser->text + token[1].begin);
+    } else if (as) {
+        rest.end = token[1].end;
+        tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "a module keeps its name");
+        tile_diagnostic_edit(parser->diagnostics, d, rest, "%s", "");
+    } else {
+        TileSpan path = {parser->file, item->name_span.begin, token[1].end};
+        tile_diagnostic_edit(parser->diagnostics, d, path, "\"%.*s\"", (int)(path.end - path.begin),
+                             parser->text + path.begin);
+    }
 }
 
 static void parse_import(TileParser *parser, TileItem *item) {
@@ -285,6 +343,7 @@ static void parse_import(TileParser *parser, TileItem *item) {
     item->name_span = tile_parse_span(parser);
     item->is_path = tile_parse_peek(parser) == TILE_TOKEN_STRING;
     item->name = item->is_path ? tile_parse_string(parser) : tile_parse_name(parser).name;
+    fail_import(parser, item);
 }
 
 static void parse_const(TileParser *parser, TileItem *item) {
@@ -293,6 +352,12 @@ static void parse_const(TileParser *parser, TileItem *item) {
     TileNameRef ref = tile_parse_name(parser);
     item->name = ref.name;
     item->name_span = ref.span;
+    if (tile_parse_peek(parser) == TILE_TOKEN_NAME && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_ASSIGN) {
+        tile_parse_fail_typed_name(parser, ref); /* const int SIZE = 64 */
+        item->name_span = tile_parse_span(parser);
+        item->name = tile_intern(parser->ast->names, parser->text + item->name_span.begin,
+                                 item->name_span.end - item->name_span.begin);
+    }
     if (tile_parse_accept(parser, TILE_TOKEN_COLON)) item->type = tile_parse_type(parser);
     tile_parse_expect(parser, TILE_TOKEN_ASSIGN);
     item->value = tile_parse_expression(parser);
@@ -313,8 +378,24 @@ static void parse_export_argument(TileParser *parser, TileExport *export) {
     if (!parser->panic) tile_list_push(parser->arena, &export->arguments, argument);
 }
 
+/* `export k(f32)` */
+static void fail_export_list(TileParser *parser) {
+    size_t at = parser->position;
+    const TileToken *list = parser->tokens.list.items, *first = &list[at];
+    while (list[at].kind != TILE_TOKEN_RIGHT_PAREN && list[at].kind != TILE_TOKEN_END) at++;
+    TileDiagnostic *d = tile_parse_fail(parser, tile_token_words(TILE_TOKEN_LEFT_BRACKET));
+    if (list[at].kind == TILE_TOKEN_RIGHT_PAREN)
+        tile_diagnostic_edit(parser->diagnostics, d, (TileSpan){parser->file, first->begin, list[at].end}, "[%.*s]",
+                             (int)(list[at].begin - first->end), parser->text + first->end);
+}
+
 static TileExport parse_one_export(TileParser *parser) {
     TileExport export = {.kernel = tile_parse_name(parser)};
+    TileSpan begin = export.kernel.span;
+    if (tile_parse_accept(parser, TILE_TOKEN_DOT)) {
+        export.module = export.kernel;
+        export.kernel = tile_parse_name(parser);
+    }
     if (tile_parse_accept(parser, TILE_TOKEN_LEFT_BRACKET)) {
         do {
             parse_export_argument(parser, &export);
@@ -322,11 +403,12 @@ static TileExport parse_one_export(TileParser *parser) {
         } while (tile_parse_accept(parser, TILE_TOKEN_COMMA));
         tile_parse_expect(parser, TILE_TOKEN_RIGHT_BRACKET);
     }
-    if (at_word(parser, "as")) {
+    if (tile_parse_peek(parser) == TILE_TOKEN_LEFT_PAREN) fail_export_list(parser);
+    if (tile_parse_at_word(parser, "as")) {
         tile_parse_advance(parser);
         export.name = tile_parse_name(parser).name;
     }
-    export.span = tile_parse_span_from(parser, export.kernel.span);
+    export.span = tile_parse_span_from(parser, begin);
     return export;
 }
 
@@ -398,7 +480,11 @@ TileItem *tile_parse_item(TileParser *parser) {
         item->arguments.count = call.arguments.count;
         break;
     }
-    default: tile_parse_fail_item(parser); return NULL;
+    default: {
+        TileDiagnostic *d = tile_parse_fail_item(parser);
+        tile_parse_propose_item(parser, d);
+        return NULL;
+    }
     }
     item->span = tile_parse_span_from(parser, begin);
     TileTokenKind next = tile_parse_peek(parser);

@@ -14,6 +14,10 @@ void tile_parse_check_effect(TileParser *parser, const TileExpr *expr) {
         if (operator) tile_parse_propose_join(parser, d, sign);
         if (expr->kind == TILE_EXPR_BINARY && expr->op == TILE_TOKEN_EQUAL)
             tile_diagnostic_edit(parser->diagnostics, d, expr->op_span, "=");
+        if (expr->kind == TILE_EXPR_NAME && strcmp(expr->name, "pass") == 0) {
+            tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "a block may be empty: `{}`");
+            tile_diagnostic_edit(parser->diagnostics, d, expr->span, "%s", "");
+        }
         return;
     }
     if (expr->then) tile_parse_check_sequence_effect(parser, expr->then);
@@ -24,10 +28,19 @@ void tile_parse_check_sequence_effect(TileParser *parser, const TileSequence *se
     if (sequence->value) tile_parse_check_effect(parser, sequence->value);
 }
 
+/* `_` for what is not used: names that begin with it are. */
+static void fail_underscore(TileParser *parser, size_t place) {
+    TileSpan span = tile_parse_span(parser);
+    TileDiagnostic *d = tile_parse_fail(parser, "a name");
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "a name that begins with `_` may stay unused");
+    tile_diagnostic_edit(parser->diagnostics, d, span, "_%zu", place);
+}
+
 /* One name, or a list in parentheses. */
 static void parse_names(TileParser *parser, TileStatement *statement) {
     statement->tuple = tile_parse_accept(parser, TILE_TOKEN_LEFT_PAREN);
     do {
+        if (tile_parse_peek(parser) == TILE_TOKEN_UNDERSCORE) fail_underscore(parser, statement->names.count);
         TileNameRef ref = tile_parse_name(parser);
         tile_list_push(parser->arena, &statement->names, ref);
     } while (statement->tuple && tile_parse_accept(parser, TILE_TOKEN_COMMA));
@@ -63,35 +76,92 @@ static void fail_typed(TileParser *parser) {
 }
 
 static void parse_binding(TileParser *parser, TileStatement *statement, TileStatementKind kind) {
+    TileSpan let = tile_parse_span(parser);
     statement->kind = kind;
     tile_parse_advance(parser);
     parse_names(parser, statement);
+    if (tile_parse_skip_mut(parser, let, statement->names.items[0])) {
+        statement->kind = TILE_STATEMENT_VAR;
+        statement->names.items[0] = tile_parse_name(parser);
+    }
     if (tile_parse_peek(parser) == TILE_TOKEN_COLON && !parser->panic) fail_typed(parser);
     tile_parse_expect(parser, TILE_TOKEN_ASSIGN);
     statement->value = tile_parse_expression(parser);
 }
 
-/* A name that has a special meaning here. */
-static bool at_word(TileParser *parser, const char *word) {
-    TileSpan span = tile_parse_span(parser);
-    return tile_parse_peek(parser) == TILE_TOKEN_NAME && span.end - span.begin == strlen(word) &&
-           memcmp(parser->text + span.begin, word, span.end - span.begin) == 0;
+/* `for (int i = 0; ..`, as in C. */
+static bool at_counted_loop(const TileParser *parser) {
+    bool typed = tile_parse_peek_ahead(parser, 2) == TILE_TOKEN_NAME;
+    return !parser->panic && tile_parse_peek(parser) == TILE_TOKEN_LEFT_PAREN &&
+           tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_NAME &&
+           tile_parse_peek_ahead(parser, typed ? 3 : 2) == TILE_TOKEN_ASSIGN;
+}
+
+/* Reports such a loop, from its parenthesis on. Its body is skipped. */
+static void fail_counted_loop(TileParser *parser) {
+    TileSpan header = tile_parse_span(parser);
+    bool typed = tile_parse_peek_ahead(parser, 2) == TILE_TOKEN_NAME;
+    for (int i = 0; i < (typed ? 2 : 1); i++) tile_parse_advance(parser);
+    TileSpan name = tile_parse_span(parser);
+    tile_parse_advance(parser);
+    tile_parse_advance(parser);
+    TileExpr *low = tile_parse_expression(parser), *step = NULL;
+    tile_parse_expect(parser, TILE_TOKEN_SEMICOLON);
+    TileExpr *condition = tile_parse_expression(parser);
+    tile_parse_expect(parser, TILE_TOKEN_SEMICOLON);
+    if (parser->panic) return;
+    bool added = tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_PLUS_ASSIGN;
+    for (int i = 0; added && i < 2; i++) tile_parse_advance(parser);
+    if (added) step = tile_parse_expression(parser);
+    while (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_RIGHT_PAREN &&
+           tile_parse_peek(parser) != TILE_TOKEN_LEFT_BRACE && tile_parse_peek(parser) != TILE_TOKEN_END)
+        tile_parse_advance(parser);
+    if (!tile_parse_expect(parser, TILE_TOKEN_RIGHT_PAREN)) return;
+    tile_parse_report_counted_loop(parser, tile_parse_span_from(parser, header), name, low, condition, step);
 }
 
 static void parse_for(TileParser *parser, TileStatement *statement) {
     statement->kind = TILE_STATEMENT_FOR;
     statement->is_static = tile_parse_accept(parser, TILE_TOKEN_STATIC);
-    statement->is_ordered = !statement->is_static && at_word(parser, "ordered");
+    statement->is_ordered = !statement->is_static && tile_parse_at_word(parser, "ordered");
     if (statement->is_ordered) tile_parse_advance(parser);
     tile_parse_expect(parser, TILE_TOKEN_FOR);
+    if (at_counted_loop(parser)) fail_counted_loop(parser);
     parse_names(parser, statement);
     tile_parse_expect(parser, TILE_TOKEN_IN);
     statement->value = tile_parse_expression(parser);
-    if (at_word(parser, "step")) {
+    if (tile_parse_at_word(parser, "step")) {
         tile_parse_advance(parser);
         statement->step = tile_parse_expression(parser);
     }
+    tile_parse_skip_word(parser, "do");
     statement->body = tile_parse_sequence(parser);
+}
+
+/* `grid (m, n) in a, b` and `grid m in a, n in b`: names and extents are two lists in parentheses. */
+static void fail_grid_list(TileParser *parser, const TileStatement *statement) {
+    TileSpan comma = tile_parse_span(parser), whole = {parser->file, statement->names.items[0].span.begin, 0};
+    TileText names = {.arena = parser->arena}, extents = {.arena = parser->arena};
+    for (size_t i = 0; i < statement->names.count; i++)
+        tile_text_format(&names, "%s%s", i ? ", " : "", statement->names.items[i].name);
+    const TileExpr *extent = statement->value;
+    tile_text_add_bytes(&extents, parser->text + extent->span.begin, extent->span.end - extent->span.begin);
+    while (tile_parse_accept(parser, TILE_TOKEN_COMMA)) {
+        if (tile_parse_peek(parser) == TILE_TOKEN_NAME && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_IN) {
+            tile_text_format(&names, ", %s", tile_parse_name(parser).name);
+            tile_parse_advance(parser);
+        }
+        extent = tile_parse_expression(parser);
+        tile_text_format(&extents, ", %.*s", (int)(extent->span.end - extent->span.begin),
+                         parser->text + extent->span.begin);
+    }
+    if (parser->panic) return;
+    whole.begin -= statement->tuple && whole.begin > 0;
+    whole.end = tile_parse_last_end(parser);
+    TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, comma,
+                                      tile_token_words(TILE_TOKEN_LEFT_BRACE), "`,`");
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "names and extents are lists in parentheses");
+    tile_diagnostic_edit(parser->diagnostics, d, whole, "(%s) in (%s)", tile_text_get(&names), tile_text_get(&extents));
 }
 
 static void parse_grid(TileParser *parser, TileStatement *statement) {
@@ -100,6 +170,7 @@ static void parse_grid(TileParser *parser, TileStatement *statement) {
     parse_names(parser, statement);
     tile_parse_expect(parser, TILE_TOKEN_IN);
     statement->value = tile_parse_expression(parser);
+    if (tile_parse_peek(parser) == TILE_TOKEN_COMMA && !parser->panic) fail_grid_list(parser, statement);
     statement->body = tile_parse_sequence(parser);
 }
 
@@ -112,6 +183,26 @@ static void parse_return(TileParser *parser, TileStatement *statement) {
     if (!bare) statement->value = tile_parse_expression(parser);
 }
 
+/* `temp part: f32[4] = 0` */
+static void fail_temp_value(TileParser *parser, const TileStatement *statement) {
+    TileSpan equals = tile_parse_span(parser);
+    TileDiagnostic *d = tile_parse_fail(parser, "the end of the statement");
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                         "the elements of a temporary are undefined until they are stored");
+    parser->panic = false;
+    tile_parse_advance(parser);
+    tile_parse_expression(parser);
+    TileText index = {.arena = parser->arena};
+    for (size_t i = 0; i < statement->type->extents.count; i++) tile_text_add(&index, i ? ", :" : ":");
+    bool in_grid = parser->depth > 1; /* nothing is stored outside of a grid */
+    TileSpan edited = {parser->file,
+                       equals.begin > 0 && parser->text[equals.begin - 1] == ' ' ? equals.begin - 1 : equals.begin,
+                       equals.end};
+    if (in_grid)
+        tile_diagnostic_edit(parser->diagnostics, d, edited, "; %s[%s] =", statement->names.items[0].name,
+                             tile_text_get(&index));
+}
+
 static void parse_temp(TileParser *parser, TileStatement *statement) {
     statement->kind = TILE_STATEMENT_TEMP;
     tile_parse_advance(parser);
@@ -119,6 +210,7 @@ static void parse_temp(TileParser *parser, TileStatement *statement) {
     tile_list_push(parser->arena, &statement->names, ref);
     tile_parse_expect(parser, TILE_TOKEN_COLON);
     statement->type = tile_parse_type(parser);
+    if (tile_parse_peek(parser) == TILE_TOKEN_ASSIGN && !parser->panic) fail_temp_value(parser, statement);
 }
 
 static void parse_assertion(TileParser *parser, TileStatement *statement, TileStatementKind kind) {
@@ -132,9 +224,35 @@ static void parse_assertion(TileParser *parser, TileStatement *statement, TileSt
 
 static bool is_assignment(TileTokenKind kind) { return kind >= TILE_TOKEN_ASSIGN && kind <= TILE_TOKEN_SHR_ASSIGN; }
 
+/* `float a = 1`, as in C, from the name on. */
+static void parse_declaration(TileParser *parser, TileStatement *statement) {
+    const TileExpr *type = statement->value;
+    TileNameRef name = tile_parse_name(parser);
+    tile_parse_advance(parser);
+    statement->kind = TILE_STATEMENT_VAR;
+    tile_list_push(parser->arena, &statement->names, name);
+    statement->value = tile_parse_expression(parser);
+    tile_parse_report_declaration(parser, type, name.span, statement->value);
+}
+
 static void parse_expression_statement(TileParser *parser, TileStatement *statement) {
     statement->kind = TILE_STATEMENT_EXPR;
     statement->value = tile_parse_expression(parser);
+    if (tile_parse_at_declaration(parser, statement->value)) {
+        parse_declaration(parser, statement);
+        return;
+    }
+    if (tile_parse_at_walrus(parser, statement->value)) {
+        TileSpan begin = tile_parse_span(parser);
+        tile_parse_advance(parser);
+        tile_parse_advance(parser);
+        TileSpan name = statement->value->span;
+        tile_list_push(parser->arena, &statement->names, ((TileNameRef){statement->value->name, name}));
+        tile_parse_report_walrus(parser, name, tile_parse_span_from(parser, begin));
+        statement->kind = TILE_STATEMENT_VAR;
+        statement->value = tile_parse_expression(parser);
+        return;
+    }
     TileTokenKind op = tile_parse_peek(parser);
     if (parser->panic || !is_assignment(op)) return;
     tile_parse_advance(parser);
@@ -147,6 +265,10 @@ static void parse_expression_statement(TileParser *parser, TileStatement *statem
 static TileStatement *parse_statement(TileParser *parser) {
     TileStatement *statement = TILE_NEW(parser->arena, TileStatement);
     TileSpan begin = tile_parse_span(parser);
+    if (tile_parse_at_misplaced(parser)) {
+        tile_parse_fail_misplaced(parser);
+        return statement;
+    }
     switch (tile_parse_peek(parser)) {
     case TILE_TOKEN_LET: parse_binding(parser, statement, TILE_STATEMENT_LET); break;
     case TILE_TOKEN_VAR: parse_binding(parser, statement, TILE_STATEMENT_VAR); break;
@@ -161,6 +283,7 @@ static TileStatement *parse_statement(TileParser *parser) {
         statement->kind = TILE_STATEMENT_WHILE;
         tile_parse_advance(parser);
         statement->value = tile_parse_expression(parser);
+        tile_parse_skip_word(parser, "do");
         statement->body = tile_parse_sequence(parser);
         break;
     case TILE_TOKEN_BREAK:
@@ -177,7 +300,7 @@ static TileStatement *parse_statement(TileParser *parser) {
     case TILE_TOKEN_ASSERT: parse_assertion(parser, statement, TILE_STATEMENT_ASSERT); break;
     case TILE_TOKEN_STATIC_ASSERT: parse_assertion(parser, statement, TILE_STATEMENT_STATIC_ASSERT); break;
     default:
-        if (at_word(parser, "ordered") && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_FOR)
+        if (tile_parse_at_word(parser, "ordered") && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_FOR)
             parse_for(parser, statement);
         else
             parse_expression_statement(parser, statement);
@@ -215,6 +338,7 @@ static void parse_statements(TileParser *parser, TileSequence *sequence) {
         TileStatement *statement = parse_statement(parser);
         /* A newline after a final expression does not make it a statement: looks past the separators. */
         bool ended = at_separator(parser);
+        if (!parser->panic && !ended && tile_parse_separate(parser)) ended = true;
         if (!parser->panic && !ended && tile_parse_peek(parser) != TILE_TOKEN_RIGHT_BRACE)
             tile_parse_fail(parser, "the end of the statement");
         if (parser->panic) {
@@ -244,11 +368,66 @@ static void join_brace(TileParser *parser) {
     tile_parse_advance(parser);
 }
 
+/* Does a statement stand where a block is needed, as C allows it? */
+static bool at_unbraced(const TileParser *parser) {
+    TileTokenKind kind = tile_parse_peek(parser);
+    bool begins =
+        kind == TILE_TOKEN_NAME || kind == TILE_TOKEN_RETURN || kind == TILE_TOKEN_BREAK || kind == TILE_TOKEN_CONTINUE;
+    return begins && !parser->panic && !parser->header && parser->current;
+}
+
+/* False if it is none that can stand alone: then nothing is consumed. */
+static bool parse_unbraced(TileParser *parser, TileSequence *sequence) {
+    size_t position = parser->position;
+    TileDiagnosticsMark mark = tile_diagnostics_mark(parser->diagnostics);
+    TileSpan begin = tile_parse_span(parser);
+    const char *found = begin.end > begin.begin ? tile_token_words(tile_parse_peek(parser)) : "";
+    if (tile_parse_peek(parser) == TILE_TOKEN_NAME)
+        found = tile_arena_format(parser->arena, "the name `%.*s`", (int)(begin.end - begin.begin),
+                                  parser->text + begin.begin);
+    TileStatement *statement = parse_statement(parser);
+    const TileExpr *value = statement->kind == TILE_STATEMENT_EXPR ? statement->value : NULL;
+    bool chosen = value && value->kind == TILE_EXPR_BINARY && value->op == TILE_TOKEN_ELSE && !value->parenthesised;
+    if (parser->panic || (value && !chosen && value->kind != TILE_EXPR_CALL)) {
+        tile_diagnostics_rewind(parser->diagnostics, mark);
+        parser->position = position;
+        return parser->panic = false;
+    }
+    TileSpan whole = tile_parse_span_from(parser, begin);
+    TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, begin,
+                                      tile_token_words(TILE_TOKEN_LEFT_BRACE), found);
+    const char *text = parser->text;
+    TileSpan first = chosen ? value->a->span : whole, second = chosen ? value->b->span : (TileSpan){0};
+    if (!chosen && tile_parse_peek(parser) == TILE_TOKEN_SEMICOLON &&
+        tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_ELSE) {
+        tile_parse_advance(parser); /* a; else b */
+        tile_parse_advance(parser);
+        second = tile_parse_span(parser);
+        parse_statement(parser);
+        second.end = whole.end = tile_parse_last_end(parser);
+    }
+    if (second.end)
+        tile_diagnostic_edit(parser->diagnostics, d, whole, "{ %.*s } else { %.*s }", (int)(first.end - first.begin),
+                             text + first.begin, (int)(second.end - second.begin), text + second.begin);
+    else
+        tile_diagnostic_edit(parser->diagnostics, d, whole, "{ %.*s }", (int)(whole.end - whole.begin),
+                             text + whole.begin);
+    tile_list_push(parser->arena, &sequence->statements, statement);
+    sequence->span = whole;
+    return true;
+}
+
 TileSequence *tile_parse_sequence(TileParser *parser) {
     TileSequence *sequence = TILE_NEW(parser->arena, TileSequence);
     join_brace(parser);
     TileSpan begin = tile_parse_span(parser);
     sequence->span = begin;
+    if (tile_parse_peek(parser) == TILE_TOKEN_COLON && !parser->panic) {
+        TileDiagnostic *d = tile_parse_fail(parser, tile_token_words(TILE_TOKEN_LEFT_BRACE));
+        tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                             "a block stands in braces: `if c { .. } else { .. }`");
+    }
+    if (at_unbraced(parser) && parse_unbraced(parser, sequence)) return sequence;
     if (parser->panic || !tile_parse_expect(parser, TILE_TOKEN_LEFT_BRACE)) return sequence;
     bool header = parser->header;
     parser->header = false;

@@ -28,10 +28,24 @@ static void parse_extents(TileParser *parser, TileTypeExpr *type) {
     tile_parse_expect(parser, TILE_TOKEN_RIGHT_BRACKET);
 }
 
+/* `tl.float32`, a type of a module of another language. */
+static void fail_dotted(TileParser *parser, TileTypeExpr *type) {
+    TileSpan dot = tile_parse_span(parser);
+    tile_parse_advance(parser);
+    TileNameRef member = tile_parse_name(parser);
+    if (parser->panic) return;
+    const char *own = tile_foreign_type(parser->arena, member.name);
+    TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, dot, "the end of the type", "`.`");
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "types belong to no module");
+    TileSpan whole = {parser->file, type->name_span.begin, member.span.end};
+    tile_diagnostic_edit(parser->diagnostics, d, whole, "%s", own ? own : member.name);
+}
+
 static void parse_named_type(TileParser *parser, TileTypeExpr *type) {
     TileNameRef ref = tile_parse_name(parser);
     type->name = ref.name;
     type->name_span = ref.span;
+    if (tile_parse_peek(parser) == TILE_TOKEN_DOT && !parser->panic) fail_dotted(parser, type);
     type->kind = strcmp(ref.name, "range") == 0 ? TILE_TYPE_EXPR_RANGE : TILE_TYPE_EXPR_NAME;
     if (tile_parse_accept(parser, TILE_TOKEN_LEFT_BRACKET)) {
         parse_extents(parser, type);

@@ -260,7 +260,8 @@ static void print_exports(Printer *p, const TileItem *item) {
     for (size_t i = 0; i < item->exports.count; i++) {
         const TileExport *export = &item->exports.items[i];
         new_line(p);
-        tile_text_format(p->text, "(%s", export->kernel.name);
+        tile_text_format(p->text, "(%s%s%s", export->module.name ? export->module.name : "", export->module.name ? "." : "",
+                         export->kernel.name);
         for (size_t k = 0; k < export->arguments.count; k++) print_child(p, export->arguments.items[k]);
         for (size_t k = 0; k < export->settings.count; k++) {
             tile_text_format(p->text, " %s =", export->settings.items[k].name);

@@ -26,9 +26,10 @@ tile_status tile_resolve_imports(TileDiagnostics *diagnostics, TileAst *ast,
  * without the word `export`, `softmax[f32], add[f16] as half`: added to the tree. */
 tile_status tile_parse_exports(TileDiagnostics *diagnostics, TileAst *ast, const char *name,
                                const char *text) TILE_MUST_CHECK;
-/* A condition on dimensions and scalars, `N % 16 == 0`: added to the kernel's requirements. */
-tile_status tile_parse_condition(TileDiagnostics *diagnostics, TileAst *ast, const char *kernel, const char *name,
-                                 const char *text) TILE_MUST_CHECK;
+/* A condition on dimensions and scalars, `N % 16 == 0`: added to the requirements of a kernel of the file or, if
+ * `owner` is one, of an import of it. */
+tile_status tile_parse_condition(TileDiagnostics *diagnostics, TileAst *ast, const TileAst *owner, const char *kernel,
+                                 const char *name, const char *text) TILE_MUST_CHECK;
 
 /* An expression: the value of a setting. */
 tile_status tile_parse_value(TileDiagnostics *diagnostics, TileAst *ast, const char *name, const char *text,

@@ -48,9 +48,10 @@
 
 enum { MOST_BETWEEN = 64, LARGEST_STEP = 16 };
 
-/* Loads of larger elements stay, unless stores have been merged, to whose threads they then come in pairs: their sectors
- * are whole in the L1 cache, where the other load finds them. Stores do not meet there. */
-enum { MOST_LOADED_BYTES = 2 };
+/* Loads whose neighbouring lanes are less than 16 bytes apart stay, unless of small elements, or stores have been merged,
+ * to whose threads they then come in pairs: their sectors are whole in the L1 cache, where the other load finds them. Stores do
+ * not meet there. Lanes further apart than that ask the L1 cache for more lines than the memory delivers meanwhile. */
+enum { MOST_LOADED_BYTES = 2, LEAST_BYTES_APART = 16 };
 
 /* An access whose last dimension is a range with a constant even step. */
 typedef struct Strided {
@@ -174,8 +175,8 @@ static TileValue *take(TileBuilder *b, TileValue *both, unsigned axis, int64_t w
     return reshape_axis(b, tile_build_slice(b, pairs, axis + 1, which, 1), axis, extent, 0);
 }
 
-/* The earlier load loads both. */
-static void merge_loads(TileModule *module, const Strided *early, const Strided *late, bool second) {
+/* The earlier load loads both; it is returned. */
+static TileOp *merge_loads(TileModule *module, const Strided *early, const Strided *late, bool second) {
     TileBuilder b = tile_builder_before(module, early->op);
     unsigned axis = (unsigned)early->last.axis;
     int64_t extent[TILE_MAX_TILE_RANK];
@@ -196,32 +197,49 @@ static void merge_loads(TileModule *module, const Strided *early, const Strided 
     tile_value_replace(&late->op->results[0], second ? odd : even);
     tile_op_erase(early->op);
     tile_op_erase(late->op);
+    return both.op;
 }
 
-static void merge(TilePassContext *context, const Strided *early, const Strided *late, bool second) {
-    TileBuilder b = tile_builder_before(context->module, late->op);
-    tile_pass_remark(context, late->op, TILE_DECISION_INTERLEAVED, tile_op_operand(late->op, 0)->name, "step %lld",
+typedef struct Walk {
+    TilePassContext *context;
+    TileIndices *indices;
+    TileOpId id;         /* of the accesses that are merged */
+    unsigned most_bytes; /* of elements of loads that are merged in any case */
+    TileMap merged;      /* loads that are made of others */
+} Walk;
+
+static void merge(Walk *w, const Strided *early, const Strided *late, bool second) {
+    TileModule *module = w->context->module;
+    tile_pass_remark(w->context, late->op, TILE_DECISION_INTERLEAVED, tile_op_operand(late->op, 0)->name, "step %lld",
                      (long long)late->step);
-    if (late->op->id == TILE_OP_STORE_TILE)
+    if (late->op->id == TILE_OP_STORE_TILE) {
+        TileBuilder b = tile_builder_before(module, late->op);
         merge_stores(&b, early, late, second);
-    else
-        merge_loads(context->module, early, late, second);
+    } else {
+        TileOp *both = merge_loads(module, early, late, second);
+        tile_map_set(&w->merged, both, both);
+    }
 }
 
-/* Merges accesses of one kind, loads of elements of at most so many bytes. A merged store may complement an earlier one;
- * a merged load, which stays at the earlier place, may do so in the next walk. */
-static bool walk(TilePassContext *context, TileIndices *indices, TileBlock *block, TileOpId id, unsigned most_bytes) {
+static bool is_worth(const Walk *w, const Strided *access, const Strided *partner) {
+    unsigned bytes = tile_scalar_bytes(access->type->scalar);
+    if (bytes <= w->most_bytes || bytes * access->step >= LEAST_BYTES_APART) return true;
+    return tile_map_get(&w->merged, access->op) && tile_map_get(&w->merged, partner->op);
+}
+
+/* A merged store may complement an earlier one; a merged load, which stays at the earlier place, may do so in the next
+ * walk. */
+static bool walk(Walk *w, TileBlock *block) {
     bool changed = false;
     for (TileOp *op = block->first, *next; op; op = next) {
         Strided strided, partner;
         bool second;
         next = op->next;
-        for (unsigned i = 0; i < op->region_count; i++) changed |= walk(context, indices, &op->regions[i], id, most_bytes);
-        if (op->id != id || !read_strided(op, &strided)) continue;
-        if (tile_scalar_bytes(strided.type->scalar) > most_bytes) continue;
-        if (!find_partner(indices, &strided, &partner, &second)) continue;
-        merge(context, &partner, &strided, second);
-        if (id == TILE_OP_STORE_TILE) next = op;
+        for (unsigned i = 0; i < op->region_count; i++) changed |= walk(w, &op->regions[i]);
+        if (op->id != w->id || !read_strided(op, &strided)) continue;
+        if (!find_partner(w->indices, &strided, &partner, &second) || !is_worth(w, &strided, &partner)) continue;
+        merge(w, &partner, &strided, second);
+        if (w->id == TILE_OP_STORE_TILE) next = op;
         changed = true;
     }
     return changed;
@@ -229,8 +247,11 @@ static bool walk(TilePassContext *context, TileIndices *indices, TileBlock *bloc
 
 TileResult tile_pass_gpu_interleave(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
-    TileIndices *indices = tile_pass_indices(context, func);
-    bool stores = walk(context, indices, &func->body, TILE_OP_STORE_TILE, UINT_MAX), loads = false;
-    while (walk(context, indices, &func->body, TILE_OP_LOAD_TILE, stores ? UINT_MAX : MOST_LOADED_BYTES)) loads = true;
+    Walk w = {.context = context, .indices = tile_pass_indices(context, func), .id = TILE_OP_STORE_TILE, .most_bytes = UINT_MAX};
+    bool stores = walk(&w, &func->body), loads = false;
+    w.id = TILE_OP_LOAD_TILE;
+    if (!stores) w.most_bytes = MOST_LOADED_BYTES;
+    tile_map_init(&w.merged, context->scratch);
+    while (walk(&w, &func->body)) loads = true;
     return stores || loads ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

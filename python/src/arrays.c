@@ -38,7 +38,7 @@ static void learn(State *state, PyTypeObject *type, PyObject *object, Known *kno
     if (known->api) {
         known->way = WAY_EXCHANGE;
         torch_learn(object, known->api, &known->torch);
-    } else if (numpy_is_known(object)) {
+    } else if (numpy_is_known(state, object)) {
         known->way = WAY_NUMPY;
     } else {
         bool dlpack = PyObject_HasAttr(object, state->dlpack_name);

@@ -60,13 +60,22 @@ int raise_status(Kernel *kernel, tile_status status, const TileError *error, Til
 
 /* ---- callbacks, on threads that may not hold the GIL ---- */
 
+/* What a callback raises is reported, and the launch goes on; but an interrupt that came while it ran is the program's,
+ * and comes again once the launch has returned. */
+static void report_unraised(PyObject *function) {
+    bool interrupted = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
+    if (!interrupted) PyErr_WriteUnraisable(function);
+    PyErr_Clear();
+    if (interrupted) PyErr_SetInterrupt();
+}
+
 static void call_with_line(PyObject *hook, const char *line, size_t length) {
     PyGILState_STATE held = PyGILState_Ensure();
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     PyObject *text = PyUnicode_DecodeUTF8(line, (Py_ssize_t)length, "replace");
     PyObject *none = text ? PyObject_CallFunctionObjArgs(hook, text, NULL) : NULL;
-    if (!none) PyErr_WriteUnraisable(hook);
+    if (!none) report_unraised(hook);
     Py_XDECREF(none);
     Py_XDECREF(text);
     PyErr_Restore(type, value, trace);
@@ -90,7 +99,7 @@ static void observe(State *state, PyObject *const *observer, const TileLaunchEve
     atomic_flag_clear(&state->observing);
     if (function) {
         none = PyObject_CallFunction(function, "si", tile_kernel_name(event->kernel), (int)event->status);
-        if (!none) PyErr_WriteUnraisable(function);
+        if (!none) report_unraised(function);
         Py_XDECREF(none);
         Py_DECREF(function);
     }

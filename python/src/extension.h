@@ -192,7 +192,7 @@ static inline void call_end(Call *call) {
 /* ---- numpy.c ---- */
 
 /* Can arrays of this object's type be read as NumPy's C ABI has them? */
-bool numpy_is_known(PyObject *object);
+bool numpy_is_known(const State *state, PyObject *object);
 /* As call_read, for arrays of such a type. 1: the array is none that is read so; a buffer of it may say more. */
 int numpy_read(Call *call, PyObject *object, int parameter);
 

@@ -78,20 +78,35 @@ static bool agrees(const Array *array, const Py_buffer *view) {
     return same;
 }
 
-bool numpy_is_known(PyObject *object) {
-    PyTypeObject *type = Py_TYPE(object);
+static bool is_named_ndarray(PyTypeObject *type) {
     PyObject *name = PyType_GetName(type), *module = PyObject_GetAttrString((PyObject *)type, "__module__");
-    bool known = name && module && PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(name, "ndarray") == 0 &&
+    bool named = name && module && PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(name, "ndarray") == 0 &&
                  PyUnicode_CompareWithASCIIString(module, "numpy") == 0;
     Py_XDECREF(name);
     Py_XDECREF(module);
+    PyErr_Clear();
+    return named;
+}
+
+static bool is_as_its_buffer(PyObject *object) {
     Py_buffer view;
-    if (known && PyObject_GetBuffer(object, &view, PyBUF_STRIDES | PyBUF_FORMAT) == 0) {
-        known = agrees((const Array *)object, &view);
-        PyBuffer_Release(&view);
-    } else {
-        known = false;
-    }
+    if (PyObject_GetBuffer(object, &view, PyBUF_STRIDES | PyBUF_FORMAT)) return false;
+    bool same = agrees((const Array *)object, &view);
+    PyBuffer_Release(&view);
+    return same;
+}
+
+bool numpy_is_known(const State *state, PyObject *object) {
+    if (!is_named_ndarray(Py_TYPE(object))) return false;
+    bool known = is_as_its_buffer(object);
+    PyErr_Clear();
+    if (known) return true;
+    /* The first array of all may have elements that no buffer names, bf16 and f8: the hook views it as one that has. */
+    PyObject *found = PyObject_CallFunctionObjArgs(state->hooks.describe, object, NULL), *other;
+    int code, bits;
+    if (found && found != Py_None && PyArg_ParseTuple(found, "Oii", &other, &code, &bits))
+        known = Py_TYPE(other) == Py_TYPE(object) && is_as_its_buffer(other);
+    Py_XDECREF(found);
     PyErr_Clear();
     return known;
 }

@@ -8,6 +8,8 @@
 Errors of a text are tile.CompileError, which shows the place as Python shows a SyntaxError; arguments that do not fit are
 tile.ArgumentError, which names them. docs/python.md has the rest."""
 
+from _thread import allocate_lock as _allocate_lock
+
 from tile import _tile
 from tile._errors import ArgumentError, CompileError, Error, SettingError
 from tile import _arrays, _errors, _kernel, _module, _settings
@@ -37,21 +39,25 @@ def plan(*bound):
 
 class observe:
     """with tile.observe(before, after): functions of (kernel's name, status) are called around each launch, on the thread
-    that launches, for profilers. Either may be None. One observer at a time, for all threads."""
+    that launches, for profilers. Either may be None. Of several observers that are in force, whichever threads began them,
+    the one that began last is called."""
 
-    _current = (None, None)
+    _in_force, _lock = [], _allocate_lock()
 
     def __init__(self, before=None, after=None):
         self._functions = (before, after)
 
     def __enter__(self):
-        self._saved, observe._current = observe._current, self._functions
-        _tile.observe(*self._functions)
+        with observe._lock:
+            observe._in_force.append(self)
+            _tile.observe(*self._functions)
         return self
 
     def __exit__(self, *exception):
-        observe._current = self._saved
-        _tile.observe(*self._saved)
+        with observe._lock:
+            kept = observe._in_force
+            del kept[max(i for i in range(len(kept)) if kept[i] is self)]
+            _tile.observe(*(kept[-1]._functions if kept else (None, None)))
 
 
 def __getattr__(name):

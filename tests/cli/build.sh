@@ -210,6 +210,36 @@ expect 0 '' "$tilec" build lift.tile --export 'lift[by = 2] as two' --export 'li
 expect 0 '' link_c lift lift.c lift.o
 expect 0 '' ./lift
 
+# Kernels of imports: of the library and of a file, of two texts at once, and by the option, with a condition on a dimension.
+cat >own.tile <<'TEXT'
+import softmax
+import "lift.tile"
+kernel half(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 64) { y[n] = x[n] / 2 } }
+export softmax.softmax[f32] as rows_of_one, lift[by = 3], half
+TEXT
+cat >own.c <<'TEXT'
+#include "own.h"
+int main(void) {
+    float x[3] = {2, 2, 2}, y[3], z[3], w[3];
+    int64_t shape[2] = {1, 3}, strides[2] = {3, 1};
+    DLTensor from = {x, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, shape + 1, strides + 1, 0}, to = from, other = from, row = from, out;
+    to.data = y;
+    other.data = z;
+    row.ndim = 2, row.shape = shape, row.strides = strides;
+    out = row;
+    out.data = w;
+    if (half(NULL, &from, &to) || lift_by3(NULL, &from, &other) || rows_of_one(NULL, &row, &out)) return 1;
+    return y[2] == 1 && z[2] == 5 && w[0] == w[2] && w[0] > 0.33f && w[0] < 0.34f ? 0 : 2;
+}
+TEXT
+expect 0 '' "$tilec" build own.tile --target=avx2 -o own.o --header own.h -MF own.d
+expect 0 'lift.tile' cat own.d
+expect 0 '' link_c own own.c own.o
+expect 0 '' ./own
+expect 0 '' "$tilec" build own.tile k.tile --export 'softmax.softmax[f32]' --export 'scale[f32]' --variant 'N % 16 == 0' --target=avx2 -o r.o --header r.h
+expect 0 'tile_status softmax_f32(' cat r.h
+expect 1 'rows_of_one: softmax.softmax[T: f16 | bf16 | f32]' "$tilec" run own.tile:rows_of_one
+
 expect 1 'export-open' "$tilec" build k.tile --export rows -o no.o
 expect 1 'write `rows[N = ..]`' "$tilec" build k.tile --export rows -o no.o
 expect 1 'export-open' "$tilec" build k.tile --export scale -o no.o

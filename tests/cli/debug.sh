@@ -272,7 +272,7 @@ func kernel tile @seen(%y: tensor<f32, 1, out>) {
   %N = dim %y {axis = 0} : i64
   grid %N (%n: i64) {
     %one = const {value = 1.0} : f32
-    statement %N, %n, %one, %y {text = "seen(N, n, one, y)", depth = 0}
+    statement %N, %n, %one, %y {text = "seen", names = ["N", "n", "one", "y"], depth = 0}
     store_tile %y, %one, %n {access = [index]}
     yield
   }

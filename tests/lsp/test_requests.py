@@ -388,7 +388,7 @@ async def test_completion(client):
 @pytest.mark.asyncio
 async def test_a_file_of_tests(client):
     """Kernels of an import: definition, completion and renaming of the names of their headers, from either file."""
-    tests = 'import "main.tile"\nimport softmax\ntest "t" {\n    let y = run rows(x = ones(f32, 3, 5), BN = 64)\n    let z = run softmax.softmax(x = y)\n}\n'
+    tests = 'import "main.tile"\nimport softmax\ntest "t" {\n    let y = run rows(x = ones(f32, 3, 5), BN = 64)\n    let z = run softmax.softmax(x = y)\n}\nexport softmax.softmax[f32, BM = 1] as one\n'
     (client.folder / "tests.tile").write_text(tests)
     uri = path_uri(client.folder / "tests.tile")
     document = open_text(client, tests, uri)
@@ -410,6 +410,12 @@ async def test_a_file_of_tests(client):
     assert {"x", "y", "BM", "BN", "T"} <= set(await labels(client, document, 3, len("    let y = run rows(")))
     assert "softmax" in await labels(client, document, 4, len("    let z = run softmax."))
     assert "x" in await labels(client, document, 4, len("    let z = run softmax.softmax("))
+    exported = await of("softmax[f32")
+    assert exported.uri == "tile-stdlib:///softmax.tile" and exported == await of("softmax(x")
+    assert (await of("BM = 1")).uri == "tile-stdlib:///softmax.tile"
+    assert (await of("softmax.softmax[")).range.start == lsp.Position(0, 0)
+    assert "softmax" in await labels(client, document, 6, len("export softmax."))
+    assert "BN" in await labels(client, document, 6, len("export softmax.softmax[f32, "))
 
 
 @pytest.mark.asyncio

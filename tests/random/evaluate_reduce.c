@@ -374,7 +374,7 @@ static bool *valid_steps(const Value *a, const Value *b, int64_t count) {
     memset(ok, 1, (size_t)count);
     const Value *sides[] = {a, b};
     for (int s = 0; s < 2; s++) {
-        unsigned axis = (unsigned)(a->rank - 1 - s);
+        unsigned axis = s == 0 ? (unsigned)a->rank - 1 : b->rank > 1 ? (unsigned)b->rank - 2 : 0;
         for (int m = 0; m < sides[s]->mask_count; m++)
             for (int64_t k = 0; k < count && sides[s]->masks[m].axes >> axis & 1; k++)
                 ok[k] = ok[k] && sides[s]->masks[m].ok[k];
@@ -384,10 +384,15 @@ static bool *valid_steps(const Value *a, const Value *b, int64_t count) {
 
 Value *evaluate_dot(Evaluator *e, const Expr *expr) {
     Value *a = evaluate(e, expr->operand[0]), *b = evaluate(e, expr->operand[1]), *acc = NULL;
-    int rank = a->rank;
-    int64_t k_count = a->extent[rank - 1], n = b->extent[rank - 1], m = a->extent[rank - 2], extent[MAX_AXES];
-    memcpy(extent, a->extent, sizeof extent);
-    extent[rank - 1] = n;
+    bool rows = a->rank > 1, columns = b->rank > 1; /* a side without is a vector */
+    int64_t k_count = a->extent[a->rank - 1], n = columns ? b->extent[b->rank - 1] : 1,
+            m = rows ? a->extent[a->rank - 2] : 1;
+    int64_t extent[MAX_AXES];
+    int rank = expr->shape.rank, left[MAX_AXES] = {0, 1, 2, 3, 4}, right[MAX_AXES] = {0, 1, 2, 3, 4};
+    memcpy(extent, rows ? a->extent : b->extent, sizeof extent);
+    if (columns) extent[rank - 1] = n;
+    left[a->rank - 1] = right[columns ? b->rank - 2 : 0] = -1;
+    if (columns) right[b->rank - 1] = rank - 1;
     if (expr->count == 3) {
         const Expr *from = expr->operand[2];
         acc = value_stretch(evaluate(e, from), &from->shape, &expr->shape);
@@ -397,11 +402,9 @@ Value *evaluate_dot(Evaluator *e, const Expr *expr) {
     for (int64_t i = 0; i < result->count; i++) {
         int64_t batch = i / (m * n), row = i / n % m, column = i % n;
         Number start = acc ? acc->at[i] : (Number){0, 0};
-        result->at[i] = dot_element(expr, a->at + (batch * m + row) * k_count, 1, b->at + batch * k_count * n + column,
-                                    n, ok, k_count, start);
+        result->at[i] = dot_element(expr, a->at + (rows ? (batch * m + row) * k_count : 0), 1,
+                                    b->at + (columns ? batch * k_count * n : 0) + column, n, ok, k_count, start);
     }
-    int left[MAX_AXES] = {0, 1, 2, 3, 4}, right[MAX_AXES] = {0, 1, 2, 3, 4};
-    left[rank - 1] = right[rank - 2] = -1;
     masks_map(result, a, left);
     masks_map(result, b, right);
     if (acc) value_add_masks(result, acc);

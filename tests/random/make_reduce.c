@@ -191,9 +191,10 @@ static Expr *make_split(Maker *m, const Shape *shape, int depth) {
 }
 
 Expr *make_parts(Maker *m, const Shape *shape, int depth) {
-    Expr *expr = chance(m, 40)   ? make_first(m, shape, depth)
-                 : chance(m, 40) ? make_split(m, shape, depth)
-                                 : fold_of(m, (FoldKind)(FOLD_AFFINE + below(m, FOLD_COUNT - FOLD_AFFINE)), shape, depth);
+    Expr *expr = chance(m, 40) ? make_first(m, shape, depth)
+                 : chance(m, 40)
+                     ? make_split(m, shape, depth)
+                     : fold_of(m, (FoldKind)(FOLD_AFFINE + below(m, FOLD_COUNT - FOLD_AFFINE)), shape, depth);
     if (expr) expr->several = true;
     return expr;
 }
@@ -222,22 +223,58 @@ static Expr *factor(Maker *m, const Shape *shape, int axis, int depth) {
     return x->valid.count > MAX_SOURCES ? covered(m, x, NULL) : x;
 }
 
+/* A side of a product: its shape, which of its axes is contracted, and which of the result's each other one is. */
+typedef struct Side {
+    Shape shape;
+    int axis, map[MAX_AXES];
+} Side;
+
+/* `rows`: of the result, how many axes from the front on the side has before the contracted one. */
+static Side make_side(const Shape *result, Type type, int rows, bool rest, const Extent *k) {
+    Side side = {.shape = {.scalar = type}, .axis = rows};
+    for (int i = 0; i < rows; i++) {
+        side.map[side.shape.rank] = i;
+        side.shape.extent[side.shape.rank++] = result->extent[i];
+    }
+    side.map[side.shape.rank] = -1;
+    side.shape.extent[side.shape.rank++] = k;
+    if (!rest) return side;
+    side.map[side.shape.rank] = result->rank - 1;
+    side.shape.extent[side.shape.rank++] = result->extent[result->rank - 1];
+    return side;
+}
+
+/* A result of rank 2 may be one of two matrices, of any rank above 0 one of a vector on either side, of rank 0 of two
+ * vectors. */
+static bool choose_sides(Maker *m, const Shape *shape, Type a, Type b, const Extent *k, Side *left, Side *right) {
+    int rank = shape->rank;
+    bool matrices = rank >= 2 && (rank == MAX_AXES || chance(m, 75));
+    if (!matrices && rank == MAX_AXES) return false;
+    bool vector_right = !matrices && (rank == 0 || chance(m, 50));
+    *left = make_side(shape, a, matrices ? rank - 1 : vector_right ? rank : 0, false, k);
+    *right =
+        vector_right ? make_side(shape, b, 0, false, k) : make_side(shape, b, matrices ? rank - 2 : rank - 1, true, k);
+    return true;
+}
+
 Expr *make_dot(Maker *m, const Shape *shape, int depth) {
     Type a_type, b_type;
+    Side left, right;
     int rank = shape->rank;
-    if (rank < 2 || !choose_product(m, shape->scalar, &a_type, &b_type)) return NULL;
-    int64_t rows = extent_value(shape->extent[rank - 2]), columns = extent_value(shape->extent[rank - 1]);
-    int64_t batch = shape_lanes(shape) / (rows * columns), widest = batch * (rows > columns ? rows : columns);
+    if (!choose_product(m, shape->scalar, &a_type, &b_type)) return NULL;
+    int64_t rows = rank > 1 ? extent_value(shape->extent[rank - 2]) : 1,
+            columns = rank ? extent_value(shape->extent[rank - 1]) : 1;
+    int64_t batch = shape_lanes(shape) / (rows * columns), widest = batch * (rank < 2         ? columns
+                                                                             : rows > columns ? rows
+                                                                                              : columns);
     int64_t most = m->most_lanes * 2 / (widest ? widest : 1);
     const Extent *k = chance(m, 60) ? some_extent(m, most < 64 ? most : 64) : extent_literal(1 + below(m, 40));
     if (extent_value(k) > most) k = extent_literal(1 + below(m, 4));
-    Shape left = shape_with(*shape, a_type), right = shape_with(*shape, b_type);
-    left.extent[rank - 1] = right.extent[rank - 2] = k;
-    Expr *expr = new_expr(E_DOT, *shape), *a = factor(m, &left, rank - 1, depth),
-         *b = factor(m, &right, rank - 2, depth);
-    int a_map[MAX_AXES] = {0, 1, 2, 3, 4}, b_map[MAX_AXES] = {0, 1, 2, 3, 4};
-    a_map[rank - 1] = b_map[rank - 2] = -1;
-    Sources a_valid = sources_map(&a->valid, a_map), b_valid = sources_map(&b->valid, b_map);
+    if (!choose_sides(m, shape, a_type, b_type, k, &left, &right)) return NULL;
+    if (shape_lanes(&left.shape) > 2 * m->most_lanes || shape_lanes(&right.shape) > 2 * m->most_lanes) return NULL;
+    Expr *expr = new_expr(E_DOT, *shape), *a = factor(m, &left.shape, left.axis, depth),
+         *b = factor(m, &right.shape, right.axis, depth);
+    Sources a_valid = sources_map(&a->valid, left.map), b_valid = sources_map(&b->valid, right.map);
     if (chance(m, 45)) {
         add_operand(expr, chance(m, 70) ? make_expr(m, shape, depth - 1) : make_loose(m, shape, depth - 1));
         if (expr->operand[0]->shape.rank != rank) expr->operand[0] = make_expr(m, shape, 0);

@@ -323,7 +323,8 @@ static void print_dot(Printer *p, const Expr *expr) {
         put(p, ")");
         return;
     }
-    if (expr->reverse && expr->count == 2 && expr->op == PRECISION_FULL && expr->shape.rank <= 4) {
+    bool matrices = expr->operand[0]->shape.rank > 1 && expr->operand[1]->shape.rank > 1;
+    if (expr->reverse && matrices && expr->count == 2 && expr->op == PRECISION_FULL && expr->shape.rank <= 4) {
         print_by_letters(p, expr);
         return;
     }

@@ -283,6 +283,10 @@ static void random_attribute(TileModule *module, TileOp *op, TileAttributeKey ke
     case TILE_STORAGE_INT: attribute.integer = (int64_t)next_random() - (1 << 20); break;
     case TILE_STORAGE_NAME: attribute.integer = (int64_t)below(TILE_NAME_COUNT); break;
     case TILE_STORAGE_TEXT: attribute.text = below(2) ? "plain" : "\"quotes\"\\ \n \t \x7f \xc3\xa9"; break;
+    case TILE_STORAGE_TEXTS:
+        attribute.texts = (const char *const[]){"x", "", "a \"b\", c]", "\xc3\xa9"};
+        attribute.count = count;
+        break;
     case TILE_STORAGE_NAMES:
         for (unsigned i = 0; i < count; i++) integers[i] = (int64_t)below(TILE_NAME_COUNT);
         attribute.integers = integers;

@@ -1,0 +1,283 @@
+/* Words and forms that other languages have for what this one says otherwise. Each is reported where it stands, with an
+ * edit, and then understood, so that one of them hides no other mistake. */
+#include <string.h>
+
+#include "lang/scalar/scalar.h"
+#include "parser/syntax/parse.h"
+
+const char *tile_foreign_type(TileArena *arena, const char *name) {
+    static const char *const words[][2] = {{"float", "f32"}, {"double", "f64"}, {"half", "f16"},
+                                           {"int", "i64"},   {"long", "i64"},   {"constexpr", "const i64"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(name, words[i][0]) == 0) return words[i][1];
+    static const char *const forms[][2] = {{"float", "f"}, {"bfloat", "bf"}, {"int", "i"}, {"uint", "u"}, {"fp", "f"}};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        size_t length = strlen(forms[i][0]);
+        TileScalar scalar;
+        if (strncmp(name, forms[i][0], length) != 0) continue;
+        size_t digits = strspn(name + length, "0123456789");
+        bool suffix = strcmp(name + length + digits, "_t") == 0; /* int32_t */
+        const char *own = tile_arena_format(arena, "%s%.*s%s", forms[i][1], (int)digits, name + length,
+                                            suffix ? "" : name + length + digits);
+        if (tile_scalar_find(own, strlen(own), &scalar)) return own;
+    }
+    return NULL;
+}
+
+static const char *word_at(const TileParser *parser, TileSpan span) {
+    return tile_arena_string(parser->arena, parser->text + span.begin, span.end - span.begin);
+}
+
+static TileDiagnostic *report(TileParser *parser, TileSpan span, const char *expected, const char *found) {
+    return tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, span, expected, found);
+}
+
+/* ---- operators ---- */
+
+TileTokenKind tile_parse_operator(const TileParser *parser) {
+    TileTokenKind kind = tile_parse_peek(parser);
+    if (kind != TILE_TOKEN_NAME) return kind;
+    return tile_parse_at_word(parser, "and") ? TILE_TOKEN_AND : tile_parse_at_word(parser, "or") ? TILE_TOKEN_OR : kind;
+}
+
+void tile_parse_report_operator(TileParser *parser, TileTokenKind meant) {
+    if (tile_parse_peek(parser) == meant || parser->panic) return;
+    TileSpan span = tile_parse_span(parser);
+    TileDiagnostic *d = report(parser, span, tile_token_words(meant),
+                               tile_arena_format(parser->arena, "the name `%s`", word_at(parser, span)));
+    tile_diagnostic_edit(parser->diagnostics, d, span, "%s", tile_token_text(meant));
+}
+
+TileTokenKind tile_parse_comparison(TileParser *parser, TileTokenKind kind, TileSpan op) {
+    TileSpan second = tile_parse_span(parser);
+    TileTokenKind next = tile_parse_peek(parser);
+    bool differs = kind == TILE_TOKEN_LESS && next == TILE_TOKEN_GREATER;
+    bool equals = (kind == TILE_TOKEN_EQUAL || kind == TILE_TOKEN_NOT_EQUAL) && next == TILE_TOKEN_ASSIGN;
+    if (parser->panic || second.begin != op.end || (!differs && !equals)) return kind;
+    TileTokenKind meant = differs ? TILE_TOKEN_NOT_EQUAL : kind;
+    TileSpan both = {parser->file, op.begin, second.end};
+    TileDiagnostic *d =
+        report(parser, both, tile_token_words(meant), tile_arena_format(parser->arena, "`%s`", word_at(parser, both)));
+    tile_diagnostic_edit(parser->diagnostics, d, both, "%s", tile_token_text(meant));
+    tile_parse_advance(parser);
+    return meant;
+}
+
+bool tile_parse_at_not(const TileParser *parser) {
+    if (!tile_parse_at_word(parser, "not")) return false;
+    TileTokenKind next = tile_parse_peek_ahead(parser, 1);
+    return next == TILE_TOKEN_NAME || next == TILE_TOKEN_TRUE || next == TILE_TOKEN_FALSE;
+}
+
+void tile_parse_report_not(TileParser *parser, TileSpan word, const TileExpr *operand) {
+    if (parser->panic) return;
+    bool loose = operand->kind == TILE_EXPR_BINARY && !operand->parenthesised;
+    TileSpan whole = {parser->file, word.begin, operand->span.end};
+    TileDiagnostic *d = report(parser, word, "`!`", "the name `not`");
+    tile_diagnostic_edit(parser->diagnostics, d, whole, loose ? "!(%s)" : "!%s", word_at(parser, operand->span));
+}
+
+/* What `**` raises: the last operand of what stands left of it, without its sign. */
+static const TileExpr *raised(const TileExpr *left) {
+    while (!left->parenthesised && (left->kind == TILE_EXPR_BINARY || left->kind == TILE_EXPR_UNARY))
+        left = left->kind == TILE_EXPR_BINARY ? left->b : left->a;
+    return left;
+}
+
+void tile_parse_report_power(TileParser *parser, TileSpan op, const TileExpr *left, const TileExpr *right) {
+    if (parser->panic) return;
+    const TileExpr *base = raised(left);
+    TileSpan whole = {parser->file, base->span.begin, right->span.end};
+    const char *x = word_at(parser, base->span), *y = word_at(parser, right->span);
+    bool square = strcmp(y, "2") == 0 && (base->kind == TILE_EXPR_NAME || base->kind == TILE_EXPR_INDEX);
+    TileDiagnostic *d = report(parser, op, "an operator", "`**`");
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "`pow(x, y)` raises a float to the power y");
+    tile_diagnostic_edit(parser->diagnostics, d, whole, square ? "(%s * %s)" : "pow(%s, %s)", x, square ? x : y);
+}
+
+/* ---- expressions ---- */
+
+void tile_parse_report_ternary(TileParser *parser, TileSpan word, const TileExpr *value, const TileExpr *rest) {
+    if (parser->panic) return;
+    bool chosen = rest->kind == TILE_EXPR_BINARY && rest->op == TILE_TOKEN_ELSE && !rest->parenthesised;
+    TileSpan whole = {parser->file, value->span.begin, rest->span.end};
+    TileDiagnostic *d = report(parser, word, "the end of the expression", "`if`");
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                         "`where(c, a, b)` chooses by element, `if c { a } else { b }` by one bool");
+    if (chosen)
+        tile_diagnostic_edit(parser->diagnostics, d, whole, "where(%s, %s, %s)", word_at(parser, rest->a->span),
+                             word_at(parser, value->span), word_at(parser, rest->b->span));
+}
+
+bool tile_parse_at_cast(const TileParser *parser, const TileExpr *type) {
+    TileScalar scalar;
+    TileTokenKind next = tile_parse_peek(parser);
+    bool operand = next == TILE_TOKEN_NAME || next == TILE_TOKEN_INTEGER || next == TILE_TOKEN_FLOAT;
+    return operand && type->kind == TILE_EXPR_NAME && type->parenthesised && !parser->panic &&
+           (tile_scalar_find(type->name, strlen(type->name), &scalar) || tile_foreign_type(parser->arena, type->name));
+}
+
+void tile_parse_report_cast(TileParser *parser, const TileExpr *type, const TileExpr *operand) {
+    if (parser->panic) return;
+    const char *own = tile_foreign_type(parser->arena, type->name);
+    if (!own) own = type->name;
+    TileSpan whole = {parser->file, type->span.begin, operand->span.end};
+    TileDiagnostic *d =
+        report(parser, type->span, tile_arena_format(parser->arena, "the conversion `%s(..)`", own), "a cast");
+    tile_diagnostic_edit(parser->diagnostics, d, whole, "%s(%s)", own, word_at(parser, operand->span));
+}
+
+bool tile_parse_fail_lambda(TileParser *parser) {
+    TileTokenKind next = tile_parse_peek_ahead(parser, 1);
+    bool lambda = tile_parse_at_word(parser, "lambda") && (next == TILE_TOKEN_NAME || next == TILE_TOKEN_COLON);
+    if (parser->panic || !lambda) return false;
+    TileDiagnostic *d = report(parser, tile_parse_span(parser), "an expression", "the name `lambda`");
+    tile_diagnostic_note(
+        parser->diagnostics, d, (TileSpan){0},
+        "a function has a name: `fn add(a: f32, b: f32) -> f32 { return a + b }`, at the top of the file");
+    return parser->panic = true;
+}
+
+/* ---- indices ---- */
+
+void tile_parse_report_ellipsis(TileParser *parser, TileSpan span) {
+    if (parser->panic) return;
+    TileDiagnostic *d = report(parser, span, "`:`", "`...`");
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "each dimension has an entry of its own");
+    tile_diagnostic_edit(parser->diagnostics, d, span, ":");
+}
+
+void tile_parse_report_slice(TileParser *parser, TileSpan span, const TileExpr *low, const TileExpr *high) {
+    if (parser->panic) return;
+    bool begins = !low || low->kind == TILE_EXPR_INTEGER, ends = high && high->kind == TILE_EXPR_INTEGER;
+    uint64_t from = low && begins ? low->integer : 0;
+    TileDiagnostic *d = report(parser, span, "`span(start, size)`", "a slice");
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                         "a range has a constant size; `span(low..high, size)` ends before `high`");
+    if (begins && ends && from < high->integer)
+        tile_diagnostic_edit(parser->diagnostics, d, span, "span(%llu, %llu)", (unsigned long long)from,
+                             (unsigned long long)(high->integer - from));
+}
+
+/* ---- statements ---- */
+
+void tile_parse_skip_word(TileParser *parser, const char *word) {
+    if (parser->panic || !tile_parse_at_word(parser, word)) return;
+    if (tile_parse_peek_ahead(parser, 1) != TILE_TOKEN_LEFT_BRACE) return;
+    TileSpan span = tile_parse_span(parser), before = {parser->file, tile_parse_last_end(parser), span.end};
+    TileDiagnostic *d = report(parser, span, "`{`", tile_arena_format(parser->arena, "the name `%s`", word));
+    tile_diagnostic_edit(parser->diagnostics, d, before, "%s", "");
+    tile_parse_advance(parser);
+}
+
+void tile_parse_report_then(TileParser *parser, TileSpan word, const TileExpr *rest) {
+    if (parser->panic) return;
+    bool both = rest->kind == TILE_EXPR_BINARY && rest->op == TILE_TOKEN_ELSE && !rest->parenthesised;
+    TileSpan whole = {parser->file, word.begin, rest->span.end};
+    TileDiagnostic *d = report(parser, word, "`{`", "the name `then`");
+    if (both)
+        tile_diagnostic_edit(parser->diagnostics, d, whole, "{ %s } else { %s }", word_at(parser, rest->a->span),
+                             word_at(parser, rest->b->span));
+    else
+        tile_diagnostic_edit(parser->diagnostics, d, whole, "{ %s }", word_at(parser, rest->span));
+    parser->panic = true;
+}
+
+bool tile_parse_skip_mut(TileParser *parser, TileSpan let, TileNameRef name) {
+    if (parser->panic || strcmp(name.name, "mut") != 0 || tile_parse_peek(parser) != TILE_TOKEN_NAME) return false;
+    TileSpan both = {parser->file, let.begin, name.span.end};
+    TileDiagnostic *d = report(parser, both, "`var`", "`let mut`");
+    tile_diagnostic_edit(parser->diagnostics, d, both, "var");
+    return true;
+}
+
+/* Is the name assigned further on in the item? */
+static bool is_assigned(const TileParser *parser, TileSpan name) {
+    size_t length = name.end - name.begin;
+    for (size_t i = parser->position; i + 1 < parser->tokens.list.count; i++) {
+        const TileToken *token = &parser->tokens.list.items[i];
+        if (token->line_break && (token->kind == TILE_TOKEN_KERNEL || token->kind == TILE_TOKEN_FN)) return false;
+        TileTokenKind next = (TileTokenKind)token[1].kind;
+        bool same = token->kind == TILE_TOKEN_NAME && token->end - token->begin == length &&
+                    memcmp(parser->text + token->begin, parser->text + name.begin, length) == 0;
+        if (same && next >= TILE_TOKEN_ASSIGN && next <= TILE_TOKEN_SHR_ASSIGN) return true;
+    }
+    return false;
+}
+
+bool tile_parse_at_declaration(const TileParser *parser, const TileExpr *type) {
+    TileScalar scalar;
+    if (parser->panic || type->kind != TILE_EXPR_NAME || type->parenthesised) return false;
+    if (tile_parse_peek(parser) != TILE_TOKEN_NAME || tile_parse_peek_ahead(parser, 1) != TILE_TOKEN_ASSIGN)
+        return false;
+    return tile_scalar_find(type->name, strlen(type->name), &scalar) || tile_foreign_type(parser->arena, type->name) ||
+           strcmp(type->name, "auto") == 0;
+}
+
+void tile_parse_report_declaration(TileParser *parser, const TileExpr *type, TileSpan name, const TileExpr *value) {
+    if (parser->panic) return;
+    const char *own = tile_foreign_type(parser->arena, type->name), *x = word_at(parser, value->span);
+    if (!own) own = type->name;
+    bool open = strcmp(own, "auto") == 0;
+    TileSpan whole = {parser->file, type->span.begin, value->span.end};
+    TileDiagnostic *d =
+        report(parser, type->span, "`let` or `var`", tile_arena_format(parser->arena, "the name `%s`", type->name));
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "a name has the type of its value");
+    const char *typed = open ? x : tile_arena_format(parser->arena, "%s(%s)", own, x);
+    tile_diagnostic_edit(parser->diagnostics, d, whole, "%s %s = %s", is_assigned(parser, name) ? "var" : "let",
+                         word_at(parser, name), typed);
+}
+
+bool tile_parse_at_walrus(const TileParser *parser, const TileExpr *name) {
+    return !parser->panic && name->kind == TILE_EXPR_NAME && tile_parse_peek(parser) == TILE_TOKEN_COLON &&
+           tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_ASSIGN;
+}
+
+void tile_parse_report_walrus(TileParser *parser, TileSpan name, TileSpan op) {
+    TileSpan both = {parser->file, name.begin, op.end};
+    TileDiagnostic *d = report(parser, op, "`=`", "`:=`");
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "`let` binds a name, `var` one that is assigned again");
+    tile_diagnostic_edit(parser->diagnostics, d, both, "%s %s =", is_assigned(parser, name) ? "var" : "let",
+                         word_at(parser, name));
+}
+
+void tile_parse_report_counted_loop(TileParser *parser, TileSpan header, TileSpan name, const TileExpr *low,
+                                    const TileExpr *condition, const TileExpr *step) {
+    TileDiagnostic *d = report(parser, header, "a name and `in`", "the header of a loop of C");
+    bool below = condition->kind == TILE_EXPR_BINARY && condition->a->kind == TILE_EXPR_NAME &&
+                 (condition->op == TILE_TOKEN_LESS || condition->op == TILE_TOKEN_LESS_EQUAL);
+    if (below && strcmp(condition->a->name, word_at(parser, name)) == 0)
+        tile_diagnostic_edit(parser->diagnostics, d, header, "%s in %s..%s%s%s%s", word_at(parser, name),
+                             word_at(parser, low->span), word_at(parser, condition->b->span),
+                             condition->op == TILE_TOKEN_LESS_EQUAL ? " + 1" : "", step ? " step " : "",
+                             step ? word_at(parser, step->span) : "");
+    parser->panic = true;
+}
+
+/* ---- items ---- */
+
+void tile_parse_propose_item(TileParser *parser, TileDiagnostic *d) {
+    static const char *const words[][2] = {{"def", "fn"},       {"func", "fn"},       {"function", "fn"},
+                                           {"fun", "fn"},       {"void", "fn"},       {"include", "import"},
+                                           {"use", "import"},   {"using", "import"},  {"constexpr", "const"},
+                                           {"define", "const"}, {"__device__", "fn"}, {"__global__", "kernel"}};
+    TileSpan span = tile_parse_span(parser), whole = span;
+    const char *word = word_at(parser, span);
+    const TileToken *next = &parser->tokens.list.items[parser->position];
+    uint32_t limit = (uint32_t)parser->diagnostics->files.items[parser->file].length;
+    if (tile_parse_peek(parser) == TILE_TOKEN_AT) { /* a decorator */
+        while (whole.end < limit && parser->text[whole.end] != '\n') whole.end++;
+        tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "`kernel` alone says what is compiled");
+        tile_diagnostic_edit(parser->diagnostics, d, whole, "%s", "");
+    }
+    if (tile_parse_peek(parser) != TILE_TOKEN_NAME) return;
+    if (strcmp(word, "from") == 0 && next[1].kind == TILE_TOKEN_NAME) { /* from nn import gelu */
+        TileSpan module = {parser->file, next[1].begin, next[1].end};
+        while (whole.end < limit && parser->text[whole.end] != '\n') whole.end++;
+        tile_diagnostic_edit(parser->diagnostics, d, whole, "import %s", word_at(parser, module));
+        return;
+    }
+    if (strcmp(word, "__global__") == 0 && next[1].kind == TILE_TOKEN_NAME) whole.end = next[1].end; /* .. void */
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(word, words[i][0]) == 0) tile_diagnostic_edit(parser->diagnostics, d, whole, "%s", words[i][1]);
+}

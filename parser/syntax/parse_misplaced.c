@@ -1,0 +1,136 @@
+/* Items and clauses that stand in a body. Each is reported where it begins, and skipped. */
+#include <string.h>
+
+#include "lang/scalar/scalar.h"
+#include "parser/syntax/parse.h"
+
+bool tile_parse_at_misplaced(const TileParser *parser) {
+    switch (tile_parse_peek(parser)) {
+    case TILE_TOKEN_STATIC: {
+        TileTokenKind next = tile_parse_peek_ahead(parser, 1);
+        return next != TILE_TOKEN_FOR && next != TILE_TOKEN_IF;
+    }
+    case TILE_TOKEN_REQUIRE:
+    case TILE_TOKEN_ALLOW:
+    case TILE_TOKEN_TUNE:
+    case TILE_TOKEN_CONST:
+    case TILE_TOKEN_IMPORT:
+    case TILE_TOKEN_EXPORT: return true;
+    case TILE_TOKEN_FN: /* one with a name: else it is no function */
+    case TILE_TOKEN_KERNEL: return tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_NAME;
+    default: return false;
+    }
+}
+
+static bool is_clause(TileTokenKind kind) {
+    return kind == TILE_TOKEN_STATIC || kind == TILE_TOKEN_REQUIRE || kind == TILE_TOKEN_ALLOW ||
+           kind == TILE_TOKEN_TUNE;
+}
+
+/* The end of the line, without a comment and blanks. */
+static uint32_t line_end(const TileParser *parser, uint32_t at) {
+    for (size_t i = parser->position; i < parser->tokens.list.count; i++) {
+        const TileToken *token = &parser->tokens.list.items[i];
+        if (i > parser->position && (token->line_break || token->kind == TILE_TOKEN_END)) break;
+        at = token->end;
+    }
+    return at;
+}
+
+void tile_parse_fail_misplaced(TileParser *parser) {
+    if (parser->panic) return;
+    TileTokenKind kind = tile_parse_peek(parser);
+    TileSpan word = tile_parse_span(parser);
+    const TileToken *before = parser->position ? &parser->tokens.list.items[parser->position - 1] : NULL;
+    const TileItem *item = parser->current;
+    bool first = before && before->kind == TILE_TOKEN_LEFT_BRACE && parser->depth == 1 && item;
+    TileDiagnostic *d =
+        tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, word, "a statement", tile_token_words(kind));
+    if (is_clause(kind)) {
+        tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                             "clauses stand behind the parameters of a kernel, before the `{` of its body");
+        if (first && item->kind == TILE_ITEM_KERNEL) {
+            uint32_t end = line_end(parser, word.end);
+            TileSpan moved = {parser->file, before->begin, end};
+            tile_diagnostic_edit(parser->diagnostics, d, moved, "%.*s {", (int)(end - word.begin),
+                                 parser->text + word.begin);
+        }
+    } else if (kind == TILE_TOKEN_CONST) {
+        tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "a `let` of constants is one itself");
+        tile_diagnostic_edit(parser->diagnostics, d, word, "let");
+    } else {
+        tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                             "it stands at the top of a file, outside of all braces");
+    }
+    parser->panic = true;
+}
+
+bool tile_parse_separate(TileParser *parser) {
+    switch (tile_parse_peek(parser)) {
+    case TILE_TOKEN_LET:
+    case TILE_TOKEN_VAR:
+    case TILE_TOKEN_FOR:
+    case TILE_TOKEN_WHILE:
+    case TILE_TOKEN_RETURN:
+    case TILE_TOKEN_ASSERT:
+    case TILE_TOKEN_BREAK:
+    case TILE_TOKEN_CONTINUE: break;
+    default: return false;
+    }
+    uint32_t end = tile_parse_last_end(parser);
+    TileDiagnostic *d = tile_parse_fail(parser, "the end of the statement");
+    tile_diagnostic_edit(parser->diagnostics, d, (TileSpan){parser->file, end, end}, ";");
+    parser->panic = false;
+    return true;
+}
+
+void tile_parse_fail_default(TileParser *parser) {
+    TileSpan span = tile_parse_span(parser);
+    if (parser->panic || tile_parse_peek(parser) != TILE_TOKEN_ASSIGN) return;
+    parser->panic = true;
+    TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, span, "`,` or `)`", "`=`");
+    tile_diagnostic_note(
+        parser->diagnostics, d, (TileSpan){0},
+        "a parameter has no default; a constant in brackets may have one: `fn f[K: const = 2](x: f32)`");
+}
+
+void tile_parse_fail_parameter_word(TileParser *parser) {
+    if (parser->panic || tile_parse_peek(parser) != TILE_TOKEN_STATIC) return;
+    TileSpan word = tile_parse_span(parser), whole = word;
+    bool typed =
+        tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_NAME && tile_parse_peek_ahead(parser, 2) == TILE_TOKEN_COLON;
+    TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, word, "a name", "`static`");
+    tile_diagnostic_note(
+        parser->diagnostics, d, (TileSpan){0},
+        "`n: const i64` is known at compile time; the clause `static n` says so of a parameter or dimension");
+    if (typed) {
+        const TileToken *name = &parser->tokens.list.items[parser->position + 1];
+        whole.end = name[1].end;
+        tile_diagnostic_edit(parser->diagnostics, d, whole, "%.*s: const", (int)(name->end - name->begin),
+                             parser->text + name->begin);
+    }
+    tile_parse_advance(parser);
+}
+
+void tile_parse_fail_typed_name(TileParser *parser, TileNameRef type) {
+    if (parser->panic || tile_parse_peek(parser) != TILE_TOKEN_NAME) return;
+    TileSpan name = tile_parse_span(parser), extents = {parser->file, name.end, name.end};
+    const TileToken *list = parser->tokens.list.items;
+    size_t at = parser->position + 1;
+    if (list[at].kind == TILE_TOKEN_LEFT_BRACKET) {
+        while (list[at].kind != TILE_TOKEN_RIGHT_BRACKET && list[at].kind != TILE_TOKEN_END) at++;
+        extents.end = list[at].end;
+    }
+    TileScalar scalar;
+    const char *own = tile_foreign_type(parser->arena, type.name);
+    if (!own && !tile_scalar_find(type.name, strlen(type.name), &scalar)) return;
+    TileDiagnostic *d = tile_diagnose(
+        parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, name, "`:`",
+        tile_arena_format(parser->arena, "the name `%.*s`", (int)(name.end - name.begin), parser->text + name.begin));
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "the name stands first, and its type behind `:`");
+    tile_diagnostic_edit(parser->diagnostics, d, (TileSpan){parser->file, type.span.begin, extents.end},
+                         "%.*s: %s%s%.*s", (int)(name.end - name.begin), parser->text + name.begin,
+                         extents.end > extents.begin ? "in " : "", own ? own : type.name,
+                         (int)(extents.end - extents.begin), parser->text + extents.begin);
+    parser->panic = true;
+}

@@ -34,6 +34,8 @@ uint32_t tile_parse_last_end(const TileParser *parser);
 void tile_parse_advance(TileParser *parser);
 /* Is the current token this name, which has a meaning here? */
 bool tile_parse_at_word(const TileParser *parser, const char *word);
+/* The same of a word of another language, which is only reported. */
+bool tile_parse_at_foreign(const TileParser *parser, const char *word);
 /* Consumes the token if it is the current one. */
 bool tile_parse_accept(TileParser *parser, TileTokenKind kind);
 /* Reports that the current token begins no item. */

@@ -49,6 +49,8 @@ bool tile_parse_at_word(const TileParser *parser, const char *word) {
            memcmp(parser->text + span.begin, word, span.end - span.begin) == 0;
 }
 
+bool tile_parse_at_foreign(const TileParser *parser, const char *word) { return tile_parse_at_word(parser, word); }
+
 bool tile_parse_accept(TileParser *parser, TileTokenKind kind) {
     if (parser->panic || tile_parse_peek(parser) != kind) return false;
     tile_parse_advance(parser);

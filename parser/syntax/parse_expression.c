@@ -115,7 +115,7 @@ static TileExpr *parse_if(TileParser *parser) {
     if (!tile_parse_enter(parser)) return expr;
     expr->a = tile_parse_expression(parser);
     tile_parse_skip_word(parser, "then");
-    if (tile_parse_at_word(parser, "then")) {
+    if (tile_parse_at_foreign(parser, "then")) {
         TileSpan word = tile_parse_span(parser);
         tile_parse_advance(parser);
         tile_parse_report_then(parser, word, tile_parse_expression(parser));

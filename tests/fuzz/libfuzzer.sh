@@ -24,7 +24,7 @@ make_programs() {
     compiler=$(command -v clang-22) || { echo "clang-22 is not installed (scripts/install_packages.sh test)"; exit 1; }
     launcher=$(command -v ccache || true)
     [ -f "$build/parser/syntax/lex.c" ] || { echo "$build holds no build"; exit 1; }
-    flags="-std=gnu17 -g -O1 -I. -Iinclude -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+    flags="-std=gnu17 -g -O1 -I. -Iinclude -I$build/parser -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
         -fno-omit-frame-pointer -ffp-contract=off -DTILE_LIBFUZZER"
     # Objects that are newer than their source and all headers stay.
     newest=$(find base lang parser include/tile -name "*.h" -o -name "*.def" | xargs ls -t | head -n 1)

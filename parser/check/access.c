@@ -208,6 +208,24 @@ static bool add_gather(TileChecker *c, TileAccessed *access, unsigned d, TileMea
     return true;
 }
 
+/* `x[a..a + B]` is a slice elsewhere; here a span of so many indices. */
+static bool fail_bounds(TileChecker *c, const TileExpr *entry, const TileMeaning *m) {
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_INTEGER, entry->span, "an index", tile_meaning_words(c, m));
+    tile_diagnostic_note(
+        c->diagnostics, d, (TileSpan){0},
+        "`span(a, B)` are the B indices from a on, and of `span(a..b, B)` those below b; B is a constant");
+    const TileExpr *low = entry->a, *high = entry->b;
+    bool sum = high && high->kind == TILE_EXPR_BINARY && high->op == TILE_TOKEN_PLUS;
+    bool sized = sum && (high->b->kind == TILE_EXPR_NAME || high->b->kind == TILE_EXPR_INTEGER) &&
+                 strcmp(tile_span_text(c, low->span), tile_span_text(c, high->a->span)) == 0;
+    if (sized)
+        tile_diagnostic_edit(c->diagnostics, d, entry->span, "span(%s, %s)", tile_span_text(c, low->span),
+                             tile_span_text(c, high->b->span));
+    tile_report(c, d);
+    return false;
+}
+
 static bool add_entry(TileChecker *c, TileAccessed *access, unsigned d, const TileExpr *entry) {
     const TileSum *dim = access->tensor->dims[d];
     bool full = access->rank == TILE_MAX_TILE_RANK;
@@ -245,6 +263,7 @@ static bool add_entry(TileChecker *c, TileAccessed *access, unsigned d, const Ti
         return tile_fail(c, BAD_RANK, entry->span, tile_span_text(c, entry->span), "1 as an index (`gather` takes any)",
                          tile_meaning_words(c, &m)),
                false;
+    if (m.kind == TILE_MEANING_DOTS) return fail_bounds(c, entry, &m);
     TileMeaning index = m;
     index.valid = NULL;
     const TileSum *sum = tile_integer_of(c, index, entry->span, "an index", false);

@@ -193,6 +193,19 @@ static void propose_index(TileChecker *c, const TileExpr *expr) {
     tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s", tile_sum_words(c, t->dims[t->own + entry->integer]));
 }
 
+/* A range has no axes; the tile of its indices has. */
+static TileMeaning fail_indexed(TileChecker *c, const TileExpr *expr, const TileMeaning *m) {
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_INDEXABLE, expr->a->span, tile_meaning_words(c, m));
+    bool axes = m->kind == TILE_MEANING_RANGE;
+    for (size_t i = 0; i < expr->items.count; i++)
+        axes =
+            axes && (expr->items.items[i]->kind == TILE_EXPR_NEWAXIS || expr->items.items[i]->kind == TILE_EXPR_COLON);
+    if (axes) tile_diagnostic_edit(c->diagnostics, d, expr->a->span, "%s.idx", tile_operand_text(c, expr->a));
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 TileMeaning tile_check_index(TileChecker *c, const TileExpr *expr) {
     TileMeaning m = tile_check_expr(c, expr->a);
     if (m.kind == TILE_MEANING_VALUE && indexes_tensor(expr, &m)) return tile_check_load(c, expr, &m);
@@ -204,7 +217,7 @@ TileMeaning tile_check_index(TileChecker *c, const TileExpr *expr) {
     case TILE_MEANING_BUILTIN:
         if (strcmp(m.builtin->name, "iota") == 0) return check_iota(c, expr);
         return tile_fail(c, NOT_VALUE, expr->span, tile_meaning_words(c, &m));
-    default: return tile_fail(c, NOT_INDEXABLE, expr->a->span, tile_meaning_words(c, &m));
+    default: return fail_indexed(c, expr, &m);
     }
 }
 

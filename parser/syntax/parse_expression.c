@@ -202,6 +202,10 @@ static void fail_expression(TileParser *parser) {
             parser->diagnostics, d, (TileSpan){0},
             "a tile has no literal: it is loaded from a tensor, or made by `full`, `iota` and `where`");
     if (found == TILE_TOKEN_DOT && digits) tile_diagnostic_edit(parser->diagnostics, d, begin, "0");
+    TileTokenKind next = tile_parse_peek_ahead(parser, 1);
+    if (precedence(found) > LOOSEST && (next == TILE_TOKEN_COMMA || next == TILE_TOKEN_RIGHT_PAREN))
+        tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                             "an operator is no value: a fold takes a function of the file, or `min` and `max`; sums are `sum` and `cumsum`");
     if (new_line && precedence(found) > LOOSEST) tile_parse_propose_join(parser, d, span);
 }
 

@@ -221,9 +221,20 @@ static void merge(Walk *w, const Strided *early, const Strided *late, bool secon
     }
 }
 
+/* Operands of products are copied to shared memory as they lie, not by registers. */
+static bool is_multiplied(const TileValue *value) {
+    for (const TileUse *use = value->first_use; use; use = use->next) {
+        const TileOp *user = use->user;
+        if (user->id == TILE_OP_DOT) return true;
+        if ((user->id == TILE_OP_FILL || user->id == TILE_OP_PERMUTE) && is_multiplied(&user->results[0])) return true;
+    }
+    return false;
+}
+
 static bool is_worth(const Walk *w, const Strided *access, const Strided *partner) {
     unsigned bytes = tile_scalar_bytes(access->type->scalar);
-    if (bytes <= w->most_bytes || bytes * access->step >= LEAST_BYTES_APART) return true;
+    if (bytes <= w->most_bytes) return true;
+    if (bytes * access->step >= LEAST_BYTES_APART) return !is_multiplied(&access->op->results[0]);
     return tile_map_get(&w->merged, access->op) && tile_map_get(&w->merged, partner->op);
 }
 

@@ -15,14 +15,30 @@ const TileItem *tile_find_item(const TileAst *ast, const char *name, bool import
     return NULL;
 }
 
-const TileAst *tile_find_module(const TileAst *ast, const char *name) {
-    size_t next = 0;
-    for (size_t i = 0; i < ast->items.count; i++) {
-        const TileItem *item = ast->items.items[i];
+/* ---- imports ---- */
+
+typedef struct Imports {
+    const TileAst *ast;
+    size_t item, next; /* the item that is looked at, and the import that it is if it is one */
+} Imports;
+
+/* The next import of the file, and the file that it names: NULL if that could not be read. NULL: there are no more. */
+static const TileItem *next_import(Imports *imports, const TileAst **module) {
+    const TileAst *ast = imports->ast;
+    while (imports->item < ast->items.count && imports->next < ast->imports.count) {
+        const TileItem *item = ast->items.items[imports->item++];
         if (item->kind != TILE_ITEM_IMPORT) continue;
-        if (!item->is_path && item->name == name && next < ast->imports.count) return ast->imports.items[next];
-        next++;
+        *module = ast->imports.items[imports->next++];
+        return item;
     }
+    return NULL;
+}
+
+const TileAst *tile_find_module(const TileAst *ast, const char *name) {
+    const TileAst *module;
+    const TileItem *import;
+    for (Imports imports = {.ast = ast}; (import = next_import(&imports, &module));)
+        if (!import->is_path && import->name == name) return module;
     return NULL;
 }
 
@@ -31,11 +47,9 @@ const TileAst *tile_find_module(const TileAst *ast, const char *name) {
 unsigned tile_find_candidates(const TileChecker *c, const char *name, TileCandidate *found) {
     const TileAst *ast = c->frame->ast, *where;
     unsigned count = 0;
-    size_t next = 0;
-    for (size_t i = 0; i < ast->items.count && next < ast->imports.count; i++) {
-        const TileItem *import = ast->items.items[i];
-        if (import->kind != TILE_ITEM_IMPORT) continue;
-        const TileAst *module = ast->imports.items[next++];
+    const TileAst *module;
+    const TileItem *import;
+    for (Imports imports = {.ast = ast}; (import = next_import(&imports, &module));) {
         const TileItem *item = module ? tile_find_item(module, name, false, &where) : NULL;
         bool known = !item;
         for (unsigned k = 0; k < count; k++) known = known || found[k].item == item;
@@ -87,11 +101,9 @@ static TileFoundKernel imported_kernel(TileChecker *c, const TileAst *ast, TileN
     TileCandidate candidates[TILE_MAX_CANDIDATES];
     TileFoundKernel result = {.ast = ast};
     unsigned count = 0;
-    size_t next = 0;
-    for (size_t i = 0; i < ast->items.count && next < ast->imports.count; i++) {
-        const TileItem *import = ast->items.items[i];
-        if (import->kind != TILE_ITEM_IMPORT) continue;
-        const TileAst *module = ast->imports.items[next++];
+    const TileAst *module;
+    const TileItem *import;
+    for (Imports imports = {.ast = ast}; (import = next_import(&imports, &module));) {
         TileFoundKernel found = module ? kernel_in(module, name.name, exports) : (TileFoundKernel){.item = NULL};
         bool known = !found.item || count == TILE_MAX_CANDIDATES;
         for (unsigned k = 0; k < count; k++) known = known || candidates[k].item == found.item;

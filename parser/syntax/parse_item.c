@@ -163,15 +163,21 @@ static void fail_candidates(TileParser *parser) {
                          parser->text + only.begin);
 }
 
-/* `tune B in [64, 128]` */
-static void fail_candidate_list(TileParser *parser) {
+/* A list in brackets of another kind than those that belong there. */
+static void fail_brackets(TileParser *parser, TileTokenKind closing, TileTokenKind opens, TileTokenKind closes) {
     size_t at = parser->position;
     const TileToken *list = parser->tokens.list.items, *first = &list[at];
-    at = tile_parse_closing(parser, at, TILE_TOKEN_RIGHT_BRACKET);
-    TileDiagnostic *d = tile_parse_fail(parser, tile_token_words(TILE_TOKEN_LEFT_BRACE));
-    if (list[at].kind == TILE_TOKEN_RIGHT_BRACKET)
-        tile_diagnostic_edit(parser->diagnostics, d, (TileSpan){parser->file, first->begin, list[at].end}, "{%.*s}",
-                             (int)(list[at].begin - first->end), parser->text + first->end);
+    at = tile_parse_closing(parser, at, closing);
+    TileDiagnostic *d = tile_parse_fail(parser, tile_token_words(opens));
+    if (list[at].kind == closing)
+        tile_diagnostic_edit(parser->diagnostics, d, (TileSpan){parser->file, first->begin, list[at].end}, "%s%.*s%s",
+                             tile_token_text(opens), (int)(list[at].begin - first->end), parser->text + first->end,
+                             tile_token_text(closes));
+}
+
+/* `tune B in [64, 128]` */
+static void fail_candidate_list(TileParser *parser) {
+    fail_brackets(parser, TILE_TOKEN_RIGHT_BRACKET, TILE_TOKEN_LEFT_BRACE, TILE_TOKEN_RIGHT_BRACE);
 }
 
 static TileTuneName parse_tune_name(TileParser *parser) {
@@ -381,13 +387,7 @@ static void parse_export_argument(TileParser *parser, TileExport *export) {
 
 /* `export k(f32)` */
 static void fail_export_list(TileParser *parser) {
-    size_t at = parser->position;
-    const TileToken *list = parser->tokens.list.items, *first = &list[at];
-    at = tile_parse_closing(parser, at, TILE_TOKEN_RIGHT_PAREN);
-    TileDiagnostic *d = tile_parse_fail(parser, tile_token_words(TILE_TOKEN_LEFT_BRACKET));
-    if (list[at].kind == TILE_TOKEN_RIGHT_PAREN)
-        tile_diagnostic_edit(parser->diagnostics, d, (TileSpan){parser->file, first->begin, list[at].end}, "[%.*s]",
-                             (int)(list[at].begin - first->end), parser->text + first->end);
+    fail_brackets(parser, TILE_TOKEN_RIGHT_PAREN, TILE_TOKEN_LEFT_BRACKET, TILE_TOKEN_RIGHT_BRACKET);
 }
 
 static TileExport parse_one_export(TileParser *parser) {

@@ -104,13 +104,20 @@ static bool is_only_stored(const TileValue *pointer, const TileOp *op, const Til
     return true;
 }
 
+/* Does the operand lie in a buffer as a panel would: with elements of the panel's type, side by side, in rows of a known size? */
+static bool is_panel(const Dot *dot, const DotOperand *operand, const TileValue **root, int64_t *row) {
+    int64_t column;
+    *root = tile_buffer_of(operand->pointer);
+    if (operand->scalar != dot->scalar || dot->precision == TILE_PRECISION_TF32 || !*root) return false;
+    return tile_value_integer(operand->row, row) && tile_value_integer(operand->column, &column) && column == dot->bytes;
+}
+
 /* Rows of a may begin behind the first that the buffer has, if it is the same row in all iterations. */
 bool dot_join_reads_in_place(Dot *dot, const TileOp *op, TileOp *const *loops, unsigned count) {
     const DotOperand *a = &dot->a;
-    const TileValue *root = tile_buffer_of(a->pointer);
-    int64_t row, column;
-    if (a->scalar != dot->scalar || dot->precision == TILE_PRECISION_TF32 || !root) return false;
-    if (!tile_value_integer(a->row, &row) || !tile_value_integer(a->column, &column) || column != dot->bytes) return false;
+    const TileValue *root;
+    int64_t row;
+    if (!is_panel(dot, a, &root, &row)) return false;
     int64_t rows = dot->m_max + dot->block_rows;
     if (row < dot->depth * dot->bytes || tile_op_integer(root->op, TILE_ATTRIBUTE_BYTES, 0) < rows * row) return false;
     if (!tile_value_outside(a->pointer, loops[count - 1]) || !is_only_stored(root, op, loops[0])) return false;
@@ -121,10 +128,9 @@ bool dot_join_reads_in_place(Dot *dot, const TileOp *op, TileOp *const *loops, u
 
 bool dot_join_reads_b_in_place(Dot *dot, const TileOp *op, TileOp *const *loops, unsigned count) {
     const DotOperand *b = &dot->b;
-    const TileValue *root = tile_buffer_of(b->pointer);
-    int64_t row, column;
-    if (b->scalar != dot->scalar || dot->precision == TILE_PRECISION_TF32 || !root) return false;
-    if (!tile_value_integer(b->row, &row) || !tile_value_integer(b->column, &column) || column != dot->bytes) return false;
+    const TileValue *root;
+    int64_t row;
+    if (!is_panel(dot, b, &root, &row)) return false;
     int64_t bytes = tile_op_integer(root->op, TILE_ATTRIBUTE_BYTES, 0) - CPU_PANEL_TAIL_BYTES;
     if (row < dot->n_max * dot->bytes || bytes < dot->depth * row) return false;
     if (!tile_value_outside(b->pointer, loops[count - 1]) || !is_only_stored(root, op, loops[0])) return false;

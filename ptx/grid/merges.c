@@ -54,6 +54,17 @@ static int kind_of(const TileOp *op, unsigned index) {
 
 static int kind_of_loop(Finder *f, const TileOp *loop, unsigned i);
 
+static int kind_of_next(Finder *f, const TileValue *carried, const TileValue *next, const TileBlock *body);
+
+/* The reduction by which the op's operand `index`, which varies, is combined with the others: it is what is carried, or that
+ * combined already, as in (carried + x) + y. */
+static int kind_of_operand(Finder *f, const TileValue *carried, const TileOp *op, unsigned index, const TileBlock *body) {
+    const TileValue *operand = tile_op_operand(op, index);
+    int kind = kind_of(op, index);
+    if (operand == carried || kind < 0) return kind;
+    return tile_value_has_one_use(operand) && kind_of_next(f, carried, operand, body) == kind ? kind : -1;
+}
+
 /* The reduction by which the op combines what is carried with what depends on no carried value; also a loop that does so
  * in each of its iterations. -1: none. */
 static int kind_of_next(Finder *f, const TileValue *carried, const TileValue *next, const TileBlock *body) {
@@ -64,11 +75,9 @@ static int kind_of_next(Finder *f, const TileValue *carried, const TileValue *ne
         return tile_loop_carried(op, next->index) == carried ? kind_of_loop(f, op, next->index) : -1;
     for (unsigned k = 0; k < op->operand_count; k++) {
         const TileValue *operand = tile_op_operand(op, k);
-        if (operand == carried && kind < 0)
-            kind = kind_of(op, k);
-        else if (varies(f, operand))
-            return -1;
-        if (operand == carried && kind < 0) return -1;
+        if (operand != carried && !varies(f, operand)) continue;
+        kind = kind < 0 ? kind_of_operand(f, carried, op, k, body) : -1;
+        if (kind < 0) return -1;
     }
     return kind;
 }

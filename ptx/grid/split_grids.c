@@ -87,6 +87,8 @@
 #include "ptx/grid/part_values.h"
 #include "ptx/passes.h"
 
+enum { MOST_NESTED = 3 };
+
 typedef struct Split {
     TilePassContext *context;
     TileFunc *kernel;
@@ -94,7 +96,10 @@ typedef struct Split {
     GpuMerge merge;
     TileValue *temps[TILE_MAX_FOLD];
     bool uneven; /* its bounds differ from program to program */
-    TileValue *programs, *parts, *trips; /* on the host: of the grid, of each program, of each part; uneven: unknown */
+    TileValue *programs, *parts; /* on the host: of the grid, of each program */
+    unsigned depth;              /* of the nest: the loop, one that all it carries goes through, .. */
+    TileOp *nest[MOST_NESTED];
+    TileValue *shares[MOST_NESTED], *trips[MOST_NESTED]; /* of each loop: how many parts share its iterations, and how many each has; uneven: unknown */
 } Split;
 
 /* ---- which loops ---- */
@@ -131,9 +136,9 @@ static const char *obstacle_before(const Split *split) {
     return NULL;
 }
 
-static bool has_bounds_of_host(const Split *split) {
+static bool has_bounds_of_host(const Split *split, const TileOp *loop) {
     for (TileOperand bound = TILE_OPERAND_LO; bound <= TILE_OPERAND_STEP; bound++)
-        if (!is_of_host(split, tile_op_named(split->loop, bound))) return false;
+        if (!is_of_host(split, tile_op_named(loop, bound))) return false;
     return true;
 }
 
@@ -152,6 +157,30 @@ static const char *obstacle(Split *split) {
         if (type->kind != TILE_TYPE_SCALAR && !tile_type_is_tile(type)) return "what it carries is no number";
     }
     return gpu_merge_find(&split->merge, loop, split->context->scratch);
+}
+
+/* The loop in its body that all it carries goes through, each value at its own place; NULL: there is none. */
+static TileOp *inner_loop(const TileOp *loop) {
+    const TileBlock *body = &loop->regions[0];
+    TileOp *inner = loop->result_count ? tile_op_operand(body->last, 0)->op : NULL;
+    if (!inner || inner->id != TILE_OP_FOR || inner->block != body || inner->result_count != loop->result_count) return NULL;
+    for (unsigned i = 0; i < loop->result_count; i++) {
+        if (tile_op_operand(body->last, i) != &inner->results[i]) return NULL;
+        if (tile_loop_carried(inner, i) != body->arguments[1 + i]) return NULL;
+    }
+    return inner;
+}
+
+/* Iterations of the whole nest are shared out where each only combines, and the launcher can count them. */
+static void find_nest(Split *split) {
+    split->nest[0] = split->loop;
+    split->depth = 1;
+    if (!split->merge.simple || split->merge.inductions) return;
+    while (split->depth < MOST_NESTED) {
+        TileOp *inner = inner_loop(split->nest[split->depth - 1]);
+        if (!inner || !has_bounds_of_host(split, inner)) return;
+        split->nest[split->depth++] = inner;
+    }
 }
 
 static TileOp *next_loop(TileOp *op) {
@@ -184,24 +213,37 @@ static TileValue *trip_count(TileBuilder *b, const TileOp *loop) {
     return round_up_quotient(b, range, tile_op_named(loop, TILE_OPERAND_STEP));
 }
 
+/* How many of the parts share the loop's iterations, the outer loops first. */
+static TileValue *share_loop(Split *split, TileBuilder *b, unsigned k, TileValue *trips, TileValue *parts) {
+    TileValue *shares = split->depth > 1 ? at_least(b, tile_build_binary(b, TILE_OP_MIN, parts, trips), 1) : parts;
+    split->trips[k] = at_least(b, round_up_quotient(b, trips, shares), 1);
+    split->shares[k] = at_least(b, round_up_quotient(b, trips, split->trips[k]), 1);
+    return k + 1 < split->depth ? at_least(b, tile_build_binary(b, TILE_OP_DIV, parts, split->shares[k]), 1) : NULL;
+}
+
 /* As many parts as the wanted programs allow, while each has enough iterations, if those are known on the host. */
 static void compute_parts(Split *split, TileBuilder *b, int64_t least_trips) {
-    TileValue *programs = tile_build_i64(b, 1);
+    TileValue *programs = tile_build_i64(b, 1), *trips[MOST_NESTED], *most = NULL;
     for (unsigned i = 0; i < split->grid->operand_count; i++)
         programs = tile_build_binary(b, TILE_OP_MUL, programs, at_least(b, tile_op_operand(split->grid, i), 0));
     split->programs = programs;
     TileValue *wanted = tile_build_binary(b, TILE_OP_DIV, tile_build_i64(b, split->kernel->least_programs),
                                           at_least(b, programs, 1));
-    split->uneven = !has_bounds_of_host(split);
+    split->uneven = !has_bounds_of_host(split, split->loop);
     if (split->uneven) {
         split->parts = at_least(b, wanted, 1);
         return;
     }
-    TileValue *trips = trip_count(b, split->loop);
-    TileValue *most = least_trips > 1 ? tile_build_binary(b, TILE_OP_DIV, trips, tile_build_i64(b, least_trips)) : trips;
+    for (unsigned k = 0; k < split->depth; k++) {
+        trips[k] = trip_count(b, split->nest[k]);
+        most = most ? tile_build_binary(b, TILE_OP_MUL, most, trips[k]) : trips[k];
+    }
+    if (least_trips > 1) most = tile_build_binary(b, TILE_OP_DIV, most, tile_build_i64(b, least_trips));
     TileValue *parts = at_least(b, tile_build_binary(b, TILE_OP_MIN, wanted, most), 1);
-    split->trips = at_least(b, round_up_quotient(b, trips, parts), 1);
-    split->parts = at_least(b, round_up_quotient(b, trips, split->trips), 1);
+    for (unsigned k = 0; k < split->depth; k++) {
+        parts = share_loop(split, b, k, trips[k], parts);
+        split->parts = k ? tile_build_binary(b, TILE_OP_MUL, split->parts, split->shares[k]) : split->shares[k];
+    }
 }
 
 /* Induction variables follow from the bounds. */
@@ -268,7 +310,7 @@ static void narrow_loop(TileBuilder *b, TileOp *loop, TileValue *part, TileValue
 
 /* How many iterations a part has. */
 static TileValue *trips_of_part(Split *split, TileBuilder *b, const TileOp *loop) {
-    if (!split->uneven) return split->trips;
+    if (!split->uneven) return split->trips[0];
     return at_least(b, round_up_quotient(b, trip_count(b, loop), split->parts), least_trips(split));
 }
 
@@ -278,6 +320,17 @@ static TileValue *value_after(TileBuilder *b, const TileOp *loop, unsigned i, Ti
     bool first = tile_value_outside(tile_op_operand(step, 0), loop);
     TileValue *all = tile_build_binary(b, TILE_OP_MUL, trips, tile_op_operand(step, !first));
     return tile_build_binary(b, (TileOpId)step->id, tile_loop_carried(loop, i), all);
+}
+
+/* The part's iterations of each loop of the nest; the innermost ones change fastest from part to part. */
+static void narrow_nest(const Split *split, TileBuilder *b, TileOp *loop, TileValue *part, TileValue *trips) {
+    TileOp *nest[MOST_NESTED] = {loop};
+    for (unsigned k = 1; k < split->depth; k++) nest[k] = inner_loop(nest[k - 1]);
+    for (unsigned k = split->depth; --k;) {
+        narrow_loop(b, nest[k], tile_build_binary(b, TILE_OP_REM, part, split->shares[k]), split->trips[k]);
+        part = tile_build_binary(b, TILE_OP_DIV, part, split->shares[k]);
+    }
+    narrow_loop(b, loop, part, trips);
 }
 
 /* What a part begins with: what changes nothing. A fold has no such value, and begins with none. */
@@ -327,7 +380,7 @@ static void build_parts(Split *split, TileBuilder *host) {
     TileBuilder before = tile_builder_before(module, loop);
     TileValue *trips = trips_of_part(split, &before, loop);
     begin_part(split, &before, loop, tile_build_binary(&before, TILE_OP_MUL, part, trips));
-    narrow_loop(&before, loop, part, trips);
+    narrow_nest(split, &before, loop, part, trips);
     if (split->merge.fold_count) loop = gpu_merge_carry_presence(&split->merge, &before, loop);
     TileBuilder b = tile_builder_before(module, body->last);
     b.location = split->loop->location;
@@ -460,7 +513,7 @@ static bool is_apart(const TileOp *loop, const TileOp *store) {
 static const char *obstacle_of_stores(Split *split) {
     const TileOp *loop = split->loop;
     const char *why = is_ordered(loop)              ? "its iterations are ordered"
-                      : !has_bounds_of_host(split) ? "its bounds differ from program to program"
+                      : !has_bounds_of_host(split, loop) ? "its bounds differ from program to program"
                                                    : NULL;
     for (const TileOp *op = loop->regions[0].first; op && !why; op = op->next) {
         if (!tile_op_writes(op)) continue;
@@ -499,10 +552,12 @@ static void spread_stores(Split *split) {
     TileBuilder host = tile_builder_before(split->context->module, split->grid);
     TileMap map;
     TileValue *part;
+    split->nest[0] = split->loop;
+    split->depth = 1;
     compute_parts(split, &host, 1);
     TileOp *grid = copy_grid(split, &host, &map, &part), *loop = copy_of_loop(split, grid);
     TileBuilder before = tile_builder_before(split->context->module, loop);
-    narrow_loop(&before, loop, part, split->trips);
+    narrow_loop(&before, loop, part, split->trips[0]);
     store_once(split, loop, part);
     tile_op_erase(split->grid);
 }
@@ -525,6 +580,7 @@ static TileOp *try_loop(Split *split, bool *changed) {
         return NULL;
     }
     TileBuilder host = tile_builder_before(split->context->module, split->grid);
+    find_nest(split);
     compute_parts(split, &host, least_trips(split));
     build_temps(split, &host);
     build_parts(split, &host);

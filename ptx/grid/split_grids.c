@@ -175,7 +175,7 @@ static TileOp *inner_loop(const TileOp *loop) {
 static void find_nest(Split *split) {
     split->nest[0] = split->loop;
     split->depth = 1;
-    if (!split->merge.simple || split->merge.inductions) return;
+    if (!split->merge.simple || split->merge.inductions || !has_bounds_of_host(split, split->loop)) return;
     while (split->depth < MOST_NESTED) {
         TileOp *inner = inner_loop(split->nest[split->depth - 1]);
         if (!inner || !has_bounds_of_host(split, inner)) return;

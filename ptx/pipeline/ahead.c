@@ -1,0 +1,226 @@
+/* Purpose: unroll loops whose iterations load so little that a thread waits for memory in each of them. Of several
+ * iterations, loads and what depends on no carried value come first, so that their loads are in flight together; the
+ * rest follows iteration by iteration, in the order that it had. The loop itself stays for the last iterations.
+ *
+ * Before:
+ *     func phase tile @k.0(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 1, out> {noalias}, %begin: i64, %end: i64) threads = 32 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 128} : i64
+ *       %m = dim %x {axis = 0} : i64
+ *       %most = const {value = -inf} : f32[128]
+ *       %top = for %zero, %m, %one, %most : f32[128] (%i: i64, %before: f32[128]) {
+ *         %v = load_tile %x, %i, %zero, %one, %zero, %n {access = [index, range]} : f32[128]
+ *         %w = max %before, %v : f32[128]
+ *         yield %w
+ *       }
+ *       store_tile %y, %top, %zero, %one, %zero, %n {access = [range]}
+ *       return
+ *     }
+ * After:
+ *     func phase tile @k.0(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 1, out> {noalias}, %begin: i64, %end: i64) threads = 32 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 128} : i64
+ *       %m = dim %x {axis = 0} : i64
+ *       %most = const {value = -inf} : f32[128]
+ *       %top = for %zero, %m, %one, %most : f32[128] (%i: i64, %before: f32[128]) {
+ *         %v = load_tile %x, %i, %zero, %one, %zero, %n {access = [index, range]} : f32[128]
+ *         %w = max %before, %v : f32[128]
+ *         yield %w
+ *       }
+ *       store_tile %y, %top, %zero, %one, %zero, %n {access = [range]}
+ *       return
+ *     }
+ * Needs: gpu-threads; loops whose induction variables do not overflow, so exact-loops. Keeps: tile form, and the order of
+ * what is carried. Cost: linear in the ops that it makes, MOST_OPS for a loop. */
+#include "lang/index/index.h"
+#include "lang/ir/build.h"
+#include "lang/ir/operands.h"
+#include "ptx/passes.h"
+
+/* A thread with 64 bytes in flight needs no more from other iterations. Elements are registers, which all iterations that
+ * are in flight need at once. */
+enum { ENOUGH_BYTES = 64, FEW_BYTES = 16, MOST_ELEMENTS = 64, MOST_TOGETHER = 8, MOST_OPS = 96, MOST_CARRIED = 16, LARGEST_STEP = 1 << 20 };
+
+typedef struct Ahead {
+    TilePassContext *context;
+    TileFunc *func;
+    TileIndices *indices;
+    TileOp *loop;
+    TileMap late; /* ops that stay with their iteration */
+    int64_t step, bytes, elements;
+    unsigned ops, together;
+} Ahead;
+
+/* ---- which ops come first ---- */
+
+static bool is_of_earlier(const Ahead *a, const TileValue *value) {
+    const TileBlock *body = &a->loop->regions[0];
+    if (tile_value_outside(value, a->loop) || value == body->arguments[0]) return true;
+    return value->op && value->op->block == body && !tile_map_get(&a->late, value->op);
+}
+
+static bool comes_first(const Ahead *a, const TileOp *op) {
+    if (op->region_count) return false;
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (!is_of_earlier(a, tile_op_operand(op, i))) return false;
+    return op->id == TILE_OP_LOAD_TILE || tile_op_is_pure(op);
+}
+
+static void count_load(Ahead *a, const TileOp *load) {
+    const TileType *type = load->results[0].type;
+    int64_t lanes = tile_type_is_tile(type) ? tile_type_lanes(type) : 1;
+    int64_t elements = (lanes + a->func->threads - 1) / a->func->threads, bytes = tile_scalar_bytes(type->scalar);
+    a->bytes += elements * bytes;
+    a->elements += bytes > 4 ? 2 * elements : elements;
+}
+
+/* Has an iteration more to wait for than its loads: a loop, or lanes and warps that exchange what they reduce? */
+static bool has_more(const TileOp *op) {
+    bool reduces = op->id == TILE_OP_REDUCE || op->id == TILE_OP_ARG_REDUCE || op->id == TILE_OP_FOLD || op->id == TILE_OP_SCAN;
+    if (op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE || reduces) return true;
+    for (unsigned r = 0; r < op->region_count; r++)
+        for (const TileOp *inner = op->regions[r].first; inner; inner = inner->next)
+            if (has_more(inner)) return true;
+    return false;
+}
+
+/* False: the loop stays as it is. */
+static bool look(Ahead *a) {
+    TileBlock *body = &a->loop->regions[0];
+    for (TileOp *op = body->first; op != body->last; op = op->next) {
+        if (has_more(op)) return false;
+        a->ops++;
+        if (!comes_first(a, op))
+            tile_map_set(&a->late, op, op);
+        else if (op->id == TILE_OP_LOAD_TILE)
+            count_load(a, op);
+    }
+    return true;
+}
+
+/* How many iterations have enough bytes in flight; 1: one has. */
+static unsigned iterations_together(const Ahead *a) {
+    unsigned together = 1;
+    if (!a->bytes || a->bytes >= FEW_BYTES) return 1;
+    while (together < MOST_TOGETHER && a->bytes * together < ENOUGH_BYTES && a->elements * together * 2 <= MOST_ELEMENTS &&
+           a->ops * together * 2 <= MOST_OPS)
+        together *= 2;
+    return together;
+}
+
+/* ---- the unrolled loop ---- */
+
+static TileValue *integer(TileBuilder *b, int64_t number) { return tile_build_i64(b, number); }
+
+static TileValue *cast(TileBuilder *b, TileValue *value, TileScalar scalar) {
+    const TileType *type = tile_type_scalar(b->module->context, scalar);
+    return tile_op_result(tile_build_op(b, TILE_OP_BITCAST, &value, 1, NULL, 0, &type, 1), 0);
+}
+
+/* Where the last iterations begin, which are too few: behind as many as possible of so many together. From a negative
+ * number to a large one it may be further than i64 reaches. */
+static TileValue *first_of_rest(const Ahead *a, TileBuilder *b) {
+    TileValue *lo = tile_op_named(a->loop, TILE_OPERAND_LO), *hi = tile_op_named(a->loop, TILE_OPERAND_HI);
+    int64_t width = a->step * a->together;
+    bool far = tile_index_range(a->indices, lo).lo < 0;
+    TileValue *span = tile_build_binary(b, TILE_OP_SUB, tile_build_binary(b, TILE_OP_MAX, hi, lo), lo);
+    if (a->step > 1) span = tile_build_binary(b, TILE_OP_ADD, span, integer(b, a->step - 1));
+    TileValue *divisor = far ? tile_build_integer(b, tile_type_scalar(b->module->context, TILE_U64), width) : integer(b, width);
+    TileValue *groups = tile_build_binary(b, TILE_OP_DIV, far ? cast(b, span, TILE_U64) : span, divisor);
+    if (far) groups = cast(b, groups, TILE_I64);
+    return tile_build_binary(b, TILE_OP_ADD, lo, tile_build_binary(b, TILE_OP_MUL, groups, integer(b, width)));
+}
+
+static void copy_op(const Ahead *a, TileBuilder *b, const TileOp *op, TileMap *map) {
+    tile_builder_insert(b, tile_op_clone(a->context->module, op, map));
+}
+
+static TileValue *mapped(const TileMap *map, TileValue *value) {
+    TileValue *copy = tile_map_get(map, value);
+    return copy ? copy : value;
+}
+
+static void fill_body(const Ahead *a, TileOp *loop) {
+    TileBlock *from = &a->loop->regions[0], *body = &loop->regions[0];
+    TileBuilder b = tile_builder_at_end(a->context->module, body);
+    TileMap maps[MOST_TOGETHER];
+    TileValue *values[MOST_CARRIED];
+    b.location = loop->location;
+    for (unsigned k = 0; k < a->together; k++) {
+        TileValue *i = body->arguments[0];
+        tile_map_init(&maps[k], a->context->scratch);
+        if (k) i = tile_build_binary(&b, TILE_OP_ADD, i, integer(&b, k * a->step));
+        tile_map_set(&maps[k], from->arguments[0], i);
+    }
+    for (const TileOp *op = from->first; op != from->last; op = op->next)
+        for (unsigned k = 0; k < a->together && !tile_map_get(&a->late, op); k++) copy_op(a, &b, op, &maps[k]);
+    for (unsigned v = 0; v < loop->result_count; v++) values[v] = body->arguments[1 + v];
+    for (unsigned k = 0; k < a->together; k++) {
+        for (unsigned v = 0; v < loop->result_count; v++) tile_map_set(&maps[k], from->arguments[1 + v], values[v]);
+        for (const TileOp *op = from->first; op != from->last; op = op->next)
+            if (tile_map_get(&a->late, op)) copy_op(a, &b, op, &maps[k]);
+        for (unsigned v = 0; v < loop->result_count; v++)
+            values[v] = mapped(&maps[k], tile_op_named_at(from->last, TILE_OPERAND_VALUES, v));
+    }
+    tile_build_end(&b, TILE_OP_YIELD, values, loop->result_count);
+}
+
+static void unroll(Ahead *a) {
+    TileBuilder b = tile_builder_before(a->context->module, a->loop);
+    TileValue *carried[MOST_CARRIED], *rest = first_of_rest(a, &b);
+    unsigned count, first = tile_op_operands(a->loop, TILE_OPERAND_CARRIED, &count),
+                    lo = tile_op_operands(a->loop, TILE_OPERAND_LO, &count);
+    b.location = a->loop->location;
+    for (unsigned v = 0; v < a->loop->result_count; v++) carried[v] = tile_loop_carried(a->loop, v);
+    TileOp *loop = tile_build_for(&b, tile_op_named(a->loop, TILE_OPERAND_LO), rest, integer(&b, a->step * a->together), carried,
+                                  a->loop->result_count);
+    for (unsigned i = 0; i < a->loop->attribute_count; i++)
+        tile_op_set(a->context->module, loop, a->loop->attributes[i]);
+    fill_body(a, loop);
+    tile_op_set_operand(a->loop, lo, rest);
+    for (unsigned v = 0; v < loop->result_count; v++) tile_op_set_operand(a->loop, first + v, &loop->results[v]);
+}
+
+/* ---- the pass ---- */
+
+static bool is_counted(const TileOp *loop, int64_t *step) {
+    return loop->id == TILE_OP_FOR && !tile_loop_is_of_programs(loop) && loop->result_count <= MOST_CARRIED &&
+           tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), step) && *step > 0 && *step <= LARGEST_STEP;
+}
+
+static bool visit(TilePassContext *context, TileFunc *func, TileBlock *block) {
+    bool changed = false;
+    for (TileOp *op = block->first; op; op = op->next) {
+        Ahead a = {.context = context, .func = func, .loop = op};
+        for (unsigned r = 0; r < op->region_count; r++) changed |= visit(context, func, &op->regions[r]);
+        if (!is_counted(op, &a.step)) continue;
+        a.indices = tile_pass_indices(context, func);
+        tile_map_init(&a.late, context->scratch);
+        if (!look(&a)) continue;
+        a.together = iterations_together(&a);
+        if (a.together < 2) continue;
+        if (tile_op_writes(op)) {
+            tile_pass_remark(context, op, TILE_DECISION_NOT_LOADED_TOGETHER, "the loop", "it writes to memory");
+            continue;
+        }
+        tile_pass_remark(context, op, TILE_DECISION_LOADED_TOGETHER, "the loop", "%u iterations", a.together);
+        unroll(&a);
+        changed = true;
+    }
+    return changed;
+}
+
+static void find_dot(TileOp *op, void *found) {
+    if (op->id == TILE_OP_DOT) *(bool *)found = true;
+}
+
+/* Products have stages, which load ahead. */
+TileResult tile_pass_gpu_ahead(TilePassContext *context, TileFunc *func) {
+    bool multiplies = false;
+    if (func->kind != TILE_FUNC_PHASE || !func->threads) return TILE_RESULT_UNCHANGED;
+    tile_block_walk(&func->body, find_dot, &multiplies);
+    if (multiplies) return TILE_RESULT_UNCHANGED;
+    return visit(context, func, &func->body) ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

@@ -49,7 +49,8 @@
  *       }
  *       return
  *     }
- * Needs: programs; cse, since loops are fused if their bounds are the same value.
+ * Needs: programs; cpu-place, whose decisions it obeys: a tile without a home is recomputed; cse, since loops are fused if their
+ *   bounds are the same value.
  * Keeps: the order of memory accesses to each tensor; the order of reductions.
  * Cost: linear in the ops, quadratic in the statements of a block (64 at a time). */
 #include "cpu/nest.h"
@@ -122,6 +123,7 @@ static void replace_signature(Nest *n) {
     TileParameter *parameters = func->parameters;
     n->old = (TileBlock){.func = func, .arguments = func->body.arguments, .argument_count = func->body.argument_count};
     tile_block_splice(&n->old, &func->body);
+    n->body = &n->old;
     func->body.arguments = NULL;
     func->body.argument_count = func->body.argument_capacity = 0;
     func->parameters = NULL;
@@ -149,17 +151,32 @@ static void report_uses(const Nest *n) {
     }
 }
 
+static void refuse_deep(Nest *n, TileValue *value, const char *why) {
+    n->failure = "a value of too many ops is recomputed: cpu-place has not run";
+}
+
+static void refuse_overwritten(Nest *n, TileValue *value, const char *why) {
+    n->failure = tile_arena_format(n->arena, "%s has to be kept: %s", value->name ? value->name : "a value", why);
+}
+
+/* What is said of homes may be slow, but not wrong. */
+static void check_homes(Nest *n) {
+    nest_find_deep(n, refuse_deep);
+    if (n->failure) return;
+    nest_analyse(n);
+    nest_find_overwritten(n, refuse_overwritten);
+}
+
 TileResult tile_pass_cpu_nest(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
-    Nest n = {.context = context, .module = context->module, .arena = context->scratch, .func = func};
-    n.value_count = tile_func_number(func);
-    n.infos = TILE_NEW_ARRAY(n.arena, NestInfo, n.value_count + 1);
-    n.entry.func = func;
-    tile_map_init(&n.statements, n.arena);
-    tile_map_init(&n.spans, n.arena);
-    tile_map_init(&n.constants, n.arena);
+    Nest n = nest_create(context, func);
+    n.lowers = true;
     replace_signature(&n);
-    nest_place(&n);
+    nest_find_needs(&n);
+    nest_read_homes(&n);
+    if (!n.failure) check_homes(&n);
+    if (n.failure) return tile_pass_fail(context, TILE_INTERNAL, NULL, "cpu-nest: %s", n.failure);
+    nest_collect_consumers(&n);
     TileBlock body = {.func = func};
     n.open_count = 1;
     nest_block(&n, &n.old, &body);

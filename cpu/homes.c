@@ -1,4 +1,4 @@
-/* Where tiles live, as attributes of their ops: written by cpu-place, read by cpu-nest. */
+/* Where tiles live, as attributes of their ops: written by cpu-place, read by cpu-fuse and cpu-nest. */
 #include "cpu/nest.h"
 
 typedef struct Numbers {
@@ -50,7 +50,7 @@ static void write_op(Numbers *numbers, TileOp *op) {
     const NestStatement *s = tile_map_get(&n->statements, op);
     if (nest_has_blocks(op) || op->id == TILE_OP_DOT)
         write_buffers(numbers, op);
-    else if (op->result_count == 1 && !op->region_count && tile_type_is_tile(op->results[0].type))
+    else if (op->result_count == 1 && tile_type_is_tile(op->results[0].type))
         tile_op_set_integer(n->module, op, TILE_ATTRIBUTE_HOME, home_of(n, op));
     if (s && s->block) write_block(numbers, op, s->block);
 }
@@ -140,7 +140,8 @@ static void read_block(Numbers *numbers, NestStatement *s) {
 static void read_homes(Numbers *numbers, TileBlock *block) {
     Nest *n = numbers->n;
     for (TileOp *op = block->first; op; op = op->next) {
-        if (tile_op_integer(op, TILE_ATTRIBUTE_HOME, TILE_HOME_RECOMPUTED) == TILE_HOME_KEPT) nest_keep(n, &op->results[0]);
+        int64_t home = tile_op_integer(op, TILE_ATTRIBUTE_HOME, TILE_HOME_RECOMPUTED);
+        if (home != TILE_HOME_RECOMPUTED && home != TILE_HOME_VIEW) nest_keep(n, &op->results[0]);
         NestStatement *s = tile_map_get(&n->statements, op);
         if (s) read_block(numbers, s);
         for (unsigned r = 0; nest_has_blocks(op) && r < op->region_count; r++) read_homes(numbers, &op->regions[r]);
@@ -155,14 +156,13 @@ static void plan(Nest *n, TileBlock *block) {
     }
 }
 
-/* What is built of an op in machine form has its other attributes. */
-static void erase(TileBlock *block) {
-    static const TileAttributeKey keys[] = {TILE_ATTRIBUTE_HOME, TILE_ATTRIBUTE_BUFFERS, TILE_ATTRIBUTE_BLOCK,
-                                            TILE_ATTRIBUTE_POINTS, TILE_ATTRIBUTE_RUNS};
-    for (TileOp *op = block->first; op; op = op->next) {
-        for (unsigned i = 0; i < sizeof keys / sizeof *keys; i++) tile_op_clear(op, keys[i]);
-        for (unsigned r = 0; nest_has_blocks(op) && r < op->region_count; r++) erase(&op->regions[r]);
-    }
+/* What is said of homes may be slow, but not wrong. */
+static void refuse_deep(Nest *n, TileValue *value, const char *why) {
+    n->failure = "a value of too many ops is recomputed: cpu-place has not run";
+}
+
+static void refuse_overwritten(Nest *n, TileValue *value, const char *why) {
+    n->failure = tile_arena_format(n->arena, "%s has to be kept: %s", value->name ? value->name : "a value", why);
 }
 
 void nest_read_homes(Nest *n) {
@@ -174,5 +174,9 @@ void nest_read_homes(Nest *n) {
     if (n->failure) return;
     nest_drop_copies(n);
     read_homes(&numbers, n->body);
-    erase(n->body);
+    nest_find_deep(n, refuse_deep);
+    if (n->failure) return;
+    nest_analyse(n);
+    nest_find_overwritten(n, refuse_overwritten);
+    nest_collect_consumers(n);
 }

@@ -15,7 +15,7 @@
  *         %hi = min %left, %eight : i64
  *         %v = load_tile %x, %first, %one, %zero, %hi {access = [range]} : f32[8]
  *         %w = mul %v, %v : f32[8]
- *         store_tile %x, %w, %first, %one, %zero, %hi {access = [range]}
+ *         store_tile %x, %w, %first, %one, %zero, %hi {access = [range], nest = [0]}
  *         yield
  *       }
  *       return
@@ -49,8 +49,7 @@
  *       }
  *       return
  *     }
- * Needs: programs; cpu-place, whose decisions it obeys: a tile without a home is recomputed; cse, since loops are fused if their
- *   bounds are the same value.
+ * Needs: programs; cpu-fuse, whose decisions it obeys.
  * Keeps: the order of memory accesses to each tensor; the order of reductions.
  * Cost: linear in the ops, quadratic in the statements of a block (64 at a time). */
 #include "cpu/nest.h"
@@ -151,22 +150,6 @@ static void report_uses(const Nest *n) {
     }
 }
 
-static void refuse_deep(Nest *n, TileValue *value, const char *why) {
-    n->failure = "a value of too many ops is recomputed: cpu-place has not run";
-}
-
-static void refuse_overwritten(Nest *n, TileValue *value, const char *why) {
-    n->failure = tile_arena_format(n->arena, "%s has to be kept: %s", value->name ? value->name : "a value", why);
-}
-
-/* What is said of homes may be slow, but not wrong. */
-static void check_homes(Nest *n) {
-    nest_find_deep(n, refuse_deep);
-    if (n->failure) return;
-    nest_analyse(n);
-    nest_find_overwritten(n, refuse_overwritten);
-}
-
 TileResult tile_pass_cpu_nest(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     Nest n = nest_create(context, func);
@@ -174,9 +157,8 @@ TileResult tile_pass_cpu_nest(TilePassContext *context, TileFunc *func) {
     replace_signature(&n);
     nest_find_needs(&n);
     nest_read_homes(&n);
-    if (!n.failure) check_homes(&n);
+    if (!n.failure) nest_read_loops(&n);
     if (n.failure) return tile_pass_fail(context, TILE_INTERNAL, NULL, "cpu-nest: %s", n.failure);
-    nest_collect_consumers(&n);
     TileBlock body = {.func = func};
     n.open_count = 1;
     nest_block(&n, &n.old, &body);

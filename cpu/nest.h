@@ -1,5 +1,5 @@
-/* Internals of the passes that make loop nests of tiles, shared by their files. cpu-place decides where tiles live, and cpu-nest
- * reads what it decided:
+/* Internals of the passes that make loop nests of tiles, shared by their files. cpu-place decides where tiles live,
+ * cpu-fuse which statements share loops, and cpu-nest lowers what both decided:
  *   nest_atoms.c       sets of lanes
  *   nest_values.c      validity of tile values, and the values that a statement reads at each point
  *   nest_needs.c       lanes that somebody reads
@@ -10,8 +10,10 @@
  *   homes.c            where tiles live, as attributes
  *   place_dot.c        products: operands that are read in place, accumulators, instructions
  *   place.c            the pass cpu-place: which values are recomputed at their uses, and which are kept
- *   nest_sums.c        indices as sums over the open loops
  *   schedule.c         loop fusion: statements to a tree of loops
+ *   loops.c            the loops of statements, as attributes
+ *   fuse.c             the pass cpu-fuse: which statements share loops, and which values are in registers between them
+ *   nest_sums.c        indices as sums over the open loops
  *   nest_ops.c         scalar ops in the outermost loop in which they can be
  *   pull.c             the value of a tile at one point, as scalar ops
  *   nest_points.c      a statement at one point of its loops
@@ -155,10 +157,13 @@ struct NestStatement {
     NestLevel levels[NEST_LEVELS];
     int8_t axis[NEST_LEVELS]; /* by level: the axis of the operand (reductions, scans) or of the value */
     unsigned level_count, parallel_count;
-    NestNode *nodes[NEST_LEVELS + 1];
+    NestNode *nodes[NEST_LEVELS + 1]; /* its loops, and the node of its block of points */
+    const int64_t *path; /* cpu-nest: the numbers of these; NULL: they are chosen */
     TILE_LIST(NestStatement *) consumers;
     TILE_LIST(NestLeaf) leaves;
     NestBuffer *buffer; /* of the value; NULL: none */
+    TileName home;      /* cpu-fuse: of the value */
+    unsigned shared;    /* beside a buffer: loops in which all readers are */
     NestBlock *block;   /* NULL: one point at a time */
     bool pending;       /* in the current batch */
 };
@@ -166,6 +171,7 @@ struct NestStatement {
 /* A node of the tree: a loop, or a statement inside all of its loops. */
 struct NestNode {
     NestNode *parent;
+    int64_t number; /* of the loop in the function */
     NestStatement *statement; /* NULL: a loop */
     const NestBlock *block;   /* of all statements below it, which are computed point by point; NULL: there is none */
     NestLevel level;
@@ -260,6 +266,7 @@ typedef struct Nest {
     const NestStatement *current; /* the one that is being emitted */
     TILE_LIST(NestStatement *) batch;
     TileBlock entry; /* new function: constants and buffers, before all else */
+    int64_t loops; /* cpu-fuse: how many there are */
     bool lowers; /* cpu-nest: its remarks tell orders of reductions */
     const char *failure;
 } Nest;
@@ -328,6 +335,8 @@ NestStatement *nest_statement(Nest *n, NestStatementKind kind, TileOp *op, TileV
 void nest_keep(Nest *n, TileValue *value);
 /* `collapsed`: the set of axes along which all lanes share one element. */
 NestBuffer *nest_buffer(Nest *n, const TileType *type, unsigned collapsed);
+/* Gives the statement's value a buffer that has no axis for the outermost `shared` loops. */
+void nest_give_buffer(Nest *n, NestStatement *s, unsigned shared);
 /* How many outer loops the two share. */
 unsigned nest_shared_loops(const NestStatement *s, const NestStatement *other);
 /* Might writing one tensor change the other? */
@@ -372,6 +381,8 @@ typedef struct NestFill {
 
 /* Numbers the values and the positions of the function in tile form. */
 Nest nest_create(TilePassContext *context, TileFunc *func);
+/* Notes the facts of tensors, which is all that is asked of them in tile form. */
+void nest_describe_tensors(Nest *n);
 /* Makes the statements of the op. */
 void nest_plan_op(Nest *n, TileOp *op);
 NestFill nest_contracted_fill(const TileValue *value, unsigned axis);
@@ -395,7 +406,7 @@ void nest_find_overwritten(Nest *n, NestFound found);
 
 /* ---- homes.c ---- */
 void nest_write_homes(Nest *n);
-/* Makes the statements that the attributes tell, and erases these. */
+/* Makes the statements that the attributes tell, with their loops and readers. */
 void nest_read_homes(Nest *n);
 /* Puts a result of a loop or branch, and what the loop carries for it, into the buffer. */
 void nest_set_slot(Nest *n, TileOp *op, unsigned result, NestBuffer *slot);
@@ -412,9 +423,22 @@ void nest_emit_dot(Nest *n, NestStatement *s);
 NestBuffer *nest_dot_panel(Nest *n, const NestStatement *s);
 
 /* ---- schedule.c ---- */
-void nest_schedule(Nest *n, NestStatement *s);
-/* Allocates buffers for the values that the batch computes. */
-void nest_store_batch(Nest *n);
+/* The op's statements, or those that are copies; an op on scalars that depends on the batch, which follows there. */
+void nest_schedule_op(Nest *n, const TileOp *op);
+void nest_schedule_copies(Nest *n, const TileOp *op);
+bool nest_is_scalar_op(const Nest *n, const TileOp *op);
+bool nest_schedule_scalar(Nest *n, TileOp *op);
+/* Is it emitted behind all that is scheduled? */
+bool nest_ends_batch(const TileOp *op);
+bool nest_batch_is_full(const Nest *n);
+void nest_end_batch(Nest *n);
+/* In how many loops around the statement all readers of its value are; *registers: in all, and none reads memory. */
+unsigned nest_loops_with_readers(const NestStatement *s, bool *registers);
+
+/* ---- loops.c ---- */
+void nest_write_loops(Nest *n);
+/* Reads the loops and buffers of all statements, and erases what was said of them. */
+void nest_read_loops(Nest *n);
 
 /* ---- nest_ops.c ---- */
 TileValue *nest_constant(Nest *n, int64_t value);

@@ -42,6 +42,14 @@ Nest nest_create(TilePassContext *context, TileFunc *func) {
     return n;
 }
 
+void nest_describe_tensors(Nest *n) {
+    for (uint32_t i = 0; i < n->body->argument_count; i++) {
+        NestTensor *tensor = TILE_NEW(n->arena, NestTensor);
+        tensor->facts = n->func->parameters[i];
+        nest_info(n, n->body->arguments[i])->tensor = tensor;
+    }
+}
+
 /* ---- statements ---- */
 
 static void plan_reads(Nest *n, TileOp *op) {

@@ -299,19 +299,10 @@ static void keep_overwritten(Nest *n, TileValue *value, const char *why) {
     remark_kept(n, value, why);
 }
 
-/* Only facts of tensors are asked here. */
-static void describe_tensors(Nest *n) {
-    for (uint32_t i = 0; i < n->body->argument_count; i++) {
-        NestTensor *tensor = TILE_NEW(n->arena, NestTensor);
-        tensor->facts = n->func->parameters[i];
-        nest_info(n, n->body->arguments[i])->tensor = tensor;
-    }
-}
-
 TileResult tile_pass_cpu_place(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     Nest n = nest_create(context, func);
-    describe_tensors(&n);
+    nest_describe_tensors(&n);
     give_all_slots(&n, n.body);
     nest_find_needs(&n);
     plan_block(&n, n.body);

@@ -1,4 +1,5 @@
-/* Where tiles live, as passes for CPUs decide it: `home`, `buffers`, `in_place`, `trimmed`, and `block` with `points` and `runs`. */
+/* Where tiles live, as passes for CPUs decide it: `home`, `buffers`, `in_place`, `trimmed`, `block`
+ * with `points` and `runs`, `nest` and `shared`. */
 #include "lang/ir/verify.h"
 
 #include "lang/ir/operands.h"
@@ -6,11 +7,30 @@
 static bool is_many(const TileType *type) { return tile_type_is_tile(type) && tile_type_lanes(type) > 1; }
 
 static const char *check_home(const TileOp *op, int64_t home) {
-    if (op->result_count != 1 || op->region_count || !tile_type_is_tile(op->results[0].type))
+    bool control = op->region_count && !tile_op_combiner(op);
+    if (op->result_count != 1 || control || !tile_type_is_tile(op->results[0].type))
         return "has a home, but not one tile as its result";
     if (home == TILE_HOME_VIEW && op->id != TILE_OP_LOAD_TILE) return "is a view, which only a load is";
     bool always = op->id == TILE_OP_ATOMIC_TILE || tile_op_info((TileOpId)op->id)->class == TILE_CLASS_REDUCE;
     if (always && (home == TILE_HOME_RECOMPUTED || home == TILE_HOME_VIEW)) return "cannot be computed at each of its readers";
+    return NULL;
+}
+
+/* A number for each result; a tile whose home is a buffer has one of its own. */
+static const char *check_shared(const TileOp *op, const TileAttribute *home, const TileAttribute *shared) {
+    if (home && (home->integer == TILE_HOME_BUFFER) != (shared != NULL)) return "shared stands beside home = buffer, and only there";
+    if (!shared) return NULL;
+    if (shared->count != op->result_count || (!home && !tile_op_combiner(op))) return "shared has a number for each result";
+    for (unsigned i = 0; i < shared->count; i++)
+        if (shared->integers[i] < (home ? 0 : -1) || shared->integers[i] > TILE_MAX_TILE_RANK)
+            return "shared is no number of loops";
+    return NULL;
+}
+
+/* Loops are numbered; -1 stands between two statements. */
+static const char *check_nest(const TileAttribute *nest) {
+    for (unsigned i = 0; i < nest->count; i++)
+        if (nest->integers[i] < -1) return "nest has numbers of loops, and -1 between statements";
     return NULL;
 }
 
@@ -90,7 +110,8 @@ static const char *check_runs(const TileType *type, const TileAttribute *points,
 
 static const char *check_block(const TileOp *op, const TileAttribute *block) {
     const TileAttribute *points = tile_op_get(op, TILE_ATTRIBUTE_POINTS), *runs = tile_op_get(op, TILE_ATTRIBUTE_RUNS);
-    bool kept = tile_op_get(op, TILE_ATTRIBUTE_HOME) && tile_op_integer(op, TILE_ATTRIBUTE_HOME, 0) == TILE_HOME_KEPT;
+    int64_t home = tile_op_integer(op, TILE_ATTRIBUTE_HOME, TILE_HOME_RECOMPUTED);
+    bool kept = home != TILE_HOME_RECOMPUTED && home != TILE_HOME_VIEW;
     if (!block && !points && !runs) return NULL;
     if (!block || !points || !runs || block->integer < 0) return "a number as its block, points and runs come together";
     if (op->id != TILE_OP_STORE_TILE && !kept) return "is in a block of points, but neither a store nor kept";
@@ -100,6 +121,9 @@ static const char *check_block(const TileOp *op, const TileAttribute *block) {
 const char *tile_home_misuse(const TileOp *op) {
     const TileAttribute *home = tile_op_get(op, TILE_ATTRIBUTE_HOME), *buffers = tile_op_get(op, TILE_ATTRIBUTE_BUFFERS);
     const char *error = home ? check_home(op, home->integer) : NULL;
+    const TileAttribute *nest = tile_op_get(op, TILE_ATTRIBUTE_NEST);
+    if (!error) error = check_shared(op, home, tile_op_get(op, TILE_ATTRIBUTE_SHARED));
+    if (!error && nest) error = check_nest(nest);
     if (!error && buffers) error = check_buffers(op, buffers);
     if (!error && op->id == TILE_OP_DOT) error = check_product(op);
     return error ? error : check_block(op, tile_op_get(op, TILE_ATTRIBUTE_BLOCK));

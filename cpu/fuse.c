@@ -96,5 +96,5 @@ TileResult tile_pass_cpu_fuse(TilePassContext *context, TileFunc *func) {
     if (n.failure) return tile_pass_fail(context, TILE_INTERNAL, NULL, "cpu-fuse: %s", n.failure);
     fuse_block(&n, n.body);
     nest_write_loops(&n);
-    return TILE_RESULT_CHANGED;
+    return n.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

@@ -1,4 +1,6 @@
 /* Where tiles live, as attributes of their ops: written by cpu-place, read by cpu-fuse and cpu-nest. */
+#include <string.h>
+
 #include "cpu/nest.h"
 
 typedef struct Numbers {
@@ -15,6 +17,20 @@ static int64_t number_of(TileMap *map, const void *key, int64_t *next) {
 
 /* ---- to attributes ---- */
 
+void nest_say_list(Nest *n, TileOp *op, TileAttributeKey key, const int64_t *values, unsigned count) {
+    const TileAttribute *old = tile_op_get(op, key);
+    bool same = old && old->count == count && (!count || memcmp(old->integers, values, count * sizeof *values) == 0);
+    if (!same) tile_op_set_integers(n->module, op, key, values, count);
+    n->changed |= !same;
+}
+
+void nest_say(Nest *n, TileOp *op, TileAttributeKey key, int64_t value) {
+    const TileAttribute *old = tile_op_get(op, key);
+    bool same = old && old->integer == value;
+    if (!same) tile_op_set_integer(n->module, op, key, value);
+    n->changed |= !same;
+}
+
 static void write_buffers(Numbers *numbers, TileOp *op) {
     Nest *n = numbers->n;
     int64_t *buffers = TILE_NEW_ARRAY(n->arena, int64_t, op->result_count);
@@ -25,7 +41,7 @@ static void write_buffers(Numbers *numbers, TileOp *op) {
         buffers[i] = buffer ? number_of(&numbers->of_buffer, buffer, &numbers->buffers) : -1;
         any |= buffer != NULL;
     }
-    if (any) tile_op_set_integers(n->module, op, TILE_ATTRIBUTE_BUFFERS, buffers, op->result_count);
+    if (any) nest_say_list(n, op, TILE_ATTRIBUTE_BUFFERS, buffers, op->result_count);
 }
 
 static void write_block(Numbers *numbers, TileOp *op, const NestBlock *block) {
@@ -35,9 +51,9 @@ static void write_block(Numbers *numbers, TileOp *op, const NestBlock *block) {
     for (unsigned bit = 0; bit < NEST_BITS; bit++)
         if (block->fixed >> bit & 1u) points[count++] = bit;
     for (unsigned i = 0; i < block->run_count; i++) runs[i] = block->shift[i];
-    tile_op_set_integer(n->module, op, TILE_ATTRIBUTE_BLOCK, number_of(&numbers->of_block, block, &numbers->blocks));
-    tile_op_set_integers(n->module, op, TILE_ATTRIBUTE_POINTS, points, count);
-    tile_op_set_integers(n->module, op, TILE_ATTRIBUTE_RUNS, runs, block->run_count);
+    nest_say(n, op, TILE_ATTRIBUTE_BLOCK, number_of(&numbers->of_block, block, &numbers->blocks));
+    nest_say_list(n, op, TILE_ATTRIBUTE_POINTS, points, count);
+    nest_say_list(n, op, TILE_ATTRIBUTE_RUNS, runs, block->run_count);
 }
 
 static TileName home_of(Nest *n, const TileOp *op) {
@@ -50,8 +66,8 @@ static void write_op(Numbers *numbers, TileOp *op) {
     const NestStatement *s = tile_map_get(&n->statements, op);
     if (nest_has_blocks(op) || op->id == TILE_OP_DOT)
         write_buffers(numbers, op);
-    else if (op->result_count == 1 && tile_type_is_tile(op->results[0].type))
-        tile_op_set_integer(n->module, op, TILE_ATTRIBUTE_HOME, home_of(n, op));
+    else if (op->result_count == 1 && (tile_type_is_tile(op->results[0].type) || (s && s->kind == NEST_KEEP)))
+        nest_say(n, op, TILE_ATTRIBUTE_HOME, home_of(n, op));
     if (s && s->block) write_block(numbers, op, s->block);
 }
 

@@ -35,7 +35,7 @@ static void write_nest(Nest *n, TileOp *op) {
         for (unsigned l = 0; l < length_of(s); l++) tile_list_push(n->arena, &numbers, s->nodes[l]->number);
         any = true;
     }
-    if (any) tile_op_set_integers(n->module, op, TILE_ATTRIBUTE_NEST, numbers.items, (unsigned)numbers.count);
+    if (any) nest_say_list(n, op, TILE_ATTRIBUTE_NEST, numbers.items, (unsigned)numbers.count);
 }
 
 static void write_shared(Nest *n, TileOp *op) {
@@ -46,7 +46,7 @@ static void write_shared(Nest *n, TileOp *op) {
         shared[i] = s->home == TILE_HOME_BUFFER ? (int64_t)s->shared : -1;
         any |= shared[i] >= 0;
     }
-    if (any) tile_op_set_integers(n->module, op, TILE_ATTRIBUTE_SHARED, shared, op->result_count);
+    if (any) nest_say_list(n, op, TILE_ATTRIBUTE_SHARED, shared, op->result_count);
 }
 
 void nest_write_loops(Nest *n) {
@@ -54,8 +54,8 @@ void nest_write_loops(Nest *n) {
         NestStatement *s = n->all.items[i];
         if (tile_map_get(&n->statements, s->op) == s) write_nest(n, s->op);
         if (!s->value || s->kind == NEST_SCALAR || s->kind == NEST_PART || s->kind == NEST_DOT) continue;
-        if (s->op->result_count == 1 && tile_type_is_tile(s->value->type))
-            tile_op_set_integer(n->module, s->op, TILE_ATTRIBUTE_HOME, s->home);
+        if (s->op->result_count == 1 && (tile_type_is_tile(s->value->type) || s->kind == NEST_KEEP))
+            nest_say(n, s->op, TILE_ATTRIBUTE_HOME, s->home);
         write_shared(n, s->op);
     }
 }

@@ -267,6 +267,7 @@ typedef struct Nest {
     TILE_LIST(NestStatement *) batch;
     TileBlock entry; /* new function: constants and buffers, before all else */
     int64_t loops; /* cpu-fuse: how many there are */
+    bool changed; /* cpu-place, cpu-fuse: an attribute is another one */
     bool lowers; /* cpu-nest: its remarks tell orders of reductions */
     const char *failure;
 } Nest;
@@ -405,6 +406,9 @@ void nest_find_deep(Nest *n, NestFound found);
 void nest_find_overwritten(Nest *n, NestFound found);
 
 /* ---- homes.c ---- */
+/* Sets an attribute, unless it is set. */
+void nest_say(Nest *n, TileOp *op, TileAttributeKey key, int64_t value);
+void nest_say_list(Nest *n, TileOp *op, TileAttributeKey key, const int64_t *values, unsigned count);
 void nest_write_homes(Nest *n);
 /* Makes the statements that the attributes tell, with their loops and readers. */
 void nest_read_homes(Nest *n);

@@ -314,5 +314,5 @@ TileResult tile_pass_cpu_place(TilePassContext *context, TileFunc *func) {
     nest_analyse(&n);
     nest_find_overwritten(&n, keep_overwritten);
     nest_write_homes(&n);
-    return TILE_RESULT_CHANGED;
+    return n.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

@@ -48,7 +48,7 @@ static const char *order_words(Nest *n, const TileOp *dot, bool amx, const char 
 static void choose_instruction(Nest *n, TileOp *dot) {
     bool amx;
     const char *why_not = why_not_amx(n, dot, &amx);
-    if (amx) tile_op_set_integer(n->module, dot, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_AMX);
+    if (amx) nest_say(n, dot, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_AMX);
     if (tile_scalar_is_float(dot->results[0].type->scalar))
         tile_remark_order(n->context, n->func, dot, "dot", order_words(n, dot, amx, why_not));
 }
@@ -83,7 +83,7 @@ static void trim(Nest *n, TileOp *dot, TileValue **a, TileValue **b) {
     if (!nest_left_out(&left, &right)) return;
     *a = nest_without(&left, *a);
     *b = nest_without(&right, *b);
-    tile_op_set_integer(n->module, dot, TILE_ATTRIBUTE_TRIMMED, 1);
+    nest_say(n, dot, TILE_ATTRIBUTE_TRIMMED, 1);
 }
 
 void nest_place_dot(Nest *n, TileOp *dot) {
@@ -92,7 +92,7 @@ void nest_place_dot(Nest *n, TileOp *dot) {
     int64_t in_place[2];
     in_place[0] = place_operand(n, a, dot);
     in_place[1] = place_operand(n, b, dot);
-    tile_op_set_integers(n->module, dot, TILE_ATTRIBUTE_IN_PLACE, in_place, 2);
+    nest_say_list(n, dot, TILE_ATTRIBUTE_IN_PLACE, in_place, 2);
     choose_instruction(n, dot);
 }
 

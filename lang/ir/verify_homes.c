@@ -8,8 +8,8 @@ static bool is_many(const TileType *type) { return tile_type_is_tile(type) && ti
 
 static const char *check_home(const TileOp *op, int64_t home) {
     bool control = op->region_count && !tile_op_combiner(op);
-    if (op->result_count != 1 || control || !tile_type_is_tile(op->results[0].type))
-        return "has a home, but not one tile as its result";
+    if (op->result_count != 1 || control || (!tile_type_is_tile(op->results[0].type) && op->id != TILE_OP_LOAD_TILE))
+        return "has a home, but not one tile or loaded element as its result";
     if (home == TILE_HOME_VIEW && op->id != TILE_OP_LOAD_TILE) return "is a view, which only a load is";
     bool always = op->id == TILE_OP_ATOMIC_TILE || tile_op_info((TileOpId)op->id)->class == TILE_CLASS_REDUCE;
     if (always && (home == TILE_HOME_RECOMPUTED || home == TILE_HOME_VIEW)) return "cannot be computed at each of its readers";

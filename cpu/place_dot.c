@@ -65,14 +65,12 @@ static bool is_plain_load(const TileValue *value) {
     return !parts || !parts->count;
 }
 
-/* Is the operand read in place? Otherwise it is kept. */
+/* Is the operand read in place? Otherwise the plan keeps it. */
 static bool place_operand(Nest *n, TileValue *value, const TileOp *dot) {
     int8_t axis[TILE_MAX_TILE_RANK];
     value = nest_operand_of(n, value, axis);
     const NestInfo *info = nest_info(n, value);
-    bool in_place = !info->statement && !info->slot && is_plain_load(value) && !nest_is_clobbered(n, value, dot);
-    if (!in_place) nest_keep(n, value);
-    return in_place;
+    return !info->statement && !info->slot && is_plain_load(value) && !nest_is_clobbered(n, value, dot);
 }
 
 /* fill(x, 0), of either sign, along the contracted axis and perhaps others: if both operands have it, the loop over k

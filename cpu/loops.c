@@ -104,8 +104,8 @@ static void read_storage(Nest *n, NestStatement *s) {
 
 /* What is built of an op in machine form has its other attributes. */
 static void erase(TileBlock *block) {
-    static const TileAttributeKey keys[] = {TILE_ATTRIBUTE_HOME, TILE_ATTRIBUTE_BUFFERS, TILE_ATTRIBUTE_BLOCK,
-                                            TILE_ATTRIBUTE_POINTS, TILE_ATTRIBUTE_RUNS,    TILE_ATTRIBUTE_NEST,   TILE_ATTRIBUTE_SHARED};
+    static const TileAttributeKey keys[] = {TILE_ATTRIBUTE_HOME, TILE_ATTRIBUTE_BUFFERS, TILE_ATTRIBUTE_BLOCK, TILE_ATTRIBUTE_POINTS,
+                                            TILE_ATTRIBUTE_RUNS, TILE_ATTRIBUTE_NEST,    TILE_ATTRIBUTE_SHARED};
     for (TileOp *op = block->first; op; op = op->next) {
         for (unsigned i = 0; i < sizeof keys / sizeof *keys; i++) tile_op_clear(op, keys[i]);
         for (unsigned r = 0; nest_has_blocks(op) && r < op->region_count; r++) erase(&op->regions[r]);

@@ -1,6 +1,7 @@
-/* Loop fusion: statements to a tree of loops, which cpu-fuse chooses, and cpu-nest builds again by their numbers. A statement is fused into the loops of an earlier one if their extents
- * and bounds are equal, and if each value or buffer that both access is accessed at the same index of the loop: so a
- * row's maximum, its exponentials, their sum, and the division by it become one loop over rows. */
+/* Loop fusion: statements to a tree of loops, which cpu-fuse chooses, and cpu-nest builds again by their numbers. A statement is
+ * fused into the loops of an earlier one if their extents and bounds are equal, and if each value or buffer that both access is
+ * accessed at the same index of the loop: so a row's maximum, its exponentials, their sum, and the division by it become one loop
+ * over rows. */
 #include <string.h>
 
 #include "cpu/nest.h"

@@ -15,7 +15,7 @@
  *         %hi = min %left, %eight : i64
  *         %v = load_tile %x, %first, %one, %zero, %hi {access = [range]} : f32[8]
  *         %w = mul %v, %v : f32[8]
- *         store_tile %x, %w, %first, %one, %zero, %hi {access = [range]}
+ *         store_tile %x, %w, %first, %one, %zero, %hi {access = [range], nest = [0]}
  *         yield
  *       }
  *       return
@@ -49,7 +49,7 @@
  *       }
  *       return
  *     }
- * Needs: programs; cse, since loops are fused if their bounds are the same value.
+ * Needs: programs; cpu-fuse, whose decisions it obeys.
  * Keeps: the order of memory accesses to each tensor; the order of reductions.
  * Cost: linear in the ops, quadratic in the statements of a block (64 at a time). */
 #include "cpu/nest.h"
@@ -122,6 +122,7 @@ static void replace_signature(Nest *n) {
     TileParameter *parameters = func->parameters;
     n->old = (TileBlock){.func = func, .arguments = func->body.arguments, .argument_count = func->body.argument_count};
     tile_block_splice(&n->old, &func->body);
+    n->body = &n->old;
     func->body.arguments = NULL;
     func->body.argument_count = func->body.argument_capacity = 0;
     func->parameters = NULL;
@@ -151,15 +152,13 @@ static void report_uses(const Nest *n) {
 
 TileResult tile_pass_cpu_nest(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
-    Nest n = {.context = context, .module = context->module, .arena = context->scratch, .func = func};
-    n.value_count = tile_func_number(func);
-    n.infos = TILE_NEW_ARRAY(n.arena, NestInfo, n.value_count + 1);
-    n.entry.func = func;
-    tile_map_init(&n.statements, n.arena);
-    tile_map_init(&n.spans, n.arena);
-    tile_map_init(&n.constants, n.arena);
+    Nest n = nest_create(context, func);
+    n.lowers = true;
     replace_signature(&n);
-    nest_place(&n);
+    nest_find_needs(&n);
+    nest_read_homes(&n);
+    if (!n.failure) nest_read_loops(&n);
+    if (n.failure) return tile_pass_fail(context, TILE_INTERNAL, NULL, "cpu-nest: %s", n.failure);
     TileBlock body = {.func = func};
     n.open_count = 1;
     nest_block(&n, &n.old, &body);

@@ -1,20 +1,27 @@
-/* Internals of cpu-nest, shared by its files:
- *   nest_sums.c        indices as sums over the open loops
+/* Internals of the passes that make loop nests of tiles, shared by their files. cpu-place decides where tiles live,
+ * cpu-fuse which statements share loops, and cpu-nest lowers what both decided:
  *   nest_atoms.c       sets of lanes
  *   nest_values.c      validity of tile values, and the values that a statement reads at each point
  *   nest_needs.c       lanes that somebody reads
  *   nest_statements.c  statements and their buffers, and the writes between two ops
  *   nest_bits.c        statements that compute several points of a tile together: which bits of an index are constants
- *   place.c            which values are recomputed at their uses, and which are stored in buffers
+ *   nest_plan.c        the statement of each op that is one, whatever its place
+ *   nest_order.c       values that have to be kept
+ *   homes.c            where tiles live, as attributes
+ *   place_dot.c        products: operands that are read in place, accumulators, instructions
+ *   place.c            the pass cpu-place: which values are recomputed at their uses, and which are kept
  *   schedule.c         loop fusion: statements to a tree of loops
+ *   loops.c            the loops of statements, as attributes
+ *   fuse.c             the pass cpu-fuse: which statements share loops, and which values are in registers between them
+ *   nest_sums.c        indices as sums over the open loops
  *   nest_ops.c         scalar ops in the outermost loop in which they can be
  *   pull.c             the value of a tile at one point, as scalar ops
  *   nest_points.c      a statement at one point of its loops
  *   nest_emit.c        a tree of loops to ops
  *   nest_fold.c        folds and scans by combiners
- *   nest_dot.c         operands and accumulators of dot
+ *   nest_dot.c         products on memory
  *   nest_control.c     regions and loop-carried tiles
- *   nest.c             the pass
+ *   nest.c             the pass cpu-nest
  *
  * A tile value is VIRTUAL (recomputed at each point where it is used) or the value of a STATEMENT. A statement has a
  * nest of loops; statements with equal loops share them (fusion). If all readers of a value are in a shared loop, its
@@ -29,7 +36,7 @@ enum {
     NEST_LEVELS = TILE_MAX_TILE_RANK + 1,
     NEST_RUNS = 12,                        /* loops of a block of points, at most */
     NEST_OPEN = NEST_LEVELS + NEST_RUNS + 1, /* loops that are open at a time, and the block around them */
-    NEST_BITS = 24,                        /* bits of the position of an element in its tile */
+    NEST_BITS = TILE_MAX_POINT_BITS,       /* bits of the position of an element in its tile */
     NEST_ATOMS = 6,
     NEST_LONG = 24,   /* ops of one point that are too many to compute twice */
     NEST_POINTS = 32, /* points of one tile that are recomputed for one point of another, at most */
@@ -150,10 +157,13 @@ struct NestStatement {
     NestLevel levels[NEST_LEVELS];
     int8_t axis[NEST_LEVELS]; /* by level: the axis of the operand (reductions, scans) or of the value */
     unsigned level_count, parallel_count;
-    NestNode *nodes[NEST_LEVELS + 1];
+    NestNode *nodes[NEST_LEVELS + 1]; /* its loops, and the node of its block of points */
+    const int64_t *path; /* cpu-nest: the numbers of these; NULL: they are chosen */
     TILE_LIST(NestStatement *) consumers;
     TILE_LIST(NestLeaf) leaves;
     NestBuffer *buffer; /* of the value; NULL: none */
+    TileName home;      /* cpu-fuse: of the value */
+    unsigned shared;    /* beside a buffer: loops in which all readers are */
     NestBlock *block;   /* NULL: one point at a time */
     bool pending;       /* in the current batch */
 };
@@ -161,6 +171,7 @@ struct NestStatement {
 /* A node of the tree: a loop, or a statement inside all of its loops. */
 struct NestNode {
     NestNode *parent;
+    int64_t number; /* of the loop in the function */
     NestStatement *statement; /* NULL: a loop */
     const NestBlock *block;   /* of all statements below it, which are computed point by point; NULL: there is none */
     NestLevel level;
@@ -237,7 +248,8 @@ typedef struct Nest {
     TileModule *module;
     TileArena *arena;
     TileFunc *func;
-    TileBlock old;
+    TileBlock *body; /* ops in tile form */
+    TileBlock old;   /* cpu-nest: these, while the function is filled with others */
     NestInfo *infos;
     uint32_t value_count, stamp, position;
     TileMap statements; /* op to NestStatement */
@@ -254,6 +266,9 @@ typedef struct Nest {
     const NestStatement *current; /* the one that is being emitted */
     TILE_LIST(NestStatement *) batch;
     TileBlock entry; /* new function: constants and buffers, before all else */
+    int64_t loops; /* cpu-fuse: how many there are */
+    bool changed; /* cpu-place, cpu-fuse: an attribute is another one */
+    bool lowers; /* cpu-nest: its remarks tell orders of reductions */
     const char *failure;
 } Nest;
 
@@ -321,6 +336,8 @@ NestStatement *nest_statement(Nest *n, NestStatementKind kind, TileOp *op, TileV
 void nest_keep(Nest *n, TileValue *value);
 /* `collapsed`: the set of axes along which all lanes share one element. */
 NestBuffer *nest_buffer(Nest *n, const TileType *type, unsigned collapsed);
+/* Gives the statement's value a buffer that has no axis for the outermost `shared` loops. */
+void nest_give_buffer(Nest *n, NestStatement *s, unsigned shared);
 /* How many outer loops the two share. */
 unsigned nest_shared_loops(const NestStatement *s, const NestStatement *other);
 /* Might writing one tensor change the other? */
@@ -351,21 +368,81 @@ NestBlock *nest_block_of(const NestStatement *s);
 /* Decides on the block's loops, after placement. */
 void nest_bits_finish(Nest *n);
 
-/* ---- place.c ---- */
-void nest_place(Nest *n);
+/* The block that computes the points of these bits together, with these loops over the others: their lowest bits. */
+NestBlock *nest_block_with(Nest *n, const NestStatement *s, uint32_t fixed, const int64_t *runs, unsigned count);
 
-/* ---- nest_dot.c ---- */
-void nest_plan_dot(Nest *n, TileOp *op);
+/* ---- nest_plan.c ---- */
+
+/* A fill of zeros, of either sign, along the contracted axis of a product. */
+typedef struct NestFill {
+    TileOp *op; /* NULL: there is none */
+    NestAtoms bounds;
+    bool negative, only; /* the sign of 0; along no other axis */
+} NestFill;
+
+/* Numbers the values and the positions of the function in tile form. */
+Nest nest_create(TilePassContext *context, TileFunc *func);
+/* Notes the facts of tensors, which is all that is asked of them in tile form. */
+void nest_describe_tensors(Nest *n);
+/* Makes the statements of the op. */
+void nest_plan_op(Nest *n, TileOp *op);
+NestFill nest_contracted_fill(const TileValue *value, unsigned axis);
+/* May the loop over k leave out what both fill? */
+bool nest_left_out(const NestFill *a, const NestFill *b);
+/* The operand of a product: without the fill, if the loops replace it entirely; then behind permutations. */
+TileValue *nest_without(const NestFill *fill, TileValue *value);
+TileValue *nest_operand_of(Nest *n, TileValue *value, int8_t *axis);
+/* Drops copies of values that are in the buffer to which they would be copied. */
+void nest_drop_copies(Nest *n);
+/* Finds the loops of all statements and the values that they read. */
+void nest_analyse(Nest *n);
+void nest_collect_consumers(Nest *n);
+
+/* ---- nest_order.c ---- */
+typedef void (*NestFound)(Nest *n, TileValue *value, const char *why);
+/* Values at which a chain of ops that are recomputed is too long. */
+void nest_find_deep(Nest *n, NestFound found);
+/* Values that something overwrites before their readers are computed; after nest_analyse. */
+void nest_find_overwritten(Nest *n, NestFound found);
+
+/* ---- homes.c ---- */
+/* Sets an attribute, unless it is set. */
+void nest_say(Nest *n, TileOp *op, TileAttributeKey key, int64_t value);
+void nest_say_list(Nest *n, TileOp *op, TileAttributeKey key, const int64_t *values, unsigned count);
+void nest_write_homes(Nest *n);
+/* Makes the statements that the attributes tell, with their loops and readers. */
+void nest_read_homes(Nest *n);
+/* Puts a result of a loop or branch, and what the loop carries for it, into the buffer. */
+void nest_set_slot(Nest *n, TileOp *op, unsigned result, NestBuffer *slot);
+
+/* ---- place_dot.c ---- */
+/* Decides how the product reads its operands, and by which instruction it is computed. */
+void nest_place_dot(Nest *n, TileOp *dot);
 /* Chooses the buffers in which dots accumulate. */
 void nest_join_dots(Nest *n);
+
+/* ---- nest_dot.c ---- */
 void nest_emit_dot(Nest *n, NestStatement *s);
 /* The memory of a value that is computed only to be an operand of a dot: a panel of it. NULL: it is no such value. */
 NestBuffer *nest_dot_panel(Nest *n, const NestStatement *s);
 
 /* ---- schedule.c ---- */
-void nest_schedule(Nest *n, NestStatement *s);
-/* Allocates buffers for the values that the batch computes. */
-void nest_store_batch(Nest *n);
+/* The op's statements, or those that are copies; an op on scalars that depends on the batch, which follows there. */
+void nest_schedule_op(Nest *n, const TileOp *op);
+void nest_schedule_copies(Nest *n, const TileOp *op);
+bool nest_is_scalar_op(const Nest *n, const TileOp *op);
+bool nest_schedule_scalar(Nest *n, TileOp *op);
+/* Is it emitted behind all that is scheduled? */
+bool nest_ends_batch(const TileOp *op);
+bool nest_batch_is_full(const Nest *n);
+void nest_end_batch(Nest *n);
+/* In how many loops around the statement all readers of its value are; *registers: in all, and none reads memory. */
+unsigned nest_loops_with_readers(const NestStatement *s, bool *registers);
+
+/* ---- loops.c ---- */
+void nest_write_loops(Nest *n);
+/* Reads the loops and buffers of all statements, and erases what was said of them. */
+void nest_read_loops(Nest *n);
 
 /* ---- nest_ops.c ---- */
 TileValue *nest_constant(Nest *n, int64_t value);

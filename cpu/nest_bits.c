@@ -334,11 +334,32 @@ static uint32_t axis_bits(const TileType *type, unsigned axis) {
     return (uint32_t)(type->extent[axis] - 1) << lowest_bit(type, axis);
 }
 
+static void find_first_axis(NestBlock *block) {
+    while (!(block->fixed & axis_bits(block->type, block->first_axis))) block->first_axis++;
+}
+
+/* A run ends below a bit that is fixed, the next run, or the next axis. */
+static unsigned run_bits(const NestBlock *block, unsigned bit, uint32_t begun) {
+    unsigned count = bits_above(block->type, bit), end = 1;
+    while (end < count && !(block->fixed >> (bit + end) & 1u) && !(begun >> (bit + end) & 1u)) end++;
+    return end;
+}
+
+NestBlock *nest_block_with(Nest *n, const NestStatement *s, uint32_t fixed, const int64_t *runs, unsigned count) {
+    NestBlock *block = TILE_NEW(n->arena, NestBlock);
+    *block = (NestBlock){.type = type_of(s), .fixed = fixed, .decided = true};
+    uint32_t begun = 0;
+    for (unsigned i = 0; i < count; i++) begun |= 1u << runs[i];
+    for (unsigned i = 0; i < count; i++) add_run(block, (unsigned)runs[i], run_bits(block, (unsigned)runs[i], begun));
+    find_first_axis(block);
+    return block;
+}
+
 static void decide_runs(const Nest *n, NestBlock *block) {
     unsigned lane;
     if (!has_room(n, block, block->fixed, block->cuts, block->statements)) block->cuts = 0;
     complete(n, block, block->cuts, &block->fixed, &lane);
-    while (!(block->fixed & axis_bits(block->type, block->first_axis))) block->first_axis++;
+    find_first_axis(block);
     for (unsigned axis = block->first_axis; axis < block->type->rank; axis++) add_runs(block, axis);
     move_last(block, lane);
     block->decided = true;

@@ -2,27 +2,10 @@
 #include "cpu/nest.h"
 #include "lang/ir/operands.h"
 
-enum { BATCH = 64 }; /* statements that are scheduled together */
-
-static bool depends_on_batch(Nest *n, const TileOp *op) {
-    for (unsigned i = 0; i < op->operand_count; i++) {
-        const NestStatement *s = nest_info(n, tile_op_operand(op, i))->statement;
-        if (s && s->pending) return true;
-    }
-    return false;
-}
-
-/* A scalar op that depends on a nest follows it, but does not end the batch of statements that may be fused. */
 static void scalar_op(Nest *n, TileOp *op) {
-    bool pure = (tile_op_info(op->id)->traits & TILE_TRAIT_PURE) && op->result_count == 1;
-    if (pure && depends_on_batch(n, op)) {
-        NestStatement *s = nest_statement(n, NEST_SCALAR, op, tile_op_result(op, 0));
-        nest_collect_leaves(n, s);
-        nest_schedule(n, s);
-    } else {
-        if (!pure) nest_flush(n);
-        nest_emit_scalar(n, op);
-    }
+    if (nest_schedule_scalar(n, op)) return;
+    if (nest_ends_batch(op)) nest_flush(n);
+    nest_emit_scalar(n, op);
 }
 
 /* ---- regions ---- */
@@ -30,9 +13,8 @@ static void scalar_op(Nest *n, TileOp *op) {
 /* Is the loop-carried value in a scalar and not in a buffer? */
 static bool is_scalar(Nest *n, const TileValue *value) { return !nest_info(n, value)->slot; }
 
-static void schedule_copies(Nest *n, const TileOp *op) {
-    for (NestStatement *s = tile_map_get(&n->statements, op); s; s = s->next)
-        if (s->kind == NEST_COPY) nest_schedule(n, s);
+static void emit_copies(Nest *n, const TileOp *op) {
+    nest_schedule_copies(n, op);
     nest_flush(n);
 }
 
@@ -75,7 +57,7 @@ static void map_arguments(Nest *n, const TileOp *old, const TileBlock *from, con
 static void for_op(Nest *n, TileOp *old) {
     Values carried = {0};
     tile_remark_loop(n->context, n->func, old);
-    schedule_copies(n, old);
+    emit_copies(n, old);
     collect_carried(n, old, TILE_OPERAND_CARRIED, old, &carried);
     TileValue *bounds[3];
     for (unsigned i = 0; i < 3; i++) bounds[i] = nest_scalar(n, tile_op_operand(old, i));
@@ -90,7 +72,7 @@ static void for_op(Nest *n, TileOp *old) {
 
 static void while_op(Nest *n, TileOp *old) {
     Values carried = {0};
-    schedule_copies(n, old);
+    emit_copies(n, old);
     collect_carried(n, old, TILE_OPERAND_CARRIED, old, &carried);
     TileBuilder b = tile_builder_at_end(n->module, n->open[0].block);
     b.location = old->location;
@@ -116,7 +98,7 @@ static void if_op(Nest *n, TileOp *old) {
 
 static void end_op(Nest *n, TileOp *old) {
     Values values = {0};
-    schedule_copies(n, old);
+    emit_copies(n, old);
     const TileOp *owner = old->block->op;
     bool condition = old->id == TILE_OP_CONDITION;
     if (condition) tile_list_push(n->arena, &values, nest_scalar(n, tile_op_operand(old, 0)));
@@ -128,17 +110,12 @@ static void end_op(Nest *n, TileOp *old) {
 
 /* ---- blocks ---- */
 
-static bool is_on_scalars(const TileOp *op) {
-    for (unsigned i = 0; i < op->result_count; i++)
-        if (tile_type_is_tile(op->results[i].type)) return false;
-    return true;
-}
-
 static void plain_op(Nest *n, TileOp *op) {
-    NestStatement *s = tile_map_get(&n->statements, op);
-    if (!s && op->id != TILE_OP_CONST && is_on_scalars(op)) scalar_op(n, op);
-    for (; s; s = s->next) nest_schedule(n, s);
-    if (n->batch.count >= BATCH) nest_flush(n);
+    if (nest_is_scalar_op(n, op))
+        scalar_op(n, op);
+    else
+        nest_schedule_op(n, op);
+    if (nest_batch_is_full(n)) nest_flush(n);
 }
 
 void nest_block(Nest *n, TileBlock *old, TileBlock *block) {

@@ -139,11 +139,18 @@ static void emit_node(Nest *n, const NestNode *node, Carried *carried) {
         emit_loop(n, node);
 }
 
+/* Would a reader miss the value, which is not in memory for it? */
+static void check_storage(Nest *n, const NestStatement *s) {
+    bool registers;
+    if (!s->value || s->kind == NEST_SCALAR || s->kind == NEST_DOT) return;
+    unsigned shared = nest_loops_with_readers(s, &registers);
+    if (s->buffer ? s->home == TILE_HOME_BUFFER && s->shared > shared : !registers)
+        n->failure = "a tile is in registers, or in a buffer without an axis, for a reader that is in other loops";
+}
+
 void nest_flush(Nest *n) {
-    nest_store_batch(n);
-    for (size_t i = 0; i < n->root.children.count; i++) emit_node(n, n->root.children.items[i], NULL);
-    for (size_t i = 0; i < n->batch.count; i++) n->batch.items[i]->pending = false;
-    n->root.children.count = 0;
-    n->batch.count = 0;
+    for (size_t i = 0; i < n->batch.count; i++) check_storage(n, n->batch.items[i]);
+    for (size_t i = 0; i < n->root.children.count && !n->failure; i++) emit_node(n, n->root.children.items[i], NULL);
+    nest_end_batch(n);
     n->current = NULL;
 }

@@ -219,7 +219,7 @@ void nest_find_needs(Nest *n) {
     Needs needs = {.n = n};
     do {
         needs.failed = false;
-        block_needs(&needs, &n->old);
+        block_needs(&needs, n->body);
         needs.round++;
     } while (needs.failed && needs.round < ROUNDS);
 }

@@ -35,6 +35,13 @@ NestBuffer *nest_buffer(Nest *n, const TileType *type, unsigned collapsed) {
     return buffer;
 }
 
+void nest_give_buffer(Nest *n, NestStatement *s, unsigned shared) {
+    unsigned collapsed = 0;
+    for (unsigned l = 0; l < shared && l < s->parallel_count; l++) collapsed |= 1u << s->axis[l];
+    s->buffer = nest_buffer(n, s->value->type, collapsed);
+    s->buffer->passing = s->kind == NEST_KEEP;
+}
+
 unsigned nest_shared_loops(const NestStatement *s, const NestStatement *other) {
     unsigned shared = 0;
     while (shared < s->level_count && shared < other->level_count && s->nodes[shared] &&

@@ -266,7 +266,7 @@ void nest_reduce_levels(Nest *n, NestStatement *s) {
                          .atoms = nest_atoms(n, operand)[axis],
                          .kind = TILE_LOOP_KIND_REDUCE,
                          .order = axis == type->rank - 1 ? TILE_ORDER_STRIPES : TILE_ORDER_SERIAL};
-    const char *words = n->context->remarks ? tile_reduction_words(n->context, s->op) : NULL;
+    const char *words = n->lowers && n->context->remarks ? tile_reduction_words(n->context, s->op) : NULL;
     if (words)
         tile_remark_order(n->context, n->func, s->op, words,
                           level->order == TILE_ORDER_STRIPES ? "64 stripes, then halved" : "one after the other");
@@ -307,7 +307,7 @@ static bool trim_mask(const TileValue *mask, int64_t axis, NestAtoms *atoms) {
 }
 
 static void remark_fold(Nest *n, const NestStatement *s) {
-    if (!n->context->remarks) return;
+    if (!n->lowers || !n->context->remarks) return;
     TileName order = s->levels[s->level_count].order;
     tile_remark_order(n->context, n->func, s->op, tile_reduction_words(n->context, s->op),
                       order == TILE_ORDER_PREFIX       ? "blocks of 16, each by growing groups"

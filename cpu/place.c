@@ -1,13 +1,55 @@
-/* Placement: which tile values are recomputed at their uses, and which are stored in buffers. Stores, reductions,
- * scans and dots are always statements. Any other value becomes one only if recomputing it costs more than reading
- * it: an expensive op, or a long chain of cheap ones, with more than one reader or a reader in a deeper loop. A load
- * is done at its uses unless a store in between might change its result. Loop-carried tiles are in buffers. */
+/* Purpose: decide where each tile lives. A tile is recomputed at each point of its readers, or kept: computed once, by a statement
+ * with loops of its own. Stores, reductions, scans and products are always statements. Any other value becomes one only if
+ * recomputing it costs more than reading it: an expensive op, or a long chain of cheap ones, with more than one reader or a reader in
+ * a deeper loop. A load is done at its readers (`view`) unless a store in between might change its result. Tiles that loops carry
+ * are in buffers, of which a product adds to one in place. Chains of changes of shape are computed for several points at a time
+ * (`block`, nest_bits.c).
+ *
+ * Run: --passes=cpu-place --target=avx2
+ * Before:
+ *     func phase tile @k.0(%x: tensor<f32, 1, in>, %y: tensor<f32, 1, out>, %begin: i64 {role = begin},
+ *       %end: i64 {role = end}) {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 64} : i64
+ *       for %begin, %end, %one (%program: i64) {
+ *         %first = mul %program, %n : i64
+ *         %v = load_tile %x, %first, %one, %zero, %n {access = [range]} : f32[64]
+ *         %e = exp %v : f32[64]
+ *         %s = reduce %e {axis = 0, kind = sum} : f32
+ *         %t = splat %s : f32[64]
+ *         %w = div %e, %t : f32[64]
+ *         store_tile %y, %w, %first, %one, %zero, %n {access = [range]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func phase tile @k.0(%x: tensor<f32, 1, in>, %y: tensor<f32, 1, out>, %begin: i64 {role = begin},
+ *       %end: i64 {role = end}) {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 64} : i64
+ *       for %begin, %end, %one (%program: i64) {
+ *         %first = mul %program, %n : i64
+ *         %v = load_tile %x, %first, %one, %zero, %n {access = [range], home = view} : f32[64]
+ *         %e = exp %v {home = kept} : f32[64]
+ *         %s = reduce %e {axis = 0, kind = sum} : f32
+ *         %t = splat %s {home = recomputed} : f32[64]
+ *         %w = div %e, %t {home = recomputed} : f32[64]
+ *         store_tile %y, %w, %first, %one, %zero, %n {access = [range]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * Needs: programs; cse, since bounds are compared by value. Keeps: all ops, to which it adds attributes.
+ * Cost: linear in the ops, and in the ops of one point of each statement. */
 #include <string.h>
 
 #include "cpu/nest.h"
 #include "lang/ir/operands.h"
 
-/* ---- positions and slots ---- */
+/* ---- buffers of what loops carry ---- */
 
 static bool is_carried_tile(const TileValue *value) {
     return tile_type_is_tile(value->type) && !nest_is_single(value->type);
@@ -20,115 +62,26 @@ static NestBuffer *slot_for(Nest *n, TileValue *start) {
 }
 
 static void give_slots(Nest *n, TileOp *op) {
-    unsigned leading = op->id == TILE_OP_FOR ? 1 : 0;
     for (unsigned i = 0; i < op->result_count; i++) {
         TileValue *result = tile_op_result(op, i);
         if (!is_carried_tile(result)) continue;
         NestBuffer *slot = op->id == TILE_OP_IF ? NULL : slot_for(n, tile_loop_carried(op, i));
-        if (!slot) slot = nest_buffer(n, result->type, 0);
-        nest_info(n, result)->slot = slot;
-        for (unsigned r = 0; op->id != TILE_OP_IF && r < op->region_count; r++)
-            nest_info(n, op->regions[r].arguments[leading + i])->slot = slot;
+        nest_set_slot(n, op, i, slot ? slot : nest_buffer(n, result->type, 0));
     }
 }
 
-static void note_write(Nest *n, const TileValue *tensor, uint32_t position) {
-    size_t i = 0;
-    while (i < n->writes.count && n->writes.items[i].tensor != tensor) i++;
-    if (i == n->writes.count) tile_list_push(n->arena, &n->writes, (NestWrites){.tensor = tensor});
-    tile_list_push(n->arena, &n->writes.items[i].positions, position);
-}
-
-static void number_block(Nest *n, TileBlock *block) {
+static void give_all_slots(Nest *n, TileBlock *block) {
     for (TileOp *op = block->first; op; op = op->next) {
-        uint32_t position = ++n->position;
-        for (unsigned i = 0; i < op->result_count; i++) nest_info(n, &op->results[i])->position = position;
-        if (op->id == TILE_OP_STORE_TILE || op->id == TILE_OP_ATOMIC_TILE)
-            note_write(n, tile_op_operand(op, 0), position);
-        if (nest_has_blocks(op)) give_slots(n, op);
-        NestSpan *span = TILE_NEW(n->arena, NestSpan);
-        span->first = position;
-        for (unsigned i = 0; nest_has_blocks(op) && i < op->region_count; i++) number_block(n, &op->regions[i]);
-        span->last = n->position;
-        tile_map_set(&n->spans, op, span);
+        if (!nest_has_blocks(op)) continue;
+        give_slots(n, op);
+        for (unsigned i = 0; i < op->region_count; i++) give_all_slots(n, &op->regions[i]);
     }
-}
-
-/* ---- initial statements ---- */
-
-static void plan_reads(Nest *n, TileOp *op) {
-    for (unsigned i = 0; i < op->operand_count; i++)
-        if (tile_type_is_tile(tile_op_operand(op, i)->type) && nest_is_single(tile_op_operand(op, i)->type)) {
-            nest_statement(n, NEST_READ, op, NULL);
-            return;
-        }
-}
-
-static bool same_extents(const TileType *a, const TileType *b) {
-    return a->rank == b->rank && memcmp(a->extent, b->extent, a->rank * sizeof *a->extent) == 0;
-}
-
-/* Values of one shape are copied in one nest, so that at each point all are read before any is written. */
-static void plan_copy(Nest *n, TileOp *at, TileValue *value, NestBuffer *to) {
-    if (nest_info(n, value)->slot == to) return;
-    NestStatement *s = tile_map_get(&n->statements, at);
-    while (s && (s->kind != NEST_COPY || !same_extents(s->copies[0].value->type, value->type))) s = s->next;
-    if (!s) s = nest_statement(n, NEST_COPY, at, NULL);
-    size_t bytes = s->copy_count * sizeof(NestCopy);
-    if ((s->copy_count & (s->copy_count - 1)) == 0) /* full: the capacity is a power of two */
-        s->copies = tile_arena_grow(n->arena, s->copies, bytes, bytes ? 2 * bytes : sizeof(NestCopy));
-    s->copies[s->copy_count++] = (NestCopy){value, to};
-}
-
-static void plan_copies(Nest *n, TileOp *at, TileOperand name, const TileOp *owner) {
-    for (unsigned i = 0; i < owner->result_count; i++) {
-        NestBuffer *slot = nest_info(n, &owner->results[i])->slot;
-        if (slot) plan_copy(n, at, tile_op_named_at(at, name, i), slot);
-    }
-}
-
-/* Tiles are copied to buffers, in program order. */
-static void plan_print(Nest *n, TileOp *op) {
-    for (unsigned i = 0; i < op->operand_count; i++) {
-        TileValue *value = tile_op_operand(op, i);
-        if (!tile_type_is_tile(value->type)) continue;
-        NestStatement *copy = nest_statement(n, NEST_COPY, op, NULL);
-        copy->copies = TILE_NEW(n->arena, NestCopy);
-        *copy->copies = (NestCopy){value, nest_buffer(n, value->type, 0)};
-        copy->copy_count = 1;
-    }
-    nest_statement(n, NEST_PRINT, op, NULL);
-}
-
-static void plan_region_op(Nest *n, TileOp *op) {
-    plan_reads(n, op);
-    if (op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE) plan_copies(n, op, TILE_OPERAND_CARRIED, op);
-    for (unsigned r = 0; r < op->region_count; r++) {
-        TileOp *end = op->regions[r].last;
-        plan_reads(n, end);
-        if (end->id == TILE_OP_YIELD || end->id == TILE_OP_CONDITION)
-            plan_copies(n, end, end->id == TILE_OP_CONDITION ? TILE_OPERAND_CARRIED : TILE_OPERAND_VALUES, op);
-    }
-}
-
-static void plan_fold(Nest *n, TileOp *op) {
-    NestStatement *whole = nest_statement(n, op->id == TILE_OP_SCAN ? NEST_SCAN : NEST_FOLD, op, tile_op_result(op, 0));
-    for (unsigned i = 1; i < op->result_count; i++)
-        nest_statement(n, NEST_PART, op, tile_op_result(op, i))->whole = whole;
 }
 
 static void plan_block(Nest *n, TileBlock *block) {
     for (TileOp *op = block->first; op; op = op->next) {
-        TileValue *result = op->result_count ? tile_op_result(op, 0) : NULL;
-        if (op->id == TILE_OP_STORE_TILE) nest_statement(n, NEST_STORE, op, NULL);
-        if (op->id == TILE_OP_ATOMIC_TILE) nest_statement(n, NEST_ATOMIC, op, result);
-        if (op->id == TILE_OP_REDUCE) nest_statement(n, NEST_REDUCE, op, result);
-        if (op->id == TILE_OP_ARG_REDUCE) nest_statement(n, NEST_ARG_REDUCE, op, result);
-        if (tile_op_combiner(op)) plan_fold(n, op);
-        if (op->id == TILE_OP_DOT) nest_plan_dot(n, op);
-        if (op->id == TILE_OP_PRINT) plan_print(n, op);
-        if (op->id == TILE_OP_RESHAPE && !tile_type_is_tile(result->type)) nest_statement(n, NEST_SCALAR, op, result);
-        if (nest_has_blocks(op)) plan_region_op(n, op);
+        if (op->id == TILE_OP_DOT) nest_place_dot(n, op);
+        nest_plan_op(n, op);
         for (unsigned i = 0; nest_has_blocks(op) && i < op->region_count; i++) plan_block(n, &op->regions[i]);
         for (unsigned i = 0; i < op->result_count; i++) nest_atoms(n, &op->results[i]);
     }
@@ -337,156 +290,29 @@ static void place_block(Nest *n, TileBlock *block) {
     }
 }
 
-/* ---- values that have to be kept ---- */
-
-/* The depth of a virtual value is that of the recursion here and of live values in the code, so it is limited. */
-static void limit_depth(Nest *n, TileBlock *block) {
-    for (TileOp *op = block->first; op; op = op->next) {
-        uint32_t depth = 0;
-        for (unsigned i = 0; i < op->operand_count; i++) {
-            const NestInfo *info = nest_info(n, tile_op_operand(op, i));
-            if (!info->statement && info->depth > depth) depth = info->depth;
-        }
-        if (op->result_count == 1 && tile_type_is_tile(op->results[0].type)) {
-            nest_info(n, &op->results[0])->depth = depth + 1;
-            if (depth + 1 >= NEST_DEPTH) nest_keep(n, &op->results[0]);
-        }
-        for (unsigned i = 0; nest_has_blocks(op) && i < op->region_count; i++) limit_depth(n, &op->regions[i]);
-    }
-}
-
-/* Does the load read, at each point, only the element that the store writes there? */
-static bool same_access(const TileOp *load, const TileOp *store) {
-    const TileAttribute *a = tile_op_get(load, TILE_ATTRIBUTE_ACCESS), *b = tile_op_get(store, TILE_ATTRIBUTE_ACCESS);
-    if (a->count != b->count || memcmp(a->integers, b->integers, a->count * sizeof *a->integers) != 0) return false;
-    TileAccessIndex dimensions[TILE_MAX_TENSOR_RANK], stored[TILE_MAX_TENSOR_RANK];
-    unsigned count = tile_access_read(load, dimensions);
-    tile_access_read(store, stored);
-    for (unsigned d = 0; d < count; d++)
-        if (dimensions[d].kind == TILE_ACCESS_GATHER || dimensions[d].first != stored[d].first ||
-            dimensions[d].step != stored[d].step)
-            return false;
-    return true;
-}
-
-/* A store may read the element that it overwrites at the same point, unless points alias: gathered indices may be
- * equal, and all loads must precede the first store. */
-static bool reads_what_it_writes(Nest *n, const NestStatement *s, const NestLeaf *leaf) {
-    if (s->kind != NEST_STORE && s->kind != NEST_ATOMIC) return false;
-    const TileOp *load = leaf->value->op;
-    const TileValue *tensor = tile_op_operand(load, 0), *target = tile_op_operand(s->op, 0);
-    if (!nest_tensors_overlap(n, tensor, target)) return false;
-    return s->kind == NEST_ATOMIC || tensor != target || !same_access(load, s->op) ||
-           !nest_map_is_identity(s, &leaf->map, leaf->value->type->rank);
-}
-
-static bool keep_clobbered_loads(Nest *n) {
-    bool changed = false;
-    for (size_t i = 0; i < n->all.count; i++) {
-        NestStatement *s = n->all.items[i];
-        for (size_t l = 0; l < s->leaves.count; l++) {
-            TileValue *value = s->leaves.items[l].value;
-            if (!tile_value_def(value, TILE_OP_LOAD_TILE) || nest_info(n, value)->statement) continue;
-            if (s->value == value) continue;
-            if (!nest_is_clobbered(n, value, s->op) && !reads_what_it_writes(n, s, &s->leaves.items[l])) continue;
-            nest_keep(n, value);
-            remark_kept(n, value, "a store in between may change what it reads");
-            changed = true;
-        }
-    }
-    return changed;
-}
-
-/* Loop-carried tiles are overwritten at the end of a loop's body, shape by shape: a value that reads one of them at
- * another point or in another nest than the overwriting one is computed before. */
-static bool keep_crossing_copies(Nest *n) {
-    bool changed = false;
-    for (size_t i = 0; i < n->all.count; i++) {
-        NestStatement *s = n->all.items[i];
-        if (s->kind != NEST_COPY || nest_has_blocks(s->op)) continue;
-        for (unsigned c = 0; c < s->copy_count; c++) {
-            TileValue *value = s->copies[c].value;
-            if (!nest_copy_crosses(n, s, c) || nest_info(n, value)->statement || !value->op) continue;
-            nest_keep(n, value);
-            remark_kept(n, value, "it reads elements of a loop-carried tile that may be overwritten before");
-            changed = true;
-        }
-    }
-    return changed;
-}
-
 /* ---- the pass ---- */
 
-static void set_levels(Nest *n, NestStatement *s) {
-    s->level_count = s->parallel_count = 0;
-    switch (s->kind) {
-    case NEST_SCALAR:
-    case NEST_READ:
-    case NEST_DOT:
-    case NEST_PRINT: break;
-    case NEST_STORE: nest_store_levels(s); break;
-    case NEST_ATOMIC: nest_atomic_levels(s); break;
-    case NEST_KEEP: nest_levels(s, s->value->type, nest_atoms(n, s->value), -1); break;
-    case NEST_COPY: nest_copy_levels(n, s); break;
-    case NEST_REDUCE:
-    case NEST_ARG_REDUCE: nest_reduce_levels(n, s); break;
-    case NEST_FOLD:
-    case NEST_SCAN: nest_fold_levels(n, s); break;
-    case NEST_PART:
-        s->level_count = s->whole->level_count;
-        s->parallel_count = s->whole->parallel_count;
-        memcpy(s->levels, s->whole->levels, sizeof s->levels);
-        memcpy(s->axis, s->whole->axis, sizeof s->axis);
-        break;
-    }
+static void keep_deep(Nest *n, TileValue *value, const char *why) { nest_keep(n, value); }
+
+static void keep_overwritten(Nest *n, TileValue *value, const char *why) {
+    nest_keep(n, value);
+    remark_kept(n, value, why);
 }
 
-/* The loops of a block of points are inside of the others. */
-static void leave_to_block(NestStatement *s) {
-    unsigned kept = 0;
-    while (kept < s->level_count && (!s->block || s->axis[kept] < (int)s->block->first_axis)) kept++;
-    if (s->block) s->level_count = s->parallel_count = kept;
-}
-
-/* In program order, so that the recursion is shallow. */
-static void find_atoms(Nest *n, TileBlock *block) {
-    for (TileOp *op = block->first; op; op = op->next) {
-        for (unsigned i = 0; nest_has_blocks(op) && i < op->region_count; i++) find_atoms(n, &op->regions[i]);
-        for (unsigned i = 0; i < op->result_count; i++) nest_atoms(n, &op->results[i]);
-    }
-}
-
-static void analyse(Nest *n) {
-    for (uint32_t i = 0; i < n->value_count; i++) n->infos[i].atoms = NULL;
-    find_atoms(n, &n->old);
-    for (size_t i = 0; i < n->all.count; i++) {
-        set_levels(n, n->all.items[i]);
-        leave_to_block(n->all.items[i]);
-        nest_collect_leaves(n, n->all.items[i]);
-    }
-}
-
-static void collect_consumers(Nest *n) {
-    for (size_t i = 0; i < n->all.count; i++) {
-        NestStatement *s = n->all.items[i];
-        for (size_t l = 0; l < s->leaves.count; l++) {
-            NestStatement *source = nest_info(n, s->leaves.items[l].value)->statement;
-            if (source && source != s) tile_list_push(n->arena, &source->consumers, s);
-        }
-    }
-}
-
-void nest_place(Nest *n) {
-    number_block(n, &n->old);
-    nest_find_needs(n);
-    plan_block(n, &n->old);
-    nest_join_dots(n);
-    weigh_block(n, &n->old);
-    place_block(n, &n->old);
-    limit_depth(n, &n->old);
-    nest_bits_finish(n);
-    analyse(n);
-    bool changed = keep_clobbered_loads(n);
-    if (keep_crossing_copies(n) || changed) analyse(n);
-    collect_consumers(n);
+TileResult tile_pass_cpu_place(TilePassContext *context, TileFunc *func) {
+    if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
+    Nest n = nest_create(context, func);
+    nest_describe_tensors(&n);
+    give_all_slots(&n, n.body);
+    nest_find_needs(&n);
+    plan_block(&n, n.body);
+    nest_join_dots(&n);
+    weigh_block(&n, n.body);
+    place_block(&n, n.body);
+    nest_find_deep(&n, keep_deep);
+    nest_bits_finish(&n);
+    nest_analyse(&n);
+    nest_find_overwritten(&n, keep_overwritten);
+    nest_write_homes(&n);
+    return n.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

@@ -1,6 +1,7 @@
-/* Loop fusion: statements to a tree of loops. A statement is fused into the loops of an earlier one if their extents
- * and bounds are equal, and if each value or buffer that both access is accessed at the same index of the loop: so a
- * row's maximum, its exponentials, their sum, and the division by it become one loop over rows. */
+/* Loop fusion: statements to a tree of loops, which cpu-fuse chooses, and cpu-nest builds again by their numbers. A statement is
+ * fused into the loops of an earlier one if their extents and bounds are equal, and if each value or buffer that both access is
+ * accessed at the same index of the loop: so a row's maximum, its exponentials, their sum, and the division by it become one loop
+ * over rows. */
 #include <string.h>
 
 #include "cpu/nest.h"
@@ -117,23 +118,49 @@ static NestNode *find_fusable_loop(Nest *n, const NestNode *parent, const NestSt
     return NULL;
 }
 
-static NestNode *add_node(Nest *n, NestNode *parent) {
+/* The loop of this number, if it is the parent's; the statement may have to be elsewhere. */
+static NestNode *find_numbered_loop(Nest *n, const NestNode *parent, const NestStatement *s, unsigned level) {
+    NestNode *found = NULL;
+    for (size_t i = parent->children.count; i-- > 0 && !found;)
+        if (!parent->children.items[i]->statement && parent->children.items[i]->number == s->path[level])
+            found = parent->children.items[i];
+    for (size_t i = parent->children.count; found && i-- > 0;) {
+        NestNode *child = parent->children.items[i];
+        Conflict conflict = conflict_with(n, s, child, level);
+        bool fits = child == found ? !child->block && conflict != BLOCKED && is_compatible(child, s, level) : conflict == FREE;
+        if (!fits) n->failure = "a statement cannot be in a loop of which `nest` has the number";
+        if (!fits || child == found) break;
+    }
+    return found;
+}
+
+static NestNode *add_node(Nest *n, NestNode *parent, int64_t number) {
     NestNode *node = TILE_NEW(n->arena, NestNode);
     node->parent = parent;
+    node->number = number;
     tile_list_push(n->arena, &parent->children, node);
     return node;
 }
 
+/* The number of a new loop. */
+static int64_t number_at(Nest *n, const NestStatement *s, unsigned level) { return s->path ? s->path[level] : n->loops++; }
+
 /* The node of the statement's block of points: the last one, if the statement may be computed together with its others. */
 static NestNode *block_node(Nest *n, NestNode *parent, const NestStatement *s) {
     NestNode *last = parent->children.count ? parent->children.items[parent->children.count - 1] : NULL;
-    if (last && last->block == s->block && conflict_with(n, s, last, s->level_count) == FREE) return last;
-    NestNode *node = add_node(n, parent);
+    bool wanted = last && last->block == s->block && (!s->path || last->number == s->path[s->level_count]);
+    if (wanted && conflict_with(n, s, last, s->level_count) == FREE) return last;
+    if (wanted && s->path) n->failure = "a statement cannot be in the block of points that `nest` names";
+    NestNode *node = add_node(n, parent, number_at(n, s, s->level_count));
     node->block = s->block;
     return node;
 }
 
-void nest_schedule(Nest *n, NestStatement *s) {
+static NestNode *find_loop(Nest *n, const NestNode *parent, const NestStatement *s, unsigned level) {
+    return s->path ? find_numbered_loop(n, parent, s, level) : find_fusable_loop(n, parent, s, level);
+}
+
+static void schedule(Nest *n, NestStatement *s) {
     if (s->kind == NEST_COPY && !s->copy_count) return;
     NestNode *parent = &n->root;
     bool fuses = true;
@@ -142,10 +169,10 @@ void nest_schedule(Nest *n, NestStatement *s) {
         parent = s->nodes[s->level_count - 1];
     }
     for (unsigned l = 0; l < s->level_count && s->kind != NEST_PART; l++) {
-        NestNode *node = fuses ? find_fusable_loop(n, parent, s, l) : NULL;
+        NestNode *node = fuses ? find_loop(n, parent, s, l) : NULL;
         if (!node) {
             fuses = false;
-            node = add_node(n, parent);
+            node = add_node(n, parent, number_at(n, s, l));
             node->level = s->levels[l];
         } else if (s->levels[l].kind == TILE_LOOP_KIND_REDUCE) {
             node->level.kind = TILE_LOOP_KIND_REDUCE;
@@ -153,32 +180,73 @@ void nest_schedule(Nest *n, NestStatement *s) {
         }
         s->nodes[l] = parent = node;
     }
-    if (s->block) parent = block_node(n, parent, s);
-    add_node(n, parent)->statement = s;
+    if (s->block) s->nodes[s->level_count] = parent = block_node(n, parent, s);
+    add_node(n, parent, -1)->statement = s;
     s->pending = true;
     tile_list_push(n->arena, &n->batch, s);
 }
 
-/* ---- memory ---- */
+/* ---- batches: statements that are scheduled together ---- */
 
-void nest_store_batch(Nest *n) {
-    for (size_t i = 0; i < n->batch.count; i++) {
-        NestStatement *s = n->batch.items[i];
-        unsigned levels = nest_is_scan(s) ? s->level_count : s->parallel_count;
-        if (!s->value || s->kind == NEST_SCALAR || s->kind == NEST_DOT) continue;
-        unsigned kept = levels;
-        bool stored = false; /* a dot reads memory, even of one element */
-        for (size_t c = 0; c < s->consumers.count; c++) {
-            unsigned shared = nest_shared_loops(s, s->consumers.items[c]);
-            if (shared < kept) kept = shared;
-            stored |= s->consumers.items[c]->kind == NEST_DOT;
-        }
-        if (kept == levels && !stored && !s->block) continue;
-        unsigned collapsed = 0;
-        for (unsigned l = 0; l < kept && l < s->parallel_count; l++) collapsed |= 1u << s->axis[l];
-        s->buffer = nest_dot_panel(n, s);
-        if (s->buffer) continue;
-        s->buffer = nest_buffer(n, s->value->type, collapsed);
-        s->buffer->passing = s->kind == NEST_KEEP;
+enum { BATCH = 64 };
+
+void nest_schedule_op(Nest *n, const TileOp *op) {
+    for (NestStatement *s = tile_map_get(&n->statements, op); s; s = s->next) schedule(n, s);
+}
+
+void nest_schedule_copies(Nest *n, const TileOp *op) {
+    for (NestStatement *s = tile_map_get(&n->statements, op); s; s = s->next)
+        if (s->kind == NEST_COPY) schedule(n, s);
+}
+
+static bool is_on_scalars(const TileOp *op) {
+    for (unsigned i = 0; i < op->result_count; i++)
+        if (tile_type_is_tile(op->results[i].type)) return false;
+    return true;
+}
+
+bool nest_is_scalar_op(const Nest *n, const TileOp *op) {
+    return !tile_map_get(&n->statements, op) && op->id != TILE_OP_CONST && is_on_scalars(op);
+}
+
+static bool depends_on_batch(Nest *n, const TileOp *op) {
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        const NestStatement *s = nest_info(n, tile_op_operand(op, i))->statement;
+        if (s && s->pending) return true;
     }
+    return false;
+}
+
+bool nest_ends_batch(const TileOp *op) {
+    return !(tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_PURE) || op->result_count != 1;
+}
+
+bool nest_schedule_scalar(Nest *n, TileOp *op) {
+    if (nest_ends_batch(op) || !depends_on_batch(n, op)) return false;
+    NestStatement *s = nest_statement(n, NEST_SCALAR, op, tile_op_result(op, 0));
+    nest_collect_leaves(n, s);
+    schedule(n, s);
+    return true;
+}
+
+bool nest_batch_is_full(const Nest *n) { return n->batch.count >= BATCH; }
+
+void nest_end_batch(Nest *n) {
+    for (size_t i = 0; i < n->batch.count; i++) n->batch.items[i]->pending = false;
+    n->root.children.count = 0;
+    n->batch.count = 0;
+}
+
+/* ---- where values are between loops ---- */
+
+unsigned nest_loops_with_readers(const NestStatement *s, bool *registers) {
+    unsigned levels = nest_is_scan(s) ? s->level_count : s->parallel_count, shared = levels;
+    bool stored = false; /* a dot reads memory, even of one element */
+    for (size_t c = 0; c < s->consumers.count; c++) {
+        unsigned own = nest_shared_loops(s, s->consumers.items[c]);
+        if (own < shared) shared = own;
+        stored |= s->consumers.items[c]->kind == NEST_DOT;
+    }
+    *registers = shared == levels && !stored && !s->block;
+    return shared;
 }

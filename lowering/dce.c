@@ -106,17 +106,17 @@ static void mark_partner(Liveness *liveness, TileOp *op, unsigned slot) {
         mark(liveness, tile_op_result(op, slot + 1));
 }
 
-/* Removes the combiner of value `slot` of a reduce loop. */
-static void drop_combine(TileOp *op, unsigned slot) {
+/* Removes what a list says of result `slot`: the combiner of a reduce loop, the buffer of a carried tile. */
+static void drop_entry(TileOp *op, TileAttributeKey key, unsigned slot) {
     TileModule *module = tile_op_func(op)->module;
-    const TileAttribute *combine = tile_op_get(op, TILE_ATTRIBUTE_COMBINE);
-    if (!combine) return;
-    TileAttribute shorter = *combine;
-    int64_t *names = TILE_NEW_ARRAY(module->arena, int64_t, combine->count);
-    shorter.integers = names;
+    const TileAttribute *list = tile_op_get(op, key);
+    if (!list) return;
+    TileAttribute shorter = *list;
+    int64_t *entries = TILE_NEW_ARRAY(module->arena, int64_t, list->count);
+    shorter.integers = entries;
     shorter.count = 0;
-    for (unsigned i = 0; i < combine->count; i++)
-        if (i != slot) names[shorter.count++] = combine->integers[i];
+    for (unsigned i = 0; i < list->count; i++)
+        if (i != slot) entries[shorter.count++] = list->integers[i];
     tile_op_set(module, op, shorter);
 }
 
@@ -193,7 +193,8 @@ static void sweep_regions(Liveness *liveness, TileOp *op) {
             for (unsigned r = 0; r < op->region_count; r++)
                 tile_block_remove_argument(&op->regions[r], carried_argument(op) + slot);
         }
-        drop_combine(op, slot);
+        drop_entry(op, TILE_ATTRIBUTE_COMBINE, slot);
+        drop_entry(op, TILE_ATTRIBUTE_BUFFERS, slot);
         tile_op_remove_result(op, slot);
     }
 }

@@ -144,6 +144,11 @@ struct TilePassInfo {
     TilePassFunction run;
 };
 
+/* Does the pass lower functions in tile form to machine form? */
+static inline bool tile_pass_lowers(const TilePassInfo *pass) {
+    return pass->input == TILE_FORM_TILE && (pass->output & TILE_FORM_MACHINE);
+}
+
 /* The passes of one folder, or of another project. */
 typedef struct TilePassTable {
     const TilePassInfo *passes;

@@ -303,7 +303,7 @@ static void add_work(Page *page, const TileExplainedWork *work) {
 /* ---- the page ---- */
 
 static void add_head(Page *page) {
-    static const char *const sides[][2] = {{"decisions", "decisions"}, {"tile", "tile form"},
+    static const char *const sides[][2] = {{"decisions", "decisions"}, {"tile", "tile form"}, {"decided", "schedule"},
                                            {"machine", "machine form"}, {"code", "code"}, {"work", "work"},
                                            {"layouts", "layouts"}};
     TileText *text = page->text;
@@ -325,6 +325,9 @@ tile_status tile_explain_page(const TileExplanation *explanation, const TileAsse
     TILE_TRY(add_report(&page, figures, missing));
     begin_side(&page, "tile", "tile form, before the passes of the target");
     for_lines(&page, explanation->tile_form, add_ir_line, NULL);
+    end_side(&page);
+    begin_side(&page, "decided", "tile form, with what the passes of the target decided");
+    for_lines(&page, explanation->decided_form, add_ir_line, NULL);
     end_side(&page);
     begin_side(&page, "machine", "machine form");
     for_lines(&page, explanation->machine_form, add_ir_line, NULL);

@@ -277,6 +277,7 @@ tile_status tile_unit_explain(TileUnit *unit, const TileFunc *kernel, const Tile
     explanation->chosen = chosen.chosen;
     explanation->texts = chosen.texts;
     explanation->tile_form = chosen.tile_form;
+    explanation->decided_form = chosen.decided_form;
     explanation->vector_bytes = target->vector_bytes;
     copy_files(explanation, unit->context);
     explain_parameters(explanation, signature, request, code);

@@ -77,6 +77,7 @@ typedef struct TileExplanation {
     char *ptx; /* GPUs */
     bool texts;                            /* asked for: what follows */
     const char *tile_form, *machine_form;  /* with places, in front of and behind the target's passes */
+    const char *decided_form;              /* tile form, in which the target's passes have noted what they decided */
     const char *code;                      /* assembly or PTX, with line information */
     const char *const *sources;            /* the texts of `files`; NULL: not known */
     unsigned file_count;

@@ -31,13 +31,22 @@ static size_t count_shared(const TileImageJob *job) {
     return job->pipeline.count < job->shared_pass_count ? job->pipeline.count : job->shared_pass_count;
 }
 
-static tile_status lower(TileImageJob *job) {
-    TILE_TRY(tile_unit_passes(job->unit, job->pipeline.items, count_shared(job)));
+/* NULL: nobody wants to read the forms. */
+static TileExplanation *explained(const TileImageJob *job) {
     TileExplanation *explanation = job->unit->input->compiler->explanation;
-    if (!explanation || !explanation->texts) return TILE_OK;
+    return explanation && explanation->texts ? explanation : NULL;
+}
+
+static const char *print_form(const TileImageJob *job, const TileExplanation *explanation) {
     TileText text = {.arena = explanation->arena};
     tile_module_print(&text, job->unit->module, TILE_PRINT_LOCATIONS);
-    explanation->tile_form = tile_text_get(&text);
+    return tile_text_get(&text);
+}
+
+static tile_status lower(TileImageJob *job) {
+    TILE_TRY(tile_unit_passes(job->unit, job->pipeline.items, count_shared(job)));
+    TileExplanation *explanation = explained(job);
+    if (explanation) explanation->tile_form = print_form(job, explanation);
     return TILE_OK;
 }
 
@@ -47,9 +56,23 @@ static tile_status describe(TileImageJob *job) {
     return tile_image_describe(job->unit, job->func, job->signature, job->arena, job->code);
 }
 
+/* The passes of the target in front of the one that lowers tile form: what they decide is in the ops. */
+static size_t count_deciding(const TileImageJob *job) {
+    size_t count = count_shared(job);
+    while (count < job->pipeline.count && !tile_pass_lowers(job->pipeline.items[count])) count++;
+    return count;
+}
+
 static tile_status target(TileImageJob *job) {
-    size_t shared = count_shared(job);
-    return tile_unit_passes(job->unit, job->pipeline.items + shared, job->pipeline.count - shared);
+    size_t done = count_shared(job);
+    TileExplanation *explanation = explained(job);
+    if (explanation) {
+        size_t deciding = count_deciding(job);
+        TILE_TRY(tile_unit_passes(job->unit, job->pipeline.items + done, deciding - done));
+        explanation->decided_form = print_form(job, explanation);
+        done = deciding;
+    }
+    return tile_unit_passes(job->unit, job->pipeline.items + done, job->pipeline.count - done);
 }
 
 static tile_status collect(TileImageJob *job) {

@@ -94,6 +94,8 @@ enum { TILE_PROGRAM_ROWS = 8 };
 enum { TILE_STRIPES = 64 };
 /* Block sizes of folds and scans; the greatest number of values that are folded together. */
 enum { TILE_FOLD_BLOCK = 64, TILE_SCAN_BLOCK = 16, TILE_MAX_FOLD = 8 };
+/* Bits of the position of an element in a tile of which `points` and `runs` speak, at most. */
+enum { TILE_MAX_POINT_BITS = 24 };
 
 /* A bit for each TileAttributeKey. */
 __extension__ typedef unsigned __int128 TileAttributeSet;

@@ -54,7 +54,8 @@ const TileOpInfo *tile_op_info(TileOpId id) { return &ops[id]; }
 
 bool tile_attribute_is_general(TileAttributeKey key) {
     return key == TILE_ATTRIBUTE_STAGE || key == TILE_ATTRIBUTE_CLUSTER || key == TILE_ATTRIBUTE_AHEAD ||
-           key == TILE_ATTRIBUTE_PARTITION;
+           key == TILE_ATTRIBUTE_PARTITION || key == TILE_ATTRIBUTE_HOME || key == TILE_ATTRIBUTE_BLOCK ||
+           key == TILE_ATTRIBUTE_POINTS || key == TILE_ATTRIBUTE_RUNS || key == TILE_ATTRIBUTE_NEST || key == TILE_ATTRIBUTE_SHARED;
 }
 
 bool tile_op_allows(TileOpId id, TileAttributeKey key) {

@@ -1,5 +1,7 @@
 #include "lang/ir/verify.h"
 
+#include <string.h>
+
 #include "lang/ir/build.h"
 #include "lang/ir/layout_rules.h"
 #include "lang/ir/operands.h"
@@ -11,6 +13,8 @@ typedef struct Verifier {
     TileArena *arena;       /* for the complaints */
     TileComplaints *errors; /* NULL: only counted */
     TileMap seen;           /* values defined so far, in scope */
+    TileMap buffers;        /* number of a buffer to the first value in it */
+    TileMap blocks;         /* number of a block of points to its first op */
     unsigned complaints;
     unsigned depth;
 } Verifier;
@@ -180,6 +184,38 @@ static void check_links(Verifier *v, const TileBlock *block, const TileOp *op) {
     if (terminator && op->next) complain(v, op, "stands before the end of its block");
 }
 
+static const void *number_key(int64_t number) { return (const void *)(uintptr_t)(number + 1); }
+
+static bool same_integers(const TileOp *a, const TileOp *b, TileAttributeKey key) {
+    const TileAttribute *x = tile_op_get(a, key), *y = tile_op_get(b, key);
+    return x->count == y->count && memcmp(x->integers, y->integers, x->count * sizeof *x->integers) == 0;
+}
+
+static const TileType *type_in_block(const TileOp *op) {
+    return op->id == TILE_OP_STORE_TILE ? tile_op_operand(op, 1)->type : op->results[0].type;
+}
+
+/* One number of a buffer is one type, and one of a block of points the same points of tiles of one shape. */
+static void check_numbers(Verifier *v, const TileOp *op) {
+    const TileAttribute *buffers = tile_op_get(op, TILE_ATTRIBUTE_BUFFERS), *block = tile_op_get(op, TILE_ATTRIBUTE_BLOCK);
+    for (unsigned i = 0; buffers && i < buffers->count; i++) {
+        if (buffers->integers[i] < 0) continue;
+        const void *key = number_key(buffers->integers[i]);
+        const TileValue *first = tile_map_get(&v->buffers, key);
+        if (!first)
+            tile_map_set(&v->buffers, key, &op->results[i]);
+        else if (first->type != op->results[i].type)
+            complain(v, op, "values of different types are in buffer %lld", (long long)buffers->integers[i]);
+    }
+    const TileOp *first = block ? tile_map_get(&v->blocks, number_key(block->integer)) : NULL;
+    if (block && !first) tile_map_set(&v->blocks, number_key(block->integer), (void *)op);
+    if (!first) return;
+    const TileType *own = type_in_block(op), *other = type_in_block(first);
+    bool same = own->rank == other->rank && memcmp(own->extent, other->extent, own->rank * sizeof *own->extent) == 0;
+    if (!same || !same_integers(op, first, TILE_ATTRIBUTE_POINTS) || !same_integers(op, first, TILE_ATTRIBUTE_RUNS))
+        complain(v, op, "another op of block %lld has other points", (long long)block->integer);
+}
+
 static void check_block(Verifier *v, const TileBlock *block, unsigned region) {
     if (block->func != v->func) complain(v, block->op, "a region belongs to another function");
     if (++v->depth > DEEPEST_NESTING) {
@@ -199,7 +235,9 @@ static void check_block(Verifier *v, const TileBlock *block, unsigned region) {
         check_form(v, op);
         check_types(v, op);
         const char *misuse = v->complaints == before ? tile_channel_misuse(op) : NULL;
+        if (!misuse && v->complaints == before) misuse = tile_home_misuse(op);
         if (misuse) complain(v, op, "%s", misuse);
+        if (v->complaints == before) check_numbers(v, op);
         for (unsigned i = 0; i < op->region_count; i++) check_block(v, &op->regions[i], i);
         if (tile_op_combiner(op)) check_combiner(v, tile_op_combiner(op));
         for (unsigned i = 0; i < op->result_count; i++) {
@@ -283,6 +321,8 @@ static bool verify(const TileFunc *func, TileArena *arena, TileComplaints *error
     if (!scratch) return false;
     Verifier v = {.func = func, .scratch = scratch, .arena = arena, .errors = errors};
     tile_map_init(&v.seen, scratch);
+    tile_map_init(&v.buffers, scratch);
+    tile_map_init(&v.blocks, scratch);
     if (func->form != TILE_FORM_TILE && func->form != TILE_FORM_MACHINE) complain(&v, NULL, "has no form");
     check_signature(&v);
     check_block(&v, &func->body, 0);

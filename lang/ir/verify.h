@@ -25,4 +25,8 @@ TileComplaints tile_module_complaints(const TileModule *module, TileArena *arena
  * NULL, or what is wrong. */
 const char *tile_channel_misuse(const TileOp *op);
 
+/* verify_homes.c: checks what the op says of where its tiles live, and of points that are computed together. NULL, or what is
+ * wrong. */
+const char *tile_home_misuse(const TileOp *op);
+
 #endif

@@ -40,13 +40,16 @@ text = open(sys.argv[1], encoding="utf-8").read()
 page.feed(text)
 assert not page.outside and "http" not in re.sub(r'xmlns="[^"]*"', "", text), "the page needs nothing else"
 assert page.pieces["source"].count("1:7") == 1 and page.pieces["source"].count("2:2") == 1
-for side in ("tile", "machine", "code"):
+for side in ("tile", "decided", "machine", "code"):
     assert "1:7" in page.pieces[side] or "2:2" in page.pieces[side], side
     assert "1:6" in page.pieces[side], side
 assert "2:2" in page.pieces["machine"], "the imported function"
 assert ".loc" not in text and ".debug" not in text
 PY
 done
+# What the target's passes decided, at the ops: of CPUs the loops of the store, of GPUs the layouts.
+expect 0 'nest = [0, 1]}' cat avx512.html
+expect 0 'layout 0' cat sm_90a.html
 expect 0 '268435456 FLOP of products' sh -c '"$0" explain scale.tile:product a=zeros:f16[512,512] b=zeros:f16[512,512] c=@ --target=sm_90a --html=product.html && cat product.html' "$tilec"
 expect 0 'predicted time' cat product.html
 # The roofline: the model's for GPUs, measured for code that could run here, none for other machines.

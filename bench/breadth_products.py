@@ -139,6 +139,24 @@ def _(r, b, h, w, c, o):
     return Case([x, wt, bias, y, 1, 1], [y], function, x, turned, bias.to(r.kind), flops=18 * b * h * w * c * o)
 
 
+def image_gradient(name, by_input):
+    @add("conv:" + name, IMAGES, (2, 7, 9, 8, 16), stride=1)
+    def _(r, b, h, w, c, o):
+        x, wt, dy = r.randn(b, h, w, c), r.randn(3, 3, c, o, scale=(9 * c)**-0.5), r.randn(b, h, w, o, scale=(b * h * w)**-0.5)
+        turned = wt.permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)
+
+        def function(x, wt, dy):
+            dx, dwt, _ = torch.ops.aten.convolution_backward(last(dy), last(x), wt, None, [1, 1], [1, 1], [1, 1], False, [0, 0],
+                                                             1, [by_input, not by_input, False])
+            return dx.permute(0, 2, 3, 1) if by_input else dwt.permute(2, 3, 1, 0)
+        given, made = (dy, wt) if by_input else (x, dy), r.empty(*(x if by_input else wt).shape)
+        return Case([*given, made, 1, 1], [made], function, x, turned, dy, flops=18 * b * h * w * c * o)
+
+
+image_gradient("conv2d_input_gradient", True)
+image_gradient("conv2d_weight_gradient", False)
+
+
 @add("conv:conv2d_depthwise", ((64, 112, 112, 96), (64, 28, 28, 384), (1, 56, 56, 144), (3, 33, 35, 77)), (2, 7, 9, 37),
      stride=1)
 def _(r, b, h, w, c):

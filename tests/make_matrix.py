@@ -149,6 +149,12 @@ DEEP_LINE = {
 }
 ROWS = {"H": [5, 0, 1, 7], "R": [3, 0, 1, 2], "P": [4, 0, 1, 6]}
 PLANE = {tune: {**values, **ROWS} for tune, values in LINE.items()}
+# The gradients': a reference has a product for each element of x, or of the weights, with all that meet it.
+FEW_ROWS = {"H": [5, 0, 1, 7], "R": [3, 0, 1, 2], "P": [4, 0, 1, 3]}
+INPUT_GRADIENT = {tune: {**LINE[key], **FEW_ROWS} for tune, key in
+                  (("BH=1 BW=8 BC=16 BO=16", "BQ=8 BO=16 BC=8"), ("-", "-"))}
+WEIGHT_GRADIENT = {tune: {**LINE[key], **FEW_ROWS} for tune, key in
+                   (("BC=16 BO=16 BQ=8", "BQ=8 BO=16 BC=8"), ("-", "-"))}
 DEEP_PLANE = {tune: {**values, **ROWS} for tune, values in DEEP_LINE.items()}
 POOLS = {tune: {name: sizes for name, sizes in values.items() if name not in "SY"}
          for tune, values in DEEP_PLANE.items()}
@@ -511,6 +517,8 @@ KERNELS = [
     Kernel("conv:conv1d", CONVOLVED, LINE, budget=40),
     Kernel("conv:conv1d_depthwise", CONVOLVED, DEEP_LINE, budget=32),
     Kernel("conv:conv2d", CONVOLVED, PLANE, budget=48),
+    Kernel("conv:conv2d_input_gradient", [("dy", "in"), ("wt", "in"), ("dx", "out")], INPUT_GRADIENT, budget=40),
+    Kernel("conv:conv2d_weight_gradient", [("x", "in"), ("dy", "in"), ("dwt", "out")], WEIGHT_GRADIENT, budget=40),
     Kernel("conv:conv2d_depthwise", CONVOLVED, DEEP_PLANE, budget=32),
     Kernel("pool:max_pool2d", XY, POOLS, budget=40),
     Kernel("pool:avg_pool2d", XY, POOLS, budget=28),

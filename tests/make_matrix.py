@@ -149,12 +149,15 @@ DEEP_LINE = {
 }
 ROWS = {"H": [5, 0, 1, 7], "R": [3, 0, 1, 2], "P": [4, 0, 1, 6]}
 PLANE = {tune: {**values, **ROWS} for tune, values in LINE.items()}
-# The gradients': a reference has a product for each element of x, or of the weights, with all that meet it.
-FEW_ROWS = {"H": [5, 0, 1, 7], "R": [3, 0, 1, 2], "P": [4, 0, 1, 3]}
-INPUT_GRADIENT = {tune: {**LINE[key], **FEW_ROWS} for tune, key in
-                  (("BH=1 BW=8 BC=16 BO=16", "BQ=8 BO=16 BC=8"), ("-", "-"))}
-WEIGHT_GRADIENT = {tune: {**LINE[key], **FEW_ROWS} for tune, key in
-                   (("BC=16 BO=16 BQ=8", "BQ=8 BO=16 BC=8"), ("-", "-"))}
+# The gradients': sizes of 0 are few, since one is enough for a result that is empty or 0.
+MET = {"B": [1, 2], "H": [5, 1, 7], "W": [9, 1, 8, 30], "C": [8, 1, 7, 9, 17], "R": [3, 1, 2], "S": [3, 1, 2],
+       "O": [16, 0, 1, 15, 17], "P": [4, 1, 3], "Q": [8, 1, 7, 9, 21], "X": [1, 2, 3], "Y": [1, 0, 2, -1],
+       "Z": [1, 0, 2, -2]}
+MET_WIDE = {"B": [1, 2], "H": [3, 4], "W": [57, 60], "C": [3, 65], "R": [3, 1], "S": [3, 2], "O": [64, 65], "P": [2, 3],
+            "Q": [56, 57], "X": [1, 2], "Y": [1, 2], "Z": [0, 1]}
+FAR = {name: sizes[:1] for name, sizes in MET.items()} | {"B": [1, 0], "P": [4, 0], "H": [5, 0], "Z": [2**62, -2**62, 1]}
+INPUT_GRADIENT = {"BH=1 BW=8 BC=16 BO=16": MET, "BH=2 BW=4 BC=8 BO=8": FAR, "-": MET_WIDE}
+WEIGHT_GRADIENT = {"BC=16 BO=16 BQ=8": MET, "BC=8 BO=8 BQ=4": FAR, "-": MET_WIDE}
 DEEP_PLANE = {tune: {**values, **ROWS} for tune, values in DEEP_LINE.items()}
 POOLS = {tune: {name: sizes for name, sizes in values.items() if name not in "SY"}
          for tune, values in DEEP_PLANE.items()}

@@ -225,24 +225,31 @@ def _(r, b, h, g, s, d):
                 flops=2 * b * h * s * s * d)
 
 
-@add("attention:attention_backward", ATTENTION, TINY_ATTENTION, causal="true")
-def _(r, b, h, g, s, d):
-    q, k, v, o = heads(r, b, h, g, s, d)
-    do, (dq, dk, dv) = r.randn(b, h, s, d), (torch.empty_like(x) for x in (q, k, v))
-    inputs = [x.detach().requires_grad_() for x in (q, k, v)]
-    scores = q.float() @ k.float().repeat_interleave(h // g, 1).transpose(2, 3) * d**-0.5
+def given(r, q, k, v):
+    """What the gradients of causal attention are given: o, lse and those of o; and PyTorch's."""
+    b, h, s, d = q.shape
+    scores = q.float() @ k.float().repeat_interleave(h // k.shape[1], 1).transpose(2, 3) * d**-0.5
     scores = scores.masked_fill(torch.ones(s, s, dtype=torch.bool, device=q.device).triu(1), float("-inf"))
-    lse = torch.logsumexp(scores, 3)
-    o = (torch.softmax(scores, 3) @ v.float().repeat_interleave(h // g, 1)).to(q.dtype)
-    del scores
+    o = (torch.softmax(scores, 3) @ v.float().repeat_interleave(h // k.shape[1], 1)).to(q.dtype)
+    do, inputs = r.randn(b, h, s, d), [x.detach().requires_grad_() for x in (q, k, v)]
 
     def gradients(attended):
         with torch.enable_grad():
             y = attended(*inputs)
         return lambda *_: torch.autograd.grad(y, inputs, do, retain_graph=True)
-    also = [gradients(by_cudnn(is_causal=True))] if r.name != "f32" and q.is_cuda else []
-    return Case([q, k, v, o, lse, do, dq, dk, dv, d**-0.5], [dq, dk, dv],
-                gradients(lambda q, k, v: attend(q, k, v, is_causal=True)), flops=5 * b * h * s * s * d, also=also)
+    peers = [gradients(lambda q, k, v: attend(q, k, v, is_causal=True))]
+    if r.name != "f32" and q.is_cuda:
+        peers.append(gradients(by_cudnn(is_causal=True)))
+    return o, torch.logsumexp(scores, 3), do, peers
+
+
+@add("attention:attention_backward", ATTENTION, TINY_ATTENTION, causal="true")
+def _(r, b, h, g, s, d):
+    q, k, v, _o = heads(r, b, h, g, s, d)
+    dq, dk, dv = (torch.empty_like(x) for x in (q, k, v))
+    o, lse, do, peers = given(r, q, k, v)
+    return Case([q, k, v, o, lse, do, dq, dk, dv, d**-0.5], [dq, dk, dv], peers[0], flops=5 * b * h * s * s * d,
+                also=peers[1:])
 
 
 @add("attention:attention_window", ((1, 32, 8, 4096, 128), (4, 16, 16, 1024, 64)), TINY_ATTENTION)
@@ -255,16 +262,45 @@ def _(r, b, h, g, s, d):
                 flops=4 * b * h * s * window * d)
 
 
+def packed(b, s, q, k, v):
+    """Causal attention of sequences of one length, end to end."""
+    q, k, v = (x.view(b, s, *x.shape[1:]).transpose(1, 2) for x in (q, k, v))
+    return attend(q, k, v, is_causal=True).transpose(1, 2).flatten(0, 1)
+
+
 @add("attention:attention_varlen", ATTENTION, TINY_ATTENTION, causal="true")
 def _(r, b, h, g, s, d):
     """Sequences of one length, which PyTorch takes as a batch."""
     q, k, v, o = r.randn(b * s, h, d), r.randn(b * s, g, d), r.randn(b * s, g, d), r.empty(b * s, h, d)
     ends = r.listed([i * s for i in range(b + 1)])
 
-    def function(q, k, v):
-        q, k, v = (x.view(b, s, -1, d).transpose(1, 2) for x in (q, k, v))
-        return attend(q, k, v, is_causal=True).transpose(1, 2).reshape(b * s, h, d)
-    return Case([q, k, v, ends, ends, o, s, d**-0.5], [o], function, q, k, v, flops=2 * b * h * s * s * d)
+    return Case([q, k, v, ends, ends, o, s, d**-0.5], [o], lambda q, k, v: packed(b, s, q, k, v), q, k, v,
+                flops=2 * b * h * s * s * d)
+
+
+@add("attention:attention_varlen_lse", ATTENTION, TINY_ATTENTION, causal="true")
+def _(r, b, h, g, s, d):
+    q, k, v, o = r.randn(b * s, h, d), r.randn(b * s, g, d), r.randn(b * s, g, d), r.empty(b * s, h, d)
+    ends, lse = r.listed([i * s for i in range(b + 1)]), r.empty(h, b * s, kind=torch.float32)
+    return Case([q, k, v, ends, ends, o, lse, s, d**-0.5], [o], lambda q, k, v: packed(b, s, q, k, v), q, k, v,
+                flops=2 * b * h * s * s * d)
+
+
+@add("attention:attention_varlen_backward", ATTENTION, TINY_ATTENTION, causal="true")
+def _(r, b, h, g, s, d):
+    """Sequences of one length, which PyTorch takes as a batch."""
+    def pack(x):
+        return x.transpose(1, 2).reshape(b * s, -1, d)
+    q, k, v, _o = heads(r, b, h, g, s, d)
+    o, lse, do, peers = given(r, q, k, v)
+    made = [torch.empty_like(pack(x)) for x in (q, k, v)]
+    ends = r.listed([i * s for i in range(b + 1)])
+
+    def and_packed(gradients):
+        return lambda *_: tuple(pack(x) for x in gradients())
+    return Case([pack(q), pack(k), pack(v), ends, ends, pack(o), lse.transpose(0, 1).reshape(h, b * s).contiguous(), pack(do),
+                 *made, s, s, d**-0.5], made, and_packed(peers[0]), flops=5 * b * h * s * s * d,
+                also=[and_packed(peer) for peer in peers[1:]])
 
 
 @add("attention:attention_paged", ((64, 32, 8, 2048, 128), (8, 32, 8, 8192, 128)), (2, 4, 2, 32, 16))

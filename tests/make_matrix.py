@@ -171,6 +171,9 @@ VARLEN_TUNES = {
 }
 VARLEN = [("q", "in"), ("k", "in"), ("v", "in"), ("cu_q", "in"), ("cu_k", "in"), ("o", "out")]
 VARLEN_DERIVED = {"U": lambda sizes: sizes["S"] + 1, "V": lambda sizes: sizes["L"] + 1}
+PACKED_GRADIENTS = VARLEN[:5] + GRADIENTS[3:]
+PACKED_TUNES = {tune: {**VARLEN_TUNES[key], "Y": [200, 0, 10, -1]} for tune, key in
+                (("BQ=16 BL=32 BS=32 BK=16 warps=4", "BS=16 BL=16 warps=2"), ("-", "-"))}
 PAGED_TUNES = {
     "BH=8 BL=16": {"B": [2, 0, 1, 5], "H": [8, 4, 16, 20], "G": [1, 2, 4], "D": [8, 5, 16], "P": [7, 1, 3],
                    "C": [16, 1, 4, 17, 40], "N": [3, 0, 1, 5]},
@@ -492,6 +495,14 @@ KERNELS = [
     Kernel("attention:attention_window", ATTENTION, WINDOWS, keep=causal, budget=32),
     Kernel("attention:attention_varlen", VARLEN, VARLEN_TUNES, data=HOSTILE, derive=VARLEN_DERIVED, budget=24),
     Kernel("attention:attention_varlen/causal", VARLEN, VARLEN_TUNES, data=HOSTILE, derive=VARLEN_DERIVED, budget=36),
+    Kernel("attention:attention_varlen_lse", VARLEN + [("lse", "out")], VARLEN_TUNES, data=HOSTILE, derive=VARLEN_DERIVED,
+           budget=16),
+    Kernel("attention:attention_varlen_lse/causal", VARLEN + [("lse", "out")], VARLEN_TUNES, data=HOSTILE,
+           derive=VARLEN_DERIVED, budget=16),
+    Kernel("attention:attention_varlen_backward", PACKED_GRADIENTS, PACKED_TUNES, data=HOSTILE, derive=VARLEN_DERIVED,
+           budget=20),
+    Kernel("attention:attention_varlen_backward/causal", PACKED_GRADIENTS, PACKED_TUNES, data=HOSTILE,
+           derive=VARLEN_DERIVED, budget=24),
     Kernel("attention:attention_paged", PAGED, PAGED_TUNES, data=HOSTILE,
            derive={"V": lambda sizes: sizes["N"] * sizes["C"] + 1}, budget=40),
     Kernel("matmul:matmul/scaled", MATMUL, MATMUL_TUNES, types=MATMUL_TYPES, budget=12),

@@ -38,12 +38,27 @@
     {"o", ROLE_IN, "BHSD", KIND_T, SPECIAL_FINITE}, {"lse", ROLE_IN, "BHS", KIND_F32, SPECIAL_FINITE},                 \
         {"do", ROLE_IN, "BHSD", KIND_T, SPECIAL_FINITE}, {"dq", ROLE_OUT, "BHSD", KIND_T, SPECIAL_NONE},               \
         {"dk", ROLE_OUT, "BGLD", KIND_T, SPECIAL_NONE}, { "dv", ROLE_OUT, "BGLD", KIND_T, SPECIAL_NONE }
+#define PACKED                                                                                                         \
+    QUERIES("SHD"), KEYS("LGD"), {"cu_q", ROLE_IN, "E", KIND_I32, SPECIAL_NONE, 'U', true}, {                          \
+        "cu_k", ROLE_IN, "E", KIND_I32, SPECIAL_NONE, 'V', true                                                        \
+    }
 #define VARLEN_PARAMETERS                                                                                              \
     {                                                                                                                  \
-        QUERIES("SHD"), KEYS("LGD"), {"cu_q", ROLE_IN, "E", KIND_I32, SPECIAL_NONE, 'U', true},                        \
-            {"cu_k", ROLE_IN, "E", KIND_I32, SPECIAL_NONE, 'V', true},                                                 \
-            {"o", ROLE_INOUT, "SHD", KIND_T, SPECIAL_FINITE}, {"longest", ROLE_INTEGER, "Z", KIND_I64, SPECIAL_NONE},  \
+        PACKED, {"o", ROLE_INOUT, "SHD", KIND_T, SPECIAL_FINITE}, {"longest", ROLE_INTEGER, "Z", KIND_I64, SPECIAL_NONE},  \
             SCALE, CAUSAL                                                                                              \
+    }
+#define VARLEN_LSE_PARAMETERS                                                                                          \
+    {                                                                                                                  \
+        PACKED, {"o", ROLE_INOUT, "SHD", KIND_T, SPECIAL_FINITE}, {"lse", ROLE_INOUT, "HS", KIND_F32, SPECIAL_FINITE}, \
+            {"longest", ROLE_INTEGER, "Z", KIND_I64, SPECIAL_NONE}, SCALE, CAUSAL                                      \
+    }
+#define VARLEN_GRADIENTS                                                                                               \
+    {                                                                                                                  \
+        PACKED, {"o", ROLE_IN, "SHD", KIND_T, SPECIAL_FINITE}, {"lse", ROLE_IN, "HS", KIND_F32, SPECIAL_FINITE},       \
+            {"do", ROLE_IN, "SHD", KIND_T, SPECIAL_FINITE}, {"dq", ROLE_INOUT, "SHD", KIND_T, SPECIAL_FINITE},         \
+            {"dk", ROLE_INOUT, "LGD", KIND_T, SPECIAL_FINITE}, {"dv", ROLE_INOUT, "LGD", KIND_T, SPECIAL_FINITE},      \
+            {"longest_q", ROLE_INTEGER, "Z", KIND_I64, SPECIAL_NONE},                                                  \
+            {"longest_k", ROLE_INTEGER, "Y", KIND_I64, SPECIAL_NONE}, SCALE, CAUSAL                                    \
     }
 
 static const Case cases[] = {
@@ -201,6 +216,22 @@ static const Case cases[] = {
      .parameters = VARLEN_PARAMETERS,
      .scalar = {0, 0.25, 1},
      .reference = reference_attention_varlen_causal},
+    {.name = "attention:attention_varlen_lse",
+     .parameters = VARLEN_LSE_PARAMETERS,
+     .scalar = {0, 0.25, 0},
+     .reference = reference_attention_varlen},
+    {.name = "attention:attention_varlen_lse/causal",
+     .parameters = VARLEN_LSE_PARAMETERS,
+     .scalar = {0, 0.25, 1},
+     .reference = reference_attention_varlen_causal},
+    {.name = "attention:attention_varlen_backward",
+     .parameters = VARLEN_GRADIENTS,
+     .scalar = {0, 0, 0.0625, 0},
+     .reference = reference_attention_varlen_backward},
+    {.name = "attention:attention_varlen_backward/causal",
+     .parameters = VARLEN_GRADIENTS,
+     .scalar = {0, 0, 0.0625, 1},
+     .reference = reference_attention_varlen_backward_causal},
     {.name = "attention:attention_paged",
      .parameters = {QUERIES("BHD"),
                     KEYS("PCGD"),

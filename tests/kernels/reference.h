@@ -5,7 +5,7 @@
 
 #include "values.h"
 
-enum { MAX_INPUTS = 6, MAX_SCALARS = 5, MAX_OUTPUTS = 4 };
+enum { MAX_INPUTS = 11, MAX_SCALARS = 5, MAX_OUTPUTS = 4 };
 
 /* The expected values of one output. */
 typedef struct Expectation {
@@ -46,7 +46,8 @@ Reference reference_conv1d, reference_conv1d_depthwise, reference_conv2d, refere
     reference_conv2d_input_gradient, reference_conv2d_weight_gradient, reference_max_pool2d, reference_avg_pool2d;
 Reference reference_attention, reference_attention_causal, reference_attention_backward, reference_attention_backward_causal,
     reference_attention_window, reference_attention_varlen,
-    reference_attention_varlen_causal, reference_attention_paged;
+    reference_attention_varlen_causal, reference_attention_varlen_backward, reference_attention_varlen_backward_causal,
+    reference_attention_paged;
 
 Reference reference_function_exp, reference_function_exp2, reference_function_expm1, reference_function_log,
     reference_function_log2, reference_function_log1p, reference_function_sin, reference_function_cos,

@@ -60,7 +60,7 @@ static void attend(const Query *query, Answer *answer, double lonely) {
         answer->slack[d] = query->seen > 0 ? (computed + rounding) * magnitude + absolute * values + F32_TINY : 0;
     }
     answer->lse = top + log(total);
-    answer->lse_slack = computed + 8 * F32_ROUNDOFF * (fabs(top) + log(total) + 1);
+    answer->lse_slack = query->seen > 0 ? computed + 8 * F32_ROUNDOFF * (fabs(top) + log(total) + 1) : 0;
 }
 
 static Query make_query(const Problem *problem, int64_t keys) {
@@ -141,10 +141,12 @@ static void bounds(const double *offsets, int64_t b, int64_t count, int64_t *fir
 /* Hostile offsets may assign a row to several sequences: then any of their results is correct, and it is not
  * checked. */
 static void varlen(const Problem *problem, bool causal) {
+    Expectation lse = problem->further[0]; /* [head, row], if it is asked for */
     int64_t heads = problem_dimension(problem, 'H'), groups = problem_dimension(problem, 'G');
     int64_t rows = problem_dimension(problem, 'S'), keys = problem_dimension(problem, 'L'), q_lo, q_hi, k_lo, k_hi;
     Query query = make_query(problem, keys);
     query.scale = (float)problem->scalar[1]; /* the argument after `longest` */
+    for (int64_t i = 0; lse.expected && i < rows * heads; i++) lse.expected[i] = problem->input[6][i];
     bool *taken = calloc((size_t)rows + 1, 1);
     if (!taken) abort();
     for (int64_t i = 0; i < rows * heads * query.depth; i++) problem->expected[i] = problem->input[5][i];
@@ -162,6 +164,9 @@ static void varlen(const Problem *problem, bool causal) {
             Answer answer = {problem->expected + i * query.depth, problem->slack + i * query.depth, 0, 0};
             attend(&query, &answer, 0);
             for (int64_t d = 0; d < query.depth && taken[s]; d++) answer.slack[d] = -1;
+            if (!lse.expected) continue;
+            lse.expected[i % heads * rows + s] = answer.lse;
+            lse.slack[i % heads * rows + s] = taken[s] ? -1 : answer.lse_slack;
         }
         for (int64_t s = q_lo; s < q_hi; s++) taken[s] = true;
     }
@@ -257,37 +262,127 @@ static void finish_gradient(Gradient *sum, double scale) {
     free(sum->terms);
 }
 
+typedef struct Gradients {
+    Gradient dq, dk, dv;
+} Gradients;
+
+/* What the score of query i and key `row` adds, given the row of `do`. */
+static void add_score(const Problem *problem, double scale, int64_t i, int64_t row, const double *given, double lse,
+                      Bounded delta, Gradients *sums) {
+    int64_t depth = problem_dimension(problem, 'D');
+    const double *q = problem->input[0] + i * depth, *k = problem->input[1] + row * depth,
+                 *v = problem->input[2] + row * depth;
+    Bounded p = weight_of(product_of(q, k, depth), scale, lse), dp = product_of(given, v, depth);
+    double change = dp.value - delta.value, unsure = dp.slack + delta.slack + 2 * F32_ROUNDOFF * fabs(change);
+    Bounded ds = {p.value * change, p.slack * fabs(change) + (p.value + p.slack) * unsure +
+                                        2 * F32_ROUNDOFF * fabs(p.value * change) + F32_TINY};
+    add_row(&sums->dv, row, rounded_to(p, problem->type), given, depth);
+    add_row(&sums->dk, row, rounded_to(ds, problem->type), q, depth);
+    add_row(&sums->dq, i, rounded_to(ds, problem->type), k, depth);
+}
+
+static void finish_gradients(Gradients *sums, double scale) {
+    finish_gradient(&sums->dq, scale);
+    finish_gradient(&sums->dk, scale);
+    finish_gradient(&sums->dv, 1);
+}
+
 static void attention_backward(const Problem *problem, Sight *sight) {
     int64_t batches = problem_dimension(problem, 'B'), heads = problem_dimension(problem, 'H');
     int64_t groups = problem_dimension(problem, 'G'), queries = problem_dimension(problem, 'S');
     int64_t keys = problem_dimension(problem, 'L'), depth = problem_dimension(problem, 'D');
     const double *const *in = problem->input;
     double scale = (float)problem->scalar[0];
-    Gradient dq = make_gradient(problem->expected, problem->slack, batches * heads * queries * depth);
-    Gradient dk = make_gradient(problem->further[0].expected, problem->further[0].slack, batches * groups * keys * depth);
-    Gradient dv = make_gradient(problem->further[1].expected, problem->further[1].slack, batches * groups * keys * depth);
+    const Expectation *further = problem->further;
+    Gradients sums = {make_gradient(problem->expected, problem->slack, batches * heads * queries * depth),
+                      make_gradient(further[0].expected, further[0].slack, batches * groups * keys * depth),
+                      make_gradient(further[1].expected, further[1].slack, batches * groups * keys * depth)};
     for (int64_t i = 0; i < batches * heads * queries; i++) {
         int64_t head = i / queries, group = head / heads * groups + head % heads / (heads / groups), first = 0,
                 last = keys;
         if (sight) sight(problem, i % queries, &first, &last);
-        const double *q = in[0] + i * depth, *out = in[3] + i * depth, *given = in[5] + i * depth;
-        Bounded delta = product_of(out, given, depth);
-        for (int64_t t = first; t < last; t++) {
-            int64_t row = group * keys + t;
-            const double *k = in[1] + row * depth, *v = in[2] + row * depth;
-            Bounded p = weight_of(product_of(q, k, depth), scale, in[4][i]), dp = product_of(given, v, depth);
-            double change = dp.value - delta.value, unsure = dp.slack + delta.slack + 2 * F32_ROUNDOFF * fabs(change);
-            Bounded ds = {p.value * change, p.slack * fabs(change) + (p.value + p.slack) * unsure +
-                                                2 * F32_ROUNDOFF * fabs(p.value * change) + F32_TINY};
-            add_row(&dv, row, rounded_to(p, problem->type), given, depth);
-            add_row(&dk, row, rounded_to(ds, problem->type), q, depth);
-            add_row(&dq, i, rounded_to(ds, problem->type), k, depth);
-        }
+        const double *given = in[5] + i * depth;
+        Bounded delta = product_of(in[3] + i * depth, given, depth);
+        for (int64_t t = first; t < last; t++)
+            add_score(problem, scale, i, group * keys + t, given, in[4][i], delta, &sums);
     }
-    finish_gradient(&dq, scale);
-    finish_gradient(&dk, scale);
-    finish_gradient(&dv, 1);
+    finish_gradients(&sums, scale);
 }
 
 void reference_attention_backward(const Problem *problem) { attention_backward(problem, NULL); }
 void reference_attention_backward_causal(const Problem *problem) { attention_backward(problem, see_causal); }
+
+/* ---- gradients of packed sequences ---- */
+
+/* Rows of a result, [row, head, depth], that come from one sequence, which may have been those of one before. */
+static void take_rows(Expectation result, const Gradient *sum, int64_t first, int64_t last, int64_t width, bool *taken) {
+    for (int64_t i = first * width; i < last * width; i++) {
+        result.expected[i] = sum->value[i];
+        result.slack[i] = taken[i / width] ? -1 : sum->slack[i];
+    }
+    for (int64_t row = first; row < last; row++) taken[row] = true;
+}
+
+static Gradient make_own_gradient(int64_t count) {
+    double *numbers = malloc(sizeof *numbers * (2 * (size_t)count + 1));
+    if (!numbers) abort();
+    return make_gradient(numbers, numbers + count, count);
+}
+
+static Expectation begin_with(const double *given, double *expected, double *slack, int64_t count) {
+    for (int64_t i = 0; i < count; i++) expected[i] = given[i];
+    return (Expectation){expected, slack};
+}
+
+static int64_t nearer(int64_t end, int64_t begin, int64_t longest) {
+    if (longest < 0) longest = 0;
+    return end - begin > longest ? begin + longest : end;
+}
+
+static void add_sequence(const Problem *problem, bool causal, int64_t b, Gradients *sums, int64_t q[2], int64_t k[3]) {
+    int64_t heads = problem_dimension(problem, 'H'), groups = problem_dimension(problem, 'G');
+    int64_t rows = problem_dimension(problem, 'S'), depth = problem_dimension(problem, 'D'), q_end;
+    double scale = (float)problem->scalar[2]; /* the argument after the greatest lengths */
+    bounds(problem->input[3], b, rows, &q[0], &q_end);
+    bounds(problem->input[4], b, problem_dimension(problem, 'L'), &k[0], &k[1]);
+    q[1] = nearer(q_end, q[0], problem_dimension(problem, 'Z'));
+    k[2] = nearer(k[1], k[0], problem_dimension(problem, 'Y'));
+    for (int64_t i = q[0] * heads; i < q[1] * heads; i++) {
+        int64_t s = i / heads, h = i % heads;
+        const double *given = problem->input[7] + i * depth;
+        Bounded delta = product_of(problem->input[5] + i * depth, given, depth);
+        for (int64_t t = k[0]; t < k[1]; t++)
+            if (!causal || t - k[1] <= s - q_end)
+                add_score(problem, scale, i, t * groups + h / (heads / groups), given, problem->input[6][h * rows + s], delta,
+                          sums);
+    }
+    finish_gradients(sums, scale);
+}
+
+static void varlen_backward(const Problem *problem, bool causal) {
+    int64_t heads = problem_dimension(problem, 'H'), groups = problem_dimension(problem, 'G');
+    int64_t rows = problem_dimension(problem, 'S'), keys = problem_dimension(problem, 'L');
+    int64_t depth = problem_dimension(problem, 'D'), width = heads * depth, key_width = groups * depth;
+    const Expectation *further = problem->further;
+    Expectation dq = begin_with(problem->input[8], problem->expected, problem->slack, rows * width),
+                dk = begin_with(problem->input[9], further[0].expected, further[0].slack, keys * key_width),
+                dv = begin_with(problem->input[10], further[1].expected, further[1].slack, keys * key_width);
+    bool *taken = calloc((size_t)(rows + 2 * keys) + 1, 1);
+    if (!taken) abort();
+    for (int64_t b = 0; b + 1 < problem_dimension(problem, 'E'); b++) {
+        Gradients sums = {make_own_gradient(rows * width), make_own_gradient(keys * key_width),
+                          make_own_gradient(keys * key_width)};
+        int64_t q[2], k[3];
+        add_sequence(problem, causal, b, &sums, q, k);
+        take_rows(dq, &sums.dq, q[0], q[1], width, taken);
+        take_rows(dk, &sums.dk, k[0], k[2], key_width, taken + rows);
+        take_rows(dv, &sums.dv, k[0], k[2], key_width, taken + rows + keys);
+        free(sums.dq.value);
+        free(sums.dk.value);
+        free(sums.dv.value);
+    }
+    free(taken);
+}
+
+void reference_attention_varlen_backward(const Problem *problem) { varlen_backward(problem, false); }
+void reference_attention_varlen_backward_causal(const Problem *problem) { varlen_backward(problem, true); }

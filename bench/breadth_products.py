@@ -243,6 +243,23 @@ def given(r, q, k, v):
     return o, torch.logsumexp(scores, 3), do, peers
 
 
+def attention_f8(variant, causal):
+    @add("attention:attention_f8" + variant, ATTENTION, TINY_ATTENTION, types=("bf16",), T="f8e4m3", U="T", causal=causal)
+    def _(r, b, h, g, s, d):
+        """PyTorch has no attention of 8 bits: that of what the numbers stand for, in 16."""
+        q, k, v, o = heads(r, b, h, g, s, d)
+        eight = [x.to(torch.float8_e4m3fn) for x in (q, k, v.transpose(2, 3).contiguous())]
+        scales = [torch.full((b, n), 1.0, device=q.device) for n in (h, g, g)]
+        q, k, v = (x.to(r.kind) for x in eight)
+        return Case([*eight, *scales, o, d**-0.5], [o], lambda q, k, v: attend(q, k, v, is_causal=causal == "true"), q, k,
+                    v.transpose(2, 3).contiguous(), flops=4 * b * h * s * s * d // (2 if variant else 1),
+                    also=[by_cudnn(is_causal=causal == "true")] if q.is_cuda else [])
+
+
+attention_f8("", "false")
+attention_f8("/causal", "true")
+
+
 @add("attention:attention_backward", ATTENTION, TINY_ATTENTION, causal="true")
 def _(r, b, h, g, s, d):
     q, k, v, _o = heads(r, b, h, g, s, d)

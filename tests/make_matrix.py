@@ -490,6 +490,11 @@ KERNELS = [
     Kernel("attention:attention/causal", ATTENTION, ATTENTION_TUNES, keep=causal, budget=36),
     Kernel("attention:attention_lse", ATTENTION + [("lse", "out")], ATTENTION_TUNES, keep=causal, budget=20),
     Kernel("attention:attention_lse/causal", ATTENTION + [("lse", "out")], ATTENTION_TUNES, keep=causal, budget=20),
+    *(Kernel("attention:attention_f8" + variant,
+             [("q", "in"), ("k", "in"), ("v", "in"), ("q_scale", FEW_VIEWS), ("k_scale", ["contiguous", "broadcast"]),
+              ("v_scale", FEW_VIEWS), ("o", "out")], ATTENTION_TUNES, keep=causal,
+             types=["f8e4m3:bf16", "f8e5m2:f16", "f8e4m3:f32"], budget=14, gpus=gpus)
+      for variant, gpus in (("", ["sm_90a"]), ("/causal", ["sm_90a", "sm_80"]))),
     Kernel("attention:attention_backward", GRADIENTS, GRADIENT_TUNES, keep=causal, budget=20),
     Kernel("attention:attention_backward/causal", GRADIENTS, GRADIENT_TUNES, keep=causal, budget=20),
     Kernel("attention:attention_window", ATTENTION, WINDOWS, keep=causal, budget=32),

@@ -141,6 +141,11 @@ by_warpgroups conv.tile:conv2d_input_gradient dy=randn:f16[1,3,5,24] wt=randn:f1
     dilation=1 pad=1 BH=2 BW=32 BC=32 BO=16
 by_warpgroups conv.tile:conv2d_weight_gradient x=randn:bf16[2,4,37,24] dy=randn:bf16[2,3,19,40] dwt=@:bf16[3,2,24,40] stride=1 \
     dilation=1 pad=1 BC=64 BO=32 BQ=16
+# 8-bit floats, whose keys lie side by side in both products.
+expect 0 'products are computed by wgmma' "$tilec" explain "$TILE_SOURCE_DIR/stdlib/attention.tile:attention_f8" \
+    q=ones:f8e4m3[1,4,70,32] k=ones:f8e4m3[1,2,90,32] v=ones:f8e4m3[1,2,32,96] q_scale=ones:f32[1,4] k_scale=ones:f32[1,2] \
+    v_scale=ones:f32[1,2] o=@:bf16 scale=0.1 causal=false BS=64 BL=64 --target=sm_90a
 expect 0 ' 0 failed' "$tilec" test "$TILE_SOURCE_DIR/stdlib/conv.tile" --target=sm_90a --emulate
 expect 0 ' 0 failed' "$tilec" test "$TILE_SOURCE_DIR/stdlib/attention.tile" --filter='16 bits' --target=sm_90a --emulate
+expect 0 ' 0 failed' "$tilec" test "$TILE_SOURCE_DIR/stdlib/attention.tile" --filter='8-bit' --target=sm_90a --emulate
 finish

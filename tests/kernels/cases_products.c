@@ -60,6 +60,13 @@
             {"longest_q", ROLE_INTEGER, "Z", KIND_I64, SPECIAL_NONE},                                                  \
             {"longest_k", ROLE_INTEGER, "Y", KIND_I64, SPECIAL_NONE}, SCALE, CAUSAL                                    \
     }
+#define F8_PARAMETERS                                                                                                  \
+    {                                                                                                                  \
+        QUERIES("BHSD"), {"k", ROLE_IN, "BGLD", KIND_T, SPECIAL_FINITE}, {"v", ROLE_IN, "BGDL", KIND_T, SPECIAL_FINITE},   \
+            {"q_scale", ROLE_IN, "BH", KIND_F32, SPECIAL_NONE}, {"k_scale", ROLE_IN, "BG", KIND_F32, SPECIAL_NONE},    \
+            {"v_scale", ROLE_IN, "BG", KIND_F32, SPECIAL_NONE}, {"o", ROLE_OUT, "BHSD", KIND_U, SPECIAL_NONE}, SCALE,  \
+            CAUSAL                                                                                                     \
+    }
 
 static const Case cases[] = {
     {.name = "matmul:matmul/scaled",
@@ -192,6 +199,14 @@ static const Case cases[] = {
                     CAUSAL},
      .scalar = {0.25, 1},
      .reference = reference_attention_causal},
+    {.name = "attention:attention_f8",
+     .parameters = F8_PARAMETERS,
+     .scalar = {0.0625, 0},
+     .reference = reference_attention_f8},
+    {.name = "attention:attention_f8/causal",
+     .parameters = F8_PARAMETERS,
+     .scalar = {0.0625, 1},
+     .reference = reference_attention_f8_causal},
     {.name = "attention:attention_backward",
      .parameters = {QUERIES("BHSD"), KEYS("BGLD"), GRADIENTS, SCALE, CAUSAL},
      .scalar = {0.0625, 0},

@@ -47,7 +47,7 @@ Reference reference_conv1d, reference_conv1d_depthwise, reference_conv2d, refere
 Reference reference_attention, reference_attention_causal, reference_attention_backward, reference_attention_backward_causal,
     reference_attention_window, reference_attention_varlen,
     reference_attention_varlen_causal, reference_attention_varlen_backward, reference_attention_varlen_backward_causal,
-    reference_attention_paged;
+    reference_attention_paged, reference_attention_f8, reference_attention_f8_causal;
 
 Reference reference_function_exp, reference_function_exp2, reference_function_expm1, reference_function_log,
     reference_function_log2, reference_function_log1p, reference_function_sin, reference_function_cos,
@@ -121,6 +121,9 @@ static inline double reference_lanes_slack(int64_t n, double magnitude) {
 static inline double reference_serial_slack(int64_t n, double magnitude) {
     return F32_ROUNDOFF * magnitude * ((double)n + 2) + F32_STEP * (double)n;
 }
+
+/* The error of a sum of products of 8-bit floats, with total magnitude `magnitude`, by tensor cores. */
+double reference_cut_off(double magnitude);
 
 /* Mean and variance of numbers, and the errors of a two-pass computation in f32; that of the variance is relative to
  * variance + eps. */

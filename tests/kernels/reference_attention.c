@@ -11,6 +11,8 @@ typedef struct Query {
     double scale;
     Type type;
     double *weight; /* with space for one number per key */
+    double greatest; /* what the greatest weight is when weights are rounded */
+    bool cuts_off;   /* tensor cores do, of sums of 8-bit floats */
 } Query;
 
 /* The result for a query: a row, and the log-sum-exp of its scores. */
@@ -32,6 +34,7 @@ static double score(const Query *query) {
         query->weight[t] = total * query->scale;
         double slack =
             (reference_serial_slack(query->depth, magnitude) + 4 * F32_ROUNDOFF * fabs(total)) * fabs(query->scale);
+        if (query->cuts_off) slack += reference_cut_off(magnitude) * fabs(query->scale);
         if (slack > worst) worst = slack;
     }
     return worst;
@@ -47,7 +50,7 @@ static void attend(const Query *query, Answer *answer, double lonely) {
      * subnormal, however small the weight is; later scaling is by at most 1 / total. */
     double rounding = query->type == TYPE_F32 ? 0 : type_roundoff(query->type);
     double computed = 2 * worst + F32_ROUNDOFF * (3 * (double)query->seen + 80);
-    double absolute = (type_denormal(query->type) / 2 + F32_TINY) / total;
+    double absolute = (type_denormal(query->type) / 2 / query->greatest + F32_TINY) / total;
     for (int64_t d = 0; d < query->depth; d++) {
         double value = 0, magnitude = 0, values = 0;
         for (int64_t t = 0; t < query->seen; t++) {
@@ -57,7 +60,8 @@ static void attend(const Query *query, Answer *answer, double lonely) {
             values += fabs(v);
         }
         answer->o[d] = query->seen > 0 ? value : lonely;
-        answer->slack[d] = query->seen > 0 ? (computed + rounding) * magnitude + absolute * values + F32_TINY : 0;
+        double cut = query->cuts_off ? reference_cut_off(magnitude) : 0;
+        answer->slack[d] = query->seen > 0 ? (computed + rounding) * magnitude + cut + absolute * values + F32_TINY : 0;
     }
     answer->lse = top + log(total);
     answer->lse_slack = query->seen > 0 ? computed + 8 * F32_ROUNDOFF * (fabs(top) + log(total) + 1) : 0;
@@ -72,6 +76,7 @@ static Query make_query(const Problem *problem, int64_t keys) {
         .depth = problem_dimension(problem, 'D'),
         .scale = (float)problem->scalar[0],
         .type = problem->type,
+        .greatest = 1,
     };
     if (!query.k || !query.v || !query.weight) abort();
     return query;
@@ -96,6 +101,10 @@ static void dense(const Problem *problem, Sight *sight) {
     int64_t groups = problem_dimension(problem, 'G'), queries = problem_dimension(problem, 'S');
     int64_t keys = problem_dimension(problem, 'L'), depth = problem_dimension(problem, 'D');
     Query query = make_query(problem, keys);
+    if (problem->type == TYPE_F8E4M3 || problem->type == TYPE_F8E5M2) {
+        query.greatest = problem->type == TYPE_F8E4M3 ? 256 : 32768;
+        query.cuts_off = problem->on_tensor_cores;
+    }
     for (int64_t i = 0; i < batches * heads * queries; i++) {
         int64_t head = i / queries, group = head / heads * groups + head % heads / (heads / groups), first = 0,
                 last = keys;
@@ -126,6 +135,52 @@ static void see_window(const Problem *problem, int64_t s, int64_t *first, int64_
 void reference_attention(const Problem *problem) { dense(problem, NULL); }
 void reference_attention_causal(const Problem *problem) { dense(problem, see_causal); }
 void reference_attention_window(const Problem *problem) { dense(problem, see_window); }
+
+/* A tensor of `count` numbers, each times the scale of its head. */
+static double *scaled(const double *x, const double *scale, int64_t count, int64_t of_a_head) {
+    double *made = malloc(sizeof *made * ((size_t)count + 1));
+    if (!made) abort();
+    for (int64_t i = 0; i < count; i++) made[i] = x[i] * scale[i / of_a_head];
+    return made;
+}
+
+/* [.., depth, keys] as [.., keys, depth] */
+static void turn(double *x, int64_t heads, int64_t depth, int64_t keys) {
+    double *head = malloc(sizeof *head * ((size_t)(depth * keys) + 1));
+    if (!head) abort();
+    for (int64_t h = 0; h < heads; h++, x += depth * keys) {
+        for (int64_t i = 0; i < depth * keys; i++) head[i % keys * depth + i / keys] = x[i];
+        for (int64_t i = 0; i < depth * keys; i++) x[i] = head[i];
+    }
+    free(head);
+}
+
+/* The same with q, k and v multiplied by their scales; of those of q and k the magnitudes count. */
+static void attention_f8(const Problem *problem, Sight *sight) {
+    int64_t batches = problem_dimension(problem, 'B'), heads = batches * problem_dimension(problem, 'H');
+    int64_t groups = batches * problem_dimension(problem, 'G'), keys = problem_dimension(problem, 'L');
+    int64_t depth = problem_dimension(problem, 'D'), queries = problem_dimension(problem, 'S');
+    const double *const *in = problem->input;
+    double *units = malloc(sizeof *units * ((size_t)(heads + groups) + 1));
+    if (!units) abort();
+    for (int64_t i = 0; i < heads + groups; i++) units[i] = fabs(i < heads ? in[3][i] : in[4][i - heads]);
+    Problem plain = *problem;
+    double *q = scaled(in[0], units, heads * queries * depth, queries * depth),
+           *k = scaled(in[1], units + heads, groups * keys * depth, keys * depth),
+           *v = scaled(in[2], in[5], groups * keys * depth, keys * depth);
+    turn(v, groups, depth, keys);
+    plain.input[0] = q;
+    plain.input[1] = k;
+    plain.input[2] = v;
+    dense(&plain, sight);
+    free(units);
+    free(q);
+    free(k);
+    free(v);
+}
+
+void reference_attention_f8(const Problem *problem) { attention_f8(problem, NULL); }
+void reference_attention_f8_causal(const Problem *problem) { attention_f8(problem, see_causal); }
 
 static int64_t clamp(double value, int64_t low, int64_t high) {
     int64_t number = (int64_t)value;

@@ -141,6 +141,12 @@ by_warpgroups conv.tile:conv2d_input_gradient dy=randn:f16[1,3,5,24] wt=randn:f1
     dilation=1 pad=1 BH=2 BW=32 BC=32 BO=16
 by_warpgroups conv.tile:conv2d_weight_gradient x=randn:bf16[2,4,37,24] dy=randn:bf16[2,3,19,40] dwt=@:bf16[3,2,24,40] stride=1 \
     dilation=1 pad=1 BC=64 BO=32 BQ=16
+# Rows of 32, 64 and 128 bytes times an odd number: several panels of each swizzle, read along k and across it.
+for width in 80 96 192; do
+    by_warpgroups attention.tile:attention "q=randn:bf16[1,2,70,$width]" "k=randn:bf16[1,1,90,$width]" \
+        "v=randn:bf16[1,1,90,$width]" o=@ scale=0.1 causal=true BS=64 BL=64
+done
+
 # 8-bit floats, whose keys lie side by side in both products.
 expect 0 'products are computed by wgmma' "$tilec" explain "$TILE_SOURCE_DIR/stdlib/attention.tile:attention_f8" \
     q=ones:f8e4m3[1,4,70,32] k=ones:f8e4m3[1,2,90,32] v=ones:f8e4m3[1,2,32,96] q_scale=ones:f32[1,4] k_scale=ones:f32[1,2] \

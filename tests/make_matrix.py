@@ -112,6 +112,8 @@ MORE_KEYS = {"B": [1, 2], "H": [2, 4], "G": [2, 1], "S": [1, 63, 64, 65], "L": [
 GRADIENTS = [("q", "in"), ("k", "in"), ("v", "in"), ("o", "in"), ("lse", "in"), ("do", "in"), ("dq", "out"), ("dk", "out"),
              ("dv", "out")]
 GRADIENT_TUNES = {"BQ=16 BL=32 BS=32 BK=16 warps=4": KEYS, "-": MORE_KEYS}
+SCORED = ATTENTION[:3] + [("sink", FEW_VIEWS), ("o", "out")]
+SCORED_TUNES = {"BS=16 BL=16 warps=4": {**KEYS, "V": [16, 8, 5]}, "-": {**MORE_KEYS, "V": [24, 16]}}
 ATTENTION_TUNES = {"BS=16 BL=16 warps=4": KEYS, "-": MORE_KEYS}
 
 
@@ -497,6 +499,11 @@ KERNELS = [
       for variant, gpus in (("", ["sm_90a"]), ("/causal", ["sm_90a", "sm_80"]))),
     Kernel("attention:attention_backward", GRADIENTS, GRADIENT_TUNES, keep=causal, budget=20),
     Kernel("attention:attention_backward/causal", GRADIENTS, GRADIENT_TUNES, keep=causal, budget=20),
+    Kernel("attention:attention_scored", SCORED, SCORED_TUNES, keep=causal, budget=14),
+    Kernel("attention:attention_scored/causal", SCORED, SCORED_TUNES, keep=causal, budget=14),
+    Kernel("attention:attention_scored/soft_cap", SCORED, SCORED_TUNES, keep=causal, budget=14),
+    Kernel("attention:attention_scored/alibi", SCORED + [("slope", FEW_VIEWS)], SCORED_TUNES, keep=causal, budget=14),
+    Kernel("attention:attention_scored/biased", SCORED + [("bias", "in")], SCORED_TUNES, keep=causal, budget=14),
     Kernel("attention:attention_window", ATTENTION, WINDOWS, keep=causal, budget=32),
     Kernel("attention:attention_varlen", VARLEN, VARLEN_TUNES, data=HOSTILE, derive=VARLEN_DERIVED, budget=24),
     Kernel("attention:attention_varlen/causal", VARLEN, VARLEN_TUNES, data=HOSTILE, derive=VARLEN_DERIVED, budget=36),

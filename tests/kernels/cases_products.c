@@ -67,6 +67,9 @@
             {"v_scale", ROLE_IN, "BG", KIND_F32, SPECIAL_NONE}, {"o", ROLE_OUT, "BHSD", KIND_U, SPECIAL_NONE}, SCALE,  \
             CAUSAL                                                                                                     \
     }
+#define SCORED                                                                                                         \
+    QUERIES("BHSD"), {"k", ROLE_IN, "BGLD", KIND_T, SPECIAL_FINITE}, {"v", ROLE_IN, "BGLV", KIND_T, SPECIAL_FINITE},   \
+        {"sink", ROLE_IN, "H", KIND_F32, SPECIAL_NONE}, {"o", ROLE_OUT, "BHSV", KIND_T, SPECIAL_NONE}, SCALE, CAUSAL
 
 static const Case cases[] = {
     {.name = "matmul:matmul/scaled",
@@ -215,6 +218,29 @@ static const Case cases[] = {
      .parameters = {QUERIES("BHSD"), KEYS("BGLD"), GRADIENTS, SCALE, CAUSAL},
      .scalar = {0.0625, 1},
      .reference = reference_attention_backward_causal},
+    {.name = "attention:attention_scored",
+     .parameters = {SCORED},
+     .scalar = {0.25, 0},
+     .reference = reference_attention_scored},
+    {.name = "attention:attention_scored/causal",
+     .parameters = {SCORED},
+     .scalar = {0.25, 1},
+     .reference = reference_attention_scored_causal},
+    {.name = "attention:attention_scored/soft_cap",
+     .parameters = {SCORED},
+     .scalar = {0.25, 1},
+     .reference = reference_attention_soft_cap,
+     .settings = {{"f", "soft_cap"}}},
+    {.name = "attention:attention_scored/alibi",
+     .parameters = {SCORED, {"slope", ROLE_IN, "H", KIND_F32, SPECIAL_NONE}},
+     .scalar = {0.25, 1},
+     .reference = reference_attention_alibi,
+     .settings = {{"f", "alibi"}}},
+    {.name = "attention:attention_scored/biased",
+     .parameters = {SCORED, {"bias", ROLE_IN, "HSL", KIND_F32, SPECIAL_NONE}},
+     .scalar = {0.25, 0},
+     .reference = reference_attention_biased,
+     .settings = {{"f", "biased"}}},
     {.name = "attention:attention_window",
      .parameters = {QUERIES("BHSD"),
                     KEYS("BGLD"),

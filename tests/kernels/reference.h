@@ -47,7 +47,8 @@ Reference reference_conv1d, reference_conv1d_depthwise, reference_conv2d, refere
 Reference reference_attention, reference_attention_causal, reference_attention_backward, reference_attention_backward_causal,
     reference_attention_window, reference_attention_varlen,
     reference_attention_varlen_causal, reference_attention_varlen_backward, reference_attention_varlen_backward_causal,
-    reference_attention_paged, reference_attention_f8, reference_attention_f8_causal;
+    reference_attention_paged, reference_attention_f8, reference_attention_f8_causal, reference_attention_scored,
+    reference_attention_scored_causal, reference_attention_soft_cap, reference_attention_alibi, reference_attention_biased;
 
 Reference reference_function_exp, reference_function_exp2, reference_function_expm1, reference_function_log,
     reference_function_log2, reference_function_log1p, reference_function_sin, reference_function_cos,

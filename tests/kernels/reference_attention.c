@@ -3,16 +3,28 @@
 
 #include "reference.h"
 
+/* A number and a bound on its error. */
+typedef struct Bounded {
+    double value, slack;
+} Bounded;
+
+/* What becomes of a score of head h, query s and key t, and what that adds to its error. */
+typedef Bounded Change(const Problem *problem, double score, int64_t h, int64_t s, int64_t t);
+
 /* One query, and the keys and values that it attends to, each a row of `depth` numbers. */
 typedef struct Query {
     const double *q;
     const double **k, **v;
-    int64_t seen, depth;
+    int64_t seen, depth, width; /* `width`: of values */
     double scale;
     Type type;
     double *weight; /* with space for one number per key */
     double greatest; /* what the greatest weight is when weights are rounded */
     bool cuts_off;   /* tensor cores do, of sums of 8-bit floats */
+    double sink;     /* a score without a key; -inf: none */
+    Change *change;  /* of scores, of a query of this head; NULL: none */
+    const Problem *problem;
+    int64_t head, row;
 } Query;
 
 /* The result for a query: a row, and the log-sum-exp of its scores. */
@@ -35,6 +47,11 @@ static double score(const Query *query) {
         double slack =
             (reference_serial_slack(query->depth, magnitude) + 4 * F32_ROUNDOFF * fabs(total)) * fabs(query->scale);
         if (query->cuts_off) slack += reference_cut_off(magnitude) * fabs(query->scale);
+        if (query->change) {
+            Bounded changed = query->change(query->problem, query->weight[t], query->head, query->row, t);
+            query->weight[t] = changed.value;
+            slack += changed.slack;
+        }
         if (slack > worst) worst = slack;
     }
     return worst;
@@ -42,8 +59,9 @@ static double score(const Query *query) {
 
 /* `lonely` is the result if the query attends to no key. */
 static void attend(const Query *query, Answer *answer, double lonely) {
-    double top = -INFINITY, total = 0, worst = score(query), *weight = query->weight;
+    double top = query->sink, worst = score(query), *weight = query->weight;
     for (int64_t t = 0; t < query->seen; t++) top = isnan(weight[t]) || weight[t] > top ? weight[t] : top;
+    double total = query->sink > -INFINITY ? exp(query->sink - top) : 0;
     for (int64_t t = 0; t < query->seen; t++) total += weight[t] = exp(weight[t] - top);
     /* The error of each weight: that of its score and of the maximum, a rounding to the type of v, and a rescaling for
      * every block of keys. Weights are at most 1 and may be subnormal: then a rounding costs up to half the smallest
@@ -51,7 +69,7 @@ static void attend(const Query *query, Answer *answer, double lonely) {
     double rounding = query->type == TYPE_F32 ? 0 : type_roundoff(query->type);
     double computed = 2 * worst + F32_ROUNDOFF * (3 * (double)query->seen + 80);
     double absolute = (type_denormal(query->type) / 2 / query->greatest + F32_TINY) / total;
-    for (int64_t d = 0; d < query->depth; d++) {
+    for (int64_t d = 0; d < query->width; d++) {
         double value = 0, magnitude = 0, values = 0;
         for (int64_t t = 0; t < query->seen; t++) {
             double v = query->v[t][d], product = weight[t] / total * v;
@@ -77,6 +95,9 @@ static Query make_query(const Problem *problem, int64_t keys) {
         .scale = (float)problem->scalar[0],
         .type = problem->type,
         .greatest = 1,
+        .sink = -INFINITY,
+        .problem = problem,
+        .width = problem_dimension(problem, 'D'),
     };
     if (!query.k || !query.v || !query.weight) abort();
     return query;
@@ -90,17 +111,16 @@ static void release_query(Query *query) {
 
 static void see(Query *query, const Problem *problem, int64_t row) {
     query->k[query->seen] = problem->input[1] + row * query->depth;
-    query->v[query->seen++] = problem->input[2] + row * query->depth;
+    query->v[query->seen++] = problem->input[2] + row * query->width;
 }
 
 /* Query s of [B, H, S] attends to keys first .. last - 1 of L. */
 typedef void Sight(const Problem *problem, int64_t s, int64_t *first, int64_t *last);
 
-static void dense(const Problem *problem, Sight *sight) {
+static void dense_by(const Problem *problem, Sight *sight, Query query) {
     int64_t batches = problem_dimension(problem, 'B'), heads = problem_dimension(problem, 'H');
     int64_t groups = problem_dimension(problem, 'G'), queries = problem_dimension(problem, 'S');
     int64_t keys = problem_dimension(problem, 'L'), depth = problem_dimension(problem, 'D');
-    Query query = make_query(problem, keys);
     if (problem->type == TYPE_F8E4M3 || problem->type == TYPE_F8E5M2) {
         query.greatest = problem->type == TYPE_F8E4M3 ? 256 : 32768;
         query.cuts_off = problem->on_tensor_cores;
@@ -112,13 +132,22 @@ static void dense(const Problem *problem, Sight *sight) {
         query.q = problem->input[0] + i * depth;
         query.seen = 0;
         for (int64_t t = first; t < last; t++) see(&query, problem, group * keys + t);
-        Answer answer = {problem->expected + i * depth, problem->slack + i * depth, 0, 0};
+        if (query.change) {
+            query.sink = problem->input[3][head % heads];
+            query.head = head % heads;
+            query.row = i % queries;
+        }
+        Answer answer = {problem->expected + i * query.width, problem->slack + i * query.width, 0, 0};
         attend(&query, &answer, NAN);
         if (!problem->further[0].expected) continue;
         problem->further[0].expected[i] = answer.lse;
         problem->further[0].slack[i] = answer.lse_slack;
     }
     release_query(&query);
+}
+
+static void dense(const Problem *problem, Sight *sight) {
+    dense_by(problem, sight, make_query(problem, problem_dimension(problem, 'L')));
 }
 
 static void see_causal(const Problem *problem, int64_t s, int64_t *first, int64_t *last) {
@@ -181,6 +210,45 @@ static void attention_f8(const Problem *problem, Sight *sight) {
 
 void reference_attention_f8(const Problem *problem) { attention_f8(problem, NULL); }
 void reference_attention_f8_causal(const Problem *problem) { attention_f8(problem, see_causal); }
+
+/* ---- changed scores ---- */
+
+static Bounded unchanged(const Problem *problem, double score, int64_t h, int64_t s, int64_t t) {
+    (void)problem, (void)h, (void)s, (void)t;
+    return (Bounded){score, 0};
+}
+
+static Bounded capped(const Problem *problem, double score, int64_t h, int64_t s, int64_t t) {
+    (void)problem, (void)h, (void)s, (void)t;
+    double value = 30 * tanh(score / 30);
+    return (Bounded){value, 12 * F32_ROUNDOFF * fabs(value) + F32_TINY};
+}
+
+static Bounded sum_of(double score, double more) {
+    return (Bounded){score + more, 2 * F32_ROUNDOFF * (fabs(score) + fabs(more)) + F32_TINY};
+}
+
+static Bounded inclined(const Problem *problem, double score, int64_t h, int64_t s, int64_t t) {
+    return sum_of(score, (double)(t - s) * problem->input[4][h]);
+}
+
+static Bounded biased(const Problem *problem, double score, int64_t h, int64_t s, int64_t t) {
+    int64_t queries = problem_dimension(problem, 'S'), keys = problem_dimension(problem, 'L');
+    return sum_of(score, problem->input[4][(h * queries + s) * keys + t]);
+}
+
+static void scored(const Problem *problem, Sight *sight, Change *change) {
+    Query query = make_query(problem, problem_dimension(problem, 'L'));
+    query.width = problem_dimension(problem, 'V');
+    query.change = change;
+    dense_by(problem, sight, query);
+}
+
+void reference_attention_scored(const Problem *problem) { scored(problem, NULL, unchanged); }
+void reference_attention_scored_causal(const Problem *problem) { scored(problem, see_causal, unchanged); }
+void reference_attention_soft_cap(const Problem *problem) { scored(problem, see_causal, capped); }
+void reference_attention_alibi(const Problem *problem) { scored(problem, see_causal, inclined); }
+void reference_attention_biased(const Problem *problem) { scored(problem, NULL, biased); }
 
 static int64_t clamp(double value, int64_t low, int64_t high) {
     int64_t number = (int64_t)value;
@@ -254,11 +322,6 @@ void reference_attention_paged(const Problem *problem) {
 }
 
 /* ---- gradients ---- */
-
-/* A number and a bound on its error. */
-typedef struct Bounded {
-    double value, slack;
-} Bounded;
 
 static Bounded product_of(const double *x, const double *y, int64_t count) {
     double total = 0, magnitude = 0;

@@ -270,6 +270,48 @@ def _(r, b, h, g, s, d):
                 also=peers[1:])
 
 
+WIDTHS = ((1, 16, 16, 4096, 192, 128), (2, 16, 16, 2048, 64, 64), (1, 8, 8, 1000, 96, 96))  # of queries, and of values
+TINY_WIDTHS = (1, 4, 2, 20, 24, 16)
+
+
+def scored(variant, causal, changes=lambda r, h, s: (), mask=None, cap=None, **settings):
+    """PyTorch's attention has additions to scores as a mask; caps are written out."""
+    @add("attention:attention_scored" + variant, WIDTHS, TINY_WIDTHS, causal=causal, **settings)
+    def _(r, b, h, g, s, d, width):
+        q, k, v, o = r.randn(b, h, s, d), r.randn(b, g, s, d), r.randn(b, g, s, width), r.empty(b, h, s, width)
+        more, sink = changes(r, h, s), torch.full((h,), float("-inf"), device=q.device)
+        flops = 2 * b * h * s * s * (d + width) // (2 if causal == "true" else 1)
+        hidden = torch.ones(s, s, dtype=torch.bool, device=q.device).triu(1)
+        added = mask(s, *more).to(q.dtype) if mask else None
+        if added is not None and causal == "true":
+            added = added.masked_fill(hidden, float("-inf"))
+
+        def capped(q, k, v):
+            scores = q @ k.repeat_interleave(h // g, 1).transpose(2, 3) * d**-0.5
+            scores = (cap * torch.tanh(scores / cap)).masked_fill(hidden, float("-inf"))
+            return torch.softmax(scores, 3) @ v.repeat_interleave(h // g, 1)
+
+        def function(q, k, v):
+            return attend(q, k, v, attn_mask=added, is_causal=added is None and causal == "true")
+        return Case([q, k, v, sink, o, d**-0.5, *more], [o], capped if cap else function, q, k, v, flops=flops)
+
+
+def slopes(r, h, _s):
+    return (2.0 ** -torch.arange(1, h + 1, device=r.device, dtype=torch.float32),)
+
+
+def inclined(s, slope):
+    at = torch.arange(s, device=slope.device)
+    return (at[None] - at[:, None]) * slope[:, None, None]
+
+
+scored("", "false")
+scored("/causal", "true")
+scored("/soft_cap", "true", cap=30, f="soft_cap")
+scored("/alibi", "true", slopes, inclined, f="alibi")
+scored("/biased", "false", lambda r, h, s: (r.randn(h, s, s, kind=torch.float32),), lambda s, bias: bias, f="biased")
+
+
 @add("attention:attention_window", ((1, 32, 8, 4096, 128), (4, 16, 16, 1024, 64)), TINY_ATTENTION)
 def _(r, b, h, g, s, d):
     q, k, v, o = heads(r, b, h, g, s, d)

@@ -147,9 +147,15 @@ for width in 80 96 192; do
         "v=randn:bf16[1,1,90,$width]" o=@ scale=0.1 causal=true BS=64 BL=64
 done
 
+# Values of another width, sinks, and scores that a function changes.
+by_warpgroups attention.tile:attention_scored q=randn:bf16[1,2,70,96] k=randn:bf16[1,1,90,96] v=randn:bf16[1,1,90,64] sink=rand:f32[2] \
+    o=@ scale=0.1 causal=true BS=64 BL=64
+by_warpgroups attention.tile:attention_scored q=randn:f16[1,2,70,64] k=randn:f16[1,1,90,64] v=randn:f16[1,1,90,64] sink=rand:f32[2] \
+    o=@ scale=0.1 causal=true f=alibi slope=rand:f32[2] BS=64 BL=64
+
 # 8-bit floats, whose keys lie side by side in both products.
 expect 0 'products are computed by wgmma' "$tilec" explain "$TILE_SOURCE_DIR/stdlib/attention.tile:attention_f8" \
-    q=ones:f8e4m3[1,4,70,32] k=ones:f8e4m3[1,2,90,32] v=ones:f8e4m3[1,2,32,96] q_scale=ones:f32[1,4] k_scale=ones:f32[1,2] \
+    q=ones:f8e4m3[1,4,70,32] k=ones:f8e4m3[1,2,96,32] v=ones:f8e4m3[1,2,32,96] q_scale=ones:f32[1,4] k_scale=ones:f32[1,2] \
     v_scale=ones:f32[1,2] o=@:bf16 scale=0.1 causal=false BS=64 BL=64 --target=sm_90a
 expect 0 ' 0 failed' "$tilec" test "$TILE_SOURCE_DIR/stdlib/conv.tile" --target=sm_90a --emulate
 expect 0 ' 0 failed' "$tilec" test "$TILE_SOURCE_DIR/stdlib/attention.tile" --filter='16 bits' --target=sm_90a --emulate

@@ -139,6 +139,24 @@ def _(r, b, h, w, c, o):
     return Case([x, wt, bias, y, 1, 1], [y], function, x, turned, bias.to(r.kind), flops=18 * b * h * w * c * o)
 
 
+def image_gradient(name, by_input):
+    @add("conv:" + name, IMAGES, (2, 7, 9, 8, 16), stride=1)
+    def _(r, b, h, w, c, o):
+        x, wt, dy = r.randn(b, h, w, c), r.randn(3, 3, c, o, scale=(9 * c)**-0.5), r.randn(b, h, w, o, scale=(b * h * w)**-0.5)
+        turned = wt.permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)
+
+        def function(x, wt, dy):
+            dx, dwt, _ = torch.ops.aten.convolution_backward(last(dy), last(x), wt, None, [1, 1], [1, 1], [1, 1], False, [0, 0],
+                                                             1, [by_input, not by_input, False])
+            return dx.permute(0, 2, 3, 1) if by_input else dwt.permute(2, 3, 1, 0)
+        given, made = (dy, wt) if by_input else (x, dy), r.empty(*(x if by_input else wt).shape)
+        return Case([*given, made, 1, 1], [made], function, x, turned, dy, flops=18 * b * h * w * c * o)
+
+
+image_gradient("conv2d_input_gradient", True)
+image_gradient("conv2d_weight_gradient", False)
+
+
 @add("conv:conv2d_depthwise", ((64, 112, 112, 96), (64, 28, 28, 384), (1, 56, 56, 144), (3, 33, 35, 77)), (2, 7, 9, 37),
      stride=1)
 def _(r, b, h, w, c):
@@ -207,24 +225,91 @@ def _(r, b, h, g, s, d):
                 flops=2 * b * h * s * s * d)
 
 
-@add("attention:attention_backward", ATTENTION, TINY_ATTENTION, causal="true")
-def _(r, b, h, g, s, d):
-    q, k, v, o = heads(r, b, h, g, s, d)
-    do, (dq, dk, dv) = r.randn(b, h, s, d), (torch.empty_like(x) for x in (q, k, v))
-    inputs = [x.detach().requires_grad_() for x in (q, k, v)]
-    scores = q.float() @ k.float().repeat_interleave(h // g, 1).transpose(2, 3) * d**-0.5
+def given(r, q, k, v):
+    """What the gradients of causal attention are given: o, lse and those of o; and PyTorch's."""
+    b, h, s, d = q.shape
+    scores = q.float() @ k.float().repeat_interleave(h // k.shape[1], 1).transpose(2, 3) * d**-0.5
     scores = scores.masked_fill(torch.ones(s, s, dtype=torch.bool, device=q.device).triu(1), float("-inf"))
-    lse = torch.logsumexp(scores, 3)
-    o = (torch.softmax(scores, 3) @ v.float().repeat_interleave(h // g, 1)).to(q.dtype)
-    del scores
+    o = (torch.softmax(scores, 3) @ v.float().repeat_interleave(h // k.shape[1], 1)).to(q.dtype)
+    do, inputs = r.randn(b, h, s, d), [x.detach().requires_grad_() for x in (q, k, v)]
 
     def gradients(attended):
         with torch.enable_grad():
             y = attended(*inputs)
         return lambda *_: torch.autograd.grad(y, inputs, do, retain_graph=True)
-    also = [gradients(by_cudnn(is_causal=True))] if r.name != "f32" and q.is_cuda else []
-    return Case([q, k, v, o, lse, do, dq, dk, dv, d**-0.5], [dq, dk, dv],
-                gradients(lambda q, k, v: attend(q, k, v, is_causal=True)), flops=5 * b * h * s * s * d, also=also)
+    peers = [gradients(lambda q, k, v: attend(q, k, v, is_causal=True))]
+    if r.name != "f32" and q.is_cuda:
+        peers.append(gradients(by_cudnn(is_causal=True)))
+    return o, torch.logsumexp(scores, 3), do, peers
+
+
+def attention_f8(variant, causal):
+    @add("attention:attention_f8" + variant, ATTENTION, TINY_ATTENTION, types=("bf16",), T="f8e4m3", U="T", causal=causal)
+    def _(r, b, h, g, s, d):
+        """PyTorch has no attention of 8 bits: that of what the numbers stand for, in 16."""
+        q, k, v, o = heads(r, b, h, g, s, d)
+        eight = [x.to(torch.float8_e4m3fn) for x in (q, k, v.transpose(2, 3).contiguous())]
+        scales = [torch.full((b, n), 1.0, device=q.device) for n in (h, g, g)]
+        q, k, v = (x.to(r.kind) for x in eight)
+        return Case([*eight, *scales, o, d**-0.5], [o], lambda q, k, v: attend(q, k, v, is_causal=causal == "true"), q, k,
+                    v.transpose(2, 3).contiguous(), flops=4 * b * h * s * s * d // (2 if variant else 1),
+                    also=[by_cudnn(is_causal=causal == "true")] if q.is_cuda else [],
+                    loose=5e-2)  # weights have 4 bits
+
+
+attention_f8("", "false")
+attention_f8("/causal", "true")
+
+
+@add("attention:attention_backward", ATTENTION, TINY_ATTENTION, causal="true")
+def _(r, b, h, g, s, d):
+    q, k, v, _o = heads(r, b, h, g, s, d)
+    dq, dk, dv = (torch.empty_like(x) for x in (q, k, v))
+    o, lse, do, peers = given(r, q, k, v)
+    return Case([q, k, v, o, lse, do, dq, dk, dv, d**-0.5], [dq, dk, dv], peers[0], flops=5 * b * h * s * s * d,
+                also=peers[1:])
+
+
+WIDTHS = ((1, 16, 16, 4096, 192, 128), (2, 16, 16, 2048, 64, 64), (1, 8, 8, 1000, 96, 96))  # of queries, and of values
+TINY_WIDTHS = (1, 4, 2, 20, 24, 16)
+
+
+def scored(variant, causal, changes=lambda r, h, s: (), mask=None, cap=None, **settings):
+    """PyTorch's attention has additions to scores as a mask; caps are written out."""
+    @add("attention:attention_scored" + variant, WIDTHS, TINY_WIDTHS, causal=causal, **settings)
+    def _(r, b, h, g, s, d, width):
+        q, k, v, o = r.randn(b, h, s, d), r.randn(b, g, s, d), r.randn(b, g, s, width), r.empty(b, h, s, width)
+        more, sink = changes(r, h, s), torch.full((h,), float("-inf"), device=q.device)
+        flops = 2 * b * h * s * s * (d + width) // (2 if causal == "true" else 1)
+        hidden = torch.ones(s, s, dtype=torch.bool, device=q.device).triu(1)
+        added = mask(s, *more).to(q.dtype) if mask else None
+        if added is not None and causal == "true":
+            added = added.masked_fill(hidden, float("-inf"))
+
+        def capped(q, k, v):
+            scores = q @ k.repeat_interleave(h // g, 1).transpose(2, 3) * d**-0.5
+            scores = (cap * torch.tanh(scores / cap)).masked_fill(hidden, float("-inf"))
+            return torch.softmax(scores, 3) @ v.repeat_interleave(h // g, 1)
+
+        def function(q, k, v):
+            return attend(q, k, v, attn_mask=added, is_causal=added is None and causal == "true")
+        return Case([q, k, v, sink, o, d**-0.5, *more], [o], capped if cap else function, q, k, v, flops=flops)
+
+
+def slopes(r, h, _s):
+    return (2.0 ** -torch.arange(1, h + 1, device=r.device, dtype=torch.float32),)
+
+
+def inclined(s, slope):
+    at = torch.arange(s, device=slope.device)
+    return (at[None] - at[:, None]) * slope[:, None, None]
+
+
+scored("", "false")
+scored("/causal", "true")
+scored("/soft_cap", "true", cap=30, f="soft_cap")
+scored("/alibi", "true", slopes, inclined, f="alibi")
+scored("/biased", "false", lambda r, h, s: (r.randn(h, s, s, kind=torch.float32),), lambda s, bias: bias, f="biased")
 
 
 @add("attention:attention_window", ((1, 32, 8, 4096, 128), (4, 16, 16, 1024, 64)), TINY_ATTENTION)
@@ -237,16 +322,45 @@ def _(r, b, h, g, s, d):
                 flops=4 * b * h * s * window * d)
 
 
+def packed(b, s, q, k, v):
+    """Causal attention of sequences of one length, end to end."""
+    q, k, v = (x.view(b, s, *x.shape[1:]).transpose(1, 2) for x in (q, k, v))
+    return attend(q, k, v, is_causal=True).transpose(1, 2).flatten(0, 1)
+
+
 @add("attention:attention_varlen", ATTENTION, TINY_ATTENTION, causal="true")
 def _(r, b, h, g, s, d):
     """Sequences of one length, which PyTorch takes as a batch."""
     q, k, v, o = r.randn(b * s, h, d), r.randn(b * s, g, d), r.randn(b * s, g, d), r.empty(b * s, h, d)
     ends = r.listed([i * s for i in range(b + 1)])
 
-    def function(q, k, v):
-        q, k, v = (x.view(b, s, -1, d).transpose(1, 2) for x in (q, k, v))
-        return attend(q, k, v, is_causal=True).transpose(1, 2).reshape(b * s, h, d)
-    return Case([q, k, v, ends, ends, o, s, d**-0.5], [o], function, q, k, v, flops=2 * b * h * s * s * d)
+    return Case([q, k, v, ends, ends, o, s, d**-0.5], [o], lambda q, k, v: packed(b, s, q, k, v), q, k, v,
+                flops=2 * b * h * s * s * d)
+
+
+@add("attention:attention_varlen_lse", ATTENTION, TINY_ATTENTION, causal="true")
+def _(r, b, h, g, s, d):
+    q, k, v, o = r.randn(b * s, h, d), r.randn(b * s, g, d), r.randn(b * s, g, d), r.empty(b * s, h, d)
+    ends, lse = r.listed([i * s for i in range(b + 1)]), r.empty(h, b * s, kind=torch.float32)
+    return Case([q, k, v, ends, ends, o, lse, s, d**-0.5], [o], lambda q, k, v: packed(b, s, q, k, v), q, k, v,
+                flops=2 * b * h * s * s * d)
+
+
+@add("attention:attention_varlen_backward", ATTENTION, TINY_ATTENTION, causal="true")
+def _(r, b, h, g, s, d):
+    """Sequences of one length, which PyTorch takes as a batch."""
+    def pack(x):
+        return x.transpose(1, 2).reshape(b * s, -1, d)
+    q, k, v, _o = heads(r, b, h, g, s, d)
+    o, lse, do, peers = given(r, q, k, v)
+    made = [torch.empty_like(pack(x)) for x in (q, k, v)]
+    ends = r.listed([i * s for i in range(b + 1)])
+
+    def and_packed(gradients):
+        return lambda *_: tuple(pack(x) for x in gradients())
+    return Case([pack(q), pack(k), pack(v), ends, ends, pack(o), lse.transpose(0, 1).reshape(h, b * s).contiguous(), pack(do),
+                 *made, s, s, d**-0.5], made, and_packed(peers[0]), flops=5 * b * h * s * s * d,
+                also=[and_packed(peer) for peer in peers[1:]])
 
 
 @add("attention:attention_paged", ((64, 32, 8, 2048, 128), (8, 32, 8, 8192, 128)), (2, 4, 2, 32, 16))

@@ -169,13 +169,26 @@ static bool is_empty_grid(const TileOp *op) {
     return empty && others;
 }
 
+/* The number of a program along an axis that has one program is 0. */
+static bool fold_grid(TilePassContext *context, TileOp *op) {
+    bool changed = false;
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        TileValue *number = op->regions[0].arguments[i];
+        if (!tile_value_is_integer(tile_op_operand(op, i), 1) || !tile_value_has_uses(number)) continue;
+        TileBuilder builder = tile_builder_before(context->module, op);
+        tile_value_replace(number, tile_build_integer(&builder, number->type, 0));
+        changed = true;
+    }
+    return changed;
+}
+
 bool tile_fold_control(TilePassContext *context, TileOp *op) {
     switch (op->id) {
     case TILE_OP_IF: return fold_if(context, op);
     case TILE_OP_FOR: return fold_for(op);
     case TILE_OP_LOOP: return fold_loop(op);
     case TILE_OP_WHILE: return fold_while(op) || fold_carried_while(op);
-    case TILE_OP_GRID: return erase_if(op, is_empty_grid(op));
+    case TILE_OP_GRID: return erase_if(op, is_empty_grid(op)) || fold_grid(context, op);
     case TILE_OP_DIM: return fold_dim(op);
     case TILE_OP_CHECK_DIM: return erase_if(op, is_its_own_dim(op));
     case TILE_OP_REQUIRE: return erase_if(op, tile_value_is_integer(tile_op_operand(op, 0), 1));

@@ -23,6 +23,7 @@ types_of() {
 variants_of() {
     case $(basename "$1" .tile):$2 in
     digits:dense) echo act=identity act=nn.relu ;;
+    attention:attention_scored) echo f=unchanged f=soft_cap f=alibi f=biased ;;
     matmul_epilogue:*) echo epi=plain epi=bias_relu epi=gate_residual ;;
     tests:halves) echo flip=false flip=true ;;
     blend:window) echo D=3 D=8 ;;
@@ -40,6 +41,7 @@ instance() {
     done
     case $(basename "$1" .tile):$2 in
     attention:attention_paged | attention:attention_window | varlen_attention:*) echo D=64 ;;
+    attention:attention_scored) echo D=64 V=64 causal=true ;;
     attention:*) echo D=64 causal=true ;;
     conv:*) echo stride=1 ;;
     pool:avg_pool2d) echo count_outside=false ;;

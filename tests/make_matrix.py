@@ -112,6 +112,8 @@ MORE_KEYS = {"B": [1, 2], "H": [2, 4], "G": [2, 1], "S": [1, 63, 64, 65], "L": [
 GRADIENTS = [("q", "in"), ("k", "in"), ("v", "in"), ("o", "in"), ("lse", "in"), ("do", "in"), ("dq", "out"), ("dk", "out"),
              ("dv", "out")]
 GRADIENT_TUNES = {"BQ=16 BL=32 BS=32 BK=16 warps=4": KEYS, "-": MORE_KEYS}
+SCORED = ATTENTION[:3] + [("sink", FEW_VIEWS), ("o", "out")]
+SCORED_TUNES = {"BS=16 BL=16 warps=4": {**KEYS, "V": [16, 8, 5]}, "-": {**MORE_KEYS, "V": [24, 16]}}
 ATTENTION_TUNES = {"BS=16 BL=16 warps=4": KEYS, "-": MORE_KEYS}
 
 
@@ -149,6 +151,15 @@ DEEP_LINE = {
 }
 ROWS = {"H": [5, 0, 1, 7], "R": [3, 0, 1, 2], "P": [4, 0, 1, 6]}
 PLANE = {tune: {**values, **ROWS} for tune, values in LINE.items()}
+# The gradients': sizes of 0 are few, since one is enough for a result that is empty or 0.
+MET = {"B": [1, 2], "H": [5, 1, 7], "W": [9, 1, 8, 30], "C": [8, 1, 7, 9, 17], "R": [3, 1, 2], "S": [3, 1, 2],
+       "O": [16, 0, 1, 15, 17], "P": [4, 1, 3], "Q": [8, 1, 7, 9, 21], "X": [1, 2, 3], "Y": [1, 0, 2, -1],
+       "Z": [1, 0, 2, -2]}
+MET_WIDE = {"B": [1, 2], "H": [3, 4], "W": [57, 60], "C": [3, 65], "R": [3, 1], "S": [3, 2], "O": [64, 65], "P": [2, 3],
+            "Q": [56, 57], "X": [1, 2], "Y": [1, 2], "Z": [0, 1]}
+FAR = {name: sizes[:1] for name, sizes in MET.items()} | {"B": [1, 0], "P": [4, 0], "H": [5, 0], "Z": [2**62, -2**62, 1]}
+INPUT_GRADIENT = {"BH=1 BW=8 BC=16 BO=16": MET, "BH=2 BW=4 BC=8 BO=8": FAR, "-": MET_WIDE}
+WEIGHT_GRADIENT = {"BC=16 BO=16 BQ=8": MET, "BC=8 BO=8 BQ=4": FAR, "-": MET_WIDE}
 DEEP_PLANE = {tune: {**values, **ROWS} for tune, values in DEEP_LINE.items()}
 POOLS = {tune: {name: sizes for name, sizes in values.items() if name not in "SY"}
          for tune, values in DEEP_PLANE.items()}
@@ -162,6 +173,9 @@ VARLEN_TUNES = {
 }
 VARLEN = [("q", "in"), ("k", "in"), ("v", "in"), ("cu_q", "in"), ("cu_k", "in"), ("o", "out")]
 VARLEN_DERIVED = {"U": lambda sizes: sizes["S"] + 1, "V": lambda sizes: sizes["L"] + 1}
+PACKED_GRADIENTS = VARLEN[:5] + GRADIENTS[3:]
+PACKED_TUNES = {tune: {**VARLEN_TUNES[key], "Y": [200, 0, 10, -1]} for tune, key in
+                (("BQ=16 BL=32 BS=32 BK=16 warps=4", "BS=16 BL=16 warps=2"), ("-", "-"))}
 PAGED_TUNES = {
     "BH=8 BL=16": {"B": [2, 0, 1, 5], "H": [8, 4, 16, 20], "G": [1, 2, 4], "D": [8, 5, 16], "P": [7, 1, 3],
                    "C": [16, 1, 4, 17, 40], "N": [3, 0, 1, 5]},
@@ -478,11 +492,29 @@ KERNELS = [
     Kernel("attention:attention/causal", ATTENTION, ATTENTION_TUNES, keep=causal, budget=36),
     Kernel("attention:attention_lse", ATTENTION + [("lse", "out")], ATTENTION_TUNES, keep=causal, budget=20),
     Kernel("attention:attention_lse/causal", ATTENTION + [("lse", "out")], ATTENTION_TUNES, keep=causal, budget=20),
+    *(Kernel("attention:attention_f8" + variant,
+             [("q", "in"), ("k", "in"), ("v", "in"), ("q_scale", FEW_VIEWS), ("k_scale", ["contiguous", "broadcast"]),
+              ("v_scale", FEW_VIEWS), ("o", "out")], ATTENTION_TUNES, keep=causal,
+             types=["f8e4m3:bf16", "f8e5m2:f16", "f8e4m3:f32"], budget=14, gpus=gpus)
+      for variant, gpus in (("", ["sm_90a"]), ("/causal", ["sm_90a", "sm_80"]))),
     Kernel("attention:attention_backward", GRADIENTS, GRADIENT_TUNES, keep=causal, budget=20),
     Kernel("attention:attention_backward/causal", GRADIENTS, GRADIENT_TUNES, keep=causal, budget=20),
+    Kernel("attention:attention_scored", SCORED, SCORED_TUNES, keep=causal, budget=14),
+    Kernel("attention:attention_scored/causal", SCORED, SCORED_TUNES, keep=causal, budget=14),
+    Kernel("attention:attention_scored/soft_cap", SCORED, SCORED_TUNES, keep=causal, budget=14),
+    Kernel("attention:attention_scored/alibi", SCORED + [("slope", FEW_VIEWS)], SCORED_TUNES, keep=causal, budget=14),
+    Kernel("attention:attention_scored/biased", SCORED + [("bias", "in")], SCORED_TUNES, keep=causal, budget=14),
     Kernel("attention:attention_window", ATTENTION, WINDOWS, keep=causal, budget=32),
     Kernel("attention:attention_varlen", VARLEN, VARLEN_TUNES, data=HOSTILE, derive=VARLEN_DERIVED, budget=24),
     Kernel("attention:attention_varlen/causal", VARLEN, VARLEN_TUNES, data=HOSTILE, derive=VARLEN_DERIVED, budget=36),
+    Kernel("attention:attention_varlen_lse", VARLEN + [("lse", "out")], VARLEN_TUNES, data=HOSTILE, derive=VARLEN_DERIVED,
+           budget=16),
+    Kernel("attention:attention_varlen_lse/causal", VARLEN + [("lse", "out")], VARLEN_TUNES, data=HOSTILE,
+           derive=VARLEN_DERIVED, budget=16),
+    Kernel("attention:attention_varlen_backward", PACKED_GRADIENTS, PACKED_TUNES, data=HOSTILE, derive=VARLEN_DERIVED,
+           budget=20),
+    Kernel("attention:attention_varlen_backward/causal", PACKED_GRADIENTS, PACKED_TUNES, data=HOSTILE,
+           derive=VARLEN_DERIVED, budget=24),
     Kernel("attention:attention_paged", PAGED, PAGED_TUNES, data=HOSTILE,
            derive={"V": lambda sizes: sizes["N"] * sizes["C"] + 1}, budget=40),
     Kernel("matmul:matmul/scaled", MATMUL, MATMUL_TUNES, types=MATMUL_TYPES, budget=12),
@@ -511,6 +543,8 @@ KERNELS = [
     Kernel("conv:conv1d", CONVOLVED, LINE, budget=40),
     Kernel("conv:conv1d_depthwise", CONVOLVED, DEEP_LINE, budget=32),
     Kernel("conv:conv2d", CONVOLVED, PLANE, budget=48),
+    Kernel("conv:conv2d_input_gradient", [("dy", "in"), ("wt", "in"), ("dx", "out")], INPUT_GRADIENT, budget=40),
+    Kernel("conv:conv2d_weight_gradient", [("x", "in"), ("dy", "in"), ("dwt", "out")], WEIGHT_GRADIENT, budget=40),
     Kernel("conv:conv2d_depthwise", CONVOLVED, DEEP_PLANE, budget=32),
     Kernel("pool:max_pool2d", XY, POOLS, budget=40),
     Kernel("pool:avg_pool2d", XY, POOLS, budget=28),

@@ -89,11 +89,19 @@ static bool is_carried_available(Warpgroups *w, const TileOp *loop, unsigned slo
            is_available(w, tile_op_operand(loop->regions[0].last, slot));
 }
 
+/* The value that a branch yields in this place, in both its regions. */
+static bool is_yielded_available(Warpgroups *w, const TileOp *branch, unsigned slot) {
+    for (unsigned i = 0; i < branch->region_count; i++)
+        if (!is_available(w, tile_op_operand(branch->regions[i].last, slot))) return false;
+    return true;
+}
+
 static bool is_result_available(Warpgroups *w, const TileOp *op, unsigned result) {
     if (tile_op_is_pure(op) && !op->region_count) return are_available(w, op, 0, op->operand_count);
     if (op->id == TILE_OP_LOAD_TILE)
         return !is_written(w->func, tile_op_operand(op, 0)) && are_available(w, op, 1, op->operand_count);
     if (op->id == TILE_OP_FOR) return are_available(w, op, 0, 3) && is_carried_available(w, op, result);
+    if (op->id == TILE_OP_IF) return are_available(w, op, 0, 1) && is_yielded_available(w, op, result);
     return false;
 }
 

@@ -8,8 +8,7 @@ static int64_t row_bytes(const TileType *tile) { return tile->extent[tile->rank 
 
 const char *gpu_map_fits_tile(const TileType *tile) {
     int64_t bytes = tile->rank > 1 ? row_bytes(tile) : 0, rows = 1;
-    if (tile->rank < 2 || (bytes != LEAST_ROW_BYTES && bytes != 2 * LEAST_ROW_BYTES && bytes % GPU_PANEL_BYTES))
-        return "a map moves rows of 32, 64 or a multiple of 128 bytes";
+    if (tile->rank < 2 || !bytes || bytes % LEAST_ROW_BYTES) return "a map moves rows of a multiple of 32 bytes";
     for (unsigned a = 0; a + 1 < tile->rank; a++) rows *= tile->extent[a];
     if (tile->rank > 2 && rows > GPU_BOX_ROWS) return "a map moves at most 256 rows of several axes";
     bool shared = rows <= GPU_BOX_ROWS || rows % TILE_MAP_SWIZZLE_ROWS == 0;

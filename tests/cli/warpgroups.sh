@@ -123,4 +123,41 @@ multiplies wgmma.mma_async.sync.aligned.m64n48k16.f32.f16.f16 "$near" "$work/k.t
 types=T=f8e5m2
 multiplies wgmma.mma_async.sync.aligned.m64n48k32.f32.e5m2.e5m2 "$near" "$work/k.tile:f8_doubled" \
     "a=randn:f8e5m2[70,208]" "b=randn:f8e5m2[50,208]"
+
+# by_warpgroups KERNEL SETTINGS..: of the library, by wgmma as well; results of 16 bits may all be equal.
+by_warpgroups() {
+    kernel=$TILE_SOURCE_DIR/stdlib/$1
+    shift
+    expect 0 'products are computed by wgmma' "$tilec" explain "$kernel" "$@" --target=sm_90a
+    for seed in 0 3; do
+        expect 0 '' "$tilec" run "$kernel" "$@" --target=sm_90a --emulate --check --schedule-seed=$seed
+    done
+}
+
+# Windows that are met by every second position alone; ranges that end before the tensor does.
+by_warpgroups conv.tile:conv2d_input_gradient dy=randn:bf16[2,3,5,24] wt=randn:bf16[3,2,40,24] dx=@:bf16[2,5,9,40] stride=1 \
+    dilation=1 pad=1 BH=2 BW=32 BC=32 BO=16
+by_warpgroups conv.tile:conv2d_input_gradient dy=randn:f16[1,3,5,24] wt=randn:f16[3,3,40,24] dx=@:f16[1,6,9,40] stride=2 \
+    dilation=1 pad=1 BH=2 BW=32 BC=32 BO=16
+by_warpgroups conv.tile:conv2d_weight_gradient x=randn:bf16[2,4,37,24] dy=randn:bf16[2,3,19,40] dwt=@:bf16[3,2,24,40] stride=1 \
+    dilation=1 pad=1 BC=64 BO=32 BQ=16
+# Rows of 32, 64 and 128 bytes times an odd number: several panels of each swizzle, read along k and across it.
+for width in 80 96 192; do
+    by_warpgroups attention.tile:attention "q=randn:bf16[1,2,70,$width]" "k=randn:bf16[1,1,90,$width]" \
+        "v=randn:bf16[1,1,90,$width]" o=@ scale=0.1 causal=true BS=64 BL=64
+done
+
+# Values of another width, sinks, and scores that a function changes.
+by_warpgroups attention.tile:attention_scored q=randn:bf16[1,2,70,96] k=randn:bf16[1,1,90,96] v=randn:bf16[1,1,90,64] sink=rand:f32[2] \
+    o=@ scale=0.1 causal=true BS=64 BL=64
+by_warpgroups attention.tile:attention_scored q=randn:f16[1,2,70,64] k=randn:f16[1,1,90,64] v=randn:f16[1,1,90,64] sink=rand:f32[2] \
+    o=@ scale=0.1 causal=true f=alibi slope=rand:f32[2] BS=64 BL=64
+
+# 8-bit floats, whose keys lie side by side in both products.
+expect 0 'products are computed by wgmma' "$tilec" explain "$TILE_SOURCE_DIR/stdlib/attention.tile:attention_f8" \
+    q=ones:f8e4m3[1,4,70,32] k=ones:f8e4m3[1,2,96,32] v=ones:f8e4m3[1,2,32,96] q_scale=ones:f32[1,4] k_scale=ones:f32[1,2] \
+    v_scale=ones:f32[1,2] o=@:bf16 scale=0.1 causal=false BS=64 BL=64 --target=sm_90a
+expect 0 ' 0 failed' "$tilec" test "$TILE_SOURCE_DIR/stdlib/conv.tile" --target=sm_90a --emulate
+expect 0 ' 0 failed' "$tilec" test "$TILE_SOURCE_DIR/stdlib/attention.tile" --filter='16 bits' --target=sm_90a --emulate
+expect 0 ' 0 failed' "$tilec" test "$TILE_SOURCE_DIR/stdlib/attention.tile" --filter='8-bit' --target=sm_90a --emulate
 finish

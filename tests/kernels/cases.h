@@ -22,7 +22,7 @@ typedef struct Parameter {
     bool ascending;  /* indices: from the first to the last of the dimension */
 } Parameter;
 
-enum { MAX_PARAMETERS = 11, MAX_SETTINGS = 2 };
+enum { MAX_PARAMETERS = 15, MAX_SETTINGS = 2 };
 
 typedef struct Case {
     const char *name; /* as in tests/matrix.tsv: file:kernel, or file:kernel/variant; the file in stdlib/ */

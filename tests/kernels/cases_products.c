@@ -38,13 +38,38 @@
     {"o", ROLE_IN, "BHSD", KIND_T, SPECIAL_FINITE}, {"lse", ROLE_IN, "BHS", KIND_F32, SPECIAL_FINITE},                 \
         {"do", ROLE_IN, "BHSD", KIND_T, SPECIAL_FINITE}, {"dq", ROLE_OUT, "BHSD", KIND_T, SPECIAL_NONE},               \
         {"dk", ROLE_OUT, "BGLD", KIND_T, SPECIAL_NONE}, { "dv", ROLE_OUT, "BGLD", KIND_T, SPECIAL_NONE }
+#define PACKED                                                                                                         \
+    QUERIES("SHD"), KEYS("LGD"), {"cu_q", ROLE_IN, "E", KIND_I32, SPECIAL_NONE, 'U', true}, {                          \
+        "cu_k", ROLE_IN, "E", KIND_I32, SPECIAL_NONE, 'V', true                                                        \
+    }
 #define VARLEN_PARAMETERS                                                                                              \
     {                                                                                                                  \
-        QUERIES("SHD"), KEYS("LGD"), {"cu_q", ROLE_IN, "E", KIND_I32, SPECIAL_NONE, 'U', true},                        \
-            {"cu_k", ROLE_IN, "E", KIND_I32, SPECIAL_NONE, 'V', true},                                                 \
-            {"o", ROLE_INOUT, "SHD", KIND_T, SPECIAL_FINITE}, {"longest", ROLE_INTEGER, "Z", KIND_I64, SPECIAL_NONE},  \
+        PACKED, {"o", ROLE_INOUT, "SHD", KIND_T, SPECIAL_FINITE}, {"longest", ROLE_INTEGER, "Z", KIND_I64, SPECIAL_NONE},  \
             SCALE, CAUSAL                                                                                              \
     }
+#define VARLEN_LSE_PARAMETERS                                                                                          \
+    {                                                                                                                  \
+        PACKED, {"o", ROLE_INOUT, "SHD", KIND_T, SPECIAL_FINITE}, {"lse", ROLE_INOUT, "HS", KIND_F32, SPECIAL_FINITE}, \
+            {"longest", ROLE_INTEGER, "Z", KIND_I64, SPECIAL_NONE}, SCALE, CAUSAL                                      \
+    }
+#define VARLEN_GRADIENTS                                                                                               \
+    {                                                                                                                  \
+        PACKED, {"o", ROLE_IN, "SHD", KIND_T, SPECIAL_FINITE}, {"lse", ROLE_IN, "HS", KIND_F32, SPECIAL_FINITE},       \
+            {"do", ROLE_IN, "SHD", KIND_T, SPECIAL_FINITE}, {"dq", ROLE_INOUT, "SHD", KIND_T, SPECIAL_FINITE},         \
+            {"dk", ROLE_INOUT, "LGD", KIND_T, SPECIAL_FINITE}, {"dv", ROLE_INOUT, "LGD", KIND_T, SPECIAL_FINITE},      \
+            {"longest_q", ROLE_INTEGER, "Z", KIND_I64, SPECIAL_NONE},                                                  \
+            {"longest_k", ROLE_INTEGER, "Y", KIND_I64, SPECIAL_NONE}, SCALE, CAUSAL                                    \
+    }
+#define F8_PARAMETERS                                                                                                  \
+    {                                                                                                                  \
+        QUERIES("BHSD"), {"k", ROLE_IN, "BGLD", KIND_T, SPECIAL_FINITE}, {"v", ROLE_IN, "BGDL", KIND_T, SPECIAL_FINITE},   \
+            {"q_scale", ROLE_IN, "BH", KIND_F32, SPECIAL_NONE}, {"k_scale", ROLE_IN, "BG", KIND_F32, SPECIAL_NONE},    \
+            {"v_scale", ROLE_IN, "BG", KIND_F32, SPECIAL_NONE}, {"o", ROLE_OUT, "BHSD", KIND_U, SPECIAL_NONE}, SCALE,  \
+            CAUSAL                                                                                                     \
+    }
+#define SCORED                                                                                                         \
+    QUERIES("BHSD"), {"k", ROLE_IN, "BGLD", KIND_T, SPECIAL_FINITE}, {"v", ROLE_IN, "BGLV", KIND_T, SPECIAL_FINITE},   \
+        {"sink", ROLE_IN, "H", KIND_F32, SPECIAL_NONE}, {"o", ROLE_OUT, "BHSV", KIND_T, SPECIAL_NONE}, SCALE, CAUSAL
 
 static const Case cases[] = {
     {.name = "matmul:matmul/scaled",
@@ -118,6 +143,22 @@ static const Case cases[] = {
                     DILATION,
                     PAD},
      .reference = reference_conv2d},
+    {.name = "conv:conv2d_input_gradient",
+     .parameters = {{"dy", ROLE_IN, "BPQO", KIND_T, SPECIAL_ALL},
+                    {"wt", ROLE_IN, "RSCO", KIND_T, SPECIAL_ALL},
+                    {"dx", ROLE_OUT, "BHWC", KIND_T, SPECIAL_NONE},
+                    STRIDE,
+                    DILATION,
+                    PAD},
+     .reference = reference_conv2d_input_gradient},
+    {.name = "conv:conv2d_weight_gradient",
+     .parameters = {IMAGE,
+                    {"dy", ROLE_IN, "BPQO", KIND_T, SPECIAL_ALL},
+                    {"dwt", ROLE_OUT, "RSCO", KIND_T, SPECIAL_NONE},
+                    STRIDE,
+                    DILATION,
+                    PAD},
+     .reference = reference_conv2d_weight_gradient},
     {.name = "conv:conv2d_depthwise",
      .parameters = {IMAGE,
                     {"wt", ROLE_IN, "RSC", KIND_T, SPECIAL_ALL},
@@ -161,6 +202,14 @@ static const Case cases[] = {
                     CAUSAL},
      .scalar = {0.25, 1},
      .reference = reference_attention_causal},
+    {.name = "attention:attention_f8",
+     .parameters = F8_PARAMETERS,
+     .scalar = {0.0625, 0},
+     .reference = reference_attention_f8},
+    {.name = "attention:attention_f8/causal",
+     .parameters = F8_PARAMETERS,
+     .scalar = {0.0625, 1},
+     .reference = reference_attention_f8_causal},
     {.name = "attention:attention_backward",
      .parameters = {QUERIES("BHSD"), KEYS("BGLD"), GRADIENTS, SCALE, CAUSAL},
      .scalar = {0.0625, 0},
@@ -169,6 +218,29 @@ static const Case cases[] = {
      .parameters = {QUERIES("BHSD"), KEYS("BGLD"), GRADIENTS, SCALE, CAUSAL},
      .scalar = {0.0625, 1},
      .reference = reference_attention_backward_causal},
+    {.name = "attention:attention_scored",
+     .parameters = {SCORED},
+     .scalar = {0.25, 0},
+     .reference = reference_attention_scored},
+    {.name = "attention:attention_scored/causal",
+     .parameters = {SCORED},
+     .scalar = {0.25, 1},
+     .reference = reference_attention_scored_causal},
+    {.name = "attention:attention_scored/soft_cap",
+     .parameters = {SCORED},
+     .scalar = {0.25, 1},
+     .reference = reference_attention_soft_cap,
+     .settings = {{"f", "soft_cap"}}},
+    {.name = "attention:attention_scored/alibi",
+     .parameters = {SCORED, {"slope", ROLE_IN, "H", KIND_F32, SPECIAL_NONE}},
+     .scalar = {0.25, 1},
+     .reference = reference_attention_alibi,
+     .settings = {{"f", "alibi"}}},
+    {.name = "attention:attention_scored/biased",
+     .parameters = {SCORED, {"bias", ROLE_IN, "HSL", KIND_F32, SPECIAL_NONE}},
+     .scalar = {0.25, 0},
+     .reference = reference_attention_biased,
+     .settings = {{"f", "biased"}}},
     {.name = "attention:attention_window",
      .parameters = {QUERIES("BHSD"),
                     KEYS("BGLD"),
@@ -185,6 +257,22 @@ static const Case cases[] = {
      .parameters = VARLEN_PARAMETERS,
      .scalar = {0, 0.25, 1},
      .reference = reference_attention_varlen_causal},
+    {.name = "attention:attention_varlen_lse",
+     .parameters = VARLEN_LSE_PARAMETERS,
+     .scalar = {0, 0.25, 0},
+     .reference = reference_attention_varlen},
+    {.name = "attention:attention_varlen_lse/causal",
+     .parameters = VARLEN_LSE_PARAMETERS,
+     .scalar = {0, 0.25, 1},
+     .reference = reference_attention_varlen_causal},
+    {.name = "attention:attention_varlen_backward",
+     .parameters = VARLEN_GRADIENTS,
+     .scalar = {0, 0, 0.0625, 0},
+     .reference = reference_attention_varlen_backward},
+    {.name = "attention:attention_varlen_backward/causal",
+     .parameters = VARLEN_GRADIENTS,
+     .scalar = {0, 0, 0.0625, 1},
+     .reference = reference_attention_varlen_backward_causal},
     {.name = "attention:attention_paged",
      .parameters = {QUERIES("BHD"),
                     KEYS("PCGD"),

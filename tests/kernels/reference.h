@@ -5,7 +5,7 @@
 
 #include "values.h"
 
-enum { MAX_INPUTS = 6, MAX_SCALARS = 5, MAX_OUTPUTS = 4 };
+enum { MAX_INPUTS = 11, MAX_SCALARS = 5, MAX_OUTPUTS = 4 };
 
 /* The expected values of one output. */
 typedef struct Expectation {
@@ -43,10 +43,12 @@ Reference reference_matmul_scaled, reference_matmul_residual, reference_matmul_t
     reference_matmul_tt, reference_matmul_swiglu, reference_matmul_split_k, reference_matmul_batched,
     reference_matmul_i8, reference_matmul_f8, reference_gemv, reference_gemv_t;
 Reference reference_conv1d, reference_conv1d_depthwise, reference_conv2d, reference_conv2d_depthwise,
-    reference_max_pool2d, reference_avg_pool2d;
+    reference_conv2d_input_gradient, reference_conv2d_weight_gradient, reference_max_pool2d, reference_avg_pool2d;
 Reference reference_attention, reference_attention_causal, reference_attention_backward, reference_attention_backward_causal,
     reference_attention_window, reference_attention_varlen,
-    reference_attention_varlen_causal, reference_attention_paged;
+    reference_attention_varlen_causal, reference_attention_varlen_backward, reference_attention_varlen_backward_causal,
+    reference_attention_paged, reference_attention_f8, reference_attention_f8_causal, reference_attention_scored,
+    reference_attention_scored_causal, reference_attention_soft_cap, reference_attention_alibi, reference_attention_biased;
 
 Reference reference_function_exp, reference_function_exp2, reference_function_expm1, reference_function_log,
     reference_function_log2, reference_function_log1p, reference_function_sin, reference_function_cos,
@@ -120,6 +122,9 @@ static inline double reference_lanes_slack(int64_t n, double magnitude) {
 static inline double reference_serial_slack(int64_t n, double magnitude) {
     return F32_ROUNDOFF * magnitude * ((double)n + 2) + F32_STEP * (double)n;
 }
+
+/* The error of a sum of products of 8-bit floats, with total magnitude `magnitude`, by tensor cores. */
+double reference_cut_off(double magnitude);
 
 /* Mean and variance of numbers, and the errors of a two-pass computation in f32; that of the variance is relative to
  * variance + eps. */

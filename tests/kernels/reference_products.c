@@ -113,7 +113,7 @@ void reference_matmul_i8(const Problem *problem) {
 
 /* Of at most 128 products of 8-bit floats, and of their sum after each 32, tensor cores cut off what is more than 13 bits
  * below the greatest; then these sums are added in f32. */
-static double cut_off(double magnitude) {
+double reference_cut_off(double magnitude) {
     enum { PRODUCTS = 128, STEPS = PRODUCTS / 32, BELOW = 13 };
     return magnitude * ldexp(PRODUCTS + 2 * STEPS, -BELOW);
 }
@@ -127,7 +127,7 @@ void reference_matmul_f8(const Problem *problem) {
         double row = problem->input[2][i / columns], column = problem->input[3][i % columns];
         Sum sum = product(a, b, depth);
         double value = sum.value * row * column,
-               slack = reference_serial_slack(depth, sum.magnitude) + (problem->on_tensor_cores ? cut_off(sum.magnitude) : 0);
+               slack = reference_serial_slack(depth, sum.magnitude) + (problem->on_tensor_cores ? reference_cut_off(sum.magnitude) : 0);
         expect(problem, i, value,
                slack * fabs(row * column) + 3 * F32_ROUNDOFF * fabs(value) +
                    F32_TINY * fabs(column));

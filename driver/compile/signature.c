@@ -233,7 +233,8 @@ static tile_status build_signature(TileUnit *unit, const TileKernelInfo *kernel,
     return TILE_OK;
 }
 
-tile_status tile_signatures_create(TileUnit *unit, const TileProgramInfo *program, uint32_t *count) {
+tile_status tile_signatures_create(TileUnit *unit, const TileProgramInfo *program, bool described,
+                                   uint32_t *count) {
     TileArena *arena = unit->input->arena;
     tile_arena_set_guard(arena, &unit->guard);
     TileImageSignature *signatures = TILE_NEW_ARRAY(arena, TileImageSignature, program->kernels.count);
@@ -249,7 +250,7 @@ tile_status tile_signatures_create(TileUnit *unit, const TileProgramInfo *progra
         signatures[i] = (TileImageSignature){.name = name, .text = text, .refused = why};
         unit->message = (TileText){.arena = unit->arena};
     }
-    for (size_t i = 0; i < program->kernels.count; i++)
+    for (size_t i = 0; described && i < program->kernels.count; i++)
         tile_interface_describe(unit, &program->kernels.items[i], &signatures[i]);
     tile_arena_set_guard(arena, NULL);
     const TileBackend *backend = tile_unit_backend(unit);

@@ -18,7 +18,7 @@ typedef struct TileValue TileValue; /* of the IR, which is above this room: only
 /* Sums that are at most this far from 0 do not wrap, and neither do small multiples of them: extents are below 2^47. */
 #define TILE_SUM_FAR (INT64_C(1) << 52)
 
-enum { TILE_MAX_DEGREE = 4, TILE_MAX_PRODUCTS = 12, TILE_MAX_BOUNDS = 2, TILE_SMALL_INTEGERS = 32 };
+enum { TILE_MAX_DEGREE = 4, TILE_MAX_PRODUCTS = 12, TILE_MAX_BOUNDS = 2, TILE_SMALL_INTEGERS = 32, TILE_RECENT_SUMS = 128 };
 
 typedef enum TileSymbolKind {
     TILE_SYMBOL_VALUE, /* an extent, a parameter, an induction variable, the result of any other computation */
@@ -105,6 +105,12 @@ typedef struct TileFact {
     uint64_t stamp; /* unique */
 } TileFact;
 
+/* a + factor * b, in which no number wrapped. */
+typedef struct TileRecentSum {
+    const TileSum *a, *b, *result;
+    int64_t factor;
+} TileRecentSum;
+
 typedef struct TileSumTable {
     TileArena *arena;
     TILE_LIST(TileFact) facts; /* truncated at the end of a scope */
@@ -121,6 +127,7 @@ typedef struct TileSumTable {
     TileSymbol **buckets; /* compound symbols by kind and operands */
     size_t bucket_count, compound_count;
     const TileSum *integers[TILE_SMALL_INTEGERS]; /* NULL until first used */
+    TileRecentSum *recent; /* TILE_RECENT_SUMS results, each at the hash of its operands: most additions are repeated */
 } TileSumTable;
 
 void tile_sum_table_init(TileSumTable *table, TileArena *arena);

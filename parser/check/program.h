@@ -121,16 +121,18 @@ bool tile_kernel_has_dimension(const TileKernelInfo *kernel, const char *name);
 
 /* Checks all items, generic ones at one or two representative instances. `verify`: also verifies the IR of kernels, in
  * which an error is a bug of the compiler; without it, lowering finds such errors. `clean` (may be NULL): for each
- * item, whether it is known to have no diagnostics (tile_check_ahead). `program` (may be NULL) gets the kernels, as by
- * tile_list_kernels, if there are no errors. */
+ * item and export, whether it is known to have no diagnostics (tile_check_ahead). `program` (may be NULL) gets the
+ * kernels, as by tile_list_kernels, if there are no errors. */
 tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
                               const uint64_t *clean, TileProgramInfo *program) TILE_MUST_CHECK;
 /* Checks the instances of all kernels of the file that these values make of them; other names have stand-ins. A dimension may
  * have a value, too: then the kernel is checked as if it were static. */
 tile_status tile_check_instances(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
                                  const TileBinding *bindings, size_t count) TILE_MUST_CHECK;
-/* For the items first, first + step, ..: sets clean[i] to the cost of the check if the item has no diagnostics. A tree
- * of the same text in another context may then be checked without those items, with the same result. So several threads
+/* The items of the tree and, behind them, its exports. */
+size_t tile_check_count(const TileAst *ast);
+/* For the items and the exports first, first + step, ..: sets clean[i] to the cost of the check if it has no diagnostics.
+ * A tree of the same text in another context may then be checked without those, with the same result. So several threads
  * can check a long file, each with its own tree and context. Diagnostics of this call are only counted. */
 typedef struct TileItemRange {
     size_t first, step;

@@ -336,3 +336,46 @@ bool tile_sum_is_host(const TileSum *sum) {
             if (!sum->products[i].symbols[k]->host) return false;
     return true;
 }
+
+/* ---- even sums ---- */
+
+static bool symbol_is_even(const TileSymbol *symbol) {
+    switch (symbol->kind) {
+    case TILE_SYMBOL_VALUE: return symbol->even;
+    case TILE_SYMBOL_KNOWN: return symbol->known % 2 == 0;
+    case TILE_SYMBOL_MIN:
+    case TILE_SYMBOL_MAX: return tile_sum_is_even(symbol->a) && tile_sum_is_even(symbol->b);
+    case TILE_SYMBOL_MUL: return tile_sum_is_even(symbol->a) || tile_sum_is_even(symbol->b);
+    case TILE_SYMBOL_GROUP: return tile_sum_is_even(symbol->a);
+    case TILE_SYMBOL_DIV:
+    case TILE_SYMBOL_REM:
+    case TILE_SYMBOL_SHL:
+    case TILE_SYMBOL_SHR:
+    case TILE_SYMBOL_AND:
+    case TILE_SYMBOL_OR:
+    case TILE_SYMBOL_XOR: return false;
+    }
+    return false;
+}
+
+bool tile_sum_is_even(const TileSum *sum) {
+    bool even = sum->constant % 2 == 0;
+    for (uint32_t i = 0; even && i < sum->count; i++) {
+        const TileProduct *product = &sum->products[i];
+        even = product->factor % 2 == 0;
+        for (uint32_t k = 0; !even && k < product->degree; k++) even = symbol_is_even(product->symbols[k]);
+    }
+    return even;
+}
+
+const TileSum *tile_sum_half(TileSumTable *table, const TileSum *sum) {
+    const TileSum *half = tile_sum_integer(table, sum->constant / 2);
+    bool even = sum->constant % 2 == 0;
+    for (uint32_t i = 0; even && i < sum->count; i++) {
+        TileProduct product = sum->products[i];
+        even = product.factor % 2 == 0;
+        product.factor /= 2;
+        if (even) half = tile_sum_add(table, half, tile_sum_term(table, &product));
+    }
+    return even ? half : tile_sum_divide(table, sum, tile_sum_integer(table, 2));
+}

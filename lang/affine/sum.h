@@ -59,6 +59,7 @@ struct TileSymbol {
     const TileSum *needs; /* the bounds hold only if this is >= 0, which a launch has to check; or NULL */
     bool host;            /* computed outside of grids */
     bool lane;            /* any element of a tile, of which there may be none; or operands are so */
+    bool even;            /* VALUE: a multiple of 2, as an induction variable of even start and step */
 };
 
 typedef struct TileProduct {
@@ -188,6 +189,10 @@ bool tile_sum_within(TileSumTable *table, const TileSum *a, const TileSum *b, co
                      TileSumNeeds *needs);
 /* Has a constant in a sum wrapped since the last call? */
 bool tile_sum_wrapped(TileSumTable *table);
+/* Is it a multiple of 2 in any case? */
+bool tile_sum_is_even(const TileSum *sum);
+/* Half of it, rounded down; where every number in it is even, without a division. */
+const TileSum *tile_sum_half(TileSumTable *table, const TileSum *sum);
 /* Are all its symbols computed outside of grids? */
 bool tile_sum_is_host(const TileSum *sum);
 /* Does an element of a tile occur in it? */

@@ -7,6 +7,7 @@
 #include "parser/check/bindings.h"
 #include "parser/check/call.h"
 #include "parser/check/emit.h"
+#include "parser/check/formats.h"
 #include "parser/check/item.h"
 #include "parser/check/kernel.h"
 #include "parser/check/module.h"
@@ -248,6 +249,7 @@ static bool check_type_name(TileChecker *c, const TileItem *item, const TileType
     stand_in_type(item, type, &ok);
     for (size_t i = 0; i < item->generics.count; i++)
         if (item->generics.items[i].name == type->name) return true;
+    ok = ok || (type->access != TILE_WORD_NONE && tile_format_find(type->name));
     if (!ok) tile_fail_type(c, type->name_span, type->name);
     return ok;
 }
@@ -288,7 +290,9 @@ static bool stand_in_argument(TileChecker *c, const TileItem *item, const TilePa
         return true;
     }
     TileScalar scalar = stand_in_type(item, type, &ok);
-    if (!ok) return false;
+    TileFormat format = ok || !is_tensor ? TILE_FORMAT_PLAIN : tile_format_find(type->name);
+    if (format) scalar = tile_format_scalar(format);
+    if ((!ok && !format) || tile_fail_single(c, type, format)) return false;
     unsigned rank = (unsigned)type->extents.count;
     if (is_tensor) {
         TileTensor *tensor = TILE_NEW(c->arena, TileTensor);
@@ -296,10 +300,10 @@ static bool stand_in_argument(TileChecker *c, const TileItem *item, const TilePa
                             : type->access == TILE_WORD_OUT ? TILE_ACCESS_OUT
                                                             : TILE_ACCESS_INOUT;
         *tensor =
-            (TileTensor){.name = param->name, .scalar = scalar, .access = access, .rank = rank, .span = param->span};
+            (TileTensor){.name = param->name, .scalar = scalar, .format = format, .access = access, .rank = rank, .span = param->span};
         memcpy(tensor->dims, extent, rank * sizeof *extent);
         tensor->value =
-            tile_func_add_parameter(c->func, param->name, tile_type_tensor(c->context, scalar, rank, access));
+            tile_func_add_parameter(c->func, param->name, tile_type_tensor(c->context, format ? TILE_U8 : scalar, rank, access));
         *out = (TileMeaning){.kind = TILE_MEANING_TENSOR, .tensor = tensor};
         return true;
     }

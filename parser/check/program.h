@@ -61,10 +61,14 @@ typedef struct TileKernelParameter {
     const char *type;  /* element type as written: "f32", or the name of a generic */
     bool generic_type; /* `type` names a generic */
     TileScalar scalar; /* else: the element type */
+    bool as_bytes;     /* `type` is a format, as "i4", of which arguments have bytes: `scalar` is u8 */
     unsigned rank;
-    const char *dims[TILE_MAX_TENSOR_RANK]; /* as written: "M", "2 * N", "3" */
+    const char *dims[TILE_MAX_TENSOR_RANK]; /* of arguments, as written: "M", "2 * N", "3"; of bytes "(K + 1) / 2" */
     bool dim_is_name[TILE_MAX_TENSOR_RANK];
 } TileKernelParameter;
+
+/* A parameter whose type is a format of elements that share bytes is one of bytes to a launch. */
+void tile_kernel_parameter_bytes(TileKernelParameter *parameter, TileArena *arena, const TileTypeExpr *type);
 
 typedef struct TileKernelTune {
     const char *name, *target; /* target NULL for all */

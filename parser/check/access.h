@@ -20,6 +20,7 @@ typedef struct TileAccessed {
     const TileValidity *valid;
     const TileValidity *chosen;  /* more, that holds for all elements that are used: the others become 0 */
     bool stores;                 /* without a mask that selects lanes */
+    bool target;                 /* something is assigned to it */
     bool halved;                 /* the last dimension counts bytes of two elements, which `valid` counts */
     const TileValidity *implied; /* by the masks of the index tiles: where the index tiles are valid */
 } TileAccessed;

@@ -213,27 +213,36 @@ static void fail_static(TileChecker *c, const TileTensor *tensor, const TileExpr
     tile_report(c, d);
 }
 
-/* A name is bound by a tensor that has as many elements, where there is one: of packed ones the argument tells only a
- * number that is even. */
-static void bind_names(TileChecker *c, const TileBoundParams *kernel, bool halved, uint32_t *bound) {
+/* In which order tensors bind names: of packed elements an argument tells only a number that is even. So where there are
+ * some, those come first that are read and have as many elements, and those behind that are only written; a static name,
+ * whose value is known, is bound by others than packed ones. */
+typedef enum Turn { TURN_OTHERS, TURN_PACKED, TURN_WRITTEN, TURN_LEFT, TURN_COUNT } Turn;
+
+static Turn turn_of(const TileBoundParams *kernel, const TileTensor *tensor, unsigned d, const TileExpr *expr) {
+    bool packed = false;
+    for (size_t i = 0; i < kernel->params.count; i++)
+        packed = packed || (kernel->params.items[i].tensor && kernel->params.items[i].tensor->format);
+    if (is_halved(tensor, d)) return expr->kind == TILE_EXPR_NAME && tile_is_static(kernel->item, expr->name) ? TURN_LEFT : TURN_PACKED;
+    return packed && tensor->access == TILE_ACCESS_OUT ? TURN_WRITTEN : TURN_OTHERS;
+}
+
+static void bind_names(TileChecker *c, const TileBoundParams *kernel, Turn turn, uint32_t *bound) {
     for (size_t i = 0; i < kernel->params.count; i++) {
         const TileBoundParam *param = &kernel->params.items[i];
         for (unsigned d = 0; param->tensor && d < param->tensor->rank; d++) {
             const TileExpr *expr = param->param->type->extents.items[d];
-            if (is_halved(param->tensor, d) != halved || !is_new_name(c, expr)) continue;
-            if (halved && tile_is_static(kernel->item, expr->name)) {
+            if (!is_new_name(c, expr) || turn_of(kernel, param->tensor, d, expr) != turn) continue;
+            if (turn == TURN_LEFT)
                 fail_static(c, param->tensor, expr);
-                continue;
-            }
-            if (bind_dimension(c, kernel, param->tensor, d, expr)) bound[i] |= 1u << d;
+            else if (bind_dimension(c, kernel, param->tensor, d, expr))
+                bound[i] |= 1u << d;
         }
     }
 }
 
 void tile_bind_dimensions(TileChecker *c, const TileBoundParams *kernel) {
     uint32_t *bound = TILE_NEW_ARRAY(c->arena, uint32_t, kernel->params.count);
-    bind_names(c, kernel, false, bound);
-    bind_names(c, kernel, true, bound);
+    for (Turn turn = TURN_OTHERS; turn < TURN_COUNT; turn++) bind_names(c, kernel, turn, bound);
     solve_dimensions(c, kernel);
     bind_lost_dimensions(c, kernel->item);
     for (size_t i = 0; i < kernel->params.count; i++) {

@@ -382,7 +382,7 @@ bool tile_access_target(TileChecker *c, const TileExpr *target, TileAccessed *ac
         tile_report(c, d);
         return false;
     }
-    *access = (TileAccessed){.tensor = m.tensor, .span = target->span};
+    *access = (TileAccessed){.tensor = m.tensor, .span = target->span, .target = true};
     return tile_access_may_write(c, m.tensor, target->span) && tile_access_check_entries(c, target, access);
 }
 

@@ -29,11 +29,10 @@ static TileDiagnostic *report(TileChecker *c, TileSpan span, const char *message
 /* Why the range is none of whole bytes; NULL if it is one. */
 static const char *why_not_bytes(TileChecker *c, const TileRange *range) {
     int64_t size, step;
-    const char *first = tile_sum_words(c, range->first);
     if (!tile_sum_known(&c->sums, range->step, &step) || step != 1) return "its step is not 1";
     if (!tile_sum_known(&c->sums, range->size, &size) || size % 2) return "its extent is not even";
     if (tile_sum_is_even(tile_sum_resolve(&c->sums, range->first))) return NULL;
-    return tile_arena_format(c->arena, "its start, %s, is not known to be even", first);
+    return tile_arena_format(c->arena, "its start, %s, is not known to be even", tile_sum_words(c, range->first));
 }
 
 bool tile_packed_check_entries(TileChecker *c, const TileAccessed *access, const TileExpr *entry) {
@@ -44,10 +43,14 @@ bool tile_packed_check_entries(TileChecker *c, const TileAccessed *access, const
     const char *why = access->kinds[d] == TILE_ACCESS_RANGE ? why_not_bytes(c, access->ranges[d]) : NULL;
     if (!why) return true;
     tile_about_sum(c, access->ranges[d]->first);
+    tile_about_sum(c, access->ranges[d]->size);
     TileDiagnostic *diagnostic =
         report(c, entry->span, tile_arena_format(c->arena, "`%s` has two elements in a byte, and this range does not consist of bytes: %s",
                                                  access->tensor->name, why));
-    if (entry->kind != TILE_EXPR_COLON) {
+    if (access->target)
+        tile_diagnostic_note(c->diagnostics, diagnostic, (TileSpan){0},
+                             "a program that stores half of a byte would write the other half, too");
+    else if (entry->kind != TILE_EXPR_COLON) {
         tile_diagnostic_note(c->diagnostics, diagnostic, (TileSpan){0}, "a load by an index tile takes any elements");
         tile_diagnostic_edit(c->diagnostics, diagnostic, entry->span, "%s.idx", tile_span_text(c, entry->span));
     }

@@ -10,6 +10,7 @@
 #include "parser/check/meaning.h"
 #include "parser/check/packed.h"
 #include "parser/check/packed_access.h"
+#include "parser/check/propose.h"
 #include "parser/check/report.h"
 #include "parser/check/stand_in.h"
 #include "parser/check/validity.h"
@@ -52,7 +53,7 @@ bool tile_packed_check_entries(TileChecker *c, const TileAccessed *access, const
                              "a program that stores half of a byte would write the other half, too");
     else if (entry->kind != TILE_EXPR_COLON) {
         tile_diagnostic_note(c->diagnostics, diagnostic, (TileSpan){0}, "a load by an index tile takes any elements");
-        tile_diagnostic_edit(c->diagnostics, diagnostic, entry->span, "%s.idx", tile_span_text(c, entry->span));
+        tile_diagnostic_edit(c->diagnostics, diagnostic, entry->span, "%s.idx", tile_operand_text(c, entry));
     }
     tile_report(c, diagnostic);
     return false;
@@ -62,8 +63,9 @@ bool tile_packed_check_entries(TileChecker *c, const TileAccessed *access, const
 static bool ends_with_byte(TileChecker *c, const TileAccessed *access, const TileAtom *atom) {
     const TileSum *dim = access->tensor->dims[last_of(access)], *limit = atom->dim ? atom->dim : atom->limit;
     bool begins = !atom->lo || tile_sum_is_even(tile_sum_resolve(&c->sums, atom->lo));
-    bool ends = !atom->hi || limit == dim || tile_sum_is_even(tile_sum_resolve(&c->sums, atom->hi));
-    return begins && ends;
+    if (!atom->hi || limit == dim || tile_sum_is_even(tile_sum_resolve(&c->sums, atom->hi))) return begins;
+    bool even = atom->limit && tile_sum_is_even(tile_sum_resolve(&c->sums, atom->limit));
+    return begins && even && tile_sum_is_even(tile_sum_resolve(&c->sums, atom->first));
 }
 
 /* Why the store may write half a byte; NULL if it does not. */

@@ -322,7 +322,10 @@ static tile_status read_tensor(const Reader *reader, const TileArg *argument, Ti
 static tile_status read_any_tensor(const Reader *reader, const TileArg *argument, TileHostType type, TileView *view) {
     TilePackedTensor packed;
     TileArg bytes = *argument;
+    bytes.flags &= ~(uint32_t)TILE_ARG_PADDED;
     if (tile_packed_read(reader->parameter, argument->value.tensor, &packed)) {
+        if (argument->flags & TILE_ARG_PADDED)
+            packed.obstacle = "have a byte each, expected two in each byte along the last axis";
         if (packed.obstacle)
             return refuse(reader, TILE_ERROR_TYPE, "its elements of %s %s", reader->parameter->type_text, packed.obstacle);
         bytes.value.tensor = &packed.bytes;

@@ -10,6 +10,7 @@ import re
 import sys
 
 ITEM = re.compile(r"^(?:kernel|fn|const) (\w+)", re.MULTILINE)
+KERNEL = re.compile(r"^kernel (\w+)", re.MULTILINE)
 # What the other files import stands before them.
 FIRST = ["math", "nn", "sort"]
 
@@ -23,9 +24,16 @@ def renamed(text, names, shared, suffix, own):
     not use. Words in comments and texts follow, which is no harm."""
     lines = [line for line in text.splitlines() if not line.startswith("import ")]
     words = re.compile(r"\b(?:" + "|".join(names) + r")\b|(?<=\] as )\w+")
+    # A kernel may have the name of a built-in function, which is what a call without `run` means.
+    kernels = set(KERNEL.findall(text))
+    called = re.compile(r"\s*\(")
+    launched = ("kernel ", "run ")
 
     def rename(match):
         word = match.group(0)
+        if word in kernels and called.match(match.string, match.end()):
+            if not match.string.endswith(launched, 0, match.start()):
+                return word
         return word + ("" if word in shared else own) + suffix
 
     return words.sub(rename, "\n".join(lines)).splitlines()

@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "launch/guard.h"
 #include "launch/host.h"
+#include "launch/packed.h"
 
 tile_status tile_error_set(TileError *error, tile_status status, const char *format, ...) {
     if (!error) return status;
@@ -269,7 +270,10 @@ static inline bool read_usual(const Reader *reader, const TileArg *argument, Til
 static tile_status check_type(const Reader *reader, const DLTensor *tensor, TileHostType expected) {
     TileHostType type = tile_host_type_find(tensor->dtype);
     if (type == expected && type < TILE_HOST_TYPE_COUNT) return TILE_OK;
-    const char *wanted = reader->parameter->generic >= 0 ? "one of the language" : tile_host_type_name(expected);
+    const char *packed = tile_packed_words(reader->parameter);
+    const char *wanted = reader->parameter->generic >= 0 ? "one of the language"
+                         : packed                        ? packed
+                                                         : tile_host_type_name(expected);
     if (type < TILE_HOST_TYPE_COUNT)
         return refuse(reader, TILE_ERROR_TYPE, "type is %s, expected %s", tile_host_type_name(type), wanted);
     return refuse(reader, TILE_ERROR_TYPE, "type is DLPack code %d with %d bits and %d lanes, expected %s",
@@ -316,7 +320,17 @@ static tile_status read_tensor(const Reader *reader, const TileArg *argument, Ti
 }
 
 static tile_status read_any_tensor(const Reader *reader, const TileArg *argument, TileHostType type, TileView *view) {
-    TILE_TRY(read_tensor(reader, argument, type, view));
+    TilePackedTensor packed;
+    TileArg bytes = *argument;
+    bytes.flags &= ~(uint32_t)TILE_ARG_PADDED;
+    if (tile_packed_read(reader->parameter, argument->value.tensor, &packed)) {
+        if (argument->flags & TILE_ARG_PADDED)
+            packed.obstacle = "have a byte each, expected two in each byte along the last axis";
+        if (packed.obstacle)
+            return refuse(reader, TILE_ERROR_TYPE, "its elements of %s %s", reader->parameter->type_text, packed.obstacle);
+        bytes.value.tensor = &packed.bytes;
+    }
+    TILE_TRY(read_tensor(reader, &bytes, type, view));
     tile_guard_read(view);
     return TILE_OK;
 }

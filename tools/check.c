@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "driver/compile/image.h"
 #include "driver/compile/unit.h"
 #include "launch/report.h"
 #include "parser/check/program.h"
@@ -31,7 +32,9 @@ static tile_status check_names(TileUnit *unit, const TileProgramInfo *program) {
 /* The files, and the instances that the settings make of their kernels. */
 static tile_status check_unit(TileUnit *unit, void *state) {
     TileProgramInfo program = {0};
+    uint32_t count;
     TILE_TRY(tile_unit_check(unit, &program));
+    TILE_TRY(tile_signatures_create(unit, &program, false, &count)); /* what a launcher cannot take is an error, too */
     if (!unit->input->binding_count) return TILE_OK;
     if (!unit->ast) return tile_unit_check_settings(unit, &program); /* text of the IR has no settings */
     TILE_TRY(check_names(unit, &program));
@@ -39,7 +42,7 @@ static tile_status check_unit(TileUnit *unit, void *state) {
                                 unit->input->binding_count);
 }
 
-static tile_status check_instances(Checking *checking, const char *path, TileReport **report) {
+static tile_status check_path(Checking *checking, const char *path, TileReport **report) {
     TileText error = {.arena = checking->session->arena};
     TileCompileOptions options = {.struct_size = sizeof options,
                                   .file = path,
@@ -59,20 +62,11 @@ static tile_status check_instances(Checking *checking, const char *path, TileRep
     return status;
 }
 
-static tile_status check_text(Checking *checking, const char *path, TileReport **report) {
-    TileCompileOptions options = {.struct_size = sizeof options};
-    TileLibrary *library = NULL;
-    tile_status status = tile_compile_file(checking->compiler, path, &options, &library, report);
-    tile_library_destroy(library);
-    return status;
-}
-
 /* Prints the diagnostics of the file, or adds them to the others. */
 static int check_file(Checking *checking, const char *path) {
     TileSession *session = checking->session;
     TileReport *report = NULL;
-    tile_status status = checking->settings.count ? check_instances(checking, path, &report)
-                                                  : check_text(checking, path, &report);
+    tile_status status = check_path(checking, path, &report);
     if (status != TILE_OK && !report)
         report = tile_report_from_text(tile_arena_format(session->arena, "%s: %s", path, tile_status_text(status)));
     if (!session->json) return tile_session_report(session, status, report);

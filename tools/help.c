@@ -7,6 +7,7 @@
 #include "lang/scalar/scalar.h"
 #include "lowering/pass.h"
 #include "parser/check/builtin.h"
+#include "parser/check/formats.h"
 #include "parser/check/type.h"
 #include "parser/syntax/lex.h"
 #include "tools/error_pages.h"
@@ -89,6 +90,7 @@ static int help_words(TileSession *session) {
     printf("keywords:" TILE_KEYWORD_LIST(PRINT_KEYWORD) "\nwords with a meaning in some places:" TILE_PLACE_WORD_LIST(
         PRINT_WORD) "\ntypes:");
     for (int s = 0; s < TILE_SCALAR_COUNT; s++) printf(" %s", tile_scalar_name((TileScalar)s));
+    for (int f = TILE_FORMAT_PLAIN + 1; f < TILE_FORMAT_COUNT; f++) printf(" %s", tile_format_name((TileFormat)f));
     printf("\nclasses of types:");
     for (size_t i = 0; tile_class_at(i); i++) printf(" %s", tile_class_at(i));
     printf("\nbuilt-in functions:");

@@ -64,10 +64,36 @@ static tile_status read_type(const char **at, TileScalar *type, TileText *error)
     return TILE_OK;
 }
 
+/* Elements that kernels take as bytes: the type becomes u8; *shared is the number of them that share one. */
+static tile_status read_element(const char **at, TileScalar *type, int64_t *shared, TileText *error) {
+    static const struct {
+        const char *name;
+        int64_t shared;
+    } formats[] = {{"i4", 2}, {"u4", 2}, {"f4e2m1", 2}, {"f8e8m0", 1}};
+    *shared = 0;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        size_t length = strlen(formats[i].name);
+        if (strncmp(*at, formats[i].name, length) != 0 || isalnum((unsigned char)(*at)[length])) continue;
+        *at += length;
+        *type = TILE_U8;
+        *shared = formats[i].shared;
+        return TILE_OK;
+    }
+    return read_type(at, type, error);
+}
+
 static tile_status parse_generated(const char *at, TileSource *source, TileText *error) {
+    int64_t shared;
+    const char *start = at;
     source->kind = TILE_SOURCE_GENERATED;
-    TILE_TRY(read_type(&at, &source->type, error));
+    TILE_TRY(read_element(&at, &source->type, &shared, error));
+    if (shared && source->generator != TILE_GENERATOR_ZEROS)
+        return fail(error, "such elements are made up as zeros only, and their bytes by randint:u8[..](0,256)", start);
     TILE_TRY(read_shape(&at, &source->rank, source->extent, error));
+    if (shared == 2 && source->rank) {
+        int64_t *last = &source->extent[source->rank - 1];
+        *last = *last / 2 + *last % 2;
+    }
     if (source->generator == TILE_GENERATOR_RANDINT) {
         if (*at != '(') return fail(error, "randint needs (lo,hi)", at);
         at = skip_spaces(at + 1);

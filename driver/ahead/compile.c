@@ -225,7 +225,7 @@ static tile_status find_signature(TileUnit *unit, const TileProgramInfo *program
                                   const TileKernelInfo **kernel) {
     uint32_t count;
     *kernel = find_kernel(program, job->export->kernel);
-    TILE_TRY(tile_signatures_create(unit, program, &count));
+    TILE_TRY(tile_signatures_create(unit, program, true, &count));
     job->signature = &unit->input->signatures[*kernel - program->kernels.items];
     if (!job->signature->refused) return TILE_OK;
     tile_text_add(&unit->message, job->signature->refused);

@@ -86,7 +86,7 @@ static tile_status check_program(TileUnit *unit, void *state) {
     TileProgramInfo program = {0};
     TILE_TRY(tile_unit_check(unit, &program));
     TILE_TRY(tile_unit_check_settings(unit, &program));
-    TILE_TRY(tile_signatures_create(unit, &program, state));
+    TILE_TRY(tile_signatures_create(unit, &program, true, state));
     TILE_TRY(tile_tuned_load(unit, &program));
     TILE_TRY(tile_choices_create(unit, &program));
     tile_input_step(unit->input, TILE_STEP_CHECK, &unit->clock);

@@ -1,6 +1,6 @@
 /* Checks a long text on several threads, before it is checked on one.
  *
- * Each thread reads and parses the text by itself and checks every n-th item, in memory of its own, so that only the
+ * Each thread reads and parses the text by itself and checks every n-th item and export, in memory of its own, so that only the
  * text is shared. It records which items are clean, but not their diagnostics: the check proper, on the caller's
  * thread, skips clean items and reports on all others, in order. So diagnostics do not depend on the number of
  * threads. */
@@ -39,9 +39,11 @@ static void look(const Ahead *ahead, TileUnit *own, const TileItemRange *range) 
         tile_resolve_imports(own->diagnostics, own->ast, &importer) != TILE_OK ||
         !same_files(own->diagnostics, ahead->unit->diagnostics))
         return;
-    uint64_t *clean = TILE_NEW_ARRAY(own->arena, uint64_t, own->ast->items.count);
+    size_t items = own->ast->items.count, count = tile_check_count(own->ast);
+    uint64_t *clean = TILE_NEW_ARRAY(own->arena, uint64_t, count);
     tile_check_ahead(own->context, own->diagnostics, own->ast, own->verify, range, clean);
-    for (size_t i = range->first; i < own->ast->items.count; i += range->step) ahead->clean[i] = clean[i];
+    for (size_t i = range->first; i < items; i += range->step) ahead->clean[i] = clean[i];
+    for (size_t i = items + range->first; i < count; i += range->step) ahead->clean[i] = clean[i];
 }
 
 /* If memory runs out, no item is marked clean. */
@@ -72,7 +74,7 @@ const uint64_t *tile_unit_check_ahead(TileUnit *unit) {
     Ahead ahead = {.unit = unit, .threads = unit->ast->items.count / LEAST_ITEMS_A_THREAD};
     if (ahead.threads > MOST_THREADS) ahead.threads = MOST_THREADS;
     if (ahead.threads > (size_t)tile_thread_pool_size(pool)) ahead.threads = (size_t)tile_thread_pool_size(pool);
-    ahead.clean = TILE_NEW_ARRAY(unit->arena, uint64_t, unit->ast->items.count);
+    ahead.clean = TILE_NEW_ARRAY(unit->arena, uint64_t, tile_check_count(unit->ast));
     tile_thread_pool_run(pool, (int64_t)ahead.threads, look_at_share, &ahead);
     return ahead.clean;
 }

@@ -128,7 +128,7 @@ static tile_status emit_kernel(TileUnit *unit, Emission *emission) {
     TILE_TRY(tile_unit_check_settings(unit, &program));
     TILE_TRY(find_kernel(unit, &program, emission->options.kernel, &kernel));
     TILE_TRY(check_stage(unit, emission->options.stage));
-    TILE_TRY(tile_signatures_create(unit, &program, &count));
+    TILE_TRY(tile_signatures_create(unit, &program, true, &count));
     const TileImageSignature *signature = &unit->input->signatures[kernel - program.kernels.items];
     if (kernel->is_export && signature->refused) {
         tile_text_add(&unit->message, signature->refused);

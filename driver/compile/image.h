@@ -10,8 +10,9 @@
 #define TILE_VARIANT_PLACE "--variant"
 
 /* Creates the signatures of all kernels of a program, in the arena of the unit's input: input->signatures. Parameters
- * and static dimensions that a setting binds are left out. */
-tile_status tile_signatures_create(TileUnit *unit, const TileProgramInfo *program, uint32_t *count);
+ * and static dimensions that a setting binds are left out. `described`: also what they say of the kernels beyond their
+ * parameters, which costs a look at all of the text. */
+tile_status tile_signatures_create(TileUnit *unit, const TileProgramInfo *program, bool described, uint32_t *count);
 
 /* Fills in what the signature says of the kernel beyond its parameters. */
 void tile_interface_describe(TileUnit *unit, const TileKernelInfo *kernel, TileImageSignature *signature);

@@ -95,10 +95,10 @@ static bool look_through(Reach *r, const TileItem *item) {
         while (i < end &&
                (is_letter(text[i]) || (i > begin && text[i] == '.' && i + 1 < end && is_letter(text[i + 1]))))
             i++;
-        const char *word = tile_arena_string(r->unit->arena, text + begin, i - begin);
+        if (i++ == begin) continue; /* a word ends before what is no letter */
+        const char *word = tile_arena_string(r->unit->arena, text + begin, i - 1 - begin);
         if (strcmp(word, "print") == 0) return true;
-        if (i > begin) reach(r, word);
-        i += i == begin;
+        reach(r, word);
     }
     return false;
 }

@@ -57,15 +57,16 @@ static tile_status add_generics(Builder *b) {
 }
 
 /* The element type: a type of the language, a free type parameter, or one that a setting binds. */
-static tile_status set_type(Builder *b, TileImageParameter *parameter, const char *type) {
-    TileScalar scalar;
+static tile_status set_type(Builder *b, TileImageParameter *parameter, const TileKernelParameter *info) {
+    const char *type = info->type;
+    TileScalar scalar = info->scalar;
     parameter->type_text = keep(b, type);
     parameter->generic = (int8_t)open_generic(b, type);
     if (parameter->generic >= 0) return TILE_OK;
     const TileBinding *binding = find_binding(b, type);
     if (binding && binding->kind == TILE_BINDING_TYPE)
         scalar = binding->type;
-    else if (!tile_scalar_find(type, strlen(type), &scalar)) {
+    else if (!info->as_bytes && !tile_scalar_find(type, strlen(type), &scalar)) {
         tile_text_format(&b->unit->message, "%s: %s: '%s' is no type that the launcher knows", b->kernel->name,
                          parameter->name, type);
         return TILE_INVALID_ARGUMENT;
@@ -83,7 +84,7 @@ static tile_status add_parameter(Builder *b, const TileKernelParameter *info) {
     parameter.kind = info->is_tensor ? TILE_PARAMETER_TENSOR : TILE_PARAMETER_SCALAR;
     parameter.access = info->is_tensor ? access[info->access] : TILE_PARAMETER_IN;
     parameter.rank = info->is_tensor ? (uint8_t)info->rank : 0;
-    TILE_TRY(set_type(b, &parameter, info->type));
+    TILE_TRY(set_type(b, &parameter, info));
     const char **dimensions = TILE_NEW_ARRAY(b->arena, const char *, TILE_MAX_RANK);
     for (unsigned i = 0; i < parameter.rank; i++) dimensions[i] = keep(b, info->dims[i]);
     parameter.dimensions = dimensions;
@@ -108,6 +109,7 @@ static tile_status add_function_parameter(Builder *b, const TileParam *param) {
     info.rank = (unsigned)type->extents.count;
     for (unsigned i = 0; i < info.rank && i < TILE_MAX_RANK; i++)
         info.dims[i] = source_text(b, type->extents.items[i]->span);
+    tile_kernel_parameter_bytes(&info, b->unit->arena, type);
     return add_parameter(b, &info);
 }
 
@@ -233,7 +235,8 @@ static tile_status build_signature(TileUnit *unit, const TileKernelInfo *kernel,
     return TILE_OK;
 }
 
-tile_status tile_signatures_create(TileUnit *unit, const TileProgramInfo *program, uint32_t *count) {
+tile_status tile_signatures_create(TileUnit *unit, const TileProgramInfo *program, bool described,
+                                   uint32_t *count) {
     TileArena *arena = unit->input->arena;
     tile_arena_set_guard(arena, &unit->guard);
     TileImageSignature *signatures = TILE_NEW_ARRAY(arena, TileImageSignature, program->kernels.count);
@@ -249,7 +252,7 @@ tile_status tile_signatures_create(TileUnit *unit, const TileProgramInfo *progra
         signatures[i] = (TileImageSignature){.name = name, .text = text, .refused = why};
         unit->message = (TileText){.arena = unit->arena};
     }
-    for (size_t i = 0; i < program->kernels.count; i++)
+    for (size_t i = 0; described && i < program->kernels.count; i++)
         tile_interface_describe(unit, &program->kernels.items[i], &signatures[i]);
     tile_arena_set_guard(arena, NULL);
     const TileBackend *backend = tile_unit_backend(unit);

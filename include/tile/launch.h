@@ -92,7 +92,7 @@ typedef enum TileArgKind {
  * integer must fit, a number is rounded to nearest even). */
 typedef struct TileArg {
     TileArgKind kind;
-    uint32_t flags; /* TILE_ARG_READ_ONLY */
+    uint32_t flags; /* TILE_ARG_READ_ONLY, TILE_ARG_PADDED */
     union {
         const DLTensor *tensor;
         int64_t integer;
@@ -101,14 +101,18 @@ typedef struct TileArg {
     } value;
 } TileArg;
 
-enum { TILE_ARG_READ_ONLY = 1 }; /* the memory must not be written; refused for an `out` or `inout` parameter */
+enum {
+    TILE_ARG_READ_ONLY = 1, /* the memory must not be written; refused for an `out` or `inout` parameter */
+    TILE_ARG_PADDED = 4     /* elements of less than 8 bits have a byte each, which no kernel takes */
+};
 
 static inline TileArg tile_arg_tensor(const DLTensor *tensor) {
     TileArg arg = {TILE_ARG_TENSOR, 0, {tensor}};
     return arg;
 }
 static inline TileArg tile_arg_managed(const DLManagedTensorVersioned *managed) {
-    TileArg arg = {TILE_ARG_TENSOR, (uint32_t)(managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY), {&managed->dl_tensor}};
+    uint64_t known = DLPACK_FLAG_BITMASK_READ_ONLY | DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED; /* TILE_ARG_.. */
+    TileArg arg = {TILE_ARG_TENSOR, (uint32_t)(managed->flags & known), {&managed->dl_tensor}};
     return arg;
 }
 static inline TileArg tile_arg_integer(int64_t integer) {
@@ -134,7 +138,7 @@ static inline TileArg tile_arg_bool(bool truth) {
 
 #define TILE_TENSOR(tensor) tile_arg_tensor(tensor) /* const DLTensor * */
 #define TILE_MANAGED(managed)                                                                                          \
-    tile_arg_managed(managed) /* const DLManagedTensorVersioned *: its read-only flag counts */
+    tile_arg_managed(managed) /* const DLManagedTensorVersioned *: its flags count */
 #define TILE_INTEGER(integer) tile_arg_integer(integer)
 #define TILE_UNSIGNED(integer) tile_arg_unsigned(integer)
 #define TILE_NUMBER(number) tile_arg_number(number)

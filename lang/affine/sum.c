@@ -11,6 +11,7 @@ void tile_sum_table_init(TileSumTable *table, TileArena *arena) {
     *table = (TileSumTable){.arena = arena, .capacity = 128, .bucket_count = 16, .stamp = TILE_SUM_NO_FACT};
     table->slots = TILE_NEW_ARRAY(arena, TileSum *, table->capacity);
     table->buckets = TILE_NEW_ARRAY(arena, TileSymbol *, table->bucket_count);
+    table->recent = TILE_NEW_ARRAY(arena, TileRecentSum, TILE_RECENT_SUMS);
 }
 
 static uint32_t hash_products(const TileProduct *products, uint32_t count) {
@@ -187,12 +188,7 @@ const TileSum *tile_sum_compound(TileSumTable *table, TileSymbolKind kind, const
     return tile_sum_symbol(table, symbol);
 }
 
-static const TileSum *add_scaled(TileSumTable *table, const TileSum *a, const TileSum *b, int64_t factor) {
-    if (tile_sum_is_literal(b, 0)) return a;
-    if (factor == 1 && tile_sum_is_literal(a, 0)) return b;
-    int64_t constant = wrap_add(table, a->constant, wrap_multiply(table, b->constant, factor));
-    if (b->count == 0) return with_constant(table, a, constant);
-    if (a->count == 0 && factor == 1) return with_constant(table, b, constant);
+static const TileSum *merge(TileSumTable *table, const TileSum *a, const TileSum *b, int64_t factor) {
     if (a->count + b->count > TILE_MAX_PRODUCTS) {
         if (a->count > 1) a = tile_sum_compound(table, TILE_SYMBOL_GROUP, a, NULL);
         if (b->count > 1) b = tile_sum_compound(table, TILE_SYMBOL_GROUP, b, NULL);
@@ -210,6 +206,26 @@ static const TileSum *add_scaled(TileSumTable *table, const TileSum *a, const Ti
     }
     return tile_sum_intern(table, wrap_add(table, a->constant, wrap_multiply(table, b->constant, factor)), merged,
                            count);
+}
+
+static TileRecentSum *recent_of(const TileSumTable *table, const TileSum *a, const TileSum *b, int64_t factor) {
+    uint64_t hash = ((uint64_t)(uintptr_t)a * 3 + (uint64_t)(uintptr_t)b + (uint64_t)factor) * 0x9e3779b97f4a7c15u;
+    return &table->recent[hash >> 32 & (TILE_RECENT_SUMS - 1)];
+}
+
+static const TileSum *add_scaled(TileSumTable *table, const TileSum *a, const TileSum *b, int64_t factor) {
+    if (tile_sum_is_literal(b, 0)) return a;
+    if (factor == 1 && tile_sum_is_literal(a, 0)) return b;
+    if (b->count == 0)
+        return with_constant(table, a, wrap_add(table, a->constant, wrap_multiply(table, b->constant, factor)));
+    if (a->count == 0 && factor == 1) return with_constant(table, b, wrap_add(table, a->constant, b->constant));
+    TileRecentSum *recent = recent_of(table, a, b, factor);
+    if (recent->a == a && recent->b == b && recent->factor == factor) return recent->result;
+    bool before = tile_sum_wrapped(table);
+    const TileSum *result = merge(table, a, b, factor);
+    if (!table->wrapped) *recent = (TileRecentSum){a, b, result, factor};
+    table->wrapped |= before;
+    return result;
 }
 
 const TileSum *tile_sum_add(TileSumTable *table, const TileSum *a, const TileSum *b) {
@@ -319,4 +335,47 @@ bool tile_sum_is_host(const TileSum *sum) {
         for (uint32_t k = 0; k < sum->products[i].degree; k++)
             if (!sum->products[i].symbols[k]->host) return false;
     return true;
+}
+
+/* ---- even sums ---- */
+
+static bool symbol_is_even(const TileSymbol *symbol) {
+    switch (symbol->kind) {
+    case TILE_SYMBOL_VALUE: return symbol->even;
+    case TILE_SYMBOL_KNOWN: return symbol->known % 2 == 0;
+    case TILE_SYMBOL_MIN:
+    case TILE_SYMBOL_MAX: return tile_sum_is_even(symbol->a) && tile_sum_is_even(symbol->b);
+    case TILE_SYMBOL_MUL: return tile_sum_is_even(symbol->a) || tile_sum_is_even(symbol->b);
+    case TILE_SYMBOL_GROUP: return tile_sum_is_even(symbol->a);
+    case TILE_SYMBOL_DIV:
+    case TILE_SYMBOL_REM:
+    case TILE_SYMBOL_SHL:
+    case TILE_SYMBOL_SHR:
+    case TILE_SYMBOL_AND:
+    case TILE_SYMBOL_OR:
+    case TILE_SYMBOL_XOR: return false;
+    }
+    return false;
+}
+
+bool tile_sum_is_even(const TileSum *sum) {
+    bool even = sum->constant % 2 == 0;
+    for (uint32_t i = 0; even && i < sum->count; i++) {
+        const TileProduct *product = &sum->products[i];
+        even = product->factor % 2 == 0;
+        for (uint32_t k = 0; !even && k < product->degree; k++) even = symbol_is_even(product->symbols[k]);
+    }
+    return even;
+}
+
+const TileSum *tile_sum_half(TileSumTable *table, const TileSum *sum) {
+    const TileSum *half = tile_sum_integer(table, sum->constant / 2);
+    bool even = sum->constant % 2 == 0;
+    for (uint32_t i = 0; even && i < sum->count; i++) {
+        TileProduct product = sum->products[i];
+        even = product.factor % 2 == 0;
+        product.factor /= 2;
+        if (even) half = tile_sum_add(table, half, tile_sum_term(table, &product));
+    }
+    return even ? half : tile_sum_divide(table, sum, tile_sum_integer(table, 2));
 }

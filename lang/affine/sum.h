@@ -18,7 +18,7 @@ typedef struct TileValue TileValue; /* of the IR, which is above this room: only
 /* Sums that are at most this far from 0 do not wrap, and neither do small multiples of them: extents are below 2^47. */
 #define TILE_SUM_FAR (INT64_C(1) << 52)
 
-enum { TILE_MAX_DEGREE = 4, TILE_MAX_PRODUCTS = 12, TILE_MAX_BOUNDS = 2, TILE_SMALL_INTEGERS = 32 };
+enum { TILE_MAX_DEGREE = 4, TILE_MAX_PRODUCTS = 12, TILE_MAX_BOUNDS = 2, TILE_SMALL_INTEGERS = 32, TILE_RECENT_SUMS = 128 };
 
 typedef enum TileSymbolKind {
     TILE_SYMBOL_VALUE, /* an extent, a parameter, an induction variable, the result of any other computation */
@@ -59,6 +59,7 @@ struct TileSymbol {
     const TileSum *needs; /* the bounds hold only if this is >= 0, which a launch has to check; or NULL */
     bool host;            /* computed outside of grids */
     bool lane;            /* any element of a tile, of which there may be none; or operands are so */
+    bool even;            /* VALUE: a multiple of 2, as an induction variable of even start and step */
 };
 
 typedef struct TileProduct {
@@ -105,6 +106,12 @@ typedef struct TileFact {
     uint64_t stamp; /* unique */
 } TileFact;
 
+/* a + factor * b, in which no number wrapped. */
+typedef struct TileRecentSum {
+    const TileSum *a, *b, *result;
+    int64_t factor;
+} TileRecentSum;
+
 typedef struct TileSumTable {
     TileArena *arena;
     TILE_LIST(TileFact) facts; /* truncated at the end of a scope */
@@ -121,6 +128,7 @@ typedef struct TileSumTable {
     TileSymbol **buckets; /* compound symbols by kind and operands */
     size_t bucket_count, compound_count;
     const TileSum *integers[TILE_SMALL_INTEGERS]; /* NULL until first used */
+    TileRecentSum *recent; /* TILE_RECENT_SUMS results, each at the hash of its operands: most additions are repeated */
 } TileSumTable;
 
 void tile_sum_table_init(TileSumTable *table, TileArena *arena);
@@ -181,6 +189,10 @@ bool tile_sum_within(TileSumTable *table, const TileSum *a, const TileSum *b, co
                      TileSumNeeds *needs);
 /* Has a constant in a sum wrapped since the last call? */
 bool tile_sum_wrapped(TileSumTable *table);
+/* Is it a multiple of 2 in any case? */
+bool tile_sum_is_even(const TileSum *sum);
+/* Half of it, rounded down; where every number in it is even, without a division. */
+const TileSum *tile_sum_half(TileSumTable *table, const TileSum *sum);
 /* Are all its symbols computed outside of grids? */
 bool tile_sum_is_host(const TileSum *sum);
 /* Does an element of a tile occur in it? */

@@ -12,6 +12,7 @@
 #include "parser/check/meet.h"
 #include "parser/check/names.h"
 #include "parser/check/operand.h"
+#include "parser/check/packed_access.h"
 #include "parser/check/propose.h"
 #include "parser/check/range.h"
 #include "parser/check/report.h"
@@ -304,6 +305,7 @@ bool tile_access_check_entries(TileChecker *c, const TileExpr *expr, TileAccesse
     }
     for (unsigned d = tensor->own; d < tensor->rank; d++)
         ok = add_entry(c, access, d, expr->items.items[d - tensor->own]) && ok;
+    if (ok && tensor->format) ok = tile_packed_check_entries(c, access, expr->items.items[expr->items.count - 1]);
     return ok;
 }
 
@@ -340,6 +342,10 @@ void tile_access_add_operands(TileChecker *c, const TileAccessed *access, const 
             const TileRange *range = access->ranges[d];
             const TileSum *lo, *hi;
             tile_valid_bounds(c, valid, access->axis_of[d], &lo, &hi);
+            if (access->halved && d + 1 == access->tensor->rank) {
+                if (lo) lo = tile_sum_half(&c->sums, lo);
+                if (hi) hi = tile_sum_half(&c->sums, tile_sum_add(&c->sums, hi, tile_sum_integer(&c->sums, 1)));
+            }
             tile_access_push(operands, tile_emit_sum(c, range->first));
             tile_access_push(operands, tile_emit_sum(c, range->step));
             TileValue *low = tile_emit_sum(c, lo ? lo : zero), *high = tile_emit_sum(c, hi ? hi : range->size);

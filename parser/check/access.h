@@ -20,6 +20,8 @@ typedef struct TileAccessed {
     const TileValidity *valid;
     const TileValidity *chosen;  /* more, that holds for all elements that are used: the others become 0 */
     bool stores;                 /* without a mask that selects lanes */
+    bool target;                 /* something is assigned to it */
+    bool halved;                 /* the last dimension counts bytes of two elements, which `valid` counts */
     const TileValidity *implied; /* by the masks of the index tiles: where the index tiles are valid */
 } TileAccessed;
 
@@ -38,7 +40,7 @@ void tile_access_add_operands(TileChecker *c, const TileAccessed *access, const 
                               TileAccessOperands *operands);
 unsigned tile_access_attributes(const TileAccessed *access, const TileAccessOperands *operands,
                                 TileAttribute *attributes);
-TileMeaning tile_access_emit_load(TileChecker *c, TileAccessed *access);
+TileMeaning tile_access_emit_load(TileChecker *c, const TileAccessed *access);
 bool tile_access_may_read(TileChecker *c, const TileTensor *tensor, TileSpan span);
 TileExpr *tile_access_whole_index(TileChecker *c, unsigned rank, TileSpan span);
 bool tile_access_may_write(TileChecker *c, const TileTensor *tensor, TileSpan span);

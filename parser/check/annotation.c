@@ -1,5 +1,6 @@
 /* Annotations: findings in words. The first finding of a place is kept; a later instance of a generic only tells whether
  * the element type is one of its generics. */
+#include "parser/check/formats.h"
 #include "parser/check/annotation.h"
 #include "parser/check/listing.h"
 #include "parser/check/meaning.h"
@@ -44,7 +45,7 @@ static const char *type_words(TileChecker *c, const TileMeaning *m, const char *
 }
 
 static const char *scalar_name(const TileMeaning *m) {
-    return tile_scalar_name(m->kind == TILE_MEANING_TENSOR ? m->tensor->scalar : (TileScalar)m->scalar);
+    return m->kind == TILE_MEANING_TENSOR ? tile_tensor_type_name(m->tensor) : tile_scalar_name((TileScalar)m->scalar);
 }
 
 static const char *shape_words(TileChecker *c, const TileMeaning *m) {

@@ -85,7 +85,7 @@ const TileBuiltin *tile_find_builtin(const char *name) {
     TileOpId op = tile_op_find(name, strlen(name));
     if (op != TILE_OP_COUNT && (tile_op_info(op)->traits & TILE_TRAIT_FUNCTION)) return &op_functions[op];
     for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++)
-        if (strcmp(builtins[i].name, name) == 0) return &builtins[i];
+        if (*builtins[i].name == *name && strcmp(builtins[i].name, name) == 0) return &builtins[i];
     return NULL;
 }
 

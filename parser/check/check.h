@@ -151,10 +151,21 @@ struct TileRange {
     TileSpan span;
 };
 
+/* Formats of elements that tensors have and values have not (formats.c). */
+typedef enum TileFormat {
+    TILE_FORMAT_PLAIN,
+    TILE_FORMAT_I4, /* these three: two in a byte, the lower half first */
+    TILE_FORMAT_U4,
+    TILE_FORMAT_F4E2M1,
+    TILE_FORMAT_F8E8M0, /* powers of two, a byte each */
+    TILE_FORMAT_COUNT,
+} TileFormat;
+
 struct TileTensor {
     const char *name;
     TileValue *value;
-    TileScalar scalar;
+    TileScalar scalar; /* of elements that are loaded */
+    TileFormat format; /* other than PLAIN: `value` is a tensor of u8 */
     TileAccess access;
     unsigned rank;
     unsigned own; /* a temporary of each program: so many dimensions stand in front, for the indices of the program */

@@ -2,6 +2,7 @@
 #include "parser/check/bindings.h"
 #include "parser/check/dimension.h"
 #include "parser/check/emit.h"
+#include "parser/check/formats.h"
 #include "parser/check/item.h"
 #include "parser/check/meaning.h"
 #include "parser/check/names.h"
@@ -15,6 +16,26 @@ static bool is_new_name(TileChecker *c, const TileExpr *expr) {
            !tile_is_constant(c, c->frame->ast, expr->name);
 }
 
+/* ---- packed elements ---- */
+
+static bool is_halved(const TileTensor *tensor, unsigned d) {
+    return tile_format_is_packed(tensor->format) && d + 1 == tensor->rank;
+}
+
+const TileSum *tile_tensor_extent(TileChecker *c, const TileTensor *tensor, unsigned d) {
+    if (!is_halved(tensor, d)) return tensor->dims[d];
+    return tile_sum_half(&c->sums, tile_sum_add(&c->sums, tensor->dims[d], tile_sum_integer(&c->sums, 1)));
+}
+
+/* The number of elements that the argument has room for. */
+static TileValue *emit_room(TileChecker *c, const TileTensor *tensor, unsigned d) {
+    TileValue *extent = tile_build_dim(tile_emitter(c), tensor->value, d);
+    if (!is_halved(tensor, d)) return extent;
+    return tile_emit_binary(c, TILE_OP_MUL, extent, tile_build_i64(tile_emitter(c), 2));
+}
+
+/* ---- names ---- */
+
 /* A single name is bound by the first dimension that consists of it. */
 static bool bind_dimension(TileChecker *c, const TileBoundParams *kernel, TileTensor *tensor, unsigned d,
                            const TileExpr *expr) {
@@ -27,10 +48,11 @@ static bool bind_dimension(TileChecker *c, const TileBoundParams *kernel, TileTe
             m = tile_fail(c, WRONG_BINDING, expr->span, expr->name, "an extent, at least 0");
     } else {
         tile_emit_at(c, expr->span);
-        TileValue *extent = tile_build_dim(tile_emitter(c), tensor->value, d);
+        TileValue *extent = emit_room(c, tensor, d);
         extent->name = tile_intern_string(c->context->strings, expr->name);
         TileSymbol *symbol = tile_symbol_value(&c->sums, expr->name, extent);
         symbol->host = true;
+        symbol->even = is_halved(tensor, d);
         tile_symbol_bound(&c->sums, symbol, tile_sum_integer(&c->sums, 0), tile_sum_integer(&c->sums, TILE_MAX_EXTENT));
         m = tile_sum_meaning(tile_sum_symbol(&c->sums, symbol));
     }
@@ -82,8 +104,10 @@ static void check_dimension(TileChecker *c, TileTensor *tensor, unsigned d, cons
     if (!tile_check_dimension(c, tensor->dims[d], expr)) return;
     tile_require_exact(c, tensor->dims[d], expr->span);
     tile_emit_at(c, expr->span);
-    TileValue *operands[] = {tensor->value, tile_emit_sum(c, tensor->dims[d])};
-    const char *text = tile_intern_string(c->context->strings, tile_span_text(c, expr->span));
+    TileValue *operands[] = {tensor->value, tile_emit_sum(c, tile_tensor_extent(c, tensor, d))};
+    const char *text = is_halved(tensor, d) ? tile_halved_text(c->arena, expr, tile_span_text(c, expr->span))
+                                            : tile_span_text(c, expr->span);
+    text = tile_intern_string(c->context->strings, text);
     TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_AXIS, .integer = d},
                                   {.key = TILE_ATTRIBUTE_TEXT, .text = text}};
     tile_build_op(tile_emitter(c), TILE_OP_CHECK_DIM, operands, 2, attributes, 2, NULL, 0);
@@ -133,7 +157,7 @@ static bool solve_dimension(TileChecker *c, const TileTensor *tensor, unsigned d
                             const TileExpr *name) {
     size_t bounds = c->bounds.count;
     tile_emit_at(c, name->span);
-    TileValue *extent = tile_build_dim(tile_emitter(c), tensor->value, d);
+    TileValue *extent = emit_room(c, tensor, d);
     TileSymbol *symbol = tile_symbol_value(&c->sums, name->name, extent);
     TileMeaning m = tile_sum_meaning(tile_sum_symbol(&c->sums, symbol));
     TileBound bound = {.name = name->name, .meaning = m, .span = name->span, .fixed = true};
@@ -180,15 +204,45 @@ static void solve_dimensions(TileChecker *c, const TileBoundParams *kernel) {
 
 /* ---- all dimensions ---- */
 
-void tile_bind_dimensions(TileChecker *c, const TileBoundParams *kernel) {
-    uint32_t *bound = TILE_NEW_ARRAY(c->arena, uint32_t, kernel->params.count);
+static void fail_static(TileChecker *c, const TileTensor *tensor, const TileExpr *expr) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_PACKED, expr->span,
+                                      tile_arena_format(c->arena, "`%s` is static, and only `%s`, which has two elements in a byte, has such a dimension",
+                                                        expr->name, tensor->name));
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                         "a static dimension gets its value from a tensor with as many elements, or is a constant or generic");
+    tile_report(c, d);
+}
+
+/* In which order tensors bind names: of packed elements an argument tells only a number that is even. So where there are
+ * some, those come first that are read and have as many elements, and those behind that are only written; a static name,
+ * whose value is known, is bound by others than packed ones. */
+typedef enum Turn { TURN_OTHERS, TURN_PACKED, TURN_WRITTEN, TURN_LEFT, TURN_COUNT } Turn;
+
+static Turn turn_of(const TileBoundParams *kernel, const TileTensor *tensor, unsigned d, const TileExpr *expr) {
+    bool packed = false;
+    for (size_t i = 0; i < kernel->params.count; i++)
+        packed = packed || (kernel->params.items[i].tensor && kernel->params.items[i].tensor->format);
+    if (is_halved(tensor, d)) return expr->kind == TILE_EXPR_NAME && tile_is_static(kernel->item, expr->name) ? TURN_LEFT : TURN_PACKED;
+    return packed && tensor->access == TILE_ACCESS_OUT ? TURN_WRITTEN : TURN_OTHERS;
+}
+
+static void bind_names(TileChecker *c, const TileBoundParams *kernel, Turn turn, uint32_t *bound) {
     for (size_t i = 0; i < kernel->params.count; i++) {
         const TileBoundParam *param = &kernel->params.items[i];
         for (unsigned d = 0; param->tensor && d < param->tensor->rank; d++) {
             const TileExpr *expr = param->param->type->extents.items[d];
-            if (is_new_name(c, expr) && bind_dimension(c, kernel, param->tensor, d, expr)) bound[i] |= 1u << d;
+            if (!is_new_name(c, expr) || turn_of(kernel, param->tensor, d, expr) != turn) continue;
+            if (turn == TURN_LEFT)
+                fail_static(c, param->tensor, expr);
+            else if (bind_dimension(c, kernel, param->tensor, d, expr))
+                bound[i] |= 1u << d;
         }
     }
+}
+
+void tile_bind_dimensions(TileChecker *c, const TileBoundParams *kernel) {
+    uint32_t *bound = TILE_NEW_ARRAY(c->arena, uint32_t, kernel->params.count);
+    for (Turn turn = TURN_OTHERS; turn < TURN_COUNT; turn++) bind_names(c, kernel, turn, bound);
     solve_dimensions(c, kernel);
     bind_lost_dimensions(c, kernel->item);
     for (size_t i = 0; i < kernel->params.count; i++) {

@@ -18,6 +18,8 @@ typedef struct TileBoundParams {
 bool tile_check_dimension(TileChecker *c, const TileSum *extent, const TileExpr *expr);
 /* Records that a launch checks that the extent, which a tensor has, does not wrap. */
 void tile_require_exact(TileChecker *c, const TileSum *extent, TileSpan span);
+/* The extent of the IR's tensor: along an axis whose elements share bytes, the number of bytes. */
+const TileSum *tile_tensor_extent(TileChecker *c, const TileTensor *tensor, unsigned d);
 /* Binds the names in dimensions, and emits the checks of a launch. */
 void tile_bind_dimensions(TileChecker *c, const TileBoundParams *kernel);
 

@@ -7,6 +7,7 @@
 #include "parser/check/bindings.h"
 #include "parser/check/call.h"
 #include "parser/check/emit.h"
+#include "parser/check/formats.h"
 #include "parser/check/item.h"
 #include "parser/check/kernel.h"
 #include "parser/check/module.h"
@@ -248,6 +249,7 @@ static bool check_type_name(TileChecker *c, const TileItem *item, const TileType
     stand_in_type(item, type, &ok);
     for (size_t i = 0; i < item->generics.count; i++)
         if (item->generics.items[i].name == type->name) return true;
+    ok = ok || (type->access != TILE_WORD_NONE && tile_format_find(type->name));
     if (!ok) tile_fail_type(c, type->name_span, type->name);
     return ok;
 }
@@ -288,7 +290,9 @@ static bool stand_in_argument(TileChecker *c, const TileItem *item, const TilePa
         return true;
     }
     TileScalar scalar = stand_in_type(item, type, &ok);
-    if (!ok) return false;
+    TileFormat format = ok || !is_tensor ? TILE_FORMAT_PLAIN : tile_format_find(type->name);
+    if (format) scalar = tile_format_scalar(format);
+    if ((!ok && !format) || tile_fail_single(c, type, format)) return false;
     unsigned rank = (unsigned)type->extents.count;
     if (is_tensor) {
         TileTensor *tensor = TILE_NEW(c->arena, TileTensor);
@@ -296,10 +300,10 @@ static bool stand_in_argument(TileChecker *c, const TileItem *item, const TilePa
                             : type->access == TILE_WORD_OUT ? TILE_ACCESS_OUT
                                                             : TILE_ACCESS_INOUT;
         *tensor =
-            (TileTensor){.name = param->name, .scalar = scalar, .access = access, .rank = rank, .span = param->span};
+            (TileTensor){.name = param->name, .scalar = scalar, .format = format, .access = access, .rank = rank, .span = param->span};
         memcpy(tensor->dims, extent, rank * sizeof *extent);
         tensor->value =
-            tile_func_add_parameter(c->func, param->name, tile_type_tensor(c->context, scalar, rank, access));
+            tile_func_add_parameter(c->func, param->name, tile_type_tensor(c->context, format ? TILE_U8 : scalar, rank, access));
         *out = (TileMeaning){.kind = TILE_MEANING_TENSOR, .tensor = tensor};
         return true;
     }
@@ -428,23 +432,32 @@ static void weigh_file(ModuleCheck *check, const TileItem *item) {
     tile_diagnostic_note_limit(check->diagnostics, d, TILE_LIMIT_FILE_OPERATIONS);
 }
 
-static tile_status check_exports(ModuleCheck *check, TileProgramInfo *program) {
+static tile_status check_export(ModuleCheck *check, const TileExportInfo *export) {
+    TileLowerOptions options = {.bindings = export->bindings.items,
+                                .binding_count = export->bindings.count,
+                                .places = export->places.items};
+    const TileAst *own = check->ast;
+    check->ast = export->ast; /* a kernel of an import knows what its own file knows */
+    tile_status status = check_instance(check, export->item, &options, false);
+    check->ast = own;
+    return status;
+}
+
+/* `clean`: by the export's number, or NULL; it counts only where all exports are listed. */
+static tile_status check_exports(ModuleCheck *check, const uint64_t *clean, TileProgramInfo *program) {
     tile_status result = tile_list_kernels(check->diagnostics, check->ast, program);
     if (result == TILE_OUT_OF_MEMORY) return result;
+    if (result != TILE_OK) clean = NULL;
     for (size_t i = 0; i < program->exports.count && !check->spent; i++) {
         const TileExportInfo *export = &program->exports.items[i];
-        const TileItem *kernel = export->item;
-        if (tile_map_get(&check->wrong, kernel)) continue; /* reported already */
-        TileLowerOptions options = {.bindings = export->bindings.items,
-                                    .binding_count = export->bindings.count,
-                                    .places = export->places.items};
-        const TileAst *own = check->ast;
-        check->ast = export->ast; /* a kernel of an import knows what its own file knows */
-        tile_status status = check_instance(check, kernel, &options, false);
-        check->ast = own;
+        if (tile_map_get(&check->wrong, export->item)) continue; /* reported already */
+        check->clean = clean && clean[i];
+        tile_status status = check_export(check, export);
+        if (check->clean) check->diagnostics->work += clean[i] - ITEM_WORK;
         if (status != TILE_OK) result = status;
-        weigh_file(check, kernel);
+        weigh_file(check, export->item);
     }
+    check->clean = false;
     return result;
 }
 
@@ -473,20 +486,46 @@ static bool begin_module(ModuleCheck *check, TileContext *context, TileDiagnosti
     return check->arena != NULL;
 }
 
+size_t tile_check_count(const TileAst *ast) {
+    size_t count = ast->items.count;
+    for (size_t i = 0; i < ast->items.count; i++) count += ast->items.items[i]->exports.count;
+    return count;
+}
+
+/* Of the item, or of its export. The cost, if there are no diagnostics; otherwise 0. */
+static uint64_t cost_of(ModuleCheck *check, const TileItem *item, const TileExportInfo *export) {
+    TileDiagnostics *diagnostics = check->diagnostics;
+    size_t said = diagnostics->list.count;
+    uint32_t errors = diagnostics->error_count;
+    uint64_t work = diagnostics->work;
+    if ((export ? check_export(check, export) : check_item(check, item)) != TILE_OK) return 0;
+    if (!export) tile_warn_unused(diagnostics, check->arena, item);
+    weigh_file(check, item);
+    bool silent = diagnostics->list.count == said && diagnostics->error_count == errors && !check->spent;
+    return silent ? diagnostics->work - work : 0;
+}
+
+static void check_exports_ahead(ModuleCheck *check, const TileItemRange *range, uint64_t *clean) {
+    TileProgramInfo program;
+    if (tile_list_kernels(check->diagnostics, check->ast, &program) != TILE_OK) return;
+    for (size_t i = range->first; i < program.exports.count && !check->spent; i += range->step)
+        clean[i] = cost_of(check, program.exports.items[i].item, &program.exports.items[i]);
+}
+
 void tile_check_ahead(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
                       const TileItemRange *range, uint64_t *clean) {
     ModuleCheck check;
     if (!begin_module(&check, context, diagnostics, ast, verify)) return;
-    for (size_t i = range->first; i < ast->items.count && !check.spent; i += range->step) {
-        size_t said = diagnostics->list.count;
-        uint32_t errors = diagnostics->error_count;
-        uint64_t work = diagnostics->work;
-        if (check_item(&check, ast->items.items[i]) != TILE_OK) continue;
-        tile_warn_unused(diagnostics, check.arena, ast->items.items[i]);
-        weigh_file(&check, ast->items.items[i]);
-        bool silent = diagnostics->list.count == said && diagnostics->error_count == errors && !check.spent;
-        if (silent) clean[i] = diagnostics->work - work;
+    for (size_t i = 0; i < ast->items.count && !check.spent; i++) {
+        const TileItem *item = ast->items.items[i];
+        check.clean = i % range->step != range->first;
+        if (check.clean)
+            (void)check_item(&check, item); /* notes the names of the instances */
+        else
+            clean[i] = cost_of(&check, item, NULL);
     }
+    check.clean = false;
+    if (!check.spent) check_exports_ahead(&check, range, clean + ast->items.count);
     tile_arena_destroy(check.arena);
 }
 
@@ -512,7 +551,7 @@ tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics
     }
     check.clean = false;
     if (result == TILE_OUT_OF_MEMORY || check.spent) return tile_arena_destroy(check.arena), result;
-    tile_status status = check_exports(&check, program ? program : &own);
+    tile_status status = check_exports(&check, clean ? clean + ast->items.count : NULL, program ? program : &own);
     if (result == TILE_OK || status == TILE_OUT_OF_MEMORY) result = status;
     tile_arena_destroy(check.arena);
     tile_diagnostics_sort(diagnostics);

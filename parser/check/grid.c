@@ -239,9 +239,10 @@ static void make_temp(TileChecker *c, const TileTypeExpr *type, TileTensor *tens
     Place place = enter_host(c);
     for (unsigned d = 0; d < tensor->rank; d++) {
         if (d >= tensor->own) tile_require_exact(c, tensor->dims[d], type->extents.items[d - tensor->own]->span);
-        extents[d] = d < tensor->own ? tile_op_operand(c->grid, d) : tile_emit_sum(c, tensor->dims[d]);
+        extents[d] = d < tensor->own ? tile_op_operand(c->grid, d) : tile_emit_sum(c, tile_tensor_extent(c, tensor, d));
     }
-    const TileType *made = tile_type_tensor(c->context, tensor->scalar, tensor->rank, TILE_ACCESS_TEMP);
+    TileScalar held = tensor->format ? TILE_U8 : tensor->scalar;
+    const TileType *made = tile_type_tensor(c->context, held, tensor->rank, TILE_ACCESS_TEMP);
     const TileAttribute own = {.key = TILE_ATTRIBUTE_OWN, .integer = tensor->own};
     TileOp *op = tile_build_op(tile_emitter(c), TILE_OP_TEMP, extents, tensor->rank, &own, tensor->own != 0, &made, 1);
     leave_host(c, place);
@@ -269,6 +270,7 @@ static TileMeaning fail_temp_type(TileChecker *c, const TileTypeExpr *type) {
 void tile_check_temp(TileChecker *c, const TileStatement *statement) {
     const TileTypeExpr *type = statement->type;
     TileScalar scalar;
+    TileFormat format = TILE_FORMAT_PLAIN;
     TileNameRef name = statement->names.items[0];
     bool fits =
         type->kind == TILE_TYPE_EXPR_NAME && type->has_extents && type->access == TILE_WORD_NONE && !type->is_const;
@@ -282,8 +284,10 @@ void tile_check_temp(TileChecker *c, const TileStatement *statement) {
         wrong = fail_temp_type(c, type);
     else if (type->extents.count + own > TILE_MAX_TENSOR_RANK)
         wrong = tile_fail(c, RANK_LIMIT, type->span, (int)(TILE_MAX_TENSOR_RANK - own));
-    else if (!tile_find_type(c, type->name, &scalar))
+    else if (!tile_find_element(c, type->name, &scalar, &format))
         wrong = tile_fail_type(c, type->name_span, type->name);
+    else if (tile_fail_single(c, type, format))
+        wrong = tile_error_meaning();
     if (tile_is_error(&wrong)) {
         tile_scope_bind(c, name, wrong, true);
         return;
@@ -291,6 +295,7 @@ void tile_check_temp(TileChecker *c, const TileStatement *statement) {
     TileTensor *tensor = TILE_NEW(c->arena, TileTensor);
     *tensor = (TileTensor){.name = name.name,
                            .scalar = scalar,
+                           .format = format,
                            .access = TILE_ACCESS_TEMP,
                            .rank = (unsigned)type->extents.count + own,
                            .own = own,

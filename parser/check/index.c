@@ -11,6 +11,7 @@
 #include "parser/check/meaning.h"
 #include "parser/check/meet.h"
 #include "parser/check/operand.h"
+#include "parser/check/packed_access.h"
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
 #include "parser/check/scope.h"
@@ -23,7 +24,7 @@
 
 /* ---- loads ---- */
 
-TileMeaning tile_access_emit_load(TileChecker *c, TileAccessed *access) {
+static TileMeaning emit_load(TileChecker *c, const TileAccessed *access) {
     TileAccessOperands operands = {0};
     TileAttribute attributes[2];
     tile_access_push(&operands, access->tensor->value);
@@ -42,6 +43,14 @@ TileMeaning tile_access_emit_load(TileChecker *c, TileAccessed *access) {
     TileMeaning zero = tile_bits_meaning(access->tensor->scalar, 0);
     TileValue *filled = tile_emit_filled(c, &loaded, access->chosen, tile_emit_value(c, &zero));
     return tile_value_meaning(c, filled, access->extent, access->valid);
+}
+
+TileMeaning tile_access_emit_load(TileChecker *c, const TileAccessed *access) {
+    if (!access->tensor->format) return emit_load(c, access);
+    TileAccessed bytes;
+    tile_packed_bytes(c, access, &bytes);
+    TileMeaning loaded = emit_load(c, &bytes);
+    return tile_packed_decode(c, access, &loaded);
 }
 
 /* One integer of a tensor that is only read: it is the same wherever it is loaded, so that what a condition tells of it
@@ -271,8 +280,7 @@ bool tile_access_fit_value(TileChecker *c, const TileAccessed *access, TileMeani
     return true;
 }
 
-void tile_access_emit_store(TileChecker *c, const TileAccessed *target, const TileMeaning *value,
-                            const TileValidity *valid) {
+static void emit_store(TileChecker *c, const TileAccessed *target, const TileMeaning *value, const TileValidity *valid) {
     TileAccessOperands operands = {0};
     TileAccessed stored = *target, *access = &stored;
     stored.stores = !tile_valid_masks(c, valid);
@@ -284,6 +292,19 @@ void tile_access_emit_store(TileChecker *c, const TileAccessed *target, const Ti
     unsigned count = tile_access_attributes(access, &operands, attributes);
     tile_emit_at(c, access->span);
     tile_build_op(tile_emitter(c), TILE_OP_STORE_TILE, operands.items, operands.count, attributes, count, NULL, 0);
+}
+
+void tile_access_emit_store(TileChecker *c, const TileAccessed *target, const TileMeaning *value,
+                            const TileValidity *valid) {
+    if (!target->tensor->format) {
+        emit_store(c, target, value, valid);
+        return;
+    }
+    if (!tile_packed_may_store(c, target, valid)) return;
+    TileAccessed bytes;
+    tile_packed_bytes(c, target, &bytes);
+    TileMeaning packed = tile_packed_encode(c, target, &bytes, *value, valid);
+    emit_store(c, &bytes, &packed, valid);
 }
 
 /* Is the value valid wherever the destination is? Else, if `skip` is given, `valid` becomes the conjunction of both. */
@@ -361,7 +382,7 @@ bool tile_access_target(TileChecker *c, const TileExpr *target, TileAccessed *ac
         tile_report(c, d);
         return false;
     }
-    *access = (TileAccessed){.tensor = m.tensor, .span = target->span};
+    *access = (TileAccessed){.tensor = m.tensor, .span = target->span, .target = true};
     return tile_access_may_write(c, m.tensor, target->span) && tile_access_check_entries(c, target, access);
 }
 

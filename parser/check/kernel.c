@@ -29,7 +29,8 @@ static void bind_parameter(TileChecker *c, const TileParam *param, TileMeaning m
     tile_scope_push(c, (TileBound){.name = param->name, .meaning = meaning, .span = param->span, .fixed = true});
 }
 
-static void add_tensor(TileChecker *c, TileBoundParams *kernel, const TileParam *param, TileScalar scalar) {
+static void add_tensor(TileChecker *c, TileBoundParams *kernel, const TileParam *param, TileScalar scalar,
+                       TileFormat format) {
     static const TileAccess accesses[] = {
         [TILE_WORD_IN] = TILE_ACCESS_IN, [TILE_WORD_OUT] = TILE_ACCESS_OUT, [TILE_WORD_INOUT] = TILE_ACCESS_INOUT};
     const TileTypeExpr *type = param->type;
@@ -40,11 +41,12 @@ static void add_tensor(TileChecker *c, TileBoundParams *kernel, const TileParam 
     TileTensor *tensor = TILE_NEW(c->arena, TileTensor);
     *tensor = (TileTensor){.name = param->name,
                            .scalar = scalar,
+                           .format = format,
                            .access = accesses[type->access],
                            .rank = (unsigned)type->extents.count,
                            .span = param->span};
     tensor->value = tile_func_add_parameter(c->func, param->name,
-                                            tile_type_tensor(c->context, scalar, tensor->rank, tensor->access));
+                                            tile_type_tensor(c->context, format ? TILE_U8 : scalar, tensor->rank, tensor->access));
     tile_list_push(c->arena, &kernel->params, (TileBoundParam){param, tensor});
     bind_parameter(c, param, (TileMeaning){.kind = TILE_MEANING_TENSOR, .tensor = tensor});
 }
@@ -81,13 +83,17 @@ static void add_scalar(TileChecker *c, TileBoundParams *kernel, const TileParam 
 static void add_parameter(TileChecker *c, TileBoundParams *kernel, const TileParam *param) {
     const TileTypeExpr *type = param->type;
     TileScalar scalar;
+    TileFormat format;
+    bool tensor = type->access != TILE_WORD_NONE && type->has_extents;
     if (type->kind != TILE_TYPE_EXPR_NAME) {
         tile_fail(c, PARAMETER_TYPE, type->span);
-    } else if (!tile_find_type(c, type->name, &scalar)) {
+    } else if (!tile_find_element(c, type->name, &scalar, &format) || (format && !tensor)) {
         tile_fail_type(c, type->name_span, type->name);
         bind_parameter(c, param, tile_error_meaning());
-    } else if (type->access != TILE_WORD_NONE && type->has_extents) {
-        add_tensor(c, kernel, param, scalar);
+    } else if (tile_fail_single(c, type, format)) {
+        bind_parameter(c, param, tile_error_meaning());
+    } else if (tensor) {
+        add_tensor(c, kernel, param, scalar, format);
     } else if (type->access == TILE_WORD_NONE && !type->has_extents) {
         add_scalar(c, kernel, param, scalar);
     } else {

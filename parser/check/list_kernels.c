@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "parser/check/bindings.h"
+#include "parser/check/formats.h"
 #include "parser/check/item.h"
 #include "parser/check/module.h"
 #include "parser/check/operand.h"
@@ -60,6 +61,17 @@ static bool is_generic_type(const TileItem *kernel, const char *name) {
     return false;
 }
 
+void tile_kernel_parameter_bytes(TileKernelParameter *parameter, TileArena *arena, const TileTypeExpr *type) {
+    TileFormat format = parameter->is_tensor ? tile_format_find(parameter->type) : TILE_FORMAT_PLAIN;
+    if (!format) return;
+    parameter->as_bytes = true;
+    parameter->scalar = TILE_U8;
+    if (!tile_format_is_packed(format) || !parameter->rank) return;
+    unsigned last = parameter->rank - 1;
+    parameter->dims[last] = tile_halved_text(arena, type->extents.items[last], parameter->dims[last]);
+    parameter->dim_is_name[last] = false;
+}
+
 static TileKernelParameter list_parameter(const Lister *l, const TileItem *kernel, const TileParam *param) {
     static const TileAccess accesses[] = {TILE_ACCESS_IN, TILE_ACCESS_IN, TILE_ACCESS_OUT, TILE_ACCESS_INOUT};
     const TileTypeExpr *type = param->type;
@@ -75,6 +87,7 @@ static TileKernelParameter list_parameter(const Lister *l, const TileItem *kerne
         info.dims[d] = flat_text(l, type->extents.items[d]->span);
         info.dim_is_name[d] = type->extents.items[d]->kind == TILE_EXPR_NAME;
     }
+    if (!info.generic_type) tile_kernel_parameter_bytes(&info, l->arena, type);
     return info;
 }
 

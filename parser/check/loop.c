@@ -159,6 +159,7 @@ static void bind_counter(TileChecker *c, const Loop *loop, TileValue *value) {
     const TileSum *last = tile_sum_subtract(&c->sums, loop->hi, tile_sum_integer(&c->sums, 1));
     const TileSum *lower = tile_sum_exceeds(&c->sums, loop->lo) ? NULL : loop->lo;
     const TileSum *upper = tile_sum_falls(&c->sums, loop->hi) ? NULL : last;
+    symbol->even = tile_sum_is_even(loop->lo) && tile_sum_is_even(loop->step);
     tile_symbol_bound(&c->sums, symbol, lower, upper);
     if (lower && upper) tile_sum_assume(&c->sums, lower, upper);
     const TileSum *first = tile_sum_symbol(&c->sums, symbol);

@@ -1,4 +1,5 @@
 /* Name lookup: bound names, items of the file or of imports, constants. And assignment to variables. */
+#include "parser/check/formats.h"
 #include "parser/check/builtin.h"
 #include "parser/check/constant.h"
 #include "parser/check/emit.h"
@@ -123,7 +124,7 @@ static void note_other_target(TileChecker *c, TileDiagnostic *d, const char *nam
 }
 
 static TileMeaning unknown_name(TileChecker *c, const char *name, TileSpan span) {
-    if (tile_is_future_type(name)) return tile_fail_future_type(c, span, name);
+    if (tile_format_find(name)) return tile_fail_format(c, span, name);
     if (c->frame->ast->lost) return tile_error_meaning();
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_NAME, span, name);
     note_dimension(c, d, name);
@@ -138,7 +139,7 @@ static bool is_known(TileChecker *c, const char *name) {
     TileScalar scalar;
     return tile_scope_find(c, name) || tile_find_item(c->frame->ast, name, true, &where) || tile_find_builtin(name) ||
            tile_scalar_find(name, strlen(name), &scalar) || tile_find_module(c->frame->ast, name) ||
-           tile_is_future_type(name);
+           tile_format_find(name);
 }
 
 bool tile_check_foreign_member(TileChecker *c, const TileExpr *field) {

@@ -3,6 +3,7 @@
 #include "parser/check/arguments.h"
 #include "parser/check/builtin.h"
 #include "parser/check/emit.h"
+#include "parser/check/formats.h"
 #include "parser/check/operand.h"
 #include "parser/check/packed.h"
 #include "parser/check/reduce.h"
@@ -17,19 +18,12 @@
 
 #include <string.h>
 
-typedef enum Format { FORMAT_I4, FORMAT_U4, FORMAT_F4E2M1, FORMAT_COUNT } Format;
-
-static const struct {
-    const char *name;
-    TileScalar scalar; /* what it is unpacked to, exactly */
-} formats[FORMAT_COUNT] = {{"i4", TILE_I8}, {"u4", TILE_U8}, {"f4e2m1", TILE_F8E4M3}};
-
-static bool read_format(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin, Format *format) {
+static bool read_format(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin, TileFormat *format) {
     const TileExpr *index = call->a;
     bool one = index->kind == TILE_EXPR_INDEX && index->items.count == 1;
     const char *word = one && index->items.items[0]->kind == TILE_EXPR_NAME ? index->items.items[0]->name : "";
-    for (unsigned i = 0; i < FORMAT_COUNT; i++)
-        if (strcmp(word, formats[i].name) == 0) return *format = (Format)i, true;
+    *format = tile_format_find(word);
+    if (tile_format_is_packed(*format)) return true;
     return tile_fail(c, BAD_ARGUMENT, index->span, builtin->name, "`i4`, `u4` or `f4e2m1` in brackets",
                      one ? tile_span_text(c, index->items.items[0]->span) : "nothing"),
            false;
@@ -79,20 +73,6 @@ static const TileSum *twice(TileChecker *c, const TileSum *extent) {
     return tile_sum_multiply(&c->sums, tile_sum_integer(&c->sums, 2), extent);
 }
 
-/* Half of an even extent: of `2 * B` it is B. */
-static const TileSum *half_of(TileChecker *c, const TileSum *extent) {
-    TileSumTable *t = &c->sums;
-    const TileSum *half = tile_sum_integer(t, extent->constant / 2);
-    bool even = extent->constant % 2 == 0;
-    for (uint32_t i = 0; even && i < extent->count; i++) {
-        TileProduct product = extent->products[i];
-        even = product.factor % 2 == 0;
-        product.factor /= 2;
-        if (even) half = tile_sum_add(t, half, tile_sum_term(t, &product));
-    }
-    return even ? half : tile_sum_divide(t, extent, tile_sum_integer(t, 2));
-}
-
 /* ---- unpack ---- */
 
 /* One of 0, 1/2, 1, 3/2, 2, 3, 4, 6 and a sign as f8e4m3: from 1 on, the exponent and the bit behind it stand 2 bits higher
@@ -108,33 +88,43 @@ static TileValue *decode_float4(TileChecker *c, TileValue *nibble) {
     return tile_build_bitcast(tile_emitter(c), bits, TILE_F8E4M3);
 }
 
-static TileValue *decode(TileChecker *c, TileValue *bytes, Format format, bool upper) {
-    if (format == FORMAT_I4) { /* the shift to the right repeats the sign */
+static TileValue *decode(TileChecker *c, TileValue *bytes, TileFormat format, bool upper) {
+    if (format == TILE_FORMAT_I4) { /* the shift to the right repeats the sign */
         if (!upper) bytes = binary_with(c, TILE_OP_SHL, bytes, 4);
         return binary_with(c, TILE_OP_SHR, tile_build_bitcast(tile_emitter(c), bytes, TILE_I8), 4);
     }
     TileValue *nibble = upper ? binary_with(c, TILE_OP_SHR, bytes, 4) : binary_with(c, TILE_OP_AND, bytes, 15);
-    return format == FORMAT_U4 ? nibble : decode_float4(c, nibble);
+    return format == TILE_FORMAT_U4 ? nibble : decode_float4(c, nibble);
+}
+
+TileValue *tile_unpack_value(TileChecker *c, TileValue *bytes, TileFormat format) {
+    int64_t extent[TILE_MAX_TILE_RANK];
+    TileValue *halves[2];
+    unsigned rank = bytes->type->rank;
+    memcpy(extent, bytes->type->extent, rank * sizeof *extent);
+    extent[rank] = 1;
+    for (unsigned i = 0; i < 2; i++)
+        halves[i] = tile_build_reshape(tile_emitter(c), decode(c, bytes, format, i == 1), rank + 1u, extent);
+    TileValue *pairs = tile_build_cat(tile_emitter(c), halves[0], halves[1], rank);
+    extent[rank - 1] *= 2;
+    return tile_build_reshape(tile_emitter(c), pairs, rank, extent);
+}
+
+TileValue *tile_unpack_low(TileChecker *c, TileValue *bytes, TileFormat format) {
+    return decode(c, bytes, format, false);
 }
 
 /* unpack[i4](v): u8[.., K] gives i8[.., 2 * K]; the lower half of a byte comes first. */
 TileMeaning tile_check_unpack(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
-    Format format;
+    TileFormat format;
     TileMeaning m;
-    int64_t extent[TILE_MAX_TILE_RANK];
     if (!read_format(c, call, builtin, &format) || !read_operand(c, call, builtin, &m)) return tile_error_meaning();
     if (m.scalar != TILE_U8)
         return tile_fail(c, BAD_ARGUMENT, call->arguments.items[0].value->span, builtin->name, "u8",
                          tile_meaning_words(c, &m));
     tile_emit_at(c, call->span);
-    TileValue *bytes = tile_emit_value(c, &m), *halves[2];
-    numbers_of(c, &m, extent);
-    extent[m.rank] = 1;
-    for (unsigned i = 0; i < 2; i++)
-        halves[i] = tile_build_reshape(tile_emitter(c), decode(c, bytes, format, i == 1), m.rank + 1u, extent);
-    TileValue *pairs = tile_build_cat(tile_emitter(c), halves[0], halves[1], m.rank);
-    extent[m.rank - 1] *= 2;
-    return with_last(c, &m, tile_build_reshape(tile_emitter(c), pairs, m.rank, extent), twice(c, m.extent[m.rank - 1]));
+    TileValue *value = tile_unpack_value(c, tile_emit_value(c, &m), format);
+    return with_last(c, &m, value, twice(c, m.extent[m.rank - 1]));
 }
 
 /* ---- pack ---- */
@@ -161,40 +151,45 @@ static TileValue *encode_float4(TileChecker *c, TileValue *x) {
     return tile_emit_select(c, tile_emit_unary(c, TILE_OP_ISNAN, wide), seven, code);
 }
 
+TileValue *tile_pack_value(TileChecker *c, TileValue *x, TileFormat format) {
+    int64_t extent[TILE_MAX_TILE_RANK];
+    unsigned rank = x->type->rank;
+    memcpy(extent, x->type->extent, rank * sizeof *extent);
+    x = format == TILE_FORMAT_F4E2M1
+            ? encode_float4(c, x)
+            : binary_with(c, TILE_OP_AND, tile_build_convert(tile_emitter(c), x, TILE_U8), 15);
+    extent[rank - 1] /= 2;
+    extent[rank] = 2;
+    TileValue *pairs = tile_build_reshape(tile_emitter(c), x, rank + 1u, extent), *halves[2];
+    for (unsigned i = 0; i < 2; i++)
+        halves[i] = tile_build_reshape(tile_emitter(c), tile_build_slice(tile_emitter(c), pairs, rank, i, 1), rank, extent);
+    return tile_emit_binary(c, TILE_OP_OR, halves[0], binary_with(c, TILE_OP_SHL, halves[1], 4));
+}
+
 /* pack[i4](v): [.., 2 * K] integers, of which 4 bits are kept, or for f4e2m1 floats give u8[.., K]. */
 TileMeaning tile_check_pack(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
-    Format format;
+    TileFormat format;
     TileMeaning m;
-    int64_t extent[TILE_MAX_TILE_RANK];
     if (!read_format(c, call, builtin, &format) || !read_operand(c, call, builtin, &m)) return tile_error_meaning();
     const TileExpr *expr = call->arguments.items[0].value;
     TileScalar scalar = (TileScalar)m.scalar;
-    if (format == FORMAT_F4E2M1 ? !tile_scalar_is_float(scalar) || scalar == TILE_F64 : !tile_scalar_is_int(scalar))
+    if (format == TILE_FORMAT_F4E2M1 ? !tile_scalar_is_float(scalar) || scalar == TILE_F64 : !tile_scalar_is_int(scalar))
         return tile_fail(c, BAD_ARGUMENT, expr->span, builtin->name,
-                         format == FORMAT_F4E2M1 ? "floats of at most 32 bits" : "integers", tile_meaning_words(c, &m));
-    numbers_of(c, &m, extent);
+                         format == TILE_FORMAT_F4E2M1 ? "floats of at most 32 bits" : "integers", tile_meaning_words(c, &m));
     const TileSum *had = m.extent[m.rank - 1];
-    if (extent[m.rank - 1] % 2) tile_about_sum(c, had);
-    if (extent[m.rank - 1] % 2)
+    bool odd = tile_extent_value(c, had) % 2;
+    if (odd) tile_about_sum(c, had);
+    if (odd)
         return tile_fail(c, BAD_ARGUMENT, expr->span, builtin->name, "an even last extent", tile_meaning_words(c, &m));
     tile_emit_at(c, call->span);
-    TileValue *x = tile_emit_value(c, &m);
-    x = format == FORMAT_F4E2M1 ? encode_float4(c, x)
-                                : binary_with(c, TILE_OP_AND, tile_build_convert(tile_emitter(c), x, TILE_U8), 15);
-    extent[m.rank - 1] /= 2;
-    extent[m.rank] = 2;
-    TileValue *pairs = tile_build_reshape(tile_emitter(c), x, m.rank + 1u, extent), *halves[2];
-    for (unsigned i = 0; i < 2; i++)
-        halves[i] = tile_build_reshape(tile_emitter(c), tile_build_slice(tile_emitter(c), pairs, m.rank, i, 1), m.rank,
-                                       extent);
-    TileValue *bytes = tile_emit_binary(c, TILE_OP_OR, halves[0], binary_with(c, TILE_OP_SHL, halves[1], 4));
-    return with_last(c, &m, bytes, half_of(c, had));
+    TileValue *bytes = tile_pack_value(c, tile_emit_value(c, &m), format);
+    return with_last(c, &m, bytes, tile_sum_half(&c->sums, had));
 }
 
 /* ---- dot_scaled ---- */
 
 /* 2^(e - 127) as f32, NaN for 255: a number of the format e8m0. */
-static TileValue *power(TileChecker *c, TileValue *exponent) {
+TileValue *tile_power_value(TileChecker *c, TileValue *exponent) {
     TileBuilder *b = tile_emitter(c);
     TileValue *wide = tile_build_convert(b, exponent, TILE_U32), *bits = binary_with(c, TILE_OP_SHL, wide, 23);
     TileValue *least = tile_build_integer(b, bits->type, 0x00400000), *nan = tile_build_integer(b, bits->type, 0x7fc00000);
@@ -207,7 +202,7 @@ static TileValue *power(TileChecker *c, TileValue *exponent) {
 static TileValue *spread_scales(TileChecker *c, const TileMeaning *scales, const TileMeaning *v, unsigned axis) {
     int64_t extent[TILE_MAX_TILE_RANK], split[TILE_MAX_TILE_RANK + 1];
     TileValue *x = tile_emit_value(c, scales);
-    x = scales->scalar == TILE_U8 ? power(c, x) : tile_build_convert(tile_emitter(c), x, TILE_F32);
+    x = scales->scalar == TILE_U8 ? tile_power_value(c, x) : tile_build_convert(tile_emitter(c), x, TILE_F32);
     unsigned rank = 0;
     for (unsigned i = 0; i < scales->rank; i++) {
         split[rank++] = tile_extent_value(c, scales->extent[i]);

@@ -3,6 +3,7 @@
 #include "parser/check/constant.h"
 #include "parser/check/covered.h"
 #include "parser/check/expression.h"
+#include "parser/check/formats.h"
 #include "parser/check/function.h"
 #include "parser/check/literal.h"
 #include "parser/check/meaning.h"
@@ -147,6 +148,18 @@ bool tile_check_parameter(TileChecker *c, const TileParam *param) {
     return false;
 }
 
+/* A format of elements is no type that a generic could be. */
+static bool unify_format(TileChecker *c, const TileCall *call, const TileTypeExpr *type, const TileTensor *tensor,
+                         TileSpan span) {
+    TileFormat wanted = tile_scope_find(c, type->name) ? TILE_FORMAT_PLAIN : tile_format_find(type->name);
+    if (wanted == tensor->format) return true;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TYPE_MISMATCH, span, type->name,
+                                      tile_tensor_type_name(tensor));
+    tile_diagnostic_note(c->diagnostics, d, type->span, "the parameter of `%s` is declared here", call->item->name);
+    tile_report(c, d);
+    return false;
+}
+
 static bool unify_tensor(TileChecker *c, TileCall *call, const TileParam *param, TileMeaning *m, TileSpan span) {
     if (m->kind != TILE_MEANING_TENSOR) return wrong_kind(c, call, param, "a tensor", m, span);
     TileTensor *tensor = m->tensor;
@@ -161,7 +174,8 @@ static bool unify_tensor(TileChecker *c, TileCall *call, const TileParam *param,
         tile_report(c, d);
         return false;
     }
-    return unify_scalar(c, call, param->type, tensor->scalar, span) &&
+    if (!unify_format(c, call, param->type, tensor, span)) return false;
+    return (tensor->format || unify_scalar(c, call, param->type, tensor->scalar, span)) &&
            unify_extents(c, call, param->type, tensor->dims + tensor->own, tensor->rank - tensor->own, span);
 }
 

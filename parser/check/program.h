@@ -61,10 +61,14 @@ typedef struct TileKernelParameter {
     const char *type;  /* element type as written: "f32", or the name of a generic */
     bool generic_type; /* `type` names a generic */
     TileScalar scalar; /* else: the element type */
+    bool as_bytes;     /* `type` is a format, as "i4", of which arguments have bytes: `scalar` is u8 */
     unsigned rank;
-    const char *dims[TILE_MAX_TENSOR_RANK]; /* as written: "M", "2 * N", "3" */
+    const char *dims[TILE_MAX_TENSOR_RANK]; /* of arguments, as written: "M", "2 * N", "3"; of bytes "(K + 1) / 2" */
     bool dim_is_name[TILE_MAX_TENSOR_RANK];
 } TileKernelParameter;
+
+/* A parameter whose type is a format of elements that share bytes is one of bytes to a launch. */
+void tile_kernel_parameter_bytes(TileKernelParameter *parameter, TileArena *arena, const TileTypeExpr *type);
 
 typedef struct TileKernelTune {
     const char *name, *target; /* target NULL for all */
@@ -121,16 +125,18 @@ bool tile_kernel_has_dimension(const TileKernelInfo *kernel, const char *name);
 
 /* Checks all items, generic ones at one or two representative instances. `verify`: also verifies the IR of kernels, in
  * which an error is a bug of the compiler; without it, lowering finds such errors. `clean` (may be NULL): for each
- * item, whether it is known to have no diagnostics (tile_check_ahead). `program` (may be NULL) gets the kernels, as by
- * tile_list_kernels, if there are no errors. */
+ * item and export, whether it is known to have no diagnostics (tile_check_ahead). `program` (may be NULL) gets the
+ * kernels, as by tile_list_kernels, if there are no errors. */
 tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
                               const uint64_t *clean, TileProgramInfo *program) TILE_MUST_CHECK;
 /* Checks the instances of all kernels of the file that these values make of them; other names have stand-ins. A dimension may
  * have a value, too: then the kernel is checked as if it were static. */
 tile_status tile_check_instances(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
                                  const TileBinding *bindings, size_t count) TILE_MUST_CHECK;
-/* For the items first, first + step, ..: sets clean[i] to the cost of the check if the item has no diagnostics. A tree
- * of the same text in another context may then be checked without those items, with the same result. So several threads
+/* The items of the tree and, behind them, its exports. */
+size_t tile_check_count(const TileAst *ast);
+/* For the items and the exports first, first + step, ..: sets clean[i] to the cost of the check if it has no diagnostics.
+ * A tree of the same text in another context may then be checked without those, with the same result. So several threads
  * can check a long file, each with its own tree and context. Diagnostics of this call are only counted. */
 typedef struct TileItemRange {
     size_t first, step;

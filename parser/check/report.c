@@ -1,6 +1,7 @@
 /* Reporting: every message passes through here and gets notes with the calls that lead to its location. Descriptions of
  * meanings. */
 #include "parser/check/builtin.h"
+#include "parser/check/formats.h"
 #include "parser/check/listing.h"
 #include "parser/check/report.h"
 #include "parser/check/stand_in.h"
@@ -92,7 +93,7 @@ const char *tile_meaning_words(TileChecker *c, const TileMeaning *m) {
     case TILE_MEANING_VALUE: return value_words(c, m);
     case TILE_MEANING_RANGE: return tile_arena_format(c->arena, "a range of %s", tile_sum_words(c, m->range->size));
     case TILE_MEANING_TENSOR:
-        return tile_arena_format(c->arena, "a tensor of %s, rank %u", tile_scalar_name(m->tensor->scalar),
+        return tile_arena_format(c->arena, "a tensor of %s, rank %u", tile_tensor_type_name(m->tensor),
                                  m->tensor->rank - m->tensor->own);
     case TILE_MEANING_TUPLE: return tile_arena_format(c->arena, "a tuple of %u", m->count);
     case TILE_MEANING_TYPE: return tile_arena_format(c->arena, "the type %s", tile_scalar_name((TileScalar)m->scalar));

@@ -1,6 +1,7 @@
 /* `run kernel(name = value, ..)` in a test: the instance, its tensors, and the shapes of its results. */
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
+#include "parser/check/formats.h"
 #include "parser/check/function.h"
 #include "parser/check/item.h"
 #include "parser/check/literal.h"
@@ -250,6 +251,7 @@ static const TileGeneric *type_generic(const Run *run, const char *name) {
 static bool param_scalar(const Run *run, const TileParam *param, TileScalar *scalar) {
     const char *name = param->type->name;
     if (!name) return false;
+    if (!type_generic(run, name) && tile_format_find(name)) return *scalar = TILE_U8, true;
     if (!type_generic(run, name)) return tile_scalar_find(name, strlen(name), scalar);
     const TileBinding *binding = find_binding(run, name);
     if (binding && binding->kind == TILE_BINDING_TYPE) *scalar = binding->type;
@@ -354,7 +356,20 @@ static bool solve(TileChecker *c, const TileExpr *expr, const char *name, int64_
     return *solution >= 0 && value_with(c, expr, name, *solution, &check) && check == value;
 }
 
-typedef bool (*VisitDimension)(TileChecker *c, Run *run, const RunParam *p, const TileExpr *expr, int64_t extent);
+/* A dimension of an argument; `halved`: its extent is that of bytes, each of which holds two elements. */
+typedef struct RunDimension {
+    const RunParam *p;
+    const TileExpr *expr;
+    int64_t extent;
+    bool halved;
+} RunDimension;
+typedef bool (*VisitDimension)(TileChecker *c, Run *run, const RunDimension *at);
+
+static bool is_halved(const Run *run, const TileParam *param, unsigned d) {
+    const TileTypeExpr *type = param->type;
+    bool format = type->name && !type_generic(run, type->name) && tile_format_is_packed(tile_format_find(type->name));
+    return format && d + 1 == type->extents.count;
+}
 
 static bool for_dimensions(TileChecker *c, Run *run, VisitDimension visit) {
     bool ok = true;
@@ -362,33 +377,48 @@ static bool for_dimensions(TileChecker *c, Run *run, VisitDimension visit) {
         const RunParam *p = &run->params.items[i];
         const TileTestTensor *made = p->tensor == TILE_TEST_NONE ? NULL : &c->test->plan->tensors.items[p->tensor];
         for (unsigned d = 0; made && d < made->rank; d++)
-            ok = visit(c, run, p, p->param->type->extents.items[d], made->extent[d]) && ok;
+            ok = visit(c, run, &(RunDimension){p, p->param->type->extents.items[d], made->extent[d],
+                                               is_halved(run, p->param, d)}) && ok;
     }
     return ok;
 }
 
-static bool bind_plain(TileChecker *c, Run *run, const RunParam *p, const TileExpr *expr, int64_t extent) {
-    if (expr->kind == TILE_EXPR_NAME && is_free(c, expr->name)) bind_name(c, expr->name, p->expr->span, extent);
+static bool bind_plain(TileChecker *c, Run *run, const RunDimension *at) {
+    const TileExpr *expr = at->expr;
+    bool binds = expr->kind == TILE_EXPR_NAME && !at->halved && is_free(c, expr->name);
+    if (binds) bind_name(c, expr->name, at->p->expr->span, at->extent);
     return true;
 }
 
-static bool bind_solved(TileChecker *c, Run *run, const RunParam *p, const TileExpr *expr, int64_t extent) {
+/* Of packed elements there may be one less; a tensor that has as many tells. */
+static bool bind_packed(TileChecker *c, Run *run, const RunDimension *at) {
+    const TileExpr *expr = at->expr;
+    bool binds = expr->kind == TILE_EXPR_NAME && at->halved && is_free(c, expr->name);
+    if (binds) bind_name(c, expr->name, at->p->expr->span, 2 * at->extent);
+    return true;
+}
+
+static bool bind_solved(TileChecker *c, Run *run, const RunDimension *at) {
     bool more = false;
-    const char *name = free_name(c, expr, NULL, &more);
+    const char *name = free_name(c, at->expr, NULL, &more);
     int64_t value;
-    if (name && !more && solve(c, expr, name, extent, &value)) bind_name(c, name, p->expr->span, value);
+    if (name && !more && solve(c, at->expr, name, at->halved ? 2 * at->extent : at->extent, &value))
+        bind_name(c, name, at->p->expr->span, value);
     return true;
 }
 
-static bool compare_dimension(TileChecker *c, Run *run, const RunParam *p, const TileExpr *expr, int64_t extent) {
+static bool compare_dimension(TileChecker *c, Run *run, const RunDimension *at) {
     bool more = false;
     int64_t wanted;
-    if (free_name(c, expr, NULL, &more)) return true; /* its value is not determined */
-    if (!tile_check_constant(c, expr, "a dimension", &wanted)) return false;
-    if (wanted == extent) return true;
-    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_RUN_SHAPE, p->expr->span, p->param->name,
-                                      tile_span_text(c, expr->span), (long long)wanted, (long long)extent);
-    tile_diagnostic_note(c->diagnostics, d, expr->span, "the dimension is declared here");
+    if (free_name(c, at->expr, NULL, &more)) return true; /* its value is not determined */
+    if (!tile_check_constant(c, at->expr, "a dimension", &wanted)) return false;
+    const char *text = tile_span_text(c, at->expr->span);
+    if (at->halved) text = tile_halved_text(c->arena, at->expr, text);
+    if (at->halved) wanted = wanted / 2 + wanted % 2;
+    if (wanted == at->extent) return true;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_RUN_SHAPE, at->p->expr->span, at->p->param->name,
+                                      text, (long long)wanted, (long long)at->extent);
+    tile_diagnostic_note(c->diagnostics, d, at->expr->span, "the dimension is declared here");
     return false;
 }
 
@@ -422,6 +452,7 @@ static bool shape_result(TileChecker *c, Run *run, const RunParam *p, TileTestTe
         if (name) return tile_fail(c, RUN_UNKNOWN, run->call->span, "shape", p->param->name, name), false;
         if (!tile_check_constant(c, expr, "a dimension", &made->extent[d])) return false;
         if (made->extent[d] < 0) return tile_fail(c, RUN_UNKNOWN, expr->span, "shape", p->param->name, "it"), false;
+        if (is_halved(run, p->param, d)) made->extent[d] = made->extent[d] / 2 + made->extent[d] % 2;
     }
     return true;
 }
@@ -453,7 +484,8 @@ static bool find_shapes(TileChecker *c, Run *run) {
     TileFrame *caller = c->frame;
     c->frame = &frame;
     bind_constants(c, run);
-    bool ok = for_dimensions(c, run, bind_plain) && for_dimensions(c, run, bind_solved) &&
+    bool ok = for_dimensions(c, run, bind_plain) && for_dimensions(c, run, bind_packed) &&
+              for_dimensions(c, run, bind_solved) &&
               for_dimensions(c, run, compare_dimension) && add_results(c, run);
     tile_scope_cut(c, frame.scope_base);
     c->frame = caller;

@@ -6,6 +6,7 @@
 #include "parser/check/builtin.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
+#include "parser/check/formats.h"
 #include "parser/check/forms.h"
 #include "parser/check/literal.h"
 #include "parser/check/meaning.h"
@@ -230,10 +231,10 @@ TileMeaning tile_check_atomic(TileChecker *c, const TileExpr *call, const TileBu
     TileAccessed access;
     if (!tile_access_target(c, target, &access) || !tile_access_may_read(c, access.tensor, target->span))
         return tile_error_meaning();
-    if (!takes_atomics(access.tensor->scalar))
+    if (access.tensor->format || !takes_atomics(access.tensor->scalar))
         return tile_fail(c, BAD_ARGUMENT, target->span, builtin->name,
                          "elements that are integers or floats of 16 bits and more",
-                         tile_scalar_name(access.tensor->scalar));
+                         tile_tensor_type_name(access.tensor));
     const TileValidity *valid = access.valid;
     TileMeaning values[2]; /* the new value is last in the text, and first in the op */
     for (unsigned i = 0; i + 1 < count; i++)

@@ -4,6 +4,7 @@
 #include "lang/scalar/scalar.h"
 #include "parser/check/bounds.h"
 #include "parser/check/emit.h"
+#include "parser/check/formats.h"
 #include "parser/check/literal.h"
 #include "parser/check/meaning.h"
 #include "parser/check/propose.h"
@@ -23,22 +24,32 @@ bool tile_find_type(TileChecker *c, const char *name, TileScalar *scalar) {
     return tile_scalar_find(name, strlen(name), scalar);
 }
 
-/* Formats that no value has: numbers of 4 bits, which bytes hold, and powers of two, which are bytes. */
-bool tile_is_future_type(const char *name) {
-    static const char *const formats[] = {"i4", "u4", "f4e2m1", "f8e8m0"};
-    bool is = false;
-    for (size_t i = 0; name && i < sizeof formats / sizeof *formats; i++) is = is || strcmp(name, formats[i]) == 0;
-    return is;
+bool tile_find_element(TileChecker *c, const char *name, TileScalar *scalar, TileFormat *format) {
+    *format = TILE_FORMAT_PLAIN;
+    if (tile_find_type(c, name, scalar)) return true;
+    *format = tile_scope_find(c, name ? name : "") ? TILE_FORMAT_PLAIN : tile_format_find(name);
+    if (*format) *scalar = tile_format_scalar(*format);
+    return *format != TILE_FORMAT_PLAIN;
 }
 
-TileMeaning tile_fail_future_type(TileChecker *c, TileSpan span, const char *name) {
-    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNSUPPORTED, span, name);
-    if (strcmp(name, "f8e8m0") == 0)
-        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "such scales are u8 in tensors and for `dot_scaled`");
-    else
+bool tile_fail_single(TileChecker *c, const TileTypeExpr *type, TileFormat format) {
+    if (!tile_format_is_packed(format) || type->extents.count) return false;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_PACKED, type->span,
+                                      "two elements share a byte along the last axis, and this tensor has none");
+    tile_report(c, d);
+    return true;
+}
+
+TileMeaning tile_fail_format(TileChecker *c, TileSpan span, const char *name) {
+    TileFormat format = tile_format_find(name);
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_PACKED, span,
+                                      tile_arena_format(c->arena, "no value is of type %s; elements of tensors are", name));
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "loaded from a tensor of %s they are %s", name,
+                         tile_scalar_name(tile_format_scalar(format)));
+    if (tile_format_is_packed(format))
         tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
-                             "a tensor of u8 holds two in a byte; `unpack[%s](v)` and `pack[%s](v)` convert", name,
-                             name);
+                             "of bytes that hold two each `unpack[%s](v)` makes numbers, and `pack[%s](v)` makes bytes",
+                             name, name);
     tile_report(c, d);
     return tile_error_meaning();
 }
@@ -64,7 +75,7 @@ static void note_generic(TileChecker *c, TileDiagnostic *d, const char *name) {
 }
 
 TileMeaning tile_fail_type(TileChecker *c, TileSpan span, const char *name) {
-    if (tile_is_future_type(name)) return tile_fail_future_type(c, span, name);
+    if (tile_format_find(name)) return tile_fail_format(c, span, name);
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_TYPE, span, name ? name : "?");
     if (propose_short_type(c, d, span, name)) return tile_report(c, d), tile_error_meaning();
     TileNearest nearest = tile_nearest(name ? name : "");

@@ -11,9 +11,12 @@ bool tile_unify_scalars(TileChecker *c, TileMeaning *operands, const TileExpr *c
                         TileSpan span);
 TileMeaning tile_convert(TileChecker *c, TileMeaning m, TileScalar to, TileSpan span);
 bool tile_find_type(TileChecker *c, const char *name, TileScalar *scalar);
-/* Reports types that are reserved for the future. */
-bool tile_is_future_type(const char *name);
-TileMeaning tile_fail_future_type(TileChecker *c, TileSpan span, const char *name);
+/* The element type of a tensor. */
+bool tile_find_element(TileChecker *c, const char *name, TileScalar *scalar, TileFormat *format);
+/* Reports a tensor of packed elements without an axis, and tells whether it is one. */
+bool tile_fail_single(TileChecker *c, const TileTypeExpr *type, TileFormat format);
+/* Reports the name of a format where a value's type stands. */
+TileMeaning tile_fail_format(TileChecker *c, TileSpan span, const char *name);
 TileMeaning tile_fail_type(TileChecker *c, TileSpan span, const char *name);
 bool tile_class_types(const char *class, uint32_t *types);
 /* "float": the classes by number, NULL behind the last. */

@@ -28,9 +28,18 @@ def find_type(dtype):
     return BY_NAME.get(name.rpartition(".")[2])
 
 
+# Types of ml_dtypes that have a byte for each number of 4 bits.
+_PAIRS = ("%s has one number in each byte, and a kernel takes two: "
+          "(b[..., 0::2] & 15 | b[..., 1::2] << 4) of b = a.view(numpy.uint8), whose last extent is even")
+ONE_IN_A_BYTE = {name: _PAIRS % name for name in ("int4", "uint4", "float4_e2m1fn")}
+
+
 def describe(array):
     """A view with a buffer of an array whose type buffers do not know (ml_dtypes), and its DLPack type; None: unknown."""
     numpy = sys.modules.get("numpy")
+    name = getattr(getattr(array, "dtype", None), "name", "")
+    if name in ONE_IN_A_BYTE:
+        raise TypeError(ONE_IN_A_BYTE[name])
     row = find_type(getattr(array, "dtype", ""))
     if numpy is None or row is None or not isinstance(array, numpy.ndarray):
         return None

@@ -131,4 +131,16 @@ cp "$work/output" alone
 expect 1 'nothing' env TILE_NUM_THREADS=4 "$tilec" check wrong.tile
 checks=$((checks + 1))
 cmp -s alone "$work/output" || complain 'four threads say something else than one'
+{ cat long.tile
+  echo 'kernel whole[T: f16 | f32](x: in T[N], y: out T[N]) tune B in {8} {'
+  echo '    static_assert(B % 8 == 0)'
+  echo '    grid n in tiles(N, B) { y[n] = x[n] }'
+  echo '}'
+  echo 'export whole[f32], whole[f16] as whole_f16, whole[f32, B = 12] as odd'
+} >exported.tile
+expect 1 'static_assert' env TILE_NUM_THREADS=1 "$tilec" check exported.tile
+cp "$work/output" alone
+expect 1 'static_assert' env TILE_NUM_THREADS=4 "$tilec" check exported.tile
+checks=$((checks + 1))
+cmp -s alone "$work/output" || complain 'four threads say something else of exports than one'
 finish

@@ -12,6 +12,16 @@ expect 0 'y: f32[2] = 11 5' "$tilec" run "$stdlib/reduce.tile:sum_rows" "x=z.npy
 expect 0 'y: i64[2] = 2 2' "$tilec" run "$stdlib/reduce.tile:argmax_rows" x=z.npy y=@
 expect 0 'y: f32[3] = 3 5 7' "$tilec" run "$stdlib/elementwise.tile:axpy" "x=z.npy[0]" y=ones:f32[3] a=2
 expect 0 'y: f32[2, 3] = 0 0 0 0 0 0' "$tilec" run "$stdlib/elementwise.tile:map" x=zeros:f32[2,3] f=relu y=@
+cat >nibbles.tile <<'TEXT'
+kernel wide(x: in i4[N, K], y: out i8[N, K]) {
+    grid (n, k) in (tiles(N, 4), tiles(K, 8)) { y[n, k] = x[n, k] }
+}
+TEXT
+expect 0 'y: i8[2, 4] = 0 0 0 0 0 0 0 0' "$tilec" run nibbles.tile x=zeros:i4[2,4] y=@
+expect 0 'y: i8[1, 4] = -6 -6 -6 -6' "$tilec" run nibbles.tile 'x=randint:u8[1,2](170,171)' y=@
+expect 1 'type is i8, expected u8 with two i4 in each byte along the last axis' "$tilec" run nibbles.tile x=zeros:i8[2,6] y=@
+expect 1 'made up as zeros only' "$tilec" run nibbles.tile x=rand:i4[2,6] y=@
+expect 1 'dimension 1 is 5, expected K = 6' "$tilec" run nibbles.tile x=zeros:i4[2,6] y=@:i8[2,5]
 expect 0 'equal to the reference' "$tilec" run "$stdlib/softmax.tile:softmax" x=randn:f32[7,1030] y=@ --check
 expect 0 'equal to the reference' "$tilec" run "$stdlib/softmax.tile:softmax" x=randn:bf16[7,1030] y=@ --check
 expect 0 'equal to the reference' "$tilec" run "$stdlib/matmul.tile:matmul" a=randn:f16[33,65] b=randn:f16[65,17] c=@:f32 --check \

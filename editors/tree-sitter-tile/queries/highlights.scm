@@ -2,7 +2,7 @@
 (identifier) @variable
 
 ((identifier) @type
-  (#any-of? @type "bool" "i8" "i16" "i32" "i64" "u8" "u16" "u32" "u64" "f8e4m3" "f8e5m2" "f16" "bf16" "f32" "f64")) ; type
+  (#any-of? @type "bool" "i8" "i16" "i32" "i64" "u8" "u16" "u32" "u64" "f8e4m3" "f8e5m2" "f16" "bf16" "f32" "f64" "i4" "u4" "f4e2m1" "f8e8m0")) ; type
 ((identifier) @type.builtin
   (#any-of? @type.builtin "any" "num" "int" "float")) ; class
 (type_identifier) @type

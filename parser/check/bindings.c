@@ -271,6 +271,7 @@ static void note_target_names(TileChecker *c, const Point *point) {
         int64_t value = point->values[i][point->at[i]];
         if (strcmp(name, "warps") == 0) c->func->warps = limited(value, TILE_MAX_THREADS / TILE_WARP_THREADS);
         if (strcmp(name, "stages") == 0) c->func->stages = limited(value, TILE_MAX_STAGES);
+        if (strcmp(name, "turns") == 0) c->func->turns = limited(value, TILE_MAX_TURNS);
         if (strcmp(name, "programs") == 0) c->func->least_programs = limited(value, INT32_MAX);
         if (strcmp(name, "packs") == 0) c->func->packs = value != 0;
         if (strcmp(name, "stream") == 0) c->func->stream = value != 0;

@@ -113,9 +113,7 @@ void gpu_find_stored(TileOp *op, void *state) {
     Gpu *gpu = state;
     if (op->id != TILE_OP_STORE_TILE || !gpu_by_map(op)) return;
     const TileType *type = gpu_panel_type(gpu->module->context, tile_op_operand(op, 1)->type);
-    TileValue *buffer = gpu_build_buffer(&gpu->b, tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED),
-                                         gpu_shared_bytes(type), GPU_PANEL_ALIGN, 1);
-    tile_map_set(&gpu->stored, op, buffer);
+    tile_map_set(&gpu->stored, op, gpu_build_own_buffer(gpu, gpu_shared_bytes(type), GPU_PANEL_ALIGN));
 }
 
 /* The first thread begins all stores, and so it alone knows when they have read shared memory. */

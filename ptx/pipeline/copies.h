@@ -32,6 +32,8 @@ bool gpu_is_zero(const TileValue *value);
 /* Builds an op without operands and results. */
 void gpu_build_plain(TileBuilder *b, TileOpId id);
 void gpu_build_wait(TileBuilder *b, int64_t pending);
+/* How many programs a block has in hand at a time. */
+static inline int64_t gpu_turns(const TileFunc *func) { return func->turns > 1 ? func->turns : 1; }
 /* Builds a buffer of shared memory with so many slots; `type` is that of pointers into it. */
 TileValue *gpu_build_buffer(TileBuilder *b, const TileType *type, int64_t bytes, int64_t align, int64_t slots);
 

@@ -18,6 +18,7 @@ typedef struct Group {
     int64_t slots, bytes;    /* bytes: of one slot of all channels */
     unsigned channels;
     Taken filled, read;
+    const TileOp *pending; /* a release in the loop that has been lowered last, of whose last slot nobody has told yet */
 } Group;
 
 struct GpuChannels {
@@ -131,13 +132,19 @@ void gpu_lower_take(Gpu *gpu, const TileOp *op) {
     tile_map_set(&gpu->values, &op->results[0], tile_build_ptr_add(&gpu->b, buffer, offset));
 }
 
-void gpu_arrive_by_warp(Gpu *gpu, TileValue *mbarrier) {
+/* `where`: NULL, or a condition. */
+static void arrive_by_warp(Gpu *gpu, TileValue *mbarrier, TileValue *where) {
     TileBuilder outer;
     TileValue *lane = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, TILE_WARP_THREADS - 1));
-    TileOp *branch = gpu_begin_branch(gpu, gpu_binary(gpu, TILE_OP_EQ, lane, gpu_i64(gpu, 0)), &outer);
+    TileValue *first = gpu_binary(gpu, TILE_OP_EQ, lane, gpu_i64(gpu, 0));
+    TileOp *branch = gpu_begin_branch(gpu, gpu_and(gpu, first, where), &outer);
     build_arrive(gpu, mbarrier, 0);
     gpu_end_branch(gpu, branch, &outer);
 }
+
+void gpu_arrive_by_warp(Gpu *gpu, TileValue *mbarrier) { arrive_by_warp(gpu, mbarrier, NULL); }
+
+static void release_before(Gpu *gpu, Group *group, const TileOp *release);
 
 /* The last end of a round tells the others: a commit how many bytes come, a release, for each warp, that it has read.
  */
@@ -147,11 +154,45 @@ void gpu_lower_take_end(Gpu *gpu, const TileOp *op) {
     Taken *taken = fills ? &group->filled : &group->read;
     taken->ends = (taken->ends + 1) % group->channels;
     if (taken->ends) return;
-    if (fills) {
+    if (fills)
         build_arrive(gpu, taken->mbarrier, group->bytes);
-        return;
+    else if (tile_op_integer(op, TILE_ATTRIBUTE_PENDING, 0))
+        release_before(gpu, group, op);
+    else
+        arrive_by_warp(gpu, taken->mbarrier, NULL);
+}
+
+/* ---- slots that products still read ---- */
+
+static TileValue *slot_before(Gpu *gpu, const Group *group, TileValue *slot) {
+    TileValue *first = gpu_binary(gpu, TILE_OP_EQ, slot, gpu_i64(gpu, 0));
+    return tile_build_ternary(&gpu->b, TILE_OP_SELECT, first, gpu_i64(gpu, group->slots - 1),
+                              gpu_binary(gpu, TILE_OP_SUB, slot, gpu_i64(gpu, 1)));
+}
+
+/* The slot of the iteration before is free; the first one has none before it. */
+static void release_before(Gpu *gpu, Group *group, const TileOp *release) {
+    const TileOp *loop = release->block->op;
+    TileValue *place = mbarrier_of(gpu, group->empty, slot_before(gpu, group, group->read.slot));
+    TileValue *index = gpu_value(gpu, loop->regions[0].arguments[0]);
+    arrive_by_warp(gpu, place, gpu_binary(gpu, TILE_OP_GT, index, gpu_value(gpu, tile_op_operand(loop, 0))));
+    group->pending = release;
+}
+
+/* Of a loop's last iteration, behind the wait for its products. */
+void gpu_release_pending(Gpu *gpu, const TileOp *loop) {
+    TileValue *ran = NULL;
+    for (unsigned i = 0; i < gpu->channels->count; i++) {
+        Group *group = &gpu->channels->groups[i];
+        if (!group->pending || group->pending->block->op != loop) continue;
+        const TileOp *take = tile_op_operand(group->pending, 0)->op;
+        TileValue *end = gpu_value(gpu, &loop->results[tile_op_operand(take, 1)->index - 1]);
+        TileValue *slots = gpu_i64(gpu, group->slots), *odd = gpu_binary(gpu, TILE_OP_GE, end, slots);
+        TileValue *next = tile_build_ternary(&gpu->b, TILE_OP_SELECT, odd, gpu_binary(gpu, TILE_OP_SUB, end, slots), end);
+        if (!ran) ran = gpu_binary(gpu, TILE_OP_LT, gpu_value(gpu, tile_op_operand(loop, 0)), gpu_value(gpu, tile_op_operand(loop, 1)));
+        arrive_by_warp(gpu, mbarrier_of(gpu, group->empty, slot_before(gpu, group, next)), ran);
+        group->pending = NULL;
     }
-    gpu_arrive_by_warp(gpu, taken->mbarrier);
 }
 
 /* Copies have to see the mbarriers as well. */

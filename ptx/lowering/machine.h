@@ -257,6 +257,8 @@ enum { GPU_MBARRIER_BYTES = 8 };
 /* Waits for the phase of a round, through a ring or the turns, which is an odd one or not; `before`: for the phase before
  * it. */
 void gpu_build_phase_wait(Gpu *gpu, TileValue *mbarrier, TileValue *odd, bool before);
+/* Tells of the last slots that the loop has read, where its releases are `pending`; once. */
+void gpu_release_pending(Gpu *gpu, const TileOp *loop);
 /* Each warp arrives at the mbarrier once. */
 void gpu_arrive_by_warp(Gpu *gpu, TileValue *mbarrier);
 /* The first thread of the block makes the mbarriers of all channels and turns, for so many warps of a program. */

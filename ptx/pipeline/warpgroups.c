@@ -62,6 +62,7 @@ typedef struct Warpgroups {
     int64_t sums;           /* elements of sums that are live together */
     int64_t promoted;       /* registers of a thread for sums that are added to those */
     int64_t loaded, stored; /* bytes of tiles in shared memory: of one slot of each load, of all stores */
+    int64_t stored_in_turn; /* of all stores of all programs that are to take turns */
     int64_t copies;         /* loads by maps */
     unsigned count;         /* products */
     TileMap seen;           /* values that a copying warp can compute */
@@ -245,21 +246,24 @@ static void add_bytes(TileOp *op, void *state) {
     bool store = op->id == TILE_OP_STORE_TILE;
     const TileType *tile = store ? tile_op_named(op, TILE_OPERAND_VALUE)->type : op->results[0].type;
     w->copies += !store;
-    *(store ? &w->stored : &w->loaded) += store ? gpu_stored_bytes(tile)
-                                                : gpu_shared_bytes(gpu_panel_type(w->context->module->context, tile));
+    if (!store) w->loaded += gpu_shared_bytes(gpu_panel_type(w->context->module->context, tile));
+    if (!store) return;
+    int64_t turns = gpu_turns(w->func);
+    w->stored += gpu_stored_bytes(tile);
+    w->stored_in_turn += gpu_by_map(op) ? gpu_map_stored_bytes(turns, tile) : turns * gpu_stored_bytes(tile);
 }
 
-/* Is there room for results, of each program that takes turns, beside three slots of what is loaded? */
-static bool has_room(const Warpgroups *w, int64_t turns) {
+/* Is there room for results of so many bytes beside three slots of what is loaded? */
+static bool has_room(const Warpgroups *w, int64_t stored) {
     enum { SLOTS = 3, MBARRIERS = 1024 };
-    return SLOTS * w->loaded + turns * w->stored + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
+    return SLOTS * w->loaded + stored + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
 }
 
 /* What is not copied by a map does not say so any more. */
 static void drop_map(TileOp *load, void *state) {
     Warpgroups *w = state;
     if (!gpu_by_map(load)) return;
-    bool taken = load->id == TILE_OP_STORE_TILE ? is_sum(w, load) && has_room(w, 1) : gpu_load_is_copied(load);
+    bool taken = load->id == TILE_OP_STORE_TILE ? is_sum(w, load) && has_room(w, w->stored) : gpu_load_is_copied(load);
     if (!w->why && w->count && taken) return;
     tile_op_clear(load, TILE_ATTRIBUTE_TENSOR_MAP);
     tile_op_clear(load, TILE_ATTRIBUTE_CLEARS);
@@ -275,7 +279,7 @@ static void set_instruction(TileOp *dot, void *state) {
 /* Stores without a map go through shared memory as well, where there is room. */
 static void set_rows(TileOp *store, void *state) {
     const Warpgroups *w = state;
-    if (is_narrow_sum(w, store) && has_room(w, 1)) tile_op_set_integer(w->context->module, store, TILE_ATTRIBUTE_BY_ROWS, 1);
+    if (is_narrow_sum(w, store) && has_room(w, w->stored)) tile_op_set_integer(w->context->module, store, TILE_ATTRIBUTE_BY_ROWS, 1);
 }
 
 /* Blocks stay, and take several programs, where that lets one program's stores go on beside the next one's products. */
@@ -314,7 +318,7 @@ static const char *why_no_turns(const Warpgroups *w, int64_t turns) {
     if (!programs) return "blocks do not stay for several programs, since no tensor map stores their results";
     if (others) return "the function updates, prints or asserts";
     if (!have_registers(w, 1, turns)) return "the sums of a program take more registers than one warpgroup has";
-    if (!has_room(w, turns)) return "shared memory has no room for the results of two programs";
+    if (!has_room(w, w->stored_in_turn)) return "shared memory has no room for the results of two programs";
     return gpu_why_not_counted(programs);
 }
 

@@ -195,9 +195,10 @@ void export_mbarrier_wait(Exporter *exporter, const TileOp *op) {
     export_asm(exporter, text, "l,r,~{memory}", no_type(), 2, operands);
 }
 
+/* Without `shared::cta` it would wait for what the thread has written to global memory as well. */
 void export_fence_async(Exporter *exporter, const TileOp *op) {
     if (!export_need(exporter, op, exporter->target->has_tma, "asynchronous ops that need a fence")) return;
-    export_asm(exporter, "fence.proxy.async;", "~{memory}", no_type(), NO_VALUES);
+    export_asm(exporter, "fence.proxy.async.shared::cta;", "~{memory}", no_type(), NO_VALUES);
 }
 
 void export_copy_bulk(Exporter *exporter, const TileOp *op) {

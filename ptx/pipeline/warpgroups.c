@@ -310,30 +310,33 @@ static const TileOp *find_resident(const TileFunc *func) {
     return NULL;
 }
 
-/* NULL: so many programs of a block can take turns, each with one warpgroup. */
-static const char *why_no_turns(const Warpgroups *w, int64_t turns) {
+/* NULL: so many programs of a block can take turns, each with so many warpgroups. */
+static const char *why_no_turns(const Warpgroups *w, int64_t turns, int64_t groups) {
     const TileOp *programs = find_resident(w->func);
     bool others = false;
     tile_block_walk(&w->func->body, look_for_others, &others);
     if (!programs) return "blocks do not stay for several programs, since no tensor map stores their results";
     if (others) return "the function updates, prints or asserts";
-    if (!have_registers(w, 1, turns)) return "the sums of a program take more registers than one warpgroup has";
+    if (!have_registers(w, groups, turns)) return "the sums of a program take more registers than its warpgroups have";
     if (!has_room(w, w->stored_in_turn)) return "shared memory has no room for the results of two programs";
     return gpu_why_not_counted(programs);
 }
 
-/* The number of warpgroups of a program. */
+/* The number of warpgroups of a program. Of programs that take turns it is one where the author does not ask for more
+ * warps: the operands of one product then come to the tensor cores from fewer warpgroups. */
 static int64_t decide_turns(Warpgroups *w, int64_t groups) {
     if (w->func->turns < 2) return groups;
-    const char *why = why_no_turns(w, w->func->turns);
-    if (why) tile_pass_remark(w->context, w->dot, TILE_DECISION_NOT_BY_TURNS, "products", "%s", why);
+    bool more = w->func->warps > GROUP_WARPS && groups * w->func->turns <= MOST_GROUPS;
+    int64_t own = more && have_registers(w, groups, w->func->turns) ? groups : 1;
+    const char *why = why_no_turns(w, w->func->turns, own);
     if (why) {
+        tile_pass_remark(w->context, w->dot, TILE_DECISION_NOT_BY_TURNS, "products", "%s", why);
         w->func->turns = 0;
         return groups;
     }
-    tile_pass_remark(w->context, w->dot, TILE_DECISION_BY_TURNS, "products", "%u programs of a block, with a warpgroup each",
-                     w->func->turns);
-    return 1;
+    tile_pass_remark(w->context, w->dot, TILE_DECISION_BY_TURNS, "products",
+                     "%u programs of a block, with %d warpgroups each", w->func->turns, (int)own);
+    return own;
 }
 
 /* What the kernel's author asked for, or the model tries, is decided here. */

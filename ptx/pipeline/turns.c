@@ -6,13 +6,121 @@
  * with the first slot and ends behind the last product: who waits for a slot has to know that the round before is over,
  * since an mbarrier tells apart two rounds only.
  *
+ * Run: --passes=gpu-turns,cse,dce
  * Before:
- *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %begin: i64, %end: i64,
- *                          %depth: i64) threads = 128 turns = 2 {
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %begin: i64, %end:
+ *         i64, %depth: i64) turns = 2 threads = 128 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       %0 = channel {slots = 2, group = 0} : channel<f16[64, 64], swizzle 128 panels>
+ *       partitions {warps = [8, 4], turns = 2} {
+ *         %1 = for %begin, %end, %one, %zero {resident = 1} : i64 (%p: i64, %2: i64) {
+ *           %row = mul %p, %n : i64
+ *           %sum, %3 = for %zero, %depth, %n, %acc, %2 : f32[64, 64], i64 (%k: i64, %acc.1: f32[64, 64], %4: i64) {
+ *             %5 = channel_wait %0, %4 : ptr<shared, f16[64, 64], swizzle 128 panels>
+ *             %6 = add %4, %one : i64
+ *             %7 = const {value = 4} : i64
+ *             %8 = eq %6, %7 : bool
+ *             %9 = select %8, %zero, %6 : i64
+ *             %x = shared_tile %5 : f16[64, 64]
+ *             %s = dot %x, %x, %acc.1 {instruction = wgmma} : f32[64, 64]
+ *             %10 = dot_wait %s {pending = 1} : f32[64, 64]
+ *             channel_release %5 {pending = 1}
+ *             yield %10, %9
+ *           }
+ *           %t = dot_wait %sum {pending = 0} : f32[64, 64]
+ *           store_tile %c, %t, %row, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *           yield %3
+ *         }
+ *         yield
+ *       } {
+ *         %11 = for %begin, %end, %one, %zero {resident = 1} : i64 (%p.1: i64, %12: i64) {
+ *           %13 = for %zero, %depth, %n, %12 : i64 (%k.1: i64, %14: i64) {
+ *             %15 = channel_acquire %0, %14 : ptr<shared, f16[64, 64], swizzle 128 panels>
+ *             %16 = add %14, %one : i64
+ *             %17 = const {value = 4} : i64
+ *             %18 = eq %16, %17 : bool
+ *             %19 = select %18, %zero, %16 : i64
+ *             copy_tile %a, %15, %zero, %one, %zero, %n, %k.1, %one, %zero, %n {access = [range, range], types =
+ *                 [f16[64, 64]], tensor_map = 1}
+ *             channel_commit %15
+ *             yield %19
+ *           }
+ *           yield %13
+ *         }
+ *         yield
+ *       }
+ *       return
  *     }
  * After:
- *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %begin: i64, %end: i64,
- *                          %depth: i64) threads = 128 turns = 2 {
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %begin: i64, %end:
+ *         i64, %depth: i64) turns = 2 threads = 128 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       %0 = channel {slots = 2, group = 0} : channel<f16[64, 64], swizzle 128 panels>
+ *       partitions {warps = [8, 4], turns = 2} {
+ *         %1, %2 = for %begin, %end, %one, %zero, %zero {resident = 1} : i64, i64 (%p: i64, %3: i64, %4: i64) {
+ *           %5 = sub %depth, %zero : i64
+ *           %6 = max %5, %zero : i64
+ *           %7 = sub %n, %one : i64
+ *           %8 = add %6, %7 : i64
+ *           %9 = div %8, %n : i64
+ *           %10 = mul %9, %one : i64
+ *           %11 = add %10, %zero : i64
+ *           %12 = add %3, %11 : i64
+ *           %13 = const {value = 4} : i64
+ *           %14 = rem %12, %13 : i64
+ *           %15 = add %4, %one : i64
+ *           %16 = eq %15, %13 : bool
+ *           %17 = select %16, %zero, %15 : i64
+ *           %18 = turn %4 : bool
+ *           if %18 {
+ *             %row = mul %p, %n : i64
+ *             turn_begin %4
+ *             %sum, %19 = for %zero, %depth, %n, %acc, %3 : f32[64, 64], i64 (%k: i64, %acc.1: f32[64, 64], %20: i64)
+ *                 {
+ *               %21 = channel_wait %0, %20 : ptr<shared, f16[64, 64], swizzle 128 panels>
+ *               %22 = add %20, %one : i64
+ *               %23 = eq %22, %13 : bool
+ *               %24 = select %23, %zero, %22 : i64
+ *               %x = shared_tile %21 : f16[64, 64]
+ *               %s = dot %x, %x, %acc.1 {instruction = wgmma} : f32[64, 64]
+ *               %25 = dot_wait %s {pending = 1} : f32[64, 64]
+ *               channel_release %21 {pending = 1}
+ *               yield %25, %24
+ *             }
+ *             turn_end %4
+ *             %t = dot_wait %sum {pending = 0} : f32[64, 64]
+ *             store_tile %c, %t, %row, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *             yield
+ *           } {
+ *             yield
+ *           }
+ *           yield %14, %17
+ *         }
+ *         yield
+ *       } {
+ *         %26 = for %begin, %end, %one, %zero {resident = 1} : i64 (%p.1: i64, %27: i64) {
+ *           %28 = for %zero, %depth, %n, %27 : i64 (%k.1: i64, %29: i64) {
+ *             %30 = channel_acquire %0, %29 : ptr<shared, f16[64, 64], swizzle 128 panels>
+ *             %31 = add %29, %one : i64
+ *             %32 = const {value = 4} : i64
+ *             %33 = eq %31, %32 : bool
+ *             %34 = select %33, %zero, %31 : i64
+ *             copy_tile %a, %30, %zero, %one, %zero, %n, %k.1, %one, %zero, %n {access = [range, range], types =
+ *                 [f16[64, 64]], tensor_map = 1}
+ *             channel_commit %30
+ *             yield %34
+ *           }
+ *           yield %28
+ *         }
+ *         yield
+ *       }
+ *       return
  *     }
  * Needs: gpu-cut. Keeps: tile form. Cost: linear, for each group of channels. */
 #include "ptx/pipeline/turns.h"

@@ -199,6 +199,7 @@ static void check_block(Verifier *v, const TileBlock *block, unsigned region) {
         check_form(v, op);
         check_types(v, op);
         const char *misuse = v->complaints == before ? tile_channel_misuse(op) : NULL;
+        if (!misuse && v->complaints == before) misuse = tile_turn_misuse(op);
         if (misuse) complain(v, op, "%s", misuse);
         for (unsigned i = 0; i < op->region_count; i++) check_block(v, &op->regions[i], i);
         if (tile_op_combiner(op)) check_combiner(v, tile_op_combiner(op));

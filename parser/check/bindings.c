@@ -264,7 +264,7 @@ static bool next_point(Point *point) {
 
 static uint32_t limited(int64_t value, int64_t most) { return (uint32_t)(value < 0 ? 0 : value > most ? most : value); }
 
-/* Names that control execution on a GPU. 0 warps, stages, programs or packs: the compiler chooses. */
+/* Names that control execution on a GPU. 0 warps, stages, turns, programs or packs: the compiler chooses. */
 static void note_target_names(TileChecker *c, const Point *point) {
     for (size_t i = 0; i < point->tune->names.count && c->func; i++) {
         const char *name = point->tune->names.items[i].name;

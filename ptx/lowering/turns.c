@@ -23,7 +23,8 @@ void gpu_number_turns(Gpu *gpu) {
         gpu->turn = uniform_quotient(gpu, log);
         gpu->thread = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, gpu->func->threads - 1));
     }
-    gpu->warpgroup = log == LOG_WARPGROUP ? gpu_i64(gpu, 0) : uniform_quotient(gpu, LOG_WARPGROUP);
+    bool alone = gpu->turns > 1 && log == LOG_WARPGROUP;
+    gpu->warpgroup = alone ? gpu_i64(gpu, 0) : uniform_quotient(gpu, LOG_WARPGROUP);
 }
 
 static TileValue *mbarrier_of(Gpu *gpu, TileValue *turn) {

@@ -25,6 +25,7 @@ typedef struct TileEstimate {
 typedef struct TileSchedule {
     uint32_t least_programs; /* grids with fewer are split; 0: none */
     bool packs;              /* operands of products are copied to where a tensor map can describe them */
+    uint32_t turns;          /* so many programs of a block multiply in turn; 0: none do */
 } TileSchedule;
 
 typedef struct TileFamily {

@@ -56,13 +56,23 @@ MlirValue export_is_first_thread(Exporter *exporter) {
                           special_register(exporter, "llvm.nvvm.read.ptx.sreg.tid.x"), word(exporter, 0));
 }
 
+/* The first parts of a block's threads have barriers of their own, of this number and those behind it. */
+static MlirValue number_of_part(Exporter *exporter, MlirValue first, MlirValue threads) {
+    MlirType i32 = scalar_of(exporter, TILE_I32);
+    MlirValue thread = special_register(exporter, "llvm.nvvm.read.ptx.sreg.tid.x");
+    MlirValue part = export_build(exporter, "llvm.udiv", i32, VALUES(value_of_lane_0(exporter, thread), threads), NO_ATTRIBUTES);
+    return export_build(exporter, "llvm.add", i32, VALUES(first, part), NO_ATTRIBUTES);
+}
+
 void export_barrier(Exporter *exporter, const TileOp *op) {
     MlirValue number = word(exporter, tile_op_integer(op, TILE_ATTRIBUTE_NUMBER, 0));
     if (!tile_op_get(op, TILE_ATTRIBUTE_THREADS)) {
         export_intrinsic(exporter, "llvm.nvvm.barrier.cta.sync.aligned.all", no_type(), VALUES(number));
         return;
     }
-    MlirValue threads = word(exporter, tile_op_integer(op, TILE_ATTRIBUTE_THREADS, 0));
+    int64_t count = tile_op_integer(op, TILE_ATTRIBUTE_THREADS, 0), turns = tile_op_integer(op, TILE_ATTRIBUTE_TURNS, 1);
+    MlirValue threads = word(exporter, count);
+    if (turns > 1) number = number_of_part(exporter, number, threads);
     export_intrinsic(exporter, "llvm.nvvm.barrier.cta.sync.aligned.count", no_type(), VALUES(number, threads));
 }
 
@@ -185,9 +195,10 @@ void export_mbarrier_wait(Exporter *exporter, const TileOp *op) {
     export_asm(exporter, text, "l,r,~{memory}", no_type(), 2, operands);
 }
 
+/* Without `shared::cta` it would wait for what the thread has written to global memory as well. */
 void export_fence_async(Exporter *exporter, const TileOp *op) {
     if (!export_need(exporter, op, exporter->target->has_tma, "asynchronous ops that need a fence")) return;
-    export_asm(exporter, "fence.proxy.async;", "~{memory}", no_type(), NO_VALUES);
+    export_asm(exporter, "fence.proxy.async.shared::cta;", "~{memory}", no_type(), NO_VALUES);
 }
 
 void export_copy_bulk(Exporter *exporter, const TileOp *op) {

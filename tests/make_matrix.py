@@ -102,6 +102,9 @@ MATMUL_TUNES = {
 }
 # Tiles for products of warpgroups, of operands as tensor maps copy them.
 WARPGROUPS = {"BM=64 BN=48 BK=32 warps=4": {"M": [1, 64, 65], "N": [9, 1, 48], "K": [48, 16, 32, 160, 33]}}
+# The same by programs that take turns: one, an odd number, several of each part.
+TURNS = {"BM=64 BN=64 BK=32 stages=2 turns=2": {"M": [64, 1, 65, 200], "N": [8, 72, 136, 9], "K": [48, 16, 0, 160]},
+         "BM=128 BN=32 BK=32 stages=2 warps=8 turns=2": {"M": [128, 1, 300], "N": [8, 72], "K": [16, 0, 96]}}
 PLAIN = ["contiguous"]
 MATMUL = [("a", "in"), ("b", "in"), ("c", "out")]
 MATMUL_TYPES = ["f32", "f16", "bf16", "bf16:f32", "f32:f16"]
@@ -537,6 +540,9 @@ KERNELS = [
            WARPGROUPS, types=["f8e4m3:f32", "f8e5m2:bf16"], budget=6, gpus=["sm_90a"]),
     Kernel("matmul:matmul_nt", [("a", PLAIN), ("b", PLAIN), ("c", "out")], WARPGROUPS, types=["bf16:f32", "f16"],
            budget=6, gpus=["sm_90a"]),
+    Kernel("matmul:matmul", [("a", PLAIN), ("b", PLAIN), ("c", PLAIN)], TURNS, types=["f16", "bf16"], budget=16, gpus=["sm_90a"]),
+    Kernel("matmul:matmul/bias_gelu", [("a", PLAIN), ("b", PLAIN), ("c", PLAIN), ("bias", PLAIN)], TURNS, types=["bf16"],
+           budget=8, gpus=["sm_90a"]),
     Kernel("matmul:gemv", [("a", "in"), ("x", "in"), ("y", "out")],
            {"-": {"M": [0, 1, 3, 4, 5, 9], "K": around(1024)}, "BM=3 BK=100": {"M": [1, 2, 3, 4], "K": around(100)}},
            types=MATMUL_TYPES, budget=36),

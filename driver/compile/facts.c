@@ -14,6 +14,7 @@ bool tile_image_tells_nothing(uint64_t facts) { return !(facts & ~(uint64_t)TILE
 void tile_image_schedule(TileFunc *kernel, TileSchedule schedule) {
     if (schedule.least_programs) kernel->least_programs = schedule.least_programs;
     kernel->packs |= schedule.packs;
+    if (schedule.turns && !kernel->turns) kernel->turns = schedule.turns;
 }
 
 void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, const TileImageRequest *request) {

@@ -158,7 +158,10 @@ static bool arrive_in_warpgroup(Block *block, uint32_t thread) {
 
 static int64_t barrier_number(const TileExecutor *e) {
     bool barrier = e->meeting && e->meeting->op->id == TILE_OP_BARRIER;
-    return barrier ? tile_op_integer(e->meeting->op, TILE_ATTRIBUTE_NUMBER, 0) : -1;
+    if (!barrier) return -1;
+    int64_t number = tile_op_integer(e->meeting->op, TILE_ATTRIBUTE_NUMBER, 0),
+            turns = tile_op_integer(e->meeting->op, TILE_ATTRIBUTE_TURNS, 1);
+    return turns > 1 ? number + e->thread / tile_op_integer(e->meeting->op, TILE_ATTRIBUTE_THREADS, 1) : number;
 }
 
 /* The threads that wait at barriers of the number know what all of them know, and go on. */

@@ -40,6 +40,8 @@ bool tile_exec_partitions(TileExecutor *e, const ExecInstruction *in) {
     ExecFrame outer = *tile_exec_frame(e);
     if (tile_op_func(in->op)->form == TILE_FORM_MACHINE) return enter_own(e, in);
     if (e->other.frames) return tile_exec_fault(e, in, "stands within a partition");
+    e->turns = 0;
+    e->in_turn = false;
     ExecFrame region = {.activation = outer.activation, .owner = in, .active = outer.active};
     e->other = (ExecPartition){.own_base = e->depth, .base = 1, .depth = 2, .capacity = 2};
     e->other.frames = calloc(e->other.capacity, sizeof *e->other.frames);
@@ -77,6 +79,35 @@ bool tile_exec_end_partition(TileExecutor *e) {
     }
     if (e->other.is_first) swap(e);
     tile_exec_free_partition(e);
+    return true;
+}
+
+/* ---- turns ---- */
+
+bool tile_exec_turn(TileExecutor *e, const ExecInstruction *in) {
+    tile_exec_set_scalar(tile_exec_result(e, in), 1);
+    return true;
+}
+
+static int64_t turns_around(const TileOp *op) {
+    while (op && op->id != TILE_OP_PARTITIONS) op = op->block->op;
+    return op ? tile_op_integer(op, TILE_ATTRIBUTE_TURNS, 1) : 1;
+}
+
+bool tile_exec_turn_begin(TileExecutor *e, const ExecInstruction *in) {
+    int64_t place, expected = (int64_t)e->turns % (2 * turns_around(in->op));
+    if (e->in_turn) return tile_exec_fault(e, in, "the turn before it has not ended");
+    if (!tile_exec_integer(e, in, 0, "the place of a program", &place)) return false;
+    if (place != expected)
+        return tile_exec_fault(e, in, "place %lld is not the next one, which is %lld", (long long)place, (long long)expected);
+    e->in_turn = true;
+    return true;
+}
+
+bool tile_exec_turn_end(TileExecutor *e, const ExecInstruction *in) {
+    if (!e->in_turn) return tile_exec_fault(e, in, "no turn has begun");
+    e->in_turn = false;
+    e->turns++;
     return true;
 }
 

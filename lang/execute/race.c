@@ -223,13 +223,14 @@ static const Access *find_conflict(const ExecRaces *races, const Place *place, K
     return found;
 }
 
-/* Does the asynchronous op access what an ordinary one wrote, without a fence in between? The accesses are ordered. */
-static const Access *find_unfenced(const ExecRaces *races, const Place *place, uint32_t observer) {
+/* Does the asynchronous op access what an ordinary one wrote, without a fence in between? The accesses are ordered. Fences
+ * are of shared memory. */
+static const Access *find_unfenced(const ExecRaces *races, const Place *place, uint32_t observer, bool shared) {
     const Access *write = &place->cell->write;
-    if (write->op && !is_asynchronous(write->op) && !tile_exec_is_fenced(races, observer, write)) return write;
+    if (write->op && !is_asynchronous(write->op) && !(shared && tile_exec_is_fenced(races, observer, write))) return write;
     for (uint32_t i = 0; place->lists && i < place->lists->updates.count; i++) {
         const Access *update = &place->lists->updates.items[i];
-        if (updates(update->op) && !tile_exec_is_fenced(races, observer, update)) return update;
+        if (updates(update->op) && !(shared && tile_exec_is_fenced(races, observer, update))) return update;
     }
     return NULL;
 }
@@ -419,10 +420,12 @@ static bool share_grain(TileExecutor *e, const ExecInstruction *in, uint64_t obj
     Kind then;
     const Access *found = find_conflict(races, place, kind, in->op, observer, &then);
     if (found) return report(e, in, object, offset, bytes, found, kind, then, why_unordered(races, found));
-    if (is_asynchronous(in->op)) found = find_unfenced(races, place, observer);
+    bool shared = e->objects[object].keeps_poison;
+    if (is_asynchronous(in->op)) found = find_unfenced(races, place, observer, shared);
     if (found)
         return report(e, in, object, offset, bytes, found, kind, updates(found->op) ? UPDATE : WRITE,
-                      "this op is asynchronous, and no fence_async stands behind the other");
+                      shared ? "this op is asynchronous, and no fence_async stands behind the other"
+                             : "this op is asynchronous, and fence_async is for shared memory");
     return keep_access(races, place, kind, access, observer) || tile_exec_out_of_memory(e);
 }
 

@@ -174,6 +174,8 @@ struct TileExecutor {
     ExecFrame *frames;
     size_t depth, frame_capacity;
     ExecPartition other;
+    uint64_t turns; /* of programs that have ended, in tile form */
+    bool in_turn;
     ExecActivation *root; /* freed with the executor: it has the results */
     ExecObject *objects;
     size_t object_count, object_capacity;

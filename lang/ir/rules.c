@@ -396,6 +396,8 @@ const char *tile_rule_partitions(const TileRule *r) {
     if (warps->count != 2) return "has two partitions";
     for (unsigned i = 0; i < 2; i++)
         if (warps->integers[i] < 1 || warps->integers[i] > MOST_WARPS) return "a partition has 1 to 32 warps";
+    int64_t turns = tile_op_integer(r->op, TILE_ATTRIBUTE_TURNS, 1);
+    if (turns < 1 || warps->integers[0] % turns) return "turns does not divide the warps of the first partition";
     return NULL;
 }
 

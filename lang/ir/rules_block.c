@@ -92,6 +92,11 @@ const char *tile_rule_channel_end(const TileRule *r) {
     return points_to(tile_rule_operand(r, 0), TILE_SPACE_SHARED) ? NULL : "needs a slot of a channel";
 }
 
+const char *tile_rule_turn(const TileRule *r) {
+    if (!tile_rule_is_i64(tile_rule_operand(r, 0))) return "the place of a program is i64";
+    return r->op->id == TILE_OP_TURN ? tile_rule_result(r, 0, tile_type_scalar(r->module->context, TILE_BOOL)) : NULL;
+}
+
 /* ---- mbarriers ---- */
 
 /* The greatest count of an mbarrier, for arrivals and for bytes. */

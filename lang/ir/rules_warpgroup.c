@@ -9,6 +9,8 @@ const char *tile_rule_barrier(const TileRule *r) {
     if (number != threads) return "a named barrier has a number, and threads";
     int64_t name = tile_op_integer(r->op, TILE_ATTRIBUTE_NUMBER, 1);
     if (name < 1 || name >= TILE_NAMED_BARRIERS) return "number is not 1 .. 15";
+    int64_t turns = tile_op_integer(r->op, TILE_ATTRIBUTE_TURNS, 1);
+    if (turns < 1 || name + turns > TILE_NAMED_BARRIERS || (turns > 1 && !number)) return "turns are not those of 15 named barriers";
     bool warps = count > 0 && count % TILE_WARP_THREADS == 0 && count <= TILE_MAX_THREADS;
     return warps ? NULL : "threads is no multiple of 32 up to 1024";
 }

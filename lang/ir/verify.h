@@ -24,6 +24,8 @@ TileComplaints tile_module_complaints(const TileModule *module, TileArena *arena
 /* verify_channels.c: checks the type of an acquire, wait, commit or release, and the uses of the slot that it takes.
  * NULL, or what is wrong. */
 const char *tile_channel_misuse(const TileOp *op);
+/* verify_turns.c: checks where a turn stands, begins and ends. NULL, or what is wrong. */
+const char *tile_turn_misuse(const TileOp *op);
 
 /* verify_homes.c: checks what the op says of where its tiles live, and of points that are computed together. NULL, or what is
  * wrong. */

@@ -27,6 +27,9 @@ static bool is_used_before(const TileValue *value, const TileOp *end) {
 const char *tile_channel_misuse(const TileOp *op) {
     bool acquired = op->id == TILE_OP_CHANNEL_ACQUIRE;
     if (op->id == TILE_OP_CHANNEL_COMMIT || op->id == TILE_OP_CHANNEL_RELEASE) {
+        int64_t pending = tile_op_integer(op, TILE_ATTRIBUTE_PENDING, 0);
+        bool loops = op->block->op && op->block->op->id == TILE_OP_FOR;
+        if (pending && (pending != 1 || !loops)) return "pending is 1, in a loop, where it stands";
         TileOpId id = op->id == TILE_OP_CHANNEL_COMMIT ? TILE_OP_CHANNEL_ACQUIRE : TILE_OP_CHANNEL_WAIT;
         return tile_value_def(tile_op_operand(op, 0), id) ? NULL : "needs the slot of an acquire, or of a wait";
     }

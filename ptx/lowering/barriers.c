@@ -72,6 +72,8 @@ typedef struct Barriers {
     const TileOp *divergent; /* the divergent op around the current op; NULL: none */
     const TileOp *broken;    /* a divergent op that would need a barrier inside; NULL: none */
     const char *error;
+    int64_t part;    /* threads of a program, where programs take turns */
+    TileValue *turn; /* i64: of the thread's program; NULL: nobody asked */
 } Barriers;
 
 /* ---- what is pending ---- */
@@ -193,28 +195,42 @@ static void place_in_block(Barriers *p, TileBlock *block, GpuPending *pending) {
 
 typedef struct Partition {
     TileModule *module;
-    int64_t number, threads;
+    int64_t number, threads, turns;
 } Partition;
 
 static void name_barrier(TileOp *op, void *state) {
     const Partition *partition = state;
     if (op->id != TILE_OP_BARRIER || tile_op_get(op, TILE_ATTRIBUTE_NUMBER)) return;
     tile_op_set_integer(partition->module, op, TILE_ATTRIBUTE_NUMBER, partition->number);
-    tile_op_set_integer(partition->module, op, TILE_ATTRIBUTE_THREADS, partition->threads);
+    tile_op_set_integer(partition->module, op, TILE_ATTRIBUTE_THREADS, partition->threads / partition->turns);
+    if (partition->turns > 1) tile_op_set_integer(partition->module, op, TILE_ATTRIBUTE_TURNS, partition->turns);
 }
 
-/* Threads of other partitions do not come to the barriers of one. */
+/* Threads of other partitions, or of programs that take turns with this one, do not come to the barriers of one. */
 static void name_barriers(TileOp *op, void *state) {
     Barriers *p = state;
     if (op->id != TILE_OP_PARTITIONS) return;
     const int64_t *warps = tile_op_get(op, TILE_ATTRIBUTE_WARPS)->integers;
-    for (unsigned i = 0; i < op->region_count; i++) {
-        Partition partition = {p->context->module, i + 1, warps[i] * TILE_WARP_THREADS};
-        tile_block_walk(&op->regions[i], name_barrier, &partition);
-    }
+    int64_t turns = tile_op_integer(op, TILE_ATTRIBUTE_TURNS, 1);
+    Partition first = {p->context->module, 1, warps[0] * TILE_WARP_THREADS, turns},
+              second = {p->context->module, 1 + turns, warps[1] * TILE_WARP_THREADS, 1};
+    p->part = first.threads / turns;
+    tile_block_walk(&op->regions[0], name_barrier, &first);
+    tile_block_walk(&op->regions[1], name_barrier, &second);
 }
 
 /* ---- addresses ---- */
+
+/* Where the buffer's part of the programs that take turns begins. */
+static TileValue *own_part(Barriers *p, TileBuilder *b, const TileOp *op, TileValue *address) {
+    int64_t turns = tile_op_integer(op, TILE_ATTRIBUTE_TURNS, 1), stride = tile_op_integer(op, TILE_ATTRIBUTE_STRIDE, 0);
+    if (turns < 2) return address;
+    if (!p->turn) {
+        TileValue *thread = tile_op_result(tile_build_op(b, TILE_OP_THREAD, NULL, 0, NULL, 0, NULL, 1), 0);
+        p->turn = tile_build_binary(b, TILE_OP_DIV, tile_build_convert(b, thread, TILE_I64), tile_build_i64(b, p->part));
+    }
+    return tile_build_ptr_add(b, address, tile_build_binary(b, TILE_OP_MUL, p->turn, tile_build_i64(b, stride)));
+}
 
 /* Replaces buffers by addresses, each computed once at the start of the function. */
 static void replace_buffers(Barriers *p, TileFunc *func) {
@@ -231,7 +247,7 @@ static void replace_buffers(Barriers *p, TileFunc *func) {
         for (size_t k = 0; k < i && !addresses[i]; k++)
             if (offsets[k] == offsets[i]) addresses[i] = addresses[k];
         if (!addresses[i]) addresses[i] = tile_build_ptr_add(&b, shared, tile_build_i64(&b, offsets[i]));
-        tile_value_replace(&op->results[0], addresses[i]);
+        tile_value_replace(&op->results[0], own_part(p, &b, op, addresses[i]));
         p->changed = true;
     }
     for (size_t i = 0; i < count; i++) /* not earlier: addresses are built in front of the first buffer */

@@ -87,10 +87,15 @@ static void store_box(Gpu *gpu, const Boxes *boxes, TileValue *const *fixed, int
     if (branch) gpu_end_branch(gpu, branch, &outer);
 }
 
+/* Columns of a tile in shared memory; the place is that of the first one. */
+typedef struct Columns {
+    int64_t begin, end;
+} Columns;
+
 /* Panels lie one after another, and so do the boxes of a panel. `mbarrier`: of a copy; NULL: stores. */
-static void build_boxes(Gpu *gpu, const Boxes *boxes, TileValue *place, TileValue *mbarrier) {
+static void build_boxes(Gpu *gpu, const Boxes *boxes, Columns columns, TileValue *place, TileValue *mbarrier) {
     int64_t offset = 0, box_bytes = tile_map_box_bytes(&boxes->map, boxes->tile->scalar);
-    for (int64_t column = 0; column < boxes->stored->extent[1]; column += boxes->columns)
+    for (int64_t column = columns.begin; column < columns.end; column += boxes->columns)
         for (int64_t row = 0; row < boxes->stored->extent[0]; row += boxes->rows, offset += box_bytes) {
             TileValue *at = offset ? tile_build_ptr_add(&gpu->b, place, gpu_i64(gpu, offset)) : place;
             TileValue *copy[] = {at, boxes->parameter, mbarrier}, *store[] = {boxes->parameter, at};
@@ -104,7 +109,8 @@ static void build_boxes(Gpu *gpu, const Boxes *boxes, TileValue *place, TileValu
 void gpu_copy_by_map(Gpu *gpu, TileOp *op) {
     const TileValue *place = tile_op_named(op, TILE_OPERAND_PLACE);
     Boxes boxes = choose_boxes(gpu, op, tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0], place->type);
-    if (boxes.parameter) build_boxes(gpu, &boxes, gpu_value(gpu, place), gpu_filled_mbarrier(gpu, place->op));
+    Columns all = {0, place->type->extent[1]};
+    if (boxes.parameter) build_boxes(gpu, &boxes, all, gpu_value(gpu, place), gpu_filled_mbarrier(gpu, place->op));
 }
 
 /* ---- stores ---- */
@@ -112,10 +118,9 @@ void gpu_copy_by_map(Gpu *gpu, TileOp *op) {
 void gpu_find_stored(TileOp *op, void *state) {
     Gpu *gpu = state;
     if (op->id != TILE_OP_STORE_TILE || !gpu_by_map(op)) return;
-    const TileType *type = gpu_panel_type(gpu->module->context, tile_op_operand(op, 1)->type);
-    TileValue *buffer = gpu_build_buffer(&gpu->b, tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED),
-                                         gpu_shared_bytes(type), GPU_PANEL_ALIGN, 1);
-    tile_map_set(&gpu->stored, op, buffer);
+    const TileType *tile = tile_op_named(op, TILE_OPERAND_VALUE)->type;
+    int64_t bytes = gpu_map_stored_bytes(gpu->turns, tile) / gpu->turns;
+    tile_map_set(&gpu->stored, op, gpu_build_own_buffer(gpu, bytes, GPU_PANEL_ALIGN));
 }
 
 /* The first thread begins all stores, and so it alone knows when they have read shared memory. */
@@ -168,7 +173,7 @@ static TileLayout rows_layout(Gpu *gpu, const TileType *type) {
     return rows;
 }
 
-static void store_matrices(Gpu *gpu, TileValue *value, const TileType *type, TileValue *place) {
+static void store_matrices(Gpu *gpu, TileValue *value, const TileType *type, Columns columns, TileValue *place) {
     enum { BLOCK = 16 };
     TileLayout sums = rows_layout(gpu, type), rows = lanes_of_rows(&sums);
     GpuSharedTile tile = gpu_shared_tile(gpu_panel_type(gpu->module->context, type));
@@ -176,28 +181,38 @@ static void store_matrices(Gpu *gpu, TileValue *value, const TileType *type, Til
     uint32_t *at = gpu_index_registers(gpu, &sums);
     for (uint32_t r = 0; r < tile_layout_registers(&sums); r++) {
         int64_t row = gpu_register_index(&sums, 0, r), column = gpu_register_index(&sums, 1, r);
-        if (row % BLOCK == 0 && column % BLOCK == 0)
+        if (row % BLOCK == 0 && column % BLOCK == 0 && column >= columns.begin && column < columns.end)
             store_block(gpu, value, &sums, at, row, column, gpu_register_address(&places, r));
     }
 }
 
-/* The results lie in shared memory until the next program's do: the stores of the program before must have read theirs,
- * and all threads must know it. */
-void gpu_store_by_map(Gpu *gpu, TileOp *op) {
+/* The results lie in shared memory until others do in their place, a later part's or those of the next program: the stores
+ * from there must have read theirs, and all threads must know it. */
+static void store_columns(Gpu *gpu, const TileOp *op, const Boxes *boxes, Columns columns) {
     const TileValue *stored = tile_op_named(op, TILE_OPERAND_VALUE);
     TileValue *place = tile_map_get(&gpu->stored, op);
+    GpuSharedTile tile = gpu_shared_tile(boxes->stored);
+    int64_t bytes = columns.begin / boxes->columns * tile.row_bytes * tile.shape.extent[0];
+    TileBuilder outer;
+    wait_for_stores(gpu);
+    gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
+    TileValue *origin = bytes ? tile_build_ptr_add(&gpu->b, place, gpu_i64(gpu, -bytes)) : place;
+    store_matrices(gpu, gpu_value(gpu, stored), stored->type, columns, origin);
+    gpu_build_plain(&gpu->b, TILE_OP_FENCE_ASYNC);
+    gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
+    TileOp *branch = begin_first_thread(gpu, &outer);
+    build_boxes(gpu, boxes, columns, place, NULL);
+    gpu_build_plain(&gpu->b, TILE_OP_STORE_COMMIT);
+    gpu_end_branch(gpu, branch, &outer);
+}
+
+void gpu_store_by_map(Gpu *gpu, TileOp *op) {
+    const TileValue *stored = tile_op_named(op, TILE_OPERAND_VALUE);
     Boxes boxes = choose_boxes(gpu, op, stored->type, gpu_panel_type(gpu->module->context, stored->type));
     if (!boxes.parameter) return;
     const GpuTensor *tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0));
     tensor->parameter->used_multiple |= TILE_CHUNK_BYTES / tile_scalar_bytes(stored->type->scalar);
-    TileBuilder outer;
-    wait_for_stores(gpu);
-    gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
-    store_matrices(gpu, gpu_value(gpu, stored), stored->type, place);
-    gpu_build_plain(&gpu->b, TILE_OP_FENCE_ASYNC);
-    gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
-    TileOp *branch = begin_first_thread(gpu, &outer);
-    build_boxes(gpu, &boxes, place, NULL);
-    gpu_build_plain(&gpu->b, TILE_OP_STORE_COMMIT);
-    gpu_end_branch(gpu, branch, &outer);
+    int64_t parts = gpu_stored_parts(gpu->turns, stored->type), columns = boxes.stored->extent[1] / parts;
+    for (int64_t part = 0; part < parts; part++)
+        store_columns(gpu, op, &boxes, (Columns){part * columns, (part + 1) * columns});
 }

@@ -7,8 +7,6 @@
 #include "ptx/pipeline/copies.h"
 #include "ptx/target/map.h"
 
-enum { MBARRIER_BYTES = 8 };
-
 /* The slot that is taken, and the mbarrier that is told of it: `full` of an acquire, `empty` of a wait. */
 typedef struct Taken {
     TileValue *slot, *mbarrier;
@@ -20,6 +18,7 @@ typedef struct Group {
     int64_t slots, bytes;    /* bytes: of one slot of all channels */
     unsigned channels;
     Taken filled, read;
+    const TileOp *pending; /* a release in the loop that has been lowered last, of whose last slot nobody has told yet */
 } Group;
 
 struct GpuChannels {
@@ -31,7 +30,7 @@ struct GpuChannels {
 /* ---- mbarriers ---- */
 
 static TileValue *mbarrier_of(Gpu *gpu, TileValue *first, TileValue *slot) {
-    return tile_build_ptr_add(&gpu->b, first, gpu_binary(gpu, TILE_OP_MUL, slot, gpu_i64(gpu, MBARRIER_BYTES)));
+    return tile_build_ptr_add(&gpu->b, first, gpu_binary(gpu, TILE_OP_MUL, slot, gpu_i64(gpu, GPU_MBARRIER_BYTES)));
 }
 
 static void build_init(Gpu *gpu, TileValue *place, int64_t arrivals) {
@@ -44,8 +43,7 @@ static void build_arrive(Gpu *gpu, TileValue *place, int64_t bytes) {
     tile_build_op(&gpu->b, TILE_OP_MBARRIER_ARRIVE, &place, 1, &expected, bytes != 0, NULL, 0);
 }
 
-/* Waits for the phase of a round through the ring, which is an odd one or not; `before`: for the phase before it. */
-static void build_wait(Gpu *gpu, TileValue *place, TileValue *odd, bool before) {
+void gpu_build_phase_wait(Gpu *gpu, TileValue *place, TileValue *odd, bool before) {
     TileValue *zero = tile_build_integer(&gpu->b, tile_type_scalar(gpu->module->context, TILE_I32), 0),
               *one = tile_build_integer(&gpu->b, zero->type, 1);
     TileValue *operands[] = {
@@ -96,8 +94,8 @@ void gpu_lower_channel(Gpu *gpu, TileOp *op) {
     TileValue *buffer = gpu_build_buffer(&gpu->b, shared, bytes, GPU_PANEL_ALIGN, group->slots);
     tile_map_set(&gpu->channels->buffers, &op->results[0], buffer);
     if (group->full) return;
-    group->full = gpu_build_buffer(&gpu->b, shared, 2 * group->slots * MBARRIER_BYTES, MBARRIER_BYTES, 1);
-    group->empty = tile_build_ptr_add(&gpu->b, group->full, gpu_i64(gpu, group->slots * MBARRIER_BYTES));
+    group->full = gpu_build_buffer(&gpu->b, shared, 2 * group->slots * GPU_MBARRIER_BYTES, GPU_MBARRIER_BYTES, 1);
+    group->empty = tile_build_ptr_add(&gpu->b, group->full, gpu_i64(gpu, group->slots * GPU_MBARRIER_BYTES));
 }
 
 TileValue *gpu_filled_mbarrier(const Gpu *gpu, const TileOp *acquire) {
@@ -126,13 +124,27 @@ void gpu_lower_take(Gpu *gpu, const TileOp *op) {
         if (!fills) slot = gpu_uniform(gpu, slot);
         taken->slot = tile_build_convert(&gpu->b, slot, TILE_I64);
         taken->mbarrier = mbarrier_of(gpu, fills ? group->full : group->empty, taken->slot);
-        build_wait(gpu, mbarrier_of(gpu, fills ? group->empty : group->full, taken->slot), odd, fills);
+        gpu_build_phase_wait(gpu, mbarrier_of(gpu, fills ? group->empty : group->full, taken->slot), odd, fills);
     }
     taken->takes = (taken->takes + 1) % group->channels;
     TileValue *buffer = tile_map_get(&gpu->channels->buffers, tile_op_operand(op, 0));
     TileValue *offset = gpu_binary(gpu, TILE_OP_MUL, taken->slot, gpu_i64(gpu, gpu_shared_bytes(op->results[0].type)));
     tile_map_set(&gpu->values, &op->results[0], tile_build_ptr_add(&gpu->b, buffer, offset));
 }
+
+/* `where`: NULL, or a condition. */
+static void arrive_by_warp(Gpu *gpu, TileValue *mbarrier, TileValue *where) {
+    TileBuilder outer;
+    TileValue *lane = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, TILE_WARP_THREADS - 1));
+    TileValue *first = gpu_binary(gpu, TILE_OP_EQ, lane, gpu_i64(gpu, 0));
+    TileOp *branch = gpu_begin_branch(gpu, gpu_and(gpu, first, where), &outer);
+    build_arrive(gpu, mbarrier, 0);
+    gpu_end_branch(gpu, branch, &outer);
+}
+
+void gpu_arrive_by_warp(Gpu *gpu, TileValue *mbarrier) { arrive_by_warp(gpu, mbarrier, NULL); }
+
+static void release_before(Gpu *gpu, Group *group, const TileOp *release);
 
 /* The last end of a round tells the others: a commit how many bytes come, a release, for each warp, that it has read.
  */
@@ -142,15 +154,45 @@ void gpu_lower_take_end(Gpu *gpu, const TileOp *op) {
     Taken *taken = fills ? &group->filled : &group->read;
     taken->ends = (taken->ends + 1) % group->channels;
     if (taken->ends) return;
-    if (fills) {
+    if (fills)
         build_arrive(gpu, taken->mbarrier, group->bytes);
-        return;
+    else if (tile_op_integer(op, TILE_ATTRIBUTE_PENDING, 0))
+        release_before(gpu, group, op);
+    else
+        arrive_by_warp(gpu, taken->mbarrier, NULL);
+}
+
+/* ---- slots that products still read ---- */
+
+static TileValue *slot_before(Gpu *gpu, const Group *group, TileValue *slot) {
+    TileValue *first = gpu_binary(gpu, TILE_OP_EQ, slot, gpu_i64(gpu, 0));
+    return tile_build_ternary(&gpu->b, TILE_OP_SELECT, first, gpu_i64(gpu, group->slots - 1),
+                              gpu_binary(gpu, TILE_OP_SUB, slot, gpu_i64(gpu, 1)));
+}
+
+/* The slot of the iteration before is free; the first one has none before it. */
+static void release_before(Gpu *gpu, Group *group, const TileOp *release) {
+    const TileOp *loop = release->block->op;
+    TileValue *place = mbarrier_of(gpu, group->empty, slot_before(gpu, group, group->read.slot));
+    TileValue *index = gpu_value(gpu, loop->regions[0].arguments[0]);
+    arrive_by_warp(gpu, place, gpu_binary(gpu, TILE_OP_GT, index, gpu_value(gpu, tile_op_operand(loop, 0))));
+    group->pending = release;
+}
+
+/* Of a loop's last iteration, behind the wait for its products. */
+void gpu_release_pending(Gpu *gpu, const TileOp *loop) {
+    TileValue *ran = NULL;
+    for (unsigned i = 0; i < gpu->channels->count; i++) {
+        Group *group = &gpu->channels->groups[i];
+        if (!group->pending || group->pending->block->op != loop) continue;
+        const TileOp *take = tile_op_operand(group->pending, 0)->op;
+        TileValue *end = gpu_value(gpu, &loop->results[tile_op_operand(take, 1)->index - 1]);
+        TileValue *slots = gpu_i64(gpu, group->slots), *odd = gpu_binary(gpu, TILE_OP_GE, end, slots);
+        TileValue *next = tile_build_ternary(&gpu->b, TILE_OP_SELECT, odd, gpu_binary(gpu, TILE_OP_SUB, end, slots), end);
+        if (!ran) ran = gpu_binary(gpu, TILE_OP_LT, gpu_value(gpu, tile_op_operand(loop, 0)), gpu_value(gpu, tile_op_operand(loop, 1)));
+        arrive_by_warp(gpu, mbarrier_of(gpu, group->empty, slot_before(gpu, group, next)), ran);
+        group->pending = NULL;
     }
-    TileBuilder outer;
-    TileValue *lane = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, TILE_WARP_THREADS - 1));
-    TileOp *branch = gpu_begin_branch(gpu, gpu_binary(gpu, TILE_OP_EQ, lane, gpu_i64(gpu, 0)), &outer);
-    build_arrive(gpu, taken->mbarrier, 0);
-    gpu_end_branch(gpu, branch, &outer);
 }
 
 /* Copies have to see the mbarriers as well. */
@@ -160,10 +202,12 @@ void gpu_build_mbarriers(Gpu *gpu, int64_t readers) {
     for (unsigned i = 0; i < gpu->channels->count; i++) {
         const Group *group = &gpu->channels->groups[i];
         for (int64_t slot = 0; slot < group->slots; slot++) {
-            build_init(gpu, tile_build_ptr_add(&gpu->b, group->full, gpu_i64(gpu, slot * MBARRIER_BYTES)), 1);
-            build_init(gpu, tile_build_ptr_add(&gpu->b, group->empty, gpu_i64(gpu, slot * MBARRIER_BYTES)), readers);
+            build_init(gpu, tile_build_ptr_add(&gpu->b, group->full, gpu_i64(gpu, slot * GPU_MBARRIER_BYTES)), 1);
+            build_init(gpu, tile_build_ptr_add(&gpu->b, group->empty, gpu_i64(gpu, slot * GPU_MBARRIER_BYTES)), readers);
         }
     }
+    for (int64_t turn = 0; turn < gpu->turns && gpu->turns > 1; turn++)
+        build_init(gpu, tile_build_ptr_add(&gpu->b, gpu->order, gpu_i64(gpu, turn * GPU_MBARRIER_BYTES)), readers);
     gpu_build_plain(&gpu->b, TILE_OP_FENCE_ASYNC);
     gpu_end_branch(gpu, branch, &outer);
     gpu_build_plain(&gpu->b, TILE_OP_BARRIER);

@@ -205,6 +205,9 @@ static void lower_any_op(Gpu *gpu, TileOp *op) {
     case TILE_OP_CLEAR_TILE: gpu_lower_clear(gpu, op); return;
     case TILE_OP_DOT_WAIT: gpu_lower_dot_wait(gpu, op); return;
     case TILE_OP_PARTITIONS: gpu_lower_partitions(gpu, op); return;
+    case TILE_OP_TURN:
+    case TILE_OP_TURN_BEGIN:
+    case TILE_OP_TURN_END: gpu_lower_turn(gpu, op); return;
     case TILE_OP_CHANNEL: gpu_lower_channel(gpu, op); return;
     case TILE_OP_CHANNEL_ACQUIRE:
     case TILE_OP_CHANNEL_WAIT: gpu_lower_take(gpu, op); return;
@@ -319,6 +322,7 @@ TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
     gpu.sums = dots.sums;
     gpu.promoted = dots.promoted;
     gpu_find_channels(&gpu, &old);
+    gpu.turns = 1;
     gpu.log_warps = gpu_floor_log2(func->threads / TILE_WARP_THREADS);
     gpu.b = tile_builder_at_end(gpu.module, &func->body);
     order_grids(&gpu);

@@ -16,6 +16,7 @@
  *   wgmma.c          products by tensor cores, in warpgroups
  *   boxes.c          copies and stores by tensor maps
  *   channels.c       channels between partitions of warps
+ *   turns.c          programs that take turns
  *   partitions.c     those partitions
  *   print.c          records of printed lines and assertions
  *   shared_tiles.c   tiles in shared memory, and copies to them
@@ -75,7 +76,10 @@ typedef struct Gpu {
     unsigned products; /* shapes of sums that mma computes */
     unsigned log_warps;
     TileValue *thread;     /* i64 */
-    TileValue *warpgroup;  /* i64: number of the thread's warpgroup; in partitions */
+    TileValue *warpgroup;  /* i64: number of the thread's warpgroup among those of its program; in partitions */
+    TileValue *turn;       /* i64: number of the thread's part of the first partition; NULL: programs do not take turns */
+    TileValue *order;      /* an mbarrier for each turn, which completes a phase when the turn before it has ended */
+    int64_t turns;         /* in the first partition: so many programs take turns; else 1 */
     TileValue *shared;     /* the buffer for temporaries of the current op */
     GpuScanned scanned;    /* of the last scan */
     int64_t aliasing_stores; /* number of stores so far whose lanes may alias */
@@ -155,6 +159,8 @@ void gpu_lower_atomic(Gpu *gpu, TileOp *op);
 /* ---- transfer.c ---- */
 /* exchange for a value of any scalar type. */
 TileValue *gpu_exchange(Gpu *gpu, TileValue *value, uint32_t lanes);
+/* A buffer for the threads of a program. */
+TileValue *gpu_build_own_buffer(Gpu *gpu, int64_t bytes, int64_t align);
 /* Allocates a buffer for temporaries of one op; it becomes gpu->shared. gpu-barriers inserts the barriers between
  * writes and reads. */
 enum { GPU_VECTOR_ALIGN = 16 };
@@ -247,8 +253,24 @@ TileValue *gpu_filled_mbarrier(const Gpu *gpu, const TileOp *acquire);
 /* Begins a branch that only some threads of a warp take; ends both of its regions. */
 TileOp *gpu_begin_branch(Gpu *gpu, TileValue *condition, TileBuilder *outer);
 void gpu_end_branch(Gpu *gpu, TileOp *branch, const TileBuilder *outer);
-/* The first thread of the block makes the mbarriers of all channels, for so many warps that read. */
+enum { GPU_MBARRIER_BYTES = 8 };
+/* Waits for the phase of a round, through a ring or the turns, which is an odd one or not; `before`: for the phase before
+ * it. */
+void gpu_build_phase_wait(Gpu *gpu, TileValue *mbarrier, TileValue *odd, bool before);
+/* Tells of the last slots that the loop has read, where its releases are `pending`; once. */
+void gpu_release_pending(Gpu *gpu, const TileOp *loop);
+/* Each warp arrives at the mbarrier once. */
+void gpu_arrive_by_warp(Gpu *gpu, TileValue *mbarrier);
+/* The first thread of the block makes the mbarriers of all channels and turns, for so many warps of a program. */
 void gpu_build_mbarriers(Gpu *gpu, int64_t readers);
+
+/* ---- turns.c ---- */
+/* Makes room for the mbarriers of turns. */
+void gpu_open_turns(Gpu *gpu);
+/* Computes gpu->turn and gpu->warpgroup, and makes gpu->thread the number among the threads of a program. */
+void gpu_number_turns(Gpu *gpu);
+/* Lowers turn, turn_begin and turn_end. */
+void gpu_lower_turn(Gpu *gpu, const TileOp *op);
 
 /* ---- partitions.c ---- */
 void gpu_lower_partitions(Gpu *gpu, const TileOp *op);

@@ -11,7 +11,7 @@ typedef struct Registers {
 static void count_copy(TileOp *op, void *count) { *(int64_t *)count += op->id == TILE_OP_COPY_TILE; }
 
 static bool have_enough(const Gpu *gpu, int64_t multiplying, int64_t each) {
-    return gpu->sums / multiplying + gpu->promoted + OTHER_REGISTERS <= each;
+    return gpu->sums * gpu->turns / multiplying + gpu->promoted + OTHER_REGISTERS <= each;
 }
 
 /* How many blocks of so many threads have room on a multiprocessor beside one another, as far as their channels' slots
@@ -40,13 +40,6 @@ static Registers share_registers(const Gpu *gpu, const TileOp *partitions) {
     return (Registers){(uint32_t)each, (uint32_t)most, (uint32_t)gpu_copying_registers(copies)};
 }
 
-/* Computes gpu->warpgroup. */
-static void number_warpgroups(Gpu *gpu) {
-    enum { LOG_THREADS = 7 };
-    TileValue *number = gpu_binary(gpu, TILE_OP_SHR, gpu->thread, gpu_i64(gpu, LOG_THREADS));
-    gpu->warpgroup = tile_build_convert(&gpu->b, gpu_uniform(gpu, number), TILE_I64);
-}
-
 static void set_registers(Gpu *gpu, uint32_t registers, bool release) {
     TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_REGISTERS, .integer = registers},
                                   {.key = TILE_ATTRIBUTE_RELEASE, .integer = 1}};
@@ -61,19 +54,24 @@ static TileBlock *begin_region(Gpu *gpu, TileOp *partitions, unsigned region) {
 
 void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
     const TileAttribute *warps = tile_op_get(op, TILE_ATTRIBUTE_WARPS);
+    TileValue *thread = gpu->thread;
+    gpu->turns = tile_op_integer(op, TILE_ATTRIBUTE_TURNS, 1);
     Registers registers = share_registers(gpu, op);
-    gpu_build_mbarriers(gpu, warps->integers[0]);
+    gpu_open_turns(gpu);
+    gpu_build_mbarriers(gpu, warps->integers[0] / gpu->turns);
     tile_block_walk((TileBlock *)&op->regions[0], gpu_find_stored, gpu);
-    TileOp *made = tile_build_op(&gpu->b, TILE_OP_PARTITIONS, NULL, 0, warps, 1, NULL, 0);
+    TileOp *made = tile_build_op(&gpu->b, TILE_OP_PARTITIONS, NULL, 0, op->attributes, op->attribute_count, NULL, 0);
     TileBuilder outer = gpu->b, inner;
     begin_region(gpu, made, 0);
     set_registers(gpu, registers.multiplying, false);
-    number_warpgroups(gpu);
+    gpu_number_turns(gpu);
     gpu_lower_block_here(gpu, &op->regions[0]);
     TileOp *end = made->regions[0].last;
     tile_op_detach(end);
     gpu_end_stores(gpu);
     tile_builder_insert(&gpu->b, end);
+    gpu->thread = thread;
+    gpu->turns = 1;
     begin_region(gpu, made, 1);
     set_registers(gpu, registers.copying, true);
     TileValue *first = gpu_i64(gpu, warps->integers[0] * TILE_WARP_THREADS);

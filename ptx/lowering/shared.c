@@ -42,7 +42,7 @@
 #include "ptx/passes.h"
 #include "ptx/target/target.h"
 
-enum { PLACE_ALIGN = 16 };
+enum { PLACE_ALIGN = 16, LARGEST_ALIGN = 1024 };
 
 typedef struct Shared {
     GpuBuffers buffers;
@@ -52,7 +52,8 @@ typedef struct Shared {
     GpuSet live;
     GpuSet *together, *following; /* of each buffer: those live at the same time; those with no barrier between */
     uint64_t *offset, *size, *align;
-    uint64_t bytes; /* of all buffers */
+    uint64_t bytes;  /* of all buffers */
+    uint64_t stride; /* from a buffer of one program to that of the next one that takes turns */
     bool unsettled; /* in a loop, before what is pending has reached its fixpoint */
 } Shared;
 
@@ -166,20 +167,25 @@ static uint64_t find_bytes(const Shared *s, size_t number, const uint64_t *set, 
 typedef struct Sized {
     size_t number;
     uint64_t size;
+    bool own; /* each program that takes turns has one */
 } Sized;
 
+static bool has_own(const TileOp *buffer) { return tile_op_integer(buffer, TILE_ATTRIBUTE_TURNS, 1) > 1; }
+
+/* Those of programs that take turns come last. */
 static int compare_sizes(const void *a, const void *b) {
     const Sized *x = a, *y = b;
+    if (x->own != y->own) return x->own ? 1 : -1;
     if (x->size != y->size) return x->size > y->size ? -1 : 1;
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Buffers without a barrier between them do not overlap while there is `room`. */
-static void assign_offsets(Shared *s, const Sized *order, uint64_t from, uint64_t room) {
+/* Offsets of so many buffers. Those without a barrier between them do not overlap while there is `room`. */
+static void assign_offsets(Shared *s, const Sized *order, size_t count, uint64_t from, uint64_t room) {
     GpuSet placed = gpu_set_create(&s->buffers), together = gpu_set_create(&s->buffers),
            disjoint = gpu_set_create(&s->buffers);
     s->bytes = from;
-    for (size_t i = 0; i < s->buffers.ops.count; i++) {
+    for (size_t i = 0; i < count; i++) {
         size_t next = order[i].number;
         for (size_t k = 0; k < s->buffers.words; k++) {
             together[k] = placed[k] & s->together[next][k];
@@ -203,16 +209,30 @@ static uint64_t room_at_occupancy(const TilePassContext *context, const TileFunc
     return room < target->shared_block_bytes ? room : target->shared_block_bytes;
 }
 
+/* Buffers of which each program that takes turns has one lie in a part of shared memory for each program: at one
+ * time one program may use the one buffer and another program another one. `stride` is a part's bytes. */
+static void assign_all(Shared *s, const Sized *order, uint64_t from, uint64_t room) {
+    size_t count = s->buffers.ops.count, shared = 0;
+    while (shared < count && !order[shared].own) shared++;
+    assign_offsets(s, order, shared, from, room);
+    if (shared == count) return;
+    uint64_t begin = round_up(s->bytes, LARGEST_ALIGN);
+    assign_offsets(s, order + shared, count - shared, begin, 0);
+    s->stride = round_up(s->bytes - begin, LARGEST_ALIGN);
+    int64_t turns = tile_op_integer(s->buffers.ops.items[order[shared].number], TILE_ATTRIBUTE_TURNS, 1);
+    s->bytes += s->stride * (uint64_t)(turns - 1);
+}
+
 static void choose_offsets(Shared *s, const TilePassContext *context, const TileFunc *func) {
     size_t count = s->buffers.ops.count;
     Sized *order = TILE_NEW_ARRAY(context->scratch, Sized, count);
-    for (size_t i = 0; i < count; i++) order[i] = (Sized){i, s->size[i]};
+    for (size_t i = 0; i < count; i++) order[i] = (Sized){i, s->size[i], has_own(s->buffers.ops.items[i])};
     qsort(order, count, sizeof *order, compare_sizes);
-    assign_offsets(s, order, func->scratch_bytes, 0);
+    assign_all(s, order, func->scratch_bytes, 0);
     uint64_t least = s->bytes, room = room_at_occupancy(context, func, least);
     if (room <= least) return;
-    assign_offsets(s, order, func->scratch_bytes, room);
-    if (s->bytes > room) assign_offsets(s, order, func->scratch_bytes, 0);
+    assign_all(s, order, func->scratch_bytes, room);
+    if (s->bytes > room) assign_all(s, order, func->scratch_bytes, 0);
 }
 
 static void create_tables(Shared *s, TileArena *arena) {
@@ -249,8 +269,11 @@ TileResult tile_pass_gpu_shared(TilePassContext *context, TileFunc *func) {
     GpuPending pending = gpu_pending_create(&s.buffers);
     visit_block(&s, &func->body, &pending);
     choose_offsets(&s, context, func);
-    for (size_t i = 0; i < count; i++)
-        tile_op_set_integer(context->module, s.buffers.ops.items[i], TILE_ATTRIBUTE_OFFSET, (int64_t)s.offset[i]);
+    for (size_t i = 0; i < count; i++) {
+        TileOp *op = s.buffers.ops.items[i];
+        tile_op_set_integer(context->module, op, TILE_ATTRIBUTE_OFFSET, (int64_t)s.offset[i]);
+        if (has_own(op)) tile_op_set_integer(context->module, op, TILE_ATTRIBUTE_STRIDE, (int64_t)s.stride);
+    }
     func->scratch_bytes = round_up(s.bytes, PLACE_ALIGN);
     return TILE_RESULT_CHANGED;
 }

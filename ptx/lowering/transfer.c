@@ -63,9 +63,15 @@ TileValue *gpu_exchange(Gpu *gpu, TileValue *value, uint32_t lanes) {
 
 /* ---- shared memory ---- */
 
+TileValue *gpu_build_own_buffer(Gpu *gpu, int64_t bytes, int64_t align) {
+    const TileType *shared = tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED);
+    TileValue *buffer = gpu_build_buffer(&gpu->b, shared, bytes, align, 1);
+    if (gpu->turns > 1) tile_op_set_integer(gpu->module, buffer->op, TILE_ATTRIBUTE_TURNS, gpu->turns);
+    return buffer;
+}
+
 void gpu_open_shared(Gpu *gpu, uint64_t bytes, unsigned align) {
-    gpu->shared =
-        gpu_build_buffer(&gpu->b, tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED), (int64_t)bytes, align, 1);
+    gpu->shared = gpu_build_own_buffer(gpu, (int64_t)bytes, align);
 }
 
 GpuStrides gpu_row_major(const TileLayoutShape *shape, unsigned scalar_bytes) {

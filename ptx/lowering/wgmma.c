@@ -253,8 +253,36 @@ void gpu_lower_wgmma(Gpu *gpu, TileOp *op) {
     build_products(&w);
 }
 
+/* The product whose sums, still pending, the loop gives. */
+static const TileOp *find_carried(const TileValue *value) {
+    if (!value->op || value->op->id != TILE_OP_FOR) return NULL;
+    const TileOp *wait = tile_value_def(tile_op_operand(value->op->regions[0].last, value->index), TILE_OP_DOT_WAIT);
+    return wait ? tile_value_def(tile_op_operand(wait, 0), TILE_OP_DOT) : NULL;
+}
+
+/* The registers of the loop's result as sums of instructions. */
+static const GpuPendingSums *take_carried(Gpu *gpu, const TileValue *result) {
+    const TileOp *dot = find_carried(result);
+    if (!dot || !gpu_dot_is_wgmma(dot)) return NULL;
+    Wgmma w = {.gpu = gpu, .op = dot, .layout = *result->type->layout, .columns = gpu_wgmma_columns(dot)};
+    w.sum_at = gpu_index_registers(gpu, &w.layout);
+    Parts parts = find_parts(&w);
+    TileValue *value = gpu_value(gpu, result);
+    GpuPendingSums *pending = TILE_NEW(gpu->arena, GpuPendingSums);
+    pending->sums = TILE_NEW_ARRAY(gpu->arena, TileValue *, parts.count);
+    pending->lanes = TILE_NEW_ARRAY(gpu->arena, int64_t *, parts.count);
+    for (; pending->count < parts.count; pending->count++) {
+        unsigned i = pending->count;
+        pending->lanes[i] = lanes_of_sums(&w, parts.rows[i / parts.columns], i % parts.columns * w.columns);
+        pending->sums[i] = tile_build_shuffle(&gpu->b, value, value, pending->lanes[i], (unsigned)(w.columns / 2));
+    }
+    return pending;
+}
+
 void gpu_lower_dot_wait(Gpu *gpu, TileOp *op) {
-    const GpuPendingSums *pending = tile_map_get(&gpu->pending, tile_op_operand(op, 0));
+    const TileValue *sum = tile_op_operand(op, 0);
+    const GpuPendingSums *pending = tile_map_get(&gpu->pending, sum);
+    if (!pending) pending = take_carried(gpu, sum);
     if (!pending) {
         gpu_refuse(gpu, op, "waits for no product by wgmma");
         return;
@@ -265,4 +293,5 @@ void gpu_lower_dot_wait(Gpu *gpu, TileOp *op) {
     for (uint32_t r = 0; pending->promoted && r < count; r++) registers[r] = pending->promoted[r];
     complete_sums(gpu, pending, tile_op_get(op, TILE_ATTRIBUTE_PENDING), registers);
     tile_map_set(&gpu->values, &op->results[0], gpu_join(gpu, registers, count));
+    if (find_carried(sum)) gpu_release_pending(gpu, sum->op);
 }

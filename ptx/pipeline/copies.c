@@ -178,6 +178,16 @@ int64_t gpu_stored_bytes(const TileType *tile) {
     return (bytes + GPU_TILE_ALIGN - 1) / GPU_TILE_ALIGN * GPU_TILE_ALIGN;
 }
 
+int64_t gpu_stored_parts(int64_t turns, const TileType *tile) {
+    enum { PANEL_BYTES = 128 };
+    int64_t row = tile->extent[tile->rank - 1] * tile_scalar_bytes(tile->scalar);
+    return turns > 1 && tile->rank == 2 && row % PANEL_BYTES == 0 ? row / PANEL_BYTES : 1;
+}
+
+int64_t gpu_map_stored_bytes(int64_t turns, const TileType *tile) {
+    return turns * gpu_stored_bytes(tile) / gpu_stored_parts(turns, tile);
+}
+
 /* ---- building ---- */
 
 void gpu_build_plain(TileBuilder *b, TileOpId id) { tile_build_op(b, id, NULL, 0, NULL, 0, NULL, 0); }

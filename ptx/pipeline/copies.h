@@ -20,6 +20,11 @@ const TileOp *gpu_operand_load(const TileOp *dot, unsigned operand, const TileOp
 int64_t gpu_shared_bytes(const TileType *pointer);
 /* The bytes of shared memory through which a tile of results passes. */
 int64_t gpu_stored_bytes(const TileType *tile);
+/* Of one that a tensor map stores, for all of so many programs that take turns: if there are several, the tile passes in
+ * parts, one box's columns each, through room for one of them. They wait for one another, but beside other programs'
+ * products, and slots for these are the better use of shared memory. */
+int64_t gpu_stored_parts(int64_t turns, const TileType *tile); /* 1: as a whole */
+int64_t gpu_map_stored_bytes(int64_t turns, const TileType *tile);
 /* The type of pointers to the load's tile in shared memory. */
 const TileType *gpu_slot_type(TileContext *context, const TileOp *load);
 /* Builds a channel for the load's tile, with empty slots. */
@@ -32,6 +37,8 @@ bool gpu_is_zero(const TileValue *value);
 /* Builds an op without operands and results. */
 void gpu_build_plain(TileBuilder *b, TileOpId id);
 void gpu_build_wait(TileBuilder *b, int64_t pending);
+/* How many programs a block has in hand at a time. */
+static inline int64_t gpu_turns(const TileFunc *func) { return func->turns > 1 ? func->turns : 1; }
 /* Builds a buffer of shared memory with so many slots; `type` is that of pointers into it. */
 TileValue *gpu_build_buffer(TileBuilder *b, const TileType *type, int64_t bytes, int64_t align, int64_t slots);
 

@@ -132,9 +132,11 @@ static TileOp *build_partitions(Cut *cut) {
     TileOp *first = cut->func->body.first, *last = cut->func->body.last;
     while (!has_takes(first, ANY_GROUP)) first = first->next;
     TileBuilder b = tile_builder_before(cut->context->module, first);
-    int64_t warps[2] = {cut->func->threads / TILE_WARP_THREADS, COPYING_WARPS};
-    TileAttribute attribute = {.key = TILE_ATTRIBUTE_WARPS, .count = 2, .integers = warps};
-    TileOp *partitions = tile_build_op(&b, TILE_OP_PARTITIONS, NULL, 0, &attribute, 1, NULL, 0);
+    int64_t turns = cut->func->turns > 1 ? cut->func->turns : 1;
+    int64_t warps[2] = {turns * cut->func->threads / TILE_WARP_THREADS, COPYING_WARPS};
+    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_WARPS, .count = 2, .integers = warps},
+                                  {.key = TILE_ATTRIBUTE_TURNS, .integer = turns}};
+    TileOp *partitions = tile_build_op(&b, TILE_OP_PARTITIONS, NULL, 0, attributes, turns > 1 ? 2 : 1, NULL, 0);
     if (!partitions) cut->error = b.error;
     for (TileOp *op = first, *next; partitions && op != last; op = next) {
         next = op->next;

@@ -34,6 +34,7 @@
 #include "lang/ir/operands.h"
 #include "lowering/each.h"
 #include "ptx/passes.h"
+#include "ptx/pipeline/copies.h"
 #include "ptx/target/dot.h"
 
 static bool is_read_by(const TileValue *value, const TileOp *op) {
@@ -108,10 +109,70 @@ static bool try_dot(TilePassContext *context, TileOp *dot, const char **error) {
     return true;
 }
 
+/* ---- products that stay under way ---- */
+
+/* Is the value yielded in this place of the loop's carried values, and not used otherwise? */
+static bool goes_to(const TileValue *value, const TileOp *loop, unsigned slot) {
+    const TileUse *use = value->first_use;
+    return use && !use->next && use->user == loop->regions[0].last && use->index == slot;
+}
+
+/* Does the loop carry the sum from this product to that of the next iteration, and use it for nothing else? */
+static bool is_carried_on(const TileOp *loop, const TileOp *dot) {
+    const TileValue *sum = tile_op_named(dot, TILE_OPERAND_SUM);
+    const TileUse *given = dot->results[0].first_use;
+    if (!gpu_dot_is_wgmma(dot) || gpu_dot_promotes(dot) || dot->block != &loop->regions[0]) return false;
+    if (sum->op || sum->block != dot->block || !sum->index || !tile_value_has_one_use(sum)) return false;
+    return given && !given->next && given->user->id == TILE_OP_DOT_WAIT && goes_to(&given->user->results[0], loop, sum->index - 1);
+}
+
+static unsigned count_dots(const TileOp *loop) {
+    unsigned count = 0;
+    for (const TileOp *op = loop->regions[0].first; op; op = op->next) {
+        if (op->region_count) return 0;
+        if (op->id != TILE_OP_DOT || !gpu_dot_is_mma(op)) continue;
+        if (!is_carried_on(loop, op)) return 0;
+        count++;
+    }
+    return count;
+}
+
+/* Is the slot read by nothing but products? */
+static bool is_multiplied_only(const TileOp *release) {
+    for (const TileUse *use = tile_op_operand(release, 0)->first_use; use; use = use->next)
+        if (use->user != release && use->user->id != TILE_OP_SHARED_TILE) return false;
+    return true;
+}
+
+/* The products of an iteration stay under way until those of the next one have begun: while the warps wait for a slot and
+ * begin them, the tensor cores have something to do, which other warpgroups do not give them where programs take turns. */
+static bool try_overlap(TilePassContext *context, TileOp *loop, const char **error) {
+    unsigned count = tile_loop_is_of_programs(loop) ? 0 : count_dots(loop);
+    if (!count) return false;
+    for (TileOp *op = loop->regions[0].first; op; op = op->next) {
+        if (op->id == TILE_OP_CHANNEL_RELEASE && is_multiplied_only(op))
+            tile_op_set_integer(context->module, op, TILE_ATTRIBUTE_PENDING, 1);
+        if (op->id != TILE_OP_DOT_WAIT) continue;
+        tile_op_set_integer(context->module, op, TILE_ATTRIBUTE_PENDING, count);
+        TileBuilder b = tile_builder_before(context->module, loop->next);
+        TileValue *sum = &loop->results[op->results[0].first_use->index];
+        TileAttribute none = {.key = TILE_ATTRIBUTE_PENDING, .integer = 0};
+        TileOp *wait = tile_build_op(&b, TILE_OP_DOT_WAIT, &sum, 1, &none, 1, NULL, 1);
+        if (b.error) *error = b.error;
+        if (!wait) return false;
+        tile_value_replace(sum, tile_op_result(wait, 0));
+        tile_op_set_operand(wait, 0, sum);
+    }
+    return true;
+}
+
 TileResult tile_pass_gpu_dot_waits(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     TileResult waits = tile_try_each(context, func, TILE_OP_DOT, try_dot, "gpu-dot-waits");
     if (waits != TILE_RESULT_CHANGED) return waits;
     TileResult releases = tile_try_each(context, func, TILE_OP_CHANNEL_RELEASE, try_release, "gpu-dot-waits");
-    return releases == TILE_RESULT_UNCHANGED ? waits : releases;
+    if (releases == TILE_RESULT_FAILED) return releases;
+    bool alone = gpu_turns(func) > 1;
+    TileResult overlap = alone ? tile_try_each(context, func, TILE_OP_FOR, try_overlap, "gpu-dot-waits") : waits;
+    return overlap == TILE_RESULT_UNCHANGED ? waits : overlap;
 }

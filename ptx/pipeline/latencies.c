@@ -94,15 +94,17 @@ static int64_t operand_bytes(TileContext *context, const TileOp *dot, unsigned i
 }
 
 /* Shared memory of the function that is spoken for: slots of all loads that are copied, and operands in registers. */
-static int64_t taken_bytes(TileContext *context, const TileBlock *block) {
+static int64_t taken_bytes(const TileFunc *func, TileContext *context, const TileBlock *block) {
     int64_t bytes = 0;
     for (const TileOp *op = block->first; op; op = op->next) {
         int64_t slots = tile_op_integer(op, TILE_ATTRIBUTE_LATENCY, 0) + 1;
         if (gpu_load_is_copied(op) || slots > 1) bytes += slots * slot_bytes(context, op);
         for (unsigned i = 0; i < 2 && op->id == TILE_OP_DOT; i++) bytes += operand_bytes(context, op, i);
-        if (op->id == TILE_OP_STORE_TILE && (gpu_by_map(op) || gpu_by_rows(op)))
-            bytes += gpu_stored_bytes(tile_op_named(op, TILE_OPERAND_VALUE)->type);
-        for (unsigned i = 0; i < op->region_count; i++) bytes += taken_bytes(context, &op->regions[i]);
+        if (op->id == TILE_OP_STORE_TILE && gpu_by_map(op))
+            bytes += gpu_map_stored_bytes(gpu_turns(func), tile_op_named(op, TILE_OPERAND_VALUE)->type);
+        if (op->id == TILE_OP_STORE_TILE && gpu_by_rows(op))
+            bytes += gpu_turns(func) * gpu_stored_bytes(tile_op_named(op, TILE_OPERAND_VALUE)->type);
+        for (unsigned i = 0; i < op->region_count; i++) bytes += taken_bytes(func, context, &op->regions[i]);
     }
     return bytes;
 }
@@ -112,7 +114,7 @@ static int64_t choose_slots(const Candidate *candidate) {
     const TilePtxTarget *target = tile_ptx_target_of(candidate->context->target);
     const TileFunc *func = candidate->func;
     int64_t each = candidate->bytes, limit = target->shared_block_bytes,
-            other = taken_bytes(candidate->context->module->context, &func->body) - each;
+            other = taken_bytes(func, candidate->context->module->context, &func->body) - each;
     if (limit < other + LEAST_SLOTS * each || func->stages == 1) return 0;
     int64_t most = (limit - other) / each, wanted = func->stages;
     if (wanted) return wanted < most ? wanted : most;

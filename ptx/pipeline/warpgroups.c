@@ -46,6 +46,7 @@
 #include "lowering/memory.h"
 #include "ptx/passes.h"
 #include "ptx/pipeline/copies.h"
+#include "ptx/pipeline/turns.h"
 #include "ptx/target/map.h"
 
 enum { GROUP_WARPS = 4, GROUP_ROWS = 64, K_BYTES = 32, MOST_GROUPS = 4 };
@@ -61,6 +62,7 @@ typedef struct Warpgroups {
     int64_t sums;           /* elements of sums that are live together */
     int64_t promoted;       /* registers of a thread for sums that are added to those */
     int64_t loaded, stored; /* bytes of tiles in shared memory: of one slot of each load, of all stores */
+    int64_t stored_in_turn; /* of all stores of all programs that are to take turns */
     int64_t copies;         /* loads by maps */
     unsigned count;         /* products */
     TileMap seen;           /* values that a copying warp can compute */
@@ -206,13 +208,13 @@ static bool has_sum(const TileOp *op, const TileType *type) {
 
 /* ---- the decision ---- */
 
-/* Have the threads of so many warpgroups registers for the sums, beside those for all else: addresses, and between
- * products what is made of one's sums for another? */
-static bool have_registers(const Warpgroups *w, int64_t groups) {
+/* Have the threads of so many warpgroups, of each of the programs that take turns, registers for the sums, beside those for
+ * all else: addresses, and between products what is made of one's sums for another? */
+static bool have_registers(const Warpgroups *w, int64_t groups, int64_t turns) {
     enum { ADDRESSES = 32, BETWEEN = 16 };
     const TilePtxTarget *target = tile_ptx_target_of(w->context->target);
     int64_t group = GROUP_WARPS * TILE_WARP_THREADS;
-    int64_t each = gpu_multiplying_registers(target, groups * group, group, w->copies);
+    int64_t each = gpu_multiplying_registers(target, turns * groups * group, group, w->copies);
     int64_t others = w->promoted + ADDRESSES + (w->count > 1 ? BETWEEN : 0);
     return w->sums <= groups * group * (each - others);
 }
@@ -225,8 +227,8 @@ static int64_t choose_groups(const Warpgroups *w) {
     if (most > MOST_GROUPS) most = MOST_GROUPS;
     if (!groups || (w->promoted && groups < 2)) groups = 2;
     if (groups > most) groups = most;
-    while (groups < most && !have_registers(w, groups)) groups *= 2;
-    return have_registers(w, groups) ? groups : 0;
+    while (groups < most && !have_registers(w, groups, 1)) groups *= 2;
+    return have_registers(w, groups, 1) ? groups : 0;
 }
 
 /* Has what is stored the layout of a product's sums? */
@@ -252,21 +254,24 @@ static void add_bytes(TileOp *op, void *state) {
     bool store = op->id == TILE_OP_STORE_TILE;
     const TileType *tile = store ? tile_op_named(op, TILE_OPERAND_VALUE)->type : op->results[0].type;
     w->copies += !store;
-    *(store ? &w->stored : &w->loaded) += store ? gpu_stored_bytes(tile)
-                                                : gpu_shared_bytes(gpu_panel_type(w->context->module->context, tile));
+    if (!store) w->loaded += gpu_shared_bytes(gpu_panel_type(w->context->module->context, tile));
+    if (!store) return;
+    int64_t turns = gpu_turns(w->func);
+    w->stored += gpu_stored_bytes(tile);
+    w->stored_in_turn += gpu_by_map(op) ? gpu_map_stored_bytes(turns, tile) : turns * gpu_stored_bytes(tile);
 }
 
-/* Is there room for results beside three slots of what is loaded? */
-static bool has_room(const Warpgroups *w) {
+/* Is there room for results of so many bytes beside three slots of what is loaded? */
+static bool has_room(const Warpgroups *w, int64_t stored) {
     enum { SLOTS = 3, MBARRIERS = 1024 };
-    return SLOTS * w->loaded + w->stored + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
+    return SLOTS * w->loaded + stored + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
 }
 
 /* What is not copied by a map does not say so any more. */
 static void drop_map(TileOp *load, void *state) {
     Warpgroups *w = state;
     if (!gpu_by_map(load)) return;
-    bool taken = load->id == TILE_OP_STORE_TILE ? is_sum(w, load) && has_room(w) : gpu_load_is_copied(load);
+    bool taken = load->id == TILE_OP_STORE_TILE ? is_sum(w, load) && has_room(w, w->stored) : gpu_load_is_copied(load);
     if (!w->why && w->count && taken) return;
     tile_op_clear(load, TILE_ATTRIBUTE_TENSOR_MAP);
     tile_op_clear(load, TILE_ATTRIBUTE_CLEARS);
@@ -282,7 +287,7 @@ static void set_instruction(TileOp *dot, void *state) {
 /* Stores without a map go through shared memory as well, where there is room. */
 static void set_rows(TileOp *store, void *state) {
     const Warpgroups *w = state;
-    if (is_narrow_sum(w, store) && has_room(w)) tile_op_set_integer(w->context->module, store, TILE_ATTRIBUTE_BY_ROWS, 1);
+    if (is_narrow_sum(w, store) && has_room(w, w->stored)) tile_op_set_integer(w->context->module, store, TILE_ATTRIBUTE_BY_ROWS, 1);
 }
 
 /* Blocks stay, and take several programs, where that lets one program's stores go on beside the next one's products. */
@@ -301,9 +306,58 @@ static void stay(TileOp *loop, void *state) {
     w->func->resident = true;
 }
 
+/* ---- turns ---- */
+
+static void look_for_others(TileOp *op, void *found) {
+    *(bool *)found |= op->id == TILE_OP_ATOMIC_TILE || op->id == TILE_OP_PRINT || op->id == TILE_OP_ASSERT;
+}
+
+static const TileOp *find_resident(const TileFunc *func) {
+    for (const TileOp *op = func->body.first; op; op = op->next)
+        if (tile_op_integer(op, TILE_ATTRIBUTE_RESIDENT, 0)) return op;
+    return NULL;
+}
+
+/* NULL: so many programs of a block can take turns, each with so many warpgroups. */
+static const char *why_no_turns(const Warpgroups *w, int64_t turns, int64_t groups) {
+    const TileOp *programs = find_resident(w->func);
+    bool others = false;
+    tile_block_walk(&w->func->body, look_for_others, &others);
+    if (!programs) return "blocks do not stay for several programs, since no tensor map stores their results";
+    if (others) return "the function updates, prints or asserts";
+    if (!have_registers(w, groups, turns)) return "the sums of a program take more registers than its warpgroups have";
+    if (!has_room(w, w->stored_in_turn)) return "shared memory has no room for the results of two programs";
+    return gpu_why_not_counted(programs);
+}
+
+/* The number of warpgroups of a program. Of programs that take turns it is one where the author does not ask for more
+ * warps: the operands of one product then come to the tensor cores from fewer warpgroups. */
+static int64_t decide_turns(Warpgroups *w, int64_t groups) {
+    if (w->func->turns < 2) return groups;
+    bool more = w->func->warps > GROUP_WARPS && groups * w->func->turns <= MOST_GROUPS;
+    int64_t own = more && have_registers(w, groups, w->func->turns) ? groups : 1;
+    const char *why = why_no_turns(w, w->func->turns, own);
+    if (why) {
+        tile_pass_remark(w->context, w->dot, TILE_DECISION_NOT_BY_TURNS, "products", "%s", why);
+        w->func->turns = 0;
+        return groups;
+    }
+    tile_pass_remark(w->context, w->dot, TILE_DECISION_BY_TURNS, "products",
+                     "%u programs of a block, with %d warpgroups each", w->func->turns, (int)own);
+    return own;
+}
+
+/* What the kernel's author asked for, or the model tries, is decided here. */
+static bool forget_turns(TileFunc *func) {
+    bool asked = func->turns != 0;
+    func->turns = 0;
+    return asked;
+}
+
 TileResult tile_pass_gpu_warpgroups(TilePassContext *context, TileFunc *func) {
     Warpgroups w = {.context = context, .func = func};
-    if (func->kind != TILE_FUNC_PHASE || !context->target || !context->target->has_wgmma) return TILE_RESULT_UNCHANGED;
+    if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
+    if (!context->target || !context->target->has_wgmma) return forget_turns(func) ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
     tile_map_init(&w.seen, context->scratch);
     tile_block_walk(&func->body, look_at_dot, &w);
     tile_block_walk(&func->body, add_bytes, &w);
@@ -311,10 +365,11 @@ TileResult tile_pass_gpu_warpgroups(TilePassContext *context, TileFunc *func) {
     if (w.count && !w.why && !groups) w.why = "its sums take more registers than there are";
     tile_block_walk(&func->body, drop_map, &w);
     if (w.why) tile_pass_remark(context, w.dot, TILE_DECISION_NOT_BY_WGMMA, "a product", "%s", w.why);
-    if (!groups) return w.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+    if (!groups) return forget_turns(func) || w.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
     tile_block_walk(&func->body, set_instruction, &w);
     tile_block_walk(&func->body, set_rows, &w);
     tile_block_walk(&func->body, stay, &w);
+    groups = decide_turns(&w, groups);
     func->threads = (uint32_t)(groups * GROUP_WARPS * TILE_WARP_THREADS);
     tile_pass_remark(context, func->body.first, TILE_DECISION_BY_WGMMA, "products", "%d warpgroups multiply",
                      (int)groups);

@@ -182,6 +182,8 @@ Test(execute_mbarrier, nobody_writes_what_is_being_copied) {
                        "%is0", COPY "mbarrier_wait %bar, %p0\n", ""));
     expect_fault(1, "store %thread, %own\nbarrier\n" IF("%is0", COPY "mbarrier_wait %bar, %p0\n", ""),
                  "this op is asynchronous, and no fence_async stands behind the other");
+    expect_fault(1, "store %thread, %mine\nfence_async\nbarrier\n" IF("%is0", COPY "mbarrier_wait %bar, %p0\n", ""),
+                 "this op is asynchronous, and fence_async is for shared memory");
 }
 
 Test(execute_mbarrier, what_a_phase_lacks_is_said) {

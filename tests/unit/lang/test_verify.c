@@ -187,6 +187,7 @@ Test(verify, channels) {
         {READ "%u = permute %s {axes = [1, 0]} : f32[3, 2]\n  channel_release %q\n  %r = neg %u : f32[3, 2]",
          "used where it is no longer in hand"},
         {"%b = buffer {bytes = 64, align = 16} : " SLOT "\n  channel_commit %b", "needs the slot of an acquire"},
+        {READ "channel_release %q {pending = 1}", "pending is 1, in a loop"},
         {"%p = channel_acquire %ch, %a : " SLOT "\n  channel_commit %p", "the number of the slot is not i64"},
         {"%p = channel_acquire %ch : ptr<shared>\n  channel_commit %p", "where the rule gives " SLOT},
         {"%r = channel {slots = 17} : channel<f32[2, 8]>", "has 1 to 16 slots"},
@@ -207,6 +208,37 @@ Test(verify, channels) {
 #undef FILL
 #undef COPY
 #undef READ
+}
+
+/* A turn begins and ends in one block of ops, in a partition whose programs take turns. */
+Test(verify, turns) {
+#define PARTS(turns, first, second) \
+    "partitions {warps = [8, 4], turns = " turns "} {\n" first "  yield\n} {\n" second "  yield\n}"
+#define BEGIN "turn_begin %i\n"
+#define END "turn_end %i\n"
+#define OTHER "%j = const {value = 3} : i64\n"
+    static const char nowhere[] = "stands in no partition whose programs take turns",
+                      open[] = "the turn does not end in its block of ops", none[] = "no such turn has begun";
+    static const char *const cases[][2] = {
+        {BEGIN END, nowhere},
+        {PARTS("1", BEGIN END, ""), nowhere},
+        {PARTS("2", "", "%m = turn %i : bool\n"), nowhere},
+        {PARTS("2", BEGIN, ""), open},
+        {PARTS("2", BEGIN BEGIN END, ""), open},
+        {PARTS("2", BEGIN "if %c {\n" END "  yield\n} {\n  yield\n}\n", ""), open},
+        {PARTS("2", OTHER BEGIN "turn_end %j\n", ""), open},
+        {PARTS("2", END BEGIN, ""), none},
+        {PARTS("2", BEGIN END END, ""), none},
+        {PARTS("3", BEGIN END, ""), "turns does not divide the warps"},
+        {PARTS("2", "%m = turn %c : bool\n", ""), "the place of a program is i64"},
+        {"barrier {turns = 2}", "turns are not those of 15 named barriers"},
+        {"barrier {number = 15, threads = 32, turns = 2}", "turns are not those of 15 named barriers"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_body("tile", cases[i][0], cases[i][1]);
+#undef PARTS
+#undef BEGIN
+#undef END
+#undef OTHER
 }
 
 Test(verify, functions) {

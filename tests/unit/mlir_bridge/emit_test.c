@@ -187,7 +187,7 @@ Test(emit, products_of_warpgroups) {
     target.has_wgmma = true;
     TileCode code = emit_text(text, &target, NULL, TILE_CODE_ASSEMBLY);
     cr_expect(strstr(code.data, ".maxnreg 168"));
-    cr_expect(strstr(code.data, "fence.proxy.async;"));
+    cr_expect(strstr(code.data, "fence.proxy.async.shared::cta;"));
     cr_expect(strstr(code.data, "setmaxnreg.dec.sync.aligned.u32 40;"));
     cr_expect(strstr(code.data, "bar.sync \t3, 128;"));
     cr_expect(strstr(code.data, "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {"));

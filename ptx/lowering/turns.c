@@ -1,0 +1,69 @@
+/* Programs of a block that take turns. The warps of the first partition are so many equal parts, each of which executes
+ * programs of its own: thread numbers, barriers and buffers are those of a part. For each part there is an mbarrier that
+ * completes a phase when the part before it has ended its turn; the first part begins without waiting. */
+#include "ptx/lowering/machine.h"
+#include "ptx/pipeline/copies.h"
+
+void gpu_open_turns(Gpu *gpu) {
+    const TileType *shared = tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED);
+    if (gpu->turns > 1)
+        gpu->order = gpu_build_buffer(&gpu->b, shared, gpu->turns * GPU_MBARRIER_BYTES, GPU_MBARRIER_BYTES, 1);
+}
+
+/* The same in all lanes of a warp. */
+static TileValue *uniform_quotient(Gpu *gpu, unsigned log) {
+    TileValue *quotient = gpu_binary(gpu, TILE_OP_SHR, gpu->thread, gpu_i64(gpu, log));
+    return tile_build_convert(&gpu->b, gpu_uniform(gpu, quotient), TILE_I64);
+}
+
+void gpu_number_turns(Gpu *gpu) {
+    enum { LOG_WARPGROUP = 7 };
+    unsigned log = gpu_floor_log2(gpu->func->threads);
+    if (gpu->turns > 1) {
+        gpu->turn = uniform_quotient(gpu, log);
+        gpu->thread = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, gpu->func->threads - 1));
+    }
+    bool alone = gpu->turns > 1 && log == LOG_WARPGROUP;
+    gpu->warpgroup = alone ? gpu_i64(gpu, 0) : uniform_quotient(gpu, LOG_WARPGROUP);
+}
+
+static TileValue *mbarrier_of(Gpu *gpu, TileValue *turn) {
+    return tile_build_ptr_add(&gpu->b, gpu->order, gpu_binary(gpu, TILE_OP_MUL, turn, gpu_i64(gpu, GPU_MBARRIER_BYTES)));
+}
+
+static TileValue *is_odd(Gpu *gpu, TileValue *place) { return gpu_binary(gpu, TILE_OP_GE, place, gpu_i64(gpu, gpu->turns)); }
+
+static void lower_is_own(Gpu *gpu, const TileOp *op, TileValue *place) {
+    TileValue *later = gpu_binary(gpu, TILE_OP_ADD, gpu->turn, gpu_i64(gpu, gpu->turns));
+    TileValue *own = gpu_binary(gpu, TILE_OP_OR, gpu_binary(gpu, TILE_OP_EQ, place, gpu->turn),
+                                gpu_binary(gpu, TILE_OP_EQ, place, later));
+    tile_map_set(&gpu->values, &op->results[0], own);
+}
+
+/* The first part's n-th turn comes behind the last part's turn before that, of which there is none at first. */
+static void lower_begin(Gpu *gpu, TileValue *place) {
+    TileValue *first = gpu_binary(gpu, TILE_OP_EQ, gpu->turn, gpu_i64(gpu, 0));
+    TileValue *odd = gpu_binary(gpu, TILE_OP_NE, is_odd(gpu, place), first);
+    gpu_build_phase_wait(gpu, mbarrier_of(gpu, gpu->turn), odd, false);
+}
+
+static void lower_end(Gpu *gpu) {
+    TileValue *next = gpu_binary(gpu, TILE_OP_ADD, gpu->turn, gpu_i64(gpu, 1));
+    TileValue *last = gpu_binary(gpu, TILE_OP_EQ, next, gpu_i64(gpu, gpu->turns));
+    next = tile_build_ternary(&gpu->b, TILE_OP_SELECT, last, gpu_i64(gpu, 0), next);
+    gpu_arrive_by_warp(gpu, mbarrier_of(gpu, next));
+}
+
+void gpu_lower_turn(Gpu *gpu, const TileOp *op) {
+    TileValue *place = gpu_value(gpu, tile_op_operand(op, 0));
+    if (!gpu->turn) {
+        gpu_refuse(gpu, op, "stands in no partition with turns");
+        return;
+    }
+    if (op->id == TILE_OP_TURN)
+        lower_is_own(gpu, op, place);
+    else if (op->id == TILE_OP_TURN_BEGIN)
+        lower_begin(gpu, place);
+    else
+        lower_end(gpu);
+}

@@ -17,6 +17,7 @@ EXCUSED = {
     "tests/programs/sorts.tile": "of the language: forms of sorting and counting; sort:sort_rows and others have rows",
     "tests/programs/float8.tile": "of the language: arithmetic on 8-bit floats",
     "tests/programs/packed.tile": "of the language: numbers of 4 bits; PyTorch has no product of mx formats on all devices",
+    "tests/programs/packed_tensors.tile": "of the language: tensors of numbers of 4 bits, which PyTorch holds as bytes",
     "tests/programs/temporaries.tile": "of the language: temporaries of programs",
     "tests/programs/bilinear.tile": "samples at points, which PyTorch takes in another form",
     "tests/programs/mandelbrot.tile": "PyTorch has no loop on data",

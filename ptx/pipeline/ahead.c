@@ -185,8 +185,12 @@ static void unroll(Ahead *a) {
 
 /* ---- the pass ---- */
 
-static bool is_counted(const TileOp *loop, int64_t *step) {
-    return loop->id == TILE_OP_FOR && !tile_loop_is_of_programs(loop) && loop->result_count <= MOST_CARRIED &&
+/* Bounds that differ from program to program are those of windows and of short lists: few iterations, if any. */
+static bool is_counted(const TileFunc *func, const TileOp *loop, int64_t *step) {
+    if (loop->id != TILE_OP_FOR || tile_value_block(tile_op_named(loop, TILE_OPERAND_LO)) != &func->body ||
+        tile_value_block(tile_op_named(loop, TILE_OPERAND_HI)) != &func->body)
+        return false;
+    return !tile_loop_is_of_programs(loop) && loop->result_count <= MOST_CARRIED &&
            tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), step) && *step > 0 && *step <= LARGEST_STEP;
 }
 
@@ -195,7 +199,7 @@ static bool visit(TilePassContext *context, TileFunc *func, TileBlock *block) {
     for (TileOp *op = block->first; op; op = op->next) {
         Ahead a = {.context = context, .func = func, .loop = op};
         for (unsigned r = 0; r < op->region_count; r++) changed |= visit(context, func, &op->regions[r]);
-        if (!is_counted(op, &a.step)) continue;
+        if (!is_counted(func, op, &a.step)) continue;
         a.indices = tile_pass_indices(context, func);
         tile_map_init(&a.late, context->scratch);
         if (!look(&a)) continue;

@@ -129,7 +129,7 @@ class Cuda(unittest.TestCase):
         self.assertTrue(torch.autograd.gradcheck(cube, (rand(3, 4, dtype=torch.float64).requires_grad_(),)))
         compiled = torch.compile(lambda x: cube(x * 2).sum(), fullgraph=True)
         x = rand(8, 16)
-        torch.testing.assert_close(compiled(x), ((x * 2) ** 3).sum())
+        torch.testing.assert_close(compiled(x), ((x * 2) ** 3).sum(), rtol=1e-5, atol=1e-4)  # sums of another order
 
     def test_errors_leave_the_device_usable(self):
         x = rand(10)
@@ -180,6 +180,19 @@ def repeat(function):
     return run
 
 
+def difference(run, other):
+    """The median of differences of batches that follow one another, in either order: what all of a host's calls cost
+    changes within a second by more than what is asked for."""
+    found = []
+    for turn in range(200):
+        times = {}
+        for which in (run, other) if turn % 2 else (other, run):
+            torch.cuda.synchronize()
+            times[which] = which(100)
+        found.append(times[run] - times[other])
+    return statistics.median(found)
+
+
 def measure():
     """Median nanoseconds of a call, in turns, without waiting for the device; the queue is emptied between batches."""
     m = tile.compile(TEXT)
@@ -215,14 +228,17 @@ def measure():
                 torch.cuda.synchronize()
                 samples[name].append(run(200))
         torch.cuda.synchronize()
+        more = difference(rows["tile"], rows["C"])
     empty = statistics.median(repeat(lambda: None)(1000) for _ in range(31))
     ns = {name: statistics.median(found[10:]) - (0 if name == "C" else empty) for name, found in samples.items()}
     for name, value in ns.items():
         print(f"{name:24} {value:8.0f} ns a call, host")
-    limits = {"tile": ns["C"] + 300, "tile, result": 1.2 * ns["torch.empty_like"] + 250 + max(0, ns["C"]),
+    more -= empty
+    print(f"tile: {more:.0f} ns more than C, in batches by turns, allowed 300: {'holds' if more <= 300 else 'MISSED'}")
+    limits = {"tile, result": 1.2 * ns["torch.empty_like"] + 250 + max(0, ns["C"]),
               "operator": 2.2 * ns["torch.add"], "operator with gradient": ns["autograd.Function"] + 1500}
     if triton:
-        limits["tile"] = min(limits["tile"], ns["Triton"] / 3)
+        limits["tile"] = ns["Triton"] / 3
     for name, most in limits.items():
         print(f"{name}: {ns[name]:.0f} ns, allowed {most:.0f}: {'holds' if ns[name] <= most else 'MISSED'}")
 

@@ -234,7 +234,7 @@ def measure():
     for name, value in ns.items():
         print(f"{name:24} {value:8.0f} ns a call, host")
     more -= empty
-    print(f"tile: {more:.0f} ns more than C, in batches by turns, allowed 300: {'holds' if more <= 300 else 'MISSED'}")
+    print(f"tile: {more:.0f} ns more than C, in alternate batches, allowed 300: {'holds' if more <= 300 else 'MISSED'}")
     limits = {"tile, result": 1.2 * ns["torch.empty_like"] + 250 + max(0, ns["C"]),
               "operator": 2.2 * ns["torch.add"], "operator with gradient": ns["autograd.Function"] + 1500}
     if triton:

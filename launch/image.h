@@ -97,6 +97,16 @@ typedef struct TileHostNamed { /* a value that a message shows */
 
 /* ---- signature ---- */
 
+/* How elements lie in bytes, where they are none of TileHostType. */
+typedef enum TileImageFormat {
+    TILE_IMAGE_PLAIN,
+    TILE_IMAGE_I4, /* these three: two in a byte along the last axis, the lower half first */
+    TILE_IMAGE_U4,
+    TILE_IMAGE_F4E2M1,
+    TILE_IMAGE_F8E8M0, /* powers of two, a byte each */
+    TILE_IMAGE_FORMAT_COUNT,
+} TileImageFormat;
+
 typedef struct TileImageParameter {
     const char *name;
     const char *type_text;         /* as written */
@@ -106,6 +116,7 @@ typedef struct TileImageParameter {
     uint8_t rank;
     uint8_t type;   /* TileHostType, unless generic */
     int8_t generic; /* index of the type parameter, or -1 */
+    uint8_t format; /* TileImageFormat; other than PLAIN: `type` is u8 */
 } TileImageParameter;
 
 typedef struct TileImageGeneric { /* a type parameter that the arguments decide */

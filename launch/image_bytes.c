@@ -89,6 +89,8 @@ static void pass_parameter(Stream *s, TileImageParameter *parameter) {
     NUMBER(s, parameter->rank);
     NUMBER(s, parameter->type);
     NUMBER(s, parameter->generic);
+    NUMBER(s, parameter->format);
+    s->damaged |= parameter->format >= TILE_IMAGE_FORMAT_COUNT;
     s->damaged |= parameter->rank > TILE_MAX_RANK || parameter->type >= TILE_HOST_TYPE_COUNT;
     if (!s->damaged) pass_texts(s, &parameter->dimensions, parameter->rank);
 }

@@ -3,29 +3,18 @@
 #include <string.h>
 
 typedef struct Format {
-    const char *name;
     uint8_t code, bits;
     const char *words;
 } Format;
 
-static const Format formats[] = {
-    {"i4", kDLInt, 4, "u8 with two i4 in each byte along the last axis, the lower half first"},
-    {"u4", kDLUInt, 4, "u8 with two u4 in each byte along the last axis, the lower half first"},
-    {"f4e2m1", kDLFloat4_e2m1fn, 4, "u8 with two f4e2m1 in each byte along the last axis, the lower half first"},
-    {"f8e8m0", kDLFloat8_e8m0fnu, 8, "u8 with the exponents of f8e8m0"},
+static const Format formats[TILE_IMAGE_FORMAT_COUNT] = {
+    [TILE_IMAGE_I4] = {kDLInt, 4, "u8 with two i4 in each byte along the last axis, the lower half first"},
+    [TILE_IMAGE_U4] = {kDLUInt, 4, "u8 with two u4 in each byte along the last axis, the lower half first"},
+    [TILE_IMAGE_F4E2M1] = {kDLFloat4_e2m1fn, 4, "u8 with two f4e2m1 in each byte along the last axis, the lower half first"},
+    [TILE_IMAGE_F8E8M0] = {kDLFloat8_e8m0fnu, 8, "u8 with the exponents of f8e8m0"},
 };
 
-static const Format *format_of(const TileImageParameter *parameter) {
-    bool tensor = parameter->kind == TILE_PARAMETER_TENSOR && parameter->generic < 0;
-    for (size_t i = 0; tensor && i < sizeof formats / sizeof *formats; i++)
-        if (strcmp(parameter->type_text, formats[i].name) == 0) return &formats[i];
-    return NULL;
-}
-
-const char *tile_packed_words(const TileImageParameter *parameter) {
-    const Format *format = format_of(parameter);
-    return format ? format->words : NULL;
-}
+const char *tile_packed_words(const TileImageParameter *parameter) { return formats[parameter->format].words; }
 
 /* Elements of 4 bits without gaps: strides count elements, and each row has to begin with a byte. */
 static const char *halve(const DLTensor *tensor, TilePackedTensor *packed) {
@@ -45,9 +34,9 @@ static const char *halve(const DLTensor *tensor, TilePackedTensor *packed) {
 }
 
 bool tile_packed_read(const TileImageParameter *parameter, const DLTensor *tensor, TilePackedTensor *packed) {
-    const Format *format = format_of(parameter);
+    const Format *format = &formats[parameter->format];
     bool pairs = tensor->dtype.lanes == 2 && tensor->dtype.bits == 4; /* an element of the tensor is a byte */
-    if (!format || tensor->dtype.code != format->code || tensor->dtype.bits != format->bits) return false;
+    if (!parameter->format || tensor->dtype.code != format->code || tensor->dtype.bits != format->bits) return false;
     if ((tensor->dtype.lanes != 1 && !pairs) || tensor->ndim < 1 || tensor->ndim > TILE_MAX_RANK || !tensor->shape)
         return false;
     packed->bytes = *tensor;

@@ -58,6 +58,10 @@ static tile_status add_generics(Builder *b) {
 
 /* The element type: a type of the language, a free type parameter, or one that a setting binds. */
 static tile_status set_type(Builder *b, TileImageParameter *parameter, const TileKernelParameter *info) {
+    static const uint8_t formats[TILE_FORMAT_COUNT] = {[TILE_FORMAT_I4] = TILE_IMAGE_I4,
+                                                       [TILE_FORMAT_U4] = TILE_IMAGE_U4,
+                                                       [TILE_FORMAT_F4E2M1] = TILE_IMAGE_F4E2M1,
+                                                       [TILE_FORMAT_F8E8M0] = TILE_IMAGE_F8E8M0};
     const char *type = info->type;
     TileScalar scalar = info->scalar;
     parameter->type_text = keep(b, type);
@@ -66,12 +70,13 @@ static tile_status set_type(Builder *b, TileImageParameter *parameter, const Til
     const TileBinding *binding = find_binding(b, type);
     if (binding && binding->kind == TILE_BINDING_TYPE)
         scalar = binding->type;
-    else if (!info->as_bytes && !tile_scalar_find(type, strlen(type), &scalar)) {
+    else if (!info->format && !tile_scalar_find(type, strlen(type), &scalar)) {
         tile_text_format(&b->unit->message, "%s: %s: '%s' is no type that the launcher knows", b->kernel->name,
                          parameter->name, type);
         return TILE_INVALID_ARGUMENT;
     }
     parameter->type = (uint8_t)scalar;
+    parameter->format = formats[info->format];
     return TILE_OK;
 }
 

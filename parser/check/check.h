@@ -151,16 +151,6 @@ struct TileRange {
     TileSpan span;
 };
 
-/* Formats of elements that tensors have and values have not (formats.c). */
-typedef enum TileFormat {
-    TILE_FORMAT_PLAIN,
-    TILE_FORMAT_I4, /* these three: two in a byte, the lower half first */
-    TILE_FORMAT_U4,
-    TILE_FORMAT_F4E2M1,
-    TILE_FORMAT_F8E8M0, /* powers of two, a byte each */
-    TILE_FORMAT_COUNT,
-} TileFormat;
-
 struct TileTensor {
     const char *name;
     TileValue *value;

@@ -64,7 +64,7 @@ static bool is_generic_type(const TileItem *kernel, const char *name) {
 void tile_kernel_parameter_bytes(TileKernelParameter *parameter, TileArena *arena, const TileTypeExpr *type) {
     TileFormat format = parameter->is_tensor ? tile_format_find(parameter->type) : TILE_FORMAT_PLAIN;
     if (!format) return;
-    parameter->as_bytes = true;
+    parameter->format = format;
     parameter->scalar = TILE_U8;
     if (!tile_format_is_packed(format) || !parameter->rank) return;
     unsigned last = parameter->rank - 1;

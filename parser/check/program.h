@@ -13,6 +13,16 @@
 #include "lang/ir/ir.h"
 #include "parser/syntax/ast.h"
 
+/* Formats of elements that tensors have and values have not (formats.c). */
+typedef enum TileFormat {
+    TILE_FORMAT_PLAIN,
+    TILE_FORMAT_I4, /* these three: two in a byte, the lower half first */
+    TILE_FORMAT_U4,
+    TILE_FORMAT_F4E2M1,
+    TILE_FORMAT_F8E8M0, /* powers of two, a byte each */
+    TILE_FORMAT_COUNT,
+} TileFormat;
+
 typedef enum TileBindingKind {
     TILE_BINDING_TYPE,
     TILE_BINDING_INTEGER, /* allowed for floats, too */
@@ -61,7 +71,7 @@ typedef struct TileKernelParameter {
     const char *type;  /* element type as written: "f32", or the name of a generic */
     bool generic_type; /* `type` names a generic */
     TileScalar scalar; /* else: the element type */
-    bool as_bytes;     /* `type` is a format, as "i4", of which arguments have bytes: `scalar` is u8 */
+    TileFormat format; /* other than PLAIN: arguments have bytes, and `scalar` is u8 */
     unsigned rank;
     const char *dims[TILE_MAX_TENSOR_RANK]; /* of arguments, as written: "M", "2 * N", "3"; of bytes "(K + 1) / 2" */
     bool dim_is_name[TILE_MAX_TENSOR_RANK];

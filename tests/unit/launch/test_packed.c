@@ -5,8 +5,8 @@
 
 #include "launch/packed.h"
 
-static TileImageParameter parameter_of(const char *type) {
-    return (TileImageParameter){.name = "w", .type_text = type, .kind = TILE_PARAMETER_TENSOR, .generic = -1};
+static TileImageParameter parameter_of(TileImageFormat format) {
+    return (TileImageParameter){.name = "w", .type_text = "", .kind = TILE_PARAMETER_TENSOR, .generic = -1, .format = (uint8_t)format};
 }
 
 static DLTensor tensor_of(int code, int bits, int lanes, int rank, int64_t *shape, int64_t *strides) {
@@ -14,7 +14,7 @@ static DLTensor tensor_of(int code, int bits, int lanes, int rank, int64_t *shap
 }
 
 Test(packed, reads_elements_of_four_bits) {
-    TileImageParameter parameter = parameter_of("i4");
+    TileImageParameter parameter = parameter_of(TILE_IMAGE_I4);
     TilePackedTensor packed;
     int64_t shape[] = {3, 10}, strides[] = {32, 1};
     DLTensor tensor = tensor_of(kDLInt, 4, 1, 2, shape, NULL);
@@ -27,7 +27,7 @@ Test(packed, reads_elements_of_four_bits) {
 }
 
 Test(packed, refuses_rows_that_begin_within_a_byte) {
-    TileImageParameter parameter = parameter_of("u4");
+    TileImageParameter parameter = parameter_of(TILE_IMAGE_U4);
     TilePackedTensor packed;
     int64_t shape[] = {3, 7}, strides[] = {8, 2};
     DLTensor tensor = tensor_of(kDLUInt, 4, 1, 2, shape, NULL);
@@ -39,7 +39,7 @@ Test(packed, refuses_rows_that_begin_within_a_byte) {
 }
 
 Test(packed, takes_pairs_and_exponents_as_they_are) {
-    TileImageParameter pairs = parameter_of("f4e2m1"), powers = parameter_of("f8e8m0"), plain = parameter_of("u8");
+    TileImageParameter pairs = parameter_of(TILE_IMAGE_F4E2M1), powers = parameter_of(TILE_IMAGE_F8E8M0), plain = parameter_of(TILE_IMAGE_PLAIN);
     TilePackedTensor packed;
     int64_t shape[] = {3, 7};
     DLTensor tensor = tensor_of(kDLFloat4_e2m1fn, 4, 2, 2, shape, NULL);

@@ -10,14 +10,18 @@ environment=$PWD/build/torch-environment
 sh scripts/install_packages.sh
 cmake --preset release
 cmake --build --preset release --target tile_python fake_cuda
-if [ ! -x "$environment/bin/python" ]; then
-    python3 -m venv "$environment"
-    "$environment/bin/python" -m pip install -q --disable-pip-version-check torch numpy 'pyright[nodejs]'
-fi
-if [ ! -x "$environment-jax/bin/python" ]; then
-    python3 -m venv "$environment-jax"
-    "$environment-jax/bin/python" -m pip install -q --disable-pip-version-check jax numpy
-fi
+# make_environment FOLDER PACKAGE..: one that an interrupted installation left is made again.
+make_environment() {
+    folder=$1
+    shift
+    if [ -f "$folder/installed" ]; then return; fi
+    rm -rf "$folder"
+    python3 -m venv "$folder"
+    "$folder/bin/python" -m pip install -q --disable-pip-version-check "$@"
+    touch "$folder/installed"
+}
+make_environment "$environment" torch numpy 'pyright[nodejs]'
+make_environment "$environment-jax" jax numpy
 export PYTHONPATH="$build/python"
 python=$environment/bin/python
 passed=0 failed=0

@@ -19,6 +19,7 @@ typedef struct TileEstimate {
     double time;
     double memory, compute, waiting; /* if each were all there is */
     double programs, together;       /* of the grid that takes longest, and how many of them run at a time */
+    bool tight; /* whether a block has room for all its tiles, only machine form says (TileFamily.has_room) */
 } TileEstimate;
 
 /* What the model decides beside the values of a tune clause: a kernel's function has members of the same names. */
@@ -47,6 +48,10 @@ typedef struct TileFamily {
     /* False: the kernel cannot be compiled for the target. Numbers the functions' values. */
     bool (*estimate)(const TileTarget *target, TileFunc *kernel, const TileExtents *extents, TileArena *scratch,
                      TileEstimate *estimate);
+    /* The pass behind which a phase knows the bytes of shared memory of a block; and has a block of the target so many?
+     * NULL where `estimate` is. */
+    const char *measured_behind;
+    bool (*has_room)(const TileTarget *target, const TileFunc *phase);
 } TileFamily;
 
 /* NULL if the family has no target of this name. */

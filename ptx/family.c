@@ -36,6 +36,10 @@ static uint32_t least_programs(const TileTarget *target, unsigned index) {
     return index < sizeof blocks / sizeof *blocks ? blocks[index] * tile_ptx_target_of(target)->cores : 0;
 }
 
+static bool has_room(const TileTarget *target, const TileFunc *phase) {
+    return phase->scratch_bytes <= tile_ptx_target_of(target)->shared_block_bytes;
+}
+
 const TileFamily tile_ptx_family = {.kind = TILE_TARGET_GPU,
                                     .name = "gpu",
                                     .title = "GPU",
@@ -46,4 +50,6 @@ const TileFamily tile_ptx_family = {.kind = TILE_TARGET_GPU,
                                     .estimated_behind = "gpu-latencies",
                                     .least_programs = least_programs,
                                     .packs = true,
-                                    .estimate = gpu_estimate};
+                                    .estimate = gpu_estimate,
+                                    .measured_behind = "gpu-shared",
+                                    .has_room = has_room};

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "driver/compile/backend.h"
-#include "driver/compile/image.h"
+#include "driver/compile/point.h"
 #include "launch/guard.h"
 #include "launch/variants.h"
 
@@ -32,7 +32,9 @@ typedef struct Instance {
     size_t count;
     const int64_t *points[MOST_CANDIDATES];
     TileSchedule schedules[MOST_CANDIDATES]; /* with the point; of zeros: as the text has it */
-    TileModule *modules[MOST_CANDIDATES]; /* NULL: the point cannot be compiled */
+    TileModule *modules[MOST_CANDIDATES]; /* NULL: the point cannot be compiled, or a block has no room for it */
+    bool has_room[MOST_CANDIDATES];       /* this was seen in machine form */
+    TileImageRequest request;             /* by which points are lowered */
 } Instance;
 
 typedef struct Choice {
@@ -149,45 +151,13 @@ static bool is_candidate(const TileTunePoints *found, const int64_t *point, cons
     return true;
 }
 
-static bool lower_point(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileBinding *bindings,
-                        size_t count, TileSchedule schedule) {
-    const TileFamily *family = tile_unit_backend(unit)->family;
-    TilePipeline pipeline = {0};
-    size_t passes = 0;
-    if (tile_unit_lower(unit, kernel, bindings, count) != TILE_OK) return false;
-    TileFunc *func = tile_unit_kernel(unit, kernel);
-    tile_image_schedule(func, schedule);
-    tile_image_assume(func, making->signature, &making->request);
-    if (tile_family_pipeline(family, unit->input->target, &pipeline, unit->arena, &unit->message) != TILE_OK)
-        return false;
-    while (passes < pipeline.count && strcmp(pipeline.items[passes]->name, family->estimated_behind) != 0) passes++;
-    return passes < pipeline.count && tile_unit_passes(unit, pipeline.items, passes + 1) == TILE_OK;
-}
-
-static size_t bind_point(const Making *making, const TileTunePoints *found, const int64_t *point,
-                         TileBinding *bindings) {
-    size_t count = 0;
-    const TileImageSignature *signature = making->signature;
-    for (uint32_t i = 0; i < signature->generic_count; i++)
-        bindings[count++] = (TileBinding){.name = signature->generics[i].name,
-                                          .kind = TILE_BINDING_TYPE,
-                                          .type = (TileScalar)making->request.generics[i]};
-    for (uint32_t i = 0; i < signature->static_count; i++)
-        bindings[count++] = tile_static_binding(signature, i, making->request.statics[i]);
-    for (size_t i = 0; i < found->names.count; i++)
-        bindings[count++] =
-            (TileBinding){.name = found->names.items[i], .kind = TILE_BINDING_INTEGER, .integer = point[i]};
-    return count;
-}
-
 /* The module, or NULL. */
 static const TileModule *add_point(TileUnit *unit, const TileKernelInfo *kernel, const Making *making,
                                    const TileTunePoints *found, const int64_t *point, TileSchedule schedule) {
     Instance *instance = making->instance;
     if (instance->count == MOST_CANDIDATES) return NULL;
-    TileBinding *bindings =
-        TILE_NEW_ARRAY(unit->arena, TileBinding, TILE_MAX_GENERICS + TILE_MAX_STATICS + found->names.count);
-    bool good = lower_point(unit, kernel, making, bindings, bind_point(making, found, point, bindings), schedule);
+    TilePoint lowered = {making->signature, &making->request, found->names.items, point, found->names.count, schedule};
+    bool good = tile_point_lower(unit, kernel, &lowered, tile_unit_backend(unit)->family->estimated_behind);
     instance->points[instance->count] = point;
     instance->schedules[instance->count] = schedule;
     if (good)
@@ -311,6 +281,7 @@ static Instance *get_instance(TileInput *input, Choice *choice, const TileImageS
         making.instance = calloc(1, sizeof *making.instance);
         if (!making.instance) return NULL;
         making.instance->key = key;
+        making.instance->request = making.request;
         *place = making.instance;
         /* The launch itself reports what is wrong with the kernel. */
         if (tile_unit_run(input, keep_instance, &making, NULL) != TILE_OK && making.instance->unit)
@@ -325,6 +296,7 @@ static Instance *get_instance(TileInput *input, Choice *choice, const TileImageS
 typedef struct Candidates {
     TILE_LIST(const char *) names;
     TILE_LIST(TilePrediction) items; /* the text's own first */
+    TILE_LIST(size_t) points;        /* the instance's, of each */
     size_t chosen;
 } Candidates;
 
@@ -376,6 +348,7 @@ static void list_candidates(const TileInput *input, const TileImageSignature *si
         if (!candidate.schedule.least_programs) plain = candidate;
         if (splits_nothing(&plain, &candidate)) continue;
         tile_list_push(arena, &out->items, candidate);
+        tile_list_push(arena, &out->points, i);
         if (!candidate.fits) continue;
         double time = candidate.estimate.time;
         if (best == 0 || time < best * (out->chosen == 0 ? WORTH : 1)) {
@@ -383,6 +356,21 @@ static void list_candidates(const TileInput *input, const TileImageSignature *si
             out->chosen = out->items.count - 1;
         }
     }
+}
+
+/* The model does not know all that lies in shared memory. A point that needs more than a block has is none. */
+static bool chosen_has_room(TileInput *input, const TileImageSignature *signature, Instance *instance,
+                            const Candidates *candidates) {
+    size_t number = candidates->points.items[candidates->chosen];
+    const TilePrediction *chosen = &candidates->items.items[candidates->chosen];
+    if (!chosen->fits || !chosen->estimate.tight || instance->has_room[number]) return true;
+    TilePoint point = {signature,       &instance->request,    instance->names.items, instance->points[number],
+                       instance->names.count, chosen->schedule};
+    instance->has_room[number] = tile_point_has_room(input, &point);
+    if (instance->has_room[number]) return true;
+    tile_module_destroy(instance->modules[number]);
+    instance->modules[number] = NULL;
+    return false;
 }
 
 static bool is_row(const TileTunedRow *row, const Candidates *candidates, const int64_t *values) {
@@ -430,7 +418,7 @@ static uint32_t number_of_row(Choice *choice, const Candidates *candidates) {
 static bool with_candidates(TileInput *input, Choice *choice, const TileImageSignature *signature,
                             const TileImageRequest *request, const TileView *views,
                             void (*use)(const Candidates *candidates, void *state), void *state) {
-    const Instance *instance = get_instance(input, choice, signature, request, views);
+    Instance *instance = get_instance(input, choice, signature, request, views);
     TileArena *scratch = instance && instance->unit ? tile_arena_create(NULL) : NULL;
     Candidates candidates;
     jmp_buf guard;
@@ -440,7 +428,8 @@ static bool with_candidates(TileInput *input, Choice *choice, const TileImageSig
         return false;
     }
     tile_arena_set_guard(scratch, &guard);
-    list_candidates(input, signature, views, instance, scratch, &candidates);
+    do list_candidates(input, signature, views, instance, scratch, &candidates);
+    while (candidates.items.count && !chosen_has_room(input, signature, instance, &candidates));
     tile_arena_set_guard(scratch, NULL);
     use(&candidates, state);
     tile_arena_destroy(scratch);

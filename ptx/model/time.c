@@ -16,7 +16,8 @@ enum {
     LONG_CODE = 8000,
 };
 
-static const double LAUNCH = 3.0, NEXT_GRID = 1.5, SHARPNESS = 4;
+static const double LAUNCH = 3.0, NEXT_GRID = 1.5, SHARPNESS = 4,
+                    TIGHT = 0.5; /* of shared memory: operands of products that are in it for the model; what else is there may be as much */
 
 static double most(double a, double b) { return a > b ? a : b; }
 static double least(double a, double b) { return a < b ? a : b; }
@@ -128,6 +129,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     GpuWork work;
     if (count < 1) return true;
     if (!sample(target, phase, extents, count, scratch, &work)) return false;
+    estimate->tight |= work.shared > TIGHT * target->shared_block_bytes;
     double programs = (double)count, blocks = blocks_of_core(target, phase, &work);
     double busiest = ceil(programs / target->cores), rounds = ceil(busiest / blocks), microsecond = target->clock_mhz;
     double slower = (1 + 3 * spills_of(target, phase, &work)) * (1 + most(0, work.code - CACHED_CODE) / LONG_CODE);

@@ -74,6 +74,16 @@ columns 16,1048576 >"$work/output"
 ! grep -q 'split for [0-9]* programs: .*, chosen$' "$work/output" || complain "many columns of few rows are split"
 TILE_TUNING=off columns 4096,256 >"$work/output"
 ! grep -q 'predicted' "$work/output" || complain "TILE_TUNING=off leaves a choice to the model"
+
+# A block has 232,448 bytes of shared memory. What the model would take needs more, which only its machine form says.
+wide() {
+    "$tilec" explain "$stdlib/attention.tile:attention_scored" T=bf16 causal=false q=zeros:bf16[1,16,4096,576] \
+        k=zeros:bf16[1,1,4096,576] v=zeros:bf16[1,1,4096,512] sink=zeros:f32[16] 'o=@:bf16[1,16,4096,512]' scale=0.04 \
+        --target=sm_90a "$@"
+}
+expect 0 '"kernel": "attention_scored"' wide --format=json
+bytes=$(sed -n 's/.*"shared_bytes": \([0-9]*\).*/\1/p' "$work/output" | head -1)
+[ "${bytes:-999999}" -le 232448 ] || complain "the chosen point needs ${bytes:-unknown} bytes of shared memory"
 # Extents of a result that only the launcher computes: the code is made while it infers them.
 cat >"$work/twice.tile" <<'END'
 kernel twice(x: in f32[N], y: out f32[2 * N]) {

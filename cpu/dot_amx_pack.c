@@ -201,6 +201,19 @@ void dot_amx_pack_a(Dot *dot, TileValue *i, TileValue *first, TileValue *rows, T
     dot_end(dot);
 }
 
+void dot_amx_fill_rows(Dot *dot, TileValue *panel) {
+    TileValue *padded = dot_scale(dot, dot_amx_groups(dot, dot->k), dot->group);
+    TileValue *missing = dot_binary(dot, TILE_OP_SUB, padded, dot->k), *end = dot_offset(dot, panel, dot_scale(dot, dot->k, dot->element));
+    const TileType *type = vector_of(dot, unit_of(dot), dot->group), *mask_type = vector_of(dot, TILE_BOOL, dot->group);
+    TileValue *operands[] = {dot_i64(dot, 0), missing}, *zero = tile_emit_bits(dot->emitter, type, 0);
+    dot_if(dot, dot_binary(dot, TILE_OP_LT, operands[0], missing));
+    TileValue *mask = tile_op_result(tile_build_op(dot->builder, TILE_OP_MASK_LT, operands, 2, NULL, 0, &mask_type, 1), 0);
+    TileValue *row = dot_for(dot, operands[0], dot->m, dot_i64(dot, 1));
+    tile_build_store(dot->builder, zero, dot_offset(dot, end, dot_scale(dot, row, dot->panel_row * dot->element)), mask, 0);
+    dot_end(dot);
+    dot_end(dot);
+}
+
 bool dot_amx_has_rows(const Dot *dot) {
     int64_t known;
     return tile_value_integer(dot->a.column, &known) && known == dot->element;

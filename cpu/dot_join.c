@@ -108,8 +108,8 @@ static bool is_only_stored(const TileValue *pointer, const TileOp *op, const Til
 static bool is_panel(const Dot *dot, const DotOperand *operand, const TileValue **root, int64_t *row) {
     int64_t column;
     *root = tile_buffer_of(operand->pointer);
-    if (operand->scalar != dot->scalar || dot->precision == TILE_PRECISION_TF32 || !*root) return false;
-    return tile_value_integer(operand->row, row) && tile_value_integer(operand->column, &column) && column == dot->bytes;
+    if ((operand->scalar != dot->scalar && !dot->amx) || dot->precision == TILE_PRECISION_TF32 || !*root) return false;
+    return tile_value_integer(operand->row, row) && tile_value_integer(operand->column, &column) && column == element_bytes(dot);
 }
 
 /* Rows of a may begin behind the first that the buffer has, if it is the same row in all iterations. */
@@ -118,11 +118,11 @@ bool dot_join_reads_in_place(Dot *dot, const TileOp *op, TileOp *const *loops, u
     const TileValue *root;
     int64_t row;
     if (!is_panel(dot, a, &root, &row)) return false;
-    int64_t rows = dot->m_max + dot->block_rows;
-    if (row < dot->depth * dot->bytes || tile_op_integer(root->op, TILE_ATTRIBUTE_BYTES, 0) < rows * row) return false;
+    int64_t rows = dot->m_max + (dot->amx ? DOT_AMX_ROWS : dot->block_rows), bytes = element_bytes(dot);
+    if (row < dot->depth * bytes || tile_op_integer(root->op, TILE_ATTRIBUTE_BYTES, 0) < rows * row) return false;
     if (!tile_value_outside(a->pointer, loops[count - 1]) || !is_only_stored(root, op, loops[0])) return false;
     dot->a_panel = a->pointer;
-    dot->panel_row = row / dot->bytes;
+    dot->panel_row = row / bytes;
     return true;
 }
 
@@ -299,7 +299,10 @@ static void pack_b(Join *join, TileValue *joined) {
 static void pack_a(Join *join, TileValue *joined) {
     Dot *dot = join->dot;
     TileValue *zero = dot_i64(dot, 0);
-    if (dot->a.pointer == join->a.panels) return;
+    if (dot->a.pointer == join->a.panels) {
+        if (dot->amx) dot_amx_fill_rows(dot, dot_offset(dot, dot->a_panel, dot_scale(dot, joined, dot->element)));
+        return;
+    }
     if (join->a.count) if_unknown(dot, &join->a, joined, dot->m);
     TileValue *a_column = dot_offset(dot, current_panel(dot, &join->a), dot_scale(dot, joined, element_bytes(dot)));
     if (dot->amx) {
@@ -433,7 +436,7 @@ void dot_join(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count) {
     TileBlock *body = &loops[0]->regions[0];
     tile_emit_before(dot->emitter, body->first);
     TileValue *joined = load_word(dot, join.cell);
-    if (dot->a.pointer == dot->a_panel) move_stores(dot, dot->a_panel, body, dot_scale(dot, joined, dot->bytes));
+    if (dot->a.pointer == dot->a_panel) move_stores(dot, dot->a_panel, body, dot_scale(dot, joined, element_bytes(dot)));
     if (dot->b_row) move_stores(dot, dot->b_panel, body, dot_scale(dot, joined, dot->b_row));
     tile_emit_before(dot->emitter, op);
     pack_b(&join, joined);

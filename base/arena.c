@@ -24,12 +24,12 @@ struct TileArenaBlock {
     size_t size;
 };
 
-/* An arena with a block of this size will need more: the system is asked for huge pages, since the first use of each
+/* An arena with a block of the largest size, or a single large thing, will need more: the system is asked for huge pages, since the first use of each
  * page costs about as much as the compiler needs to fill it. The system may refuse; the memory is the same. */
-static void *take_largest(void) {
-    void *memory = aligned_alloc(LARGEST_BLOCK, LARGEST_BLOCK);
+static void *take_huge(size_t size) {
+    void *memory = aligned_alloc(LARGEST_BLOCK, size);
 #ifdef MADV_HUGEPAGE
-    if (memory) (void)madvise(memory, LARGEST_BLOCK, MADV_HUGEPAGE);
+    if (memory) (void)madvise(memory, size, MADV_HUGEPAGE);
 #endif
     return memory;
 }
@@ -93,7 +93,8 @@ static Block *take_spare(TileArena *arena, size_t wanted) {
 }
 
 static Block *new_block(TileArena *arena, size_t wanted) {
-    Block *block = wanted == LARGEST_BLOCK ? take_largest() : malloc(wanted);
+    bool huge = wanted % LARGEST_BLOCK == 0;
+    Block *block = huge ? take_huge(wanted) : malloc(wanted);
     if (!block) out_of_memory(arena);
     block->size = wanted;
     return block;
@@ -103,6 +104,8 @@ static void add_block(TileArena *arena, size_t size) {
     size_t needed = size + sizeof(Block) + ALIGNMENT;
     if (needed < size) out_of_memory(arena);
     size_t wanted = needed < arena->next_size ? arena->next_size : needed;
+    if (wanted > LARGEST_BLOCK && wanted < SIZE_MAX - LARGEST_BLOCK && !arena->limit)
+        wanted = (wanted + LARGEST_BLOCK - 1) / LARGEST_BLOCK * LARGEST_BLOCK;
     if (arena->limit && (wanted > arena->limit || arena->total > arena->limit - wanted)) out_of_memory(arena);
     Block *block = take_spare(arena, needed);
     if (!block) block = new_block(arena, wanted);

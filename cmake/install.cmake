@@ -5,11 +5,11 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 if(TARGET tile_driver)
-  # The compiler as one library: LLVM and all else that is not the API stay inside.
+  # The compiler as one library: LLVM and all else that is not the API stay inside, but for what debuggers look for.
   add_library(tile_shared SHARED $<TARGET_OBJECTS:tile_driver> $<TARGET_OBJECTS:tile_launch>
     $<TARGET_OBJECTS:tile_scalar> $<TARGET_OBJECTS:tile_base>)
   target_link_libraries(tile_shared PRIVATE tile_parser tile_cpu tile_ptx tile_mlir_bridge m Threads::Threads)
-  target_link_options(tile_shared PRIVATE -Wl,--exclude-libs,ALL $<$<CONFIG:Release>:-s> $<$<NOT:$<BOOL:${TILE_SANITIZE}>>:-Wl,--no-undefined>)
+  target_link_options(tile_shared PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/libtile.map $<$<CONFIG:Release>:-s> $<$<NOT:$<BOOL:${TILE_SANITIZE}>>:-Wl,--no-undefined>)
   set_target_properties(tile_shared PROPERTIES
     OUTPUT_NAME tile EXPORT_NAME tile LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)

@@ -18,7 +18,8 @@ if(TILE_STATIC_LLVM)
   target_link_libraries(tile_llvm INTERFACE -Wl,--start-group ${TILE_LLVM_ARCHIVES} -Wl,--end-group
     $<IF:$<BOOL:${TILE_ZLIB_ARCHIVE}>,${TILE_ZLIB_ARCHIVE},z>
     $<IF:$<BOOL:${TILE_ZSTD_ARCHIVE}>,${TILE_ZSTD_ARCHIVE},-l:libzstd.so.1> stdc++ m dl pthread)
-  target_link_options(tile_llvm INTERFACE -B${TILE_LLVM_PREFIX}/bin -fuse-ld=lld -Wl,--icf=all)
+  target_link_options(tile_llvm INTERFACE -B${TILE_LLVM_PREFIX}/bin -fuse-ld=lld -Wl,--icf=all
+    -Wl,--keep-unique=__jit_debug_register_code) # where debuggers stop, which no other function should
   add_compile_options(-ffunction-sections -fdata-sections)
   add_link_options(-Wl,--gc-sections)
 else()

@@ -158,6 +158,7 @@ static bool join(Dot *dot, TileOp *op) {
     if (!count || !dot_join_choose(dot, deepest)) return false;
     if (dot->amx) {
         dot_amx_choose_joined(dot);
+        dot_join_reads_in_place(dot, op, loops, count);
     } else {
         if (!dot_join_reads_in_place(dot, op, loops, count)) choose_panel_row(dot);
         measure_b_panel(dot, panel_columns(dot, dot->n_max));

@@ -119,6 +119,8 @@ typedef struct DotRow {
 bool dot_amx_has_rows(const Dot *dot);
 DotRow dot_amx_row_ahead(Dot *dot, int64_t r);
 void dot_amx_copy_ahead(Dot *dot, const DotRow *row, TileValue *group, TileValue *kc);
+/* The zeros behind the last k of all rows of a that are in their panel already, from there on. */
+void dot_amx_fill_rows(Dot *dot, TileValue *panel);
 void dot_amx_pack_b(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc);
 /* How many panels of b are kept, each of so many bytes; and the memory for their keys. */
 void dot_amx_choose_slots(Dot *dot, int64_t panel_bytes);

@@ -1,12 +1,11 @@
 /* Sizes and loops of products by AMX: b is packed for all columns, then block after block of rows is packed and
  * multiplied with all columns. */
 #include "cpu/dot.h"
+#include "cpu/panel.h"
 #include "lang/scalar/scalar.h"
 
 enum {
     BLOCK_TILES = 2,          /* of rows, and of columns: with 2 x 2 registers for c each load feeds two products */
-    PANEL_DEPTH_BYTES = 1024, /* of one row of a's panel: 32 rows take 32 KiB of L1 */
-    PANEL_PAD_BYTES = 64,     /* rows of a's panel are in different cache sets */
     PANEL_WIDTH = 1024,       /* columns of b: 1 MiB at full depth */
     ALIGN = 64
 };
@@ -38,8 +37,8 @@ void dot_amx_choose_block(Dot *dot) {
 
 void dot_amx_choose_panels(Dot *dot) {
     int64_t block = BLOCK_TILES * DOT_AMX_ROWS;
-    dot->depth = at_most(round_up(dot->k_max, dot->group), PANEL_DEPTH_BYTES / dot->element);
-    dot->panel_row = dot->depth + PANEL_PAD_BYTES / dot->element;
+    dot->depth = at_most(round_up(dot->k_max, dot->group), CPU_PANEL_AMX_DEPTH_BYTES / dot->element);
+    dot->panel_row = dot->depth + CPU_PANEL_PAD_BYTES / dot->element;
     dot->wide = dot->n_max > PANEL_WIDTH;
     if (dot->wide) dot->width = dot_i64(dot, PANEL_WIDTH);
     TileBuilder *front = &dot->emitter->front;
@@ -54,12 +53,12 @@ void dot_amx_choose_panels(Dot *dot) {
 
 int64_t dot_amx_padded(const Dot *dot, int64_t k) { return round_up(k, dot->group); }
 
-int64_t dot_amx_deepest(const Dot *dot) { return PANEL_DEPTH_BYTES / dot->element; }
+int64_t dot_amx_deepest(const Dot *dot) { return CPU_PANEL_AMX_DEPTH_BYTES / dot->element; }
 
 /* How long a row of a's panel is, and how large one of all columns of b. */
 void dot_amx_choose_joined(Dot *dot) {
     int64_t columns = round_up(dot->n_max, dot->block_vectors * DOT_AMX_ROWS);
-    dot->panel_row = dot->depth + PANEL_PAD_BYTES / dot->element;
+    dot->panel_row = dot->depth + CPU_PANEL_PAD_BYTES / dot->element;
     dot->slot_bytes = columns * dot->depth * dot->element;
 }
 

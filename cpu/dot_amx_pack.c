@@ -86,6 +86,18 @@ static TileValue *limit_at(Dot *dot, TileValue *k, TileValue *kc, TileValue *lim
     return dot_select(dot, dot_binary(dot, TILE_OP_LT, k, kc), limit, dot_i64(dot, 0));
 }
 
+/* Where k lies, or the last one that there is: a load of no lanes is slow where no memory is. */
+static TileValue *last_of(Dot *dot, TileValue *k, TileValue *kc) {
+    return dot_minimum(dot, k, dot_binary(dot, TILE_OP_SUB, kc, dot_i64(dot, 1)));
+}
+
+/* How many words of a group have any k. */
+static TileValue *words_in(Dot *dot, TileValue *group, TileValue *kc) {
+    TileValue *left = dot_binary(dot, TILE_OP_SUB, kc, dot_scale(dot, group, dot->group)), *pack = dot_i64(dot, pack_of(dot));
+    TileValue *words = dot_binary(dot, TILE_OP_DIV, dot_add(dot, left, dot_i64(dot, pack_of(dot) - 1)), pack);
+    return dot_minimum(dot, words, dot_i64(dot, LANES));
+}
+
 static TileValue *is_whole(Dot *dot, TileValue *group, TileValue *kc) {
     TileValue *end = dot_scale(dot, dot_add(dot, group, dot_i64(dot, 1)), dot->group);
     return dot_binary(dot, TILE_OP_LE, end, kc);
@@ -160,7 +172,8 @@ static void transpose_rows(Dot *dot, const PackA *pack) {
     TileValue *k = dot_add(dot, dot_scale(dot, group, dot->group), dot_scale(dot, word, pack_of(dot)));
     for (int64_t p = 0; p < pack_of(dot); p++) {
         TileValue *at = dot_add(dot, k, dot_i64(dot, p));
-        units[p] = load_units(dot, dot_offset(dot, column, dot_multiply(dot, at, dot->a.column)), LANES,
+        TileValue *place = dot_multiply(dot, last_of(dot, at, pack->kc), dot->a.column);
+        units[p] = load_units(dot, dot_offset(dot, column, place), LANES,
                               limit_at(dot, at, pack->kc, left));
     }
     TileValue *line = dot_offset(dot, dot->staging, dot_scale(dot, word, DOT_AMX_BYTES));
@@ -197,6 +210,19 @@ void dot_amx_pack_a(Dot *dot, TileValue *i, TileValue *first, TileValue *rows, T
     transpose_rows(dot, &pack);
     dot_else(dot);
     gather_rows(dot, &pack);
+    dot_end(dot);
+    dot_end(dot);
+}
+
+void dot_amx_fill_rows(Dot *dot, TileValue *panel) {
+    TileValue *padded = dot_scale(dot, dot_amx_groups(dot, dot->k), dot->group);
+    TileValue *missing = dot_binary(dot, TILE_OP_SUB, padded, dot->k), *end = dot_offset(dot, panel, dot_scale(dot, dot->k, dot->element));
+    const TileType *type = vector_of(dot, unit_of(dot), dot->group), *mask_type = vector_of(dot, TILE_BOOL, dot->group);
+    TileValue *operands[] = {dot_i64(dot, 0), missing}, *zero = tile_emit_bits(dot->emitter, type, 0);
+    dot_if(dot, dot_binary(dot, TILE_OP_LT, operands[0], missing));
+    TileValue *mask = tile_op_result(tile_build_op(dot->builder, TILE_OP_MASK_LT, operands, 2, NULL, 0, &mask_type, 1), 0);
+    TileValue *row = dot_for(dot, operands[0], dot->m, dot_i64(dot, 1));
+    tile_build_store(dot->builder, zero, dot_offset(dot, end, dot_scale(dot, row, dot->panel_row * dot->element)), mask, 0);
     dot_end(dot);
     dot_end(dot);
 }
@@ -243,7 +269,7 @@ static void pack_words(Dot *dot, const PackB *pack, TileValue *group, TileValue 
     TileValue *units[MOST_PACK], *left = dot_binary(dot, TILE_OP_SUB, pack->columns, j);
     int64_t columns = dot->block_vectors * LANES;
     for (int64_t p = 0; p < pack_of(dot); p++) {
-        TileValue *at = dot_add(dot, k, dot_i64(dot, p)), *from = source_of(dot, pack, at, j);
+        TileValue *at = dot_add(dot, k, dot_i64(dot, p)), *from = source_of(dot, pack, whole ? at : last_of(dot, at, pack->kc), j);
         if (whole) dot_prefetch(dot, dot_offset(dot, from, dot_scale(dot, dot->b.row, AHEAD * pack_of(dot))));
         units[p] = load_units(dot, from, columns, whole ? NULL : limit_at(dot, at, pack->kc, left));
     }
@@ -253,20 +279,33 @@ static void pack_words(Dot *dot, const PackB *pack, TileValue *group, TileValue 
                          dot_offset(dot, to, dot_i64(dot, v * DOT_AMX_TILE)), NULL, 0);
 }
 
+/* The words of a group behind its last k. */
+static void clear_words(Dot *dot, const PackB *pack, TileValue *group, TileValue *words) {
+    TileValue *zero = tile_emit_bits(dot->emitter, vector_of(dot, TILE_U32, LANES), 0);
+    TileValue *word = dot_for(dot, words, dot_i64(dot, LANES), dot_i64(dot, 1));
+    TileValue *j = dot_for(dot, dot_i64(dot, 0), pack->columns, dot->block_columns);
+    TileValue *to = dot_offset(dot, tile_at(dot, group, j), dot_scale(dot, word, DOT_AMX_BYTES));
+    for (int64_t v = 0; v < dot->block_vectors; v++)
+        tile_build_store(dot->builder, zero, dot_offset(dot, to, dot_i64(dot, v * DOT_AMX_TILE)), NULL, 0);
+    dot_end(dot);
+    dot_end(dot);
+}
+
 /* Rows are contiguous: row by row in memory. */
 static void pack_rows(Dot *dot, const PackB *pack) {
-    TileValue *zero = dot_i64(dot, 0), *one = dot_i64(dot, 1), *words = dot_i64(dot, LANES);
+    TileValue *zero = dot_i64(dot, 0), *one = dot_i64(dot, 1);
     TileValue *rest = dot_binary(dot, TILE_OP_REM, pack->columns, dot->block_columns);
     TileValue *full = dot_binary(dot, TILE_OP_SUB, pack->columns, rest);
     TileValue *group = dot_for(dot, zero, dot_amx_groups(dot, pack->kc), one);
     TileValue *whole = is_whole(dot, group, pack->kc);
     TileValue *last = dot_select(dot, whole, full, zero);
-    TileValue *word = dot_for(dot, zero, words, one);
+    TileValue *words = words_in(dot, group, pack->kc), *word = dot_for(dot, zero, words, one);
     pack_words(dot, pack, group, word, dot_for(dot, zero, last, dot->block_columns), true);
     dot_end(dot);
     pack_words(dot, pack, group, word, dot_for(dot, last, pack->columns, dot->block_columns), false);
     dot_end(dot);
     dot_end(dot);
+    clear_words(dot, pack, group, words);
     dot_end(dot);
 }
 

@@ -36,8 +36,7 @@ enum {
     ENTRY = 4,
     MOST_KNOWN = 64,
     PANEL_WORDS = ENTRIES + (MOST_KNOWN + 1) * ENTRY,
-    MOST_PANELS = 8,
-    MOST_BYTES = 512 << 10 /* of all panels of an operand */
+    MOST_PANELS = 32
 };
 
 /* ---- which loops ---- */
@@ -108,8 +107,8 @@ static bool is_only_stored(const TileValue *pointer, const TileOp *op, const Til
 static bool is_panel(const Dot *dot, const DotOperand *operand, const TileValue **root, int64_t *row) {
     int64_t column;
     *root = tile_buffer_of(operand->pointer);
-    if (operand->scalar != dot->scalar || dot->precision == TILE_PRECISION_TF32 || !*root) return false;
-    return tile_value_integer(operand->row, row) && tile_value_integer(operand->column, &column) && column == dot->bytes;
+    if ((operand->scalar != dot->scalar && !dot->amx) || dot->precision == TILE_PRECISION_TF32 || !*root) return false;
+    return tile_value_integer(operand->row, row) && tile_value_integer(operand->column, &column) && column == element_bytes(dot);
 }
 
 /* Rows of a may begin behind the first that the buffer has, if it is the same row in all iterations. */
@@ -118,11 +117,11 @@ bool dot_join_reads_in_place(Dot *dot, const TileOp *op, TileOp *const *loops, u
     const TileValue *root;
     int64_t row;
     if (!is_panel(dot, a, &root, &row)) return false;
-    int64_t rows = dot->m_max + dot->block_rows;
-    if (row < dot->depth * dot->bytes || tile_op_integer(root->op, TILE_ATTRIBUTE_BYTES, 0) < rows * row) return false;
+    int64_t rows = dot->m_max + (dot->amx ? DOT_AMX_ROWS : dot->block_rows), bytes = element_bytes(dot);
+    if (row < dot->depth * bytes || tile_op_integer(root->op, TILE_ATTRIBUTE_BYTES, 0) < rows * row) return false;
     if (!tile_value_outside(a->pointer, loops[count - 1]) || !is_only_stored(root, op, loops[0])) return false;
     dot->a_panel = a->pointer;
-    dot->panel_row = row / dot->bytes;
+    dot->panel_row = row / bytes;
     return true;
 }
 
@@ -230,26 +229,47 @@ static TileValue *if_known(Dot *dot, TileValue *known, TileValue *same) {
     return tile_emit_select(dot->emitter, known, same, tile_emit_bits(dot->emitter, same->type, 0));
 }
 
+static TileValue *has_in_front(Dot *dot, const Kept *kept, TileValue *number, TileValue *const *now) {
+    TileValue *own = cells_of(dot, kept, number);
+    TileValue *some = dot_binary(dot, TILE_OP_LT, dot_i64(dot, 0), load_word(dot, word(dot, own, KNOWN)));
+    return if_known(dot, some, is_entry(dot, word(dot, own, ENTRIES), now));
+}
+
+static TileValue *after(Dot *dot, const Kept *kept, TileValue *number) {
+    return dot_binary(dot, TILE_OP_AND, dot_add(dot, number, dot_i64(dot, 1)), dot_i64(dot, kept->count - 1));
+}
+
+/* CURRENT becomes the panel that has the product in front, or -1. Programs ask for one panel again and again, or for one
+ * after the other: all are looked at only if it is neither the last one nor the one behind it. */
+static void find_panel(Dot *dot, const Kept *kept, TileValue *const *now) {
+    TileValue *none = dot_i64(dot, -1), *zero = dot_i64(dot, 0), *at = word(dot, kept->cells, CURRENT);
+    TileValue *last = load_word(dot, at), *next = after(dot, kept, last);
+    TileValue *found = dot_select(dot, has_in_front(dot, kept, next, now), next, none);
+    found = dot_select(dot, has_in_front(dot, kept, last, now), last, found);
+    store_word(dot, found, at);
+    dot_if(dot, dot_binary(dot, TILE_OP_LT, found, zero));
+    TileValue *number = dot_for(dot, zero, dot_i64(dot, kept->count), dot_i64(dot, 1));
+    dot_if(dot, has_in_front(dot, kept, number, now));
+    store_word(dot, number, at);
+    dot_end(dot);
+    dot_end(dot);
+    dot_end(dot);
+}
+
 /* The first product chooses the panel that has it in front. If none has, the panels take turns; but if none had for as long as
  * there are panels twice, nobody comes back to them, and one that stays in the cache takes all. */
 static void choose_panel(Dot *dot, const Kept *kept, TileValue *const *now) {
-    TileValue *zero = dot_i64(dot, 0), *found = dot_i64(dot, -1), *cells = kept->cells;
+    TileValue *zero = dot_i64(dot, 0), *cells = kept->cells;
     dot_if(dot, dot_binary(dot, TILE_OP_EQ, load_word(dot, word(dot, cells, PRODUCTS)), zero));
-    for (int64_t i = 0; i < kept->count; i++) {
-        TileValue *number = dot_i64(dot, i), *own = cells_of(dot, kept, number);
-        TileValue *some = dot_binary(dot, TILE_OP_LT, zero, load_word(dot, word(dot, own, KNOWN)));
-        TileValue *same = if_known(dot, some, is_entry(dot, word(dot, own, ENTRIES), now));
-        found = dot_select(dot, same, number, found);
-    }
-    TileValue *missing = dot_binary(dot, TILE_OP_LT, found, zero), *misses = load_word(dot, word(dot, cells, MISSES));
+    find_panel(dot, kept, now);
+    TileValue *missing = dot_binary(dot, TILE_OP_LT, load_word(dot, word(dot, cells, CURRENT)), zero);
+    TileValue *misses = load_word(dot, word(dot, cells, MISSES));
     TileValue *most = dot_i64(dot, 2 * kept->count), *more = dot_minimum(dot, dot_add(dot, misses, dot_i64(dot, 1)), most);
-    store_word(dot, found, word(dot, cells, CURRENT));
     store_word(dot, dot_select(dot, missing, more, zero), word(dot, cells, MISSES));
     dot_if(dot, missing);
     TileValue *next = load_word(dot, word(dot, cells, NEXT));
-    TileValue *after = dot_binary(dot, TILE_OP_AND, dot_add(dot, next, dot_i64(dot, 1)), dot_i64(dot, kept->count - 1));
-    after = dot_select(dot, dot_binary(dot, TILE_OP_LT, misses, most), after, next);
-    store_word(dot, after, word(dot, cells, NEXT));
+    TileValue *turn = dot_select(dot, dot_binary(dot, TILE_OP_LT, misses, most), after(dot, kept, next), next);
+    store_word(dot, turn, word(dot, cells, NEXT));
     store_word(dot, next, word(dot, cells, CURRENT));
     store_word(dot, zero, word(dot, cells_of(dot, kept, next), KNOWN));
     dot_end(dot);
@@ -299,7 +319,10 @@ static void pack_b(Join *join, TileValue *joined) {
 static void pack_a(Join *join, TileValue *joined) {
     Dot *dot = join->dot;
     TileValue *zero = dot_i64(dot, 0);
-    if (dot->a.pointer == join->a.panels) return;
+    if (dot->a.pointer == join->a.panels) {
+        if (dot->amx) dot_amx_fill_rows(dot, dot_offset(dot, dot->a_panel, dot_scale(dot, joined, dot->element)));
+        return;
+    }
     if (join->a.count) if_unknown(dot, &join->a, joined, dot->m);
     TileValue *a_column = dot_offset(dot, current_panel(dot, &join->a), dot_scale(dot, joined, element_bytes(dot)));
     if (dot->amx) {
@@ -379,7 +402,8 @@ static void create_cells(Dot *dot, Kept *kept) {
 /* The operand in as many panels as pay; in one if nothing can be known of it, or it is not worth it. */
 static Kept keep(Dot *dot, const DotOperand *operand, int64_t bytes, bool worth) {
     Kept kept = {.operand = operand, .bytes = bytes, .count = worth && is_fixed_memory(operand)};
-    while (kept.count && kept.count < MOST_PANELS && 2 * kept.count * bytes <= MOST_BYTES) kept.count *= 2;
+    int64_t most = dot->context->target->l2_bytes / 2; /* of all panels */
+    while (kept.count && kept.count < MOST_PANELS && 2 * kept.count * bytes <= most) kept.count *= 2;
     create_cells(dot, &kept);
     return kept;
 }
@@ -433,7 +457,7 @@ void dot_join(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count) {
     TileBlock *body = &loops[0]->regions[0];
     tile_emit_before(dot->emitter, body->first);
     TileValue *joined = load_word(dot, join.cell);
-    if (dot->a.pointer == dot->a_panel) move_stores(dot, dot->a_panel, body, dot_scale(dot, joined, dot->bytes));
+    if (dot->a.pointer == dot->a_panel) move_stores(dot, dot->a_panel, body, dot_scale(dot, joined, element_bytes(dot)));
     if (dot->b_row) move_stores(dot, dot->b_panel, body, dot_scale(dot, joined, dot->b_row));
     tile_emit_before(dot->emitter, op);
     pack_b(&join, joined);

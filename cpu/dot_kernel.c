@@ -183,7 +183,7 @@ TileValue *dot_is_narrow(Dot *dot, TileValue *columns) {
     return dot_binary(dot, TILE_OP_EQ, columns, dot_lanes(dot, dot->narrow_vectors));
 }
 
-void dot_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, TileValue *kc) {
+static void build_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, TileValue *kc) {
     Edge edge = {.rows = dot_binary(dot, TILE_OP_SUB, dot->m, i),
                  .columns = dot_binary(dot, TILE_OP_SUB, dot->n, j)};
     TileValue *few_rows = dot_binary(dot, TILE_OP_LT, edge.rows, dot_i64(dot, dot->block_rows));
@@ -205,4 +205,30 @@ void dot_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, Tile
     }
     run_full_or_partial(dot, panel, &edge, partial, kc);
     if (dot->narrow_vectors) dot_end(dot);
+}
+
+/* A tile register of columns that c does not have is neither loaded nor multiplied. */
+static void build_half(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, TileValue *kc) {
+    int64_t vectors = dot->block_vectors, narrow = dot->narrow_vectors;
+    TileValue *columns = dot->block_columns;
+    dot->block_vectors = vectors / 2;
+    dot->block_columns = dot_lanes(dot, dot->block_vectors);
+    dot->narrow_vectors = 0;
+    build_block(dot, panel, i, j, kc);
+    dot->block_vectors = vectors;
+    dot->block_columns = columns;
+    dot->narrow_vectors = narrow;
+}
+
+void dot_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, TileValue *kc) {
+    if (!dot->amx || dot->block_vectors == 1) {
+        build_block(dot, panel, i, j, kc);
+        return;
+    }
+    TileValue *left = dot_binary(dot, TILE_OP_SUB, dot->n, j), *half = dot_lanes(dot, dot->block_vectors / 2);
+    dot_if(dot, dot_binary(dot, TILE_OP_LE, left, half));
+    build_half(dot, panel, i, j, kc);
+    dot_else(dot);
+    build_block(dot, panel, i, j, kc);
+    dot_end(dot);
 }

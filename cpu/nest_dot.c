@@ -38,15 +38,22 @@ static bool only_adds(const TileOp *dot) {
     return !start->op && start->block == dot->block && tile_value_has_one_use(sum) && sum->first_use->user == dot->block->last;
 }
 
+/* AMX takes rows of a in the type that they have. */
+static NestBuffer *amx_panel(Nest *n, const TileType *type) {
+    int64_t bytes = tile_scalar_bytes(type->scalar), row = CPU_PANEL_AMX_DEPTH_BYTES + CPU_PANEL_PAD_BYTES;
+    if (type->extent[1] * bytes > CPU_PANEL_AMX_DEPTH_BYTES / 2) return NULL;
+    return panel(n, type, type->scalar, row, row * (type->extent[0] + CPU_PANEL_ROWS));
+}
+
 /* Rows of a in a loop's small products have space for those of the iterations that are multiplied together, and b has space for
  * their rows, both in the type in which they are multiplied. */
 NestBuffer *nest_dot_panel(Nest *n, const NestStatement *s) {
     const NestStatement *dot = s->consumers.count == 1 ? s->consumers.items[0] : NULL;
     if (s->kind != NEST_KEEP || !dot || dot->kind != NEST_DOT) return NULL;
     bool a = is_operand(s, &dot->a, &dot->b), b = is_operand(s, &dot->b, &dot->a);
-    if ((!a && !b) || !is_tile_float(s->value) || !is_tile_float(dot->value)) return NULL;
-    if (!tile_op_is(dot->op->block->op, TILE_OP_FOR)) return NULL;
-    if (is_by_amx(dot->op)) return NULL;
+    if ((!a && !b) || !tile_op_is(dot->op->block->op, TILE_OP_FOR)) return NULL;
+    if (is_by_amx(dot->op)) return a ? amx_panel(n, s->value->type) : NULL;
+    if (!is_tile_float(s->value) || !is_tile_float(dot->value)) return NULL;
     const TileType *type = s->value->type;
     TileScalar scalar = dot->value->type->scalar;
     int64_t bytes = tile_scalar_bytes(scalar), line = CPU_PANEL_PAD_BYTES;

@@ -274,8 +274,8 @@ static tile_status check_type(const Reader *reader, const DLTensor *tensor, Tile
     const char *wanted = reader->parameter->generic >= 0 ? "one of the language"
                          : packed                        ? packed
                                                          : tile_host_type_name(expected);
-    if (type < TILE_HOST_TYPE_COUNT)
-        return refuse(reader, TILE_ERROR_TYPE, "type is %s, expected %s", tile_host_type_name(type), wanted);
+    const char *name = type < TILE_HOST_TYPE_COUNT ? tile_host_type_name(type) : tile_packed_name(tensor->dtype);
+    if (name) return refuse(reader, TILE_ERROR_TYPE, "type is %s, expected %s", name, wanted);
     return refuse(reader, TILE_ERROR_TYPE, "type is DLPack code %d with %d bits and %d lanes, expected %s",
                   tensor->dtype.code, tensor->dtype.bits, tensor->dtype.lanes, wanted);
 }

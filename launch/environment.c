@@ -20,7 +20,8 @@ static const char *const names[] = {[TILE_VARIABLE_CPU_CAPABILITY] = "TILE_CPU_C
                                     [TILE_VARIABLE_TUNING] = "TILE_TUNING",
                                     [TILE_VARIABLE_CACHE_DIR] = "TILE_CACHE_DIR",
                                     [TILE_VARIABLE_CACHE_BYTES] = "TILE_CACHE_BYTES",
-                                    [TILE_VARIABLE_PTXAS] = "TILE_PTXAS"};
+                                    [TILE_VARIABLE_PTXAS] = "TILE_PTXAS",
+                                    [TILE_VARIABLE_DEBUGGER] = "TILE_DEBUGGER"};
 
 /* The variables that were warned of: once each, however many libraries read them. */
 static _Atomic uint32_t warned;

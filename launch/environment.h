@@ -17,7 +17,8 @@ typedef enum TileVariable {
     TILE_VARIABLE_TUNING,
     TILE_VARIABLE_CACHE_DIR,
     TILE_VARIABLE_CACHE_BYTES,
-    TILE_VARIABLE_PTXAS
+    TILE_VARIABLE_PTXAS,
+    TILE_VARIABLE_DEBUGGER
 } TileVariable;
 
 const char *tile_variable_name(TileVariable variable);

@@ -4,17 +4,24 @@
 
 typedef struct Format {
     uint8_t code, bits;
-    const char *words;
+    const char *name, *words;
 } Format;
 
 static const Format formats[TILE_IMAGE_FORMAT_COUNT] = {
-    [TILE_IMAGE_I4] = {kDLInt, 4, "u8 with two i4 in each byte along the last axis, the lower half first"},
-    [TILE_IMAGE_U4] = {kDLUInt, 4, "u8 with two u4 in each byte along the last axis, the lower half first"},
-    [TILE_IMAGE_F4E2M1] = {kDLFloat4_e2m1fn, 4, "u8 with two f4e2m1 in each byte along the last axis, the lower half first"},
-    [TILE_IMAGE_F8E8M0] = {kDLFloat8_e8m0fnu, 8, "u8 with the exponents of f8e8m0"},
+    [TILE_IMAGE_I4] = {kDLInt, 4, "i4", "u8 with two i4 in each byte along the last axis, the lower half first"},
+    [TILE_IMAGE_U4] = {kDLUInt, 4, "u4", "u8 with two u4 in each byte along the last axis, the lower half first"},
+    [TILE_IMAGE_F4E2M1] = {kDLFloat4_e2m1fn, 4, "f4e2m1",
+                            "u8 with two f4e2m1 in each byte along the last axis, the lower half first"},
+    [TILE_IMAGE_F8E8M0] = {kDLFloat8_e8m0fnu, 8, "f8e8m0", "u8 with the exponents of f8e8m0"},
 };
 
 const char *tile_packed_words(const TileImageParameter *parameter) { return formats[parameter->format].words; }
+
+const char *tile_packed_name(DLDataType type) {
+    for (size_t i = 0; i < TILE_IMAGE_FORMAT_COUNT; i++)
+        if (formats[i].name && formats[i].code == type.code && formats[i].bits == type.bits) return formats[i].name;
+    return NULL;
+}
 
 /* Elements of 4 bits without gaps: strides count elements, and each row has to begin with a byte. */
 static const char *halve(const DLTensor *tensor, TilePackedTensor *packed) {

@@ -11,12 +11,14 @@
 #include "llvm-c/LLJIT.h"
 #include "llvm-c/Orc.h"
 #include "mlir_bridge/context.h"
+#include "mlir_bridge/debugger.h"
 
 /* The code is in its own library beside the session's main one, which would resolve names to any symbols of the
  * process. */
 struct TileLoaded {
     LLVMOrcLLJITRef jit;
     LLVMOrcJITDylibRef code;
+    BridgeShown *shown; /* to debuggers; or NULL */
 };
 
 static void complain(LLVMErrorRef error, TileText *message) {
@@ -103,8 +105,14 @@ tile_status tile_loaded_find(const TileLoaded *loaded, const char *name, void **
     return TILE_BACKEND;
 }
 
+tile_status tile_loaded_show(TileLoaded *loaded, const void *object, size_t size, const TilePlace *places, size_t count,
+                             TileText *message) {
+    return bridge_show(object, size, places, count, &loaded->shown, message);
+}
+
 void tile_loaded_release(TileLoaded *loaded) {
     if (!loaded) return;
+    bridge_hide(loaded->shown);
     if (loaded->jit) LLVMConsumeError(LLVMOrcDisposeLLJIT(loaded->jit));
     free(loaded);
 }

@@ -3,6 +3,7 @@
 #define TILE_MLIR_BRIDGE_LOAD_H
 
 #include "base/string.h"
+#include "object/place.h"
 
 typedef struct TileLoaded TileLoaded;
 
@@ -13,6 +14,10 @@ tile_status tile_object_load(const void *object, size_t size, TileLoaded **loade
 /* The address of a global symbol. The first call links the object: TILE_BACKEND, with `message`, if that fails or if
  * there is no such symbol. Thread-safe. */
 tile_status tile_loaded_find(const TileLoaded *loaded, const char *name, void **address, TileText *message);
+/* Tells debuggers of the code, until it is released. `object` is the one that was loaded, once: `places` are symbols that
+ * tile_loaded_find has found. */
+tile_status tile_loaded_show(TileLoaded *loaded, const void *object, size_t size, const TilePlace *places, size_t count,
+                             TileText *message);
 /* No code of the object may be running or run later. */
 void tile_loaded_release(TileLoaded *loaded);
 

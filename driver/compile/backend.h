@@ -15,6 +15,7 @@ typedef struct TileBackendCode {
     size_t size;
     const TileCudaPhase *phases;
     uint32_t phase_count;
+    bool shown; /* to debuggers, where the code is for CPUs */
 } TileBackendCode;
 
 /* Loaded code: either member is set. */

@@ -1,5 +1,6 @@
 /* CPUs: objects, linked into this process or into a library. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cpu.h"
@@ -39,6 +40,18 @@ static const char *device(TileArena *arena, int number) {
 
 static const char *symbol(const TileFunc *phase, TileArena *arena) { return phase->name; }
 
+static tile_status show(const TileBackendCode *code, const TileBackendLoaded *loaded, TileText *message) {
+    TilePlace *places = calloc(code->phase_count, sizeof *places);
+    if (!places) return TILE_OUT_OF_MEMORY;
+    for (uint32_t i = 0; i < code->phase_count; i++) {
+        places[i].symbol = code->phases[i].symbol;
+        memcpy(&places[i].address, &loaded->entries[i], sizeof places[i].address);
+    }
+    tile_status status = tile_loaded_show(loaded->native, code->data, code->size, places, code->phase_count, message);
+    free(places);
+    return status;
+}
+
 static tile_status load(const TileBackendCode *code, TileBackendLoaded *loaded, TileText *message) {
     TILE_TRY(tile_object_load(code->data, code->size, &loaded->native, message));
     for (uint32_t i = 0; i < code->phase_count; i++) {
@@ -46,7 +59,7 @@ static tile_status load(const TileBackendCode *code, TileBackendLoaded *loaded, 
         TILE_TRY(tile_loaded_find(loaded->native, code->phases[i].symbol, &entry, message));
         memcpy(&loaded->entries[i], &entry, sizeof entry);
     }
-    return TILE_OK;
+    return code->shown && code->phase_count ? show(code, loaded, message) : TILE_OK;
 }
 
 const TileBackend tile_backend_cpu = {.family = &tile_cpu_family,

@@ -31,7 +31,7 @@ static void keep(TileUnit *unit, const TileFunc *kernel, const TileImageSignatur
 
 static tile_status load_cached(TileUnit *unit, const TileCached *cached, const TileImageSignature *signature,
                                TileBuiltCode *built) {
-    TileBackendCode code = {cached->code, cached->code_bytes, cached->phases, cached->phase_count};
+    TileBackendCode code = {cached->code, cached->code_bytes, cached->phases, cached->phase_count, false};
     TILE_TRY(tile_built_load(unit, &code, built));
     TILE_TRY(tile_cached_read(cached, built->arena, built->loaded.entries, signature, &built->code));
     built->code.gpu = built->loaded.device;

@@ -9,6 +9,7 @@
 #include "driver/compile/unit.h"
 #include "lang/ir/text.h"
 #include "launch/clock.h"
+#include "launch/environment.h"
 #include "launch/options.h"
 #include "launch/settings.h"
 
@@ -68,7 +69,9 @@ tile_status tile_compiler_create(const TileCompilerOptions *given, TileCompiler 
     tile_arena_set_guard(created->arena, NULL);
     created->import_paths = paths;
     created->import_path_count = options.import_path_count;
-    created->cache = tile_code_cache_open(&created->settings, NULL, 0);
+    created->debugger = tile_variable_switch(TILE_VARIABLE_DEBUGGER, &created->settings);
+    /* Code of the cache has neither lines nor variables. */
+    if (!created->debugger) created->cache = tile_code_cache_open(&created->settings, NULL, 0);
     atomic_store(&created->references, 1);
     pthread_mutex_init(&created->mutex, NULL);
     tile_status status = TILE_OK;
@@ -174,6 +177,7 @@ static tile_status fill_input(TileInput *input, const char *text, size_t length,
     input->length = length;
     input->is_ir = tile_text_is_ir(text, length);
     input->flags = options->flags;
+    input->lines = input->compiler->debugger;
     input->foreign = input->compiler->foreign;
     input->vector_scale = input->compiler->vector_scale;
     input->schedule_seed = input->compiler->schedule_seed;

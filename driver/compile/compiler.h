@@ -39,6 +39,7 @@ struct TileCompiler {
     const struct TilePassInfo *const *behind; /* see tile_compiler_behind */
     size_t behind_count;
     const TileSlack *slack;
+    bool debugger;                          /* code for CPUs is shown to debuggers */
     TileExplanation *explanation;           /* see tile_compiler_explain */
     const struct TileExecutionObserver *observer;    /* see tile_compiler_observe */
     TILE_LIST(struct TileOwnPass *) passes; /* of other projects; see driver/compile/own_pass.h */

@@ -40,7 +40,8 @@ tile_status tile_image_load(TileImageJob *job) {
     uint32_t count = built->code.phase_count;
     if (tile_unit_is_foreign(unit)) return link_foreign(unit, job->func, job->signature, job->request, built);
     TileBackendCode code = {unit->code.data, unit->code.size,
-                            tile_image_list_phases(unit, job->func, unit->arena, count), count};
+                            tile_image_list_phases(unit, job->func, unit->arena, count), count,
+                            unit->input->compiler->debugger};
     tile_status status = tile_built_load(unit, &code, built);
     TileImagePhase *phases = (TileImagePhase *)built->code.phases;
     for (uint32_t i = 0; i < count && status == TILE_OK; i++) phases[i].entry = built->loaded.entries[i];

@@ -37,11 +37,27 @@ static int read_keyword(const Kernel *kernel, PyObject *name, PyObject *value, P
     return PyDict_SetItem(*other, name, value);
 }
 
-/* All parameters are given in order, or those that are not `out`. */
+/* Is one of the first `count` parameters, or of those that are not `out`, given by keyword, too? */
+static bool are_named(const Kernel *kernel, Py_ssize_t count, bool all, PyObject *names) {
+    for (Py_ssize_t i = 0, keywords = PyTuple_Size(names); i < keywords; i++) {
+        int parameter = find_parameter(kernel, PyTuple_GetItem(names, i)), before = 0;
+        for (int k = 0; k < parameter; k++) before += all || !kernel->parameters[k].is_out;
+        if (parameter >= 0 && before < count && (all || !kernel->parameters[parameter].is_out)) return true;
+    }
+    return false;
+}
+
+/* Arguments without a name are those of all parameters in order, or of those that are not `out`: the latter, where both
+ * would do, unless a keyword has one of them. */
+static bool takes_all(const Kernel *kernel, Py_ssize_t count, PyObject *names) {
+    if (count > kernel->given_count || kernel->given_count == kernel->count) return true;
+    return names && are_named(kernel, count, false, names) && !are_named(kernel, count, true, names);
+}
+
 int kernel_arguments(Kernel *kernel, PyObject *const *args, Py_ssize_t count, PyObject *names, PyObject **objects,
                      PyObject **other) {
     Py_ssize_t keywords = names ? PyTuple_Size(names) : 0;
-    bool all = count > kernel->given_count || kernel->given_count == kernel->count;
+    bool all = takes_all(kernel, count, names);
     memset(objects, 0, (size_t)kernel->count * sizeof *objects);
     *other = NULL;
     if (count > kernel->count || (all && count != kernel->count && !keywords))

@@ -50,6 +50,8 @@ warns 0 TILE_ALLOW_TF32 on '0 or 1' 0
 is_quiet TILE_DETERMINISTIC '' 0 1
 is_quiet TILE_ALLOW_TF32 '' 0 1
 is_quiet TILE_OWN_THREADS '' 0 1
+warns 0 TILE_DEBUGGER gdb '0 or 1' 0
+is_quiet TILE_DEBUGGER '' 0 1
 warns 0 TILE_CACHE_BYTES 1G 'a number from 1 to 18446744073709551615' '1 GiB'
 warns 0 TILE_CACHE_BYTES 0 'a number from 1 to 18446744073709551615' '1 GiB'
 is_quiet TILE_CACHE_BYTES '' 1 1000000

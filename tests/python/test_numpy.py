@@ -250,6 +250,41 @@ class Refusals(Case):
             m.f(np.zeros(8, np.float32))
 
 
+    def test_out_among_keywords(self):
+        m = tile.compile("""
+            kernel scaled(x: in f32[N], y: out f32[N], k: f32) { grid n in tiles(N, 64) { y[n] = x[n] * k } }
+            kernel copied(y: out f32[N], x: in f32[N]) { grid n in tiles(N, 64) { y[n] = x[n] } }
+            kernel both(x: in f32[N], y: out f32[N], k: f32, z: out f32[N]) {
+                grid n in tiles(N, 64) {
+                    y[n] = x[n] * k
+                    z[n] = x[n] + k
+                }
+            }
+        """)
+        x = rand(5)
+        for call in (lambda y: m.scaled(x, y, k=2), lambda y: m.scaled(x, k=2, y=y), lambda y: m.scaled(x, 2, y=y)):
+            y = np.zeros_like(x)
+            self.assertIsNone(call(y))
+            self.assertTrue((y == 2 * x).all())
+        for call in (lambda y: m.copied(y, x=x), lambda y: m.copied(x, y=y)):
+            y = np.zeros_like(x)
+            self.assertIsNone(call(y))
+            self.assertTrue((y == x).all())
+        self.assertTrue((m.copied(x=x) == x).all())
+        y, z = np.zeros_like(x), np.zeros_like(x)
+        made = m.both(x, y, k=2)  # the other is made
+        self.assertTrue((y == 2 * x).all() and (made == x + 2).all())
+        self.assertIsNone(m.both(x, y, k=3, z=z))
+        self.assertTrue((y == 3 * x).all() and (z == x + 3).all())
+        y, z = m.both(x, k=1)
+        self.assertTrue((y == x).all() and (z == x + 1).all())
+        m.scaled.bind(x, y, k=4)()
+        self.assertTrue((y == 4 * x).all())
+        for wrong in (lambda: m.scaled(x, y, x=x), lambda: m.scaled(x, y, 2, k=2), lambda: m.both(x, y, x=x, y=y)):
+            with self.assertRaisesRegex(TypeError, "multiple values"):
+                wrong()
+
+
 class Tools(Case):
     def test_bind_and_plan(self):
         x, z = rand(4, 8), np.zeros((4, 8), np.float32)

@@ -117,6 +117,29 @@ class Calls(unittest.TestCase):
             self.assertEqual((tuple(y.shape), y.stride()), (shape, torch.empty(shape).stride()))
             y.resize_(4, 4).zero_()  # it is a tensor like any other
 
+    @unittest.skipUnless(hasattr(torch, "float4_e2m1fn_x2"), "PyTorch has no float4_e2m1fn_x2")
+    def test_two_numbers_in_a_byte(self):
+        m = tile.compile("kernel take(w: in f4e2m1[N, K], y: out f32[N, K]) { grid (n, k) in (tiles(N, 4), tiles(K, 64)) {"
+                         " y[n, k] = f32(w[n, k]) } }\n"
+                         "kernel give(x: in f8e4m3[N, K], y: out f4e2m1[N, K]) { grid (n, k) in (tiles(N, 4), tiles(K, 64)) {"
+                         " y[n, k] = x[n, k] } }\n"
+                         "kernel plain(w: in u8[N, K], y: out u8[N, K]) { grid (n, k) in (tiles(N, 4), tiles(K, 64)) {"
+                         " y[n, k] = w[n, k] } }")
+        numbers = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+        numbers = torch.cat([numbers, -numbers])
+        data = torch.randint(0, 256, (3, 37), dtype=torch.uint8)
+        x = data.view(torch.float4_e2m1fn_x2)
+        expected = torch.stack([numbers[(data & 15).long()], numbers[(data >> 4).long()]], -1).reshape(3, 74)
+        self.assertTrue(torch.equal(m.take(x), expected))
+        y = torch.empty(3, 74)
+        m.take(x, y)
+        self.assertTrue(torch.equal(y, expected))
+        packed = torch.empty_like(data).view(torch.float4_e2m1fn_x2)
+        m.give(expected.to(torch.float8_e4m3fn), packed)
+        self.assertTrue(torch.equal(packed.view(torch.uint8), data))
+        with self.assertRaisesRegex(tile.ArgumentError, "w: type is f4e2m1, expected u8"):
+            m.plain(x)
+
     def test_stdlib(self):
         x = torch.randn(8, 300)
         s = tile.stdlib

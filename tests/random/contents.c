@@ -40,6 +40,59 @@ static uint64_t float_bits(Random *random, const Tensor *tensor) {
     }
 }
 
+/* ---- packed numbers ---- */
+
+const char *tensor_word(const Tensor *tensor) {
+    static const char *const words[] = {
+        [PACKING_I4] = "i4", [PACKING_U4] = "u4", [PACKING_F4] = "f4e2m1", [PACKING_E8] = "f8e8m0"};
+    return tensor->packing ? words[tensor->packing] : type_name(tensor->type);
+}
+
+static bool has_halves(const Tensor *tensor) { return tensor->packing && tensor->packing != PACKING_E8; }
+
+/* What a load gives for a code. */
+static uint64_t unpacked(const Tensor *tensor, unsigned code) {
+    static const double numbers[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    switch (tensor->packing) {
+    case PACKING_NONE:
+    case PACKING_U4: return code;
+    case PACKING_I4: return number_from_integer(TYPE_I8, code < 8 ? (Wide)code : (Wide)code - 16);
+    case PACKING_F4: return number_from(TYPE_F8E4M3, code < 8 ? numbers[code] : copysign(numbers[code - 8], -1));
+    case PACKING_E8: return number_from(TYPE_F32, code == 255 ? NAN : ldexp(1, (int)code - 127));
+    }
+    return 0;
+}
+
+/* Powers of two are mostly near 1, so that sums of them are exact. */
+static unsigned packed_code(Random *random, const Tensor *tensor) {
+    unsigned raw = (unsigned)(random_next(random) >> 20);
+    if (tensor->packing != PACKING_E8) return raw & 15;
+    return random_unit(random) < 0.04 ? raw & 255 : 124 + (raw & 7);
+}
+
+static unsigned code_of(const Tensor *tensor, uint64_t bits) {
+    unsigned code = 0;
+    while (unpacked(tensor, code) != bits) code++;
+    return code;
+}
+
+static void place_packed(const Contents *contents, const Tensor *tensor, Array *array) {
+    int64_t last = contents->extent[tensor->rank - 1], bytes = array->extent[tensor->rank - 1];
+    /* The half behind an odd number of elements is nobody's. */
+    for (int64_t i = 0; i < array->count; i++) *(unsigned char *)array_at(array, i) = has_halves(tensor) ? 0xf0 : 0;
+    for (int64_t i = 0; i < contents->count; i++) {
+        unsigned code = code_of(tensor, contents->at[i].bits);
+        int64_t row = i / last, column = i % last;
+        unsigned char *byte = array_at(array, row * bytes + (has_halves(tensor) ? column / 2 : column));
+        if (!has_halves(tensor))
+            *byte = (unsigned char)code;
+        else if (column % 2)
+            *byte = (unsigned char)((*byte & 0x0f) | code << 4);
+        else
+            *byte = (unsigned char)((*byte & 0xf0) | code);
+    }
+}
+
 Contents *contents_make(const Tensor *tensor) {
     Contents *contents = NEW(Contents);
     contents->count = 1;
@@ -54,6 +107,8 @@ Contents *contents_make(const Tensor *tensor) {
         Number *at = &contents->at[i];
         if (tensor->role == TENSOR_TEMP)
             *at = number_unknown();
+        else if (tensor->packing)
+            at->bits = unpacked(tensor, packed_code(&random, tensor));
         else if (tensor->type == TYPE_BOOL)
             at->bits = random_next(&random) >> 20 & 1;
         else
@@ -85,11 +140,15 @@ static void set_strides(const Tensor *tensor, const int64_t *extent, int64_t *st
 }
 
 bool contents_place(Contents *contents, const Tensor *tensor, Array *array) {
-    int64_t stride[ARRAY_MAX_RANK] = {0};
-    set_strides(tensor, contents->extent, stride);
+    int64_t stride[ARRAY_MAX_RANK] = {0}, extent[MAX_DIMENSIONS];
+    memcpy(extent, contents->extent, sizeof extent);
+    if (has_halves(tensor)) extent[tensor->rank - 1] = (extent[tensor->rank - 1] + 1) / 2;
+    set_strides(tensor, extent, stride);
     Placement placement = tensor->view == LIE_OFFSET ? PLACEMENT_END : tensor->placement;
-    if (!array_create_strided(array, tensor->type, tensor->rank, contents->extent, stride, placement)) return false;
-    for (int64_t i = 0; i < contents->count; i++)
+    Type type = tensor->packing ? TYPE_U8 : tensor->type;
+    if (!array_create_strided(array, type, tensor->rank, extent, stride, placement)) return false;
+    if (tensor->packing) place_packed(contents, tensor, array);
+    for (int64_t i = 0; i < contents->count && !tensor->packing; i++)
         memcpy(array_at(array, i), &contents->at[i].bits, type_bytes(tensor->type));
     /* Where elements have the same address, the last one is stored. */
     for (int64_t i = 0; i < contents->count && tensor->view == LIE_REPEATED; i++) {

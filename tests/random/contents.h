@@ -9,4 +9,7 @@ Contents *contents_make(const Tensor *tensor);
 /* Creates the array with the tensor's view, and the contents. Elements with the same address become equal. */
 bool contents_place(Contents *contents, const Tensor *tensor, Array *array);
 
+/* The element type in the text. */
+const char *tensor_word(const Tensor *tensor);
+
 #endif

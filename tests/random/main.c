@@ -75,7 +75,7 @@ static void try_on(Campaign *campaign, Counts *counts, Trial *trial, int number_
     trial->schedule = target->threads && number % 3 ? number + 1 : 0;
     trial->ranges = number % 2 ? 3 : 0;
     trial_run(trial, target, shared);
-    if (shared->outcome == OUTCOME_REFUSED && *accepted) shared->outcome = OUTCOME_DISAGREED;
+    if (shared->outcome == OUTCOME_REFUSED && *accepted && !verdict_is_of_target(shared)) shared->outcome = OUTCOME_DISAGREED;
     Outcome outcome = shared->outcome;
     *accepted = *accepted || outcome == OUTCOME_SAME;
     counts->outcomes[number_of_target][outcome]++;

@@ -235,6 +235,7 @@ static Tensor *find_tensor(Maker *m, Type type, int rank) {
     int count = 0;
     for (int i = 0; i < m->program->tensor_count; i++) {
         Tensor *tensor = m->program->tensors[i];
+        if (tensor->packing && !chance(m, 30)) continue;
         if (tensor->type != type || tensor->rank < rank || tensor->rank > rank + 2 || !may_read(m, tensor)) continue;
         if (below(m, (unsigned)++count) == 0) found = tensor;
     }
@@ -263,6 +264,21 @@ static Expr *own_load(Maker *m, const Shape *shape) {
     return NULL;
 }
 
+/* Ranges of packed numbers have to be even; others are tried now and then, and refused. By the tensor's own seed, so
+ * that programs without such tensors stay as they are. */
+static void pack(Tensor *tensor, const Expr *last) {
+    static const Packing packings[TYPE_COUNT] = {
+        [TYPE_I8] = PACKING_I4, [TYPE_U8] = PACKING_U4, [TYPE_F8E4M3] = PACKING_F4, [TYPE_F32] = PACKING_E8};
+    Packing packing = packings[tensor->type];
+    bool even = !is_range(last) || packing == PACKING_E8 ||
+                (last->kind == E_RANGE && extent_value(last->shape.extent[0]) % 2 == 0);
+    unsigned lot = (unsigned)(tensor->seed >> 8) % 100;
+    if (lot >= (packing == PACKING_E8 ? 8 : even ? 50 : 4)) return;
+    tensor->packing = packing;
+    if (packing == PACKING_NONE || (packing == PACKING_E8 && tensor->view != LIE_REPEATED)) return;
+    tensor->view = tensor->seed % 2 ? LIE_CONTIGUOUS : LIE_ROWS; /* two numbers of a byte are neighbours */
+}
+
 Expr *make_load(Maker *m, const Shape *shape, int depth) {
     Expr *mine = m->own_count && chance(m, 30) ? own_load(m, shape) : NULL;
     if (mine) return mine;
@@ -283,8 +299,10 @@ Expr *make_load(Maker *m, const Shape *shape, int depth) {
         add_operand(access, entries[d]);
     }
     if (!one_gather(access)) return NULL;
+    bool made = !tensor;
     if (!tensor) tensor = new_tensor(m, shape->scalar, rank, dims, TENSOR_IN);
     if (!tensor) return NULL;
+    if (made && rank && tensor != m->program->tensors[0]) pack(tensor, entries[rank - 1]);
     access->tensor = tensor;
     finish_access(m, access);
     return shape_same(&access->shape, shape) && !(m->clean && access->tainted) ? access : NULL;

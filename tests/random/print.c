@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "contents.h"
 #include "print.h"
 
 enum { MAX_FREE = 12 };
@@ -477,7 +478,7 @@ static void print_outlined_function(Printer *p, const Free *f, const Expr *expr,
     put(p, "fn part%d(", number);
     bool comma = false;
     for (int i = 0; i < f->tensor_count; i++, comma = true) {
-        put(p, "%s%s: in %s[", comma ? ", " : "", f->tensors[i]->text, type_name(f->tensors[i]->type));
+        put(p, "%s%s: in %s[", comma ? ", " : "", f->tensors[i]->text, tensor_word(f->tensors[i]));
         print_extents(p, f->tensors[i]->dim, f->tensors[i]->rank, "", "]");
     }
     for (int i = 0; i < f->name_count; i++, comma = true) {

@@ -1,6 +1,7 @@
 /* Statements and the file. */
 #include <inttypes.h>
 
+#include "contents.h"
 #include "print.h"
 
 static void line(Printer *p) { put(p, "\n%*s", 4 * p->indent, ""); }
@@ -172,7 +173,7 @@ static void print_parameters(Printer *p, const Program *program) {
     for (int i = 0; i < program->tensor_count; i++) {
         const Tensor *tensor = program->tensors[i];
         if (tensor->role == TENSOR_TEMP || !tensor->used) continue;
-        put(p, "%s%s: %s %s", comma ? ", " : "", tensor->text, roles[tensor->role], type_name(tensor->type));
+        put(p, "%s%s: %s %s", comma ? ", " : "", tensor->text, roles[tensor->role], tensor_word(tensor));
         print_extents(p, tensor->dim, tensor->rank, "[", "]");
         comma = true;
     }

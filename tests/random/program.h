@@ -125,9 +125,13 @@ typedef enum TensorView {
     LIE_COUNT
 } TensorView;
 
+/* Element types of tensors alone, whose argument is one of bytes. */
+typedef enum Packing { PACKING_NONE, PACKING_I4, PACKING_U4, PACKING_F4, PACKING_E8 } Packing;
+
 typedef struct Tensor {
     char text[12];
-    Type type;
+    Type type;       /* of what is loaded */
+    Packing packing; /* of `in` only */
     int rank;
     const Extent *dim[MAX_DIMENSIONS];
     TensorRole role;

@@ -13,7 +13,7 @@ void record_describe(const Program *program, const Target *target, char *words, 
     for (int i = 0; i < program->tensor_count; i++) {
         const Tensor *tensor = program->tensors[i];
         if (!tensor->used || used >= size) continue;
-        used += (size_t)snprintf(words + used, size - used, "// %s: %s[", tensor->text, type_name(tensor->type));
+        used += (size_t)snprintf(words + used, size - used, "// %s: %s[", tensor->text, tensor_word(tensor));
         for (int d = 0; d < tensor->rank && used < size; d++)
             used +=
                 (size_t)snprintf(words + used, size - used, "%s%" PRId64, d ? ", " : "", extent_value(tensor->dim[d]));
@@ -40,15 +40,16 @@ static void write_array(const Tensor *tensor, const char *path) {
     Contents *contents = contents_make(tensor);
     Array array;
     char shape[160] = "", header[400];
+    if (!contents_place(contents, tensor, &array)) return;
     for (int d = 0; d < tensor->rank; d++)
-        snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%" PRId64 ", ", contents->extent[d]);
-    snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", npy_type(tensor->type),
+        snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%" PRId64 ", ", array.extent[d]);
+    snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", npy_type(array.type),
              shape);
-    FILE *file = contents_place(contents, tensor, &array) ? fopen(path, "wb") : NULL;
-    if (!file) return;
+    FILE *file = fopen(path, "wb");
+    if (!file) return array_destroy(&array);
     int length = (int)((strlen(header) + 11 + 63) / 64 * 64 - 10);
     fprintf(file, "\x93NUMPY\x01%c%c%c%-*s\n", 0, length & 255, length >> 8, length - 1, header);
-    for (int64_t i = 0; i < contents->count; i++) fwrite(&contents->at[i].bits, type_bytes(tensor->type), 1, file);
+    for (int64_t i = 0; i < array.count; i++) fwrite(array_at(&array, i), type_bytes(array.type), 1, file);
     fclose(file);
     array_destroy(&array);
 }

@@ -83,6 +83,10 @@ const char *outcome_words(Outcome outcome) {
 
 bool outcome_is_bad(Outcome outcome) { return outcome > OUTCOME_UNDECIDED; }
 
+bool verdict_is_of_target(const Verdict *verdict) {
+    return verdict->unavailable || strcmp(verdict->code, "too-much-code") == 0;
+}
+
 /* ---- a run ---- */
 
 typedef struct Run {
@@ -200,6 +204,7 @@ static bool launch(Run *run, TileCompiler *compiler, const char *text) {
         char *said = strdup(*words ? words : tile_status_text(status));
         conclude(run, failure(status), said);
         find_code(said, run->verdict->code, sizeof run->verdict->code);
+        run->verdict->unavailable = status == TILE_UNAVAILABLE;
         free(said);
     }
     tile_report_destroy(report);

@@ -50,8 +50,12 @@ typedef struct Verdict {
     Outcome outcome;
     int64_t elements, unknown; /* of results: all elements, and those whose value is unknown */
     char code[40];             /* of the diagnostic, if it was rejected */
+    bool unavailable;          /* the target lacks what the program needs */
     char words[MAX_WORDS];
 } Verdict;
+
+/* Is the program refused for its size, which one target has room for and another has not? */
+bool verdict_is_of_target(const Verdict *verdict);
 
 typedef struct Trial {
     Program *program;

@@ -269,7 +269,10 @@ static void pack_words(Dot *dot, const PackB *pack, TileValue *group, TileValue 
     TileValue *units[MOST_PACK], *left = dot_binary(dot, TILE_OP_SUB, pack->columns, j);
     int64_t columns = dot->block_vectors * LANES;
     for (int64_t p = 0; p < pack_of(dot); p++) {
-        TileValue *at = dot_add(dot, k, dot_i64(dot, p)), *from = source_of(dot, pack, whole ? at : last_of(dot, at, pack->kc), j);
+        TileValue *at = dot_add(dot, k, dot_i64(dot, p)), *further = dot_scale(dot, dot->b.row, p);
+        /* a load of no lanes is slow where no memory is */
+        if (!whole) further = dot_select(dot, dot_binary(dot, TILE_OP_LT, at, pack->kc), further, dot_i64(dot, 0));
+        TileValue *from = dot_offset(dot, source_of(dot, pack, k, j), further);
         if (whole) dot_prefetch(dot, dot_offset(dot, from, dot_scale(dot, dot->b.row, AHEAD * pack_of(dot))));
         units[p] = load_units(dot, from, columns, whole ? NULL : limit_at(dot, at, pack->kc, left));
     }

@@ -207,7 +207,7 @@ static void build_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue
     if (dot->narrow_vectors) dot_end(dot);
 }
 
-/* A tile register of columns that c does not have is neither loaded nor multiplied. */
+/* By AMX, the left half of a block, where c has no more columns. */
 static void build_half(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, TileValue *kc) {
     int64_t vectors = dot->block_vectors, narrow = dot->narrow_vectors;
     TileValue *columns = dot->block_columns;

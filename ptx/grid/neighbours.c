@@ -68,7 +68,8 @@ typedef struct Group {
 typedef struct Pass {
     TilePassContext *context;
     TileIndices *indices;
-    TileOp *last; /* the last store of the group, where the tile will be stored */
+    TileOp *last;   /* the last store of the group, where the tile will be stored */
+    TileMap narrow; /* stores that stay, for none of them is merged with some of its neighbours only */
 } Pass;
 
 static bool has_distance(Pass *pass, const TileValue *a, const TileValue *b, int64_t expected) {
@@ -337,13 +338,14 @@ static bool visit(Pass *pass, TileBlock *block) {
         Group group;
         previous = op->previous;
         for (unsigned i = 0; i < op->region_count; i++) changed |= visit(pass, &op->regions[i]);
-        if (!is_narrow(op)) continue;
+        if (!is_narrow(op) || tile_map_get(&pass->narrow, op)) continue;
         pass->last = op;
         find_group(pass, &group);
         if (group.count < 2) continue;
         const char *obstacle = find_obstacle(pass, &group), *name = tile_op_operand(op, 0)->name;
         if (obstacle) {
             tile_pass_remark(pass->context, op, TILE_DECISION_NOT_NEIGHBOURS, name, "%s", obstacle);
+            for (unsigned i = 0; i < group.count; i++) tile_map_set(&pass->narrow, group.ops[i], op);
             continue;
         }
         tile_pass_remark(pass->context, op, TILE_DECISION_NEIGHBOURS, name, "%u stores", group.count);
@@ -355,5 +357,6 @@ static bool visit(Pass *pass, TileBlock *block) {
 
 TileResult tile_pass_gpu_neighbours(TilePassContext *context, TileFunc *func) {
     Pass pass = {.context = context, .indices = tile_pass_indices(context, func)};
+    tile_map_init(&pass.narrow, context->scratch);
     return visit(&pass, &func->body) ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

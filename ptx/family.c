@@ -36,6 +36,12 @@ static uint32_t least_programs(const TileTarget *target, unsigned index) {
     return index < sizeof blocks / sizeof *blocks ? blocks[index] * tile_ptx_target_of(target)->cores : 0;
 }
 
+/* One warpgroup, or two. */
+static uint32_t turning_warps(unsigned index) {
+    static const uint32_t warps[] = {4, 8};
+    return index < sizeof warps / sizeof *warps ? warps[index] : 0;
+}
+
 const TileFamily tile_ptx_family = {.kind = TILE_TARGET_GPU,
                                     .name = "gpu",
                                     .title = "GPU",
@@ -46,4 +52,5 @@ const TileFamily tile_ptx_family = {.kind = TILE_TARGET_GPU,
                                     .estimated_behind = "gpu-latencies",
                                     .least_programs = least_programs,
                                     .packs = true,
+                                    .turning_warps = turning_warps,
                                     .estimate = gpu_estimate};

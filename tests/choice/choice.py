@@ -46,12 +46,13 @@ def with_clause(text, kernel, names, points):
 
 
 def predict(tilec, file, kernel, arguments):
-    """The predicted times by values of the constants, in the order of their names; without grids that are split."""
+    """The predicted times by values of the constants, in the order of their names; without grids that are split and
+    programs that take turns, which were not there when the times were measured."""
     command = [tilec, "explain", f"{file}:{kernel}", *arguments, f"--target={TARGET}", "--format=json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | {"TILE_PTXAS": "none"})
     said = json.loads(done.stdout)
     names = [constant["name"] for constant in said["constants"]]
-    plain = [candidate for candidate in said["candidates"] if not candidate["least_programs"] and "time" in candidate]
+    plain = [candidate for candidate in said["candidates"] if not candidate["least_programs"] and not candidate["turns"] and "time" in candidate]
     return [(dict(zip(names, candidate["values"])), candidate["time"]) for candidate in plain]
 
 

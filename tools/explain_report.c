@@ -242,7 +242,7 @@ static void print_candidate(FILE *out, const TileExplanation *explanation, const
     if (candidate->schedule.least_programs)
         fprintf(out, " split for %" PRIu32 " programs", candidate->schedule.least_programs);
     if (candidate->schedule.turns)
-        fprintf(out, " by turns, %" PRIu32 " warps each", candidate->schedule.warps);
+        fprintf(out, " in turn, %" PRIu32 " warps a program", candidate->schedule.warps);
     if (candidate->fits)
         fprintf(out, ": %.1f µs (memory %.1f, computing %.1f, waiting %.1f; %.0f programs, %.0f at a time)",
                estimate->time, estimate->memory, estimate->compute, estimate->waiting, estimate->programs,

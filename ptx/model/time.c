@@ -136,7 +136,7 @@ static bool sample(const TilePtxTarget *target, TileFunc *phase, const TileExten
 
 /* ---- products of blocks that stay ---- */
 
-/* Cycles in which such a block executes so many programs, one after the other or by turns. A warp that computes an epilogue waits for
+/* Cycles in which such a block executes so many programs, one after the other or in turn. A warp that computes an epilogue waits for
  * the result of most of its instructions: each takes some cycles, or as many as there are warps of its scheduler. Between the products
  * of one program and of the next, warps wait for each other, for the room of results and for first tiles. Turns hide this, and a
  * part of the computing: the tensor cores are slower while other warps compute. */

@@ -23,6 +23,8 @@ enum {
 
 /* A candidate better than the text's own by less is not worth other code: the model is not more exact. */
 static const double WORTH = 0.97;
+/* Nor are turns, where they do not shorten what takes longest. */
+static const double WORTH_TURNS = 0.994;
 
 /* A kernel for certain types, static values, maps, tensors without gaps and short rows: each point's functions, in tile form. */
 typedef struct Instance {
@@ -409,7 +411,7 @@ static void list_candidates(const TileInput *input, const TileImageSignature *si
         if (splits_nothing(&plain, &candidate)) continue;
         tile_list_push(arena, &out->items, candidate);
         if (!candidate.fits) continue;
-        double time = candidate.estimate.time;
+        double time = candidate.estimate.time / (candidate.schedule.turns ? WORTH_TURNS : 1);
         if (best == 0 || time < best * (out->chosen == 0 ? WORTH : 1)) {
             best = time;
             out->chosen = out->items.count - 1;

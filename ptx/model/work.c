@@ -30,6 +30,9 @@ enum { GROUP_WARPS = 4, GROUP_ROWS = 64, OF_PRODUCTS = 160 };
  * shared memory and back. */
 enum { OF_VECTOR = 5, OF_ELEMENT = 12, OF_COPIED_ELEMENT = 70, OF_COPIED_WORD = 8, OF_MOVE = 4, OF_UPDATE = 16, OF_PROGRAM = 50 };
 
+/* Slots that products read, on average, where those of one iteration stay under way until the next one's have begun. */
+static const double HELD_IN_TURN = 1.3;
+
 typedef struct Walk {
     const TilePtxTarget *target;
     GpuNumbers numbers;
@@ -437,8 +440,9 @@ static double do_for(Walk *walk, const TileOp *loop, double begin) {
     double body = run_region(walk, &loop->regions[0], begin, trips) - begin;
     double fill = walk->slots > 0 ? OF_MEMORY + walk->copied / GPU_PORT_BYTES_CYCLE : 0;
     if (walk->flows) walk->fill = most(walk->fill, fill);
+    double held = walk->turns ? HELD_IN_TURN : 1;
     double end =
-        begin + (walk->flows ? 0 : fill) + trips * (walk->slots > 1 ? most(body, fill / (walk->slots - 1)) : body);
+        begin + (walk->flows ? 0 : fill) + trips * (walk->slots > 1 ? most(body, fill / (walk->slots - held)) : body);
     walk->loops -= !tile_loop_is_of_programs(loop);
     walk->carried = carried;
     walk->copied = copied;

@@ -27,6 +27,7 @@ typedef struct TileSchedule {
     uint32_t least_programs; /* grids with fewer are split; 0: none */
     bool packs;              /* operands of products are copied to where a tensor map can describe them */
     uint32_t turns;          /* so many programs of a block multiply in turn; 0: none do */
+    uint32_t warps;          /* of one of these programs; 0: as the tune clause has it */
 } TileSchedule;
 
 typedef struct TileFamily {
@@ -45,6 +46,9 @@ typedef struct TileFamily {
      * last. NULL: grids are not split. */
     uint32_t (*least_programs)(const TileTarget *target, unsigned index);
     bool packs; /* operands of products may be packed (TileFunc.packs) */
+    /* Numbers of warps, ascending, for a program of those of a block that take turns (TileFunc.turns); 0 past the last. NULL:
+     * none do. */
+    uint32_t (*turning_warps)(unsigned index);
     /* False: the kernel cannot be compiled for the target. Numbers the functions' values. */
     bool (*estimate)(const TileTarget *target, TileFunc *kernel, const TileExtents *extents, TileArena *scratch,
                      TileEstimate *estimate);

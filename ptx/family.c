@@ -40,6 +40,12 @@ static bool has_room(const TileTarget *target, const TileFunc *phase) {
     return phase->scratch_bytes <= tile_ptx_target_of(target)->shared_block_bytes;
 }
 
+/* One warpgroup, or two. */
+static uint32_t turning_warps(unsigned index) {
+    static const uint32_t warps[] = {4, 8};
+    return index < sizeof warps / sizeof *warps ? warps[index] : 0;
+}
+
 const TileFamily tile_ptx_family = {.kind = TILE_TARGET_GPU,
                                     .name = "gpu",
                                     .title = "GPU",
@@ -50,6 +56,7 @@ const TileFamily tile_ptx_family = {.kind = TILE_TARGET_GPU,
                                     .estimated_behind = "gpu-latencies",
                                     .least_programs = least_programs,
                                     .packs = true,
+                                    .turning_warps = turning_warps,
                                     .estimate = gpu_estimate,
                                     .measured_behind = "gpu-shared",
                                     .has_room = has_room};

@@ -241,6 +241,8 @@ static void print_candidate(FILE *out, const TileExplanation *explanation, const
     if (candidate->schedule.packs) fprintf(out, " packed");
     if (candidate->schedule.least_programs)
         fprintf(out, " split for %" PRIu32 " programs", candidate->schedule.least_programs);
+    if (candidate->schedule.turns)
+        fprintf(out, " in turn, %" PRIu32 " warps a program", candidate->schedule.warps);
     if (candidate->fits)
         fprintf(out, ": %.1f µs (memory %.1f, computing %.1f, waiting %.1f; %.0f programs, %.0f at a time)",
                estimate->time, estimate->memory, estimate->compute, estimate->waiting, estimate->programs,
@@ -402,8 +404,9 @@ static void print_json_candidates(const TileExplanation *explanation) {
         const TilePrediction *candidate = &explanation->candidates.items[i];
         printf("%s{\"values\": [", i ? ",\n    " : "\n    ");
         for (size_t k = 0; k < explanation->tunes.count; k++) printf("%s%" PRId64, k ? ", " : "", candidate->values[k]);
-        printf("], \"least_programs\": %" PRIu32 ", \"packs\": %s", candidate->schedule.least_programs,
-               candidate->schedule.packs ? "true" : "false");
+        printf("], \"least_programs\": %" PRIu32 ", \"packs\": %s, \"turns\": %" PRIu32 ", \"warps\": %" PRIu32,
+               candidate->schedule.least_programs, candidate->schedule.packs ? "true" : "false", candidate->schedule.turns,
+               candidate->schedule.warps);
         if (candidate->fits)
             printf(", \"time\": %.2f, \"memory\": %.2f, \"compute\": %.2f, \"waiting\": %.2f, \"programs\": %.0f, "
                    "\"together\": %.0f",

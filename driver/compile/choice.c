@@ -23,6 +23,8 @@ enum {
 
 /* A candidate better than the text's own by less is not worth other code: the model is not more exact. */
 static const double WORTH = 0.97;
+/* Nor are turns, where they do not shorten what takes longest. */
+static const double WORTH_TURNS = 0.994;
 
 /* A kernel for certain types, static values, maps, tensors without gaps and short rows: each point's functions, in tile form. */
 typedef struct Instance {
@@ -180,15 +182,18 @@ typedef struct Tries {
     bool splits, packs;
 } Tries;
 
+static void forget_point(Instance *instance) {
+    tile_module_destroy(instance->modules[--instance->count]);
+    instance->modules[instance->count] = NULL;
+}
+
 /* The module of the point with the schedule, if that gives it more grids than it has `without`; else NULL. */
 static const TileModule *add_other(TileUnit *unit, const TileKernelInfo *kernel, const Making *making,
                                    const TileTunePoints *found, const int64_t *point, TileSchedule schedule,
                                    const TileModule *without) {
-    Instance *instance = making->instance;
     const TileModule *with = add_point(unit, kernel, making, found, point, schedule);
     if (!with || count_phases(with) > count_phases(without)) return with;
-    tile_module_destroy(instance->modules[--instance->count]);
-    instance->modules[instance->count] = NULL;
+    forget_point(making->instance);
     return NULL;
 }
 
@@ -203,17 +208,46 @@ static void add_splits(TileUnit *unit, const TileKernelInfo *kernel, const Makin
     }
 }
 
+/* Does a block of one of the module's phases stay for several programs? */
+static bool has_resident(const TileModule *module) {
+    for (const TileFunc *func = module ? module->first : NULL; func; func = func->next)
+        if (func->kind == TILE_FUNC_PHASE && func->resident) return true;
+    return false;
+}
+
+/* Do programs of one of its phases take turns, each with so many warps? */
+static bool takes_turns(const TileModule *module, uint32_t warps) {
+    for (const TileFunc *func = module->first; func; func = func->next)
+        if (func->kind == TILE_FUNC_PHASE && func->turns > 1 && func->threads == warps * TILE_WARP_THREADS) return true;
+    return false;
+}
+
+/* The same with programs that take turns. */
+static void add_turns(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
+                      const int64_t *point, TileSchedule schedule, const TileModule *plain) {
+    const TileFamily *family = tile_unit_backend(unit)->family;
+    schedule.turns = 2;
+    for (unsigned i = 0; family->turning_warps && has_resident(plain); i++) {
+        schedule.warps = family->turning_warps(i);
+        if (!schedule.warps) break;
+        const TileModule *turning = add_point(unit, kernel, making, found, point, schedule);
+        if (turning && !takes_turns(turning, schedule.warps)) forget_point(making->instance);
+    }
+}
+
 /* The point, as it is and with each schedule that makes a difference. */
 static void add_points(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
                        const int64_t *point, Tries *tries) {
     TileSchedule schedule = {0};
     const TileModule *plain = add_point(unit, kernel, making, found, point, schedule);
     add_splits(unit, kernel, making, found, point, schedule, plain, tries);
+    add_turns(unit, kernel, making, found, point, schedule, plain);
     schedule.packs = true;
     if (!tries->packs || !plain || !tile_unit_backend(unit)->family->packs) return;
     const TileModule *packed = add_other(unit, kernel, making, found, point, schedule, plain);
     tries->packs = packed != NULL;
     add_splits(unit, kernel, making, found, point, schedule, packed, tries);
+    add_turns(unit, kernel, making, found, point, schedule, packed);
 }
 
 static tile_status make_instance(TileUnit *unit, void *state) {
@@ -345,12 +379,12 @@ static void list_candidates(const TileInput *input, const TileImageSignature *si
                                                              instance->names.count * sizeof(int64_t))};
         candidate.schedule = instance->schedules[i];
         candidate.fits = estimate_point(input, signature, views, instance, i, arena, &candidate.estimate);
-        if (!candidate.schedule.least_programs) plain = candidate;
+        if (!candidate.schedule.least_programs && !candidate.schedule.turns) plain = candidate;
         if (splits_nothing(&plain, &candidate)) continue;
         tile_list_push(arena, &out->items, candidate);
         tile_list_push(arena, &out->points, i);
         if (!candidate.fits) continue;
-        double time = candidate.estimate.time;
+        double time = candidate.estimate.time / (candidate.schedule.turns ? WORTH_TURNS : 1);
         if (best == 0 || time < best * (out->chosen == 0 ? WORTH : 1)) {
             best = time;
             out->chosen = out->items.count - 1;
@@ -373,9 +407,12 @@ static bool chosen_has_room(TileInput *input, const TileImageSignature *signatur
     return false;
 }
 
+static bool is_schedule(const TileSchedule *a, const TileSchedule *b) {
+    return a->least_programs == b->least_programs && a->packs == b->packs && a->turns == b->turns && a->warps == b->warps;
+}
+
 static bool is_row(const TileTunedRow *row, const Candidates *candidates, const int64_t *values) {
-    const TileSchedule *schedule = &candidates->items.items[candidates->chosen].schedule;
-    if (row->schedule.least_programs != schedule->least_programs || row->schedule.packs != schedule->packs) return false;
+    if (!is_schedule(&row->schedule, &candidates->items.items[candidates->chosen].schedule)) return false;
     for (size_t k = 0; k < candidates->names.count; k++)
         if (row->constants[k].integer != values[k]) return false;
     return true;

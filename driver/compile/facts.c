@@ -15,6 +15,7 @@ void tile_image_schedule(TileFunc *kernel, TileSchedule schedule) {
     if (schedule.least_programs) kernel->least_programs = schedule.least_programs;
     kernel->packs |= schedule.packs;
     if (schedule.turns && !kernel->turns) kernel->turns = schedule.turns;
+    if (schedule.warps && !kernel->warps) kernel->warps = schedule.warps;
 }
 
 void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, const TileImageRequest *request) {

@@ -16,7 +16,7 @@ enum {
     LONG_CODE = 8000,
 };
 
-static const double LAUNCH = 3.0, NEXT_GRID = 1.5, SHARPNESS = 4,
+static const double LAUNCH = 3.0, NEXT_GRID = 1.5, SHARPNESS = 4, STAYING_SHARPNESS = 6,
                     TIGHT = 0.5; /* of shared memory: operands of products that are in it for the model; what else is there may be as much */
 
 static double most(double a, double b) { return a > b ? a : b; }
@@ -51,9 +51,15 @@ static void visit_host(TileOp *op, void *state) {
 
 static void find_wgmma(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_DOT && gpu_dot_is_wgmma(op); }
 
+static bool has_wgmma(TileFunc *phase) {
+    bool found = false;
+    tile_block_walk(&phase->body, find_wgmma, &found);
+    return found;
+}
+
 /* Several blocks share a multiprocessor where all threads have registers enough; one has them moved among its warps. */
 static double blocks_of_partitions(const TilePtxTarget *target, const TileFunc *phase, const GpuWork *work) {
-    int64_t threads = (int64_t)phase->threads + TILE_WARPGROUP_THREADS, blocks = target->threads_core / threads;
+    int64_t threads = (int64_t)phase->threads * (phase->turns > 1 ? phase->turns : 1) + TILE_WARPGROUP_THREADS, blocks = target->threads_core / threads;
     while (blocks > 1 && work->registers + OTHER_REGISTERS > (double)gpu_first_registers(target, blocks * threads))
         blocks--;
     return (double)blocks;
@@ -64,9 +70,7 @@ static double blocks_of_core(const TilePtxTarget *target, TileFunc *phase, const
     double limit = least(target->registers_thread, floor(target->registers / threads));
     double registers = least(limit, ceil((work->registers + OTHER_REGISTERS) / 8) * 8);
     double blocks = least(target->blocks_core, floor(target->threads_core / threads));
-    bool wgmma = false;
-    tile_block_walk(&phase->body, find_wgmma, &wgmma);
-    blocks = least(blocks, wgmma ? blocks_of_partitions(target, phase, work)
+    blocks = least(blocks, has_wgmma(phase) ? blocks_of_partitions(target, phase, work)
                                  : floor(target->registers / (registers * threads)));
     if (work->shared > 0)
         blocks = least(blocks, floor(target->shared_core_bytes / (work->shared + target->shared_reserved_bytes)));
@@ -77,6 +81,11 @@ static double blocks_of_core(const TilePtxTarget *target, TileFunc *phase, const
 static double spills_of(const TilePtxTarget *target, const TileFunc *phase, const GpuWork *work) {
     double limit = least(target->registers_thread, floor(target->registers / most(1, phase->threads)));
     return most(0, work->registers + OTHER_REGISTERS - limit) / limit;
+}
+
+/* Products of blocks that stay have registers for their sums, or no such code (gpu-warpgroups). */
+static double slower_of(const TilePtxTarget *target, const TileFunc *phase, const GpuWork *work) {
+    return (1 + 3 * spills_of(target, phase, work)) * (1 + most(0, work->code - CACHED_CODE) / LONG_CODE);
 }
 
 static double bytes_of(const TileExtents *extents, uint32_t argument, double element) {
@@ -103,6 +112,9 @@ static void add_work(GpuWork *sum, const GpuWork *work, double share) {
     sum->tensor += share * work->tensor;
     sum->port += share * work->port;
     sum->latency += share * work->latency;
+    sum->beginning += share * work->beginning;
+    sum->beside += share * work->beside;
+    sum->awaited += share * work->awaited;
     sum->registers = most(sum->registers, work->registers);
     sum->shared = most(sum->shared, work->shared);
     for (unsigned i = 0; i < TILE_MOST_EXTENTS; i++) sum->moved[i] += share * work->moved[i];
@@ -123,6 +135,22 @@ static bool sample(const TilePtxTarget *target, TileFunc *phase, const TileExten
     return true;
 }
 
+/* ---- products of blocks that stay ---- */
+
+/* Cycles in which such a block executes so many programs, one after the other or in turn. A warp that computes an epilogue waits for
+ * the result of most of its instructions: each takes some cycles, or as many as there are warps of its scheduler. Between the products
+ * of one program and of the next, warps wait for each other, for the room of results and for first tiles. Turns hide this, and a
+ * part of the computing: the tensor cores are slower while other warps compute. */
+static double cycles_of_programs(const TileFunc *phase, const GpuWork *work, double programs) {
+    enum { OF_INSTRUCTION = 3, BETWEEN = 1000 };
+    const double SHOWN = 0.5;
+    double warps = most(1, (double)phase->threads / TILE_WARP_THREADS / INSTRUCTIONS_CYCLE);
+    double products = most(work->latency - work->beginning - work->beside, work->tensor) + work->awaited,
+           epilogue = work->beside / warps * most(warps, OF_INSTRUCTION);
+    if (phase->turns < 2) return work->beginning + programs * (products + epilogue + BETWEEN);
+    return work->beginning + programs * (products + SHOWN * epilogue) + (1 - SHOWN) * epilogue + BETWEEN;
+}
+
 /* `longest`: of the phases so far, which says how many programs there are. */
 static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t count,
                            TileArena *scratch, TileEstimate *estimate, double *longest) {
@@ -132,20 +160,22 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     estimate->tight |= work.shared > TIGHT * target->shared_block_bytes;
     double programs = (double)count, blocks = blocks_of_core(target, phase, &work);
     double busiest = ceil(programs / target->cores), rounds = ceil(busiest / blocks), microsecond = target->clock_mhz;
-    double slower = (1 + 3 * spills_of(target, phase, &work)) * (1 + most(0, work.code - CACHED_CODE) / LONG_CODE);
-    double waiting = rounds * work.latency * slower / microsecond;
+    bool wgmma = has_wgmma(phase), stays = wgmma && phase->resident;
+    double slower = stays ? 1 : slower_of(target, phase, &work);
+    double waiting = (stays ? cycles_of_programs(phase, &work, rounds) : rounds * work.latency * slower) / microsecond;
     double issue = busiest * work.instructions * slower / INSTRUCTIONS_CYCLE / microsecond,
            tensor = busiest * work.tensor / microsecond / 0.9;
     double memory = memory_bytes(phase, extents, &work, programs) / (target->memory_gbs * 1e3),
-           port = busiest * work.port / GPU_PORT_BYTES_CYCLE / microsecond;
+           port = busiest * work.port / (wgmma ? GPU_BOXES_BYTES_CYCLE : GPU_PORT_BYTES_CYCLE) / microsecond;
     double compute = issue + tensor - 0.5 * least(issue, tensor);
     double coming = phase->resident ? 0 : busiest * BLOCK_CYCLES / microsecond;
     memory = most(memory, port);
     estimate->memory += memory;
     estimate->compute += compute;
     estimate->waiting += waiting;
-    double time = pow(pow(memory, SHARPNESS) + pow(compute, SHARPNESS) + pow(waiting, SHARPNESS) + pow(coming, SHARPNESS),
-                      1 / SHARPNESS);
+    double sharpness = stays ? STAYING_SHARPNESS : SHARPNESS;
+    double time = pow(pow(memory, sharpness) + pow(compute, sharpness) + pow(waiting, sharpness) + pow(coming, sharpness),
+                      1 / sharpness);
     estimate->time += time;
     if (time <= *longest) return true;
     *longest = time;

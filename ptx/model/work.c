@@ -23,9 +23,15 @@ enum {
 /* Cycles until a result can be used, beyond those of issuing. */
 enum { OF_OPERATION = 4, OF_MEMORY = 700, OF_EXCHANGE = 30, OF_BARRIER = 80, OF_CHANNEL = 30, OF_BEGINNING = 300 };
 
+/* From the end of a warpgroup's products to the beginning of the next iteration's. */
+enum { GROUP_WARPS = 4, GROUP_ROWS = 64, OF_PRODUCTS = 160 };
+
 /* Instructions of a warp: of a vector with its address and predicate, of an element by itself, of an element through
  * shared memory and back. */
 enum { OF_VECTOR = 5, OF_ELEMENT = 12, OF_COPIED_ELEMENT = 70, OF_COPIED_WORD = 8, OF_MOVE = 4, OF_UPDATE = 16, OF_PROGRAM = 50 };
+
+/* Slots that products read, on average, where those of one iteration stay under way until the next one's have begun. */
+static const double HELD_IN_TURN = 1.3;
 
 typedef struct Walk {
     const TilePtxTarget *target;
@@ -41,6 +47,9 @@ typedef struct Walk {
     double fill;    /* cycles until the first tiles come that warps of their own copy, once for a program */
     bool flows;     /* they copy for the current loop, and for the next loop while this one ends */
     int64_t program;
+    unsigned loops; /* around the current block, beside that of the programs */
+    double sums;    /* of a thread, of the products so far */
+    bool turns;     /* programs of a block multiply in turn */
     bool tensor_cores, combines, fits;
 } Walk;
 
@@ -107,6 +116,7 @@ static double ready_operands(const Walk *walk, const TileOp *op, double begin) {
 static double issue(Walk *walk, const TileOp *op, double begin, double instructions, double latency) {
     walk->work->instructions += walk->times * walk->warps * instructions;
     walk->work->code += instructions;
+    if (walk->loops == 0) walk->work->beside += instructions * walk->busy;
     double end = ready_operands(walk, op, begin) + instructions * walk->busy + latency;
     for (unsigned i = 0; i < op->result_count; i++) walk->ready[op->results[i].number] = end;
     return end;
@@ -230,6 +240,18 @@ static double do_copied(Walk *walk, const TileOp *op, double begin, const Piece 
     return issue(walk, op, begin, instructions, slots > 1 ? OF_CHANNEL : OF_MEMORY + OF_BARRIER);
 }
 
+/* What is loaded for each sum comes with the share of the memory that a multiprocessor has. A value and its address take a register
+ * each; where these do not suffice, loads wait for one another. */
+static void count_awaited(Walk *walk, const TileType *tile, const Piece *piece) {
+    enum { REGISTERS_OF_LOADED = 2, OTHERS = 28, MOST_REGISTERS = 240 };
+    const double OF_LACKING = 1.5;
+    const TilePtxTarget *target = walk->target;
+    double share = target->memory_gbs * 1e3 / (target->cores * target->clock_mhz), held = elements_of(walk, tile);
+    double lacking = most(0, walk->sums + REGISTERS_OF_LOADED * held + OTHERS - MOST_REGISTERS) / MOST_REGISTERS;
+    double awaited = (OF_MEMORY + piece->bytes / share) * (1 + OF_LACKING * lacking);
+    walk->work->awaited = most(walk->work->awaited, awaited);
+}
+
 static double do_load(Walk *walk, const TileOp *op, double begin) {
     const TileType *tile = op->results[0].type;
     if (!tile_type_is_tile(tile)) return issue(walk, op, begin, 0, OF_MEMORY);
@@ -237,6 +259,7 @@ static double do_load(Walk *walk, const TileOp *op, double begin) {
     count_bytes(walk, op, &piece);
     bool ahead = tile_op_get(op, TILE_ATTRIBUTE_LATENCY) != NULL;
     if (gpu_load_is_copied(op) || ahead) return do_copied(walk, op, begin, &piece, tile);
+    if (walk->loops == 0 && tile->rank > 1) count_awaited(walk, tile, &piece);
     return issue(walk, op, begin, instructions_of_access(walk, &piece, tile), OF_MEMORY);
 }
 
@@ -285,14 +308,14 @@ static double rate_of(const TilePtxTarget *target, const TileOp *dot) {
     return rate ? rate * 2 / bytes : OPERATIONS_CYCLE * 0.6 * 4 / most(4, bytes * bytes / 2);
 }
 
-/* wgmma reads b once for each warpgroup, mma each operand for as many warps as share it. */
-static double shared_cycles(const Walk *walk, const TileOp *dot) {
-    double bytes[2], groups = walk->warps / 4;
+/* wgmma reads b once for each 64 rows, mma each operand for as many warps as share it. */
+static double shared_cycles(const TileOp *dot) {
+    double bytes[2], blocks = (double)tile_op_operand(dot, 0)->type->extent[0] / GROUP_ROWS;
     for (unsigned i = 0; i < 2; i++) {
         const TileType *type = tile_op_operand(dot, i)->type;
         bytes[i] = lanes_of(type) * (double)tile_scalar_bytes(type->scalar);
     }
-    double all = gpu_dot_is_wgmma(dot) ? bytes[0] + most(1, groups) * bytes[1] : 2 * (bytes[0] + bytes[1]);
+    double all = gpu_dot_is_wgmma(dot) ? bytes[0] + most(1, blocks) * bytes[1] : 2 * (bytes[0] + bytes[1]);
     return all / SHARED_BYTES_CYCLE;
 }
 
@@ -321,6 +344,19 @@ static double do_multiply_adds(Walk *walk, const TileOp *dot, double begin, doub
     return end;
 }
 
+/* Two that go on side by side, and now and then wait for each other. */
+static double smooth_most(double a, double b) {
+    const double sharpness = 6;
+    return pow(pow(a, sharpness) + pow(b, sharpness), 1 / sharpness);
+}
+
+/* A warpgroup waits for its products before it begins those of the next iteration, unless programs take turns. Meanwhile others'
+ * are under way. */
+static double cycles_of_groups(const Walk *walk, double cycles) {
+    double groups = most(1, walk->warps / GROUP_WARPS);
+    return walk->turns ? cycles : most(cycles, cycles / groups + OF_PRODUCTS);
+}
+
 static double do_dot(Walk *walk, const TileOp *dot, double begin) {
     const TileType *a = tile_op_operand(dot, 0)->type;
     bool cores = gpu_dot_is_mma(dot);
@@ -328,10 +364,12 @@ static double do_dot(Walk *walk, const TileOp *dot, double begin) {
     if (cores && a->extent[0] < 16) products *= 16.0 / (double)a->extent[0];
     double cycles = products / rate_of(walk->target, dot);
     if (!cores) return do_multiply_adds(walk, dot, begin, k);
-    cycles = most(cycles, shared_cycles(walk, dot));
+    cycles = gpu_dot_is_wgmma(dot) ? smooth_most(cycles, shared_cycles(dot)) : most(cycles, shared_cycles(dot));
     walk->work->tensor += walk->times * cycles;
+    walk->sums = most(walk->sums, elements_of(walk, dot->results[0].type));
     double share = walk->warps < SCHEDULERS ? SCHEDULERS / walk->warps : 1;
-    double end = ready_operands(walk, dot, begin) + cycles * share + (gpu_dot_is_wgmma(dot) ? 0 : OF_EXCHANGE);
+    double end = ready_operands(walk, dot, begin) +
+                 (gpu_dot_is_wgmma(dot) ? cycles_of_groups(walk, cycles) : cycles * share + OF_EXCHANGE);
     walk->ready[dot->results[0].number] = end;
     return end;
 }
@@ -398,11 +436,14 @@ static double do_for(Walk *walk, const TileOp *loop, double begin) {
     for (unsigned i = 0; i < loop->result_count; i++) walk->carried += registers_of(walk, &loop->results[i]);
     walk->copied = walk->slots = 0;
     walk->flows = false;
+    walk->loops += !tile_loop_is_of_programs(loop);
     double body = run_region(walk, &loop->regions[0], begin, trips) - begin;
     double fill = walk->slots > 0 ? OF_MEMORY + walk->copied / GPU_PORT_BYTES_CYCLE : 0;
     if (walk->flows) walk->fill = most(walk->fill, fill);
+    double held = walk->turns ? HELD_IN_TURN : 1;
     double end =
-        begin + (walk->flows ? 0 : fill) + trips * (walk->slots > 1 ? most(body, fill / (walk->slots - 1)) : body);
+        begin + (walk->flows ? 0 : fill) + trips * (walk->slots > 1 ? most(body, fill / (walk->slots - held)) : body);
+    walk->loops -= !tile_loop_is_of_programs(loop);
     walk->carried = carried;
     walk->copied = copied;
     walk->slots = slots;
@@ -485,12 +526,14 @@ bool gpu_work_count(const TilePtxTarget *target, TileFunc *phase, const TileExte
                  .warps = warps,
                  .busy = most(1, warps / SCHEDULERS),
                  .program = program,
+                 .turns = phase->turns > 1,
                  .combines = gpu_survey(&phase->body).combines,
                  .tensor_cores = dots.count && !dots.multiplied.count,
                  .fits = true};
     walk.ready = TILE_NEW_ARRAY(scratch, double, tile_func_number(phase) + 1);
     work->instructions = warps * OF_PROGRAM;
     double end = do_block(&walk, &phase->body, 0);
-    work->latency = OF_BEGINNING + end + walk.fill;
+    work->beginning = OF_BEGINNING + walk.fill;
+    work->latency = work->beginning + end;
     return walk.fits;
 }

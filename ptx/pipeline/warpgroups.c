@@ -64,6 +64,8 @@ typedef struct Warpgroups {
     int64_t loaded, stored; /* bytes of tiles in shared memory: of one slot of each load, of all stores */
     int64_t stored_in_turn; /* of all stores of all programs that are to take turns */
     int64_t copies;         /* loads by maps */
+    /* Of what is loaded beside products, in no iteration of theirs: values for each column, for each row, for each sum. */
+    int64_t column_values, row_values, sum_values;
     unsigned count;         /* products */
     TileMap seen;           /* values that a copying warp can compute */
     bool changed;
@@ -198,6 +200,30 @@ static void look_at_dot(TileOp *dot, void *state) {
     w->count++;
 }
 
+static bool multiplies(const TileBlock *block) {
+    for (const TileOp *op = block->first; op; op = op->next)
+        if (op->id == TILE_OP_DOT) return true;
+    return false;
+}
+
+/* What is not loaded for products in their loop. */
+static bool is_loaded_beside(const TileOp *op) {
+    return op && op->id == TILE_OP_LOAD_TILE && tile_type_is_tile(op->results[0].type) && !gpu_by_map(op) &&
+           !multiplies(op->block);
+}
+
+static void look_beside(TileOp *op, void *state) {
+    Warpgroups *w = state;
+    if (is_loaded_beside(op) && op->results[0].type->rank == 2) w->sum_values += tile_type_lanes(op->results[0].type);
+    if (op->id != TILE_OP_BROADCAST) return;
+    const TileType *type = tile_op_operand(op, 0)->type;
+    const TileOp *load = tile_op_operand(op, 0)->op;
+    while (load && load->id == TILE_OP_RESHAPE) load = tile_op_operand(load, 0)->op;
+    if (!is_loaded_beside(load) || type->rank != 2) return;
+    if (type->extent[0] == 1) w->column_values += type->extent[1];
+    else w->row_values += type->extent[0];
+}
+
 static bool has_sum(const TileOp *op, const TileType *type) {
     if (op->id == TILE_OP_DOT && gpu_dot_is_mma(op) && tile_type_same_shape(op->results[0].type, type)) return true;
     for (unsigned i = 0; i < op->region_count; i++)
@@ -217,6 +243,18 @@ static bool have_registers(const Warpgroups *w, int64_t groups, int64_t turns) {
     int64_t each = gpu_multiplying_registers(target, turns * groups * group, group, w->copies);
     int64_t others = w->promoted + ADDRESSES + (w->count > 1 ? BETWEEN : 0);
     return w->sums <= groups * group * (each - others);
+}
+
+/* Have they registers as well for what an epilogue loads? A lane has two of eight columns and two of sixteen rows; what is loaded
+ * for each sum has an address besides. What is computed of them takes a few registers: one sum is computed after the other. */
+static bool have_registers_beside(const Warpgroups *w, int64_t groups, int64_t turns) {
+    enum { COMPUTED = 8, COLUMNS_OF_LANES = 4, ROWS_OF_LANES = 8, SUM_REGISTERS = 2 };
+    const TilePtxTarget *target = tile_ptx_target_of(w->context->target);
+    int64_t group = GROUP_WARPS * TILE_WARP_THREADS, threads = groups * group;
+    int64_t each = gpu_multiplying_registers(target, turns * threads, group, w->copies);
+    int64_t loaded = w->column_values / COLUMNS_OF_LANES + w->row_values / (groups * GROUP_WARPS * ROWS_OF_LANES) +
+                     SUM_REGISTERS * w->sum_values / threads;
+    return !loaded || w->sums / threads + loaded + COMPUTED <= each;
 }
 
 /* The number of warpgroups that multiply, a power of two that divides the blocks of rows; 0: their registers do not
@@ -326,6 +364,8 @@ static const char *why_no_turns(const Warpgroups *w, int64_t turns, int64_t grou
     if (!programs) return "blocks do not stay for several programs, since no tensor map stores their results";
     if (others) return "the function updates, prints or asserts";
     if (!have_registers(w, groups, turns)) return "the sums of a program take more registers than its warpgroups have";
+    if (!have_registers_beside(w, groups, turns))
+        return "the sums of a program and what is loaded beside them take more registers than its warpgroups have";
     if (!has_room(w, w->stored_in_turn)) return "shared memory has no room for the results of two programs";
     return gpu_why_not_counted(programs);
 }
@@ -335,7 +375,8 @@ static const char *why_no_turns(const Warpgroups *w, int64_t turns, int64_t grou
 static int64_t decide_turns(Warpgroups *w, int64_t groups) {
     if (w->func->turns < 2) return groups;
     bool more = w->func->warps > GROUP_WARPS && groups * w->func->turns <= MOST_GROUPS;
-    int64_t own = more && have_registers(w, groups, w->func->turns) ? groups : 1;
+    bool suffice = have_registers(w, groups, w->func->turns) && have_registers_beside(w, groups, w->func->turns);
+    int64_t own = more && suffice ? groups : 1;
     const char *why = why_no_turns(w, w->func->turns, own);
     if (why) {
         tile_pass_remark(w->context, w->dot, TILE_DECISION_NOT_BY_TURNS, "products", "%s", why);
@@ -360,6 +401,7 @@ TileResult tile_pass_gpu_warpgroups(TilePassContext *context, TileFunc *func) {
     if (!context->target || !context->target->has_wgmma) return forget_turns(func) ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
     tile_map_init(&w.seen, context->scratch);
     tile_block_walk(&func->body, look_at_dot, &w);
+    tile_block_walk(&func->body, look_beside, &w);
     tile_block_walk(&func->body, add_bytes, &w);
     int64_t groups = w.why || !w.count ? 0 : choose_groups(&w);
     if (w.count && !w.why && !groups) w.why = "its sums take more registers than there are";

@@ -47,7 +47,7 @@
  *       }
  *       return
  *     }
- * Needs: canonicalise; dce behind it drops the narrow loads. Keeps: tile form, effects and their order. Cost: linear:
+ * Needs: canonicalise and cse, so that equal indices are one value; dce behind it drops the narrow loads. Keeps: tile form, effects and their order. Cost: linear:
  * between the first and the last of the stores there are at most MOST_BETWEEN ops, and what they store is looked at once. */
 #include <string.h>
 

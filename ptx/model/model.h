@@ -23,6 +23,7 @@ typedef struct GpuWork {
     double beginning;    /* of them, those of a block's first program alone, where blocks stay for several */
     double beside;       /* of them, those that a thread takes to issue what stands in no loop: epilogues of products */
     double awaited;      /* cycles until what an epilogue loads is there, which `latency` has beside the products */
+    bool uses_sums;      /* a loop computes with the sums of its products */
     double registers;    /* of a thread */
     double shared;       /* bytes of a block */
     double moved[TILE_MOST_EXTENTS]; /* bytes of each tensor, by argument */

@@ -115,6 +115,7 @@ static void add_work(GpuWork *sum, const GpuWork *work, double share) {
     sum->beginning += share * work->beginning;
     sum->beside += share * work->beside;
     sum->awaited += share * work->awaited;
+    sum->uses_sums |= work->uses_sums;
     sum->registers = most(sum->registers, work->registers);
     sum->shared = most(sum->shared, work->shared);
     for (unsigned i = 0; i < TILE_MOST_EXTENTS; i++) sum->moved[i] += share * work->moved[i];
@@ -160,7 +161,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     estimate->tight |= work.shared > TIGHT * target->shared_block_bytes;
     double programs = (double)count, blocks = blocks_of_core(target, phase, &work);
     double busiest = ceil(programs / target->cores), rounds = ceil(busiest / blocks), microsecond = target->clock_mhz;
-    bool wgmma = has_wgmma(phase), stays = wgmma && phase->resident;
+    bool wgmma = has_wgmma(phase), stays = wgmma && phase->resident && !work.uses_sums;
     double slower = stays ? 1 : slower_of(target, phase, &work);
     double waiting = (stays ? cycles_of_programs(phase, &work, rounds) : rounds * work.latency * slower) / microsecond;
     double issue = busiest * work.instructions * slower / INSTRUCTIONS_CYCLE / microsecond,

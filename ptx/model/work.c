@@ -351,10 +351,10 @@ static double smooth_most(double a, double b) {
 }
 
 /* A warpgroup waits for its products before it begins those of the next iteration, unless programs take turns. Meanwhile others'
- * are under way. */
+ * are under way. Where a loop computes with the sums, chains of ops say when. */
 static double cycles_of_groups(const Walk *walk, double cycles) {
     double groups = most(1, walk->warps / GROUP_WARPS);
-    return walk->turns ? cycles : most(cycles, cycles / groups + OF_PRODUCTS);
+    return walk->turns || walk->work->uses_sums ? cycles : most(cycles, cycles / groups + OF_PRODUCTS);
 }
 
 static double do_dot(Walk *walk, const TileOp *dot, double begin) {
@@ -514,6 +514,10 @@ static double do_block(Walk *walk, const TileBlock *block, double begin) {
     return end;
 }
 
+static void look_for_used_sums(TileOp *op, void *found) {
+    *(bool *)found |= op->id == TILE_OP_DOT && gpu_dot_is_mma(op) && gpu_loop_uses_sums(op);
+}
+
 bool gpu_work_count(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t program,
                     TileArena *scratch, GpuWork *work) {
     *work = (GpuWork){.registers = 0};
@@ -530,6 +534,7 @@ bool gpu_work_count(const TilePtxTarget *target, TileFunc *phase, const TileExte
                  .combines = gpu_survey(&phase->body).combines,
                  .tensor_cores = dots.count && !dots.multiplied.count,
                  .fits = true};
+    tile_block_walk(&phase->body, look_for_used_sums, &work->uses_sums);
     walk.ready = TILE_NEW_ARRAY(scratch, double, tile_func_number(phase) + 1);
     work->instructions = warps * OF_PROGRAM;
     double end = do_block(&walk, &phase->body, 0);

@@ -131,6 +131,15 @@ bool gpu_dot_promotes(const TileOp *dot) {
     return tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) == 8;
 }
 
+bool gpu_loop_uses_sums(const TileOp *dot) {
+    enum { SUMS = 2 };
+    const TileOp *loop = dot->block->op;
+    if (!loop || loop->id != TILE_OP_FOR || tile_loop_is_of_programs(loop)) return false;
+    for (const TileUse *use = dot->results[0].first_use; use; use = use->next)
+        if (use->user->id != TILE_OP_YIELD && (use->user->id != TILE_OP_DOT || use->index != SUMS)) return true;
+    return false;
+}
+
 bool gpu_begins_at_zero(const TileOp *dot) {
     const TileOp *constant = tile_value_def(tile_op_named(dot, TILE_OPERAND_SUM), TILE_OP_CONST);
     return constant && !tile_op_get(constant, TILE_ATTRIBUTE_VALUE)->bits;

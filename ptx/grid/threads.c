@@ -33,7 +33,7 @@ enum {
     MOST_LOG_WARPS = 5,
     ROW_OF_A_WARP = 1024,
     MOST_MULTIPLIED = 160, /* elements of a thread */
-    MOST_BESIDE_PRODUCTS = 128, /* elements of a thread, of tiles beside products for tensor cores */
+    MOST_BESIDE_PRODUCTS = 128, /* registers of a thread for a tile beside products for tensor cores */
     MOST_LIVE = 104        /* of products that read operands from shared memory: twelve warps have registers for them */
 };
 
@@ -82,19 +82,10 @@ static unsigned log_warps_of_products(const GpuSurvey *survey) {
     return warps < fewest ? fewest : warps;
 }
 
-/* The elements that a layout has, which pads extents to powers of two. */
-static int64_t padded_lanes(const TileType *type) {
-    int64_t lanes = 1;
-    for (unsigned a = 0; type && a < type->rank; a++)
-        for (int64_t extent = 1; extent < type->extent[a]; extent *= 2) lanes *= 2;
-    return lanes;
-}
-
 /* Small products beside a large tile: as many warps as the tile needs, of which some hold copies of the products' sums. */
 static unsigned log_warps_beside_products(const TileFunc *func, const GpuSurvey *survey, const GpuDots *dots) {
     unsigned log = dots->plan.log_warps_m + dots->plan.log_warps_n;
-    int64_t lanes = padded_lanes(survey->largest);
-    while (!func->warps && log < MOST_LOG_WARPS && lanes > MOST_BESIDE_PRODUCTS << (TILE_LANE_BITS + log)) log++;
+    while (!func->warps && log < MOST_LOG_WARPS && survey->registers > MOST_BESIDE_PRODUCTS << (TILE_LANE_BITS + log)) log++;
     return log;
 }
 

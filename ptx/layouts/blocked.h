@@ -14,7 +14,8 @@ enum { GPU_ACCESS_BYTES = 16, GPU_PREDICATED_BYTES = 8 };
 TileLayout gpu_spread(const TileLayoutShape *shape, unsigned log_vector, unsigned log_rows, unsigned log_warps);
 
 typedef struct GpuSurvey {
-    const TileType *largest; /* NULL: the function has no tiles */
+    const TileType *largest; /* by elements; NULL: the function has no tiles */
+    int64_t registers;       /* of 32 bits, of the tile that takes most, with extents padded as layouts pad them */
     unsigned least_bytes;    /* of the narrowest element that is loaded or stored */
     bool transposes;         /* a tile's axes are permuted */
     bool combines;           /* elements are reduced, scanned or multiplied: in an order that the layout decides */

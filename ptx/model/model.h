@@ -10,15 +10,15 @@
 #include "lowering/family.h"
 #include "ptx/target/target.h"
 
-/* That a multiprocessor takes from the L2 cache in a cycle, as measured; it is built for 64. */
-enum { GPU_PORT_BYTES_CYCLE = 50, GPU_BOXES_BYTES_CYCLE = 64 /* by tensor maps */ };
+/* That a multiprocessor takes from the L2 cache in a cycle, as measured, and by tensor maps. It is built for 64. */
+enum { GPU_PORT_BYTES_CYCLE = 50, GPU_BOXES_BYTES_CYCLE = 64 };
 
 /* What a program does, on average over the grid. Cycles are those of a multiprocessor that does nothing else. */
 typedef struct GpuWork {
     double instructions; /* of warps */
     double code;         /* instructions of a thread, each once however often it runs */
     double tensor;       /* cycles of the tensor cores */
-    double port;         /* bytes between the L2 cache and the multiprocessor, in sectors */
+    double port;         /* cycles in which bytes go between the L2 cache and the multiprocessor, in sectors */
     double latency;      /* cycles from the first load to the last store if nothing else runs */
     double beginning;    /* of them, those of a block's first program alone, where blocks stay for several */
     double beside;       /* of them, those that a thread takes to issue what stands in no loop: epilogues of products */

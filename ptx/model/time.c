@@ -167,7 +167,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     double issue = busiest * work.instructions * slower / INSTRUCTIONS_CYCLE / microsecond,
            tensor = busiest * work.tensor / microsecond / 0.9;
     double memory = memory_bytes(phase, extents, &work, programs) / (target->memory_gbs * 1e3),
-           port = busiest * work.port / (wgmma ? GPU_BOXES_BYTES_CYCLE : GPU_PORT_BYTES_CYCLE) / microsecond;
+           port = busiest * work.port / microsecond;
     double compute = issue + tensor - 0.5 * least(issue, tensor);
     double coming = phase->resident ? 0 : busiest * BLOCK_CYCLES / microsecond;
     memory = most(memory, port);

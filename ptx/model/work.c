@@ -215,7 +215,7 @@ static Piece look_at_access(const Walk *walk, const TileOp *op, const TileType *
 
 static void count_bytes(Walk *walk, const TileOp *op, const Piece *piece) {
     const TileValue *tensor = tile_op_operand(op, 0);
-    walk->work->port += walk->times * piece->bytes;
+    walk->work->port += walk->times * piece->bytes / (gpu_by_map(op) ? GPU_BOXES_BYTES_CYCLE : GPU_PORT_BYTES_CYCLE);
     if (tensor->block == &walk->numbers.func->body)
         walk->work->moved[walk->numbers.func->parameters[tensor->index].argument] += walk->times * piece->bytes;
 }

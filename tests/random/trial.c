@@ -191,10 +191,13 @@ static bool launch(Run *run, TileCompiler *compiler, const char *text) {
     const char *words = report ? tile_report_text(report, false) : "";
     if (status == TILE_OK) status = tile_library_kernel(library, "k", &kernel);
     if (status == TILE_OK) {
+        tile_report_destroy(report);
+        report = NULL;
+        how.report = &report; /* the error's message is cut, and warnings stand in front */
         if (run->guest) how.threads = guest_prepare(run->guest);
         status = run->target->device ? launch_on_device(kernel, run, &how)
                                      : tile_launch(kernel, run->arguments, (size_t)run->count, &how);
-        words = error.message;
+        words = report ? tile_report_text(report, false) : error.message;
     }
     if (run->guest && guest_error(run->guest)) {
         status = TILE_INTERNAL;

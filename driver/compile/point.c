@@ -32,7 +32,6 @@ bool tile_point_lower(TileUnit *unit, const TileKernelInfo *kernel, const TilePo
     tile_image_assume(func, point->signature, point->request);
     if (tile_family_pipeline(family, unit->input->target, &pipeline, unit->arena, &unit->message) != TILE_OK)
         return false;
-    if (!last) return tile_unit_passes(unit, pipeline.items, pipeline.count) == TILE_OK;
     while (passes < pipeline.count && strcmp(pipeline.items[passes]->name, last) != 0) passes++;
     return passes < pipeline.count && tile_unit_passes(unit, pipeline.items, passes + 1) == TILE_OK;
 }

@@ -15,11 +15,11 @@ typedef struct TilePoint {
     TileSchedule schedule;
 } TilePoint;
 
-/* Runs the pipeline of the unit's target up to and with the pass `last`; NULL: all of it. False: the point cannot be
- * compiled. The unit's module is what it became. */
+/* Runs the pipeline of the unit's target up to and with the pass `last`. False: the point cannot be compiled. The
+ * unit's module is what it became. */
 bool tile_point_lower(TileUnit *unit, const TileKernelInfo *kernel, const TilePoint *point, const char *last);
 
-/* Lowers the point to machine form, in a unit of its own. False: a block has less shared memory than it needs, or
+/* Lowers the point until shared memory is known, in a unit of its own. False: a block has less shared memory than it needs, or
  * it cannot be compiled. */
 bool tile_point_has_room(TileInput *input, const TilePoint *point);
 

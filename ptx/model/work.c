@@ -514,10 +514,6 @@ static double do_block(Walk *walk, const TileBlock *block, double begin) {
     return end;
 }
 
-static void look_for_used_sums(TileOp *op, void *found) {
-    *(bool *)found |= op->id == TILE_OP_DOT && gpu_dot_is_mma(op) && gpu_loop_uses_sums(op);
-}
-
 bool gpu_work_count(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t program,
                     TileArena *scratch, GpuWork *work) {
     *work = (GpuWork){.registers = 0};
@@ -534,7 +530,7 @@ bool gpu_work_count(const TilePtxTarget *target, TileFunc *phase, const TileExte
                  .combines = gpu_survey(&phase->body).combines,
                  .tensor_cores = dots.count && !dots.multiplied.count,
                  .fits = true};
-    tile_block_walk(&phase->body, look_for_used_sums, &work->uses_sums);
+    work->uses_sums = gpu_loops_use_sums(&phase->body);
     walk.ready = TILE_NEW_ARRAY(scratch, double, tile_func_number(phase) + 1);
     work->instructions = warps * OF_PROGRAM;
     double end = do_block(&walk, &phase->body, 0);

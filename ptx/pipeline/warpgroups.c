@@ -350,10 +350,6 @@ static void look_for_others(TileOp *op, void *found) {
     *(bool *)found |= op->id == TILE_OP_ATOMIC_TILE || op->id == TILE_OP_PRINT || op->id == TILE_OP_ASSERT;
 }
 
-static void look_for_used_sums(TileOp *op, void *found) {
-    *(bool *)found |= op->id == TILE_OP_DOT && gpu_dot_is_mma(op) && gpu_loop_uses_sums(op);
-}
-
 static const TileOp *find_resident(const TileFunc *func) {
     for (const TileOp *op = func->body.first; op; op = op->next)
         if (tile_op_integer(op, TILE_ATTRIBUTE_RESIDENT, 0)) return op;
@@ -363,12 +359,12 @@ static const TileOp *find_resident(const TileFunc *func) {
 /* NULL: so many programs of a block can take turns, each with so many warpgroups. */
 static const char *why_no_turns(const Warpgroups *w, int64_t turns, int64_t groups) {
     const TileOp *programs = find_resident(w->func);
-    bool others = false, used = false;
+    bool others = false;
     tile_block_walk(&w->func->body, look_for_others, &others);
-    tile_block_walk(&w->func->body, look_for_used_sums, &used);
     if (!programs) return "blocks do not stay for several programs, since no tensor map stores their results";
     if (others) return "the function updates, prints or asserts";
-    if (used) return "a loop computes with the sums of its products, and other programs would wait for that";
+    if (gpu_loops_use_sums(&w->func->body))
+        return "a loop computes with the sums of its products, and other programs would wait for that";
     if (!have_registers(w, groups, turns)) return "the sums of a program take more registers than its warpgroups have";
     if (!have_registers_beside(w, groups, turns))
         return "the sums of a program and what is loaded beside them take more registers than its warpgroups have";

@@ -131,13 +131,23 @@ bool gpu_dot_promotes(const TileOp *dot) {
     return tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) == 8;
 }
 
-bool gpu_loop_uses_sums(const TileOp *dot) {
+static bool loop_uses_sums(const TileOp *dot) {
     enum { SUMS = 2 };
     const TileOp *loop = dot->block->op;
     if (!loop || loop->id != TILE_OP_FOR || tile_loop_is_of_programs(loop)) return false;
     for (const TileUse *use = dot->results[0].first_use; use; use = use->next)
         if (use->user->id != TILE_OP_YIELD && (use->user->id != TILE_OP_DOT || use->index != SUMS)) return true;
     return false;
+}
+
+static void look_for_used_sums(TileOp *op, void *found) {
+    *(bool *)found |= op->id == TILE_OP_DOT && gpu_dot_is_mma(op) && loop_uses_sums(op);
+}
+
+bool gpu_loops_use_sums(TileBlock *body) {
+    bool found = false;
+    tile_block_walk(body, look_for_used_sums, &found);
+    return found;
 }
 
 bool gpu_begins_at_zero(const TileOp *dot) {

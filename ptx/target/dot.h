@@ -30,8 +30,8 @@ bool gpu_dot_is_wgmma(const TileOp *dot);
 /* wgmma keeps 14 bits of a sum of 8-bit floats (docs/gpu.md, Sums): such a product, by wgmma, begins its own sums at 0,
  * and these are added in f32 to those that it goes on from. */
 bool gpu_dot_promotes(const TileOp *dot);
-/* Does the loop around the product compute with its sums, beyond adding to them? */
-bool gpu_loop_uses_sums(const TileOp *dot);
+/* Does a loop around a product for tensor cores compute with its sums, beyond adding to them? */
+bool gpu_loops_use_sums(TileBlock *body);
 /* Does the product go on from sums of 0? */
 bool gpu_begins_at_zero(const TileOp *dot);
 /* A tile as it lies in shared memory: rows of its last axis, and of all other axes one, the first one outermost. NULL: it has

@@ -1,6 +1,7 @@
 /* Merging the results of a loop's parts, by the rules that merges.c has found. */
 #include "lang/ir/eval.h"
 #include "lang/ir/operands.h"
+#include "lang/scalar/scalar.h"
 #include "ptx/grid/merges.h"
 
 /* ---- copies of what an iteration does ---- */
@@ -39,6 +40,38 @@ static TileValue *copy(const GpuMerge *merge, TileBuilder *b, TileMap *map, Tile
     return merge->tiles ? copy_tile(merge, b, map, value) : copy_scalar(b, map, value);
 }
 
+/* 0 where the value is -inf, but for lanes of which the exception holds, a scalar or NULL. */
+static TileValue *build_guard(TileBuilder *b, TileValue *value, TileValue *exception) {
+    const TileType *type = value->type;
+    TileValue *none = tile_build_bits(b, type, tile_scalar_least(type->scalar));
+    TileValue *is_none = tile_build_binary(b, TILE_OP_EQ, value, none), *zero = tile_build_bits(b, type, 0);
+    if (exception) {
+        TileValue *rule = tile_build_unary(b, TILE_OP_NOT, exception);
+        if (tile_type_is_tile(type)) rule = tile_build_splat(b, rule, is_none->type);
+        is_none = tile_build_binary(b, TILE_OP_AND, is_none, rule);
+    }
+    return tile_build_ternary(b, TILE_OP_SELECT, is_none, zero, value);
+}
+
+static void replace_in(TileOp *op, TileValue *value, TileValue *with) {
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (tile_op_operand(op, i) == value) tile_op_set_operand(op, i, with);
+}
+
+void gpu_merge_guard(const GpuMerge *merge, TileModule *module, TileMap *map, TileValue *is_first) {
+    for (unsigned i = 0; i < merge->count; i++) {
+        GpuMergeBase base = merge->values[i].base;
+        if (base == GPU_MERGE_BASE_GUARDED) continue;
+        TileValue *next = tile_map_get(map, gpu_merge_next(merge, i));
+        TileBuilder b = tile_builder_before(module, next->op->next);
+        b.location = next->op->location;
+        TileValue *guarded = build_guard(&b, next, base == GPU_MERGE_BASE_BARE ? is_first : NULL);
+        tile_value_replace(next, guarded);
+        for (TileOp *op = next->op->next; op != guarded->op->next; op = op->next) replace_in(op, guarded, next);
+        replace_in(next->op->block->last, guarded, next);
+    }
+}
+
 /* The sum of one part, as its top becomes that of both. */
 static TileValue *build_factor(const GpuMerge *merge, TileBuilder *b, TileArena *scratch, unsigned i,
                                TileValue *const *part, TileValue *const *result) {
@@ -47,7 +80,8 @@ static TileValue *build_factor(const GpuMerge *merge, TileBuilder *b, TileArena 
     for (unsigned k = 0; k < merge->count; k++) {
         if (merge->values[k].rule != GPU_MERGE_OP) continue;
         tile_map_set(&map, gpu_merge_carried(merge, k), part[k]);
-        tile_map_set(&map, gpu_merge_next(merge, k), result[k]);
+        bool bare = merge->values[k].base != GPU_MERGE_BASE_GUARDED;
+        tile_map_set(&map, gpu_merge_next(merge, k), bare ? build_guard(b, result[k], NULL) : result[k]);
     }
     return copy(merge, b, &map, merge->values[i].factor);
 }

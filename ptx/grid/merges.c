@@ -1,5 +1,7 @@
 #include "ptx/grid/merges.h"
 
+#include <math.h>
+
 #include "lang/ir/eval.h"
 #include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
@@ -331,6 +333,18 @@ static bool is_positive(const TileValue *value) {
            tile_scalar_to_double(value->type->scalar, bits) < 1e30;
 }
 
+/* The top that this is. The launch's first part begins as the loop does, the others with -inf, so that has to be known. */
+static int bare_top(const Finder *f, const TileValue *value) {
+    int top = top_of(f, value);
+    uint64_t bits;
+    if (top < 0 || !tile_value_bits(tile_loop_carried(f->merge->loop, (unsigned)top), &bits)) return -1;
+    TileScalar scalar = value->type->scalar;
+    double first = tile_scalar_to_double(scalar, bits);
+    if (bits != tile_scalar_least(scalar) && !(first > -INFINITY && first < INFINITY)) return -1;
+    f->merge->values[top].base = bits == tile_scalar_least(scalar) ? GPU_MERGE_BASE_BARE : GPU_MERGE_BASE_FINITE;
+    return top;
+}
+
 /* Is the difference that of what the base is of the old top, and the base: old - base, or old * k - base with k > 0? */
 static bool is_rescaling(const Rescaling *r) {
     const TileOp *exp = without_shape(r->factor)->op, *scaled = tile_value_def(r->base, TILE_OP_MUL);
@@ -338,7 +352,9 @@ static bool is_rescaling(const Rescaling *r) {
     if (!difference || subtrahend(difference) != r->base) return false;
     unsigned at = scaled && is_positive(tile_op_operand(scaled, 0));
     if (scaled && !is_positive(tile_op_operand(scaled, !at))) return false;
-    int top = guarded_top(r->f, scaled ? tile_op_operand(scaled, at) : r->base);
+    const TileValue *base = scaled ? tile_op_operand(scaled, at) : r->base;
+    int top = guarded_top(r->f, base);
+    if (top < 0) top = bare_top(r->f, base);
     if (top < 0) return false;
     const TileValue *old = carried_of(r->f->merge, (unsigned)top), *x = tile_op_operand(difference, 0);
     if (difference->id == TILE_OP_SUB && !scaled) return x == old;

@@ -14,11 +14,19 @@ typedef enum GpuMergeRule {
     GPU_MERGE_INDUCTION /* changed by the same number in each iteration: a function of how many there were */
 } GpuMergeRule;
 
+/* What exponents subtract is -inf where a part has no other element: then 0 has to stand for it, or -inf - -inf is NaN. */
+typedef enum GpuMergeBase {
+    GPU_MERGE_BASE_GUARDED, /* the loop itself takes a number for it; or nothing is subtracted */
+    GPU_MERGE_BASE_FINITE,  /* the loop begins with a number, so the maximum is never -inf there */
+    GPU_MERGE_BASE_BARE     /* the loop begins with -inf: its result is NaN where its first iteration has nothing else */
+} GpuMergeBase;
+
 typedef struct GpuMerged {
     GpuMergeRule rule;
     unsigned state;    /* its place among what `state_loop` carries */
     TileName kind;     /* OP: TILE_KIND_* */
     TileValue *factor; /* RESCALED: what rescales it in an iteration */
+    GpuMergeBase base; /* OP, of what exponents subtract */
     unsigned key;      /* CHOICE: the carried value that is compared */
     unsigned fold, at; /* FOLD: which of the folds, and which of its results */
 } GpuMerged;
@@ -50,6 +58,9 @@ const char *gpu_merge_find(GpuMerge *merge, TileOp *loop, TileArena *scratch);
  * Those of induction variables are neither read nor written. */
 void gpu_merge_build(const GpuMerge *merge, TileBuilder *b, TileArena *scratch, TileValue *const *left,
                      TileValue *const *right, TileValue **result);
+/* In the body of a copy of `state_loop`, of which `map` knows the values, exponents subtract 0 where a maximum is -inf,
+ * but for those of the first part, `is_first`, where the loop itself would make NaN. */
+void gpu_merge_guard(const GpuMerge *merge, TileModule *module, TileMap *map, TileValue *is_first);
 /* The type of a value that parts leave. */
 const TileType *gpu_merge_type(const GpuMerge *merge, TileContext *context, unsigned i);
 /* Replaces `loop`, a copy of the merge's, by one that also carries whether there is an element of each fold. */

@@ -381,6 +381,7 @@ static void build_parts(Split *split, TileBuilder *host) {
     TileValue *trips = trips_of_part(split, &before, loop);
     begin_part(split, &before, loop, tile_build_binary(&before, TILE_OP_MUL, part, trips));
     narrow_nest(split, &before, loop, part, trips);
+    gpu_merge_guard(&split->merge, module, &map, tile_build_binary(&before, TILE_OP_EQ, part, tile_build_i64(&before, 0)));
     if (split->merge.fold_count) loop = gpu_merge_carry_presence(&split->merge, &before, loop);
     TileBuilder b = tile_builder_before(module, body->last);
     b.location = split->loop->location;

@@ -2,6 +2,7 @@
  * apart, and are the same otherwise, write neighbours: they become one store of both tiles' elements alternately. Two
  * such loads of small elements become one, and parts of it. So do steps of 4 that begin two elements apart, and so on. A GPU moves
  * neighbouring elements of a thread as vectors; elements at a distance are moved one by one, each by a sector's part.
+ * Elements of rows that are as short and have no gaps between them lie at such a distance, too: x[n, 0] and x[n, 1].
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<f32, 1, in> {noalias}, %y: tensor<f32, 1, out> {noalias}, %begin: i64, %end: i64) {
@@ -200,6 +201,49 @@ static TileOp *merge_loads(TileModule *module, const Strided *early, const Strid
     return both.op;
 }
 
+/* ---- short rows ---- */
+
+/* Goes from row to row of a tensor without gaps, to one element of each, as by steps through its elements. */
+static bool step_over_rows(TileFunc *func, TileModule *module, TileOp *op) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    const TileValue *tensor = tile_op_operand(op, 0);
+    unsigned rank = tensor->type->rank;
+    int64_t step;
+    if (tensor->op || rank < 2 || tile_op_get(op, TILE_ATTRIBUTE_FLAT) || tile_op_get(op, TILE_ATTRIBUTE_PARTS)) return false;
+    tile_access_read(op, indices);
+    const TileAccessIndex *row = &indices[rank - 2], *last = &indices[rank - 1];
+    if (row->kind != TILE_ACCESS_RANGE || last->kind != TILE_ACCESS_INDEX || !tile_value_integer(row->step, &step)) return false;
+    TileParameter *parameter = &func->parameters[tensor->index];
+    int64_t bytes = tile_scalar_bytes(tensor->type->scalar), stride = parameter->facts.stride[rank - 2], length = stride / bytes;
+    if (!(parameter->facts.dense >> (rank - 2) & 1) || stride == TILE_UNKNOWN) return false;
+    if (length < 2 || length > LARGEST_STEP || step < 1 || step > LARGEST_STEP) return false;
+    parameter->used_dense |= 1u << (rank - 2);
+    int64_t kinds[TILE_MAX_TENSOR_RANK];
+    for (unsigned d = 0; d < rank; d++) kinds[d] = tile_op_get(op, TILE_ATTRIBUTE_ACCESS)->integers[d];
+    kinds[rank - 2] = TILE_ACCESS_INDEX;
+    kinds[rank - 1] = TILE_ACCESS_RANGE;
+    TileBuilder b = tile_builder_before(module, op);
+    TileValue *first = tile_build_binary(&b, TILE_OP_MUL, row->first, tile_build_i64(&b, length));
+    TileValue *range[] = {tile_build_i64(&b, 0), tile_build_binary(&b, TILE_OP_ADD, first, last->first),
+                          tile_build_i64(&b, step * length), row->lo, row->hi};
+    for (unsigned i = 0; i < sizeof range / sizeof *range; i++) tile_op_set_operand(op, row->operand + i, range[i]);
+    tile_op_set_integers(module, op, TILE_ATTRIBUTE_ACCESS, kinds, rank);
+    tile_op_set_integer(module, op, TILE_ATTRIBUTE_FLAT, rank - 2);
+    return true;
+}
+
+static bool step_over_rows_in(TilePassContext *context, TileFunc *func, TileBlock *block) {
+    bool changed = false;
+    for (TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; i < op->region_count; i++) changed |= step_over_rows_in(context, func, &op->regions[i]);
+        if (op->id != TILE_OP_LOAD_TILE && op->id != TILE_OP_STORE_TILE) continue;
+        changed |= step_over_rows(func, context->module, op);
+    }
+    return changed;
+}
+
+/* ---- the pass ---- */
+
 typedef struct Walk {
     TilePassContext *context;
     TileIndices *indices;
@@ -258,11 +302,12 @@ static bool walk(Walk *w, TileBlock *block) {
 
 TileResult tile_pass_gpu_interleave(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
+    bool rows = step_over_rows_in(context, func, &func->body);
     Walk w = {.context = context, .indices = tile_pass_indices(context, func), .id = TILE_OP_STORE_TILE, .most_bytes = UINT_MAX};
     bool stores = walk(&w, &func->body), loads = false;
     w.id = TILE_OP_LOAD_TILE;
     if (!stores) w.most_bytes = MOST_LOADED_BYTES;
     tile_map_init(&w.merged, context->scratch);
     while (walk(&w, &func->body)) loads = true;
-    return stores || loads ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+    return rows || stores || loads ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

@@ -381,6 +381,55 @@ def _(r, p, rows, q, columns):
     return Case([x, y, s], [y, s], function, x, loose=0.1)
 
 
+@add("quantise:dequantise_blocks", ((32, 128, 32, 128), (7, 64, 9, 96)), (3, 4, 2, 8))
+def _(r, p, rows, q, columns):
+    x, y = r.randn(p, rows, q, columns, kind=torch.float32).to(torch.float8_e4m3fn), r.empty(p, rows, q, columns)
+    s = r.rand(p, q, kind=torch.float32)
+    return Case([x, s, y], [y], lambda x, s: (x.float() * s[:, None, :, None]).to(y.dtype), x, s)
+
+
+WEIGHTS = ((4096, 4096), (1000, 1024))
+
+
+@add("quantise:dequantise_gptq", WEIGHTS, (40, 32))
+def _(r, n, k):
+    n, k = n // 8 * 8, k // 8 * 8
+    group = min(128, k)
+    q, zero = words(r, k // 8, n), words(r, -(-k // group), n // 8)
+    scale, w = r.randn(-(-k // group), n, scale=0.1), r.empty(k, n)
+
+    def function(q, zero, scale):
+        number = unpacked(q, range(8)).permute(0, 2, 1).reshape(k, n)
+        z = unpacked(zero, range(8)).reshape(-1, n) + 1
+        rows = torch.arange(k, device=q.device) // group
+        return ((number - z[rows]) * scale[rows].float()).to(scale.dtype)
+    return Case([q, zero, scale, w, group], [w], function, q, zero, scale)
+
+
+@add("quantise:dequantise_awq", WEIGHTS, (40, 32))
+def _(r, n, k):
+    n, k = n // 8 * 8, k // 8 * 8
+    group, order = min(128, k), (0, 4, 1, 5, 2, 6, 3, 7)
+    q, zero = words(r, k, n // 8), words(r, -(-k // group), n // 8)
+    scale, w = r.randn(-(-k // group), n, scale=0.1), r.empty(k, n)
+
+    def function(q, zero, scale):
+        number, z = unpacked(q, order).reshape(k, n), unpacked(zero, order).reshape(-1, n)
+        rows = torch.arange(k, device=q.device) // group
+        return ((number - z[rows]) * scale[rows].float()).to(scale.dtype)
+    return Case([q, zero, scale, w, group], [w], function, q, zero, scale)
+
+
+@add("resample:resize", ((16, 128, 128, 64, 256, 256), (2, 33, 57, 19, 20, 31)), (2, 3, 5, 9, 7, 4))
+def _(r, b, h, w, c, p, q):
+    x, y = r.randn(b, h, w, c), r.empty(b, p, q, c)
+
+    def function(x):
+        image = F.interpolate(x.float().permute(0, 3, 1, 2), size=(p, q), mode="bilinear", align_corners=False)
+        return image.permute(0, 2, 3, 1).to(x.dtype)
+    return Case([x, y], [y], function, x, loose=1e-3 if y.dtype == torch.float32 else None)
+
+
 @add("matmul:matmul_grouped", ((8192, 8, 2048, 2048), (1021, 5, 1000, 333)), (33, 3, 40, 21), U="f32")
 def _(r, m, e, n, k):
     a, w, c = r.randn(m, k), r.randn(e, k, n), r.zeros(m, n, kind=torch.float32)

@@ -57,6 +57,7 @@ instance() {
     fourier:fft_rows) echo N=256 inverse=false ;;
     fourier:fft_long) echo A=16 B=32 inverse=false ;;
     quantise:quantise_blocks) echo R=16 C=64 ;;
+    quantise:dequantise_blocks) echo R=16 C=64 ;;
     radix:search_long) echo right=true ;;
     scan:gated_delta_rule) echo K=64 ;;
     packed:formats) echo N=64 ;;

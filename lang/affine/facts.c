@@ -30,13 +30,13 @@ static void assume(TileSumTable *table, const TileSum *sum, const TileSum *needs
 
 /* The code's value of `sum` is at least -rest. */
 static void assume_bound(TileSumTable *table, const TileSum *sum, const TileSum *rest, const TileSum *needs) {
-    tile_sum_wrapped(table);
+    tile_sum_inexact(table);
     const TileSum *code = tile_sum_code(table, sum), *room = tile_sum_add(table, code, rest);
-    if (!tile_sum_wrapped(table)) assume(table, room, needs);
+    if (!tile_sum_inexact(table)) assume(table, room, needs);
     if (sum->inexact || code == tile_sum_resolve(table, sum) || tile_sum_may_fall(table, sum)) return;
-    tile_sum_wrapped(table);
+    tile_sum_inexact(table);
     room = tile_sum_add(table, sum, rest);
-    if (!tile_sum_wrapped(table)) assume(table, room, needs);
+    if (!tile_sum_inexact(table)) assume(table, room, needs);
 }
 
 /* symbol + rest >= 0 tells of the operands of the symbol, too; but of lanes nothing of other numbers. */
@@ -46,9 +46,9 @@ static void assume_operands(TileSumTable *table, const TileSymbol *symbol, const
         assume_bound(table, symbol->a, rest, needs);
         assume_bound(table, symbol->b, rest, needs);
     } else if (symbol->kind == TILE_SYMBOL_DIV && tile_sum_known(table, symbol->b, &divisor) && divisor > 0) {
-        tile_sum_wrapped(table);
+        tile_sum_inexact(table);
         const TileSum *times = tile_sum_multiply(table, rest, tile_sum_integer(table, divisor));
-        if (!tile_sum_wrapped(table)) assume_bound(table, symbol->a, times, needs);
+        if (!tile_sum_inexact(table)) assume_bound(table, symbol->a, times, needs);
     }
 }
 
@@ -61,13 +61,13 @@ static void assume_operands_below(TileSumTable *table, const TileSymbol *symbol,
     unsigned count = symbol->kind == TILE_SYMBOL_MAX && !symbol->lane ? 2 : divides;
     for (unsigned i = 0; i < count; i++) {
         const TileSum *code = tile_sum_code(table, operands[i]), *most = rest;
-        tile_sum_wrapped(table);
+        tile_sum_inexact(table);
         if (divides) {
             most = tile_sum_multiply(table, rest, tile_sum_integer(table, divisor));
             most = tile_sum_add(table, most, tile_sum_integer(table, divisor - 1));
         }
         const TileSum *room = tile_sum_subtract(table, most, code);
-        if (!tile_sum_wrapped(table)) assume(table, room, needs);
+        if (!tile_sum_inexact(table)) assume(table, room, needs);
     }
 }
 
@@ -116,10 +116,10 @@ static void assume(TileSumTable *table, const TileSum *sum, const TileSum *needs
 static void assume_at_most(TileSumTable *table, const TileSum *a, const TileSum *b, int64_t gap, const TileSum *needs) {
     const TileSum *x = tile_sum_resolve(table, a), *y = tile_sum_resolve(table, b);
     if (a->inexact || b->inexact) return;
-    tile_sum_wrapped(table);
+    tile_sum_inexact(table);
     const TileSum *room = tile_sum_subtract(table, y, x);
     room = tile_sum_subtract(table, room, tile_sum_integer(table, gap));
-    if (!tile_sum_wrapped(table)) assume(table, room, needs);
+    if (!tile_sum_inexact(table)) assume(table, room, needs);
 }
 
 void tile_sum_assume(TileSumTable *table, const TileSum *a, const TileSum *b) { assume_at_most(table, a, b, 0, NULL); }
@@ -151,10 +151,10 @@ static bool between(TileSumTable *table, const TileSum *a, const TileSum *b, con
 
 /* The same sum modulo 2^64, where the part that overflows is the code's value of another sum. */
 static const TileSum *by_group(TileSumTable *table, const TileSum *sum, const TileSymbol *group) {
-    tile_sum_wrapped(table);
+    tile_sum_inexact(table);
     const TileSum *rest = tile_sum_subtract(table, sum, group->a);
     const TileSum *other = tile_sum_add(table, tile_sum_symbol(table, (TileSymbol *)group), rest);
-    return tile_sum_wrapped(table) ? NULL : other;
+    return tile_sum_inexact(table) ? NULL : other;
 }
 
 bool tile_sum_within(TileSumTable *table, const TileSum *a, const TileSum *b, const TileSum *low, const TileSum *high,

@@ -106,13 +106,29 @@ static bool group_interval(TileSumTable *table, const TileSymbol *x, const TileS
     if (a.below || a.above || a.least < 0) return false;
     *least = 0;
     *most = a.most;
-    for (unsigned i = 0; i < x->upper_count; i++)
-        if (tile_sum_add(table, x->upper[i], tile_sum_integer(table, 1)) == groups->b) return true;
-    return false;
+    bool below = false, wrapped = tile_sum_wrapped(table);
+    for (unsigned i = 0; i < x->upper_count && !below; i++)
+        below = tile_sum_add(table, x->upper[i], tile_sum_integer(table, 1)) == groups->b && !tile_sum_wrapped(table);
+    table->wrapped = wrapped;
+    return below;
+}
+
+/* Is it a multiple of a product that a launch has checked? */
+static bool trusted_interval(TileSumTable *table, const TileProduct *product, Wide *least, Wide *most) {
+    if (!table->trusts || product->degree < 2) return false;
+    TileProduct plain = *product;
+    plain.factor = 1;
+    const TileSum *sum = tile_sum_term(table, &plain);
+    if (!sum->trusted) return false;
+    Wide ends[] = {multiply(sum->interval.least, product->factor), multiply(sum->interval.most, product->factor)};
+    *least = ends[product->factor < 0];
+    *most = ends[product->factor >= 0];
+    return true;
 }
 
 /* One product, exact. */
 static void product_interval(TileSumTable *table, const TileProduct *product, Wide *least, Wide *most) {
+    if (trusted_interval(table, product, least, most)) return;
     for (unsigned i = 0; i < 2 && product->degree == 2; i++) {
         if (!group_interval(table, product->symbols[i], product->symbols[1 - i], least, most)) continue;
         Wide ends[] = {multiply(*least, product->factor), multiply(*most, product->factor)};
@@ -177,6 +193,7 @@ void tile_sum_trust(TileSumTable *table, const TileSum *sum) {
     if (interval.least < 0) interval.least = 0;
     if (interval.most > TILE_MAX_EXTENT) interval.most = TILE_MAX_EXTENT;
     ((TileSum *)sum)->interval = interval;
+    ((TileSum *)sum)->trusted = table->trusts = true;
     const TileSum *resolved = tile_sum_resolve(table, sum);
     if (resolved != sum) tile_sum_trust(table, resolved);
 }

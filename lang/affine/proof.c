@@ -2,6 +2,8 @@
  * exact integers; interval.c tells whether the code's value, modulo 2^64, is equal. */
 #include "lang/affine/internal.h"
 
+#include <string.h>
+
 /* ---- bounds ---- */
 
 void tile_symbol_bound(TileSumTable *table, TileSymbol *symbol, const TileSum *lower, const TileSum *upper) {
@@ -55,9 +57,9 @@ static bool prove(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs, 
 
 static bool prove_with(TileSumTable *table, const TileSum *coefficient, const TileSum *bound, const TileSum *rest,
                        TileSumNeeds *needs, unsigned fuel) {
-    tile_sum_wrapped(table);
+    tile_sum_inexact(table);
     const TileSum *sum = tile_sum_add(table, tile_sum_multiply(table, coefficient, bound), rest);
-    return !tile_sum_wrapped(table) && prove(table, sum, needs, fuel);
+    return !tile_sum_inexact(table) && prove(table, sum, needs, fuel);
 }
 
 static bool add_need(const TileSum *need, TileSumNeeds *needs) {
@@ -79,10 +81,26 @@ static bool is_bound(TileSumTable *table, const TileSum *sum, bool below) {
     return below ? !tile_sum_may_exceed(table, sum) : !tile_sum_may_fall(table, sum);
 }
 
+/* With d = floor(a / b), b > 0: d <= r if a < (r + 1) * b, and d >= -r if a + r * b >= 0. Where 0 <= a < (r + 1) * b, a divisor that is
+ * not negative is not 0 either. So a number below H * W has a quotient by W below H. */
+static bool prove_by_product(TileSumTable *table, const TileSymbol *symbol, const Goal *goal) {
+    if (!is_bound(table, symbol->a, goal->up) || tile_sum_wraps(table, symbol->b)) return false;
+    const TileSum *a = symbol->a, *b = symbol->b, *zero = tile_sum_integer(table, 0), *one = tile_sum_integer(table, 1);
+    tile_sum_inexact(table);
+    const TileSum *past = goal->up ? goal->rest : tile_sum_add(table, goal->rest, one);
+    const TileSum *rest = goal->up ? a : tile_sum_subtract(table, tile_sum_subtract(table, zero, a), one);
+    const TileSum *last = tile_sum_subtract(table, b, one);
+    if (tile_sum_inexact(table) || !prove_with(table, past, b, rest, goal->needs, goal->fuel)) return false;
+    if (goal->up) return prove(table, last, goal->needs, goal->fuel);
+    return prove(table, b, goal->needs, goal->fuel) && prove(table, a, goal->needs, goal->fuel);
+}
+
 /* With d = floor(a / k), k > 0: k * d <= a <= k * d + k - 1; exact for a coefficient of 1 or -1. */
 static bool prove_quotient(TileSumTable *table, const TileSymbol *symbol, const Goal *goal) {
     int64_t k, m;
-    if (!tile_sum_known(table, symbol->b, &k) || !tile_sum_known(table, goal->coefficient, &m)) {
+    bool known = tile_sum_known(table, goal->coefficient, &m);
+    if (!tile_sum_known(table, symbol->b, &k) || !known) {
+        if (known && m == (goal->up ? 1 : -1) && prove_by_product(table, symbol, goal)) return true;
         if (tile_sum_wraps(table, symbol->a) || tile_sum_wraps(table, symbol->b)) return false;
         const TileSum *zero = tile_sum_integer(table, 0);
         return prove(table, symbol->b, goal->needs, goal->fuel) && prove(table, symbol->a, goal->needs, goal->fuel) &&
@@ -90,10 +108,10 @@ static bool prove_quotient(TileSumTable *table, const TileSymbol *symbol, const 
     }
     if (k < 1 || m == INT64_MIN || !is_bound(table, symbol->a, goal->up)) return false;
     int64_t slack = goal->up ? (m == 1 ? 0 : 1 - k) : (m == -1 ? 1 - k : 0);
-    tile_sum_wrapped(table);
+    tile_sum_inexact(table);
     const TileSum *bound = tile_sum_add(table, symbol->a, tile_sum_integer(table, slack));
     const TileSum *rest = tile_sum_multiply(table, goal->rest, tile_sum_integer(table, k));
-    return !tile_sum_wrapped(table) && prove_with(table, goal->coefficient, bound, rest, goal->needs, goal->fuel);
+    return !tile_sum_inexact(table) && prove_with(table, goal->coefficient, bound, rest, goal->needs, goal->fuel);
 }
 
 /* 0 <= a % b for b >= 0, and a % b <= b - 1 for b >= 1, which a launch can check. */
@@ -111,11 +129,11 @@ static bool prove_remainder(TileSumTable *table, const TileSymbol *symbol, const
 static bool prove_by_fact(TileSumTable *table, const TileFact *fact, const Goal *goal) {
     const TileSum *zero = tile_sum_integer(table, 0);
     bool lower = fact->factor > 0;
-    tile_sum_wrapped(table);
+    tile_sum_inexact(table);
     const TileSum *coefficient = lower ? tile_sum_subtract(table, zero, goal->coefficient) : goal->coefficient;
     int64_t size = lower ? fact->factor : -fact->factor;
     const TileSum *rest = tile_sum_multiply(table, goal->rest, tile_sum_integer(table, size));
-    return !tile_sum_wrapped(table) && prove_with(table, coefficient, fact->rest, rest, goal->needs, goal->fuel);
+    return !tile_sum_inexact(table) && prove_with(table, coefficient, fact->rest, rest, goal->needs, goal->fuel);
 }
 
 static bool prove_by_facts(TileSumTable *table, const TileSymbol *symbol, const Goal *goal) {
@@ -157,6 +175,36 @@ static bool prove_by_newest(TileSumTable *table, const TileSum *sum, TileSumNeed
     return prove_by_facts(table, symbol, &goal);
 }
 
+/* Have they a product of several symbols in common, with the same factor? */
+static bool share_product(const TileSum *a, const TileSum *b) {
+    for (uint32_t i = 0; i < a->count; i++)
+        for (uint32_t k = 0; a->products[i].degree > 1 && k < b->count; k++) {
+            const TileProduct *x = &a->products[i], *y = &b->products[k];
+            bool same = x->factor == y->factor && x->degree == y->degree;
+            if (same && memcmp(x->symbols, y->symbols, x->degree * sizeof *x->symbols) == 0) return true;
+        }
+    return false;
+}
+
+/* A fact is about one symbol, which is older than those of a product beside it where it is declared first: `H <= K * g` is a
+ * bound of H. So a question that has the product is asked again without the fact. */
+static bool prove_by_difference(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs, unsigned fuel) {
+    if (fuel == 0) return false;
+    for (size_t i = 0; i < table->facts.count && table->steps; i++) {
+        TileFact fact = table->facts.items[i];
+        if (!share_product(sum, fact.rest) || (fact.needs && !needs)) continue;
+        table->steps--;
+        tile_sum_inexact(table);
+        const TileSum *known = tile_sum_symbol(table, (TileSymbol *)fact.symbol);
+        known = tile_sum_multiply(table, known, tile_sum_integer(table, fact.factor));
+        const TileSum *left = tile_sum_subtract(table, sum, tile_sum_add(table, known, fact.rest));
+        if (tile_sum_inexact(table) || !prove(table, left, needs, fuel - 1)) continue;
+        if (table->facts_used <= i) table->facts_used = i + 1;
+        return add_need(fact.needs, needs);
+    }
+    return false;
+}
+
 static uint64_t fact_stamp(const TileSumTable *table, size_t count) {
     return count ? table->facts.items[count - 1].stamp : TILE_SUM_NO_FACT;
 }
@@ -186,7 +234,7 @@ static bool prove(TileSumTable *table, const TileSum *question, TileSumNeeds *ne
     if (still_fails(table, failed, fuel)) return false;
     unsigned had = needs ? needs->count : 0;
     table->facts_used = 0;
-    bool proven = prove_by_newest(table, sum, needs, fuel);
+    bool proven = prove_by_newest(table, sum, needs, fuel) || prove_by_difference(table, sum, needs, fuel);
     size_t facts = table->facts_used;
     table->facts_used = proven && facts > used ? facts : used;
     if (!proven) {
@@ -212,9 +260,9 @@ static bool proves(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs)
 }
 
 bool tile_sum_proves(TileSumTable *table, const TileSum *a, const TileSum *b, TileSumNeeds *needs) {
-    tile_sum_wrapped(table);
+    tile_sum_inexact(table);
     const TileSum *difference = tile_sum_subtract(table, b, a);
-    return !tile_sum_wrapped(table) && proves(table, difference, needs);
+    return !tile_sum_inexact(table) && proves(table, difference, needs);
 }
 
 bool tile_sum_at_most(TileSumTable *table, const TileSum *a, const TileSum *b) {

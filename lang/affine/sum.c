@@ -151,6 +151,12 @@ bool tile_sum_wrapped(TileSumTable *table) {
     return wrapped;
 }
 
+bool tile_sum_inexact(TileSumTable *table) {
+    bool inexact = table->wrapped || table->grouped;
+    table->wrapped = table->grouped = false;
+    return inexact;
+}
+
 static TileSymbol **bucket_of(const TileSumTable *table, TileSymbolKind kind, const TileSum *a, const TileSum *b) {
     uint64_t hash = ((uint64_t)(uintptr_t)a * 3 + (uint64_t)(uintptr_t)b + kind) * 0x9e3779b97f4a7c15u;
     return &table->buckets[hash >> 32 & (table->bucket_count - 1)];
@@ -192,6 +198,7 @@ static const TileSum *merge(TileSumTable *table, const TileSum *a, const TileSum
     if (a->count + b->count > TILE_MAX_PRODUCTS) {
         if (a->count > 1) a = tile_sum_compound(table, TILE_SYMBOL_GROUP, a, NULL);
         if (b->count > 1) b = tile_sum_compound(table, TILE_SYMBOL_GROUP, b, NULL);
+        table->grouped = true;
     }
     TileProduct merged[TILE_MAX_PRODUCTS + 2];
     uint32_t count = 0, i = 0, k = 0;
@@ -221,10 +228,12 @@ static const TileSum *add_scaled(TileSumTable *table, const TileSum *a, const Ti
     if (a->count == 0 && factor == 1) return with_constant(table, b, wrap_add(table, a->constant, b->constant));
     TileRecentSum *recent = recent_of(table, a, b, factor);
     if (recent->a == a && recent->b == b && recent->factor == factor) return recent->result;
-    bool before = tile_sum_wrapped(table);
+    bool before = tile_sum_wrapped(table), grouped = table->grouped;
+    table->grouped = false;
     const TileSum *result = merge(table, a, b, factor);
-    if (!table->wrapped) *recent = (TileRecentSum){a, b, result, factor};
+    if (!table->wrapped && !table->grouped) *recent = (TileRecentSum){a, b, result, factor};
     table->wrapped |= before;
+    table->grouped |= grouped;
     return result;
 }
 
@@ -260,6 +269,7 @@ const TileSum *tile_sum_multiply(TileSumTable *table, const TileSum *a, const Ti
     if (b->count == 0) return add_scaled(table, zero, a, b->constant);
     if (a->count == 0) return add_scaled(table, zero, b, a->constant);
     bool large = (a->count + 1) * (b->count + 1) > TILE_MAX_PRODUCTS || degree_of(a) + degree_of(b) > TILE_MAX_DEGREE;
+    if (large) table->grouped = true;
     if (large) return tile_sum_compound(table, TILE_SYMBOL_MUL, a, b);
     const TileSum *result = tile_sum_integer(table, wrap_multiply(table, a->constant, b->constant));
     if (b->constant) result = add_scaled(table, result, with_constant(table, a, 0), b->constant);

@@ -93,6 +93,7 @@ struct TileSum {
     size_t cache;                /* the emitter's */
     TileInterval interval;
     bool has_interval; /* the interval has been computed */
+    bool trusted;      /* a launch checks that it does not overflow: so its interval is known where it is a part, too */
     bool inexact;      /* a number wrapped in `resolved` */
 };
 
@@ -116,12 +117,14 @@ typedef struct TileSumTable {
     TileArena *arena;
     TILE_LIST(TileFact) facts; /* truncated at the end of a scope */
     bool wrapped;              /* a constant in a sum wrapped */
+    bool grouped;              /* a sum or product became a symbol, as it is too large for the normal form */
     uint64_t bound_count;      /* bounds and facts added so far that may turn a failed proof into a success */
     uint64_t stamp;            /* of the newest fact so far; starts at 1 */
     size_t facts_used;         /* by the current proof: the number of facts up to the newest that it used */
     uint32_t asked_symbols;    /* symbols from this id on have not occurred in any proof so far */
     unsigned steps;            /* that the current proof may still take */
     bool proving;
+    bool trusts; /* there are sums that a launch checks */
     TileSum **slots;
     size_t capacity, count;
     uint32_t symbol_count;
@@ -189,6 +192,9 @@ bool tile_sum_within(TileSumTable *table, const TileSum *a, const TileSum *b, co
                      TileSumNeeds *needs);
 /* Has a constant in a sum wrapped since the last call? */
 bool tile_sum_wrapped(TileSumTable *table);
+/* Is a sum or product that was made since the last call another one than that of exact integers? A constant has wrapped, or a part
+ * that is too large for the normal form has become a symbol, which stands for the code's value. */
+bool tile_sum_inexact(TileSumTable *table);
 /* Is it a multiple of 2 in any case? */
 bool tile_sum_is_even(const TileSum *sum);
 /* Half of it, rounded down; where every number in it is even, without a division. */

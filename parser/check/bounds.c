@@ -78,9 +78,9 @@ typedef const TileSum *(*Combine)(TileSumTable *table, const TileSum *a, const T
 /* The result of an operation on two bounds; NULL if one is unknown or a number wraps. */
 static const TileSum *combine(TileChecker *c, Combine operation, const TileSum *a, const TileSum *b) {
     if (!a || !b) return NULL;
-    tile_sum_wrapped(&c->sums);
+    tile_sum_inexact(&c->sums);
     const TileSum *sum = operation(&c->sums, a, b);
-    return tile_sum_wrapped(&c->sums) ? NULL : sum;
+    return tile_sum_inexact(&c->sums) ? NULL : sum;
 }
 
 static const TileSum *power(TileChecker *c, TileBounds count) {
@@ -106,7 +106,7 @@ static TileBounds product(TileChecker *c, TileBounds a, TileBounds b) {
 }
 
 static TileBounds quotient(TileChecker *c, TileBounds a, const TileSum *by) {
-    if (!at_least(c, by, 1)) return unknown;
+    if (!at_least(c, by, 0)) return unknown; /* by 0 all quotients are 0 */
     return (TileBounds){combine(c, tile_sum_divide, a.lowest, by), combine(c, tile_sum_divide, a.highest, by)};
 }
 

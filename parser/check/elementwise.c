@@ -139,6 +139,15 @@ static TileMeaning check_float(TileChecker *c, const TileExpr *expr, const TileB
     return m;
 }
 
+static TileMeaning fail_exponent(TileChecker *c, const TileExpr *exponent, const TileBuiltin *builtin, const TileMeaning *m) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_ARGUMENT, exponent->span, builtin->name,
+                                      "an integer as its exponent", tile_meaning_words(c, m));
+    bool is_float = m->kind == TILE_MEANING_VALUE && tile_scalar_is_float((TileScalar)m->scalar);
+    if (is_float) tile_diagnostic_edit(c->diagnostics, d, exponent->span, "i32(%s)", tile_bare_text(c, exponent->span));
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 /* x 2^n for an integer n of any type. The op takes n as a float of x's type, f32 for narrower types, which not all n fit. */
 TileMeaning tile_check_ldexp(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
     if (!tile_check_arguments(c, call, 2, 2, NULL)) return tile_error_meaning();
@@ -148,8 +157,7 @@ TileMeaning tile_check_ldexp(TileChecker *c, const TileExpr *call, const TileBui
     v[1] = tile_as_value(c, tile_check_value(c, exponent), exponent->span);
     if (tile_is_error(&v[1])) return v[1];
     if (!tile_scalar_is_int((TileScalar)v[1].scalar))
-        return tile_fail(c, BAD_ARGUMENT, exponent->span, builtin->name, "an integer as its exponent",
-                         tile_meaning_words(c, &v[1]));
+        return fail_exponent(c, exponent, builtin, &v[1]);
     TileScalar scalar = (TileScalar)v[0].scalar, wide = scalar == TILE_F64 ? TILE_F64 : TILE_F32;
     tile_emit_at(c, call->span);
     if (!tile_unify_shapes(c, v, 2, call->span)) return tile_error_meaning();

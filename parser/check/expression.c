@@ -258,6 +258,7 @@ static TileMeaning fail_field(TileChecker *c, const TileMeaning *m, const TileEx
     if (strcmp(expr->name, "dtype") == 0)
         tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
                              "a kernel over any type names it: `kernel k[T: float](x: in T[N], ..)`");
+    if (m->kind == TILE_MEANING_TUPLE) tile_note_parts(c, d);
     tile_report(c, d);
     return tile_error_meaning();
 }

@@ -211,6 +211,7 @@ static TileMeaning fail_indexed(TileChecker *c, const TileExpr *expr, const Tile
         axes =
             axes && (expr->items.items[i]->kind == TILE_EXPR_NEWAXIS || expr->items.items[i]->kind == TILE_EXPR_COLON);
     if (axes) tile_diagnostic_edit(c->diagnostics, d, expr->a->span, "%s.idx", tile_operand_text(c, expr->a));
+    if (m->kind == TILE_MEANING_TUPLE) tile_note_parts(c, d);
     tile_report(c, d);
     return tile_error_meaning();
 }

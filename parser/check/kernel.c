@@ -161,9 +161,10 @@ static void check_overlaps(TileChecker *c, const TileItem *kernel) {
             c->func->body.arguments[i]->type->kind == TILE_TYPE_TENSOR && kernel->overlaps.count == 0;
 }
 
-static void check_require(TileChecker *c, const TileRequire *require, const TileExpr *expr) {
+/* What it tells where it holds; NULL: nothing. */
+static const TileClaim *check_require(TileChecker *c, const TileRequire *require, const TileExpr *expr) {
     TileMeaning m = tile_check_condition(c, expr);
-    if (tile_is_error(&m) || !tile_check_host_value(c, &m, expr->span)) return;
+    if (tile_is_error(&m) || !tile_check_host_value(c, &m, expr->span)) return NULL;
     tile_make_constant(c, &m);
     const char *text = tile_span_text(c, expr->span);
     const char *known = m.constant ? "" : tile_known_values(c, expr);
@@ -171,23 +172,30 @@ static void check_require(TileChecker *c, const TileRequire *require, const Tile
     if (require->text) text = tile_arena_format(c->arena, "%s: %s", text, require->text);
     if (m.constant) {
         if (!m.bits && !tile_is_chosen(c, expr)) c->unreal = true;
-        if (m.bits || !tile_is_chosen(c, expr)) return;
+        if (m.bits || !tile_is_chosen(c, expr)) return NULL;
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_REQUIRE_FAILED, expr->span, text);
         tile_note_values(c, d, expr);
         tile_report(c, d);
-        return;
+        return NULL;
     }
     tile_emit_at(c, expr->span);
     TileValue *condition = tile_emit_value(c, &m);
     TileAttribute attribute = {.key = TILE_ATTRIBUTE_TEXT, .text = tile_intern_string(c->context->strings, text)};
     tile_build_op(tile_emitter(c), TILE_OP_REQUIRE, &condition, 1, &attribute, 1, NULL, 0);
     tile_claim_assume(c, m.claim, true); /* no program runs where it is false */
+    return m.claim;
 }
 
+/* What one requires may tell more where a later one holds: of `H == K * g` only where K * g is known not to be negative. So all but the
+ * last are assumed again. */
 static void check_requires(TileChecker *c, const TileItem *kernel) {
+    TILE_LIST(const TileClaim *) claims = {0};
     for (size_t i = 0; i < kernel->requires.count; i++)
-        for (size_t k = 0; k < kernel->requires.items[i].conditions.count; k++)
-            check_require(c, &kernel->requires.items[i], kernel->requires.items[i].conditions.items[k]);
+        for (size_t k = 0; k < kernel->requires.items[i].conditions.count; k++) {
+            const TileClaim *claim = check_require(c, &kernel->requires.items[i], kernel->requires.items[i].conditions.items[k]);
+            if (claim) tile_list_push(c->arena, &claims, claim);
+        }
+    for (size_t i = 0; i + 1 < claims.count; i++) tile_claim_assume(c, claims.items[i], true);
 }
 
 /* ---- the kernel ---- */

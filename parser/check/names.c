@@ -123,11 +123,24 @@ static void note_other_target(TileChecker *c, TileDiagnostic *d, const char *nam
     }
 }
 
+/* A `tune` clause is evaluated before there are arguments. */
+static bool note_in_tune(TileChecker *c, TileDiagnostic *d, TileSpan span) {
+    const TileItem *item = c->frame->item;
+    for (size_t i = 0; item->kind == TILE_ITEM_KERNEL && i < item->tunes.count; i++) {
+        TileSpan clause = item->tunes.items[i].span;
+        if (clause.file != span.file || span.begin < clause.begin || span.end > clause.end) continue;
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                             "a `tune` clause is made of numbers, constants, constant generics and names of `tune` clauses; no dimension is known there");
+        return true;
+    }
+    return false;
+}
+
 static TileMeaning unknown_name(TileChecker *c, const char *name, TileSpan span) {
     if (tile_format_find(name)) return tile_fail_format(c, span, name);
     if (c->frame->ast->lost) return tile_error_meaning();
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_NAME, span, name);
-    note_dimension(c, d, name);
+    if (!note_in_tune(c, d, span)) note_dimension(c, d, name);
     note_other_target(c, d, name);
     if (!tile_propose_foreign(c, d, name, span)) tile_propose_visible(c, d, name, span);
     tile_report(c, d);

@@ -64,8 +64,7 @@ const TileSum *tile_integer_of(TileChecker *c, TileMeaning m, TileSpan span, con
     bool is_integer = m.kind == TILE_MEANING_VALUE && m.rank == 0 && tile_scalar_is_int((TileScalar)m.scalar);
     if (is_integer && m.scalar == TILE_U64 && must_be_valid) {
         TileDiagnostic *d =
-            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_INTEGER, span, what, tile_meaning_words(c, &m));
-        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "a u64 of 2^63 and more is no i64");
+            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_INTEGER, span, what, "u64, whose numbers an i64 may not have");
         tile_diagnostic_edit(c->diagnostics, d, span, "i64(%s)", tile_span_text(c, span));
         tile_report(c, d);
         return NULL;
@@ -73,7 +72,9 @@ const TileSum *tile_integer_of(TileChecker *c, TileMeaning m, TileSpan span, con
     /* Other integers are widened; a u64 of 2^63 and more is a negative index, which is outside, too. */
     if (is_integer && m.scalar != TILE_I64) m = tile_convert(c, m, TILE_I64, span);
     if (!m.sum || m.rank) {
-        tile_fail(c, NOT_INTEGER, span, what, tile_meaning_words(c, &m));
+        const char *words = tile_meaning_words(c, &m);
+        bool several = m.kind == TILE_MEANING_VALUE && m.rank && tile_scalar_is_int((TileScalar)m.scalar);
+        tile_fail(c, NOT_INTEGER, span, what, several ? tile_arena_format(c->arena, "a tile, %s", words) : words);
         return NULL;
     }
     if (must_be_valid && m.valid) m.valid = tile_valid_settled(c, m.valid);

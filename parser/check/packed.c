@@ -24,9 +24,12 @@ static bool read_format(TileChecker *c, const TileExpr *call, const TileBuiltin 
     const char *word = one && index->items.items[0]->kind == TILE_EXPR_NAME ? index->items.items[0]->name : "";
     *format = tile_format_find(word);
     if (tile_format_is_packed(*format)) return true;
-    return tile_fail(c, BAD_ARGUMENT, index->span, builtin->name, "`i4`, `u4` or `f4e2m1` in brackets",
-                     one ? tile_span_text(c, index->items.items[0]->span) : "nothing"),
-           false;
+    const char *given = one ? tile_span_text(c, index->items.items[0]->span) : "nothing";
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_ARGUMENT, index->span, builtin->name,
+                                      "`i4`, `u4` or `f4e2m1` in brackets", given);
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "bytes say nothing of what they hold: `%s[i4](v)`", builtin->name);
+    tile_report(c, d);
+    return false;
 }
 
 /* The operand: a tile that is valid along the last axis, whose elements move. */
@@ -114,14 +117,20 @@ TileValue *tile_unpack_low(TileChecker *c, TileValue *bytes, TileFormat format) 
     return decode(c, bytes, format, false);
 }
 
+static TileMeaning fail_bytes(TileChecker *c, const TileExpr *expr, const TileBuiltin *builtin, const TileMeaning *m) {
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_ARGUMENT, expr->span, builtin->name, "u8", tile_meaning_words(c, m));
+    if (m->scalar == TILE_I8) tile_diagnostic_edit(c->diagnostics, d, expr->span, "bitcast[u8](%s)", tile_span_text(c, expr->span));
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 /* unpack[i4](v): u8[.., K] gives i8[.., 2 * K]; the lower half of a byte comes first. */
 TileMeaning tile_check_unpack(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
     TileFormat format;
     TileMeaning m;
     if (!read_format(c, call, builtin, &format) || !read_operand(c, call, builtin, &m)) return tile_error_meaning();
-    if (m.scalar != TILE_U8)
-        return tile_fail(c, BAD_ARGUMENT, call->arguments.items[0].value->span, builtin->name, "u8",
-                         tile_meaning_words(c, &m));
+    if (m.scalar != TILE_U8) return fail_bytes(c, call->arguments.items[0].value, builtin, &m);
     tile_emit_at(c, call->span);
     TileValue *value = tile_unpack_value(c, tile_emit_value(c, &m), format);
     return with_last(c, &m, value, twice(c, m.extent[m.rank - 1]));

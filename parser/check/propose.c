@@ -224,3 +224,7 @@ TileMeaning tile_fail_not_bool(TileChecker *c, const TileExpr *expr, const TileM
     tile_report(c, d);
     return tile_error_meaning();
 }
+
+void tile_note_parts(TileChecker *c, TileDiagnostic *d) {
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "each of its parts has a name of its own: `let (a, b) = ..`");
+}

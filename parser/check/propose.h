@@ -18,6 +18,8 @@ void tile_propose_static(TileChecker *c, TileDiagnostic *d, const char *name);
 /* Makes an integer a compile-time constant: `static for` for the loop whose induction variable it is, or `static
  * NAME`. */
 void tile_propose_constant(TileChecker *c, TileDiagnostic *d, const TileExpr *expr);
+/* How the parts of a tuple are named. */
+void tile_note_parts(TileChecker *c, TileDiagnostic *d);
 /* `inout` instead of `in` or `out` of the parameter. */
 void tile_propose_inout(TileChecker *c, TileDiagnostic *d, TileSpan name, const char *word);
 /* `var` instead of the `let` before the name. */

@@ -207,7 +207,7 @@ static TileMeaning scale_range(TileChecker *c, const TileRange *range, const Til
 static TileMeaning fail_tile_shift(TileChecker *c, const TileMeaning *by, bool left, const TileExpr *expr) {
     const TileExpr *range = left ? expr->a : expr->b, *tile = left ? expr->b : expr->a;
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_INTEGER, tile->span, "what shifts a range",
-                                      tile_meaning_words(c, by));
+                                      tile_arena_format(c->arena, "a tile, %s", tile_meaning_words(c, by)));
     tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`.idx` gives the indices of a range as a tile");
     tile_diagnostic_edit(c->diagnostics, d, range->span, "%s.idx", tile_operand_text(c, range));
     tile_report(c, d);

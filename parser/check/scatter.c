@@ -7,7 +7,9 @@
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/formats.h"
+#include "parser/check/element.h"
 #include "parser/check/forms.h"
+#include "parser/check/lacks.h"
 #include "parser/check/literal.h"
 #include "parser/check/meaning.h"
 #include "parser/check/meet.h"
@@ -15,6 +17,7 @@
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
 #include "parser/check/scatter.h"
+#include "parser/check/scope.h"
 #include "parser/check/shape.h"
 #include "parser/check/type.h"
 #include "parser/check/validity.h"
@@ -30,38 +33,59 @@ typedef enum Inside {
     INSIDE_ALL,
 } Inside;
 
+/* An index of a gather or scatter. */
+typedef struct FlatIndex {
+    TileMeaning given, value; /* as it is written; of the common shape, where what is not valid is outside */
+    TileSpan span;
+    bool inside; /* it is proven to be */
+} FlatIndex;
+
+static const int8_t own_axes[] = {0, 1, 2, 3, 4};
+
+/* Adds what the index may select outside of the dimension, with what is known of it. */
+static const TileValidity *add_outside(TileChecker *c, const TileValidity *valid, const FlatIndex *index, TileValue *ok,
+                                       const TileSum *dim, TileSpan span) {
+    TileAtom *atom = tile_atom_mask(c, ok, index->value.value, dim, index->value.valid, index->span, NULL);
+    TileBounds bounds = tile_bounds_of(c, &index->given);
+    const TileSum *element = tile_element_sum(c, &index->given);
+    size_t known = tile_claim_assume_chosen(c);
+    tile_keep_known(c, atom, element ? element : bounds.lowest, element ? element : bounds.highest);
+    tile_facts_restore(c, known);
+    return tile_valid_add(c, valid, atom, own_axes, span);
+}
+
 /* Where the access is valid: over the axes of the indices' shape, and over the one axis of what is accessed. */
-static void mark_accessed(TileChecker *c, TileAccessed *access, const TileMeaning *indices, Inside where,
+static void mark_accessed(TileChecker *c, TileAccessed *access, const FlatIndex *indices, Inside where,
                           TileMeaning *shape, TileSpan span) {
     const TileTensor *tensor = access->tensor;
-    static const int8_t axes[] = {0, 1, 2, 3, 4};
     const char *words = tile_arena_format(c->arena, "the indices outside `%s`", tensor->name);
     int64_t lanes = tile_type_lanes(tile_meaning_type(c, shape));
-    const TileValidity *valid = NULL;
+    const TileValidity *valid = NULL, *found = NULL;
     TileValue *mask = NULL;
     for (unsigned d = 0; d < tensor->rank; d++) {
-        valid = tile_valid_union(c, valid, indices[d].valid);
+        const TileMeaning *index = &indices[d].value;
+        valid = tile_valid_union(c, valid, index->valid);
         access->kinds[d] = TILE_ACCESS_GATHER;
-        access->gathers[d] = tile_build_reshape(tile_emitter(c), indices[d].value, 1, &lanes);
+        access->gathers[d] = tile_build_reshape(tile_emitter(c), index->value, 1, &lanes);
         if (where == INSIDE_ALL) continue;
-        TileValue *ok = tile_access_index_mask(c, &indices[d], tensor->dims[d]);
+        TileValue *ok = tile_access_index_mask(c, index, tensor->dims[d]);
         mask = mask ? tile_emit_binary(c, TILE_OP_AND, mask, ok) : ok;
+        found = indices[d].inside ? tile_valid_union(c, found, index->valid)
+                                  : add_outside(c, found, &indices[d], ok, tensor->dims[d], span);
     }
     access->rank = 1;
     access->extent[0] = tile_sum_integer(&c->sums, lanes);
     access->gather_axis = 0;
-    shape->valid = valid;
+    shape->valid = where == INSIDE_NOT ? found : valid;
     if (where == INSIDE_ALL) {
         mask = tile_emit_valid(c, valid, shape);
         if (!mask) return;
     } else {
         access->implied = valid;
-        TileAtom *atom = tile_atom_mask(c, mask, mask, NULL, NULL, span, words);
-        if (where == INSIDE_NOT) shape->valid = tile_valid_add(c, NULL, atom, axes, span);
     }
     TileValue *flat = tile_build_reshape(tile_emitter(c), mask, 1, &lanes);
     const TileValidity *there =
-        tile_valid_add(c, NULL, tile_atom_mask(c, flat, flat, NULL, NULL, span, words), axes, span);
+        tile_valid_add(c, NULL, tile_atom_mask(c, flat, flat, NULL, NULL, span, words), own_axes, span);
     *(where == INSIDE_CHOSEN ? &access->chosen : &access->valid) = there;
 }
 
@@ -80,46 +104,55 @@ static void fail_scalar_indices(TileChecker *c, const TileExpr *call, unsigned f
     tile_report(c, d);
 }
 
+static bool check_flat_index(TileChecker *c, const TileExpr *call, const TileExpr *expr, FlatIndex *index) {
+    TileMeaning m = tile_check_value(c, expr);
+    if (tile_is_error(&m)) return false;
+    m = tile_as_value(c, m, expr->span);
+    if (!tile_scalar_is_int((TileScalar)m.scalar)) {
+        TileDiagnostic *diagnostic = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_INTEGER, expr->span, "an index",
+                                                   tile_meaning_words(c, &m));
+        tile_note_forms(c, tile_report(c, diagnostic), call, tile_callee_name(call));
+        return false;
+    }
+    *index = (FlatIndex){.given = tile_convert(c, m, TILE_I64, expr->span), .span = expr->span};
+    return true;
+}
+
 /* The indices, broadcast to a common shape and reshaped to one axis; *meeting is the set of axes along which they are
  * all equal. */
 static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned first, TileAccessed *access,
                                TileMeaning *shape, unsigned *meeting) {
     const TileTensor *tensor = access->tensor;
     Inside where = INSIDE_ALL;
-    TileMeaning indices[TILE_MAX_TENSOR_RANK], given[TILE_MAX_TENSOR_RANK];
+    FlatIndex indices[TILE_MAX_TENSOR_RANK] = {0};
+    TileMeaning values[TILE_MAX_TENSOR_RANK];
     if (call->arguments.count != first + tensor->rank - tensor->own) {
         tile_fail(c, ENTRY_COUNT, call->span, tensor->name,
                   tile_count_words(c, tensor->rank - tensor->own, "dimension", "dimensions"),
                   tile_count_words(c, call->arguments.count - first, "entry", "entries"));
         return false;
     }
-    for (unsigned d = 0; d < tensor->own; d++) given[d] = tile_sum_meaning(c->programs[d]);
+    for (unsigned d = 0; d < tensor->own; d++)
+        indices[d] = (FlatIndex){.given = tile_sum_meaning(c->programs[d]), .span = call->span, .inside = true};
     for (unsigned d = tensor->own; d < tensor->rank; d++) {
-        const TileExpr *expr = call->arguments.items[first + d - tensor->own].value;
-        TileMeaning m = tile_check_value(c, expr);
-        if (tile_is_error(&m)) return false;
-        m = tile_as_value(c, m, expr->span);
-        if (!tile_scalar_is_int((TileScalar)m.scalar)) {
-            TileDiagnostic *diagnostic = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_INTEGER, expr->span,
-                                                       "an index", tile_meaning_words(c, &m));
-            tile_note_forms(c, tile_report(c, diagnostic), call, tile_callee_name(call));
-            return false;
-        }
-        given[d] = tile_convert(c, m, TILE_I64, expr->span);
-        if (where == INSIDE_ALL && !tile_elements_inside(c, &given[d], tensor->dims[d])) where = INSIDE_CHOSEN;
-        if (where == INSIDE_CHOSEN && !tile_chosen_inside(c, &given[d], tensor->dims[d])) where = INSIDE_NOT;
+        FlatIndex *index = &indices[d];
+        if (!check_flat_index(c, call, call->arguments.items[first + d - tensor->own].value, index)) return false;
+        index->inside = tile_elements_inside(c, &index->given, tensor->dims[d]);
+        if (where == INSIDE_ALL && !index->inside) where = INSIDE_CHOSEN;
+        if (where == INSIDE_CHOSEN && !tile_chosen_inside(c, &index->given, tensor->dims[d])) where = INSIDE_NOT;
     }
     for (unsigned d = 0; d < tensor->rank; d++)
-        indices[d] = where == INSIDE_ALL ? given[d] : tile_access_sound_index(c, given[d]);
+        values[d] = where == INSIDE_ALL ? indices[d].given : tile_access_sound_index(c, indices[d].given);
     tile_emit_at(c, call->span);
-    if (!tile_unify_shapes(c, indices, tensor->rank, call->span)) return false;
-    *shape = indices[0];
+    if (!tile_unify_shapes(c, values, tensor->rank, call->span)) return false;
+    *shape = values[0];
     if (shape->rank == 0) return fail_scalar_indices(c, call, first, tensor), false;
     for (unsigned axis = 0; axis < shape->rank; axis++) {
         bool agree = !tile_sum_is_literal(shape->extent[axis], 1);
-        for (unsigned d = 0; d < tensor->rank; d++) agree = agree && tile_lanes_agree(&given[d], axis);
+        for (unsigned d = 0; d < tensor->rank; d++) agree = agree && tile_lanes_agree(&indices[d].given, axis);
         if (agree) *meeting |= 1u << axis;
     }
+    for (unsigned d = 0; d < tensor->rank; d++) indices[d].value = values[d];
     mark_accessed(c, access, indices, where, shape, call->span);
     return true;
 }

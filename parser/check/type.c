@@ -126,6 +126,16 @@ static const TileMeaning *typed_operand(const TileMeaning *operands, unsigned co
     return NULL;
 }
 
+/* Does the conversion of b to the type of a lose what a conversion of a would keep? Of floats a number beside a tile is mostly meant to have
+ * its type; and results of 8 bits are wanted where there is one. */
+static bool loses(const TileMeaning *a, const TileMeaning *b) {
+    TileScalar to = (TileScalar)a->scalar, from = (TileScalar)b->scalar;
+    if (to == TILE_BOOL || (tile_scalar_is_int(to) && tile_scalar_is_float(from))) return is_number(from);
+    bool wider = tile_scalar_bits(to) < tile_scalar_bits(from);
+    if (tile_scalar_is_int(to)) return tile_scalar_is_int(from) && wider;
+    return tile_scalar_is_float(from) && wider && a->rank && b->rank && tile_scalar_bits(to) > 8;
+}
+
 static void report_mismatch(TileChecker *c, const TileMeaning *operands, const TileExpr *const *exprs, unsigned at,
                             const TileMeaning *typed, TileSpan span) {
     TileSpan place = exprs ? exprs[at]->span : span;
@@ -137,8 +147,11 @@ static void report_mismatch(TileChecker *c, const TileMeaning *operands, const T
     const TileExpr *first = exprs && at > 0 ? exprs[0] : NULL;
     bool started = convertible && at == 1 && tile_scalar_is_float((TileScalar)operands[1].scalar) &&
                    tile_propose_start(c, d, first, (TileScalar)operands[1].scalar);
+    size_t other = (size_t)(typed - operands);
+    bool narrows = convertible && other < at && loses(typed, &operands[at]);
+    if (narrows) place = exprs[other]->span;
     if (convertible && !started)
-        tile_diagnostic_edit(c->diagnostics, d, place, "%s(%s)", tile_scalar_name((TileScalar)typed->scalar),
+        tile_diagnostic_edit(c->diagnostics, d, place, "%s(%s)", tile_scalar_name((TileScalar)(narrows ? operands[at] : *typed).scalar),
                              tile_bare_text(c, place));
     tile_report(c, d);
 }

@@ -192,10 +192,11 @@ const TileValidity *tile_valid_masks(TileChecker *c, const TileValidity *valid) 
     return result->count ? result : NULL;
 }
 
-/* Of a scalar, or of a tile along whose axis is gathered. */
+/* Of a scalar, or of a tile, none of whose axes was stretched. */
 static bool is_index(const TileValidEntry *entry) {
     const TileAtom *atom = entry->atom;
-    bool gathers = atom->kind == TILE_ATOM_MASK && atom->mask->type->rank == 1 && entry->axes[0] >= 0;
+    bool gathers = atom->kind == TILE_ATOM_MASK;
+    for (unsigned k = 0; gathers && k < axis_count(atom); k++) gathers = entry->axes[k] >= 0;
     return !atom->of && atom->dim && (atom->kind == TILE_ATOM_CONDITION || gathers);
 }
 

@@ -1,4 +1,6 @@
 /* Warnings: valid code that is probably a mistake. */
+#include <string.h>
+
 #include "parser/check/builtin.h"
 #include "parser/check/item.h"
 #include "parser/check/listing.h"
@@ -263,6 +265,35 @@ static void find_unused(TileDiagnostics *diagnostics, const TileMap *used, const
     if (sequence) find_unused_in(diagnostics, used, sequence->value);
 }
 
+static void use_clauses(TileMap *used, const TileItem *item) {
+    for (size_t i = 0; i < item->tunes.count; i++) {
+        use_expr(used, item->tunes.items[i].where);
+        for (size_t k = 0; k < item->tunes.items[i].names.count; k++)
+            for (size_t n = 0; n < item->tunes.items[i].names.items[k].candidates.count; n++)
+                use_expr(used, item->tunes.items[i].names.items[k].candidates.items[n]);
+    }
+    for (size_t i = 0; i < item->requires.count; i++)
+        for (size_t k = 0; k < item->requires.items[i].conditions.count; k++)
+            use_expr(used, item->requires.items[i].conditions.items[k]);
+}
+
+/* A constant that nothing depends on is mostly one that Triton gives a meaning to. */
+static void find_unused_constants(TileDiagnostics *diagnostics, const TileMap *used, const TileItem *item) {
+    static const char *const own[] = {"warps",  "stages", "turns",      "programs", "packs",
+                                      "stream", "group",  "persistent", "cluster"};
+    static const char *const foreign[][2] = {{"num_warps", "warps"}, {"num_stages", "stages"}};
+    for (size_t i = 0; i < item->tunes.count; i++)
+        for (size_t k = 0; k < item->tunes.items[i].names.count; k++) {
+            const TileTuneName *name = &item->tunes.items[i].names.items[k];
+            bool known = name->name[0] == '_' || tile_map_find((TileMap *)used, name->name);
+            for (size_t n = 0; n < sizeof own / sizeof *own; n++) known = known || strcmp(name->name, own[n]) == 0;
+            if (known) continue;
+            TileDiagnostic *d = tile_diagnose(diagnostics, TILE_DIAGNOSTIC_UNUSED_NAME, name->span, name->name);
+            for (size_t n = 0; n < sizeof foreign / sizeof *foreign; n++)
+                if (strcmp(name->name, foreign[n][0]) == 0) tile_diagnostic_edit(diagnostics, d, name->span, "%s", foreign[n][1]);
+        }
+}
+
 void tile_warn_unused(TileDiagnostics *diagnostics, TileArena *arena, const TileItem *item) {
     TileMap used;
     if (item->kind != TILE_ITEM_FN && item->kind != TILE_ITEM_KERNEL) return;
@@ -270,4 +301,6 @@ void tile_warn_unused(TileDiagnostics *diagnostics, TileArena *arena, const Tile
     tile_map_init(&used, arena);
     use_sequence(&used, item->body);
     find_unused(diagnostics, &used, item->body);
+    use_clauses(&used, item);
+    find_unused_constants(diagnostics, &used, item);
 }

@@ -7,7 +7,10 @@
 
 const char *tile_foreign_type(TileArena *arena, const char *name) {
     static const char *const words[][2] = {{"float", "f32"}, {"double", "f64"}, {"half", "f16"},
-                                           {"int", "i64"},   {"long", "i64"},   {"constexpr", "const i64"}};
+                                           {"int", "i64"},   {"long", "i64"},   {"constexpr", "const i64"},
+                                           {"int4", "i4"},   {"uint4", "u4"},   {"fp4", "f4e2m1"}, {"float4_e2m1fn", "f4e2m1"},
+                                           {"e2m1", "f4e2m1"}, {"mxfp4", "f4e2m1"}, {"e8m0", "f8e8m0"}, {"float8_e8m0fnu", "f8e8m0"},
+                                           {"float8_e4m3fn", "f8e4m3"}, {"fp8", "f8e4m3"}, {"e4m3", "f8e4m3"}, {"e5m2", "f8e5m2"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(name, words[i][0]) == 0) return words[i][1];
     static const char *const forms[][2] = {{"float", "f"}, {"bfloat", "bf"}, {"int", "i"}, {"uint", "u"}, {"fp", "f"}};

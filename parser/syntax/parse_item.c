@@ -180,14 +180,30 @@ static void fail_candidate_list(TileParser *parser) {
     fail_brackets(parser, TILE_TOKEN_RIGHT_BRACKET, TILE_TOKEN_LEFT_BRACE, TILE_TOKEN_RIGHT_BRACE);
 }
 
+/* `tune cuda B in {64}` */
+static void fail_target(TileParser *parser, TileNameRef word) {
+    TileDiagnostic *d = tile_parse_fail(parser, "`in`");
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "a clause is for one kind of target: `tune cpu ..`, `tune gpu ..`");
+    const char *gpus = " cuda nvidia sm_90a sm_80 ", *cpus = " x86 avx2 avx512 ";
+    const char *own = strstr(gpus, tile_arena_format(parser->arena, " %s ", word.name))   ? "gpu"
+                      : strstr(cpus, tile_arena_format(parser->arena, " %s ", word.name)) ? "cpu"
+                                                                                           : NULL;
+    if (own) tile_diagnostic_edit(parser->diagnostics, d, word.span, "%s", own);
+}
+
 static TileTuneName parse_tune_name(TileParser *parser) {
     TileTuneName name = {0};
     TileNameRef ref = tile_parse_name(parser);
     name.name = ref.name;
     name.span = ref.span;
     if (tile_parse_peek(parser) == TILE_TOKEN_ASSIGN && !parser->panic) fail_candidates(parser);
+    if (tile_parse_peek(parser) == TILE_TOKEN_NAME && !parser->panic) fail_target(parser, ref);
     tile_parse_expect(parser, TILE_TOKEN_IN);
     if (tile_parse_peek(parser) == TILE_TOKEN_LEFT_BRACKET) fail_candidate_list(parser);
+    bool listed = tile_parse_peek(parser) == TILE_TOKEN_LEFT_BRACE;
+    if (!listed && !parser->panic)
+        tile_diagnostic_note(parser->diagnostics, tile_parse_fail(parser, "`{`"), (TileSpan){0},
+                             "candidates are listed in braces: `B in {64, 128}`");
     tile_parse_expect(parser, TILE_TOKEN_LEFT_BRACE);
     do {
         TileExpr *candidate = tile_parse_expression(parser);

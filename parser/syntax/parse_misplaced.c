@@ -54,7 +54,10 @@ void tile_parse_fail_misplaced(TileParser *parser) {
     bool first = before && before->kind == TILE_TOKEN_LEFT_BRACE && parser->depth == 1 && item;
     TileDiagnostic *d =
         tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, word, "a statement", tile_token_words(kind));
-    if (is_clause(kind)) {
+    if (kind == TILE_TOKEN_STATIC && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_WHILE) {
+        tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                             "no `while` is unrolled: `static for i in 0..4` is, and a function with a `while` gives constants");
+    } else if (is_clause(kind)) {
         tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
                              "clauses stand behind the parameters of a kernel, before the `{` of its body");
         if (first && item->kind == TILE_ITEM_KERNEL) {
@@ -90,6 +93,37 @@ bool tile_parse_separate(TileParser *parser) {
     tile_diagnostic_edit(parser->diagnostics, d, (TileSpan){parser->file, end, end}, ";");
     parser->panic = false;
     return true;
+}
+
+/* The parts of a tuple, in parentheses; what is one value stays as it is. */
+static const char *parts_text(const TileParser *parser, uint32_t begin, uint32_t end, bool several) {
+    const char *text = parser->text + begin;
+    int length = (int)(end - begin);
+    while (length && text[length - 1] == ' ') length--;
+    return tile_arena_format(parser->arena, several ? "(%.*s)" : "%.*s", length, text);
+}
+
+void tile_parse_fail_end(TileParser *parser, const TileStatement *statement) {
+    bool comma = tile_parse_peek(parser) == TILE_TOKEN_COMMA, returns = statement->kind == TILE_STATEMENT_RETURN;
+    TileDiagnostic *d = tile_parse_fail(parser, "the end of the statement");
+    if (!comma || !statement->value || (!returns && statement->kind != TILE_STATEMENT_EXPR)) return;
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "the parts of a tuple stand in parentheses: `(a, b) = (b, a)`");
+    uint32_t begin = statement->value->span.begin, end = line_end(parser, statement->value->span.end), split = 0, right = 0;
+    bool several = false;
+    int depth = 0;
+    for (size_t i = parser->position; parser->tokens.list.items[i].begin < end; i++) {
+        const TileToken *token = &parser->tokens.list.items[i];
+        if (token->kind == TILE_TOKEN_LEFT_PAREN || token->kind == TILE_TOKEN_LEFT_BRACKET) depth++;
+        if (token->kind == TILE_TOKEN_RIGHT_PAREN || token->kind == TILE_TOKEN_RIGHT_BRACKET) depth--;
+        if (token->kind == TILE_TOKEN_ASSIGN && !depth && !split) split = token->begin, right = token[1].begin;
+        several = several || (split && !depth && token->kind == TILE_TOKEN_COMMA);
+    }
+    TileSpan whole = {parser->file, begin, end};
+    if (returns)
+        tile_diagnostic_edit(parser->diagnostics, d, whole, "%s", parts_text(parser, begin, end, true));
+    else if (split)
+        tile_diagnostic_edit(parser->diagnostics, d, whole, "%s = %s", parts_text(parser, begin, split, true),
+                             parts_text(parser, right, end, several));
 }
 
 void tile_parse_fail_default(TileParser *parser) {

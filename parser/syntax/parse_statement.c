@@ -36,6 +36,17 @@ static void fail_underscore(TileParser *parser, size_t place) {
     tile_diagnostic_edit(parser->diagnostics, d, span, "_%zu", place);
 }
 
+/* `let a, b = f(x)` */
+static void fail_bare_names(TileParser *parser, const TileStatement *statement) {
+    TileDiagnostic *d = tile_parse_fail(parser, "`=`");
+    size_t last = parser->position;
+    const TileToken *list = parser->tokens.list.items;
+    while (list[last].kind == TILE_TOKEN_COMMA && list[last + 1].kind == TILE_TOKEN_NAME) last += 2;
+    if (list[last].kind != TILE_TOKEN_ASSIGN) return;
+    TileSpan names = {parser->file, statement->names.items[0].span.begin, list[last - 1].end};
+    tile_diagnostic_edit(parser->diagnostics, d, names, "(%.*s)", (int)(names.end - names.begin), parser->text + names.begin);
+}
+
 /* One name, or a list in parentheses. */
 static void parse_names(TileParser *parser, TileStatement *statement) {
     statement->tuple = tile_parse_accept(parser, TILE_TOKEN_LEFT_PAREN);
@@ -85,6 +96,7 @@ static void parse_binding(TileParser *parser, TileStatement *statement, TileStat
         statement->names.items[0] = tile_parse_name(parser);
     }
     if (tile_parse_peek(parser) == TILE_TOKEN_COLON && !parser->panic) fail_typed(parser);
+    if (tile_parse_peek(parser) == TILE_TOKEN_COMMA && !statement->tuple && !parser->panic) fail_bare_names(parser, statement);
     tile_parse_expect(parser, TILE_TOKEN_ASSIGN);
     statement->value = tile_parse_expression(parser);
 }
@@ -203,10 +215,22 @@ static void fail_temp_value(TileParser *parser, const TileStatement *statement) 
                              tile_text_get(&index));
 }
 
+/* `temp shared part: f32[4]` */
+static TileNameRef skip_temp_word(TileParser *parser, TileNameRef word) {
+    TileSpan name = tile_parse_span(parser), removed = {word.span.file, word.span.begin, name.begin};
+    TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, name, "`:`",
+                                      tile_arena_format(parser->arena, "the name `%.*s`", (int)(name.end - name.begin),
+                                                        parser->text + name.begin));
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "where a temporary lies is the compiler's choice");
+    tile_diagnostic_edit(parser->diagnostics, d, removed, "%s", "");
+    return tile_parse_name(parser);
+}
+
 static void parse_temp(TileParser *parser, TileStatement *statement) {
     statement->kind = TILE_STATEMENT_TEMP;
     tile_parse_advance(parser);
     TileNameRef ref = tile_parse_name(parser);
+    if (tile_parse_peek(parser) == TILE_TOKEN_NAME && !parser->panic) ref = skip_temp_word(parser, ref);
     tile_list_push(parser->arena, &statement->names, ref);
     tile_parse_expect(parser, TILE_TOKEN_COLON);
     statement->type = tile_parse_type(parser);
@@ -262,6 +286,27 @@ static void parse_expression_statement(TileParser *parser, TileStatement *statem
     statement->value = tile_parse_expression(parser);
 }
 
+static TileStatement *parse_statement(TileParser *parser);
+
+static bool at_ordered(const TileParser *parser) {
+    TileTokenKind next = tile_parse_peek_ahead(parser, 1);
+    return tile_parse_at_word(parser, "ordered") && (next == TILE_TOKEN_WHILE || next == TILE_TOKEN_GRID);
+}
+
+/* `ordered while` and `ordered grid`: the word is reported, and the statement is understood without it. */
+static TileStatement *parse_ordered(TileParser *parser) {
+    TileSpan word = tile_parse_span(parser);
+    bool grid = tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_GRID;
+    TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, word, "a statement", "the name `ordered`");
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                         grid ? "`ordered` stands before a `for`; programs of a grid have no order"
+                              : "`ordered` stands before a `for`; the iterations of a `while` follow one another anyway");
+    tile_parse_advance(parser);
+    word.end = tile_parse_span(parser).begin;
+    tile_diagnostic_edit(parser->diagnostics, d, word, "%s", "");
+    return parse_statement(parser);
+}
+
 static TileStatement *parse_statement(TileParser *parser) {
     TileStatement *statement = TILE_NEW(parser->arena, TileStatement);
     TileSpan begin = tile_parse_span(parser);
@@ -302,6 +347,8 @@ static TileStatement *parse_statement(TileParser *parser) {
     default:
         if (tile_parse_at_word(parser, "ordered") && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_FOR)
             parse_for(parser, statement);
+        else if (at_ordered(parser))
+            return parse_ordered(parser);
         else
             parse_expression_statement(parser, statement);
     }
@@ -339,8 +386,7 @@ static void parse_statements(TileParser *parser, TileSequence *sequence) {
         /* A newline after a final expression does not make it a statement: looks past the separators. */
         bool ended = at_separator(parser);
         if (!parser->panic && !ended && tile_parse_separate(parser)) ended = true;
-        if (!parser->panic && !ended && tile_parse_peek(parser) != TILE_TOKEN_RIGHT_BRACE)
-            tile_parse_fail(parser, "the end of the statement");
+        if (!parser->panic && !ended && tile_parse_peek(parser) != TILE_TOKEN_RIGHT_BRACE) tile_parse_fail_end(parser, statement);
         if (parser->panic) {
             tile_parse_resume_statement(parser);
             if (parser->position == before && tile_parse_peek(parser) != TILE_TOKEN_RIGHT_BRACE)

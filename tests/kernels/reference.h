@@ -101,7 +101,7 @@ Reference reference_histogram, reference_segment_sum, reference_quantise_rows, r
 Reference reference_sort_whole_rows, reference_argsort_rows, reference_topk_rows, reference_sample_rows, reference_route,
     reference_jsd, reference_focal, reference_selective_scan, reference_grid_sample, reference_fft_rows,
     reference_quantise_groups, reference_dequantise_groups, reference_sort_pairs, reference_sample_long, reference_multinomial,
-    reference_quantise_blocks;
+    reference_quantise_blocks, reference_dequantise_blocks, reference_dequantise_gptq, reference_dequantise_awq, reference_resize;
 
 /* reference_library_more.c */
 Reference reference_unique, reference_search_long, reference_search_long_right, reference_muon_momentum,

@@ -284,6 +284,39 @@ void reference_grid_sample(const Problem *problem) {
     }
 }
 
+/* Beyond the border are the outermost pixels. */
+static double nearest_pixel(const Problem *problem, int64_t batch, double row, double column, int64_t channel) {
+    double last_row = (double)problem_dimension(problem, 'H') - 1, last = (double)problem_dimension(problem, 'W') - 1;
+    return pixel(problem, batch, fmin(fmax(row, 0), last_row), fmin(fmax(column, 0), last), channel);
+}
+
+/* The middle of pixel i of `to`, in pixels of `from`. */
+static double middle_of(int64_t i, int64_t to, int64_t from) {
+    return fmax(((double)i + 0.5) * (double)from / (double)to - 0.5, 0);
+}
+
+void reference_resize(const Problem *problem) {
+    int64_t channels = problem_dimension(problem, 'C'), width = problem_dimension(problem, 'Q'), height = problem_dimension(problem, 'P');
+    int64_t from_width = problem_dimension(problem, 'W'), from_height = problem_dimension(problem, 'H');
+    for (int64_t i = 0; i < problem_dimension(problem, 'B') * height * width * channels; i++) {
+        int64_t batch = i / channels / width / height, channel = i % channels;
+        double v = middle_of(i / channels / width % height, height, from_height), h = middle_of(i / channels % width, width, from_width);
+        double top = floor(v), left = floor(h), sum = 0, magnitude = 0, around = 0;
+        for (int corner = 0; corner < 4; corner++) {
+            int right = corner & 1, below = corner >> 1;
+            double part = (right ? h - left : 1 - h + left) * (below ? v - top : 1 - v + top);
+            double term = nearest_pixel(problem, batch, top + below, left + right, channel) * part;
+            sum += term;
+            magnitude += fabs(term);
+        }
+        for (int k = 0; k < 16; k++)
+            around += fabs(nearest_pixel(problem, batch, top - 1 + k / 4, left - 1 + k % 4, channel));
+        double moved = 4 * F32_ROUNDOFF * (double)(from_width + from_height + 2);
+        problem->expected[i] = sum;
+        problem->slack[i] = 8 * F32_ROUNDOFF * magnitude + moved * around + 4 * F32_TINY;
+    }
+}
+
 /* ---- Fourier transforms ---- */
 
 void reference_fft_rows(const Problem *problem) {
@@ -346,5 +379,14 @@ void reference_quantise_blocks(const Problem *problem) {
             }
         problem->further[0].expected[block] = top / 448;
         problem->further[0].slack[block] = 2 * F32_ROUNDOFF * top / 448;
+    }
+}
+
+void reference_dequantise_blocks(const Problem *problem) {
+    int64_t rows = problem_dimension(problem, 'R'), width = problem_dimension(problem, 'C'), across = problem_dimension(problem, 'Q');
+    for (int64_t i = 0; i < problem_dimension(problem, 'P') * rows * across * width; i++) {
+        int64_t block = i / width % across + i / width / across / rows * across;
+        problem->expected[i] = problem->input[0][i] * problem->input[1][block];
+        problem->slack[i] = F32_ROUNDOFF * fabs(problem->expected[i]) + F32_TINY;
     }
 }

@@ -204,6 +204,21 @@ static void multiply_packed(const Problem *problem, bool rows_packed) {
 void reference_matmul_gptq(const Problem *problem) { multiply_packed(problem, true); }
 void reference_matmul_awq(const Problem *problem) { multiply_packed(problem, false); }
 
+static void unpack_weights(const Problem *problem, bool rows_packed) {
+    int64_t columns = problem_dimension(problem, 'N'), words = problem_dimension(problem, 'Z'), group = problem_dimension(problem, 'G');
+    const double *q = problem->input[0], *zeros = problem->input[1], *scales = problem->input[2];
+    for (int64_t i = 0; i < problem_dimension(problem, 'K') * columns; i++) {
+        int64_t k = i / columns, n = i % columns, place = rows_packed ? n % 8 : n % 8 / 2 + n % 2 * 4;
+        int number = rows_packed ? nibble(q[k / 8 * columns + n], k % 8) : nibble(q[k * words + n / 8], place);
+        int zero = nibble(zeros[k / group * words + n / 8], place) + rows_packed;
+        problem->expected[i] = (number - zero) * scales[k / group * columns + n];
+        problem->slack[i] = F32_ROUNDOFF * fabs(problem->expected[i]) + F32_TINY;
+    }
+}
+
+void reference_dequantise_gptq(const Problem *problem) { unpack_weights(problem, true); }
+void reference_dequantise_awq(const Problem *problem) { unpack_weights(problem, false); }
+
 /* ---- rows of groups ---- */
 
 void reference_matmul_grouped(const Problem *problem) {

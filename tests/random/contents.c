@@ -48,7 +48,13 @@ const char *tensor_word(const Tensor *tensor) {
     return tensor->packing ? words[tensor->packing] : type_name(tensor->type);
 }
 
-static bool has_halves(const Tensor *tensor) { return tensor->packing && tensor->packing != PACKING_E8; }
+static bool has_halves(const Tensor *tensor) { return packing_has_halves(tensor->packing); }
+
+/* The byte of an element of a packed tensor, whose array is one of bytes. */
+static unsigned char *byte_of(const Contents *contents, const Tensor *tensor, const Array *array, int64_t element) {
+    int64_t last = contents->extent[tensor->rank - 1], row = element / last, column = element % last;
+    return array_at(array, row * array->extent[tensor->rank - 1] + (has_halves(tensor) ? column / 2 : column));
+}
 
 /* What a load gives for a code. */
 static uint64_t unpacked(const Tensor *tensor, unsigned code) {
@@ -77,20 +83,59 @@ static unsigned code_of(const Tensor *tensor, uint64_t bits) {
 }
 
 static void place_packed(const Contents *contents, const Tensor *tensor, Array *array) {
-    int64_t last = contents->extent[tensor->rank - 1], bytes = array->extent[tensor->rank - 1];
+    int64_t last = contents->extent[tensor->rank - 1];
     /* The half behind an odd number of elements is nobody's. */
     for (int64_t i = 0; i < array->count; i++) *(unsigned char *)array_at(array, i) = has_halves(tensor) ? 0xf0 : 0;
     for (int64_t i = 0; i < contents->count; i++) {
         unsigned code = code_of(tensor, contents->at[i].bits);
-        int64_t row = i / last, column = i % last;
-        unsigned char *byte = array_at(array, row * bytes + (has_halves(tensor) ? column / 2 : column));
+        unsigned char *byte = byte_of(contents, tensor, array, i);
         if (!has_halves(tensor))
             *byte = (unsigned char)code;
-        else if (column % 2)
+        else if (i % last % 2)
             *byte = (unsigned char)((*byte & 0x0f) | code << 4);
         else
             *byte = (unsigned char)((*byte & 0xf0) | code);
     }
+}
+
+/* To nearest, ties to even; what is greater than all is the greatest. */
+static unsigned f4_code(double size) {
+    unsigned code = 0;
+    for (unsigned next = 1; next < 8; next++) {
+        double above = number_value(TYPE_F8E4M3, unpacked(&(Tensor){.packing = PACKING_F4}, next));
+        double below = number_value(TYPE_F8E4M3, unpacked(&(Tensor){.packing = PACKING_F4}, code));
+        double middle = (above + below) / 2;
+        if (size > middle || (size == middle && next % 2 == 0)) code = next;
+    }
+    return code;
+}
+
+Number contents_kept(const Tensor *tensor, Number number) {
+    if (!tensor->packing) return number;
+    if (number.off != 0) return number_unknown();
+    if (tensor->packing != PACKING_F4) return (Number){unpacked(tensor, (unsigned)number.bits & 15), 0};
+    double value = number_value(tensor->type, number.bits);
+    if (isnan(value)) return (Number){unpacked(tensor, 7), 0};
+    return (Number){unpacked(tensor, f4_code(fabs(value)) | (signbit(value) ? 8 : 0)), 0};
+}
+
+uint64_t contents_bits(const Contents *contents, const Tensor *tensor, const Array *array, int64_t element) {
+    uint64_t bits = 0;
+    if (!tensor->packing) {
+        memcpy(&bits, array_at(array, element), type_bytes(tensor->type));
+        return bits;
+    }
+    unsigned byte = *byte_of(contents, tensor, array, element);
+    bool upper = has_halves(tensor) && element % contents->extent[tensor->rank - 1] % 2;
+    return unpacked(tensor, upper ? byte >> 4 : has_halves(tensor) ? byte & 15 : byte);
+}
+
+bool contents_padded(const Contents *contents, const Tensor *tensor, const Array *array) {
+    int64_t last = tensor->rank ? contents->extent[tensor->rank - 1] : 0;
+    if (!has_halves(tensor) || last % 2 == 0) return true;
+    for (int64_t i = last - 1; i < contents->count; i += last)
+        if (*byte_of(contents, tensor, array, i) >> 4 != (contents->lane[i] ? 0 : 15)) return false;
+    return true;
 }
 
 Contents *contents_make(const Tensor *tensor) {

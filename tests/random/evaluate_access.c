@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "contents.h"
 #include "evaluate.h"
 
 typedef struct Places {
@@ -161,7 +162,7 @@ static void store(Evaluator *e, const Places *places, const Tensor *tensor, cons
     for (int64_t i = 0; i < places->shape->count && !e->undecided; i++) {
         if (places->element[i] < 0) continue;
         if (ok[i])
-            put(e, contents, places->element[i], value->at[i]);
+            put(e, contents, places->element[i], contents_kept(tensor, value->at[i]));
         else if (!skip)
             e->uncovered = true;
     }

@@ -214,13 +214,7 @@ static void bind_dimensions(Maker *m) {
         Name *name = m->program->names[n];
         bool bound = name->kind != NAME_DIMENSION && name->kind != NAME_STATIC;
         for (int i = 0; i < m->program->tensor_count && !bound; i++)
-            for (int d = 0; d < m->program->tensors[i]->rank && m->program->tensors[i]->role != TENSOR_TEMP; d++) {
-                const Tensor *tensor = m->program->tensors[i];
-                const Extent *dim = tensor->dim[d];
-                /* Bytes tell an even number of elements. */
-                if (tensor->packing && d + 1 == tensor->rank) continue;
-                bound = bound || (dim->kind == EXTENT_NAME && dim->name == name);
-            }
+            bound = program_binds(m->program, m->program->tensors[i], name);
         const Extent *dim = extent_name(name);
         if (!bound) new_tensor(m, TYPE_F32, 1, &dim, TENSOR_IN);
     }

@@ -264,19 +264,33 @@ static Expr *own_load(Maker *m, const Shape *shape) {
     return NULL;
 }
 
+static const Packing packings[TYPE_COUNT] = {
+    [TYPE_I8] = PACKING_I4, [TYPE_U8] = PACKING_U4, [TYPE_F8E4M3] = PACKING_F4, [TYPE_F32] = PACKING_E8};
+
+static void set_packing(Tensor *tensor, Packing packing) {
+    tensor->packing = packing;
+    if (packing == PACKING_NONE || (packing == PACKING_E8 && tensor->view != LIE_REPEATED)) return;
+    tensor->view = tensor->seed % 2 ? LIE_CONTIGUOUS : LIE_ROWS; /* two numbers of a byte are neighbours */
+}
+
 /* Ranges of packed numbers have to be even; others are tried now and then, and refused. By the tensor's own seed, so
  * that programs without such tensors stay as they are. */
 static void pack(Tensor *tensor, const Expr *last) {
-    static const Packing packings[TYPE_COUNT] = {
-        [TYPE_I8] = PACKING_I4, [TYPE_U8] = PACKING_U4, [TYPE_F8E4M3] = PACKING_F4, [TYPE_F32] = PACKING_E8};
     Packing packing = packings[tensor->type];
     bool even = !is_range(last) || packing == PACKING_E8 ||
                 (last->kind == E_RANGE && extent_value(last->shape.extent[0]) % 2 == 0);
     unsigned lot = (unsigned)(tensor->seed >> 8) % 100;
-    if (lot >= (packing == PACKING_E8 ? 8 : even ? 50 : 4)) return;
-    tensor->packing = packing;
-    if (packing == PACKING_NONE || (packing == PACKING_E8 && tensor->view != LIE_REPEATED)) return;
-    tensor->view = tensor->seed % 2 ? LIE_CONTIGUOUS : LIE_ROWS; /* two numbers of a byte are neighbours */
+    if (lot < (packing == PACKING_E8 ? 8 : even ? 50 : 4)) set_packing(tensor, packing);
+}
+
+/* The same of what is stored, which are whole bytes, and never powers of two. Few tensors would have such a type by chance. */
+static void pack_target(Tensor *tensor, const Expr *last) {
+    static const Type types[] = {TYPE_I8, TYPE_U8, TYPE_F8E4M3};
+    bool even = (last->kind == E_RANGE || last->kind == E_COLON) && extent_value(last->shape.extent[0]) % 2 == 0;
+    unsigned lot = (unsigned)(tensor->seed >> 8) % 100;
+    if (lot >= (even ? 30 : 1)) return;
+    tensor->type = types[tensor->seed % 3];
+    set_packing(tensor, packings[tensor->type]);
 }
 
 Expr *make_load(Maker *m, const Shape *shape, int depth) {
@@ -478,6 +492,7 @@ Expr *make_target(Maker *m, Statement *grid, bool *scatter) {
     target->tensor = new_tensor(m, some_type(m), rank, turned, role);
     if (!target->tensor) return NULL;
     target->tensor->written = m->grid;
+    if (rank && target->tensor != m->program->tensors[0]) pack_target(target->tensor, target->operand[rank - 1]);
     finish_access(m, target);
     if (role == TENSOR_INOUT && one_place(target) && m->own_count < 8) m->own[m->own_count++] = target;
     return target;

@@ -443,7 +443,7 @@ static void make_exchange(Maker *m, Block *block) {
     Expr *target = m->own[below(m, (unsigned)m->own_count)];
     Tensor *tensor = target->tensor;
     Type type = tensor->type;
-    if (type == TYPE_BOOL || type_is_f8(type) || (type_is_float(type) && tensor->tainted)) return;
+    if (tensor->packing || type == TYPE_BOOL || type_is_f8(type) || (type_is_float(type) && tensor->tainted)) return;
     Update update = (Update)below(m, 4);
     bool clean = m->clean;
     m->clean = true;

@@ -266,14 +266,11 @@ static void mark_used(Program *program) {
             if (!name->used || (name->kind != NAME_DIMENSION && name->kind != NAME_STATIC)) continue;
             Tensor *binder = NULL;
             bool bound = false;
-            for (int i = 0; i < program->tensor_count; i++)
-                for (int d = 0; d < program->tensors[i]->rank; d++) {
-                    const Extent *dim = program->tensors[i]->dim[d];
-                    if (dim->kind != EXTENT_NAME || dim->name != name || program->tensors[i]->role == TENSOR_TEMP)
-                        continue;
-                    binder = program->tensors[i];
-                    bound = bound || binder->used;
-                }
+            for (int i = 0; i < program->tensor_count; i++) {
+                if (!program_binds(program, program->tensors[i], name)) continue;
+                binder = program->tensors[i];
+                bound = bound || binder->used;
+            }
             if (!bound && binder) more = binder->used = true;
         }
     }
@@ -302,7 +299,7 @@ bool program_print(Program *program, char *text, size_t size) {
     for (int i = 0; i < program->tensor_count; i++) {
         const Tensor *tensor = program->tensors[i];
         if (tensor->role != TENSOR_TEMP || !tensor->used) continue;
-        put(&head, "\n    temp %s: %s", tensor->text, type_name(tensor->type));
+        put(&head, "\n    temp %s: %s", tensor->text, tensor_word(tensor));
         print_extents(&head, tensor->dim, tensor->rank, "[", "]");
     }
     put(&head, "%s\n}\n", body);

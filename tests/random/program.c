@@ -201,6 +201,26 @@ void block_add(Block *block, Statement *statement) {
     block->items[block->count++] = statement;
 }
 
+bool packing_has_halves(Packing packing) { return packing != PACKING_NONE && packing != PACKING_E8; }
+
+static bool is_name(const Extent *extent, const Name *name) { return extent->kind == EXTENT_NAME && extent->name == name; }
+
+static bool counts_bytes(const Program *program, const Name *name) {
+    for (int i = 0; i < program->tensor_count; i++) {
+        const Tensor *tensor = program->tensors[i];
+        bool counts = packing_has_halves(tensor->packing) && tensor->role != TENSOR_TEMP;
+        if (counts && is_name(tensor->dim[tensor->rank - 1], name)) return true;
+    }
+    return false;
+}
+
+bool program_binds(const Program *program, const Tensor *tensor, const Name *name) {
+    if (tensor->role == TENSOR_TEMP || (tensor->role == TENSOR_OUT && counts_bytes(program, name))) return false;
+    for (int d = 0; d < tensor->rank; d++)
+        if (is_name(tensor->dim[d], name) && !(tensor->packing && d + 1 == tensor->rank)) return true;
+    return false;
+}
+
 static void visit_expr(const Visitor *visitor, Expr **place) {
     if (!*place) return;
     if (visitor->expr) visitor->expr(visitor->state, place);

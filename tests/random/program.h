@@ -131,7 +131,7 @@ typedef enum Packing { PACKING_NONE, PACKING_I4, PACKING_U4, PACKING_F4, PACKING
 typedef struct Tensor {
     char text[12];
     Type type;       /* of what is loaded */
-    Packing packing; /* of `in` only */
+    Packing packing;
     int rank;
     const Extent *dim[MAX_DIMENSIONS];
     TensorRole role;
@@ -147,6 +147,8 @@ typedef struct Tensor {
     bool used;
     void *now; /* for the evaluator */
 } Tensor;
+
+bool packing_has_halves(Packing packing);
 
 /* ---- functions ---- */
 
@@ -325,6 +327,10 @@ typedef struct Program {
     int64_t warps, stages, packs; /* of the tune clause; -1: absent */
     bool generic_type;     /* the first tensor's type is a generic of the kernel */
 } Program;
+
+/* Does a dimension of the tensor alone say what the name is? The bytes of packed numbers tell an even number of elements, and
+ * before they do so only tensors that are read are asked. */
+bool program_binds(const Program *program, const Tensor *tensor, const Name *name);
 
 /* Allocates memory that is freed before the next program. */
 void *program_allocate(size_t size);

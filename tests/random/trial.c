@@ -227,15 +227,18 @@ static bool compare(Run *run, int number) {
     if (tensor->role == TENSOR_IN) return true;
     int64_t wrong = 0, first = 0;
     for (int64_t i = 0; i < contents->count; i++) {
-        uint64_t bits = 0;
-        memcpy(&bits, array_at(array, i), type_bytes(tensor->type));
+        uint64_t bits = contents_bits(contents, tensor, array, i);
         run->verdict->elements++;
         run->verdict->unknown += isinf(contents->at[i].off) != 0;
         if (!number_agrees(tensor->type, contents->at[i], bits) && wrong++ == 0) first = i;
     }
-    if (!wrong) return true;
-    uint64_t bits = 0;
-    memcpy(&bits, array_at(array, first), type_bytes(tensor->type));
+    if (!wrong && contents_padded(contents, tensor, array)) return true;
+    if (!wrong) {
+        snprintf(words, sizeof words, "the half of a byte behind the last element of %s is wrong", tensor->text);
+        conclude(run, OUTCOME_WRONG, words);
+        return false;
+    }
+    uint64_t bits = contents_bits(contents, tensor, array, first);
     number_say(got, sizeof got, tensor->type, bits);
     number_say(want, sizeof want, tensor->type, contents->at[first].bits);
     snprintf(words, sizeof words,

@@ -237,7 +237,7 @@ static bool has_sum(const TileOp *op, const TileType *type) {
 /* Have the threads of so many warpgroups, of each of the programs that take turns, registers for the sums, beside those for
  * all else: addresses, and between products what is made of one's sums for another? */
 static bool have_registers(const Warpgroups *w, int64_t groups, int64_t turns) {
-    enum { ADDRESSES = 32, BETWEEN = 16 };
+    enum { ADDRESSES = 24, BETWEEN = 16 };
     const TilePtxTarget *target = tile_ptx_target_of(w->context->target);
     int64_t group = GROUP_WARPS * TILE_WARP_THREADS;
     int64_t each = gpu_multiplying_registers(target, turns * groups * group, group, w->copies);

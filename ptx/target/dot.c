@@ -318,8 +318,9 @@ TileLayout gpu_sum_layout(const GpuDots *dots, const TileType *tile) {
 }
 
 int64_t gpu_copying_registers(int64_t copies) {
-    enum { FEWEST_COPIES = 3, OTHERS = 16, COPY = 8 };
-    return OTHERS + COPY * (copies < FEWEST_COPIES ? FEWEST_COPIES : copies);
+    enum { FEWEST_COPIES = 3, OTHERS = 16, COPY = 6, UNIT = 8 };
+    int64_t registers = OTHERS + COPY * (copies < FEWEST_COPIES ? FEWEST_COPIES : copies);
+    return (registers + UNIT - 1) / UNIT * UNIT;
 }
 
 int64_t gpu_first_registers(const TilePtxTarget *target, int64_t threads) {

@@ -8,7 +8,11 @@ typedef struct Registers {
     uint32_t entry, multiplying, copying;
 } Registers;
 
-static void count_copy(TileOp *op, void *count) { *(int64_t *)count += op->id == TILE_OP_COPY_TILE; }
+/* A vector begins where a tile does, so that its place takes no registers of its own. */
+static void count_copy(TileOp *op, void *count) {
+    bool copies = op->id == TILE_OP_COPY_TILE;
+    *(int64_t *)count += copies && tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0]->rank > 1;
+}
 
 static bool have_enough(const Gpu *gpu, int64_t multiplying, int64_t each) {
     return gpu->sums * gpu->turns / multiplying + gpu->promoted + OTHER_REGISTERS <= each;

@@ -173,7 +173,7 @@ static void place_loads(Order *o, const TileOp *wait) {
     TileMap seen;
     tile_map_init(&seen, o->context->scratch);
     for (TileOp *op = o->body->first; op != o->body->last; op = op->next)
-        if (!is_placed(o, op) && op != wait && !is_blocked(o, op, wait)) place_load(o, op, &seen);
+        if (!is_placed(o, op) && op != wait && is_blocked(o, op, NULL) && !is_blocked(o, op, wait)) place_load(o, op, &seen);
     o->at++;
 }
 
@@ -186,9 +186,33 @@ static TileOp *next_wait(Order *o) {
     return NULL;
 }
 
-static void place_others(Order *o) {
+static void look_for_any_wait(Order *o, TileOp *op, void *state) {
+    Blocked *b = state;
+    if (b->blocked || tile_map_get(&b->seen, op)) return;
+    tile_map_set(&b->seen, op, op);
+    b->blocked = op->id == TILE_OP_DOT_WAIT;
+    if (!b->blocked) visit_earlier(o, op, look_for_any_wait, b);
+}
+
+static void look_for_unplaced(Order *o, TileOp *op, void *found) { *(bool *)found |= !is_placed(o, op); }
+
+/* Does the op follow from a product? What does not is computed where it is taken, and a slot is released when it is not
+ * read any more. */
+static bool is_due(Order *o, TileOp *op) {
+    bool unplaced = false;
+    Blocked b = {0};
+    tile_map_init(&b.seen, o->context->scratch);
+    if (op->id == TILE_OP_CHANNEL_RELEASE)
+        visit_earlier(o, op, look_for_unplaced, &unplaced);
+    else
+        look_for_any_wait(o, op, &b);
+    return op->id == TILE_OP_CHANNEL_RELEASE ? !unplaced : b.blocked;
+}
+
+/* Ops that nothing keeps from running; `all`: also those that nobody has taken. */
+static void place_others(Order *o, bool all) {
     for (TileOp *op = o->body->first; op != o->body->last; op = op->next)
-        if (!is_placed(o, op) && !is_product(op) && !is_blocked(o, op, NULL)) place(o, op, NULL);
+        if (!is_placed(o, op) && !is_product(op) && !is_blocked(o, op, NULL) && (all || is_due(o, op))) place(o, op, NULL);
     o->at++;
 }
 
@@ -200,9 +224,9 @@ static void place_all(Order *o) {
         place(o, wait, NULL);
         o->at++;
         place_products(o);
-        place_others(o);
+        place_others(o, false);
     }
-    place_others(o);
+    place_others(o, true);
 }
 
 /* ---- which loops ---- */

@@ -78,6 +78,9 @@ static const char *why_not_ahead(const TileOp *load, const TileOp *loop) {
     return NULL;
 }
 
+/* An operand of products, or a vector beside them, that warps of their own have copied. */
+static bool is_copied(const TileOp *op) { return gpu_load_is_copied(op) || (gpu_by_map(op) && gpu_load_is_vector(op)); }
+
 static int64_t slot_bytes(TileContext *context, const TileOp *load) {
     return gpu_shared_bytes(gpu_slot_type(context, load));
 }
@@ -98,7 +101,7 @@ static int64_t taken_bytes(const TileFunc *func, TileContext *context, const Til
     int64_t bytes = 0;
     for (const TileOp *op = block->first; op; op = op->next) {
         int64_t slots = tile_op_integer(op, TILE_ATTRIBUTE_LATENCY, 0) + 1;
-        if (gpu_load_is_copied(op) || slots > 1) bytes += slots * slot_bytes(context, op);
+        if (is_copied(op) || slots > 1) bytes += slots * slot_bytes(context, op);
         for (unsigned i = 0; i < 2 && op->id == TILE_OP_DOT; i++) bytes += operand_bytes(context, op, i);
         if (op->id == TILE_OP_STORE_TILE && gpu_by_map(op))
             bytes += gpu_map_stored_bytes(gpu_turns(func), tile_op_named(op, TILE_OPERAND_VALUE)->type);
@@ -157,7 +160,7 @@ static bool passes_through(Candidate *candidate, const TileOp *load) {
 
 static void find_loads(Candidate *candidate) {
     for (TileOp *op = candidate->loop->regions[0].first; op; op = op->next) {
-        if (!gpu_load_is_copied(op) && !passes_through(candidate, op)) continue;
+        if (!is_copied(op) && !passes_through(candidate, op)) continue;
         const char *why = why_not_ahead(op, candidate->loop);
         if (!why && candidate->count == MOST_LOADS) why = "the loop already copies the maximum number of tiles ahead";
         if (why) {

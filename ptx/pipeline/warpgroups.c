@@ -291,8 +291,8 @@ static void add_bytes(TileOp *op, void *state) {
     if (!gpu_by_map(op) && !is_narrow_sum(w, op)) return;
     bool store = op->id == TILE_OP_STORE_TILE;
     const TileType *tile = store ? tile_op_named(op, TILE_OPERAND_VALUE)->type : op->results[0].type;
-    w->copies += !store;
-    if (!store) w->loaded += gpu_shared_bytes(gpu_panel_type(w->context->module->context, tile));
+    w->copies += !store && tile->rank > 1; /* a vector begins where a tile does */
+    if (!store) w->loaded += gpu_shared_bytes(gpu_slot_type(w->context->module->context, op));
     if (!store) return;
     int64_t turns = gpu_turns(w->func);
     w->stored += gpu_stored_bytes(tile);
@@ -305,11 +305,14 @@ static bool has_room(const Warpgroups *w, int64_t stored) {
     return SLOTS * w->loaded + stored + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
 }
 
+/* Operands are, and vectors whose address a copying warp knows. */
+static bool is_moved(const TileOp *load) { return gpu_load_is_copied(load) || gpu_load_is_vector(load); }
+
 /* What is not copied by a map does not say so any more. */
 static void drop_map(TileOp *load, void *state) {
     Warpgroups *w = state;
     if (!gpu_by_map(load)) return;
-    bool taken = load->id == TILE_OP_STORE_TILE ? is_sum(w, load) && has_room(w, w->stored) : gpu_load_is_copied(load);
+    bool taken = load->id == TILE_OP_STORE_TILE ? is_sum(w, load) && has_room(w, w->stored) : is_moved(load) && !why_not_copied(w, load);
     if (!w->why && w->count && taken) return;
     tile_op_clear(load, TILE_ATTRIBUTE_TENSOR_MAP);
     tile_op_clear(load, TILE_ATTRIBUTE_CLEARS);

@@ -44,7 +44,7 @@
 #include "ptx/target/map.h"
 #include "ptx/target/target.h"
 
-enum { MOST_LOADS = 8, MOST_SLOTS = 4, MOST_MAP_SLOTS = 8, LEAST_SLOTS = 2, LARGEST_STEP = 1 << 30, SMALL_BLOCK = 128 };
+enum { MOST_LOADS = 8, MOST_SLOTS = 4, MOST_MAP_SLOTS = 8, LEAST_SLOTS = 2, LARGEST_STEP = 1 << 30, SMALL_BLOCK = 128, MBARRIERS = 1024 };
 
 typedef struct Candidate {
     TilePassContext *context;
@@ -116,12 +116,12 @@ static int64_t taken_bytes(const TileFunc *func, TileContext *context, const Til
 static int64_t choose_slots(const Candidate *candidate) {
     const TilePtxTarget *target = tile_ptx_target_of(candidate->context->target);
     const TileFunc *func = candidate->func;
-    int64_t each = candidate->bytes, limit = target->shared_block_bytes,
+    bool maps = gpu_by_map(candidate->loads[0]);
+    int64_t each = candidate->bytes, limit = target->shared_block_bytes - (maps ? MBARRIERS : 0),
             other = taken_bytes(func, candidate->context->module->context, &func->body) - each;
     if (limit < other + LEAST_SLOTS * each || func->stages == 1) return 0;
     int64_t most = (limit - other) / each, wanted = func->stages;
     if (wanted) return wanted < most ? wanted : most;
-    bool maps = gpu_by_map(candidate->loads[0]);
     if (maps) return most < MOST_MAP_SLOTS ? most : MOST_MAP_SLOTS;
     int64_t blocks = gpu_blocks_of_sums(target, func, &func->body);
     if (!blocks) blocks = func->threads <= SMALL_BLOCK ? 2 : 1;

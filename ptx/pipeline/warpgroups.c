@@ -240,7 +240,7 @@ static bool have_registers(const Warpgroups *w, int64_t groups, int64_t turns) {
     enum { ADDRESSES = 24, BETWEEN = 16 };
     const TilePtxTarget *target = tile_ptx_target_of(w->context->target);
     int64_t group = GROUP_WARPS * TILE_WARP_THREADS;
-    int64_t each = gpu_multiplying_registers(target, turns * groups * group, group, w->copies);
+    int64_t each = gpu_multiplying_registers(target, turns * groups * group, group, gpu_copying_registers(w->copies));
     int64_t others = w->promoted + ADDRESSES + (w->count > 1 ? BETWEEN : 0);
     return w->sums <= groups * group * (each - others);
 }
@@ -251,7 +251,7 @@ static bool have_registers_beside(const Warpgroups *w, int64_t groups, int64_t t
     enum { COMPUTED = 8, COLUMNS_OF_LANES = 4, ROWS_OF_LANES = 8, SUM_REGISTERS = 2 };
     const TilePtxTarget *target = tile_ptx_target_of(w->context->target);
     int64_t group = GROUP_WARPS * TILE_WARP_THREADS, threads = groups * group;
-    int64_t each = gpu_multiplying_registers(target, turns * threads, group, w->copies);
+    int64_t each = gpu_multiplying_registers(target, turns * threads, group, gpu_copying_registers(w->copies));
     int64_t loaded = w->column_values / COLUMNS_OF_LANES + w->row_values / (groups * GROUP_WARPS * ROWS_OF_LANES) +
                      SUM_REGISTERS * w->sum_values / threads;
     return !loaded || w->sums / threads + loaded + COMPUTED <= each;

@@ -4,11 +4,44 @@
  * Run: --passes=gpu-temp-rows --target=sm_90a
  * Before:
  *     func kernel tile @k(%x: tensor<f16, 2, in>, %y: tensor<f32, 2, out>) {
- *       %rows = dim %x {axis = 0} : i64
  *       %one = const {value = 1} : i64
- *       %t = temp %one, %rows : tensor<f32, 2, temp>
- *       grid %one {
- *         (%p: i64):
+ *       %zero = const {value = 0} : i64
+ *       %n = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       %d = temp %n, %n : tensor<f32, 2, temp>
+ *       grid %one (%p: i64) {
+ *         %sum = for %zero, %n, %one, %acc : f32[64, 64] (%i: i64, %s: f32[64, 64]) {
+ *           %a = load_tile %x, %i, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]} : f16[64, 64]
+ *           %t = dot %a, %a, %s : f32[64, 64]
+ *           %v = load_tile %d, %i, %zero, %one, %zero, %n {access = [index, range]} : f32[64]
+ *           %r = reshape %v : f32[1, 64]
+ *           %b = broadcast %r : f32[64, 64]
+ *           %u = add %t, %b : f32[64, 64]
+ *           yield %u
+ *         }
+ *         store_tile %y, %sum, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func kernel tile @k(%x: tensor<f16, 2, in>, %y: tensor<f32, 2, out>) {
+ *       %one = const {value = 1} : i64
+ *       %zero = const {value = 0} : i64
+ *       %n = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       %d = temp %n, %n {align = 128} : tensor<f32, 2, temp>
+ *       grid %one (%p: i64) {
+ *         %sum = for %zero, %n, %one, %acc : f32[64, 64] (%i: i64, %s: f32[64, 64]) {
+ *           %a = load_tile %x, %i, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]} : f16[64, 64]
+ *           %t = dot %a, %a, %s : f32[64, 64]
+ *           %v = load_tile %d, %i, %zero, %one, %zero, %n {access = [index, range]} : f32[64]
+ *           %r = reshape %v : f32[1, 64]
+ *           %b = broadcast %r : f32[64, 64]
+ *           %u = add %t, %b : f32[64, 64]
+ *           yield %u
+ *         }
+ *         store_tile %y, %sum, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
  *         yield
  *       }
  *       return
@@ -30,7 +63,7 @@ static bool is_loaded_beside(const TileOp *temp, const TilePtxTarget *target) {
     for (const TileUse *use = temp->results[0].first_use; use; use = use->next) {
         const TileOp *load = use->user;
         bool vector = load->id == TILE_OP_LOAD_TILE && tile_type_is_tile(load->results[0].type) && load->results[0].type->rank == 1;
-        if (vector && multiplies(load->block, target)) return true;
+        if (vector && tile_op_is(load->block->op, TILE_OP_FOR) && multiplies(load->block, target)) return true;
     }
     return false;
 }

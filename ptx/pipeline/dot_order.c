@@ -33,6 +33,32 @@
  *       return
  *     }
  * After:
+ *     func phase tile @k.0(%end: i64) threads = 128 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       %q = channel {slots = 1, group = 0} : channel<f16[64, 64], swizzle 128 panels>
+ *       %k = channel {slots = 2, group = 1} : channel<f16[64, 64], swizzle 128 panels>
+ *       %0 = channel_wait %q, %zero : ptr<shared, f16[64, 64], swizzle 128 panels>
+ *       %x = shared_tile %0 : f16[64, 64]
+ *       %sum = for %zero, %end, %one, %acc : f32[64, 64] (%i: i64, %acc.1: f32[64, 64]) {
+ *         %1 = channel_wait %k, %i {stage = 0, cluster = 0} : ptr<shared, f16[64, 64], swizzle 128 panels>
+ *         %y = shared_tile %1 {stage = 0, cluster = 0} : f16[64, 64]
+ *         %2 = dot %x, %y, %acc {instruction = wgmma, stage = 0, cluster = 0} : f32[64, 64]
+ *         %s = dot_wait %2 {pending = 0, stage = 0, cluster = 3} : f32[64, 64]
+ *         %e = exp %s {stage = 0, cluster = 4} : f32[64, 64]
+ *         %3 = dot %y, %x, %acc {instruction = wgmma, stage = 0, cluster = 1} : f32[64, 64]
+ *         %d = dot_wait %3 {pending = 0, stage = 0, cluster = 6} : f32[64, 64]
+ *         %f = mul %e, %d {stage = 0, cluster = 7} : f32[64, 64]
+ *         %p = convert %f {stage = 0, cluster = 7} : f16[64, 64]
+ *         %4 = dot %p, %y, %acc.1 {instruction = wgmma, stage = 0, cluster = 7} : f32[64, 64]
+ *         %t = dot_wait %4 {pending = 0, stage = 0, cluster = 10} : f32[64, 64]
+ *         channel_release %1 {stage = 0, cluster = 11}
+ *         yield %t
+ *       }
+ *       channel_release %0
+ *       return
+ *     }
  * Needs: gpu-dot-stages; in partitions, behind gpu-cut. Keeps: tile form. Cost: for each product, the square of the loop's
  * ops. */
 #include "lang/ir/operands.h"

@@ -1,6 +1,8 @@
 /* Purpose: choose the order in which the blocks of a launch run the programs of a grid. Longest first: where the bound
  * of a loop grows with a program's last index, as in causal attention, the last index is counted down, for several rows
- * of programs together, so that no long program begins last and runs alone. By columns: where there are no products,
+ * of programs together, so that no long program begins last and runs alone; where a loop begins later with it, it is
+ * counted up. Blocks that stay take such programs in rounds: more rows together, and each second round the other way
+ * round, so that the block with the longest program of one round has the shortest of the next. By columns: where there are no products,
  * the grid has two indices and all stores are contiguous along the first one, as in a transposition, consecutive
  * programs differ in the first index. Then stores fill whole pages of memory, which gains more than loads lose. In groups:
  * where products take one operand by the row and the other by the column of programs, eight rows of programs run

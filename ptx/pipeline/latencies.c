@@ -1,5 +1,6 @@
 /* Purpose: decide which loads of a loop are copied to shared memory some iterations before products take them from
- * there, and how many iterations: their latency. It is as great as the slots allow that the copies of so many iterations
+ * there, and how many iterations: their latency. Vectors that tensor maps copy, for what is computed beside products, are such
+ * loads, too. It is as great as the slots allow that the copies of so many iterations
  * and of the one that is read take in shared memory.
  *
  * Before:

@@ -1,7 +1,8 @@
 /* Purpose: expand a software pipeline of two stages whose first one must not run past the last iteration: the first
  * stage of the first iteration is peeled off ahead of the loop, the second stage of the last one behind it, and in
  * between an iteration runs the second stage for its own index and the first for the next. What the second stage takes
- * of the first is loop-carried. A loop without iterations skips all of it.
+ * of the first is loop-carried. A loop without iterations skips all of it. Where all ops have one stage, clusters are
+ * the order of the loop's body, and nothing is peeled.
  *
  * Before:
  *     func phase tile @k.0(%end: i64) threads = 128 {

@@ -61,7 +61,8 @@ typedef struct Warpgroups {
     int64_t rows;           /* of all products: the greatest common divisor */
     int64_t sums;           /* elements of sums that are live together */
     int64_t promoted;       /* registers of a thread for sums that are added to those */
-    int64_t loaded, stored; /* bytes of tiles in shared memory: of one slot of each load, of all stores */
+    int64_t loaded, stored; /* bytes of tiles in shared memory: of one slot of each load in a loop, of all stores */
+    int64_t loaded_once;    /* of loads that have one slot: those outside of loops */
     int64_t stored_in_turn; /* of all stores of all programs that are to take turns */
     int64_t copies;         /* loads by maps */
     /* Of what is loaded beside products, in no iteration of theirs: values for each column, for each row, for each sum. */
@@ -286,23 +287,32 @@ static bool is_narrow_sum(const Warpgroups *w, const TileOp *op) {
            is_sum(w, op);
 }
 
+static bool is_in_loop(const TileOp *op) {
+    for (const TileOp *outer = op->block->op; outer; outer = outer->block->op)
+        if (outer->id == TILE_OP_FOR && !tile_loop_is_of_programs(outer)) return true;
+    return false;
+}
+
 static void add_bytes(TileOp *op, void *state) {
     Warpgroups *w = state;
     if (!gpu_by_map(op) && !is_narrow_sum(w, op)) return;
     bool store = op->id == TILE_OP_STORE_TILE;
     const TileType *tile = store ? tile_op_named(op, TILE_OPERAND_VALUE)->type : op->results[0].type;
     w->copies += !store && tile->rank > 1; /* a vector begins where a tile does */
-    if (!store) w->loaded += gpu_shared_bytes(gpu_slot_type(w->context->module->context, op));
+    int64_t *loaded = is_in_loop(op) ? &w->loaded : &w->loaded_once;
+    if (!store) *loaded += gpu_shared_bytes(gpu_slot_type(w->context->module->context, op));
     if (!store) return;
     int64_t turns = gpu_turns(w->func);
     w->stored += gpu_stored_bytes(tile);
     w->stored_in_turn += gpu_by_map(op) ? gpu_map_stored_bytes(turns, tile) : turns * gpu_stored_bytes(tile);
 }
 
-/* Is there room for results of so many bytes beside three slots of what is loaded? */
+/* Is there room for results of so many bytes beside the slots of what is loaded? Iterations that compute with the sums of their
+ * products take long enough that two slots will do. */
 static bool has_room(const Warpgroups *w, int64_t stored) {
-    enum { SLOTS = 3, MBARRIERS = 1024 };
-    return SLOTS * w->loaded + stored + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
+    enum { SLOTS = 3, FEW_SLOTS = 2, MBARRIERS = 1024 };
+    int64_t slots = gpu_loops_use_sums(&w->func->body) ? FEW_SLOTS : SLOTS, bytes = slots * w->loaded + w->loaded_once + stored;
+    return bytes + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
 }
 
 /* Operands are, and vectors whose address a copying warp knows. */

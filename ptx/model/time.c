@@ -77,14 +77,16 @@ static double blocks_of_core(const TilePtxTarget *target, TileFunc *phase, const
     return most(1, blocks);
 }
 
-/* A thread's registers that do not fit are stored and loaded again. */
-static double spills_of(const TilePtxTarget *target, const TileFunc *phase, const GpuWork *work) {
+/* A thread's registers that do not fit are stored and loaded again. Those of warps that multiply by wgmma hold the sums, as
+ * gpu-warpgroups has made sure; what is computed of sums takes their place. */
+static double spills_of(const TilePtxTarget *target, TileFunc *phase, const GpuWork *work) {
+    if (has_wgmma(phase)) return 0;
     double limit = least(target->registers_thread, floor(target->registers / most(1, phase->threads)));
     return most(0, work->registers + OTHER_REGISTERS - limit) / limit;
 }
 
 /* Products of blocks that stay have registers for their sums, or no such code (gpu-warpgroups). */
-static double slower_of(const TilePtxTarget *target, const TileFunc *phase, const GpuWork *work) {
+static double slower_of(const TilePtxTarget *target, TileFunc *phase, const GpuWork *work) {
     return (1 + 3 * spills_of(target, phase, work)) * (1 + most(0, work->code - CACHED_CODE) / LONG_CODE);
 }
 

@@ -66,10 +66,9 @@ typedef struct Position {
     TileValue *row, *column;
 } Position;
 
-/* TILE_PROGRAM_ROWS rows at a time, column by column; the last column first (`backwards`), where its programs take
- * longest. */
-static Position by_groups(Expansion *x, TileValue *program, TileValue *rows, TileValue *columns, bool backwards) {
-    TileValue *many = tile_build_i64(&x->b, TILE_PROGRAM_ROWS);
+/* Some rows at a time, column by column; the last column first (`backwards`), where its programs take longest. */
+static Position by_groups(Expansion *x, TileValue *program, TileValue *rows, TileValue *columns, int64_t together, bool backwards) {
+    TileValue *many = tile_build_i64(&x->b, together);
     TileValue *first = divide(x, program, binary(x, TILE_OP_MUL, columns, many));
     first = binary(x, TILE_OP_MUL, first, many);
     TileValue *size = binary(x, TILE_OP_MIN, binary(x, TILE_OP_SUB, rows, first), many);
@@ -86,14 +85,28 @@ static Position by_columns(Expansion *x, TileValue *program, TileValue *rows) {
     return (Position){remainder_of(x, program, column, rows), column};
 }
 
+/* The number in a round of all blocks: in odd rounds that of the block which is as far from the round's end. So a block
+ * that has a longer program than others in one round has a shorter one in the next. */
+static TileValue *fold_rounds(Expansion *x, const TileOp *op, TileValue *program) {
+    TileValue *blocks = tile_op_named(op, TILE_OPERAND_BLOCKS), *one = tile_build_i64(&x->b, 1);
+    if (!blocks) return program;
+    TileValue *round = divide(x, program, blocks), *first = binary(x, TILE_OP_MUL, round, blocks);
+    TileValue *end = binary(x, TILE_OP_MIN, binary(x, TILE_OP_ADD, first, blocks), tile_op_named(op, TILE_OPERAND_LAST));
+    TileValue *other = binary(x, TILE_OP_SUB, binary(x, TILE_OP_SUB, binary(x, TILE_OP_ADD, first, end), one), program);
+    TileValue *odd = binary(x, TILE_OP_EQ, binary(x, TILE_OP_AND, round, one), one);
+    return tile_build_ternary(&x->b, TILE_OP_SELECT, odd, other, program);
+}
+
 static Position apply_order(Expansion *x, const TileOp *op, TileValue *columns, Position position) {
     const TileAttribute *order = tile_op_get(op, TILE_ATTRIBUTE_PROGRAMS);
     if (!order) return position;
-    TileValue *program = tile_op_operand(op, 0), *rows = divide(x, tile_op_named(op, TILE_OPERAND_LAST), columns);
+    TileValue *program = fold_rounds(x, op, tile_op_operand(op, 0)),
+              *rows = divide(x, tile_op_named(op, TILE_OPERAND_LAST), columns);
+    int64_t together = tile_op_integer(op, TILE_ATTRIBUTE_TOGETHER, TILE_PROGRAM_ROWS);
     TileValue *whole = is_whole_grid(x, op, rows, columns);
     bool backwards = order->integer == TILE_PROGRAMS_LONGEST_FIRST;
     Position other = order->integer == TILE_PROGRAMS_COLUMNS ? by_columns(x, program, rows)
-                                                             : by_groups(x, program, rows, columns, backwards);
+                                                             : by_groups(x, program, rows, columns, together, backwards);
     position.row = tile_build_ternary(&x->b, TILE_OP_SELECT, whole, other.row, position.row);
     position.column = tile_build_ternary(&x->b, TILE_OP_SELECT, whole, other.column, position.column);
     return position;

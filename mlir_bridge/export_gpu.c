@@ -76,6 +76,12 @@ void export_barrier(Exporter *exporter, const TileOp *op) {
     export_intrinsic(exporter, "llvm.nvvm.barrier.cta.sync.aligned.count", no_type(), VALUES(number, threads));
 }
 
+void export_warp_barrier(Exporter *exporter, const TileOp *op) {
+    enum { ALL_LANES = -1 };
+    (void)op;
+    export_intrinsic(exporter, "llvm.nvvm.bar.warp.sync", no_type(), VALUES(word(exporter, ALL_LANES)));
+}
+
 void export_exchange(Exporter *exporter, const TileOp *op) {
     enum { ALL_LANES = -1, CLAMP = 31 };
     bool is_float = tile_op_result(op, 0)->type->scalar == TILE_F32;

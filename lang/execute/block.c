@@ -117,6 +117,20 @@ static void set_ready(Block *block, uint32_t first, uint32_t count) {
     for (uint32_t i = first; i < first + count; i++) block->ready[i / 64] |= UINT64_C(1) << i % 64;
 }
 
+/* The lanes know what all of them know. */
+static bool meet_in_warp(Block *block, uint32_t first, uint32_t count) {
+    block->meeting.era = 0; /* nothing is known */
+    for (uint32_t i = first; i < first + count; i++) {
+        TileExecutor *e = &block->threads[i];
+        if (!tile_exec_publish(e, e->meeting, block->races, &block->meeting)) return take_over(block->host, e);
+    }
+    for (uint32_t i = first; i < first + count; i++) {
+        tile_exec_learn(block->races, i, &block->meeting);
+        block->threads[i].meeting = NULL;
+    }
+    return true;
+}
+
 static bool arrive_in_warp(Block *block, uint32_t thread) {
     uint32_t first = thread / TILE_WARP_THREADS * TILE_WARP_THREADS, failed = 0;
     uint32_t *lanes = &block->lanes[thread / TILE_WARP_THREADS];
@@ -124,6 +138,7 @@ static bool arrive_in_warp(Block *block, uint32_t thread) {
     uint32_t count = *lanes;
     *lanes = 0;
     set_ready(block, first, count);
+    if (block->threads[first].meeting->op->id == TILE_OP_WARP_BARRIER) return meet_in_warp(block, first, count);
     return tile_exec_warp(&block->threads[first], count, &failed) ||
            take_over(block->host, &block->threads[first + failed]);
 }

@@ -45,7 +45,7 @@ struct ExecMbarriers {
 /* Are threads ordered by more than barriers of the whole block, or do asynchronous ops access memory? */
 static void find_mbarriers(TileOp *op, void *state) {
     bool *found = state;
-    *found |= op->id == TILE_OP_MBARRIER_INIT || op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_WAIT ||
+    *found |= op->id == TILE_OP_WARP_BARRIER || op->id == TILE_OP_MBARRIER_INIT || op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_WAIT ||
               op->id == TILE_OP_COPY_BULK || op->id == TILE_OP_COPY_TENSOR ||
               op->id == TILE_OP_STORE_TENSOR || tile_op_is_of_warpgroup((TileOpId)op->id) ||
               (op->id == TILE_OP_BARRIER && tile_op_get(op, TILE_ATTRIBUTE_NUMBER));

@@ -134,16 +134,19 @@ static void bind_parameters(Binder *b, int64_t begin, int64_t end) {
 }
 
 /* The row of a program among all rows, and its column, if the range is the full grid and has an explicit order. */
-static void order_place(TileName order, int64_t begin, int64_t end, int64_t columns, int64_t *row, int64_t *column) {
-    int64_t rows = end / columns, program = *row * columns + *column;
-    if (begin || rows * columns != end) return;
+static void order_place(const TileOp *op, int64_t end, int64_t blocks, int64_t columns, int64_t *row, int64_t *column) {
+    TileName order = (TileName)tile_op_integer(op, TILE_ATTRIBUTE_PROGRAMS, 0);
+    int64_t rows = end / columns, program = *row * columns + *column,
+            most = tile_op_integer(op, TILE_ATTRIBUTE_TOGETHER, TILE_PROGRAM_ROWS);
+    int64_t round = blocks ? program / blocks : 0, first_of_round = round * blocks;
+    if (round % 2) program = first_of_round + (end - first_of_round < blocks ? end : first_of_round + blocks) - 1 - program;
     if (order == TILE_PROGRAMS_COLUMNS) {
         *column = program / rows;
         *row = program % rows;
         return;
     }
-    int64_t first = *row / TILE_PROGRAM_ROWS * TILE_PROGRAM_ROWS, size = rows - first;
-    if (size > TILE_PROGRAM_ROWS) size = TILE_PROGRAM_ROWS;
+    int64_t first = program / columns / most * most, size = rows - first;
+    if (size > most) size = most;
     int64_t within = program - first * columns;
     *row = first + within % size;
     *column = order == TILE_PROGRAMS_GROUPS ? within / size : columns - 1 - within / size;
@@ -153,11 +156,13 @@ static void order_place(TileName order, int64_t begin, int64_t end, int64_t colu
 static bool apply_order(TileExecutor *e, const ExecInstruction *in, int64_t columns, int64_t *row, int64_t *column) {
     const TileAttribute *order = tile_op_get(in->op, TILE_ATTRIBUTE_PROGRAMS);
     unsigned range = 1u + in->op->result_count;
-    int64_t begin, end;
+    int64_t begin, end, blocks = 0;
+    bool folds = tile_op_get(in->op, TILE_ATTRIBUTE_TOGETHER) != NULL;
     if (!order) return true;
     if (!tile_exec_integer(e, in, range, "the range", &begin) || !tile_exec_integer(e, in, range + 1, "the range", &end))
         return false;
-    order_place((TileName)order->integer, begin, end, columns, row, column);
+    if (folds && !tile_exec_integer(e, in, range + 2, "the blocks", &blocks)) return false;
+    if (!begin && end % columns == 0) order_place(in->op, end, blocks, columns, row, column);
     return true;
 }
 

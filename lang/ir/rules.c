@@ -475,10 +475,13 @@ const char *tile_rule_grid(const TileRule *r) {
 /* The program, an extent for each result, and the range if there is an explicit order. */
 const char *tile_rule_program_id(const TileRule *r) {
     const char *error = check_i64_operands(r, r->op->operand_count);
-    unsigned range = tile_op_get(r->op, TILE_ATTRIBUTE_PROGRAMS) ? 2 : 0, axes = r->op->result_count;
+    bool order = tile_op_get(r->op, TILE_ATTRIBUTE_PROGRAMS) != NULL;
+    int64_t together = tile_op_integer(r->op, TILE_ATTRIBUTE_TOGETHER, 0);
+    unsigned range = order ? 2 + (together != 0) : 0, axes = r->op->result_count;
     if (error) return error;
     if (!axes || r->op->operand_count != 1 + axes + range) return "needs an extent for each result";
     if (range && axes < 2) return "has an order of its own on a grid of one axis";
+    if (tile_op_get(r->op, TILE_ATTRIBUTE_TOGETHER) && (together < 1 || !order)) return "numbers no rows together";
     for (unsigned i = 0; i < axes && !error; i++)
         error = tile_rule_result(r, i, tile_type_scalar(r->module->context, TILE_I64));
     return error;

@@ -146,7 +146,7 @@ static const char *check_shared(const TileType *pointer, const TileType *tile) {
     int64_t rows = 1;
     if (pointer->kind != TILE_TYPE_POINTER || pointer->space != TILE_SPACE_SHARED || pointer->rank != 2)
         return "needs a place in shared memory that says how a tile lies there";
-    if (tile->rank < 2) return "the tile has not two axes";
+    if (tile->rank < 1) return "the tile has no axis";
     for (unsigned a = 0; a + 1 < tile->rank; a++) rows *= tile->extent[a];
     bool fits = pointer->extent[0] >= rows && pointer->extent[1] >= tile->extent[tile->rank - 1];
     return fits && pointer->scalar == tile->scalar ? NULL : "the place is one of another tile";

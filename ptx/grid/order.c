@@ -1,6 +1,8 @@
 /* Purpose: choose the order in which the blocks of a launch run the programs of a grid. Longest first: where the bound
  * of a loop grows with a program's last index, as in causal attention, the last index is counted down, for several rows
- * of programs together, so that no long program begins last and runs alone. By columns: where there are no products,
+ * of programs together, so that no long program begins last and runs alone; where a loop begins later with it, it is
+ * counted up. Blocks that stay take such programs in rounds: more rows together, and each second round the other way
+ * round, so that the block with the longest program of one round has the shortest of the next. By columns: where there are no products,
  * the grid has two indices and all stores are contiguous along the first one, as in a transposition, consecutive
  * programs differ in the first index. Then stores fill whole pages of memory, which gains more than loads lose. In groups:
  * where products take one operand by the row and the other by the column of programs, eight rows of programs run
@@ -66,11 +68,18 @@ typedef struct Order {
 
 /* ---- long programs ---- */
 
-static bool is_longer_later(const Order *order) {
-    for (const TileOp *op = order->program->first; op; op = op->next) {
-        if (op->id == TILE_OP_FOR &&
-            tile_index_growth(order->indices, tile_op_operand(op, 1), order->column) == TILE_GROWTH_RISES)
-            return true;
+static bool rises(const Order *order, const TileOp *loop, unsigned bound) {
+    return tile_index_growth(order->indices, tile_op_operand(loop, bound), order->column) == TILE_GROWTH_RISES;
+}
+
+/* Does a loop of the block run longer with a greater last index, as its end rises, or (`earlier`) shorter, as only its
+ * beginning does? */
+static bool has_longer(const Order *order, const TileBlock *block, bool earlier) {
+    for (const TileOp *op = block->first; op; op = op->next) {
+        bool loop = op->id == TILE_OP_FOR, end = loop && rises(order, op, 1);
+        if (loop && (earlier ? !end && rises(order, op, 0) : end)) return true;
+        for (unsigned i = 0; i < op->region_count; i++)
+            if (has_longer(order, &op->regions[i], earlier)) return true;
     }
     return false;
 }
@@ -143,14 +152,35 @@ static const char *const words[] = {[TILE_PROGRAMS_LONGEST_FIRST - TILE_PROGRAMS
                                     [TILE_PROGRAMS_GROUPS - TILE_PROGRAMS_LONGEST_FIRST] =
                                         "eight rows together, which share the operands of a column"};
 
+typedef struct Choice {
+    TileName name;
+    const char *word;
+    bool uneven; /* programs take longer or shorter */
+} Choice;
+
+static Choice named(TileName name) { return (Choice){.name = name, .word = words[name - TILE_PROGRAMS_LONGEST_FIRST]}; }
+
 /* False: that of their numbers. */
-static bool choose_order(const Order *order, bool multiplies, TileName *chosen) {
-    *chosen = TILE_PROGRAMS_LONGEST_FIRST;
-    if (multiplies && is_longer_later(order)) return true;
-    *chosen = TILE_PROGRAMS_COLUMNS;
+static bool choose_order(const Order *order, bool multiplies, Choice *chosen) {
+    bool later = multiplies && has_longer(order, order->program, false),
+         earlier = multiplies && !later && has_longer(order, order->program, true);
+    *chosen = named(later ? TILE_PROGRAMS_LONGEST_FIRST : TILE_PROGRAMS_GROUPS);
+    chosen->uneven = later || earlier;
+    if (earlier) chosen->word = words[0];
+    if (chosen->uneven) return true;
+    *chosen = named(TILE_PROGRAMS_COLUMNS);
     if (!multiplies && is_stored_along_rows(order)) return true;
-    *chosen = TILE_PROGRAMS_GROUPS;
+    *chosen = named(TILE_PROGRAMS_GROUPS);
     return shares_both_ways(order);
+}
+
+/* Blocks that stay take programs in rounds: no block is free earlier than another because its program was shorter. So the
+ * longest programs of many rows make up the first round, and each second round goes the other way round. */
+static void fold_rounds(TilePassContext *context, TileOp *program_id) {
+    enum { TOGETHER = 64 };
+    const TileOp *loop = program_id->block->op;
+    tile_op_add_operand(context->module, program_id, tile_op_named(loop, TILE_OPERAND_STEP));
+    tile_op_set_integer(context->module, program_id, TILE_ATTRIBUTE_TOGETHER, TOGETHER);
 }
 
 static TileOp *find_program_id(const TileFunc *func) {
@@ -179,12 +209,14 @@ TileResult tile_pass_gpu_order(TilePassContext *context, TileFunc *func) {
                    .row = tile_op_result(program_id, program_id->result_count - 2u),
                    .column = tile_op_result(program_id, program_id->result_count - 1u)};
     bool multiplies = gpu_find_dots(func, &func->body).count != 0;
-    TileName chosen;
+    Choice chosen;
     if (!choose_order(&order, multiplies, &chosen)) return TILE_RESULT_UNCHANGED;
-    tile_pass_remark(context, program_id, TILE_DECISION_PROGRAMS_REORDERED, "programs", "%s",
-                     words[chosen - TILE_PROGRAMS_LONGEST_FIRST]);
+    bool stays = tile_op_integer(program_id->block->op, TILE_ATTRIBUTE_RESIDENT, 0) != 0, folds = stays && chosen.uneven;
+    tile_pass_remark(context, program_id, TILE_DECISION_PROGRAMS_REORDERED, "programs", "%s%s", chosen.word,
+                     folds ? ", each second round of the blocks the other way round" : "");
     tile_op_add_operand(context->module, program_id, begin);
     tile_op_add_operand(context->module, program_id, end);
-    tile_op_set_integer(context->module, program_id, TILE_ATTRIBUTE_PROGRAMS, chosen);
+    tile_op_set_integer(context->module, program_id, TILE_ATTRIBUTE_PROGRAMS, chosen.name);
+    if (folds) fold_rounds(context, program_id);
     return TILE_RESULT_CHANGED;
 }

@@ -352,7 +352,8 @@ static void anchor_block(Anchor *anchor, TileBlock *block) {
         case TILE_OP_DOT: anchor_dot(anchor, op); break;
         case TILE_OP_DOT_WAIT: anchor_wait(anchor, op); break;
         case TILE_OP_SHARED_TILE:
-            if (!gpu_stays_shared(op)) anchor_shared(anchor, op);
+            /* A vector is read as those have it who compute with it. */
+            if (!gpu_stays_shared(op) && op->results[0].type->extent[0] > 1) anchor_shared(anchor, op);
             break;
         case TILE_OP_SLICE:
         case TILE_OP_CAT:

@@ -27,10 +27,13 @@ static int64_t choose_rows(const TileType *tile) {
 
 /* A tile of more axes than two is one box of all its rows. */
 static Boxes choose_boxes(Gpu *gpu, const TileOp *op, const TileType *tile, const TileType *stored) {
-    unsigned panel = (unsigned)TILE_CHUNK_BYTES << stored->log_chunks;
-    Boxes boxes = {.tile = tile, .stored = stored, .columns = panel / tile_scalar_bytes(tile->scalar)};
+    bool panels = stored->swizzle == TILE_SWIZZLE_PANELS;
+    unsigned panel = panels ? (unsigned)TILE_CHUNK_BYTES << stored->log_chunks : 0;
+    Boxes boxes = {.tile = tile,
+                   .stored = stored,
+                   .columns = panels ? panel / tile_scalar_bytes(tile->scalar) : stored->extent[1]};
     boxes.rank = tile_access_read(op, boxes.indices);
-    boxes.rows = tile->rank > 2 ? stored->extent[0] : choose_rows(tile);
+    boxes.rows = tile->rank != 2 ? stored->extent[0] : choose_rows(tile);
     boxes.map = (TileTensorMap){.rank = boxes.rank, .swizzle = panel};
     for (unsigned d = 0; d < boxes.rank; d++) {
         int axis = boxes.indices[d].axis;

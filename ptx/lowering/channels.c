@@ -11,6 +11,7 @@
 typedef struct Taken {
     TileValue *slot, *mbarrier;
     unsigned takes, ends; /* of the group's channels in this round */
+    bool by_lanes;        /* lanes have read of the slot, and not products alone */
 } Taken;
 
 typedef struct Group {
@@ -146,6 +147,12 @@ void gpu_arrive_by_warp(Gpu *gpu, TileValue *mbarrier) { arrive_by_warp(gpu, mba
 
 static void release_before(Gpu *gpu, Group *group, const TileOp *release);
 
+static bool is_read_by_lanes(const TileValue *slot) {
+    for (const TileUse *use = slot->first_use; use; use = use->next)
+        if (use->user->id == TILE_OP_SHARED_TILE && !gpu_stays_shared(use->user)) return true;
+    return false;
+}
+
 /* The last end of a round tells the others: a commit how many bytes come, a release, for each warp, that it has read.
  */
 void gpu_lower_take_end(Gpu *gpu, const TileOp *op) {
@@ -153,7 +160,10 @@ void gpu_lower_take_end(Gpu *gpu, const TileOp *op) {
     bool fills = op->id == TILE_OP_CHANNEL_COMMIT;
     Taken *taken = fills ? &group->filled : &group->read;
     taken->ends = (taken->ends + 1) % group->channels;
+    taken->by_lanes |= !fills && is_read_by_lanes(tile_op_operand(op, 0));
     if (taken->ends) return;
+    if (taken->by_lanes) gpu_build_plain(&gpu->b, TILE_OP_WARP_BARRIER);
+    taken->by_lanes = false;
     if (fills)
         build_arrive(gpu, taken->mbarrier, group->bytes);
     else if (tile_op_integer(op, TILE_ATTRIBUTE_PENDING, 0))

@@ -1,17 +1,28 @@
 /* Partitions of the block's warps: those that multiply and those that copy, each with registers of its own number. */
 #include "ptx/lowering/machine.h"
 
-enum { OTHER_REGISTERS = 72 };
+/* Beside sums. PLENTY: for each copy, where so many are left. */
+enum { OTHER_REGISTERS = 72, FEW_OTHERS = 48, PLENTY = 12 };
 
 /* Of a thread of the block: when it begins, then of those that multiply, and of those that copy. 0: as it comes. */
 typedef struct Registers {
     uint32_t entry, multiplying, copying;
 } Registers;
 
-static void count_copy(TileOp *op, void *count) { *(int64_t *)count += op->id == TILE_OP_COPY_TILE; }
+/* What warps that copy have copied. */
+typedef struct Copies {
+    int64_t tiles, vectors;
+} Copies;
 
-static bool have_enough(const Gpu *gpu, int64_t multiplying, int64_t each) {
-    return gpu->sums * gpu->turns / multiplying + gpu->promoted + OTHER_REGISTERS <= each;
+static void count_copy(TileOp *op, void *state) {
+    Copies *copies = state;
+    if (op->id != TILE_OP_COPY_TILE) return;
+    bool vector = tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0]->rank == 1;
+    *(vector ? &copies->vectors : &copies->tiles) += 1;
+}
+
+static bool have_enough(const Gpu *gpu, int64_t multiplying, int64_t each, int64_t others) {
+    return gpu->sums * gpu->turns / multiplying + gpu->promoted + others <= each;
 }
 
 /* How many blocks of so many threads have room on a multiprocessor beside one another, as far as their channels' slots
@@ -21,7 +32,7 @@ static int64_t count_blocks(const Gpu *gpu, int64_t multiplying, int64_t copying
     int64_t bytes = gpu_channels_bytes(gpu) + target->shared_reserved_bytes, threads = multiplying + copying;
     int64_t blocks = target->shared_core_bytes / bytes, most = target->threads_core / threads;
     if (blocks > most) blocks = most;
-    while (blocks > 1 && !have_enough(gpu, multiplying, gpu_first_registers(target, blocks * threads))) blocks--;
+    while (blocks > 1 && !have_enough(gpu, multiplying, gpu_first_registers(target, blocks * threads), OTHER_REGISTERS)) blocks--;
     return blocks > 1 ? blocks : 1;
 }
 
@@ -29,15 +40,19 @@ static int64_t count_blocks(const Gpu *gpu, int64_t multiplying, int64_t copying
 static Registers share_registers(const Gpu *gpu, const TileOp *partitions) {
     const TilePtxTarget *target = tile_ptx_target_of(gpu->context->target);
     const int64_t *warps = tile_op_get(partitions, TILE_ATTRIBUTE_WARPS)->integers;
-    int64_t multiplying = warps[0] * TILE_WARP_THREADS, copying = warps[1] * TILE_WARP_THREADS, copies = 0;
+    int64_t multiplying = warps[0] * TILE_WARP_THREADS, copying = warps[1] * TILE_WARP_THREADS;
+    Copies copies = {0};
     int64_t blocks = count_blocks(gpu, multiplying, copying);
     int64_t each = gpu_first_registers(target, blocks * (multiplying + copying));
     if (each > target->registers_thread) return (Registers){0};
     if (blocks > 1) return (Registers){.entry = (uint32_t)each};
-    if (have_enough(gpu, multiplying, each)) return (Registers){0};
+    if (have_enough(gpu, multiplying, each, OTHER_REGISTERS)) return (Registers){0};
     tile_block_walk((TileBlock *)&partitions->regions[1], count_copy, &copies);
-    int64_t most = gpu_multiplying_registers(target, multiplying, copying, copies);
-    return (Registers){(uint32_t)each, (uint32_t)most, (uint32_t)gpu_copying_registers(copies)};
+    int64_t least = gpu_copying_registers(copies.tiles), kept = (PLENTY * (copies.tiles + copies.vectors) + 7) & ~INT64_C(7),
+            most = gpu_multiplying_registers(target, multiplying, copying, kept);
+    if (kept < least || kept >= each || !have_enough(gpu, multiplying, most, FEW_OTHERS)) kept = least;
+    most = gpu_multiplying_registers(target, multiplying, copying, kept);
+    return (Registers){(uint32_t)each, (uint32_t)most, (uint32_t)kept};
 }
 
 static void set_registers(Gpu *gpu, uint32_t registers, bool release) {

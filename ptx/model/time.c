@@ -4,6 +4,7 @@
 #include "lang/ir/operands.h"
 #include "ptx/model/model.h"
 #include "ptx/model/numbers.h"
+#include "ptx/target/map.h"
 #include "ptx/passes.h"
 #include "ptx/target/dot.h"
 
@@ -77,14 +78,28 @@ static double blocks_of_core(const TilePtxTarget *target, TileFunc *phase, const
     return most(1, blocks);
 }
 
-/* A thread's registers that do not fit are stored and loaded again. */
-static double spills_of(const TilePtxTarget *target, const TileFunc *phase, const GpuWork *work) {
+/* Does a block of ops have products, and load a tile beside them that no map copies? */
+static bool loads_beside_products(const TileBlock *block) {
+    bool multiplies = false, loads = false;
+    for (const TileOp *op = block->first; op; op = op->next) {
+        multiplies |= op->id == TILE_OP_DOT;
+        loads |= op->id == TILE_OP_LOAD_TILE && op->results[0].type->rank > 1 && !gpu_by_map(op);
+        for (unsigned i = 0; i < op->region_count; i++)
+            if (loads_beside_products(&op->regions[i])) return true;
+    }
+    return multiplies && loads;
+}
+
+/* A thread's registers that do not fit are stored and loaded again. Those of warps that multiply by wgmma hold the sums, as
+ * gpu-warpgroups has made sure, and what is computed of sums takes their place; but not what is loaded beside products. */
+static double spills_of(const TilePtxTarget *target, TileFunc *phase, const GpuWork *work) {
+    if (has_wgmma(phase) && !loads_beside_products(&phase->body)) return 0;
     double limit = least(target->registers_thread, floor(target->registers / most(1, phase->threads)));
     return most(0, work->registers + OTHER_REGISTERS - limit) / limit;
 }
 
 /* Products of blocks that stay have registers for their sums, or no such code (gpu-warpgroups). */
-static double slower_of(const TilePtxTarget *target, const TileFunc *phase, const GpuWork *work) {
+static double slower_of(const TilePtxTarget *target, TileFunc *phase, const GpuWork *work) {
     return (1 + 3 * spills_of(target, phase, work)) * (1 + most(0, work->code - CACHED_CODE) / LONG_CODE);
 }
 

@@ -147,6 +147,20 @@ bool gpu_load_passes_through(TileFunc *func, const TileOp *load) {
            parameter->facts.stride[last] == (int64_t)bytes;
 }
 
+static bool multiplies(const TileBlock *block) {
+    for (const TileOp *op = block->first; op; op = op->next)
+        if (op->id == TILE_OP_DOT && gpu_dot_is_mma(op)) return true;
+    return false;
+}
+
+bool gpu_load_is_vector(const TileOp *load) {
+    const TileType *tile = load->id == TILE_OP_LOAD_TILE ? load->results[0].type : NULL;
+    if (!tile || !tile_type_is_tile(tile) || tile->rank != 1 || !tile_value_has_uses(&load->results[0])) return false;
+    const TileOp *loop = load->block->op;
+    return tile_op_is(loop, TILE_OP_FOR) && !tile_loop_is_of_programs(loop) && multiplies(load->block) &&
+           !tile_op_has_part(load, TILE_PARTS_MASK) && !tile_op_has_part(load, TILE_PARTS_FILL);
+}
+
 static const TileOp *find_load(const TileValue *value, const TileBlock *block, unsigned *left) {
     const TileOp *op = value->op;
     if (!op || op->block != block || !*left) return NULL;
@@ -207,6 +221,7 @@ TileValue *gpu_build_buffer(TileBuilder *b, const TileType *type, int64_t bytes,
 const TileType *gpu_slot_type(TileContext *context, const TileOp *load) {
     const TileType *tile = load->results[0].type;
     Readers readers = {0};
+    if (tile->rank == 1) return gpu_vector_type(context, tile);
     if (gpu_by_map(load)) return gpu_panel_type(context, tile);
     bool across = is_copied_for(load, &readers) && readers.across;
     return gpu_multiplied_type(context, gpu_rows_type(context, tile), !across);
@@ -281,7 +296,12 @@ static void drop_fills(TileValue *value) {
 /* What makes rows of the loaded tile gets them as they lie in the slot. */
 static void replace_load(TileOp *load, TileValue *rows) {
     TileValue *loaded = &load->results[0];
-    if (loaded->type->rank == 2) {
+    if (loaded->type->rank == 1) {
+        TileBuilder b = tile_builder_before(tile_op_func(load)->module, load);
+        b.location = load->location;
+        rows = tile_build_reshape(&b, rows, 1, loaded->type->extent);
+    }
+    if (loaded->type->rank <= 2) {
         tile_value_replace(loaded, rows);
         return;
     }
@@ -297,7 +317,7 @@ static void replace_load(TileOp *load, TileValue *rows) {
 void gpu_load_through_channel(TileBuilder *at, TileOp *load, TileValue *channel) {
     TileBuilder b = tile_builder_before(at->module, load), last = tile_builder_before(at->module, load->block->last);
     bool multiplied = gpu_load_is_copied(load);
-    const TileType *type = gpu_rows_type(at->module->context, load->results[0].type);
+    const TileType *type = gpu_copied_type(at->module->context, load->results[0].type);
     last.location = load->location;
     const TileAttribute *latency = tile_op_get(load, TILE_ATTRIBUTE_LATENCY);
     TileValue *place =

@@ -13,6 +13,9 @@ bool gpu_load_is_copied(const TileOp *load);
 /* Can a load that passes through registers on its way to a product be copied so? Only where rows
  * are known to be contiguous and multiples of 16 bytes: elements are not copied ahead one by one for that. */
 bool gpu_load_passes_through(TileFunc *func, const TileOp *load);
+/* Is it a vector that a loop loads beside the operands of its products? Warps that copy these can have it copied, too; all lanes
+ * read it from shared memory. */
+bool gpu_load_is_vector(const TileOp *load);
 /* A load in the product's block that the operand depends on; NULL: there is none. `between` is the last op between
  * the two, except transpositions and fills; NULL: there is none. For remarks: the search is limited. */
 const TileOp *gpu_operand_load(const TileOp *dot, unsigned operand, const TileOp **between);

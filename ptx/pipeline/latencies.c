@@ -1,5 +1,6 @@
 /* Purpose: decide which loads of a loop are copied to shared memory some iterations before products take them from
- * there, and how many iterations: their latency. It is as great as the slots allow that the copies of so many iterations
+ * there, and how many iterations: their latency. Vectors that tensor maps copy, for what is computed beside products, are such
+ * loads, too. It is as great as the slots allow that the copies of so many iterations
  * and of the one that is read take in shared memory.
  *
  * Before:
@@ -44,7 +45,7 @@
 #include "ptx/target/map.h"
 #include "ptx/target/target.h"
 
-enum { MOST_LOADS = 8, MOST_SLOTS = 4, MOST_MAP_SLOTS = 8, LEAST_SLOTS = 2, LARGEST_STEP = 1 << 30, SMALL_BLOCK = 128 };
+enum { MOST_LOADS = 8, MOST_SLOTS = 4, MOST_MAP_SLOTS = 8, LEAST_SLOTS = 2, LARGEST_STEP = 1 << 30, SMALL_BLOCK = 128, MBARRIERS = 1024 };
 
 typedef struct Candidate {
     TilePassContext *context;
@@ -78,6 +79,9 @@ static const char *why_not_ahead(const TileOp *load, const TileOp *loop) {
     return NULL;
 }
 
+/* An operand of products, or a vector beside them, that warps of their own have copied. */
+static bool is_copied(const TileOp *op) { return gpu_load_is_copied(op) || (gpu_by_map(op) && gpu_load_is_vector(op)); }
+
 static int64_t slot_bytes(TileContext *context, const TileOp *load) {
     return gpu_shared_bytes(gpu_slot_type(context, load));
 }
@@ -98,7 +102,7 @@ static int64_t taken_bytes(const TileFunc *func, TileContext *context, const Til
     int64_t bytes = 0;
     for (const TileOp *op = block->first; op; op = op->next) {
         int64_t slots = tile_op_integer(op, TILE_ATTRIBUTE_LATENCY, 0) + 1;
-        if (gpu_load_is_copied(op) || slots > 1) bytes += slots * slot_bytes(context, op);
+        if (is_copied(op) || slots > 1) bytes += slots * slot_bytes(context, op);
         for (unsigned i = 0; i < 2 && op->id == TILE_OP_DOT; i++) bytes += operand_bytes(context, op, i);
         if (op->id == TILE_OP_STORE_TILE && gpu_by_map(op))
             bytes += gpu_map_stored_bytes(gpu_turns(func), tile_op_named(op, TILE_OPERAND_VALUE)->type);
@@ -113,12 +117,12 @@ static int64_t taken_bytes(const TileFunc *func, TileContext *context, const Til
 static int64_t choose_slots(const Candidate *candidate) {
     const TilePtxTarget *target = tile_ptx_target_of(candidate->context->target);
     const TileFunc *func = candidate->func;
-    int64_t each = candidate->bytes, limit = target->shared_block_bytes,
+    bool maps = gpu_by_map(candidate->loads[0]);
+    int64_t each = candidate->bytes, limit = target->shared_block_bytes - (maps ? MBARRIERS : 0),
             other = taken_bytes(func, candidate->context->module->context, &func->body) - each;
     if (limit < other + LEAST_SLOTS * each || func->stages == 1) return 0;
     int64_t most = (limit - other) / each, wanted = func->stages;
     if (wanted) return wanted < most ? wanted : most;
-    bool maps = gpu_by_map(candidate->loads[0]);
     if (maps) return most < MOST_MAP_SLOTS ? most : MOST_MAP_SLOTS;
     int64_t blocks = gpu_blocks_of_sums(target, func, &func->body);
     if (!blocks) blocks = func->threads <= SMALL_BLOCK ? 2 : 1;
@@ -157,7 +161,7 @@ static bool passes_through(Candidate *candidate, const TileOp *load) {
 
 static void find_loads(Candidate *candidate) {
     for (TileOp *op = candidate->loop->regions[0].first; op; op = op->next) {
-        if (!gpu_load_is_copied(op) && !passes_through(candidate, op)) continue;
+        if (!is_copied(op) && !passes_through(candidate, op)) continue;
         const char *why = why_not_ahead(op, candidate->loop);
         if (!why && candidate->count == MOST_LOADS) why = "the loop already copies the maximum number of tiles ahead";
         if (why) {

@@ -1,7 +1,8 @@
 /* Purpose: expand a software pipeline of two stages whose first one must not run past the last iteration: the first
  * stage of the first iteration is peeled off ahead of the loop, the second stage of the last one behind it, and in
  * between an iteration runs the second stage for its own index and the first for the next. What the second stage takes
- * of the first is loop-carried. A loop without iterations skips all of it.
+ * of the first is loop-carried. A loop without iterations skips all of it. Where all ops have one stage, clusters are
+ * the order of the loop's body, and nothing is peeled.
  *
  * Before:
  *     func phase tile @k.0(%end: i64) threads = 128 {
@@ -232,6 +233,38 @@ static void build_iterations(Peel *p) {
     tile_build_end(&p->b, TILE_OP_YIELD, values, p->count);
 }
 
+/* ---- one stage ---- */
+
+static int64_t last_stage(const TileBlock *body) {
+    int64_t last = -1;
+    for (const TileOp *op = body->first; op; op = op->next)
+        if (stage_of(op) > last) last = stage_of(op);
+    return last;
+}
+
+static int64_t last_cluster(const TileBlock *body) {
+    int64_t last = 0;
+    for (const TileOp *op = body->first; op; op = op->next)
+        if (cluster_of(op) > last) last = cluster_of(op);
+    return last;
+}
+
+/* Ops of a cluster keep their order. */
+static void order_body(TileBlock *body) {
+    TileOp *end = body->last;
+    for (int64_t cluster = 0, clusters = last_cluster(body); cluster <= clusters; cluster++)
+        for (TileOp *op = body->first, *next; op != end; op = next) {
+            next = op->next;
+            if (cluster_of(op) != cluster || stage_of(op) < 0) continue;
+            tile_op_clear(op, TILE_ATTRIBUTE_STAGE);
+            tile_op_clear(op, TILE_ATTRIBUTE_CLUSTER);
+            tile_op_detach(op);
+            tile_op_insert_before(op, end);
+        }
+    for (TileOp *op = body->first; op != end; op = op->next)
+        if (op->id == TILE_OP_DOT_WAIT) count_pending(op);
+}
+
 static bool has_stages(const TileBlock *body) {
     for (const TileOp *op = body->first; op; op = op->next)
         if (op->id == TILE_OP_DOT_WAIT && stage_of(op) >= 0) return true;
@@ -241,6 +274,10 @@ static bool has_stages(const TileBlock *body) {
 static bool try_loop(TilePassContext *context, TileOp *loop, const char **error) {
     Peel p = {.context = context, .loop = loop, .body = &loop->regions[0], .count = loop->result_count};
     if (!has_stages(p.body)) return false;
+    if (last_stage(p.body) == FIRST_STAGE) {
+        order_body(p.body);
+        return true;
+    }
     p.second = TILE_NEW_ARRAY(context->scratch, bool, p.count + 1);
     find_carried(&p);
     find_given(&p);

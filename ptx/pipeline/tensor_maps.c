@@ -199,7 +199,8 @@ static const char *why_not(Maps *maps, const TileOp *load) {
     unsigned rank = tile_access_read(load, indices);
     if (tensor->op || tensor->block != &maps->func->body) return "it is of a temporary";
     if (tile_op_has_part(load, TILE_PARTS_MASK)) return "it has a mask";
-    const char *misfit = gpu_map_fits_tile(load->results[0].type);
+    const TileType *tile = load->results[0].type;
+    const char *misfit = tile->rank == 1 ? gpu_map_fits_vector(tile) : gpu_map_fits_tile(tile);
     if (misfit) return misfit;
     for (uint32_t d = 0; d < rank; d++) {
         const char *why = why_no_dimension(&indices[d]);
@@ -262,11 +263,11 @@ static void decide_store(Maps *maps, TileOp *store) {
         tile_op_set_integer(maps->context->module, store, TILE_ATTRIBUTE_TENSOR_MAP, 1);
 }
 
-/* Only products read tiles from where a map copies them. */
+/* Only products read tiles from where a map copies them; vectors that are computed with between products, all threads. */
 static void decide(TileOp *load, void *state) {
     Maps *maps = state;
     if (load->id == TILE_OP_STORE_TILE) decide_store(maps, load);
-    if (load->id != TILE_OP_LOAD_TILE || !gpu_load_is_copied(load)) return;
+    if (load->id != TILE_OP_LOAD_TILE || !(gpu_load_is_copied(load) || gpu_load_is_vector(load))) return;
     TileParameter *parameter = &maps->func->parameters[tile_op_operand(load, 0)->index];
     bool asked = parameter->asked_map;
     const char *why = why_not(maps, load);
@@ -276,7 +277,7 @@ static void decide(TileOp *load, void *state) {
         return;
     }
     tile_op_set_integer(maps->context->module, load, TILE_ATTRIBUTE_TENSOR_MAP, 1);
-    set_clears(maps, load);
+    if (!gpu_load_is_vector(load)) set_clears(maps, load);
     maps->changed = true;
 }
 

@@ -61,7 +61,8 @@ typedef struct Warpgroups {
     int64_t rows;           /* of all products: the greatest common divisor */
     int64_t sums;           /* elements of sums that are live together */
     int64_t promoted;       /* registers of a thread for sums that are added to those */
-    int64_t loaded, stored; /* bytes of tiles in shared memory: of one slot of each load, of all stores */
+    int64_t loaded, stored; /* bytes of tiles in shared memory: of one slot of each load in a loop, of all stores */
+    int64_t loaded_once;    /* of loads that have one slot: those outside of loops */
     int64_t stored_in_turn; /* of all stores of all programs that are to take turns */
     int64_t copies;         /* loads by maps */
     /* Of what is loaded beside products, in no iteration of theirs: values for each column, for each row, for each sum. */
@@ -237,10 +238,10 @@ static bool has_sum(const TileOp *op, const TileType *type) {
 /* Have the threads of so many warpgroups, of each of the programs that take turns, registers for the sums, beside those for
  * all else: addresses, and between products what is made of one's sums for another? */
 static bool have_registers(const Warpgroups *w, int64_t groups, int64_t turns) {
-    enum { ADDRESSES = 32, BETWEEN = 16 };
+    enum { ADDRESSES = 24, BETWEEN = 16 };
     const TilePtxTarget *target = tile_ptx_target_of(w->context->target);
     int64_t group = GROUP_WARPS * TILE_WARP_THREADS;
-    int64_t each = gpu_multiplying_registers(target, turns * groups * group, group, w->copies);
+    int64_t each = gpu_multiplying_registers(target, turns * groups * group, group, gpu_copying_registers(w->copies));
     int64_t others = w->promoted + ADDRESSES + (w->count > 1 ? BETWEEN : 0);
     return w->sums <= groups * group * (each - others);
 }
@@ -251,7 +252,7 @@ static bool have_registers_beside(const Warpgroups *w, int64_t groups, int64_t t
     enum { COMPUTED = 8, COLUMNS_OF_LANES = 4, ROWS_OF_LANES = 8, SUM_REGISTERS = 2 };
     const TilePtxTarget *target = tile_ptx_target_of(w->context->target);
     int64_t group = GROUP_WARPS * TILE_WARP_THREADS, threads = groups * group;
-    int64_t each = gpu_multiplying_registers(target, turns * threads, group, w->copies);
+    int64_t each = gpu_multiplying_registers(target, turns * threads, group, gpu_copying_registers(w->copies));
     int64_t loaded = w->column_values / COLUMNS_OF_LANES + w->row_values / (groups * GROUP_WARPS * ROWS_OF_LANES) +
                      SUM_REGISTERS * w->sum_values / threads;
     return !loaded || w->sums / threads + loaded + COMPUTED <= each;
@@ -286,30 +287,42 @@ static bool is_narrow_sum(const Warpgroups *w, const TileOp *op) {
            is_sum(w, op);
 }
 
+static bool is_in_loop(const TileOp *op) {
+    for (const TileOp *outer = op->block->op; outer; outer = outer->block->op)
+        if (outer->id == TILE_OP_FOR && !tile_loop_is_of_programs(outer)) return true;
+    return false;
+}
+
 static void add_bytes(TileOp *op, void *state) {
     Warpgroups *w = state;
     if (!gpu_by_map(op) && !is_narrow_sum(w, op)) return;
     bool store = op->id == TILE_OP_STORE_TILE;
     const TileType *tile = store ? tile_op_named(op, TILE_OPERAND_VALUE)->type : op->results[0].type;
-    w->copies += !store;
-    if (!store) w->loaded += gpu_shared_bytes(gpu_panel_type(w->context->module->context, tile));
+    w->copies += !store && tile->rank > 1; /* a vector begins where a tile does */
+    int64_t *loaded = is_in_loop(op) ? &w->loaded : &w->loaded_once;
+    if (!store) *loaded += gpu_shared_bytes(gpu_slot_type(w->context->module->context, op));
     if (!store) return;
     int64_t turns = gpu_turns(w->func);
     w->stored += gpu_stored_bytes(tile);
     w->stored_in_turn += gpu_by_map(op) ? gpu_map_stored_bytes(turns, tile) : turns * gpu_stored_bytes(tile);
 }
 
-/* Is there room for results of so many bytes beside three slots of what is loaded? */
+/* Is there room for results of so many bytes beside the slots of what is loaded? Iterations that compute with the sums of their
+ * products take long enough that two slots will do. */
 static bool has_room(const Warpgroups *w, int64_t stored) {
-    enum { SLOTS = 3, MBARRIERS = 1024 };
-    return SLOTS * w->loaded + stored + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
+    enum { SLOTS = 3, FEW_SLOTS = 2, MBARRIERS = 1024 };
+    int64_t slots = gpu_loops_use_sums(&w->func->body) ? FEW_SLOTS : SLOTS, bytes = slots * w->loaded + w->loaded_once + stored;
+    return bytes + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
 }
+
+/* Operands are, and vectors whose address a copying warp knows. */
+static bool is_moved(const TileOp *load) { return gpu_load_is_copied(load) || gpu_load_is_vector(load); }
 
 /* What is not copied by a map does not say so any more. */
 static void drop_map(TileOp *load, void *state) {
     Warpgroups *w = state;
     if (!gpu_by_map(load)) return;
-    bool taken = load->id == TILE_OP_STORE_TILE ? is_sum(w, load) && has_room(w, w->stored) : gpu_load_is_copied(load);
+    bool taken = load->id == TILE_OP_STORE_TILE ? is_sum(w, load) && has_room(w, w->stored) : is_moved(load) && !why_not_copied(w, load);
     if (!w->why && w->count && taken) return;
     tile_op_clear(load, TILE_ATTRIBUTE_TENSOR_MAP);
     tile_op_clear(load, TILE_ATTRIBUTE_CLEARS);

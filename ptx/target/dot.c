@@ -318,18 +318,19 @@ TileLayout gpu_sum_layout(const GpuDots *dots, const TileType *tile) {
 }
 
 int64_t gpu_copying_registers(int64_t copies) {
-    enum { FEWEST_COPIES = 3, OTHERS = 16, COPY = 8 };
-    return OTHERS + COPY * (copies < FEWEST_COPIES ? FEWEST_COPIES : copies);
+    enum { FEWEST_COPIES = 3, OTHERS = 16, COPY = 6, UNIT = 8 };
+    int64_t registers = OTHERS + COPY * (copies < FEWEST_COPIES ? FEWEST_COPIES : copies);
+    return (registers + UNIT - 1) / UNIT * UNIT;
 }
 
 int64_t gpu_first_registers(const TilePtxTarget *target, int64_t threads) {
     return target->registers / threads & ~INT64_C(7);
 }
 
-int64_t gpu_multiplying_registers(const TilePtxTarget *target, int64_t multiplying, int64_t copying, int64_t copies) {
+int64_t gpu_multiplying_registers(const TilePtxTarget *target, int64_t multiplying, int64_t copying, int64_t kept) {
     enum { MOST_REGISTERS = 240 };
     int64_t first = gpu_first_registers(target, multiplying + copying);
-    int64_t released = (first - gpu_copying_registers(copies)) * copying;
+    int64_t released = (first - kept) * copying;
     int64_t each = (first + released / multiplying) & ~INT64_C(7);
     return each < MOST_REGISTERS ? each : MOST_REGISTERS;
 }

@@ -47,8 +47,8 @@ int64_t gpu_dot_promoted(const TileOp *dot);
 int64_t gpu_copying_registers(int64_t copies);
 /* The registers with which each of a block's threads begins, if it has all of the multiprocessor's. */
 int64_t gpu_first_registers(const TilePtxTarget *target, int64_t threads);
-/* Those of a thread that multiplies, once the copying ones have released theirs. */
-int64_t gpu_multiplying_registers(const TilePtxTarget *target, int64_t multiplying, int64_t copying, int64_t copies);
+/* Those of a thread that multiplies, once each copying one has released all but those that it keeps. */
+int64_t gpu_multiplying_registers(const TilePtxTarget *target, int64_t multiplying, int64_t copying, int64_t kept);
 /* Columns of one instruction of wgmma, of several that share the columns of the sums; 0: no number fits. */
 int64_t gpu_wgmma_columns(const TileOp *dot);
 /* Warps: those of the function's threads; before gpu-threads has decided on these, the number that the kernel's

@@ -6,6 +6,19 @@ enum { LEAST_ROW_BYTES = 32 };
 
 static int64_t row_bytes(const TileType *tile) { return tile->extent[tile->rank - 1] * tile_scalar_bytes(tile->scalar); }
 
+const TileType *gpu_vector_type(TileContext *context, const TileType *tile) {
+    return tile_type_shared(context, tile->scalar, (int64_t[]){1, tile->extent[0]}, TILE_SWIZZLE_NONE, 0);
+}
+
+const TileType *gpu_copied_type(TileContext *context, const TileType *tile) {
+    return tile->rank > 1 ? gpu_rows_type(context, tile) : tile_type_tile(context, tile->scalar, 2, (int64_t[]){1, tile->extent[0]});
+}
+
+const char *gpu_map_fits_vector(const TileType *tile) {
+    bool fits = row_bytes(tile) % LEAST_ROW_BYTES == 0 && tile->extent[0] <= GPU_BOX_ROWS;
+    return fits ? NULL : "a map moves vectors of at most 256 elements and of a multiple of 32 bytes";
+}
+
 const char *gpu_map_fits_tile(const TileType *tile) {
     int64_t bytes = tile->rank > 1 ? row_bytes(tile) : 0, rows = 1;
     if (tile->rank < 2 || !bytes || bytes % LEAST_ROW_BYTES) return "a map moves rows of a multiple of 32 bytes";

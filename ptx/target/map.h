@@ -7,6 +7,7 @@
 /* NULL: boxes of equal height can make up the tile, whose rows are those of a tensor, or one box of more axes does; else why
  * not. */
 const char *gpu_map_fits_tile(const TileType *tile);
+const char *gpu_map_fits_vector(const TileType *tile);
 /* NULL: a map can describe the tensor; else why it cannot. Records that the fact was asked for. */
 const char *gpu_map_fits_tensor(TileParameter *parameter, const TileType *tensor);
 /* Is the tile, or part of it, copied by a tensor map? */
@@ -17,6 +18,10 @@ static inline bool gpu_by_rows(const TileOp *op) { return tile_op_integer(op, TI
 
 /* The type of a tile that maps write and wgmma reads: in panels of at most 128 bytes of each row. */
 const TileType *gpu_panel_type(TileContext *context, const TileType *tile);
+/* The type of a vector in shared memory, which threads read as they need it: a row without a swizzle. */
+const TileType *gpu_vector_type(TileContext *context, const TileType *tile);
+/* The type of a tile or vector as it is read from a slot: rows. */
+const TileType *gpu_copied_type(TileContext *context, const TileType *tile);
 /* Alignment of such a tile: the bits of an address that decide on the swizzle are those of the place in the tile. */
 enum { GPU_PANEL_ALIGN = 1024, GPU_PANEL_BYTES = 128, GPU_BOX_ROWS = 256 };
 

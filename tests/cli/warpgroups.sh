@@ -153,6 +153,13 @@ by_warpgroups attention.tile:attention_scored q=randn:bf16[1,2,70,96] k=randn:bf
 by_warpgroups attention.tile:attention_scored q=randn:f16[1,2,70,64] k=randn:f16[1,1,90,64] v=randn:f16[1,1,90,64] sink=rand:f32[2] \
     o=@ scale=0.1 causal=true f=alibi slope=rand:f32[2] BS=64 BL=64
 
+# Gradients: several products of a loop are under way, and vectors beside them are copied by maps, or loaded where these lie odd.
+for length in 72 71; do
+    by_warpgroups attention.tile:attention_backward "q=randn:bf16[1,2,$length,64]" k=randn:bf16[1,1,90,64] v=randn:bf16[1,1,90,64] \
+        "o=randn:bf16[1,2,$length,64]" "lse=rand:f32[1,2,$length]" "do=randn:bf16[1,2,$length,64]" dq=@ dk=@ dv=@ scale=0.1 \
+        causal=true BL=64 BS=64 BK=64
+done
+
 # 8-bit floats, whose keys lie side by side in both products.
 expect 0 'products are computed by wgmma' "$tilec" explain "$TILE_SOURCE_DIR/stdlib/attention.tile:attention_f8" \
     q=ones:f8e4m3[1,4,70,32] k=ones:f8e4m3[1,2,96,32] v=ones:f8e4m3[1,2,32,96] q_scale=ones:f32[1,4] k_scale=ones:f32[1,2] \

@@ -119,6 +119,14 @@ Test(execute_block, exchanges_order_no_memory) {
                  "a race: ");
 }
 
+/* A barrier of a warp orders what its lanes access, and no others. */
+Test(execute_block, barriers_of_warps) {
+    expect_good("store %thread, %own\nwarp_barrier\n%k = xor %t, %one : i64\n%ko = mul %k, %four : i64\n"
+                "%q = ptr_add %shared, %ko : ptr<shared>\n%w = load %q : i32\nwarp_barrier\nstore %w, %own\n");
+    expect_fault("store %thread, %own\nwarp_barrier\n%w = load %next : i32\n", "a race: ");
+    expect_fault("if %is0 {\nyield\n} {\nwarp_barrier\nyield\n}\n", "not all lanes");
+}
+
 Test(execute_block, nothing_orders_blocks) {
     expect_good("store %thread, %mine\nbarrier\n%v = load %line : i32\nstore %v, %own\n");
     TileText message = {.arena = executing.arena};

@@ -56,8 +56,8 @@
  * With instruction = amx, panels keep the operands' types, and blocks of up to 32 x 32 are in tile registers, for which one
  * configuration does in the whole function (dot_amx.c). Panels of b that later programs may need stay in memory.
  *
- * Needs: a target; c in scratch. Keeps: every result, bit for bit: k runs in order for each element, with one fma, or with
- * AMX's instruction for each group of k.
+ * Needs: a target; c in scratch. Keeps: every result, bit for bit: k runs in order for each element, with one fma. By AMX the order
+ * of k; its instruction rounds once for a group of k, and a group may have those of several joined products.
  * Cost: linear, about 400 ops for each dot_block, 1,200 by AMX. */
 #include "cpu/dot.h"
 #include "cpu/panel.h"

@@ -150,12 +150,20 @@ static void choose_panels(Dot *dot) {
     dot->b_panel = tile_build_buffer(&dot->emitter->front, dot->slot_bytes, ALIGN);
 }
 
+static bool stays_apart(Dot *dot, const char *why) {
+    if (tile_op_is(dot->op->block->op, TILE_OP_FOR))
+        tile_pass_remark(dot->context, dot->op, TILE_DECISION_PRODUCTS_APART, "the product", "%s", why);
+    return false;
+}
+
 /* Are the products of iterations multiplied together? */
 static bool join(Dot *dot, TileOp *op) {
     TileOp *loops[DOT_JOINED];
     unsigned count = dot->n_max <= PANEL_WIDTH ? dot_joined_loops(dot, op, loops) : 0;
     int64_t deepest = dot->amx ? dot_amx_deepest(dot) : CPU_PANEL_DEPTH_BYTES / dot->bytes;
-    if (!count || !dot_join_choose(dot, deepest)) return false;
+    if (dot->n_max > PANEL_WIDTH) return stays_apart(dot, "it has more columns than are packed at a time");
+    if (!count) return stays_apart(dot, "the loop around it does more with its sums than to add to them, or its bounds vary");
+    if (!dot_join_choose(dot, deepest)) return stays_apart(dot, "panels hold fewer k than two products have");
     if (dot->amx) {
         dot_amx_choose_joined(dot);
         dot_join_reads_in_place(dot, op, loops, count);
@@ -285,7 +293,7 @@ static bool is_by_amx(const TileOp *op) {
 
 static void expand(TilePassContext *context, TileEmitter *emitter, TileOp *op) {
     const TileTarget *target = context->target;
-    Dot dot = {.context = context, .emitter = emitter, .builder = &emitter->builder};
+    Dot dot = {.context = context, .op = op, .emitter = emitter, .builder = &emitter->builder};
     tile_emit_before(emitter, op);
     read_operands(&dot, op);
     dot.lanes = target->vector_bytes / dot.bytes;

@@ -26,6 +26,7 @@ enum {
 
 typedef struct Dot {
     TilePassContext *context;
+    const TileOp *op; /* the dot_block */
     TileEmitter *emitter;
     TileBuilder *builder;       /* the emitter's */
     TileOp *open[DOT_DEEPEST];  /* loops and branches that are being built; NULL: a loop of one iteration, which is none */

@@ -420,12 +420,31 @@ static void create_cells(Dot *dot, Kept *kept) {
                          tile_build_ptr_add(front, kept->cells, tile_build_i64(front, cleared[i] * WORD)), NULL, 0);
 }
 
+static const char *side_of(const Dot *dot, const DotOperand *operand) {
+    return operand == &dot->a ? "the left operand" : "the right operand";
+}
+
+static void remark_kept(Dot *dot, const Kept *kept, bool worth) {
+    const char *side = side_of(dot, kept->operand);
+    if (kept->count)
+        tile_pass_remark(dot->context, dot->op, TILE_DECISION_KEPT, side, "%lld panels of %lld bytes", (long long)kept->count,
+                         (long long)kept->bytes);
+    else if (tile_buffer_of(kept->operand->pointer))
+        tile_pass_remark(dot->context, dot->op, TILE_DECISION_NOT_IN_PANEL, side,
+                         "its rows have no space for a panel's, or another type, or it is read elsewhere");
+    else
+        tile_pass_remark(dot->context, dot->op, TILE_DECISION_NOT_KEPT, side, "%s",
+                         worth ? "what it is loaded from may change, or its strides do"
+                               : "its elements lie side by side, which are copied as fast as they are looked for");
+}
+
 /* The operand in as many panels as pay; in one if nothing can be known of it, or it is not worth it. */
 static Kept keep(Dot *dot, const DotOperand *operand, int64_t bytes, bool worth) {
     Kept kept = {.operand = operand, .bytes = bytes, .count = worth && is_fixed_memory(operand)};
-    int64_t most = dot->context->target->l2_bytes / 2; /* of all panels */
-    while (kept.count && kept.count < MOST_PANELS && 2 * kept.count * bytes <= most) kept.count *= 2;
+    int64_t most = dot->context->target->l2_bytes / 2, used = bytes / dot->depth * capacity(dot); /* the end is for zeros alone */
+    while (kept.count && kept.count < MOST_PANELS && 2 * kept.count * used <= most) kept.count *= 2;
     create_cells(dot, &kept);
+    remark_kept(dot, &kept, worth);
     return kept;
 }
 
@@ -470,7 +489,16 @@ static Kept keep_b(Dot *dot) {
     return kept;
 }
 
+static void remark_joined(Dot *dot, unsigned loops) {
+    tile_pass_remark(dot->context, dot->op, TILE_DECISION_PRODUCTS_JOINED, "the product", "of %u loops, up to %lld k at a time%s", loops,
+                     (long long)capacity(dot), dot->amx ? ", a word of each row after the other" : "");
+    const DotOperand *computed[] = {dot->a.pointer == dot->a_panel ? &dot->a : NULL, dot->b_row ? &dot->b : NULL};
+    for (unsigned i = 0; i < 2; i++)
+        if (computed[i]) tile_pass_remark(dot->context, dot->op, TILE_DECISION_IN_PANEL, side_of(dot, computed[i]), "%s", "");
+}
+
 void dot_join(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count) {
+    remark_joined(dot, count);
     Join join = {.dot = dot, .a = keep_a(dot), .b = keep_b(dot)};
     join.cell = tile_build_buffer(&dot->emitter->front, WORD, ALIGN);
     tile_emit_before(dot->emitter, loops[count - 1]);

@@ -232,12 +232,6 @@ static bool is_known(Nest *n, const TileValue *bound, const TileOp *at, unsigned
     return true;
 }
 
-/* Does each lane take a row of its operand? Then vectors run along the rows. */
-static bool is_sum_of_rows(const TileValue *value) {
-    const TileOp *op = tile_value_def(value, TILE_OP_REDUCE);
-    return op && tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0) == tile_op_operand(op, 0)->type->rank - 1;
-}
-
 void nest_join_needs(Nest *n, const TileValue *value, const TileOp *at, NestAtoms *atoms) {
     const NestAtoms *needs = nest_info(n, value)->needs;
     if (!needs) return;
@@ -245,7 +239,7 @@ void nest_join_needs(Nest *n, const TileValue *value, const TileOp *at, NestAtom
     /* Vectors run over the last axis, and whole ones are faster than a loop and a rest, unless each lane is multiplied many
      * times. */
     unsigned last = value->type->rank - 1u;
-    bool exact = nest_info(n, value)->multiplied || tile_value_def(value, TILE_OP_DOT) || is_sum_of_rows(value);
+    bool exact = nest_info(n, value)->multiplied || tile_value_def(value, TILE_OP_DOT);
     for (unsigned a = 0; a < value->type->rank; a++)
         for (unsigned i = 0; i < needs[a].count; i++) {
             NestAtom atom = needs[a].items[i];

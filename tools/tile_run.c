@@ -13,7 +13,7 @@ typedef struct Argument {
     TileScalar scalar;
     unsigned char *memory, *initial; /* `size` bytes */
     size_t size;
-    bool whole; /* floats are whole numbers */
+    bool whole; /* floats are integers */
     TileExecutorTensor tensor;
     uint64_t *lanes;
 } Argument;

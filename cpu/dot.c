@@ -56,8 +56,8 @@
  * With instruction = amx, panels keep the operands' types, and blocks of up to 32 x 32 are in tile registers, for which one
  * configuration does in the whole function (dot_amx.c). Panels of b that later programs may need stay in memory.
  *
- * Needs: a target; c in scratch. Keeps: every result, bit for bit: k runs in order for each element, with one fma, or with
- * AMX's instruction for each group of k.
+ * Needs: a target; c in scratch. Keeps: every result, bit for bit: k runs in order for each element, with one fma. By AMX the order
+ * of k; its instruction rounds once for a group of k, and a group may have those of several joined products.
  * Cost: linear, about 400 ops for each dot_block, 1,200 by AMX. */
 #include "cpu/dot.h"
 #include "cpu/panel.h"
@@ -150,12 +150,20 @@ static void choose_panels(Dot *dot) {
     dot->b_panel = tile_build_buffer(&dot->emitter->front, dot->slot_bytes, ALIGN);
 }
 
+static bool stays_apart(Dot *dot, const char *why) {
+    if (tile_op_is(dot->op->block->op, TILE_OP_FOR))
+        tile_pass_remark(dot->context, dot->op, TILE_DECISION_PRODUCTS_APART, "the product", "%s", why);
+    return false;
+}
+
 /* Are the products of iterations multiplied together? */
 static bool join(Dot *dot, TileOp *op) {
     TileOp *loops[DOT_JOINED];
     unsigned count = dot->n_max <= PANEL_WIDTH ? dot_joined_loops(dot, op, loops) : 0;
     int64_t deepest = dot->amx ? dot_amx_deepest(dot) : CPU_PANEL_DEPTH_BYTES / dot->bytes;
-    if (!count || !dot_join_choose(dot, deepest)) return false;
+    if (dot->n_max > PANEL_WIDTH) return stays_apart(dot, "it has more columns than are packed at a time");
+    if (!count) return stays_apart(dot, "the loop around it does more with its sums than to add to them, or its bounds vary");
+    if (!dot_join_choose(dot, deepest)) return stays_apart(dot, "panels hold fewer k than two products have");
     if (dot->amx) {
         dot_amx_choose_joined(dot);
         dot_join_reads_in_place(dot, op, loops, count);
@@ -285,7 +293,7 @@ static bool is_by_amx(const TileOp *op) {
 
 static void expand(TilePassContext *context, TileEmitter *emitter, TileOp *op) {
     const TileTarget *target = context->target;
-    Dot dot = {.context = context, .emitter = emitter, .builder = &emitter->builder};
+    Dot dot = {.context = context, .op = op, .emitter = emitter, .builder = &emitter->builder};
     tile_emit_before(emitter, op);
     read_operands(&dot, op);
     dot.lanes = target->vector_bytes / dot.bytes;

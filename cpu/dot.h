@@ -26,6 +26,7 @@ enum {
 
 typedef struct Dot {
     TilePassContext *context;
+    const TileOp *op; /* the dot_block */
     TileEmitter *emitter;
     TileBuilder *builder;       /* the emitter's */
     TileOp *open[DOT_DEEPEST];  /* loops and branches that are being built; NULL: a loop of one iteration, which is none */
@@ -54,6 +55,7 @@ typedef struct Dot {
     bool amx;               /* panels have the operands' types, for AMX (dot_amx_pack.c) */
     int64_t element;        /* its bytes */
     int64_t group;          /* elements of a tile register's row */
+    TileValue *b_word;      /* where b is packed behind other products: so many words before it; NULL: at the front */
     TileValue *staging;     /* a tile register's worth of memory */
     int64_t rows_ahead;     /* rows of the next block that are copied during a block; 0: none is */
     TileValue *next_panel;  /* where they go to; NULL: there is no next block */
@@ -119,8 +121,12 @@ typedef struct DotRow {
 bool dot_amx_has_rows(const Dot *dot);
 DotRow dot_amx_row_ahead(Dot *dot, int64_t r);
 void dot_amx_copy_ahead(Dot *dot, const DotRow *row, TileValue *group, TileValue *kc);
-/* The zeros behind the last k of all rows of a that are in their panel already, from there on. */
-void dot_amx_fill_rows(Dot *dot, TileValue *panel);
+/* Zeros behind k elements of all rows of a, which begin at `panel`, up to a multiple of `unit`. */
+void dot_amx_fill_rows(Dot *dot, TileValue *panel, TileValue *k, int64_t unit);
+/* The number of words that so many k take. */
+TileValue *dot_amx_word(Dot *dot, TileValue *k);
+/* Zeros behind the k, a number of whole words, that the panels have, up to the end of the last group. */
+void dot_amx_clear_tail(Dot *dot, TileValue *k);
 void dot_amx_pack_b(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc);
 /* How many panels of b are kept, each of so many bytes; and the memory for their keys. */
 void dot_amx_choose_slots(Dot *dot, int64_t panel_bytes);
@@ -129,13 +135,13 @@ TileValue *dot_amx_find_panel(Dot *dot, TileValue *j0, TileValue *columns, TileV
                               TileValue **missing);
 /* The number of groups of so many k. */
 TileValue *dot_amx_groups(Dot *dot, TileValue *kc);
-/* The block of the micro-kernel; the panels of one product, or those of joined ones, once the depth is chosen. */
+/* The block of the micro-kernel; the panels of one product, or those of joined ones, once the depth is chosen. A joined product
+ * begins at a word; a group is packed as a whole, so that there is space for one behind the last k. */
 void dot_amx_choose_block(Dot *dot);
 void dot_amx_choose_panels(Dot *dot);
 void dot_amx_choose_joined(Dot *dot);
-/* How deep panels are at most, and so many k with the zeros behind them. */
+/* How deep panels are at most. */
 int64_t dot_amx_deepest(const Dot *dot);
-int64_t dot_amx_padded(const Dot *dot, int64_t k);
 /* The micro-kernel, on block_rows of c and `vectors` vectors of 16 columns. */
 void dot_amx_kernel(Dot *dot, const DotPanel *panel, TileValue *c, TileValue *row, int64_t vectors, TileValue *kc);
 /* All rows, for some columns and some k. */

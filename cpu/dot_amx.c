@@ -51,14 +51,13 @@ void dot_amx_choose_panels(Dot *dot) {
     dot->b_slots = tile_build_buffer(front, dot->slots * dot->slot_bytes, ALIGN);
 }
 
-int64_t dot_amx_padded(const Dot *dot, int64_t k) { return round_up(k, dot->group); }
-
 int64_t dot_amx_deepest(const Dot *dot) { return CPU_PANEL_AMX_DEPTH_BYTES / dot->element; }
 
-/* How long a row of a's panel is, and how large one of all columns of b. */
+/* How long a row of a's panel is, and how large one of all columns of b. The last group pads rows, too. */
 void dot_amx_choose_joined(Dot *dot) {
+    dot->depth += dot->group;
     int64_t columns = round_up(dot->n_max, dot->block_vectors * DOT_AMX_ROWS);
-    dot->panel_row = dot->depth + CPU_PANEL_PAD_BYTES / dot->element;
+    dot->panel_row = dot->depth;
     dot->slot_bytes = columns * dot->depth * dot->element;
 }
 

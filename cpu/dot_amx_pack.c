@@ -63,22 +63,36 @@ static void transpose(Dot *dot, TileValue **rows) {
     }
 }
 
-/* Transposes a square whose rows are `from_row` bytes apart to one whose rows are `to_row` bytes apart. */
-static void move_square(Dot *dot, TileValue *const *from, TileValue *to, int64_t to_row) {
+/* Where the rows of a square go to: rows of memory that are `row` bytes apart, or those of a group of b. */
+typedef struct Rows {
+    TileValue *first;
+    int64_t row;
+    TileValue *used; /* of words that are packed behind others: how many words the first tile has already; else NULL */
+} Rows;
+
+/* A group's second tile of columns lies between its first one and the next group's. */
+static TileValue *row_at(Dot *dot, const Rows *to, int64_t l) {
+    TileValue *at = dot_offset(dot, to->first, dot_i64(dot, l * to->row)), *zero = dot_i64(dot, 0);
+    if (!to->used || dot->block_vectors == 1) return at;
+    TileValue *fits = dot_binary(dot, TILE_OP_LT, dot_add(dot, to->used, dot_i64(dot, l)), dot_i64(dot, LANES));
+    return dot_offset(dot, at, dot_select(dot, fits, zero, dot_i64(dot, (dot->block_vectors - 1) * DOT_AMX_TILE)));
+}
+
+/* Transposes a square, whose rows begin at `from`. */
+static void move_square(Dot *dot, TileValue *const *from, const Rows *to) {
     TileValue *rows[LANES];
     const TileType *type = vector_of(dot, TILE_U32, LANES);
     for (int64_t l = 0; l < LANES; l++)
         rows[l] = tile_build_load(dot->builder, type, from[l], NULL, NULL, dot->element);
     transpose(dot, rows);
-    for (int64_t l = 0; l < LANES; l++)
-        tile_build_store(dot->builder, rows[l], dot_offset(dot, to, dot_i64(dot, l * to_row)), NULL, 0);
+    for (int64_t l = 0; l < LANES; l++) tile_build_store(dot->builder, rows[l], row_at(dot, to, l), NULL, 0);
 }
 
 /* Transposes what is in the staging memory. */
-static void move_staged(Dot *dot, TileValue *to, int64_t to_row) {
+static void move_staged(Dot *dot, const Rows *to) {
     TileValue *from[LANES];
     for (int64_t l = 0; l < LANES; l++) from[l] = dot_offset(dot, dot->staging, dot_i64(dot, l * DOT_AMX_BYTES));
-    move_square(dot, from, to, to_row);
+    move_square(dot, from, to);
 }
 
 /* The limit, or 0 if k is not below kc. */
@@ -180,7 +194,8 @@ static void transpose_rows(Dot *dot, const PackA *pack) {
     tile_build_store(dot->builder, words_of(dot, units, 0), line, NULL, 0);
     dot_end(dot);
     TileValue *to = dot_offset(dot, dot->a_panel, dot_scale(dot, row, pack->row_bytes));
-    move_staged(dot, dot_offset(dot, to, dot_scale(dot, group, DOT_AMX_BYTES)), pack->row_bytes);
+    Rows square = {dot_offset(dot, to, dot_scale(dot, group, DOT_AMX_BYTES)), pack->row_bytes, NULL};
+    move_staged(dot, &square);
     dot_end(dot);
     dot_end(dot);
 }
@@ -214,10 +229,10 @@ void dot_amx_pack_a(Dot *dot, TileValue *i, TileValue *first, TileValue *rows, T
     dot_end(dot);
 }
 
-void dot_amx_fill_rows(Dot *dot, TileValue *panel) {
-    TileValue *padded = dot_scale(dot, dot_amx_groups(dot, dot->k), dot->group);
-    TileValue *missing = dot_binary(dot, TILE_OP_SUB, padded, dot->k), *end = dot_offset(dot, panel, dot_scale(dot, dot->k, dot->element));
-    const TileType *type = vector_of(dot, unit_of(dot), dot->group), *mask_type = vector_of(dot, TILE_BOOL, dot->group);
+void dot_amx_fill_rows(Dot *dot, TileValue *panel, TileValue *k, int64_t unit) {
+    TileValue *above = dot_binary(dot, TILE_OP_AND, dot_add(dot, k, dot_i64(dot, unit - 1)), dot_i64(dot, -unit));
+    TileValue *missing = dot_binary(dot, TILE_OP_SUB, above, k), *end = dot_offset(dot, panel, dot_scale(dot, k, dot->element));
+    const TileType *type = vector_of(dot, unit_of(dot), unit), *mask_type = vector_of(dot, TILE_BOOL, unit);
     TileValue *operands[] = {dot_i64(dot, 0), missing}, *zero = tile_emit_bits(dot->emitter, type, 0);
     dot_if(dot, dot_binary(dot, TILE_OP_LT, operands[0], missing));
     TileValue *mask = tile_op_result(tile_build_op(dot->builder, TILE_OP_MASK_LT, operands, 2, NULL, 0, &mask_type, 1), 0);
@@ -262,6 +277,16 @@ static TileValue *tile_at(Dot *dot, TileValue *group, TileValue *j) {
     return dot_offset(dot, block, dot_scale(dot, group, dot->block_vectors * DOT_AMX_TILE));
 }
 
+/* The row of the first tile that has this word of a group, of those that are packed now. */
+static TileValue *word_at(Dot *dot, TileValue *group, TileValue *word, TileValue *j) {
+    if (dot->b_word) {
+        word = dot_add(dot, dot_add(dot, dot->b_word, dot_scale(dot, group, LANES)), word);
+        group = dot_binary(dot, TILE_OP_DIV, word, dot_i64(dot, LANES));
+        word = dot_binary(dot, TILE_OP_AND, word, dot_i64(dot, LANES - 1));
+    }
+    return dot_offset(dot, tile_at(dot, group, j), dot_scale(dot, word, DOT_AMX_BYTES));
+}
+
 /* The words at one place of k, of a block of columns. If not `whole`, columns and k may end in the block. */
 static void pack_words(Dot *dot, const PackB *pack, TileValue *group, TileValue *word, TileValue *j, bool whole) {
     enum { AHEAD = 4 /* words whose rows are prefetched */ };
@@ -276,17 +301,17 @@ static void pack_words(Dot *dot, const PackB *pack, TileValue *group, TileValue 
         if (whole) dot_prefetch(dot, dot_offset(dot, from, dot_scale(dot, dot->b.row, AHEAD * pack_of(dot))));
         units[p] = load_units(dot, from, columns, whole ? NULL : limit_at(dot, at, pack->kc, left));
     }
-    TileValue *to = dot_offset(dot, tile_at(dot, group, j), dot_scale(dot, word, DOT_AMX_BYTES));
+    TileValue *to = word_at(dot, group, word, j);
     for (int64_t v = 0; v < dot->block_vectors; v++)
         tile_build_store(dot->builder, words_of(dot, units, v * LANES),
                          dot_offset(dot, to, dot_i64(dot, v * DOT_AMX_TILE)), NULL, 0);
 }
 
 /* The words of a group behind its last k. */
-static void clear_words(Dot *dot, const PackB *pack, TileValue *group, TileValue *words) {
+static void clear_words(Dot *dot, TileValue *columns, TileValue *group, TileValue *words) {
     TileValue *zero = tile_emit_bits(dot->emitter, vector_of(dot, TILE_U32, LANES), 0);
     TileValue *word = dot_for(dot, words, dot_i64(dot, LANES), dot_i64(dot, 1));
-    TileValue *j = dot_for(dot, dot_i64(dot, 0), pack->columns, dot->block_columns);
+    TileValue *j = dot_for(dot, dot_i64(dot, 0), columns, dot->block_columns);
     TileValue *to = dot_offset(dot, tile_at(dot, group, j), dot_scale(dot, word, DOT_AMX_BYTES));
     for (int64_t v = 0; v < dot->block_vectors; v++)
         tile_build_store(dot->builder, zero, dot_offset(dot, to, dot_i64(dot, v * DOT_AMX_TILE)), NULL, 0);
@@ -308,7 +333,7 @@ static void pack_rows(Dot *dot, const PackB *pack) {
     pack_words(dot, pack, group, word, dot_for(dot, last, pack->columns, dot->block_columns), false);
     dot_end(dot);
     dot_end(dot);
-    clear_words(dot, pack, group, words);
+    if (!dot->b_word) clear_words(dot, pack->columns, group, words);
     dot_end(dot);
 }
 
@@ -331,12 +356,13 @@ static void pack_columns(Dot *dot, const PackB *pack) {
     TileValue *from[LANES], *k = dot_scale(dot, group, dot->group);
     for (int64_t l = 0; l < LANES; l++)
         from[l] = source_of(dot, pack, k, dot_minimum(dot, dot_add(dot, j, dot_i64(dot, l)), last));
-    TileValue *to = dot_offset(dot, tile_at(dot, group, begin), dot_scale(dot, inside, DOT_AMX_BYTES));
+    Rows to = {dot_offset(dot, word_at(dot, group, zero, begin), dot_scale(dot, inside, DOT_AMX_BYTES)), DOT_AMX_BYTES, NULL};
+    if (dot->b_word) to.used = dot_binary(dot, TILE_OP_AND, dot->b_word, dot_i64(dot, LANES - 1));
     dot_if(dot, is_whole(dot, group, pack->kc));
-    move_square(dot, from, to, DOT_AMX_BYTES);
+    move_square(dot, from, &to);
     dot_else(dot);
     stage_group(dot, from, left_in(dot, group, pack->kc));
-    move_staged(dot, to, DOT_AMX_BYTES);
+    move_staged(dot, &to);
     dot_end(dot);
     dot_end(dot);
     dot_end(dot);
@@ -351,15 +377,14 @@ static void gather_columns(Dot *dot, const PackB *pack) {
     TileValue *group = dot_for(dot, zero, dot_amx_groups(dot, pack->kc), one);
     TileValue *from = source_of(dot, pack, dot_scale(dot, group, dot->group), j);
     gather_units(dot, from, dot->b.row, dot->staging, dot->element, left_in(dot, group, pack->kc));
-    TileValue *tile = tile_at(dot, group, dot_binary(dot, TILE_OP_SUB, j, inside));
+    TileValue *begin = dot_binary(dot, TILE_OP_SUB, j, inside);
     TileValue *vector = dot_binary(dot, TILE_OP_DIV, inside, dot_i64(dot, LANES));
     TileValue *lane = dot_binary(dot, TILE_OP_REM, inside, dot_i64(dot, LANES));
-    tile = dot_offset(dot, tile, dot_scale(dot, vector, DOT_AMX_TILE));
-    tile = dot_offset(dot, tile, dot_scale(dot, lane, DOT_AMX_WORD));
+    TileValue *column = dot_add(dot, dot_scale(dot, vector, DOT_AMX_TILE), dot_scale(dot, lane, DOT_AMX_WORD));
     TileValue *word = dot_for(dot, zero, dot_i64(dot, LANES), one);
     TileValue *value = tile_build_load(
         dot->builder, type, dot_offset(dot, dot->staging, dot_scale(dot, word, DOT_AMX_WORD)), NULL, NULL, 0);
-    tile_build_store(dot->builder, value, dot_offset(dot, tile, dot_scale(dot, word, DOT_AMX_BYTES)), NULL, 0);
+    tile_build_store(dot->builder, value, dot_offset(dot, word_at(dot, group, word, begin), column), NULL, 0);
     dot_end(dot);
     dot_end(dot);
     dot_end(dot);
@@ -375,5 +400,17 @@ void dot_amx_pack_b(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, 
     dot_else(dot);
     gather_columns(dot, &pack);
     dot_end(dot);
+    dot_end(dot);
+}
+
+TileValue *dot_amx_word(Dot *dot, TileValue *k) {
+    return dot_binary(dot, TILE_OP_DIV, dot_add(dot, k, dot_i64(dot, pack_of(dot) - 1)), dot_i64(dot, pack_of(dot)));
+}
+
+void dot_amx_clear_tail(Dot *dot, TileValue *k) {
+    TileValue *words = dot_amx_word(dot, k), *used = dot_binary(dot, TILE_OP_AND, words, dot_i64(dot, LANES - 1));
+    dot_amx_fill_rows(dot, dot->a_panel, k, dot->group);
+    dot_if(dot, dot_binary(dot, TILE_OP_LT, dot_i64(dot, 0), used));
+    clear_words(dot, dot->n, dot_binary(dot, TILE_OP_DIV, words, dot_i64(dot, LANES)), used);
     dot_end(dot);
 }

@@ -11,8 +11,8 @@
  *       if joined > depth - k's maximum, or this is the last iteration { multiply; joined = 0 }
  *     }
  * So the packing of a convolution gathers the rows of its window (im2col), and each element of c sums up in the same
- * order as before. By AMX, too, whose instruction adds a group of k to c at a time: each product begins a group of its own,
- * with zeros behind its last k. */
+ * order as before. By AMX, too, whose instruction adds a group of k to c at a time, word by word: each product begins a word of
+ * its own, with zeros behind its last k, and the last group is filled with zeros before it is multiplied. */
 #include "cpu/buffers.h"
 #include "cpu/dot.h"
 #include "cpu/panel.h"
@@ -77,7 +77,13 @@ static int64_t blocks(int64_t size, int64_t block) { return (size + block - 1) /
 static int64_t element_bytes(const Dot *dot) { return dot->amx ? dot->element : dot->bytes; }
 
 /* How much of the panels a product takes, at most. */
-static int64_t most_of_product(const Dot *dot) { return dot->amx ? dot_amx_padded(dot, dot->k_max) : dot->k_max; }
+static int64_t most_of_product(const Dot *dot) {
+    int64_t unit = dot->amx ? DOT_AMX_WORD / dot->element : 1;
+    return blocks(dot->k_max, unit) * unit;
+}
+
+/* How many k the panels take before they are multiplied. */
+static int64_t capacity(const Dot *dot) { return dot->amx ? dot->depth - dot->group : dot->depth; }
 
 static int64_t panel_bytes(const Dot *dot, int64_t depth) {
     return (blocks(dot->m_max, dot->block_rows) * dot->block_rows + blocks(dot->n_max, dot->lanes) * dot->lanes) * depth *
@@ -306,13 +312,15 @@ static void pack_b(Join *join, TileValue *joined) {
     TileValue *zero = dot_i64(dot, 0);
     if (dot->b_row) return;
     if (join->b.count) if_unknown(dot, &join->b, joined, dot->n);
-    int64_t group = dot->block_vectors * DOT_AMX_TILE;
-    TileValue *row = dot->amx ? dot_i64(dot, group / dot->group) : dot_vector_bytes(dot, dot->block_vectors);
-    dot->b_panel = dot_offset(dot, current_panel(dot, &join->b), dot_multiply(dot, joined, row));
-    if (dot->amx)
+    dot->b_panel = current_panel(dot, &join->b);
+    if (dot->amx) {
+        dot->b_word = dot_amx_word(dot, joined);
         dot_amx_pack_b(dot, zero, dot->n, zero, dot->k);
-    else
+    } else {
+        TileValue *row = dot_vector_bytes(dot, dot->block_vectors);
+        dot->b_panel = dot_offset(dot, dot->b_panel, dot_multiply(dot, joined, row));
         dot_pack_b(dot, zero, dot->n, zero, dot->k);
+    }
     if (join->b.count) dot_end(dot);
 }
 
@@ -320,7 +328,8 @@ static void pack_a(Join *join, TileValue *joined) {
     Dot *dot = join->dot;
     TileValue *zero = dot_i64(dot, 0);
     if (dot->a.pointer == join->a.panels) {
-        if (dot->amx) dot_amx_fill_rows(dot, dot_offset(dot, dot->a_panel, dot_scale(dot, joined, dot->element)));
+        TileValue *own = dot_offset(dot, dot->a_panel, dot_scale(dot, joined, element_bytes(dot)));
+        if (dot->amx) dot_amx_fill_rows(dot, own, dot->k, DOT_AMX_WORD / dot->element);
         return;
     }
     if (join->a.count) if_unknown(dot, &join->a, joined, dot->m);
@@ -368,14 +377,26 @@ static void multiply_panels(Join *join, TileValue *kc) {
     dot_end(dot);
 }
 
+/* What lies behind the products of the current panel has been overwritten. */
+static void forget_rest(Dot *dot, const Kept *kept) {
+    if (!kept->count) return;
+    TileValue *known = word(dot, cells_of(dot, kept, load_word(dot, word(dot, kept->cells, CURRENT))), KNOWN);
+    TileValue *products = load_word(dot, word(dot, kept->cells, PRODUCTS));
+    store_word(dot, dot_minimum(dot, load_word(dot, known), products), known);
+}
+
 static void multiply(Join *join, TileValue *kc) {
     Dot *dot = join->dot;
     dot->a_panel = current_panel(dot, &join->a);
     dot->b_panel = current_panel(dot, &join->b);
-    if (dot->amx)
+    if (dot->amx) {
+        dot_amx_clear_tail(dot, kc);
+        forget_rest(dot, &join->a);
+        forget_rest(dot, &join->b);
         dot_amx_multiply(dot, kc);
-    else
+    } else {
         multiply_panels(join, kc);
+    }
 }
 
 /* The panels have nothing. */
@@ -399,12 +420,31 @@ static void create_cells(Dot *dot, Kept *kept) {
                          tile_build_ptr_add(front, kept->cells, tile_build_i64(front, cleared[i] * WORD)), NULL, 0);
 }
 
+static const char *side_of(const Dot *dot, const DotOperand *operand) {
+    return operand == &dot->a ? "the left operand" : "the right operand";
+}
+
+static void remark_kept(Dot *dot, const Kept *kept, bool worth) {
+    const char *side = side_of(dot, kept->operand);
+    if (kept->count)
+        tile_pass_remark(dot->context, dot->op, TILE_DECISION_KEPT, side, "%lld panels of %lld bytes", (long long)kept->count,
+                         (long long)kept->bytes);
+    else if (tile_buffer_of(kept->operand->pointer))
+        tile_pass_remark(dot->context, dot->op, TILE_DECISION_NOT_IN_PANEL, side,
+                         "its rows have no space for a panel's, or another type, or it is read elsewhere");
+    else
+        tile_pass_remark(dot->context, dot->op, TILE_DECISION_NOT_KEPT, side, "%s",
+                         worth ? "what it is loaded from may change, or its strides do"
+                               : "its elements lie side by side, which are copied as fast as they are looked for");
+}
+
 /* The operand in as many panels as pay; in one if nothing can be known of it, or it is not worth it. */
 static Kept keep(Dot *dot, const DotOperand *operand, int64_t bytes, bool worth) {
     Kept kept = {.operand = operand, .bytes = bytes, .count = worth && is_fixed_memory(operand)};
-    int64_t most = dot->context->target->l2_bytes / 2; /* of all panels */
-    while (kept.count && kept.count < MOST_PANELS && 2 * kept.count * bytes <= most) kept.count *= 2;
+    int64_t most = dot->context->target->l2_bytes / 2, used = bytes / dot->depth * capacity(dot); /* the end is for zeros alone */
+    while (kept.count && kept.count < MOST_PANELS && 2 * kept.count * used <= most) kept.count *= 2;
     create_cells(dot, &kept);
+    remark_kept(dot, &kept, worth);
     return kept;
 }
 
@@ -449,7 +489,16 @@ static Kept keep_b(Dot *dot) {
     return kept;
 }
 
+static void remark_joined(Dot *dot, unsigned loops) {
+    tile_pass_remark(dot->context, dot->op, TILE_DECISION_PRODUCTS_JOINED, "the product", "of %u loops, up to %lld k at a time%s", loops,
+                     (long long)capacity(dot), dot->amx ? ", a word of each row after the other" : "");
+    const DotOperand *computed[] = {dot->a.pointer == dot->a_panel ? &dot->a : NULL, dot->b_row ? &dot->b : NULL};
+    for (unsigned i = 0; i < 2; i++)
+        if (computed[i]) tile_pass_remark(dot->context, dot->op, TILE_DECISION_IN_PANEL, side_of(dot, computed[i]), "%s", "");
+}
+
 void dot_join(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count) {
+    remark_joined(dot, count);
     Join join = {.dot = dot, .a = keep_a(dot), .b = keep_b(dot)};
     join.cell = tile_build_buffer(&dot->emitter->front, WORD, ALIGN);
     tile_emit_before(dot->emitter, loops[count - 1]);
@@ -462,9 +511,9 @@ void dot_join(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count) {
     tile_emit_before(dot->emitter, op);
     pack_b(&join, joined);
     pack_a(&join, joined);
-    TileValue *k = dot->amx ? dot_scale(dot, dot_amx_groups(dot, dot->k), dot->group) : dot->k;
+    TileValue *k = dot->amx ? dot_scale(dot, dot_amx_word(dot, dot->k), DOT_AMX_WORD / dot->element) : dot->k;
     TileValue *total = dot_add(dot, joined, k);
-    TileValue *full = dot_binary(dot, TILE_OP_LT, dot_i64(dot, dot->depth - most_of_product(dot)), total);
+    TileValue *full = dot_binary(dot, TILE_OP_LT, dot_i64(dot, capacity(dot) - most_of_product(dot)), total);
     store_word(dot, total, join.cell);
     dot_if(dot, dot_binary(dot, TILE_OP_OR, full, is_last(dot, loops, count)));
     multiply(&join, total);

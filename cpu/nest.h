@@ -176,6 +176,7 @@ struct NestNode {
     const NestBlock *block;   /* of all statements below it, which are computed point by point; NULL: there is none */
     NestLevel level;
     TILE_LIST(NestNode *) children;
+    bool lanes;   /* a function of each row: rows are lanes, as long as they share the loop with nothing that has loops */
 };
 
 typedef struct NestMemo {

@@ -51,7 +51,7 @@ NestBuffer *nest_dot_panel(Nest *n, const NestStatement *s) {
     const NestStatement *dot = s->consumers.count == 1 ? s->consumers.items[0] : NULL;
     if (s->kind != NEST_KEEP || !dot || dot->kind != NEST_DOT) return NULL;
     bool a = is_operand(s, &dot->a, &dot->b), b = is_operand(s, &dot->b, &dot->a);
-    if ((!a && !b) || !tile_op_is(dot->op->block->op, TILE_OP_FOR)) return NULL;
+    if ((!a && !b) || !tile_op_is(dot->op->block->op, TILE_OP_FOR) || !only_adds(dot->op)) return NULL;
     if (is_by_amx(dot->op)) return a ? amx_panel(n, s->value->type) : NULL;
     if (!is_tile_float(s->value) || !is_tile_float(dot->value)) return NULL;
     const TileType *type = s->value->type;
@@ -63,7 +63,7 @@ NestBuffer *nest_dot_panel(Nest *n, const NestStatement *s) {
         return panel(n, type, scalar, row, row * (type->extent[0] + CPU_PANEL_ROWS));
     }
     int64_t row = (type->extent[1] * bytes + line - 1) / line * line;
-    if (row > CPU_PANEL_WIDTH_BYTES || !only_adds(dot->op)) return NULL;
+    if (row > CPU_PANEL_WIDTH_BYTES) return NULL;
     return panel(n, type, scalar, row, row * CPU_PANEL_DEPTH_BYTES / bytes + CPU_PANEL_TAIL_BYTES);
 }
 

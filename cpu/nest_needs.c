@@ -87,6 +87,17 @@ static void fill_needs(const Needs *needs, const TileOp *op, const NestAtoms *re
     need(needs, tile_op_operand(op, 0), axes);
 }
 
+/* All that is combined, of the rows whose result is read. */
+static void reduce_needs(const Needs *needs, const TileOp *op, const NestAtoms *result) {
+    unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), rank = tile_op_operand(op, 0)->type->rank;
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        NestAtoms axes[TILE_MAX_TILE_RANK] = {0};
+        for (unsigned a = 0; a < rank; a++)
+            if (a != axis) axes[a] = result[a - (a > axis)];
+        need(needs, tile_op_operand(op, i), axes);
+    }
+}
+
 static void dot_needs(const Needs *needs, const TileOp *op, const NestAtoms *result) {
     unsigned rank = op->results[0].type->rank;
     NestAtoms left[TILE_MAX_TILE_RANK] = {0}, right[TILE_MAX_TILE_RANK] = {0};
@@ -98,14 +109,35 @@ static void dot_needs(const Needs *needs, const TileOp *op, const NestAtoms *res
     need(needs, tile_op_named(op, TILE_OPERAND_SUM), result);
 }
 
-/* All lanes of what it yields and carries may be read, but those that no reader of its result needs; of a value without
- * readers, none are. */
+/* All lanes of what it yields and carries may be read, but those that no reader of its result needs. */
 static void block_needs(Needs *needs, TileBlock *block);
+
+/* Is the value carried only for the next iteration? */
+static bool is_unread(const Needs *needs, const TileOp *op, unsigned i) {
+    return needs->round + 1 < ROUNDS && !op->results[i].first_use && tile_type_is_tile(op->results[i].type);
+}
+
+/* Of what nobody reads behind the loop, the next iteration needs what it reads of it. The producers of what is yielded have been
+ * visited: if it is needed where it was not before, they are again. */
+static void unread_needs(Needs *needs, TileOp *op, unsigned i) {
+    TileBlock *body = &op->regions[0];
+    TileValue *yielded = tile_op_operand(body->last, i);
+    const NestInfo *argument = nest_info(needs->n, body->arguments[i + 1]), *info = nest_info(needs->n, yielded);
+    if (!argument->needs) return;
+    NestAtoms before[TILE_MAX_TILE_RANK] = {0};
+    bool known = info->needs != NULL;
+    for (unsigned a = 0; known && a < yielded->type->rank; a++) before[a] = info->needs[a];
+    need(needs, yielded, argument->needs);
+    need(needs, tile_loop_carried(op, i), argument->needs);
+    for (unsigned a = 0; a < yielded->type->rank; a++)
+        if (!known || !nest_atoms_equal(&before[a], &info->needs[a])) needs->failed = true;
+}
 
 static void for_needs(Needs *needs, TileOp *op) {
     TileBlock *body = &op->regions[0];
     for (unsigned i = 0; i < op->result_count; i++) {
         const NestAtoms *result = nest_info(needs->n, &op->results[i])->needs;
+        if (is_unread(needs, op, i)) continue;
         if (needs->round + 1 == ROUNDS) result = NULL;
         need(needs, tile_op_operand(body->last, i), result);
         need(needs, tile_loop_carried(op, i), result);
@@ -113,6 +145,7 @@ static void for_needs(Needs *needs, TileOp *op) {
     block_needs(needs, body);
     for (unsigned i = 0; i < op->result_count; i++) {
         TileValue *carried = body->arguments[i + 1];
+        if (is_unread(needs, op, i)) unread_needs(needs, op, i);
         NestInfo *result = nest_info(needs->n, &op->results[i]), *argument = nest_info(needs->n, carried);
         if (!tile_type_is_tile(carried->type) || !result->needs || !argument->needs) continue;
         for (unsigned a = 0; a < carried->type->rank; a++)
@@ -158,6 +191,8 @@ static void op_needs(Needs *needs, TileOp *op) {
         fill_needs(needs, op, result);
     } else if (op->id == TILE_OP_DOT) {
         dot_needs(needs, op, result);
+    } else if (op->id == TILE_OP_REDUCE) {
+        reduce_needs(needs, op, result);
     } else if (op->id == TILE_OP_BROADCAST || op->id == TILE_OP_PERMUTE || op->id == TILE_OP_RESHAPE) {
         moved_needs(needs, op, result);
     } else if (tile_op_info((TileOpId)op->id)->class == TILE_CLASS_ELEMENTWISE) {

@@ -105,6 +105,13 @@ static bool is_compatible(const NestNode *node, const NestStatement *s, unsigned
     return node->level.kind == TILE_LOOP_KIND_PARALLEL || (level + 1 == s->level_count && !s->block);
 }
 
+/* Is it a function of each point that takes long, such as that by which the sums of a row are scaled? Among loops over the
+ * elements of rows it would be computed for one row at a time. */
+static bool is_function(const NestStatement *s, unsigned level) {
+    if (s->kind != NEST_KEEP || level || s->level_count != 1 || s->levels[0].kind != TILE_LOOP_KIND_PARALLEL) return false;
+    return s->value->op && (tile_op_info((TileOpId)s->value->op->id)->traits & TILE_TRAIT_COSTLY);
+}
+
 /* The last loop that the statement can be fused into without being moved across a statement that it depends on; NULL:
  * there is none. */
 static NestNode *find_fusable_loop(Nest *n, const NestNode *parent, const NestStatement *s, unsigned level) {
@@ -112,7 +119,8 @@ static NestNode *find_fusable_loop(Nest *n, const NestNode *parent, const NestSt
         NestNode *child = parent->children.items[i];
         Conflict conflict = conflict_with(n, s, child, level);
         if (conflict == BLOCKED) return NULL;
-        if (!child->statement && !child->block && is_compatible(child, s, level)) return child;
+        bool apart = (child->lanes && level + 1 < s->level_count) || (has_loops(child) && is_function(s, level));
+        if (!child->statement && !child->block && !apart && is_compatible(child, s, level)) return child;
         if (conflict != FREE) return NULL;
     }
     return NULL;
@@ -174,6 +182,7 @@ static void schedule(Nest *n, NestStatement *s) {
             fuses = false;
             node = add_node(n, parent, number_at(n, s, l));
             node->level = s->levels[l];
+            node->lanes = is_function(s, l);
         } else if (s->levels[l].kind == TILE_LOOP_KIND_REDUCE) {
             node->level.kind = TILE_LOOP_KIND_REDUCE;
             node->level.order = s->levels[l].order;

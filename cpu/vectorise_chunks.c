@@ -7,6 +7,8 @@
 enum {
     VECTORS_AT_A_TIME = 4,
     LONG_BODY = 24,
+    MOST_COSTLY = 4,     /* functions of a body that is emitted for four registers: compiling takes time */
+    MANY_REGISTERS = 32, /* for four registers of a function's values at a time, beside its constants */
     MOST_CARRIED = 10,
     MOST_KNOWN_MULTIPLE = 16, /* the largest divisor of an extent that launches know */
 };
@@ -55,13 +57,40 @@ static bool has_random(const TileBlock *block) {
     return found;
 }
 
+/* Is the function a chain of fma, each of which waits for the one before, without a division? */
+static bool is_chain(const TileOp *op) {
+    static const TileOpId chains[] = {TILE_OP_EXP, TILE_OP_EXP2, TILE_OP_EXPM1, TILE_OP_LOG, TILE_OP_LOG2,
+                                      TILE_OP_LOG1P, TILE_OP_SIN, TILE_OP_COS, TILE_OP_ERF};
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++)
+        if (op->id == chains[i]) return true;
+    return false;
+}
+
+/* Is the body a few functions of which a processor overlaps too few, one vector after the other: it looks only so far ahead in a
+ * chain, and a short row ends meanwhile? Divisions of four vectors would wait for one another; but two registers are
+ * narrowed to one by one instruction, which outweighs that. */
+static bool waits_for_chains(const TileOp *loop) {
+    unsigned ops = 0, costly = 0, chains = 0;
+    bool narrow = false;
+    for (const TileOp *op = loop->regions[0].first; op; op = op->next, ops++) {
+        if (op->region_count) return false;
+        costly += (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_COSTLY) != 0;
+        chains += is_chain(op);
+        narrow |= op->id == TILE_OP_STORE && tile_scalar_bytes(tile_op_operand(op, 0)->type->scalar) == 2;
+    }
+    return ops <= 2 * LONG_BODY && costly > 0 && costly <= MOST_COSTLY && (narrow || chains == costly);
+}
+
 /* The number of registers of the widest type that are emitted together, so that latencies overlap (unrolling). One if
  * elements are gathered, which takes an access for each lane anyway, and if the body is long and carries no values:
- * then the processor overlaps iterations, and four copies would only take longer to compile. But lanes of four registers
- * share the blocks of their random numbers (random), as far as their length is known. */
+ * then the processor overlaps iterations, and four copies would only take longer to compile; unless it waits for chains, and
+ * there are registers for four. And lanes of four registers share the blocks of their random numbers (random), as far as their
+ * length is known. */
 static int64_t vectors_at_a_time(const TilePassContext *context, const TileOp *loop, bool far) {
-    bool shares = !context->target->scalable && has_random(&loop->regions[0]);
-    return far || (loop->result_count == 0 && is_long(loop) && !shares) ? 1 : VECTORS_AT_A_TIME;
+    const TileTarget *target = context->target;
+    bool shares = !target->scalable && has_random(&loop->regions[0]);
+    bool waits = target->vector_registers >= MANY_REGISTERS && waits_for_chains(loop);
+    return far || (loop->result_count == 0 && is_long(loop) && !shares && !waits) ? 1 : VECTORS_AT_A_TIME;
 }
 
 /* *scalable: the lanes are multiplied by vscale. If 128 bits hold all iterations, they are one fixed vector on any

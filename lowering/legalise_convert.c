@@ -61,12 +61,21 @@ static TileValue *shift_to_even(TileEmitter *e, TileValue *bits, unsigned shift)
     return tile_emit_with_bits(e, TILE_OP_SHR, tile_emit_binary(e, TILE_OP_ADD, up, odd), shift);
 }
 
+/* With half a unit, ties to even, or as a quiet NaN. Where lanes have masks, two sums and a choice between them are fewer
+ * instructions than the last bit that stays as a number. */
 static TileValue *narrow_bf16(TileEmitter *e, TileValue *x) {
-    TileValue *bits = cast(e, x, TILE_U32);
-    TileValue *quiet = tile_emit_with_bits(e, TILE_OP_OR, tile_emit_with_bits(e, TILE_OP_SHR, bits, 16), 0x40);
-    TileValue *is_nan = tile_emit_unary(e, TILE_OP_ISNAN, x);
-    TileValue *result = tile_emit_select(e, is_nan, quiet, shift_to_even(e, bits, 16));
-    return cast(e, convert(e, result, TILE_U16), TILE_BF16);
+    TileValue *bits = cast(e, x, TILE_U32), *up;
+    if (e->target.has_masks) {
+        TileValue *last = tile_emit_with_bits(e, TILE_OP_AND, bits, 0x10000);
+        TileValue *odd = tile_emit_with_bits(e, TILE_OP_NE, last, 0);
+        up = tile_emit_select(e, odd, tile_emit_with_bits(e, TILE_OP_ADD, bits, 0x8000), tile_emit_with_bits(e, TILE_OP_ADD, bits, 0x7fff));
+    } else {
+        TileValue *odd = tile_emit_with_bits(e, TILE_OP_AND, tile_emit_with_bits(e, TILE_OP_SHR, bits, 16), 1);
+        up = tile_emit_binary(e, TILE_OP_ADD, tile_emit_with_bits(e, TILE_OP_ADD, bits, 0x7fff), odd);
+    }
+    TileValue *quiet = tile_emit_with_bits(e, TILE_OP_OR, bits, 0x400000);
+    TileValue *result = tile_emit_select(e, tile_emit_unary(e, TILE_OP_ISNAN, x), quiet, up);
+    return cast(e, convert(e, tile_emit_with_bits(e, TILE_OP_SHR, result, 16), TILE_U16), TILE_BF16);
 }
 
 /* Saturates. Subnormal numbers are rounded by adding a number with the same unit in the last place. */

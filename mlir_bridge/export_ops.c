@@ -157,6 +157,26 @@ static const char *conversion_name(TileScalar from, TileScalar to) {
     return from_bits > to_bits ? "llvm.trunc" : (from_signed ? "llvm.sext" : "llvm.zext");
 }
 
+/* Are two registers of words narrowed to one of halves? One shuffle does that, where LLVM 22 makes five instructions of a
+ * truncation: each register is narrowed, and the two are put together. */
+static bool narrows_registers(const Exporter *exporter, const TileType *from, const TileType *to) {
+    if (!is_x86(exporter) || !exporter->target->has_masks || from->kind != TILE_TYPE_VECTOR) return false;
+    bool words = tile_scalar_is_int(from->scalar) && tile_scalar_is_int(to->scalar) && tile_scalar_bits(from->scalar) == 32 &&
+                 tile_scalar_bits(to->scalar) == 16;
+    return words && (uint64_t)from->extent[0] * 2 >= exporter->target->vector_bytes;
+}
+
+/* The lower halves of all words. */
+static MlirValue lower_halves(Exporter *exporter, const TileType *to, MlirValue x) {
+    TileType halves = *to;
+    halves.extent[0] *= 2;
+    int32_t *mask = TILE_NEW_ARRAY(exporter->bridge->arena, int32_t, to->extent[0]);
+    for (int64_t i = 0; i < to->extent[0]; i++) mask[i] = (int32_t)(2 * i);
+    x = export_build(exporter, "llvm.bitcast", export_type_like(exporter, &halves, to->scalar), VALUES(x), NO_ATTRIBUTES);
+    return export_build(exporter, "llvm.shufflevector", export_type(exporter, to), VALUES(x, x),
+                        ATTRIBUTES(named(exporter, NAME_MASK, mlirDenseI32ArrayGet(exporter->mlir, to->extent[0], mask))));
+}
+
 void export_convert(Exporter *exporter, const TileOp *op) {
     const TileType *from = tile_op_operand(op, 0)->type, *to = tile_op_result(op, 0)->type;
     MlirValue x = operand_of(exporter, op, 0);
@@ -165,6 +185,8 @@ void export_convert(Exporter *exporter, const TileOp *op) {
         const char *name = conversion_name(from->scalar, to->scalar);
         if (to->scalar == TILE_BOOL)
             x = convert_to_bool(exporter, op, from);
+        else if (narrows_registers(exporter, from, to))
+            x = lower_halves(exporter, to, x);
         else if (tile_scalar_is_float(from->scalar) && !tile_scalar_is_float(to->scalar))
             x = is_x86(exporter) && from->kind == TILE_TYPE_VECTOR && from->scalar != TILE_F16
                     ? convert_lanes(exporter, op, from, to->scalar)

@@ -1,5 +1,6 @@
 #include "tools/tile_run.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@ typedef struct Argument {
     TileScalar scalar;
     unsigned char *memory, *initial; /* `size` bytes */
     size_t size;
+    bool whole; /* floats are integers */
     TileExecutorTensor tensor;
     uint64_t *lanes;
 } Argument;
@@ -53,6 +55,7 @@ static void fill_memory(TileRun *run, Argument *argument) {
     argument->initial = make_memory(run, argument->size);
     for (size_t at = 0; at + bytes <= argument->size; at += bytes) {
         uint64_t bits = random_bits(run, argument->scalar);
+        if (argument->whole) bits = tile_scalar_from_double(argument->scalar, floor(tile_scalar_to_double(argument->scalar, bits)));
         for (size_t b = 0; b < bytes; b++) argument->initial[at + b] = (unsigned char)(bits >> 8 * b);
     }
 }
@@ -113,6 +116,8 @@ static bool read_pointer(TileRun *run, Argument *argument) {
         return fail(run, "expected an element type and a count such as f32*64");
     run->position += length + 1;
     if (!read_count(run, &count)) return false;
+    argument->whole = strncmp(run->position, "/i", 2) == 0 && tile_scalar_is_float(argument->scalar);
+    if (argument->whole) run->position += 2;
     argument->size = (size_t)count * tile_scalar_bytes(argument->scalar);
     fill_memory(run, argument);
     return true;

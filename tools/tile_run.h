@@ -3,7 +3,8 @@
  * The text `name:argument,argument,..` names the function and describes an argument for each parameter:
  *   tensors         extents: 3x70; `-` for rank 0. A letter after / gives the strides: 3x70/t transposed,
  *                   /r reversed, /s every second element
- *   pointers        element type and count: f32*64
+ *   pointers        element type and count: f32*64. /i behind it makes floats integers, whose sums are exact in any
+ *                   order: bf16*64/i
  *   scalars         a number, or ? for a random one
  *   tiles, vectors  ? */
 #ifndef TILE_TOOLS_TILE_RUN_H

@@ -380,8 +380,13 @@ static void run_loop(TileChecker *c, Loop *loop) {
 
 /* A combiner is applied to many elements at once. */
 static bool is_in_combiner(TileChecker *c, const TileStatement *statement) {
-    if (c->in_combiner) tile_fail(c, UNSUPPORTED, statement->span, "a loop without constant bounds in a function that folds");
-    return c->in_combiner;
+    if (!c->in_combiner) return false;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNSUPPORTED, statement->span,
+                                      "a loop without constant bounds in a function that folds");
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                         "one with a bound that is constant may be left early: `for i in 0..64 { if done { break } .. }`");
+    tile_report(c, d);
+    return true;
 }
 
 void tile_check_while(TileChecker *c, const TileStatement *statement) {

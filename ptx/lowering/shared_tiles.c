@@ -551,22 +551,39 @@ static TileValue *is_outside(Gpu *gpu, const TileOp *clear, TileValue *const *at
     return outside;
 }
 
-/* Neighbouring threads have neighbours of a row. This path is rare: the block asks once whether there is such a lane. */
+/* Lanes of a row that are cleared together: of whole rows a chunk's. */
+static int64_t cleared_together(const TileOp *clear, const GpuSharedTile *tile) {
+    const TileAttribute *axes = tile_op_get(clear, TILE_ATTRIBUTE_AXES);
+    bool rows = axes->count == 1 && axes->integers[0] == 0;
+    return rows && tile->row_bytes % TILE_CHUNK_BYTES == 0 ? TILE_CHUNK_BYTES / tile_scalar_bytes(tile->scalar) : 1;
+}
+
+/* Clears so many lanes from the first one of a chunk on, whose number in the tile is given, if they are outside. */
+static void clear_lanes(Gpu *gpu, const TileOp *clear, const GpuSharedTile *tile, TileValue *number, int64_t lanes) {
+    TileValue *by = gpu_i64(gpu, tile->shape.extent[1] / lanes);
+    TileValue *at[2] = {gpu_binary(gpu, TILE_OP_DIV, number, by), gpu_binary(gpu, TILE_OP_REM, number, by)};
+    at[1] = gpu_binary(gpu, TILE_OP_MUL, at[1], gpu_i64(gpu, lanes));
+    TileValue *to = element_address(gpu, tile, gpu_value(gpu, tile_op_operand(clear, 0)), at[0], at[1]);
+    const TileType *type = tile_type_vector(gpu->module->context, tile->scalar, (uint32_t)lanes, false);
+    TileBuilder outer;
+    TileOp *branch = gpu_begin_branch(gpu, is_outside(gpu, clear, at), &outer);
+    tile_build_store(&gpu->b, tile_build_bits(&gpu->b, type, 0), to, NULL, lanes * tile_scalar_bytes(tile->scalar));
+    gpu_end_branch(gpu, branch, &outer);
+}
+
+/* Neighbouring threads have neighbours of a row. The block asks once whether there is a lane outside: in most kernels there
+ * seldom is, but where rows of an image are shorter than a tile each iteration has some. */
 static void clear_in_loop(Gpu *gpu, TileOp *op) {
     GpuSharedTile tile = gpu_shared_tile(tile_op_operand(op, 0)->type);
-    int64_t columns = tile.shape.extent[1], threads = TILE_WARP_THREADS << gpu->log_warps;
+    int64_t lanes = cleared_together(op, &tile), count = tile.shape.extent[1] / lanes * tile.shape.extent[0],
+            threads = TILE_WARP_THREADS << gpu->log_warps;
     TileBuilder outer = gpu->b, *b = &gpu->b;
     TileValue *thread = tile_op_result(tile_build_op(&outer, TILE_OP_HERE, &gpu->thread, 1, NULL, 0, NULL, 1), 0);
-    TileOp *loop = tile_build_for(&outer, thread, gpu_i64(gpu, columns * tile.shape.extent[0]), gpu_i64(gpu, threads),
-                                  NULL, 0);
+    TileOp *loop = tile_build_for(&outer, thread, gpu_i64(gpu, count), gpu_i64(gpu, threads), NULL, 0);
     tile_op_set_integer(gpu->module, loop, TILE_ATTRIBUTE_DIVERGENT, 1);
     b->block = &loop->regions[0];
     b->before = NULL;
-    TileValue *number = loop->regions[0].arguments[0], *by = gpu_i64(gpu, columns);
-    TileValue *at[2] = {gpu_binary(gpu, TILE_OP_DIV, number, by), gpu_binary(gpu, TILE_OP_REM, number, by)};
-    TileValue *to = element_address(gpu, &tile, gpu_value(gpu, tile_op_operand(op, 0)), at[0], at[1]);
-    TileValue *zero = tile_build_bits(b, tile_type_scalar(gpu->module->context, tile.scalar), 0);
-    tile_build_store(b, zero, to, is_outside(gpu, op, at), 0);
+    clear_lanes(gpu, op, &tile, loop->regions[0].arguments[0], lanes);
     tile_build_end(b, TILE_OP_YIELD, NULL, 0);
     gpu->b = outer;
 }

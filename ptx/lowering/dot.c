@@ -111,6 +111,7 @@ static void place_tile(Dot *dot, Operand *operand, TileValue *old) {
         place = tile_op_operand(shared, 0)->type;
         pointer = gpu_value(gpu, tile_op_operand(shared, 0));
         operand->tile = gpu_shared_tile(place);
+        operand->along_k ^= operand->tile.by_columns;
     } else {
         place = gpu_multiplied_type(gpu->module->context, source->type, operand->along_k);
         operand->tile = gpu_shared_tile(place);

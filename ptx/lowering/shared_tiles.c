@@ -93,7 +93,7 @@ TileValue *gpu_register_address(GpuTileAddresses *places, uint32_t reg) {
 
 /* Neighbours of a row that a thread has, and that lie in one chunk: they move as one vector. */
 static unsigned vector_width(const TileLayout *layout, const GpuSharedTile *tile) {
-    if (tile->row_bytes % TILE_CHUNK_BYTES) return 1;
+    if (tile->row_bytes % TILE_CHUNK_BYTES || tile->by_columns) return 1;
     return tile_layout_vector(layout, 1, TILE_CHUNK_BYTES / tile_scalar_bytes(tile->scalar));
 }
 
@@ -117,7 +117,8 @@ void gpu_lower_shared_tile(Gpu *gpu, TileOp *op) {
     const TileType *type = op->results[0].type;
     TileLayout layout = *type->layout;
     GpuSharedTile tile = gpu_shared_tile(tile_op_operand(op, 0)->type);
-    GpuTileAddresses places = gpu_tile_addresses(gpu, gpu_value(gpu, tile_op_operand(op, 0)), &tile, &layout, false);
+    GpuTileAddresses places =
+        gpu_tile_addresses(gpu, gpu_value(gpu, tile_op_operand(op, 0)), &tile, &layout, tile.by_columns);
     uint32_t count = tile_layout_registers(&layout);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
     unsigned width = vector_width(&layout, &tile);
@@ -156,9 +157,9 @@ static TileValue *lies_in_chunks(Copy *copy) {
 /* The extents of the tile's axes as they are stored: rows and columns may be rounded up. */
 static TileLayoutShape stored_shape(const Copy *copy) {
     TileLayoutShape shape = tile_layout_shape(copy->access.type);
-    shape.extent[0] = copy->tile.shape.extent[0];
+    shape.extent[0] = gpu_stored_extent(&copy->tile, 0);
     for (unsigned a = 1; a < copy->last; a++) shape.extent[0] /= shape.extent[a];
-    shape.extent[copy->last] = copy->tile.shape.extent[1];
+    shape.extent[copy->last] = gpu_stored_extent(&copy->tile, 1);
     return shape;
 }
 
@@ -206,6 +207,14 @@ static TileValue *is_whole_along(Copy *copy, unsigned axes) {
 
 static TileValue *is_whole(Copy *copy) { return is_whole_along(copy, copy->last + 1); }
 
+/* The layout of the tile's rows, where several axes make them up. */
+static TileLayout rows_layout(const Copy *copy, const TileLayout *layout) {
+    TileLayoutShape shape = {.rank = 2, .extent = {gpu_stored_extent(&copy->tile, 0), gpu_stored_extent(&copy->tile, 1)}};
+    TileLayout rows = *layout;
+    if (copy->last > 1) tile_layout_reshape(layout, &shape, &rows);
+    return rows;
+}
+
 /* The address of a register, from that of an earlier one. Their difference is uniform, so no thread keeps the address
  * of each chunk in registers. */
 static TileValue *next_address(Copy *copy, TileValue *address, uint32_t reg, uint32_t before) {
@@ -231,8 +240,7 @@ static void build_copy(Gpu *gpu, TileValue *to, TileValue *from, TileValue *byte
 static void copy_chunks(Copy *copy) {
     Gpu *gpu = copy->gpu;
     const TileLayout *layout = &copy->access.layout;
-    TileLayout rows = *layout;
-    if (copy->last > 1) tile_layout_reshape(layout, &copy->tile.shape, &rows);
+    TileLayout rows = rows_layout(copy, layout);
     GpuTileAddresses places = gpu_tile_addresses(gpu, copy->to, &copy->tile, &rows, false);
     uint32_t elements = TILE_CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar);
     TileValue *all = tile_build_integer(&gpu->b, tile_type_scalar(gpu->module->context, TILE_I32), TILE_CHUNK_BYTES);
@@ -286,7 +294,7 @@ static TileValue *load_element(Copy *copy, const Position *position, TileValue *
 static Position position_of(Copy *copy, TileValue *index, int64_t width) {
     Gpu *gpu = copy->gpu;
     TileBuilder *b = &gpu->b;
-    int64_t columns = copy->tile.shape.extent[1] / width;
+    int64_t columns = gpu_stored_extent(&copy->tile, 1) / width;
     TileValue *number = tile_build_bitcast(b, index, TILE_U64);
     TileValue *row = gpu_binary(gpu, TILE_OP_DIV, number, tile_build_integer(b, number->type, columns));
     row = tile_build_bitcast(b, row, TILE_I64);
@@ -305,7 +313,8 @@ static Position position_of(Copy *copy, TileValue *index, int64_t width) {
         TileValue *bytes = gpu_binary(gpu, TILE_OP_MUL, position.at[a], copy->dimension[a]->per_lane);
         position.from = tile_build_ptr_add(b, position.from, bytes);
     }
-    position.to = element_address(gpu, &copy->tile, copy->to, row, column);
+    bool turned = copy->tile.by_columns;
+    position.to = element_address(gpu, &copy->tile, copy->to, turned ? column : row, turned ? row : column);
     return position;
 }
 
@@ -314,7 +323,7 @@ static Position position_of(Copy *copy, TileValue *index, int64_t width) {
 static void copy_in_loop(Copy *copy, int64_t width, int64_t times,
                          void (*body)(Copy *copy, TileValue *index, int64_t count)) {
     Gpu *gpu = copy->gpu;
-    int64_t count = copy->tile.shape.extent[1] / width * copy->tile.shape.extent[0],
+    int64_t count = gpu_stored_extent(&copy->tile, 1) / width * gpu_stored_extent(&copy->tile, 0),
             threads = TILE_WARP_THREADS << gpu->log_warps;
     TileBuilder outer = gpu->b;
     TileValue *thread = tile_op_result(tile_build_op(&outer, TILE_OP_HERE, &gpu->thread, 1, NULL, 0, NULL, 1), 0);
@@ -372,9 +381,8 @@ static void copy_words(Copy *copy, const TileLayout *layout) {
               *none = tile_build_integer(&gpu->b, i32, 0);
     GpuAccess words;
     gpu_read_access(gpu, copy->access.op, copy->access.type, layout, &words);
-    TileLayout rows = *layout;
-    if (copy->last > 1) tile_layout_reshape(layout, &copy->tile.shape, &rows);
-    GpuTileAddresses places = gpu_tile_addresses(gpu, copy->to, &copy->tile, &rows, false);
+    TileLayout rows = rows_layout(copy, layout);
+    GpuTileAddresses places = gpu_tile_addresses(gpu, copy->to, &copy->tile, &rows, copy->tile.by_columns);
     int64_t before[TILE_MAX_TILE_RANK] = {-1, -1, -1, -1, -1};
     for (uint32_t r = 0; r < tile_layout_registers(layout); r++) {
         TileValue *both = NULL;
@@ -389,6 +397,54 @@ static void copy_words(Copy *copy, const TileLayout *layout) {
     }
     gpu->thread = thread;
 }
+
+/* ---- rows that become columns ---- */
+
+/* Eight neighbours of a row, and four rows, for each warp: sectors are read whole, and each lane writes to a bank of its own. */
+static TileLayout turned_layout(const Copy *copy) {
+    enum { LOG_NEIGHBOURS = 3 };
+    TileLayoutShape shape = stored_shape(copy);
+    TileLayoutBlocked blocked = {0};
+    unsigned left[TILE_MAX_TILE_RANK], lanes = TILE_LANE_BITS, warps = copy->gpu->log_warps;
+    for (unsigned a = 0; a <= copy->last; a++) {
+        left[a] = gpu_floor_log2(shape.extent[a]);
+        blocked.order[a] = (uint8_t)(copy->last - a);
+    }
+    for (unsigned n = 0; n <= copy->last + 1; n++) { /* what rows leave, the columns have in the end */
+        unsigned a = n > copy->last ? copy->last : copy->last - n, most = n ? lanes : LOG_NEIGHBOURS;
+        unsigned here = gpu_least(most, left[a]), more = n ? gpu_least(warps, left[a] - here) : 0;
+        blocked.lanes[a] = (uint8_t)(blocked.lanes[a] + here);
+        blocked.warps[a] = (uint8_t)(blocked.warps[a] + more);
+        left[a] -= here + more;
+        lanes -= here;
+        warps -= more;
+    }
+    return tile_layout_blocked(&shape, &blocked);
+}
+
+/* All words are valid. Those of a row are constants apart. */
+static void copy_all_words(Copy *copy) {
+    Gpu *gpu = copy->gpu;
+    const TileLayout *layout = &copy->access.layout;
+    TileLayout rows = rows_layout(copy, layout);
+    GpuTileAddresses places = gpu_tile_addresses(gpu, copy->to, &copy->tile, &rows, true);
+    int64_t bytes = tile_scalar_bytes(copy->tile.scalar);
+    TileValue *all = tile_build_integer(&gpu->b, tile_type_scalar(gpu->module->context, TILE_I32), bytes);
+    TileValue *row = copy->access.base;
+    for (uint32_t r = 0, first = 0; r < tile_layout_registers(layout); r++) {
+        TileValue *from = next_address(copy, row, r, first);
+        bool other = false;
+        for (unsigned a = 0; a < copy->last; a++)
+            other |= gpu_register_index(layout, a, r) != gpu_register_index(layout, a, first);
+        if (other) {
+            row = from;
+            first = r;
+        }
+        build_copy(gpu, gpu_register_address(&places, r), from, all, bytes);
+    }
+}
+
+static void copy_valid_words(Copy *copy) { copy_words(copy, &copy->access.layout); }
 
 /* Elements that a thread loads together, of a column and of rows that all exist: one predicate for all. Of so many, each
  * address is made from the one before: behind longer chains LLVM does not see that nobody writes to the tensor. */
@@ -435,10 +491,9 @@ static void copy_all_rows(Copy *copy) {
     Gpu *gpu = copy->gpu;
     TileValue *thread = gpu->thread, *values[ROWS_TOGETHER];
     gpu->thread = tile_op_result(tile_build_op(&gpu->b, TILE_OP_HERE, &thread, 1, NULL, 0, NULL, 1), 0);
-    TileLayout layout = elements_layout(copy), rows = layout;
+    TileLayout layout = elements_layout(copy), rows = rows_layout(copy, &layout);
     Copy elements = *copy;
     gpu_read_access(gpu, copy->access.op, copy->access.type, &layout, &elements.access);
-    if (copy->last > 1) tile_layout_reshape(&layout, &copy->tile.shape, &rows);
     GpuTileAddresses places = gpu_tile_addresses(gpu, copy->to, &copy->tile, &rows, false);
     uint32_t all = tile_layout_registers(&layout), batch[ROWS_TOGETHER];
     for (uint32_t first = 0; first < all; first++) { /* of each column, the one that tells it */
@@ -519,12 +574,16 @@ void gpu_lower_copy(Gpu *gpu, TileOp *op) {
     copy.last = type->rank - 1u;
     copy.access.type = type;
     TileLayoutShape shape = stored_shape(&copy);
-    TileLayout layout =
-        gpu_spread(&shape, gpu_floor_log2(GPU_ACCESS_BYTES / tile_scalar_bytes(type->scalar)), 0, gpu->log_warps);
+    unsigned log_vector = gpu_floor_log2(GPU_ACCESS_BYTES / tile_scalar_bytes(type->scalar));
+    TileLayout layout = copy.tile.by_columns ? turned_layout(&copy) : gpu_spread(&shape, log_vector, 0, gpu->log_warps);
     gpu_read_access(gpu, op, type, &layout, &copy.access);
     for (unsigned d = 0; d < copy.access.rank; d++)
         if (copy.access.dimensions[d].axis >= 0)
             copy.dimension[copy.access.dimensions[d].axis] = &copy.access.dimensions[d];
+    if (copy.tile.by_columns) {
+        build_branch(&copy, is_whole(&copy), copy_all_words, copy_valid_words);
+        return;
+    }
     TileValue *chunks = lies_in_chunks(&copy);
     copy.rare = chunks && tile_scalar_bytes(type->scalar) < 4 && begins_in_chunks(&copy, op);
     if (!chunks) {

@@ -6,6 +6,7 @@
 
 #include "lang/ir/layout_rules.h"
 #include "lang/ir/operands.h"
+#include "ptx/target/dot.h"
 
 enum { M, N, LOG_VECTOR = 2, USUAL_LANES_M = 2 };
 
@@ -18,8 +19,9 @@ TileValue *gpu_multiplied_source(const TileValue *operand, bool *transposed) {
 
 bool gpu_multiplied_along_k(const TileOp *dot, unsigned operand) {
     bool transposed;
-    gpu_multiplied_source(tile_op_operand(dot, operand), &transposed);
-    return transposed != (operand == 0);
+    const TileOp *shared = tile_value_def(gpu_multiplied_source(tile_op_operand(dot, operand), &transposed), TILE_OP_SHARED_TILE);
+    bool by_columns = shared && gpu_shared_tile(tile_op_operand(shared, 0)->type).by_columns;
+    return (transposed != (operand == 0)) != by_columns;
 }
 
 /* ---- which ---- */

@@ -32,7 +32,7 @@ TileLayout gpu_multiplied_layout(const GpuSums *sums, const TileType *tile);
 
 /* What an operand of such a product is before it is transposed. */
 TileValue *gpu_multiplied_source(const TileValue *operand, bool *transposed);
-/* Are neighbours along k neighbours in shared memory, where the operand's source lies row by row? */
+/* Are neighbours along k neighbours in shared memory, as the operand's source lies there or would lie, row by row? */
 bool gpu_multiplied_along_k(const TileOp *dot, unsigned operand);
 
 #endif

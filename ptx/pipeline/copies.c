@@ -208,7 +208,7 @@ TileValue *gpu_build_buffer(TileBuilder *b, const TileType *type, int64_t bytes,
  * and odd registers in turn, as its sums do: of operands of one step of k, those along k would all lie in one bank of the
  * register file, or all in the other. */
 static bool turns_rows(const TileOp *load, const Readers *readers, const TileType *rows) {
-    enum { MOST_WORDS = 32 }; /* that a thread copies */
+    enum { MOST_WORDS = 64 }; /* that a thread copies */
     if (!readers->along_k || readers->mma || readers->across || rows->scalar != TILE_F32) return false;
     TileLayoutShape shape = gpu_dot_shape(rows);
     int64_t words = shape.extent[0] * shape.extent[1], threads = tile_op_func(load)->threads;

@@ -113,8 +113,9 @@ static void place_tile(Dot *dot, Operand *operand, TileValue *old) {
         operand->tile = gpu_shared_tile(place);
         operand->along_k ^= operand->tile.by_columns;
     } else {
-        place = gpu_multiplied_type(gpu->module->context, source->type, operand->along_k);
+        place = gpu_put_type(gpu->module->context, source->type, operand->along_k);
         operand->tile = gpu_shared_tile(place);
+        operand->along_k ^= operand->tile.by_columns;
         gpu_open_shared(gpu, (uint64_t)gpu_shared_tile_bytes(&operand->tile), GPU_TILE_ALIGN);
         pointer = gpu->shared;
         gpu_put_tile(gpu, gpu_value(gpu, source), source->type, place, pointer);

@@ -96,16 +96,33 @@ static unsigned vector_width(const TileLayout *layout, const GpuSharedTile *tile
     return tile_layout_vector(layout, 1, TILE_CHUNK_BYTES / tile_scalar_bytes(tile->scalar));
 }
 
+/* The register of the element so many rows behind a register's; the number of registers: none. */
+static uint32_t register_behind(const TileLayout *layout, uint32_t reg, int64_t rows) {
+    uint32_t other = 0, count = tile_layout_registers(layout);
+    int64_t row = gpu_register_index(layout, 0, reg) + rows, column = gpu_register_index(layout, 1, reg);
+    while (other < count && (gpu_register_index(layout, 0, other) != row || gpu_register_index(layout, 1, other) != column)) other++;
+    return other;
+}
+
+/* Neighbours of a column that a thread has: where columns lie as rows they move as one vector. */
+static unsigned column_width(const TileLayout *layout, const GpuSharedTile *tile) {
+    unsigned width = 1, most = TILE_CHUNK_BYTES / tile_scalar_bytes(tile->scalar);
+    while (2 * width <= most && register_behind(layout, 0, width) < tile_layout_registers(layout)) width *= 2;
+    return width;
+}
+
 void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, const TileType *stored, TileValue *pointer) {
     TileLayout layout = *type->layout;
     GpuSharedTile tile = gpu_shared_tile(stored);
-    GpuTileAddresses places = gpu_tile_addresses(gpu, pointer, &tile, &layout, false);
+    GpuTileAddresses places = gpu_tile_addresses(gpu, pointer, &tile, &layout, tile.by_columns);
     TileValue *first = gpu_holds_first_copy(gpu, &layout), *registers[TILE_CHUNK_BYTES];
-    unsigned width = vector_width(&layout, &tile);
+    unsigned width = tile.by_columns ? column_width(&layout, &tile) : vector_width(&layout, &tile);
     TileBuilder outer;
     TileOp *branch = width > 1 && first ? gpu_begin_branch(gpu, first, &outer) : NULL;
-    for (uint32_t r = 0; r < tile_layout_registers(&layout); r += width) {
-        for (unsigned i = 0; i < width; i++) registers[i] = gpu_register(gpu, value, r + i);
+    for (uint32_t r = 0; r < tile_layout_registers(&layout); r += tile.by_columns ? 1 : width) {
+        if (tile.by_columns && gpu_register_index(&layout, 0, r) % width) continue;
+        for (unsigned i = 0; i < width; i++)
+            registers[i] = gpu_register(gpu, value, tile.by_columns ? register_behind(&layout, r, i) : r + i);
         tile_build_store(&gpu->b, gpu_join(gpu, registers, width), gpu_register_address(&places, r), branch ? NULL : first,
                          width > 1 ? (int64_t)width * tile_scalar_bytes(tile.scalar) : 0);
     }

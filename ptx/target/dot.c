@@ -78,6 +78,11 @@ const TileType *gpu_columns_type(TileContext *context, const TileType *tile) {
     return tile_type_shared(context, tile->scalar, shape.extent, TILE_SWIZZLE_COLUMNS, 0);
 }
 
+const TileType *gpu_put_type(TileContext *context, const TileType *tile, bool along_k) {
+    bool turned = along_k && tile->scalar == TILE_F32;
+    return turned ? gpu_columns_type(context, tile) : gpu_multiplied_type(context, tile, along_k);
+}
+
 GpuSharedTile gpu_shared_tile(const TileType *pointer) {
     if (pointer->swizzle == TILE_SWIZZLE_COLUMNS)
         return (GpuSharedTile){.shape = {.rank = 2, .extent = {pointer->extent[1], pointer->extent[0]}},

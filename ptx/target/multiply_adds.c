@@ -19,9 +19,10 @@ TileValue *gpu_multiplied_source(const TileValue *operand, bool *transposed) {
 
 bool gpu_multiplied_along_k(const TileOp *dot, unsigned operand) {
     bool transposed;
-    const TileOp *shared = tile_value_def(gpu_multiplied_source(tile_op_operand(dot, operand), &transposed), TILE_OP_SHARED_TILE);
-    bool by_columns = shared && gpu_shared_tile(tile_op_operand(shared, 0)->type).by_columns;
-    return (transposed != (operand == 0)) != by_columns;
+    const TileValue *source = gpu_multiplied_source(tile_op_operand(dot, operand), &transposed);
+    const TileOp *shared = tile_value_def(source, TILE_OP_SHARED_TILE);
+    if (!shared) return transposed != (operand == 0) && source->type->scalar != TILE_F32; /* gpu_put_type */
+    return (transposed != (operand == 0)) != gpu_shared_tile(tile_op_operand(shared, 0)->type).by_columns;
 }
 
 /* ---- which ---- */
@@ -116,7 +117,7 @@ static int64_t count_reshaped(const TileBlock *block) {
 }
 
 int64_t gpu_blocks_of_sums(const TilePtxTarget *target, const TileFunc *func, const TileBlock *body) {
-    enum { WARPS = 16, OF_RESHAPED = 64 };
+    enum { WARPS = 16, OF_RESHAPED = 40 };
     GpuSums sums = gpu_find_sums(func, body);
     if (!sums.count) return 0;
     int64_t threads = func->threads, registers = gpu_live_sums(&sums, body) / threads + GPU_MULTIPLYING_REGISTERS;

@@ -117,12 +117,12 @@ static int64_t count_reshaped(const TileBlock *block) {
 }
 
 int64_t gpu_blocks_of_sums(const TilePtxTarget *target, const TileFunc *func, const TileBlock *body) {
-    enum { WARPS = 16, OF_RESHAPED = 40 };
+    enum { WARPS = 12, OF_RESHAPED = 40 };
     GpuSums sums = gpu_find_sums(func, body);
     if (!sums.count) return 0;
     int64_t threads = func->threads, registers = gpu_live_sums(&sums, body) / threads + GPU_MULTIPLYING_REGISTERS;
     registers += OF_RESHAPED * count_reshaped(body);
-    int64_t blocks = WARPS * TILE_WARP_THREADS / threads, most = target->registers / (threads * registers);
+    int64_t blocks = (WARPS * TILE_WARP_THREADS + threads - 1) / threads, most = target->registers / (threads * registers);
     if (blocks > most) blocks = most;
     return blocks < 2 ? 0 : blocks;
 }

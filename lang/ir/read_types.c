@@ -69,12 +69,12 @@ static const TileType *read_tensor(Reader *r) {
 }
 
 static void read_swizzle(Reader *r, TileType *type) {
-    static const char *const words[] = {"rows", "words", "bytes", "panels"};
+    static const char *const words[] = {"rows", "words", "bytes", "panels", "columns"};
     int64_t bytes = tile_read_integer(r);
     while (type->log_chunks < TILE_MAX_LOG_CHUNKS && bytes > TILE_CHUNK_BYTES << type->log_chunks) type->log_chunks++;
-    if (!type->log_chunks || bytes != TILE_CHUNK_BYTES << type->log_chunks)
-        tile_read_fail(r, "a swizzle is of 32, 64 or 128 bytes");
-    type->swizzle = (uint8_t)(TILE_SWIZZLE_ROWS + tile_read_choice(r, words, 4, "rows, words, bytes or panels"));
+    type->swizzle = (uint8_t)(TILE_SWIZZLE_ROWS + tile_read_choice(r, words, 5, "rows, words, bytes, panels or columns"));
+    if (bytes != TILE_CHUNK_BYTES << type->log_chunks || !type->log_chunks != (type->swizzle == TILE_SWIZZLE_COLUMNS))
+        tile_read_fail(r, "a swizzle is of 32, 64 or 128 bytes, that of columns of 16");
 }
 
 /* The tile that a pointer into shared memory points to, or that a channel's slots hold. */

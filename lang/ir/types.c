@@ -91,7 +91,7 @@ bool tile_type_same_shape(const TileType *a, const TileType *b) {
 
 static const char *const access_names[] = {"in", "out", "inout", "temp"};
 static const char *const space_names[] = {"global", "shared", "scratch", "map"};
-static const char *const swizzle_names[] = {"none", "rows", "words", "bytes", "panels"};
+static const char *const swizzle_names[] = {"none", "rows", "words", "bytes", "panels", "columns"};
 
 static void print_extents(TileText *text, const TileType *type) {
     for (int i = 0; i < type->rank; i++) tile_text_format(text, "%s%lld", i ? ", " : "[", (long long)type->extent[i]);

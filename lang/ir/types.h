@@ -31,8 +31,10 @@ typedef enum TileSwizzle {
     TILE_SWIZZLE_ROWS,  /* neighbouring rows by 1: the same chunk of 8 rows is in different banks */
     TILE_SWIZZLE_WORDS, /* by 2: for reads of single words of 32 bits, from two chunks of four rows at a time */
     TILE_SWIZZLE_BYTES, /* also by bits of row / 8: for reads of bytes along a column of 16 rows */
-    TILE_SWIZZLE_PANELS /* as ROWS; each group of chunks, of all rows, is a panel, and panels lie one after another: as
-                         * tensor maps write and wgmma reads it */
+    TILE_SWIZZLE_PANELS, /* as ROWS; each group of chunks, of all rows, is a panel, and panels lie one after another: as
+                          * tensor maps write and wgmma reads it */
+    TILE_SWIZZLE_COLUMNS /* no chunk is permuted: the columns lie one after another, each a chunk apart from the next, so that
+                          * the neighbours of a row are in different banks */
 } TileSwizzle;
 
 struct TileLayout; /* lang/layout/layout.h */

@@ -165,7 +165,49 @@ static const TileLayout *sums_of(const Anchor *anchor, const TileType *tile) {
     return NULL;
 }
 
-static TileLayout choose_layout(const Anchor *anchor, const TileType *tile) {
+enum { NO_AXIS = TILE_MAX_TILE_RANK };
+
+/* The axis of extent 1 that the reshape inserts; NO_AXIS: it is none of these, or it could be several. */
+static unsigned inserted_axis(const TileOp *reshape) {
+    const TileType *from = tile_op_operand(reshape, 0)->type, *to = reshape->results[0].type;
+    unsigned found = NO_AXIS;
+    for (unsigned without = 0; from->rank + 1 == to->rank && without < to->rank; without++) {
+        bool same = to->extent[without] == 1;
+        for (unsigned a = 0; a < from->rank; a++) same &= from->extent[a] == to->extent[a + (a >= without)];
+        if (same && found != NO_AXIS) return NO_AXIS;
+        if (same) found = without;
+    }
+    return found;
+}
+
+/* The axis of larger tiles that the value lacks, since it is added along it to what has that axis: where their extents are
+ * equal, rows and columns look alike. NO_AXIS: nothing says so. */
+static unsigned lacking_axis(const TileValue *value, unsigned steps) {
+    for (const TileUse *use = value->first_use; steps && use; use = use->next) {
+        const TileOp *user = use->user;
+        bool passes = user->id == TILE_OP_CONVERT_LAYOUT || tile_op_info((TileOpId)user->id)->class == TILE_CLASS_ELEMENTWISE;
+        unsigned axis = user->id == TILE_OP_RESHAPE ? inserted_axis(user) : NO_AXIS;
+        if (passes && user->result_count == 1) axis = lacking_axis(&user->results[0], steps - 1);
+        if (axis != NO_AXIS) return axis;
+    }
+    return NO_AXIS;
+}
+
+/* Of a base with one axis more. `without`: which one; NO_AXIS: the last one that fits. */
+static bool slice_base(const Anchor *anchor, const TileType *tile, unsigned without, TileLayout *layout) {
+    for (unsigned back = 1; back <= TILE_MAX_TILE_RANK; back++)
+        for (unsigned i = 0; i < anchor->base_count; i++) {
+            const TileLayoutShape *shape = &anchor->bases[i].shape;
+            if (tile->rank + 1 != shape->rank || back > shape->rank || !fits(shape, tile, shape->rank - back)) continue;
+            if (without != NO_AXIS && shape->rank - back != without) continue;
+            *layout = flatten_ones(tile_layout_slice(&anchor->bases[i].layout, shape->rank - back), tile);
+            return true;
+        }
+    return false;
+}
+
+/* `lacking`: the axis that the tile lacks of a larger one, if that is known. */
+static TileLayout choose_layout(const Anchor *anchor, const TileType *tile, unsigned lacking) {
     const TileLayout *sums = sums_of(anchor, tile);
     TileLayoutShape extents = tile_layout_shape(tile);
     TileLayout reshaped;
@@ -177,12 +219,8 @@ static TileLayout choose_layout(const Anchor *anchor, const TileType *tile) {
         if (tile->rank == shape->rank && fits(shape, tile, shape->rank))
             return flatten_ones(anchor->bases[i].layout, tile);
     }
-    for (unsigned back = 1; back <= TILE_MAX_TILE_RANK; back++)
-        for (unsigned i = 0; i < anchor->base_count; i++) {
-            const TileLayoutShape *shape = &anchor->bases[i].shape;
-            if (tile->rank + 1 == shape->rank && back <= shape->rank && fits(shape, tile, shape->rank - back))
-                return flatten_ones(tile_layout_slice(&anchor->bases[i].layout, shape->rank - back), tile);
-        }
+    TileLayout sliced;
+    if (slice_base(anchor, tile, lacking, &sliced) || slice_base(anchor, tile, NO_AXIS, &sliced)) return sliced;
     if (anchor->dots.count && tile->rank == 2) return gpu_sum_layout(&anchor->dots, tile);
     TileLayoutShape own = tile_layout_shape(tile);
     unsigned threads = TILE_LANE_BITS + anchor->log_warps, log = gpu_floor_log2(tile_type_lanes(tile));
@@ -276,7 +314,9 @@ static TileLayout rows_of(const Anchor *anchor, const TileType *tile, unsigned b
 }
 
 static TileLayout choose_access_layout(const Anchor *anchor, TileOp *op, const TileType *tile) {
-    TileLayout layout = choose_layout(anchor, tile);
+    enum { MOST_STEPS = 4 };
+    unsigned lacking = op->result_count == 1 ? lacking_axis(&op->results[0], MOST_STEPS) : NO_AXIS;
+    TileLayout layout = choose_layout(anchor, tile, lacking);
     return accesses_rows(anchor, op, tile, &layout) ? rows_of(anchor, tile, vector_bytes(anchor->func, op)) : layout;
 }
 
@@ -300,7 +340,7 @@ static void remark_access(const Anchor *anchor, const TileOp *op, const TileType
 static void anchor_stored(Anchor *anchor, const TileOp *store) {
     TileOp *made = tile_op_named(store, TILE_OPERAND_VALUE)->op;
     if (!made || made->block != store->block || tile_op_info((TileOpId)made->id)->class != TILE_CLASS_ELEMENTWISE) return;
-    TileLayout layout = choose_layout(anchor, made->results[0].type);
+    TileLayout layout = choose_layout(anchor, made->results[0].type, NO_AXIS);
     anchor_result(anchor, made, &layout);
 }
 
@@ -318,20 +358,20 @@ static void anchor_access(Anchor *anchor, TileOp *op) {
 }
 
 static void anchor_dot(Anchor *anchor, TileOp *op) {
-    TileLayout layout = choose_layout(anchor, op->results[0].type);
+    TileLayout layout = choose_layout(anchor, op->results[0].type, NO_AXIS);
     anchor_operand(anchor, op, 2, &layout);
     anchor_result(anchor, op, &layout);
 }
 
 /* The sum goes through as it is. */
 static void anchor_wait(Anchor *anchor, TileOp *op) {
-    TileLayout layout = choose_layout(anchor, op->results[0].type);
+    TileLayout layout = choose_layout(anchor, op->results[0].type, NO_AXIS);
     anchor_operand(anchor, op, 0, &layout);
     anchor_result(anchor, op, &layout);
 }
 
 static void anchor_definition(Anchor *anchor, TileOp *op) {
-    TileLayout layout = choose_layout(anchor, op->results[0].type);
+    TileLayout layout = choose_layout(anchor, op->results[0].type, NO_AXIS);
     anchor_result(anchor, op, &layout);
 }
 

@@ -25,7 +25,7 @@ typedef struct Dot {
     int64_t steps; /* of k */
     Operand operands[2];
     TileScalar sum;
-    uint32_t registers;
+    uint32_t registers, *order; /* of registers, in which their products are computed */
 } Dot;
 
 /* ---- which elements ---- */
@@ -111,9 +111,11 @@ static void place_tile(Dot *dot, Operand *operand, TileValue *old) {
         place = tile_op_operand(shared, 0)->type;
         pointer = gpu_value(gpu, tile_op_operand(shared, 0));
         operand->tile = gpu_shared_tile(place);
+        operand->along_k ^= operand->tile.by_columns;
     } else {
-        place = gpu_multiplied_type(gpu->module->context, source->type, operand->along_k);
+        place = gpu_put_type(gpu->module->context, source->type, operand->along_k);
         operand->tile = gpu_shared_tile(place);
+        operand->along_k ^= operand->tile.by_columns;
         gpu_open_shared(gpu, (uint64_t)gpu_shared_tile_bytes(&operand->tile), GPU_TILE_ALIGN);
         pointer = gpu->shared;
         gpu_put_tile(gpu, gpu_value(gpu, source), source->type, place, pointer);
@@ -197,24 +199,23 @@ static TileValue *lane_of(Gpu *gpu, TileValue *loaded, unsigned width, unsigned 
 }
 
 /* For each register of the result its element at each of the steps of k from this one on, loaded along k. */
-static void load_along_k(Step *step, TileValue **values, unsigned steps) {
+static void load_along_k(Step *step, TileValue **values[], unsigned steps) {
     const Dot *dot = step->dot;
     const Operand *operand = step->operand;
     Gpu *gpu = dot->gpu;
-    TileValue **loaded = TILE_NEW_ARRAY(gpu->arena, TileValue *, dot->registers),
-              **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, dot->registers);
+    TileValue **loaded = TILE_NEW_ARRAY(gpu->arena, TileValue *, dot->registers);
     for (unsigned i = 0; i < steps; i++) {
+        values[i] = TILE_NEW_ARRAY(gpu->arena, TileValue *, dot->registers);
         for (uint32_t r = 0; r < dot->registers; r++) {
             uint32_t first = operand->first[r];
             if (!loaded[first]) loaded[first] = load_neighbours(step, first, 0);
-            registers[r] = first == r ? lane_of(gpu, loaded[r], steps, i) : registers[first];
+            values[i][r] = first == r ? lane_of(gpu, loaded[r], steps, i) : values[i][first];
         }
-        values[i] = gpu_join(gpu, registers, dot->registers);
     }
 }
 
 /* For each register of the result its element at one step, loaded along the operand's own axis. */
-static TileValue *load_across(Step *step, unsigned i) {
+static TileValue **load_across(Step *step, unsigned i) {
     const Dot *dot = step->dot;
     const Operand *operand = step->operand;
     Gpu *gpu = dot->gpu;
@@ -227,13 +228,18 @@ static TileValue *load_across(Step *step, unsigned i) {
         for (unsigned n = 0; n < operand->width; n++)
             registers[find_neighbour(dot, operand, r, n)] = lane_of(gpu, loaded, operand->width, n);
     }
-    return gpu_join(gpu, registers, dot->registers);
+    return registers;
 }
 
-/* The sum after the steps of k from this one on, in order. */
-static TileValue *multiply_steps(const Dot *dot, TileValue *k, TileValue *sum, unsigned steps) {
+static TileValue *multiply_add(const Dot *dot, TileValue *a, TileValue *b, TileValue *sum) {
     Gpu *gpu = dot->gpu;
-    TileValue *values[2][MOST_STEPS];
+    if (tile_scalar_is_float(dot->sum)) return tile_build_ternary(&gpu->b, TILE_OP_FMA, a, b, sum);
+    return gpu_binary(gpu, TILE_OP_ADD, sum, gpu_binary(gpu, TILE_OP_MUL, a, b));
+}
+
+/* The sums after the steps of k from this one on, in order. */
+static void multiply_steps(const Dot *dot, TileValue *k, TileValue **sums, unsigned steps) {
+    TileValue **values[2][MOST_STEPS];
     Step at[2];
     for (unsigned o = 0; o < 2; o++) {
         at[o] = (Step){.dot = dot, .operand = &dot->operands[o], .k = k};
@@ -242,12 +248,27 @@ static TileValue *multiply_steps(const Dot *dot, TileValue *k, TileValue *sum, u
     for (unsigned i = 0; i < steps; i++) {
         for (unsigned o = 0; o < 2; o++)
             if (!dot->operands[o].along_k) values[o][i] = load_across(&at[o], i);
-        if (tile_scalar_is_float(dot->sum))
-            sum = tile_build_ternary(&gpu->b, TILE_OP_FMA, values[ROW][i], values[COLUMN][i], sum);
-        else
-            sum = gpu_binary(gpu, TILE_OP_ADD, sum, gpu_binary(gpu, TILE_OP_MUL, values[ROW][i], values[COLUMN][i]));
+        for (uint32_t n = 0; n < dot->registers; n++) {
+            uint32_t r = dot->order[n];
+            sums[r] = multiply_add(dot, values[ROW][i][r], values[COLUMN][i][r], sums[r]);
+        }
     }
-    return sum;
+}
+
+/* Each product has a factor in common with the one before it: the columns of a row, and those of the next row backwards. A
+ * register file delivers two operands in a cycle, a third one is what the instruction before has read in its place. */
+static void choose_order(Dot *dot) {
+    const uint32_t *row = dot->operands[ROW].first;
+    dot->order = TILE_NEW_ARRAY(dot->gpu->arena, uint32_t, dot->registers);
+    uint32_t count = 0, rows = 0;
+    for (uint32_t first = 0; first < dot->registers; first++) {
+        if (row[first] != first) continue;
+        bool backwards = rows++ % 2;
+        for (uint32_t i = 0; i < dot->registers; i++) {
+            uint32_t r = backwards ? dot->registers - 1 - i : i;
+            if (row[r] == first) dot->order[count++] = r;
+        }
+    }
 }
 
 /* Groups of so many steps in an iteration: while the last products of one are computed, the assembler lets the elements of
@@ -270,9 +291,11 @@ static TileValue *multiply(Dot *dot, TileValue *acc, unsigned steps) {
     outer = gpu->b;
     gpu->b.block = &loop->regions[0];
     gpu->b.before = NULL;
-    TileValue *k = loop->regions[0].arguments[0], *sum = loop->regions[0].arguments[1];
+    TileValue *k = loop->regions[0].arguments[0], **sums = TILE_NEW_ARRAY(gpu->arena, TileValue *, dot->registers);
+    for (uint32_t r = 0; r < dot->registers; r++) sums[r] = lane_of(gpu, loop->regions[0].arguments[1], dot->registers, r);
     for (unsigned i = 0; i < times; i++)
-        sum = multiply_steps(dot, i ? gpu_binary(gpu, TILE_OP_ADD, k, gpu_i64(gpu, i * steps)) : k, sum, steps);
+        multiply_steps(dot, i ? gpu_binary(gpu, TILE_OP_ADD, k, gpu_i64(gpu, i * steps)) : k, sums, steps);
+    TileValue *sum = gpu_join(gpu, sums, dot->registers);
     tile_build_end(&gpu->b, TILE_OP_YIELD, &sum, 1);
     gpu->b = outer;
     return tile_op_result(loop, 0);
@@ -309,6 +332,7 @@ void gpu_lower_dot(Gpu *gpu, TileOp *op) {
             store_rows(&dot, operand, old);
     }
     unsigned steps = choose_widths(&dot);
+    choose_order(&dot);
     tile_map_set(&gpu->values, &op->results[0],
                  multiply(&dot, gpu_value(gpu, tile_op_named(op, TILE_OPERAND_SUM)), steps));
 }

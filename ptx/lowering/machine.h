@@ -301,12 +301,15 @@ typedef struct GpuTileAddresses {
 GpuTileAddresses gpu_tile_addresses(Gpu *gpu, TileValue *pointer, const GpuSharedTile *tile, const TileLayout *layout,
                      bool transposed);
 TileValue *gpu_register_address(GpuTileAddresses *places, uint32_t reg);
-/* The byte offset of a column in its row, swizzled by the row. */
+/* The byte offset of a column in its row, swizzled by the row; the address of such an element. */
 TileValue *gpu_swizzled_column(Gpu *gpu, const GpuSharedTile *tile, TileValue *row, TileValue *column);
+TileValue *gpu_element_address(Gpu *gpu, const GpuSharedTile *tile, TileValue *pointer, TileValue *row, TileValue *column);
 /* Stores all registers of a tile in shared memory, in the layout of the pointer type `stored`. */
 void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, const TileType *stored, TileValue *pointer);
-void gpu_lower_copy(Gpu *gpu, TileOp *op);
 void gpu_lower_shared_tile(Gpu *gpu, TileOp *op);
 void gpu_lower_clear(Gpu *gpu, TileOp *op);
+
+/* ---- copy.c ---- */
+void gpu_lower_copy(Gpu *gpu, TileOp *op);
 
 #endif

@@ -1,4 +1,4 @@
-/* Tiles in shared memory: swizzled addresses, stores, loads, and asynchronous copies from global memory. */
+/* Tiles in shared memory: swizzled addresses, stores and loads, and lanes that become 0. */
 #include "lang/ir/operands.h"
 #include "ptx/lowering/access.h"
 #include "ptx/pipeline/copies.h"
@@ -32,9 +32,8 @@ static TileValue *row_address(Gpu *gpu, const GpuSharedTile *tile, TileValue *po
     return tile_build_ptr_add(&gpu->b, pointer, gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, tile->row_bytes)));
 }
 
-/* The address of an element. */
-static TileValue *element_address(Gpu *gpu, const GpuSharedTile *tile, TileValue *pointer, TileValue *row,
-                                  TileValue *column) {
+TileValue *gpu_element_address(Gpu *gpu, const GpuSharedTile *tile, TileValue *pointer, TileValue *row,
+                               TileValue *column) {
     if (tile->panels > 1) {
         TileValue *columns = gpu_i64(gpu, tile->shape.extent[1] / tile->panels),
                   *panel = gpu_binary(gpu, TILE_OP_DIV, column, columns);
@@ -93,20 +92,37 @@ TileValue *gpu_register_address(GpuTileAddresses *places, uint32_t reg) {
 
 /* Neighbours of a row that a thread has, and that lie in one chunk: they move as one vector. */
 static unsigned vector_width(const TileLayout *layout, const GpuSharedTile *tile) {
-    if (tile->row_bytes % TILE_CHUNK_BYTES) return 1;
+    if (tile->row_bytes % TILE_CHUNK_BYTES || tile->by_columns) return 1;
     return tile_layout_vector(layout, 1, TILE_CHUNK_BYTES / tile_scalar_bytes(tile->scalar));
+}
+
+/* The register of the element so many rows behind a register's; the number of registers: none. */
+static uint32_t register_behind(const TileLayout *layout, uint32_t reg, int64_t rows) {
+    uint32_t other = 0, count = tile_layout_registers(layout);
+    int64_t row = gpu_register_index(layout, 0, reg) + rows, column = gpu_register_index(layout, 1, reg);
+    while (other < count && (gpu_register_index(layout, 0, other) != row || gpu_register_index(layout, 1, other) != column)) other++;
+    return other;
+}
+
+/* Neighbours of a column that a thread has: where columns lie as rows they move as one vector. */
+static unsigned column_width(const TileLayout *layout, const GpuSharedTile *tile) {
+    unsigned width = 1, most = TILE_CHUNK_BYTES / tile_scalar_bytes(tile->scalar);
+    while (2 * width <= most && register_behind(layout, 0, width) < tile_layout_registers(layout)) width *= 2;
+    return width;
 }
 
 void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, const TileType *stored, TileValue *pointer) {
     TileLayout layout = *type->layout;
     GpuSharedTile tile = gpu_shared_tile(stored);
-    GpuTileAddresses places = gpu_tile_addresses(gpu, pointer, &tile, &layout, false);
+    GpuTileAddresses places = gpu_tile_addresses(gpu, pointer, &tile, &layout, tile.by_columns);
     TileValue *first = gpu_holds_first_copy(gpu, &layout), *registers[TILE_CHUNK_BYTES];
-    unsigned width = vector_width(&layout, &tile);
+    unsigned width = tile.by_columns ? column_width(&layout, &tile) : vector_width(&layout, &tile);
     TileBuilder outer;
     TileOp *branch = width > 1 && first ? gpu_begin_branch(gpu, first, &outer) : NULL;
-    for (uint32_t r = 0; r < tile_layout_registers(&layout); r += width) {
-        for (unsigned i = 0; i < width; i++) registers[i] = gpu_register(gpu, value, r + i);
+    for (uint32_t r = 0; r < tile_layout_registers(&layout); r += tile.by_columns ? 1 : width) {
+        if (tile.by_columns && gpu_register_index(&layout, 0, r) % width) continue;
+        for (unsigned i = 0; i < width; i++)
+            registers[i] = gpu_register(gpu, value, tile.by_columns ? register_behind(&layout, r, i) : r + i);
         tile_build_store(&gpu->b, gpu_join(gpu, registers, width), gpu_register_address(&places, r), branch ? NULL : first,
                          width > 1 ? (int64_t)width * tile_scalar_bytes(tile.scalar) : 0);
     }
@@ -117,7 +133,8 @@ void gpu_lower_shared_tile(Gpu *gpu, TileOp *op) {
     const TileType *type = op->results[0].type;
     TileLayout layout = *type->layout;
     GpuSharedTile tile = gpu_shared_tile(tile_op_operand(op, 0)->type);
-    GpuTileAddresses places = gpu_tile_addresses(gpu, gpu_value(gpu, tile_op_operand(op, 0)), &tile, &layout, false);
+    GpuTileAddresses places =
+        gpu_tile_addresses(gpu, gpu_value(gpu, tile_op_operand(op, 0)), &tile, &layout, tile.by_columns);
     uint32_t count = tile_layout_registers(&layout);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
     unsigned width = vector_width(&layout, &tile);
@@ -128,410 +145,6 @@ void gpu_lower_shared_tile(Gpu *gpu, TileOp *op) {
         for (unsigned i = 0; i < width; i++) registers[r + i] = width > 1 ? gpu_register(gpu, loaded, i) : loaded;
     }
     tile_map_set(&gpu->values, &op->results[0], gpu_join(gpu, registers, count));
-}
-
-/* ---- copies ---- */
-
-typedef struct Copy {
-    Gpu *gpu;
-    GpuAccess access;
-    GpuSharedTile tile;
-    TileValue *to;
-    unsigned last; /* axis of the columns; all others make up the rows */
-    bool rare; /* elements are not copied one by one where rows begin as is known and strides are as usual */
-    const GpuDimension *dimension[TILE_MAX_TILE_RANK]; /* of the tile's axes */
-} Copy;
-
-/* Can chunks of 16 bytes be copied asynchronously? Uniform over the block. NULL: never. */
-static TileValue *lies_in_chunks(Copy *copy) {
-    Gpu *gpu = copy->gpu;
-    GpuAccess *access = &copy->access;
-    const GpuDimension *unit = gpu_unit_dimension(access);
-    unsigned size = tile_scalar_bytes(copy->tile.scalar);
-    if (!unit || gpu_aligned_width(access, TILE_CHUNK_BYTES / size) * size != TILE_CHUNK_BYTES) return NULL;
-    return gpu_and(gpu, gpu_is_in_vectors(gpu, access, TILE_CHUNK_BYTES / size),
-                   gpu_binary(gpu, TILE_OP_LE, unit->lo, gpu_i64(gpu, 0)));
-}
-
-/* The extents of the tile's axes as they are stored: rows and columns may be rounded up. */
-static TileLayoutShape stored_shape(const Copy *copy) {
-    TileLayoutShape shape = tile_layout_shape(copy->access.type);
-    shape.extent[0] = copy->tile.shape.extent[0];
-    for (unsigned a = 1; a < copy->last; a++) shape.extent[0] /= shape.extent[a];
-    shape.extent[copy->last] = copy->tile.shape.extent[1];
-    return shape;
-}
-
-/* Is the integer of tile form certainly a multiple of that? */
-static bool is_multiple(const TileValue *value, int64_t of, unsigned depth) {
-    const TileOp *op = value->op;
-    int64_t number;
-    if (tile_value_integer(value, &number)) return number % of == 0;
-    if (!depth) return false;
-    if (!op) { /* a loop's number */
-        const TileOp *loop = value->block->op;
-        return loop && loop->id == TILE_OP_FOR && value->index == 0 && is_multiple(tile_op_operand(loop, 0), of, depth - 1) &&
-               is_multiple(tile_op_named(loop, TILE_OPERAND_STEP), of, depth - 1);
-    }
-    bool product = op->id == TILE_OP_MUL, choice = op->id == TILE_OP_SELECT;
-    if (!product && !choice && op->id != TILE_OP_ADD && op->id != TILE_OP_SUB) return false;
-    bool first = is_multiple(tile_op_operand(op, choice ? 1 : 0), of, depth - 1),
-         second = is_multiple(tile_op_operand(op, choice ? 2 : 1), of, depth - 1);
-    return product ? first || second : first && second;
-}
-
-/* Do rows of the tile begin between chunks, if those of the tensor do and as far as is known of their length? Asks for that. */
-static bool begins_in_chunks(const Copy *copy, const TileOp *op) {
-    enum { MOST_DEPTH = 8 };
-    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    unsigned last = tile_access_read(op, indices) - 1, elements = TILE_CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar);
-    TileParameter *parameter = copy->access.tensor->parameter;
-    for (unsigned wanted = elements; wanted > 1; wanted /= 2) parameter->asked_multiple |= wanted;
-    int64_t multiple = parameter->facts.multiple[last];
-    return is_multiple(indices[last].first, elements, MOST_DEPTH) && (multiple == TILE_UNKNOWN || multiple >= elements);
-}
-
-/* Is every lane along the first `axes` axes valid? Uniform over the block. */
-static TileValue *is_whole_along(Copy *copy, unsigned axes) {
-    Gpu *gpu = copy->gpu;
-    TileLayoutShape shape = stored_shape(copy);
-    TileValue *whole = NULL;
-    for (unsigned a = 0; a < axes; a++) {
-        TileValue *extent = gpu_i64(gpu, shape.extent[a]), *zero = gpu_i64(gpu, 0);
-        whole = gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_LE, copy->dimension[a]->lo, zero));
-        whole = gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_GE, copy->dimension[a]->hi, extent));
-    }
-    return whole;
-}
-
-static TileValue *is_whole(Copy *copy) { return is_whole_along(copy, copy->last + 1); }
-
-/* The address of a register, from that of an earlier one. Their difference is uniform, so no thread keeps the address
- * of each chunk in registers. */
-static TileValue *next_address(Copy *copy, TileValue *address, uint32_t reg, uint32_t before) {
-    Gpu *gpu = copy->gpu;
-    const TileLayout *layout = &copy->access.layout;
-    for (unsigned a = 0; a <= copy->last; a++) {
-        int64_t lanes = gpu_register_index(layout, a, reg) - gpu_register_index(layout, a, before);
-        if (!lanes) continue;
-        TileValue *bytes = gpu_binary(gpu, TILE_OP_MUL, copy->dimension[a]->per_lane, gpu_i64(gpu, lanes));
-        address = tile_build_ptr_add(&gpu->b, address, bytes);
-    }
-    return address;
-}
-
-/* Copies so many bytes of `size`, and zeros behind them. */
-static void build_copy(Gpu *gpu, TileValue *to, TileValue *from, TileValue *bytes, int64_t size) {
-    const TileAttribute attribute = {.key = TILE_ATTRIBUTE_BYTES, .integer = size};
-    TileValue *operands[] = {to, from, bytes};
-    tile_build_op(&gpu->b, TILE_OP_COPY_ASYNC, operands, 3, &attribute, 1, NULL, 0);
-}
-
-/* Copies all chunks of a tile whose lanes are all valid. */
-static void copy_chunks(Copy *copy) {
-    Gpu *gpu = copy->gpu;
-    const TileLayout *layout = &copy->access.layout;
-    TileLayout rows = *layout;
-    if (copy->last > 1) tile_layout_reshape(layout, &copy->tile.shape, &rows);
-    GpuTileAddresses places = gpu_tile_addresses(gpu, copy->to, &copy->tile, &rows, false);
-    uint32_t elements = TILE_CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar);
-    TileValue *all = tile_build_integer(&gpu->b, tile_type_scalar(gpu->module->context, TILE_I32), TILE_CHUNK_BYTES);
-    TileValue *from = copy->access.base;
-    for (uint32_t r = 0; r < tile_layout_registers(layout); r += elements) {
-        if (r) from = next_address(copy, from, r, r - elements);
-        build_copy(gpu, gpu_register_address(&places, r), from, all, TILE_CHUNK_BYTES);
-    }
-}
-
-static TileValue *is_valid(Gpu *gpu, const GpuDimension *dimension, TileValue *lane) {
-    return gpu_and(gpu, gpu_binary(gpu, TILE_OP_GE, lane, dimension->lo),
-                   gpu_binary(gpu, TILE_OP_LT, lane, dimension->hi));
-}
-
-/* Indices along the tile's axes, and their addresses. */
-typedef struct Position {
-    TileValue *at[TILE_MAX_TILE_RANK], *from, *to;
-} Position;
-
-/* Is the position's row valid? */
-static TileValue *has_row(Copy *copy, const Position *position) {
-    TileValue *valid = NULL;
-    for (unsigned a = 0; a < copy->last; a++)
-        valid = gpu_and(copy->gpu, valid, is_valid(copy->gpu, copy->dimension[a], position->at[a]));
-    return valid;
-}
-
-/* Copies a chunk of which only the first lanes of its row may be valid; the rest becomes 0. */
-static void copy_partial_chunk(Copy *copy, const Position *position) {
-    Gpu *gpu = copy->gpu;
-    TileValue *row = has_row(copy, position);
-    TileValue *rest = gpu_binary(gpu, TILE_OP_SUB, copy->dimension[copy->last]->hi, position->at[copy->last]);
-    rest = gpu_binary(gpu, TILE_OP_MUL, rest, gpu_i64(gpu, tile_scalar_bytes(copy->tile.scalar)));
-    rest = gpu_binary(gpu, TILE_OP_MAX, gpu_binary(gpu, TILE_OP_MIN, rest, gpu_i64(gpu, TILE_CHUNK_BYTES)),
-                      gpu_i64(gpu, 0));
-    rest = tile_build_ternary(&gpu->b, TILE_OP_SELECT, row, rest, gpu_i64(gpu, 0));
-    build_copy(gpu, position->to, position->from, tile_build_convert(&gpu->b, rest, TILE_I32), TILE_CHUNK_BYTES);
-}
-
-/* The value of an element that may be invalid: 0 then. */
-static TileValue *load_element(Copy *copy, const Position *position, TileValue *exists) {
-    Gpu *gpu = copy->gpu;
-    TileValue *mask = gpu_and(gpu, exists, has_row(copy, position));
-    mask = gpu_and(gpu, mask, is_valid(gpu, copy->dimension[copy->last], position->at[copy->last]));
-    const TileType *type = tile_type_scalar(gpu->module->context, copy->tile.scalar);
-    return tile_build_load(&gpu->b, type, position->from, mask, tile_build_bits(&gpu->b, type, 0), 0);
-}
-
-/* The position of the lanes from `width` times `number` on, rows one after the other. */
-static Position position_of(Copy *copy, TileValue *index, int64_t width) {
-    Gpu *gpu = copy->gpu;
-    TileBuilder *b = &gpu->b;
-    int64_t columns = copy->tile.shape.extent[1] / width;
-    TileValue *number = tile_build_bitcast(b, index, TILE_U64);
-    TileValue *row = gpu_binary(gpu, TILE_OP_DIV, number, tile_build_integer(b, number->type, columns));
-    row = tile_build_bitcast(b, row, TILE_I64);
-    TileValue *column =
-        gpu_binary(gpu, TILE_OP_SUB, index, gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, columns)));
-    if (width > 1) column = gpu_binary(gpu, TILE_OP_MUL, column, gpu_i64(gpu, width));
-    Position position = {.from = copy->access.origin};
-    position.at[copy->last] = column;
-    position.at[0] = row;
-    for (unsigned a = copy->last; a-- > 1;) {
-        int64_t extent = copy->access.type->extent[a];
-        position.at[a] = gpu_binary(gpu, TILE_OP_AND, position.at[0], gpu_i64(gpu, extent - 1));
-        position.at[0] = shift_right(gpu, position.at[0], gpu_floor_log2(extent));
-    }
-    for (unsigned a = 0; a <= copy->last; a++) {
-        TileValue *bytes = gpu_binary(gpu, TILE_OP_MUL, position.at[a], copy->dimension[a]->per_lane);
-        position.from = tile_build_ptr_add(b, position.from, bytes);
-    }
-    position.to = element_address(gpu, &copy->tile, copy->to, row, column);
-    return position;
-}
-
-/* A loop over a tile; neighbouring threads copy neighbours of a row, `width` lanes each, and a thread does so `times` in
- * an iteration. This path is rare: it keeps nothing live in registers outside of itself. */
-static void copy_in_loop(Copy *copy, int64_t width, int64_t times,
-                         void (*body)(Copy *copy, TileValue *index, int64_t count)) {
-    Gpu *gpu = copy->gpu;
-    int64_t count = copy->tile.shape.extent[1] / width * copy->tile.shape.extent[0],
-            threads = TILE_WARP_THREADS << gpu->log_warps;
-    TileBuilder outer = gpu->b;
-    TileValue *thread = tile_op_result(tile_build_op(&outer, TILE_OP_HERE, &gpu->thread, 1, NULL, 0, NULL, 1), 0);
-    TileOp *loop =
-        tile_build_for(&outer, thread, gpu_i64(gpu, count), gpu_i64(gpu, threads * times), NULL, 0);
-    tile_op_set_integer(gpu->module, loop, TILE_ATTRIBUTE_DIVERGENT, 1);
-    outer.before = gpu->b.before;
-    gpu->b.block = &loop->regions[0];
-    gpu->b.before = NULL;
-    body(copy, loop->regions[0].arguments[0], count);
-    tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
-    gpu->b = outer;
-}
-
-static void copy_partial_chunk_at(Copy *copy, TileValue *index, int64_t count) {
-    Position position = position_of(copy, index, TILE_CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar));
-    copy_partial_chunk(copy, &position);
-}
-
-static void copy_partial_chunks(Copy *copy) {
-    copy_in_loop(copy, TILE_CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar), 1, copy_partial_chunk_at);
-}
-
-/* Elements that a thread loads before it stores the first one: their latencies overlap. */
-enum { ELEMENTS_TOGETHER = 4 };
-
-static void copy_elements_at(Copy *copy, TileValue *index, int64_t count) {
-    Gpu *gpu = copy->gpu;
-    TileValue *values[ELEMENTS_TOGETHER], *exists[ELEMENTS_TOGETHER];
-    Position positions[ELEMENTS_TOGETHER];
-    int64_t threads = TILE_WARP_THREADS << gpu->log_warps;
-    for (int64_t i = 0; i < ELEMENTS_TOGETHER; i++) {
-        TileValue *number = i ? gpu_binary(gpu, TILE_OP_ADD, index, gpu_i64(gpu, i * threads)) : index;
-        bool certain = i == 0 || count % (threads * ELEMENTS_TOGETHER) == 0;
-        exists[i] = certain ? NULL : gpu_binary(gpu, TILE_OP_LT, number, gpu_i64(gpu, count));
-        positions[i] = position_of(copy, number, 1);
-        values[i] = load_element(copy, &positions[i], exists[i]);
-    }
-    for (int64_t i = 0; i < ELEMENTS_TOGETHER; i++)
-        tile_build_store(&gpu->b, values[i], positions[i].to, exists[i], 0);
-}
-
-static TileValue *lane_index(Gpu *gpu, const TileLayout *layout, unsigned axis, int64_t of_register) {
-    return gpu_binary(gpu, TILE_OP_ADD, gpu_thread_index(gpu, layout, axis), gpu_i64(gpu, of_register));
-}
-
-/* Copies elements of whole words asynchronously, each under the predicates of its row and its column. Neighbouring threads
- * have neighbours of a row. Indices are computed here, so that no registers are live for them elsewhere. */
-static void copy_words(Copy *copy, const TileLayout *layout) {
-    Gpu *gpu = copy->gpu;
-    TileValue *thread = gpu->thread, *valid[TILE_MAX_TILE_RANK];
-    gpu->thread = tile_op_result(tile_build_op(&gpu->b, TILE_OP_HERE, &thread, 1, NULL, 0, NULL, 1), 0);
-    const TileType *i32 = tile_type_scalar(gpu->module->context, TILE_I32);
-    TileValue *size = tile_build_integer(&gpu->b, i32, tile_scalar_bytes(copy->tile.scalar)),
-              *none = tile_build_integer(&gpu->b, i32, 0);
-    GpuAccess words;
-    gpu_read_access(gpu, copy->access.op, copy->access.type, layout, &words);
-    TileLayout rows = *layout;
-    if (copy->last > 1) tile_layout_reshape(layout, &copy->tile.shape, &rows);
-    GpuTileAddresses places = gpu_tile_addresses(gpu, copy->to, &copy->tile, &rows, false);
-    int64_t before[TILE_MAX_TILE_RANK] = {-1, -1, -1, -1, -1};
-    for (uint32_t r = 0; r < tile_layout_registers(layout); r++) {
-        TileValue *both = NULL;
-        for (unsigned a = 0; a <= copy->last; a++) {
-            int64_t index = gpu_register_index(layout, a, r);
-            if (index != before[a]) valid[a] = is_valid(gpu, copy->dimension[a], lane_index(gpu, layout, a, index));
-            before[a] = index;
-            both = gpu_and(gpu, both, valid[a]);
-        }
-        build_copy(gpu, gpu_register_address(&places, r), gpu_access_address(gpu, &words, r),
-                   tile_build_ternary(&gpu->b, TILE_OP_SELECT, both, size, none), tile_scalar_bytes(copy->tile.scalar));
-    }
-    gpu->thread = thread;
-}
-
-/* Elements that a thread loads together, of a column and of rows that all exist: one predicate for all. Of so many, each
- * address is made from the one before: behind longer chains LLVM does not see that nobody writes to the tensor. */
-enum { ROWS_TOGETHER = 16, ROWS_IN_CHAIN = 8 };
-
-/* The elements of so many registers, or 0 where the column does not exist. */
-static void load_rows(Copy *copy, const uint32_t *registers, uint32_t count, TileValue **values) {
-    Gpu *gpu = copy->gpu;
-    const GpuDimension *column = copy->dimension[copy->last];
-    const TileType *type = tile_type_scalar(gpu->module->context, copy->tile.scalar), *types[ROWS_TOGETHER];
-    TileValue *exists = gpu_lies_between(gpu, &copy->access.layout, copy->last, registers[0], column->lo, column->hi);
-    TileValue *from = NULL, *zeros[ROWS_TOGETHER];
-    TileOp *branch = NULL;
-    TileBuilder outer = gpu->b;
-    for (uint32_t i = 0; i < count; i++) types[i] = type;
-    if (exists) {
-        branch = tile_build_if(&outer, exists, types, count);
-        tile_op_set_integer(gpu->module, branch, TILE_ATTRIBUTE_DIVERGENT, 1);
-        gpu_enter(gpu, &branch->regions[0]);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        from = i % ROWS_IN_CHAIN ? next_address(copy, from, registers[i], registers[i - 1])
-                                 : gpu_access_address(gpu, &copy->access, registers[i]);
-        values[i] = tile_build_load(&gpu->b, type, from, NULL, NULL, 0);
-    }
-    if (!branch) return;
-    tile_build_end(&gpu->b, TILE_OP_YIELD, values, count);
-    gpu_enter(gpu, &branch->regions[1]);
-    for (uint32_t i = 0; i < count; i++) zeros[i] = tile_build_bits(&gpu->b, type, 0);
-    tile_build_end(&gpu->b, TILE_OP_YIELD, zeros, count);
-    outer.error = gpu->b.error ? gpu->b.error : outer.error;
-    gpu->b = outer;
-    for (uint32_t i = 0; i < count; i++) values[i] = &branch->results[i];
-}
-
-static TileLayout elements_layout(const Copy *copy) {
-    TileLayoutShape shape = stored_shape(copy);
-    return gpu_spread(&shape, 0, 0, copy->gpu->log_warps);
-}
-
-/* Copies elements smaller than words, where all rows exist. Neighbouring threads have neighbours of a row, a thread has few
- * columns, and asks once for each whether it exists. */
-static void copy_all_rows(Copy *copy) {
-    Gpu *gpu = copy->gpu;
-    TileValue *thread = gpu->thread, *values[ROWS_TOGETHER];
-    gpu->thread = tile_op_result(tile_build_op(&gpu->b, TILE_OP_HERE, &thread, 1, NULL, 0, NULL, 1), 0);
-    TileLayout layout = elements_layout(copy), rows = layout;
-    Copy elements = *copy;
-    gpu_read_access(gpu, copy->access.op, copy->access.type, &layout, &elements.access);
-    if (copy->last > 1) tile_layout_reshape(&layout, &copy->tile.shape, &rows);
-    GpuTileAddresses places = gpu_tile_addresses(gpu, copy->to, &copy->tile, &rows, false);
-    uint32_t all = tile_layout_registers(&layout), batch[ROWS_TOGETHER];
-    for (uint32_t first = 0; first < all; first++) { /* of each column, the one that tells it */
-        int64_t column = gpu_register_index(&layout, copy->last, first);
-        bool told = false;
-        for (uint32_t r = 0; r < first; r++) told |= gpu_register_index(&layout, copy->last, r) == column;
-        for (uint32_t r = first; r < all && !told;) {
-            uint32_t count = 0;
-            for (; r < all && count < ROWS_TOGETHER; r++)
-                if (gpu_register_index(&layout, copy->last, r) == column) batch[count++] = r;
-            if (count) load_rows(&elements, batch, count, values);
-            for (uint32_t i = 0; i < count; i++)
-                tile_build_store(&gpu->b, values[i], gpu_register_address(&places, batch[i]), NULL, 0);
-        }
-    }
-    gpu->thread = thread;
-}
-
-static void copy_some_rows(Copy *copy) { copy_in_loop(copy, 1, ELEMENTS_TOGETHER, copy_elements_at); }
-
-static TileOp *build_branch(Copy *copy, TileValue *condition, void (*then)(Copy *copy), void (*otherwise)(Copy *copy));
-
-/* Elements that do not lie in chunks. */
-static void copy_elements(Copy *copy) {
-    enum { MOST_WORDS = 32, MOST_ELEMENTS = 64 };
-    TileLayout layout = elements_layout(copy);
-    unsigned bytes = tile_scalar_bytes(copy->tile.scalar);
-    uint32_t count = tile_layout_registers(&layout);
-    bool once = !gpu_holds_first_copy(copy->gpu, &layout);
-    if (bytes >= 4 && count <= MOST_WORDS && once)
-        copy_words(copy, &layout);
-    else if (bytes < 4 && count <= MOST_ELEMENTS && once && !copy->rare)
-        build_branch(copy, is_whole_along(copy, copy->last), copy_all_rows, copy_some_rows);
-    else
-        copy_some_rows(copy);
-}
-
-static void in_region(Copy *copy, TileBlock *block, void (*body)(Copy *copy)) {
-    Gpu *gpu = copy->gpu;
-    TileBuilder outer = gpu->b;
-    gpu->b.block = block;
-    gpu->b.before = NULL;
-    if (body) body(copy);
-    tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
-    outer.error = gpu->b.error ? gpu->b.error : outer.error;
-    gpu->b = outer;
-}
-
-static TileOp *build_branch(Copy *copy, TileValue *condition, void (*then)(Copy *copy), void (*otherwise)(Copy *copy)) {
-    TileOp *branch = tile_build_if(&copy->gpu->b, condition, NULL, 0);
-    in_region(copy, &branch->regions[0], then);
-    in_region(copy, &branch->regions[1], otherwise);
-    return branch;
-}
-
-static void copy_chunks_once(Copy *copy) {
-    TileValue *first = gpu_holds_first_copy(copy->gpu, &copy->access.layout);
-    if (!first) {
-        copy_chunks(copy);
-        return;
-    }
-    TileOp *branch = build_branch(copy, first, copy_chunks, NULL);
-    tile_op_set_integer(copy->gpu->module, branch, TILE_ATTRIBUTE_DIVERGENT, 1);
-}
-
-/* Chunks are contiguous, so the stride is a constant. */
-static void copy_full_or_partial_chunks(Copy *copy) {
-    TileValue **per_lane = &copy->access.dimensions[copy->access.rank - 1].per_lane, *any = *per_lane;
-    *per_lane = gpu_i64(copy->gpu, tile_scalar_bytes(copy->tile.scalar));
-    build_branch(copy, is_whole(copy), copy_chunks_once, copy_partial_chunks);
-    *per_lane = any;
-}
-
-void gpu_lower_copy(Gpu *gpu, TileOp *op) {
-    const TileType *type = tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0];
-    const TileValue *stored = tile_op_operand(op, 1);
-    Copy copy = {.gpu = gpu, .tile = gpu_shared_tile(stored->type), .to = gpu_value(gpu, stored)};
-    copy.last = type->rank - 1u;
-    copy.access.type = type;
-    TileLayoutShape shape = stored_shape(&copy);
-    TileLayout layout =
-        gpu_spread(&shape, gpu_floor_log2(GPU_ACCESS_BYTES / tile_scalar_bytes(type->scalar)), 0, gpu->log_warps);
-    gpu_read_access(gpu, op, type, &layout, &copy.access);
-    for (unsigned d = 0; d < copy.access.rank; d++)
-        if (copy.access.dimensions[d].axis >= 0)
-            copy.dimension[copy.access.dimensions[d].axis] = &copy.access.dimensions[d];
-    TileValue *chunks = lies_in_chunks(&copy);
-    copy.rare = chunks && tile_scalar_bytes(type->scalar) < 4 && begins_in_chunks(&copy, op);
-    if (!chunks) {
-        copy_elements(&copy);
-        return;
-    }
-    build_branch(&copy, chunks, copy_full_or_partial_chunks, copy_elements);
 }
 
 /* ---- lanes that become 0 ---- */
@@ -551,22 +164,39 @@ static TileValue *is_outside(Gpu *gpu, const TileOp *clear, TileValue *const *at
     return outside;
 }
 
-/* Neighbouring threads have neighbours of a row. This path is rare: the block asks once whether there is such a lane. */
+/* Lanes of a row that are cleared together: of whole rows a chunk's. */
+static int64_t cleared_together(const TileOp *clear, const GpuSharedTile *tile) {
+    const TileAttribute *axes = tile_op_get(clear, TILE_ATTRIBUTE_AXES);
+    bool rows = axes->count == 1 && axes->integers[0] == 0;
+    return rows && tile->row_bytes % TILE_CHUNK_BYTES == 0 ? TILE_CHUNK_BYTES / tile_scalar_bytes(tile->scalar) : 1;
+}
+
+/* Clears so many lanes from the first one of a chunk on, whose number in the tile is given, if they are outside. */
+static void clear_lanes(Gpu *gpu, const TileOp *clear, const GpuSharedTile *tile, TileValue *number, int64_t lanes) {
+    TileValue *by = gpu_i64(gpu, tile->shape.extent[1] / lanes);
+    TileValue *at[2] = {gpu_binary(gpu, TILE_OP_DIV, number, by), gpu_binary(gpu, TILE_OP_REM, number, by)};
+    at[1] = gpu_binary(gpu, TILE_OP_MUL, at[1], gpu_i64(gpu, lanes));
+    TileValue *to = gpu_element_address(gpu, tile, gpu_value(gpu, tile_op_operand(clear, 0)), at[0], at[1]);
+    const TileType *type = tile_type_vector(gpu->module->context, tile->scalar, (uint32_t)lanes, false);
+    TileBuilder outer;
+    TileOp *branch = gpu_begin_branch(gpu, is_outside(gpu, clear, at), &outer);
+    tile_build_store(&gpu->b, tile_build_bits(&gpu->b, type, 0), to, NULL, lanes * tile_scalar_bytes(tile->scalar));
+    gpu_end_branch(gpu, branch, &outer);
+}
+
+/* Neighbouring threads have neighbours of a row. The block asks once whether there is a lane outside: in most kernels there
+ * seldom is, but where rows of an image are shorter than a tile each iteration has some. */
 static void clear_in_loop(Gpu *gpu, TileOp *op) {
     GpuSharedTile tile = gpu_shared_tile(tile_op_operand(op, 0)->type);
-    int64_t columns = tile.shape.extent[1], threads = TILE_WARP_THREADS << gpu->log_warps;
+    int64_t lanes = cleared_together(op, &tile), count = tile.shape.extent[1] / lanes * tile.shape.extent[0],
+            threads = TILE_WARP_THREADS << gpu->log_warps;
     TileBuilder outer = gpu->b, *b = &gpu->b;
     TileValue *thread = tile_op_result(tile_build_op(&outer, TILE_OP_HERE, &gpu->thread, 1, NULL, 0, NULL, 1), 0);
-    TileOp *loop = tile_build_for(&outer, thread, gpu_i64(gpu, columns * tile.shape.extent[0]), gpu_i64(gpu, threads),
-                                  NULL, 0);
+    TileOp *loop = tile_build_for(&outer, thread, gpu_i64(gpu, count), gpu_i64(gpu, threads), NULL, 0);
     tile_op_set_integer(gpu->module, loop, TILE_ATTRIBUTE_DIVERGENT, 1);
     b->block = &loop->regions[0];
     b->before = NULL;
-    TileValue *number = loop->regions[0].arguments[0], *by = gpu_i64(gpu, columns);
-    TileValue *at[2] = {gpu_binary(gpu, TILE_OP_DIV, number, by), gpu_binary(gpu, TILE_OP_REM, number, by)};
-    TileValue *to = element_address(gpu, &tile, gpu_value(gpu, tile_op_operand(op, 0)), at[0], at[1]);
-    TileValue *zero = tile_build_bits(b, tile_type_scalar(gpu->module->context, tile.scalar), 0);
-    tile_build_store(b, zero, to, is_outside(gpu, op, at), 0);
+    clear_lanes(gpu, op, &tile, loop->regions[0].arguments[0], lanes);
     tile_build_end(b, TILE_OP_YIELD, NULL, 0);
     gpu->b = outer;
 }

@@ -218,13 +218,25 @@ TileValue *gpu_build_buffer(TileBuilder *b, const TileType *type, int64_t bytes,
     return tile_op_result(tile_build_op(b, TILE_OP_BUFFER, NULL, 0, attributes, slots > 1 ? 3 : 2, &type, 1), 0);
 }
 
+/* Do rows along k become columns as they are copied, word by word? A thread then loads neighbours across k, which lie in even
+ * and odd registers in turn, as its sums do: of operands of one step of k, those along k would all lie in one bank of the
+ * register file, or all in the other. */
+static bool turns_rows(const TileOp *load, const Readers *readers, const TileType *rows) {
+    enum { MOST_WORDS = 64 }; /* that a thread copies */
+    if (!readers->along_k || readers->mma || readers->across || rows->scalar != TILE_F32) return false;
+    TileLayoutShape shape = gpu_dot_shape(rows);
+    int64_t words = shape.extent[0] * shape.extent[1], threads = tile_op_func(load)->threads;
+    return threads && words % threads == 0 && words <= MOST_WORDS * threads;
+}
+
 const TileType *gpu_slot_type(TileContext *context, const TileOp *load) {
-    const TileType *tile = load->results[0].type;
+    const TileType *tile = load->results[0].type, *rows = gpu_rows_type(context, tile);
     Readers readers = {0};
     if (tile->rank == 1) return gpu_vector_type(context, tile);
     if (gpu_by_map(load)) return gpu_panel_type(context, tile);
-    bool across = is_copied_for(load, &readers) && readers.across;
-    return gpu_multiplied_type(context, gpu_rows_type(context, tile), !across);
+    bool copied = is_copied_for(load, &readers);
+    if (copied && turns_rows(load, &readers, rows)) return gpu_columns_type(context, rows);
+    return gpu_multiplied_type(context, rows, !(copied && readers.across));
 }
 
 TileValue *gpu_build_channel(TileBuilder *b, const TileOp *load, int64_t slots) {

@@ -94,7 +94,7 @@ static int64_t operand_bytes(TileContext *context, const TileOp *dot, unsigned i
     bool copied = tile->op && tile->op->id == TILE_OP_LOAD_TILE && gpu_load_is_copied(tile->op);
     if (copied || gpu_dot_is_mma(dot)) return 0;
     if (source->type->rank != 2) return tile_type_lanes(source->type) * tile_scalar_bytes(source->type->scalar);
-    return gpu_shared_bytes(gpu_multiplied_type(context, source->type, transposed != (i == 0)));
+    return gpu_shared_bytes(gpu_put_type(context, source->type, transposed != (i == 0)));
 }
 
 /* Shared memory of the function that is spoken for: slots of all loads that are copied, and operands in registers. */

@@ -73,7 +73,23 @@ const TileType *gpu_multiplied_type(TileContext *context, const TileType *tile, 
     return tile_type_shared(context, tile->scalar, shape.extent, TILE_SWIZZLE_NONE, 0);
 }
 
+const TileType *gpu_columns_type(TileContext *context, const TileType *tile) {
+    TileLayoutShape shape = gpu_dot_shape(tile);
+    return tile_type_shared(context, tile->scalar, shape.extent, TILE_SWIZZLE_COLUMNS, 0);
+}
+
+const TileType *gpu_put_type(TileContext *context, const TileType *tile, bool along_k) {
+    bool turned = along_k && tile->scalar == TILE_F32;
+    return turned ? gpu_columns_type(context, tile) : gpu_multiplied_type(context, tile, along_k);
+}
+
 GpuSharedTile gpu_shared_tile(const TileType *pointer) {
+    if (pointer->swizzle == TILE_SWIZZLE_COLUMNS)
+        return (GpuSharedTile){.shape = {.rank = 2, .extent = {pointer->extent[1], pointer->extent[0]}},
+                               .scalar = pointer->scalar,
+                               .row_bytes = pointer->extent[0] * tile_scalar_bytes(pointer->scalar) + TILE_CHUNK_BYTES,
+                               .panels = 1,
+                               .by_columns = true};
     int64_t bytes = pointer->extent[1] * tile_scalar_bytes(pointer->scalar),
             panel = pointer->swizzle == TILE_SWIZZLE_PANELS ? (int64_t)TILE_CHUNK_BYTES << pointer->log_chunks : bytes;
     return (GpuSharedTile){.shape = {.rank = 2, .extent = {pointer->extent[0], pointer->extent[1]}},

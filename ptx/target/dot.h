@@ -85,6 +85,7 @@ typedef struct GpuSharedTile {
     int64_t row_bytes; /* of a panel */
     int64_t panels;    /* groups of columns, which lie one after another */
     unsigned log_chunks; /* log2 of how many chunks the swizzle permutes: 0 .. 3 */
+    bool by_columns;     /* these rows are the columns of the pointer's tile */
 } GpuSharedTile;
 
 /* Alignment of such a tile: the chunks that the swizzle permutes fill an aligned row of banks. */
@@ -96,10 +97,19 @@ enum { GPU_TILE_ALIGN = 128 };
 const TileType *gpu_shared_type(TileContext *context, const TileType *tile);
 /* The layout of a tile that fused multiply-adds read: the same where it lies along k, rows without a swizzle otherwise. */
 const TileType *gpu_multiplied_type(TileContext *context, const TileType *tile, bool along_k);
+/* The same across k, of a tile that lies along k in memory: its columns are rows, and a chunk apart, so that elements that
+ * are neighbours in memory come to different banks. */
+const TileType *gpu_columns_type(TileContext *context, const TileType *tile);
+/* That of a tile which threads store there for fused multiply-adds. */
+const TileType *gpu_put_type(TileContext *context, const TileType *tile, bool along_k);
 /* The layout that such a type gives. */
 GpuSharedTile gpu_shared_tile(const TileType *pointer);
 static inline int64_t gpu_shared_tile_bytes(const GpuSharedTile *tile) {
     return tile->row_bytes * tile->panels * tile->shape.extent[0];
+}
+/* The number of rows of the pointer's tile, rounded up, or of its columns. */
+static inline int64_t gpu_stored_extent(const GpuSharedTile *tile, unsigned axis) {
+    return tile->shape.extent[tile->by_columns ? 1 - axis : axis];
 }
 /* The swizzle of a row: its chunks' numbers are exclusive-ored with this. It depends on the row number's lowest four
  * bits and is linear over GF(2). */

@@ -6,6 +6,7 @@
 
 #include "lang/ir/layout_rules.h"
 #include "lang/ir/operands.h"
+#include "ptx/target/dot.h"
 
 enum { M, N, LOG_VECTOR = 2, USUAL_LANES_M = 2 };
 
@@ -18,8 +19,10 @@ TileValue *gpu_multiplied_source(const TileValue *operand, bool *transposed) {
 
 bool gpu_multiplied_along_k(const TileOp *dot, unsigned operand) {
     bool transposed;
-    gpu_multiplied_source(tile_op_operand(dot, operand), &transposed);
-    return transposed != (operand == 0);
+    const TileValue *source = gpu_multiplied_source(tile_op_operand(dot, operand), &transposed);
+    const TileOp *shared = tile_value_def(source, TILE_OP_SHARED_TILE);
+    if (!shared) return transposed != (operand == 0) && source->type->scalar != TILE_F32; /* gpu_put_type */
+    return (transposed != (operand == 0)) != gpu_shared_tile(tile_op_operand(shared, 0)->type).by_columns;
 }
 
 /* ---- which ---- */
@@ -114,12 +117,12 @@ static int64_t count_reshaped(const TileBlock *block) {
 }
 
 int64_t gpu_blocks_of_sums(const TilePtxTarget *target, const TileFunc *func, const TileBlock *body) {
-    enum { WARPS = 16, OF_RESHAPED = 64 };
+    enum { WARPS = 12, OF_RESHAPED = 40 };
     GpuSums sums = gpu_find_sums(func, body);
     if (!sums.count) return 0;
     int64_t threads = func->threads, registers = gpu_live_sums(&sums, body) / threads + GPU_MULTIPLYING_REGISTERS;
     registers += OF_RESHAPED * count_reshaped(body);
-    int64_t blocks = WARPS * TILE_WARP_THREADS / threads, most = target->registers / (threads * registers);
+    int64_t blocks = (WARPS * TILE_WARP_THREADS + threads - 1) / threads, most = target->registers / (threads * registers);
     if (blocks > most) blocks = most;
     return blocks < 2 ? 0 : blocks;
 }

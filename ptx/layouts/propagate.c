@@ -257,7 +257,7 @@ static uint64_t cost_of_conversion(const TileLayout *from, const TileLayout *to)
 static uint64_t cost_of_link(const Propagate *p, const Link *link) {
     const TileLayout *from = layout_of(p, link->from), *to = layout_of(p, link->to);
     const TileLayout *ruled = from && to ? apply_rule(p, link) : NULL;
-    if (!ruled) return 0;
+    if (!ruled) return from && to && link->op->id == TILE_OP_SLICE ? 1 + 2 * link->weight * COST_SHARED : 0;
     const TileLayout *has = link->kind == LINK_RESULT ? ruled : from, *wants = link->kind == LINK_RESULT ? to : ruled;
     return has == wants ? 0 : 1 + link->weight * cost_of_conversion(has, wants);
 }

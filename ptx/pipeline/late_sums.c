@@ -109,10 +109,10 @@ static const char *obstacle(const Late *late, const Sum *sum) {
     return products ? "it has products" : NULL;
 }
 
-/* An inner loop that adds up tiles from nothing on, and whose result is only added: it goes on with what there is. */
+/* An inner loop that adds up tiles from nothing on, whose result has no other use: it goes on with what there is. */
 static bool continue_inner(const Sum *sum, TileValue *carried, uint64_t identity) {
     TileOp *inner = sum->tile->op;
-    if (!inner || inner->id != TILE_OP_FOR || inner->block != sum->reduce->block || !has_one_use(sum->tile)) return false;
+    if (!inner || inner->id != TILE_OP_FOR || inner->block != tile_value_block(carried) || sum->tile->first_use) return false;
     unsigned index = (unsigned)(sum->tile - inner->results), count,
              first = tile_op_operands(inner, TILE_OPERAND_CARRIED, &count);
     uint64_t bits;

@@ -4,7 +4,7 @@
  * with what the outer one has added up.
  *
  * Before:
- *     func phase tile @k.0(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 1, out> {noalias}, %begin: i64, %end: i64) threads = 32 {
+ *     func phase tile @k.0(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 1, out> {noalias}, %begin: i64, %end: i64) threads = 64 {
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
  *       %n = const {value = 128} : i64
@@ -20,7 +20,7 @@
  *       return
  *     }
  * After:
- *     func phase tile @k.0(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 1, out> {noalias}, %begin: i64, %end: i64) threads = 32 {
+ *     func phase tile @k.0(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 1, out> {noalias}, %begin: i64, %end: i64) threads = 64 {
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
  *       %n = const {value = 128} : i64
@@ -37,7 +37,7 @@
  *       store_tile %y, %w, %zero {access = [index]}
  *       return
  *     }
- * A loop of one iteration has the bits that it had: other variants of the code have none for such rows (gpu-short-rows).
+ * Rows of one warp stay: its lanes exchange a number without a barrier. A loop of one iteration has the bits that it had: other variants of the code have none for such rows (gpu-short-rows).
  *
  * Needs: gpu-threads. Keeps: tile form, all results but for the order of sums. Cost: linear. */
 #include "lang/ir/build.h"
@@ -100,10 +100,11 @@ static const char *obstacle(const Late *late, const Sum *sum) {
     const TileType *type = sum->tile->type;
     int64_t size = tile_scalar_bytes(type->scalar);
     int64_t bytes = bytes_of_thread(late, type);
-    bool products = false;
+    bool products = false, last = tile_op_integer(sum->reduce, TILE_ATTRIBUTE_AXIS, 0) == type->rank - 1;
     if (tile_op_integer(late->loop, TILE_ATTRIBUTE_ORDERED, 0) || tile_op_integer(sum->reduce, TILE_ATTRIBUTE_ORDERED, 0))
         return "the text gives the order";
     if (tile_scalar_is_float(type->scalar) && size < 4) return "its sums would be rounded to 16 bits in each iteration";
+    if (last && late->func->threads == TILE_WARP_THREADS) return "lanes of one warp exchange what they reduce";
     if (bytes > MOST_BYTES || late->bytes + bytes > MOST_BYTES_OF_LOOP) return "it has too many registers for that";
     tile_block_walk(&late->loop->regions[0], look_for_products, &products);
     return products ? "it has products" : NULL;
@@ -158,12 +159,13 @@ static void move_behind(Late *late, const Sum *sum) {
 
 static void look_at_loop(Late *late) {
     for (unsigned i = 0; i < late->loop->result_count; i++) {
-        Sum sum;
-        if (!find_sum(late, i, &sum)) continue;
-        const char *why = obstacle(late, &sum);
-        TileDecision decision = why ? TILE_DECISION_NOT_LATE_SUM : TILE_DECISION_LATE_SUM;
-        tile_pass_remark(late->context, sum.reduce, decision, "the reduction", "%s", why ? why : "tiles are combined in it");
-        if (!why) move_behind(late, &sum);
+        const char *why = NULL;
+        for (Sum sum; !why && find_sum(late, i, &sum);) { /* along each of several axes */
+            why = obstacle(late, &sum);
+            TileDecision decision = why ? TILE_DECISION_NOT_LATE_SUM : TILE_DECISION_LATE_SUM;
+            tile_pass_remark(late->context, sum.reduce, decision, "the reduction", "%s", why ? why : "tiles are combined in it");
+            if (!why) move_behind(late, &sum);
+        }
     }
 }
 

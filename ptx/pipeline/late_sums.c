@@ -37,7 +37,8 @@
  *       store_tile %y, %w, %zero {access = [index]}
  *       return
  *     }
- * Rows of one warp stay: its lanes exchange a number without a barrier. A loop of one iteration has the bits that it had: other variants of the code have none for such rows (gpu-short-rows).
+ * Rows of one warp stay: its lanes exchange a number without a barrier. A loop of one iteration has the bits that it had:
+ * other variants of the code have none for such rows (gpu-short-rows).
  *
  * Needs: gpu-threads. Keeps: tile form, all results but for the order of sums. Cost: linear. */
 #include "lang/ir/build.h"

@@ -72,19 +72,55 @@ static TileOpId op_of(TileName kind) {
 
 static bool has_one_use(const TileValue *value) { return value->first_use && !value->first_use->next; }
 
+static TileName kind_of(const TileOp *reduce) {
+    return (TileName)tile_op_integer(reduce, TILE_ATTRIBUTE_KIND, TILE_KIND_SUM);
+}
+
+/* The reduction that gives the value, if it stands in the body and nothing else takes what it gives. */
+static TileOp *reduction_of(const TileBlock *body, const TileValue *value) {
+    TileOp *reduce = tile_value_def(value, TILE_OP_REDUCE);
+    return reduce && reduce->block == body && has_one_use(value) ? reduce : NULL;
+}
+
+/* Lines that become what changes nothing become that before they are reduced. The value is reduced then; else it is as it was. */
+static TileValue *fill_first(Late *late, const TileBlock *body, TileValue *value) {
+    TileOp *fill = tile_value_def(value, TILE_OP_FILL);
+    TileOp *reduce = fill && fill->block == body && has_one_use(value) ? reduction_of(body, tile_op_operand(fill, 0)) : NULL;
+    uint64_t bits;
+    if (!reduce || !tile_value_bits(tile_op_operand(fill, 1), &bits)) return value;
+    if (bits != tile_eval_identity(kind_of(reduce), value->type->scalar)) return value;
+    const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
+    int64_t moved[TILE_MAX_TILE_RANK], axis = tile_op_integer(reduce, TILE_ATTRIBUTE_AXIS, 0);
+    TileValue *bounds[2 * TILE_MAX_TILE_RANK];
+    for (unsigned i = 0; i < axes->count; i++) {
+        moved[i] = axes->integers[i] + (axes->integers[i] >= axis);
+        bounds[2 * i] = tile_fill_lo(fill, i);
+        bounds[2 * i + 1] = tile_fill_hi(fill, i);
+    }
+    TileBuilder b = tile_builder_before(late->context->module, fill);
+    b.location = reduce->location;
+    TileValue *filled = tile_build_fill(&b, tile_op_operand(reduce, 0), tile_op_operand(fill, 1), moved, bounds, axes->count);
+    tile_op_detach(reduce);
+    tile_op_insert_before(reduce, fill);
+    tile_op_set_operand(reduce, 0, filled);
+    tile_value_replace(value, &reduce->results[0]);
+    tile_op_erase(fill);
+    late->changed = true;
+    return &reduce->results[0];
+}
+
 /* Is it a carried value to which only a reduced tile is added? */
-static bool find_sum(const Late *late, unsigned index, Sum *sum) {
+static bool find_sum(Late *late, unsigned index, Sum *sum) {
     TileBlock *body = &late->loop->regions[0];
     TileValue *carried = body->arguments[1 + index], *next = tile_op_named_at(body->last, TILE_OPERAND_VALUES, index);
     *sum = (Sum){.index = index, .add = next->op};
     if (!sum->add || sum->add->block != body || !has_one_use(carried) || carried->first_use->user != sum->add) return false;
     if (sum->add->operand_count != 2 || !has_one_use(next)) return false;
     TileValue *added = tile_op_operand(sum->add, tile_op_operand(sum->add, 0) == carried);
-    sum->reduce = tile_value_def(added, TILE_OP_REDUCE);
-    if (!sum->reduce || sum->reduce->block != body || !has_one_use(added)) return false;
+    sum->reduce = reduction_of(body, fill_first(late, body, added));
+    if (!sum->reduce) return false;
     sum->tile = tile_op_operand(sum->reduce, 0);
-    TileName kind = (TileName)tile_op_integer(sum->reduce, TILE_ATTRIBUTE_KIND, TILE_KIND_SUM);
-    return op_of(kind) == sum->add->id && !tile_value_outside(sum->tile, late->loop);
+    return op_of(kind_of(sum->reduce)) == sum->add->id && !tile_value_outside(sum->tile, late->loop);
 }
 
 static void look_for_products(TileOp *op, void *found) {
@@ -128,8 +164,7 @@ static void move_behind(Late *late, const Sum *sum) {
     TileModule *module = late->context->module;
     TileOp *loop = late->loop, *yield = loop->regions[0].last;
     TileValue *result = &loop->results[sum->index], *carried = loop->regions[0].arguments[1 + sum->index];
-    TileName kind = (TileName)tile_op_integer(sum->reduce, TILE_ATTRIBUTE_KIND, TILE_KIND_SUM);
-    uint64_t identity = tile_eval_identity(kind, sum->tile->type->scalar);
+    uint64_t identity = tile_eval_identity(kind_of(sum->reduce), sum->tile->type->scalar);
     unsigned count, first = tile_op_operands(loop, TILE_OPERAND_CARRIED, &count);
     TileValue *begin = tile_op_operand(loop, first + sum->index);
     TileBuilder b = tile_builder_before(module, loop);

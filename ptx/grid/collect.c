@@ -100,7 +100,7 @@ static int64_t count_places(const Collect *collect, const TileOp *update) {
     if (tile_op_get(update, TILE_ATTRIBUTE_UPDATE)->integer == TILE_UPDATE_CAS || update->results[0].first_use) return 0;
     if (scalar != TILE_I32 && scalar != TILE_U32) return 0;
     unsigned rank = tile_access_read(update, indices);
-    if (indices[rank - 1].kind != TILE_ACCESS_GATHER) return 0;
+    if (!rank || indices[rank - 1].kind != TILE_ACCESS_GATHER) return 0;
     for (unsigned i = 0; i + 1 < rank; i++)
         if (indices[i].kind != TILE_ACCESS_INDEX) return 0;
     bool products = false;

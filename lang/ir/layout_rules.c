@@ -133,6 +133,9 @@ bool tile_layout_of_operand(const TileOp *op, unsigned index, const TileLayout *
     if (op->id == TILE_OP_RESHAPE) return reshape(result, op->results[0].type, from, operand);
     if (op->id == TILE_OP_CAT && cuts_layout(op, op->results[0].type, result))
         return tile_layout_halve(result, (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), operand);
+    if (op->id == TILE_OP_SLICE)
+        return cuts_layout(op, op->results[0].type, result) &&
+               tile_layout_double(result, (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), operand);
     int axis = tile_accessed_tile(op) ? gathered_axis(op, index) : -1;
     if (axis < 0) return false;
     *operand = *result;

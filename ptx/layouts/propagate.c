@@ -89,6 +89,7 @@ typedef struct Propagate {
     TILE_LIST(Link) links;
     TILE_LIST(End) ends;
     TILE_LIST(Visit) visits; /* the worklist, a heap: the next visit first */
+    bool exchanges; /* a network of exchanges between lanes (lowering/sort.c): no layout that halves would like costs its steps less */
     const char *error;
 } Propagate;
 
@@ -257,7 +258,7 @@ static uint64_t cost_of_conversion(const TileLayout *from, const TileLayout *to)
 static uint64_t cost_of_link(const Propagate *p, const Link *link) {
     const TileLayout *from = layout_of(p, link->from), *to = layout_of(p, link->to);
     const TileLayout *ruled = from && to ? apply_rule(p, link) : NULL;
-    if (!ruled) return 0;
+    if (!ruled) return from && to && link->op->id == TILE_OP_SLICE && !p->exchanges ? 1 + 2 * link->weight * COST_SHARED : 0;
     const TileLayout *has = link->kind == LINK_RESULT ? ruled : from, *wants = link->kind == LINK_RESULT ? to : ruled;
     return has == wants ? 0 : 1 + link->weight * cost_of_conversion(has, wants);
 }
@@ -277,6 +278,7 @@ static const TileLayout *candidate(const Propagate *p, const Link *link, uint32_
     TileLayout found;
     if (!known) return NULL;
     if (link->kind == LINK_SAME) return known;
+    if (is_from && link->op->id == TILE_OP_SLICE && p->exchanges) return NULL;
     bool good = is_from ? tile_layout_of_operand(link->op, link->index, known, &found)
                         : link->kind == LINK_RESULT && tile_layout_of_result(link->op, known, &found);
     return good ? tile_layout_intern(p->types, &found) : NULL;
@@ -466,6 +468,7 @@ static void convert_operand(Propagate *p, TileOp *op, unsigned index) {
     LinkKind kind;
     TileValue *value = tile_op_operand(op, index);
     if (op->id == TILE_OP_CONVERT_LAYOUT || !tile_type_is_tile(value->type) || !value->type->layout) return;
+    if (op->id == TILE_OP_SLICE && p->exchanges) return;
     const TileValue *end = other_end(op, index, &kind);
     if (!end || !tile_type_is_tile(end->type)) return;
     TileLayout wanted = *end->type->layout;
@@ -496,6 +499,8 @@ static void drop_conversions(TileBlock *block) {
     }
 }
 
+static void find_exchange(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_FLIP; }
+
 TileResult tile_pass_gpu_propagate(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     if (!func->threads) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-propagate: gpu-threads comes before");
@@ -506,6 +511,7 @@ TileResult tile_pass_gpu_propagate(TilePassContext *context, TileFunc *func) {
     bool any = false;
     for (uint32_t i = 0; i < p.count; i++) any |= p.nodes[i].value != NULL;
     if (!any) return TILE_RESULT_UNCHANGED;
+    tile_block_walk(&func->body, find_exchange, &p.exchanges);
     add_links(&p, &func->body);
     choose(&p);
     set_types(&p, &func->body);

@@ -84,6 +84,9 @@ TileValue *gpu_is_collected(Gpu *gpu, const TileOp *update);
 /* Updates what the block has collected; `first` as of gpu_holds_first_copy. */
 void gpu_update_collected(Gpu *gpu, const GpuAccess *access, TileValue *value, TileValue *first);
 
+/* Combines the updates of a tile in shared memory (`in_shared`), and updates the tensor; `first` as above. */
+void gpu_update_in_shared(Gpu *gpu, const GpuAccess *access, TileValue *value, TileValue *first);
+
 /* Goes on building in a region; ends it with a yield of the value, or of nothing (NULL). */
 void gpu_enter(Gpu *gpu, TileBlock *block);
 void gpu_end_region(Gpu *gpu, TileValue *value);

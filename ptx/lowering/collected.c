@@ -1,5 +1,5 @@
-/* Atomic updates that a block collects in shared memory (gpu-collect): the buffer in front of the loop over programs, the
- * updates in it, and those of the tensor behind it. */
+/* Atomic updates that a block combines in shared memory (gpu-collect): those of all its programs, with a buffer in front of
+ * the loop over programs, the updates in it, and those of the tensor behind it; or those of one tile. */
 #include "lang/ir/eval.h"
 #include "lang/ir/operands.h"
 #include "ptx/lowering/access.h"
@@ -53,10 +53,10 @@ static TileValue *element_address(Gpu *gpu, const TileOp *update, const GpuColle
     return tile_build_ptr_add(&gpu->b, collected->buffer, gpu_binary(gpu, TILE_OP_MUL, index, gpu_i64(gpu, bytes)));
 }
 
-static void begin(Gpu *gpu, const TileOp *loop, const TileOp *update) {
-    GpuCollected *collected = TILE_NEW(gpu->arena, GpuCollected);
-    int64_t bytes = tile_op_integer(update, TILE_ATTRIBUTE_COLLECTED, 0) * tile_scalar_bytes(update->results[0].type->scalar);
-    collected->limit = choose_limit(gpu, loop, update);
+/* A buffer of so many elements, of which those below the limit change nothing yet. */
+static GpuCollected begin(Gpu *gpu, const TileOp *update, int64_t elements, TileValue *limit) {
+    GpuCollected own = {.limit = limit}, *collected = &own;
+    int64_t bytes = elements * tile_scalar_bytes(update->results[0].type->scalar);
     collected->buffer = gpu_build_buffer(&gpu->b, tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED), bytes,
                                          GPU_VECTOR_ALIGN, 1);
     TileValue *none = tile_build_bits(&gpu->b, element_type(gpu, update), identity_of(update));
@@ -65,7 +65,7 @@ static void begin(Gpu *gpu, const TileOp *loop, const TileOp *update) {
     tile_build_store(&gpu->b, none, element_address(gpu, update, collected, index), NULL, 0);
     gpu_end_region(gpu, NULL);
     gpu->b = outer;
-    tile_map_set(&gpu->collected, update, collected);
+    return own;
 }
 
 static void build_update(Gpu *gpu, const TileOp *update, TileValue *address, TileValue *value, TileValue *mask) {
@@ -76,33 +76,44 @@ static void build_update(Gpu *gpu, const TileOp *update, TileValue *address, Til
     tile_build_op(&gpu->b, TILE_OP_ATOMIC_UPDATE, operands, mask ? 3 : 2, attributes, mask ? 2 : 1, NULL, 0);
 }
 
-static void end(Gpu *gpu, const TileOp *update) {
-    const GpuCollected *collected = tile_map_get(&gpu->collected, update);
-    const GpuTensor *tensor = tile_map_get(&gpu->tensors, tile_op_operand(update, 0));
+/* Updates the tensor; its first element that is collected has the address. */
+static void end(Gpu *gpu, const TileOp *update, const GpuCollected *collected, TileValue *first, TileValue *stride) {
     TileValue *none = tile_build_bits(&gpu->b, element_type(gpu, update), identity_of(update));
     TileBuilder outer = gpu->b;
     TileValue *index = enter_elements(gpu, collected->limit);
     TileValue *value = tile_build_load(&gpu->b, element_type(gpu, update),
                                        element_address(gpu, update, collected, index), NULL, NULL, 0);
-    TileValue *offset = gpu_binary(gpu, TILE_OP_MUL, index, tensor->stride[0]);
-    TileValue *place = tile_build_ptr_add(&gpu->b, tensor->pointer, offset);
+    TileValue *offset = gpu_binary(gpu, TILE_OP_MUL, index, stride);
+    TileValue *place = tile_build_ptr_add(&gpu->b, first, offset);
     build_update(gpu, update, place, value, gpu_binary(gpu, TILE_OP_NE, value, none));
     gpu_end_region(gpu, NULL);
     gpu->b = outer;
+}
+
+static void begin_in_front(Gpu *gpu, const TileOp *loop, const TileOp *update) {
+    GpuCollected *collected = TILE_NEW(gpu->arena, GpuCollected);
+    int64_t room = tile_op_integer(update, TILE_ATTRIBUTE_COLLECTED, 0);
+    *collected = begin(gpu, update, room, choose_limit(gpu, loop, update));
+    tile_map_set(&gpu->collected, update, collected);
+}
+
+static void end_behind(Gpu *gpu, const TileOp *update) {
+    const GpuTensor *tensor = tile_map_get(&gpu->tensors, tile_op_operand(update, 0));
+    end(gpu, update, tile_map_get(&gpu->collected, update), tensor->pointer, tensor->stride[0]);
 }
 
 GpuUpdates gpu_begin_collecting(Gpu *gpu, const TileOp *loop) {
     GpuUpdates updates = {0};
     if (loop->id != TILE_OP_FOR || !tile_op_get(loop, TILE_ATTRIBUTE_RESIDENT)) return updates;
     find_updates(&loop->regions[0], gpu->arena, &updates);
-    for (size_t i = 0; i < updates.count; i++) begin(gpu, loop, updates.items[i]);
+    for (size_t i = 0; i < updates.count; i++) begin_in_front(gpu, loop, updates.items[i]);
     if (updates.count) gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
     return updates;
 }
 
 void gpu_end_collecting(Gpu *gpu, const GpuUpdates *updates) {
     if (updates->count) gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
-    for (size_t i = 0; i < updates->count; i++) end(gpu, updates->items[i]);
+    for (size_t i = 0; i < updates->count; i++) end_behind(gpu, updates->items[i]);
 }
 
 TileValue *gpu_is_collected(Gpu *gpu, const TileOp *update) {
@@ -110,11 +121,25 @@ TileValue *gpu_is_collected(Gpu *gpu, const TileOp *update) {
     return collected ? gpu_binary(gpu, TILE_OP_GT, collected->limit, gpu_i64(gpu, 0)) : NULL;
 }
 
-void gpu_update_collected(Gpu *gpu, const GpuAccess *access, TileValue *value, TileValue *first) {
-    const GpuCollected *collected = tile_map_get(&gpu->collected, access->op);
+static void update_elements(Gpu *gpu, const GpuAccess *access, const GpuCollected *collected, TileValue *value,
+                            TileValue *first) {
     for (uint32_t r = 0; r < tile_layout_registers(&access->layout); r++) {
-        TileValue *index = gpu_register(gpu, access->dimensions[0].gather, r);
+        TileValue *index = gpu_register(gpu, access->dimensions[access->rank - 1].gather, r);
         TileValue *mask = gpu_and(gpu, first, gpu_access_mask(gpu, access, r));
         build_update(gpu, access->op, element_address(gpu, access->op, collected, index), gpu_register(gpu, value, r), mask);
     }
+}
+
+void gpu_update_collected(Gpu *gpu, const GpuAccess *access, TileValue *value, TileValue *first) {
+    update_elements(gpu, access, tile_map_get(&gpu->collected, access->op), value, first);
+}
+
+/* A thread clears and adds up the same elements, so that the next tile of updates needs no barrier in front of it. */
+void gpu_update_in_shared(Gpu *gpu, const GpuAccess *access, TileValue *value, TileValue *first) {
+    int64_t elements = tile_op_integer(access->op, TILE_ATTRIBUTE_IN_SHARED, 0);
+    GpuCollected collected = begin(gpu, access->op, elements, gpu_i64(gpu, elements));
+    gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
+    update_elements(gpu, access, &collected, value, first);
+    gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
+    end(gpu, access->op, &collected, access->base, access->dimensions[access->rank - 1].stride);
 }

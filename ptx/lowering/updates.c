@@ -122,6 +122,10 @@ static void update_unasked(Gpu *gpu, const Update *update, GpuAccess *access) {
 
 /* By the block first, if it collects them. */
 static void update_somewhere(Gpu *gpu, const Update *update, GpuAccess *access) {
+    if (tile_op_get(access->op, TILE_ATTRIBUTE_IN_SHARED)) {
+        gpu_update_in_shared(gpu, access, update->value, update->first);
+        return;
+    }
     TileValue *collects = gpu_is_collected(gpu, access->op);
     if (!collects) {
         update_unasked(gpu, update, access);

@@ -1,0 +1,224 @@
+/* Purpose: reduce behind a loop, not in each of its iterations. Where a loop adds the sums of tiles to what it carries, it
+ * adds up the tiles instead, whose sum is taken once: iterations then exchange nothing between lanes and warps, wait at no
+ * barrier, and may load ahead. So it is with minima and maxima. Of loops in one another the inner ones come first, and go on
+ * with what the outer one has added up.
+ *
+ * Before:
+ *     func phase tile @k.0(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 1, out> {noalias}, %begin: i64, %end: i64) threads = 64 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 128} : i64
+ *       %m = dim %x {axis = 0} : i64
+ *       %none = const {value = 0.0} : f32
+ *       %total = for %zero, %m, %one, %none : f32 (%i: i64, %before: f32) {
+ *         %v = load_tile %x, %i, %zero, %one, %zero, %n {access = [index, range]} : f32[128]
+ *         %s = reduce %v {axis = 0, kind = sum} : f32
+ *         %w = add %before, %s : f32
+ *         yield %w
+ *       }
+ *       store_tile %y, %total, %zero {access = [index]}
+ *       return
+ *     }
+ * After:
+ *     func phase tile @k.0(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 1, out> {noalias}, %begin: i64, %end: i64) threads = 64 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 128} : i64
+ *       %m = dim %x {axis = 0} : i64
+ *       %none = const {value = 0.0} : f32
+ *       %0 = const {value = 0.0} : f32[128]
+ *       %total = for %zero, %m, %one, %0 : f32[128] (%i: i64, %before: f32[128]) {
+ *         %v = load_tile %x, %i, %zero, %one, %zero, %n {access = [index, range]} : f32[128]
+ *         %1 = add %before, %v : f32[128]
+ *         yield %1
+ *       }
+ *       %s = reduce %total {axis = 0, kind = sum} : f32
+ *       %w = add %none, %s : f32
+ *       store_tile %y, %w, %zero {access = [index]}
+ *       return
+ *     }
+ * Rows of one warp stay: its lanes exchange a number without a barrier. A loop of one iteration has the bits that it had:
+ * other variants of the code have none for such rows (gpu-short-rows).
+ *
+ * Needs: gpu-threads. Keeps: tile form, all results but for the order of sums. Cost: linear. */
+#include "lang/ir/build.h"
+#include "lang/ir/eval.h"
+#include "lang/ir/operands.h"
+#include "ptx/passes.h"
+
+/* Of a thread: for what it adds up of one tile, and of all tiles of a loop. */
+enum { MOST_BYTES = 64, MOST_BYTES_OF_LOOP = 128 };
+
+typedef struct Late {
+    TilePassContext *context;
+    TileFunc *func;
+    TileOp *loop;
+    int64_t bytes; /* of a thread, so far */
+    bool changed;
+} Late;
+
+/* A carried value to which an iteration adds what it reduces. */
+typedef struct Sum {
+    unsigned index; /* among those of the loop */
+    TileOp *add, *reduce;
+    TileValue *tile;
+} Sum;
+
+static TileOpId op_of(TileName kind) {
+    if (kind == TILE_KIND_SUM) return TILE_OP_ADD;
+    if (kind == TILE_KIND_MAX) return TILE_OP_MAX;
+    return kind == TILE_KIND_MIN ? TILE_OP_MIN : TILE_OP_COUNT;
+}
+
+static bool has_one_use(const TileValue *value) { return value->first_use && !value->first_use->next; }
+
+static TileName kind_of(const TileOp *reduce) {
+    return (TileName)tile_op_integer(reduce, TILE_ATTRIBUTE_KIND, TILE_KIND_SUM);
+}
+
+/* The reduction that gives the value, if it stands in the body and nothing else takes what it gives. */
+static TileOp *reduction_of(const TileBlock *body, const TileValue *value) {
+    TileOp *reduce = tile_value_def(value, TILE_OP_REDUCE);
+    return reduce && reduce->block == body && has_one_use(value) ? reduce : NULL;
+}
+
+/* Lines that become what changes nothing become that before they are reduced. The value is reduced then; else it is as it was. */
+static TileValue *fill_first(Late *late, const TileBlock *body, TileValue *value) {
+    TileOp *fill = tile_value_def(value, TILE_OP_FILL);
+    TileOp *reduce = fill && fill->block == body && has_one_use(value) ? reduction_of(body, tile_op_operand(fill, 0)) : NULL;
+    uint64_t bits;
+    if (!reduce || !tile_value_bits(tile_op_operand(fill, 1), &bits)) return value;
+    if (bits != tile_eval_identity(kind_of(reduce), value->type->scalar)) return value;
+    const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
+    int64_t moved[TILE_MAX_TILE_RANK], axis = tile_op_integer(reduce, TILE_ATTRIBUTE_AXIS, 0);
+    TileValue *bounds[2 * TILE_MAX_TILE_RANK];
+    for (unsigned i = 0; i < axes->count; i++) {
+        moved[i] = axes->integers[i] + (axes->integers[i] >= axis);
+        bounds[2 * i] = tile_fill_lo(fill, i);
+        bounds[2 * i + 1] = tile_fill_hi(fill, i);
+    }
+    TileBuilder b = tile_builder_before(late->context->module, fill);
+    b.location = reduce->location;
+    TileValue *filled = tile_build_fill(&b, tile_op_operand(reduce, 0), tile_op_operand(fill, 1), moved, bounds, axes->count);
+    tile_op_detach(reduce);
+    tile_op_insert_before(reduce, fill);
+    tile_op_set_operand(reduce, 0, filled);
+    tile_value_replace(value, &reduce->results[0]);
+    tile_op_erase(fill);
+    late->changed = true;
+    return &reduce->results[0];
+}
+
+/* Is it a carried value to which only a reduced tile is added? */
+static bool find_sum(Late *late, unsigned index, Sum *sum) {
+    TileBlock *body = &late->loop->regions[0];
+    TileValue *carried = body->arguments[1 + index], *next = tile_op_named_at(body->last, TILE_OPERAND_VALUES, index);
+    *sum = (Sum){.index = index, .add = next->op};
+    if (!sum->add || sum->add->block != body || !has_one_use(carried) || carried->first_use->user != sum->add) return false;
+    if (sum->add->operand_count != 2 || !has_one_use(next)) return false;
+    TileValue *added = tile_op_operand(sum->add, tile_op_operand(sum->add, 0) == carried);
+    sum->reduce = reduction_of(body, fill_first(late, body, added));
+    if (!sum->reduce) return false;
+    sum->tile = tile_op_operand(sum->reduce, 0);
+    return op_of(kind_of(sum->reduce)) == sum->add->id && !tile_value_outside(sum->tile, late->loop);
+}
+
+static void look_for_products(TileOp *op, void *found) {
+    if (op->id == TILE_OP_DOT) *(bool *)found = true;
+}
+
+static int64_t bytes_of_thread(const Late *late, const TileType *tile) {
+    int64_t threads = late->func->threads;
+    return (tile_type_lanes(tile) + threads - 1) / threads * tile_scalar_bytes(tile->scalar);
+}
+
+/* NULL: it can be reduced behind the loop. */
+static const char *obstacle(const Late *late, const Sum *sum) {
+    const TileType *type = sum->tile->type;
+    int64_t size = tile_scalar_bytes(type->scalar);
+    int64_t bytes = bytes_of_thread(late, type);
+    bool products = false, last = tile_op_integer(sum->reduce, TILE_ATTRIBUTE_AXIS, 0) == type->rank - 1;
+    if (tile_op_integer(late->loop, TILE_ATTRIBUTE_ORDERED, 0) || tile_op_integer(sum->reduce, TILE_ATTRIBUTE_ORDERED, 0))
+        return "the text gives the order";
+    if (tile_scalar_is_float(type->scalar) && size < 4) return "its sums would be rounded to 16 bits in each iteration";
+    if (last && late->func->threads == TILE_WARP_THREADS) return "lanes of one warp exchange what they reduce";
+    if (bytes > MOST_BYTES || late->bytes + bytes > MOST_BYTES_OF_LOOP) return "it has too many registers for that";
+    tile_block_walk(&late->loop->regions[0], look_for_products, &products);
+    return products ? "it has products" : NULL;
+}
+
+/* An inner loop that adds up tiles from nothing on, whose result has no other use: it goes on with what there is. */
+static bool continue_inner(const Sum *sum, TileValue *carried, uint64_t identity) {
+    TileOp *inner = sum->tile->op;
+    if (!inner || inner->id != TILE_OP_FOR || inner->block != tile_value_block(carried) || sum->tile->first_use) return false;
+    unsigned index = (unsigned)(sum->tile - inner->results), count,
+             first = tile_op_operands(inner, TILE_OPERAND_CARRIED, &count);
+    uint64_t bits;
+    if (!tile_value_bits(tile_op_operand(inner, first + index), &bits) || bits != identity) return false;
+    tile_op_set_operand(inner, first + index, carried);
+    return true;
+}
+
+/* The loop carries the tile. */
+static void move_behind(Late *late, const Sum *sum) {
+    TileModule *module = late->context->module;
+    TileOp *loop = late->loop, *yield = loop->regions[0].last;
+    TileValue *result = &loop->results[sum->index], *carried = loop->regions[0].arguments[1 + sum->index];
+    uint64_t identity = tile_eval_identity(kind_of(sum->reduce), sum->tile->type->scalar);
+    unsigned count, first = tile_op_operands(loop, TILE_OPERAND_CARRIED, &count);
+    TileValue *begin = tile_op_operand(loop, first + sum->index);
+    TileBuilder b = tile_builder_before(module, loop);
+    b.location = sum->reduce->location;
+    tile_op_set_operand(loop, first + sum->index, tile_build_bits(&b, sum->tile->type, identity));
+    result->type = carried->type = sum->tile->type;
+    TileOp *add = sum->add, *reduce = sum->reduce;
+    tile_op_detach(add);
+    tile_op_detach(reduce);
+    tile_op_insert_after(reduce, loop);
+    tile_op_insert_after(add, reduce);
+    tile_value_replace(result, &add->results[0]);
+    tile_op_set_operand(reduce, 0, result);
+    tile_op_set_operand(add, 0, begin);
+    tile_op_set_operand(add, 1, &reduce->results[0]);
+    TileValue *next = sum->tile;
+    if (!continue_inner(sum, carried, identity)) {
+        b = tile_builder_before(module, yield);
+        b.location = reduce->location;
+        next = tile_build_binary(&b, add->id, carried, sum->tile);
+    }
+    tile_op_set_operand(yield, sum->index, next);
+    late->bytes += bytes_of_thread(late, sum->tile->type);
+    late->changed = true;
+}
+
+/* ---- the pass ---- */
+
+static void look_at_loop(Late *late) {
+    for (unsigned i = 0; i < late->loop->result_count; i++) {
+        const char *why = NULL;
+        for (Sum sum; !why && find_sum(late, i, &sum);) { /* along each of several axes */
+            why = obstacle(late, &sum);
+            TileDecision decision = why ? TILE_DECISION_NOT_LATE_SUM : TILE_DECISION_LATE_SUM;
+            tile_pass_remark(late->context, sum.reduce, decision, "the reduction", "%s", why ? why : "tiles are combined in it");
+            if (!why) move_behind(late, &sum);
+        }
+    }
+}
+
+static void visit(Late *late, TileBlock *block) {
+    for (TileOp *op = block->first, *next; op; op = next) {
+        next = op->next;
+        for (unsigned r = 0; r < op->region_count; r++) visit(late, &op->regions[r]);
+        if (op->id != TILE_OP_FOR || tile_loop_is_of_programs(op)) continue;
+        late->loop = op;
+        late->bytes = 0;
+        look_at_loop(late);
+    }
+}
+
+TileResult tile_pass_gpu_late_sums(TilePassContext *context, TileFunc *func) {
+    Late late = {.context = context, .func = func};
+    if (func->kind != TILE_FUNC_PHASE || !func->threads) return TILE_RESULT_UNCHANGED;
+    visit(&late, &func->body);
+    return late.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

@@ -188,7 +188,8 @@ static bool is_laid_out(const TileType *type) {
     return tile_type_is_tile(type) && type->layout && type->layout->rank == type->rank;
 }
 
-/* A layout that the operand's implies is not required of the operand, too. */
+/* A layout that the operand's implies is not required of the operand, too. A slice of a tile whose halves several threads have
+ * goes through shared memory, from any layout to any other. */
 static bool follows_rules(const TileOp *op) {
     TileLayout wanted;
     const TileValue *accessed = tile_accessed_tile(op), *result = op->result_count ? &op->results[0] : NULL;
@@ -201,6 +202,7 @@ static bool follows_rules(const TileOp *op) {
                 return false;
         return true;
     }
+    if (op->id == TILE_OP_SLICE) return true;
     for (unsigned i = 0; i < op->operand_count && type && is_laid_out(type); i++) {
         const TileType *operand = tile_op_operand(op, i)->type;
         if (is_laid_out(operand) && tile_layout_of_operand(op, i, type->layout, &wanted) &&

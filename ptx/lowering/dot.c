@@ -3,6 +3,7 @@
  * one that lies along k a thread loads a few steps at once, of the other one neighbours along its own axis. Operands of
  * more axes are stored here, row by row. */
 #include "ptx/lowering/machine.h"
+#include "ptx/target/multiply_adds.h"
 #include "lang/ir/operands.h"
 
 enum { MOST_STEPS = 4, ROW = 0, COLUMN = 1 };
@@ -20,6 +21,7 @@ typedef struct Operand {
 
 typedef struct Dot {
     Gpu *gpu;
+    const TileOp *op;
     TileLayout layout; /* of the result */
     unsigned rank;
     int64_t steps; /* of k */
@@ -113,7 +115,7 @@ static void place_tile(Dot *dot, Operand *operand, TileValue *old) {
         operand->tile = gpu_shared_tile(place);
         operand->along_k ^= operand->tile.by_columns;
     } else {
-        place = gpu_put_type(gpu->module->context, source->type, operand->along_k);
+        place = gpu_put_type(gpu->module->context, source->type, operand->along_k, gpu_turns_rows(dot->op, source->type));
         operand->tile = gpu_shared_tile(place);
         operand->along_k ^= operand->tile.by_columns;
         gpu_open_shared(gpu, (uint64_t)gpu_shared_tile_bytes(&operand->tile), GPU_TILE_ALIGN);
@@ -318,7 +320,7 @@ static unsigned choose_widths(Dot *dot) {
 
 void gpu_lower_dot(Gpu *gpu, TileOp *op) {
     const TileType *type = op->results[0].type;
-    Dot dot = {.gpu = gpu, .layout = *type->layout, .rank = type->rank, .sum = type->scalar};
+    Dot dot = {.gpu = gpu, .op = op, .layout = *type->layout, .rank = type->rank, .sum = type->scalar};
     dot.registers = tile_layout_registers(&dot.layout);
     dot.steps = tile_op_operand(op, 0)->type->extent[type->rank - 1];
     for (unsigned o = 0; o < 2; o++) {

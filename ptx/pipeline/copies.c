@@ -4,6 +4,7 @@
 #include "lang/scalar/scalar.h"
 #include "lowering/memory.h"
 #include "ptx/target/map.h"
+#include "ptx/target/multiply_adds.h"
 
 /* ---- which loads ---- */
 
@@ -218,12 +219,10 @@ TileValue *gpu_build_buffer(TileBuilder *b, const TileType *type, int64_t bytes,
     return tile_op_result(tile_build_op(b, TILE_OP_BUFFER, NULL, 0, attributes, slots > 1 ? 3 : 2, &type, 1), 0);
 }
 
-/* Do rows along k become columns as they are copied, word by word? A thread then loads neighbours across k, which lie in even
- * and odd registers in turn, as its sums do: of operands of one step of k, those along k would all lie in one bank of the
- * register file, or all in the other. */
+/* Do rows along k become columns as they are copied, word by word? */
 static bool turns_rows(const TileOp *load, const Readers *readers, const TileType *rows) {
     enum { MOST_WORDS = 64 }; /* that a thread copies */
-    if (!readers->along_k || readers->mma || readers->across || rows->scalar != TILE_F32) return false;
+    if (!readers->along_k || readers->mma || readers->across || !gpu_turns_rows(load, rows)) return false;
     TileLayoutShape shape = gpu_dot_shape(rows);
     int64_t words = shape.extent[0] * shape.extent[1], threads = tile_op_func(load)->threads;
     return threads && words % threads == 0 && words <= MOST_WORDS * threads;

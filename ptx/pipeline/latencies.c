@@ -43,6 +43,7 @@
 #include "ptx/pipeline/copies.h"
 #include "ptx/passes.h"
 #include "ptx/target/map.h"
+#include "ptx/target/multiply_adds.h"
 #include "ptx/target/target.h"
 
 enum { MOST_LOADS = 8, MOST_SLOTS = 4, MOST_MAP_SLOTS = 8, LEAST_SLOTS = 2, LARGEST_STEP = 1 << 30, SMALL_BLOCK = 128, MBARRIERS = 1024 };
@@ -94,7 +95,7 @@ static int64_t operand_bytes(TileContext *context, const TileOp *dot, unsigned i
     bool copied = tile->op && tile->op->id == TILE_OP_LOAD_TILE && gpu_load_is_copied(tile->op);
     if (copied || gpu_dot_is_mma(dot)) return 0;
     if (source->type->rank != 2) return tile_type_lanes(source->type) * tile_scalar_bytes(source->type->scalar);
-    return gpu_shared_bytes(gpu_put_type(context, source->type, transposed != (i == 0)));
+    return gpu_shared_bytes(gpu_put_type(context, source->type, transposed != (i == 0), gpu_turns_rows(dot, source->type)));
 }
 
 /* Shared memory of the function that is spoken for: slots of all loads that are copied, and operands in registers. */

@@ -78,9 +78,8 @@ const TileType *gpu_columns_type(TileContext *context, const TileType *tile) {
     return tile_type_shared(context, tile->scalar, shape.extent, TILE_SWIZZLE_COLUMNS, 0);
 }
 
-const TileType *gpu_put_type(TileContext *context, const TileType *tile, bool along_k) {
-    bool turned = along_k && tile->scalar == TILE_F32;
-    return turned ? gpu_columns_type(context, tile) : gpu_multiplied_type(context, tile, along_k);
+const TileType *gpu_put_type(TileContext *context, const TileType *tile, bool along_k, bool turns) {
+    return along_k && turns ? gpu_columns_type(context, tile) : gpu_multiplied_type(context, tile, along_k);
 }
 
 GpuSharedTile gpu_shared_tile(const TileType *pointer) {

@@ -100,8 +100,8 @@ const TileType *gpu_multiplied_type(TileContext *context, const TileType *tile, 
 /* The same across k, of a tile that lies along k in memory: its columns are rows, and a chunk apart, so that elements that
  * are neighbours in memory come to different banks. */
 const TileType *gpu_columns_type(TileContext *context, const TileType *tile);
-/* That of a tile which threads store there for fused multiply-adds. */
-const TileType *gpu_put_type(TileContext *context, const TileType *tile, bool along_k);
+/* That of a tile which threads store there for fused multiply-adds; `turns`: gpu_turns_rows. */
+const TileType *gpu_put_type(TileContext *context, const TileType *tile, bool along_k, bool turns);
 /* The layout that such a type gives. */
 GpuSharedTile gpu_shared_tile(const TileType *pointer);
 static inline int64_t gpu_shared_tile_bytes(const GpuSharedTile *tile) {

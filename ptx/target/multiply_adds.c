@@ -17,11 +17,26 @@ TileValue *gpu_multiplied_source(const TileValue *operand, bool *transposed) {
     return (TileValue *)operand;
 }
 
+/* Are all products of the block large enough? Those of one function share the rows that a thread has. */
+static bool are_large(const TileBlock *block) {
+    enum { LEAST_SUMS = 128 * 64 };
+    for (const TileOp *op = block->first; op; op = op->next) {
+        if (op->id == TILE_OP_DOT && tile_type_lanes(op->results[0].type) < LEAST_SUMS) return false;
+        for (unsigned i = 0; i < op->region_count; i++)
+            if (!are_large(&op->regions[i])) return false;
+    }
+    return true;
+}
+
+bool gpu_turns_rows(const TileOp *op, const TileType *rows) {
+    return rows->scalar == TILE_F32 && are_large(&tile_op_func(op)->body);
+}
+
 bool gpu_multiplied_along_k(const TileOp *dot, unsigned operand) {
     bool transposed;
     const TileValue *source = gpu_multiplied_source(tile_op_operand(dot, operand), &transposed);
     const TileOp *shared = tile_value_def(source, TILE_OP_SHARED_TILE);
-    if (!shared) return transposed != (operand == 0) && source->type->scalar != TILE_F32; /* gpu_put_type */
+    if (!shared) return transposed != (operand == 0) && !gpu_turns_rows(dot, source->type); /* gpu_put_type */
     return (transposed != (operand == 0)) != gpu_shared_tile(tile_op_operand(shared, 0)->type).by_columns;
 }
 
@@ -117,12 +132,12 @@ static int64_t count_reshaped(const TileBlock *block) {
 }
 
 int64_t gpu_blocks_of_sums(const TilePtxTarget *target, const TileFunc *func, const TileBlock *body) {
-    enum { WARPS = 12, OF_RESHAPED = 40 };
+    enum { WARPS = 16, OF_RESHAPED = 40 };
     GpuSums sums = gpu_find_sums(func, body);
     if (!sums.count) return 0;
     int64_t threads = func->threads, registers = gpu_live_sums(&sums, body) / threads + GPU_MULTIPLYING_REGISTERS;
     registers += OF_RESHAPED * count_reshaped(body);
-    int64_t blocks = (WARPS * TILE_WARP_THREADS + threads - 1) / threads, most = target->registers / (threads * registers);
+    int64_t blocks = WARPS * TILE_WARP_THREADS / threads, most = target->registers / (threads * registers);
     if (blocks > most) blocks = most;
     return blocks < 2 ? 0 : blocks;
 }

@@ -23,7 +23,7 @@ enum { GPU_MULTIPLYING_REGISTERS = 64 };
 /* Elements that are live together: of the sums, and of what is made of them before they go on to another product, or of
  * operands on their way to shared memory. */
 int64_t gpu_live_sums(const GpuSums *sums, const TileBlock *body);
-/* Blocks that a multiprocessor should have together, so that each of its schedulers has three warps, or as many as their
+/* Blocks that a multiprocessor should have together, so that each of its schedulers has four warps, or as many as their
  * registers allow, which hide from one another that operands come from shared memory; 0: no more than one, or the function
  * has no such products. */
 int64_t gpu_blocks_of_sums(const TilePtxTarget *target, const TileFunc *func, const TileBlock *body);
@@ -32,6 +32,11 @@ TileLayout gpu_multiplied_layout(const GpuSums *sums, const TileType *tile);
 
 /* What an operand of such a product is before it is transposed. */
 TileValue *gpu_multiplied_source(const TileValue *operand, bool *transposed);
+/* Do rows along k of such a tile, an operand of a product of the op's function, lie across k in shared memory? A thread then
+ * loads neighbours across k, which lie in even and odd registers in turn, as its sums do: of one step of k, elements along
+ * k would all lie in one bank of the register file, or all in the other. Words are copied one by one for that, four cycles
+ * of shared memory for each warp's, which only products of many sums are worth. */
+bool gpu_turns_rows(const TileOp *op, const TileType *rows);
 /* Are neighbours along k neighbours in shared memory, as the operand's source lies there or would lie, row by row? */
 bool gpu_multiplied_along_k(const TileOp *dot, unsigned operand);
 

@@ -119,11 +119,20 @@ static bool conflicts(TileIndices *indices, TileOp *between, const Strided *acce
     return tile_op_reads(between) && tile_memory_overlaps(tensor, tile_memory_tensor(between));
 }
 
+/* May the early access stand where the late one does? A store goes there, a load stays. */
+static bool may_move(TileIndices *indices, const Strided *early, const TileOp *late) {
+    if (late->id == TILE_OP_LOAD_TILE) return true;
+    for (TileOp *op = early->op->next; op != late; op = op->next)
+        if (conflicts(indices, op, early)) return false;
+    return true;
+}
+
 /* The access before this one, in its block, that complements it, where no op between reads or writes the same memory. */
 static bool find_partner(TileIndices *indices, const Strided *strided, Strided *partner, bool *second) {
     unsigned left = MOST_BETWEEN;
     for (TileOp *op = strided->op->previous; op && left--; op = op->previous) {
-        if (read_strided(op, partner) && complement(indices, partner, strided, second)) return true;
+        if (read_strided(op, partner) && complement(indices, partner, strided, second))
+            return may_move(indices, partner, strided->op);
         if (conflicts(indices, op, strided)) return false;
     }
     return false;

@@ -154,7 +154,7 @@ static bool continue_inner(const Sum *sum, TileValue *carried, uint64_t identity
     unsigned index = (unsigned)(sum->tile - inner->results), count,
              first = tile_op_operands(inner, TILE_OPERAND_CARRIED, &count);
     uint64_t bits;
-    if (!tile_value_bits(tile_op_operand(inner, first + index), &bits) || bits != identity) return false;
+    if (!tile_value_bits(tile_loop_carried(inner, index), &bits) || bits != identity) return false;
     tile_op_set_operand(inner, first + index, carried);
     return true;
 }
@@ -166,7 +166,7 @@ static void move_behind(Late *late, const Sum *sum) {
     TileValue *result = &loop->results[sum->index], *carried = loop->regions[0].arguments[1 + sum->index];
     uint64_t identity = tile_eval_identity(kind_of(sum->reduce), sum->tile->type->scalar);
     unsigned count, first = tile_op_operands(loop, TILE_OPERAND_CARRIED, &count);
-    TileValue *begin = tile_op_operand(loop, first + sum->index);
+    TileValue *begin = tile_loop_carried(loop, sum->index);
     TileBuilder b = tile_builder_before(module, loop);
     b.location = sum->reduce->location;
     tile_op_set_operand(loop, first + sum->index, tile_build_bits(&b, sum->tile->type, identity));

@@ -37,7 +37,7 @@ bool gpu_multiplied_along_k(const TileOp *dot, unsigned operand) {
     const TileValue *source = gpu_multiplied_source(tile_op_operand(dot, operand), &transposed);
     const TileOp *shared = tile_value_def(source, TILE_OP_SHARED_TILE);
     if (!shared) return transposed != (operand == 0) && !gpu_turns_rows(dot, source->type); /* gpu_put_type */
-    return (transposed != (operand == 0)) != gpu_shared_tile(tile_op_operand(shared, 0)->type).by_columns;
+    return (transposed != (operand == 0)) != (tile_op_operand(shared, 0)->type->swizzle == TILE_SWIZZLE_COLUMNS);
 }
 
 /* ---- which ---- */

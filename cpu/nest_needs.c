@@ -87,13 +87,21 @@ static void fill_needs(const Needs *needs, const TileOp *op, const NestAtoms *re
     need(needs, tile_op_operand(op, 0), axes);
 }
 
-/* All that is combined, of the rows whose result is read. */
+/* From the first row on. */
+static bool begin_at_first(const NestAtoms *rows) {
+    for (unsigned i = 0; i < rows->count; i++)
+        if (!tile_value_is_integer(rows->items[i].lo, 0)) return false;
+    return true;
+}
+
+/* All that is combined, of the rows whose result is read, if these are the first ones: of others, the loops that cpu-fuse
+ * chooses would not be those that cpu-nest finds. */
 static void reduce_needs(const Needs *needs, const TileOp *op, const NestAtoms *result) {
     unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), rank = tile_op_operand(op, 0)->type->rank;
     for (unsigned i = 0; i < op->operand_count; i++) {
         NestAtoms axes[TILE_MAX_TILE_RANK] = {0};
         for (unsigned a = 0; a < rank; a++)
-            if (a != axis) axes[a] = result[a - (a > axis)];
+            if (a != axis && begin_at_first(&result[a - (a > axis)])) axes[a] = result[a - (a > axis)];
         need(needs, tile_op_operand(op, i), axes);
     }
 }

@@ -59,12 +59,15 @@ bool tile_packed_check_entries(TileChecker *c, const TileAccessed *access, const
     return false;
 }
 
-/* Does the interval end with a byte? The half behind the tensor's last element is nobody's. */
+/* Does the interval end with a byte? The half behind the tensor's last element is nobody's, where the lanes are those elements:
+ * of x[n + 1], whose lanes are stored to y[n], the last ones end before. */
 static bool ends_with_byte(TileChecker *c, const TileAccessed *access, const TileAtom *atom) {
     const TileSum *dim = access->tensor->dims[last_of(access)], *limit = atom->dim ? atom->dim : atom->limit;
     bool begins = !atom->lo || tile_sum_is_even(tile_sum_resolve(&c->sums, atom->lo));
-    if (!atom->hi || limit == dim || tile_sum_is_even(tile_sum_resolve(&c->sums, atom->hi))) return begins;
-    bool even = atom->limit && tile_sum_is_even(tile_sum_resolve(&c->sums, atom->limit));
+    bool last = limit == dim && tile_sum_resolve(&c->sums, atom->first) ==
+                                    tile_sum_resolve(&c->sums, access->ranges[last_of(access)]->first);
+    if (!atom->hi || last || tile_sum_is_even(tile_sum_resolve(&c->sums, atom->hi))) return begins;
+    bool even = limit && tile_sum_is_even(tile_sum_resolve(&c->sums, limit));
     return begins && even && tile_sum_is_even(tile_sum_resolve(&c->sums, atom->first));
 }
 

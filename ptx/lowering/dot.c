@@ -27,7 +27,8 @@ typedef struct Dot {
     int64_t steps; /* of k */
     Operand operands[2];
     TileScalar sum;
-    uint32_t registers, *order; /* of registers, in which their products are computed */
+    uint32_t registers;
+    uint32_t *order; /* of registers, in which their products are computed; NULL: as one op on all of them */
 } Dot;
 
 /* ---- which elements ---- */
@@ -239,7 +240,7 @@ static TileValue *multiply_add(const Dot *dot, TileValue *a, TileValue *b, TileV
     return gpu_binary(gpu, TILE_OP_ADD, sum, gpu_binary(gpu, TILE_OP_MUL, a, b));
 }
 
-/* The sums after the steps of k from this one on, in order. */
+/* The sums after the steps of k from this one on, in order: of each register, or all of them as one vector. */
 static void multiply_steps(const Dot *dot, TileValue *k, TileValue **sums, unsigned steps) {
     TileValue **values[2][MOST_STEPS];
     Step at[2];
@@ -250,16 +251,33 @@ static void multiply_steps(const Dot *dot, TileValue *k, TileValue **sums, unsig
     for (unsigned i = 0; i < steps; i++) {
         for (unsigned o = 0; o < 2; o++)
             if (!dot->operands[o].along_k) values[o][i] = load_across(&at[o], i);
-        for (uint32_t n = 0; n < dot->registers; n++) {
+        if (!dot->order)
+            *sums = multiply_add(dot, gpu_join(dot->gpu, values[ROW][i], dot->registers),
+                                 gpu_join(dot->gpu, values[COLUMN][i], dot->registers), *sums);
+        for (uint32_t n = 0; dot->order && n < dot->registers; n++) {
             uint32_t r = dot->order[n];
             sums[r] = multiply_add(dot, values[ROW][i][r], values[COLUMN][i][r], sums[r]);
         }
     }
 }
 
+/* Are all tensors of at most two axes, and contiguous along the last one? */
+static bool are_addresses_short(const TileFunc *func) {
+    for (uint32_t i = 0; i < func->body.argument_count; i++) {
+        const TileType *type = func->body.arguments[i]->type;
+        if (type->kind != TILE_TYPE_TENSOR || !type->rank) continue;
+        if (type->rank > 2 || func->parameters[i].facts.stride[type->rank - 1] == TILE_UNKNOWN) return false;
+    }
+    return true;
+}
+
 /* Each product has a factor in common with the one before it: the columns of a row, and those of the next row backwards. A
- * register file delivers two operands in a cycle, a third one is what the instruction before has read in its place. */
+ * register file delivers two operands in a cycle, a third one is what the instruction before has read in its place. Where
+ * operands are not laid out for that, or addresses have more parts, the assembler gets one op, since it needs fewer
+ * registers in an order of its own. */
 static void choose_order(Dot *dot) {
+    const TileFunc *func = tile_op_func(dot->op);
+    if (!gpu_turns_rows(dot->op, tile_op_operand(dot->op, 0)->type) || !are_addresses_short(func)) return;
     const uint32_t *row = dot->operands[ROW].first;
     dot->order = TILE_NEW_ARRAY(dot->gpu->arena, uint32_t, dot->registers);
     uint32_t count = 0, rows = 0;
@@ -294,10 +312,11 @@ static TileValue *multiply(Dot *dot, TileValue *acc, unsigned steps) {
     gpu->b.block = &loop->regions[0];
     gpu->b.before = NULL;
     TileValue *k = loop->regions[0].arguments[0], **sums = TILE_NEW_ARRAY(gpu->arena, TileValue *, dot->registers);
-    for (uint32_t r = 0; r < dot->registers; r++) sums[r] = lane_of(gpu, loop->regions[0].arguments[1], dot->registers, r);
+    sums[0] = loop->regions[0].arguments[1];
+    for (uint32_t r = dot->registers; dot->order && r-- > 0;) sums[r] = lane_of(gpu, sums[0], dot->registers, r);
     for (unsigned i = 0; i < times; i++)
         multiply_steps(dot, i ? gpu_binary(gpu, TILE_OP_ADD, k, gpu_i64(gpu, i * steps)) : k, sums, steps);
-    TileValue *sum = gpu_join(gpu, sums, dot->registers);
+    TileValue *sum = dot->order ? gpu_join(gpu, sums, dot->registers) : sums[0];
     tile_build_end(&gpu->b, TILE_OP_YIELD, &sum, 1);
     gpu->b = outer;
     return tile_op_result(loop, 0);

@@ -261,12 +261,13 @@ static void multiply_steps(const Dot *dot, TileValue *k, TileValue **sums, unsig
     }
 }
 
-/* Are all tensors of at most two axes, and contiguous along the last one? */
+/* Are all tensors of at most two axes, and contiguous along one? */
 static bool are_addresses_short(const TileFunc *func) {
     for (uint32_t i = 0; i < func->body.argument_count; i++) {
-        const TileType *type = func->body.arguments[i]->type;
-        if (type->kind != TILE_TYPE_TENSOR || !type->rank) continue;
-        if (type->rank > 2 || func->parameters[i].facts.stride[type->rank - 1] == TILE_UNKNOWN) return false;
+        const TileParameter *parameter = &func->parameters[i];
+        const int64_t *stride = parameter->facts.stride;
+        if (parameter->role == TILE_ROLE_EXTENT && parameter->axis > 1) return false;
+        if (parameter->role == TILE_ROLE_DATA && stride[0] == TILE_UNKNOWN && stride[1] == TILE_UNKNOWN) return false;
     }
     return true;
 }
@@ -276,8 +277,7 @@ static bool are_addresses_short(const TileFunc *func) {
  * operands are not laid out for that, or addresses have more parts, the assembler gets one op, since it needs fewer
  * registers in an order of its own. */
 static void choose_order(Dot *dot) {
-    const TileFunc *func = tile_op_func(dot->op);
-    if (!gpu_turns_rows(dot->op, tile_op_operand(dot->op, 0)->type) || !are_addresses_short(func)) return;
+    if (!gpu_turns_rows(dot->op, tile_op_operand(dot->op, 0)->type) || !are_addresses_short(dot->gpu->func)) return;
     const uint32_t *row = dot->operands[ROW].first;
     dot->order = TILE_NEW_ARRAY(dot->gpu->arena, uint32_t, dot->registers);
     uint32_t count = 0, rows = 0;

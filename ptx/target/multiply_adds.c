@@ -28,8 +28,15 @@ static bool are_large(const TileBlock *block) {
     return true;
 }
 
+/* The body of the op's function, also of one that has got another body, as while it is lowered. */
+static const TileBlock *outermost_block(const TileOp *op) {
+    const TileBlock *block = op->block;
+    while (block->op) block = block->op->block;
+    return block;
+}
+
 bool gpu_turns_rows(const TileOp *op, const TileType *rows) {
-    return rows->scalar == TILE_F32 && are_large(&tile_op_func(op)->body);
+    return rows->scalar == TILE_F32 && are_large(outermost_block(op));
 }
 
 bool gpu_multiplied_along_k(const TileOp *dot, unsigned operand) {

@@ -87,21 +87,13 @@ static void fill_needs(const Needs *needs, const TileOp *op, const NestAtoms *re
     need(needs, tile_op_operand(op, 0), axes);
 }
 
-/* From the first row on. */
-static bool begin_at_first(const NestAtoms *rows) {
-    for (unsigned i = 0; i < rows->count; i++)
-        if (!tile_value_is_integer(rows->items[i].lo, 0)) return false;
-    return true;
-}
-
-/* All that is combined, of the rows whose result is read, if these are the first ones: of others, the loops that cpu-fuse
- * chooses would not be those that cpu-nest finds. */
+/* All that is combined, of the rows whose result is read. */
 static void reduce_needs(const Needs *needs, const TileOp *op, const NestAtoms *result) {
     unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), rank = tile_op_operand(op, 0)->type->rank;
     for (unsigned i = 0; i < op->operand_count; i++) {
         NestAtoms axes[TILE_MAX_TILE_RANK] = {0};
         for (unsigned a = 0; a < rank; a++)
-            if (a != axis && begin_at_first(&result[a - (a > axis)])) axes[a] = result[a - (a > axis)];
+            if (a != axis) axes[a] = result[a - (a > axis)];
         need(needs, tile_op_operand(op, i), axes);
     }
 }
@@ -229,7 +221,8 @@ static void block_needs(Needs *needs, TileBlock *block) {
 static bool is_known(Nest *n, const TileValue *bound, const TileOp *at, unsigned depth) {
     int64_t number;
     if (tile_value_integer(bound, &number)) return true;
-    if (!tile_block_inside(at->block, tile_value_block(bound))) return false;
+    const TileBlock *block = tile_value_block(bound); /* cpu-nest has moved the ops out of the one of the function's arguments */
+    if (block->op && !tile_block_inside(at->block, block)) return false;
     if (!bound->op) return true;
     const NestSpan *span = tile_map_get(&n->spans, bound->op), *own = tile_map_get(&n->spans, at);
     if (span->last < own->first) return true;

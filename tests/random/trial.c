@@ -84,8 +84,7 @@ const char *outcome_words(Outcome outcome) {
 bool outcome_is_bad(Outcome outcome) { return outcome > OUTCOME_UNDECIDED; }
 
 bool verdict_is_of_target(const Verdict *verdict) {
-    return verdict->unavailable || strcmp(verdict->code, "too-much-code") == 0 ||
-           strcmp(verdict->code, "tile-too-large") == 0;
+    return verdict->unavailable || strcmp(verdict->code, "too-much-code") == 0;
 }
 
 /* ---- a run ---- */

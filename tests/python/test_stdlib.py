@@ -22,6 +22,8 @@ from tile._arrays import find_type
 
 ROWS = [row for table in TABLES if table.folder == "stdlib" for row in table.rows(True)]
 CHOSEN = []
+FLOAT8 = {getattr(torch, name) for name in dir(torch) if name.startswith("float8_")}
+UTILITIES_BESIDE_THE_SCHEMA = ("test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")
 
 
 def kernel_of(row):
@@ -111,7 +113,16 @@ class Stdlib(unittest.TestCase):
                 return
             run.reset()
             op = tile.torch.op(f"tile_test_stdlib::k{next(number)}_{run.kernel.name}", run.kernel)
-            torch.library.opcheck(op, given)
+            before = [value.clone() for value in given if isinstance(value, torch.Tensor)]
+            if any(value.dtype in FLOAT8 for value in before):  # PyTorch's check of the schema multiplies what it compares
+                op(*given)
+                torch.library.opcheck(op, given, test_utils=UTILITIES_BESIDE_THE_SCHEMA)
+                after = [value for value in given if isinstance(value, torch.Tensor)]
+                for a, b in zip(before, after):
+                    bytes = (value.reshape(-1).view(torch.uint8) for value in (a, b))
+                    self.assertTrue(torch.equal(*bytes), f"{run.row.key()}: an input changed")
+            else:
+                torch.library.opcheck(op, given)
 
         self.each("cpu", check, lambda row: row.kind == "f32")
 

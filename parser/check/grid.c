@@ -234,12 +234,18 @@ static bool check_dimensions(TileChecker *c, const TileTypeExpr *type, TileTenso
     return true;
 }
 
+/* A grid that counts down to below 0 has no programs. */
+static TileValue *emit_program_count(TileChecker *c, unsigned d) {
+    TileValue *count = tile_op_operand(c->grid, d);
+    return tile_build_binary(tile_emitter(c), TILE_OP_MAX, count, tile_build_integer(tile_emitter(c), count->type, 0));
+}
+
 static void make_temp(TileChecker *c, const TileTypeExpr *type, TileTensor *tensor) {
     TileValue *extents[TILE_MAX_TENSOR_RANK];
     Place place = enter_host(c);
     for (unsigned d = 0; d < tensor->rank; d++) {
         if (d >= tensor->own) tile_require_exact(c, tensor->dims[d], type->extents.items[d - tensor->own]->span);
-        extents[d] = d < tensor->own ? tile_op_operand(c->grid, d) : tile_emit_sum(c, tile_tensor_extent(c, tensor, d));
+        extents[d] = d < tensor->own ? emit_program_count(c, d) : tile_emit_sum(c, tile_tensor_extent(c, tensor, d));
     }
     TileScalar held = tensor->format ? TILE_U8 : tensor->scalar;
     const TileType *made = tile_type_tensor(c->context, held, tensor->rank, TILE_ACCESS_TEMP);

@@ -56,10 +56,9 @@ static unsigned char *byte_of(const Contents *contents, const Tensor *tensor, co
     return array_at(array, row * array->extent[tensor->rank - 1] + (has_halves(tensor) ? column / 2 : column));
 }
 
-/* What a load gives for a code. */
-static uint64_t unpacked(const Tensor *tensor, unsigned code) {
+uint64_t packing_number(Packing packing, unsigned code) {
     static const double numbers[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
-    switch (tensor->packing) {
+    switch (packing) {
     case PACKING_NONE:
     case PACKING_U4: return code;
     case PACKING_I4: return number_from_integer(TYPE_I8, code < 8 ? (Wide)code : (Wide)code - 16);
@@ -78,7 +77,7 @@ static unsigned packed_code(Random *random, const Tensor *tensor) {
 
 static unsigned code_of(const Tensor *tensor, uint64_t bits) {
     unsigned code = 0;
-    while (unpacked(tensor, code) != bits) code++;
+    while (packing_number(tensor->packing, code) != bits) code++;
     return code;
 }
 
@@ -102,21 +101,24 @@ static void place_packed(const Contents *contents, const Tensor *tensor, Array *
 static unsigned f4_code(double size) {
     unsigned code = 0;
     for (unsigned next = 1; next < 8; next++) {
-        double above = number_value(TYPE_F8E4M3, unpacked(&(Tensor){.packing = PACKING_F4}, next));
-        double below = number_value(TYPE_F8E4M3, unpacked(&(Tensor){.packing = PACKING_F4}, code));
+        double above = number_value(TYPE_F8E4M3, packing_number(PACKING_F4, next));
+        double below = number_value(TYPE_F8E4M3, packing_number(PACKING_F4, code));
         double middle = (above + below) / 2;
         if (size > middle || (size == middle && next % 2 == 0)) code = next;
     }
     return code;
 }
 
+unsigned packing_code(Packing packing, Type type, uint64_t bits) {
+    if (packing != PACKING_F4) return (unsigned)bits & 15;
+    double value = number_value(type, bits);
+    return isnan(value) ? 7 : f4_code(fabs(value)) | (signbit(value) ? 8 : 0);
+}
+
 Number contents_kept(const Tensor *tensor, Number number) {
     if (!tensor->packing) return number;
     if (number.off != 0) return number_unknown();
-    if (tensor->packing != PACKING_F4) return (Number){unpacked(tensor, (unsigned)number.bits & 15), 0};
-    double value = number_value(tensor->type, number.bits);
-    if (isnan(value)) return (Number){unpacked(tensor, 7), 0};
-    return (Number){unpacked(tensor, f4_code(fabs(value)) | (signbit(value) ? 8 : 0)), 0};
+    return (Number){packing_number(tensor->packing, packing_code(tensor->packing, tensor->type, number.bits)), 0};
 }
 
 uint64_t contents_bits(const Contents *contents, const Tensor *tensor, const Array *array, int64_t element) {
@@ -127,7 +129,7 @@ uint64_t contents_bits(const Contents *contents, const Tensor *tensor, const Arr
     }
     unsigned byte = *byte_of(contents, tensor, array, element);
     bool upper = has_halves(tensor) && element % contents->extent[tensor->rank - 1] % 2;
-    return unpacked(tensor, upper ? byte >> 4 : has_halves(tensor) ? byte & 15 : byte);
+    return packing_number(tensor->packing, upper ? byte >> 4 : has_halves(tensor) ? byte & 15 : byte);
 }
 
 bool contents_padded(const Contents *contents, const Tensor *tensor, const Array *array) {
@@ -153,7 +155,7 @@ Contents *contents_make(const Tensor *tensor) {
         if (tensor->role == TENSOR_TEMP)
             *at = number_unknown();
         else if (tensor->packing)
-            at->bits = unpacked(tensor, packed_code(&random, tensor));
+            at->bits = packing_number(tensor->packing, packed_code(&random, tensor));
         else if (tensor->type == TYPE_BOOL)
             at->bits = random_next(&random) >> 20 & 1;
         else

@@ -9,6 +9,10 @@ Contents *contents_make(const Tensor *tensor);
 /* Creates the array with the tensor's view, and the contents. Elements with the same address become equal. */
 bool contents_place(Contents *contents, const Tensor *tensor, Array *array);
 
+/* What a load gives for a code, and the code of a number. */
+uint64_t packing_number(Packing packing, unsigned code);
+unsigned packing_code(Packing packing, Type type, uint64_t bits);
+
 /* What is left of a number that is stored to the tensor. */
 Number contents_kept(const Tensor *tensor, Number number);
 /* The bits of an element in memory. */

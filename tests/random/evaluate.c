@@ -538,28 +538,27 @@ Value *evaluate(Evaluator *e, const Expr *expr) {
     case E_REDUCE: return evaluate_reduce(e, expr);
     case E_RUNNING: return evaluate_running(e, expr);
     case E_DOT: return evaluate_dot(e, expr);
+    case E_SCALED:
+    case E_NORMAL:
+    case E_DRAWN:
+    case E_SHUFFLED:
+    case E_LDEXP:
+    case E_PACK:
+    case E_UNPACK: return evaluate_packed(e, expr);
     case E_IF: return chosen(e, expr);
     case E_FUNCTION: return lifted(e, expr);
-    case E_MOVED: return evaluate_moved(e, expr);
-    case E_VALID: return evaluate_valid(e, expr);
     case E_STRETCH: return value_stretch(evaluate(e, expr->operand[0]), &expr->operand[0]->shape, &expr->shape);
-    case E_COUNTED: return evaluate_counted(e, expr);
-    case E_PLACED: return evaluate_placed(e, expr);
+    case E_MOVED:
+    case E_VALID:
+    case E_COUNTED:
+    case E_PLACED: return evaluate_arranged(e, expr);
     case E_SORT:
     case E_FIRST:
     case E_SPLIT:
+    case E_FREXP:
     case E_FOLD: return first_part(e, expr);
-    case E_RANGE:
-    case E_SPAN:
-    case E_SPAN_TO:
-    case E_SHIFT:
-    case E_COLON: return make_shape(&expr->shape); /* index entries, which are evaluated as ranges */
-    case E_START:
-    case E_SIZE:
-    case E_END:
-    case E_IDX: return range_field(e, expr);
+    default: return expr->kind >= E_START ? range_field(e, expr) : make_shape(&expr->shape); /* an index entry: a range */
     }
-    return make_shape(&expr->shape);
 }
 
 void evaluate_parts(Evaluator *e, const Expr *expr, Value **parts) {
@@ -571,6 +570,8 @@ void evaluate_parts(Evaluator *e, const Expr *expr, Value **parts) {
         split(e, expr, parts);
     else if (expr->kind == E_SORT || expr->kind == E_FIRST)
         evaluate_order(e, expr, parts);
+    else if (expr->kind == E_FREXP)
+        evaluate_frexp(e, expr, parts);
     else if (expr->kind == E_FOLD)
         evaluate_fold(e, expr, parts);
     else

@@ -79,12 +79,13 @@ void evaluate_scatter(Evaluator *e, const Expr *target, const Expr *value);
 Value *evaluate_reduce(Evaluator *e, const Expr *expr);
 Value *evaluate_running(Evaluator *e, const Expr *expr);
 void evaluate_order(Evaluator *e, const Expr *expr, Value **parts); /* E_SORT, E_FIRST */
-Value *evaluate_moved(Evaluator *e, const Expr *expr);
-Value *evaluate_valid(Evaluator *e, const Expr *expr);
-Value *evaluate_counted(Evaluator *e, const Expr *expr);
-Value *evaluate_placed(Evaluator *e, const Expr *expr);
+Value *evaluate_arranged(Evaluator *e, const Expr *expr); /* E_MOVED, E_VALID, E_COUNTED, E_PLACED */
 void evaluate_fold(Evaluator *e, const Expr *expr, Value **parts);
 Value *evaluate_dot(Evaluator *e, const Expr *expr);
+/* a b + acc, of the shape; acc may be NULL. */
+Value *evaluate_product(const Value *a, const Value *b, const Value *acc, const Shape *shape, Precision precision);
+Value *evaluate_packed(Evaluator *e, const Expr *expr); /* E_NORMAL .. E_UNPACK but E_FREXP, and E_SCALED */
+void evaluate_frexp(Evaluator *e, const Expr *expr, Value **parts);
 
 /* Lines of a tile along an axis: element i of line l is at begin + i * step. */
 typedef struct Lines {

@@ -83,7 +83,7 @@ void evaluate_order(Evaluator *e, const Expr *expr, Value **parts) {
     if (expr->kind == E_FIRST) parts[1] = places;
 }
 
-Value *evaluate_moved(Evaluator *e, const Expr *expr) {
+static Value *moved_value(Evaluator *e, const Expr *expr) {
     Value *v = evaluate(e, expr->operand[0]), *result = value_make(v->scalar, v->rank, v->extent);
     int axis = expr->axis[0];
     Mask mask = {.axes = 1u << axis};
@@ -103,7 +103,7 @@ Value *evaluate_moved(Evaluator *e, const Expr *expr) {
     return result;
 }
 
-Value *evaluate_valid(Evaluator *e, const Expr *expr) {
+static Value *valid_value(Evaluator *e, const Expr *expr) {
     Value *v = evaluate(e, expr->operand[0]), *result = value_make(TYPE_BOOL, v->rank, v->extent);
     int64_t index[MAX_AXES] = {0};
     for (int64_t i = 0; i < v->count; i++) {
@@ -124,7 +124,7 @@ static void keep_conditions(Value *result, const Value *v) {
     masks_map(result, v, none);
 }
 
-Value *evaluate_counted(Evaluator *e, const Expr *expr) {
+static Value *counted_value(Evaluator *e, const Expr *expr) {
     Value *v = evaluate(e, expr->operand[0]);
     int64_t bins = extent_value(expr->shape.extent[0]);
     Value *result = value_make(TYPE_I32, 1, &bins);
@@ -151,7 +151,7 @@ static bool stands_before(Type type, Number element, Number place, bool right) {
     return right ? x <= y : x < y;
 }
 
-Value *evaluate_placed(Evaluator *e, const Expr *expr) {
+static Value *placed_value(Evaluator *e, const Expr *expr) {
     Value *s = evaluate(e, expr->operand[0]), *v = evaluate(e, expr->operand[1]);
     Value *result = value_make(TYPE_I64, v->rank, v->extent);
     bool *ok = counted(s), known = true;
@@ -165,4 +165,10 @@ Value *evaluate_placed(Evaluator *e, const Expr *expr) {
     keep_conditions(result, s);
     value_add_masks(result, v);
     return result;
+}
+
+Value *evaluate_arranged(Evaluator *e, const Expr *expr) {
+    if (expr->kind == E_MOVED) return moved_value(e, expr);
+    if (expr->kind == E_VALID) return valid_value(e, expr);
+    return expr->kind == E_COUNTED ? counted_value(e, expr) : placed_value(e, expr);
 }

@@ -207,6 +207,13 @@ static void combine(FoldKind kind, const Type *t, Number *left, const Number *ri
     case FOLD_OR: left[0] = number_binary(OP_OR, t[0], l[0], right[0]); break;
     case FOLD_FIRST: break;
     case FOLD_LAST: left[0] = right[0]; break;
+    case FOLD_DIVISOR: {
+        uint64_t u = l[0].bits, v = right[0].bits;
+        bool known = l[0].off == 0 && right[0].off == 0;
+        for (uint64_t rest; v; u = v, v = rest) rest = u % v;
+        left[0] = known ? (Number){u, 0} : number_unknown();
+        break;
+    }
     case FOLD_AFFINE:
         left[0] = times(t[0], l[0], right[0]);
         left[1] = plus(t[0], times(t[0], l[1], right[0]), right[1]);
@@ -334,7 +341,7 @@ void evaluate_fold(Evaluator *e, const Expr *expr, Value **parts) {
 /* ---- products ---- */
 
 /* tf32 has 11 significant bits; numbers below 2**-136 are lost; the rounding of ties depends on the target. */
-static Number to_tf32(Number x, int precision) {
+static Number to_tf32(Number x, Precision precision) {
     double value = number_value(TYPE_F32, x.bits);
     bool full = precision == PRECISION_FULL || precision == PRECISION_ORDERED;
     if (full || !isfinite(value) || value == 0) return x;
@@ -346,23 +353,22 @@ static Number to_tf32(Number x, int precision) {
     return x;
 }
 
-static Number dot_element(const Expr *expr, const Number *a, int64_t a_step, const Number *b, int64_t b_step,
+static Number dot_element(Precision precision, Type x, Type y, Type to, const Number *a, const Number *b, int64_t b_step,
                           const bool *ok, int64_t k_count, Number start) {
-    Type x = expr->operand[0]->shape.scalar, y = expr->operand[1]->shape.scalar, to = expr->shape.scalar;
     if (!type_is_float(x)) {
         Wide total = number_integer(to, start.bits);
         bool unknown = start.off != 0;
         for (int64_t k = 0; k < k_count; k++) {
             if (!ok[k]) continue;
-            unknown = unknown || a[k * a_step].off != 0 || b[k * b_step].off != 0;
-            total += number_integer(x, a[k * a_step].bits) * number_integer(y, b[k * b_step].bits);
+            unknown = unknown || a[k].off != 0 || b[k * b_step].off != 0;
+            total += number_integer(x, a[k].bits) * number_integer(y, b[k * b_step].bits);
         }
         return unknown ? number_unknown() : (Number){number_from_integer(to, total), 0};
     }
     Sum sum = {0};
     sum_add(&sum, to, start);
     for (int64_t k = 0; k < k_count; k++)
-        if (ok[k]) sum_add_product(&sum, x, to_tf32(a[k * a_step], expr->op), to_tf32(b[k * b_step], expr->op));
+        if (ok[k]) sum_add_product(&sum, x, to_tf32(a[k], precision), to_tf32(b[k * b_step], precision));
     Number result = sum_result(&sum, to, to);
     if (result.off == 0 && number_value(to, result.bits) == 0) result.off = SIGN;
     return result;
@@ -382,31 +388,35 @@ static bool *valid_steps(const Value *a, const Value *b, int64_t count) {
     return ok;
 }
 
-Value *evaluate_dot(Evaluator *e, const Expr *expr) {
-    Value *a = evaluate(e, expr->operand[0]), *b = evaluate(e, expr->operand[1]), *acc = NULL;
+Value *evaluate_product(const Value *a, const Value *b, const Value *acc, const Shape *shape, Precision precision) {
     bool rows = a->rank > 1, columns = b->rank > 1; /* a side without is a vector */
     int64_t k_count = a->extent[a->rank - 1], n = columns ? b->extent[b->rank - 1] : 1,
             m = rows ? a->extent[a->rank - 2] : 1;
     int64_t extent[MAX_AXES];
-    int rank = expr->shape.rank, left[MAX_AXES] = {0, 1, 2, 3, 4}, right[MAX_AXES] = {0, 1, 2, 3, 4};
+    int rank = shape->rank, left[MAX_AXES] = {0, 1, 2, 3, 4}, right[MAX_AXES] = {0, 1, 2, 3, 4};
     memcpy(extent, rows ? a->extent : b->extent, sizeof extent);
     if (columns) extent[rank - 1] = n;
     left[a->rank - 1] = right[columns ? b->rank - 2 : 0] = -1;
     if (columns) right[b->rank - 1] = rank - 1;
-    if (expr->count == 3) {
-        const Expr *from = expr->operand[2];
-        acc = value_stretch(evaluate(e, from), &from->shape, &expr->shape);
-    }
     bool *ok = valid_steps(a, b, k_count);
-    Value *result = value_make(expr->shape.scalar, rank, extent);
+    Value *result = value_make(shape->scalar, rank, extent);
     for (int64_t i = 0; i < result->count; i++) {
         int64_t batch = i / (m * n), row = i / n % m, column = i % n;
         Number start = acc ? acc->at[i] : (Number){0, 0};
-        result->at[i] = dot_element(expr, a->at + (rows ? (batch * m + row) * k_count : 0), 1,
+        result->at[i] = dot_element(precision, a->scalar, b->scalar, shape->scalar, a->at + (rows ? (batch * m + row) * k_count : 0),
                                     b->at + (columns ? batch * k_count * n : 0) + column, n, ok, k_count, start);
     }
     masks_map(result, a, left);
     masks_map(result, b, right);
     if (acc) value_add_masks(result, acc);
     return result;
+}
+
+Value *evaluate_dot(Evaluator *e, const Expr *expr) {
+    Value *a = evaluate(e, expr->operand[0]), *b = evaluate(e, expr->operand[1]), *acc = NULL;
+    if (expr->count == 3) {
+        const Expr *from = expr->operand[2];
+        acc = value_stretch(evaluate(e, from), &from->shape, &expr->shape);
+    }
+    return evaluate_product(a, b, acc, &expr->shape, (Precision)expr->op);
 }

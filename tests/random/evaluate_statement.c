@@ -92,6 +92,11 @@ static Flow repeat(Evaluator *e, const Statement *statement) {
     return flow == FLOW_CONTINUE ? FLOW_NEXT : flow;
 }
 
+/* What another program left there is nothing that this one may count on. */
+static void forget(Contents *contents) {
+    for (int64_t i = 0; i < contents->count; i++) contents->at[i] = number_unknown();
+}
+
 static Flow run_statement(Evaluator *e, const Statement *statement) {
     switch (statement->kind) {
     case S_LET:
@@ -99,6 +104,7 @@ static Flow run_statement(Evaluator *e, const Statement *statement) {
     case S_ASSIGN: assign_all(e, statement); break;
     case S_STORE: evaluate_store(e, statement->target, statement->value, statement->op, statement->skip); break;
     case S_SCATTER: evaluate_scatter(e, statement->target, statement->value); break;
+    case S_TEMP: forget(statement->target->tensor->now); break;
     case S_UPDATE: evaluate(e, statement->value); break;
     case S_FOR_TILES:
     case S_FOR: return loop(e, statement);

@@ -82,6 +82,16 @@ Expr *make_dot(Maker *m, const Shape *shape, int depth);
 Expr *make_reduction(Maker *m, const Shape *shape, int depth);
 Expr *make_fold(Maker *m, const Shape *shape, int depth);
 Expr *make_running(Maker *m, const Shape *shape, int depth);
+/* An operand of a product, of which this axis is contracted. */
+Expr *make_factor(Maker *m, const Shape *shape, int axis, int depth);
+/* pack, unpack, dot_scaled; NULL if impossible, as are those that follow. */
+Expr *make_packed(Maker *m, const Shape *shape, int depth);
+Expr *make_scaled_product(Maker *m, const Shape *shape, int depth);
+/* randint, randn, randperm */
+Expr *make_drawn(Maker *m, const Shape *shape, int depth);
+/* ldexp, and the two values of frexp. */
+Expr *make_scaled_float(Maker *m, const Shape *shape, int depth);
+Expr *make_float_parts(Maker *m, const Shape *shape, int depth);
 /* keep(x, ..) */
 Expr *make_kept(Maker *m, Expr *x);
 /* Sorts, shifts, and where a value is valid. */

@@ -136,8 +136,9 @@ Expr *make_range(Maker *m, const Extent *size, int depth) {
 
 bool may_read(const Maker *m, const Tensor *tensor) {
     if (m->clean && tensor->tainted) return false;
-    if (tensor->role == TENSOR_OUT) return false;
-    if (tensor->role == TENSOR_TEMP) return tensor->written && tensor->written < m->grid;
+    if (tensor->own) return tensor->written == m->grid;
+    if (tensor->role == TENSOR_OUT && !tensor->whole) return false;
+    if (tensor->role == TENSOR_TEMP || tensor->role == TENSOR_OUT) return tensor->written && tensor->written < m->grid;
     return tensor->written < m->grid || tensor->written == 0;
 }
 
@@ -488,9 +489,11 @@ Expr *make_target(Maker *m, Statement *grid, bool *scatter) {
     }
     bool kept = !m->last && whole && chance(m, 60);
     for (int i = 0; i < rank; i++) kept = kept && turned[i]->kind != EXTENT_SUM;
-    TensorRole role = kept ? TENSOR_TEMP : chance(m, 65) ? TENSOR_OUT : TENSOR_INOUT;
+    bool shown = kept && chance(m, 40);
+    TensorRole role = shown ? TENSOR_OUT : kept ? TENSOR_TEMP : chance(m, 65) ? TENSOR_OUT : TENSOR_INOUT;
     target->tensor = new_tensor(m, some_type(m), rank, turned, role);
     if (!target->tensor) return NULL;
+    target->tensor->whole = shown;
     target->tensor->written = m->grid;
     if (rank && target->tensor != m->program->tensors[0]) pack_target(target->tensor, target->operand[rank - 1]);
     finish_access(m, target);

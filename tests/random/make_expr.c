@@ -351,6 +351,8 @@ static Expr *shaped(Maker *m, const Shape *shape, int depth) {
 }
 
 static Expr *computed(Maker *m, const Shape *shape, int depth) {
+    if (chance(m, 4)) return make_drawn(m, shape, depth);
+    if (chance(m, 3)) return make_scaled_float(m, shape, depth);
     if (shape->scalar == TYPE_BOOL) return chance(m, 15) ? choice(m, shape, depth) : truth(m, shape, depth);
     if (type_is_f8(shape->scalar) && chance(m, 40)) return storage(m, shape, depth);
     switch (below(m, 16)) {
@@ -381,11 +383,11 @@ Expr *make_expr(Maker *m, const Shape *shape, int depth) {
         if (kind < 16)
             expr = make_leaf(m, shape, depth);
         else if (kind < 28 && whole)
-            expr = shaped(m, shape, depth);
+            expr = chance(m, 8) ? make_packed(m, shape, depth) : shaped(m, shape, depth);
         else if (kind < 42 && whole)
             expr = make_reduction(m, shape, depth);
         else if (kind < 50 && whole)
-            expr = make_dot(m, shape, depth);
+            expr = chance(m, 12) ? make_scaled_product(m, shape, depth) : make_dot(m, shape, depth);
         else if (kind < 54 && whole)
             expr = make_running(m, shape, depth);
         else if (kind < 58 && whole)

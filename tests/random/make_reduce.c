@@ -118,6 +118,7 @@ static bool fold_takes(FoldKind kind, Type type, bool clean) {
     case FOLD_OR: return is_int || type == TYPE_BOOL;
     case FOLD_FIRST:
     case FOLD_LAST: return !type_is_f8(type);
+    case FOLD_DIVISOR: return type == TYPE_U8 || type == TYPE_U16;
     default: return is_int;
     }
 }
@@ -191,7 +192,8 @@ static Expr *make_split(Maker *m, const Shape *shape, int depth) {
 }
 
 Expr *make_parts(Maker *m, const Shape *shape, int depth) {
-    Expr *expr = chance(m, 40) ? make_first(m, shape, depth)
+    Expr *expr = chance(m, 40)   ? make_first(m, shape, depth)
+                 : chance(m, 25) ? make_float_parts(m, shape, depth)
                  : chance(m, 40)
                      ? make_split(m, shape, depth)
                      : fold_of(m, (FoldKind)(FOLD_AFFINE + below(m, FOLD_COUNT - FOLD_AFFINE)), shape, depth);
@@ -213,7 +215,7 @@ static bool choose_product(Maker *m, Type to, Type *a, Type *b) {
 }
 
 /* A mask that depends on more axes than the contracted one is rejected. */
-static Expr *factor(Maker *m, const Shape *shape, int axis, int depth) {
+Expr *make_factor(Maker *m, const Shape *shape, int axis, int depth) {
     Expr *x = make_expr(m, shape, depth - 1);
     for (int i = 0; i < x->valid.count && i < MAX_SOURCES; i++) {
         Source source = x->valid.items[i];
@@ -272,8 +274,8 @@ Expr *make_dot(Maker *m, const Shape *shape, int depth) {
     if (extent_value(k) > most) k = extent_literal(1 + below(m, 4));
     if (!choose_sides(m, shape, a_type, b_type, k, &left, &right)) return NULL;
     if (shape_lanes(&left.shape) > 2 * m->most_lanes || shape_lanes(&right.shape) > 2 * m->most_lanes) return NULL;
-    Expr *expr = new_expr(E_DOT, *shape), *a = factor(m, &left.shape, left.axis, depth),
-         *b = factor(m, &right.shape, right.axis, depth);
+    Expr *expr = new_expr(E_DOT, *shape), *a = make_factor(m, &left.shape, left.axis, depth),
+         *b = make_factor(m, &right.shape, right.axis, depth);
     Sources a_valid = sources_map(&a->valid, left.map), b_valid = sources_map(&b->valid, right.map);
     if (chance(m, 45)) {
         add_operand(expr, chance(m, 70) ? make_expr(m, shape, depth - 1) : make_loose(m, shape, depth - 1));

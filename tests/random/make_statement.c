@@ -387,7 +387,7 @@ static void make_store(Maker *m, Block *block, Expr *target, bool scatter, int d
     Expr *value = chance(m, 85) ? make_expr(m, &target->shape, depth) : make_loose(m, &target->shape, depth);
     Sources given = sources_stretch(&value->valid, 0);
     store->target = target;
-    bool whole = tensor->role == TENSOR_TEMP;
+    bool whole = tensor->role == TENSOR_TEMP || tensor->whole;
     if (!scatter && !whole && given.count && chance(m, 30))
         store->skip = true;
     else
@@ -459,6 +459,38 @@ static void make_exchange(Maker *m, Block *block) {
     statement->names[statement->count++] = bound_name(m, NAME_LET, value);
     statement->value = value;
     enter(m, statement->names[0]);
+}
+
+/* A temporary of each program: stored whole, and some of it by places that are data. Loads of the program follow. */
+static void make_own_temp(Maker *m, Block *block) {
+    Shape shape = some_shape(m, some_type(m), 3);
+    if (shape.rank == 0) return;
+    Expr *target = new_expr(E_LOAD, shape);
+    for (int i = 0; i < shape.rank; i++) {
+        Expr *colon = new_expr(E_COLON, (Shape){TYPE_I64, 1, {shape.extent[i]}});
+        colon->extent = shape.extent[i];
+        add_operand(target, colon);
+    }
+    target->tensor = new_tensor(m, shape.scalar, shape.rank, shape.extent, TENSOR_TEMP);
+    if (!target->tensor) return;
+    target->tensor->own = true;
+    finish_access(m, target);
+    Statement *temp = new_statement(block, S_TEMP);
+    temp->target = target;
+    target->tensor->tainted = false;
+    make_store(m, block, target, false, 3);
+    if (shape.rank > 1 || chance(m, 50)) return;
+    Shape indices = {some_int(m), 1, {some_extent(m, m->most_lanes)}};
+    m->clean = true;
+    m->indexing++;
+    Expr *places = new_expr(E_LOAD, shape), *index = make_expr(m, &indices, 2);
+    m->indexing--;
+    m->clean = false;
+    if (index->shape.rank == 0 || index->valid.count > MAX_SOURCES) return;
+    add_operand(places, index);
+    places->tensor = target->tensor;
+    make_store(m, block, finish_access(m, places), false, 2);
+    target->tensor->tainted = true;
 }
 
 /* ---- blocks and grids ---- */
@@ -548,6 +580,7 @@ void make_grid(Maker *m) {
     for (int i = 0; i < entries; i++) add_entry(m, grid, &programs);
     Statement plain = *grid;
     if (grid->count == 0) add_single(m, grid);
+    if (chance(m, 15)) make_own_temp(m, grid->body);
     if (chance(m, 70)) make_block(m, grid->body, 2);
     if (chance(m, 7)) {
         Statement *leave = new_statement(grid->body, S_IF);

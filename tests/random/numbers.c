@@ -441,8 +441,8 @@ Number number_bitcast(Type to, Type from, Number x) {
     return (Number){x.bits, 0};
 }
 
-/* Philox4x32-10: four numbers of each block. */
-Number number_random(int64_t seed, int64_t index) {
+/* Philox4x32-10: four words of each block. */
+uint32_t number_word(int64_t seed, int64_t index) {
     uint64_t block = (uint64_t)index / 4;
     uint32_t c[4] = {(uint32_t)block, (uint32_t)(block >> 32), 0, 0};
     uint32_t k[2] = {(uint32_t)seed, (uint32_t)((uint64_t)seed >> 32)};
@@ -454,7 +454,11 @@ Number number_random(int64_t seed, int64_t index) {
         k[0] += 0x9E3779B9u;
         k[1] += 0xBB67AE85u;
     }
-    return (Number){number_from(TYPE_F32, (c[(uint64_t)index % 4] >> 8) * 0x1p-24), 0};
+    return c[(uint64_t)index % 4];
+}
+
+Number number_random(int64_t seed, int64_t index) {
+    return (Number){number_from(TYPE_F32, (number_word(seed, index) >> 8) * 0x1p-24), 0};
 }
 
 /* ---- sums and products of many numbers ---- */

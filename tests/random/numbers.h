@@ -119,6 +119,7 @@ Number number_fma(Type type, Number x, Number y, Number z);
 Number number_convert(Type to, Type from, Number x);
 Number number_bitcast(Type to, Type from, Number x);
 Number number_random(int64_t seed, int64_t index);
+uint32_t number_word(int64_t seed, int64_t index); /* what it is made of */
 /* Do the bits of a result agree with the number? */
 bool number_agrees(Type type, Number expected, uint64_t bits);
 

@@ -161,7 +161,7 @@ static void print_call(Printer *p, const char *name, const Expr *expr) {
 /* ---- folds ---- */
 
 static const char *const fold_names[FOLD_COUNT] = {"sums",  "products", "largest", "least", "xors",  "ors",
-                                                   "first", "last",     "affine",  "best",  "edges", "matrix"};
+                                                   "first", "last",     "divisor", "affine",  "best",  "edges", "matrix"};
 
 static void need_fold(Printer *p, FoldKind kind, Type type) {
     for (int i = 0; i < p->fold_count; i++)
@@ -198,6 +198,10 @@ void print_fold_function(Printer *p, FoldKind kind, Type type) {
             "fn %s_%s(a: %s, b: %s, c: %s, d: %s, e: %s, f: %s) -> (%s, %s, %s) {\n    return (a * d, a * e + b * f, c "
             "* f)\n}\n",
             name, t, t, t, t, t, t, t, t, t, t);
+        break;
+    case FOLD_DIVISOR: /* 8 and 16 bits take at most 12 and 23 iterations */
+        put(p, "fn %s_%s(a: %s, b: %s) -> %s {\n    var (u, v) = (a, b)\n    for i in 0..%d {\n        if v == 0 { break }\n"
+               "        (u, v) = (v, u %% v)\n    }\n    return u\n}\n", name, t, t, t, t, type == TYPE_U8 ? 13 : 24);
         break;
     default: put(p, "fn %s_%s(a: %s, b: %s) -> %s { %s }\n", name, t, t, t, t, bodies[kind]);
     }
@@ -459,7 +463,8 @@ static void collect(Free *f, const Expr *expr) {
     if (expr->name) need_name(f, expr->name);
     if (expr->tensor) need_tensor(f, expr->tensor);
     if (expr->extent) need_extent(f, expr->extent);
-    if (expr->kind == E_FULL || expr->kind == E_ZEROS || expr->kind == E_IOTA || expr->kind == E_RESHAPE)
+    if (expr->kind == E_FULL || expr->kind == E_ZEROS || expr->kind == E_IOTA || expr->kind == E_RESHAPE ||
+        expr->kind == E_SHUFFLED)
         for (int i = 0; i < expr->shape.rank; i++) need_extent(f, expr->shape.extent[i]);
     if (expr->kind == E_COLON || expr->kind == E_ATOMIC || expr->several) f->possible = false;
     for (int i = 0; i < expr->count; i++) collect(f, expr->operand[i]);
@@ -525,9 +530,17 @@ static bool print_outlined(Printer *p, const Expr *expr) {
 
 /* ---- all expressions ---- */
 
+static void print_range(Printer *p, const Expr *expr) {
+    static const char *const fields[] = {"start", "size", "end", "idx"};
+    if (expr->kind == E_SPAN || expr->kind == E_SPAN_TO) print_span(p, expr);
+    if (expr->kind == E_COLON) put(p, ":");
+    if (expr->kind < E_START) return;
+    print_above(p, expr->operand[0], 11);
+    put(p, ".%s", fields[expr->kind - E_START]);
+}
+
 /* Accesses, shapes, reductions and ranges. */
 static void print_access(Printer *p, const Expr *expr) {
-    static const char *const fields[] = {"start", "size", "end", "idx"};
     switch (expr->kind) {
     case E_RAND: print_call(p, "rand", expr); break;
     case E_LOAD:
@@ -546,8 +559,8 @@ static void print_access(Printer *p, const Expr *expr) {
         break;
     case E_PERMUTE:
     case E_AXES: print_moved(p, expr); break;
-    case E_JOIN: print_call(p, "join", expr); break;
-    case E_SPLIT: print_call(p, "split", expr); break;
+    case E_JOIN:
+    case E_SPLIT: print_call(p, expr->kind == E_JOIN ? "join" : "split", expr); break;
     case E_CAT:
         put(p, "cat(");
         print_list(p, expr->operand, expr->count);
@@ -564,20 +577,18 @@ static void print_access(Printer *p, const Expr *expr) {
     case E_PLACED: print_counted(p, expr); break;
     case E_FOLD: print_fold(p, expr); break;
     case E_DOT: print_dot(p, expr); break;
+    case E_NORMAL:
+    case E_DRAWN:
+    case E_SHUFFLED:
+    case E_LDEXP:
+    case E_FREXP:
+    case E_PACK:
+    case E_UNPACK:
+    case E_SCALED: print_packed(p, expr); break;
     case E_IF: print_if(p, expr); break;
     case E_FUNCTION: print_call(p, expr->function->text, expr); break;
     case E_ATOMIC: print_atomic(p, expr); break;
-    case E_SPAN:
-    case E_SPAN_TO: print_span(p, expr); break;
-    case E_COLON: put(p, ":"); break;
-    case E_START:
-    case E_SIZE:
-    case E_END:
-    case E_IDX:
-        print_above(p, expr->operand[0], 11);
-        put(p, ".%s", fields[expr->kind - E_START]);
-        break;
-    default: break;
+    default: print_range(p, expr);
     }
 }
 

@@ -27,6 +27,8 @@ void print_above(Printer *p, const Expr *expr, int level);
 void print_list(Printer *p, Expr *const *exprs, int count);
 void print_extent(Printer *p, const Extent *extent);
 void print_extents(Printer *p, const Extent *const *extents, int count, const char *open, const char *close);
+/* Of E_NORMAL .. E_UNPACK, and E_SCALED. */
+void print_packed(Printer *p, const Expr *expr);
 void print_fold_function(Printer *p, FoldKind kind, Type type);
 
 #endif

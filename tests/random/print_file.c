@@ -94,6 +94,11 @@ static void print_scatter(Printer *p, const Statement *statement) {
     put(p, ")");
 }
 
+static void print_temp(Printer *p, const Tensor *tensor) {
+    put(p, "temp %s: %s", tensor->text, tensor_word(tensor));
+    print_extents(p, tensor->dim, tensor->rank, "[", "]");
+}
+
 static void print_statement(Printer *p, const Statement *statement) {
     line(p);
     switch (statement->kind) {
@@ -107,6 +112,7 @@ static void print_statement(Printer *p, const Statement *statement) {
     case S_ASSIGN:
     case S_STORE: print_change(p, statement); break;
     case S_SCATTER: print_scatter(p, statement); break;
+    case S_TEMP: print_temp(p, statement->target->tensor); break;
     case S_UPDATE: print_expr(p, statement->value); break;
     case S_FOR_TILES:
     case S_FOR: print_loop(p, statement); break;
@@ -298,9 +304,9 @@ bool program_print(Program *program, char *text, size_t size) {
     put(&head, "\n{");
     for (int i = 0; i < program->tensor_count; i++) {
         const Tensor *tensor = program->tensors[i];
-        if (tensor->role != TENSOR_TEMP || !tensor->used) continue;
-        put(&head, "\n    temp %s: %s", tensor->text, tensor_word(tensor));
-        print_extents(&head, tensor->dim, tensor->rank, "[", "]");
+        if (tensor->role != TENSOR_TEMP || tensor->own || !tensor->used) continue;
+        put(&head, "\n    ");
+        print_temp(&head, tensor);
     }
     put(&head, "%s\n}\n", body);
     return head.length < size;

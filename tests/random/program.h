@@ -142,8 +142,9 @@ typedef struct Tensor {
     uint64_t seed;
     bool tainted; /* may hold inexact numbers */
     int written;  /* number of the grid that stores to it, from 1; 0: none yet */
-    int settled;  /* number of the last grid that stores to it: later ones may read it */
     bool atomic;  /* updated by several programs of grid `written` */
+    bool whole;   /* TENSOR_OUT: grid `written` certainly stores all of it, so that later ones may read it */
+    bool own;     /* TENSOR_TEMP: each program of grid `written` has its own */
     bool used;
     void *now; /* for the evaluator */
 } Tensor;
@@ -162,6 +163,7 @@ typedef enum FoldKind {
     FOLD_OR,
     FOLD_FIRST,
     FOLD_LAST,
+    FOLD_DIVISOR, /* the greatest common one, by a loop that elements leave */
     FOLD_AFFINE, /* (a, h), (b, g): (a b, h b + g) */
     FOLD_BEST,   /* a value and its index */
     FOLD_EDGES,  /* minimum, maximum, sum */
@@ -202,6 +204,13 @@ typedef enum ExprKind {
     E_KEEP,
     E_ELSE,
     E_RAND,
+    E_NORMAL, /* randn(seed, index) */
+    E_DRAWN,  /* randint(seed, index, low, high) */
+    E_SHUFFLED, /* randperm[B](seed, index) */
+    E_LDEXP,
+    E_FREXP,  /* two values */
+    E_PACK,   /* pack[..](v): `op`, a Packing */
+    E_UNPACK, /* unpack[..](v) */
     E_LOAD,   /* tensor[entries] */
     E_GATHER, /* gather(tensor, indices) */
     E_FULL,
@@ -224,6 +233,8 @@ typedef enum ExprKind {
     E_PLACED,  /* searchsorted(s, v); `reverse`: right */
     E_FOLD,    /* reduce or (scan) scan: `op`, a FoldKind, of operands; after those, if `keep`, the initial values */
     E_DOT,     /* `op`, a Precision */
+    E_SCALED,  /* dot_scaled in `to`, of two operands; then, if `keep`, the sums so far, if `scan`, scales of the left operand, and
+                * if `exclusive`, of the right one */
     E_IF,
     E_FUNCTION, /* lifted */
     E_ATOMIC,   /* the old values: `op`, an Update, of a target and the value (preceded by the expected value) */
@@ -263,6 +274,7 @@ struct Expr {
     int axis[MAX_AXES];
     Expr *operand[MAX_OPERANDS];
     uint64_t bits;
+    Type to; /* E_SCALED */
     Name *name;
     Tensor *tensor;
     Function *function;
@@ -270,7 +282,7 @@ struct Expr {
     bool bare, keep, reverse, exclusive, scan;
     bool from_end; /* its axes are counted from the end: negative */
     bool bounded;  /* an index tile, all of whose elements are in [0, extent) */
-    bool several;  /* E_SPLIT, E_FIRST, E_FOLD: its values are bound by a let with several names */
+    bool several;  /* E_SPLIT, E_FIRST, E_FREXP, E_FOLD: its values are bound by a let with several names */
     bool outlined; /* printed as a call of a separate function */
     int parts;
     Shape part[MAX_PARTS];
@@ -284,6 +296,7 @@ typedef enum StatementKind {
     S_ASSIGN, /* names[0] op= value */
     S_STORE,  /* target op= value [else skip] */
     S_SCATTER,
+    S_TEMP, /* of each program: `target` is an access of it */
     S_UPDATE, /* an E_ATOMIC whose old values are not used */
     S_FOR_TILES,
     S_FOR,

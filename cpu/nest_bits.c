@@ -15,7 +15,7 @@
 #include "cpu/nest.h"
 #include "lang/ir/operands.h"
 
-enum { SMALL_BITS = 3 };
+enum { SMALL_BITS = 3, MOST_PARTS = 6 /* ops below one another */ };
 
 static unsigned log2_of(int64_t number) { return (unsigned)__builtin_ctzll((uint64_t)number); }
 
@@ -284,17 +284,37 @@ bool nest_bits_halves(const TileOp *cat) {
     return bits_of(type) > 0 && 2 * tile_op_operand(cat, 0)->type->extent[axis] == type->extent[axis];
 }
 
+/* The bit that chooses between the halves. */
+static int halves_bit(const TileOp *cat, const NestBits *bits) {
+    const TileType *type = cat->results[0].type;
+    unsigned axis = (unsigned)tile_op_integer(cat, TILE_ATTRIBUTE_AXIS, 0);
+    return bits->bit[lowest_bit(type, axis) + log2_of(type->extent[axis]) - 1];
+}
+
+/* The bits of the value, and of those from which it comes by moves alone: where these are parts of it, a part that is kept
+ * in memory by itself would be read by choices between parts. */
+static uint32_t bits_of_parts(const TileOp *op, const NestBits *bits, unsigned depth) {
+    NestBits read;
+    bool halves = op->id == TILE_OP_CAT && nest_bits_halves(op);
+    int bit = halves ? halves_bit(op, bits) : NEST_FIXED;
+    uint32_t found = bit >= 0 ? 1u << bit : 0;
+    for (unsigned i = 0; i < op->operand_count && depth && (halves || op->id == TILE_OP_RESHAPE || op->id == TILE_OP_PERMUTE); i++) {
+        const TileValue *part = tile_op_operand(op, i);
+        if (part->op && tile_value_has_one_use(part) && nest_bits_through(op, i, bits, &read))
+            found |= bits_of_parts(part->op, &read, depth - 1);
+    }
+    return found;
+}
+
 bool nest_bits_fix(Nest *n, const TileOp *op) {
     const NestInfo *info = nest_info(n, tile_op_result(op, 0));
-    const TileType *type = op->results[0].type;
     if (op->id != TILE_OP_CAT || !info->bits_of || info->scattered || !nest_bits_halves(op)) return true;
-    unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
-    int bit = info->bits->bit[lowest_bit(type, axis) + log2_of(type->extent[axis]) - 1];
+    int bit = halves_bit(op, info->bits);
     NestBlock *block = root_of(info->bits_of);
     if (is_fixed(block, bit)) return true;
-    uint32_t fixed = block->fixed | 1u << bit;
-    if ((block->may & fixed) != fixed || !has_room(n, block, fixed, 0, block->statements)) return false;
-    block->fixed = fixed;
+    uint32_t parts = block->fixed | bits_of_parts(op, info->bits, MOST_PARTS);
+    if ((block->may & parts) != parts || !has_room(n, block, parts, 0, block->statements)) return false;
+    block->fixed |= 1u << bit;
     return true;
 }
 

@@ -96,8 +96,8 @@ static bool is_compatible(const NestNode *node, const NestStatement *s, unsigned
     const NestLevel *wanted = &s->levels[level];
     if (node->level.extent != wanted->extent || !nest_atoms_equal(&node->level.atoms, &wanted->atoms)) return false;
     if (wanted->kind == TILE_LOOP_KIND_SEQUENTIAL) return false;
-    if (node->level.kind == TILE_LOOP_KIND_SEQUENTIAL) /* after each step of a scan */
-        return wanted->kind == TILE_LOOP_KIND_PARALLEL && level + 1 == s->level_count &&
+    if (node->level.kind == TILE_LOOP_KIND_SEQUENTIAL) /* after each step of a scan, which has no loops of its own */
+        return wanted->kind == TILE_LOOP_KIND_PARALLEL && level + 1 == s->level_count && !s->block &&
                nest_is_scan(node->children.items[0]->statement);
     if (wanted->kind == TILE_LOOP_KIND_REDUCE)
         return !has_loops(node) && (node->level.kind == TILE_LOOP_KIND_PARALLEL || node->level.order == wanted->order);

@@ -17,6 +17,12 @@ for target in avx2 avx512; do
         expect 1 '' sh -c '"$0" emit asm $1 T=f32 --target='"$target"' | grep -E "gather|div"' "$tilec" "$programs/$kernel"
     done
 done
+# So are factors of Fourier transforms, of which each step reads those that it needs one behind the other.
+for length in 128 256 512 1024 2048 4096; do
+    for target in avx2 avx512; do
+        expect 1 '' sh -c '"$0" emit asm "$1" N='$length' inverse=false --target='$target' | grep gather' "$tilec" "$stdlib/fourier.tile:fft_rows"
+    done
+done
 # A sort whose vectors hold the highest bits of the lanes' numbers has fewer shuffles than minima and maxima.
 sorted='"$0" emit asm "$1" T=f32 N=1024 BM=1 --target=avx512'
 expect 1 '' sh -c "$sorted | grep -E 'gather|div'" "$tilec" "$stdlib/sort.tile:sort_rows"

@@ -37,7 +37,7 @@ static void learn(State *state, PyTypeObject *type, PyObject *object, Known *kno
     *known = (Known){.type = type, .api = find_exchange(state, type), .way = WAY_NONE};
     if (known->api) {
         known->way = WAY_EXCHANGE;
-        torch_learn(object, known->api, &known->torch);
+        torch_learn(state, object, known->api, &known->torch);
     } else if (numpy_is_known(state, object)) {
         known->way = WAY_NUMPY;
     } else {
@@ -353,13 +353,13 @@ int call_read(Call *call, PyObject *object, int parameter) {
 
 /* Those at the beginning that are plain tensors of PyTorch, of the type that was seen last; their number. */
 static int read_torch(Call *call, const Known *known, PyObject *const *objects) {
-    const Kernel *kernel = call->kernel;
+    Kernel *kernel = call->kernel;
     TorchRefusal refusal = TORCH_REFUSE_NEGATIVE | (kernel->ignores_grad ? 0 : TORCH_REFUSE_GRAD);
-    int i = 0;
-    for (; i < kernel->count && Py_TYPE(objects[i]) == known->type && kernel->parameters[i].is_tensor; i++) {
-        if (!torch_read(&known->torch, objects[i], refusal, &call->tensors[i])) break;
-        call->args[i] = TILE_TENSOR(&call->tensors[i]);
-    }
+    int i = torch_read_known(known, objects, kernel->leading, refusal, &kernel->kind, call->tensors);
+    while (i < kernel->leading && Py_TYPE(objects[i]) == known->type &&
+           torch_read(&known->torch, objects[i], refusal, &call->tensors[i]))
+        i++;
+    for (int k = 0; k < i; k++) call->args[k] = TILE_TENSOR(&call->tensors[k]);
     return i;
 }
 

@@ -385,7 +385,10 @@ PyObject *kernel_create(State *state, Library *library, TileKernel *kernel, PyOb
     made->count = (int)count;
     made->dict = PyDict_New();
     made->inferred = PyMem_Calloc(count + 1, sizeof *made->inferred);
-    if (made->dict && made->inferred && init_parameters(made) == 0) return (PyObject *)made;
+    if (made->dict && made->inferred && init_parameters(made) == 0) {
+        while (made->leading < made->count && made->parameters[made->leading].is_tensor) made->leading++;
+        return (PyObject *)made;
+    }
     Py_DECREF((PyObject *)made);
     return NULL;
 }

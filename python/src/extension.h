@@ -170,6 +170,7 @@ typedef struct Kernel {
     Library *library;
     PyObject *module;      /* tile.Module, or None */
     PyObject *dict;        /* attributes that Python code sets */
+    PyObject *references;  /* weak ones; CPython's */
     Inferred *inferred;    /* for each parameter */
     atomic_flag inferring; /* a thread reads or writes them */
     Parameter parameters[];
@@ -231,6 +232,8 @@ void torch_learn(State *state, PyObject *object, const DLPackExchangeAPI *api, T
  * tensor is to be read by that, or is of a kind that is refused. */
 typedef enum TorchRefusal { TORCH_REFUSE_GRAD = 1, TORCH_REFUSE_NEGATIVE = 2 } TorchRefusal; /* a set */
 bool torch_read(const TorchCalls *calls, PyObject *object, TorchRefusal refusal, DLTensor *tensor);
+/* Is it one of those that cannot be read, a sparse one for instance? */
+bool torch_lacks_strides(const TorchCalls *calls, PyObject *object);
 /* The same for tensors at the beginning of `objects` that are of the type and of kinds that are known; their number. */
 int torch_read_known(const Known *known, PyObject *const *objects, int count, TorchRefusal refusal,
                      _Atomic(const TorchKind *) *last, DLTensor *tensors);

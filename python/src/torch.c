@@ -283,6 +283,10 @@ int torch_read_known(const Known *known, PyObject *const *objects, int count, To
     return i;
 }
 
+bool torch_lacks_strides(const TorchCalls *calls, PyObject *object) {
+    return calls->reads && !torch_is_strided(calls, handle_of(calls, object));
+}
+
 /* ---- results ---- */
 
 static bool find_type(const TorchCalls *calls, DLDataType dtype, int32_t *number) {

@@ -143,6 +143,41 @@ for dtype in (ml_dtypes.float8_e4m3fn, np.float32, ml_dtypes.bfloat16):
         self.assertEqual(list(x), [2, 4, 6])
         np.testing.assert_array_equal(self.m.map(memoryview(x)), [4, 8, 12])
 
+    def test_arrays_of_ctypes(self):
+        """They give no strides, though they are asked for them."""
+        import ctypes
+
+        x, y = (ctypes.c_float * 3)(1, 2, 3), (ctypes.c_float * 3)()
+        self.m.twice(x)
+        self.assertEqual(list(x), [2, 4, 6])
+        np.testing.assert_array_equal(self.m.map(x), [4, 8, 12])
+        self.m.map(x, y)
+        self.assertEqual(list(y), [4, 8, 12])
+        rows = ((ctypes.c_float * 3) * 2)((1, 2, 3), (4, 5, 6))
+        np.testing.assert_array_equal(self.m.add(rows, rows), [[2, 4, 6], [8, 10, 12]])
+        with self.assertRaises(tile.ArgumentError):
+            self.m.twice((ctypes.c_double * 3)())
+        with self.assertRaises(tile.ArgumentError):
+            self.m.twice(ctypes.c_float(1))
+
+    def test_kernels_as_other_functions(self):
+        import functools
+
+        kernel = self.m.twice
+        self.assertEqual((kernel.__name__, kernel.__qualname__, type(kernel).__name__), ("twice", "twice", "Kernel"))
+        self.assertEqual(functools.wraps(kernel)(lambda x: kernel(x)).__name__, "twice")
+        bound = kernel.bind(np.ones(4, np.float32))
+        found = weakref.ref(bound)
+        self.assertIs(weakref.ref(kernel)(), kernel)
+        self.assertIs(found(), bound)
+        del bound
+        self.assertIsNone(found())
+        made = tile.compile("kernel one(x: out f32[N]) { grid n in tiles(N, 4) { x[n] = full[4](f32(1)) } }")
+        found = weakref.ref(made.one)
+        del made
+        gc.collect()
+        self.assertIsNone(found())
+
     def test_settings_as_keywords(self):
         x = rand(9, 300)
         z = np.empty_like(x)
@@ -358,6 +393,15 @@ class Tools(Case):
         with contextlib.redirect_stdout(out):
             self.m.speak(rand(64))
         self.assertEqual(len(out.getvalue().splitlines()), 16)
+
+    def test_print_without_a_place(self):
+        """A process without standard output prints nothing, as with Python's print."""
+        from unittest import mock
+
+        unraisable = []
+        with mock.patch("sys.stdout", None), mock.patch("sys.unraisablehook", unraisable.append):
+            self.m.speak(rand(64))
+        self.assertEqual(unraisable, [])
 
     def test_observer(self):
         seen = []

@@ -169,6 +169,7 @@ for dtype in (ml_dtypes.float8_e4m3fn, np.float32, ml_dtypes.bfloat16):
         bound = kernel.bind(np.ones(4, np.float32))
         found = weakref.ref(bound)
         self.assertIs(weakref.ref(kernel)(), kernel)
+        self.assertIsNone(weakref.ref(kernel._detached())())
         self.assertIs(found(), bound)
         del bound
         self.assertIsNone(found())

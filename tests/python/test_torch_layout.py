@@ -123,6 +123,8 @@ class Layout(unittest.TestCase):
         self.same(z.real)
         self.same(z.imag)
         self.refused(z.conj().imag)
+        self.same(torch.ones(3, 4))
+        self.refused(torch._neg_view(torch.ones(3, 4)))  # but for its keys it is as the one before
         self.same(z.imag)
         self.refused(z)
         self.refused(z.conj())

@@ -106,26 +106,6 @@ class Calls(unittest.TestCase):
         self.refused("x", m.cube, torch.randn(3, 4, requires_grad=True).as_subclass(Odd))
         self.refused("x", m.cube, torch.randn(3, 4, dtype=torch.complex64).conj().imag.as_subclass(Odd))
 
-    def test_writing_is_seen_by_autograd(self):
-        """A value that autograd has kept, and that an operator writes, is no longer that value."""
-        with_backward = tile.torch.op(f"tile_test::add_to_{id(self)}", m.add_to, backward=lambda ctx, *gradients: (None, None))
-        y = torch.randn(6)
-        for call in (add_to, torch.ops.tile_test.add_to, with_backward):
-            x = torch.zeros(6)
-            call(x, y)
-            call(x, y)
-            self.assertEqual(x._version, 2)
-            self.assertTrue(torch.equal(x, y + y))
-            with torch.inference_mode():
-                call(torch.zeros(6), y)
-            b = torch.ones(6, requires_grad=True) * 2
-            c = (b * b).sum()
-            call(b.detach(), y)
-            with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
-                c.backward()
-        compiled = torch.compile(lambda x, y: (add_to(x, y), x * 2)[1], fullgraph=True, backend="aot_eager")
-        torch.testing.assert_close(compiled(torch.zeros(6), y), y * 2)
-
     def test_results_of_all_types(self):
         copy = tile.compile("kernel copy[T: f8e4m3 | f8e5m2 | f16 | bf16 | f32 | f64 | i8 | i16 | i32 | i64 | u8 | u16 | u32 | u64 |"
                             " bool](x: in T[M, N], y: out T[M, N]) { grid (m, n) in (tiles(M, 1), tiles(N, 16)) {"
@@ -236,6 +216,26 @@ class Calls(unittest.TestCase):
 
 
 class Operators(unittest.TestCase):
+    def test_writing_is_seen_by_autograd(self):
+        """A value that autograd has kept, and that an operator writes, is no longer that value."""
+        with_backward = tile.torch.op(f"tile_test::add_to_{id(self)}", m.add_to, backward=lambda ctx, *gradients: (None, None))
+        y = torch.randn(6)
+        for call in (add_to, torch.ops.tile_test.add_to, with_backward):
+            x = torch.zeros(6)
+            call(x, y)
+            call(x, y)
+            self.assertEqual(x._version, 2)
+            self.assertTrue(torch.equal(x, y + y))
+            with torch.inference_mode():
+                call(torch.zeros(6), y)
+            b = torch.ones(6, requires_grad=True) * 2
+            c = (b * b).sum()
+            call(b.detach(), y)
+            with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+                c.backward()
+        compiled = torch.compile(lambda x, y: (add_to(x, y), x * 2)[1], fullgraph=True, backend="aot_eager")
+        torch.testing.assert_close(compiled(torch.zeros(6), y), y * 2)
+
     def test_results(self):
         x = torch.randn(5, 70)
         torch.testing.assert_close(cube(x), x ** 3)

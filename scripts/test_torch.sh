@@ -32,6 +32,7 @@ check() {
 }
 
 check "$python" tests/python/test_torch.py
+check "$python" tests/python/test_torch_layout.py
 check "$python" tests/python/test_stdlib.py
 check "$python" tests/python/test_cuda.py
 check "$python" tests/python/test_fake_gpu.py "$build"

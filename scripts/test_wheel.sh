@@ -43,7 +43,7 @@ check() {
     "$python" -m venv "$out/python-$version" || return 1
     "$out/python-$version/bin/python" -m pip install -q --disable-pip-version-check --only-binary :all: numpy ml_dtypes "$wheel" ||
         return 1
-    (cd "$out" && "python-$version/bin/python" -P ../../tests/python/test_numpy.py -q)
+    (cd "$out" && PYTHONPATH=../../tests/python "python-$version/bin/python" -P -m unittest -q test_numpy test_threads)
 }
 
 rm -rf "$out"

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+enum { MOST_REASON_BYTES = 400 };
+
 void call_release(Call *call) {
     for (int i = 0; i < call->views; i++) PyBuffer_Release(&call->view[i]);
     for (int i = 0; i < call->holds; i++) Py_DECREF(call->hold[i]);
@@ -37,7 +39,7 @@ static void learn(State *state, PyTypeObject *type, PyObject *object, Known *kno
     *known = (Known){.type = type, .api = find_exchange(state, type), .way = WAY_NONE};
     if (known->api) {
         known->way = WAY_EXCHANGE;
-        torch_learn(object, known->api, &known->torch);
+        torch_learn(state, object, known->api, &known->torch);
     } else if (numpy_is_known(state, object)) {
         known->way = WAY_NUMPY;
     } else {
@@ -124,14 +126,15 @@ static int read_buffer(Call *call, PyObject *object, int parameter, const DLData
     if (view->ndim > TILE_MAX_RANK)
         return raise_argument(call->kernel, parameter, TILE_ERROR_RANK, "rank is %d, and the most is %d", view->ndim,
                               TILE_MAX_RANK);
-    for (int d = 0; d < view->ndim; d++) {
+    /* Arrays of ctypes give no strides, though they are asked for them: then there are no gaps. */
+    for (int d = 0; view->strides && d < view->ndim; d++) {
         strides[d] = view->strides[d] / view->itemsize;
         if (strides[d] * view->itemsize != view->strides[d] && view->shape[d] > 1)
             return raise_argument(call->kernel, parameter, TILE_ERROR_ADDRESS,
                                   "dimension %d has a stride of %zd bytes, which is no multiple of an element's %zd", d,
                                   view->strides[d], view->itemsize);
     }
-    tensor->strides = strides;
+    tensor->strides = view->strides ? strides : NULL;
     call->args[parameter] = TILE_TENSOR(tensor);
     if (view->readonly) call->args[parameter].flags = TILE_ARG_READ_ONLY;
     return 0;
@@ -229,12 +232,19 @@ static int check_torch(Call *call, const TorchCalls *torch, PyObject *object, in
                                          "pass x.resolve_neg()");
 }
 
+static int refuse_layout(Call *call, int parameter) {
+    return raise_argument(call->kernel, parameter, TILE_ERROR_OTHER,
+                          "the tensor has no elements in memory by strides, as sparse tensors and those within "
+                          "torch.func's transforms have none; for the latter register the kernel by tile.torch.op");
+}
+
 static int read_exchange(Call *call, const Known *known, PyObject *object, int parameter) {
     DLTensor *tensor = &call->tensors[parameter];
     if (known->torch.is_torch && check_torch(call, &known->torch, object, parameter)) return -1;
-    if (!(known->torch.reads && torch_read(&known->torch, object, 0, tensor)) &&
-        known->api->dltensor_from_py_object_no_sync(object, tensor))
-        return -1;
+    if (!(known->torch.reads && torch_read(&known->torch, object, 0, tensor))) {
+        if (torch_lacks_strides(&known->torch, object)) return refuse_layout(call, parameter);
+        if (known->api->dltensor_from_py_object_no_sync(object, tensor)) return -1;
+    }
     call->args[parameter] = TILE_TENSOR(tensor);
     return 0;
 }
@@ -293,6 +303,15 @@ static int read_tensor(Call *call, const Known *known, PyObject *object, int par
     return refuse_object(call, object, parameter);
 }
 
+/* PyTorch says behind the reason from where in its own text it came. */
+static int length_of_reason(const char *text) {
+    const char *ends[] = {strstr(text, "\nException raised from "), strstr(text, "\n\nAt:\n")};
+    size_t length = strlen(text);
+    for (int i = 0; i < 2; i++)
+        if (ends[i] && (size_t)(ends[i] - text) < length) length = (size_t)(ends[i] - text);
+    return (int)(length < MOST_REASON_BYTES ? length : MOST_REASON_BYTES);
+}
+
 /* What the array's own library says of it becomes the reason of an ArgumentError. */
 static int explain_failure(Call *call, int parameter) {
     State *state = call->kernel->state;
@@ -307,7 +326,8 @@ static int explain_failure(Call *call, int parameter) {
     PyObject *text = value ? PyObject_Str(value) : NULL;
     const char *why = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
     PyErr_Clear();
-    raise_argument(call->kernel, parameter, TILE_ERROR_OTHER, "%s", why && *why ? why : "the object cannot be read");
+    if (!why || !*why) why = "the object cannot be read";
+    raise_argument(call->kernel, parameter, TILE_ERROR_OTHER, "%.*s", length_of_reason(why), why);
     Py_XDECREF(text);
     Py_XDECREF(type);
     Py_XDECREF(value);
@@ -353,13 +373,13 @@ int call_read(Call *call, PyObject *object, int parameter) {
 
 /* Those at the beginning that are plain tensors of PyTorch, of the type that was seen last; their number. */
 static int read_torch(Call *call, const Known *known, PyObject *const *objects) {
-    const Kernel *kernel = call->kernel;
+    Kernel *kernel = call->kernel;
     TorchRefusal refusal = TORCH_REFUSE_NEGATIVE | (kernel->ignores_grad ? 0 : TORCH_REFUSE_GRAD);
-    int i = 0;
-    for (; i < kernel->count && Py_TYPE(objects[i]) == known->type && kernel->parameters[i].is_tensor; i++) {
-        if (!torch_read(&known->torch, objects[i], refusal, &call->tensors[i])) break;
-        call->args[i] = TILE_TENSOR(&call->tensors[i]);
-    }
+    int i = torch_read_known(known, objects, kernel->leading, refusal, &kernel->kind, call->tensors);
+    while (i < kernel->leading && Py_TYPE(objects[i]) == known->type &&
+           torch_read(&known->torch, objects[i], refusal, &call->tensors[i]))
+        i++;
+    for (int k = 0; k < i; k++) call->args[k] = TILE_TENSOR(&call->tensors[k]);
     return i;
 }
 

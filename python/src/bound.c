@@ -1,7 +1,8 @@
 /* Bound calls: the launch of a kernel on given arrays as a function without arguments, and several of them in one call.
  *
  * Letting go of the GIL takes as long as a short launch; so one of 64 launches is timed, and where that was short
- * (kernel.c) the GIL is kept. Nothing else needs it while they run, since lines are printed by the thread that launches.
+ * (kernel.c) the GIL is kept. Nothing else needs it while they run, since lines are printed by the thread that
+ * launches.
  */
 #include "extension.h"
 
@@ -14,9 +15,10 @@ enum { TIMED = 64 };
 typedef struct Bound {
     PyObject_HEAD Vectorcall call;
     State *state;
-    PyObject *parts; /* a tuple: the arrays, or the bound calls of several steps */
-    Kernel *kernel;  /* of the first step */
-    TileBound *own;  /* NULL: several steps */
+    PyObject *references; /* weak ones; CPython's */
+    PyObject *parts;      /* a tuple: the arrays, or the bound calls of several steps */
+    Kernel *kernel;       /* of the first step */
+    TileBound *own;       /* NULL: several steps */
     TileLaunchStep *steps;
     size_t count;
     void *stream;
@@ -206,6 +208,7 @@ static void bound_dealloc(PyObject *self) {
     Bound *bound = (Bound *)self;
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
+    if (bound->references) PyObject_ClearWeakRefs(self);
     tile_bound_destroy(bound->own);
     PyMem_Free(bound->steps);
     if (bound->arrays) call_end(bound->arrays);
@@ -217,6 +220,7 @@ static void bound_dealloc(PyObject *self) {
 }
 
 static PyMemberDef bound_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(Bound, call), READONLY, NULL},
+                                      {"__weaklistoffset__", T_PYSSIZET, offsetof(Bound, references), READONLY, NULL},
                                       {"kernel", T_OBJECT, offsetof(Bound, kernel), READONLY, "of the first step"},
                                       {NULL, 0, 0, 0, NULL}};
 static PyGetSetDef bound_getters[] = {

@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "tile/tile.h"
 
@@ -35,6 +36,7 @@ enum { MOST_PARAMETERS = 64, KNOWN_TYPES = 8, KNOWN_MAKERS = 16, SHORT_NS = 5000
     X(describe)       /* (array) -> (array with a buffer, DLPack code, bits), or None */                               \
     X(dlpack)         /* (array) -> (capsule, stream) */                                                               \
     X(grad_enabled)   /* () -> bool */                                                                                 \
+    X(torch_probes)   /* () -> [(kind, tensor, dispatch keys)], or None */                                             \
     X(empty)          /* (array like it, shape, DLPack code, bits) -> array */                                         \
     X(numpy_maker)    /* (DLPack code, bits) -> function of a shape that gives an array of NumPy */                    \
     X(specialise)     /* (kernel, settings) -> kernel */                                                               \
@@ -51,39 +53,61 @@ typedef struct Hooks {
 /* How arrays of a type are read. */
 typedef enum Way { WAY_EXCHANGE, WAY_NUMPY, WAY_BUFFER, WAY_DLPACK, WAY_NONE } Way;
 
-enum { TORCH_TYPE_COUNT = 15, TORCH_NUMBERS = 48 };
+enum { TORCH_TYPE_COUNT = 15, TORCH_NUMBERS = 48, TORCH_KINDS = 64, TORCH_KIND_WAYS = 4 };
+
+/* What a tensor of PyTorch is, whose class and two words are these. Set once. */
+typedef enum TorchKindState { TORCH_KIND_EMPTY, TORCH_KIND_TAKEN, TORCH_KIND_READY } TorchKindState;
+typedef struct TorchKind {
+    _Alignas(64) uint64_t words[3];
+    DLDataType dtype;
+    DLDevice device;
+    _Atomic int state; /* TorchKindState */
+} TorchKind;
+
+/* Where in the C++ tensor things lie (torch_layout.c), in bytes. */
+typedef struct TorchLayout {
+    uint16_t rank, shape, strides, most_rank; /* those of a higher rank have extents elsewhere */
+    uint16_t kind;                            /* two words; type, device and whether it negates follow from them */
+    uint16_t device;                          /* in these */
+    uint16_t grad;                            /* a pointer; NULL: it needs no gradient */
+    TorchKind kinds[TORCH_KINDS];
+} TorchLayout;
 
 /* What PyTorch is asked in C (torch.c). */
 typedef struct TorchCalls {
+    /* what a launch takes */
     bool is_torch, makes_results, reads;
-    size_t place; /* of the C++ tensor in a Python object; 0: the next two cannot be asked */
+    uint16_t place;      /* of the C++ tensor in a Python object; 0: no tensor can be asked */
+    TorchLayout *layout; /* or NULL */
+    int32_t (*data)(void *tensor, void **data);
     bool (*requires_grad)(const void *implementation);
+    int32_t (*current_stream)(int32_t device, void **stream); /* of CUDA, or NULL */
+    /* what it takes where the layout is not known */
     bool (*is_negative)(const void *tensor);
     bool (*grad_enabled)(void); /* or NULL */
-    int32_t (*empty)(int64_t rank, const int64_t *shape, const int64_t *strides, int32_t type, int32_t device_type,
-                     int32_t device, void **tensor);
-    int32_t (*data)(void *tensor, void **data);
     int32_t (*sizes)(void *tensor, int64_t **sizes);
     int32_t (*strides)(void *tensor, int64_t **strides);
     int32_t (*rank)(void *tensor, int64_t *rank);
     int32_t (*type)(void *tensor, int32_t *type);
     int32_t (*device_type)(void *tensor, int32_t *type);
     int32_t (*device_index)(void *tensor, int32_t *index);
-    int32_t (*layout)(void *tensor, int32_t *layout);
-    int32_t (*has_storage)(void *tensor, bool *has);           /* or NULL */
-    int32_t (*current_stream)(int32_t device, void **stream); /* of CUDA, or NULL */
-    int32_t (*to_python)(void *tensor, void *type, void **object); /* or NULL, and .. */
-    void *(*wrap)(const void *tensor);                            /* .. this */
-    int32_t (*drop)(void *tensor);
+    int32_t (*layout_of)(void *tensor, int32_t *layout);
+    int32_t (*has_storage)(void *tensor, bool *has); /* or NULL */
     int32_t cpu, cuda, strided, types[TORCH_TYPE_COUNT];
     DLDataType dtypes[TORCH_NUMBERS]; /* by its numbers; bits 0: no kernel takes it */
+    /* results */
+    int32_t (*empty)(int64_t rank, const int64_t *shape, const int64_t *strides, int32_t type, int32_t device_type,
+                     int32_t device, void **tensor);
+    int32_t (*to_python)(void *tensor, void *type, void **object); /* or NULL, and .. */
+    void *(*wrap)(const void *tensor);                             /* .. this */
+    int32_t (*drop)(void *tensor);
 } TorchCalls;
 
 typedef struct Known {
     PyTypeObject *type; /* held forever */
-    const DLPackExchangeAPI *api;
-    TorchCalls torch;
     Way way;
+    TorchCalls torch;
+    const DLPackExchangeAPI *api;
 } Known;
 
 /* What makes arrays of NumPy of a type. */
@@ -102,7 +126,8 @@ typedef struct State {
     _Atomic unsigned known_count, maker_count;
     Known known[KNOWN_TYPES];
     Maker makers[KNOWN_MAKERS];
-    atomic_flag learning; /* a thread adds to these */
+    atomic_flag learning;                /* a thread adds to these */
+    _Atomic(TorchLayout *) torch_layout; /* NULL: not looked for yet; held forever */
 } State;
 
 /* ---- the module's types ---- */
@@ -131,20 +156,23 @@ typedef struct Inferred {
 
 typedef struct Kernel {
     PyObject_VAR_HEAD Vectorcall call;
-    State *state;
-    Library *library;
     TileKernel *kernel;
-    PyObject *module;           /* tile.Module, or None */
-    PyObject *dict;             /* attributes that Python code sets */
-    _Atomic(PyObject *) on_gpu; /* the same kernel for GPUs, once it was needed; or NULL */
-    _Atomic(const Known *) like; /* the type of the tensor that was read last, or NULL */
-    bool is_gpu, prints;
-    bool ignores_grad;      /* its caller has dealt with gradients */
-    _Atomic uint32_t calls; /* for timing (kernel.c) */
+    State *state;
     _Atomic int64_t short_elements;
-    Inferred *inferred;     /* for each parameter */
-    atomic_flag inferring;  /* a thread reads or writes them */
-    int count, given_count; /* parameters, and those that are not `out` */
+    _Atomic uint32_t calls; /* for timing (kernel.c) */
+    bool is_gpu, prints;
+    bool ignores_grad;               /* its caller has dealt with gradients */
+    _Atomic(PyObject *) on_gpu;      /* the same kernel for GPUs, once it was needed; or NULL */
+    _Atomic(const Known *) like;     /* the type of the tensor that was read last, or NULL */
+    _Atomic(const TorchKind *) kind; /* of a tensor of PyTorch that was read lately, or NULL */
+    int count, given_count;          /* parameters, and those that are not `out` */
+    int leading;                     /* tensors before the first parameter that is none */
+    Library *library;
+    PyObject *module;      /* tile.Module, or None */
+    PyObject *dict;        /* attributes that Python code sets */
+    PyObject *references;  /* weak ones; CPython's */
+    Inferred *inferred;    /* for each parameter */
+    atomic_flag inferring; /* a thread reads or writes them */
     Parameter parameters[];
 } Kernel;
 
@@ -157,12 +185,12 @@ typedef struct Call {
     DLDevice device;       /* of the first tensor; device_type 0: there is none */
     bool keeps;            /* arrays are to be kept as buffers, beyond a call */
     int views, holds;
-    Py_buffer view[MOST_PARAMETERS];
-    PyObject *hold[MOST_PARAMETERS + 1];
-    Known local; /* `like`, where the type is not among those known */
     TileArg args[MOST_PARAMETERS];
     DLTensor tensors[MOST_PARAMETERS];
     int64_t strides[MOST_PARAMETERS][TILE_MAX_RANK];
+    Py_buffer view[MOST_PARAMETERS];
+    PyObject *hold[MOST_PARAMETERS + 1];
+    Known local; /* `like`, where the type is not among those known */
 } Call;
 
 /* ---- arrays.c ---- */
@@ -199,11 +227,16 @@ int numpy_read(Call *call, PyObject *object, int parameter);
 /* ---- torch.c ---- */
 
 /* Learns from the first object of a type how its tensors are asked. */
-void torch_learn(PyObject *object, const DLPackExchangeAPI *api, TorchCalls *calls);
-/* As the exchange API reads it, without a reference to the C++ tensor, which costs more than all else. False: the tensor
- * is to be read by that, or is of a kind that is refused. */
+void torch_learn(State *state, PyObject *object, const DLPackExchangeAPI *api, TorchCalls *calls);
+/* As the exchange API reads it, without a reference to the C++ tensor, which costs more than all else. False: the
+ * tensor is to be read by that, or is of a kind that is refused. */
 typedef enum TorchRefusal { TORCH_REFUSE_GRAD = 1, TORCH_REFUSE_NEGATIVE = 2 } TorchRefusal; /* a set */
 bool torch_read(const TorchCalls *calls, PyObject *object, TorchRefusal refusal, DLTensor *tensor);
+/* Is it one of those that cannot be read, a sparse one for instance? */
+bool torch_lacks_strides(const TorchCalls *calls, PyObject *object);
+/* The same for tensors at the beginning of `objects` that are of the type and of kinds that are known; their number. */
+int torch_read_known(const Known *known, PyObject *const *objects, int count, TorchRefusal refusal,
+                     _Atomic(const TorchKind *) *last, DLTensor *tensors);
 /* 1, 0, or -1: an exception is set. Negative: a view that negates what it shows, as x.conj().imag is one. */
 int torch_requires_grad(const TorchCalls *calls, PyObject *object);
 int torch_is_negative(const TorchCalls *calls, PyObject *object);
@@ -212,6 +245,25 @@ int torch_grad_enabled(State *state, const TorchCalls *calls);
  * in another way. *made goes to torch_finish, or is released by calls->drop. */
 bool torch_make(const TorchCalls *calls, DLTensor *tensor, void **made);
 PyObject *torch_finish(const TorchCalls *calls, void *made);
+/* Does it have strides, in memory of its own? */
+bool torch_is_strided(const TorchCalls *calls, void *handle);
+
+/* ---- torch_layout.c ---- */
+
+static inline uint64_t torch_word(const char *implementation, size_t at) {
+    uint64_t word;
+    memcpy(&word, implementation + at, sizeof word);
+    return word;
+}
+static inline unsigned torch_kind_slot(const uint64_t *words) {
+    return (unsigned)((words[1] ^ words[2] * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+}
+_Static_assert(TORCH_KINDS == 1 << (64 - 58), "as many as slots");
+/* The places; NULL: they are not known. */
+TorchLayout *torch_layout(State *state, const TorchCalls *calls);
+/* Notes of what kind a tensor is that the functions have read. */
+void torch_learn_kind(const TorchCalls *calls, const char *implementation, const DLTensor *tensor);
+PyObject *torch_show_layout(PyObject *module, PyObject *args);
 
 /* ---- arguments.c ---- */
 

@@ -385,13 +385,21 @@ PyObject *kernel_create(State *state, Library *library, TileKernel *kernel, PyOb
     made->count = (int)count;
     made->dict = PyDict_New();
     made->inferred = PyMem_Calloc(count + 1, sizeof *made->inferred);
-    if (made->dict && made->inferred && init_parameters(made) == 0) return (PyObject *)made;
+    if (made->dict && made->inferred && init_parameters(made) == 0) {
+        while (made->leading < made->count && made->parameters[made->leading].is_tensor) made->leading++;
+        return (PyObject *)made;
+    }
     Py_DECREF((PyObject *)made);
     return NULL;
 }
 
 /* The address of the C API's kernel, which lives as long as this object. */
 static PyObject *kernel_address(PyObject *self, PyObject *none) { return PyLong_FromVoidPtr(((Kernel *)self)->kernel); }
+
+/* As of a function: functools.wraps and tools that show functions look for it. */
+static PyObject *kernel_name(PyObject *self, void *unused) {
+    return PyUnicode_FromString(tile_kernel_name(((Kernel *)self)->kernel));
+}
 
 /* The same kernel, which takes tensors that require gradients: for autograd, which deals with them itself. */
 static PyObject *kernel_detached(PyObject *self, PyObject *none) {
@@ -425,6 +433,7 @@ static void kernel_dealloc(PyObject *self) {
     Kernel *kernel = (Kernel *)self;
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
+    if (kernel->references) PyObject_ClearWeakRefs(self);
     kernel_clear(self);
     for (int i = 0; i < kernel->count; i++) Py_XDECREF(kernel->parameters[i].name);
     Py_XDECREF((PyObject *)kernel->library);
@@ -447,9 +456,12 @@ static PyMethodDef kernel_methods[] = {
 static PyMemberDef kernel_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Kernel, call), READONLY, NULL},
     {"__dictoffset__", T_PYSSIZET, offsetof(Kernel, dict), READONLY, NULL},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(Kernel, references), READONLY, NULL},
     {"module", T_OBJECT, offsetof(Kernel, module), READONLY, "the tile.Module that it is of"},
     {NULL, 0, 0, 0, NULL}};
 static PyGetSetDef kernel_getters[] = {{"__dict__", PyObject_GenericGetDict, NULL, NULL, NULL},
+                                       {"__name__", kernel_name, NULL, NULL, NULL},
+                                       {"__qualname__", kernel_name, NULL, NULL, NULL},
                                        {NULL, NULL, NULL, NULL, NULL}};
 static PyType_Slot kernel_slots[] = {{Py_tp_call, (void *)kernel_tp_call}, {Py_tp_traverse, (void *)kernel_traverse},
                                      {Py_tp_clear, (void *)kernel_clear},  {Py_tp_dealloc, (void *)kernel_dealloc},

@@ -64,6 +64,7 @@ static PyMethodDef methods[] = {{"hooks", (PyCFunction)(void (*)(void))set_hooks
                                 {"dispatch", dispatch_create, METH_VARARGS, NULL},
                                 {"plan", bound_join, METH_O, NULL},
                                 {"threads", thread_count, METH_NOARGS, NULL},
+                                {"torch_layout", torch_show_layout, METH_VARARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
 
 static int add_type(PyObject *module, PyType_Spec *spec, const char *name, PyTypeObject **type) {

@@ -74,8 +74,7 @@ static bool find_numbers(TorchCalls *calls) {
     return find_number("aoti_torch_device_type_cpu", &calls->cpu) &&
            find_number("aoti_torch_device_type_cuda", &calls->cuda) &&
            find_number("aoti_torch_layout_strided", &calls->strided) &&
-           find_stable("aoti_torch_get_data_ptr", &calls->data) &&
-           find_stable("aoti_torch_get_sizes", &calls->sizes) &&
+           find_stable("aoti_torch_get_data_ptr", &calls->data) && find_stable("aoti_torch_get_sizes", &calls->sizes) &&
            find_stable("aoti_torch_get_strides", &calls->strides);
 }
 
@@ -91,7 +90,7 @@ static bool find_readers(TorchCalls *calls) {
     return find_stable("aoti_torch_get_dim", &calls->rank) && find_stable("aoti_torch_get_dtype", &calls->type) &&
            find_stable("aoti_torch_get_device_type", &calls->device_type) &&
            find_stable("aoti_torch_get_device_index", &calls->device_index) &&
-           find_stable("aoti_torch_get_layout", &calls->layout);
+           find_stable("aoti_torch_get_layout", &calls->layout_of);
 }
 
 /* ---- where the tensor lies in an object ---- */
@@ -130,7 +129,8 @@ static int ask(PyObject *object, const char *name, bool is_method) {
 
 static bool learn_place(PyObject *object, TorchCalls *calls) {
     size_t place = find_place(object);
-    if (!place || !find_function("libc10.so", "_ZNK3c1010TensorImpl13requires_gradEv", &calls->requires_grad) ||
+    if (!place || place > UINT16_MAX ||
+        !find_function("libc10.so", "_ZNK3c1010TensorImpl13requires_gradEv", &calls->requires_grad) ||
         !find_stable("_ZN2at6native6is_negERKNS_6TensorE", &calls->is_negative))
         return false;
     const char *tensor = (const char *)object + place;
@@ -139,7 +139,7 @@ static bool learn_place(PyObject *object, TorchCalls *calls) {
     if (ask(object, "requires_grad", false) != calls->requires_grad(implementation) ||
         ask(object, "is_neg", true) != calls->is_negative(tensor))
         return false;
-    calls->place = place;
+    calls->place = (uint16_t)place;
     return true;
 }
 
@@ -151,7 +151,7 @@ static bool same_tensor(const DLTensor *a, const DLTensor *b) {
            memcmp(a->strides, b->strides, bytes) == 0 && a->byte_offset == b->byte_offset;
 }
 
-void torch_learn(PyObject *object, const DLPackExchangeAPI *api, TorchCalls *calls) {
+void torch_learn(State *state, PyObject *object, const DLPackExchangeAPI *api, TorchCalls *calls) {
     DLTensor here, there;
     *calls = (TorchCalls){.is_torch = PyObject_HasAttrString(object, "requires_grad") &&
                                       PyObject_HasAttrString(object, "is_neg")};
@@ -165,6 +165,7 @@ void torch_learn(PyObject *object, const DLPackExchangeAPI *api, TorchCalls *cal
         api->dltensor_from_py_object_no_sync(object, &there) == 0)
         calls->reads = torch_read(calls, object, 0, &here) && same_tensor(&here, &there);
     PyErr_Clear();
+    if (calls->reads) calls->layout = torch_layout(state, calls);
 }
 
 /* ---- what is asked of each tensor ---- */
@@ -188,24 +189,15 @@ int torch_grad_enabled(State *state, const TorchCalls *calls) {
     return truth;
 }
 
-/* Does it have strides, in memory of its own? What has a storage does, but for types of which there are no kernels. */
-static inline bool is_strided(const TorchCalls *calls, void *handle) {
-    int32_t layout;
-    bool has_storage;
-    if (calls->has_storage) return calls->has_storage(handle, &has_storage) == 0 && has_storage;
-    return calls->layout(handle, &layout) == 0 && layout == calls->strided;
-}
-
-/* Three tensors' questions are most of what a launch from Python costs, so each is asked once, and little is kept
- * meanwhile. */
-bool torch_read(const TorchCalls *calls, PyObject *object, TorchRefusal refusal, DLTensor *tensor) {
-    void *handle = (char *)object + calls->place, *implementation;
+/* Each question is asked once, and little is kept meanwhile. */
+static bool read_by_functions(const TorchCalls *calls, void *handle, TorchRefusal refusal, DLTensor *tensor) {
+    void *implementation;
     int64_t rank;
     int32_t type, device;
     memcpy(&implementation, handle, sizeof implementation);
     if ((refusal & TORCH_REFUSE_GRAD) && calls->requires_grad(implementation)) return false;
     if ((refusal & TORCH_REFUSE_NEGATIVE) && calls->is_negative(handle)) return false;
-    if (!is_strided(calls, handle) || calls->type(handle, &type) || (uint32_t)type >= TORCH_NUMBERS) return false;
+    if (!torch_is_strided(calls, handle) || calls->type(handle, &type) || (uint32_t)type >= TORCH_NUMBERS) return false;
     tensor->dtype = calls->dtypes[type];
     if (!tensor->dtype.bits || calls->rank(handle, &rank) || calls->device_type(handle, &device)) return false;
     tensor->ndim = (int32_t)rank;
@@ -215,8 +207,84 @@ bool torch_read(const TorchCalls *calls, PyObject *object, TorchRefusal refusal,
         tensor->device.device_type = kDLCUDA;
         if (device != calls->cuda || calls->device_index(handle, &tensor->device.device_id)) return false;
     }
-    return calls->sizes(handle, &tensor->shape) == 0 && calls->strides(handle, &tensor->strides) == 0 &&
-           calls->data(handle, &tensor->data) == 0;
+    if (calls->sizes(handle, &tensor->shape) || calls->strides(handle, &tensor->strides) ||
+        calls->data(handle, &tensor->data))
+        return false;
+    if (calls->layout) torch_learn_kind(calls, implementation, tensor);
+    return true;
+}
+
+static inline bool is_of_kind(const TorchLayout *layout, const char *implementation, const TorchKind *kind) {
+    return torch_word(implementation, 0) == kind->words[0] &&
+           torch_word(implementation, layout->kind) == kind->words[1] &&
+           torch_word(implementation, layout->kind + sizeof(uint64_t)) == kind->words[2];
+}
+
+static const TorchKind *find_kind(const TorchLayout *layout, const char *implementation) {
+    uint64_t words[3] = {0, torch_word(implementation, layout->kind),
+                         torch_word(implementation, layout->kind + sizeof(uint64_t))};
+    for (unsigned way = 0; way < TORCH_KIND_WAYS; way++) {
+        const TorchKind *kind = &layout->kinds[torch_kind_slot(words) ^ way];
+        if (atomic_load_explicit(&kind->state, memory_order_acquire) != TORCH_KIND_READY) return NULL;
+        if (is_of_kind(layout, implementation, kind)) return kind;
+    }
+    return NULL;
+}
+
+/* All but the address. */
+static inline bool read_by_layout(const TorchCalls *calls, const char *implementation, const TorchKind *kind,
+                                  TorchRefusal refusal, DLTensor *tensor) {
+    const TorchLayout *layout = calls->layout;
+    uint64_t rank = torch_word(implementation, layout->rank);
+    if (rank > layout->most_rank) return false;
+    if ((refusal & TORCH_REFUSE_GRAD) && torch_word(implementation, layout->grad) &&
+        calls->requires_grad(implementation))
+        return false;
+    tensor->device = kind->device;
+    tensor->ndim = (int32_t)rank;
+    tensor->dtype = kind->dtype;
+    tensor->shape = (int64_t *)(uintptr_t)(implementation + layout->shape);
+    tensor->strides = (int64_t *)(uintptr_t)(implementation + layout->strides);
+    tensor->byte_offset = 0;
+    return true;
+}
+
+static inline void *handle_of(const TorchCalls *calls, PyObject *object) { return (char *)object + calls->place; }
+static inline const char *implementation_of(const TorchCalls *calls, PyObject *object) {
+    const char *implementation;
+    memcpy(&implementation, handle_of(calls, object), sizeof implementation);
+    return implementation;
+}
+
+bool torch_read(const TorchCalls *calls, PyObject *object, TorchRefusal refusal, DLTensor *tensor) {
+    void *handle = handle_of(calls, object);
+    const char *implementation = implementation_of(calls, object);
+    const TorchKind *kind = calls->layout ? find_kind(calls->layout, implementation) : NULL;
+    return kind && read_by_layout(calls, implementation, kind, refusal, tensor)
+               ? calls->data(handle, &tensor->data) == 0
+               : read_by_functions(calls, handle, refusal, tensor);
+}
+
+/* Three tensors' questions are most of what a launch from Python costs: of those of a known kind only the address is
+ * asked, and when all else is read, so that what the tensors are comes into the caches at once. */
+int torch_read_known(const Known *known, PyObject *const *objects, int count, TorchRefusal refusal,
+                     _Atomic(const TorchKind *) *last, DLTensor *tensors) {
+    const TorchCalls *calls = &known->torch;
+    const TorchKind *first = atomic_load_explicit(last, memory_order_acquire), *kind = first;
+    int read = 0, i = 0;
+    if (!calls->layout) return 0;
+    for (; read < count && Py_TYPE(objects[read]) == known->type; read++) {
+        const char *implementation = implementation_of(calls, objects[read]);
+        if (!kind || !is_of_kind(calls->layout, implementation, kind)) kind = find_kind(calls->layout, implementation);
+        if (!kind || !read_by_layout(calls, implementation, kind, refusal, &tensors[read])) break;
+    }
+    if (kind && kind != first) atomic_store_explicit(last, kind, memory_order_release);
+    while (i < read && calls->data(handle_of(calls, objects[i]), &tensors[i].data) == 0) i++;
+    return i;
+}
+
+bool torch_lacks_strides(const TorchCalls *calls, PyObject *object) {
+    return calls->reads && !torch_is_strided(calls, handle_of(calls, object));
 }
 
 /* ---- results ---- */

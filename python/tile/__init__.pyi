@@ -52,6 +52,8 @@ class Bound:
     def __call__(self) -> None: ...
 
 class Kernel:
+    __name__: str
+    __qualname__: str
     name: str
     signature: str
     doc: str

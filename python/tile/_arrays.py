@@ -125,3 +125,9 @@ def dlpack(array):
 def grad_enabled():
     torch = sys.modules.get("torch")
     return torch is not None and torch.is_grad_enabled()
+
+
+def torch_probes():
+    from tile import _probes
+
+    return _probes.torch_probes()

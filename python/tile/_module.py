@@ -152,7 +152,8 @@ def for_gpu(kernel, device):
 
 
 def print_line(text):
-    sys.stdout.write(text)
+    if sys.stdout is not None:  # as Python's print does without one
+        sys.stdout.write(text)
 
 
 class Stdlib:

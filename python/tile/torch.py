@@ -169,11 +169,11 @@ def _refuse_tangents(short, args):
             raise NotImplementedError(f"{short} has no derivative in forward mode: use torch.func.vjp, grad or jacrev")
 
 
-def _register_autograd(library, short, call, launch, backward, setup):
+def _register_autograd(library, short, call, launch, backward, setup, writes=False):
     """As torch.library.register_autograd does, at a fraction of its cost: plain tensors outside of all modes go straight to
-    the kernel; everything else goes on through the dispatcher, below autograd."""
+    the kernel, unless it writes its inputs; everything else goes on through the dispatcher, below autograd."""
     below_autograd = torch._C._AutoDispatchBelowAutograd
-    modes = (torch._C._len_torch_dispatch_stack, torch._C._are_functorch_transforms_active)
+    modes = (torch._C._len_torch_dispatch_stack, torch._C._are_functorch_transforms_active) if not writes else (lambda: True,)
 
     def below(*args):
         if forward_ad._current_level >= 0:
@@ -210,6 +210,18 @@ def _register_autograd(library, short, call, launch, backward, setup):
 
     dispatch.set(make_function(dispatch.forward), apply_below)
     library.impl(short, dispatch, "Autograd")
+
+
+def _register_writes(library, short, call, places):
+    """Tensors that an operator writes have another version then, by which autograd sees that a value which it kept is gone:
+    without it gradients would be those of what is written."""
+    below = torch._C._after_ADInplaceOrView_keyset
+
+    def written(keys, *args):
+        torch.autograd.graph.increment_version([args[i] for i in places])
+        return call.redispatch(keys & below, *args)
+
+    library.impl(short, written, "ADInplaceOrView", with_keyset=True)
 
 
 # ---- batches ----
@@ -281,10 +293,14 @@ def op(name, kernel, *, backward=None, setup_context=None, fake=None, vmap=True,
     call = _overload(namespace, short)
     if isinstance(backward, Kernel):
         backward, setup_context = _register_backward(short, library, namespace, kernel, backward)
-    if backward is None and all(p.access != "inout" for p in kernel.parameters):
+    inputs = [p for p in kernel.parameters if p.access != "out"]
+    writes = [i for i, p in enumerate(inputs) if p.access == "inout"]
+    if writes:
+        _register_writes(library, short, call, writes)
+    elif backward is None:
         backward = _make_missing_backward(name)
     if backward is not None:
-        _register_autograd(library, short, call, launch, backward, setup_context)
+        _register_autograd(library, short, call, launch, backward, setup_context, bool(writes))
     if vmap:
         torch.library.register_vmap(name, _make_vmap(kernel, call), lib=library)
     return call

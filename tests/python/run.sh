@@ -16,10 +16,10 @@ if grep -q '^TILE_SANITIZE:BOOL=ON' "$build/CMakeCache.txt"; then
     # The interpreter is not built with sanitizers, and leaks on purpose: what is released is counted by the tests.
     LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)" TILE_TEST_LAUNCHES=20000 \
         ASAN_OPTIONS=detect_leaks=0:detect_container_overflow=0 TILE_TEST_SANITIZED=1 \
-        "$environment/bin/python" -m unittest -q test_numpy test_conditions test_rows
+        "$environment/bin/python" -m unittest -q test_numpy test_threads test_conditions test_rows
     exit 0
 fi
-"$environment/bin/python" -m unittest -q test_numpy test_conditions test_rows test_from_triton
+"$environment/bin/python" -m unittest -q test_numpy test_threads test_conditions test_rows test_from_triton
 "$environment/bin/python" -m mypy --strict --no-error-summary typed.py
 "$environment/bin/python" ../../scripts/write_python_docs.py | diff -u ../../docs/python-api.md - || {
     echo "docs/python-api.md is out of date: run scripts/write_python_docs.py"

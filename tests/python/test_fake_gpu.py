@@ -90,13 +90,14 @@ class FakeGpu(unittest.TestCase):
     def test_the_device_of_the_tensors(self):
         """Whatever the current device is."""
         for index in (0, 1):
-            x = rand(100, device=f"cuda:{index}")
+            x, y, z = (rand(100, device=f"cuda:{index}") for _ in range(3))
             stream = torch.cuda.Stream(device=index)
-            for current in (0, 1):
-                with torch.cuda.device(current):
-                    self.assertEqual(self.launch(lambda: self.m.add(x, x))[1], fake.fake_cuda_primary(index))
-            with torch.cuda.stream(stream):
-                self.assertEqual(self.launch(lambda: self.m.add(x, x)), (stream.cuda_stream, fake.fake_cuda_primary(index)))
+            for call in (lambda: self.m.add(x, y), lambda: self.m.add(x, y, z), lambda: self.m.add(x, y, z)):
+                for current in (0, 1):
+                    with torch.cuda.device(current):
+                        self.assertEqual(self.launch(call)[1], fake.fake_cuda_primary(index))
+                with torch.cuda.stream(stream):
+                    self.assertEqual(self.launch(call), (stream.cuda_stream, fake.fake_cuda_primary(index)))
 
     def test_other_devices_are_refused(self):
         x, y = rand(100), rand(100, device="cuda:1")
@@ -104,6 +105,9 @@ class FakeGpu(unittest.TestCase):
             with self.assertRaises(tile.ArgumentError) as caught:
                 self.m.add(*args)
             self.assertEqual((caught.exception.argument, caught.exception.code), (name, "DEVICE"))
+        with self.assertRaises(tile.ArgumentError) as caught:
+            self.m.add(x, x, y)
+        self.assertEqual((caught.exception.argument, caught.exception.code), ("z", "DEVICE"))
 
     def test_parameters_that_require_gradients(self):
         x = torch.nn.Parameter(rand(100))

@@ -46,6 +46,7 @@ class Calls(unittest.TestCase):
         with self.assertRaises(tile.ArgumentError) as caught:
             function(*args)
         self.assertEqual(caught.exception.argument, argument, str(caught.exception))
+        self.assertNotIn("\n", str(caught.exception))  # PyTorch's own reasons go on with its frames
 
     def test_results(self):
         for dtype in (torch.float32, torch.float64):
@@ -72,6 +73,9 @@ class Calls(unittest.TestCase):
         self.refused("x", m.cube, x[0])
         self.refused("x", m.cube, torch.empty(3, 4, device="meta"))
         self.refused("x", m.cube, x.to_sparse())
+        self.refused("x", m.cube, torch.randn(3, 4, dtype=torch.complex64))
+        with self.assertRaisesRegex(tile.ArgumentError, "tile.torch.op"):
+            torch.func.vmap(m.cube)(torch.randn(2, 3, 4))
 
     def test_gradients_are_not_lost(self):
         x = torch.randn(3, 4, requires_grad=True)
@@ -212,6 +216,26 @@ class Calls(unittest.TestCase):
 
 
 class Operators(unittest.TestCase):
+    def test_writing_is_seen_by_autograd(self):
+        """A value that autograd has kept, and that an operator writes, is no longer that value."""
+        with_backward = tile.torch.op(f"tile_test::add_to_{id(self)}", m.add_to, backward=lambda ctx, *gradients: (None, None))
+        y = torch.randn(6)
+        for call in (add_to, torch.ops.tile_test.add_to, with_backward):
+            x = torch.zeros(6)
+            call(x, y)
+            call(x, y)
+            self.assertEqual(x._version, 2)
+            self.assertTrue(torch.equal(x, y + y))
+            with torch.inference_mode():
+                call(torch.zeros(6), y)
+            b = torch.ones(6, requires_grad=True) * 2
+            c = (b * b).sum()
+            call(b.detach(), y)
+            with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+                c.backward()
+        compiled = torch.compile(lambda x, y: (add_to(x, y), x * 2)[1], fullgraph=True, backend="aot_eager")
+        torch.testing.assert_close(compiled(torch.zeros(6), y), y * 2)
+
     def test_results(self):
         x = torch.randn(5, 70)
         torch.testing.assert_close(cube(x), x ** 3)

@@ -301,6 +301,8 @@ typedef struct GpuTileAddresses {
 GpuTileAddresses gpu_tile_addresses(Gpu *gpu, TileValue *pointer, const GpuSharedTile *tile, const TileLayout *layout,
                      bool transposed);
 TileValue *gpu_register_address(GpuTileAddresses *places, uint32_t reg);
+/* The layout of what lanes give the addresses of, where matrices of 8 x 8 move between such fragments and shared memory. */
+TileLayout gpu_lanes_of_rows(const TileLayout *fragments);
 /* The byte offset of a column in its row, swizzled by the row; the address of such an element. */
 TileValue *gpu_swizzled_column(Gpu *gpu, const GpuSharedTile *tile, TileValue *row, TileValue *column);
 TileValue *gpu_element_address(Gpu *gpu, const GpuSharedTile *tile, TileValue *pointer, TileValue *row, TileValue *column);

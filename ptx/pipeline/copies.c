@@ -132,9 +132,31 @@ bool gpu_load_is_copied(const TileOp *load) {
     return is_copied_for(load, &readers);
 }
 
-bool gpu_load_passes_through(TileFunc *func, const TileOp *load) {
-    const TileType *tile = load->id == TILE_OP_LOAD_TILE ? load->results[0].type : NULL;
-    if (!tile || tile->rank != 2 || !can_be_copied(load) || gpu_load_is_copied(load)) return false;
+/* Is the value, of the loop's body, made of the load's tile alone or with others? */
+static bool is_made_of(const TileValue *value, const TileOp *load, unsigned *left) {
+    const TileOp *op = value->op;
+    if (op == load) return true;
+    if (!op || op->block != load->block || !tile_op_is_pure(op) || !tile_type_is_tile(value->type) || !*left) return false;
+    --*left;
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (is_made_of(tile_op_operand(op, i), load, left)) return true;
+    return false;
+}
+
+bool gpu_load_is_computed(const TileOp *load) {
+    enum { MOST_STEPS = 256, OPERANDS = 2 };
+    if (load->id != TILE_OP_LOAD_TILE || !tile_type_is_tile(load->results[0].type) || load->results[0].type->rank != 2) return false;
+    if (!can_be_copied(load) || gpu_load_is_copied(load)) return false;
+    for (const TileOp *dot = load->next; dot; dot = dot->next) {
+        if (dot->id != TILE_OP_DOT || !gpu_dot_is_mma(dot)) continue;
+        for (unsigned i = 0, left = MOST_STEPS; i < OPERANDS; i++, left = MOST_STEPS)
+            if (is_made_of(tile_op_operand(dot, i), load, &left)) return true;
+    }
+    return false;
+}
+
+bool gpu_load_has_whole_chunks(TileFunc *func, const TileOp *load) {
+    const TileType *tile = load->results[0].type;
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     const TileValue *tensor = tile_op_operand(load, 0);
     unsigned last = tile_access_read(load, indices) - 1, bytes = tile_scalar_bytes(tile->scalar);
@@ -324,10 +346,18 @@ static void replace_load(TileOp *load, TileValue *rows) {
     }
 }
 
-/* The slot is released where the block ends, behind all who read the tile. */
+/* Do threads alone read the tile from the slot, where they begin to compute with it? */
+static bool is_read_once(const TileValue *tile) {
+    for (const TileUse *use = tile->first_use; use; use = use->next)
+        if (use->user->id == TILE_OP_DOT || use->user->id == TILE_OP_PERMUTE) return false;
+    return true;
+}
+
+/* The slot is released where the block ends, behind all who read the tile; one that a map fills for what is computed on its way to
+ * a product, as soon as it has been read. */
 void gpu_load_through_channel(TileBuilder *at, TileOp *load, TileValue *channel) {
     TileBuilder b = tile_builder_before(at->module, load), last = tile_builder_before(at->module, load->block->last);
-    bool multiplied = gpu_load_is_copied(load);
+    bool multiplied = gpu_load_is_copied(load), computed = gpu_by_map(load) && gpu_load_is_computed(load);
     const TileType *type = gpu_copied_type(at->module->context, load->results[0].type);
     last.location = load->location;
     const TileAttribute *latency = tile_op_get(load, TILE_ATTRIBUTE_LATENCY);
@@ -338,8 +368,9 @@ void gpu_load_through_channel(TileBuilder *at, TileOp *load, TileValue *channel)
     place = tile_op_result(tile_build_op(&b, TILE_OP_CHANNEL_WAIT, &channel, 1, NULL, 0, NULL, 1), 0);
     build_clear(&b, load, place);
     TileValue *tile = tile_op_result(tile_build_op(&b, TILE_OP_SHARED_TILE, &place, 1, NULL, 0, &type, 1), 0);
-    tile_build_op(&last, TILE_OP_CHANNEL_RELEASE, &place, 1, NULL, 0, NULL, 0);
     tile->name = load->results[0].name;
+    bool once = computed && is_read_once(&load->results[0]);
+    tile_build_op(once ? &b : &last, TILE_OP_CHANNEL_RELEASE, &place, 1, NULL, 0, NULL, 0);
     replace_load(load, tile);
     tile_op_erase(load);
     if (multiplied) drop_fills(tile);

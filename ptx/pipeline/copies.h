@@ -10,9 +10,12 @@
  * mask and no fill but 0, and only products use it that read shared memory, possibly through transpositions and fills with 0
  * of lanes that are invalid anyway. */
 bool gpu_load_is_copied(const TileOp *load);
-/* Can a load that passes through registers on its way to a product be copied so? Only where rows
- * are known to be contiguous and multiples of 16 bytes: elements are not copied ahead one by one for that. */
-bool gpu_load_passes_through(TileFunc *func, const TileOp *load);
+/* Does a product for tensor cores behind the load, in the same block, take what is computed of its tile, alone or with others?
+ * Such a tile can be copied as well; it comes to registers from shared memory. The search is limited. */
+bool gpu_load_is_computed(const TileOp *load);
+/* Can threads copy such a tile in chunks of 16 bytes? Only where rows are known to be contiguous and multiples of that:
+ * elements are not copied ahead one by one to be computed with. Asks for the fact. */
+bool gpu_load_has_whole_chunks(TileFunc *func, const TileOp *load);
 /* Is it a vector that a loop loads beside the operands of its products? Warps that copy these can have it copied, too; all lanes
  * read it from shared memory. */
 bool gpu_load_is_vector(const TileOp *load);

@@ -315,8 +315,10 @@ static bool has_room(const Warpgroups *w, int64_t stored) {
     return bytes + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
 }
 
-/* Operands are, and vectors whose address a copying warp knows. */
-static bool is_moved(const TileOp *load) { return gpu_load_is_copied(load) || gpu_load_is_vector(load); }
+/* Operands are, what they are computed of, and vectors, if a copying warp knows their address. */
+static bool is_moved(const TileOp *load) {
+    return gpu_load_is_copied(load) || gpu_load_is_vector(load) || gpu_load_is_computed(load);
+}
 
 /* What is not copied by a map does not say so any more. */
 static void drop_map(TileOp *load, void *state) {

@@ -65,6 +65,7 @@ typedef struct Warpgroups {
     int64_t loaded_once;    /* of loads that have one slot: those outside of loops */
     int64_t stored_in_turn; /* of all stores of all programs that are to take turns */
     int64_t copies;         /* loads by maps */
+    int64_t computed;       /* bytes of such loads that threads read to compute what products take */
     /* Of what is loaded beside products, in no iteration of theirs: values for each column, for each row, for each sum. */
     int64_t column_values, row_values, sum_values;
     unsigned count;         /* products */
@@ -235,15 +236,15 @@ static bool has_sum(const TileOp *op, const TileType *type) {
 
 /* ---- the decision ---- */
 
-/* Have the threads of so many warpgroups, of each of the programs that take turns, registers for the sums, beside those for
- * all else: addresses, and between products what is made of one's sums for another? */
-static bool have_registers(const Warpgroups *w, int64_t groups, int64_t turns) {
+/* Have the threads of so many warpgroups, of each of the programs that take turns, registers for the sums and for `computed` bytes of
+ * tiles, beside those for all else: addresses, and between products what is made of one's sums for another? */
+static bool have_registers(const Warpgroups *w, int64_t groups, int64_t turns, int64_t computed) {
     enum { ADDRESSES = 24, BETWEEN = 16 };
     const TilePtxTarget *target = tile_ptx_target_of(w->context->target);
     int64_t group = GROUP_WARPS * TILE_WARP_THREADS;
     int64_t each = gpu_multiplying_registers(target, turns * groups * group, group, gpu_copying_registers(w->copies));
     int64_t others = w->promoted + ADDRESSES + (w->count > 1 ? BETWEEN : 0);
-    return w->sums <= groups * group * (each - others);
+    return w->sums + computed / (int64_t)sizeof(uint32_t) <= groups * group * (each - others);
 }
 
 /* Have they registers as well for what an epilogue loads? A lane has two of eight columns and two of sixteen rows; what is loaded
@@ -259,15 +260,15 @@ static bool have_registers_beside(const Warpgroups *w, int64_t groups, int64_t t
 }
 
 /* The number of warpgroups that multiply, a power of two that divides the blocks of rows; 0: their registers do not
- * suffice. Two keep the tensor cores busy: while one waits for its products, or adds their sums to others, the other's
+ * suffice for the sums. Two keep the tensor cores busy: while one waits for its products, or adds their sums to others, the other's
  * are under way. */
 static int64_t choose_groups(const Warpgroups *w) {
     int64_t blocks = w->rows / GROUP_ROWS, most = blocks & -blocks, groups = w->func->warps / GROUP_WARPS;
     if (most > MOST_GROUPS) most = MOST_GROUPS;
     if (!groups || (w->promoted && groups < 2)) groups = 2;
     if (groups > most) groups = most;
-    while (groups < most && !have_registers(w, groups, 1)) groups *= 2;
-    return have_registers(w, groups, 1) ? groups : 0;
+    while (groups < most && !have_registers(w, groups, 1, w->computed)) groups *= 2;
+    return have_registers(w, groups, 1, 0) ? groups : 0;
 }
 
 /* Has what is stored the layout of a product's sums? */
@@ -299,6 +300,7 @@ static void add_bytes(TileOp *op, void *state) {
     bool store = op->id == TILE_OP_STORE_TILE;
     const TileType *tile = store ? tile_op_named(op, TILE_OPERAND_VALUE)->type : op->results[0].type;
     w->copies += !store && tile->rank > 1; /* a vector begins where a tile does */
+    if (!store && gpu_load_is_computed(op)) w->computed += tile_type_lanes(tile) * tile_scalar_bytes(tile->scalar);
     int64_t *loaded = is_in_loop(op) ? &w->loaded : &w->loaded_once;
     if (!store) *loaded += gpu_shared_bytes(gpu_slot_type(w->context->module->context, op));
     if (!store) return;
@@ -380,7 +382,7 @@ static const char *why_no_turns(const Warpgroups *w, int64_t turns, int64_t grou
     if (others) return "the function updates, prints or asserts";
     if (gpu_loops_use_sums(&w->func->body))
         return "a loop computes with the sums of its products, and other programs would wait for that";
-    if (!have_registers(w, groups, turns)) return "the sums of a program take more registers than its warpgroups have";
+    if (!have_registers(w, groups, turns, w->computed)) return "the sums of a program take more registers than its warpgroups have";
     if (!have_registers_beside(w, groups, turns))
         return "the sums of a program and what is loaded beside them take more registers than its warpgroups have";
     if (!has_room(w, w->stored_in_turn)) return "shared memory has no room for the results of two programs";
@@ -392,7 +394,7 @@ static const char *why_no_turns(const Warpgroups *w, int64_t turns, int64_t grou
 static int64_t decide_turns(Warpgroups *w, int64_t groups) {
     if (w->func->turns < 2) return groups;
     bool more = w->func->warps > GROUP_WARPS && groups * w->func->turns <= MOST_GROUPS;
-    bool suffice = have_registers(w, groups, w->func->turns) && have_registers_beside(w, groups, w->func->turns);
+    bool suffice = have_registers(w, groups, w->func->turns, w->computed) && have_registers_beside(w, groups, w->func->turns);
     int64_t own = more && suffice ? groups : 1;
     const char *why = why_no_turns(w, w->func->turns, own);
     if (why) {

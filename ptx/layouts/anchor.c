@@ -418,6 +418,12 @@ static void anchor_shared(Anchor *anchor, TileOp *op) {
     anchor_result(anchor, op, &layout);
 }
 
+/* It is stored in vectors. */
+static void anchor_put(Anchor *anchor, TileOp *op) {
+    TileLayout layout = rows_of(anchor, tile_op_named(op, TILE_OPERAND_VALUE)->type, GPU_ACCESS_BYTES);
+    anchor_operand(anchor, op, 1, &layout);
+}
+
 static void anchor_block(Anchor *anchor, TileBlock *block) {
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
@@ -428,6 +434,7 @@ static void anchor_block(Anchor *anchor, TileBlock *block) {
         case TILE_OP_ATOMIC_TILE: anchor_access(anchor, op); break;
         case TILE_OP_DOT: anchor_dot(anchor, op); break;
         case TILE_OP_DOT_WAIT: anchor_wait(anchor, op); break;
+        case TILE_OP_PUT_TILE: anchor_put(anchor, op); break;
         case TILE_OP_SHARED_TILE:
             /* A vector, and what a map has copied, is read as those have it who compute with it. */
             if (!gpu_stays_shared(op) && op->results[0].type->extent[0] > 1 && !is_in_panels(op)) anchor_shared(anchor, op);

@@ -310,6 +310,7 @@ TileValue *gpu_element_address(Gpu *gpu, const GpuSharedTile *tile, TileValue *p
 /* Stores all registers of a tile in shared memory, in the layout of the pointer type `stored`. */
 void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, const TileType *stored, TileValue *pointer);
 void gpu_lower_shared_tile(Gpu *gpu, TileOp *op);
+void gpu_lower_put(Gpu *gpu, TileOp *op);
 void gpu_lower_clear(Gpu *gpu, TileOp *op);
 
 /* ---- copy.c ---- */

@@ -208,6 +208,14 @@ void gpu_lower_shared_tile(Gpu *gpu, TileOp *op) {
     tile_map_set(&gpu->values, &op->results[0], gpu_join(gpu, registers, tile_layout_registers(&layout)));
 }
 
+/* The next reader is wgmma, for which the stores have to be fenced. */
+void gpu_lower_put(Gpu *gpu, TileOp *op) {
+    const TileValue *place = tile_op_named(op, TILE_OPERAND_PLACE), *tile = tile_op_named(op, TILE_OPERAND_VALUE);
+    gpu_put_tile(gpu, gpu_value(gpu, tile), tile->type, place->type, gpu_value(gpu, place));
+    gpu_build_plain(&gpu->b, TILE_OP_FENCE_ASYNC);
+    gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
+}
+
 /* ---- lanes that become 0 ---- */
 
 /* Is a lane outside of its range along some axis? `at`: the indices of one lane; NULL: of the first and of the last. */

@@ -360,9 +360,29 @@ static double smooth_most(double a, double b) {
 
 /* A warpgroup waits for its products before it begins those of the next iteration, unless programs take turns. Meanwhile others'
  * are under way. Where a loop computes with the sums, chains of ops say when. */
-static double cycles_of_groups(const Walk *walk, double cycles) {
+static double cycles_of_groups(const Walk *walk, const TileOp *dot, double cycles) {
     double groups = most(1, walk->warps / GROUP_WARPS);
-    return walk->turns || walk->work->uses_sums ? cycles : most(cycles, cycles / groups + OF_PRODUCTS);
+    bool waits = !walk->turns || gpu_operand_is_computed(dot, 0);
+    return !waits || walk->work->uses_sums ? cycles : most(cycles, cycles / groups + OF_PRODUCTS);
+}
+
+/* A second operand that is computed on its way is stored in vectors, and all threads wait for all. */
+static double put_operand(Walk *walk, const TileOp *dot, double ready) {
+    const TileType *type = tile_op_operand(dot, 1)->type;
+    double bytes = lanes_of(type) * (double)tile_scalar_bytes(type->scalar);
+    double instructions = OF_MOVE * bytes / VECTOR_BYTES / (walk->warps * TILE_WARP_THREADS);
+    walk->work->shared += (double)gpu_put_slots(dot) * bytes;
+    walk->work->instructions += walk->times * walk->warps * instructions;
+    walk->work->code += instructions;
+    return ready + instructions * walk->busy + OF_BARRIER;
+}
+
+/* While such a product is under way, what the next one takes is computed, unless registers that it reads would be. */
+static double do_wgmma(Walk *walk, const TileOp *dot, double begin, double cycles) {
+    double ready = ready_operands(walk, dot, begin), product = cycles_of_groups(walk, dot, cycles);
+    if (!gpu_operand_is_computed(dot, 1)) return ready + product;
+    ready = put_operand(walk, dot, ready);
+    return gpu_operand_is_computed(dot, 0) ? ready + product : most(ready, begin + cycles);
 }
 
 static double do_dot(Walk *walk, const TileOp *dot, double begin) {
@@ -376,8 +396,8 @@ static double do_dot(Walk *walk, const TileOp *dot, double begin) {
     walk->work->tensor += walk->times * cycles;
     walk->sums = most(walk->sums, elements_of(walk, dot->results[0].type));
     double share = walk->warps < SCHEDULERS ? SCHEDULERS / walk->warps : 1;
-    double end = ready_operands(walk, dot, begin) +
-                 (gpu_dot_is_wgmma(dot) ? cycles_of_groups(walk, cycles) : cycles * share + OF_EXCHANGE);
+    double end = gpu_dot_is_wgmma(dot) ? do_wgmma(walk, dot, begin, cycles)
+                                       : ready_operands(walk, dot, begin) + cycles * share + OF_EXCHANGE;
     walk->ready[dot->results[0].number] = end;
     return end;
 }

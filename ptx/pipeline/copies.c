@@ -155,6 +155,32 @@ bool gpu_load_is_computed(const TileOp *load) {
     return false;
 }
 
+/* ---- second operands that pass through registers ---- */
+
+bool gpu_operand_is_computed(const TileOp *dot, unsigned operand) {
+    bool transposed;
+    const TileOp *op = tile_op_operand(dot, operand)->op;
+    if (gpu_find_shared(tile_op_operand(dot, operand), &transposed)) return false;
+    while (op && (op->id == TILE_OP_FILL || op->id == TILE_OP_PERMUTE || op->id == TILE_OP_RESHAPE)) op = tile_op_operand(op, 0)->op;
+    return !op || op->id != TILE_OP_LOAD_TILE || !gpu_load_is_copied(op);
+}
+
+int64_t gpu_put_slots(const TileOp *dot) { return gpu_operand_is_computed(dot, 0) ? 2 : 3; }
+
+TileValue *gpu_put_source(const TileOp *dot, bool *permuted) {
+    TileValue *value = tile_op_operand(dot, 1), *under = value;
+    while (tile_value_def(under, TILE_OP_FILL)) under = tile_op_operand(under->op, 0);
+    const TileOp *permute = tile_value_def(under, TILE_OP_PERMUTE);
+    *permuted = permute && is_transposed(permute);
+    return *permuted ? tile_op_operand(permute, 0) : value;
+}
+
+int64_t gpu_put_bytes(TileContext *context, const TileOp *dot) {
+    bool permuted;
+    if (!gpu_dot_is_wgmma(dot) || !gpu_operand_is_computed(dot, 1)) return 0;
+    return gpu_put_slots(dot) * gpu_shared_bytes(gpu_panel_type(context, gpu_put_source(dot, &permuted)->type));
+}
+
 bool gpu_load_has_whole_chunks(TileFunc *func, const TileOp *load) {
     const TileType *tile = load->results[0].type;
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];

@@ -108,6 +108,7 @@ static int64_t taken_bytes(const TileFunc *func, TileContext *context, const Til
         int64_t slots = tile_op_integer(op, TILE_ATTRIBUTE_LATENCY, 0) + 1;
         if (is_copied(op) || slots > 1) bytes += slots * slot_bytes(context, op);
         for (unsigned i = 0; i < 2 && op->id == TILE_OP_DOT; i++) bytes += operand_bytes(context, op, i);
+        if (op->id == TILE_OP_DOT) bytes += gpu_put_bytes(context, op);
         if (op->id == TILE_OP_STORE_TILE && gpu_by_map(op))
             bytes += gpu_map_stored_bytes(gpu_turns(func), tile_op_named(op, TILE_OPERAND_VALUE)->type);
         if (op->id == TILE_OP_STORE_TILE && gpu_by_rows(op))

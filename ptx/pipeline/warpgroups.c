@@ -64,6 +64,7 @@ typedef struct Warpgroups {
     int64_t loaded, stored; /* bytes of tiles in shared memory: of one slot of each load in a loop, of all stores */
     int64_t loaded_once;    /* of loads that have one slot: those outside of loops */
     int64_t stored_in_turn; /* of all stores of all programs that are to take turns */
+    int64_t put;            /* bytes of second operands that are computed on their way */
     int64_t copies;         /* loads by maps */
     int64_t computed;       /* bytes of such loads that threads read to compute what products take */
     /* Of what is loaded beside products, in no iteration of theirs: values for each column, for each row, for each sum. */
@@ -159,11 +160,50 @@ static bool lies_across_k(const TileValue *operand, unsigned number) {
     return transposed == (number == 0);
 }
 
+/* What an operand is computed of, in the product's block. */
+typedef struct Sources {
+    Warpgroups *w;
+    const TileOp *dot;
+    TileMap seen;
+    bool copied, others; /* tiles that maps copy; others, and sums of products */
+} Sources;
+
+static void find_sources(Sources *s, const TileValue *value) {
+    const TileOp *op = value->op;
+    if (!tile_type_is_tile(value->type) || tile_map_get(&s->seen, value)) return;
+    tile_map_set(&s->seen, value, s);
+    if (op && op->block != s->dot->block && !tile_block_inside(op->block, s->dot->block)) return;
+    bool load = op && op->id == TILE_OP_LOAD_TILE, map = load && gpu_by_map(op) && gpu_load_is_computed(op) && !why_not_copied(s->w, op);
+    s->copied |= map;
+    s->others |= !op || (load ? op->results[0].type->rank > 1 && !map : !tile_op_is_pure(op) || op->id == TILE_OP_DOT);
+    for (unsigned i = 0; op && !load && i < op->operand_count; i++) find_sources(s, tile_op_operand(op, i));
+}
+
+/* NULL: threads can compute the second operand of what maps copy, and put it where products read it, beside the products of the
+ * iteration before. */
+static const char *why_not_put(Warpgroups *w, const TileOp *dot) {
+    enum { OPERAND = 1 };
+    const TileOp *loop = dot->block->op;
+    Sources sources = {.w = w, .dot = dot};
+    bool permuted;
+    tile_map_init(&sources.seen, w->context->scratch);
+    find_sources(&sources, tile_op_operand(dot, OPERAND));
+    if (!sources.copied || sources.others) return "its second operand is not copied by a tensor map";
+    if (!tile_op_is(loop, TILE_OP_FOR) || tile_loop_is_of_programs(loop)) return "its second operand is computed on its way, and not in a loop";
+    if (gpu_loops_use_sums(&w->func->body))
+        return "its second operand is computed on its way, in a loop that computes with the sums of products";
+    const TileType *put = gpu_put_source(dot, &permuted)->type;
+    if (tile_scalar_bits(put->scalar) != 16 && !permuted)
+        return "its second operand is computed across k, as only those of 16 bits may be";
+    w->put += gpu_put_slots(dot) * gpu_shared_bytes(gpu_panel_type(w->context->module->context, put));
+    return gpu_map_fits_tile(put);
+}
+
 static const char *why_not_operand(Warpgroups *w, const TileOp *dot, unsigned number) {
     const TileValue *operand = tile_op_operand(dot, number);
     const TileOp *load = load_of(operand);
     if (!is_copied(operand)) {
-        if (number) return "its second operand is not copied by a tensor map";
+        if (number) return why_not_put(w, dot);
         /* What is computed of tiles comes from registers. */
         return load && gpu_load_is_copied(load) ? "its first operand is not copied by a tensor map" : NULL;
     }
@@ -313,7 +353,7 @@ static void add_bytes(TileOp *op, void *state) {
  * products take long enough that two slots will do. */
 static bool has_room(const Warpgroups *w, int64_t stored) {
     enum { SLOTS = 3, FEW_SLOTS = 2, MBARRIERS = 1024 };
-    int64_t slots = gpu_loops_use_sums(&w->func->body) ? FEW_SLOTS : SLOTS, bytes = slots * w->loaded + w->loaded_once + stored;
+    int64_t slots = gpu_loops_use_sums(&w->func->body) ? FEW_SLOTS : SLOTS, bytes = slots * w->loaded + w->loaded_once + w->put + stored;
     return bytes + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
 }
 
@@ -382,6 +422,7 @@ static const char *why_no_turns(const Warpgroups *w, int64_t turns, int64_t grou
     if (others) return "the function updates, prints or asserts";
     if (gpu_loops_use_sums(&w->func->body))
         return "a loop computes with the sums of its products, and other programs would wait for that";
+    if (w->put) return "what products take is computed by all warps together";
     if (!have_registers(w, groups, turns, w->computed)) return "the sums of a program take more registers than its warpgroups have";
     if (!have_registers_beside(w, groups, turns))
         return "the sums of a program and what is loaded beside them take more registers than its warpgroups have";

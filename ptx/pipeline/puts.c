@@ -43,13 +43,19 @@ static TileOp *place_of_buffer(TileOp *loop) {
     return outermost;
 }
 
-/* The number of the iteration's slot, which the loop counts. Before the first one all products of an earlier loop have been waited
- * for by all. */
+/* Does the loop run several times in a program? Between programs there are barriers, where results pass through shared memory. */
+static bool is_repeated(const TileOp *loop) {
+    for (const TileOp *outer = loop->block->op; outer; outer = outer->block->op)
+        if ((outer->id == TILE_OP_FOR && !tile_loop_is_of_programs(outer)) || outer->id == TILE_OP_WHILE) return true;
+    return false;
+}
+
+/* The number of the iteration's slot, which the loop counts. Where it runs again, all have waited for its products by then. */
 static TileValue *count_slots(TilePassContext *context, TileOp *loop, int64_t slots, TileBuilder *in_body, const char **error) {
     TileBuilder b = tile_builder_before(context->module, loop);
     b.location = loop->location;
     TileValue *first = tile_build_i64(&b, 0);
-    gpu_build_plain(&b, TILE_OP_BARRIER);
+    if (is_repeated(loop)) gpu_build_plain(&b, TILE_OP_BARRIER);
     if (b.error) *error = b.error;
     if (b.error) return NULL;
     loop = gpu_loop_carry(context, loop, &first, 1);

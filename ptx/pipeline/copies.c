@@ -157,12 +157,24 @@ bool gpu_load_is_computed(const TileOp *load) {
 
 /* ---- second operands that pass through registers ---- */
 
+/* Is the value the load's tile as it is copied, transposed or not? */
+static bool is_as_copied(const TileValue *value, const TileOp *load, bool *transposed) {
+    const TileOp *op = value->op;
+    if (op == load) return true;
+    if (!op || (op->id != TILE_OP_FILL && op->id != TILE_OP_PERMUTE) || !is_as_copied(tile_op_operand(op, 0), load, transposed)) return false;
+    if (op->id == TILE_OP_FILL) return repeats_load(op, load, *transposed);
+    *transposed ^= is_transposed(op);
+    return true;
+}
+
 bool gpu_operand_is_computed(const TileOp *dot, unsigned operand) {
     bool transposed;
     const TileOp *op = tile_op_operand(dot, operand)->op;
     if (gpu_find_shared(tile_op_operand(dot, operand), &transposed)) return false;
     while (op && (op->id == TILE_OP_FILL || op->id == TILE_OP_PERMUTE || op->id == TILE_OP_RESHAPE)) op = tile_op_operand(op, 0)->op;
-    return !op || op->id != TILE_OP_LOAD_TILE || !gpu_load_is_copied(op);
+    if (!op || op->id != TILE_OP_LOAD_TILE) return true;
+    transposed = false;
+    return !gpu_load_is_copied(op) && !(gpu_by_map(op) && is_as_copied(tile_op_operand(dot, operand), op, &transposed));
 }
 
 int64_t gpu_put_slots(const TileOp *dot) { return gpu_operand_is_computed(dot, 0) ? 2 : 3; }
@@ -352,6 +364,22 @@ static void drop_fills(TileValue *value) {
     }
 }
 
+/* Products read the tile from its slot, whoever else reads it there. */
+static void drop_repeated_fills(TileValue *value, const TileOp *load, bool transposed) {
+    for (TileUse *use = value->first_use, *next; use; use = next) {
+        TileOp *user = use->user;
+        Readers readers = {0};
+        next = use->next;
+        if (user->id == TILE_OP_PERMUTE && value->type->rank == 2)
+            drop_repeated_fills(&user->results[0], load, transposed != is_transposed(user));
+        if (user->id != TILE_OP_FILL || use->index || !repeats_load(user, load, transposed)) continue;
+        if (!only_multiplied(&user->results[0], load, transposed, &readers)) continue;
+        tile_value_replace(&user->results[0], value);
+        tile_op_erase(user);
+        next = value->first_use; /* the list has changed */
+    }
+}
+
 /* What makes rows of the loaded tile gets them as they lie in the slot. */
 static void replace_load(TileOp *load, TileValue *rows) {
     TileValue *loaded = &load->results[0];
@@ -395,6 +423,7 @@ void gpu_load_through_channel(TileBuilder *at, TileOp *load, TileValue *channel)
     build_clear(&b, load, place);
     TileValue *tile = tile_op_result(tile_build_op(&b, TILE_OP_SHARED_TILE, &place, 1, NULL, 0, &type, 1), 0);
     tile->name = load->results[0].name;
+    if (computed) drop_repeated_fills(&load->results[0], load, false);
     bool once = computed && is_read_once(&load->results[0]);
     tile_build_op(once ? &b : &last, TILE_OP_CHANNEL_RELEASE, &place, 1, NULL, 0, NULL, 0);
     replace_load(load, tile);

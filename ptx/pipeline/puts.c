@@ -22,7 +22,36 @@
  *       return
  *     }
  * After:
- *     return
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %end: i64) threads = 128 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       %x = load_tile %a, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]} : f16[64, 64]
+ *       %0 = buffer {bytes = 16384, align = 1024, slots = 2} : ptr<shared, f16[64, 64], swizzle 128 panels>
+ *       %1 = const {value = 0} : i64
+ *       %sum, %2 = for %zero, %end, %n, %acc, %1 : f32[64, 64], i64 (%k: i64, %acc.1: f32[64, 64], %3: i64) {
+ *         %y = mul %x, %x : f16[64, 64]
+ *         %z = permute %y {axes = [1, 0]} : f16[64, 64]
+ *         %4 = const {value = 1} : i64
+ *         %5 = eq %3, %4 : bool
+ *         %6 = const {value = 1} : i64
+ *         %7 = add %3, %6 : i64
+ *         %8 = const {value = 0} : i64
+ *         %9 = select %5, %8, %7 : i64
+ *         %10 = const {value = 8192} : i64
+ *         %11 = mul %3, %10 : i64
+ *         %12 = ptr_add %0, %11 : ptr<shared, f16[64, 64], swizzle 128 panels>
+ *         put_tile %12, %y
+ *         %13 = shared_tile %12 : f16[64, 64]
+ *         %14 = permute %13 {axes = [1, 0]} : f16[64, 64]
+ *         %s = dot %x, %14, %acc.1 {instruction = wgmma} : f32[64, 64]
+ *         %t = dot_wait %s {pending = 0} : f32[64, 64]
+ *         yield %t, %9
+ *       }
+ *       store_tile %c, %sum, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *       return
+ *     }
  * Needs: gpu-warpgroups; behind all passes that move products within their loops. Keeps: tile form. Cost: linear. */
 #include "lang/ir/operands.h"
 #include "lowering/each.h"

@@ -131,9 +131,9 @@ static const TileOp *load_of(const TileValue *value) {
     return op && op->id == TILE_OP_LOAD_TILE ? op : NULL;
 }
 
-static bool is_copied(const TileValue *operand) {
-    const TileOp *load = load_of(operand);
-    return load && gpu_by_map(load) && gpu_load_is_copied(load);
+static bool is_copied(const TileOp *dot, unsigned number) {
+    const TileOp *load = load_of(tile_op_operand(dot, number));
+    return load && gpu_by_map(load) && !gpu_operand_is_computed(dot, number);
 }
 
 /* NULL: warps of their own can have the tile copied, while others multiply. */
@@ -202,7 +202,7 @@ static const char *why_not_put(Warpgroups *w, const TileOp *dot) {
 static const char *why_not_operand(Warpgroups *w, const TileOp *dot, unsigned number) {
     const TileValue *operand = tile_op_operand(dot, number);
     const TileOp *load = load_of(operand);
-    if (!is_copied(operand)) {
+    if (!is_copied(dot, number)) {
         if (number) return why_not_put(w, dot);
         /* What is computed of tiles comes from registers. */
         return load && gpu_load_is_copied(load) ? "its first operand is not copied by a tensor map" : NULL;

@@ -407,6 +407,23 @@ static bool is_read_once(const TileValue *tile) {
     return true;
 }
 
+static bool takes(const TileOp *op, const TileValue *value) {
+    for (const TileUse *use = value->first_use; use; use = use->next) {
+        const TileOp *user = use->user;
+        while (user && user->block != op->block) user = user->block->op;
+        if (user == op) return true;
+    }
+    return false;
+}
+
+/* The op behind all in the block that take the value. */
+static TileOp *op_behind(const TileValue *value, const TileBlock *block) {
+    TileOp *behind = value->op->next;
+    for (const TileOp *op = value->op->next; op != block->last; op = op->next)
+        if (takes(op, value)) behind = op->next;
+    return behind;
+}
+
 /* The slot is released where the block ends, behind all who read the tile; one that a map fills for what is computed on its way to
  * a product, as soon as it has been read. */
 void gpu_load_through_channel(TileBuilder *at, TileOp *load, TileValue *channel) {
@@ -425,8 +442,9 @@ void gpu_load_through_channel(TileBuilder *at, TileOp *load, TileValue *channel)
     tile->name = load->results[0].name;
     if (computed) drop_repeated_fills(&load->results[0], load, false);
     bool once = computed && is_read_once(&load->results[0]);
-    tile_build_op(once ? &b : &last, TILE_OP_CHANNEL_RELEASE, &place, 1, NULL, 0, NULL, 0);
     replace_load(load, tile);
+    if (once) last.before = op_behind(tile, load->block);
+    tile_build_op(&last, TILE_OP_CHANNEL_RELEASE, &place, 1, NULL, 0, NULL, 0);
     tile_op_erase(load);
     if (multiplied) drop_fills(tile);
     if (b.error || last.error) at->error = b.error ? b.error : last.error;

@@ -336,7 +336,7 @@ PROGRAMS = [
     # Warps that copy, and what is computed on its way to wgmma.
     *(other("products", name, [(a, PLAIN), ("w", PLAIN), ("y", PLAIN)],
             {"BM=64 BN=64 BK=32": {"M": [64, 1, 130], "N": [64, 8, 72], "K": [32, 16, 80, 208]},
-             "BM=128 BN=64 BK=64": {"M": [128, 200], "N": [64, 136], "K": [64, 208, 336]}}, types=["f16", "bf16"], gpus=["sm_90a"])
+             "BM=128 BN=32 BK=32": {"M": [1, 128], "N": [8, 40], "K": [160, 176, 208]}}, types=["f16", "bf16"], gpus=["sm_90a"])
       for name, a in (("gated_down", "gate"), ("normed_product", "x"), ("dequantised", "x"))),
     other("products", "max_plus", [("a", FEW_VIEWS), ("b", FEW_VIEWS)],
           {"BM=4 BN=16 BK=4": {"M": [1, 4, 9], "N": [1, 16, 37], "K": [0, 4, 11]}}),

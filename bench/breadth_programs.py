@@ -290,6 +290,29 @@ def _(r, m, n, k, rank):
                 flops=2 * m * k * (n + rank) + 2 * m * n * rank)
 
 
+@add("products:gated_down", ((4096, 4096, 11008), (1021, 1000, 1026)), (21, 37, 29))
+def _(r, m, n, k):
+    gate, up, w, y = r.randn(m, k), r.randn(m, k), r.randn(k, n, scale=k**-0.5), r.empty(m, n)
+    return Case([gate, up, w, y], [y], lambda gate, up, w: (F.silu(gate.float()) * up.float()).to(gate.dtype) @ w, gate, up, w,
+                flops=2 * m * n * k)
+
+
+@add("products:normed_product", ((4096, 4096, 4096), (1021, 1000, 1026)), (21, 37, 29))
+def _(r, m, n, k):
+    x, gamma, w, y = r.randn(m, k), r.randn(k), r.randn(k, n, scale=k**-0.5), r.empty(m, n)
+
+    def function(x, gamma, w):
+        v = x.float()
+        return (v * torch.rsqrt((v * v).mean(1, keepdim=True) + EPS) * gamma.float()).to(x.dtype) @ w
+    return Case([x, gamma, w, y, EPS], [y], function, x, gamma, w, flops=2 * m * n * k)
+
+
+@add("products:dequantised", ((4096, 4096, 4096), (1021, 1000, 1026)), (21, 37, 29))
+def _(r, m, n, k):
+    x, w, scale, y = r.randn(m, k), r.ints(-128, 128, n, k, kind=torch.int8), r.f32(n, scale=k**-0.5 / 64), r.empty(m, n)
+    return Case([x, w, scale, y], [y], lambda x, w, s: x @ (w.float() * s[:, None]).to(x.dtype).T, x, w, scale, flops=2 * m * n * k)
+
+
 @add("products:max_plus", ((512, 512, 512), (127, 129, 301)), (9, 37, 11))
 def _(r, m, n, k):
     a, b, c = r.randn(m, k), r.randn(k, n), r.empty(m, n)

@@ -330,6 +330,14 @@ PROGRAMS = [
     other("products", "lora", [("x", FEW_VIEWS), ("w", FEW_VIEWS), ("y", PLAIN)],
           {"BM=16 BN=32 BK=16": {"M": [1, 16, 37], "N": [1, 69], "K": [16, 45], "R": [4, 16]},
            "-": {"M": [33], "N": [66], "K": [100, 200], "R": [8]}}, gpus=GPUS),
+    *(other("products", name, [(a, FEW_VIEWS), ("w", FEW_VIEWS), ("y", PLAIN)],
+            {"BM=16 BN=32 BK=16": {"M": [1, 16, 37], "N": [1, 69], "K": [16, 45, 0]}}, gpus=GPUS)
+      for name, a in (("gated_down", "gate"), ("normed_product", "x"), ("dequantised", "x"))),
+    # Warps that copy, and what is computed on its way to wgmma.
+    *(other("products", name, [(a, PLAIN), ("w", PLAIN), ("y", PLAIN)],
+            {"BM=64 BN=64 BK=32": {"M": [64, 1, 130], "N": [64, 8, 72], "K": [32, 16, 80, 208]},
+             "BM=128 BN=32 BK=32": {"M": [1, 128], "N": [8, 40], "K": [160, 176, 208]}}, types=["f16", "bf16"], gpus=["sm_90a"])
+      for name, a in (("gated_down", "gate"), ("normed_product", "x"), ("dequantised", "x"))),
     other("products", "max_plus", [("a", FEW_VIEWS), ("b", FEW_VIEWS)],
           {"BM=4 BN=16 BK=4": {"M": [1, 4, 9], "N": [1, 16, 37], "K": [0, 4, 11]}}),
     other("convolutions", "conv2d_nchw", [("x", FEW_VIEWS), ("wt", FEW_VIEWS), ("y", ["contiguous", "rows"])],

@@ -345,6 +345,16 @@ bool tile_exec_clear_tile(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
+bool tile_exec_put_tile(TileExecutor *e, const ExecInstruction *in) {
+    ExecValue place = tile_exec_operand(e, in, 0), value = tile_exec_operand(e, in, 1);
+    TileScalar scalar = in->op->operands[1].value->type->scalar;
+    for (uint32_t i = 0; i < value.count; i++) {
+        int64_t offset = (int64_t)place.lanes[1] + (int64_t)i * tile_scalar_bytes(scalar);
+        if (!tile_exec_store_element(e, in, place.lanes[0], offset, scalar, value.lanes[i], tile_exec_poisoned(value, i))) return false;
+    }
+    return true;
+}
+
 bool tile_exec_shared_tile(TileExecutor *e, const ExecInstruction *in) {
     ExecValue place = tile_exec_operand(e, in, 0), result = tile_exec_result(e, in);
     int64_t bytes = tile_scalar_bytes(in->to);

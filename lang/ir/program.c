@@ -56,7 +56,7 @@ static bool is_internal(const TileOp *op) {
     const TileOpInfo *info = tile_op_info((TileOpId)op->id);
     bool form = !(info->forms & TILE_FORM_TILE);
     return form || info->class == TILE_CLASS_BLOCK || op->id == TILE_OP_PTR_ADD || op->id == TILE_OP_BUFFER ||
-           op->id == TILE_OP_PROGRAM_ID || op->id == TILE_OP_COPY_TILE || op->id == TILE_OP_SHARED_TILE;
+           op->id == TILE_OP_PROGRAM_ID || op->id == TILE_OP_COPY_TILE || op->id == TILE_OP_PUT_TILE || op->id == TILE_OP_SHARED_TILE;
 }
 
 static const TileOp *outermost(const TileOp *op) {

@@ -176,6 +176,11 @@ const char *tile_rule_clear_tile(const TileRule *r) {
     return NULL;
 }
 
+const char *tile_rule_put_tile(const TileRule *r) {
+    const TileType *tile = tile_rule_operand(r, 1);
+    return tile_type_is_tile(tile) && tile->rank == 2 ? check_shared(tile_rule_operand(r, 0), tile) : "what is stored is no tile of two axes";
+}
+
 const char *tile_rule_shared_tile(const TileRule *r) {
     const TileType *type = r->result[0];
     if (!type) return "the result type has to be given";

@@ -357,8 +357,43 @@ static void anchor_access(Anchor *anchor, TileOp *op) {
     if (op->result_count) anchor_result(anchor, op, &layout);
 }
 
+/* What an operand is computed of, in the product's block. */
+typedef struct Sources {
+    bool tiles, sums; /* that threads read or load; of other products, or carried by the loop */
+} Sources;
+
+static void find_sources(const TileValue *value, const TileOp *dot, TileMap *seen, Sources *sources) {
+    const TileOp *op = value->op;
+    if (!tile_type_is_tile(value->type) || tile_map_get(seen, value)) return;
+    tile_map_set(seen, (void *)(uintptr_t)value, seen);
+    if (op && !tile_block_inside(op->block, dot->block)) return;
+    sources->tiles |= op && (op->id == TILE_OP_SHARED_TILE || op->id == TILE_OP_LOAD_TILE);
+    sources->sums |= !op || op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE || op->id == TILE_OP_DOT || op->id == TILE_OP_DOT_WAIT;
+    for (unsigned i = 0; op && op->id == TILE_OP_IF && i < op->region_count; i++)
+        find_sources(tile_op_operand(op->regions[i].last, value->index), dot, seen, sources);
+    for (unsigned i = 0; op && tile_op_is_pure(op) && i < op->operand_count; i++)
+        find_sources(tile_op_operand(op, i), dot, seen, sources);
+}
+
+/* What is computed of tiles on its way to wgmma is computed as the fragments that this takes; what is made of another product's
+ * sums, as these are. */
+static void anchor_computed(Anchor *anchor, TileOp *dot) {
+    const TileType *a = tile_op_operand(dot, 0)->type;
+    bool transposed;
+    Sources sources = {0};
+    TileMap seen;
+    tile_map_init(&seen, anchor->context->scratch);
+    if (!gpu_dot_is_wgmma(dot) || gpu_find_shared(tile_op_operand(dot, 0), &transposed)) return;
+    find_sources(tile_op_operand(dot, 0), dot, &seen, &sources);
+    if (!sources.tiles || sources.sums) return;
+    TileLayoutShape shape = gpu_dot_shape(a);
+    TileLayout layout = tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_A, tile_scalar_bits(a->scalar), anchor->dots.plan);
+    anchor_operand(anchor, dot, 0, &layout);
+}
+
 static void anchor_dot(Anchor *anchor, TileOp *op) {
     TileLayout layout = choose_layout(anchor, op->results[0].type, NO_AXIS);
+    anchor_computed(anchor, op);
     anchor_operand(anchor, op, 2, &layout);
     anchor_result(anchor, op, &layout);
 }
@@ -375,10 +410,18 @@ static void anchor_definition(Anchor *anchor, TileOp *op) {
     anchor_result(anchor, op, &layout);
 }
 
+static bool is_in_panels(const TileOp *shared) { return tile_op_operand(shared, 0)->type->swizzle == TILE_SWIZZLE_PANELS; }
+
 /* What has been copied to shared memory ahead of its way to a product is read in vectors. */
 static void anchor_shared(Anchor *anchor, TileOp *op) {
     TileLayout layout = rows_of(anchor, op->results[0].type, GPU_ACCESS_BYTES);
     anchor_result(anchor, op, &layout);
+}
+
+/* It is stored in vectors. */
+static void anchor_put(Anchor *anchor, TileOp *op) {
+    TileLayout layout = rows_of(anchor, tile_op_named(op, TILE_OPERAND_VALUE)->type, GPU_ACCESS_BYTES);
+    anchor_operand(anchor, op, 1, &layout);
 }
 
 static void anchor_block(Anchor *anchor, TileBlock *block) {
@@ -391,9 +434,10 @@ static void anchor_block(Anchor *anchor, TileBlock *block) {
         case TILE_OP_ATOMIC_TILE: anchor_access(anchor, op); break;
         case TILE_OP_DOT: anchor_dot(anchor, op); break;
         case TILE_OP_DOT_WAIT: anchor_wait(anchor, op); break;
+        case TILE_OP_PUT_TILE: anchor_put(anchor, op); break;
         case TILE_OP_SHARED_TILE:
-            /* A vector is read as those have it who compute with it. */
-            if (!gpu_stays_shared(op) && op->results[0].type->extent[0] > 1) anchor_shared(anchor, op);
+            /* A vector, and what a map has copied, is read as those have it who compute with it. */
+            if (!gpu_stays_shared(op) && op->results[0].type->extent[0] > 1 && !is_in_panels(op)) anchor_shared(anchor, op);
             break;
         case TILE_OP_SLICE:
         case TILE_OP_CAT:

@@ -479,7 +479,7 @@ static void convert_operand(Propagate *p, TileOp *op, unsigned index) {
 
 static void convert_operands(Propagate *p, TileBlock *block) {
     for (TileOp *op = block->first; op; op = op->next) {
-        for (unsigned i = 0; i < op->operand_count; i++) convert_operand(p, op, i);
+        for (unsigned i = 0; i < op->operand_count && !gpu_stays_shared(op); i++) convert_operand(p, op, i);
         for (unsigned i = 0; i < op->region_count; i++) convert_operands(p, &op->regions[i]);
     }
 }

@@ -144,16 +144,6 @@ void gpu_end_stores(Gpu *gpu) {
     if (gpu->stored.count) wait_for_stores(gpu);
 }
 
-/* Lanes give the addresses of rows of matrices: 16 rows, then the same ones 8 columns further. */
-static TileLayout lanes_of_rows(const TileLayout *sums) {
-    TileLayout layout = *sums;
-    unsigned lane = tile_layout_first_bit(&layout, TILE_LAYOUT_LANE), row = tile_layout_axis_bit(&layout, 0);
-    enum { ROW_BITS = 4, LOG_COLUMNS = 3 };
-    for (unsigned i = 0; i < ROW_BITS; i++) layout.map.column[lane + i] = UINT32_C(1) << (row + i);
-    layout.map.column[lane + ROW_BITS] = UINT32_C(1) << LOG_COLUMNS;
-    return layout;
-}
-
 /* Stores 16 rows and 16 columns, or 8 where there are no more, by matrices of 8 x 8. */
 static void store_block(Gpu *gpu, TileValue *value, const TileLayout *layout, const uint32_t *at, int64_t row,
                         int64_t column, TileValue *address) {
@@ -178,7 +168,7 @@ static TileLayout rows_layout(Gpu *gpu, const TileType *type) {
 
 static void store_matrices(Gpu *gpu, TileValue *value, const TileType *type, Columns columns, TileValue *place) {
     enum { BLOCK = 16 };
-    TileLayout sums = rows_layout(gpu, type), rows = lanes_of_rows(&sums);
+    TileLayout sums = rows_layout(gpu, type), rows = gpu_lanes_of_rows(&sums);
     GpuSharedTile tile = gpu_shared_tile(gpu_panel_type(gpu->module->context, type));
     GpuTileAddresses places = gpu_tile_addresses(gpu, place, &tile, &rows, false);
     uint32_t *at = gpu_index_registers(gpu, &sums);

@@ -17,6 +17,7 @@ typedef struct Taken {
 typedef struct Group {
     TileValue *full, *empty; /* those of slot 0 */
     int64_t slots, bytes;    /* bytes: of one slot of all channels */
+    int64_t copied;          /* bytes that come to these: a slot of a short vector is longer */
     unsigned channels;
     Taken filled, read;
     const TileOp *pending; /* a release in the loop that has been lowered last, of whose last slot nobody has told yet */
@@ -59,7 +60,10 @@ static void find_channel(TileOp *op, void *state) {
     if (op->id != TILE_OP_CHANNEL) return;
     Group *group = &gpu->channels->groups[tile_op_integer(op, TILE_ATTRIBUTE_GROUP, 0)];
     group->slots = tile_op_integer(op, TILE_ATTRIBUTE_SLOTS, 1);
-    group->bytes += gpu_shared_bytes(tile_type_slot(gpu->module->context, op->results[0].type));
+    const TileType *slot = tile_type_slot(gpu->module->context, op->results[0].type);
+    GpuSharedTile tile = gpu_shared_tile(slot);
+    group->bytes += gpu_shared_bytes(slot);
+    group->copied += gpu_shared_tile_bytes(&tile);
     group->channels++;
 }
 
@@ -165,7 +169,7 @@ void gpu_lower_take_end(Gpu *gpu, const TileOp *op) {
     if (taken->by_lanes) gpu_build_plain(&gpu->b, TILE_OP_WARP_BARRIER);
     taken->by_lanes = false;
     if (fills)
-        build_arrive(gpu, taken->mbarrier, group->bytes);
+        build_arrive(gpu, taken->mbarrier, group->copied);
     else if (tile_op_integer(op, TILE_ATTRIBUTE_PENDING, 0))
         release_before(gpu, group, op);
     else

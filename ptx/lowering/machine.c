@@ -202,6 +202,7 @@ static void lower_any_op(Gpu *gpu, TileOp *op) {
     case TILE_OP_PERMUTE:
         if (!gpu_stays_shared(op)) gpu_lower_value(gpu, op);
         return;
+    case TILE_OP_PUT_TILE: gpu_lower_put(gpu, op); return;
     case TILE_OP_CLEAR_TILE: gpu_lower_clear(gpu, op); return;
     case TILE_OP_DOT_WAIT: gpu_lower_dot_wait(gpu, op); return;
     case TILE_OP_PARTITIONS: gpu_lower_partitions(gpu, op); return;

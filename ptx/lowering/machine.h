@@ -72,6 +72,7 @@ typedef struct Gpu {
     GpuChannels *channels; /* between partitions */
     int64_t sums;          /* elements of sums of products by tensor cores */
     int64_t promoted;      /* registers of a thread for sums that are added to those */
+    int64_t read_bytes;    /* of tiles that threads read from slots between partitions */
     uint32_t block_threads; /* of all partitions */
     unsigned products; /* shapes of sums that mma computes */
     unsigned log_warps;
@@ -301,12 +302,15 @@ typedef struct GpuTileAddresses {
 GpuTileAddresses gpu_tile_addresses(Gpu *gpu, TileValue *pointer, const GpuSharedTile *tile, const TileLayout *layout,
                      bool transposed);
 TileValue *gpu_register_address(GpuTileAddresses *places, uint32_t reg);
+/* The layout of what lanes give the addresses of, where matrices of 8 x 8 move between such fragments and shared memory. */
+TileLayout gpu_lanes_of_rows(const TileLayout *fragments);
 /* The byte offset of a column in its row, swizzled by the row; the address of such an element. */
 TileValue *gpu_swizzled_column(Gpu *gpu, const GpuSharedTile *tile, TileValue *row, TileValue *column);
 TileValue *gpu_element_address(Gpu *gpu, const GpuSharedTile *tile, TileValue *pointer, TileValue *row, TileValue *column);
 /* Stores all registers of a tile in shared memory, in the layout of the pointer type `stored`. */
 void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, const TileType *stored, TileValue *pointer);
 void gpu_lower_shared_tile(Gpu *gpu, TileOp *op);
+void gpu_lower_put(Gpu *gpu, TileOp *op);
 void gpu_lower_clear(Gpu *gpu, TileOp *op);
 
 /* ---- copy.c ---- */

@@ -21,8 +21,16 @@ static void count_copy(TileOp *op, void *state) {
     *(vector ? &copies->vectors : &copies->tiles) += 1;
 }
 
+/* Bytes of the tiles that threads read from slots, to compute what products take. */
+static void add_read(TileOp *op, void *bytes) {
+    bool read = op->id == TILE_OP_SHARED_TILE && !gpu_stays_shared(op) &&
+                tile_op_operand(op, 0)->type->swizzle == TILE_SWIZZLE_PANELS;
+    if (read) *(int64_t *)bytes += tile_type_lanes(op->results[0].type) * tile_scalar_bytes(op->results[0].type->scalar);
+}
+
 static bool have_enough(const Gpu *gpu, int64_t multiplying, int64_t each, int64_t others) {
-    return gpu->sums * gpu->turns / multiplying + gpu->promoted + others <= each;
+    int64_t read = gpu->read_bytes / (int64_t)sizeof(uint32_t);
+    return (gpu->sums + read) * gpu->turns / multiplying + gpu->promoted + others <= each;
 }
 
 /* How many blocks of so many threads have room on a multiprocessor beside one another, as far as their channels' slots
@@ -71,6 +79,7 @@ void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
     const TileAttribute *warps = tile_op_get(op, TILE_ATTRIBUTE_WARPS);
     TileValue *thread = gpu->thread;
     gpu->turns = tile_op_integer(op, TILE_ATTRIBUTE_TURNS, 1);
+    tile_block_walk((TileBlock *)&op->regions[0], add_read, &gpu->read_bytes);
     Registers registers = share_registers(gpu, op);
     gpu_open_turns(gpu);
     gpu_build_mbarriers(gpu, warps->integers[0] / gpu->turns);

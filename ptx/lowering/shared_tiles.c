@@ -129,22 +129,91 @@ void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, const TileTy
     if (branch) gpu_end_branch(gpu, branch, &outer);
 }
 
-void gpu_lower_shared_tile(Gpu *gpu, TileOp *op) {
-    const TileType *type = op->results[0].type;
-    TileLayout layout = *type->layout;
-    GpuSharedTile tile = gpu_shared_tile(tile_op_operand(op, 0)->type);
-    GpuTileAddresses places =
-        gpu_tile_addresses(gpu, gpu_value(gpu, tile_op_operand(op, 0)), &tile, &layout, tile.by_columns);
-    uint32_t count = tile_layout_registers(&layout);
-    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
-    unsigned width = vector_width(&layout, &tile);
-    const TileType *vector = tile_type_vector(gpu->module->context, type->scalar, width, false);
-    for (uint32_t r = 0; r < count; r += width) {
-        TileValue *loaded = tile_build_load(&gpu->b, vector, gpu_register_address(&places, r), NULL, NULL,
-                                            width > 1 ? (int64_t)width * tile_scalar_bytes(type->scalar) : 0);
+/* ---- by matrices of 8 x 8 ---- */
+
+enum { SIDE = 8, BLOCK = 2 * SIDE, PACKED = 2, WORDS = 4 };
+
+/* Lanes give the addresses of rows of matrices: 16 rows, then the same ones 8 columns further. */
+TileLayout gpu_lanes_of_rows(const TileLayout *fragments) {
+    enum { ROW_BITS = 4 };
+    TileLayout layout = *fragments;
+    unsigned lane = tile_layout_first_bit(&layout, TILE_LAYOUT_LANE), row = tile_layout_axis_bit(&layout, 0);
+    for (unsigned i = 0; i < ROW_BITS; i++) layout.map.column[lane + i] = UINT32_C(1) << (row + i);
+    layout.map.column[lane + ROW_BITS] = SIDE;
+    return layout;
+}
+
+static bool has_register(const TileLayout *layout, uint32_t column) {
+    for (unsigned i = 0; i < layout->bits[TILE_LAYOUT_REGISTER]; i++)
+        if (layout->map.column[i] == column) return true;
+    return false;
+}
+
+/* Have lanes and registers pairs of 16 bits of each block of 16 rows and 16 columns as such an access gives them? */
+static bool is_fragments(const TileLayout *layout, const GpuSharedTile *tile) {
+    unsigned lane = tile_layout_first_bit(layout, TILE_LAYOUT_LANE), row = tile_layout_axis_bit(layout, 0);
+    if (tile->by_columns || tile_scalar_bytes(tile->scalar) != PACKED || tile->row_bytes % TILE_CHUNK_BYTES) return false;
+    if ((INT64_C(1) << layout->log_extent[0]) < BLOCK || (INT64_C(1) << layout->log_extent[1]) < BLOCK) return false;
+    for (unsigned i = 0; i < TILE_LANE_BITS; i++) {
+        uint32_t wanted = i < 2 ? (uint32_t)PACKED << i : UINT32_C(1) << (row + i - 2);
+        if (layout->map.column[lane + i] != wanted) return false;
+    }
+    return layout->map.column[0] == 1 && has_register(layout, SIDE) && has_register(layout, (uint32_t)SIDE << row);
+}
+
+/* Loads 16 rows and 16 columns. */
+static void load_block(Gpu *gpu, TileScalar scalar, const uint32_t *at, TileValue *address, TileValue **registers) {
+    const TileType *type = tile_type_vector(gpu->module->context, scalar, WORDS * PACKED, false);
+    TileValue *loaded = tile_op_result(tile_build_op(&gpu->b, TILE_OP_LOAD_MATRIX, &address, 1, NULL, 0, &type, 1), 0);
+    for (unsigned i = 0; i < WORDS * PACKED; i++) registers[at[i]] = gpu_register(gpu, loaded, i);
+}
+
+static void load_matrices(GpuTileAddresses *places, const TileLayout *layout, TileValue **registers) {
+    Gpu *gpu = places->gpu;
+    const uint32_t *found = gpu_index_registers(gpu, layout);
+    int64_t columns = tile_layout_extent(layout, 1);
+    for (uint32_t r = 0; r < tile_layout_registers(layout); r++) {
+        int64_t row = gpu_register_index(layout, 0, r), column = gpu_register_index(layout, 1, r);
+        uint32_t at[WORDS * PACKED];
+        if (row % BLOCK || column % BLOCK) continue;
+        for (unsigned i = 0; i < WORDS * PACKED; i++)
+            at[i] = found[(row + (i >> 1 & 1) * SIDE) * columns + column + (i >> 2) * SIDE + (i & 1)];
+        load_block(gpu, places->tile.scalar, at, gpu_register_address(places, r), registers);
+    }
+}
+
+static void load_vectors(GpuTileAddresses *places, const TileLayout *layout, TileValue **registers) {
+    Gpu *gpu = places->gpu;
+    unsigned width = vector_width(layout, &places->tile);
+    TileScalar scalar = places->tile.scalar;
+    const TileType *vector = tile_type_vector(gpu->module->context, scalar, width, false);
+    for (uint32_t r = 0; r < tile_layout_registers(layout); r += width) {
+        TileValue *loaded = tile_build_load(&gpu->b, vector, gpu_register_address(places, r), NULL, NULL,
+                                            width > 1 ? (int64_t)width * tile_scalar_bytes(scalar) : 0);
         for (unsigned i = 0; i < width; i++) registers[r + i] = width > 1 ? gpu_register(gpu, loaded, i) : loaded;
     }
-    tile_map_set(&gpu->values, &op->results[0], gpu_join(gpu, registers, count));
+}
+
+void gpu_lower_shared_tile(Gpu *gpu, TileOp *op) {
+    TileLayout layout = *op->results[0].type->layout;
+    GpuSharedTile tile = gpu_shared_tile(tile_op_operand(op, 0)->type);
+    bool matrices = is_fragments(&layout, &tile);
+    TileLayout given = matrices ? gpu_lanes_of_rows(&layout) : layout;
+    GpuTileAddresses places = gpu_tile_addresses(gpu, gpu_value(gpu, tile_op_operand(op, 0)), &tile, &given, tile.by_columns);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, tile_layout_registers(&layout));
+    if (matrices)
+        load_matrices(&places, &layout, registers);
+    else
+        load_vectors(&places, &layout, registers);
+    tile_map_set(&gpu->values, &op->results[0], gpu_join(gpu, registers, tile_layout_registers(&layout)));
+}
+
+/* The next reader is wgmma, for which the stores have to be fenced. */
+void gpu_lower_put(Gpu *gpu, TileOp *op) {
+    const TileValue *place = tile_op_named(op, TILE_OPERAND_PLACE), *tile = tile_op_named(op, TILE_OPERAND_VALUE);
+    gpu_put_tile(gpu, gpu_value(gpu, tile), tile->type, place->type, gpu_value(gpu, place));
+    gpu_build_plain(&gpu->b, TILE_OP_FENCE_ASYNC);
+    gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
 }
 
 /* ---- lanes that become 0 ---- */

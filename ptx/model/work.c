@@ -47,6 +47,7 @@ typedef struct Walk {
     double fill;    /* cycles until the first tiles come that warps of their own copy, once for a program */
     bool flows;     /* they copy for the current loop, and for the next loop while this one ends */
     int64_t program;
+    double looped;  /* cycles until the last loop so far has ended */
     unsigned loops; /* around the current block, beside that of the programs */
     double sums;    /* of a thread, of the products so far */
     bool turns;     /* programs of a block multiply in turn */
@@ -226,6 +227,13 @@ static double instructions_of_access(const Walk *walk, const Piece *piece, const
     return piece->even > 0 ? most(1, bytes / piece->even) * (OF_VECTOR + 3) : elements_of(walk, tile) * OF_ELEMENT;
 }
 
+/* Threads read what they compute with as fragments: of 16 bits, by matrices, else in pairs. */
+static double instructions_of_reading(const Walk *walk, const TileOp *load, const TileType *tile) {
+    enum { OF_MATRICES = 8, PAIR = 2 };
+    if (!gpu_load_is_computed(load)) return 0;
+    return elements_of(walk, tile) / (tile_scalar_bits(tile->scalar) == 16 ? OF_MATRICES : PAIR);
+}
+
 /* Copies run beside the products: they take a share of an iteration's time only if they come too late. */
 static double do_copied(Walk *walk, const TileOp *op, double begin, const Piece *piece, const TileType *tile) {
     int64_t slots = tile_op_integer(op, TILE_ATTRIBUTE_LATENCY, 0) + 1;
@@ -234,7 +242,7 @@ static double do_copied(Walk *walk, const TileOp *op, double begin, const Piece 
     walk->flows |= gpu_by_map(op);
     if (slots > 1 && (walk->slots == 0 || (double)slots < walk->slots)) walk->slots = (double)slots;
     bool words = tile_scalar_bytes(tile->scalar) >= 4;
-    double instructions = gpu_by_map(op) ? 0
+    double instructions = gpu_by_map(op) ? instructions_of_reading(walk, op, tile)
                           : piece->whole ? piece->vectors * OF_VECTOR
                                          : elements_of(walk, tile) * (words ? OF_COPIED_WORD : OF_COPIED_ELEMENT);
     return issue(walk, op, begin, instructions, slots > 1 ? OF_CHANNEL : OF_MEMORY + OF_BARRIER);
@@ -352,9 +360,29 @@ static double smooth_most(double a, double b) {
 
 /* A warpgroup waits for its products before it begins those of the next iteration, unless programs take turns. Meanwhile others'
  * are under way. Where a loop computes with the sums, chains of ops say when. */
-static double cycles_of_groups(const Walk *walk, double cycles) {
+static double cycles_of_groups(const Walk *walk, const TileOp *dot, double cycles) {
     double groups = most(1, walk->warps / GROUP_WARPS);
-    return walk->turns || walk->work->uses_sums ? cycles : most(cycles, cycles / groups + OF_PRODUCTS);
+    bool waits = !walk->turns || gpu_operand_is_computed(dot, 0);
+    return !waits || walk->work->uses_sums ? cycles : most(cycles, cycles / groups + OF_PRODUCTS);
+}
+
+/* A second operand that is computed on its way is stored in vectors, and all threads wait for all. */
+static double put_operand(Walk *walk, const TileOp *dot, double ready) {
+    const TileType *type = tile_op_operand(dot, 1)->type;
+    double bytes = lanes_of(type) * (double)tile_scalar_bytes(type->scalar);
+    double instructions = OF_MOVE * bytes / VECTOR_BYTES / (walk->warps * TILE_WARP_THREADS);
+    walk->work->shared += (double)gpu_put_slots(dot) * bytes;
+    walk->work->instructions += walk->times * walk->warps * instructions;
+    walk->work->code += instructions;
+    return ready + instructions * walk->busy + OF_BARRIER;
+}
+
+/* While such a product is under way, what the next one takes is computed, unless registers that it reads would be. */
+static double do_wgmma(Walk *walk, const TileOp *dot, double begin, double cycles) {
+    double ready = ready_operands(walk, dot, begin), product = cycles_of_groups(walk, dot, cycles);
+    if (!gpu_operand_is_computed(dot, 1)) return ready + product;
+    ready = put_operand(walk, dot, ready);
+    return gpu_operand_is_computed(dot, 0) ? ready + product : most(ready, begin + cycles);
 }
 
 static double do_dot(Walk *walk, const TileOp *dot, double begin) {
@@ -368,8 +396,8 @@ static double do_dot(Walk *walk, const TileOp *dot, double begin) {
     walk->work->tensor += walk->times * cycles;
     walk->sums = most(walk->sums, elements_of(walk, dot->results[0].type));
     double share = walk->warps < SCHEDULERS ? SCHEDULERS / walk->warps : 1;
-    double end = ready_operands(walk, dot, begin) +
-                 (gpu_dot_is_wgmma(dot) ? cycles_of_groups(walk, cycles) : cycles * share + OF_EXCHANGE);
+    double end = gpu_dot_is_wgmma(dot) ? do_wgmma(walk, dot, begin, cycles)
+                                       : ready_operands(walk, dot, begin) + cycles * share + OF_EXCHANGE;
     walk->ready[dot->results[0].number] = end;
     return end;
 }
@@ -426,12 +454,20 @@ static double trips_of(Walk *walk, const TileOp *loop) {
     return (double)trips;
 }
 
+static bool multiplies(const TileBlock *body) {
+    for (const TileOp *op = body->first; op; op = op->next)
+        if (op->id == TILE_OP_DOT && gpu_dot_is_mma(op)) return true;
+    return false;
+}
+
 /* Iterations of a loop follow one another at least so far apart that what they copy ahead arrives. A loop waits for its
  * first tiles, unless warps of their own have them copied, which go from one loop to the next. */
 static double do_for(Walk *walk, const TileOp *loop, double begin) {
     bool flows = walk->flows;
     double carried = walk->carried, copied = walk->copied, slots = walk->slots;
     begin = ready_operands(walk, loop, begin);
+    /* Products that take what an earlier loop gave wait for it once, not in each iteration. */
+    if (multiplies(&loop->regions[0])) begin = most(begin, walk->looped);
     double trips = trips_of(walk, loop);
     for (unsigned i = 0; i < loop->result_count; i++) walk->carried += registers_of(walk, &loop->results[i]);
     walk->copied = walk->slots = 0;
@@ -448,6 +484,7 @@ static double do_for(Walk *walk, const TileOp *loop, double begin) {
     walk->copied = copied;
     walk->slots = slots;
     walk->flows = flows;
+    walk->looped = tile_loop_is_of_programs(loop) ? 0 : end;
     for (unsigned i = 0; i < loop->result_count; i++) walk->ready[loop->results[i].number] = end;
     return end;
 }

@@ -132,9 +132,69 @@ bool gpu_load_is_copied(const TileOp *load) {
     return is_copied_for(load, &readers);
 }
 
-bool gpu_load_passes_through(TileFunc *func, const TileOp *load) {
-    const TileType *tile = load->id == TILE_OP_LOAD_TILE ? load->results[0].type : NULL;
-    if (!tile || tile->rank != 2 || !can_be_copied(load) || gpu_load_is_copied(load)) return false;
+/* Is the value, of the loop's body, made of the load's tile alone or with others? */
+static bool is_made_of(const TileValue *value, const TileOp *load, unsigned *left) {
+    const TileOp *op = value->op;
+    if (op == load) return true;
+    if (!op || op->block != load->block || !tile_op_is_pure(op) || !tile_type_is_tile(value->type) || !*left) return false;
+    --*left;
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (is_made_of(tile_op_operand(op, i), load, left)) return true;
+    return false;
+}
+
+bool gpu_load_is_computed(const TileOp *load) {
+    enum { MOST_STEPS = 256, OPERANDS = 2 };
+    if (load->id != TILE_OP_LOAD_TILE || !tile_type_is_tile(load->results[0].type) || load->results[0].type->rank != 2) return false;
+    if (!can_be_copied(load) || gpu_load_is_copied(load)) return false;
+    for (const TileOp *dot = load->next; dot; dot = dot->next) {
+        if (dot->id != TILE_OP_DOT || !gpu_dot_is_mma(dot)) continue;
+        for (unsigned i = 0, left = MOST_STEPS; i < OPERANDS; i++, left = MOST_STEPS)
+            if (is_made_of(tile_op_operand(dot, i), load, &left)) return true;
+    }
+    return false;
+}
+
+/* ---- second operands that pass through registers ---- */
+
+/* Is the value the load's tile as it is copied, transposed or not? */
+static bool is_as_copied(const TileValue *value, const TileOp *load, bool *transposed) {
+    const TileOp *op = value->op;
+    if (op == load) return true;
+    if (!op || (op->id != TILE_OP_FILL && op->id != TILE_OP_PERMUTE) || !is_as_copied(tile_op_operand(op, 0), load, transposed)) return false;
+    if (op->id == TILE_OP_FILL) return repeats_load(op, load, *transposed);
+    *transposed ^= is_transposed(op);
+    return true;
+}
+
+bool gpu_operand_is_computed(const TileOp *dot, unsigned operand) {
+    bool transposed;
+    const TileOp *op = tile_op_operand(dot, operand)->op;
+    if (gpu_find_shared(tile_op_operand(dot, operand), &transposed)) return false;
+    while (op && (op->id == TILE_OP_FILL || op->id == TILE_OP_PERMUTE || op->id == TILE_OP_RESHAPE)) op = tile_op_operand(op, 0)->op;
+    if (!op || op->id != TILE_OP_LOAD_TILE) return true;
+    transposed = false;
+    return !gpu_load_is_copied(op) && !(gpu_by_map(op) && is_as_copied(tile_op_operand(dot, operand), op, &transposed));
+}
+
+int64_t gpu_put_slots(const TileOp *dot) { return gpu_operand_is_computed(dot, 0) ? 2 : 3; }
+
+TileValue *gpu_put_source(const TileOp *dot, bool *permuted) {
+    TileValue *value = tile_op_operand(dot, 1), *under = value;
+    while (tile_value_def(under, TILE_OP_FILL)) under = tile_op_operand(under->op, 0);
+    const TileOp *permute = tile_value_def(under, TILE_OP_PERMUTE);
+    *permuted = permute && is_transposed(permute);
+    return *permuted ? tile_op_operand(permute, 0) : value;
+}
+
+int64_t gpu_put_bytes(TileContext *context, const TileOp *dot) {
+    bool permuted;
+    if (!gpu_dot_is_wgmma(dot) || !gpu_operand_is_computed(dot, 1)) return 0;
+    return gpu_put_slots(dot) * gpu_shared_bytes(gpu_panel_type(context, gpu_put_source(dot, &permuted)->type));
+}
+
+bool gpu_load_has_whole_chunks(TileFunc *func, const TileOp *load) {
+    const TileType *tile = load->results[0].type;
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     const TileValue *tensor = tile_op_operand(load, 0);
     unsigned last = tile_access_read(load, indices) - 1, bytes = tile_scalar_bytes(tile->scalar);
@@ -304,6 +364,22 @@ static void drop_fills(TileValue *value) {
     }
 }
 
+/* Products read the tile from its slot, whoever else reads it there. */
+static void drop_repeated_fills(TileValue *value, const TileOp *load, bool transposed) {
+    for (TileUse *use = value->first_use, *next; use; use = next) {
+        TileOp *user = use->user;
+        Readers readers = {0};
+        next = use->next;
+        if (user->id == TILE_OP_PERMUTE && value->type->rank == 2)
+            drop_repeated_fills(&user->results[0], load, transposed != is_transposed(user));
+        if (user->id != TILE_OP_FILL || use->index || !repeats_load(user, load, transposed)) continue;
+        if (!only_multiplied(&user->results[0], load, transposed, &readers)) continue;
+        tile_value_replace(&user->results[0], value);
+        tile_op_erase(user);
+        next = value->first_use; /* the list has changed */
+    }
+}
+
 /* What makes rows of the loaded tile gets them as they lie in the slot. */
 static void replace_load(TileOp *load, TileValue *rows) {
     TileValue *loaded = &load->results[0];
@@ -324,10 +400,35 @@ static void replace_load(TileOp *load, TileValue *rows) {
     }
 }
 
-/* The slot is released where the block ends, behind all who read the tile. */
+/* Do threads alone read the tile from the slot, where they begin to compute with it? */
+static bool is_read_once(const TileValue *tile) {
+    for (const TileUse *use = tile->first_use; use; use = use->next)
+        if (use->user->id == TILE_OP_DOT || use->user->id == TILE_OP_PERMUTE) return false;
+    return true;
+}
+
+static bool takes(const TileOp *op, const TileValue *value) {
+    for (const TileUse *use = value->first_use; use; use = use->next) {
+        const TileOp *user = use->user;
+        while (user && user->block != op->block) user = user->block->op;
+        if (user == op) return true;
+    }
+    return false;
+}
+
+/* The op behind all in the block that take the value. */
+static TileOp *op_behind(const TileValue *value, const TileBlock *block) {
+    TileOp *behind = value->op->next;
+    for (const TileOp *op = value->op->next; op != block->last; op = op->next)
+        if (takes(op, value)) behind = op->next;
+    return behind;
+}
+
+/* The slot is released where the block ends, behind all who read the tile; one that a map fills for what is computed on its way to
+ * a product, as soon as it has been read. */
 void gpu_load_through_channel(TileBuilder *at, TileOp *load, TileValue *channel) {
     TileBuilder b = tile_builder_before(at->module, load), last = tile_builder_before(at->module, load->block->last);
-    bool multiplied = gpu_load_is_copied(load);
+    bool multiplied = gpu_load_is_copied(load), computed = gpu_by_map(load) && gpu_load_is_computed(load);
     const TileType *type = gpu_copied_type(at->module->context, load->results[0].type);
     last.location = load->location;
     const TileAttribute *latency = tile_op_get(load, TILE_ATTRIBUTE_LATENCY);
@@ -338,9 +439,12 @@ void gpu_load_through_channel(TileBuilder *at, TileOp *load, TileValue *channel)
     place = tile_op_result(tile_build_op(&b, TILE_OP_CHANNEL_WAIT, &channel, 1, NULL, 0, NULL, 1), 0);
     build_clear(&b, load, place);
     TileValue *tile = tile_op_result(tile_build_op(&b, TILE_OP_SHARED_TILE, &place, 1, NULL, 0, &type, 1), 0);
-    tile_build_op(&last, TILE_OP_CHANNEL_RELEASE, &place, 1, NULL, 0, NULL, 0);
     tile->name = load->results[0].name;
+    if (computed) drop_repeated_fills(&load->results[0], load, false);
+    bool once = computed && is_read_once(&load->results[0]);
     replace_load(load, tile);
+    if (once) last.before = op_behind(tile, load->block);
+    tile_build_op(&last, TILE_OP_CHANNEL_RELEASE, &place, 1, NULL, 0, NULL, 0);
     tile_op_erase(load);
     if (multiplied) drop_fills(tile);
     if (b.error || last.error) at->error = b.error ? b.error : last.error;

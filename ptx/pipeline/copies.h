@@ -10,9 +10,21 @@
  * mask and no fill but 0, and only products use it that read shared memory, possibly through transpositions and fills with 0
  * of lanes that are invalid anyway. */
 bool gpu_load_is_copied(const TileOp *load);
-/* Can a load that passes through registers on its way to a product be copied so? Only where rows
- * are known to be contiguous and multiples of 16 bytes: elements are not copied ahead one by one for that. */
-bool gpu_load_passes_through(TileFunc *func, const TileOp *load);
+/* Does a product for tensor cores behind the load, in the same block, take what is computed of its tile, alone or with others?
+ * Such a tile can be copied as well; it comes to registers from shared memory. The search is limited. */
+bool gpu_load_is_computed(const TileOp *load);
+/* Does the product take the operand from registers, where it is computed: is it no tile as it is copied to shared memory? */
+bool gpu_operand_is_computed(const TileOp *dot, unsigned operand);
+/* A second operand that is computed on its way to wgmma passes through shared memory, where all warpgroups read it. Slots: 3 if
+ * products stay under way until the next iteration's have begun, in the text of their loop; else 2. */
+int64_t gpu_put_slots(const TileOp *dot);
+/* What is put there: the operand, or what it is the transposed tile of. `permuted`: it is so. */
+TileValue *gpu_put_source(const TileOp *dot, bool *permuted);
+/* Bytes of shared memory of all slots; 0: nothing is put there. */
+int64_t gpu_put_bytes(TileContext *context, const TileOp *dot);
+/* Can threads copy such a tile in chunks of 16 bytes? Only where rows are known to be contiguous and multiples of that:
+ * elements are not copied ahead one by one to be computed with. Asks for the fact. */
+bool gpu_load_has_whole_chunks(TileFunc *func, const TileOp *load);
 /* Is it a vector that a loop loads beside the operands of its products? Warps that copy these can have it copied, too; all lanes
  * read it from shared memory. */
 bool gpu_load_is_vector(const TileOp *load);

@@ -126,12 +126,14 @@ static bool is_carried_on(const TileOp *loop, const TileOp *dot) {
     return given && !given->next && given->user->id == TILE_OP_DOT_WAIT && goes_to(&given->user->results[0], loop, sum->index - 1);
 }
 
-static unsigned count_dots(const TileOp *loop) {
+/* 0: registers that a product under way reads must not be written for the next one. `put`: what one takes is computed. */
+static unsigned count_dots(const TileOp *loop, bool *put) {
     unsigned count = 0;
     for (const TileOp *op = loop->regions[0].first; op; op = op->next) {
         if (op->region_count) return 0;
         if (op->id != TILE_OP_DOT || !gpu_dot_is_mma(op)) continue;
-        if (!is_carried_on(loop, op)) return 0;
+        if (!is_carried_on(loop, op) || gpu_operand_is_computed(op, 0)) return 0;
+        *put |= gpu_operand_is_computed(op, 1);
         count++;
     }
     return count;
@@ -140,15 +142,17 @@ static unsigned count_dots(const TileOp *loop) {
 /* Is the slot read by nothing but products? */
 static bool is_multiplied_only(const TileOp *release) {
     for (const TileUse *use = tile_op_operand(release, 0)->first_use; use; use = use->next)
-        if (use->user != release && use->user->id != TILE_OP_SHARED_TILE) return false;
+        if (use->user != release && (use->user->id != TILE_OP_SHARED_TILE || !gpu_stays_shared(use->user))) return false;
     return true;
 }
 
 /* The products of an iteration stay under way until those of the next one have begun: while the warps wait for a slot and
- * begin them, the tensor cores have something to do, which other warpgroups do not give them where programs take turns. */
+ * begin them, the tensor cores have something to do, which other warpgroups do not give them where programs take turns, or where
+ * all of them compute a part of what each multiplies. */
 static bool try_overlap(TilePassContext *context, TileOp *loop, const char **error) {
-    unsigned count = tile_loop_is_of_programs(loop) ? 0 : count_dots(loop);
-    if (!count) return false;
+    bool put = false;
+    unsigned count = tile_loop_is_of_programs(loop) ? 0 : count_dots(loop, &put);
+    if (!count || !(put || gpu_turns(tile_op_func(loop)) > 1)) return false;
     for (TileOp *op = loop->regions[0].first; op; op = op->next) {
         if (op->id == TILE_OP_CHANNEL_RELEASE && is_multiplied_only(op))
             tile_op_set_integer(context->module, op, TILE_ATTRIBUTE_PENDING, 1);
@@ -172,7 +176,6 @@ TileResult tile_pass_gpu_dot_waits(TilePassContext *context, TileFunc *func) {
     if (waits != TILE_RESULT_CHANGED) return waits;
     TileResult releases = tile_try_each(context, func, TILE_OP_CHANNEL_RELEASE, try_release, "gpu-dot-waits");
     if (releases == TILE_RESULT_FAILED) return releases;
-    bool alone = gpu_turns(func) > 1;
-    TileResult overlap = alone ? tile_try_each(context, func, TILE_OP_FOR, try_overlap, "gpu-dot-waits") : waits;
+    TileResult overlap = tile_try_each(context, func, TILE_OP_FOR, try_overlap, "gpu-dot-waits");
     return overlap == TILE_RESULT_UNCHANGED ? waits : overlap;
 }

@@ -55,6 +55,7 @@ typedef struct Candidate {
     TileOp *loads[MOST_LOADS];
     unsigned count;
     int64_t bytes; /* of one slot for each load */
+    bool wgmma;    /* computes the products */
 } Candidate;
 
 /* ---- which loops ---- */
@@ -80,8 +81,10 @@ static const char *why_not_ahead(const TileOp *load, const TileOp *loop) {
     return NULL;
 }
 
-/* An operand of products, or a vector beside them, that warps of their own have copied. */
-static bool is_copied(const TileOp *op) { return gpu_load_is_copied(op) || (gpu_by_map(op) && gpu_load_is_vector(op)); }
+/* An operand of products, or what warps of their own have copied of that which is computed with beside them. */
+static bool is_copied(const TileOp *op) {
+    return gpu_load_is_copied(op) || (gpu_by_map(op) && (gpu_load_is_vector(op) || gpu_load_is_computed(op)));
+}
 
 static int64_t slot_bytes(TileContext *context, const TileOp *load) {
     return gpu_shared_bytes(gpu_slot_type(context, load));
@@ -105,6 +108,7 @@ static int64_t taken_bytes(const TileFunc *func, TileContext *context, const Til
         int64_t slots = tile_op_integer(op, TILE_ATTRIBUTE_LATENCY, 0) + 1;
         if (is_copied(op) || slots > 1) bytes += slots * slot_bytes(context, op);
         for (unsigned i = 0; i < 2 && op->id == TILE_OP_DOT; i++) bytes += operand_bytes(context, op, i);
+        if (op->id == TILE_OP_DOT) bytes += gpu_put_bytes(context, op);
         if (op->id == TILE_OP_STORE_TILE && gpu_by_map(op))
             bytes += gpu_map_stored_bytes(gpu_turns(func), tile_op_named(op, TILE_OPERAND_VALUE)->type);
         if (op->id == TILE_OP_STORE_TILE && gpu_by_rows(op))
@@ -137,27 +141,10 @@ static void decline(Candidate *candidate, const TileOp *load, const char *why) {
                      why);
 }
 
-/* Is the value, of the loop's body, made of the load's tile alone or with others? */
-static bool is_made_of(const TileValue *value, const TileOp *load, unsigned *left) {
-    const TileOp *op = value->op;
-    if (op == load) return true;
-    if (!op || op->block != load->block || !tile_op_is_pure(op) || !tile_type_is_tile(value->type) || !*left) return false;
-    --*left;
-    for (unsigned i = 0; i < op->operand_count; i++)
-        if (is_made_of(tile_op_operand(op, i), load, left)) return true;
-    return false;
-}
-
-/* Does it pass through registers on its way to a product by mma? Warps that multiply by wgmma copy nothing. */
+/* Is it one of what a product takes that is computed on its way, and do threads copy it? Those that multiply by wgmma copy
+ * nothing: the others do, by maps. */
 static bool passes_through(Candidate *candidate, const TileOp *load) {
-    enum { MOST_STEPS = 64 };
-    if (load->id != TILE_OP_LOAD_TILE || !tile_type_is_tile(load->results[0].type)) return false;
-    for (const TileOp *dot = load; dot; dot = dot->next) {
-        if (dot->id != TILE_OP_DOT || !gpu_dot_is_mma(dot) || gpu_dot_is_wgmma(dot)) continue;
-        for (unsigned i = 0, left = MOST_STEPS; i < 2; i++, left = MOST_STEPS)
-            if (is_made_of(tile_op_operand(dot, i), load, &left)) return gpu_load_passes_through(candidate->func, load);
-    }
-    return false;
+    return !candidate->wgmma && gpu_load_is_computed(load) && gpu_load_has_whole_chunks(candidate->func, load);
 }
 
 static void find_loads(Candidate *candidate) {
@@ -180,8 +167,10 @@ static void remark_operands(Candidate *candidate) {
         if (!gpu_dot_reads_shared(dot)) continue;
         for (unsigned i = 0; i < 2; i++) {
             const TileOp *between, *load = gpu_operand_load(dot, i, &between);
-            if (!load || gpu_load_is_copied(load) || passes_through(candidate, load)) continue;
-            if (between)
+            if (!load || is_copied(load) || passes_through(candidate, load)) continue;
+            if (candidate->wgmma && gpu_load_is_computed(load))
+                decline(candidate, load, "no tensor map copies it, and warps that multiply by wgmma copy nothing");
+            else if (between)
                 tile_pass_remark(candidate->context, load, TILE_DECISION_NOT_COPIED_AHEAD,
                                  tile_op_operand(load, 0)->name,
                                  "`%s` on its way to the product, or another use of it, requires it in registers",
@@ -208,6 +197,8 @@ static void remark_slots(Candidate *candidate, int64_t slots) {
 static bool try_loop(TilePassContext *context, TileFunc *func, TileOp *loop) {
     Candidate candidate = {.context = context, .func = func, .loop = loop};
     if (loop->id != TILE_OP_FOR || tile_loop_is_of_programs(loop)) return false;
+    for (const TileOp *op = loop->regions[0].first; op; op = op->next)
+        candidate.wgmma |= op->id == TILE_OP_DOT && gpu_dot_is_wgmma(op);
     find_loads(&candidate);
     if (context->remarks) remark_operands(&candidate);
     int64_t slots = candidate.count ? choose_slots(&candidate) : 0;

@@ -263,11 +263,13 @@ static void decide_store(Maps *maps, TileOp *store) {
         tile_op_set_integer(maps->context->module, store, TILE_ATTRIBUTE_TENSOR_MAP, 1);
 }
 
-/* Only products read tiles from where a map copies them; vectors that are computed with between products, all threads. */
+/* Products read tiles from where a map copies them, and threads what products take that is computed on its way, and vectors
+ * that are computed with between products. */
 static void decide(TileOp *load, void *state) {
     Maps *maps = state;
     if (load->id == TILE_OP_STORE_TILE) decide_store(maps, load);
-    if (load->id != TILE_OP_LOAD_TILE || !(gpu_load_is_copied(load) || gpu_load_is_vector(load))) return;
+    if (load->id != TILE_OP_LOAD_TILE) return;
+    if (!gpu_load_is_copied(load) && !gpu_load_is_vector(load) && !gpu_load_is_computed(load)) return;
     TileParameter *parameter = &maps->func->parameters[tile_op_operand(load, 0)->index];
     bool asked = parameter->asked_map;
     const char *why = why_not(maps, load);

@@ -143,7 +143,7 @@ static int64_t group_of(const TileOp *op) {
 static bool is_take(const TileOp *op, int64_t group) {
     int64_t own = group_of(op);
     if (group != ANY_GROUP) return own == group;
-    return own >= 0 || (op->id == TILE_OP_LOAD_TILE && gpu_by_map(op) && gpu_load_is_copied(op));
+    return own >= 0 || (op->id == TILE_OP_LOAD_TILE && gpu_by_map(op));
 }
 
 static bool has_take(const TileOp *op, int64_t group) {

@@ -64,7 +64,9 @@ typedef struct Warpgroups {
     int64_t loaded, stored; /* bytes of tiles in shared memory: of one slot of each load in a loop, of all stores */
     int64_t loaded_once;    /* of loads that have one slot: those outside of loops */
     int64_t stored_in_turn; /* of all stores of all programs that are to take turns */
+    int64_t put;            /* bytes of second operands that are computed on their way */
     int64_t copies;         /* loads by maps */
+    int64_t computed;       /* bytes of such loads that threads read to compute what products take */
     /* Of what is loaded beside products, in no iteration of theirs: values for each column, for each row, for each sum. */
     int64_t column_values, row_values, sum_values;
     unsigned count;         /* products */
@@ -129,9 +131,9 @@ static const TileOp *load_of(const TileValue *value) {
     return op && op->id == TILE_OP_LOAD_TILE ? op : NULL;
 }
 
-static bool is_copied(const TileValue *operand) {
-    const TileOp *load = load_of(operand);
-    return load && gpu_by_map(load) && gpu_load_is_copied(load);
+static bool is_copied(const TileOp *dot, unsigned number) {
+    const TileOp *load = load_of(tile_op_operand(dot, number));
+    return load && gpu_by_map(load) && !gpu_operand_is_computed(dot, number);
 }
 
 /* NULL: warps of their own can have the tile copied, while others multiply. */
@@ -158,11 +160,50 @@ static bool lies_across_k(const TileValue *operand, unsigned number) {
     return transposed == (number == 0);
 }
 
+/* What an operand is computed of, in the product's block. */
+typedef struct Sources {
+    Warpgroups *w;
+    const TileOp *dot;
+    TileMap seen;
+    bool copied, others; /* tiles that maps copy; others, and sums of products */
+} Sources;
+
+static void find_sources(Sources *s, const TileValue *value) {
+    const TileOp *op = value->op;
+    if (!tile_type_is_tile(value->type) || tile_map_get(&s->seen, value)) return;
+    tile_map_set(&s->seen, value, s);
+    if (op && op->block != s->dot->block && !tile_block_inside(op->block, s->dot->block)) return;
+    bool load = op && op->id == TILE_OP_LOAD_TILE, map = load && gpu_by_map(op) && gpu_load_is_computed(op) && !why_not_copied(s->w, op);
+    s->copied |= map;
+    s->others |= !op || (load ? op->results[0].type->rank > 1 && !map : !tile_op_is_pure(op) || op->id == TILE_OP_DOT);
+    for (unsigned i = 0; op && !load && i < op->operand_count; i++) find_sources(s, tile_op_operand(op, i));
+}
+
+/* NULL: threads can compute the second operand of what maps copy, and put it where products read it, beside the products of the
+ * iteration before. */
+static const char *why_not_put(Warpgroups *w, const TileOp *dot) {
+    enum { OPERAND = 1 };
+    const TileOp *loop = dot->block->op;
+    Sources sources = {.w = w, .dot = dot};
+    bool permuted;
+    tile_map_init(&sources.seen, w->context->scratch);
+    find_sources(&sources, tile_op_operand(dot, OPERAND));
+    if (!sources.copied || sources.others) return "its second operand is not copied by a tensor map";
+    if (!tile_op_is(loop, TILE_OP_FOR) || tile_loop_is_of_programs(loop)) return "its second operand is computed on its way, and not in a loop";
+    if (gpu_loops_use_sums(&w->func->body))
+        return "its second operand is computed on its way, in a loop that computes with the sums of products";
+    const TileType *put = gpu_put_source(dot, &permuted)->type;
+    if (tile_scalar_bits(put->scalar) != 16 && !permuted)
+        return "its second operand is computed across k, as only those of 16 bits may be";
+    w->put += gpu_put_slots(dot) * gpu_shared_bytes(gpu_panel_type(w->context->module->context, put));
+    return gpu_map_fits_tile(put);
+}
+
 static const char *why_not_operand(Warpgroups *w, const TileOp *dot, unsigned number) {
     const TileValue *operand = tile_op_operand(dot, number);
     const TileOp *load = load_of(operand);
-    if (!is_copied(operand)) {
-        if (number) return "its second operand is not copied by a tensor map";
+    if (!is_copied(dot, number)) {
+        if (number) return why_not_put(w, dot);
         /* What is computed of tiles comes from registers. */
         return load && gpu_load_is_copied(load) ? "its first operand is not copied by a tensor map" : NULL;
     }
@@ -235,15 +276,15 @@ static bool has_sum(const TileOp *op, const TileType *type) {
 
 /* ---- the decision ---- */
 
-/* Have the threads of so many warpgroups, of each of the programs that take turns, registers for the sums, beside those for
- * all else: addresses, and between products what is made of one's sums for another? */
-static bool have_registers(const Warpgroups *w, int64_t groups, int64_t turns) {
+/* Have the threads of so many warpgroups, of each of the programs that take turns, registers for the sums and for `computed` bytes of
+ * tiles, beside those for all else: addresses, and between products what is made of one's sums for another? */
+static bool have_registers(const Warpgroups *w, int64_t groups, int64_t turns, int64_t computed) {
     enum { ADDRESSES = 24, BETWEEN = 16 };
     const TilePtxTarget *target = tile_ptx_target_of(w->context->target);
     int64_t group = GROUP_WARPS * TILE_WARP_THREADS;
     int64_t each = gpu_multiplying_registers(target, turns * groups * group, group, gpu_copying_registers(w->copies));
     int64_t others = w->promoted + ADDRESSES + (w->count > 1 ? BETWEEN : 0);
-    return w->sums <= groups * group * (each - others);
+    return w->sums + computed / (int64_t)sizeof(uint32_t) <= groups * group * (each - others);
 }
 
 /* Have they registers as well for what an epilogue loads? A lane has two of eight columns and two of sixteen rows; what is loaded
@@ -259,15 +300,15 @@ static bool have_registers_beside(const Warpgroups *w, int64_t groups, int64_t t
 }
 
 /* The number of warpgroups that multiply, a power of two that divides the blocks of rows; 0: their registers do not
- * suffice. Two keep the tensor cores busy: while one waits for its products, or adds their sums to others, the other's
+ * suffice for the sums. Two keep the tensor cores busy: while one waits for its products, or adds their sums to others, the other's
  * are under way. */
 static int64_t choose_groups(const Warpgroups *w) {
     int64_t blocks = w->rows / GROUP_ROWS, most = blocks & -blocks, groups = w->func->warps / GROUP_WARPS;
     if (most > MOST_GROUPS) most = MOST_GROUPS;
     if (!groups || (w->promoted && groups < 2)) groups = 2;
     if (groups > most) groups = most;
-    while (groups < most && !have_registers(w, groups, 1)) groups *= 2;
-    return have_registers(w, groups, 1) ? groups : 0;
+    while (groups < most && !have_registers(w, groups, 1, w->computed)) groups *= 2;
+    return have_registers(w, groups, 1, 0) ? groups : 0;
 }
 
 /* Has what is stored the layout of a product's sums? */
@@ -299,6 +340,7 @@ static void add_bytes(TileOp *op, void *state) {
     bool store = op->id == TILE_OP_STORE_TILE;
     const TileType *tile = store ? tile_op_named(op, TILE_OPERAND_VALUE)->type : op->results[0].type;
     w->copies += !store && tile->rank > 1; /* a vector begins where a tile does */
+    if (!store && gpu_load_is_computed(op)) w->computed += tile_type_lanes(tile) * tile_scalar_bytes(tile->scalar);
     int64_t *loaded = is_in_loop(op) ? &w->loaded : &w->loaded_once;
     if (!store) *loaded += gpu_shared_bytes(gpu_slot_type(w->context->module->context, op));
     if (!store) return;
@@ -311,12 +353,14 @@ static void add_bytes(TileOp *op, void *state) {
  * products take long enough that two slots will do. */
 static bool has_room(const Warpgroups *w, int64_t stored) {
     enum { SLOTS = 3, FEW_SLOTS = 2, MBARRIERS = 1024 };
-    int64_t slots = gpu_loops_use_sums(&w->func->body) ? FEW_SLOTS : SLOTS, bytes = slots * w->loaded + w->loaded_once + stored;
+    int64_t slots = gpu_loops_use_sums(&w->func->body) ? FEW_SLOTS : SLOTS, bytes = slots * w->loaded + w->loaded_once + w->put + stored;
     return bytes + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
 }
 
-/* Operands are, and vectors whose address a copying warp knows. */
-static bool is_moved(const TileOp *load) { return gpu_load_is_copied(load) || gpu_load_is_vector(load); }
+/* Operands are, what they are computed of, and vectors, if a copying warp knows their address. */
+static bool is_moved(const TileOp *load) {
+    return gpu_load_is_copied(load) || gpu_load_is_vector(load) || gpu_load_is_computed(load);
+}
 
 /* What is not copied by a map does not say so any more. */
 static void drop_map(TileOp *load, void *state) {
@@ -378,7 +422,8 @@ static const char *why_no_turns(const Warpgroups *w, int64_t turns, int64_t grou
     if (others) return "the function updates, prints or asserts";
     if (gpu_loops_use_sums(&w->func->body))
         return "a loop computes with the sums of its products, and other programs would wait for that";
-    if (!have_registers(w, groups, turns)) return "the sums of a program take more registers than its warpgroups have";
+    if (w->put) return "what products take is computed by all warps together";
+    if (!have_registers(w, groups, turns, w->computed)) return "the sums of a program take more registers than its warpgroups have";
     if (!have_registers_beside(w, groups, turns))
         return "the sums of a program and what is loaded beside them take more registers than its warpgroups have";
     if (!has_room(w, w->stored_in_turn)) return "shared memory has no room for the results of two programs";
@@ -390,7 +435,7 @@ static const char *why_no_turns(const Warpgroups *w, int64_t turns, int64_t grou
 static int64_t decide_turns(Warpgroups *w, int64_t groups) {
     if (w->func->turns < 2) return groups;
     bool more = w->func->warps > GROUP_WARPS && groups * w->func->turns <= MOST_GROUPS;
-    bool suffice = have_registers(w, groups, w->func->turns) && have_registers_beside(w, groups, w->func->turns);
+    bool suffice = have_registers(w, groups, w->func->turns, w->computed) && have_registers_beside(w, groups, w->func->turns);
     int64_t own = more && suffice ? groups : 1;
     const char *why = why_no_turns(w, w->func->turns, own);
     if (why) {

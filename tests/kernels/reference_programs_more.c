@@ -283,6 +283,62 @@ void reference_lora(const Problem *problem) {
     }
 }
 
+/* A factor that is computed in f32 and rounded to the type before it is multiplied. */
+static double rounded_error(const Problem *problem, double factor, double other) {
+    enum { OPERATIONS = 32 };
+    double roundoff = type_roundoff(problem->type) + OPERATIONS * F32_ROUNDOFF;
+    return (roundoff * fabs(factor) + type_denormal(problem->type) + F32_TINY) * fabs(other);
+}
+
+void reference_gated_down(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N'), depth = problem_dimension(problem, 'K');
+    for (int64_t i = 0; i < problem_dimension(problem, 'M') * columns; i++) {
+        double sum = 0, magnitude = 0, error = 0;
+        for (int64_t k = 0; k < depth; k++) {
+            double gate = problem->input[0][i / columns * depth + k], up = problem->input[1][i / columns * depth + k];
+            double factor = gate / (1 + exp(-gate)) * up, w = problem->input[2][k * columns + i % columns];
+            sum += factor * w;
+            magnitude += fabs(factor * w);
+            error += rounded_error(problem, factor, w);
+        }
+        problem->expected[i] = sum;
+        problem->slack[i] = reference_serial_slack(depth, magnitude + error) + error;
+    }
+}
+
+void reference_normed_product(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N'), depth = problem_dimension(problem, 'K');
+    for (int64_t i = 0; i < problem_dimension(problem, 'M') * columns; i++) {
+        const double *x = problem->input[0] + i / columns * depth;
+        double squares = 0, sum = 0, magnitude = 0, error = 0;
+        for (int64_t k = 0; k < depth; k++) squares += x[k] * x[k];
+        double scale = 1 / sqrt(squares / (double)depth + (float)problem->scalar[0]);
+        for (int64_t k = 0; k < depth; k++) {
+            double factor = x[k] * scale * problem->input[1][k], w = problem->input[2][k * columns + i % columns];
+            sum += factor * w;
+            magnitude += fabs(factor * w);
+            error += rounded_error(problem, factor, w) + (double)depth * F32_ROUNDOFF * fabs(factor * w);
+        }
+        problem->expected[i] = sum;
+        problem->slack[i] = reference_serial_slack(depth, magnitude + error) + error;
+    }
+}
+
+void reference_dequantised(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N'), depth = problem_dimension(problem, 'K');
+    for (int64_t i = 0; i < problem_dimension(problem, 'M') * columns; i++) {
+        double sum = 0, magnitude = 0, error = 0, scale = problem->input[2][i % columns];
+        for (int64_t k = 0; k < depth; k++) {
+            double x = problem->input[0][i / columns * depth + k], factor = problem->input[1][i % columns * depth + k] * scale;
+            sum += x * factor;
+            magnitude += fabs(x * factor);
+            error += rounded_error(problem, factor, x);
+        }
+        problem->expected[i] = sum;
+        problem->slack[i] = reference_serial_slack(depth, magnitude + error) + error;
+    }
+}
+
 void reference_max_plus(const Problem *problem) {
     int64_t columns = problem_dimension(problem, 'N'), depth = problem_dimension(problem, 'K');
     for (int64_t i = 0; i < problem_dimension(problem, 'M') * columns; i++) {

@@ -1,4 +1,4 @@
-/* Sizes and loops of products by AMX: b is packed for all columns, then block after block of rows is packed and
+/* Sizes and loops of products of words, by AMX or by vectors: b is packed for all columns, then block after block of rows is packed and
  * multiplied with all columns. */
 #include "cpu/dot.h"
 #include "cpu/panel.h"
@@ -19,7 +19,7 @@ static void choose_ahead(Dot *dot) {
     int64_t columns = dot->block_vectors * dot->lanes,
             blocks = round_up(at_most(dot->n_max, PANEL_WIDTH), columns) / columns;
     int64_t each = (dot->block_rows + blocks - 1) / blocks;
-    if (dot_amx_has_rows(dot) && each <= DOT_AMX_AHEAD && dot->m_max > dot->block_rows) dot->rows_ahead = each;
+    if (dot->amx && dot_amx_has_rows(dot) && each <= DOT_AMX_AHEAD && dot->m_max > dot->block_rows) dot->rows_ahead = each;
 }
 
 void dot_amx_choose_block(Dot *dot) {
@@ -44,12 +44,16 @@ void dot_amx_choose_panels(Dot *dot) {
     TileBuilder *front = &dot->emitter->front;
     int64_t width = round_up(at_most(dot->n_max, PANEL_WIDTH), block);
     choose_ahead(dot);
-    int64_t panels = dot->rows_ahead ? 2 : 1;
-    dot->a_panel = tile_build_buffer(front, panels * dot->block_rows * dot->panel_row * dot->element, ALIGN);
+    int64_t rows = (dot->rows_ahead ? 2 : 1) * round_up(dot->block_rows, DOT_AMX_ROWS);
+    dot->a_panel = tile_build_buffer(front, rows * dot->panel_row * dot->element, ALIGN);
     dot->slot_bytes = width * dot->depth * dot->element;
     dot_amx_choose_slots(dot, dot->slot_bytes);
     dot->b_slots = tile_build_buffer(front, dot->slots * dot->slot_bytes, ALIGN);
 }
+
+int64_t dot_word_step(const Dot *dot) { return dot->amx ? DOT_AMX_BYTES : dot->block_vectors * DOT_AMX_BYTES; }
+
+int64_t dot_vector_step(const Dot *dot) { return dot->amx ? DOT_AMX_TILE : DOT_AMX_BYTES; }
 
 int64_t dot_amx_deepest(const Dot *dot) { return CPU_PANEL_AMX_DEPTH_BYTES / dot->element; }
 
@@ -63,9 +67,10 @@ void dot_amx_choose_joined(Dot *dot) {
 
 /* The products of a block of rows with all columns. */
 static void emit_columns(Dot *dot, TileValue *i, TileValue *j0, TileValue *columns, TileValue *kc) {
+    if (dot->row_sums) dot_words_sum_rows(dot, kc);
     TileValue *j = dot_for(dot, dot_i64(dot, 0), columns, dot->block_columns);
     TileValue *at = dot_offset(dot, dot->b_panel, dot_scale(dot, j, dot->depth * dot->element));
-    DotPanel panel = {at, dot_i64(dot, dot->block_vectors * DOT_AMX_TILE), false};
+    DotPanel panel = {at, dot_i64(dot, dot->amx ? dot->block_vectors * DOT_AMX_TILE : dot_word_step(dot)), false};
     TileValue *next = dot->next_panel, *row = dot->next_row;
     if (next) {
         TileValue *done = dot_scale(dot, dot_binary(dot, TILE_OP_DIV, j, dot->block_columns), dot->rows_ahead);

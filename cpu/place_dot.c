@@ -11,7 +11,7 @@
 
 /* Cycles of a product of these extents on registers, for AMX and for fused multiply-adds of vectors of 32-bit numbers. A
  * tile register has 16 rows of 64 bytes, and an instruction takes a cycle for each row of c; two fmas begin in a cycle. */
-enum { AMX_ROWS = 16, AMX_COLUMNS = 16, AMX_BYTES = 64, FMAS = 2, GAIN = 2 /* what AMX has to be better by: it pads */ };
+enum { AMX_ROWS = 16, AMX_COLUMNS = 16, AMX_BYTES = 64, FMAS = 2, WORD = 4, GAIN = 2 /* what AMX has to be better by: it pads */ };
 
 static int64_t parts(int64_t extent, int64_t part) { return (extent + part - 1) / part; }
 
@@ -21,6 +21,22 @@ static double cycles_amx(int64_t m, int64_t n, int64_t k, int64_t bytes) {
 
 static double cycles_fma(const TileTarget *target, int64_t m, int64_t n, int64_t k) {
     return (double)m * (double)parts(n, target->vector_bytes / 4) * (double)k / FMAS;
+}
+
+/* By words of vectors, of which one begins in a cycle where an fma does. */
+static double cycles_vnni(const TileTarget *target, int64_t m, int64_t n, int64_t k, int64_t bytes) {
+    return cycles_fma(target, m, n, parts(k, WORD / bytes));
+}
+
+/* Is the product computed by words of vectors? Not where k has too few elements for them. */
+static bool is_by_vnni(const Nest *n, const TileOp *dot) {
+    const TileTarget *target = n->context->target;
+    const TileType *left = tile_op_operand(dot, 0)->type, *sum = dot->results[0].type;
+    TileScalar a = left->scalar, b = tile_op_operand(dot, 1)->type->scalar;
+    if (!target || !tile_cpu_vnni_multiplies(target, a, b, sum->scalar)) return false;
+    if (a == TILE_BF16 && tile_op_integer(dot, TILE_ATTRIBUTE_ORDERED, 0)) return false;
+    int64_t rows = left->extent[sum->rank - 2], columns = sum->extent[sum->rank - 1], depth = left->extent[sum->rank - 1];
+    return cycles_vnni(target, rows, columns, depth, tile_scalar_bytes(a)) < cycles_fma(target, rows, columns, depth);
 }
 
 /* Why the product is not computed by AMX; NULL: it is, or nobody would expect it. */
@@ -38,7 +54,8 @@ static const char *why_not_amx(const Nest *n, const TileOp *dot, bool *amx) {
     return *amx ? NULL : "AMX would mostly multiply padding";
 }
 
-static const char *order_words(Nest *n, const TileOp *dot, bool amx, const char *why_not) {
+static const char *order_words(Nest *n, const TileOp *dot, bool amx, bool vnni, const char *why_not) {
+    if (vnni) return "by pairs of k, the odd one of each pair first";
     if (amx) return "by AMX, which adds up 32 products at a time, even and odd ones apart";
     const char *order = tile_op_integer(dot, TILE_ATTRIBUTE_ORDERED, 0) ? "one fma after the other, as `ordered` says"
                                                                         : "one fma after the other";
@@ -48,9 +65,11 @@ static const char *order_words(Nest *n, const TileOp *dot, bool amx, const char 
 static void choose_instruction(Nest *n, TileOp *dot) {
     bool amx;
     const char *why_not = why_not_amx(n, dot, &amx);
+    bool vnni = !amx && is_by_vnni(n, dot);
     if (amx) nest_say(n, dot, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_AMX);
+    if (vnni) nest_say(n, dot, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_VNNI);
     if (tile_scalar_is_float(dot->results[0].type->scalar))
-        tile_remark_order(n->context, n->func, dot, "dot", order_words(n, dot, amx, why_not));
+        tile_remark_order(n->context, n->func, dot, "dot", order_words(n, dot, amx, vnni, why_not));
 }
 
 /* ---- operands ---- */

@@ -133,7 +133,7 @@ static void build_a_panel(Dot *dot, int64_t rows) {
 }
 
 static void measure_b_panel(Dot *dot, int64_t width) {
-    dot->slot_bytes = width * dot->depth * dot->bytes;
+    dot->slot_bytes = width * dot_column_bytes(dot);
     int64_t spill = dot->block_rows * dot->block_vectors * dot->lanes * dot->most_scale * dot->bytes;
     if (!dot->context->target->has_masks) dot->spill = tile_build_buffer(&dot->emitter->front, spill, ALIGN);
 }
@@ -219,13 +219,14 @@ static void emit_single_row(Dot *dot, TileValue *j0, TileValue *columns, TileVal
 
 /* All rows, for `width` columns and `depth` of k. */
 static void emit_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
-    int64_t panel_bytes = dot->depth * dot->bytes;
+    int64_t panel_bytes = dot_column_bytes(dot);
     TileValue *zero = dot_i64(dot, 0);
     dot_pack_b(dot, j0, columns, k0, kc);
     TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows));
     dot_pack_a(dot, i, k0, kc);
     TileValue *j = dot_for(dot, zero, columns, dot->block_columns);
     DotPanel panel = packed_panel(dot, dot_offset(dot, dot->b_panel, dot_scale(dot, j, panel_bytes)));
+    dot_prefetch_rows(dot, i, j, k0, kc);
     dot_block(dot, &panel, i, dot_add(dot, j0, j), kc);
     dot_end(dot);
     dot_end(dot);

@@ -91,11 +91,14 @@ TileValue *dot_offset(Dot *dot, TileValue *pointer, TileValue *bytes);
 /* The number of elements of so many vectors, and of bytes of the accumulators' type. */
 TileValue *dot_lanes(Dot *dot, int64_t vectors);
 TileValue *dot_vector_bytes(Dot *dot, int64_t vectors);
+/* What a column of b's panel takes: its depth, and one element or word more, so that a row's blocks of columns are packed to
+ * different cache sets. */
+int64_t dot_column_bytes(const Dot *dot);
 const TileType *dot_vector(Dot *dot, TileScalar scalar);
 /* An f32 vector rounded to tf32, as tile_eval_tf32 does it. */
 TileValue *dot_tf32(Dot *dot, TileValue *x);
-/* Prefetches into L1. */
-void dot_prefetch(Dot *dot, TileValue *pointer);
+/* To TILE_CACHE_L1 or TILE_CACHE_L2. */
+void dot_prefetch(Dot *dot, TileValue *pointer, TileName level);
 /* The lanes from `first` on that are below the limit. */
 TileValue *dot_mask(Dot *dot, TileValue *first, TileValue *limit);
 
@@ -167,6 +170,9 @@ void dot_amx_configure(TileEmitter *emitter, TileFunc *func);
 
 /* Packs rows i .. of a, for kc k from k0 on, into a_panel. Rows past the last repeat the last one, or are zero. */
 void dot_pack_a(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc);
+/* While the block of rows from i on is multiplied with the block of columns at j: prefetches some of the next block's rows, if
+ * they are known to be contiguous. */
+void dot_prefetch_rows(Dot *dot, TileValue *i, TileValue *j, TileValue *k0, TileValue *kc);
 int64_t dot_spare_rows(const Dot *dot);
 /* Packs kc rows of b from k0 on, and `columns` columns from j0 on, into b_panel. The padding of the last block is
  * arbitrary. */

@@ -46,7 +46,7 @@ void dot_amx_choose_panels(Dot *dot) {
     choose_ahead(dot);
     int64_t rows = (dot->rows_ahead ? 2 : 1) * round_up(dot->block_rows, DOT_AMX_ROWS);
     dot->a_panel = tile_build_buffer(front, rows * dot->panel_row * dot->element, ALIGN);
-    dot->slot_bytes = width * dot->depth * dot->element;
+    dot->slot_bytes = width * dot_column_bytes(dot);
     dot_amx_choose_slots(dot, dot->slot_bytes);
     dot->b_slots = tile_build_buffer(front, dot->slots * dot->slot_bytes, ALIGN);
 }
@@ -62,14 +62,14 @@ void dot_amx_choose_joined(Dot *dot) {
     dot->depth += dot->group;
     int64_t columns = round_up(dot->n_max, dot->block_vectors * DOT_AMX_ROWS);
     dot->panel_row = dot->depth;
-    dot->slot_bytes = columns * dot->depth * dot->element;
+    dot->slot_bytes = columns * dot_column_bytes(dot);
 }
 
 /* The products of a block of rows with all columns. */
 static void emit_columns(Dot *dot, TileValue *i, TileValue *j0, TileValue *columns, TileValue *kc) {
     if (dot->row_sums) dot_words_sum_rows(dot, kc);
     TileValue *j = dot_for(dot, dot_i64(dot, 0), columns, dot->block_columns);
-    TileValue *at = dot_offset(dot, dot->b_panel, dot_scale(dot, j, dot->depth * dot->element));
+    TileValue *at = dot_offset(dot, dot->b_panel, dot_scale(dot, j, dot_column_bytes(dot)));
     DotPanel panel = {at, dot_i64(dot, dot->amx ? dot->block_vectors * DOT_AMX_TILE : dot_word_step(dot)), false};
     TileValue *next = dot->next_panel, *row = dot->next_row;
     if (next) {

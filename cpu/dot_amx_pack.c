@@ -282,7 +282,7 @@ static TileValue *source_of(Dot *dot, const PackB *pack, TileValue *k, TileValue
 
 /* The first tile of a group, in the block of columns that begins at j. */
 static TileValue *tile_at(Dot *dot, TileValue *group, TileValue *j) {
-    TileValue *block = dot_offset(dot, dot->b_panel, dot_scale(dot, j, dot->depth * dot->element));
+    TileValue *block = dot_offset(dot, dot->b_panel, dot_scale(dot, j, dot_column_bytes(dot)));
     return dot_offset(dot, block, dot_scale(dot, group, dot->block_vectors * DOT_AMX_TILE));
 }
 
@@ -307,7 +307,7 @@ static void pack_words(Dot *dot, const PackB *pack, TileValue *group, TileValue 
         /* a load of no lanes is slow where no memory is */
         if (!whole) further = dot_select(dot, dot_binary(dot, TILE_OP_LT, at, pack->kc), further, dot_i64(dot, 0));
         TileValue *from = dot_offset(dot, source_of(dot, pack, k, j), further);
-        if (whole) dot_prefetch(dot, dot_offset(dot, from, dot_scale(dot, dot->b.row, AHEAD * pack_of(dot))));
+        if (whole) dot_prefetch(dot, dot_offset(dot, from, dot_scale(dot, dot->b.row, AHEAD * pack_of(dot))), TILE_CACHE_L1);
         units[p] = load_units(dot, from, columns, whole ? NULL : limit_at(dot, at, pack->kc, left));
     }
     TileValue *to = word_at(dot, group, word, j);

@@ -57,7 +57,7 @@ static void step(Dot *dot, const DotPanel *panel, const Block *c, TileValue *k, 
     for (int64_t v = 0; v < vectors; v++) {
         TileValue *at = dot_offset(dot, row, dot_vector_bytes(dot, v));
         /* Prefetches the row for the next block of columns: there are too many rows for the hardware's prefetcher. */
-        if (panel->in_place) dot_prefetch(dot, dot_offset(dot, at, dot_vector_bytes(dot, dot->block_vectors)));
+        if (panel->in_place) dot_prefetch(dot, dot_offset(dot, at, dot_vector_bytes(dot, dot->block_vectors)), TILE_CACHE_L1);
         b[v] = tile_build_load(dot->builder, vector, at, NULL, NULL, panel->in_place || dot->b_row ? 0 : dot->lanes * dot->bytes);
     }
     TileValue *column = dot_offset(dot, dot->a_panel, dot_scale(dot, k, dot->bytes));

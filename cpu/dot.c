@@ -149,7 +149,9 @@ static void choose_panels(Dot *dot) {
     choose_width(dot);
     build_a_panel(dot, dot->block_rows);
     measure_b_panel(dot, panel_columns(dot, has_single_row(dot) ? 1 : at_most(dot->n_max, PANEL_WIDTH)));
-    dot->b_panel = tile_build_buffer(&dot->emitter->front, dot->slot_bytes, ALIGN);
+    dot->slots = 1;
+    if (!has_single_row(dot)) dot_amx_choose_slots(dot, dot->slot_bytes);
+    dot->b_panel = dot->b_slots = tile_build_buffer(&dot->emitter->front, dot->slots * dot->slot_bytes, ALIGN);
 }
 
 static bool stays_apart(Dot *dot, const char *why) {
@@ -220,8 +222,11 @@ static void emit_single_row(Dot *dot, TileValue *j0, TileValue *columns, TileVal
 /* All rows, for `width` columns and `depth` of k. */
 static void emit_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
     int64_t panel_bytes = dot_column_bytes(dot);
-    TileValue *zero = dot_i64(dot, 0);
+    TileValue *zero = dot_i64(dot, 0), *missing;
+    dot->b_panel = dot_amx_find_panel(dot, j0, columns, k0, kc, &missing);
+    if (missing) dot_if(dot, missing);
     dot_pack_b(dot, j0, columns, k0, kc);
+    if (missing) dot_end(dot);
     TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows));
     dot_pack_a(dot, i, k0, kc);
     TileValue *j = dot_for(dot, zero, columns, dot->block_columns);

@@ -9,7 +9,7 @@
 
 enum {
     MOST_SLOTS = 8,
-    MOST_BYTES = 2 << 20, /* of all slots */
+    MOST_BYTES = 5 << 20, /* of all slots */
     KEY_WORDS = 3,
     WORD = 8,
     ALIGN = 64

@@ -41,9 +41,11 @@ static bool only_adds(const TileOp *dot) {
 }
 
 /* AMX, and vectors of words, take rows of a in the type that they have. */
-static NestBuffer *panel_of_words(Nest *n, const TileType *type) {
-    int64_t bytes = tile_scalar_bytes(type->scalar), row = CPU_PANEL_AMX_DEPTH_BYTES + CPU_PANEL_PAD_BYTES;
-    if (type->extent[1] * bytes > CPU_PANEL_AMX_DEPTH_BYTES / 2) return NULL;
+static NestBuffer *panel_of_words(Nest *n, const TileOp *dot, const TileType *type) {
+    bool amx = tile_op_integer(dot, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA) == TILE_INSTRUCTION_AMX;
+    int64_t depth = amx ? CPU_PANEL_AMX_DEPTH_BYTES : CPU_PANEL_DEPTH_BYTES;
+    int64_t bytes = tile_scalar_bytes(type->scalar), row = depth + CPU_PANEL_PAD_BYTES;
+    if (type->extent[1] * bytes > depth / 2) return NULL;
     return panel(n, type, type->scalar, row, row * (type->extent[0] + CPU_PANEL_ROWS));
 }
 
@@ -54,7 +56,7 @@ NestBuffer *nest_dot_panel(Nest *n, const NestStatement *s) {
     if (s->kind != NEST_KEEP || !dot || dot->kind != NEST_DOT) return NULL;
     bool a = is_operand(s, &dot->a, &dot->b), b = is_operand(s, &dot->b, &dot->a);
     if ((!a && !b) || !tile_op_is(dot->op->block->op, TILE_OP_FOR) || !only_adds(dot->op)) return NULL;
-    if (takes_words(dot->op)) return a ? panel_of_words(n, s->value->type) : NULL;
+    if (takes_words(dot->op)) return a ? panel_of_words(n, dot->op, s->value->type) : NULL;
     if (!is_tile_float(s->value) || !is_tile_float(dot->value)) return NULL;
     const TileType *type = s->value->type;
     TileScalar scalar = dot->value->type->scalar;

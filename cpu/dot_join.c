@@ -36,7 +36,8 @@ enum {
     ENTRY = 4,
     MOST_KNOWN = 64,
     PANEL_WORDS = ENTRIES + (MOST_KNOWN + 1) * ENTRY,
-    MOST_PANELS = 32
+    MOST_PANELS = 32,
+    MOST_BYTES = 4 << 20 /* of them: to read them from the cache behind L2 is faster than to pack them again */
 };
 
 /* ---- which loops ---- */
@@ -441,7 +442,7 @@ static void remark_kept(Dot *dot, const Kept *kept, bool worth) {
 /* The operand in as many panels as pay; in one if nothing can be known of it, or it is not worth it. */
 static Kept keep(Dot *dot, const DotOperand *operand, int64_t bytes, bool worth) {
     Kept kept = {.operand = operand, .bytes = bytes, .count = worth && is_fixed_memory(operand)};
-    int64_t most = dot->context->target->l2_bytes / 2, used = bytes / dot->depth * capacity(dot); /* the end is for zeros alone */
+    int64_t most = dot->amx ? dot->context->target->l2_bytes / 2 : MOST_BYTES, used = bytes / dot->depth * capacity(dot); /* the end is for zeros alone */
     while (kept.count && kept.count < MOST_PANELS && 2 * kept.count * used <= most) kept.count *= 2;
     create_cells(dot, &kept);
     remark_kept(dot, &kept, worth);

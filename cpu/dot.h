@@ -91,7 +91,7 @@ TileValue *dot_offset(Dot *dot, TileValue *pointer, TileValue *bytes);
 /* The number of elements of so many vectors, and of bytes of the accumulators' type. */
 TileValue *dot_lanes(Dot *dot, int64_t vectors);
 TileValue *dot_vector_bytes(Dot *dot, int64_t vectors);
-/* What a column of b's panel takes: its depth, and one element or word more, so that a row's blocks of columns are packed to
+/* What a column of b's panel takes: its depth, and for vectors one element or word more, so that a row's blocks of columns are packed to
  * different cache sets. */
 int64_t dot_column_bytes(const Dot *dot);
 const TileType *dot_vector(Dot *dot, TileScalar scalar);

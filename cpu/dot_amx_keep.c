@@ -1,5 +1,5 @@
 /* Packed panels of b that later programs may use again: programs of one column of a grid multiply the same panels, and
- * packing one takes as long as AMX takes to multiply it with a hundred rows.
+ * packing one takes as long as AMX takes to multiply it with a hundred rows, or vectors with ten.
  *
  * Panels are kept in slots, each with a key: the offset of its first element in the tensor and its sizes. At first
  * nobody is known to come back to a panel, and one slot takes all, since it stays in the cache; the key of one of them
@@ -9,7 +9,8 @@
 
 enum {
     MOST_SLOTS = 8,
-    MOST_BYTES = 5 << 20, /* of all slots */
+    MOST_BYTES_AMX = 2 << 20, /* of all slots */
+    MOST_BYTES = 5 << 20,     /* by vectors: to read a panel from the cache behind L2 takes less than to pack it */
     KEY_WORDS = 3,
     WORD = 8,
     ALIGN = 64
@@ -42,9 +43,9 @@ static TileValue *offset_of(Dot *dot) {
     return parameter->readonly && parameter->noalias ? offset : NULL;
 }
 
-/* Behind the keys of the slots: the one that is remembered; the next slot; a count; and how often the remembered one was asked for again. Below the number of slots it
- * counts panels in a row that were in no slot; from there on there is one slot, and it counts panels since the
- * remembered one. */
+/* Behind the keys of the slots: the one that is remembered; the next slot; a count; and how often the remembered one was
+ * asked for again. Below the number of slots the count is of panels in a row that were in no slot; from there on there is one
+ * slot, and it is of panels since the remembered one. */
 static int64_t remembered_word(const Dot *dot) { return dot->slots * KEY_WORDS; }
 static int64_t next_word(const Dot *dot) { return remembered_word(dot) + KEY_WORDS; }
 static int64_t count_word(const Dot *dot) { return next_word(dot) + 1; }
@@ -57,7 +58,8 @@ static int64_t enough(const Dot *dot) { return dot->amx ? 1 : 2; }
 void dot_amx_choose_slots(Dot *dot, int64_t panel_bytes) {
     dot->slots = 1;
     if (!offset_of(dot)) return;
-    while (dot->slots < MOST_SLOTS && 2 * dot->slots * panel_bytes <= MOST_BYTES) dot->slots *= 2;
+    int64_t most = dot->amx ? MOST_BYTES_AMX : MOST_BYTES;
+    while (dot->slots < MOST_SLOTS && 2 * dot->slots * panel_bytes <= most) dot->slots *= 2;
     if (dot->slots == 1) return;
     TileBuilder *front = &dot->emitter->front;
     int64_t words = again_word(dot) + 1;

@@ -59,6 +59,7 @@ TileValue *dot_vector_bytes(Dot *dot, int64_t vectors) {
 }
 
 int64_t dot_column_bytes(const Dot *dot) {
+    if (dot->amx) return dot->depth * dot->element; /* its tiles are read row by row */
     return dot->words ? dot->depth * dot->element + DOT_AMX_WORD : (dot->depth + 1) * dot->bytes;
 }
 

@@ -55,10 +55,6 @@ void dot_amx_choose_panels(Dot *dot) {
     dot->b_slots = tile_build_buffer(front, dot->slots * dot->slot_bytes, ALIGN);
 }
 
-int64_t dot_word_step(const Dot *dot) { return dot->amx ? DOT_AMX_BYTES : dot->block_vectors * DOT_AMX_BYTES; }
-
-int64_t dot_vector_step(const Dot *dot) { return dot->amx ? DOT_AMX_TILE : DOT_AMX_BYTES; }
-
 
 /* How long a row of a's panel is, and how large one of all columns of b. The last group pads rows, too. */
 void dot_amx_choose_joined(Dot *dot) {

@@ -63,6 +63,10 @@ int64_t dot_column_bytes(const Dot *dot) {
     return dot->words ? dot->depth * dot->element + DOT_AMX_WORD : (dot->depth + 1) * dot->bytes;
 }
 
+int64_t dot_word_step(const Dot *dot) { return dot->amx ? DOT_AMX_BYTES : dot->block_vectors * DOT_AMX_BYTES; }
+
+int64_t dot_vector_step(const Dot *dot) { return dot->amx ? DOT_AMX_TILE : DOT_AMX_BYTES; }
+
 const TileType *dot_vector(Dot *dot, TileScalar scalar) {
     return tile_type_vector(dot->builder->module->context, scalar, dot->lanes, dot->scale != NULL);
 }

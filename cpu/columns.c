@@ -53,7 +53,7 @@ typedef struct Search {
     TileFunc *func;
     TileIndices *indices;
     TileOp *program_id;
-    bool by_column; /* a right operand depends on the last index, and not on the one before */
+    unsigned passed; /* a right operand depends on the last index, and on none of so many before it */
 } Search;
 
 static void find_program_id(TileOp *op, void *state) {
@@ -68,31 +68,35 @@ static const TileOp *load_of(const TileValue *value) {
     return op && op->id == TILE_OP_LOAD_TILE ? op : NULL;
 }
 
+static bool depends(const Search *search, const TileOp *load, unsigned axis) {
+    for (unsigned i = tile_access_first(load); i < tile_access_end(load); i++)
+        if (tile_index_depends(search->indices, tile_op_operand(load, i), tile_op_result(search->program_id, axis))) return true;
+    return false;
+}
+
 static void look_at_dot(TileOp *op, void *state) {
     Search *search = state;
     if (op->id != TILE_OP_DOT) return;
     const TileOp *load = load_of(tile_op_operand(op, 1));
-    unsigned count = search->program_id->result_count;
-    const TileValue *row = tile_op_result(search->program_id, count - 2),
-                    *column = tile_op_result(search->program_id, count - 1);
-    bool by_row = false, by_column = false;
-    for (unsigned i = load ? tile_access_first(load) : 0; load && i < tile_access_end(load); i++) {
-        by_row |= tile_index_depends(search->indices, tile_op_operand(load, i), row);
-        by_column |= tile_index_depends(search->indices, tile_op_operand(load, i), column);
-    }
-    search->by_column |= by_column && !by_row;
+    unsigned last = search->program_id->result_count - 1u, passed = 0;
+    if (!load || !depends(search, load, last)) return;
+    unsigned most = last > 1 ? last - 1 : last;
+    while (passed < most && !depends(search, load, last - 1 - passed)) passed++;
+    if (passed > search->passed) search->passed = passed;
 }
 
-/* The last two axes are exchanged. */
-static void exchange_axes(Search *search) {
+/* The last axis moves in front of those on which the operand does not depend, so that all programs of a column follow one another;
+ * but of more than two not in front of the first one: what is loaded and stored for one of that, an image of a batch, stays in
+ * the cache while columns change. */
+static void move_axis(Search *search) {
     TileOp *op = search->program_id;
-    unsigned count = op->result_count, from[TILE_MAX_TENSOR_RANK];
-    for (unsigned i = 0; i < count; i++) from[i] = i == count - 1 ? count - 2 : i == count - 2 ? count - 1 : i;
+    unsigned count = op->result_count, first = count - 1 - search->passed, from[TILE_MAX_TENSOR_RANK];
+    for (unsigned i = 0; i < count; i++) from[i] = i < first ? i : i == first ? count - 1 : i - 1;
     TileValue *operands[TILE_MAX_TENSOR_RANK + 1] = {tile_op_named(op, TILE_OPERAND_PROGRAM)};
     for (unsigned i = 0; i < count; i++) operands[1 + i] = tile_op_named_at(op, TILE_OPERAND_EXTENTS, from[i]);
     TileBuilder builder = tile_builder_before(search->context->module, op);
     TileOp *made = tile_build_op(&builder, TILE_OP_PROGRAM_ID, operands, count + 1, NULL, 0, NULL, count);
-    for (unsigned i = 0; i < count; i++) tile_value_replace(tile_op_result(op, i), tile_op_result(made, from[i]));
+    for (unsigned i = 0; i < count; i++) tile_value_replace(tile_op_result(op, from[i]), tile_op_result(made, i));
     tile_op_erase(op);
 }
 
@@ -106,9 +110,9 @@ TileResult tile_pass_cpu_columns(TilePassContext *context, TileFunc *func) {
     if (!plain) return TILE_RESULT_UNCHANGED;
     search.indices = tile_pass_indices(context, func);
     tile_block_walk(&func->body, look_at_dot, &search);
-    if (!search.by_column) return TILE_RESULT_UNCHANGED;
+    if (!search.passed) return TILE_RESULT_UNCHANGED;
     tile_pass_remark(context, search.program_id, TILE_DECISION_PROGRAMS_REORDERED, "programs", "%s",
                      "column by column, which share the right operand of a product");
-    exchange_axes(&search);
+    move_axis(&search);
     return TILE_RESULT_CHANGED;
 }

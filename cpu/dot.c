@@ -55,6 +55,8 @@
  *
  * With instruction = amx, panels keep the operands' types, and blocks of up to 32 x 32 are in tile registers, for which one
  * configuration does in the whole function (dot_amx.c). Panels of b that later programs may need stay in memory.
+ * With instruction = vnni, panels are the same but for the order of words, and the micro-kernel is that of vectors, which takes a
+ * word of both operands, two bf16 or four bytes, in place of one k (dot_words.c).
  *
  * Needs: a target; c in scratch. Keeps: every result, bit for bit: k runs in order for each element, with one fma. By AMX the order
  * of k; its instruction rounds once for a group of k, and a group may have those of several joined products.
@@ -131,7 +133,7 @@ static void build_a_panel(Dot *dot, int64_t rows) {
 }
 
 static void measure_b_panel(Dot *dot, int64_t width) {
-    dot->slot_bytes = width * dot->depth * dot->bytes;
+    dot->slot_bytes = width * dot_column_bytes(dot);
     int64_t spill = dot->block_rows * dot->block_vectors * dot->lanes * dot->most_scale * dot->bytes;
     if (!dot->context->target->has_masks) dot->spill = tile_build_buffer(&dot->emitter->front, spill, ALIGN);
 }
@@ -147,7 +149,9 @@ static void choose_panels(Dot *dot) {
     choose_width(dot);
     build_a_panel(dot, dot->block_rows);
     measure_b_panel(dot, panel_columns(dot, has_single_row(dot) ? 1 : at_most(dot->n_max, PANEL_WIDTH)));
-    dot->b_panel = tile_build_buffer(&dot->emitter->front, dot->slot_bytes, ALIGN);
+    dot->slots = 1;
+    if (!has_single_row(dot)) dot_amx_choose_slots(dot, dot->slot_bytes);
+    dot->b_panel = dot->b_slots = tile_build_buffer(&dot->emitter->front, dot->slots * dot->slot_bytes, ALIGN);
 }
 
 static bool stays_apart(Dot *dot, const char *why) {
@@ -160,11 +164,11 @@ static bool stays_apart(Dot *dot, const char *why) {
 static bool join(Dot *dot, TileOp *op) {
     TileOp *loops[DOT_JOINED];
     unsigned count = dot->n_max <= PANEL_WIDTH ? dot_joined_loops(dot, op, loops) : 0;
-    int64_t deepest = dot->amx ? dot_amx_deepest(dot) : CPU_PANEL_DEPTH_BYTES / dot->bytes;
+    int64_t deepest = dot->words ? dot_amx_deepest(dot) : CPU_PANEL_DEPTH_BYTES / dot->bytes;
     if (dot->n_max > PANEL_WIDTH) return stays_apart(dot, "it has more columns than are packed at a time");
     if (!count) return stays_apart(dot, "the loop around it does more with its sums than to add to them, or its bounds vary");
     if (!dot_join_choose(dot, deepest)) return stays_apart(dot, "panels hold fewer k than two products have");
-    if (dot->amx) {
+    if (dot->words) {
         dot_amx_choose_joined(dot);
         dot_join_reads_in_place(dot, op, loops, count);
     } else {
@@ -217,13 +221,17 @@ static void emit_single_row(Dot *dot, TileValue *j0, TileValue *columns, TileVal
 
 /* All rows, for `width` columns and `depth` of k. */
 static void emit_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
-    int64_t panel_bytes = dot->depth * dot->bytes;
-    TileValue *zero = dot_i64(dot, 0);
+    int64_t panel_bytes = dot_column_bytes(dot);
+    TileValue *zero = dot_i64(dot, 0), *missing;
+    dot->b_panel = dot_amx_find_panel(dot, j0, columns, k0, kc, &missing);
+    if (missing) dot_if(dot, missing);
     dot_pack_b(dot, j0, columns, k0, kc);
+    if (missing) dot_end(dot);
     TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows));
     dot_pack_a(dot, i, k0, kc);
     TileValue *j = dot_for(dot, zero, columns, dot->block_columns);
     DotPanel panel = packed_panel(dot, dot_offset(dot, dot->b_panel, dot_scale(dot, j, panel_bytes)));
+    dot_prefetch_rows(dot, i, j, k0, kc);
     dot_block(dot, &panel, i, dot_add(dot, j0, j), kc);
     dot_end(dot);
     dot_end(dot);
@@ -243,7 +251,7 @@ static void emit_loops(Dot *dot) {
         kc = dot_binary(dot, TILE_OP_SUB, dot->k, k0);
         kc = dot_minimum(dot, kc, dot_i64(dot, dot->depth));
     }
-    if (dot->amx)
+    if (dot->words)
         dot_amx_panels(dot, j0, columns, k0, kc);
     else if (has_single_row(dot))
         emit_single_row(dot, j0, columns, k0, kc);
@@ -287,8 +295,8 @@ static void read_operands(Dot *dot, const TileOp *op) {
     dot->k_max = extents[2];
 }
 
-static bool is_by_amx(const TileOp *op) {
-    return tile_op_integer(op, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA) == TILE_INSTRUCTION_AMX;
+static bool is_by(const TileOp *op, TileName instruction) {
+    return tile_op_integer(op, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA) == instruction;
 }
 
 static void expand(TilePassContext *context, TileEmitter *emitter, TileOp *op) {
@@ -300,13 +308,16 @@ static void expand(TilePassContext *context, TileEmitter *emitter, TileOp *op) {
     dot.most_scale = target->scalable ? MOST_SCALE : 1;
     if (target->scalable)
         dot.scale = tile_op_result(tile_build_op(dot.builder, TILE_OP_VSCALE, NULL, 0, NULL, 0, NULL, 1), 0);
-    dot.amx = is_by_amx(op);
+    dot.amx = is_by(op, TILE_INSTRUCTION_AMX);
+    dot.words = dot.amx || is_by(op, TILE_INSTRUCTION_VNNI);
     if (dot.amx)
         dot_amx_choose_block(&dot);
+    else if (dot.words)
+        dot_words_choose_block(&dot);
     else
         choose_block(&dot, target);
     if (!join(&dot, op)) {
-        if (dot.amx)
+        if (dot.words)
             dot_amx_choose_panels(&dot);
         else
             choose_panels(&dot);
@@ -334,7 +345,7 @@ TileResult tile_pass_cpu_dot(TilePassContext *context, TileFunc *func) {
     TileEmitter emitter = tile_emitter_create(context, func);
     bool amx = false;
     for (size_t i = 0; i < found.ops.count; i++) {
-        amx |= is_by_amx(found.ops.items[i]);
+        amx |= is_by(found.ops.items[i], TILE_INSTRUCTION_AMX);
         expand(context, &emitter, found.ops.items[i]);
     }
     if (amx) dot_amx_configure(&emitter, func);

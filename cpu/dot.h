@@ -6,6 +6,7 @@
  *   dot_amx_pack.c packing for AMX
  *   dot_amx_kernel.c  the micro-kernel of AMX, and the configuration of tile registers
  *   dot_amx.c      sizes and loops for AMX
+ *   dot_words.c    products of words by vectors: their block, and the sign of bytes
  *   dot_amx_keep.c panels that are packed once for several programs
  *   dot_kernel.c   the micro-kernel of vectors, and partial blocks of c */
 #ifndef TILE_CPU_DOT_H
@@ -52,7 +53,10 @@ typedef struct Dot {
     TileValue *b_panel;     /* block of columns by block; in each, row by row, block_columns elements */
     int64_t b_row;          /* bytes from one row of b's panel to the next, if that has whole rows; 0: it has blocks */
     TileValue *spill;       /* a copy of a partial block of c; NULL: its lanes are masked */
-    bool amx;               /* panels have the operands' types, for AMX (dot_amx_pack.c) */
+    bool words;             /* panels have the operands' types, in words of 4 bytes along k (dot_amx_pack.c) */
+    bool amx;               /* tile registers multiply them; else vectors */
+    bool flips;             /* the right operand's bytes are signed, and packed with 128 added to each */
+    TileValue *row_sums;    /* then 128 times the sums of the rows of a's block; else NULL */
     int64_t element;        /* its bytes */
     int64_t group;          /* elements of a tile register's row */
     TileValue *b_word;      /* where b is packed behind other products: so many words before it; NULL: at the front */
@@ -87,11 +91,14 @@ TileValue *dot_offset(Dot *dot, TileValue *pointer, TileValue *bytes);
 /* The number of elements of so many vectors, and of bytes of the accumulators' type. */
 TileValue *dot_lanes(Dot *dot, int64_t vectors);
 TileValue *dot_vector_bytes(Dot *dot, int64_t vectors);
+/* What a column of b's panel takes: its depth, and for vectors one element or word more, so that a row's blocks of columns are packed to
+ * different cache sets. */
+int64_t dot_column_bytes(const Dot *dot);
 const TileType *dot_vector(Dot *dot, TileScalar scalar);
 /* An f32 vector rounded to tf32, as tile_eval_tf32 does it. */
 TileValue *dot_tf32(Dot *dot, TileValue *x);
-/* Prefetches into L1. */
-void dot_prefetch(Dot *dot, TileValue *pointer);
+/* To TILE_CACHE_L1 or TILE_CACHE_L2. */
+void dot_prefetch(Dot *dot, TileValue *pointer, TileName level);
 /* The lanes from `first` on that are below the limit. */
 TileValue *dot_mask(Dot *dot, TileValue *first, TileValue *limit);
 
@@ -103,11 +110,11 @@ void dot_else(Dot *dot);
 /* Ends the innermost for, or the innermost if with or without else. */
 void dot_end(Dot *dot);
 
-/* ---- AMX ---- */
+/* ---- AMX, and words by vectors ---- */
 
 /* A group of k is what a tile register holds of a row: 64 bytes. Panels of a have rows of groups; those of b have for
  * each group two tiles of 16 columns, in which row i has the elements of the i-th 4 bytes along k, column by column. What a
- * group has past the last k is zero. */
+ * group has past the last k is zero. For vectors the rows of both tiles alternate, so that words follow one another. */
 enum { DOT_AMX_ROWS = 16, DOT_AMX_BYTES = 64, DOT_AMX_TILE = DOT_AMX_ROWS * DOT_AMX_BYTES, DOT_AMX_WORD = 4,
        DOT_AMX_AHEAD = 8 /* rows that are copied during a block, at most */ };
 
@@ -142,6 +149,14 @@ void dot_amx_choose_panels(Dot *dot);
 void dot_amx_choose_joined(Dot *dot);
 /* How deep panels are at most. */
 int64_t dot_amx_deepest(const Dot *dot);
+/* Bytes from a word of b's panel to the next one of its column, and from a vector of columns to the next. */
+int64_t dot_word_step(const Dot *dot);
+int64_t dot_vector_step(const Dot *dot);
+/* By vectors: the block of the micro-kernel; what the bytes of the operands need; and the sums of the rows of a's panel. */
+void dot_words_choose_block(Dot *dot);
+void dot_words_sum_rows(Dot *dot, TileValue *kc);
+/* sum + the products of a word of a, the same for all lanes, with one of b for each lane. */
+TileValue *dot_words_multiply(Dot *dot, TileValue *a, TileValue *b, TileValue *sum);
 /* The micro-kernel, on block_rows of c and `vectors` vectors of 16 columns. */
 void dot_amx_kernel(Dot *dot, const DotPanel *panel, TileValue *c, TileValue *row, int64_t vectors, TileValue *kc);
 /* All rows, for some columns and some k. */
@@ -155,6 +170,9 @@ void dot_amx_configure(TileEmitter *emitter, TileFunc *func);
 
 /* Packs rows i .. of a, for kc k from k0 on, into a_panel. Rows past the last repeat the last one, or are zero. */
 void dot_pack_a(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc);
+/* While the block of rows from i on is multiplied with the block of columns at j: prefetches some of the next block's rows, if
+ * they are known to be contiguous. */
+void dot_prefetch_rows(Dot *dot, TileValue *i, TileValue *j, TileValue *k0, TileValue *kc);
 int64_t dot_spare_rows(const Dot *dot);
 /* Packs kc rows of b from k0 on, and `columns` columns from j0 on, into b_panel. The padding of the last block is
  * arbitrary. */

@@ -1,4 +1,4 @@
-/* Sizes and loops of products by AMX: b is packed for all columns, then block after block of rows is packed and
+/* Sizes and loops of products of words, by AMX or by vectors: b is packed for all columns, then block after block of rows is packed and
  * multiplied with all columns. */
 #include "cpu/dot.h"
 #include "cpu/panel.h"
@@ -19,7 +19,7 @@ static void choose_ahead(Dot *dot) {
     int64_t columns = dot->block_vectors * dot->lanes,
             blocks = round_up(at_most(dot->n_max, PANEL_WIDTH), columns) / columns;
     int64_t each = (dot->block_rows + blocks - 1) / blocks;
-    if (dot_amx_has_rows(dot) && each <= DOT_AMX_AHEAD && dot->m_max > dot->block_rows) dot->rows_ahead = each;
+    if (dot->amx && dot_amx_has_rows(dot) && each <= DOT_AMX_AHEAD && dot->m_max > dot->block_rows) dot->rows_ahead = each;
 }
 
 void dot_amx_choose_block(Dot *dot) {
@@ -35,43 +35,48 @@ void dot_amx_choose_block(Dot *dot) {
     dot->spill = tile_build_buffer(front, dot->block_rows * dot->block_vectors * dot->lanes * dot->bytes, ALIGN);
 }
 
+int64_t dot_amx_deepest(const Dot *dot) {
+    return (dot->amx ? CPU_PANEL_AMX_DEPTH_BYTES : CPU_PANEL_DEPTH_BYTES) / dot->element;
+}
+
 void dot_amx_choose_panels(Dot *dot) {
     int64_t block = BLOCK_TILES * DOT_AMX_ROWS;
-    dot->depth = at_most(round_up(dot->k_max, dot->group), CPU_PANEL_AMX_DEPTH_BYTES / dot->element);
+    dot->depth = at_most(round_up(dot->k_max, dot->group), dot_amx_deepest(dot));
     dot->panel_row = dot->depth + CPU_PANEL_PAD_BYTES / dot->element;
     dot->wide = dot->n_max > PANEL_WIDTH;
     if (dot->wide) dot->width = dot_i64(dot, PANEL_WIDTH);
     TileBuilder *front = &dot->emitter->front;
     int64_t width = round_up(at_most(dot->n_max, PANEL_WIDTH), block);
     choose_ahead(dot);
-    int64_t panels = dot->rows_ahead ? 2 : 1;
-    dot->a_panel = tile_build_buffer(front, panels * dot->block_rows * dot->panel_row * dot->element, ALIGN);
-    dot->slot_bytes = width * dot->depth * dot->element;
+    int64_t rows = (dot->rows_ahead ? 2 : 1) * round_up(dot->block_rows, DOT_AMX_ROWS);
+    dot->a_panel = tile_build_buffer(front, rows * dot->panel_row * dot->element, ALIGN);
+    dot->slot_bytes = width * dot_column_bytes(dot);
     dot_amx_choose_slots(dot, dot->slot_bytes);
     dot->b_slots = tile_build_buffer(front, dot->slots * dot->slot_bytes, ALIGN);
 }
 
-int64_t dot_amx_deepest(const Dot *dot) { return CPU_PANEL_AMX_DEPTH_BYTES / dot->element; }
 
 /* How long a row of a's panel is, and how large one of all columns of b. The last group pads rows, too. */
 void dot_amx_choose_joined(Dot *dot) {
     dot->depth += dot->group;
     int64_t columns = round_up(dot->n_max, dot->block_vectors * DOT_AMX_ROWS);
     dot->panel_row = dot->depth;
-    dot->slot_bytes = columns * dot->depth * dot->element;
+    dot->slot_bytes = columns * dot_column_bytes(dot);
 }
 
-/* The products of a block of rows with all columns. */
-static void emit_columns(Dot *dot, TileValue *i, TileValue *j0, TileValue *columns, TileValue *kc) {
+/* The products of a block of rows with all columns. k0: where a's rows begin that are packed next; NULL: all are packed. */
+static void emit_columns(Dot *dot, TileValue *i, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
+    if (dot->row_sums) dot_words_sum_rows(dot, kc);
     TileValue *j = dot_for(dot, dot_i64(dot, 0), columns, dot->block_columns);
-    TileValue *at = dot_offset(dot, dot->b_panel, dot_scale(dot, j, dot->depth * dot->element));
-    DotPanel panel = {at, dot_i64(dot, dot->block_vectors * DOT_AMX_TILE), false};
+    TileValue *at = dot_offset(dot, dot->b_panel, dot_scale(dot, j, dot_column_bytes(dot)));
+    DotPanel panel = {at, dot_i64(dot, dot->amx ? dot->block_vectors * DOT_AMX_TILE : dot_word_step(dot)), false};
     TileValue *next = dot->next_panel, *row = dot->next_row;
     if (next) {
         TileValue *done = dot_scale(dot, dot_binary(dot, TILE_OP_DIV, j, dot->block_columns), dot->rows_ahead);
         dot->next_panel = dot_offset(dot, next, dot_scale(dot, done, dot->panel_row * dot->element));
         dot->next_row = dot_add(dot, row, done);
     }
+    if (k0 && !dot->rows_ahead) dot_prefetch_rows(dot, i, j, k0, kc);
     dot_block(dot, &panel, i, dot_add(dot, j0, j), kc);
     dot->next_panel = next;
     dot->next_row = row;
@@ -90,7 +95,7 @@ static void emit_ahead(Dot *dot, TileValue *i, TileValue *j0, TileValue *columns
     dot->next_panel = next;
     dot->next_row = dot_add(dot, i, dot_i64(dot, rows));
     dot->next_corner = dot_offset(dot, dot->a.pointer, dot_multiply(dot, k0, dot->a.column));
-    emit_columns(dot, i, j0, columns, kc);
+    emit_columns(dot, i, j0, columns, k0, kc);
     TileValue *blocks = dot_binary(
         dot, TILE_OP_DIV, dot_add(dot, columns, dot_binary(dot, TILE_OP_SUB, dot->block_columns, dot_i64(dot, 1))),
         dot->block_columns);
@@ -127,7 +132,7 @@ void dot_amx_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, 
             dot->a_panel = dot_offset(dot, panels, dot_scale(dot, odd, rows * dot->panel_row * dot->element));
         }
         dot->block_rows = DOT_AMX_ROWS;
-        emit_columns(dot, i, j0, columns, kc);
+        emit_columns(dot, i, j0, columns, k0, kc);
         dot->block_rows = rows;
         dot->a_panel = panels;
         dot_else(dot);
@@ -135,7 +140,7 @@ void dot_amx_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, 
     if (dot->rows_ahead)
         emit_ahead(dot, i, j0, columns, k0, kc);
     else
-        emit_columns(dot, i, j0, columns, kc);
+        emit_columns(dot, i, j0, columns, k0, kc);
     if (halves) dot_end(dot);
     dot_end(dot);
 }
@@ -149,11 +154,11 @@ void dot_amx_multiply(Dot *dot, TileValue *kc) {
         TileValue *left = dot_binary(dot, TILE_OP_SUB, dot->m, i);
         dot_if(dot, dot_binary(dot, TILE_OP_LE, left, dot_i64(dot, DOT_AMX_ROWS)));
         dot->block_rows = DOT_AMX_ROWS;
-        emit_columns(dot, i, zero, dot->n, kc);
+        emit_columns(dot, i, zero, dot->n, NULL, kc);
         dot->block_rows = rows;
         dot_else(dot);
     }
-    emit_columns(dot, i, zero, dot->n, kc);
+    emit_columns(dot, i, zero, dot->n, NULL, kc);
     if (rows > DOT_AMX_ROWS) dot_end(dot);
     dot_end(dot);
     dot->a_panel = panels;

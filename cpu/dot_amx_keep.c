@@ -1,15 +1,16 @@
 /* Packed panels of b that later programs may use again: programs of one column of a grid multiply the same panels, and
- * packing one takes as long as AMX takes to multiply it with a hundred rows.
+ * packing one takes as long as AMX takes to multiply it with a hundred rows, or vectors with ten.
  *
  * Panels are kept in slots, each with a key: the offset of its first element in the tensor and its sizes. At first
  * nobody is known to come back to a panel, and one slot takes all, since it stays in the cache; the key of one of them
- * is remembered. If that is asked for again within as many panels as there are slots, each panel goes to the next slot,
- * until as many in a row were in none. */
+ * is remembered. If that is asked for again, often enough, each time within as many panels as there are slots, each panel goes
+ * to the next slot, until as many in a row were in none. */
 #include "cpu/dot.h"
 
 enum {
     MOST_SLOTS = 8,
-    MOST_BYTES = 2 << 20, /* of all slots */
+    MOST_BYTES_AMX = 2 << 20, /* of all slots */
+    MOST_BYTES = 5 << 20,     /* by vectors: to read a panel from the cache behind L2 takes less than to pack it */
     KEY_WORDS = 3,
     WORD = 8,
     ALIGN = 64
@@ -42,22 +43,28 @@ static TileValue *offset_of(Dot *dot) {
     return parameter->readonly && parameter->noalias ? offset : NULL;
 }
 
-/* Behind the keys of the slots: the one that is remembered; the next slot; and a count. Below the number of slots it
- * counts panels in a row that were in no slot; from there on there is one slot, and it counts panels since the
- * remembered one. */
+/* Behind the keys of the slots: the one that is remembered; the next slot; a count; and how often the remembered one was
+ * asked for again. Below the number of slots the count is of panels in a row that were in no slot; from there on there is one
+ * slot, and it is of panels since the remembered one. */
 static int64_t remembered_word(const Dot *dot) { return dot->slots * KEY_WORDS; }
 static int64_t next_word(const Dot *dot) { return remembered_word(dot) + KEY_WORDS; }
 static int64_t count_word(const Dot *dot) { return next_word(dot) + 1; }
+static int64_t again_word(const Dot *dot) { return count_word(dot) + 1; }
+
+/* How often the remembered panel has to be asked for again before panels take turns: from then on they may be in no cache of
+ * the core's. AMX takes so long to pack one that any second use pays. */
+static int64_t enough(const Dot *dot) { return dot->amx ? 1 : 2; }
 
 void dot_amx_choose_slots(Dot *dot, int64_t panel_bytes) {
     dot->slots = 1;
     if (!offset_of(dot)) return;
-    while (dot->slots < MOST_SLOTS && 2 * dot->slots * panel_bytes <= MOST_BYTES) dot->slots *= 2;
+    int64_t most = dot->amx ? MOST_BYTES_AMX : MOST_BYTES;
+    while (dot->slots < MOST_SLOTS && 2 * dot->slots * panel_bytes <= most) dot->slots *= 2;
     if (dot->slots == 1) return;
     TileBuilder *front = &dot->emitter->front;
-    int64_t words = count_word(dot) + 1;
+    int64_t words = again_word(dot) + 1;
     dot->keys = tile_build_buffer(front, words * WORD, ALIGN);
-    for (int64_t i = 0; i < words; i++) {
+    for (int64_t i = 0; i < words; i++) { /* how often is not read before a key is remembered */
         TileValue *at = i ? tile_build_ptr_add(front, dot->keys, dot_i64(dot, i * WORD)) : dot->keys;
         int64_t first = i == count_word(dot) ? dot->slots : i == next_word(dot) ? 0 : -1 /* no size */;
         tile_build_store(front, dot_i64(dot, first), at, NULL, 0);
@@ -87,6 +94,7 @@ static void remember(Dot *dot, TileValue *count, TileValue *const *key) {
     dot_if(dot, dot_binary(dot, TILE_OP_EQ, count, dot_i64(dot, dot->slots)));
     for (int64_t w = 0; w < KEY_WORDS; w++)
         tile_build_store(dot->builder, key[w], word_at(dot, dot->keys, remembered_word(dot) + w), NULL, 0);
+    tile_build_store(dot->builder, dot_i64(dot, 0), word_at(dot, dot->keys, again_word(dot)), NULL, 0);
     dot_end(dot);
 }
 
@@ -97,12 +105,17 @@ static TileValue *take_slot(Dot *dot, TileValue *found, TileValue *missing, Tile
     TileValue *next = load_word(dot, next_at), *count = load_word(dot, count_at);
     TileValue *many = dot_binary(dot, TILE_OP_LT, count, slots), *again = is_key(dot, remembered_word(dot), key);
     again = dot_binary(dot, TILE_OP_AND, again, dot_binary(dot, TILE_OP_LT, slots, count));
-    TileValue *turns = dot_binary(dot, TILE_OP_OR, many, again);
+    TileValue *often = dot_add(dot, load_word(dot, word_at(dot, dot->keys, again_word(dot))), one);
+    TileValue *known = dot_binary(dot, TILE_OP_AND, again, dot_binary(dot, TILE_OP_LE, dot_i64(dot, enough(dot)), often));
+    TileValue *turns = dot_binary(dot, TILE_OP_OR, many, known);
     TileValue *after = dot_binary(dot, TILE_OP_AND, dot_add(dot, next, one), dot_i64(dot, dot->slots - 1));
     TileValue *more = dot_add(dot, count, one), *full = dot_i64(dot, 2 * dot->slots);
     more = dot_select(dot, dot_binary(dot, TILE_OP_LT, full, more), slots, more);
-    more = dot_select(dot, again, one, more);
+    more = dot_select(dot, again, dot_select(dot, known, one, dot_add(dot, slots, one)), more);
     dot_if(dot, missing);
+    dot_if(dot, again);
+    tile_build_store(dot->builder, often, word_at(dot, dot->keys, again_word(dot)), NULL, 0);
+    dot_end(dot);
     remember(dot, count, key);
     dot_end(dot);
     tile_build_store(dot->builder, dot_select(dot, missing, more, dot_select(dot, many, zero, count)), count_at, NULL,

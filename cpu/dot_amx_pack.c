@@ -63,17 +63,25 @@ static void transpose(Dot *dot, TileValue **rows) {
     }
 }
 
+/* Bytes, of which each has 128 added: signed ones as unsigned ones. */
+static TileValue *flip(Dot *dot, TileValue *words) {
+    const TileType *type = words->type;
+    if (type->scalar == TILE_U32) return tile_emit_with_bits(dot->emitter, TILE_OP_XOR, words, 0x80808080);
+    return tile_emit_with_bits(dot->emitter, TILE_OP_XOR, words, 0x80);
+}
+
 /* Where the rows of a square go to: rows of memory that are `row` bytes apart, or those of a group of b. */
 typedef struct Rows {
     TileValue *first;
     int64_t row;
+    bool flips;      /* 128 is added to each byte */
     TileValue *used; /* of words that are packed behind others: how many words the first tile has already; else NULL */
 } Rows;
 
 /* A group's second tile of columns lies between its first one and the next group's. */
 static TileValue *row_at(Dot *dot, const Rows *to, int64_t l) {
     TileValue *at = dot_offset(dot, to->first, dot_i64(dot, l * to->row)), *zero = dot_i64(dot, 0);
-    if (!to->used || dot->block_vectors == 1) return at;
+    if (!to->used || dot->block_vectors == 1 || !dot->amx) return at;
     TileValue *fits = dot_binary(dot, TILE_OP_LT, dot_add(dot, to->used, dot_i64(dot, l)), dot_i64(dot, LANES));
     return dot_offset(dot, at, dot_select(dot, fits, zero, dot_i64(dot, (dot->block_vectors - 1) * DOT_AMX_TILE)));
 }
@@ -85,7 +93,8 @@ static void move_square(Dot *dot, TileValue *const *from, const Rows *to) {
     for (int64_t l = 0; l < LANES; l++)
         rows[l] = tile_build_load(dot->builder, type, from[l], NULL, NULL, dot->element);
     transpose(dot, rows);
-    for (int64_t l = 0; l < LANES; l++) tile_build_store(dot->builder, rows[l], row_at(dot, to, l), NULL, 0);
+    for (int64_t l = 0; l < LANES; l++)
+        tile_build_store(dot->builder, to->flips ? flip(dot, rows[l]) : rows[l], row_at(dot, to, l), NULL, 0);
 }
 
 /* Transposes what is in the staging memory. */
@@ -194,7 +203,7 @@ static void transpose_rows(Dot *dot, const PackA *pack) {
     tile_build_store(dot->builder, words_of(dot, units, 0), line, NULL, 0);
     dot_end(dot);
     TileValue *to = dot_offset(dot, dot->a_panel, dot_scale(dot, row, pack->row_bytes));
-    Rows square = {dot_offset(dot, to, dot_scale(dot, group, DOT_AMX_BYTES)), pack->row_bytes, NULL};
+    Rows square = {dot_offset(dot, to, dot_scale(dot, group, DOT_AMX_BYTES)), pack->row_bytes, false, NULL};
     move_staged(dot, &square);
     dot_end(dot);
     dot_end(dot);
@@ -273,7 +282,7 @@ static TileValue *source_of(Dot *dot, const PackB *pack, TileValue *k, TileValue
 
 /* The first tile of a group, in the block of columns that begins at j. */
 static TileValue *tile_at(Dot *dot, TileValue *group, TileValue *j) {
-    TileValue *block = dot_offset(dot, dot->b_panel, dot_scale(dot, j, dot->depth * dot->element));
+    TileValue *block = dot_offset(dot, dot->b_panel, dot_scale(dot, j, dot_column_bytes(dot)));
     return dot_offset(dot, block, dot_scale(dot, group, dot->block_vectors * DOT_AMX_TILE));
 }
 
@@ -284,7 +293,7 @@ static TileValue *word_at(Dot *dot, TileValue *group, TileValue *word, TileValue
         group = dot_binary(dot, TILE_OP_DIV, word, dot_i64(dot, LANES));
         word = dot_binary(dot, TILE_OP_AND, word, dot_i64(dot, LANES - 1));
     }
-    return dot_offset(dot, tile_at(dot, group, j), dot_scale(dot, word, DOT_AMX_BYTES));
+    return dot_offset(dot, tile_at(dot, group, j), dot_scale(dot, word, dot_word_step(dot)));
 }
 
 /* The words at one place of k, of a block of columns. If not `whole`, columns and k may end in the block. */
@@ -298,13 +307,15 @@ static void pack_words(Dot *dot, const PackB *pack, TileValue *group, TileValue 
         /* a load of no lanes is slow where no memory is */
         if (!whole) further = dot_select(dot, dot_binary(dot, TILE_OP_LT, at, pack->kc), further, dot_i64(dot, 0));
         TileValue *from = dot_offset(dot, source_of(dot, pack, k, j), further);
-        if (whole) dot_prefetch(dot, dot_offset(dot, from, dot_scale(dot, dot->b.row, AHEAD * pack_of(dot))));
+        if (whole) dot_prefetch(dot, dot_offset(dot, from, dot_scale(dot, dot->b.row, AHEAD * pack_of(dot))), TILE_CACHE_L1);
         units[p] = load_units(dot, from, columns, whole ? NULL : limit_at(dot, at, pack->kc, left));
     }
     TileValue *to = word_at(dot, group, word, j);
-    for (int64_t v = 0; v < dot->block_vectors; v++)
-        tile_build_store(dot->builder, words_of(dot, units, v * LANES),
-                         dot_offset(dot, to, dot_i64(dot, v * DOT_AMX_TILE)), NULL, 0);
+    for (int64_t v = 0; v < dot->block_vectors; v++) {
+        TileValue *words = words_of(dot, units, v * LANES);
+        tile_build_store(dot->builder, dot->flips ? flip(dot, words) : words,
+                         dot_offset(dot, to, dot_i64(dot, v * dot_vector_step(dot))), NULL, 0);
+    }
 }
 
 /* The words of a group behind its last k. */
@@ -312,9 +323,9 @@ static void clear_words(Dot *dot, TileValue *columns, TileValue *group, TileValu
     TileValue *zero = tile_emit_bits(dot->emitter, vector_of(dot, TILE_U32, LANES), 0);
     TileValue *word = dot_for(dot, words, dot_i64(dot, LANES), dot_i64(dot, 1));
     TileValue *j = dot_for(dot, dot_i64(dot, 0), columns, dot->block_columns);
-    TileValue *to = dot_offset(dot, tile_at(dot, group, j), dot_scale(dot, word, DOT_AMX_BYTES));
+    TileValue *to = dot_offset(dot, tile_at(dot, group, j), dot_scale(dot, word, dot_word_step(dot)));
     for (int64_t v = 0; v < dot->block_vectors; v++)
-        tile_build_store(dot->builder, zero, dot_offset(dot, to, dot_i64(dot, v * DOT_AMX_TILE)), NULL, 0);
+        tile_build_store(dot->builder, zero, dot_offset(dot, to, dot_i64(dot, v * dot_vector_step(dot))), NULL, 0);
     dot_end(dot);
     dot_end(dot);
 }
@@ -356,7 +367,8 @@ static void pack_columns(Dot *dot, const PackB *pack) {
     TileValue *from[LANES], *k = dot_scale(dot, group, dot->group);
     for (int64_t l = 0; l < LANES; l++)
         from[l] = source_of(dot, pack, k, dot_minimum(dot, dot_add(dot, j, dot_i64(dot, l)), last));
-    Rows to = {dot_offset(dot, word_at(dot, group, zero, begin), dot_scale(dot, inside, DOT_AMX_BYTES)), DOT_AMX_BYTES, NULL};
+    TileValue *vector = dot_scale(dot, dot_binary(dot, TILE_OP_DIV, inside, dot_i64(dot, LANES)), dot_vector_step(dot));
+    Rows to = {dot_offset(dot, word_at(dot, group, zero, begin), vector), dot_word_step(dot), dot->flips, NULL};
     if (dot->b_word) to.used = dot_binary(dot, TILE_OP_AND, dot->b_word, dot_i64(dot, LANES - 1));
     dot_if(dot, is_whole(dot, group, pack->kc));
     move_square(dot, from, &to);
@@ -380,10 +392,11 @@ static void gather_columns(Dot *dot, const PackB *pack) {
     TileValue *begin = dot_binary(dot, TILE_OP_SUB, j, inside);
     TileValue *vector = dot_binary(dot, TILE_OP_DIV, inside, dot_i64(dot, LANES));
     TileValue *lane = dot_binary(dot, TILE_OP_REM, inside, dot_i64(dot, LANES));
-    TileValue *column = dot_add(dot, dot_scale(dot, vector, DOT_AMX_TILE), dot_scale(dot, lane, DOT_AMX_WORD));
+    TileValue *column = dot_add(dot, dot_scale(dot, vector, dot_vector_step(dot)), dot_scale(dot, lane, DOT_AMX_WORD));
     TileValue *word = dot_for(dot, zero, dot_i64(dot, LANES), one);
     TileValue *value = tile_build_load(
         dot->builder, type, dot_offset(dot, dot->staging, dot_scale(dot, word, DOT_AMX_WORD)), NULL, NULL, 0);
+    if (dot->flips) value = flip(dot, value);
     tile_build_store(dot->builder, value, dot_offset(dot, word_at(dot, group, word, begin), column), NULL, 0);
     dot_end(dot);
     dot_end(dot);

@@ -58,6 +58,15 @@ TileValue *dot_vector_bytes(Dot *dot, int64_t vectors) {
     return dot->scale && vectors ? dot_multiply(dot, dot->scale, bytes) : bytes;
 }
 
+int64_t dot_column_bytes(const Dot *dot) {
+    if (dot->amx) return dot->depth * dot->element; /* its tiles are read row by row */
+    return dot->words ? dot->depth * dot->element + DOT_AMX_WORD : (dot->depth + 1) * dot->bytes;
+}
+
+int64_t dot_word_step(const Dot *dot) { return dot->amx ? DOT_AMX_BYTES : dot->block_vectors * DOT_AMX_BYTES; }
+
+int64_t dot_vector_step(const Dot *dot) { return dot->amx ? DOT_AMX_TILE : DOT_AMX_BYTES; }
+
 const TileType *dot_vector(Dot *dot, TileScalar scalar) {
     return tile_type_vector(dot->builder->module->context, scalar, dot->lanes, dot->scale != NULL);
 }
@@ -78,8 +87,8 @@ TileValue *dot_tf32(Dot *dot, TileValue *x) {
     return tile_emit_select(e, tile_emit_unary(e, TILE_OP_ISNAN, x), x, number);
 }
 
-void dot_prefetch(Dot *dot, TileValue *pointer) {
-    const TileAttribute cache = {.key = TILE_ATTRIBUTE_CACHE, .integer = TILE_CACHE_L1};
+void dot_prefetch(Dot *dot, TileValue *pointer, TileName level) {
+    const TileAttribute cache = {.key = TILE_ATTRIBUTE_CACHE, .integer = level};
     tile_build_op(dot->builder, TILE_OP_PREFETCH, &pointer, 1, &cache, 1, NULL, 0);
 }
 

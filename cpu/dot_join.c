@@ -36,7 +36,8 @@ enum {
     ENTRY = 4,
     MOST_KNOWN = 64,
     PANEL_WORDS = ENTRIES + (MOST_KNOWN + 1) * ENTRY,
-    MOST_PANELS = 32
+    MOST_PANELS = 32,
+    MOST_BYTES = 4 << 20 /* of them: to read them from the cache behind L2 is faster than to pack them again */
 };
 
 /* ---- which loops ---- */
@@ -74,16 +75,16 @@ unsigned dot_joined_loops(const Dot *dot, const TileOp *op, TileOp **loops) {
 static int64_t blocks(int64_t size, int64_t block) { return (size + block - 1) / block; }
 
 /* The bytes of an element of the panels. */
-static int64_t element_bytes(const Dot *dot) { return dot->amx ? dot->element : dot->bytes; }
+static int64_t element_bytes(const Dot *dot) { return dot->words ? dot->element : dot->bytes; }
 
 /* How much of the panels a product takes, at most. */
 static int64_t most_of_product(const Dot *dot) {
-    int64_t unit = dot->amx ? DOT_AMX_WORD / dot->element : 1;
+    int64_t unit = dot->words ? DOT_AMX_WORD / dot->element : 1;
     return blocks(dot->k_max, unit) * unit;
 }
 
 /* How many k the panels take before they are multiplied. */
-static int64_t capacity(const Dot *dot) { return dot->amx ? dot->depth - dot->group : dot->depth; }
+static int64_t capacity(const Dot *dot) { return dot->words ? dot->depth - dot->group : dot->depth; }
 
 static int64_t panel_bytes(const Dot *dot, int64_t depth) {
     return (blocks(dot->m_max, dot->block_rows) * dot->block_rows + blocks(dot->n_max, dot->lanes) * dot->lanes) * depth *
@@ -113,7 +114,7 @@ static bool is_only_stored(const TileValue *pointer, const TileOp *op, const Til
 static bool is_panel(const Dot *dot, const DotOperand *operand, const TileValue **root, int64_t *row) {
     int64_t column;
     *root = tile_buffer_of(operand->pointer);
-    if ((operand->scalar != dot->scalar && !dot->amx) || dot->precision == TILE_PRECISION_TF32 || !*root) return false;
+    if ((operand->scalar != dot->scalar && !dot->words) || dot->precision == TILE_PRECISION_TF32 || !*root) return false;
     return tile_value_integer(operand->row, row) && tile_value_integer(operand->column, &column) && column == element_bytes(dot);
 }
 
@@ -123,7 +124,7 @@ bool dot_join_reads_in_place(Dot *dot, const TileOp *op, TileOp *const *loops, u
     const TileValue *root;
     int64_t row;
     if (!is_panel(dot, a, &root, &row)) return false;
-    int64_t rows = dot->m_max + (dot->amx ? DOT_AMX_ROWS : dot->block_rows), bytes = element_bytes(dot);
+    int64_t rows = dot->m_max + (dot->words ? DOT_AMX_ROWS : dot->block_rows), bytes = element_bytes(dot);
     if (row < dot->depth * bytes || tile_op_integer(root->op, TILE_ATTRIBUTE_BYTES, 0) < rows * row) return false;
     if (!tile_value_outside(a->pointer, loops[count - 1]) || !is_only_stored(root, op, loops[0])) return false;
     dot->a_panel = a->pointer;
@@ -313,7 +314,7 @@ static void pack_b(Join *join, TileValue *joined) {
     if (dot->b_row) return;
     if (join->b.count) if_unknown(dot, &join->b, joined, dot->n);
     dot->b_panel = current_panel(dot, &join->b);
-    if (dot->amx) {
+    if (dot->words) {
         dot->b_word = dot_amx_word(dot, joined);
         dot_amx_pack_b(dot, zero, dot->n, zero, dot->k);
     } else {
@@ -329,12 +330,12 @@ static void pack_a(Join *join, TileValue *joined) {
     TileValue *zero = dot_i64(dot, 0);
     if (dot->a.pointer == join->a.panels) {
         TileValue *own = dot_offset(dot, dot->a_panel, dot_scale(dot, joined, element_bytes(dot)));
-        if (dot->amx) dot_amx_fill_rows(dot, own, dot->k, DOT_AMX_WORD / dot->element);
+        if (dot->words) dot_amx_fill_rows(dot, own, dot->k, DOT_AMX_WORD / dot->element);
         return;
     }
     if (join->a.count) if_unknown(dot, &join->a, joined, dot->m);
     TileValue *a_column = dot_offset(dot, current_panel(dot, &join->a), dot_scale(dot, joined, element_bytes(dot)));
-    if (dot->amx) {
+    if (dot->words) {
         TileValue *rows = dot_add(dot, dot->m, dot_i64(dot, DOT_AMX_ROWS - 1)), *step = dot_i64(dot, DOT_AMX_ROWS);
         rows = dot_multiply(dot, dot_binary(dot, TILE_OP_DIV, rows, step), step);
         dot->a_panel = a_column;
@@ -370,7 +371,7 @@ static void multiply_panels(Join *join, TileValue *kc) {
     dot->a_panel = panel_of_rows(dot, a_panels, i);
     TileValue *j = dot_for(dot, zero, dot->n, dot->block_columns);
     TileValue *row = dot->b_row ? dot_i64(dot, dot->b_row) : dot_vector_bytes(dot, dot->block_vectors);
-    TileValue *begin = dot_scale(dot, j, dot->b_row ? dot->bytes : dot->depth * dot->bytes);
+    TileValue *begin = dot_scale(dot, j, dot->b_row ? dot->bytes : dot_column_bytes(dot));
     DotPanel panel = {dot_offset(dot, dot->b_panel, begin), row, false};
     dot_block(dot, &panel, i, j, kc);
     dot_end(dot);
@@ -389,7 +390,7 @@ static void multiply(Join *join, TileValue *kc) {
     Dot *dot = join->dot;
     dot->a_panel = current_panel(dot, &join->a);
     dot->b_panel = current_panel(dot, &join->b);
-    if (dot->amx) {
+    if (dot->words) {
         dot_amx_clear_tail(dot, kc);
         forget_rest(dot, &join->a);
         forget_rest(dot, &join->b);
@@ -441,7 +442,7 @@ static void remark_kept(Dot *dot, const Kept *kept, bool worth) {
 /* The operand in as many panels as pay; in one if nothing can be known of it, or it is not worth it. */
 static Kept keep(Dot *dot, const DotOperand *operand, int64_t bytes, bool worth) {
     Kept kept = {.operand = operand, .bytes = bytes, .count = worth && is_fixed_memory(operand)};
-    int64_t most = dot->context->target->l2_bytes / 2, used = bytes / dot->depth * capacity(dot); /* the end is for zeros alone */
+    int64_t most = dot->amx ? dot->context->target->l2_bytes / 2 : MOST_BYTES, used = bytes / dot->depth * capacity(dot); /* the end is for zeros alone */
     while (kept.count && kept.count < MOST_PANELS && 2 * kept.count * used <= most) kept.count *= 2;
     create_cells(dot, &kept);
     remark_kept(dot, &kept, worth);
@@ -457,8 +458,9 @@ static bool is_one_element(const TileValue *stride, TileScalar scalar) {
 static Kept keep_a(Dot *dot) {
     bool near = is_one_element(dot->a.row, dot->a.scalar) || is_one_element(dot->a.column, dot->a.scalar);
     if (dot->a.pointer == dot->a_panel) return (Kept){.operand = &dot->a, .panels = dot->a_panel};
-    int64_t spare = dot->amx ? 0 : dot_spare_rows(dot), row = dot->panel_row * element_bytes(dot);
+    int64_t spare = dot->words ? 0 : dot_spare_rows(dot), row = dot->panel_row * element_bytes(dot);
     int64_t rows = blocks(dot->m_max, dot->block_rows) * dot->block_rows + 2 * spare;
+    if (dot->words) rows = blocks(rows, DOT_AMX_ROWS) * DOT_AMX_ROWS; /* they are packed by so many */
     Kept kept = keep(dot, &dot->a, rows * row, !near);
     kept.panels = tile_build_buffer(&dot->emitter->front, (kept.count ? kept.count : 1) * kept.bytes, ALIGN);
     kept.panels = dot_offset(dot, kept.panels, dot_i64(dot, spare * row));
@@ -491,7 +493,7 @@ static Kept keep_b(Dot *dot) {
 
 static void remark_joined(Dot *dot, unsigned loops) {
     tile_pass_remark(dot->context, dot->op, TILE_DECISION_PRODUCTS_JOINED, "the product", "of %u loops, up to %lld k at a time%s", loops,
-                     (long long)capacity(dot), dot->amx ? ", a word of each row after the other" : "");
+                     (long long)capacity(dot), dot->words ? ", a word of each row after the other" : "");
     const DotOperand *computed[] = {dot->a.pointer == dot->a_panel ? &dot->a : NULL, dot->b_row ? &dot->b : NULL};
     for (unsigned i = 0; i < 2; i++)
         if (computed[i]) tile_pass_remark(dot->context, dot->op, TILE_DECISION_IN_PANEL, side_of(dot, computed[i]), "%s", "");
@@ -511,7 +513,7 @@ void dot_join(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count) {
     tile_emit_before(dot->emitter, op);
     pack_b(&join, joined);
     pack_a(&join, joined);
-    TileValue *k = dot->amx ? dot_scale(dot, dot_amx_word(dot, dot->k), DOT_AMX_WORD / dot->element) : dot->k;
+    TileValue *k = dot->words ? dot_scale(dot, dot_amx_word(dot, dot->k), DOT_AMX_WORD / dot->element) : dot->k;
     TileValue *total = dot_add(dot, joined, k);
     TileValue *full = dot_binary(dot, TILE_OP_LT, dot_i64(dot, capacity(dot) - most_of_product(dot)), total);
     store_word(dot, total, join.cell);

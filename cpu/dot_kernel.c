@@ -6,6 +6,7 @@
 enum { BLOCK_LIMIT = 32 }; /* accumulators */
 
 static TileValue *multiply_add(Dot *dot, TileValue *x, TileValue *y, TileValue *sum) {
+    if (dot->words) return dot_words_multiply(dot, x, y, sum);
     if (tile_scalar_is_float(dot->scalar)) return tile_build_ternary(dot->builder, TILE_OP_FMA, x, y, sum);
     return tile_emit_binary(dot->emitter, TILE_OP_ADD, sum, tile_emit_binary(dot->emitter, TILE_OP_MUL, x, y));
 }
@@ -43,26 +44,40 @@ static void build_masks(Dot *dot, const Block *c, TileValue **masks) {
         masks[v] = c->columns ? dot_mask(dot, dot_lanes(dot, v), c->columns) : NULL;
 }
 
-/* Adds the products of one k to the accumulators. */
+/* Adds the products of one k, or of a word of them, to the accumulators. */
 static void step(Dot *dot, const DotPanel *panel, const Block *c, TileValue *k, TileValue *const *sums,
                  TileValue **next) {
     int64_t vectors = c->vectors;
-    const TileType *vector = dot_vector(dot, dot->scalar), *scalar = tile_emit_i64(dot->emitter, 0)->type;
-    scalar = tile_type_with_scalar(dot->builder->module->context, scalar, dot->scalar);
+    TileScalar element_type = dot->words ? TILE_U32 : dot->scalar;
+    const TileType *vector = dot_vector(dot, element_type), *scalar = tile_emit_i64(dot->emitter, 0)->type;
+    scalar = tile_type_with_scalar(dot->builder->module->context, scalar, element_type);
+    int64_t row_bytes = dot->panel_row * (dot->words ? dot->element : dot->bytes);
     TileValue *b[8];
     TileValue *row = dot_offset(dot, panel->pointer, dot_multiply(dot, k, panel->step));
     for (int64_t v = 0; v < vectors; v++) {
         TileValue *at = dot_offset(dot, row, dot_vector_bytes(dot, v));
         /* Prefetches the row for the next block of columns: there are too many rows for the hardware's prefetcher. */
-        if (panel->in_place) dot_prefetch(dot, dot_offset(dot, at, dot_vector_bytes(dot, dot->block_vectors)));
+        if (panel->in_place) dot_prefetch(dot, dot_offset(dot, at, dot_vector_bytes(dot, dot->block_vectors)), TILE_CACHE_L1);
         b[v] = tile_build_load(dot->builder, vector, at, NULL, NULL, panel->in_place || dot->b_row ? 0 : dot->lanes * dot->bytes);
     }
     TileValue *column = dot_offset(dot, dot->a_panel, dot_scale(dot, k, dot->bytes));
     for (int64_t r = 0; r < c->rows; r++) {
-        TileValue *at = dot_offset(dot, column, dot_i64(dot, r * dot->panel_row * dot->bytes));
+        TileValue *at = dot_offset(dot, column, dot_i64(dot, r * row_bytes));
         TileValue *element = tile_build_load(dot->builder, scalar, at, NULL, NULL, 0);
         TileValue *a = tile_build_splat(dot->builder, element, vector);
         for (int64_t v = 0; v < vectors; v++) *next++ = multiply_add(dot, a, b[v], *sums++);
+    }
+}
+
+/* Bytes of b have 128 added, so each sum gets 128 times that of its row of a too much. */
+static void subtract_row_sums(Dot *dot, TileValue **sums, unsigned count, unsigned vectors) {
+    const TileType *type = dot_vector(dot, dot->scalar), *scalar = tile_emit_i64(dot->emitter, 0)->type;
+    scalar = tile_type_with_scalar(dot->builder->module->context, scalar, dot->scalar);
+    TileValue *row = NULL;
+    for (unsigned i = 0; i < count; i++) {
+        TileValue *at = dot_offset(dot, dot->row_sums, dot_i64(dot, i / vectors * dot->bytes));
+        if (i % vectors == 0) row = tile_build_splat(dot->builder, tile_build_load(dot->builder, scalar, at, NULL, NULL, 0), type);
+        sums[i] = tile_emit_binary(dot->emitter, TILE_OP_SUB, sums[i], row);
     }
 }
 
@@ -79,6 +94,8 @@ static void run_kernel(Dot *dot, const DotPanel *panel, const Block *block, Tile
     build_masks(dot, block, masks);
     for (unsigned i = 0; i < count; i++)
         sums[i] = tile_build_load(dot->builder, type, pointers[i], masks[i % vectors], zero, 0);
+    if (dot->row_sums) subtract_row_sums(dot, sums, count, vectors);
+    if (dot->words) kc = dot_amx_word(dot, kc);
     TileOp *loop = tile_build_for(dot->builder, dot_i64(dot, 0), kc, dot_i64(dot, 1), sums, count);
     TileBuilder outer = *dot->builder;
     *dot->builder = tile_builder_at_end(outer.module, &loop->regions[0]);

@@ -224,6 +224,25 @@ static void pack_any_rows(Dot *dot, const Run *run, void *state) {
         pack_rows(dot, run, state);
 }
 
+/* A block's rows lie apart, each too short for the hardware to fetch ahead of the copy. */
+void dot_prefetch_rows(Dot *dot, TileValue *i, TileValue *j, TileValue *k0, TileValue *kc) {
+    enum { LINE = 64, MOST = 8 };
+    int64_t columns = dot->block_vectors * dot->lanes * dot->most_scale, size = tile_scalar_bytes(dot->a.scalar);
+    int64_t blocks = (dot->n_max + columns - 1) / columns, each = (dot->block_rows + blocks - 1) / blocks;
+    if (!is_adjacent(dot->a.column, dot->a.scalar) || dot->m_max <= dot->block_rows || each > MOST) return;
+    TileValue *last = dot_binary(dot, TILE_OP_SUB, dot->m, dot_i64(dot, 1)), *rows[MOST];
+    TileValue *first = dot_scale(dot, dot_binary(dot, TILE_OP_DIV, j, dot->block_columns), each);
+    first = dot_add(dot, dot_add(dot, i, dot_i64(dot, dot->block_rows)), first);
+    TileValue *corner = dot_offset(dot, dot->a.pointer, dot_scale(dot, k0, size));
+    for (int64_t r = 0; r < each; r++) {
+        TileValue *row = dot_minimum(dot, dot_add(dot, first, dot_i64(dot, r)), last);
+        rows[r] = dot_offset(dot, corner, dot_multiply(dot, row, dot->a.row));
+    }
+    TileValue *bytes = dot_for(dot, dot_i64(dot, 0), dot_scale(dot, kc, size), dot_i64(dot, LINE));
+    for (int64_t r = 0; r < each; r++) dot_prefetch(dot, dot_offset(dot, rows[r], bytes), TILE_CACHE_L2);
+    dot_end(dot);
+}
+
 void dot_pack_a(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc) {
     PackA pack = {i, k0, kc};
     pack_by_stride(dot, &dot->a, dot->a.column, pack_any_rows, &pack);
@@ -243,11 +262,12 @@ static void copy_block_row(Dot *dot, const Run *run, const PackB *pack, TileValu
                            TileValue *const *masks) {
     TileValue *from = dot_offset(dot, dot->b.pointer, dot_multiply(dot, dot_add(dot, pack->k0, k), dot->b.row));
     from = dot_offset(dot, from, dot_multiply(dot, dot_add(dot, pack->j0, j), run->stride));
-    TileValue *to = dot_offset(dot, pack->panels, dot_scale(dot, j, dot->depth * dot->bytes));
+    TileValue *to = dot_offset(dot, pack->panels, dot_scale(dot, j, dot_column_bytes(dot)));
     to = dot_offset(dot, to, dot_multiply(dot, k, dot_vector_bytes(dot, dot->block_vectors)));
-    if (!run->offsets) dot_prefetch(dot, dot_offset(dot, from, dot_scale(dot, dot->b.row, ROWS_AHEAD)));
+    TileValue *ahead = dot_scale(dot, dot->b.row, ROWS_AHEAD);
     for (int64_t v = 0; v < vectors; v++) {
         TileValue *at = dot_offset(dot, from, dot_multiply(dot, run->stride, dot_lanes(dot, v)));
+        if (!run->offsets) dot_prefetch(dot, dot_offset(dot, at, ahead), TILE_CACHE_L1);
         TileValue *value = load_run(dot, run, at, masks ? masks[v] : NULL);
         tile_build_store(dot->builder, value, dot_offset(dot, to, dot_vector_bytes(dot, v)), NULL, 0);
     }
@@ -309,7 +329,7 @@ static void pack_square(Dot *dot, const PackB *pack, TileValue *k, TileValue *j)
     transpose(dot, rows);
     TileValue *inside = dot_binary(dot, TILE_OP_REM, j, dot->block_columns);
     TileValue *begin = dot_binary(dot, TILE_OP_SUB, j, inside);
-    TileValue *to = dot_offset(dot, pack->panels, dot_scale(dot, begin, dot->depth * dot->bytes));
+    TileValue *to = dot_offset(dot, pack->panels, dot_scale(dot, begin, dot_column_bytes(dot)));
     TileValue *row_bytes = dot_vector_bytes(dot, dot->block_vectors);
     to = dot_offset(dot, to, dot_multiply(dot, k, row_bytes));
     to = dot_offset(dot, to, dot_scale(dot, inside, dot->bytes));
@@ -325,7 +345,7 @@ static void clear_rest(Dot *dot, const PackB *pack, TileValue *rows) {
     TileValue *zero = tile_emit_bits(dot->emitter, dot_vector(dot, dot->scalar), 0);
     TileValue *rest = dot_binary(dot, TILE_OP_REM, pack->columns, dot->block_columns);
     TileValue *begin = dot_binary(dot, TILE_OP_SUB, pack->columns, rest);
-    TileValue *to = dot_offset(dot, pack->panels, dot_scale(dot, begin, dot->depth * dot->bytes));
+    TileValue *to = dot_offset(dot, pack->panels, dot_scale(dot, begin, dot_column_bytes(dot)));
     for (int64_t v = 1; v < dot->block_vectors; v++) {
         TileValue *reached = dot_binary(dot, TILE_OP_LT, dot_lanes(dot, v), rest);
         TileValue *missing = dot_select(dot, reached, dot_i64(dot, 0), rows);

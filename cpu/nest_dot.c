@@ -14,8 +14,10 @@
 
 static bool is_tile_float(const TileValue *value) { return tile_scalar_is_float(value->type->scalar); }
 
-static bool is_by_amx(const TileOp *dot) {
-    return tile_op_integer(dot, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA) == TILE_INSTRUCTION_AMX;
+/* Are its panels made of words of the operands' own elements? */
+static bool takes_words(const TileOp *dot) {
+    int64_t instruction = tile_op_integer(dot, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA);
+    return instruction == TILE_INSTRUCTION_AMX || instruction == TILE_INSTRUCTION_VNNI;
 }
 
 /* Is the value computed for this operand of the dot alone, which takes it as it is? */
@@ -38,10 +40,12 @@ static bool only_adds(const TileOp *dot) {
     return !start->op && start->block == dot->block && tile_value_has_one_use(sum) && sum->first_use->user == dot->block->last;
 }
 
-/* AMX takes rows of a in the type that they have. */
-static NestBuffer *amx_panel(Nest *n, const TileType *type) {
-    int64_t bytes = tile_scalar_bytes(type->scalar), row = CPU_PANEL_AMX_DEPTH_BYTES + CPU_PANEL_PAD_BYTES;
-    if (type->extent[1] * bytes > CPU_PANEL_AMX_DEPTH_BYTES / 2) return NULL;
+/* AMX, and vectors of words, take rows of a in the type that they have. */
+static NestBuffer *panel_of_words(Nest *n, const TileOp *dot, const TileType *type) {
+    bool amx = tile_op_integer(dot, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA) == TILE_INSTRUCTION_AMX;
+    int64_t depth = amx ? CPU_PANEL_AMX_DEPTH_BYTES : CPU_PANEL_DEPTH_BYTES;
+    int64_t bytes = tile_scalar_bytes(type->scalar), row = depth + CPU_PANEL_PAD_BYTES;
+    if (type->extent[1] * bytes > depth / 2) return NULL;
     return panel(n, type, type->scalar, row, row * (type->extent[0] + CPU_PANEL_ROWS));
 }
 
@@ -52,7 +56,7 @@ NestBuffer *nest_dot_panel(Nest *n, const NestStatement *s) {
     if (s->kind != NEST_KEEP || !dot || dot->kind != NEST_DOT) return NULL;
     bool a = is_operand(s, &dot->a, &dot->b), b = is_operand(s, &dot->b, &dot->a);
     if ((!a && !b) || !tile_op_is(dot->op->block->op, TILE_OP_FOR) || !only_adds(dot->op)) return NULL;
-    if (is_by_amx(dot->op)) return a ? amx_panel(n, s->value->type) : NULL;
+    if (takes_words(dot->op)) return a ? panel_of_words(n, dot->op, s->value->type) : NULL;
     if (!is_tile_float(s->value) || !is_tile_float(dot->value)) return NULL;
     const TileType *type = s->value->type;
     TileScalar scalar = dot->value->type->scalar;
@@ -163,7 +167,7 @@ static void build_block(Nest *n, const NestStatement *s, const Strided *a, const
         const TileAttribute *attribute = tile_op_get(s->op, kept[i]);
         if (attribute) attributes[count++] = *attribute;
     }
-    if (is_by_amx(s->op)) attributes[count++] = (TileAttribute){.key = TILE_ATTRIBUTE_INSTRUCTION, .integer = TILE_INSTRUCTION_AMX};
+    if (takes_words(s->op)) attributes[count++] = *tile_op_get(s->op, TILE_ATTRIBUTE_INSTRUCTION);
     TileBuilder builder = tile_builder_at_end(n->module, n->open[0].block);
     builder.location = s->op->location;
     tile_build_op(&builder, TILE_OP_DOT_BLOCK, operands, 14, attributes, count, NULL, 0);

@@ -11,7 +11,7 @@
 
 /* Cycles of a product of these extents on registers, for AMX and for fused multiply-adds of vectors of 32-bit numbers. A
  * tile register has 16 rows of 64 bytes, and an instruction takes a cycle for each row of c; two fmas begin in a cycle. */
-enum { AMX_ROWS = 16, AMX_COLUMNS = 16, AMX_BYTES = 64, FMAS = 2, GAIN = 2 /* what AMX has to be better by: it pads */ };
+enum { AMX_ROWS = 16, AMX_COLUMNS = 16, AMX_BYTES = 64, FMAS = 2, WORD = 4, GAIN = 2 /* what AMX has to be better by: it pads */ };
 
 static int64_t parts(int64_t extent, int64_t part) { return (extent + part - 1) / part; }
 
@@ -21,6 +21,26 @@ static double cycles_amx(int64_t m, int64_t n, int64_t k, int64_t bytes) {
 
 static double cycles_fma(const TileTarget *target, int64_t m, int64_t n, int64_t k) {
     return (double)m * (double)parts(n, target->vector_bytes / 4) * (double)k / FMAS;
+}
+
+/* By words of vectors, of which one begins in a cycle where an fma does. Operands are packed by groups of the bytes of a tile
+ * register's row, as for AMX, however few k there are: that counts as half of a group's words. */
+static double cycles_vnni(const TileTarget *target, int64_t m, int64_t n, int64_t k, int64_t bytes) {
+    int64_t words = parts(k, WORD / bytes), packed = parts(k, AMX_BYTES / bytes) * AMX_BYTES / WORD / 2;
+    return cycles_fma(target, m, n, words > packed ? words : packed);
+}
+
+/* Why the product is not computed by words of vectors; NULL: it is, or nobody would expect it. */
+static const char *why_not_vnni(const Nest *n, const TileOp *dot, bool *vnni) {
+    const TileTarget *target = n->context->target;
+    const TileType *left = tile_op_operand(dot, 0)->type, *sum = dot->results[0].type;
+    TileScalar a = left->scalar, b = tile_op_operand(dot, 1)->type->scalar;
+    *vnni = false;
+    if (!target || !tile_cpu_vnni_multiplies(target, a, b, sum->scalar)) return NULL;
+    if (a == TILE_BF16 && tile_op_integer(dot, TILE_ATTRIBUTE_ORDERED, 0)) return "words have an order of their own";
+    int64_t rows = left->extent[sum->rank - 2], columns = sum->extent[sum->rank - 1], depth = left->extent[sum->rank - 1];
+    *vnni = cycles_vnni(target, rows, columns, depth, tile_scalar_bytes(a)) < cycles_fma(target, rows, columns, depth);
+    return *vnni ? NULL : "mostly padding would be packed";
 }
 
 /* Why the product is not computed by AMX; NULL: it is, or nobody would expect it. */
@@ -38,19 +58,26 @@ static const char *why_not_amx(const Nest *n, const TileOp *dot, bool *amx) {
     return *amx ? NULL : "AMX would mostly multiply padding";
 }
 
-static const char *order_words(Nest *n, const TileOp *dot, bool amx, const char *why_not) {
+static const char *order_words(Nest *n, const TileOp *dot, bool amx, bool vnni, const char *other,
+                               const char *why_not) {
+    if (vnni) return "by pairs of k, the odd one of each pair first";
     if (amx) return "by AMX, which adds up 32 products at a time, even and odd ones apart";
     const char *order = tile_op_integer(dot, TILE_ATTRIBUTE_ORDERED, 0) ? "one fma after the other, as `ordered` says"
                                                                         : "one fma after the other";
-    return why_not ? tile_arena_format(n->arena, "%s, not by AMX: %s", order, why_not) : order;
+    return why_not ? tile_arena_format(n->arena, "%s, not by %s: %s", order, other, why_not) : order;
 }
 
 static void choose_instruction(Nest *n, TileOp *dot) {
-    bool amx;
-    const char *why_not = why_not_amx(n, dot, &amx);
+    bool amx, vnni = false;
+    const char *why_not = why_not_amx(n, dot, &amx), *other = "AMX";
+    if (!amx && !why_not) {
+        why_not = why_not_vnni(n, dot, &vnni);
+        other = "words of vectors";
+    }
     if (amx) nest_say(n, dot, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_AMX);
+    if (vnni) nest_say(n, dot, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_VNNI);
     if (tile_scalar_is_float(dot->results[0].type->scalar))
-        tile_remark_order(n->context, n->func, dot, "dot", order_words(n, dot, amx, why_not));
+        tile_remark_order(n->context, n->func, dot, "dot", order_words(n, dot, amx, vnni, other, why_not));
 }
 
 /* ---- operands ---- */

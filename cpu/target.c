@@ -18,7 +18,7 @@ static const TileTarget targets[] = {
      .l2_bytes = 1 * MIB},
     {X86_COMMON, .name = "avx512bf16", .description = "x86-64 with AVX-512, bf16 and VNNI", .llvm_cpu = "x86-64-v4",
      .llvm_features = "-prefer-256-bit,+avx512bf16,+avx512vnni", .vector_bytes = 64, .vector_registers = 32,
-     .has_masks = true, .has_vnni = true, .l2_bytes = 1 * MIB},
+     .has_masks = true, .has_vnni = true, .has_bf16_dot = true, .own_order = true, .l2_bytes = 1 * MIB},
     {X86_COMMON, .name = "amx", .description = "x86-64 with AVX-512 and AMX for bf16 and 8-bit integers",
      .llvm_cpu = "x86-64-v4",
      .llvm_features = "-prefer-256-bit,+avx512bf16,+avx512vnni,+avx512vbmi,+amx-tile,+amx-bf16,+amx-int8",
@@ -48,6 +48,11 @@ const TileTarget *tile_cpu_target_find(const char *name) {
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
         if (strcmp(targets[i].name, name) == 0) return &targets[i];
     return NULL;
+}
+
+bool tile_cpu_vnni_multiplies(const TileTarget *target, TileScalar a, TileScalar b, TileScalar sum) {
+    if (a == TILE_BF16 && b == TILE_BF16) return target->has_bf16_dot && sum == TILE_F32;
+    return target->has_vnni && tile_cpu_amx_multiplies(a, b, sum) && (a == TILE_I8 || b == TILE_I8);
 }
 
 bool tile_cpu_amx_multiplies(TileScalar a, TileScalar b, TileScalar sum) {

@@ -1,4 +1,4 @@
-/* Tile registers of AMX, by LLVM's intrinsics on registers of given numbers: those on values of type x86_amx leave it
+/* Products of words: in vectors, and in tile registers of AMX, by LLVM's intrinsics on registers of given numbers: those on values of type x86_amx leave it
  * to LLVM to assign registers, to spill them and to configure. */
 #include "mlir_bridge/export.h"
 
@@ -39,4 +39,24 @@ void export_amx_dot(Exporter *exporter, const TileOp *op) {
     const char *name = types[0]->scalar == TILE_BF16 ? "llvm.x86.tdpbf16ps" : of_bytes[is_signed[0]][is_signed[1]];
     call(exporter, op, name,
          VALUES(tile_register(exporter, op, 0), tile_register(exporter, op, 1), tile_register(exporter, op, 2)));
+}
+
+static MlirValue cast(Exporter *exporter, MlirValue value, MlirType type) {
+    return export_build(exporter, "llvm.bitcast", type, VALUES(value), NO_ATTRIBUTES);
+}
+
+/* LLVM's intrinsics for a register of 512 bits. */
+void export_dot_words(Exporter *exporter, const TileOp *op) {
+    enum { LANES = 16, BYTES = 64 };
+    const int64_t pairs = 32;
+    bool floats = tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0]->scalar == TILE_BF16;
+    bool has = floats ? exporter->target->has_bf16_dot : exporter->target->has_vnni;
+    if (!export_need(exporter, op, has && tile_op_result(op, 0)->type->extent[0] == LANES, "products of so many words")) return;
+    MlirType type = floats ? mlirVectorTypeGet(1, &pairs, mlirBF16TypeGet(exporter->mlir)) : export_vector_of(exporter, TILE_I8, BYTES);
+    MlirValue a = cast(exporter, named_of(exporter, op, TILE_OPERAND_A), type),
+              b = cast(exporter, named_of(exporter, op, TILE_OPERAND_B), type);
+    MlirType sums = export_type(exporter, tile_op_result(op, 0)->type);
+    const char *name = floats ? "llvm.x86.avx512bf16.dpbf16ps.512" : "llvm.x86.avx512.vpdpbusd.512";
+    set_result(exporter, op, 0,
+               export_intrinsic(exporter, name, sums, VALUES(named_of(exporter, op, TILE_OPERAND_SUM), a, b)));
 }

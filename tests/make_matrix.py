@@ -40,8 +40,8 @@ class Kernel:
         multiplies = name.startswith(("matmul:matmul", "attention:", "conv:"))
         self.gpus = gpus or (GPUS if multiplies else ["sm_80"])
 
-    def is_by_amx(self, types):
-        """Has the kernel products that AMX has instructions for?"""
+    def is_by_words(self, types):
+        """Has the kernel products that AMX, or AVX-512 with bf16 and VNNI, has instructions for?"""
         return self.gpus == GPUS and (types.startswith("bf16") or self.name.startswith("matmul:matmul_i8"))
 
     def factors(self):
@@ -683,8 +683,9 @@ def rows(kernel, seed, guest_every):
                 targets.append("machine." + kernel.gpus[runs % len(kernel.gpus)])
                 runs += 1
             targets += ["cuda"] if number % 3 == 0 else []
-            if number % 2 == 0 and kernel.is_by_amx(types):
-                targets += ["machine.amx", "amx"]
+            if kernel.is_by_words(types):
+                name = ["amx", "avx512bf16"][number % 2]
+                targets += ["machine." + name, name]
             for target in targets:
                 yield "\t".join([kernel.name, types, target, sizes, views, data, placement, tune])
 

@@ -1,5 +1,5 @@
-/* Tile registers of AMX. Intel's Architectures Software Developer's Manual, volume 2: LDTILECFG, TILELOADD, TILESTORED,
- * TILEZERO, TDPBF16PS, TDPBSSD and its like. What the manual leaves open was measured, see tests/unit/mlir_bridge. */
+/* Tile registers of AMX, and products of words by vectors. Intel's Architectures Software Developer's Manual, volume 2: LDTILECFG, TILELOADD, TILESTORED,
+ * TILEZERO, TDPBF16PS, TDPBSSD and its like, VDPBF16PS, VPDPBUSD. What the manual leaves open was measured, see tests/unit/mlir_bridge. */
 #include <math.h>
 #include <string.h>
 
@@ -36,6 +36,15 @@ static float add_product(float x, float y, float sum) {
 
 /* Sums of normal numbers are exact where they are subnormal. */
 static float add(float x, float y) { return flush(flush(x) + flush(y)); }
+
+float tile_exec_word_sum(float c, const float *a, size_t a_step, const float *b, size_t b_step, size_t k) {
+    for (size_t l = 0; l < k; l += EXEC_WORD_BF16) {
+        bool pair = l + 1 < k;
+        c = add_product(pair ? a[(l + 1) * a_step] : 0, pair ? b[(l + 1) * b_step] : 0, flush(c));
+        c = add_product(a[l * a_step], b[l * b_step], c);
+    }
+    return c;
+}
 
 float tile_exec_amx_sum(float c, const float *a, size_t a_step, const float *b, size_t b_step, size_t k) {
     float sums[2] = {0, 0};
@@ -218,5 +227,44 @@ bool tile_exec_amx_dot(TileExecutor *e, const ExecInstruction *in) {
             uint8_t poison = poison_of(a, b, i, j);
             for (uint32_t l = 0; l < WORD; l++) c->poison[i][j * WORD + l] |= poison;
         }
+    return true;
+}
+
+/* ---- words in vectors ---- */
+
+static uint64_t element(TileScalar from, TileScalar to, uint64_t word, unsigned index) {
+    uint64_t mask = ((uint64_t)1 << tile_scalar_bits(from)) - 1;
+    return tile_scalar_convert(from, to, word >> index * tile_scalar_bits(from) & mask);
+}
+
+static uint32_t add_pair(uint64_t a, uint64_t b, uint32_t sum) {
+    float x[EXEC_WORD_BF16], y[EXEC_WORD_BF16], c;
+    for (unsigned i = 0; i < EXEC_WORD_BF16; i++) {
+        uint32_t p = (uint32_t)element(TILE_BF16, TILE_F32, a, i), q = (uint32_t)element(TILE_BF16, TILE_F32, b, i);
+        memcpy(&x[i], &p, sizeof p);
+        memcpy(&y[i], &q, sizeof q);
+    }
+    memcpy(&c, &sum, sizeof c);
+    c = tile_exec_word_sum(c, x, 1, y, 1, EXEC_WORD_BF16);
+    memcpy(&sum, &c, sizeof c);
+    return sum;
+}
+
+bool tile_exec_dot_words(TileExecutor *e, const ExecInstruction *in) {
+    ExecValue a = tile_exec_operand(e, in, 0), b = tile_exec_operand(e, in, 1), c = tile_exec_operand(e, in, 2),
+              result = tile_exec_result(e, in);
+    bool floats = tile_op_get(in->op, TILE_ATTRIBUTE_TYPES)->types[0]->scalar == TILE_BF16;
+    *result.any = 0;
+    for (uint32_t l = 0; l < result.count; l++) {
+        uint32_t sum = (uint32_t)c.lanes[l];
+        uint8_t poison = tile_exec_poisoned(a, l) | tile_exec_poisoned(b, l) | tile_exec_poisoned(c, l);
+        if (floats)
+            sum = add_pair(a.lanes[l], b.lanes[l], sum);
+        else
+            for (unsigned i = 0; i < WORD; i++)
+                sum += (uint32_t)element(TILE_U8, TILE_I32, a.lanes[l], i) * (uint32_t)element(TILE_I8, TILE_I32, b.lanes[l], i);
+        result.lanes[l] = sum;
+        if (poison) tile_exec_set_poison(e, result, l, poison);
+    }
     return true;
 }

@@ -162,9 +162,16 @@ static void dot_amx(const float *a, const float *b, float *c, size_t m, size_t n
         }
 }
 
+/* Word by word. */
+static void dot_words(const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++) c[i * n + j] = tile_exec_word_sum(c[i * n + j], a + i * k, 1, b + j, n, k);
+}
+
 typedef struct Product {
     TileScalar a, b, acc;
-    bool tf32, amx;
+    bool tf32;
+    TileName instruction;
     size_t m, n, k;
 } Product;
 
@@ -177,8 +184,10 @@ static void multiply(const Product *p, const uint64_t *a, const uint64_t *b, uin
     unpack(p->acc, p->acc, c, p->m * p->n, wc);
     if (p->acc == TILE_F64)
         dot_f64((double *)(void *)wa, (double *)(void *)wb, (double *)(void *)wc, p->m, p->n, p->k);
-    else if (p->acc == TILE_F32 && p->amx)
+    else if (p->acc == TILE_F32 && p->instruction == TILE_INSTRUCTION_AMX)
         dot_amx((float *)(void *)wa, (float *)(void *)wb, (float *)(void *)wc, p->m, p->n, p->k);
+    else if (p->acc == TILE_F32 && p->instruction == TILE_INSTRUCTION_VNNI)
+        dot_words((float *)(void *)wa, (float *)(void *)wb, (float *)(void *)wc, p->m, p->n, p->k);
     else if (p->acc == TILE_F32)
         dot_f32(p->tf32, (float *)(void *)wa, (float *)(void *)wb, (float *)(void *)wc, p->m, p->n, p->k);
     else
@@ -312,8 +321,8 @@ bool tile_exec_dot_block(TileExecutor *e, const ExecInstruction *in) {
     for (unsigned i = 0; i < 8; i++)
         if (i != 0 && i != 3 && i != 6 && !tile_exec_integer(e, in, i, "a stride", &strides[i])) return false;
     if (!read_sizes(e, in, sizes)) return false;
-    bool amx = tile_op_integer(in->op, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA) == TILE_INSTRUCTION_AMX;
-    Product p = {types->types[0]->scalar, types->types[1]->scalar, types->types[2]->scalar, rounds_to_tf32(in), amx,
+    TileName instruction = (TileName)tile_op_integer(in->op, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA);
+    Product p = {types->types[0]->scalar, types->types[1]->scalar, types->types[2]->scalar, rounds_to_tf32(in), instruction,
                  (size_t)sizes[0],        (size_t)sizes[1],        (size_t)sizes[2]};
     Matrix a = {tile_exec_operand(e, in, 0), p.a, strides[1], strides[2], sizes[3], sizes[5], p.m, p.k};
     Matrix b = {tile_exec_operand(e, in, 3), p.b, strides[4], strides[5], sizes[5], sizes[4], p.k, p.n};

@@ -15,7 +15,7 @@
  *  warp.c        warp-level ops: shuffles, matrices
  *  matrix.c      matrices in shared memory that descriptors describe, and their products
  *  wgmma.c       ops of a warpgroup: products under way
- *  amx.c         tile registers of a CPU, and their products
+ *  amx.c         tile registers of a CPU, and their products; products of words in vectors
  *  copy.c        asynchronous copies to shared memory
  *  store.c       stores of boxes by tensor maps
  *  channel.c     channels, in tile form
@@ -311,6 +311,9 @@ bool tile_exec_update_element(TileExecutor *e, const ExecInstruction *in, uint64
 /* ---- amx.c ---- */
 
 enum { EXEC_AMX_DEPTH = 32 /* bf16 that one amx_dot multiplies along k */ };
+enum { EXEC_WORD_BF16 = 2 /* bf16 of a word */ };
+/* c plus the products of bf16, given as f32, as dot_words adds them, word by word; one that is missing to the last word is 0. */
+float tile_exec_word_sum(float c, const float *a, size_t a_step, const float *b, size_t b_step, size_t k);
 /* c plus the sum of products of up to EXEC_AMX_DEPTH bf16, given as f32, as AMX adds them. */
 float tile_exec_amx_sum(float c, const float *a, size_t a_step, const float *b, size_t b_step, size_t k);
 

@@ -345,8 +345,8 @@ const char *tile_rule_dot_block(const TileRule *r) {
             return tile_rule_complain(r, "operand %u is of the wrong type", i);
     if (types->count != 3) return "types names the element types of a, b and c";
     int64_t instruction = tile_op_integer(r->op, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA);
-    if (instruction != TILE_INSTRUCTION_FMA && instruction != TILE_INSTRUCTION_AMX)
-        return "a block product is computed by fma or amx";
+    if (instruction != TILE_INSTRUCTION_FMA && instruction != TILE_INSTRUCTION_AMX && instruction != TILE_INSTRUCTION_VNNI)
+        return "a block product is computed by fma, amx or vnni";
     if (tile_op_get(r->op, TILE_ATTRIBUTE_EXTENTS)->count != 3) return "extents names the greatest m, n and k";
     return NULL;
 }
@@ -385,6 +385,19 @@ const char *tile_rule_shuffle(const TileRule *r) {
         if (lanes->integers[i] < 0 || lanes->integers[i] >= 2 * type->extent[0]) return "no such lane";
     if (lanes->count < 1) return "needs at least one lane";
     return tile_rule_result(r, 0, tile_type_vector(r->module->context, type->scalar, lanes->count, false));
+}
+
+const char *tile_rule_dot_words(const TileRule *r) {
+    const TileType *words = tile_rule_operand(r, 0), *sum = tile_rule_operand(r, 2);
+    const TileAttribute *types = tile_op_get(r->op, TILE_ATTRIBUTE_TYPES);
+    if (!is_vector(words) || words->scalable || words->scalar != TILE_U32 || tile_rule_operand(r, 1) != words)
+        return "needs two fixed vectors of u32";
+    if (types->count != 2) return "types names the element types of a and b";
+    TileScalar a = types->types[0]->scalar, b = types->types[1]->scalar;
+    if (!(a == TILE_BF16 && b == TILE_BF16) && !(a == TILE_U8 && b == TILE_I8)) return "multiplies bf16, or u8 by i8";
+    if (sum != tile_type_with_scalar(r->module->context, words, a == TILE_BF16 ? TILE_F32 : TILE_I32))
+        return "the sums are f32 of bf16, i32 of bytes";
+    return tile_rule_result(r, 0, sum);
 }
 
 const char *tile_rule_mask_lt(const TileRule *r) {

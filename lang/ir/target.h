@@ -31,7 +31,8 @@ typedef struct TileTarget {
     bool has_masks;              /* predicates for all vector operations and memory accesses */
     bool has_bf16_rounding;      /* f32 to bf16, to nearest even, subnormals like other numbers */
     bool has_f8;                 /* conversion from f8 to f16 */
-    bool has_vnni;               /* dot products of 8-bit integers; no pass generates them so far */
+    bool has_vnni;               /* products of words of four 8-bit integers, in vectors */
+    bool has_bf16_dot;           /* products of words of two bf16, in vectors, in the time of one fma */
     bool has_amx;                /* products of matrices in tile registers: bf16, 8-bit integers */
     bool own_order;              /* its code may add floats in another order than the interpreter */
     bool has_dependent_grids;    /* a grid may begin while the one before runs, and wait for its end */

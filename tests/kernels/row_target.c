@@ -24,6 +24,7 @@ bool row_has_own_order(const Row *row) { return row_is_on_device(row) || strncmp
 
 bool row_is_foreign(const Row *row) { return !row_is_emulated(row) && row_vector_length(row); }
 
-bool row_is_by_amx(const Row *row) {
-    return strcmp(row->target, "amx") == 0 || strcmp(row->target, "machine.amx") == 0;
+const char *row_own_words(const Row *row) {
+    const char *name = row->target + (row_is_emulated(row) ? sizeof machine_prefix - 1 : 0);
+    return strcmp(name, "amx") == 0 || strcmp(name, "avx512bf16") == 0 ? name : NULL;
 }

@@ -16,8 +16,8 @@ bool row_is_on_device(const Row *row);
 bool row_has_own_order(const Row *row);
 /* Of a processor that is not this machine's. */
 bool row_is_foreign(const Row *row);
-/* AMX adds in an order of its own, and takes 0 for subnormals: its bits are compared with those of the executor on its
- * machine form. */
-bool row_is_by_amx(const Row *row);
+/* AMX, and products of words by AVX-512 with bf16, add in orders of their own, and take 0 for subnormals: their bits are compared
+ * with those of the executor on the same target's machine form. The target's name, or NULL. */
+const char *row_own_words(const Row *row);
 
 #endif

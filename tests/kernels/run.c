@@ -223,7 +223,7 @@ static bool make_expectations(Run *run) {
     return true;
 }
 
-/* The reference need not know which products AMX computes. */
+/* The reference need not know which products are computed by instructions that flush. */
 static void clear_subnormals(Array *array) {
     for (int64_t i = 0; array->type == TYPE_BF16 && i < array->count; i++) {
         double value = value_load(array->type, array_at(array, i));
@@ -245,7 +245,7 @@ static bool make_arguments(Run *run) {
         }
         if (!make_array(run, i)) return false;
         if (role != ROLE_OUT) fill_array(run, i, &random);
-        if (row_is_by_amx(run->row)) clear_subnormals(&run->arrays[i]);
+        if (row_own_words(run->row)) clear_subnormals(&run->arrays[i]);
         if (role != ROLE_IN) run->outputs[run->output_count++] = i;
         array_save(&run->arrays[i]);
         if (role == ROLE_OUT) continue;
@@ -544,7 +544,7 @@ static bool check_output(const Run *run, int number) {
     const Array *array = &run->arrays[run->outputs[number]];
     Expectation right = expectation(run, number);
     int64_t wrong = 0, first = 0;
-    double flushed = row_is_by_amx(run->row) ? 0x1p-112 /* thousands of sums that are 0 below 2**-126 */ : 0;
+    double flushed = row_own_words(run->row) ? 0x1p-112 /* thousands of sums that are 0 below 2**-126 */ : 0;
     for (int64_t i = 0; i < array->count; i++) {
         double got = value_load(array->type, array_at(array, i));
         if (acceptable(array->type, right.expected[i], right.slack[i] + flushed, got)) continue;
@@ -580,8 +580,8 @@ static uint64_t *output_bits(const Run *run, int64_t *count) {
 static bool check_bits(Session *session, const Run *run) {
     const Row *row = run->row;
     char key[sizeof session->bits_key];
-    snprintf(key, sizeof key, "%s %s %s %s %s %s %s%s", row->kernel, row->types, row->sizes, row->views, row->data,
-             row->placement, row->tune, row_is_by_amx(row) ? " amx" : "");
+    snprintf(key, sizeof key, "%s %s %s %s %s %s %s %s", row->kernel, row->types, row->sizes, row->views, row->data,
+             row->placement, row->tune, row_own_words(row) ? row_own_words(row) : "");
     int64_t count;
     uint64_t *bits = output_bits(run, &count);
     if (!bits) return fail(run->reason, "out of memory");

@@ -13,7 +13,7 @@ typedef struct Dot {
     const char *precision;
     bool transposed_a, transposed_b; /* column-major instead of row-major */
     int64_t gap;                     /* elements between neighbours, of the operands */
-    bool amx;                        /* computed by AMX */
+    const char *instruction;         /* amx, vnni; NULL: fma */
 } Dot;
 
 /* The target, and the vector length in units of 128 bits, if it is scalable. */
@@ -66,7 +66,7 @@ static void write_dot(TileText *text, const Dot *dot, const Array *a, const Arra
                      "{types = [%s, %s, %s], extents = [%lld, %lld, %lld], precision = %s%s}\n  return\n}\n",
                      tile_scalar_name(dot->a), tile_scalar_name(dot->b), tile_scalar_name(dot->c),
                      (long long)dot->m_max, (long long)dot->n_max, (long long)dot->k_max, dot->precision,
-                     dot->amx ? ", instruction = amx" : "");
+                     dot->instruction ? tile_arena_format(text->arena, ", instruction = %s", dot->instruction) : "");
 }
 
 static void run_dot(const Passing *passing, unsigned vector_scale, const Dot *dot, const Array *a, const Array *b,
@@ -103,11 +103,11 @@ static void check_dot(const Dot *dot, const Machine *machine, bool known, uint64
     tile_arena_destroy(arena);
 }
 
-/* By AMX: strides that are known have no gap. */
-static void check_amx(Dot dot) {
-    static const Machine machine = {"amx", 1};
+/* By AMX, and by words of vectors: strides that are known have no gap. */
+static void check_words(Dot dot, const char *instruction) {
+    const Machine machine = {strcmp(instruction, "amx") == 0 ? "amx" : "avx512bf16", 1};
     uint64_t random = 88172645463325252u;
-    dot.amx = true;
+    dot.instruction = instruction;
     for (int layouts = 0; layouts < 4; layouts++) {
         dot.transposed_a = layouts & 1;
         dot.transposed_b = layouts >> 1;
@@ -151,13 +151,19 @@ Test(dot, tf32) {
     check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 15, 35, 18, 28, 64, 33, "tf32x3", 0, 0, 0, 0});
 }
 
+enum { VNNI_TYPES = 4 }; /* of those of AMX: both bytes unsigned have no instruction */
 static const TileScalar amx_types[][3] = {{TILE_BF16, TILE_BF16, TILE_F32}, {TILE_I8, TILE_I8, TILE_I32},
                                           {TILE_U8, TILE_I8, TILE_I32},     {TILE_I8, TILE_U8, TILE_I32},
                                           {TILE_U8, TILE_U8, TILE_I32}};
 
 static void check_amx_types(int64_t m, int64_t n, int64_t k, int64_t m_max, int64_t n_max, int64_t k_max) {
     for (unsigned t = 0; t < sizeof amx_types / sizeof *amx_types; t++)
-        check_amx((Dot){amx_types[t][0], amx_types[t][1], amx_types[t][2], m, n, k, m_max, n_max, k_max, "ieee", 0, 0, 0, 0});
+        check_words((Dot){amx_types[t][0], amx_types[t][1], amx_types[t][2], m, n, k, m_max, n_max, k_max, "ieee", 0, 0, 0, 0}, "amx");
+}
+
+static void check_vnni_types(int64_t m, int64_t n, int64_t k, int64_t m_max, int64_t n_max, int64_t k_max) {
+    for (unsigned t = 0; t < VNNI_TYPES; t++)
+        check_words((Dot){amx_types[t][0], amx_types[t][1], amx_types[t][2], m, n, k, m_max, n_max, k_max, "ieee", 0, 0, 0, 0}, "vnni");
 }
 
 Test(dot_amx, whole_blocks) { check_amx_types(64, 64, 64, 64, 64, 64); }
@@ -172,18 +178,33 @@ Test(dot_amx, nothing) {
 Test(dot_amx, deeper_than_a_panel) { check_amx_types(3, 17, 1100, 16, 32, 1200); }
 Test(dot_amx, wider_than_a_panel) { check_amx_types(2, 1100, 3, 16, 1200, 32); }
 
+Test(dot_vnni, whole_blocks) { check_vnni_types(56, 64, 64, 56, 64, 64); }
+Test(dot_vnni, edges_of_every_size) { check_vnni_types(37, 43, 71, 112, 96, 128); }
+Test(dot_vnni, narrow_blocks) { check_vnni_types(48, 48, 96, 48, 48, 96); }
+Test(dot_vnni, few_rows) { check_vnni_types(3, 37, 65, 5, 40, 70); }
+Test(dot_vnni, one_element) { check_vnni_types(1, 1, 1, 32, 32, 32); }
+Test(dot_vnni, nothing) {
+    check_vnni_types(4, 5, 0, 32, 32, 32);
+    check_vnni_types(0, 5, 3, 32, 32, 32);
+}
+Test(dot_vnni, deeper_than_a_panel) { check_vnni_types(3, 17, 1100, 16, 32, 1200); }
+Test(dot_vnni, wider_than_a_panel) { check_vnni_types(2, 1100, 3, 16, 1200, 32); }
+
 /* Extents, types and layouts by lot. */
-Test(dot_amx, random_products) {
+static void check_random_products(const char *machine, const char *instruction, unsigned type_count) {
     uint64_t random = 2463534242u;
     for (int round = 0; round < 24; round++) {
-        const TileScalar *types = amx_types[passing_random(&random) % 5];
+        const TileScalar *types = amx_types[passing_random(&random) % type_count];
         int64_t size[3], most[3];
         for (int i = 0; i < 3; i++) {
             most[i] = 1 + (int64_t)(passing_random(&random) % (i == 2 ? 600 : 100));
             size[i] = (int64_t)(passing_random(&random) % (uint64_t)(most[i] + 1));
         }
         Dot dot = {types[0], types[1], types[2], size[0], size[1], size[2], most[0], most[1], most[2], "ieee",
-                   passing_random(&random) % 2, passing_random(&random) % 2, (int64_t)(passing_random(&random) % 3), true};
-        check_dot(&dot, &(Machine){"amx", 1}, !dot.gap && passing_random(&random) % 2, &random);
+                   passing_random(&random) % 2, passing_random(&random) % 2, (int64_t)(passing_random(&random) % 3), instruction};
+        check_dot(&dot, &(Machine){machine, 1}, !dot.gap && passing_random(&random) % 2, &random);
     }
 }
+
+Test(dot_amx, random_products) { check_random_products("amx", "amx", 5); }
+Test(dot_vnni, random_products) { check_random_products("avx512bf16", "vnni", VNNI_TYPES); }

@@ -64,6 +64,10 @@ void tile_group_split(TileBuilder *builder, TileValue **vectors, unsigned count,
 /* The reverse. */
 void tile_group_merge(TileBuilder *builder, TileValue **vectors, unsigned count, unsigned parts);
 
+/* The same for a few vectors of any number, `count` parts of one vector each. */
+void tile_group_split_odd(TileBuilder *builder, TileValue **vectors, unsigned count);
+void tile_group_merge_odd(TileBuilder *builder, TileValue **vectors, unsigned count);
+
 /* The iterations base .. base + width of a loop, which are emitted as vectors. */
 typedef struct TileLanes {
     TilePassContext *context;

@@ -7,6 +7,7 @@
  *   vectorise_fold.c    folds and scans in blocks
  *   vectorise_masks.c   loop versioning: for masks that are true in all iterations
  *   vectorise_wraps.c   loop versioning: for remainders of the index, which rise and begin again
+ *   vectorise_clamps.c  loop splitting: for indices that are clamped or mirrored at the borders
  *   vectorise_chunks.c  a vector loop: lanes, main loop and remainder, reductions in stripes
  *   vectorise_cost.c    the kind of a loop, and the cost of its accesses
  *   vectorise.c         which loops are vectorised */
@@ -118,6 +119,18 @@ TileOp *tile_vectorise_split_masks(TilePassContext *context, TileOp *loop);
  * loops, in which the remainder rises, versions[1] divides in floats, and the loop itself, which takes numbers that are far
  * from 0, is seldom run. */
 bool tile_vectorise_split_wraps(TilePassContext *context, TileOp *loop, TileOp **versions);
+
+/* The value, which ops without regions compute of the loop's index, in the iteration of this index. */
+TileValue *tile_loop_value_at(TilePassContext *context, const TileOp *loop, TileBuilder *builder, TileValue *value,
+                              TileValue *index);
+
+/* Drops the masks that are true within the loop's bounds. */
+void tile_loop_drop_masks(TilePassContext *context, TileOp *loop);
+
+/* If an index of the loop is clamped or mirrored at borders, and accesses are cheaper where it is not: splits the loop, which
+ * is left with the iterations at borders, and *few, which takes its place where they are few. Returns the loop without these;
+ * NULL: there is no such index. */
+TileOp *tile_vectorise_split_clamps(TilePassContext *context, TileOp *loop, TileOp **few);
 
 /* Replaces a fold_loop; false: its body cannot be vectorised. */
 bool tile_vectorise_fold(TilePassContext *context, TileOp *loop);

@@ -179,6 +179,7 @@ static bool has_order(const TileOp *loop) {
 }
 
 static void visit_loop(Vectoriser *v, TileOp *loop) {
+    TileOp *rows;
     if (is_best_here(v, loop)) {
         TileOp *versions[2];
         if (v->wraps < MOST_WRAPS && tile_vectorise_split_wraps(v->context, loop, versions)) {
@@ -200,6 +201,9 @@ static void visit_loop(Vectoriser *v, TileOp *loop) {
         TileOp *unmasked = tile_vectorise_split_masks(v->context, loop);
         if (unmasked) tile_emit_versions(v->context, unmasked, tile_vectorise_emit, v->context);
         tile_emit_versions(v->context, loop, tile_vectorise_emit, v->context);
+    } else if ((rows = tile_vectorise_jam(v->context, loop))) {
+        visit_loop(v, rows);
+        make_for(v, loop);
     } else if (has_order(loop)) {
         v->failed = true;
         tile_pass_fail(v->context, TILE_INTERNAL, loop, "a reduction in stripes cannot be made of vectors");

@@ -8,6 +8,7 @@
  *   vectorise_masks.c   loop versioning: for masks that are true in all iterations
  *   vectorise_wraps.c   loop versioning: for remainders of the index, which rise and begin again
  *   vectorise_clamps.c  loop splitting: for indices that are clamped or mirrored at the borders
+ *   vectorise_jam.c     unroll-and-jam: of loops that load across the rows of a tensor
  *   vectorise_chunks.c  a vector loop: lanes, main loop and remainder, reductions in stripes
  *   vectorise_cost.c    the kind of a loop, and the cost of its accesses
  *   vectorise.c         which loops are vectorised */
@@ -131,6 +132,10 @@ void tile_loop_drop_masks(TilePassContext *context, TileOp *loop);
  * is left with the iterations at borders, and *few, which takes its place where they are few. Returns the loop without these;
  * NULL: there is no such index. */
 TileOp *tile_vectorise_split_clamps(TilePassContext *context, TileOp *loop, TileOp **few);
+
+/* If the loop inside of this one loads across the rows of a tensor, takes several iterations of this one together. It is left
+ * with the remainder. Returns the loop that computes them; NULL: nothing is changed. */
+TileOp *tile_vectorise_jam(TilePassContext *context, TileOp *outer);
 
 /* Replaces a fold_loop; false: its body cannot be vectorised. */
 bool tile_vectorise_fold(TilePassContext *context, TileOp *loop);

@@ -24,7 +24,7 @@
 #include "cpu/vectorise.h"
 #include "lang/ir/operands.h"
 
-enum { FEWEST_ITERATIONS = 32, LARGEST_STEP = 8, FEW = 8, DEEPEST_CONDITION = 4 };
+enum { FEWEST_ITERATIONS = 32, LARGEST_STEP = 8, FEW = 8, DEEPEST_CONDITION = 4, LONGEST_CHAIN = 8 };
 
 /* Numbers between -FAR and FAR plus those of a loop's iterations, each times LARGEST_STEP, do not wrap. */
 #define FAR (INT64_C(1) << 50)
@@ -42,9 +42,18 @@ static TileValue *number(Clamps *c, int64_t value) { return tile_build_i64(&c->b
 
 static bool is_index(const TileValue *value) { return value->type->kind == TILE_TYPE_SCALAR && value->type->scalar == TILE_I64; }
 
+/* Can the value be computed ahead of the loop, whose iterations perhaps do not run? */
+static bool is_computed(const Clamps *c, const TileValue *value, unsigned depth) {
+    if (tile_value_outside(value, c->inner) || value == c->inner->regions[0].arguments[0]) return true;
+    if (!value->op || value->op->region_count || !tile_op_is_pure(value->op) || depth == LONGEST_CHAIN) return false;
+    for (unsigned i = 0; i < value->op->operand_count; i++)
+        if (!is_computed(c, tile_op_operand(value->op, i), depth + 1)) return false;
+    return true;
+}
+
 /* By how much the value grows in each iteration of the copy; 0: it does not, or by no number. */
 static int64_t step_of(Clamps *c, TileValue *value) {
-    if (!is_index(value)) return 0;
+    if (!is_index(value) || !is_computed(c, value, 0)) return 0;
     TileSlope slope = tile_stride_of(&c->strides, value);
     bool small = slope.step >= -LARGEST_STEP && slope.step <= LARGEST_STEP;
     return slope.kind == TILE_SLOPE_AFFINE && !slope.factor && small ? slope.step : 0;

@@ -111,6 +111,9 @@ int64_t tile_access_cost(TileStrides *strides, const TileBlock *block, bool *far
 /* vectorise_chunks.c: vectorises strides->loop, a TileEmitLoop; the state is the pass's context. */
 void tile_vectorise_emit(void *state, TileStrides *strides, TileBuilder *builder, TileValue **results);
 
+/* Replaces a value that is certainly true, and what follows from that. */
+void tile_value_set_true(TileValue *value, TileValue *yes);
+
 /* If masks of a loop's accesses can be evaluated before the loop, versions it: an `if` on whether they are true in
  * all iterations, with a copy of the loop without masks, which is returned, and the loop itself. NULL: there are no
  * such masks. */

@@ -104,18 +104,6 @@ static void drop_mask(TileOp *op, void *state) {
     tile_op_clear(op, TILE_ATTRIBUTE_PARTS);
 }
 
-/* Replaces a value that is certainly true, and what follows from that. */
-static void replace_true(TileValue *value, TileValue *yes) {
-    for (TileUse *use = value->first_use, *next; use; use = next) {
-        next = use->next;
-        TileOp *op = use->user;
-        bool both = op->id == TILE_OP_AND && tile_op_operand(op, 0) != tile_op_operand(op, 1);
-        if (both) tile_value_replace(&op->results[0], tile_op_operand(op, use->index == 0));
-        if (op->id == TILE_OP_SELECT && use->index == 0) tile_value_replace(&op->results[0], tile_op_operand(op, 1));
-    }
-    tile_value_replace(value, yes);
-}
-
 /* Replaces comparisons by which lo <= value < hi. */
 static void fold_bounds(TileValue *value, const TileValue *lo, const TileValue *hi, TileValue *yes) {
     TileUse *uses[16];
@@ -124,7 +112,7 @@ static void fold_bounds(TileValue *value, const TileValue *lo, const TileValue *
         if (use->index == 0 && (use->user->id == TILE_OP_GE || use->user->id == TILE_OP_LT)) uses[count++] = use;
     for (unsigned i = 0; i < count; i++) {
         TileOp *op = uses[i]->user;
-        if (tile_value_is_same(tile_op_operand(op, 1), op->id == TILE_OP_GE ? lo : hi)) replace_true(&op->results[0], yes);
+        if (tile_value_is_same(tile_op_operand(op, 1), op->id == TILE_OP_GE ? lo : hi)) tile_value_set_true(&op->results[0], yes);
     }
 }
 

@@ -128,10 +128,9 @@ void tile_value_set_true(TileValue *value, TileValue *yes) {
 /* What is chosen by the mask, of the copy of the loop, or by what it is a conjunction of, is chosen. */
 static void set_true(TileModule *module, TileOp *copy, TileValue *mask) {
     if (tile_value_outside(mask, copy) || !mask->op) return;
-    if (is_conjunction(mask->op))
-        for (unsigned i = 0; i < 2; i++) set_true(module, copy, tile_op_operand(mask->op, i));
     TileBuilder b = tile_builder_before(module, copy->regions[0].first);
     tile_value_set_true(mask, tile_build_bool(&b, true));
+    for (unsigned i = 0; is_conjunction(mask->op) && i < 2; i++) set_true(module, copy, tile_op_operand(mask->op, i));
 }
 
 TileOp *tile_vectorise_split_masks(TilePassContext *context, TileOp *loop) {

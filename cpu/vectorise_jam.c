@@ -53,14 +53,11 @@ static bool is_next(TileStrides *strides, const TileOp *access, TileScalar scala
     return slope.kind == TILE_SLOPE_AFFINE && !slope.factor && slope.step == (int64_t)tile_scalar_bytes(scalar);
 }
 
-/* Is it stored side by side, to a tensor, and for each iteration of the outer loop elsewhere? A row of scratch memory may be
- * that of all iterations. */
+/* Is it stored side by side, and for each iteration of the outer loop elsewhere? A row of scratch memory may be that of all
+ * iterations. */
 static bool is_row_store(Jam *jam, const TileOp *store) {
-    TileValue *root = tile_op_named(store, TILE_OPERAND_ADDRESS);
-    TileSlope slope = tile_stride_of(&jam->along_outer, root);
-    for (const TileOp *add; (add = tile_value_def(root, TILE_OP_PTR_ADD));) root = tile_op_operand(add, 0);
-    bool tensor = !root->op && !root->block->op && root->type->space == TILE_SPACE_GLOBAL;
-    return tensor && slope.kind == TILE_SLOPE_AFFINE && is_next(&jam->along_inner, store, tile_op_operand(store, 0)->type->scalar);
+    TileSlope slope = tile_stride_of(&jam->along_outer, tile_op_named(store, TILE_OPERAND_ADDRESS));
+    return slope.kind == TILE_SLOPE_AFFINE && is_next(&jam->along_inner, store, tile_op_operand(store, 0)->type->scalar);
 }
 
 /* Is it loaded across rows, while the outer loop goes along them? */

@@ -117,7 +117,7 @@ static bool find_condition(Clamps *c, TileValue *condition, bool holds, bool fin
 
 /* The operand that a select has in the inner loop: the only one that grows, or that which rises; NULL: neither. */
 static TileValue *chosen_operand(Clamps *c, const TileOp *select) {
-    TileValue *yes = tile_op_operand(select, 1), *no = tile_op_operand(select, 2);
+    TileValue *yes = tile_op_named(select, TILE_OPERAND_X), *no = tile_op_named(select, TILE_OPERAND_Y);
     int64_t of_yes = step_of(c, yes), of_no = step_of(c, no);
     if ((of_yes > 0) == (of_no > 0) && of_yes && of_no) return NULL;
     TileValue *chosen = of_yes > of_no ? of_yes > 0 ? yes : no : of_no > 0 ? no : yes;
@@ -140,7 +140,7 @@ static TileValue *unclamped(Clamps *c, TileOp *op) {
         return x;
     }
     TileValue *chosen = op->id == TILE_OP_SELECT ? chosen_operand(c, op) : NULL;
-    if (chosen) find_condition(c, tile_op_operand(op, 0), chosen == tile_op_operand(op, 1), true, 0);
+    if (chosen) find_condition(c, tile_op_operand(op, 0), chosen == tile_op_named(op, TILE_OPERAND_X), true, 0);
     return chosen;
 }
 

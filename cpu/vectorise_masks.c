@@ -120,7 +120,8 @@ void tile_value_set_true(TileValue *value, TileValue *yes) {
         TileOp *op = use->user;
         bool both = op->id == TILE_OP_AND && tile_op_operand(op, 0) != tile_op_operand(op, 1);
         if (both) tile_value_replace(&op->results[0], tile_op_operand(op, use->index == 0));
-        if (op->id == TILE_OP_SELECT && use->index == 0) tile_value_replace(&op->results[0], tile_op_operand(op, 1));
+        if (op->id == TILE_OP_SELECT && use->index == 0)
+            tile_value_replace(&op->results[0], tile_op_named(op, TILE_OPERAND_X));
     }
     tile_value_replace(value, yes);
 }

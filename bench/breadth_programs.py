@@ -99,6 +99,35 @@ def _(r, m, n):
     return Case([x, y, 3, -5], [y], lambda x: torch.roll(x, (3, -5), (0, 1)), x)
 
 
+@add("images:interleave", ((32, 512, 512), (7, 333, 517)), (2, 5, 9))
+def _(r, b, h, w):
+    x, y = r.randn(b, 3, h, w), r.empty(b, h, w, 3)
+    return Case([x, y], [y], lambda x: x.permute(0, 2, 3, 1).contiguous(), x)
+
+
+@add("images:luminance", VECTORS, TINY_VECTOR)
+def _(r, n):
+    x, y = r.rand(n, 3), r.empty(n, 3)
+
+    def converted(x):
+        v = x.float() if x.dtype != torch.float64 else x
+        red, green, blue = v.unbind(1)
+        brightness = 0.299 * red + 0.587 * green + 0.114 * blue
+        return torch.stack([brightness, (blue - brightness) * 0.493, (red - brightness) * 0.877], 1).to(x.dtype)
+    return Case([x, y], [y], converted, x)
+
+
+def padded(mode):
+    def build(r, b, h, w):
+        x, y = r.randn(b, h, w), r.empty(b, h + 6, w + 6)
+        return Case([x, y], [y], lambda x: F.pad(x, (3, 3, 3, 3), mode=mode), x)
+    return build
+
+
+for kernel, mode in (("pad_edge", "replicate"), ("pad_mirror", "reflect")):
+    add(f"images:{kernel}", ((64, 512, 512), (7, 333, 517)), (2, 5, 9))(padded(mode))
+
+
 # ---- gates ----
 
 @add("gates:geglu", TWO)

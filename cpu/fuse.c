@@ -70,7 +70,7 @@ static void fuse_around(Nest *n, TileOp *op) {
 }
 
 static void fuse_scalar(Nest *n, TileOp *op) {
-    if (!nest_schedule_scalar(n, op) && nest_ends_batch(op)) end_batch(n);
+    if (!nest_schedule_scalar(n, op) && nest_ends_batch(n, op)) end_batch(n);
 }
 
 /* The walk is that of cpu-nest (nest_control.c): what is emitted between statements ends their batch. */

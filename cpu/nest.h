@@ -343,6 +343,8 @@ void nest_give_buffer(Nest *n, NestStatement *s, unsigned shared);
 unsigned nest_shared_loops(const NestStatement *s, const NestStatement *other);
 /* Might writing one tensor change the other? */
 bool nest_tensors_overlap(Nest *n, const TileValue *a, const TileValue *b);
+/* Do both store to one tensor, and never to one element of it, since their indices of one dimension are never equal? */
+bool nest_stores_are_apart(const TileOp *a, const TileOp *b);
 /* May a store between the load and `at` change the result of the load? */
 bool nest_is_clobbered(Nest *n, const TileValue *load, const TileOp *at);
 
@@ -434,7 +436,7 @@ void nest_schedule_copies(Nest *n, const TileOp *op);
 bool nest_is_scalar_op(const Nest *n, const TileOp *op);
 bool nest_schedule_scalar(Nest *n, TileOp *op);
 /* Is it emitted behind all that is scheduled? */
-bool nest_ends_batch(const TileOp *op);
+bool nest_ends_batch(Nest *n, const TileOp *op);
 bool nest_batch_is_full(const Nest *n);
 void nest_end_batch(Nest *n);
 /* In how many loops around the statement all readers of its value are; *registers: in all, and none reads memory. */

@@ -4,7 +4,7 @@
 
 static void scalar_op(Nest *n, TileOp *op) {
     if (nest_schedule_scalar(n, op)) return;
-    if (nest_ends_batch(op)) nest_flush(n);
+    if (nest_ends_batch(n, op)) nest_flush(n);
     nest_emit_scalar(n, op);
 }
 

@@ -1,5 +1,8 @@
 /* Statements and their buffers, and the writes between two ops: what placement, fusion and dots ask. */
 #include "cpu/nest.h"
+#include "lang/ir/operands.h"
+
+enum { LONGEST_STEP = 1 << 24 }; /* times the lanes of a tile it does not wrap */
 
 NestStatement *nest_statement(Nest *n, NestStatementKind kind, TileOp *op, TileValue *value) {
     NestStatement *s = TILE_NEW(n->arena, NestStatement);
@@ -55,6 +58,44 @@ unsigned nest_shared_loops(const NestStatement *s, const NestStatement *other) {
 bool nest_tensors_overlap(Nest *n, const TileValue *a, const TileValue *b) {
     if (a == b) return true;
     return !nest_info(n, a)->tensor->facts.noalias && !nest_info(n, b)->tensor->facts.noalias;
+}
+
+/* The value without the numbers that are added to it, whose sum is added to *more. */
+static const TileValue *strip_numbers(const TileValue *value, int64_t *more) {
+    int64_t number;
+    for (const TileOp *add; (add = tile_value_def(value, TILE_OP_ADD));) {
+        unsigned other = tile_value_integer(tile_op_operand(add, 1), &number) ? 0 : 1;
+        if (!tile_value_integer(tile_op_operand(add, 1 - other), &number) || __builtin_add_overflow(*more, number, more)) break;
+        value = tile_op_operand(add, other);
+    }
+    return value;
+}
+
+/* Is a = b + *distance? */
+static bool find_distance(const TileValue *a, const TileValue *b, int64_t *distance) {
+    int64_t of_a = 0, of_b = 0;
+    if (tile_value_integer(a, &of_a) && tile_value_integer(b, &of_b)) return !__builtin_sub_overflow(of_a, of_b, distance);
+    of_a = of_b = 0;
+    return strip_numbers(a, &of_a) == strip_numbers(b, &of_b) && !__builtin_sub_overflow(of_a, of_b, distance);
+}
+
+/* Have the two accesses no index of this dimension in common: other integers, or ranges that pass each other? */
+static bool are_apart(const TileAccessIndex *a, const TileAccessIndex *b) {
+    int64_t distance, step, other;
+    if (a->kind != b->kind || a->kind == TILE_ACCESS_GATHER || !find_distance(a->first, b->first, &distance)) return false;
+    if (a->kind == TILE_ACCESS_INDEX) return distance != 0;
+    bool known = tile_value_integer(a->step, &step) && tile_value_integer(b->step, &other) && step == other;
+    return known && step > 1 && step <= LONGEST_STEP && distance % step != 0;
+}
+
+bool nest_stores_are_apart(const TileOp *a, const TileOp *b) {
+    TileAccessIndex of_a[TILE_MAX_TENSOR_RANK], of_b[TILE_MAX_TENSOR_RANK];
+    if (tile_op_operand(a, 0) != tile_op_operand(b, 0)) return false;
+    unsigned rank = tile_access_read(a, of_a);
+    tile_access_read(b, of_b);
+    for (unsigned d = 0; d < rank; d++)
+        if (are_apart(&of_a[d], &of_b[d])) return true;
+    return false;
 }
 
 static uint32_t position_of(const Nest *n, const TileOp *op) {

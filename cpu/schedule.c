@@ -63,7 +63,8 @@ static bool same_buffer(const NestStatement *s, const NestStatement *before) {
 static bool tensor_conflict(Nest *n, const NestStatement *writer, const NestStatement *other) {
     if (writer->kind != NEST_STORE && writer->kind != NEST_ATOMIC) return false;
     const TileValue *tensor = tile_op_operand(writer->op, 0);
-    if (other->kind == NEST_STORE && nest_tensors_overlap(n, tensor, tile_op_operand(other->op, 0))) return true;
+    bool stores = other->kind == NEST_STORE && nest_tensors_overlap(n, tensor, tile_op_operand(other->op, 0));
+    if (stores && (writer->kind == NEST_ATOMIC || !nest_stores_are_apart(writer->op, other->op))) return true;
     for (size_t i = 0; i < other->leaves.count; i++) {
         const TileOp *load = tile_value_def(other->leaves.items[i].value, TILE_OP_LOAD_TILE);
         if (load && nest_tensors_overlap(n, tensor, tile_op_operand(load, 0))) return true;
@@ -226,12 +227,24 @@ static bool depends_on_batch(Nest *n, const TileOp *op) {
     return false;
 }
 
-bool nest_ends_batch(const TileOp *op) {
-    return !(tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_PURE) || op->result_count != 1;
+/* A scalar that is loaded goes ahead of the batch, unless it depends on it or may be stored by it. */
+static bool loads_ahead(Nest *n, const TileOp *op) {
+    if (op->id != TILE_OP_LOAD_TILE || depends_on_batch(n, op)) return false;
+    for (size_t i = 0; i < n->batch.count; i++) {
+        const NestStatement *s = n->batch.items[i];
+        bool writes = s->kind == NEST_STORE || s->kind == NEST_ATOMIC;
+        if (writes && nest_tensors_overlap(n, tile_op_operand(s->op, 0), tile_op_operand(op, 0))) return false;
+    }
+    return true;
+}
+
+bool nest_ends_batch(Nest *n, const TileOp *op) {
+    bool pure = (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_PURE) && op->result_count == 1;
+    return !pure && !loads_ahead(n, op);
 }
 
 bool nest_schedule_scalar(Nest *n, TileOp *op) {
-    if (nest_ends_batch(op) || !depends_on_batch(n, op)) return false;
+    if (nest_ends_batch(n, op) || !depends_on_batch(n, op)) return false;
     NestStatement *s = nest_statement(n, NEST_SCALAR, op, tile_op_result(op, 0));
     nest_collect_leaves(n, s);
     schedule(n, s);

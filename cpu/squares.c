@@ -120,13 +120,13 @@ static bool is_plain_loop(const TileOp *op) {
     return op->id == TILE_OP_LOOP && !op->result_count && tile_loop_kind(op) == TILE_LOOP_KIND_PARALLEL;
 }
 
-/* The loop in the loop over rows, if there is nothing beside it but what its addresses are made of. */
+/* The loop in the loop over rows, if there is nothing beside it but what is computed or loaded for it. */
 static TileOp *inner_loop(const TileOp *rows) {
     TileOp *found = NULL;
     for (TileOp *op = rows->regions[0].first; op != rows->regions[0].last; op = op->next) {
         if (is_plain_loop(op) && !found)
             found = op;
-        else if (!is_simple(op))
+        else if (!is_simple(op) && op->id != TILE_OP_LOAD)
             return NULL;
     }
     for (unsigned i = 0; found && i < 2; i++)
@@ -148,15 +148,23 @@ static bool is_turned(const TileOp *op, TileStrides *of_rows, TileStrides *of_la
            !tile_op_has_part(op, TILE_PARTS_MASK);
 }
 
-/* How many accesses of the inner loop are turned; 0: none, or it cannot be copied. */
+/* Is it stored elsewhere by each row? A row of scratch memory may be that of all. */
+static bool is_by_row(TileStrides *of_rows, const TileOp *store) {
+    return tile_stride_of(of_rows, tile_op_named(store, TILE_OPERAND_ADDRESS)).kind == TILE_SLOPE_AFFINE;
+}
+
+/* How many accesses of the inner loop are turned; 0: none, or it cannot be copied. Of strides that are not known the likely ones
+ * decide: they matter for the time alone. */
 static unsigned count_turned(Squares *x, unsigned *ops) {
     TileStrides of_rows, of_lanes;
     unsigned turned = 0;
     tile_strides_init(&of_rows, x->context, x->rows);
     tile_strides_init(&of_lanes, x->context, x->lanes);
+    of_rows.assumes = of_lanes.assumes = true;
     *ops = 0;
     for (const TileOp *op = x->lanes->regions[0].first; op != x->lanes->regions[0].last; op = op->next, ++*ops) {
         if (!is_access(op) && !is_simple(op)) return 0;
+        if (op->id == TILE_OP_STORE && !is_by_row(&of_rows, op)) return 0;
         if (is_access(op) && is_turned(op, &of_rows, &of_lanes)) turned++;
     }
     return turned;

@@ -315,6 +315,9 @@ static TileValue *pair_of(TileLanes *lanes, TileValue *first, TileValue *second)
     return tile_build_binary(b, TILE_OP_OR, low, high);
 }
 
+/* A range of units that is no power of two. */
+static bool is_odd(const Grouped *g) { return !g->group->rows && g->count != g->parts; }
+
 /* Emits all loads of the group that begins with this one; false: there is none. */
 static bool emit_load_group(TileLanes *lanes, TileOp *op) {
     TileGroup group;
@@ -326,7 +329,10 @@ static bool emit_load_group(TileLanes *lanes, TileOp *op) {
         load_rows(lanes, &g, vectors);
     else
         load_range(lanes, &g, vectors);
-    tile_group_split(&lanes->builder, vectors, g.parts, g.parts);
+    if (is_odd(&g))
+        tile_group_split_odd(&lanes->builder, vectors, g.count);
+    else
+        tile_group_split(&lanes->builder, vectors, g.parts, g.parts);
     for (unsigned i = 0; i < group.count; i++) {
         TileValue *unit = vectors[i / g.each], *value = g.each == 1 ? unit : half_of(lanes, &g, unit, i % 2);
         tile_map_set(&lanes->vectors, &group.members[i]->results[0], value);
@@ -349,7 +355,10 @@ static void store_group(TileLanes *lanes, const TileGroup *group) {
     TileValue *vectors[TILE_GROUP_MEMBERS], *rows[TILE_STRIPES];
     Grouped g = grouped(group, group->members[0]);
     gather_units(lanes, &g, vectors);
-    tile_group_merge(&lanes->builder, vectors, g.parts, g.parts);
+    if (is_odd(&g))
+        tile_group_merge_odd(&lanes->builder, vectors, g.count);
+    else
+        tile_group_merge(&lanes->builder, vectors, g.parts, g.parts);
     if (group->rows) tile_group_to_rows(&lanes->builder, vectors, g.parts, lanes->width, rows);
     TileValue *first = unit_address(lanes, &g, 0);
     for (int64_t i = 0; i < (group->rows ? lanes->width : (int64_t)g.count); i++) {

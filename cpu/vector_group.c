@@ -10,6 +10,7 @@ enum {
     MOST_PARTS = 12,
     LEAST_OF_ROW = 3, /* elements of 32 bits: two gathers take as long as a load for each lane */
     MOST_OF_ROW = 32,
+    MOST_OF_ODD_RANGE = 8, /* a vector of them takes a shuffle for each element but one */
 };
 
 static TileScalar scalar_of(const TileOp *op) {
@@ -22,12 +23,13 @@ static TileSlope slope_of(TileStrides *strides, const TileOp *op) {
     return tile_stride_of(strides, tile_op_named(op, TILE_OPERAND_ADDRESS));
 }
 
-/* From lane to lane the address grows by this number of elements, a power of two; 0: by another number. */
+/* From lane to lane the address grows by this number of elements, a power of two or few; 0: by another number. */
 static int64_t elements_between(TileStrides *strides, const TileOp *op) {
     TileSlope slope = slope_of(strides, op);
     int64_t bytes = tile_scalar_bytes(scalar_of(op)), count = slope.step / bytes;
     bool is = slope.kind == TILE_SLOPE_AFFINE && !slope.factor && count > 1 && count <= TILE_GROUP_MEMBERS;
-    return is && slope.step % bytes == 0 && (count & (count - 1)) == 0 ? count : 0;
+    bool fits = (count & (count - 1)) == 0 || count <= MOST_OF_ODD_RANGE;
+    return is && fits && slope.step % bytes == 0 ? count : 0;
 }
 
 bool tile_group_mask(TileStrides *strides, const TileOp *op, TileValue **index, TileValue **limit) {
@@ -100,24 +102,40 @@ static bool is_alike(TileStrides *strides, const TileOp *op, const TileOp *first
     return is_masked_alike(strides, op, first, *distance);
 }
 
+/* The tensor's parameter that the pointer is derived from; NULL: it points into a buffer. *root: what it is derived from. */
+static const TileParameter *parameter_of(const TileValue *pointer, const TileValue **root) {
+    for (const TileOp *add; (add = tile_value_def(pointer, TILE_OP_PTR_ADD));) pointer = tile_op_operand(add, 0);
+    *root = pointer;
+    bool argument = !pointer->op && !pointer->block->op && pointer->type->space == TILE_SPACE_GLOBAL;
+    return argument ? &pointer->block->func->parameters[pointer->index] : NULL;
+}
+
+/* Are the two in different memory: of different tensors, one of which shares its memory with no other, or of a tensor and
+ * in a buffer? */
+static bool are_elsewhere(const TileOp *a, const TileOp *b) {
+    const TileValue *root, *other;
+    const TileParameter *x = parameter_of(tile_op_named(a, TILE_OPERAND_ADDRESS), &root),
+                        *y = parameter_of(tile_op_named(b, TILE_OPERAND_ADDRESS), &other);
+    if (root == other || (!x && !y)) return false;
+    return !x || !y || x->noalias || y->noalias;
+}
+
 /* Accesses of the block, by the number of elements that they are ahead of the first one, plus TILE_GROUP_MEMBERS. */
 typedef struct Neighbours {
     TileOp *at[2 * TILE_GROUP_MEMBERS];
 } Neighbours;
 
-/* Finds the accesses like `first`, from it on and less than `reach` elements away; another access of their kind that
- * may lie between them in memory ends the search. */
+/* Finds the accesses like `first`, from it on and less than `reach` elements away. Another access of the same memory, of which
+ * one is a store, ends the search: the group is moved past it. */
 static void find_neighbours(TileStrides *strides, TileOp *first, int64_t reach, Neighbours *found) {
     *found = (Neighbours){{NULL}};
     for (TileOp *op = first; op; op = op->next) {
-        bool access = is_access(op);
-        if (op->region_count ||
-            (op->id != first->id && access && (op->id == TILE_OP_STORE || first->id == TILE_OP_STORE)))
-            break;
-        if (op->id != first->id) continue;
+        if (op->region_count) break;
+        if (!is_access(op)) continue;
         int64_t distance = 0;
-        bool alike = is_alike(strides, op, first, &distance) && distance > -reach && distance < reach;
-        if (!alike && op->id == TILE_OP_STORE) break;
+        bool alike = op->id == first->id && is_alike(strides, op, first, &distance) && distance > -reach && distance < reach;
+        bool stores = op->id == TILE_OP_STORE || first->id == TILE_OP_STORE;
+        if (!alike && stores && !are_elsewhere(op, first)) break;
         if (alike && !found->at[distance + TILE_GROUP_MEMBERS]) found->at[distance + TILE_GROUP_MEMBERS] = op;
     }
 }
@@ -194,6 +212,47 @@ static TileValue *in_turn(TileBuilder *b, TileValue *x, TileValue *y, int64_t fr
     int64_t lanes[TILE_STRIPES], width = x->type->extent[0];
     for (int64_t i = 0; i < width; i++) lanes[i] = (from + i) / 2 + (i & 1) * width;
     return tile_build_shuffle(b, x, y, lanes, (unsigned)width);
+}
+
+/* Where lane i of the result is: in which vector, and which lane of it. */
+typedef struct Place {
+    int64_t vector, lane;
+} Place;
+
+/* A vector of lanes from any places in so many vectors: those of the first two, then those of each further one. */
+static TileValue *collect_lanes(TileBuilder *b, TileValue *const *vectors, unsigned count, const Place *places) {
+    int64_t lanes[TILE_STRIPES], width = vectors[0]->type->extent[0];
+    TileValue *result = vectors[0];
+    for (unsigned v = 1; v < count; v++) {
+        for (int64_t i = 0; i < width; i++) {
+            bool here = places[i].vector == v, before = v > 1 || places[i].vector > v;
+            lanes[i] = here ? width + places[i].lane : before ? i : places[i].lane;
+        }
+        result = tile_build_shuffle(b, result, vectors[v], lanes, (unsigned)width);
+    }
+    return result;
+}
+
+void tile_group_split_odd(TileBuilder *b, TileValue **vectors, unsigned count) {
+    TileValue *parts[MOST_OF_ODD_RANGE];
+    Place places[TILE_STRIPES];
+    int64_t width = vectors[0]->type->extent[0];
+    for (unsigned part = 0; part < count; part++) {
+        for (int64_t i = 0; i < width; i++) places[i] = (Place){(i * count + part) / width, (i * count + part) % width};
+        parts[part] = collect_lanes(b, vectors, count, places);
+    }
+    for (unsigned i = 0; i < count; i++) vectors[i] = parts[i];
+}
+
+void tile_group_merge_odd(TileBuilder *b, TileValue **vectors, unsigned count) {
+    TileValue *merged[MOST_OF_ODD_RANGE];
+    Place places[TILE_STRIPES];
+    int64_t width = vectors[0]->type->extent[0];
+    for (unsigned k = 0; k < count; k++) {
+        for (int64_t i = 0; i < width; i++) places[i] = (Place){(k * width + i) % count, (k * width + i) / count};
+        merged[k] = collect_lanes(b, vectors, count, places);
+    }
+    for (unsigned i = 0; i < count; i++) vectors[i] = merged[i];
 }
 
 void tile_group_merge(TileBuilder *b, TileValue **vectors, unsigned count, unsigned parts) {

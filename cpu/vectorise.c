@@ -65,6 +65,7 @@ typedef struct Vectoriser {
     TilePassContext *context;
     TileModule *module;
     unsigned wraps;
+    bool clamps; /* the loop is one of those that were split at borders */
     bool failed;
 } Vectoriser;
 
@@ -185,6 +186,15 @@ static void visit_loop(Vectoriser *v, TileOp *loop) {
             for (unsigned i = 0; i < 2; i++) visit_loop(v, versions[i]);
             v->wraps--;
             make_for(v, loop);
+            return;
+        }
+        TileOp *few, *unclamped = v->clamps ? NULL : tile_vectorise_split_clamps(v->context, loop, &few);
+        if (unclamped) {
+            v->clamps = true;
+            visit_loop(v, unclamped);
+            visit_loop(v, loop);
+            make_for(v, few);
+            v->clamps = false;
             return;
         }
         TileOp *unmasked = tile_vectorise_split_masks(v->context, loop);

@@ -7,6 +7,7 @@
  *   vectorise_fold.c    folds and scans in blocks
  *   vectorise_masks.c   loop versioning: for masks that are true in all iterations
  *   vectorise_wraps.c   loop versioning: for remainders of the index, which rise and begin again
+ *   vectorise_clamps.c  loop splitting: for indices that are clamped or mirrored at the borders
  *   vectorise_chunks.c  a vector loop: lanes, main loop and remainder, reductions in stripes
  *   vectorise_cost.c    the kind of a loop, and the cost of its accesses
  *   vectorise.c         which loops are vectorised */
@@ -64,6 +65,10 @@ void tile_group_split(TileBuilder *builder, TileValue **vectors, unsigned count,
 /* The reverse. */
 void tile_group_merge(TileBuilder *builder, TileValue **vectors, unsigned count, unsigned parts);
 
+/* The same for a few vectors of any number, `count` parts of one vector each. */
+void tile_group_split_odd(TileBuilder *builder, TileValue **vectors, unsigned count);
+void tile_group_merge_odd(TileBuilder *builder, TileValue **vectors, unsigned count);
+
 /* The iterations base .. base + width of a loop, which are emitted as vectors. */
 typedef struct TileLanes {
     TilePassContext *context;
@@ -105,6 +110,9 @@ int64_t tile_access_cost(TileStrides *strides, const TileBlock *block, bool *far
 /* vectorise_chunks.c: vectorises strides->loop, a TileEmitLoop; the state is the pass's context. */
 void tile_vectorise_emit(void *state, TileStrides *strides, TileBuilder *builder, TileValue **results);
 
+/* Replaces a value that is certainly true, and what follows from that. */
+void tile_value_set_true(TileValue *value, TileValue *yes);
+
 /* If masks of a loop's accesses can be evaluated before the loop, versions it: an `if` on whether they are true in
  * all iterations, with a copy of the loop without masks, which is returned, and the loop itself. NULL: there are no
  * such masks. */
@@ -114,6 +122,18 @@ TileOp *tile_vectorise_split_masks(TilePassContext *context, TileOp *loop);
  * loops, in which the remainder rises, versions[1] divides in floats, and the loop itself, which takes numbers that are far
  * from 0, is seldom run. */
 bool tile_vectorise_split_wraps(TilePassContext *context, TileOp *loop, TileOp **versions);
+
+/* The value, which ops without regions compute of the loop's index, in the iteration of this index. */
+TileValue *tile_loop_value_at(TilePassContext *context, const TileOp *loop, TileBuilder *builder, TileValue *value,
+                              TileValue *index);
+
+/* Drops the masks that are true within the loop's bounds. */
+void tile_loop_drop_masks(TilePassContext *context, TileOp *loop);
+
+/* If an index of the loop is clamped or mirrored at borders, and accesses are cheaper where it is not: splits the loop, which
+ * is left with the iterations at borders, and *few, which takes its place where they are few. Returns the loop without these;
+ * NULL: there is no such index. */
+TileOp *tile_vectorise_split_clamps(TilePassContext *context, TileOp *loop, TileOp **few);
 
 /* Replaces a fold_loop; false: its body cannot be vectorised. */
 bool tile_vectorise_fold(TilePassContext *context, TileOp *loop);

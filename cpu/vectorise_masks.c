@@ -114,6 +114,26 @@ static void remove_mask(TileOp *op, void *state) {
     tile_op_clear(op, TILE_ATTRIBUTE_PARTS);
 }
 
+void tile_value_set_true(TileValue *value, TileValue *yes) {
+    for (TileUse *use = value->first_use, *next; use; use = next) {
+        next = use->next;
+        TileOp *op = use->user;
+        bool both = op->id == TILE_OP_AND && tile_op_operand(op, 0) != tile_op_operand(op, 1);
+        if (both) tile_value_replace(&op->results[0], tile_op_operand(op, use->index == 0));
+        if (op->id == TILE_OP_SELECT && use->index == 0)
+            tile_value_replace(&op->results[0], tile_op_named(op, TILE_OPERAND_X));
+    }
+    tile_value_replace(value, yes);
+}
+
+/* What is chosen by the mask, of the copy of the loop, or by what it is a conjunction of, is chosen. */
+static void set_true(TileModule *module, TileOp *copy, TileValue *mask) {
+    if (tile_value_outside(mask, copy) || !mask->op) return;
+    TileBuilder b = tile_builder_before(module, copy->regions[0].first);
+    tile_value_set_true(mask, tile_build_bool(&b, true));
+    for (unsigned i = 0; is_conjunction(mask->op) && i < 2; i++) set_true(module, copy, tile_op_operand(mask->op, i));
+}
+
 TileOp *tile_vectorise_split_masks(TilePassContext *context, TileOp *loop) {
     TileBuilder b = tile_builder_before(context->module, loop);
     Masks masks = {.module = context->module, .loop = loop, .builder = &b};
@@ -138,5 +158,10 @@ TileOp *tile_vectorise_split_masks(TilePassContext *context, TileOp *loop) {
     }
     masks.loop = loops[0];
     tile_block_walk(&loops[0]->regions[0], remove_mask, &masks);
+    for (size_t i = 0; i < masks.seen.count; i++) {
+        const TileValue *mask = masks.seen.entries[i].value;
+        TileValue *copy = mask ? tile_map_get(&map, mask) : NULL;
+        if (copy) set_true(context->module, loops[0], copy);
+    }
     return loops[0];
 }

@@ -63,19 +63,24 @@ static bool find_wrap(Wrap *wrap) {
 }
 
 /* The value of the loop's body in the iteration that `map` has for the loop's index. */
-static TileValue *copy_value(const Wrap *wrap, TileBuilder *b, TileMap *map, TileValue *value) {
+static TileValue *copy_value(TileModule *module, const TileOp *loop, TileBuilder *b, TileMap *map, TileValue *value) {
     TileValue *known = tile_map_get(map, value);
-    if (known || tile_value_outside(value, wrap->loop)) return known ? known : value;
-    for (unsigned i = 0; i < value->op->operand_count; i++) copy_value(wrap, b, map, tile_op_operand(value->op, i));
-    tile_builder_insert(b, tile_op_clone(wrap->context->module, value->op, map));
+    if (known || tile_value_outside(value, loop)) return known ? known : value;
+    for (unsigned i = 0; i < value->op->operand_count; i++) copy_value(module, loop, b, map, tile_op_operand(value->op, i));
+    tile_builder_insert(b, tile_op_clone(module, value->op, map));
     return tile_map_get(map, value);
 }
 
-static TileValue *dividend_at(const Wrap *wrap, TileBuilder *b, TileValue *index) {
+TileValue *tile_loop_value_at(TilePassContext *context, const TileOp *loop, TileBuilder *b, TileValue *value,
+                              TileValue *index) {
     TileMap map;
-    tile_map_init(&map, wrap->context->scratch);
-    tile_map_set(&map, wrap->loop->regions[0].arguments[0], index);
-    return copy_value(wrap, b, &map, tile_op_operand(wrap->op, 0));
+    tile_map_init(&map, context->scratch);
+    tile_map_set(&map, loop->regions[0].arguments[0], index);
+    return copy_value(context->module, loop, b, &map, value);
+}
+
+static TileValue *dividend_at(const Wrap *wrap, TileBuilder *b, TileValue *index) {
+    return tile_loop_value_at(wrap->context, wrap->loop, b, tile_op_operand(wrap->op, 0), index);
 }
 
 static TileValue *binary(TileBuilder *b, TileOpId id, TileValue *x, TileValue *y) { return tile_build_binary(b, id, x, y); }
@@ -99,30 +104,23 @@ static void drop_mask(TileOp *op, void *state) {
     tile_op_clear(op, TILE_ATTRIBUTE_PARTS);
 }
 
-/* Replaces a value that is certainly true, and what follows from that. */
-static void replace_true(TileValue *value, TileValue *yes) {
-    for (TileUse *use = value->first_use, *next; use; use = next) {
-        next = use->next;
-        TileOp *op = use->user;
-        bool both = op->id == TILE_OP_AND && tile_op_operand(op, 0) != tile_op_operand(op, 1);
-        if (both) tile_value_replace(&op->results[0], tile_op_operand(op, use->index == 0));
-        if (op->id == TILE_OP_SELECT && use->index == 0) tile_value_replace(&op->results[0], tile_op_operand(op, 1));
-    }
-    tile_value_replace(value, yes);
-}
-
-/* The remainder is not less than 0 and less than the divisor. */
-static void fold_bounds(const Wrap *wrap, TileValue *rest, TileValue *yes) {
+/* Replaces comparisons by which lo <= value < hi. */
+static void fold_bounds(TileValue *value, const TileValue *lo, const TileValue *hi, TileValue *yes) {
     TileUse *uses[16];
     unsigned count = 0;
-    for (TileUse *use = rest->first_use; use && count < 16; use = use->next)
+    for (TileUse *use = value->first_use; use && count < 16; use = use->next)
         if (use->index == 0 && (use->user->id == TILE_OP_GE || use->user->id == TILE_OP_LT)) uses[count++] = use;
     for (unsigned i = 0; i < count; i++) {
         TileOp *op = uses[i]->user;
-        TileValue *bound = tile_op_operand(op, 1);
-        if (op->id == TILE_OP_GE ? tile_value_is_integer(bound, 0) : bound == wrap->divisor)
-            replace_true(&op->results[0], yes);
+        if (tile_value_is_same(tile_op_operand(op, 1), op->id == TILE_OP_GE ? lo : hi)) tile_value_set_true(&op->results[0], yes);
     }
+}
+
+void tile_loop_drop_masks(TilePassContext *context, TileOp *loop) {
+    TileBuilder b = tile_builder_before(context->module, loop);
+    TileValue *yes = tile_build_bool(&b, true), *index = loop->regions[0].arguments[0];
+    fold_bounds(index, tile_op_operand(loop, 0), tile_op_operand(loop, 1), yes);
+    tile_block_walk(&loop->regions[0], drop_mask, NULL);
 }
 
 static TileOp *copy_loop(const Wrap *wrap, TileBuilder *b, TileMap *map) {
@@ -162,7 +160,7 @@ static TileOp *build_rise(const Wrap *wrap, TileBuilder *b, TileValue *i, TileVa
     TileValue *index = rise->regions[0].arguments[0];
     TileValue *rest = binary(&inner, TILE_OP_ADD, wrap->step > 1 ? binary(&inner, TILE_OP_MUL, index, step) : index, shift);
     replace_divisions(wrap, &map, rest, quotient);
-    fold_bounds(wrap, rest, yes);
+    fold_bounds(rest, tile_build_i64(b, 0), wrap->divisor, yes);
     tile_block_walk(&rise->regions[0], drop_mask, NULL);
     return rise;
 }

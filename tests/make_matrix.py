@@ -253,6 +253,7 @@ ROW_TO_ROW = [("x", FEW_VIEWS), ("y", ["contiguous", "rows"])]
 TWO_TO_LOSS = [("x", FEW_VIEWS), ("t", ["contiguous", "rows"]), ("loss", PLAIN)]
 PIXELS = {"BH=4 BW=16": {"B": [1, 2], "C": [1, 3], "H": [1, 4, 9], "W": [1, 15, 37]}}
 TWICE = {"Y": lambda sizes: 2 * sizes["H"], "Z": lambda sizes: 2 * sizes["W"]}
+SIX_MORE = {"Y": lambda sizes: sizes["H"] + 6, "Z": lambda sizes: sizes["W"] + 6}
 PAIRS = {"BM=16 BN=32 BK=16": {"M": [1, 16, 37], "N": [1, 31, 69], "K": [1, 16, 45]}}
 DISTANCES = [("a", ["contiguous", "transposed"]), ("b", FEW_VIEWS)]
 STEPS = {"BN=64": {"N": [0, 1, 64, 197]}}
@@ -275,6 +276,10 @@ PROGRAMS = [
     other("images", "pixel_shuffle", ROW_TO_ROW, PIXELS, derive={"I": lambda _: 2, "J": lambda _: 2, **TWICE}),
     other("images", "im2col", ROW_TO_ROW, PIXELS, derive={"R": lambda _: 3, "S": lambda _: 3}),
     other("images", "roll", ROW_TO_ROW, {"BN=32": {"M": [1, 5], "N": [1, 33, 70], "R": [0, 2, -3], "S": [1, -5, 300]}}),
+    other("images", "interleave", ROW_TO_ROW, {"BW=32": {"B": [1, 2], "H": [1, 3], "W": [1, 32, 77]}}, derive={"C": lambda _: 3}),
+    other("images", "luminance", ROW_TO_ROW, {"BN=64": {"N": [0, 1, 64, 197]}}, derive={"C": lambda _: 3}),
+    other("images", "pad_edge", ROW_TO_ROW, {"BW=64": {"B": [1, 2], "H": [1, 4], "W": [1, 33, 130]}}, derive=SIX_MORE),
+    other("images", "pad_mirror", ROW_TO_ROW, {"BW=64": {"B": [1, 2], "H": [4, 5], "W": [4, 33, 130]}}, derive=SIX_MORE),
     other("gates", "geglu", ROW_TO_ROW, LINES, derive={"W": lambda sizes: 2 * sizes["N"]}),
     other("gates", "swiglu_pair", [("gate", FEW_VIEWS), ("up", PLAIN), ("y", PLAIN)], LINES),
     other("gates", "relu_squared", ROW_TO_ROW, LINES, data=WIDE),

@@ -159,6 +159,42 @@ void reference_roll(const Problem *problem) {
     }
 }
 
+void reference_interleave(const Problem *problem) {
+    int64_t pixels = problem_dimension(problem, 'H') * problem_dimension(problem, 'W');
+    for (int64_t at = 0; at < problem_dimension(problem, 'B') * pixels * 3; at++) {
+        int64_t image = at / (3 * pixels), pixel = at / 3 % pixels;
+        problem->expected[at] = problem->input[0][(image * 3 + at % 3) * pixels + pixel];
+    }
+}
+
+void reference_luminance(const Problem *problem) {
+    for (int64_t i = 0; i < problem_dimension(problem, 'N'); i++) {
+        const double *pixel = problem->input[0] + 3 * i;
+        double brightness = 0.299 * pixel[0] + 0.587 * pixel[1] + 0.114 * pixel[2];
+        double magnitude = fabs(pixel[0]) + fabs(pixel[1]) + fabs(pixel[2]);
+        problem->expected[3 * i] = brightness;
+        problem->expected[3 * i + 1] = (pixel[2] - brightness) * 0.493;
+        problem->expected[3 * i + 2] = (pixel[0] - brightness) * 0.877;
+        for (int k = 0; k < 3; k++) problem->slack[3 * i + k] = 8 * F32_ROUNDOFF * magnitude + 4 * F32_TINY;
+    }
+}
+
+static int64_t mirrored(int64_t i, int64_t limit) {
+    i = i < 0 ? -i : i;
+    return inside(i < limit ? i : 2 * (limit - 1) - i, limit);
+}
+
+static void pad(const Problem *problem, int64_t (*index)(int64_t i, int64_t limit)) {
+    int64_t rows = problem_dimension(problem, 'H'), columns = problem_dimension(problem, 'W'), wide = columns + 6;
+    for (int64_t at = 0; at < problem_dimension(problem, 'B') * (rows + 6) * wide; at++) {
+        int64_t image = at / ((rows + 6) * wide), row = index(at / wide % (rows + 6) - 3, rows);
+        problem->expected[at] = problem->input[0][(image * rows + row) * columns + index(at % wide - 3, columns)];
+    }
+}
+
+void reference_pad_edge(const Problem *problem) { pad(problem, inside); }
+void reference_pad_mirror(const Problem *problem) { pad(problem, mirrored); }
+
 /* ---- gates ---- */
 
 /* 1 + tanh cancels where the gate is negative: the error is relative to the gate. */

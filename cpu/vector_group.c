@@ -102,7 +102,8 @@ static bool is_alike(TileStrides *strides, const TileOp *op, const TileOp *first
     return is_masked_alike(strides, op, first, *distance);
 }
 
-/* The tensor's parameter that the pointer is derived from; NULL: it points into a buffer. *root: what it is derived from. */
+/* The tensor's parameter that the pointer is derived from; NULL: it points into a buffer, or may be of several tensors. *root: what
+ * it is derived from. */
 static const TileParameter *parameter_of(const TileValue *pointer, const TileValue **root) {
     for (const TileOp *add; (add = tile_value_def(pointer, TILE_OP_PTR_ADD));) pointer = tile_op_operand(add, 0);
     *root = pointer;
@@ -116,7 +117,8 @@ static bool are_elsewhere(const TileOp *a, const TileOp *b) {
     const TileValue *root, *other;
     const TileParameter *x = parameter_of(tile_op_named(a, TILE_OPERAND_ADDRESS), &root),
                         *y = parameter_of(tile_op_named(b, TILE_OPERAND_ADDRESS), &other);
-    if (root == other || (!x && !y)) return false;
+    bool known = (x || root->type->space != TILE_SPACE_GLOBAL) && (y || other->type->space != TILE_SPACE_GLOBAL);
+    if (root == other || !known || (!x && !y)) return false;
     return !x || !y || x->noalias || y->noalias;
 }
 

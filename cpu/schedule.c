@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cpu/nest.h"
+#include "lang/ir/operands.h"
 
 typedef enum Conflict { FREE, POINTWISE, BLOCKED } Conflict;
 
@@ -93,6 +94,21 @@ static bool has_loops(const NestNode *node) {
     return false;
 }
 
+/* Is it stored by places that are data? Where these meet the last one counts, so lanes go one by one. */
+static bool scatters(const NestStatement *s) {
+    TileAccessIndex index[TILE_MAX_TENSOR_RANK];
+    unsigned rank = s->kind == NEST_STORE ? tile_access_read(s->op, index) : 0;
+    for (unsigned d = 0; d < rank; d++)
+        if (index[d].kind == TILE_ACCESS_GATHER) return true;
+    return false;
+}
+
+static bool has_scatter(const NestNode *node) {
+    for (size_t i = 0; i < node->children.count; i++)
+        if (node->children.items[i]->statement && scatters(node->children.items[i]->statement)) return true;
+    return false;
+}
+
 static bool is_compatible(const NestNode *node, const NestStatement *s, unsigned level) {
     const NestLevel *wanted = &s->levels[level];
     if (node->level.extent != wanted->extent || !nest_atoms_equal(&node->level.atoms, &wanted->atoms)) return false;
@@ -101,9 +117,9 @@ static bool is_compatible(const NestNode *node, const NestStatement *s, unsigned
         return wanted->kind == TILE_LOOP_KIND_PARALLEL && level + 1 == s->level_count && !s->block &&
                nest_is_scan(node->children.items[0]->statement);
     if (wanted->kind == TILE_LOOP_KIND_REDUCE)
-        return !has_loops(node) && (node->level.kind == TILE_LOOP_KIND_PARALLEL || node->level.order == wanted->order);
-    /* A reduction takes nothing in that has a loop of its own, as blocks of points have: it could not be vectorised. */
-    return node->level.kind == TILE_LOOP_KIND_PARALLEL || (level + 1 == s->level_count && !s->block);
+        return !has_loops(node) && !has_scatter(node) && (node->level.kind == TILE_LOOP_KIND_PARALLEL || node->level.order == wanted->order);
+    /* A reduction takes nothing in that has a loop of its own, as blocks of points have, or an order: it could not be vectorised. */
+    return node->level.kind == TILE_LOOP_KIND_PARALLEL || (level + 1 == s->level_count && !s->block && !scatters(s));
 }
 
 /* Is it a function of each point that takes long, such as that by which the sums of a row are scaled? Among loops over the

@@ -383,11 +383,11 @@ Expr *make_expr(Maker *m, const Shape *shape, int depth) {
         if (kind < 16)
             expr = make_leaf(m, shape, depth);
         else if (kind < 28 && whole)
-            expr = chance(m, 8) ? make_packed(m, shape, depth) : shaped(m, shape, depth);
+            expr = chance(m, 20) ? make_packed(m, shape, depth) : shaped(m, shape, depth);
         else if (kind < 42 && whole)
             expr = make_reduction(m, shape, depth);
         else if (kind < 50 && whole)
-            expr = chance(m, 12) ? make_scaled_product(m, shape, depth) : make_dot(m, shape, depth);
+            expr = chance(m, 30) ? make_scaled_product(m, shape, depth) : make_dot(m, shape, depth);
         else if (kind < 54 && whole)
             expr = make_running(m, shape, depth);
         else if (kind < 58 && whole)

@@ -193,7 +193,7 @@ static Expr *make_split(Maker *m, const Shape *shape, int depth) {
 
 Expr *make_parts(Maker *m, const Shape *shape, int depth) {
     Expr *expr = chance(m, 40)   ? make_first(m, shape, depth)
-                 : chance(m, 25) ? make_float_parts(m, shape, depth)
+                 : chance(m, 40) ? make_float_parts(m, shape, depth)
                  : chance(m, 40)
                      ? make_split(m, shape, depth)
                      : fold_of(m, (FoldKind)(FOLD_AFFINE + below(m, FOLD_COUNT - FOLD_AFFINE)), shape, depth);

@@ -172,7 +172,7 @@ class Layout(unittest.TestCase):
     def test_without_it(self):
         """All of the other tests here, where PyTorch keeps things elsewhere."""
         if "TILE_TEST_WITHOUT_LAYOUT" in os.environ:
-            self.skipTest("this is it")
+            self.skipTest("this process is the one that test_without_it started")
         program = ("import unittest, tile._probes; tile._probes.torch_probes = lambda: None; import test_torch_layout as t; "
                    "case = t.Layout; del case.test_it_is_found, case.test_probes_that_do_not_agree; case.setUpClass(); "
                    "assert t._tile.torch_layout() is None; unittest.main(t, argv=['without'])")

@@ -151,44 +151,39 @@ Test(dot, tf32) {
     check_all((Dot){TILE_F32, TILE_F32, TILE_F32, 15, 35, 18, 28, 64, 33, "tf32x3", 0, 0, 0, 0});
 }
 
-enum { VNNI_TYPES = 4 }; /* of those of AMX: both bytes unsigned have no instruction */
+enum { AMX_TYPES = 5, VNNI_TYPES = 4 }; /* of those of AMX: both bytes unsigned have no instruction */
 static const TileScalar amx_types[][3] = {{TILE_BF16, TILE_BF16, TILE_F32}, {TILE_I8, TILE_I8, TILE_I32},
                                           {TILE_U8, TILE_I8, TILE_I32},     {TILE_I8, TILE_U8, TILE_I32},
                                           {TILE_U8, TILE_U8, TILE_I32}};
 
-static void check_amx_types(int64_t m, int64_t n, int64_t k, int64_t m_max, int64_t n_max, int64_t k_max) {
-    for (unsigned t = 0; t < sizeof amx_types / sizeof *amx_types; t++)
-        check_words((Dot){amx_types[t][0], amx_types[t][1], amx_types[t][2], m, n, k, m_max, n_max, k_max, "ieee", 0, 0, 0, 0}, "amx");
+/* `m` and so on: of the product; `m_max` and so on: of its tile. */
+static void check_types(const char *instruction, int64_t m, int64_t n, int64_t k, int64_t m_max, int64_t n_max, int64_t k_max) {
+    bool amx = strcmp(instruction, "amx") == 0;
+    for (unsigned t = 0; t < (amx ? AMX_TYPES : VNNI_TYPES); t++)
+        check_words((Dot){amx_types[t][0], amx_types[t][1], amx_types[t][2], m, n, k, m_max, n_max, k_max, "ieee", 0, 0, 0, 0},
+                    instruction);
 }
 
-static void check_vnni_types(int64_t m, int64_t n, int64_t k, int64_t m_max, int64_t n_max, int64_t k_max) {
-    for (unsigned t = 0; t < VNNI_TYPES; t++)
-        check_words((Dot){amx_types[t][0], amx_types[t][1], amx_types[t][2], m, n, k, m_max, n_max, k_max, "ieee", 0, 0, 0, 0}, "vnni");
+/* One element, none, and more than a panel has. */
+static void check_extremes(const char *instruction) {
+    check_types(instruction, 1, 1, 1, 32, 32, 32);
+    check_types(instruction, 4, 5, 0, 32, 32, 32);
+    check_types(instruction, 0, 5, 3, 32, 32, 32);
+    check_types(instruction, 3, 17, 1100, 16, 32, 1200);
+    check_types(instruction, 2, 1100, 3, 16, 1200, 32);
 }
 
-Test(dot_amx, whole_blocks) { check_amx_types(64, 64, 64, 64, 64, 64); }
-Test(dot_amx, edges_of_every_size) { check_amx_types(37, 43, 71, 112, 96, 128); }
-Test(dot_amx, half_blocks) { check_amx_types(48, 48, 96, 48, 48, 96); }
-Test(dot_amx, single_tiles) { check_amx_types(9, 13, 5, 16, 16, 32); }
-Test(dot_amx, one_element) { check_amx_types(1, 1, 1, 32, 32, 32); }
-Test(dot_amx, nothing) {
-    check_amx_types(4, 5, 0, 32, 32, 32);
-    check_amx_types(0, 5, 3, 32, 32, 32);
-}
-Test(dot_amx, deeper_than_a_panel) { check_amx_types(3, 17, 1100, 16, 32, 1200); }
-Test(dot_amx, wider_than_a_panel) { check_amx_types(2, 1100, 3, 16, 1200, 32); }
+Test(dot_amx, whole_blocks) { check_types("amx", 64, 64, 64, 64, 64, 64); }
+Test(dot_amx, edges_of_every_size) { check_types("amx", 37, 43, 71, 112, 96, 128); }
+Test(dot_amx, half_blocks) { check_types("amx", 48, 48, 96, 48, 48, 96); }
+Test(dot_amx, single_tiles) { check_types("amx", 9, 13, 5, 16, 16, 32); }
+Test(dot_amx, extremes) { check_extremes("amx"); }
 
-Test(dot_vnni, whole_blocks) { check_vnni_types(56, 64, 64, 56, 64, 64); }
-Test(dot_vnni, edges_of_every_size) { check_vnni_types(37, 43, 71, 112, 96, 128); }
-Test(dot_vnni, narrow_blocks) { check_vnni_types(48, 48, 96, 48, 48, 96); }
-Test(dot_vnni, few_rows) { check_vnni_types(3, 37, 65, 5, 40, 70); }
-Test(dot_vnni, one_element) { check_vnni_types(1, 1, 1, 32, 32, 32); }
-Test(dot_vnni, nothing) {
-    check_vnni_types(4, 5, 0, 32, 32, 32);
-    check_vnni_types(0, 5, 3, 32, 32, 32);
-}
-Test(dot_vnni, deeper_than_a_panel) { check_vnni_types(3, 17, 1100, 16, 32, 1200); }
-Test(dot_vnni, wider_than_a_panel) { check_vnni_types(2, 1100, 3, 16, 1200, 32); }
+Test(dot_vnni, whole_blocks) { check_types("vnni", 56, 64, 64, 56, 64, 64); }
+Test(dot_vnni, edges_of_every_size) { check_types("vnni", 37, 43, 71, 112, 96, 128); }
+Test(dot_vnni, narrow_blocks) { check_types("vnni", 48, 48, 96, 48, 48, 96); }
+Test(dot_vnni, few_rows) { check_types("vnni", 3, 37, 65, 5, 40, 70); }
+Test(dot_vnni, extremes) { check_extremes("vnni"); }
 
 /* Extents, types and layouts by lot. */
 static void check_random_products(const char *machine, const char *instruction, unsigned type_count) {
@@ -206,5 +201,5 @@ static void check_random_products(const char *machine, const char *instruction, 
     }
 }
 
-Test(dot_amx, random_products) { check_random_products("amx", "amx", 5); }
+Test(dot_amx, random_products) { check_random_products("amx", "amx", AMX_TYPES); }
 Test(dot_vnni, random_products) { check_random_products("avx512bf16", "vnni", VNNI_TYPES); }

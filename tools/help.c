@@ -1,10 +1,11 @@
-/* tilec help: commands, passes, operations and the codes of messages, each from its table. */
+/* tilec help: commands, passes, operations, built-in functions and the codes of messages, each from its table. */
 #include <stdio.h>
 #include <string.h>
 
 #include "driver/compile/backend.h"
 #include "lang/ir/ir.h"
 #include "lang/scalar/scalar.h"
+#include "lsp/help.h"
 #include "lowering/pass.h"
 #include "parser/check/builtin.h"
 #include "parser/check/formats.h"
@@ -129,6 +130,17 @@ static int help_codes(TileSession *session) {
     return tile_session_finish(session);
 }
 
+/* What an editor shows where the pointer rests on the name. */
+static int help_builtin(TileSession *session, const char *name) {
+    const char *form = tile_help_form(name), *words = tile_help_words(name);
+    if (form)
+        printf("%s\n", form);
+    else
+        printf("%s(v)\n", name);
+    if (words) printf("\n    %s\n", words);
+    return tile_session_finish(session);
+}
+
 int tile_command_help(TileSession *session, char **words, int count) {
     if (count == 0) return help_all(session);
     if (strcmp(words[0], "passes") == 0) return help_passes(session);
@@ -140,6 +152,7 @@ int tile_command_help(TileSession *session, char **words, int count) {
     if (command) return help_command(session, command);
     const TileStandardFile *page = find_page(words[0]);
     if (page) return print_page(page), tile_session_finish(session);
+    if (tile_find_builtin(words[0])) return help_builtin(session, words[0]);
     command = tile_command_guess(session, words[0]);
     if (command)
         return tile_session_fail(session, TILE_INVALID_ARGUMENT, "no help for '%s'; is it `tilec help %s`?", words[0],

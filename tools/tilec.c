@@ -244,8 +244,8 @@ static const TileCommand commands[] = {
      "For this session: source <(tilec completions bash). Installed packages have them already.\n",
      tile_command_completions, NULL},
     {"man", "", "print the manual page", "To read it: tilec man | man -l -\n", tile_command_man, NULL},
-    {"help", "[COMMAND|CODE|codes|passes|ops|limits|words]",
-     "explain a command or an error, list codes, passes, operations, limits or the language's words",
+    {"help", "[COMMAND|CODE|FUNCTION|codes|passes|ops|limits|words]",
+     "explain a command, an error or a built-in function, list codes, passes, operations, limits or the language's words",
      "CODE is the word in brackets at the end of a message, as in `tilec help invalid-store`.\n", tile_command_help, NULL},
 };
 

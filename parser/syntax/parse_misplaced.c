@@ -136,20 +136,26 @@ void tile_parse_fail_default(TileParser *parser) {
         "a parameter has no default; a constant in brackets may have one: `fn f[K: const = 2](x: f32)`");
 }
 
+/* `static n: i64`, `const n: i64`, `out y: f32[N]`: such words stand before the type. */
 void tile_parse_fail_parameter_word(TileParser *parser) {
-    if (parser->panic || tile_parse_peek(parser) != TILE_TOKEN_STATIC) return;
+    TileTokenKind kind = tile_parse_peek(parser);
+    bool constant = kind == TILE_TOKEN_STATIC || kind == TILE_TOKEN_CONST;
+    bool access = kind == TILE_TOKEN_IN || kind == TILE_TOKEN_OUT || kind == TILE_TOKEN_INOUT;
+    if (parser->panic || (!constant && !access)) return;
     TileSpan word = tile_parse_span(parser), whole = word;
     bool typed =
         tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_NAME && tile_parse_peek_ahead(parser, 2) == TILE_TOKEN_COLON;
-    TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, word, "a name", "`static`");
+    TileDiagnostic *d =
+        tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, word, "a name", tile_token_words(kind));
     tile_diagnostic_note(
         parser->diagnostics, d, (TileSpan){0},
-        "`n: const i64` is known at compile time; the clause `static n` says so of a parameter or dimension");
+        constant ? "`n: const i64` is known at compile time; the clause `static n` says so of a parameter or dimension"
+                 : "the name stands first, and what the kernel does with the tensor before its type: `x: in f32[N]`");
     if (typed) {
         const TileToken *name = &parser->tokens.list.items[parser->position + 1];
         whole.end = name[1].end;
-        tile_diagnostic_edit(parser->diagnostics, d, whole, "%.*s: const", (int)(name->end - name->begin),
-                             parser->text + name->begin);
+        tile_diagnostic_edit(parser->diagnostics, d, whole, "%.*s: %s", (int)(name->end - name->begin),
+                             parser->text + name->begin, constant ? "const" : tile_token_text(kind));
     }
     tile_parse_advance(parser);
 }

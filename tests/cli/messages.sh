@@ -140,6 +140,12 @@ expect 0 '    example.tile:' "$tilec" help var-type
 expect 1 '' grep -q '```' page
 expect 1 "no help for 'var-typo'" "$tilec" help var-typo
 
+# Built-in functions too, each of them.
+"$tilec" help words | sed -n 's/^built-in functions: //p' | tr ' ' '\n' >builtins
+expect 0 '' grep -qx searchsorted builtins
+while read -r name; do expect 0 "$name" "$tilec" help "$name"; done <builtins
+expect 0 'The angle of the vector' "$tilec" help atan2
+
 # Instances that `tilec check FILE NAME=value` asks for.
 cat >instances.tile <<'TEXT'
 kernel halves[T: f16 | f32](x: in T[M, N], y: out T[M, 2]) static N require N % 2 == 0 tune B in {1, 2} {

@@ -106,7 +106,9 @@ size_t tile_parse_closing(const TileParser *parser, size_t at, TileTokenKind kin
 bool tile_parse_separate(TileParser *parser);
 /* Something else stands behind the statement: `a, b = b, a` and `return a, b`, whose parts stand in parentheses here. */
 void tile_parse_fail_end(TileParser *parser, const TileStatement *statement);
-/* Reports `= 2` behind a parameter, `static` before one, and `f32 x[N]` as in C. */
+/* Reports `assert c, "text"`, as in Python, without parentheses. */
+bool tile_parse_fail_assertion(TileParser *parser);
+/* Reports `= 2` behind a parameter, `static` and such words before one, and `f32 x[N]` as in C. */
 void tile_parse_fail_default(TileParser *parser);
 void tile_parse_fail_parameter_word(TileParser *parser);
 void tile_parse_fail_typed_name(TileParser *parser, TileNameRef type);

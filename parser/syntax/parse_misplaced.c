@@ -126,6 +126,23 @@ void tile_parse_fail_end(TileParser *parser, const TileStatement *statement) {
                              parts_text(parser, right, end, several));
 }
 
+bool tile_parse_fail_assertion(TileParser *parser) {
+    const TileToken *first = &parser->tokens.list.items[parser->position], *token = first;
+    if (parser->panic || first->kind == TILE_TOKEN_LEFT_PAREN || first->line_break) return false;
+    for (int depth = 0; token->kind != TILE_TOKEN_END; token++) {
+        depth += token->kind == TILE_TOKEN_LEFT_PAREN || token->kind == TILE_TOKEN_LEFT_BRACKET;
+        depth -= token->kind == TILE_TOKEN_RIGHT_PAREN || token->kind == TILE_TOKEN_RIGHT_BRACKET;
+        bool ends = token->kind == TILE_TOKEN_RIGHT_BRACE || token->kind == TILE_TOKEN_SEMICOLON;
+        if (!depth && (ends || (token > first && token->line_break && token[-1].kind != TILE_TOKEN_COMMA))) break;
+    }
+    if (token == first) return false;
+    TileSpan whole = {parser->file, first->begin, token[-1].end};
+    TileDiagnostic *d = tile_parse_fail(parser, "`(`");
+    tile_diagnostic_edit(parser->diagnostics, d, whole, "(%.*s)", (int)(whole.end - whole.begin),
+                         parser->text + whole.begin);
+    return true;
+}
+
 void tile_parse_fail_default(TileParser *parser) {
     TileSpan span = tile_parse_span(parser);
     if (parser->panic || tile_parse_peek(parser) != TILE_TOKEN_ASSIGN) return;

@@ -240,6 +240,7 @@ static void parse_temp(TileParser *parser, TileStatement *statement) {
 static void parse_assertion(TileParser *parser, TileStatement *statement, TileStatementKind kind) {
     statement->kind = kind;
     tile_parse_advance(parser);
+    if (tile_parse_fail_assertion(parser)) return;
     TileExpr call = {.kind = TILE_EXPR_CALL};
     tile_parse_arguments(parser, &call);
     statement->arguments.items = call.arguments.items;

@@ -38,7 +38,13 @@ def put(name, value):
     _values[name] = _check(name, value)
 
 
-class config:
+class _Config(type):
+    def __setattr__(cls, name, value):
+        _check(name, value)
+        raise AttributeError(f"tile.config is a context: `with tile.config({name}={value!r}):`; tile.backends sets for all")
+
+
+class config(metaclass=_Config):
     """with tile.config(deterministic=True, log="compile"): modules that are compiled here have these settings.
 
     deterministic   kernels that add floats atomically are refused

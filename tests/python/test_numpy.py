@@ -461,6 +461,8 @@ class Tools(Case):
         tile.backends.variant_limit = 0
         with self.assertRaises(AttributeError):
             tile.config(nonsense=1)
+        with self.assertRaisesRegex(AttributeError, r"with tile.config\(deterministic=True\):"):
+            tile.config.deterministic = True  # would be no setting of anything
         self.assertTrue(any(t.name == "avx2" for t in tile.backends.targets()))
 
 

@@ -2,7 +2,7 @@
 """Fourier transforms of rows beside SciPy's pocketfft, and sorts of rows beside np.sort, on one thread. Needs NumPy, SciPy and
 the Python package (PYTHONPATH=build/release/python).
 
-Each is measured at a size that stays in a cache of level 2 and at one that does not, in turns, after a call of each that does
+Each is measured at a size that stays in a cache of level 2 and at one that does not, interleaved, after a call of each that does
 not count; `ratio` is the peer's median over Tile's: above 1 Tile is faster. Tile reads and writes pairs of arrays, real and
 imaginary parts, the peer complex numbers: the same bytes. Results are compared before they are measured.
 
@@ -21,8 +21,8 @@ import scipy.fft
 import tile
 
 
-def in_turns(calls, turns):
-    """The median of each call's seconds, by turns; several calls at a time where one is short."""
+def interleave(calls, turns):
+    """The median seconds of each call, interleaved; several calls at a time where one is short."""
     repeats = []
     for call in calls:
         call()
@@ -63,7 +63,7 @@ def transform(rows, bits, generator, turns):
     got = outputs[0].reshape(shape) + 1j * outputs[1].reshape(shape)
     error = numpy.linalg.norm(got - wanted) / numpy.linalg.norm(wanted)
     assert error < 1e-6, f"2^{bits}: a relative error of {error:.1e}"
-    show(f"fft 2^{bits}", rows, *in_turns((ours, lambda: scipy.fft.fft(together, workers=1)), turns))
+    show(f"fft 2^{bits}", rows, *interleave((ours, lambda: scipy.fft.fft(together, workers=1)), turns))
 
 
 def sort(rows, n, generator, turns):
@@ -75,7 +75,7 @@ def sort(rows, n, generator, turns):
 
     ours()
     assert numpy.array_equal(y, numpy.sort(x))
-    show(f"sort {n}", rows, *in_turns((ours, lambda: numpy.sort(x)), turns))
+    show(f"sort {n}", rows, *interleave((ours, lambda: numpy.sort(x)), turns))
 
 
 def main():

@@ -315,6 +315,7 @@ struct TileChecker {
     bool overlaps;                     /* the kernel allows that its arguments share memory */
     bool in_combiner;                  /* ops are inserted into the combiner of a fold or scan, which has no control
                                         * flow */
+    bool combiner_loops;               /* that combiner has a loop that is not unrolled: it is emitted in another way */
     TileOp *grid;                      /* the one being checked */
     const TileSum *programs[TILE_MAX_TENSOR_RANK], *program_counts[TILE_MAX_TENSOR_RANK]; /* its indices; their extents */
     unsigned program_rank;

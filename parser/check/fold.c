@@ -8,6 +8,7 @@
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/fold.h"
+#include "parser/check/fold_tree.h"
 #include "parser/check/forms.h"
 #include "parser/check/item.h"
 #include "parser/check/lacks.h"
@@ -269,21 +270,27 @@ static bool fail_result(TileChecker *c, const Fold *fold, const TileMeaning *res
     return false;
 }
 
-/* Emits the function's ops in the region, with its terminator. */
-static bool emit_function(TileChecker *c, const Fold *fold, TileBlock *region) {
-    TileMeaning arguments[2 * TILE_MAX_FOLD];
-    for (unsigned i = 0; i < 2 * fold->count; i++) arguments[i] = tile_scalar_meaning(c, region->arguments[i], NULL);
+/* The function's results as values of the arguments' shape. */
+static bool emit_results(TileChecker *c, const Fold *fold, TileMeaning *arguments, TileValue **values) {
     TileMeaning result = call_function(c, fold, arguments);
     if (tile_is_error(&result)) return false;
     bool tuple = result.kind == TILE_MEANING_TUPLE;
     bool fits = (tuple ? result.count : 1) == fold->count;
-    TileValue *values[TILE_MAX_FOLD];
     for (unsigned i = 0; fits && i < fold->count; i++) {
-        const TileMeaning *m = tuple ? &result.items[i] : &result;
-        fits = m->kind == TILE_MEANING_VALUE && m->rank == 0 && m->scalar == fold->values[i].scalar;
-        if (fits) values[i] = tile_emit_value(c, m);
+        TileMeaning m = tuple ? result.items[i] : result;
+        fits = m.kind == TILE_MEANING_VALUE && m.scalar == fold->values[i].scalar && (!m.rank || m.rank == arguments->rank);
+        if (fits && m.rank < arguments->rank) m = tile_stretch(c, m, arguments->rank, arguments->extent);
+        if (fits) values[i] = tile_emit_value(c, &m);
     }
-    if (!fits) return fail_result(c, fold, &result);
+    return fits || fail_result(c, fold, &result);
+}
+
+/* Emits the function's ops in the region, with its terminator. */
+static bool emit_function(TileChecker *c, const Fold *fold, TileBlock *region) {
+    TileMeaning arguments[2 * TILE_MAX_FOLD];
+    TileValue *values[TILE_MAX_FOLD];
+    for (unsigned i = 0; i < 2 * fold->count; i++) arguments[i] = tile_scalar_meaning(c, region->arguments[i], NULL);
+    if (!emit_results(c, fold, arguments, values)) return false;
     tile_build_end(tile_emitter(c), TILE_OP_YIELD, values, fold->count);
     return true;
 }
@@ -323,6 +330,33 @@ static TileValue *emit_mask(TileChecker *c, const TileMeaning *shape, const Tile
         tile_emit_value(c, &(TileMeaning){.kind = TILE_MEANING_VALUE, .scalar = TILE_BOOL, .constant = true}));
 }
 
+static bool apply_to_tiles(TileChecker *c, void *host, TileMeaning *arguments, TileValue **results) {
+    return emit_results(c, host, arguments, results);
+}
+
+/* The results of the op, or of a tree where the function has a loop that is not unrolled. */
+static bool emit_fold(TileChecker *c, Fold *fold, const TileFoldParts *parts, TileValue **results) {
+    TileDiagnosticsMark mark = tile_diagnostics_mark(c->diagnostics);
+    TileOp *op = tile_build_fold(tile_emitter(c), fold->scan ? TILE_OP_SCAN : TILE_OP_FOLD, parts);
+    bool loops = c->combiner_loops;
+    c->combiner_loops = false;
+    bool good = check_function(c, fold, &op->regions[0]), by_tree = c->combiner_loops;
+    c->combiner_loops = loops;
+    for (unsigned i = 0; good && !by_tree && i < fold->count; i++) results[i] = tile_op_result(op, i);
+    if (!by_tree) return good;
+    tile_discard_block(&op->regions[0]);
+    tile_op_erase(op);
+    tile_diagnostics_rewind(c->diagnostics, mark);
+    int8_t others[TILE_MAX_TILE_RANK];
+    for (unsigned i = 0; i < TILE_MAX_TILE_RANK; i++) others[i] = i == (unsigned)parts->axis ? -1 : (int8_t)i;
+    TileFoldTree tree = {.count = fold->count, .axis = (unsigned)parts->axis, .reverse = fold->reverse,
+                         .exclusive = fold->exclusive, .init = (TileValue **)parts->init, .span = fold->call->span,
+                         .rest = tile_valid_map(c, fold->valid, others),
+                         .apply = apply_to_tiles, .host = fold};
+    memcpy(results, parts->values, fold->count * sizeof *results);
+    return (fold->scan ? tile_scan_by_tree : tile_fold_by_tree)(c, &tree, &fold->values[0], results, parts->mask);
+}
+
 /* Folds along one axis. `rest` is true for existing elements (or NULL: all exist), and is updated for the result. */
 static bool fold_axis(TileChecker *c, Fold *fold, unsigned axis, bool last, TileValue **rest) {
     const TileValidity *skipped = tile_valid_select(c, fold->valid, 1u << axis, false);
@@ -340,11 +374,11 @@ static bool fold_axis(TileChecker *c, Fold *fold, unsigned axis, bool last, Tile
     *rest = empties && !last ? tile_build_reduce(tile_emitter(c), parts.mask, TILE_KIND_ANY, axis) : NULL;
     parts.reverse = fold->reverse;
     parts.exclusive = fold->exclusive;
-    TileOp *op = tile_build_fold(tile_emitter(c), fold->scan ? TILE_OP_SCAN : TILE_OP_FOLD, &parts);
-    if (!check_function(c, fold, &op->regions[0])) return false;
+    TileValue *results[TILE_MAX_FOLD];
+    if (!emit_fold(c, fold, &parts, results)) return false;
     TileMeaning shape = fold->scan ? fold->values[0] : line_shape(&fold->values[0], 1u << axis);
     for (unsigned i = 0; i < fold->count; i++)
-        fold->values[i] = tile_value_meaning(c, tile_op_result(op, i), shape.extent, NULL);
+        fold->values[i] = tile_value_meaning(c, results[i], shape.extent, NULL);
     if (fold->scan) return true;
     int8_t map[TILE_MAX_TILE_RANK];
     for (unsigned i = 0; i < TILE_MAX_TILE_RANK; i++) map[i] = i == axis ? -1 : (int8_t)(i - (i > axis));

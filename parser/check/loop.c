@@ -378,19 +378,14 @@ static void run_loop(TileChecker *c, Loop *loop) {
     c->regions--;
 }
 
-/* A combiner is applied to many elements at once. */
-static bool is_in_combiner(TileChecker *c, const TileStatement *statement) {
-    if (!c->in_combiner) return false;
-    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNSUPPORTED, statement->span,
-                                      "a loop without constant bounds in a function that folds");
-    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
-                         "one with a bound that is constant may be left early: `for i in 0..64 { if done { break } .. }`");
-    tile_report(c, d);
-    return true;
+/* A combiner has no control flow: whoever emits it does so in another way. The loop itself is not looked at. */
+static bool is_in_combiner(TileChecker *c) {
+    if (c->in_combiner) c->combiner_loops = true;
+    return c->in_combiner;
 }
 
 void tile_check_while(TileChecker *c, const TileStatement *statement) {
-    if (is_in_combiner(c, statement)) return;
+    if (is_in_combiner(c)) return;
     Loop loop = {.statement = statement, .span = statement->span};
     run_loop(c, &loop);
 }
@@ -542,6 +537,6 @@ void tile_check_for(TileChecker *c, const TileStatement *statement) {
     /* The combiner of a fold has no control flow: its loops are unrolled. */
     if (statement->is_static || (c->in_combiner && has_constant_bounds(c, &loop)))
         check_static_for(c, &loop);
-    else if (!is_in_combiner(c, statement))
+    else if (!is_in_combiner(c))
         run_loop(c, &loop);
 }

@@ -118,7 +118,7 @@ static bool fold_takes(FoldKind kind, Type type, bool clean) {
     case FOLD_OR: return is_int || type == TYPE_BOOL;
     case FOLD_FIRST:
     case FOLD_LAST: return !type_is_f8(type);
-    case FOLD_DIVISOR: return type == TYPE_U8 || type == TYPE_U16;
+    case FOLD_DIVISOR: return type == TYPE_U8 || type == TYPE_U16 || type == TYPE_U32;
     default: return is_int;
     }
 }

@@ -199,9 +199,11 @@ void print_fold_function(Printer *p, FoldKind kind, Type type) {
             "* f)\n}\n",
             name, t, t, t, t, t, t, t, t, t, t);
         break;
-    case FOLD_DIVISOR: /* 8 and 16 bits take at most 12 and 23 iterations */
-        put(p, "fn %s_%s(a: %s, b: %s) -> %s {\n    var (u, v) = (a, b)\n    for i in 0..%d {\n        if v == 0 { break }\n"
-               "        (u, v) = (v, u %% v)\n    }\n    return u\n}\n", name, t, t, t, t, type == TYPE_U8 ? 13 : 24);
+    case FOLD_DIVISOR: /* one that is unrolled, of 8 bits: at most 12 iterations; and one that is not */
+        put(p, "fn %s_%s(a: %s, b: %s) -> %s {\n    var (u, v) = (a, b)\n    %s {\n", name, t, t, t, t,
+            type == TYPE_U8 ? "for i in 0..13" : "while v != 0");
+        put(p, "%s        (u, v) = (v, u %% v)\n    }\n    return u\n}\n",
+            type == TYPE_U8 ? "        if v == 0 { break }\n" : "");
         break;
     default: put(p, "fn %s_%s(a: %s, b: %s) -> %s { %s }\n", name, t, t, t, t, bodies[kind]);
     }

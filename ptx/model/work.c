@@ -292,6 +292,7 @@ static double do_reduction(Walk *walk, const TileOp *op, double begin) {
     double row = (double)tile->extent[tile->rank - 1] / (held < vector ? held : vector);
     double along = row < threads ? (row < 1 ? 1 : row) : threads; /* threads of a row */
     across = axis + 1 == tile->rank ? along : threads / along;
+    for (unsigned i = tile->rank - 1u; i > axis + 1u; i--) across = most(1, across / (double)tile->extent[i - 1]);
     if (across > (double)tile->extent[axis]) across = (double)tile->extent[axis];
     double lanes = axis + 1 == tile->rank ? most(1, across < TILE_WARP_THREADS ? across : TILE_WARP_THREADS)
                                           : most(1, TILE_WARP_THREADS / along);

@@ -29,10 +29,46 @@
  *       return
  *     }
  * After:
- *     AFTER
+ *     func kernel tile @k(%a: tensor<f16, 2, in> {map}, %b: tensor<i8, 2, in> {map}, %c:
+ *         tensor<f32, 2, out> {noalias}) packs = 1 {
+ *       %M = dim %a {axis = 0} : i64
+ *       %K = dim %a {axis = 1} : i64
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %0 = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       %1 = dim %b {axis = 0} : i64
+ *       %2 = dim %b {axis = 1} : i64
+ *       %3 = max %1, %one : i64
+ *       %4 = max %2, %one : i64
+ *       %5 = temp %3, %4 {align = 128} : tensor<f16, 2, temp>
+ *       %6 = max %K, %zero : i64
+ *       %7 = const {value = 63} : i64
+ *       %8 = add %6, %7 : i64
+ *       %9 = div %8, %0 : i64
+ *       grid %9, %one (%10: i64, %11: i64) {
+ *         %12 = mul %10, %0 : i64
+ *         %y = load_tile %b, %12, %one, %zero, %0, %zero, %one, %zero, %0 {access = [range, range]} : i8[64, 64]
+ *         %z = convert %y : f16[64, 64]
+ *         store_tile %5, %z, %12, %one, %zero, %0, %zero, %one, %zero, %0 {access = [range, range]}
+ *         yield
+ *       }
+ *       grid %M, %one (%m: i64, %n: i64) {
+ *         %i = mul %m, %0 : i64
+ *         %s = for %zero, %K, %0, %acc : f32[64, 64] (%k: i64, %t: f32[64, 64]) {
+ *           %x = load_tile %a, %i, %one, %zero, %0, %k, %one, %zero, %0 {access = [range, range]} : f16[64, 64]
+ *           %z.1 = load_tile %5, %k, %one, %zero, %0, %zero, %one, %zero, %0 {access = [range, range]} : f16[64, 64]
+ *           %u = dot %x, %z.1, %t : f32[64, 64]
+ *           yield %u
+ *         }
+ *         store_tile %c, %s, %i, %one, %zero, %0, %zero, %one, %zero, %0 {access = [range, range]}
+ *         yield
+ *       }
+ *       return
+ *     }
  * Tiles of the operand have to be apart: along each of its axes they begin at a multiple of its extent, with a program or an iteration
  * of a loop, whose bounds the host knows. What a loop computes and what has a mask stays.
- *
+ * Run: --passes=gpu-precompute,canonicalise,cse,dce --target=sm_90a
  * Needs: inline; bounds in the form that facts gives them. Keeps: tile form; each operand has the same elements. Cost:
  * linear in the ops of the operands. */
 #include <string.h>
@@ -49,7 +85,8 @@ enum { AXES = 2, MOST_OTHERS = TILE_MAP_MOST_RANK - AXES, MOST_OPS = 64 };
 /* Where the operand's tiles begin along one of its axes. */
 typedef struct Place {
     TileValue *first, *lo, *hi; /* in the program: of the tile, and of its elements in the tile */
-    TileValue *extent;          /* of all elements; the host knows it */
+    TileValue *extent;          /* of all elements; the host knows it. NULL: that of the leaf's tensor along `dimension` */
+    unsigned dimension;
     TileValue *variable;        /* of the grid or of a loop, of which there is a tile for each value */
 } Place;
 
@@ -151,17 +188,15 @@ static bool find_variable(const Precompute *p, Place *place, int64_t extent) {
 /* By what is left of all elements, min(all - first, extent); whole tiles of the tensor itself have a constant there. */
 static bool find_place(Precompute *p, Place *place, const TileAccessIndex *index, unsigned d, int64_t extent) {
     TileOp *min = tile_value_def(index->hi, TILE_OP_MIN), *left = min ? tile_value_def(tile_op_operand(min, 0), TILE_OP_SUB) : NULL;
-    *place = (Place){.first = index->first, .lo = index->lo, .hi = index->hi};
+    *place = (Place){.first = index->first, .lo = index->lo, .hi = index->hi, .dimension = d};
     if (left && tile_value_is_integer(tile_op_operand(min, 1), extent)) {
         place->extent = tile_op_operand(left, 0);
         place->first = tile_op_operand(left, 1);
-    } else if (tile_value_is_integer(index->hi, extent) && tile_value_is_integer(index->step, 1)) {
-        TileBuilder host = tile_builder_before(p->context->module, p->grid);
-        place->extent = tile_build_dim(&host, tile_op_operand(p->leaf, 0), d);
-    } else {
+    } else if (!tile_value_is_integer(index->hi, extent) || !tile_value_is_integer(index->step, 1)) {
         return false;
     }
-    return tile_value_outside(place->extent, p->grid) && tile_value_is_integer(index->lo, 0) && find_variable(p, place, extent);
+    bool counted = !place->extent || tile_value_outside(place->extent, p->grid);
+    return counted && tile_value_is_integer(index->lo, 0) && find_variable(p, place, extent);
 }
 
 static bool find_places(Precompute *p) {
@@ -234,12 +269,16 @@ static TileOp *build_access(const Precompute *p, TileBuilder *b, TileValue *temp
     return tile_build_op(b, stored ? TILE_OP_STORE_TILE : TILE_OP_LOAD_TILE, operands, count, &access, 1, &result, result != NULL);
 }
 
+static TileValue *extent_of(const Precompute *p, TileBuilder *host, const Place *place) {
+    return place->extent ? place->extent : tile_build_dim(host, tile_op_operand(p->leaf, 0), place->dimension);
+}
+
 /* A map describes nothing that is empty. */
 static TileValue *build_temp(Precompute *p, TileBuilder *host, const TileType *tile) {
     TileValue *extents[MOST_OTHERS + AXES], *one = tile_build_i64(host, 1);
     unsigned rank = p->other_count + AXES;
     for (unsigned i = 0; i < rank; i++) {
-        TileValue *extent = i < p->other_count ? count_values(p, host, p->others[i]) : p->places[i - p->other_count].extent;
+        TileValue *extent = i < p->other_count ? count_values(p, host, p->others[i]) : extent_of(p, host, &p->places[i - p->other_count]);
         extents[i] = tile_build_binary(host, TILE_OP_MAX, extent, one);
     }
     TileAttribute align = {.key = TILE_ATTRIBUTE_ALIGN, .integer = TILE_MOST_TEMP_ALIGN};

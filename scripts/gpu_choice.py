@@ -19,6 +19,7 @@ usage: gpu_choice.py plan|measure|judge FILE [OPTION]...
   --points=N       candidates of a shape (48)
   --seed=N         what shapes follow from
   --part=I/N       measure: the Ith of N parts
+  --most=X         judge: fails where the mean is above X, or more than a tenth of the choices have no time
   -v               judge: a line for each shape
 """
 import argparse
@@ -226,6 +227,7 @@ def judge(options):
               f"{geometric([v[2] for v in values]):.3f} of the best")
     everything = [value for values in groups.values() for value in values]
     print(f"all: {len(everything)} shapes, {geometric([v[0] for v in everything]):.3f}; {len(rows) - len(everything)} choices were not measured")
+    return geometric([value[0] for value in everything]) > options.most or len(everything) < 0.9 * len(rows)
 
 
 def main():
@@ -240,9 +242,10 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--part", default="1/1")
     parser.add_argument("--out", default="")
+    parser.add_argument("--most", type=float, default=math.inf)
     parser.add_argument("-v", action="store_true")
     options = parser.parse_args()
-    {"plan": plan, "measure": measure, "judge": judge}[options.step](options)
+    sys.exit({"plan": plan, "measure": measure, "judge": judge}[options.step](options))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ enum {
 };
 
 /* Cycles until a result can be used, beyond those of issuing. */
-enum { OF_OPERATION = 4, OF_MEMORY = 700, OF_EXCHANGE = 30, OF_BARRIER = 80, OF_CHANNEL = 30, OF_BEGINNING = 300, OF_PUT = 160 };
+enum { OF_OPERATION = 4, OF_MEMORY = 700, OF_EXCHANGE = 30, OF_BARRIER = 80, OF_CHANNEL = 30, OF_BEGINNING = 300, OF_PUT = 300 };
 
 /* From the end of a warpgroup's products to the beginning of the next iteration's; and from one slot's beginning to the next's, at
  * least. */
@@ -391,12 +391,22 @@ static double put_operand(Walk *walk, const TileOp *dot, double ready) {
     return ready + instructions * walk->busy + OF_PUT;
 }
 
+/* How many times as long it takes where a thread has not registers enough for sums, and for what it computes. */
+static double slower_by_spills(const Walk *walk, const TileOp *dot) {
+    enum { OTHERS = 28, MOST_REGISTERS = 232 };
+    const double OF_LACKING = 12;
+    double held = elements_of(walk, dot->results[0].type) + OTHERS;
+    for (unsigned i = 0; i < 2; i++)
+        if (gpu_operand_is_computed(dot, i)) held += elements_of(walk, tile_op_operand(dot, i)->type);
+    return 1 + OF_LACKING * most(0, held - MOST_REGISTERS) / MOST_REGISTERS;
+}
+
 /* What the next product takes is computed while this one is under way, but takes as long as both: measured, 4096 x 4096 x 4096 with weights
  * of 8 bits, and with those of 4 bits. */
 static double do_wgmma(Walk *walk, const TileOp *dot, double begin, double cycles) {
     double ready = ready_operands(walk, dot, begin), product = cycles_of_groups(walk, dot, cycles);
-    if (gpu_operand_is_computed(dot, 1)) ready = put_operand(walk, dot, ready);
-    return ready + product;
+    if (!gpu_operand_is_computed(dot, 1)) return ready + product;
+    return begin + (put_operand(walk, dot, ready) + product - begin) * slower_by_spills(walk, dot);
 }
 
 static double do_dot(Walk *walk, const TileOp *dot, double begin) {

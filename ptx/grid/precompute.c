@@ -38,10 +38,10 @@
  *       %0 = const {value = 64} : i64
  *       %acc = const {value = 0.0} : f32[64, 64]
  *       %1 = dim %b {axis = 0} : i64
- *       %2 = dim %b {axis = 1} : i64
- *       %3 = max %1, %one : i64
- *       %4 = max %2, %one : i64
- *       %5 = temp %3, %4 {align = 128} : tensor<f16, 2, temp>
+ *       %2 = max %1, %one : i64
+ *       %3 = dim %b {axis = 1} : i64
+ *       %4 = max %3, %one : i64
+ *       %5 = temp %2, %4 {align = 128} : tensor<f16, 2, temp>
  *       %6 = max %K, %zero : i64
  *       %7 = const {value = 63} : i64
  *       %8 = add %6, %7 : i64

@@ -69,6 +69,14 @@ static bool has_products(TileFunc *phase) {
     return found;
 }
 
+static void find_mma(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_DOT && gpu_dot_is_mma(op); }
+
+static bool has_tensor_products(TileFunc *phase) {
+    bool found = false;
+    tile_block_walk(&phase->body, find_mma, &found);
+    return found;
+}
+
 static bool has_wgmma(TileFunc *phase) {
     bool found = false;
     tile_block_walk(&phase->body, find_wgmma, &found);
@@ -254,7 +262,7 @@ bool gpu_estimate(const TileTarget *target, TileFunc *kernel, const TileExtents 
     for (uint32_t i = 0; i < host.grids; i++) {
         TileFunc *phase = tile_func_phase(kernel, i);
         if (i) estimate->time += NEXT_GRID + (behind_products ? BEHIND_PRODUCTS : 0);
-        behind_products = phase && has_products(phase);
+        behind_products = phase && has_tensor_products(phase);
         if (phase && !estimate_phase(tile_ptx_target_of(target), phase, all, host.programs[i], scratch, estimate, &longest))
             return false;
     }

@@ -256,8 +256,7 @@ static double do_copied(Walk *walk, const TileOp *op, double begin, const Piece 
     double instructions = gpu_by_map(op) ? instructions_of_reading(walk, op, tile)
                           : piece->whole ? piece->vectors * OF_VECTOR
                                          : elements_of(walk, tile) * (words ? OF_COPIED_WORD : OF_COPIED_ELEMENT);
-    double later = gpu_by_map(op) ? OF_CHANNEL : OF_CHANNEL + OF_BARRIER; /* threads wait for each other's copies */
-    return issue(walk, op, begin, instructions, slots > 1 ? later : OF_MEMORY + OF_BARRIER);
+    return issue(walk, op, begin, instructions, slots > 1 ? OF_CHANNEL : OF_MEMORY + OF_BARRIER);
 }
 
 /* What is loaded for each sum comes with the share of the memory that a multiprocessor has. A value and its address take a register

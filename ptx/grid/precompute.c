@@ -67,7 +67,8 @@
  *       return
  *     }
  * Tiles of the operand have to be apart: along each of its axes they begin at a multiple of its extent, with a program or an iteration
- * of a loop, whose bounds the host knows. What a loop computes and what has a mask stays.
+ * of a loop, whose bounds the host knows. What a loop computes and what has a mask stays, and what has so few elements along k that
+ * products do not go by wgmma.
  * Run: --passes=gpu-precompute,canonicalise,cse,dce --target=sm_90a
  * Needs: inline; bounds in the form that facts gives them. Keeps: tile form; each operand has the same elements. Cost:
  * linear in the ops of the operands. */
@@ -80,7 +81,7 @@
 #include "ptx/passes.h"
 #include "ptx/target/map.h"
 
-enum { AXES = 2, MOST_OTHERS = TILE_MAP_MOST_RANK - AXES, MOST_OPS = 64 };
+enum { AXES = 2, MOST_OTHERS = TILE_MAP_MOST_RANK - AXES, MOST_OPS = 64, LEAST_BYTES_ALONG_K = 32 };
 
 /* Where the operand's tiles begin along one of its axes. */
 typedef struct Place {
@@ -366,7 +367,9 @@ static void look_at_dot(TileOp *op, void *state) {
         if (!is_computed(operand)) continue;
         p->why = NULL;
         TileOp *computed = operand->op;
-        bool good = look_at_operand(p, operand, across == (number == 1));
+        bool long_enough = tile_op_operand(op, 0)->type->extent[1] * tile_scalar_bytes(operand->type->scalar) >= LEAST_BYTES_ALONG_K;
+        if (!long_enough) decline(p, "its tiles have fewer elements along k than an instruction of warpgroups takes");
+        bool good = long_enough && look_at_operand(p, operand, across == (number == 1));
         if (good) precompute(p, operand);
         tile_pass_remark(p->context, computed, good ? TILE_DECISION_PRECOMPUTED : TILE_DECISION_NOT_PRECOMPUTED,
                          number ? "the second operand of a product" : "the first operand of a product", "%s",

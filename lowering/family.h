@@ -5,13 +5,14 @@
 
 #include "lowering/pass.h"
 
-enum { TILE_MOST_EXTENTS = 64 };
+/* TILE_LINE_BYTES: of the L2 cache of a GPU. */
+enum { TILE_MOST_EXTENTS = 64, TILE_LINE_BYTES = 128 };
 
 /* Extents of the tensors that a kernel is called with, by the kernel's parameters; of scalars, rank 0. */
 typedef struct TileExtents {
     uint32_t count, rank[TILE_MOST_EXTENTS];
     int64_t extent[TILE_MOST_EXTENTS][TILE_MAX_TENSOR_RANK];
-    uint8_t grain[TILE_MOST_EXTENTS]; /* the power of two, up to 16, that divides address and strides in bytes; 0: 16 */
+    uint8_t grain[TILE_MOST_EXTENTS]; /* the power of two, up to TILE_LINE_BYTES, that divides strides in bytes, and, up to 16, the address; 0: as much as that */
 } TileExtents;
 
 /* What a launch would take, and most of it for what: times in microseconds. They compare points of one kernel. */

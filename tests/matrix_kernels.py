@@ -301,6 +301,9 @@ PROGRAMS = [
     library("quantise:matmul_int4", [("a", FEW_VIEWS), ("w", FEW_VIEWS), ("c", PLAIN)],
           {"BM=16 BN=32 BH=16": {"M": [1, 16, 37], "N": [1, 31, 69], "H": [1, 16, 37]}},
           derive={"K": lambda sizes: 2 * sizes["H"]}, gpus=GPUS),
+    library("quantise:matmul_int4", [("a", PLAIN), ("w", PLAIN), ("c", PLAIN)],
+          {"BM=64 BN=64 BH=64": {"M": [1, 2], "N": [8, 3], "H": [34, 80]}, "BM=64 BN=128 BH=32": {"M": [1, 2], "N": [66, 128], "H": [14, 40]}},
+          types=["f16", "bf16"], derive={"K": lambda sizes: 2 * sizes["H"]}, gpus=["sm_90a"]),
     other("temporaries", "reversed_blocks", ROW_TO_ROW, {"BM=2 BN=32": {"M": [0, 1, 5], "N": [1, 32, 77]}}, gpus=GPUS),
     other("packed", "rounded", ROW_TO_ROW, {"BM=2 BN=32": {"M": ROW, "N": [1, 32, 77]}}, data=WIDE),
     other("packed", "mxfp4", [("a", FEW_VIEWS), ("w", FEW_VIEWS), ("c", PLAIN)],
@@ -331,6 +334,14 @@ PROGRAMS = [
             {"BM=64 BN=64 BK=32": {"M": [64, 1, 130], "N": [64, 8, 72], "K": [32, 16, 80, 208]},
              "BM=128 BN=32 BK=32": {"M": [1, 128], "N": [8, 40], "K": [160, 176, 208]}}, types=["f16", "bf16"], gpus=["sm_90a"])
       for name, a in (("gated_down", "gate"), ("normed_product", "x"), ("dequantised", "x"))),
+    # Rows of a tile in shared memory in two panels; and operands that are computed once, before the products.
+    *(other("products", name, [(a, PLAIN), ("w", PLAIN), ("y", PLAIN)],
+            {"BM=64 BN=64 BK=128": {"M": [8, 1, 64], "N": [24, 72], "K": [208, 128]}}, types=["f16", "bf16"], gpus=["sm_90a"])
+      for name, a in (("normed_product", "x"), ("dequantised", "x"))),
+    *(other("products", name, [(a, FEW_VIEWS), ("w", FEW_VIEWS), ("y", PLAIN)],
+            {"BM=64 BN=64 BK=32 packs=1": {"M": [9, 64, 1], "N": [8, 77], "K": [133, 32, 80, 0]}}, types=["f32", "f16", "bf16"],
+            gpus=["sm_90a"])
+      for name, a in (("gated_down", "gate"), ("dequantised", "x"))),
     other("products", "max_plus", [("a", FEW_VIEWS), ("b", FEW_VIEWS)],
           {"BM=4 BN=16 BK=4": {"M": [1, 4, 9], "N": [1, 16, 37], "K": [0, 4, 11]}}),
     other("convolutions", "conv2d_nchw", [("x", FEW_VIEWS), ("wt", FEW_VIEWS), ("y", ["contiguous", "rows"])],

@@ -97,10 +97,11 @@ static uint64_t short_rows(const TileImageSignature *signature, const TileView *
     return rows == UINT64_MAX ? 0 : rows;
 }
 
-/* The power of two, up to 16, that divides the tensor's address and its strides, but for those of one element. */
+/* The power of two, up to 128, that divides the tensor's strides, but for those of one element; and, up to 16, its address: what
+ * begins somewhere in a line of the cache has rows that do so in any case only if strides say so. */
 static uint8_t grain_of(const TileView *view) {
-    int64_t element = tile_host_type_bytes((TileHostType)view->type),
-            bits = (int64_t)(uintptr_t)view->data | TILE_MAP_GRAIN;
+    int64_t element = tile_host_type_bytes((TileHostType)view->type), odd = (int64_t)(uintptr_t)view->data & (TILE_MAP_GRAIN - 1),
+            bits = odd | TILE_LINE_BYTES;
     for (unsigned k = 0; k < view->rank; k++)
         if (view->extent[k] > 1 && view->stride[k] != element) bits |= view->stride[k];
     return (uint8_t)(bits & -bits);

@@ -85,6 +85,7 @@
 #include "lowering/memory.h"
 #include "ptx/grid/merges.h"
 #include "ptx/grid/part_values.h"
+#include "ptx/grid/slices.h"
 #include "ptx/passes.h"
 
 enum { MOST_NESTED = 3 };
@@ -95,6 +96,7 @@ typedef struct Split {
     TileOp *grid, *loop;
     GpuMerge merge;
     TileValue *temps[TILE_MAX_FOLD];
+    int64_t slices; /* of a program that combines parts */
     bool uneven; /* its bounds differ from program to program */
     TileValue *programs, *parts; /* on the host: of the grid, of each program */
     unsigned depth;              /* of the nest: the loop, one that all it carries goes through, .. */
@@ -439,7 +441,7 @@ static void combine_all(Split *split, TileBuilder *b, TileValue **values, TileVa
 static int64_t together_in_combination(const Split *split) {
     int64_t least = split->merge.tiles ? 1 : INT64_MAX;
     for (unsigned i = 0; i < split->merge.count; i++) {
-        int64_t together = gpu_parts_together(split->loop->results[i].type);
+        int64_t together = gpu_parts_together(split->loop->results[i].type, split->slices);
         if (together < least) least = together;
     }
     return least;
@@ -565,6 +567,14 @@ static void spread_stores(Split *split) {
 
 /* ---- the pass ---- */
 
+/* Programs that combine parts are few, and have nothing to wait for but these: each element by itself. So they are divided, along the
+ * first axis of what they store. */
+static int64_t count_slices(Split *split) {
+    GpuSlices slices;
+    if (!split->merge.simple || next_loop(split->loop->next)) return 1;
+    return gpu_slices_find(&slices, split->context, split->grid, split->loop);
+}
+
 /* Splits the loop; returns the next one to look at, NULL if it was the last or cannot be split. */
 static TileOp *try_loop(Split *split, bool *changed) {
     bool stores = !split->loop->result_count;
@@ -585,13 +595,17 @@ static TileOp *try_loop(Split *split, bool *changed) {
     compute_parts(split, &host, least_trips(split));
     build_temps(split, &host);
     build_parts(split, &host);
-    return next_loop(combine_parts(split)->next);
+    split->slices = count_slices(split);
+    TileOp *next = next_loop(combine_parts(split)->next);
+    GpuSlices slices;
+    if (split->slices > 1) gpu_slices_divide(&slices, split->context, split->grid, split->slices);
+    return next;
 }
 
 static bool try_grid(TilePassContext *context, TileFunc *kernel, TileOp *grid) {
     bool changed = false;
     for (TileOp *loop = grid->operand_count ? first_loop(grid) : NULL; loop;) {
-        Split split = {.context = context, .kernel = kernel, .grid = grid, .loop = loop};
+        Split split = {.context = context, .kernel = kernel, .grid = grid, .loop = loop, .slices = 1};
         loop = try_loop(&split, &changed);
     }
     return changed;

@@ -71,10 +71,21 @@ static void survey_reduction(GpuSurvey *survey, const TileOp *op) {
     if (row > survey->piece) survey->piece = row;
 }
 
+/* Is it a tile whose lines are reduced in groups, by themselves? That is no other tile for the layout: groups follow from it. */
+static bool groups_lines(const TileOp *op) {
+    if (op->id != TILE_OP_RESHAPE || !tile_value_has_one_use(&op->results[0])) return false;
+    const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
+    const TileOp *user = op->results[0].first_use->user;
+    bool groups = from->rank > 1 && to->rank == from->rank + 1 && user->id == TILE_OP_REDUCE &&
+                  tile_op_integer(user, TILE_ATTRIBUTE_AXIS, 0) == 0;
+    for (unsigned i = 1; groups && i < from->rank; i++) groups = from->extent[i] == to->extent[i + 1];
+    return groups;
+}
+
 static void survey_block(GpuSurvey *survey, const TileBlock *block) {
     for (uint32_t i = 0; i < block->argument_count; i++) survey_type(survey, block->arguments[i]->type);
     for (const TileOp *op = block->first; op; op = op->next) {
-        for (unsigned i = 0; i < op->result_count; i++) survey_type(survey, op->results[i].type);
+        for (unsigned i = 0; i < op->result_count && !groups_lines(op); i++) survey_type(survey, op->results[i].type);
         const TileType *moved = op->id == TILE_OP_LOAD_TILE    ? op->results[0].type
                                 : op->id == TILE_OP_STORE_TILE ? tile_op_operand(op, 1)->type
                                                                : NULL;

@@ -62,6 +62,12 @@ GpuTileAddresses gpu_tile_addresses(Gpu *gpu, TileValue *pointer, const GpuShare
     TileValue *row = gpu_thread_index(gpu, layout, places.axis[0]),
               *column = gpu_thread_index(gpu, layout, places.axis[1]), *bytes;
     TileValue *own = gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, tile->row_bytes));
+    if (tile->panels > 1) { /* lanes of a row may lie in several */
+        TileValue *columns = gpu_i64(gpu, tile->shape.extent[1] / tile->panels);
+        TileValue *panel = gpu_binary(gpu, TILE_OP_DIV, column, columns);
+        own = gpu_binary(gpu, TILE_OP_ADD, own, gpu_binary(gpu, TILE_OP_MUL, panel, gpu_i64(gpu, tile->row_bytes * tile->shape.extent[0])));
+        column = gpu_binary(gpu, TILE_OP_REM, column, columns);
+    }
     own = gpu_binary(gpu, TILE_OP_ADD, own, gpu_swizzled_column(gpu, tile, row, column));
     places.base = split_pointer(gpu, pointer, &bytes);
     places.offset = bytes ? gpu_binary(gpu, TILE_OP_ADD, bytes, own) : own;
@@ -83,7 +89,8 @@ TileValue *gpu_register_address(GpuTileAddresses *places, uint32_t reg) {
         if (chunk) offset = gpu_binary(gpu, TILE_OP_XOR, offset, gpu_i64(gpu, chunk * TILE_CHUNK_BYTES));
         *at = tile_build_ptr_add(&gpu->b, places->base, offset);
     }
-    int64_t more = row * tile->row_bytes + (tile->panels > 1 ? bytes / tile->row_bytes * tile->row_bytes * tile->shape.extent[0]
+    int64_t in_chunk = bytes % TILE_CHUNK_BYTES, panel = bytes / tile->row_bytes;
+    int64_t more = row * tile->row_bytes + (tile->panels > 1 ? panel * tile->row_bytes * tile->shape.extent[0] + in_chunk
                                                              : bytes & ~(mask * TILE_CHUNK_BYTES));
     return more ? tile_build_ptr_add(&gpu->b, *at, gpu_i64(gpu, more)) : *at;
 }

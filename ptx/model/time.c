@@ -17,7 +17,7 @@ enum {
     LONG_CODE = 8000,
 };
 
-static const double LAUNCH = 3.0, NEXT_GRID = 1.5, SHARPNESS = 4, STAYING_SHARPNESS = 6,
+static const double LAUNCH = 3.0, NEXT_GRID = 1.5, BEHIND_PRODUCTS = 2.5, SHARPNESS = 4, STAYING_SHARPNESS = 6,
                     TIGHT = 0.5; /* of shared memory: operands of products that are in it for the model; what else is there may be as much */
 
 static double most(double a, double b) { return a > b ? a : b; }
@@ -32,6 +32,14 @@ typedef struct Host {
     uint32_t grids;
 } Host;
 
+/* Rows of a temporary follow one another, unless they are to begin at multiples of something. */
+static uint8_t grain_of_temp(const TileOp *temp, const TileExtents *extents, uint32_t argument) {
+    int64_t row = tile_scalar_bytes(temp->results[0].type->scalar), align = tile_op_integer(temp, TILE_ATTRIBUTE_ALIGN, 1);
+    if (extents->rank[argument]) row *= extents->extent[argument][extents->rank[argument] - 1];
+    int64_t bits = align >= TILE_LINE_BYTES ? TILE_LINE_BYTES : row | TILE_LINE_BYTES;
+    return (uint8_t)(bits & -bits);
+}
+
 static void visit_host(TileOp *op, void *state) {
     Host *host = state;
     gpu_number_op(&host->numbers, op);
@@ -40,6 +48,7 @@ static void visit_host(TileOp *op, void *state) {
         host->extents->rank[argument] = op->operand_count;
         for (unsigned i = 0; i < op->operand_count; i++)
             host->extents->extent[argument][i] = gpu_number_or(&host->numbers, tile_op_operand(op, i), 1);
+        host->extents->grain[argument] = grain_of_temp(op, host->extents, argument);
     }
     if (op->id != TILE_OP_GRID || host->grids == TILE_MOST_EXTENTS) return;
     int64_t programs = 1;
@@ -57,6 +66,14 @@ static void find_product(TileOp *op, void *found) { *(bool *)found |= op->id == 
 static bool has_products(TileFunc *phase) {
     bool found = false;
     tile_block_walk(&phase->body, find_product, &found);
+    return found;
+}
+
+static void find_mma(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_DOT && gpu_dot_is_mma(op); }
+
+static bool has_tensor_products(TileFunc *phase) {
+    bool found = false;
+    tile_block_walk(&phase->body, find_mma, &found);
     return found;
 }
 
@@ -188,7 +205,8 @@ static double cycles_of_programs(const TileFunc *phase, const GpuWork *work, dou
     double products = most(work->latency - work->beginning - work->beside, work->tensor) + work->awaited,
            epilogue = work->beside / warps * most(warps, OF_INSTRUCTION);
     if (phase->turns < 2) return work->beginning + programs * (products + epilogue + BETWEEN);
-    return work->beginning + programs * (products + SHOWN * epilogue) + (1 - SHOWN) * epilogue + BETWEEN;
+    double own = (products + epilogue + BETWEEN) / phase->turns; /* of its warps, which have every second program */
+    return work->beginning + programs * most(products + SHOWN * epilogue, own) + (1 - SHOWN) * epilogue + BETWEEN;
 }
 
 /* `longest`: of the phases so far, which says how many programs there are. */
@@ -239,10 +257,12 @@ bool gpu_estimate(const TileTarget *target, TileFunc *kernel, const TileExtents 
             gpu_number_set(&host.numbers, kernel->body.arguments[i], GPU_UNKNOWN_LENGTH);
     tile_block_walk(&kernel->body, visit_host, &host);
     double longest = 0;
+    bool behind_products = false; /* as measured: what combines parts of products begins so much later */
     *estimate = (TileEstimate){.time = LAUNCH};
     for (uint32_t i = 0; i < host.grids; i++) {
         TileFunc *phase = tile_func_phase(kernel, i);
-        if (i) estimate->time += NEXT_GRID;
+        if (i) estimate->time += NEXT_GRID + (behind_products ? BEHIND_PRODUCTS : 0);
+        behind_products = phase && has_tensor_products(phase);
         if (phase && !estimate_phase(tile_ptx_target_of(target), phase, all, host.programs[i], scratch, estimate, &longest))
             return false;
     }

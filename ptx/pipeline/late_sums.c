@@ -37,7 +37,9 @@
  *       store_tile %y, %w, %zero {access = [index]}
  *       return
  *     }
- * Rows of one warp stay: its lanes exchange a number without a barrier. A loop of one iteration has the bits that it had:
+ * Rows of one warp stay: its lanes exchange a number without a barrier. Where the tile takes too many registers of a thread, those lines
+ * of it that lie in one thread are reduced in the iteration, which exchanges nothing, and what is left is added up (`Parts`). A
+ * loop of one iteration has the bits that it had:
  * other variants of the code have none for such rows (gpu-short-rows).
  *
  * Needs: gpu-threads. Keeps: tile form, all results but for the order of sums. Cost: linear. */
@@ -46,8 +48,8 @@
 #include "lang/ir/operands.h"
 #include "ptx/passes.h"
 
-/* Of a thread: for what it adds up of one tile, and of all tiles of a loop. */
-enum { MOST_BYTES = 64, MOST_BYTES_OF_LOOP = 128 };
+/* Of a thread: for what it adds up of one tile, of one whose lines it has added up, and of all tiles of a loop. */
+enum { MOST_BYTES = 64, MOST_BYTES_OF_PART = 32, MOST_BYTES_OF_LOOP = 128, VECTOR_BYTES = 16 };
 
 typedef struct Late {
     TilePassContext *context;
@@ -132,6 +134,8 @@ static int64_t bytes_of_thread(const Late *late, const TileType *tile) {
     return (tile_type_lanes(tile) + threads - 1) / threads * tile_scalar_bytes(tile->scalar);
 }
 
+static const char too_many[] = "it has too many registers for that";
+
 /* NULL: it can be reduced behind the loop. */
 static const char *obstacle(const Late *late, const Sum *sum) {
     const TileType *type = sum->tile->type;
@@ -142,9 +146,10 @@ static const char *obstacle(const Late *late, const Sum *sum) {
         return "the text gives the order";
     if (tile_scalar_is_float(type->scalar) && size < 4) return "its sums would be rounded to 16 bits in each iteration";
     if (last && late->func->threads == TILE_WARP_THREADS) return "lanes of one warp exchange what they reduce";
-    if (bytes > MOST_BYTES || late->bytes + bytes > MOST_BYTES_OF_LOOP) return "it has too many registers for that";
     tile_block_walk(&late->loop->regions[0], look_for_products, &products);
-    return products ? "it has products" : NULL;
+    if (products) return "it has products";
+    if (bytes > MOST_BYTES || late->bytes + bytes > MOST_BYTES_OF_LOOP) return too_many;
+    return NULL;
 }
 
 /* An inner loop that adds up tiles from nothing on, whose result has no other use: it goes on with what there is. */
@@ -191,18 +196,68 @@ static void move_behind(Late *late, const Sum *sum) {
     late->changed = true;
 }
 
+/* ---- parts ---- */
+
+static void find_narrowest(TileOp *op, void *found) {
+    const TileType *type = op->id == TILE_OP_LOAD_TILE ? op->results[0].type : NULL;
+    int64_t *bytes = found;
+    if (type && tile_type_is_tile(type) && tile_scalar_bytes(type->scalar) < *bytes) *bytes = tile_scalar_bytes(type->scalar);
+}
+
+/* Lines along the first of two axes that lie in one thread: lanes and warps share the others, where each lane has a vector of a
+ * line and a warp has whole lines (ptx/layouts/blocked.c). */
+static int64_t lines_of_thread(const Late *late, const TileType *type) {
+    int64_t bytes = tile_scalar_bytes(type->scalar), warps = late->func->threads / TILE_WARP_THREADS;
+    tile_block_walk(&late->loop->regions[0], find_narrowest, &bytes);
+    int64_t lanes = type->extent[1] * bytes / VECTOR_BYTES;
+    if (lanes < 1 || lanes > TILE_WARP_THREADS || TILE_WARP_THREADS % lanes) return 1;
+    int64_t others = TILE_WARP_THREADS / lanes * warps;
+    return type->extent[0] % others ? 1 : type->extent[0] / others;
+}
+
+/* In how many parts the lines of a thread are added up, so that few enough bytes are left; 1: they cannot be. */
+static int64_t count_parts(const Late *late, const Sum *sum) {
+    const TileType *type = sum->tile->type;
+    int64_t bytes = bytes_of_thread(late, type), left = MOST_BYTES_OF_LOOP - late->bytes, parts = 1;
+    if (type->rank != 2 || tile_op_integer(sum->reduce, TILE_ATTRIBUTE_AXIS, 0) != 0) return 1;
+    while (bytes / parts > MOST_BYTES_OF_PART || bytes / parts > left) parts *= 2;
+    return lines_of_thread(late, type) % parts ? 1 : parts;
+}
+
+/* The lines of a thread are reduced first, and what that gives then. */
+static void reduce_lines_of_thread(Late *late, Sum *sum, int64_t parts) {
+    const TileType *type = sum->tile->type;
+    int64_t extent[TILE_MAX_TILE_RANK] = {parts, type->extent[0] / parts};
+    for (unsigned i = 1; i < type->rank; i++) extent[i + 1] = type->extent[i];
+    TileBuilder b = tile_builder_before(late->context->module, sum->reduce);
+    b.location = sum->reduce->location;
+    TileValue *lines = tile_build_reshape(&b, sum->tile, type->rank + 1u, extent);
+    sum->tile = tile_build_reduce(&b, lines, kind_of(sum->reduce), 0);
+    tile_op_set_operand(sum->reduce, 0, sum->tile);
+    late->changed = true;
+}
+
 /* ---- the pass ---- */
 
-static void look_at_loop(Late *late) {
-    for (unsigned i = 0; i < late->loop->result_count; i++) {
-        const char *why = NULL;
-        for (Sum sum; !why && find_sum(late, i, &sum);) { /* along each of several axes */
+static void look_at_sums(Late *late, unsigned index) {
+    const char *why = NULL;
+    int64_t parts = 1;
+    for (Sum sum; !why && parts == 1 && find_sum(late, index, &sum);) { /* along each of several axes */
+        why = obstacle(late, &sum);
+        if (why == too_many) parts = count_parts(late, &sum);
+        if (parts > 1) {
+            reduce_lines_of_thread(late, &sum, parts);
             why = obstacle(late, &sum);
-            TileDecision decision = why ? TILE_DECISION_NOT_LATE_SUM : TILE_DECISION_LATE_SUM;
-            tile_pass_remark(late->context, sum.reduce, decision, "the reduction", "%s", why ? why : "tiles are combined in it");
-            if (!why) move_behind(late, &sum);
         }
+        TileDecision decision = why ? TILE_DECISION_NOT_LATE_SUM : TILE_DECISION_LATE_SUM;
+        tile_pass_remark(late->context, sum.reduce, decision, "the reduction", "%s",
+                         why ? why : parts > 1 ? "lines of a thread are reduced in it, and tiles combined" : "tiles are combined in it");
+        if (!why) move_behind(late, &sum);
     }
+}
+
+static void look_at_loop(Late *late) {
+    for (unsigned i = 0; i < late->loop->result_count; i++) look_at_sums(late, i);
 }
 
 static void visit(Late *late, TileBlock *block) {

@@ -1,0 +1,390 @@
+/* Purpose: compute operands of products once, before the products. What a product takes may be computed of what is loaded:
+ * weights of 8 bits times their scales, silu of one tile times another, every second element of a row. Each program of the grid
+ * that multiplies it computes it again, as often as there are tiles along the grid's other axes. A grid of its own computes each tile of
+ * the operand once and stores it to a temporary, from which programs load it, by tensor maps. Where `packs` of the kernel says
+ * that this pays: the model has compared both.
+ *
+ * Before:
+ *     func kernel tile @k(%a: tensor<f16, 2, in> {map}, %b: tensor<i8, 2, in> {map}, %c: tensor<f32, 2, out>
+ *         {noalias}) packs = 1 {
+ *       %M = dim %a {axis = 0} : i64
+ *       %K = dim %a {axis = 1} : i64
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %64 = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       grid %M, %one (%m: i64, %n: i64) {
+ *         %i = mul %m, %64 : i64
+ *         %j = mul %n, %64 : i64
+ *         %s = for %zero, %K, %64, %acc : f32[64, 64] (%k: i64, %t: f32[64, 64]) {
+ *           %x = load_tile %a, %i, %one, %zero, %64, %k, %one, %zero, %64 {access = [range, range]} : f16[64, 64]
+ *           %y = load_tile %b, %k, %one, %zero, %64, %j, %one, %zero, %64 {access = [range, range]} : i8[64, 64]
+ *           %z = convert %y : f16[64, 64]
+ *           %u = dot %x, %z, %t : f32[64, 64]
+ *           yield %u
+ *         }
+ *         store_tile %c, %s, %i, %one, %zero, %64, %j, %one, %zero, %64 {access = [range, range]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func kernel tile @k(%a: tensor<f16, 2, in> {map}, %b: tensor<i8, 2, in> {map}, %c:
+ *         tensor<f32, 2, out> {noalias}) packs = 1 {
+ *       %M = dim %a {axis = 0} : i64
+ *       %K = dim %a {axis = 1} : i64
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %0 = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       %1 = dim %b {axis = 0} : i64
+ *       %2 = max %1, %one : i64
+ *       %3 = dim %b {axis = 1} : i64
+ *       %4 = max %3, %one : i64
+ *       %5 = temp %2, %4 {align = 128} : tensor<f16, 2, temp>
+ *       %6 = max %K, %zero : i64
+ *       %7 = const {value = 63} : i64
+ *       %8 = add %6, %7 : i64
+ *       %9 = div %8, %0 : i64
+ *       grid %9, %one (%10: i64, %11: i64) {
+ *         %12 = mul %10, %0 : i64
+ *         %y = load_tile %b, %12, %one, %zero, %0, %zero, %one, %zero, %0 {access = [range, range]} : i8[64, 64]
+ *         %z = convert %y : f16[64, 64]
+ *         store_tile %5, %z, %12, %one, %zero, %0, %zero, %one, %zero, %0 {access = [range, range]}
+ *         yield
+ *       }
+ *       grid %M, %one (%m: i64, %n: i64) {
+ *         %i = mul %m, %0 : i64
+ *         %s = for %zero, %K, %0, %acc : f32[64, 64] (%k: i64, %t: f32[64, 64]) {
+ *           %x = load_tile %a, %i, %one, %zero, %0, %k, %one, %zero, %0 {access = [range, range]} : f16[64, 64]
+ *           %z.1 = load_tile %5, %k, %one, %zero, %0, %zero, %one, %zero, %0 {access = [range, range]} : f16[64, 64]
+ *           %u = dot %x, %z.1, %t : f32[64, 64]
+ *           yield %u
+ *         }
+ *         store_tile %c, %s, %i, %one, %zero, %0, %zero, %one, %zero, %0 {access = [range, range]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * Tiles of the operand have to be apart: along each of its axes they begin at a multiple of its extent, with a program or an iteration
+ * of a loop, whose bounds the host knows. What a loop computes and what has a mask stays, and what has so few elements along k that
+ * products do not go by wgmma.
+ * Run: --passes=gpu-precompute,canonicalise,cse,dce --target=sm_90a
+ * Needs: inline; bounds in the form that facts gives them. Keeps: tile form; each operand has the same elements. Cost:
+ * linear in the ops of the operands. */
+#include <string.h>
+
+#include "base/temp.h"
+#include "lang/ir/build.h"
+#include "lang/ir/operands.h"
+#include "lowering/memory.h"
+#include "ptx/passes.h"
+#include "ptx/target/map.h"
+
+enum { AXES = 2, MOST_OTHERS = TILE_MAP_MOST_RANK - AXES, MOST_OPS = 64, LEAST_BYTES_ALONG_K = 32 };
+
+/* Where the operand's tiles begin along one of its axes. */
+typedef struct Place {
+    TileValue *first, *lo, *hi; /* in the program: of the tile, and of its elements in the tile */
+    TileValue *extent;          /* of all elements; the host knows it. NULL: that of the leaf's tensor along `dimension` */
+    unsigned dimension;
+    TileValue *variable;        /* of the grid or of a loop, of which there is a tile for each value */
+} Place;
+
+typedef struct Precompute {
+    TilePassContext *context;
+    TileFunc *kernel;
+    TileOp *grid; /* that is being looked at */
+    const char *why;
+    /* Of one operand. */
+    TileMap needed; /* ops */
+    TileOp *leaf;   /* a load that gives the operand's elements their places */
+    Place places[AXES];
+    TileValue *others[MOST_OTHERS]; /* of the grid, on which the operand depends as well */
+    unsigned op_count, other_count;
+    bool loads, changed;
+} Precompute;
+
+static bool decline(Precompute *p, const char *why) {
+    if (!p->why) p->why = why;
+    return false;
+}
+
+/* ---- what the operand is computed of ---- */
+
+/* The loop whose induction variable the value is. */
+static TileOp *loop_of(const TileValue *value) {
+    TileOp *op = value->op ? NULL : value->block->op;
+    return op && op->id == TILE_OP_FOR && op->regions[0].arguments[0] == value ? op : NULL;
+}
+
+static bool is_of_grid(const Precompute *p, const TileValue *value) { return !value->op && value->block == &p->grid->regions[0]; }
+
+static bool add_variable(Precompute *p, TileValue *value) {
+    for (unsigned i = 0; i < AXES; i++)
+        if (p->places[i].variable == value) return true;
+    for (unsigned i = 0; i < p->other_count; i++)
+        if (p->others[i] == value) return true;
+    if (!is_of_grid(p, value)) return decline(p, "it depends on what a loop carries, or on another loop's iteration");
+    if (p->other_count == MOST_OTHERS) return decline(p, "it depends on too many indices of the grid");
+    p->others[p->other_count++] = value;
+    return true;
+}
+
+static bool is_read_only(const Precompute *p, const TileOp *load) {
+    const TileValue *tensor = tile_op_operand(load, 0);
+    if (tensor->op || tensor->type->access != TILE_ACCESS_IN) return false;
+    for (const TileOp *op = p->kernel->body.first; op; op = op->next)
+        if (tile_memory_is_written(op, tensor)) return false;
+    return true;
+}
+
+/* Adds the ops that compute the value in the grid, and the variables that it depends on. */
+static bool add_needed(Precompute *p, TileValue *value) {
+    TileOp *op = value->op;
+    if (tile_value_outside(value, p->grid)) return true;
+    if (!op) return add_variable(p, value);
+    if (tile_map_get(&p->needed, op)) return true;
+    if (op->region_count) return decline(p, "a loop or a branch computes it");
+    if (op->id == TILE_OP_DOT) return decline(p, "it is computed of a product");
+    if (op->id == TILE_OP_LOAD_TILE) {
+        if (!is_read_only(p, op)) return decline(p, "it is computed of what is no argument that is only read");
+        if (op == p->leaf && tile_op_has_part(op, TILE_PARTS_MASK)) return decline(p, "it has a mask");
+        p->loads = true;
+    } else if (!tile_op_is_pure(op)) {
+        return decline(p, "it is computed by an operation with effects");
+    }
+    if (++p->op_count > MOST_OPS) return decline(p, "it is computed by too many operations");
+    tile_map_set(&p->needed, op, op);
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (!add_needed(p, tile_op_operand(op, i))) return false;
+    return true;
+}
+
+/* A load of a tile like the value, without whose elements the value has none: so all of the value lies where that load's tile does. */
+static TileOp *find_leaf(const TileValue *value, const TileType *type, unsigned depth) {
+    TileOp *op = value->op;
+    if (!op || !depth || !tile_type_is_tile(value->type) || !tile_type_same_shape(value->type, type)) return NULL;
+    if (op->id == TILE_OP_LOAD_TILE) return op;
+    if (tile_op_info((TileOpId)op->id)->class != TILE_CLASS_ELEMENTWISE || op->id == TILE_OP_SELECT) return NULL;
+    TileOp *leaf = NULL;
+    for (unsigned i = 0; !leaf && i < op->operand_count; i++) leaf = find_leaf(tile_op_operand(op, i), type, depth - 1);
+    return leaf;
+}
+
+/* ---- where its tiles begin ---- */
+
+/* Is it `first` = variable * extent of the grid, or the variable of a loop with such steps, whose bounds the host knows? */
+static bool find_variable(const Precompute *p, Place *place, int64_t extent) {
+    TileOp *mul = tile_value_def(place->first, TILE_OP_MUL), *loop = loop_of(place->first);
+    for (unsigned i = 0; mul && i < 2; i++)
+        if (is_of_grid(p, tile_op_operand(mul, i)) && tile_value_is_integer(tile_op_operand(mul, !i), extent))
+            place->variable = tile_op_operand(mul, i);
+    if (loop && tile_value_is_integer(tile_op_named(loop, TILE_OPERAND_STEP), extent) &&
+        tile_value_outside(tile_op_named(loop, TILE_OPERAND_LO), p->grid) && tile_value_outside(tile_op_named(loop, TILE_OPERAND_HI), p->grid))
+        place->variable = place->first;
+    return place->variable != NULL;
+}
+
+/* By what is left of all elements, min(all - first, extent); whole tiles of the tensor itself have a constant there. */
+static bool find_place(Precompute *p, Place *place, const TileAccessIndex *index, unsigned d, int64_t extent) {
+    TileOp *min = tile_value_def(index->hi, TILE_OP_MIN), *left = min ? tile_value_def(tile_op_operand(min, 0), TILE_OP_SUB) : NULL;
+    *place = (Place){.first = index->first, .lo = index->lo, .hi = index->hi, .dimension = d};
+    if (left && tile_value_is_integer(tile_op_operand(min, 1), extent)) {
+        place->extent = tile_op_operand(left, 0);
+        place->first = tile_op_operand(left, 1);
+    } else if (!tile_value_is_integer(index->hi, extent) || !tile_value_is_integer(index->step, 1)) {
+        return false;
+    }
+    bool counted = !place->extent || tile_value_outside(place->extent, p->grid);
+    return counted && tile_value_is_integer(index->lo, 0) && find_variable(p, place, extent);
+}
+
+static bool find_places(Precompute *p) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    const TileType *tile = p->leaf->results[0].type;
+    unsigned rank = tile_access_read(p->leaf, indices), found = 0;
+    for (unsigned d = 0; d < rank; d++)
+        if (indices[d].kind == TILE_ACCESS_RANGE &&
+            find_place(p, &p->places[indices[d].axis], &indices[d], d, tile->extent[indices[d].axis]))
+            found++;
+    return found == AXES && p->places[0].variable != p->places[1].variable;
+}
+
+/* ---- the grid that computes it ---- */
+
+static TileValue *clone_of(const TileMap *map, TileValue *value) {
+    TileValue *copy = tile_map_get(map, value);
+    return copy ? copy : value;
+}
+
+static void clone_needed(Precompute *p, TileBuilder *b, const TileBlock *block, TileMap *map) {
+    for (const TileOp *op = block->first; op; op = op->next) {
+        if (tile_map_get(&p->needed, op)) tile_builder_insert(b, tile_op_clone(p->context->module, op, map));
+        for (unsigned i = 0; i < op->region_count; i++) clone_needed(p, b, &op->regions[i], map);
+    }
+}
+
+/* Of the grid's variable, its programs; of a loop's, its iterations. */
+static TileValue *count_values(const Precompute *p, TileBuilder *host, TileValue *variable) {
+    if (is_of_grid(p, variable)) return tile_op_operand(p->grid, variable->index);
+    const TileOp *loop = loop_of(variable);
+    TileValue *step = tile_op_named(loop, TILE_OPERAND_STEP), *lo = tile_op_named(loop, TILE_OPERAND_LO);
+    TileValue *hi = tile_build_binary(host, TILE_OP_MAX, tile_op_named(loop, TILE_OPERAND_HI), lo);
+    TileValue *span = tile_build_binary(host, TILE_OP_SUB, hi, lo);
+    int64_t width = 1;
+    tile_value_integer(step, &width);
+    span = tile_build_binary(host, TILE_OP_ADD, span, tile_build_i64(host, width - 1));
+    return tile_build_binary(host, TILE_OP_DIV, span, tile_build_i64(host, width));
+}
+
+static TileValue *value_of(TileBuilder *b, const TileValue *variable, TileValue *number) {
+    const TileOp *loop = loop_of(variable);
+    int64_t width = 1;
+    if (!loop) return number;
+    tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &width);
+    TileValue *further = tile_build_binary(b, TILE_OP_MUL, number, tile_build_i64(b, width));
+    return tile_build_binary(b, TILE_OP_ADD, tile_op_named(loop, TILE_OPERAND_LO), further);
+}
+
+/* An access of the operand's tile in the temporary, in the program that computes it or, without a map, in those that multiply. */
+static TileOp *build_access(const Precompute *p, TileBuilder *b, TileValue *temp, TileValue *stored, const TileType *result, const TileMap *map) {
+    TileValue *operands[2 + MOST_OTHERS + 4 * AXES], *one = tile_build_i64(b, 1);
+    int64_t kinds[MOST_OTHERS + AXES];
+    unsigned count = 0, axes = 0;
+    operands[count++] = temp;
+    if (stored) operands[count++] = stored;
+    for (unsigned i = 0; i < p->other_count; i++) {
+        kinds[axes++] = TILE_ACCESS_INDEX;
+        operands[count++] = map ? clone_of(map, p->others[i]) : p->others[i];
+    }
+    for (unsigned i = 0; i < AXES; i++) {
+        const Place *place = &p->places[i];
+        kinds[axes++] = TILE_ACCESS_RANGE;
+        operands[count++] = map ? clone_of(map, place->first) : place->first;
+        operands[count++] = one;
+        operands[count++] = map ? clone_of(map, place->lo) : place->lo;
+        operands[count++] = map ? clone_of(map, place->hi) : place->hi;
+    }
+    TileAttribute access = {.key = TILE_ATTRIBUTE_ACCESS, .count = axes, .integers = kinds};
+    return tile_build_op(b, stored ? TILE_OP_STORE_TILE : TILE_OP_LOAD_TILE, operands, count, &access, 1, &result, result != NULL);
+}
+
+static TileValue *extent_of(const Precompute *p, TileBuilder *host, const Place *place) {
+    return place->extent ? place->extent : tile_build_dim(host, tile_op_operand(p->leaf, 0), place->dimension);
+}
+
+/* A map describes nothing that is empty. */
+static TileValue *build_temp(Precompute *p, TileBuilder *host, const TileType *tile) {
+    TileValue *extents[MOST_OTHERS + AXES], *one = tile_build_i64(host, 1);
+    unsigned rank = p->other_count + AXES;
+    for (unsigned i = 0; i < rank; i++) {
+        TileValue *extent = i < p->other_count ? count_values(p, host, p->others[i]) : extent_of(p, host, &p->places[i - p->other_count]);
+        extents[i] = tile_build_binary(host, TILE_OP_MAX, extent, one);
+    }
+    TileAttribute align = {.key = TILE_ATTRIBUTE_ALIGN, .integer = TILE_MOST_TEMP_ALIGN};
+    const TileType *type = tile_type_tensor(p->context->module->context, tile->scalar, rank, TILE_ACCESS_TEMP);
+    return tile_op_result(tile_build_op(host, TILE_OP_TEMP, extents, rank, &align, 1, &type, 1), 0);
+}
+
+static void precompute(Precompute *p, TileValue *operand) {
+    TileModule *module = p->context->module;
+    TileBuilder host = tile_builder_before(module, p->grid);
+    host.location = operand->op->location;
+    TileValue *programs[MOST_OTHERS + AXES], *variables[MOST_OTHERS + AXES], *temp = build_temp(p, &host, operand->type);
+    unsigned rank = p->other_count + AXES;
+    for (unsigned i = 0; i < rank; i++) {
+        variables[i] = i < p->other_count ? p->others[i] : p->places[i - p->other_count].variable;
+        programs[i] = count_values(p, &host, variables[i]);
+    }
+    TileOp *grid = tile_build_grid(&host, programs, rank);
+    TileBuilder b = tile_builder_at_end(module, &grid->regions[0]);
+    TileMap map;
+    tile_map_init(&map, p->context->scratch);
+    b.location = operand->op->location;
+    for (unsigned i = 0; i < rank; i++) tile_map_set(&map, variables[i], value_of(&b, variables[i], grid->regions[0].arguments[i]));
+    clone_needed(p, &b, &p->grid->regions[0], &map);
+    build_access(p, &b, temp, clone_of(&map, operand), NULL, &map);
+    tile_build_end(&b, TILE_OP_YIELD, NULL, 0);
+    b = tile_builder_before(module, operand->op);
+    b.location = operand->op->location;
+    TileValue *loaded = tile_op_result(build_access(p, &b, temp, NULL, operand->type, NULL), 0);
+    tile_value_replace(operand, loaded);
+    p->changed = true;
+}
+
+/* ---- which operands ---- */
+
+/* What of the operand is computed, less what a tensor map does: another order of axes, and zeros beyond a range. */
+static TileValue *computed_operand(const TileOp *dot, unsigned number, bool *across) {
+    TileValue *value = tile_op_operand(dot, number);
+    *across = false;
+    for (; value->op && (value->op->id == TILE_OP_PERMUTE || value->op->id == TILE_OP_FILL); value = tile_op_operand(value->op, 0))
+        *across ^= value->op->id == TILE_OP_PERMUTE && tile_op_get(value->op, TILE_ATTRIBUTE_AXES)->integers[0] != 0;
+    return value;
+}
+
+/* A load by steps of 1 is no computing. */
+static bool is_computed(const TileValue *value) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    if (!value->op || value->type->rank != AXES) return false;
+    if (value->op->id != TILE_OP_LOAD_TILE) return tile_op_info((TileOpId)value->op->id)->class == TILE_CLASS_ELEMENTWISE;
+    unsigned rank = tile_access_read(value->op, indices);
+    for (unsigned d = 0; d < rank; d++)
+        if (indices[d].kind == TILE_ACCESS_RANGE && !tile_value_is_integer(indices[d].step, 1)) return true;
+    return false;
+}
+
+/* Do programs that differ in an index of the grid compute the same? */
+static bool is_shared(const Precompute *p) {
+    unsigned used = p->other_count;
+    for (unsigned i = 0; i < AXES; i++) used += is_of_grid(p, p->places[i].variable);
+    return used < p->grid->regions[0].argument_count;
+}
+
+static bool look_at_operand(Precompute *p, TileValue *operand, bool along_k) {
+    enum { DEPTH = 16 };
+    p->leaf = find_leaf(operand, operand->type, DEPTH);
+    p->op_count = p->other_count = 0;
+    p->loads = false;
+    memset(p->places, 0, sizeof p->places);
+    tile_map_init(&p->needed, p->context->scratch);
+    if (tile_scalar_bits(operand->type->scalar) != 16 && !along_k) return decline(p, "its rows do not lie along k");
+    if (!p->leaf) return decline(p, "no load of such a tile decides where its elements are");
+    if (!find_places(p)) return decline(p, "its tiles do not follow one another, with programs or iterations that the host counts");
+    if (!add_needed(p, operand)) return false;
+    for (unsigned i = 0; i < AXES; i++)
+        if (!add_needed(p, p->places[i].first) || !add_needed(p, p->places[i].hi) || !add_needed(p, p->places[i].lo)) return false;
+    return is_shared(p) || decline(p, "each program computes others");
+}
+
+static void look_at_dot(TileOp *op, void *state) {
+    Precompute *p = state;
+    if (op->id != TILE_OP_DOT || !gpu_dot_fits_mma(tile_ptx_target_of(p->context->target), op)) return;
+    for (unsigned number = 0; number < 2; number++) {
+        bool across;
+        TileValue *operand = computed_operand(op, number, &across);
+        if (!is_computed(operand)) continue;
+        p->why = NULL;
+        TileOp *computed = operand->op;
+        bool long_enough = tile_op_operand(op, 0)->type->extent[1] * tile_scalar_bytes(operand->type->scalar) >= LEAST_BYTES_ALONG_K;
+        if (!long_enough) decline(p, "its tiles have fewer elements along k than an instruction of warpgroups takes");
+        bool good = long_enough && look_at_operand(p, operand, across == (number == 1));
+        if (good) precompute(p, operand);
+        tile_pass_remark(p->context, computed, good ? TILE_DECISION_PRECOMPUTED : TILE_DECISION_NOT_PRECOMPUTED,
+                         number ? "the second operand of a product" : "the first operand of a product", "%s",
+                         good ? "programs load it as it is multiplied" : p->why);
+    }
+}
+
+TileResult tile_pass_gpu_precompute(TilePassContext *context, TileFunc *func) {
+    bool kernel = func->kind == TILE_FUNC_KERNEL && func->packs;
+    if (!kernel || !context->target || !context->target->has_tma) return TILE_RESULT_UNCHANGED;
+    Precompute p = {.context = context, .kernel = func};
+    for (TileOp *op = func->body.first, *next; op; op = next) {
+        next = op->next;
+        p.grid = op;
+        if (op->id == TILE_OP_GRID) tile_block_walk(&op->regions[0], look_at_dot, &p);
+    }
+    return p.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

@@ -1,0 +1,24 @@
+/* Grids whose programs compute large tiles element by element, divided into more programs along an axis of these tiles. Private to
+ * ptx/. */
+#ifndef TILE_PTX_GRID_SLICES_H
+#define TILE_PTX_GRID_SLICES_H
+
+#include "lang/ir/ir.h"
+#include "lowering/pass.h"
+
+typedef struct GpuSlices {
+    TilePassContext *context;
+    TileOp *grid;
+    const TileOp *loop; /* whose results are taken as they come, whatever computes them; NULL: none */
+    TileMap axes;       /* of tiles that are divided: the axis + 1 */
+    int64_t extent;     /* elements along the axis: of a tile that is stored, then of a slice */
+    TileValue *offset;  /* of the program's slice */
+} GpuSlices;
+
+/* In how many slices along the first axis of what the grid stores each program can be divided; 1: it cannot be. */
+int64_t gpu_slices_find(GpuSlices *slices, TilePassContext *context, TileOp *grid, const TileOp *loop);
+/* Divides it; requires that all its loops can be, and gpu_slices_find in so many with that one in the place of what is there now. False: it
+ * stays as it is. */
+bool gpu_slices_divide(GpuSlices *slices, TilePassContext *context, TileOp *grid, int64_t count);
+
+#endif

@@ -235,11 +235,9 @@ static void add_turns(TileUnit *unit, const TileKernelInfo *kernel, const Making
     }
 }
 
-/* The point, as it is and with each schedule that makes a difference. */
-static void add_points(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
-                       const int64_t *point, Tries *tries) {
-    TileSchedule schedule = {0};
-    const TileModule *plain = add_point(unit, kernel, making, found, point, schedule);
+/* What else there is of the point with a schedule, which has been added as `plain`. */
+static void add_others(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
+                       const int64_t *point, TileSchedule schedule, const TileModule *plain, Tries *tries) {
     add_splits(unit, kernel, making, found, point, schedule, plain, tries);
     add_turns(unit, kernel, making, found, point, schedule, plain);
     schedule.packs = true;
@@ -248,6 +246,52 @@ static void add_points(TileUnit *unit, const TileKernelInfo *kernel, const Makin
     tries->packs = packed != NULL;
     add_splits(unit, kernel, making, found, point, schedule, packed, tries);
     add_turns(unit, kernel, making, found, point, schedule, packed);
+}
+
+/* The point, as it is and with each schedule that makes a difference. */
+static void add_points(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
+                       const int64_t *point, Tries *tries) {
+    TileSchedule schedule = {0};
+    const TileModule *plain = add_point(unit, kernel, making, found, point, schedule);
+    add_others(unit, kernel, making, found, point, schedule, plain, tries);
+}
+
+/* Are programs of the module's kernel computed together? */
+static bool has_joined(const TileModule *module) {
+    for (const TileFunc *func = module->first; func; func = func->next)
+        if (func->kind == TILE_FUNC_KERNEL && func->joined_rows) return true;
+    return false;
+}
+
+/* The point with programs that are computed together. */
+static void add_joined(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
+                       const int64_t *point, Tries *tries) {
+    const TileFamily *family = tile_unit_backend(unit)->family;
+    TileSchedule schedule = {0};
+    for (unsigned i = 0; family->joined && family->joined(i, &schedule.joined_rows, &schedule.joined_columns); i++) {
+        const TileModule *joined = add_point(unit, kernel, making, found, point, schedule);
+        if (!joined) continue;
+        if (has_joined(joined))
+            add_others(unit, kernel, making, found, point, schedule, joined, tries);
+        else
+            forget_point(making->instance);
+    }
+}
+
+/* The point of the largest tiles: what smaller ones become when they are joined. */
+static const int64_t *largest_point(const TileTunePoints *found) {
+    const int64_t *largest = NULL;
+    double most = 0;
+    for (size_t i = 0; i < found->points.count; i++) {
+        double size = 1;
+        for (size_t k = 0; k < found->names.count; k++)
+            size *= found->points.items[i][k] > 0 ? (double)found->points.items[i][k] : 1;
+        if (size > most && is_candidate(found, found->points.items[i], found->points.items[0])) {
+            most = size;
+            largest = found->points.items[i];
+        }
+    }
+    return largest;
 }
 
 static tile_status make_instance(TileUnit *unit, void *state) {
@@ -263,6 +307,8 @@ static tile_status make_instance(TileUnit *unit, void *state) {
     for (size_t i = 0; i < found.points.count && instance->count < MOST_CANDIDATES; i++)
         if (is_candidate(&found, found.points.items[i], found.points.items[0]))
             add_points(unit, kernel, making, &found, found.points.items[i], &tries);
+    const int64_t *largest = largest_point(&found);
+    if (largest) add_joined(unit, kernel, making, &found, largest, &tries);
     instance->unit = unit;
     return TILE_OK;
 }
@@ -408,7 +454,8 @@ static bool chosen_has_room(TileInput *input, const TileImageSignature *signatur
 }
 
 static bool is_schedule(const TileSchedule *a, const TileSchedule *b) {
-    return a->least_programs == b->least_programs && a->packs == b->packs && a->turns == b->turns && a->warps == b->warps;
+    return a->least_programs == b->least_programs && a->packs == b->packs && a->joined_rows == b->joined_rows &&
+           a->joined_columns == b->joined_columns && a->turns == b->turns && a->warps == b->warps;
 }
 
 static bool is_row(const TileTunedRow *row, const Candidates *candidates, const int64_t *values) {

@@ -7,6 +7,7 @@
 
 #include "driver/compile/backend.h"
 #include "driver/compile/point.h"
+#include "lang/ir/text.h"
 #include "launch/guard.h"
 #include "launch/variants.h"
 
@@ -35,6 +36,7 @@ typedef struct Instance {
     const int64_t *points[MOST_CANDIDATES];
     TileSchedule schedules[MOST_CANDIDATES]; /* with the point; of zeros: as the text has it */
     TileModule *modules[MOST_CANDIDATES]; /* NULL: the point cannot be compiled, or a block has no room for it */
+    uint64_t codes[MOST_CANDIDATES];      /* hashes, of those whose programs are computed together */
     bool has_room[MOST_CANDIDATES];       /* this was seen in machine form */
     TileImageRequest request;             /* by which points are lowered */
 } Instance;
@@ -179,7 +181,7 @@ static unsigned count_phases(const TileModule *module) {
 
 /* What of a schedule makes a difference to the kernel, as long as that is not known. */
 typedef struct Tries {
-    bool splits, packs;
+    bool splits, packs, joins;
 } Tries;
 
 static void forget_point(Instance *instance) {
@@ -263,35 +265,53 @@ static bool has_joined(const TileModule *module) {
     return false;
 }
 
+static void look_for_large(TileOp *op, void *state) {
+    enum { ROWS = 64, SUMS = 4096 };
+    const TileType *sum = op->id == TILE_OP_DOT ? op->results[0].type : NULL;
+    if (!sum || sum->rank < 2) return;
+    int64_t rows = sum->extent[sum->rank - 2], columns = sum->extent[sum->rank - 1];
+    *(bool *)state |= rows >= ROWS && rows * columns >= SUMS;
+}
+
+/* Has a point products of as many rows as wgmma takes? Then the text leaves the choice of their size to the model. */
+static bool has_large_products(const Instance *instance) {
+    bool large = false;
+    for (size_t i = 0; i < instance->count; i++)
+        for (TileFunc *func = instance->modules[i] ? instance->modules[i]->first : NULL; func; func = func->next)
+            if (func->kind == TILE_FUNC_PHASE) tile_block_walk(&func->body, look_for_large, &large);
+    return large;
+}
+
+/* Is the newest point, with its schedule, the same code as an earlier one? Small tiles become those of others. */
+static bool is_repeated(Instance *instance) {
+    size_t newest = instance->count - 1;
+    TileText text = {.arena = tile_arena_create(NULL)};
+    if (!text.arena) return false;
+    tile_module_print(&text, instance->modules[newest], 0);
+    instance->codes[newest] = tile_hash_bytes(tile_text_get(&text), text.length, 0);
+    tile_arena_destroy(text.arena);
+    for (size_t i = 0; i < newest; i++)
+        if (instance->codes[i] == instance->codes[newest]) return true;
+    return false;
+}
+
 /* The point with programs that are computed together. */
 static void add_joined(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
                        const int64_t *point, Tries *tries) {
     const TileFamily *family = tile_unit_backend(unit)->family;
     TileSchedule schedule = {0};
+    tries->joins = false;
     for (unsigned i = 0; family->joined && family->joined(i, &schedule.joined_rows, &schedule.joined_columns); i++) {
         const TileModule *joined = add_point(unit, kernel, making, found, point, schedule);
         if (!joined) continue;
-        if (has_joined(joined))
-            add_others(unit, kernel, making, found, point, schedule, joined, tries);
-        else
+        bool any = has_joined(joined);
+        tries->joins |= any;
+        if (!any || is_repeated(making->instance)) {
             forget_point(making->instance);
-    }
-}
-
-/* The point of the largest tiles: what smaller ones become when they are joined. */
-static const int64_t *largest_point(const TileTunePoints *found) {
-    const int64_t *largest = NULL;
-    double most = 0;
-    for (size_t i = 0; i < found->points.count; i++) {
-        double size = 1;
-        for (size_t k = 0; k < found->names.count; k++)
-            size *= found->points.items[i][k] > 0 ? (double)found->points.items[i][k] : 1;
-        if (size > most && is_candidate(found, found->points.items[i], found->points.items[0])) {
-            most = size;
-            largest = found->points.items[i];
+            continue;
         }
+        add_others(unit, kernel, making, found, point, schedule, joined, tries);
     }
-    return largest;
 }
 
 static tile_status make_instance(TileUnit *unit, void *state) {
@@ -302,13 +322,15 @@ static tile_status make_instance(TileUnit *unit, void *state) {
     TILE_TRY(tile_unit_list(unit, &program));
     const TileKernelInfo *kernel = &program.kernels.items[making->signature - making->input->signatures];
     TILE_TRY(tile_tuned_points(unit, kernel, making->signature, making->request.generics, &found));
-    Tries tries = {true, true};
+    Tries tries = {true, true, true};
     for (size_t i = 0; i < found.names.count; i++) tile_list_push(unit->arena, &instance->names, found.names.items[i]);
     for (size_t i = 0; i < found.points.count && instance->count < MOST_CANDIDATES; i++)
         if (is_candidate(&found, found.points.items[i], found.points.items[0]))
             add_points(unit, kernel, making, &found, found.points.items[i], &tries);
-    const int64_t *largest = largest_point(&found);
-    if (largest) add_joined(unit, kernel, making, &found, largest, &tries);
+    tries.joins = !has_large_products(instance);
+    for (size_t i = 0; i < found.points.count && tries.joins; i++)
+        if (is_candidate(&found, found.points.items[i], found.points.items[0]))
+            add_joined(unit, kernel, making, &found, found.points.items[i], &tries);
     instance->unit = unit;
     return TILE_OK;
 }

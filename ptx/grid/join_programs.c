@@ -124,10 +124,11 @@ static int64_t size_of_range(const TileValue *number) {
 
 typedef struct Joining {
     TilePassContext *context;
+    TileIndexView view;
     TileFunc *func;
     Products products;
     const char *why; /* of an axis that stays */
-    bool changed;
+    bool changed, relaxed;
 } Joining;
 
 static void try_axis(Joining *joining, TileOp *grid, unsigned axis, int64_t size) {
@@ -142,6 +143,13 @@ static void try_axis(Joining *joining, TileOp *grid, unsigned axis, int64_t size
     tile_pass_remark(context, grid, TILE_DECISION_PROGRAMS_JOINED, "the grid", "%lld along its axis %u", (long long)factor, axis);
     gpu_join_neighbours(&join, factor, tile_op_operand(grid, axis));
     joining->changed = true;
+}
+
+/* Before anything is joined, while what the analysis knows of integers holds. */
+static void try_lanes(Joining *joining, TileOp *grid, unsigned axis) {
+    TileValue *number = grid->regions[0].arguments[axis];
+    GpuJoin join = {.context = joining->context, .around = grid, .number = number, .size = size_of_range(number)};
+    if (join.size && gpu_can_join(&join)) joining->relaxed |= gpu_keep_unread_lanes(&join, &joining->view);
 }
 
 /* ---- loops over k ---- */
@@ -172,6 +180,7 @@ static void visit_grid(Joining *joining, TileOp *grid) {
     joining->products = find_products(&grid->regions[0]);
     joining->changed = false;
     if (joining->products.all && joining->products.count) {
+        for (unsigned axis = 0; axis < grid->operand_count; axis++) try_lanes(joining, grid, axis);
         for (unsigned axis = grid->operand_count; axis-- > 0;) try_axis(joining, grid, axis, 0);
         for (unsigned axis = grid->operand_count; axis-- > 0;) {
             int64_t size = size_of_range(grid->regions[0].arguments[axis]);
@@ -189,6 +198,7 @@ static void visit_grid(Joining *joining, TileOp *grid) {
 TileResult tile_pass_gpu_join_programs(TilePassContext *context, TileFunc *func) {
     Joining joining = {.context = context, .func = func};
     if (func->kind != TILE_FUNC_KERNEL || !func->joined_rows) return TILE_RESULT_UNCHANGED;
+    tile_index_view_init(&joining.view, tile_pass_indices(context, func), NULL, false);
     for (TileOp *op = func->body.first; op; op = op->next)
         if (op->id == TILE_OP_GRID) visit_grid(&joining, op);
     if (!joining.changed) func->joined_rows = func->joined_columns = 0;

@@ -80,9 +80,11 @@ static bool tie_all(GpuJoin *join, const TileOp *op, const TileValue *x, const T
 
 /* ---- scalars ---- */
 
-/* Does the number exclude no lane of a range of one or of several, or all of them? */
+/* Does the number exclude no lane of a range of one or of several, or all of them? Or one of two such, which all share. */
 static bool bounds_nothing(const GpuJoin *join, const TileValue *value) {
     int64_t number;
+    const TileOp *chosen = tile_value_def(value, TILE_OP_SELECT);
+    if (chosen) return bounds_nothing(join, tile_op_operand(chosen, 1)) && bounds_nothing(join, tile_op_operand(chosen, 2));
     return tile_value_integer(value, &number) && (number <= 0 || number >= join->size);
 }
 

@@ -43,6 +43,9 @@ GpuPart gpu_joined_part(const GpuJoin *join, const TileValue *scalar);
 bool gpu_joined_grows(const GpuJoin *join, const TileValue *tile, unsigned axis);
 /* Is the tile the same whatever its extents are: a constant, or a scalar everywhere? */
 bool gpu_joined_is_any(const GpuJoin *join, const TileValue *tile);
+/* Along ranges of programs, lanes that no store takes need not be left out of what is loaded: where only the tensor's own end
+ * bounds them, they are what a tensor map copies. Of programs with ranges, that can be joined. */
+bool gpu_keep_unread_lanes(GpuJoin *join, TileIndexView *view);
 /* Computes `factor` neighbours together. `programs`: of the grid along the axis, before; NULL for a loop. */
 void gpu_join_neighbours(GpuJoin *join, int64_t factor, TileValue *programs);
 

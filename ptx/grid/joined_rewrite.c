@@ -26,11 +26,21 @@ static const TileType *grown(const Rewrite *rewrite, const TileValue *tile) {
 /* ---- bounds ---- */
 
 /* Numbers that exclude no lane of one's range exclude none of all. */
-static void widen_number(const Rewrite *rewrite, TileOp *op, unsigned operand) {
+static TileValue *widened(const Rewrite *rewrite, TileBuilder *b, TileValue *value) {
     int64_t number;
+    const TileOp *chosen = tile_value_def(value, TILE_OP_SELECT);
+    if (chosen && gpu_joined_part(rewrite->join, value) == GPU_PART_SAME) {
+        TileValue *x = widened(rewrite, b, tile_op_operand(chosen, 1)), *y = widened(rewrite, b, tile_op_operand(chosen, 2));
+        return tile_build_ternary(b, TILE_OP_SELECT, tile_op_operand(chosen, 0), x, y);
+    }
+    bool lanes = tile_value_integer(value, &number) && number >= rewrite->join->size;
+    return lanes ? tile_build_i64(b, number * rewrite->factor) : value;
+}
+
+static void widen_number(const Rewrite *rewrite, TileOp *op, unsigned operand) {
     TileBuilder b = tile_builder_before(rewrite->join->context->module, op);
-    if (!tile_value_integer(tile_op_operand(op, operand), &number) || number < rewrite->join->size) return;
-    tile_op_set_operand(op, operand, tile_build_i64(&b, number * rewrite->factor));
+    TileValue *value = tile_op_operand(op, operand), *wider = widened(rewrite, &b, value);
+    if (wider != value) tile_op_set_operand(op, operand, wider);
 }
 
 static void widen_scalar(TileOp *op, void *state) {
@@ -150,11 +160,15 @@ static void split_fill(const Rewrite *rewrite, TileOp *op) {
         axes[i - 1] = last, bounds[2 * i - 2] = lo, bounds[2 * i - 1] = hi;
     }
     const TileType *type = split_type(rewrite, result->type, axis);
-    TileValue *tile = tile_build_reshape(&b, tile_op_operand(op, 0), type->rank, type->extent);
+    const TileOp *merge = tile_value_def(tile_op_operand(op, 0), TILE_OP_RESHAPE);
+    bool merges = merge && tile_op_operand(merge, 0)->type == type;
+    TileValue *tile = merges ? tile_op_operand(merge, 0)
+                             : tile_build_reshape(&b, tile_op_operand(op, 0), type->rank, type->extent);
     tile = tile_build_fill(&b, tile, tile_op_named(op, TILE_OPERAND_FILLING), axes, bounds, count);
     tile = tile_build_reshape(&b, tile, result->type->rank, result->type->extent);
     tile_value_replace(result, tile);
     tile_op_erase(op);
+    if (merges && !merge->results[0].first_use) tile_op_erase((TileOp *)merge);
 }
 
 static bool has_point(const Rewrite *rewrite, const TileAccessIndex *indices, unsigned rank) {

@@ -321,6 +321,8 @@ static bool visit_access(GpuJoin *join, const TileOp *op, const TileValue *tile)
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     unsigned rank = tile_access_read(op, indices), points = 0;
     if (!tile_type_is_tile(tile->type)) return only_same_scalars(join, op);
+    const TileOp *temp = tile_value_def(tile_op_operand(op, 0), TILE_OP_TEMP);
+    if (temp && tile_op_get(temp, TILE_ATTRIBUTE_OWN)) return refuse(join, op, "a temporary of each program's own");
     if (op->attribute_count > 1 + tile_op_has_part(op, TILE_PARTS_MASK)) return refuse(join, op, "an access with attributes");
     for (unsigned d = 0; d < rank; d++) {
         bool tiled = tile_type_is_tile(indices[d].first->type);

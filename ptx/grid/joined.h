@@ -46,6 +46,8 @@ bool gpu_joined_is_any(const GpuJoin *join, const TileValue *tile);
 /* Along ranges of programs, lanes that no store takes need not be left out of what is loaded: where only the tensor's own end
  * bounds them, they are what a tensor map copies. Of programs with ranges, that can be joined. */
 bool gpu_keep_unread_lanes(GpuJoin *join, TileIndexView *view);
+/* Bounds of one's lanes are those of so many neighbours', and first places those of ranges that are so many times as long. */
+void gpu_widen_bounds(GpuJoin *join, int64_t factor);
 /* Computes `factor` neighbours together. `programs`: of the grid along the axis, before; NULL for a loop. */
 void gpu_join_neighbours(GpuJoin *join, int64_t factor, TileValue *programs);
 

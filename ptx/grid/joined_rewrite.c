@@ -286,11 +286,16 @@ static void begin_programs(Rewrite *rewrite, TileValue *programs) {
     join->number = first;
 }
 
+void gpu_widen_bounds(GpuJoin *join, int64_t factor) {
+    Rewrite rewrite = {.join = join, .factor = factor};
+    tile_block_walk(&join->around->regions[0], widen_scalar, &rewrite);
+}
+
 void gpu_join_neighbours(GpuJoin *join, int64_t factor, TileValue *programs) {
     Rewrite rewrite = {.join = join, .factor = factor};
     TileBlock *body = &join->around->regions[0];
     tile_block_walk(body, collect, &rewrite);
-    tile_block_walk(body, widen_scalar, &rewrite);
+    gpu_widen_bounds(join, factor);
     if (programs) begin_programs(&rewrite, programs);
     for (size_t i = 0; join->size && i < rewrite.ops.count; i++) widen_bounds(&rewrite, rewrite.ops.items[i]);
     for (size_t i = 0; i < join->tiles.count; i++) {

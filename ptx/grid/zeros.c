@@ -314,7 +314,13 @@ static void add_left_out(Zeros *z, const Chain *chain, TileValue *temp) {
     }
 }
 
-/* The loop over k runs where the condition holds, and finds it so. */
+/* Where the condition holds, what it chooses is the operand itself. */
+static void take_chosen(TileOp *op, void *state) {
+    const TileOp *chooser = op->id == TILE_OP_SELECT ? tile_value_def(tile_op_operand(op, 0), TILE_OP_SPLAT) : NULL;
+    if (chooser && tile_op_operand(chooser, 0) == state) tile_value_replace(&op->results[0], tile_op_operand(op, 1));
+}
+
+/* The loop over k runs where the condition holds. */
 static void branch(Zeros *z, const Chain *chain) {
     TileModule *module = z->context->module;
     TileOp *loop = chain->loops[0];
@@ -325,6 +331,7 @@ static void branch(Zeros *z, const Chain *chain) {
     TileBuilder first = tile_builder_at_end(module, &made->regions[0]), second = tile_builder_at_end(module, &made->regions[1]);
     tile_op_detach(loop);
     tile_op_append(loop, &made->regions[0]);
+    tile_block_walk(&loop->regions[0], take_chosen, chain->condition);
     tile_build_end(&first, TILE_OP_YIELD, &old, 1);
     tile_build_end(&second, TILE_OP_YIELD, &start, 1);
 }

@@ -190,14 +190,15 @@ static bool visit_splat(GpuJoin *join, const TileOp *op) {
     return true;
 }
 
-/* Axes that are merged or split: the outermost one has neighbours behind one another. */
+/* Axes that are merged or split: the outermost one has neighbours behind one another. That may be one of a single row, if rows
+ * are what neighbours become. */
 static bool visit_reshape(GpuJoin *join, const TileOp *op) {
     const TileValue *x = tile_op_operand(op, 0), *y = &op->results[0];
     unsigned i = 0, k = 0;
     if (!tile_type_is_tile(x->type) || !tile_type_is_tile(y->type)) return only_same_scalars(join, op);
     while (i < x->type->rank || k < y->type->rank) {
         int64_t left = i < x->type->rank ? x->type->extent[i] : 1, right = k < y->type->rank ? y->type->extent[k] : 1;
-        if (left == 1 && right != 1 && i < x->type->rank) {
+        if (left == 1 && right != 1 && i < x->type->rank && join->size) {
             stay(join, x, i++);
             continue;
         }

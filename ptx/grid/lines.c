@@ -17,7 +17,7 @@ typedef struct Mask {
 
 typedef struct Lines {
     GpuJoin *join;
-    TileMap lines, masks;
+    TileMap lines, masks, filled; /* filled: tiles that are 0 outside of such a mask */
     TileOp *place; /* where scalars are computed: the op, or the branch that it stands in */
     bool changed;
 } Lines;
@@ -169,39 +169,152 @@ static Bounds bounds_of(TileBuilder *b, const Mask *mask, int64_t lanes) {
     return bounds;
 }
 
+/* An index that is inside of the tensor where the mask's condition holds, and another one elsewhere: a range of one row, whose bounds
+ * say the same. -1: there is none. */
+static int find_row(const TileAccessIndex *indices, unsigned rank, const Mask *mask, Bounds *row, TileBuilder *b) {
+    for (unsigned d = 0; mask->condition && d < rank && indices[d].kind != TILE_ACCESS_GATHER; d++) {
+        const TileOp *chosen = indices[d].kind == TILE_ACCESS_INDEX ? tile_value_def(indices[d].first, TILE_OP_SELECT) : NULL;
+        const TileOp *test = chosen && tile_op_operand(chosen, 0) == mask->condition ? tile_value_def(mask->condition, TILE_OP_AND) : NULL;
+        *row = (Bounds){NULL, NULL};
+        for (unsigned i = 0; test && i < 2; i++) {
+            const TileOp *part = tile_op_operand(test, i)->op;
+            bool compares = part && (part->id == TILE_OP_GE || part->id == TILE_OP_LT) && tile_op_operand(part, 0) == tile_op_operand(chosen, 1);
+            if (!compares) continue;
+            TileValue *distance = tile_build_binary(b, TILE_OP_SUB, tile_op_operand(part, 1), tile_op_operand(part, 0));
+            if (part->id == TILE_OP_GE) row->lo = tile_build_binary(b, TILE_OP_MAX, distance, tile_build_i64(b, 0));
+            if (part->id == TILE_OP_LT) row->hi = tile_build_binary(b, TILE_OP_MIN, distance, tile_build_i64(b, 1));
+        }
+        bool no_range = true;
+        for (unsigned k = 0; k < d; k++) no_range &= indices[k].kind == TILE_ACCESS_INDEX;
+        if (row->lo && row->hi && no_range) return (int)d;
+    }
+    return -1;
+}
+
+/* What fills the lanes that the load leaves out, and the row, which is the first axis and goes. */
+static TileValue *fill_row(TileBuilder *b, TileValue *made, const TileType *type, unsigned axis, Bounds row, Bounds bounds) {
+    TileValue *nothing = tile_build_bits(b, tile_type_scalar(b->module->context, type->scalar), 0);
+    TileValue *values[] = {row.lo, row.hi, bounds.lo, bounds.hi};
+    made = tile_build_fill(b, made, nothing, (const int64_t[]){0, axis + 1}, values, 2);
+    return tile_build_reshape(b, made, type->rank, type->extent);
+}
+
+static void add_range(TileBuilder *b, TileValue **operands, unsigned *count, TileValue *first, Bounds bounds) {
+    operands[(*count)++] = first;
+    operands[(*count)++] = tile_build_i64(b, 1);
+    operands[(*count)++] = bounds.lo;
+    operands[(*count)++] = bounds.hi;
+}
+
+typedef struct Gather {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    unsigned rank, d; /* the dimension that is gathered */
+    const Line *line;
+    const Mask *mask;
+} Gather;
+
+static bool find_gather(Lines *lines, TileOp *op, Gather *gather) {
+    unsigned gathers = 0;
+    gather->rank = tile_access_read(op, gather->indices);
+    for (unsigned d = 0; d < gather->rank; d++)
+        if (gather->indices[d].kind == TILE_ACCESS_GATHER && ++gathers == 1) gather->d = d;
+    if (gathers != 1 || !tile_op_has_part(op, TILE_PARTS_MASK) || tile_op_has_part(op, TILE_PARTS_FILL)) return false;
+    gather->line = line_of(lines, gather->indices[gather->d].first);
+    gather->mask = mask_of(lines, tile_op_named(op, TILE_OPERAND_MASK));
+    return gather->line && gather->line->step == 1 && gather->mask;
+}
+
 /* A gather along a line is a range. */
 static void use_in_load(Lines *lines, TileOp *op) {
     enum { MOST_OPERANDS = 1 + 4 * TILE_MAX_TENSOR_RANK };
-    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     TileValue *operands[MOST_OPERANDS], *tile = &op->results[0];
-    int64_t kinds[TILE_MAX_TENSOR_RANK];
-    unsigned rank = tile_access_read(op, indices), gathers = 0, count = 0;
-    const Line *line = NULL;
-    const Mask *mask = tile_op_has_part(op, TILE_PARTS_MASK) ? mask_of(lines, tile_op_named(op, TILE_OPERAND_MASK)) : NULL;
-    for (unsigned d = 0; d < rank; d++)
-        if (indices[d].kind == TILE_ACCESS_GATHER && ++gathers == 1) line = line_of(lines, indices[d].first);
-    if (gathers != 1 || !line || line->step != 1 || !mask || tile_op_has_part(op, TILE_PARTS_FILL)) return;
+    int64_t kinds[TILE_MAX_TENSOR_RANK], extents[TILE_MAX_TILE_RANK] = {1};
+    Gather g;
+    if (!find_gather(lines, op, &g)) return;
+    const TileType *type = tile->type;
     TileBuilder b = tile_builder_before(lines->join->context->module, op);
+    unsigned count = 0, axis = (unsigned)g.indices[g.d].axis;
+    Bounds row, bounds;
+    int d_row = type->rank < TILE_MAX_TILE_RANK ? find_row(g.indices, g.rank, g.mask, &row, &b) : -1;
+    Mask columns = {d_row < 0 ? g.mask->condition : NULL, g.mask->lo, g.mask->hi};
+    bounds = bounds_of(&b, &columns, type->extent[axis]);
     operands[count++] = tile_op_operand(op, 0);
-    for (unsigned d = 0; d < rank; d++) {
-        kinds[d] = indices[d].kind;
-        unsigned own = indices[d].kind == TILE_ACCESS_RANGE ? 4 : 1;
-        for (unsigned i = 0; indices[d].kind != TILE_ACCESS_GATHER && i < own; i++)
-            operands[count++] = tile_op_operand(op, indices[d].operand + i);
-        if (indices[d].kind != TILE_ACCESS_GATHER) continue;
-        Bounds bounds = bounds_of(&b, mask, tile->type->extent[indices[d].axis]);
-        kinds[d] = TILE_ACCESS_RANGE;
-        operands[count++] = line->first;
-        operands[count++] = tile_build_i64(&b, 1);
-        operands[count++] = bounds.lo;
-        operands[count++] = bounds.hi;
+    for (unsigned d = 0; d < g.rank; d++) {
+        const TileAccessIndex *index = &g.indices[d];
+        bool is_row = (int)d == d_row;
+        kinds[d] = d == g.d || is_row ? TILE_ACCESS_RANGE : (int64_t)index->kind;
+        if (is_row) add_range(&b, operands, &count, tile_op_operand(index->first->op, 1), row);
+        if (d == g.d) add_range(&b, operands, &count, g.line->first, bounds);
+        for (unsigned i = 0; d != g.d && !is_row && i < (index->kind == TILE_ACCESS_RANGE ? 4 : 1); i++)
+            operands[count++] = tile_op_operand(op, index->operand + i);
     }
-    TileAttribute access = {.key = TILE_ATTRIBUTE_ACCESS, .count = rank, .integers = kinds};
-    TileOp *made = tile_build_op(&b, TILE_OP_LOAD_TILE, operands, count, &access, 1, &tile->type, 1);
-    made->results[0].name = tile->name;
-    tile_value_replace(tile, &made->results[0]);
+    for (unsigned i = 0; i < type->rank; i++) extents[i + 1] = type->extent[i];
+    const TileType *wide = d_row < 0 ? type : tile_type_tile(b.module->context, type->scalar, type->rank + 1u, extents);
+    TileAttribute access = {.key = TILE_ATTRIBUTE_ACCESS, .count = g.rank, .integers = kinds};
+    TileValue *made = tile_op_result(tile_build_op(&b, TILE_OP_LOAD_TILE, operands, count, &access, 1, &wide, 1), 0);
+    made->name = tile->name;
+    if (d_row >= 0) {
+        made = fill_row(&b, made, type, axis, row, bounds);
+        tile_map_set(&lines->filled, made, (void *)g.mask);
+    }
+    tile_value_replace(tile, made);
     tile_op_erase(op);
     lines->changed = true;
+}
+
+/* ---- what is 0 already ---- */
+
+/* A fill by 0 of lanes that are 0 already has one axis less; NULL: none is left. */
+static TileValue *without_axis(TileBuilder *b, TileOp *fill, unsigned dropped) {
+    const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
+    int64_t others[TILE_MAX_TILE_RANK];
+    TileValue *bounds[2 * TILE_MAX_TILE_RANK];
+    unsigned count = 0;
+    for (unsigned i = 0; i < axes->count; i++) {
+        if (i == dropped) continue;
+        others[count] = axes->integers[i];
+        bounds[2 * count] = tile_fill_lo(fill, i);
+        bounds[2 * count++ + 1] = tile_fill_hi(fill, i);
+    }
+    if (!count) return NULL;
+    return tile_build_fill(b, tile_op_operand(fill, 0), tile_op_named(fill, TILE_OPERAND_FILLING), others, bounds, count);
+}
+
+static bool is_zero(const TileValue *value) {
+    uint64_t bits;
+    return tile_value_bits(value, &bits) && bits == 0;
+}
+
+/* Does the fill leave nothing where the condition does not hold, and everything where it does? */
+static bool fills_by_condition(const TileOp *fill, unsigned i, const TileValue *condition, int64_t lanes) {
+    const TileOp *chosen = tile_value_def(tile_fill_hi(fill, i), TILE_OP_SELECT);
+    return chosen && tile_op_operand(chosen, 0) == condition && tile_value_is_integer(tile_op_operand(chosen, 1), lanes) &&
+           tile_value_is_integer(tile_op_operand(chosen, 2), 0) && tile_value_is_integer(tile_fill_lo(fill, i), 0);
+}
+
+static void use_in_fill(Lines *lines, TileOp *op) {
+    const Mask *done = tile_map_get(&lines->filled, tile_op_operand(op, 0));
+    const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
+    TileValue *result = &op->results[0];
+    int axis = done ? growing_axis(lines, result) : -1;
+    if (axis < 0 || !is_zero(tile_op_named(op, TILE_OPERAND_FILLING))) return;
+    tile_map_set(&lines->filled, result, (void *)done);
+    for (unsigned i = 0; i < axes->count; i++) {
+        if (axes->integers[i] != axis || !fills_by_condition(op, i, done->condition, result->type->extent[axis])) continue;
+        TileBuilder b = tile_builder_before(lines->join->context->module, op);
+        TileValue *rest = without_axis(&b, op, i);
+        if (!rest) rest = tile_op_operand(op, 0);
+        else tile_map_set(&lines->filled, rest, (void *)done);
+        tile_value_replace(result, rest);
+        tile_op_erase(op);
+        return;
+    }
+}
+
+/* Is the tile 0 already outside of the mask? */
+static bool is_filled(const Lines *lines, const TileValue *tile, const Mask *mask) {
+    const Mask *done = tile_map_get(&lines->filled, tile);
+    return done && done->lo == mask->lo && done->hi == mask->hi && (!mask->condition || mask->condition == done->condition);
 }
 
 /* A choice between a tile and a number by lanes is a fill; by a condition alone, it chooses by that. */
@@ -222,6 +335,11 @@ static void use_in_select(Lines *lines, TileOp *op) {
     const TileType *scalar = tile_type_scalar(b.module->context, result->type->scalar);
     TileValue *filling = tile_build_bits(&b, scalar, tile_op_get(other, TILE_ATTRIBUTE_VALUE)->bits);
     Bounds bounds = bounds_of(&b, mask, result->type->extent[axis]);
+    if (tile_op_get(other, TILE_ATTRIBUTE_VALUE)->bits == 0 && is_filled(lines, tile_op_operand(op, 1), mask)) {
+        tile_value_replace(result, tile_op_operand(op, 1));
+        tile_op_erase(op);
+        return;
+    }
     TileValue *filled = tile_build_fill(&b, tile_op_operand(op, 1), filling, (const int64_t[]){axis},
                                         (TileValue *[]){bounds.lo, bounds.hi}, 1);
     tile_value_replace(result, filled);
@@ -244,6 +362,7 @@ static void visit(Lines *lines, TileBlock *block, TileOp *branch) {
         lines->place = branch ? branch : op;
         if (op->id == TILE_OP_LOAD_TILE) use_in_load(lines, op);
         else if (op->id == TILE_OP_SELECT) use_in_select(lines, op);
+        else if (op->id == TILE_OP_FILL) use_in_fill(lines, op);
         else if (op->id == TILE_OP_IF) visit_branch(lines, op);
         else if (op->result_count != 1 || !tile_type_is_tile(op->results[0].type)) continue;
         else if (op->id == TILE_OP_IOTA && op->results[0].type->rank == 1) {
@@ -260,6 +379,7 @@ bool gpu_use_lines(GpuJoin *join) {
     Lines lines = {.join = join};
     tile_map_init(&lines.lines, join->context->scratch);
     tile_map_init(&lines.masks, join->context->scratch);
+    tile_map_init(&lines.filled, join->context->scratch);
     visit(&lines, &join->around->regions[0], NULL);
     return lines.changed;
 }

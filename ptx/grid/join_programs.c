@@ -24,29 +24,28 @@
  *       return
  *     }
  * After:
- *     func kernel tile @k(%a: tensor<f16, 3, in>, %b: tensor<f16, 2, in>, %c: tensor<f32, 3, out> {noalias}) joined_rows
- *         = 64 joined_columns = 16 {
+ *     func kernel tile @k(%a: tensor<f16, 3, in>, %b: tensor<f16, 2, in>, %c: tensor<f32, 3, out> {noalias}) joined_rows = 64 joined_columns = 16 {
  *       %H = dim %a {axis = 0} : i64
  *       %W = dim %a {axis = 1} : i64
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
- *       %16 = const {value = 16} : i64
- *       %0 = const {value = 3} : i64
- *       %1 = add %H, %0 : i64
- *       %2 = const {value = 4} : i64
- *       %3 = div %1, %2 : i64
- *       grid %3 (%h: i64) {
- *         %4 = mul %h, %2 : i64
- *         %5 = sub %H, %4 : i64
- *         %hi = min %W, %16 : i64
- *         %6 = min %5, %2 : i64
- *         %x = load_tile %a, %4, %one, %zero, %6, %zero, %one, %zero, %hi, %zero, %one, %zero, %16 {access = [range, range, range]} : f16[4, 16, 16]
- *         %7 = reshape %x : f16[64, 16]
- *         %y = load_tile %b, %zero, %one, %zero, %16, %zero, %one, %zero, %16 {access = [range, range]} : f16[16, 16]
+ *       %0 = const {value = 16} : i64
+ *       %1 = const {value = 3} : i64
+ *       %2 = add %H, %1 : i64
+ *       %3 = const {value = 4} : i64
+ *       %4 = div %2, %3 : i64
+ *       grid %4 (%h: i64) {
+ *         %5 = mul %h, %3 : i64
+ *         %6 = sub %H, %5 : i64
+ *         %hi = min %W, %0 : i64
+ *         %7 = min %6, %3 : i64
+ *         %x = load_tile %a, %5, %one, %zero, %7, %zero, %one, %zero, %hi, %zero, %one, %zero, %0 {access = [range, range, range]} : f16[4, 16, 16]
+ *         %x.1 = reshape %x : f16[64, 16]
+ *         %y = load_tile %b, %zero, %one, %zero, %0, %zero, %one, %zero, %0 {access = [range, range]} : f16[16, 16]
  *         %8 = const {value = 0.0} : f32[64, 16]
- *         %s = dot %7, %y, %8 : f32[64, 16]
+ *         %s = dot %x.1, %y, %8 : f32[64, 16]
  *         %9 = reshape %s : f32[4, 16, 16]
- *         store_tile %c, %9, %4, %one, %zero, %6, %zero, %one, %zero, %hi, %zero, %one, %zero, %16 {access = [range, range, range]}
+ *         store_tile %c, %9, %5, %one, %zero, %7, %zero, %one, %zero, %hi, %zero, %one, %zero, %0 {access = [range, range, range]}
  *         yield
  *       }
  *       return

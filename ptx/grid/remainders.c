@@ -43,6 +43,47 @@
  *       return
  *     }
  * After:
+ *     func kernel tile @k(%x: tensor<f16, 2, in>, %w: tensor<f16, 2, in>, %y: tensor<f32, 2, out> {noalias}) {
+ *       %Q = dim %y {axis = 0} : i64
+ *       %W = dim %x {axis = 0} : i64
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %0 = const {value = 15} : i64
+ *       %1 = const {value = 16} : i64
+ *       %acc = const {value = 0.0} : f32[16, 16]
+ *       %nothing = const {value = 0.0} : f16[16, 16]
+ *       %up = add %Q, %0 : i64
+ *       %n = div %up, %1 : i64
+ *       %2 = const {value = 2} : i64
+ *       %3 = add %n, %one : i64
+ *       %4 = div %3, %2 : i64
+ *       %5 = mul %4, %2 : i64
+ *       grid %5 (%q: i64) {
+ *         %6 = div %q, %2 : i64
+ *         %7 = mul %6, %2 : i64
+ *         %8 = sub %q, %7 : i64
+ *         %9 = const {value = 32} : i64
+ *         %10 = mul %6, %9 : i64
+ *         %m = add %10, %8 : i64
+ *         %11 = rem %m, %2 : i64
+ *         %12 = eq %11, %zero : bool
+ *         %13 = div %m, %2 : i64
+ *         %14 = sub %W, %13 : i64
+ *         %15 = min %14, %1 : i64
+ *         %a = load_tile %x, %13, %one, %zero, %15, %zero, %one, %zero, %1 {access = [range, range]} : f16[16, 16]
+ *         %16 = splat %12 : bool[16, 16]
+ *         %v = select %16, %a, %nothing : f16[16, 16]
+ *         %b = load_tile %w, %zero, %one, %zero, %1, %zero, %one, %zero, %1 {access = [range, range]} : f16[16, 16]
+ *         %s = dot %v, %b, %acc : f32[16, 16]
+ *         %left = sub %Q, %m : i64
+ *         %hi = min %left, %9 : i64
+ *         %17 = add %hi, %one : i64
+ *         %18 = div %17, %2 : i64
+ *         store_tile %y, %s, %m, %2, %zero, %18, %zero, %one, %zero, %1 {access = [range, range]}
+ *         yield
+ *       }
+ *       return
+ *     }
  * Run: --passes=gpu-remainders,canonicalise,cse,dce
  * Needs: inline, cse; bounds in the form that facts gives them. Keeps: tile form; each element of a result is computed as
  * before. Cost: linear for each axis of a grid. */

@@ -1,6 +1,6 @@
 /* Purpose: multiply no zeros. A left operand that is where(condition, x, 0) is all zero if a part of the condition that is the same for all
  * lanes is false, as in every second row of a transposed convolution. The loop over k that adds up its products then runs only where
- * that part is true. A product of zeros is 0, or no number if the right operand is none: what such products add to a column, 0
+ * that part is true. A product of zeros is 0 or -0, or no number if the right operand is none: what such products add to a column, 0, -0
  * or NaN, is computed once for all programs, by a grid of its own, and added behind the loops.
  *
  * Before:
@@ -32,9 +32,79 @@
  *       return
  *     }
  * After:
+ *     func kernel tile @k(%x: tensor<f32, 2, in>, %w: tensor<f32, 3, in>, %y: tensor<f32, 2, out> {noalias}) {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %two = const {value = 2} : i64
+ *       %n = const {value = 8} : i64
+ *       %none = const {value = 0.0} : f32[8, 8]
+ *       %R = dim %w {axis = 0} : i64
+ *       %C = dim %w {axis = 1} : i64
+ *       %0 = dim %w {axis = 2} : i64
+ *       %1 = const {value = 127} : i64
+ *       %2 = add %0, %1 : i64
+ *       %3 = const {value = 128} : i64
+ *       %4 = div %2, %3 : i64
+ *       %5 = temp %R, %0 : tensor<f32, 2, temp>
+ *       grid %R, %4 (%6: i64, %7: i64) {
+ *         %8 = const {value = -0.0} : f32[128]
+ *         %9 = mul %7, %3 : i64
+ *         %10 = sub %0, %9 : i64
+ *         %11 = min %10, %3 : i64
+ *         %12 = const {value = 16} : i64
+ *         %13 = for %zero, %C, %12, %8 : f32[128] (%14: i64, %15: f32[128]) {
+ *           %16 = sub %C, %14 : i64
+ *           %17 = min %16, %12 : i64
+ *           %18 = load_tile %w, %6, %14, %one, %zero, %17, %9, %one, %zero, %11 {access = [index, range, range]} : f32[16, 128]
+ *           %19 = const {value = -1.0} : f32
+ *           %20 = fill %18, %19, %zero, %17, %zero, %11 {axes = [0, 1]} : f32[16, 128]
+ *           %21 = const {value = 0.0} : f32[16, 128]
+ *           %22 = mul %20, %21 : f32[16, 128]
+ *           %23 = reduce %22 {axis = 0, kind = sum} : f32[128]
+ *           %24 = add %15, %23 : f32[128]
+ *           yield %24
+ *         }
+ *         store_tile %5, %13, %6, %9, %one, %zero, %11 {access = [index, range]}
+ *         yield
+ *       }
+ *       grid %one (%p: i64) {
+ *         %sum = for %zero, %R, %one, %none : f32[8, 8] (%i: i64, %before: f32[8, 8]) {
+ *           %half = rem %i, %two : i64
+ *           %even = eq %half, %zero : bool
+ *           %inner = if %even : f32[8, 8] {
+ *             %inner.1 = for %zero, %C, %n, %before : f32[8, 8] (%k: i64, %acc: f32[8, 8]) {
+ *               %a = load_tile %x, %zero, %one, %zero, %n, %k, %one, %zero, %n {access = [range, range]} : f32[8, 8]
+ *               %b = load_tile %w, %i, %k, %one, %zero, %n, %zero, %one, %zero, %n {access = [index, range, range]} : f32[8, 8]
+ *               %c = dot %a, %b, %acc : f32[8, 8]
+ *               yield %c
+ *             }
+ *             yield %inner.1
+ *           } {
+ *             yield %before
+ *           }
+ *           yield %inner
+ *         }
+ *         %25 = const {value = -0.0} : f32[8]
+ *         %26 = for %zero, %R, %one, %25 : f32[8] (%27: i64, %28: f32[8]) {
+ *           %29 = load_tile %5, %27, %zero, %one, %zero, %n {access = [index, range]} : f32[8]
+ *           %half.1 = rem %27, %two : i64
+ *           %even.1 = eq %half.1, %zero : bool
+ *           %30 = splat %even.1 : bool[8]
+ *           %31 = select %30, %25, %29 : f32[8]
+ *           %32 = add %28, %31 : f32[8]
+ *           yield %32
+ *         }
+ *         %33 = reshape %26 : f32[1, 8]
+ *         %34 = broadcast %33 : f32[8, 8]
+ *         %35 = add %sum, %34 : f32[8, 8]
+ *         store_tile %y, %35, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *         yield
+ *       }
+ *       return
+ *     }
  * Run: --passes=gpu-zeros,canonicalise,cse,dce
- * Needs: licm ahead of it, which moves conditions out of loops. Keeps: tile form; every bit of a sum that begins at 0 and is a
- * number. Cost: linear. */
+ * Needs: licm ahead of it, which moves conditions out of loops. Keeps: tile form; every bit of sums that begin at 0, but
+ * for the sign of a 0 that an underflow has left. Cost: linear. */
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
 #include "lowering/memory.h"
@@ -83,10 +153,12 @@ static bool is_zero(const TileValue *value) {
     return tile_value_bits(value, &bits) && bits == 0;
 }
 
-/* The load of the right operand, which is filled along k with 0 at most. */
-static TileOp *load_of(const TileOp *dot) {
+/* The load of the right operand, which is filled along k with 0 at most. `turned`: k is its second axis. */
+static TileOp *load_of(const TileOp *dot, bool *turned) {
     TileOp *op = tile_op_operand(dot, 1)->op;
-    if (op && op->id == TILE_OP_FILL) op = tile_op_operand(op, 0)->op;
+    *turned = false;
+    for (; op && (op->id == TILE_OP_FILL || op->id == TILE_OP_PERMUTE); op = tile_op_operand(op, 0)->op)
+        *turned ^= op->id == TILE_OP_PERMUTE && tile_op_get(op, TILE_ATTRIBUTE_AXES)->integers[0] != 0;
     return op && op->id == TILE_OP_LOAD_TILE ? op : NULL;
 }
 
@@ -105,8 +177,9 @@ static bool is_whole_axis(const Zeros *z, const TileOp *loop, const TileValue *t
 
 /* NULL: what products of zeros add can be computed ahead. */
 static const char *why_not_ahead(const Zeros *z, Chain *chain) {
-    chain->load = load_of(chain->dot);
-    if (!chain->load) return "its right operand is computed";
+    bool turned;
+    chain->load = load_of(chain->dot, &turned);
+    if (!chain->load || chain->load->results[0].type->rank != 2) return "its right operand is computed";
     const TileValue *tensor = tile_op_operand(chain->load, 0);
     chain->rank = tile_access_read(chain->load, chain->indices);
     if (tensor->op || tensor->type->access != TILE_ACCESS_IN || chain->rank > MOST_AXES) return "its right operand is no argument";
@@ -118,7 +191,7 @@ static const char *why_not_ahead(const Zeros *z, Chain *chain) {
         const TileAccessIndex *index = &chain->indices[d];
         if (index->kind == TILE_ACCESS_INDEX) continue;
         if (index->kind != TILE_ACCESS_RANGE || !tile_value_is_integer(index->step, 1)) return "its right operand is gathered";
-        if (index->axis != 0) {
+        if (index->axis != (int)turned) {
             chain->n = d;
             continue;
         }
@@ -189,7 +262,7 @@ static TileValue *rest(TileBuilder *b, TileValue *extent, TileValue *first, int6
 static void build_program(TileBuilder *b, const Chain *chain, TileOp *grid, TileValue *temp, TileValue *const *extents) {
     TileContext *context = b->module->context;
     const TileType *lanes = tile_type_tile(context, TILE_F32, 1, (const int64_t[]){LANES});
-    TileValue *zero = tile_build_i64(b, 0), *place[MOST_AXES], *none = tile_build_bits(b, lanes, 0);
+    TileValue *zero = tile_build_i64(b, 0), *place[MOST_AXES], *none = tile_build_number(b, lanes, -0.0);
     unsigned next = 0;
     for (unsigned d = 0; d < chain->rank; d++)
         if (d != chain->k) place[d] = grid->regions[0].arguments[next++];
@@ -211,7 +284,7 @@ static void build_program(TileBuilder *b, const Chain *chain, TileOp *grid, Tile
     const int64_t shape[] = {turned ? LANES : STEP, turned ? STEP : LANES};
     TileScalar scalar = tile_op_operand(chain->load, 0)->type->scalar;
     TileValue *tile = tile_op_result(build_access(&in, TILE_OP_LOAD_TILE, &from, tile_type_tile(context, scalar, 2, shape)), 0);
-    TileValue *nothing = tile_build_bits(&in, tile_type_scalar(context, scalar), 0);
+    TileValue *nothing = tile_build_number(&in, tile_type_scalar(context, scalar), -1); /* makes -0, which adds nothing */
     TileValue *bounds[] = {zero, turned ? columns : rows, zero, turned ? rows : columns};
     tile = tile_build_fill(&in, tile, nothing, (const int64_t[]){0, 1}, bounds, 2);
     tile = tile_build_convert(&in, tile, TILE_F32);
@@ -289,7 +362,7 @@ static TileValue *build_loops(Zeros *z, TileBuilder *outer, const Chain *chain, 
         TileValue *left = tile_op_result(build_access(&b, TILE_OP_LOAD_TILE, &access, before->type), 0);
         TileValue *condition = tile_build_splat(&b, copied(z, &b, chain->condition, outermost),
                                                 tile_type_with_scalar(b.module->context, before->type, TILE_BOOL));
-        left = tile_build_ternary(&b, TILE_OP_SELECT, condition, tile_build_bits(&b, before->type, 0), left);
+        left = tile_build_ternary(&b, TILE_OP_SELECT, condition, tile_build_number(&b, before->type, -0.0), left);
         own = tile_build_binary(&b, TILE_OP_ADD, own, left);
     }
     tile_build_end(&b, TILE_OP_YIELD, &own, 1);
@@ -305,7 +378,7 @@ static void add_left_out(Zeros *z, const Chain *chain, TileValue *temp) {
     tile_map_init(&z->map, z->context->scratch);
     const int64_t *extent = sum->type->extent, row[] = {1, extent[1]};
     const TileType *type = tile_type_tile(module->context, TILE_F32, 1, &extent[1]);
-    TileValue *left = build_loops(z, &b, chain, chain->count - 1, temp, tile_build_bits(&b, type, 0));
+    TileValue *left = build_loops(z, &b, chain, chain->count - 1, temp, tile_build_number(&b, type, -0.0));
     left = tile_build_broadcast(&b, tile_build_reshape(&b, left, 2, row), extent);
     TileOp *all = tile_build_op(&b, TILE_OP_ADD, (TileValue *[]){sum, left}, 2, NULL, 0, &sum->type, 1);
     for (TileUse *use = sum->first_use, *next; use; use = next) {

@@ -93,6 +93,7 @@ typedef struct Copy {
     unsigned order[MOST_AXES];
     int64_t width; /* elements of a row that products take at a time */
     TileOp *grid;  /* the first that reads it */
+    bool short_rows; /* of the tensor: products take one element of its last axis at a time, as of a window */
 } Copy;
 
 typedef struct Packing {
@@ -227,6 +228,7 @@ static void look_at_operand(Pack *pack, const TileOp *dot, unsigned number) {
     for (size_t i = 0; i < pack->loads.count; i++)
         if (pack->loads.items[i].load == load) return;
     Packing packing = {load, find_copy(pack, tile_op_operand(load, 0), row, tile->extent[indices[row].axis])};
+    pack->copies.items[packing.copy].short_rows = indices[rank - 1].kind == TILE_ACCESS_INDEX;
     tile_list_push(pack->context->scratch, &pack->loads, packing);
 }
 
@@ -281,11 +283,16 @@ static void add_axis(Access *access, const Window *window, unsigned axis) {
 
 /* Along the copy's rows, and along the tensor's, which are those of the copy but for an exchange of axes. */
 static Window choose_window(const Copy *copy, unsigned rank) {
-    enum { ELEMENTS = 4096, WIDEST = 128, SQUARE = 64 };
+    enum { ELEMENTS = 4096, WIDEST = 128, SQUARE = 64, WINDOW = 4, LONG = 256 };
     Window window = {.axes = {rank - 2, rank - 1}};
     bool exchanged = copy->order[rank - 1] != rank - 1;
     for (unsigned i = 0; exchanged && i < rank; i++)
         if (copy->order[i] == rank - 1) window.axes[0] = i;
+    if (exchanged && copy->short_rows) {
+        window.extents[0] = WINDOW;
+        window.extents[1] = LONG;
+        return window;
+    }
     int64_t widest = exchanged ? SQUARE : WIDEST;
     window.extents[1] = copy->width < widest ? copy->width : widest;
     window.extents[0] = ELEMENTS / window.extents[1] < SQUARE ? ELEMENTS / window.extents[1] : SQUARE;

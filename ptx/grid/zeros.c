@@ -85,20 +85,19 @@
  *           yield %inner
  *         }
  *         %25 = const {value = -0.0} : f32[8]
- *         %26 = max %R, %zero : i64
- *         %27 = for %zero, %26, %one, %25 : f32[8] (%28: i64, %29: f32[8]) {
- *           %30 = load_tile %5, %28, %zero, %one, %zero, %n {access = [index, range]} : f32[8]
- *           %half.1 = rem %28, %two : i64
+ *         %26 = for %zero, %R, %one, %25 : f32[8] (%27: i64, %28: f32[8]) {
+ *           %29 = load_tile %5, %27, %zero, %one, %zero, %n {access = [index, range]} : f32[8]
+ *           %half.1 = rem %27, %two : i64
  *           %even.1 = eq %half.1, %zero : bool
- *           %31 = splat %even.1 : bool[8]
- *           %32 = select %31, %25, %30 : f32[8]
- *           %33 = add %29, %32 : f32[8]
- *           yield %33
+ *           %30 = splat %even.1 : bool[8]
+ *           %31 = select %30, %25, %29 : f32[8]
+ *           %32 = add %28, %31 : f32[8]
+ *           yield %32
  *         }
- *         %34 = reshape %27 : f32[1, 8]
- *         %35 = broadcast %34 : f32[8, 8]
- *         %36 = add %sum, %35 : f32[8, 8]
- *         store_tile %y, %36, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *         %33 = reshape %26 : f32[1, 8]
+ *         %34 = broadcast %33 : f32[8, 8]
+ *         %35 = add %sum, %34 : f32[8, 8]
+ *         store_tile %y, %35, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
  *         yield
  *       }
  *       return
@@ -224,7 +223,7 @@ static bool can_copy_all(const Chain *chain) {
     const TileAccessIndex *n = &chain->indices[chain->n];
     can = can && tile_value_outside(n->first, outermost) && tile_value_outside(n->lo, outermost) && tile_value_outside(n->hi, outermost);
     for (unsigned i = 1; can && i < chain->count; i++)
-        for (unsigned k = 0; k < 3; k++) can = can && tile_value_outside(tile_op_operand(chain->loops[i], k), outermost);
+        for (unsigned k = 0; k < 3; k++) can = can && can_copy(tile_op_operand(chain->loops[i], k), outermost, 0);
     return can;
 }
 
@@ -339,63 +338,34 @@ static TileValue *copied(Zeros *z, TileBuilder *b, TileValue *value, const TileO
     return tile_map_get(&z->map, value);
 }
 
-static TileValue *trip_count(Zeros *z, TileBuilder *b, const TileOp *loop, const TileOp *outermost) {
-    TileValue *lo = copied(z, b, tile_op_operand(loop, 0), outermost), *step = copied(z, b, tile_op_operand(loop, 2), outermost),
-              *length = tile_build_binary(b, TILE_OP_SUB, copied(z, b, tile_op_operand(loop, 1), outermost), lo);
-    length = tile_build_binary(b, TILE_OP_MAX, length, tile_build_i64(b, 0));
-    TileValue *more = tile_build_binary(b, TILE_OP_SUB, step, tile_build_i64(b, 1));
-    return tile_build_binary(b, TILE_OP_DIV, tile_build_binary(b, TILE_OP_ADD, length, more), step);
-}
-
-/* The indices of the loops but that over k, which are the digits of the number, the innermost one's the lowest. */
-static void build_indices(Zeros *z, TileBuilder *b, const Chain *chain, TileValue *const *trips, TileValue *number) {
-    const TileOp *outermost = chain->loops[chain->count - 1];
-    for (unsigned i = 1; i < chain->count; i++) {
-        const TileOp *loop = chain->loops[i];
-        TileValue *digit = number;
-        if (i + 1 < chain->count) {
-            TileValue *rest = tile_build_binary(b, TILE_OP_DIV, number, trips[i]);
-            digit = tile_build_binary(b, TILE_OP_SUB, number, tile_build_binary(b, TILE_OP_MUL, rest, trips[i]));
-            number = rest;
-        }
-        TileValue *step = copied(z, b, tile_op_operand(loop, 2), outermost), *lo = copied(z, b, tile_op_operand(loop, 0), outermost);
-        digit = tile_build_binary(b, TILE_OP_ADD, lo, tile_build_binary(b, TILE_OP_MUL, digit, step));
-        tile_map_set(&z->map, loop->regions[0].arguments[0], digit);
-    }
-}
-
-/* What is left out of one iteration. */
-static TileValue *build_left_out(Zeros *z, TileBuilder *b, const Chain *chain, TileValue *temp, const TileType *type) {
-    const TileOp *outermost = chain->loops[chain->count - 1];
-    Access access = {.operands = {temp}, .count = 1};
-    for (unsigned d = 0; d < chain->rank; d++) {
-        const TileAccessIndex *index = &chain->indices[d];
-        if (d == chain->n)
-            add_range(b, &access, index->first, index->lo, index->hi);
-        else if (d != chain->k)
-            add_index(&access, copied(z, b, index->first, outermost));
-    }
-    TileValue *left = tile_op_result(build_access(b, TILE_OP_LOAD_TILE, &access, type), 0),
-              *condition = copied(z, b, chain->condition, outermost);
-    condition = tile_build_splat(b, condition, tile_type_with_scalar(b->module->context, type, TILE_BOOL));
-    return tile_build_ternary(b, TILE_OP_SELECT, condition, tile_build_number(b, type, -0.0), left);
-}
-
-/* The loops once more but for that over k, as one, whose loads do not wait for one another: what was left out. */
-static TileValue *build_loop(Zeros *z, TileBuilder *outer, const Chain *chain, TileValue *temp, const TileType *type) {
-    const TileOp *outermost = chain->loops[chain->count - 1];
-    TileValue *trips[MOST_LOOPS], *all = tile_build_i64(outer, 1), *none = tile_build_number(outer, type, -0.0);
-    for (unsigned i = 1; i < chain->count; i++) {
-        trips[i] = trip_count(z, outer, chain->loops[i], outermost);
-        all = tile_build_binary(outer, TILE_OP_MUL, all, trips[i]);
-    }
-    TileOp *loop = tile_build_for(outer, tile_build_i64(outer, 0), all, tile_build_i64(outer, 1), &none, 1);
+/* The loops once more but for that over k, from number `depth` inward, which add up what was left out. */
+static TileValue *build_loops(Zeros *z, TileBuilder *outer, const Chain *chain, unsigned depth, TileValue *temp, TileValue *before) {
+    const TileOp *old = chain->loops[depth], *outermost = chain->loops[chain->count - 1];
+    TileValue *range[3];
+    for (unsigned i = 0; i < 3; i++) range[i] = copied(z, outer, tile_op_operand(old, i), outermost);
+    TileOp *loop = tile_build_for(outer, range[0], range[1], range[2], &before, 1);
     TileBuilder b = tile_builder_at_end(z->context->module, &loop->regions[0]);
-    b.location = outer->location;
-    build_indices(z, &b, chain, trips, loop->regions[0].arguments[0]);
-    TileValue *left = build_left_out(z, &b, chain, temp, type);
-    left = tile_build_binary(&b, TILE_OP_ADD, loop->regions[0].arguments[1], left);
-    tile_build_end(&b, TILE_OP_YIELD, &left, 1);
+    b.location = old->location;
+    tile_map_set(&z->map, old->regions[0].arguments[0], loop->regions[0].arguments[0]);
+    TileValue *own = loop->regions[0].arguments[1];
+    if (depth > 1) {
+        own = build_loops(z, &b, chain, depth - 1, temp, own);
+    } else {
+        Access access = {.operands = {temp}, .count = 1};
+        for (unsigned d = 0; d < chain->rank; d++) {
+            const TileAccessIndex *index = &chain->indices[d];
+            if (d == chain->n)
+                add_range(&b, &access, index->first, index->lo, index->hi);
+            else if (d != chain->k)
+                add_index(&access, copied(z, &b, index->first, outermost));
+        }
+        TileValue *left = tile_op_result(build_access(&b, TILE_OP_LOAD_TILE, &access, before->type), 0);
+        TileValue *condition = tile_build_splat(&b, copied(z, &b, chain->condition, outermost),
+                                                tile_type_with_scalar(b.module->context, before->type, TILE_BOOL));
+        left = tile_build_ternary(&b, TILE_OP_SELECT, condition, tile_build_number(&b, before->type, -0.0), left);
+        own = tile_build_binary(&b, TILE_OP_ADD, own, left);
+    }
+    tile_build_end(&b, TILE_OP_YIELD, &own, 1);
     return tile_op_result(loop, 0);
 }
 
@@ -408,7 +378,7 @@ static void add_left_out(Zeros *z, const Chain *chain, TileValue *temp) {
     tile_map_init(&z->map, z->context->scratch);
     const int64_t *extent = sum->type->extent, row[] = {1, extent[1]};
     const TileType *type = tile_type_tile(module->context, TILE_F32, 1, &extent[1]);
-    TileValue *left = build_loop(z, &b, chain, temp, type);
+    TileValue *left = build_loops(z, &b, chain, chain->count - 1, temp, tile_build_number(&b, type, -0.0));
     left = tile_build_broadcast(&b, tile_build_reshape(&b, left, 2, row), extent);
     TileOp *all = tile_build_op(&b, TILE_OP_ADD, (TileValue *[]){sum, left}, 2, NULL, 0, &sum->type, 1);
     for (TileUse *use = sum->first_use, *next; use; use = next) {

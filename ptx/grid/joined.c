@@ -84,7 +84,7 @@ static bool tie_all(GpuJoin *join, const TileOp *op, const TileValue *x, const T
 static bool bounds_nothing(const GpuJoin *join, const TileValue *value) {
     int64_t number;
     const TileOp *chosen = tile_value_def(value, TILE_OP_SELECT);
-    if (chosen) return bounds_nothing(join, tile_op_operand(chosen, 1)) && bounds_nothing(join, tile_op_operand(chosen, 2));
+    if (chosen) return bounds_nothing(join, tile_op_named(chosen, TILE_OPERAND_X)) && bounds_nothing(join, tile_op_named(chosen, TILE_OPERAND_Y));
     return tile_value_integer(value, &number) && (number <= 0 || number >= join->size);
 }
 
@@ -101,7 +101,7 @@ static GpuPart part_of_sum(const TileOp *op, GpuPart x, GpuPart y) {
 }
 
 static GpuPart part_of_select(const GpuJoin *join, const TileOp *op) {
-    const TileValue *x = tile_op_operand(op, 1), *y = tile_op_operand(op, 2);
+    const TileValue *x = tile_op_named(op, TILE_OPERAND_X), *y = tile_op_named(op, TILE_OPERAND_Y);
     GpuPart test = gpu_joined_part(join, tile_op_operand(op, 0)), part = gpu_joined_part(join, x);
     int64_t other;
     if (test == GPU_PART_SAME) return join->size && is_bound(join, x) && is_bound(join, y) ? GPU_PART_BOUND : GPU_PART_OTHER;
@@ -264,7 +264,7 @@ static bool visit_dot(GpuJoin *join, const TileOp *op) {
     unsigned rank = a->type->rank;
     bool loop = join->around->id == TILE_OP_FOR;
     if (gpu_joined_is_any(join, a) || gpu_joined_is_any(join, b)) return refuse(join, op, "a product by a constant");
-    tie_all(join, op, tile_op_operand(op, 2), sum);
+    tie_all(join, op, tile_op_named(op, TILE_OPERAND_SUM), sum);
     for (unsigned i = 0; i + 1 < rank; i++) tie(join, a, i, sum, i);
     for (unsigned i = 0; i < rank; i++)
         if (i != rank - 2) tie(join, b, i, sum, i);
@@ -420,7 +420,7 @@ static bool ends_with_loop(const GpuJoin *join, const TileValue *bound) {
     const TileOp *op = bound->op;
     if (!op || tile_value_outside(bound, join->around)) return false;
     if (op->id == TILE_OP_SELECT) /* by a condition that all iterations share; else nothing is inside */
-        return ends_with_loop(join, tile_op_operand(op, 1)) && tile_value_is_integer(tile_op_operand(op, 2), 0);
+        return ends_with_loop(join, tile_op_named(op, TILE_OPERAND_X)) && tile_value_is_integer(tile_op_named(op, TILE_OPERAND_Y), 0);
     if (op->id == TILE_OP_MIN) return ends_with_loop(join, tile_op_operand(op, 0)) || ends_with_loop(join, tile_op_operand(op, 1));
     return op->id == TILE_OP_SUB && tile_op_operand(op, 0) == tile_op_operand(join->around, 1) && tile_op_operand(op, 1) == join->number;
 }

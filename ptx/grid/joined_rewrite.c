@@ -30,7 +30,8 @@ static TileValue *widened(const Rewrite *rewrite, TileBuilder *b, TileValue *val
     int64_t number;
     const TileOp *chosen = tile_value_def(value, TILE_OP_SELECT);
     if (chosen && gpu_joined_part(rewrite->join, value) == GPU_PART_SAME) {
-        TileValue *x = widened(rewrite, b, tile_op_operand(chosen, 1)), *y = widened(rewrite, b, tile_op_operand(chosen, 2));
+        TileValue *x = widened(rewrite, b, tile_op_named(chosen, TILE_OPERAND_X)),
+                  *y = widened(rewrite, b, tile_op_named(chosen, TILE_OPERAND_Y));
         return tile_build_ternary(b, TILE_OP_SELECT, tile_op_operand(chosen, 0), x, y);
     }
     bool lanes = tile_value_integer(value, &number) && number >= rewrite->join->size;

@@ -288,8 +288,8 @@ static bool is_zero(const TileValue *value) {
 /* Does the fill leave nothing where the condition does not hold, and everything where it does? */
 static bool fills_by_condition(const TileOp *fill, unsigned i, const TileValue *condition, int64_t lanes) {
     const TileOp *chosen = tile_value_def(tile_fill_hi(fill, i), TILE_OP_SELECT);
-    return chosen && tile_op_operand(chosen, 0) == condition && tile_value_is_integer(tile_op_operand(chosen, 1), lanes) &&
-           tile_value_is_integer(tile_op_operand(chosen, 2), 0) && tile_value_is_integer(tile_fill_lo(fill, i), 0);
+    return chosen && tile_op_operand(chosen, 0) == condition && tile_value_is_integer(tile_op_named(chosen, TILE_OPERAND_X), lanes) &&
+           tile_value_is_integer(tile_op_named(chosen, TILE_OPERAND_Y), 0) && tile_value_is_integer(tile_fill_lo(fill, i), 0);
 }
 
 static void use_in_fill(Lines *lines, TileOp *op) {
@@ -320,7 +320,7 @@ static bool is_filled(const Lines *lines, const TileValue *tile, const Mask *mas
 /* A choice between a tile and a number by lanes is a fill; by a condition alone, it chooses by that. */
 static void use_in_select(Lines *lines, TileOp *op) {
     TileValue *result = &op->results[0], *chooser = tile_op_operand(op, 0);
-    const TileOp *other = tile_value_def(tile_op_operand(op, 2), TILE_OP_CONST);
+    const TileOp *other = tile_value_def(tile_op_named(op, TILE_OPERAND_Y), TILE_OP_CONST);
     const Mask *mask = tile_type_is_tile(result->type) && tile_type_is_tile(chooser->type) ? mask_of(lines, chooser) : NULL;
     int axis = mask ? growing_axis(lines, result) : -1;
     if (!mask || !other) return;

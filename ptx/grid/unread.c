@@ -59,10 +59,10 @@ static bool ends_with_tensor(const Unread *unread, const TileOp *load, const Til
 /* The bound without that of the stores; NULL: it has not both. Behind a condition that all lanes share it is the same. */
 static TileValue *without_stores(Unread *unread, const TileOp *load, const TileAccessIndex *index, unsigned axis, TileValue *bound) {
     TileOp *op = bound->op;
-    if (op && op->id == TILE_OP_SELECT && tile_value_is_integer(tile_op_operand(op, 2), 0)) {
-        TileValue *rest = without_stores(unread, load, index, axis, tile_op_operand(op, 1));
+    if (op && op->id == TILE_OP_SELECT && tile_value_is_integer(tile_op_named(op, TILE_OPERAND_Y), 0)) {
+        TileValue *rest = without_stores(unread, load, index, axis, tile_op_named(op, TILE_OPERAND_X));
         TileBuilder b = tile_builder_before(unread->join->context->module, op);
-        return rest ? tile_build_ternary(&b, TILE_OP_SELECT, tile_op_operand(op, 0), rest, tile_op_operand(op, 2)) : NULL;
+        return rest ? tile_build_ternary(&b, TILE_OP_SELECT, tile_op_operand(op, 0), rest, tile_op_named(op, TILE_OPERAND_Y)) : NULL;
     }
     for (unsigned i = 0; op && op->id == TILE_OP_MIN && i < 2; i++) {
         TileValue *rest = tile_op_operand(op, 1 - i);
@@ -92,7 +92,7 @@ static void relax_fill(TileOp *op, void *state) {
     if (op->id != TILE_OP_FILL) return;
     unsigned count, first = tile_op_operands(op, TILE_OPERAND_BOUNDS, &count);
     for (unsigned i = 0; i < axes->count; i++) {
-        TileValue *rest = tile_map_get(&unread->bounds, tile_op_operand(op, first + 2 * i + 1));
+        TileValue *rest = tile_map_get(&unread->bounds, tile_fill_hi(op, i));
         if (rest && gpu_joined_grows(unread->join, &op->results[0], (unsigned)axes->integers[i]))
             tile_op_set_operand(op, first + 2 * i + 1, rest);
     }

@@ -99,7 +99,7 @@ static Window find_window(const GpuNumbers *numbers, const TileOp *branch) {
     for (const TileOp *op = branch->block->op; op && window.count < MOST_LOOPS; op = op->block->op) {
         int64_t lo, hi, step;
         bool known = op->id == TILE_OP_FOR && !tile_loop_is_of_programs(op) && gpu_number_get(numbers, tile_op_operand(op, 0), &lo) &&
-                     gpu_number_get(numbers, tile_op_operand(op, 1), &hi) && gpu_number_get(numbers, tile_op_operand(op, 2), &step);
+                     gpu_number_get(numbers, tile_op_operand(op, 1), &hi) && gpu_number_get(numbers, tile_op_named(op, TILE_OPERAND_STEP), &step);
         if (!known || step < 1 || hi <= lo || (hi - lo + step - 1) / step > MOST_TRIPS) continue;
         unsigned i = window.count++;
         window.loops[i] = op;

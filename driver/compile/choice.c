@@ -273,13 +273,16 @@ static void look_for_large(TileOp *op, void *state) {
     *(bool *)state |= rows >= ROWS && rows * columns >= SUMS;
 }
 
-/* Has a point products of as many rows as wgmma takes? Then the text leaves the choice of their size to the model. */
-static bool has_large_products(const Instance *instance) {
-    bool large = false;
+/* Does the text decide how large products are: has a point some of as many rows as wgmma takes, or warps or stages, which go with
+ * a size? */
+static bool decides_sizes(const Instance *instance) {
+    bool decides = false;
     for (size_t i = 0; i < instance->count; i++)
-        for (TileFunc *func = instance->modules[i] ? instance->modules[i]->first : NULL; func; func = func->next)
-            if (func->kind == TILE_FUNC_PHASE) tile_block_walk(&func->body, look_for_large, &large);
-    return large;
+        for (TileFunc *func = instance->modules[i] ? instance->modules[i]->first : NULL; func; func = func->next) {
+            if (func->kind == TILE_FUNC_KERNEL) decides |= !instance->schedules[i].turns && (func->warps || func->stages);
+            if (func->kind == TILE_FUNC_PHASE) tile_block_walk(&func->body, look_for_large, &decides);
+        }
+    return decides;
 }
 
 /* Is the newest point, with its schedule, the same code as an earlier one? Small tiles become those of others. */
@@ -327,7 +330,7 @@ static tile_status make_instance(TileUnit *unit, void *state) {
     for (size_t i = 0; i < found.points.count && instance->count < MOST_CANDIDATES; i++)
         if (is_candidate(&found, found.points.items[i], found.points.items[0]))
             add_points(unit, kernel, making, &found, found.points.items[i], &tries);
-    tries.joins = !has_large_products(instance);
+    tries.joins = !decides_sizes(instance);
     for (size_t i = 0; i < found.points.count && tries.joins; i++)
         if (is_candidate(&found, found.points.items[i], found.points.items[0]))
             add_joined(unit, kernel, making, &found, found.points.items[i], &tries);

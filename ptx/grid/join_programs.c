@@ -98,13 +98,15 @@ static int64_t programs_wanted(const GpuJoin *join, const Products *products, co
     return most ? most : 1;
 }
 
-/* As many iterations as rows along k need to have K_BYTES. */
+/* As many iterations as rows along k need to have K_BYTES. Of 8-bit floats each product has sums of its own, of fewer bits than those that
+ * it adds them to (docs/gpu.md, Sums): longer ones would be less exact. */
 static int64_t iterations_wanted(const GpuJoin *join, const Products *products) {
     int64_t most = 0;
     for (unsigned i = 0; i < products->count; i++) {
         const TileValue *a = tile_op_operand(products->dots[i], 0);
         int64_t wanted = quotient(K_BYTES / (int64_t)tile_scalar_bytes(a->type->scalar), a->type->extent[1]);
-        if (!gpu_joined_grows(join, a, 1)) return 1;
+        bool narrow = tile_scalar_is_float(a->type->scalar) && tile_scalar_bits(a->type->scalar) == 8;
+        if (narrow || !gpu_joined_grows(join, a, 1)) return 1;
         if (!most || wanted < most) most = wanted;
     }
     return most ? most : 1;

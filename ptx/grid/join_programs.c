@@ -64,13 +64,20 @@ enum { MOST_DOTS = 8, K_BYTES = 128 };
 typedef struct Products {
     TileOp *dots[MOST_DOTS];
     unsigned count;
-    bool all; /* each of two axes, and no more than that */
+    bool all; /* each of two axes and of operands that are loaded, and no more than that */
 } Products;
+
+/* Operands that are computed on their way pass through registers, which a larger tile has more of. */
+static bool is_loaded(const TileOp *dot, unsigned operand) {
+    const TileOp *op = tile_op_operand(dot, operand)->op;
+    while (op && (op->id == TILE_OP_FILL || op->id == TILE_OP_RESHAPE || op->id == TILE_OP_PERMUTE)) op = tile_op_operand(op, 0)->op;
+    return op && op->id == TILE_OP_LOAD_TILE;
+}
 
 static void find_dot(TileOp *op, void *state) {
     Products *products = state;
     if (op->id != TILE_OP_DOT) return;
-    products->all &= products->count < MOST_DOTS && op->results[0].type->rank == 2;
+    products->all &= products->count < MOST_DOTS && op->results[0].type->rank == 2 && is_loaded(op, 0) && is_loaded(op, 1);
     if (products->all) products->dots[products->count++] = op;
 }
 
@@ -180,6 +187,8 @@ static void visit_grid(Joining *joining, TileOp *grid) {
     bool changed = joining->changed;
     joining->products = find_products(&grid->regions[0]);
     joining->changed = false;
+    if (joining->products.count && !joining->products.all)
+        tile_pass_remark(joining->context, grid, TILE_DECISION_NOT_JOINED, "the grid", "%s", "operands of its products are computed");
     if (joining->products.all && joining->products.count) {
         for (unsigned axis = 0; axis < grid->operand_count; axis++) try_lanes(joining, grid, axis);
         for (unsigned axis = grid->operand_count; axis-- > 0;) try_axis(joining, grid, axis, 0);

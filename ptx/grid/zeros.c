@@ -41,27 +41,27 @@
  *       %R = dim %w {axis = 0} : i64
  *       %C = dim %w {axis = 1} : i64
  *       %0 = dim %w {axis = 2} : i64
- *       %1 = const {value = 31} : i64
+ *       %1 = const {value = 127} : i64
  *       %2 = add %0, %1 : i64
- *       %3 = const {value = 32} : i64
+ *       %3 = const {value = 128} : i64
  *       %4 = div %2, %3 : i64
  *       %5 = temp %R, %0 : tensor<f32, 2, temp>
  *       grid %R, %4 (%6: i64, %7: i64) {
- *         %8 = const {value = -0.0} : f32[32]
+ *         %8 = const {value = -0.0} : f32[128]
  *         %9 = mul %7, %3 : i64
  *         %10 = sub %0, %9 : i64
  *         %11 = min %10, %3 : i64
- *         %12 = const {value = 64} : i64
- *         %13 = for %zero, %C, %12, %8 : f32[32] (%14: i64, %15: f32[32]) {
+ *         %12 = const {value = 16} : i64
+ *         %13 = for %zero, %C, %12, %8 : f32[128] (%14: i64, %15: f32[128]) {
  *           %16 = sub %C, %14 : i64
  *           %17 = min %16, %12 : i64
- *           %18 = load_tile %w, %6, %14, %one, %zero, %17, %9, %one, %zero, %11 {access = [index, range, range]} : f32[64, 32]
+ *           %18 = load_tile %w, %6, %14, %one, %zero, %17, %9, %one, %zero, %11 {access = [index, range, range]} : f32[16, 128]
  *           %19 = const {value = -1.0} : f32
- *           %20 = fill %18, %19, %zero, %17, %zero, %11 {axes = [0, 1]} : f32[64, 32]
- *           %21 = const {value = 0.0} : f32[64, 32]
- *           %22 = mul %20, %21 : f32[64, 32]
- *           %23 = reduce %22 {axis = 0, kind = sum} : f32[32]
- *           %24 = add %15, %23 : f32[32]
+ *           %20 = fill %18, %19, %zero, %17, %zero, %11 {axes = [0, 1]} : f32[16, 128]
+ *           %21 = const {value = 0.0} : f32[16, 128]
+ *           %22 = mul %20, %21 : f32[16, 128]
+ *           %23 = reduce %22 {axis = 0, kind = sum} : f32[128]
+ *           %24 = add %15, %23 : f32[128]
  *           yield %24
  *         }
  *         store_tile %5, %13, %6, %9, %one, %zero, %11 {access = [index, range]}
@@ -111,7 +111,7 @@
 #include "lowering/zero_operand.h"
 #include "ptx/passes.h"
 
-enum { MOST_LOOPS = 6, DEEPEST = 24, MOST_AXES = 5, LANES = 32, STEP = 64 };
+enum { MOST_LOOPS = 6, DEEPEST = 24, MOST_AXES = 5, LANES = 128, STEP = 16 };
 
 /* A product whose left operand may be zero, the loops around it that only add up its sums, the innermost first, and how its right
  * operand is loaded: along `k` and `n`, axes of the tensor, whose other axes have indices. */

@@ -78,10 +78,11 @@
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
+#include "lowering/zero_operand.h"
 
 enum {
     MOST_LOOPS = 6,
-    DEEPEST = 24,             /* ops that a condition or an operand is looked for behind */
+    DEEPEST = 24,             /* ops that an operand is looked for behind */
     INFINITE = 0x7f800000,    /* the bits of f32 without the sign: from here on, no number */
     NOT_A_NUMBER = 0x7fc00000,
     MAGNITUDE = 0x7fffffff
@@ -99,51 +100,6 @@ typedef struct Zeros {
     TileMap map; /* values of the loops to their copies */
     bool changed;
 } Zeros;
-
-/* ---- conditions ---- */
-
-static bool is_false(const TileValue *value) { return tile_value_is_integer(value, 0); }
-
-/* A bool from outside of the loop that is the same for all lanes, and without which the mask is false; NULL: there is none. */
-static TileValue *part_of_mask(TileValue *mask, const TileOp *loop, unsigned depth) {
-    const TileOp *op = mask->op;
-    if (tile_type_is_scalar(mask->type) && tile_value_outside(mask, loop)) return op && op->id == TILE_OP_CONST ? NULL : mask;
-    if (!op || depth == DEEPEST) return NULL;
-    if (op->id == TILE_OP_IF) {
-        unsigned r = 0;
-        while (&op->results[r] != mask) r++;
-        TileValue *condition = tile_op_operand(op, 0);
-        return is_false(tile_op_operand(op->regions[1].last, r)) ? part_of_mask(condition, loop, depth + 1) : NULL;
-    }
-    bool moves = op->id == TILE_OP_BROADCAST || op->id == TILE_OP_RESHAPE || op->id == TILE_OP_SPLAT || op->id == TILE_OP_PERMUTE;
-    if (moves) return part_of_mask(tile_op_operand(op, 0), loop, depth + 1);
-    bool both = op->id == TILE_OP_AND || (op->id == TILE_OP_SELECT && is_false(tile_op_named(op, TILE_OPERAND_Y)));
-    if (!both) return NULL;
-    TileValue *found = part_of_mask(tile_op_operand(op, 0), loop, depth + 1);
-    return found ? found : part_of_mask(tile_op_operand(op, 1), loop, depth + 1);
-}
-
-static bool is_zero(const TileValue *value) {
-    uint64_t bits;
-    return tile_value_bits(value, &bits) && bits == 0;
-}
-
-/* A bool from outside of the loop without which the operand is 0; NULL: there is none. A fill along the contracted axis is one of
- * the right operand, too. */
-static TileValue *part_of_operand(TileValue *a, const TileOp *loop) {
-    for (unsigned depth = 0; depth < DEEPEST && a->op; depth++) {
-        const TileOp *op = a->op;
-        if (op->id == TILE_OP_FILL) {
-            a = tile_op_operand(op, 0);
-            continue;
-        }
-        if (op->id != TILE_OP_SELECT || !is_zero(tile_op_named(op, TILE_OPERAND_Y))) return NULL;
-        TileValue *found = part_of_mask(tile_op_operand(op, 0), loop, 0);
-        if (found) return found;
-        a = tile_op_operand(op, 1);
-    }
-    return NULL;
-}
 
 /* ---- loops ---- */
 
@@ -306,7 +262,7 @@ static void look(Zeros *z, TileOp *dot) {
     find_chain(dot, &chain);
     for (; is_candidate(&chain); chain.count--) {
         const TileOp *outermost = chain.loops[chain.count - 1], *fill;
-        TileValue *condition = part_of_operand(tile_op_operand(dot, 0), outermost);
+        TileValue *condition = tile_zero_unless(tile_op_operand(dot, 0), outermost);
         bool can = condition && can_copy(inside_of(tile_op_operand(dot, 1), &fill), outermost, 0);
         for (unsigned i = 0; can && fill && i < 2; i++)
             can = can_copy(i ? tile_fill_hi(fill, 0) : tile_fill_lo(fill, 0), outermost, 0);

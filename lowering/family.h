@@ -27,6 +27,7 @@ typedef struct TileEstimate {
 typedef struct TileSchedule {
     uint32_t least_programs; /* grids with fewer are split; 0: none */
     bool packs;              /* operands of products are copied to where a tensor map can describe them */
+    uint32_t joined_rows, joined_columns; /* programs are computed together, up to so many of products; 0: none are */
     uint32_t turns;          /* so many programs of a block multiply in turn; 0: none do */
     uint32_t warps;          /* of one of these programs; 0: as the tune clause has it */
 } TileSchedule;
@@ -47,6 +48,9 @@ typedef struct TileFamily {
      * last. NULL: grids are not split. */
     uint32_t (*least_programs)(const TileTarget *target, unsigned index);
     bool packs; /* operands of products may be packed (TileFunc.packs) */
+    /* Rows and columns of products for which programs may be computed together (TileFunc.joined_rows), in an order of
+     * preference; false past the last. NULL: none are. */
+    bool (*joined)(unsigned index, uint32_t *rows, uint32_t *columns);
     /* Numbers of warps, ascending, for a program of those of a block that take turns (TileFunc.turns); 0 past the last. NULL:
      * none do. */
     uint32_t (*turning_warps)(unsigned index);

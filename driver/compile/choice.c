@@ -7,6 +7,7 @@
 
 #include "driver/compile/backend.h"
 #include "driver/compile/point.h"
+#include "lang/ir/text.h"
 #include "launch/guard.h"
 #include "launch/variants.h"
 
@@ -35,6 +36,7 @@ typedef struct Instance {
     const int64_t *points[MOST_CANDIDATES];
     TileSchedule schedules[MOST_CANDIDATES]; /* with the point; of zeros: as the text has it */
     TileModule *modules[MOST_CANDIDATES]; /* NULL: the point cannot be compiled, or a block has no room for it */
+    uint64_t codes[MOST_CANDIDATES];      /* hashes, of those whose programs are computed together */
     bool has_room[MOST_CANDIDATES];       /* this was seen in machine form */
     TileImageRequest request;             /* by which points are lowered */
 } Instance;
@@ -180,7 +182,7 @@ static unsigned count_phases(const TileModule *module) {
 
 /* What of a schedule makes a difference to the kernel, as long as that is not known. */
 typedef struct Tries {
-    bool splits, packs;
+    bool splits, packs, joins;
 } Tries;
 
 static void forget_point(Instance *instance) {
@@ -236,11 +238,9 @@ static void add_turns(TileUnit *unit, const TileKernelInfo *kernel, const Making
     }
 }
 
-/* The point, as it is and with each schedule that makes a difference. */
-static void add_points(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
-                       const int64_t *point, Tries *tries) {
-    TileSchedule schedule = {0};
-    const TileModule *plain = add_point(unit, kernel, making, found, point, schedule);
+/* What else there is of the point with a schedule, which has been added as `plain`. */
+static void add_others(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
+                       const int64_t *point, TileSchedule schedule, const TileModule *plain, Tries *tries) {
     add_splits(unit, kernel, making, found, point, schedule, plain, tries);
     add_turns(unit, kernel, making, found, point, schedule, plain);
     schedule.packs = true;
@@ -251,6 +251,73 @@ static void add_points(TileUnit *unit, const TileKernelInfo *kernel, const Makin
     add_turns(unit, kernel, making, found, point, schedule, packed);
 }
 
+/* The point, as it is and with each schedule that makes a difference. */
+static void add_points(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
+                       const int64_t *point, Tries *tries) {
+    TileSchedule schedule = {0};
+    const TileModule *plain = add_point(unit, kernel, making, found, point, schedule);
+    add_others(unit, kernel, making, found, point, schedule, plain, tries);
+}
+
+/* Are programs of the module's kernel computed together? */
+static bool has_joined(const TileModule *module) {
+    for (const TileFunc *func = module->first; func; func = func->next)
+        if (func->kind == TILE_FUNC_KERNEL && func->joined_rows) return true;
+    return false;
+}
+
+static void look_for_large(TileOp *op, void *state) {
+    enum { ROWS = 64, SUMS = 4096 };
+    const TileType *sum = op->id == TILE_OP_DOT ? op->results[0].type : NULL;
+    if (!sum || sum->rank < 2) return;
+    int64_t rows = sum->extent[sum->rank - 2], columns = sum->extent[sum->rank - 1];
+    *(bool *)state |= rows >= ROWS && rows * columns >= SUMS;
+}
+
+/* Does the text decide how large products are: has a point some of as many rows as wgmma takes, or warps or stages, which go with
+ * a size? */
+static bool decides_sizes(const Instance *instance) {
+    bool decides = false;
+    for (size_t i = 0; i < instance->count; i++)
+        for (TileFunc *func = instance->modules[i] ? instance->modules[i]->first : NULL; func; func = func->next) {
+            if (func->kind == TILE_FUNC_KERNEL) decides |= !instance->schedules[i].turns && (func->warps || func->stages);
+            if (func->kind == TILE_FUNC_PHASE) tile_block_walk(&func->body, look_for_large, &decides);
+        }
+    return decides;
+}
+
+/* Is the newest point, with its schedule, the same code as an earlier one? Small tiles become those of others. */
+static bool is_repeated(Instance *instance) {
+    size_t newest = instance->count - 1;
+    TileText text = {.arena = tile_arena_create(NULL)};
+    if (!text.arena) return false;
+    tile_module_print(&text, instance->modules[newest], 0);
+    instance->codes[newest] = tile_hash_bytes(tile_text_get(&text), text.length, 0);
+    tile_arena_destroy(text.arena);
+    for (size_t i = 0; i < newest; i++)
+        if (instance->codes[i] == instance->codes[newest]) return true;
+    return false;
+}
+
+/* The point with programs that are computed together. */
+static void add_joined(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
+                       const int64_t *point, Tries *tries) {
+    const TileFamily *family = tile_unit_backend(unit)->family;
+    TileSchedule schedule = {0};
+    tries->joins = false;
+    for (unsigned i = 0; family->joined && family->joined(i, &schedule.joined_rows, &schedule.joined_columns); i++) {
+        const TileModule *joined = add_point(unit, kernel, making, found, point, schedule);
+        if (!joined) continue;
+        bool any = has_joined(joined);
+        tries->joins |= any;
+        if (!any || is_repeated(making->instance)) {
+            forget_point(making->instance);
+            continue;
+        }
+        add_others(unit, kernel, making, found, point, schedule, joined, tries);
+    }
+}
+
 static tile_status make_instance(TileUnit *unit, void *state) {
     Making *making = state;
     Instance *instance = making->instance;
@@ -259,11 +326,15 @@ static tile_status make_instance(TileUnit *unit, void *state) {
     TILE_TRY(tile_unit_list(unit, &program));
     const TileKernelInfo *kernel = &program.kernels.items[making->signature - making->input->signatures];
     TILE_TRY(tile_tuned_points(unit, kernel, making->signature, making->request.generics, &found));
-    Tries tries = {true, true};
+    Tries tries = {true, true, true};
     for (size_t i = 0; i < found.names.count; i++) tile_list_push(unit->arena, &instance->names, found.names.items[i]);
     for (size_t i = 0; i < found.points.count && instance->count < MOST_CANDIDATES; i++)
         if (is_candidate(&found, found.points.items[i], found.points.items[0]))
             add_points(unit, kernel, making, &found, found.points.items[i], &tries);
+    tries.joins = !decides_sizes(instance);
+    for (size_t i = 0; i < found.points.count && tries.joins; i++)
+        if (is_candidate(&found, found.points.items[i], found.points.items[0]))
+            add_joined(unit, kernel, making, &found, found.points.items[i], &tries);
     instance->unit = unit;
     return TILE_OK;
 }
@@ -409,7 +480,8 @@ static bool chosen_has_room(TileInput *input, const TileImageSignature *signatur
 }
 
 static bool is_schedule(const TileSchedule *a, const TileSchedule *b) {
-    return a->least_programs == b->least_programs && a->packs == b->packs && a->turns == b->turns && a->warps == b->warps;
+    return a->least_programs == b->least_programs && a->packs == b->packs && a->joined_rows == b->joined_rows &&
+           a->joined_columns == b->joined_columns && a->turns == b->turns && a->warps == b->warps;
 }
 
 static bool is_row(const TileTunedRow *row, const Candidates *candidates, const int64_t *values) {

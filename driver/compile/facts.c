@@ -14,6 +14,10 @@ bool tile_image_tells_nothing(uint64_t facts) { return !(facts & ~(uint64_t)TILE
 void tile_image_schedule(TileFunc *kernel, TileSchedule schedule) {
     if (schedule.least_programs) kernel->least_programs = schedule.least_programs;
     kernel->packs |= schedule.packs;
+    if (schedule.joined_rows) {
+        kernel->joined_rows = schedule.joined_rows;
+        kernel->joined_columns = schedule.joined_columns;
+    }
     if (schedule.turns && !kernel->turns) kernel->turns = schedule.turns;
     if (schedule.warps && !kernel->warps) kernel->warps = schedule.warps;
 }

@@ -278,6 +278,8 @@ struct TileFunc {
                      * counts these; 0: it counts programs */
     uint32_t least_programs; /* kernels, of GPUs: grids with fewer are split where that is possible; 0: none are */
     bool packs; /* kernels, of GPUs: operands of products that no tensor map describes are copied to where one does */
+    uint32_t joined_rows, joined_columns; /* kernels, of GPUs: programs are computed together so that their products have so many
+                                           * rows and columns; 0: none are */
     uint32_t warps, stages; /* of GPUs, as the kernel's author chose; 0: the compiler decides */
     uint32_t turns; /* of GPUs: so many programs of a block shall multiply in turn; of phases, from gpu-warpgroups on: do, and
                      * `threads` are those of one of them. 0 or 1: programs do not */

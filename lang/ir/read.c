@@ -165,6 +165,8 @@ static void read_func_types(Reader *r) {
     r->func->bands = read_count(r, "bands", INT32_MAX, "a program has at least one band");
     r->func->least_programs = read_count(r, "least_programs", INT32_MAX, "a grid has at least one program");
     r->func->packs = read_count(r, "packs", 1, "`packs` is 1 where it stands") != 0;
+    r->func->joined_rows = read_count(r, "joined_rows", INT32_MAX, "products have at least one row");
+    r->func->joined_columns = read_count(r, "joined_columns", INT32_MAX, "products have at least one column");
     r->func->warps = read_count(r, "warps", TILE_MAX_THREADS / TILE_WARP_THREADS, "a block has 1 to 32 warps");
     r->func->stages = read_count(r, "stages", TILE_MAX_STAGES, "a loop has 1 to 16 stages");
     r->func->turns = read_count(r, "turns", TILE_MAX_TURNS, "programs take 1 to 4 turns");

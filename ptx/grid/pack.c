@@ -93,6 +93,7 @@ typedef struct Copy {
     unsigned order[MOST_AXES];
     int64_t width; /* elements of a row that products take at a time */
     TileOp *grid;  /* the first that reads it */
+    bool short_rows; /* of the tensor: products take one element of its last axis at a time, as of a window */
 } Copy;
 
 typedef struct Packing {
@@ -156,13 +157,28 @@ static const char *why_not(const Pack *pack, const TileOp *load, const TileAcces
     return NULL;
 }
 
+/* The tile of two axes that a load of more becomes, whose first axis stays one and whose others are merged, as pixels of
+ * channels; NULL: there is none. */
+static TileOp *merged_behind_first(const TileOp *load) {
+    const TileType *tile = load->results[0].type;
+    for (const TileValue *value = &load->results[0]; value->first_use && !value->first_use->next;) {
+        TileOp *user = value->first_use->user;
+        if (user->id == TILE_OP_RESHAPE)
+            return user->results[0].type->rank == 2 && user->results[0].type->extent[0] == tile->extent[0] ? user : NULL;
+        if (user->id != TILE_OP_FILL || value->first_use->index) return NULL;
+        value = &user->results[0];
+    }
+    return NULL;
+}
+
 /* The axis of the tensor along which rows of the copy lie; `rank`: there is none. That of the tensor, if it will do. */
 static unsigned choose_row(Pack *pack, const TileOp *load, const TileAccessIndex *indices, unsigned rank, int only) {
     bool reshaped = load->results[0].type->rank > 2; /* the last axis stays so */
     for (unsigned d = rank; d-- > 0;) {
         if (!may_be_row(pack, load, &indices[d])) continue;
         if (only >= 0 && indices[d].axis != only) continue;
-        if (reshaped && indices[d].axis + 1 != (int)load->results[0].type->rank) continue;
+        bool merged = indices[d].axis == 0 && merged_behind_first(load);
+        if (reshaped && !merged && indices[d].axis + 1 != (int)load->results[0].type->rank) continue;
         return d;
     }
     return rank;
@@ -212,6 +228,7 @@ static void look_at_operand(Pack *pack, const TileOp *dot, unsigned number) {
     for (size_t i = 0; i < pack->loads.count; i++)
         if (pack->loads.items[i].load == load) return;
     Packing packing = {load, find_copy(pack, tile_op_operand(load, 0), row, tile->extent[indices[row].axis])};
+    pack->copies.items[packing.copy].short_rows = indices[rank - 1].kind == TILE_ACCESS_INDEX;
     tile_list_push(pack->context->scratch, &pack->loads, packing);
 }
 
@@ -266,11 +283,16 @@ static void add_axis(Access *access, const Window *window, unsigned axis) {
 
 /* Along the copy's rows, and along the tensor's, which are those of the copy but for an exchange of axes. */
 static Window choose_window(const Copy *copy, unsigned rank) {
-    enum { ELEMENTS = 4096, WIDEST = 128, SQUARE = 64 };
+    enum { ELEMENTS = 4096, WIDEST = 128, SQUARE = 64, WINDOW = 4, LONG = 256 };
     Window window = {.axes = {rank - 2, rank - 1}};
     bool exchanged = copy->order[rank - 1] != rank - 1;
     for (unsigned i = 0; exchanged && i < rank; i++)
         if (copy->order[i] == rank - 1) window.axes[0] = i;
+    if (exchanged && copy->short_rows) {
+        window.extents[0] = WINDOW;
+        window.extents[1] = LONG;
+        return window;
+    }
     int64_t widest = exchanged ? SQUARE : WIDEST;
     window.extents[1] = copy->width < widest ? copy->width : widest;
     window.extents[0] = ELEMENTS / window.extents[1] < SQUARE ? ELEMENTS / window.extents[1] : SQUARE;
@@ -367,6 +389,30 @@ static void add_index(Access *access, const TileOp *load, const TileAccessIndex 
     for (unsigned i = 0; i < operands; i++) add_operand(access, tile_op_operand(load, index->operand + i));
 }
 
+/* The first axis of the load is the last one of the copy's: what fills its lanes and merges the others does so there, and the
+ * tile of two axes is transposed. */
+static void replace_merged(TileModule *module, TileOp *load, TileOp *merge, TileValue *made) {
+    TileValue *value = &load->results[0];
+    unsigned rank = value->type->rank;
+    for (TileOp *op = value->first_use->user; op != merge; op = op->results[0].first_use->user) {
+        TileBuilder b = tile_builder_before(module, op);
+        const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
+        int64_t moved[TILE_MAX_TILE_RANK];
+        TileValue *bounds[2 * TILE_MAX_TILE_RANK];
+        for (unsigned i = 0; i < axes->count; i++) { /* ascending: the first axis becomes the last */
+            unsigned from = axes->integers[0] == 0 ? (i + 1) % axes->count : i;
+            moved[i] = (axes->integers[from] + rank - 1) % rank;
+            bounds[2 * i] = tile_fill_lo(op, from);
+            bounds[2 * i + 1] = tile_fill_hi(op, from);
+        }
+        made = tile_build_fill(&b, made, tile_op_named(op, TILE_OPERAND_FILLING), moved, bounds, axes->count);
+    }
+    TileBuilder b = tile_builder_before(module, merge);
+    const TileType *type = merge->results[0].type;
+    made = tile_build_reshape(&b, made, 2, (const int64_t[]){type->extent[1], type->extent[0]});
+    tile_value_replace(&merge->results[0], tile_build_permute(&b, made, (const int64_t[]){1, 0}));
+}
+
 /* The load of the same tile from the copy, whose axes go back to their places. */
 static void replace_load(Pack *pack, TileOp *load, const Copy *copy) {
     TileModule *module = pack->context->module;
@@ -388,6 +434,11 @@ static void replace_load(Pack *pack, TileOp *load, const Copy *copy) {
     const TileType *type = tile_type_tile(module->context, tile->scalar, tile->rank, extents);
     TileValue *made = tile_op_result(build_access(&b, TILE_OP_LOAD_TILE, &access, type), 0);
     made->name = load->results[0].name;
+    TileOp *merge = moved && tile->rank > 2 && back[0] == tile->rank - 1 ? merged_behind_first(load) : NULL;
+    if (merge) {
+        replace_merged(module, load, merge, made);
+        return;
+    }
     if (moved) made = tile_build_permute(&b, made, back);
     tile_value_replace(&load->results[0], made);
     tile_op_erase(load);

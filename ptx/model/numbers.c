@@ -82,3 +82,66 @@ void gpu_number_op(GpuNumbers *numbers, const TileOp *op) {
     if (op->id == TILE_OP_DIM && find_extent(numbers, op, &extent)) gpu_number_set(numbers, &op->results[0], extent);
     if (op->id == TILE_OP_PROGRAM_ID) split_program(numbers, op);
 }
+
+/* ---- shares of iterations ---- */
+
+enum { MOST_LOOPS = 3, MOST_TRIPS = 16, DEEPEST = 16 };
+
+/* Loops around a branch with few iterations, the innermost first, and the numbers that they are at. */
+typedef struct Window {
+    const TileOp *loops[MOST_LOOPS];
+    int64_t lo[MOST_LOOPS], step[MOST_LOOPS], trips[MOST_LOOPS], at[MOST_LOOPS];
+    unsigned count;
+} Window;
+
+static Window find_window(const GpuNumbers *numbers, const TileOp *branch) {
+    Window window = {.count = 0};
+    for (const TileOp *op = branch->block->op; op && window.count < MOST_LOOPS; op = op->block->op) {
+        int64_t lo, hi, step;
+        bool known = op->id == TILE_OP_FOR && !tile_loop_is_of_programs(op) && gpu_number_get(numbers, tile_op_operand(op, 0), &lo) &&
+                     gpu_number_get(numbers, tile_op_operand(op, 1), &hi) && gpu_number_get(numbers, tile_op_named(op, TILE_OPERAND_STEP), &step);
+        if (!known || step < 1 || hi <= lo || (hi - lo + step - 1) / step > MOST_TRIPS) continue;
+        unsigned i = window.count++;
+        window.loops[i] = op;
+        window.lo[i] = lo, window.step[i] = step, window.trips[i] = (hi - lo + step - 1) / step;
+    }
+    return window;
+}
+
+/* The value in that iteration; false: it does not follow from the numbers. */
+static bool value_at(const GpuNumbers *numbers, const Window *window, const TileValue *value, unsigned depth, uint64_t *result) {
+    const TileOp *op = value->op;
+    int64_t number;
+    for (unsigned i = 0; i < window->count; i++)
+        if (window->loops[i]->regions[0].arguments[0] == value) return *result = (uint64_t)window->at[i], true;
+    uint64_t operands[TILE_EVAL_MOST_OPERANDS];
+    bool computed = op && tile_op_info((TileOpId)op->id)->class == TILE_CLASS_ELEMENTWISE && op->operand_count <= TILE_EVAL_MOST_OPERANDS;
+    if (!window->count || !computed || tile_value_outside(value, window->loops[window->count - 1]))
+        return gpu_number_get(numbers, value, &number) ? (*result = (uint64_t)number, true) : false;
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (depth == DEEPEST || !value_at(numbers, window, tile_op_operand(op, i), depth + 1, &operands[i])) return false;
+    return tile_eval((TileOpId)op->id, tile_eval_operand_type(op), value->type->scalar, operands, result);
+}
+
+static bool next_iteration(Window *window, int64_t *number) {
+    for (unsigned i = 0; i < window->count; i++) {
+        bool more = ++number[i] < window->trips[i];
+        if (!more) number[i] = 0;
+        window->at[i] = window->lo[i] + number[i] * window->step[i];
+        if (more) return true;
+    }
+    return false;
+}
+
+double gpu_number_share(const GpuNumbers *numbers, const TileOp *branch) {
+    Window window = find_window(numbers, branch);
+    int64_t number[MOST_LOOPS] = {0}, all = 0, taken = 0;
+    for (unsigned i = 0; i < window.count; i++) window.at[i] = window.lo[i];
+    do {
+        uint64_t condition;
+        if (!value_at(numbers, &window, tile_op_operand(branch, 0), 0, &condition)) return -1;
+        all++;
+        taken += condition & 1;
+    } while (next_iteration(&window, number));
+    return (double)taken / (double)all;
+}

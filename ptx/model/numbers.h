@@ -20,6 +20,9 @@ GpuNumbers gpu_numbers_create(TileFunc *func, const TileExtents *extents, TileAr
 void gpu_number_set(GpuNumbers *numbers, const TileValue *value, int64_t number);
 bool gpu_number_get(const GpuNumbers *numbers, const TileValue *value, int64_t *number);
 int64_t gpu_number_or(const GpuNumbers *numbers, const TileValue *value, int64_t otherwise);
+/* In what share of the iterations of the loops around it, as far as these are few, the branch takes its first region: 0 to 1; negative: that
+ * does not follow from the numbers. */
+double gpu_number_share(const GpuNumbers *numbers, const TileOp *branch);
 /* Computes the op's results from its operands' numbers. */
 void gpu_number_op(GpuNumbers *numbers, const TileOp *op);
 

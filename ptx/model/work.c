@@ -523,13 +523,15 @@ static void number_result(Walk *walk, const TileOp *op, unsigned i) {
 }
 
 static double do_if(Walk *walk, const TileOp *op, double begin) {
-    int64_t condition;
-    bool known = gpu_number_get(&walk->numbers, tile_op_operand(op, 0), &condition);
-    double end = begin = ready_operands(walk, op, begin);
+    double taken = gpu_number_share(&walk->numbers, op), end = begin = ready_operands(walk, op, begin), mean = begin;
     for (unsigned i = 0; i < 2; i++) {
-        double share = !known ? 0.5 : (condition & 1) == (i == 0) ? 1 : 0;
-        if (share > 0) end = most(end, run_region(walk, &op->regions[i], begin, share));
+        double share = taken < 0 ? 0.5 : i == 0 ? taken : 1 - taken;
+        if (share <= 0) continue;
+        double last = run_region(walk, &op->regions[i], begin, share);
+        mean += share * (last - begin);
+        end = most(end, last);
     }
+    if (taken > 0 && taken < 1) end = mean;
     for (unsigned i = 0; i < op->result_count; i++) {
         walk->ready[op->results[i].number] = end;
         number_result(walk, op, i);

@@ -1,0 +1,216 @@
+/* Purpose: compute neighbouring programs of a grid together, where their products are small: tiles of 32 x 32 sums read each
+ * operand 32 times from shared memory and keep a warp busy with copies, barriers and indices. Programs that differ along an
+ * axis of which each has a range become one with a longer range; those that differ by a row become one with several
+ * rows; and iterations of the loop that multiplies become one with more of k. `joined_rows` and `joined_columns` of the kernel say how
+ * many rows and columns of sums products should have: the model has compared them.
+ *
+ * Before:
+ *     func kernel tile @k(%a: tensor<f16, 3, in>, %b: tensor<f16, 2, in>, %c: tensor<f32, 3, out> {noalias}) joined_rows
+ *         = 64 joined_columns = 16 {
+ *       %H = dim %a {axis = 0} : i64
+ *       %W = dim %a {axis = 1} : i64
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %16 = const {value = 16} : i64
+ *       %acc = const {value = 0.0} : f32[16, 16]
+ *       grid %H (%h: i64) {
+ *         %hi = min %W, %16 : i64
+ *         %x = load_tile %a, %h, %zero, %one, %zero, %hi, %zero, %one, %zero, %16 {access = [index, range, range]} : f16[16, 16]
+ *         %y = load_tile %b, %zero, %one, %zero, %16, %zero, %one, %zero, %16 {access = [range, range]} : f16[16, 16]
+ *         %s = dot %x, %y, %acc : f32[16, 16]
+ *         store_tile %c, %s, %h, %zero, %one, %zero, %hi, %zero, %one, %zero, %16 {access = [index, range, range]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func kernel tile @k(%a: tensor<f16, 3, in>, %b: tensor<f16, 2, in>, %c: tensor<f32, 3, out> {noalias}) joined_rows = 64 joined_columns = 16 {
+ *       %H = dim %a {axis = 0} : i64
+ *       %W = dim %a {axis = 1} : i64
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %0 = const {value = 16} : i64
+ *       %1 = const {value = 3} : i64
+ *       %2 = add %H, %1 : i64
+ *       %3 = const {value = 4} : i64
+ *       %4 = div %2, %3 : i64
+ *       grid %4 (%h: i64) {
+ *         %5 = mul %h, %3 : i64
+ *         %6 = sub %H, %5 : i64
+ *         %hi = min %W, %0 : i64
+ *         %7 = min %6, %3 : i64
+ *         %x = load_tile %a, %5, %one, %zero, %7, %zero, %one, %zero, %hi, %zero, %one, %zero, %0 {access = [range, range, range]} : f16[4, 16, 16]
+ *         %x.1 = reshape %x : f16[64, 16]
+ *         %y = load_tile %b, %zero, %one, %zero, %0, %zero, %one, %zero, %0 {access = [range, range]} : f16[16, 16]
+ *         %8 = const {value = 0.0} : f32[64, 16]
+ *         %s = dot %x.1, %y, %8 : f32[64, 16]
+ *         %9 = reshape %s : f32[4, 16, 16]
+ *         store_tile %c, %9, %5, %one, %zero, %7, %zero, %one, %zero, %hi, %zero, %one, %zero, %0 {access = [range, range, range]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * Run: --passes=gpu-join-programs,cse,dce
+ * Needs: inline, cse; bounds in the form that facts gives them. Keeps: tile form; each element of a result has the same
+ * products in the same order. Cost: linear for each axis of a grid. */
+#include "base/temp.h"
+#include "lang/ir/build.h"
+#include "lang/ir/operands.h"
+#include "ptx/grid/joined.h"
+#include "ptx/passes.h"
+
+enum { MOST_DOTS = 8, K_BYTES = 128 };
+
+typedef struct Products {
+    TileOp *dots[MOST_DOTS];
+    unsigned count;
+    bool all; /* each of two axes and of operands that are loaded, and no more than that */
+} Products;
+
+/* Operands that are computed on their way pass through registers, which a larger tile has more of. */
+static bool is_loaded(const TileOp *dot, unsigned operand) {
+    const TileOp *op = tile_op_operand(dot, operand)->op;
+    while (op && (op->id == TILE_OP_FILL || op->id == TILE_OP_RESHAPE || op->id == TILE_OP_PERMUTE)) op = tile_op_operand(op, 0)->op;
+    return op && op->id == TILE_OP_LOAD_TILE;
+}
+
+static void find_dot(TileOp *op, void *state) {
+    Products *products = state;
+    if (op->id != TILE_OP_DOT) return;
+    products->all &= products->count < MOST_DOTS && op->results[0].type->rank == 2 && is_loaded(op, 0) && is_loaded(op, 1);
+    if (products->all) products->dots[products->count++] = op;
+}
+
+static Products find_products(TileBlock *body) {
+    Products products = {.all = true};
+    tile_block_walk(body, find_dot, &products);
+    return products;
+}
+
+/* ---- how many ---- */
+
+static int64_t quotient(int64_t wanted, int64_t extent) { return extent < wanted ? wanted / extent : 1; }
+
+/* As many as products need to have as many rows and columns as are wanted; 1: they have, or do not become larger. */
+static int64_t programs_wanted(const GpuJoin *join, const Products *products, const TileFunc *func) {
+    int64_t most = 0;
+    for (unsigned i = 0; i < products->count; i++) {
+        const TileValue *sum = &products->dots[i]->results[0];
+        for (unsigned axis = 0; axis < 2; axis++) {
+            if (!gpu_joined_grows(join, sum, axis)) continue;
+            int64_t wanted = quotient(axis ? func->joined_columns : func->joined_rows, sum->type->extent[axis]);
+            if (!most || wanted < most) most = wanted;
+        }
+    }
+    return most ? most : 1;
+}
+
+/* As many iterations as rows along k need to have K_BYTES. Of 8-bit floats each product has sums of its own, of fewer bits than those that
+ * it adds them to (docs/gpu.md, Sums): longer ones would be less exact. */
+static int64_t iterations_wanted(const GpuJoin *join, const Products *products) {
+    int64_t most = 0;
+    for (unsigned i = 0; i < products->count; i++) {
+        const TileValue *a = tile_op_operand(products->dots[i], 0);
+        int64_t wanted = quotient(K_BYTES / (int64_t)tile_scalar_bytes(a->type->scalar), a->type->extent[1]);
+        bool narrow = tile_scalar_is_float(a->type->scalar) && tile_scalar_bits(a->type->scalar) == 8;
+        if (narrow || !gpu_joined_grows(join, a, 1)) return 1;
+        if (!most || wanted < most) most = wanted;
+    }
+    return most ? most : 1;
+}
+
+/* ---- axes of grids ---- */
+
+/* The number of lanes of a program's range, by which its number is multiplied; 0: there is none. */
+static int64_t size_of_range(const TileValue *number) {
+    int64_t size;
+    for (const TileUse *use = number->first_use; use; use = use->next)
+        if (use->user->id == TILE_OP_MUL && !use->index && tile_value_integer(tile_op_operand(use->user, 1), &size) && size > 1)
+            return size;
+    return 0;
+}
+
+typedef struct Joining {
+    TilePassContext *context;
+    TileIndexView view;
+    TileFunc *func;
+    Products products;
+    const char *why; /* of an axis that stays */
+    bool changed, relaxed;
+} Joining;
+
+static void try_axis(Joining *joining, TileOp *grid, unsigned axis, int64_t size) {
+    TilePassContext *context = joining->context;
+    GpuJoin join = {.context = context, .around = grid, .number = grid->regions[0].arguments[axis], .size = size};
+    if (!gpu_can_join(&join)) {
+        joining->why = join.why;
+        return;
+    }
+    int64_t factor = programs_wanted(&join, &joining->products, joining->func);
+    if (factor < 2) return;
+    tile_pass_remark(context, grid, TILE_DECISION_PROGRAMS_JOINED, "the grid", "%lld along its axis %u", (long long)factor, axis);
+    gpu_join_neighbours(&join, factor, tile_op_operand(grid, axis));
+    joining->changed = true;
+}
+
+/* Before anything is joined, while what the analysis knows of integers holds. */
+static void try_lanes(Joining *joining, TileOp *grid, unsigned axis) {
+    TileValue *number = grid->regions[0].arguments[axis];
+    GpuJoin join = {.context = joining->context, .around = grid, .number = number, .size = size_of_range(number)};
+    if (join.size && gpu_can_join(&join)) joining->relaxed |= gpu_keep_unread_lanes(&join, &joining->view);
+}
+
+/* ---- loops over k ---- */
+
+static void try_loop(Joining *joining, TileOp *loop) {
+    int64_t step;
+    GpuJoin join = {.context = joining->context, .around = loop, .number = loop->regions[0].arguments[0]};
+    Products products = find_products(&loop->regions[0]);
+    if (!products.all || !products.count || loop->attribute_count) return;
+    if (!tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) || step < 2) return;
+    join.size = step;
+    if (!gpu_can_join(&join)) return;
+    int64_t factor = iterations_wanted(&join, &products);
+    if (factor < 2) return;
+    gpu_join_neighbours(&join, factor, NULL);
+    TileBuilder b = tile_builder_before(joining->context->module, loop);
+    tile_op_set_operand(loop, 2, tile_build_i64(&b, step * factor));
+    joining->changed = true;
+}
+
+static void visit_loop(TileOp *op, void *state) {
+    if (op->id == TILE_OP_FOR) try_loop(state, op);
+}
+
+/* Rows first: the last axis of which programs have one each lies nearest to their ranges. */
+static void visit_grid(Joining *joining, TileOp *grid) {
+    bool changed = joining->changed;
+    joining->products = find_products(&grid->regions[0]);
+    joining->changed = false;
+    if (joining->products.count && !joining->products.all)
+        tile_pass_remark(joining->context, grid, TILE_DECISION_NOT_JOINED, "the grid", "%s", "operands of its products are computed");
+    if (joining->products.all && joining->products.count) {
+        for (unsigned axis = 0; axis < grid->operand_count; axis++) try_lanes(joining, grid, axis);
+        for (unsigned axis = grid->operand_count; axis-- > 0;) try_axis(joining, grid, axis, 0);
+        for (unsigned axis = grid->operand_count; axis-- > 0;) {
+            int64_t size = size_of_range(grid->regions[0].arguments[axis]);
+            if (size) try_axis(joining, grid, axis, size);
+        }
+        if (joining->changed)
+            tile_block_walk(&grid->regions[0], visit_loop, joining);
+        else
+            tile_pass_remark(joining->context, grid, TILE_DECISION_NOT_JOINED, "the grid", "%s",
+                             joining->why ? joining->why : "its products have as many rows and columns");
+    }
+    joining->changed |= changed;
+}
+
+TileResult tile_pass_gpu_join_programs(TilePassContext *context, TileFunc *func) {
+    Joining joining = {.context = context, .func = func};
+    if (func->kind != TILE_FUNC_KERNEL || !func->joined_rows) return TILE_RESULT_UNCHANGED;
+    tile_index_view_init(&joining.view, tile_pass_indices(context, func), NULL, false);
+    for (TileOp *op = func->body.first; op; op = op->next)
+        if (op->id == TILE_OP_GRID) visit_grid(&joining, op);
+    if (!joining.changed) func->joined_rows = func->joined_columns = 0;
+    return TILE_RESULT_CHANGED;
+}

@@ -1,0 +1,453 @@
+/* Purpose: multiply no zeros. A left operand that is where(condition, x, 0) is all zero if a part of the condition that is the same for all
+ * lanes is false, as in every second row of a transposed convolution. The loop over k that adds up its products then runs only where
+ * that part is true. A product of zeros is 0 or -0, or no number if the right operand is none: what such products add to a column, 0, -0
+ * or NaN, is computed once for all programs, by a grid of its own, and added behind the loops.
+ *
+ * Before:
+ *     func kernel tile @k(%x: tensor<f32, 2, in>, %w: tensor<f32, 3, in>, %y: tensor<f32, 2, out> {noalias}) {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %two = const {value = 2} : i64
+ *       %n = const {value = 8} : i64
+ *       %none = const {value = 0.0} : f32[8, 8]
+ *       %R = dim %w {axis = 0} : i64
+ *       %C = dim %w {axis = 1} : i64
+ *       grid %one (%p: i64) {
+ *         %sum = for %zero, %R, %one, %none : f32[8, 8] (%i: i64, %before: f32[8, 8]) {
+ *           %half = rem %i, %two : i64
+ *           %even = eq %half, %zero : bool
+ *           %mask = splat %even : bool[8, 8]
+ *           %inner = for %zero, %C, %n, %before : f32[8, 8] (%k: i64, %acc: f32[8, 8]) {
+ *             %a = load_tile %x, %zero, %one, %zero, %n, %k, %one, %zero, %n {access = [range, range]} : f32[8, 8]
+ *             %b = load_tile %w, %i, %k, %one, %zero, %n, %zero, %one, %zero, %n {access = [index, range, range]} : f32[8, 8]
+ *             %v = select %mask, %a, %none : f32[8, 8]
+ *             %c = dot %v, %b, %acc : f32[8, 8]
+ *             yield %c
+ *           }
+ *           yield %inner
+ *         }
+ *         store_tile %y, %sum, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func kernel tile @k(%x: tensor<f32, 2, in>, %w: tensor<f32, 3, in>, %y: tensor<f32, 2, out> {noalias}) {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %two = const {value = 2} : i64
+ *       %n = const {value = 8} : i64
+ *       %none = const {value = 0.0} : f32[8, 8]
+ *       %R = dim %w {axis = 0} : i64
+ *       %C = dim %w {axis = 1} : i64
+ *       %0 = dim %w {axis = 2} : i64
+ *       %1 = const {value = 127} : i64
+ *       %2 = add %0, %1 : i64
+ *       %3 = const {value = 128} : i64
+ *       %4 = div %2, %3 : i64
+ *       %5 = temp %R, %0 : tensor<f32, 2, temp>
+ *       grid %R, %4 (%6: i64, %7: i64) {
+ *         %8 = const {value = -0.0} : f32[128]
+ *         %9 = mul %7, %3 : i64
+ *         %10 = sub %0, %9 : i64
+ *         %11 = min %10, %3 : i64
+ *         %12 = const {value = 16} : i64
+ *         %13 = for %zero, %C, %12, %8 : f32[128] (%14: i64, %15: f32[128]) {
+ *           %16 = sub %C, %14 : i64
+ *           %17 = min %16, %12 : i64
+ *           %18 = load_tile %w, %6, %14, %one, %zero, %17, %9, %one, %zero, %11 {access = [index, range, range]} : f32[16, 128]
+ *           %19 = const {value = -1.0} : f32
+ *           %20 = fill %18, %19, %zero, %17, %zero, %11 {axes = [0, 1]} : f32[16, 128]
+ *           %21 = const {value = 0.0} : f32[16, 128]
+ *           %22 = mul %20, %21 : f32[16, 128]
+ *           %23 = reduce %22 {axis = 0, kind = sum} : f32[128]
+ *           %24 = add %15, %23 : f32[128]
+ *           yield %24
+ *         }
+ *         store_tile %5, %13, %6, %9, %one, %zero, %11 {access = [index, range]}
+ *         yield
+ *       }
+ *       grid %one (%p: i64) {
+ *         %sum = for %zero, %R, %one, %none : f32[8, 8] (%i: i64, %before: f32[8, 8]) {
+ *           %half = rem %i, %two : i64
+ *           %even = eq %half, %zero : bool
+ *           %inner = if %even : f32[8, 8] {
+ *             %inner.1 = for %zero, %C, %n, %before : f32[8, 8] (%k: i64, %acc: f32[8, 8]) {
+ *               %a = load_tile %x, %zero, %one, %zero, %n, %k, %one, %zero, %n {access = [range, range]} : f32[8, 8]
+ *               %b = load_tile %w, %i, %k, %one, %zero, %n, %zero, %one, %zero, %n {access = [index, range, range]} : f32[8, 8]
+ *               %c = dot %a, %b, %acc : f32[8, 8]
+ *               yield %c
+ *             }
+ *             yield %inner.1
+ *           } {
+ *             yield %before
+ *           }
+ *           yield %inner
+ *         }
+ *         %25 = const {value = -0.0} : f32[8]
+ *         %26 = for %zero, %R, %one, %25 : f32[8] (%27: i64, %28: f32[8]) {
+ *           %29 = load_tile %5, %27, %zero, %one, %zero, %n {access = [index, range]} : f32[8]
+ *           %half.1 = rem %27, %two : i64
+ *           %even.1 = eq %half.1, %zero : bool
+ *           %30 = splat %even.1 : bool[8]
+ *           %31 = select %30, %25, %29 : f32[8]
+ *           %32 = add %28, %31 : f32[8]
+ *           yield %32
+ *         }
+ *         %33 = reshape %26 : f32[1, 8]
+ *         %34 = broadcast %33 : f32[8, 8]
+ *         %35 = add %sum, %34 : f32[8, 8]
+ *         store_tile %y, %35, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * Run: --passes=gpu-zeros,canonicalise,cse,dce
+ * Needs: licm ahead of it, which moves conditions out of loops. Keeps: tile form; every bit of sums that begin at 0, but
+ * for the sign of a 0 that an underflow has left. Cost: linear. */
+#include "lang/ir/build.h"
+#include "lang/ir/operands.h"
+#include "lowering/memory.h"
+#include "lowering/zero_operand.h"
+#include "ptx/passes.h"
+
+enum { MOST_LOOPS = 6, DEEPEST = 24, MOST_AXES = 5, LANES = 128, STEP = 16 };
+
+/* A product whose left operand may be zero, the loops around it that only add up its sums, the innermost first, and how its right
+ * operand is loaded: along `k` and `n`, axes of the tensor, whose other axes have indices. */
+typedef struct Chain {
+    TileOp *dot, *load, *loops[MOST_LOOPS];
+    unsigned count;
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    unsigned rank, k, n;
+    TileValue *condition;
+} Chain;
+
+typedef struct Zeros {
+    TilePassContext *context;
+    TileFunc *kernel;
+    TileMap map; /* values of the loops to their copies */
+    bool changed;
+} Zeros;
+
+/* ---- which products ---- */
+
+static bool only_adds(const TileOp *loop, const TileValue *sum, const TileValue *start) {
+    const TileBlock *body = &loop->regions[0];
+    return loop->id == TILE_OP_FOR && loop->result_count == 1 && body->arguments[1] == start && tile_value_has_one_use(start) &&
+           tile_value_has_one_use(sum) && tile_op_operand(body->last, 0) == sum;
+}
+
+static void find_loops(Chain *chain) {
+    TileValue *sum = tile_op_result(chain->dot, 0), *start = tile_op_named(chain->dot, TILE_OPERAND_SUM);
+    TileOp *loop = chain->dot->block->op;
+    for (; loop && chain->count < MOST_LOOPS && only_adds(loop, sum, start); loop = loop->block->op) {
+        chain->loops[chain->count++] = loop;
+        sum = tile_op_result(loop, 0);
+        start = tile_loop_carried(loop, 0);
+    }
+}
+
+static bool is_zero(const TileValue *value) {
+    uint64_t bits;
+    return tile_value_bits(value, &bits) && bits == 0;
+}
+
+/* The load of the right operand, which is filled along k with 0 at most. `turned`: k is its second axis. */
+static TileOp *load_of(const TileOp *dot, bool *turned) {
+    TileOp *op = tile_op_operand(dot, 1)->op;
+    *turned = false;
+    for (; op && (op->id == TILE_OP_FILL || op->id == TILE_OP_PERMUTE); op = tile_op_operand(op, 0)->op)
+        *turned ^= op->id == TILE_OP_PERMUTE && tile_op_get(op, TILE_ATTRIBUTE_AXES)->integers[0] != 0;
+    return op && op->id == TILE_OP_LOAD_TILE ? op : NULL;
+}
+
+/* Does the loop go over all of the tensor's axis? */
+static bool is_whole_axis(const Zeros *z, const TileOp *loop, const TileValue *tensor, unsigned axis) {
+    const TileValue *extent = tile_op_operand(loop, 1);
+    if (!tile_value_is_integer(tile_op_operand(loop, 0), 0)) return false;
+    for (const TileUse *use = tensor->first_use; use; use = use->next) {
+        const TileOp *op = use->user;
+        if (op->block != &z->kernel->body || tile_op_integer(op, TILE_ATTRIBUTE_AXIS, -1) != axis) continue;
+        if (op->id == TILE_OP_DIM && &op->results[0] == extent) return true;
+        if (op->id == TILE_OP_CHECK_DIM && tile_op_operand(op, 1) == extent) return true;
+    }
+    return false;
+}
+
+/* NULL: what products of zeros add can be computed ahead. */
+static const char *why_not_ahead(const Zeros *z, Chain *chain) {
+    bool turned;
+    chain->load = load_of(chain->dot, &turned);
+    if (!chain->load || chain->load->results[0].type->rank != 2) return "its right operand is computed";
+    const TileValue *tensor = tile_op_operand(chain->load, 0);
+    chain->rank = tile_access_read(chain->load, chain->indices);
+    if (tensor->op || tensor->type->access != TILE_ACCESS_IN || chain->rank > MOST_AXES) return "its right operand is no argument";
+    if (chain->load->attribute_count != 1) return "its right operand has a mask";
+    for (const TileOp *op = z->kernel->body.first; op; op = op->next)
+        if (tile_memory_is_written(op, tensor)) return "its right operand is written";
+    bool found_k = false;
+    for (unsigned d = 0; d < chain->rank; d++) {
+        const TileAccessIndex *index = &chain->indices[d];
+        if (index->kind == TILE_ACCESS_INDEX) continue;
+        if (index->kind != TILE_ACCESS_RANGE || !tile_value_is_integer(index->step, 1)) return "its right operand is gathered";
+        if (index->axis != (int)turned) {
+            chain->n = d;
+            continue;
+        }
+        chain->k = d;
+        found_k = index->first == chain->loops[0]->regions[0].arguments[0];
+    }
+    if (!found_k || !is_whole_axis(z, chain->loops[0], tensor, chain->k)) return "its loop does not go over all of k";
+    return NULL;
+}
+
+/* Can the value be computed again behind the loops? */
+static bool can_copy(const TileValue *value, const TileOp *outermost, unsigned depth) {
+    const TileOp *op = value->op;
+    if (tile_value_outside(value, outermost)) return true;
+    if (!op) return value->index == 0; /* the number of an iteration */
+    if (!tile_op_is_pure(op) || op->region_count || depth == DEEPEST) return false;
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (!can_copy(tile_op_operand(op, i), outermost, depth + 1)) return false;
+    return true;
+}
+
+static bool can_copy_all(const Chain *chain) {
+    const TileOp *outermost = chain->loops[chain->count - 1];
+    bool can = can_copy(chain->condition, outermost, 0);
+    for (unsigned d = 0; d < chain->rank; d++) {
+        const TileAccessIndex *index = &chain->indices[d];
+        if (index->kind == TILE_ACCESS_INDEX) can = can && can_copy(index->first, outermost, 0);
+    }
+    const TileAccessIndex *n = &chain->indices[chain->n];
+    can = can && tile_value_outside(n->first, outermost) && tile_value_outside(n->lo, outermost) && tile_value_outside(n->hi, outermost);
+    for (unsigned i = 1; can && i < chain->count; i++)
+        for (unsigned k = 0; k < 3; k++) can = can && can_copy(tile_op_operand(chain->loops[i], k), outermost, 0);
+    return can;
+}
+
+/* ---- what products of zeros add to a column ---- */
+
+typedef struct Access {
+    TileValue *operands[2 + 4 * MOST_AXES];
+    int64_t kinds[MOST_AXES];
+    unsigned count, axes;
+} Access;
+
+static void add_index(Access *access, TileValue *index) {
+    access->kinds[access->axes++] = TILE_ACCESS_INDEX;
+    access->operands[access->count++] = index;
+}
+
+static void add_range(TileBuilder *b, Access *access, TileValue *first, TileValue *lo, TileValue *hi) {
+    access->kinds[access->axes++] = TILE_ACCESS_RANGE;
+    access->operands[access->count++] = first;
+    access->operands[access->count++] = tile_build_i64(b, 1);
+    access->operands[access->count++] = lo;
+    access->operands[access->count++] = hi;
+}
+
+static TileOp *build_access(TileBuilder *b, TileOpId id, const Access *access, const TileType *result) {
+    TileAttribute kinds = {.key = TILE_ATTRIBUTE_ACCESS, .count = access->axes, .integers = access->kinds};
+    return tile_build_op(b, id, access->operands, access->count, &kinds, 1, &result, result != NULL);
+}
+
+static TileValue *rest(TileBuilder *b, TileValue *extent, TileValue *first, int64_t most) {
+    TileValue *left = tile_build_binary(b, TILE_OP_SUB, extent, first);
+    return tile_build_binary(b, TILE_OP_MIN, left, tile_build_i64(b, most));
+}
+
+/* One program: the sums of LANES columns, at one place of all axes but k and n. */
+static void build_program(TileBuilder *b, const Chain *chain, TileOp *grid, TileValue *temp, TileValue *const *extents) {
+    TileContext *context = b->module->context;
+    const TileType *lanes = tile_type_tile(context, TILE_F32, 1, (const int64_t[]){LANES});
+    TileValue *zero = tile_build_i64(b, 0), *place[MOST_AXES], *none = tile_build_number(b, lanes, -0.0);
+    unsigned next = 0;
+    for (unsigned d = 0; d < chain->rank; d++)
+        if (d != chain->k) place[d] = grid->regions[0].arguments[next++];
+    place[chain->n] = tile_build_binary(b, TILE_OP_MUL, place[chain->n], tile_build_i64(b, LANES));
+    TileValue *columns = rest(b, extents[chain->n], place[chain->n], LANES);
+    TileOp *loop = tile_build_for(b, zero, extents[chain->k], tile_build_i64(b, STEP), &none, 1);
+    TileBuilder in = tile_builder_at_end(b->module, &loop->regions[0]);
+    in.location = b->location;
+    place[chain->k] = loop->regions[0].arguments[0];
+    TileValue *rows = rest(&in, extents[chain->k], place[chain->k], STEP);
+    Access from = {.operands = {tile_op_operand(chain->load, 0)}, .count = 1};
+    for (unsigned d = 0; d < chain->rank; d++) {
+        if (d == chain->k || d == chain->n)
+            add_range(&in, &from, place[d], zero, d == chain->k ? rows : columns);
+        else
+            add_index(&from, place[d]);
+    }
+    bool turned = chain->n < chain->k;
+    const int64_t shape[] = {turned ? LANES : STEP, turned ? STEP : LANES};
+    TileScalar scalar = tile_op_operand(chain->load, 0)->type->scalar;
+    TileValue *tile = tile_op_result(build_access(&in, TILE_OP_LOAD_TILE, &from, tile_type_tile(context, scalar, 2, shape)), 0);
+    TileValue *nothing = tile_build_number(&in, tile_type_scalar(context, scalar), -1); /* makes -0, which adds nothing */
+    TileValue *bounds[] = {zero, turned ? columns : rows, zero, turned ? rows : columns};
+    tile = tile_build_fill(&in, tile, nothing, (const int64_t[]){0, 1}, bounds, 2);
+    tile = tile_build_convert(&in, tile, TILE_F32);
+    tile = tile_build_binary(&in, TILE_OP_MUL, tile, tile_build_bits(&in, tile->type, 0));
+    TileValue *sum = tile_build_reduce(&in, tile, TILE_KIND_SUM, turned);
+    sum = tile_build_binary(&in, TILE_OP_ADD, loop->regions[0].arguments[1], sum);
+    tile_build_end(&in, TILE_OP_YIELD, &sum, 1);
+    Access to = {.operands = {temp, tile_op_result(loop, 0)}, .count = 2};
+    for (unsigned d = 0; d < chain->rank; d++) {
+        if (d == chain->n)
+            add_range(b, &to, place[d], zero, columns);
+        else if (d != chain->k)
+            add_index(&to, place[d]);
+    }
+    build_access(b, TILE_OP_STORE_TILE, &to, NULL);
+    tile_build_end(b, TILE_OP_YIELD, NULL, 0);
+}
+
+/* The temporary: the tensor's axes but k. */
+static TileValue *build_sums(Zeros *z, const Chain *chain, TileOp *grid) {
+    TileModule *module = z->context->module;
+    TileBuilder host = tile_builder_before(module, grid);
+    TileValue *tensor = tile_op_operand(chain->load, 0), *extents[MOST_AXES], *sizes[MOST_AXES], *programs[MOST_AXES];
+    unsigned count = 0;
+    for (unsigned d = 0; d < chain->rank; d++) {
+        extents[d] = tile_build_dim(&host, tensor, d);
+        if (d == chain->k) continue;
+        sizes[count] = programs[count] = extents[d];
+        if (d == chain->n) {
+            TileValue *more = tile_build_binary(&host, TILE_OP_ADD, extents[d], tile_build_i64(&host, LANES - 1));
+            programs[count] = tile_build_binary(&host, TILE_OP_DIV, more, tile_build_i64(&host, LANES));
+        }
+        count++;
+    }
+    const TileType *type = tile_type_tensor(module->context, TILE_F32, count, TILE_ACCESS_TEMP);
+    TileValue *temp = tile_op_result(tile_build_op(&host, TILE_OP_TEMP, sizes, count, NULL, 0, &type, 1), 0);
+    TileOp *made = tile_build_grid(&host, programs, count);
+    TileBuilder b = tile_builder_at_end(module, &made->regions[0]);
+    b.location = chain->dot->location;
+    build_program(&b, chain, made, temp, extents);
+    return temp;
+}
+
+/* ---- the sums behind the loops ---- */
+
+static TileValue *copied(Zeros *z, TileBuilder *b, TileValue *value, const TileOp *outermost) {
+    TileValue *known = tile_map_get(&z->map, value);
+    if (known || tile_value_outside(value, outermost)) return known ? known : value;
+    for (unsigned i = 0; i < value->op->operand_count; i++) copied(z, b, tile_op_operand(value->op, i), outermost);
+    tile_builder_insert(b, tile_op_clone(z->context->module, value->op, &z->map));
+    return tile_map_get(&z->map, value);
+}
+
+/* The loops once more but for that over k, from number `depth` inward, which add up what was left out. */
+static TileValue *build_loops(Zeros *z, TileBuilder *outer, const Chain *chain, unsigned depth, TileValue *temp, TileValue *before) {
+    const TileOp *old = chain->loops[depth], *outermost = chain->loops[chain->count - 1];
+    TileValue *range[3];
+    for (unsigned i = 0; i < 3; i++) range[i] = copied(z, outer, tile_op_operand(old, i), outermost);
+    TileOp *loop = tile_build_for(outer, range[0], range[1], range[2], &before, 1);
+    TileBuilder b = tile_builder_at_end(z->context->module, &loop->regions[0]);
+    b.location = old->location;
+    tile_map_set(&z->map, old->regions[0].arguments[0], loop->regions[0].arguments[0]);
+    TileValue *own = loop->regions[0].arguments[1];
+    if (depth > 1) {
+        own = build_loops(z, &b, chain, depth - 1, temp, own);
+    } else {
+        Access access = {.operands = {temp}, .count = 1};
+        for (unsigned d = 0; d < chain->rank; d++) {
+            const TileAccessIndex *index = &chain->indices[d];
+            if (d == chain->n)
+                add_range(&b, &access, index->first, index->lo, index->hi);
+            else if (d != chain->k)
+                add_index(&access, copied(z, &b, index->first, outermost));
+        }
+        TileValue *left = tile_op_result(build_access(&b, TILE_OP_LOAD_TILE, &access, before->type), 0);
+        TileValue *condition = tile_build_splat(&b, copied(z, &b, chain->condition, outermost),
+                                                tile_type_with_scalar(b.module->context, before->type, TILE_BOOL));
+        left = tile_build_ternary(&b, TILE_OP_SELECT, condition, tile_build_number(&b, before->type, -0.0), left);
+        own = tile_build_binary(&b, TILE_OP_ADD, own, left);
+    }
+    tile_build_end(&b, TILE_OP_YIELD, &own, 1);
+    return tile_op_result(loop, 0);
+}
+
+static void add_left_out(Zeros *z, const Chain *chain, TileValue *temp) {
+    TileModule *module = z->context->module;
+    TileOp *outermost = chain->loops[chain->count - 1];
+    TileValue *sum = tile_op_result(outermost, 0);
+    TileBuilder b = tile_builder_before(module, outermost->next);
+    b.location = chain->dot->location;
+    tile_map_init(&z->map, z->context->scratch);
+    const int64_t *extent = sum->type->extent, row[] = {1, extent[1]};
+    const TileType *type = tile_type_tile(module->context, TILE_F32, 1, &extent[1]);
+    TileValue *left = build_loops(z, &b, chain, chain->count - 1, temp, tile_build_number(&b, type, -0.0));
+    left = tile_build_broadcast(&b, tile_build_reshape(&b, left, 2, row), extent);
+    TileOp *all = tile_build_op(&b, TILE_OP_ADD, (TileValue *[]){sum, left}, 2, NULL, 0, &sum->type, 1);
+    for (TileUse *use = sum->first_use, *next; use; use = next) {
+        next = use->next;
+        if (use->user != all) tile_op_set_operand(use->user, use->index, tile_op_result(all, 0));
+    }
+}
+
+/* Where the condition holds, what it chooses is the operand itself. */
+static void take_chosen(TileOp *op, void *state) {
+    const TileOp *chooser = op->id == TILE_OP_SELECT ? tile_value_def(tile_op_operand(op, 0), TILE_OP_SPLAT) : NULL;
+    if (chooser && tile_op_operand(chooser, 0) == state) tile_value_replace(&op->results[0], tile_op_operand(op, 1));
+}
+
+/* The loop over k runs where the condition holds. */
+static void branch(Zeros *z, const Chain *chain) {
+    TileModule *module = z->context->module;
+    TileOp *loop = chain->loops[0];
+    TileValue *start = tile_loop_carried(loop, 0), *old = tile_op_result(loop, 0);
+    TileBuilder b = tile_builder_before(module, loop);
+    TileOp *made = tile_build_if(&b, chain->condition, &old->type, 1);
+    tile_value_replace(old, tile_op_result(made, 0));
+    TileBuilder first = tile_builder_at_end(module, &made->regions[0]), second = tile_builder_at_end(module, &made->regions[1]);
+    tile_op_detach(loop);
+    tile_op_append(loop, &made->regions[0]);
+    tile_block_walk(&loop->regions[0], take_chosen, chain->condition);
+    tile_build_end(&first, TILE_OP_YIELD, &old, 1);
+    tile_build_end(&second, TILE_OP_YIELD, &start, 1);
+}
+
+/* ---- the pass ---- */
+
+static void look(Zeros *z, TileOp *grid, TileOp *dot) {
+    Chain chain = {.dot = dot};
+    const TileType *sum = dot->results[0].type;
+    find_loops(&chain);
+    if (chain.count < 2 || sum->rank != 2 || sum->scalar != TILE_F32) return;
+    chain.condition = tile_zero_unless(tile_op_operand(dot, 0), chain.loops[0]);
+    if (!chain.condition || tile_value_outside(chain.condition, chain.loops[chain.count - 1])) return;
+    const char *why = is_zero(tile_loop_carried(chain.loops[chain.count - 1], 0)) ? why_not_ahead(z, &chain) : "its sum does not begin at 0";
+    if (!why && !can_copy_all(&chain)) why = "its condition is computed in a branch";
+    if (why) {
+        tile_pass_remark(z->context, dot, TILE_DECISION_ZEROS_MULTIPLIED, "the product", "%s", why);
+        return;
+    }
+    tile_pass_remark(z->context, dot, TILE_DECISION_ZEROS_LEFT_OUT, "the product", "%s", "what infinities add is added behind the loops");
+    TileValue *temp = build_sums(z, &chain, grid);
+    add_left_out(z, &chain, temp);
+    branch(z, &chain);
+    z->changed = true;
+}
+
+typedef struct Found {
+    TileArena *arena;
+    TILE_LIST(TileOp *) dots;
+} Found;
+
+static void find_dot(TileOp *op, void *state) {
+    Found *found = state;
+    if (op->id == TILE_OP_DOT) tile_list_push(found->arena, &found->dots, op);
+}
+
+TileResult tile_pass_gpu_zeros(TilePassContext *context, TileFunc *func) {
+    Zeros z = {.context = context, .kernel = func};
+    if (func->kind != TILE_FUNC_KERNEL) return TILE_RESULT_UNCHANGED;
+    for (TileOp *op = func->body.first; op; op = op->next) {
+        Found found = {.arena = context->scratch};
+        if (op->id == TILE_OP_GRID) tile_block_walk(&op->regions[0], find_dot, &found);
+        for (size_t i = 0; i < found.dots.count; i++) look(&z, op, found.dots.items[i]);
+    }
+    return z.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

@@ -357,7 +357,26 @@ static void export_to_bf16(Exporter *exporter, const TileOp *op) {
     set_result(exporter, op, 0, split_pairs(exporter, type, result));
 }
 
-/* Also two lanes at a time. f8 values are integers. */
+/* Two lanes at a time, as above. f8 values are integers. */
+static void export_to_f8(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_result(op, 0)->type;
+    const char *name = type->scalar == TILE_F8E4M3 ? "llvm.nvvm.ff.to.e4m3x2.rn" : "llvm.nvvm.ff.to.e5m2x2.rn";
+    int64_t lanes = tile_type_lanes(type), words = (lanes + 1) / 2;
+    MlirValue x = operand_of(exporter, op, 0);
+    MlirType f32 = scalar_of(exporter, TILE_F32), i16 = scalar_of(exporter, TILE_I16),
+             vector = export_vector_of(exporter, TILE_I16, words);
+    MlirValue result = export_empty_vector(exporter, vector);
+    for (int64_t i = 0; i < lanes; i += 2) {
+        bool scalar = type->kind == TILE_TYPE_SCALAR;
+        MlirValue low = scalar ? x : export_lane(exporter, x, f32, i),
+                  high = i + 1 < lanes ? export_lane(exporter, x, f32, i + 1) : low;
+        MlirValue both = export_intrinsic(exporter, name, i16, VALUES(high, low));
+        result = export_insert_lane(exporter, result, vector, both, i / 2);
+    }
+    set_result(exporter, op, 0, split_pairs(exporter, type, result));
+}
+
+/* Also two lanes at a time. */
 static void export_from_f8(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type, *from = tile_op_operand(op, 0)->type;
     const char *name = from->scalar == TILE_F8E4M3 ? "llvm.nvvm.e4m3x2.to.f16x2.rn" : "llvm.nvvm.e5m2x2.to.f16x2.rn";
@@ -426,9 +445,13 @@ bool export_instruction(Exporter *exporter, const TileOp *op) {
         export_from_f8(exporter, op);
         return true;
     }
-    if (from != TILE_F32 || op->id != TILE_OP_CONVERT || op->results[0].type->scalar != TILE_BF16) return false;
-    export_to_bf16(exporter, op);
-    return true;
+    if (from != TILE_F32 || op->id != TILE_OP_CONVERT) return false;
+    switch (op->results[0].type->scalar) {
+    case TILE_BF16: export_to_bf16(exporter, op); return true;
+    case TILE_F8E4M3:
+    case TILE_F8E5M2: export_to_f8(exporter, op); return true;
+    default: return false;
+    }
 }
 
 /* ---- memory ---- */

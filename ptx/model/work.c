@@ -157,10 +157,9 @@ typedef struct Piece {
 } Piece;
 
 static double count_valid(const Walk *walk, const TileAccessIndex *index, double extent) {
-    int64_t lo, hi;
-    if (!gpu_number_get(&walk->numbers, index->lo, &lo) || !gpu_number_get(&walk->numbers, index->hi, &hi))
-        return extent;
-    double count = (double)(hi - lo);
+    int64_t length;
+    if (!gpu_number_length(&walk->numbers, index->lo, index->hi, &length)) return extent;
+    double count = (double)length;
     return count < 0 ? 0 : count > extent ? extent : count;
 }
 
@@ -438,7 +437,7 @@ static double run_region(Walk *walk, const TileBlock *block, double begin, doubl
 }
 
 static double trips_of(Walk *walk, const TileOp *loop) {
-    int64_t lo, hi, step;
+    int64_t lo, length, step;
     TileValue *induction = loop->regions[0].arguments[0];
     if (tile_loop_is_of_programs(loop)) {
         gpu_number_set(&walk->numbers, induction, walk->program);
@@ -446,10 +445,12 @@ static double trips_of(Walk *walk, const TileOp *loop) {
     }
     if (!gpu_number_get(&walk->numbers, tile_op_named(loop, TILE_OPERAND_STEP), &step) || step < 1)
         return UNKNOWN_TRIPS;
-    if (!gpu_number_get(&walk->numbers, tile_op_named(loop, TILE_OPERAND_LO), &lo) ||
-        !gpu_number_get(&walk->numbers, tile_op_named(loop, TILE_OPERAND_HI), &hi))
+    const TileValue *first = tile_op_named(loop, TILE_OPERAND_LO);
+    if (!gpu_number_get(&walk->numbers, first, &lo) ||
+        !gpu_number_length(&walk->numbers, first, tile_op_named(loop, TILE_OPERAND_HI), &length))
         return step > 1 ? ceil((double)GPU_UNKNOWN_LENGTH / (double)step) : UNKNOWN_TRIPS;
-    int64_t trips = hi > lo ? (hi - lo + step - 1) / step : 0;
+    int64_t trips = length > 0 ? (length + step - 1) / step : 0;
+    walk->numbers.parts[induction->number] = walk->numbers.parts[first->number];
     gpu_number_set(&walk->numbers, induction, lo + trips / 2 * step);
     return (double)trips;
 }

@@ -1,12 +1,12 @@
 /* Conversions between layouts that differ in which bits of an element's index are of the register's number and which are of the
- * lane's, of elements that are narrower than a word: several of them are exchanged at a time. A bit of each kind changes
- * places by one exchange of half of the words with the lane whose number differs in that bit (attention: weights of 8 bits,
+ * lane's, of elements that are narrower than a word: several of them are exchanged at a time. A bit of one kind takes the place
+ * of one of the other by one exchange of half of the words with the lane whose number differs in that bit (attention: weights of 8 bits,
  * from a product's sums to the next one's operand). No barrier is needed, nor shared memory. */
 #include "ptx/lowering/machine.h"
 
 enum { WORD_BITS = 32, MOST_SWAPS = 2, MOST_BITS = TILE_LINEAR_BITS };
 
-/* Bit `reg` of the register's number changes places with bit `lane` of the lane's. */
+/* Bit `reg` of the register's number and bit `lane` of the lane's take each other's place. */
 typedef struct Swap {
     unsigned reg, lane;
 } Swap;

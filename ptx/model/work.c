@@ -9,6 +9,7 @@
 #include "ptx/pipeline/copies.h"
 #include "ptx/target/dot.h"
 #include "ptx/target/map.h"
+#include "ptx/target/multiply_adds.h"
 
 enum {
     UNKNOWN_TRIPS = 8,
@@ -28,6 +29,8 @@ enum { GROUP_WARPS = 4, GROUP_ROWS = 64, OF_PRODUCTS = 160 };
 
 /* Instructions of a warp: of a vector with its address and predicate, of an element by itself, of an element through
  * shared memory and back. */
+/* Of a loop whose tiles are copied ahead, by warps of their own or by all: waits, counts of slots, descriptors; a barrier, addresses. */
+enum { OF_ITERATION = 100, OF_OWN_ITERATION = 40 };
 enum { OF_VECTOR = 5, OF_ELEMENT = 12, OF_COPIED_ELEMENT = 70, OF_COPIED_WORD = 8, OF_MOVE = 4, OF_UPDATE = 16, OF_PROGRAM = 50 };
 
 /* Slots that products read, on average, where those of one iteration stay under way until the next one's have begun. */
@@ -337,8 +340,10 @@ static double instructions_of_step(double sums) {
 /* Operands in registers pass through shared memory. */
 static double do_multiply_adds(Walk *walk, const TileOp *dot, double begin, double k) {
     enum { STEPS = 4, OF_STORE = 2 };
-    double sums = elements_of(walk, dot->results[0].type), step = instructions_of_step(sums), stored = 0,
-           code = walk->work->code;
+    const double OF_BANKS = 1.1; /* where an operand along k lies in one bank of the register file */
+    double sums = elements_of(walk, dot->results[0].type), stored = 0, code = walk->work->code;
+    bool laid_out = gpu_turns_rows(dot, tile_op_operand(dot, 0)->type) || dot->results[0].type->scalar != TILE_F32;
+    double step = instructions_of_step(sums) * (laid_out ? 1 : OF_BANKS);
     for (unsigned i = 0; i < 2; i++) {
         const TileType *type = tile_op_operand(dot, i)->type;
         if (takes_no_registers(tile_op_operand(dot, i))) continue;
@@ -477,6 +482,7 @@ static double do_for(Walk *walk, const TileOp *loop, double begin) {
     double body = run_region(walk, &loop->regions[0], begin, trips) - begin;
     double fill = walk->slots > 0 ? OF_MEMORY + walk->copied / GPU_PORT_BYTES_CYCLE : 0;
     if (walk->flows) walk->fill = most(walk->fill, fill);
+    if (walk->slots > 1) walk->work->instructions += walk->times * trips * walk->warps * (walk->flows ? OF_ITERATION : OF_OWN_ITERATION);
     double held = walk->turns ? HELD_IN_TURN : 1;
     double end =
         begin + (walk->flows ? 0 : fill) + trips * (walk->slots > 1 ? most(body, fill / (walk->slots - held)) : body);

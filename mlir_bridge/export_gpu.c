@@ -92,6 +92,31 @@ void export_exchange(Exporter *exporter, const TileOp *op) {
                                        operand_of(exporter, op, 1), word(exporter, CLAMP))));
 }
 
+/* Bytes of two words: of the lower one 0 to 3, of the upper one 4 to 7. */
+static MlirValue permute_bytes(Exporter *exporter, MlirValue lower, MlirValue upper, MlirValue which) {
+    return export_intrinsic(exporter, "llvm.nvvm.prmt", scalar_of(exporter, TILE_I32), VALUES(lower, upper, which));
+}
+
+static MlirValue choose_word(Exporter *exporter, MlirValue condition, int64_t x, int64_t y) {
+    return export_build(exporter, "llvm.select", scalar_of(exporter, TILE_I32), VALUES(condition, word(exporter, x), word(exporter, y)),
+                        NO_ATTRIBUTES);
+}
+
+void export_exchange_halves(Exporter *exporter, const TileOp *op) {
+    enum { ALL_LANES = -1, CLAMP = 31, LOWER_HALVES = 0x5410, UPPER_HALVES = 0x7632, BEHIND_X = 0x5410, BEFORE_X = 0x3254, BEHIND_Y = 0x7610, BEFORE_Y = 0x3276 };
+    MlirType i32 = scalar_of(exporter, TILE_I32);
+    MlirValue x = export_same_bits(exporter, operand_of(exporter, op, 0), i32), y = export_same_bits(exporter, operand_of(exporter, op, 1), i32),
+              upper = operand_of(exporter, op, 2);
+    MlirValue sent = permute_bytes(exporter, x, y, choose_word(exporter, upper, LOWER_HALVES, UPPER_HALVES));
+    MlirValue got = export_intrinsic(exporter, "llvm.nvvm.shfl.sync.bfly.i32", i32,
+                                     VALUES(word(exporter, ALL_LANES), sent, operand_of(exporter, op, 3), word(exporter, CLAMP)));
+    MlirType type = export_type(exporter, tile_op_result(op, 0)->type);
+    x = permute_bytes(exporter, x, got, choose_word(exporter, upper, BEFORE_X, BEHIND_X));
+    y = permute_bytes(exporter, y, got, choose_word(exporter, upper, BEFORE_Y, BEHIND_Y));
+    set_result(exporter, op, 0, export_same_bits(exporter, x, type));
+    set_result(exporter, op, 1, export_same_bits(exporter, y, type));
+}
+
 void export_uniform(Exporter *exporter, const TileOp *op) {
     set_result(exporter, op, 0, value_of_lane_0(exporter, operand_of(exporter, op, 0)));
 }

@@ -1,23 +1,19 @@
 /* Conversions between layouts that differ in which bits of an element's index are of the register's number and which are of the
- * lane's, of elements that are narrower than a word: several of them are exchanged at a time. A bit of one kind takes the place
- * of one of the other by one exchange of half of the words with the lane whose number differs in that bit (attention: weights of 8 bits,
- * from a product's sums to the next one's operand). No barrier is needed, nor shared memory. */
+ * lane's, of elements that are narrower than a word: a thread's neighbours are exchanged together. Words have halves from registers that
+ * differ in one bit of their number, which takes the place of a bit of the lane's by one exchange of halves of two words (attention: weights
+ * of 8 bits, from a product's sums to the next one's operand). No barrier is needed, nor shared memory. */
 #include "ptx/lowering/machine.h"
 
-enum { WORD_BITS = 32, MOST_SWAPS = 2, MOST_BITS = TILE_LINEAR_BITS };
-
-/* Bit `reg` of the register's number and bit `lane` of the lane's take each other's place. */
-typedef struct Swap {
-    unsigned reg, lane;
-} Swap;
+enum { WORD_BITS = 32, MOST_SWAPS = 2, MOST_BITS = TILE_LINEAR_BITS, MOST_ELEMENTS = 4 };
 
 /* Inputs of a layout by number: bits of registers, then those of lanes. */
 typedef struct Exchanges {
-    unsigned registers, lanes;       /* bits */
-    unsigned has[MOST_BITS];         /* the place in the wanted layout of what is in this place so far */
-    Swap swaps[MOST_SWAPS];
+    unsigned registers, lanes;  /* bits */
+    unsigned has[MOST_BITS];    /* the place in the wanted layout of what is in this place so far */
+    unsigned half;              /* bits of the register's number, from the lowest one on, that tell elements of half a word apart */
+    unsigned bit;               /* the one that tells halves apart */
+    unsigned swaps[MOST_SWAPS]; /* bits of the lane's number that it takes the place of, one after the other */
     unsigned count;
-    unsigned packed[2], packed_count; /* bits of the register's number that tell elements of a word apart */
 } Exchanges;
 
 /* Is each bit of the wanted layout one bit of the given one? */
@@ -44,16 +40,17 @@ static unsigned place_of(const Exchanges *x, unsigned wanted) {
     return place;
 }
 
-/* The swaps that bring all bits of lanes to their places. A bit that is in another lane's place has to go through a register:
- * that is not done. */
+/* The swaps that bring all bits of lanes to their places. A bit that is in another lane's place, or another register's, has to go through
+ * that of halves: that is not done. */
 static bool find_swaps(Exchanges *x) {
     for (bool more = true; more;) {
         more = false;
         for (unsigned lane = x->registers; lane < x->registers + x->lanes; lane++) {
             unsigned place = place_of(x, lane);
             if (place >= x->registers) continue;
-            if (x->count == MOST_SWAPS) return false;
-            x->swaps[x->count++] = (Swap){place, lane - x->registers};
+            if (!x->count) x->bit = place;
+            if (x->count == MOST_SWAPS || place != x->bit || place < x->half) return false;
+            x->swaps[x->count++] = lane - x->registers;
             x->has[place] = x->has[lane];
             x->has[lane] = lane;
             more = true;
@@ -64,53 +61,6 @@ static bool find_swaps(Exchanges *x) {
     return true;
 }
 
-/* Words are of neighbours, as far as these stay in one thread. */
-static void choose_packed(Exchanges *x, unsigned bits) {
-    for (unsigned i = 0; i < x->registers && (bits << x->packed_count) < WORD_BITS; i++) {
-        bool swapped = false;
-        for (unsigned s = 0; s < x->count; s++) swapped |= x->swaps[s].reg == i;
-        if (!swapped) x->packed[x->packed_count++] = i;
-    }
-}
-
-/* The register of this element of the word that begins in `first`. */
-static uint32_t packed_register(const Exchanges *x, uint32_t first, uint32_t element) {
-    for (unsigned i = 0; i < x->packed_count; i++) first |= (element >> i & 1) << x->packed[i];
-    return first;
-}
-
-static bool begins_word(const Exchanges *x, uint32_t reg) {
-    for (unsigned i = 0; i < x->packed_count; i++)
-        if (reg >> x->packed[i] & 1) return false;
-    return true;
-}
-
-/* Shifts of elements, that the back end makes moves of bytes. */
-static TileValue *shifted(Gpu *gpu, TileOpId id, TileValue *word, unsigned bits) {
-    return bits ? gpu_binary(gpu, id, word, tile_build_integer(&gpu->b, word->type, bits)) : word;
-}
-
-static TileScalar plain_type(TileScalar scalar) { return tile_scalar_bits(scalar) == 8 ? TILE_U8 : TILE_U16; }
-
-static TileValue *pack_word(Gpu *gpu, const Exchanges *x, TileValue *value, uint32_t first) {
-    TileValue *word = NULL;
-    for (uint32_t i = 0; i < 1u << x->packed_count; i++) {
-        TileValue *element = gpu_register(gpu, value, packed_register(x, first, i));
-        TileScalar scalar = element->type->scalar, plain = plain_type(scalar);
-        if (scalar != plain) element = tile_build_bitcast(&gpu->b, element, plain);
-        element = shifted(gpu, TILE_OP_SHL, tile_build_convert(&gpu->b, element, TILE_U32), i * tile_scalar_bits(scalar));
-        word = word ? gpu_binary(gpu, TILE_OP_OR, word, element) : element;
-    }
-    return word;
-}
-
-static TileValue *element_of(Gpu *gpu, TileValue *word, uint32_t number, TileScalar scalar) {
-    TileScalar plain = plain_type(scalar);
-    TileValue *element = shifted(gpu, TILE_OP_SHR, word, number * tile_scalar_bits(scalar));
-    element = tile_build_convert(&gpu->b, element, plain);
-    return scalar == plain ? element : tile_build_bitcast(&gpu->b, element, scalar);
-}
-
 /* The register of the wanted layout that an element is in, which swaps have left in register `reg`. */
 static uint32_t wanted_register(const Exchanges *x, uint32_t reg) {
     uint32_t wanted = 0;
@@ -118,19 +68,45 @@ static uint32_t wanted_register(const Exchanges *x, uint32_t reg) {
     return wanted;
 }
 
-/* Registers of a piece, from `first` on; words by the number of their first register. */
-static void exchange_piece(Gpu *gpu, const Exchanges *x, TileValue *value, uint32_t first, TileValue **converted) {
-    uint32_t count = 1u << x->registers;
-    TileScalar scalar = value->type->scalar;
-    TileValue **words = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
-    for (uint32_t r = 0; r < count; r++) words[r] = begins_word(x, r) ? pack_word(gpu, x, value, first + r) : NULL;
-    for (unsigned s = 0; s < x->count; s++)
-        for (uint32_t r = 0; r < count; r++)
-            if (words[r] && !(r >> x->swaps[s].reg & 1))
-                gpu_exchange_with_lane(gpu, &words[r], &words[r | UINT32_C(1) << x->swaps[s].reg], x->swaps[s].lane);
-    for (uint32_t r = 0; r < count; r++)
-        for (uint32_t i = 0; words[r] && i < 1u << x->packed_count; i++)
-            converted[first + wanted_register(x, packed_register(x, r, i))] = element_of(gpu, words[r], i, scalar);
+static void exchange_two(Gpu *gpu, TileValue **words, unsigned lane) {
+    TileValue *bit = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, INT64_C(1) << lane));
+    const TileType *i32 = tile_type_scalar(gpu->module->context, TILE_I32), *types[] = {words[0]->type, words[0]->type};
+    TileValue *operands[] = {words[0], words[1], gpu_binary(gpu, TILE_OP_NE, bit, gpu_i64(gpu, 0)),
+                             tile_build_integer(&gpu->b, i32, INT64_C(1) << lane)};
+    TileOp *made = tile_build_op(&gpu->b, TILE_OP_EXCHANGE_HALVES, operands, 4, NULL, 0, types, 2);
+    for (unsigned i = 0; made && i < 2; i++) words[i] = tile_op_result(made, i);
+}
+
+/* The register of an element of the word whose first element is in register `first`. */
+static uint32_t register_of(const Exchanges *x, uint32_t first, uint32_t element) {
+    uint32_t own = element & ((1u << x->half) - 1);
+    return first | own | (element >> x->half) << x->bit;
+}
+
+/* Two words of a piece that begins with register `piece`, whose first elements are in these of its registers. */
+static void exchange_words(Gpu *gpu, const Exchanges *x, TileValue *value, uint32_t piece, const uint32_t *first, TileValue **converted) {
+    unsigned count = 2u << x->half;
+    TileValue *words[2];
+    int64_t lanes[MOST_ELEMENTS];
+    for (unsigned w = 0; w < 2; w++) {
+        for (unsigned i = 0; i < count; i++) lanes[i] = piece + register_of(x, first[w], i);
+        words[w] = tile_build_shuffle(&gpu->b, value, value, lanes, count);
+    }
+    for (unsigned s = 0; s < x->count; s++) exchange_two(gpu, words, x->swaps[s]);
+    for (unsigned w = 0; w < 2; w++)
+        for (unsigned i = 0; i < count; i++)
+            converted[piece + wanted_register(x, register_of(x, first[w], i))] = gpu_register(gpu, words[w], i);
+}
+
+static void exchange_piece(Gpu *gpu, const Exchanges *x, TileValue *value, uint32_t piece, TileValue **converted) {
+    uint32_t first[2], inside = (1u << x->half) - 1 + (1u << x->bit);
+    unsigned found = 0;
+    for (uint32_t r = 0; r < 1u << x->registers; r++) {
+        if (r & inside) continue;
+        first[found++] = r;
+        if (found == 2) exchange_words(gpu, x, value, piece, first, converted);
+        found %= 2;
+    }
 }
 
 TileValue *gpu_exchange_words(Gpu *gpu, TileValue *value, const TileLayout *from, const TileLayout *to) {
@@ -138,11 +114,10 @@ TileValue *gpu_exchange_words(Gpu *gpu, TileValue *value, const TileLayout *from
     TileScalar scalar = value->type->scalar;
     unsigned bits = tile_scalar_bits(scalar);
     if (scalar == TILE_BOOL || bits >= WORD_BITS || from->map.inputs > MOST_BITS) return NULL;
-    if (!read_bits(&x, from, to) || !find_swaps(&x)) return NULL;
-    choose_packed(&x, bits);
-    if (bits << x.packed_count != WORD_BITS) return NULL;
-    uint32_t count = tile_layout_registers(from);
+    while (2 * bits << x.half < WORD_BITS) x.half++;
+    if (!read_bits(&x, from, to) || x.registers < x.half + 2 || !find_swaps(&x)) return NULL;
+    uint32_t count = tile_layout_registers(from), piece = 1u << x.registers;
     TileValue **converted = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
-    for (uint32_t first = 0; first < count; first += 1u << x.registers) exchange_piece(gpu, &x, value, first, converted);
+    for (uint32_t first = 0; first < count; first += piece) exchange_piece(gpu, &x, value, first, converted);
     return gpu_join(gpu, converted, count);
 }

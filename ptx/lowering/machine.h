@@ -161,9 +161,6 @@ void gpu_lower_atomic(Gpu *gpu, TileOp *op);
 /* ---- transfer.c ---- */
 /* exchange for a value of any scalar type. */
 TileValue *gpu_exchange(Gpu *gpu, TileValue *value, uint32_t lanes);
-/* Exchanges a register with that of the lane whose number differs in one bit: those of lanes without it in the first
- * register, those of lanes with it in the second one stay. */
-void gpu_exchange_with_lane(Gpu *gpu, TileValue **low, TileValue **high, unsigned lane);
 /* A buffer for the threads of a program. */
 TileValue *gpu_build_own_buffer(Gpu *gpu, int64_t bytes, int64_t align);
 /* Allocates a buffer for temporaries of one op; it becomes gpu->shared. gpu-barriers inserts the barriers between

@@ -61,15 +61,6 @@ TileValue *gpu_exchange(Gpu *gpu, TileValue *value, uint32_t lanes) {
     return scalar == plain ? raw : tile_build_bitcast(b, raw, scalar);
 }
 
-void gpu_exchange_with_lane(Gpu *gpu, TileValue **low, TileValue **high, unsigned lane) {
-    TileValue *bit = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, INT64_C(1) << lane)),
-              *with = gpu_binary(gpu, TILE_OP_NE, bit, gpu_i64(gpu, 0));
-    TileValue *sent = tile_build_ternary(&gpu->b, TILE_OP_SELECT, with, *low, *high),
-              *got = gpu_exchange(gpu, sent, UINT32_C(1) << lane);
-    *low = tile_build_ternary(&gpu->b, TILE_OP_SELECT, with, got, *low);
-    *high = tile_build_ternary(&gpu->b, TILE_OP_SELECT, with, *high, got);
-}
-
 /* ---- shared memory ---- */
 
 TileValue *gpu_build_own_buffer(Gpu *gpu, int64_t bytes, int64_t align) {

@@ -62,6 +62,17 @@ bool gpu_is_turned(const GpuAccess *access, GpuTurned *turned) {
     return true;
 }
 
+/* Exchanges a register with that of the lane whose number differs in one bit: those of lanes without it in the first
+ * register, those of lanes with it in the second one stay. */
+static void exchange(Gpu *gpu, TileValue **low, TileValue **high, unsigned lane) {
+    TileValue *bit = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, INT64_C(1) << lane)),
+              *with = gpu_binary(gpu, TILE_OP_NE, bit, gpu_i64(gpu, 0));
+    TileValue *sent = tile_build_ternary(&gpu->b, TILE_OP_SELECT, with, *low, *high),
+              *got = gpu_exchange(gpu, sent, UINT32_C(1) << lane);
+    *low = tile_build_ternary(&gpu->b, TILE_OP_SELECT, with, got, *low);
+    *high = tile_build_ternary(&gpu->b, TILE_OP_SELECT, with, *high, got);
+}
+
 TileValue *gpu_turn(Gpu *gpu, TileValue *value, const GpuTurned *turned) {
     uint32_t count = tile_layout_registers(&turned->layout);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
@@ -69,6 +80,6 @@ TileValue *gpu_turn(Gpu *gpu, TileValue *value, const GpuTurned *turned) {
     for (unsigned i = 0; i < turned->count; i++)
         for (uint32_t r = 0; r < count; r++)
             if (!(r >> turned->bits[i] & 1))
-                gpu_exchange_with_lane(gpu, &registers[r], &registers[r | UINT32_C(1) << turned->bits[i]], turned->lanes[i]);
+                exchange(gpu, &registers[r], &registers[r | UINT32_C(1) << turned->bits[i]], turned->lanes[i]);
     return gpu_join(gpu, registers, count);
 }

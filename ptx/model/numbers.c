@@ -9,7 +9,8 @@ GpuNumbers gpu_numbers_create(TileFunc *func, const TileExtents *extents, TileAr
                         .extents = extents,
                         .values = TILE_NEW_ARRAY(scratch, int64_t, count + 1),
                         .known = TILE_NEW_ARRAY(scratch, bool, count + 1),
-                        .parts = TILE_NEW_ARRAY(scratch, int64_t, count + 1)};
+                        .parts = TILE_NEW_ARRAY(scratch, int64_t, count + 1),
+                        .sources = TILE_NEW_ARRAY(scratch, uint64_t, count + 1)};
 }
 
 void gpu_number_set(GpuNumbers *numbers, const TileValue *value, int64_t number) {
@@ -31,7 +32,8 @@ int64_t gpu_number_or(const GpuNumbers *numbers, const TileValue *value, int64_t
 bool gpu_number_length(const GpuNumbers *numbers, const TileValue *lo, const TileValue *hi, int64_t *length) {
     int64_t from, to, parts = numbers->parts[hi->number];
     if (!gpu_number_get(numbers, lo, &from) || !gpu_number_get(numbers, hi, &to)) return false;
-    bool segment = numbers->parts[lo->number] && parts && lo != hi;
+    uint64_t first = numbers->sources[lo->number], last = numbers->sources[hi->number];
+    bool segment = first && last && (first != last || (first & (first - 1)));
     *length = segment ? (to + parts - 1) / parts : to - from;
     return true;
 }
@@ -72,10 +74,11 @@ static void take_bound(GpuNumbers *numbers, const TileOp *op) {
         if (gpu_number_get(numbers, tile_op_operand(op, i), &bound)) gpu_number_set(numbers, &op->results[0], bound);
 }
 
-/* How two such numbers compare does not follow from their bounds. */
+/* How numbers of several loads compare does not follow from their bounds. */
 static bool compares_data(const GpuNumbers *numbers, const TileOp *op) {
-    return op->results[0].type->scalar == TILE_BOOL && op->operand_count == 2 && numbers->parts[tile_op_operand(op, 0)->number] &&
-           numbers->parts[tile_op_operand(op, 1)->number];
+    if (op->results[0].type->scalar != TILE_BOOL || op->operand_count != 2) return false;
+    uint64_t x = numbers->sources[tile_op_operand(op, 0)->number], y = numbers->sources[tile_op_operand(op, 1)->number];
+    return x && y && (x != y || (x & (x - 1)));
 }
 
 static void find_parts(GpuNumbers *numbers, const TileOp *op) {
@@ -83,14 +86,17 @@ static void find_parts(GpuNumbers *numbers, const TileOp *op) {
     uint32_t argument;
     bool loads = op->id == TILE_OP_LOAD_TILE;
     if (!op->result_count || !tile_type_is_scalar(op->results[0].type)) return;
+    uint64_t sources = loads ? UINT64_C(1) << op->results[0].number % 64 : 0;
     if (loads) parts = 1;
     if (loads && find_argument(numbers, tile_op_operand(op, 0), &argument))
         for (uint32_t i = 0; i < numbers->extents->rank[argument]; i++) parts *= numbers->extents->extent[argument][i];
     for (unsigned i = 0; i < op->operand_count && !loads; i++) {
         int64_t other = numbers->parts[tile_op_operand(op, i)->number];
         if (other > parts) parts = other;
+        sources |= numbers->sources[tile_op_operand(op, i)->number];
     }
     numbers->parts[op->results[0].number] = parts;
+    numbers->sources[op->results[0].number] = sources;
 }
 
 static void compute(GpuNumbers *numbers, const TileOp *op) {

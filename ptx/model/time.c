@@ -19,8 +19,7 @@ enum {
 };
 
 static const double LAUNCH = 3.0, NEXT_GRID = 1.5, SHARPNESS = 4, STAYING_SHARPNESS = 6, ALONE_SHARPNESS = 12,
-                    UNEVEN = 1.25, /* the longest program beside the mean of all */
-                    LAST_SHARE = 0.5, /* of it: so long the last blocks of a multiprocessor have fewer beside them */
+                    LAST_SHARE = 0.5, /* of the longest of uneven programs: so long the last blocks of a multiprocessor have fewer beside them */
                     TIGHT = 0.5; /* of shared memory: operands of products that are in it for the model; what else is there may be as much */
 
 static double most(double a, double b) { return a > b ? a : b; }
@@ -163,8 +162,18 @@ static void add_work(GpuWork *sum, const GpuWork *work, double share) {
     for (unsigned i = 0; i < TILE_MOST_EXTENTS; i++) sum->moved[i] += share * work->moved[i];
 }
 
-/* The latency of the longest program, where programs differ: the first or the last of a grid has the most, if bounds of loops follow
- * from its index. */
+static void look_for_uneven(TileOp *op, void *found) {
+    *(bool *)found |= op->id == TILE_OP_PROGRAM_ID && tile_op_get(op, TILE_ATTRIBUTE_TOGETHER);
+}
+
+/* Do programs take the longer, or the shorter, the greater their last index? So gpu-order has found. */
+static bool has_uneven_programs(TileFunc *phase) {
+    bool found = false;
+    tile_block_walk(&phase->body, look_for_uneven, &found);
+    return found;
+}
+
+/* The latency of the longest of uneven programs: the first or the last of the grid. */
 static bool find_longest(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t programs, TileArena *scratch,
                          double *longest) {
     for (int64_t i = 0; i < 2; i++) {
@@ -175,29 +184,28 @@ static bool find_longest(const TilePtxTarget *target, TileFunc *phase, const Til
     return true;
 }
 
-/* Programs spread over the grid, in no step with its rows; and for each of them the one as far from the grid's end, so that where work grows or
- * shrinks with an index their mean is that of all. */
-static int64_t sampled(int64_t number, int64_t programs) {
-    double place = 0.118 + 0.618 * (double)(number / 2);
+/* Programs spread over the grid, in no step with its rows. Where loops are longer with a greater index, half of them are as far from the grid's
+ * end as the others are from its beginning (`mirrored`): then their mean is that of all. */
+static int64_t sampled(int64_t number, int64_t programs, bool mirrored) {
+    double place = mirrored ? 0.118 + 0.618 * (double)(number / 2) : 0.5 + 0.618 * (double)number;
     int64_t program = (int64_t)((place - floor(place)) * (double)programs);
-    return number % 2 ? programs - 1 - program : program;
+    return mirrored && number % 2 ? programs - 1 - program : program;
 }
 
 static bool sample(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t programs,
                    TileArena *scratch, GpuWork *sum, double *longest) {
     int64_t samples = programs < MOST_SAMPLES ? programs : MOST_SAMPLES;
-    bool differ = false;
+    bool uneven = has_uneven_programs(phase);
     *sum = (GpuWork){.registers = 0};
     *longest = 0;
     for (int64_t i = 0; i < samples; i++) {
-        int64_t program = samples == programs ? i : sampled(i, programs);
+        int64_t program = samples == programs ? i : sampled(i, programs, uneven);
         GpuWork work;
         if (!gpu_work_count(target, phase, extents, program, scratch, &work)) return false;
-        differ |= i > 0 && work.latency != *longest;
         *longest = most(*longest, work.latency);
         add_work(sum, &work, 1.0 / (double)samples);
     }
-    return !differ || find_longest(target, phase, extents, programs, scratch, longest);
+    return !uneven || find_longest(target, phase, extents, programs, scratch, longest);
 }
 
 /* ---- products of blocks that stay ---- */
@@ -240,12 +248,12 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     estimate->memory += memory;
     estimate->compute += compute;
     estimate->waiting += waiting;
-    /* Warps of one block that multiply-add wait for little else than their own instructions. */
-    bool alone = blocks < 2 && gpu_find_sums(phase, &phase->body).count;
+    /* Warps of one block that multiply-add and compute with the sums wait for little else than their own instructions. */
+    bool alone = blocks < 2 && work.uses_sums && gpu_find_sums(phase, &phase->body).count;
     double sharpness = stays ? STAYING_SHARPNESS : alone ? ALONE_SHARPNESS : SHARPNESS;
     double time = pow(pow(memory, sharpness) + pow(compute, sharpness) + pow(waiting, sharpness) + pow(coming, sharpness),
                       1 / sharpness);
-    if (latest > UNEVEN * work.latency) time += LAST_SHARE * (1 - 1 / blocks) * latest * slower / microsecond;
+    if (has_uneven_programs(phase)) time += LAST_SHARE * (1 - 1 / blocks) * latest * slower / microsecond;
     estimate->time += time;
     if (time <= *longest) return true;
     *longest = time;

@@ -29,7 +29,7 @@ enum { GROUP_WARPS = 4, GROUP_ROWS = 64, OF_PRODUCTS = 160 };
 
 /* Instructions of a warp: of a vector with its address and predicate, of an element by itself, of an element through
  * shared memory and back. */
-/* Of a loop whose tiles are copied ahead, by warps of their own or by all: waits, counts of slots, descriptors; a barrier, addresses. */
+/* Of a loop that computes with the sums of products, whose tiles are copied ahead, by warps of their own or by all: waits, counts of slots, descriptors; a barrier, addresses. */
 enum { OF_ITERATION = 100, OF_OWN_ITERATION = 40 };
 enum { OF_VECTOR = 5, OF_ELEMENT = 12, OF_COPIED_ELEMENT = 70, OF_COPIED_WORD = 8, OF_MOVE = 4, OF_UPDATE = 16, OF_PROGRAM = 50 };
 
@@ -342,7 +342,7 @@ static double do_multiply_adds(Walk *walk, const TileOp *dot, double begin, doub
     enum { STEPS = 4, OF_STORE = 2 };
     const double OF_BANKS = 1.1; /* where an operand along k lies in one bank of the register file */
     double sums = elements_of(walk, dot->results[0].type), stored = 0, code = walk->work->code;
-    bool laid_out = gpu_turns_rows(dot, tile_op_operand(dot, 0)->type) || dot->results[0].type->scalar != TILE_F32;
+    bool laid_out = !walk->work->uses_sums || gpu_turns_rows(dot, tile_op_operand(dot, 0)->type) || dot->results[0].type->scalar != TILE_F32;
     double step = instructions_of_step(sums) * (laid_out ? 1 : OF_BANKS);
     for (unsigned i = 0; i < 2; i++) {
         const TileType *type = tile_op_operand(dot, i)->type;
@@ -456,6 +456,7 @@ static double trips_of(Walk *walk, const TileOp *loop) {
         return step > 1 ? ceil((double)GPU_UNKNOWN_LENGTH / (double)step) : UNKNOWN_TRIPS;
     int64_t trips = length > 0 ? (length + step - 1) / step : 0;
     walk->numbers.parts[induction->number] = walk->numbers.parts[first->number];
+    walk->numbers.sources[induction->number] = walk->numbers.sources[first->number];
     gpu_number_set(&walk->numbers, induction, lo + trips / 2 * step);
     return (double)trips;
 }
@@ -482,7 +483,8 @@ static double do_for(Walk *walk, const TileOp *loop, double begin) {
     double body = run_region(walk, &loop->regions[0], begin, trips) - begin;
     double fill = walk->slots > 0 ? OF_MEMORY + walk->copied / GPU_PORT_BYTES_CYCLE : 0;
     if (walk->flows) walk->fill = most(walk->fill, fill);
-    if (walk->slots > 1) walk->work->instructions += walk->times * trips * walk->warps * (walk->flows ? OF_ITERATION : OF_OWN_ITERATION);
+    if (walk->slots > 1 && walk->work->uses_sums)
+        walk->work->instructions += walk->times * trips * walk->warps * (walk->flows ? OF_ITERATION : OF_OWN_ITERATION);
     double held = walk->turns ? HELD_IN_TURN : 1;
     double end =
         begin + (walk->flows ? 0 : fill) + trips * (walk->slots > 1 ? most(body, fill / (walk->slots - held)) : body);
@@ -504,9 +506,14 @@ static void number_result(Walk *walk, const TileOp *op, unsigned i) {
         gpu_number_set(&walk->numbers, &op->results[i], a > b ? a : b);
 }
 
+/* Does a program go on where data say so, as where a segment has such rows, and else do nothing? Then it is taken to go on. */
+static bool is_guard(const Walk *walk, const TileOp *op) {
+    return walk->numbers.sources[tile_op_operand(op, 0)->number] && op->regions[1].first == op->regions[1].last;
+}
+
 static double do_if(Walk *walk, const TileOp *op, double begin) {
-    int64_t condition;
-    bool known = gpu_number_get(&walk->numbers, tile_op_operand(op, 0), &condition);
+    int64_t condition = 1;
+    bool known = gpu_number_get(&walk->numbers, tile_op_operand(op, 0), &condition) || is_guard(walk, op);
     double end = begin = ready_operands(walk, op, begin);
     for (unsigned i = 0; i < 2; i++) {
         double share = !known ? 0.5 : (condition & 1) == (i == 0) ? 1 : 0;

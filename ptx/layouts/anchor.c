@@ -219,7 +219,8 @@ static TileLayout choose_layout(const Anchor *anchor, const TileType *tile, unsi
     TileLayout reshaped;
     if (sums && tile_layout_reshape(sums, &extents, &reshaped)) return reshaped;
     for (unsigned i = 0; i < anchor->dots.count; i++)
-        if (tile_type_same_shape(tile, anchor->dots.types[i])) return gpu_sum_layout(&anchor->dots, tile);
+        if (tile_type_same_shape(tile, anchor->dots.types[i]))
+            return anchor->dots.multiplied.count ? gpu_multiplied_layout(&anchor->dots.multiplied, tile) : anchor->bases[i].layout;
     for (unsigned i = 0; i < anchor->base_count; i++) {
         const TileLayoutShape *shape = &anchor->bases[i].shape;
         if (tile->rank == shape->rank && fits(shape, tile, shape->rank))

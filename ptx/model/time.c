@@ -184,8 +184,8 @@ static bool find_longest(const TilePtxTarget *target, TileFunc *phase, const Til
     return true;
 }
 
-/* Programs spread over the grid, in no step with its rows. Of products, whose loops may be longer with a greater index, half of them are as far
- * from the grid's end as the others are from its beginning (`mirrored`): then their mean is that of all. */
+/* Programs spread over the grid, in no step with its rows. Where loops may be longer with a greater index, as those of attention, half of them are as
+ * far from the grid's end as the others are from its beginning (`mirrored`): then their mean is that of all. */
 static int64_t sampled(int64_t number, int64_t programs, bool mirrored) {
     double place = mirrored ? 0.118 + 0.618 * (double)(number / 2) : 0.5 + 0.618 * (double)number;
     int64_t program = (int64_t)((place - floor(place)) * (double)programs);
@@ -195,11 +195,11 @@ static int64_t sampled(int64_t number, int64_t programs, bool mirrored) {
 static bool sample(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t programs,
                    TileArena *scratch, GpuWork *sum, double *longest) {
     int64_t samples = programs < MOST_SAMPLES ? programs : MOST_SAMPLES;
-    bool uneven = has_uneven_programs(phase);
+    bool uneven = has_uneven_programs(phase), mirrored = uneven || gpu_loops_use_sums(&phase->body);
     *sum = (GpuWork){.registers = 0};
     *longest = 0;
     for (int64_t i = 0; i < samples; i++) {
-        int64_t program = samples == programs ? i : sampled(i, programs, has_products(phase));
+        int64_t program = samples == programs ? i : sampled(i, programs, mirrored);
         GpuWork work;
         if (!gpu_work_count(target, phase, extents, program, scratch, &work)) return false;
         *longest = most(*longest, work.latency);

@@ -105,11 +105,11 @@ static MlirValue choose_word(Exporter *exporter, MlirValue condition, int64_t x,
 void export_exchange_halves(Exporter *exporter, const TileOp *op) {
     enum { ALL_LANES = -1, CLAMP = 31, LOWER_HALVES = 0x5410, UPPER_HALVES = 0x7632, BEHIND_X = 0x5410, BEFORE_X = 0x3254, BEHIND_Y = 0x7610, BEFORE_Y = 0x3276 };
     MlirType i32 = scalar_of(exporter, TILE_I32);
-    MlirValue x = export_same_bits(exporter, operand_of(exporter, op, 0), i32), y = export_same_bits(exporter, operand_of(exporter, op, 1), i32),
-              upper = operand_of(exporter, op, 2);
+    MlirValue x = export_same_bits(exporter, named_of(exporter, op, TILE_OPERAND_X), i32), y = export_same_bits(exporter, named_of(exporter, op, TILE_OPERAND_Y), i32),
+              upper = named_of(exporter, op, TILE_OPERAND_UPPER);
     MlirValue sent = permute_bytes(exporter, x, y, choose_word(exporter, upper, LOWER_HALVES, UPPER_HALVES));
     MlirValue got = export_intrinsic(exporter, "llvm.nvvm.shfl.sync.bfly.i32", i32,
-                                     VALUES(word(exporter, ALL_LANES), sent, operand_of(exporter, op, 3), word(exporter, CLAMP)));
+                                     VALUES(word(exporter, ALL_LANES), sent, named_of(exporter, op, TILE_OPERAND_LANE), word(exporter, CLAMP)));
     MlirType type = export_type(exporter, tile_op_result(op, 0)->type);
     x = permute_bytes(exporter, x, got, choose_word(exporter, upper, BEFORE_X, BEHIND_X));
     y = permute_bytes(exporter, y, got, choose_word(exporter, upper, BEFORE_Y, BEHIND_Y));

@@ -329,7 +329,7 @@ static TileValue *expand_convert(TileEmitter *e, const TileOp *op) {
     bool exact_pair = (from == TILE_F16 && to == TILE_F32) || (from == TILE_F32 && to == TILE_F16);
     if (from == to) return x;
     if (e->target.has_bf16_rounding && from == TILE_F32 && to == TILE_BF16) return NULL;
-    if (e->target.has_f8 && is_f8(from) && to == TILE_F16) return NULL;
+    if (e->target.has_f8 && ((is_f8(from) && to == TILE_F16) || (from == TILE_F32 && is_f8(to)))) return NULL;
     if (exact_pair || (!is_narrow_float(from) && !is_narrow_float(to))) return NULL;
     if (tile_scalar_bits(from) == 32 && !tile_scalar_is_float(from) && is_exact_float(e, x))
         x = tile_build_convert(&e->builder, x, TILE_F32);

@@ -1,5 +1,5 @@
 /* Conversions of the pass legalise. The back end has exact conversions among integers, between f32, f64 and integers,
- * between f16 and f32, and on some GPUs from f8 to f16. The others are expanded into integer arithmetic:
+ * between f16 and f32, and on some GPUs from f8 to f16 and from f32 to f8. The others are expanded into integer arithmetic:
  *
  *   bf16 -> f32      the upper half of the bits
  *   f32 -> bf16, f8  added half a unit (ties to even), then shifted
@@ -103,7 +103,7 @@ static TileValue *narrow_f8(TileEmitter *e, TileValue *x, TileScalar to) {
 
 static TileValue *narrow(TileEmitter *e, TileValue *x, TileScalar to) {
     if (to == TILE_BF16) return e->target.has_bf16_rounding ? convert(e, x, to) : narrow_bf16(e, x);
-    return to == TILE_F16 ? convert(e, x, to) : narrow_f8(e, x, to);
+    return to == TILE_F16 || e->target.has_f8 ? convert(e, x, to) : narrow_f8(e, x, to);
 }
 
 /* ---- from wide types to narrow floats ---- */

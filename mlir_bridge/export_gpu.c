@@ -92,6 +92,31 @@ void export_exchange(Exporter *exporter, const TileOp *op) {
                                        operand_of(exporter, op, 1), word(exporter, CLAMP))));
 }
 
+/* Bytes of two words: of the lower one 0 to 3, of the upper one 4 to 7. */
+static MlirValue permute_bytes(Exporter *exporter, MlirValue lower, MlirValue upper, MlirValue which) {
+    return export_intrinsic(exporter, "llvm.nvvm.prmt", scalar_of(exporter, TILE_I32), VALUES(lower, upper, which));
+}
+
+static MlirValue choose_word(Exporter *exporter, MlirValue condition, int64_t x, int64_t y) {
+    return export_build(exporter, "llvm.select", scalar_of(exporter, TILE_I32), VALUES(condition, word(exporter, x), word(exporter, y)),
+                        NO_ATTRIBUTES);
+}
+
+void export_exchange_halves(Exporter *exporter, const TileOp *op) {
+    enum { ALL_LANES = -1, CLAMP = 31, LOWER_HALVES = 0x5410, UPPER_HALVES = 0x7632, BEHIND_X = 0x5410, BEFORE_X = 0x3254, BEHIND_Y = 0x7610, BEFORE_Y = 0x3276 };
+    MlirType i32 = scalar_of(exporter, TILE_I32);
+    MlirValue x = export_same_bits(exporter, named_of(exporter, op, TILE_OPERAND_X), i32), y = export_same_bits(exporter, named_of(exporter, op, TILE_OPERAND_Y), i32),
+              upper = named_of(exporter, op, TILE_OPERAND_UPPER);
+    MlirValue sent = permute_bytes(exporter, x, y, choose_word(exporter, upper, LOWER_HALVES, UPPER_HALVES));
+    MlirValue got = export_intrinsic(exporter, "llvm.nvvm.shfl.sync.bfly.i32", i32,
+                                     VALUES(word(exporter, ALL_LANES), sent, named_of(exporter, op, TILE_OPERAND_LANE), word(exporter, CLAMP)));
+    MlirType type = export_type(exporter, tile_op_result(op, 0)->type);
+    x = permute_bytes(exporter, x, got, choose_word(exporter, upper, BEFORE_X, BEHIND_X));
+    y = permute_bytes(exporter, y, got, choose_word(exporter, upper, BEFORE_Y, BEHIND_Y));
+    set_result(exporter, op, 0, export_same_bits(exporter, x, type));
+    set_result(exporter, op, 1, export_same_bits(exporter, y, type));
+}
+
 void export_uniform(Exporter *exporter, const TileOp *op) {
     set_result(exporter, op, 0, value_of_lane_0(exporter, operand_of(exporter, op, 0)));
 }
@@ -357,7 +382,26 @@ static void export_to_bf16(Exporter *exporter, const TileOp *op) {
     set_result(exporter, op, 0, split_pairs(exporter, type, result));
 }
 
-/* Also two lanes at a time. f8 values are integers. */
+/* Two lanes at a time, as above. f8 values are integers. */
+static void export_to_f8(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_result(op, 0)->type;
+    const char *name = type->scalar == TILE_F8E4M3 ? "llvm.nvvm.ff.to.e4m3x2.rn" : "llvm.nvvm.ff.to.e5m2x2.rn";
+    int64_t lanes = tile_type_lanes(type), words = (lanes + 1) / 2;
+    MlirValue x = operand_of(exporter, op, 0);
+    MlirType f32 = scalar_of(exporter, TILE_F32), i16 = scalar_of(exporter, TILE_I16),
+             vector = export_vector_of(exporter, TILE_I16, words);
+    MlirValue result = export_empty_vector(exporter, vector);
+    for (int64_t i = 0; i < lanes; i += 2) {
+        bool scalar = type->kind == TILE_TYPE_SCALAR;
+        MlirValue low = scalar ? x : export_lane(exporter, x, f32, i),
+                  high = i + 1 < lanes ? export_lane(exporter, x, f32, i + 1) : low;
+        MlirValue both = export_intrinsic(exporter, name, i16, VALUES(high, low));
+        result = export_insert_lane(exporter, result, vector, both, i / 2);
+    }
+    set_result(exporter, op, 0, split_pairs(exporter, type, result));
+}
+
+/* Also two lanes at a time. */
 static void export_from_f8(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type, *from = tile_op_operand(op, 0)->type;
     const char *name = from->scalar == TILE_F8E4M3 ? "llvm.nvvm.e4m3x2.to.f16x2.rn" : "llvm.nvvm.e5m2x2.to.f16x2.rn";
@@ -426,9 +470,13 @@ bool export_instruction(Exporter *exporter, const TileOp *op) {
         export_from_f8(exporter, op);
         return true;
     }
-    if (from != TILE_F32 || op->id != TILE_OP_CONVERT || op->results[0].type->scalar != TILE_BF16) return false;
-    export_to_bf16(exporter, op);
-    return true;
+    if (from != TILE_F32 || op->id != TILE_OP_CONVERT) return false;
+    switch (op->results[0].type->scalar) {
+    case TILE_BF16: export_to_bf16(exporter, op); return true;
+    case TILE_F8E4M3:
+    case TILE_F8E5M2: export_to_f8(exporter, op); return true;
+    default: return false;
+    }
 }
 
 /* ---- memory ---- */

@@ -1,6 +1,7 @@
 /* Grids run as phase functions (see docs/adr/0003-phases-and-slots.md), in either form: each range of programs is a
  * call, whose arguments are computed from the kernel's. */
 #include "lang/execute/state.h"
+#include "lang/ir/operands.h"
 #include "lang/ir/tensor_map.h"
 
 bool tile_exec_start_phases(TileExecutor *e, const ExecInstruction *in, int64_t programs) {
@@ -157,7 +158,7 @@ static bool apply_order(TileExecutor *e, const ExecInstruction *in, int64_t colu
     const TileAttribute *order = tile_op_get(in->op, TILE_ATTRIBUTE_PROGRAMS);
     unsigned range = 1u + in->op->result_count;
     int64_t begin, end, blocks = 0;
-    bool folds = tile_op_get(in->op, TILE_ATTRIBUTE_TOGETHER) != NULL;
+    bool folds = tile_op_named(in->op, TILE_OPERAND_BLOCKS) != NULL;
     if (!order) return true;
     if (!tile_exec_integer(e, in, range, "the range", &begin) || !tile_exec_integer(e, in, range + 1, "the range", &end))
         return false;

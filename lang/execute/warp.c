@@ -34,6 +34,61 @@ static bool exchange(TileExecutor *threads, uint32_t count, uint32_t *failed) {
     return true;
 }
 
+/* The lanes of a half of x or of y: what they have, and why it is poison. */
+typedef struct Half {
+    uint64_t bits[2];
+    uint8_t poison[2];
+} Half;
+
+static Half half_of(TileExecutor *e, unsigned operand, bool upper) {
+    ExecValue value = tile_exec_operand(e, e->meeting, operand);
+    int64_t count = tile_type_lanes(tile_op_operand(e->meeting->op, operand)->type) / 2;
+    Half half = {{0}, {0}};
+    for (int64_t i = 0; i < count; i++) {
+        half.bits[i] = value.lanes[i + upper * count];
+        half.poison[i] = tile_exec_poisoned(value, i + upper * count);
+    }
+    return half;
+}
+
+static void set_half(TileExecutor *e, unsigned number, bool upper, const Half *half) {
+    ExecValue result = tile_exec_value(e, e->meeting->result + number);
+    int64_t count = tile_type_lanes(e->meeting->op->results[number].type) / 2;
+    for (int64_t i = 0; i < count; i++) {
+        result.lanes[i + upper * count] = half->bits[i];
+        tile_exec_set_poison(e, result, i + upper * count, half->poison[i]);
+    }
+}
+
+static bool exchange_halves(TileExecutor *threads, uint32_t count, uint32_t *failed) {
+    Half sent[TILE_WARP_THREADS][2], kept[TILE_WARP_THREADS][2];
+    bool upper[TILE_WARP_THREADS];
+    for (uint32_t lane = 0; lane < count; lane++) {
+        TileExecutor *e = &threads[lane];
+        ExecValue own = tile_exec_operand(e, e->meeting, 2);
+        *failed = lane;
+        if (tile_exec_poisoned(own, 0)) return tile_exec_poison(e, e->meeting, own.poison[0], "takes as `upper`", "it is poison");
+        upper[lane] = own.lanes[0] & 1;
+        for (unsigned i = 0; i < 2; i++) {
+            sent[lane][i] = half_of(e, i, !upper[lane]);
+            kept[lane][i] = half_of(e, i, upper[lane]);
+        }
+    }
+    for (uint32_t lane = 0; lane < count; lane++) {
+        TileExecutor *e = &threads[lane];
+        int64_t mask;
+        *failed = lane;
+        if (!tile_exec_integer(e, e->meeting, 3, "the lane", &mask)) return false;
+        int64_t from = (int64_t)lane ^ mask;
+        if (from < 0 || from >= count) return tile_exec_fault(e, e->meeting, "no lane of a warp");
+        for (unsigned i = 0; i < 2; i++) {
+            set_half(e, i, upper[lane], &kept[lane][i]);
+            set_half(e, i, !upper[lane], &sent[from][i]);
+        }
+    }
+    return true;
+}
+
 /* ---- uniform ---- */
 
 static bool uniform(TileExecutor *threads, uint32_t count, uint32_t *failed) {
@@ -260,6 +315,8 @@ bool tile_exec_warp(TileExecutor *threads, uint32_t count, uint32_t *failed) {
     *failed = 0;
     if (threads->meeting->op->id == TILE_OP_EXCHANGE)
         done = exchange(threads, count, failed);
+    else if (threads->meeting->op->id == TILE_OP_EXCHANGE_HALVES)
+        done = exchange_halves(threads, count, failed);
     else if (threads->meeting->op->id == TILE_OP_UNIFORM)
         done = uniform(threads, count, failed);
     else if (count < TILE_WARP_THREADS)

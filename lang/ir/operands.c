@@ -46,7 +46,7 @@ static unsigned count_of(const TileOp *op, TileOperand name, unsigned before) {
     case TILE_OPERAND_EXTENTS: return op->id == TILE_OP_PROGRAM_ID ? op->result_count : rest;
     case TILE_OPERAND_FIRST:
     case TILE_OPERAND_LAST: return tile_op_get(op, TILE_ATTRIBUTE_PROGRAMS) != NULL;
-    case TILE_OPERAND_BLOCKS: return tile_op_get(op, TILE_ATTRIBUTE_TOGETHER) != NULL;
+    case TILE_OPERAND_BLOCKS: return tile_op_get(op, TILE_ATTRIBUTE_PROGRAMS) && op->operand_count > 3u + op->result_count;
     case TILE_OPERAND_BOUNDS: return bound_count(op);
     case TILE_OPERAND_INDICES: return index_count(op);
     case TILE_OPERAND_ELEMENTS: return op->result_count;

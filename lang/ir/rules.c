@@ -472,14 +472,14 @@ const char *tile_rule_grid(const TileRule *r) {
     return NULL;
 }
 
-/* The program, an extent for each result, and the range if there is an explicit order. */
+/* The program, an extent for each result, and the range if there is an explicit order; then the number of blocks, perhaps. */
 const char *tile_rule_program_id(const TileRule *r) {
     const char *error = check_i64_operands(r, r->op->operand_count);
     bool order = tile_op_get(r->op, TILE_ATTRIBUTE_PROGRAMS) != NULL;
     int64_t together = tile_op_integer(r->op, TILE_ATTRIBUTE_TOGETHER, 0);
-    unsigned range = order ? 2 + (together != 0) : 0, axes = r->op->result_count;
+    unsigned range = order ? 2 : 0, axes = r->op->result_count, others = r->op->operand_count - range;
     if (error) return error;
-    if (!axes || r->op->operand_count != 1 + axes + range) return "needs an extent for each result";
+    if (!axes || (others != 1 + axes && (!together || others != 2 + axes))) return "needs an extent for each result";
     if (range && axes < 2) return "has an order of its own on a grid of one axis";
     if (tile_op_get(r->op, TILE_ATTRIBUTE_TOGETHER) && (together < 1 || !order)) return "numbers no rows together";
     for (unsigned i = 0; i < axes && !error; i++)

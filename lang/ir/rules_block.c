@@ -26,6 +26,16 @@ const char *tile_rule_exchange(const TileRule *r) {
     return tile_rule_result(r, 0, value);
 }
 
+const char *tile_rule_exchange_halves(const TileRule *r) {
+    const TileType *x = tile_rule_operand(r, 0), *upper = tile_rule_operand(r, 2), *lane = tile_rule_operand(r, 3);
+    if (x->kind != TILE_TYPE_VECTOR || x->extent[0] * tile_scalar_bits(x->scalar) != 32) return "x is no vector of 32 bits";
+    if (tile_rule_operand(r, 1) != x) return "x and y differ in type";
+    if (!tile_type_is_scalar(upper) || upper->scalar != TILE_BOOL) return "upper is not bool";
+    if (!tile_type_is_scalar(lane) || lane->scalar != TILE_I32) return "the lane is not i32";
+    const char *error = tile_rule_result(r, 0, x);
+    return error ? error : tile_rule_result(r, 1, x);
+}
+
 const char *tile_rule_uniform(const TileRule *r) {
     const TileType *x = tile_rule_operand(r, 0);
     return tile_type_is_scalar(x) && x->scalar == TILE_I32 ? tile_rule_result(r, 0, x) : "x is not i32";

@@ -30,7 +30,7 @@ typedef struct TileTarget {
     bool scalable;               /* vectors of a length known only at run time */
     bool has_masks;              /* predicates for all vector operations and memory accesses */
     bool has_bf16_rounding;      /* f32 to bf16, to nearest even, subnormals like other numbers */
-    bool has_f8;                 /* conversion from f8 to f16 */
+    bool has_f8;                 /* conversions from f8 to f16, and from f32 to f8 */
     bool has_vnni;               /* products of words of four 8-bit integers, in vectors */
     bool has_bf16_dot;           /* products of words of two bf16, in vectors, in the time of one fma */
     bool has_amx;                /* products of matrices in tile registers: bf16, 8-bit integers */

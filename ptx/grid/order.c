@@ -1,7 +1,7 @@
 /* Purpose: choose the order in which the blocks of a launch run the programs of a grid. Longest first: where the bound
- * of a loop grows with a program's last index, as in causal attention, the last index is counted down, for several rows
+ * of a loop grows with a program's last index, as in causal attention, the last index is counted down, for many rows
  * of programs together, so that no long program begins last and runs alone; where a loop begins later with it, it is
- * counted up. Blocks that stay take such programs in rounds: more rows together, and each second round the other way
+ * counted up. Blocks that stay take such programs in rounds: each second round the other way
  * round, so that the block with the longest program of one round has the shortest of the next. By columns: where there are no products,
  * the grid has two indices and all stores are contiguous along the first one, as in a transposition, consecutive
  * programs differ in the first index. Then stores fill whole pages of memory, which gains more than loads lose. In groups:
@@ -37,7 +37,7 @@
  *       %n = const {value = 16} : i64
  *       %none = const {value = 0.0} : f32[16, 16]
  *       for %begin, %end, %one (%program: i64) {
- *         %i, %j = program_id %program, %columns, %columns, %begin, %end {programs = longest_first} : i64, i64
+ *         %i, %j = program_id %program, %columns, %columns, %begin, %end {programs = longest_first, together = 64} : i64, i64
  *         %0 = mul %j, %n : i64
  *         %1 = add %0, %n : i64
  *         %sum = for %zero, %1, %n, %none : f32[16, 16] (%k: i64, %acc: f32[16, 16]) {
@@ -58,6 +58,10 @@
 #include "ptx/target/dot.h"
 #include "ptx/target/map.h"
 #include "ptx/passes.h"
+
+/* Rows of programs that are numbered together where these differ in length: the longest of all of them begin first, and the last group of rows begins
+ * with long ones. */
+enum { TOGETHER = 64 };
 
 typedef struct Order {
     const TileOp *program_id;
@@ -177,10 +181,8 @@ static bool choose_order(const Order *order, bool multiplies, Choice *chosen) {
 /* Blocks that stay take programs in rounds: no block is free earlier than another because its program was shorter. So the
  * longest programs of many rows make up the first round, and each second round goes the other way round. */
 static void fold_rounds(TilePassContext *context, TileOp *program_id) {
-    enum { TOGETHER = 64 };
     const TileOp *loop = program_id->block->op;
     tile_op_add_operand(context->module, program_id, tile_op_named(loop, TILE_OPERAND_STEP));
-    tile_op_set_integer(context->module, program_id, TILE_ATTRIBUTE_TOGETHER, TOGETHER);
 }
 
 static TileOp *find_program_id(const TileFunc *func) {
@@ -217,6 +219,7 @@ TileResult tile_pass_gpu_order(TilePassContext *context, TileFunc *func) {
     tile_op_add_operand(context->module, program_id, begin);
     tile_op_add_operand(context->module, program_id, end);
     tile_op_set_integer(context->module, program_id, TILE_ATTRIBUTE_PROGRAMS, chosen.name);
+    if (chosen.uneven) tile_op_set_integer(context->module, program_id, TILE_ATTRIBUTE_TOGETHER, TOGETHER);
     if (folds) fold_rounds(context, program_id);
     return TILE_RESULT_CHANGED;
 }

@@ -119,12 +119,18 @@ static unsigned shorten_vector(const TileLayoutShape *shape, unsigned log_vector
     return log > threads ? gpu_least(log - threads, log_vector) : 0;
 }
 
+/* From which the layouts of smaller tiles follow. */
+static TileLayout base_layout(const Anchor *anchor, const TileType *type) {
+    const GpuSums *multiplied = &anchor->dots.multiplied;
+    return multiplied->count ? gpu_columns_layout(multiplied, type) : gpu_sum_layout(&anchor->dots, type);
+}
+
 static void choose_bases(Anchor *anchor, TileFunc *func) {
     anchor->log_warps = gpu_floor_log2(func->threads / TILE_WARP_THREADS);
     anchor->dots = gpu_find_dots(func, &func->body);
     for (unsigned i = 0; i < anchor->dots.count; i++) {
         const TileType *type = anchor->dots.types[i];
-        anchor->bases[anchor->base_count++] = (Base){tile_layout_shape(type), gpu_sum_layout(&anchor->dots, type)};
+        anchor->bases[anchor->base_count++] = (Base){tile_layout_shape(type), base_layout(anchor, type)};
     }
     if (anchor->dots.count && !anchor->dots.multiplied.count) return;
     GpuSurvey survey = gpu_survey(&func->body);
@@ -213,7 +219,8 @@ static TileLayout choose_layout(const Anchor *anchor, const TileType *tile, unsi
     TileLayout reshaped;
     if (sums && tile_layout_reshape(sums, &extents, &reshaped)) return reshaped;
     for (unsigned i = 0; i < anchor->dots.count; i++)
-        if (tile_type_same_shape(tile, anchor->dots.types[i])) return anchor->bases[i].layout;
+        if (tile_type_same_shape(tile, anchor->dots.types[i]))
+            return anchor->dots.multiplied.count ? gpu_multiplied_layout(&anchor->dots.multiplied, tile) : anchor->bases[i].layout;
     for (unsigned i = 0; i < anchor->base_count; i++) {
         const TileLayoutShape *shape = &anchor->bases[i].shape;
         if (tile->rank == shape->rank && fits(shape, tile, shape->rank))
@@ -392,7 +399,9 @@ static void anchor_computed(Anchor *anchor, TileOp *dot) {
 }
 
 static void anchor_dot(Anchor *anchor, TileOp *op) {
-    TileLayout layout = choose_layout(anchor, op->results[0].type, NO_AXIS);
+    const GpuSums *multiplied = &anchor->dots.multiplied;
+    bool own = multiplied->count && op->results[0].type->rank == 2;
+    TileLayout layout = own ? gpu_product_layout(multiplied, op) : choose_layout(anchor, op->results[0].type, NO_AXIS);
     anchor_computed(anchor, op);
     anchor_operand(anchor, op, 2, &layout);
     anchor_result(anchor, op, &layout);

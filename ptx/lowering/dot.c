@@ -15,7 +15,8 @@ typedef struct Operand {
     GpuSharedTile tile; /* of two axes: how rows are swizzled */
     int64_t own_bytes, k_bytes, bytes[TILE_MAX_TILE_RANK]; /* from an index to the next one; those of leading axes */
     unsigned width;     /* neighbours that are loaded together */
-    TileValue *base, *row;  /* the thread's first element at k = 0, without its swizzle; its row */
+    TileValue *base, *row;  /* the thread's first element at k = 0, without its swizzle; its row, or column */
+    bool swizzled_rows;     /* rows of k are swizzled: `base` is that of the tile */
     uint32_t *first; /* of each register of the result: the first one that takes the same element */
 } Operand;
 
@@ -99,7 +100,7 @@ static void find_address(const Dot *dot, Operand *operand, TileValue *pointer) {
         TileValue *part = gpu_binary(gpu, TILE_OP_MUL, gpu_thread_index(gpu, &dot->layout, a), gpu_i64(gpu, operand->bytes[a]));
         offset = gpu_binary(gpu, TILE_OP_ADD, offset, part);
     }
-    operand->base = tile_build_ptr_add(&gpu->b, pointer, offset);
+    operand->base = operand->swizzled_rows ? pointer : tile_build_ptr_add(&gpu->b, pointer, offset);
 }
 
 /* The source of an operand of two axes is in shared memory, or is stored there as it lies. */
@@ -124,6 +125,7 @@ static void place_tile(Dot *dot, Operand *operand, TileValue *old) {
         gpu_put_tile(gpu, gpu_value(gpu, source), source->type, place, pointer);
     }
     int64_t bytes = tile_scalar_bytes(operand->scalar), row = operand->tile.row_bytes;
+    operand->swizzled_rows = operand->tile.log_chunks && !operand->along_k;
     operand->own_bytes = operand->along_k ? row : bytes;
     operand->k_bytes = operand->along_k ? bytes : row;
     find_address(dot, operand, pointer);
@@ -166,6 +168,19 @@ typedef struct Step {
     TileValue *at[1 << TILE_MAX_LOG_CHUNKS];
 } Step;
 
+/* A row of k's chunks are permuted: those of the thread's columns, and of a register's, which have no bit in common. */
+static TileValue *address_in_row(Step *step, uint32_t reg, int64_t row) {
+    Gpu *gpu = step->dot->gpu;
+    const Operand *operand = step->operand;
+    int64_t bytes = register_offset(step->dot, operand, reg), mask = ((INT64_C(1) << operand->tile.log_chunks) - 1) * TILE_CHUNK_BYTES;
+    TileValue *k = row ? gpu_binary(gpu, TILE_OP_ADD, step->k, gpu_i64(gpu, row)) : step->k;
+    TileValue *offset = gpu_swizzled_column(gpu, &operand->tile, k, operand->row);
+    if (bytes & mask) offset = gpu_binary(gpu, TILE_OP_XOR, offset, gpu_i64(gpu, bytes & mask));
+    offset = gpu_binary(gpu, TILE_OP_ADD, offset, gpu_binary(gpu, TILE_OP_MUL, k, gpu_i64(gpu, operand->k_bytes)));
+    if (bytes & ~mask) offset = gpu_binary(gpu, TILE_OP_ADD, offset, gpu_i64(gpu, bytes & ~mask));
+    return tile_build_ptr_add(&gpu->b, operand->base, offset);
+}
+
 /* Of an operand that is swizzled, a row's part is exclusive-ored to k's. */
 static TileValue *address_at(Step *step, int64_t swizzle) {
     Gpu *gpu = step->dot->gpu;
@@ -181,15 +196,15 @@ static TileValue *address_at(Step *step, int64_t swizzle) {
     return *at = tile_build_ptr_add(&gpu->b, operand->base, offset);
 }
 
-/* Loads the neighbours of which a register of the result takes the first one, `more` bytes behind the step. */
+/* Loads the neighbours of which a register of the result takes the first one, `more` steps of k behind the step. */
 static TileValue *load_neighbours(Step *step, uint32_t reg, int64_t more) {
     const Dot *dot = step->dot;
     const Operand *operand = step->operand;
     Gpu *gpu = dot->gpu;
     bool swizzled = operand->tile.log_chunks && operand->along_k;
     int64_t swizzle = swizzled ? gpu_chunk_swizzle(&operand->tile, gpu_register_index(&dot->layout, operand->own, reg)) : 0;
-    int64_t offset = register_offset(dot, operand, reg) + more;
-    TileValue *address = address_at(step, swizzle);
+    int64_t offset = operand->swizzled_rows ? 0 : register_offset(dot, operand, reg) + more * operand->k_bytes;
+    TileValue *address = operand->swizzled_rows ? address_in_row(step, reg, more) : address_at(step, swizzle);
     if (offset) address = tile_build_ptr_add(&gpu->b, address, gpu_i64(gpu, offset));
     const TileType *type = tile_type_vector(gpu->module->context, operand->scalar, operand->width, false);
     TileValue *value =
@@ -227,7 +242,7 @@ static TileValue **load_across(Step *step, unsigned i) {
         uint32_t first = operand->first[r];
         if (first != r) registers[r] = registers[first];
         if (registers[r]) continue;
-        TileValue *loaded = load_neighbours(step, r, (int64_t)i * operand->k_bytes);
+        TileValue *loaded = load_neighbours(step, r, i);
         for (unsigned n = 0; n < operand->width; n++)
             registers[find_neighbour(dot, operand, r, n)] = lane_of(gpu, loaded, operand->width, n);
     }

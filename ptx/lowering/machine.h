@@ -8,6 +8,7 @@
  *   collected.c      updates that a block collects in shared memory
  *   store_order.c    which stores need barriers around them
  *   transfer.c       values from thread to thread
+ *   exchanges.c      conversions of narrow elements between lanes
  *   move.c           conversions between layouts
  *   reduce.c         reductions
  *   fold.c           folds and scans by a combiner
@@ -183,6 +184,10 @@ GpuStrides gpu_row_major(const TileLayoutShape *shape, unsigned scalar_bytes);
 /* The thread's address in shared memory, and a register's offset from it. */
 TileValue *gpu_shared_address(Gpu *gpu, const TileLayout *layout, const GpuStrides *strides);
 int64_t gpu_shared_register_offset(const TileLayout *layout, const GpuStrides *strides, uint32_t reg);
+
+/* ---- exchanges.c ---- */
+/* Converts a tile of elements narrower than a word by exchanges of words between lanes; NULL: it takes something else. */
+TileValue *gpu_exchange_words(Gpu *gpu, TileValue *value, const TileLayout *from, const TileLayout *to);
 
 /* ---- move.c ---- */
 /* Converts a tile of this type, whose own layout is ignored, from one layout to another. */

@@ -211,6 +211,14 @@ static Route choose_route(const Gpu *gpu, TileScalar scalar, const TileLayout *f
     return route;
 }
 
+/* Do matrices carry each piece of both layouts through shared memory? */
+static bool is_by_matrices(const Gpu *gpu, TileScalar scalar, const TileLayout *from, const TileLayout *to) {
+    if (!have_same_pieces(from, to)) return false;
+    TileLayout one = piece_of(from), other = piece_of(to);
+    Route route = choose_route(gpu, scalar, &one, &other);
+    return route.stores_matrices || route.loads_matrices;
+}
+
 static TileValue *move_swizzled(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLayout *from,
                                 const TileLayout *to) {
     Route route = choose_route(gpu, scalar, from, to);
@@ -312,6 +320,11 @@ TileValue *gpu_move(Gpu *gpu, TileValue *value, const TileType *type, const Tile
         const char *way = lanes ? "exchanges between lanes" : "other registers";
         gpu_remark_move(gpu, &(GpuMove){.scalar = scalar, .from = from, .to = to, .way = way});
         return pick_registers(gpu, value, from, to, &source);
+    }
+    TileValue *exchanged = is_by_matrices(gpu, scalar, from, to) ? NULL : gpu_exchange_words(gpu, value, from, to);
+    if (exchanged) {
+        gpu_remark_move(gpu, &(GpuMove){.scalar = scalar, .from = from, .to = to, .way = "exchanges of words between lanes"});
+        return exchanged;
     }
     if (have_same_pieces(from, to)) return move_pieces(gpu, value, scalar, from, to);
     /* Only the tile's own elements are converted: the padding of one layout is not that of another. */

@@ -8,7 +8,9 @@ GpuNumbers gpu_numbers_create(TileFunc *func, const TileExtents *extents, TileAr
     return (GpuNumbers){.func = func,
                         .extents = extents,
                         .values = TILE_NEW_ARRAY(scratch, int64_t, count + 1),
-                        .known = TILE_NEW_ARRAY(scratch, bool, count + 1)};
+                        .known = TILE_NEW_ARRAY(scratch, bool, count + 1),
+                        .parts = TILE_NEW_ARRAY(scratch, int64_t, count + 1),
+                        .sources = TILE_NEW_ARRAY(scratch, uint64_t, count + 1)};
 }
 
 void gpu_number_set(GpuNumbers *numbers, const TileValue *value, int64_t number) {
@@ -27,13 +29,27 @@ int64_t gpu_number_or(const GpuNumbers *numbers, const TileValue *value, int64_t
     return gpu_number_get(numbers, value, &number) ? number : otherwise;
 }
 
-static bool find_extent(const GpuNumbers *numbers, const TileOp *dim, int64_t *extent) {
-    const TileValue *tensor = tile_op_operand(dim, 0);
+bool gpu_number_length(const GpuNumbers *numbers, const TileValue *lo, const TileValue *hi, int64_t *length) {
+    int64_t from, to, parts = numbers->parts[hi->number];
+    if (!gpu_number_get(numbers, lo, &from) || !gpu_number_get(numbers, hi, &to)) return false;
+    uint64_t first = numbers->sources[lo->number], last = numbers->sources[hi->number];
+    bool segment = first && last && (first != last || (first & (first - 1)));
+    *length = segment ? (to + parts - 1) / parts : to - from;
+    return true;
+}
+
+/* The argument that is the tensor; false: it is none. */
+static bool find_argument(const GpuNumbers *numbers, const TileValue *tensor, uint32_t *argument) {
     if (tensor->block != &numbers->func->body) return false;
     bool phase = numbers->func->kind == TILE_FUNC_PHASE;
-    uint32_t argument = phase ? numbers->func->parameters[tensor->index].argument : tensor->index;
+    *argument = phase ? numbers->func->parameters[tensor->index].argument : tensor->index;
+    return *argument < numbers->extents->count;
+}
+
+static bool find_extent(const GpuNumbers *numbers, const TileOp *dim, int64_t *extent) {
+    uint32_t argument;
     uint64_t axis = (uint64_t)tile_op_integer(dim, TILE_ATTRIBUTE_AXIS, 0);
-    if (argument >= numbers->extents->count || axis >= numbers->extents->rank[argument]) return false;
+    if (!find_argument(numbers, tile_op_operand(dim, 0), &argument) || axis >= numbers->extents->rank[argument]) return false;
     *extent = numbers->extents->extent[argument][axis];
     return true;
 }
@@ -58,10 +74,35 @@ static void take_bound(GpuNumbers *numbers, const TileOp *op) {
         if (gpu_number_get(numbers, tile_op_operand(op, i), &bound)) gpu_number_set(numbers, &op->results[0], bound);
 }
 
+/* How numbers of several loads compare does not follow from their bounds. */
+static bool compares_data(const GpuNumbers *numbers, const TileOp *op) {
+    if (op->results[0].type->scalar != TILE_BOOL || op->operand_count != 2) return false;
+    uint64_t x = numbers->sources[tile_op_operand(op, 0)->number], y = numbers->sources[tile_op_operand(op, 1)->number];
+    return x && y && (x != y || (x & (x - 1)));
+}
+
+static void find_parts(GpuNumbers *numbers, const TileOp *op) {
+    int64_t parts = 0;
+    uint32_t argument;
+    bool loads = op->id == TILE_OP_LOAD_TILE;
+    if (!op->result_count || !tile_type_is_scalar(op->results[0].type)) return;
+    uint64_t sources = loads ? UINT64_C(1) << op->results[0].number % 64 : 0;
+    if (loads) parts = 1;
+    if (loads && find_argument(numbers, tile_op_operand(op, 0), &argument))
+        for (uint32_t i = 0; i < numbers->extents->rank[argument]; i++) parts *= numbers->extents->extent[argument][i];
+    for (unsigned i = 0; i < op->operand_count && !loads; i++) {
+        int64_t other = numbers->parts[tile_op_operand(op, i)->number];
+        if (other > parts) parts = other;
+        sources |= numbers->sources[tile_op_operand(op, i)->number];
+    }
+    numbers->parts[op->results[0].number] = parts;
+    numbers->sources[op->results[0].number] = sources;
+}
+
 static void compute(GpuNumbers *numbers, const TileOp *op) {
     uint64_t operands[TILE_EVAL_MOST_OPERANDS], result;
     const TileType *type = op->results[0].type;
-    if (op->operand_count > TILE_EVAL_MOST_OPERANDS || type->kind != TILE_TYPE_SCALAR) return;
+    if (op->operand_count > TILE_EVAL_MOST_OPERANDS || type->kind != TILE_TYPE_SCALAR || compares_data(numbers, op)) return;
     for (unsigned i = 0; i < op->operand_count; i++) {
         int64_t number;
         if (!gpu_number_get(numbers, tile_op_operand(op, i), &number)) {
@@ -76,7 +117,9 @@ static void compute(GpuNumbers *numbers, const TileOp *op) {
 
 void gpu_number_op(GpuNumbers *numbers, const TileOp *op) {
     int64_t extent;
-    if (op->result_count && tile_op_info((TileOpId)op->id)->class == TILE_CLASS_ELEMENTWISE) compute(numbers, op);
+    bool elementwise = op->result_count && tile_op_info((TileOpId)op->id)->class == TILE_CLASS_ELEMENTWISE;
+    if (elementwise || op->id == TILE_OP_LOAD_TILE) find_parts(numbers, op);
+    if (elementwise) compute(numbers, op);
     if (op->id == TILE_OP_CONST && op->results[0].type->kind == TILE_TYPE_SCALAR)
         gpu_number_set(numbers, &op->results[0], (int64_t)tile_op_get(op, TILE_ATTRIBUTE_VALUE)->bits);
     if (op->id == TILE_OP_DIM && find_extent(numbers, op, &extent)) gpu_number_set(numbers, &op->results[0], extent);

@@ -13,6 +13,8 @@ typedef struct GpuNumbers {
     const TileExtents *extents;
     int64_t *values; /* by TileValue.number */
     bool *known;
+    int64_t *parts;    /* of a number that is computed of what a tensor holds: the tensor's elements; 0: of others */
+    uint64_t *sources; /* a set of bits: the loads that it is computed of */
 } GpuNumbers;
 
 /* Numbers the function's values. */
@@ -23,6 +25,9 @@ int64_t gpu_number_or(const GpuNumbers *numbers, const TileValue *value, int64_t
 /* In what share of the iterations of the loops around it, as far as these are few, the branch takes its first region: 0 to 1; negative: that
  * does not follow from the numbers. */
 double gpu_number_share(const GpuNumbers *numbers, const TileOp *branch);
+/* From lo to hi. Where these are places of which a tensor holds several, as those of segments, they are known to lie below a bound, but not
+ * how far apart: segments are taken to share what is below it. False: unknown. */
+bool gpu_number_length(const GpuNumbers *numbers, const TileValue *lo, const TileValue *hi, int64_t *length);
 /* Computes the op's results from its operands' numbers. */
 void gpu_number_op(GpuNumbers *numbers, const TileOp *op);
 

@@ -7,6 +7,7 @@
 #include "ptx/target/map.h"
 #include "ptx/passes.h"
 #include "ptx/target/dot.h"
+#include "ptx/target/multiply_adds.h"
 
 enum {
     MOST_SAMPLES = 4,
@@ -18,6 +19,8 @@ enum {
 };
 
 static const double LAUNCH = 3.0, NEXT_GRID = 1.5, BEHIND_PRODUCTS = 2.5, SHARPNESS = 4, STAYING_SHARPNESS = 6,
+                    ALONE_SHARPNESS = 12,
+                    LAST_SHARE = 0.5, /* of the longest of uneven programs: so long the last blocks of a multiprocessor have fewer beside them */
                     TIGHT = 0.5; /* of shared memory: operands of products that are in it for the model; what else is there may be as much */
 
 static double most(double a, double b) { return a > b ? a : b; }
@@ -177,19 +180,50 @@ static void add_work(GpuWork *sum, const GpuWork *work, double share) {
     for (unsigned i = 0; i < TILE_MOST_EXTENTS; i++) sum->moved[i] += share * work->moved[i];
 }
 
-/* Programs spread over the grid, in no step with its rows. */
-static bool sample(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t programs,
-                   TileArena *scratch, GpuWork *sum) {
-    int64_t samples = programs < MOST_SAMPLES ? programs : MOST_SAMPLES;
-    *sum = (GpuWork){.registers = 0};
-    for (int64_t i = 0; i < samples; i++) {
-        double place = 0.5 + 0.618 * (double)i;
-        int64_t program = samples == programs ? i : (int64_t)((place - floor(place)) * (double)programs);
+static void look_for_uneven(TileOp *op, void *found) {
+    *(bool *)found |= op->id == TILE_OP_PROGRAM_ID && tile_op_get(op, TILE_ATTRIBUTE_TOGETHER);
+}
+
+/* Do programs take the longer, or the shorter, the greater their last index? So gpu-order has found. */
+static bool has_uneven_programs(TileFunc *phase) {
+    bool found = false;
+    tile_block_walk(&phase->body, look_for_uneven, &found);
+    return found;
+}
+
+/* The latency of the longest of uneven programs: the first or the last of the grid. */
+static bool find_longest(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t programs, TileArena *scratch,
+                         double *longest) {
+    for (int64_t i = 0; i < 2; i++) {
         GpuWork work;
-        if (!gpu_work_count(target, phase, extents, program, scratch, &work)) return false;
-        add_work(sum, &work, 1.0 / (double)samples);
+        if (!gpu_work_count(target, phase, extents, i * (programs - 1), scratch, &work)) return false;
+        *longest = most(*longest, work.latency);
     }
     return true;
+}
+
+/* Programs spread over the grid, in no step with its rows. Where loops may be longer with a greater index, as those of attention, half of them are as
+ * far from the grid's end as the others are from its beginning (`mirrored`): then their mean is that of all. */
+static int64_t sampled(int64_t number, int64_t programs, bool mirrored) {
+    double place = mirrored ? 0.118 + 0.618 * (double)(number / 2) : 0.5 + 0.618 * (double)number;
+    int64_t program = (int64_t)((place - floor(place)) * (double)programs);
+    return mirrored && number % 2 ? programs - 1 - program : program;
+}
+
+static bool sample(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t programs,
+                   TileArena *scratch, GpuWork *sum, double *longest) {
+    int64_t samples = programs < MOST_SAMPLES ? programs : MOST_SAMPLES;
+    bool uneven = has_uneven_programs(phase), mirrored = uneven || gpu_loops_use_sums(&phase->body);
+    *sum = (GpuWork){.registers = 0};
+    *longest = 0;
+    for (int64_t i = 0; i < samples; i++) {
+        int64_t program = samples == programs ? i : sampled(i, programs, mirrored);
+        GpuWork work;
+        if (!gpu_work_count(target, phase, extents, program, scratch, &work)) return false;
+        *longest = most(*longest, work.latency);
+        add_work(sum, &work, 1.0 / (double)samples);
+    }
+    return !uneven || find_longest(target, phase, extents, programs, scratch, longest);
 }
 
 /* ---- products of blocks that stay ---- */
@@ -214,13 +248,14 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
                            TileArena *scratch, TileEstimate *estimate, double *longest) {
     GpuWork work;
     if (count < 1) return true;
-    if (!sample(target, phase, extents, count, scratch, &work)) return false;
+    double latest; /* program */
+    if (!sample(target, phase, extents, count, scratch, &work, &latest)) return false;
     estimate->tight |= work.shared > TIGHT * target->shared_block_bytes;
     double programs = (double)count, blocks = blocks_of_core(target, phase, &work);
     double busiest = ceil(programs / target->cores), rounds = ceil(busiest / blocks), microsecond = target->clock_mhz;
     bool wgmma = has_wgmma(phase), stays = wgmma && phase->resident && !work.uses_sums;
     double slower = stays ? 1 : slower_of(target, phase, &work);
-    double waiting = (stays ? cycles_of_programs(phase, &work, rounds) : rounds * work.latency * slower) / microsecond;
+    double waiting = (stays ? cycles_of_programs(phase, &work, rounds) : most(rounds * work.latency, latest) * slower) / microsecond;
     double issue = busiest * work.instructions * slower / INSTRUCTIONS_CYCLE / microsecond,
            tensor = busiest * work.tensor / microsecond / 0.9;
     double moved = memory_bytes(phase, extents, &work, programs) + bytes_read_again(phase, extents, &work, programs);
@@ -232,9 +267,12 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     estimate->memory += memory;
     estimate->compute += compute;
     estimate->waiting += waiting;
-    double sharpness = stays ? STAYING_SHARPNESS : SHARPNESS;
+    /* Warps of one block that multiply-add and compute with the sums wait for little else than their own instructions. */
+    bool alone = blocks < 2 && work.uses_sums && gpu_find_sums(phase, &phase->body).count;
+    double sharpness = stays ? STAYING_SHARPNESS : alone ? ALONE_SHARPNESS : SHARPNESS;
     double time = pow(pow(memory, sharpness) + pow(compute, sharpness) + pow(waiting, sharpness) + pow(coming, sharpness),
                       1 / sharpness);
+    if (has_uneven_programs(phase)) time += LAST_SHARE * (1 - 1 / blocks) * latest * slower / microsecond;
     estimate->time += time;
     if (time <= *longest) return true;
     *longest = time;

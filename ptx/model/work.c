@@ -9,6 +9,7 @@
 #include "ptx/pipeline/copies.h"
 #include "ptx/target/dot.h"
 #include "ptx/target/map.h"
+#include "ptx/target/multiply_adds.h"
 
 enum {
     UNKNOWN_TRIPS = 8,
@@ -29,6 +30,8 @@ enum { GROUP_WARPS = 4, GROUP_ROWS = 64, OF_PRODUCTS = 160, OF_SLOT = 190 };
 
 /* Instructions of a warp: of a vector with its address and predicate, of an element by itself, of an element through
  * shared memory and back. */
+/* Of a loop that computes with the sums of products, whose tiles are copied ahead, by warps of their own or by all: waits, counts of slots, descriptors; a barrier, addresses. */
+enum { OF_ITERATION = 100, OF_OWN_ITERATION = 40 };
 enum { OF_VECTOR = 5, OF_ELEMENT = 12, OF_COPIED_ELEMENT = 70, OF_COPIED_WORD = 8, OF_MOVE = 4, OF_UPDATE = 16, OF_PROGRAM = 50 };
 
 /* Slots that products read, on average, where those of one iteration stay under way until the next one's have begun. */
@@ -159,10 +162,9 @@ typedef struct Piece {
 } Piece;
 
 static double count_valid(const Walk *walk, const TileAccessIndex *index, double extent) {
-    int64_t lo, hi;
-    if (!gpu_number_get(&walk->numbers, index->lo, &lo) || !gpu_number_get(&walk->numbers, index->hi, &hi))
-        return extent;
-    double count = (double)(hi - lo);
+    int64_t length;
+    if (!gpu_number_length(&walk->numbers, index->lo, index->hi, &length)) return extent;
+    double count = (double)length;
     return count < 0 ? 0 : count > extent ? extent : count;
 }
 
@@ -350,8 +352,10 @@ static double instructions_of_step(double sums) {
 /* Operands in registers pass through shared memory. */
 static double do_multiply_adds(Walk *walk, const TileOp *dot, double begin, double k) {
     enum { STEPS = 4, OF_STORE = 2 };
-    double sums = elements_of(walk, dot->results[0].type), step = instructions_of_step(sums), stored = 0,
-           code = walk->work->code;
+    const double OF_BANKS = 1.1; /* where an operand along k lies in one bank of the register file */
+    double sums = elements_of(walk, dot->results[0].type), stored = 0, code = walk->work->code;
+    bool laid_out = !walk->work->uses_sums || gpu_turns_rows(dot, tile_op_operand(dot, 0)->type) || dot->results[0].type->scalar != TILE_F32;
+    double step = instructions_of_step(sums) * (laid_out ? 1 : OF_BANKS);
     for (unsigned i = 0; i < 2; i++) {
         const TileType *type = tile_op_operand(dot, i)->type;
         if (takes_no_registers(tile_op_operand(dot, i))) continue;
@@ -463,7 +467,7 @@ static double run_region(Walk *walk, const TileBlock *block, double begin, doubl
 }
 
 static double trips_of(Walk *walk, const TileOp *loop) {
-    int64_t lo, hi, step;
+    int64_t lo, length, step;
     TileValue *induction = loop->regions[0].arguments[0];
     if (tile_loop_is_of_programs(loop)) {
         gpu_number_set(&walk->numbers, induction, walk->program);
@@ -471,10 +475,13 @@ static double trips_of(Walk *walk, const TileOp *loop) {
     }
     if (!gpu_number_get(&walk->numbers, tile_op_named(loop, TILE_OPERAND_STEP), &step) || step < 1)
         return UNKNOWN_TRIPS;
-    if (!gpu_number_get(&walk->numbers, tile_op_named(loop, TILE_OPERAND_LO), &lo) ||
-        !gpu_number_get(&walk->numbers, tile_op_named(loop, TILE_OPERAND_HI), &hi))
+    const TileValue *first = tile_op_named(loop, TILE_OPERAND_LO);
+    if (!gpu_number_get(&walk->numbers, first, &lo) ||
+        !gpu_number_length(&walk->numbers, first, tile_op_named(loop, TILE_OPERAND_HI), &length))
         return step > 1 ? ceil((double)GPU_UNKNOWN_LENGTH / (double)step) : UNKNOWN_TRIPS;
-    int64_t trips = hi > lo ? (hi - lo + step - 1) / step : 0;
+    int64_t trips = length > 0 ? (length + step - 1) / step : 0;
+    walk->numbers.parts[induction->number] = walk->numbers.parts[first->number];
+    walk->numbers.sources[induction->number] = walk->numbers.sources[first->number];
     gpu_number_set(&walk->numbers, induction, lo + trips / 2 * step);
     return (double)trips;
 }
@@ -501,6 +508,8 @@ static double do_for(Walk *walk, const TileOp *loop, double begin) {
     double body = run_region(walk, &loop->regions[0], begin, trips) - begin;
     double fill = walk->slots > 0 ? OF_MEMORY + walk->copied / GPU_PORT_BYTES_CYCLE : 0;
     if (walk->flows) walk->fill = most(walk->fill, fill);
+    if (walk->slots > 1 && walk->work->uses_sums)
+        walk->work->instructions += walk->times * trips * walk->warps * (walk->flows ? OF_ITERATION : OF_OWN_ITERATION);
     double held = walk->turns ? HELD_IN_TURN : 1;
     double end =
         begin + (walk->flows ? 0 : fill) + trips * (walk->slots > 1 ? most(body, fill / (walk->slots - held)) : body);
@@ -522,8 +531,14 @@ static void number_result(Walk *walk, const TileOp *op, unsigned i) {
         gpu_number_set(&walk->numbers, &op->results[i], a > b ? a : b);
 }
 
+/* Does a program go on where data say so, as where a segment has such rows, and else do nothing? Then it is taken to go on. */
+static bool is_guard(const Walk *walk, const TileOp *op) {
+    return walk->numbers.sources[tile_op_operand(op, 0)->number] && op->regions[1].first == op->regions[1].last;
+}
+
 static double do_if(Walk *walk, const TileOp *op, double begin) {
     double taken = gpu_number_share(&walk->numbers, op), end = begin = ready_operands(walk, op, begin), mean = begin;
+    if (taken < 0 && is_guard(walk, op)) taken = 1;
     for (unsigned i = 0; i < 2; i++) {
         double share = taken < 0 ? 0.5 : i == 0 ? taken : 1 - taken;
         if (share <= 0) continue;

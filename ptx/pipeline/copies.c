@@ -121,10 +121,9 @@ static bool can_be_copied(const TileOp *load) {
     return true;
 }
 
-/* Rows without a swizzle and rows with one are not read in the same way. */
+/* mma reads rows with a swizzle; fused multiply-adds read those with and without one across k, and with one along k. */
 static bool is_copied_for(const TileOp *load, Readers *readers) {
-    return can_be_copied(load) && only_multiplied(&load->results[0], load, false, readers) &&
-           !(readers->across && (readers->mma || readers->along_k));
+    return can_be_copied(load) && only_multiplied(&load->results[0], load, false, readers) && !(readers->across && readers->mma);
 }
 
 bool gpu_load_is_copied(const TileOp *load) {
@@ -295,7 +294,7 @@ const TileType *gpu_slot_type(TileContext *context, const TileOp *load) {
     if (gpu_by_map(load)) return gpu_panel_type(context, tile);
     bool copied = is_copied_for(load, &readers);
     if (copied && turns_rows(load, &readers, rows)) return gpu_columns_type(context, rows);
-    return gpu_multiplied_type(context, rows, !(copied && readers.across));
+    return gpu_multiplied_type(context, rows, !(copied && readers.across && !readers.along_k));
 }
 
 TileValue *gpu_build_channel(TileBuilder *b, const TileOp *load, int64_t slots) {

@@ -198,11 +198,13 @@ static bool gives_operand(const Stages *s, const TileOp *op) {
     return true;
 }
 
+/* A second product whose sums are added to others (8-bit floats) is waited for first: these sums, and what it takes in registers, would
+ * otherwise lie beside all that is computed of the first one's. */
 static void set_stage(const Stages *s, TileOp *op) {
-    bool second = is_dependent(s, op);
-    int64_t cluster = second ? (comes_before(op, s->second) ? CLUSTER_SECOND_DOT : CLUSTER_SECOND_WAIT)
-                             : (comes_before(op, s->first) ? CLUSTER_FIRST_DOT : CLUSTER_FIRST_WAIT);
-    if (!second && gives_operand(s, op)) cluster = CLUSTER_OPERAND;
+    bool second = is_dependent(s, op), early = gpu_dot_promotes(s->second);
+    int64_t cluster = second ? (comes_before(op, s->second) ? CLUSTER_SECOND_DOT : early ? CLUSTER_FIRST_WAIT : CLUSTER_SECOND_WAIT)
+                             : (comes_before(op, s->first) ? CLUSTER_FIRST_DOT : early ? CLUSTER_SECOND_WAIT : CLUSTER_FIRST_WAIT);
+    if (!second && !early && gives_operand(s, op)) cluster = CLUSTER_OPERAND;
     tile_op_set_integer(s->context->module, op, TILE_ATTRIBUTE_STAGE, second ? SECOND_STAGE : FIRST_STAGE);
     tile_op_set_integer(s->context->module, op, TILE_ATTRIBUTE_CLUSTER, cluster);
 }

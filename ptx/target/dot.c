@@ -156,7 +156,7 @@ static bool loop_uses_sums(const TileOp *dot) {
 }
 
 static void look_for_used_sums(TileOp *op, void *found) {
-    *(bool *)found |= op->id == TILE_OP_DOT && gpu_dot_is_mma(op) && loop_uses_sums(op);
+    *(bool *)found |= op->id == TILE_OP_DOT && loop_uses_sums(op);
 }
 
 bool gpu_loops_use_sums(TileBlock *body) {

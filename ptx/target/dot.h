@@ -30,7 +30,7 @@ bool gpu_dot_is_wgmma(const TileOp *dot);
 /* wgmma keeps 14 bits of a sum of 8-bit floats (docs/gpu.md, Sums): such a product, by wgmma, begins its own sums at 0,
  * and these are added in f32 to those that it goes on from. */
 bool gpu_dot_promotes(const TileOp *dot);
-/* Does a loop around a product for tensor cores compute with its sums, beyond adding to them? */
+/* Does a loop around a product compute with its sums, beyond adding to them? */
 bool gpu_loops_use_sums(TileBlock *body);
 /* Does the product go on from sums of 0? */
 bool gpu_begins_at_zero(const TileOp *dot);

@@ -57,9 +57,10 @@ static unsigned add_type(GpuSums *sums, const TileType *type) {
     for (; at && tile_type_lanes(sums->types[at - 1]) < tile_type_lanes(type); at--) {
         sums->types[at] = sums->types[at - 1];
         sums->along_n[at] = sums->along_n[at - 1];
+        sums->along_k[at] = sums->along_k[at - 1];
     }
     sums->types[at] = type;
-    sums->along_n[at] = true;
+    sums->along_n[at] = sums->along_k[at] = false;
     return at;
 }
 
@@ -69,7 +70,9 @@ static bool search_block(GpuSums *sums, const TileBlock *block) {
             bool mma = tile_op_integer(op, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA) != TILE_INSTRUCTION_FMA;
             if (mma || op->results[0].type->rank != 2) return false;
             unsigned at = add_type(sums, op->results[0].type);
-            sums->along_n[at] &= !gpu_multiplied_along_k(op, N);
+            bool along_k = gpu_multiplied_along_k(op, N);
+            sums->along_n[at] |= !along_k;
+            sums->along_k[at] |= along_k;
             sums->along_m &= !gpu_multiplied_along_k(op, M);
         }
         if (op->id == TILE_OP_REDUCE && tile_op_operand(op, 0)->type->rank == 2) sums->rows = true;
@@ -193,16 +196,32 @@ static TileSumsPlan plan_threads(const GpuSums *sums) {
     return plan;
 }
 
-TileLayout gpu_multiplied_layout(const GpuSums *sums, const TileType *tile) {
+static TileLayout layout_of(const GpuSums *sums, const TileType *tile, bool along_n) {
     TileSumsPlan plan = plan_threads(sums);
     TileLayoutShape shape = tile_layout_shape(tile);
     Extents extents = extents_of(tile);
-    bool along[2] = {sums->along_m, true};
-    for (unsigned i = 0; i < sums->count; i++)
-        if (tile_type_same_shape(tile, sums->types[i])) along[N] = sums->along_n[i];
+    bool along[2] = {sums->along_m, along_n};
     for (unsigned a = 0; a < 2; a++) {
         unsigned taken = plan.lanes[a] + plan.warps[a], left = extents.log[a] > taken ? extents.log[a] - taken : 0;
         plan.elements[a] = (uint8_t)(along[a] ? gpu_least(left, LOG_VECTOR) : 0);
     }
     return tile_layout_sums(&shape, &plan);
+}
+
+TileLayout gpu_multiplied_layout(const GpuSums *sums, const TileType *tile) {
+    bool along_n = true;
+    for (unsigned i = 0; i < sums->count; i++)
+        if (tile_type_same_shape(tile, sums->types[i])) along_n = sums->along_n[i];
+    return layout_of(sums, tile, along_n);
+}
+
+TileLayout gpu_columns_layout(const GpuSums *sums, const TileType *tile) {
+    bool along_n = true;
+    for (unsigned i = 0; i < sums->count; i++)
+        if (tile_type_same_shape(tile, sums->types[i])) along_n = !sums->along_k[i];
+    return layout_of(sums, tile, along_n);
+}
+
+TileLayout gpu_product_layout(const GpuSums *sums, const TileOp *dot) {
+    return layout_of(sums, dot->results[0].type, !gpu_multiplied_along_k(dot, N));
 }

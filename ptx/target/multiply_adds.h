@@ -11,7 +11,8 @@ enum { GPU_MOST_SUMS = 8 };
 /* The shapes of a function's sums, if fused multiply-adds of two axes compute all of its products. */
 typedef struct GpuSums {
     const TileType *types[GPU_MOST_SUMS]; /* without duplicates, the largest first */
-    bool along_n[GPU_MOST_SUMS];          /* each b lies along n: threads load neighbouring columns */
+    bool along_n[GPU_MOST_SUMS];          /* some b lies along n: threads have neighbouring columns of other tiles */
+    bool along_k[GPU_MOST_SUMS];          /* some b lies along k: of what has the columns alone they have not */
     bool along_m;                         /* each a lies along m: threads load neighbouring rows */
     bool rows;                            /* a row is reduced, or goes on to another product: it belongs to one warp */
     unsigned count;                       /* 0: the function has no products, or others */
@@ -29,6 +30,10 @@ int64_t gpu_live_sums(const GpuSums *sums, const TileBlock *body);
 int64_t gpu_blocks_of_sums(const TilePtxTarget *target, const TileFunc *func, const TileBlock *body);
 /* The layout of a tile of two axes, whose rows are those of the sums. */
 TileLayout gpu_multiplied_layout(const GpuSums *sums, const TileType *tile);
+/* From which the layouts of smaller tiles follow. */
+TileLayout gpu_columns_layout(const GpuSums *sums, const TileType *tile);
+/* Of a product's own sums: threads load neighbouring columns, unless b lies along k. */
+TileLayout gpu_product_layout(const GpuSums *sums, const TileOp *dot);
 
 /* What an operand of such a product is before it is transposed. */
 TileValue *gpu_multiplied_source(const TileValue *operand, bool *transposed);

@@ -183,6 +183,29 @@ Test(execute_block, exchanges) {
     expect_fault("%c = const {value = 32} : i32\n%v = exchange %thread, %c : i32\n", "no lane of a warp");
 }
 
+/* x of lane t is t and t + 100, y is t + 200 and t + 300. */
+#define HALVES(upper)                                                                                                  \
+    "%t16 = convert %thread : i16\n%h = const {value = 100} : i16\n%x1 = add %t16, %h : i16\n%y0 = add %x1, %h : i16\n" \
+    "%y1 = add %y0, %h : i16\n%x2 = splat %t16 : vec<2 x i16>\n%y2 = splat %y0 : vec<2 x i16>\n"                       \
+    "%xv = insert %x2, %x1 {axis = 1} : vec<2 x i16>\n%yv = insert %y2, %y1 {axis = 1} : vec<2 x i16>\n"               \
+    "%two = const {value = 2} : i64\n%bit = and %t, %two : i64\n%odd = ne %bit, %zero : bool\n" upper
+
+Test(execute_block, exchanges_of_halves) {
+    expect_good(HALVES("%c = const {value = 2} : i32\n%a, %b = exchange_halves %xv, %yv, %odd, %c : vec<2 x i16>, vec<2 x i16>\n"
+                       "store %a, %mine\n"));
+    cr_expect_eq(data[1], 1 | 3 << 16);
+    cr_expect_eq(data[3], 101 | 103 << 16);
+    expect_good(HALVES("%c = const {value = 2} : i32\n%a, %b = exchange_halves %xv, %yv, %odd, %c : vec<2 x i16>, vec<2 x i16>\n"
+                       "store %b, %mine\n"));
+    cr_expect_eq(data[1], 201 | 203 << 16);
+    cr_expect_eq(data[3], 301 | 303 << 16);
+    expect_fault(HALVES("%c = const {value = 2} : i32\nif %is0 {\nyield\n} {\n%a, %b = exchange_halves %xv, %yv, %odd, %c : "
+                        "vec<2 x i16>, vec<2 x i16>\nyield\n}\n"),
+                 "a deadlock: not all lanes of the warp come here");
+    expect_fault(HALVES("%c = const {value = 32} : i32\n%a, %b = exchange_halves %xv, %yv, %odd, %c : vec<2 x i16>, vec<2 x i16>\n"),
+                 "no lane of a warp");
+}
+
 /* A warp may run before others have started: with a seed, the scheduler does that too, and no result changes. */
 Test(execute_block, warps_meet_alone) {
     expect_fault("%c = const {value = 1} : i32\nif %first {\n%v = exchange %thread, %c : i32\nstore %v, %own\nbarrier\n"

@@ -1,0 +1,123 @@
+/* Conversions between layouts that differ in which bits of an element's index are of the register's number and which are of the
+ * lane's, of elements that are narrower than a word: a thread's neighbours are exchanged together. Words have halves from registers that
+ * differ in one bit of their number, which takes the place of a bit of the lane's by one exchange of halves of two words (attention: weights
+ * of 8 bits, from a product's sums to the next one's operand). No barrier is needed, nor shared memory. */
+#include "ptx/lowering/machine.h"
+
+enum { WORD_BITS = 32, MOST_SWAPS = 2, MOST_BITS = TILE_LINEAR_BITS, MOST_ELEMENTS = 4 };
+
+/* Inputs of a layout by number: bits of registers, then those of lanes. */
+typedef struct Exchanges {
+    unsigned registers, lanes;  /* bits */
+    unsigned has[MOST_BITS];    /* the place in the wanted layout of what is in this place so far */
+    unsigned half;              /* bits of the register's number, from the lowest one on, that tell elements of half a word apart */
+    unsigned bit;               /* the one that tells halves apart */
+    unsigned swaps[MOST_SWAPS]; /* bits of the lane's number that it takes the place of, one after the other */
+    unsigned count;
+} Exchanges;
+
+/* Is each bit of the wanted layout one bit of the given one? */
+static bool read_bits(Exchanges *x, const TileLayout *from, const TileLayout *to) {
+    TileLinear source;
+    if (tile_layout_conversion(from, to, &source) != TILE_CONVERSION_SHUFFLES) return false;
+    x->registers = from->bits[TILE_LAYOUT_REGISTER];
+    x->lanes = from->bits[TILE_LAYOUT_LANE];
+    if (to->bits[TILE_LAYOUT_REGISTER] != x->registers || source.inputs != source.outputs) return false;
+    uint32_t seen = 0;
+    for (unsigned i = 0; i < source.inputs; i++) {
+        uint32_t bit = source.column[i];
+        bool moves = i < x->registers + x->lanes;
+        if (!bit || bit & (bit - 1) || bit & seen || (!moves && bit != UINT32_C(1) << i)) return false;
+        seen |= bit;
+        if (moves) x->has[__builtin_ctz(bit)] = i;
+    }
+    return true;
+}
+
+static unsigned place_of(const Exchanges *x, unsigned wanted) {
+    unsigned place = 0;
+    while (x->has[place] != wanted) place++;
+    return place;
+}
+
+/* The swaps that bring all bits of lanes to their places. A bit that is in another lane's place, or another register's, has to go through
+ * that of halves: that is not done. */
+static bool find_swaps(Exchanges *x) {
+    for (bool more = true; more;) {
+        more = false;
+        for (unsigned lane = x->registers; lane < x->registers + x->lanes; lane++) {
+            unsigned place = place_of(x, lane);
+            if (place >= x->registers) continue;
+            if (!x->count) x->bit = place;
+            if (x->count == MOST_SWAPS || place != x->bit || place < x->half) return false;
+            x->swaps[x->count++] = lane - x->registers;
+            x->has[place] = x->has[lane];
+            x->has[lane] = lane;
+            more = true;
+        }
+    }
+    for (unsigned lane = x->registers; lane < x->registers + x->lanes; lane++)
+        if (x->has[lane] != lane) return false;
+    return true;
+}
+
+/* The register of the wanted layout that an element is in, which swaps have left in register `reg`. */
+static uint32_t wanted_register(const Exchanges *x, uint32_t reg) {
+    uint32_t wanted = 0;
+    for (unsigned i = 0; i < x->registers; i++) wanted |= (reg >> i & 1) << x->has[i];
+    return wanted;
+}
+
+static void exchange_two(Gpu *gpu, TileValue **words, unsigned lane) {
+    TileValue *bit = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, INT64_C(1) << lane));
+    const TileType *i32 = tile_type_scalar(gpu->module->context, TILE_I32), *types[] = {words[0]->type, words[0]->type};
+    TileValue *operands[] = {words[0], words[1], gpu_binary(gpu, TILE_OP_NE, bit, gpu_i64(gpu, 0)),
+                             tile_build_integer(&gpu->b, i32, INT64_C(1) << lane)};
+    TileOp *made = tile_build_op(&gpu->b, TILE_OP_EXCHANGE_HALVES, operands, 4, NULL, 0, types, 2);
+    for (unsigned i = 0; made && i < 2; i++) words[i] = tile_op_result(made, i);
+}
+
+/* The register of an element of the word whose first element is in register `first`. */
+static uint32_t register_of(const Exchanges *x, uint32_t first, uint32_t element) {
+    uint32_t own = element & ((1u << x->half) - 1);
+    return first | own | (element >> x->half) << x->bit;
+}
+
+/* Two words of a piece that begins with register `piece`, whose first elements are in these of its registers. */
+static void exchange_words(Gpu *gpu, const Exchanges *x, TileValue *value, uint32_t piece, const uint32_t *first, TileValue **converted) {
+    unsigned count = 2u << x->half;
+    TileValue *words[2];
+    int64_t lanes[MOST_ELEMENTS];
+    for (unsigned w = 0; w < 2; w++) {
+        for (unsigned i = 0; i < count; i++) lanes[i] = piece + register_of(x, first[w], i);
+        words[w] = tile_build_shuffle(&gpu->b, value, value, lanes, count);
+    }
+    for (unsigned s = 0; s < x->count; s++) exchange_two(gpu, words, x->swaps[s]);
+    for (unsigned w = 0; w < 2; w++)
+        for (unsigned i = 0; i < count; i++)
+            converted[piece + wanted_register(x, register_of(x, first[w], i))] = gpu_register(gpu, words[w], i);
+}
+
+static void exchange_piece(Gpu *gpu, const Exchanges *x, TileValue *value, uint32_t piece, TileValue **converted) {
+    uint32_t first[2], inside = (1u << x->half) - 1 + (1u << x->bit);
+    unsigned found = 0;
+    for (uint32_t r = 0; r < 1u << x->registers; r++) {
+        if (r & inside) continue;
+        first[found++] = r;
+        if (found == 2) exchange_words(gpu, x, value, piece, first, converted);
+        found %= 2;
+    }
+}
+
+TileValue *gpu_exchange_words(Gpu *gpu, TileValue *value, const TileLayout *from, const TileLayout *to) {
+    Exchanges x = {0};
+    TileScalar scalar = value->type->scalar;
+    unsigned bits = tile_scalar_bits(scalar);
+    if (scalar == TILE_BOOL || bits >= WORD_BITS || from->map.inputs > MOST_BITS) return NULL;
+    while (2 * bits << x.half < WORD_BITS) x.half++;
+    if (!read_bits(&x, from, to) || x.registers < x.half + 2 || !find_swaps(&x)) return NULL;
+    uint32_t count = tile_layout_registers(from), piece = 1u << x.registers;
+    TileValue **converted = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t first = 0; first < count; first += piece) exchange_piece(gpu, &x, value, first, converted);
+    return gpu_join(gpu, converted, count);
+}

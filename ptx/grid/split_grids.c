@@ -79,6 +79,7 @@
  *     }
  * Run: --passes=gpu-split-grids,canonicalise,cse,dce
  * Needs: inline; loops whose bounds are known outside of the grid, so licm. Keeps: tile form. Cost: linear. */
+#include "lang/ir/access.h"
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
 #include "lowering/memory.h"
@@ -141,27 +142,6 @@ static TileOp *first_loop(const TileOp *grid) { return next_loop(grid->regions[0
 
 /* ---- loops that store ---- */
 
-/* Is the axis of the access from the value on, by no more elements than a step? */
-static bool is_within(const TileAccessIndex *index, const TileType *type, const TileValue *first, int64_t step) {
-    if (index->first != first) return false;
-    if (index->kind == TILE_ACCESS_INDEX) return step > 0;
-    return index->kind == TILE_ACCESS_RANGE && index->axis >= 0 && tile_value_is_integer(index->step, 1) &&
-           type->extent[index->axis] <= step;
-}
-
-/* Do stores of different iterations write different elements: has some axis the loop's variable as its first index, and
- * no more elements from there than a step? */
-static bool is_apart(const TileOp *loop, const TileOp *store) {
-    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    const TileType *stored = tile_op_named(store, TILE_OPERAND_VALUE)->type;
-    unsigned axes = tile_access_read(store, indices);
-    int64_t step;
-    if (!tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step)) return false;
-    for (unsigned a = 0; a < axes; a++)
-        if (is_within(&indices[a], stored, loop->regions[0].arguments[0], step)) return true;
-    return false;
-}
-
 static const char *obstacle_of_stores(GpuSplit *split) {
     const TileOp *loop = split->loop;
     const char *why = is_ordered(loop)                     ? "its iterations are ordered"
@@ -169,7 +149,7 @@ static const char *obstacle_of_stores(GpuSplit *split) {
                                                            : NULL;
     for (const TileOp *op = loop->regions[0].first; op && !why; op = op->next) {
         if (!tile_op_writes(op)) continue;
-        if (op->id != TILE_OP_STORE_TILE || !is_apart(loop, op)) why = "its iterations may write the same elements";
+        if (op->id != TILE_OP_STORE_TILE || !tile_access_is_apart(op, loop)) why = "its iterations may write the same elements";
         else if (is_read_in_grid(split, op)) why = "the grid may read what it writes";
     }
     for (const TileOp *op = split->grid->regions[0].first; op && !why; op = op->next) {

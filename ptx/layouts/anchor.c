@@ -57,6 +57,7 @@ typedef struct Anchor {
     Base bases[GPU_MOST_DOTS]; /* that of the largest tile first */
     unsigned base_count;
     unsigned log_warps, log_vector, log_rows; /* elements of one access of a thread, and rows of its accesses */
+    bool combines; /* a sum's order follows from the layouts */
     bool changed;
     const char *error;
 } Anchor;
@@ -128,6 +129,7 @@ static void choose_bases(Anchor *anchor, TileFunc *func) {
     }
     if (anchor->dots.count && !anchor->dots.multiplied.count) return;
     GpuSurvey survey = gpu_survey(&func->body);
+    anchor->combines = survey.combines;
     anchor->log_vector = log_vector_of(func, &survey);
     if (anchor->dots.count || !survey.largest) return;
     TileLayoutShape shape = tile_layout_shape(survey.largest);
@@ -313,8 +315,16 @@ static TileLayout rows_of(const Anchor *anchor, const TileType *tile, unsigned b
     return gpu_spread(&shape, log > threads ? gpu_least(log - threads, widest) : 0, 0, anchor->log_warps);
 }
 
+/* Is it a store of odd rows in a function whose sums decide the layout? Then neighbouring lanes get neighbours of their own: a
+ * store of the others' would write a piece of as many sectors as there are lanes. */
+static bool is_stored_in_pieces(const Anchor *anchor, TileOp *op) {
+    return op->id == TILE_OP_STORE_TILE && anchor->combines && !anchor->dots.count && tile_accessed_tile(op)->type->extent[tile_accessed_tile(op)->type->rank - 1] >= 128 &&
+           vector_bytes(anchor->func, op) < GPU_PREDICATED_BYTES;
+}
+
 static TileLayout choose_access_layout(const Anchor *anchor, TileOp *op, const TileType *tile) {
     enum { MOST_STEPS = 4 };
+    if (is_stored_in_pieces(anchor, op)) return rows_of(anchor, tile, vector_bytes(anchor->func, op));
     unsigned lacking = op->result_count == 1 ? lacking_axis(&op->results[0], MOST_STEPS) : NO_AXIS;
     TileLayout layout = choose_layout(anchor, tile, lacking);
     return accesses_rows(anchor, op, tile, &layout) ? rows_of(anchor, tile, vector_bytes(anchor->func, op)) : layout;

@@ -57,7 +57,7 @@ typedef struct Anchor {
     Base bases[GPU_MOST_DOTS]; /* that of the largest tile first */
     unsigned base_count;
     unsigned log_warps, log_vector, log_rows; /* elements of one access of a thread, and rows of its accesses */
-    bool combines; /* a sum's order follows from the layouts */
+    bool neighbours; /* threads have vectors of neighbours, also where rows are odd */
     bool changed;
     const char *error;
 } Anchor;
@@ -104,10 +104,11 @@ static unsigned vector_bytes(TileFunc *func, TileOp *op) {
 
 /* Where rows are odd, the lanes of a warp have neighbouring elements, or pairs of those where rows are pairs: a thread that
  * had more neighbours would load them one by one, each time far from those of other lanes. Not so where the order of a sum
- * follows from the layout: it must not depend on the variant of the code that happens to serve a launch. */
+ * follows from the layout: it must not depend on the variant of the code that happens to serve a launch. Nor where random numbers
+ * are drawn, of which four neighbours take as long as one. */
 static unsigned log_vector_of(TileFunc *func, const GpuSurvey *survey) {
     Rows rows = {func, GPU_PREDICATED_BYTES};
-    if (!survey->combines) tile_block_walk(&func->body, look_for_odd_rows, &rows);
+    if (!survey->combines && !survey->draws) tile_block_walk(&func->body, look_for_odd_rows, &rows);
     unsigned bytes = rows.bytes < GPU_PREDICATED_BYTES ? rows.bytes : GPU_ACCESS_BYTES;
     return bytes > survey->least_bytes ? gpu_floor_log2(bytes / survey->least_bytes) : 0;
 }
@@ -129,7 +130,7 @@ static void choose_bases(Anchor *anchor, TileFunc *func) {
     }
     if (anchor->dots.count && !anchor->dots.multiplied.count) return;
     GpuSurvey survey = gpu_survey(&func->body);
-    anchor->combines = survey.combines;
+    anchor->neighbours = survey.combines || survey.draws;
     anchor->log_vector = log_vector_of(func, &survey);
     if (anchor->dots.count || !survey.largest) return;
     TileLayoutShape shape = tile_layout_shape(survey.largest);
@@ -321,11 +322,11 @@ static bool is_repeated(const TileOp *op) {
     return false;
 }
 
-/* Is it a store of odd rows in a function whose sums decide the layout? By that, each lane would write a piece of a sector for
+/* Is it a store of odd rows in a function whose sums or random numbers decide the layout? By that, each lane would write a piece of a sector for
  * each of a thread's neighbours; so the tile is converted to a layout in which lanes are neighbours. In a loop that takes longer
  * (measured: 0.83 to 1 times the speed; elsewhere 1.0 to 1.7 times), and long rows have exchanges between lanes there. */
 static bool is_stored_in_pieces(const Anchor *anchor, TileOp *op) {
-    return op->id == TILE_OP_STORE_TILE && anchor->combines && !anchor->dots.count && !is_repeated(op) &&
+    return op->id == TILE_OP_STORE_TILE && anchor->neighbours && !anchor->dots.count && !is_repeated(op) &&
            vector_bytes(anchor->func, op) < GPU_PREDICATED_BYTES;
 }
 

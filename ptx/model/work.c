@@ -51,7 +51,7 @@ typedef struct Walk {
     unsigned loops; /* around the current block, beside that of the programs */
     double sums;    /* of a thread, of the products so far */
     bool turns;     /* programs of a block multiply in turn */
-    bool tensor_cores, combines, fits;
+    bool tensor_cores, neighbours, fits;
 } Walk;
 
 static double most(double a, double b) { return a > b ? a : b; }
@@ -154,6 +154,7 @@ typedef struct Piece {
     double vectors; /* accesses of a thread's, if all threads take part */
     bool whole;     /* no lane is outside, and rows are aligned: vectors move without questions */
     double even;    /* bytes of vectors that have a predicate each and that rows consist of; 0: elements */
+    double pieces;  /* a thread has so many neighbours, which it moves one by one */
 } Piece;
 
 static double count_valid(const Walk *walk, const TileAccessIndex *index, double extent) {
@@ -201,7 +202,7 @@ static Piece look_at_access(const Walk *walk, const TileOp *op, const TileType *
     bool rows = rank && indices[last].kind == TILE_ACCESS_RANGE && indices[last].axis == (int)tile->rank - 1;
     bool vectors = rows && !tile_op_has_part(op, TILE_PARTS_MASK);
     unsigned grain = tile_op_get(op, TILE_ATTRIBUTE_FLAT) ? VECTOR_BYTES : grain_of(walk, op);
-    bool odd = rank > 1 && grain < PREDICATED_BYTES && !walk->combines; /* lanes have neighbours then */
+    bool odd = rank > 1 && grain < PREDICATED_BYTES && !walk->neighbours; /* lanes have neighbours then */
     piece.whole &= vectors && (odd || grain == VECTOR_BYTES);
     piece.even = vectors ? even_bytes(grain, element, run) : 0;
     piece.bytes = run > 0 ? piece.valid / run * round_up(run * element, SECTOR_BYTES) : 0;
@@ -211,6 +212,7 @@ static Piece look_at_access(const Walk *walk, const TileOp *op, const TileType *
     if (vector > held) vector = held;
     if (!rows || vector < 1) vector = 1;
     piece.vectors = held / vector;
+    piece.pieces = rows && rank > 1 && grain < PREDICATED_BYTES && walk->neighbours ? vector : 1;
     return piece;
 }
 
@@ -278,7 +280,12 @@ static double do_store(Walk *walk, const TileOp *op, double begin) {
     count_bytes(walk, op, &piece);
     if (op->id == TILE_OP_ATOMIC_TILE) return issue(walk, op, begin, elements_of(walk, tile) * OF_UPDATE, OF_MEMORY);
     if (gpu_by_map(op)) walk->work->shared += lanes_of(tile) * (double)tile_scalar_bytes(tile->scalar);
-    return issue(walk, op, begin, instructions_of_access(walk, &piece, tile), 0);
+    double instructions = instructions_of_access(walk, &piece, tile);
+    if (piece.pieces > 1 && walk->loops) /* of each sector a piece for each of a thread's neighbours; else lanes get neighbours */
+        walk->work->port += walk->times * piece.bytes * (piece.pieces - 1) / GPU_PORT_BYTES_CYCLE;
+    else if (piece.pieces > 1)
+        instructions += elements_of(walk, tile) * (1 + 1 / piece.pieces);
+    return issue(walk, op, begin, instructions, piece.pieces > 1 && !walk->loops ? OF_BARRIER : 0);
 }
 
 /* ---- reductions ---- */
@@ -555,6 +562,7 @@ bool gpu_work_count(const TilePtxTarget *target, TileFunc *phase, const TileExte
                     TileArena *scratch, GpuWork *work) {
     *work = (GpuWork){.registers = 0};
     double warps = phase->threads ? phase->threads / TILE_WARP_THREADS : 1;
+    GpuSurvey survey = gpu_survey(&phase->body);
     GpuDots dots = gpu_find_dots(phase, &phase->body);
     Walk walk = {.target = target,
                  .numbers = gpu_numbers_create(phase, extents, scratch),
@@ -564,7 +572,7 @@ bool gpu_work_count(const TilePtxTarget *target, TileFunc *phase, const TileExte
                  .busy = most(1, warps / SCHEDULERS),
                  .program = program,
                  .turns = phase->turns > 1,
-                 .combines = gpu_survey(&phase->body).combines,
+                 .neighbours = survey.combines || survey.draws,
                  .tensor_cores = dots.count && !dots.multiplied.count,
                  .fits = true};
     work->uses_sums = gpu_loops_use_sums(&phase->body);

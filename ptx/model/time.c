@@ -12,7 +12,7 @@ enum {
     MOST_SAMPLES = 4,
     OTHER_REGISTERS = 28, /* of a thread, beside its tiles: addresses, indices, constants */
     INSTRUCTIONS_CYCLE = 4,
-    BLOCK_CYCLES = 60, /* from one block that comes to a multiprocessor to the next */
+    BLOCK_CYCLES = 145, /* from one block that comes to a multiprocessor to the next */
     CACHED_CODE = 800, /* instructions; what is longer waits for itself, the more the longer */
     LONG_CODE = 8000,
 };

@@ -42,9 +42,9 @@
 #include "lowering/memory.h"
 #include "ptx/passes.h"
 
-/* A thread with 64 bytes in flight needs no more from other iterations. Elements are registers, which all iterations that
- * are in flight need at once. */
-enum { ENOUGH_BYTES = 64, FEW_BYTES = 16, MOST_ELEMENTS = 64, MOST_TOGETHER = 8, MOST_OPS = 96, MOST_CARRIED = 16, LARGEST_STEP = 1 << 20 };
+/* A thread with 64 bytes in flight needs no more from other iterations; but of loops that programs share because there are few, twice
+ * as many. Elements are registers, which all iterations that are in flight need at once. */
+enum { ENOUGH_BYTES = 64, FEW_BYTES = 16, FEW_OF_PART = 64, MOST_ELEMENTS = 64, MOST_TOGETHER = 8, MOST_OPS = 96, MOST_CARRIED = 16, LARGEST_STEP = 1 << 20 };
 
 typedef struct Ahead {
     TilePassContext *context;
@@ -106,8 +106,9 @@ static bool look(Ahead *a) {
 /* How many iterations have enough bytes in flight; 1: one has. */
 static unsigned iterations_together(const Ahead *a) {
     unsigned together = 1;
-    if (!a->bytes || a->bytes >= FEW_BYTES) return 1;
-    while (together < MOST_TOGETHER && a->bytes * together < ENOUGH_BYTES && a->elements * together * 2 <= MOST_ELEMENTS &&
+    bool part = tile_op_get(a->loop, TILE_ATTRIBUTE_PART) != NULL;
+    if (!a->bytes || a->bytes >= (part ? FEW_OF_PART : FEW_BYTES)) return 1;
+    while (together < MOST_TOGETHER && a->bytes * together < (part ? 2 : 1) * ENOUGH_BYTES && a->elements * together * 2 <= MOST_ELEMENTS &&
            a->ops * together * 2 <= MOST_OPS)
         together *= 2;
     return together;

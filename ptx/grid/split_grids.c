@@ -2,7 +2,8 @@
  * of its kernel. Each program becomes several, its parts: a grid before it computes each part's result of the loop into
  * a temporary, and the grid itself combines them, in order of the parts. How many parts there are is computed at the
  * launch, from the number of programs and of iterations. Loops behind it are split in turn; iterations of a last loop that
- * stores become programs of the grid itself.
+ * stores become programs of the grid itself. Where that loop stores what it carries (a running sum), the grid before it computes
+ * what each part adds, without the stores, and a program of the grid itself begins with what the parts before its own have added.
  *
  * Before:
  *     func kernel tile @k(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 1, out> {noalias}) least_programs = 132 {
@@ -52,7 +53,7 @@
  *         %22 = mul %20, %14 : i64
  *         %23 = add %22, %14 : i64
  *         %24 = min %m, %23 : i64
- *         %sum.1 = for %22, %24, %one, %21 : f32 (%k: i64, %sum.2: f32) {
+ *         %sum.1 = for %22, %24, %one, %21 {part = 1} : f32 (%k: i64, %sum.2: f32) {
  *           %v = load_tile %x, %k, %i {access = [index, index]} : f32
  *           %sum.3 = add %sum.2, %v : f32
  *           yield %sum.3

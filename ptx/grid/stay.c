@@ -38,11 +38,13 @@
 #include "lang/ir/layout_rules.h"
 #include "ptx/passes.h"
 
-/* In the time from one block to the next a multiprocessor moves 2.6 KB: measured, an H200 starts 1.6 blocks in a nanosecond. */
-enum { MOST_BYTES = 3072, MOST_THREADS = 128 };
+/* In the time from one block to the next a multiprocessor moves 2.6 KB: measured, an H200 starts 1.6 blocks in a nanosecond. Programs
+ * that move half of that, or compute, take as long as staying costs: registers for what is the same in all programs. */
+enum { MOST_BYTES = 1024, MOST_THREADS = 32, MOST_COMPUTED = 2 };
 
 typedef struct Program {
     int64_t bytes;
+    unsigned computed; /* tiles, other than converted ones */
     bool other; /* it has a loop, a product, or what a block does once */
 } Program;
 
@@ -57,6 +59,9 @@ static void look(TileOp *op, void *state) {
     case TILE_OP_ASSERT: program->other = true; return;
     default: break;
     }
+    TileOpClass class = tile_op_info((TileOpId)op->id)->class;
+    bool computes = (class == TILE_CLASS_ELEMENTWISE && op->id != TILE_OP_CONVERT) || class == TILE_CLASS_REDUCE;
+    program->computed += computes && tile_type_is_tile(tile_op_operand(op, 0)->type);
     const TileValue *tile = op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_STORE_TILE ? tile_accessed_tile(op) : NULL;
     if (tile) program->bytes += tile_type_lanes(tile->type) * tile_scalar_bytes(tile->type->scalar);
 }
@@ -68,7 +73,7 @@ TileResult tile_pass_gpu_stay(TilePassContext *context, TileFunc *func) {
         Program program = {.bytes = 0};
         if (loop->id != TILE_OP_FOR || !tile_op_integer(loop, TILE_ATTRIBUTE_ONE_PROGRAM, 0)) continue;
         tile_block_walk(&loop->regions[0], look, &program);
-        if (program.other || !program.bytes || program.bytes > MOST_BYTES) continue;
+        if (program.other || !program.bytes || program.bytes > MOST_BYTES || program.computed > MOST_COMPUTED) continue;
         tile_op_clear(loop, TILE_ATTRIBUTE_ONE_PROGRAM);
         tile_op_set_integer(context->module, loop, TILE_ATTRIBUTE_RESIDENT, 1);
         func->resident = changed = true;

@@ -28,7 +28,7 @@ enum { GROUP_WARPS = 4, GROUP_ROWS = 64, OF_PRODUCTS = 160 };
 
 /* Instructions of a warp: of a vector with its address and predicate, of an element by itself, of an element through
  * shared memory and back. */
-enum { OF_VECTOR = 5, OF_ELEMENT = 12, OF_COPIED_ELEMENT = 70, OF_COPIED_WORD = 8, OF_MOVE = 4, OF_UPDATE = 16, OF_PROGRAM = 50 };
+enum { OF_VECTOR = 5, OF_ELEMENT = 12, OF_COPIED_ELEMENT = 70, OF_COPIED_WORD = 8, OF_MOVE = 4, OF_UPDATE = 16, OF_PROGRAM = 50, OF_KEYS = 110 };
 
 /* Slots that products read, on average, where those of one iteration stay under way until the next one's have begun. */
 static const double HELD_IN_TURN = 1.3;
@@ -143,7 +143,8 @@ static double do_elementwise(Walk *walk, const TileOp *op, double begin) {
     const TileType *type = op->results[0].type;
     if (!tile_type_is_tile(type)) return issue(walk, op, begin, 0, OF_OPERATION);
     double width = tile_scalar_bits(type->scalar) == 64 ? 2 : 1;
-    return issue(walk, op, begin, width * instructions_of(op) * elements_of(walk, type), OF_OPERATION);
+    double keys = op->id == TILE_OP_RAND ? OF_KEYS : 0; /* of the rounds, which each thread computes once */
+    return issue(walk, op, begin, width * instructions_of(op) * elements_of(walk, type) + keys, OF_OPERATION);
 }
 
 /* ---- memory ---- */
@@ -274,6 +275,7 @@ static double do_load(Walk *walk, const TileOp *op, double begin) {
 }
 
 static double do_store(Walk *walk, const TileOp *op, double begin) {
+    enum { LEAST_EXCHANGED = 4096 };
     const TileType *tile = tile_op_named(op, TILE_OPERAND_VALUE)->type;
     if (!tile_type_is_tile(tile)) return issue(walk, op, begin, OF_VECTOR, 0);
     Piece piece = look_at_access(walk, op, tile);
@@ -281,9 +283,10 @@ static double do_store(Walk *walk, const TileOp *op, double begin) {
     if (op->id == TILE_OP_ATOMIC_TILE) return issue(walk, op, begin, elements_of(walk, tile) * OF_UPDATE, OF_MEMORY);
     if (gpu_by_map(op)) walk->work->shared += lanes_of(tile) * (double)tile_scalar_bytes(tile->scalar);
     double instructions = instructions_of_access(walk, &piece, tile);
-    if (piece.pieces > 1 && walk->loops) /* of each sector a piece for each of a thread's neighbours; else lanes get neighbours */
+    bool exchanged = tile->extent[tile->rank - 1] >= LEAST_EXCHANGED; /* ptx/lowering/turned.c */
+    if (piece.pieces > 1 && walk->loops && !exchanged) /* of each sector a piece for each of a thread's neighbours; else lanes get neighbours */
         walk->work->port += walk->times * piece.bytes * (piece.pieces - 1) / GPU_PORT_BYTES_CYCLE;
-    else if (piece.pieces > 1)
+    else if (piece.pieces > 1 && !walk->loops)
         instructions += elements_of(walk, tile) * (1 + 1 / piece.pieces);
     return issue(walk, op, begin, instructions, piece.pieces > 1 && !walk->loops ? OF_BARRIER : 0);
 }

@@ -102,12 +102,24 @@ static unsigned vector_bytes(TileFunc *func, TileOp *op) {
     return rows.bytes < GPU_PREDICATED_BYTES ? rows.bytes : GPU_ACCESS_BYTES;
 }
 
+/* Is a tile stored along another dimension than the last, as one colour of each pixel? Neighbours of a thread then lie apart, and a
+ * store that moves one of them in each lane writes fewer sectors the nearer the lanes' are. */
+static void look_for_strided_store(TileOp *op, void *strided) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    if (op->id != TILE_OP_STORE_TILE || !tile_accessed_tile(op)) return;
+    unsigned rank = tile_access_read(op, indices);
+    *(bool *)strided |= rank > 1 && indices[rank - 1].kind == TILE_ACCESS_INDEX && indices[rank - 2].kind == TILE_ACCESS_RANGE;
+}
+
 /* Where rows are odd, the lanes of a warp have neighbouring elements, or pairs of those where rows are pairs: a thread that
  * had more neighbours would load them one by one, each time far from those of other lanes. Not so where the order of a sum
  * follows from the layout: it must not depend on the variant of the code that happens to serve a launch. Nor where random numbers
  * are drawn, of which four neighbours take as long as one. */
 static unsigned log_vector_of(TileFunc *func, const GpuSurvey *survey) {
     Rows rows = {func, GPU_PREDICATED_BYTES};
+    bool strided = false;
+    tile_block_walk(&func->body, look_for_strided_store, &strided);
+    if (strided && !survey->combines && !survey->draws && !survey->transposes) return 0;
     if (!survey->combines && !survey->draws) tile_block_walk(&func->body, look_for_odd_rows, &rows);
     unsigned bytes = rows.bytes < GPU_PREDICATED_BYTES ? rows.bytes : GPU_ACCESS_BYTES;
     return bytes > survey->least_bytes ? gpu_floor_log2(bytes / survey->least_bytes) : 0;

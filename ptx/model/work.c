@@ -283,7 +283,7 @@ static double do_store(Walk *walk, const TileOp *op, double begin) {
     if (op->id == TILE_OP_ATOMIC_TILE) return issue(walk, op, begin, elements_of(walk, tile) * OF_UPDATE, OF_MEMORY);
     if (gpu_by_map(op)) walk->work->shared += lanes_of(tile) * (double)tile_scalar_bytes(tile->scalar);
     double instructions = instructions_of_access(walk, &piece, tile);
-    if (!walk->loops && piece.whole && !gpu_by_map(op)) walk->work->vectors = most(walk->work->vectors, piece.vectors);
+    if (tile_op_get(op, TILE_ATTRIBUTE_FLAT) && piece.whole) walk->work->vectors = most(walk->work->vectors, piece.vectors);
     bool exchanged = tile->extent[tile->rank - 1] >= LEAST_EXCHANGED; /* ptx/lowering/turned.c */
     if (piece.pieces > 1 && walk->loops && !exchanged) /* of each sector a piece for each of a thread's neighbours; else lanes get neighbours */
         walk->work->port += walk->times * piece.bytes * (piece.pieces - 1) / GPU_PORT_BYTES_CYCLE;

@@ -42,10 +42,9 @@
 #include "lowering/memory.h"
 #include "ptx/passes.h"
 
-/* A thread with 64 bytes in flight needs no more from other iterations; but of loops that programs share because there are few, twice
- * as many. Elements are registers, which all iterations that are in flight need at once: of such loops fewer, where they are narrow
- * and come in pairs. */
-enum { ENOUGH_BYTES = 64, FEW_BYTES = 16, FEW_OF_PART = 64, MOST_NARROW = 8, MOST_ELEMENTS = 64, MOST_TOGETHER = 8, MOST_OPS = 96, MOST_CARRIED = 16, LARGEST_STEP = 1 << 20 };
+/* A thread with 64 bytes in flight needs no more from other iterations. Elements are registers, which all iterations that
+ * are in flight need at once. */
+enum { ENOUGH_BYTES = 64, FEW_BYTES = 16, MOST_ELEMENTS = 64, MOST_TOGETHER = 8, MOST_OPS = 96, MOST_CARRIED = 16, LARGEST_STEP = 1 << 20 };
 
 typedef struct Ahead {
     TilePassContext *context;
@@ -107,10 +106,8 @@ static bool look(Ahead *a) {
 /* How many iterations have enough bytes in flight; 1: one has. */
 static unsigned iterations_together(const Ahead *a) {
     unsigned together = 1;
-    bool part = tile_op_get(a->loop, TILE_ATTRIBUTE_PART) != NULL, narrow = a->bytes < 4 * a->elements;
-    bool few = a->bytes < FEW_BYTES || (part && (narrow ? a->elements <= MOST_NARROW : a->bytes < FEW_OF_PART));
-    if (!a->bytes || !few) return 1;
-    while (together < MOST_TOGETHER && a->bytes * together < (part && !narrow ? 2 : 1) * ENOUGH_BYTES && a->elements * together * 2 <= MOST_ELEMENTS &&
+    if (!a->bytes || a->bytes >= FEW_BYTES) return 1;
+    while (together < MOST_TOGETHER && a->bytes * together < ENOUGH_BYTES && a->elements * together * 2 <= MOST_ELEMENTS &&
            a->ops * together * 2 <= MOST_OPS)
         together *= 2;
     return together;
@@ -153,6 +150,7 @@ static bool is_apart(const Ahead *a, const TileOp *store) {
 /* Marks the loop's stores. Returns why loads cannot pass them; NULL: they can. */
 static const char *obstacle_of_stores(const Ahead *a) {
     TileBlock *body = &a->loop->regions[0];
+    if (tile_op_writes(a->loop) && !a->loop->result_count) return "it writes to memory, and carries nothing";
     for (const TileOp *op = body->first; op; op = op->next) {
         if (!tile_op_writes(op)) continue;
         if (op->id != TILE_OP_STORE_TILE) return "it writes to memory";

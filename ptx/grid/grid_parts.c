@@ -157,7 +157,6 @@ void gpu_split_narrow(TileBuilder *b, TileOp *loop, TileValue *part, TileValue *
     TileValue *end = tile_build_binary(b, TILE_OP_ADD, first, width);
     tile_op_set_operand(loop, lo_index, first);
     tile_op_set_operand(loop, hi_index, tile_build_binary(b, TILE_OP_MIN, hi, end));
-    tile_op_set_integer(b->module, loop, TILE_ATTRIBUTE_PART, 1);
 }
 
 /* How many iterations a part has. */

@@ -217,11 +217,30 @@ static TileValue *numbers_in_order(Random *random, Program *program, const BLOCK
     return joined;
 }
 
+static TileValue *expand_blocks(Random *random, U seed, U index, int64_t blocks);
+
+/* The same block by block, where registers have one word each: a product of vectors would be two, of its upper and its lower half. */
+static TileValue *expand_each_block(Random *random, U seed, U index, int64_t blocks) {
+    TileBuilder *b = random->builder;
+    TileValue *joined = NULL;
+    for (int64_t k = 0; k < blocks; k++) {
+        U first = tile_emit_with_bits(&random->emitter, TILE_OP_ADD, index, (uint64_t)(k * WORDS));
+        TileValue *numbers = expand_blocks(random, seed, first, 1);
+        const TileType *type = tile_type_vector(b->module->context, numbers->type->scalar, blocks * WORDS, false);
+        for (int64_t i = 0; i < WORDS; i++) {
+            TileValue *x = tile_build_extract(b, numbers, i);
+            joined = joined ? tile_build_insert(b, joined, x, k * WORDS + i) : tile_build_splat(b, x, type);
+        }
+    }
+    return joined;
+}
+
 /* The numbers of `blocks` blocks from that of `index`, a u64, on. Indices wrap before they are divided by four. */
 static TileValue *expand_blocks(Random *random, U seed, U index, int64_t blocks) {
     TileBuilder *b = random->builder;
     const TileType *shape = index->type;
     U counter = index;
+    if (blocks > 1 && random->emitter.target.word_registers) return expand_each_block(random, seed, index, blocks);
     if (blocks > 1) {
         shape = tile_type_vector(b->module->context, TILE_U64, blocks, false);
         seed = tile_build_splat(b, seed, shape);
@@ -289,10 +308,20 @@ static TileValue *join(Random *random, const Run *runs, unsigned count, const Ti
 
 /* Each lane by itself. */
 static TileValue *expand_lanes(Random *random, const TileOp *op) {
-    Program program = program_of(random, op->results[0].type);
-    U seed = tile_build_bitcast(random->builder, tile_op_operand(op, 0), TILE_U64);
-    U index = tile_build_bitcast(random->builder, tile_op_operand(op, 1), TILE_U64);
-    return number_at(&program, seed, index);
+    TileBuilder *b = random->builder;
+    const TileType *type = op->results[0].type;
+    U seed = tile_build_bitcast(b, tile_op_operand(op, 0), TILE_U64), index = tile_build_bitcast(b, tile_op_operand(op, 1), TILE_U64);
+    TileValue *joined = NULL;
+    if (type->kind != TILE_TYPE_VECTOR || !random->emitter.target.word_registers) {
+        Program program = program_of(random, type);
+        return number_at(&program, seed, index);
+    }
+    for (int64_t lane = 0; lane < tile_type_lanes(type); lane++) {
+        Program program = program_of(random, tile_type_scalar(b->module->context, type->scalar));
+        TileValue *x = number_at(&program, tile_build_extract(b, seed, lane), tile_build_extract(b, index, lane));
+        joined = joined ? tile_build_insert(b, joined, x, lane) : tile_build_splat(b, x, type);
+    }
+    return joined;
 }
 
 static void expand(TileOp *op, void *state) {

@@ -4,7 +4,7 @@
  * their magnitudes): in any order, the sum of n terms is within n * u * (sum of magnitudes) of the exact sum, where u
  * is half a unit in the last place of 1. For a function of a value with slack, the function is also evaluated at both
  * ends of the value's interval, for one operand at a time (a first-order bound, for functions that are monotonic in the
- * interval). If slack affects a choice, an index or control flow, no bound is known: the slack is infinite.
+ * interval). A loop that adds to what it carries is a sum of as many terms as it has iterations. If slack affects a choice, an index or control flow, no bound is known: the slack is infinite.
  *
  * For tile form only, and only if the options ask for it. */
 #include <math.h>
@@ -75,6 +75,34 @@ static double lane_slack(const ExecInstruction *in, const ExecValue *operands, c
     return tile_op_integer(in->op, TILE_ATTRIBUTE_APPROX, 0) ? rounded * 4 * (1 + fabs(number(types[0], bits[0]))) : 0;
 }
 
+/* The operand of a sum that is what the loop around it carries, and gives the sum to the next iteration; -1: none. */
+static int carried_operand(const TileOp *op) {
+    const TileOp *loop = op->block->op;
+    if (!loop || loop->id != TILE_OP_FOR || tile_op_integer(loop, TILE_ATTRIBUTE_ORDERED, 0)) return -1;
+    if (op->id != TILE_OP_ADD && op->id != TILE_OP_FMA) return -1;
+    for (unsigned k = op->id == TILE_OP_ADD ? 0 : 2; k < op->operand_count; k++)
+        for (unsigned i = 0; i < loop->result_count; i++)
+            if (tile_op_operand(op, k) == op->block->arguments[1 + i] &&
+                tile_op_operand(op->block->last, i) == &op->results[0])
+                return (int)k;
+    return -1;
+}
+
+/* The iterations may be split into parts that are added up by themselves. */
+static void add_slack_of_loop(TileExecutor *e, const ExecInstruction *in, const ExecValue *operands, ExecValue result) {
+    const ExecFrame *frame = tile_exec_frame(e);
+    int carried = tile_scalar_is_float(in->to) ? carried_operand(in->op) : -1;
+    if (carried < 0 || frame->owner->op != in->op->block->op) return;
+    int64_t lo = (int64_t)tile_exec_operand(e, frame->owner, 0).lanes[0];
+    double trips = ((double)frame->end - (double)lo) / (double)frame->step + 1, unit = 2 * trips * roundoff(in->to);
+    for (uint32_t i = 0; i < result.count; i++) {
+        double x[3] = {0}, before = frame->index == lo ? fabs(number(in->to, operands[carried].lanes[i])) : 0;
+        for (unsigned k = 0; k < in->operand_count; k++)
+            x[k] = fabs(number(in->to, operands[k].lanes[i])) + operands[k].slack[i];
+        result.slack[i] += unit * (before + (in->op->id == TILE_OP_FMA ? x[0] * x[1] : x[!carried]));
+    }
+}
+
 void tile_exec_slack_elementwise(TileExecutor *e, const ExecInstruction *in) {
     ExecValue operands[3] = {0}, result = tile_exec_result(e, in);
     TileScalar types[3] = {in->from, in->from, in->from};
@@ -86,6 +114,7 @@ void tile_exec_slack_elementwise(TileExecutor *e, const ExecInstruction *in) {
     }
     for (uint32_t i = 0; i < result.count; i++)
         result.slack[i] = any ? lane_slack(in, operands, types, i, result.lanes[i]) : 0;
+    add_slack_of_loop(e, in, operands, result);
 }
 
 void tile_exec_slack_select(ExecValue c, ExecValue x, ExecValue y, ExecValue result, TileScalar scalar) {

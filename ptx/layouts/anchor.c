@@ -57,6 +57,7 @@ typedef struct Anchor {
     Base bases[GPU_MOST_DOTS]; /* that of the largest tile first */
     unsigned base_count;
     unsigned log_warps, log_vector, log_rows; /* elements of one access of a thread, and rows of its accesses */
+    bool neighbours; /* threads have vectors of neighbours, also where rows are odd */
     bool changed;
     const char *error;
 } Anchor;
@@ -101,12 +102,25 @@ static unsigned vector_bytes(TileFunc *func, TileOp *op) {
     return rows.bytes < GPU_PREDICATED_BYTES ? rows.bytes : GPU_ACCESS_BYTES;
 }
 
+/* Is a tile stored along another dimension than the last, as one colour of each pixel? Neighbours of a thread then lie apart, and a
+ * store that moves one of them in each lane writes fewer sectors the nearer the lanes' are. */
+static void look_for_strided_store(TileOp *op, void *strided) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    if (op->id != TILE_OP_STORE_TILE || !tile_accessed_tile(op)) return;
+    unsigned rank = tile_access_read(op, indices);
+    *(bool *)strided |= rank > 1 && indices[rank - 1].kind == TILE_ACCESS_INDEX && indices[rank - 2].kind == TILE_ACCESS_RANGE;
+}
+
 /* Where rows are odd, the lanes of a warp have neighbouring elements, or pairs of those where rows are pairs: a thread that
  * had more neighbours would load them one by one, each time far from those of other lanes. Not so where the order of a sum
- * follows from the layout: it must not depend on the variant of the code that happens to serve a launch. */
+ * follows from the layout: it must not depend on the variant of the code that happens to serve a launch. Nor where random numbers
+ * are drawn, of which four neighbours take as long as one. */
 static unsigned log_vector_of(TileFunc *func, const GpuSurvey *survey) {
     Rows rows = {func, GPU_PREDICATED_BYTES};
-    if (!survey->combines) tile_block_walk(&func->body, look_for_odd_rows, &rows);
+    bool strided = false;
+    tile_block_walk(&func->body, look_for_strided_store, &strided);
+    if (strided && !survey->combines && !survey->draws && !survey->transposes) return 0;
+    if (!survey->combines && !survey->draws) tile_block_walk(&func->body, look_for_odd_rows, &rows);
     unsigned bytes = rows.bytes < GPU_PREDICATED_BYTES ? rows.bytes : GPU_ACCESS_BYTES;
     return bytes > survey->least_bytes ? gpu_floor_log2(bytes / survey->least_bytes) : 0;
 }
@@ -134,6 +148,7 @@ static void choose_bases(Anchor *anchor, TileFunc *func) {
     }
     if (anchor->dots.count && !anchor->dots.multiplied.count) return;
     GpuSurvey survey = gpu_survey(&func->body);
+    anchor->neighbours = survey.combines || survey.draws;
     anchor->log_vector = log_vector_of(func, &survey);
     if (anchor->dots.count || !survey.largest) return;
     TileLayoutShape shape = tile_layout_shape(survey.largest);
@@ -320,8 +335,23 @@ static TileLayout rows_of(const Anchor *anchor, const TileType *tile, unsigned b
     return gpu_spread(&shape, log > threads ? gpu_least(log - threads, widest) : 0, 0, anchor->log_warps);
 }
 
+static bool is_repeated(const TileOp *op) {
+    for (const TileOp *loop = op->block->op; loop; loop = loop->block->op)
+        if (loop->id == TILE_OP_WHILE || (loop->id == TILE_OP_FOR && !tile_loop_is_of_programs(loop))) return true;
+    return false;
+}
+
+/* Is it a store of odd rows in a function whose sums or random numbers decide the layout? By that, each lane would write a piece of a sector for
+ * each of a thread's neighbours; so the tile is converted to a layout in which lanes are neighbours. In a loop that takes longer
+ * (measured: 0.83 to 1 times the speed; elsewhere 1.0 to 1.7 times), and long rows have exchanges between lanes there. */
+static bool is_stored_in_pieces(const Anchor *anchor, TileOp *op) {
+    return op->id == TILE_OP_STORE_TILE && anchor->neighbours && !anchor->dots.count && !is_repeated(op) &&
+           vector_bytes(anchor->func, op) < GPU_PREDICATED_BYTES;
+}
+
 static TileLayout choose_access_layout(const Anchor *anchor, TileOp *op, const TileType *tile) {
     enum { MOST_STEPS = 4 };
+    if (is_stored_in_pieces(anchor, op)) return rows_of(anchor, tile, vector_bytes(anchor->func, op));
     unsigned lacking = op->result_count == 1 ? lacking_axis(&op->results[0], MOST_STEPS) : NO_AXIS;
     TileLayout layout = choose_layout(anchor, tile, lacking);
     return accesses_rows(anchor, op, tile, &layout) ? rows_of(anchor, tile, vector_bytes(anchor->func, op)) : layout;

@@ -90,6 +90,7 @@ static void survey_block(GpuSurvey *survey, const TileBlock *block) {
                                 : op->id == TILE_OP_STORE_TILE ? tile_op_operand(op, 1)->type
                                                                : NULL;
         survey->transposes |= op->id == TILE_OP_PERMUTE;
+        survey->draws |= op->id == TILE_OP_RAND && tile_type_is_tile(op->results[0].type);
         if (tile_op_info((TileOpId)op->id)->class == TILE_CLASS_REDUCE) survey_reduction(survey, op);
         if (op->id == TILE_OP_DOT && !gpu_dot_is_mma(op)) survey->multiplied += multiplied_elements(op);
         if (moved && tile_type_is_tile(moved) && tile_scalar_bytes(moved->scalar) < survey->least_bytes)

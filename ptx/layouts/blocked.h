@@ -19,6 +19,7 @@ typedef struct GpuSurvey {
     unsigned least_bytes;    /* of the narrowest element that is loaded or stored */
     bool transposes;         /* a tile's axes are permuted */
     bool combines;           /* elements are reduced, scanned or multiplied: in an order that the layout decides */
+    bool draws;              /* random numbers are drawn, four neighbours at once */
     bool reduces_rows;       /* whole rows are reduced, as one tile */
     int64_t piece;           /* elements of the longest row that is known to be one tile and is reduced; 0: none */
     bool reduces_others;     /* there are reductions other than of such rows */

@@ -20,7 +20,7 @@
  *       return
  *     }
  * Approximate exp2, exp and sigmoid of f32 are ex2_approx and rcp_approx: their error grows with the argument
- * (docs/gpu.md). min and max of f32, and of narrower floats, which are compared in f32, are minimum and maximum: -0
+ * (docs/gpu.md). An approximate erf is a quotient of polynomials, by rcp_approx. min and max of f32, and of narrower floats, which are compared in f32, are minimum and maximum: -0
  * counts as less than +0, where the language takes the first of them.
  *
  * Needs: atomics, whose loops contain min and max; runs before math and legalise, which would expand these ops. Keeps:
@@ -65,6 +65,29 @@ static void expand_exponential(Math *math, TileOp *op) {
     replace(math, &b, op, x);
 }
 
+static TileValue *polynomial(TileBuilder *b, TileValue *x, const double *coefficients, unsigned count) {
+    TileValue *sum = constant(b, x->type, coefficients[0]);
+    for (unsigned i = 1; i < count; i++)
+        sum = tile_build_ternary(b, TILE_OP_FMA, sum, x, constant(b, x->type, coefficients[i]));
+    return sum;
+}
+
+/* x p(x^2) / q(x^2), which is 1 from 4 on, within 7 * 2^-24 of erf(x), relatively. */
+static void expand_erf(Math *math, TileOp *op) {
+    static const double p[] = {-2.72614225801306e-10, 2.77068142495902e-08,  -2.10102402082508e-06, -5.69250639462346e-05,
+                               -7.34990630326855e-04, -2.95459980854025e-03, -1.60960333262415e-02};
+    static const double q[] = {-1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03, -7.37332916720468e-03,
+                               -1.42647390514189e-02};
+    TileBuilder b = tile_builder_before(math->module, op);
+    TileValue *x = tile_op_operand(op, 0);
+    const TileType *type = x->type;
+    x = tile_build_binary(&b, TILE_OP_MINIMUM, tile_build_binary(&b, TILE_OP_MAXIMUM, x, constant(&b, type, -4)), constant(&b, type, 4));
+    TileValue *square = tile_build_binary(&b, TILE_OP_MUL, x, x);
+    TileValue *above = tile_build_binary(&b, TILE_OP_MUL, x, polynomial(&b, square, p, sizeof p / sizeof *p));
+    TileValue *below = tile_build_unary(&b, TILE_OP_RCP_APPROX, polynomial(&b, square, q, sizeof q / sizeof *q));
+    replace(math, &b, op, tile_build_binary(&b, TILE_OP_MUL, above, below));
+}
+
 static void expand_extreme(Math *math, TileOp *op) {
     TileBuilder b = tile_builder_before(math->module, op);
     TileScalar scalar = op->results[0].type->scalar;
@@ -79,6 +102,8 @@ static void visit(TileOp *op, void *state) {
     TileScalar scalar = op->results[0].type->scalar;
     if (op->id == TILE_OP_EXP2 || op->id == TILE_OP_EXP || op->id == TILE_OP_SIGMOID) {
         if (scalar == TILE_F32 && tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0)) expand_exponential(state, op);
+    } else if (op->id == TILE_OP_ERF) {
+        if (scalar == TILE_F32 && tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0)) expand_erf(state, op);
     } else if (op->id == TILE_OP_MIN || op->id == TILE_OP_MAX) {
         if (tile_scalar_is_float(scalar) && scalar != TILE_F64) expand_extreme(state, op);
     }

@@ -1,6 +1,7 @@
 /* Which stores and updates of a block need barriers around them. A barrier makes what the threads have stored visible to
  * the others and keeps accesses of one place in the order of the text; it also keeps later loads from being under way
  * meanwhile. So there is none where two accesses have no element in common, or each thread meets its own elements only. */
+#include "lang/ir/access.h"
 #include "lang/ir/operands.h"
 #include "ptx/lowering/machine.h"
 #include "ptx/target/map.h"
@@ -10,25 +11,6 @@ static bool stores_tile(const TileOp *store) { return tile_type_is_tile(tile_op_
 
 static bool is_loop(const TileOp *op) {
     return (op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE) && !tile_loop_is_of_programs(op);
-}
-
-/* ---- in different iterations ---- */
-
-/* Does each iteration of the loop store other elements: at an index that is the induction variable, or in consecutive
- * ranges? Programs are unordered: any of them may store last. */
-static bool stores_disjointly(const TileOp *store, const TileOp *loop) {
-    int64_t loop_step, step;
-    if (loop->id != TILE_OP_FOR || !tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &loop_step)) return false;
-    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    unsigned rank = tile_access_read(store, indices);
-    for (unsigned d = 0; d < rank; d++) {
-        const TileAccessIndex *index = &indices[d];
-        if (index->kind == TILE_ACCESS_GATHER || index->first != loop->regions[0].arguments[0]) continue;
-        if (index->kind == TILE_ACCESS_INDEX) return true;
-        bool dense = tile_value_integer(index->step, &step) && step == 1;
-        if (dense && tile_op_named(store, TILE_OPERAND_VALUE)->type->extent[index->axis] <= loop_step) return true;
-    }
-    return false;
 }
 
 /* ---- two accesses ---- */
@@ -120,11 +102,12 @@ static bool conflicts(TileIndices *indices, const TileOp *store, const TileOp *o
 /* A store needs barriers if the tensor has another access that may overlap: a load, an update, another store, or the
  * store itself in another iteration of a loop. */
 static bool needs_order(TileIndices *indices, const TileOp *store) {
+    if (tile_op_get(store, TILE_ATTRIBUTE_APART)) return false;
     for (const TileUse *use = tile_op_operand(store, 0)->first_use; use; use = use->next)
         if (conflicts(indices, store, use->user)) return true;
     if (!stores_tile(store) || commute(store, store)) return false;
     for (const TileOp *op = store->block->op; op; op = op->block->op)
-        if (is_loop(op) && !stores_disjointly(store, op)) return true;
+        if (is_loop(op) && !tile_access_is_apart(store, op)) return true; /* programs are unordered: any of them may store last */
     return false;
 }
 

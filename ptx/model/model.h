@@ -25,6 +25,7 @@ typedef struct GpuWork {
     double awaited;      /* cycles until what an epilogue loads is there, which `latency` has beside the products */
     bool uses_sums;      /* a loop computes with the sums of its products */
     double registers;    /* of a thread */
+    double vectors;      /* that a thread stores at once, of tensors that are gone through as they lie in memory */
     double shared;       /* bytes of a block */
     double moved[TILE_MOST_EXTENTS]; /* bytes of each tensor, by argument */
 } GpuWork;

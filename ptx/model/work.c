@@ -32,7 +32,7 @@ enum { GROUP_WARPS = 4, GROUP_ROWS = 64, OF_PRODUCTS = 160, OF_SLOT = 190 };
  * shared memory and back. */
 /* Of a loop that computes with the sums of products, whose tiles are copied ahead, by warps of their own or by all: waits, counts of slots, descriptors; a barrier, addresses. */
 enum { OF_ITERATION = 100, OF_OWN_ITERATION = 40 };
-enum { OF_VECTOR = 5, OF_ELEMENT = 12, OF_COPIED_ELEMENT = 70, OF_COPIED_WORD = 8, OF_MOVE = 4, OF_UPDATE = 16, OF_PROGRAM = 50 };
+enum { OF_VECTOR = 5, OF_ELEMENT = 12, OF_COPIED_ELEMENT = 70, OF_COPIED_WORD = 8, OF_MOVE = 4, OF_UPDATE = 16, OF_PROGRAM = 50, OF_KEYS = 110 };
 
 /* Slots that products read, on average, where those of one iteration stay under way until the next one's have begun. */
 static const double HELD_IN_TURN = 1.3;
@@ -55,7 +55,7 @@ typedef struct Walk {
     unsigned loops; /* around the current block, beside that of the programs */
     double sums;    /* of a thread, of the products so far */
     bool turns;     /* programs of a block multiply in turn */
-    bool tensor_cores, combines, fits;
+    bool tensor_cores, neighbours, fits;
 } Walk;
 
 static double most(double a, double b) { return a > b ? a : b; }
@@ -147,7 +147,8 @@ static double do_elementwise(Walk *walk, const TileOp *op, double begin) {
     const TileType *type = op->results[0].type;
     if (!tile_type_is_tile(type)) return issue(walk, op, begin, 0, OF_OPERATION);
     double width = tile_scalar_bits(type->scalar) == 64 ? 2 : 1;
-    return issue(walk, op, begin, width * instructions_of(op) * elements_of(walk, type), OF_OPERATION);
+    double keys = op->id == TILE_OP_RAND ? OF_KEYS : 0; /* of the rounds, which each thread computes once */
+    return issue(walk, op, begin, width * instructions_of(op) * elements_of(walk, type) + keys, OF_OPERATION);
 }
 
 /* ---- memory ---- */
@@ -159,6 +160,7 @@ typedef struct Piece {
     bool whole;     /* no lane is outside, and rows are aligned: vectors move without questions */
     double lines;   /* bytes of all lines of the L2 cache of which the rows of boxes have a part */
     double even;    /* bytes of vectors that have a predicate each and that rows consist of; 0: elements */
+    double pieces;  /* a thread has so many neighbours, which it moves one by one */
 } Piece;
 
 static double count_valid(const Walk *walk, const TileAccessIndex *index, double extent) {
@@ -213,7 +215,7 @@ static Piece look_at_access(const Walk *walk, const TileOp *op, const TileType *
     bool rows = rank && indices[last].kind == TILE_ACCESS_RANGE && indices[last].axis == (int)tile->rank - 1;
     bool vectors = rows && !tile_op_has_part(op, TILE_PARTS_MASK);
     unsigned grain = tile_op_get(op, TILE_ATTRIBUTE_FLAT) ? VECTOR_BYTES : grain_of(walk, op);
-    bool odd = rank > 1 && grain < PREDICATED_BYTES && !walk->combines; /* lanes have neighbours then */
+    bool odd = rank > 1 && grain < PREDICATED_BYTES && !walk->neighbours; /* lanes have neighbours then */
     piece.whole &= vectors && (odd || grain >= VECTOR_BYTES);
     piece.even = vectors ? even_bytes(grain, element, run) : 0;
     piece.bytes = run > 0 ? piece.valid / run * round_up(run * element, SECTOR_BYTES) : 0;
@@ -224,6 +226,7 @@ static Piece look_at_access(const Walk *walk, const TileOp *op, const TileType *
     if (vector > held) vector = held;
     if (!rows || vector < 1) vector = 1;
     piece.vectors = held / vector;
+    piece.pieces = rows && rank > 1 && grain < PREDICATED_BYTES && walk->neighbours ? vector : 1;
     return piece;
 }
 
@@ -285,13 +288,21 @@ static double do_load(Walk *walk, const TileOp *op, double begin) {
 }
 
 static double do_store(Walk *walk, const TileOp *op, double begin) {
+    enum { LEAST_EXCHANGED = 4096 };
     const TileType *tile = tile_op_named(op, TILE_OPERAND_VALUE)->type;
     if (!tile_type_is_tile(tile)) return issue(walk, op, begin, OF_VECTOR, 0);
     Piece piece = look_at_access(walk, op, tile);
     count_bytes(walk, op, &piece);
     if (op->id == TILE_OP_ATOMIC_TILE) return issue(walk, op, begin, elements_of(walk, tile) * OF_UPDATE, OF_MEMORY);
     if (gpu_by_map(op)) walk->work->shared += lanes_of(tile) * (double)tile_scalar_bytes(tile->scalar);
-    return issue(walk, op, begin, instructions_of_access(walk, &piece, tile), 0);
+    double instructions = instructions_of_access(walk, &piece, tile);
+    if (tile_op_get(op, TILE_ATTRIBUTE_FLAT) && piece.whole) walk->work->vectors = most(walk->work->vectors, piece.vectors);
+    bool exchanged = tile->extent[tile->rank - 1] >= LEAST_EXCHANGED; /* ptx/lowering/turned.c */
+    if (piece.pieces > 1 && walk->loops && !exchanged) /* of each sector a piece for each of a thread's neighbours; else lanes get neighbours */
+        walk->work->port += walk->times * piece.bytes * (piece.pieces - 1) / GPU_PORT_BYTES_CYCLE;
+    else if (piece.pieces > 1 && !walk->loops)
+        instructions += elements_of(walk, tile) * (1 + 1 / piece.pieces);
+    return issue(walk, op, begin, instructions, piece.pieces > 1 && !walk->loops ? OF_BARRIER : 0);
 }
 
 /* ---- reductions ---- */
@@ -597,6 +608,7 @@ bool gpu_work_count(const TilePtxTarget *target, TileFunc *phase, const TileExte
                     TileArena *scratch, GpuWork *work) {
     *work = (GpuWork){.registers = 0};
     double warps = phase->threads ? phase->threads / TILE_WARP_THREADS : 1;
+    GpuSurvey survey = gpu_survey(&phase->body);
     GpuDots dots = gpu_find_dots(phase, &phase->body);
     Walk walk = {.target = target,
                  .numbers = gpu_numbers_create(phase, extents, scratch),
@@ -606,7 +618,7 @@ bool gpu_work_count(const TilePtxTarget *target, TileFunc *phase, const TileExte
                  .busy = most(1, warps / SCHEDULERS),
                  .program = program,
                  .turns = phase->turns > 1,
-                 .combines = gpu_survey(&phase->body).combines,
+                 .neighbours = survey.combines || survey.draws,
                  .tensor_cores = dots.count && !dots.multiplied.count,
                  .fits = true};
     work->uses_sums = gpu_loops_use_sums(&phase->body);

@@ -544,7 +544,8 @@ static bool check_output(const Run *run, int number) {
     const Array *array = &run->arrays[run->outputs[number]];
     Expectation right = expectation(run, number);
     int64_t wrong = 0, first = 0;
-    double flushed = row_own_words(run->row) ? 0x1p-112 /* thousands of sums that are 0 below 2**-126 */ : 0;
+    /* Thousands of sums that are 0 below 2**-126; of 16 bits on all targets, where fast forms of functions are (docs/math.md). */
+    double flushed = row_own_words(run->row) || type_bytes(array->type) <= 2 ? 0x1p-112 : 0;
     for (int64_t i = 0; i < array->count; i++) {
         double got = value_load(array->type, array_at(array, i));
         if (acceptable(array->type, right.expected[i], right.slack[i] + flushed, got)) continue;

@@ -1,0 +1,140 @@
+/* Purpose: take the fast forms of exp, exp2, sigmoid, tanh and erf of f32 (`approx`) where their results are only rounded to floats
+ * of at most 16 bits: a few units of the last place of f32 are less than a thousandth of one of theirs.
+ *
+ * What a value goes through on its way may add, multiply, divide, choose and reduce, also in loops, and take roots and logarithms:
+ * none of that makes more of an error of the function than of the rounding of its own result. Where it is compared, converted to
+ * an integer, or an exponent, the exact form stays.
+ *
+ * Before:
+ *     func kernel tile @k(%x: f32, %y: tensor<bf16, 0, out>, %z: tensor<f32, 0, out>) {
+ *       grid {
+ *         %a = sigmoid %x : f32
+ *         %b = mul %x, %a : f32
+ *         %c = convert %b : bf16
+ *         store_tile %y, %c {access = []}
+ *         %d = exp %x : f32
+ *         store_tile %z, %d {access = []}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func kernel tile @k(%x: f32, %y: tensor<bf16, 0, out>, %z: tensor<f32, 0, out>) {
+ *       grid {
+ *         %a = sigmoid %x {approx = 1} : f32
+ *         %b = mul %x, %a : f32
+ *         %c = convert %b : bf16
+ *         store_tile %y, %c {access = []}
+ *         %d = exp %x : f32
+ *         store_tile %z, %d {access = []}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * Needs: inline. Keeps: all ops. Cost: linear in the ops, times the depth of the loops. */
+#include "lang/ir/operands.h"
+#include "lowering/pass.h"
+
+typedef struct Approximation {
+    TilePassContext *context;
+    TileMap exact; /* values of which more than 16 bits matter */
+    bool changed;
+} Approximation;
+
+static bool is_exact(const Approximation *a, const TileValue *value) { return tile_map_get(&a->exact, value) != NULL; }
+
+static void need(Approximation *a, TileValue *value) {
+    if (is_exact(a, value)) return;
+    tile_map_set(&a->exact, value, value);
+    a->changed = true;
+}
+
+static bool is_narrow(const TileType *type) {
+    return tile_scalar_is_float(type->scalar) && tile_scalar_bits(type->scalar) <= 16;
+}
+
+/* Does an error of the operand remain as small in the op's results? */
+static bool passes(const TileOp *op, unsigned index) {
+    switch (op->id) {
+    case TILE_OP_ADD:
+    case TILE_OP_SUB:
+    case TILE_OP_MUL:
+    case TILE_OP_DIV:
+    case TILE_OP_FMA:
+    case TILE_OP_NEG:
+    case TILE_OP_SQRT:
+    case TILE_OP_RSQRT:
+    case TILE_OP_LOG:
+    case TILE_OP_LOG2:
+    case TILE_OP_LOG1P:
+    case TILE_OP_TANH:
+    case TILE_OP_ERF:
+    case TILE_OP_ABS:
+    case TILE_OP_MIN:
+    case TILE_OP_MAX:
+    case TILE_OP_SPLAT:
+    case TILE_OP_BROADCAST:
+    case TILE_OP_RESHAPE:
+    case TILE_OP_PERMUTE:
+    case TILE_OP_REDUCE:
+    case TILE_OP_FILL: return true;
+    case TILE_OP_SELECT: return index > 0;
+    default: return false;
+    }
+}
+
+/* The values that a yield gives the op around it: its results, and what a loop carries to its next iteration. */
+static bool is_yield_of(const TileOp *op) {
+    const TileOp *around = op->id == TILE_OP_YIELD ? op->block->op : NULL;
+    return around && (around->id == TILE_OP_FOR || around->id == TILE_OP_IF);
+}
+
+static bool matters(const Approximation *a, const TileOp *op, unsigned index) {
+    if (op->id == TILE_OP_CONVERT && is_narrow(op->results[0].type)) return false;
+    if (is_yield_of(op)) {
+        const TileOp *around = op->block->op;
+        return is_exact(a, &around->results[index]) ||
+               (around->id == TILE_OP_FOR && is_exact(a, op->block->arguments[1 + index]));
+    }
+    if (op->id == TILE_OP_FOR) {
+        unsigned count, first = tile_op_operands(op, TILE_OPERAND_CARRIED, &count);
+        return index < first || is_exact(a, op->regions[0].arguments[1 + index - first]) || is_exact(a, &op->results[index - first]);
+    }
+    return !passes(op, index) || is_exact(a, &op->results[0]);
+}
+
+/* From the last op to the first, so that users come before what they use. */
+static void find_exact(Approximation *a, TileBlock *block) {
+    for (TileOp *op = block->last; op; op = op->previous) {
+        for (unsigned r = op->region_count; r-- > 0;) find_exact(a, &op->regions[r]);
+        for (unsigned i = 0; i < op->operand_count; i++)
+            if (matters(a, op, i)) need(a, tile_op_operand(op, i));
+    }
+}
+
+static void mark(TileOp *op, void *state) {
+    Approximation *a = state;
+    switch (op->id) {
+    case TILE_OP_EXP:
+    case TILE_OP_EXP2:
+    case TILE_OP_SIGMOID:
+    case TILE_OP_TANH:
+    case TILE_OP_ERF: break;
+    default: return;
+    }
+    const TileValue *result = &op->results[0];
+    if (result->type->scalar != TILE_F32 || is_exact(a, result) || tile_op_get(op, TILE_ATTRIBUTE_APPROX)) return;
+    tile_op_set_integer(a->context->module, op, TILE_ATTRIBUTE_APPROX, 1);
+    a->changed = true;
+}
+
+TileResult tile_pass_approximate(TilePassContext *context, TileFunc *func) {
+    Approximation a = {.context = context, .changed = true};
+    tile_map_init(&a.exact, context->scratch);
+    while (a.changed) {
+        a.changed = false;
+        find_exact(&a, &func->body);
+    }
+    tile_block_walk(&func->body, mark, &a);
+    return a.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

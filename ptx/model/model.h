@@ -24,6 +24,7 @@ typedef struct GpuWork {
     double beside;       /* of them, those that a thread takes to issue what stands in no loop: epilogues of products */
     double awaited;      /* cycles until what an epilogue loads is there, which `latency` has beside the products */
     bool uses_sums;      /* a loop computes with the sums of its products */
+    bool multiplies;     /* it has large products by fused multiply-adds */
     double registers;    /* of a thread */
     double shared;       /* bytes of a block */
     double moved[TILE_MOST_EXTENTS]; /* bytes of each tensor, by argument */

@@ -17,7 +17,7 @@ enum {
     LONG_CODE = 8000,
 };
 
-static const double LAUNCH = 3.0, NEXT_GRID = 1.5, SHARPNESS = 4, STAYING_SHARPNESS = 6,
+static const double LAUNCH = 3.0, NEXT_GRID = 1.5, SHARPNESS = 4, STAYING_SHARPNESS = 6, MULTIPLYING_SHARPNESS = 8,
                     TIGHT = 0.5; /* of shared memory: operands of products that are in it for the model; what else is there may be as much */
 
 static double most(double a, double b) { return a > b ? a : b; }
@@ -155,6 +155,7 @@ static void add_work(GpuWork *sum, const GpuWork *work, double share) {
     sum->beside += share * work->beside;
     sum->awaited += share * work->awaited;
     sum->uses_sums |= work->uses_sums;
+    sum->multiplies |= work->multiplies;
     sum->registers = most(sum->registers, work->registers);
     sum->shared = most(sum->shared, work->shared);
     for (unsigned i = 0; i < TILE_MOST_EXTENTS; i++) sum->moved[i] += share * work->moved[i];
@@ -214,7 +215,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     estimate->memory += memory;
     estimate->compute += compute;
     estimate->waiting += waiting;
-    double sharpness = stays ? STAYING_SHARPNESS : SHARPNESS;
+    double sharpness = stays ? STAYING_SHARPNESS : work.multiplies ? MULTIPLYING_SHARPNESS : SHARPNESS;
     double time = pow(pow(memory, sharpness) + pow(compute, sharpness) + pow(waiting, sharpness) + pow(coming, sharpness),
                       1 / sharpness);
     estimate->time += time;

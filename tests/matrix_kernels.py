@@ -93,6 +93,8 @@ WARPGROUPS = {"BM=64 BN=48 BK=32 warps=4": {"M": [1, 64, 65], "N": [9, 1, 48], "
 # The same by programs that take turns: one, an odd number, several of each part.
 TURNS = {"BM=64 BN=64 BK=32 stages=2 turns=2": {"M": [64, 1, 65, 200], "N": [8, 72, 136, 9], "K": [48, 16, 0, 160]},
          "BM=128 BN=32 BK=32 stages=2 warps=8 turns=2": {"M": [128, 1, 300], "N": [8, 72], "K": [16, 0, 96]}}
+# Products by fused multiply-adds of which a thread has 128 sums.
+MANY_SUMS = {"BM=128 BN=128 BK=32": {"M": [128, 1, 140], "N": [128, 20, 137], "K": [32, 40, 0, 100]}}
 PLAIN = ["contiguous"]
 MATMUL = [("a", "in"), ("b", "in"), ("c", "out")]
 MATMUL_TYPES = ["f32", "f16", "bf16", "bf16:f32", "f32:f16"]
@@ -422,7 +424,7 @@ LIBRARY = [
     library("resample:resize", [("x", FEW_VIEWS), ("y", ["contiguous", "rows"])],
             {"BQ=4 BC=8": {"B": [1, 2], "H": [1, 3, 6], "W": [1, 5], "C": [1, 8, 19], "P": [0, 1, 4], "Q": [1, 4, 9]}}),
     library("matmul:matmul_grouped", [("a", FEW_VIEWS), ("w", FEW_VIEWS), ("c", ["contiguous", "rows"])],
-            {"BM=8 BN=24 BK=16": {"M": [1, 8, 37], "E": [1, 2, 5], "N": [1, 24, 53], "K": [0, 1, 16, 37]}},
+            {"BM=8 BN=24 BK=16 BR=8": {"M": [1, 8, 37], "E": [1, 2, 5], "N": [1, 24, 53], "K": [0, 1, 16, 37]}},
             types=["f32:f32", "bf16:bf16", "bf16:f32"], data=("normal",),
             derive={"X": lambda sizes: sizes["E"] + 1, "U": lambda sizes: sizes["M"] + 1}, gpus=GPUS),
 ]
@@ -565,6 +567,8 @@ KERNELS = [
            WARPGROUPS, types=["f8e4m3:f32", "f8e5m2:bf16"], budget=6, gpus=["sm_90a"]),
     Kernel("matmul:matmul_nt", [("a", PLAIN), ("b", PLAIN), ("c", "out")], WARPGROUPS, types=["bf16:f32", "f16"],
            budget=6, gpus=["sm_90a"]),
+    *(Kernel(f"matmul:{name}", [("a", FEW_VIEWS), ("b", FEW_VIEWS), ("c", ["contiguous", "rows"])], MANY_SUMS, types=["f32"], budget=6,
+             gpus=["sm_90a"]) for name in ("matmul", "matmul_tn", "matmul_nt", "matmul_tt")),
     Kernel("matmul:matmul", [("a", PLAIN), ("b", PLAIN), ("c", PLAIN)], TURNS, types=["f16", "bf16"], budget=16, gpus=["sm_90a"]),
     Kernel("matmul:matmul/bias_gelu", [("a", PLAIN), ("b", PLAIN), ("c", PLAIN), ("bias", PLAIN)], TURNS, types=["bf16"],
            budget=8, gpus=["sm_90a"]),

@@ -1,8 +1,9 @@
 /* Purpose: copy operands of products to where a tensor map can describe them, before the products. A tensor whose rows
  * do not begin at multiples of 16 bytes, or whose rows do not lie along an axis that a tile of the operand has, is
  * read element by element by each program that multiplies; the copy (`temp`) has rows that begin at multiples of 128
- * bytes and its axes in an order that fits, so that programs have it copied by tensor maps. Where `packs` of the kernel says
- * that this pays: the model has compared both.
+ * bytes and its axes in an order that fits, so that programs have it copied by tensor maps. Products by fused multiply-adds of f32 take
+ * no maps, but operands whose rows lie across k: others they would turn word by word, each program again. Where `packs` of the
+ * kernel says that this pays: the model has compared both.
  *
  * Before:
  *     func kernel tile @k(%a: tensor<f16, 2, in>, %b: tensor<f16, 2, in> {map}, %c: tensor<f32, 2, out>
@@ -200,7 +201,8 @@ static size_t find_copy(Pack *pack, TileValue *tensor, unsigned row, int64_t wid
 }
 
 /* Does a map describe the tensor, and do its rows lie as the product takes them? */
-static bool fits_already(Pack *pack, const TileOp *load, const TileAccessIndex *indices, unsigned rank, int only) {
+static bool fits_already(Pack *pack, const TileOp *load, const TileAccessIndex *indices, unsigned rank, int only, bool maps) {
+    if (!maps) return indices[rank - 1].axis == only;
     TileParameter *parameter = &pack->kernel->parameters[tile_op_operand(load, 0)->index];
     pack->asked |= !parameter->asked_map;
     parameter->asked_map = true;
@@ -208,7 +210,8 @@ static bool fits_already(Pack *pack, const TileOp *load, const TileAccessIndex *
     return parameter->facts.map && may_be_row(pack, load, last) && (only < 0 || last->axis == only);
 }
 
-static void look_at_operand(Pack *pack, const TileOp *dot, unsigned number) {
+/* `maps`: tensor maps shall copy it; else it shall lie across k. */
+static void look_at_operand(Pack *pack, const TileOp *dot, unsigned number, bool maps) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     bool across;
     TileOp *load = load_of(dot, number, &across);
@@ -218,7 +221,8 @@ static void look_at_operand(Pack *pack, const TileOp *dot, unsigned number) {
     const char *why = why_not(pack, load, indices, rank);
     /* The axis of a tile of two that must be the row; -1: any. */
     int only = tile->rank == 2 && tile_scalar_bits(tile->scalar) != 16 ? is_along_k(number, across) : -1;
-    if (!why && fits_already(pack, load, indices, rank, only)) return;
+    if (!maps) only = !is_along_k(number, across);
+    if (!why && fits_already(pack, load, indices, rank, only, maps)) return;
     unsigned row = why ? rank : choose_row(pack, load, indices, rank, only);
     if (!why && row == rank) why = "no axis of its tile begins at multiples of 16 bytes";
     if (why) {
@@ -234,8 +238,12 @@ static void look_at_operand(Pack *pack, const TileOp *dot, unsigned number) {
 
 static void look_at_dot(TileOp *op, void *state) {
     Pack *pack = state;
-    if (op->id != TILE_OP_DOT || !gpu_dot_fits_mma(tile_ptx_target_of(pack->context->target), op)) return;
-    for (unsigned number = 0; number < 2; number++) look_at_operand(pack, op, number);
+    if (op->id != TILE_OP_DOT) return;
+    bool maps = gpu_dot_fits_mma(tile_ptx_target_of(pack->context->target), op);
+    for (unsigned number = 0; number < 2; number++) {
+        const TileType *type = tile_op_operand(op, number)->type;
+        if (maps || (type->scalar == TILE_F32 && type->rank == 2)) look_at_operand(pack, op, number, maps);
+    }
 }
 
 /* ---- the copies ---- */

@@ -34,8 +34,15 @@ enum {
     ROW_OF_A_WARP = 1024,
     MOST_MULTIPLIED = 160, /* elements of a thread */
     MOST_BESIDE_PRODUCTS = 128, /* registers of a thread for a tile beside products for tensor cores */
+    MOST_LIVE_OF_MANY = 168, /* eight warps */
     MOST_LIVE = 104        /* of products that read operands from shared memory: twelve warps have registers for them */
 };
+
+/* Do products of one shape make up large tiles of sums, with which nothing is computed in registers?  A thread then has 128 of
+ * them. */
+static bool has_many_sums(const TileFunc *func, const GpuSums *sums) {
+    return sums->count == 1 && !sums->rows && !func->warps && gpu_has_many_sums(sums->types[0], &func->body);
+}
 
 /* So many warps that a thread's operands and sums of products by fused multiply-adds, which are live together, fit
  * into its registers. */
@@ -43,7 +50,7 @@ static unsigned least_log_warps(const TileFunc *func, const GpuSurvey *survey) {
     unsigned log = 0;
     GpuSums sums = gpu_find_sums(func, &func->body);
     int64_t live = sums.count ? gpu_live_sums(&sums, &func->body) : survey->multiplied,
-            most = sums.count ? MOST_LIVE : MOST_MULTIPLIED;
+            most = !sums.count ? MOST_MULTIPLIED : has_many_sums(func, &sums) ? MOST_LIVE_OF_MANY : MOST_LIVE;
     while (log < MOST_LOG_WARPS && live > most << (TILE_LANE_BITS + log)) log++;
     return log;
 }
@@ -72,10 +79,12 @@ static unsigned log_warps_of_tiles(const TileFunc *func, const GpuSurvey *survey
     return is_row_of_a_warp(survey, log_vector, warps) ? 0 : warps;
 }
 
-/* A thread that multiplies has 64 elements of the largest tile, so that most of its instructions are products: it loads
+/* A thread that multiplies has 64 elements of the largest tile, or 128, so that most of its instructions are products: it loads
  * one element of an operand for each 4 to 16 of them. Smaller tiles keep four warps busy. */
-static unsigned log_warps_of_products(const GpuSurvey *survey) {
-    enum { LOG_SUMS = 6, LOG_FEWEST_SUMS = 4, LOG_WARPS = 2 };
+static unsigned log_warps_of_products(const TileFunc *func, const GpuSurvey *survey) {
+    enum { LOG_FEWEST_SUMS = 4, LOG_WARPS = 2 };
+    GpuSums sums = gpu_find_sums(func, &func->body);
+    const unsigned LOG_SUMS = has_many_sums(func, &sums) ? 7 : 6;
     unsigned log = gpu_floor_log2(tile_type_lanes(survey->largest)), of_a_warp = TILE_LANE_BITS + LOG_FEWEST_SUMS;
     unsigned fewest = log > of_a_warp ? gpu_least(log - of_a_warp, LOG_WARPS) : 0;
     unsigned warps = log > TILE_LANE_BITS + LOG_SUMS ? gpu_least(log - TILE_LANE_BITS - LOG_SUMS, MOST_LOG_WARPS) : 0;
@@ -95,7 +104,7 @@ static unsigned choose_log_warps(const TileFunc *func) {
     if (dots.count && !dots.multiplied.count) return log_warps_beside_products(func, &survey, &dots);
     if (!survey.largest) return 0; /* scalars only: one warp */
     bool products = survey.multiplied && !func->warps;
-    unsigned log_warps = products ? log_warps_of_products(&survey) : log_warps_of_tiles(func, &survey),
+    unsigned log_warps = products ? log_warps_of_products(func, &survey) : log_warps_of_tiles(func, &survey),
              least = least_log_warps(func, &survey);
     return log_warps < least ? least : log_warps;
 }

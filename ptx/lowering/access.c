@@ -460,7 +460,7 @@ void gpu_lower_store(Gpu *gpu, TileOp *op) {
     TileValue *value = gpu_value(gpu, tile_op_operand(op, 1));
     gpu->aliasing_stores++;
     if (tile_type_is_tile(access.type)) {
-        lower_tile_store(gpu, &access, value);
+        lower_tile_store(gpu, &access, gpu_settle_sums(gpu, value, tile_op_operand(op, 1)));
         return;
     }
     TileValue *first = gpu_binary(gpu, TILE_OP_EQ, gpu->thread, gpu_i64(gpu, 0));

@@ -76,6 +76,8 @@ typedef struct GpuTurned {
 /* Are elements exchanged between lanes, so that neighbouring ones access neighbours? */
 bool gpu_is_turned(const GpuAccess *access, GpuTurned *turned);
 /* From the access's layout to the turned one, or back. */
+/* The value of `old`, a tile that is stored; of sums of multiply-adds, in other registers than during their products. */
+TileValue *gpu_settle_sums(Gpu *gpu, TileValue *value, const TileValue *old);
 TileValue *gpu_turn(Gpu *gpu, TileValue *value, const GpuTurned *turned);
 
 /* ---- collected.c ---- */

@@ -213,7 +213,56 @@ static void copy_partial_chunk_at(Copy *copy, TileValue *index, int64_t count) {
     copy_partial_chunk(copy, &position);
 }
 
+/* Bytes of the register's chunk that are in the tensor, as far as its column says: all of some, or the first of it. */
+static TileValue *bytes_inside(Copy *copy, const TileLayout *layout, uint32_t reg) {
+    Gpu *gpu = copy->gpu;
+    const TileType *i32 = tile_type_scalar(gpu->module->context, TILE_I32);
+    TileValue *column = gpu_binary(gpu, TILE_OP_ADD, gpu_thread_index(gpu, layout, copy->last), gpu_i64(gpu, gpu_register_index(layout, copy->last, reg)));
+    TileValue *left = gpu_binary(gpu, TILE_OP_SUB, copy->dimension[copy->last]->hi, column);
+    int64_t size = tile_scalar_bytes(copy->tile.scalar);
+    left = gpu_binary(gpu, TILE_OP_MAX, gpu_binary(gpu, TILE_OP_MIN, left, gpu_i64(gpu, TILE_CHUNK_BYTES / size)), gpu_i64(gpu, 0));
+    return gpu_binary(gpu, TILE_OP_MUL, tile_build_convert(&gpu->b, left, TILE_I32), tile_build_integer(&gpu->b, i32, size));
+}
+
+/* The same chunks as where all are valid, each with as many bytes as exist of it. Indices are computed here, so that no registers are
+ * live for them elsewhere. */
+static void copy_each_chunk(Copy *copy) {
+    Gpu *gpu = copy->gpu;
+    TileValue *thread = gpu->thread, *inside = NULL, *from = NULL;
+    gpu->thread = tile_op_result(tile_build_op(&gpu->b, TILE_OP_HERE, &thread, 1, NULL, 0, NULL, 1), 0);
+    const TileLayout layout = copy->access.layout;
+    GpuAccess chunks;
+    gpu_read_access(gpu, copy->access.op, copy->access.type, &layout, &chunks);
+    TileLayout rows = rows_layout(copy, &layout);
+    GpuTileAddresses places = gpu_tile_addresses(gpu, copy->to, &copy->tile, &rows, false);
+    uint32_t elements = TILE_CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar);
+    int64_t before = -1;
+    TileValue *none = tile_build_integer(&gpu->b, tile_type_scalar(gpu->module->context, TILE_I32), 0);
+    for (uint32_t r = 0; r < tile_layout_registers(&layout); r += elements) {
+        int64_t column = gpu_register_index(&layout, copy->last, r);
+        TileValue *row = NULL;
+        if (column != before) inside = bytes_inside(copy, &layout, r);
+        before = column;
+        for (unsigned a = 0; a < copy->last; a++)
+            row = gpu_and(gpu, row, gpu_lies_between(gpu, &layout, a, r, copy->dimension[a]->lo, copy->dimension[a]->hi));
+        TileValue *bytes = row ? tile_build_ternary(&gpu->b, TILE_OP_SELECT, row, inside, none) : inside;
+        from = r ? next_address(copy, from, r, r - elements) : chunks.base;
+        build_copy(gpu, gpu_register_address(&places, r), from, bytes, TILE_CHUNK_BYTES);
+    }
+    gpu->thread = thread;
+}
+
+/* Words, of which programs at a tensor's end copy as many as others, chunk by chunk; a loop for what is smaller, or much, or where
+ * products leave no registers. */
 static void copy_partial_chunks(Copy *copy) {
+    enum { MOST_CHUNKS = 16, WORD = 4 };
+    unsigned size = tile_scalar_bytes(copy->tile.scalar);
+    uint32_t count = tile_layout_registers(&copy->access.layout) * size / TILE_CHUNK_BYTES;
+    bool once = !gpu_holds_first_copy(copy->gpu, &copy->access.layout);
+    if (size == WORD && once && !copy->gpu->func->registers && count && count <= MOST_CHUNKS) {
+        copy_each_chunk(copy);
+        return;
+    }
     copy_in_loop(copy, TILE_CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar), 1, copy_partial_chunk_at);
 }
 

@@ -17,6 +17,8 @@ typedef struct Operand {
     unsigned width;     /* neighbours that are loaded together */
     TileValue *base, *row;  /* the thread's first element at k = 0, without its swizzle; its row, or column */
     bool swizzled_rows;     /* rows of k are swizzled: `base` is that of the tile */
+    uint32_t *vectors; /* registers of the result whose elements begin vectors across k */
+    unsigned vector_count;
     uint32_t *first; /* of each register of the result: the first one that takes the same element */
 } Operand;
 
@@ -232,21 +234,41 @@ static void load_along_k(Step *step, TileValue **values[], unsigned steps) {
     }
 }
 
+/* The registers whose elements, and those of their neighbours, are loaded together; returns how many there are. */
+static unsigned find_vectors(const Dot *dot, Operand *operand) {
+    unsigned count = 0;
+    bool *covered = TILE_NEW_ARRAY(dot->gpu->arena, bool, dot->registers);
+    operand->vectors = TILE_NEW_ARRAY(dot->gpu->arena, uint32_t, dot->registers);
+    for (uint32_t r = 0; r < dot->registers; r++) {
+        if (operand->first[r] != r || covered[r]) continue;
+        operand->vectors[count++] = r;
+        for (unsigned n = 0; n < operand->width; n++) covered[find_neighbour(dot, operand, r, n)] = true;
+    }
+    return count;
+}
+
+/* The elements of one step, in vectors along the operand's own axis. */
+static void load_vectors(Step *step, unsigned i, TileValue **vectors) {
+    const Operand *operand = step->operand;
+    for (unsigned v = 0; v < operand->vector_count; v++)
+        vectors[v] = load_neighbours(step, operand->vectors[v], i);
+}
+
+/* For each register of the result its element of the vectors. */
+static TileValue **elements_of(const Dot *dot, const Operand *operand, TileValue *const *vectors) {
+    TileValue **registers = TILE_NEW_ARRAY(dot->gpu->arena, TileValue *, dot->registers);
+    for (unsigned v = 0; v < operand->vector_count; v++)
+        for (unsigned n = 0; n < operand->width; n++)
+            registers[find_neighbour(dot, operand, operand->vectors[v], n)] = lane_of(dot->gpu, vectors[v], operand->width, n);
+    for (uint32_t r = 0; r < dot->registers; r++) registers[r] = registers[operand->first[r]];
+    return registers;
+}
+
 /* For each register of the result its element at one step, loaded along the operand's own axis. */
 static TileValue **load_across(Step *step, unsigned i) {
-    const Dot *dot = step->dot;
-    const Operand *operand = step->operand;
-    Gpu *gpu = dot->gpu;
-    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, dot->registers);
-    for (uint32_t r = 0; r < dot->registers; r++) {
-        uint32_t first = operand->first[r];
-        if (first != r) registers[r] = registers[first];
-        if (registers[r]) continue;
-        TileValue *loaded = load_neighbours(step, r, i);
-        for (unsigned n = 0; n < operand->width; n++)
-            registers[find_neighbour(dot, operand, r, n)] = lane_of(gpu, loaded, operand->width, n);
-    }
-    return registers;
+    TileValue **vectors = TILE_NEW_ARRAY(step->dot->gpu->arena, TileValue *, step->dot->registers);
+    load_vectors(step, i, vectors);
+    return elements_of(step->dot, step->operand, vectors);
 }
 
 static TileValue *multiply_add(const Dot *dot, TileValue *a, TileValue *b, TileValue *sum) {
@@ -276,6 +298,12 @@ static void multiply_steps(const Dot *dot, TileValue *k, TileValue **sums, unsig
     }
 }
 
+/* Has a thread so many sums that few warps hide from one another what they wait for, and registers for what is loaded ahead? */
+static bool has_many_sums(const Dot *dot) {
+    enum { MANY_SUMS = 128 };
+    return dot->registers >= MANY_SUMS;
+}
+
 /* Are all tensors of at most two axes, and contiguous along one? */
 static bool are_addresses_short(const TileFunc *func) {
     for (uint32_t i = 0; i < func->body.argument_count; i++) {
@@ -292,7 +320,8 @@ static bool are_addresses_short(const TileFunc *func) {
  * operands are not laid out for that, or addresses have more parts, the assembler gets one op, since it needs fewer
  * registers in an order of its own. */
 static void choose_order(Dot *dot) {
-    if (!gpu_turns_rows(dot->op, tile_op_operand(dot->op, 0)->type) || !are_addresses_short(dot->gpu->func)) return;
+    if (!gpu_turns_rows(dot->op, tile_op_operand(dot->op, 0)->type) || (!has_many_sums(dot) && !are_addresses_short(dot->gpu->func)))
+        return;
     const uint32_t *row = dot->operands[ROW].first;
     dot->order = TILE_NEW_ARRAY(dot->gpu->arena, uint32_t, dot->registers);
     uint32_t count = 0, rows = 0;
@@ -310,18 +339,67 @@ static void choose_order(Dot *dot) {
  * the next one be loaded, which it does not do from iteration to iteration. */
 static unsigned count_groups(const Dot *dot, unsigned steps) {
     enum { STEPS_OF_ITERATION = 8, MOST_PRODUCTS = 512 };
-    unsigned times = 1;
+    unsigned times = 1, most = has_many_sums(dot) ? 2 * MOST_PRODUCTS : MOST_PRODUCTS;
     if (dot->operands[0].along_k && dot->operands[1].along_k) return times; /* there are no registers for them */
-    while (2 * times * steps <= STEPS_OF_ITERATION && 2 * times * steps * dot->registers <= MOST_PRODUCTS &&
+    while (2 * times * steps <= STEPS_OF_ITERATION && 2 * times * steps * dot->registers <= most &&
            dot->steps % (2 * times * steps) == 0)
         times *= 2;
     return times;
 }
 
+/* One step on sums of single registers. */
+static void multiply_step(const Dot *dot, TileValue **const values[2], TileValue **sums) {
+    for (uint32_t n = 0; n < dot->registers; n++) {
+        uint32_t r = dot->order[n];
+        sums[r] = multiply_add(dot, values[ROW][r], values[COLUMN][r], sums[r]);
+    }
+}
+
+/* The elements of one step of both operands. */
+static void load_step(const Dot *dot, TileValue *k, unsigned i, TileValue **vectors) {
+    for (unsigned o = 0; o < 2; o++) {
+        Step step = {.dot = dot, .operand = &dot->operands[o], .k = k};
+        load_vectors(&step, i, vectors);
+        vectors += dot->operands[o].vector_count;
+    }
+}
+
+/* Each iteration of the loop over k loads the elements of the next one's first step before the products of its own last one. The last
+ * iteration loads those of the first step again, which are not used. */
+static TileValue *multiply_ahead(Dot *dot, TileValue *acc, unsigned steps) {
+    Gpu *gpu = dot->gpu;
+    unsigned rows = dot->operands[ROW].vector_count, count = rows + dot->operands[COLUMN].vector_count;
+    TileValue **carried = TILE_NEW_ARRAY(gpu->arena, TileValue *, count + 1), **vectors = carried + 1;
+    TileValue **sums = TILE_NEW_ARRAY(gpu->arena, TileValue *, dot->registers);
+    carried[0] = acc;
+    load_step(dot, gpu_i64(gpu, 0), 0, vectors);
+    TileBuilder outer = gpu->b;
+    TileOp *loop = tile_build_for(&outer, gpu_i64(gpu, 0), gpu_i64(gpu, dot->steps), gpu_i64(gpu, steps), carried, count + 1);
+    outer = gpu->b;
+    gpu->b.block = &loop->regions[0];
+    gpu->b.before = NULL;
+    TileValue *k = loop->regions[0].arguments[0], *next = gpu_binary(gpu, TILE_OP_ADD, k, gpu_i64(gpu, steps));
+    next = tile_build_ternary(&gpu->b, TILE_OP_SELECT, gpu_binary(gpu, TILE_OP_LT, next, gpu_i64(gpu, dot->steps)), next, gpu_i64(gpu, 0));
+    for (unsigned i = 0; i < count; i++) vectors[i] = loop->regions[0].arguments[i + 2];
+    for (uint32_t r = 0; r < dot->registers; r++) sums[r] = lane_of(gpu, loop->regions[0].arguments[1], dot->registers, r);
+    for (unsigned i = 0; i < steps; i++) {
+        TileValue **values[2] = {elements_of(dot, &dot->operands[ROW], vectors),
+                                 elements_of(dot, &dot->operands[COLUMN], vectors + rows)};
+        load_step(dot, i + 1 < steps ? k : next, i + 1 < steps ? i + 1 : 0, vectors);
+        multiply_step(dot, (TileValue **const *)values, sums);
+    }
+    carried[0] = gpu_join(gpu, sums, dot->registers);
+    tile_build_end(&gpu->b, TILE_OP_YIELD, carried, count + 1);
+    gpu->b = outer;
+    return tile_op_result(loop, 0);
+}
+
 static TileValue *multiply(Dot *dot, TileValue *acc, unsigned steps) {
     Gpu *gpu = dot->gpu;
-    TileBuilder outer = gpu->b;
     unsigned times = count_groups(dot, steps);
+    bool across = !dot->operands[ROW].along_k && !dot->operands[COLUMN].along_k;
+    if (dot->order && across && has_many_sums(dot)) return multiply_ahead(dot, acc, times * steps);
+    TileBuilder outer = gpu->b;
     TileOp *loop = tile_build_for(&outer, gpu_i64(gpu, 0), gpu_i64(gpu, dot->steps), gpu_i64(gpu, times * steps), &acc, 1);
     outer = gpu->b;
     gpu->b.block = &loop->regions[0];
@@ -348,6 +426,7 @@ static unsigned choose_widths(Dot *dot) {
     for (unsigned o = 0; o < 2; o++) {
         Operand *operand = &dot->operands[o];
         operand->width = operand->along_k ? steps : neighbours_together(dot, operand);
+        operand->vector_count = operand->along_k ? 0 : find_vectors(dot, operand);
     }
     return steps;
 }

@@ -21,7 +21,7 @@ enum {
 };
 
 static const double LAUNCH = 3.0, NEXT_GRID = 1.5, BEHIND_PRODUCTS = 2.5, SHARPNESS = 4, STAYING_SHARPNESS = 6,
-                    ALONE_SHARPNESS = 12,
+                    ALONE_SHARPNESS = 12, MULTIPLYING_SHARPNESS = 8,
                     LAST_SHARE = 0.5, /* of the longest of uneven programs: so long the last blocks of a multiprocessor have fewer beside them */
                     OF_VECTOR = 0.02, /* measured: threads that move four vectors each take 1.04 times as long as with two */
                     TIGHT = 0.5; /* of shared memory: operands of products that are in it for the model; what else is there may be as much */
@@ -179,6 +179,7 @@ static void add_work(GpuWork *sum, const GpuWork *work, double share) {
     sum->awaited += share * work->awaited;
     sum->vectors = most(sum->vectors, work->vectors);
     sum->uses_sums |= work->uses_sums;
+    sum->multiplies |= work->multiplies;
     sum->registers = most(sum->registers, work->registers);
     sum->shared = most(sum->shared, work->shared);
     for (unsigned i = 0; i < TILE_MOST_EXTENTS; i++) sum->moved[i] += share * work->moved[i];
@@ -273,7 +274,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     estimate->waiting += waiting;
     /* Warps of one block that multiply-add and compute with the sums wait for little else than their own instructions. */
     bool alone = blocks < 2 && work.uses_sums && gpu_find_sums(phase, &phase->body).count;
-    double sharpness = stays ? STAYING_SHARPNESS : alone ? ALONE_SHARPNESS : SHARPNESS;
+    double sharpness = stays ? STAYING_SHARPNESS : alone ? ALONE_SHARPNESS : work.multiplies ? MULTIPLYING_SHARPNESS : SHARPNESS;
     double time = pow(pow(memory, sharpness) + pow(compute, sharpness) + pow(waiting, sharpness) + pow(coming, sharpness),
                       1 / sharpness);
     if (has_uneven_programs(phase)) time += LAST_SHARE * (1 - 1 / blocks) * latest * slower / microsecond;

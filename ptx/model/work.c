@@ -32,7 +32,7 @@ enum { GROUP_WARPS = 4, GROUP_ROWS = 64, OF_PRODUCTS = 160, OF_SLOT = 190 };
  * shared memory and back. */
 /* Of a loop that computes with the sums of products, whose tiles are copied ahead, by warps of their own or by all: waits, counts of slots, descriptors; a barrier, addresses. */
 enum { OF_ITERATION = 100, OF_OWN_ITERATION = 40 };
-enum { OF_VECTOR = 5, OF_ELEMENT = 12, OF_COPIED_ELEMENT = 70, OF_COPIED_WORD = 8, OF_MOVE = 4, OF_UPDATE = 16, OF_PROGRAM = 50, OF_KEYS = 110 };
+enum { OF_VECTOR = 5, OF_ELEMENT = 12, OF_COPIED_ELEMENT = 70, OF_COPIED_WORD = 8, OF_TURNED_WORD = 6, OF_MOVE = 4, OF_UPDATE = 16, OF_PROGRAM = 50, OF_KEYS = 110 };
 
 /* Slots that products read, on average, where those of one iteration stay under way until the next one's have begun. */
 static const double HELD_IN_TURN = 1.3;
@@ -257,8 +257,9 @@ static double do_copied(Walk *walk, const TileOp *op, double begin, const Piece 
     walk->copied += slots > 1 ? piece->bytes : 0;
     walk->flows |= gpu_by_map(op);
     if (slots > 1 && (walk->slots == 0 || (double)slots < walk->slots)) walk->slots = (double)slots;
-    bool words = tile_scalar_bytes(tile->scalar) >= 4;
+    bool words = tile_scalar_bytes(tile->scalar) >= 4, turned = gpu_load_is_turned(op);
     double instructions = gpu_by_map(op) ? instructions_of_reading(walk, op, tile)
+                          : turned       ? elements_of(walk, tile) * (piece->whole ? OF_TURNED_WORD : OF_COPIED_WORD + OF_TURNED_WORD)
                           : piece->whole ? piece->vectors * OF_VECTOR
                                          : elements_of(walk, tile) * (words ? OF_COPIED_WORD : OF_COPIED_ELEMENT);
     return issue(walk, op, begin, instructions, slots > 1 ? OF_CHANNEL : OF_MEMORY + OF_BARRIER);
@@ -360,20 +361,31 @@ static double instructions_of_step(double sums) {
     return most(sums + loads + 2.5, SCHEDULERS * 2 * loads);
 }
 
-/* Operands in registers pass through shared memory. */
+/* How much longer than its instructions a warp takes for them by itself: it waits for elements of shared memory and for banks of the
+ * register file, but little for what is loaded a step ahead. */
+static double alone(bool large, double sums) {
+    enum { MANY_SUMS = 128 };
+    const double AHEAD = 1.15, OTHERS = 2.4;
+    return !large ? 1 : sums >= MANY_SUMS ? AHEAD : OTHERS;
+}
+
+/* Operands in registers pass through shared memory. Products that are not laid out for the banks of the register file take longer. */
 static double do_multiply_adds(Walk *walk, const TileOp *dot, double begin, double k) {
-    enum { STEPS = 4, OF_STORE = 2 };
-    const double OF_BANKS = 1.1; /* where an operand along k lies in one bank of the register file */
-    double sums = elements_of(walk, dot->results[0].type), stored = 0, code = walk->work->code;
-    bool laid_out = !walk->work->uses_sums || gpu_turns_rows(dot, tile_op_operand(dot, 0)->type) || dot->results[0].type->scalar != TILE_F32;
-    double step = instructions_of_step(sums) * (laid_out ? 1 : OF_BANKS);
+    enum { STEPS = 4, OF_STORE = 2, OF_WAITS = 50 }; /* waits, barriers, and what begins again behind them */
+    const double OF_BANKS = walk->work->uses_sums ? 1.1 : 1.06; /* where an operand along k lies in one bank of the register file */
+    const TileType *result = dot->results[0].type;
+    bool large = gpu_multiplies_matrices(dot) && !walk->work->uses_sums; /* loops that compute with the sums are counted by what they wait for */
+    bool banks = gpu_turns_rows(dot, tile_op_operand(dot, 0)->type) || (walk->work->uses_sums && result->scalar != TILE_F32);
+    double sums = elements_of(walk, result), step = instructions_of_step(sums) * (banks ? 1 : OF_BANKS), stored = large ? OF_WAITS : 0,
+           code = walk->work->code;
+    walk->work->multiplies |= large;
     for (unsigned i = 0; i < 2; i++) {
         const TileType *type = tile_op_operand(dot, i)->type;
         if (takes_no_registers(tile_op_operand(dot, i))) continue;
         stored += OF_STORE * elements_of(walk, type);
         walk->work->shared += lanes_of(type) * (double)tile_scalar_bytes(type->scalar);
     }
-    double end = issue(walk, dot, begin, k * step + stored, 2 * OF_BARRIER);
+    double waits = k * step * (alone(large, sums) - 1) * walk->busy, end = issue(walk, dot, begin, k * step + stored, 2 * OF_BARRIER + waits);
     walk->work->code = code + stored + STEPS * step;
     walk->work->registers = most(walk->work->registers, walk->carried + 4 * sqrt(sums));
     return end;

@@ -280,7 +280,7 @@ TileValue *gpu_build_buffer(TileBuilder *b, const TileType *type, int64_t bytes,
 
 /* Do rows along k become columns as they are copied, word by word? */
 static bool turns_rows(const TileOp *load, const Readers *readers, const TileType *rows) {
-    enum { MOST_WORDS = 64 }; /* that a thread copies */
+    enum { MOST_WORDS = 128 }; /* that a thread copies */
     if (!readers->along_k || readers->mma || readers->across || !gpu_turns_rows(load, rows)) return false;
     TileLayoutShape shape = gpu_dot_shape(rows);
     int64_t words = shape.extent[0] * shape.extent[1], threads = tile_op_func(load)->threads;
@@ -295,6 +295,12 @@ const TileType *gpu_slot_type(TileContext *context, const TileOp *load) {
     bool copied = is_copied_for(load, &readers);
     if (copied && turns_rows(load, &readers, rows)) return gpu_columns_type(context, rows);
     return gpu_multiplied_type(context, rows, !(copied && readers.across && !readers.along_k));
+}
+
+bool gpu_load_is_turned(const TileOp *load) {
+    const TileType *tile = load->results[0].type;
+    Readers readers = {0};
+    return tile->rank == 2 && !gpu_by_map(load) && is_copied_for(load, &readers) && turns_rows(load, &readers, tile);
 }
 
 TileValue *gpu_build_channel(TileBuilder *b, const TileOp *load, int64_t slots) {

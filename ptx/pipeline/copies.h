@@ -41,6 +41,8 @@ int64_t gpu_stored_bytes(const TileType *tile);
 int64_t gpu_stored_parts(int64_t turns, const TileType *tile); /* 1: as a whole */
 int64_t gpu_map_stored_bytes(int64_t turns, const TileType *tile);
 /* The type of pointers to the load's tile in shared memory. */
+/* Do rows of the tile, of two axes, become columns in its slots, copied word by word? */
+bool gpu_load_is_turned(const TileOp *load);
 const TileType *gpu_slot_type(TileContext *context, const TileOp *load);
 /* Builds a channel for the load's tile, with empty slots. */
 TileValue *gpu_build_channel(TileBuilder *b, const TileOp *load, int64_t slots);

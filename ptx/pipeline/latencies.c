@@ -133,6 +133,8 @@ static int64_t choose_slots(const Candidate *candidate) {
     if (!blocks) blocks = func->threads <= SMALL_BLOCK ? 2 : 1;
     int64_t share = blocks > 1 ? target->shared_core_bytes / blocks - target->shared_reserved_bytes : limit;
     int64_t slots = ((share < limit ? share : limit) - other) / each;
+    for (unsigned i = 0; i < candidate->count; i++) /* words come through the L1 cache, to which slots leave no room */
+        if (gpu_load_is_turned(candidate->loads[i])) return LEAST_SLOTS;
     return slots < LEAST_SLOTS ? LEAST_SLOTS : slots > MOST_SLOTS ? MOST_SLOTS : slots;
 }
 

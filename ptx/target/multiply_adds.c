@@ -39,6 +39,14 @@ bool gpu_turns_rows(const TileOp *op, const TileType *rows) {
     return rows->scalar == TILE_F32 && are_large(outermost_block(op));
 }
 
+bool gpu_is_multiplied_sum(const TileValue *value) {
+    const TileOp *op = value->op;
+    if (!op) return false;
+    if (op->id == TILE_OP_FOR) return gpu_is_multiplied_sum(tile_op_operand(op->regions[0].last, value->index));
+    bool multiplied = op->id == TILE_OP_DOT && tile_op_integer(op, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA) == TILE_INSTRUCTION_FMA;
+    return multiplied && value->type->rank == 2 && gpu_turns_rows(op, value->type);
+}
+
 bool gpu_multiplied_along_k(const TileOp *dot, unsigned operand) {
     bool transposed;
     const TileValue *source = gpu_multiplied_source(tile_op_operand(dot, operand), &transposed);
@@ -139,6 +147,16 @@ static int64_t count_reshaped(const TileBlock *block) {
         for (unsigned i = 0; i < op->region_count; i++) operands += count_reshaped(&op->regions[i]);
     }
     return operands;
+}
+
+bool gpu_has_many_sums(const TileType *sums, const TileBlock *body) {
+    enum { LEAST = 128 * 128, MOST = 128 * 256 };
+    int64_t lanes = tile_type_lanes(sums);
+    return sums->scalar == TILE_F32 && lanes >= LEAST && lanes <= MOST && are_large(body) && !count_reshaped(body);
+}
+
+bool gpu_multiplies_matrices(const TileOp *dot) {
+    return gpu_turns_rows(dot, tile_op_operand(dot, 0)->type) && !count_reshaped(outermost_block(dot));
 }
 
 int64_t gpu_blocks_of_sums(const TilePtxTarget *target, const TileFunc *func, const TileBlock *body) {

@@ -42,6 +42,13 @@ TileValue *gpu_multiplied_source(const TileValue *operand, bool *transposed);
  * k would all lie in one bank of the register file, or all in the other. Words are copied one by one for that, four cycles
  * of shared memory for each warp's, which only products of many sums are worth. */
 bool gpu_turns_rows(const TileOp *op, const TileType *rows);
+/* Are the sums of such products of matrices 128 x 128, or up to twice as many? A thread then has 128 of them, and is one of eight warps of a multiprocessor; with
+ * the elements of a step and of the next one they take up to 255 registers. */
+bool gpu_has_many_sums(const TileType *sums, const TileBlock *body);
+/* Is it a large product of f32 in a function none of whose operands has several axes of memory as its rows? */
+bool gpu_multiplies_matrices(const TileOp *dot);
+/* Is it such a product's sum, or what a loop of those has added up, of large products of f32? */
+bool gpu_is_multiplied_sum(const TileValue *value);
 /* Are neighbours along k neighbours in shared memory, as the operand's source lies there or would lie, row by row? */
 bool gpu_multiplied_along_k(const TileOp *dot, unsigned operand);
 

@@ -158,17 +158,16 @@ void tile_parse_fail_parameter_word(TileParser *parser) {
     TileTokenKind kind = tile_parse_peek(parser);
     bool constant = kind == TILE_TOKEN_STATIC || kind == TILE_TOKEN_CONST;
     bool access = kind == TILE_TOKEN_IN || kind == TILE_TOKEN_OUT || kind == TILE_TOKEN_INOUT;
-    if (parser->panic || (!constant && !access)) return;
+    bool named = tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_NAME; /* else the word is taken for a name */
+    if (parser->panic || !named || (!constant && !access)) return;
     TileSpan word = tile_parse_span(parser), whole = word;
-    bool typed =
-        tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_NAME && tile_parse_peek_ahead(parser, 2) == TILE_TOKEN_COLON;
     TileDiagnostic *d =
         tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, word, "a name", tile_token_words(kind));
     tile_diagnostic_note(
         parser->diagnostics, d, (TileSpan){0},
         constant ? "`n: const i64` is known at compile time; the clause `static n` says so of a parameter or dimension"
                  : "the name stands first, and what the kernel does with the tensor before its type: `x: in f32[N]`");
-    if (typed) {
+    if (tile_parse_peek_ahead(parser, 2) == TILE_TOKEN_COLON) {
         const TileToken *name = &parser->tokens.list.items[parser->position + 1];
         whole.end = name[1].end;
         tile_diagnostic_edit(parser->diagnostics, d, whole, "%.*s: %s", (int)(name->end - name->begin),

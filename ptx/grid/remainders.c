@@ -114,7 +114,7 @@ static void look(TileOp *op, void *state) {
     }
     if (op->id != TILE_OP_LOAD_TILE && op->id != TILE_OP_STORE_TILE) return;
     unsigned rank = tile_access_read(op, indices);
-    search->rows |= indices[rank - 1].kind == TILE_ACCESS_RANGE && gpu_joined_part(search->join, indices[rank - 1].first) == GPU_PART_FIRST;
+    search->rows |= rank && indices[rank - 1].kind == TILE_ACCESS_RANGE && gpu_joined_part(search->join, indices[rank - 1].first) == GPU_PART_FIRST;
 }
 
 static int64_t size_of_range(const TileValue *number) {

@@ -91,6 +91,7 @@ static bool is_yield_of(const TileOp *op) {
 
 static bool matters(const Approximation *a, const TileOp *op, unsigned index) {
     if (op->id == TILE_OP_CONVERT && is_narrow(op->results[0].type)) return false;
+    if (op->id == TILE_OP_STATEMENT) return false; /* who looks at a kernel's steps sees what it computes without them */
     if (is_yield_of(op)) {
         const TileOp *around = op->block->op;
         return is_exact(a, &around->results[index]) ||

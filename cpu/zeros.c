@@ -101,24 +101,7 @@ typedef struct Zeros {
     bool changed;
 } Zeros;
 
-/* ---- loops ---- */
-
-/* Does the loop only pass on what `sum` makes of what it carries? */
-static bool only_adds(const TileOp *loop, const TileValue *sum, const TileValue *start) {
-    const TileBlock *body = &loop->regions[0];
-    return loop->id == TILE_OP_FOR && loop->result_count == 1 && body->arguments[1] == start && tile_value_has_one_use(start) &&
-           tile_value_has_one_use(sum) && tile_op_operand(body->last, 0) == sum;
-}
-
-static void find_chain(TileOp *dot, Chain *chain) {
-    *chain = (Chain){.dot = dot};
-    TileValue *sum = tile_op_result(dot, 0), *start = tile_op_named(dot, TILE_OPERAND_SUM);
-    for (TileOp *loop = dot->block->op; loop && chain->count < MOST_LOOPS && only_adds(loop, sum, start); loop = loop->block->op) {
-        chain->loops[chain->count++] = loop;
-        sum = tile_op_result(loop, 0);
-        start = tile_loop_carried(loop, 0);
-    }
-}
+/* ---- what is copied ---- */
 
 static bool can_copy(const TileValue *value, const TileOp *outermost, unsigned depth) {
     const TileOp *op = value->op;
@@ -258,8 +241,8 @@ static void branch(Zeros *z, const Chain *chain, TileValue *condition) {
 
 /* The most loops that one condition is outside of. */
 static void look(Zeros *z, TileOp *dot) {
-    Chain chain;
-    find_chain(dot, &chain);
+    Chain chain = {.dot = dot};
+    chain.count = tile_adding_loops(dot, chain.loops, MOST_LOOPS);
     for (; is_candidate(&chain); chain.count--) {
         const TileOp *outermost = chain.loops[chain.count - 1], *fill;
         TileValue *condition = tile_zero_unless(tile_op_operand(dot, 0), outermost);

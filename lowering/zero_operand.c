@@ -45,3 +45,23 @@ TileValue *tile_zero_unless(TileValue *a, const TileOp *loop) {
     }
     return NULL;
 }
+
+/* ---- loops that add ---- */
+
+/* Does the loop only pass on what `sum` makes of what it carries? */
+static bool only_adds(const TileOp *loop, const TileValue *sum, const TileValue *start) {
+    const TileBlock *body = &loop->regions[0];
+    return loop->id == TILE_OP_FOR && loop->result_count == 1 && body->arguments[1] == start && tile_value_has_one_use(start) &&
+           tile_value_has_one_use(sum) && tile_op_operand(body->last, 0) == sum;
+}
+
+unsigned tile_adding_loops(const TileOp *dot, TileOp **loops, unsigned most) {
+    const TileValue *sum = tile_op_result(dot, 0), *start = tile_op_named(dot, TILE_OPERAND_SUM);
+    unsigned count = 0;
+    for (TileOp *loop = dot->block->op; loop && count < most && only_adds(loop, sum, start); loop = loop->block->op) {
+        loops[count++] = loop;
+        sum = tile_op_result(loop, 0);
+        start = tile_loop_carried(loop, 0);
+    }
+    return count;
+}

@@ -121,15 +121,6 @@ static int64_t iterations_wanted(const GpuJoin *join, const Products *products) 
 
 /* ---- axes of grids ---- */
 
-/* The number of lanes of a program's range, by which its number is multiplied; 0: there is none. */
-static int64_t size_of_range(const TileValue *number) {
-    int64_t size;
-    for (const TileUse *use = number->first_use; use; use = use->next)
-        if (use->user->id == TILE_OP_MUL && !use->index && tile_value_integer(tile_op_operand(use->user, 1), &size) && size > 1)
-            return size;
-    return 0;
-}
-
 typedef struct Joining {
     TilePassContext *context;
     TileIndexView view;
@@ -156,7 +147,7 @@ static void try_axis(Joining *joining, TileOp *grid, unsigned axis, int64_t size
 /* Before anything is joined, while what the analysis knows of integers holds. */
 static void try_lanes(Joining *joining, TileOp *grid, unsigned axis) {
     TileValue *number = grid->regions[0].arguments[axis];
-    GpuJoin join = {.context = joining->context, .around = grid, .number = number, .size = size_of_range(number)};
+    GpuJoin join = {.context = joining->context, .around = grid, .number = number, .size = gpu_range_size(number)};
     if (join.size && gpu_can_join(&join)) joining->relaxed |= gpu_keep_unread_lanes(&join, &joining->view);
 }
 
@@ -193,7 +184,7 @@ static void visit_grid(Joining *joining, TileOp *grid) {
         for (unsigned axis = 0; axis < grid->operand_count; axis++) try_lanes(joining, grid, axis);
         for (unsigned axis = grid->operand_count; axis-- > 0;) try_axis(joining, grid, axis, 0);
         for (unsigned axis = grid->operand_count; axis-- > 0;) {
-            int64_t size = size_of_range(grid->regions[0].arguments[axis]);
+            int64_t size = gpu_range_size(grid->regions[0].arguments[axis]);
             if (size) try_axis(joining, grid, axis, size);
         }
         if (joining->changed)

@@ -492,3 +492,11 @@ bool gpu_can_join(GpuJoin *join) {
     if (loop) tile_block_walk(body, check_end, join);
     return !join->why;
 }
+
+int64_t gpu_range_size(const TileValue *number) {
+    int64_t size;
+    for (const TileUse *use = number->first_use; use; use = use->next)
+        if (use->user->id == TILE_OP_MUL && !use->index && tile_value_integer(tile_op_operand(use->user, 1), &size) && size > 1)
+            return size;
+    return 0;
+}

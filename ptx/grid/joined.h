@@ -36,6 +36,8 @@ typedef struct GpuJoin {
     const TileOp *place; /* of the reason */
 } GpuJoin;
 
+/* The number of lanes of a program's range, by which its number is multiplied; 0: there is none. */
+int64_t gpu_range_size(const TileValue *number);
 /* Can neighbours be computed together? `size` and `number` are set. */
 bool gpu_can_join(GpuJoin *join);
 GpuPart gpu_joined_part(const GpuJoin *join, const TileValue *scalar);

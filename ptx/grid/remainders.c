@@ -117,14 +117,6 @@ static void look(TileOp *op, void *state) {
     search->rows |= rank && indices[rank - 1].kind == TILE_ACCESS_RANGE && gpu_joined_part(search->join, indices[rank - 1].first) == GPU_PART_FIRST;
 }
 
-static int64_t size_of_range(const TileValue *number) {
-    int64_t size;
-    for (const TileUse *use = number->first_use; use; use = use->next)
-        if (use->user->id == TILE_OP_MUL && !use->index && tile_value_integer(tile_op_operand(use->user, 1), &size) && size > 1)
-            return size;
-    return 0;
-}
-
 /* ---- every so manieth lane ---- */
 
 typedef struct Dealing {
@@ -222,7 +214,7 @@ static void deal_programs(Dealing *d, unsigned axis) {
 
 static bool try_axis(TilePassContext *context, TileOp *grid, unsigned axis) {
     TileValue *number = grid->regions[0].arguments[axis];
-    GpuJoin join = {.context = context, .around = grid, .number = number, .size = size_of_range(number)};
+    GpuJoin join = {.context = context, .around = grid, .number = number, .size = gpu_range_size(number)};
     if (!join.size || !gpu_can_join(&join)) return false;
     Search search = {.join = &join};
     tile_block_walk(&grid->regions[0], look, &search);

@@ -132,22 +132,6 @@ typedef struct Zeros {
 
 /* ---- which products ---- */
 
-static bool only_adds(const TileOp *loop, const TileValue *sum, const TileValue *start) {
-    const TileBlock *body = &loop->regions[0];
-    return loop->id == TILE_OP_FOR && loop->result_count == 1 && body->arguments[1] == start && tile_value_has_one_use(start) &&
-           tile_value_has_one_use(sum) && tile_op_operand(body->last, 0) == sum;
-}
-
-static void find_loops(Chain *chain) {
-    TileValue *sum = tile_op_result(chain->dot, 0), *start = tile_op_named(chain->dot, TILE_OPERAND_SUM);
-    TileOp *loop = chain->dot->block->op;
-    for (; loop && chain->count < MOST_LOOPS && only_adds(loop, sum, start); loop = loop->block->op) {
-        chain->loops[chain->count++] = loop;
-        sum = tile_op_result(loop, 0);
-        start = tile_loop_carried(loop, 0);
-    }
-}
-
 static bool is_zero(const TileValue *value) {
     uint64_t bits;
     return tile_value_bits(value, &bits) && bits == 0;
@@ -414,7 +398,7 @@ static void branch(Zeros *z, const Chain *chain) {
 static void look(Zeros *z, TileOp *grid, TileOp *dot) {
     Chain chain = {.dot = dot};
     const TileType *sum = dot->results[0].type;
-    find_loops(&chain);
+    chain.count = tile_adding_loops(chain.dot, chain.loops, MOST_LOOPS);
     if (chain.count < 2 || sum->rank != 2 || sum->scalar != TILE_F32) return;
     chain.condition = tile_zero_unless(tile_op_operand(dot, 0), chain.loops[0]);
     if (!chain.condition || tile_value_outside(chain.condition, chain.loops[chain.count - 1])) return;

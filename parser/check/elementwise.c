@@ -247,22 +247,27 @@ TileMeaning tile_check_approximate(TileChecker *c, const TileExpr *call) {
 
 /* ---- creation of tiles ---- */
 
-/* `zeros(4, f32)` and `zeros((4, 8), f32)`, as in NumPy, and `full((4, 8), 1.5)`. */
+/* The extents of the arguments from..to, `(4, 8)` as `4, 8`. */
+static const char *extents_text(TileChecker *c, const TileExpr *call, size_t from, size_t to) {
+    const TileExpr *first = call->arguments.items[from].value, *last = call->arguments.items[to - 1].value;
+    if (first == last && first->kind == TILE_EXPR_TUPLE && first->items.count)
+        last = first->items.items[first->items.count - 1], first = first->items.items[0];
+    return tile_bare_text(c, (TileSpan){first->span.file, first->span.begin, last->span.end});
+}
+
+/* `zeros(4, f32)` and `zeros((4, 8), f32)`, as in NumPy, `zeros(f32, 4, 8)`, as in a test, and `full((4, 8), 1.5)`. */
 static void fail_extents(TileChecker *c, const TileExpr *call) {
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_EXTENTS_MISSING, call->span, tile_callee_name(call),
                                       (int)TILE_MAX_TILE_RANK);
-    bool made = call->a->kind == TILE_EXPR_NAME && strcmp(call->a->name, "randperm") != 0;
-    if (made && call->arguments.count == 2) {
-        const TileExpr *shape = call->arguments.items[0].value, *value = call->arguments.items[1].value;
-        const char *type = tile_type_text(c, value);
-        bool listed = shape->kind == TILE_EXPR_TUPLE && shape->items.count;
-        TileSpan extents = shape->span;
-        if (listed) {
-            extents.begin = shape->items.items[0]->span.begin;
-            extents.end = shape->items.items[shape->items.count - 1]->span.end;
-        }
-        tile_diagnostic_edit(c->diagnostics, d, call->span, "%s[%s](%s)", call->a->name, tile_bare_text(c, extents),
-                             type);
+    size_t count = call->arguments.count;
+    if (call->a->kind == TILE_EXPR_NAME && strcmp(call->a->name, "randperm") != 0 && count > 1) {
+        TileScalar scalar;
+        const char *first = tile_type_text(c, call->arguments.items[0].value);
+        bool leads = strcmp(call->a->name, "full") != 0 && tile_find_type(c, first, &scalar);
+        const char *type = leads ? first : tile_type_text(c, call->arguments.items[count - 1].value);
+        const char *extents = leads ? extents_text(c, call, 1, count) : extents_text(c, call, 0, count - 1);
+        if (leads || count == 2)
+            tile_diagnostic_edit(c->diagnostics, d, call->span, "%s[%s](%s)", call->a->name, extents, type);
     }
     tile_report(c, d);
 }

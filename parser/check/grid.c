@@ -8,6 +8,7 @@
 #include "parser/check/meaning.h"
 #include "parser/check/observed.h"
 #include "parser/check/operand.h"
+#include "parser/check/propose.h"
 #include "parser/check/range.h"
 #include "parser/check/report.h"
 #include "parser/check/scope.h"
@@ -30,6 +31,21 @@ static bool fail_bounds(TileChecker *c, const TileExpr *entry) {
     tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "the integers of a grid count from 0");
     if (entry->a->kind == TILE_EXPR_INTEGER && entry->a->integer == 0)
         tile_diagnostic_edit(c->diagnostics, d, entry->span, "%s", tile_span_text(c, entry->b->span));
+    tile_report(c, d);
+    return false;
+}
+
+/* `range(n)` and `range(0, n)` as an extent of the grid, as in Python. */
+static bool fail_call_of_range(TileChecker *c, const TileExpr *call) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_INTEGER, call->span, "an extent of the grid",
+                                      "the integers of a loop");
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                         "`grid i in n` counts from 0 to n - 1; `grid n in tiles(N, 64)` gives each program a range");
+    const TileArgumentExpr *arguments = call->arguments.items;
+    size_t count = call->arguments.count;
+    bool zero = count == 2 && arguments[0].value->kind == TILE_EXPR_INTEGER && arguments[0].value->integer == 0;
+    if (count == 1 || zero)
+        tile_diagnostic_edit(c->diagnostics, d, call->span, "%s", tile_bare_text(c, arguments[count - 1].value->span));
     tile_report(c, d);
     return false;
 }
@@ -79,6 +95,7 @@ static bool check_entries(TileChecker *c, const TileStatement *statement, Grid *
         const TileExpr *entry = grid->entries[i] = tuple ? value->items.items[i] : value;
         grid->over_tiles[i] = tile_is_call_of(entry, "tiles");
         if (entry->kind == TILE_EXPR_BINARY && entry->op == TILE_TOKEN_DOTS) return fail_bounds(c, entry);
+        if (tile_is_call_of(entry, "range") || tile_is_call_of(entry, "arange")) return fail_call_of_range(c, entry);
         if (!grid->over_tiles[i]) {
             grid->extents[i] = tile_check_integer(c, entry, "an extent of the grid");
             if (!grid->extents[i]) return false;

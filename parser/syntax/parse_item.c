@@ -437,6 +437,23 @@ void tile_parse_export_list(TileParser *parser, TileItem *item) {
     } while (tile_parse_accept(parser, TILE_TOKEN_COMMA));
 }
 
+/* `export kernel k(..)`, as in other languages: the kernel that is behind it is parsed. */
+static void skip_export(TileParser *parser) {
+    TileTokenKind next = tile_parse_peek_ahead(parser, 1);
+    if (tile_parse_peek(parser) != TILE_TOKEN_EXPORT || (next != TILE_TOKEN_KERNEL && next != TILE_TOKEN_FN)) return;
+    TileSpan begin = tile_parse_span(parser);
+    tile_parse_advance(parser);
+    TileSpan both = {parser->file, begin.begin, tile_parse_span(parser).end};
+    const char *word = next == TILE_TOKEN_KERNEL ? "kernel" : "fn";
+    TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, both, "the name of a kernel behind `export`",
+                                      tile_token_words(next));
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                         next == TILE_TOKEN_KERNEL
+                             ? "what is in a file can be imported and launched; a library holds what an `export k[f32]` on a line of its own names"
+                             : "the functions of a file can be imported as they are");
+    tile_diagnostic_edit(parser->diagnostics, d, both, "%s", word);
+}
+
 static void parse_test(TileParser *parser, TileItem *item) {
     item->kind = TILE_ITEM_TEST;
     tile_parse_advance(parser);
@@ -478,6 +495,7 @@ TileItem *tile_parse_item(TileParser *parser) {
     TileItem *item = TILE_NEW(parser->arena, TileItem);
     TileSpan begin = tile_parse_span(parser);
     item->doc = take_doc(parser);
+    skip_export(parser);
     switch (tile_parse_peek(parser)) {
     case TILE_TOKEN_KERNEL: parse_function(parser, item, TILE_ITEM_KERNEL); break;
     case TILE_TOKEN_FN: parse_function(parser, item, TILE_ITEM_FN); break;

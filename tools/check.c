@@ -7,6 +7,7 @@
 #include "launch/report.h"
 #include "parser/check/program.h"
 #include "tools/file.h"
+#include "tools/folder.h"
 #include "tools/session.h"
 
 typedef struct Checking {
@@ -98,7 +99,8 @@ static int read_words(Checking *checking, char **words, int count) {
 
 int tile_command_check(TileSession *session, char **words, int count) {
     Checking checking = {.session = session};
-    int worst = read_words(&checking, words, count);
+    int worst = tile_folder_expand(session, &words, &count);
+    if (!worst) worst = read_words(&checking, words, count);
     if (worst) return worst;
     tile_status status = tile_session_create_compiler(session, &checking.compiler);
     if (status != TILE_OK) return tile_session_report(session, status, NULL);

@@ -4,6 +4,7 @@
 
 #include "parser/syntax/format.h"
 #include "tools/file.h"
+#include "tools/folder.h"
 #include "tools/replace.h"
 #include "tools/session.h"
 
@@ -61,7 +62,8 @@ static int format_path(TileSession *session, const char *path, bool check) {
 
 int tile_command_fmt(TileSession *session, char **words, int count) {
     bool check = false;
-    int files = 0, worst = 0;
+    int files = 0, worst = tile_folder_expand(session, &words, &count);
+    if (worst) return worst;
     for (int i = 0; i < count; i++) {
         bool option = *words[i] == '-' && words[i][1];
         if (option && strcmp(words[i], "--check") != 0) return tile_session_unknown(session, words[i]);

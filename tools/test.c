@@ -7,6 +7,7 @@
 #include "launch/clock.h"
 #include "launch/report.h"
 #include "tools/file.h"
+#include "tools/folder.h"
 #include "tools/junit.h"
 #include "tools/replace.h"
 #include "tools/session.h"
@@ -218,7 +219,8 @@ static int finish(Testing *testing, int worst) {
 int tile_command_test(TileSession *session, char **words, int count) {
     Testing testing = {
         .session = session, .json = {.arena = session->arena}, .junit = {.arena = session->arena}};
-    int worst = read_options(&testing, words, &count);
+    int worst = tile_folder_expand(session, &words, &count);
+    if (!worst) worst = read_options(&testing, words, &count);
     if (worst) return worst;
     worst = tile_session_compiler(session, NULL, 0, &testing.compiler);
     if (worst) return worst;

@@ -89,6 +89,8 @@ static const TileOption doc_options[] = {
     {NULL, NULL, NULL},
 };
 
+#define FOLDER_HELP "Of a folder, all .tile files in it and in its folders are taken.\n"
+
 /* Options of `run` and of the commands that measure. */
 #define ARGUMENT_HELP                                                                                                  \
     "Arguments follow the file, by parameter name and in any order:\n"                                                \
@@ -157,13 +159,13 @@ static const TileCommand commands[] = {
     {"new", "FILE", "write a kernel with its tests, to begin from",
      "FILE.tile must not be there yet; the kernel is named after it. What comes next is printed.\n", tile_command_new,
      NULL},
-    {"check", "FILE.. [NAME=value..]", "report errors and warnings only",
+    {"check", "FILE|FOLDER.. [NAME=value..]", "report errors and warnings only",
      "Prints nothing where all is well. NAME=value is a type, constant, tune name or dimension: instances of the\n"
-     "kernels that have the name are checked with it too.\n",
+     "kernels that have the name are checked with it too.\n" FOLDER_HELP,
      tile_command_check, NULL},
-    {"test", "FILE..", "run the test blocks of files",
+    {"test", "FILE|FOLDER..", "run the test blocks of files",
      "Prints a line for each test and what does not hold, with the values. A file may have tests alone, of kernels that\n"
-     "it imports.\n", tile_command_test, test_options},
+     "it imports.\n" FOLDER_HELP, tile_command_test, test_options},
     {"debug", "FILE[:KERNEL] ARG=..", "run a kernel statement by statement, and look at its values",
      ARGUMENT_HELP "Runs in the reference interpreter, one program after the other. It stops at the first statement, and\n"
                    "commands from the standard input say how it goes on; `help` lists them. Results are not written.\n"
@@ -208,10 +210,10 @@ static const TileCommand commands[] = {
      "each\n"
      "export. It links with libtile_launch alone. See docs/linking.md.\n",
      tile_command_build, build_options},
-    {"fmt", "FILE..", "write files in the house style",
+    {"fmt", "FILE|FOLDER..", "write files in the house style",
      "Spaces, indentation, braces, clauses and blank lines follow the style; comments stay where they are, and lines\n"
      "of more than 120 columns are broken. Formatting twice changes nothing more. A file with errors of syntax is\n"
-     "left as it is. `-` formats the standard input to the standard output; -v lists the files that were changed.\n",
+     "left as it is. `-` formats the standard input to the standard output; -v lists the files that were changed.\n" FOLDER_HELP,
      tile_command_fmt, fmt_options},
     {"lsp", "", "serve an editor: diagnostics, hover, completion, renaming",
      "The language server protocol on standard input and output, for editors, which start it themselves: see\n"

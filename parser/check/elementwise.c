@@ -11,6 +11,7 @@
 #include "parser/check/operand.h"
 #include "parser/check/operator.h"
 #include "parser/check/foreign.h"
+#include "parser/check/forms.h"
 #include "parser/check/propose.h"
 #include "parser/check/reduce.h"
 #include "parser/check/report.h"
@@ -269,6 +270,7 @@ static void fail_extents(TileChecker *c, const TileExpr *call) {
         if (leads || count == 2)
             tile_diagnostic_edit(c->diagnostics, d, call->span, "%s[%s](%s)", call->a->name, extents, type);
     }
+    tile_note_forms(c, d, call, tile_callee_name(call));
     tile_report(c, d);
 }
 

@@ -20,6 +20,21 @@ done
 expect 0 '1 test, 0 failed' "$tilec" test "$programs/tests.tile" --filter=sizes --target=interp
 expect 1 "no test's name contains 'nonesuch'" "$tilec" test "$programs/tests.tile" --filter=nonesuch
 
+# A folder stands for the files in it, one beneath the other; those that begin with a dot are no part of it.
+mkdir -p folder/inner folder/.hidden none
+echo 'test "outer" { assert(true) }' >folder/b.tile
+echo 'test "inner" { assert(true) }' >folder/inner/a.tile
+echo 'neither tile' | tee folder/.hidden/c.tile folder/.d.tile >folder/e.txt
+ln -s .. folder/inner/up
+expect 0 '2 tests, 0 failed' "$tilec" test folder --target=interp
+expect 0 'folder/inner/a.tile: inner: ok (interp)' "$tilec" test folder/ --target=interp
+expect 0 '' "$tilec" check folder
+expect 2 'none: there is no .tile file in this folder' "$tilec" test none
+echo 'test  "inner" {assert(true)}' >folder/inner/a.tile
+expect 1 'folder/inner/a.tile' "$tilec" fmt --check folder
+expect 0 '' "$tilec" fmt folder
+expect 0 '' "$tilec" fmt --check folder
+
 cat >wrong.tile <<'END'
 kernel double(x: in f32[N], y: out f32[N]) require N < 9, "few" { grid n in tiles(N, 4) { y[n] = x[n] * 2 } }
 test "fine" { let y = run double(x = ones(f32, 3)); assert(all(y == 2)) }

@@ -293,6 +293,9 @@ bool tile_access_check_entries(TileChecker *c, const TileExpr *expr, TileAccesse
             TileSpan bracket = {expr->span.file, expr->span.end - 1, expr->span.end};
             tile_diagnostic_edit(c->diagnostics, d, bracket, "%s]", tile_text_get(&rest));
         }
+        if (given > 0 && given < wanted && !whole)
+            tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                                 "each dimension has an entry; `:` takes all of one that is known at compile time, as the clause `static` makes it");
         if (tensor->rank == tensor->own) tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s[]", tensor->name);
         tile_report(c, d);
         return false;

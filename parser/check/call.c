@@ -60,6 +60,16 @@ static const TileExpr *returned(const TileSequence *body) {
     return last && last->kind == TILE_STATEMENT_RETURN ? last->value : NULL;
 }
 
+/* `{ a + b }`: the last expression, which is the result in other languages. */
+static TileMeaning fail_no_result(TileChecker *c, const TileItem *item) {
+    const TileExpr *last = item->body->value;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NO_RESULT, item->name_span, item->name);
+    if (last && last->kind != TILE_EXPR_IF)
+        tile_diagnostic_edit(c->diagnostics, d, last->span, "return %s", tile_span_text(c, last->span));
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 static TileMeaning fail_open_end(TileChecker *c, const TileItem *item) {
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NO_RESULT, item->name_span, item->name);
     TileSpan end = {item->span.file, item->span.end ? item->span.end - 1 : 0, item->span.end};
@@ -91,7 +101,7 @@ static TileMeaning check_result(TileChecker *c, const TileCall *call, TileMeanin
     if (tile_is_error(&m)) return m;
     if (!type && m.kind != TILE_MEANING_NOTHING) return fail_undeclared(c, call, &m, span);
     if (!type) return m;
-    if (m.kind == TILE_MEANING_NOTHING) return tile_fail(c, NO_RESULT, call->item->name_span, call->item->name);
+    if (m.kind == TILE_MEANING_NOTHING) return fail_no_result(c, call->item);
     if (!tile_sequence_ends(body)) return fail_open_end(c, call->item);
     if (type->kind != TILE_TYPE_EXPR_TUPLE) return check_scalar_result(c, call, m, type, span, expr);
     if (m.kind != TILE_MEANING_TUPLE || m.count != type->items.count)

@@ -97,8 +97,21 @@ const char *tile_type_text(TileChecker *c, const TileExpr *expr) {
     return own ? own : text;
 }
 
+/* `cast(v, f32)` */
+static bool propose_cast(TileChecker *c, TileDiagnostic *d, const TileExpr *call) {
+    static const char *const casts[] = {"cast", "convert", "astype"};
+    TileScalar scalar;
+    if (!d || call->arguments.count != 2 || !is_one_of(call->a->name, casts, sizeof casts / sizeof *casts)) return false;
+    const char *type = tile_type_text(c, call->arguments.items[1].value);
+    if (!tile_scalar_find(type, strlen(type), &scalar)) return false;
+    tile_diagnostic_edit(c->diagnostics, d, call->span, "%s(%s)", type,
+                         tile_bare_text(c, call->arguments.items[0].value->span));
+    return true;
+}
+
 void tile_propose_access(TileChecker *c, TileDiagnostic *d, const TileExpr *call) {
     const char *name = call->a->name;
+    if (propose_cast(c, d, call)) return;
     bool loads = strcmp(name, "load") == 0, stores = strcmp(name, "store") == 0;
     const TileExpr *pointer = call->arguments.count ? call->arguments.items[0].value : NULL;
     bool added = pointer && pointer->kind == TILE_EXPR_BINARY && pointer->op == TILE_TOKEN_PLUS &&

@@ -181,7 +181,11 @@ static void require_needs(TileChecker *c, const Grid *grid, TileOp *op) {
 void tile_check_grid(TileChecker *c, const TileStatement *statement) {
     Grid grid = {.statement = statement};
     if (c->in_grid || c->frame->item->kind != TILE_ITEM_KERNEL) {
-        tile_fail(c, GRID_PLACE, statement->span);
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_GRID_PLACE, statement->span);
+        if (c->in_grid)
+            tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                                 "a grid has several axes: `grid (m, n) in (tiles(M, 16), N)`; within a program, `for` counts");
+        tile_report(c, d);
         return;
     }
     c->grid_count++;

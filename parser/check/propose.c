@@ -6,6 +6,7 @@
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
 #include "parser/check/scope.h"
+#include "parser/check/validity.h"
 
 TileNearest tile_nearest(const char *name) {
     size_t length = strlen(name);
@@ -127,6 +128,11 @@ void tile_propose_axis(TileChecker *c, TileDiagnostic *d, const TileMeaning *vec
     if (!expr || vector->rank != 1 || matrix->rank != 2) return;
     bool row = tile_extents_agree(vector->extent[0], matrix->extent[1]);
     bool column = tile_extents_agree(vector->extent[0], matrix->extent[0]);
+    if (row && column) { /* along which axis the matrix is invalid where the vector is */
+        const int8_t across[] = {1}, down[] = {0};
+        row = vector->valid && !tile_valid_missing(tile_valid_map(c, vector->valid, across), matrix->valid);
+        column = vector->valid && !tile_valid_missing(tile_valid_map(c, vector->valid, down), matrix->valid);
+    }
     if (row == column) return;
     tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s[%s]", tile_operand_text(c, expr), row ? "_, :" : ":, _");
 }

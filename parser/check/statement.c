@@ -370,9 +370,8 @@ static void check_return(TileChecker *c, const TileStatement *statement) {
         return;
     }
     if (kernel && statement->value) {
-        TileSpan from = {statement->span.file, statement->span.begin, statement->value->span.end};
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_KERNEL_RESULT, statement->value->span);
-        tile_diagnostic_edit(c->diagnostics, d, from, "return");
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "its results are stored: `y[n] = ..`, where `y` is `out`");
         tile_report(c, d);
         return;
     }
@@ -428,6 +427,9 @@ static void fail_host_statement(TileChecker *c, const TileStatement *statement, 
         tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`grid` runs a program for each range");
         tile_diagnostic_edit(c->diagnostics, d, word, "grid");
     }
+    if (statement->kind == TILE_STATEMENT_ASSIGN)
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                             "programs read and write tensors: `grid n in tiles(N, 64) { y[n] = 2 * x[n] }`");
     tile_report(c, d);
 }
 

@@ -97,6 +97,7 @@ typedef enum TileTokenKind {
     TILE_TOKEN_INTEGER,
     TILE_TOKEN_FLOAT,
     TILE_TOKEN_STRING,
+    TILE_TOKEN_QUESTION, /* of no right program: `c ? a : b`, as in C */
     TILE_TOKEN_NEWLINE, /* created by the parser's cursor only: a newline that ends a statement */
 #define TILE_TOKEN_ENUM(id, text) TILE_TOKEN_##id,
     TILE_KEYWORD_LIST(TILE_TOKEN_ENUM) TILE_PUNCTUATION_LIST(TILE_TOKEN_ENUM)

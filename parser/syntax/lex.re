@@ -233,7 +233,7 @@ static const unsigned char *scan(Lexer *lexer, const unsigned char *begin) {
 
         "(" { TOKEN(LEFT_PAREN); } ")" { TOKEN(RIGHT_PAREN); } "[" { TOKEN(LEFT_BRACKET); }
         "]" { TOKEN(RIGHT_BRACKET); } "{" { TOKEN(LEFT_BRACE); } "}" { TOKEN(RIGHT_BRACE); } "," { TOKEN(COMMA); }
-        ";" { TOKEN(SEMICOLON); } ":" { TOKEN(COLON); } "." { TOKEN(DOT); } ".." { TOKEN(DOTS); }
+        "?" { TOKEN(QUESTION); } ";" { TOKEN(SEMICOLON); } ":" { TOKEN(COLON); } "." { TOKEN(DOT); } ".." { TOKEN(DOTS); }
         "..." { TOKEN(ELLIPSIS); } "->" { TOKEN(ARROW); } "=" { TOKEN(ASSIGN); } "+=" { TOKEN(PLUS_ASSIGN); }
         "-=" { TOKEN(MINUS_ASSIGN); } "*=" { TOKEN(STAR_ASSIGN); } "/=" { TOKEN(SLASH_ASSIGN); }
         "%=" { TOKEN(PERCENT_ASSIGN); } "&=" { TOKEN(AMPERSAND_ASSIGN); } "|=" { TOKEN(BAR_ASSIGN); }
@@ -327,6 +327,7 @@ const char *tile_token_words(TileTokenKind kind) {
     case TILE_TOKEN_INTEGER:
     case TILE_TOKEN_FLOAT: return "a number";
     case TILE_TOKEN_STRING: return "a text";
+    case TILE_TOKEN_QUESTION: return "`?`";
     case TILE_TOKEN_NEWLINE: return "the end of the line";
 #define TOKEN_WORDS(id, text)                                                                                          \
     case TILE_TOKEN_##id: return "`" text "`";

@@ -66,6 +66,9 @@ void tile_parse_report_not(TileParser *parser, TileSpan word, const TileExpr *op
 void tile_parse_report_power(TileParser *parser, TileSpan op, const TileExpr *left, const TileExpr *right);
 /* `value if c else other`; `rest` is what follows `if`. */
 void tile_parse_report_ternary(TileParser *parser, TileSpan word, const TileExpr *value, const TileExpr *rest);
+/* `condition ? value : other`; `other` is NULL where the colon lacks. */
+void tile_parse_report_choice(TileParser *parser, TileSpan op, const TileExpr *condition, const TileExpr *value,
+                              const TileExpr *other);
 /* `lambda a, b: ..` */
 bool tile_parse_fail_lambda(TileParser *parser);
 /* `<>` and `===`: reports and consumes the second part, and returns what is meant; else `kind`. `op` is the first part.

@@ -402,12 +402,26 @@ static TileExpr *parse_ternary(TileParser *parser, TileExpr *left) {
     return left;
 }
 
+/* `c ? left : other`, as in C. */
+static TileExpr *parse_choice(TileParser *parser, TileExpr *condition) {
+    TileSpan op = tile_parse_span(parser);
+    tile_parse_advance(parser);
+    if (!tile_parse_enter(parser)) return condition;
+    TileExpr *value = parse_binary(parser, LOOSEST);
+    bool whole = tile_parse_accept(parser, TILE_TOKEN_COLON);
+    TileExpr *other = whole ? parse_binary(parser, LOOSEST) : NULL;
+    tile_parse_leave(parser);
+    tile_parse_report_choice(parser, op, condition, value, other);
+    return condition;
+}
+
 static TileExpr *parse_binary(TileParser *parser, int loosest) {
     TileExpr *left = parse_unary(parser);
     while (!parser->panic) {
         TileTokenKind kind = tile_parse_operator(parser);
         int level = precedence(kind);
         if (kind == TILE_TOKEN_IF && loosest == LOOSEST) return parse_ternary(parser, left);
+        if (kind == TILE_TOKEN_QUESTION && loosest == LOOSEST) return parse_choice(parser, left);
         if (level < loosest) break;
         TileSpan op = tile_parse_span(parser);
         check_chain(parser, left, level, op);

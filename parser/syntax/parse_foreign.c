@@ -100,16 +100,31 @@ void tile_parse_report_power(TileParser *parser, TileSpan op, const TileExpr *le
 
 /* ---- expressions ---- */
 
+static const char choices[] = "`where(c, a, b)` chooses by element, `if c { a } else { b }` by one bool";
+
 void tile_parse_report_ternary(TileParser *parser, TileSpan word, const TileExpr *value, const TileExpr *rest) {
     if (parser->panic) return;
     bool chosen = rest->kind == TILE_EXPR_BINARY && rest->op == TILE_TOKEN_ELSE && !rest->parenthesised;
     TileSpan whole = {parser->file, value->span.begin, rest->span.end};
     TileDiagnostic *d = report(parser, word, "the end of the expression", "`if`");
-    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
-                         "`where(c, a, b)` chooses by element, `if c { a } else { b }` by one bool");
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, choices);
     if (chosen)
         tile_diagnostic_edit(parser->diagnostics, d, whole, "where(%s, %s, %s)", word_at(parser, rest->a->span),
                              word_at(parser, value->span), word_at(parser, rest->b->span));
+}
+
+void tile_parse_report_choice(TileParser *parser, TileSpan op, const TileExpr *condition, const TileExpr *value,
+                              const TileExpr *other) {
+    if (parser->panic) return;
+    TileDiagnostic *d = report(parser, op, "the end of the expression", "`?`");
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, choices);
+    if (!other) {
+        parser->panic = true;
+        return;
+    }
+    TileSpan whole = {parser->file, condition->span.begin, other->span.end};
+    tile_diagnostic_edit(parser->diagnostics, d, whole, "where(%s, %s, %s)", word_at(parser, condition->span),
+                         word_at(parser, value->span), word_at(parser, other->span));
 }
 
 bool tile_parse_at_cast(const TileParser *parser, const TileExpr *type) {

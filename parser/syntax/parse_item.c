@@ -5,11 +5,33 @@
 
 /* ---- generics and parameters ---- */
 
+/* `kernel k[B](..)`: a name of several letters is a constant's in other languages, too. */
+static void fail_generic(TileParser *parser, TileNameRef name) {
+    TileTokenKind next = tile_parse_peek(parser);
+    TileDiagnostic *d = tile_parse_fail(parser, tile_token_words(TILE_TOKEN_COLON));
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                         "what a name in brackets stands for is behind it: types `T: f16 | f32`, a constant `B: const`");
+    bool ends = next == TILE_TOKEN_COMMA || next == TILE_TOKEN_RIGHT_BRACKET;
+    TileSpan behind = {parser->file, name.span.end, name.span.end};
+    if (ends && name.span.end - name.span.begin > 1) tile_diagnostic_edit(parser->diagnostics, d, behind, ": const");
+}
+
+/* `fn f(x)`: a parameter without its type. */
+static void fail_untyped(TileParser *parser, bool kernel) {
+    TileTokenKind next = tile_parse_peek(parser);
+    if (parser->panic || (next != TILE_TOKEN_COMMA && next != TILE_TOKEN_RIGHT_PAREN)) return;
+    TileDiagnostic *d = tile_parse_fail(parser, tile_token_words(TILE_TOKEN_COLON));
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                         kernel ? "a parameter has a type: a tensor `x: in f32[M, N]`, a scalar `n: i64`"
+                                : "a parameter has a type: `x: f32`, or of several types `fn f[T: f16 | f32](x: T) -> T`");
+}
+
 static TileGeneric parse_generic(TileParser *parser) {
     TileGeneric generic = {0};
     TileNameRef ref = tile_parse_name(parser);
     generic.name = ref.name;
     generic.span = ref.span;
+    if (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_COLON) fail_generic(parser, ref);
     tile_parse_expect(parser, TILE_TOKEN_COLON);
     TileTokenKind kind = tile_parse_peek(parser);
     if (kind == TILE_TOKEN_CONST) {
@@ -50,6 +72,7 @@ static void parse_params(TileParser *parser, TileItem *item) {
         tile_parse_fail_typed_name(parser, ref);
         param.name = ref.name;
         param.span = param.spread ? tile_parse_span_from(parser, begin) : ref.span;
+        if (!param.spread) fail_untyped(parser, item->kind == TILE_ITEM_KERNEL);
         if (!param.spread && tile_parse_expect(parser, TILE_TOKEN_COLON)) param.type = tile_parse_type(parser);
         tile_parse_fail_default(parser);
         tile_list_push(parser->arena, &item->params, param);
@@ -273,6 +296,9 @@ static void fail_header(TileParser *parser, const TileItem *item) {
     if (kind == TILE_ITEM_FN && arrow) /* `=>` and `- >` */
         tile_diagnostic_edit(parser->diagnostics, d, (TileSpan){parser->file, token->begin, token[1].end}, "->");
     if (kind == TILE_ITEM_FN && found == TILE_TOKEN_COLON) tile_diagnostic_edit(parser->diagnostics, d, span, " ->");
+    if (kind == TILE_ITEM_KERNEL && (arrow || found == TILE_TOKEN_ARROW))
+        tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                             "a kernel returns nothing: its results are parameters, `y: out f32[M, N]`");
     bool clause = found == TILE_TOKEN_TUNE || found == TILE_TOKEN_STATIC || found == TILE_TOKEN_REQUIRE;
     if (kind == TILE_ITEM_FN && clause)
         tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},

@@ -86,6 +86,9 @@ bool tile_parse_separate(TileParser *parser) {
     case TILE_TOKEN_ASSERT:
     case TILE_TOKEN_BREAK:
     case TILE_TOKEN_CONTINUE: break;
+    case TILE_TOKEN_NAME: /* behind a block: nothing goes on there but a new statement */
+        if (parser->position && parser->tokens.list.items[parser->position - 1].kind == TILE_TOKEN_RIGHT_BRACE) break;
+        return false;
     default: return false;
     }
     uint32_t end = tile_parse_last_end(parser);

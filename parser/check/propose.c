@@ -123,11 +123,35 @@ const char *tile_operand_text(TileChecker *c, const TileExpr *expr) {
     return is_postfix(expr) ? text : tile_arena_format(c->arena, "(%s)", text);
 }
 
+/* `max(x, axis = 1)` beside x: the axis that was reduced lacks. */
+static bool propose_keep(TileChecker *c, TileDiagnostic *d, const TileMeaning *reduced, const TileExpr *call,
+                         const TileMeaning *whole) {
+    if (!call || call->kind != TILE_EXPR_CALL || call->a->kind != TILE_EXPR_NAME || reduced->rank + 1 != whole->rank) return false;
+    static const char *const names[] = {"sum", "mean", "max", "min", "prod", "all", "any", "reduce"};
+    bool reduces = false, axis = false, keep = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) reduces = reduces || strcmp(call->a->name, names[i]) == 0;
+    for (size_t i = 0; i < call->arguments.count; i++) {
+        const char *name = call->arguments.items[i].name;
+        axis = axis || (name && strcmp(name, "axis") == 0);
+        keep = keep || (name && strcmp(name, "keep") == 0);
+    }
+    if (!reduces || !axis || keep) return false;
+    TileSpan end = {call->span.file, call->span.end - 1, call->span.end};
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`keep = true` leaves the axis that is reduced, with the extent 1");
+    tile_diagnostic_edit(c->diagnostics, d, end, ", keep = true)");
+    return true;
+}
+
 void tile_propose_axis(TileChecker *c, TileDiagnostic *d, const TileMeaning *vector, const TileExpr *expr,
                        const TileMeaning *matrix) {
+    if (propose_keep(c, d, vector, expr, matrix)) return;
     if (!expr || vector->rank != 1 || matrix->rank != 2) return;
     bool row = tile_extents_agree(vector->extent[0], matrix->extent[1]);
     bool column = tile_extents_agree(vector->extent[0], matrix->extent[0]);
+    if (row && column) { /* an extent of 1 agrees with any */
+        row = vector->extent[0] == matrix->extent[1];
+        column = vector->extent[0] == matrix->extent[0];
+    }
     if (row && column) { /* along which axis the matrix is invalid where the vector is */
         const int8_t across[] = {1}, down[] = {0};
         row = vector->valid && !tile_valid_missing(tile_valid_map(c, vector->valid, across), matrix->valid);
@@ -159,27 +183,42 @@ TileSpan tile_filled_place(const TileExpr *expr, TileSpan where) {
     return where;
 }
 
-bool tile_propose_start(TileChecker *c, TileDiagnostic *d, const TileExpr *name, TileScalar scalar) {
-    const TileBound *bound = name && name->kind == TILE_EXPR_NAME ? tile_scope_find(c, name->name) : NULL;
-    if (!bound || !bound->var || bound->var->span.file == 0) return false;
-    TileSpan at = bound->var->span;
+/* The number that a variable, or a tile of `full`, begins with, where it is written as one; else the span is empty. */
+static TileSpan start_number(TileChecker *c, const TileVar *var, bool filled) {
+    TileSpan none = {0};
+    if (!var || var->span.file == 0) return none;
+    TileSpan at = var->span;
     const TileSourceFile *file = &c->diagnostics->files.items[at.file];
     const char *text = file->text;
     size_t begin = at.end;
     while (begin < file->length && (text[begin] == ' ' || text[begin] == '=')) begin++;
-    if (begin + 5 < file->length && memcmp(text + begin, "full[", 5) == 0) {
+    if (filled && begin + 5 < file->length && memcmp(text + begin, "full[", 5) == 0) {
         while (begin < file->length && text[begin] != '(' && text[begin] != '\n') begin++;
         begin += begin < file->length;
     }
     size_t end = begin;
     while (end < file->length && ((text[end] >= '0' && text[end] <= '9') || text[end] == '.')) end++;
-    bool number = end > begin && end < file->length && (text[end] == ')' || text[end] == '\n' || text[end] == ' ');
-    if (!number) return false;
-    TileSpan place = {at.file, (uint32_t)begin, (uint32_t)end};
-    tile_diagnostic_note(c->diagnostics, d, at,
+    bool number = end > begin && end < file->length && strchr(") \n;", text[end]);
+    return number ? (TileSpan){at.file, (uint32_t)begin, (uint32_t)end} : none;
+}
+
+bool tile_propose_start(TileChecker *c, TileDiagnostic *d, const TileExpr *name, TileScalar scalar) {
+    const TileBound *bound = name && name->kind == TILE_EXPR_NAME ? tile_scope_find(c, name->name) : NULL;
+    TileSpan place = start_number(c, bound ? bound->var : NULL, true);
+    if (!place.end) return false;
+    tile_diagnostic_note(c->diagnostics, d, bound->var->span,
                          "`%s` has the type of its first value, a number that nothing else gives one", name->name);
     tile_diagnostic_edit(c->diagnostics, d, place, "%s(%s)", tile_scalar_name(scalar), tile_span_text(c, place));
     return true;
+}
+
+void tile_propose_start_tile(TileChecker *c, TileDiagnostic *d, const TileVar *var, const TileMeaning *value) {
+    TileSpan place = start_number(c, var, false);
+    TileText extents = {.arena = c->arena};
+    for (unsigned i = 0; i < value->rank; i++)
+        tile_text_format(&extents, "%s%s", i ? ", " : "", tile_sum_words(c, value->extent[i]));
+    if (place.end)
+        tile_diagnostic_edit(c->diagnostics, d, place, "full[%s](%s)", tile_text_get(&extents), tile_span_text(c, place));
 }
 
 TileMeaning tile_fail_one_axis(TileChecker *c, const TileExpr *call, const char *name) {

@@ -40,6 +40,8 @@ TileMeaning tile_fail_one_axis(TileChecker *c, const TileExpr *call, const char 
 TileSpan tile_filled_place(const TileExpr *expr, TileSpan where);
 /* A variable whose first value is a written number of another type than `scalar`: proposes the number of that type. */
 bool tile_propose_start(TileChecker *c, TileDiagnostic *d, const TileExpr *name, TileScalar scalar);
+/* A variable that began with a written number, and is assigned a tile: proposes a tile of that number. */
+void tile_propose_start_tile(TileChecker *c, TileDiagnostic *d, const TileVar *var, const TileMeaning *value);
 /* A tensor without an index: a note, and `x[:, :]` if all of its dimensions are known at compile time. */
 void tile_propose_whole(TileChecker *c, TileDiagnostic *d, const TileTensor *tensor, TileSpan name, bool stored);
 

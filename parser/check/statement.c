@@ -129,13 +129,15 @@ static TileTokenKind plain_operator(TileTokenKind op) {
 }
 
 /* A conversion; a scalar that is to become a tile is broadcast. */
-static void propose_fitting(TileChecker *c, TileDiagnostic *d, const TileMeaning *now, const TileMeaning *value,
+static void propose_fitting(TileChecker *c, TileDiagnostic *d, const TileVar *var, const TileMeaning *value,
                             TileSpan span) {
+    const TileMeaning *now = &var->now;
     const char *type = tile_scalar_name((TileScalar)now->scalar), *text = tile_bare_text(c, span);
     TileText extents = {.arena = c->arena};
     if (value->kind != TILE_MEANING_VALUE) return;
     if (value->rank == now->rank && value->scalar != now->scalar)
         tile_diagnostic_edit(c->diagnostics, d, span, "%s(%s)", type, text);
+    if (value->rank && !now->rank && value->scalar == now->scalar) tile_propose_start_tile(c, d, var, value);
     if (value->rank || !now->rank) return;
     for (unsigned i = 0; i < now->rank; i++)
         tile_text_format(&extents, "%s%s", i ? ", " : "", tile_sum_words(c, now->extent[i]));
@@ -157,7 +159,7 @@ static bool fit_variable(TileChecker *c, const TileVar *var, TileMeaning *value,
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_VAR_TYPE, span, var->name,
                                           tile_meaning_words(c, now), tile_meaning_words(c, value));
         tile_diagnostic_note(c->diagnostics, d, var->span, "`%s` is declared here", var->name);
-        propose_fitting(c, d, now, value, span);
+        propose_fitting(c, d, var, value, span);
         tile_report(c, d);
         return false;
     }

@@ -30,7 +30,10 @@ static tile_status load_import(TileDiagnostics *diagnostics, TileAst *ast, const
         return TILE_INVALID_SOURCE;
     }
     if (!importer || !importer->read(importer->state, from, item->name, item->is_path, &name, &text, &length)) {
-        tile_diagnose(diagnostics, TILE_DIAGNOSTIC_NO_IMPORT, item->name_span, item->name);
+        TileDiagnostic *d = tile_diagnose(diagnostics, TILE_DIAGNOSTIC_NO_IMPORT, item->name_span, item->name);
+        bool module = item->is_path && !strpbrk(item->name, "./");
+        if (module && importer && importer->read(importer->state, from, item->name, false, &name, &text, &length))
+            tile_diagnostic_edit(diagnostics, d, item->name_span, "%s", item->name);
         tile_list_push(ast->arena, &ast->imports, NULL);
         return TILE_INVALID_SOURCE;
     }

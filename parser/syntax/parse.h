@@ -69,7 +69,11 @@ void tile_parse_report_ternary(TileParser *parser, TileSpan word, const TileExpr
 /* `condition ? value : other`; `other` is NULL where the colon lacks. */
 void tile_parse_report_choice(TileParser *parser, TileSpan op, const TileExpr *condition, const TileExpr *value,
                               const TileExpr *other);
-/* `lambda a, b: ..` */
+/* `v as f32`: what stands behind the value is skipped. */
+void tile_parse_skip_as(TileParser *parser, const TileExpr *operand);
+/* `i++` and `i--` as a statement: skips it. */
+bool tile_parse_skip_increment(TileParser *parser);
+/* `lambda a, b: ..`, `|a, b| ..`, `(a, b) => ..` */
 bool tile_parse_fail_lambda(TileParser *parser);
 /* `<>` and `===`: reports and consumes the second part, and returns what is meant; else `kind`. `op` is the first part.
  */

@@ -212,6 +212,7 @@ static void fail_expression(TileParser *parser) {
 static TileExpr *parse_primary(TileParser *parser) {
     TileTokenKind kind = tile_parse_peek(parser);
     TileSpan span = tile_parse_span(parser);
+    if (kind == TILE_TOKEN_BAR && tile_parse_fail_lambda(parser)) return new_expr(parser, TILE_EXPR_TUPLE, span);
     if (at_if(parser)) return parse_if(parser);
     switch (kind) {
     case TILE_TOKEN_NAME: return parse_name_expression(parser);
@@ -357,6 +358,7 @@ static TileExpr *parse_unary(TileParser *parser) {
     bool word = tile_parse_at_not(parser);
     if (kind != TILE_TOKEN_MINUS && kind != TILE_TOKEN_BANG && kind != TILE_TOKEN_TILDE && !word) {
         TileExpr *operand = parse_postfix(parser, false);
+        tile_parse_skip_as(parser, operand);
         return tile_parse_at_cast(parser, operand) ? parse_cast(parser, operand) : operand;
     }
     if (word) kind = TILE_TOKEN_BANG;
@@ -421,6 +423,7 @@ static TileExpr *parse_binary(TileParser *parser, int loosest) {
         TileTokenKind kind = tile_parse_operator(parser);
         int level = precedence(kind);
         if (kind == TILE_TOKEN_IF && loosest == LOOSEST) return parse_ternary(parser, left);
+        if (kind == TILE_TOKEN_ASSIGN && tile_parse_fail_lambda(parser)) return left;
         if (kind == TILE_TOKEN_QUESTION && loosest == LOOSEST) return parse_choice(parser, left);
         if (level < loosest) break;
         TileSpan op = tile_parse_span(parser);

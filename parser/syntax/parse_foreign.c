@@ -135,6 +135,22 @@ bool tile_parse_at_cast(const TileParser *parser, const TileExpr *type) {
            (tile_scalar_find(type->name, strlen(type->name), &scalar) || tile_foreign_type(parser->arena, type->name));
 }
 
+void tile_parse_skip_as(TileParser *parser, const TileExpr *operand) {
+    const TileToken *type = &parser->tokens.list.items[parser->position + 1];
+    if (parser->panic || !tile_parse_at_word(parser, "as") || type->kind != TILE_TOKEN_NAME) return;
+    TileSpan word = tile_parse_span(parser);
+    const char *name = word_at(parser, (TileSpan){parser->file, type->begin, type->end});
+    const char *own = tile_foreign_type(parser->arena, name);
+    TileScalar scalar;
+    if (!own && !tile_scalar_find(name, strlen(name), &scalar)) return;
+    TileSpan whole = {parser->file, operand->span.begin, type->end};
+    if (!own) own = name;
+    TileDiagnostic *d = report(parser, word, tile_arena_format(parser->arena, "the conversion `%s(..)`", own), "the name `as`");
+    tile_diagnostic_edit(parser->diagnostics, d, whole, "%s(%s)", own, word_at(parser, operand->span));
+    tile_parse_advance(parser);
+    tile_parse_advance(parser);
+}
+
 void tile_parse_report_cast(TileParser *parser, const TileExpr *type, const TileExpr *operand) {
     if (parser->panic) return;
     const char *own = tile_foreign_type(parser->arena, type->name);
@@ -145,11 +161,18 @@ void tile_parse_report_cast(TileParser *parser, const TileExpr *type, const Tile
     tile_diagnostic_edit(parser->diagnostics, d, whole, "%s(%s)", own, word_at(parser, operand->span));
 }
 
+/* `lambda a, b:`, `|a, b|` and, behind its parameters, `=>` */
 bool tile_parse_fail_lambda(TileParser *parser) {
+    const TileToken *token = &parser->tokens.list.items[parser->position];
     TileTokenKind next = tile_parse_peek_ahead(parser, 1);
-    bool lambda = tile_parse_at_word(parser, "lambda") && (next == TILE_TOKEN_NAME || next == TILE_TOKEN_COLON);
-    if (parser->panic || !lambda) return false;
-    TileDiagnostic *d = report(parser, tile_parse_span(parser), "an expression", "the name `lambda`");
+    bool word = tile_parse_at_word(parser, "lambda") && (next == TILE_TOKEN_NAME || next == TILE_TOKEN_COLON);
+    bool bar = token->kind == TILE_TOKEN_BAR && next == TILE_TOKEN_NAME;
+    bool arrow = token->kind == TILE_TOKEN_ASSIGN && next == TILE_TOKEN_GREATER && token[1].begin == token->end;
+    if (parser->panic || (!word && !bar && !arrow)) return false;
+    TileSpan span = tile_parse_span(parser);
+    if (arrow) span.end = token[1].end;
+    TileDiagnostic *d = report(parser, span, arrow ? "the end of the expression" : "an expression",
+                               arrow ? "`=>`" : bar ? "`|`" : "the name `lambda`");
     tile_diagnostic_note(
         parser->diagnostics, d, (TileSpan){0},
         "a function has a name: `fn add(a: f32, b: f32) -> f32 { return a + b }`, at the top of the file");
@@ -178,6 +201,22 @@ void tile_parse_report_slice(TileParser *parser, TileSpan span, const TileExpr *
 }
 
 /* ---- statements ---- */
+
+bool tile_parse_skip_increment(TileParser *parser) {
+    const TileToken *name = &parser->tokens.list.items[parser->position];
+    if (parser->panic || name->kind != TILE_TOKEN_NAME) return false;
+    bool twice = (name[1].kind == TILE_TOKEN_PLUS || name[1].kind == TILE_TOKEN_MINUS) && name[2].kind == name[1].kind &&
+                 name[1].end == name[2].begin;
+    bool ends = twice && (name[3].line_break || name[3].kind == TILE_TOKEN_SEMICOLON || name[3].kind == TILE_TOKEN_RIGHT_BRACE ||
+                          name[3].kind == TILE_TOKEN_END);
+    if (!ends) return false;
+    TileSpan both = {parser->file, name[1].begin, name[2].end};
+    TileDiagnostic *d = report(parser, both, "an operator", tile_arena_format(parser->arena, "`%s`", word_at(parser, both)));
+    TileSpan whole = {parser->file, name->end, both.end};
+    tile_diagnostic_edit(parser->diagnostics, d, whole, " %c= 1", parser->text[both.begin]);
+    for (int i = 0; i < 3; i++) tile_parse_advance(parser);
+    return true;
+}
 
 void tile_parse_skip_word(TileParser *parser, const char *word) {
     if (parser->panic || !tile_parse_at_word(parser, word)) return;

@@ -1,6 +1,7 @@
 /* Items: the top level of a file. */
 #include <string.h>
 
+#include "lang/scalar/scalar.h"
 #include "parser/syntax/parse.h"
 
 /* ---- generics and parameters ---- */
@@ -11,6 +12,12 @@ static void fail_generic(TileParser *parser, TileNameRef name) {
     TileDiagnostic *d = tile_parse_fail(parser, tile_token_words(TILE_TOKEN_COLON));
     tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
                          "what a name in brackets stands for is behind it: types `T: f16 | f32`, a constant `B: const`");
+    TileScalar scalar;
+    const TileToken *before = &parser->tokens.list.items[parser->position - 2];
+    if (before->kind == TILE_TOKEN_COMMA && tile_scalar_find(name.name, strlen(name.name), &scalar)) { /* `T: f16, f32` */
+        tile_diagnostic_edit(parser->diagnostics, d, (TileSpan){parser->file, before->begin, before->end}, " |");
+        return;
+    }
     bool ends = next == TILE_TOKEN_COMMA || next == TILE_TOKEN_RIGHT_BRACKET;
     TileSpan behind = {parser->file, name.span.end, name.span.end};
     if (ends && name.span.end - name.span.begin > 1) tile_diagnostic_edit(parser->diagnostics, d, behind, ": const");
@@ -63,6 +70,9 @@ static void parse_generics(TileParser *parser, TileItem *item) {
 }
 
 static void parse_params(TileParser *parser, TileItem *item) {
+    if (tile_parse_peek(parser) == TILE_TOKEN_LESS && !parser->panic)
+        tile_diagnostic_note(parser->diagnostics, tile_parse_fail(parser, tile_token_words(TILE_TOKEN_LEFT_PAREN)), (TileSpan){0},
+                             "types and constants stand in brackets: `k[T: f16 | f32, B: const](x: in T[N])`");
     tile_parse_expect(parser, TILE_TOKEN_LEFT_PAREN);
     while (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_RIGHT_PAREN) {
         TileSpan begin = tile_parse_span(parser);
@@ -381,8 +391,10 @@ static void fail_import(TileParser *parser, const TileItem *item) {
         tile_diagnostic_edit(parser->diagnostics, d, rest, "%s", "");
     } else {
         TileSpan path = {parser->file, item->name_span.begin, token[1].end};
-        tile_diagnostic_edit(parser->diagnostics, d, path, "\"%.*s\"", (int)(path.end - path.begin),
-                             parser->text + path.begin);
+        bool library = strcmp(item->name, "stdlib") == 0 || strcmp(item->name, "tile") == 0;
+        uint32_t begin = library ? token[1].begin : path.begin;
+        tile_diagnostic_edit(parser->diagnostics, d, path, library ? "%.*s" : "\"%.*s\"", (int)(path.end - begin),
+                             parser->text + begin);
     }
 }
 

@@ -262,6 +262,10 @@ static void parse_declaration(TileParser *parser, TileStatement *statement) {
 
 static void parse_expression_statement(TileParser *parser, TileStatement *statement) {
     statement->kind = TILE_STATEMENT_EXPR;
+    if (tile_parse_skip_increment(parser)) {
+        statement->kind = TILE_STATEMENT_CONTINUE; /* any without parts: the file is wrong */
+        return;
+    }
     statement->value = tile_parse_expression(parser);
     if (tile_parse_at_declaration(parser, statement->value)) {
         parse_declaration(parser, statement);

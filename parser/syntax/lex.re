@@ -139,6 +139,9 @@ static void report_character(Lexer *lexer, const unsigned char *begin, const uns
     TileSpan span = span_of(lexer, begin, end);
     TileDiagnostic *d = tile_diagnose(lexer->diagnostics, TILE_DIAGNOSTIC_BAD_CHARACTER, span, shown);
     if (*begin == '#') tile_diagnostic_edit(lexer->diagnostics, d, span, "//");
+    if (*begin == '?')
+        tile_diagnostic_note(lexer->diagnostics, d, (TileSpan){0},
+                             "`where(c, a, b)` chooses by element, `if c { a } else { b }` by one bool");
 }
 
 static void report_number(Lexer *lexer, const unsigned char *begin, const unsigned char *end) {

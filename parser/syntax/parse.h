@@ -77,6 +77,8 @@ void tile_parse_report_walrus(TileParser *parser, TileSpan name, TileSpan op);
 /* `(float) x` */
 bool tile_parse_at_cast(const TileParser *parser, const TileExpr *type);
 void tile_parse_report_cast(TileParser *parser, const TileExpr *type, const TileExpr *operand);
+/* `x as f32` */
+void tile_parse_skip_as(TileParser *parser, const TileExpr *operand);
 /* `x[...]`, and `x[low:high]`, where either may be missing. */
 void tile_parse_report_ellipsis(TileParser *parser, TileSpan span);
 void tile_parse_report_slice(TileParser *parser, TileSpan span, const TileExpr *low, const TileExpr *high);

@@ -357,6 +357,7 @@ static TileExpr *parse_unary(TileParser *parser) {
     bool word = tile_parse_at_not(parser);
     if (kind != TILE_TOKEN_MINUS && kind != TILE_TOKEN_BANG && kind != TILE_TOKEN_TILDE && !word) {
         TileExpr *operand = parse_postfix(parser, false);
+        tile_parse_skip_as(parser, operand);
         return tile_parse_at_cast(parser, operand) ? parse_cast(parser, operand) : operand;
     }
     if (word) kind = TILE_TOKEN_BANG;

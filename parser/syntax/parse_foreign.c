@@ -130,6 +130,21 @@ void tile_parse_report_cast(TileParser *parser, const TileExpr *type, const Tile
     tile_diagnostic_edit(parser->diagnostics, d, whole, "%s(%s)", own, word_at(parser, operand->span));
 }
 
+void tile_parse_skip_as(TileParser *parser, const TileExpr *operand) {
+    TileScalar scalar;
+    if (parser->panic || !tile_parse_at_word(parser, "as") || tile_parse_peek_ahead(parser, 1) != TILE_TOKEN_NAME) return;
+    const TileToken *type = &parser->tokens.list.items[parser->position + 1];
+    TileSpan word = tile_parse_span(parser), whole = {parser->file, operand->span.begin, type->end};
+    const char *name = word_at(parser, (TileSpan){parser->file, type->begin, type->end});
+    const char *own = tile_foreign_type(parser->arena, name);
+    if (!own) own = name;
+    if (!tile_scalar_find(own, strlen(own), &scalar)) return;
+    TileDiagnostic *d = report(parser, word, tile_arena_format(parser->arena, "the conversion `%s(..)`", own), "`as`");
+    tile_diagnostic_edit(parser->diagnostics, d, whole, "%s(%s)", own, word_at(parser, operand->span));
+    tile_parse_advance(parser);
+    tile_parse_advance(parser);
+}
+
 bool tile_parse_fail_lambda(TileParser *parser) {
     TileTokenKind next = tile_parse_peek_ahead(parser, 1);
     bool lambda = tile_parse_at_word(parser, "lambda") && (next == TILE_TOKEN_NAME || next == TILE_TOKEN_COLON);

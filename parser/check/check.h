@@ -187,6 +187,14 @@ typedef struct TileWhole {
     unsigned grid; /* the number of the grid that stores it */
 } TileWhole;
 
+/* A store of the grid that is being checked, and where the kernel's text has it. */
+typedef struct TileStored {
+    TileOp *op;
+    TileSpan span;
+    const TileStatement *update; /* y[..] += v of the kernel itself, or NULL */
+    bool updates;
+} TileStored;
+
 /* ---- scopes ---- */
 
 typedef struct TileBound {
@@ -322,6 +330,8 @@ struct TileChecker {
     size_t host_cache; /* the emitted sums in front of it */
     TILE_LIST(TileCover) covers;       /* names that the grid and its loops have bound, and what they run over */
     TILE_LIST(TileWhole) wholes;       /* `out` tensors that a grid stores whole */
+    TILE_LIST(TileStored) stored;      /* of the grid, for warnings */
+    const TileStatement *update;       /* y[..] += v, while its store is emitted; else NULL */
     bool representative;               /* a generic check: unbound types and values have stand-ins */
     bool second;                       /* the second check, with other stand-ins: another type, the opposite of each
                                         * bool */

@@ -8,6 +8,7 @@
 #include "parser/check/meaning.h"
 #include "parser/check/observed.h"
 #include "parser/check/operand.h"
+#include "parser/check/overwrite.h"
 #include "parser/check/propose.h"
 #include "parser/check/range.h"
 #include "parser/check/report.h"
@@ -203,6 +204,7 @@ void tile_check_grid(TileChecker *c, const TileStatement *statement) {
     c->host_cache = before.cache;
     c->needs.count = 0;
     c->covers.count = 0;
+    c->stored.count = 0;
     TileFrame *frame = c->frame;
     frame->has_flags = tile_sequence_returns(statement->body);
     frame->returned = frame->has_flags ? tile_scope_flag(c, NULL, tile_bool_meaning(false)) : NULL;
@@ -212,6 +214,7 @@ void tile_check_grid(TileChecker *c, const TileStatement *statement) {
     TileSpan end = statement->body->span; /* where what the program has stored can be looked at */
     if (end.end > end.begin) tile_observe_statement(c, (TileSpan){end.file, end.end - 1, end.end});
     tile_build_end(tile_emitter(c), TILE_OP_YIELD, NULL, 0);
+    tile_overwrite_warn(c);
     frame->returned = NULL;
     c->in_grid = false;
     c->grid = NULL;

@@ -11,6 +11,7 @@
 #include "parser/check/meaning.h"
 #include "parser/check/meet.h"
 #include "parser/check/operand.h"
+#include "parser/check/overwrite.h"
 #include "parser/check/packed_access.h"
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
@@ -292,7 +293,9 @@ static void emit_store(TileChecker *c, const TileAccessed *target, const TileMea
     tile_access_add_operands(c, access, valid, &operands);
     unsigned count = tile_access_attributes(access, &operands, attributes);
     tile_emit_at(c, access->span);
-    tile_build_op(tile_emitter(c), TILE_OP_STORE_TILE, operands.items, operands.count, attributes, count, NULL, 0);
+    TileOp *op =
+        tile_build_op(tile_emitter(c), TILE_OP_STORE_TILE, operands.items, operands.count, attributes, count, NULL, 0);
+    tile_overwrite_note(c, op, access);
 }
 
 void tile_access_emit_store(TileChecker *c, const TileAccessed *target, const TileMeaning *value,
@@ -395,6 +398,10 @@ bool tile_access_target(TileChecker *c, const TileExpr *target, TileAccessed *ac
         TileDiagnostic *d =
             tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_ASSIGNABLE, target->span, tile_meaning_words(c, &m));
         if (m.kind == TILE_MEANING_TENSOR) tile_propose_whole(c, d, m.tensor, target->span, true);
+        if (m.kind == TILE_MEANING_VALUE && m.rank)
+            tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                                 "elements of a tile are not addressed one by one: `where(c, a, b)` makes another tile, and a "
+                                 "`temp` is stored to");
         tile_report(c, d);
         return false;
     }

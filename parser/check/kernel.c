@@ -100,6 +100,8 @@ static void add_parameter(TileChecker *c, TileBoundParams *kernel, const TilePar
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_PARAMETER_TYPE, type->span);
         if (type->has_extents)
             tile_diagnostic_edit(c->diagnostics, d, type->span, "in %s", tile_span_text(c, type->span));
+        else
+            tile_diagnostic_edit(c->diagnostics, d, type->span, "%s[]", tile_span_text(c, type->span));
         bind_parameter(c, param, tile_error_meaning());
     }
 }

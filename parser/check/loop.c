@@ -498,13 +498,25 @@ static void propose_range(TileChecker *c, TileDiagnostic *d, const TileExpr *exp
                          count > 2 ? " step " : "", count > 2 ? text[2] : "");
 }
 
+/* An integer of numbers and names, all of whose operators are tighter than `..`. */
+static bool is_count(TileChecker *c, const TileExpr *expr) {
+    if (expr->kind == TILE_EXPR_INTEGER) return true;
+    if (expr->kind == TILE_EXPR_NAME) {
+        const TileBound *bound = tile_scope_find(c, expr->name);
+        return bound && bound->meaning.sum;
+    }
+    if (expr->kind != TILE_EXPR_BINARY) return false;
+    bool computes = expr->op == TILE_TOKEN_PLUS || expr->op == TILE_TOKEN_MINUS || expr->op == TILE_TOKEN_STAR ||
+                    expr->op == TILE_TOKEN_SLASH || expr->op == TILE_TOKEN_PERCENT;
+    return computes && is_count(c, expr->a) && is_count(c, expr->b);
+}
+
 /* a..b */
 static bool check_bounds(TileChecker *c, const TileStatement *statement, Loop *loop) {
     const TileExpr *expr = statement->value;
     if (expr->kind != TILE_EXPR_BINARY || expr->op != TILE_TOKEN_DOTS) {
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_ITERABLE, expr->span);
-        const TileBound *bound = expr->kind == TILE_EXPR_NAME ? tile_scope_find(c, expr->name) : NULL;
-        if (expr->kind == TILE_EXPR_INTEGER || (bound && bound->meaning.sum))
+        if (is_count(c, expr))
             tile_diagnostic_edit(c->diagnostics, d, expr->span, "0..%s", tile_span_text(c, expr->span));
         else
             propose_range(c, d, expr);

@@ -211,11 +211,25 @@ static void propose_product(TileChecker *c, const TileMeaning *v, const TileExpr
     tile_diagnostic_edit(c->diagnostics, d, expr->op_span, "@");
 }
 
+static bool stands_apart(const TileExpr *expr) { return expr->kind != TILE_EXPR_BINARY || expr->parenthesised; }
+
+static TileMeaning fail_type(TileChecker *c, TileTokenKind op, const TileMeaning *operand, const TileExpr *expr) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_OPERAND, expr->op_span, tile_token_text(op),
+                                      tile_meaning_words(c, operand));
+    if (op == TILE_TOKEN_CARET && tile_scalar_is_float((TileScalar)operand->scalar) && expr->b) {
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`pow(x, y)` raises a float to the power y");
+        if (stands_apart(expr->a) && stands_apart(expr->b)) /* 1 + x ^ 2 means others than the operands of `^` */
+            tile_diagnostic_edit(c->diagnostics, d, expr->span, "pow(%s, %s)", tile_bare_text(c, expr->a->span),
+                                 tile_bare_text(c, expr->b->span));
+    }
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 static TileMeaning apply_values(TileChecker *c, TileTokenKind op, TileMeaning *operands, const TileExpr *expr) {
     TileMeaning result;
     const TileValidity *valid;
-    if (!takes(op, (TileScalar)operands[0].scalar))
-        return tile_fail(c, BAD_OPERAND, expr->op_span, tile_token_text(op), tile_meaning_words(c, &operands[0]));
+    if (!takes(op, (TileScalar)operands[0].scalar)) return fail_type(c, op, &operands[0], expr);
     if (tile_is_float8(&operands[0])) return apply_widened(c, op, operands, expr);
     if (operands[0].sum && operands[1].sum) tile_check_traps(c, op, &operands[0], &operands[1], expr);
     if (operands[0].sum && operands[1].sum && apply_sums(c, op, &operands[0], &operands[1], &result)) {

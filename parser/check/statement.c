@@ -190,31 +190,6 @@ static void assign_variable(TileChecker *c, TileVar *var, const TileStatement *s
     c->fill_word = word;
 }
 
-/* Does each of several programs certainly access the same elements, of memory that they share? */
-static bool programs_meet(TileChecker *c, const TileExpr *target) {
-    const TileBound *bound = target->a->kind == TILE_EXPR_NAME ? tile_scope_find(c, target->a->name) : NULL;
-    if (!c->grid || c->regions || c->masked || !bound || bound->meaning.kind != TILE_MEANING_TENSOR) return false;
-    if (bound->meaning.tensor->own) return false;
-    for (size_t i = 0; i < target->items.count; i++)
-        if (target->items.items[i]->kind != TILE_EXPR_INTEGER && target->items.items[i]->kind != TILE_EXPR_COLON) return false;
-    for (unsigned i = 0; i < c->grid->operand_count; i++) {
-        uint64_t programs;
-        if (!tile_value_bits(tile_op_operand(c->grid, i), &programs) || programs > 1) return true;
-    }
-    return false;
-}
-
-static void warn_of_programs(TileChecker *c, const TileStatement *statement, const TileExpr *value) {
-    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_PROGRAMS_MEET, statement->span);
-    bool adds = statement->op == TILE_TOKEN_PLUS_ASSIGN && value == statement->value;
-    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
-                         "updates at the same time are lost; `atomic_add`, `atomic_max` and `atomic_min` lose none");
-    if (adds)
-        tile_diagnostic_edit(c->diagnostics, d, statement->span, "atomic_add(%s, %s)",
-                             tile_span_text(c, statement->target->span), tile_bare_text(c, value->span));
-    tile_report(c, d);
-}
-
 static void assign_tensor(TileChecker *c, const TileStatement *statement) {
     TileTokenKind op = (TileTokenKind)statement->op;
     const TileExpr *expr = statement->value;
@@ -233,10 +208,10 @@ static void assign_tensor(TileChecker *c, const TileStatement *statement) {
         loaded = old.valid;
         value = tile_apply_binary(c, plain_operator(op), old, value, &both);
     }
-    if (op != TILE_TOKEN_ASSIGN && tile_warns(c, TILE_WARN_PROGRAMS_MEET) && programs_meet(c, statement->target))
-        warn_of_programs(c, statement, expr);
     tile_emit_at(c, statement->span);
+    c->update = op != TILE_TOKEN_ASSIGN ? statement : NULL;
     tile_check_store(c, statement->target, value, expr, loaded, skip);
+    c->update = NULL;
 }
 
 /* Reports a target that is no variable; `bound` is what its name means, if it has one. */

@@ -4,7 +4,7 @@
 # ptxas by its own limit on registers keeps in memory across a loop that does not use it. ptxas is searched as by
 # tools/ptxas.c; exit status 77, skipped, if it is not installed.
 #
-# usage: assemble_ptx.sh [--alternate] TILEC [TARGET..]     (sm_80 sm_86 sm_89 sm_90a)
+# usage: assemble_ptx.sh [--alternate] TILEC [TARGET..]     (sm_80 sm_86 sm_89 sm_90a sm_100a sm_120a)
 #   --alternate   of one type for each target, and every third kernel, the others for the next ones
 set -eu
 every=1
@@ -14,7 +14,7 @@ if [ "$1" = --alternate ]; then
 fi
 tilec=$1
 shift
-[ $# -gt 0 ] || set -- sm_80 sm_86 sm_89 sm_90a
+[ $# -gt 0 ] || set -- sm_80 sm_86 sm_89 sm_90a sm_100a sm_120a
 root=$(cd "$(dirname "$0")/.." && pwd)
 find_ptxas() {
     if [ -n "${TILE_PTXAS:-}" ]; then echo "$TILE_PTXAS"; return; fi

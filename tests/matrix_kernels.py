@@ -430,6 +430,24 @@ LIBRARY = [
 ]
 
 
+# GPUs with tensor maps and without products of warpgroups: what is decided by those facts.
+BLACKWELLS = ["sm_100a", "sm_120a"]
+BLACKWELL = [
+    Kernel("matmul:matmul", [("a", PLAIN), ("b", PLAIN), ("c", PLAIN)], MATMUL_TUNES, types=MATMUL_TYPES, budget=16, gpus=BLACKWELLS),
+    Kernel("matmul:matmul_nt", [("a", PLAIN), ("b", PLAIN), ("c", PLAIN)], WARPGROUPS, types=["bf16:f32", "f16"], budget=8,
+           gpus=BLACKWELLS),
+    Kernel("matmul:matmul_f8", [("a", PLAIN), ("b", PLAIN), ("row_scale", PLAIN), ("column_scale", PLAIN), ("c", "out")],
+           WARPGROUPS, types=["f8e4m3:f32", "f8e5m2:bf16"], budget=8, gpus=BLACKWELLS),
+    Kernel("matmul:matmul_i8", [("a", PLAIN), ("b", PLAIN), ("row_scale", PLAIN), ("column_scale", PLAIN), ("c", "out")],
+           MATMUL_TUNES, types=["f32:f32", "f32:bf16"], budget=8, gpus=BLACKWELLS),
+    Kernel("attention:attention/causal", ATTENTION, ATTENTION_TUNES, keep=causal, budget=10, gpus=BLACKWELLS),
+    Kernel("conv:conv2d", CONVOLVED, PLANE, budget=8, gpus=BLACKWELLS),
+    Kernel("norm:layernorm", [("x", "in"), ("gamma", "in"), ("beta", "in"), ("y", "out")], rank2(1024, 100), budget=8, gpus=BLACKWELLS),
+    Kernel("reduce:sum_columns", XY, {"-": {"M": around(16), "N": around(1024)}}, budget=6, gpus=BLACKWELLS),
+    Kernel("scan:segmented_cumsum", [("begins", "in"), ("x", "in"), ("y", "out")], rank2(1024, 100, rows=(0, 1, 2)), budget=6,
+           gpus=BLACKWELLS),
+]
+
 KERNELS = [
     Kernel("elementwise:add", [("x", "in"), ("y", "in"), ("z", "out")], rank2(4096, 100), data=WIDE),
     Kernel("elementwise:axpy", [("x", "in"), ("y", "out")], {"-": {"N": around(4096)}, "BN=100": {"N": around(100)}},
@@ -590,4 +608,5 @@ KERNELS = [
     *EXAMPLES,
     *LIBRARY,
     *PROGRAMS,
+    *BLACKWELL,
 ]

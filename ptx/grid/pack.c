@@ -454,7 +454,7 @@ static void replace_load(Pack *pack, TileOp *load, const Copy *copy) {
 
 TileResult tile_pass_gpu_pack(TilePassContext *context, TileFunc *func) {
     bool kernel = func->kind == TILE_FUNC_KERNEL && func->packs;
-    if (!kernel || !context->target || !context->target->has_tma) return TILE_RESULT_UNCHANGED;
+    if (!kernel || !gpu_copies_by_maps(context->target)) return TILE_RESULT_UNCHANGED;
     Pack pack = {.context = context, .kernel = func};
     tile_index_view_init(&pack.view, tile_pass_indices(context, func), NULL, false);
     for (TileOp *op = func->body.first; op; op = op->next) {

@@ -379,7 +379,7 @@ static void look_at_dot(TileOp *op, void *state) {
 
 TileResult tile_pass_gpu_precompute(TilePassContext *context, TileFunc *func) {
     bool kernel = func->kind == TILE_FUNC_KERNEL && func->packs;
-    if (!kernel || !context->target || !context->target->has_tma) return TILE_RESULT_UNCHANGED;
+    if (!kernel || !gpu_copies_by_maps(context->target)) return TILE_RESULT_UNCHANGED;
     Precompute p = {.context = context, .kernel = func};
     for (TileOp *op = func->body.first, *next; op; op = next) {
         next = op->next;

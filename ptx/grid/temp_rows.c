@@ -69,7 +69,7 @@ static bool is_loaded_beside(const TileOp *temp, const TilePtxTarget *target) {
 }
 
 TileResult tile_pass_gpu_temp_rows(TilePassContext *context, TileFunc *func) {
-    if (func->kind != TILE_FUNC_KERNEL || !context->target || !context->target->has_tma) return TILE_RESULT_UNCHANGED;
+    if (func->kind != TILE_FUNC_KERNEL || !gpu_copies_by_maps(context->target)) return TILE_RESULT_UNCHANGED;
     const TilePtxTarget *target = tile_ptx_target_of(context->target);
     bool changed = false;
     for (TileOp *op = func->body.first; op; op = op->next) {

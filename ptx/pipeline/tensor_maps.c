@@ -284,7 +284,7 @@ static void decide(TileOp *load, void *state) {
 }
 
 TileResult tile_pass_gpu_tensor_maps(TilePassContext *context, TileFunc *func) {
-    if (func->kind != TILE_FUNC_PHASE || !context->target || !context->target->has_tma) return TILE_RESULT_UNCHANGED;
+    if (func->kind != TILE_FUNC_PHASE || !gpu_copies_by_maps(context->target)) return TILE_RESULT_UNCHANGED;
     GpuDots dots = gpu_find_dots(func, &func->body);
     if (!dots.count || dots.multiplied.count) return TILE_RESULT_UNCHANGED; /* no tensor cores */
     Maps maps = {.context = context, .func = func};

@@ -54,6 +54,17 @@ static const TilePtxTarget targets[] = {
      .fp8_mma_is_f16 = true,
      .target.has_stmatrix = true, .target.has_tf32_even = true, .target.has_wgmma = true,
      .has_clusters = true, .has_setmaxnreg = true},
+    {GPU("sm_100a", "NVIDIA Blackwell (B200): compute capability 10.0", 100, "+ptx87"), .shared_block_bytes = 227 * KIB,
+     .shared_core_bytes = 228 * KIB, .threads_core = 2048, .blocks_core = 32, .cores = 148,
+     .clock_mhz = 1850, .memory_gbs = 8000, .mma_rate = 1024, .target.exact_capability = true,
+     .target.has_dependent_grids = true, .target.has_tma = true, .target.has_f8 = true, .has_fp8_mma = true,
+     .fp8_mma_is_f16 = true,
+     .target.has_stmatrix = true, .target.has_tf32_even = true, .has_clusters = true},
+    {GPU("sm_120a", "NVIDIA Blackwell (RTX 50): compute capability 12.0", 120, "+ptx87"), .shared_block_bytes = 99 * KIB,
+     .shared_core_bytes = 100 * KIB, .threads_core = 1536, .blocks_core = 24, .cores = 170,
+     .clock_mhz = 2400, .memory_gbs = 1792, .mma_rate = 512, .target.exact_capability = true,
+     .target.has_dependent_grids = true, .target.has_tma = true, .target.has_f8 = true, .has_fp8_mma = true,
+     .target.has_stmatrix = true, .target.has_tf32_even = true, .has_clusters = true},
 };
 
 const TilePtxTarget *tile_ptx_targets(unsigned *count) {

@@ -31,6 +31,10 @@ const TilePtxTarget *tile_ptx_target_of(const TileTarget *target);
 /* NULL when no GPU target has this name. */
 const TilePtxTarget *tile_ptx_target_find(const char *name);
 
+/* Do tensor maps copy operands? Where wgmma reads them: how slots are laid out, and what is known of copies under way, is made for
+ * that. mma reads what threads copied. */
+static inline bool gpu_copies_by_maps(const TileTarget *target) { return target && target->has_tma && target->has_wgmma; }
+
 static inline unsigned gpu_floor_log2(int64_t value) {
     return 63u - (unsigned)__builtin_clzll((unsigned long long)value);
 }

@@ -15,6 +15,10 @@ expect 0 'cuda         yes' fake devices=1 "$tilec" backends
 expect 0 'sm_90a       no   NVIDIA Hopper (H100, H200): compute capability 9.0: the GPU has another compute capability' \
     fake capability=80 "$tilec" backends
 expect 0 'sm_80        yes' fake capability=80 "$tilec" backends
+expect 0 'sm_100a      yes  NVIDIA Blackwell (B200)' fake capability=100 "$tilec" backends
+expect 0 'sm_120a      no   NVIDIA Blackwell (RTX 50): compute capability 12.0: the GPU has another compute capability' \
+    fake capability=121 "$tilec" backends
+expect 0 'sm_89        yes' fake capability=121 "$tilec" backends
 
 expect 2 'tilec: error: the CUDA driver is 11.8' fake version=11080 run_add
 expect 2 'the GPU is older than compute capability 8.0' fake capability=75 run_add

@@ -25,6 +25,8 @@ static const Target targets[] = {
     {"sm_80", "sm_80", TILE_COMPILE_EMULATE, 0, 0, false, true},
     {"sm_90a", "sm_90a", TILE_COMPILE_EMULATE, 0, 0, false, true},
     {"sm_89", "sm_89", TILE_COMPILE_EMULATE, 0, 0, false, true},
+    {"sm_100a", "sm_100a", TILE_COMPILE_EMULATE, 0, 0, false, true},
+    {"sm_120a", "sm_120a", TILE_COMPILE_EMULATE, 0, 0, false, true},
     {"sve.128", "sve", 0, 0, 128, false, false},
     {"sve.256", "sve", 0, 0, 256, false, false},
     {"sve.512", "sve", 0, 0, 512, false, false},

@@ -38,6 +38,7 @@
 #include "lang/ir/operands.h"
 #include "lowering/memory.h"
 #include "ptx/layouts/blocked.h"
+#include "ptx/layouts/singles.h"
 #include "ptx/passes.h"
 #include "ptx/target/dot.h"
 #include "ptx/target/map.h"
@@ -122,6 +123,8 @@ static unsigned log_vector_of(TileFunc *func, const GpuSurvey *survey) {
     if (strided && !survey->combines && !survey->draws && !survey->transposes) return 0;
     if (!survey->combines && !survey->draws) tile_block_walk(&func->body, look_for_odd_rows, &rows);
     unsigned bytes = rows.bytes < GPU_PREDICATED_BYTES ? rows.bytes : GPU_ACCESS_BYTES;
+    bool free = !survey->combines && !survey->draws && !survey->transposes;
+    if (free && gpu_moves_singles(&func->body)) bytes = gpu_least(bytes, sizeof(uint32_t));
     return bytes > survey->least_bytes ? gpu_floor_log2(bytes / survey->least_bytes) : 0;
 }
 

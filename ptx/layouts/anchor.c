@@ -113,16 +113,6 @@ static void look_for_strided_store(TileOp *op, void *strided) {
     *(bool *)strided |= rank > 1 && indices[rank - 1].kind == TILE_ACCESS_INDEX && indices[rank - 2].kind == TILE_ACCESS_RANGE;
 }
 
-/* The widest element whose neighbours are updated at once: of wider ones than f32 there are no vectors. */
-static void look_for_updates(TileOp *op, void *widest) {
-    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    const TileValue *tile = tile_accessed_tile(op);
-    if (op->id != TILE_OP_ATOMIC_TILE || !tile) return;
-    unsigned rank = tile_access_read(op, indices), bytes = tile_scalar_bytes(tile->type->scalar);
-    bool along = rank && indices[rank - 1].kind == TILE_ACCESS_RANGE && indices[rank - 1].axis + 1 == (int)tile->type->rank;
-    if (along && tile->type->scalar == TILE_F32 && bytes > *(unsigned *)widest) *(unsigned *)widest = bytes;
-}
-
 /* Where rows are odd, the lanes of a warp have neighbouring elements, or pairs of those where rows are pairs: a thread that
  * had more neighbours would load them one by one, each time far from those of other lanes. Not so where the order of a sum
  * follows from the layout: it must not depend on the variant of the code that happens to serve a launch. Nor where random numbers
@@ -139,10 +129,7 @@ static unsigned log_vector_of(TileFunc *func, const GpuSurvey *survey, bool *sin
     bool words = survey->least_bytes >= sizeof(uint32_t);
     *singles = words && !survey->combines && !survey->draws && !survey->transposes && gpu_moves_singles(&func->body);
     if (*singles) bytes = 0;
-    /* Updates are not merged as stores are: where a thread had two vectors of them, each would update half of a sector. */
-    unsigned widest = survey->least_bytes;
-    tile_block_walk(&func->body, look_for_updates, &widest);
-    return bytes > widest ? gpu_floor_log2(bytes / widest) : 0;
+    return bytes > survey->least_bytes ? gpu_floor_log2(bytes / survey->least_bytes) : 0;
 }
 
 /* Of a tile that has fewer vectors than there are threads, each thread has a shorter one: otherwise some threads would

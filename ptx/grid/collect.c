@@ -72,13 +72,19 @@ static void look_for_others(TileOp *op, void *state) {
     others->found |= tile_op_reads(op) && tile_memory_overlaps(tensor, tile_memory_tensor(op));
 }
 
-/* NULL: its updates can be collected. Shared memory has instructions for integers of 32 bits. */
+/* Shared memory has instructions for integers of 32 bits, and adds f32. */
+static bool is_updated_in_shared(const TileOp *update) {
+    TileScalar scalar = update->results[0].type->scalar;
+    bool adds = tile_op_get(update, TILE_ATTRIBUTE_UPDATE)->integer == TILE_UPDATE_ADD;
+    return scalar == TILE_I32 || scalar == TILE_U32 || (scalar == TILE_F32 && adds);
+}
+
+/* NULL: its updates can be collected. */
 static const char *obstacle(const Collect *collect, const TileOp *update) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    TileScalar scalar = update->results[0].type->scalar;
     if (tile_op_get(update, TILE_ATTRIBUTE_UPDATE)->integer == TILE_UPDATE_CAS || update->results[0].first_use)
         return "its old values are used";
-    if (scalar != TILE_I32 && scalar != TILE_U32) return "its elements are no integers of 32 bits";
+    if (!is_updated_in_shared(update)) return "it neither updates integers of 32 bits nor adds f32";
     if (tile_access_read(update, indices) != 1 || indices[0].kind != TILE_ACCESS_GATHER)
         return "its places are not those of an index tile in one dimension";
     Others others = {.update = update};

@@ -20,8 +20,10 @@ static const TileType *element_type(Gpu *gpu, const TileOp *update) {
     return tile_type_scalar(gpu->module->context, update->results[0].type->scalar);
 }
 
+/* What changes no element, by its bits: of sums of floats that is -0, for 0 + -0 is 0. */
 static uint64_t identity_of(const TileOp *update) {
     TileName name = (TileName)tile_op_integer(update, TILE_ATTRIBUTE_UPDATE, TILE_UPDATE_ADD);
+    if (update->results[0].type->scalar == TILE_F32) return 0x80000000;
     TileName kind = name == TILE_UPDATE_MIN ? TILE_KIND_MIN : name == TILE_UPDATE_MAX ? TILE_KIND_MAX : TILE_KIND_SUM;
     return tile_eval_identity(kind, update->results[0].type->scalar);
 }
@@ -68,12 +70,21 @@ static GpuCollected begin(Gpu *gpu, const TileOp *update, int64_t elements, Tile
     return own;
 }
 
+/* Shared memory adds subnormals of f32, what it is written back to may not. */
 static void build_update(Gpu *gpu, const TileOp *update, TileValue *address, TileValue *value, TileValue *mask) {
     int64_t part = TILE_PARTS_MASK;
-    TileAttribute attributes[] = {*tile_op_get(update, TILE_ATTRIBUTE_UPDATE),
-                                  {.key = TILE_ATTRIBUTE_PARTS, .count = 1, .integers = &part}};
+    TileAttribute attributes[3] = {*tile_op_get(update, TILE_ATTRIBUTE_UPDATE)};
     TileValue *operands[] = {address, value, mask};
-    tile_build_op(&gpu->b, TILE_OP_ATOMIC_UPDATE, operands, mask ? 3 : 2, attributes, mask ? 2 : 1, NULL, 0);
+    unsigned count = 1;
+    bool flushes = value->type->scalar == TILE_F32 && address->type->space != TILE_SPACE_SHARED &&
+                   tile_ptx_target_of(gpu->context->target)->target.atomic_adds_flush;
+    if (flushes) attributes[count++] = (TileAttribute){.key = TILE_ATTRIBUTE_FLUSH, .integer = 1};
+    if (mask) attributes[count++] = (TileAttribute){.key = TILE_ATTRIBUTE_PARTS, .count = 1, .integers = &part};
+    tile_build_op(&gpu->b, TILE_OP_ATOMIC_UPDATE, operands, mask ? 3 : 2, attributes, count, NULL, 0);
+}
+
+static TileValue *bits_of(Gpu *gpu, TileValue *value) {
+    return value->type->scalar == TILE_F32 ? tile_build_bitcast(&gpu->b, value, TILE_U32) : value;
 }
 
 /* Updates the tensor; its first element that is collected has the address. */
@@ -85,7 +96,7 @@ static void end(Gpu *gpu, const TileOp *update, const GpuCollected *collected, T
                                        element_address(gpu, update, collected, index), NULL, NULL, 0);
     TileValue *offset = gpu_binary(gpu, TILE_OP_MUL, index, stride);
     TileValue *place = tile_build_ptr_add(&gpu->b, first, offset);
-    build_update(gpu, update, place, value, gpu_binary(gpu, TILE_OP_NE, value, none));
+    build_update(gpu, update, place, value, gpu_binary(gpu, TILE_OP_NE, bits_of(gpu, value), bits_of(gpu, none)));
     gpu_end_region(gpu, NULL);
     gpu->b = outer;
 }

@@ -1,0 +1,101 @@
+/* Accesses that are moved element by element though the tile's neighbours are neighbours in memory, or nearly so: gathers whose
+ * index is computed from places, as in x[(n.idx + 1) % N] and x[clamp(n.idx - 1, 0, N - 1)], and ranges that are shifted by
+ * less than a vector. A thread that has several neighbours then moves each of them far from those of the other lanes, so that
+ * each instruction touches as many lines of memory as a vector of them would, and there are as many instructions as elements.
+ * Where the lanes have neighbouring elements, an instruction touches one line. */
+#include "ptx/layouts/singles.h"
+
+#include "lang/ir/build.h"
+#include "lang/ir/layout_rules.h"
+#include "lang/ir/operands.h"
+#include "ptx/layouts/blocked.h"
+
+typedef struct Count {
+    unsigned singles, vectors;
+} Count;
+
+/* How an index changes along the last axis of its tile. */
+typedef enum Along {
+    SAME,  /* it does not */
+    PLACES, /* with the place, by arithmetic alone */
+    DATA,  /* with what was loaded, so that nothing is known of neighbours */
+} Along;
+
+static Along along_last(const TileValue *value, unsigned *left) {
+    const TileOp *op = value->op;
+    const TileType *type = value->type;
+    if (!tile_type_is_tile(type) || type->extent[type->rank - 1] == 1) return SAME;
+    if (!op || !*left) return DATA;
+    --*left;
+    if (op->id == TILE_OP_CONST || op->id == TILE_OP_SPLAT) return SAME;
+    if (op->id == TILE_OP_IOTA)
+        return (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0) + 1 == type->rank ? PLACES : SAME;
+    if (op->id == TILE_OP_RESHAPE) {
+        const TileType *from = tile_op_operand(op, 0)->type;
+        bool kept = tile_type_is_tile(from) && from->extent[from->rank - 1] == type->extent[type->rank - 1];
+        return kept ? along_last(tile_op_operand(op, 0), left) : DATA;
+    }
+    bool maps = tile_op_info((TileOpId)op->id)->class == TILE_CLASS_ELEMENTWISE || op->id == TILE_OP_BROADCAST ||
+                op->id == TILE_OP_FILL || op->id == TILE_OP_CONVERT_LAYOUT;
+    Along along = maps ? SAME : DATA;
+    for (unsigned i = 0; maps && i < op->operand_count && along != DATA; i++) {
+        Along other = along_last(tile_op_operand(op, i), left);
+        if (other > along) along = other;
+    }
+    return along;
+}
+
+/* A power of two that divides the number, at most `most`. */
+static int64_t divisor(const TileValue *value, int64_t most, unsigned *left) {
+    const TileOp *op = value->op;
+    int64_t number;
+    if (tile_value_integer(value, &number)) return number & (most - 1) ? number & -number : most;
+    const TileOp *loop = value->block ? value->block->op : NULL;
+    if (!*left) return 1;
+    --*left;
+    if (loop && loop->id == TILE_OP_FOR && value->index == 0) {
+        int64_t lo = divisor(tile_op_named(loop, TILE_OPERAND_LO), most, left),
+                step = divisor(tile_op_named(loop, TILE_OPERAND_STEP), most, left);
+        return lo < step ? lo : step;
+    }
+    if (!op || op->operand_count < 2) return 1;
+    if (op->id != TILE_OP_ADD && op->id != TILE_OP_SUB && op->id != TILE_OP_MUL) return 1;
+    int64_t a = divisor(tile_op_operand(op, 0), most, left), b = divisor(tile_op_operand(op, 1), most, left);
+    if (op->id == TILE_OP_MUL) return a * b < most ? a * b : most;
+    return a < b ? a : b;
+}
+
+static void count_access(Count *count, const TileOp *op, unsigned weight) {
+    enum { MOST_VALUES = 64 };
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    const TileValue *tile = tile_accessed_tile(op);
+    if (!tile || op->id == TILE_OP_ATOMIC_TILE || tile_op_get(op, TILE_ATTRIBUTE_FLAT)) return;
+    const TileType *type = tile->type;
+    unsigned rank = tile_access_read(op, indices), left = MOST_VALUES;
+    const TileAccessIndex *last = &indices[rank - 1];
+    int64_t vector = GPU_ACCESS_BYTES / tile_scalar_bytes(type->scalar), step;
+    if (last->axis + 1 != (int)type->rank || type->extent[type->rank - 1] == 1) return;
+    if (last->kind == TILE_ACCESS_GATHER) {
+        if (along_last(last->first, &left) == PLACES) count->singles += weight;
+    } else if (last->kind == TILE_ACCESS_RANGE && tile_value_integer(last->step, &step) && step == 1) {
+        bool aligned = divisor(last->first, vector, &left) >= vector;
+        *(aligned ? &count->vectors : &count->singles) += weight;
+    }
+}
+
+/* An access in a loop of the program counts as several. */
+static void count_block(Count *count, const TileBlock *block, unsigned weight) {
+    enum { ITERATIONS = 4 };
+    for (const TileOp *op = block->first; op; op = op->next) {
+        bool repeats = op->id == TILE_OP_WHILE || (op->id == TILE_OP_FOR && !tile_loop_is_of_programs(op));
+        if (op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_STORE_TILE) count_access(count, op, weight);
+        for (unsigned i = 0; i < op->region_count; i++)
+            count_block(count, &op->regions[i], repeats && weight == 1 ? ITERATIONS : weight);
+    }
+}
+
+bool gpu_moves_singles(const TileBlock *body) {
+    Count count = {0, 0};
+    count_block(&count, body, 1);
+    return count.singles > count.vectors;
+}

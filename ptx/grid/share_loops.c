@@ -78,6 +78,7 @@
 #include "lowering/memory.h"
 #include "ptx/grid/part_values.h"
 #include "ptx/passes.h"
+#include "ptx/target/target.h"
 
 enum { MOST_AXES = 31 };
 
@@ -251,6 +252,12 @@ static TileOp *copy_program(Sharing *s, TileBuilder *host, uintptr_t axes, const
     return copy;
 }
 
+/* Few programs compute what many would have: their loops are split for as many as a device executes at a time. */
+static void want_programs(const Sharing *s, TileOp *grid) {
+    if (!s->context->target) return;
+    tile_op_set_integer(s->context->module, grid, TILE_ATTRIBUTE_LEAST_PROGRAMS, tile_ptx_target_of(s->context->target)->cores);
+}
+
 static void share(Sharing *s, TileOp *loop, uintptr_t axes, const bool *shared) {
     TileModule *module = s->context->module;
     TileValue *arguments[MOST_AXES];
@@ -269,6 +276,7 @@ static void share(Sharing *s, TileOp *loop, uintptr_t axes, const bool *shared) 
         tile_value_replace(&loop->results[i], loaded);
     }
     tile_build_end(&b, TILE_OP_YIELD, NULL, 0);
+    want_programs(s, copy->block->op);
 }
 
 /* Results of loops in the grid, one loop after the other: a later one may need what an earlier one has computed. */

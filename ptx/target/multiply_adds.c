@@ -159,6 +159,10 @@ bool gpu_multiplies_matrices(const TileOp *dot) {
     return gpu_turns_rows(dot, tile_op_operand(dot, 0)->type) && !count_reshaped(outermost_block(dot));
 }
 
+bool gpu_multiplies_small_matrices(const TileOp *dot) {
+    return dot->results[0].type->rank == 2 && !are_large(outermost_block(dot)) && !count_reshaped(outermost_block(dot));
+}
+
 int64_t gpu_blocks_of_sums(const TilePtxTarget *target, const TileFunc *func, const TileBlock *body) {
     enum { WARPS = 16, OF_RESHAPED = 40 };
     GpuSums sums = gpu_find_sums(func, body);

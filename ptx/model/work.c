@@ -364,21 +364,20 @@ static double instructions_of_step(double sums) {
 
 /* How much longer than its instructions a warp takes for them by itself: it waits for elements of shared memory and for banks of the
  * register file, but little for what is loaded a step ahead. Other warps of its scheduler issue theirs meanwhile. */
-static double alone(bool large, bool small, double sums) {
+static double alone(bool large, double sums) {
     enum { MANY_SUMS = 128 };
-    const double AHEAD = 1.15, OTHERS = 2.4, OF_SMALL = 1.4;
-    return small ? OF_SMALL : !large ? 1 : sums >= MANY_SUMS ? AHEAD : OTHERS;
+    const double AHEAD = 1.15, OTHERS = 2.4;
+    return !large ? 1 : sums >= MANY_SUMS ? AHEAD : OTHERS;
 }
 
 /* Operands in registers pass through shared memory. Products that are not laid out for the banks of the register file take longer. */
 static double do_multiply_adds(Walk *walk, const TileOp *dot, double begin, double k) {
     enum { STEPS = 4, OF_STORE = 2, OF_WAITS = 50 }; /* waits, barriers, and what begins again behind them */
     const double SHOWN = 0.35; /* of waiting, where a scheduler has other warps of the block */
-    static const double OF_ROWS[] = {1.06, 1.1, 1.2}; /* where so many operands along k lie in one bank of the register file */
+    static const double OF_ROWS[] = {1.06, 1.06, 1.09}; /* so many operands along k, which lie in one bank of the register file */
     const TileType *result = dot->results[0].type;
     bool large = gpu_multiplies_matrices(dot) && !walk->work->uses_sums; /* loops that compute with the sums are counted by what they wait for */
-    bool small = !walk->work->uses_sums && result->scalar == TILE_F32 && gpu_multiplies_small_matrices(dot);
-    double of_banks = walk->work->uses_sums ? 1.1 : OF_ROWS[small ? gpu_multiplied_along_k(dot, 0) + gpu_multiplied_along_k(dot, 1) : 0];
+    double of_banks = walk->work->uses_sums ? 1.1 : OF_ROWS[gpu_small_rows_along_k(dot)];
     bool banks = gpu_turns_rows(dot, tile_op_operand(dot, 0)->type) || (walk->work->uses_sums && result->scalar != TILE_F32);
     double sums = elements_of(walk, result), step = instructions_of_step(sums) * (banks ? 1 : of_banks), stored = large ? OF_WAITS : 0,
            code = walk->work->code;
@@ -389,7 +388,7 @@ static double do_multiply_adds(Walk *walk, const TileOp *dot, double begin, doub
         stored += OF_STORE * elements_of(walk, type);
         walk->work->shared += lanes_of(type) * (double)tile_scalar_bytes(type->scalar);
     }
-    double waits = k * step * (alone(large, small, sums) - 1) * walk->busy * (walk->busy > 1 ? SHOWN : 1), end = issue(walk, dot, begin, k * step + stored, 2 * OF_BARRIER + waits);
+    double waits = k * step * (alone(large, sums) - 1) * walk->busy * (walk->busy > 1 ? SHOWN : 1), end = issue(walk, dot, begin, k * step + stored, 2 * OF_BARRIER + waits);
     walk->work->code = code + stored + STEPS * step;
     walk->work->registers = most(walk->work->registers, walk->carried + 4 * sqrt(sums));
     return end;

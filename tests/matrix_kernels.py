@@ -328,6 +328,8 @@ PROGRAMS = [
     other("products", "lora", [("x", FEW_VIEWS), ("w", FEW_VIEWS), ("y", PLAIN)],
           {"BM=16 BN=32 BK=16": {"M": [1, 16, 37], "N": [1, 69], "K": [16, 45], "R": [4, 16]},
            "-": {"M": [33], "N": [66], "K": [100, 200], "R": [8]}}, gpus=GPUS),
+    other("products", "lora", [("x", FEW_VIEWS), ("w", FEW_VIEWS), ("y", PLAIN)],
+          {"BM=32 BN=64 BK=32 packs=1": {"M": [33, 1], "N": [77, 8], "K": [133, 32, 0], "R": [16, 3]}}, gpus=["sm_90a"]),
     *(other("products", name, [(a, FEW_VIEWS), ("w", FEW_VIEWS), ("y", PLAIN)],
             {"BM=16 BN=32 BK=16": {"M": [1, 16, 37], "N": [1, 69], "K": [16, 45, 0]}}, gpus=GPUS)
       for name, a in (("gated_down", "gate"), ("normed_product", "x"), ("dequantised", "x"))),
@@ -343,7 +345,7 @@ PROGRAMS = [
     *(other("products", name, [(a, FEW_VIEWS), ("w", FEW_VIEWS), ("y", PLAIN)],
             {"BM=64 BN=64 BK=32 packs=1": {"M": [9, 64, 1], "N": [8, 77], "K": [133, 32, 80, 0]}}, types=["f32", "f16", "bf16"],
             gpus=["sm_90a"])
-      for name, a in (("gated_down", "gate"), ("dequantised", "x"))),
+      for name, a in (("gated_down", "gate"), ("normed_product", "x"), ("dequantised", "x"))),
     other("products", "max_plus", [("a", FEW_VIEWS), ("b", FEW_VIEWS)],
           {"BM=4 BN=16 BK=4": {"M": [1, 4, 9], "N": [1, 16, 37], "K": [0, 4, 11]}}),
     other("convolutions", "conv2d_nchw", [("x", FEW_VIEWS), ("wt", FEW_VIEWS), ("y", ["contiguous", "rows"])],

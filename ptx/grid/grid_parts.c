@@ -78,7 +78,7 @@ void gpu_split_compute_parts(GpuSplit *split, TileBuilder *b, int64_t least_trip
     for (unsigned i = 0; i < split->axes; i++)
         programs = tile_build_binary(b, TILE_OP_MUL, programs, at_least(b, tile_op_operand(split->grid, i), 0));
     split->programs = programs;
-    TileValue *wanted = tile_build_binary(b, TILE_OP_DIV, tile_build_i64(b, split->kernel->least_programs),
+    TileValue *wanted = tile_build_binary(b, TILE_OP_DIV, tile_build_i64(b, split->wanted),
                                           at_least(b, programs, 1));
     split->uneven = !gpu_split_is_counted(split, split->loop);
     if (split->uneven) {

@@ -14,6 +14,7 @@ typedef struct GpuSplit {
     unsigned axes; /* of the grid, as the text has it */
     GpuMerge merge;
     TileValue *temps[TILE_MAX_FOLD];
+    int64_t wanted; /* programs */
     int64_t slices; /* of a program that combines parts */
     bool uneven; /* its bounds differ from program to program */
     TileValue *programs, *parts; /* on the host: of the grid, of each program */

@@ -318,10 +318,18 @@ static bool visit_range(GpuJoin *join, const TileOp *op, const TileValue *tile, 
     return true;
 }
 
+/* Rows of points are merged with one axis: all others have what each one has. */
+static void stay_but(GpuJoin *join, const TileValue *tile, const TileAccessIndex *merged) {
+    for (unsigned i = 0; i < tile->type->rank; i++)
+        if (!merged || i != (unsigned)merged->axis) stay(join, tile, i);
+}
+
 static bool visit_access(GpuJoin *join, const TileOp *op, const TileValue *tile) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    const TileAccessIndex *merged = NULL;
     unsigned rank = tile_access_read(op, indices), points = 0;
     if (!tile_type_is_tile(tile->type)) return only_same_scalars(join, op);
+    if (op->id == TILE_OP_STORE_TILE && gpu_joined_is_any(join, tile)) return refuse(join, op, "a constant is stored");
     const TileOp *temp = tile_value_def(tile_op_operand(op, 0), TILE_OP_TEMP);
     if (temp && tile_op_get(temp, TILE_ATTRIBUTE_OWN)) return refuse(join, op, "a temporary of each program's own");
     if (op->attribute_count > 1 + tile_op_has_part(op, TILE_PARTS_MASK)) return refuse(join, op, "an access with attributes");
@@ -331,11 +339,15 @@ static bool visit_access(GpuJoin *join, const TileOp *op, const TileValue *tile)
         if (indices[d].kind == TILE_ACCESS_GATHER && tiled && !gpu_joined_is_any(join, indices[d].first)) {
             if (indices[d].first->type->rank != 1) return refuse(join, op, "it gathers");
             tie(join, indices[d].first, 0, tile, (unsigned)indices[d].axis);
+        } else if (tiled) {
+            stay(join, tile, (unsigned)indices[d].axis);
         }
         if (tiled || indices[d].kind == TILE_ACCESS_RANGE || is_same(join, indices[d].first)) continue;
         if (join->size || points++) return refuse(join, op, "an index is no range");
         if (!visit_point(join, op, tile, indices, rank, d)) return false;
+        merged = next_range(indices, rank, d);
     }
+    if (!join->size) stay_but(join, tile, merged);
     if (tile_op_has_part(op, TILE_PARTS_MASK)) {
         if (points) return refuse(join, op, "an access with a mask");
         tie_all(join, op, tile_op_named(op, TILE_OPERAND_MASK), tile);
@@ -457,9 +469,12 @@ static bool is_consistent(GpuJoin *join) {
         const GpuJoinedAxis *axis = &join->axes.items[root_of(join, i)];
         if (axis->grows && axis->stays) return refuse(join, join->around, "a tile of all would have other elements");
     }
-    for (size_t i = 0; i < join->tiles.count; i++)
-        if (tile_value_outside(join->tiles.entries[i].key, join->around) && count_growing(join, join->tiles.entries[i].key))
-            return refuse(join, join->around, "a tile from elsewhere");
+    for (size_t i = 0; i < join->tiles.count; i++) {
+        const TileValue *tile = join->tiles.entries[i].key;
+        unsigned count = count_growing(join, tile);
+        if (count > 1) return refuse(join, join->around, "rows of each one would meet columns of its neighbours");
+        if (count && tile_value_outside(tile, join->around)) return refuse(join, join->around, "a tile from elsewhere");
+    }
     return true;
 }
 

@@ -1,7 +1,8 @@
 /* Purpose: compute operands of products once, before the products. What a product takes may be computed of what is loaded:
  * weights of 8 bits times their scales, silu of one tile times another, every second element of a row. Each program of the grid
  * that multiplies it computes it again, as often as there are tiles along the grid's other axes. A grid of its own computes each tile of
- * the operand once and stores it to a temporary, from which programs load it, by tensor maps. Where `packs` of the kernel says
+ * the operand once and stores it to a temporary, from which programs load it, by tensor maps; of products by multiply-adds of f32 it is stored
+ * across k, as these take it (gpu-pack). Where `packs` of the kernel says
  * that this pays: the model has compared both.
  *
  * Before:
@@ -102,6 +103,7 @@ typedef struct Precompute {
     Place places[AXES];
     TileValue *others[MOST_OTHERS]; /* of the grid, on which the operand depends as well */
     unsigned op_count, other_count;
+    bool turned; /* the temporary has its axes in the other order */
     bool loads, changed;
 } Precompute;
 
@@ -133,6 +135,7 @@ static bool add_variable(Precompute *p, TileValue *value) {
 
 static bool is_read_only(const Precompute *p, const TileOp *load) {
     const TileValue *tensor = tile_op_operand(load, 0);
+    if (tile_value_def(tensor, TILE_OP_TEMP)) return !tile_memory_is_written(p->grid, tensor); /* of a grid before */
     if (tensor->op || tensor->type->access != TILE_ACCESS_IN) return false;
     for (const TileOp *op = p->kernel->body.first; op; op = op->next)
         if (tile_memory_is_written(op, tensor)) return false;
@@ -247,6 +250,11 @@ static TileValue *value_of(TileBuilder *b, const TileValue *variable, TileValue 
     return tile_build_binary(b, TILE_OP_ADD, tile_op_named(loop, TILE_OPERAND_LO), further);
 }
 
+/* Of the temporary's axis, behind those of `others`. */
+static const Place *place_of_axis(const Precompute *p, unsigned axis) { return &p->places[p->turned ? AXES - 1 - axis : axis]; }
+
+static TileValue *turn(TileBuilder *b, TileValue *tile) { return tile_build_permute(b, tile, (const int64_t[]){1, 0}); }
+
 /* An access of the operand's tile in the temporary, in the program that computes it or, without a map, in those that multiply. */
 static TileOp *build_access(const Precompute *p, TileBuilder *b, TileValue *temp, TileValue *stored, const TileType *result, const TileMap *map) {
     TileValue *operands[2 + MOST_OTHERS + 4 * AXES], *one = tile_build_i64(b, 1);
@@ -259,7 +267,7 @@ static TileOp *build_access(const Precompute *p, TileBuilder *b, TileValue *temp
         operands[count++] = map ? clone_of(map, p->others[i]) : p->others[i];
     }
     for (unsigned i = 0; i < AXES; i++) {
-        const Place *place = &p->places[i];
+        const Place *place = place_of_axis(p, i);
         kinds[axes++] = TILE_ACCESS_RANGE;
         operands[count++] = map ? clone_of(map, place->first) : place->first;
         operands[count++] = one;
@@ -279,7 +287,7 @@ static TileValue *build_temp(Precompute *p, TileBuilder *host, const TileType *t
     TileValue *extents[MOST_OTHERS + AXES], *one = tile_build_i64(host, 1);
     unsigned rank = p->other_count + AXES;
     for (unsigned i = 0; i < rank; i++) {
-        TileValue *extent = i < p->other_count ? count_values(p, host, p->others[i]) : extent_of(p, host, &p->places[i - p->other_count]);
+        TileValue *extent = i < p->other_count ? count_values(p, host, p->others[i]) : extent_of(p, host, place_of_axis(p, i - p->other_count));
         extents[i] = tile_build_binary(host, TILE_OP_MAX, extent, one);
     }
     TileAttribute align = {.key = TILE_ATTRIBUTE_ALIGN, .integer = TILE_MOST_TEMP_ALIGN};
@@ -304,11 +312,14 @@ static void precompute(Precompute *p, TileValue *operand) {
     b.location = operand->op->location;
     for (unsigned i = 0; i < rank; i++) tile_map_set(&map, variables[i], value_of(&b, variables[i], grid->regions[0].arguments[i]));
     clone_needed(p, &b, &p->grid->regions[0], &map);
-    build_access(p, &b, temp, clone_of(&map, operand), NULL, &map);
+    TileValue *computed = clone_of(&map, operand);
+    if (p->turned) computed = turn(&b, computed);
+    build_access(p, &b, temp, computed, NULL, &map);
     tile_build_end(&b, TILE_OP_YIELD, NULL, 0);
     b = tile_builder_before(module, operand->op);
     b.location = operand->op->location;
-    TileValue *loaded = tile_op_result(build_access(p, &b, temp, NULL, operand->type, NULL), 0);
+    TileValue *loaded = tile_op_result(build_access(p, &b, temp, NULL, computed->type, NULL), 0);
+    if (p->turned) loaded = turn(&b, loaded);
     tile_value_replace(operand, loaded);
     p->changed = true;
 }
@@ -342,14 +353,16 @@ static bool is_shared(const Precompute *p) {
     return used < p->grid->regions[0].argument_count;
 }
 
-static bool look_at_operand(Precompute *p, TileValue *operand, bool along_k) {
+/* `maps`: tensor maps copy it, as wgmma takes it; else it shall lie across k, as multiply-adds of f32 do best (gpu-pack). */
+static bool look_at_operand(Precompute *p, TileValue *operand, bool along_k, bool maps) {
     enum { DEPTH = 16 };
     p->leaf = find_leaf(operand, operand->type, DEPTH);
     p->op_count = p->other_count = 0;
     p->loads = false;
+    p->turned = !maps && along_k;
     memset(p->places, 0, sizeof p->places);
     tile_map_init(&p->needed, p->context->scratch);
-    if (tile_scalar_bits(operand->type->scalar) != 16 && !along_k) return decline(p, "its rows do not lie along k");
+    if (maps && tile_scalar_bits(operand->type->scalar) != 16 && !along_k) return decline(p, "its rows do not lie along k");
     if (!p->leaf) return decline(p, "no load of such a tile decides where its elements are");
     if (!find_places(p)) return decline(p, "its tiles do not follow one another, with programs or iterations that the host counts");
     if (!add_needed(p, operand)) return false;
@@ -360,7 +373,9 @@ static bool look_at_operand(Precompute *p, TileValue *operand, bool along_k) {
 
 static void look_at_dot(TileOp *op, void *state) {
     Precompute *p = state;
-    if (op->id != TILE_OP_DOT || !gpu_dot_fits_mma(tile_ptx_target_of(p->context->target), op)) return;
+    if (op->id != TILE_OP_DOT) return;
+    bool maps = gpu_dot_fits_mma(tile_ptx_target_of(p->context->target), op);
+    if (!maps && (tile_op_operand(op, 0)->type->scalar != TILE_F32 || op->results[0].type->rank != AXES)) return;
     for (unsigned number = 0; number < 2; number++) {
         bool across;
         TileValue *operand = computed_operand(op, number, &across);
@@ -369,7 +384,7 @@ static void look_at_dot(TileOp *op, void *state) {
         TileOp *computed = operand->op;
         bool long_enough = tile_op_operand(op, 0)->type->extent[1] * tile_scalar_bytes(operand->type->scalar) >= LEAST_BYTES_ALONG_K;
         if (!long_enough) decline(p, "its tiles have fewer elements along k than an instruction of warpgroups takes");
-        bool good = long_enough && look_at_operand(p, operand, across == (number == 1));
+        bool good = long_enough && look_at_operand(p, operand, across == (number == 1), maps);
         if (good) precompute(p, operand);
         tile_pass_remark(p->context, computed, good ? TILE_DECISION_PRECOMPUTED : TILE_DECISION_NOT_PRECOMPUTED,
                          number ? "the second operand of a product" : "the first operand of a product", "%s",

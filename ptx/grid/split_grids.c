@@ -1,5 +1,5 @@
 /* Purpose: split a loop that reduces over the programs of a grid, where a grid has fewer programs than `least_programs`
- * of its kernel. Each program becomes several, its parts: a grid before it computes each part's result of the loop into
+ * of its kernel, or the grid's own. Each program becomes several, its parts: a grid before it computes each part's result of the loop into
  * a temporary, and the grid itself combines them, in order of the parts. How many parts there are is computed at the
  * launch, from the number of programs and of iterations. Loops behind it are split in turn; iterations of a last loop that
  * stores become programs of the grid itself. Where that loop stores what it carries (a running sum), the grid before it computes
@@ -289,17 +289,23 @@ static TileOp *try_loop(GpuSplit *split, bool *changed) {
         return NULL;
     }
     *changed = true;
-    tile_pass_remark(split->context, loop, TILE_DECISION_IN_PARTS, "the loop", "for %u programs",
-                     split->kernel->least_programs);
+    tile_pass_remark(split->context, loop, TILE_DECISION_IN_PARTS, "the loop", "for %lld programs", (long long)split->wanted);
     if (stores && !scans) split_stores(split);
     return stores ? NULL : split_sums(split);
 }
 
+static int64_t wanted_programs(const TileFunc *kernel, const TileOp *grid) {
+    int64_t own = tile_op_integer(grid, TILE_ATTRIBUTE_LEAST_PROGRAMS, 0);
+    return own > kernel->least_programs ? own : kernel->least_programs;
+}
+
 static bool try_grid(TilePassContext *context, TileFunc *kernel, TileOp *grid) {
     bool changed = false;
+    int64_t wanted = wanted_programs(kernel, grid);
+    if (!wanted) return false;
     unsigned axes = grid->operand_count;
     for (TileOp *loop = axes ? first_loop(grid) : NULL; loop;) {
-        GpuSplit split = {.context = context, .kernel = kernel, .grid = grid, .loop = loop, .axes = axes, .slices = 1};
+        GpuSplit split = {.context = context, .kernel = kernel, .grid = grid, .loop = loop, .axes = axes, .wanted = wanted, .slices = 1};
         loop = try_loop(&split, &changed);
     }
     return changed;
@@ -307,7 +313,7 @@ static bool try_grid(TilePassContext *context, TileFunc *kernel, TileOp *grid) {
 
 TileResult tile_pass_gpu_split_grids(TilePassContext *context, TileFunc *func) {
     bool changed = false;
-    if (func->kind != TILE_FUNC_KERNEL || !func->least_programs) return TILE_RESULT_UNCHANGED;
+    if (func->kind != TILE_FUNC_KERNEL) return TILE_RESULT_UNCHANGED;
     for (TileOp *op = func->body.first, *next; op; op = next) {
         next = op->next;
         if (op->id == TILE_OP_GRID) changed |= try_grid(context, func, op);

@@ -252,14 +252,15 @@ static void copy_each_chunk(Copy *copy) {
     gpu->thread = thread;
 }
 
-/* Words, of which programs at a tensor's end copy as many as others, chunk by chunk; a loop for what is smaller, or much, or where
- * products leave no registers. */
+/* Words, of which programs at a tensor's end copy as many as others, chunk by chunk: a launch ends with its slowest programs. A loop for what
+ * is smaller, or much, of which products whose registers are limited leave room for less. */
 static void copy_partial_chunks(Copy *copy) {
-    enum { MOST_CHUNKS = 16, WORD = 4 };
+    enum { MOST_CHUNKS = 16, FEW_CHUNKS = 8, WORD = 4 };
     unsigned size = tile_scalar_bytes(copy->tile.scalar);
     uint32_t count = tile_layout_registers(&copy->access.layout) * size / TILE_CHUNK_BYTES;
     bool once = !gpu_holds_first_copy(copy->gpu, &copy->access.layout);
-    if (size == WORD && once && !copy->gpu->func->registers && count && count <= MOST_CHUNKS) {
+    uint32_t most = copy->gpu->func->registers ? FEW_CHUNKS : MOST_CHUNKS;
+    if (size == WORD && once && count && count <= most) {
         copy_each_chunk(copy);
         return;
     }

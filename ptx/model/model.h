@@ -13,6 +13,8 @@
 /* That a multiprocessor takes from the L2 cache in a cycle, as measured, and by tensor maps. It is built for 64. */
 enum { GPU_PORT_BYTES_CYCLE = 50, GPU_BOXES_BYTES_CYCLE = 64 };
 
+enum { GPU_OTHER_REGISTERS = 28 }; /* of a thread, beside its tiles: addresses, indices, constants */
+
 /* What a program does, on average over the grid. Cycles are those of a multiprocessor that does nothing else. */
 typedef struct GpuWork {
     double instructions; /* of warps */

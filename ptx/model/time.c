@@ -13,7 +13,6 @@ enum {
     MOST_SAMPLES = 4,
     FEW_VECTORS = 2,
     MOST_VECTORS = 4,
-    OTHER_REGISTERS = 28, /* of a thread, beside its tiles: addresses, indices, constants */
     INSTRUCTIONS_CYCLE = 4,
     BLOCK_CYCLES = 145, /* from one block that comes to a multiprocessor to the next, behind those of the first round: an H200 starts 1.6 in a nanosecond */
     CACHED_CODE = 800, /* instructions; what is longer waits for itself, the more the longer */
@@ -92,7 +91,7 @@ static bool has_wgmma(TileFunc *phase) {
 /* Several blocks share a multiprocessor where all threads have registers enough; one has them moved among its warps. */
 static double blocks_of_partitions(const TilePtxTarget *target, const TileFunc *phase, const GpuWork *work) {
     int64_t threads = (int64_t)phase->threads * (phase->turns > 1 ? phase->turns : 1) + TILE_WARPGROUP_THREADS, blocks = target->threads_core / threads;
-    while (blocks > 1 && work->registers + OTHER_REGISTERS > (double)gpu_first_registers(target, blocks * threads))
+    while (blocks > 1 && work->registers + GPU_OTHER_REGISTERS > (double)gpu_first_registers(target, blocks * threads))
         blocks--;
     return (double)blocks;
 }
@@ -100,7 +99,7 @@ static double blocks_of_partitions(const TilePtxTarget *target, const TileFunc *
 static double blocks_of_core(const TilePtxTarget *target, TileFunc *phase, const GpuWork *work) {
     double threads = phase->threads;
     double limit = least(target->registers_thread, floor(target->registers / threads));
-    double registers = least(limit, ceil((work->registers + OTHER_REGISTERS) / 8) * 8);
+    double registers = least(limit, ceil((work->registers + GPU_OTHER_REGISTERS) / 8) * 8);
     double blocks = least(target->blocks_core, floor(target->threads_core / threads));
     blocks = least(blocks, has_wgmma(phase) ? blocks_of_partitions(target, phase, work)
                                  : floor(target->registers / (registers * threads)));
@@ -126,7 +125,7 @@ static bool loads_beside_products(const TileBlock *block) {
 static double spills_of(const TilePtxTarget *target, TileFunc *phase, const GpuWork *work) {
     if (has_wgmma(phase) && !loads_beside_products(&phase->body)) return 0;
     double limit = least(target->registers_thread, floor(target->registers / most(1, phase->threads)));
-    return most(0, work->registers + OTHER_REGISTERS - limit) / limit;
+    return most(0, work->registers + GPU_OTHER_REGISTERS - limit) / limit;
 }
 
 /* Products of blocks that stay have registers for their sums, or no such code (gpu-warpgroups). */

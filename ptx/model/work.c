@@ -102,11 +102,12 @@ static bool is_carried(const TileValue *value) {
 }
 
 static void count_registers(Walk *walk, const TileOp *op) {
-    double live = walk->carried;
+    double live = walk->carried, most_live = walk->target->registers_thread - GPU_OTHER_REGISTERS;
     for (unsigned i = 0; i < op->operand_count; i++)
         if (!is_carried(tile_op_operand(op, i))) live += registers_of(walk, tile_op_operand(op, i));
     for (unsigned i = 0; i < op->result_count; i++)
         if (!is_carried(&op->results[i])) live += registers_of(walk, &op->results[i]);
+    if (walk->work->multiplies && walk->loops == 0 && live > most_live) live = most_live; /* behind products sums are stored and loaded once */
     walk->work->registers = most(walk->work->registers, live);
 }
 
@@ -362,7 +363,7 @@ static double instructions_of_step(double sums) {
 }
 
 /* How much longer than its instructions a warp takes for them by itself: it waits for elements of shared memory and for banks of the
- * register file, but little for what is loaded a step ahead. */
+ * register file, but little for what is loaded a step ahead. Other warps of its scheduler issue theirs meanwhile. */
 static double alone(bool large, double sums) {
     enum { MANY_SUMS = 128 };
     const double AHEAD = 1.15, OTHERS = 2.4;
@@ -372,11 +373,13 @@ static double alone(bool large, double sums) {
 /* Operands in registers pass through shared memory. Products that are not laid out for the banks of the register file take longer. */
 static double do_multiply_adds(Walk *walk, const TileOp *dot, double begin, double k) {
     enum { STEPS = 4, OF_STORE = 2, OF_WAITS = 50 }; /* waits, barriers, and what begins again behind them */
-    const double OF_BANKS = walk->work->uses_sums ? 1.1 : 1.06; /* where an operand along k lies in one bank of the register file */
+    const double SHOWN = 0.35; /* of waiting, where a scheduler has other warps of the block */
+    static const double OF_ROWS[] = {1.06, 1.06, 1.09}; /* so many operands along k, which lie in one bank of the register file */
     const TileType *result = dot->results[0].type;
     bool large = gpu_multiplies_matrices(dot) && !walk->work->uses_sums; /* loops that compute with the sums are counted by what they wait for */
+    double of_banks = walk->work->uses_sums ? 1.1 : OF_ROWS[gpu_small_rows_along_k(dot)];
     bool banks = gpu_turns_rows(dot, tile_op_operand(dot, 0)->type) || (walk->work->uses_sums && result->scalar != TILE_F32);
-    double sums = elements_of(walk, result), step = instructions_of_step(sums) * (banks ? 1 : OF_BANKS), stored = large ? OF_WAITS : 0,
+    double sums = elements_of(walk, result), step = instructions_of_step(sums) * (banks ? 1 : of_banks), stored = large ? OF_WAITS : 0,
            code = walk->work->code;
     walk->work->multiplies |= large;
     for (unsigned i = 0; i < 2; i++) {
@@ -385,7 +388,7 @@ static double do_multiply_adds(Walk *walk, const TileOp *dot, double begin, doub
         stored += OF_STORE * elements_of(walk, type);
         walk->work->shared += lanes_of(type) * (double)tile_scalar_bytes(type->scalar);
     }
-    double waits = k * step * (alone(large, sums) - 1) * walk->busy, end = issue(walk, dot, begin, k * step + stored, 2 * OF_BARRIER + waits);
+    double waits = k * step * (alone(large, sums) - 1) * walk->busy * (walk->busy > 1 ? SHOWN : 1), end = issue(walk, dot, begin, k * step + stored, 2 * OF_BARRIER + waits);
     walk->work->code = code + stored + STEPS * step;
     walk->work->registers = most(walk->work->registers, walk->carried + 4 * sqrt(sums));
     return end;

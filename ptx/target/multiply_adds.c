@@ -159,6 +159,20 @@ bool gpu_multiplies_matrices(const TileOp *dot) {
     return gpu_turns_rows(dot, tile_op_operand(dot, 0)->type) && !count_reshaped(outermost_block(dot));
 }
 
+unsigned gpu_small_rows_along_k(const TileOp *dot) {
+    const TileBlock *body = outermost_block(dot);
+    const TileType *sum = dot->results[0].type;
+    unsigned count = 0;
+    if (sum->rank != 2 || sum->scalar != TILE_F32 || are_large(body) || count_reshaped(body)) return 0;
+    for (unsigned i = 0; i < 2; i++) {
+        bool along = i == 0;
+        for (const TileOp *op = tile_op_operand(dot, i)->op; op && (op->id == TILE_OP_FILL || op->id == TILE_OP_PERMUTE); op = tile_op_operand(op, 0)->op)
+            along ^= op->id == TILE_OP_PERMUTE;
+        count += along;
+    }
+    return count;
+}
+
 int64_t gpu_blocks_of_sums(const TilePtxTarget *target, const TileFunc *func, const TileBlock *body) {
     enum { WARPS = 16, OF_RESHAPED = 40 };
     GpuSums sums = gpu_find_sums(func, body);

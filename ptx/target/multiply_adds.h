@@ -47,6 +47,8 @@ bool gpu_turns_rows(const TileOp *op, const TileType *rows);
 bool gpu_has_many_sums(const TileType *sums, const TileBlock *body);
 /* Is it a large product of f32 in a function none of whose operands has several axes of memory as its rows? */
 bool gpu_multiplies_matrices(const TileOp *dot);
+/* How many operands of the product lie along k, of f32 in a function whose products are not all so large? */
+unsigned gpu_small_rows_along_k(const TileOp *dot);
 /* Is it such a product's sum, or what a loop of those has added up, of large products of f32? */
 bool gpu_is_multiplied_sum(const TileValue *value);
 /* Are neighbours along k neighbours in shared memory, as the operand's source lies there or would lie, row by row? */

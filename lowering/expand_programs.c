@@ -55,41 +55,46 @@ static TileValue *remainder_of(Expansion *x, TileValue *number, TileValue *quoti
     return binary(x, TILE_OP_SUB, number, binary(x, TILE_OP_MUL, quotient, divisor));
 }
 
-/* Is the range the whole grid? Only the whole grid is a permutation of itself in another order. */
-static TileValue *is_whole_grid(Expansion *x, const TileOp *op, TileValue *rows, TileValue *columns) {
-    TileValue *begin = tile_op_named(op, TILE_OPERAND_FIRST), *end = tile_op_named(op, TILE_OPERAND_LAST);
-    TileValue *whole = binary(x, TILE_OP_EQ, binary(x, TILE_OP_MUL, rows, columns), end);
-    return binary(x, TILE_OP_AND, binary(x, TILE_OP_EQ, begin, tile_build_i64(&x->b, 0)), whole);
-}
+/* How programs are numbered: in another order, where the range of programs is the whole grid, which alone is a permutation of itself;
+ * else row by row. */
+typedef struct Order {
+    TileValue *program, *rows, *columns;
+    TileValue *whole; /* is the range the whole grid? */
+} Order;
 
 typedef struct Position {
     TileValue *row, *column;
 } Position;
 
-/* Some rows at a time, column by column; the last column first (`backwards`), where its programs take longest. */
-static Position by_groups(Expansion *x, TileValue *program, TileValue *rows, TileValue *columns, int64_t together, bool backwards) {
-    TileValue *many = tile_build_i64(&x->b, together);
-    TileValue *first = divide(x, program, binary(x, TILE_OP_MUL, columns, many));
+static TileValue *if_whole(Expansion *x, const Order *order, TileValue *then, TileValue *otherwise) {
+    return tile_build_ternary(&x->b, TILE_OP_SELECT, order->whole, then, otherwise);
+}
+
+/* Some rows at a time, column by column; the last column first (`backwards`), where its programs take longest. One row at a time is
+ * row by row: so the divisions are the same in both orders, and none waits for another to no purpose. */
+static Position by_groups(Expansion *x, const Order *order, int64_t together, bool backwards) {
+    TileValue *one = tile_build_i64(&x->b, 1), *many = if_whole(x, order, tile_build_i64(&x->b, together), one);
+    TileValue *first = divide(x, order->program, binary(x, TILE_OP_MUL, order->columns, many));
     first = binary(x, TILE_OP_MUL, first, many);
-    TileValue *size = binary(x, TILE_OP_MIN, binary(x, TILE_OP_SUB, rows, first), many);
-    TileValue *within = binary(x, TILE_OP_SUB, program, binary(x, TILE_OP_MUL, first, columns));
-    TileValue *quotient = divide(x, within, size), *row = remainder_of(x, within, quotient, size);
-    if (!backwards) return (Position){binary(x, TILE_OP_ADD, row, first), quotient};
-    TileValue *last = binary(x, TILE_OP_SUB, columns, tile_build_i64(&x->b, 1));
-    return (Position){binary(x, TILE_OP_ADD, row, first), binary(x, TILE_OP_SUB, last, quotient)};
+    TileValue *size = binary(x, TILE_OP_MIN, binary(x, TILE_OP_SUB, order->rows, first), many);
+    TileValue *within = binary(x, TILE_OP_SUB, order->program, binary(x, TILE_OP_MUL, first, order->columns));
+    TileValue *column = divide(x, within, size), *row = binary(x, TILE_OP_ADD, remainder_of(x, within, column, size), first);
+    if (!backwards) return (Position){row, column};
+    TileValue *last = binary(x, TILE_OP_SUB, order->columns, one);
+    return (Position){row, if_whole(x, order, binary(x, TILE_OP_SUB, last, column), column)};
 }
 
 /* Column by column. */
-static Position by_columns(Expansion *x, TileValue *program, TileValue *rows) {
-    TileValue *column = divide(x, program, rows);
-    return (Position){remainder_of(x, program, column, rows), column};
+static Position by_columns(Expansion *x, const Order *order) {
+    TileValue *length = if_whole(x, order, order->rows, order->columns), *quotient = divide(x, order->program, length);
+    TileValue *rest = remainder_of(x, order->program, quotient, length);
+    return (Position){if_whole(x, order, rest, quotient), if_whole(x, order, quotient, rest)};
 }
 
 /* The number in a round of all blocks: in odd rounds that of the block which is as far from the round's end. So a block
  * that has a longer program than others in one round has a shorter one in the next. */
 static TileValue *fold_rounds(Expansion *x, const TileOp *op, TileValue *program) {
     TileValue *blocks = tile_op_named(op, TILE_OPERAND_BLOCKS), *one = tile_build_i64(&x->b, 1);
-    if (!blocks) return program;
     TileValue *round = divide(x, program, blocks), *first = binary(x, TILE_OP_MUL, round, blocks);
     TileValue *end = binary(x, TILE_OP_MIN, binary(x, TILE_OP_ADD, first, blocks), tile_op_named(op, TILE_OPERAND_LAST));
     TileValue *other = binary(x, TILE_OP_SUB, binary(x, TILE_OP_SUB, binary(x, TILE_OP_ADD, first, end), one), program);
@@ -97,19 +102,25 @@ static TileValue *fold_rounds(Expansion *x, const TileOp *op, TileValue *program
     return tile_build_ternary(&x->b, TILE_OP_SELECT, odd, other, program);
 }
 
-static Position apply_order(Expansion *x, const TileOp *op, TileValue *columns, Position position) {
-    const TileAttribute *order = tile_op_get(op, TILE_ATTRIBUTE_PROGRAMS);
-    if (!order) return position;
-    TileValue *program = fold_rounds(x, op, tile_op_operand(op, 0)),
-              *rows = divide(x, tile_op_named(op, TILE_OPERAND_LAST), columns);
+/* All axes but the last are rows. Multiplying their extents takes a few cycles, dividing the number of programs a hundred. */
+static Order read_order(Expansion *x, const TileOp *op) {
+    Order order = {.program = tile_op_operand(op, 0), .rows = tile_op_named_at(op, TILE_OPERAND_EXTENTS, 0)};
+    order.columns = tile_op_named_at(op, TILE_OPERAND_EXTENTS, op->result_count - 1u);
+    for (unsigned i = 1; i + 1u < op->result_count; i++)
+        order.rows = binary(x, TILE_OP_MUL, order.rows, tile_op_named_at(op, TILE_OPERAND_EXTENTS, i));
+    TileValue *begin = tile_op_named(op, TILE_OPERAND_FIRST), *end = tile_op_named(op, TILE_OPERAND_LAST);
+    TileValue *all = binary(x, TILE_OP_EQ, binary(x, TILE_OP_MUL, order.rows, order.columns), end);
+    order.whole = binary(x, TILE_OP_AND, binary(x, TILE_OP_EQ, begin, tile_build_i64(&x->b, 0)), all);
+    if (tile_op_named(op, TILE_OPERAND_BLOCKS)) order.program = if_whole(x, &order, fold_rounds(x, op, order.program), order.program);
+    return order;
+}
+
+/* Its row among all rows, and its column. */
+static Position find_position(Expansion *x, const TileOp *op, const TileAttribute *programs) {
+    Order order = read_order(x, op);
     int64_t together = tile_op_integer(op, TILE_ATTRIBUTE_TOGETHER, TILE_PROGRAM_ROWS);
-    TileValue *whole = is_whole_grid(x, op, rows, columns);
-    bool backwards = order->integer == TILE_PROGRAMS_LONGEST_FIRST;
-    Position other = order->integer == TILE_PROGRAMS_COLUMNS ? by_columns(x, program, rows)
-                                                             : by_groups(x, program, rows, columns, together, backwards);
-    position.row = tile_build_ternary(&x->b, TILE_OP_SELECT, whole, other.row, position.row);
-    position.column = tile_build_ternary(&x->b, TILE_OP_SELECT, whole, other.column, position.column);
-    return position;
+    bool backwards = programs->integer == TILE_PROGRAMS_LONGEST_FIRST;
+    return programs->integer == TILE_PROGRAMS_COLUMNS ? by_columns(x, &order) : by_groups(x, &order, together, backwards);
 }
 
 static void replace_result(TileOp *op, unsigned axis, TileValue *with) {
@@ -125,10 +136,16 @@ static void expand(TileOp *op, void *state) {
     x->b = tile_builder_before(x->context->module, op);
     x->b.location = op->location;
     TileValue *rest = tile_op_operand(op, 0);
+    const TileAttribute *programs = tile_op_get(op, TILE_ATTRIBUTE_PROGRAMS);
     for (unsigned i = op->result_count; i-- > 1;) {
-        TileValue *extent = tile_op_named_at(op, TILE_OPERAND_EXTENTS, i), *above = divide(x, rest, extent);
-        Position position = {above, remainder_of(x, rest, above, extent)};
-        if (i + 1u == op->result_count) position = apply_order(x, op, extent, position);
+        TileValue *extent = tile_op_named_at(op, TILE_OPERAND_EXTENTS, i);
+        Position position;
+        if (programs && i + 1u == op->result_count) {
+            position = find_position(x, op, programs);
+        } else {
+            TileValue *above = divide(x, rest, extent);
+            position = (Position){above, remainder_of(x, rest, above, extent)};
+        }
         replace_result(op, i, position.column);
         rest = position.row;
     }

@@ -135,9 +135,9 @@ static void bind_parameters(Binder *b, int64_t begin, int64_t end) {
 }
 
 /* The row of a program among all rows, and its column, if the range is the full grid and has an explicit order. */
-static void order_place(const TileOp *op, int64_t end, int64_t blocks, int64_t columns, int64_t *row, int64_t *column) {
+static void order_place(const TileOp *op, int64_t rows, int64_t blocks, int64_t columns, int64_t *row, int64_t *column) {
     TileName order = (TileName)tile_op_integer(op, TILE_ATTRIBUTE_PROGRAMS, 0);
-    int64_t rows = end / columns, program = *row * columns + *column,
+    int64_t end = rows * columns, program = *row * columns + *column,
             most = tile_op_integer(op, TILE_ATTRIBUTE_TOGETHER, TILE_PROGRAM_ROWS);
     int64_t round = blocks ? program / blocks : 0, first_of_round = round * blocks;
     if (round % 2) program = first_of_round + (end - first_of_round < blocks ? end : first_of_round + blocks) - 1 - program;
@@ -157,13 +157,17 @@ static void order_place(const TileOp *op, int64_t end, int64_t blocks, int64_t c
 static bool apply_order(TileExecutor *e, const ExecInstruction *in, int64_t columns, int64_t *row, int64_t *column) {
     const TileAttribute *order = tile_op_get(in->op, TILE_ATTRIBUTE_PROGRAMS);
     unsigned range = 1u + in->op->result_count;
-    int64_t begin, end, blocks = 0;
+    int64_t begin, end, blocks = 0, rows = 1, extent;
     bool folds = tile_op_named(in->op, TILE_OPERAND_BLOCKS) != NULL;
     if (!order) return true;
     if (!tile_exec_integer(e, in, range, "the range", &begin) || !tile_exec_integer(e, in, range + 1, "the range", &end))
         return false;
     if (folds && !tile_exec_integer(e, in, range + 2, "the blocks", &blocks)) return false;
-    if (!begin && end % columns == 0) order_place(in->op, end, blocks, columns, row, column);
+    for (unsigned i = 0; i + 1u < in->op->result_count; i++) {
+        if (!tile_exec_integer(e, in, 1 + i, "an extent", &extent)) return false;
+        rows *= extent;
+    }
+    if (!begin && end == rows * columns) order_place(in->op, rows, blocks, columns, row, column);
     return true;
 }
 

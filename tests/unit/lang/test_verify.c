@@ -156,6 +156,8 @@ Test(verify, order_of_grids) {
          "stands only at the top of a phase"},
         {"%v = load %x : f32\n  grid_wait", "stands behind `load`, which may access memory"},
         {"barrier\n  grid_launch\n  grid_wait", "stands behind `barrier`"},
+        {"%c = const {value = true} : bool\n  if %c {\n  %v = load %x : f32\n  yield\n} {\n  yield\n}\n  grid_wait",
+         "stands behind `if`, which may access memory"},
     };
     static const char source[] =
         "func phase machine @k.1(%%x: ptr<global> {role = data, argument = 0}, %%s: ptr<shared> {role = "
@@ -164,7 +166,8 @@ Test(verify, order_of_grids) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         expect_complaint(read_module(tile_arena_format(executing.arena, source, cases[i][0])), cases[i][1]);
     TileText errors = {.arena = executing.arena};
-    static const char body[] = "grid_launch\n  %t = thread : i32\n  grid_wait";
+    static const char body[] = "grid_launch\n  %t = thread : i32\n  %c = const {value = true} : bool\n  %u = if %c : i32 {\n  yield %t\n} {\n  yield %t\n}\n"
+                               "  grid_wait";
     const TileModule *good = read_module(tile_arena_format(executing.arena, source, body));
     cr_expect(tile_module_verify(good, &errors), "%s", tile_text_get(&errors));
 }

@@ -8,10 +8,12 @@
 /* TILE_LINE_BYTES: of the L2 cache of a GPU. */
 enum { TILE_MOST_EXTENTS = 64, TILE_LINE_BYTES = 128 };
 
-/* Extents of the tensors that a kernel is called with, by the kernel's parameters; of scalars, rank 0. */
+/* Extents of the tensors that a kernel is called with, by the kernel's parameters; of scalars, rank 0. Of an integer that decides bounds,
+ * steps or strides its value, as extent 0 of one that `is_number`. */
 typedef struct TileExtents {
     uint32_t count, rank[TILE_MOST_EXTENTS];
     int64_t extent[TILE_MOST_EXTENTS][TILE_MAX_TENSOR_RANK];
+    bool is_number[TILE_MOST_EXTENTS];
     uint8_t grain[TILE_MOST_EXTENTS]; /* the power of two, up to TILE_LINE_BYTES, that divides strides in bytes, and, up to 16, the address; 0: as much as that */
 } TileExtents;
 

@@ -7,6 +7,7 @@
 
 #include "driver/compile/backend.h"
 #include "driver/compile/point.h"
+#include "driver/compile/question.h"
 #include "lang/ir/text.h"
 #include "launch/guard.h"
 #include "launch/variants.h"
@@ -18,7 +19,6 @@ enum {
     NUMBER_BITS = 8,
     MOST_ROWS = (1 << NUMBER_BITS) - 1,
     MOST_CANDIDATES = 256,
-    SIZE_BITS = 4,
     MOST_INSTANCES = 32
 };
 
@@ -44,6 +44,7 @@ typedef struct Instance {
 typedef struct Choice {
     bool possible;
     _Atomic uint64_t places[PLACES];
+    _Atomic uint64_t deciding; /* the integers that are known to decide bounds, steps or strides of an instance */
     pthread_mutex_t mutex; /* of the rest */
     Instance *instances[MOST_INSTANCES];
     TileTunedRow *rows[MOST_ROWS]; /* each with its constants in one allocation; never changed once it is there */
@@ -55,77 +56,6 @@ struct TileChoices {
     uint32_t count;
     Choice items[];
 };
-
-/* ---- questions ---- */
-
-/* The finaliser of MurmurHash3. */
-static uint64_t mix(uint64_t x) {
-    x = (x ^ x >> 33) * UINT64_C(0xff51afd7ed558ccd);
-    x = (x ^ x >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
-    return x ^ x >> 33;
-}
-
-/* Four significant bits. What lies between two such numbers becomes the middle, so that it stays no multiple of much. */
-static int64_t rounded(int64_t extent) {
-    if (extent < 1 << SIZE_BITS) return extent < 0 ? 0 : extent;
-    int shift = 64 - __builtin_clzll((uint64_t)extent) - SIZE_BITS;
-    int64_t low = extent >> shift << shift;
-    return low == extent ? extent : low + (INT64_C(1) << shift >> 1);
-}
-
-/* The set of parameters that a map describes. */
-static uint64_t mapped(const TileImageSignature *signature, const TileView *views) {
-    uint64_t set = 0;
-    for (uint32_t i = 0; signature->maps && i < signature->parameter_count; i++)
-        if (views[i].tensor && (views[i].offer & TILE_GUARD_ALIGN) >= tile_guard_align(TILE_MAP_GRAIN))
-            set |= (uint64_t)(tile_guard_map(&views[i]) != 0) << i;
-    return set;
-}
-
-/* The set of parameters without gaps. */
-static uint64_t dense(const TileImageSignature *signature, const TileView *views) {
-    uint64_t set = 0;
-    for (uint32_t i = 0; i < signature->parameter_count; i++)
-        if (views[i].tensor && views[i].rank > 1)
-            set |= (uint64_t)((views[i].offer & tile_guard_dimension(0, TILE_GUARD_DENSE)) != 0) << i;
-    return set;
-}
-
-/* The facts that rows are short, those that hold of all tensors of several dimensions. */
-static uint64_t short_rows(const TileImageSignature *signature, const TileView *views) {
-    uint64_t rows = UINT64_MAX;
-    for (uint32_t i = 0; i < signature->parameter_count; i++)
-        if (views[i].tensor && views[i].rank > 1) rows &= tile_guard_rows(views[i].extent[views[i].rank - 1u]);
-    return rows == UINT64_MAX ? 0 : rows;
-}
-
-/* The power of two, up to 128, that divides the tensor's strides, but for those of one element; and, up to 16, its address: what
- * begins somewhere in a line of the cache has rows that do so in any case only if strides say so. */
-static uint8_t grain_of(const TileView *view) {
-    int64_t element = tile_host_type_bytes((TileHostType)view->type), odd = (int64_t)(uintptr_t)view->data & (TILE_MAP_GRAIN - 1),
-            bits = odd | TILE_LINE_BYTES;
-    for (unsigned k = 0; k < view->rank; k++)
-        if (view->extent[k] > 1 && view->stride[k] != element) bits |= view->stride[k];
-    return (uint8_t)(bits & -bits);
-}
-
-static uint64_t instance_key(const TileImageSignature *signature, const TileImageRequest *request,
-                             const TileView *views) {
-    uint64_t hash = mix(mix(mapped(signature, views) + 1) ^ dense(signature, views));
-    hash = mix(hash ^ short_rows(signature, views));
-    for (uint32_t i = 0; i < signature->generic_count; i++) hash = mix(hash ^ request->generics[i]);
-    for (uint32_t i = 0; i < signature->static_count; i++) hash = mix(hash ^ (uint64_t)request->statics[i]);
-    return hash;
-}
-
-static uint64_t question_key(const TileImageSignature *signature, const TileView *views, uint64_t hash) {
-    for (uint32_t i = 0; i < signature->parameter_count; i++) {
-        if (!views[i].tensor) continue;
-        hash = mix(hash ^ grain_of(&views[i]));
-        for (unsigned k = 0; k < views[i].rank; k++) hash = mix(hash ^ (uint64_t)rounded(views[i].extent[k]));
-    }
-    return hash;
-}
 
 /* ---- instances ---- */
 
@@ -376,8 +306,8 @@ static Instance **find_instance(Choice *choice, uint64_t key) {
 /* NULL: out of memory. */
 static Instance *get_instance(TileInput *input, Choice *choice, const TileImageSignature *signature,
                               const TileImageRequest *request, const TileView *views) {
-    uint64_t key = instance_key(signature, request, views), maps = mapped(signature, views),
-             no_gaps = dense(signature, views), rows = short_rows(signature, views);
+    uint64_t key = tile_instance_key(signature, request, views), maps = tile_question_maps(signature, views),
+             no_gaps = tile_question_dense(signature, views), rows = tile_question_rows(signature, views);
     Instance **place = find_instance(choice, key);
     if (!*place) {
         Making making = {.signature = signature, .request = *request, .input = input};
@@ -397,6 +327,25 @@ static Instance *get_instance(TileInput *input, Choice *choice, const TileImageS
     return *place;
 }
 
+static const TileFunc *kernel_of(const TileModule *module) {
+    const TileFunc *func = module ? module->first : NULL;
+    while (func && func->kind != TILE_FUNC_KERNEL) func = func->next;
+    return func;
+}
+
+/* The set of integers that decide bounds, steps or strides of some point. */
+static uint64_t find_deciding(const TileImageSignature *signature, const Instance *instance) {
+    uint64_t set = 0;
+    for (size_t k = 0; k < instance->count; k++) {
+        const TileFunc *func = kernel_of(instance->modules[k]);
+        for (uint32_t i = 0; func && i < func->body.argument_count; i++) {
+            int number = func->parameters[i].asked_value ? tile_image_parameter(signature, func->parameters[i].name) : -1;
+            if (number >= 0) set |= UINT64_C(1) << number;
+        }
+    }
+    return set;
+}
+
 /* ---- answers ---- */
 
 typedef struct Candidates {
@@ -406,27 +355,13 @@ typedef struct Candidates {
     size_t chosen;
 } Candidates;
 
-/* By the parameters of the kernel's function, of which the signature has those that no setting binds. */
-static void read_extents(const TileFunc *func, const TileImageSignature *signature, const TileView *views,
-                         TileExtents *extents) {
-    *extents = (TileExtents){.count = func->body.argument_count};
-    for (uint32_t i = 0; i < extents->count; i++) {
-        int number = tile_image_parameter(signature, func->parameters[i].name);
-        if (number < 0 || !views[number].tensor) continue;
-        extents->rank[i] = views[number].rank;
-        extents->grain[i] = grain_of(&views[number]);
-        for (unsigned k = 0; k < views[number].rank; k++) extents->extent[i][k] = rounded(views[number].extent[k]);
-    }
-}
-
 static bool estimate_point(const TileInput *input, const TileImageSignature *signature, const TileView *views,
                            const Instance *instance, size_t point, TileArena *scratch, TileEstimate *estimate) {
     const TileModule *module = instance->modules[point];
     TileExtents extents;
-    TileFunc *func = module ? module->first : NULL;
-    while (func && func->kind != TILE_FUNC_KERNEL) func = func->next;
+    TileFunc *func = (TileFunc *)kernel_of(module);
     if (!func || func->body.argument_count > TILE_MOST_EXTENTS) return false;
-    read_extents(func, signature, views, &extents);
+    tile_question_extents(func, signature, views, &extents);
     return tile_backend_of(input->target)->family->estimate(input->target, func, &extents, scratch, estimate);
 }
 
@@ -538,6 +473,7 @@ static bool with_candidates(TileInput *input, Choice *choice, const TileImageSig
         return false;
     }
     tile_arena_set_guard(scratch, &guard);
+    atomic_fetch_or_explicit(&choice->deciding, find_deciding(signature, instance), memory_order_release);
     do list_candidates(input, signature, views, instance, scratch, &candidates);
     while (candidates.items.count && !chosen_has_room(input, signature, instance, &candidates));
     tile_arena_set_guard(scratch, NULL);
@@ -574,7 +510,8 @@ static uint32_t choose(TileInput *input, uint32_t kernel, const TileImageRequest
     Choice *choice = &input->choices->items[kernel];
     const TileImageSignature *signature = &input->signatures[kernel];
     if (!choice->possible) return 0;
-    uint64_t key = question_key(signature, views, instance_key(signature, request, views));
+    uint64_t instance = tile_instance_key(signature, request, views),
+             key = tile_question_key(signature, views, atomic_load_explicit(&choice->deciding, memory_order_acquire), instance);
     _Atomic uint64_t *place = &choice->places[key % PLACES];
     uint64_t known = atomic_load_explicit(place, memory_order_acquire);
     TileExplanation *explanation = input->compiler->explanation;
@@ -583,6 +520,9 @@ static uint32_t choose(TileInput *input, uint32_t kernel, const TileImageRequest
     pthread_mutex_lock(&choice->mutex);
     with_candidates(input, choice, signature, request, views, take_number, &found);
     pthread_mutex_unlock(&choice->mutex);
+    /* What the integers decide is known only now, where this was the kernel's first question. */
+    key = tile_question_key(signature, views, atomic_load_explicit(&choice->deciding, memory_order_acquire), instance);
+    place = &choice->places[key % PLACES];
     atomic_store_explicit(place, key >> NUMBER_BITS << NUMBER_BITS | found.number, memory_order_release);
     return found.number;
 }

@@ -1,8 +1,8 @@
 /* Which constants of tune clauses serve a launch: those that were measured for such arguments (tuned.h), else those that
  * the target's model chooses for the sizes, else the text's own, the first ones.
  *
- * A choice of the model depends on the kernel, its types and static values, the target's facts, the tensors' extents as far as
- * four bits tell them apart, on which tensors a map describes and which lie at odd addresses: on nothing that was launched before, and not on the
+ * A choice of the model depends on the kernel, its types and static values, the target's facts, the tensors' extents, and integers that decide
+ * bounds, steps or strides, as far as four bits tell them apart, on which tensors a map describes and which lie at odd addresses: on nothing that was launched before, and not on the
  * machine at hand. */
 #ifndef TILE_DRIVER_COMPILE_CHOICE_H
 #define TILE_DRIVER_COMPILE_CHOICE_H

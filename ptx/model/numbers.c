@@ -3,14 +3,35 @@
 
 #include "lang/ir/eval.h"
 
+static bool is_integer(const TileValue *value) {
+    return tile_type_is_scalar(value->type) && tile_scalar_is_int(value->type->scalar);
+}
+
+/* Integers that the kernel is called with. What a grid has is what its kernel was given. */
+static void set_arguments(GpuNumbers *numbers) {
+    const TileFunc *func = numbers->func;
+    bool phase = func->kind == TILE_FUNC_PHASE;
+    for (uint32_t i = 0; i < func->body.argument_count; i++) {
+        const TileParameter *parameter = &func->parameters[i];
+        uint32_t argument = phase ? parameter->argument : i;
+        bool given = is_integer(func->body.arguments[i]) && (!phase || parameter->role == TILE_ROLE_SCALAR) && argument < numbers->extents->count;
+        if (given && numbers->extents->is_number[argument])
+            gpu_number_set(numbers, func->body.arguments[i], numbers->extents->extent[argument][0]);
+        else if (given && !phase)
+            gpu_number_set(numbers, func->body.arguments[i], GPU_UNKNOWN_LENGTH);
+    }
+}
+
 GpuNumbers gpu_numbers_create(TileFunc *func, const TileExtents *extents, TileArena *scratch) {
     uint32_t count = tile_func_number(func);
-    return (GpuNumbers){.func = func,
+    GpuNumbers numbers = {.func = func,
                         .extents = extents,
                         .values = TILE_NEW_ARRAY(scratch, int64_t, count + 1),
                         .known = TILE_NEW_ARRAY(scratch, bool, count + 1),
                         .parts = TILE_NEW_ARRAY(scratch, int64_t, count + 1),
                         .sources = TILE_NEW_ARRAY(scratch, uint64_t, count + 1)};
+    set_arguments(&numbers);
+    return numbers;
 }
 
 void gpu_number_set(GpuNumbers *numbers, const TileValue *value, int64_t number) {

@@ -285,18 +285,11 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     return true;
 }
 
-static bool is_integer(const TileValue *parameter) {
-    return tile_type_is_scalar(parameter->type) && tile_scalar_is_int(parameter->type->scalar);
-}
-
 bool gpu_estimate(const TileTarget *target, TileFunc *kernel, const TileExtents *extents, TileArena *scratch,
                   TileEstimate *estimate) {
     TileExtents *all = TILE_NEW(scratch, TileExtents);
     *all = *extents;
     Host host = {.numbers = gpu_numbers_create(kernel, all, scratch), .extents = all};
-    for (uint32_t i = 0; i < kernel->body.argument_count; i++)
-        if (is_integer(kernel->body.arguments[i]))
-            gpu_number_set(&host.numbers, kernel->body.arguments[i], GPU_UNKNOWN_LENGTH);
     tile_block_walk(&kernel->body, visit_host, &host);
     double longest = 0;
     bool behind_products = false; /* as measured: what combines parts of products begins so much later */

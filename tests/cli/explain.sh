@@ -75,6 +75,15 @@ columns 16,1048576 >"$work/output"
 TILE_TUNING=off columns 4096,256 >"$work/output"
 ! grep -q 'predicted' "$work/output" || complain "TILE_TUNING=off leaves a choice to the model"
 
+# An integer that bounds a grid is among the sizes: what is predicted are the programs of that many tiles. One that bounds nothing is not.
+packed() {
+    TILE_PTXAS=$work/none "$tilec" explain "$stdlib/attention.tile:attention_varlen" T=bf16 'q=zeros:bf16[4096,32,128]' 'k=zeros:bf16[4096,8,128]' \
+        'v=zeros:bf16[4096,8,128]' 'cu_q=zeros:i32[2]' 'cu_k=zeros:i32[2]' o=@ "longest=$1" scale=0.1 causal=false --target=sm_90a |
+        sed -n 's/.*; \([0-9]* programs\),.*chosen$/\1/p'
+}
+[ "$(packed 4096)" = '1024 programs' ] || complain "4096 queries of 32 heads are $(packed 4096)"
+[ "$(packed 128)" = '64 programs' ] || complain "128 queries of 32 heads are $(packed 128)"
+
 # A block has 232,448 bytes of shared memory. What the model would take needs more, which only its machine form says.
 wide() {
     "$tilec" explain "$stdlib/attention.tile:attention_scored" T=bf16 causal=false q=zeros:bf16[1,16,4096,576] \

@@ -102,13 +102,42 @@ static unsigned vector_bytes(TileFunc *func, TileOp *op) {
     return rows.bytes < GPU_PREDICATED_BYTES ? rows.bytes : GPU_ACCESS_BYTES;
 }
 
-/* Is a tile stored along another dimension than the last, as one colour of each pixel? Neighbours of a thread then lie apart, and a
- * store that moves one of them in each lane writes fewer sectors the nearer the lanes' are. */
+/* Is a tile stored along another dimension than the last, as one colour of each pixel, or in steps? Neighbours of a thread then lie
+ * apart, and a store that moves one of them in each lane writes fewer sectors the nearer the lanes' are. */
 static void look_for_strided_store(TileOp *op, void *strided) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    int64_t step;
     if (op->id != TILE_OP_STORE_TILE || !tile_accessed_tile(op)) return;
     unsigned rank = tile_access_read(op, indices);
-    *(bool *)strided |= rank > 1 && indices[rank - 1].kind == TILE_ACCESS_INDEX && indices[rank - 2].kind == TILE_ACCESS_RANGE;
+    const TileAccessIndex *last = &indices[rank - 1];
+    bool across = rank > 1 && last->kind == TILE_ACCESS_INDEX && indices[rank - 2].kind == TILE_ACCESS_RANGE;
+    bool in_steps = last->kind == TILE_ACCESS_RANGE && tile_value_integer(last->step, &step) && step != 1;
+    *(bool *)strided |= across || in_steps;
+}
+
+typedef struct Widest {
+    int64_t lanes; /* of the largest tile */
+    unsigned bytes;
+    bool loads;
+} Widest;
+
+static void look_for_widest(TileOp *op, void *state) {
+    Widest *widest = state;
+    if (op->id != TILE_OP_STORE_TILE && !(widest->loads && op->id == TILE_OP_LOAD_TILE)) return;
+    const TileValue *tile = tile_accessed_tile(op);
+    if (!tile || tile_type_lanes(tile->type) < widest->lanes) return;
+    unsigned bytes = tile_scalar_bytes(tile->type->scalar);
+    if (bytes > widest->bytes) widest->bytes = bytes;
+}
+
+/* The bytes of the widest element that is stored, of tiles as large as the largest one: a thread that has more of them than a vector would
+ * store several, each far from those of other lanes, and write a part of as many sectors. Of those that are loaded too, where no order
+ * of sums follows: the first cache has the rest of their sectors, but is asked for each of them as often. */
+static unsigned widest_bytes(TileFunc *func, const GpuSurvey *survey) {
+    if (!survey->largest) return survey->least_bytes;
+    Widest widest = {tile_type_lanes(survey->largest), survey->least_bytes, !survey->combines && !survey->draws};
+    if (!survey->transposes) tile_block_walk(&func->body, look_for_widest, &widest);
+    return widest.bytes;
 }
 
 /* Where rows are odd, the lanes of a warp have neighbouring elements, or pairs of those where rows are pairs: a thread that
@@ -121,8 +150,9 @@ static unsigned log_vector_of(TileFunc *func, const GpuSurvey *survey) {
     tile_block_walk(&func->body, look_for_strided_store, &strided);
     if (strided && !survey->combines && !survey->draws && !survey->transposes) return 0;
     if (!survey->combines && !survey->draws) tile_block_walk(&func->body, look_for_odd_rows, &rows);
-    unsigned bytes = rows.bytes < GPU_PREDICATED_BYTES ? rows.bytes : GPU_ACCESS_BYTES;
-    return bytes > survey->least_bytes ? gpu_floor_log2(bytes / survey->least_bytes) : 0;
+    bool odd = rows.bytes < GPU_PREDICATED_BYTES;
+    unsigned bytes = odd ? rows.bytes : GPU_ACCESS_BYTES, element = odd ? survey->least_bytes : widest_bytes(func, survey);
+    return bytes > element ? gpu_floor_log2(bytes / element) : 0;
 }
 
 /* Of a tile that has fewer vectors than there are threads, each thread has a shorter one: otherwise some threads would

@@ -489,30 +489,46 @@ static double run_region(Walk *walk, const TileBlock *block, double begin, doubl
     return end;
 }
 
-static double trips_of(Walk *walk, const TileOp *loop) {
-    int64_t lo, length, step;
-    TileValue *induction = loop->regions[0].arguments[0];
-    if (tile_loop_is_of_programs(loop)) {
-        gpu_number_set(&walk->numbers, induction, walk->program);
-        return 1;
-    }
-    if (!gpu_number_get(&walk->numbers, tile_op_named(loop, TILE_OPERAND_STEP), &step) || step < 1)
-        return UNKNOWN_TRIPS;
-    const TileValue *first = tile_op_named(loop, TILE_OPERAND_LO);
-    if (!gpu_number_get(&walk->numbers, first, &lo) ||
-        !gpu_number_length(&walk->numbers, first, tile_op_named(loop, TILE_OPERAND_HI), &length))
-        return step > 1 ? ceil((double)GPU_UNKNOWN_LENGTH / (double)step) : UNKNOWN_TRIPS;
-    int64_t trips = length > 0 ? (length + step - 1) / step : 0;
-    walk->numbers.parts[induction->number] = walk->numbers.parts[first->number];
-    walk->numbers.sources[induction->number] = walk->numbers.sources[first->number];
-    gpu_number_set(&walk->numbers, induction, lo + trips / 2 * step);
-    return (double)trips;
-}
-
 static bool multiplies(const TileBlock *body) {
     for (const TileOp *op = body->first; op; op = op->next)
         if (op->id == TILE_OP_DOT && gpu_dot_is_mma(op)) return true;
     return false;
+}
+
+/* How often a loop runs, and the values of its induction variable in the middle of the whole iterations and in the last one. */
+typedef struct Trips {
+    double count;
+    int64_t middle, last;
+    bool known, partial; /* the bounds are; the last iteration has less than a step, and no stages */
+} Trips;
+
+static Trips trips_of(Walk *walk, const TileOp *loop) {
+    int64_t lo, length, step;
+    const TileValue *induction = loop->regions[0].arguments[0], *first = tile_op_named(loop, TILE_OPERAND_LO);
+    if (tile_loop_is_of_programs(loop)) return (Trips){1, walk->program, walk->program, true, false};
+    if (!gpu_number_get(&walk->numbers, tile_op_named(loop, TILE_OPERAND_STEP), &step) || step < 1)
+        return (Trips){.count = UNKNOWN_TRIPS};
+    if (!gpu_number_get(&walk->numbers, first, &lo) ||
+        !gpu_number_length(&walk->numbers, first, tile_op_named(loop, TILE_OPERAND_HI), &length))
+        return (Trips){.count = step > 1 ? ceil((double)GPU_UNKNOWN_LENGTH / (double)step) : UNKNOWN_TRIPS};
+    int64_t trips = length > 0 ? (length + step - 1) / step : 0;
+    bool partial = trips > 1 && length % step && !multiplies(&loop->regions[0]);
+    walk->numbers.parts[induction->number] = walk->numbers.parts[first->number];
+    walk->numbers.sources[induction->number] = walk->numbers.sources[first->number];
+    return (Trips){(double)trips, lo + (trips - partial) / 2 * step, lo + (trips - 1) * step, true, partial};
+}
+
+/* The cycles of an iteration, on average. The last one moves and computes what it has; the code is the same. Products have masks of their
+ * own, and stages. */
+static double do_iterations(Walk *walk, const TileOp *loop, double begin, Trips trips) {
+    const TileBlock *body = &loop->regions[0];
+    if (trips.known) gpu_number_set(&walk->numbers, body->arguments[0], trips.middle);
+    double whole = run_region(walk, body, begin, trips.count - trips.partial) - begin, code = walk->work->code;
+    if (!trips.partial) return whole;
+    gpu_number_set(&walk->numbers, body->arguments[0], trips.last);
+    double last = run_region(walk, body, begin, 1) - begin;
+    walk->work->code = code;
+    return ((trips.count - 1) * whole + last) / trips.count;
 }
 
 /* Iterations of a loop follow one another at least so far apart that what they copy ahead arrives. A loop waits for its
@@ -523,12 +539,13 @@ static double do_for(Walk *walk, const TileOp *loop, double begin) {
     begin = ready_operands(walk, loop, begin);
     /* Products that take what an earlier loop gave wait for it once, not in each iteration. */
     if (multiplies(&loop->regions[0])) begin = most(begin, walk->looped);
-    double trips = trips_of(walk, loop);
+    Trips runs = trips_of(walk, loop);
+    double trips = runs.count;
     for (unsigned i = 0; i < loop->result_count; i++) walk->carried += registers_of(walk, &loop->results[i]);
     walk->copied = walk->slots = 0;
     walk->flows = false;
     walk->loops += !tile_loop_is_of_programs(loop);
-    double body = run_region(walk, &loop->regions[0], begin, trips) - begin;
+    double body = do_iterations(walk, loop, begin, runs);
     double fill = walk->slots > 0 ? OF_MEMORY + walk->copied / GPU_PORT_BYTES_CYCLE : 0;
     if (walk->flows) walk->fill = most(walk->fill, fill);
     if (walk->slots > 1 && walk->work->uses_sums)

@@ -240,8 +240,8 @@ static const char *split_scan(GpuSplit *split) {
         split->loop = scan;
         return why;
     }
-    tile_op_set_integer(module, split->loop, TILE_ATTRIBUTE_PART, 1);
-    tile_op_set_integer(module, scan, TILE_ATTRIBUTE_PART, 1);
+    tile_op_set_integer(module, split->loop, TILE_ATTRIBUTE_PART, TILE_PART_OF_SCAN);
+    tile_op_set_integer(module, scan, TILE_ATTRIBUTE_PART, TILE_PART_OF_SCAN);
     unsigned count, carried = tile_op_operands(scan, TILE_OPERAND_CARRIED, &count);
     for (unsigned i = 0; i < count; i++) tile_op_set_operand(scan, carried + i, &split->loop->results[i]);
     TileBuilder host = tile_builder_before(module, split->grid);
@@ -268,6 +268,8 @@ static int64_t count_slices(GpuSplit *split) {
 static TileOp *split_sums(GpuSplit *split) {
     TileBuilder host = tile_builder_before(split->context->module, split->grid);
     gpu_split_find_nest(split);
+    for (unsigned k = 0; k < split->depth; k++)
+        tile_op_set_integer(split->context->module, split->nest[k], TILE_ATTRIBUTE_PART, TILE_PART_OF_SUMS);
     gpu_split_compute_parts(split, &host, gpu_split_least_trips(split));
     gpu_split_build_temps(split, &host);
     gpu_split_build_parts(split, &host);

@@ -91,7 +91,11 @@ static void look_for_odd_rows(TileOp *op, void *state) {
     if (!in_rows || parameter->facts.stride[last] != bytes) return;
     for (unsigned wanted = GPU_PREDICATED_BYTES; wanted > bytes; wanted /= 2) parameter->asked_multiple |= wanted / bytes;
     int64_t multiple = parameter->facts.multiple[last];
-    if (multiple != TILE_UNKNOWN && multiple * bytes < rows->bytes) rows->bytes = (unsigned)multiple * bytes;
+    if (multiple == TILE_UNKNOWN) return;
+    if (multiple * bytes < rows->bytes) rows->bytes = (unsigned)multiple * bytes;
+    /* The layout relies on it: where rows are odd, it would move their elements in pieces. */
+    unsigned relied = multiple * bytes < GPU_PREDICATED_BYTES ? (unsigned)multiple : GPU_PREDICATED_BYTES / bytes;
+    if (relied > 1) parameter->used_multiple |= relied;
 }
 
 /* Of a thread's neighbours in the access's rows: where those are odd, fewer of a store. The layout of a load decides on the
@@ -365,17 +369,11 @@ static TileLayout rows_of(const Anchor *anchor, const TileType *tile, unsigned b
     return gpu_spread(&shape, log > threads ? gpu_least(log - threads, widest) : 0, 0, anchor->log_warps);
 }
 
-static bool is_repeated(const TileOp *op) {
-    for (const TileOp *loop = op->block->op; loop; loop = loop->block->op)
-        if (loop->id == TILE_OP_WHILE || (loop->id == TILE_OP_FOR && !tile_loop_is_of_programs(loop))) return true;
-    return false;
-}
-
 /* Is it a store of odd rows in a function whose sums or random numbers decide the layout? By that, each lane would write a piece of a sector for
  * each of a thread's neighbours; so the tile is converted to a layout in which lanes are neighbours. In a loop that takes longer
  * (measured: 0.83 to 1 times the speed; elsewhere 1.0 to 1.7 times), and long rows have exchanges between lanes there. */
 static bool is_stored_in_pieces(const Anchor *anchor, TileOp *op) {
-    return op->id == TILE_OP_STORE_TILE && anchor->neighbours && !anchor->dots.count && !is_repeated(op) &&
+    return op->id == TILE_OP_STORE_TILE && anchor->neighbours && !anchor->dots.count && !tile_op_is_repeated(op) &&
            vector_bytes(anchor->func, op) < GPU_PREDICATED_BYTES;
 }
 

@@ -273,6 +273,7 @@ static TileValue *load_picked(Gpu *gpu, GpuAccess *access) {
 }
 
 static TileValue *load_lines(Gpu *gpu, GpuAccess *access) {
+    if (gpu_is_of_odd_rows(access)) return load_elements(gpu, access, true);
     unsigned width = gpu_aligned_width(access, gpu_vector_width(access));
     bool scattered = gpu_is_scattered(access);
     TileValue *whole = gpu_is_inside(gpu, access);
@@ -411,6 +412,10 @@ static void store_some(Gpu *gpu, const GpuAccess *access, TileValue *value, Tile
 
 static void store_lines(Gpu *gpu, GpuAccess *access, TileValue *value) {
     TileValue *first = gpu_holds_first_copy(gpu, &access->layout);
+    if (gpu_is_of_odd_rows(access)) {
+        store_elements(gpu, access, value, first, true);
+        return;
+    }
     bool scattered = gpu_is_scattered(access), predicated = access->gathers || access->mask;
     unsigned width = predicated ? 1 : gpu_aligned_width(access, gpu_vector_width(access));
     TileValue *whole = predicated ? NULL : gpu_is_inside(gpu, access);

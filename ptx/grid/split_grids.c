@@ -53,7 +53,7 @@
  *         %22 = mul %20, %14 : i64
  *         %23 = add %22, %14 : i64
  *         %24 = min %m, %23 : i64
- *         %sum.1 = for %22, %24, %one, %21 : f32 (%k: i64, %sum.2: f32) {
+ *         %sum.1 = for %22, %24, %one, %21 {part = 2} : f32 (%k: i64, %sum.2: f32) {
  *           %v = load_tile %x, %k, %i {access = [index, index]} : f32
  *           %sum.3 = add %sum.2, %v : f32
  *           yield %sum.3

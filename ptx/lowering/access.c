@@ -273,7 +273,6 @@ static TileValue *load_picked(Gpu *gpu, GpuAccess *access) {
 }
 
 static TileValue *load_lines(Gpu *gpu, GpuAccess *access) {
-    if (gpu_is_of_odd_rows(access)) return load_elements(gpu, access, true);
     unsigned width = gpu_aligned_width(access, gpu_vector_width(access));
     bool scattered = gpu_is_scattered(access);
     TileValue *whole = gpu_is_inside(gpu, access);
@@ -294,7 +293,8 @@ static TileValue *load_lines(Gpu *gpu, GpuAccess *access) {
 static TileValue *lower_tile_load(Gpu *gpu, GpuAccess *access) {
     GpuTurned turned;
     if (access->gathers || access->mask) return load_picked(gpu, access);
-    if (!gpu_is_turned(access, &turned)) return load_lines(gpu, access);
+    if (!gpu_is_turned(access, &turned))
+        return gpu_is_of_odd_rows(access) ? load_elements(gpu, access, true) : load_lines(gpu, access);
     unsigned width = gpu_aligned_width(access, gpu_vector_width(access));
     TileValue *whole = gpu_and(gpu, gpu_is_inside(gpu, access), gpu_is_in_vectors(gpu, access, width));
     TileBuilder outer = gpu->b;
@@ -412,10 +412,6 @@ static void store_some(Gpu *gpu, const GpuAccess *access, TileValue *value, Tile
 
 static void store_lines(Gpu *gpu, GpuAccess *access, TileValue *value) {
     TileValue *first = gpu_holds_first_copy(gpu, &access->layout);
-    if (gpu_is_of_odd_rows(access)) {
-        store_elements(gpu, access, value, first, true);
-        return;
-    }
     bool scattered = gpu_is_scattered(access), predicated = access->gathers || access->mask;
     unsigned width = predicated ? 1 : gpu_aligned_width(access, gpu_vector_width(access));
     TileValue *whole = predicated ? NULL : gpu_is_inside(gpu, access);
@@ -441,7 +437,10 @@ static void store_lines(Gpu *gpu, GpuAccess *access, TileValue *value) {
 static void lower_tile_store(Gpu *gpu, GpuAccess *access, TileValue *value) {
     GpuTurned turned;
     if (!gpu_is_turned(access, &turned)) {
-        store_lines(gpu, access, value);
+        if (gpu_is_of_odd_rows(access))
+            store_elements(gpu, access, value, gpu_holds_first_copy(gpu, &access->layout), true);
+        else
+            store_lines(gpu, access, value);
         return;
     }
     unsigned width = gpu_aligned_width(access, gpu_vector_width(access));

@@ -4,6 +4,9 @@
 
 #include "lowering/family.h"
 
+/* Of loops (TILE_ATTRIBUTE_PART): gpu-split-grids says so, gpu-ahead unrolls them, those of sums if they compute little. */
+enum { TILE_PART_OF_SCAN = 1, TILE_PART_OF_SUMS = 2 };
+
 #define PASS(id, name, stage, input, output, needs, keeps, doc)                                                            \
     TileResult tile_pass_##id(TilePassContext *context, TileFunc *func);
 #include "ptx/passes.def"

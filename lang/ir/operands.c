@@ -130,3 +130,9 @@ bool tile_loop_is_of_programs(const TileOp *op) {
     return op->id == TILE_OP_FOR && (tile_op_integer(op, TILE_ATTRIBUTE_ONE_PROGRAM, 0) != 0 ||
                                      tile_op_integer(op, TILE_ATTRIBUTE_RESIDENT, 0) != 0);
 }
+
+bool tile_op_is_repeated(const TileOp *op) {
+    for (const TileOp *loop = op->block->op; loop; loop = loop->block->op)
+        if (loop->id == TILE_OP_WHILE || (loop->id == TILE_OP_FOR && !tile_loop_is_of_programs(loop))) return true;
+    return false;
+}

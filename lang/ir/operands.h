@@ -55,6 +55,8 @@ static inline TileValue *tile_loop_carried(const TileOp *op, unsigned i) {
 }
 /* Is it the loop over the programs of a GPU's block? */
 bool tile_loop_is_of_programs(const TileOp *op);
+/* Is the op in another loop of the function, which may execute it several times for a program? */
+bool tile_op_is_repeated(const TileOp *op);
 /* The bounds of the i-th axis of a fill. */
 static inline TileValue *tile_fill_lo(const TileOp *fill, unsigned i) {
     return tile_op_named_at(fill, TILE_OPERAND_BOUNDS, 2 * i);

@@ -373,27 +373,25 @@ static bool find_rescaled(Finder *f, unsigned i) {
 
 /* ---- all values ---- */
 
-/* The lanes of the largest tile that an iteration loads. */
-static uint64_t lanes_loaded(const TileBlock *body) {
-    uint64_t most = 0;
-    for (const TileOp *op = body->first; op; op = op->next) {
-        uint64_t lanes = op->id == TILE_OP_LOAD_TILE && tile_type_is_tile(op->results[0].type)
-                             ? (uint64_t)tile_type_lanes(op->results[0].type)
-                             : 0;
-        for (unsigned r = 0; r < op->region_count; r++) {
-            uint64_t inner = lanes_loaded(&op->regions[r]);
-            if (inner > lanes) lanes = inner;
-        }
-        if (lanes > most) most = lanes;
-    }
-    return most;
+typedef struct Loaded {
+    uint64_t most, all; /* lanes of the largest tile, and of all */
+} Loaded;
+
+static void count_loaded(TileOp *op, void *state) {
+    Loaded *loaded = state;
+    if (op->id != TILE_OP_LOAD_TILE || !tile_type_is_tile(op->results[0].type)) return;
+    uint64_t lanes = (uint64_t)tile_type_lanes(op->results[0].type);
+    loaded->all += lanes;
+    if (lanes > loaded->most) loaded->most = lanes;
 }
 
-/* Values of one shape that depend on each other are merged by a fold, others one part after the other: a part has to do
- * more than that. */
+/* Values of one shape that depend on each other are merged by a fold, others, and those that are nearly as many as what an iteration
+ * loads, one part after the other: a part has to do more than that. */
 static const char *obstacle_of_shapes(GpuMerge *merge) {
     enum { LEAST_SHARE = 16 };
-    uint64_t loaded = lanes_loaded(&merge->loop->regions[0]), most = 1;
+    uint64_t most = 1;
+    Loaded loaded = {0, 0};
+    tile_block_walk(&merge->loop->regions[0], count_loaded, &loaded);
     const TileType *first = NULL;
     merge->tiles = merge->inductions;
     for (unsigned i = 0; i < merge->count; i++) {
@@ -405,10 +403,12 @@ static const char *obstacle_of_shapes(GpuMerge *merge) {
         if (type->rank == TILE_MAX_TILE_RANK) return "the values that it carries have too many axes";
         if ((uint64_t)tile_type_lanes(type) > most) most = (uint64_t)tile_type_lanes(type);
     }
-    if (merge->tiles && merge->fold_count) return "the values that it carries differ in kind";
-    if (merge->tiles && loaded) merge->least_trips = (int64_t)((LEAST_SHARE * most + loaded - 1) / loaded);
-    if (!merge->tiles && most > 1 && LEAST_SHARE * most > loaded)
-        return "the values that it carries are nearly as many as what an iteration loads";
+    bool many = !merge->tiles && most > 1 && LEAST_SHARE * most > loaded.most;
+    uint64_t lanes = many ? loaded.all : loaded.most;
+    merge->tiles |= many;
+    if (many && !loaded.all) return "it loads nothing, and carries tiles";
+    if (merge->tiles && merge->fold_count) return "the values that it carries differ in kind, or are many";
+    if (merge->tiles && lanes) merge->least_trips = (int64_t)((LEAST_SHARE * most + lanes - 1) / lanes);
     return NULL;
 }
 

@@ -53,7 +53,7 @@
  *         %22 = mul %20, %14 : i64
  *         %23 = add %22, %14 : i64
  *         %24 = min %m, %23 : i64
- *         %sum.1 = for %22, %24, %one, %21 : f32 (%k: i64, %sum.2: f32) {
+ *         %sum.1 = for %22, %24, %one, %21 {part = 2} : f32 (%k: i64, %sum.2: f32) {
  *           %v = load_tile %x, %k, %i {access = [index, index]} : f32
  *           %sum.3 = add %sum.2, %v : f32
  *           yield %sum.3
@@ -240,8 +240,8 @@ static const char *split_scan(GpuSplit *split) {
         split->loop = scan;
         return why;
     }
-    tile_op_set_integer(module, split->loop, TILE_ATTRIBUTE_PART, 1);
-    tile_op_set_integer(module, scan, TILE_ATTRIBUTE_PART, 1);
+    tile_op_set_integer(module, split->loop, TILE_ATTRIBUTE_PART, TILE_PART_OF_SCAN);
+    tile_op_set_integer(module, scan, TILE_ATTRIBUTE_PART, TILE_PART_OF_SCAN);
     unsigned count, carried = tile_op_operands(scan, TILE_OPERAND_CARRIED, &count);
     for (unsigned i = 0; i < count; i++) tile_op_set_operand(scan, carried + i, &split->loop->results[i]);
     TileBuilder host = tile_builder_before(module, split->grid);
@@ -268,6 +268,8 @@ static int64_t count_slices(GpuSplit *split) {
 static TileOp *split_sums(GpuSplit *split) {
     TileBuilder host = tile_builder_before(split->context->module, split->grid);
     gpu_split_find_nest(split);
+    for (unsigned k = 0; k < split->depth; k++)
+        tile_op_set_integer(split->context->module, split->nest[k], TILE_ATTRIBUTE_PART, TILE_PART_OF_SUMS);
     gpu_split_compute_parts(split, &host, gpu_split_least_trips(split));
     gpu_split_build_temps(split, &host);
     gpu_split_build_parts(split, &host);

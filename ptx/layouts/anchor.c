@@ -93,7 +93,11 @@ static void look_for_odd_rows(TileOp *op, void *state) {
     if (!in_rows || parameter->facts.stride[last] != bytes) return;
     for (unsigned wanted = GPU_PREDICATED_BYTES; wanted > bytes; wanted /= 2) parameter->asked_multiple |= wanted / bytes;
     int64_t multiple = parameter->facts.multiple[last];
-    if (multiple != TILE_UNKNOWN && multiple * bytes < rows->bytes) rows->bytes = (unsigned)multiple * bytes;
+    if (multiple == TILE_UNKNOWN) return;
+    if (multiple * bytes < rows->bytes) rows->bytes = (unsigned)multiple * bytes;
+    /* The layout relies on it: where rows are odd, it would move their elements in pieces. */
+    unsigned relied = multiple * bytes < GPU_PREDICATED_BYTES ? (unsigned)multiple : GPU_PREDICATED_BYTES / bytes;
+    if (relied > 1) parameter->used_multiple |= relied;
 }
 
 /* Of a thread's neighbours in the access's rows: where those are odd, fewer of a store. The layout of a load decides on the
@@ -104,13 +108,47 @@ static unsigned vector_bytes(TileFunc *func, TileOp *op) {
     return rows.bytes < GPU_PREDICATED_BYTES ? rows.bytes : GPU_ACCESS_BYTES;
 }
 
-/* Is a tile stored along another dimension than the last, as one colour of each pixel? Neighbours of a thread then lie apart, and a
- * store that moves one of them in each lane writes fewer sectors the nearer the lanes' are. */
+/* Is a tile stored along another dimension than the last, as one colour of each pixel, or in steps? Neighbours of a thread then lie
+ * apart, and a store that moves one of them in each lane writes fewer sectors the nearer the lanes' are. */
 static void look_for_strided_store(TileOp *op, void *strided) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    int64_t step;
     if (op->id != TILE_OP_STORE_TILE || !tile_accessed_tile(op)) return;
     unsigned rank = tile_access_read(op, indices);
-    *(bool *)strided |= rank > 1 && indices[rank - 1].kind == TILE_ACCESS_INDEX && indices[rank - 2].kind == TILE_ACCESS_RANGE;
+    const TileAccessIndex *last = &indices[rank - 1];
+    bool across = rank > 1 && last->kind == TILE_ACCESS_INDEX && indices[rank - 2].kind == TILE_ACCESS_RANGE;
+    bool in_steps = last->kind == TILE_ACCESS_RANGE && tile_value_integer(last->step, &step) && step != 1;
+    *(bool *)strided |= across || in_steps;
+}
+
+typedef struct Widest {
+    int64_t lanes; /* of the largest tile */
+    unsigned bytes;
+    bool loads;
+} Widest;
+
+static void look_for_widest(TileOp *op, void *state) {
+    Widest *widest = state;
+    if (op->id != TILE_OP_STORE_TILE && !(widest->loads && op->id == TILE_OP_LOAD_TILE)) return;
+    const TileValue *tile = tile_accessed_tile(op);
+    if (!tile || tile_type_lanes(tile->type) < widest->lanes) return;
+    unsigned bytes = tile_scalar_bytes(tile->type->scalar);
+    if (bytes > widest->bytes) widest->bytes = bytes;
+}
+
+static void look_for_update(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_ATOMIC_TILE; }
+
+/* The bytes of the widest element that is stored, of tiles as large as the largest one: a thread that has more of them than a vector would
+ * store several, each far from those of other lanes, and write a part of as many sectors. Of those that are loaded too, where no order
+ * of sums follows: the first cache has the rest of their sectors, but is asked for each of them as often. Not beside updates, which wait for
+ * others (measured: sums of segments of bf16 took 1.1 times as long). */
+static unsigned widest_bytes(TileFunc *func, const GpuSurvey *survey) {
+    if (!survey->largest) return survey->least_bytes;
+    bool updates = false;
+    tile_block_walk(&func->body, look_for_update, &updates);
+    Widest widest = {tile_type_lanes(survey->largest), survey->least_bytes, !survey->combines && !survey->draws && !updates};
+    if (!survey->transposes) tile_block_walk(&func->body, look_for_widest, &widest);
+    return widest.bytes;
 }
 
 /* Where rows are odd, the lanes of a warp have neighbouring elements, or pairs of those where rows are pairs: a thread that
@@ -123,13 +161,14 @@ static unsigned log_vector_of(TileFunc *func, const GpuSurvey *survey, bool *sin
     tile_block_walk(&func->body, look_for_strided_store, &strided);
     if (strided && !survey->combines && !survey->draws && !survey->transposes) return 0;
     if (!survey->combines && !survey->draws) tile_block_walk(&func->body, look_for_odd_rows, &rows);
-    unsigned bytes = rows.bytes < GPU_PREDICATED_BYTES ? rows.bytes : GPU_ACCESS_BYTES;
+    bool odd = rows.bytes < GPU_PREDICATED_BYTES;
+    unsigned bytes = odd ? rows.bytes : GPU_ACCESS_BYTES, element = odd ? survey->least_bytes : widest_bytes(func, survey);
     /* Of elements of 16 bits, pairs in lanes that are neighbours took longer (0.87 to 0.94 times the speed), those of 32 bits less
      * (1.1 to 1.8 times). */
     bool words = survey->least_bytes >= sizeof(uint32_t);
     *singles = words && !survey->combines && !survey->draws && !survey->transposes && gpu_moves_singles(&func->body);
     if (*singles) bytes = 0;
-    return bytes > survey->least_bytes ? gpu_floor_log2(bytes / survey->least_bytes) : 0;
+    return bytes > element ? gpu_floor_log2(bytes / element) : 0;
 }
 
 /* Of a tile that has fewer vectors than there are threads, each thread has a shorter one: otherwise some threads would
@@ -342,17 +381,11 @@ static TileLayout rows_of(const Anchor *anchor, const TileType *tile, unsigned b
     return gpu_spread(&shape, log > threads ? gpu_least(log - threads, widest) : 0, 0, anchor->log_warps);
 }
 
-static bool is_repeated(const TileOp *op) {
-    for (const TileOp *loop = op->block->op; loop; loop = loop->block->op)
-        if (loop->id == TILE_OP_WHILE || (loop->id == TILE_OP_FOR && !tile_loop_is_of_programs(loop))) return true;
-    return false;
-}
-
 /* Is it a store of odd rows in a function whose sums or random numbers decide the layout? By that, each lane would write a piece of a sector for
  * each of a thread's neighbours; so the tile is converted to a layout in which lanes are neighbours. In a loop that takes longer
  * (measured: 0.83 to 1 times the speed; elsewhere 1.0 to 1.7 times), and long rows have exchanges between lanes there. */
 static bool is_stored_in_pieces(const Anchor *anchor, TileOp *op) {
-    return op->id == TILE_OP_STORE_TILE && anchor->neighbours && !anchor->dots.count && !is_repeated(op) &&
+    return op->id == TILE_OP_STORE_TILE && anchor->neighbours && !anchor->dots.count && !tile_op_is_repeated(op) &&
            vector_bytes(anchor->func, op) < GPU_PREDICATED_BYTES;
 }
 

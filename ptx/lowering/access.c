@@ -293,7 +293,8 @@ static TileValue *load_lines(Gpu *gpu, GpuAccess *access) {
 static TileValue *lower_tile_load(Gpu *gpu, GpuAccess *access) {
     GpuTurned turned;
     if (access->gathers || access->mask) return load_picked(gpu, access);
-    if (!gpu_is_turned(access, &turned)) return load_lines(gpu, access);
+    if (!gpu_is_turned(access, &turned))
+        return gpu_is_of_odd_rows(access) ? load_elements(gpu, access, true) : load_lines(gpu, access);
     unsigned width = gpu_aligned_width(access, gpu_vector_width(access));
     TileValue *whole = gpu_and(gpu, gpu_is_inside(gpu, access), gpu_is_in_vectors(gpu, access, width));
     TileBuilder outer = gpu->b;
@@ -436,7 +437,10 @@ static void store_lines(Gpu *gpu, GpuAccess *access, TileValue *value) {
 static void lower_tile_store(Gpu *gpu, GpuAccess *access, TileValue *value) {
     GpuTurned turned;
     if (!gpu_is_turned(access, &turned)) {
-        store_lines(gpu, access, value);
+        if (gpu_is_of_odd_rows(access))
+            store_elements(gpu, access, value, gpu_holds_first_copy(gpu, &access->layout), true);
+        else
+            store_lines(gpu, access, value);
         return;
     }
     unsigned width = gpu_aligned_width(access, gpu_vector_width(access));

@@ -59,6 +59,9 @@ unsigned gpu_vector_width(const GpuAccess *access);
 /* The width of vectors that have a predicate each; 1: there are none. Rows of many lengths consist of vectors of 8 bytes
  * that do not consist of longer ones; others of pairs of 16 bits. Asks for the facts. */
 unsigned gpu_predicated_width(const GpuAccess *access, unsigned width);
+/* Do several rows follow one another without gaps, of a length that is odd? Then no question is asked of them, whose branches would wait
+ * for one another's loads: elements are accessed one by one. Asks for the facts. */
+bool gpu_is_of_odd_rows(const GpuAccess *access);
 /* The width of vectors of an access with gathers or a mask: rows that lie anywhere, but each contiguous. Asks for the
  * facts. */
 unsigned gpu_picked_width(GpuAccess *access);

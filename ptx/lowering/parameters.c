@@ -31,6 +31,7 @@ static void add_tensor(Gpu *gpu, TileValue *old, const TileParameter *parameter)
     added->readonly = parameter->readonly;
     added->asked_map = parameter->asked_map;
     added->asked_multiple = parameter->asked_multiple;
+    added->used_multiple = parameter->used_multiple;
     for (unsigned d = 0; d < old->type->rank; d++) tensor->extent[d] = add_part(gpu, parameter, TILE_ROLE_EXTENT, d);
     for (unsigned d = 0; d < old->type->rank; d++) tensor->stride[d] = add_part(gpu, parameter, TILE_ROLE_STRIDE, d);
     tile_map_set(&gpu->tensors, old, tensor);
@@ -95,6 +96,8 @@ void gpu_report_uses(const Gpu *gpu) {
         TileParameter *parameter = &kernel->parameters[own->argument];
         parameter->used_stride |= own->used_stride;
         parameter->asked_stride |= own->asked_stride;
+        parameter->used_dense |= own->used_dense;
+        parameter->asked_dense |= own->asked_dense;
         parameter->used_narrow |= own->used_narrow;
         parameter->asked_narrow |= own->asked_narrow;
         parameter->used_map |= own->used_map;

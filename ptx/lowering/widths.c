@@ -82,6 +82,25 @@ unsigned gpu_predicated_width(const GpuAccess *access, unsigned width) {
     return multiple != TILE_UNKNOWN && multiple < width ? (unsigned)multiple : width;
 }
 
+/* In loops only tiles of one row, of 16 bits, of which a branch makes words, and so waits for its loads: what is computed for each element
+ * of others, addresses and masks, is in registers together (measured: 246 of a thread in a softmax that loads three tiles). */
+bool gpu_is_of_odd_rows(const GpuAccess *access) {
+    TileParameter *parameter = access->tensor->parameter;
+    unsigned last = access->rank - 1, bytes = tile_scalar_bytes(access->type->scalar);
+    if (access->rank == 1 || access->flat || access->gathers || access->mask || gpu_is_scattered(access)) return false;
+    if (bytes >= GPU_PREDICATED_BYTES || parameter->facts.stride[last] != bytes) return false;
+    if ((access->type->rank > 1 || bytes != sizeof(uint16_t)) && tile_op_is_repeated(access->op)) return false;
+    bool one = true; /* row, or several */
+    for (unsigned d = 0; d < last; d++) one &= is_first(&access->dimensions[d]);
+    if (one) return false;
+    parameter->asked_multiple |= 2;
+    if (parameter->facts.multiple[last] != 1) return false;
+    parameter->asked_dense |= 1u << (last - 1);
+    if (!(parameter->facts.dense >> (last - 1) & 1)) return false;
+    parameter->used_dense |= 1u << (last - 1);
+    return true;
+}
+
 TileValue *gpu_is_whole_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width) {
     const GpuDimension *unit = gpu_unit_dimension(access);
     TileValue *bounds = gpu_binary(gpu, TILE_OP_OR, unit->lo, unit->hi);

@@ -11,15 +11,8 @@
 #include "ptx/target/map.h"
 #include "ptx/target/multiply_adds.h"
 
-enum {
-    UNKNOWN_TRIPS = 8,
-    SECTOR_BYTES = 32,
-    VECTOR_BYTES = 16,
-    PREDICATED_BYTES = 8,
-    SHARED_BYTES_CYCLE = 128,
-    OPERATIONS_CYCLE = 128, /* lanes, of f32 */
-    SCHEDULERS = 4,
-};
+enum { UNKNOWN_TRIPS = 8, SECTOR_BYTES = 32, VECTOR_BYTES = 16, PREDICATED_BYTES = 8, SHARED_BYTES_CYCLE = 128, SCHEDULERS = 4 };
+enum { OPERATIONS_CYCLE = 128 /* lanes, of f32 */ };
 
 /* Cycles until a result can be used, beyond those of issuing. */
 enum { OF_OPERATION = 4, OF_MEMORY = 700, OF_EXCHANGE = 30, OF_BARRIER = 80, OF_CHANNEL = 30, OF_BEGINNING = 300, OF_PUT = 300 };
@@ -34,8 +27,7 @@ enum { GROUP_WARPS = 4, GROUP_ROWS = 64, OF_PRODUCTS = 160, OF_SLOT = 190 };
 enum { OF_ITERATION = 100, OF_OWN_ITERATION = 40 };
 enum { OF_VECTOR = 5, OF_ELEMENT = 12, OF_COPIED_ELEMENT = 70, OF_COPIED_WORD = 8, OF_TURNED_WORD = 6, OF_MOVE = 4, OF_UPDATE = 16, OF_PROGRAM = 50, OF_KEYS = 110 };
 
-/* Slots that products read, on average, where those of one iteration stay under way until the next one's have begun. */
-static const double HELD_IN_TURN = 1.3;
+static const double HELD_IN_TURN = 1.3; /* slots that products read, on average, where those of one iteration stay under way until the next one's have begun */
 
 typedef struct Walk {
     const TilePtxTarget *target;
@@ -492,30 +484,44 @@ static double run_region(Walk *walk, const TileBlock *block, double begin, doubl
     return end;
 }
 
-static double trips_of(Walk *walk, const TileOp *loop) {
-    int64_t lo, length, step;
-    TileValue *induction = loop->regions[0].arguments[0];
-    if (tile_loop_is_of_programs(loop)) {
-        gpu_number_set(&walk->numbers, induction, walk->program);
-        return 1;
-    }
-    if (!gpu_number_get(&walk->numbers, tile_op_named(loop, TILE_OPERAND_STEP), &step) || step < 1)
-        return UNKNOWN_TRIPS;
-    const TileValue *first = tile_op_named(loop, TILE_OPERAND_LO);
-    if (!gpu_number_get(&walk->numbers, first, &lo) ||
-        !gpu_number_length(&walk->numbers, first, tile_op_named(loop, TILE_OPERAND_HI), &length))
-        return step > 1 ? ceil((double)GPU_UNKNOWN_LENGTH / (double)step) : UNKNOWN_TRIPS;
-    int64_t trips = length > 0 ? (length + step - 1) / step : 0;
-    walk->numbers.parts[induction->number] = walk->numbers.parts[first->number];
-    walk->numbers.sources[induction->number] = walk->numbers.sources[first->number];
-    gpu_number_set(&walk->numbers, induction, lo + trips / 2 * step);
-    return (double)trips;
-}
-
 static bool multiplies(const TileBlock *body) {
     for (const TileOp *op = body->first; op; op = op->next)
         if (op->id == TILE_OP_DOT && gpu_dot_is_mma(op)) return true;
     return false;
+}
+
+/* How often a loop runs, and its induction variable in the middle of the whole iterations and in the last one, which may be `partial`. */
+typedef struct Trips {
+    double count;
+    int64_t middle, last;
+    bool known, partial;
+} Trips;
+
+static Trips trips_of(Walk *walk, const TileOp *loop) {
+    int64_t lo, length, step;
+    const TileValue *induction = loop->regions[0].arguments[0], *first = tile_op_named(loop, TILE_OPERAND_LO);
+    if (tile_loop_is_of_programs(loop)) return (Trips){1, walk->program, walk->program, true, false};
+    bool stepped = gpu_number_get(&walk->numbers, tile_op_named(loop, TILE_OPERAND_STEP), &step) && step >= 1;
+    if (!stepped || !gpu_number_get(&walk->numbers, first, &lo) || !gpu_number_length(&walk->numbers, first, tile_op_named(loop, TILE_OPERAND_HI), &length))
+        return (Trips){.count = stepped && step > 1 ? ceil((double)GPU_UNKNOWN_LENGTH / (double)step) : UNKNOWN_TRIPS};
+    int64_t trips = length > 0 ? (length + step - 1) / step : 0;
+    bool partial = trips > 1 && length % step && !multiplies(&loop->regions[0]);
+    walk->numbers.parts[induction->number] = walk->numbers.parts[first->number];
+    walk->numbers.sources[induction->number] = walk->numbers.sources[first->number];
+    return (Trips){(double)trips, lo + (trips - partial) / 2 * step, lo + (trips - 1) * step, true, partial};
+}
+
+/* The cycles of an iteration, on average. The last one moves and computes what it has; the code is the same. */
+static double do_iterations(Walk *walk, const TileOp *loop, double begin, Trips trips) {
+    const TileBlock *body = &loop->regions[0];
+    if (trips.known) gpu_number_set(&walk->numbers, body->arguments[0], trips.middle);
+    double whole = run_region(walk, body, begin, trips.count - trips.partial) - begin, code = walk->work->code, last = whole;
+    if (trips.partial) {
+        gpu_number_set(&walk->numbers, body->arguments[0], trips.last);
+        last = run_region(walk, body, begin, 1) - begin;
+        walk->work->code = code;
+    }
+    return whole + (trips.count > 0 ? (last - whole) / trips.count : 0);
 }
 
 /* Iterations of a loop follow one another at least so far apart that what they copy ahead arrives. A loop waits for its
@@ -526,12 +532,13 @@ static double do_for(Walk *walk, const TileOp *loop, double begin) {
     begin = ready_operands(walk, loop, begin);
     /* Products that take what an earlier loop gave wait for it once, not in each iteration. */
     if (multiplies(&loop->regions[0])) begin = most(begin, walk->looped);
-    double trips = trips_of(walk, loop);
+    Trips runs = trips_of(walk, loop);
+    double trips = runs.count;
     for (unsigned i = 0; i < loop->result_count; i++) walk->carried += registers_of(walk, &loop->results[i]);
     walk->copied = walk->slots = 0;
     walk->flows = false;
     walk->loops += !tile_loop_is_of_programs(loop);
-    double body = run_region(walk, &loop->regions[0], begin, trips) - begin;
+    double body = do_iterations(walk, loop, begin, runs);
     double fill = walk->slots > 0 ? OF_MEMORY + walk->copied / GPU_PORT_BYTES_CYCLE : 0;
     if (walk->flows) walk->fill = most(walk->fill, fill);
     if (walk->slots > 1 && walk->work->uses_sums)

@@ -42,9 +42,10 @@
 #include "lowering/memory.h"
 #include "ptx/passes.h"
 
-/* A thread with 64 bytes in flight needs no more from other iterations. Elements are registers, which all iterations that
+/* A thread with 64 bytes in flight needs no more from other iterations; one whose iterations have more than LIGHT_OPS, or that no other loop
+ * begins again, none if it has 16. Elements are registers, which all iterations that
  * are in flight need at once. */
-enum { ENOUGH_BYTES = 64, FEW_BYTES = 16, MOST_ELEMENTS = 64, MOST_TOGETHER = 8, MOST_OPS = 96, MOST_CARRIED = 16, LARGEST_STEP = 1 << 20 };
+enum { ENOUGH_BYTES = 64, FEW_BYTES = 16, LIGHT_OPS = 16, MOST_ELEMENTS = 64, MOST_TOGETHER = 8, MOST_OPS = 96, MOST_CARRIED = 16, LARGEST_STEP = 1 << 20 };
 
 typedef struct Ahead {
     TilePassContext *context;
@@ -103,10 +104,18 @@ static bool look(Ahead *a) {
     return true;
 }
 
+/* Is it in another loop, which begins it again and again, each time with loads that nothing precedes? */
+static bool is_nested(const TileOp *loop) {
+    const TileOp *outer = loop->block->op;
+    return outer && outer->id == TILE_OP_FOR && !tile_loop_is_of_programs(outer);
+}
+
 /* How many iterations have enough bytes in flight; 1: one has. */
 static unsigned iterations_together(const Ahead *a) {
     unsigned together = 1;
-    if (!a->bytes || a->bytes >= FEW_BYTES) return 1;
+    bool light = is_nested(a->loop) && a->ops <= LIGHT_OPS;
+    if (!light && tile_op_integer(a->loop, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OF_SUMS) return 1;
+    if (!a->bytes || a->bytes >= (light ? ENOUGH_BYTES : FEW_BYTES)) return 1;
     while (together < MOST_TOGETHER && a->bytes * together < ENOUGH_BYTES && a->elements * together * 2 <= MOST_ELEMENTS &&
            a->ops * together * 2 <= MOST_OPS)
         together *= 2;

@@ -259,7 +259,7 @@ static void copy_partial_chunks(Copy *copy) {
     unsigned size = tile_scalar_bytes(copy->tile.scalar);
     uint32_t count = tile_layout_registers(&copy->access.layout) * size / TILE_CHUNK_BYTES;
     bool once = !gpu_holds_first_copy(copy->gpu, &copy->access.layout);
-    if (size == WORD && once && !copy->gpu->func->registers && count && count <= MOST_CHUNKS) {
+    if (size == WORD && once && count && count <= MOST_CHUNKS) {
         copy_each_chunk(copy);
         return;
     }

@@ -34,6 +34,10 @@ enum { GROUP_WARPS = 4, GROUP_ROWS = 64, OF_PRODUCTS = 160, OF_SLOT = 190 };
 enum { OF_ITERATION = 100, OF_OWN_ITERATION = 40 };
 enum { OF_VECTOR = 5, OF_ELEMENT = 12, OF_COPIED_ELEMENT = 70, OF_COPIED_WORD = 8, OF_TURNED_WORD = 6, OF_MOVE = 4, OF_UPDATE = 16, OF_PROGRAM = 50, OF_KEYS = 110 };
 
+/* That each warp issues in an iteration for scalars: a quotient, by a number that is not known; the bounds along an axis of a tile of words
+ * that is not whole or whose rows are of several axes. */
+enum { OF_QUOTIENT = 25, OF_BOUNDS = 40 };
+
 /* Slots that products read, on average, where those of one iteration stay under way until the next one's have begun. */
 static const double HELD_IN_TURN = 1.3;
 
@@ -142,10 +146,11 @@ static double instructions_of(const TileOp *op) {
     return count ? count : 1;
 }
 
-/* Scalars are computed once for a warp, by another unit, beside the tiles. */
+/* Scalars are computed once for a warp, by another unit, beside the tiles, but quotients. */
 static double do_elementwise(Walk *walk, const TileOp *op, double begin) {
     const TileType *type = op->results[0].type;
-    if (!tile_type_is_tile(type)) return issue(walk, op, begin, 0, OF_OPERATION);
+    bool quotient = (op->id == TILE_OP_DIV || op->id == TILE_OP_REM) && walk->loops && !tile_value_def(tile_op_operand(op, 1), TILE_OP_CONST);
+    if (!tile_type_is_tile(type)) return issue(walk, op, begin, quotient ? OF_QUOTIENT : 0, OF_OPERATION);
     double width = tile_scalar_bits(type->scalar) == 64 ? 2 : 1;
     double keys = op->id == TILE_OP_RAND ? OF_KEYS : 0; /* of the rounds, which each thread computes once */
     return issue(walk, op, begin, width * instructions_of(op) * elements_of(walk, type) + keys, OF_OPERATION);
@@ -262,6 +267,7 @@ static double do_copied(Walk *walk, const TileOp *op, double begin, const Piece 
                           : turned       ? elements_of(walk, tile) * (piece->whole ? OF_TURNED_WORD : OF_COPIED_WORD + OF_TURNED_WORD)
                           : piece->whole ? piece->vectors * OF_VECTOR
                                          : elements_of(walk, tile) * (words ? OF_COPIED_WORD : OF_COPIED_ELEMENT);
+    if (words && !gpu_by_map(op) && (!piece->whole || tile->rank > 2)) instructions += tile->rank * OF_BOUNDS;
     return issue(walk, op, begin, instructions, slots > 1 ? OF_CHANNEL : OF_MEMORY + OF_BARRIER);
 }
 

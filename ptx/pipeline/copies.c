@@ -371,7 +371,7 @@ static void build_clear(TileBuilder *b, const TileOp *load, TileValue *place) {
 
 /* Loads clear, or behind gpu-channels what waits for their slots. */
 bool gpu_products_stay(const TileFunc *func, const TileOp *loop) {
-    bool needed = gpu_turns(func) > 1 || func->threads == TILE_WARPGROUP_THREADS, multiplies = false;
+    bool needed = gpu_turns(func) > 1, multiplies = false;
     for (const TileOp *op = loop->regions[0].first; op; op = op->next) {
         needed |= op->id == TILE_OP_CLEAR_TILE || tile_op_get(op, TILE_ATTRIBUTE_CLEARS);
         if (op->id != TILE_OP_DOT) continue;

@@ -147,8 +147,8 @@ static bool is_multiplied_only(const TileOp *release) {
 }
 
 /* The products of an iteration stay under way until those of the next one have begun: while the warps wait for a slot, clear a part of
- * it, and begin them, the tensor cores have something to do, which other warpgroups do not give them where there are none, where
- * programs take turns, or where all of them compute a part of what each multiplies. */
+ * it, and begin them, the tensor cores have something to do, which other warpgroups do not give them where programs
+ * take turns, or where all of them compute a part of what each multiplies. */
 static bool try_overlap(TilePassContext *context, TileOp *loop, const char **error) {
     bool put = false;
     unsigned count = tile_loop_is_of_programs(loop) ? 0 : count_dots(loop, &put);

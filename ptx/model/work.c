@@ -256,7 +256,7 @@ static double instructions_of_reading(const Walk *walk, const TileOp *load, cons
 }
 
 /* Copies run beside the products: they take a share of an iteration's time only if they come too late. */
-static double do_copied(Walk *walk, const TileOp *op, double begin, const Piece *piece, const TileType *tile) {
+static double do_copied(Walk *walk, const TileOp *op, double begin, const Piece *piece, const TileType *tile, double bounds) {
     int64_t slots = tile_op_integer(op, TILE_ATTRIBUTE_LATENCY, 0) + 1;
     walk->work->shared += (double)slots * lanes_of(tile) * (double)tile_scalar_bytes(tile->scalar);
     walk->copied += slots > 1 ? piece->bytes : 0;
@@ -267,8 +267,7 @@ static double do_copied(Walk *walk, const TileOp *op, double begin, const Piece 
                           : turned       ? elements_of(walk, tile) * (piece->whole ? OF_TURNED_WORD : OF_COPIED_WORD + OF_TURNED_WORD)
                           : piece->whole ? piece->vectors * OF_VECTOR
                                          : elements_of(walk, tile) * (words ? OF_COPIED_WORD : OF_COPIED_ELEMENT);
-    if (words && !gpu_by_map(op) && (!piece->whole || tile->rank > 2)) instructions += tile->rank * OF_BOUNDS;
-    return issue(walk, op, begin, instructions, slots > 1 ? OF_CHANNEL : OF_MEMORY + OF_BARRIER);
+    return issue(walk, op, begin, instructions + bounds, slots > 1 ? OF_CHANNEL : OF_MEMORY + OF_BARRIER);
 }
 
 /* What is loaded for each sum comes with the share of the memory that a multiprocessor has. A value and its address take a register
@@ -283,15 +282,30 @@ static void count_awaited(Walk *walk, const TileType *tile, const Piece *piece) 
     walk->work->awaited = most(walk->work->awaited, awaited);
 }
 
+static bool feeds_products_only(const TileValue *value) {
+    for (const TileUse *use = value->first_use; use; use = use->next)
+        if (use->user->id != TILE_OP_DOT && !((use->user->id == TILE_OP_FILL || use->user->id == TILE_OP_RESHAPE) &&
+                                              feeds_products_only(&use->user->results[0])))
+            return false;
+    return true;
+}
+
+/* Bounds of words that products by multiply-adds take, in each iteration. */
+static double instructions_of_bounds(const Walk *walk, const Piece *piece, const TileType *tile) {
+    bool words = tile_scalar_bytes(tile->scalar) >= 4 && walk->loops;
+    return words && (!piece->whole || tile->rank > 2) ? tile->rank * OF_BOUNDS : 0;
+}
+
 static double do_load(Walk *walk, const TileOp *op, double begin) {
     const TileType *tile = op->results[0].type;
     if (!tile_type_is_tile(tile)) return issue(walk, op, begin, 0, OF_MEMORY);
     Piece piece = look_at_access(walk, op, tile);
     count_bytes(walk, op, &piece);
     bool ahead = tile_op_get(op, TILE_ATTRIBUTE_LATENCY) != NULL;
-    if (gpu_load_is_copied(op) || ahead) return do_copied(walk, op, begin, &piece, tile);
+    double bounds = !gpu_by_map(op) && feeds_products_only(&op->results[0]) ? instructions_of_bounds(walk, &piece, tile) : 0;
+    if (gpu_load_is_copied(op) || ahead) return do_copied(walk, op, begin, &piece, tile, bounds);
     if (walk->loops == 0 && tile->rank > 1) count_awaited(walk, tile, &piece);
-    return issue(walk, op, begin, instructions_of_access(walk, &piece, tile), OF_MEMORY);
+    return issue(walk, op, begin, instructions_of_access(walk, &piece, tile) + bounds, OF_MEMORY);
 }
 
 static double do_store(Walk *walk, const TileOp *op, double begin) {
@@ -462,14 +476,6 @@ static double do_dot(Walk *walk, const TileOp *dot, double begin) {
 }
 
 /* ---- shapes ---- */
-
-static bool feeds_products_only(const TileValue *value) {
-    for (const TileUse *use = value->first_use; use; use = use->next)
-        if (use->user->id != TILE_OP_DOT && !((use->user->id == TILE_OP_FILL || use->user->id == TILE_OP_RESHAPE) &&
-                                              feeds_products_only(&use->user->results[0])))
-            return false;
-    return true;
-}
 
 static double do_shape(Walk *walk, const TileOp *op, double begin) {
     bool moves = op->id == TILE_OP_PERMUTE || op->id == TILE_OP_SLICE || op->id == TILE_OP_CAT;

@@ -417,12 +417,11 @@ static double smooth_most(double a, double b) {
     return pow(pow(a, sharpness) + pow(b, sharpness), 1 / sharpness);
 }
 
-/* A warpgroup waits for its products before it begins those of the next iteration, unless they stay under way until then. Meanwhile
- * others' are under way. Where a loop computes with the sums, chains of ops say when. */
+/* A warpgroup waits for its products before it begins those of the next iteration, unless programs take turns. Meanwhile others'
+ * are under way. Where a loop computes with the sums, chains of ops say when. */
 static double cycles_of_groups(const Walk *walk, const TileOp *dot, double cycles) {
     double groups = most(1, walk->warps / GROUP_WARPS);
-    bool stay = dot->block->op && gpu_products_stay(walk->numbers.func, dot->block->op);
-    bool waits = !(stay || walk->turns) || gpu_operand_is_computed(dot, 0);
+    bool waits = !walk->turns || gpu_operand_is_computed(dot, 0);
     if (walk->work->uses_sums) return cycles;
     return most(most(cycles, OF_SLOT), waits ? cycles / groups + OF_PRODUCTS : 0);
 }
@@ -546,7 +545,7 @@ static double do_for(Walk *walk, const TileOp *loop, double begin) {
     if (walk->flows) walk->fill = most(walk->fill, fill);
     if (walk->slots > 1 && walk->work->uses_sums)
         walk->work->instructions += walk->times * trips * walk->warps * (walk->flows ? OF_ITERATION : OF_OWN_ITERATION);
-    double held = walk->turns || gpu_products_stay(walk->numbers.func, loop) ? HELD_IN_TURN : 1;
+    double held = walk->turns ? HELD_IN_TURN : 1;
     double end =
         begin + (walk->flows ? 0 : fill) + trips * (walk->slots > 1 ? most(body, fill / (walk->slots - held)) : body);
     walk->loops -= !tile_loop_is_of_programs(loop);

@@ -369,20 +369,6 @@ static void build_clear(TileBuilder *b, const TileOp *load, TileValue *place) {
     if (count) tile_build_op(b, TILE_OP_CLEAR_TILE, operands, 1 + 2 * count, &attribute, 1, NULL, 0);
 }
 
-/* Loads clear, or behind gpu-channels what waits for their slots. */
-bool gpu_products_stay(const TileFunc *func, const TileOp *loop) {
-    bool needed = gpu_turns(func) > 1, multiplies = false;
-    for (const TileOp *op = loop->regions[0].first; op; op = op->next) {
-        needed |= op->id == TILE_OP_CLEAR_TILE || tile_op_get(op, TILE_ATTRIBUTE_CLEARS);
-        if (op->id != TILE_OP_DOT) continue;
-        const TileValue *sum = tile_op_named(op, TILE_OPERAND_SUM);
-        if (!gpu_dot_is_wgmma(op) || gpu_dot_promotes(op) || gpu_operand_is_computed(op, 0)) return false;
-        if (sum->op || sum->block != op->block) return false; /* one that begins anew, or goes on from another product */
-        multiplies = true;
-    }
-    return needed && multiplies;
-}
-
 static void drop_fills(TileValue *value) {
     for (TileUse *use = value->first_use, *next; use; use = next) {
         next = use->next;

@@ -54,9 +54,6 @@ bool gpu_is_zero(const TileValue *value);
 /* Builds an op without operands and results. */
 void gpu_build_plain(TileBuilder *b, TileOpId id);
 void gpu_build_wait(TileBuilder *b, int64_t pending);
-/* Do products by wgmma of this loop stay under way until those of its next iteration have begun? So it is where nothing else keeps the
- * tensor cores busy meanwhile: programs take turns, or slots are cleared in part before they are multiplied. */
-bool gpu_products_stay(const TileFunc *func, const TileOp *loop);
 /* How many programs a block has in hand at a time. */
 static inline int64_t gpu_turns(const TileFunc *func) { return func->turns > 1 ? func->turns : 1; }
 /* Builds a buffer of shared memory with so many slots; `type` is that of pointers into it. */

@@ -139,20 +139,20 @@ static unsigned count_dots(const TileOp *loop, bool *put) {
     return count;
 }
 
-/* Is the slot read by nothing but products? What clears a part of it is done before. */
+/* Is the slot read by nothing but products? */
 static bool is_multiplied_only(const TileOp *release) {
     for (const TileUse *use = tile_op_operand(release, 0)->first_use; use; use = use->next)
-        if (use->user != release && use->user->id != TILE_OP_CLEAR_TILE && (use->user->id != TILE_OP_SHARED_TILE || !gpu_stays_shared(use->user))) return false;
+        if (use->user != release && (use->user->id != TILE_OP_SHARED_TILE || !gpu_stays_shared(use->user))) return false;
     return true;
 }
 
-/* The products of an iteration stay under way until those of the next one have begun: while the warps wait for a slot, clear a part of
- * it, and begin them, the tensor cores have something to do, which other warpgroups do not give them where programs
- * take turns, or where all of them compute a part of what each multiplies. */
+/* The products of an iteration stay under way until those of the next one have begun: while the warps wait for a slot and
+ * begin them, the tensor cores have something to do, which other warpgroups do not give them where programs take turns, or where
+ * all of them compute a part of what each multiplies. */
 static bool try_overlap(TilePassContext *context, TileOp *loop, const char **error) {
     bool put = false;
     unsigned count = tile_loop_is_of_programs(loop) ? 0 : count_dots(loop, &put);
-    if (!count || !(put || gpu_products_stay(tile_op_func(loop), loop))) return false;
+    if (!count || !(put || gpu_turns(tile_op_func(loop)) > 1)) return false;
     for (TileOp *op = loop->regions[0].first; op; op = op->next) {
         if (op->id == TILE_OP_CHANNEL_RELEASE && is_multiplied_only(op))
             tile_op_set_integer(context->module, op, TILE_ATTRIBUTE_PENDING, 1);

@@ -249,14 +249,14 @@ static int64_t cleared_together(const TileOp *clear, const GpuSharedTile *tile) 
     return rows && tile->row_bytes % TILE_CHUNK_BYTES == 0 ? TILE_CHUNK_BYTES / tile_scalar_bytes(tile->scalar) : 1;
 }
 
-/* Clears so many lanes from the first one of a chunk on, whose place in the tile is given, if they are outside. */
-static void clear_lanes(Gpu *gpu, const TileOp *clear, const GpuSharedTile *tile, TileValue *const *at, int64_t lanes) {
+/* Clears so many lanes from the first one of a chunk on, whose place in the tile is given, if they are outside or all are. */
+static void clear_lanes(Gpu *gpu, const TileOp *clear, const GpuSharedTile *tile, TileValue *const *at, int64_t lanes, bool all) {
     TileValue *to = gpu_element_address(gpu, tile, gpu_value(gpu, tile_op_operand(clear, 0)), at[0], at[1]);
     const TileType *type = tile_type_vector(gpu->module->context, tile->scalar, (uint32_t)lanes, false);
     TileBuilder outer;
-    TileOp *branch = gpu_begin_branch(gpu, is_outside(gpu, clear, at), &outer);
+    TileOp *branch = all ? NULL : gpu_begin_branch(gpu, is_outside(gpu, clear, at), &outer);
     tile_build_store(&gpu->b, tile_build_bits(&gpu->b, type, 0), to, NULL, lanes * tile_scalar_bytes(tile->scalar));
-    gpu_end_branch(gpu, branch, &outer);
+    if (branch) gpu_end_branch(gpu, branch, &outer);
 }
 
 /* Is the tile read by instructions alone that take it from there as their first operand, of which each warpgroup reads rows of
@@ -300,22 +300,47 @@ static void find_place(Gpu *gpu, const GpuSharedTile *tile, TileValue *number, i
     at[columns] = gpu_binary(gpu, TILE_OP_ADD, gpu_binary(gpu, TILE_OP_MUL, block, rows), gpu_binary(gpu, TILE_OP_REM, own, rows));
 }
 
-/* Neighbouring threads have neighbours of a row. The block asks once whether there is a lane outside: in most kernels there
- * seldom is, but where rows of an image are shorter than a tile each iteration has some. */
-static void clear_in_loop(Gpu *gpu, TileOp *op, const GpuSharedTile *tile, int64_t groups, bool columns) {
-    int64_t lanes = cleared_together(op, tile), count = tile->shape.extent[1] / lanes * tile->shape.extent[0] / groups,
-            threads = gpu->func->threads / groups;
+/* What is cleared by one op: how its threads share it out. */
+typedef struct Clearing {
+    TileOp *op;
+    GpuSharedTile tile;
+    int64_t groups; /* warpgroups that clear a part of their own each */
+    bool columns;   /* these are columns */
+    bool rows;      /* whole rows are cleared, which lie one after the other in a part */
+} Clearing;
+
+/* Clears chunks of the tile, or of the warpgroup's part of it, from one number to another. */
+static void clear_in_loop(Gpu *gpu, const Clearing *clearing, TileValue *from, TileValue *to) {
+    int64_t lanes = cleared_together(clearing->op, &clearing->tile), threads = gpu->func->threads / clearing->groups;
     TileBuilder outer = gpu->b, *b = &gpu->b;
     TileValue *thread = tile_op_result(tile_build_op(&outer, TILE_OP_HERE, &gpu->thread, 1, NULL, 0, NULL, 1), 0), *at[2];
-    if (groups > 1) thread = tile_build_binary(&outer, TILE_OP_AND, thread, tile_build_i64(&outer, threads - 1));
-    TileOp *loop = tile_build_for(&outer, thread, tile_build_i64(&outer, count), tile_build_i64(&outer, threads), NULL, 0);
+    if (clearing->groups > 1) thread = tile_build_binary(&outer, TILE_OP_AND, thread, tile_build_i64(&outer, threads - 1));
+    if (from) thread = tile_build_binary(&outer, TILE_OP_ADD, from, thread);
+    TileOp *loop = tile_build_for(&outer, thread, to, tile_build_i64(&outer, threads), NULL, 0);
     tile_op_set_integer(gpu->module, loop, TILE_ATTRIBUTE_DIVERGENT, 1);
     b->block = &loop->regions[0];
     b->before = NULL;
-    find_place(gpu, tile, loop->regions[0].arguments[0], lanes, groups, columns, at);
-    clear_lanes(gpu, op, tile, at, lanes);
+    find_place(gpu, &clearing->tile, loop->regions[0].arguments[0], lanes, clearing->groups, clearing->columns, at);
+    clear_lanes(gpu, clearing->op, &clearing->tile, at, lanes, clearing->rows);
     tile_build_end(b, TILE_OP_YIELD, NULL, 0);
     gpu->b = outer;
+}
+
+/* Neighbouring threads have neighbours of a row. The block asks once whether there is a lane outside: in most kernels there
+ * seldom is, but where rows of an image are shorter than a tile each iteration has some: a few whole rows, in front and behind. */
+static void clear_outside(Gpu *gpu, const Clearing *clearing) {
+    const TileLayoutShape *shape = &clearing->tile.shape;
+    int64_t of_row = shape->extent[1] / cleared_together(clearing->op, &clearing->tile);
+    if (!clearing->rows) {
+        clear_in_loop(gpu, clearing, NULL, gpu_i64(gpu, of_row * shape->extent[0] / clearing->groups));
+        return;
+    }
+    of_row /= clearing->columns ? clearing->groups : 1;
+    TileValue *zero = gpu_i64(gpu, 0), *rows = gpu_i64(gpu, shape->extent[0]), *chunks = gpu_i64(gpu, of_row);
+    TileValue *lo = gpu_binary(gpu, TILE_OP_MIN, gpu_binary(gpu, TILE_OP_MAX, gpu_value(gpu, tile_fill_lo(clearing->op, 0)), zero), rows),
+              *hi = gpu_binary(gpu, TILE_OP_MAX, gpu_value(gpu, tile_fill_hi(clearing->op, 0)), lo);
+    clear_in_loop(gpu, clearing, NULL, gpu_binary(gpu, TILE_OP_MUL, lo, chunks));
+    clear_in_loop(gpu, clearing, gpu_binary(gpu, TILE_OP_MUL, hi, chunks), gpu_i64(gpu, of_row * shape->extent[0]));
 }
 
 /* Each warpgroup of a partition at a barrier of its own: behind those of both partitions. */
@@ -329,17 +354,17 @@ static void build_barriers_of_warpgroups(Gpu *gpu, int64_t groups) {
 /* The next reader is wgmma, for which the stores have to be fenced. A warpgroup that clears what it alone reads waits for no other:
  * while one clears, the others multiply. */
 void gpu_lower_clear(Gpu *gpu, TileOp *op) {
-    GpuSharedTile tile = gpu_shared_tile(tile_op_operand(op, 0)->type);
-    bool columns = false;
-    int64_t groups = count_clearing(gpu, op, &tile, &columns);
+    Clearing clearing = {.op = op, .tile = gpu_shared_tile(tile_op_operand(op, 0)->type)};
+    clearing.groups = count_clearing(gpu, op, &clearing.tile, &clearing.columns);
+    clearing.rows = cleared_together(op, &clearing.tile) > 1 && (clearing.groups == 1 || clearing.columns);
     TileOp *branch = tile_build_if(&gpu->b, is_outside(gpu, op, NULL), NULL, 0);
     TileBuilder outer = gpu->b;
     gpu->b.block = &branch->regions[0];
     gpu->b.before = NULL;
-    clear_in_loop(gpu, op, &tile, groups, columns);
+    clear_outside(gpu, &clearing);
     gpu_build_plain(&gpu->b, TILE_OP_FENCE_ASYNC);
-    if (groups > 1)
-        build_barriers_of_warpgroups(gpu, groups);
+    if (clearing.groups > 1)
+        build_barriers_of_warpgroups(gpu, clearing.groups);
     else
         gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
     tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);

@@ -290,19 +290,14 @@ static bool feeds_products_only(const TileValue *value) {
     return true;
 }
 
-/* Bounds of words that products by multiply-adds take, in each iteration. */
-static double instructions_of_bounds(const Walk *walk, const Piece *piece, const TileType *tile) {
-    bool words = tile_scalar_bytes(tile->scalar) >= 4 && walk->loops;
-    return words && (!piece->whole || tile->rank > 2) ? tile->rank * OF_BOUNDS : 0;
-}
-
 static double do_load(Walk *walk, const TileOp *op, double begin) {
     const TileType *tile = op->results[0].type;
     if (!tile_type_is_tile(tile)) return issue(walk, op, begin, 0, OF_MEMORY);
     Piece piece = look_at_access(walk, op, tile);
     count_bytes(walk, op, &piece);
     bool ahead = tile_op_get(op, TILE_ATTRIBUTE_LATENCY) != NULL;
-    double bounds = !gpu_by_map(op) && feeds_products_only(&op->results[0]) ? instructions_of_bounds(walk, &piece, tile) : 0;
+    bool words = tile_scalar_bytes(tile->scalar) >= 4 && walk->loops && !gpu_by_map(op) && feeds_products_only(&op->results[0]);
+    double bounds = words && (!piece.whole || tile->rank > 2) ? tile->rank * OF_BOUNDS : 0;
     if (gpu_load_is_copied(op) || ahead) return do_copied(walk, op, begin, &piece, tile, bounds);
     if (walk->loops == 0 && tile->rank > 1) count_awaited(walk, tile, &piece);
     return issue(walk, op, begin, instructions_of_access(walk, &piece, tile) + bounds, OF_MEMORY);

@@ -307,14 +307,28 @@ static bool update_lane(TileExecutor *e, const ExecInstruction *in, const Access
     return true;
 }
 
-/* The lanes are contiguous. */
+/* Does a lane outside of its range lie in the tensor? */
+static bool is_in_tensor(TileExecutor *e, const ExecInstruction *in, const Access *a, uint32_t lane) {
+    const TileAttribute *kinds = tile_op_get(in->op, TILE_ATTRIBUTE_ACCESS);
+    uint32_t along[TILE_MAX_TILE_RANK] = {0};
+    for (unsigned i = a->rank; i-- > 0; lane /= a->axes[i].extent) along[i] = lane % a->axes[i].extent;
+    unsigned operand = a->first_operand, next = 0;
+    for (unsigned d = 0; d < kinds->count; d++) {
+        bool range = kinds->integers[d] == TILE_ACCESS_RANGE;
+        if (range && index_state(a, d, index_of(e, in, TILE_ACCESS_RANGE, operand, along[next++])) == OUTSIDE) return false;
+        operand += range ? 4 : 1;
+    }
+    return true;
+}
+
+/* The lanes are contiguous. A map copies what lies beyond a range in the tensor, and 0 for what lies beyond the tensor. */
 static bool copy_lane(TileExecutor *e, const ExecInstruction *in, const Access *a, uint32_t lane, int64_t offset,
                       bool valid) {
     ExecValue place = tile_exec_operand(e, in, 1);
     uint64_t bits = 0;
     uint8_t poison = 0;
     TileScalar scalar = a->type->scalar;
-    if (!valid && tile_op_get(in->op, TILE_ATTRIBUTE_CLEARS)) poison = EXEC_POISON;
+    if (!valid && tile_op_get(in->op, TILE_ATTRIBUTE_CLEARS) && is_in_tensor(e, in, a, lane)) poison = EXEC_POISON;
     if (valid && !tile_exec_load_element(e, in, a->tensor->object, offset, scalar, &bits, &poison)) return false;
     int64_t to = (int64_t)place.lanes[1] + (int64_t)lane * tile_scalar_bytes(scalar);
     return tile_exec_store_element(e, in, place.lanes[0], to, scalar, bits, poison);

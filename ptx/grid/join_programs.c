@@ -187,9 +187,10 @@ static void visit_grid(Joining *joining, TileOp *grid) {
             int64_t size = gpu_range_size(grid->regions[0].arguments[axis]);
             if (size) try_axis(joining, grid, axis, size);
         }
-        if (joining->changed)
+        bool short_axis = joining->func->joined_columns == 1; /* so k may be, of groups of few channels */
+        if (joining->changed && !short_axis)
             tile_block_walk(&grid->regions[0], visit_loop, joining);
-        else
+        else if (!joining->changed)
             tile_pass_remark(joining->context, grid, TILE_DECISION_NOT_JOINED, "the grid", "%s",
                              joining->why ? joining->why : "its products have as many rows and columns");
     }

@@ -64,6 +64,18 @@ static bool is_row_of_a_warp(const GpuSurvey *survey, unsigned log_vector, unsig
            shorter == log_vector && survey->piece <= TILE_WARP_THREADS << log_vector;
 }
 
+/* Does a loop carry the tile, with whose elements each iteration computes? What an iteration takes beside them, indices and bounds,
+ * each warp computes by itself. */
+static bool is_carried(const TileBlock *block, const TileType *tile) {
+    for (const TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; op->id == TILE_OP_FOR && i < op->result_count; i++)
+            if (tile_type_same_shape(op->results[i].type, tile)) return true;
+        for (unsigned r = 0; r < op->region_count; r++)
+            if (is_carried(&op->regions[r], tile)) return true;
+    }
+    return false;
+}
+
 /* Four outstanding accesses of 16 bytes in each thread reach the memory's bandwidth. A short row belongs to one warp:
  * its reduction needs no barrier. */
 static unsigned log_warps_of_tiles(const TileFunc *func, const GpuSurvey *survey) {
@@ -75,7 +87,8 @@ static unsigned log_warps_of_tiles(const TileFunc *func, const GpuSurvey *survey
     if (elements < LEAST_LOG_ELEMENTS) elements = LEAST_LOG_ELEMENTS;
     unsigned of_a_warp = TILE_LANE_BITS + elements,
              warps = log > of_a_warp ? gpu_least(log - of_a_warp, MOST_LOG_WARPS) : 0;
-    if (warps < 2 && log >= TILE_LANE_BITS + log_vector) warps = gpu_least(log - TILE_LANE_BITS - log_vector, 2);
+    bool few = warps < 2 && (survey->combines || !is_carried(&func->body, survey->largest));
+    if (few && log >= TILE_LANE_BITS + log_vector) warps = gpu_least(log - TILE_LANE_BITS - log_vector, 2);
     return is_row_of_a_warp(survey, log_vector, warps) ? 0 : warps;
 }
 

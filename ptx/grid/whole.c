@@ -34,6 +34,9 @@
  * A select is skipped where its comparisons of indices hold for all lanes. Later uses of the tile take it filled where
  * that changes no result, so that the unfilled tile is not live beside the filled one.
  *
+ * A fill of a load's undefined lanes becomes the load's own (`parts = [fill]`): the code for a tile that is not whole decides for
+ * each lane anyway, and the value costs nothing there. Such a fill needs no test of its own.
+ *
  * A scan or fold by any other function is there twice, without its mask and with it.
  *
  * A scan or fold whose combiner is one op, such as a sum, and whose mask excludes elements past a range's end, gets its
@@ -85,6 +88,34 @@ static bool load_is_bounded(const TileOp *load, const Bounds *bounds) {
     TileValue *lo, *hi;
     if (tile_op_has_part(load, TILE_PARTS_FILL)) return false;
     return tile_access_bounds(load, bounds->axis, &lo, &hi) && lo == bounds->lo && hi == bounds->hi;
+}
+
+/* Can the load leave the value of the fill, a constant, where it leaves lanes undefined, and is the fill its only use? */
+static bool fills_undefined(const TileOp *fill) {
+    const TileOp *load = tile_value_def(tile_op_operand(fill, 0), TILE_OP_LOAD_TILE);
+    const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
+    uint64_t bits;
+    if (!load || !tile_value_has_one_use(&load->results[0]) || load->block != fill->block) return false;
+    if (!tile_value_bits(tile_op_operand(fill, 1), &bits)) return false;
+    if (tile_op_get(load, TILE_ATTRIBUTE_PARTS) || tile_op_get(load, TILE_ATTRIBUTE_TENSOR_MAP)) return false;
+    for (unsigned i = 0; i < axes->count; i++) {
+        const Bounds bounds = {(unsigned)axes->integers[i], tile_fill_lo(fill, i), tile_fill_hi(fill, i)};
+        if (!load_is_bounded(load, &bounds)) return false;
+    }
+    return true;
+}
+
+static void give_to_load(TileModule *module, TileOp *fill) {
+    const int64_t part = TILE_PARTS_FILL;
+    TileValue *loaded = tile_op_operand(fill, 0);
+    TileOp *load = loaded->op;
+    uint64_t bits = 0;
+    tile_value_bits(tile_op_operand(fill, 1), &bits);
+    TileBuilder b = tile_builder_before(module, load);
+    tile_op_add_operand(module, load, tile_build_bits(&b, tile_op_operand(fill, 1)->type, bits));
+    tile_op_set_integers(module, load, TILE_ATTRIBUTE_PARTS, &part, 1);
+    tile_value_replace(&fill->results[0], loaded);
+    tile_op_erase(fill);
 }
 
 /* Is every lane outside of the bounds undefined? Such lanes come from loads, and elementwise ops propagate them. Of a
@@ -296,6 +327,10 @@ static void remark_select(TilePassContext *context, const TileOp *select) {
 }
 
 static bool try_op(GpuMasks *masks, TileOp *op) {
+    if (op->id == TILE_OP_FILL && fills_undefined(op)) {
+        give_to_load(masks->context->module, op);
+        return true;
+    }
     TileOp *mask = mask_of_fold(masks, op);
     if (mask) {
         build_fold_branch(masks, op, mask, gpu_mask_build_test(masks, mask, op));

@@ -252,14 +252,25 @@ static void copy_each_chunk(Copy *copy) {
     gpu->thread = thread;
 }
 
+/* May a tile that is copied beside this one begin in front of its tensor, as those of images do? Then tiles that are not whole are usual. */
+static bool has_borders(const TileOp *copy) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    for (const TileOp *op = copy->block->first; op; op = op->next) {
+        unsigned rank = op->id == TILE_OP_COPY_TILE ? tile_access_read(op, indices) : 0;
+        for (unsigned d = 0; d < rank; d++)
+            if (indices[d].kind == TILE_ACCESS_RANGE && !tile_value_integer(indices[d].lo, &(int64_t){0})) return true;
+    }
+    return false;
+}
+
 /* Words, of which programs at a tensor's end copy as many as others, chunk by chunk: a launch ends with its slowest programs. A loop for what
- * is smaller, or much, of which products whose registers are limited leave room for less. */
+ * is smaller, or much, of which products whose registers are limited leave room for less where tiles that are not whole are rare. */
 static void copy_partial_chunks(Copy *copy) {
     enum { MOST_CHUNKS = 16, FEW_CHUNKS = 8, WORD = 4 };
     unsigned size = tile_scalar_bytes(copy->tile.scalar);
     uint32_t count = tile_layout_registers(&copy->access.layout) * size / TILE_CHUNK_BYTES;
     bool once = !gpu_holds_first_copy(copy->gpu, &copy->access.layout);
-    uint32_t most = copy->gpu->func->registers ? FEW_CHUNKS : MOST_CHUNKS;
+    uint32_t most = copy->gpu->func->registers && !has_borders(copy->access.op) ? FEW_CHUNKS : MOST_CHUNKS;
     if (size == WORD && once && count && count <= most) {
         copy_each_chunk(copy);
         return;

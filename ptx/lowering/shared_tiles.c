@@ -225,6 +225,8 @@ void gpu_lower_put(Gpu *gpu, TileOp *op) {
 
 /* ---- lanes that become 0 ---- */
 
+enum { GROUP_ROWS = 64 }; /* that a warpgroup multiplies at once */
+
 /* Is a lane outside of its range along some axis? `at`: the indices of one lane; NULL: of the first and of the last. */
 static TileValue *is_outside(Gpu *gpu, const TileOp *clear, TileValue *const *at) {
     const TileAttribute *axes = tile_op_get(clear, TILE_ATTRIBUTE_AXES);
@@ -247,45 +249,124 @@ static int64_t cleared_together(const TileOp *clear, const GpuSharedTile *tile) 
     return rows && tile->row_bytes % TILE_CHUNK_BYTES == 0 ? TILE_CHUNK_BYTES / tile_scalar_bytes(tile->scalar) : 1;
 }
 
-/* Clears so many lanes from the first one of a chunk on, whose number in the tile is given, if they are outside. */
-static void clear_lanes(Gpu *gpu, const TileOp *clear, const GpuSharedTile *tile, TileValue *number, int64_t lanes) {
-    TileValue *by = gpu_i64(gpu, tile->shape.extent[1] / lanes);
-    TileValue *at[2] = {gpu_binary(gpu, TILE_OP_DIV, number, by), gpu_binary(gpu, TILE_OP_REM, number, by)};
-    at[1] = gpu_binary(gpu, TILE_OP_MUL, at[1], gpu_i64(gpu, lanes));
+/* Clears so many lanes from the first one of a chunk on, whose place in the tile is given, if they are outside or all are. */
+static void clear_lanes(Gpu *gpu, const TileOp *clear, const GpuSharedTile *tile, TileValue *const *at, int64_t lanes, bool all) {
     TileValue *to = gpu_element_address(gpu, tile, gpu_value(gpu, tile_op_operand(clear, 0)), at[0], at[1]);
     const TileType *type = tile_type_vector(gpu->module->context, tile->scalar, (uint32_t)lanes, false);
     TileBuilder outer;
-    TileOp *branch = gpu_begin_branch(gpu, is_outside(gpu, clear, at), &outer);
+    TileOp *branch = all ? NULL : gpu_begin_branch(gpu, is_outside(gpu, clear, at), &outer);
     tile_build_store(&gpu->b, tile_build_bits(&gpu->b, type, 0), to, NULL, lanes * tile_scalar_bytes(tile->scalar));
-    gpu_end_branch(gpu, branch, &outer);
+    if (branch) gpu_end_branch(gpu, branch, &outer);
 }
 
-/* Neighbouring threads have neighbours of a row. The block asks once whether there is a lane outside: in most kernels there
- * seldom is, but where rows of an image are shorter than a tile each iteration has some. */
-static void clear_in_loop(Gpu *gpu, TileOp *op) {
-    GpuSharedTile tile = gpu_shared_tile(tile_op_operand(op, 0)->type);
-    int64_t lanes = cleared_together(op, &tile), count = tile.shape.extent[1] / lanes * tile.shape.extent[0],
-            threads = TILE_WARP_THREADS << gpu->log_warps;
+/* Is the tile read by instructions alone that take it from there as their first operand, of which each warpgroup reads rows of
+ * its own? `*transposed`: these are the tile's columns. */
+static bool is_first_operand(const TileOp *clear, bool *transposed) {
+    const TileValue *place = tile_op_operand(clear, 0);
+    unsigned readers = 0;
+    for (const TileUse *use = place->first_use; use; use = use->next) {
+        if (use->user->id != TILE_OP_SHARED_TILE) continue;
+        for (const TileUse *read = use->user->results[0].first_use; read; read = read->next) {
+            const TileOp *reader = read->user;
+            bool turns = reader->id == TILE_OP_PERMUTE;
+            if (turns && !tile_value_has_one_use(&reader->results[0])) return false;
+            const TileUse *taken = turns ? reader->results[0].first_use : read;
+            if (!gpu_dot_is_wgmma(taken->user) || taken->index || (readers && turns != *transposed)) return false;
+            *transposed = turns;
+            readers++;
+        }
+    }
+    return readers > 0;
+}
+
+/* So many warpgroups clear a part of their own; 1: all threads of the program clear the tile together. */
+static int64_t count_clearing(const Gpu *gpu, const TileOp *clear, const GpuSharedTile *tile, bool *columns) {
+    int64_t groups = gpu->func->threads / TILE_WARPGROUP_THREADS;
+    if (groups < 2 || !is_first_operand(clear, columns)) return 1;
+    return tile->shape.extent[*columns] % (groups * GROUP_ROWS) ? 1 : groups;
+}
+
+/* The row and the column of a lane, of the tile or of the warpgroup's part of it. */
+static void find_place(Gpu *gpu, const GpuSharedTile *tile, TileValue *number, int64_t lanes, int64_t groups, bool columns,
+                       TileValue **at) {
+    int64_t extent[2] = {tile->shape.extent[0], tile->shape.extent[1]};
+    extent[columns] /= groups;
+    TileValue *by = gpu_i64(gpu, extent[1] / lanes);
+    at[0] = gpu_binary(gpu, TILE_OP_DIV, number, by);
+    at[1] = gpu_binary(gpu, TILE_OP_MUL, gpu_binary(gpu, TILE_OP_REM, number, by), gpu_i64(gpu, lanes));
+    if (groups == 1) return;
+    TileValue *rows = gpu_i64(gpu, GROUP_ROWS), *own = at[columns], *block = gpu_binary(gpu, TILE_OP_DIV, own, rows);
+    block = gpu_binary(gpu, TILE_OP_ADD, gpu_binary(gpu, TILE_OP_MUL, block, gpu_i64(gpu, groups)), gpu->warpgroup);
+    at[columns] = gpu_binary(gpu, TILE_OP_ADD, gpu_binary(gpu, TILE_OP_MUL, block, rows), gpu_binary(gpu, TILE_OP_REM, own, rows));
+}
+
+/* What is cleared by one op: how its threads share it out. */
+typedef struct Clearing {
+    TileOp *op;
+    GpuSharedTile tile;
+    int64_t groups; /* warpgroups that clear a part of their own each */
+    bool columns;   /* these are columns */
+    bool rows;      /* whole rows are cleared, which lie one after the other in a part */
+} Clearing;
+
+/* Clears chunks of the tile, or of the warpgroup's part of it, from one number to another. */
+static void clear_in_loop(Gpu *gpu, const Clearing *clearing, TileValue *from, TileValue *to) {
+    int64_t lanes = cleared_together(clearing->op, &clearing->tile), threads = gpu->func->threads / clearing->groups;
     TileBuilder outer = gpu->b, *b = &gpu->b;
-    TileValue *thread = tile_op_result(tile_build_op(&outer, TILE_OP_HERE, &gpu->thread, 1, NULL, 0, NULL, 1), 0);
-    TileOp *loop = tile_build_for(&outer, thread, gpu_i64(gpu, count), gpu_i64(gpu, threads), NULL, 0);
+    TileValue *thread = tile_op_result(tile_build_op(&outer, TILE_OP_HERE, &gpu->thread, 1, NULL, 0, NULL, 1), 0), *at[2];
+    if (clearing->groups > 1) thread = tile_build_binary(&outer, TILE_OP_AND, thread, tile_build_i64(&outer, threads - 1));
+    if (from) thread = tile_build_binary(&outer, TILE_OP_ADD, from, thread);
+    TileOp *loop = tile_build_for(&outer, thread, to, tile_build_i64(&outer, threads), NULL, 0);
     tile_op_set_integer(gpu->module, loop, TILE_ATTRIBUTE_DIVERGENT, 1);
     b->block = &loop->regions[0];
     b->before = NULL;
-    clear_lanes(gpu, op, &tile, loop->regions[0].arguments[0], lanes);
+    find_place(gpu, &clearing->tile, loop->regions[0].arguments[0], lanes, clearing->groups, clearing->columns, at);
+    clear_lanes(gpu, clearing->op, &clearing->tile, at, lanes, clearing->rows);
     tile_build_end(b, TILE_OP_YIELD, NULL, 0);
     gpu->b = outer;
 }
 
-/* The next reader is wgmma, for which the stores have to be fenced. */
+/* Neighbouring threads have neighbours of a row. The block asks once whether there is a lane outside: in most kernels there
+ * seldom is, but where rows of an image are shorter than a tile each iteration has some: a few whole rows, in front and behind. */
+static void clear_outside(Gpu *gpu, const Clearing *clearing) {
+    const TileLayoutShape *shape = &clearing->tile.shape;
+    int64_t of_row = shape->extent[1] / cleared_together(clearing->op, &clearing->tile);
+    if (!clearing->rows) {
+        clear_in_loop(gpu, clearing, NULL, gpu_i64(gpu, of_row * shape->extent[0] / clearing->groups));
+        return;
+    }
+    of_row /= clearing->columns ? clearing->groups : 1;
+    TileValue *zero = gpu_i64(gpu, 0), *rows = gpu_i64(gpu, shape->extent[0]), *chunks = gpu_i64(gpu, of_row);
+    TileValue *lo = gpu_binary(gpu, TILE_OP_MIN, gpu_binary(gpu, TILE_OP_MAX, gpu_value(gpu, tile_fill_lo(clearing->op, 0)), zero), rows),
+              *hi = gpu_binary(gpu, TILE_OP_MAX, gpu_value(gpu, tile_fill_hi(clearing->op, 0)), lo);
+    clear_in_loop(gpu, clearing, NULL, gpu_binary(gpu, TILE_OP_MUL, lo, chunks));
+    clear_in_loop(gpu, clearing, gpu_binary(gpu, TILE_OP_MUL, hi, chunks), gpu_i64(gpu, of_row * shape->extent[0]));
+}
+
+/* Each warpgroup of a partition at a barrier of its own: behind those of both partitions. */
+static void build_barriers_of_warpgroups(Gpu *gpu, int64_t groups) {
+    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_NUMBER, .integer = 2 + gpu->turns},
+                                  {.key = TILE_ATTRIBUTE_THREADS, .integer = TILE_WARPGROUP_THREADS},
+                                  {.key = TILE_ATTRIBUTE_TURNS, .integer = groups * gpu->turns}};
+    tile_build_op(&gpu->b, TILE_OP_BARRIER, NULL, 0, attributes, 3, NULL, 0);
+}
+
+/* The next reader is wgmma, for which the stores have to be fenced. A warpgroup that clears what it alone reads waits for no other:
+ * while one clears, the others multiply. */
 void gpu_lower_clear(Gpu *gpu, TileOp *op) {
+    Clearing clearing = {.op = op, .tile = gpu_shared_tile(tile_op_operand(op, 0)->type)};
+    clearing.groups = count_clearing(gpu, op, &clearing.tile, &clearing.columns);
+    clearing.rows = cleared_together(op, &clearing.tile) > 1 && (clearing.groups == 1 || clearing.columns);
     TileOp *branch = tile_build_if(&gpu->b, is_outside(gpu, op, NULL), NULL, 0);
     TileBuilder outer = gpu->b;
     gpu->b.block = &branch->regions[0];
     gpu->b.before = NULL;
-    clear_in_loop(gpu, op);
+    clear_outside(gpu, &clearing);
     gpu_build_plain(&gpu->b, TILE_OP_FENCE_ASYNC);
-    gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
+    if (clearing.groups > 1)
+        build_barriers_of_warpgroups(gpu, clearing.groups);
+    else
+        gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
     tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
     gpu->b.block = &branch->regions[1];
     gpu->b.before = NULL;

@@ -73,12 +73,13 @@ static bool are_bounds_between(const GpuAccess *access, unsigned width) {
 
 unsigned gpu_predicated_width(const GpuAccess *access, unsigned width) {
     TileParameter *parameter = access->tensor->parameter;
-    unsigned most = GPU_PREDICATED_BYTES / tile_scalar_bytes(access->type->scalar);
+    unsigned most = GPU_PREDICATED_BYTES / tile_scalar_bytes(access->type->scalar), whole = width;
     if (width == 1 || are_bounds_between(access, width)) return width;
     if (most > 1 && width > most) width = most;
     int64_t multiple = parameter->facts.multiple[access->rank - 1];
     if (access->rank == 1 || access->flat || parameter->facts.stride[access->rank - 1] == TILE_UNKNOWN) return width;
-    for (unsigned wanted = width; wanted > 1; wanted /= 2) parameter->asked_multiple |= wanted;
+    for (unsigned wanted = whole; wanted > 1; wanted /= 2) parameter->asked_multiple |= wanted;
+    if (multiple != TILE_UNKNOWN && multiple >= whole) return whole;
     return multiple != TILE_UNKNOWN && multiple < width ? (unsigned)multiple : width;
 }
 

@@ -27,7 +27,12 @@ enum { GROUP_WARPS = 4, GROUP_ROWS = 64, OF_PRODUCTS = 160, OF_SLOT = 190 };
 enum { OF_ITERATION = 100, OF_OWN_ITERATION = 40 };
 enum { OF_VECTOR = 5, OF_ELEMENT = 12, OF_COPIED_ELEMENT = 70, OF_COPIED_WORD = 8, OF_TURNED_WORD = 6, OF_MOVE = 4, OF_UPDATE = 16, OF_PROGRAM = 50, OF_KEYS = 110 };
 
-static const double HELD_IN_TURN = 1.3; /* slots that products read, on average, where those of one iteration stay under way until the next one's have begun */
+/* That each warp issues in an iteration for scalars: a quotient, by a number that is not known; the bounds along an axis of a tile of words
+ * that is not whole or whose rows are of several axes. */
+enum { OF_QUOTIENT = 25, OF_BOUNDS = 40 };
+
+/* Slots that products read, on average, where those of one iteration stay under way until the next one's have begun. */
+static const double HELD_IN_TURN = 1.3;
 
 typedef struct Walk {
     const TilePtxTarget *target;
@@ -135,10 +140,11 @@ static double instructions_of(const TileOp *op) {
     return count ? count : 1;
 }
 
-/* Scalars are computed once for a warp, by another unit, beside the tiles. */
+/* Scalars are computed once for a warp, by another unit, beside the tiles, but quotients. */
 static double do_elementwise(Walk *walk, const TileOp *op, double begin) {
     const TileType *type = op->results[0].type;
-    if (!tile_type_is_tile(type)) return issue(walk, op, begin, 0, OF_OPERATION);
+    bool quotient = (op->id == TILE_OP_DIV || op->id == TILE_OP_REM) && walk->loops && !tile_value_def(tile_op_operand(op, 1), TILE_OP_CONST);
+    if (!tile_type_is_tile(type)) return issue(walk, op, begin, quotient ? OF_QUOTIENT : 0, OF_OPERATION);
     double width = tile_scalar_bits(type->scalar) == 64 ? 2 : 1;
     double keys = op->id == TILE_OP_RAND ? OF_KEYS : 0; /* of the rounds, which each thread computes once */
     return issue(walk, op, begin, width * instructions_of(op) * elements_of(walk, type) + keys, OF_OPERATION);
@@ -244,7 +250,7 @@ static double instructions_of_reading(const Walk *walk, const TileOp *load, cons
 }
 
 /* Copies run beside the products: they take a share of an iteration's time only if they come too late. */
-static double do_copied(Walk *walk, const TileOp *op, double begin, const Piece *piece, const TileType *tile) {
+static double do_copied(Walk *walk, const TileOp *op, double begin, const Piece *piece, const TileType *tile, double bounds) {
     int64_t slots = tile_op_integer(op, TILE_ATTRIBUTE_LATENCY, 0) + 1;
     walk->work->shared += (double)slots * lanes_of(tile) * (double)tile_scalar_bytes(tile->scalar);
     walk->copied += slots > 1 ? piece->bytes : 0;
@@ -255,7 +261,7 @@ static double do_copied(Walk *walk, const TileOp *op, double begin, const Piece 
                           : turned       ? elements_of(walk, tile) * (piece->whole ? OF_TURNED_WORD : OF_COPIED_WORD + OF_TURNED_WORD)
                           : piece->whole ? piece->vectors * OF_VECTOR
                                          : elements_of(walk, tile) * (words ? OF_COPIED_WORD : OF_COPIED_ELEMENT);
-    return issue(walk, op, begin, instructions, slots > 1 ? OF_CHANNEL : OF_MEMORY + OF_BARRIER);
+    return issue(walk, op, begin, instructions + bounds, slots > 1 ? OF_CHANNEL : OF_MEMORY + OF_BARRIER);
 }
 
 /* What is loaded for each sum comes with the share of the memory that a multiprocessor has. A value and its address take a register
@@ -270,15 +276,25 @@ static void count_awaited(Walk *walk, const TileType *tile, const Piece *piece) 
     walk->work->awaited = most(walk->work->awaited, awaited);
 }
 
+static bool feeds_products_only(const TileValue *value) {
+    for (const TileUse *use = value->first_use; use; use = use->next)
+        if (use->user->id != TILE_OP_DOT && !((use->user->id == TILE_OP_FILL || use->user->id == TILE_OP_RESHAPE) &&
+                                              feeds_products_only(&use->user->results[0])))
+            return false;
+    return true;
+}
+
 static double do_load(Walk *walk, const TileOp *op, double begin) {
     const TileType *tile = op->results[0].type;
     if (!tile_type_is_tile(tile)) return issue(walk, op, begin, 0, OF_MEMORY);
     Piece piece = look_at_access(walk, op, tile);
     count_bytes(walk, op, &piece);
     bool ahead = tile_op_get(op, TILE_ATTRIBUTE_LATENCY) != NULL;
-    if (gpu_load_is_copied(op) || ahead) return do_copied(walk, op, begin, &piece, tile);
+    bool words = tile_scalar_bytes(tile->scalar) >= 4 && walk->loops && !gpu_by_map(op) && feeds_products_only(&op->results[0]);
+    double bounds = words && (!piece.whole || tile->rank > 2) ? tile->rank * OF_BOUNDS : 0;
+    if (gpu_load_is_copied(op) || ahead) return do_copied(walk, op, begin, &piece, tile, bounds);
     if (walk->loops == 0 && tile->rank > 1) count_awaited(walk, tile, &piece);
-    return issue(walk, op, begin, instructions_of_access(walk, &piece, tile), OF_MEMORY);
+    return issue(walk, op, begin, instructions_of_access(walk, &piece, tile) + bounds, OF_MEMORY);
 }
 
 static double do_store(Walk *walk, const TileOp *op, double begin) {
@@ -450,14 +466,6 @@ static double do_dot(Walk *walk, const TileOp *dot, double begin) {
 }
 
 /* ---- shapes ---- */
-
-static bool feeds_products_only(const TileValue *value) {
-    for (const TileUse *use = value->first_use; use; use = use->next)
-        if (use->user->id != TILE_OP_DOT && !((use->user->id == TILE_OP_FILL || use->user->id == TILE_OP_RESHAPE) &&
-                                              feeds_products_only(&use->user->results[0])))
-            return false;
-    return true;
-}
 
 static double do_shape(Walk *walk, const TileOp *op, double begin) {
     bool moves = op->id == TILE_OP_PERMUTE || op->id == TILE_OP_SLICE || op->id == TILE_OP_CAT;

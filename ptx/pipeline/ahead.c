@@ -41,11 +41,15 @@
 #include "lang/ir/operands.h"
 #include "lowering/memory.h"
 #include "ptx/passes.h"
+#include "ptx/target/dot.h"
 
 /* A thread with 64 bytes in flight needs no more from other iterations; one whose iterations have more than LIGHT_OPS, or that no other loop
  * begins again, none if it has 16. Elements are registers, which all iterations that
  * are in flight need at once. */
 enum { ENOUGH_BYTES = 64, FEW_BYTES = 16, LIGHT_OPS = 16, MOST_ELEMENTS = 64, MOST_TOGETHER = 8, MOST_OPS = 96, MOST_CARRIED = 16, LARGEST_STEP = 1 << 20 };
+
+/* Vectors that are added to sums of tensor cores lie as the sums' columns do: of eight a thread has two. */
+enum { COLUMNS_OF = 4 };
 
 typedef struct Ahead {
     TilePassContext *context;
@@ -55,6 +59,7 @@ typedef struct Ahead {
     TileMap late; /* ops that stay with their iteration */
     int64_t step, bytes, elements;
     unsigned ops, together;
+    bool beside_products; /* for tensor cores */
 } Ahead;
 
 /* ---- which ops come first ---- */
@@ -77,12 +82,14 @@ static void count_load(Ahead *a, const TileOp *load) {
     int64_t lanes = tile_type_is_tile(type) ? tile_type_lanes(type) : 1;
     int64_t elements = (lanes + a->func->threads - 1) / a->func->threads, bytes = tile_scalar_bytes(type->scalar);
     a->bytes += elements * bytes;
+    if (a->beside_products && type->rank == 1) elements = (lanes + COLUMNS_OF - 1) / COLUMNS_OF;
     a->elements += bytes > 4 ? 2 * elements : elements;
 }
 
-/* Has an iteration more to wait for than its loads: a loop, or lanes and warps that exchange what they reduce? */
+/* Has an iteration more to wait for than its loads: a loop, a product, which has stages that load ahead, or lanes and warps that
+ * exchange what they reduce? */
 static bool has_more(const TileOp *op) {
-    bool reduces = op->id == TILE_OP_REDUCE || op->id == TILE_OP_ARG_REDUCE || op->id == TILE_OP_FOLD || op->id == TILE_OP_SCAN;
+    bool reduces = op->id == TILE_OP_DOT || op->id == TILE_OP_REDUCE || op->id == TILE_OP_ARG_REDUCE || op->id == TILE_OP_FOLD || op->id == TILE_OP_SCAN;
     if (op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE || reduces) return true;
     for (unsigned r = 0; r < op->region_count; r++)
         for (const TileOp *inner = op->regions[r].first; inner; inner = inner->next)
@@ -257,11 +264,19 @@ static bool is_counted(const TileFunc *func, const TileOp *loop, int64_t *step) 
            tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), step) && *step > 0 && *step <= LARGEST_STEP;
 }
 
-static bool visit(TilePassContext *context, TileFunc *func, TileBlock *block) {
+/* Does a loop of the program contain it? Its last iterations, of a window's columns perhaps all, then come again and again: half as
+ * many are in flight together, and half as many of what that leaves. */
+static bool is_repeated(const TileOp *loop) {
+    const TileOp *around = loop->block->op;
+    while (around && around->id != TILE_OP_FOR && around->id != TILE_OP_WHILE) around = around->block->op;
+    return around && !tile_loop_is_of_programs(around);
+}
+
+static bool visit(TilePassContext *context, TileFunc *func, TileBlock *block, bool products) {
     bool changed = false;
     for (TileOp *op = block->first; op; op = op->next) {
-        Ahead a = {.context = context, .func = func, .loop = op};
-        for (unsigned r = 0; r < op->region_count; r++) changed |= visit(context, func, &op->regions[r]);
+        Ahead a = {.context = context, .func = func, .loop = op, .beside_products = products};
+        for (unsigned r = 0; r < op->region_count; r++) changed |= visit(context, func, &op->regions[r], products);
         if (!is_counted(func, op, &a.step)) continue;
         a.indices = tile_pass_indices(context, func);
         tile_map_init(&a.late, context->scratch);
@@ -275,20 +290,14 @@ static bool visit(TilePassContext *context, TileFunc *func, TileBlock *block) {
         }
         tile_pass_remark(context, op, TILE_DECISION_LOADED_TOGETHER, "the loop", "%u iterations", a.together);
         unroll(&a);
+        for (a.together /= 2; is_repeated(op) && a.together > 1; a.together /= 2) unroll(&a);
         changed = true;
     }
     return changed;
 }
 
-static void find_dot(TileOp *op, void *found) {
-    if (op->id == TILE_OP_DOT) *(bool *)found = true;
-}
-
-/* Products have stages, which load ahead. */
 TileResult tile_pass_gpu_ahead(TilePassContext *context, TileFunc *func) {
-    bool multiplies = false;
     if (func->kind != TILE_FUNC_PHASE || !func->threads) return TILE_RESULT_UNCHANGED;
-    tile_block_walk(&func->body, find_dot, &multiplies);
-    if (multiplies) return TILE_RESULT_UNCHANGED;
-    return visit(context, func, &func->body) ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+    GpuDots dots = gpu_find_dots(func, &func->body);
+    return visit(context, func, &func->body, dots.count && !dots.multiplied.count) ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

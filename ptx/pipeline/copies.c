@@ -340,6 +340,19 @@ static bool is_filled(const TileValue *value, unsigned axis) {
     return false;
 }
 
+/* The bounds of what has to be cleared along an axis: lanes outside of the tensor the map has copied as 0. */
+static void build_cleared_bounds(TileBuilder *b, const TileOp *load, unsigned axis, TileValue **lo, TileValue **hi) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    unsigned d = 0, rank = tile_access_read(load, indices);
+    while (d < rank && (indices[d].axis != (int)axis || !indices[d].lo)) d++;
+    TileValue *first = indices[d].first, *zero = tile_build_i64(b, 0), *end = tile_build_i64(b, load->results[0].type->extent[axis]),
+              *extent = tile_build_dim(b, tile_op_operand(load, 0), d);
+    TileValue *begins = tile_build_binary(b, TILE_OP_LE, tile_build_binary(b, TILE_OP_ADD, first, indices[d].lo), zero),
+              *ends = tile_build_binary(b, TILE_OP_GE, tile_build_binary(b, TILE_OP_ADD, first, indices[d].hi), extent);
+    *lo = tile_build_ternary(b, TILE_OP_SELECT, begins, zero, indices[d].lo);
+    *hi = tile_build_ternary(b, TILE_OP_SELECT, ends, end, indices[d].hi);
+}
+
 /* A map copies what lies beyond a range that ends before the tensor, where 0 may be wanted. */
 static void build_clear(TileBuilder *b, const TileOp *load, TileValue *place) {
     const TileAttribute *clears = tile_op_get(load, TILE_ATTRIBUTE_CLEARS);
@@ -349,7 +362,7 @@ static void build_clear(TileBuilder *b, const TileOp *load, TileValue *place) {
     for (unsigned i = 0; clears && i < clears->count; i++) {
         unsigned axis = (unsigned)clears->integers[i];
         if (!tile_op_has_part(load, TILE_PARTS_FILL) && !is_filled(&load->results[0], axis)) continue;
-        tile_access_bounds(load, axis, &operands[1 + 2 * count], &operands[2 + 2 * count]);
+        build_cleared_bounds(b, load, axis, &operands[1 + 2 * count], &operands[2 + 2 * count]);
         axes[count++] = axis;
     }
     TileAttribute attribute = {.key = TILE_ATTRIBUTE_AXES, .count = count, .integers = axes};

@@ -109,11 +109,12 @@ static TileOp *only_loop(const TileOp *outer) {
     return inner;
 }
 
-/* Are products computed by mma in the loop, from loads that are copied to shared memory? */
+/* Are products computed in the loop by all warps, from loads that are copied to shared memory? Warps that copy for others run across the
+ * ends of loops. */
 static bool copies_ahead(const TileOp *loop) {
     bool copies = false;
     for (const TileOp *op = loop->regions[0].first; op; op = op->next) {
-        if (op->id == TILE_OP_FOR || (op->id == TILE_OP_DOT && (!gpu_dot_is_mma(op) || gpu_dot_is_wgmma(op)))) return false;
+        if (op->id == TILE_OP_FOR || (op->id == TILE_OP_DOT && gpu_dot_is_wgmma(op))) return false;
         copies |= op->id == TILE_OP_LOAD_TILE && gpu_load_is_copied(op);
     }
     return copies;

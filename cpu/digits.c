@@ -151,6 +151,9 @@ static bool bounds_of(Digits *x, const Sum *sum, const bool *taken, int64_t *lo,
     return low >= INT64_MIN && high <= INT64_MAX;
 }
 
+/* Powers of two divide what has wrapped around as well. */
+static bool is_power(int64_t number) { return (number & (number - 1)) == 0; }
+
 /* ---- divisions ---- */
 
 static bool is_division(const TileOp *op, int64_t *divisor) {
@@ -186,13 +189,15 @@ static int64_t period_of(Digits *x, const TileOp *op, int64_t divisor) {
             rest[i] = common(x, &sum.terms[i], divisor) != divisor;
     }
     if (!sum.known || step < 1 || divisor % step || divisor == step) return 0;
-    if (!bounds_of(x, &sum, rest, &lo, &hi) || __builtin_add_overflow(lo, offset, &lo) || __builtin_add_overflow(hi, offset, &hi) ||
-        lo < 0 || hi >= step || !bounds_of(x, &sum, NULL, &lo, &hi)) {
+    x->culprit = op;
+    offset %= step;
+    if (!bounds_of(x, &sum, rest, &lo, &hi) || lo < -offset || hi >= step - offset)
         x->reason = "the first number that is divided may be no multiple of the divisor";
-        x->culprit = op;
-        return 0;
-    }
-    return divisor / step;
+    else if (!bounds_of(x, &sum, NULL, &lo, &hi) && (!is_power(divisor) || divisor / step <= MOST_POINTS))
+        x->reason = "the number that is divided may have more than 64 bits";
+    else
+        return divisor / step;
+    return 0;
 }
 
 /* Of which number of lanes the loop's quotients and remainders are counted; 0: of none. */
@@ -240,6 +245,7 @@ typedef struct Parts {
     bool whole[MOST_TERMS], units[MOST_TERMS], rest[MOST_TERMS];
     int64_t divisor, unit, offset; /* offset: the constant's remainder */
     bool below;                    /* the units and the rest are together less than the divisor */
+    bool exact;                    /* false: the sum may wrap, and the divisor is a power of two */
 } Parts;
 
 /* The unit is that of the outer loop's index; false: the rest may be larger. */
@@ -251,7 +257,8 @@ static bool take_apart(Digits *x, const TileOp *op, const TileValue *outer, Part
     parts->offset = ((sum->constant % divisor) + divisor) % divisor;
     for (unsigned i = 0; i < sum->count; i++)
         if (sum->terms[i].value == outer) parts->unit = gcd(sum->terms[i].scale, divisor);
-    if (!sum->known || !parts->unit || !bounds_of(x, sum, NULL, &lo, &hi)) return false;
+    parts->exact = bounds_of(x, sum, NULL, &lo, &hi);
+    if (!sum->known || !parts->unit || (!parts->exact && !is_power(divisor))) return false;
     for (unsigned i = 0; i < sum->count; i++) {
         parts->whole[i] = common(x, &sum->terms[i], divisor) == divisor;
         parts->units[i] = !parts->whole[i] && common(x, &sum->terms[i], parts->unit) == parts->unit;
@@ -277,6 +284,10 @@ static void divide(Digits *x, TileOp *op, const TileValue *outer, int64_t diviso
         for (unsigned i = 0; i < sum->count; i++)
             if (parts.rest[i]) value = plus(&b, value, sum->terms[i].value, sum->terms[i].scale);
         value = plus_number(&b, value, parts.offset % parts.unit);
+    } else if (!parts.exact) {
+        for (unsigned i = 0; i < sum->count; i++) parts.whole[i] |= parts.units[i];
+        value = plus_number(&b, quotient_of(&b, sum, parts.whole, 1), sum->constant - parts.offset % parts.unit);
+        value = tile_build_binary(&b, TILE_OP_DIV, value, tile_build_i64(&b, divisor));
     } else {
         value = quotient_of(&b, sum, parts.whole, divisor);
         if (!parts.below) value = plus(&b, value, tile_build_binary(&b, TILE_OP_DIV, middle, count), 1);

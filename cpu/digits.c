@@ -29,16 +29,16 @@
  *     func phase machine @k.0(%x: ptr<global>, %s: ptr<global>) {
  *       %zero = const {value = 0} : i64
  *       %four = const {value = 4} : i64
- *       %row = const {value = 32} : i64
  *       %0 = const {value = 3} : i64
- *       loop %zero, %0 {loop = parallel, extent = 3} (%1: i64) {
- *         %2 = mul %1, %row : i64
- *         loop %zero, %row {loop = parallel, extent = 32} (%3: i64) {
+ *       loop %zero, %0 {loop = parallel, extent = 3} (%b: i64) {
+ *         %1 = const {value = 32} : i64
+ *         %2 = mul %b, %1 : i64
+ *         loop %zero, %1 {loop = parallel, extent = 32} (%3: i64) {
  *           %4 = add %2, %3 : i64
  *           %a = mul %4, %four : i64
  *           %p = ptr_add %x, %a : ptr<global>
  *           %v = load %p : f32
- *           %c = mul %1, %four : i64
+ *           %c = mul %b, %four : i64
  *           %q = ptr_add %s, %c : ptr<global>
  *           %t = load %q : f32
  *           %r = mul %v, %t : f32
@@ -190,13 +190,13 @@ static int64_t period_of(Digits *x, const TileOp *op, int64_t divisor) {
     }
     if (!sum.known || step < 1 || divisor % step || divisor == step) return 0;
     x->culprit = op;
-    offset %= step;
-    if (!bounds_of(x, &sum, rest, &lo, &hi) || lo < -offset || hi >= step - offset)
+    int64_t small = offset % step, period = gcd(divisor, offset - small) / step;
+    if (!bounds_of(x, &sum, rest, &lo, &hi) || lo < -small || hi >= step - small)
         x->reason = "the first number that is divided may be no multiple of the divisor";
-    else if (!bounds_of(x, &sum, NULL, &lo, &hi) && (!is_power(divisor) || divisor / step <= MOST_POINTS))
+    else if (!bounds_of(x, &sum, NULL, &lo, &hi) && (!is_power(divisor) || period <= MOST_POINTS))
         x->reason = "the number that is divided may have more than 64 bits";
     else
-        return divisor / step;
+        return period;
     return 0;
 }
 

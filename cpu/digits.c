@@ -59,6 +59,9 @@
 
 enum { MOST_TERMS = 12, MOST_DEPTH = 16, MOST_POINTS = 8, MOST_OPS = 256, LARGEST = 1 << 24 /* divisor */ };
 
+/* Numbers from 0 to FAR plus those of a loop's iterations do not wrap. */
+#define FAR (INT64_C(1) << 50)
+
 /* constant + the sum of scale * value; each of these values is another one. */
 typedef struct Term {
     TileValue *value;
@@ -325,18 +328,26 @@ static bool is_whole(Digits *x, int64_t period) {
     return range.multiple % period == 0 && !range.because;
 }
 
-/* The number of periods, the last of which may be a part of one. */
+/* The number of periods, the last of which may be a part of one; of whole ones, where points are computed together. */
 static TileOp *build_outer(Digits *x, TileBuilder *b, int64_t period) {
-    TileValue *hi = tile_op_operand(x->loop, 1), *each = tile_build_i64(b, period), *count = hi;
-    int64_t number;
-    if (tile_value_integer(hi, &number)) {
-        count = tile_build_i64(b, (number + period - 1) / period);
+    TileValue *zero = tile_op_operand(x->loop, 0), *count = tile_op_operand(x->loop, 1);
+    int64_t number, more = period <= MOST_POINTS ? 0 : period - 1;
+    if (tile_value_integer(count, &number)) {
+        count = tile_build_i64(b, (number + more) / period);
     } else {
-        if (!is_whole(x, period)) count = tile_build_binary(b, TILE_OP_ADD, hi, tile_build_i64(b, period - 1));
-        count = tile_build_binary(b, TILE_OP_DIV, count, each);
+        count = tile_build_binary(b, TILE_OP_MAX, count, zero);
+        if (more && !is_whole(x, period)) count = tile_build_binary(b, TILE_OP_ADD, count, tile_build_i64(b, more));
+        count = tile_build_binary(b, TILE_OP_DIV, count, tile_build_i64(b, period));
     }
-    int64_t extent = (tile_loop_extent(x->loop) + period - 1) / period;
-    return tile_build_loop(b, TILE_LOOP_KIND_PARALLEL, tile_op_operand(x->loop, 0), count, extent, NULL, 0);
+    return tile_build_loop(b, TILE_LOOP_KIND_PARALLEL, zero, count, (tile_loop_extent(x->loop) + more) / period, NULL, 0);
+}
+
+/* The lanes behind the last whole period stay in the loop as it was. */
+static void keep_rest(Digits *x, const TileOp *outer, int64_t period) {
+    TileBuilder b = tile_builder_before(x->module, x->loop);
+    TileValue *done = tile_build_binary(&b, TILE_OP_MUL, tile_op_operand(outer, 1), tile_build_i64(&b, period));
+    tile_op_set_operand(x->loop, 0, done);
+    tile_op_set_integer(x->module, x->loop, TILE_ATTRIBUTE_EXTENT, period - 1);
 }
 
 static void split(Digits *x, int64_t period) {
@@ -365,9 +376,92 @@ static void split(Digits *x, int64_t period) {
     }
     tile_build_end(&b, TILE_OP_YIELD, NULL, 0);
     divide_all(x, body, number);
-    tile_op_erase(loop);
+    if (period <= MOST_POINTS && !is_whole(x, period))
+        keep_rest(x, outer, period);
+    else
+        tile_op_erase(loop);
     x->loop = outer;
     x->changed = true;
+}
+
+/* ---- versions ---- */
+
+/* A division of what rises by `step` from a number on that is known at run time only. */
+typedef struct Unknown {
+    Sum base; /* what is divided, without the index and the constant */
+    int64_t step;
+} Unknown;
+
+static bool is_unknown(Digits *x, const TileOp *op, int64_t divisor, Unknown *unknown) {
+    TileValue *index = x->loop->regions[0].arguments[0];
+    Sum sum = sum_of(tile_op_operand(op, 0));
+    *unknown = (Unknown){.base = {.known = true}};
+    for (unsigned i = 0; i < sum.count; i++) {
+        if (sum.terms[i].value == index)
+            unknown->step = sum.terms[i].scale;
+        else if (tile_value_outside(sum.terms[i].value, x->loop))
+            add_term(&unknown->base, sum.terms[i].value, sum.terms[i].scale);
+        else
+            return false;
+    }
+    bool near = sum.constant > -LARGEST && sum.constant < LARGEST;
+    return sum.known && near && unknown->base.count && unknown->step >= 1 && divisor % unknown->step == 0 && divisor > unknown->step;
+}
+
+/* How many lanes have one quotient where such numbers are multiples of their divisors; 0: there are none. */
+static int64_t find_unknown(Digits *x) {
+    int64_t found = 0, divisor;
+    Unknown unknown;
+    for (const TileOp *op = x->loop->regions[0].first; op != x->loop->regions[0].last; op = op->next) {
+        if (op->region_count) return 0;
+        if (!is_division(op, &divisor) || !is_of_address(x, op) || period_of(x, op, divisor)) continue;
+        if (is_unknown(x, op, divisor, &unknown)) found = gcd(found, divisor / unknown.step);
+    }
+    return found;
+}
+
+/* The division in the copy, of a number that is a multiple of the divisor and what follows. */
+static void divide_behind(Digits *x, TileOp *op, TileValue *index, TileValue *whole, const Unknown *unknown) {
+    TileBuilder b = tile_builder_before(x->module, op);
+    TileValue *rest = plus_number(&b, plus(&b, NULL, index, unknown->step), sum_of(tile_op_operand(op, 0)).constant);
+    TileValue *value = tile_build_binary(&b, (TileOpId)op->id, rest, tile_op_operand(op, 1));
+    if (op->id == TILE_OP_DIV) value = tile_build_binary(&b, TILE_OP_ADD, whole, value);
+    tile_value_replace(&op->results[0], value);
+    tile_op_erase(op);
+}
+
+/* A copy of the loop for where the numbers are multiples of their divisors, and not far from 0; returns it. */
+static TileOp *build_version(Digits *x) {
+    TileOp *loop = x->loop;
+    TileMap map;
+    tile_map_init(&map, x->context->scratch);
+    TileOp *copy = tile_op_clone(x->module, loop, &map);
+    TileBuilder b = tile_builder_before(x->module, loop);
+    b.location = loop->location;
+    TileValue *holds = tile_build_bool(&b, true), *none = tile_build_i64(&b, 0), *far = tile_build_i64(&b, FAR);
+    for (TileOp *op = loop->regions[0].first; op != loop->regions[0].last; op = op->next) {
+        int64_t divisor;
+        bool all[MOST_TERMS];
+        Unknown unknown;
+        for (unsigned i = 0; i < MOST_TERMS; i++) all[i] = true;
+        if (!is_division(op, &divisor) || period_of(x, op, divisor) || !is_unknown(x, op, divisor, &unknown)) continue;
+        TileValue *base = quotient_of(&b, &unknown.base, all, 1), *by = tile_build_i64(&b, divisor);
+        TileValue *whole = tile_build_binary(&b, TILE_OP_DIV, base, by), *rest = tile_build_binary(&b, TILE_OP_REM, base, by);
+        TileValue *near = tile_build_binary(&b, TILE_OP_AND, tile_build_binary(&b, TILE_OP_GE, base, none), tile_build_binary(&b, TILE_OP_LT, base, far));
+        holds = tile_build_binary(&b, TILE_OP_AND, holds, tile_build_binary(&b, TILE_OP_AND, near, tile_build_binary(&b, TILE_OP_EQ, rest, none)));
+        TileOp *own = ((TileValue *)tile_map_get(&map, &op->results[0]))->op;
+        divide_behind(x, own, copy->regions[0].arguments[0], whole, &unknown);
+    }
+    TileOp *branch = tile_build_if(&b, holds, NULL, 0);
+    tile_op_append(copy, &branch->regions[0]);
+    tile_op_detach(loop);
+    tile_op_append(loop, &branch->regions[1]);
+    for (unsigned r = 0; r < 2; r++) {
+        b = tile_builder_at_end(x->module, &branch->regions[r]);
+        tile_build_end(&b, TILE_OP_YIELD, NULL, 0);
+    }
+    x->changed = true;
+    return copy;
 }
 
 /* ---- the pass ---- */
@@ -378,15 +472,9 @@ static bool is_candidate(const TileOp *op) {
            tile_value_is_integer(tile_op_operand(op, 0), 0);
 }
 
-/* Points that are computed together exist all or not at all. */
 static bool can_split(Digits *x, int64_t period, unsigned ops) {
-    if (period > MOST_POINTS) return true;
-    if (!is_whole(x, period))
-        x->reason = "the number of lanes may be no multiple of the divisor";
-    else if (ops * (unsigned)period > MOST_OPS)
-        x->reason = "copies of the body for each remainder would be too long";
-    else
-        return true;
+    if (period > MOST_POINTS || ops * (unsigned)period <= MOST_OPS) return true;
+    x->reason = "copies of the body for each remainder would be too long";
     return false;
 }
 
@@ -397,7 +485,11 @@ static TileOp *visit_loop(Digits *x, TileOp *loop) {
     for (;;) {
         x->reason = NULL;
         x->culprit = x->loop;
-        int64_t period = find_period(x, &ops), extent = tile_loop_extent(x->loop);
+        int64_t period = find_period(x, &ops), extent = tile_loop_extent(x->loop), unknown = find_unknown(x);
+        if (unknown > 1 && gcd(unknown, period) > 1 && unknown < extent && can_split(x, gcd(unknown, period), ops)) {
+            x->loop = build_version(x);
+            continue;
+        }
         bool splits = period > 1 && period < extent && can_split(x, period, ops);
         if (x->reason) tile_pass_remark(x->context, x->culprit, TILE_DECISION_LANES_DIVIDED, "each lane", "%s", x->reason);
         if (!splits) return x->loop;

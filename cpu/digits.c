@@ -49,11 +49,12 @@
  *       }
  *       return
  *     }
- * It is done where an address follows from the quotient or the remainder; what is only computed with them is computed in
- * vectors. What does not rise to a multiple of the divisor together with the loop (`(i + 1) / 32`) is left to
- * cpu-vectorise.
+ * It is done where an address follows from the quotient or the remainder, if accesses then cost less, by the model by which
+ * loops are chosen; what is only computed with them is computed in vectors. Whether a number is a multiple of its divisor, and
+ * not near the ends of i64, may be known at run time only: then the loop is there twice, behind a test. What does not rise to
+ * a multiple of the divisor together with the loop (`(i + 1) / 32`) is left to cpu-vectorise.
  * Needs: loops from 0 on; canonicalise, cse and licm behind it. Keeps: the results, since the iterations may run in any order.
- * Cost: linear in the ops of a loop's body, which is there up to MOST_POINTS times, with at most MOST_OPS ops. */
+ * Cost: linear in the ops of a loop's body, which is there up to MOST_POINTS times, with at most MOST_OPS ops, and twice more where there is a test. */
 #include "cpu/vectorise.h"
 #include "lang/ir/operands.h"
 
@@ -350,8 +351,18 @@ static void keep_rest(Digits *x, const TileOp *outer, int64_t period) {
     tile_op_set_integer(x->module, x->loop, TILE_ATTRIBUTE_EXTENT, period - 1);
 }
 
-static void split(Digits *x, int64_t period) {
-    TileOp *loop = x->loop;
+/* The cost of a lane's accesses, for whole vectors, times `points`. */
+static int64_t cost_of(Digits *x, TileOp *loop, int64_t points) {
+    TileStrides strides;
+    bool far = false;
+    tile_strides_init(&strides, x->context, loop);
+    strides.assumes = true;
+    return tile_access_cost(&strides, &loop->regions[0], &far) * points;
+}
+
+/* false: accesses would cost as much as before, and nothing has changed. */
+static bool split(Digits *x, int64_t period) {
+    TileOp *loop = x->loop, *lanes;
     TileBuilder b = tile_builder_before(x->module, loop);
     b.location = loop->location;
     TileOp *outer = build_outer(x, &b, period);
@@ -360,6 +371,7 @@ static void split(Digits *x, int64_t period) {
     b.location = loop->location;
     TileValue *each = tile_build_i64(&b, period), *first = tile_build_binary(&b, TILE_OP_MUL, number, each);
     TileBlock *body = &outer->regions[0];
+    lanes = outer;
     if (period <= MOST_POINTS) {
         for (int64_t i = 0; i < period; i++) indices[i] = plus_number(&b, first, i);
         copy_points(x, &b, indices, period);
@@ -368,6 +380,7 @@ static void split(Digits *x, int64_t period) {
         TileValue *end = is_whole(x, period) ? each : tile_build_binary(&b, TILE_OP_MIN, each, tile_build_binary(&b, TILE_OP_SUB, hi, first));
         TileOp *inner = tile_build_loop(&b, TILE_LOOP_KIND_PARALLEL, zero, end, period, NULL, 0);
         body = &inner->regions[0];
+        lanes = inner;
         TileBuilder in = tile_builder_at_end(x->module, body);
         in.location = loop->location;
         indices[0] = tile_build_binary(&in, TILE_OP_ADD, first, body->arguments[0]);
@@ -376,12 +389,18 @@ static void split(Digits *x, int64_t period) {
     }
     tile_build_end(&b, TILE_OP_YIELD, NULL, 0);
     divide_all(x, body, number);
+    if (cost_of(x, lanes, 1) >= cost_of(x, loop, period <= MOST_POINTS ? period : 1)) {
+        tile_op_erase(outer); /* what was built in front of it is dead */
+        x->reason = "accesses would cost as much without the divisions";
+        return false;
+    }
     if (period <= MOST_POINTS && !is_whole(x, period))
         keep_rest(x, outer, period);
     else
         tile_op_erase(loop);
     x->loop = outer;
     x->changed = true;
+    return true;
 }
 
 /* ---- versions ---- */
@@ -464,6 +483,14 @@ static TileOp *build_version(Digits *x) {
     return copy;
 }
 
+/* Puts the loop back in the place of both versions. */
+static void drop_version(TileOp *copy) {
+    TileOp *branch = copy->block->op, *loop = branch->regions[1].first;
+    tile_op_detach(loop);
+    tile_op_insert_before(loop, branch);
+    tile_op_erase(branch);
+}
+
 /* ---- the pass ---- */
 
 static bool is_candidate(const TileOp *op) {
@@ -479,31 +506,56 @@ static bool can_split(Digits *x, int64_t period, unsigned ops) {
 }
 
 /* Splits the loop; what is left of its own divisions may ask for the outer one to be split again. */
+static bool split_again(Digits *x) {
+    unsigned ops;
+    bool any = false;
+    for (int64_t period = 1; period <= MOST_POINTS; any = true) {
+        x->reason = NULL;
+        x->culprit = x->loop;
+        period = find_period(x, &ops);
+        TileOp *whole = x->loop;
+        bool splits = period > 1 && period < tile_loop_extent(whole) && can_split(x, period, ops) && split(x, period);
+        if (x->reason) tile_pass_remark(x->context, x->culprit, TILE_DECISION_LANES_DIVIDED, "each lane", "%s", x->reason);
+        if (!splits) return any;
+        tile_pass_remark(x->context, x->loop, TILE_DECISION_BY_QUOTIENT, "the loop", "%lld lanes each", (long long)period);
+    }
+    return true;
+}
+
+/* The mask of an index below its loop's end is true: it would be another one for each point. */
+static void drop_masks(Digits *x) {
+    TileOp *around = x->loop->block->op;
+    if (around && is_candidate(around)) tile_loop_drop_masks(x->context, around);
+    tile_loop_drop_masks(x->context, x->loop);
+}
+
+/* Returns what has taken the loop's place. */
 static TileOp *visit_loop(Digits *x, TileOp *loop) {
     unsigned ops;
     x->loop = loop;
-    for (;;) {
-        x->reason = NULL;
-        x->culprit = x->loop;
-        int64_t period = find_period(x, &ops), extent = tile_loop_extent(x->loop), unknown = find_unknown(x);
-        if (unknown > 1 && gcd(unknown, period) > 1 && unknown < extent && can_split(x, gcd(unknown, period), ops)) {
-            x->loop = build_version(x);
-            continue;
-        }
-        bool splits = period > 1 && period < extent && can_split(x, period, ops);
-        if (x->reason) tile_pass_remark(x->context, x->culprit, TILE_DECISION_LANES_DIVIDED, "each lane", "%s", x->reason);
-        if (!splits) return x->loop;
-        tile_pass_remark(x->context, x->loop, TILE_DECISION_BY_QUOTIENT, "the loop", "%lld lanes each", (long long)period);
-        split(x, period);
-        if (period > MOST_POINTS) return x->loop;
+    int64_t period = find_period(x, &ops), unknown = find_unknown(x), extent = tile_loop_extent(loop), both = gcd(unknown, period);
+    if (both < 2 || both >= extent) return loop;
+    if (!can_split(x, both, ops)) {
+        tile_pass_remark(x->context, loop, TILE_DECISION_LANES_DIVIDED, "each lane", "%s", x->reason);
+        return loop;
     }
+    drop_masks(x);
+    x->changed = true;
+    if (unknown < 2) {
+        split_again(x);
+        return x->loop;
+    }
+    TileOp *copy = x->loop = build_version(x), *branch = copy->block->op;
+    if (split_again(x)) return branch;
+    drop_version(copy);
+    return loop;
 }
 
 static void visit_block(Digits *x, TileBlock *block) {
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
-        if (is_candidate(op)) op = visit_loop(x, op);
-        for (unsigned i = 0; i < op->region_count; i++) visit_block(x, &op->regions[i]);
+        if (!is_candidate(op) || visit_loop(x, op) == op)
+            for (unsigned i = 0; i < op->region_count; i++) visit_block(x, &op->regions[i]);
     }
 }
 

@@ -117,6 +117,28 @@ def _(r, n):
     return Case([x, y], [y], converted, x)
 
 
+@add("blocks:scaled_blocks", ((16384, 4096), (65536, 256), (4093, 1037)), BN=96)
+def _(r, m, n):
+    x, s, y = r.randn(m, n), r.f32(m, -(-n // 32)), r.empty(m, n)
+    return Case([x, s, y], [y], lambda x, s: x * s.to(x.dtype).repeat_interleave(32, 1)[:, :n], x, s)
+
+
+@add("blocks:turned_pairs", ((65536, 96), (16384, 768)), (5, 36))
+def _(r, m, n):
+    x, y = r.randn(m, n), r.empty(m, n)
+    return Case([x, y], [y], lambda x: torch.stack((-x[:, 1::2], x[:, ::2]), 2).view(m, n), x)
+
+
+@add("blocks:below_greatest", ((65536, 96), (16384, 768)), (5, 36))
+def _(r, m, n):
+    x, y = r.randn(m, n), r.empty(m, n)
+
+    def lacking(x):
+        groups = x.view(m, n // 12, 12)
+        return (groups.amax(2, True) - groups).view(m, n)
+    return Case([x, y], [y], lacking, x)
+
+
 def padded(mode):
     def build(r, b, h, w):
         x, y = r.randn(b, h, w), r.empty(b, h + 6, w + 6)

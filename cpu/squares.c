@@ -102,6 +102,7 @@ typedef struct Squares {
     TileModule *module;
     TileOp *rows, *lanes; /* the outer loop, and the inner one */
     int64_t together;     /* how many rows */
+    unsigned masked;      /* accesses that would be turned, but for their masks */
     TileMap by_row;       /* values that differ from row to row */
     TileMap shared;       /* old values to new ones, of all rows */
     TileMap *own;         /* of each row */
@@ -144,8 +145,7 @@ static bool is_turned(const TileOp *op, TileStrides *of_rows, TileStrides *of_la
     int64_t bytes = tile_scalar_bytes(scalar_of(op));
     TileSlope down = tile_stride_of(of_rows, address), along = tile_stride_of(of_lanes, address);
     bool near = !along.factor && along.step >= -2 * bytes && along.step <= 2 * bytes;
-    return down.kind == TILE_SLOPE_AFFINE && !down.factor && down.step == bytes && along.kind == TILE_SLOPE_AFFINE && !near &&
-           !tile_op_has_part(op, TILE_PARTS_MASK);
+    return down.kind == TILE_SLOPE_AFFINE && !down.factor && down.step == bytes && along.kind == TILE_SLOPE_AFFINE && !near;
 }
 
 /* Is it stored elsewhere by each row? A row of scratch memory may be that of all. */
@@ -161,11 +161,15 @@ static unsigned count_turned(Squares *x, unsigned *ops) {
     tile_strides_init(&of_rows, x->context, x->rows);
     tile_strides_init(&of_lanes, x->context, x->lanes);
     of_rows.assumes = of_lanes.assumes = true;
-    *ops = 0;
+    *ops = x->masked = 0;
     for (const TileOp *op = x->lanes->regions[0].first; op != x->lanes->regions[0].last; op = op->next, ++*ops) {
         if (!is_access(op) && !is_simple(op)) return 0;
         if (op->id == TILE_OP_STORE && !is_by_row(&of_rows, op)) return 0;
-        if (is_access(op) && is_turned(op, &of_rows, &of_lanes)) turned++;
+        if (!is_access(op) || !is_turned(op, &of_rows, &of_lanes)) continue;
+        if (tile_op_has_part(op, TILE_PARTS_MASK))
+            x->masked++;
+        else
+            turned++;
     }
     return turned;
 }
@@ -177,17 +181,31 @@ static unsigned widest(const TileOp *loop) {
     return bytes;
 }
 
+/* What keeps rows from being computed together; NULL: nothing does. */
+static const char *obstacle(const Squares *x, unsigned ops, unsigned turned, int64_t lanes) {
+    if (!turned) return "its accesses have masks";
+    if (turned > MOST_TURNED || x->together < 4) return "more of its accesses are apart in memory than registers have squares for";
+    if (tile_loop_extent(x->rows) < x->together || tile_loop_extent(x->lanes) < lanes) return "a tile has less than one square of elements";
+    return ops * (unsigned)x->together > MOST_OPS ? "copies of its body for each row of a square would be too long" : NULL;
+}
+
 /* As many rows as a vector has lanes, or fewer where more than one element of each is turned. */
 static bool decide(Squares *x, TileOp *op) {
     const TileTarget *target = x->context->target;
-    unsigned ops, turned;
+    unsigned ops;
     x->rows = op;
     if (!is_plain_loop(op) || !(x->lanes = inner_loop(op))) return false;
-    if (!(turned = count_turned(x, &ops)) || turned > MOST_TURNED) return false;
+    unsigned turned = count_turned(x, &ops);
+    if (!turned && !x->masked) return false;
     int64_t lanes = (int64_t)(target->vector_bytes / widest(x->lanes));
-    for (x->together = lanes; turned > 1; turned = (turned + 1) / 2) x->together /= 2;
-    return x->together >= 4 && tile_loop_extent(op) >= x->together && tile_loop_extent(x->lanes) >= lanes &&
-           ops * (unsigned)x->together <= MOST_OPS;
+    x->together = lanes;
+    for (unsigned left = turned; left > 1; left = (left + 1) / 2) x->together /= 2;
+    const char *reason = obstacle(x, ops, turned, lanes);
+    if (reason)
+        tile_pass_remark(x->context, x->lanes, TILE_DECISION_NOT_TURNED, "the loop", "%s", reason);
+    else
+        tile_pass_remark(x->context, x->lanes, TILE_DECISION_TURNED, "the loop", "%lld rows together", (long long)x->together);
+    return !reason;
 }
 
 /* ---- copies ---- */

@@ -217,10 +217,14 @@ TileOp *tile_vectorise_split_clamps(TilePassContext *context, TileOp *loop, Tile
     c.before.location = loop->location;
     c.begin = tile_op_operand(loop, 0);
     c.end = tile_op_operand(loop, 1);
-    if (!unclamp(&c) || cost_of(&c, c.inner) >= cost_of(&c, loop)) {
+    bool clamped = unclamp(&c);
+    if (!clamped || cost_of(&c, c.inner) >= cost_of(&c, loop)) {
+        if (clamped)
+            tile_pass_remark(context, loop, TILE_DECISION_NOT_AT_BORDERS, "the loop", "accesses between them would cost as much");
         tile_op_erase(c.inner); /* what was built in front of it is dead */
         return NULL;
     }
+    tile_pass_remark(context, loop, TILE_DECISION_AT_BORDERS, "the loop", "between them no index is clamped or mirrored");
     finish_bounds(&c);
     *few = build_borders(&c);
     return c.inner;

@@ -179,6 +179,37 @@ void reference_luminance(const Problem *problem) {
     }
 }
 
+void reference_scaled_blocks(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N'), scales = problem_dimension(problem, 'E');
+    for (int64_t m = 0; m < problem_dimension(problem, 'M'); m++)
+        for (int64_t n = 0; n < columns; n++) {
+            double product = problem->input[0][m * columns + n] * problem->input[1][m * scales + n / 32];
+            problem->expected[m * columns + n] = product;
+            problem->slack[m * columns + n] = 2 * F32_ROUNDOFF * fabs(product) + F32_TINY;
+        }
+}
+
+void reference_turned_pairs(const Problem *problem) {
+    int64_t count = problem_dimension(problem, 'M') * problem_dimension(problem, 'N');
+    for (int64_t i = 0; i < count; i++) {
+        problem->expected[i] = i % 2 ? problem->input[0][i - 1] : -problem->input[0][i + 1];
+        problem->slack[i] = 0;
+    }
+}
+
+void reference_below_greatest(const Problem *problem) {
+    int64_t count = problem_dimension(problem, 'M') * problem_dimension(problem, 'N');
+    for (int64_t i = 0; i < count; i += 12) {
+        const double *group = problem->input[0] + i;
+        double top = group[0];
+        for (int k = 1; k < 12; k++) top = fmax(top, group[k]);
+        for (int k = 0; k < 12; k++) {
+            problem->expected[i + k] = top - group[k];
+            problem->slack[i + k] = 2 * F32_ROUNDOFF * (fabs(top) + fabs(group[k])) + F32_TINY;
+        }
+    }
+}
+
 static int64_t mirrored(int64_t i, int64_t limit) {
     i = i < 0 ? -i : i;
     return inside(i < limit ? i : 2 * (limit - 1) - i, limit);

@@ -6,25 +6,25 @@
 #include "ptx/layouts/blocked.h"
 #include "ptx/model/model.h"
 #include "ptx/model/numbers.h"
+#include "ptx/model/products.h"
 #include "ptx/pipeline/copies.h"
 #include "ptx/target/dot.h"
 #include "ptx/target/map.h"
 #include "ptx/target/multiply_adds.h"
 
-enum { UNKNOWN_TRIPS = 8, SECTOR_BYTES = 32, VECTOR_BYTES = 16, PREDICATED_BYTES = 8, SHARED_BYTES_CYCLE = 128, SCHEDULERS = 4 };
-enum { OPERATIONS_CYCLE = 128 /* lanes, of f32 */ };
+enum { UNKNOWN_TRIPS = 8, SECTOR_BYTES = 32, VECTOR_BYTES = 16, PREDICATED_BYTES = 8, SCHEDULERS = 4 };
 
 /* Cycles until a result can be used, beyond those of issuing. */
 enum { OF_OPERATION = 4, OF_MEMORY = 700, OF_EXCHANGE = 30, OF_BARRIER = 80, OF_CHANNEL = 30, OF_BEGINNING = 300, OF_PUT = 300 };
 
 /* From the end of a warpgroup's products to the beginning of the next iteration's; and from one slot's beginning to the next's, at
  * least. */
-enum { GROUP_WARPS = 4, GROUP_ROWS = 64, OF_PRODUCTS = 160, OF_SLOT = 190 };
+enum { GROUP_WARPS = 4, OF_PRODUCTS = 160, OF_SLOT = 190 };
 
-/* Instructions of a warp: of a vector with its address and predicate, of an element by itself, of an element through
- * shared memory and back. */
 /* Of a loop that computes with the sums of products, whose tiles are copied ahead, by warps of their own or by all: waits, counts of slots, descriptors; a barrier, addresses. */
 enum { OF_ITERATION = 100, OF_OWN_ITERATION = 40 };
+/* Instructions of a warp: of a vector with its address and predicate, of an element by itself, of an element through shared memory and
+ * back. */
 enum { OF_VECTOR = 5, OF_ELEMENT = 12, OF_COPIED_ELEMENT = 70, OF_COPIED_WORD = 8, OF_TURNED_WORD = 6, OF_MOVE = 4, OF_UPDATE = 16, OF_PROGRAM = 50, OF_KEYS = 110 };
 
 /* That each warp issues in an iteration for scalars: a quotient, by a number that is not known; the bounds along an axis of a tile of words
@@ -345,39 +345,6 @@ static double do_reduction(Walk *walk, const TileOp *op, double begin) {
 
 /* ---- products ---- */
 
-static double rate_of(const TilePtxTarget *target, const TileOp *dot) {
-    double bytes = (double)tile_scalar_bytes(tile_op_operand(dot, 0)->type->scalar);
-    double rate = gpu_dot_is_wgmma(dot) ? target->wgmma_rate : gpu_dot_is_mma(dot) ? target->mma_rate : 0;
-    return rate ? rate * 2 / bytes : OPERATIONS_CYCLE * 0.6 * 4 / most(4, bytes * bytes / 2);
-}
-
-/* wgmma reads b once for each 64 rows, mma each operand for as many warps as share it. */
-static double shared_cycles(const TileOp *dot) {
-    double bytes[2], blocks = (double)tile_op_operand(dot, 0)->type->extent[0] / GROUP_ROWS;
-    for (unsigned i = 0; i < 2; i++) {
-        const TileType *type = tile_op_operand(dot, i)->type;
-        bytes[i] = lanes_of(type) * (double)tile_scalar_bytes(type->scalar);
-    }
-    double all = gpu_dot_is_wgmma(dot) ? bytes[0] + most(1, blocks) * bytes[1] : 2 * (bytes[0] + bytes[1]);
-    return all / SHARED_BYTES_CYCLE;
-}
-
-/* Of fused multiply-adds, one for each of a thread's sums, which are nearly a square: elements of its rows and columns come
- * from shared memory, 16 bytes at a time, in two cycles of the multiprocessor for a warp; and the loop has a few more for
- * some steps together. */
-static double instructions_of_step(double sums) {
-    double loads = 2 * sqrt(sums) / 4;
-    return most(sums + loads + 2.5, SCHEDULERS * 2 * loads);
-}
-
-/* How much longer than its instructions a warp takes for them by itself: it waits for elements of shared memory and for banks of the
- * register file, but little for what is loaded a step ahead. Other warps of its scheduler issue theirs meanwhile. */
-static double alone(bool large, double sums) {
-    enum { MANY_SUMS = 128 };
-    const double AHEAD = 1.15, OTHERS = 2.4;
-    return !large ? 1 : sums >= MANY_SUMS ? AHEAD : OTHERS;
-}
-
 /* Operands in registers pass through shared memory. Products that are not laid out for the banks of the register file take longer. */
 static double do_multiply_adds(Walk *walk, const TileOp *dot, double begin, double k) {
     enum { STEPS = 4, OF_STORE = 2, OF_WAITS = 50 }; /* waits, barriers, and what begins again behind them */
@@ -387,7 +354,7 @@ static double do_multiply_adds(Walk *walk, const TileOp *dot, double begin, doub
     bool large = gpu_multiplies_matrices(dot) && !walk->work->uses_sums; /* loops that compute with the sums are counted by what they wait for */
     double of_banks = walk->work->uses_sums ? 1.1 : OF_ROWS[gpu_small_rows_along_k(dot)];
     bool banks = gpu_turns_rows(dot, tile_op_operand(dot, 0)->type) || (walk->work->uses_sums && result->scalar != TILE_F32);
-    double sums = elements_of(walk, result), step = instructions_of_step(sums) * (banks ? 1 : of_banks), stored = large ? OF_WAITS : 0,
+    double sums = elements_of(walk, result), step = gpu_product_instructions(sums) * (banks ? 1 : of_banks), stored = large ? OF_WAITS : 0,
            code = walk->work->code;
     walk->work->multiplies |= large;
     for (unsigned i = 0; i < 2; i++) {
@@ -396,7 +363,7 @@ static double do_multiply_adds(Walk *walk, const TileOp *dot, double begin, doub
         stored += OF_STORE * elements_of(walk, type);
         walk->work->shared += lanes_of(type) * (double)tile_scalar_bytes(type->scalar);
     }
-    double waits = k * step * (alone(large, sums) - 1) * walk->busy * (walk->busy > 1 ? SHOWN : 1), end = issue(walk, dot, begin, k * step + stored, 2 * OF_BARRIER + waits);
+    double waits = k * step * (gpu_product_wait(large, sums) - 1) * walk->busy * (walk->busy > 1 ? SHOWN : 1), end = issue(walk, dot, begin, k * step + stored, 2 * OF_BARRIER + waits);
     walk->work->code = code + stored + STEPS * step;
     walk->work->registers = most(walk->work->registers, walk->carried + 4 * sqrt(sums));
     return end;
@@ -453,9 +420,9 @@ static double do_dot(Walk *walk, const TileOp *dot, double begin) {
     if (cores && a->extent[0] < 16) products *= 16.0 / (double)a->extent[0];
     double step = 32.0 / (double)tile_scalar_bytes(a->scalar); /* of an instruction, along k */
     if (cores && k < step) products *= step / k;
-    double cycles = products / rate_of(walk->target, dot);
+    double cycles = products / gpu_product_rate(walk->target, dot);
     if (!cores) return do_multiply_adds(walk, dot, begin, k);
-    cycles = gpu_dot_is_wgmma(dot) ? smooth_most(cycles, shared_cycles(dot)) : most(cycles, shared_cycles(dot));
+    cycles = gpu_dot_is_wgmma(dot) ? smooth_most(cycles, gpu_product_shared_cycles(dot)) : most(cycles, gpu_product_shared_cycles(dot));
     walk->work->tensor += walk->times * cycles;
     walk->sums = most(walk->sums, elements_of(walk, dot->results[0].type));
     double share = walk->warps < SCHEDULERS ? SCHEDULERS / walk->warps : 1;

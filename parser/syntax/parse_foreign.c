@@ -146,7 +146,8 @@ void tile_parse_skip_as(TileParser *parser, const TileExpr *operand) {
     TileSpan whole = {parser->file, operand->span.begin, type->end};
     if (!own) own = name;
     TileDiagnostic *d = report(parser, word, tile_arena_format(parser->arena, "the conversion `%s(..)`", own), "the name `as`");
-    tile_diagnostic_edit(parser->diagnostics, d, whole, "%s(%s)", own, word_at(parser, operand->span));
+    tile_diagnostic_edit(parser->diagnostics, d, whole, parser->text[operand->span.begin] == '(' && operand->parenthesised ? "%s%s" : "%s(%s)", own,
+                         word_at(parser, operand->span));
     tile_parse_advance(parser);
     tile_parse_advance(parser);
 }

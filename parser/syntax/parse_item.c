@@ -478,7 +478,8 @@ void tile_parse_export_list(TileParser *parser, TileItem *item) {
 /* `export kernel k(..)`, as in other languages: the kernel that is behind it is parsed. */
 static void skip_export(TileParser *parser) {
     TileTokenKind next = tile_parse_peek_ahead(parser, 1);
-    if (tile_parse_peek(parser) != TILE_TOKEN_EXPORT || (next != TILE_TOKEN_KERNEL && next != TILE_TOKEN_FN)) return;
+    bool follows = next == TILE_TOKEN_KERNEL || next == TILE_TOKEN_FN;
+    if (tile_parse_peek(parser) != TILE_TOKEN_EXPORT || !follows || parser->tokens.list.items[parser->position + 1].line_break) return;
     TileSpan begin = tile_parse_span(parser);
     tile_parse_advance(parser);
     TileSpan both = {parser->file, begin.begin, tile_parse_span(parser).end};

@@ -76,7 +76,17 @@ void tile_parse_fail_misplaced(TileParser *parser) {
     parser->panic = true;
 }
 
+/* `c[n] = ..`, `s += ..` */
+static bool begins_assignment(const TileParser *parser) {
+    TileTokenKind next = tile_parse_peek_ahead(parser, 1);
+    return next == TILE_TOKEN_LEFT_BRACKET || (next >= TILE_TOKEN_ASSIGN && next <= TILE_TOKEN_SHR_ASSIGN);
+}
+
 bool tile_parse_separate(TileParser *parser) {
+    TileTokenKind before = TILE_TOKEN_END;
+    if (parser->position) before = (TileTokenKind)parser->tokens.list.items[parser->position - 1].kind;
+    bool ends_line = parser->tokens.list.items[parser->position].line_break;
+    if (ends_line && (before == TILE_TOKEN_PLUS || before == TILE_TOKEN_MINUS)) return true; /* `i++`, which was reported */
     switch (tile_parse_peek(parser)) {
     case TILE_TOKEN_LET:
     case TILE_TOKEN_VAR:
@@ -87,7 +97,7 @@ bool tile_parse_separate(TileParser *parser) {
     case TILE_TOKEN_BREAK:
     case TILE_TOKEN_CONTINUE: break;
     case TILE_TOKEN_NAME: /* behind a block: nothing goes on there but a new statement */
-        if (parser->position && parser->tokens.list.items[parser->position - 1].kind == TILE_TOKEN_RIGHT_BRACE) break;
+        if (before == TILE_TOKEN_RIGHT_BRACE && begins_assignment(parser)) break;
         return false;
     default: return false;
     }

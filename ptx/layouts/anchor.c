@@ -136,6 +136,8 @@ static void look_for_widest(TileOp *op, void *state) {
     if (bytes > widest->bytes) widest->bytes = bytes;
 }
 
+static void look_for_join(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_CAT; }
+
 static void look_for_scan(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_SCAN; }
 
 static void look_for_update(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_ATOMIC_TILE; }
@@ -169,8 +171,9 @@ static unsigned log_vector_of(TileFunc *func, const GpuSurvey *survey, bool *sin
     unsigned bytes = odd ? rows.bytes : GPU_ACCESS_BYTES, element = odd ? survey->least_bytes : widest_bytes(func, survey);
     /* Of elements of 16 bits, pairs in lanes that are neighbours took longer (0.87 to 0.94 times the speed), those of 32 bits less
      * (1.1 to 1.8 times). */
-    bool words = survey->least_bytes >= sizeof(uint32_t);
-    *singles = words && !survey->combines && !survey->draws && !survey->transposes && gpu_moves_singles(&func->body);
+    bool words = survey->least_bytes >= sizeof(uint32_t), joins = false;
+    tile_block_walk(&func->body, look_for_join, &joins); /* whose parts a thread has together */
+    *singles = words && !joins && !survey->combines && !survey->draws && !survey->transposes && gpu_moves_singles(&func->body);
     if (*singles) bytes = 0;
     return bytes > element ? gpu_floor_log2(bytes / element) : 0;
 }

@@ -8,7 +8,7 @@
 Test(target, rows) {
     unsigned count;
     const TilePtxTarget *targets = tile_ptx_targets(&count);
-    cr_assert_eq(count, 4);
+    cr_assert_eq(count, 6);
     for (unsigned i = 0; i < count; i++) {
         const TilePtxTarget *row = &targets[i];
         cr_assert_str_eq(row->target.llvm_cpu, row->target.name);

@@ -11,9 +11,9 @@
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
  *       %n = const {value = 1024} : i64
- *       %v = load_tile %x, %begin, %one, %zero, %n {access = [range]} : f32[1024]
+ *       %v = load_tile %x, %zero, %one, %zero, %n {access = [range]} : f32[1024]
  *       %w = neg %v : f32[1024]
- *       store_tile %x, %w, %begin, %one, %zero, %n {access = [range]}
+ *       store_tile %x, %w, %zero, %one, %zero, %n {access = [range]}
  *       return
  *     }
  * After:
@@ -22,11 +22,11 @@
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
  *       %n = const {value = 1024} : i64
- *       %v = load_tile %x, %begin, %one, %zero, %n {access = [range]} : f32[1024] layout 0
+ *       %v = load_tile %x, %zero, %one, %zero, %n {access = [range]} : f32[1024] layout 0
  *       %0 = convert_layout %v : f32[1024]
  *       %w = neg %0 : f32[1024]
  *       %1 = convert_layout %w : f32[1024] layout 0
- *       store_tile %x, %1, %begin, %one, %zero, %n {access = [range]}
+ *       store_tile %x, %1, %zero, %one, %zero, %n {access = [range]}
  *       return
  *     }
  * The layouts of smaller tiles follow from that of the largest: a tile with the same extents but for one axis gets the

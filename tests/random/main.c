@@ -1,7 +1,7 @@
 /* Random programs of the language on each target, compared with an evaluator that shares no code with the compiler.
  *
  * usage: tile_random_tests [options] COUNT [SEED] [FIRST] programs FIRST .. FIRST + COUNT of the seed
- *  --targets=LIST  interp, avx2, ..; each program on all of them (interp,avx2,avx512,sm_80,sm_90a)
+ *  --targets=LIST  interp, avx2, ..; each program on all of them (interp,avx2,avx512,sm_80,sm_90a,sm_120a)
  *  --alternate         each program on one of them, alternately
  *  --jobs=N        N programs at once (as many as there are processors)
  *  --seconds=N     limit for one program on one target (60)
@@ -207,7 +207,7 @@ static int print_program(const Campaign *campaign) {
 
 int main(int count, char **arguments) {
     Campaign *campaign = share(sizeof *campaign);
-    const char *value, *list = "interp,avx2,avx512,sm_80,sm_90a";
+    const char *value, *list = "interp,avx2,avx512,sm_80,sm_90a,sm_120a";
     long jobs = sysconf(_SC_NPROCESSORS_ONLN);
     uint64_t numbers[3] = {0, 1, 0};
     int given = 0;

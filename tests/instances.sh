@@ -51,6 +51,7 @@ instance() {
     products:lora) echo R=16 ;;
     transforms:rotary_interleaved) echo D=64 ;;
     values:neighbours | values:windows) echo N=64 ;;
+    blocks:turned_pairs | blocks:below_greatest) echo N=96 ;;
     values:shared_right) echo B=2 M=16 K=16 N=32 ;;
     values:letters) echo B=2 I=8 J=16 K=4 L=8 ;;
     transforms:hadamard | transforms:sort_rows | sort:sort_rows | sort:argsort_rows) echo N=256 ;;

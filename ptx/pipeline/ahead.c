@@ -43,10 +43,10 @@
 #include "ptx/passes.h"
 #include "ptx/target/dot.h"
 
-/* A thread with 64 bytes in flight needs no more from other iterations; one whose iterations have more than LIGHT_OPS, or that no other loop
- * begins again, none if it has 16. Elements are registers, which all iterations that
- * are in flight need at once. */
-enum { ENOUGH_BYTES = 64, FEW_BYTES = 16, LIGHT_OPS = 16, MOST_ELEMENTS = 64, MOST_TOGETHER = 8, MOST_OPS = 96, MOST_CARRIED = 16, LARGEST_STEP = 1 << 20 };
+/* A thread with 64 bytes in flight needs no more from other iterations, and none if an iteration has 16. In a loop that another begins again
+ * and again, and whose iterations have at most LIGHT_OPS, they are 32: such loops are there once for each number of iterations that is left,
+ * and with more ptxas keeps values in memory. Elements are registers, which all iterations that are in flight need at once. */
+enum { ENOUGH_BYTES = 64, FEW_BYTES = 16, LIGHT_OPS = 16, LIGHT_BYTES = 32, MOST_ELEMENTS = 64, MOST_TOGETHER = 8, MOST_OPS = 96, MOST_CARRIED = 16, LARGEST_STEP = 1 << 20 };
 
 /* Vectors that are added to sums of tensor cores lie as the sums' columns do: of eight a thread has two. */
 enum { COLUMNS_OF = 4 };
@@ -122,8 +122,8 @@ static unsigned iterations_together(const Ahead *a) {
     unsigned together = 1;
     bool light = is_nested(a->loop) && a->ops <= LIGHT_OPS;
     if (!light && tile_op_integer(a->loop, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OF_SUMS) return 1;
-    if (!a->bytes || a->bytes >= (light ? ENOUGH_BYTES : FEW_BYTES)) return 1;
-    while (together < MOST_TOGETHER && a->bytes * together < ENOUGH_BYTES && a->elements * together * 2 <= MOST_ELEMENTS &&
+    if (!a->bytes || a->bytes >= (light ? LIGHT_BYTES : FEW_BYTES)) return 1;
+    while (together < MOST_TOGETHER && a->bytes * together < (light ? LIGHT_BYTES : ENOUGH_BYTES) && a->elements * together * 2 <= MOST_ELEMENTS &&
            a->ops * together * 2 <= MOST_OPS)
         together *= 2;
     return together;

@@ -31,9 +31,11 @@ usage: breadth.py [OPTION]...
   --only=A,B       rows that have one of these texts in their names
   --types=A,B      f32, bf16
   --part=I/N       the Ith of N parts; a kernel's rows are in one part
+  --every=N        of each kernel's rows the first of N
   --seconds=S      no row begins later
   --repeat=N       turns of a row at most (15)
-  --compile        torch.compile too; tens of seconds for a row
+  --compile        torch.compile too, whose code is made by as many processes as there are processors before the first row
+                   is measured: about a second for a row, and as much memory of the device for each process
   --beside=PATH    another libtile.so, of an earlier commit, takes PyTorch's place as the peer
   --beside-root=DIR  the texts that it compiles (--root)
   --sweep=N        also N points of the tune clause: the best of them stands beside the default
@@ -59,6 +61,7 @@ import subprocess
 import sys
 import time
 
+import breadth_compiled
 import breadth_products
 import breadth_library
 import breadth_programs
@@ -267,6 +270,7 @@ class Bench:
             self.name, self.timer = torch.cuda.get_device_name(), Timer()
         else:
             self.name, self.timer = f"cpu, {torch.get_num_threads()} threads", Clock()
+        self.plain = set()  # rows without torch.compile
         self.rate = copy_rate(self.timer, self.device)
         print(f"{self.name}: copies {self.rate / 1e9:.0f} GB/s; PyTorch {torch.__version__}", flush=True)
 
@@ -276,10 +280,8 @@ class Bench:
             return [("beside", Call(self.beside, self.beside.opened(row, {}), case.arguments))]
         calls = [("eager", lambda: case.function(*case.inputs))]
         calls += [(f"eager{i + 2}", lambda other=other: other(*case.inputs)) for i, other in enumerate(case.also)]
-        if self.options.compile:
-            torch._dynamo.reset()
-            compiled = torch.compile(case.function, dynamic=False, mode="max-autotune-no-cudagraphs")
-            calls.append(("compiled", lambda: compiled(*case.inputs)))
+        if self.options.compile and row.key() not in self.plain:
+            calls.append(("compiled", breadth_compiled.peer(torch, case)))
         return calls
 
     def running(self, calls, notes):
@@ -526,6 +528,11 @@ def chosen(options):
             row.shape = halved(row.shape, options.elements)
         rows = list({row.key(): row for row in rows}.values())
     rows = [row for row in rows if row.name in mine and row.kind in types and any(text in row.key() for text in wanted)]
+    if options.every > 1:
+        of_kernel = {}
+        for row in rows:
+            of_kernel.setdefault(row.name, []).append(row)
+        rows = [row for group in of_kernel.values() for row in group[::options.every]]
     keys = [row.key() for row in rows]
     if options.behind in keys:
         rows = rows[keys.index(options.behind) + 1:]
@@ -547,9 +554,11 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--types", default="f32,bf16")
     parser.add_argument("--part", default="1/1")
+    parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--repeat", type=int, default=15)
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--fill", default="", help=argparse.SUPPRESS)  # breadth_compiled.py's
     parser.add_argument("--beside", default="")
     parser.add_argument("--beside-root", default="")
     parser.add_argument("--sweep", type=int, default=0)
@@ -576,7 +585,14 @@ def main():
         return 2
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     with torch.no_grad():
+        if options.fill:
+            part, parts = (int(n) for n in options.fill.split("/"))
+            breadth_compiled.fill(rows[part - 1::parts], lambda row: breadth_compiled.peer(
+                torch, row.build(Make(row.kind, options.device), *row.shape)))
+            return 0
         bench = Bench(options)
+        if options.compile:
+            bench.plain = breadth_compiled.fill_all(sys.argv[1:])
         if options.dry:
             with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
                 wrong = [(row, what) for row, what in zip(rows, pool.map(bench.dry, rows)) if what]

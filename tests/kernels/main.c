@@ -1,7 +1,7 @@
 /* Runs the rows of tests/matrix.tsv: every standard kernel, type, size and view on every target.
  *
- * usage: tile_kernel_tests [--part] [--alone] [--interior] [--grant=all|nothing] [--between=FILE] [--few=N] [--jobs=N]
- *                         MATRIX STDLIB [PATTERN]
+ * usage: tile_kernel_tests [--part] [--alone] [--interior] [--grant=all|nothing] [--between=FILE] [--removals=FILE] [--few=N]
+ *                         [--jobs=N] MATRIX STDLIB [PATTERN]
  *  PATTERN     only rows whose line contains it, or all of its parts, separated by `&`
  *  --part      MATRIX need not have a row for each kernel
  *  --alone     all in this process, for tools that watch one process
@@ -9,6 +9,8 @@
  *  --grant     the facts that compilers are given about the arguments (granted.h)
  *  --between=F canonicalise, cse and dce between all passes: results must be correct, and decisions the same except for
  *              those listed in file F, each of which has to differ in some row (reviewed.h)
+ *  --removals=F each op that orders threads is taken out of a GPU's code, and the executor has to report it, but for those
+ *              listed in file F (removals.h)
  *  --few       N rows of each kernel: of several types, including bf16, and the least regular views
  *  --jobs      N processes at once, by default as many as there are processors
  *
@@ -25,6 +27,7 @@
 #include <unistd.h>
 
 #include "interior.h"
+#include "removals.h"
 
 enum { MAX_WORKERS = 64, ROW_SECONDS = 120, MAX_REPORTED = 60, STATUS_SKIPPED = 77 };
 
@@ -47,6 +50,7 @@ typedef struct Plan {
     const char *stdlib, *pattern;
     bool interior;
     Grant grant;
+    char *removals; /* the list of removals.h; or NULL */
     Reviewed *reviewed; /* NULL: no passes are inserted between others */
     bool *left_out; /* by row; NULL: all rows are run */
     size_t next;    /* the first row that is not assigned to a worker */
@@ -120,6 +124,11 @@ static void report(const Row *row, const char *reason) {
     fflush(stdout);
 }
 
+static bool run_row(const Plan *plan, Session *session, const Row *row, char *reason) {
+    if (plan->interior) return interior_run(session, row, reason);
+    return plan->removals ? removals_run(session, row, plan->removals, reason) : session_run(session, row, reason);
+}
+
 static bool run_rows(const Plan *plan, size_t begin, size_t end, Progress *progress) {
     Session *session = session_create(plan->stdlib, plan->grant, plan->reviewed);
     if (!session) return false;
@@ -140,7 +149,7 @@ static bool run_rows(const Plan *plan, size_t begin, size_t end, Progress *progr
             continue;
         }
         alarm(ROW_SECONDS);
-        if (!(plan->interior ? interior_run(session, row, reason) : session_run(session, row, reason))) {
+        if (!run_row(plan, session, row, reason)) {
             if (progress->failed < MAX_REPORTED) report(row, reason);
             progress->failed++;
         }
@@ -263,11 +272,11 @@ int main(int count, char **arguments) {
     Grant grant = take_option("--grant=all", &count, &arguments)       ? GRANT_ALL
                   : take_option("--grant=nothing", &count, &arguments) ? GRANT_NOTHING
                                                                        : GRANT_TRUTH;
-    const char *list = take_text("--between=", &count, &arguments);
+    const char *list = take_text("--between=", &count, &arguments), *removals = take_text("--removals=", &count, &arguments);
     long few = take_number("--few=", &count, &arguments), jobs = take_number("--jobs=", &count, &arguments);
     if (count < 3 || count > 4) {
-        fprintf(stderr, "usage: tile_kernel_tests [--part] [--alone] [--interior] [--grant=all|nothing] [--between=FILE] [--few=N] "
-                        "[--jobs=N] MATRIX STDLIB [PATTERN]\n");
+        fprintf(stderr, "usage: tile_kernel_tests [--part] [--alone] [--interior] [--grant=all|nothing] [--between=FILE] "
+                        "[--removals=FILE] [--few=N] [--jobs=N] MATRIX STDLIB [PATTERN]\n");
         return 2;
     }
     if (jobs < 1) jobs = sysconf(_SC_NPROCESSORS_ONLN);
@@ -281,11 +290,13 @@ int main(int count, char **arguments) {
     if (!matrix_read(&plan.matrix, arguments[1])) return 2;
     if (few && !choose_few(&plan, few)) return 2;
     if (list && !(plan.reviewed = reviewed_read(list))) return 2;
+    if (removals && !(plan.removals = removals_read(removals))) return 2;
     bool covered = part || matrix_covers(&plan.matrix, plan.stdlib);
     int status = run_plan(&plan, alone);
     bool stale = plan.reviewed && !reviewed_all_apply(plan.reviewed, &plan.matrix, few != 0);
     reviewed_destroy(plan.reviewed);
     matrix_destroy(&plan.matrix);
     free(plan.left_out);
+    free(plan.removals);
     return status ? status : !covered || stale;
 }

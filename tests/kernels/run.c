@@ -81,9 +81,16 @@ Session *session_create(const char *stdlib, Grant grant, const Reviewed *reviewe
     return NULL;
 }
 
+void session_forget(Session *session) {
+    for (size_t i = 0; i < MAX_OPENED; i++) tile_library_destroy(session->opened[i].library);
+    memset(session->opened, 0, sizeof session->opened);
+}
+
+TileCompiler *session_compiler(Session *session) { return session->compiler; }
+
 void session_destroy(Session *session) {
     if (!session) return;
-    for (size_t i = 0; i < MAX_OPENED; i++) tile_library_destroy(session->opened[i].library);
+    session_forget(session);
     tile_compiler_destroy(session->compiler);
     guest_destroy(session->guest);
     for (size_t i = 0; i < session->checked_count; i++) free(session->checked[i]);

@@ -24,6 +24,10 @@ bool session_has_to_run(const Row *row);
 /* Do every second row's programs run in several ranges in the executor, as threads would share them? Yes, unless told
  * otherwise. */
 void session_divide(Session *session, bool divide);
+/* Compiles libraries anew from now on. */
+void session_forget(Session *session);
+/* Its settings count for what is compiled from now on. */
+TileCompiler *session_compiler(Session *session);
 /* False, with the reason (terminated), if the row fails. Rows that differ only in the target must be consecutive: their
  * results have to be the same bits. */
 bool session_run(Session *session, const Row *row, char *reason);

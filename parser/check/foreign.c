@@ -109,9 +109,22 @@ static bool propose_cast(TileChecker *c, TileDiagnostic *d, const TileExpr *call
     return true;
 }
 
+/* `float("inf")`, of which the name alone was reported, with the edit of a conversion. */
+static bool propose_number(TileChecker *c, const TileExpr *call) {
+    size_t count = c->diagnostics->list.count;
+    TileDiagnostic *d = count ? c->diagnostics->list.items[count - 1] : NULL;
+    static const char *const numbers[] = {"inf", "-inf", "nan"};
+    const TileExpr *text = call->arguments.count == 1 ? call->arguments.items[0].value : NULL;
+    if (!d || !text || text->kind != TILE_EXPR_STRING || strcmp(call->a->name, "float") != 0) return false;
+    if (d->code != TILE_DIAGNOSTIC_UNKNOWN_NAME || d->span.begin != call->a->span.begin) return false;
+    if (!is_one_of(text->name, numbers, sizeof numbers / sizeof *numbers)) return false;
+    tile_diagnostic_edit(c->diagnostics, d, call->span, "%s", text->name);
+    return true;
+}
+
 void tile_propose_access(TileChecker *c, TileDiagnostic *d, const TileExpr *call) {
     const char *name = call->a->name;
-    if (propose_cast(c, d, call)) return;
+    if (propose_cast(c, d, call) || propose_number(c, call)) return;
     bool loads = strcmp(name, "load") == 0, stores = strcmp(name, "store") == 0;
     const TileExpr *pointer = call->arguments.count ? call->arguments.items[0].value : NULL;
     bool added = pointer && pointer->kind == TILE_EXPR_BINARY && pointer->op == TILE_TOKEN_PLUS &&

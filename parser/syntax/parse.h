@@ -86,7 +86,17 @@ bool tile_parse_at_cast(const TileParser *parser, const TileExpr *type);
 void tile_parse_report_cast(TileParser *parser, const TileExpr *type, const TileExpr *operand);
 /* `x[...]`, and `x[low:high]`, where either may be missing. */
 void tile_parse_report_ellipsis(TileParser *parser, TileSpan span);
-void tile_parse_report_slice(TileParser *parser, TileSpan span, const TileExpr *low, const TileExpr *high);
+void tile_parse_report_slice(TileParser *parser, TileSpan span, const TileExpr *low, const TileExpr *high, bool stepped);
+/* `x[i, mask = m, other = 0]`, at the first `=`. */
+void tile_parse_fail_mask(TileParser *parser, const TileExpr *entry);
+/* `a > 0 & a < 5`, where `&` binds before the comparisons: proposes `&&`. `middle` is what stands between both. */
+bool tile_parse_report_loose_bits(TileParser *parser, TileDiagnostic *d, const TileExpr *middle);
+/* `f32*`, at the star; `&[f32]` and `&mut [f32]`, at the ampersand; `const float *x`, at its first word. */
+void tile_parse_fail_pointer(TileParser *parser, const TileTypeExpr *type);
+bool tile_parse_fail_reference(TileParser *parser);
+bool tile_parse_fail_pointer_parameter(TileParser *parser);
+/* `__shared__ float s[64]` */
+bool tile_parse_fail_shared(TileParser *parser);
 /* Reports and consumes the word if a block follows: `while c do {`. */
 void tile_parse_skip_word(TileParser *parser, const char *word);
 /* `if c then a else b`; `rest` is what follows `then`. */

@@ -241,11 +241,12 @@ static bool at_entry_end(const TileParser *parser) {
 
 /* `low:high` and `low:high:step`, as in Python, from behind the first colon. */
 static TileExpr *parse_slice(TileParser *parser, TileSpan begin, const TileExpr *low) {
-    TileExpr *high = at_entry_end(parser) ? NULL : tile_parse_expression(parser);
+    bool open = at_entry_end(parser) || tile_parse_peek(parser) == TILE_TOKEN_COLON; /* x[a::2] */
+    TileExpr *high = open ? NULL : tile_parse_expression(parser);
     bool stepped = tile_parse_accept(parser, TILE_TOKEN_COLON);
     if (stepped && !at_entry_end(parser)) tile_parse_expression(parser);
     TileSpan span = tile_parse_span_from(parser, begin);
-    tile_parse_report_slice(parser, span, low, stepped ? NULL : high);
+    tile_parse_report_slice(parser, span, low, high, stepped);
     return new_expr(parser, TILE_EXPR_COLON, span);
 }
 
@@ -271,6 +272,7 @@ static void parse_index(TileParser *parser, TileExpr *index) {
         if (parser->panic) break;
         tile_list_push(parser->arena, &index->items, entry);
         set_depth(parser, index, entry->depth);
+        tile_parse_fail_mask(parser, entry);
         if (!tile_parse_accept(parser, TILE_TOKEN_COMMA)) break;
     }
     tile_parse_expect(parser, TILE_TOKEN_RIGHT_BRACKET);
@@ -379,6 +381,7 @@ static void check_chain(TileParser *parser, const TileExpr *left, int level, Til
                    precedence((TileTokenKind)left->op) == COMPARISON;
     if (!chained) return;
     TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_CHAINED_COMPARISON, op);
+    if (tile_parse_report_loose_bits(parser, d, left->b)) return;
     TileSpan middle = left->b->span, behind = {op.file, middle.end, middle.end};
     tile_diagnostic_edit(parser->diagnostics, d, behind, " && %.*s", (int)(middle.end - middle.begin),
                          parser->text + middle.begin);

@@ -315,6 +315,7 @@ static TileStatement *parse_ordered(TileParser *parser) {
 static TileStatement *parse_statement(TileParser *parser) {
     TileStatement *statement = TILE_NEW(parser->arena, TileStatement);
     TileSpan begin = tile_parse_span(parser);
+    if (tile_parse_fail_shared(parser)) return statement;
     if (tile_parse_at_misplaced(parser)) {
         tile_parse_fail_misplaced(parser);
         return statement;

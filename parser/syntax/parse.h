@@ -49,6 +49,8 @@ void tile_parse_propose_join(TileParser *parser, TileDiagnostic *d, TileSpan ope
 TileNameRef tile_parse_name(TileParser *parser);
 const char *tile_parse_string(TileParser *parser);
 TileSpan tile_parse_span_from(const TileParser *parser, TileSpan begin);
+/* The token that closes the bracket at `at`, on its line; another one if none does. */
+size_t tile_parse_closing(const TileParser *parser, size_t at, TileTokenKind kind);
 /* False, with a message, if nested too deeply; otherwise tile_parse_leave has to follow. */
 bool tile_parse_enter(TileParser *parser);
 static inline void tile_parse_leave(TileParser *parser) { parser->depth--; }
@@ -117,8 +119,6 @@ void tile_parse_propose_item(TileParser *parser, TileDiagnostic *d);
 /* Is this an item or a clause, where a statement stands? */
 bool tile_parse_at_misplaced(const TileParser *parser);
 void tile_parse_fail_misplaced(TileParser *parser);
-/* The token that closes the bracket at `at`, on its line; another one if none does. */
-size_t tile_parse_closing(const TileParser *parser, size_t at, TileTokenKind kind);
 /* Reports two statements on a line. */
 bool tile_parse_separate(TileParser *parser);
 /* Something else stands behind the statement: `a, b = b, a` and `return a, b`, whose parts stand in parentheses here. */

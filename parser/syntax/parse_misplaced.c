@@ -22,13 +22,6 @@ bool tile_parse_at_misplaced(const TileParser *parser) {
     }
 }
 
-size_t tile_parse_closing(const TileParser *parser, size_t at, TileTokenKind kind) {
-    const TileToken *list = parser->tokens.list.items;
-    for (at++; list[at].kind != kind && list[at].kind != TILE_TOKEN_END; at++)
-        if (list[at].line_break || list[at].kind == TILE_TOKEN_COLON || list[at].kind == TILE_TOKEN_LEFT_BRACE) break;
-    return at;
-}
-
 static bool is_clause(TileTokenKind kind) {
     return kind == TILE_TOKEN_STATIC || kind == TILE_TOKEN_REQUIRE || kind == TILE_TOKEN_ALLOW ||
            kind == TILE_TOKEN_TUNE;

@@ -79,7 +79,7 @@ const char *tile_foreign_argument(TileChecker *c, TileDiagnostic *d, const char 
 
 bool tile_is_foreign_module(const char *name) {
     static const char *const modules[] = {"tl",        "np",  "numpy", "torch", "triton",
-                                          "libdevice", "jnp", "cp",    "std",   "math"};
+                                          "libdevice", "jnp", "cp",    "std",   "math", "F", "jax"};
     bool is = false;
     for (size_t i = 0; i < sizeof modules / sizeof *modules; i++) is = is || strcmp(name, modules[i]) == 0;
     return is;
@@ -149,7 +149,9 @@ void tile_propose_access(TileChecker *c, TileDiagnostic *d, const TileExpr *call
 void tile_propose_call_of_method(TileChecker *c, TileDiagnostic *d, const TileExpr *call) {
     static const char *const converts[] = {"to", "astype", "type", "cast", "as"};
     const TileExpr *field = call->a;
-    const TileBuiltin *builtin = tile_find_builtin(field->name);
+    const Word *word = tile_find_builtin(field->name) ? NULL : find_word(field->name, strlen(field->name));
+    const char *name = word && word->own ? word->own : field->name;
+    const TileBuiltin *builtin = tile_find_builtin(name);
     size_t count = call->arguments.count;
     const TileExpr *first = count ? call->arguments.items[0].value : NULL;
     bool named = count && call->arguments.items[0].name;
@@ -160,14 +162,15 @@ void tile_propose_call_of_method(TileChecker *c, TileDiagnostic *d, const TileEx
         return;
     }
     if (!builtin) return;
-    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`%s` is a function: its operands stand in parentheses",
-                         field->name);
-    bool axis = count == 1 && !named && first->kind != TILE_EXPR_TUPLE &&
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`%s` is a function: its operands stand in parentheses", name);
+    bool alone = count == 1 || (count > 1 && call->arguments.items[1].name);
+    bool axis = alone && !named && first->kind != TILE_EXPR_TUPLE &&
                 (builtin->rule == TILE_BUILTIN_REDUCTION || builtin->rule == TILE_BUILTIN_MEAN ||
                  builtin->rule == TILE_BUILTIN_EXTREMUM || builtin->rule == TILE_BUILTIN_ARG_REDUCTION ||
                  builtin->rule == TILE_BUILTIN_CUMULATIVE || builtin->rule == TILE_BUILTIN_SORT);
     TileSpan rest = {call->span.file, count ? first->span.begin : 0, call->span.end};
     if (named) rest.begin = call->arguments.items[0].name_span.begin;
-    tile_diagnostic_edit(c->diagnostics, d, call->span, "%s(%s%s%s%s", field->name, value, count ? ", " : ")",
-                         axis ? "axis = " : "", count ? tile_span_text(c, rest) : "");
+    bool sizes = builtin->rule == TILE_BUILTIN_BROADCAST && count && !named && first->kind != TILE_EXPR_TUPLE; /* v.expand(4, 8) */
+    tile_diagnostic_edit(c->diagnostics, d, call->span, "%s(%s%s%s%s%s", name, value, count ? ", " : ")",
+                         axis ? "axis = " : sizes ? "(" : "", count ? tile_span_text(c, rest) : "", sizes ? ")" : "");
 }

@@ -97,6 +97,12 @@ bool tile_parse_report_loose_bits(TileParser *parser, TileDiagnostic *d, const T
 void tile_parse_fail_pointer(TileParser *parser, const TileTypeExpr *type);
 bool tile_parse_fail_reference(TileParser *parser);
 bool tile_parse_fail_pointer_parameter(TileParser *parser);
+/* The header of a loop in parentheses, at the closing one. */
+void tile_parse_report_wrapped(TileParser *parser, TileSpan open);
+/* Reports `elif` and such words behind the block of an `if`, so that the token may be taken for an `if`. */
+bool tile_parse_report_elif(TileParser *parser);
+/* `low..=high`, from the second sign on, which is consumed. */
+void tile_parse_skip_inclusive(TileParser *parser, TileSpan dots);
 /* `__shared__ float s[64]` */
 bool tile_parse_fail_shared(TileParser *parser);
 /* Reports and consumes the word if a block follows: `while c do {`. */

@@ -100,6 +100,7 @@ static TileExpr *parse_parenthesised(TileParser *parser) {
 }
 
 static TileSequence *parse_otherwise(TileParser *parser);
+static TileSequence *parse_other_if(TileParser *parser);
 
 /* `if` or `static if` */
 static bool at_if(TileParser *parser) {
@@ -121,7 +122,10 @@ static TileExpr *parse_if(TileParser *parser) {
         tile_parse_report_then(parser, word, tile_parse_expression(parser));
     }
     expr->then = tile_parse_sequence(parser);
-    if (tile_parse_accept(parser, TILE_TOKEN_ELSE)) expr->otherwise = parse_otherwise(parser);
+    if (tile_parse_report_elif(parser))
+        expr->otherwise = parse_other_if(parser);
+    else if (tile_parse_accept(parser, TILE_TOKEN_ELSE))
+        expr->otherwise = parse_otherwise(parser);
     tile_parse_leave(parser);
     expr->span = tile_parse_span_from(parser, begin);
     set_depth(parser, expr, depth_of(expr->a));
@@ -129,7 +133,10 @@ static TileExpr *parse_if(TileParser *parser) {
 }
 
 static TileSequence *parse_otherwise(TileParser *parser) {
-    if (!at_if(parser)) return tile_parse_sequence(parser);
+    return at_if(parser) ? parse_other_if(parser) : tile_parse_sequence(parser);
+}
+
+static TileSequence *parse_other_if(TileParser *parser) {
     TileSequence *sequence = TILE_NEW(parser->arena, TileSequence);
     sequence->value = parse_if(parser);
     sequence->span = sequence->value->span;
@@ -434,6 +441,7 @@ static TileExpr *parse_binary(TileParser *parser, int loosest) {
         tile_parse_report_operator(parser, kind);
         tile_parse_advance(parser);
         kind = tile_parse_comparison(parser, kind, op);
+        if (kind == TILE_TOKEN_DOTS) tile_parse_skip_inclusive(parser, op);
         if (kind == TILE_TOKEN_STAR && tile_parse_peek(parser) == TILE_TOKEN_STAR) {
             left = parse_power(parser, op, left);
             continue;

@@ -289,6 +289,43 @@ bool tile_parse_fail_pointer_parameter(TileParser *parser) {
 
 /* ---- statements ---- */
 
+void tile_parse_report_wrapped(TileParser *parser, TileSpan open) {
+    TileSpan whole = {parser->file, open.begin, tile_parse_span(parser).end};
+    if (parser->panic || !tile_parse_expect(parser, TILE_TOKEN_RIGHT_PAREN)) return;
+    TileDiagnostic *d = report(parser, open, "a name", "`(`");
+    tile_diagnostic_edit(parser->diagnostics, d, whole, "%.*s", (int)(whole.end - whole.begin - 2), parser->text + whole.begin + 1);
+}
+
+bool tile_parse_report_elif(TileParser *parser) {
+    static const char *const elifs[] = {"elif", "elseif", "elsif"};
+    const TileToken *token = &parser->tokens.list.items[parser->position];
+    if (parser->panic || token->kind != TILE_TOKEN_NAME) return false;
+    TileSpan span = {parser->file, token->begin, token->end};
+    const char *word = word_at(parser, span);
+    bool known = false;
+    for (size_t i = 0; i < sizeof elifs / sizeof *elifs; i++) known = known || strcmp(word, elifs[i]) == 0;
+    if (!known) return false;
+    TileDiagnostic *d = report(parser, span, "`else if`", tile_arena_format(parser->arena, "the name `%s`", word));
+    tile_diagnostic_edit(parser->diagnostics, d, span, "else if");
+    if (tile_parse_peek(parser) == TILE_TOKEN_NEWLINE) tile_parse_advance(parser);
+    return true;
+}
+
+void tile_parse_skip_inclusive(TileParser *parser, TileSpan dots) {
+    TileSpan sign = tile_parse_span(parser);
+    if (parser->panic || tile_parse_peek(parser) != TILE_TOKEN_ASSIGN || sign.begin != dots.end) return;
+    TileSpan both = {parser->file, dots.begin, sign.end};
+    TileDiagnostic *d = report(parser, both, "`..`", "`..=`");
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "`a..b` ends before b: up to b it is `a..b + 1`");
+    const TileToken *last = &parser->tokens.list.items[parser->position + 1];
+    TileTokenKind next = tile_parse_peek_ahead(parser, 2);
+    bool plain = (last->kind == TILE_TOKEN_INTEGER || last->kind == TILE_TOKEN_NAME) && (next == TILE_TOKEN_LEFT_BRACE || next == TILE_TOKEN_COMMA || next == TILE_TOKEN_RIGHT_PAREN);
+    both.end = last->end;
+    if (plain)
+        tile_diagnostic_edit(parser->diagnostics, d, both, "..%s + 1", word_at(parser, (TileSpan){parser->file, last->begin, last->end}));
+    tile_parse_advance(parser);
+}
+
 bool tile_parse_fail_shared(TileParser *parser) {
     const TileToken *token = &parser->tokens.list.items[parser->position];
     if (parser->panic || !tile_parse_at_word(parser, "__shared__") || token[1].kind != TILE_TOKEN_NAME) return false;

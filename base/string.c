@@ -76,6 +76,7 @@ typedef struct Entry {
 
 struct TileInterner {
     TileArena *arena;
+    const TileInterner *below; /* or NULL */
     Entry *entries;
     size_t capacity, count;
 };
@@ -85,6 +86,12 @@ TileInterner *tile_interner_create(TileArena *arena) {
     interner->arena = arena;
     interner->capacity = 256;
     interner->entries = TILE_NEW_ARRAY(arena, Entry, interner->capacity);
+    return interner;
+}
+
+TileInterner *tile_interner_create_above(TileArena *arena, const TileInterner *below) {
+    TileInterner *interner = tile_interner_create(arena);
+    interner->below = below;
     return interner;
 }
 
@@ -107,9 +114,22 @@ static void grow_interner(TileInterner *interner) {
     interner->capacity = capacity;
 }
 
+static const char *find_text(const TileInterner *interner, const char *text, size_t length, uint64_t hash) {
+    const char *found = NULL;
+    for (; interner && !found; interner = interner->below)
+        found = find_entry(interner->entries, interner->capacity, text, length, hash)->text;
+    return found;
+}
+
+const char *tile_interned(const TileInterner *interner, const char *text, size_t length) {
+    return find_text(interner, text, length, tile_hash_bytes(text, length, 0));
+}
+
 const char *tile_intern(TileInterner *interner, const char *text, size_t length) {
     if (interner->count * 2 >= interner->capacity) grow_interner(interner);
     uint64_t hash = tile_hash_bytes(text, length, 0);
+    const char *below = find_text(interner->below, text, length, hash);
+    if (below) return below;
     Entry *entry = find_entry(interner->entries, interner->capacity, text, length, hash);
     if (!entry->text) {
         *entry = (Entry){tile_arena_string(interner->arena, text, length), length, hash};

@@ -26,6 +26,11 @@ const char *tile_text_get(const TileText *text);
 
 typedef struct TileInterner TileInterner;
 TileInterner *tile_interner_create(TileArena *arena);
+/* Another table on top of one that nobody changes while it is used: texts that `below` has are its copies. So threads share
+ * a table, each with its own on top. */
+TileInterner *tile_interner_create_above(TileArena *arena, const TileInterner *below);
+/* The one copy of this text, zero-terminated; NULL if there is none. Changes nothing. */
+const char *tile_interned(const TileInterner *interner, const char *text, size_t length);
 /* The one copy of this text, zero-terminated. */
 const char *tile_intern(TileInterner *interner, const char *text, size_t length);
 const char *tile_intern_string(TileInterner *interner, const char *text);

@@ -207,7 +207,8 @@ static const TileOption *find_option(const TileOption *options, const char *word
 static void guess_option(const TileOption *options, const char *name, unsigned *least, const char **best) {
     for (; options && options->name; options++) {
         unsigned far = tile_edit_distance(name, options->name);
-        if (far < *least) *least = far, *best = options->name;
+        bool alike = strlen(options->name) > 2 || strlen(name) == 2; /* any word is near `-q` */
+        if (alike && far < *least) *least = far, *best = options->name;
     }
 }
 
@@ -231,6 +232,7 @@ int tile_session_unknown(TileSession *session, const char *word) {
     if (best)
         return tile_session_fail(session, TILE_INVALID_ARGUMENT, "unknown option '%s'; is it %s? See `tilec help %s`",
                                  word, best, session->command);
-    return tile_session_fail(session, TILE_INVALID_ARGUMENT, "unknown option '%s'; see `tilec help %s`", word,
-                             session->command);
+    bool argument = command && strstr(command->arguments, "ARG=");
+    return tile_session_fail(session, TILE_INVALID_ARGUMENT, "unknown option '%s'%s; see `tilec help %s`", word,
+                             argument ? ", and arguments of a kernel have no dashes: x=a.npy" : "", session->command);
 }

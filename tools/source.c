@@ -8,6 +8,7 @@
 
 #include "lang/ir/build.h"
 #include "lang/scalar/scalar.h"
+#include "parser/syntax/ast.h"
 #include "tools/npy.h"
 
 /* ---- reading the text ---- */
@@ -45,7 +46,8 @@ static tile_status read_shape(const char **at, unsigned *rank, int64_t *extent, 
     *at = skip_spaces(*at + 1);
     while (**at != ']') {
         if (*rank == TILE_MAX_TENSOR_RANK) return fail(error, "more than 8 dimensions", start);
-        if (!read_integer(at, &extent[*rank]) || extent[*rank] < 0) return fail(error, "expected an extent", *at);
+        const char *begin = *at;
+        if (!read_integer(at, &extent[*rank]) || extent[*rank] < 0) return fail(error, "expected an extent, 0 or more,", begin);
         (*rank)++;
         if (**at == ',')
             *at = skip_spaces(*at + 1);
@@ -58,8 +60,11 @@ static tile_status read_shape(const char **at, unsigned *rank, int64_t *extent, 
 
 static tile_status read_type(const char **at, TileScalar *type, TileText *error) {
     size_t length = 0;
-    while (isalnum((unsigned char)(*at)[length])) length++;
-    if (!tile_scalar_find(*at, length, type)) return fail(error, "expected an element type such as f32", *at);
+    while (isalnum((unsigned char)(*at)[length]) || (*at)[length] == '_') length++;
+    if (!tile_scalar_find(*at, length, type)) {
+        const char *own = tile_foreign_type(error->arena, tile_arena_string(error->arena, *at, length));
+        return fail(error, tile_arena_format(error->arena, "expected an element type such as %s", own ? own : "f32"), *at);
+    }
     *at += length;
     return TILE_OK;
 }

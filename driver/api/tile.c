@@ -206,10 +206,23 @@ static tile_status read_source(const char *path, char **text, size_t *length) {
     return !data ? TILE_OUT_OF_MEMORY : failed ? TILE_IO : TILE_OK;
 }
 
+/* Is it the file of a module of the standard library, by its name? Then it is somewhere else: in the compiler. */
+static const char *library_words(const char *path, char *words, size_t size) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t length = strcspn(name, ".");
+    for (const TileStandardFile *file = tile_standard_library; file->name; file++)
+        if (strncmp(file->name, name, length) == 0 && (!file->name[length] || file->name[length] == '.')) {
+            snprintf(words, size, "; kernels of the library's `%.*s` are reached from a file that says `import %.*s`, as FILE:%.*s.KERNEL",
+                     (int)length, name, (int)length, name, (int)length, name);
+            return words;
+        }
+    return "";
+}
+
 tile_status tile_compile_file(TileCompiler *compiler, const char *path, const TileCompileOptions *given,
                               TileLibrary **library, TileReport **report) {
     int saved = errno;
-    char *text = NULL, words[4200];
+    char *text = NULL, words[4600], hint[300];
     size_t length = 0;
     if (report) *report = NULL;
     TileCompileOptions options;
@@ -222,8 +235,9 @@ tile_status tile_compile_file(TileCompiler *compiler, const char *path, const Ti
         status = tile_compile(compiler, text, length, &options, library, report);
         free(text);
     } else {
-        snprintf(words, sizeof words, "cannot read %s: %s", path,
-                 status == TILE_NOT_FOUND ? "there is no such file" : tile_status_text(status));
+        bool missing = status == TILE_NOT_FOUND;
+        snprintf(words, sizeof words, "cannot read %s: %s%s", path, missing ? "there is no such file" : tile_status_text(status),
+                 missing ? library_words(path, hint, sizeof hint) : "");
         hand_over(tile_report_from_text(words), report);
     }
     errno = saved;

@@ -1,59 +1,43 @@
 /* Checks a long text on several threads, before it is checked on one.
  *
- * Each thread reads and parses the text by itself and checks every n-th item and export, in memory of its own, so that only the
- * text is shared. It records which items are clean, but not their diagnostics: the check proper, on the caller's
- * thread, skips clean items and reports on all others, in order. So diagnostics do not depend on the number of
+ * The threads share the tree, which none of them changes, and take the instances of its kernels and its other items one after
+ * the other, as each has time, in memory of their own. They record which are clean, but not their diagnostics: the check proper, on the
+ * caller's thread, skips what is clean and reports on all else, in order. So diagnostics do not depend on the number of
  * threads. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "driver/compile/unit.h"
 #include "launch/threads.h"
-#include "parser/syntax/syntax.h"
 
-/* A thread takes about as long to parse a text as to check a tenth of it. */
-enum { LEAST_ITEMS = 128, LEAST_ITEMS_A_THREAD = 32, MOST_THREADS = 16 };
+/* A thread has to be worth its start, which takes about as long as the check of a hundred lines. */
+enum { LEAST_BYTES = 32 * 1024, LEAST_BYTES_A_THREAD = 16 * 1024, MOST_THREADS = 16 };
 
 typedef struct Ahead {
     const TileUnit *unit;
-    uint64_t *clean;
-    size_t threads;
+    TileAhead parts;
 } Ahead;
 
-/* An import may have been modified in the meantime. */
-static bool same_files(const TileDiagnostics *a, const TileDiagnostics *b) {
-    if (a->files.count != b->files.count) return false;
-    for (size_t i = 1; i < a->files.count; i++) {
-        const TileSourceFile *x = &a->files.items[i], *y = &b->files.items[i];
-        if (x->length != y->length || memcmp(x->text, y->text, x->length) != 0) return false;
+/* Files with tables of lines of their own, which are made when a place is first asked for. */
+static TileDiagnostics *own_diagnostics(TileArena *arena, const TileDiagnostics *shared) {
+    TileDiagnostics *own = tile_diagnostics_create(arena);
+    own->limits = shared->limits;
+    own->files.count = 0;
+    for (size_t i = 0; i < shared->files.count; i++) {
+        const TileSourceFile *file = &shared->files.items[i];
+        tile_list_push(arena, &own->files, (TileSourceFile){.name = file->name, .text = file->text, .length = file->length});
     }
-    return true;
+    return own;
 }
 
-static void look(const Ahead *ahead, TileUnit *own, const TileItemRange *range) {
-    const TileInput *input = own->input;
-    own->diagnostics = tile_diagnostics_create(own->arena);
-    own->diagnostics->limits = ahead->unit->diagnostics->limits;
-    TileImporter importer = tile_unit_importer(own);
-    if (tile_parse_file(own->arena, own->diagnostics, input->file, input->text, input->length, &own->ast) != TILE_OK ||
-        tile_resolve_imports(own->diagnostics, own->ast, &importer) != TILE_OK ||
-        !same_files(own->diagnostics, ahead->unit->diagnostics))
-        return;
-    size_t items = own->ast->items.count, count = tile_check_count(own->ast);
-    uint64_t *clean = TILE_NEW_ARRAY(own->arena, uint64_t, count);
-    tile_check_ahead(own->context, own->diagnostics, own->ast, own->verify, range, clean);
-    for (size_t i = range->first; i < items; i += range->step) ahead->clean[i] = clean[i];
-    for (size_t i = items + range->first; i < count; i += range->step) ahead->clean[i] = clean[i];
-}
-
-/* If memory runs out, no item is marked clean. */
-static void look_guarded(const Ahead *ahead, TileUnit *own, const TileItemRange *range) {
+/* If memory runs out, what the thread is checking is not marked clean. */
+static void look_guarded(const Ahead *ahead, TileUnit *own) {
     if (setjmp(own->guard)) return;
     tile_arena_set_guard(own->arena, &own->guard);
     own->context = tile_ir_context_create();
     if (!own->context) return;
     tile_arena_set_guard(own->context->arena, &own->guard);
-    look(ahead, own, range);
+    tile_check_ahead(own->context, own_diagnostics(own->arena, ahead->unit->diagnostics), ahead->unit->ast, ahead->unit->verify,
+                     &ahead->parts);
 }
 
 static void look_at_share(void *state, int64_t begin, int64_t end) {
@@ -61,20 +45,19 @@ static void look_at_share(void *state, int64_t begin, int64_t end) {
     if (end - begin > 1) return; /* the pool is busy: the check proper takes no longer */
     TileUnit *own = calloc(1, sizeof *own);
     if (!own) return;
-    own->input = ahead->unit->input;
-    own->verify = ahead->unit->verify;
     own->arena = tile_arena_create(NULL);
-    if (own->arena) look_guarded(ahead, own, &(TileItemRange){(size_t)begin, ahead->threads});
+    if (own->arena) look_guarded(ahead, own);
     tile_unit_destroy(own);
 }
 
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
 const uint64_t *tile_unit_check_ahead(TileUnit *unit) {
-    TileThreadPool *pool = unit->ast->items.count < LEAST_ITEMS ? NULL : tile_thread_pool_default();
+    size_t bytes = unit->input->length, parts = tile_check_count(unit->ast);
+    TileThreadPool *pool = bytes < LEAST_BYTES ? NULL : tile_thread_pool_default();
     if (!pool || tile_thread_pool_size(pool) < 2) return NULL;
-    Ahead ahead = {.unit = unit, .threads = unit->ast->items.count / LEAST_ITEMS_A_THREAD};
-    if (ahead.threads > MOST_THREADS) ahead.threads = MOST_THREADS;
-    if (ahead.threads > (size_t)tile_thread_pool_size(pool)) ahead.threads = (size_t)tile_thread_pool_size(pool);
-    ahead.clean = TILE_NEW_ARRAY(unit->arena, uint64_t, tile_check_count(unit->ast));
-    tile_thread_pool_run(pool, (int64_t)ahead.threads, look_at_share, &ahead);
-    return ahead.clean;
+    size_t threads = smaller(smaller(bytes / LEAST_BYTES_A_THREAD, parts), smaller(MOST_THREADS, (size_t)tile_thread_pool_size(pool)));
+    Ahead ahead = {unit, {TILE_NEW_ARRAY(unit->arena, atomic_bool, parts), TILE_NEW_ARRAY(unit->arena, uint64_t, parts)}};
+    tile_thread_pool_run(pool, (int64_t)threads, look_at_share, &ahead);
+    return ahead.parts.clean;
 }

@@ -49,7 +49,7 @@ tile_status tile_unit_list(TileUnit *unit, TileProgramInfo *program);
 /* The same after checking all of them. */
 tile_status tile_unit_check(TileUnit *unit, TileProgramInfo *program);
 
-/* Checks the items of a long text on several threads: which of them need no diagnostic (tile_check_ahead)? In the
+/* Checks the parts of a long text on several threads: which of them need no diagnostic (tile_check_ahead)? In the
  * unit's arena; NULL where it does not pay. */
 const uint64_t *tile_unit_check_ahead(TileUnit *unit);
 

@@ -138,8 +138,9 @@ static bool prove_by_fact(TileSumTable *table, const TileFact *fact, const Goal 
 
 static bool prove_by_facts(TileSumTable *table, const TileSymbol *symbol, const Goal *goal) {
     for (size_t i = 0; i < table->facts.count; i++) {
+        if (table->facts.items[i].symbol != symbol) continue;
         TileFact fact = table->facts.items[i];
-        if (fact.symbol != symbol || (fact.factor > 0) != goal->up || (fact.needs && !goal->needs)) continue;
+        if ((fact.factor > 0) != goal->up || (fact.needs && !goal->needs)) continue;
         if (!prove_by_fact(table, &fact, goal)) continue;
         if (table->facts_used <= i) table->facts_used = i + 1;
         return add_need(fact.needs, goal->needs);
@@ -175,6 +176,12 @@ static bool prove_by_newest(TileSumTable *table, const TileSum *sum, TileSumNeed
     return prove_by_facts(table, symbol, &goal);
 }
 
+static bool has_product(const TileSum *sum) {
+    for (uint32_t i = 0; i < sum->count; i++)
+        if (sum->products[i].degree > 1) return true;
+    return false;
+}
+
 /* Have they a product of several symbols in common, with the same factor? */
 static bool share_product(const TileSum *a, const TileSum *b) {
     for (uint32_t i = 0; i < a->count; i++)
@@ -189,7 +196,7 @@ static bool share_product(const TileSum *a, const TileSum *b) {
 /* A fact is about one symbol, which is older than those of a product beside it where it is declared first: `H <= K * g` is a
  * bound of H. So a question that has the product is asked again without the fact. */
 static bool prove_by_difference(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs, unsigned fuel) {
-    if (fuel == 0) return false;
+    if (fuel == 0 || !has_product(sum)) return false;
     for (size_t i = 0; i < table->facts.count && table->steps; i++) {
         TileFact fact = table->facts.items[i];
         if (!share_product(sum, fact.rest) || (fact.needs && !needs)) continue;

@@ -78,7 +78,7 @@ static bool bind_type(TileChecker *c, const TileGeneric *generic) {
             c->type_stand_ins++;
         }
     } else {
-        return tile_fail(c, UNBOUND, generic->span, generic->name, "a type"), false;
+        return tile_fail(c, UNBOUND, generic->span, generic->name, "a type", generic->name, tile_scalar_name(tile_stand_in_type(types, false))), false;
     }
     bind(c, generic->name, generic->span, (TileMeaning){.kind = TILE_MEANING_TYPE, .scalar = (uint8_t)scalar});
     return true;
@@ -140,7 +140,7 @@ static bool bind_function(TileChecker *c, const TileGeneric *generic) {
         bind(c, generic->name, generic->span, tile_error_meaning());
         return true;
     } else {
-        return tile_fail(c, UNBOUND, generic->span, generic->name, "a function"), false;
+        return tile_fail(c, UNBOUND, generic->span, generic->name, "a function", generic->name, "nn.relu"), false;
     }
     TileSpan place = binding ? place_of(c, binding, generic->span) : generic->value->span;
     if (!tile_check_function_type(c, generic, &m, place)) return false;
@@ -189,7 +189,7 @@ TileMeaning tile_bound_constant(TileChecker *c, const char *name, TileScalar sca
     enum { STAND_IN = 64 };
     const TileBinding *binding = tile_find_binding(c, name);
     if (binding) return constant_of(c, binding, scalar, span);
-    if (!c->representative) return tile_fail(c, UNBOUND, span, name, "a value");
+    if (!c->representative) return tile_fail(c, UNBOUND, span, name, "a value", name, scalar == TILE_BOOL ? "true" : "64");
     TileBinding stand_in = {.name = name, .kind = TILE_BINDING_INTEGER, .integer = STAND_IN};
     if (scalar == TILE_BOOL) stand_in = (TileBinding){.name = name, .kind = TILE_BINDING_BOOL, .truth = !c->second};
     tile_list_push(c->arena, &c->stand_ins, name);

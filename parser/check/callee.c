@@ -143,12 +143,14 @@ static bool takes_brackets(const TileBuiltin *builtin) {
     }
 }
 
-static TileMeaning fail_brackets(TileChecker *c, const TileExpr *index, const TileBuiltin *builtin) {
+static TileMeaning fail_brackets(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    const TileExpr *index = call->a;
+    const char *maker = tile_maker_meant(c, call);
     unsigned count = (unsigned)index->items.count;
     TileSpan brackets = {index->span.file, index->a->span.end, index->span.end};
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_GENERIC_COUNT, brackets, builtin->name,
                                       "no generics", count, count == 1 ? "is" : "are");
-    tile_diagnostic_edit(c->diagnostics, d, brackets, "%s", "");
+    tile_diagnostic_edit(c->diagnostics, d, maker ? call->span : brackets, "%s", maker ? maker : "");
     tile_report(c, d);
     return tile_error_meaning();
 }
@@ -196,7 +198,7 @@ TileMeaning tile_check_call(TileChecker *c, const TileExpr *expr) {
             tile_propose_call_of_method(c, tile_reported_last(c, TILE_DIAGNOSTIC_NO_FIELD, named->op_span), expr);
         return m;
     case TILE_MEANING_BUILTIN:
-        if (index && !takes_brackets(m.builtin)) return fail_brackets(c, index, m.builtin);
+        if (index && !takes_brackets(m.builtin)) return fail_brackets(c, expr, m.builtin);
         return check_builtin(c, expr, m.builtin);
     case TILE_MEANING_FUNCTION: return tile_check_function_call(c, expr, &m, index);
     case TILE_MEANING_TYPE:

@@ -267,7 +267,9 @@ static void fail_extents(TileChecker *c, const TileExpr *call) {
         bool leads = strcmp(call->a->name, "full") != 0 && tile_find_type(c, first, &scalar);
         const char *type = leads ? first : tile_type_text(c, call->arguments.items[count - 1].value);
         const char *extents = leads ? extents_text(c, call, 1, count) : extents_text(c, call, 0, count - 1);
-        if (leads || count == 2)
+        bool untyped = !leads && strcmp(call->a->name, "zeros") == 0 && !tile_find_type(c, type, &scalar); /* `zeros(8, 64)` */
+        if (untyped) type = "f32", extents = extents_text(c, call, 0, count);
+        if (leads || untyped || count == 2)
             tile_diagnostic_edit(c->diagnostics, d, call->span, "%s[%s](%s)", call->a->name, extents, type);
     }
     tile_note_forms(c, d, call, tile_callee_name(call));

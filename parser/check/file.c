@@ -26,7 +26,11 @@ typedef struct ModuleCheck {
     TileArena *arena;  /* for the item that is being checked */
     TileMap instances; /* the names of instances already checked */
     TileMap wrong;     /* items with errors */
-    bool clean;        /* nothing is reported for the current item */
+    bool clean;        /* nothing is reported for the current part */
+    const uint64_t *known;  /* by part: what tile_check_ahead found; or NULL */
+    const TileAhead *ahead; /* for tile_check_ahead; or NULL */
+    TileInterner *names;    /* instead of those of the tree; or NULL */
+    size_t part;            /* the first of the item or export that is being checked */
     bool verify;       /* also verify the IR */
     bool spent;        /* a limit was exceeded: the rest of the file is not checked */
     TileAnnotations *annotations; /* to be made; or NULL */
@@ -37,8 +41,36 @@ static void begin_check(ModuleCheck *check, TileChecker *c, const TileLowerOptio
     tile_arena_reset(check->arena);
     tile_checker_init(c, check->context, check->diagnostics, check->arena, check->ast, options);
     c->module = tile_module_create_in(check->context, check->arena);
+    if (check->names) c->names = check->names;
     c->representative = true;
     c->annotations = check->annotations;
+}
+
+/* ---- parts, which threads may check ahead: the instances of a kernel, or another item as a whole ---- */
+
+enum { ITEM_PARTS = 3 };
+
+typedef struct Part {
+    size_t number, said;
+    uint32_t errors;
+    uint64_t work;
+} Part;
+
+static Part begin_part(ModuleCheck *check, size_t part) {
+    const TileDiagnostics *diagnostics = check->diagnostics;
+    size_t number = check->part + part;
+    check->clean = check->ahead ? atomic_exchange_explicit(&check->ahead->begun[number], true, memory_order_relaxed)
+                                : check->known && check->known[number];
+    return (Part){number, diagnostics->list.count, diagnostics->error_count, diagnostics->work};
+}
+
+static tile_status end_part(ModuleCheck *check, Part part, tile_status status) {
+    TileDiagnostics *diagnostics = check->diagnostics;
+    bool silent = status == TILE_OK && diagnostics->list.count == part.said && diagnostics->error_count == part.errors && !check->spent;
+    if (!check->clean && check->ahead && silent) check->ahead->clean[part.number] = 1 + diagnostics->work - part.work;
+    if (check->clean && check->known) diagnostics->work += check->known[part.number] - 1;
+    check->clean = false;
+    return status;
 }
 
 /* Does the program exceed a limit itself, and not only with the stand-in for a trip count? */
@@ -200,12 +232,16 @@ static bool has_gpu_names(const TileItem *kernel) {
     return false;
 }
 
+static tile_status check_part(ModuleCheck *check, size_t number, const TileItem *kernel, const TileLowerOptions *options, bool second) {
+    Part part = begin_part(check, number);
+    return end_part(check, part, check_instance(check, kernel, options, second));
+}
+
 static tile_status check_kernel_item(ModuleCheck *check, const TileItem *kernel) {
-    static const TileLowerOptions none = {0};
-    tile_status status = check_instance(check, kernel, &none, false);
-    if (status == TILE_OK && differs_by_choice(kernel)) status = check_instance(check, kernel, &none, true);
-    static const TileLowerOptions gpu = {.target = "gpu"};
-    if (status == TILE_OK && has_gpu_names(kernel)) status = check_instance(check, kernel, &gpu, false);
+    static const TileLowerOptions none = {0}, gpu = {.target = "gpu"};
+    tile_status status = check_part(check, 0, kernel, &none, false);
+    if (status == TILE_OK && differs_by_choice(kernel)) status = check_part(check, 1, kernel, &none, true);
+    if (status == TILE_OK && has_gpu_names(kernel)) status = check_part(check, 2, kernel, &gpu, false);
     return status;
 }
 
@@ -438,43 +474,47 @@ static tile_status check_export(ModuleCheck *check, const TileExportInfo *export
                                 .places = export->places.items};
     const TileAst *own = check->ast;
     check->ast = export->ast; /* a kernel of an import knows what its own file knows */
-    tile_status status = check_instance(check, export->item, &options, false);
+    tile_status status = check_part(check, 0, export->item, &options, false);
     check->ast = own;
     return status;
 }
 
-/* `clean`: by the export's number, or NULL; it counts only where all exports are listed. */
-static tile_status check_exports(ModuleCheck *check, const uint64_t *clean, TileProgramInfo *program) {
+/* What was found ahead of exports counts only where all are listed. */
+static tile_status check_exports(ModuleCheck *check, TileProgramInfo *program) {
+    size_t first = check->ast->items.count * ITEM_PARTS;
     tile_status result = tile_list_kernels(check->diagnostics, check->ast, program);
     if (result == TILE_OUT_OF_MEMORY) return result;
-    if (result != TILE_OK) clean = NULL;
+    if (result != TILE_OK) check->known = NULL;
     for (size_t i = 0; i < program->exports.count && !check->spent; i++) {
         const TileExportInfo *export = &program->exports.items[i];
         if (tile_map_get(&check->wrong, export->item)) continue; /* reported already */
-        check->clean = clean && clean[i];
+        check->part = first + i;
         tile_status status = check_export(check, export);
-        if (check->clean) check->diagnostics->work += clean[i] - ITEM_WORK;
         if (status != TILE_OK) result = status;
         weigh_file(check, export->item);
     }
-    check->clean = false;
     return result;
+}
+
+static tile_status check_other_item(ModuleCheck *check, const TileItem *item) {
+    switch ((TileItemKind)item->kind) {
+    case TILE_ITEM_CONST:
+    case TILE_ITEM_STATIC_ASSERT: return check_constant_item(check, item);
+    case TILE_ITEM_FN: return check_function_item(check, item);
+    case TILE_ITEM_TEST: return check_test_item(check, item);
+    case TILE_ITEM_KERNEL:
+    case TILE_ITEM_IMPORT:
+    case TILE_ITEM_EXPORT: return TILE_OK;
+    }
+    return TILE_OK;
 }
 
 static tile_status check_item(ModuleCheck *check, const TileItem *item) {
     /* As one types, there is hardly ever an item without an error: what is right of it has annotations. */
     if (item->broken && !(check->annotations && item->header_right)) return TILE_INVALID_SOURCE;
-    if (check->clean && item->kind != TILE_ITEM_KERNEL) return TILE_OK;
-    switch ((TileItemKind)item->kind) {
-    case TILE_ITEM_CONST:
-    case TILE_ITEM_STATIC_ASSERT: return check_constant_item(check, item);
-    case TILE_ITEM_FN: return check_function_item(check, item);
-    case TILE_ITEM_KERNEL: return check_kernel_item(check, item);
-    case TILE_ITEM_TEST: return check_test_item(check, item);
-    case TILE_ITEM_IMPORT:
-    case TILE_ITEM_EXPORT: return TILE_OK;
-    }
-    return TILE_OK;
+    if (item->kind == TILE_ITEM_KERNEL) return check_kernel_item(check, item);
+    Part part = begin_part(check, 0);
+    return end_part(check, part, check->clean ? TILE_OK : check_other_item(check, item));
 }
 
 static bool begin_module(ModuleCheck *check, TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast,
@@ -487,45 +527,27 @@ static bool begin_module(ModuleCheck *check, TileContext *context, TileDiagnosti
 }
 
 size_t tile_check_count(const TileAst *ast) {
-    size_t count = ast->items.count;
+    size_t count = ast->items.count * ITEM_PARTS;
     for (size_t i = 0; i < ast->items.count; i++) count += ast->items.items[i]->exports.count;
     return count;
 }
 
-/* Of the item, or of its export. The cost, if there are no diagnostics; otherwise 0. */
-static uint64_t cost_of(ModuleCheck *check, const TileItem *item, const TileExportInfo *export) {
-    TileDiagnostics *diagnostics = check->diagnostics;
-    size_t said = diagnostics->list.count;
-    uint32_t errors = diagnostics->error_count;
-    uint64_t work = diagnostics->work;
-    if ((export ? check_export(check, export) : check_item(check, item)) != TILE_OK) return 0;
-    if (!export) tile_warn_unused(diagnostics, check->arena, item);
-    weigh_file(check, item);
-    bool silent = diagnostics->list.count == said && diagnostics->error_count == errors && !check->spent;
-    return silent ? diagnostics->work - work : 0;
-}
-
-static void check_exports_ahead(ModuleCheck *check, const TileItemRange *range, uint64_t *clean) {
-    TileProgramInfo program;
-    if (tile_list_kernels(check->diagnostics, check->ast, &program) != TILE_OK) return;
-    for (size_t i = range->first; i < program.exports.count && !check->spent; i += range->step)
-        clean[i] = cost_of(check, program.exports.items[i].item, &program.exports.items[i]);
-}
-
 void tile_check_ahead(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
-                      const TileItemRange *range, uint64_t *clean) {
+                      const TileAhead *ahead) {
     ModuleCheck check;
-    if (!begin_module(&check, context, diagnostics, ast, verify)) return;
+    TileProgramInfo program;
+    TileAst own = *ast; /* kernels are listed in the memory of the tree */
+    own.arena = context->arena;
+    own.names = tile_interner_create_above(context->arena, ast->names);
+    if (!begin_module(&check, context, diagnostics, &own, verify)) return;
+    check.names = own.names;
+    check.ahead = ahead;
     for (size_t i = 0; i < ast->items.count && !check.spent; i++) {
-        const TileItem *item = ast->items.items[i];
-        check.clean = i % range->step != range->first;
-        if (check.clean)
-            (void)check_item(&check, item); /* notes the names of the instances */
-        else
-            clean[i] = cost_of(&check, item, NULL);
+        check.part = i * ITEM_PARTS;
+        (void)check_item(&check, ast->items.items[i]);
+        if (!check.spent) weigh_file(&check, ast->items.items[i]);
     }
-    check.clean = false;
-    if (!check.spent) check_exports_ahead(&check, range, clean + ast->items.count);
+    if (!check.spent && tile_check_count(ast) > ast->items.count * ITEM_PARTS) (void)check_exports(&check, &program);
     tile_arena_destroy(check.arena);
 }
 
@@ -536,22 +558,21 @@ tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics
     ModuleCheck check;
     tile_status result = TILE_OK;
     if (!begin_module(&check, context, diagnostics, ast, verify)) return TILE_OUT_OF_MEMORY;
+    check.known = clean;
     check_duplicates(&check);
     for (size_t i = 0; i < ast->items.count && result != TILE_OUT_OF_MEMORY && !check.spent; i++) {
-        check.clean = clean && clean[i];
+        check.part = i * ITEM_PARTS;
         tile_status status = check_item(&check, ast->items.items[i]);
-        if (check.clean) diagnostics->work += clean[i] - ITEM_WORK;
         if (!check.spent) weigh_file(&check, ast->items.items[i]);
         if (check.spent && status == TILE_OK) status = TILE_INVALID_SOURCE;
         if (status != TILE_OK)
             tile_map_set(&check.wrong, ast->items.items[i], ast->items.items[i]);
-        else if (!check.clean)
+        else
             tile_warn_unused(diagnostics, check.arena, ast->items.items[i]);
         if (status != TILE_OK) result = status;
     }
-    check.clean = false;
     if (result == TILE_OUT_OF_MEMORY || check.spent) return tile_arena_destroy(check.arena), result;
-    tile_status status = check_exports(&check, clean ? clean + ast->items.count : NULL, program ? program : &own);
+    tile_status status = check_exports(&check, program ? program : &own);
     if (result == TILE_OK || status == TILE_OUT_OF_MEMORY) result = status;
     tile_arena_destroy(check.arena);
     tile_diagnostics_sort(diagnostics);

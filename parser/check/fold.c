@@ -202,7 +202,7 @@ static TileMeaning fail_not_function(TileChecker *c, const TileExpr *expr, const
     const TileAst *where;
     bool named = expr->kind == TILE_EXPR_STRING &&
                  (tile_find_builtin(expr->name) ||
-                  tile_find_item(c->frame->ast, tile_intern_string(c->frame->ast->names, expr->name), true, &where));
+                  tile_find_item(c->frame->ast, tile_intern_string(c->names, expr->name), true, &where));
     if (named) tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s", expr->name);
     tile_report(c, d);
     return tile_error_meaning();

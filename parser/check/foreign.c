@@ -79,7 +79,7 @@ const char *tile_foreign_argument(TileChecker *c, TileDiagnostic *d, const char 
 
 bool tile_is_foreign_module(const char *name) {
     static const char *const modules[] = {"tl",        "np",  "numpy", "torch", "triton",
-                                          "libdevice", "jnp", "cp",    "std",   "math"};
+                                          "libdevice", "jnp", "cp",    "std",   "math", "F", "jax"};
     bool is = false;
     for (size_t i = 0; i < sizeof modules / sizeof *modules; i++) is = is || strcmp(name, modules[i]) == 0;
     return is;
@@ -109,9 +109,22 @@ static bool propose_cast(TileChecker *c, TileDiagnostic *d, const TileExpr *call
     return true;
 }
 
+/* `float("inf")`, of which the name alone was reported, with the edit of a conversion. */
+static bool propose_number(TileChecker *c, const TileExpr *call) {
+    size_t count = c->diagnostics->list.count;
+    TileDiagnostic *d = count ? c->diagnostics->list.items[count - 1] : NULL;
+    static const char *const numbers[] = {"inf", "-inf", "nan"};
+    const TileExpr *text = call->arguments.count == 1 ? call->arguments.items[0].value : NULL;
+    if (!d || !text || text->kind != TILE_EXPR_STRING || strcmp(call->a->name, "float") != 0) return false;
+    if (d->code != TILE_DIAGNOSTIC_UNKNOWN_NAME || d->span.begin != call->a->span.begin) return false;
+    if (!is_one_of(text->name, numbers, sizeof numbers / sizeof *numbers)) return false;
+    tile_diagnostic_edit(c->diagnostics, d, call->span, "%s", text->name);
+    return true;
+}
+
 void tile_propose_access(TileChecker *c, TileDiagnostic *d, const TileExpr *call) {
     const char *name = call->a->name;
-    if (propose_cast(c, d, call)) return;
+    if (propose_cast(c, d, call) || propose_number(c, call)) return;
     bool loads = strcmp(name, "load") == 0, stores = strcmp(name, "store") == 0;
     const TileExpr *pointer = call->arguments.count ? call->arguments.items[0].value : NULL;
     bool added = pointer && pointer->kind == TILE_EXPR_BINARY && pointer->op == TILE_TOKEN_PLUS &&
@@ -136,7 +149,9 @@ void tile_propose_access(TileChecker *c, TileDiagnostic *d, const TileExpr *call
 void tile_propose_call_of_method(TileChecker *c, TileDiagnostic *d, const TileExpr *call) {
     static const char *const converts[] = {"to", "astype", "type", "cast", "as"};
     const TileExpr *field = call->a;
-    const TileBuiltin *builtin = tile_find_builtin(field->name);
+    const Word *word = tile_find_builtin(field->name) ? NULL : find_word(field->name, strlen(field->name));
+    const char *name = word && word->own ? word->own : field->name;
+    const TileBuiltin *builtin = tile_find_builtin(name);
     size_t count = call->arguments.count;
     const TileExpr *first = count ? call->arguments.items[0].value : NULL;
     bool named = count && call->arguments.items[0].name;
@@ -147,14 +162,15 @@ void tile_propose_call_of_method(TileChecker *c, TileDiagnostic *d, const TileEx
         return;
     }
     if (!builtin) return;
-    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`%s` is a function: its operands stand in parentheses",
-                         field->name);
-    bool axis = count == 1 && !named && first->kind != TILE_EXPR_TUPLE &&
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`%s` is a function: its operands stand in parentheses", name);
+    bool alone = count == 1 || (count > 1 && call->arguments.items[1].name);
+    bool axis = alone && !named && first->kind != TILE_EXPR_TUPLE &&
                 (builtin->rule == TILE_BUILTIN_REDUCTION || builtin->rule == TILE_BUILTIN_MEAN ||
                  builtin->rule == TILE_BUILTIN_EXTREMUM || builtin->rule == TILE_BUILTIN_ARG_REDUCTION ||
                  builtin->rule == TILE_BUILTIN_CUMULATIVE || builtin->rule == TILE_BUILTIN_SORT);
     TileSpan rest = {call->span.file, count ? first->span.begin : 0, call->span.end};
     if (named) rest.begin = call->arguments.items[0].name_span.begin;
-    tile_diagnostic_edit(c->diagnostics, d, call->span, "%s(%s%s%s%s", field->name, value, count ? ", " : ")",
-                         axis ? "axis = " : "", count ? tile_span_text(c, rest) : "");
+    bool sizes = builtin->rule == TILE_BUILTIN_BROADCAST && count && !named && first->kind != TILE_EXPR_TUPLE; /* v.expand(4, 8) */
+    tile_diagnostic_edit(c->diagnostics, d, call->span, "%s(%s%s%s%s%s", name, value, count ? ", " : ")",
+                         axis ? "axis = " : sizes ? "(" : "", count ? tile_span_text(c, rest) : "", sizes ? ")" : "");
 }

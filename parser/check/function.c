@@ -60,11 +60,13 @@ TileMeaning tile_check_filled(TileChecker *c, const TileExpr *expr, const TileMe
 
 /* ---- from text ---- */
 
-/* The text is not in a file: it is added as a file, for locations in messages. */
+/* The text is not in a file: it is added as a file, for locations in messages. The tree, which other threads may be reading,
+ * stays as it is. */
 static const TileExpr *parse_text(TileChecker *c, const char *setting, const char *text) {
     size_t count = c->diagnostics->files.count;
     TileExpr *expr = NULL;
-    if (tile_parse_value(c->diagnostics, (TileAst *)c->ast, setting, text, &expr) != TILE_OK) return NULL;
+    TileAst own = {.arena = c->arena, .names = c->names};
+    if (tile_parse_value(c->diagnostics, &own, setting, text, &expr) != TILE_OK) return NULL;
     uint32_t *numbers = TILE_NEW_ARRAY(c->arena, uint32_t, c->diagnostics->files.count);
     memcpy(numbers, c->file_numbers, count * sizeof *numbers);
     c->file_numbers = numbers;
@@ -84,7 +86,7 @@ const TileItem *tile_find_function(const TileAst *ast, const char *text) {
     size_t next = 0;
     length -= (size_t)(name - text);
     if (!dot) {
-        const TileItem *item = tile_map_get(&ast->named, tile_intern(ast->names, name, length));
+        const TileItem *item = tile_map_get(&ast->named, tile_interned(ast->names, name, length));
         if (item && item->kind == TILE_ITEM_FN) return item;
     }
     for (size_t i = 0; i < ast->items.count && next < ast->imports.count; i++) {

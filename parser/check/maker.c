@@ -25,9 +25,21 @@ static int find_maker(const TileExpr *call) {
     return -1;
 }
 
-static bool names_type(const TileExpr *call, TileScalar *scalar) {
-    const TileExpr *type = call->arguments.count ? call->arguments.items[0].value : NULL;
+static bool is_type(const TileExpr *type, TileScalar *scalar) {
     return type && type->kind == TILE_EXPR_NAME && tile_scalar_find(type->name, strlen(type->name), scalar);
+}
+
+static bool names_type(const TileExpr *call, TileScalar *scalar) {
+    return is_type(call->arguments.count ? call->arguments.items[0].value : NULL, scalar);
+}
+
+const char *tile_maker_meant(TileChecker *c, const TileExpr *call) {
+    const TileExpr *index = call->a;
+    TileScalar scalar;
+    if (!c->test || c->frame->parent || index->kind != TILE_EXPR_INDEX || find_maker(index) < 0) return NULL;
+    if (index->items.count != 1 || !is_type(index->items.items[0], &scalar) || !call->arguments.count) return NULL;
+    TileSpan sizes = {call->span.file, call->arguments.items[0].value->span.begin, call->span.end};
+    return tile_arena_format(c->arena, "%s(%s, %s", index->a->name, tile_scalar_name(scalar), tile_span_text(c, sizes));
 }
 
 bool tile_is_maker(const TileChecker *c, const TileExpr *call) {

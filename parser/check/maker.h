@@ -6,5 +6,7 @@
 
 bool tile_is_maker(const TileChecker *c, const TileExpr *call);
 TileMeaning tile_check_maker(TileChecker *c, const TileExpr *call);
+/* `randn[f32](4, 8)` in a test: the call that was meant, `randn(f32, 4, 8)`; NULL if it is none. */
+const char *tile_maker_meant(TileChecker *c, const TileExpr *call);
 
 #endif

@@ -1,4 +1,6 @@
 /* Lowers one kernel of a file to tile form, in its own module. */
+#include <string.h>
+
 #include "parser/check/kernel.h"
 #include "parser/check/module.h"
 #include "parser/check/report.h"
@@ -29,7 +31,7 @@ void tile_checker_init(TileChecker *c, TileContext *context, TileDiagnostics *di
 }
 
 const TileItem *tile_check_find_kernel(const TileAst *ast, const char *name) {
-    const TileItem *item = tile_map_get(&ast->named, tile_intern_string(ast->names, name));
+    const TileItem *item = tile_map_get(&ast->named, tile_interned(ast->names, name, strlen(name)));
     return item && item->kind == TILE_ITEM_KERNEL ? item : NULL;
 }
 

@@ -25,9 +25,7 @@ static Axes axes_of(const Search *s, const TileValue *value) { return (Axes)(uin
 
 static void add(Search *s, const TileValue *value, Axes axes) {
     Axes had = axes_of(s, value);
-    if ((had | axes) == had) return;
-    tile_map_set(s->axes, value, (void *)(uintptr_t)(had | axes));
-    s->changed = true;
+    if ((had | axes) != had) tile_map_set(s->axes, value, (void *)(uintptr_t)(had | axes));
 }
 
 static Axes axes_of_operands(const Search *s, const TileOp *op, unsigned from) {
@@ -41,6 +39,12 @@ static void add_ends(Search *s, const TileOp *op, const TileBlock *region, Axes 
     const TileOp *end = region->last;
     for (unsigned i = 0; end && i < end->operand_count && i < op->result_count; i++)
         add(s, tile_op_result(op, i), axes_of(s, tile_op_operand(end, i)) | around);
+}
+
+/* What the end of a loop's body gives is an argument of the next iteration: only this leads back to what was visited. */
+static void note_return(Search *s, const TileOp *op, const TileBlock *region, unsigned first) {
+    for (unsigned i = 0; i < op->result_count; i++)
+        if (axes_of(s, tile_op_result(op, i)) & ~axes_of(s, region->arguments[first + i])) s->changed = true;
 }
 
 /* Arguments from `first` on carry operands from `from` on, and what the results may become: the next iteration's. */
@@ -72,6 +76,7 @@ static void visit(Search *s, TileMap *around_of, const TileOp *op, Axes around) 
         add_carried(s, op, &op->regions[0], 1, FOR_CARRIED);
         visit_block(s, around_of, &op->regions[0], around | operands);
         add_ends(s, op, &op->regions[0], operands);
+        note_return(s, op, &op->regions[0], 1);
         return;
     case TILE_OP_WHILE:
         for (unsigned i = 0; i < op->region_count; i++) add_carried(s, op, &op->regions[i], 0, 0);
@@ -79,6 +84,7 @@ static void visit(Search *s, TileMap *around_of, const TileOp *op, Axes around) 
         operands = axes_of_operands(s, op->regions[0].last, 0);
         visit_block(s, around_of, &op->regions[1], around | operands);
         add_ends(s, op, &op->regions[1], operands);
+        note_return(s, op, &op->regions[0], 0);
         return;
     case TILE_OP_COUNT: break; /* no region */
     default: /* a function that folds: of its operands alone */

@@ -10,6 +10,8 @@
 #ifndef TILE_PARSER_CHECK_PROGRAM_H
 #define TILE_PARSER_CHECK_PROGRAM_H
 
+#include <stdatomic.h>
+
 #include "lang/ir/ir.h"
 #include "parser/syntax/ast.h"
 
@@ -134,8 +136,8 @@ bool tile_kernel_has_dimension(const TileKernelInfo *kernel, const char *name);
 /* ---- checking and lowering ---- */
 
 /* Checks all items, generic ones at one or two representative instances. `verify`: also verifies the IR of kernels, in
- * which an error is a bug of the compiler; without it, lowering finds such errors. `clean` (may be NULL): for each
- * item and export, whether it is known to have no diagnostics (tile_check_ahead). `program` (may be NULL) gets the
+ * which an error is a bug of the compiler; without it, lowering finds such errors. `clean` (may be NULL): of each
+ * part, whether it is known to have no diagnostics (tile_check_ahead). `program` (may be NULL) gets the
  * kernels, as by tile_list_kernels, if there are no errors. */
 tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
                               const uint64_t *clean, TileProgramInfo *program) TILE_MUST_CHECK;
@@ -143,16 +145,17 @@ tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics
  * have a value, too: then the kernel is checked as if it were static. */
 tile_status tile_check_instances(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
                                  const TileBinding *bindings, size_t count) TILE_MUST_CHECK;
-/* The items of the tree and, behind them, its exports. */
+/* The parts of the tree that threads share: the instances of its kernels, other items as a whole, exports. */
 size_t tile_check_count(const TileAst *ast);
-/* For the items and the exports first, first + step, ..: sets clean[i] to the cost of the check if it has no diagnostics.
- * A tree of the same text in another context may then be checked without those, with the same result. So several threads
- * can check a long file, each with its own tree and context. Diagnostics of this call are only counted. */
-typedef struct TileItemRange {
-    size_t first, step;
-} TileItemRange;
+/* For each part that no other thread has begun: sets `clean` to 1 and the work of its check if it has no diagnostics. The tree, which
+ * tile_check_module then checks without those parts, with the same result, stays as it is, so that any number of threads share it;
+ * each has its own context, and its own diagnostics with the same files, where what is reported is only counted. */
+typedef struct TileAhead {
+    atomic_bool *begun;
+    uint64_t *clean;
+} TileAhead;
 void tile_check_ahead(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
-                      const TileItemRange *range, uint64_t *clean);
+                      const TileAhead *ahead);
 
 /* ---- annotations ---- */
 

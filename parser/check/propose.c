@@ -26,7 +26,7 @@ void tile_propose_nearest(TileChecker *c, TileDiagnostic *d, TileSpan span, cons
 void tile_propose_static(TileChecker *c, TileDiagnostic *d, const char *name) {
     const TileItem *kernel = c->frame->item;
     if (!kernel || kernel->kind != TILE_ITEM_KERNEL) return;
-    TileBound *bound = tile_scope_find(c, tile_intern_string(c->frame->ast->names, name));
+    TileBound *bound = tile_scope_find(c, tile_intern_string(c->names, name));
     if (!bound || !bound->fixed || bound->meaning.kind != TILE_MEANING_VALUE) return;
     TileSpan end = {kernel->signature.file, kernel->signature.end, kernel->signature.end};
     tile_diagnostic_edit(c->diagnostics, d, end, " static %s", name);

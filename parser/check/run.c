@@ -439,17 +439,43 @@ static void bind_constants(TileChecker *c, Run *run) {
 
 /* ---- results ---- */
 
+/* Proposes the type of another tensor of the call, if the generic may have it. */
+static bool fail_type_unknown(TileChecker *c, const Run *run, const TileParam *param) {
+    const TileGeneric *generic = type_generic(run, param->type->name);
+    uint32_t types = 0;
+    TileScalar given, chosen = TILE_F32;
+    for (size_t i = 0; generic && i < generic->classes.count; i++) tile_class_types(generic->classes.items[i].name, &types);
+    if (types && !(types >> chosen & 1u)) chosen = (TileScalar)__builtin_ctz(types);
+    for (size_t i = run->params.count; i-- > 0;)
+        if (param_scalar(run, run->params.items[i].param, &given) && types >> given & 1u) chosen = given;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_RUN_UNKNOWN, run->call->span, "type", param->name, param->type->name);
+    TileSpan end = {run->call->span.file, run->call->span.end - 1, run->call->span.end - 1};
+    if (generic)
+        tile_diagnostic_edit(c->diagnostics, d, end, "%s%s = %s", run->call->arguments.count ? ", " : "", generic->name,
+                             tile_scalar_name(chosen));
+    tile_report(c, d);
+    return false;
+}
+
+static bool fail_shape_unknown(TileChecker *c, const Run *run, const TileParam *param, TileScalar scalar, const char *name) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_RUN_UNKNOWN, run->call->span, "shape", param->name, name);
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`run %s(.., %s = zeros(%s, ..))` gives the tensor, and so its shape",
+                         run->kernel->name, param->name, tile_scalar_name(scalar));
+    tile_report(c, d);
+    return false;
+}
+
 static bool shape_result(TileChecker *c, Run *run, const RunParam *p, TileTestTensor *made) {
     const TileTypeExpr *type = p->param->type;
     made->rank = (unsigned)type->extents.count;
     if (made->rank > TILE_MAX_TENSOR_RANK) return false; /* reported with the kernel */
     if (!param_scalar(run, p->param, &made->scalar))
-        return tile_fail(c, RUN_UNKNOWN, run->call->span, "type", p->param->name, type->name), false;
+        return fail_type_unknown(c, run, p->param);
     for (unsigned d = 0; d < made->rank; d++) {
         bool more = false;
         const TileExpr *expr = type->extents.items[d];
         const char *name = free_name(c, expr, NULL, &more);
-        if (name) return tile_fail(c, RUN_UNKNOWN, run->call->span, "shape", p->param->name, name), false;
+        if (name) return fail_shape_unknown(c, run, p->param, made->scalar, name);
         if (!tile_check_constant(c, expr, "a dimension", &made->extent[d])) return false;
         if (made->extent[d] < 0) return tile_fail(c, RUN_UNKNOWN, expr->span, "shape", p->param->name, "it"), false;
         if (is_halved(run, p->param, d)) made->extent[d] = made->extent[d] / 2 + made->extent[d] % 2;

@@ -1,5 +1,7 @@
 /* Sequences of statements, and `if`, whose sides are sequences. After a statement that may leave the sequence early,
  * flags guard the rest: it is executed if none is set. */
+#include <string.h>
+
 #include "parser/check/branch.h"
 #include "parser/check/constant.h"
 #include "parser/check/emit.h"
@@ -98,8 +100,32 @@ static TileMeaning check_static_condition(TileChecker *c, const TileExpr *expr) 
     return tile_error_meaning();
 }
 
+/* What the block gives or assigns, if that is all of it. */
+static const TileExpr *only_value(const TileSequence *block, const TileExpr **target) {
+    *target = NULL;
+    if (block->value && !block->statements.count) return block->value->kind == TILE_EXPR_IF ? NULL : block->value;
+    const TileStatement *only = !block->value && block->statements.count == 1 ? block->statements.items[0] : NULL;
+    if (!only || only->kind != TILE_STATEMENT_ASSIGN || only->op != TILE_TOKEN_ASSIGN) return NULL;
+    *target = only->target;
+    return only->value;
+}
+
+/* A branch on a tile is meant of each element. */
+static void propose_choice(TileChecker *c, const TileExpr *expr) {
+    TileDiagnostic *d = tile_reported_last(c, TILE_DIAGNOSTIC_TILE_CONDITION, expr->a->span);
+    const TileExpr *to, *other_to = NULL, *value = only_value(expr->then, &to);
+    const TileExpr *other = expr->otherwise ? only_value(expr->otherwise, &other_to) : NULL;
+    if (!expr->otherwise && to && to->kind == TILE_EXPR_NAME) other = other_to = to; /* it stays as it is */
+    if (!d || !value || !other || !to != !other_to) return;
+    const char *target = to ? tile_span_text(c, to->span) : "";
+    if (to && strcmp(target, tile_span_text(c, other_to->span)) != 0) return;
+    tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s%swhere(%s, %s, %s)", target, to ? " = " : "", tile_bare_text(c, expr->a->span),
+                         tile_bare_text(c, value->span), tile_bare_text(c, other->span));
+}
+
 TileMeaning tile_check_if(TileChecker *c, const TileExpr *expr, bool want_value) {
     TileMeaning condition = expr->is_static ? check_static_condition(c, expr) : tile_check_condition(c, expr->a);
+    if (tile_is_error(&condition) && !expr->is_static) propose_choice(c, expr);
     if (want_value && !expr->otherwise) return tile_fail(c, NO_ELSE, expr->span);
     tile_emit_at(c, expr->span);
     TileMeaning (*run)(TileChecker *, const void *) = want_value ? run_value : run_statements;

@@ -9,17 +9,16 @@
 #include "parser/check/validity.h"
 
 TileMeaning tile_stretch(TileChecker *c, TileMeaning m, unsigned rank, const TileSum *const *extent) {
-    TileMeaning result = m;
-    if (rank == 0) return m;
     int64_t numbers[TILE_MAX_TILE_RANK];
     unsigned stretched = 0;
-    bool same = m.rank == rank;
+    for (unsigned i = 0; i < rank && m.rank == rank; i++)
+        if (m.extent[i] != extent[i]) stretched |= 1u << i;
+    if (rank == 0 || (m.rank == rank && !stretched)) return m;
+    TileMeaning result = m;
     for (unsigned i = 0; i < rank; i++) {
         result.extent[i] = extent[i];
         numbers[i] = tile_extent_value(c, extent[i]);
-        if (m.rank == rank && m.extent[i] != extent[i]) stretched |= 1u << i;
     }
-    if (same && !stretched) return m;
     result.rank = (uint8_t)rank;
     const TileType *type = tile_type_tile(c->context, (TileScalar)m.scalar, rank, numbers);
     int64_t known;

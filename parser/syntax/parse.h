@@ -49,6 +49,8 @@ void tile_parse_propose_join(TileParser *parser, TileDiagnostic *d, TileSpan ope
 TileNameRef tile_parse_name(TileParser *parser);
 const char *tile_parse_string(TileParser *parser);
 TileSpan tile_parse_span_from(const TileParser *parser, TileSpan begin);
+/* The token that closes the bracket at `at`, on its line; another one if none does. */
+size_t tile_parse_closing(const TileParser *parser, size_t at, TileTokenKind kind);
 /* False, with a message, if nested too deeply; otherwise tile_parse_leave has to follow. */
 bool tile_parse_enter(TileParser *parser);
 static inline void tile_parse_leave(TileParser *parser) { parser->depth--; }
@@ -86,7 +88,23 @@ bool tile_parse_at_cast(const TileParser *parser, const TileExpr *type);
 void tile_parse_report_cast(TileParser *parser, const TileExpr *type, const TileExpr *operand);
 /* `x[...]`, and `x[low:high]`, where either may be missing. */
 void tile_parse_report_ellipsis(TileParser *parser, TileSpan span);
-void tile_parse_report_slice(TileParser *parser, TileSpan span, const TileExpr *low, const TileExpr *high);
+void tile_parse_report_slice(TileParser *parser, TileSpan span, const TileExpr *low, const TileExpr *high, bool stepped);
+/* `x[i, mask = m, other = 0]`, at the first `=`. */
+void tile_parse_fail_mask(TileParser *parser, const TileExpr *entry);
+/* `a > 0 & a < 5`, where `&` binds before the comparisons: proposes `&&`. `middle` is what stands between both. */
+bool tile_parse_report_loose_bits(TileParser *parser, TileDiagnostic *d, const TileExpr *middle);
+/* `f32*`, at the star; `&[f32]` and `&mut [f32]`, at the ampersand; `const float *x`, at its first word. */
+void tile_parse_fail_pointer(TileParser *parser, const TileTypeExpr *type);
+bool tile_parse_fail_reference(TileParser *parser);
+bool tile_parse_fail_pointer_parameter(TileParser *parser);
+/* The header of a loop in parentheses, at the closing one. */
+void tile_parse_report_wrapped(TileParser *parser, TileSpan open);
+/* Reports `elif` and such words behind the block of an `if`, so that the token may be taken for an `if`. */
+bool tile_parse_report_elif(TileParser *parser);
+/* `low..=high`, from the second sign on, which is consumed. */
+void tile_parse_skip_inclusive(TileParser *parser, TileSpan dots);
+/* `__shared__ float s[64]` */
+bool tile_parse_fail_shared(TileParser *parser);
 /* Reports and consumes the word if a block follows: `while c do {`. */
 void tile_parse_skip_word(TileParser *parser, const char *word);
 /* `if c then a else b`; `rest` is what follows `then`. */
@@ -107,8 +125,6 @@ void tile_parse_propose_item(TileParser *parser, TileDiagnostic *d);
 /* Is this an item or a clause, where a statement stands? */
 bool tile_parse_at_misplaced(const TileParser *parser);
 void tile_parse_fail_misplaced(TileParser *parser);
-/* The token that closes the bracket at `at`, on its line; another one if none does. */
-size_t tile_parse_closing(const TileParser *parser, size_t at, TileTokenKind kind);
 /* Reports two statements on a line. */
 bool tile_parse_separate(TileParser *parser);
 /* Something else stands behind the statement: `a, b = b, a` and `return a, b`, whose parts stand in parentheses here. */

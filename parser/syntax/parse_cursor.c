@@ -237,6 +237,13 @@ const char *tile_parse_string(TileParser *parser) {
     return tile_text_get(&text);
 }
 
+size_t tile_parse_closing(const TileParser *parser, size_t at, TileTokenKind kind) {
+    const TileToken *list = parser->tokens.list.items;
+    for (at++; list[at].kind != kind && list[at].kind != TILE_TOKEN_END; at++)
+        if (list[at].line_break || list[at].kind == TILE_TOKEN_COLON || list[at].kind == TILE_TOKEN_LEFT_BRACE) break;
+    return at;
+}
+
 bool tile_parse_enter(TileParser *parser) {
     if (parser->panic) return false;
     if (parser->depth >= TILE_MAX_DEPTH) {

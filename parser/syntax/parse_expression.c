@@ -100,6 +100,7 @@ static TileExpr *parse_parenthesised(TileParser *parser) {
 }
 
 static TileSequence *parse_otherwise(TileParser *parser);
+static TileSequence *parse_other_if(TileParser *parser);
 
 /* `if` or `static if` */
 static bool at_if(TileParser *parser) {
@@ -121,7 +122,10 @@ static TileExpr *parse_if(TileParser *parser) {
         tile_parse_report_then(parser, word, tile_parse_expression(parser));
     }
     expr->then = tile_parse_sequence(parser);
-    if (tile_parse_accept(parser, TILE_TOKEN_ELSE)) expr->otherwise = parse_otherwise(parser);
+    if (tile_parse_report_elif(parser))
+        expr->otherwise = parse_other_if(parser);
+    else if (tile_parse_accept(parser, TILE_TOKEN_ELSE))
+        expr->otherwise = parse_otherwise(parser);
     tile_parse_leave(parser);
     expr->span = tile_parse_span_from(parser, begin);
     set_depth(parser, expr, depth_of(expr->a));
@@ -129,7 +133,10 @@ static TileExpr *parse_if(TileParser *parser) {
 }
 
 static TileSequence *parse_otherwise(TileParser *parser) {
-    if (!at_if(parser)) return tile_parse_sequence(parser);
+    return at_if(parser) ? parse_other_if(parser) : tile_parse_sequence(parser);
+}
+
+static TileSequence *parse_other_if(TileParser *parser) {
     TileSequence *sequence = TILE_NEW(parser->arena, TileSequence);
     sequence->value = parse_if(parser);
     sequence->span = sequence->value->span;
@@ -241,11 +248,12 @@ static bool at_entry_end(const TileParser *parser) {
 
 /* `low:high` and `low:high:step`, as in Python, from behind the first colon. */
 static TileExpr *parse_slice(TileParser *parser, TileSpan begin, const TileExpr *low) {
-    TileExpr *high = at_entry_end(parser) ? NULL : tile_parse_expression(parser);
+    bool open = at_entry_end(parser) || tile_parse_peek(parser) == TILE_TOKEN_COLON; /* x[a::2] */
+    TileExpr *high = open ? NULL : tile_parse_expression(parser);
     bool stepped = tile_parse_accept(parser, TILE_TOKEN_COLON);
     if (stepped && !at_entry_end(parser)) tile_parse_expression(parser);
     TileSpan span = tile_parse_span_from(parser, begin);
-    tile_parse_report_slice(parser, span, low, stepped ? NULL : high);
+    tile_parse_report_slice(parser, span, low, high, stepped);
     return new_expr(parser, TILE_EXPR_COLON, span);
 }
 
@@ -271,6 +279,7 @@ static void parse_index(TileParser *parser, TileExpr *index) {
         if (parser->panic) break;
         tile_list_push(parser->arena, &index->items, entry);
         set_depth(parser, index, entry->depth);
+        tile_parse_fail_mask(parser, entry);
         if (!tile_parse_accept(parser, TILE_TOKEN_COMMA)) break;
     }
     tile_parse_expect(parser, TILE_TOKEN_RIGHT_BRACKET);
@@ -379,6 +388,7 @@ static void check_chain(TileParser *parser, const TileExpr *left, int level, Til
                    precedence((TileTokenKind)left->op) == COMPARISON;
     if (!chained) return;
     TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_CHAINED_COMPARISON, op);
+    if (tile_parse_report_loose_bits(parser, d, left->b)) return;
     TileSpan middle = left->b->span, behind = {op.file, middle.end, middle.end};
     tile_diagnostic_edit(parser->diagnostics, d, behind, " && %.*s", (int)(middle.end - middle.begin),
                          parser->text + middle.begin);
@@ -431,6 +441,7 @@ static TileExpr *parse_binary(TileParser *parser, int loosest) {
         tile_parse_report_operator(parser, kind);
         tile_parse_advance(parser);
         kind = tile_parse_comparison(parser, kind, op);
+        if (kind == TILE_TOKEN_DOTS) tile_parse_skip_inclusive(parser, op);
         if (kind == TILE_TOKEN_STAR && tile_parse_peek(parser) == TILE_TOKEN_STAR) {
             left = parse_power(parser, op, left);
             continue;

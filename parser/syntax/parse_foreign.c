@@ -189,8 +189,14 @@ void tile_parse_report_ellipsis(TileParser *parser, TileSpan span) {
     tile_diagnostic_edit(parser->diagnostics, d, span, ":");
 }
 
-void tile_parse_report_slice(TileParser *parser, TileSpan span, const TileExpr *low, const TileExpr *high) {
+void tile_parse_report_slice(TileParser *parser, TileSpan span, const TileExpr *low, const TileExpr *high, bool stepped) {
     if (parser->panic) return;
+    if (stepped) {
+        TileDiagnostic *d = report(parser, span, "a range", "a slice with a step");
+        tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                             "a range times an integer takes steps: `y[n] = x[n * 2 + 1]` for n in tiles(N, 64)");
+        return;
+    }
     bool begins = !low || low->kind == TILE_EXPR_INTEGER, ends = high && high->kind == TILE_EXPR_INTEGER;
     uint64_t from = low && begins ? low->integer : 0;
     TileDiagnostic *d = report(parser, span, "`span(start, size)`", "a slice");
@@ -201,7 +207,144 @@ void tile_parse_report_slice(TileParser *parser, TileSpan span, const TileExpr *
                              (unsigned long long)(high->integer - from));
 }
 
+void tile_parse_fail_mask(TileParser *parser, const TileExpr *entry) {
+    if (parser->panic || entry->kind != TILE_EXPR_NAME || tile_parse_peek(parser) != TILE_TOKEN_ASSIGN) return;
+    const TileToken *list = parser->tokens.list.items;
+    size_t at = parser->position;
+    for (int depth = 0; list[at].kind != TILE_TOKEN_END && !list[at].line_break; at++) {
+        depth += list[at].kind == TILE_TOKEN_LEFT_PAREN || list[at].kind == TILE_TOKEN_LEFT_BRACKET;
+        depth -= list[at].kind == TILE_TOKEN_RIGHT_PAREN || list[at].kind == TILE_TOKEN_RIGHT_BRACKET;
+        if (depth < 0) break;
+    }
+    TileSpan word = entry->span, rest = {parser->file, word.begin, list[at].begin};
+    while (rest.begin && strchr(" ,", parser->text[rest.begin - 1])) rest.begin--;
+    TileDiagnostic *d = report(parser, word, "`]`", tile_arena_format(parser->arena, "the argument `%s`", entry->name));
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                         "lanes of a range that lie outside of the tensor are masked by themselves; `x[i] else 0` fills where an index does");
+    if (list[at].kind == TILE_TOKEN_RIGHT_BRACKET) tile_diagnostic_edit(parser->diagnostics, d, rest, "%s", "");
+    parser->panic = true;
+}
+
+bool tile_parse_report_loose_bits(TileParser *parser, TileDiagnostic *d, const TileExpr *middle) {
+    bool bits = middle->kind == TILE_EXPR_BINARY && !middle->parenthesised &&
+                (middle->op == TILE_TOKEN_AMPERSAND || middle->op == TILE_TOKEN_BAR);
+    if (!bits) return false;
+    const char *meant = middle->op == TILE_TOKEN_BAR ? "||" : "&&";
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "`%s` joins bits, and binds before a comparison; `%s` joins conditions",
+                         tile_token_text((TileTokenKind)middle->op), meant);
+    tile_diagnostic_edit(parser->diagnostics, d, middle->op_span, "%s", meant);
+    return true;
+}
+
+/* ---- pointers ---- */
+
+static const char no_pointers[] = "there are no pointers: a tensor has its extents in brackets, and what the kernel does with it in "
+                                  "front of its type: `x: in f32[N], y: out f32[N]`";
+
+void tile_parse_fail_pointer(TileParser *parser, const TileTypeExpr *type) {
+    if (parser->panic || tile_parse_peek(parser) != TILE_TOKEN_STAR) return;
+    TileSpan star = tile_parse_span(parser), whole = {parser->file, type->name_span.begin, star.end};
+    TileDiagnostic *d = report(parser, star, "`[` and the extents of a tensor", "`*`");
+    const char *own = tile_foreign_type(parser->arena, type->name);
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, no_pointers);
+    tile_diagnostic_edit(parser->diagnostics, d, whole, "%s%s[N]", type->access ? "" : "in ", own ? own : type->name);
+    parser->panic = true;
+}
+
+bool tile_parse_fail_reference(TileParser *parser) {
+    if (parser->panic || tile_parse_peek(parser) != TILE_TOKEN_AMPERSAND) return false;
+    const TileToken *token = &parser->tokens.list.items[parser->position];
+    TileSpan whole = tile_parse_span(parser);
+    TileDiagnostic *d = report(parser, whole, "a type", "`&`");
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, no_pointers);
+    parser->panic = true;
+    bool mutable = token[1].kind == TILE_TOKEN_NAME;
+    token += 1 + mutable;
+    bool slice = token->kind == TILE_TOKEN_LEFT_BRACKET && token[1].kind == TILE_TOKEN_NAME && token[2].kind == TILE_TOKEN_RIGHT_BRACKET;
+    if (!slice) return true;
+    whole.end = token[2].end;
+    const char *element = word_at(parser, (TileSpan){parser->file, token[1].begin, token[1].end});
+    tile_diagnostic_edit(parser->diagnostics, d, whole, "%s %s[N]", mutable ? "out" : "in", element);
+    return true;
+}
+
+bool tile_parse_fail_pointer_parameter(TileParser *parser) {
+    const TileToken *first = &parser->tokens.list.items[parser->position], *type = first;
+    bool constant = first->kind == TILE_TOKEN_CONST;
+    type += constant;
+    const TileToken *name = type + 1;
+    if (parser->panic || type->kind != TILE_TOKEN_NAME || name->kind != TILE_TOKEN_STAR) return false;
+    do name++;
+    while (name->kind == TILE_TOKEN_STAR || (name->kind == TILE_TOKEN_NAME && name[1].kind == TILE_TOKEN_NAME)); /* __restrict__ */
+    if (name->kind != TILE_TOKEN_NAME) return false;
+    TileSpan whole = {parser->file, first->begin, name->end};
+    const char *element = word_at(parser, (TileSpan){parser->file, type->begin, type->end});
+    const char *own = tile_foreign_type(parser->arena, element);
+    TileDiagnostic *d = report(parser, whole, "a name and `:`", "a pointer of C");
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, no_pointers);
+    tile_diagnostic_edit(parser->diagnostics, d, whole, "%s: %s %s[N]", word_at(parser, (TileSpan){parser->file, name->begin, name->end}),
+                         constant ? "in" : "out", own ? own : element);
+    return parser->panic = true;
+}
+
 /* ---- statements ---- */
+
+void tile_parse_report_wrapped(TileParser *parser, TileSpan open) {
+    TileSpan whole = {parser->file, open.begin, tile_parse_span(parser).end};
+    if (parser->panic || !tile_parse_expect(parser, TILE_TOKEN_RIGHT_PAREN)) return;
+    TileDiagnostic *d = report(parser, open, "a name", "`(`");
+    tile_diagnostic_edit(parser->diagnostics, d, whole, "%.*s", (int)(whole.end - whole.begin - 2), parser->text + whole.begin + 1);
+}
+
+bool tile_parse_report_elif(TileParser *parser) {
+    static const char *const elifs[] = {"elif", "elseif", "elsif"};
+    const TileToken *token = &parser->tokens.list.items[parser->position];
+    if (parser->panic || token->kind != TILE_TOKEN_NAME) return false;
+    TileSpan span = {parser->file, token->begin, token->end};
+    const char *word = word_at(parser, span);
+    bool known = false;
+    for (size_t i = 0; i < sizeof elifs / sizeof *elifs; i++) known = known || strcmp(word, elifs[i]) == 0;
+    if (!known) return false;
+    TileDiagnostic *d = report(parser, span, "`else if`", tile_arena_format(parser->arena, "the name `%s`", word));
+    tile_diagnostic_edit(parser->diagnostics, d, span, "else if");
+    if (tile_parse_peek(parser) == TILE_TOKEN_NEWLINE) tile_parse_advance(parser);
+    return true;
+}
+
+void tile_parse_skip_inclusive(TileParser *parser, TileSpan dots) {
+    TileSpan sign = tile_parse_span(parser);
+    if (parser->panic || tile_parse_peek(parser) != TILE_TOKEN_ASSIGN || sign.begin != dots.end) return;
+    TileSpan both = {parser->file, dots.begin, sign.end};
+    TileDiagnostic *d = report(parser, both, "`..`", "`..=`");
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "`a..b` ends before b: up to b it is `a..b + 1`");
+    const TileToken *last = &parser->tokens.list.items[parser->position + 1];
+    TileTokenKind next = tile_parse_peek_ahead(parser, 2);
+    bool plain = (last->kind == TILE_TOKEN_INTEGER || last->kind == TILE_TOKEN_NAME) && (next == TILE_TOKEN_LEFT_BRACE || next == TILE_TOKEN_COMMA || next == TILE_TOKEN_RIGHT_PAREN);
+    both.end = last->end;
+    if (plain)
+        tile_diagnostic_edit(parser->diagnostics, d, both, "..%s + 1", word_at(parser, (TileSpan){parser->file, last->begin, last->end}));
+    tile_parse_advance(parser);
+}
+
+bool tile_parse_fail_shared(TileParser *parser) {
+    const TileToken *token = &parser->tokens.list.items[parser->position];
+    if (parser->panic || !tile_parse_at_word(parser, "__shared__") || token[1].kind != TILE_TOKEN_NAME) return false;
+    TileSpan whole = tile_parse_span(parser);
+    TileDiagnostic *d = report(parser, whole, "`temp`", "the name `__shared__`");
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
+                         "`temp` in a grid is memory of the program, shared or registers as it fits; who waits for whom is found by the compiler");
+    parser->panic = true;
+    if (token[2].kind != TILE_TOKEN_NAME || token[3].kind != TILE_TOKEN_LEFT_BRACKET) return true;
+    size_t end = tile_parse_closing(parser, parser->position + 3, TILE_TOKEN_RIGHT_BRACKET);
+    const TileToken *last = &parser->tokens.list.items[end];
+    if (last->kind != TILE_TOKEN_RIGHT_BRACKET || last[1].kind == TILE_TOKEN_LEFT_BRACKET) return true;
+    whole.end = last->end;
+    const char *element = word_at(parser, (TileSpan){parser->file, token[1].begin, token[1].end});
+    const char *own = tile_foreign_type(parser->arena, element);
+    tile_diagnostic_edit(parser->diagnostics, d, whole, "temp %s: %s%s", word_at(parser, (TileSpan){parser->file, token[2].begin, token[2].end}),
+                         own ? own : element, word_at(parser, (TileSpan){parser->file, token[3].begin, last->end}));
+    return true;
+}
 
 bool tile_parse_skip_increment(TileParser *parser) {
     const TileToken *name = &parser->tokens.list.items[parser->position];
@@ -327,6 +470,18 @@ void tile_parse_propose_item(TileParser *parser, TileDiagnostic *d) {
         while (whole.end < limit && parser->text[whole.end] != '\n') whole.end++;
         tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "`kernel` alone says what is compiled");
         tile_diagnostic_edit(parser->diagnostics, d, whole, "%s", "");
+    }
+    bool fixed = tile_parse_peek(parser) == TILE_TOKEN_STATIC;
+    const TileToken *type = next + fixed;
+    if (type->kind == TILE_TOKEN_CONST) type++; /* static const float scale = 2 */
+    TileScalar scalar;
+    const char *element = type->kind == TILE_TOKEN_NAME ? word_at(parser, (TileSpan){parser->file, type->begin, type->end}) : "";
+    bool typed = tile_scalar_find(element, strlen(element), &scalar) || tile_foreign_type(parser->arena, element);
+    if (typed && type[1].kind == TILE_TOKEN_NAME && type[2].kind == TILE_TOKEN_ASSIGN) {
+        whole.end = type->end;
+        tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "a constant has the type of its value: `const SCALE = f32(2)`");
+        tile_diagnostic_edit(parser->diagnostics, d, whole, "const");
+        return;
     }
     if (tile_parse_peek(parser) != TILE_TOKEN_NAME) return;
     if (strcmp(word, "from") == 0 && next[1].kind == TILE_TOKEN_NAME) { /* from nn import gelu */

@@ -76,6 +76,7 @@ static void parse_params(TileParser *parser, TileItem *item) {
     tile_parse_expect(parser, TILE_TOKEN_LEFT_PAREN);
     while (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_RIGHT_PAREN) {
         TileSpan begin = tile_parse_span(parser);
+        if (tile_parse_fail_pointer_parameter(parser)) break;
         tile_parse_fail_parameter_word(parser);
         TileParam param = {.spread = tile_parse_accept(parser, TILE_TOKEN_ELLIPSIS)};
         TileNameRef ref = tile_parse_name(parser);
@@ -305,6 +306,8 @@ static void fail_header(TileParser *parser, const TileItem *item) {
     TileDiagnostic *d = tile_parse_fail(parser, kind == TILE_ITEM_KERNEL ? "a clause or `{`" : "`->` or `{`");
     if (kind == TILE_ITEM_FN && arrow) /* `=>` and `- >` */
         tile_diagnostic_edit(parser->diagnostics, d, (TileSpan){parser->file, token->begin, token[1].end}, "->");
+    if (found == TILE_TOKEN_COLON && kind == TILE_ITEM_KERNEL)
+        tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "a body stands in braces, whatever its lines are indented by: `{ .. }`");
     if (kind == TILE_ITEM_FN && found == TILE_TOKEN_COLON) tile_diagnostic_edit(parser->diagnostics, d, span, " ->");
     if (kind == TILE_ITEM_KERNEL && (arrow || found == TILE_TOKEN_ARROW))
         tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0},
@@ -391,7 +394,7 @@ static void fail_import(TileParser *parser, const TileItem *item) {
         tile_diagnostic_edit(parser->diagnostics, d, rest, "%s", "");
     } else {
         TileSpan path = {parser->file, item->name_span.begin, token[1].end};
-        bool library = strcmp(item->name, "stdlib") == 0 || strcmp(item->name, "tile") == 0;
+        bool library = strcmp(item->name, "stdlib") == 0 || strcmp(item->name, "std") == 0 || strcmp(item->name, "tile") == 0;
         uint32_t begin = library ? token[1].begin : path.begin;
         tile_diagnostic_edit(parser->diagnostics, d, path, library ? "%.*s" : "\"%.*s\"", (int)(path.end - begin),
                              parser->text + begin);

@@ -22,13 +22,6 @@ bool tile_parse_at_misplaced(const TileParser *parser) {
     }
 }
 
-size_t tile_parse_closing(const TileParser *parser, size_t at, TileTokenKind kind) {
-    const TileToken *list = parser->tokens.list.items;
-    for (at++; list[at].kind != kind && list[at].kind != TILE_TOKEN_END; at++)
-        if (list[at].line_break || list[at].kind == TILE_TOKEN_COLON || list[at].kind == TILE_TOKEN_LEFT_BRACE) break;
-    return at;
-}
-
 static bool is_clause(TileTokenKind kind) {
     return kind == TILE_TOKEN_STATIC || kind == TILE_TOKEN_REQUIRE || kind == TILE_TOKEN_ALLOW ||
            kind == TILE_TOKEN_TUNE;
@@ -36,9 +29,12 @@ static bool is_clause(TileTokenKind kind) {
 
 /* The end of the line, without a comment and blanks. */
 static uint32_t line_end(const TileParser *parser, uint32_t at) {
+    int braces = 0;
     for (size_t i = parser->position; i < parser->tokens.list.count; i++) {
         const TileToken *token = &parser->tokens.list.items[i];
         bool continued = i > 0 && token[-1].kind == TILE_TOKEN_COMMA;
+        braces += (token->kind == TILE_TOKEN_LEFT_BRACE) - (token->kind == TILE_TOKEN_RIGHT_BRACE);
+        if (braces < 0 || token->kind == TILE_TOKEN_SEMICOLON) break; /* the block's own end */
         if (i > parser->position && ((token->line_break && !continued) || token->kind == TILE_TOKEN_END)) break;
         at = token->end;
     }

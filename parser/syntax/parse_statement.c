@@ -97,6 +97,11 @@ static void parse_binding(TileParser *parser, TileStatement *statement, TileStat
     }
     if (tile_parse_peek(parser) == TILE_TOKEN_COLON && !parser->panic) fail_typed(parser);
     if (tile_parse_peek(parser) == TILE_TOKEN_COMMA && !statement->tuple && !parser->panic) fail_bare_names(parser, statement);
+    TileTokenKind next = tile_parse_peek(parser);
+    if (kind == TILE_STATEMENT_VAR && (next == TILE_TOKEN_NEWLINE || next == TILE_TOKEN_SEMICOLON) && !parser->panic) {
+        TileDiagnostic *d = tile_parse_fail(parser, "`=`");
+        tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "a variable has a value from the beginning: `var a = zeros[8](f32)`");
+    }
     tile_parse_expect(parser, TILE_TOKEN_ASSIGN);
     statement->value = tile_parse_expression(parser);
 }
@@ -139,6 +144,10 @@ static void parse_for(TileParser *parser, TileStatement *statement) {
     if (statement->is_ordered) tile_parse_advance(parser);
     tile_parse_expect(parser, TILE_TOKEN_FOR);
     if (at_counted_loop(parser)) fail_counted_loop(parser);
+    TileSpan open = tile_parse_span(parser);
+    bool wrapped = !parser->panic && tile_parse_peek(parser) == TILE_TOKEN_LEFT_PAREN &&
+                   tile_parse_peek_ahead(parser, 2) == TILE_TOKEN_IN; /* `for (i in 0..4)` */
+    if (wrapped) tile_parse_advance(parser);
     parse_names(parser, statement);
     tile_parse_expect(parser, TILE_TOKEN_IN);
     statement->value = tile_parse_expression(parser);
@@ -146,6 +155,7 @@ static void parse_for(TileParser *parser, TileStatement *statement) {
         tile_parse_advance(parser);
         statement->step = tile_parse_expression(parser);
     }
+    if (wrapped) tile_parse_report_wrapped(parser, open);
     tile_parse_skip_word(parser, "do");
     statement->body = tile_parse_sequence(parser);
 }
@@ -315,6 +325,7 @@ static TileStatement *parse_ordered(TileParser *parser) {
 static TileStatement *parse_statement(TileParser *parser) {
     TileStatement *statement = TILE_NEW(parser->arena, TileStatement);
     TileSpan begin = tile_parse_span(parser);
+    if (tile_parse_fail_shared(parser)) return statement;
     if (tile_parse_at_misplaced(parser)) {
         tile_parse_fail_misplaced(parser);
         return statement;

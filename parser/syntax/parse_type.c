@@ -53,6 +53,8 @@ static void parse_named_type(TileParser *parser, TileTypeExpr *type) {
             tile_parse_fail(parser, "one size of the range");
     } else if (type->kind == TILE_TYPE_EXPR_RANGE) {
         tile_parse_fail(parser, "`[` and the size of the range");
+    } else {
+        tile_parse_fail_pointer(parser, type);
     }
 }
 
@@ -77,7 +79,7 @@ TileTypeExpr *tile_parse_type(TileParser *parser) {
         if (tile_parse_accept(parser, TILE_TOKEN_ARROW)) type->result = tile_parse_type(parser);
     } else if (tile_parse_peek(parser) == TILE_TOKEN_NAME) {
         parse_named_type(parser, type);
-    } else {
+    } else if (!tile_parse_fail_reference(parser)) {
         tile_parse_fail(parser, "a type");
     }
     tile_parse_leave(parser);

@@ -143,4 +143,13 @@ cp "$work/output" alone
 expect 1 'static_assert' env TILE_NUM_THREADS=4 "$tilec" check exported.tile
 checks=$((checks + 1))
 cmp -s alone "$work/output" || complain 'four threads say something else of exports than one'
+# One kernel alone: its instances are shared. With a warning of each instance, and an error in the second alone.
+{ python3 "$source_directory/bench/long_text.py" one 1500
+  echo 'kernel narrow[T: f32 | i32](x: in T[N], y: out T[N]) { grid n in tiles(N, 8) { y[n] = exp(x[n]) } }'
+} >kernels.tile
+expect 1 'exp' env TILE_NUM_THREADS=1 "$tilec" check kernels.tile
+cp "$work/output" alone
+expect 1 'exp' env TILE_NUM_THREADS=4 "$tilec" check kernels.tile
+checks=$((checks + 1))
+cmp -s alone "$work/output" || complain 'four threads say something else of one kernel than one'
 finish

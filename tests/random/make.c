@@ -204,6 +204,11 @@ static void make_scalars(Maker *m) {
         if (type == TYPE_I64 && chance(m, 20)) name->value = hostile[below(m, 6)];
         if (type_is_float(type) && number_is_nan(type, (uint64_t)name->value)) name->value = 0;
         name->constant = type_is_int(type) && chance(m, 15);
+        const Extent *dim = m->dims[below(m, (unsigned)m->dim_count)];
+        if (type == TYPE_I64 && extent_value(dim) > 0 && chance(m, 35)) {
+            name->below = dim;
+            name->value = (int64_t)below(m, (unsigned)extent_value(dim));
+        }
         enter(m, name);
     }
 }

@@ -286,6 +286,18 @@ static Expr *compared(Op op, Expr *a, Expr *b) {
     return finished(binary_expr(E_BINARY, shape_scalar(TYPE_BOOL), op, a, b));
 }
 
+/* Says of an integer what holds of it. */
+static void make_assertion(Maker *m, Block *block) {
+    for (int i = m->scope_count - 1; i >= 0; i--) {
+        Name *name = m->scope[i];
+        bool known = name->below && (name->kind == NAME_INTEGER || name->kind == NAME_PARAMETER);
+        if (!known || name->shape.scalar != TYPE_I64 || chance(m, 40)) continue;
+        Expr *condition = binary_expr(E_BINARY, shape_scalar(TYPE_BOOL), OP_LT, name_expr(name), extent_expr(name->below));
+        new_statement(block, S_ASSERT)->value = finished(condition);
+        return;
+    }
+}
+
 /* An integer that a condition bounds: on one side of the branch it is an index of the dimension. */
 static void make_guarded(Maker *m, Block *block, int depth) {
     Name *variable = make_var(m, block);
@@ -522,6 +534,12 @@ static void make_block(Maker *m, Block *block, int depth) {
             break;
         case 10:
             if (depth > 0) make_guarded(m, block, depth);
+            break;
+        case 11:
+            if (chance(m, 60))
+                make_assertion(m, block);
+            else
+                make_let(m, block);
             break;
         default: make_let(m, block);
         }

@@ -205,6 +205,14 @@ static void print_generics(Printer *p, const Program *program) {
 
 static void print_clauses(Printer *p, const Program *program) {
     bool any = false;
+    for (int i = 0; i < program->name_count; i++) {
+        const Name *name = program->names[i];
+        if (name->kind != NAME_PARAMETER || !name->used || !name->below) continue;
+        put(p, "%s%s >= 0 && %s < ", any ? ", " : "\n    require ", name->text, name->text);
+        print_extent(p, name->below);
+        any = true;
+    }
+    any = false;
     for (int i = 0; i < program->name_count; i++)
         if (program->names[i]->kind == NAME_STATIC && program->names[i]->used) {
             put(p, "%s%s", any ? ", " : "\n    static ", program->names[i]->text);
@@ -241,6 +249,7 @@ static void use_expr(void *state, Expr **place) {
     use_shape(&expr->shape);
     if (expr->extent) use_extent(expr->extent);
     if (expr->name) expr->name->used = true;
+    if (expr->name && expr->name->kind == NAME_PARAMETER && expr->name->below) use_extent(expr->name->below);
     if (expr->function) expr->function->used = true;
     if (expr->tensor) expr->tensor->used = true;
 }

@@ -102,7 +102,7 @@ struct Name {
     int64_t value;       /* constants and dimensions; bits of a parameter */
     const Extent *size;  /* of a range */
     const Extent *limit; /* of a range: the dimension that it iterates over; NULL: none, or unknown */
-    const Extent *below; /* an integer in [0, below); NULL: unknown, or only where a condition says so */
+    const Extent *below; /* an integer in [0, below), of a parameter by a clause `require`; NULL: unknown, or only where a condition says so */
     bool literal;        /* the index of an unrolled loop: it has no type of its own */
     bool constant;       /* NAME_PARAMETER: `const` */
     bool counts;         /* the iterations of a `while`: nothing else changes it */

@@ -137,6 +137,24 @@ Test(string, equal_texts_are_equal_pointers) {
     tile_arena_destroy(arena);
 }
 
+Test(string, tables_on_top_of_one_that_is_shared) {
+    TileArena *arena = tile_arena_create(NULL);
+    TileInterner *below = tile_interner_create(arena);
+    const char *shared = tile_intern_string(below, "shared");
+    TileInterner *one = tile_interner_create_above(arena, below), *two = tile_interner_create_above(arena, below);
+    const char *own = tile_intern_string(one, "own");
+    cr_assert_eq(tile_intern_string(one, "shared"), shared);
+    cr_assert_eq(tile_intern_string(two, "shared"), shared);
+    cr_assert_eq(tile_interned(one, "own", 3), own);
+    cr_assert_eq(tile_intern_string(one, "own"), own);
+    cr_assert_null(tile_interned(below, "own", 3));
+    cr_assert_null(tile_interned(two, "own", 3));
+    cr_assert_neq(tile_intern_string(two, "own"), own);
+    for (int i = 0; i < 1000; i++) tile_intern_string(one, tile_arena_format(arena, "n%d", i));
+    cr_assert_eq(tile_interned(one, "shared", 6), shared);
+    tile_arena_destroy(arena);
+}
+
 Test(map, finds_replaces_and_keeps_order) {
     TileArena *arena = tile_arena_create(NULL);
     TileMap map;

@@ -201,7 +201,7 @@ static void look_for_large(TileOp *op, void *state) {
     const TileType *sum = op->id == TILE_OP_DOT ? op->results[0].type : NULL;
     if (!sum || sum->rank < 2) return;
     int64_t rows = sum->extent[sum->rank - 2], columns = sum->extent[sum->rank - 1];
-    *(bool *)state |= rows >= ROWS && rows * columns >= SUMS;
+    *(bool *)state |= rows >= ROWS && rows * columns > SUMS;
 }
 
 /* Does the text decide how large products are: has a point some of as many rows as wgmma takes, or warps or stages, which go with

@@ -49,7 +49,7 @@ static void widen_scalar(TileOp *op, void *state) {
     const GpuJoin *join = rewrite->join;
     if (op->result_count != 1 || tile_type_is_tile(op->results[0].type)) return;
     GpuPart part = gpu_joined_part(join, &op->results[0]);
-    if (part == GPU_PART_FIRST && op->id == TILE_OP_MUL && tile_op_operand(op, 0) == join->number) {
+    if (part == GPU_PART_FIRST && op->id == TILE_OP_MUL && tile_op_operand(op, 0) == join->number && join->around->id == TILE_OP_GRID) {
         TileBuilder b = tile_builder_before(join->context->module, op);
         tile_op_set_operand(op, 1, tile_build_i64(&b, join->size * rewrite->factor));
     }

@@ -489,6 +489,13 @@ static void check_fill(TileOp *op, void *state) {
     }
 }
 
+bool gpu_joined_spreads(const GpuJoin *join, const TileValue *tile) {
+    const TileOp *op = tile_value_def(tile, TILE_OP_BROADCAST);
+    for (unsigned i = 0; op && i < tile->type->rank; i++)
+        if (gpu_joined_grows(join, tile, i) && tile_op_operand(op, 0)->type->extent[i] != 1) return false;
+    return op != NULL;
+}
+
 /* An op has one rank of extents for all tiles: constants take it over. */
 static bool is_consistent(GpuJoin *join) {
     for (size_t i = 0; i < join->axes.count; i++) {
@@ -499,7 +506,8 @@ static bool is_consistent(GpuJoin *join) {
         const TileValue *tile = join->tiles.entries[i].key;
         unsigned count = count_growing(join, tile);
         if (count > 1) return refuse(join, join->around, "rows of each one would meet columns of its neighbours");
-        if (count && tile_value_outside(tile, join->around)) return refuse(join, join->around, "a tile from elsewhere");
+        if (count && tile_value_outside(tile, join->around) && !gpu_joined_spreads(join, tile))
+            return refuse(join, join->around, "a tile from elsewhere");
     }
     return true;
 }

@@ -46,6 +46,8 @@ GpuPart gpu_joined_part(const GpuJoin *join, const TileValue *scalar);
 bool gpu_joined_grows(const GpuJoin *join, const TileValue *tile, unsigned axis);
 /* Is the tile the same whatever its extents are: a constant, or a scalar everywhere? */
 bool gpu_joined_is_any(const GpuJoin *join, const TileValue *tile);
+/* Is it a broadcast along the axes that become longer? Then one from elsewhere is built again. */
+bool gpu_joined_spreads(const GpuJoin *join, const TileValue *tile);
 /* Along ranges of programs, lanes that no store takes need not be left out of what is loaded: where only the tensor's own end
  * bounds them, they are what a tensor map copies. Of programs with ranges, that can be joined. */
 bool gpu_keep_unread_lanes(GpuJoin *join, TileIndexView *view);

@@ -276,15 +276,6 @@ static bool follow_sums(Stores *s, TileValue *value, unsigned axis) {
     return true;
 }
 
-/* Is the value computed ahead of the op, in its block or around it? */
-static bool is_there(const TileValue *value, const TileOp *op) {
-    const TileBlock *block = tile_value_block(value);
-    while (op && op->block != block) op = op->block->op;
-    for (const TileOp *at = value->op; at && at != op; at = at->next)
-        if (!at->next) return false;
-    return op != NULL;
-}
-
 /* Where no load of such a tile says it, as of packed numbers: along k its elements are those of the other operand, beyond whose end
  * both are 0; along the other axis those that are stored of the sums. */
 static bool find_places_of_product(Precompute *p, TileOp *dot, unsigned number, bool across) {
@@ -305,10 +296,8 @@ static bool find_places_of_product(Precompute *p, TileOp *dot, unsigned number, 
     }
     tile_map_init(&stores.seen, p->context->scratch);
     if (!ends || !follow_sums(&stores, &dot->results[0], number) || !stores.place.variable) return false;
-    const Place *place = &stores.place;
-    if (!is_there(place->first, dot) || !is_there(place->lo, dot) || !is_there(place->hi, dot)) return false;
-    p->places[1 - along] = *place;
-    return k->variable != place->variable;
+    p->places[1 - along] = stores.place;
+    return k->variable != stores.place.variable;
 }
 
 static bool find_places(Precompute *p, TileOp *dot, unsigned number, bool across) {
@@ -319,6 +308,29 @@ static bool find_places(Precompute *p, TileOp *dot, unsigned number, bool across
 }
 
 /* ---- the grid that computes it ---- */
+
+/* Is the value computed ahead of the op, in its block or around it? */
+static bool is_there(const TileValue *value, const TileOp *op) {
+    const TileBlock *block = tile_value_block(value);
+    while (op && op->block != block) op = op->block->op;
+    for (const TileOp *at = value->op; at && at != op; at = at->next)
+        if (!at->next) return false;
+    return op != NULL;
+}
+
+/* The value at the op, where what it is computed of is there; computed again if it comes later. */
+static TileValue *value_at(const Precompute *p, TileBuilder *b, TileValue *value, const TileOp *op) {
+    TileMap map;
+    if (is_there(value, op)) return value;
+    tile_map_init(&map, p->context->scratch);
+    for (unsigned i = 0; i < value->op->operand_count; i++) {
+        TileValue *operand = tile_op_operand(value->op, i);
+        tile_map_set(&map, operand, value_at(p, b, operand, op));
+    }
+    TileOp *copy = tile_op_clone(p->context->module, value->op, &map);
+    tile_builder_insert(b, copy);
+    return &copy->results[value->index];
+}
 
 static TileValue *clone_of(const TileMap *map, TileValue *value) {
     TileValue *copy = tile_map_get(map, value);
@@ -360,7 +372,8 @@ static const Place *place_of_axis(const Precompute *p, unsigned axis) { return &
 static TileValue *turn(TileBuilder *b, TileValue *tile) { return tile_build_permute(b, tile, (const int64_t[]){1, 0}); }
 
 /* An access of the operand's tile in the temporary, in the program that computes it or, without a map, in those that multiply. */
-static TileOp *build_access(const Precompute *p, TileBuilder *b, TileValue *temp, TileValue *stored, const TileType *result, const TileMap *map) {
+static TileOp *build_access(const Precompute *p, TileBuilder *b, TileValue *temp, TileValue *stored, const TileType *result, const TileMap *map,
+                            const TileOp *at) {
     TileValue *operands[2 + MOST_OTHERS + 4 * AXES], *one = tile_build_i64(b, 1);
     int64_t kinds[MOST_OTHERS + AXES];
     unsigned count = 0, axes = 0;
@@ -373,10 +386,9 @@ static TileOp *build_access(const Precompute *p, TileBuilder *b, TileValue *temp
     for (unsigned i = 0; i < AXES; i++) {
         const Place *place = place_of_axis(p, i);
         kinds[axes++] = TILE_ACCESS_RANGE;
-        operands[count++] = map ? clone_of(map, place->first) : place->first;
-        operands[count++] = one;
-        operands[count++] = map ? clone_of(map, place->lo) : place->lo;
-        operands[count++] = map ? clone_of(map, place->hi) : place->hi;
+        TileValue *bounds[] = {place->first, one, place->lo, place->hi};
+        for (unsigned k = 0; k < 4; k++)
+            operands[count++] = bounds[k] == one ? one : map ? clone_of(map, bounds[k]) : value_at(p, b, bounds[k], at);
     }
     TileAttribute access = {.key = TILE_ATTRIBUTE_ACCESS, .count = axes, .integers = kinds};
     return tile_build_op(b, stored ? TILE_OP_STORE_TILE : TILE_OP_LOAD_TILE, operands, count, &access, 1, &result, result != NULL);
@@ -418,11 +430,11 @@ static void precompute(Precompute *p, TileValue *operand) {
     clone_needed(p, &b, &p->grid->regions[0], &map);
     TileValue *computed = clone_of(&map, operand);
     if (p->turned) computed = turn(&b, computed);
-    build_access(p, &b, temp, computed, NULL, &map);
+    build_access(p, &b, temp, computed, NULL, &map, NULL);
     tile_build_end(&b, TILE_OP_YIELD, NULL, 0);
     b = tile_builder_before(module, operand->op);
     b.location = operand->op->location;
-    TileValue *loaded = tile_op_result(build_access(p, &b, temp, NULL, computed->type, NULL), 0);
+    TileValue *loaded = tile_op_result(build_access(p, &b, temp, NULL, computed->type, NULL, operand->op), 0);
     if (p->turned) loaded = turn(&b, loaded);
     tile_value_replace(operand, loaded);
     p->changed = true;
@@ -466,6 +478,8 @@ static bool look_at_operand(Precompute *p, TileOp *dot, unsigned number, bool ma
     if (!add_needed(p, operand)) return false;
     for (unsigned i = 0; i < AXES; i++)
         if (!add_needed(p, p->places[i].first) || !add_needed(p, p->places[i].hi) || !add_needed(p, p->places[i].lo)) return false;
+    for (unsigned i = 0; i < AXES; i++)
+        if (!is_there(p->places[i].variable, operand->op)) return decline(p, "it is the same for all iterations of the loop");
     return is_shared(p) || decline(p, "each program computes others");
 }
 

@@ -121,7 +121,7 @@ static bool is_own_extent(const Maps *maps, const TileOp *load, uint32_t axis, c
  * what is left of the extent. */
 static bool ends_with_tensor(Maps *maps, const TileOp *load, uint32_t axis, const TileAccessIndex *index, int64_t lanes) {
     int64_t constant;
-    const TileValue *hi = index->hi;
+    const TileValue *hi = load->id == TILE_OP_LOAD_TILE ? gpu_bound_of_map(load, index->hi) : index->hi;
     if (tile_value_integer(hi, &constant)) return constant == lanes;
     const TileOp *least = tile_value_def(hi, TILE_OP_MIN);
     const TileValue *left = hi;
@@ -170,10 +170,15 @@ static bool is_exact(Maps *maps, const TileOp *op, uint32_t d, const TileType *t
 static void set_clears(Maps *maps, TileOp *load) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     int64_t axes[TILE_MAX_TENSOR_RANK];
-    unsigned rank = tile_access_read(load, indices), count = 0;
-    for (uint32_t d = 0; d < rank; d++)
-        if (!is_exact(maps, load, d, load->results[0].type, &indices[d])) axes[count++] = indices[d].axis;
+    int64_t behind[TILE_MAX_TENSOR_RANK];
+    unsigned rank = tile_access_read(load, indices), count = 0, count_behind = 0;
+    for (uint32_t d = 0; d < rank; d++) {
+        if (is_exact(maps, load, d, load->results[0].type, &indices[d])) continue;
+        axes[count++] = indices[d].axis;
+        if (begins_with_tensor(maps, &indices[d])) behind[count_behind++] = indices[d].axis;
+    }
     if (count) tile_op_set_integers(maps->context->module, load, TILE_ATTRIBUTE_CLEARS, axes, count);
+    if (count_behind) tile_op_set_integers(maps->context->module, load, TILE_ATTRIBUTE_CLEARS_BEHIND, behind, count_behind);
 }
 
 /* Of rows that are those of several axes nothing can be cleared. */

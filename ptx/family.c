@@ -48,7 +48,7 @@ static uint32_t turning_warps(unsigned index) {
 
 /* Of wgmma, by one warpgroup or two, of products whose other axis is short or long. */
 static bool joined(unsigned index, uint32_t *rows, uint32_t *columns) {
-    static const uint32_t sizes[][2] = {{64, 64}, {128, 64}, {64, 128}, {128, 128}, {256, 64}, {128, 1}, {256, 1}};
+    static const uint32_t sizes[][2] = {{64, 64}, {128, 64}, {64, 128}, {128, 128}, {128, 256}, {256, 64}, {128, 1}, {256, 1}};
     if (index >= sizeof sizes / sizeof *sizes) return false;
     *rows = sizes[index][0];
     *columns = sizes[index][1];

@@ -34,7 +34,7 @@
  *       %x = load_tile %a, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range], tensor_map = 1}
  *           : f16[64, 64]
  *       %y = load_tile %a, %begin, %one, %zero, %end, %zero, %one, %zero, %n {access = [range, range], tensor_map = 1,
- *           clears = [0]} : f16[64, 64]
+ *           clears = [0], clears_behind = [0]} : f16[64, 64]
  *       %s = dot %x, %y, %acc {instruction = mma} : f32[64, 64]
  *       store_tile %c, %s, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range]}
  *       return

@@ -136,10 +136,16 @@ bool gpu_join_iterations(TilePassContext *context, TileBlock *block) {
     return loops.changed;
 }
 
+/* Where gpu-join-programs has found nothing to join, and neither is anything found here, the kernel is as it was. */
 TileResult tile_pass_gpu_join_iterations(TilePassContext *context, TileFunc *func) {
     bool short_axis = func->joined_columns == 1, changed = false;
-    if (func->kind != TILE_FUNC_KERNEL || !func->joined_rows || short_axis) return TILE_RESULT_UNCHANGED;
-    for (TileOp *op = func->body.first; op; op = op->next)
+    if (func->kind != TILE_FUNC_KERNEL || !func->joined_rows) return TILE_RESULT_UNCHANGED;
+    for (TileOp *op = func->body.first; op && !short_axis; op = op->next)
         if (op->id == TILE_OP_GRID) changed |= gpu_join_iterations(context, &op->regions[0]);
+    if (func->joined_rows == GPU_NOTHING_JOINED) {
+        func->joined_rows = changed ? GPU_ITERATIONS_JOINED : 0;
+        func->joined_columns = changed ? func->joined_columns : 0;
+        return TILE_RESULT_CHANGED;
+    }
     return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

@@ -83,7 +83,7 @@ typedef struct Joining {
     TileFunc *func;
     GpuProducts products;
     const char *why; /* of an axis that stays */
-    bool changed, relaxed;
+    bool changed, programs, relaxed; /* programs: of a grid have been joined */
 } Joining;
 
 static void try_axis(Joining *joining, TileOp *grid, unsigned axis, int64_t size) {
@@ -122,9 +122,10 @@ static void visit_grid(Joining *joining, TileOp *grid) {
             if (size) try_axis(joining, grid, axis, size);
         }
         bool short_axis = joining->func->joined_columns == 1; /* so k may be, of groups of few channels */
-        if (joining->changed && !short_axis)
-            gpu_join_iterations(joining->context, &grid->regions[0]);
-        else if (!joining->changed)
+        bool programs = joining->changed, iterations = !short_axis && gpu_join_iterations(joining->context, &grid->regions[0]);
+        joining->changed |= iterations;
+        joining->programs |= programs;
+        if (!programs)
             tile_pass_remark(joining->context, grid, TILE_DECISION_NOT_JOINED, "the grid", "%s",
                              joining->why ? joining->why : "its products have as many rows and columns");
     }
@@ -137,6 +138,9 @@ TileResult tile_pass_gpu_join_programs(TilePassContext *context, TileFunc *func)
     tile_index_view_init(&joining.view, tile_pass_indices(context, func), NULL, false);
     for (TileOp *op = func->body.first; op; op = op->next)
         if (op->id == TILE_OP_GRID) visit_grid(&joining, op);
-    if (!joining.changed) func->joined_rows = func->joined_columns = 0;
+    if (!joining.programs) { /* the same whatever was asked for */
+        func->joined_rows = joining.changed ? GPU_ITERATIONS_JOINED : GPU_NOTHING_JOINED;
+        func->joined_columns = func->joined_columns > 1 ? 2 : 1;
+    }
     return TILE_RESULT_CHANGED;
 }

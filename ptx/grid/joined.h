@@ -56,6 +56,9 @@ void gpu_widen_bounds(GpuJoin *join, int64_t factor);
 /* Computes `factor` neighbours together. `programs`: of the grid along the axis, before; NULL for a loop. */
 void gpu_join_neighbours(GpuJoin *join, int64_t factor, TileValue *programs);
 
+/* TileFunc.joined_rows where no programs have been joined: behind gpu-precompute iterations may be; or they have been. */
+enum { GPU_NOTHING_JOINED = 1, GPU_ITERATIONS_JOINED = 2 };
+
 typedef struct GpuProducts {
     TileOp *dots[8];
     unsigned count;

@@ -364,6 +364,18 @@ def _(r, m, n, k):
     return Case([x, w, scale, y], [y], lambda x, w, s: x @ (w.float() * s[:, None]).to(x.dtype).T, x, w, scale, flops=2 * m * n * k)
 
 
+@add("products:grouped_weights", ((2048, 4096, 4096), (64, 4096, 4096), (1021, 1000, 1024)), (21, 37, 128))
+def _(r, m, n, k):
+    x, w, y = r.randn(m, k), r.ints(0, 256, n, k // 2, kind=torch.uint8), r.empty(m, n)
+    scale = r.f32(n, k // 64, scale=k**-0.5 / 4)
+
+    def function(x, w, s):
+        halves = torch.stack((w & 15, w >> 4), 2).view(n, k).to(torch.int8)
+        numbers = torch.where(halves > 7, halves - 16, halves).float()
+        return x @ (numbers.view(n, k // 64, 64) * s[:, :, None]).view(n, k).to(x.dtype).T
+    return Case([x, w, scale, y], [y], function, x, w, scale, flops=2 * m * n * k)
+
+
 @add("products:max_plus", ((512, 512, 512), (127, 129, 301)), (9, 37, 11))
 def _(r, m, n, k):
     a, b, c = r.randn(m, k), r.randn(k, n), r.empty(m, n)

@@ -15,7 +15,7 @@ static const TilePassInfo passes[] = {
 static const TilePassTable table = {passes, sizeof passes / sizeof *passes};
 
 static const char *pipeline(const TileTarget *target) {
-    return "inline,contract,approximate,specialise,sort,canonicalise,cse,strides,facts,exact-loops,unroll,canonicalise,cse,gpu-neighbours,gpu-remainders,licm,canonicalise,cse,dce,gpu-flatten,gpu-short-rows,gpu-zeros,gpu-join-programs,gpu-share-loops,dce,gpu-pack,gpu-precompute,gpu-temp-rows,canonicalise,cse,dce,gpu-agree,gpu-split-grids,dce,"
+    return "inline,contract,approximate,specialise,sort,canonicalise,cse,strides,facts,exact-loops,unroll,canonicalise,cse,gpu-neighbours,gpu-remainders,licm,canonicalise,cse,dce,gpu-flatten,gpu-short-rows,gpu-zeros,gpu-join-programs,gpu-share-loops,dce,gpu-pack,gpu-precompute,gpu-temp-rows,canonicalise,cse,dce,gpu-join-iterations,gpu-agree,gpu-split-grids,dce,"
            "programs,gpu-blocks,gpu-once,gpu-interleave,gpu-collect,gpu-threads,gpu-stay,gpu-tensor-maps,gpu-warpgroups,gpu-join-loops,gpu-order,gpu-places,gpu-late-sums,canonicalise,cse,dce,gpu-ahead,"
            "gpu-latencies,gpu-channels,gpu-dot-waits,gpu-partitions,gpu-cut,gpu-turns,gpu-dot-stages,gpu-dot-order,gpu-peel,gpu-stages,gpu-expand,gpu-dot-operands,gpu-puts,gpu-copy-groups,gpu-unswitch,gpu-whole,gpu-narrow,gpu-cache,expand-programs,canonicalise,cse,dce,"
            "gpu-anchor,gpu-propagate,cse,gpu-rematerialise,dce,"
@@ -48,7 +48,7 @@ static uint32_t turning_warps(unsigned index) {
 
 /* Of wgmma, by one warpgroup or two, of products whose other axis is short or long. */
 static bool joined(unsigned index, uint32_t *rows, uint32_t *columns) {
-    static const uint32_t sizes[][2] = {{64, 64}, {128, 64}, {64, 128}, {128, 128}, {256, 64}, {128, 1}, {256, 1}};
+    static const uint32_t sizes[][2] = {{64, 64}, {128, 64}, {64, 128}, {128, 128}, {128, 256}, {256, 64}, {128, 1}, {256, 1}};
     if (index >= sizeof sizes / sizeof *sizes) return false;
     *rows = sizes[index][0];
     *columns = sizes[index][1];

@@ -242,6 +242,7 @@ LINES = {"BM=2 BN=36": {"M": ROW, "N": [1, 36, 77]}}
 ROW_TO_ROW = [("x", FEW_VIEWS), ("y", ["contiguous", "rows"])]
 TWO_TO_LOSS = [("x", FEW_VIEWS), ("t", ["contiguous", "rows"]), ("loss", PLAIN)]
 PIXELS = {"BH=4 BW=16": {"B": [1, 2], "C": [1, 3], "H": [1, 4, 9], "W": [1, 15, 37]}}
+GROUPS = {"K": lambda sizes: 2 * sizes["H"], "G": lambda sizes: sizes["H"] // 32}
 TWICE = {"Y": lambda sizes: 2 * sizes["H"], "Z": lambda sizes: 2 * sizes["W"]}
 SIX_MORE = {"Y": lambda sizes: sizes["H"] + 6, "Z": lambda sizes: sizes["W"] + 6}
 PAIRS = {"BM=16 BN=32 BK=16": {"M": [1, 16, 37], "N": [1, 31, 69], "K": [1, 16, 45]}}
@@ -350,6 +351,12 @@ PROGRAMS = [
             {"BM=64 BN=64 BK=32 packs=1": {"M": [9, 64, 1], "N": [8, 77], "K": [133, 32, 80, 0]}}, types=["f32", "f16", "bf16"],
             gpus=["sm_90a"])
       for name, a in (("gated_down", "gate"), ("normed_product", "x"), ("dequantised", "x"))),
+    other("products", "grouped_weights", [("x", FEW_VIEWS), ("w", FEW_VIEWS), ("y", PLAIN)],
+          {"BM=16 BN=32 BH=16": {"M": [1, 16, 37], "N": [1, 69], "H": [32, 37, 0]}}, derive=GROUPS, gpus=GPUS),
+    # Computed once, before the products; and at a point that the model chooses, which joins programs and iterations.
+    other("products", "grouped_weights", [("x", FEW_VIEWS), ("w", FEW_VIEWS), ("y", PLAIN)],
+          {"BM=64 BN=64 BH=16 packs=1": {"M": [9, 64, 1], "N": [8, 77], "H": [67, 32, 0]},
+           "-": {"M": [200], "N": [136, 131], "H": [128, 151]}}, types=["f16", "bf16"], derive=GROUPS, gpus=["sm_90a"]),
     other("products", "max_plus", [("a", FEW_VIEWS), ("b", FEW_VIEWS)],
           {"BM=4 BN=16 BK=4": {"M": [1, 4, 9], "N": [1, 16, 37], "K": [0, 4, 11]}}),
     other("convolutions", "conv2d_nchw", [("x", FEW_VIEWS), ("wt", FEW_VIEWS), ("y", ["contiguous", "rows"])],

@@ -197,15 +197,17 @@ static bool has_joined(const TileModule *module) {
 }
 
 static void look_for_large(TileOp *op, void *state) {
-    enum { ROWS = 64, SUMS = 4096 };
+    enum { ROWS = 64, SUMS = 4096, K_BYTES = 128 };
     const TileType *sum = op->id == TILE_OP_DOT ? op->results[0].type : NULL;
     if (!sum || sum->rank < 2) return;
+    const TileType *a = tile_op_operand(op, 0)->type;
     int64_t rows = sum->extent[sum->rank - 2], columns = sum->extent[sum->rank - 1];
-    *(bool *)state |= rows >= ROWS && rows * columns >= SUMS;
+    int64_t k_bytes = a->extent[a->rank - 1] * tile_scalar_bytes(a->scalar);
+    *(bool *)state |= rows >= ROWS && rows * columns > SUMS && k_bytes >= K_BYTES;
 }
 
-/* Does the text decide how large products are: has a point some of as many rows as wgmma takes, or warps or stages, which go with
- * a size? */
+/* Does the text decide how large products are: has a point some of as many rows as wgmma takes, of more than one instruction's columns and of
+ * as much of k as a row of shared memory has; or warps or stages, which go with a size? */
 static bool decides_sizes(const Instance *instance) {
     bool decides = false;
     for (size_t i = 0; i < instance->count; i++)

@@ -315,7 +315,7 @@ static bool is_in_tensor(TileExecutor *e, const ExecInstruction *in, const Acces
     unsigned operand = a->first_operand, next = 0;
     for (unsigned d = 0; d < kinds->count; d++) {
         bool range = kinds->integers[d] == TILE_ACCESS_RANGE;
-        if (range && index_state(a, d, index_of(e, in, TILE_ACCESS_RANGE, operand, along[next++])) == OUTSIDE) return false;
+        if (index_state(a, d, index_of(e, in, kinds->integers[d], operand, range ? along[next++] : 0)) == OUTSIDE) return false;
         operand += range ? 4 : 1;
     }
     return true;

@@ -59,62 +59,18 @@
 #include "ptx/grid/joined.h"
 #include "ptx/passes.h"
 
-enum { MOST_DOTS = 8, K_BYTES = 128 };
-
-typedef struct Products {
-    TileOp *dots[MOST_DOTS];
-    unsigned count;
-    bool all; /* each of two axes and of operands that are loaded, and no more than that */
-} Products;
-
-/* Operands that are computed on their way pass through registers, which a larger tile has more of. */
-static bool is_loaded(const TileOp *dot, unsigned operand) {
-    const TileOp *op = tile_op_operand(dot, operand)->op;
-    while (op && (op->id == TILE_OP_FILL || op->id == TILE_OP_RESHAPE || op->id == TILE_OP_PERMUTE)) op = tile_op_operand(op, 0)->op;
-    return op && op->id == TILE_OP_LOAD_TILE;
-}
-
-static void find_dot(TileOp *op, void *state) {
-    Products *products = state;
-    if (op->id != TILE_OP_DOT) return;
-    products->all &= products->count < MOST_DOTS && op->results[0].type->rank == 2 && is_loaded(op, 0) && is_loaded(op, 1);
-    if (products->all) products->dots[products->count++] = op;
-}
-
-static Products find_products(TileBlock *body) {
-    Products products = {.all = true};
-    tile_block_walk(body, find_dot, &products);
-    return products;
-}
-
 /* ---- how many ---- */
 
-static int64_t quotient(int64_t wanted, int64_t extent) { return extent < wanted ? wanted / extent : 1; }
-
 /* As many as products need to have as many rows and columns as are wanted; 1: they have, or do not become larger. */
-static int64_t programs_wanted(const GpuJoin *join, const Products *products, const TileFunc *func) {
+static int64_t programs_wanted(const GpuJoin *join, const GpuProducts *products, const TileFunc *func) {
     int64_t most = 0;
     for (unsigned i = 0; i < products->count; i++) {
         const TileValue *sum = &products->dots[i]->results[0];
         for (unsigned axis = 0; axis < 2; axis++) {
             if (!gpu_joined_grows(join, sum, axis)) continue;
-            int64_t wanted = quotient(axis ? func->joined_columns : func->joined_rows, sum->type->extent[axis]);
+            int64_t wanted = gpu_quotient(axis ? func->joined_columns : func->joined_rows, sum->type->extent[axis]);
             if (!most || wanted < most) most = wanted;
         }
-    }
-    return most ? most : 1;
-}
-
-/* As many iterations as rows along k need to have K_BYTES. Of 8-bit floats each product has sums of its own, of fewer bits than those that
- * it adds them to (docs/gpu.md, Sums): longer ones would be less exact. */
-static int64_t iterations_wanted(const GpuJoin *join, const Products *products) {
-    int64_t most = 0;
-    for (unsigned i = 0; i < products->count; i++) {
-        const TileValue *a = tile_op_operand(products->dots[i], 0);
-        int64_t wanted = quotient(K_BYTES / (int64_t)tile_scalar_bytes(a->type->scalar), a->type->extent[1]);
-        bool narrow = tile_scalar_is_float(a->type->scalar) && tile_scalar_bits(a->type->scalar) == 8;
-        if (narrow || !gpu_joined_grows(join, a, 1)) return 1;
-        if (!most || wanted < most) most = wanted;
     }
     return most ? most : 1;
 }
@@ -125,9 +81,9 @@ typedef struct Joining {
     TilePassContext *context;
     TileIndexView view;
     TileFunc *func;
-    Products products;
+    GpuProducts products;
     const char *why; /* of an axis that stays */
-    bool changed, relaxed;
+    bool changed, programs, relaxed; /* programs: of a grid have been joined */
 } Joining;
 
 static void try_axis(Joining *joining, TileOp *grid, unsigned axis, int64_t size) {
@@ -151,35 +107,13 @@ static void try_lanes(Joining *joining, TileOp *grid, unsigned axis) {
     if (join.size && gpu_can_join(&join)) joining->relaxed |= gpu_keep_unread_lanes(&join, &joining->view);
 }
 
-/* ---- loops over k ---- */
-
-static void try_loop(Joining *joining, TileOp *loop) {
-    int64_t step;
-    GpuJoin join = {.context = joining->context, .around = loop, .number = loop->regions[0].arguments[0]};
-    Products products = find_products(&loop->regions[0]);
-    if (!products.all || !products.count || loop->attribute_count) return;
-    if (!tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) || step < 2) return;
-    join.size = step;
-    if (!gpu_can_join(&join)) return;
-    int64_t factor = iterations_wanted(&join, &products);
-    if (factor < 2) return;
-    gpu_join_neighbours(&join, factor, NULL);
-    TileBuilder b = tile_builder_before(joining->context->module, loop);
-    tile_op_set_operand(loop, 2, tile_build_i64(&b, step * factor));
-    joining->changed = true;
-}
-
-static void visit_loop(TileOp *op, void *state) {
-    if (op->id == TILE_OP_FOR) try_loop(state, op);
-}
-
 /* Rows first: the last axis of which programs have one each lies nearest to their ranges. */
 static void visit_grid(Joining *joining, TileOp *grid) {
     bool changed = joining->changed;
-    joining->products = find_products(&grid->regions[0]);
+    joining->products = gpu_find_products(&grid->regions[0]);
     joining->changed = false;
     if (joining->products.count && !joining->products.all)
-        tile_pass_remark(joining->context, grid, TILE_DECISION_NOT_JOINED, "the grid", "%s", "operands of its products are computed");
+        tile_pass_remark(joining->context, grid, TILE_DECISION_NOT_JOINED, "the grid", "%s", "its products have more than two axes, or are many");
     if (joining->products.all && joining->products.count) {
         for (unsigned axis = 0; axis < grid->operand_count; axis++) try_lanes(joining, grid, axis);
         for (unsigned axis = grid->operand_count; axis-- > 0;) try_axis(joining, grid, axis, 0);
@@ -188,9 +122,10 @@ static void visit_grid(Joining *joining, TileOp *grid) {
             if (size) try_axis(joining, grid, axis, size);
         }
         bool short_axis = joining->func->joined_columns == 1; /* so k may be, of groups of few channels */
-        if (joining->changed && !short_axis)
-            tile_block_walk(&grid->regions[0], visit_loop, joining);
-        else if (!joining->changed)
+        bool programs = joining->changed, iterations = !short_axis && gpu_join_iterations(joining->context, &grid->regions[0]);
+        joining->changed |= iterations;
+        joining->programs |= programs;
+        if (!programs)
             tile_pass_remark(joining->context, grid, TILE_DECISION_NOT_JOINED, "the grid", "%s",
                              joining->why ? joining->why : "its products have as many rows and columns");
     }
@@ -203,6 +138,9 @@ TileResult tile_pass_gpu_join_programs(TilePassContext *context, TileFunc *func)
     tile_index_view_init(&joining.view, tile_pass_indices(context, func), NULL, false);
     for (TileOp *op = func->body.first; op; op = op->next)
         if (op->id == TILE_OP_GRID) visit_grid(&joining, op);
-    if (!joining.changed) func->joined_rows = func->joined_columns = 0;
+    if (!joining.programs) { /* the same whatever was asked for */
+        func->joined_rows = joining.changed ? GPU_ITERATIONS_JOINED : GPU_NOTHING_JOINED;
+        func->joined_columns = func->joined_columns > 1 ? 2 : 1;
+    }
     return TILE_RESULT_CHANGED;
 }

@@ -118,7 +118,8 @@ static GpuPart part_of(const GpuJoin *join, const TileOp *op) {
     if (op->id == TILE_OP_SELECT) return part_of_select(join, op);
     if (op->id == TILE_OP_MIN || op->id == TILE_OP_MAX)
         return is_bound(join, x) && is_bound(join, y) ? GPU_PART_BOUND : GPU_PART_OTHER;
-    if (op->id == TILE_OP_MUL && join->size && x == join->number && tile_value_is_integer(y, join->size)) return GPU_PART_FIRST;
+    if (op->id == TILE_OP_MUL && join->size && x == join->number && tile_value_is_integer(y, join->scale ? join->scale : join->size))
+        return GPU_PART_FIRST;
     if (op->id == TILE_OP_GE || op->id == TILE_OP_LT)
         return of_x == GPU_PART_POINT && of_y == GPU_PART_SAME ? GPU_PART_TEST : GPU_PART_OTHER;
     if (op->id == TILE_OP_AND) return of_x == GPU_PART_TEST && of_y == GPU_PART_TEST ? GPU_PART_TEST : GPU_PART_OTHER;
@@ -232,6 +233,22 @@ static bool visit_broadcast(GpuJoin *join, const TileOp *op) {
 static bool visit_permute(GpuJoin *join, const TileOp *op) {
     const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
     for (unsigned i = 0; i < axes->count; i++) tie(join, tile_op_operand(op, 0), (unsigned)axes->integers[i], &op->results[0], i);
+    return true;
+}
+
+/* Lanes of the second tile stand behind those of the first. */
+static bool visit_cat(GpuJoin *join, const TileOp *op) {
+    unsigned along = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        const TileValue *x = tile_op_operand(op, i);
+        if (gpu_joined_is_any(join, x)) return refuse(join, op, "a constant beside other lanes");
+        for (unsigned k = 0; k < x->type->rank; k++)
+            if (k == along)
+                stay(join, x, k);
+            else
+                tie(join, x, k, &op->results[0], k);
+    }
+    stay(join, &op->results[0], along);
     return true;
 }
 
@@ -406,6 +423,7 @@ static bool visit_op(GpuJoin *join, TileOp *op) {
     if (op->id == TILE_OP_RESHAPE) return visit_reshape(join, op);
     if (op->id == TILE_OP_BROADCAST) return visit_broadcast(join, op);
     if (op->id == TILE_OP_PERMUTE) return visit_permute(join, op);
+    if (op->id == TILE_OP_CAT) return visit_cat(join, op);
     if (op->id == TILE_OP_FILL) return visit_fill(join, op);
     if (op->id == TILE_OP_REDUCE) return visit_reduce(join, op);
     if (op->id == TILE_OP_DOT) return visit_dot(join, op);
@@ -427,6 +445,13 @@ static unsigned count_growing(const GpuJoin *join, const TileValue *tile) {
     return count;
 }
 
+/* Is it the value, in lanes of ranges? */
+static bool is_scaled(const GpuJoin *join, const TileValue *scaled, const TileValue *value) {
+    const TileOp *mul = tile_value_def(scaled, TILE_OP_MUL);
+    if (join->scale <= 1) return scaled == value;
+    return mul && tile_op_operand(mul, 0) == value && tile_value_is_integer(tile_op_operand(mul, 1), join->scale);
+}
+
 /* Does the bound leave out what lies beyond the loop's end? Then iterations that there are not add nothing. */
 static bool ends_with_loop(const GpuJoin *join, const TileValue *bound) {
     const TileOp *op = bound->op;
@@ -434,7 +459,8 @@ static bool ends_with_loop(const GpuJoin *join, const TileValue *bound) {
     if (op->id == TILE_OP_SELECT) /* by a condition that all iterations share; else nothing is inside */
         return ends_with_loop(join, tile_op_named(op, TILE_OPERAND_X)) && tile_value_is_integer(tile_op_named(op, TILE_OPERAND_Y), 0);
     if (op->id == TILE_OP_MIN) return ends_with_loop(join, tile_op_operand(op, 0)) || ends_with_loop(join, tile_op_operand(op, 1));
-    return op->id == TILE_OP_SUB && tile_op_operand(op, 0) == tile_op_operand(join->around, 1) && tile_op_operand(op, 1) == join->number;
+    return op->id == TILE_OP_SUB && is_scaled(join, tile_op_operand(op, 0), tile_op_operand(join->around, 1)) &&
+           is_scaled(join, tile_op_operand(op, 1), join->number);
 }
 
 static void check_end(TileOp *op, void *state) {
@@ -463,6 +489,13 @@ static void check_fill(TileOp *op, void *state) {
     }
 }
 
+bool gpu_joined_spreads(const GpuJoin *join, const TileValue *tile) {
+    const TileOp *op = tile_value_def(tile, TILE_OP_BROADCAST);
+    for (unsigned i = 0; op && i < tile->type->rank; i++)
+        if (gpu_joined_grows(join, tile, i) && tile_op_operand(op, 0)->type->extent[i] != 1) return false;
+    return op != NULL;
+}
+
 /* An op has one rank of extents for all tiles: constants take it over. */
 static bool is_consistent(GpuJoin *join) {
     for (size_t i = 0; i < join->axes.count; i++) {
@@ -473,7 +506,8 @@ static bool is_consistent(GpuJoin *join) {
         const TileValue *tile = join->tiles.entries[i].key;
         unsigned count = count_growing(join, tile);
         if (count > 1) return refuse(join, join->around, "rows of each one would meet columns of its neighbours");
-        if (count && tile_value_outside(tile, join->around)) return refuse(join, join->around, "a tile from elsewhere");
+        if (count && tile_value_outside(tile, join->around) && !gpu_joined_spreads(join, tile))
+            return refuse(join, join->around, "a tile from elsewhere");
     }
     return true;
 }
@@ -491,7 +525,8 @@ bool gpu_can_join(GpuJoin *join) {
     tile_map_init(&join->parts, join->context->scratch);
     tile_map_init(&join->tiles, join->context->scratch);
     bool loop = join->around->id == TILE_OP_FOR;
-    GpuPart part = !join->size ? GPU_PART_POINT : loop ? GPU_PART_FIRST : GPU_PART_OTHER;
+    bool first = loop && join->scale <= 1;
+    GpuPart part = !join->size ? GPU_PART_POINT : first ? GPU_PART_FIRST : GPU_PART_OTHER;
     tile_map_set(&join->parts, join->number, (void *)(uintptr_t)part);
     TileBlock *body = &join->around->regions[0];
     tile_block_walk(body, visit_scalar, join);

@@ -29,6 +29,7 @@ typedef struct GpuJoin {
     TileOp *around;    /* the grid, or the loop */
     TileValue *number; /* of the program along the axis; a loop's induction variable */
     int64_t size;      /* of one's range of lanes; 0: each has a point, and these become rows of its tiles */
+    int64_t scale;     /* of a loop whose induction variable is multiplied by that wherever it is used; 0, 1: it is not */
     TileMap parts;     /* scalars to GpuPart */
     TileMap tiles;     /* tiles to the number of their first axis, plus 1 */
     TILE_LIST(GpuJoinedAxis) axes;
@@ -45,6 +46,8 @@ GpuPart gpu_joined_part(const GpuJoin *join, const TileValue *scalar);
 bool gpu_joined_grows(const GpuJoin *join, const TileValue *tile, unsigned axis);
 /* Is the tile the same whatever its extents are: a constant, or a scalar everywhere? */
 bool gpu_joined_is_any(const GpuJoin *join, const TileValue *tile);
+/* Is it a broadcast along the axes that become longer? Then one from elsewhere is built again. */
+bool gpu_joined_spreads(const GpuJoin *join, const TileValue *tile);
 /* Along ranges of programs, lanes that no store takes need not be left out of what is loaded: where only the tensor's own end
  * bounds them, they are what a tensor map copies. Of programs with ranges, that can be joined. */
 bool gpu_keep_unread_lanes(GpuJoin *join, TileIndexView *view);
@@ -52,5 +55,20 @@ bool gpu_keep_unread_lanes(GpuJoin *join, TileIndexView *view);
 void gpu_widen_bounds(GpuJoin *join, int64_t factor);
 /* Computes `factor` neighbours together. `programs`: of the grid along the axis, before; NULL for a loop. */
 void gpu_join_neighbours(GpuJoin *join, int64_t factor, TileValue *programs);
+
+/* TileFunc.joined_rows where no programs have been joined: behind gpu-precompute iterations may be; or they have been. */
+enum { GPU_NOTHING_JOINED = 1, GPU_ITERATIONS_JOINED = 2 };
+
+typedef struct GpuProducts {
+    TileOp *dots[8];
+    unsigned count;
+    bool all; /* each of two axes, and no more than that */
+} GpuProducts;
+
+GpuProducts gpu_find_products(TileBlock *block);
+/* How many of `extent` make up what is wanted, at least 1. */
+int64_t gpu_quotient(int64_t wanted, int64_t extent);
+/* Of the block's loops whose products have short rows along k, several iterations become one. Were there such? */
+bool gpu_join_iterations(TilePassContext *context, TileBlock *block);
 
 #endif

@@ -49,7 +49,7 @@ static void widen_scalar(TileOp *op, void *state) {
     const GpuJoin *join = rewrite->join;
     if (op->result_count != 1 || tile_type_is_tile(op->results[0].type)) return;
     GpuPart part = gpu_joined_part(join, &op->results[0]);
-    if (part == GPU_PART_FIRST && op->id == TILE_OP_MUL && tile_op_operand(op, 0) == join->number) {
+    if (part == GPU_PART_FIRST && op->id == TILE_OP_MUL && tile_op_operand(op, 0) == join->number && join->around->id == TILE_OP_GRID) {
         TileBuilder b = tile_builder_before(join->context->module, op);
         tile_op_set_operand(op, 1, tile_build_i64(&b, join->size * rewrite->factor));
     }
@@ -228,6 +228,21 @@ static void split_access(const Rewrite *rewrite, TileOp *op) {
 
 /* ---- all ---- */
 
+/* A broadcast from elsewhere with the extents of all, for uses in `around`. */
+static void spread(const Rewrite *rewrite, TileValue *tile) {
+    const GpuJoin *join = rewrite->join;
+    const TileType *type = grown(rewrite, tile);
+    if (type == tile->type) return;
+    TileBuilder b = tile_builder_before(join->context->module, join->around);
+    TileValue *longer = tile_build_broadcast(&b, tile_op_operand(tile->op, 0), type->extent);
+    for (TileUse *use = tile->first_use, *next; use; use = next) {
+        const TileOp *at = use->user;
+        next = use->next;
+        while (at && at != join->around) at = at->block->op;
+        if (at) tile_op_set_operand(use->user, use->index, longer);
+    }
+}
+
 static void collect(TileOp *op, void *state) {
     Rewrite *rewrite = state;
     if (op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_STORE_TILE || op->id == TILE_OP_FILL)
@@ -301,7 +316,11 @@ void gpu_join_neighbours(GpuJoin *join, int64_t factor, TileValue *programs) {
     for (size_t i = 0; join->size && i < rewrite.ops.count; i++) widen_bounds(&rewrite, rewrite.ops.items[i]);
     for (size_t i = 0; i < join->tiles.count; i++) {
         TileValue *tile = (TileValue *)join->tiles.entries[i].key;
-        if (!gpu_joined_is_any(join, tile)) tile->type = grown(&rewrite, tile);
+        if (gpu_joined_is_any(join, tile)) continue;
+        if (tile_value_outside(tile, join->around))
+            spread(&rewrite, tile);
+        else
+            tile->type = grown(&rewrite, tile);
     }
     tile_block_walk(body, fit_constants, &rewrite);
     if (join->size) return;

@@ -82,12 +82,13 @@
 #include "ptx/passes.h"
 #include "ptx/target/map.h"
 
-enum { AXES = 2, MOST_OTHERS = TILE_MAP_MOST_RANK - AXES, MOST_OPS = 64, LEAST_BYTES_ALONG_K = 32 };
+enum { AXES = 2, MOST_OTHERS = TILE_MAP_MOST_RANK - AXES, MOST_OPS = 64, MOST_DEPTH = 16, LEAST_BYTES_ALONG_K = 32, FIRST_CARRIED = 3 };
 
 /* Where the operand's tiles begin along one of its axes. */
 typedef struct Place {
     TileValue *first, *lo, *hi; /* in the program: of the tile, and of its elements in the tile */
-    TileValue *extent;          /* of all elements; the host knows it. NULL: that of the leaf's tensor along `dimension` */
+    TileValue *extent;          /* of all elements; the host knows it. NULL: that of the tensor along `dimension` */
+    TileValue *tensor;
     unsigned dimension;
     TileValue *variable;        /* of the grid or of a loop, of which there is a tile for each value */
 } Place;
@@ -99,7 +100,7 @@ typedef struct Precompute {
     const char *why;
     /* Of one operand. */
     TileMap needed; /* ops */
-    TileOp *leaf;   /* a load that gives the operand's elements their places */
+    TileOp *leaf;   /* a load that gives the operand's elements their places; NULL: the product does */
     Place places[AXES];
     TileValue *others[MOST_OTHERS]; /* of the grid, on which the operand depends as well */
     unsigned op_count, other_count;
@@ -177,22 +178,39 @@ static TileOp *find_leaf(const TileValue *value, const TileType *type, unsigned 
 
 /* ---- where its tiles begin ---- */
 
-/* Is it `first` = variable * extent of the grid, or the variable of a loop with such steps, whose bounds the host knows? */
+/* What of the operand is computed, less what a tensor map does: another order of axes, and zeros beyond a range. */
+static TileValue *computed_operand(const TileOp *dot, unsigned number, bool *across) {
+    TileValue *value = tile_op_operand(dot, number);
+    *across = false;
+    for (; value->op && (value->op->id == TILE_OP_PERMUTE || value->op->id == TILE_OP_FILL); value = tile_op_operand(value->op, 0))
+        *across ^= value->op->id == TILE_OP_PERMUTE && tile_op_get(value->op, TILE_ATTRIBUTE_AXES)->integers[0] != 0;
+    return value;
+}
+
+/* Do programs of the grid, or iterations of a loop whose bounds the host knows, begin `step` apart with the value? */
+static bool begins_by(const Precompute *p, const TileValue *value, int64_t step) {
+    const TileOp *loop = loop_of(value);
+    if (is_of_grid(p, value)) return step == 1;
+    return loop && tile_value_is_integer(tile_op_named(loop, TILE_OPERAND_STEP), step) &&
+           tile_value_outside(tile_op_named(loop, TILE_OPERAND_LO), p->grid) && tile_value_outside(tile_op_named(loop, TILE_OPERAND_HI), p->grid);
+}
+
+/* Is it `first` a variable whose values are `extent` apart, or a multiple of one? */
 static bool find_variable(const Precompute *p, Place *place, int64_t extent) {
-    TileOp *mul = tile_value_def(place->first, TILE_OP_MUL), *loop = loop_of(place->first);
+    int64_t factor;
+    TileOp *mul = tile_value_def(place->first, TILE_OP_MUL);
     for (unsigned i = 0; mul && i < 2; i++)
-        if (is_of_grid(p, tile_op_operand(mul, i)) && tile_value_is_integer(tile_op_operand(mul, !i), extent))
+        if (tile_value_integer(tile_op_operand(mul, !i), &factor) && factor > 0 && extent % factor == 0 &&
+            begins_by(p, tile_op_operand(mul, i), extent / factor))
             place->variable = tile_op_operand(mul, i);
-    if (loop && tile_value_is_integer(tile_op_named(loop, TILE_OPERAND_STEP), extent) &&
-        tile_value_outside(tile_op_named(loop, TILE_OPERAND_LO), p->grid) && tile_value_outside(tile_op_named(loop, TILE_OPERAND_HI), p->grid))
-        place->variable = place->first;
+    if (!mul && begins_by(p, place->first, extent)) place->variable = place->first;
     return place->variable != NULL;
 }
 
 /* By what is left of all elements, min(all - first, extent); whole tiles of the tensor itself have a constant there. */
-static bool find_place(Precompute *p, Place *place, const TileAccessIndex *index, unsigned d, int64_t extent) {
+static bool find_place(Precompute *p, Place *place, const TileOp *access, const TileAccessIndex *index, unsigned d, int64_t extent) {
     TileOp *min = tile_value_def(index->hi, TILE_OP_MIN), *left = min ? tile_value_def(tile_op_operand(min, 0), TILE_OP_SUB) : NULL;
-    *place = (Place){.first = index->first, .lo = index->lo, .hi = index->hi, .dimension = d};
+    *place = (Place){.first = index->first, .lo = index->lo, .hi = index->hi, .tensor = tile_op_operand(access, 0), .dimension = d};
     if (left && tile_value_is_integer(tile_op_operand(min, 1), extent)) {
         place->extent = tile_op_operand(left, 0);
         place->first = tile_op_operand(left, 1);
@@ -203,18 +221,116 @@ static bool find_place(Precompute *p, Place *place, const TileAccessIndex *index
     return counted && tile_value_is_integer(index->lo, 0) && find_variable(p, place, extent);
 }
 
-static bool find_places(Precompute *p) {
+/* Along an axis of the tile that is loaded or stored. */
+static bool find_place_by(Precompute *p, Place *place, const TileOp *access, unsigned axis) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    const TileType *tile = p->leaf->results[0].type;
-    unsigned rank = tile_access_read(p->leaf, indices), found = 0;
+    const TileType *tile = access->id == TILE_OP_LOAD_TILE ? access->results[0].type : tile_op_named(access, TILE_OPERAND_VALUE)->type;
+    unsigned rank = tile_access_read(access, indices);
     for (unsigned d = 0; d < rank; d++)
-        if (indices[d].kind == TILE_ACCESS_RANGE &&
-            find_place(p, &p->places[indices[d].axis], &indices[d], d, tile->extent[indices[d].axis]))
-            found++;
-    return found == AXES && p->places[0].variable != p->places[1].variable;
+        if (indices[d].kind == TILE_ACCESS_RANGE && indices[d].axis == (int)axis)
+            return find_place(p, place, access, &indices[d], d, tile->extent[axis]);
+    return false;
+}
+
+/* Stores of sums, and of what is computed of them element by element, in all of which `axis` lies in the same place. */
+typedef struct Stores {
+    Precompute *p;
+    TileMap seen; /* values */
+    Place place;
+} Stores;
+
+static bool follow_sums(Stores *s, TileValue *value, unsigned axis);
+
+static bool follow_carried(Stores *s, TileOp *loop, unsigned number, unsigned axis) {
+    return follow_sums(s, &loop->results[number], axis) && follow_sums(s, loop->regions[0].arguments[1 + number], axis);
+}
+
+static bool follow_use(Stores *s, const TileUse *use, unsigned axis) {
+    TileOp *user = use->user, *owner = user->block->op;
+    Place place;
+    if (user->id == TILE_OP_STORE_TILE) {
+        if (tile_op_named(user, TILE_OPERAND_VALUE) != use->value || !find_place_by(s->p, &place, user, axis)) return false;
+        bool same = place.first == s->place.first && place.lo == s->place.lo && place.hi == s->place.hi && place.extent == s->place.extent;
+        if (s->place.variable && !same) return false;
+        s->place = place;
+        return true;
+    }
+    if (user->id == TILE_OP_YIELD && owner && owner->id == TILE_OP_FOR)
+        return follow_carried(s, owner, use->index, axis);
+    if (user->id == TILE_OP_FOR && use->index >= FIRST_CARRIED) return follow_carried(s, user, use->index - FIRST_CARRIED, axis);
+    if (user->id == TILE_OP_PERMUTE) {
+        const TileAttribute *axes = tile_op_get(user, TILE_ATTRIBUTE_AXES);
+        for (unsigned i = 0; i < axes->count; i++)
+            if (axes->integers[i] == axis) return follow_sums(s, &user->results[0], i);
+    }
+    bool sums = user->id == TILE_OP_DOT && tile_op_named(user, TILE_OPERAND_SUM) == use->value;
+    bool alike = sums || tile_op_info((TileOpId)user->id)->class == TILE_CLASS_ELEMENTWISE;
+    return alike && follow_sums(s, &user->results[0], axis);
+}
+
+static bool follow_sums(Stores *s, TileValue *value, unsigned axis) {
+    if (tile_map_get(&s->seen, value)) return true;
+    tile_map_set(&s->seen, value, value);
+    for (const TileUse *use = value->first_use; use; use = use->next)
+        if (!follow_use(s, use, axis)) return false;
+    return true;
+}
+
+/* Where no load of such a tile says it, as of packed numbers: along k its elements are those of the other operand, beyond whose end
+ * both are 0; along the other axis those that are stored of the sums. */
+static bool find_places_of_product(Precompute *p, TileOp *dot, unsigned number, bool across) {
+    Stores stores = {.p = p};
+    bool other_across;
+    TileValue *other = computed_operand(dot, 1 - number, &other_across), *own = tile_op_operand(dot, number);
+    const TileOp *load = find_leaf(other, other->type, MOST_DEPTH);
+    unsigned along = (number == 0) != across, other_along = (number == 1) != other_across;
+    Place *k = &p->places[along];
+    if (!load || !find_place_by(p, k, load, other_along)) return false;
+    bool ends = !k->extent;
+    int64_t axis = number == 0;
+    for (const TileOp *op = own->op; op && (op->id == TILE_OP_PERMUTE || op->id == TILE_OP_FILL); op = tile_op_operand(op, 0)->op) {
+        const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
+        for (unsigned i = 0; op->id == TILE_OP_FILL && i < axes->count; i++)
+            ends |= axes->integers[i] == axis && tile_fill_hi(op, i) == k->hi;
+        if (op->id == TILE_OP_PERMUTE) axis = axes->integers[axis];
+    }
+    tile_map_init(&stores.seen, p->context->scratch);
+    if (!ends || !follow_sums(&stores, &dot->results[0], number) || !stores.place.variable) return false;
+    p->places[1 - along] = stores.place;
+    return k->variable != stores.place.variable;
+}
+
+static bool find_places(Precompute *p, TileOp *dot, unsigned number, bool across) {
+    if (!p->leaf) return find_places_of_product(p, dot, number, across);
+    for (unsigned axis = 0; axis < AXES; axis++)
+        if (!find_place_by(p, &p->places[axis], p->leaf, axis)) return false;
+    return p->places[0].variable != p->places[1].variable;
 }
 
 /* ---- the grid that computes it ---- */
+
+/* Is the value computed ahead of the op, in its block or around it? */
+static bool is_there(const TileValue *value, const TileOp *op) {
+    const TileBlock *block = tile_value_block(value);
+    while (op && op->block != block) op = op->block->op;
+    for (const TileOp *at = value->op; at && at != op; at = at->next)
+        if (!at->next) return false;
+    return op != NULL;
+}
+
+/* The value at the op, where what it is computed of is there; computed again if it comes later. */
+static TileValue *value_at(const Precompute *p, TileBuilder *b, TileValue *value, const TileOp *op) {
+    TileMap map;
+    if (is_there(value, op)) return value;
+    tile_map_init(&map, p->context->scratch);
+    for (unsigned i = 0; i < value->op->operand_count; i++) {
+        TileValue *operand = tile_op_operand(value->op, i);
+        tile_map_set(&map, operand, value_at(p, b, operand, op));
+    }
+    TileOp *copy = tile_op_clone(p->context->module, value->op, &map);
+    tile_builder_insert(b, copy);
+    return &copy->results[value->index];
+}
 
 static TileValue *clone_of(const TileMap *map, TileValue *value) {
     TileValue *copy = tile_map_get(map, value);
@@ -256,7 +372,8 @@ static const Place *place_of_axis(const Precompute *p, unsigned axis) { return &
 static TileValue *turn(TileBuilder *b, TileValue *tile) { return tile_build_permute(b, tile, (const int64_t[]){1, 0}); }
 
 /* An access of the operand's tile in the temporary, in the program that computes it or, without a map, in those that multiply. */
-static TileOp *build_access(const Precompute *p, TileBuilder *b, TileValue *temp, TileValue *stored, const TileType *result, const TileMap *map) {
+static TileOp *build_access(const Precompute *p, TileBuilder *b, TileValue *temp, TileValue *stored, const TileType *result, const TileMap *map,
+                            const TileOp *at) {
     TileValue *operands[2 + MOST_OTHERS + 4 * AXES], *one = tile_build_i64(b, 1);
     int64_t kinds[MOST_OTHERS + AXES];
     unsigned count = 0, axes = 0;
@@ -269,17 +386,16 @@ static TileOp *build_access(const Precompute *p, TileBuilder *b, TileValue *temp
     for (unsigned i = 0; i < AXES; i++) {
         const Place *place = place_of_axis(p, i);
         kinds[axes++] = TILE_ACCESS_RANGE;
-        operands[count++] = map ? clone_of(map, place->first) : place->first;
-        operands[count++] = one;
-        operands[count++] = map ? clone_of(map, place->lo) : place->lo;
-        operands[count++] = map ? clone_of(map, place->hi) : place->hi;
+        TileValue *bounds[] = {place->first, one, place->lo, place->hi};
+        for (unsigned k = 0; k < 4; k++)
+            operands[count++] = bounds[k] == one ? one : map ? clone_of(map, bounds[k]) : value_at(p, b, bounds[k], at);
     }
     TileAttribute access = {.key = TILE_ATTRIBUTE_ACCESS, .count = axes, .integers = kinds};
     return tile_build_op(b, stored ? TILE_OP_STORE_TILE : TILE_OP_LOAD_TILE, operands, count, &access, 1, &result, result != NULL);
 }
 
-static TileValue *extent_of(const Precompute *p, TileBuilder *host, const Place *place) {
-    return place->extent ? place->extent : tile_build_dim(host, tile_op_operand(p->leaf, 0), place->dimension);
+static TileValue *extent_of(TileBuilder *host, const Place *place) {
+    return place->extent ? place->extent : tile_build_dim(host, place->tensor, place->dimension);
 }
 
 /* A map describes nothing that is empty. */
@@ -287,7 +403,7 @@ static TileValue *build_temp(Precompute *p, TileBuilder *host, const TileType *t
     TileValue *extents[MOST_OTHERS + AXES], *one = tile_build_i64(host, 1);
     unsigned rank = p->other_count + AXES;
     for (unsigned i = 0; i < rank; i++) {
-        TileValue *extent = i < p->other_count ? count_values(p, host, p->others[i]) : extent_of(p, host, place_of_axis(p, i - p->other_count));
+        TileValue *extent = i < p->other_count ? count_values(p, host, p->others[i]) : extent_of(host, place_of_axis(p, i - p->other_count));
         extents[i] = tile_build_binary(host, TILE_OP_MAX, extent, one);
     }
     TileAttribute align = {.key = TILE_ATTRIBUTE_ALIGN, .integer = TILE_MOST_TEMP_ALIGN};
@@ -314,26 +430,17 @@ static void precompute(Precompute *p, TileValue *operand) {
     clone_needed(p, &b, &p->grid->regions[0], &map);
     TileValue *computed = clone_of(&map, operand);
     if (p->turned) computed = turn(&b, computed);
-    build_access(p, &b, temp, computed, NULL, &map);
+    build_access(p, &b, temp, computed, NULL, &map, NULL);
     tile_build_end(&b, TILE_OP_YIELD, NULL, 0);
     b = tile_builder_before(module, operand->op);
     b.location = operand->op->location;
-    TileValue *loaded = tile_op_result(build_access(p, &b, temp, NULL, computed->type, NULL), 0);
+    TileValue *loaded = tile_op_result(build_access(p, &b, temp, NULL, computed->type, NULL, operand->op), 0);
     if (p->turned) loaded = turn(&b, loaded);
     tile_value_replace(operand, loaded);
     p->changed = true;
 }
 
 /* ---- which operands ---- */
-
-/* What of the operand is computed, less what a tensor map does: another order of axes, and zeros beyond a range. */
-static TileValue *computed_operand(const TileOp *dot, unsigned number, bool *across) {
-    TileValue *value = tile_op_operand(dot, number);
-    *across = false;
-    for (; value->op && (value->op->id == TILE_OP_PERMUTE || value->op->id == TILE_OP_FILL); value = tile_op_operand(value->op, 0))
-        *across ^= value->op->id == TILE_OP_PERMUTE && tile_op_get(value->op, TILE_ATTRIBUTE_AXES)->integers[0] != 0;
-    return value;
-}
 
 /* A load by steps of 1 is no computing. */
 static bool is_computed(const TileValue *value) {
@@ -354,20 +461,25 @@ static bool is_shared(const Precompute *p) {
 }
 
 /* `maps`: tensor maps copy it, as wgmma takes it; else it shall lie across k, as multiply-adds of f32 do best (gpu-pack). */
-static bool look_at_operand(Precompute *p, TileValue *operand, bool along_k, bool maps) {
-    enum { DEPTH = 16 };
-    p->leaf = find_leaf(operand, operand->type, DEPTH);
+static bool look_at_operand(Precompute *p, TileOp *dot, unsigned number, bool maps) {
+    bool across;
+    TileValue *operand = computed_operand(dot, number, &across);
+    bool along_k = across == (number == 1);
+    p->leaf = find_leaf(operand, operand->type, MOST_DEPTH);
     p->op_count = p->other_count = 0;
     p->loads = false;
     p->turned = !maps && along_k;
     memset(p->places, 0, sizeof p->places);
     tile_map_init(&p->needed, p->context->scratch);
     if (maps && tile_scalar_bits(operand->type->scalar) != 16 && !along_k) return decline(p, "its rows do not lie along k");
-    if (!p->leaf) return decline(p, "no load of such a tile decides where its elements are");
-    if (!find_places(p)) return decline(p, "its tiles do not follow one another, with programs or iterations that the host counts");
+    if (!find_places(p, dot, number, across))
+        return decline(p, p->leaf ? "its tiles do not follow one another, with programs or iterations that the host counts"
+                                  : "neither a load of such a tile nor the product decides where its elements are");
     if (!add_needed(p, operand)) return false;
     for (unsigned i = 0; i < AXES; i++)
         if (!add_needed(p, p->places[i].first) || !add_needed(p, p->places[i].hi) || !add_needed(p, p->places[i].lo)) return false;
+    for (unsigned i = 0; i < AXES; i++)
+        if (!is_there(p->places[i].variable, operand->op)) return decline(p, "it is the same for all iterations of the loop");
     return is_shared(p) || decline(p, "each program computes others");
 }
 
@@ -384,7 +496,7 @@ static void look_at_dot(TileOp *op, void *state) {
         TileOp *computed = operand->op;
         bool long_enough = tile_op_operand(op, 0)->type->extent[1] * tile_scalar_bytes(operand->type->scalar) >= LEAST_BYTES_ALONG_K;
         if (!long_enough) decline(p, "its tiles have fewer elements along k than an instruction of warpgroups takes");
-        bool good = long_enough && look_at_operand(p, operand, across == (number == 1), maps);
+        bool good = long_enough && look_at_operand(p, op, number, maps);
         if (good) precompute(p, operand);
         tile_pass_remark(p->context, computed, good ? TILE_DECISION_PRECOMPUTED : TILE_DECISION_NOT_PRECOMPUTED,
                          number ? "the second operand of a product" : "the first operand of a product", "%s",

@@ -13,6 +13,7 @@ typedef struct Boxes {
     const TileType *stored; /* its rows */
     int64_t rows, columns;  /* of one box */
     TileTensorMap map;
+    bool outside[TILE_MAX_TENSOR_RANK]; /* its index may lie outside of the tensor */
     TileValue *parameter; /* the map's; NULL: there is no room for it */
 } Boxes;
 
@@ -40,16 +41,19 @@ static Boxes choose_boxes(Gpu *gpu, const TileOp *op, const TileType *tile, cons
         int64_t rows = axis < 0 ? 1 : tile->rank > 2 ? tile->extent[axis] : boxes.rows;
         boxes.map.box[d] = (uint32_t)(axis + 1 == (int)tile->rank ? boxes.columns : rows);
     }
+    const TileAttribute *outside = tile_op_get(op, TILE_ATTRIBUTE_OUTSIDE);
+    for (unsigned i = 0; outside && i < outside->count; i++) boxes.outside[outside->integers[i]] = true;
     const GpuTensor *tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0));
     boxes.parameter = tile_func_add_map(gpu->func, tensor->parameter->argument, &boxes.map);
     if (!boxes.parameter) gpu_refuse(gpu, op, "needs more tensor maps than a kernel may have");
     return boxes;
 }
 
-/* Where the box begins along a dimension. A shifted range may begin far outside of the tensor, where no word can say. */
-static TileValue *first_word(Gpu *gpu, const TileAccessIndex *index) {
+/* Where the box begins along a dimension. A shifted range may begin far outside of the tensor, where no word can say; and so may an index
+ * that `outside` says of. */
+static TileValue *first_word(Gpu *gpu, const TileAccessIndex *index, bool outside) {
     TileValue *first = gpu_value(gpu, index->first);
-    if (index->kind == TILE_ACCESS_RANGE && !tile_value_integer(index->lo, &(int64_t){0})) {
+    if (outside || (index->kind == TILE_ACCESS_RANGE && !tile_value_integer(index->lo, &(int64_t){0}))) {
         first = gpu_binary(gpu, TILE_OP_MAX, first, gpu_i64(gpu, INT32_MIN));
         first = gpu_binary(gpu, TILE_OP_MIN, first, gpu_i64(gpu, INT32_MAX - TILE_MAP_MOST_EXTENT));
     }
@@ -65,7 +69,7 @@ static void build_box(Gpu *gpu, TileOpId id, const Boxes *boxes, TileValue *cons
     for (unsigned d = 0; d < boxes->rank; d++) {
         int axis = boxes->indices[d].axis;
         int64_t more = axis + 1 == (int)boxes->tile->rank ? column : axis ? 0 : row;
-        TileValue *first = first_word(gpu, &boxes->indices[d]);
+        TileValue *first = first_word(gpu, &boxes->indices[d], boxes->outside[d]);
         operands[count + d] = more ? gpu_binary(gpu, TILE_OP_ADD, first, tile_build_integer(&gpu->b, word, more)) : first;
     }
     tile_build_op(&gpu->b, id, operands, count + boxes->rank, NULL, 0, NULL, 0);

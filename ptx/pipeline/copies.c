@@ -310,19 +310,82 @@ TileValue *gpu_build_channel(TileBuilder *b, const TileOp *load, int64_t slots) 
     return tile_op_result(tile_build_op(b, TILE_OP_CHANNEL, NULL, 0, &attribute, 1, &type, 1), 0);
 }
 
+/* Does the test ask no more than whether the index lies in the tensor along the dimension? */
+static bool asks_for_tensor(const TileOp *load, const TileValue *test, unsigned d, const TileValue *index) {
+    const TileOp *op = test->op;
+    if (op && op->id == TILE_OP_AND)
+        return asks_for_tensor(load, tile_op_operand(op, 0), d, index) && asks_for_tensor(load, tile_op_operand(op, 1), d, index);
+    if (!op || (op->id != TILE_OP_GE && op->id != TILE_OP_LT) || tile_op_operand(op, 0) != index) return false;
+    const TileValue *end = tile_op_operand(op, 1);
+    if (op->id == TILE_OP_GE) return tile_value_is_integer(end, 0);
+    const TileOp *dim = tile_value_def(end, TILE_OP_DIM);
+    return dim && tile_op_operand(dim, 0) == tile_op_operand(load, 0) && tile_op_integer(dim, TILE_ATTRIBUTE_AXIS, 0) == d;
+}
+
+/* The bound without the test, where that fails for no lane or for all of them; NULL: it does not say that. */
+static TileValue *untested(TileValue *bound, const TileValue *test) {
+    int64_t none;
+    const TileOp *choice = tile_value_def(bound, TILE_OP_SELECT);
+    bool tested = choice && tile_value_is_same(tile_op_operand(choice, 0), test) &&
+                  tile_value_integer(tile_op_named(choice, TILE_OPERAND_Y), &none) && none <= 0;
+    return tested ? tile_op_named(choice, TILE_OPERAND_X) : NULL;
+}
+
+/* The test of an index behind which no lane is valid: `x[h, w] if 0 <= h < H`, another h being loaded of. */
+static const TileValue *test_of_index(const TileOp *load, const TileAccessIndex *indices, unsigned rank, unsigned d) {
+    const TileOp *choice = indices[d].kind == TILE_ACCESS_INDEX ? tile_value_def(indices[d].first, TILE_OP_SELECT) : NULL;
+    if (!choice || !asks_for_tensor(load, tile_op_operand(choice, 0), d, tile_op_named(choice, TILE_OPERAND_X))) return NULL;
+    for (unsigned i = 0; i < rank; i++)
+        if (indices[i].kind == TILE_ACCESS_RANGE && untested(indices[i].hi, tile_op_operand(choice, 0))) return tile_op_operand(choice, 0);
+    return NULL;
+}
+
+TileValue *gpu_index_of_map(const TileOp *load, unsigned d) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    unsigned rank = tile_access_read(load, indices);
+    return test_of_index(load, indices, rank, d) ? tile_op_named(indices[d].first->op, TILE_OPERAND_X) : NULL;
+}
+
+TileValue *gpu_bound_of_map(const TileOp *load, TileValue *hi) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    unsigned rank = tile_access_read(load, indices);
+    for (unsigned d = 0; d < rank; d++) {
+        const TileValue *test = test_of_index(load, indices, rank, d);
+        TileValue *bound = test ? untested(hi, test) : NULL;
+        if (bound) hi = bound;
+    }
+    return hi;
+}
+
+/* Indices as a map takes them. */
+static unsigned take_indices(const TileOp *load, TileValue **operands, int64_t *outside) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    unsigned rank = tile_access_read(load, indices), count = 0;
+    for (unsigned d = 0; d < rank; d++) {
+        TileValue *index = gpu_index_of_map(load, d);
+        if (!index) continue;
+        operands[indices[d].operand + 1] = index;
+        outside[count++] = d;
+    }
+    return count;
+}
+
 static void build_copy(TileBuilder *b, const TileOp *load, TileValue *place) {
     unsigned end = tile_access_end(load);
     TileValue **operands = TILE_NEW_ARRAY(b->module->arena, TileValue *, end + 1);
+    int64_t outside[TILE_MAX_TENSOR_RANK];
     operands[0] = tile_op_operand(load, 0);
     operands[1] = place;
     for (unsigned i = 1; i < end; i++) operands[i + 1] = tile_op_operand(load, i);
+    unsigned tested = gpu_by_map(load) ? take_indices(load, operands, outside) : 0;
     const TileType *type = load->results[0].type;
-    TileAttribute attributes[4] = {*tile_op_get(load, TILE_ATTRIBUTE_ACCESS),
+    TileAttribute attributes[5] = {*tile_op_get(load, TILE_ATTRIBUTE_ACCESS),
                                    {.key = TILE_ATTRIBUTE_TYPES, .count = 1, .types = &type}};
     unsigned count = 2;
     if (gpu_by_map(load)) attributes[count++] = (TileAttribute){.key = TILE_ATTRIBUTE_TENSOR_MAP, .integer = 1};
     const TileAttribute *clears = tile_op_get(load, TILE_ATTRIBUTE_CLEARS);
     if (clears) attributes[count++] = *clears;
+    if (tested) attributes[count++] = (TileAttribute){.key = TILE_ATTRIBUTE_OUTSIDE, .count = tested, .integers = outside};
     tile_build_op(b, TILE_OP_COPY_TILE, operands, end + 1, attributes, count, NULL, 0);
 }
 
@@ -346,11 +409,15 @@ static void build_cleared_bounds(TileBuilder *b, const TileOp *load, unsigned ax
     unsigned d = 0, rank = tile_access_read(load, indices);
     while (d < rank && (indices[d].axis != (int)axis || !indices[d].lo)) d++;
     TileValue *first = indices[d].first, *zero = tile_build_i64(b, 0), *end = tile_build_i64(b, load->results[0].type->extent[axis]),
-              *extent = tile_build_dim(b, tile_op_operand(load, 0), d);
-    TileValue *begins = tile_build_binary(b, TILE_OP_LE, tile_build_binary(b, TILE_OP_ADD, first, indices[d].lo), zero),
-              *ends = tile_build_binary(b, TILE_OP_GE, tile_build_binary(b, TILE_OP_ADD, first, indices[d].hi), extent);
+              *extent = tile_build_dim(b, tile_op_operand(load, 0), d), *bound = gpu_bound_of_map(load, indices[d].hi);
+    TileValue *ends = tile_build_binary(b, TILE_OP_GE, tile_build_binary(b, TILE_OP_ADD, first, bound), extent);
+    *lo = zero;
+    *hi = tile_build_ternary(b, TILE_OP_SELECT, ends, end, bound);
+    const TileAttribute *behind = tile_op_get(load, TILE_ATTRIBUTE_CLEARS_BEHIND);
+    for (unsigned i = 0; behind && i < behind->count; i++)
+        if (behind->integers[i] == axis) return;
+    TileValue *begins = tile_build_binary(b, TILE_OP_LE, tile_build_binary(b, TILE_OP_ADD, first, indices[d].lo), zero);
     *lo = tile_build_ternary(b, TILE_OP_SELECT, begins, zero, indices[d].lo);
-    *hi = tile_build_ternary(b, TILE_OP_SELECT, ends, end, indices[d].hi);
 }
 
 /* A map copies what lies beyond a range that ends before the tensor, where 0 may be wanted. */

@@ -6,6 +6,11 @@
 #include "lang/ir/build.h"
 #include "ptx/target/dot.h"
 
+/* What a map copies is 0 outside of its tensor, along an index too: the index that is loaded of where it lies in the tensor, all lanes being
+ * invalid elsewhere; NULL: it is no such. And a range's bound without the tests of such indices. */
+TileValue *gpu_index_of_map(const TileOp *load, unsigned d);
+TileValue *gpu_bound_of_map(const TileOp *load, TileValue *hi);
+
 /* Can a copy_tile and a shared_tile replace the load? It has two axes of ranges, or more that a reshape makes rows of, no
  * mask and no fill but 0, and only products use it that read shared memory, possibly through transpositions and fills with 0
  * of lanes that are invalid anyway. */

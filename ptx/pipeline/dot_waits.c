@@ -139,11 +139,19 @@ static unsigned count_dots(const TileOp *loop, bool *put) {
     return count;
 }
 
-/* Is the slot read by nothing but products? */
-static bool is_multiplied_only(const TileOp *release) {
+static bool is_multiplied(const TileValue *tile) {
+    for (const TileUse *use = tile->first_use; use; use = use->next) {
+        if (use->user->id == TILE_OP_DOT && use->index < 2 && gpu_dot_reads_shared(use->user)) return true;
+        if (use->user->id == TILE_OP_PERMUTE && is_multiplied(&use->user->results[0])) return true;
+    }
+    return false;
+}
+
+/* Does a product read the slot where it lies? It may be cleared before, and threads may read it, too. */
+static bool is_read_by_products(const TileOp *release) {
     for (const TileUse *use = tile_op_operand(release, 0)->first_use; use; use = use->next)
-        if (use->user != release && (use->user->id != TILE_OP_SHARED_TILE || !gpu_stays_shared(use->user))) return false;
-    return true;
+        if (use->user->id == TILE_OP_SHARED_TILE && is_multiplied(&use->user->results[0])) return true;
+    return false;
 }
 
 /* The products of an iteration stay under way until those of the next one have begun: while the warps wait for a slot and
@@ -154,7 +162,7 @@ static bool try_overlap(TilePassContext *context, TileOp *loop, const char **err
     unsigned count = tile_loop_is_of_programs(loop) ? 0 : count_dots(loop, &put);
     if (!count || !(put || gpu_turns(tile_op_func(loop)) > 1)) return false;
     for (TileOp *op = loop->regions[0].first; op; op = op->next) {
-        if (op->id == TILE_OP_CHANNEL_RELEASE && is_multiplied_only(op))
+        if (op->id == TILE_OP_CHANNEL_RELEASE && is_read_by_products(op))
             tile_op_set_integer(context->module, op, TILE_ATTRIBUTE_PENDING, 1);
         if (op->id != TILE_OP_DOT_WAIT) continue;
         tile_op_set_integer(context->module, op, TILE_ATTRIBUTE_PENDING, count);

@@ -34,7 +34,7 @@
  *       %x = load_tile %a, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range], tensor_map = 1}
  *           : f16[64, 64]
  *       %y = load_tile %a, %begin, %one, %zero, %end, %zero, %one, %zero, %n {access = [range, range], tensor_map = 1,
- *           clears = [0]} : f16[64, 64]
+ *           clears = [0], clears_behind = [0]} : f16[64, 64]
  *       %s = dot %x, %y, %acc {instruction = mma} : f32[64, 64]
  *       store_tile %c, %s, %begin, %one, %zero, %hi, %zero, %one, %zero, %n {access = [range, range]}
  *       return
@@ -59,9 +59,10 @@ typedef struct Maps {
 
 /* ---- extents ---- */
 
-/* An extent of one of the kernel's arguments. */
+/* An extent of one of the kernel's arguments, or a multiple of one: of elements that are several in a byte. */
 typedef struct Extent {
     uint32_t argument, axis;
+    int64_t factor;
 } Extent;
 
 static bool is_extent(const TileOp *op, Extent *extent) {
@@ -70,8 +71,16 @@ static bool is_extent(const TileOp *op, Extent *extent) {
     const TileFunc *func = tile_op_func(op);
     const TileParameter *parameter = &func->parameters[tensor->index];
     bool phase = func->kind == TILE_FUNC_PHASE && parameter->role == TILE_ROLE_DATA;
-    *extent = (Extent){phase ? parameter->argument : tensor->index,
-                       (uint32_t)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0)};
+    *extent = (Extent){phase ? parameter->argument : tensor->index, (uint32_t)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), 1};
+    return true;
+}
+
+/* The same, or a constant times an extent. */
+static bool is_multiple(const TileOp *op, Extent *extent) {
+    int64_t factor = 1;
+    bool times = op && op->id == TILE_OP_MUL && tile_value_integer(tile_op_operand(op, 1), &factor);
+    if (!is_extent(times ? tile_op_operand(op, 0)->op : op, extent)) return false;
+    extent->factor = factor;
     return true;
 }
 
@@ -91,37 +100,43 @@ static const TileValue *made_from(const TileValue *extent) {
     return extent;
 }
 
+static Extent times(Extent extent, int64_t factor) {
+    extent.factor *= factor;
+    return extent;
+}
+
 /* The extent that the kernel's launch compares this one with, or that a temporary is made with; itself: there is none. */
 static Extent compared_extent(const Maps *maps, Extent extent) {
     const TileFunc *kernel = maps->func->kernel;
     const TileOp *temp = kernel ? find_temp(kernel, extent.argument) : NULL;
-    if (temp && !is_extent(made_from(tile_op_operand(temp, extent.axis))->op, &extent)) return extent;
+    Extent other;
+    if (temp && !is_multiple(made_from(tile_op_operand(temp, extent.axis))->op, &other)) return extent;
+    if (temp) extent = times(other, extent.factor);
     for (const TileOp *op = kernel ? kernel->body.first : NULL; op; op = op->next) {
-        Extent other;
         const TileValue *tensor = op->id == TILE_OP_CHECK_DIM ? tile_op_operand(op, 0) : NULL;
         if (!tensor || tensor->op || tensor->index != extent.argument ||
             tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0) != extent.axis)
             continue;
-        if (is_extent(tile_op_operand(op, 1)->op, &other)) return other;
+        if (is_multiple(tile_op_operand(op, 1)->op, &other)) return times(other, extent.factor);
     }
     return extent;
 }
 
 /* Is the sum the extent of the load's dimension, and nothing else? */
 static bool is_own_extent(const Maps *maps, const TileOp *load, uint32_t axis, const TileSum *sum) {
-    if (sum->count != 1 || sum->constant || sum->products[0].factor != 1 || sum->products[0].degree != 1) return false;
+    if (sum->count != 1 || sum->constant || sum->products[0].degree != 1) return false;
     const TileValue *value = sum->products[0].symbols[0]->value;
-    Extent extent, own = {maps->func->parameters[tile_op_operand(load, 0)->index].argument, axis};
+    Extent extent, own = {maps->func->parameters[tile_op_operand(load, 0)->index].argument, axis, 1};
     if (!value || !is_extent(value->op, &extent)) return false;
-    Extent a = compared_extent(maps, extent), b = compared_extent(maps, own);
-    return a.argument == b.argument && a.axis == b.axis;
+    Extent a = compared_extent(maps, times(extent, sum->products[0].factor)), b = compared_extent(maps, own);
+    return a.argument == b.argument && a.axis == b.axis && a.factor == b.factor;
 }
 
 /* Do all lanes from `hi` on lie beyond the end of the tensor? `hi` is the number of lanes, or the lesser of that and of
  * what is left of the extent. */
 static bool ends_with_tensor(Maps *maps, const TileOp *load, uint32_t axis, const TileAccessIndex *index, int64_t lanes) {
     int64_t constant;
-    const TileValue *hi = index->hi;
+    const TileValue *hi = load->id == TILE_OP_LOAD_TILE ? gpu_bound_of_map(load, index->hi) : index->hi;
     if (tile_value_integer(hi, &constant)) return constant == lanes;
     const TileOp *least = tile_value_def(hi, TILE_OP_MIN);
     const TileValue *left = hi;
@@ -170,10 +185,15 @@ static bool is_exact(Maps *maps, const TileOp *op, uint32_t d, const TileType *t
 static void set_clears(Maps *maps, TileOp *load) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     int64_t axes[TILE_MAX_TENSOR_RANK];
-    unsigned rank = tile_access_read(load, indices), count = 0;
-    for (uint32_t d = 0; d < rank; d++)
-        if (!is_exact(maps, load, d, load->results[0].type, &indices[d])) axes[count++] = indices[d].axis;
+    int64_t behind[TILE_MAX_TENSOR_RANK];
+    unsigned rank = tile_access_read(load, indices), count = 0, count_behind = 0;
+    for (uint32_t d = 0; d < rank; d++) {
+        if (is_exact(maps, load, d, load->results[0].type, &indices[d])) continue;
+        axes[count++] = indices[d].axis;
+        if (begins_with_tensor(maps, &indices[d])) behind[count_behind++] = indices[d].axis;
+    }
     if (count) tile_op_set_integers(maps->context->module, load, TILE_ATTRIBUTE_CLEARS, axes, count);
+    if (count_behind) tile_op_set_integers(maps->context->module, load, TILE_ATTRIBUTE_CLEARS_BEHIND, behind, count_behind);
 }
 
 /* Of rows that are those of several axes nothing can be cleared. */

@@ -370,6 +370,7 @@ static void drop_map(TileOp *load, void *state) {
     if (!w->why && w->count && taken) return;
     tile_op_clear(load, TILE_ATTRIBUTE_TENSOR_MAP);
     tile_op_clear(load, TILE_ATTRIBUTE_CLEARS);
+    tile_op_clear(load, TILE_ATTRIBUTE_CLEARS_BEHIND);
     w->changed = true;
 }
 

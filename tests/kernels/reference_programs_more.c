@@ -339,6 +339,25 @@ void reference_dequantised(const Problem *problem) {
     }
 }
 
+/* A scale for each 32 bytes of a row, that is 64 weights; bytes behind the last whole group have none, which is 0. */
+void reference_grouped_weights(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N'), depth = problem_dimension(problem, 'K'), groups = problem_dimension(problem, 'G');
+    for (int64_t i = 0; i < problem_dimension(problem, 'M') * columns; i++) {
+        double sum = 0, magnitude = 0, error = 0;
+        int64_t column = i % columns;
+        for (int64_t k = 0; k < depth; k++) {
+            int byte = (int)problem->input[1][column * (depth / 2) + k / 2], number = k % 2 ? byte >> 4 : byte & 15;
+            double scale = k / 64 < groups ? problem->input[2][column * groups + k / 64] : 0;
+            double x = problem->input[0][i / columns * depth + k], factor = (number < 8 ? number : number - 16) * scale;
+            sum += x * factor;
+            magnitude += fabs(x * factor);
+            error += rounded_error(problem, factor, x);
+        }
+        problem->expected[i] = sum;
+        problem->slack[i] = reference_serial_slack(depth, magnitude + error) + error;
+    }
+}
+
 void reference_max_plus(const Problem *problem) {
     int64_t columns = problem_dimension(problem, 'N'), depth = problem_dimension(problem, 'K');
     for (int64_t i = 0; i < problem_dimension(problem, 'M') * columns; i++) {

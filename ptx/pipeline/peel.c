@@ -2,7 +2,7 @@
  * stage of the first iteration is peeled off ahead of the loop, the second stage of the last one behind it, and in
  * between an iteration runs the second stage for its own index and the first for the next. What the second stage takes
  * of the first is loop-carried. A loop without iterations skips all of it. Where all ops have one stage, clusters are
- * the order of the loop's body, and nothing is peeled.
+ * the order of the loop's body, and nothing is peeled. Tiles of iterations that another one follows are whole.
  *
  * Before:
  *     func phase tile @k.0(%end: i64) threads = 128 {
@@ -108,6 +108,7 @@ typedef struct Peel {
     Givens given;
     int64_t user;    /* the stage whose ops are being looked at */
     bool moved;      /* sums of what is being built are used beside the next products, outside of the loop */
+    bool followed;   /* another iteration follows that of the ops which are being cloned */
     TileBuilder b;
 } Peel;
 
@@ -177,7 +178,26 @@ static void count_pending(TileOp *wait) {
     tile_op_set_integer(tile_op_func(wait)->module, wait, TILE_ATTRIBUTE_PENDING, pending);
 }
 
+static bool is_rest(const Peel *p, const TileValue *value) {
+    const TileOp *rest = tile_value_def(value, TILE_OP_SUB);
+    return rest && tile_op_operand(rest, 0) == tile_op_operand(p->loop, 1) && tile_op_operand(rest, 1) == p->body->arguments[0];
+}
+
+/* The length of what is left of the loop's range, a step at most: that of an iteration's tiles, which are whole if another iteration
+ * follows. */
+static bool is_length(const Peel *p, const TileOp *op) {
+    int64_t step, other;
+    if (op->id != TILE_OP_MIN || !tile_value_integer(tile_op_named(p->loop, TILE_OPERAND_STEP), &step)) return false;
+    for (unsigned i = 0; i < 2; i++)
+        if (is_rest(p, tile_op_operand(op, i)) && tile_value_integer(tile_op_operand(op, 1 - i), &other) && other == step) return true;
+    return false;
+}
+
 static void clone_op(Peel *p, const TileOp *op, TileMap *map) {
+    if (p->followed && is_length(p, op)) {
+        tile_map_set(map, &op->results[0], tile_op_named(p->loop, TILE_OPERAND_STEP));
+        return;
+    }
     TileOp *clone = tile_op_clone(p->context->module, op, map);
     tile_op_clear(clone, TILE_ATTRIBUTE_STAGE);
     tile_op_clear(clone, TILE_ATTRIBUTE_CLUSTER);
@@ -266,7 +286,10 @@ static void build_round(Peel *p, int64_t first, int64_t last, TileValue *index, 
     State next = new_state(p);
     for (int64_t stage = first; stage <= last; stage++) begin_map(p, stage, state, index, &maps[stage]);
     for (int64_t cluster = 0; cluster < MOST_CLUSTERS; cluster++)
-        for (int64_t stage = first; stage <= last; stage++) clone_stage(p, stage, cluster, &maps[stage]);
+        for (int64_t stage = first; stage <= last; stage++) {
+            p->followed = first == FIRST_STAGE && stage > FIRST_STAGE;
+            clone_stage(p, stage, cluster, &maps[stage]);
+        }
     for (unsigned i = 0; i < p->count; i++) {
         bool runs = p->owners[i] >= first && p->owners[i] <= last;
         next.carried[i] = runs ? mapped(&maps[p->owners[i]], tile_op_operand(p->body->last, i)) : state->carried[i];

@@ -28,6 +28,25 @@ static void add_read(TileOp *op, void *bytes) {
     if (read) *(int64_t *)bytes += tile_type_lanes(op->results[0].type) * tile_scalar_bytes(op->results[0].type->scalar);
 }
 
+static bool is_used_inside(const TileValue *value, const TileBlock *block) {
+    for (const TileUse *use = value->first_use; use; use = use->next)
+        if (use->user->block != block || (use->user->id == TILE_OP_DOT_WAIT && is_used_inside(&use->user->results[0], block))) return true;
+    return false;
+}
+
+/* Sums that are live together: those of a block's own products, or those of what its ops contain, and what they compute with of the
+ * block's own. Products that stand in a loop, in front of it and behind it (gpu-peel) have the same registers. */
+static int64_t live_sums(const TileBlock *block) {
+    int64_t own = 0, used = 0, inside = 0;
+    for (const TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; i < op->region_count; i++) inside += live_sums(&op->regions[i]);
+        if (op->id != TILE_OP_DOT || !gpu_dot_is_wgmma(op)) continue;
+        own += gpu_dot_sums(op);
+        if (is_used_inside(&op->results[0], block)) used += gpu_dot_sums(op);
+    }
+    return own > used + inside ? own : used + inside;
+}
+
 static bool have_enough(const Gpu *gpu, int64_t multiplying, int64_t each, int64_t others) {
     int64_t read = gpu->read_bytes / (int64_t)sizeof(uint32_t);
     return (gpu->sums + read) * gpu->turns / multiplying + gpu->promoted + others <= each;
@@ -80,6 +99,7 @@ void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
     TileValue *thread = gpu->thread;
     gpu->turns = tile_op_integer(op, TILE_ATTRIBUTE_TURNS, 1);
     tile_block_walk((TileBlock *)&op->regions[0], add_read, &gpu->read_bytes);
+    gpu->sums = live_sums(&op->regions[0]);
     Registers registers = share_registers(gpu, op);
     gpu_open_turns(gpu);
     gpu_build_mbarriers(gpu, warps->integers[0] / gpu->turns);

@@ -74,3 +74,24 @@ bool gpu_products_are_ahead(const TilePtxTarget *target, const TileFunc *phase, 
     tile_block_walk((TileBlock *)&phase->body, look_at_load, &pair);
     return gpu_dots_can_be_ahead(target, pair.first, pair.second, phase->threads / TILE_WARP_THREADS, pair.copies, pair.loaded);
 }
+
+typedef struct Ahead {
+    const TilePtxTarget *target;
+    const TileFunc *phase;
+    int64_t sums;
+} Ahead;
+
+static void add_ahead(TileOp *op, void *state) {
+    Ahead *ahead = state;
+    if (op->id != TILE_OP_FOR || !gpu_products_are_ahead(ahead->target, ahead->phase, op)) return;
+    const TileOp *dot = op->regions[0].first;
+    while (dot->id != TILE_OP_DOT) dot = dot->next;
+    ahead->sums += gpu_dot_sums(dot);
+}
+
+int64_t gpu_product_registers(const TilePtxTarget *target, TileFunc *phase) {
+    Ahead ahead = {.target = target, .phase = phase};
+    GpuDots dots = gpu_find_dots(phase, &phase->body);
+    tile_block_walk(&phase->body, add_ahead, &ahead);
+    return (dots.sums + ahead.sums) / phase->threads + dots.promoted;
+}

@@ -15,5 +15,7 @@ double gpu_product_instructions(double sums);
 double gpu_product_wait(bool large, double sums);
 /* Are both products of the loop under way while what one gave is computed with, as gpu-dot-stages decides? */
 bool gpu_products_are_ahead(const TilePtxTarget *target, const TileFunc *phase, const TileOp *loop);
+/* Registers of a thread for the sums of products by wgmma, and for those that are computed with meanwhile. */
+int64_t gpu_product_registers(const TilePtxTarget *target, TileFunc *phase);
 
 #endif

@@ -100,14 +100,10 @@ static void add_constraint(Asm *a, const char *constraint) {
     tile_text_add(&a->constraints, constraint);
 }
 
-/* `apart`: in another register than any operand. */
-static void add_sum(Asm *a, TileScalar scalar, bool apart) {
-    bool is_float = scalar == TILE_F32;
-    add_constraint(a, apart ? (is_float ? "=&f" : "=&r") : is_float ? "=f" : "=r");
+static void add_result(Asm *a, TileScalar scalar) {
+    add_constraint(a, scalar == TILE_F32 ? "=f" : "=r");
     tile_list_push(a->exporter->bridge->arena, &a->results, scalar_of(a->exporter, scalar));
 }
-
-static void add_result(Asm *a, TileScalar scalar) { add_sum(a, scalar, false); }
 
 static void add_operand(Asm *a, const char *constraint, MlirValue value) {
     add_constraint(a, constraint);
@@ -122,14 +118,6 @@ static void tie_operands(Asm *a, const TileValue *sums, unsigned first) {
         snprintf(tied, sizeof tied, "%d", (int)(first + (unsigned)i));
         add_operand(a, tied, lanes[i]);
     }
-}
-
-/* The lanes of the sums, in registers of their own. */
-static void add_lanes(Asm *a, const TileValue *sums, unsigned first) {
-    const MlirValue *lanes = export_lanes(a->exporter, sums);
-    (void)first;
-    for (int64_t i = 0; i < tile_type_lanes(sums->type); i++)
-        add_operand(a, sums->type->scalar == TILE_F32 ? "f" : "r", lanes[i]);
 }
 
 /* A structure, or the only result. */
@@ -235,20 +223,19 @@ void export_wgmma_commit(Exporter *exporter, const TileOp *op) {
 
 void export_wgmma_wait(Exporter *exporter, const TileOp *op) {
     if (!export_need(exporter, op, exporter->target->has_wgmma, "products of warpgroups")) return;
-    bool moved = tile_op_integer(op, TILE_ATTRIBUTE_MOVED, 0);
     Asm a = begin_asm(exporter);
-    TileText text = {.arena = exporter->bridge->arena};
-    tile_text_format(&text, "wgmma.wait_group.sync.aligned %d;", (int)tile_op_integer(op, TILE_ATTRIBUTE_PENDING, 0));
-    unsigned count = 0, first = 0;
+    char text[64];
+    snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %d;",
+             (int)tile_op_integer(op, TILE_ATTRIBUTE_PENDING, 0));
     for (unsigned i = 0; i < op->operand_count; i++)
-        for (int64_t lane = 0; lane < tile_type_lanes(op->results[i].type); lane++, count++)
-            add_sum(&a, op->results[i].type->scalar, moved);
+        for (int64_t lane = 0; lane < tile_type_lanes(op->results[i].type); lane++)
+            add_result(&a, op->results[i].type->scalar);
+    unsigned first = 0;
     for (unsigned i = 0; i < op->operand_count; i++) {
-        (moved ? add_lanes : tie_operands)(&a, tile_op_operand(op, i), first);
+        tie_operands(&a, tile_op_operand(op, i), first);
         first += (unsigned)tile_type_lanes(op->results[i].type);
     }
-    for (unsigned i = 0; moved && i < count; i++) tile_text_format(&text, " mov.b32 $%u, $%u;", i, count + i);
-    MlirValue structure = end_asm(&a, tile_text_get(&text));
+    MlirValue structure = end_asm(&a, text);
     first = 0;
     for (unsigned i = 0; i < op->operand_count; i++) {
         set_sums(exporter, &op->results[i], structure, first);

@@ -179,12 +179,12 @@ static void begin_parts(const Wgmma *w, const Parts *parts, unsigned first, unsi
     gpu_build_plain(&w->gpu->b, TILE_OP_WGMMA_COMMIT);
 }
 
-/* Waits for the sums, which become registers of the layout, or are added to what is there; `groups`: so many attributes of the wait. */
-static void complete_sums(Gpu *gpu, const GpuPendingSums *pending, const TileAttribute *groups, unsigned count, TileValue **registers) {
+/* Waits for the sums, which become registers of the layout, or are added to what is there. */
+static void complete_sums(Gpu *gpu, const GpuPendingSums *pending, const TileAttribute *groups, TileValue **registers) {
     const TileType **types = TILE_NEW_ARRAY(gpu->arena, const TileType *, pending->count);
     for (unsigned i = 0; i < pending->count; i++) types[i] = pending->sums[i]->type;
     TileOp *wait =
-        tile_build_op(&gpu->b, TILE_OP_WGMMA_WAIT, pending->sums, pending->count, groups, count, types, pending->count);
+        tile_build_op(&gpu->b, TILE_OP_WGMMA_WAIT, pending->sums, pending->count, groups, 1, types, pending->count);
     for (unsigned i = 0; wait && i < pending->count; i++)
         for (int64_t lane = 0; lane < tile_type_lanes(types[i]); lane++) {
             TileValue **sum = &registers[pending->lanes[i][lane]],
@@ -211,7 +211,7 @@ static void promote_parts(const Wgmma *w, const Parts *parts, GpuPendingSums *pe
         GpuPendingSums part = {.count = 1, .sums = &pending->sums[i], .lanes = &pending->lanes[i]};
         begin_parts(w, parts, i, 1, pending->sums);
         if (i + 1 < parts->count)
-            complete_sums(w->gpu, &part, &groups, 1, pending->promoted);
+            complete_sums(w->gpu, &part, &groups, pending->promoted);
         else
             pending->sums = part.sums, pending->lanes = part.lanes, pending->count = 1;
     }
@@ -289,12 +289,9 @@ void gpu_lower_dot_wait(Gpu *gpu, TileOp *op) {
     }
     const TileType *type = op->results[0].type;
     uint32_t count = tile_layout_registers(type->layout);
-    TileAttribute groups[] = {
-        {.key = TILE_ATTRIBUTE_PENDING, .integer = tile_op_integer(op, TILE_ATTRIBUTE_PENDING, 0)},
-        {.key = TILE_ATTRIBUTE_MOVED, .integer = tile_op_integer(op, TILE_ATTRIBUTE_MOVED, 0)}};
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
     for (uint32_t r = 0; pending->promoted && r < count; r++) registers[r] = pending->promoted[r];
-    complete_sums(gpu, pending, groups, groups[1].integer ? 2 : 1, registers);
+    complete_sums(gpu, pending, tile_op_get(op, TILE_ATTRIBUTE_PENDING), registers);
     tile_map_set(&gpu->values, &op->results[0], gpu_join(gpu, registers, count));
     if (find_carried(sum)) gpu_release_pending(gpu, sum->op);
 }

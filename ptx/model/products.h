@@ -13,9 +13,5 @@ double gpu_product_shared_cycles(const TileOp *dot);
 double gpu_product_instructions(double sums);
 /* The time of those of a warp that has its scheduler for itself, over that of issuing them. */
 double gpu_product_wait(bool large, double sums);
-/* Are both products of the loop under way while what one gave is computed with, as gpu-dot-stages decides? */
-bool gpu_products_are_ahead(const TilePtxTarget *target, const TileFunc *phase, const TileOp *loop);
-/* Registers of a thread for the sums of products by wgmma, and for those that are computed with meanwhile. */
-int64_t gpu_product_registers(const TilePtxTarget *target, TileFunc *phase);
 
 #endif

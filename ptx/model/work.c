@@ -52,7 +52,6 @@ typedef struct Walk {
     unsigned loops; /* around the current block, beside that of the programs */
     double sums;    /* of a thread, of the products so far */
     bool turns;     /* programs of a block multiply in turn */
-    bool ahead;     /* the products of the current loop are under way while sums of the iteration before are computed with */
     bool tensor_cores, neighbours, fits;
 } Walk;
 
@@ -410,7 +409,6 @@ static double slower_by_spills(const Walk *walk, const TileOp *dot) {
  * of 8 bits, and with those of 4 bits. */
 static double do_wgmma(Walk *walk, const TileOp *dot, double begin, double cycles) {
     double ready = ready_operands(walk, dot, begin), product = cycles_of_groups(walk, dot, cycles);
-    if (walk->ahead) return ready + OF_CHANNEL;
     if (!gpu_operand_is_computed(dot, 1)) return ready + product;
     return begin + (put_operand(walk, dot, ready) + product - begin) * slower_by_spills(walk, dot);
 }
@@ -504,7 +502,7 @@ static double do_iterations(Walk *walk, const TileOp *loop, double begin, Trips 
 /* Iterations of a loop follow one another at least so far apart that what they copy ahead arrives. A loop waits for its
  * first tiles, unless warps of their own have them copied, which go from one loop to the next. */
 static double do_for(Walk *walk, const TileOp *loop, double begin) {
-    bool flows = walk->flows, ahead = walk->ahead;
+    bool flows = walk->flows;
     double carried = walk->carried, copied = walk->copied, slots = walk->slots;
     begin = ready_operands(walk, loop, begin);
     /* Products that take what an earlier loop gave wait for it once, not in each iteration. */
@@ -515,7 +513,6 @@ static double do_for(Walk *walk, const TileOp *loop, double begin) {
     walk->copied = walk->slots = 0;
     walk->flows = false;
     walk->loops += !tile_loop_is_of_programs(loop);
-    walk->ahead = gpu_products_are_ahead(walk->target, walk->numbers.func, loop);
     double body = do_iterations(walk, loop, begin, runs);
     double fill = walk->slots > 0 ? OF_MEMORY + walk->copied / GPU_PORT_BYTES_CYCLE : 0;
     if (walk->flows) walk->fill = most(walk->fill, fill);
@@ -529,7 +526,6 @@ static double do_for(Walk *walk, const TileOp *loop, double begin) {
     walk->copied = copied;
     walk->slots = slots;
     walk->flows = flows;
-    walk->ahead = ahead;
     walk->looped = tile_loop_is_of_programs(loop) ? 0 : end;
     for (unsigned i = 0; i < loop->result_count; i++) walk->ready[loop->results[i].number] = end;
     return end;

@@ -69,10 +69,6 @@
 /* In an iteration of the staged loop, from the first to the last. */
 enum { CLUSTER_FIRST_DOT, CLUSTER_SECOND_DOT, CLUSTER_FIRST_WAIT, CLUSTER_SECOND_WAIT, CLUSTER_OPERAND };
 enum { FIRST_STAGE, SECOND_STAGE };
-/* Of three stages: what is computed of the first product's sums stands between the products and their waits. The first one's sums are moved
- * when what was computed of those before has become an operand, which takes half of the registers or less. */
-enum { AHEAD_FIRST_DOT, AHEAD_SECOND_DOT, AHEAD_BETWEEN, AHEAD_SECOND_WAIT, AHEAD_OPERAND, AHEAD_FIRST_WAIT };
-enum { STAGE_OF_FIRST, STAGE_BETWEEN, STAGE_OF_SECOND };
 
 typedef struct Stages {
     TilePassContext *context;
@@ -81,7 +77,6 @@ typedef struct Stages {
     TileOp *first, *second; /* products */
     TileOp *first_wait, *second_wait;
     TileMap dependent; /* TileOp of the body to itself: it depends on the second product */
-    TileMap needed;    /* likewise: the first product, its wait or the release of its slot need it */
 } Stages;
 
 /* ---- dependence ---- */
@@ -214,103 +209,6 @@ static void set_stage(const Stages *s, TileOp *op) {
     tile_op_set_integer(s->context->module, op, TILE_ATTRIBUTE_CLUSTER, cluster);
 }
 
-/* ---- three stages ---- */
-
-/* The op and all that it needs, in this iteration or in the one before; false: that is computed of the first product's sums, or belongs
- * to the second one. */
-static bool need(Stages *s, TileOp *op);
-
-static bool need_value(Stages *s, TileValue *value) {
-    if (value == &s->first_wait->results[0]) return false;
-    if (value->op) {
-        TileOp *op = op_of_body(s, value->op);
-        return !op || need(s, op);
-    }
-    bool carried = value->block == s->body && value->index;
-    if (!carried || tile_map_get(&s->needed, value)) return true;
-    tile_map_set(&s->needed, value, value);
-    return need_value(s, tile_op_operand(s->body->last, value->index - 1));
-}
-
-typedef struct Needs {
-    Stages *stages;
-    bool met;
-} Needs;
-
-static void need_operands(TileOp *op, void *state) {
-    Needs *needs = state;
-    for (unsigned i = 0; i < op->operand_count && needs->met; i++)
-        needs->met = need_value(needs->stages, tile_op_operand(op, i));
-    for (unsigned i = 0; i < op->region_count && needs->met; i++) tile_block_walk(&op->regions[i], need_operands, state);
-}
-
-static bool need(Stages *s, TileOp *op) {
-    Needs needs = {s, true};
-    if (is_dependent(s, op)) return false;
-    if (tile_map_get(&s->needed, op)) return true;
-    tile_map_set(&s->needed, op, op);
-    need_operands(op, &needs);
-    return needs.met;
-}
-
-/* Do all readers of each slot belong to the product that is waited for before the slot is released, and are there two slots at least where
- * one is read while the next one is waited for? */
-static bool have_slots(Stages *s) {
-    enum { LEAST_SLOTS = 2 };
-    for (TileOp *op = s->body->first; op != s->body->last; op = op->next) {
-        if (op->id != TILE_OP_CHANNEL_WAIT) continue;
-        if (tile_op_integer(tile_op_operand(op, 0)->op, TILE_ATTRIBUTE_SLOTS, 1) < LEAST_SLOTS) return false;
-        bool second = is_dependent(s, op), first = tile_map_get(&s->needed, op) != NULL;
-        for (const TileUse *use = op->results[0].first_use; use; use = use->next) {
-            TileOp *user = op_of_body(s, use->user);
-            if (!user || second != is_dependent(s, user)) return false;
-            bool with = user->id == TILE_OP_CHANNEL_RELEASE || user->id == TILE_OP_CLEAR_TILE;
-            if (first && with && !need(s, user)) return false;
-            if (first != (tile_map_get(&s->needed, user) != NULL)) return false;
-        }
-    }
-    return true;
-}
-
-typedef struct Beside {
-    int64_t copies, loaded;
-} Beside;
-
-static void count_copy(TileOp *op, void *state) { ((Beside *)state)->copies += op->id == TILE_OP_COPY_TILE; }
-
-static void count_loaded(TileOp *op, void *state) {
-    bool tile = op->id == TILE_OP_LOAD_TILE && op->results[0].type->rank == 2;
-    if (tile) ((Beside *)state)->loaded += tile_type_lanes(op->results[0].type);
-}
-
-static bool have_registers(const Stages *s) {
-    const TileOp *partitions = s->loop->block->op;
-    while (partitions && partitions->id != TILE_OP_PARTITIONS) partitions = partitions->block->op;
-    if (!partitions || tile_op_integer(partitions, TILE_ATTRIBUTE_TURNS, 1) > 1) return false;
-    Beside beside = {0};
-    tile_block_walk((TileBlock *)&partitions->regions[1], count_copy, &beside);
-    tile_block_walk(s->body, count_loaded, &beside);
-    return gpu_dots_can_be_ahead(tile_ptx_target_of(s->context->target), s->first, s->second,
-                                 tile_op_get(partitions, TILE_ATTRIBUTE_WARPS)->integers[0], beside.copies, beside.loaded);
-}
-
-/* Can the first product be an iteration ahead of what is computed of its sums, and the second one behind that? */
-static bool find_three(Stages *s) {
-    if (!have_registers(s)) return false;
-    tile_map_init(&s->needed, s->context->scratch);
-    return need(s, s->first) && need(s, s->first_wait) && have_slots(s);
-}
-
-static void set_one_of_three(const Stages *s, TileOp *op) {
-    bool first = tile_map_get(&s->needed, op) != NULL, second = is_dependent(s, op);
-    int64_t stage = first ? STAGE_OF_FIRST : second ? STAGE_OF_SECOND : STAGE_BETWEEN;
-    int64_t cluster = first    ? (comes_before(op, s->first) ? AHEAD_FIRST_DOT : AHEAD_FIRST_WAIT)
-                      : second ? (comes_before(op, s->second) ? AHEAD_SECOND_DOT : AHEAD_SECOND_WAIT)
-                               : (gives_operand(s, op) ? AHEAD_OPERAND : AHEAD_BETWEEN);
-    tile_op_set_integer(s->context->module, op, TILE_ATTRIBUTE_STAGE, stage);
-    tile_op_set_integer(s->context->module, op, TILE_ATTRIBUTE_CLUSTER, cluster);
-}
-
 static bool try_loop(TilePassContext *context, TileOp *loop, const char **error) {
     (void)error;
     Stages s = {.context = context, .loop = loop, .body = &loop->regions[0]};
@@ -322,10 +220,8 @@ static bool try_loop(TilePassContext *context, TileOp *loop, const char **error)
         tile_pass_remark(context, loop, TILE_DECISION_PRODUCTS_IN_TURN, "the loop", "%s", why);
         return false;
     }
-    bool three = find_three(&s);
-    for (TileOp *op = s.body->first; op != s.body->last; op = op->next) (three ? set_one_of_three : set_stage)(&s, op);
-    tile_pass_remark(context, loop, TILE_DECISION_PRODUCTS_OVERLAP, "the loop", "%s",
-                     three ? "both are under way while what one gave is computed with" : "two products are under way at a time");
+    for (TileOp *op = s.body->first; op != s.body->last; op = op->next) set_stage(&s, op);
+    tile_pass_remark(context, loop, TILE_DECISION_PRODUCTS_OVERLAP, "the loop", "two products are under way at a time");
     return true;
 }
 

@@ -349,14 +349,3 @@ int64_t gpu_multiplying_registers(const TilePtxTarget *target, int64_t multiplyi
     int64_t each = (first + released / multiplying) & ~INT64_C(7);
     return each < MOST_REGISTERS ? each : MOST_REGISTERS;
 }
-
-bool gpu_dots_can_be_ahead(const TilePtxTarget *target, const TileOp *first, const TileOp *second, int64_t warps, int64_t copies,
-                           int64_t loaded) {
-    enum { OTHERS = 40, FIRST_SUMS = 2, COPYING = 4 * TILE_WARP_THREADS };
-    const TileType *taken = tile_op_operand(second, 0)->type;
-    int64_t threads = warps * TILE_WARP_THREADS,
-            each = gpu_multiplying_registers(target, threads, COPYING, gpu_copying_registers(copies)),
-            words = tile_type_lanes(taken) * tile_scalar_bytes(taken->scalar) / (int64_t)sizeof(uint32_t);
-    if (gpu_dot_promotes(first) || gpu_dot_promotes(second)) return false;
-    return FIRST_SUMS * gpu_dot_sums(first) + gpu_dot_sums(second) + words + loaded <= threads * (each - OTHERS);
-}

@@ -41,11 +41,6 @@ const TileType *gpu_rows_type(TileContext *context, const TileType *tile);
 /* Elements of sums that the product keeps live, besides those that another product counts. */
 int64_t gpu_dot_sums(const TileOp *dot);
 enum { GPU_BESIDE_SUMS = 72 }; /* registers of a thread that multiplies, beside sums, where several blocks share a multiprocessor */
-/* Have the threads of so many warps, beside one warpgroup that has `copies` tiles copied, registers for two tiles of the first
- * product's sums, those of the second one, what that takes in registers, and `loaded` elements beside? Then the first product of the
- * next iteration and the second one of the last can be under way while this iteration's sums are computed with. */
-bool gpu_dots_can_be_ahead(const TilePtxTarget *target, const TileOp *first, const TileOp *second, int64_t warps, int64_t copies,
-                           int64_t loaded);
 /* Registers of a thread for sums that are promoted: those of one instruction, of which there is one at a time. */
 int64_t gpu_dot_promoted(const TileOp *dot);
 /* Registers of a thread of the warps that have tiles copied for others' products, a multiple of 8: addresses and bounds of

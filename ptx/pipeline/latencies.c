@@ -1,7 +1,8 @@
 /* Purpose: decide which loads of a loop are copied to shared memory some iterations before products take them from
  * there, and how many iterations: their latency. Vectors that tensor maps copy, for what is computed beside products, are such
  * loads, too. It is as great as the slots allow that the copies of so many iterations
- * and of the one that is read take in shared memory.
+ * and of the one that is read take in shared memory; by maps in a loop that computes with the sums of products no greater than a copy takes
+ * in iterations.
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %b: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out>

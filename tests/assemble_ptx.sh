@@ -1,6 +1,7 @@
 #!/bin/sh
 # Compiles every kernel of the standard library, tests/programs and examples, with floats of each size, to PTX for every GPU
-# target, and assembles it with ptxas: there must be no errors, and no register spills but of one value of 64 bits, which
+# target, and assembles it with ptxas: there must be no errors, no products of warpgroups that it makes wait for one another (its
+# messages C7508 to C7519 and C7602), and no register spills but of one value of 64 bits, which
 # ptxas by its own limit on registers keeps in memory across a loop that does not use it, and those of tests/spills.tsv. ptxas is searched as by
 # tools/ptxas.c; exit status 77, skipped, if it is not installed.
 #
@@ -57,6 +58,11 @@ assemble() {
         return
     fi
     assembled=$((assembled + 1))
+    if grep -qE '\(C7(50[89]|51[0-9]|602)\)' "$work/said"; then
+        echo "FAIL $1 $name $4 $variant: ptxas lets products wait for one another"
+        grep -E '\(C7' "$work/said" | sed 's/^/     /' | head -n 2
+        failed=$((failed + 1))
+    fi
     spilled=$(sed -n 's/.* \([0-9]*\) bytes spill stores.*/\1/p' "$work/said" | sort -n | tail -n 1)
     known=$(awk -F '\t' -v row="$1 $name $4" '$1 " " $2 " " $3 == row { print $4 }' "$root/tests/spills.tsv")
     if [ "${spilled:-0}" -le 8 ] && [ -n "$known" ]; then

@@ -1,8 +1,8 @@
 /* Partitions of the block's warps: those that multiply and those that copy, each with registers of its own number. */
 #include "ptx/lowering/machine.h"
 
-/* Beside sums. PLENTY: for each copy, where so many are left. */
-enum { OTHER_REGISTERS = 72, FEW_OTHERS = 48, PLENTY = 12 };
+/* Beside sums. PLENTY, MORE: for each copy, where so many are left. */
+enum { OTHER_REGISTERS = GPU_BESIDE_SUMS, FEW_OTHERS = 48, MORE = 12, PLENTY = 24 };
 
 /* Of a thread of the block: when it begins, then of those that multiply, and of those that copy. 0: as it comes. */
 typedef struct Registers {
@@ -26,6 +26,33 @@ static void add_read(TileOp *op, void *bytes) {
     bool read = op->id == TILE_OP_SHARED_TILE && !gpu_stays_shared(op) &&
                 tile_op_operand(op, 0)->type->swizzle == TILE_SWIZZLE_PANELS;
     if (read) *(int64_t *)bytes += tile_type_lanes(op->results[0].type) * tile_scalar_bytes(op->results[0].type->scalar);
+}
+
+static bool is_used_inside(const TileValue *value, const TileBlock *block) {
+    for (const TileUse *use = value->first_use; use; use = use->next)
+        if (use->user->block != block || (use->user->id == TILE_OP_DOT_WAIT && is_used_inside(&use->user->results[0], block))) return true;
+    return false;
+}
+
+/* Registers that a product holds: its sums, and what it takes in registers. */
+static int64_t held_by(const TileOp *dot) {
+    bool transposed;
+    const TileType *taken = tile_op_operand(dot, 0)->type;
+    int64_t words = tile_type_lanes(taken) * tile_scalar_bytes(taken->scalar) / (int64_t)sizeof(uint32_t);
+    return gpu_dot_sums(dot) + (gpu_find_shared(tile_op_operand(dot, 0), &transposed) ? 0 : words);
+}
+
+/* Sums that are live together: those of a block's own products, or those of what its ops contain, and what they compute with of the
+ * block's own. Products that stand in a loop, in front of it and behind it (gpu-peel) have the same registers. */
+static int64_t live_sums(const TileBlock *block) {
+    int64_t own = 0, used = 0, inside = 0;
+    for (const TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; i < op->region_count; i++) inside += live_sums(&op->regions[i]);
+        if (op->id != TILE_OP_DOT || !gpu_dot_is_wgmma(op)) continue;
+        own += held_by(op);
+        if (is_used_inside(&op->results[0], block)) used += gpu_dot_sums(op);
+    }
+    return own > used + inside ? own : used + inside;
 }
 
 static bool have_enough(const Gpu *gpu, int64_t multiplying, int64_t each, int64_t others) {
@@ -56,11 +83,15 @@ static Registers share_registers(const Gpu *gpu, const TileOp *partitions) {
     if (blocks > 1) return (Registers){.entry = (uint32_t)each};
     if (have_enough(gpu, multiplying, each, OTHER_REGISTERS)) return (Registers){0};
     tile_block_walk((TileBlock *)&partitions->regions[1], count_copy, &copies);
-    int64_t least = gpu_copying_registers(copies.tiles), kept = (PLENTY * (copies.tiles + copies.vectors) + 7) & ~INT64_C(7),
-            most = gpu_multiplying_registers(target, multiplying, copying, kept);
-    if (kept < least || kept >= each || !have_enough(gpu, multiplying, most, FEW_OTHERS)) kept = least;
-    most = gpu_multiplying_registers(target, multiplying, copying, kept);
-    return (Registers){(uint32_t)each, (uint32_t)most, (uint32_t)kept};
+    static const int64_t WANTED[][2] = {{PLENTY, OTHER_REGISTERS}, {MORE, FEW_OTHERS}};
+    int64_t least = gpu_copying_registers(copies.tiles), kept = 0;
+    for (unsigned i = 0; i < 2 && !kept; i++) {
+        kept = (WANTED[i][0] * (copies.tiles + copies.vectors) + 7) & ~INT64_C(7);
+        int64_t most = gpu_multiplying_registers(target, multiplying, copying, kept);
+        if (kept < least || kept >= each || !have_enough(gpu, multiplying, most, WANTED[i][1])) kept = 0;
+    }
+    if (!kept) kept = least;
+    return (Registers){(uint32_t)each, (uint32_t)gpu_multiplying_registers(target, multiplying, copying, kept), (uint32_t)kept};
 }
 
 static void set_registers(Gpu *gpu, uint32_t registers, bool release) {
@@ -80,6 +111,7 @@ void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
     TileValue *thread = gpu->thread;
     gpu->turns = tile_op_integer(op, TILE_ATTRIBUTE_TURNS, 1);
     tile_block_walk((TileBlock *)&op->regions[0], add_read, &gpu->read_bytes);
+    gpu->sums = live_sums(&op->regions[0]);
     Registers registers = share_registers(gpu, op);
     gpu_open_turns(gpu);
     gpu_build_mbarriers(gpu, warps->integers[0] / gpu->turns);

@@ -89,10 +89,11 @@ static bool has_wgmma(TileFunc *phase) {
 }
 
 /* Several blocks share a multiprocessor where all threads have registers enough; one has them moved among its warps. */
-static double blocks_of_partitions(const TilePtxTarget *target, const TileFunc *phase, const GpuWork *work) {
+static double blocks_of_partitions(const TilePtxTarget *target, TileFunc *phase, const GpuWork *work) {
     int64_t threads = (int64_t)phase->threads * (phase->turns > 1 ? phase->turns : 1) + TILE_WARPGROUP_THREADS, blocks = target->threads_core / threads;
-    while (blocks > 1 && work->registers + GPU_OTHER_REGISTERS > (double)gpu_first_registers(target, blocks * threads))
-        blocks--;
+    GpuDots dots = gpu_find_dots(phase, &phase->body);
+    double sums = (double)(dots.sums / phase->threads + dots.promoted), registers = most(work->registers + GPU_OTHER_REGISTERS, sums + GPU_BESIDE_SUMS);
+    while (blocks > 1 && registers > (double)gpu_first_registers(target, blocks * threads)) blocks--;
     return (double)blocks;
 }
 

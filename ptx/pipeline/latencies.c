@@ -1,7 +1,8 @@
 /* Purpose: decide which loads of a loop are copied to shared memory some iterations before products take them from
  * there, and how many iterations: their latency. Vectors that tensor maps copy, for what is computed beside products, are such
  * loads, too. It is as great as the slots allow that the copies of so many iterations
- * and of the one that is read take in shared memory.
+ * and of the one that is read take in shared memory; by maps in a loop that computes with the sums of products no greater than a copy takes
+ * in iterations.
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %b: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out>
@@ -118,6 +119,20 @@ static int64_t taken_bytes(const TileFunc *func, TileContext *context, const Til
     return bytes;
 }
 
+/* Slots by maps of a loop that computes with the sums of its products: as many as let a copy come while the products of the iterations
+ * ahead of it run. What is left of the shared memory is the L1 cache's, through which what threads load themselves comes, and
+ * registers that do not suffice. */
+static int64_t slots_of_iterations(const Candidate *candidate) {
+    enum { OF_COPY = 1500, LOG_BYTES_16 = 1 }; /* cycles, from the room for a tile to the tile */
+    int64_t cycles = 0, rate = tile_ptx_target_of(candidate->context->target)->wgmma_rate;
+    for (const TileOp *op = candidate->loop->regions[0].first; op; op = op->next) {
+        if (op->id != TILE_OP_DOT || !gpu_dot_is_wgmma(op)) continue;
+        const TileType *a = tile_op_operand(op, 0)->type;
+        cycles += tile_type_lanes(op->results[0].type) * a->extent[1] * tile_scalar_bytes(a->scalar) / (rate << LOG_BYTES_16);
+    }
+    return cycles ? 1 + (OF_COPY + cycles - 1) / cycles : MOST_MAP_SLOTS;
+}
+
 /* As many slots as leave room for a second small block on the same multiprocessor; 0: not even two fit. */
 static int64_t choose_slots(const Candidate *candidate) {
     const TilePtxTarget *target = tile_ptx_target_of(candidate->context->target);
@@ -128,7 +143,12 @@ static int64_t choose_slots(const Candidate *candidate) {
     if (limit < other + LEAST_SLOTS * each || func->stages == 1) return 0;
     int64_t most = (limit - other) / each, wanted = func->stages;
     if (wanted) return wanted < most ? wanted : most;
-    if (maps) return most < MOST_MAP_SLOTS ? most : MOST_MAP_SLOTS;
+    if (maps) {
+        bool uses = gpu_loops_use_sums(&candidate->loop->regions[0]);
+        wanted = uses ? slots_of_iterations(candidate) : MOST_MAP_SLOTS;
+        if (wanted > MOST_MAP_SLOTS) wanted = MOST_MAP_SLOTS;
+        return wanted < most ? wanted : most;
+    }
     int64_t blocks = gpu_blocks_of_sums(target, func, &func->body);
     if (!blocks) blocks = func->threads <= SMALL_BLOCK ? 2 : 1;
     int64_t share = blocks > 1 ? target->shared_core_bytes / blocks - target->shared_reserved_bytes : limit;

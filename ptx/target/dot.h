@@ -40,6 +40,7 @@ bool gpu_has_rows(const TileType *tile);
 const TileType *gpu_rows_type(TileContext *context, const TileType *tile);
 /* Elements of sums that the product keeps live, besides those that another product counts. */
 int64_t gpu_dot_sums(const TileOp *dot);
+enum { GPU_BESIDE_SUMS = 72 }; /* registers of a thread that multiplies, beside sums, where several blocks share a multiprocessor */
 /* Registers of a thread for sums that are promoted: those of one instruction, of which there is one at a time. */
 int64_t gpu_dot_promoted(const TileOp *dot);
 /* Registers of a thread of the warps that have tiles copied for others' products, a multiple of 8: addresses and bounds of

@@ -24,7 +24,7 @@ struct Again {
 static inline uint64_t differ(const TorchLayout *layout, const char *implementation, const uint64_t **words) {
     const uint64_t *word = *words;
     uint64_t rank = word[KIND_WORDS];
-    uint64_t found = (torch_word(implementation, 0) ^ word[0]) | (torch_word(implementation, layout->kind) ^ word[1]) |
+    uint64_t found = (torch_word(implementation, 0) ^ word[0]) | (torch_kind_word(layout, implementation) ^ word[1]) |
                      (torch_word(implementation, layout->kind + sizeof(uint64_t)) ^ word[2]) |
                      (torch_word(implementation, layout->rank) ^ rank);
     word += KIND_WORDS + 1;
@@ -130,7 +130,7 @@ static Again *create(const Kernel *kernel, const Known *known, PyObject *const *
         const char *implementation = torch_implementation(&known->torch, objects[i]);
         const DLTensor *tensor = &call->tensors[i];
         *word++ = torch_word(implementation, 0);
-        *word++ = torch_word(implementation, layout->kind);
+        *word++ = torch_kind_word(layout, implementation);
         *word++ = torch_word(implementation, layout->kind + sizeof(uint64_t));
         *word++ = (uint64_t)tensor->ndim;
         for (int d = 0; d < tensor->ndim; d++) *word++ = (uint64_t)tensor->shape[d];

@@ -71,6 +71,7 @@ typedef struct TorchLayout {
     uint16_t kind;                            /* two words; type, device and whether it negates follow from them */
     uint16_t device;                          /* in these */
     uint16_t grad;                            /* a pointer; NULL: it needs no gradient */
+    uint64_t kind_mask;                       /* of the first of these words: bits that PyTorch sets */
     TorchKind kinds[TORCH_KINDS];
 } TorchLayout;
 
@@ -274,6 +275,10 @@ static inline uint64_t torch_word(const char *implementation, size_t at) {
     uint64_t word;
     memcpy(&word, implementation + at, sizeof word);
     return word;
+}
+/* The first word of its kind; the second one stands behind it. */
+static inline uint64_t torch_kind_word(const TorchLayout *layout, const char *implementation) {
+    return torch_word(implementation, layout->kind) & layout->kind_mask;
 }
 static inline unsigned torch_kind_slot(const uint64_t *words) {
     return (unsigned)((words[1] ^ words[2] * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0x9e3779b97f4a7c15) >> 58);

@@ -215,12 +215,12 @@ static bool read_by_functions(const TorchCalls *calls, void *handle, TorchRefusa
 
 static inline bool is_of_kind(const TorchLayout *layout, const char *implementation, const TorchKind *kind) {
     return torch_word(implementation, 0) == kind->words[0] &&
-           torch_word(implementation, layout->kind) == kind->words[1] &&
+           torch_kind_word(layout, implementation) == kind->words[1] &&
            torch_word(implementation, layout->kind + sizeof(uint64_t)) == kind->words[2];
 }
 
 static const TorchKind *find_kind(const TorchLayout *layout, const char *implementation) {
-    uint64_t words[3] = {0, torch_word(implementation, layout->kind),
+    uint64_t words[3] = {0, torch_kind_word(layout, implementation),
                          torch_word(implementation, layout->kind + sizeof(uint64_t))};
     for (unsigned way = 0; way < TORCH_KIND_WAYS; way++) {
         const TorchKind *kind = &layout->kinds[torch_kind_slot(words) ^ way];

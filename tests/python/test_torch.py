@@ -102,6 +102,11 @@ class Again(unittest.TestCase):
             for _ in range(3):
                 self.check(x, torch.empty_like(x, memory_format=torch.contiguous_format))
             self.check(x, torch.zeros(x.shape[::-1], dtype=x.dtype).t())
+        out = torch.zeros(64, 64)
+        self.noted(self.m.cube, base[:8, :8], out[:8, :8])
+        self.check(base[:8, :7], out[:8, :7])
+        self.assertTrue(torch.equal(out[:8, 7], base[:8, 7] ** 3))  # as it was
+        self.refused("y", "EXTENT", base[:8, :8], out[:8, :7])
         self.refused("y", "EXTENT", base[:8, :8].clone(), torch.zeros(8, 9))
         self.refused("x", "RANK", torch.zeros(8), torch.zeros(8, 8))
         self.refused("x", "TYPE", torch.zeros(8, 8, dtype=torch.int32), torch.zeros(8, 8))
@@ -109,13 +114,13 @@ class Again(unittest.TestCase):
     def test_gradients_and_views_that_negate(self):
         x, y = torch.randn(3, 4), torch.zeros(3, 4)
         self.assertEqual(self.noted(self.m.cube, x, y), 1)
-        self.refused("x", "OTHER", x.clone().requires_grad_(), y)
+        self.refused("x", "OTHER", x.detach().requires_grad_(), y)
         self.refused("x", "OTHER", torch.nn.Parameter(x), y)
         z = torch.randn(3, 4, dtype=torch.complex64)
         self.noted(self.m.cube, z.imag, y)
         self.refused("x", "OTHER", z.conj().imag, y)
         with torch.no_grad():
-            self.check(x.clone().requires_grad_(), y)
+            self.check(x.detach().requires_grad_(), y)
 
     def test_memory_that_is_copied_when_it_is_written(self):
         if not hasattr(torch, "_lazy_clone"):

@@ -144,7 +144,7 @@ Test(bound, only_for_addresses_of_which_a_launch_takes_the_same_code) {
     b.compiler.relies = false;
     b.compiler.aligned = true;
     TileBound *bound = bind(&b);
-    void *other[] = {memory[2], memory[3]}, *shared[] = {memory[2], memory[2] + 4}, *none[] = {NULL, memory[3]};
+    void *other[] = {memory[2], memory[3]}, *shared[] = {memory[2], memory[2]}, *none[] = {NULL, memory[3]};
     void *odd[] = {memory[2] + 1, memory[3]}, *far[] = {(void *)(UINTPTR_MAX - 127), memory[3]};
     b.options.flags = TILE_LAUNCH_REMEMBERED;
     cr_assert_eq(tile_launch_bound(bound, other, &b.options), TILE_OK);
@@ -154,7 +154,7 @@ Test(bound, only_for_addresses_of_which_a_launch_takes_the_same_code) {
     cr_assert_eq(tile_launch_bound(bound, none, &b.options), TILE_NOT_FOUND);
     cr_assert_eq(tile_launch_bound(bound, far, &b.options), TILE_NOT_FOUND);
     cr_assert_eq(tile_launch_bound(bound, NULL, &b.options), TILE_NOT_FOUND);
-    cr_assert_eq(memory[2][4], 204);
+    cr_assert_eq(memory[2][16], 216);
     TileLaunchStep steps[] = {{bound, NULL}, {bound, other}}; /* all of a plan runs */
     cr_assert_eq(tile_launch_steps(steps, 2, &b.options), TILE_OK);
     cr_assert_eq(memory[1][15], 15);

@@ -171,7 +171,7 @@ def launch_in_c(folder, kernel, tensors):
 
 
 def repeat(statement, names):
-    """The statement stands in the loop itself: a function around it, whose code is not in the caches behind a launch, takes 50 to
+    """The statement stands in the loop itself: a function around it, whose code is not in the caches behind a launch, takes 30 to
     100 ns of its own there (ADR 106)."""
     timer = timeit.Timer(statement, globals=names)
     return lambda count: timer.timeit(count) / count * 1e9

@@ -2,6 +2,7 @@
  * so that nothing evicts it. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,14 +14,24 @@
 #include "launch/report.h"
 #include "launch/run.h"
 
+/* Of a parameter: which addresses are like the one that it was bound with, and where they go. */
+typedef struct Place {
+    uint64_t need, missed; /* alignment that the code relies on; what it asked for and was not granted */
+    uint64_t low, high;    /* of the memory, from the address on */
+    uint32_t slot;
+    bool tensor, apart; /* no other argument may share its memory */
+} Place;
+
 struct TileBound {
     TileKernel *kernel;
     TileVariant *variant; /* taken */
     TileReplayed like;
     bool placed; /* every tensor had an address */
     bool copies; /* slots are copied for each launch: there are no temporaries, and few enough */
+    bool again;  /* a launch with addresses like these comes to the same */
     uint32_t slot_count;
     uint64_t *values, *slots;
+    Place *places;
     TileView views[];
 };
 
@@ -28,12 +39,47 @@ typedef TileLaunchRun Launch;
 
 /* ---- binding ---- */
 
+static void free_memory(TileBound *bound) {
+    free(bound->values);
+    free(bound->slots);
+    free(bound->places);
+    free(bound);
+}
+
 void tile_bound_destroy(TileBound *bound) {
     if (!bound) return;
     tile_variant_give(bound->variant, false);
-    free(bound->values);
-    free(bound->slots);
-    free(bound);
+    free_memory(bound);
+}
+
+/* An empty tensor has no address to compare; where memory is shared, a launch has other code than where it is not. */
+static bool note_place(const TileBound *bound, uint32_t i, Place *place) {
+    const TileView *view = &bound->views[i];
+    const TileImageCode *code = bound->variant->code;
+    uint64_t missed = code->asked[i] & ~bound->variant->request.facts[i], address = (uint64_t)(uintptr_t)view->data;
+    if (!view->tensor) return true;
+    place->tensor = true;
+    place->apart = bound->kernel->signature->parameters[i].access != TILE_PARAMETER_IN ||
+                   (code->need[i] & TILE_GUARD_DISJOINT);
+    place->need = (code->need[i] & TILE_GUARD_ALIGN) | tile_guard_align(tile_host_type_bytes((TileHostType)view->type));
+    place->missed = missed & TILE_GUARD_ALIGN;
+    place->low = view->low - address;
+    place->high = view->high - address;
+    return view->low != view->high && !(missed & TILE_GUARD_DISJOINT);
+}
+
+static bool note_places(TileBound *bound) {
+    const TileImageCode *code = bound->variant->code;
+    bool all = bound->copies;
+    uint32_t slot = 0;
+    for (uint32_t i = 0; i < bound->kernel->signature->parameter_count; i++)
+        all &= note_place(bound, i, &bound->places[i]);
+    for (uint32_t i = 0; i < code->order_count; i++) {
+        const TileView *view = &bound->views[code->order[i]];
+        bound->places[code->order[i]].slot = slot;
+        slot += view->tensor ? 1 + 2u * view->rank : 1;
+    }
+    return all;
 }
 
 /* Keeps what the launch has found out. Takes its variant on success. */
@@ -46,13 +92,12 @@ static tile_status keep(Launch *launch, TileBound **made) {
     bound->copies = !code->temp_count && launch->slot_count <= TILE_LOCAL_SLOTS;
     bound->slot_count = launch->slot_count;
     bound->slots = calloc(launch->slot_count + 1u, sizeof *bound->slots);
+    bound->places = calloc(count + 1u, sizeof *bound->places);
     bound->kernel = launch->kernel;
     bound->like = launch->like;
     bound->placed = true;
-    if (!bound->values || !bound->slots) {
-        free(bound->values);
-        free(bound->slots);
-        free(bound);
+    if (!bound->values || !bound->slots || !bound->places) {
+        free_memory(bound);
         return tile_run_out_of_memory(launch);
     }
     memcpy(bound->values, launch->values, code->host_count * sizeof *bound->values);
@@ -62,6 +107,7 @@ static tile_status keep(Launch *launch, TileBound **made) {
         bound->placed &= !launch->views[i].imagined;
     }
     bound->variant = launch->variant;
+    bound->again = note_places(bound);
     *made = bound;
     return TILE_OK;
 }
@@ -125,8 +171,8 @@ static tile_status place_view(const Launch *launch, const TileBound *bound, uint
     view->low = view->high = (uint64_t)(uintptr_t)address;
     view->imagined = false;
     if (before->low == before->high) return TILE_OK; /* without elements */
-    uint64_t place = (uint64_t)(uintptr_t)address, was = (uint64_t)(uintptr_t)before->data, at = place | 128;
-    uint64_t align = ((at & -at) - 1) & TILE_GUARD_ALIGN;
+    uint64_t place = (uint64_t)(uintptr_t)address, was = (uint64_t)(uintptr_t)before->data;
+    uint64_t align = tile_guard_align_of(place);
     uint64_t need = bound->variant->code->need[i] | tile_guard_align(tile_host_type_bytes((TileHostType)view->type));
     if (!address) return refuse_address(launch, i, TILE_ERROR_ADDRESS, "the address is NULL");
     if (need & TILE_GUARD_ALIGN & ~align)
@@ -175,6 +221,36 @@ static void fill_addresses(Launch *launch, const TileBound *bound) {
     launch->slots = launch->local_slots;
 }
 
+/* ---- addresses like those that it was bound with ---- */
+
+static bool share_memory(const Place *places, uint32_t count, const uint64_t *lows, const uint64_t *highs) {
+    uint64_t shared = 0;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; places[i].apart && k < count; k++)
+            shared |= (k != i) & (lows[i] < highs[k]) & (lows[k] < highs[i]);
+    return shared;
+}
+
+/* The slots and lowest addresses of a launch, without a look at views. False: such a launch goes another way. */
+static bool place_again(Launch *launch, const TileBound *bound, void *const *addresses) {
+    uint32_t count = bound->kernel->signature->parameter_count;
+    uint64_t highs[TILE_MAX_PARAMETERS], *lows = launch->like.lows, differ = 0;
+    memcpy(launch->local_slots, bound->slots, bound->slot_count * sizeof *bound->slots);
+    for (uint32_t i = 0; i < count; i++) {
+        const Place *place = &bound->places[i];
+        lows[i] = highs[i] = 0;
+        if (!place->tensor) continue;
+        uint64_t address = (uint64_t)(uintptr_t)addresses[i], align = tile_guard_align_of(address);
+        lows[i] = address + place->low;
+        highs[i] = address + place->high;
+        differ |= (place->need & ~align) | (place->missed & align) | !address;
+        differ |= (lows[i] | highs[i]) >> TILE_ADDRESS_BITS;
+        launch->local_slots[place->slot] = address;
+    }
+    launch->slots = launch->local_slots;
+    return !differ && !share_memory(bound->places, count, lows, highs);
+}
+
 /* ---- launching ---- */
 
 static tile_status run_on_gpu(Launch *launch, const TileBound *bound) {
@@ -201,15 +277,20 @@ static tile_status launch_bound(const TileBound *bound, void *const *addresses, 
     TILE_TRY(tile_run_begin(&launch, bound->kernel, options));
     launch.variant = bound->variant;
     launch.code = bound->variant->code;
-    launch.like = bound->like;
+    size_t lows = bound->kernel->signature->parameter_count * sizeof *launch.like.lows; /* of many more that there may be */
+    memcpy(&launch.like, &bound->like, offsetof(TileReplayed, lows) + lows);
     launch.values = bound->values;
     launch.slot_count = bound->slot_count;
     launch.slots = bound->slots;
     if (!addresses && !bound->placed)
         return tile_error_set(options->error, TILE_INVALID_ARGUMENT, "%s: it was bound without addresses",
                               bound->kernel->signature->name);
-    if (addresses || !bound->copies) TILE_TRY(place(&launch, bound, addresses));
-    if (addresses && bound->copies) fill_addresses(&launch, bound);
+    if (options->flags & TILE_LAUNCH_REMEMBERED) {
+        if (!addresses || !bound->again || !place_again(&launch, bound, addresses)) return TILE_NOT_FOUND;
+    } else {
+        if (addresses || !bound->copies) TILE_TRY(place(&launch, bound, addresses));
+        if (addresses && bound->copies) fill_addresses(&launch, bound);
+    }
     tile_status status = run(&launch, bound);
     if (launch.began) atomic_fetch_add_explicit(&bound->variant->uses, TILE_VARIANT_LAUNCH, memory_order_relaxed);
     return status;
@@ -224,20 +305,27 @@ static tile_status launch_seen(const TileBound *bound, void *const *addresses, c
     return event.status;
 }
 
-tile_status tile_launch_bound(const TileBound *bound, void *const *addresses, const TileLaunchOptions *given) {
-    TileLaunchStep step = {bound, addresses};
-    return tile_launch_steps(&step, 1, given);
-}
-
-tile_status tile_launch_steps(const TileLaunchStep *steps, size_t count, const TileLaunchOptions *given) {
-    TileCall call;
+static tile_status launch_steps(TileCall *call, const TileLaunchStep *steps, size_t count) {
     int saved = errno;
-    if (!tile_is_list(steps, count) || !tile_call_begin(&call, given)) return TILE_INVALID_ARGUMENT;
     tile_status status = TILE_OK;
     for (size_t i = 0; i < count && status == TILE_OK; i++)
-        status = steps[i].bound ? launch_seen(steps[i].bound, steps[i].addresses, &call.options)
-                                : tile_error_set(&call.error, TILE_INVALID_ARGUMENT, "step %zu has no bound call", i);
-    status = tile_call_end(&call, status);
+        status = steps[i].bound ? launch_seen(steps[i].bound, steps[i].addresses, &call->options)
+                                : tile_error_set(&call->error, TILE_INVALID_ARGUMENT, "step %zu has no bound call", i);
+    status = tile_call_end(call, status);
     errno = saved;
     return status;
+}
+
+tile_status tile_launch_bound(const TileBound *bound, void *const *addresses, const TileLaunchOptions *given) {
+    TileCall call;
+    TileLaunchStep step = {bound, addresses};
+    return tile_call_begin(&call, given) ? launch_steps(&call, &step, 1) : TILE_INVALID_ARGUMENT;
+}
+
+/* All of a plan runs, so none of it depends on what is remembered. */
+tile_status tile_launch_steps(const TileLaunchStep *steps, size_t count, const TileLaunchOptions *given) {
+    TileCall call;
+    if (!tile_is_list(steps, count) || !tile_call_begin(&call, given)) return TILE_INVALID_ARGUMENT;
+    call.options.flags &= ~(uint32_t)TILE_LAUNCH_REMEMBERED;
+    return launch_steps(&call, steps, count);
 }

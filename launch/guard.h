@@ -35,6 +35,10 @@ enum {
 
 /* The alignment is at least `bytes`, a power of two up to 128. */
 static inline uint64_t tile_guard_align(unsigned bytes) { return bytes > 1 ? bytes / 2 : 0; }
+/* That of an address, as these bits. */
+static inline uint64_t tile_guard_align_of(uint64_t address) {
+    return (((address | 128) & -(address | 128)) - 1) & TILE_GUARD_ALIGN;
+}
 static inline uint64_t tile_guard_dimension(unsigned axis, unsigned bits) {
     return (uint64_t)bits << (TILE_GUARD_DIMENSIONS + 4 * axis);
 }
@@ -99,8 +103,7 @@ static inline uint64_t tile_guard_dense(const int64_t *extent, const int64_t *st
  * extents, and of each stride that matters whether it is zero or one element. The last dimension counts as contiguous
  * where it does not matter. */
 static inline void tile_guard_finish(TileView *view, unsigned rank, uint64_t bytes, uint64_t word, uint64_t offer) {
-    uint64_t first = (uint64_t)(uintptr_t)view->data, address = first | 128;
-    uint64_t align = ((address & -address) - 1) & TILE_GUARD_ALIGN;
+    uint64_t first = (uint64_t)(uintptr_t)view->data, align = tile_guard_align_of(first);
     uint64_t narrow = (uint64_t)((view->low == first) & (view->high - view->low <= UINT64_C(1) << 31)) << 7;
     unsigned last = rank - 1;
     if (rank && view->extent[last] < 2) offer |= tile_guard_dimension(last, TILE_GUARD_STRIDE_UNIT);

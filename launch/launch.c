@@ -163,8 +163,7 @@ static tile_status launch_kernel(TileKernel *kernel, const TileArg *arguments, s
     if (!kernel || !tile_call_begin(&call, given)) return TILE_INVALID_ARGUMENT;
     tile_status status = run && call.options.observer ? launch_seen(kernel, arguments, count, &call.options)
                                                       : launch_with(kernel, arguments, count, &call.options, run);
-    bool expected = status == TILE_NOT_FOUND && (call.options.flags & TILE_LAUNCH_REMEMBERED);
-    if (!expected) status = tile_call_end(&call, status);
+    status = tile_call_end(&call, status);
     errno = saved;
     return status;
 }

@@ -88,7 +88,7 @@ static inline uint64_t differ_tensor(const TileArg *argument, unsigned rank, con
     if (tensor->strides) differ |= differ_in(tensor->strides, rank, word);
     differ |= tensor->byte_offset >> TILE_ADDRESS_BITS;
     uint64_t address = (uint64_t)(uintptr_t)tensor->data + tensor->byte_offset;
-    uint64_t align = (((address | 128) & -(address | 128)) - 1) & TILE_GUARD_ALIGN, answers = load((*word)++);
+    uint64_t align = tile_guard_align_of(address), answers = load((*word)++);
     range->address = address;
     range->low = address + load((*word)++);
     range->high = address + load((*word)++);

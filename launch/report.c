@@ -168,6 +168,7 @@ bool tile_call_begin(TileCall *call, const TileLaunchOptions *given) {
 
 tile_status tile_call_end(TileCall *call, tile_status status) {
     if (status == TILE_OK) return status;
+    if (status == TILE_NOT_FOUND && (call->options.flags & TILE_LAUNCH_REMEMBERED)) return status; /* it is no failure */
     if (!call->error.message[0]) tile_error_set(&call->error, status, "%s", tile_status_text(status));
     if (call->given) *call->given = call->error;
     TileReport **report = call->options.report;

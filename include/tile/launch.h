@@ -183,7 +183,9 @@ typedef struct TileLaunchOptions {
 
 enum {
     /* Only like one of the last launches, with the same types, shapes, strides and scalars, which the kernel remembers;
-     * else TILE_NOT_FOUND, and nothing has run. For callers that hold a lock which they would let go of for longer. */
+     * else TILE_NOT_FOUND, and nothing has run. For callers that hold a lock which they would let go of for longer.
+     * tile_launch_bound: only with addresses for which tile_launch would take the same code, and would find no error;
+     * for callers that bind what they launch often. Plans do not look at it. */
     TILE_LAUNCH_REMEMBERED = 1
 };
 

@@ -71,8 +71,13 @@ const Known *array_type(State *state, PyObject *object, Known *local) {
     return found;
 }
 
-/* DLPack's function takes five times as long as PyTorch's own. */
+/* Most often it is the default one, which its number says. DLPack's function takes five times as long as PyTorch's. */
 int current_stream(const Known *known, DLDevice device, void **stream) {
+    const TorchCalls *torch = &known->torch;
+    if (torch->stream_number && torch->stream_number((int8_t)device.device_id).number == 0) {
+        *stream = NULL;
+        return 0;
+    }
     if (known->torch.current_stream && known->torch.current_stream(device.device_id, stream) == 0) return 0;
     return known->api->current_work_stream(device.device_type, device.device_id, stream);
 }
@@ -375,11 +380,12 @@ int call_read(Call *call, PyObject *object, int parameter) {
 static int read_torch(Call *call, const Known *known, PyObject *const *objects) {
     Kernel *kernel = call->kernel;
     TorchRefusal refusal = TORCH_REFUSE_NEGATIVE | (kernel->ignores_grad ? 0 : TORCH_REFUSE_GRAD);
-    int i = torch_read_known(known, objects, kernel->leading, refusal, &kernel->kind, call->tensors);
+    int i = torch_read_known(known, objects, kernel->leading, refusal, &kernel->kind, call->tensors), known_kinds = i;
     while (i < kernel->leading && Py_TYPE(objects[i]) == known->type &&
            torch_read(&known->torch, objects[i], refusal, &call->tensors[i]))
         i++;
     for (int k = 0; k < i; k++) call->args[k] = TILE_TENSOR(&call->tensors[k]);
+    call->is_plain = known_kinds == kernel->count;
     return i;
 }
 

@@ -1,6 +1,6 @@
 /* Bound calls: the launch of a kernel on given arrays as a function without arguments, and several of them in one call.
  *
- * Letting go of the GIL takes as long as a short launch; so one of 64 launches is timed, and where that was short
+ * Letting go of the GIL takes as long as a short launch; so one of TIMED_CALLS launches is timed, and where that was short
  * (kernel.c) the GIL is kept. Nothing else needs it while they run, since lines are printed by the thread that
  * launches.
  */
@@ -9,8 +9,6 @@
 #include <stddef.h>
 #include <structmember.h>
 #include <time.h>
-
-enum { TIMED = 64 };
 
 typedef struct Bound {
     PyObject_HEAD Vectorcall call;
@@ -62,7 +60,7 @@ static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf
     uint32_t calls = atomic_load_explicit(&bound->calls, memory_order_relaxed); /* threads may count one twice */
     atomic_store_explicit(&bound->calls, calls + 1, memory_order_relaxed);
     uint32_t is_short = bound->kernel->is_gpu ? SHORT_ON_GPU_NS : SHORT_NS;
-    bool keeps = calls % TIMED && atomic_load_explicit(&bound->ns, memory_order_relaxed) < is_short;
+    bool keeps = calls % TIMED_CALLS && atomic_load_explicit(&bound->ns, memory_order_relaxed) < is_short;
     tile_status status = keeps ? launch(bound, &options) : launch_without_gil(bound, &options);
     if (status != TILE_OK) {
         raise_status(bound->kernel, status, &error, report);

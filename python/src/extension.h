@@ -26,6 +26,7 @@ typedef PyObject *(*Vectorcall)(PyObject *callable, PyObject *const *args, size_
 #define ARGUMENT_COUNT(nargsf) ((Py_ssize_t)((nargsf) & ~((size_t)1 << (8 * sizeof(size_t) - 1))))
 
 enum { MOST_PARAMETERS = 64, KNOWN_TYPES = 8, KNOWN_MAKERS = 16, SHORT_NS = 5000, SHORT_ON_GPU_NS = 20000 };
+enum { TIMED_CALLS = 64 }; /* one of so many launches is timed, without the GIL (kernel.c) */
 
 /* X(NAME): functions and classes of python/tile/_hooks.py. */
 #define HOOK_LIST(X)                                                                                                   \
@@ -70,8 +71,15 @@ typedef struct TorchLayout {
     uint16_t kind;                            /* two words; type, device and whether it negates follow from them */
     uint16_t device;                          /* in these */
     uint16_t grad;                            /* a pointer; NULL: it needs no gradient */
+    uint64_t kind_mask;                       /* of the first of these words: bits that PyTorch sets */
     TorchKind kinds[TORCH_KINDS];
 } TorchLayout;
+
+/* c10::cuda::CUDAStream: a device, and the stream's number; 0 is the default stream, whose handle is NULL. */
+typedef struct TorchStream {
+    int8_t device, device_type;
+    int64_t number;
+} TorchStream;
 
 /* What PyTorch is asked in C (torch.c). */
 typedef struct TorchCalls {
@@ -82,6 +90,7 @@ typedef struct TorchCalls {
     int32_t (*data)(void *tensor, void **data);
     bool (*requires_grad)(const void *implementation);
     int32_t (*current_stream)(int32_t device, void **stream); /* of CUDA, or NULL */
+    TorchStream (*stream_number)(int8_t device);              /* the same stream, without its handle; or NULL */
     /* what it takes where the layout is not known */
     bool (*is_negative)(const void *tensor);
     bool (*grad_enabled)(void); /* or NULL */
@@ -154,6 +163,9 @@ typedef struct Inferred {
     int64_t shape[TILE_MAX_RANK];
 } Inferred;
 
+typedef struct Again Again;
+enum { AGAINS = 16 }; /* a power of two */
+
 typedef struct Kernel {
     PyObject_VAR_HEAD Vectorcall call;
     TileKernel *kernel;
@@ -165,6 +177,7 @@ typedef struct Kernel {
     _Atomic(PyObject *) on_gpu;      /* the same kernel for GPUs, once it was needed; or NULL */
     _Atomic(const Known *) like;     /* the type of the tensor that was read last, or NULL */
     _Atomic(const TorchKind *) kind; /* of a tensor of PyTorch that was read lately, or NULL */
+    _Atomic(Again *) again[AGAINS];  /* launches that may come again (again.c); NULL: none yet */
     int count, given_count;          /* parameters, and those that are not `out` */
     int leading;                     /* tensors before the first parameter that is none */
     Library *library;
@@ -184,6 +197,7 @@ typedef struct Call {
     void *stream;          /* GPUs */
     DLDevice device;       /* of the first tensor; device_type 0: there is none */
     bool keeps;            /* arrays are to be kept as buffers, beyond a call */
+    bool is_plain;         /* all are tensors of PyTorch of known kinds */
     int views, holds;
     TileArg args[MOST_PARAMETERS];
     DLTensor tensors[MOST_PARAMETERS];
@@ -201,7 +215,7 @@ static inline void call_begin(Call *call, Kernel *kernel) {
     call->like_object = NULL;
     call->stream = NULL;
     call->device = (DLDevice){(DLDeviceType)0, 0};
-    call->keeps = false;
+    call->keeps = call->is_plain = false;
     call->views = call->holds = 0;
 }
 /* How arrays of the object's type are read; where it cannot be kept, in *local. */
@@ -248,12 +262,23 @@ PyObject *torch_finish(const TorchCalls *calls, void *made);
 /* Does it have strides, in memory of its own? */
 bool torch_is_strided(const TorchCalls *calls, void *handle);
 
+/* The C++ tensor in a Python object. */
+static inline const char *torch_implementation(const TorchCalls *calls, PyObject *object) {
+    const char *implementation;
+    memcpy(&implementation, (const char *)object + calls->place, sizeof implementation);
+    return implementation;
+}
+
 /* ---- torch_layout.c ---- */
 
 static inline uint64_t torch_word(const char *implementation, size_t at) {
     uint64_t word;
     memcpy(&word, implementation + at, sizeof word);
     return word;
+}
+/* The first word of its kind; the second one stands behind it. */
+static inline uint64_t torch_kind_word(const TorchLayout *layout, const char *implementation) {
+    return torch_word(implementation, layout->kind) & layout->kind_mask;
 }
 static inline unsigned torch_kind_slot(const uint64_t *words) {
     return (unsigned)((words[1] ^ words[2] * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0x9e3779b97f4a7c15) >> 58);
@@ -284,6 +309,16 @@ static inline Kernel *kernel_for(Kernel *kernel, const Call *call) {
     PyObject *found = atomic_load_explicit(&kernel->on_gpu, memory_order_acquire);
     return found ? (Kernel *)found : kernel_make_for_gpu(kernel, call->device.device_id);
 }
+
+/* ---- again.c ---- */
+
+/* Launches all arguments if they are tensors of PyTorch like those of a launch that was noted, all of whose checks then
+ * hold. 1: it has run; 0: it has to be launched in another way, and nothing has run; -1: an exception is set. */
+int again_launch(Kernel *kernel, PyObject *const *objects);
+/* Notes a launch of such tensors that the kernel `runs` remembers and keeps the GIL for. */
+void again_note(Kernel *kernel, Kernel *runs, PyObject *const *objects, const Call *call, int64_t elements);
+void again_drop(Kernel *kernel);
+int again_count(const Kernel *kernel);
 
 /* ---- results.c ---- */
 

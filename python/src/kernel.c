@@ -7,12 +7,12 @@
 
 /* ---- a launch ---- */
 
-/* Letting go of the GIL takes some 100 ns, a good part of a short launch. So one of TIMED launches is timed, and those
- * of as few elements as one that was shorter than SHORT_NS keep it, where the kernel remembers such a launch, so that
+/* Letting go of the GIL takes some 100 ns, a good part of a short launch. So one of TIMED_CALLS launches is timed, and
+ * those of as few elements as one that was shorter than SHORT_NS keep it, where the kernel remembers such a launch, so that
  * nothing is compiled. On GPUs, where a launch only queues and the driver takes several microseconds for it, all are
  * short as long as the queue has room. Nothing else needs the GIL while they run: lines are printed by the thread that
  * launches. */
-enum { TIMED = 64, MOST_ELEMENTS = 1 << 16 };
+enum { MOST_ELEMENTS = 1 << 16 };
 
 static int64_t count_elements(const Call *call) {
     int64_t total = 0;
@@ -50,26 +50,28 @@ static tile_status launch_without_gil(Kernel *kernel, const Call *call, const Ti
     return status;
 }
 
-/* Whoever runs a kernel keeps it, and it keeps its library. */
-static int run(Kernel *kernel, Call *call) {
+/* Whoever runs a kernel keeps it, and it keeps its library. objects: the arguments, or NULL: they will not come again. */
+static int run(Kernel *kernel, Call *call, PyObject *const *objects) {
     TileError error;
     TileReport *report = NULL;
+    Kernel *called = kernel;
     kernel = kernel_for(kernel, call);
     if (!kernel) return -1;
     TileLaunchOptions options = launch_options(kernel, kernel->is_gpu ? call->stream : NULL, &error, &report);
     int64_t elements = kernel->is_gpu ? 1 : count_elements(call);
     uint32_t calls = atomic_load_explicit(&kernel->calls, memory_order_relaxed); /* threads may count one twice */
     atomic_store_explicit(&kernel->calls, calls + 1, memory_order_relaxed);
-    if (calls % TIMED && elements <= atomic_load_explicit(&kernel->short_elements, memory_order_relaxed)) {
+    if (calls % TIMED_CALLS && elements <= atomic_load_explicit(&kernel->short_elements, memory_order_relaxed)) {
         options.flags = TILE_LAUNCH_REMEMBERED;
         tile_status status = tile_launch(kernel->kernel, call->args, (size_t)kernel->count, &options);
+        if (status == TILE_OK && objects) again_note(called, kernel, objects, call, elements);
         if (status == TILE_OK) return 0;
         if (status != TILE_NOT_FOUND) return raise_status(kernel, status, &error, report);
         tile_report_destroy(report);
         report = NULL;
         options.flags = 0;
     }
-    tile_status status = launch_without_gil(kernel, call, &options, elements, calls < TIMED || calls % TIMED == 0);
+    tile_status status = launch_without_gil(kernel, call, &options, elements, calls < TIMED_CALLS || calls % TIMED_CALLS == 0);
     return status == TILE_OK ? 0 : raise_status(kernel, status, &error, report);
 }
 
@@ -129,7 +131,7 @@ static PyObject *run_with_results(Kernel *kernel, Call *call, PyObject *const *o
         good = result_make(call, i, &made[count]) == 0;
         count += good;
     }
-    if (good && run(runs, call) == 0) return pack(made, count);
+    if (good && run(runs, call, NULL) == 0) return pack(made, count);
     for (int i = 0; i < count; i++) result_drop(&made[i]);
     return NULL;
 }
@@ -155,7 +157,20 @@ static PyObject *call_general(Kernel *kernel, PyObject *const *args, Py_ssize_t 
     }
     if (good && !complete) {
         result = run_with_results(kernel, &call, objects);
-    } else if (good && run(kernel, &call) == 0) {
+    } else if (good && run(kernel, &call, NULL) == 0) {
+        Py_INCREF(Py_None);
+        result = Py_None;
+    }
+    call_end(&call);
+    return result;
+}
+
+/* What `again` cannot launch. */
+static __attribute__((noinline)) PyObject *call_anew(Kernel *kernel, PyObject *const *args) {
+    Call call;
+    call_begin(&call, kernel);
+    PyObject *result = NULL;
+    if (call_read_all(&call, args) == 0 && run(kernel, &call, args) == 0) {
         Py_INCREF(Py_None);
         result = Py_None;
     }
@@ -167,15 +182,10 @@ static PyObject *kernel_call(PyObject *self, PyObject *const *args, size_t nargs
     Kernel *kernel = (Kernel *)self;
     Py_ssize_t count = ARGUMENT_COUNT(nargsf);
     if (names || count != kernel->count) return call_general(kernel, args, count, names);
-    Call call;
-    call_begin(&call, kernel);
-    PyObject *result = NULL;
-    if (call_read_all(&call, args) == 0 && run(kernel, &call) == 0) {
-        Py_INCREF(Py_None);
-        result = Py_None;
-    }
-    call_end(&call);
-    return result;
+    int launched = again_launch(kernel, args);
+    if (launched <= 0) return launched ? NULL : call_anew(kernel, args);
+    Py_INCREF(Py_None);
+    return Py_None;
 }
 
 static PyObject *kernel_tp_call(PyObject *self, PyObject *args, PyObject *keywords) {
@@ -396,6 +406,11 @@ PyObject *kernel_create(State *state, Library *library, TileKernel *kernel, PyOb
 /* The address of the C API's kernel, which lives as long as this object. */
 static PyObject *kernel_address(PyObject *self, PyObject *none) { return PyLong_FromVoidPtr(((Kernel *)self)->kernel); }
 
+/* For tests: how many launches are noted (again.c). */
+static PyObject *kernel_noted(PyObject *self, PyObject *none) {
+    return PyLong_FromLong(again_count((const Kernel *)self));
+}
+
 /* As of a function: functools.wraps and tools that show functions look for it. */
 static PyObject *kernel_name(PyObject *self, void *unused) {
     return PyUnicode_FromString(tile_kernel_name(((Kernel *)self)->kernel));
@@ -424,6 +439,7 @@ static int kernel_clear(PyObject *self) {
     Kernel *kernel = (Kernel *)self;
     Py_CLEAR(kernel->module);
     Py_CLEAR(kernel->dict);
+    again_drop(kernel); /* before the kernel for GPUs, of which they are */
     PyObject *on_gpu = atomic_exchange(&kernel->on_gpu, NULL);
     Py_XDECREF(on_gpu);
     return 0;
@@ -447,6 +463,7 @@ static PyMethodDef kernel_methods[] = {
     {"_prepare", kernel_prepare, METH_O, NULL},
     {"_stats", kernel_stats, METH_NOARGS, NULL},
     {"_address", kernel_address, METH_NOARGS, NULL},
+    {"_noted", kernel_noted, METH_NOARGS, NULL},
     {"_detached", kernel_detached, METH_NOARGS, NULL},
     {"_interface", kernel_interface, METH_NOARGS, NULL},
     {"bind", (PyCFunction)(void (*)(void))bound_create, METH_FASTCALL | METH_KEYWORDS,

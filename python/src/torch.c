@@ -161,6 +161,7 @@ void torch_learn(State *state, PyObject *object, const DLPackExchangeAPI *api, T
     find_stable("aoti_torch_grad_mode_is_enabled", &calls->grad_enabled);
     find_stable("torch_has_storage", &calls->has_storage); /* 2.14; without it, PyTorch logs what has none */
     find_function("libtorch_cuda.so", "aoti_torch_get_current_cuda_stream", &calls->current_stream);
+    find_function("libc10_cuda.so", "_ZN3c104cuda20getCurrentCUDAStreamEa", &calls->stream_number);
     if (learn_place(object, calls) && numbers && find_readers(calls) &&
         api->dltensor_from_py_object_no_sync(object, &there) == 0)
         calls->reads = torch_read(calls, object, 0, &here) && same_tensor(&here, &there);
@@ -172,9 +173,7 @@ void torch_learn(State *state, PyObject *object, const DLPackExchangeAPI *api, T
 
 int torch_requires_grad(const TorchCalls *calls, PyObject *object) {
     if (!calls->place) return ask(object, "requires_grad", false);
-    void *implementation;
-    memcpy(&implementation, (const char *)object + calls->place, sizeof implementation);
-    return calls->requires_grad(implementation);
+    return calls->requires_grad(torch_implementation(calls, object));
 }
 
 int torch_is_negative(const TorchCalls *calls, PyObject *object) {
@@ -216,12 +215,12 @@ static bool read_by_functions(const TorchCalls *calls, void *handle, TorchRefusa
 
 static inline bool is_of_kind(const TorchLayout *layout, const char *implementation, const TorchKind *kind) {
     return torch_word(implementation, 0) == kind->words[0] &&
-           torch_word(implementation, layout->kind) == kind->words[1] &&
+           torch_kind_word(layout, implementation) == kind->words[1] &&
            torch_word(implementation, layout->kind + sizeof(uint64_t)) == kind->words[2];
 }
 
 static const TorchKind *find_kind(const TorchLayout *layout, const char *implementation) {
-    uint64_t words[3] = {0, torch_word(implementation, layout->kind),
+    uint64_t words[3] = {0, torch_kind_word(layout, implementation),
                          torch_word(implementation, layout->kind + sizeof(uint64_t))};
     for (unsigned way = 0; way < TORCH_KIND_WAYS; way++) {
         const TorchKind *kind = &layout->kinds[torch_kind_slot(words) ^ way];
@@ -250,15 +249,10 @@ static inline bool read_by_layout(const TorchCalls *calls, const char *implement
 }
 
 static inline void *handle_of(const TorchCalls *calls, PyObject *object) { return (char *)object + calls->place; }
-static inline const char *implementation_of(const TorchCalls *calls, PyObject *object) {
-    const char *implementation;
-    memcpy(&implementation, handle_of(calls, object), sizeof implementation);
-    return implementation;
-}
 
 bool torch_read(const TorchCalls *calls, PyObject *object, TorchRefusal refusal, DLTensor *tensor) {
     void *handle = handle_of(calls, object);
-    const char *implementation = implementation_of(calls, object);
+    const char *implementation = torch_implementation(calls, object);
     const TorchKind *kind = calls->layout ? find_kind(calls->layout, implementation) : NULL;
     return kind && read_by_layout(calls, implementation, kind, refusal, tensor)
                ? calls->data(handle, &tensor->data) == 0
@@ -274,7 +268,7 @@ int torch_read_known(const Known *known, PyObject *const *objects, int count, To
     int read = 0, i = 0;
     if (!calls->layout) return 0;
     for (; read < count && Py_TYPE(objects[read]) == known->type; read++) {
-        const char *implementation = implementation_of(calls, objects[read]);
+        const char *implementation = torch_implementation(calls, objects[read]);
         if (!kind || !is_of_kind(calls->layout, implementation, kind)) kind = find_kind(calls->layout, implementation);
         if (!kind || !read_by_layout(calls, implementation, kind, refusal, &tensors[read])) break;
     }

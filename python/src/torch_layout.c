@@ -122,7 +122,7 @@ static bool find_extents(const Probe *probes, size_t count, size_t limit, TorchL
 
 static void read_kind(const TorchLayout *layout, const char *implementation, uint64_t *words) {
     words[0] = torch_word(implementation, 0);
-    words[1] = torch_word(implementation, layout->kind);
+    words[1] = torch_kind_word(layout, implementation);
     words[2] = torch_word(implementation, layout->kind + WORD);
 }
 
@@ -170,11 +170,35 @@ static bool tells_apart(const Probe *probes, size_t count, const TorchLayout *la
     return types >= 3; /* one of each was there */
 }
 
+/* Of the same two tensors, one in memory of zeros and one in memory of ones: what differs PyTorch does not set, so it says
+ * nothing, and would make many kinds of one. Where the memory is not taken again, nothing differs. */
+static uint64_t find_unset(const TorchCalls *calls, const TorchLayout *layout, size_t bytes) {
+    enum { CHUNKS = 4 };
+    const int64_t one = 1;
+    uint64_t seen[2] = {0, 0};
+    for (int ones = 0; ones < 2 && calls->makes_results; ones++) {
+        char *chunks[CHUNKS];
+        void *made;
+        for (int i = 0; i < CHUNKS; i++) {
+            chunks[i] = malloc(bytes);
+            for (size_t k = 0; k < bytes && chunks[i]; k++) ((volatile char *)chunks[i])[k] = ones ? -1 : 0;
+        }
+        for (int i = 0; i < CHUNKS; i++) free(chunks[i]);
+        if (calls->empty(1, &one, &one, calls->types[0], calls->cpu, 0, &made)) return 0;
+        const char *implementation;
+        memcpy(&implementation, made, sizeof implementation);
+        seen[ones] = torch_word(implementation, layout->kind);
+        calls->drop(made);
+    }
+    return seen[0] ^ seen[1];
+}
+
 /* Where all else is found in the same way as by functions, and nowhere else. */
-static bool find_layout(const Probe *probes, size_t count, TorchLayout *layout) {
+static bool find_layout(const TorchCalls *calls, const Probe *probes, size_t count, TorchLayout *layout) {
     size_t limit = find_limit(probes, count), keys = find_place(probes, count, limit, is_keys);
     if (keys < 2 * WORD) return false;
     layout->kind = (uint16_t)(keys - WORD);
+    layout->kind_mask = ~find_unset(calls, layout, malloc_usable_size((void *)(uintptr_t)probes->implementation));
     layout->rank = find_place(probes, count, limit, is_rank);
     layout->grad = find_place(probes, count, limit, is_gradient);
     return layout->rank && layout->grad && find_extents(probes, count, limit, layout) &&
@@ -201,7 +225,7 @@ static bool find_in(const TorchCalls *calls, PyObject *list, TorchLayout *layout
     Probe *probes = PyMem_Calloc((size_t)count, sizeof *probes);
     bool found = probes;
     for (Py_ssize_t i = 0; i < count && found; i++) found = read_probe(calls, PyList_GetItem(list, i), &probes[i]);
-    if (found) found = probes->role == ROLE_PLAIN && find_layout(probes, (size_t)count, layout);
+    if (found) found = probes->role == ROLE_PLAIN && find_layout(calls, probes, (size_t)count, layout);
     PyMem_Free(probes);
     return found;
 }
@@ -264,9 +288,10 @@ void torch_learn_kind(const TorchCalls *calls, const char *implementation, const
 static PyObject *show(const TorchLayout *layout) {
     int kinds = 0;
     for (int i = 0; i < TORCH_KINDS; i++) kinds += atomic_load(&layout->kinds[i].state) == TORCH_KIND_READY;
-    return Py_BuildValue("{sisisisisisisisi}", "rank", (int)layout->rank, "shape", (int)layout->shape, "strides",
+    return Py_BuildValue("{sisisisisisisisisK}", "rank", (int)layout->rank, "shape", (int)layout->shape, "strides",
                          (int)layout->strides, "kind", (int)layout->kind, "device", (int)layout->device, "grad",
-                         (int)layout->grad, "most_rank", (int)layout->most_rank, "kinds", kinds);
+                         (int)layout->grad, "most_rank", (int)layout->most_rank, "kinds", kinds, "kind_mask",
+                         (unsigned long long)layout->kind_mask);
 }
 
 static const TorchCalls *known_calls(const State *state) {

@@ -124,7 +124,8 @@ def measure():
 
     add = tile.compile(TEXT).add
     x, y, z = (rand(1024) for _ in range(3))
-    rows = {"tile": repeat(lambda: add(x, y, z)), "tile, bound": repeat(add.bind(x, y, z)), "nothing": repeat(lambda: None)}
+    names = {**locals(), "bound": add.bind(x, y, z)}
+    rows = {"tile": repeat("add(x, y, z)", names), "tile, bound": repeat("bound()", names), "nothing": repeat("pass", names)}
     with tempfile.TemporaryDirectory() as folder:
         rows["C"] = launch_in_c(folder, tile._module.for_gpu(add, 0), (x, y, z))
         samples = {name: [run(200) for _ in range(200)] for name, run in rows.items()}

@@ -1,9 +1,11 @@
 """Kernels on PyTorch's tensors, and as its operators."""
+import contextlib
 import gc
 import os
 import sys
 import threading
 import unittest
+import weakref
 
 os.environ["TILE_CACHE_DIR"] = ""
 
@@ -39,6 +41,135 @@ plain_cube = tile.torch.op("tile_test::plain_cube", m.cube)
 scale = tile.torch.op("tile_test::scale", m.scale, backward=m.scale_backward)
 add_to = tile.torch.op("tile_test::add_to", m.add_to)
 halves = tile.torch.op("tile_test::halves", m.halves)
+
+
+class Again(unittest.TestCase):
+    """Launches like earlier ones, which are noted (ADR 106): what differs from them is found."""
+
+    def setUp(self):
+        self.m = tile.compile(TEXT)
+
+    def noted(self, kernel, *args):
+        """Launched until it is noted, if it ever is; what was noted."""
+        for _ in range(130):
+            kernel(*args)
+        return kernel._noted()
+
+    def refused(self, argument, code, *args):
+        with self.assertRaises(tile.ArgumentError) as caught:
+            self.m.cube(*args)
+        self.assertEqual((caught.exception.argument, caught.exception.code), (argument, code))
+
+    def check(self, x, y):
+        y.fill_(7)
+        self.m.cube(x, y)
+        torch.testing.assert_close(y, x ** 3)
+
+    def test_other_memory(self):
+        base, out = torch.randn(40, 64), torch.zeros(40, 64)
+        self.assertEqual(self.noted(self.m.cube, base[:8], out[:8]), 1)
+        for row in (8, 16, 30):
+            self.check(base[row:row + 8], out[row:row + 8])
+            self.assertEqual(out[row + 8:row + 9].abs().max() if row < 16 else 0, 0)
+        launches = self.m.cube.stats.launches
+        self.check(base[8:16], out[8:16])
+        self.assertEqual(self.m.cube.stats.launches, launches + 1)
+        self.assertEqual(self.m.cube._noted(), 1)
+
+    def test_memory_of_other_alignment(self):
+        base, out = torch.randn(5000), torch.zeros(5000)
+        begin = -(base.data_ptr() // 4) % 32, -(out.data_ptr() // 4) % 32
+        views = [(base.as_strided((8, 64), (64, 1), begin[0] + i), out.as_strided((8, 64), (64, 1), begin[1] + k))
+                 for i, k in ((0, 0), (1, 0), (0, 3), (4, 4), (16, 32), (7, 9))]
+        for first in views:
+            self.m = tile.compile(TEXT)
+            self.assertEqual(self.noted(self.m.cube, *first), 1)
+            for x, y in views:
+                self.check(x, y)
+                self.check(x, y)
+
+    def test_memory_that_is_shared(self):
+        base = torch.randn(20, 64)
+        self.noted(self.m.cube, base[:8], torch.zeros(8, 64))
+        self.refused("y", "OVERLAP", base[:8], base[:8])
+        self.refused("y", "OVERLAP", base[:8], base[7:15])
+        self.check(base[:8], base[8:16])
+
+    def test_other_shapes_strides_and_types(self):
+        base = torch.randn(64, 64)
+        self.noted(self.m.cube, base[:8, :8].clone(), torch.zeros(8, 8))
+        for x in (base[:8, :8], base[:8, :8].t(), base[:8, :1].expand(8, 8), base[:8, :7], base[:7, :8].clone(), base[:8, :8].double()):
+            for _ in range(3):
+                self.check(x, torch.empty_like(x, memory_format=torch.contiguous_format))
+            self.check(x, torch.zeros(x.shape[::-1], dtype=x.dtype).t())
+        out = torch.zeros(64, 64)
+        self.noted(self.m.cube, base[:8, :8], out[:8, :8])
+        self.check(base[:8, :7], out[:8, :7])
+        self.assertTrue(torch.equal(out[:8, 7], base[:8, 7] ** 3))  # as it was
+        self.refused("y", "EXTENT", base[:8, :8], out[:8, :7])
+        self.refused("y", "EXTENT", base[:8, :8].clone(), torch.zeros(8, 9))
+        self.refused("x", "RANK", torch.zeros(8), torch.zeros(8, 8))
+        self.refused("x", "TYPE", torch.zeros(8, 8, dtype=torch.int32), torch.zeros(8, 8))
+
+    def test_gradients_and_views_that_negate(self):
+        x, y = torch.randn(3, 4), torch.zeros(3, 4)
+        self.assertEqual(self.noted(self.m.cube, x, y), 1)
+        self.refused("x", "OTHER", x.detach().requires_grad_(), y)
+        self.refused("x", "OTHER", torch.nn.Parameter(x), y)
+        z = torch.randn(3, 4, dtype=torch.complex64)
+        self.noted(self.m.cube, z.imag, y)
+        self.refused("x", "OTHER", z.conj().imag, y)
+        with torch.no_grad():
+            self.check(x.detach().requires_grad_(), y)
+
+    def test_memory_that_is_copied_when_it_is_written(self):
+        if not hasattr(torch, "_lazy_clone"):
+            self.skipTest("this PyTorch has no such tensors")
+        x, y = torch.randn(3, 4), torch.zeros(3, 4)
+        self.noted(self.m.cube, x, y)
+        later = torch._lazy_clone(y)
+        before = y.clone()
+        self.m.cube(x, later)
+        self.assertTrue(torch.equal(y, before) and torch.equal(later, x ** 3) or torch.equal(before, x ** 3))
+        torch.testing.assert_close(later, x ** 3)
+
+    def test_many_shapes(self):
+        base = torch.randn(64, 64)
+        for _ in range(2):
+            for n in range(1, 60):
+                for _ in range(3):
+                    self.check(base[:n, :n], torch.zeros(n, n))
+        self.assertTrue(4 <= self.m.cube._noted() <= 16)
+
+    def test_what_is_not_noted(self):
+        x, y = torch.randn(3, 4), torch.zeros(3, 4)
+        self.assertEqual(self.noted(self.m.cube, x.numpy(), y.numpy()), 0)
+        self.assertEqual(self.noted(self.m.scale, x[0].double(), 2.0, y[0].double()), 0)
+        self.assertEqual(self.noted(self.m.cube, x[:0], y[:0]), 0)
+        said = tile.compile('kernel say(x: in f32[N], y: out f32[N]) { grid n in N { print(x[n])\n y[n] = x[n] } }').say
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+            self.assertEqual(self.noted(said, x[0], y[0]), 0)
+
+    def test_observers_see_them(self):
+        x, y, seen = torch.randn(3, 4), torch.zeros(3, 4), []
+        self.noted(self.m.cube, x, y)
+        with tile.observe(lambda name, _: seen.append(name)):
+            self.m.cube(x, y)
+        self.m.cube(x, y)
+        self.assertEqual(seen, ["cube"])
+
+    def test_they_go_with_the_kernel(self):
+        x, y = torch.randn(3, 4), torch.zeros(3, 4)
+        counts = []
+        for _ in range(3):
+            m = tile.compile(TEXT)
+            self.assertEqual(self.noted(m.cube, x, y), 1)
+            gone = weakref.ref(m.cube)
+            counts.append(sys.getrefcount(x))
+            del m
+            gc.collect()
+            self.assertIsNone(gone())
+        self.assertEqual(len(set(counts)), 1)
 
 
 class Calls(unittest.TestCase):

@@ -1,5 +1,6 @@
 """Where PyTorch keeps what it says of a tensor (python/src/torch_layout.c): it is found, all that can change is seen, and
 where it cannot be found PyTorch's functions are asked."""
+import ctypes
 import os
 import subprocess
 import sys
@@ -118,6 +119,24 @@ class Layout(unittest.TestCase):
         self.same(x)
         self.refused((x + 0).requires_grad_().exp())
 
+    def test_bits_that_are_not_set(self):
+        """What PyTorch leaves as the memory was is not part of a kind."""
+        libc = ctypes.CDLL(None)
+        libc.malloc.restype = ctypes.c_void_p
+        libc.malloc_usable_size.argtypes = libc.free.argtypes = (ctypes.c_void_p,)
+        found, seen, masked = _tile.torch_layout(), set(), set()
+        size = libc.malloc_usable_size(torch.ones(1)._cdata)
+        for byte in (0, 255) * 20:
+            chunks = [libc.malloc(ctypes.c_size_t(size)) for _ in range(4)]
+            for chunk in chunks:
+                ctypes.memset(chunk, byte, size)
+            for chunk in chunks:
+                libc.free(chunk)
+            word = ctypes.c_uint64.from_address(torch.ones(1)._cdata + found["kind"]).value
+            seen.add(word)
+            masked.add(word & found["kind_mask"])
+        self.assertEqual(len(masked), 1, sorted(map(hex, seen)))
+
     def test_other_kinds(self):
         z = torch.arange(12.).view(3, 4) * (1 + 2j)
         self.same(z.real)
@@ -174,7 +193,8 @@ class Layout(unittest.TestCase):
         if "TILE_TEST_WITHOUT_LAYOUT" in os.environ:
             self.skipTest("this process is the one that test_without_it started")
         program = ("import unittest, tile._probes; tile._probes.torch_probes = lambda: None; import test_torch_layout as t; "
-                   "case = t.Layout; del case.test_it_is_found, case.test_probes_that_do_not_agree; case.setUpClass(); "
+                   "case = t.Layout; del case.test_it_is_found, case.test_probes_that_do_not_agree; "
+                   "del case.test_bits_that_are_not_set; case.setUpClass(); "
                    "assert t._tile.torch_layout() is None; unittest.main(t, argv=['without'])")
         environment = {**os.environ, "TILE_TEST_WITHOUT_LAYOUT": "1",
                        "PYTHONPATH": os.pathsep.join([os.path.dirname(os.path.abspath(__file__)), os.environ.get("PYTHONPATH", "")])}

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "fixture.h"
 
+#include "launch/guard.h"
 #include "launch/report.h"
 
 #include <stdlib.h>
@@ -89,6 +90,10 @@ static tile_status compile(void *state, uint32_t kernel, const TileImageRequest 
     made->destroy = destroy_code;
     if (compiler->relies) memcpy(made->need, request->facts, sizeof made->need);
     if (compiler->relies) memset(made->asked, 0xff, sizeof made->asked);
+    for (int i = 0; i < TILE_MAX_PARAMETERS && compiler->aligned; i++) {
+        made->need[i] = request->facts[i] & TILE_GUARD_ALIGN;
+        made->asked[i] = TILE_GUARD_ALIGN;
+    }
     *code = made;
     return TILE_OK;
 }

@@ -21,6 +21,7 @@ typedef struct Compiler {
     tile_status status;   /* result of a compilation */
     const char *message;
     bool relies;               /* the compiler asks for all facts, and the code relies on all that it was given */
+    bool aligned; /* code asks for alignment alone, and relies on what it is granted */
     const TileImageCode *code; /* a template for the code; its entry and lists are shared */
     pthread_mutex_t mutex;     /* protects the following fields */
     TileImageRequest last;

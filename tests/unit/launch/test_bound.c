@@ -137,6 +137,49 @@ Test(bound, a_launch_allocates_nothing_and_locks_nothing) {
 
 /* ---- launches that must be remembered ---- */
 
+/* The code relies on multiples of 128 bytes, which it was bound to. */
+Test(bound, only_for_addresses_of_which_a_launch_takes_the_same_code) {
+    Bench b;
+    set_up(&b);
+    b.compiler.relies = false;
+    b.compiler.aligned = true;
+    TileBound *bound = bind(&b);
+    void *other[] = {memory[2], memory[3]}, *shared[] = {memory[2], memory[2]}, *none[] = {NULL, memory[3]};
+    void *odd[] = {memory[2] + 1, memory[3]}, *far[] = {(void *)(UINTPTR_MAX - 127), memory[3]};
+    b.options.flags = TILE_LAUNCH_REMEMBERED;
+    cr_assert_eq(tile_launch_bound(bound, other, &b.options), TILE_OK);
+    cr_assert(memory[3][15] == 215 && memory[3][16] == 316);
+    cr_assert_eq(tile_launch_bound(bound, shared, &b.options), TILE_NOT_FOUND);
+    cr_assert_eq(tile_launch_bound(bound, odd, &b.options), TILE_NOT_FOUND);
+    cr_assert_eq(tile_launch_bound(bound, none, &b.options), TILE_NOT_FOUND);
+    cr_assert_eq(tile_launch_bound(bound, far, &b.options), TILE_NOT_FOUND);
+    cr_assert_eq(tile_launch_bound(bound, NULL, &b.options), TILE_NOT_FOUND);
+    cr_assert_eq(memory[2][16], 216);
+    TileLaunchStep steps[] = {{bound, NULL}, {bound, other}}; /* all of a plan runs */
+    cr_assert_eq(tile_launch_steps(steps, 2, &b.options), TILE_OK);
+    cr_assert_eq(memory[1][15], 15);
+    tile_bound_destroy(bound);
+    tile_library_destroy(b.library);
+}
+
+/* Bound to less than the code asked for: what is aligned better has better code. */
+Test(bound, addresses_of_better_alignment_have_other_code) {
+    Bench b;
+    set_up(&b);
+    b.compiler.relies = false;
+    b.compiler.aligned = true;
+    b.x.dl.data = memory[0] + 1;
+    TileBound *bound = bind(&b);
+    void *alike[] = {memory[2] + 3, memory[3]}, *better[] = {memory[2], memory[3]};
+    b.options.flags = TILE_LAUNCH_REMEMBERED;
+    cr_assert_eq(tile_launch_bound(bound, alike, &b.options), TILE_OK);
+    cr_assert_eq(tile_launch_bound(bound, better, &b.options), TILE_NOT_FOUND);
+    b.options.flags = 0;
+    cr_assert_eq(tile_launch_bound(bound, better, &b.options), TILE_OK);
+    tile_bound_destroy(bound);
+    tile_library_destroy(b.library);
+}
+
 Test(launch, only_if_it_is_remembered) {
     Bench b;
     set_up(&b);

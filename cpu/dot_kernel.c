@@ -69,6 +69,7 @@ static void step(Dot *dot, const DotPanel *panel, const Block *c, TileValue *k, 
         if (panel->in_place) dot_prefetch(dot, dot_offset(dot, at, dot_vector_bytes(dot, dot->block_vectors)), TILE_CACHE_L1);
         b[v] = tile_build_load(dot->builder, vector, at, NULL, NULL, panel->in_place || dot->b_row ? 0 : dot->lanes * dot->bytes);
     }
+    dot_fetch_next(dot, k, dot->words ? DOT_AMX_WORD / dot->element : 1);
     TileValue *column = dot_offset(dot, dot->a_panel, dot_scale(dot, k, dot->bytes));
     for (int64_t r = 0; r < c->rows; r++) {
         TileValue *at = dot_offset(dot, column, dot_i64(dot, r * row_bytes));

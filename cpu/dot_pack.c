@@ -242,12 +242,6 @@ void dot_fetch_rows(Dot *dot, TileValue *i, TileValue *j, TileValue *k0) {
     dot->fetched_count = each;
 }
 
-void dot_fetch_next(Dot *dot, TileValue *step, int64_t each) {
-    if (!dot->fetched_count) return;
-    TileValue *bytes = dot_scale(dot, step, each * tile_scalar_bytes(dot->a.scalar));
-    for (int64_t r = 0; r < dot->fetched_count; r++) dot_prefetch(dot, dot_offset(dot, dot->fetched[r], bytes), TILE_CACHE_L2);
-}
-
 void dot_pack_a(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc) {
     PackA pack = {i, k0, kc};
     pack_by_stride(dot, &dot->a, dot->a.column, pack_any_rows, &pack);

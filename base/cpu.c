@@ -1,4 +1,5 @@
 #include "base/cpu.h"
+#include "base/cpu_probe.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ static const struct {
 } levels[] = {
     {"avx2", X86_64_V3},
     {"avx512", X86_64_V3 | X86_64_V4},
+    {"avx512vnni", X86_64_V3 | X86_64_V4 | AVX512_VNNI},
     {"avx512bf16", X86_64_V3 | X86_64_V4 | AVX512_BF16 | AVX512_VNNI},
     {"amx", X86_64_V3 | X86_64_V4 | AVX512_BF16 | AVX512_VNNI | AVX512_VBMI | AMX | AMX_PERMITTED},
     {"sve", ARM_SVE},
@@ -96,6 +98,11 @@ static size_t find_level(const char *name) {
     size_t level = 0;
     while (level < LEVEL_COUNT && strcmp(levels[level].name, name) != 0) level++;
     return level;
+}
+
+const char *tile_cpu_surpassed_by(const char *target) {
+    bool slow = strcmp(target, "avx512bf16") == 0 && machine_features() & AVX512_BF16 && !tile_cpu_multiplies_words();
+    return slow ? "avx512vnni" : NULL;
 }
 
 const char *tile_cpu_name_at(size_t index) { return index < LEVEL_COUNT ? levels[index].name : NULL; }

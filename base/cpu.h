@@ -10,6 +10,9 @@
 const char *tile_cpu_why_not(const char *target);
 /* The same for a limit other than the environment's: the name of a target, or NULL for none. */
 const char *tile_cpu_limit_why_not(const char *target, const char *most);
+/* The target whose code is faster here though another one, which can run too, stands behind it in the table; NULL: there is none. Measured, in
+ * some microseconds, where the CPU's features do not tell: whether `vdpbf16ps` takes the time of one multiply-add, or of two. */
+const char *tile_cpu_surpassed_by(const char *target);
 /* The names of the CPU targets; NULL past the last. */
 const char *tile_cpu_name_at(size_t index);
 

@@ -204,11 +204,26 @@ static int64_t period_of(Digits *x, const TileOp *op, int64_t divisor) {
     return 0;
 }
 
+/* The ops of the loop's body without those whose results nothing needs, which dce removes: copies have none of these. */
+static unsigned count_ops(Digits *x) {
+    TileMap needed;
+    unsigned count = 0;
+    tile_map_init(&needed, x->context->scratch);
+    for (const TileOp *op = x->loop->regions[0].last->previous; op; op = op->previous) {
+        bool live = !tile_op_is_pure(op);
+        for (unsigned i = 0; i < op->result_count && !live; i++)
+            for (const TileUse *use = op->results[i].first_use; use && !live; use = use->next)
+                live = use->user == x->loop->regions[0].last || tile_map_get(&needed, use->user);
+        if (live) tile_map_set(&needed, op, (void *)op);
+        count += live;
+    }
+    return count;
+}
+
 /* Of which number of lanes the loop's quotients and remainders are counted; 0: of none. */
-static int64_t find_period(Digits *x, unsigned *ops) {
+static int64_t find_period(Digits *x) {
     int64_t found = 0, divisor;
-    *ops = 0;
-    for (const TileOp *op = x->loop->regions[0].first; op != x->loop->regions[0].last; op = op->next, ++*ops) {
+    for (const TileOp *op = x->loop->regions[0].first; op != x->loop->regions[0].last; op = op->next) {
         if (op->region_count) return 0;
         if (!is_division(op, &divisor) || !is_of_address(x, op)) continue;
         int64_t period = period_of(x, op, divisor);
@@ -499,22 +514,21 @@ static bool is_candidate(const TileOp *op) {
            tile_value_is_integer(tile_op_operand(op, 0), 0);
 }
 
-static bool can_split(Digits *x, int64_t period, unsigned ops) {
-    if (period > MOST_POINTS || ops * (unsigned)period <= MOST_OPS) return true;
+static bool can_split(Digits *x, int64_t period) {
+    if (period > MOST_POINTS || count_ops(x) * (unsigned)period <= MOST_OPS) return true;
     x->reason = "copies of the body for each remainder would be too long";
     return false;
 }
 
 /* Splits the loop; what is left of its own divisions may ask for the outer one to be split again. */
 static bool split_again(Digits *x) {
-    unsigned ops;
     bool any = false;
     for (int64_t period = 1; period <= MOST_POINTS; any = true) {
         x->reason = NULL;
         x->culprit = x->loop;
-        period = find_period(x, &ops);
+        period = find_period(x);
         TileOp *whole = x->loop;
-        bool splits = period > 1 && period < tile_loop_extent(whole) && can_split(x, period, ops) && split(x, period);
+        bool splits = period > 1 && period < tile_loop_extent(whole) && can_split(x, period) && split(x, period);
         if (x->reason) tile_pass_remark(x->context, x->culprit, TILE_DECISION_LANES_DIVIDED, "each lane", "%s", x->reason);
         if (!splits) return any;
         tile_pass_remark(x->context, x->loop, TILE_DECISION_BY_QUOTIENT, "the loop", "%lld lanes each", (long long)period);
@@ -531,11 +545,10 @@ static void drop_masks(Digits *x) {
 
 /* Returns what has taken the loop's place. */
 static TileOp *visit_loop(Digits *x, TileOp *loop) {
-    unsigned ops;
     x->loop = loop;
-    int64_t period = find_period(x, &ops), unknown = find_unknown(x), extent = tile_loop_extent(loop), both = gcd(unknown, period);
+    int64_t period = find_period(x), unknown = find_unknown(x), extent = tile_loop_extent(loop), both = gcd(unknown, period);
     if (both < 2 || both >= extent) return loop;
-    if (!can_split(x, both, ops)) {
+    if (!can_split(x, both)) {
         tile_pass_remark(x->context, loop, TILE_DECISION_LANES_DIVIDED, "each lane", "%s", x->reason);
         return loop;
     }

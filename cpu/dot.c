@@ -231,8 +231,9 @@ static void emit_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *
     dot_pack_a(dot, i, k0, kc);
     TileValue *j = dot_for(dot, zero, columns, dot->block_columns);
     DotPanel panel = packed_panel(dot, dot_offset(dot, dot->b_panel, dot_scale(dot, j, panel_bytes)));
-    dot_prefetch_rows(dot, i, j, k0, kc);
+    dot_fetch_rows(dot, i, j, k0);
     dot_block(dot, &panel, i, dot_add(dot, j0, j), kc);
+    dot->fetched_count = 0;
     dot_end(dot);
     dot_end(dot);
 }

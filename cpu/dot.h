@@ -22,6 +22,7 @@ typedef struct DotOperand {
 
 enum {
     DOT_DEEPEST = 16,
+    DOT_FETCHED = 8,
     DOT_JOINED = 6 /* loops whose products are joined, at most */
 };
 
@@ -62,6 +63,8 @@ typedef struct Dot {
     TileValue *b_word;      /* where b is packed behind other products: so many words before it; NULL: at the front */
     TileValue *staging;     /* a tile register's worth of memory */
     int64_t rows_ahead;     /* rows of the next block that are copied during a block; 0: none is */
+    TileValue *fetched[DOT_FETCHED]; /* rows of a's next block that the micro-kernel fetches: of each the element of its k */
+    int64_t fetched_count;
     TileValue *next_panel;  /* where they go to; NULL: there is no next block */
     TileValue *next_row;    /* the first of them, */
     TileValue *next_corner; /* counted from here, a's first row */
@@ -170,9 +173,11 @@ void dot_amx_configure(TileEmitter *emitter, TileFunc *func);
 
 /* Packs rows i .. of a, for kc k from k0 on, into a_panel. Rows past the last repeat the last one, or are zero. */
 void dot_pack_a(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc);
-/* While the block of rows from i on is multiplied with the block of columns at j: prefetches some of the next block's rows, if
- * they are known to be contiguous. */
-void dot_prefetch_rows(Dot *dot, TileValue *i, TileValue *j, TileValue *k0, TileValue *kc);
+/* While the block of rows from i on is multiplied with the block of columns at j, the micro-kernel fetches some of the next block's
+ * rows, if they are known to be contiguous. */
+void dot_fetch_rows(Dot *dot, TileValue *i, TileValue *j, TileValue *k0);
+/* Fetches what of these rows belongs to step number `step` of the micro-kernel, which takes so many k. */
+void dot_fetch_next(Dot *dot, TileValue *step, int64_t each);
 int64_t dot_spare_rows(const Dot *dot);
 /* Packs kc rows of b from k0 on, and `columns` columns from j0 on, into b_panel. The padding of the last block is
  * arbitrary. */

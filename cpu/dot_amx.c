@@ -76,8 +76,9 @@ static void emit_columns(Dot *dot, TileValue *i, TileValue *j0, TileValue *colum
         dot->next_panel = dot_offset(dot, next, dot_scale(dot, done, dot->panel_row * dot->element));
         dot->next_row = dot_add(dot, row, done);
     }
-    if (k0 && !dot->rows_ahead) dot_prefetch_rows(dot, i, j, k0, kc);
+    if (k0 && !dot->rows_ahead) dot_fetch_rows(dot, i, j, k0);
     dot_block(dot, &panel, i, dot_add(dot, j0, j), kc);
+    dot->fetched_count = 0;
     dot->next_panel = next;
     dot->next_row = row;
     dot_end(dot);

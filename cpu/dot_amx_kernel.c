@@ -50,6 +50,7 @@ void dot_amx_kernel(Dot *dot, const DotPanel *panel, TileValue *c, TileValue *ro
     for (int64_t r = 0; r < ahead; r++) copied[r] = dot_amx_row_ahead(dot, r);
     access_block(dot, TILE_OP_AMX_LOAD, c, row, rows, vectors);
     TileValue *group = dot_for(dot, dot_i64(dot, 0), dot_amx_groups(dot, kc), dot_i64(dot, 1));
+    dot_fetch_next(dot, group, dot->group);
     step(dot, panel, group, rows, vectors);
     for (int64_t r = 0; r < ahead; r++) dot_amx_copy_ahead(dot, &copied[r], group, kc);
     dot_end(dot);

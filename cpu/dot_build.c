@@ -92,6 +92,12 @@ void dot_prefetch(Dot *dot, TileValue *pointer, TileName level) {
     tile_build_op(dot->builder, TILE_OP_PREFETCH, &pointer, 1, &cache, 1, NULL, 0);
 }
 
+void dot_fetch_next(Dot *dot, TileValue *step, int64_t each) {
+    if (!dot->fetched_count) return;
+    TileValue *bytes = dot_scale(dot, step, each * tile_scalar_bytes(dot->a.scalar));
+    for (int64_t r = 0; r < dot->fetched_count; r++) dot_prefetch(dot, dot_offset(dot, dot->fetched[r], bytes), TILE_CACHE_L2);
+}
+
 static void enter(Dot *dot, TileBlock *block) {
     dot->builder->block = block;
     dot->builder->before = NULL;

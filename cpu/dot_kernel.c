@@ -16,6 +16,15 @@ enum {
     FEWEST_HALVED = 6 /* rows of a block, of which half are worth a micro-kernel of their own */
 };
 
+/* The rows of the other micro-kernel, for what is left of c's rows: a power of two from half of the block's on, since that is what is left of
+ * extents that are multiples of powers of two. 0: there is none. */
+static int64_t choose_few(const Dot *dot) {
+    int64_t few = 1, m;
+    if (tile_value_integer(dot->m, &m) && m % dot->block_rows == 0) return 0;
+    while (2 * few < dot->block_rows) few *= 2;
+    return dot->block_rows < FEWEST_HALVED || few == dot->block_rows ? 0 : few;
+}
+
 /* A block of c, which begins at `pointer`. */
 typedef struct Block {
     TileValue *pointer, *row;
@@ -60,6 +69,7 @@ static void step(Dot *dot, const DotPanel *panel, const Block *c, TileValue *k, 
         if (panel->in_place) dot_prefetch(dot, dot_offset(dot, at, dot_vector_bytes(dot, dot->block_vectors)), TILE_CACHE_L1);
         b[v] = tile_build_load(dot->builder, vector, at, NULL, NULL, panel->in_place || dot->b_row ? 0 : dot->lanes * dot->bytes);
     }
+    dot_fetch_next(dot, k, dot->words ? DOT_AMX_WORD / dot->element : 1);
     TileValue *column = dot_offset(dot, dot->a_panel, dot_scale(dot, k, dot->bytes));
     for (int64_t r = 0; r < c->rows; r++) {
         TileValue *at = dot_offset(dot, column, dot_i64(dot, r * row_bytes));
@@ -180,8 +190,7 @@ static void run_narrow_or_wide(Dot *dot, const DotPanel *panel, const Edge *edge
 
 /* A full block, or a partial one in place, with another micro-kernel for few rows. */
 static void run_full_or_masked(Dot *dot, const DotPanel *panel, const Edge *edge, TileValue *partial, TileValue *kc) {
-    int64_t few = dot->block_rows >= FEWEST_HALVED ? dot->block_rows / 2 : 0, m;
-    if (tile_value_integer(dot->m, &m) && m % dot->block_rows == 0) few = 0;
+    int64_t few = choose_few(dot);
     dot_if(dot, partial);
     if (few) {
         dot_if(dot, dot_binary(dot, TILE_OP_LE, edge->rows, dot_i64(dot, few)));

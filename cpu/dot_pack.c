@@ -224,23 +224,22 @@ static void pack_any_rows(Dot *dot, const Run *run, void *state) {
         pack_rows(dot, run, state);
 }
 
-/* A block's rows lie apart, each too short for the hardware to fetch ahead of the copy. */
-void dot_prefetch_rows(Dot *dot, TileValue *i, TileValue *j, TileValue *k0, TileValue *kc) {
-    enum { LINE = 64, MOST = 8 };
+/* A block's rows lie apart, each too short for the hardware to fetch ahead of the copy. All at once they would take the places in
+ * which cores keep what they wait for, so that b's panel waits. */
+void dot_fetch_rows(Dot *dot, TileValue *i, TileValue *j, TileValue *k0) {
     int64_t columns = dot->block_vectors * dot->lanes * dot->most_scale, size = tile_scalar_bytes(dot->a.scalar);
     int64_t blocks = (dot->n_max + columns - 1) / columns, each = (dot->block_rows + blocks - 1) / blocks;
-    if (!is_adjacent(dot->a.column, dot->a.scalar) || dot->m_max <= dot->block_rows || each > MOST) return;
-    TileValue *last = dot_binary(dot, TILE_OP_SUB, dot->m, dot_i64(dot, 1)), *rows[MOST];
+    dot->fetched_count = 0;
+    if (!is_adjacent(dot->a.column, dot->a.scalar) || dot->m_max <= dot->block_rows || each > DOT_FETCHED) return;
+    TileValue *last = dot_binary(dot, TILE_OP_SUB, dot->m, dot_i64(dot, 1));
     TileValue *first = dot_scale(dot, dot_binary(dot, TILE_OP_DIV, j, dot->block_columns), each);
     first = dot_add(dot, dot_add(dot, i, dot_i64(dot, dot->block_rows)), first);
     TileValue *corner = dot_offset(dot, dot->a.pointer, dot_scale(dot, k0, size));
     for (int64_t r = 0; r < each; r++) {
         TileValue *row = dot_minimum(dot, dot_add(dot, first, dot_i64(dot, r)), last);
-        rows[r] = dot_offset(dot, corner, dot_multiply(dot, row, dot->a.row));
+        dot->fetched[r] = dot_offset(dot, corner, dot_multiply(dot, row, dot->a.row));
     }
-    TileValue *bytes = dot_for(dot, dot_i64(dot, 0), dot_scale(dot, kc, size), dot_i64(dot, LINE));
-    for (int64_t r = 0; r < each; r++) dot_prefetch(dot, dot_offset(dot, rows[r], bytes), TILE_CACHE_L2);
-    dot_end(dot);
+    dot->fetched_count = each;
 }
 
 void dot_pack_a(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc) {

@@ -45,29 +45,38 @@ bool tile_group_mask(TileStrides *strides, const TileOp *op, TileValue **index, 
            tile_stride_of(strides, *limit).kind == TILE_SLOPE_UNIFORM;
 }
 
-/* The bytes that are added to a pointer, one after the other; returns what they are added to. */
-static TileValue *parts_of(TileValue *pointer, TileValue **parts, unsigned *count) {
-    *count = 0;
-    for (const TileOp *add; *count < MOST_PARTS && (add = tile_value_def(pointer, TILE_OP_PTR_ADD));) {
-        parts[(*count)++] = tile_op_operand(add, 1);
-        pointer = tile_op_operand(add, 0);
+/* The bytes that are added to a pointer, one after the other: the constants among them, as one, and the others. */
+typedef struct Parts {
+    TileValue *base, *values[MOST_PARTS];
+    unsigned count;
+    int64_t constant;
+} Parts;
+
+static Parts parts_of(TileValue *pointer) {
+    Parts parts = {.base = pointer};
+    int64_t number;
+    for (const TileOp *add; parts.count < MOST_PARTS && (add = tile_value_def(parts.base, TILE_OP_PTR_ADD));) {
+        if (!tile_value_integer(tile_op_operand(add, 1), &number))
+            parts.values[parts.count++] = tile_op_operand(add, 1);
+        else if (__builtin_add_overflow(parts.constant, number, &parts.constant))
+            break;
+        parts.base = tile_op_operand(add, 0);
     }
-    return pointer;
+    return parts;
 }
 
 /* Is a = b + *distance? Addresses whose sums are too long for the analysis are compared part by part. */
 static bool find_distance(TileIndices *indices, TileValue *a, TileValue *b, int64_t *distance) {
-    TileValue *parts[MOST_PARTS], *others[MOST_PARTS];
-    unsigned count, other_count;
     if (tile_index_offset(indices, a, b, distance)) return true;
-    if (parts_of(a, parts, &count) != parts_of(b, others, &other_count) || count != other_count) return false;
-    *distance = 0;
-    for (unsigned i = 0; i < count; i++) {
+    Parts parts = parts_of(a), others = parts_of(b);
+    if (parts.base != others.base || parts.count != others.count) return false;
+    if (__builtin_sub_overflow(parts.constant, others.constant, distance)) return false;
+    for (unsigned i = 0; i < parts.count; i++) {
         int64_t own = 0;
         unsigned k = 0;
-        while (k < other_count && !tile_index_offset(indices, parts[i], others[k], &own)) k++;
-        if (k == other_count || __builtin_add_overflow(*distance, own, distance)) return false;
-        others[k] = others[--other_count];
+        while (k < others.count && !tile_index_offset(indices, parts.values[i], others.values[k], &own)) k++;
+        if (k == others.count || __builtin_add_overflow(*distance, own, distance)) return false;
+        others.values[k] = others.values[--others.count];
     }
     return true;
 }

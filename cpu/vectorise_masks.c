@@ -12,11 +12,22 @@
  *     } {
  *       the original loop
  *     }
- * A mask can be evaluated before the loop if it only compares indices of loops with bounds and is otherwise
- * loop-invariant. A tile that is inside of its tensor is then loaded in full vectors, after one test ahead of the loop.
+ * A mask can be evaluated before the loop if it only compares what rises with the indices of loops with bounds (`%j * 8 + 3`)
+ * and is otherwise loop-invariant. A tile that is inside of its tensor is then loaded in full vectors, after one test ahead of the loop.
  */
 #include "cpu/vectorise.h"
 #include "lang/ir/operands.h"
+
+enum { DEEPEST = 6 /* ops of what is compared */ };
+
+typedef struct Masks {
+    TileModule *module;
+    TileIndices *indices;
+    TileOp *loop;
+    TileBuilder *builder;
+    TileMap seen;
+    TileValue *condition; /* all of them are true in all iterations; NULL: there are no masks */
+} Masks;
 
 /* ---- masks that can be evaluated ---- */
 
@@ -37,28 +48,47 @@ static bool is_conjunction(const TileOp *op) {
     return op->id == TILE_OP_AND || (op->id == TILE_OP_SELECT && tile_value_is_integer(tile_op_named(op, TILE_OPERAND_Y), 0));
 }
 
-/* Is it index < bound or index >= bound? */
-static bool is_comparison(const TileOp *loop, const TileOp *op) {
-    if (op->id != TILE_OP_LT && op->id != TILE_OP_GE) return false;
-    return loop_of_index(loop, tile_op_operand(op, 0)) && tile_value_outside(tile_op_operand(op, 1), loop);
+/* May the sum or product wrap? A range that ends before its type does is that of integers. */
+static bool may_wrap(TileIndices *indices, const TileValue *value) {
+    TileIndexRange range = tile_index_range(indices, value);
+    return value->type->scalar != TILE_I64 || range.because || range.lo == INT64_MIN || range.hi == INT64_MAX;
 }
 
-static bool is_known_before(const TileOp *loop, const TileValue *mask) {
-    if (tile_value_outside(mask, loop)) return true;
+/* Is it a sum of loops' indices, times positive numbers, and of what does not change? Then it is least in their first iterations
+ * and greatest in the last ones. */
+static bool rises(const Masks *masks, TileValue *value, unsigned depth) {
+    int64_t factor;
+    if (tile_value_outside(value, masks->loop) || loop_of_index(masks->loop, value)) return true;
+    TileOp *op = value->op;
+    if (!op || depth == DEEPEST || (op->id != TILE_OP_ADD && op->id != TILE_OP_MUL) || may_wrap(masks->indices, value)) return false;
+    bool first = rises(masks, tile_op_operand(op, 0), depth + 1);
+    if (op->id == TILE_OP_MUL) return first && tile_value_integer(tile_op_operand(op, 1), &factor) && factor > 0;
+    return first && rises(masks, tile_op_operand(op, 1), depth + 1);
+}
+
+/* Is what rises < or >= a bound? */
+static bool is_comparison(const Masks *masks, const TileOp *op) {
+    if (op->id != TILE_OP_LT && op->id != TILE_OP_GE) return false;
+    return rises(masks, tile_op_operand(op, 0), 0) && tile_value_outside(tile_op_operand(op, 1), masks->loop);
+}
+
+static bool is_known_before(const Masks *masks, const TileValue *mask) {
+    if (tile_value_outside(mask, masks->loop)) return true;
     const TileOp *op = mask->op;
     if (!op) return false;
     if (is_conjunction(op))
-        return is_known_before(loop, tile_op_operand(op, 0)) && is_known_before(loop, tile_op_operand(op, 1));
-    return is_comparison(loop, op);
+        return is_known_before(masks, tile_op_operand(op, 0)) && is_known_before(masks, tile_op_operand(op, 1));
+    return is_comparison(masks, op);
 }
 
 /* The mask of an access, if it can be evaluated before the loop; else NULL. */
-static TileValue *known_mask(const TileOp *loop, const TileOp *op) {
+static TileValue *known_mask(const Masks *masks, const TileOp *op) {
+    const TileOp *loop = masks->loop;
     if ((op->id != TILE_OP_LOAD && op->id != TILE_OP_STORE) || !tile_op_has_part(op, TILE_PARTS_MASK)) return NULL;
     for (const TileOp *owner = op->block->op; owner != loop; owner = owner->block->op)
         if (!has_fixed_bounds(owner, loop)) return NULL;
     TileValue *mask = tile_op_named(op, TILE_OPERAND_MASK);
-    return is_known_before(loop, mask) ? mask : NULL;
+    return is_known_before(masks, mask) ? mask : NULL;
 }
 
 /* ---- before the loop ---- */
@@ -69,14 +99,27 @@ static TileValue *build_and(TileBuilder *b, TileValue *x, TileValue *y) {
     return tile_build_ternary(b, TILE_OP_SELECT, x, y, tile_build_bool(b, false));
 }
 
+/* What rises, in the last iterations or in the first ones. */
+static TileValue *value_at(TileBuilder *b, const TileOp *loop, TileValue *value, bool last) {
+    if (tile_value_outside(value, loop)) return value;
+    const TileOp *counts = loop_of_index(loop, value);
+    if (counts && last) return tile_build_binary(b, TILE_OP_SUB, tile_op_operand(counts, 1), tile_build_i64(b, 1));
+    if (counts) return tile_op_operand(counts, 0);
+    TileValue *x = value_at(b, loop, tile_op_operand(value->op, 0), last), *y = tile_op_operand(value->op, 1);
+    int64_t factor;
+    y = tile_value_integer(y, &factor) ? tile_build_i64(b, factor) : value_at(b, loop, y, last);
+    return tile_build_binary(b, (TileOpId)value->op->id, x, y);
+}
+
 /* Is the mask true in all iterations? The trip count is not 0. */
 static TileValue *holds_throughout(TileBuilder *b, const TileOp *loop, TileValue *mask) {
     if (tile_value_outside(mask, loop)) return mask;
     TileValue *x = tile_op_operand(mask->op, 0), *y = tile_op_operand(mask->op, 1);
     if (is_conjunction(mask->op)) return build_and(b, holds_throughout(b, loop, x), holds_throughout(b, loop, y));
     const TileOp *counts = loop_of_index(loop, x);
-    if (mask->op->id == TILE_OP_LT) return tile_build_binary(b, TILE_OP_LE, tile_op_operand(counts, 1), y);
-    return tile_build_binary(b, TILE_OP_GE, tile_op_operand(counts, 0), y);
+    bool below = mask->op->id == TILE_OP_LT;
+    if (counts && below) return tile_build_binary(b, TILE_OP_LE, tile_op_operand(counts, 1), y);
+    return tile_build_binary(b, below ? TILE_OP_LT : TILE_OP_GE, value_at(b, loop, x, below), y);
 }
 
 static TileValue *has_iterations(TileBuilder *b, const TileOp *loop) {
@@ -86,17 +129,9 @@ static TileValue *has_iterations(TileBuilder *b, const TileOp *loop) {
     return tile_build_binary(b, TILE_OP_LT, lo, hi);
 }
 
-typedef struct Masks {
-    TileModule *module;
-    TileOp *loop;
-    TileBuilder *builder;
-    TileMap seen;
-    TileValue *condition; /* all of them are true in all iterations; NULL: there are no masks */
-} Masks;
-
 static void find_mask(TileOp *op, void *state) {
     Masks *masks = state;
-    TileValue *mask = known_mask(masks->loop, op), *condition = NULL;
+    TileValue *mask = known_mask(masks, op), *condition = NULL;
     if (!mask || tile_map_get(&masks->seen, mask)) return;
     tile_map_set(&masks->seen, mask, mask);
     for (const TileOp *owner = op->block->op; owner != masks->loop; owner = owner->block->op)
@@ -108,7 +143,7 @@ static void find_mask(TileOp *op, void *state) {
 /* Removes the mask of an access, which is true, and its fill. */
 static void remove_mask(TileOp *op, void *state) {
     const Masks *masks = state;
-    if (!known_mask(masks->loop, op)) return;
+    if (!known_mask(masks, op)) return;
     unsigned first = op->id == TILE_OP_LOAD ? 1 : 2;
     while (op->operand_count > first) tile_op_remove_operand(op, first);
     tile_op_clear(op, TILE_ATTRIBUTE_PARTS);
@@ -136,7 +171,7 @@ static void set_true(TileModule *module, TileOp *copy, TileValue *mask) {
 
 TileOp *tile_vectorise_split_masks(TilePassContext *context, TileOp *loop) {
     TileBuilder b = tile_builder_before(context->module, loop);
-    Masks masks = {.module = context->module, .loop = loop, .builder = &b};
+    Masks masks = {.module = context->module, .indices = tile_pass_indices(context, loop->block->func), .loop = loop, .builder = &b};
     tile_map_init(&masks.seen, context->scratch);
     tile_block_walk(&loop->regions[0], find_mask, &masks);
     if (!masks.condition) return NULL;

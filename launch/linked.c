@@ -90,11 +90,16 @@ static bool has_gpu_code(const TileImage *image) {
     return image->kernel_count && image->kernels[image->kernel_count - 1].signature.gpu;
 }
 
-/* The best CPU target that runs here; image->target_count if none does. */
+/* The best CPU target that runs here, unless there is code of one that is faster; image->target_count if none does. */
 static uint32_t choose_target(const TileImage *image) {
-    for (uint32_t i = image->target_count; i-- > 0;)
-        if (!tile_cpu_why_not(image->targets[i])) return i;
-    return image->target_count;
+    uint32_t best = image->target_count;
+    while (best-- > 0 && tile_cpu_why_not(image->targets[best])) {
+    }
+    if (best == UINT32_MAX) return image->target_count;
+    const char *faster = tile_cpu_surpassed_by(image->targets[best]);
+    for (uint32_t i = 0; faster && i < best; i++)
+        if (strcmp(image->targets[i], faster) == 0) return i;
+    return best;
 }
 
 static tile_status refuse_cpu(const TileImage *image, TileError *error) {

@@ -1,5 +1,5 @@
-/* Purpose: the strides of tensors whose rows are constants. Where an access steps from row to row, and all extents behind
- * are constants, a tensor without gaps has a constant stride there: neighbouring lanes are a known distance apart, so that
+/* Purpose: the strides of tensors whose rows are constants. Where an access steps from row to row, of which it takes an element
+ * or, where they are short, all, and all extents behind are constants, a tensor without gaps has a constant stride there: neighbouring lanes are a known distance apart, so that
  * what they load and store together is neither gathered nor scattered. The fact that there are no gaps is asked for, and
  * where it is known the stride becomes one.
  *
@@ -35,6 +35,8 @@
 #include "lang/ir/operands.h"
 #include "lowering/pass.h"
 
+enum { SHORT = 64 /* bytes: longer rows are vectors of their own, which may lie anywhere */ };
+
 typedef struct Strides {
     TileFunc *kernel;
     bool changed;
@@ -60,21 +62,36 @@ static int64_t constant_stride(const TileFunc *kernel, const TileValue *tensor, 
     return bytes;
 }
 
-/* The last dimension in which lanes differ; -1: none, or the last dimension of all. */
-static int stepping_dimension(const TileOp *op, unsigned rank) {
+/* Is the whole dimension accessed, whose extent is a constant? */
+static bool is_whole(const TileFunc *kernel, const TileOp *op, const TileAccessIndex *index, unsigned axis) {
+    const TileType *type = op->result_count ? op->results[0].type : tile_op_operand(op, 1)->type;
+    if (index->kind != TILE_ACCESS_RANGE || !tile_type_is_tile(type)) return false;
+    return type->extent[index->axis] == constant_extent(kernel, tile_op_operand(op, 0), axis);
+}
+
+/* The last dimension in which lanes step from row to row: single elements of rows, or whole rows of which a vector holds several;
+ * -1: none, or the last dimension of all. */
+static int stepping_dimension(const TileFunc *kernel, const TileOp *op) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    unsigned count = tile_access_read(op, indices);
-    if (count != rank || !rank || indices[rank - 1].kind != TILE_ACCESS_INDEX) return -1;
-    int d = (int)rank - 2;
-    while (d >= 0 && indices[d].kind == TILE_ACCESS_INDEX) d--;
-    return d;
+    const TileType *tensor = tile_op_operand(op, 0)->type;
+    unsigned count = tile_access_read(op, indices), rank = tensor->rank;
+    if (count != rank || !rank) return -1;
+    int d = (int)rank - 1;
+    int64_t bytes = (int64_t)tile_scalar_bytes(tensor->scalar);
+    for (; d >= 0; d--) {
+        if (indices[d].kind == TILE_ACCESS_INDEX) continue;
+        if (!is_whole(kernel, op, &indices[d], (unsigned)d)) break;
+        bytes *= constant_extent(kernel, tile_op_operand(op, 0), (unsigned)d);
+        if (bytes >= SHORT) return -1;
+    }
+    return d == (int)rank - 1 ? -1 : d;
 }
 
 static void look(TileOp *op, void *state) {
     Strides *strides = state;
     const TileValue *tensor = tile_op_get(op, TILE_ATTRIBUTE_ACCESS) ? tile_op_operand(op, 0) : NULL;
     if (!tensor || tensor->op || tensor->type->kind != TILE_TYPE_TENSOR || tensor->type->access == TILE_ACCESS_TEMP) return;
-    int d = stepping_dimension(op, tensor->type->rank);
+    int d = stepping_dimension(strides->kernel, op);
     TileParameter *parameter = &strides->kernel->parameters[tensor->index];
     if (d < 0 || parameter->facts.stride[d] != TILE_UNKNOWN) return;
     int64_t stride = constant_stride(strides->kernel, tensor, (unsigned)d);

@@ -115,7 +115,7 @@ def rows(kernel, seed, guest_every):
                 runs += 1
             targets += ["cuda"] if number % 3 == 0 else []
             if kernel.is_by_words(types):
-                name = ["amx", "avx512bf16"][number % 2]
+                name = ["amx", "avx512bf16", "avx512vnni"][number % 3]
                 targets += ["machine." + name, name]
             for target in targets:
                 yield "\t".join([kernel.name, types, target, sizes, views, data, placement, tune])

@@ -33,6 +33,7 @@ typedef struct TileBackend {
     const char *(*obstacle)(const TileTarget *target); /* why its code cannot run here; NULL: it can */
     const char *(*limit)(const TileTarget *target,
                          const char *most); /* why not, if `most` is the best that may be used */
+    const char *(*surpassed)(const TileTarget *target); /* the target whose code is faster here; NULL: there is none, or no function */
     const char *(*none)(const char *most);  /* why no target of the family runs here */
     unsigned most_devices;                  /* number of devices that code can run on */
     const char *(*device)(TileArena *arena,

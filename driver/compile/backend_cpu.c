@@ -15,6 +15,8 @@ static const char *limit(const TileTarget *target, const char *most) {
     return tile_cpu_limit_why_not(target->name, most);
 }
 
+static const char *surpassed(const TileTarget *target) { return tile_cpu_surpassed_by(target->name); }
+
 static const char *none(const char *most) {
     const char *why_not = tile_cpu_limit_why_not("avx2", most);
     return why_not ? why_not : "no CPU target runs on this machine: all need at least AVX2 and FMA";
@@ -67,6 +69,7 @@ const TileBackend tile_backend_cpu = {.family = &tile_cpu_family,
                                       .best_description = "the best of the CPU targets that this machine can run",
                                       .obstacle = obstacle,
                                       .limit = limit,
+                                      .surpassed = surpassed,
                                       .none = none,
                                       .most_devices = 1,
                                       .device = device,

@@ -57,7 +57,7 @@ warns 0 TILE_CACHE_BYTES 0 'a number from 1 to 18446744073709551615' '1 GiB'
 is_quiet TILE_CACHE_BYTES '' 1 1000000
 warns 0 TILE_CACHE_DIR /dev/null/cache "a folder that is this user's alone to write" 'empty: nothing is kept'
 is_quiet TILE_CACHE_DIR '' "$work/other"
-warns 2 TILE_CPU_CAPABILITY best 'the name of a CPU target: avx2, avx512, avx512bf16, amx, sve' 'one that forbids all of them'
+warns 2 TILE_CPU_CAPABILITY best 'the name of a CPU target: avx2, avx512, avx512vnni, avx512bf16, amx, sve' 'one that forbids all of them'
 is_quiet TILE_CPU_CAPABILITY ''
 
 # A tuning file that is not there is an error, and so is a ptxas where it is needed.

@@ -51,7 +51,7 @@ if command -v bash >/dev/null; then
     complete 'folder kernel.tile' check ''
     complete '--check' run --ch
     complete '--check' -q fmt --ch
-    complete 'avx2 avx512 avx512bf16' run --target = avx
+    complete 'avx2 avx512 avx512bf16 avx512vnni' run --target = avx
     complete 'avx2,interp' test --target = avx2,int
     complete 'json text' run --error-format = ''
     complete 'asm ast' emit a

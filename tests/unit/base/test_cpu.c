@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "base/cpu_probe.h"
 
 static char small_stack[2048]; /* less than a signal's frame with AMX's registers */
 
@@ -22,6 +23,17 @@ Test(cpu, refused_amx_is_a_reason) {
     cr_assert_eq(sigaltstack(&stack, NULL), 0);
     cr_assert_null(tile_cpu_why_not("amx"));
     cr_assert_null(tile_cpu_why_not("amx"), "asked a second time");
+}
+
+/* Which of two targets is faster is measured, but both run, and nothing surpasses the others. */
+Test(cpu, surpassed) {
+    const char *faster = tile_cpu_surpassed_by("avx512bf16"), *name;
+    cr_assert(!faster || !tile_cpu_why_not(faster));
+    for (size_t i = 0; (name = tile_cpu_name_at(i)); i++)
+        cr_assert(strcmp(name, "avx512bf16") == 0 || !tile_cpu_surpassed_by(name), "%s", name);
+    cr_assert(tile_cpu_is_word_fast(1000, 1000), "a word takes the time of one multiply-add");
+    cr_assert(!tile_cpu_is_word_fast(2000, 1000), "that of two");
+    if (!tile_cpu_why_not("avx512bf16")) cr_assert_eq(!faster, tile_cpu_multiplies_words());
 }
 
 /* A target that is forbidden asks for nothing, so that a limit keeps signal frames small. */

@@ -118,7 +118,7 @@ Test(tile, targets_and_settings_that_do_not_exist) {
     char words[4096];
     TileCompileOptions options = {.struct_size = sizeof options, .target = "abacus"};
     cr_assert_eq(try_compile(add_text, &options, words, sizeof words), TILE_INVALID_ARGUMENT);
-    cr_assert_str_eq(words, "error: there is no target 'abacus'; targets are cpu, avx2, avx512, avx512bf16, amx, sve, cuda, "
+    cr_assert_str_eq(words, "error: there is no target 'abacus'; targets are cpu, avx2, avx512, avx512vnni, avx512bf16, amx, sve, cuda, "
                             "sm_80, sm_86, sm_89, sm_90a, sm_100a, sm_120a, interp\n");
     TileSetting unknown = {"XYZ", "3"}, wrong = {"T", "i32"};
     options = (TileCompileOptions){.struct_size = sizeof options, .settings = &unknown, .setting_count = 1};

@@ -151,20 +151,30 @@ static double memory_bytes(const TileFunc *phase, const TileExtents *extents, co
     return bytes;
 }
 
+/* The share of what is read again that the L2 cache no longer has, where the programs that are there together go through so many bytes: what is a little
+ * too long for it to keep is gone as a whole when it is read again. Both halves of the cache have what multiprocessors of both read. */
+static double share_missed(const TilePtxTarget *target, double bytes) {
+    const double KEPT = 0.5, GONE = 1.25; /* of the cache */
+    double size = target->cache_bytes;
+    return least(1, most(0, (bytes - KEPT * size) / ((GONE - KEPT) * size)));
+}
+
 /* What programs read again of tensors that no multiprocessor keeps: as bytes from the memory that would take as long. Windows read
  * most of it from their own cache, however often; products have a port of their own. */
-static double bytes_read_again(TileFunc *phase, const TileExtents *extents, const GpuWork *work, double programs) {
+static double bytes_read_again(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, const GpuWork *work, double programs, double together) {
     enum { LEAST_BYTES = 4 << 20, MOST_TIMES = 2 };
     const double FASTER = 1.8; /* the L2 cache than the memory */
-    double bytes = 0;
+    double bytes = 0, kept = 0;
     for (uint32_t i = 0; i < phase->body.argument_count && !has_products(phase); i++) {
         const TileParameter *parameter = &phase->parameters[i];
         if (parameter->role != TILE_ROLE_DATA || parameter->argument >= extents->count) continue;
         double once = bytes_of(extents, parameter->argument, (double)tile_scalar_bytes(phase->body.arguments[i]->type->scalar));
         double again = programs * work->moved[parameter->argument] - once;
-        if (once > LEAST_BYTES && again > 0) bytes += least(again, MOST_TIMES * once) / FASTER;
+        if (once <= LEAST_BYTES || again <= 0) continue;
+        bytes += least(again, MOST_TIMES * once);
+        kept += once * least(1, together / programs);
     }
-    return bytes;
+    return bytes * (1 / FASTER + (1 - 1 / FASTER) * share_missed(target, kept));
 }
 
 static void add_work(GpuWork *sum, const GpuWork *work, double share) {
@@ -262,7 +272,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     double waiting = (stays ? cycles_of_programs(phase, &work, rounds) : most(rounds * work.latency, latest) * slower) / microsecond;
     double issue = busiest * work.instructions * slower / INSTRUCTIONS_CYCLE / microsecond,
            tensor = busiest * work.tensor / microsecond / 0.9;
-    double moved = memory_bytes(phase, extents, &work, programs) + bytes_read_again(phase, extents, &work, programs);
+    double moved = memory_bytes(phase, extents, &work, programs) + bytes_read_again(target, phase, extents, &work, programs, blocks * target->cores);
     double memory = moved / (target->memory_gbs * 1e3),
            port = busiest * work.port / microsecond;
     double compute = issue + tensor - 0.5 * least(issue, tensor);

@@ -90,6 +90,7 @@ static bool take_product(Sum *sum, const TileOp *product, const Axes *axes, cons
         bool constant = tile_value_integer(by, &number);
         if (splat) by = tile_op_operand(splat, 0);
         if (!constant && !(tile_type_is_scalar(by->type) && tile_value_outside(by, sum->places->grid))) continue;
+        if (tile_type_is_tile(product->results[0].type)) tile_list_push(sum->scratch, &sum->tiles, tile_op_operand(product, k));
         return multiply(&more, by) && take_apart(sum, tile_op_operand(product, !k), axes, &more);
     }
     return false;

@@ -21,6 +21,7 @@ typedef struct Piece {
     double lines;   /* bytes of all lines of the L2 cache of which the rows of boxes have a part */
     double even;    /* bytes of vectors that have a predicate each and that rows consist of; 0: elements */
     double pieces;  /* a thread has so many neighbours, which it moves one by one */
+    bool odd;       /* of rows that are known to be odd: elements have a predicate, and no question is asked of them */
 } Piece;
 
 static double count_valid(const GpuWalk *walk, const TileAccessIndex *index, double extent) {
@@ -87,6 +88,7 @@ static Piece look_at_access(const GpuWalk *walk, const TileOp *op, const TileTyp
     if (!rows || vector < 1) vector = 1;
     piece.vectors = held / vector;
     piece.pieces = rows && rank > 1 && grain < PREDICATED_BYTES && walk->neighbours ? vector : 1;
+    piece.odd = rows && rank > 1 && tile_scalar_bytes(tile->scalar) < PREDICATED_BYTES && grain == tile_scalar_bytes(tile->scalar);
     return piece;
 }
 
@@ -100,6 +102,7 @@ static void count_bytes(GpuWalk *walk, const TileOp *op, const Piece *piece) {
 static double instructions_of_access(const GpuWalk *walk, const Piece *piece, const TileType *tile) {
     double bytes = gpu_walk_elements(walk, tile) * (double)tile_scalar_bytes(tile->scalar);
     if (piece->whole) return piece->vectors * GPU_OF_VECTOR;
+    if (piece->odd && !walk->loops) return gpu_walk_elements(walk, tile) * GPU_OF_VECTOR;
     return piece->even > 0 ? gpu_most(1, bytes / piece->even) * (GPU_OF_VECTOR + 3) : gpu_walk_elements(walk, tile) * OF_ELEMENT;
 }
 
@@ -137,6 +140,14 @@ static void count_awaited(GpuWalk *walk, const TileType *tile, const Piece *piec
     walk->work->awaited = gpu_most(walk->work->awaited, awaited);
 }
 
+/* Rows of 16 bits that begin anywhere are loaded element by element, in a branch that makes words of them, and so waits for each (ptx/lowering/widths.c: in
+ * loops, but for tiles of one axis). Cycles beyond the first one's. */
+static double wait_for_singles(const GpuWalk *walk, const Piece *piece, const TileType *tile) {
+    enum { OF_SINGLE = 200 }; /* measured: rmsnorm and layernorm_backward of 4093 x 1037 */
+    bool waits = piece->pieces > 1 && walk->loops && tile->rank > 1 && tile_scalar_bytes(tile->scalar) < sizeof(uint32_t);
+    return waits ? (gpu_walk_elements(walk, tile) - 1) * OF_SINGLE : 0;
+}
+
 double gpu_walk_load(GpuWalk *walk, const TileOp *op, double begin) {
     const TileType *tile = op->results[0].type;
     if (!tile_type_is_tile(tile)) return gpu_walk_issue(walk, op, begin, 0, GPU_OF_MEMORY);
@@ -147,7 +158,7 @@ double gpu_walk_load(GpuWalk *walk, const TileOp *op, double begin) {
     double bounds = words && (!piece.whole || tile->rank > 2) ? tile->rank * OF_BOUNDS : 0;
     if (gpu_load_is_copied(op) || ahead) return do_copied(walk, op, begin, &piece, tile, bounds);
     if (walk->loops == 0 && tile->rank > 1) count_awaited(walk, tile, &piece);
-    return gpu_walk_issue(walk, op, begin, instructions_of_access(walk, &piece, tile) + bounds, GPU_OF_MEMORY);
+    return gpu_walk_issue(walk, op, begin, instructions_of_access(walk, &piece, tile) + bounds, GPU_OF_MEMORY + wait_for_singles(walk, &piece, tile));
 }
 
 double gpu_walk_store(GpuWalk *walk, const TileOp *op, double begin) {

@@ -42,12 +42,33 @@ static bool is_carried(const TileValue *value) {
     return !value->op || next;
 }
 
+/* Is the operand an earlier one of the op, too? */
+static bool is_counted(const TileOp *op, unsigned index) {
+    for (unsigned i = 0; i < index; i++)
+        if (tile_op_operand(op, i) == tile_op_operand(op, index)) return true;
+    return false;
+}
+
+/* Does the op alone use the value, which is not kept for other iterations? */
+static bool is_used_by_one(const TileValue *value, const TileOp *op) {
+    for (const TileUse *use = value->first_use; use; use = use->next)
+        if (use->user != op) return false;
+    return value->op && value->op->block == op->block;
+}
+
 void gpu_walk_count_registers(GpuWalk *walk, const TileOp *op) {
     double live = walk->carried, most_live = walk->target->registers_thread - GPU_OTHER_REGISTERS;
-    for (unsigned i = 0; i < op->operand_count; i++)
-        if (!is_carried(tile_op_operand(op, i))) live += gpu_walk_registers(walk, tile_op_operand(op, i));
+    double last = 0, made = 0; /* a result takes the registers of what is used last */
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        const TileValue *operand = tile_op_operand(op, i);
+        if (is_carried(operand) || is_counted(op, i)) continue;
+        double held = gpu_walk_registers(walk, operand);
+        live += held;
+        if (is_used_by_one(operand, op)) last += held;
+    }
     for (unsigned i = 0; i < op->result_count; i++)
-        if (!is_carried(&op->results[i])) live += gpu_walk_registers(walk, &op->results[i]);
+        if (!is_carried(&op->results[i])) made += gpu_walk_registers(walk, &op->results[i]);
+    live += gpu_most(0, made - last);
     if (walk->work->multiplies && walk->loops == 0 && live > most_live) live = most_live; /* behind products sums are stored and loaded once */
     walk->work->registers = gpu_most(walk->work->registers, live);
 }

@@ -23,6 +23,9 @@ enum { GROUP_WARPS = 4, OF_PRODUCTS = 160, OF_SLOT = 190 };
 /* Of a loop that computes with the sums of products, whose tiles are copied ahead, by warps of their own or by all: waits, counts of slots, descriptors; a barrier, addresses. */
 enum { OF_ITERATION = 100, OF_OWN_ITERATION = 40 };
 
+/* Of a loop without products: counts, bounds, addresses, and the branch. */
+enum { OF_COUNTING = 20 };
+
 /* Instructions of a warp; those of a quotient, by a number that is not known, each warp issues in an iteration. */
 enum { OF_MOVE = 4, OF_PROGRAM = 50, OF_KEYS = 110, OF_QUOTIENT = 25 };
 
@@ -266,6 +269,8 @@ static double do_for(GpuWalk *walk, const TileOp *loop, double begin) {
     double body = do_iterations(walk, loop, begin, runs);
     double fill = walk->slots > 0 ? GPU_OF_MEMORY + walk->copied / GPU_PORT_BYTES_CYCLE : 0;
     if (walk->flows) walk->fill = gpu_most(walk->fill, fill);
+    if (!multiplies(&loop->regions[0]) && !tile_loop_is_of_programs(loop))
+        walk->work->instructions += walk->times * trips * walk->warps * OF_COUNTING;
     if (walk->slots > 1 && walk->work->uses_sums)
         walk->work->instructions += walk->times * trips * walk->warps * (walk->flows ? OF_ITERATION : OF_OWN_ITERATION);
     double held = walk->turns ? HELD_IN_TURN : 1;

@@ -21,7 +21,6 @@ enum {
 
 static const double LAUNCH = 3.0, NEXT_GRID = 1.5, BEHIND_PRODUCTS = 2.5, SHARPNESS = 4, STAYING_SHARPNESS = 6,
                     ROUND_SHARPNESS = 3, /* of blocks that are all there at a time: they wait together */
-                   
                     ALONE_SHARPNESS = 12, MULTIPLYING_SHARPNESS = 8,
                     LAST_SHARE = 0.5, /* of the longest of uneven programs: so long the last blocks of a multiprocessor have fewer beside them */
                     OF_VECTOR = 0.02, /* measured: threads that move four vectors each take 1.04 times as long as with two */

@@ -7,8 +7,8 @@
 
 enum { SECTOR_BYTES = 32, PREDICATED_BYTES = 8 };
 
-/* Instructions of a warp: of an element by itself, of an element through shared memory and back. */
-enum { OF_ELEMENT = 12, OF_COPIED_ELEMENT = 70, OF_COPIED_WORD = 8, OF_TURNED_WORD = 6, OF_UPDATE = 16 };
+/* Instructions of a warp: of an element by itself, in a loop that asks first, of an element through shared memory and back. */
+enum { OF_ELEMENT = 12, OF_ASKED = 14, OF_COPIED_ELEMENT = 70, OF_COPIED_WORD = 8, OF_TURNED_WORD = 6, OF_UPDATE = 16 };
 
 /* That each warp issues in an iteration for the bounds along an axis of a tile of words that is not whole or whose rows are of several axes. */
 enum { OF_BOUNDS = 40 };
@@ -102,7 +102,7 @@ static void count_bytes(GpuWalk *walk, const TileOp *op, const Piece *piece) {
 static double instructions_of_access(const GpuWalk *walk, const Piece *piece, const TileType *tile) {
     double bytes = gpu_walk_elements(walk, tile) * (double)tile_scalar_bytes(tile->scalar);
     if (piece->whole) return piece->vectors * GPU_OF_VECTOR;
-    if (piece->odd && !walk->loops) return gpu_walk_elements(walk, tile) * GPU_OF_VECTOR;
+    if (piece->odd) return gpu_walk_elements(walk, tile) * (walk->loops ? OF_ASKED : GPU_OF_VECTOR);
     return piece->even > 0 ? gpu_most(1, bytes / piece->even) * (GPU_OF_VECTOR + 3) : gpu_walk_elements(walk, tile) * OF_ELEMENT;
 }
 

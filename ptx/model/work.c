@@ -23,9 +23,6 @@ enum { GROUP_WARPS = 4, OF_PRODUCTS = 160, OF_SLOT = 190 };
 /* Of a loop that computes with the sums of products, whose tiles are copied ahead, by warps of their own or by all: waits, counts of slots, descriptors; a barrier, addresses. */
 enum { OF_ITERATION = 100, OF_OWN_ITERATION = 40 };
 
-/* Of a loop without products: counts, bounds, addresses, and the branch. */
-enum { OF_COUNTING = 20 };
-
 /* Instructions of a warp; those of a quotient, by a number that is not known, each warp issues in an iteration. */
 enum { OF_MOVE = 4, OF_PROGRAM = 50, OF_KEYS = 110, OF_QUOTIENT = 25 };
 
@@ -59,6 +56,13 @@ static double do_elementwise(GpuWalk *walk, const TileOp *op, double begin) {
 
 /* ---- reductions ---- */
 
+/* What a fold by a function computes of two elements, and that an element beyond the row's end changes nothing. */
+static double instructions_of_combiner(const TileOp *fold) {
+    double count = tile_op_has_part(fold, TILE_PARTS_MASK) ? fold->result_count : 0;
+    for (const TileOp *op = fold->regions[0].first; op; op = op->next) count += op->result_count ? instructions_of(op) : 0;
+    return count;
+}
+
 /* Threads lie along the last axis first, a vector each, then along the others. */
 static double do_reduction(GpuWalk *walk, const TileOp *op, double begin) {
     const TileType *tile = tile_op_operand(op, 0)->type;
@@ -73,7 +77,7 @@ static double do_reduction(GpuWalk *walk, const TileOp *op, double begin) {
     double lanes = axis + 1 == tile->rank ? gpu_most(1, across < TILE_WARP_THREADS ? across : TILE_WARP_THREADS)
                                           : gpu_most(1, TILE_WARP_THREADS / along);
     if (walk->tensor_cores) lanes = across = axis + 1 == tile->rank ? 4 : 8;
-    double warps = across / lanes, steps = 0, combine = op->id == TILE_OP_REDUCE ? 1 : 4;
+    double warps = across / lanes, steps = 0, combine = op->id == TILE_OP_FOLD ? instructions_of_combiner(op) : op->id == TILE_OP_REDUCE ? 1 : 4;
     for (double n = 1; n < lanes; n *= 2) steps++;
     double results = gpu_most(1, held * across / (double)tile->extent[axis]);
     double instructions = combine * (held + 2 * steps * results),
@@ -269,8 +273,6 @@ static double do_for(GpuWalk *walk, const TileOp *loop, double begin) {
     double body = do_iterations(walk, loop, begin, runs);
     double fill = walk->slots > 0 ? GPU_OF_MEMORY + walk->copied / GPU_PORT_BYTES_CYCLE : 0;
     if (walk->flows) walk->fill = gpu_most(walk->fill, fill);
-    if (!multiplies(&loop->regions[0]) && !tile_loop_is_of_programs(loop))
-        walk->work->instructions += walk->times * trips * walk->warps * OF_COUNTING;
     if (walk->slots > 1 && walk->work->uses_sums)
         walk->work->instructions += walk->times * trips * walk->warps * (walk->flows ? OF_ITERATION : OF_OWN_ITERATION);
     double held = walk->turns ? HELD_IN_TURN : 1;

@@ -27,9 +27,8 @@
  *     }
  * Needs: nothing. Keeps: the order of the other ops. Cost: linear, with a hash table scoped by regions; each op that
  * writes visits the tensors that were loaded. */
-#include <string.h>
-
 #include "base/map.h"
+#include "lang/ir/build.h"
 #include "lowering/memory.h"
 #include "lowering/pass.h"
 
@@ -111,48 +110,6 @@ static uint64_t hash_op(const TileOp *op) {
     return mix(hash, unordered);
 }
 
-static bool equal_attributes(const TileAttribute *a, const TileAttribute *b) {
-    if (a->key != b->key || a->count != b->count) return false;
-    switch (tile_attribute_storage(a->key)) {
-    case TILE_STORAGE_BITS: return a->bits == b->bits;
-    case TILE_STORAGE_INT:
-    case TILE_STORAGE_NAME: return a->integer == b->integer;
-    case TILE_STORAGE_TEXT: return a->text == b->text;
-    case TILE_STORAGE_TEXTS: return memcmp(a->texts, b->texts, a->count * sizeof *a->texts) == 0;
-    case TILE_STORAGE_INTS:
-    case TILE_STORAGE_NAMES: return memcmp(a->integers, b->integers, a->count * sizeof *a->integers) == 0;
-    case TILE_STORAGE_TYPES: return memcmp(a->types, b->types, a->count * sizeof(void *)) == 0;
-    }
-    return false;
-}
-
-/* Are two combiners equal up to renaming? `twins` maps values of the one to those of the other. */
-static bool equal_combiners(const Cse *cse, const TileBlock *a, const TileBlock *b) {
-    if (!a || !b) return a == b;
-    if (a->argument_count != b->argument_count) return false;
-    TileMap twins;
-    tile_map_init(&twins, cse->context->scratch);
-    for (unsigned i = 0; i < a->argument_count; i++) {
-        if (a->arguments[i]->type != b->arguments[i]->type) return false;
-        tile_map_set(&twins, a->arguments[i], b->arguments[i]);
-    }
-    const TileOp *x = a->first, *y = b->first;
-    for (; x && y; x = x->next, y = y->next) {
-        if (x->id != y->id || x->operand_count != y->operand_count || x->attribute_count != y->attribute_count ||
-            x->result_count != y->result_count)
-            return false;
-        for (unsigned i = 0; i < x->operand_count; i++)
-            if (tile_map_get(&twins, tile_op_operand(x, i)) != tile_op_operand(y, i)) return false;
-        for (unsigned i = 0; i < x->attribute_count; i++)
-            if (!equal_attributes(&x->attributes[i], &y->attributes[i])) return false;
-        for (unsigned i = 0; i < x->result_count; i++) {
-            if (x->results[i].type != y->results[i].type) return false;
-            tile_map_set(&twins, &x->results[i], &y->results[i]);
-        }
-    }
-    return x == y;
-}
-
 static bool equal_ops(const Cse *cse, const TileOp *a, const TileOp *b) {
     if (a->id != b->id || a->operand_count != b->operand_count || a->attribute_count != b->attribute_count ||
         a->result_count != b->result_count || a->results[0].type != b->results[0].type)
@@ -161,8 +118,8 @@ static bool equal_ops(const Cse *cse, const TileOp *a, const TileOp *b) {
     for (unsigned i = 0; i < a->operand_count; i++)
         if (tile_op_operand(a, i) != tile_op_operand(b, swapped && i < 2 ? 1 - i : i)) return false;
     for (unsigned i = 0; i < a->attribute_count; i++)
-        if (!equal_attributes(&a->attributes[i], &b->attributes[i])) return false;
-    return equal_combiners(cse, tile_op_combiner(a), tile_op_combiner(b));
+        if (!tile_attribute_is_same(&a->attributes[i], &b->attributes[i])) return false;
+    return tile_combiner_is_same(tile_op_combiner(a), tile_op_combiner(b), cse->context->scratch);
 }
 
 static bool is_load(const TileOp *op) {

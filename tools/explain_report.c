@@ -245,6 +245,9 @@ static void print_candidate(FILE *out, const TileExplanation *explanation, const
         fprintf(out, " split for %" PRIu32 " programs", candidate->schedule.least_programs);
     if (candidate->schedule.turns)
         fprintf(out, " in turn, %" PRIu32 " warps a program", candidate->schedule.warps);
+    const TileSchedule *schedule = &candidate->schedule;
+    if (!explanation->tunes.count && !schedule->joined_rows && !schedule->packs && !schedule->least_programs && !schedule->turns)
+        fprintf(out, " as written");
     if (candidate->fits)
         fprintf(out, ": %.1f µs (memory %.1f, computing %.1f, waiting %.1f; %.0f programs, %.0f at a time)",
                estimate->time, estimate->memory, estimate->compute, estimate->waiting, estimate->programs,
@@ -261,10 +264,11 @@ static void print_candidates(FILE *out, const TileExplanation *explanation) {
     size_t count = explanation->candidates.count;
     const TilePrediction *sorted[MOST_CANDIDATES];
     if (count > MOST_CANDIDATES) count = MOST_CANDIDATES;
-    if (!count) return;
+    bool tuned = explanation->tunes.count > 0;
+    if (!count || (count == 1 && !tuned)) return;
     for (size_t i = 0; i < count; i++) sorted[i] = &explanation->candidates.items[i];
     qsort(sorted, count, sizeof(sorted[0]), by_time);
-    fprintf(out, "  %zu points of the tune clauses, by predicted time:\n", count);
+    fprintf(out, "  %zu %s, by predicted time:\n", count, tuned ? "points of the tune clauses" : "ways to compute it");
     for (size_t i = 0; i < count; i++)
         if (i < SHOWN_CANDIDATES || sorted[i] == explanation->candidates.items ||
             sorted[i] == explanation->candidates.items + explanation->chosen)

@@ -270,10 +270,7 @@ tile_status tile_tuned_points(TileUnit *unit, const TileKernelInfo *kernel, cons
 }
 
 bool tile_tuned_is_free(const TileInput *input, const TileKernelInfo *kernel, const TileImageSignature *signature) {
-    if (signature->refused || decided_name(input, kernel)) return false;
-    for (size_t i = 0; i < kernel->tunes.count; i++)
-        if (is_for(&kernel->tunes.items[i], input->target)) return true;
-    return false;
+    return !signature->refused && !decided_name(input, kernel);
 }
 
 /* A row written by hand may have constants that `where` excludes. */

@@ -42,7 +42,7 @@ tile_status tile_tuned_load(TileUnit *unit, const TileProgramInfo *program);
 uint32_t tile_tuned_find(const TileInput *input, uint32_t kernel, const TileImageRequest *request,
                          const TileView *views);
 
-/* Are there tune clauses for the input's target, and does nothing bind any of their names? */
+/* Does nothing bind any name of the tune clauses for the input's target, of which there may be none? */
 bool tile_tuned_is_free(const TileInput *input, const TileKernelInfo *kernel, const TileImageSignature *signature);
 /* The points for these types, the default first, in the arena of the tree. */
 tile_status tile_tuned_points(TileUnit *unit, const TileKernelInfo *kernel, const TileImageSignature *signature,

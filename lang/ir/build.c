@@ -157,6 +157,48 @@ bool tile_value_is_same(const TileValue *x, const TileValue *y) {
     return x == y || (x->type == y->type && tile_value_bits(x, &a) && tile_value_bits(y, &b) && a == b);
 }
 
+
+bool tile_attribute_is_same(const TileAttribute *a, const TileAttribute *b) {
+    if (a->key != b->key || a->count != b->count) return false;
+    switch (tile_attribute_storage(a->key)) {
+    case TILE_STORAGE_BITS: return a->bits == b->bits;
+    case TILE_STORAGE_INT:
+    case TILE_STORAGE_NAME: return a->integer == b->integer;
+    case TILE_STORAGE_TEXT: return a->text == b->text;
+    case TILE_STORAGE_TEXTS: return memcmp(a->texts, b->texts, a->count * sizeof *a->texts) == 0;
+    case TILE_STORAGE_INTS:
+    case TILE_STORAGE_NAMES: return memcmp(a->integers, b->integers, a->count * sizeof *a->integers) == 0;
+    case TILE_STORAGE_TYPES: return memcmp(a->types, b->types, a->count * sizeof(void *)) == 0;
+    }
+    return false;
+}
+
+bool tile_combiner_is_same(const TileBlock *a, const TileBlock *b, TileArena *scratch) {
+    if (!a || !b) return a == b;
+    if (a->argument_count != b->argument_count) return false;
+    TileMap twins; /* maps values of the one to those of the other */
+    tile_map_init(&twins, scratch);
+    for (unsigned i = 0; i < a->argument_count; i++) {
+        if (a->arguments[i]->type != b->arguments[i]->type) return false;
+        tile_map_set(&twins, a->arguments[i], b->arguments[i]);
+    }
+    const TileOp *x = a->first, *y = b->first;
+    for (; x && y; x = x->next, y = y->next) {
+        if (x->id != y->id || x->operand_count != y->operand_count || x->attribute_count != y->attribute_count ||
+            x->result_count != y->result_count)
+            return false;
+        for (unsigned i = 0; i < x->operand_count; i++)
+            if (tile_map_get(&twins, tile_op_operand(x, i)) != tile_op_operand(y, i)) return false;
+        for (unsigned i = 0; i < x->attribute_count; i++)
+            if (!tile_attribute_is_same(&x->attributes[i], &y->attributes[i])) return false;
+        for (unsigned i = 0; i < x->result_count; i++) {
+            if (x->results[i].type != y->results[i].type) return false;
+            tile_map_set(&twins, &x->results[i], &y->results[i]);
+        }
+    }
+    return x == y;
+}
+
 /* ---- shapes and reductions ---- */
 
 TileValue *tile_build_splat(TileBuilder *builder, TileValue *scalar, const TileType *type) {

@@ -55,6 +55,9 @@ bool tile_value_integer(const TileValue *value, int64_t *integer);
 bool tile_value_is_integer(const TileValue *value, int64_t integer);
 /* Are these the same value, or constants of one type with the same bits? */
 bool tile_value_is_same(const TileValue *x, const TileValue *y);
+bool tile_attribute_is_same(const TileAttribute *a, const TileAttribute *b);
+/* Are two combiners equal up to renaming, or both NULL? */
+bool tile_combiner_is_same(const TileBlock *a, const TileBlock *b, TileArena *scratch);
 
 TileValue *tile_build_splat(TileBuilder *builder, TileValue *scalar, const TileType *type);
 TileValue *tile_build_iota(TileBuilder *builder, const TileType *type, int64_t axis);

@@ -36,7 +36,7 @@
  *       for %first, %end, %c {resident = 1} (%program: i64) {
  *         %v = load_tile %x, %program, %one, %zero, %n {access = [range]} : i32[32]
  *         %i = convert %v : i64[32]
- *         %old = atomic_tile %y, %w, %i {access = [gather], update = add, collected = 2048} : i32[32]
+ *         %old = atomic_tile %y, %w, %i {access = [gather], update = add, collected = 8192} : i32[32]
  *         yield
  *       }
  *       return
@@ -48,8 +48,8 @@
 #include "lowering/memory.h"
 #include "ptx/passes.h"
 
-/* 8 KiB: as many blocks run at a time as without. */
-enum { MOST_ELEMENTS = 2048 };
+/* 32 KiB: as many threads are there at a time as without, since blocks that collect have 256 or more (gpu-threads). */
+enum { MOST_ELEMENTS = 8192, MOST_OF_A_TILE = 2048 };
 
 typedef struct Collect {
     TilePassContext *context;
@@ -112,7 +112,7 @@ static int64_t count_places(const Collect *collect, const TileOp *update) {
     bool products = false;
     tile_block_walk(&collect->func->body, look_for_products, &products);
     TileIndexRange range = tile_index_range(collect->indices, indices[rank - 1].first);
-    bool few = range.lo >= 0 && range.hi < MOST_ELEMENTS && tile_type_lanes(update->results[0].type) / 2 > range.hi;
+    bool few = range.lo >= 0 && range.hi < MOST_OF_A_TILE && tile_type_lanes(update->results[0].type) / 2 > range.hi;
     if (products || !few) return 0;
     tile_index_use(collect->indices, range.because);
     return range.hi + 1;

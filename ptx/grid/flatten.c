@@ -60,26 +60,21 @@
 #include "lang/ir/build.h"
 #include "lang/ir/layout_rules.h"
 #include "lang/ir/operands.h"
+#include "ptx/grid/flat_places.h"
 #include "ptx/passes.h"
 
 enum { MOST_AXES = TILE_MAX_TENSOR_RANK };
-
-/* An axis of the grid: along it a program has `size` elements, from its number times that, of `extent`. */
-typedef struct Axis {
-    TileValue *program, *extent; /* extent: NULL, and `number` is it */
-    int64_t number, size;
-    bool known, tiled; /* tiled: an axis of tiles */
-} Axis;
 
 typedef struct Flat {
     TilePassContext *context;
     TileFunc *kernel;
     TileOp *grid;
-    Axis axes[MOST_AXES];
+    GpuFlatAxis axes[MOST_AXES];
     unsigned count;
     TILE_LIST(TileOp *) accesses;  /* of elements at the program's place */
     TILE_LIST(TileValue *) values; /* tiles */
     TileMap places;                /* integers that tell where the program is */
+    GpuFlatPlaces flat_places;     /* tiles of the elements' numbers, row by row */
     const char *subject, *why;     /* what stands in the way */
 } Flat;
 
@@ -128,7 +123,7 @@ static TileValue *extent_of_bound(const TileValue *hi, const TileValue *first, i
 
 /* How far the tiles go along the axis, by the bound of a range. A bound that is a number is that of whole tiles, or of
  * the only one. */
-static bool read_extent(const Flat *flat, unsigned axis, const TileAccessIndex *index, int64_t size, Axis *found) {
+static bool read_extent(const Flat *flat, unsigned axis, const TileAccessIndex *index, int64_t size, GpuFlatAxis *found) {
     TileValue *programs = tile_op_operand(flat->grid, axis);
     int64_t hi, count;
     found->extent = NULL;
@@ -145,7 +140,7 @@ static bool read_extent(const Flat *flat, unsigned axis, const TileAccessIndex *
 }
 
 static bool read_axis(const Flat *flat, unsigned axis, const TileAccessIndex *index, const TileType *type,
-                      Axis *found) {
+                      GpuFlatAxis *found) {
     *found = flat->axes[axis];
     found->known = true;
     found->tiled = index->kind == TILE_ACCESS_RANGE;
@@ -159,13 +154,13 @@ static bool read_axis(const Flat *flat, unsigned axis, const TileAccessIndex *in
            is_start(flat, axis, index->first, found->size) && read_extent(flat, axis, index, found->size, found);
 }
 
-static bool is_same_extent(const Axis *a, const TileValue *extent) {
+static bool is_same_extent(const GpuFlatAxis *a, const TileValue *extent) {
     int64_t number;
     if (a->extent) return tile_value_is_same(a->extent, extent);
     return tile_value_integer(extent, &number) && number == a->number;
 }
 
-static bool is_same_axis(const Axis *a, const Axis *b) {
+static bool is_same_axis(const GpuFlatAxis *a, const GpuFlatAxis *b) {
     if (a->tiled != b->tiled || a->size != b->size) return false;
     if (b->extent) return is_same_extent(a, b->extent);
     int64_t number;
@@ -173,7 +168,7 @@ static bool is_same_axis(const Axis *a, const Axis *b) {
 }
 
 /* Is that the tensor's extent, as far as a launch checks it? */
-static bool is_extent_of(const TileValue *tensor, unsigned dimension, const Axis *axis) {
+static bool is_extent_of(const TileValue *tensor, unsigned dimension, const GpuFlatAxis *axis) {
     const TileOp *temp = tile_value_def(tensor, TILE_OP_TEMP);
     if (temp) return is_same_extent(axis, tile_op_operand(temp, dimension));
     for (const TileUse *use = tensor->first_use; use; use = use->next) {
@@ -203,7 +198,7 @@ static bool look_at_access(Flat *flat, TileOp *op) {
     if (!tile) return decline(flat, tensor, "an element is not part of a tile");
     if (rank != flat->count) return decline(flat, tensor, "it has not the dimensions of the grid");
     for (unsigned d = 0; d < rank; d++) {
-        Axis found;
+        GpuFlatAxis found;
         if (!read_axis(flat, d, &indices[d], tile->type, &found))
             return decline(flat, tensor, "its elements are not those at the place of the program");
         if (flat->axes[d].known && !is_same_axis(&flat->axes[d], &found))
@@ -247,7 +242,24 @@ static bool is_by_element(const TileBlock *block) {
 
 static bool look_at_block(Flat *flat, TileBlock *block);
 
+/* The axes, as the accesses have them. */
+static bool look_at_accesses(Flat *flat, TileBlock *block) {
+    for (TileOp *op = block->first; op; op = op->next) {
+        bool access = op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_STORE_TILE;
+        if (access && !is_for_all(flat, op) && !look_at_access(flat, op)) return false;
+        for (unsigned i = 0; i < op->region_count; i++)
+            if (!look_at_accesses(flat, &op->regions[i])) return false;
+    }
+    return true;
+}
+
+/* Is it a part of a tile of places, or that itself? */
+static bool is_of_places(Flat *flat, const TileOp *op) {
+    return op->result_count == 1 && tile_map_get(&flat->flat_places.parts, &op->results[0]) != NULL;
+}
+
 static bool look_at_op(Flat *flat, TileOp *op) {
+    if (is_of_places(flat, op)) return true;
     if (op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_STORE_TILE)
         return is_for_all(flat, op) || look_at_access(flat, op);
     if (op->id == TILE_OP_IOTA) return decline(flat, &op->results[0], "it depends on the place in the tile");
@@ -272,7 +284,7 @@ static bool look_at_block(Flat *flat, TileBlock *block) {
     for (unsigned i = 0; i < block->argument_count; i++) note_tile(flat, block->arguments[i]);
     for (TileOp *op = block->first; op; op = op->next) {
         if (!look_at_op(flat, op)) return false;
-        for (unsigned i = 0; i < op->result_count; i++) note_tile(flat, &op->results[i]);
+        for (unsigned i = 0; i < op->result_count && !is_of_places(flat, op); i++) note_tile(flat, &op->results[i]);
     }
     return true;
 }
@@ -334,9 +346,14 @@ static bool choose_first(Flat *flat, unsigned *first) {
     return false;
 }
 
+/* Tiles of places number all elements, from the first axis on. */
+static bool is_from_first(Flat *flat, unsigned from) {
+    return !from || !flat->flat_places.found.count || decline(flat, NULL, "it depends on the place of the program");
+}
+
 /* ---- the new grid ---- */
 
-static TileValue *build_extent(TileBuilder *host, const Axis *axis) {
+static TileValue *build_extent(TileBuilder *host, const GpuFlatAxis *axis) {
     return axis->extent ? axis->extent : tile_build_i64(host, axis->number);
 }
 
@@ -401,6 +418,18 @@ static TileOp *build_grid(Flat *flat, TileBuilder *host, Range *range) {
     return grid;
 }
 
+/* The numbers of the program's elements, one after the other. What they were computed of is used no more. */
+static void replace_places(Flat *flat, const GpuFlatPlaces *places, const Range *range) {
+    TileContext *context = flat->context->module->context;
+    for (size_t i = 0; i < places->found.count; i++) {
+        TileValue *place = places->found.items[i];
+        TileBuilder b = tile_builder_before(flat->context->module, place->op);
+        const TileType *type = tile_type_tile(context, TILE_I64, 1, &range->size);
+        TileValue *first = tile_build_splat(&b, range->first, type), *lanes = tile_build_iota(&b, type, 0);
+        tile_value_replace(place, tile_build_binary(&b, TILE_OP_ADD, first, lanes));
+    }
+}
+
 /* The indices of the axes that are one now have no more uses but by ops without any. */
 static void flatten(Flat *flat, unsigned from) {
     TileModule *module = flat->context->module;
@@ -413,6 +442,7 @@ static void flatten(Flat *flat, unsigned from) {
         value->type = tile_type_tile(module->context, value->type->scalar, 1, &range.size);
     }
     for (size_t i = 0; i < flat->accesses.count; i++) rebuild_access(flat, flat->accesses.items[i], &range);
+    replace_places(flat, &flat->flat_places, &range);
     TileBlock *body = &flat->grid->regions[0];
     for (unsigned a = 0; a < flat->count; a++) {
         TileValue *with = a < from ? grid->regions[0].arguments[a] : range.zero;
@@ -435,8 +465,13 @@ static bool try_grid(TilePassContext *context, TileFunc *kernel, TileOp *grid) {
         flat.axes[a].program = grid->regions[0].arguments[a];
         tile_map_set(&flat.places, flat.axes[a].program, grid);
     }
-    if (look_at_block(&flat, &grid->regions[0]) && flat.accesses.count && are_tiles_alike(&flat) &&
-        are_tensors_flat(&flat) && choose_first(&flat, &from)) {
+    if (look_at_accesses(&flat, &grid->regions[0])) {
+        flat.accesses.count = 0;
+        flat.flat_places = (GpuFlatPlaces){.axes = flat.axes, .count = flat.count, .grid = grid};
+        gpu_find_flat_places(&flat.flat_places, context->scratch);
+    }
+    if (!flat.why && look_at_block(&flat, &grid->regions[0]) && flat.accesses.count && are_tiles_alike(&flat) &&
+        are_tensors_flat(&flat) && choose_first(&flat, &from) && is_from_first(&flat, from)) {
         flatten(&flat, from);
         return true;
     }

@@ -92,6 +92,8 @@ static TileValue *build_choice(const GpuMerge *merge, TileBuilder *b, TileArena 
     unsigned key = merge->values[i].key;
     const TileOp *select = gpu_merge_next(merge, key)->op;
     tile_map_init(&map, scratch);
+    for (unsigned k = 0; k < merge->count; k++)
+        if (merge->values[k].rule == GPU_MERGE_OP) tile_map_set(&map, gpu_merge_carried(merge, k), left[k]);
     tile_map_set(&map, gpu_merge_carried(merge, key), left[key]);
     tile_map_set(&map, tile_op_operand(select, 1), right[key]);
     TileValue *better = copy(merge, b, &map, tile_op_operand(select, 0));

@@ -165,6 +165,20 @@ static bool is_strictly_better(const TileValue *better, const TileValue *x, cons
     return false;
 }
 
+/* Without `and not isnan(top)`, where a maximum or minimum is carried: from a NaN on nothing is chosen, by a later part either. */
+static const TileValue *without_guard(const Finder *f, const TileValue *better) {
+    const TileOp *both = tile_value_def(better, TILE_OP_AND);
+    for (unsigned k = 0; both && k < 2; k++) {
+        const TileOp *no = tile_value_def(tile_op_operand(both, k), TILE_OP_NOT);
+        for (unsigned i = 0; no && i < f->merge->count; i++) {
+            const GpuMerged *value = &f->merge->values[i];
+            bool extreme = value->rule == GPU_MERGE_OP && (value->kind == TILE_KIND_MAX || value->kind == TILE_KIND_MIN);
+            if (extreme && is_nan_test(tile_op_operand(no, 0), carried_of(f->merge, i))) return tile_op_operand(both, !k);
+        }
+    }
+    return better;
+}
+
 /* The select that replaces the carried value by one that does not vary. */
 static TileOp *find_select(Finder *f, unsigned i) {
     TileOp *select = tile_value_def(next_of(f->merge, i), TILE_OP_SELECT);
@@ -179,7 +193,8 @@ static bool find_choice(Finder *f, unsigned i) {
     for (unsigned k = 0; select && k < f->merge->count; k++) {
         TileOp *key = find_select(f, k);
         if (!key || tile_op_operand(key, 0) != tile_op_operand(select, 0)) continue;
-        if (!is_strictly_better(tile_op_operand(key, 0), tile_op_operand(key, 1), carried_of(f->merge, k))) continue;
+        const TileValue *better = without_guard(f, tile_op_operand(key, 0));
+        if (!is_strictly_better(better, tile_op_operand(key, 1), carried_of(f->merge, k))) continue;
         f->merge->values[i].rule = GPU_MERGE_CHOICE;
         f->merge->values[i].key = k;
         return true;

@@ -75,3 +75,14 @@ bool gpu_scan_matches_reduce(const TileOp *scan, const TileOp *reduce, TileOpId 
     if (mine.tile != other.tile || !mine.fill != !other.fill) return false;
     return !mine.fill || keep_same(mine.fill, other.fill);
 }
+
+bool gpu_scan_matches_fold(const TileOp *scan, const TileOp *fold, TileArena *scratch) {
+    if (scan->id != TILE_OP_SCAN || fold->id != TILE_OP_FOLD || scan->block != fold->block) return false;
+    if (tile_op_integer(scan, TILE_ATTRIBUTE_REVERSE, 0) || scan->operand_count != fold->operand_count) return false;
+    if (tile_op_integer(scan, TILE_ATTRIBUTE_AXIS, 0) != tile_op_integer(fold, TILE_ATTRIBUTE_AXIS, 0)) return false;
+    if (tile_op_has_part(scan, TILE_PARTS_MASK) != tile_op_has_part(fold, TILE_PARTS_MASK)) return false;
+    if (tile_op_has_part(scan, TILE_PARTS_INIT) != tile_op_has_part(fold, TILE_PARTS_INIT)) return false;
+    for (unsigned i = 0; i < scan->operand_count; i++)
+        if (!tile_value_is_same(tile_op_operand(scan, i), tile_op_operand(fold, i))) return false;
+    return tile_combiner_is_same(&scan->regions[0], &fold->regions[0], scratch);
+}

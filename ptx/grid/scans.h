@@ -12,4 +12,7 @@ TileOpId gpu_scan_op(const TileOp *fold, uint64_t *identity);
  * element are looked through. */
 bool gpu_scan_matches_reduce(const TileOp *scan, const TileOp *reduce, TileOpId id);
 
+/* Does the fold combine what the scan combines, from the same beginning on, so that its results are what the scan ends with? */
+bool gpu_scan_matches_fold(const TileOp *scan, const TileOp *fold, TileArena *scratch);
+
 #endif

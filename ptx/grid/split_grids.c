@@ -84,6 +84,7 @@
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
 #include "lowering/memory.h"
+#include "ptx/grid/choices.h"
 #include "ptx/grid/grid_parts.h"
 #include "ptx/grid/slices.h"
 #include "ptx/passes.h"
@@ -284,6 +285,9 @@ static TileOp *split_sums(GpuSplit *split) {
 static TileOp *try_loop(GpuSplit *split, bool *changed) {
     TileOp *loop = split->loop;
     bool stores = !loop->result_count || tile_op_writes(loop), scans = stores && loop->result_count;
+    if (!stores && !is_ordered(loop)) split->loop = gpu_choices_carry_keys(split->context->module, loop);
+    *changed |= split->loop != loop;
+    loop = split->loop;
     const char *why = stores ? obstacle_of_stores(split) : obstacle(split);
     if (scans && !why) why = split_scan(split);
     if (why) {

@@ -76,6 +76,19 @@ static bool is_carried(const TileBlock *block, const TileType *tile) {
     return false;
 }
 
+static void look_for_collected(TileOp *op, void *found) {
+    *(bool *)found |= op->id == TILE_OP_ATOMIC_TILE && tile_op_get(op, TILE_ATTRIBUTE_COLLECTED);
+}
+
+/* Each block that collects updates has shared memory for all elements, so that few blocks have room at a time: these have many threads. */
+static unsigned least_log_warps_of_collecting(TileFunc *func, const GpuSurvey *survey) {
+    enum { LOG_WARPS = 3 };
+    bool collects = false;
+    unsigned log = gpu_floor_log2(tile_type_lanes(survey->largest));
+    tile_block_walk(&func->body, look_for_collected, &collects);
+    return collects && !func->warps && log > TILE_LANE_BITS ? gpu_least(log - TILE_LANE_BITS, LOG_WARPS) : 0;
+}
+
 /* Four outstanding accesses of 16 bytes in each thread reach the memory's bandwidth. A short row belongs to one warp:
  * its reduction needs no barrier. */
 static unsigned log_warps_of_tiles(const TileFunc *func, const GpuSurvey *survey) {
@@ -111,7 +124,7 @@ static unsigned log_warps_beside_products(const TileFunc *func, const GpuSurvey 
     return log;
 }
 
-static unsigned choose_log_warps(const TileFunc *func) {
+static unsigned choose_log_warps(TileFunc *func) {
     GpuDots dots = gpu_find_dots(func, &func->body);
     GpuSurvey survey = gpu_survey(&func->body);
     if (dots.count && !dots.multiplied.count) return log_warps_beside_products(func, &survey, &dots);
@@ -119,6 +132,8 @@ static unsigned choose_log_warps(const TileFunc *func) {
     bool products = survey.multiplied && !func->warps;
     unsigned log_warps = products ? log_warps_of_products(func, &survey) : log_warps_of_tiles(func, &survey),
              least = least_log_warps(func, &survey);
+    unsigned collecting = least_log_warps_of_collecting(func, &survey);
+    if (least < collecting) least = collecting;
     return log_warps < least ? least : log_warps;
 }
 

@@ -37,7 +37,8 @@
  * A fill of a load's undefined lanes becomes the load's own (`parts = [fill]`): the code for a tile that is not whole decides for
  * each lane anyway, and the value costs nothing there. Such a fill needs no test of its own.
  *
- * A scan or fold by any other function is there twice, without its mask and with it.
+ * A scan or fold by any other function is there twice, without its mask and with it. A fold of what a scan combines is brought to the scan and shares
+ * its branch: its results are what the scan ends with, and gpu-machine computes both at once.
  *
  * A scan or fold whose combiner is one op, such as a sum, and whose mask excludes elements past a range's end, gets its
  * excluded elements filled with the identity element instead; that fill is then skipped like the others.
@@ -175,27 +176,46 @@ static void use_filled(TileValue *value, const TileOp *fill, TileValue *filled) 
     }
 }
 
-/* Moves the op into the second arm of an `if`, whose first arm is still empty. */
-static TileOp *move_into_branch(GpuMasks *masks, TileOp *op, TileValue *idle) {
-    const TileType *types[TILE_MAX_FOLD];
-    TileValue *values[TILE_MAX_FOLD];
-    for (unsigned i = 0; i < op->result_count; i++) types[i] = op->results[i].type;
-    TileOp *branch = tile_build_if(&masks->b, idle, types, op->result_count);
-    for (unsigned i = 0; i < op->result_count; i++) {
-        branch->results[i].name = op->results[i].name;
-        tile_value_replace(&op->results[i], &branch->results[i]);
-        values[i] = &op->results[i];
+/* Ops that share a branch: one, or a scan and the fold of what it combines. */
+typedef struct Group {
+    TileOp *ops[2];
+    unsigned count, result_count;
+    TileValue *results[2 * TILE_MAX_FOLD];
+} Group;
+
+static Group group_of(TileOp *op, TileOp *other) {
+    Group group = {.ops = {op, other}, .count = other ? 2 : 1};
+    for (unsigned k = 0; k < group.count; k++)
+        for (unsigned i = 0; i < group.ops[k]->result_count; i++) group.results[group.result_count++] = &group.ops[k]->results[i];
+    return group;
+}
+
+static void yield_results(GpuMasks *masks, const Group *group, TileBlock *block) {
+    TileBuilder b = tile_builder_at_end(masks->context->module, block);
+    b.location = group->ops[0]->location;
+    tile_build_end(&b, TILE_OP_YIELD, (TileValue **)(uintptr_t)group->results, group->result_count);
+}
+
+/* Moves the ops into the second arm of an `if`, whose first arm is still empty. */
+static TileOp *move_into_branch(GpuMasks *masks, const Group *group, TileValue *idle) {
+    const TileType *types[2 * TILE_MAX_FOLD];
+    for (unsigned i = 0; i < group->result_count; i++) types[i] = group->results[i]->type;
+    TileOp *branch = tile_build_if(&masks->b, idle, types, group->result_count);
+    for (unsigned i = 0; i < group->result_count; i++) {
+        branch->results[i].name = group->results[i]->name;
+        tile_value_replace(group->results[i], &branch->results[i]);
     }
-    tile_op_detach(op);
-    tile_op_append(op, &branch->regions[1]);
-    TileBuilder b = tile_builder_at_end(masks->context->module, &branch->regions[1]);
-    b.location = op->location;
-    tile_build_end(&b, TILE_OP_YIELD, values, op->result_count);
+    for (unsigned k = 0; k < group->count; k++) {
+        tile_op_detach(group->ops[k]);
+        tile_op_append(group->ops[k], &branch->regions[1]);
+    }
+    yield_results(masks, group, &branch->regions[1]);
     return branch;
 }
 
 static void build_branch(GpuMasks *masks, TileOp *op, TileValue *idle, unsigned kept) {
-    TileOp *branch = move_into_branch(masks, op, idle);
+    Group group = group_of(op, NULL);
+    TileOp *branch = move_into_branch(masks, &group, idle);
     TileValue *value = tile_op_operand(op, kept);
     TileBuilder b = tile_builder_at_end(masks->context->module, &branch->regions[0]);
     b.location = op->location;
@@ -219,31 +239,40 @@ static void remove_mask(TileModule *module, TileOp *fold) {
         tile_op_clear(fold, TILE_ATTRIBUTE_PARTS);
 }
 
-/* Of folds that share a mask each computes its own, in its second arm. */
-static void own_mask(TileModule *module, TileOp *fold, const TileOp *mask, TileMap *map) {
+/* Folds that share a mask compute their own, in their second arm. */
+static void own_mask(TileModule *module, const Group *group, const TileOp *mask, TileMap *map) {
     if (tile_value_has_one_use(&mask->results[0])) return;
     TileOp *own = tile_op_clone(module, mask, map);
     unsigned count;
-    tile_op_insert_before(own, fold);
-    tile_op_set_operand(fold, tile_op_operands(fold, TILE_OPERAND_MASK, &count), &own->results[0]);
+    tile_op_insert_before(own, group->ops[0]);
+    for (unsigned k = 0; k < group->count; k++)
+        tile_op_set_operand(group->ops[k], tile_op_operands(group->ops[k], TILE_OPERAND_MASK, &count), &own->results[0]);
 }
 
-/* The first arm has the fold without its mask: then no element needs to be selected, and what the combiner computes of
+/* The fold of what the scan combines, which is the next op (bring_together); NULL: there is none. */
+static TileOp *fold_of_scan(GpuMasks *masks, const TileOp *scan) {
+    return scan->next && gpu_scan_matches_fold(scan, scan->next, masks->context->scratch) ? scan->next : NULL;
+}
+
+/* The first arm has the folds without their mask: then no element needs to be selected, and what the combiner computes of
  * constants, such as counts of elements, is constant. */
-static void build_fold_branch(GpuMasks *masks, TileOp *op, const TileOp *mask, TileValue *idle) {
+static void build_fold_branch(GpuMasks *masks, TileOp *op, TileOp *mask, TileValue *idle) {
     TileModule *module = masks->context->module;
     TileMap map;
     tile_map_init(&map, masks->context->scratch);
-    TileOp *whole = tile_op_clone(module, op, &map), *branch = move_into_branch(masks, op, idle);
-    TileValue *values[TILE_MAX_FOLD];
-    tile_op_append(whole, &branch->regions[0]);
-    remove_mask(module, whole);
-    for (unsigned i = 0; i < whole->result_count; i++) values[i] = &whole->results[i];
-    TileBuilder b = tile_builder_at_end(module, &branch->regions[0]);
-    b.location = op->location;
-    tile_build_end(&b, TILE_OP_YIELD, values, whole->result_count);
-    own_mask(module, op, mask, &map);
-    sink_operands(op);
+    Group group = group_of(op, fold_of_scan(masks, op));
+    TileOp *whole[2] = {NULL, NULL};
+    for (unsigned k = 0; k < group.count; k++) whole[k] = tile_op_clone(module, group.ops[k], &map);
+    TileOp *branch = move_into_branch(masks, &group, idle);
+    for (unsigned k = 0; k < group.count; k++) {
+        tile_op_append(whole[k], &branch->regions[0]);
+        remove_mask(module, whole[k]);
+    }
+    Group wholes = group_of(whole[0], whole[1]);
+    yield_results(masks, &wholes, &branch->regions[0]);
+    own_mask(module, &group, mask, &map);
+    if (!tile_value_has_uses(&mask->results[0])) tile_op_erase(mask);
+    for (unsigned k = 0; k < group.count; k++) sink_operands(group.ops[k]);
 }
 
 /* The op that masks a fold or scan, and might keep all of its elements; NULL: none. */
@@ -298,6 +327,27 @@ static bool fill_scans(TilePassContext *context, TileBlock *block) {
     return changed;
 }
 
+/* A fold of what a scan combines comes directly behind it: both have the same operands, so where the one is, the other can be. */
+static bool bring_together(TilePassContext *context, TileBlock *block) {
+    bool changed = false;
+    for (TileOp *op = block->first, *next; op; op = next) {
+        next = op->next;
+        for (unsigned i = 0; i < op->region_count; i++) changed |= bring_together(context, &op->regions[i]);
+        if (op->id != TILE_OP_FOLD) continue;
+        TileOp *scan = block->first;
+        while (scan && !gpu_scan_matches_fold(scan, op, context->scratch)) scan = scan->next;
+        if (!scan || scan->next == op) continue;
+        changed = true;
+        bool before = false;
+        for (const TileOp *other = block->first; other != op; other = other->next) before |= other == scan;
+        TileOp *moved = before ? op : scan;
+        if (moved == next) next = next->next;
+        tile_op_detach(moved);
+        tile_op_insert_before(moved, before ? scan->next : op);
+    }
+    return changed;
+}
+
 /* Does the condition compare indices? Other selects are not masks. */
 static bool compares_indices(const TileValue *condition, unsigned depth) {
     const TileOp *op = condition->op;
@@ -345,8 +395,9 @@ static bool try_op(GpuMasks *masks, TileOp *op) {
 
 static bool walk(GpuMasks *masks, TileBlock *block) {
     bool changed = false;
-    for (TileOp *op = block->first, *next; op; op = next) {
-        next = op->next;
+    for (TileOp *op = block->first, *next, *fold; op; op = next) {
+        fold = op->id == TILE_OP_SCAN ? fold_of_scan(masks, op) : NULL;
+        next = fold ? fold->next : op->next;
         unsigned regions = tile_op_get(op, TILE_ATTRIBUTE_MASKED) ? 1 : op->region_count;
         for (unsigned i = 0; i < regions; i++) changed |= walk(masks, &op->regions[i]);
         changed |= try_op(masks, op);
@@ -357,6 +408,7 @@ static bool walk(GpuMasks *masks, TileBlock *block) {
 TileResult tile_pass_gpu_whole(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     bool changed = fill_scans(context, &func->body);
+    changed |= bring_together(context, &func->body);
     GpuMasks masks;
     gpu_masks_init(&masks, context, func);
     changed |= walk(&masks, &func->body);

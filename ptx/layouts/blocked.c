@@ -104,3 +104,28 @@ GpuSurvey gpu_survey(const TileBlock *body) {
     survey_block(&survey, body);
     return survey;
 }
+
+bool gpu_is_in_order(const TileLayout *layout, unsigned axis, unsigned *log_segments) {
+    enum { MOST_LOG_SEGMENTS = 4 };
+    unsigned low = tile_layout_axis_bit(layout, axis), expected = 0, bits = layout->log_extent[axis];
+    TileLayoutDim phase = TILE_LAYOUT_REGISTER;
+    *log_segments = 0;
+    for (unsigned a = 0; a < layout->rank; a++)
+        if (layout->pieces[a] != 1) return false;
+    for (unsigned bit = 0; bit < bits; bit++) {
+        unsigned input = 0, found = 0;
+        for (unsigned i = 0; i < layout->map.inputs; i++)
+            if (layout->map.column[i] >> (low + bit) & 1) input = i, found++;
+        if (found != 1 || layout->map.column[input] != UINT32_C(1) << (low + bit)) return false;
+        TileLayoutDim dim = TILE_LAYOUT_REGISTER;
+        while (dim < TILE_LAYOUT_WARP && input >= tile_layout_first_bit(layout, dim + 1)) dim++;
+        if (dim == TILE_LAYOUT_REGISTER) {
+            if (phase != TILE_LAYOUT_REGISTER) ++*log_segments;
+            continue;
+        }
+        if (*log_segments || dim < phase || (dim == phase && input < expected)) return false;
+        phase = dim;
+        expected = input + 1;
+    }
+    return *log_segments <= MOST_LOG_SEGMENTS;
+}

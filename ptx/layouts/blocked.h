@@ -27,4 +27,9 @@ typedef struct GpuSurvey {
 } GpuSurvey;
 GpuSurvey gpu_survey(const TileBlock *body);
 
+/* Are the bits of the axis, from the lowest on, those of registers, lanes in ascending order, warps in ascending
+ * order, and again registers? The latter, the bits of segments, are counted. Scans and folds stay in such a layout, if there are 16
+ * segments at most; other tiles they convert. */
+bool gpu_is_in_order(const TileLayout *layout, unsigned axis, unsigned *log_segments);
+
 #endif

@@ -255,6 +255,18 @@ static uint64_t cost_of_conversion(const TileLayout *from, const TileLayout *to)
     return COST_SHARED;
 }
 
+/* Of a scan, lanes exchange what each segment of the tile's lines comes to, in steps that double; a tile that is not in order is converted, and back. */
+static uint64_t cost_of_scan(const Propagate *p, const Link *link) {
+    const TileLayout *layout = layout_of(p, link->to);
+    unsigned axis = (unsigned)tile_op_integer(link->op, TILE_ATTRIBUTE_AXIS, 0), log_segments = 0;
+    bool ordered = layout && gpu_is_in_order(layout, axis, &log_segments);
+    if (!layout) return 0;
+    const TileType *tile = link->to->type;
+    uint64_t steps = (uint64_t)TILE_LANE_BITS << log_segments,
+             bytes = (uint64_t)tile_type_lanes(tile) * tile_scalar_bytes(tile->scalar) << (LOG_TRIP_COUNT * depth_of(link->op->block));
+    return bytes * (ordered ? steps * COST_LANES / tile_layout_registers(layout) : 2 * COST_SHARED);
+}
+
 static uint64_t cost_of_link(const Propagate *p, const Link *link) {
     const TileLayout *from = layout_of(p, link->from), *to = layout_of(p, link->to);
     const TileLayout *ruled = from && to ? apply_rule(p, link) : NULL;
@@ -263,10 +275,15 @@ static uint64_t cost_of_link(const Propagate *p, const Link *link) {
     return has == wants ? 0 : 1 + link->weight * cost_of_conversion(has, wants);
 }
 
+static uint64_t cost_of_end(const Propagate *p, const Link *link) {
+    bool scans = link->op->id == TILE_OP_SCAN && link->index == 0;
+    return cost_of_link(p, link) + (scans ? cost_of_scan(p, link) : 0);
+}
+
 static uint64_t cost_of_node(const Propagate *p, const Node *node) {
     uint64_t cost = 0;
     for (uint32_t at = node->first_end; at; at = p->ends.items[at - 1].next)
-        cost += cost_of_link(p, &p->links.items[p->ends.items[at - 1].link]);
+        cost += cost_of_end(p, &p->links.items[p->ends.items[at - 1].link]);
     return cost;
 }
 

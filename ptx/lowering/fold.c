@@ -12,8 +12,7 @@
 #include "lang/ir/operands.h"
 #include "lowering/fold.h"
 #include "ptx/grid/scans.h"
-
-enum { MOST_LOG_SEGMENTS = 4 };
+#include "ptx/layouts/blocked.h"
 
 /* The fold of some elements, or empty: of none. */
 typedef struct Cell {
@@ -132,36 +131,10 @@ static TileLayout layout_in_order(const Gpu *gpu, const TileType *tile, unsigned
     return tile_layout_blocked(&shape, &blocked);
 }
 
-/* Are the bits of the axis, from the lowest on, those of registers, lanes in ascending order, warps in ascending
- * order, and again registers? The latter, the bits of segments, are counted. */
-static bool is_in_order(const TileLayout *layout, unsigned axis, unsigned *log_segments) {
-    unsigned low = tile_layout_axis_bit(layout, axis), expected = 0, bits = layout->log_extent[axis];
-    TileLayoutDim phase = TILE_LAYOUT_REGISTER;
-    *log_segments = 0;
-    for (unsigned a = 0; a < layout->rank; a++)
-        if (layout->pieces[a] != 1) return false;
-    for (unsigned bit = 0; bit < bits; bit++) {
-        unsigned input = 0, found = 0;
-        for (unsigned i = 0; i < layout->map.inputs; i++)
-            if (layout->map.column[i] >> (low + bit) & 1) input = i, found++;
-        if (found != 1 || layout->map.column[input] != UINT32_C(1) << (low + bit)) return false;
-        TileLayoutDim dim = TILE_LAYOUT_REGISTER;
-        while (dim < TILE_LAYOUT_WARP && input >= tile_layout_first_bit(layout, dim + 1)) dim++;
-        if (dim == TILE_LAYOUT_REGISTER) {
-            if (phase != TILE_LAYOUT_REGISTER) ++*log_segments;
-            continue;
-        }
-        if (*log_segments || dim < phase || (dim == phase && input < expected)) return false;
-        phase = dim;
-        expected = input + 1;
-    }
-    return true;
-}
-
 static TileLayout choose_layout(Fold *f, const TileType *tile) {
     TileLayout own = *tile->layout;
     unsigned log_segments;
-    f->kept = is_in_order(&own, f->axis, &log_segments) && log_segments <= MOST_LOG_SEGMENTS;
+    f->kept = gpu_is_in_order(&own, f->axis, &log_segments);
     f->segments = f->kept ? 1u << log_segments : 1;
     return f->kept ? own : layout_in_order(f->gpu, tile, f->axis);
 }
@@ -403,25 +376,23 @@ static void fold_warps(Fold *f) {
     }
 }
 
-/* Computes what is before each segment of a line; the total of a line is stored in its first group. */
+/* Computes what is before each segment of a line; the total of a line is stored in its first group. Of a scan nobody may want it. */
 static void fold_segments(Fold *f, const Cell *init) {
     for (uint32_t line = 0; line < f->line_count; line++) {
         Cell sum = init[line];
         for (uint32_t segment = 0; segment < f->segments; segment++) {
             uint32_t group = segment * f->line_count + line;
             f->before[group] = combine(f, &sum, &f->before[group]);
-            if (f->scan && segment + 1 == f->segments) break;
             sum = combine(f, &sum, &f->totals[group]);
         }
         f->totals[line] = sum;
     }
 }
 
-/* Keeps the totals of whole lines, without the initial value: a reduction of the same elements by the same op reuses
- * them. */
-static void keep_totals(const Fold *f) {
+/* The totals of whole lines, without the initial value: a reduction of the same elements by the same op reuses them. */
+static TileValue **totals_of_lines(const Fold *f) {
     Gpu *gpu = f->gpu;
-    if (!f->simple || !f->kept || tile_op_has_part(f->op, TILE_PARTS_MASK)) return;
+    if (!f->simple || !f->kept || tile_op_has_part(f->op, TILE_PARTS_MASK)) return NULL;
     TileValue **totals = TILE_NEW_ARRAY(gpu->arena, TileValue *, f->line_count);
     for (uint32_t line = 0; line < f->line_count; line++) {
         Cell sum = f->totals[line];
@@ -429,7 +400,25 @@ static void keep_totals(const Fold *f) {
             sum = combine(f, &sum, &f->totals[segment * f->line_count + line]);
         totals[line] = sum.values[0];
     }
-    gpu->scanned = (GpuScanned){f->op, totals};
+    return totals;
+}
+
+/* Is the fold what the last scan ends with? Then there is nothing left to compute. */
+static bool take_ends(Fold *f) {
+    const GpuScanned *scanned = &f->gpu->scanned;
+    if (f->scan || !scanned->ends || !gpu_scan_matches_fold(scanned->scan, f->op, f->gpu->arena)) return false;
+    for (uint32_t line = 0; line < f->line_count; line++)
+        for (unsigned k = 0; k < f->count; k++) f->totals[line].values[k] = scanned->ends[k * f->line_count + line];
+    return true;
+}
+
+/* What a fold of the same elements comes to: the totals behind the last segment. */
+static TileValue **ends_of_lines(const Fold *f) {
+    if (f->reverse) return NULL;
+    TileValue **ends = TILE_NEW_ARRAY(f->gpu->arena, TileValue *, (size_t)f->count * f->line_count);
+    for (uint32_t line = 0; line < f->line_count; line++)
+        for (unsigned k = 0; k < f->count; k++) ends[k * f->line_count + line] = f->totals[line].values[k];
+    return ends;
 }
 
 /* ---- results ---- */
@@ -483,7 +472,6 @@ void gpu_lower_fold(Gpu *gpu, TileOp *op) {
     if (f.simple) f.identity = tile_build_bits(&gpu->b, tile_type_scalar(gpu->module->context, tile->scalar), bits);
     TileLayout layout = choose_layout(&f, tile), slice = tile_layout_slice(&layout, f.axis);
     f.lines = (GpuLines){gpu, layout, tile_layout_without_copies(&slice), f.axis};
-    gpu_remark_reduction(gpu, op, &layout, f.axis);
     f.registers = tile_layout_registers(&layout);
     f.line_count = tile_layout_registers(&f.lines.result);
     f.group_count = f.line_count * f.segments;
@@ -492,6 +480,11 @@ void gpu_lower_fold(Gpu *gpu, TileOp *op) {
     f.elements = TILE_NEW_ARRAY(gpu->arena, Cell, f.registers);
     f.totals = TILE_NEW_ARRAY(gpu->arena, Cell, f.group_count);
     f.before = TILE_NEW_ARRAY(gpu->arena, Cell, f.group_count);
+    if (take_ends(&f)) {
+        write_results(&f);
+        return;
+    }
+    gpu_remark_reduction(gpu, op, &layout, f.axis);
     Cell *init = TILE_NEW_ARRAY(gpu->arena, Cell, f.line_count);
     for (uint32_t line = 0; line < f.line_count; line++) order_line(&f, line);
     for (uint32_t group = 0; group < f.group_count; group++) f.before[group] = (Cell){.empty = true};
@@ -500,8 +493,9 @@ void gpu_lower_fold(Gpu *gpu, TileOp *op) {
     fold_registers(&f);
     fold_lanes(&f);
     fold_warps(&f);
-    if (f.scan) keep_totals(&f);
+    TileValue **totals = f.scan ? totals_of_lines(&f) : NULL;
     fold_segments(&f, init);
+    if (f.scan) gpu->scanned = (GpuScanned){op, totals, ends_of_lines(&f)};
     if (f.scan) scan_registers(&f);
     write_results(&f);
 }

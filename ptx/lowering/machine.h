@@ -41,11 +41,11 @@ typedef struct GpuTensor {
     TileParameter *parameter;
 } GpuTensor;
 
-/* The totals of whole lines that a scan computes, without its initial value: for each register of a line's result, in
- * the tile's own layout. */
+/* What a scan comes to, for each register of a line's result, in the tile's own layout. */
 typedef struct GpuScanned {
     const TileOp *scan; /* NULL: none yet */
-    TileValue **totals;
+    TileValue **totals; /* by one op, without its initial value; NULL: the scan is by another function */
+    TileValue **ends;   /* with it, of one value after the other; NULL: it goes from the end */
 } GpuScanned;
 
 /* The sums of a product by wgmma, one value for each instruction, and the registers of the layout that they become. */

@@ -327,7 +327,7 @@ static void add_zero(const Reduction *r, TileValue **sums) {
 /* The totals of the last scan, if a reduction by `id` is over the same elements; NULL otherwise. */
 static TileValue **scanned_totals(const Gpu *gpu, const TileOp *reduce, TileOpId id) {
     const TileOp *scan = gpu->scanned.scan;
-    return scan && gpu_scan_matches_reduce(scan, reduce, id) ? gpu->scanned.totals : NULL;
+    return scan && gpu->scanned.totals && gpu_scan_matches_reduce(scan, reduce, id) ? gpu->scanned.totals : NULL;
 }
 
 static void reduce(Gpu *gpu, TileOp *op, Pair all, bool wants_index) {

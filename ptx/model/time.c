@@ -20,6 +20,7 @@ enum {
 };
 
 static const double LAUNCH = 3.0, NEXT_GRID = 1.5, BEHIND_PRODUCTS = 2.5, SHARPNESS = 4, STAYING_SHARPNESS = 6,
+                    ROUND_SHARPNESS = 3, /* of blocks that are all there at a time: they wait together */
                     ALONE_SHARPNESS = 12, MULTIPLYING_SHARPNESS = 8,
                     LAST_SHARE = 0.5, /* of the longest of uneven programs: so long the last blocks of a multiprocessor have fewer beside them */
                     OF_VECTOR = 0.02, /* measured: threads that move four vectors each take 1.04 times as long as with two */
@@ -97,9 +98,9 @@ static double blocks_of_partitions(const TilePtxTarget *target, TileFunc *phase,
     return (double)blocks;
 }
 
-static double blocks_of_core(const TilePtxTarget *target, TileFunc *phase, const GpuWork *work) {
+static double blocks_of_core(const TilePtxTarget *target, TileFunc *phase, const GpuWork *work, double most_registers) {
     double threads = phase->threads;
-    double limit = least(target->registers_thread, floor(target->registers / threads));
+    double limit = least(most_registers, floor(target->registers / threads));
     double registers = least(limit, ceil((work->registers + GPU_OTHER_REGISTERS) / 8) * 8);
     double blocks = least(target->blocks_core, floor(target->threads_core / threads));
     blocks = least(blocks, has_wgmma(phase) ? blocks_of_partitions(target, phase, work)
@@ -152,20 +153,30 @@ static double memory_bytes(const TileFunc *phase, const TileExtents *extents, co
     return bytes;
 }
 
+/* The share of what is read again that the L2 cache no longer has, where the programs that are there together go through so many bytes: what is a little
+ * too long for it to keep is gone as a whole when it is read again. Both halves of the cache have what multiprocessors of both read. */
+static double share_missed(const TilePtxTarget *target, double bytes) {
+    const double KEPT = 0.7, GONE = 1.25; /* of the cache */
+    double size = target->cache_bytes;
+    return least(1, most(0, (bytes - KEPT * size) / ((GONE - KEPT) * size)));
+}
+
 /* What programs read again of tensors that no multiprocessor keeps: as bytes from the memory that would take as long. Windows read
  * most of it from their own cache, however often; products have a port of their own. */
-static double bytes_read_again(TileFunc *phase, const TileExtents *extents, const GpuWork *work, double programs) {
-    enum { LEAST_BYTES = 4 << 20, MOST_TIMES = 2 };
+static double bytes_read_again(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, const GpuWork *work, double programs) {
+    enum { LEAST_BYTES = 4 << 20, MOST_TIMES = 2, REGISTERS = 64 };
     const double FASTER = 1.8; /* the L2 cache than the memory */
-    double bytes = 0;
+    double bytes = 0, kept = 0, together = target->cores * blocks_of_core(target, phase, work, REGISTERS); /* a thread has fewer than the tiles that are live at once */
     for (uint32_t i = 0; i < phase->body.argument_count && !has_products(phase); i++) {
         const TileParameter *parameter = &phase->parameters[i];
         if (parameter->role != TILE_ROLE_DATA || parameter->argument >= extents->count) continue;
         double once = bytes_of(extents, parameter->argument, (double)tile_scalar_bytes(phase->body.arguments[i]->type->scalar));
         double again = programs * work->moved[parameter->argument] - once;
-        if (once > LEAST_BYTES && again > 0) bytes += least(again, MOST_TIMES * once) / FASTER;
+        if (once <= LEAST_BYTES || again <= 0) continue;
+        bytes += least(again, MOST_TIMES * once);
+        kept += once * least(1, together / programs);
     }
-    return bytes;
+    return bytes * (1 / FASTER + (1 - 1 / FASTER) * share_missed(target, kept));
 }
 
 static void add_work(GpuWork *sum, const GpuWork *work, double share) {
@@ -256,14 +267,14 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     double latest; /* program */
     if (!sample(target, phase, extents, count, scratch, &work, &latest)) return false;
     estimate->tight |= work.shared > TIGHT * target->shared_block_bytes;
-    double programs = (double)count, blocks = blocks_of_core(target, phase, &work);
+    double programs = (double)count, blocks = blocks_of_core(target, phase, &work, target->registers_thread);
     double busiest = ceil(programs / target->cores), rounds = ceil(busiest / blocks), microsecond = target->clock_mhz;
     bool wgmma = has_wgmma(phase), stays = wgmma && phase->resident && !work.uses_sums;
     double slower = stays ? 1 : slower_of(target, phase, &work);
     double waiting = (stays ? cycles_of_programs(phase, &work, rounds) : most(rounds * work.latency, latest) * slower) / microsecond;
     double issue = busiest * work.instructions * slower / INSTRUCTIONS_CYCLE / microsecond,
            tensor = busiest * work.tensor / microsecond / 0.9;
-    double moved = memory_bytes(phase, extents, &work, programs) + bytes_read_again(phase, extents, &work, programs);
+    double moved = memory_bytes(phase, extents, &work, programs) + bytes_read_again(target, phase, extents, &work, programs);
     double memory = moved / (target->memory_gbs * 1e3),
            port = busiest * work.port / microsecond;
     double compute = issue + tensor - 0.5 * least(issue, tensor);
@@ -274,7 +285,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     estimate->waiting += waiting;
     /* Warps of one block that multiply-add and compute with the sums wait for little else than their own instructions. */
     bool alone = blocks < 2 && work.uses_sums && gpu_find_sums(phase, &phase->body).count;
-    double sharpness = stays ? STAYING_SHARPNESS : alone ? ALONE_SHARPNESS : work.multiplies ? MULTIPLYING_SHARPNESS : SHARPNESS;
+    double sharpness = stays ? STAYING_SHARPNESS : alone ? ALONE_SHARPNESS : work.multiplies ? MULTIPLYING_SHARPNESS : rounds <= 1 && !has_products(phase) ? ROUND_SHARPNESS : SHARPNESS;
     double time = pow(pow(memory, sharpness) + pow(compute, sharpness) + pow(waiting, sharpness) + pow(coming, sharpness),
                       1 / sharpness);
     if (has_uneven_programs(phase)) time += LAST_SHARE * (1 - 1 / blocks) * latest * slower / microsecond;

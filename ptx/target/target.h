@@ -17,6 +17,7 @@ typedef struct TilePtxTarget {
     uint32_t cores;                 /* multiprocessors of the target's usual machine, and its rates: for the model
                                      * (ptx/model), so that its choices do not depend on the machine at hand */
     uint32_t clock_mhz, memory_gbs; /* GB/s */
+    uint32_t cache_bytes;           /* of the L2 cache, which all multiprocessors share */
     uint32_t mma_rate, wgmma_rate;  /* multiply-adds of 16-bit elements in one cycle of a multiprocessor; 0: none */
     bool has_fp8_mma;    /* mma on f8 operands */
     bool fp8_mma_is_f16; /* ptxas expands mma on f8 into conversions, mma on f16 and additions */

@@ -1,0 +1,180 @@
+/* What loads, stores and updates of tiles take. */
+#include <math.h>
+
+#include "ptx/model/walk.h"
+#include "ptx/pipeline/copies.h"
+#include "ptx/target/map.h"
+
+enum { SECTOR_BYTES = 32, PREDICATED_BYTES = 8 };
+
+/* Instructions of a warp: of an element by itself, in a loop that asks first, of an element through shared memory and back. */
+enum { OF_ELEMENT = 12, OF_ASKED = 14, OF_COPIED_ELEMENT = 70, OF_COPIED_WORD = 8, OF_TURNED_WORD = 6, OF_UPDATE = 16 };
+
+/* That each warp issues in an iteration for the bounds along an axis of a tile of words that is not whole or whose rows are of several axes. */
+enum { OF_BOUNDS = 40 };
+
+typedef struct Piece {
+    double valid;   /* lanes of the tile that are inside */
+    double bytes;   /* in sectors */
+    double vectors; /* accesses of a thread's, if all threads take part */
+    bool whole;     /* no lane is outside, and rows are aligned: vectors move without questions */
+    double lines;   /* bytes of all lines of the L2 cache of which the rows of boxes have a part */
+    double even;    /* bytes of vectors that have a predicate each and that rows consist of; 0: elements */
+    double pieces;  /* a thread has so many neighbours, which it moves one by one */
+    bool odd;       /* of rows that are known to be odd: elements have a predicate, and no question is asked of them */
+} Piece;
+
+static double count_valid(const GpuWalk *walk, const TileAccessIndex *index, double extent) {
+    int64_t length;
+    if (!gpu_number_length(&walk->numbers, index->lo, index->hi, &length)) return extent;
+    double count = (double)length;
+    return count < 0 ? 0 : count > extent ? extent : count;
+}
+
+static double round_up(double value, double to) {
+    int64_t pieces = (int64_t)((value + to - 1) / to);
+    return (double)pieces * to;
+}
+
+/* What divides the addresses of the tensor's rows, in bytes. */
+static unsigned grain_of(const GpuWalk *walk, const TileOp *op) {
+    const TileValue *tensor = tile_op_operand(op, 0);
+    const TileExtents *extents = walk->numbers.extents;
+    if (tensor->block != &walk->numbers.func->body) return 1;
+    uint32_t argument = walk->numbers.func->parameters[tensor->index].argument;
+    return argument < extents->count && extents->grain[argument] ? extents->grain[argument] : TILE_LINE_BYTES;
+}
+
+/* The widest vectors, of up to 8 bytes, in which rows begin and end; 0: they are single elements. */
+static double even_bytes(unsigned grain, double element, double run) {
+    unsigned bytes = grain < PREDICATED_BYTES ? grain : PREDICATED_BYTES;
+    while (bytes > element && (int64_t)(run * element) % bytes) bytes /= 2;
+    return bytes > element ? bytes : 0;
+}
+
+/* A row of a box, of at most a line's length, is asked for line by line, however little of each it has: rows that begin anywhere have
+ * a part of one line more, most of them. */
+static double bytes_of_lines(unsigned grain, double bytes) {
+    double boxes = ceil(bytes / TILE_LINE_BYTES), row = bytes / boxes;
+    double more = grain < TILE_LINE_BYTES ? (row - grain) / TILE_LINE_BYTES : 0;
+    return boxes * TILE_LINE_BYTES * (1 + gpu_most(0, more));
+}
+
+static Piece look_at_access(const GpuWalk *walk, const TileOp *op, const TileType *tile) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    unsigned rank = tile_access_read(op, indices), last = rank - 1;
+    double element = (double)tile_scalar_bytes(tile->scalar), lanes = gpu_walk_lanes(tile);
+    Piece piece = {.valid = lanes, .whole = true};
+    double run = 1; /* neighbouring elements */
+    for (unsigned i = 0; i < rank; i++) {
+        if (indices[i].kind != TILE_ACCESS_RANGE) continue;
+        double extent = (double)tile->extent[indices[i].axis], valid = count_valid(walk, &indices[i], extent);
+        piece.valid *= valid / extent;
+        piece.whole &= valid == extent;
+        if (i == last && gpu_number_or(&walk->numbers, indices[i].step, 1) == 1) run = valid;
+    }
+    bool rows = rank && indices[last].kind == TILE_ACCESS_RANGE && indices[last].axis == (int)tile->rank - 1;
+    bool vectors = rows && !tile_op_has_part(op, TILE_PARTS_MASK);
+    unsigned grain = tile_op_get(op, TILE_ATTRIBUTE_FLAT) ? GPU_VECTOR_BYTES : grain_of(walk, op);
+    bool odd = rank > 1 && grain < PREDICATED_BYTES && !walk->neighbours; /* lanes have neighbours then */
+    piece.whole &= vectors && (odd || grain >= GPU_VECTOR_BYTES);
+    piece.even = vectors ? even_bytes(grain, element, run) : 0;
+    piece.bytes = run > 0 ? piece.valid / run * round_up(run * element, SECTOR_BYTES) : 0;
+    piece.lines = run > 0 ? piece.valid / run * bytes_of_lines(grain, run * element) : 0;
+    double vector = odd ? gpu_most(1, grain / element) : GPU_VECTOR_BYTES / element;
+    if (rows && (double)tile->extent[tile->rank - 1] < vector) vector = (double)tile->extent[tile->rank - 1];
+    double held = gpu_walk_elements(walk, tile);
+    if (vector > held) vector = held;
+    if (!rows || vector < 1) vector = 1;
+    piece.vectors = held / vector;
+    piece.pieces = rows && rank > 1 && grain < PREDICATED_BYTES && walk->neighbours ? vector : 1;
+    piece.odd = rows && rank > 1 && tile_scalar_bytes(tile->scalar) < PREDICATED_BYTES && grain == tile_scalar_bytes(tile->scalar);
+    return piece;
+}
+
+static void count_bytes(GpuWalk *walk, const TileOp *op, const Piece *piece) {
+    const TileValue *tensor = tile_op_operand(op, 0);
+    walk->work->port += walk->times * (gpu_by_map(op) ? piece->lines / GPU_BOXES_BYTES_CYCLE : piece->bytes / GPU_PORT_BYTES_CYCLE);
+    if (tensor->block == &walk->numbers.func->body)
+        walk->work->moved[walk->numbers.func->parameters[tensor->index].argument] += walk->times * piece->bytes;
+}
+
+static double instructions_of_access(const GpuWalk *walk, const Piece *piece, const TileType *tile) {
+    double bytes = gpu_walk_elements(walk, tile) * (double)tile_scalar_bytes(tile->scalar);
+    if (piece->whole) return piece->vectors * GPU_OF_VECTOR;
+    if (piece->odd) return gpu_walk_elements(walk, tile) * (walk->loops ? OF_ASKED : GPU_OF_VECTOR);
+    return piece->even > 0 ? gpu_most(1, bytes / piece->even) * (GPU_OF_VECTOR + 3) : gpu_walk_elements(walk, tile) * OF_ELEMENT;
+}
+
+/* Threads read what they compute with as fragments: of 16 bits, by matrices, else in pairs. */
+static double instructions_of_reading(const GpuWalk *walk, const TileOp *load, const TileType *tile) {
+    enum { OF_MATRICES = 8, PAIR = 2 };
+    if (!gpu_load_is_computed(load)) return 0;
+    return gpu_walk_elements(walk, tile) / (tile_scalar_bits(tile->scalar) == 16 ? OF_MATRICES : PAIR);
+}
+
+/* Copies run beside the products: they take a share of an iteration's time only if they come too late. */
+static double do_copied(GpuWalk *walk, const TileOp *op, double begin, const Piece *piece, const TileType *tile, double bounds) {
+    int64_t slots = tile_op_integer(op, TILE_ATTRIBUTE_LATENCY, 0) + 1;
+    walk->work->shared += (double)slots * gpu_walk_lanes(tile) * (double)tile_scalar_bytes(tile->scalar);
+    walk->copied += slots > 1 ? piece->bytes : 0;
+    walk->flows |= gpu_by_map(op);
+    if (slots > 1 && (walk->slots == 0 || (double)slots < walk->slots)) walk->slots = (double)slots;
+    bool words = tile_scalar_bytes(tile->scalar) >= 4, turned = gpu_load_is_turned(op);
+    double instructions = gpu_by_map(op) ? instructions_of_reading(walk, op, tile)
+                          : turned       ? gpu_walk_elements(walk, tile) * (piece->whole ? OF_TURNED_WORD : OF_COPIED_WORD + OF_TURNED_WORD)
+                          : piece->whole ? piece->vectors * GPU_OF_VECTOR
+                                         : gpu_walk_elements(walk, tile) * (words ? OF_COPIED_WORD : OF_COPIED_ELEMENT);
+    return gpu_walk_issue(walk, op, begin, instructions + bounds, slots > 1 ? GPU_OF_CHANNEL : GPU_OF_MEMORY + GPU_OF_BARRIER);
+}
+
+/* What is loaded for each sum comes with the share of the memory that a multiprocessor has. A value and its address take a register
+ * each; where these do not suffice, loads wait for one another. */
+static void count_awaited(GpuWalk *walk, const TileType *tile, const Piece *piece) {
+    enum { REGISTERS_OF_LOADED = 2, OTHERS = 28, MOST_REGISTERS = 240 };
+    const double OF_LACKING = 1.5;
+    const TilePtxTarget *target = walk->target;
+    double share = target->memory_gbs * 1e3 / (target->cores * target->clock_mhz), held = gpu_walk_elements(walk, tile);
+    double lacking = gpu_most(0, walk->sums + REGISTERS_OF_LOADED * held + OTHERS - MOST_REGISTERS) / MOST_REGISTERS;
+    double awaited = (GPU_OF_MEMORY + piece->bytes / share) * (1 + OF_LACKING * lacking);
+    walk->work->awaited = gpu_most(walk->work->awaited, awaited);
+}
+
+/* Rows of 16 bits that begin anywhere are loaded element by element, in a branch that makes words of them, and so waits for each (ptx/lowering/widths.c: in
+ * loops, but for tiles of one axis). Cycles beyond the first one's. */
+static double wait_for_singles(const GpuWalk *walk, const Piece *piece, const TileType *tile) {
+    enum { OF_SINGLE = 200 }; /* measured: rmsnorm and layernorm_backward of 4093 x 1037 */
+    bool waits = piece->pieces > 1 && walk->loops && tile->rank > 1 && tile_scalar_bytes(tile->scalar) < sizeof(uint32_t);
+    return waits ? (gpu_walk_elements(walk, tile) - 1) * OF_SINGLE : 0;
+}
+
+double gpu_walk_load(GpuWalk *walk, const TileOp *op, double begin) {
+    const TileType *tile = op->results[0].type;
+    if (!tile_type_is_tile(tile)) return gpu_walk_issue(walk, op, begin, 0, GPU_OF_MEMORY);
+    Piece piece = look_at_access(walk, op, tile);
+    count_bytes(walk, op, &piece);
+    bool ahead = tile_op_get(op, TILE_ATTRIBUTE_LATENCY) != NULL;
+    bool words = tile_scalar_bytes(tile->scalar) >= 4 && walk->loops && !gpu_by_map(op) && gpu_walk_feeds_products(&op->results[0]);
+    double bounds = words && (!piece.whole || tile->rank > 2) ? tile->rank * OF_BOUNDS : 0;
+    if (gpu_load_is_copied(op) || ahead) return do_copied(walk, op, begin, &piece, tile, bounds);
+    if (walk->loops == 0 && tile->rank > 1) count_awaited(walk, tile, &piece);
+    return gpu_walk_issue(walk, op, begin, instructions_of_access(walk, &piece, tile) + bounds, GPU_OF_MEMORY + wait_for_singles(walk, &piece, tile));
+}
+
+double gpu_walk_store(GpuWalk *walk, const TileOp *op, double begin) {
+    enum { LEAST_EXCHANGED = 4096 };
+    const TileType *tile = tile_op_named(op, TILE_OPERAND_VALUE)->type;
+    if (!tile_type_is_tile(tile)) return gpu_walk_issue(walk, op, begin, GPU_OF_VECTOR, 0);
+    Piece piece = look_at_access(walk, op, tile);
+    count_bytes(walk, op, &piece);
+    if (op->id == TILE_OP_ATOMIC_TILE) return gpu_walk_issue(walk, op, begin, gpu_walk_elements(walk, tile) * OF_UPDATE, GPU_OF_MEMORY);
+    if (gpu_by_map(op)) walk->work->shared += gpu_walk_lanes(tile) * (double)tile_scalar_bytes(tile->scalar);
+    double instructions = instructions_of_access(walk, &piece, tile);
+    if (tile_op_get(op, TILE_ATTRIBUTE_FLAT) && piece.whole) walk->work->vectors = gpu_most(walk->work->vectors, piece.vectors);
+    bool exchanged = tile->extent[tile->rank - 1] >= LEAST_EXCHANGED; /* ptx/lowering/turned.c */
+    if (piece.pieces > 1 && walk->loops && !exchanged) /* of each sector a piece for each of a thread's neighbours; else lanes get neighbours */
+        walk->work->port += walk->times * piece.bytes * (piece.pieces - 1) / GPU_PORT_BYTES_CYCLE;
+    else if (piece.pieces > 1 && !walk->loops)
+        instructions += gpu_walk_elements(walk, tile) * (1 + 1 / piece.pieces);
+    return gpu_walk_issue(walk, op, begin, instructions, piece.pieces > 1 && !walk->loops ? GPU_OF_BARRIER : 0);
+}

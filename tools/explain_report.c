@@ -240,6 +240,8 @@ static void print_candidate(FILE *out, const TileExplanation *explanation, const
         fprintf(out, " %s=%" PRId64, explanation->tunes.items[k].name, candidate->values[k]);
     if (candidate->schedule.joined_rows)
         fprintf(out, " joined to %" PRIu32 "x%" PRIu32, candidate->schedule.joined_rows, candidate->schedule.joined_columns);
+    if (candidate->schedule.joined_lanes)
+        fprintf(out, " joined to %" PRIu32 " elements", candidate->schedule.joined_lanes);
     if (candidate->schedule.packs) fprintf(out, " packed");
     if (candidate->schedule.least_programs)
         fprintf(out, " split for %" PRIu32 " programs", candidate->schedule.least_programs);

@@ -312,7 +312,7 @@ static void place(const TileBlock *arm, TileOp *op, TileMap *placed, TileOp *end
     tile_op_insert_before(op, end);
 }
 
-/* Lane by lane: what is computed of a lane follows its loads. */
+/* Lane by lane: what is computed of a lane follows its loads. What is not placed is what nothing needs any more: vectors of elements. */
 static void order_arm(TilePassContext *context, TileBlock *arm) {
     TileMap placed;
     tile_map_init(&placed, context->scratch);
@@ -321,6 +321,10 @@ static void order_arm(TilePassContext *context, TileBlock *arm) {
         if (is_by_lane(op)) split_op(context->module, op);
     }
     place_operands(arm, arm->last, &placed, arm->last);
+    for (TileOp *op = arm->last->previous, *previous; op; op = previous) {
+        previous = op->previous;
+        if (!tile_map_get(&placed, op)) tile_op_erase(op);
+    }
 }
 
 /* The outer branch first: what moves into its arms stands behind inner branches, and moves into those. */

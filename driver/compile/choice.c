@@ -26,6 +26,8 @@ enum {
 static const double WORTH = 0.97;
 /* Nor are turns, where they do not shorten what takes longest. */
 static const double WORTH_TURNS = 0.994;
+/* Nor are small programs that are computed together: measured, code for more elements loses what the model does not see. */
+static const double WORTH_JOINED = 0.95;
 
 /* A kernel for certain types, static values, maps, tensors without gaps and short rows: each point's functions, in tile form. */
 typedef struct Instance {
@@ -422,7 +424,8 @@ static void list_candidates(const TileInput *input, const TileImageSignature *si
         tile_list_push(arena, &out->items, candidate);
         tile_list_push(arena, &out->points, i);
         if (!candidate.fits) continue;
-        double time = candidate.estimate.time / (candidate.schedule.turns ? WORTH_TURNS : 1);
+        double worth = candidate.schedule.turns ? WORTH_TURNS : candidate.schedule.joined_lanes ? WORTH_JOINED : 1,
+               time = candidate.estimate.time / worth;
         if (best == 0 || time < best * (out->chosen == 0 ? WORTH : 1)) {
             best = time;
             out->chosen = out->items.count - 1;

@@ -31,7 +31,11 @@
  *       }
  *       return
  *     }
- * Needs: inline. Keeps: all ops. Cost: linear in the ops, times the depth of the loops. */
+ * 1 + tanh x, as in the usual approximation of gelu, becomes 2 sigmoid 2x: a third of the instructions, and nothing cancels where tanh x is
+ * near -1.
+ *
+ * Needs: inline. Keeps: all other ops. Cost: linear in the ops, times the depth of the loops. */
+#include "lang/ir/build.h"
 #include "lang/ir/operands.h"
 #include "lowering/pass.h"
 
@@ -129,6 +133,45 @@ static void mark(TileOp *op, void *state) {
     a->changed = true;
 }
 
+/* The tanh of 1 + tanh x, if it is approximated, and used for nothing else; NULL: the op is no such sum. */
+static TileOp *find_tanh(const TileOp *op) {
+    const uint64_t ONE = 0x3f800000;
+    if (op->id != TILE_OP_ADD || op->results[0].type->scalar != TILE_F32) return NULL;
+    for (unsigned i = 0; i < 2; i++) {
+        TileOp *tanh = tile_value_def(tile_op_operand(op, i), TILE_OP_TANH);
+        uint64_t bits;
+        bool one = tile_value_bits(tile_op_operand(op, 1 - i), &bits) && bits == ONE;
+        if (tanh && one && tile_op_get(tanh, TILE_ATTRIBUTE_APPROX) && tile_value_has_one_use(&tanh->results[0])) return tanh;
+    }
+    return NULL;
+}
+
+static void replace_tanh(TileModule *module, TileOp *sum, TileOp *tanh) {
+    const uint64_t TWO = 0x40000000;
+    const TileAttribute approximate = {.key = TILE_ATTRIBUTE_APPROX, .integer = 1};
+    TileBuilder b = tile_builder_before(module, sum);
+    b.location = tanh->location;
+    TileValue *two = tile_build_bits(&b, tanh->results[0].type, TWO),
+              *twice = tile_build_binary(&b, TILE_OP_MUL, tile_op_operand(tanh, 0), two);
+    TileOp *sigmoid = tile_build_op(&b, TILE_OP_SIGMOID, &twice, 1, &approximate, 1, &twice->type, 1);
+    tile_value_replace(&sum->results[0], tile_build_binary(&b, TILE_OP_MUL, &sigmoid->results[0], two));
+    tile_op_erase(sum);
+    tile_op_erase(tanh);
+}
+
+static bool replace_sums(TileModule *module, TileBlock *block) {
+    bool changed = false;
+    for (TileOp *op = block->first, *next; op; op = next) {
+        next = op->next;
+        for (unsigned r = 0; r < op->region_count; r++) changed |= replace_sums(module, &op->regions[r]);
+        TileOp *tanh = find_tanh(op);
+        if (!tanh) continue;
+        replace_tanh(module, op, tanh);
+        changed = true;
+    }
+    return changed;
+}
+
 TileResult tile_pass_approximate(TilePassContext *context, TileFunc *func) {
     Approximation a = {.context = context, .changed = true};
     tile_map_init(&a.exact, context->scratch);
@@ -137,5 +180,6 @@ TileResult tile_pass_approximate(TilePassContext *context, TileFunc *func) {
         find_exact(&a, &func->body);
     }
     tile_block_walk(&func->body, mark, &a);
+    a.changed |= replace_sums(context->module, &func->body);
     return a.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

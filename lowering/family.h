@@ -30,6 +30,7 @@ typedef struct TileSchedule {
     uint32_t least_programs; /* grids with fewer are split; 0: none */
     bool packs;              /* operands of products are copied to where a tensor map can describe them */
     uint32_t joined_rows, joined_columns; /* programs are computed together, up to so many of products; 0: none are */
+    uint32_t joined_lanes, joined_axis; /* programs without products, up to so many elements of a tile, along an axis; 0: none are */
     uint32_t turns;          /* so many programs of a block multiply in turn; 0: none do */
     uint32_t warps;          /* of one of these programs; 0: as the tune clause has it */
 } TileSchedule;
@@ -53,6 +54,8 @@ typedef struct TileFamily {
     /* Rows and columns of products for which programs may be computed together (TileFunc.joined_rows), in an order of
      * preference; false past the last. NULL: none are. */
     bool (*joined)(unsigned index, uint32_t *rows, uint32_t *columns);
+    /* The same of programs without products: elements of their largest tile, and the grid's axis (TileFunc.joined_lanes). */
+    bool (*joined_lanes)(unsigned index, uint32_t *lanes, uint32_t *axis);
     /* Numbers of warps, ascending, for a program of those of a block that take turns (TileFunc.turns); 0 past the last. NULL:
      * none do. */
     uint32_t (*turning_warps)(unsigned index);

@@ -463,6 +463,35 @@ void export_round_tf32(Exporter *exporter, const TileOp *op) {
     set_result(exporter, op, 0, export_same_bits(exporter, result, export_type(exporter, type)));
 }
 
+/* cvt.rzi truncates to 32 bits, saturates and makes 0 of NaN, as the language does. Narrower integers are clamped as integers: LLVM would
+ * clamp the float, and ask for NaN. */
+static MlirValue to_integer(Exporter *exporter, MlirValue x, TileScalar to) {
+    bool is_signed = tile_scalar_class(to) == TILE_CLASS_SIGNED;
+    unsigned bits = tile_scalar_bits(to);
+    const char *name = is_signed || bits < WORD_BITS ? "llvm.nvvm.f2i.rz" : "llvm.nvvm.f2ui.rz";
+    MlirType i32 = scalar_of(exporter, TILE_I32);
+    MlirValue number = export_intrinsic(exporter, name, i32, VALUES(x));
+    if (bits == WORD_BITS) return number;
+    int32_t greatest = (INT32_C(1) << (bits - is_signed)) - 1, least = is_signed ? -greatest - 1 : 0;
+    number = export_build(exporter, "llvm.intr.smin", i32, VALUES(number, word(exporter, greatest)), NO_ATTRIBUTES);
+    number = export_build(exporter, "llvm.intr.smax", i32, VALUES(number, word(exporter, least)), NO_ATTRIBUTES);
+    return export_build(exporter, "llvm.trunc", scalar_of(exporter, to), VALUES(number), NO_ATTRIBUTES);
+}
+
+static void export_to_integer(Exporter *exporter, const TileOp *op) {
+    const TileType *type = op->results[0].type;
+    MlirValue x = operand_of(exporter, op, 0);
+    if (type->kind == TILE_TYPE_SCALAR) {
+        set_result(exporter, op, 0, to_integer(exporter, x, type->scalar));
+        return;
+    }
+    MlirType vector = export_type(exporter, type), f32 = scalar_of(exporter, TILE_F32);
+    MlirValue result = export_empty_vector(exporter, vector);
+    for (int64_t i = 0; i < tile_type_lanes(type); i++)
+        result = export_insert_lane(exporter, result, vector, to_integer(exporter, export_lane(exporter, x, f32, i), type->scalar), i);
+    set_result(exporter, op, 0, result);
+}
+
 bool export_instruction(Exporter *exporter, const TileOp *op) {
     TileScalar from = op->operand_count ? tile_op_operand(op, 0)->type->scalar : TILE_BOOL;
     bool f8 = tile_scalar_is_float(from) && tile_scalar_bits(from) == 8;
@@ -475,6 +504,12 @@ bool export_instruction(Exporter *exporter, const TileOp *op) {
     case TILE_BF16: export_to_bf16(exporter, op); return true;
     case TILE_F8E4M3:
     case TILE_F8E5M2: export_to_f8(exporter, op); return true;
+    case TILE_I8:
+    case TILE_U8:
+    case TILE_I16:
+    case TILE_U16:
+    case TILE_I32:
+    case TILE_U32: export_to_integer(exporter, op); return true;
     default: return false;
     }
 }

@@ -240,6 +240,8 @@ static void print_candidate(FILE *out, const TileExplanation *explanation, const
         fprintf(out, " %s=%" PRId64, explanation->tunes.items[k].name, candidate->values[k]);
     if (candidate->schedule.joined_rows)
         fprintf(out, " joined to %" PRIu32 "x%" PRIu32, candidate->schedule.joined_rows, candidate->schedule.joined_columns);
+    if (candidate->schedule.joined_lanes)
+        fprintf(out, " joined to %" PRIu32 " elements", candidate->schedule.joined_lanes);
     if (candidate->schedule.packs) fprintf(out, " packed");
     if (candidate->schedule.least_programs)
         fprintf(out, " split for %" PRIu32 " programs", candidate->schedule.least_programs);
@@ -410,9 +412,10 @@ static void print_json_candidates(const TileExplanation *explanation) {
         const TilePrediction *candidate = &explanation->candidates.items[i];
         printf("%s{\"values\": [", i ? ",\n    " : "\n    ");
         for (size_t k = 0; k < explanation->tunes.count; k++) printf("%s%" PRId64, k ? ", " : "", candidate->values[k]);
-        printf("], \"least_programs\": %" PRIu32 ", \"packs\": %s, \"turns\": %" PRIu32 ", \"warps\": %" PRIu32,
-               candidate->schedule.least_programs, candidate->schedule.packs ? "true" : "false", candidate->schedule.turns,
-               candidate->schedule.warps);
+        printf("], \"least_programs\": %" PRIu32 ", \"packs\": %s, \"joined_lanes\": %" PRIu32 ", \"turns\": %" PRIu32
+               ", \"warps\": %" PRIu32,
+               candidate->schedule.least_programs, candidate->schedule.packs ? "true" : "false", candidate->schedule.joined_lanes,
+               candidate->schedule.turns, candidate->schedule.warps);
         if (candidate->fits)
             printf(", \"time\": %.2f, \"memory\": %.2f, \"compute\": %.2f, \"waiting\": %.2f, \"programs\": %.0f, "
                    "\"together\": %.0f",

@@ -26,6 +26,8 @@ enum {
 static const double WORTH = 0.97;
 /* Nor are turns, where they do not shorten what takes longest. */
 static const double WORTH_TURNS = 0.994;
+/* Nor are small programs that are computed together: measured, code for more elements loses what the model does not see. */
+static const double WORTH_JOINED = 0.95;
 
 /* A kernel for certain types, static values, maps, tensors without gaps and short rows: each point's functions, in tile form. */
 typedef struct Instance {
@@ -181,18 +183,19 @@ static void add_others(TileUnit *unit, const TileKernelInfo *kernel, const Makin
     add_turns(unit, kernel, making, found, point, schedule, packed);
 }
 
-/* The point, as it is and with each schedule that makes a difference. */
-static void add_points(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
+/* The point, as it is and with each schedule that makes a difference; the module of the first. */
+static const TileModule *add_points(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
                        const int64_t *point, Tries *tries) {
     TileSchedule schedule = {0};
     const TileModule *plain = add_point(unit, kernel, making, found, point, schedule);
     add_others(unit, kernel, making, found, point, schedule, plain, tries);
+    return plain;
 }
 
 /* Are programs of the module's kernel computed together? */
 static bool has_joined(const TileModule *module) {
     for (const TileFunc *func = module->first; func; func = func->next)
-        if (func->kind == TILE_FUNC_KERNEL && func->joined_rows) return true;
+        if (func->kind == TILE_FUNC_KERNEL && (func->joined_rows || func->joined_lanes)) return true;
     return false;
 }
 
@@ -250,6 +253,35 @@ static void add_joined(TileUnit *unit, const TileKernelInfo *kernel, const Makin
     }
 }
 
+static void find_loop_or_product(TileOp *op, void *found) {
+    *(bool *)found |= op->id == TILE_OP_DOT || op->id == TILE_OP_WHILE || (op->id == TILE_OP_FOR && !tile_op_get(op, TILE_ATTRIBUTE_ONE_PROGRAM));
+}
+
+/* Is there a phase of small programs, which begin, move a few vectors and end: of fewer than four warps that the text does not ask for? */
+static bool has_small_programs(const TileModule *module) {
+    enum { SMALL_THREADS = 2 * TILE_WARP_THREADS };
+    bool small = false;
+    for (TileFunc *func = module ? module->first : NULL; func; func = func->next) {
+        bool other = func->kind != TILE_FUNC_PHASE || func->threads > SMALL_THREADS || func->resident;
+        if (func->kind == TILE_FUNC_KERNEL && func->warps) return false;
+        if (!other) tile_block_walk(&func->body, find_loop_or_product, &other);
+        small |= !other;
+    }
+    return small;
+}
+
+/* The point `plain` of small programs with so many of them computed together that they move as much as four warps do. */
+static void add_joined_lanes(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
+                             const int64_t *point, const TileModule *plain) {
+    const TileFamily *family = tile_unit_backend(unit)->family;
+    TileSchedule schedule = {0};
+    if (!family->joined_lanes || !has_small_programs(plain)) return;
+    for (unsigned i = 0; family->joined_lanes(i, &schedule.joined_lanes, &schedule.joined_axis); i++) {
+        const TileModule *joined = add_point(unit, kernel, making, found, point, schedule);
+        if (joined && (!has_joined(joined) || is_repeated(making->instance))) forget_point(making->instance);
+    }
+}
+
 static tile_status make_instance(TileUnit *unit, void *state) {
     Making *making = state;
     Instance *instance = making->instance;
@@ -262,7 +294,8 @@ static tile_status make_instance(TileUnit *unit, void *state) {
     for (size_t i = 0; i < found.names.count; i++) tile_list_push(unit->arena, &instance->names, found.names.items[i]);
     for (size_t i = 0; i < found.points.count && instance->count < MOST_CANDIDATES; i++)
         if (is_candidate(&found, found.points.items[i], found.points.items[0]))
-            add_points(unit, kernel, making, &found, found.points.items[i], &tries);
+            add_joined_lanes(unit, kernel, making, &found, found.points.items[i],
+                             add_points(unit, kernel, making, &found, found.points.items[i], &tries));
     tries.joins = !decides_sizes(instance);
     for (size_t i = 0; i < found.points.count && tries.joins; i++)
         if (is_candidate(&found, found.points.items[i], found.points.items[0]))
@@ -393,7 +426,8 @@ static void list_candidates(const TileInput *input, const TileImageSignature *si
         tile_list_push(arena, &out->items, candidate);
         tile_list_push(arena, &out->points, i);
         if (!candidate.fits) continue;
-        double time = candidate.estimate.time / (candidate.schedule.turns ? WORTH_TURNS : 1);
+        double worth = candidate.schedule.turns ? WORTH_TURNS : candidate.schedule.joined_lanes ? WORTH_JOINED : 1,
+               time = candidate.estimate.time / worth;
         if (best == 0 || time < best * (out->chosen == 0 ? WORTH : 1)) {
             best = time;
             out->chosen = out->items.count - 1;
@@ -418,7 +452,7 @@ static bool chosen_has_room(TileInput *input, const TileImageSignature *signatur
 
 static bool is_schedule(const TileSchedule *a, const TileSchedule *b) {
     return a->least_programs == b->least_programs && a->packs == b->packs && a->joined_rows == b->joined_rows &&
-           a->joined_columns == b->joined_columns && a->turns == b->turns && a->warps == b->warps;
+           a->joined_columns == b->joined_columns && a->joined_lanes == b->joined_lanes && a->joined_axis == b->joined_axis && a->turns == b->turns && a->warps == b->warps;
 }
 
 static bool is_row(const TileTunedRow *row, const Candidates *candidates, const int64_t *values) {

@@ -18,6 +18,10 @@ void tile_image_schedule(TileFunc *kernel, TileSchedule schedule) {
         kernel->joined_rows = schedule.joined_rows;
         kernel->joined_columns = schedule.joined_columns;
     }
+    if (schedule.joined_lanes) {
+        kernel->joined_lanes = schedule.joined_lanes;
+        kernel->joined_axis = schedule.joined_axis;
+    }
     if (schedule.turns && !kernel->turns) kernel->turns = schedule.turns;
     if (schedule.warps && !kernel->warps) kernel->warps = schedule.warps;
 }

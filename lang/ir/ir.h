@@ -280,6 +280,8 @@ struct TileFunc {
     bool packs; /* kernels, of GPUs: operands of products that no tensor map describes are copied to where one does */
     uint32_t joined_rows, joined_columns; /* kernels, of GPUs: programs are computed together so that their products have so many
                                            * rows and columns; 0: none are */
+    uint32_t joined_lanes, joined_axis; /* kernels, of GPUs: programs without products are computed together along an axis of the grid, counted
+                                         * from the last one as 1, so that their largest tile has so many elements; 0: none are */
     uint32_t warps, stages; /* of GPUs, as the kernel's author chose; 0: the compiler decides */
     uint32_t turns; /* of GPUs: so many programs of a block shall multiply in turn; of phases, from gpu-warpgroups on: do, and
                      * `threads` are those of one of them. 0 or 1: programs do not */

@@ -352,6 +352,8 @@ static void print_header(Printer *p, const TileFunc *func) {
     if (func->packs) tile_text_add(p->text, " packs = 1");
     if (func->joined_rows) tile_text_format(p->text, " joined_rows = %u", func->joined_rows);
     if (func->joined_columns) tile_text_format(p->text, " joined_columns = %u", func->joined_columns);
+    if (func->joined_lanes) tile_text_format(p->text, " joined_lanes = %u", func->joined_lanes);
+    if (func->joined_axis) tile_text_format(p->text, " joined_axis = %u", func->joined_axis);
     if (func->warps) tile_text_format(p->text, " warps = %u", func->warps);
     if (func->stages) tile_text_format(p->text, " stages = %u", func->stages);
     if (func->turns) tile_text_format(p->text, " turns = %u", func->turns);

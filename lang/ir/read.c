@@ -167,6 +167,8 @@ static void read_func_types(Reader *r) {
     r->func->packs = read_count(r, "packs", 1, "`packs` is 1 where it stands") != 0;
     r->func->joined_rows = read_count(r, "joined_rows", INT32_MAX, "products have at least one row");
     r->func->joined_columns = read_count(r, "joined_columns", INT32_MAX, "products have at least one column");
+    r->func->joined_lanes = read_count(r, "joined_lanes", INT32_MAX, "a tile has at least one element");
+    r->func->joined_axis = read_count(r, "joined_axis", TILE_MAX_TENSOR_RANK, "the last axis of a grid is 1");
     r->func->warps = read_count(r, "warps", TILE_MAX_THREADS / TILE_WARP_THREADS, "a block has 1 to 32 warps");
     r->func->stages = read_count(r, "stages", TILE_MAX_STAGES, "a loop has 1 to 16 stages");
     r->func->turns = read_count(r, "turns", TILE_MAX_TURNS, "programs take 1 to 4 turns");

@@ -132,13 +132,51 @@ static void visit_grid(Joining *joining, TileOp *grid) {
     joining->changed |= changed;
 }
 
+/* ---- programs without products ---- */
+
+static void find_largest(TileOp *op, void *state) {
+    int64_t *largest = state;
+    for (unsigned i = 0; i < op->result_count; i++) {
+        const TileType *type = op->results[i].type;
+        if (tile_type_is_tile(type) && tile_type_lanes(type) > *largest) *largest = tile_type_lanes(type);
+    }
+}
+
+static void find_loop(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE; }
+
+/* As many along one axis as the largest tile needs to have as many elements as are wanted. What has a loop is no small program. */
+static void visit_light_grid(Joining *joining, TileOp *grid) {
+    int64_t largest = 0, wanted = joining->func->joined_lanes, factor = 1;
+    bool loops = false;
+    tile_block_walk(&grid->regions[0], find_loop, &loops);
+    tile_block_walk(&grid->regions[0], find_largest, &largest);
+    if (!largest || loops || grid->operand_count < joining->func->joined_axis || gpu_find_products(&grid->regions[0]).count) return;
+    while (2 * factor * largest <= wanted) factor *= 2;
+    if (factor == 1) return;
+    unsigned axis = grid->operand_count - joining->func->joined_axis;
+    TileValue *number = grid->regions[0].arguments[axis];
+    GpuJoin join = {.context = joining->context, .around = grid, .number = number, .size = gpu_range_size(number)};
+    if (gpu_can_join(&join)) {
+        tile_pass_remark(joining->context, grid, TILE_DECISION_PROGRAMS_JOINED, "the grid", "%lld along its axis %u", (long long)factor, axis);
+        gpu_join_neighbours(&join, factor, tile_op_operand(grid, axis));
+        joining->changed = true;
+        return;
+    }
+    tile_pass_remark(joining->context, join.place ? join.place : grid, TILE_DECISION_NOT_JOINED, "the grid", "%s", join.why);
+}
+
 TileResult tile_pass_gpu_join_programs(TilePassContext *context, TileFunc *func) {
     Joining joining = {.context = context, .func = func};
-    if (func->kind != TILE_FUNC_KERNEL || !func->joined_rows) return TILE_RESULT_UNCHANGED;
+    if (func->kind != TILE_FUNC_KERNEL || (!func->joined_rows && !func->joined_lanes)) return TILE_RESULT_UNCHANGED;
     tile_index_view_init(&joining.view, tile_pass_indices(context, func), NULL, false);
     for (TileOp *op = func->body.first; op; op = op->next)
-        if (op->id == TILE_OP_GRID) visit_grid(&joining, op);
-    if (!joining.programs) { /* the same whatever was asked for */
+        if (op->id == TILE_OP_GRID && func->joined_lanes)
+            visit_light_grid(&joining, op);
+        else if (op->id == TILE_OP_GRID)
+            visit_grid(&joining, op);
+    if (func->joined_lanes) {
+        if (!joining.changed) func->joined_lanes = func->joined_axis = 0;
+    } else if (!joining.programs) { /* the same whatever was asked for */
         func->joined_rows = joining.changed ? GPU_ITERATIONS_JOINED : GPU_NOTHING_JOINED;
         func->joined_columns = func->joined_columns > 1 ? 2 : 1;
     }

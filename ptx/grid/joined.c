@@ -275,6 +275,20 @@ static bool visit_reduce(GpuJoin *join, const TileOp *op) {
     return true;
 }
 
+/* Lanes along the axis are chosen, or put behind others; the other axes are as they were. */
+static bool visit_along(GpuJoin *join, const TileOp *op) {
+    unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
+    const TileValue *result = &op->results[0];
+    stay(join, result, axis);
+    for (unsigned k = 0; k < op->operand_count; k++) {
+        if (gpu_joined_is_any(join, tile_op_operand(op, k))) return refuse(join, op, "a constant beside a tile");
+        stay(join, tile_op_operand(op, k), axis);
+        for (unsigned i = 0; i < result->type->rank; i++)
+            if (i != axis) tie(join, tile_op_operand(op, k), i, result, i);
+    }
+    return true;
+}
+
 /* Iterations of a loop have the sum in common, programs nothing along k. */
 static bool visit_dot(GpuJoin *join, const TileOp *op) {
     const TileValue *a = tile_op_operand(op, 0), *b = tile_op_operand(op, 1), *sum = &op->results[0];
@@ -426,6 +440,7 @@ static bool visit_op(GpuJoin *join, TileOp *op) {
     if (op->id == TILE_OP_CAT) return visit_cat(join, op);
     if (op->id == TILE_OP_FILL) return visit_fill(join, op);
     if (op->id == TILE_OP_REDUCE) return visit_reduce(join, op);
+    if (op->id == TILE_OP_SLICE || op->id == TILE_OP_CAT) return visit_along(join, op);
     if (op->id == TILE_OP_DOT) return visit_dot(join, op);
     if (tile_op_info(op->id)->class == TILE_CLASS_ELEMENTWISE) return is_places(join, op) || visit_elementwise(join, op);
     return refuse(join, op, "an op whose lanes depend on one another");

@@ -32,9 +32,23 @@ TileValue *gpu_register(Gpu *gpu, TileValue *value, uint32_t reg) {
     return value->type->kind == TILE_TYPE_VECTOR ? tile_build_extract(&gpu->b, value, reg) : value;
 }
 
+/* The vector of the type that has all the registers in their places, as where a tile only changes its shape; NULL: there is none. */
+static TileValue *vector_of(TileValue *const *registers, uint32_t count, const TileType *type) {
+    TileValue *vector = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        const TileOp *extract = tile_value_def(registers[i], TILE_OP_EXTRACT);
+        if (!extract || tile_op_integer(extract, TILE_ATTRIBUTE_AXIS, -1) != i) return NULL;
+        if (i && tile_op_operand(extract, 0) != vector) return NULL;
+        vector = tile_op_operand(extract, 0);
+    }
+    return vector && vector->type == type ? vector : NULL;
+}
+
 TileValue *gpu_join(Gpu *gpu, TileValue *const *registers, uint32_t count) {
     if (count == 1) return registers[0];
     const TileType *type = tile_type_vector(gpu->module->context, registers[0]->type->scalar, count, false);
+    TileValue *same = vector_of(registers, count, type);
+    if (same) return same;
     TileValue *value = tile_build_splat(&gpu->b, registers[0], type);
     for (uint32_t i = 1; i < count; i++)
         if (registers[i] != registers[0]) value = tile_build_insert(&gpu->b, value, registers[i], i);

@@ -7,8 +7,8 @@
 
 enum { SECTOR_BYTES = 32, PREDICATED_BYTES = 8 };
 
-/* Instructions of a warp: of an element by itself, in a loop that asks first, of an element through shared memory and back. */
-enum { OF_ELEMENT = 12, OF_ASKED = 14, OF_COPIED_ELEMENT = 70, OF_COPIED_WORD = 8, OF_TURNED_WORD = 6, OF_UPDATE = 16 };
+/* Instructions of a warp: of an element by itself, of an element through shared memory and back. */
+enum { OF_ELEMENT = 12, OF_COPIED_ELEMENT = 70, OF_COPIED_WORD = 8, OF_TURNED_WORD = 6, OF_UPDATE = 16 };
 
 /* That each warp issues in an iteration for the bounds along an axis of a tile of words that is not whole or whose rows are of several axes. */
 enum { OF_BOUNDS = 40 };
@@ -21,7 +21,6 @@ typedef struct Piece {
     double lines;   /* bytes of all lines of the L2 cache of which the rows of boxes have a part */
     double even;    /* bytes of vectors that have a predicate each and that rows consist of; 0: elements */
     double pieces;  /* a thread has so many neighbours, which it moves one by one */
-    bool odd;       /* of rows that are known to be odd: elements have a predicate, and no question is asked of them */
 } Piece;
 
 static double count_valid(const GpuWalk *walk, const TileAccessIndex *index, double extent) {
@@ -88,7 +87,6 @@ static Piece look_at_access(const GpuWalk *walk, const TileOp *op, const TileTyp
     if (!rows || vector < 1) vector = 1;
     piece.vectors = held / vector;
     piece.pieces = rows && rank > 1 && grain < PREDICATED_BYTES && walk->neighbours ? vector : 1;
-    piece.odd = rows && rank > 1 && tile_scalar_bytes(tile->scalar) < PREDICATED_BYTES && grain == tile_scalar_bytes(tile->scalar);
     return piece;
 }
 
@@ -102,7 +100,6 @@ static void count_bytes(GpuWalk *walk, const TileOp *op, const Piece *piece) {
 static double instructions_of_access(const GpuWalk *walk, const Piece *piece, const TileType *tile) {
     double bytes = gpu_walk_elements(walk, tile) * (double)tile_scalar_bytes(tile->scalar);
     if (piece->whole) return piece->vectors * GPU_OF_VECTOR;
-    if (piece->odd) return gpu_walk_elements(walk, tile) * (walk->loops ? OF_ASKED : GPU_OF_VECTOR);
     return piece->even > 0 ? gpu_most(1, bytes / piece->even) * (GPU_OF_VECTOR + 3) : gpu_walk_elements(walk, tile) * OF_ELEMENT;
 }
 

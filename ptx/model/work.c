@@ -80,8 +80,10 @@ static double do_reduction(GpuWalk *walk, const TileOp *op, double begin) {
     double warps = across / lanes, steps = 0, combine = op->id == TILE_OP_FOLD ? instructions_of_combiner(op) : op->id == TILE_OP_REDUCE ? 1 : 4;
     for (double n = 1; n < lanes; n *= 2) steps++;
     double results = gpu_most(1, held * across / (double)tile->extent[axis]);
-    double instructions = combine * (held + 2 * steps * results),
-           latency = GPU_OF_OPERATION + steps * combine * GPU_OF_EXCHANGE;
+    bool folds = op->id == TILE_OP_FOLD; /* whose function is computed by one instruction behind the other, once for all that lanes exchange */
+    double of_step = folds ? op->result_count + combine : 2 * combine,
+           wait_of_step = folds ? GPU_OF_EXCHANGE + combine * GPU_OF_OPERATION : combine * GPU_OF_EXCHANGE;
+    double instructions = combine * held + of_step * steps * results, latency = GPU_OF_OPERATION + steps * wait_of_step;
     if (warps > 1) {
         instructions += OF_MOVE * results + combine * warps * results;
         latency += 2 * GPU_OF_BARRIER;

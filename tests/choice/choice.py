@@ -48,14 +48,14 @@ def with_clause(text, kernel, names, points):
 
 
 def predict(tilec, file, kernel, arguments, turns):
-    """The predicted times by values of the constants and of what the model decides; without grids that are split, and without
-    turns unless they are asked for."""
+    """The predicted times by values of the constants and of what the model decides; without grids that are split or whose programs are computed
+    together, which were not measured, and without turns unless they are asked for."""
     command = [tilec, "explain", f"{file}:{kernel}", *arguments, f"--target={TARGET}", "--format=json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | {"TILE_PTXAS": "none"})
     said = json.loads(done.stdout)
     names = [constant["name"] for constant in said["constants"]]
     found = [candidate for candidate in said["candidates"] if not candidate["least_programs"] and not candidate["packs"]
-             and (turns or not candidate["turns"]) and "time" in candidate]
+             and not candidate["joined_lanes"] and (turns or not candidate["turns"]) and "time" in candidate]
     return [(dict(zip(names, candidate["values"])) | {name: candidate[name] for name in DECIDED if turns}, candidate["time"])
             for candidate in found]
 

@@ -122,6 +122,7 @@ static bool is_same_along_lines(const TileValue *value) {
         maps = true;
     }
     if (op->id == TILE_OP_SPLAT) return true;
+    if (op->id == TILE_OP_IOTA) return tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0) + 1 < value->type->rank;
     for (unsigned i = 0; maps && i < op->operand_count; i++) maps = is_same_along_lines(tile_op_operand(op, i));
     return maps;
 }

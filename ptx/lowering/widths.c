@@ -1,5 +1,7 @@
 /* How wide the vectors of an access may be, and the questions that are asked once for a whole block. */
 #include "ptx/lowering/access.h"
+#include "lang/index/index.h"
+#include "lang/ir/access.h"
 #include "lang/ir/operands.h"
 
 const GpuDimension *gpu_unit_dimension(const GpuAccess *access) {
@@ -18,6 +20,16 @@ unsigned gpu_vector_width(const GpuAccess *access) {
     if (access->gathers || access->mask || gpu_is_scattered(access)) return 1;
     unsigned limit = GPU_ACCESS_BYTES / tile_scalar_bytes(access->type->scalar);
     return tile_layout_vector(&access->layout, access->type->rank - 1u, limit);
+}
+
+unsigned gpu_shift(Gpu *gpu, const GpuAccess *access, unsigned width) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    int64_t distance;
+    if (width == 1 || tile_access_read(access->op, indices) != access->rank) return 0;
+    const TileOp *sum = tile_value_def(indices[access->rank - 1].first, TILE_OP_ADD);
+    if (!sum || !tile_value_integer(tile_op_operand(sum, 1), &distance)) return 0;
+    TileIndexRange from = tile_index_range(tile_pass_indices(gpu->context, gpu->func), tile_op_operand(sum, 0));
+    return from.because || from.multiple % width ? 0 : (unsigned)(distance & (width - 1));
 }
 
 TileValue *gpu_is_inside(Gpu *gpu, const GpuAccess *access) {

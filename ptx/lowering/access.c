@@ -273,7 +273,8 @@ static TileValue *load_picked(Gpu *gpu, GpuAccess *access) {
 }
 
 /* Vectors that lie across aligned ones: both of these are loaded, in place of element by element, and parts of them chosen. Each has an element
- * that is valid where all of the tile are, and so is within a row. The choice stands behind the branch, which waits for nothing. */
+ * that is valid where all of the tile are, and so is within a row that consists of vectors. The choice stands behind the branch, which
+ * waits for nothing. */
 static TileValue *load_across(Gpu *gpu, const GpuAccess *access, unsigned width, unsigned shift) {
     GpuAccess back = gpu_as_dense(gpu, access);
     GpuDimension *unit = &back.dimensions[back.rank - 1];
@@ -284,9 +285,11 @@ static TileValue *load_across(Gpu *gpu, const GpuAccess *access, unsigned width,
                    *both = tile_type_vector(gpu->module->context, access->type->scalar, 2 * count, false);
     int64_t bytes = tile_scalar_bytes(access->type->scalar);
     TileValue *dense = gpu_binary(gpu, TILE_OP_EQ, access->dimensions[back.rank - 1].per_lane, gpu_i64(gpu, bytes));
+    TileValue *odd = gpu_binary(gpu, TILE_OP_AND, access->tensor->extent[back.rank - 1], gpu_i64(gpu, width - 1));
     unit->first = gpu_binary(gpu, TILE_OP_SUB, unit->first, gpu_i64(gpu, shift));
     back.base = tile_build_ptr_add(&gpu->b, back.base, gpu_i64(gpu, -(int64_t)shift * bytes));
     TileValue *whole = gpu_and(gpu, gpu_is_inside(gpu, access), gpu_and(gpu, dense, gpu_is_in_vectors(gpu, &back, width)));
+    whole = gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_EQ, odd, gpu_i64(gpu, 0)));
     TileBuilder outer = gpu->b;
     TileOp *choice = tile_build_if(&outer, whole, &both, 1);
     gpu_enter(gpu, &choice->regions[0]);

@@ -25,7 +25,7 @@ unsigned gpu_vector_width(const GpuAccess *access) {
 unsigned gpu_shift(Gpu *gpu, const GpuAccess *access, unsigned width) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     int64_t distance;
-    if (width == 1 || tile_access_read(access->op, indices) != access->rank) return 0;
+    if (width == 1 || access->flat || tile_access_read(access->op, indices) != access->rank) return 0;
     const TileOp *sum = tile_value_def(indices[access->rank - 1].first, TILE_OP_ADD);
     if (!sum || !tile_value_integer(tile_op_operand(sum, 1), &distance)) return 0;
     TileIndexRange from = tile_index_range(tile_pass_indices(gpu->context, gpu->func), tile_op_operand(sum, 0));

@@ -24,7 +24,39 @@
  *       return
  *     }
  * After:
- *     AFTER
+ *     func phase tile @k.0(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 1, out> {noalias}, %p: i64, %begin: i64, %end: i64) threads = 32 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %two = const {value = 2} : i64
+ *       %n = const {value = 128} : i64
+ *       %m = dim %x {axis = 0} : i64
+ *       %least = const {value = -inf} : f32[128]
+ *       %lo = max %p, %zero : i64
+ *       %above = add %p, %two : i64
+ *       %hi = min %m, %above : i64
+ *       %0 = lt %lo, %hi : bool
+ *       %1 = const {value = 1} : i64
+ *       %2 = sub %hi, %lo : i64
+ *       %3 = sub %2, %1 : i64
+ *       %top = if %0 : f32[128] {
+ *         %4 = const {value = 1} : i64
+ *         %5 = le %4, %3 : bool
+ *         %6 = const {value = 1} : i64
+ *         %7 = min %6, %3 : i64
+ *         %8 = add %lo, %7 : i64
+ *         %v = load_tile %x, %lo, %zero, %one, %zero, %n {access = [index, range]} : f32[128]
+ *         %v.1 = load_tile %x, %8, %zero, %one, %zero, %n {access = [index, range]} : f32[128]
+ *         %w = max %least, %v : f32[128]
+ *         %w.1 = max %w, %v.1 : f32[128]
+ *         %9 = splat %5 : bool[128]
+ *         %10 = select %9, %w.1, %w : f32[128]
+ *         yield %10
+ *       } {
+ *         yield %least
+ *       }
+ *       store_tile %y, %top, %zero, %one, %zero, %n {access = [range]}
+ *       return
+ *     }
  * Needs: gpu-threads, licm; bounds whose sums are recognised. Keeps: tile form, and the order of what is carried. Cost: linear in
  * the ops that it makes, MOST_OPS for a window. */
 #include "lang/index/index.h"

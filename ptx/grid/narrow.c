@@ -3,6 +3,11 @@
  * which changes no comparison with numbers that are smaller still; the lanes' own parts are compared. A GPU computes
  * with 64 bits in two steps, and keeps them in two registers.
  *
+ * Quotients and remainders by a number that all lanes share are computed in 32 bits, too. The shared part is divided once, as a
+ * scalar. Its remainder and a lane's own part are a number of 31 bits, of which the upper half of the product with
+ * (2**32 - 1) / divisor is the quotient or one less. Where the divisor is below 1 or above 2**30, or the sum might wrap, which one
+ * test says for a whole program, the division is what it was.
+ *
  * Before:
  *     func phase tile @k.0(%y: tensor<bool, 1, out> {noalias}, %begin: i64, %end: i64) {
  *       %zero = const {value = 0} : i64
@@ -55,6 +60,7 @@ typedef struct Part {
 
 typedef struct Narrow {
     TileIndices *indices;
+    TileArena *arena;
     TileBuilder b;
 } Narrow;
 
@@ -65,8 +71,8 @@ static bool is_bounded(Narrow *narrow, const TileValue *scalar) {
 
 /* ---- can the value be split? ---- */
 
-/* Adds to *most what the lanes' own part is less than. */
-static bool splits(Narrow *narrow, const TileValue *value, unsigned depth, int64_t *most) {
+/* Adds to *most what the lanes' own part is less than. `may_wrap`: the shared part may be any number, modulo 2**64. */
+static bool splits(Narrow *narrow, const TileValue *value, unsigned depth, bool may_wrap, int64_t *most) {
     const TileOp *op = value->op;
     int64_t constant;
     if (!op || !depth || value->type->scalar != TILE_I64 || !tile_type_is_tile(value->type)) return false;
@@ -74,14 +80,14 @@ static bool splits(Narrow *narrow, const TileValue *value, unsigned depth, int64
     case TILE_OP_IOTA:
         *most += value->type->extent[tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0)];
         return *most < MOST_OWN;
-    case TILE_OP_CONST: return tile_value_integer(value, &constant) && is_bounded(narrow, value);
-    case TILE_OP_SPLAT: return is_bounded(narrow, tile_op_operand(op, 0));
+    case TILE_OP_CONST: return tile_value_integer(value, &constant) && (may_wrap || is_bounded(narrow, value));
+    case TILE_OP_SPLAT: return may_wrap || is_bounded(narrow, tile_op_operand(op, 0));
     case TILE_OP_ADD:
     case TILE_OP_SUB:
-        return splits(narrow, tile_op_operand(op, 0), depth - 1, most) &&
-               splits(narrow, tile_op_operand(op, 1), depth - 1, most);
+        return splits(narrow, tile_op_operand(op, 0), depth - 1, may_wrap, most) &&
+               splits(narrow, tile_op_operand(op, 1), depth - 1, may_wrap, most);
     case TILE_OP_RESHAPE:
-    case TILE_OP_BROADCAST: return splits(narrow, tile_op_operand(op, 0), depth - 1, most);
+    case TILE_OP_BROADCAST: return splits(narrow, tile_op_operand(op, 0), depth - 1, may_wrap, most);
     default: return false;
     }
 }
@@ -142,7 +148,7 @@ static TileValue *add_scalar(Narrow *narrow, TileValue *own, TileValue *scalar, 
 static bool narrow_comparison(Narrow *narrow, TileOp *op) {
     TileValue *x = tile_op_operand(op, 0), *y = tile_op_operand(op, 1);
     int64_t most = 0; /* of both sides */
-    if (!splits(narrow, x, MOST_DEPTH, &most) || !splits(narrow, y, MOST_DEPTH, &most)) return false;
+    if (!splits(narrow, x, MOST_DEPTH, false, &most) || !splits(narrow, y, MOST_DEPTH, false, &most)) return false;
     TileContext *context = tile_op_func(op)->module->context;
     const TileType *words = tile_type_with_scalar(context, x->type, TILE_I32);
     Part left = split(narrow, x), right = split(narrow, y);
@@ -153,6 +159,83 @@ static bool narrow_comparison(Narrow *narrow, TileOp *op) {
     if (narrow->b.error) return false;
     tile_op_set_operand(op, 0, left.own);
     tile_op_set_operand(op, 1, right.own);
+    return true;
+}
+
+/* ---- quotients ---- */
+
+typedef struct Division {
+    TileOp *op;
+    TileValue *own, *shared, *divisor; /* u32 of the op's shape, below 2**30; i64; i64 */
+    const TileType *words;
+} Division;
+
+static TileValue *with_lanes(TileBuilder *b, const Division *division, TileValue *scalar) {
+    return tile_build_splat(b, tile_build_convert(b, scalar, TILE_U32), division->words);
+}
+
+/* Requires 1 <= divisor <= 2**30, and that the shared part and a lane's own one have a sum that does not wrap. The remainder of t with the
+ * estimated quotient is less than twice the divisor. */
+static TileValue *divide_in_words(TileBuilder *b, const Division *division) {
+    TileValue *whole = tile_build_binary(b, TILE_OP_DIV, division->shared, division->divisor);
+    TileValue *rest = tile_build_binary(b, TILE_OP_SUB, division->shared, tile_build_binary(b, TILE_OP_MUL, whole, division->divisor));
+    TileValue *by = with_lanes(b, division, division->divisor), *word = tile_build_convert(b, division->divisor, TILE_U32);
+    TileValue *inverse = tile_build_binary(b, TILE_OP_DIV, tile_build_integer(b, word->type, UINT32_MAX), word);
+    TileValue *t = tile_build_binary(b, TILE_OP_ADD, division->own, with_lanes(b, division, rest));
+    TileValue *quotient = tile_build_binary(b, TILE_OP_MULHI, t, tile_build_splat(b, inverse, division->words));
+    TileValue *remainder = tile_build_binary(b, TILE_OP_SUB, t, tile_build_binary(b, TILE_OP_MUL, quotient, by));
+    TileValue *less = tile_build_binary(b, TILE_OP_SUB, remainder, by);
+    if (division->op->id == TILE_OP_REM) return tile_build_convert(b, tile_build_binary(b, TILE_OP_MIN, remainder, less), TILE_I64);
+    TileValue *more = tile_build_binary(b, TILE_OP_ADD, quotient, tile_build_integer(b, division->words, 1));
+    TileValue *over = tile_build_binary(b, TILE_OP_GE, remainder, by);
+    quotient = tile_build_convert(b, tile_build_ternary(b, TILE_OP_SELECT, over, more, quotient), TILE_I64);
+    return tile_build_binary(b, TILE_OP_ADD, quotient, tile_build_splat(b, whole, quotient->type));
+}
+
+/* Both bounds of the divisor, and that no lane's sum wraps. */
+static TileValue *fits_words(TileBuilder *b, const Division *division) {
+    TileValue *least = tile_build_binary(b, TILE_OP_GE, division->divisor, tile_build_i64(b, 1));
+    TileValue *most = tile_build_binary(b, TILE_OP_LE, division->divisor, tile_build_i64(b, MOST_LIMITED));
+    TileValue *apart = tile_build_binary(b, TILE_OP_LE, division->shared, tile_build_i64(b, INT64_MAX - MOST_LIMITED));
+    return tile_build_binary(b, TILE_OP_AND, tile_build_binary(b, TILE_OP_AND, least, most), apart);
+}
+
+/* A number that all lanes share; NULL: it is not known to be one. */
+static TileValue *shared_divisor(Narrow *narrow, const TileValue *value) {
+    int64_t constant;
+    if (tile_op_is(value->op, TILE_OP_SPLAT)) return tile_op_operand(value->op, 0);
+    return tile_value_integer(value, &constant) ? tile_build_i64(&narrow->b, constant) : NULL;
+}
+
+static bool narrow_quotient(Narrow *narrow, TileOp *op) {
+    TileModule *module = tile_op_func(op)->module;
+    TileValue *x = tile_op_operand(op, 0);
+    int64_t most = 0;
+    if (!splits(narrow, x, MOST_DEPTH, true, &most) || !most) return false;
+    TileValue *divisor = shared_divisor(narrow, tile_op_operand(op, 1));
+    if (!divisor) return false;
+    Part part = split(narrow, x);
+    const TileType *type = op->results[0].type;
+    Division division = {.op = op, .divisor = divisor, .words = tile_type_with_scalar(module->context, type, TILE_U32)};
+    division.shared = part.shared ? part.shared : tile_build_i64(&narrow->b, 0);
+    if (tile_index_range(narrow->indices, part.own).lo < 0) {
+        part.own = tile_build_binary(&narrow->b, TILE_OP_ADD, part.own, tile_build_integer(&narrow->b, part.own->type, most));
+        division.shared = tile_build_binary(&narrow->b, TILE_OP_SUB, division.shared, tile_build_i64(&narrow->b, most));
+    }
+    division.own = tile_build_bitcast(&narrow->b, part.own, TILE_U32);
+    TileOp *branch = tile_build_if(&narrow->b, fits_words(&narrow->b, &division), &type, 1);
+    TileBuilder words = tile_builder_at_end(module, &branch->regions[0]), otherwise = tile_builder_at_end(module, &branch->regions[1]);
+    TileMap map;
+    words.location = otherwise.location = op->location;
+    TileValue *result = divide_in_words(&words, &division);
+    tile_build_end(&words, TILE_OP_YIELD, &result, 1);
+    tile_map_init(&map, narrow->arena);
+    tile_builder_insert(&otherwise, tile_op_clone(module, op, &map));
+    result = &otherwise.block->last->results[0];
+    tile_build_end(&otherwise, TILE_OP_YIELD, &result, 1);
+    if (words.error || otherwise.error) narrow->b.error = words.error ? words.error : otherwise.error;
+    tile_value_replace(&op->results[0], &branch->results[0]);
+    tile_op_erase(op);
     return true;
 }
 
@@ -170,21 +253,23 @@ static bool compares(const TileOp *op) {
 
 static bool walk(Narrow *narrow, TilePassContext *context, TileBlock *block) {
     bool changed = false;
-    for (TileOp *op = block->first; op; op = op->next) {
+    for (TileOp *op = block->first, *next; op; op = next) {
+        next = op->next;
         for (unsigned i = 0; i < op->region_count; i++) changed |= walk(narrow, context, &op->regions[i]);
-        if (!compares(op)) continue;
+        bool divides = (op->id == TILE_OP_DIV || op->id == TILE_OP_REM) && op->results[0].type->scalar == TILE_I64;
+        if (!compares(op) && !divides) continue;
         const char *error = narrow->b.error;
         narrow->b = tile_builder_before(context->module, op);
         narrow->b.error = error;
         narrow->b.location = op->location;
-        changed |= narrow_comparison(narrow, op);
+        changed |= divides ? narrow_quotient(narrow, op) : narrow_comparison(narrow, op);
     }
     return changed;
 }
 
 TileResult tile_pass_gpu_narrow(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
-    Narrow narrow = {.indices = tile_pass_indices(context, func)};
+    Narrow narrow = {.indices = tile_pass_indices(context, func), .arena = context->scratch};
     bool changed = walk(&narrow, context, &func->body);
     if (narrow.b.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-narrow: %s", narrow.b.error);
     return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;

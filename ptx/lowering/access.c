@@ -272,9 +272,50 @@ static TileValue *load_picked(Gpu *gpu, GpuAccess *access) {
     return width == 1 ? load_elements(gpu, access, true) : load_in_pieces(gpu, access, width);
 }
 
+/* Vectors that lie across aligned ones: both of these are loaded, in place of element by element, and parts of them chosen. Each has an element
+ * that is valid where all of the tile are, and so is within a row that consists of vectors. The choice stands behind the branch, which
+ * waits for nothing. */
+static TileValue *load_across(Gpu *gpu, const GpuAccess *access, unsigned width, unsigned shift) {
+    GpuAccess back = gpu_as_dense(gpu, access);
+    GpuDimension *unit = &back.dimensions[back.rank - 1];
+    uint32_t count = tile_layout_registers(&access->layout);
+    TileValue **parts = TILE_NEW_ARRAY(gpu->arena, TileValue *, 2 * (size_t)count), **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    const TileType *scalar = tile_type_scalar(gpu->module->context, access->type->scalar),
+                   *type = tile_type_vector(gpu->module->context, access->type->scalar, width, false),
+                   *both = tile_type_vector(gpu->module->context, access->type->scalar, 2 * count, false);
+    int64_t bytes = tile_scalar_bytes(access->type->scalar);
+    TileValue *dense = gpu_binary(gpu, TILE_OP_EQ, access->dimensions[back.rank - 1].per_lane, gpu_i64(gpu, bytes));
+    TileValue *odd = gpu_binary(gpu, TILE_OP_AND, access->tensor->extent[back.rank - 1], gpu_i64(gpu, width - 1));
+    unit->first = gpu_binary(gpu, TILE_OP_SUB, unit->first, gpu_i64(gpu, shift));
+    back.base = tile_build_ptr_add(&gpu->b, back.base, gpu_i64(gpu, -(int64_t)shift * bytes));
+    TileValue *whole = gpu_and(gpu, gpu_is_inside(gpu, access), gpu_and(gpu, dense, gpu_is_in_vectors(gpu, &back, width)));
+    whole = gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_EQ, odd, gpu_i64(gpu, 0)));
+    TileBuilder outer = gpu->b;
+    TileOp *choice = tile_build_if(&outer, whole, &both, 1);
+    gpu_enter(gpu, &choice->regions[0]);
+    for (uint32_t r = 0; r < 2 * count; r += width) {
+        TileValue *address = gpu_access_address(gpu, &back, r / (2 * width) * width);
+        if (r / width % 2) address = tile_build_ptr_add(&gpu->b, address, gpu_i64(gpu, width * bytes));
+        TileValue *loaded = load_vector(gpu, type, address, cache_of(gpu, access));
+        for (uint32_t i = 0; i < width; i++) parts[r + i] = gpu_register(gpu, loaded, i);
+    }
+    gpu_end_region(gpu, gpu_join(gpu, parts, 2 * count));
+    gpu_enter(gpu, &choice->regions[1]);
+    TileValue *elements = load_elements(gpu, access, true), *zero = tile_build_bits(&gpu->b, scalar, 0);
+    for (uint32_t r = 0; r < 2 * count; r++) parts[r] = zero;
+    for (uint32_t r = 0; r < count; r++) parts[r / width * 2 * width + shift + r % width] = gpu_register(gpu, elements, r);
+    gpu_end_region(gpu, gpu_join(gpu, parts, 2 * count));
+    gpu->b = outer;
+    for (uint32_t r = 0; r < count; r++)
+        registers[r] = gpu_register(gpu, tile_op_result(choice, 0), r / width * 2 * width + shift + r % width);
+    return gpu_join(gpu, registers, count);
+}
+
 static TileValue *load_lines(Gpu *gpu, GpuAccess *access) {
     unsigned width = gpu_aligned_width(access, gpu_vector_width(access));
     bool scattered = gpu_is_scattered(access);
+    unsigned shift = scattered ? 0 : gpu_shift(gpu, access, width);
+    if (shift) return load_across(gpu, access, width, shift);
     TileValue *whole = gpu_is_inside(gpu, access);
     if (!scattered) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));
     if (!whole) return load_elements(gpu, access, false);

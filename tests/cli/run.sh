@@ -145,6 +145,19 @@ expect 0 'equal to the reference' "$tilec" run "$digits/digits.tile:pixels" imag
 expect 0 'equal to the reference' "$tilec" run "$digits/digits.tile:count_equal" digit="$digits/predicted.npy" \
     label="$digits/labels.npy[1200:]" count=@ --check --target=sm_80 --emulate
 
+# Neighbours in rows of which some consist of vectors but do not begin at them, or end within one, in an array that ends with the last row.
+cat >sides.tile <<'TEXT'
+kernel sides(x: in f16[M, N], y: out f16[M, N]) {
+    grid (m, n) in (tiles(M, 4), tiles(N, 64)) { y[m, n] = (x[m, n - 1] else 7) + (x[m, n + 2] else 5) }
+}
+TEXT
+for columns in 201 264; do
+    expect 0 '' "$tilec" run "$stdlib/elementwise.tile:map" x=randn:f16[9,$columns] f=relu y=sides.$columns.npy T=f16
+done
+for view in '201.npy[:, :192]' '201.npy[:, 8:200]' '264.npy[:, 3:259]' '264.npy[:, 8:264]' '264.npy[:, 5:255]' '264.npy[:, ::2]'; do
+    expect 0 'equal to the reference' "$tilec" run sides.tile "x=sides.$view" y=@ --check --target=sm_80 --emulate
+done
+
 # The matrix has no f64.
 for target in sm_80 sm_90a; do
     expect 0 'equal to the reference' "$tilec" run "$source_directory/examples/link_cpp/blend.tile:blend" T=f64 x=randn:f64[5,67] \

@@ -156,7 +156,7 @@ static double memory_bytes(const TileFunc *phase, const TileExtents *extents, co
 /* The share of what is read again that the L2 cache no longer has, where the programs that are there together go through so many bytes: what is a little
  * too long for it to keep is gone as a whole when it is read again. Both halves of the cache have what multiprocessors of both read. */
 static double share_missed(const TilePtxTarget *target, double bytes) {
-    const double KEPT = 0.5, GONE = 1.25; /* of the cache */
+    const double KEPT = 0.5, GONE = 0.9; /* of the cache */
     double size = target->cache_bytes;
     return least(1, most(0, (bytes - KEPT * size) / ((GONE - KEPT) * size)));
 }

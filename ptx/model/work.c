@@ -56,13 +56,6 @@ static double do_elementwise(GpuWalk *walk, const TileOp *op, double begin) {
 
 /* ---- reductions ---- */
 
-/* What a fold by a function computes of two elements, and that an element beyond the row's end changes nothing. */
-static double instructions_of_combiner(const TileOp *fold) {
-    double count = tile_op_has_part(fold, TILE_PARTS_MASK) ? fold->result_count : 0;
-    for (const TileOp *op = fold->regions[0].first; op; op = op->next) count += op->result_count ? instructions_of(op) : 0;
-    return count;
-}
-
 /* Threads lie along the last axis first, a vector each, then along the others. */
 static double do_reduction(GpuWalk *walk, const TileOp *op, double begin) {
     const TileType *tile = tile_op_operand(op, 0)->type;
@@ -77,13 +70,11 @@ static double do_reduction(GpuWalk *walk, const TileOp *op, double begin) {
     double lanes = axis + 1 == tile->rank ? gpu_most(1, across < TILE_WARP_THREADS ? across : TILE_WARP_THREADS)
                                           : gpu_most(1, TILE_WARP_THREADS / along);
     if (walk->tensor_cores) lanes = across = axis + 1 == tile->rank ? 4 : 8;
-    double warps = across / lanes, steps = 0, combine = op->id == TILE_OP_FOLD ? instructions_of_combiner(op) : op->id == TILE_OP_REDUCE ? 1 : 4;
+    double warps = across / lanes, steps = 0, combine = op->id == TILE_OP_REDUCE ? 1 : 4;
     for (double n = 1; n < lanes; n *= 2) steps++;
     double results = gpu_most(1, held * across / (double)tile->extent[axis]);
-    bool folds = op->id == TILE_OP_FOLD; /* whose function is computed by one instruction behind the other, once for all that lanes exchange */
-    double of_step = folds ? op->result_count + combine : 2 * combine,
-           wait_of_step = folds ? GPU_OF_EXCHANGE + combine * GPU_OF_OPERATION : combine * GPU_OF_EXCHANGE;
-    double instructions = combine * held + of_step * steps * results, latency = GPU_OF_OPERATION + steps * wait_of_step;
+    double instructions = combine * (held + 2 * steps * results),
+           latency = GPU_OF_OPERATION + steps * combine * GPU_OF_EXCHANGE;
     if (warps > 1) {
         instructions += OF_MOVE * results + combine * warps * results;
         latency += 2 * GPU_OF_BARRIER;

@@ -243,12 +243,30 @@ static int refuse_layout(Call *call, int parameter) {
                           "torch.func's transforms have none; for the latter register the kernel by tile.torch.op");
 }
 
+/* PyTorch below 2.14 has no function that says so beforehand: then its exception is about data that cannot be accessed. */
+static int refuse_unread(Call *call, PyObject *object, int parameter) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *storage = PyObject_CallMethod(object, "untyped_storage", NULL);
+    if (storage) {
+        Py_DECREF(storage);
+        PyErr_Restore(type, value, traceback);
+        return -1;
+    }
+    PyErr_Clear();
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return refuse_layout(call, parameter);
+}
+
 static int read_exchange(Call *call, const Known *known, PyObject *object, int parameter) {
     DLTensor *tensor = &call->tensors[parameter];
     if (known->torch.is_torch && check_torch(call, &known->torch, object, parameter)) return -1;
     if (!(known->torch.reads && torch_read(&known->torch, object, 0, tensor))) {
         if (torch_lacks_strides(&known->torch, object)) return refuse_layout(call, parameter);
-        if (known->api->dltensor_from_py_object_no_sync(object, tensor)) return -1;
+        if (known->api->dltensor_from_py_object_no_sync(object, tensor))
+            return known->torch.is_torch ? refuse_unread(call, object, parameter) : -1;
     }
     call->args[parameter] = TILE_TENSOR(tensor);
     return 0;

@@ -150,10 +150,10 @@ static void visit_light_grid(Joining *joining, TileOp *grid) {
     bool loops = false;
     tile_block_walk(&grid->regions[0], find_loop, &loops);
     tile_block_walk(&grid->regions[0], find_largest, &largest);
-    if (!largest || loops || grid->operand_count < joining->func->joined_axis || gpu_find_products(&grid->regions[0]).count) return;
+    if (!largest || loops || grid->regions[0].argument_count < joining->func->joined_axis || gpu_find_products(&grid->regions[0]).count) return;
     while (2 * factor * largest <= wanted) factor *= 2;
     if (factor == 1) return;
-    unsigned axis = grid->operand_count - joining->func->joined_axis;
+    unsigned axis = grid->regions[0].argument_count - joining->func->joined_axis;
     TileValue *number = grid->regions[0].arguments[axis];
     GpuJoin join = {.context = joining->context, .around = grid, .number = number, .size = gpu_range_size(number)};
     if (gpu_can_join(&join)) {

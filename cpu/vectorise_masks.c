@@ -171,7 +171,7 @@ static void set_true(TileModule *module, TileOp *copy, TileValue *mask) {
 
 TileOp *tile_vectorise_split_masks(TilePassContext *context, TileOp *loop) {
     TileBuilder b = tile_builder_before(context->module, loop);
-    Masks masks = {.module = context->module, .indices = tile_pass_indices(context, loop->block->func), .loop = loop, .builder = &b};
+    Masks masks = {.module = context->module, .indices = tile_indices_create(context->scratch, loop->block->func) /* the pass has changed loops since it began */, .loop = loop, .builder = &b};
     tile_map_init(&masks.seen, context->scratch);
     tile_block_walk(&loop->regions[0], find_mask, &masks);
     if (!masks.condition) return NULL;

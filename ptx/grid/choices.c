@@ -68,11 +68,7 @@ static TileOp *carry_key(TileModule *module, TileOp *loop, const Choice *choice)
     values[count] = tile_build_ternary(&b, TILE_OP_SELECT, better, choice->v, key);
     for (unsigned i = 0; i < count; i++) values[i] = tile_op_operand(body->last, i);
     tile_op_erase(body->last);
-    while (body->first) {
-        TileOp *op = body->first;
-        tile_op_detach(op);
-        tile_op_append(op, to);
-    }
+    tile_block_splice(to, body);
     TileBuilder end = tile_builder_at_end(module, to);
     end.location = wider->location;
     tile_build_end(&end, TILE_OP_YIELD, values, count + 1);

@@ -205,11 +205,7 @@ TileOp *gpu_merge_carry_presence(const GpuMerge *merge, TileBuilder *b, TileOp *
                 next[i] = &fold->results[1 + merge->values[i].at];
     }
     tile_op_erase(body->last);
-    while (body->first) {
-        TileOp *op = body->first;
-        tile_op_detach(op);
-        tile_op_append(op, to);
-    }
+    tile_block_splice(to, body);
     TileBuilder end = tile_builder_at_end(module, to);
     end.location = loop->location;
     tile_build_end(&end, TILE_OP_YIELD, next, all);

@@ -122,15 +122,20 @@ expect 1 "unknown.tile:1:" "$tilec" check unknown.tile
 expect 1 '"line"' "$tilec" check --error-format=json unknown.tile
 
 # Long texts are checked by several threads; the messages do not depend on that.
+# One thread and four say the same of a file, with the text in it.
+expect_same_of_threads() {
+    expect 1 "$1" env TILE_NUM_THREADS=1 "$tilec" check "$2"
+    cp "$work/output" alone
+    expect 1 "$1" env TILE_NUM_THREADS=4 "$tilec" check "$2"
+    checks=$((checks + 1))
+    cmp -s alone "$work/output" || complain "four threads say something else of $2 than one"
+}
+
 python3 "$source_directory/bench/long_text.py" many "$stdlib" 2500 >long.tile
 expect 0 '' "$tilec" check long.tile
 awk '{ print } /^ *let [a-z]+ = randn/ && ++n % 7 == 0 { print n % 2 ? "    let wrong = nothing + 1" : "    let spare = 3" }' \
     long.tile >wrong.tile
-expect 1 'nothing' env TILE_NUM_THREADS=1 "$tilec" check wrong.tile
-cp "$work/output" alone
-expect 1 'nothing' env TILE_NUM_THREADS=4 "$tilec" check wrong.tile
-checks=$((checks + 1))
-cmp -s alone "$work/output" || complain 'four threads say something else than one'
+expect_same_of_threads 'nothing' wrong.tile
 { cat long.tile
   echo 'kernel whole[T: f16 | f32](x: in T[N], y: out T[N]) tune B in {8} {'
   echo '    static_assert(B % 8 == 0)'
@@ -138,18 +143,10 @@ cmp -s alone "$work/output" || complain 'four threads say something else than on
   echo '}'
   echo 'export whole[f32], whole[f16] as whole_f16, whole[f32, B = 12] as odd'
 } >exported.tile
-expect 1 'static_assert' env TILE_NUM_THREADS=1 "$tilec" check exported.tile
-cp "$work/output" alone
-expect 1 'static_assert' env TILE_NUM_THREADS=4 "$tilec" check exported.tile
-checks=$((checks + 1))
-cmp -s alone "$work/output" || complain 'four threads say something else of exports than one'
+expect_same_of_threads 'static_assert' exported.tile
 # One kernel alone: its instances are shared. With a warning of each instance, and an error in the second alone.
 { python3 "$source_directory/bench/long_text.py" one 1500
   echo 'kernel narrow[T: f32 | i32](x: in T[N], y: out T[N]) { grid n in tiles(N, 8) { y[n] = exp(x[n]) } }'
 } >kernels.tile
-expect 1 'exp' env TILE_NUM_THREADS=1 "$tilec" check kernels.tile
-cp "$work/output" alone
-expect 1 'exp' env TILE_NUM_THREADS=4 "$tilec" check kernels.tile
-checks=$((checks + 1))
-cmp -s alone "$work/output" || complain 'four threads say something else of one kernel than one'
+expect_same_of_threads 'exp' kernels.tile
 finish

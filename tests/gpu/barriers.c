@@ -25,7 +25,7 @@ typedef struct Trial {
     TileText source, reviewed, unnoticed;
     const char *run, *name;
     TileRunOutcome expected; /* with all barriers, threads scheduled round robin */
-    unsigned barriers, failures;
+    unsigned barriers, missed, failures; /* missed: the run does not reach them */
     Removals removals;
 } Trial;
 
@@ -75,6 +75,18 @@ static void expect_good(Trial *trial, TileModule *module) {
     if (trial->expected.state != TILE_EXECUTION_DONE) say(trial, "does not run to its end", 0, "");
 }
 
+/* Does the run execute the op at all? */
+static bool is_reached(Trial *trial, unsigned number) {
+    TileModule *module = read_module(trial);
+    TileText notes = {.arena = trial->arena};
+    TileRunOutcome outcome = {0};
+    if (!module) return false;
+    removal_probe(module, find_barrier(module, number));
+    run_once(trial, module, 1, &outcome, &notes);
+    tile_module_destroy(module);
+    return outcome.state == TILE_EXECUTION_ASSERT;
+}
+
 /* The op was taken out of the module. */
 static void try_without(Trial *trial, TileModule *module, unsigned number, TileOpId id) {
     bool noticed = false;
@@ -87,6 +99,10 @@ static void try_without(Trial *trial, TileModule *module, unsigned number, TileO
         if (!good && !noticed) say(trial, "taken out, no fault but other results", number, tile_text_get(&notes));
     }
     if (noticed) return;
+    if (!is_reached(trial, number)) {
+        trial->missed++;
+        return;
+    }
     trial->removals.unnoticed[id]++;
     tile_text_format(&trial->unnoticed, " %u (%s)", number, tile_op_info(id)->mnemonic);
 }
@@ -136,8 +152,8 @@ int main(int count, char **arguments) {
         if (!good) trial.failures++;
         if (!good) printf("%snot noticed of %u:%s\n", tile_text_get(&report), trial.barriers, tile_text_get(&trial.unnoticed));
     }
-    printf("%s: %u barriers taken out, %u of them not needed, %u failures\n", trial.name, trial.barriers, listed,
-           trial.failures);
+    printf("%s: %u barriers taken out, %u of them not needed, %u not reached, %u failures\n", trial.name, trial.barriers, listed,
+           trial.missed, trial.failures);
     tile_ir_context_destroy(trial.context);
     tile_arena_destroy(trial.arena);
     return trial.failures != 0;

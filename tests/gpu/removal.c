@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lang/ir/build.h"
+
 static bool is_candidate(const TileOp *op) {
     return op->id == TILE_OP_BARRIER || op->id == TILE_OP_WARP_BARRIER || op->id == TILE_OP_COPY_WAIT || op->id == TILE_OP_COPY_COMMIT ||
            op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_WAIT || op->id == TILE_OP_FENCE_ASYNC ||
@@ -24,6 +26,13 @@ TileOp *removal_find(TileBlock *block, unsigned *left) {
 void removal_erase(TileOp *op) {
     for (unsigned i = 0; i < op->result_count; i++) tile_value_replace(&op->results[i], tile_op_operand(op, i));
     tile_op_erase(op);
+}
+
+void removal_probe(TileModule *module, TileOp *op) {
+    TileBuilder b = tile_builder_before(module, op);
+    TileValue *condition = tile_build_bool(&b, false);
+    TileAttribute text = {.key = TILE_ATTRIBUTE_TEXT, .text = REMOVAL_PROBE};
+    tile_build_op(&b, TILE_OP_ASSERT, &condition, 1, &text, 1, NULL, 0);
 }
 
 static unsigned listed_count(const char *list, const char *start) {

@@ -10,6 +10,9 @@
 TileOp *removal_find(TileBlock *block, unsigned *left);
 /* The results of a wait for products become its operands. */
 void removal_erase(TileOp *op);
+/* Puts an assertion that fails in front of the op, with this text: whether a run reaches it. */
+#define REMOVAL_PROBE "this is not reached"
+void removal_probe(TileModule *module, TileOp *op);
 
 /* How many ops of each kind were taken out of a kernel without a report. */
 typedef struct Removals {

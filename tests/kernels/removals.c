@@ -14,17 +14,19 @@ enum { SCHEDULES = 8 };
  * one row at a time. */
 static struct Request {
     unsigned left;
-    bool taken;
+    bool taken, probes; /* probes: an assertion that fails stands in front of the op instead */
     TileOpId id;
 } request;
 
 static TileResult take_out(TilePassContext *context, TileFunc *func) {
-    (void)context;
     TileOp *op = request.left ? removal_find(&func->body, &request.left) : NULL;
     if (!op) return TILE_RESULT_UNCHANGED;
     request.taken = true;
     request.id = (TileOpId)op->id;
-    removal_erase(op);
+    if (request.probes)
+        removal_probe(context->module, op);
+    else
+        removal_erase(op);
     return TILE_RESULT_CHANGED;
 }
 
@@ -36,9 +38,9 @@ static const TilePassInfo removal = {.name = "test-take-out",
                                      .run = take_out};
 
 /* Number 0: with all ops. */
-static bool run_without(Session *session, const Row *row, unsigned number, uint64_t schedule, char *reason) {
+static bool run_without(Session *session, const Row *row, unsigned number, bool probes, uint64_t schedule, char *reason) {
     static const TilePassInfo *const passes[] = {&removal};
-    request = (struct Request){.left = number};
+    request = (struct Request){.left = number, .probes = probes};
     session_forget(session);
     tile_compiler_behind(session_compiler(session), passes, 1);
     tile_compiler_schedule(session_compiler(session), schedule);
@@ -51,10 +53,17 @@ static bool run_without(Session *session, const Row *row, unsigned number, uint6
 /* Of the launch, not of the test that compares results. */
 static bool is_report(const char *reason) { return strncmp(reason, "launch: ", 8) == 0; }
 
-/* False if there is no op with the number, or results are wrong without a report. */
-static bool try_without(Session *session, const Row *row, unsigned number, Removals *removals, TileText *unnoticed, char *reason) {
+/* Does the row execute the op at all? */
+static bool is_reached(Session *session, const Row *row, unsigned number, char *reason) {
+    return !run_without(session, row, number, true, 0, reason) && strstr(reason, REMOVAL_PROBE);
+}
+
+/* False if there is no op with the number, or results are wrong without a report. What the row does not reach is counted in
+ * `missed`. */
+static bool try_without(Session *session, const Row *row, unsigned number, Removals *removals, unsigned *missed, TileText *unnoticed,
+                        char *reason) {
     for (uint64_t schedule = 1; schedule <= SCHEDULES; schedule++) {
-        bool good = run_without(session, row, number, schedule, reason);
+        bool good = run_without(session, row, number, false, schedule, reason);
         if (!request.taken) return reason[0] = 0, false;
         if (good) continue;
         if (is_report(reason)) return true;
@@ -63,23 +72,27 @@ static bool try_without(Session *session, const Row *row, unsigned number, Remov
         snprintf(reason, MAX_REASON, "without op %u, %s, nothing is reported, but: %.1500s", number, tile_op_info(request.id)->mnemonic, why);
         return false;
     }
-    removals->unnoticed[request.id]++;
-    tile_text_format(unnoticed, " %u (%s)", number, tile_op_info(request.id)->mnemonic);
+    TileOpId id = request.id;
+    bool reached = is_reached(session, row, number, reason);
+    *missed += !reached;
+    removals->unnoticed[id] += reached;
+    if (reached) tile_text_format(unnoticed, " %u (%s)", number, tile_op_info(id)->mnemonic);
     return true;
 }
 
 bool removals_run(Session *session, const Row *row, const char *list, char *reason) {
     for (uint64_t schedule = 0; schedule < 3; schedule++)
-        if (!run_without(session, row, 0, schedule, reason)) return false;
+        if (!run_without(session, row, 0, false, schedule, reason)) return false;
     TileArena *arena = tile_arena_create(NULL);
     Removals removals = {0};
     TileText unnoticed = {.arena = arena}, report = {.arena = arena};
-    unsigned number = 1;
-    while (try_without(session, row, number, &removals, &unnoticed, reason)) number++;
+    unsigned number = 1, missed = 0;
+    while (try_without(session, row, number, &removals, &missed, &unnoticed, reason)) number++;
     bool good = !reason[0];
     if (good) {
         const char *name = tile_arena_format(arena, "%s %s %s", row->kernel, row->types, row->target);
-        removals_compare(&removals, list, name, &report, &good);
+        unsigned listed = removals_compare(&removals, list, name, &report, &good);
+        printf("%s: %u barriers taken out, %u of them not needed, %u not reached\n", name, number - 1, listed, missed);
         if (!good)
             snprintf(reason, MAX_REASON, "%snot noticed of %u:%s", tile_text_get(&report), number - 1, tile_text_get(&unnoticed));
     }

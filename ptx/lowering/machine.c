@@ -122,6 +122,7 @@ static void lower_control(Gpu *gpu, const TileOp *op) {
     const TileType **types = TILE_NEW_ARRAY(gpu->arena, const TileType *, op->result_count + 1);
     for (unsigned i = 0; i < op->operand_count; i++) operands[i] = gpu_value(gpu, tile_op_operand(op, i));
     for (unsigned i = 0; i < op->result_count; i++) types[i] = new_type(gpu, op->results[i].type);
+    gpu_order_before(gpu, op);
     GpuUpdates collected = gpu_begin_collecting(gpu, op);
     TileOp *made = tile_op_create(gpu->module, (TileOpId)op->id, op->location, operands, op->operand_count, types,
                                   op->result_count);
@@ -134,6 +135,7 @@ static void lower_control(Gpu *gpu, const TileOp *op) {
         tile_map_set(&gpu->values, &op->results[i], &made->results[i]);
     }
     gpu_end_collecting(gpu, &collected);
+    gpu_order_behind(gpu, op);
 }
 
 /* ---- ops ---- */
@@ -143,13 +145,12 @@ static void lower_store(Gpu *gpu, TileOp *op) {
         gpu_store_by_map(gpu, op);
         return;
     }
-    bool ordered = tile_map_get(&gpu->ordered, op) != NULL;
-    if (ordered) gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
+    gpu_order_before(gpu, op);
     if (op->id == TILE_OP_ATOMIC_TILE)
         gpu_lower_atomic(gpu, op);
     else
         gpu_lower_store(gpu, op);
-    if (ordered) gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
+    gpu_order_behind(gpu, op);
 }
 
 static void lower_dim(Gpu *gpu, const TileOp *op) {

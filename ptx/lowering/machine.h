@@ -66,7 +66,7 @@ typedef struct Gpu {
     TileBuilder b;
     TileMap values;  /* old TileValue to new */
     TileMap tensors; /* old TileValue to GpuTensor */
-    TileMap ordered; /* old stores and updates that need barriers around them */
+    TileMap ordered; /* old stores, updates and loops around these that need barriers around them (store_order.c) */
     TileMap pending; /* old TileValue, of a product by wgmma, to GpuPendingSums */
     TileMap stored;  /* TileOp, a store by a tensor map, to the buffer that it stores from */
     TileMap collected; /* old atomic_tile to what the block collects */
@@ -154,6 +154,9 @@ void gpu_end_collecting(Gpu *gpu, const GpuUpdates *updates);
 /* ---- store_order.c ---- */
 /* Fills `ordered`; before the function's body is taken apart. */
 void gpu_find_order(Gpu *gpu);
+/* Build the barriers that the store, update or loop needs in front of it and behind it. */
+void gpu_order_before(Gpu *gpu, const TileOp *op);
+void gpu_order_behind(Gpu *gpu, const TileOp *op);
 
 /* ---- updates.c ---- */
 void gpu_lower_atomic(Gpu *gpu, TileOp *op);

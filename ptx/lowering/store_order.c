@@ -4,6 +4,7 @@
 #include "lang/ir/access.h"
 #include "lang/ir/operands.h"
 #include "ptx/lowering/machine.h"
+#include "ptx/pipeline/copies.h"
 #include "ptx/target/map.h"
 
 /* Does the op store a tile? A scalar is stored by one thread, always the same. */
@@ -14,12 +15,6 @@ static bool is_loop(const TileOp *op) {
 }
 
 /* ---- two accesses ---- */
-
-static bool is_in_loop(const TileOp *op) {
-    for (const TileOp *outer = op->block->op; outer; outer = outer->block->op)
-        if (is_loop(outer)) return true;
-    return false;
-}
 
 /* The elements of a dimension that an access covers: first, first + step, .. , `count` of them. */
 typedef struct Span {
@@ -81,9 +76,35 @@ static bool commute(const TileOp *a, const TileOp *b) {
            !a->results[0].first_use && !b->results[0].first_use;
 }
 
+/* ---- loops ---- */
+
+/* The innermost loop around both; NULL: none. */
+static const TileOp *common_loop(const TileOp *a, const TileOp *b) {
+    for (const TileOp *outer = a->block->op; outer; outer = outer->block->op)
+        for (unsigned i = 0; i < outer->region_count; i++)
+            if (is_loop(outer) && tile_block_inside(b->block, &outer->regions[i])) return outer;
+    return NULL;
+}
+
+/* The outermost loop around the op within the other loop, or the op itself. */
+static const TileOp *outermost(const TileOp *op, const TileOp *within) {
+    const TileOp *place = op;
+    for (const TileOp *outer = op->block->op; outer && outer != within; outer = outer->block->op)
+        if (is_loop(outer)) place = outer;
+    return place;
+}
+
+/* Does the store go to other elements in each iteration of the loop, and of those around it? */
+static bool is_apart(const TileOp *store, const TileOp *loop) {
+    for (; loop; loop = loop->block->op)
+        if (is_loop(loop) && !tile_access_is_apart(store, loop)) return false;
+    return true;
+}
+
 /* ---- the decision ---- */
 
-/* Does the store have to be ordered with another access of its tensor? */
+/* Does the store have to be ordered with another access of its tensor? What is disjoint in one iteration of a loop may not be
+ * so in two. */
 static bool conflicts(TileIndices *indices, const TileOp *store, const TileOp *other) {
     switch ((TileOpId)other->id) {
     case TILE_OP_LOAD_TILE: break;
@@ -95,35 +116,66 @@ static bool conflicts(TileIndices *indices, const TileOp *store, const TileOp *o
         break;
     default: return false;
     }
-    if (is_in_loop(store) || is_in_loop(other)) return true;
-    return !are_own(store, other) && !are_disjoint(indices, store, other);
+    const TileOp *loop = common_loop(store, other);
+    if (are_own(store, other) && is_apart(store, loop)) return false;
+    return loop || !are_disjoint(indices, store, other);
+}
+
+/* Which barriers an op needs: a store, or a loop around stores. */
+enum { BEFORE = 1, BEHIND = 2 };
+
+typedef struct Search {
+    TileIndices *indices;
+    TileMap places;   /* of ops to their number in the order of the text, from 1 on */
+    TileMap *ordered; /* of ops to BEFORE, BEHIND or both */
+    uintptr_t count;
+} Search;
+
+static void add_barrier(const Search *search, const TileOp *op, unsigned where) {
+    uintptr_t around = (uintptr_t)tile_map_get(search->ordered, op);
+    tile_map_set(search->ordered, op, (void *)(around | where));
+}
+
+/* What of two accesses is stored first keeps the barrier between them, behind itself or the outermost loop that the other is
+ * not in; what is loaded first leaves it to the store. In a loop around both either of them is the first in some iteration. */
+static void order(const Search *search, const TileOp *store, const TileOp *other) {
+    if (!conflicts(search->indices, store, other)) return;
+    const TileOp *loop = common_loop(store, other), *place = outermost(store, loop);
+    bool loads = other->id == TILE_OP_LOAD_TILE,
+         later = (uintptr_t)tile_map_get(&search->places, other) > (uintptr_t)tile_map_get(&search->places, store);
+    if (loop || later) add_barrier(search, place, BEHIND);
+    if (loads && (loop || !later)) add_barrier(search, place, BEFORE);
 }
 
 /* A store needs barriers if the tensor has another access that may overlap: a load, an update, another store, or the
  * store itself in another iteration of a loop. */
-static bool needs_order(TileIndices *indices, const TileOp *store) {
-    if (tile_op_get(store, TILE_ATTRIBUTE_APART)) return false;
-    for (const TileUse *use = tile_op_operand(store, 0)->first_use; use; use = use->next)
-        if (conflicts(indices, store, use->user)) return true;
-    if (!stores_tile(store) || commute(store, store)) return false;
-    for (const TileOp *op = store->block->op; op; op = op->block->op)
-        if (is_loop(op) && !tile_access_is_apart(store, op)) return true; /* programs are unordered: any of them may store last */
-    return false;
+static void look(TileOp *store, void *state) {
+    const Search *search = state;
+    if (store->id != TILE_OP_STORE_TILE && store->id != TILE_OP_ATOMIC_TILE) return;
+    if (tile_op_get(store, TILE_ATTRIBUTE_APART)) return;
+    for (const TileUse *use = tile_op_operand(store, 0)->first_use; use; use = use->next) order(search, store, use->user);
+    if (!stores_tile(store) || commute(store, store)) return;
+    for (const TileOp *op = store->block->op; op; op = op->block->op) /* programs are unordered: any of them may store last */
+        if (is_loop(op) && !tile_access_is_apart(store, op)) add_barrier(search, outermost(store, op), BEHIND);
 }
 
-typedef struct Search {
-    TileIndices *indices;
-    TileMap *ordered;
-} Search;
-
-static void look(TileOp *op, void *state) {
+static void number(TileOp *op, void *state) {
     Search *search = state;
-    if (op->id != TILE_OP_STORE_TILE && op->id != TILE_OP_ATOMIC_TILE) return;
-    if (needs_order(search->indices, op)) tile_map_set(search->ordered, op, op);
+    tile_map_set(&search->places, op, (void *)++search->count);
 }
 
 void gpu_find_order(Gpu *gpu) {
     tile_map_init(&gpu->ordered, gpu->arena);
-    Search search = {tile_pass_indices(gpu->context, gpu->func), &gpu->ordered};
+    Search search = {.indices = tile_pass_indices(gpu->context, gpu->func), .ordered = &gpu->ordered};
+    tile_map_init(&search.places, gpu->arena);
+    tile_block_walk(&gpu->func->body, number, &search);
     tile_block_walk(&gpu->func->body, look, &search);
 }
+
+static void build_barrier(Gpu *gpu, const TileOp *op, unsigned where) {
+    if ((uintptr_t)tile_map_get(&gpu->ordered, op) & where) gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
+}
+
+void gpu_order_before(Gpu *gpu, const TileOp *op) { build_barrier(gpu, op, BEFORE); }
+
+void gpu_order_behind(Gpu *gpu, const TileOp *op) { build_barrier(gpu, op, BEHIND); }

@@ -20,9 +20,11 @@ bool gpu_mask_is_large(const TileOp *op);
 /* Is the op a mask of a large tile that may change no lane, and can that be tested with scalars? Fills whose constant
  * bounds keep all lanes are none. */
 bool gpu_mask_has_test(GpuMasks *masks, const TileOp *op);
+/* The same of the mask of a load of a tile of any size: what bounds its ranges is tested by branches, too. */
+bool gpu_load_mask_has_test(GpuMasks *masks, const TileOp *op);
 /* The operand that is the result where the mask changes no lane. */
 unsigned gpu_mask_kept(const TileOp *op);
-/* Builds the condition that the mask changes no lane, in front of an op. Requires gpu_mask_has_test. The bounds of both
+/* Builds the condition that the mask changes no lane, in front of an op. Requires gpu_mask_has_test or gpu_load_mask_has_test. The bounds of both
  * sides of a comparison are compared: for x < y the greatest x with the least y. */
 TileValue *gpu_mask_build_test(GpuMasks *masks, const TileOp *op, TileOp *before);
 

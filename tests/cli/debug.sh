@@ -278,7 +278,7 @@ kernel padded(x: in f32[N], y: out f32[N]) static N {
 }
 END
 expect 0 'padded at power.tile:7' "$tilec" debug power.tile:padded x=arange:f32[5] y=@ --command='step'
-expect 0 'y\[4\]: f32 = 4.0\|the kernel has ended' "$tilec" debug power.tile:padded x=arange:f32[5] y=@ --command=continue
+expect 0 'the kernel has ended' "$tilec" debug power.tile:padded x=arange:f32[5] y=@ --command=continue
 
 # Other targets erase the statements.
 cat >seen.tir <<'END'

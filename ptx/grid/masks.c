@@ -153,6 +153,8 @@ bool gpu_mask_has_test(GpuMasks *masks, const TileOp *op) {
 
 bool gpu_load_mask_has_test(GpuMasks *masks, const TileOp *op) {
     if (op->id != TILE_OP_LOAD_TILE || !tile_type_is_tile(op->results[0].type) || !tile_op_has_part(op, TILE_PARTS_MASK)) return false;
+    int64_t threads = tile_op_func(op)->threads, lanes = tile_type_lanes(op->results[0].type);
+    if (tile_op_is_repeated(op) && lanes > GPU_MOST_BRANCHED * threads) return false;
     return can_build_test(masks, tile_op_named(op, TILE_OPERAND_MASK), MOST_DEPTH);
 }
 

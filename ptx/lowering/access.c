@@ -3,6 +3,7 @@
  * predicates. If not all are valid, but the bounds fall between vectors of up to 8 bytes, each of these has a predicate;
  * otherwise each element has. */
 #include "ptx/lowering/access.h"
+#include "ptx/grid/masks.h"
 #include "lang/ir/operands.h"
 
 /* ---- reading the op ---- */
@@ -280,7 +281,8 @@ static TileValue *load_some_picked(Gpu *gpu, const GpuAccess *access, unsigned w
 /* A tile of rows that are gathered, or that a mask chooses. */
 static TileValue *load_picked(Gpu *gpu, GpuAccess *access) {
     unsigned width = gpu_picked_width(access);
-    if (!is_bounded_by_ranges(access)) return load_some_picked(gpu, access, width);
+    bool many = tile_op_is_repeated(access->op) && tile_layout_registers(&access->layout) > GPU_MOST_BRANCHED;
+    if (many || !is_bounded_by_ranges(access)) return load_some_picked(gpu, access, width);
     TileValue *whole = gpu_is_inside(gpu, access);
     if (width > 1) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));
     if (!whole) return load_elements(gpu, access, false);

@@ -360,21 +360,6 @@ static void print_moved(Printer *p, const Expr *expr) {
     put(p, "]");
 }
 
-/* A number as an extent may be written: as a shift, a remainder, or a call of a function with a loop (program_print). */
-static void print_extent_written(Printer *p, const Extent *extent, int place) {
-    int64_t value = extent->literal;
-    bool number = extent->kind == EXTENT_LITERAL, power = number && value >= 1 && (value & (value - 1)) == 0;
-    unsigned form = number ? (unsigned)(value + place) % 4 : 0;
-    if (form == 1 && power)
-        put(p, "1 << %d", __builtin_ctzll((uint64_t)value));
-    else if (form == 2)
-        put(p, "%" PRId64 " %% %" PRId64, 3 * value + 2, value + 1 + place % 2 * (value + 1));
-    else if (form == 3 && power)
-        put(p, "least_power(%" PRId64 ")", value / 2 + 1);
-    else
-        print_extent(p, extent);
-}
-
 static void print_made(Printer *p, const Expr *expr) {
     static const char *const names[] = {"full", "zeros", "iota"};
     put(p, "%s[", names[expr->kind - E_FULL]);

@@ -1,4 +1,4 @@
-/* Packed numbers, and extents that are written as expressions. */
+/* Packed numbers, products with scales, drawn numbers, and extents as expressions, as text of the language. */
 #include <inttypes.h>
 
 #include "print.h"

@@ -170,6 +170,14 @@ static void make_for(Vectoriser *v, TileOp *loop) {
     visit_block(v, to);
 }
 
+/* A loop over single points is there twice where its masks are known before it, as one of vectors is. */
+static void make_scalar(Vectoriser *v, TileOp *loop) {
+    bool innermost = !has_inner_loop(loop) && tile_loop_extent(loop) > 1;
+    TileOp *unmasked = innermost ? tile_vectorise_split_masks(v->context, loop) : NULL;
+    if (unmasked) make_for(v, unmasked);
+    make_for(v, loop);
+}
+
 /* Stripes are an order of floats; integers may be combined in any. */
 static bool has_order(const TileOp *loop) {
     if (!tile_loop_in_stripes(loop)) return false;
@@ -205,7 +213,7 @@ static void visit_loop(Vectoriser *v, TileOp *loop) {
         tile_pass_fail(v->context, TILE_INTERNAL, loop, "a reduction in stripes cannot be made of vectors");
     } else {
         remark_loop(v, loop);
-        make_for(v, loop);
+        make_scalar(v, loop);
     }
 }
 

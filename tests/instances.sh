@@ -50,7 +50,7 @@ instance() {
     gates:top2) echo E=64 ;;
     products:lora) echo R=16 ;;
     transforms:rotary_interleaved) echo D=64 ;;
-    values:neighbours | values:windows) echo N=64 ;;
+    values:neighbours | values:windows | conditions:literals) echo N=64 ;;
     blocks:turned_pairs | blocks:below_greatest) echo N=96 ;;
     values:shared_right) echo B=2 M=16 K=16 N=32 ;;
     values:letters) echo B=2 I=8 J=16 K=4 L=8 ;;

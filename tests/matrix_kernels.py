@@ -251,6 +251,10 @@ STEPS = {"BN=64": {"N": [0, 1, 64, 197]}}
 UPDATED = [("p", ["contiguous", "strided"]), ("g", FEW_VIEWS)]
 PROGRAMS = [
     other("values", "windows", ROW_TO_ROW, {"BM=4": {"M": [0, 1, 5], "N": [4, 7, 33]}}),
+    other("conditions", "chosen", ROW_TO_ROW, {"BM=4 BN=16": {"M": [0, 1, 5], "N": [1, 16, 35, 66]}}),
+    other("conditions", "guarded", [("x", FEW_VIEWS), ("y", ["contiguous", "rows"]), ("turned", PLAIN), ("lower", PLAIN)],
+          {"BN=16": {"M": [0, 1, 5], "N": [1, 15, 33]}}),
+    other("conditions", "literals", ROW_TO_ROW, {"BM=4": {"M": [0, 1, 5], "N": [1, 6, 33, 64]}}),
     other("values", "row_products", [("a", FEW_VIEWS), ("x", ["contiguous", "strided"]), ("y", PLAIN)],
           {"BM=16 BK=16": {"M": [1, 15, 37], "K": [1, 16, 45]}}),
     Kernel("../tests/programs/values:packed",

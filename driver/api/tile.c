@@ -140,9 +140,9 @@ tile_status tile_compile(TileCompiler *compiler, const char *text, size_t length
     return status;
 }
 
-uint64_t tile_library_masked(const TileLibrary *library) {
+TileMaskedCounts tile_library_masked(const TileLibrary *library) {
     TileInput *input = tile_library_source(library);
-    return atomic_load(&input->masked);
+    return (TileMaskedCounts){atomic_load(&input->masked_lanes), atomic_load(&input->masked_data)};
 }
 
 TileStepTimes tile_library_times(const TileLibrary *library) {

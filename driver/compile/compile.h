@@ -3,6 +3,7 @@
 #ifndef TILE_DRIVER_COMPILE_COMPILE_H
 #define TILE_DRIVER_COMPILE_COMPILE_H
 
+#include "lang/execute/execute.h"
 #include "launch/image.h"
 #include "tile/tile.h"
 
@@ -89,8 +90,7 @@ void tile_compiler_slack(TileCompiler *compiler, const TileSlack *slack); /* NUL
  * (lang/execute/execute.h). Borrowed; NULL: nobody. */
 struct TileExecutionObserver;
 void tile_compiler_observe(TileCompiler *compiler, const struct TileExecutionObserver *observer);
-/* Number of operations (accesses and mask_lt) that the executor has run under a mask, in all launches of the library so
- * far. */
-uint64_t tile_library_masked(const TileLibrary *library);
+/* Operations (accesses and mask_lt) that the executor has run under a mask, in all launches of the library so far. */
+TileMaskedCounts tile_library_masked(const TileLibrary *library);
 
 #endif

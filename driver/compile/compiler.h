@@ -75,7 +75,7 @@ typedef struct TileInput {
     const struct TileTunedKernel *tuned; /* for each signature, from tuning files; NULL: there are none */
     struct TileChoices *choices;         /* for each signature, by the target's model; NULL: there are none */
     _Atomic uint64_t step_ns[TILE_STEP_COUNT];
-    _Atomic uint64_t masked; /* operations that the executor ran under a mask */
+    _Atomic uint64_t masked_lanes, masked_data; /* TileMaskedCounts of the executor */
 } TileInput;
 
 /* Limit on a text, so that offsets into it stay below 2**31. */

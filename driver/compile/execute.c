@@ -91,7 +91,7 @@ static tile_status execute(const TileBuiltCode *built, TileArena *arena, const u
     const TileSlack *slack = built->machine ? NULL : built->unit->input->slack;
     if (slack) give_slack(built->kernel, slack, arena, arguments);
     const TileOp *assertion = NULL;
-    uint64_t masked = 0;
+    TileMaskedCounts masked = {0};
     TileText message = {.arena = arena}, values = {.arena = arena};
     TileExecutorOptions options = {.phases = built->machine,
                                    .vector_scale = built->unit->input->vector_scale,
@@ -105,7 +105,8 @@ static tile_status execute(const TileBuiltCode *built, TileArena *arena, const u
                                    .observer = built->machine ? NULL : built->unit->input->compiler->observer,
                                    .masked = &masked};
     TileExecution execution = tile_execute_kernel(built->kernel, arguments, &options, &message);
-    atomic_fetch_add_explicit(&built->unit->input->masked, masked, memory_order_relaxed);
+    atomic_fetch_add_explicit(&built->unit->input->masked_lanes, masked.lanes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&built->unit->input->masked_data, masked.data, memory_order_relaxed);
     tile_status status = execution_status(execution);
     if (slack) take_slack(built->kernel, slack, arguments);
     if (execution == TILE_EXECUTION_ASSERT) {

@@ -160,33 +160,11 @@ static void find_parts(ExecInstruction *in) {
     }
 }
 
-/* The bits of a scalar that is computed from this thread's number and constants only; false if it is not, or if that
- * takes too many steps. */
-static bool evaluate_at(const TileValue *value, uint64_t thread, unsigned *steps, uint64_t *bits) {
-    enum { MOST_STEPS = 256, MOST_OPERANDS = 3 };
-    const TileOp *op = value->op;
-    if (!op || value->type->kind != TILE_TYPE_SCALAR || ++*steps > MOST_STEPS) return false;
-    TileScalar to = value->type->scalar;
-    if (op->id == TILE_OP_THREAD) return *bits = thread, true;
-    if (op->id == TILE_OP_CONST)
-        return *bits = tile_op_get(op, TILE_ATTRIBUTE_VALUE)->bits & tile_scalar_mask(to), true;
-    if (tile_op_info(op->id)->class != TILE_CLASS_ELEMENTWISE || op->operand_count > MOST_OPERANDS) return false;
-    uint64_t operands[MOST_OPERANDS];
-    for (unsigned i = 0; i < op->operand_count; i++)
-        if (!evaluate_at(op->operands[i].value, thread, steps, &operands[i])) return false;
-    return tile_eval(op->id, tile_eval_operand_type(op), to, operands, bits);
-}
-
-/* Does the mask depend on the thread's number only, not on the block, arguments or data? */
-static bool chooses_threads(const TileOp *op, const TileValue *mask) {
-    uint32_t threads = tile_op_func(op)->threads, chosen = 0;
-    for (uint32_t thread = 0; thread < threads; thread++) {
-        unsigned steps = 0;
-        uint64_t bits;
-        if (!evaluate_at(mask, thread, &steps, &bits)) return false;
-        chosen += bits != 0;
-    }
-    return chosen > 0 && chosen < threads;
+/* What the mask of an access, or the one that the op makes, depends on. */
+static ExecMask reason_of(Decoder *d, const ExecInstruction *in) {
+    const TileOp *op = in->op;
+    if (op->id == TILE_OP_MASK_LT) return tile_exec_mask_of(d->e, tile_op_func(op), &op->results[0]);
+    return in->mask < 0 ? EXEC_MASK_NONE : tile_exec_mask_of(d->e, tile_op_func(op), op->operands[in->mask].value);
 }
 
 /* Registers for an op's own state: the object of a buffer, the accumulators of a reduction loop; of a fold_loop, the
@@ -230,7 +208,7 @@ static void decode_op(Decoder *d, TileOp *op, ExecInstruction *in) {
     if (in->align < 1) in->align = 1;
     if (op->id == TILE_OP_GRID) in->number = d->grids++;
     find_parts(in);
-    in->chooses = d->e->options.masked && in->mask >= 0 && chooses_threads(op, op->operands[in->mask].value);
+    if (d->e->options.masked) in->reason = reason_of(d, in);
     add_hidden(d, in);
     decode_types(in);
     in->regions = TILE_NEW_ARRAY(d->e->arena, ExecCode, op->region_count);

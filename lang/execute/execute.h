@@ -35,6 +35,13 @@ typedef struct TileExecutionObserver {
     void *host;
 } TileExecutionObserver;
 
+/* What was executed under a mask. A mask that is true for the same threads in every block selects one of several threads
+ * that hold the same element, and does not count. */
+typedef struct TileMaskedCounts {
+    uint64_t lanes; /* by masks that distinguish existing lanes from missing ones */
+    uint64_t data;  /* by such that depend on what was loaded from tensors, and on nothing else */
+} TileMaskedCounts;
+
 typedef struct TileExecutorOptions {
     bool no_poison;  /* faster: poison is not tracked; the bits of invalid lanes are all ones */
     uint64_t seed;   /* not 0: programs of a grid and iterations of a parallel loop run in a random order */
@@ -45,10 +52,7 @@ typedef struct TileExecutorOptions {
     TilePrintLine print;   /* called for what `print` prints; NULL: dropped */
     void *print_host;
     const TileOp **assertion; /* set to the assert that failed; may be NULL */
-    /* Counts executed masked accesses, and mask_lt ops, which create masks. Only masks that distinguish existing lanes
-     * from missing ones count: a mask that is true for the same threads in every block selects one of several threads
-     * that hold the same element, and does not count. May be NULL. */
-    uint64_t *masked;
+    TileMaskedCounts *masked; /* counts executed masked accesses, and mask_lt ops, which create masks; may be NULL */
     bool slack;       /* of tile form: bounds the effect of the order of sums; see TileExecutorTensor.slack */
     TileText *values; /* set to the values in the failed assert's message, "n = 7", or ""; may be NULL */
     const TileExecutionObserver *observer; /* of tile form; may be NULL */

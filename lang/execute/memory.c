@@ -247,7 +247,7 @@ static Lanes lanes_of(TileExecutor *e, const ExecInstruction *in, unsigned point
     lanes.has_offsets = in->op->id == TILE_OP_GATHER || in->op->id == TILE_OP_SCATTER;
     lanes.has_mask = in->mask >= 0;
     lanes.has_fill = in->fill >= 0;
-    if (lanes.has_mask && !in->chooses && e->options.masked) ++*e->options.masked;
+    if (lanes.has_mask) tile_exec_count_mask(e, in);
     if (lanes.has_offsets) lanes.offsets = tile_exec_operand(e, in, pointer + 1);
     if (lanes.has_mask) lanes.mask = tile_exec_operand(e, in, (unsigned)in->mask);
     if (lanes.has_fill) lanes.fill = tile_exec_operand(e, in, (unsigned)in->fill);

@@ -2,6 +2,7 @@
  *  frame.c       frames of functions, faults
  *  activation.c  registers of a function's execution
  *  execute.c     public interface
+ *  masks.c       what masks depend on, for TileExecutorOptions.masked
  *  decode.c      decoding of functions to instructions
  *  values.c      elementwise ops, shapes, vectors
  *  reduce.c      reductions, dot
@@ -77,6 +78,10 @@ typedef struct ExecCode {
     uint32_t first_argument, argument_count; /* registers */
 } ExecCode;
 
+/* What the mask of an instruction depends on: `threads` is true for the same threads of every block alone; of `data` each
+ * part of the conjunction depends on what was loaded, or chooses threads; `lanes` are all others. */
+typedef enum ExecMask { EXEC_MASK_NONE, EXEC_MASK_THREADS, EXEC_MASK_DATA, EXEC_MASK_LANES } ExecMask;
+
 struct ExecInstruction {
     ExecHandler run;
     const TileOp *op;
@@ -91,7 +96,7 @@ struct ExecInstruction {
     TileEvalLoop loop;
     const uint32_t *map; /* for each lane of the result, the lane of the operands that it is */
     int mask, fill;      /* operand indices, -1 if absent */
-    bool chooses;        /* the mask selects threads of a block, not existing elements */
+    ExecMask reason;     /* with options.masked: what the mask depends on */
     bool staged;         /* yields that overwrite their own operands */
     bool stripes;
     int64_t align;
@@ -271,6 +276,13 @@ void tile_exec_reset(ExecActivation *activation);
 void tile_exec_deactivate(TileExecutor *e, ExecActivation *activation);
 /* The operand's single lane, which must not be poison; `what` describes it in messages. */
 bool tile_exec_integer(TileExecutor *e, const ExecInstruction *in, unsigned operand, const char *what, int64_t *value);
+
+/* ---- masks.c ---- */
+
+/* What the mask, or a value that is a part of one, depends on. */
+ExecMask tile_exec_mask_of(TileExecutor *e, const TileFunc *func, TileValue *mask);
+/* Counts the instruction, which is executed, by its mask. */
+void tile_exec_count_mask(TileExecutor *e, const ExecInstruction *in);
 
 /* ---- decode.c ---- */
 

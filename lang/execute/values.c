@@ -152,7 +152,7 @@ bool tile_exec_fill(TileExecutor *e, const ExecInstruction *in) {
 bool tile_exec_mask_lt(TileExecutor *e, const ExecInstruction *in) {
     ExecValue base = tile_exec_operand(e, in, 0), limit = tile_exec_operand(e, in, 1), result = tile_exec_result(e, in);
     *result.any = 0;
-    if (e->options.masked) ++*e->options.masked;
+    tile_exec_count_mask(e, in);
     for (uint32_t i = 0; i < result.count; i++) {
         result.lanes[i] = (__int128)(int64_t)base.lanes[0] + i < (__int128)(int64_t)limit.lanes[0];
         uint8_t poison = tile_exec_poisoned(base, 0) | tile_exec_poisoned(limit, 0);

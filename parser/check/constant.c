@@ -137,6 +137,7 @@ static bool evaluate_block(Evaluation *e, const TileBlock *block) {
         uint64_t bits;
         if (e->left == 0) return false;
         e->left--;
+        if (op->id == TILE_OP_STATEMENT) continue; /* looked at where the value is not constant: it computes nothing */
         if (op->region_count) {
             if (!evaluate_control(e, op)) return false;
         } else if (op->result_count == 1) {

@@ -47,18 +47,38 @@ void tile_element_move(TileChecker *c, const TileValue *from, const TileValue *t
     if (element) tile_map_set(&c->elements, to, element);
 }
 
+/* The only product of the sum that is about lanes, of one symbol, and what is added to it; NULL: there is no such product. */
+static const TileProduct *lane_of(TileSumTable *t, const TileSum *element, const TileSum **past) {
+    const TileProduct *lane = NULL;
+    *past = tile_sum_integer(t, element->constant);
+    for (uint32_t i = 0; i < element->count; i++) {
+        const TileProduct *product = &element->products[i];
+        const TileSum *term = tile_sum_term(t, product);
+        if (!tile_sum_has_lanes(term)) {
+            *past = tile_sum_add(t, *past, term);
+            continue;
+        }
+        if (lane || product->degree != 1) return NULL;
+        lane = product;
+    }
+    return lane;
+}
+
 const TileSum *tile_element_known(TileChecker *c, const TileSum *element, bool most) {
     TileSumTable *t = &c->sums;
     element = tile_sum_code(t, element); /* where it may wrap, one symbol that facts are about */
-    bool one = element->count == 1 && element->products[0].degree == 1 && element->products[0].factor == 1;
-    if (!one) return NULL;
-    const TileSymbol *symbol = element->products[0].symbols[0];
-    const TileSum *past = tile_sum_integer(t, element->constant);
+    const TileSum *past;
+    tile_sum_inexact(t);
+    const TileProduct *lane = lane_of(t, element, &past);
+    if (!lane || lane->factor == INT64_MIN) return NULL;
     for (size_t i = t->facts.count; i-- > 0;) {
-        const TileFact *fact = &t->facts.items[i];
-        if (fact->symbol != symbol || fact->factor != (most ? -1 : 1) || fact->needs || tile_sum_has_lanes(fact->rest))
-            continue;
-        return most ? tile_sum_add(t, fact->rest, past) : tile_sum_subtract(t, past, fact->rest);
+        const TileFact *fact = &t->facts.items[i]; /* fact->factor * symbol >= -rest, and so `times` as much */
+        if (fact->symbol != lane->symbols[0] || fact->needs || tile_sum_has_lanes(fact->rest)) continue;
+        int64_t times = lane->factor / fact->factor;
+        if (lane->factor % fact->factor || (times < 0) != most) continue;
+        const TileSum *rest = tile_sum_multiply(t, fact->rest, tile_sum_integer(t, times));
+        const TileSum *bound = tile_sum_subtract(t, past, rest);
+        return tile_sum_inexact(t) ? NULL : bound;
     }
     return NULL;
 }

@@ -151,11 +151,19 @@ bool gpu_mask_has_test(GpuMasks *masks, const TileOp *op) {
     return op->id == TILE_OP_SELECT && can_build_test(masks, tile_op_operand(op, 0), MOST_DEPTH);
 }
 
+bool gpu_load_mask_has_test(GpuMasks *masks, const TileOp *op) {
+    if (op->id != TILE_OP_LOAD_TILE || !tile_type_is_tile(op->results[0].type) || !tile_op_has_part(op, TILE_PARTS_MASK)) return false;
+    int64_t threads = tile_op_func(op)->threads, lanes = tile_type_lanes(op->results[0].type);
+    if (tile_op_is_repeated(op) && lanes > GPU_MOST_BRANCHED * threads) return false;
+    return can_build_test(masks, tile_op_named(op, TILE_OPERAND_MASK), MOST_DEPTH);
+}
+
 unsigned gpu_mask_kept(const TileOp *op) { return op->id == TILE_OP_SELECT ? 1 : 0; }
 
 TileValue *gpu_mask_build_test(GpuMasks *masks, const TileOp *op, TileOp *before) {
     const char *error = masks->b.error;
     masks->b = tile_builder_before(masks->context->module, before);
     masks->b.error = error;
-    return op->id == TILE_OP_FILL ? build_fill_is_idle(masks, op) : build_test(masks, tile_op_operand(op, 0));
+    if (op->id == TILE_OP_FILL) return build_fill_is_idle(masks, op);
+    return build_test(masks, op->id == TILE_OP_LOAD_TILE ? tile_op_named(op, TILE_OPERAND_MASK) : tile_op_operand(op, 0));
 }

@@ -43,6 +43,9 @@
  * A scan or fold whose combiner is one op, such as a sum, and whose mask excludes elements past a range's end, gets its
  * excluded elements filled with the identity element instead; that fill is then skipped like the others.
  *
+ * A load whose mask compares indices, as that of a gather along an index tile that is computed from a range, is there
+ * twice, without its mask and with it.
+ *
  * Needs: gpu-dot-operands, which looks for fills. Keeps: tile form. Cost: linear. */
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
@@ -228,15 +231,18 @@ static void build_branch(GpuMasks *masks, TileOp *op, TileValue *idle, unsigned 
 
 static bool is_fold(const TileOp *op) { return op->id == TILE_OP_SCAN || op->id == TILE_OP_FOLD; }
 
-static void remove_mask(TileModule *module, TileOp *fold) {
-    const int64_t init = TILE_PARTS_INIT;
-    bool has_init = tile_op_has_part(fold, TILE_PARTS_INIT);
-    unsigned count;
-    tile_op_remove_operand(fold, tile_op_operands(fold, TILE_OPERAND_MASK, &count));
-    if (has_init)
-        tile_op_set_integers(module, fold, TILE_ATTRIBUTE_PARTS, &init, 1);
+/* Removes the mask of a load, scan or fold, of which other parts remain. */
+static void remove_mask(TileModule *module, TileOp *op) {
+    const TileAttribute *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
+    int64_t *others = TILE_NEW_ARRAY(module->arena, int64_t, parts->count);
+    unsigned count, kept = 0;
+    for (unsigned i = 0; i < parts->count; i++)
+        if (parts->integers[i] != TILE_PARTS_MASK) others[kept++] = parts->integers[i];
+    tile_op_remove_operand(op, tile_op_operands(op, TILE_OPERAND_MASK, &count));
+    if (kept)
+        tile_op_set_integers(module, op, TILE_ATTRIBUTE_PARTS, others, kept);
     else
-        tile_op_clear(fold, TILE_ATTRIBUTE_PARTS);
+        tile_op_clear(op, TILE_ATTRIBUTE_PARTS);
 }
 
 /* Folds that share a mask compute their own, in their second arm. */
@@ -348,6 +354,23 @@ static bool bring_together(TilePassContext *context, TileBlock *block) {
     return changed;
 }
 
+/* ---- loads ---- */
+
+/* The first arm has the load without its mask. Index tiles stay in front of the branch: both arms read them. */
+static void build_load_branch(GpuMasks *masks, TileOp *load, TileValue *idle) {
+    TileModule *module = masks->context->module;
+    TileMap map;
+    tile_map_init(&map, masks->context->scratch);
+    TileOp *whole = tile_op_clone(module, load, &map);
+    Group group = group_of(load, NULL), wholes = group_of(whole, NULL);
+    TileOp *branch = move_into_branch(masks, &group, idle);
+    tile_op_append(whole, &branch->regions[0]);
+    remove_mask(module, whole);
+    yield_results(masks, &wholes, &branch->regions[0]);
+}
+
+/* ---- selects ---- */
+
 /* Does the condition compare indices? Other selects are not masks. */
 static bool compares_indices(const TileValue *condition, unsigned depth) {
     const TileOp *op = condition->op;
@@ -384,6 +407,10 @@ static bool try_op(GpuMasks *masks, TileOp *op) {
     TileOp *mask = mask_of_fold(masks, op);
     if (mask) {
         build_fold_branch(masks, op, mask, gpu_mask_build_test(masks, mask, op));
+        return true;
+    }
+    if (gpu_load_mask_has_test(masks, op)) {
+        build_load_branch(masks, op, gpu_mask_build_test(masks, op, op));
         return true;
     }
     bool tests = gpu_mask_has_test(masks, op);

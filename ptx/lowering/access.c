@@ -3,6 +3,7 @@
  * predicates. If not all are valid, but the bounds fall between vectors of up to 8 bytes, each of these has a predicate;
  * otherwise each element has. */
 #include "ptx/lowering/access.h"
+#include "ptx/grid/masks.h"
 #include "lang/ir/operands.h"
 
 /* ---- reading the op ---- */
@@ -266,10 +267,34 @@ static TileValue *load_some(Gpu *gpu, const GpuAccess *access, unsigned width, b
     return scattered || narrow == 1 ? load_elements(gpu, access, true) : load_in_pieces(gpu, access, narrow);
 }
 
+/* Does nothing but ranges decide which lanes are valid? Lanes of padding along a gathered axis are excluded by no range. */
+static bool is_bounded_by_ranges(const GpuAccess *access) {
+    for (unsigned a = 0; access->gathers && a < access->type->rank; a++)
+        if (tile_layout_extent(&access->layout, a) != access->type->extent[a]) return false;
+    return !access->mask;
+}
+
+static TileValue *load_some_picked(Gpu *gpu, const GpuAccess *access, unsigned width) {
+    return width == 1 ? load_elements(gpu, access, true) : load_in_pieces(gpu, access, width);
+}
+
 /* A tile of rows that are gathered, or that a mask chooses. */
 static TileValue *load_picked(Gpu *gpu, GpuAccess *access) {
     unsigned width = gpu_picked_width(access);
-    return width == 1 ? load_elements(gpu, access, true) : load_in_pieces(gpu, access, width);
+    bool many = tile_op_is_repeated(access->op) && tile_layout_registers(&access->layout) > GPU_MOST_BRANCHED;
+    if (many || !is_bounded_by_ranges(access)) return load_some_picked(gpu, access, width);
+    TileValue *whole = gpu_is_inside(gpu, access);
+    if (width > 1) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));
+    if (!whole) return load_elements(gpu, access, false);
+    TileBuilder outer = gpu->b;
+    const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
+    TileOp *choice = tile_build_if(&outer, whole, &type, 1);
+    gpu_enter(gpu, &choice->regions[0]);
+    gpu_end_region(gpu, width == 1 ? load_elements(gpu, access, false) : load_vectors(gpu, access, width, false));
+    gpu_enter(gpu, &choice->regions[1]);
+    gpu_end_region(gpu, load_some_picked(gpu, access, width));
+    gpu->b = outer;
+    return tile_op_result(choice, 0);
 }
 
 /* Vectors that lie across aligned ones: both of these are loaded, in place of element by element, and parts of them chosen. Each has an element
@@ -453,7 +478,7 @@ static void store_some(Gpu *gpu, const GpuAccess *access, TileValue *value, Tile
 
 static void store_lines(Gpu *gpu, GpuAccess *access, TileValue *value) {
     TileValue *first = gpu_holds_first_copy(gpu, &access->layout);
-    bool scattered = gpu_is_scattered(access), predicated = access->gathers || access->mask;
+    bool scattered = gpu_is_scattered(access) || access->gathers, predicated = !is_bounded_by_ranges(access);
     unsigned width = predicated ? 1 : gpu_aligned_width(access, gpu_vector_width(access));
     TileValue *whole = predicated ? NULL : gpu_is_inside(gpu, access);
     if (!predicated && !scattered) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));

@@ -118,20 +118,42 @@ static unsigned column_width(const TileLayout *layout, const GpuSharedTile *tile
     return width;
 }
 
+/* A layout may be of more elements than the tile in shared memory has, where an extent was rounded up further than there. Does the register
+ * have an element of that tile? `inside` is of which threads, or NULL: of all. */
+static bool lies_in_tile(Gpu *gpu, const TileLayout *layout, const GpuSharedTile *tile, uint32_t reg, TileValue **inside) {
+    *inside = NULL;
+    for (unsigned a = 0; a < layout->rank; a++) {
+        int64_t extent = gpu_stored_extent(tile, a), index = gpu_register_index(layout, a, reg);
+        if (tile_layout_extent(layout, a) <= extent) continue;
+        if (index >= extent) return false;
+        TileValue *at = gpu_binary(gpu, TILE_OP_ADD, gpu_thread_index(gpu, layout, a), gpu_i64(gpu, index));
+        *inside = gpu_and(gpu, *inside, gpu_binary(gpu, TILE_OP_LT, at, gpu_i64(gpu, extent)));
+    }
+    return true;
+}
+
+static void put_elements(Gpu *gpu, TileValue *elements, TileValue *address, TileValue *mask, int64_t align) {
+    TileBuilder outer;
+    TileOp *branch = mask && align ? gpu_begin_branch(gpu, mask, &outer) : NULL;
+    tile_build_store(&gpu->b, elements, address, branch ? NULL : mask, align);
+    if (branch) gpu_end_branch(gpu, branch, &outer);
+}
+
 void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, const TileType *stored, TileValue *pointer) {
     TileLayout layout = *type->layout;
     GpuSharedTile tile = gpu_shared_tile(stored);
     GpuTileAddresses places = gpu_tile_addresses(gpu, pointer, &tile, &layout, tile.by_columns);
-    TileValue *first = gpu_holds_first_copy(gpu, &layout), *registers[TILE_CHUNK_BYTES];
+    TileValue *first = gpu_holds_first_copy(gpu, &layout), *registers[TILE_CHUNK_BYTES], *inside;
     unsigned width = tile.by_columns ? column_width(&layout, &tile) : vector_width(&layout, &tile);
     TileBuilder outer;
     TileOp *branch = width > 1 && first ? gpu_begin_branch(gpu, first, &outer) : NULL;
     for (uint32_t r = 0; r < tile_layout_registers(&layout); r += tile.by_columns ? 1 : width) {
         if (tile.by_columns && gpu_register_index(&layout, 0, r) % width) continue;
+        if (!lies_in_tile(gpu, &layout, &tile, r, &inside)) continue;
         for (unsigned i = 0; i < width; i++)
             registers[i] = gpu_register(gpu, value, tile.by_columns ? register_behind(&layout, r, i) : r + i);
-        tile_build_store(&gpu->b, gpu_join(gpu, registers, width), gpu_register_address(&places, r), branch ? NULL : first,
-                         width > 1 ? (int64_t)width * tile_scalar_bytes(tile.scalar) : 0);
+        put_elements(gpu, gpu_join(gpu, registers, width), gpu_register_address(&places, r), gpu_and(gpu, branch ? NULL : first, inside),
+                     width > 1 ? (int64_t)width * tile_scalar_bytes(tile.scalar) : 0);
     }
     if (branch) gpu_end_branch(gpu, branch, &outer);
 }

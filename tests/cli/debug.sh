@@ -266,6 +266,20 @@ expect 1 'few.tile has 2 kernels' "$tilec" debug few.tile
 expect 0 'finish, f' "$tilec" debug $arguments --command=help
 expect 0 '>   15          let v = x[n]' "$tilec" debug $arguments --command='list 18'
 
+# An extent that a function with a loop gives is as constant here as anywhere: its statements are not stopped at.
+cat >power.tile <<'END'
+fn power(n: i64) -> i64 {
+    var p = 1
+    while p < n { p *= 2 }
+    return p
+}
+kernel padded(x: in f32[N], y: out f32[N]) static N {
+    grid one in 1 { y[span(0..N, power(N))] = x[span(0..N, power(N))] }
+}
+END
+expect 0 'padded at power.tile:7' "$tilec" debug power.tile:padded x=arange:f32[5] y=@ --command='step'
+expect 0 'the kernel has ended' "$tilec" debug power.tile:padded x=arange:f32[5] y=@ --command=continue
+
 # Other targets erase the statements.
 cat >seen.tir <<'END'
 func kernel tile @seen(%y: tensor<f32, 1, out>) {

@@ -30,6 +30,51 @@ void reference_segment_sum(const Problem *problem) {
     }
 }
 
+/* ---- conditions ---- */
+
+/* Index 2 n - 3, where it is inside, and the last element where not; where all of a tile of 16 are inside, its element once more. */
+void reference_chosen(const Problem *problem) {
+    enum { TILE = 16 };
+    int64_t columns = problem_dimension(problem, 'N');
+    for (int64_t i = 0; i < problem_dimension(problem, 'M') * columns; i++) {
+        int64_t n = i % columns, at = 2 * n - 3, first = n / TILE * TILE;
+        int64_t end = first + TILE < columns ? first + TILE : columns;
+        const double *x = problem->input[0] + (i - n);
+        bool there = at >= 0 && at < columns, all = 2 * first - 3 >= 0 && 2 * (end - 1) - 3 < columns;
+        double last = x[there ? at : columns - 1], none = there ? x[at] : 0, more = all ? x[at] : 0;
+        problem->expected[i] = last + none + more;
+        problem->slack[i] = 2 * F32_ROUNDOFF * (fabs(last) + fabs(none) + fabs(more)) + F32_TINY;
+    }
+}
+
+void reference_guarded(const Problem *problem) {
+    int64_t rows = problem_dimension(problem, 'M'), columns = problem_dimension(problem, 'N');
+    for (int64_t m = 0; m < rows; m++) {
+        const double *x = problem->input[0] + m * columns;
+        int64_t from = 3 * m - 4, k = 0;
+        for (int64_t n = 0; n < columns; n++) {
+            problem->expected[m * columns + n] = from < 0 || from >= rows ? -1 : problem->input[0][from * columns + n];
+            problem->further[0].expected[n * rows + m] = x[n];
+        }
+        while (k < columns && x[k] < x[columns - 1]) k++;
+        problem->further[1].expected[m] = (double)k;
+    }
+}
+
+void reference_literals(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N');
+    for (int64_t m = 0; m < problem_dimension(problem, 'M'); m++) {
+        const double *x = problem->input[0] + m * columns;
+        double row = 0, magnitude = 0;
+        for (int64_t n = 0; n < columns; n++) row += x[n], magnitude += fabs(x[n]);
+        for (int64_t n = 0; n < columns; n++) {
+            double near = x[n] + (n >= 1 ? x[n - 1] : 0) + (n >= 2 ? x[n - 2] : 0);
+            problem->expected[m * columns + n] = near + row;
+            problem->slack[m * columns + n] = reference_serial_slack(columns + 4, 4 * magnitude) + F32_TINY;
+        }
+    }
+}
+
 /* ---- values: shifts, products of vectors and by letters ---- */
 
 /* A tile is as wide as the rows, at least 4. */

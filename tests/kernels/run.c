@@ -30,7 +30,7 @@ struct Session {
     size_t oldest;
     bool whole; /* see session_divide */
     Observing observing; /* every second row, in the interpreter */
-    uint64_t masked; /* masked operations of the last launch, if the executor ran it */
+    TileMaskedCounts masked; /* masked operations of the last launch, if the executor ran it */
     /* The bits of the last outputs, and the configuration that they are from. */
     uint64_t *bits;
     int64_t bit_count;
@@ -420,9 +420,14 @@ static bool launch_with(Session *session, TileLibrary *library, const Run *run) 
 /* The guest loads one library at a time. */
 static bool launch(Session *session, const Run *run) {
     TileLibrary *library = row_is_foreign(run->row) ? compile(session, run) : open_library(session, run);
-    uint64_t before = library ? tile_library_masked(library) : 0;
+    TileMaskedCounts before = {0};
+    if (library) before = tile_library_masked(library);
     bool good = library && launch_with(session, library, run);
-    if (library) session->masked = tile_library_masked(library) - before;
+    if (library) {
+        session->masked = tile_library_masked(library);
+        session->masked.lanes -= before.lanes;
+        session->masked.data -= before.data;
+    }
     if (row_is_foreign(run->row)) tile_library_destroy(library);
     return good;
 }
@@ -610,7 +615,7 @@ static bool check_bits(Session *session, const Run *run) {
     return true;
 }
 
-uint64_t session_masked(const Session *session) { return session->masked; }
+TileMaskedCounts session_masked(const Session *session) { return session->masked; }
 
 bool session_run(Session *session, const Row *row, char *reason) {
     Run run = {.row = row, .kernel = case_find(row->kernel), .reason = reason};

@@ -3,6 +3,7 @@
 #define TESTS_KERNELS_RUN_H
 
 #include "granted.h"
+#include "lang/execute/execute.h"
 #include "matrix.h"
 #include "reviewed.h"
 
@@ -32,6 +33,6 @@ TileCompiler *session_compiler(Session *session);
  * results have to be the same bits. */
 bool session_run(Session *session, const Row *row, char *reason);
 /* Masked operations of the last row; for emulated targets only. */
-uint64_t session_masked(const Session *session);
+TileMaskedCounts session_masked(const Session *session);
 
 #endif

@@ -142,19 +142,43 @@ bool may_read(const Maker *m, const Tensor *tensor) {
     return tensor->written < m->grid || tensor->written == 0;
 }
 
-/* The index tile, forced into a dimension that is not empty: clamped, its remainder, or the lesser of two numbers. */
+/* where(i >= 0 && i < dim, i, last): what a condition says of each element proves, of a name alone. */
+static Expr *chosen_inside(Name *name, Shape wide, const Extent *dim, Expr *last) {
+    Shape truth = shape_with(wide, TYPE_BOOL);
+    Expr *low = finished(binary_expr(E_BINARY, truth, OP_GE, name_expr(name), integer_expr(0)));
+    Expr *high = finished(binary_expr(E_BINARY, truth, OP_LT, name_expr(name), extent_expr(dim)));
+    Expr *chosen = new_expr(E_WHERE, wide);
+    add_operand(chosen, finished(binary_expr(E_BINARY, truth, OP_BOTH, low, high)));
+    add_operand(chosen, name_expr(name));
+    add_operand(chosen, last);
+    return chosen;
+}
+
+/* An index tile of a name, of which a condition may be asked. */
+static Expr *named_indices(Maker *m, const Extent *size) {
+    for (int i = m->scope_count - 1; i >= 0; i--) {
+        Name *name = m->scope[i];
+        bool tile = (name->kind == NAME_LET || name->kind == NAME_VAR) && name->shape.rank == 1;
+        if (tile && name->shape.scalar == TYPE_I64 && extent_same(name->shape.extent[0], size) && !name->tainted && chance(m, 80))
+            return name_expr(name);
+    }
+    return NULL;
+}
+
+/* The index tile, forced into a dimension that is not empty: clamped, its remainder, the lesser of two numbers, or chosen. */
 static Expr *bounded(Maker *m, Expr *indices, const Extent *dim) {
     Shape wide = shape_with(indices->shape, TYPE_I64), i64 = shape_scalar(TYPE_I64);
     if (extent_value(dim) < 1 || indices->shape.scalar == TYPE_U64) return indices;
     Expr *index = indices->shape.scalar == TYPE_I64 ? indices : finished(unary_expr(E_CONVERT, wide, 0, indices));
     Expr *last = finished(binary_expr(E_BINARY, i64, OP_SUB, extent_expr(dim), integer_expr(1))), *result;
-    switch (below(m, 3)) {
+    switch (index->kind == E_NAME && chance(m, 70) ? 3 : below(m, 3)) {
     case 0: result = binary_expr(E_BINARY, wide, OP_REM, index, extent_expr(dim)); break;
     case 1:
         result = binary_expr(E_CALL, wide, OP_MAX, integer_expr(0), index);
         result = binary_expr(E_CALL, wide, OP_MIN, finished(result), last);
         break;
-    default: result = binary_expr(E_CLAMP, wide, 0, index, integer_expr(0)); add_operand(result, last);
+    case 2: result = binary_expr(E_CLAMP, wide, 0, index, integer_expr(0)); add_operand(result, last); break;
+    default: result = chosen_inside(index->name, wide, dim, last);
     }
     finished(result);
     result->bounded = true;
@@ -168,7 +192,8 @@ static Expr *make_indices(Maker *m, const Extent *size, int depth) {
     bool clean = m->clean;
     m->clean = true;
     m->indexing++;
-    Expr *indices = chance(m, 60) ? make_load(m, &shape, depth - 1) : make_expr(m, &shape, depth - 1);
+    Expr *indices = chance(m, 50) ? named_indices(m, size) : NULL;
+    if (!indices) indices = chance(m, 60) ? make_load(m, &shape, depth - 1) : make_expr(m, &shape, depth - 1);
     m->indexing--;
     m->clean = clean;
     if (!indices) return NULL;

@@ -362,8 +362,12 @@ static void print_moved(Printer *p, const Expr *expr) {
 
 static void print_made(Printer *p, const Expr *expr) {
     static const char *const names[] = {"full", "zeros", "iota"};
-    put(p, "%s", names[expr->kind - E_FULL]);
-    print_extents(p, expr->shape.extent, expr->shape.rank, "[", "]");
+    put(p, "%s[", names[expr->kind - E_FULL]);
+    for (int i = 0; i < expr->shape.rank; i++) {
+        if (i) put(p, ", ");
+        print_extent_written(p, expr->shape.extent[i], i);
+    }
+    put(p, "]");
     if (expr->kind == E_IOTA) return;
     put(p, "(");
     if (expr->kind == E_ZEROS)

@@ -25,6 +25,8 @@ void print_expr(Printer *p, const Expr *expr);
 /* Adds parentheses if the precedence is below the level. */
 void print_above(Printer *p, const Expr *expr, int level);
 void print_list(Printer *p, Expr *const *exprs, int count);
+/* A number as an extent may be written: as a shift, a remainder, or a call of a function with a loop (program_print). */
+void print_extent_written(Printer *p, const Extent *extent, int place);
 void print_extent(Printer *p, const Extent *extent);
 void print_extents(Printer *p, const Extent *const *extents, int count, const char *open, const char *close);
 /* Of E_NORMAL .. E_UNPACK, and E_SCALED. */

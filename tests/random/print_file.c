@@ -1,5 +1,6 @@
 /* Statements and the file. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "contents.h"
 #include "print.h"
@@ -301,6 +302,8 @@ bool program_print(Program *program, char *text, size_t size) {
     for (int i = 0; i < program->name_count; i++)
         if (program->names[i]->kind == NAME_CONSTANT && program->names[i]->used)
             put(&head, "const %s = %" PRId64 "\n", program->names[i]->text, program->names[i]->value);
+    if (strstr(body, "least_power(") || strstr(helpers, "least_power("))
+        put(&head, "fn least_power(n: i64) -> i64 {\n    var p = 1\n    while p < n { p *= 2 }\n    return p\n}\n");
     for (int i = 0; i < p.fold_count; i++) print_fold_function(&head, p.folds[i].kind, p.folds[i].type);
     for (int i = 0; i < program->function_count; i++)
         if (program->functions[i]->used) print_function(&head, program->functions[i]);

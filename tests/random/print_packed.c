@@ -1,4 +1,6 @@
-/* Packed numbers, products with scales, and drawn numbers, as text of the language. */
+/* Packed numbers, products with scales, drawn numbers, and extents as expressions, as text of the language. */
+#include <inttypes.h>
+
 #include "print.h"
 
 static const char *const formats[] = {[PACKING_I4] = "i4", [PACKING_U4] = "u4", [PACKING_F4] = "f4e2m1"};
@@ -32,4 +34,18 @@ void print_packed(Printer *p, const Expr *expr) {
     put(p, "(");
     print_list(p, expr->operand, expr->count);
     put(p, ")");
+}
+
+void print_extent_written(Printer *p, const Extent *extent, int place) {
+    int64_t value = extent->literal;
+    bool number = extent->kind == EXTENT_LITERAL, power = number && value >= 1 && (value & (value - 1)) == 0;
+    unsigned form = number ? (unsigned)(value + place) % 4 : 0;
+    if (form == 1 && power)
+        put(p, "1 << %d", __builtin_ctzll((uint64_t)value));
+    else if (form == 2)
+        put(p, "%" PRId64 " %% %" PRId64, 3 * value + 2, value + 1 + place % 2 * (value + 1));
+    else if (form == 3 && power)
+        put(p, "least_power(%" PRId64 ")", value / 2 + 1);
+    else
+        print_extent(p, extent);
 }

@@ -30,9 +30,10 @@ static void view_of(Array *array, void *data, uint8_t code, uint8_t bits, const 
 
 /* The number of masked operations. */
 static uint64_t launch_counted(const Program *program, const TileArg *args, size_t count) {
-    uint64_t before = tile_library_masked(program->library);
+    TileMaskedCounts before = tile_library_masked(program->library);
     launch_with(program, args, count, NULL);
-    return tile_library_masked(program->library) - before;
+    TileMaskedCounts after = tile_library_masked(program->library);
+    return after.lanes + after.data - before.lanes - before.data;
 }
 
 /* The first view uses up the limit of one special variant. */

@@ -28,10 +28,10 @@ static const char head[] =
 
 static int32_t data[(PROGRAMS + 1) * THREADS];
 
-static uint64_t masked; /* masked operations of the last run */
+static TileMaskedCounts masked; /* of the last run */
 
 static TileExecution run(const char *body, uint64_t seed, TileText *message) {
-    masked = 0;
+    masked = (TileMaskedCounts){0};
     memset(data, 0, sizeof data);
     TileExecutorArgument argument = {
         .tensor = {.data = data, .above = sizeof data, .extent = {(PROGRAMS + 1) * THREADS}, .stride = {sizeof *data}}};
@@ -288,28 +288,39 @@ Test(execute_block, matrices_take_whole_warps_and_aligned_rows) {
 
 /* ---- masks ---- */
 
-static void expect_masked(const char *body, uint64_t wanted) {
+static void expect_masked(const char *body, uint64_t lanes, uint64_t by_data) {
     TileText message = {.arena = executing.arena};
     cr_expect_eq(run(body, 0, &message), TILE_EXECUTION_DONE, "%s", tile_text_get(&message));
-    cr_expect_eq(masked, wanted, "%s: %llu", body, (unsigned long long)masked);
+    cr_expect_eq(masked.lanes, lanes, "%s: %llu", body, (unsigned long long)masked.lanes);
+    cr_expect_eq(masked.data, by_data, "%s: %llu", body, (unsigned long long)masked.data);
 }
 
-/* A mask that selects threads, the same in every block, does not count as masking existing elements; all others do. */
+/* A mask that selects threads, the same in every block, does not count as masking existing elements; all others do, those
+ * that depend on what was loaded by themselves. */
 Test(execute_block, a_choice_of_threads_is_no_mask) {
     enum { ALL = PROGRAMS * THREADS };
-    expect_masked("store %thread, %mine\n", 0);
-    expect_masked("store %thread, %mine, %is0 {parts = [mask]}\n", 0);
-    expect_masked("store %thread, %mine, %first {parts = [mask]}\nstore %thread, %own, %is0 {parts = [mask]}\n", 0);
+    expect_masked("store %thread, %mine\n", 0, 0);
+    expect_masked("store %thread, %mine, %is0 {parts = [mask]}\n", 0, 0);
+    expect_masked("store %thread, %mine, %first {parts = [mask]}\nstore %thread, %own, %is0 {parts = [mask]}\n", 0, 0);
     expect_masked("%l = const {value = 31} : i64\n%lane = and %t, %l : i64\n%leads = eq %lane, %zero : bool\n"
                   "store %thread, %mine, %leads {parts = [mask]}\n",
-                  0);
-    expect_masked("%in = lt %t, %x.dim0 : bool\nstore %thread, %mine, %in {parts = [mask]}\n", ALL);
+                  0, 0);
+    expect_masked("%in = lt %t, %x.dim0 : bool\nstore %thread, %mine, %in {parts = [mask]}\n", ALL, 0);
     expect_masked("%in = lt %block, %x.dim0 : bool\n%both = and %is0, %in : bool\n"
                   "store %thread, %mine, %both {parts = [mask]}\n",
-                  ALL);
-    expect_masked("%all = lt %t, %row : bool\nstore %thread, %mine, %all {parts = [mask]}\n", ALL);
-    expect_masked("%yes = const {value = true} : bool\nstore %thread, %mine, %yes {parts = [mask]}\n", ALL);
+                  ALL, 0);
+    expect_masked("%all = lt %t, %row : bool\nstore %thread, %mine, %all {parts = [mask]}\n", ALL, 0);
+    expect_masked("%yes = const {value = true} : bool\nstore %thread, %mine, %yes {parts = [mask]}\n", ALL, 0);
     expect_masked("%v = load %mine : i32\n%c = convert %v : bool\n%any = or %c, %is0 : bool\n"
                   "store %thread, %mine, %any {parts = [mask]}\n",
-                  ALL);
+                  0, ALL);
+    expect_masked("%v = load %mine : i32\n%c = convert %v : bool\n%in = lt %t, %x.dim0 : bool\n%both = and %c, %in : bool\n"
+                  "store %thread, %mine, %both {parts = [mask]}\n",
+                  ALL, 0);
+    expect_masked("%v = load %mine : i32\n%c = convert %v : bool\n%both = and %c, %is0 : bool\n"
+                  "store %thread, %mine, %both {parts = [mask]}\n",
+                  0, ALL);
+    expect_masked("store %thread, %own\n%v = load %own : i32\n%c = convert %v : bool\n"
+                  "store %thread, %mine, %c {parts = [mask]}\n",
+                  ALL, 0);
 }

@@ -22,7 +22,7 @@ TEXT = """
 kernel add[T: f32 | f64](x: in T[N], y: in T[N], z: out T[N]) { grid n in tiles(N, 64) { z[n] = x[n] + y[n] } }
 kernel scale(x: in f32[N], a: f32, y: out f32[N]) { grid n in tiles(N, 64) { y[n] = x[n] * a } }
 """
-SIZES, CALLS = 12, 150
+SIZES, CALLS, TOGETHER = 12, 150, 40
 
 
 class Round:
@@ -39,6 +39,8 @@ class Round:
         self.wide = [x.astype(np.float64) for x, _ in self.inputs]
         self.other = [(*map(torch.from_numpy, given),) for given in self.inputs] if torch else self.inputs
         self.other_results = [[torch.from_numpy(z) for z in zs] if torch else zs for zs in self.results]
+        self.later = [torch.ones(300 + n) if torch else np.ones(300 + n, np.float32) for n in range(TOGETHER)]
+        self.later_results = [[0 * x for x in self.later] for _ in range(threads)]
         self.leaf = torch.ones(int(choose.integers(1, 9)), requires_grad=True) if torch else None
         self.barrier, self.wrong = threading.Barrier(threads), []
 
@@ -80,6 +82,19 @@ class Round:
                     self.wrong.append((what, k))
             except Exception as error:
                 self.wrong.append((what, k, repr(error)))
+        self.together(thread)
+
+    def together(self, thread):
+        """All threads have a size at once that none has launched yet: the second launches note it while others look for it."""
+        for k, (x, z) in enumerate(zip(self.later, self.later_results[thread])):
+            self.barrier.wait()
+            try:
+                for _ in range(4):
+                    self.add(x, x, z)
+                if not bool((z == 2).all()):
+                    self.wrong.append(("together", k))
+            except Exception as error:
+                self.wrong.append(("together", k, repr(error)))
 
     def run(self):
         threads = [threading.Thread(target=self.work, args=(i,)) for i in range(self.threads)]
@@ -92,10 +107,12 @@ class Round:
 
 def main(rounds, threads=8):
     free = not getattr(sys, "_is_gil_enabled", lambda: True)()
-    wrong = [found for seed in range(rounds) for found in Round(seed, threads).run()]
-    print(f"{rounds * threads * CALLS} calls on {threads} threads, {'without' if free else 'with'} the GIL, "
-          f"{'PyTorch ' + torch.__version__ if torch else 'NumPy alone'}: {len(wrong)} wrong", *wrong[:5])
-    return bool(wrong)
+    found = [Round(seed, threads) for seed in range(rounds)]
+    wrong = [one for round in found for one in round.run()]
+    noted = sum(round.add._noted() for round in found)
+    print(f"{rounds * threads * (CALLS + 4 * TOGETHER)} calls on {threads} threads, {'without' if free else 'with'} the GIL, "
+          f"{'PyTorch ' + torch.__version__ if torch else 'NumPy alone'}: {noted} launches noted, {len(wrong)} wrong", *wrong[:5])
+    return bool(wrong or torch and not noted)
 
 
 if __name__ == "__main__":

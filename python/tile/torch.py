@@ -109,7 +109,8 @@ class _Backward:
             if name.startswith(prefix) and name[len(prefix):] in names:
                 return name[len(prefix):]
         raise ValueError(f"{backward.name}: {name} is neither an input nor a result of the forward kernel, nor the gradient "
-                         f"(d..) of one: {', '.join(names)}; give backward as a function (ctx, *gradients)")
+                         f"(d..) of one: {', '.join(names)}; use a forward kernel that has it as a result, or give backward as a "
+                         "function (ctx, *gradients)")
 
     def setup(self, ctx, inputs, output):
         outputs = output if isinstance(output, tuple) else (output,)

@@ -135,9 +135,8 @@ class _Backward:
         return args
 
 
-def _register_backward(name, library, namespace, kernel, backward):
+def _register_backward(name, library, namespace, rule, backward):
     """Its own operator, so that torch.compile sees the backward pass too."""
-    rule = _Backward(kernel, backward)
     short = f"{name}_backward"
     library.define(short + _schema(backward), tags=(torch.Tag.pt2_compliant_tag,))
     for key in ("CPU", "CUDA"):
@@ -285,6 +284,7 @@ def op(name, kernel, *, backward=None, setup_context=None, fake=None, vmap=True,
     kernel = kernel.with_settings(**settings) if settings else kernel
     if not kernel.parameters:
         raise ValueError(f"{kernel.signature} needs settings before it can be an operator")
+    rule = _Backward(kernel, backward) if isinstance(backward, Kernel) else None  # before the name is taken
     library = _library(namespace)
     library.define(short + _schema(kernel), tags=(torch.Tag.pt2_compliant_tag,))
     launch = kernel._detached()
@@ -292,8 +292,8 @@ def op(name, kernel, *, backward=None, setup_context=None, fake=None, vmap=True,
         library.impl(short, launch, key)
     torch.library.register_fake(name, fake or _make_fake(kernel), lib=library)
     call = _overload(namespace, short)
-    if isinstance(backward, Kernel):
-        backward, setup_context = _register_backward(short, library, namespace, kernel, backward)
+    if rule:
+        backward, setup_context = _register_backward(short, library, namespace, rule, backward)
     inputs = [p for p in kernel.parameters if p.access != "out"]
     writes = [i for i, p in enumerate(inputs) if p.access == "inout"]
     if writes:

@@ -555,6 +555,15 @@ class Operators(unittest.TestCase):
             tile.torch.op("nameless", m.cube)
         with self.assertRaises(ValueError):
             tile.torch.op("tile_test::wrong", m.cube, backward=m.scale)
+        s = tile.stdlib
+        with self.assertRaisesRegex(ValueError, "rstd is neither .* use a forward kernel that has it as a result"):
+            tile.torch.op("tile_test::rms", s.rmsnorm, backward=s.rmsnorm_backward)
+        rms = tile.torch.op("tile_test::rms", s.rmsnorm_forward, backward=s.rmsnorm_backward)
+        x, gamma = torch.randn(4, 64, requires_grad=True), torch.randn(64)
+        rms(x, gamma, 1e-6)[0].square().sum().backward()
+        y = x.detach().requires_grad_()
+        torch.nn.functional.rms_norm(y, (64,), gamma, 1e-6).square().sum().backward()
+        torch.testing.assert_close(x.grad, y.grad, rtol=1e-4, atol=1e-5)
         with self.assertRaises(TypeError):
             tile.torch.op("tile_test::function", print)
 

@@ -21,12 +21,14 @@ _libraries = {}
 _dtypes = {row[0]: getattr(torch, row[3][0]) for row in BY_NAME.values() if hasattr(torch, row[3][0])}
 
 
-def _library(namespace):
-    """The library that defines this package's operators of a namespace: it lives as long as the process."""
-    found = _libraries.get(namespace)
-    if found is None:
-        found = _libraries[namespace] = torch.library.Library(namespace, "FRAGMENT")
-    return found
+def _library(namespace, short):
+    """A library for one operator and its backward pass, which lives as long as the process, or until the same operator is
+    registered again, as when a notebook's cell is run once more: it replaces the former, as with torch.library.custom_op."""
+    former = _libraries.pop((namespace, short), None)
+    if former is not None:
+        former._destroy()
+    made = _libraries[namespace, short] = torch.library.Library(namespace, "FRAGMENT")
+    return made
 
 
 def _overload(namespace, short):
@@ -267,7 +269,8 @@ def _make_vmap(kernel, call):
 
 
 def op(name, kernel, *, backward=None, setup_context=None, fake=None, vmap=True, **settings):
-    """Registers a kernel as the operator "namespace::name", and returns it.
+    """Registers a kernel as the operator "namespace::name", and returns it. An operator of that name which this function
+    registered before is replaced.
 
     kernel         a tile.Kernel; settings are values for its generics, constants and tune names
     backward       a kernel that computes the gradients, of which the parameters are found by name: outputs `dx` for
@@ -285,7 +288,7 @@ def op(name, kernel, *, backward=None, setup_context=None, fake=None, vmap=True,
     if not kernel.parameters:
         raise ValueError(f"{kernel.signature} needs settings before it can be an operator")
     rule = _Backward(kernel, backward) if isinstance(backward, Kernel) else None  # before the name is taken
-    library = _library(namespace)
+    library = _library(namespace, short)
     library.define(short + _schema(kernel), tags=(torch.Tag.pt2_compliant_tag,))
     launch = kernel._detached()
     for key in ("CPU", "CUDA"):

@@ -71,10 +71,14 @@ static tile_status TILE_PRINTF(3, 4) refuse(const Reader *reader, TileErrorCode 
 
 /* ---- scalars ---- */
 
-static tile_status refuse_scalar(const Reader *reader, const TileArg *argument) {
-    static const char *const given[] = {"nothing", "a tensor", "an integer", "an integer", "a number", "a bool"};
-    return refuse(reader, TILE_ERROR_KIND, "%s is given, expected %s", given[argument->kind],
-                  reader->parameter->type_text);
+/* type: what the parameter's type stands for, where a tensor has bound it; else TILE_HOST_TYPE_COUNT. */
+static tile_status refuse_scalar(const Reader *reader, const TileArg *argument, TileHostType type) {
+    static const char *const given[] = {"nothing", "a tensor", "an integer", "an integer", "a floating-point number",
+                                        "a bool"};
+    const char *text = reader->parameter->type_text, *name = type < TILE_HOST_TYPE_COUNT ? tile_host_type_name(type) : text;
+    if (strcmp(text, name) == 0)
+        return refuse(reader, TILE_ERROR_KIND, "%s is given, expected %s", given[argument->kind], text);
+    return refuse(reader, TILE_ERROR_KIND, "%s is given, expected %s, which is %s here", given[argument->kind], text, name);
 }
 
 static tile_status read_integer(const Reader *reader, const TileArg *argument, TileHostType type, TileView *view) {
@@ -100,19 +104,19 @@ static tile_status read_scalar(const Reader *reader, const TileArg *argument, Ti
     view->type = (uint8_t)type;
     bool integer = argument->kind == TILE_ARG_INTEGER || argument->kind == TILE_ARG_UNSIGNED;
     if (type == TILE_HOST_BOOL) {
-        if (argument->kind != TILE_ARG_BOOL) return refuse_scalar(reader, argument);
+        if (argument->kind != TILE_ARG_BOOL) return refuse_scalar(reader, argument, type);
         view->scalar = argument->value.integer != 0;
         return TILE_OK;
     }
     if (tile_host_type_class(type) != TILE_HOST_CLASS_FLOAT)
-        return integer ? read_integer(reader, argument, type, view) : refuse_scalar(reader, argument);
+        return integer ? read_integer(reader, argument, type, view) : refuse_scalar(reader, argument, type);
     double number = argument->value.number;
     if (argument->kind == TILE_ARG_INTEGER)
         number = (double)argument->value.integer;
     else if (argument->kind == TILE_ARG_UNSIGNED)
         number = (double)argument->value.unsigned_integer;
     else if (argument->kind != TILE_ARG_NUMBER)
-        return refuse_scalar(reader, argument);
+        return refuse_scalar(reader, argument, type);
     number = tile_host_round(type, number);
     memcpy(&view->scalar, &number, sizeof number);
     return TILE_OK;
@@ -391,7 +395,7 @@ static tile_status read_argument(const Reader *reader, const TileArg *argument, 
     if ((unsigned)argument->kind > TILE_ARG_BOOL)
         return refuse(reader, TILE_ERROR_KIND, "the argument's kind is unknown");
     if (!view->tensor) {
-        if (view->type >= TILE_HOST_TYPE_COUNT) return partial ? TILE_OK : refuse_scalar(reader, argument);
+        if (view->type >= TILE_HOST_TYPE_COUNT) return partial ? TILE_OK : refuse_scalar(reader, argument, TILE_HOST_TYPE_COUNT);
         return read_scalar(reader, argument, view->type, view);
     }
     if (argument->kind != TILE_ARG_TENSOR || !argument->value.tensor)

@@ -108,7 +108,7 @@ int again_launch(Kernel *kernel, PyObject *const *objects) {
     void *addresses[MOST_PARAMETERS], *stream = NULL;
     const Known *known = atomic_load_explicit(&kernel->like, memory_order_acquire);
     if (!known || !known->torch.layout || kernel->leading != kernel->count || !kernel->count ||
-        Py_TYPE(objects[0]) != known->type || kernel->state->before || kernel->state->after)
+        Py_TYPE(objects[0]) != known->type || is_observed(kernel->state))
         return 0;
     Again *again = find(kernel, known, objects);
     if (!again || atomic_load_explicit(&again->chances, memory_order_relaxed) <= 0 ||

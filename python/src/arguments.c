@@ -103,7 +103,7 @@ TileLaunchOptions launch_options(Kernel *kernel, void *stream, TileError *error,
         options.print = print_from_kernel;
         options.print_host = state;
     }
-    if (state->before || state->after) options.observer = &state->observer;
+    if (is_observed(state)) options.observer = &state->observer;
     return options;
 }
 

@@ -274,6 +274,17 @@ static int read_exchange(Call *call, const Known *known, PyObject *object, int p
 
 /* ---- all ---- */
 
+/* 1: the object is an integer of a type other than Python's, as those of NumPy are; 0: it is none; -1: an exception is set.
+ * Types of arrays say that they may be integers, and not all of their objects are. */
+static int is_integer(PyObject *object) {
+    PyObject *integer = PyIndex_Check(object) ? PyNumber_Index(object) : NULL;
+    Py_XDECREF(integer);
+    if (integer || !PyErr_Occurred()) return integer != NULL;
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
+    PyErr_Clear();
+    return 0;
+}
+
 static int read_scalar(Call *call, PyObject *object, int parameter) {
     const Parameter *at = &call->kernel->parameters[parameter];
     TileArg *arg = &call->args[parameter];
@@ -282,7 +293,9 @@ static int read_scalar(Call *call, PyObject *object, int parameter) {
         *arg = TILE_TRUTH(truth > 0);
         return truth < 0 ? -1 : 0;
     }
-    if (at->is_float && !PyLong_Check(object)) {
+    int integral = !at->is_float || PyLong_Check(object) ? 1 : PyFloat_Check(object) ? 0 : is_integer(object);
+    if (integral < 0) return -1;
+    if (!integral) {
         double number = PyFloat_AsDouble(object);
         *arg = TILE_NUMBER(number);
         return number == -1 && PyErr_Occurred() ? -1 : 0;
@@ -304,7 +317,8 @@ static int refuse_object(Call *call, PyObject *object, int parameter) {
     const char *text = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
     if (text && at->is_tensor)
         raise_argument(call->kernel, parameter, TILE_ERROR_KIND,
-                       "an object of type %s is given, expected an array of %s", text, at->info.type);
+                       "an object of type %s is given, expected an array of %s%s", text, at->info.type,
+                       PyList_Check(object) || PyTuple_Check(object) ? ": numpy.array(..) makes one of numbers" : "");
     else if (text)
         raise_argument(call->kernel, parameter, TILE_ERROR_KIND, "an object of type %s is given, expected %s", text,
                        at->info.type);

@@ -91,10 +91,10 @@ void print_log(void *host, const char *line, size_t length) {
 }
 
 /* Another thread may set another observer meanwhile: the function is kept for as long as it runs. */
-static void observe(State *state, PyObject *const *observer, const TileLaunchEvent *event) {
+static void observe(State *state, _Atomic(PyObject *) *observer, const TileLaunchEvent *event) {
     PyGILState_STATE held = PyGILState_Ensure();
     while (atomic_flag_test_and_set(&state->observing)) continue;
-    PyObject *function = *observer, *none;
+    PyObject *function = atomic_load_explicit(observer, memory_order_relaxed), *none;
     Py_XINCREF(function);
     atomic_flag_clear(&state->observing);
     if (function) {

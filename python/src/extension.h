@@ -129,7 +129,7 @@ typedef struct State {
     Hooks hooks;
     PyTypeObject *library_type, *kernel_type, *bound_type, *dispatch_type;
     PyObject *exchange_name, *dlpack_name;
-    PyObject *before, *after; /* of the observer, or NULL; changed and taken under `observing` */
+    _Atomic(PyObject *) before, after; /* of the observer, or NULL; changed and taken under `observing` */
     atomic_flag observing;
     TileObserver observer;
     _Atomic unsigned known_count, maker_count;
@@ -138,6 +138,11 @@ typedef struct State {
     atomic_flag learning;                /* a thread adds to these */
     _Atomic(TorchLayout *) torch_layout; /* NULL: not looked for yet; held forever */
 } State;
+
+static inline bool is_observed(State *state) {
+    return atomic_load_explicit(&state->before, memory_order_relaxed) ||
+           atomic_load_explicit(&state->after, memory_order_relaxed);
+}
 
 /* ---- the module's types ---- */
 

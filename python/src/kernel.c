@@ -208,33 +208,43 @@ static void add_line(void *host, const char *line, size_t length) {
     PyErr_Clear();
 }
 
-/* Reads the arguments, all of which must be there, but for `out` ones where `partial`. */
-static int read_all(Kernel *kernel, PyObject *const *args, Py_ssize_t count, PyObject *names, Call *call) {
+/* Reads the arguments, and makes results that are not given as a launch does; *made counts them. */
+static int read_all(Call *call, PyObject *const *args, Py_ssize_t count, Result *results, int *made) {
     PyObject *objects[MOST_PARAMETERS], *settings;
-    int failed = kernel_arguments(kernel, args, count, names, objects, &settings);
-    if (!failed && settings) {
-        PyErr_SetString(PyExc_TypeError, "settings are given by with_settings(..) here");
-        failed = -1;
+    Kernel *kernel = call->kernel;
+    int failed = kernel_arguments(kernel, args, count, NULL, objects, &settings);
+    Py_XDECREF(settings); /* there are none without names */
+    for (int i = 0; !failed && i < kernel->count; i++) {
+        call->args[i] = (TileArg){.kind = TILE_ARG_NONE};
+        if (objects[i]) failed = call_read(call, objects[i], i);
     }
-    Py_XDECREF(settings);
-    for (int i = 0; !failed && i < kernel->count; i++)
-        failed = objects[i] ? call_read(call, objects[i], i) : kernel_refuse_count(kernel, count);
-    return failed;
+    Kernel *runs = failed ? NULL : kernel_for(kernel, call);
+    if (!runs) return -1;
+    call->kernel = runs;
+    for (int i = 0; i < runs->count; i++) {
+        if (objects[i]) continue;
+        if (result_make(call, i, &results[*made])) return -1;
+        ++*made;
+    }
+    return 0;
 }
 
 /* explain(arrays..) -> text */
 static PyObject *kernel_explain(PyObject *self, PyObject *const *args, Py_ssize_t count) {
-    Kernel *kernel = (Kernel *)self;
     Call call;
+    Result results[MOST_PARAMETERS];
+    int made = 0;
     TileError error;
     TileReport *report = NULL;
-    call_begin(&call, kernel);
-    PyObject *lines = read_all(kernel, args, count, NULL, &call) ? NULL : PyList_New(0);
-    if (lines && (kernel = kernel_for(kernel, &call))) {
+    call_begin(&call, (Kernel *)self);
+    PyObject *lines = read_all(&call, args, count, results, &made) ? NULL : PyList_New(0);
+    Kernel *kernel = call.kernel;
+    if (lines) {
         TileLaunchOptions options = launch_options(kernel, NULL, &error, &report);
         tile_status status = tile_explain(kernel->kernel, call.args, (size_t)kernel->count, add_line, lines, &options);
         if (status != TILE_OK) raise_status(kernel, status, &error, report);
     }
+    while (made) result_drop(&results[--made]);
     call_end(&call);
     if (lines && PyErr_Occurred()) Py_CLEAR(lines);
     return lines ? give_line(lines) : NULL;

@@ -41,9 +41,7 @@ static PyObject *set_observer(PyObject *module, PyObject *args) {
     before = function_or_null(before);
     after = function_or_null(after);
     while (atomic_flag_test_and_set(&state->observing)) continue;
-    PyObject *old_before = state->before, *old_after = state->after;
-    state->before = before;
-    state->after = after;
+    PyObject *old_before = atomic_exchange(&state->before, before), *old_after = atomic_exchange(&state->after, after);
     atomic_flag_clear(&state->observing);
     Py_XDECREF(old_before);
     Py_XDECREF(old_after);

@@ -122,7 +122,8 @@ def prepare(self, *arguments, **settings):
 
 
 def explain(self, *arrays):
-    """What code the kernel has, what each variant relies on, and which guard fails for these arrays; compiles nothing."""
+    """What code the kernel has, what each variant relies on, and which guard fails for these arrays; compiles nothing.
+    Results may be left out: those that a launch would make stand for them."""
     return self._explain(*arrays)
 
 

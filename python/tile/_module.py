@@ -58,7 +58,7 @@ class Module:
         if name.startswith("__") or "kernels" not in self.__dict__:
             raise AttributeError(name)
         close = ", ".join(self.kernels)
-        raise AttributeError(f"{self!r} has no kernel {name!r}; it has {close}")
+        raise AttributeError(f"{self!r} has no kernel {name!r}; it has {close}", name=name, obj=self)
 
     def __dir__(self):
         return sorted(set(super().__dir__()) | set(self.kernels))
@@ -189,7 +189,7 @@ class Stdlib:
             raise AttributeError(name)
         path = self._files().get(name)
         if path is None:
-            raise AttributeError(f"the standard library has no kernel {name!r}")
+            raise AttributeError(f"the standard library has no kernel {name!r}", name=name, obj=self)
         kernel = self[path][name]
         self.__dict__[name] = kernel
         return kernel

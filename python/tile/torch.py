@@ -21,12 +21,14 @@ _libraries = {}
 _dtypes = {row[0]: getattr(torch, row[3][0]) for row in BY_NAME.values() if hasattr(torch, row[3][0])}
 
 
-def _library(namespace):
-    """The library that defines this package's operators of a namespace: it lives as long as the process."""
-    found = _libraries.get(namespace)
-    if found is None:
-        found = _libraries[namespace] = torch.library.Library(namespace, "FRAGMENT")
-    return found
+def _library(namespace, short):
+    """A library for one operator and its backward pass, which lives as long as the process, or until the same operator is
+    registered again, as when a notebook's cell is run once more: it replaces the former, as with torch.library.custom_op."""
+    former = _libraries.pop((namespace, short), None)
+    if former is not None:
+        former._destroy()
+    made = _libraries[namespace, short] = torch.library.Library(namespace, "FRAGMENT")
+    return made
 
 
 def _overload(namespace, short):
@@ -109,7 +111,8 @@ class _Backward:
             if name.startswith(prefix) and name[len(prefix):] in names:
                 return name[len(prefix):]
         raise ValueError(f"{backward.name}: {name} is neither an input nor a result of the forward kernel, nor the gradient "
-                         f"(d..) of one: {', '.join(names)}; give backward as a function (ctx, *gradients)")
+                         f"(d..) of one: {', '.join(names)}; use a forward kernel that has it as a result, or give backward as a "
+                         "function (ctx, *gradients)")
 
     def setup(self, ctx, inputs, output):
         outputs = output if isinstance(output, tuple) else (output,)
@@ -134,9 +137,8 @@ class _Backward:
         return args
 
 
-def _register_backward(name, library, namespace, kernel, backward):
+def _register_backward(name, library, namespace, rule, backward):
     """Its own operator, so that torch.compile sees the backward pass too."""
-    rule = _Backward(kernel, backward)
     short = f"{name}_backward"
     library.define(short + _schema(backward), tags=(torch.Tag.pt2_compliant_tag,))
     for key in ("CPU", "CUDA"):
@@ -267,7 +269,8 @@ def _make_vmap(kernel, call):
 
 
 def op(name, kernel, *, backward=None, setup_context=None, fake=None, vmap=True, **settings):
-    """Registers a kernel as the operator "namespace::name", and returns it.
+    """Registers a kernel as the operator "namespace::name", and returns it. An operator of that name which this function
+    registered before is replaced.
 
     kernel         a tile.Kernel; settings are values for its generics, constants and tune names
     backward       a kernel that computes the gradients, of which the parameters are found by name: outputs `dx` for
@@ -284,15 +287,16 @@ def op(name, kernel, *, backward=None, setup_context=None, fake=None, vmap=True,
     kernel = kernel.with_settings(**settings) if settings else kernel
     if not kernel.parameters:
         raise ValueError(f"{kernel.signature} needs settings before it can be an operator")
-    library = _library(namespace)
+    rule = _Backward(kernel, backward) if isinstance(backward, Kernel) else None  # before the name is taken
+    library = _library(namespace, short)
     library.define(short + _schema(kernel), tags=(torch.Tag.pt2_compliant_tag,))
     launch = kernel._detached()
     for key in ("CPU", "CUDA"):
         library.impl(short, launch, key)
     torch.library.register_fake(name, fake or _make_fake(kernel), lib=library)
     call = _overload(namespace, short)
-    if isinstance(backward, Kernel):
-        backward, setup_context = _register_backward(short, library, namespace, kernel, backward)
+    if rule:
+        backward, setup_context = _register_backward(short, library, namespace, rule, backward)
     inputs = [p for p in kernel.parameters if p.access != "out"]
     writes = [i for i, p in enumerate(inputs) if p.access == "inout"]
     if writes:

@@ -108,6 +108,23 @@ for dtype in (ml_dtypes.float8_e4m3fn, np.float32, ml_dtypes.bfloat16):
             np.testing.assert_allclose(self.m.scale(x, a, k, flip), (-x if flip else x) * np.float32(a) + k, rtol=1e-6)
         np.testing.assert_allclose(self.m.scale(x, a=2, k=1, flip=False), x * 2 + 1, rtol=1e-6)
 
+    def test_scalars_of_generic_types(self):
+        """Whether a number has to be an integer, only the arrays say."""
+        times = tile.compile("kernel times[T: i32 | u64 | f64](x: in T[N], a: T, y: out T[N]) { grid n in tiles(N, 64) { y[n] = x[n] * a } }").times
+        for dtype, numbers in (("int32", (4, np.int64(-4), np.uint8(7), np.array(3))), ("uint64", (np.uint64(2**63 + 1), 2**63 + 1)),
+                               ("float64", (4, 2.5, np.float32(2.5), np.int8(-3), np.array(2.5), np.array(3), 2**53 + 1))):
+            x = np.ones(5, dtype)
+            for number in numbers:
+                with self.subTest(dtype=dtype, number=number):
+                    np.testing.assert_array_equal(times(x, number), x * np.array(number).astype(dtype))
+        for number, given in ((2.5, "a floating-point number"), (np.float32(1), "a floating-point number"), (True, "a bool")):
+            with self.assertRaisesRegex(tile.ArgumentError, f"times: a: {given} is given, expected T, which is i32 here"):
+                times(np.ones(5, np.int32), number)
+        with self.assertRaisesRegex(tile.ArgumentError, "a: an object of type str is given, expected T"):
+            times(np.ones(5, np.int32), "3")
+        with self.assertRaisesRegex(tile.ArgumentError, r"x: an object of type list is given, .* numpy.array\(..\) makes one"):
+            times([1, 2], 3)
+
     def test_inout_and_several_results(self):
         x = rand(90)
         y = x.copy()
@@ -202,6 +219,10 @@ for dtype in (ml_dtypes.float8_e4m3fn, np.float32, ml_dtypes.bfloat16):
         e = np.exp(x - x.max(1, keepdims=True))
         np.testing.assert_allclose(tile.stdlib.softmax(x), e / e.sum(1, keepdims=True), rtol=1e-5, atol=1e-7)
         self.assertIn("layernorm", dir(tile.stdlib))
+        for owner in (tile.stdlib, self.m):  # Python proposes a name by these
+            with self.assertRaises(AttributeError) as caught:
+                owner.sofmax
+            self.assertEqual((caught.exception.name, caught.exception.obj), ("sofmax", owner))
         for name in dir(tile.stdlib):
             kernel = getattr(tile.stdlib, name)
             self.assertEqual(kernel.name, name)
@@ -383,6 +404,13 @@ class Tools(Case):
         m.add(x, x)
         self.assertEqual((m.add.stats.variants, m.add.stats.launches), (1, 1))
         self.assertIn("launches", m.add.explain(x, x, x.copy()))
+        self.assertEqual(m.add.explain(x, x), m.add.explain(x, x, x.copy()))
+        counts = sys.getrefcount(x), repr(m.add.stats)
+        for _ in range(100):
+            m.add.explain(x, x)
+        self.assertEqual((sys.getrefcount(x), repr(m.add.stats)), counts)
+        with self.assertRaisesRegex(TypeError, "misses the argument 'y'"):
+            m.add.explain(x)
         self.assertIn("kernel", m.add.emit("ast"))
         self.assertIn("vadd", m.add.emit("asm", T="f32", target="avx2"))
         self.refused("y", "EXTENT", m.add.prepare, "f32[8, 8]", "f32[8, 9]", "f32[8, 8]")

@@ -550,11 +550,37 @@ class Operators(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "tile_test::cube_backward has no backward pass"):
             torch.func.grad(lambda y: torch.func.grad(lambda x: cube(x).sum())(y).sum())(x.detach())
 
+    def test_an_operator_is_registered_again(self):
+        """As when a notebook's cell is run once more, with another text."""
+        for factor in (2, 3):
+            m = tile.compile(f"""
+kernel times(x: in f32[N], y: out f32[N]) {{ grid n in tiles(N, 64) {{ y[n] = x[n] * {factor} }} }}
+kernel times_backward(dy: in f32[N], dx: out f32[N]) {{ grid n in tiles(N, 64) {{ dx[n] = dy[n] * {factor} }} }}
+""")
+            times = tile.torch.op("tile_test_again::times", m.times, backward=m.times_backward)
+            x = torch.ones(3, requires_grad=True)
+            times(x).sum().backward()
+            torch.testing.assert_close(x.grad, torch.full((3,), float(factor)))
+            torch.testing.assert_close(torch.ops.tile_test_again.times(x), factor * x)
+            compiled = torch.compile(lambda v: times(v) + 1, backend="aot_eager", fullgraph=True)
+            torch.testing.assert_close(compiled(x), factor * x + 1)
+            torch.testing.assert_close(torch.func.vmap(times)(torch.ones(2, 3)), torch.full((2, 3), float(factor)))
+            torch.library.opcheck(times, (x,))
+
     def test_mistakes(self):
         with self.assertRaises(ValueError):
             tile.torch.op("nameless", m.cube)
         with self.assertRaises(ValueError):
             tile.torch.op("tile_test::wrong", m.cube, backward=m.scale)
+        s = tile.stdlib
+        with self.assertRaisesRegex(ValueError, "rstd is neither .* use a forward kernel that has it as a result"):
+            tile.torch.op("tile_test::rms", s.rmsnorm, backward=s.rmsnorm_backward)
+        rms = tile.torch.op("tile_test::rms", s.rmsnorm_forward, backward=s.rmsnorm_backward)
+        x, gamma = torch.randn(4, 64, requires_grad=True), torch.randn(64)
+        rms(x, gamma, 1e-6)[0].square().sum().backward()
+        y = x.detach().requires_grad_()
+        torch.nn.functional.rms_norm(y, (64,), gamma, 1e-6).square().sum().backward()
+        torch.testing.assert_close(x.grad, y.grad, rtol=1e-4, atol=1e-5)
         with self.assertRaises(TypeError):
             tile.torch.op("tile_test::function", print)
 

@@ -366,7 +366,7 @@ Test(check, scalars) {
     check_scaled(8, TILE_NUMBER(1), TILE_INTEGER(-3000000000), TILE_TRUTH(true),
                  "scaled: n: -3000000000 does not fit i32");
     check_scaled(8, TILE_NUMBER(1), TILE_INTEGER(INT32_MIN), TILE_TRUTH(true), "");
-    check_scaled(8, TILE_NUMBER(1), TILE_NUMBER(3), TILE_TRUTH(true), "scaled: n: a number is given, expected i32");
+    check_scaled(8, TILE_NUMBER(1), TILE_NUMBER(3), TILE_TRUTH(true), "scaled: n: a floating-point number is given, expected i32");
     check_scaled(8, TILE_TRUTH(true), TILE_INTEGER(3), TILE_TRUTH(true), "scaled: a: a bool is given, expected f32");
     check_scaled(8, TILE_NUMBER(1), TILE_INTEGER(3), TILE_INTEGER(1), "scaled: on: an integer is given, expected bool");
 }

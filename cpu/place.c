@@ -1,9 +1,9 @@
 /* Purpose: decide where each tile lives. A tile is recomputed at each point of its readers, or kept: computed once, by a statement
  * with loops of its own. Stores, reductions, scans and products are always statements. Any other value becomes one only if
- * recomputing it costs more than reading it: an expensive op, or a long chain of cheap ones, with more than one reader or a reader in
- * a deeper loop. A load is done at its readers (`view`) unless a store in between might change its result. Tiles that loops carry
- * are in buffers, of which a product adds to one in place. Chains of changes of shape are computed for several points at a time
- * (`block`, nest_bits.c).
+ * recomputing it costs more than reading it: an expensive op, or a long chain of cheap ones, with more than one reader, a reader in
+ * a deeper loop, or one that reads its rows again and again (factors of columns, broadcast to all rows). A load is done at its
+ * readers (`view`) unless a store in between might change its result. Tiles that loops carry are in buffers, of which a product
+ * adds to one in place. Chains of changes of shape are computed for several points at a time (`block`, nest_bits.c).
  *
  * Run: --passes=cpu-place --target=avx2
  * Before:
@@ -147,10 +147,25 @@ static bool moves_indices(const TileOp *op) {
            op->id == TILE_OP_FLIP;
 }
 
+/* Is a row of the operand read again for each index of an axis around it? What does not change along the last axis is computed ahead
+ * of that axis's loop anyway. */
+static bool repeats_rows(const TileOp *op) {
+    if (op->id != TILE_OP_BROADCAST) return false;
+    const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
+    bool repeats = false;
+    for (unsigned i = 0; i < from->rank; i++) {
+        if (repeats && from->extent[i] > 1) return true;
+        repeats |= from->extent[i] < to->extent[i];
+    }
+    return false;
+}
+
 static void mark_operands(Nest *n, const TileOp *op, const Reader *reader) {
+    const bool repeats = repeats_rows(op);
     for (unsigned i = 0; i < op->operand_count; i++) {
         NestBits read;
         Reader own = *reader;
+        own.many |= repeats;
         own.bits = reader->bits && nest_bits_through(op, i, reader->bits, &read) ? &read : NULL;
         mark(n, tile_op_operand(op, i), &own, moves_indices(op));
     }

@@ -14,7 +14,7 @@ for name in rsqrt exp exp2 expm1 log log2 log1p sin cos tan tanh erf sigmoid \
     asin acos atan sinh cosh asinh acosh atanh cbrt erfc erfinv lgamma; do
     "$work/soak_math" "$name" "$step" || status=1
 done
-for name in exp exp2 log log2 sin cos tanh sigmoid; do
+for name in exp exp2 log log2 sin cos tanh erf sigmoid; do
     "$work/soak_math" "$name" approx "$step" || status=1
 done
 for name in pow atan2 hypot fmod; do "$work/soak_math" "$name" 10000000 || status=1; done

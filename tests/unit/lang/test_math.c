@@ -55,7 +55,7 @@ static const Function functions[] = {
     {TILE_EVAL_COS, cos, 1.9, 1.9},
     {TILE_EVAL_TAN, tan, 0.6, 0.6},
     {TILE_EVAL_TANH, tanh, 1.5, 3.6},
-    {TILE_EVAL_ERF, erf, 1.1, 1.1},
+    {TILE_EVAL_ERF, erf, 1.1, 3.9},
     {TILE_EVAL_SIGMOID, reference_sigmoid, 1.7, 3.5},
     {TILE_EVAL_ACOS, acos, 1.2, 1.2},
     {TILE_EVAL_ASIN, asin, 1.2, 1.2},

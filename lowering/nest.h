@@ -15,8 +15,8 @@ typedef struct TileNest {
 /* The loop that the outer one goes through, with all that it carries and nothing but pure ops beside it, without tiles; NULL: there is
  * none. */
 TileOp *tile_nest_next(const TileOp *outer);
-/* Replaces the nest by one loop through all iterations, in their order. `bounds` builds what follows from how many iterations each has, which it has to be
- * able to use; the bounds of all loops are defined outside of the nest. Returns the loop, with the attributes of the outermost. */
+/* Replaces the nest by one loop through all iterations, in their order. `bounds` builds the loop's bounds, where those of all loops
+ * are known. Returns the loop, with the attributes of the outermost. */
 TileOp *tile_nest_join(TileNest *nest, TileModule *module, TileArena *scratch, TileBuilder *bounds);
 
 #endif

@@ -121,6 +121,13 @@ void export_uniform(Exporter *exporter, const TileOp *op) {
     set_result(exporter, op, 0, value_of_lane_0(exporter, operand_of(exporter, op, 0)));
 }
 
+void export_elect(Exporter *exporter, const TileOp *op) {
+    if (!export_need(exporter, op, exporter->target->has_tma, "choice of a lane")) return;
+    static const char text[] = "{ .reg .pred elected; elect.sync _|elected, -1; selp.b32 $0, 1, 0, elected; }";
+    MlirValue word_of = export_asm(exporter, text, "=r", scalar_of(exporter, TILE_I32), NO_VALUES);
+    set_result(exporter, op, 0, export_compare(exporter, false, ICMP_NE, scalar_of(exporter, TILE_BOOL), word_of, word(exporter, 0)));
+}
+
 /* ---- grids ---- */
 
 /* An asm, since LLVM's intrinsics are marked as not accessing memory. */

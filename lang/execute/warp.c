@@ -89,7 +89,7 @@ static bool exchange_halves(TileExecutor *threads, uint32_t count, uint32_t *fai
     return true;
 }
 
-/* ---- uniform ---- */
+/* ---- uniform, elect ---- */
 
 static bool uniform(TileExecutor *threads, uint32_t count, uint32_t *failed) {
     ExecValue first = tile_exec_operand(&threads[0], threads->meeting, 0);
@@ -102,6 +102,11 @@ static bool uniform(TileExecutor *threads, uint32_t count, uint32_t *failed) {
                                    (long long)first.lanes[0]);
         tile_exec_copy(x, tile_exec_result(e, e->meeting));
     }
+    return true;
+}
+
+static bool elect(TileExecutor *threads, uint32_t count) {
+    for (uint32_t lane = 0; lane < count; lane++) tile_exec_set_scalar(tile_exec_result(&threads[lane], threads[lane].meeting), lane == 0);
     return true;
 }
 
@@ -319,6 +324,8 @@ bool tile_exec_warp(TileExecutor *threads, uint32_t count, uint32_t *failed) {
         done = exchange_halves(threads, count, failed);
     else if (threads->meeting->op->id == TILE_OP_UNIFORM)
         done = uniform(threads, count, failed);
+    else if (threads->meeting->op->id == TILE_OP_ELECT)
+        done = elect(threads, count);
     else if (count < TILE_WARP_THREADS)
         done = tile_exec_fault(threads, threads->meeting, "a warp of %u threads cannot do this", count);
     else if (threads->meeting->op->id == TILE_OP_LOAD_MATRIX)

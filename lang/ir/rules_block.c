@@ -41,6 +41,10 @@ const char *tile_rule_uniform(const TileRule *r) {
     return tile_type_is_scalar(x) && x->scalar == TILE_I32 ? tile_rule_result(r, 0, x) : "x is not i32";
 }
 
+const char *tile_rule_elect(const TileRule *r) {
+    return tile_rule_result(r, 0, tile_type_scalar(r->module->context, TILE_BOOL));
+}
+
 const char *tile_rule_here(const TileRule *r) {
     const TileType *x = tile_rule_operand(r, 0);
     return tile_rule_is_i64(x) ? tile_rule_result(r, 0, x) : "x is not i64";

@@ -3,7 +3,25 @@
 
 #include "lang/ir/eval.h"
 #include "lang/ir/operands.h"
+#include "lowering/nest.h"
 #include "ptx/grid/part_values.h"
+
+/* ---- the host program ---- */
+
+static TileValue *at_least(TileBuilder *b, TileValue *value, int64_t least) {
+    return tile_build_binary(b, TILE_OP_MAX, value, tile_build_i64(b, least));
+}
+
+static TileValue *round_up_quotient(TileBuilder *b, TileValue *x, TileValue *y) {
+    TileValue *more = tile_build_binary(b, TILE_OP_SUB, y, tile_build_i64(b, 1));
+    return tile_build_binary(b, TILE_OP_DIV, tile_build_binary(b, TILE_OP_ADD, x, more), y);
+}
+
+static TileValue *trip_count(TileBuilder *b, const TileOp *loop) {
+    TileValue *lo = tile_op_named(loop, TILE_OPERAND_LO), *hi = tile_op_named(loop, TILE_OPERAND_HI);
+    TileValue *range = at_least(b, tile_build_binary(b, TILE_OP_SUB, hi, lo), 0);
+    return round_up_quotient(b, range, tile_op_named(loop, TILE_OPERAND_STEP));
+}
 
 /* ---- nests ---- */
 
@@ -41,28 +59,35 @@ void gpu_split_find_nest(GpuSplit *split) {
     }
 }
 
+static void look_for_product(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_DOT; }
+
+/* Parts of 16 images with 28 rows each, 7 of them, would have 3 images, the last part none: 6 are left, and of those one has 1. Joined, they have
+ * 64 rows each. A row's number then takes a division, which is nothing beside its products; memory-bound sums have more programs than
+ * what is there at a time, which evens them out. */
+TileOp *gpu_split_join_nest(GpuSplit *split) {
+    bool products = false;
+    TileNest nest;
+    gpu_split_find_nest(split);
+    tile_block_walk(&split->loop->regions[0], look_for_product, &products);
+    nest.count = split->depth - 1;
+    if (!products || nest.count < 2) return NULL;
+    for (unsigned i = 0; i + 1 < nest.count; i++)
+        if (tile_nest_next(split->nest[i]) != split->nest[i + 1]) return NULL;
+    TileBuilder host = tile_builder_before(split->context->module, split->grid);
+    for (unsigned i = 0; i < nest.count; i++) {
+        nest.loops[i] = split->nest[i];
+        nest.trips[i] = trip_count(&host, split->nest[i]);
+    }
+    return tile_nest_join(&nest, split->context->module, split->context->scratch, &host);
+}
+
 /* Parts of fewer iterations are not worth a grid of their own; what only stores needs none. */
 int64_t gpu_split_least_trips(const GpuSplit *split) {
     enum { LEAST_TRIPS = 4 };
     return split->merge.least_trips > LEAST_TRIPS ? split->merge.least_trips : LEAST_TRIPS;
 }
 
-/* ---- the host program ---- */
-
-static TileValue *at_least(TileBuilder *b, TileValue *value, int64_t least) {
-    return tile_build_binary(b, TILE_OP_MAX, value, tile_build_i64(b, least));
-}
-
-static TileValue *round_up_quotient(TileBuilder *b, TileValue *x, TileValue *y) {
-    TileValue *more = tile_build_binary(b, TILE_OP_SUB, y, tile_build_i64(b, 1));
-    return tile_build_binary(b, TILE_OP_DIV, tile_build_binary(b, TILE_OP_ADD, x, more), y);
-}
-
-static TileValue *trip_count(TileBuilder *b, const TileOp *loop) {
-    TileValue *lo = tile_op_named(loop, TILE_OPERAND_LO), *hi = tile_op_named(loop, TILE_OPERAND_HI);
-    TileValue *range = at_least(b, tile_build_binary(b, TILE_OP_SUB, hi, lo), 0);
-    return round_up_quotient(b, range, tile_op_named(loop, TILE_OPERAND_STEP));
-}
+/* ---- parts ---- */
 
 /* How many of the parts share the loop's iterations, the outer loops first. */
 static TileValue *share_loop(GpuSplit *split, TileBuilder *b, unsigned k, TileValue *trips, TileValue *parts) {

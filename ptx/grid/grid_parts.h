@@ -27,6 +27,9 @@ typedef struct GpuSplit {
 bool gpu_split_is_counted(const GpuSplit *split, const TileOp *loop);
 /* Fewer iterations are not worth a part. */
 int64_t gpu_split_least_trips(const GpuSplit *split);
+/* Makes one loop of a nest of products but for its innermost loop, so that parts have the same number of iterations, or one more. Returns it; NULL:
+ * the nest stays. */
+TileOp *gpu_split_join_nest(GpuSplit *split);
 /* Sets `depth` and `nest`: the loops whose iterations parts share. */
 void gpu_split_find_nest(GpuSplit *split);
 /* On the host: `programs`, `parts`, and what each has of the nest, at least so many iterations. */

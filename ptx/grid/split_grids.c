@@ -289,6 +289,11 @@ static TileOp *try_loop(GpuSplit *split, bool *changed) {
     *changed |= split->loop != loop;
     loop = split->loop;
     const char *why = stores ? obstacle_of_stores(split) : obstacle(split);
+    TileOp *joined = stores || why ? NULL : gpu_split_join_nest(split);
+    if (joined) {
+        split->loop = loop = joined;
+        why = obstacle(split);
+    }
     if (scans && !why) why = split_scan(split);
     if (why) {
         tile_pass_remark(split->context, loop, TILE_DECISION_NOT_IN_PARTS, "the loop", "%s", why);

@@ -130,10 +130,8 @@ void gpu_find_stored(TileOp *op, void *state) {
     tile_map_set(&gpu->stored, op, gpu_build_own_buffer(gpu, bytes, GPU_PANEL_ALIGN));
 }
 
-/* The first thread begins all stores, and so it alone knows when they have read shared memory. */
-static TileOp *begin_first_thread(Gpu *gpu, TileBuilder *outer) {
-    return gpu_begin_branch(gpu, gpu_binary(gpu, TILE_OP_EQ, gpu->thread, gpu_i64(gpu, 0)), outer);
-}
+/* One thread begins all stores, and so it alone knows when they have read shared memory. */
+static TileOp *begin_first_thread(Gpu *gpu, TileBuilder *outer) { return gpu_begin_thread(gpu, 0, outer); }
 
 static void wait_for_stores(Gpu *gpu) {
     TileBuilder outer;

@@ -261,6 +261,8 @@ void gpu_lower_take_end(Gpu *gpu, const TileOp *op);
 TileValue *gpu_filled_mbarrier(const Gpu *gpu, const TileOp *acquire);
 /* Begins a branch that only some threads of a warp take; ends both of its regions. */
 TileOp *gpu_begin_branch(Gpu *gpu, TileValue *condition, TileBuilder *outer);
+/* A branch of one thread of the warp that begins with this one; all lanes of all warps come to it. */
+TileOp *gpu_begin_thread(Gpu *gpu, int64_t first, TileBuilder *outer);
 void gpu_end_branch(Gpu *gpu, TileOp *branch, const TileBuilder *outer);
 enum { GPU_MBARRIER_BYTES = 8 };
 /* Waits for the phase of a round, through a ring or the turns, which is an odd one or not; `before`: for the phase before

@@ -130,8 +130,7 @@ void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
     gpu->turns = 1;
     begin_region(gpu, made, 1);
     set_registers(gpu, registers.copying, true);
-    TileValue *first = gpu_i64(gpu, warps->integers[0] * TILE_WARP_THREADS);
-    TileOp *branch = gpu_begin_branch(gpu, gpu_binary(gpu, TILE_OP_EQ, gpu->thread, first), &inner);
+    TileOp *branch = gpu_begin_thread(gpu, warps->integers[0] * TILE_WARP_THREADS, &inner);
     gpu_lower_block_here(gpu, &op->regions[1]);
     tile_op_erase(branch->regions[0].last);
     gpu_end_branch(gpu, branch, &inner);

@@ -14,6 +14,15 @@ TileOp *gpu_begin_branch(Gpu *gpu, TileValue *condition, TileBuilder *outer) {
     return branch;
 }
 
+/* `elect` tells the back end that one thread executes the branch: without it each copy by a tensor map is a loop over the lanes that have
+ * other operands, which are kept in registers of the lanes. */
+TileOp *gpu_begin_thread(Gpu *gpu, int64_t first, TileBuilder *outer) {
+    TileValue *warp = gpu_binary(gpu, TILE_OP_SHR, gpu->thread, gpu_i64(gpu, TILE_LANE_BITS));
+    TileValue *mine = gpu_binary(gpu, TILE_OP_EQ, warp, gpu_i64(gpu, first / TILE_WARP_THREADS));
+    TileValue *elected = tile_op_result(tile_build_op(&gpu->b, TILE_OP_ELECT, NULL, 0, NULL, 0, (const TileType *[]){mine->type}, 1), 0);
+    return gpu_begin_branch(gpu, gpu_and(gpu, mine, elected), outer);
+}
+
 void gpu_end_branch(Gpu *gpu, TileOp *branch, const TileBuilder *outer) {
     for (unsigned i = 0; i < 2; i++) {
         gpu->b.block = &branch->regions[i];

@@ -65,48 +65,21 @@
  * Needs: gpu-threads and gpu-warpgroups, which choose the instruction. Keeps: tile form, and the order of all iterations.
  * Cost: linear; a division for each loop that is joined, in each iteration. */
 #include "lang/ir/operands.h"
+#include "lowering/nest.h"
 #include "ptx/passes.h"
 #include "ptx/pipeline/copies.h"
-
-enum { MOST_LOOPS = 4 };
-
-/* Loops of which each goes through the next one and nothing else, the outermost first. */
-typedef struct Nest {
-    TileOp *loops[MOST_LOOPS];
-    unsigned count;
-} Nest;
 
 /* ---- which loops ---- */
 
 static bool is_counted(const TileOp *op) {
     int64_t step;
-    return op->id == TILE_OP_FOR && !op->attribute_count && tile_value_integer(tile_op_named(op, TILE_OPERAND_STEP), &step) &&
-           step > 0;
+    return op->id == TILE_OP_FOR && tile_value_integer(tile_op_named(op, TILE_OPERAND_STEP), &step) && step > 0;
 }
 
-/* The loop that the outer one goes through, with all that it carries and nothing but scalars beside it; NULL: none. */
-static TileOp *only_loop(const TileOp *outer) {
-    const TileBlock *body = &outer->regions[0];
-    const TileOp *yield = body->last;
-    TileOp *inner = NULL;
-    for (TileOp *op = body->first; op != yield; op = op->next) {
-        if (is_counted(op) && !inner) {
-            inner = op;
-            continue;
-        }
-        if (!tile_op_is_pure(op) || op->region_count) return NULL;
-        for (unsigned i = 0; i < op->result_count; i++)
-            if (tile_type_is_tile(op->results[i].type)) return NULL;
-    }
-    if (!inner || inner->result_count != outer->result_count || !outer->result_count) return NULL;
-    for (unsigned i = 0; i < outer->result_count; i++) {
-        const TileValue *carried = body->arguments[1 + i];
-        bool passed = tile_loop_carried(inner, i) == carried && carried->first_use && !carried->first_use->next &&
-                      tile_op_named_at(yield, TILE_OPERAND_VALUES, i) == &inner->results[i] &&
-                      inner->results[i].first_use && !inner->results[i].first_use->next;
-        if (!passed) return NULL;
-    }
-    return inner;
+/* What a joined loop can say of its iterations: that programs share them. */
+static bool has_attributes_of(const TileOp *loop, const TileOp *outermost) {
+    int64_t part = tile_op_integer(outermost, TILE_ATTRIBUTE_PART, 0);
+    return loop->attribute_count == (part != 0) && tile_op_integer(loop, TILE_ATTRIBUTE_PART, 0) == part;
 }
 
 /* Are products computed in the loop by all warps, from loads that are copied to shared memory? Warps that copy for others run across the
@@ -127,10 +100,11 @@ static bool has_fixed_bounds(const TileOp *loop, const TileOp *outermost) {
            tile_value_outside(tile_op_named(loop, TILE_OPERAND_STEP), outermost);
 }
 
-static bool find_nest(TileOp *op, Nest *nest) {
+static bool find_nest(TileOp *op, TileNest *nest) {
     nest->count = 0;
-    for (TileOp *loop = is_counted(op) && !tile_loop_is_of_programs(op) ? op : NULL; loop; loop = only_loop(loop)) {
-        if (nest->count == MOST_LOOPS || !has_fixed_bounds(loop, op)) return false;
+    for (TileOp *loop = op->id == TILE_OP_FOR && !tile_loop_is_of_programs(op) ? op : NULL; loop; loop = tile_nest_next(loop)) {
+        bool joins = nest->count < TILE_MOST_NESTED && is_counted(loop) && has_attributes_of(loop, op) && has_fixed_bounds(loop, op);
+        if (!joins) return false;
         nest->loops[nest->count++] = loop;
     }
     return nest->count > 1 && copies_ahead(nest->loops[nest->count - 1]);
@@ -142,90 +116,28 @@ static TileValue *integer(TileBuilder *b, int64_t number) {
     return tile_build_integer(b, tile_type_scalar(b->module->context, TILE_I64), number);
 }
 
-/* x / y of integers that are not negative. */
-static TileValue *quotient(TileBuilder *b, TileValue *x, TileValue *y) {
-    TileValue *of = tile_build_bitcast(b, x, TILE_U64), *by = tile_build_bitcast(b, y, TILE_U64);
-    return tile_build_bitcast(b, tile_build_binary(b, TILE_OP_DIV, of, by), TILE_I64);
-}
-
 static TileValue *trip_count(TileBuilder *b, const TileOp *loop) {
     TileValue *length = tile_build_binary(b, TILE_OP_SUB, tile_op_operand(loop, 1), tile_op_operand(loop, 0)),
               *step = tile_op_named(loop, TILE_OPERAND_STEP);
     length = tile_build_binary(b, TILE_OP_MAX, length, integer(b, 0));
     if (tile_value_is_integer(step, 1)) return length;
     TileValue *more = tile_build_binary(b, TILE_OP_SUB, step, integer(b, 1));
-    return quotient(b, tile_build_binary(b, TILE_OP_ADD, length, more), step);
+    TileValue *of = tile_build_bitcast(b, tile_build_binary(b, TILE_OP_ADD, length, more), TILE_U64);
+    return tile_build_bitcast(b, tile_build_binary(b, TILE_OP_DIV, of, tile_build_bitcast(b, step, TILE_U64)), TILE_I64);
 }
 
-/* lo + number * step */
-static TileValue *index_of(TileBuilder *b, const TileOp *loop, TileValue *number) {
-    TileValue *lo = tile_op_operand(loop, 0), *step = tile_op_named(loop, TILE_OPERAND_STEP);
-    TileValue *index = tile_value_is_integer(step, 1) ? number : tile_build_binary(b, TILE_OP_MUL, number, step);
-    return tile_value_is_integer(lo, 0) ? index : tile_build_binary(b, TILE_OP_ADD, lo, index);
-}
-
-/* The loops' numbers are the digits of the joined loop's, the innermost the lowest. Divisors are at least 1, also where
- * the loop has no iteration: its body may be computed ahead of the test for that. */
-static void build_indices(TileBuilder *b, const Nest *nest, TileValue *const *divisors, TileValue *number) {
-    for (unsigned i = nest->count; i-- > 0;) {
-        TileOp *loop = nest->loops[i];
-        TileValue *digit = number;
-        if (i) {
-            TileValue *rest = quotient(b, number, divisors[i]);
-            digit = tile_build_binary(b, TILE_OP_SUB, number, tile_build_binary(b, TILE_OP_MUL, rest, divisors[i]));
-            number = rest;
-        }
-        TileValue *index = index_of(b, loop, digit);
-        index->name = index->op == digit->op ? index->name : loop->regions[0].arguments[0]->name;
-        tile_value_replace(loop->regions[0].arguments[0], index);
-    }
-}
-
-/* Moves the ops of all bodies into one, in their order. */
-static void move_bodies(const Nest *nest, TileBlock *body) {
-    for (unsigned i = 0; i < nest->count; i++) {
-        TileBlock *from = &nest->loops[i]->regions[0];
-        for (TileOp *op = from->first, *next; op; op = next) {
-            next = op->next;
-            bool is_rest = i + 1 < nest->count && (op == nest->loops[i + 1] || !next);
-            if (is_rest) continue;
-            tile_op_detach(op);
-            tile_op_append(op, body);
-        }
-    }
-}
-
-static void join(TilePassContext *context, Nest *nest) {
-    TileOp *outermost = nest->loops[0], *innermost = nest->loops[nest->count - 1];
-    TileBuilder b = tile_builder_before(context->module, outermost);
-    tile_pass_remark(context, innermost, TILE_DECISION_LOOPS_JOINED, "the loop", "%u of them", nest->count);
-    b.location = innermost->location;
-    TileValue *divisors[MOST_LOOPS], *all = NULL, **carried = TILE_NEW_ARRAY(context->scratch, TileValue *, outermost->result_count);
-    for (unsigned i = 0; i < nest->count; i++) {
-        TileValue *count = trip_count(&b, nest->loops[i]);
-        all = all ? tile_build_binary(&b, TILE_OP_MUL, all, count) : count;
-        divisors[i] = tile_build_binary(&b, TILE_OP_MAX, count, integer(&b, 1));
-    }
-    for (unsigned i = 0; i < outermost->result_count; i++) carried[i] = tile_loop_carried(outermost, i);
-    TileOp *joined = tile_build_for(&b, integer(&b, 0), all, integer(&b, 1), carried, outermost->result_count);
-    TileBlock *body = &joined->regions[0];
-    TileBuilder inside = tile_builder_at_end(context->module, body);
-    inside.location = innermost->location;
-    build_indices(&inside, nest, divisors, body->arguments[0]);
-    for (unsigned i = 0; i < outermost->result_count; i++)
-        tile_value_replace(innermost->regions[0].arguments[1 + i], body->arguments[1 + i]);
-    move_bodies(nest, body);
-    for (unsigned i = 0; i < outermost->result_count; i++) {
-        joined->results[i].name = outermost->results[i].name;
-        tile_value_replace(&outermost->results[i], &joined->results[i]);
-    }
-    tile_op_erase(outermost);
+static void join(TilePassContext *context, TileNest *nest) {
+    TileBuilder b = tile_builder_before(context->module, nest->loops[0]);
+    b.location = nest->loops[nest->count - 1]->location;
+    tile_pass_remark(context, nest->loops[nest->count - 1], TILE_DECISION_LOOPS_JOINED, "the loop", "%u of them", nest->count);
+    for (unsigned i = 0; i < nest->count; i++) nest->trips[i] = trip_count(&b, nest->loops[i]);
+    tile_nest_join(nest, context->module, context->scratch, &b);
 }
 
 static bool visit(TilePassContext *context, TileBlock *block) {
     bool changed = false;
     for (TileOp *op = block->first, *next; op; op = next) {
-        Nest nest;
+        TileNest nest;
         next = op->next;
         if (find_nest(op, &nest)) {
             join(context, &nest);

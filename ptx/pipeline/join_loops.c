@@ -1,7 +1,9 @@
 /* Purpose: make one loop of loops that only go through the iterations of an inner one, whose operands of products are
  * copied ahead: over a window and over channels. Copies for the first channels of the next position then are in flight
  * during the products of this one, where each inner loop waited for its first copies; and what threads keep for
- * each of the loops is that of one.
+ * each of the loops is that of one. Two loops are also joined where the inner one ends with what is left of the outer one's length, of
+ * which each iteration takes so much and the last one less, or has no iteration under a condition: pages and the tokens of each. It then
+ * has as many iterations each time, of which those behind its end change nothing; what is left is computed of the outer loop's number.
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 3, in> {noalias}, %b: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out>
@@ -63,7 +65,8 @@
  *     }
  * Run: --passes=gpu-join-loops,canonicalise,cse,dce
  * Needs: gpu-threads and gpu-warpgroups, which choose the instruction. Keeps: tile form, and the order of all iterations.
- * Cost: linear; a division for each loop that is joined, in each iteration. */
+ * Cost: linear; a division for each loop that is joined, in each iteration; a selection for each element that is carried where the inner
+ * loop's end varies. */
 #include "lang/ir/operands.h"
 #include "ptx/passes.h"
 #include "ptx/pipeline/copies.h"

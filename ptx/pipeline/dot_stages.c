@@ -64,7 +64,6 @@
 #include "lang/ir/operands.h"
 #include "lowering/each.h"
 #include "ptx/passes.h"
-#include "ptx/pipeline/copies.h"
 #include "ptx/target/dot.h"
 
 /* In an iteration of the staged loop, from the first to the last. */
@@ -199,23 +198,10 @@ static bool gives_operand(const Stages *s, const TileOp *op) {
     return true;
 }
 
-/* Do the registers of a thread hold what a second product adds to, its own sums, and what it takes, beside the first one's sums? */
-static bool have_registers(const Stages *s) {
-    enum { OTHERS = 40 }; /* addresses, and what is computed between the products */
-    const TilePtxTarget *target = tile_ptx_target_of(s->context->target);
-    const TileFunc *func = tile_op_func(s->loop);
-    const TileType *taken = tile_op_operand(s->second, 0)->type;
-    int64_t copying = 4 * TILE_WARP_THREADS, multiplying = func->threads * gpu_turns(func);
-    int64_t each = gpu_multiplying_registers(target, multiplying, copying, gpu_copying_registers(0));
-    int64_t sums = tile_type_lanes(s->first->results[0].type) + tile_type_lanes(s->second->results[0].type);
-    sums += tile_type_lanes(taken) * tile_scalar_bytes(taken->scalar) / (int64_t)sizeof(uint32_t);
-    return sums / func->threads + gpu_dot_promoted(s->second) + OTHERS <= each;
-}
-
-/* A second product whose sums are added to others (8-bit floats) is waited for first where registers do not suffice: these sums, and
- * what it takes in registers, would otherwise lie beside all that is computed of the first one's. */
-static void set_stage(const Stages *s, TileOp *op, bool early) {
-    bool second = is_dependent(s, op);
+/* A second product whose sums are added to others (8-bit floats) is waited for first: these sums, and what it takes in registers, would
+ * otherwise lie beside all that is computed of the first one's. */
+static void set_stage(const Stages *s, TileOp *op) {
+    bool second = is_dependent(s, op), early = gpu_dot_promotes(s->second);
     int64_t cluster = second ? (comes_before(op, s->second) ? CLUSTER_SECOND_DOT : early ? CLUSTER_FIRST_WAIT : CLUSTER_SECOND_WAIT)
                              : (comes_before(op, s->first) ? CLUSTER_FIRST_DOT : early ? CLUSTER_SECOND_WAIT : CLUSTER_FIRST_WAIT);
     if (!second && !early && gives_operand(s, op)) cluster = CLUSTER_OPERAND;
@@ -234,8 +220,7 @@ static bool try_loop(TilePassContext *context, TileOp *loop, const char **error)
         tile_pass_remark(context, loop, TILE_DECISION_PRODUCTS_IN_TURN, "the loop", "%s", why);
         return false;
     }
-    bool early = gpu_dot_promotes(s.second) && !have_registers(&s);
-    for (TileOp *op = s.body->first; op != s.body->last; op = op->next) set_stage(&s, op, early);
+    for (TileOp *op = s.body->first; op != s.body->last; op = op->next) set_stage(&s, op);
     tile_pass_remark(context, loop, TILE_DECISION_PRODUCTS_OVERLAP, "the loop", "two products are under way at a time");
     return true;
 }

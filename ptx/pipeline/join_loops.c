@@ -191,10 +191,10 @@ static TileOp *only_loop(const TileOp *outer, bool outermost) {
 /* Are products computed in the loop by all warps, from loads that are copied to shared memory? Warps that copy for others run across the
  * ends of loops. Loops that compute with the sums of fused multiply-adds take long for an iteration: there it pays less than the registers
  * that it takes (gradients of attention in f32 took 1.1 times as long). */
-static bool copies_ahead(TileOp *loop) {
+static bool copies_ahead(TileOp *loop, bool limited) {
     bool copies = false, uses = gpu_loops_use_sums(&loop->regions[0]);
     for (const TileOp *op = loop->regions[0].first; op; op = op->next) {
-        if (op->id == TILE_OP_FOR || (op->id == TILE_OP_DOT && (gpu_dot_is_wgmma(op) || (uses && !gpu_dot_is_mma(op))))) return false;
+        if (op->id == TILE_OP_FOR || (op->id == TILE_OP_DOT && (gpu_dot_is_wgmma(op) || (uses && !limited && !gpu_dot_is_mma(op))))) return false;
         copies |= op->id == TILE_OP_LOAD_TILE && gpu_load_is_copied(op);
     }
     return copies;
@@ -245,8 +245,8 @@ static bool find_nest(TileOp *op, Nest *nest) {
         nest->loops[nest->count++] = loop;
         fixed = has_fixed_bounds(loop, op);
     }
-    if (nest->count < 2 || !copies_ahead(nest->loops[nest->count - 1])) return false;
-    return fixed ? !tile_op_get(op, TILE_ATTRIBUTE_PART) : find_limit(nest);
+    if (nest->count < 2 || (fixed ? tile_op_get(op, TILE_ATTRIBUTE_PART) != NULL : !find_limit(nest))) return false;
+    return copies_ahead(nest->loops[nest->count - 1], nest->limit);
 }
 
 /* ---- one loop ---- */

@@ -17,6 +17,10 @@ bool tile_memory_overlaps(const TileValue *written, const TileValue *read) {
     return !is_noalias(written) && !is_noalias(read);
 }
 
+bool tile_memory_is_constant(const TileValue *tensor) {
+    return !tensor->op && tensor->type->access == TILE_ACCESS_IN && is_noalias(tensor);
+}
+
 bool tile_memory_is_written(const TileOp *op, const TileValue *read) {
     if ((tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_WRITES) && !op->region_count &&
         tile_memory_overlaps(tile_memory_tensor(op), read))

@@ -9,6 +9,8 @@ TileValue *tile_memory_tensor(const TileOp *op);
 /* May a write through `written` change a read through `read`? NULL is any memory. Two tensors may alias only if both
  * are parameters and neither is `noalias`; a temp never does. */
 bool tile_memory_overlaps(const TileValue *written, const TileValue *read);
+/* Does no op of the function write the tensor, by whichever name? */
+bool tile_memory_is_constant(const TileValue *tensor);
 /* May the op, or one in its regions, write the tensor `read`? */
 bool tile_memory_is_written(const TileOp *op, const TileValue *read);
 

@@ -46,7 +46,7 @@ static TileValue *index_of(TileBuilder *b, const TileOp *loop, TileValue *number
 
 /* The loops' numbers are the digits of the joined loop's, the innermost the lowest. Divisors are at least 1, also where
  * the loop has no iteration: its body may be computed ahead of the test for that. */
-static void build_indices(TileBuilder *b, const TileNest *nest, TileValue *const *divisors, TileValue *number) {
+TileValue *tile_nest_build_indices(TileBuilder *b, const TileNest *nest, TileValue *const *divisors, TileValue *number) {
     for (unsigned i = nest->count; i-- > 0;) {
         TileOp *loop = nest->loops[i];
         TileValue *digit = number;
@@ -59,10 +59,10 @@ static void build_indices(TileBuilder *b, const TileNest *nest, TileValue *const
         index->name = index->op == digit->op ? index->name : loop->regions[0].arguments[0]->name;
         tile_value_replace(loop->regions[0].arguments[0], index);
     }
+    return number;
 }
 
-/* Moves the ops of all bodies into one, in their order. */
-static void move_bodies(const TileNest *nest, TileBlock *body) {
+void tile_nest_move_bodies(const TileNest *nest, TileBlock *body) {
     for (unsigned i = 0; i < nest->count; i++) {
         TileBlock *from = &nest->loops[i]->regions[0];
         for (TileOp *op = from->first, *next; op; op = next) {
@@ -91,10 +91,10 @@ TileOp *tile_nest_join(TileNest *nest, TileModule *module, TileArena *scratch, T
     TileBlock *body = &joined->regions[0];
     TileBuilder inside = tile_builder_at_end(module, body);
     inside.location = innermost->location;
-    build_indices(&inside, nest, divisors, body->arguments[0]);
+    tile_nest_build_indices(&inside, nest, divisors, body->arguments[0]);
     for (unsigned i = 0; i < outermost->result_count; i++)
         tile_value_replace(innermost->regions[0].arguments[1 + i], body->arguments[1 + i]);
-    move_bodies(nest, body);
+    tile_nest_move_bodies(nest, body);
     for (unsigned i = 0; i < outermost->result_count; i++) {
         joined->results[i].name = outermost->results[i].name;
         tile_value_replace(&outermost->results[i], &joined->results[i]);

@@ -19,4 +19,11 @@ TileOp *tile_nest_next(const TileOp *outer);
  * are known. Returns the loop, with the attributes of the outermost. */
 TileOp *tile_nest_join(TileNest *nest, TileModule *module, TileArena *scratch, TileBuilder *bounds);
 
+/* Its two steps, for nests that are joined in another way. */
+/* Replaces the loops' numbers by the digits of the joined loop's. `divisors`: trip counts, 1 at least. Returns the outermost's number,
+ * from 0 on. */
+TileValue *tile_nest_build_indices(TileBuilder *b, const TileNest *nest, TileValue *const *divisors, TileValue *number);
+/* Moves the ops of all bodies into one, in their order. */
+void tile_nest_move_bodies(const TileNest *nest, TileBlock *body);
+
 #endif

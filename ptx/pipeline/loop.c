@@ -1,5 +1,6 @@
 #include "ptx/pipeline/loop.h"
 #include "lang/ir/operands.h"
+#include "lowering/memory.h"
 
 TileOp *gpu_loop_carry(TilePassContext *context, TileOp *loop, TileValue *const *first, unsigned more) {
     unsigned count = loop->result_count;
@@ -43,11 +44,17 @@ TileOp *gpu_branch_widen(TilePassContext *context, TileOp *branch, const TileTyp
 
 /* ---- clones of ops ---- */
 
+bool gpu_loads_constant(const TileOp *op) {
+    return op->id == TILE_OP_LOAD_TILE && !tile_type_is_tile(op->results[0].type) && tile_memory_is_constant(tile_op_operand(op, 0));
+}
+
 TileValue *gpu_follow(GpuCopies *copies, TileBuilder *b, TileValue *value) {
     TileValue *made = tile_map_get(copies->map, value);
     if (made) return made;
     if (tile_value_outside(value, copies->outer)) return value;
-    if (!value->op || !tile_op_is_pure(value->op) || value->op->region_count) {
+    bool again = value->op && !value->op->region_count &&
+                 (tile_op_is_pure(value->op) || gpu_loads_constant(value->op));
+    if (!again) {
         copies->failed = true;
         return value;
     }

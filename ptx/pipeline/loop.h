@@ -12,8 +12,11 @@ TileOp *gpu_loop_carry(TilePassContext *context, TileOp *loop, TileValue *const 
 /* The branch with another result of this type, behind its own; its regions do not yield it yet. */
 TileOp *gpu_branch_widen(TilePassContext *context, TileOp *branch, const TileType *type);
 
+/* Is it a load of one element, which no op of the phase writes? It gives the same wherever it stands. */
+bool gpu_loads_constant(const TileOp *op);
+
 /* Cloning of ops: values inside of `outer` are replaced as the map says; those that it does not have are
- * rematerialised by their pure ops, once. A value that is neither in it nor defined by a pure op sets `failed`. */
+ * rematerialised by their pure ops and loads of elements, once. A value that is neither in it nor defined by these sets `failed`. */
 typedef struct GpuCopies {
     TilePassContext *context;
     const TileOp *outer;

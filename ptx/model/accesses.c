@@ -59,6 +59,22 @@ static double bytes_of_lines(unsigned grain, double bytes) {
     return boxes * TILE_LINE_BYTES * (1 + gpu_most(0, more));
 }
 
+/* Lanes that are gathered along the last dimension share sectors, the more of them the more: of n lanes that lie anywhere in S sectors, those that
+ * one of them lies in are S (1 - exp(-n / S)). A block's own cache keeps them for its other lanes. The part of the lanes that this is. */
+static double share_of_gathered(const GpuWalk *walk, const TileOp *op, const TileAccessIndex *indices, unsigned rank, const TileType *tile) {
+    const TileValue *tensor = tile_op_operand(op, 0);
+    const TileExtents *extents = walk->numbers.extents;
+    unsigned last = rank - 1;
+    if (op->id != TILE_OP_LOAD_TILE || indices[last].kind != TILE_ACCESS_GATHER || tensor->block != &walk->numbers.func->body) return 1;
+    uint32_t argument = walk->numbers.func->parameters[tensor->index].argument;
+    if (argument >= extents->count || extents->rank[argument] != rank) return 1;
+    double sectors = ceil((double)extents->extent[argument][last] * (double)tile_scalar_bytes(tile->scalar) / SECTOR_BYTES);
+    for (unsigned d = 0; d < last; d++)
+        if (indices[d].kind == TILE_ACCESS_GATHER) sectors *= (double)extents->extent[argument][d];
+    double lanes = (double)tile->extent[indices[last].axis];
+    return sectors < 1 ? 1 : sectors * (1 - exp(-lanes / sectors)) / lanes;
+}
+
 static Piece look_at_access(const GpuWalk *walk, const TileOp *op, const TileType *tile) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     unsigned rank = tile_access_read(op, indices), last = rank - 1;
@@ -79,6 +95,7 @@ static Piece look_at_access(const GpuWalk *walk, const TileOp *op, const TileTyp
     piece.whole &= vectors && (odd || grain >= GPU_VECTOR_BYTES);
     piece.even = vectors ? even_bytes(grain, element, run) : 0;
     piece.bytes = run > 0 ? piece.valid / run * round_up(run * element, SECTOR_BYTES) : 0;
+    if (rank) piece.bytes *= share_of_gathered(walk, op, indices, rank, tile);
     piece.lines = run > 0 ? piece.valid / run * bytes_of_lines(grain, run * element) : 0;
     double vector = odd ? gpu_most(1, grain / element) : GPU_VECTOR_BYTES / element;
     if (rows && (double)tile->extent[tile->rank - 1] < vector) vector = (double)tile->extent[tile->rank - 1];

@@ -339,6 +339,27 @@ static TileValue *load_shifted_vectors(Gpu *gpu, const GpuAccess *whole, unsigne
     return gpu_join(gpu, registers, count);
 }
 
+/* What stands in for lanes that are not valid, of a tile of which there are some. */
+static TileValue *fill_lanes(Gpu *gpu, const GpuAccess *access, TileValue *loaded) {
+    TileValue *inside = gpu_is_inside(gpu, access);
+    if (!access->fill || !inside) return loaded;
+    uint32_t count = tile_layout_registers(&access->layout);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    TileBuilder outer = gpu->b;
+    TileOp *choice = tile_build_if(&outer, inside, &loaded->type, 1);
+    gpu_enter(gpu, &choice->regions[0]);
+    gpu_end_region(gpu, loaded);
+    gpu_enter(gpu, &choice->regions[1]);
+    for (uint32_t r = 0; r < count; r++) {
+        TileValue *mask = gpu_access_mask(gpu, access, r);
+        registers[r] = gpu_register(gpu, loaded, r);
+        if (mask) registers[r] = tile_build_ternary(&gpu->b, TILE_OP_SELECT, mask, registers[r], gpu_register(gpu, access->fill, r));
+    }
+    gpu_end_region(gpu, gpu_join(gpu, registers, count));
+    gpu->b = outer;
+    return tile_op_result(choice, 0);
+}
+
 /* A tile that begins beside vectors, or of which lanes may be invalid: both vectors that each of its own lies across, as far as they have valid lanes. */
 static TileValue *load_shifted(Gpu *gpu, const GpuAccess *access, unsigned width, TileValue *shift) {
     GpuAccess back = moved_back(gpu, access, width, shift, 0);
@@ -346,7 +367,7 @@ static TileValue *load_shifted(Gpu *gpu, const GpuAccess *access, unsigned width
     const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
     TileOp *choice = tile_build_if(&outer, has_rows_of_vectors(gpu, &back, width), &type, 1);
     gpu_enter(gpu, &choice->regions[0]);
-    gpu_end_region(gpu, load_shifted_vectors(gpu, access, width, shift));
+    gpu_end_region(gpu, fill_lanes(gpu, access, load_shifted_vectors(gpu, access, width, shift)));
     gpu_enter(gpu, &choice->regions[1]);
     gpu_end_region(gpu, load_some(gpu, access, width, false));
     gpu->b = outer;

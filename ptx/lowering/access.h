@@ -58,7 +58,7 @@ TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width);
 unsigned gpu_vector_width(const GpuAccess *access);
 /* How many elements behind a multiple of `width` the access begins, by a constant that the text adds; 0: none, or it is not known. */
 unsigned gpu_shift(Gpu *gpu, const GpuAccess *access, unsigned width);
-/* Are vectors of so many elements words that have two elements each, of an access that nothing stands in for? */
+/* Are vectors of so many elements words that have two elements each? */
 bool gpu_has_halves(const GpuAccess *access, unsigned width);
 /* Does an access of such vectors begin where nobody knows that a vector does? */
 bool gpu_may_be_shifted(Gpu *gpu, const GpuAccess *access, unsigned width);

@@ -34,7 +34,7 @@ unsigned gpu_shift(Gpu *gpu, const GpuAccess *access, unsigned width) {
 }
 
 bool gpu_has_halves(const GpuAccess *access, unsigned width) {
-    return tile_scalar_bytes(access->type->scalar) == sizeof(uint16_t) && width * sizeof(uint16_t) > sizeof(uint32_t) && !access->flat && !access->fill;
+    return tile_scalar_bytes(access->type->scalar) == sizeof(uint16_t) && width * sizeof(uint16_t) > sizeof(uint32_t) && !access->flat;
 }
 
 bool gpu_may_be_shifted(Gpu *gpu, const GpuAccess *access, unsigned width) {

@@ -162,6 +162,11 @@ static void visit_light_grid(Joining *joining, TileOp *grid) {
         joining->changed = true;
         return;
     }
+    if (!join.size && gpu_join_as_rows(&join, factor, tile_op_operand(grid, axis))) {
+        tile_pass_remark(joining->context, grid, TILE_DECISION_PROGRAMS_JOINED, "the grid", "%lld along its axis %u, as rows", (long long)factor, axis);
+        joining->changed = true;
+        return;
+    }
     tile_pass_remark(joining->context, join.place ? join.place : grid, TILE_DECISION_NOT_JOINED, "the grid", "%s", join.why);
 }
 

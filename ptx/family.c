@@ -57,7 +57,7 @@ static bool joined(unsigned index, uint32_t *rows, uint32_t *columns) {
 
 /* Of four warps, each of whose threads moves two vectors of 16 bytes of 16-bit elements, or of eight. */
 static bool joined_lanes(unsigned index, uint32_t *lanes, uint32_t *axis) {
-    static const uint32_t sizes[][2] = {{2048, 1}, {2048, 2}, {4096, 1}, {4096, 2}, {2048, 3}};
+    static const uint32_t sizes[][2] = {{2048, 1}, {2048, 2}, {4096, 1}, {4096, 2}};
     if (index >= sizeof sizes / sizeof *sizes) return false;
     *lanes = sizes[index][0];
     *axis = sizes[index][1];

@@ -121,6 +121,20 @@ static double share_of_gathered(const GpuWalk *walk, const TileOp *op, const Til
 
 /* ---- an access ---- */
 
+/* Bytes from a lane to the next, of a tensor of places that are stored or loaded one by one, or of a range in steps; 0: it is none of these. */
+static double spacing_of(const GpuWalk *walk, const TileOp *op, const TileAccessIndex *indices, unsigned rank, const TileType *tile) {
+    const TileValue *tensor = tile_op_operand(op, 0);
+    const TileExtents *extents = walk->numbers.extents;
+    double element = (double)tile_scalar_bytes(tile->scalar);
+    unsigned last = rank - 1;
+    if (indices[last].kind == TILE_ACCESS_RANGE) return (double)gpu_number_or(&walk->numbers, indices[last].step, 0) * element;
+    bool places = rank > 1 && indices[last].kind == TILE_ACCESS_INDEX && indices[last - 1].kind == TILE_ACCESS_RANGE &&
+                  indices[last - 1].axis == (int)tile->rank - 1 && tensor->block == &walk->numbers.func->body;
+    uint32_t argument = places ? walk->numbers.func->parameters[tensor->index].argument : 0;
+    if (!places || argument >= extents->count || extents->rank[argument] != rank) return 0;
+    return (double)gpu_number_or(&walk->numbers, indices[last - 1].step, 0) * (double)extents->extent[argument][last] * element;
+}
+
 static Piece look_at_access(const GpuWalk *walk, const TileOp *op, const TileType *tile) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     unsigned rank = tile_access_read(op, indices), last = rank - 1;
@@ -141,6 +155,8 @@ static Piece look_at_access(const GpuWalk *walk, const TileOp *op, const TileTyp
     piece.whole &= vectors && (odd || grain >= GPU_VECTOR_BYTES);
     piece.even = vectors ? even_bytes(grain, element, run) : 0;
     piece.bytes = run > 0 ? piece.valid / run * round_up(run * element, SECTOR_BYTES) : 0;
+    double spacing = rank && run == 1 ? spacing_of(walk, op, indices, rank, tile) : 0;
+    if (spacing > 0 && spacing < SECTOR_BYTES) piece.bytes = piece.valid * spacing;
     if (rank) piece.bytes *= share_of_gathered(walk, op, indices, rank, tile);
     piece.lines = run > 0 ? piece.valid / run * bytes_of_lines(grain, run * element) : 0;
     double vector = odd ? gpu_most(1, grain / element) : GPU_VECTOR_BYTES / element;

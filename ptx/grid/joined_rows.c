@@ -322,8 +322,6 @@ bool gpu_join_as_rows(GpuJoin *join, int64_t count, TileValue *programs) {
     TileBlock *body = &join->around->regions[0];
     Rows rows = {.join = join, .count = count};
     TileOp *old = body->first;
-    join->why = NULL;
-    join->place = NULL;
     tile_map_init(&rows.made, join->context->scratch);
     tile_map_set(&rows.made, join->number, join->number);
     for (TileOp *op = old; op; op = op->next)

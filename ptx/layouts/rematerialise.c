@@ -1,6 +1,6 @@
 /* Purpose: rematerialise values in another layout where computing them again is cheaper than a conversion: constants,
  * indices, splats, and elementwise ops and changes of shape on these; where the conversion goes through shared memory also loads
- * of no more elements than there are threads, which each thread then loads for itself: a multiprocessor's own cache has them, and
+ * of no more elements than there are threads, of which each thread then loads one vector for itself: a multiprocessor's own cache has them, and
  * no barrier is waited for. The ops of the first layout are left to dce.
  *
  * Before:
@@ -53,17 +53,19 @@ typedef struct Remake {
 static bool is_load(const TileOp *op) { return op->id == TILE_OP_LOAD_TILE; }
 
 /* Memory is as it was where the first load stands, and so does the second. Its place is there, which nothing that is made for the conversion reaches. */
-static bool can_load_again(const Remake *r, const TileOp *load) {
+static bool can_load_again(const Remake *r, const TileOp *load, const TileLayout *layout) {
+    enum { VECTOR_BYTES = 16 }; /* more than one of a thread cost more than the way through shared memory (measured) */
     const TileType *type = load->results[0].type;
     for (unsigned i = 0; i < load->operand_count; i++)
         if (tile_type_is_tile(tile_op_operand(load, i)->type)) return false;
     bool ahead = tile_op_get(load, TILE_ATTRIBUTE_LATENCY) != NULL || gpu_by_map(load);
-    return tile_type_is_tile(type) && tile_type_lanes(type) <= r->most_loaded && !ahead;
+    bool vector = tile_layout_registers(layout) * tile_scalar_bytes(type->scalar) <= VECTOR_BYTES;
+    return tile_type_is_tile(type) && tile_type_lanes(type) <= r->most_loaded && vector && !ahead;
 }
 
-static bool is_simple(const Remake *r, const TileOp *op) {
+static bool is_simple(const Remake *r, const TileOp *op, const TileLayout *layout) {
     switch (op->id) {
-    case TILE_OP_LOAD_TILE: return can_load_again(r, op);
+    case TILE_OP_LOAD_TILE: return can_load_again(r, op, layout);
     case TILE_OP_CONST:
     case TILE_OP_SPLAT:
     case TILE_OP_IOTA:
@@ -89,7 +91,7 @@ static bool operand_layout(const TileOp *op, unsigned index, const TileLayout *l
 /* Can the value be computed again in the layout? Counts the ops that it takes. */
 static bool can_remake(Remake *r, const TileValue *value, const TileLayout *layout) {
     if (!tile_type_is_tile(value->type) || tile_layout_equal(value->type->layout, layout)) return true;
-    if (!value->op || !is_simple(r, value->op) || ++r->ops > MOST_OPS) return false;
+    if (!value->op || !is_simple(r, value->op, layout) || ++r->ops > MOST_OPS) return false;
     for (unsigned i = 0; i < value->op->operand_count; i++) {
         TileLayout wanted;
         const TileValue *operand = tile_op_operand(value->op, i);

@@ -208,27 +208,28 @@ static TileValue *load_vector(Gpu *gpu, const TileType *type, TileValue *address
     return loaded;
 }
 
-/* The vector at the address, or `none` where the mask is false; without one, the vector. */
-static TileValue *load_if(Gpu *gpu, TileValue *mask, TileValue *address, TileValue *none, TileName cache) {
-    if (!mask) return load_vector(gpu, none->type, address, cache);
-    TileBuilder outer = gpu->b;
-    TileOp *choice = tile_build_if(&outer, mask, &none->type, 1);
-    tile_op_set_integer(gpu->module, choice, TILE_ATTRIBUTE_DIVERGENT, 1);
-    gpu_enter(gpu, &choice->regions[0]);
-    gpu_end_region(gpu, load_vector(gpu, none->type, address, cache));
-    gpu_enter(gpu, &choice->regions[1]);
-    gpu_end_region(gpu, none);
-    gpu->b = outer;
-    return tile_op_result(choice, 0);
-}
-
 /* The vector of register `reg`, or where that lane is not valid what stands in for it. */
 static TileValue *load_predicated(Gpu *gpu, const GpuAccess *access, uint32_t reg, const TileType *type,
                                   TileName cache) {
-    TileValue *mask = gpu_access_mask(gpu, access, reg), *address = gpu_access_address(gpu, access, reg), *fill[GPU_ACCESS_BYTES];
-    unsigned width = (unsigned)tile_type_lanes(type);
-    for (unsigned i = 0; access->fill && i < width; i++) fill[i] = gpu_register(gpu, access->fill, reg + i);
-    return load_if(gpu, mask, address, access->fill ? gpu_join(gpu, fill, width) : tile_build_bits(&gpu->b, type, 0), cache);
+    TileValue *mask = gpu_access_mask(gpu, access, reg), *address = gpu_access_address(gpu, access, reg), *none;
+    if (!mask) return load_vector(gpu, type, address, cache);
+    TileBuilder outer = gpu->b;
+    TileOp *choice = tile_build_if(&outer, mask, &type, 1);
+    tile_op_set_integer(gpu->module, choice, TILE_ATTRIBUTE_DIVERGENT, 1);
+    gpu_enter(gpu, &choice->regions[0]);
+    gpu_end_region(gpu, load_vector(gpu, type, address, cache));
+    gpu_enter(gpu, &choice->regions[1]);
+    if (access->fill) {
+        TileValue *fill[GPU_ACCESS_BYTES];
+        unsigned width = (unsigned)tile_type_lanes(type);
+        for (unsigned i = 0; i < width; i++) fill[i] = gpu_register(gpu, access->fill, reg + i);
+        none = gpu_join(gpu, fill, width);
+    } else {
+        none = tile_build_bits(&gpu->b, type, 0);
+    }
+    gpu_end_region(gpu, none);
+    gpu->b = outer;
+    return tile_op_result(choice, 0);
 }
 
 static TileValue *load_vectors(Gpu *gpu, const GpuAccess *whole, unsigned width, bool masked) {
@@ -271,109 +272,6 @@ static TileValue *load_picked(Gpu *gpu, GpuAccess *access) {
     return width == 1 ? load_elements(gpu, access, true) : load_in_pieces(gpu, access, width);
 }
 
-/* ---- ranges that begin beside vectors ---- */
-
-/* Is `back`, the access from the vector on in which it begins, one of aligned vectors, of which rows consist? Uniform over the block. */
-static TileValue *has_rows_of_vectors(Gpu *gpu, const GpuAccess *back, unsigned width) {
-    TileValue *odd = gpu_binary(gpu, TILE_OP_AND, back->tensor->extent[back->rank - 1], gpu_i64(gpu, width - 1));
-    return gpu_and(gpu, gpu_is_in_vectors(gpu, back, width), gpu_binary(gpu, TILE_OP_EQ, odd, gpu_i64(gpu, 0)));
-}
-
-/* The access of vectors that lie `behind` elements behind those in which it begins, `shift` elements in front of its own. Those that have a valid lane are
- * valid: such a vector is within a row that consists of vectors. */
-static GpuAccess moved_back(Gpu *gpu, const GpuAccess *access, unsigned width, TileValue *shift, unsigned behind) {
-    GpuAccess back = *access;
-    GpuDimension *unit = &back.dimensions[back.rank - 1];
-    TileValue *distance = gpu_binary(gpu, TILE_OP_SUB, gpu_i64(gpu, behind), shift),
-              *bytes = gpu_binary(gpu, TILE_OP_MUL, distance, gpu_i64(gpu, tile_scalar_bytes(access->type->scalar)));
-    unit->first = gpu_binary(gpu, TILE_OP_ADD, unit->first, distance);
-    unit->hi = gpu_binary(gpu, TILE_OP_SUB, unit->hi, distance);
-    unit->lo = gpu_binary(gpu, TILE_OP_SUB, gpu_binary(gpu, TILE_OP_SUB, unit->lo, distance), gpu_i64(gpu, width - 1));
-    back.base = tile_build_ptr_add(&gpu->b, back.base, bytes);
-    return back;
-}
-
-/* Of the words of two vectors, those from `shift` elements of 16 bits on. Each bit of the shift chooses. */
-static void choose_words(Gpu *gpu, TileValue **words, unsigned count, TileValue *shift) {
-    enum { BITS = 16 };
-    const TileType *u32 = tile_type_scalar(gpu->module->context, TILE_U32);
-    TileValue *half = tile_build_bits(&gpu->b, u32, BITS), *none = tile_build_bits(&gpu->b, u32, 0);
-    unsigned left = 2 * count;
-    for (unsigned elements = count; elements; elements /= 2) {
-        TileValue *bit = gpu_binary(gpu, TILE_OP_AND, shift, gpu_i64(gpu, elements)),
-                  *set = gpu_binary(gpu, TILE_OP_NE, bit, gpu_i64(gpu, 0));
-        unsigned step = elements / 2; /* in words */
-        left -= step;
-        for (unsigned i = 0; i < left; i++) {
-            TileValue *other = step ? words[i + step] : gpu_binary(gpu, TILE_OP_SHR, words[i], half);
-            if (!step)
-                other = gpu_binary(gpu, TILE_OP_OR, other, gpu_binary(gpu, TILE_OP_SHL, i + 1 < left ? words[i + 1] : none, half));
-            words[i] = tile_build_ternary(&gpu->b, TILE_OP_SELECT, set, other, words[i]);
-        }
-    }
-}
-
-static TileValue *half_of_word(Gpu *gpu, TileValue *word, bool upper, TileScalar scalar) {
-    enum { BITS = 16 };
-    if (upper) word = gpu_binary(gpu, TILE_OP_SHR, word, tile_build_bits(&gpu->b, word->type, BITS));
-    TileValue *bits = tile_build_convert(&gpu->b, word, TILE_U16);
-    const TileType *type = tile_type_scalar(gpu->module->context, scalar);
-    return scalar == TILE_U16 ? bits : tile_op_result(tile_build_op(&gpu->b, TILE_OP_BITCAST, &bits, 1, NULL, 0, &type, 1), 0);
-}
-
-/* A tile of 16 bits that begins `shift` elements behind vectors, or whose lanes are not all valid, where rows consist of vectors. */
-static TileValue *load_shifted_vectors(Gpu *gpu, const GpuAccess *whole, unsigned width, TileValue *shift) {
-    const GpuAccess access = gpu_as_dense(gpu, whole), parts[] = {moved_back(gpu, &access, width, shift, 0), moved_back(gpu, &access, width, shift, width)};
-    uint32_t count = tile_layout_registers(&access.layout), words = width / 2;
-    const TileType *type = tile_type_vector(gpu->module->context, TILE_U32, words, false);
-    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count), *both[GPU_ACCESS_BYTES];
-    TileValue *zero = tile_build_bits(&gpu->b, type, 0);
-    for (uint32_t r = 0; r < count; r += width) {
-        for (unsigned i = 0; i < 2; i++) {
-            TileValue *loaded = load_if(gpu, gpu_access_mask(gpu, &parts[i], r), gpu_access_address(gpu, &parts[i], r), zero, cache_of(gpu, &access));
-            for (unsigned k = 0; k < words; k++) both[i * words + k] = gpu_register(gpu, loaded, k);
-        }
-        choose_words(gpu, both, words, shift);
-        for (unsigned i = 0; i < width; i++) registers[r + i] = half_of_word(gpu, both[i / 2], i % 2, access.type->scalar);
-    }
-    return gpu_join(gpu, registers, count);
-}
-
-/* What stands in for lanes that are not valid, of a tile of which there are some. */
-static TileValue *fill_lanes(Gpu *gpu, const GpuAccess *access, TileValue *loaded) {
-    TileValue *inside = gpu_is_inside(gpu, access);
-    if (!access->fill || !inside) return loaded;
-    uint32_t count = tile_layout_registers(&access->layout);
-    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
-    TileBuilder outer = gpu->b;
-    TileOp *choice = tile_build_if(&outer, inside, &loaded->type, 1);
-    gpu_enter(gpu, &choice->regions[0]);
-    gpu_end_region(gpu, loaded);
-    gpu_enter(gpu, &choice->regions[1]);
-    for (uint32_t r = 0; r < count; r++) {
-        TileValue *mask = gpu_access_mask(gpu, access, r);
-        registers[r] = gpu_register(gpu, loaded, r);
-        if (mask) registers[r] = tile_build_ternary(&gpu->b, TILE_OP_SELECT, mask, registers[r], gpu_register(gpu, access->fill, r));
-    }
-    gpu_end_region(gpu, gpu_join(gpu, registers, count));
-    gpu->b = outer;
-    return tile_op_result(choice, 0);
-}
-
-/* A tile that begins beside vectors, or of which lanes may be invalid: both vectors that each of its own lies across, as far as they have valid lanes. */
-static TileValue *load_shifted(Gpu *gpu, const GpuAccess *access, unsigned width, TileValue *shift) {
-    GpuAccess back = moved_back(gpu, access, width, shift, 0);
-    TileBuilder outer = gpu->b;
-    const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
-    TileOp *choice = tile_build_if(&outer, has_rows_of_vectors(gpu, &back, width), &type, 1);
-    gpu_enter(gpu, &choice->regions[0]);
-    gpu_end_region(gpu, fill_lanes(gpu, access, load_shifted_vectors(gpu, access, width, shift)));
-    gpu_enter(gpu, &choice->regions[1]);
-    gpu_end_region(gpu, load_some(gpu, access, width, false));
-    gpu->b = outer;
-    return tile_op_result(choice, 0);
-}
-
 /* Vectors that lie across aligned ones: both of these are loaded, in place of element by element, and parts of them chosen. Each has an element
  * that is valid where all of the tile are, and so is within a row that consists of vectors. The choice stands behind the branch, which
  * waits for nothing. */
@@ -387,9 +285,11 @@ static TileValue *load_across(Gpu *gpu, const GpuAccess *access, unsigned width,
                    *both = tile_type_vector(gpu->module->context, access->type->scalar, 2 * count, false);
     int64_t bytes = tile_scalar_bytes(access->type->scalar);
     TileValue *dense = gpu_binary(gpu, TILE_OP_EQ, access->dimensions[back.rank - 1].per_lane, gpu_i64(gpu, bytes));
+    TileValue *odd = gpu_binary(gpu, TILE_OP_AND, access->tensor->extent[back.rank - 1], gpu_i64(gpu, width - 1));
     unit->first = gpu_binary(gpu, TILE_OP_SUB, unit->first, gpu_i64(gpu, shift));
     back.base = tile_build_ptr_add(&gpu->b, back.base, gpu_i64(gpu, -(int64_t)shift * bytes));
-    TileValue *whole = gpu_and(gpu, gpu_is_inside(gpu, access), gpu_and(gpu, dense, has_rows_of_vectors(gpu, &back, width)));
+    TileValue *whole = gpu_and(gpu, gpu_is_inside(gpu, access), gpu_and(gpu, dense, gpu_is_in_vectors(gpu, &back, width)));
+    whole = gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_EQ, odd, gpu_i64(gpu, 0)));
     TileBuilder outer = gpu->b;
     TileOp *choice = tile_build_if(&outer, whole, &both, 1);
     gpu_enter(gpu, &choice->regions[0]);
@@ -401,8 +301,7 @@ static TileValue *load_across(Gpu *gpu, const GpuAccess *access, unsigned width,
     }
     gpu_end_region(gpu, gpu_join(gpu, parts, 2 * count));
     gpu_enter(gpu, &choice->regions[1]);
-    bool words = gpu_has_halves(access, width);
-    TileValue *elements = words ? load_shifted(gpu, access, width, gpu_i64(gpu, shift)) : load_elements(gpu, access, true), *zero = tile_build_bits(&gpu->b, scalar, 0);
+    TileValue *elements = load_elements(gpu, access, true), *zero = tile_build_bits(&gpu->b, scalar, 0);
     for (uint32_t r = 0; r < 2 * count; r++) parts[r] = zero;
     for (uint32_t r = 0; r < count; r++) parts[r / width * 2 * width + shift + r % width] = gpu_register(gpu, elements, r);
     gpu_end_region(gpu, gpu_join(gpu, parts, 2 * count));
@@ -426,11 +325,7 @@ static TileValue *load_lines(Gpu *gpu, GpuAccess *access) {
     gpu_enter(gpu, &choice->regions[0]);
     gpu_end_region(gpu, scattered ? load_elements(gpu, access, false) : load_vectors(gpu, access, width, false));
     gpu_enter(gpu, &choice->regions[1]);
-    TileValue *shifted = !scattered && gpu_may_be_shifted(gpu, access, width) ? access->dimensions[access->rank - 1].first : NULL;
-    if (shifted)
-        gpu_end_region(gpu, load_shifted(gpu, access, width, gpu_binary(gpu, TILE_OP_AND, shifted, gpu_i64(gpu, width - 1))));
-    else
-        gpu_end_region(gpu, load_some(gpu, access, width, scattered));
+    gpu_end_region(gpu, load_some(gpu, access, width, scattered));
     gpu->b = outer;
     return tile_op_result(choice, 0);
 }

@@ -58,10 +58,6 @@ TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width);
 unsigned gpu_vector_width(const GpuAccess *access);
 /* How many elements behind a multiple of `width` the access begins, by a constant that the text adds; 0: none, or it is not known. */
 unsigned gpu_shift(Gpu *gpu, const GpuAccess *access, unsigned width);
-/* Are vectors of so many elements words that have two elements each? */
-bool gpu_has_halves(const GpuAccess *access, unsigned width);
-/* Does an access of such vectors begin where nobody knows that a vector does? */
-bool gpu_may_be_shifted(Gpu *gpu, const GpuAccess *access, unsigned width);
 /* The width of vectors that have a predicate each; 1: there are none. Rows of many lengths consist of vectors of 8 bytes
  * that do not consist of longer ones; others of pairs of 16 bits. Asks for the facts. */
 unsigned gpu_predicated_width(const GpuAccess *access, unsigned width);

@@ -33,17 +33,6 @@ unsigned gpu_shift(Gpu *gpu, const GpuAccess *access, unsigned width) {
     return from.because || from.multiple % width ? 0 : (unsigned)(distance & (width - 1));
 }
 
-bool gpu_has_halves(const GpuAccess *access, unsigned width) {
-    return tile_scalar_bytes(access->type->scalar) == sizeof(uint16_t) && width * sizeof(uint16_t) > sizeof(uint32_t) && !access->flat;
-}
-
-bool gpu_may_be_shifted(Gpu *gpu, const GpuAccess *access, unsigned width) {
-    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    if (!gpu_has_halves(access, width) || tile_access_read(access->op, indices) != access->rank) return false;
-    TileIndexRange first = tile_index_range(tile_pass_indices(gpu->context, gpu->func), indices[access->rank - 1].first);
-    return first.multiple % width != 0;
-}
-
 TileValue *gpu_is_inside(Gpu *gpu, const GpuAccess *access) {
     TileValue *inside = NULL;
     for (unsigned d = 0; d < access->rank; d++) {

@@ -1,7 +1,7 @@
 /* Purpose: compute neighbouring programs of a grid together, where their products are small: tiles of 32 x 32 sums read each
  * operand 32 times from shared memory and keep a warp busy with copies, barriers and indices. Programs that differ along an
  * axis of which each has a range become one with a longer range; those that differ by a row become one with several
- * rows; and iterations of the loop that multiplies become one with more of k. `joined_rows` and `joined_columns` of the kernel say how
+ * rows (joined_rows.c: whatever is computed of a row's number); and iterations of the loop that multiplies become one with more of k. `joined_rows` and `joined_columns` of the kernel say how
  * many rows and columns of sums products should have: the model has compared them.
  *
  * Before:
@@ -144,7 +144,8 @@ static void find_largest(TileOp *op, void *state) {
 
 static void find_loop(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE; }
 
-/* As many along one axis as the largest tile needs to have as many elements as are wanted. What has a loop is no small program. */
+/* As many along one axis as the largest tile needs to have as many elements as are wanted: with longer ranges, or more of the rows that they have, else as rows
+ * of tiles that have an axis more. What has a loop is no small program. */
 static void visit_light_grid(Joining *joining, TileOp *grid) {
     int64_t largest = 0, wanted = joining->func->joined_lanes, factor = 1;
     bool loops = false;
@@ -162,7 +163,13 @@ static void visit_light_grid(Joining *joining, TileOp *grid) {
         joining->changed = true;
         return;
     }
-    tile_pass_remark(joining->context, join.place ? join.place : grid, TILE_DECISION_NOT_JOINED, "the grid", "%s", join.why);
+    GpuJoin rows = {.context = joining->context, .around = grid, .number = number}, *last = join.size ? &join : &rows;
+    if (gpu_join_as_rows(&rows, factor, tile_op_operand(grid, axis))) {
+        tile_pass_remark(joining->context, grid, TILE_DECISION_PROGRAMS_JOINED, "the grid", "%lld along its axis %u, as rows", (long long)factor, axis);
+        joining->changed = true;
+        return;
+    }
+    tile_pass_remark(joining->context, last->place ? last->place : grid, TILE_DECISION_NOT_JOINED, "the grid", "%s", last->why);
 }
 
 TileResult tile_pass_gpu_join_programs(TilePassContext *context, TileFunc *func) {

@@ -56,6 +56,10 @@ void gpu_widen_bounds(GpuJoin *join, int64_t factor);
 /* Computes `factor` neighbours together. `programs`: of the grid along the axis, before; NULL for a loop. */
 void gpu_join_neighbours(GpuJoin *join, int64_t factor, TileValue *programs);
 
+/* Computes `count` neighbours together, of which each has a point, as rows of tiles that have an axis more; indices may be anything that is computed of the
+ * point. False: they cannot be, and nothing has changed; `why` says the reason. */
+bool gpu_join_as_rows(GpuJoin *join, int64_t count, TileValue *programs);
+
 /* TileFunc.joined_rows where no programs have been joined: behind gpu-precompute iterations may be; or they have been. */
 enum { GPU_NOTHING_JOINED = 1, GPU_ITERATIONS_JOINED = 2 };
 

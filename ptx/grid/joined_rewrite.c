@@ -134,6 +134,12 @@ static const TileType *split_type(const Rewrite *rewrite, const TileType *type, 
     return tile_type_tile(rewrite->join->context->module->context, type->scalar, type->rank + 1u, extents);
 }
 
+/* What is stored as it was loaded or filled has the axes of that. */
+static void replace_tile(const Rewrite *rewrite, TileValue *tile, TileValue *with) {
+    tile_map_set(&rewrite->join->tiles, with, tile_map_get(&rewrite->join->tiles, tile));
+    tile_value_replace(tile, with);
+}
+
 static void split_fill(const Rewrite *rewrite, TileOp *op) {
     const TileAttribute *given = tile_op_get(op, TILE_ATTRIBUTE_AXES);
     TileBuilder b = tile_builder_before(rewrite->join->context->module, op);
@@ -167,7 +173,7 @@ static void split_fill(const Rewrite *rewrite, TileOp *op) {
                              : tile_build_reshape(&b, tile_op_operand(op, 0), type->rank, type->extent);
     tile = tile_build_fill(&b, tile, tile_op_named(op, TILE_OPERAND_FILLING), axes, bounds, count);
     tile = tile_build_reshape(&b, tile, result->type->rank, result->type->extent);
-    tile_value_replace(result, tile);
+    replace_tile(rewrite, result, tile);
     tile_op_erase(op);
     if (merges && !merge->results[0].first_use) tile_op_erase((TileOp *)merge);
 }
@@ -221,7 +227,7 @@ static void split_access(const Rewrite *rewrite, TileOp *op) {
     TileOp *made = tile_build_op(&b, (TileOpId)op->id, operands, count, &access, 1, &type, loads);
     if (loads) {
         made->results[0].name = tile->name;
-        tile_value_replace(tile, tile_build_reshape(&b, &made->results[0], tile->type->rank, tile->type->extent));
+        replace_tile(rewrite, tile, tile_build_reshape(&b, &made->results[0], tile->type->rank, tile->type->extent));
     }
     tile_op_erase(op);
 }

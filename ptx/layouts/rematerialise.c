@@ -1,5 +1,7 @@
 /* Purpose: rematerialise values in another layout where computing them again is cheaper than a conversion: constants,
- * indices, splats, and elementwise ops and changes of shape on these. The ops of the first layout are left to dce.
+ * indices, splats, and elementwise ops and changes of shape on these; where the conversion goes through shared memory also loads
+ * of no more elements than there are threads, of which each thread then loads one vector for itself: a multiprocessor's own cache has them, and
+ * no barrier is waited for. The ops of the first layout are left to dce.
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<i64, 1, inout>, %begin: i64, %end: i64) threads = 32 {
@@ -36,18 +38,34 @@
 #include "lang/ir/layout_rules.h"
 #include "lowering/each.h"
 #include "ptx/passes.h"
+#include "ptx/target/map.h"
 
-enum { MOST_OPS = 12 };
+enum { MOST_OPS = 12, MOST_OPERANDS = 3 + 4 * TILE_MAX_TENSOR_RANK };
 
 typedef struct Remake {
     TilePassContext *context;
     TileBuilder b;
     TileMap made; /* values to their copies in the wanted layouts */
     unsigned ops;
+    int64_t most_loaded; /* elements of a tile that is loaded once more; 0: none is */
 } Remake;
 
-static bool is_simple(const TileOp *op) {
+static bool is_load(const TileOp *op) { return op->id == TILE_OP_LOAD_TILE; }
+
+/* Memory is as it was where the first load stands, and so does the second. Its place is there, which nothing that is made for the conversion reaches. */
+static bool can_load_again(const Remake *r, const TileOp *load, const TileLayout *layout) {
+    enum { VECTOR_BYTES = 16 }; /* more than one of a thread cost more than the way through shared memory (measured) */
+    const TileType *type = load->results[0].type;
+    for (unsigned i = 0; i < load->operand_count; i++)
+        if (tile_type_is_tile(tile_op_operand(load, i)->type)) return false;
+    bool ahead = tile_op_get(load, TILE_ATTRIBUTE_LATENCY) != NULL || gpu_by_map(load);
+    bool vector = tile_layout_registers(layout) * tile_scalar_bytes(type->scalar) <= VECTOR_BYTES;
+    return tile_type_is_tile(type) && tile_type_lanes(type) <= r->most_loaded && vector && !ahead;
+}
+
+static bool is_simple(const Remake *r, const TileOp *op, const TileLayout *layout) {
     switch (op->id) {
+    case TILE_OP_LOAD_TILE: return can_load_again(r, op, layout);
     case TILE_OP_CONST:
     case TILE_OP_SPLAT:
     case TILE_OP_IOTA:
@@ -73,7 +91,7 @@ static bool operand_layout(const TileOp *op, unsigned index, const TileLayout *l
 /* Can the value be computed again in the layout? Counts the ops that it takes. */
 static bool can_remake(Remake *r, const TileValue *value, const TileLayout *layout) {
     if (!tile_type_is_tile(value->type) || tile_layout_equal(value->type->layout, layout)) return true;
-    if (!value->op || !is_simple(value->op) || ++r->ops > MOST_OPS) return false;
+    if (!value->op || !is_simple(r, value->op, layout) || ++r->ops > MOST_OPS) return false;
     for (unsigned i = 0; i < value->op->operand_count; i++) {
         TileLayout wanted;
         const TileValue *operand = tile_op_operand(value->op, i);
@@ -89,15 +107,16 @@ static TileValue *remake(Remake *r, TileValue *value, const TileLayout *layout) 
     const TileType *type = tile_type_with_layout(r->context->module->context, value->type, layout);
     TileValue *made = tile_map_get(&r->made, value);
     if (made && made->type == type) return made;
-    TileValue *operands[3];
+    TileValue *operands[MOST_OPERANDS];
     for (unsigned i = 0; i < value->op->operand_count; i++) {
         TileLayout wanted = *layout;
         operands[i] = tile_op_operand(value->op, i);
         if (tile_type_is_tile(operands[i]->type)) operand_layout(value->op, i, layout, &wanted);
         operands[i] = remake(r, operands[i], &wanted);
     }
-    r->b.location = value->op->location;
-    TileOp *op = tile_build_op(&r->b, (TileOpId)value->op->id, operands, value->op->operand_count,
+    TileBuilder first = tile_builder_before(r->context->module, value->op), *b = is_load(value->op) ? &first : &r->b;
+    b->location = value->op->location;
+    TileOp *op = tile_build_op(b, (TileOpId)value->op->id, operands, value->op->operand_count,
                                value->op->attributes, value->op->attribute_count, &type, 1);
     op->results[0].name = value->name;
     tile_map_set(&r->made, value, &op->results[0]);
@@ -109,7 +128,10 @@ static bool try_conversion(TilePassContext *context, TileOp *op, const char **er
     tile_map_init(&r.made, context->scratch);
     TileValue *value = tile_op_operand(op, 0);
     const TileLayout *layout = op->results[0].type->layout;
-    if (!layout || !value->type->layout || !can_remake(&r, value, layout)) return false;
+    TileLinear source;
+    if (!layout || !value->type->layout) return false;
+    if (tile_layout_conversion(value->type->layout, layout, &source) == TILE_CONVERSION_SHARED) r.most_loaded = tile_op_func(op)->threads;
+    if (!can_remake(&r, value, layout)) return false;
     tile_value_replace(&op->results[0], remake(&r, value, layout));
     tile_op_erase(op);
     if (r.b.error) *error = r.b.error;

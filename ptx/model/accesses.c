@@ -59,6 +59,82 @@ static double bytes_of_lines(unsigned grain, double bytes) {
     return boxes * TILE_LINE_BYTES * (1 + gpu_most(0, more));
 }
 
+/* ---- gathers ---- */
+
+/* By how much an index changes from a lane to its neighbour, at most, but for a few lanes, as those at which a remainder begins again; HUGE_VAL: by anything, as
+ * one that is loaded. */
+static double slope_of(const GpuWalk *walk, const TileValue *value, unsigned depth) {
+    enum { MOST_DEPTH = 16 };
+    const TileOp *op = value->op;
+    int64_t number;
+    if (!tile_type_is_tile(value->type) || !op || op->id == TILE_OP_SPLAT || op->id == TILE_OP_CONST) return tile_type_is_tile(value->type) && !op ? HUGE_VAL : 0;
+    if (op->id == TILE_OP_IOTA) return 1;
+    bool shape = op->id == TILE_OP_RESHAPE || op->id == TILE_OP_BROADCAST;
+    if (depth == MOST_DEPTH || (!shape && tile_op_info(op->id)->class != TILE_CLASS_ELEMENTWISE)) return HUGE_VAL;
+    double slopes[3] = {0}, sum = 0;
+    for (unsigned i = 0; i < op->operand_count; i++) sum += slopes[i] = slope_of(walk, tile_op_operand(op, i), depth + 1);
+    if (sum == 0 || op->operand_count == 1) return sum; /* also of abs and neg */
+    const TileOp *uniform = tile_value_def(tile_op_operand(op, op->operand_count - 1), TILE_OP_SPLAT);
+    bool known = tile_value_integer(tile_op_operand(op, op->operand_count - 1), &number) || (uniform && gpu_number_get(&walk->numbers, tile_op_operand(uniform, 0), &number));
+    double factor = known && number ? fabs((double)number) : 1;
+    if (op->id == TILE_OP_ADD || op->id == TILE_OP_SUB) return sum;
+    if (op->id == TILE_OP_MIN || op->id == TILE_OP_MAX) return gpu_most(slopes[0], slopes[1]);
+    if (op->id == TILE_OP_SELECT) return gpu_most(slopes[1], slopes[2]);
+    if (slopes[1] > 0) return HUGE_VAL;
+    if (op->id == TILE_OP_REM) return slopes[0];
+    return op->id == TILE_OP_DIV ? slopes[0] / factor : op->id == TILE_OP_MUL && known ? slopes[0] * factor : HUGE_VAL;
+}
+
+/* An index before it was repeated for lanes of another one. */
+static const TileValue *distinct_lanes(const TileValue *index) {
+    const TileOp *shape = tile_value_def(index, TILE_OP_RESHAPE), *repeated = tile_value_def(shape ? tile_op_operand(shape, 0) : index, TILE_OP_BROADCAST);
+    return repeated ? tile_op_operand(repeated, 0) : index;
+}
+
+/* Sectors of a row of S in which n lanes lie: where their indices follow one another as many as these are long, else, anywhere, S (1 - exp(-n / S)). */
+static double sectors_of_row(const GpuWalk *walk, const TileValue *index, double lanes, double sectors, double element) {
+    double slope = slope_of(walk, index, 0), anywhere = sectors * (1 - exp(-lanes / sectors)), near = 1 + lanes * slope * element / SECTOR_BYTES;
+    return near < anywhere ? near : anywhere;
+}
+
+/* Lanes that are gathered along the last dimension share sectors, which a block's own cache keeps for its other lanes: of so many sectors for each lane. */
+static double share_of_gathered(const GpuWalk *walk, const TileOp *op, const TileAccessIndex *indices, unsigned rank, const TileType *tile) {
+    const TileValue *tensor = tile_op_operand(op, 0);
+    const TileExtents *extents = walk->numbers.extents;
+    unsigned last = rank - 1;
+    if (op->id != TILE_OP_LOAD_TILE || indices[last].kind != TILE_ACCESS_GATHER || tensor->block != &walk->numbers.func->body) return 1;
+    uint32_t argument = walk->numbers.func->parameters[tensor->index].argument;
+    if (argument >= extents->count || extents->rank[argument] != rank) return 1;
+    double element = (double)tile_scalar_bytes(tile->scalar), lanes = (double)tile->extent[indices[last].axis], rows = 1, all = 1;
+    double sectors = ceil((double)extents->extent[argument][last] * element / SECTOR_BYTES);
+    for (unsigned d = 0; d < last; d++) {
+        if (indices[d].kind != TILE_ACCESS_GATHER) continue;
+        rows *= gpu_walk_lanes(distinct_lanes(indices[d].first)->type);
+        all *= (double)extents->extent[argument][d];
+    }
+    const TileValue *index = distinct_lanes(indices[last].first);
+    double own = gpu_walk_lanes(index->type);
+    if (sectors < 1 || all < 1) return 1;
+    if (rows * own <= lanes) return rows * sectors_of_row(walk, index, own, sectors, element) / lanes; /* each row's lanes are those of all rows */
+    return sectors_of_row(walk, indices[last].first, lanes, sectors * all, element) / lanes;
+}
+
+/* ---- an access ---- */
+
+/* Bytes from a lane to the next, of a tensor of places that are stored or loaded one by one, or of a range in steps; 0: it is none of these. */
+static double spacing_of(const GpuWalk *walk, const TileOp *op, const TileAccessIndex *indices, unsigned rank, const TileType *tile) {
+    const TileValue *tensor = tile_op_operand(op, 0);
+    const TileExtents *extents = walk->numbers.extents;
+    double element = (double)tile_scalar_bytes(tile->scalar);
+    unsigned last = rank - 1;
+    if (indices[last].kind == TILE_ACCESS_RANGE) return (double)gpu_number_or(&walk->numbers, indices[last].step, 0) * element;
+    bool places = rank > 1 && indices[last].kind == TILE_ACCESS_INDEX && indices[last - 1].kind == TILE_ACCESS_RANGE &&
+                  indices[last - 1].axis == (int)tile->rank - 1 && tensor->block == &walk->numbers.func->body;
+    uint32_t argument = places ? walk->numbers.func->parameters[tensor->index].argument : 0;
+    if (!places || argument >= extents->count || extents->rank[argument] != rank) return 0;
+    return (double)gpu_number_or(&walk->numbers, indices[last - 1].step, 0) * (double)extents->extent[argument][last] * element;
+}
+
 static Piece look_at_access(const GpuWalk *walk, const TileOp *op, const TileType *tile) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     unsigned rank = tile_access_read(op, indices), last = rank - 1;
@@ -79,6 +155,9 @@ static Piece look_at_access(const GpuWalk *walk, const TileOp *op, const TileTyp
     piece.whole &= vectors && (odd || grain >= GPU_VECTOR_BYTES);
     piece.even = vectors ? even_bytes(grain, element, run) : 0;
     piece.bytes = run > 0 ? piece.valid / run * round_up(run * element, SECTOR_BYTES) : 0;
+    double spacing = rank && run == 1 ? spacing_of(walk, op, indices, rank, tile) : 0;
+    if (spacing > 0 && spacing < SECTOR_BYTES) piece.bytes = piece.valid * spacing;
+    if (rank) piece.bytes *= share_of_gathered(walk, op, indices, rank, tile);
     piece.lines = run > 0 ? piece.valid / run * bytes_of_lines(grain, run * element) : 0;
     double vector = odd ? gpu_most(1, grain / element) : GPU_VECTOR_BYTES / element;
     if (rows && (double)tile->extent[tile->rank - 1] < vector) vector = (double)tile->extent[tile->rank - 1];

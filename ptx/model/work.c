@@ -229,12 +229,15 @@ static Trips trips_of(GpuWalk *walk, const TileOp *loop) {
 static double do_iterations(GpuWalk *walk, const TileOp *loop, double begin, Trips trips) {
     const TileBlock *body = &loop->regions[0];
     if (trips.known) gpu_number_set(&walk->numbers, body->arguments[0], trips.middle);
+    GpuAround around = {loop, trips.count, walk->around};
+    if (!tile_loop_is_of_programs(loop)) walk->around = &around;
     double whole = run_region(walk, body, begin, trips.count - trips.partial) - begin, code = walk->work->code, last = whole;
     if (trips.partial) {
         gpu_number_set(&walk->numbers, body->arguments[0], trips.last);
         last = run_region(walk, body, begin, 1) - begin;
         walk->work->code = code;
     }
+    walk->around = around.outer;
     return whole + (trips.count > 0 ? (last - whole) / trips.count : 0);
 }
 
@@ -314,10 +317,13 @@ static double do_if(GpuWalk *walk, const TileOp *op, double begin) {
 static double do_others(GpuWalk *walk, const TileOp *op, double begin) {
     double end = begin = gpu_walk_ready(walk, op, begin);
     double times = op->id == TILE_OP_WHILE ? UNKNOWN_TRIPS : 1;
+    GpuAround around = {op, times, walk->around};
+    walk->around = &around;
     for (unsigned i = 0; i < op->region_count; i++) {
         double body = run_region(walk, &op->regions[i], begin, times) - begin;
         end += times * body;
     }
+    walk->around = around.outer;
     for (unsigned i = 0; i < op->result_count; i++) walk->ready[op->results[i].number] = end;
     return end;
 }

@@ -160,12 +160,15 @@ static double memory_bytes(const TileFunc *phase, const TileExtents *extents, co
     return bytes;
 }
 
-/* The share of what is read again that the L2 cache no longer has, where the programs that are there together go through so many bytes: what is a little
- * too long for it to keep is gone as a whole when it is read again. Both halves of the cache have what multiprocessors of both read. */
+/* The share of what is read again that the L2 cache no longer has, where the programs that are there together go through so many bytes meanwhile. A line that comes in
+ * takes any line's place: what was read is still there, with the chance h, behind (1 - h) bytes of misses, if h = exp(-(1 - h) bytes / size). Both
+ * halves of the cache have what multiprocessors of both read, so that the size is that of one half. */
 static double share_missed(const TilePtxTarget *target, double bytes) {
-    const double KEPT = 0.5, GONE = 0.9; /* of the cache */
-    double size = target->cache_bytes;
-    return least(1, most(0, (bytes - KEPT * size) / ((GONE - KEPT) * size)));
+    enum { STEPS = 32 };
+    double fill = 2 * bytes / target->cache_bytes, hit = 0;
+    if (fill <= 1) return 0;
+    for (unsigned i = 0; i < STEPS; i++) hit = exp(-(1 - hit) * fill);
+    return 1 - hit;
 }
 
 /* What programs read again, as bytes from the memory that would take as long. What neighbours read as well, of windows and of sectors, comes soon after, and from a

@@ -295,7 +295,6 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
            port = busiest * work.port / microsecond;
     double compute = issue + tensor - 0.5 * least(issue, tensor);
     double coming = phase->resident ? 0 : busiest * BLOCK_CYCLES / microsecond;
-    waiting += least(coming, blocks * BLOCK_CYCLES / microsecond); /* the last block of the first round begins so late */
     memory = most(memory, port) * (1 + OF_VECTOR * least(most(0, work.vectors - FEW_VECTORS), MOST_VECTORS - FEW_VECTORS));
     estimate->memory += memory;
     estimate->compute += compute;

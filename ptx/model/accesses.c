@@ -169,11 +169,47 @@ static Piece look_at_access(const GpuWalk *walk, const TileOp *op, const TileTyp
     return piece;
 }
 
+/* Is the value another one in each of the loop's iterations, as far as `depth` ops tell? */
+static bool varies_in(const TileValue *value, const TileOp *loop, unsigned depth) {
+    enum { BOUNDS = 3 };
+    if (tile_value_outside(value, loop)) return false;
+    const TileOp *op = value->op ? value->op : value->block->op;
+    bool counted = !value->op && op != loop && op->id == TILE_OP_FOR && value->index == 0; /* from a bound to a bound, which may be the same ones */
+    if (depth == 0 || (!value->op && !counted) || (value->op && op->region_count)) return true;
+    for (unsigned i = 0; i < (counted ? BOUNDS : op->operand_count); i++)
+        if (varies_in(tile_op_operand(op, i), loop, depth - 1)) return true;
+    return false;
+}
+
+/* Does the access move other bytes in each of the loop's iterations? */
+static bool depends_on(const TileOp *op, const TileOp *loop) {
+    enum { DEPTH = 8 };
+    const TileValue *stored = op->id == TILE_OP_LOAD_TILE ? NULL : tile_op_named(op, TILE_OPERAND_VALUE);
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        const TileValue *operand = tile_op_operand(op, i);
+        if (operand != stored && varies_in(operand, loop, DEPTH)) return true;
+    }
+    return false;
+}
+
+/* Accesses of one block are to neighbours, as those of windows; those of different blocks are to the same elements, once more. */
+static void count_own(GpuWalk *walk, const TileOp *op, uint32_t argument, double bytes) {
+    double times = walk->times;
+    for (const GpuAround *around = walk->around; around; around = around->outer)
+        if (!depends_on(op, around->op)) times /= gpu_most(1, around->trips);
+    if (walk->last[argument] != op->block) walk->beside[argument] = 0;
+    walk->last[argument] = op->block;
+    walk->beside[argument] += times * bytes;
+    walk->work->own[argument] = gpu_most(walk->work->own[argument], walk->beside[argument]);
+}
+
 static void count_bytes(GpuWalk *walk, const TileOp *op, const Piece *piece) {
     const TileValue *tensor = tile_op_operand(op, 0);
     walk->work->port += walk->times * (gpu_by_map(op) ? piece->lines / GPU_BOXES_BYTES_CYCLE : piece->bytes / GPU_PORT_BYTES_CYCLE);
-    if (tensor->block == &walk->numbers.func->body)
-        walk->work->moved[walk->numbers.func->parameters[tensor->index].argument] += walk->times * piece->bytes;
+    if (tensor->block != &walk->numbers.func->body) return;
+    uint32_t argument = walk->numbers.func->parameters[tensor->index].argument;
+    walk->work->moved[argument] += walk->times * piece->bytes;
+    count_own(walk, op, argument, piece->bytes);
 }
 
 static double instructions_of_access(const GpuWalk *walk, const Piece *piece, const TileType *tile) {

@@ -31,6 +31,7 @@ typedef struct GpuWork {
     double vectors;      /* that a thread stores at once, of tensors that are gone through as they lie in memory */
     double shared;       /* bytes of a block */
     double moved[TILE_MOST_EXTENTS]; /* bytes of each tensor, by argument */
+    double own[TILE_MOST_EXTENTS];   /* of them, those that are different ones: without what loops read again, and what several loops read */
 } GpuWork;
 
 /* The work of the phase's program of this number. False: no block can have a tile of the phase in its registers. */

@@ -13,6 +13,13 @@ enum { GPU_OF_OPERATION = 4, GPU_OF_MEMORY = 700, GPU_OF_EXCHANGE = 30, GPU_OF_B
 /* Instructions of a warp for a vector with its address and predicate. */
 enum { GPU_OF_VECTOR = 5 };
 
+/* A loop around the current block, other than that of the programs. */
+typedef struct GpuAround {
+    const TileOp *op;
+    double trips;
+    const struct GpuAround *outer;
+} GpuAround;
+
 typedef struct GpuWalk {
     const TilePtxTarget *target;
     GpuNumbers numbers;
@@ -27,6 +34,9 @@ typedef struct GpuWalk {
     double fill;    /* cycles until the first tiles come that warps of their own copy, once for a program */
     bool flows;     /* they copy for the current loop, and for the next loop while this one ends */
     int64_t program;
+    const GpuAround *around; /* the innermost loop, or NULL */
+    const TileBlock *last[TILE_MOST_EXTENTS]; /* where each tensor was last moved, */
+    double beside[TILE_MOST_EXTENTS];         /* and the bytes of it that all of that block's accesses move */
     unsigned loops; /* around the current block, beside that of the programs */
     double sums;    /* of a thread, of the products so far */
     bool turns;     /* programs of a block multiply in turn */

@@ -52,11 +52,14 @@
 #include "ptx/grid/masks.h"
 #include "ptx/passes.h"
 
+enum { LEAST_LANES = 256 };
+
 /* The ops from the first mask of a block to the last one that can be copied. */
 typedef struct Masked {
     TileOp *first, *end; /* the op after the last */
     unsigned masks;
-    bool reduces;
+    bool reduces, again; /* behind a reduction a tile is accessed that is as large as those in front of it, of so many lanes */
+    int64_t lanes;
     bool accesses; /* loads and stores are among them, and ask too */
     TileMap inside; /* the ops */
 } Masked;
@@ -88,6 +91,10 @@ static void find_masks(GpuMasks *masks, TileOp *op, Masked *masked, bool accesse
         tile_map_set(&masked->inside, op, op);
         masked->masks += asks(masks, op, accesses);
         masked->reduces |= op->id == TILE_OP_REDUCE;
+        if (!accesses || !asks(masks, op, accesses)) continue;
+        int64_t lanes = tile_type_lanes(tile_accessed_tile(op)->type);
+        if (!masked->reduces && lanes > masked->lanes) masked->lanes = lanes;
+        masked->again |= masked->reduces && lanes >= masked->lanes && lanes >= LEAST_LANES;
     }
     masked->end = op;
 }
@@ -212,7 +219,7 @@ static void find_product(TileOp *op, void *found) { *(bool *)found |= op->id == 
 static TileOp *make_versions(GpuMasks *masks, TileOp *op, bool accesses, bool *changed) {
     Masked masked;
     find_masks(masks, op, &masked, accesses);
-    if (masked.masks < 2 || (accesses && !masked.reduces)) return masked.end;
+    if (masked.masks < 2 || (accesses && !masked.again)) return masked.end;
     hoist_scalars(&masked);
     TileValue *idle = build_test(masks, &masked);
     if (idle) build_versions(masks, &masked, idle);

@@ -136,7 +136,7 @@ static TileValue *build_quotient(TileBuilder *b, TileValue *x, TileValue *y) {
     TileValue *error = tile_build_ternary(b, TILE_OP_FMA, tile_build_unary(b, TILE_OP_NEG, y), near, constant(b, x->type, 1));
     TileValue *inverse = tile_build_ternary(b, TILE_OP_FMA, near, error, near), *q = tile_build_binary(b, TILE_OP_MUL, x, inverse);
     TileValue *rest = tile_build_ternary(b, TILE_OP_FMA, y, q, tile_build_unary(b, TILE_OP_NEG, x));
-    return tile_build_ternary(b, TILE_OP_FMA, tile_build_unary(b, TILE_OP_NEG, rest), inverse, q);
+    return tile_build_ternary(b, TILE_OP_FMA, rest, tile_build_unary(b, TILE_OP_NEG, inverse), q);
 }
 
 static void expand_quotient(Math *math, TileOp *op) {

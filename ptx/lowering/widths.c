@@ -103,7 +103,8 @@ static TileValue *distances(Gpu *gpu, const GpuAccess *access, unsigned width) {
 TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width) {
     const GpuDimension *unit = gpu_unit_dimension(access);
     int64_t bytes = (int64_t)width * tile_scalar_bytes(access->type->scalar), distance;
-    bool known = tile_value_integer(unit->per_lane, &distance) && distance == bytes / width;
+    bool known = tile_value_is_integer(unit->per_lane, bytes / width) ||
+                 (tile_value_is_integer(unit->step, 1) && tile_value_integer(unit->stride, &distance) && distance == bytes / width);
     TileValue *even = known ? NULL : gpu_binary(gpu, TILE_OP_EQ, unit->per_lane, gpu_i64(gpu, bytes / width));
     if (width == 1) return even;
     TileValue *odd = distances(gpu, access, width);

@@ -46,6 +46,10 @@
  *       store_tile %x, %z, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
  *       return
  *     }
+ * Where nothing multiplies, loads and stores of tiles are among these ops, if a reduction stands between two that access tiles as large as
+ * one another: one version is for tiles whose lanes all exist, so that no access has a branch of its own, which would yield all elements. Without a
+ * reduction all of them are in registers together anyway.
+ *
  * Needs: gpu-dot-operands, which looks for fills. Keeps: tile form. Cost: linear; these ops are there twice. */
 #include "lang/ir/layout_rules.h"
 #include "lang/ir/operands.h"

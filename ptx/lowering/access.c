@@ -227,11 +227,18 @@ static TileValue *splat_mask(Gpu *gpu, TileValue *mask, const TileType *type) {
     return tile_build_splat(&gpu->b, mask, tile_type_vector(gpu->module->context, TILE_BOOL, (unsigned)tile_type_lanes(type), false));
 }
 
-/* Is the memory constant while the grid runs, and the vector a number of words, so that an instruction with a predicate can load it? In a
+/* Is the access in the version of gpu-unswitch whose tiles are not whole? */
+static bool is_at_borders(const GpuAccess *access) {
+    const TileBlock *block = access->op->block;
+    while (block->op && !tile_op_get(block->op, TILE_ATTRIBUTE_MASKED)) block = block->op->block;
+    return block->op && block == &block->op->regions[1];
+}
+
+/* There a vector that is a number of words is loaded by an instruction with a predicate, if the memory is constant while the grid runs. In a
  * branch ptxas moves nothing past the load: what several load would be in registers together. */
 static bool can_have_predicate(const GpuAccess *access, const TileType *type) {
     const TileParameter *parameter = access->tensor->parameter;
-    return parameter->readonly && parameter->noalias && is_of_words(type);
+    return parameter->readonly && parameter->noalias && is_of_words(type) && is_at_borders(access);
 }
 
 /* The vector of register `reg`, or where that lane is not valid what stands in for it. */
@@ -337,12 +344,9 @@ static TileValue *load_across(Gpu *gpu, const GpuAccess *access, unsigned width,
     return gpu_join(gpu, registers, count);
 }
 
-/* Is the access in the version of gpu-unswitch whose tiles are not whole, and are its vectors then each valid or not? They have predicates, and
- * nothing is asked for all of them: behind a branch all elements of all loads would be in registers together. */
+/* Are the vectors of an access at borders each valid or not? They have predicates, and nothing is asked for all of them. */
 static bool is_of_borders(Gpu *gpu, const GpuAccess *access, unsigned width) {
-    const TileBlock *block = access->op->block;
-    while (block->op && !tile_op_get(block->op, TILE_ATTRIBUTE_MASKED)) block = block->op->block;
-    return block->op && block == &block->op->regions[1] && width > 1 && gpu_predicated_width(gpu, access, width) == width &&
+    return is_at_borders(access) && width > 1 && gpu_predicated_width(gpu, access, width) == width &&
            !gpu_is_whole_in_vectors(gpu, access, width);
 }
 
@@ -464,7 +468,7 @@ static void store_vectors(Gpu *gpu, const GpuAccess *whole_access, TileValue *va
         TileValue *mask = masked ? gpu_access_mask(gpu, access, r) : NULL;
         TileBuilder inner = gpu->b;
         bool words = width * tile_scalar_bytes(access->type->scalar) % sizeof(uint32_t) == 0 && access->type->scalar != TILE_BOOL;
-        TileOp *some = mask && !words ? begin_if(gpu, &inner, mask) : NULL;
+        TileOp *some = mask && !(words && is_at_borders(access)) ? begin_if(gpu, &inner, mask) : NULL;
         store_vector(gpu, access, value, r, width, cache, some ? NULL : mask);
         if (some) end_if(gpu, some, &inner);
     }

@@ -67,6 +67,7 @@ static bool is_first(const GpuDimension *dimension) {
 /* Is the number a multiple of a power of two, by what this variant knows of extents? Asks for the facts. */
 static bool is_multiple(Gpu *gpu, const TileValue *value, unsigned width) {
     TileIndices **supposed = &gpu->supposed[gpu_floor_log2(width)];
+    if (gpu->products || gpu->sums) return false; /* matmul_grouped of bf16 spilled for sm_89 */
     if (!*supposed) *supposed = tile_indices_suppose(gpu->context->scratch, gpu->func, width);
     TileIndexRange range = tile_index_range(*supposed, value);
     return range.multiple % width == 0 && tile_index_ask(*supposed, range.because);
@@ -74,10 +75,11 @@ static bool is_multiple(Gpu *gpu, const TileValue *value, unsigned width) {
 
 /* Does the tensor go on, along a dimension in front of the last one, at a multiple of so many elements: has it no gaps behind, and
  * rows that are such multiples? Asks for the facts. */
-static bool is_stride_multiple(const GpuAccess *access, unsigned d, unsigned width) {
+static bool is_stride_multiple(const Gpu *gpu, const GpuAccess *access, unsigned d, unsigned width) {
     TileParameter *parameter = access->tensor->parameter;
     unsigned last = access->rank - 1;
     uint32_t behind = (1u << last) - (1u << d);
+    if (gpu->products || gpu->sums) return false;
     if (access->flat || parameter->facts.stride[last] != (int64_t)tile_scalar_bytes(access->type->scalar)) return false;
     parameter->asked_dense |= behind;
     for (unsigned wanted = width; wanted > 1; wanted /= 2) parameter->asked_multiple |= wanted;
@@ -94,7 +96,7 @@ static TileValue *distances(Gpu *gpu, const GpuAccess *access, unsigned width) {
     TileValue *odd = is_multiple(gpu, unit->first, width) ? NULL : gpu_binary(gpu, TILE_OP_MUL, unit->first, unit->stride);
     for (unsigned d = 0; d < access->rank; d++) {
         const GpuDimension *dimension = &access->dimensions[d];
-        if (dimension == unit || is_first(dimension) || is_stride_multiple(access, d, width)) continue;
+        if (dimension == unit || is_first(dimension) || is_stride_multiple(gpu, access, d, width)) continue;
         odd = odd ? gpu_binary(gpu, TILE_OP_OR, odd, dimension->stride) : dimension->stride;
     }
     return odd;

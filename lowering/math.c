@@ -35,6 +35,7 @@ typedef struct Program {
     TileEmitter *emitter;
     TileBuilder *builder;  /* the emitter's */
     const TileType *shape; /* of the op that is being replaced */
+    bool multiplies;       /* the function has products by tensor cores */
 } Program;
 
 static TileValue *constant(Program *program, TileScalar scalar, uint64_t bits) {
@@ -57,6 +58,33 @@ static TileValue *rare_end(Program *program, TileOp *op, TileValue *m, TileValue
     tile_build_end(program->builder, TILE_OP_YIELD, &value, 1);
     program->builder->block = &op->regions[1];
     tile_build_end(program->builder, TILE_OP_YIELD, &common, 1);
+    program->builder->block = op->block;
+    program->builder->before = op->next;
+    return tile_op_result(op, 0);
+}
+
+/* Is it asked once for all lanes of a thread whether an argument is unusual? A branch costs more than it saves for few of them, on
+ * processors, whose vectors are long, and beside products, which have to be a straight line. */
+static bool asks_for_all(const Program *program) {
+    enum { LEAST_LANES = 4 };
+    return program->emitter->target.kind == TILE_TARGET_GPU && !program->multiplies && program->shape->kind == TILE_TYPE_VECTOR &&
+           tile_type_lanes(program->shape) >= LEAST_LANES;
+}
+
+/* An `if` on the same as rare_begin, whose regions compute apart: the first one what serves all lanes, the second what serves usual ones, so
+ * that no lane is there twice. */
+static TileOp *unusual_begin(Program *program, TileValue *m) {
+    return rare_begin(program, m, tile_type_with_scalar(program->builder->module->context, m->type, TILE_F32));
+}
+
+static void unusual_else(Program *program, TileOp *op, TileValue *value) {
+    tile_build_end(program->builder, TILE_OP_YIELD, &value, 1);
+    program->builder->block = &op->regions[1];
+    program->builder->before = NULL;
+}
+
+static TileValue *unusual_end(Program *program, TileOp *op, TileValue *value) {
+    tile_build_end(program->builder, TILE_OP_YIELD, &value, 1);
     program->builder->block = op->block;
     program->builder->before = op->next;
     return tile_op_result(op, 0);
@@ -148,6 +176,18 @@ typedef struct {
         rare_end(program, rare_op, rare_m, (x), rare_common);                                                          \
     })
 
+#define MNOT(x) UNARY(NOT, x)
+#define UNUSUAL(m, x, y)                                                                                               \
+    ({                                                                                                                 \
+        TileOp *unusual_op = asks_for_all(program) ? unusual_begin(program, m) : NULL;                                 \
+        TileValue *unusual_value = (x);                                                                                \
+        if (unusual_op) {                                                                                              \
+            unusual_else(program, unusual_op, unusual_value);                                                          \
+            unusual_value = unusual_end(program, unusual_op, (y));                                                     \
+        }                                                                                                              \
+        unusual_value;                                                                                                 \
+    })
+
 #define AT_LEAST(x, low) at_least(program, x, low)
 #define AT_MOST(x, high) at_most(program, x, high)
 #define RECIPROCAL(x) reciprocal(program, x)
@@ -215,13 +255,23 @@ static TileValue *expand_f64(Program *program, TileOpId id, TileValue *x, TileVa
     }
 }
 
+typedef struct Expansion {
+    TileEmitter *emitter;
+    bool multiplies;
+} Expansion;
+
+static void find_products(TileOp *op, void *found) {
+    *(bool *)found |= op->id == TILE_OP_MMA || op->id == TILE_OP_WGMMA;
+}
+
 static void expand(TileOp *op, void *state) {
-    TileEmitter *emitter = state;
+    Expansion *expansion = state;
+    TileEmitter *emitter = expansion->emitter;
     if (!tile_math_has(tile_eval_op_of((TileOpId)op->id))) return;
     bool approx = tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0) != 0;
     TileScalar scalar = tile_op_result(op, 0)->type->scalar;
     tile_emit_before(emitter, op);
-    Program program = {emitter, &emitter->builder, tile_op_result(op, 0)->type};
+    Program program = {emitter, &emitter->builder, tile_op_result(op, 0)->type, expansion->multiplies};
     TileValue *x = tile_op_operand(op, 0), *y = op->operand_count > 1 ? tile_op_operand(op, 1) : NULL, *result;
     if (scalar == TILE_F64) {
         result = expand_f64(&program, op->id, x, y);
@@ -235,6 +285,8 @@ static void expand(TileOp *op, void *state) {
 
 TileResult tile_pass_math(TilePassContext *context, TileFunc *func) {
     TileEmitter emitter = tile_emitter_create(context, func);
-    tile_block_walk(&func->body, expand, &emitter);
+    Expansion expansion = {.emitter = &emitter};
+    tile_block_walk(&func->body, find_products, &expansion.multiplies);
+    tile_block_walk(&func->body, expand, &expansion);
     return tile_emit_finish(&emitter, context);
 }

@@ -157,6 +157,9 @@ void export_thread_opaque(Exporter *exporter, const TileOp *op);
 bool export_instruction(Exporter *exporter, const TileOp *op);
 /* A load of constant global memory with an L2 cache policy; false: it has none. */
 bool export_hinted_load(Exporter *exporter, const TileOp *op);
+/* The same of a vector with a mask that is one bool for all lanes; false: it is none of so many words. */
+bool export_predicated_load(Exporter *exporter, const TileOp *op);
+bool export_predicated_store(Exporter *exporter, const TileOp *op);
 bool export_hinted_store(Exporter *exporter, const TileOp *op);
 /* An i64; a bool. */
 MlirValue export_block_index(Exporter *exporter);

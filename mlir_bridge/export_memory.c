@@ -130,7 +130,7 @@ void export_load(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type;
     Parts parts = read_parts(exporter, op, type);
     MlirValue result;
-    if (!parts.mask.ptr && export_hinted_load(exporter, op)) return;
+    if (parts.mask.ptr ? export_predicated_load(exporter, op) : export_hinted_load(exporter, op)) return;
     if (!parts.mask.ptr) {
         MlirType memory = export_type_like(exporter, type, memory_scalar(type->scalar));
         result = from_memory(exporter, type, build_load(exporter, op, memory, type));
@@ -190,7 +190,7 @@ void export_store(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_operand(op, 0)->type;
     Parts parts = read_parts(exporter, op, type);
     MlirValue value = to_memory(exporter, type, operand_of(exporter, op, 0));
-    if (!parts.mask.ptr && export_hinted_store(exporter, op)) return;
+    if (parts.mask.ptr ? export_predicated_store(exporter, op) : export_hinted_store(exporter, op)) return;
     if (!parts.mask.ptr) {
         build_store(exporter, op, type, value);
     } else if (type->kind == TILE_TYPE_SCALAR) {

@@ -66,7 +66,9 @@ static inline D double_of_bits(U bits) {
 #define NE(x, y) ((x) != (y))
 #define MAND(x, y) ((x) & (y))
 #define SELECT(m, x, y) ((m) ? (x) : (y))
+#define MNOT(x) (!(x))
 #define RARE(m, x, y) ((m) ? (x) : (y))
+#define UNUSUAL(m, x, y) ((m) && false ? (y) : (x)) /* the form for all arguments, to which others are held */
 #define AT_LEAST(x, low) ((x) < (low) ? (low) : (x))
 #define AT_MOST(x, high) ((high) < (x) ? (high) : (x))
 #define RECIPROCAL(x) (1 / (x))

@@ -1,5 +1,6 @@
 #include "ptx/grid/masks.h"
 
+#include "lang/ir/layout_rules.h"
 #include "lang/ir/operands.h"
 
 enum { LEAST_LANES = 256, MOST_TERMS = 8, MOST_DEPTH = 16 };
@@ -166,4 +167,91 @@ TileValue *gpu_mask_build_test(GpuMasks *masks, const TileOp *op, TileOp *before
     masks->b.error = error;
     if (op->id == TILE_OP_FILL) return build_fill_is_idle(masks, op);
     return build_test(masks, op->id == TILE_OP_LOAD_TILE ? tile_op_named(op, TILE_OPERAND_MASK) : tile_op_operand(op, 0));
+}
+
+/* ---- accesses ---- */
+
+typedef struct Bound {
+    TileValue *lo, *hi; /* NULL: the constant does not matter */
+    int64_t extent;
+    unsigned operand; /* of lo; that of hi follows */
+} Bound;
+
+/* What the ranges of an access ask. False: its tile is never whole, or it is no access of a tile. */
+static bool read_bounds(const TileOp *op, Bound bounds[TILE_MAX_TENSOR_RANK], unsigned *count) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    const TileValue *tile = tile_accessed_tile(op);
+    *count = 0;
+    if ((op->id != TILE_OP_LOAD_TILE && op->id != TILE_OP_STORE_TILE) || !tile) return false;
+    unsigned rank = tile_access_read(op, indices);
+    for (unsigned d = 0; d < rank; d++) {
+        if (indices[d].kind != TILE_ACCESS_RANGE) continue;
+        int64_t extent = tile->type->extent[indices[d].axis], lo, hi;
+        bool begins = tile_value_integer(indices[d].lo, &lo), ends = tile_value_integer(indices[d].hi, &hi);
+        if ((extent & (extent - 1)) || (begins && lo > 0) || (ends && hi < extent)) return false;
+        if (begins && ends) continue;
+        bounds[(*count)++] = (Bound){begins ? NULL : indices[d].lo, ends ? NULL : indices[d].hi, extent, indices[d].operand + 2};
+    }
+    return true;
+}
+
+bool gpu_access_has_test(const TileOp *op) {
+    Bound bounds[TILE_MAX_TENSOR_RANK];
+    unsigned count;
+    return read_bounds(op, bounds, &count) && count;
+}
+
+/* Is the comparison of a value with a number a part of the condition? */
+static bool is_tested(const TileValue *idle, TileOpId id, const TileValue *value, int64_t number) {
+    while (idle) {
+        const TileOp *both = tile_value_def(idle, TILE_OP_AND), *own = both ? tile_op_operand(both, 1)->op : idle->op;
+        if (own && own->id == id && tile_op_operand(own, 0) == value && tile_value_is_integer(tile_op_operand(own, 1), number))
+            return true;
+        idle = both ? tile_op_operand(both, 0) : NULL;
+    }
+    return false;
+}
+
+static TileValue *with_test(GpuMasks *masks, TileValue *idle, TileOpId id, TileValue *value, int64_t number) {
+    if (is_tested(idle, id, value, number)) return idle;
+    return build_and(masks, idle, binary(masks, id, value, tile_build_i64(&masks->b, number)));
+}
+
+bool gpu_fill_is_idle_where(const TileOp *op, const TileValue *idle) {
+    if (op->id != TILE_OP_FILL) return false;
+    const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
+    for (unsigned i = 0; i < axes->count; i++) {
+        int64_t extent = op->results[0].type->extent[axes->integers[i]], constant;
+        const TileValue *lo = tile_fill_lo(op, i), *hi = tile_fill_hi(op, i);
+        bool begins = tile_value_integer(lo, &constant) ? constant <= 0 : is_tested(idle, TILE_OP_LE, lo, 0);
+        bool ends = tile_value_integer(hi, &constant) ? constant >= extent : is_tested(idle, TILE_OP_GE, hi, extent);
+        if (!begins || !ends) return false;
+    }
+    return true;
+}
+
+TileValue *gpu_access_build_test(GpuMasks *masks, const TileOp *op, TileOp *before, TileValue *idle) {
+    Bound bounds[TILE_MAX_TENSOR_RANK];
+    unsigned count;
+    const char *error = masks->b.error;
+    masks->b = tile_builder_before(masks->context->module, before);
+    masks->b.error = error;
+    read_bounds(op, bounds, &count);
+    for (unsigned i = 0; i < count; i++) {
+        if (bounds[i].lo) idle = with_test(masks, idle, TILE_OP_LE, bounds[i].lo, 0);
+        if (bounds[i].hi) idle = with_test(masks, idle, TILE_OP_GE, bounds[i].hi, bounds[i].extent);
+    }
+    return idle;
+}
+
+void gpu_access_make_whole(GpuMasks *masks, TileOp *op) {
+    Bound bounds[TILE_MAX_TENSOR_RANK];
+    unsigned count;
+    read_bounds(op, bounds, &count);
+    TileBuilder b = tile_builder_before(masks->context->module, op);
+    for (unsigned i = 0; i < count; i++) {
+        tile_op_set_operand(op, bounds[i].operand, tile_build_i64(&b, 0));
+        tile_op_set_operand(op, bounds[i].operand + 1, tile_build_i64(&b, bounds[i].extent));
+    }
+    if (b.error) masks->b.error = b.error;
 }

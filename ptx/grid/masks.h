@@ -32,4 +32,14 @@ unsigned gpu_mask_kept(const TileOp *op);
  * sides of a comparison are compared: for x < y the greatest x with the least y. */
 TileValue *gpu_mask_build_test(GpuMasks *masks, const TileOp *op, TileOp *before);
 
+/* Does a range of a load or store tell lanes that exist from others, in a tile that may be whole? Its extent is a power of two then,
+ * since layouts round extents up. */
+bool gpu_access_has_test(const TileOp *op);
+/* Builds the condition that all lanes exist, in front of an op; `idle` is what has to hold as well, or NULL. */
+TileValue *gpu_access_build_test(GpuMasks *masks, const TileOp *op, TileOp *before, TileValue *idle);
+/* Does the fill change no lane where that condition holds? */
+bool gpu_fill_is_idle_where(const TileOp *op, const TileValue *idle);
+/* Makes all lanes exist. */
+void gpu_access_make_whole(GpuMasks *masks, TileOp *op);
+
 #endif

@@ -63,6 +63,14 @@ static bool runs_later(const TileOp *later, const TileOp *op) {
     return false;
 }
 
+/* Are the ops in different regions of one branch, so that no program executes both in one iteration? */
+static bool exclude_one_another(const TileOp *a, const TileOp *b) {
+    for (const TileOp *x = a; x; x = x->block->op)
+        for (const TileOp *y = b; y; y = y->block->op)
+            if (x->block->op && x->block->op == y->block->op && x->block != y->block) return x->block->op->id == TILE_OP_IF;
+    return false;
+}
+
 /* Are two ranges along one axis disjoint: are their first indices at least `length` apart? */
 static bool are_disjoint(TileIndices *indices, const TileAccessIndex *a, const TileAccessIndex *b, int64_t length) {
     int64_t distance;
@@ -100,6 +108,7 @@ TileName gpu_load_reuse(TileIndices *indices, const TileFunc *func, const TileOp
         if (user == load || user->id == TILE_OP_DIM) continue;
         if (user->id != TILE_OP_LOAD_TILE) return TILE_CACHE_DEFAULT;
         if (!tile_type_is_tile(user->results[0].type)) continue; /* a single element */
+        if (exclude_one_another(load, user)) continue;
         bool later = runs_later(user, load), earlier = runs_later(load, user);
         if (!later && !earlier && !reads_are_disjoint(indices, load, user))
             return TILE_CACHE_DEFAULT; /* they may read the same */

@@ -46,20 +46,32 @@
  *       store_tile %x, %z, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
  *       return
  *     }
+ * Where nothing multiplies, loads and stores of tiles are among these ops, if a reduction stands between two that access tiles as large as
+ * one another: one version is for tiles whose lanes all exist, so that no access has a branch of its own, which would yield all elements. Without a
+ * reduction all of them are in registers together anyway.
+ *
  * Needs: gpu-dot-operands, which looks for fills. Keeps: tile form. Cost: linear; these ops are there twice. */
+#include "lang/ir/layout_rules.h"
 #include "lang/ir/operands.h"
 #include "ptx/grid/masks.h"
 #include "ptx/passes.h"
+
+enum { LEAST_LANES = 256 };
 
 /* The ops from the first mask of a block to the last one that can be copied. */
 typedef struct Masked {
     TileOp *first, *end; /* the op after the last */
     unsigned masks;
+    bool reduces, again; /* behind a reduction a tile is accessed that is as large as those in front of it, of so many lanes */
+    int64_t lanes;
+    bool accesses; /* loads and stores are among them, and ask too */
     TileMap inside; /* the ops */
 } Masked;
 
-/* Ops that both versions can have: they compute tiles, and nothing waits, moves or multiplies. */
-static bool can_be_copied(const TileOp *op) {
+/* Ops that both versions can have: they compute tiles, and nothing waits, moves or multiplies; where nothing multiplies, loads and
+ * stores of tiles as well. */
+static bool can_be_copied(const TileOp *op, bool accesses) {
+    if (op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_STORE_TILE) return accesses && tile_accessed_tile(op);
     TileOpClass class = tile_op_info((TileOpId)op->id)->class;
     bool computes = class == TILE_CLASS_ELEMENTWISE || class == TILE_CLASS_SHAPE || op->id == TILE_OP_CONST ||
                     op->id == TILE_OP_REDUCE;
@@ -74,12 +86,19 @@ static bool is_scalar(const TileOp *op) {
 
 static bool is_inside(const Masked *masked, const TileOp *op) { return op && tile_map_get(&masked->inside, op); }
 
-static void find_masks(GpuMasks *masks, TileOp *op, Masked *masked) {
-    *masked = (Masked){.first = op};
+static bool asks(GpuMasks *masks, const TileOp *op, bool accesses) { return accesses ? gpu_access_has_test(op) : gpu_mask_has_test(masks, op); }
+
+static void find_masks(GpuMasks *masks, TileOp *op, Masked *masked, bool accesses) {
+    *masked = (Masked){.first = op, .accesses = accesses};
     tile_map_init(&masked->inside, masks->context->scratch);
-    for (; can_be_copied(op); op = op->next) {
+    for (; can_be_copied(op, accesses); op = op->next) {
         tile_map_set(&masked->inside, op, op);
-        masked->masks += gpu_mask_has_test(masks, op);
+        masked->masks += asks(masks, op, accesses);
+        masked->reduces |= op->id == TILE_OP_REDUCE;
+        if (!accesses || !asks(masks, op, accesses)) continue;
+        int64_t lanes = tile_type_lanes(tile_accessed_tile(op)->type);
+        if (!masked->reduces && lanes > masked->lanes) masked->lanes = lanes;
+        masked->again |= masked->reduces && lanes >= masked->lanes && lanes >= LEAST_LANES;
     }
     masked->end = op;
 }
@@ -103,7 +122,11 @@ static TileValue *build_test(GpuMasks *masks, const Masked *masked) {
     TileOp *previous = masked->first->previous;
     TileValue *idle = NULL;
     for (TileOp *op = masked->first; op != masked->end; op = op->next) {
-        if (!gpu_mask_has_test(masks, op)) continue;
+        if (!asks(masks, op, masked->accesses)) continue;
+        if (masked->accesses) {
+            idle = gpu_access_build_test(masks, op, masked->first, idle);
+            continue;
+        }
         TileValue *own = gpu_mask_build_test(masks, op, masked->first);
         idle = idle ? tile_build_binary(&masks->b, TILE_OP_AND, idle, own) : own;
     }
@@ -126,18 +149,20 @@ static bool is_used_outside(const Masked *masked, const TileValue *value) {
 typedef TILE_LIST(TileValue *) Values;
 typedef TILE_LIST(const TileType *) Types;
 
-/* The version without masks. */
-static void build_unmasked(GpuMasks *masks, const Masked *masked, const Values *results, TileBlock *region) {
+/* The version without masks, which runs where `idle` holds. */
+static void build_unmasked(GpuMasks *masks, const Masked *masked, const TileValue *idle, const Values *results, TileBlock *region) {
     TilePassContext *context = masks->context;
     TileMap map;
     tile_map_init(&map, context->scratch);
     for (const TileOp *op = masked->first; op != masked->end; op = op->next) {
-        if (gpu_mask_has_test(masks, op)) {
+        if (masked->accesses ? gpu_fill_is_idle_where(op, idle) : gpu_mask_has_test(masks, op)) {
             TileValue *kept = tile_op_operand(op, gpu_mask_kept(op)), *copy = tile_map_get(&map, kept);
             tile_map_set(&map, &op->results[0], copy ? copy : kept);
-        } else {
-            tile_op_append(tile_op_clone(context->module, op, &map), region);
+            continue;
         }
+        TileOp *copy = tile_op_clone(context->module, op, &map);
+        tile_op_append(copy, region);
+        if (masked->accesses) gpu_access_make_whole(masks, copy);
     }
     Values values = {0};
     for (size_t i = 0; i < results->count; i++)
@@ -182,7 +207,7 @@ static void build_versions(GpuMasks *masks, Masked *masked, TileValue *idle) {
             if (!is_inside(masked, use->user)) tile_op_set_operand(use->user, use->index, &branch->results[i]);
         }
     }
-    build_unmasked(masks, masked, &results, &branch->regions[0]);
+    build_unmasked(masks, masked, idle, &results, &branch->regions[0]);
     move_masked(masks, masked, &results, &branch->regions[1]);
 }
 
@@ -192,20 +217,26 @@ static bool multiplies(const TileBlock *block) {
     return false;
 }
 
-static bool walk(GpuMasks *masks, TileBlock *block) {
-    bool changed = false, here = multiplies(block);
+static void find_product(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_DOT; }
+
+/* Two versions from this op on; returns the op behind them. */
+static TileOp *make_versions(GpuMasks *masks, TileOp *op, bool accesses, bool *changed) {
+    Masked masked;
+    find_masks(masks, op, &masked, accesses);
+    if (masked.masks < 2 || (accesses && !masked.again)) return masked.end;
+    hoist_scalars(&masked);
+    TileValue *idle = build_test(masks, &masked);
+    if (idle) build_versions(masks, &masked, idle);
+    *changed |= idle != NULL;
+    return masked.end;
+}
+
+static bool walk(GpuMasks *masks, TileBlock *block, bool accesses) {
+    bool changed = false, here = accesses || multiplies(block);
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
-        for (unsigned i = 0; i < op->region_count; i++) changed |= walk(masks, &op->regions[i]);
-        if (!here || !gpu_mask_has_test(masks, op)) continue;
-        Masked masked;
-        find_masks(masks, op, &masked);
-        next = masked.end;
-        if (masked.masks < 2) continue;
-        hoist_scalars(&masked);
-        TileValue *idle = build_test(masks, &masked);
-        if (idle) build_versions(masks, &masked, idle);
-        changed |= idle != NULL;
+        for (unsigned i = 0; i < op->region_count; i++) changed |= walk(masks, &op->regions[i], accesses);
+        if (here && asks(masks, op, accesses)) next = make_versions(masks, op, accesses, &changed);
     }
     return changed;
 }
@@ -214,7 +245,9 @@ TileResult tile_pass_gpu_unswitch(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     GpuMasks masks;
     gpu_masks_init(&masks, context, func);
-    bool changed = walk(&masks, &func->body);
+    bool product = false;
+    tile_block_walk(&func->body, find_product, &product);
+    bool changed = walk(&masks, &func->body, !product);
     if (masks.b.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-unswitch: %s", masks.b.error);
     return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

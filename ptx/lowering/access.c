@@ -209,26 +209,57 @@ static TileValue *load_vector(Gpu *gpu, const TileType *type, TileValue *address
     return loaded;
 }
 
+/* What stands in for the vector of register `reg` where that lane is not valid. */
+static TileValue *fill_of(Gpu *gpu, const GpuAccess *access, uint32_t reg, const TileType *type) {
+    TileValue *fill[GPU_ACCESS_BYTES];
+    unsigned width = (unsigned)tile_type_lanes(type);
+    if (!access->fill) return tile_build_bits(&gpu->b, type, 0);
+    for (unsigned i = 0; i < width; i++) fill[i] = gpu_register(gpu, access->fill, reg + i);
+    return gpu_join(gpu, fill, width);
+}
+
+static bool is_of_words(const TileType *type) {
+    int64_t bytes = tile_type_lanes(type) * tile_scalar_bytes(type->scalar);
+    return type->kind == TILE_TYPE_VECTOR && type->scalar != TILE_BOOL && bytes % (int64_t)sizeof(uint32_t) == 0;
+}
+
+/* One bool for all lanes of a vector. */
+static TileValue *splat_mask(Gpu *gpu, TileValue *mask, const TileType *type) {
+    return tile_build_splat(&gpu->b, mask, tile_type_vector(gpu->module->context, TILE_BOOL, (unsigned)tile_type_lanes(type), false));
+}
+
+/* Is the access in the version of gpu-unswitch whose tiles are not whole? */
+static bool is_at_borders(const GpuAccess *access) {
+    const TileBlock *block = access->op->block;
+    while (block->op && !tile_op_get(block->op, TILE_ATTRIBUTE_MASKED)) block = block->op->block;
+    return block->op && block == &block->op->regions[1];
+}
+
+/* There a vector that is a number of words is loaded by an instruction with a predicate, if the memory is constant while the grid runs. In a
+ * branch ptxas moves nothing past the load: what several load would be in registers together. */
+static bool can_have_predicate(const GpuAccess *access, const TileType *type) {
+    const TileParameter *parameter = access->tensor->parameter;
+    return parameter->readonly && parameter->noalias && is_of_words(type) && is_at_borders(access);
+}
+
 /* The vector of register `reg`, or where that lane is not valid what stands in for it. */
 static TileValue *load_predicated(Gpu *gpu, const GpuAccess *access, uint32_t reg, const TileType *type,
                                   TileName cache) {
-    TileValue *mask = gpu_access_mask(gpu, access, reg), *address = gpu_access_address(gpu, access, reg), *none;
+    TileValue *mask = gpu_access_mask(gpu, access, reg), *address = gpu_access_address(gpu, access, reg);
     if (!mask) return load_vector(gpu, type, address, cache);
+    if (can_have_predicate(access, type)) {
+        TileValue *loaded = tile_build_load(&gpu->b, type, address, splat_mask(gpu, mask, type), fill_of(gpu, access, reg, type),
+                                            tile_type_lanes(type) * tile_scalar_bytes(type->scalar));
+        if (cache != TILE_CACHE_DEFAULT) tile_op_set_integer(gpu->module, loaded->op, TILE_ATTRIBUTE_CACHE, cache);
+        return loaded;
+    }
     TileBuilder outer = gpu->b;
     TileOp *choice = tile_build_if(&outer, mask, &type, 1);
     tile_op_set_integer(gpu->module, choice, TILE_ATTRIBUTE_DIVERGENT, 1);
     gpu_enter(gpu, &choice->regions[0]);
     gpu_end_region(gpu, load_vector(gpu, type, address, cache));
     gpu_enter(gpu, &choice->regions[1]);
-    if (access->fill) {
-        TileValue *fill[GPU_ACCESS_BYTES];
-        unsigned width = (unsigned)tile_type_lanes(type);
-        for (unsigned i = 0; i < width; i++) fill[i] = gpu_register(gpu, access->fill, reg + i);
-        none = gpu_join(gpu, fill, width);
-    } else {
-        none = tile_build_bits(&gpu->b, type, 0);
-    }
-    gpu_end_region(gpu, none);
+    gpu_end_region(gpu, fill_of(gpu, access, reg, type));
     gpu->b = outer;
     return tile_op_result(choice, 0);
 }
@@ -250,9 +281,11 @@ static TileValue *load_vectors(Gpu *gpu, const GpuAccess *whole, unsigned width,
 
 /* Vectors of this width where each is valid as a whole or not at all, else elements. */
 static TileValue *load_in_pieces(Gpu *gpu, const GpuAccess *access, unsigned width) {
+    TileValue *whole = gpu_is_whole_in_vectors(gpu, access, width);
+    if (!whole) return load_vectors(gpu, access, width, true);
     TileBuilder outer = gpu->b;
     const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
-    TileOp *choice = tile_build_if(&outer, gpu_is_whole_in_vectors(gpu, access, width), &type, 1);
+    TileOp *choice = tile_build_if(&outer, whole, &type, 1);
     gpu_enter(gpu, &choice->regions[0]);
     gpu_end_region(gpu, load_vectors(gpu, access, width, true));
     gpu_enter(gpu, &choice->regions[1]);
@@ -263,7 +296,7 @@ static TileValue *load_in_pieces(Gpu *gpu, const GpuAccess *access, unsigned wid
 
 /* A tile of which lanes may be invalid. */
 static TileValue *load_some(Gpu *gpu, const GpuAccess *access, unsigned width, bool scattered) {
-    unsigned narrow = gpu_predicated_width(access, width);
+    unsigned narrow = gpu_predicated_width(gpu, access, width);
     return scattered || narrow == 1 ? load_elements(gpu, access, true) : load_in_pieces(gpu, access, narrow);
 }
 
@@ -336,6 +369,12 @@ static TileValue *load_across(Gpu *gpu, const GpuAccess *access, unsigned width,
     return gpu_join(gpu, registers, count);
 }
 
+/* Are the vectors of an access at borders each valid or not? They have predicates, and nothing is asked for all of them. */
+static bool is_of_borders(Gpu *gpu, const GpuAccess *access, unsigned width) {
+    return is_at_borders(access) && width > 1 && gpu_predicated_width(gpu, access, width) == width &&
+           !gpu_is_whole_in_vectors(gpu, access, width);
+}
+
 static TileValue *load_lines(Gpu *gpu, GpuAccess *access) {
     unsigned width = gpu_aligned_width(access, gpu_vector_width(access));
     bool scattered = gpu_is_scattered(access);
@@ -343,7 +382,8 @@ static TileValue *load_lines(Gpu *gpu, GpuAccess *access) {
     if (shift) return load_across(gpu, access, width, shift);
     TileValue *whole = gpu_is_inside(gpu, access);
     if (!scattered) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));
-    if (!whole) return load_elements(gpu, access, false);
+    if (!whole) return scattered ? load_elements(gpu, access, false) : load_vectors(gpu, access, width, false);
+    if (!scattered && is_of_borders(gpu, access, width)) return load_vectors(gpu, access, width, true);
     TileBuilder outer = gpu->b;
     const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
     TileOp *choice = tile_build_if(&outer, whole, &type, 1);
@@ -363,6 +403,7 @@ static TileValue *lower_tile_load(Gpu *gpu, GpuAccess *access) {
         return gpu_is_of_odd_rows(access) ? load_elements(gpu, access, true) : load_lines(gpu, access);
     unsigned width = gpu_aligned_width(access, gpu_vector_width(access));
     TileValue *whole = gpu_and(gpu, gpu_is_inside(gpu, access), gpu_is_in_vectors(gpu, access, width));
+    if (!whole) return load_vectors(gpu, access, width, false);
     TileBuilder outer = gpu->b;
     const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
     TileOp *choice = tile_build_if(&outer, whole, &type, 1);
@@ -431,12 +472,13 @@ static void end_if(Gpu *gpu, TileOp *choice, const TileBuilder *outer) {
 }
 
 static void store_vector(Gpu *gpu, const GpuAccess *access, TileValue *value, uint32_t reg, unsigned width,
-                         TileName cache) {
+                         TileName cache, TileValue *mask) {
     TileValue *registers[GPU_ACCESS_BYTES], *whole = value;
     uint32_t count = tile_layout_registers(&access->layout);
     for (uint32_t i = 0; i < width && count != width; i++) registers[i] = gpu_register(gpu, value, reg + i);
     if (count != width) whole = gpu_join(gpu, registers, width);
-    TileOp *store = tile_build_store(&gpu->b, whole, gpu_access_address(gpu, access, reg), NULL,
+    if (mask) mask = splat_mask(gpu, mask, whole->type);
+    TileOp *store = tile_build_store(&gpu->b, whole, gpu_access_address(gpu, access, reg), mask,
                                      (int64_t)width * tile_scalar_bytes(access->type->scalar));
     if (cache != TILE_CACHE_DEFAULT) tile_op_set_integer(gpu->module, store, TILE_ATTRIBUTE_CACHE, cache);
 }
@@ -450,8 +492,9 @@ static void store_vectors(Gpu *gpu, const GpuAccess *whole_access, TileValue *va
     for (uint32_t r = 0; r < tile_layout_registers(&access->layout); r += width) {
         TileValue *mask = masked ? gpu_access_mask(gpu, access, r) : NULL;
         TileBuilder inner = gpu->b;
-        TileOp *some = mask ? begin_if(gpu, &inner, mask) : NULL;
-        store_vector(gpu, access, value, r, width, cache);
+        bool words = width * tile_scalar_bytes(access->type->scalar) % sizeof(uint32_t) == 0 && access->type->scalar != TILE_BOOL;
+        TileOp *some = mask && !(words && is_at_borders(access)) ? begin_if(gpu, &inner, mask) : NULL;
+        store_vector(gpu, access, value, r, width, cache, some ? NULL : mask);
         if (some) end_if(gpu, some, &inner);
     }
     if (choice) end_if(gpu, choice, &outer);
@@ -460,13 +503,18 @@ static void store_vectors(Gpu *gpu, const GpuAccess *whole_access, TileValue *va
 /* Of a tile of which lanes may be invalid. */
 static void store_some(Gpu *gpu, const GpuAccess *access, TileValue *value, TileValue *first, unsigned width,
                        bool scattered) {
-    unsigned narrow = gpu_predicated_width(access, width);
+    unsigned narrow = gpu_predicated_width(gpu, access, width);
     if (scattered || narrow == 1) {
         store_elements(gpu, access, value, first, true);
         return;
     }
+    TileValue *whole = gpu_is_whole_in_vectors(gpu, access, narrow);
+    if (!whole) {
+        store_vectors(gpu, access, value, first, narrow, true);
+        return;
+    }
     TileBuilder outer = gpu->b;
-    TileOp *choice = tile_build_if(&outer, gpu_is_whole_in_vectors(gpu, access, narrow), NULL, 0);
+    TileOp *choice = tile_build_if(&outer, whole, NULL, 0);
     gpu_enter(gpu, &choice->regions[0]);
     store_vectors(gpu, access, value, first, narrow, true);
     gpu_end_region(gpu, NULL);
@@ -482,8 +530,13 @@ static void store_lines(Gpu *gpu, GpuAccess *access, TileValue *value) {
     unsigned width = predicated ? 1 : gpu_aligned_width(access, gpu_vector_width(access));
     TileValue *whole = predicated ? NULL : gpu_is_inside(gpu, access);
     if (!predicated && !scattered) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));
-    if (!whole) {
+    if (predicated || (!whole && scattered)) {
         store_elements(gpu, access, value, first, predicated);
+        return;
+    }
+    bool borders = whole && !scattered && is_of_borders(gpu, access, width);
+    if (!whole || borders) {
+        store_vectors(gpu, access, value, first, width, borders);
         return;
     }
     TileBuilder outer = gpu->b;
@@ -511,6 +564,10 @@ static void lower_tile_store(Gpu *gpu, GpuAccess *access, TileValue *value) {
     }
     unsigned width = gpu_aligned_width(access, gpu_vector_width(access));
     TileValue *whole = gpu_and(gpu, gpu_is_inside(gpu, access), gpu_is_in_vectors(gpu, access, width));
+    if (!whole) {
+        store_vectors(gpu, access, value, gpu_holds_first_copy(gpu, &access->layout), width, false);
+        return;
+    }
     TileBuilder outer = gpu->b;
     TileOp *choice = tile_build_if(&outer, whole, NULL, 0);
     gpu_enter(gpu, &choice->regions[0]);

@@ -50,7 +50,7 @@ const GpuDimension *gpu_unit_dimension(const GpuAccess *access);
  * parameter; records the assumption. If no alignment is known, `width`: then gpu_is_in_vectors tests the address. */
 unsigned gpu_aligned_width(GpuAccess *access, unsigned width);
 /* Are the elements along the unit dimension contiguous, and are vectors of `width` aligned to their size? Uniform
- * over the block. */
+ * over the block; NULL: certainly. Asks for the facts. */
 TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width);
 
 /* ---- widths.c ---- */
@@ -60,7 +60,7 @@ unsigned gpu_vector_width(const GpuAccess *access);
 unsigned gpu_shift(Gpu *gpu, const GpuAccess *access, unsigned width);
 /* The width of vectors that have a predicate each; 1: there are none. Rows of many lengths consist of vectors of 8 bytes
  * that do not consist of longer ones; others of pairs of 16 bits. Asks for the facts. */
-unsigned gpu_predicated_width(const GpuAccess *access, unsigned width);
+unsigned gpu_predicated_width(Gpu *gpu, const GpuAccess *access, unsigned width);
 /* Do several rows follow one another without gaps, of a length that is odd? Then no question is asked of them, whose branches would wait
  * for one another's loads: elements are accessed one by one. Asks for the facts. */
 bool gpu_is_of_odd_rows(const GpuAccess *access);
@@ -69,7 +69,7 @@ bool gpu_is_of_odd_rows(const GpuAccess *access);
 unsigned gpu_picked_width(GpuAccess *access);
 /* Do gathers and the mask choose whole lines along the tile's last axis, of elements that may be contiguous? */
 bool gpu_is_picked_by_lines(const GpuAccess *access);
-/* Is each vector of this width aligned, and all its lanes valid or none? Uniform over the block. */
+/* Is each vector of this width aligned, and all its lanes valid or none? Uniform over the block; NULL: certainly. Asks for the facts. */
 TileValue *gpu_is_whole_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width);
 
 /* ---- turned.c ---- */

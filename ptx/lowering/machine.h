@@ -84,6 +84,7 @@ typedef struct Gpu {
     int64_t turns;         /* in the first partition: so many programs take turns; else 1 */
     TileValue *shared;     /* the buffer for temporaries of the current op */
     GpuScanned scanned;    /* of the last scan */
+    TileIndices *supposed[5]; /* what extents that are multiples of 2, 4, 8, 16 make multiples; NULL: not yet needed */
     int64_t aliasing_stores; /* number of stores so far whose lanes may alias */
     const TileOp *refused; /* the first op that is not supported, and why */
     const char *why;

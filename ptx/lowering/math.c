@@ -19,6 +19,9 @@
  *       store %c, %y
  *       return
  *     }
+ * A quotient of f32 by a number that at least four lanes share is the product with its reciprocal and what the remainder adds to it, which
+ * is exact by Markstein's theorem where nothing is very large or small; that is asked once for all lanes of a thread.
+ *
  * Approximate exp2, exp and sigmoid of f32 are ex2_approx and rcp_approx: their error grows with the argument
  * (docs/gpu.md). An approximate erf is a quotient of polynomials, by rcp_approx. min and max of f32, and of narrower floats, which are compared in f32, are minimum and maximum: -0
  * counts as less than +0, where the language takes the first of them.
@@ -31,6 +34,7 @@
 
 typedef struct Math {
     TileModule *module;
+    bool multiplies; /* the function has products by tensor cores, beside which code has to be a straight line */
     bool changed;
     const char *error;
 } Math;
@@ -88,6 +92,74 @@ static void expand_erf(Math *math, TileOp *op) {
     replace(math, &b, op, tile_build_binary(&b, TILE_OP_MUL, above, below));
 }
 
+/* The scalar that is the lane of a vector; NULL: nobody knows. */
+static const TileValue *scalar_of_lane(const TileValue *vector, int64_t lane) {
+    const TileOp *op = vector->op;
+    if (!op || vector->type->kind != TILE_TYPE_VECTOR) return op ? vector : NULL;
+    if (op->id == TILE_OP_SPLAT) return tile_op_operand(op, 0);
+    if (op->id == TILE_OP_INSERT) {
+        bool here = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0) == lane;
+        return here ? tile_op_operand(op, 1) : scalar_of_lane(tile_op_operand(op, 0), lane);
+    }
+    return NULL;
+}
+
+/* Does a divisor serve four lanes on average? */
+static bool is_shared(const TileValue *divisor) {
+    enum { LEAST_LANES = 4, MOST_DIVISORS = 8 };
+    const TileValue *found[MOST_DIVISORS];
+    if (divisor->type->kind != TILE_TYPE_VECTOR || divisor->type->scalable) return false;
+    int64_t lanes = tile_type_lanes(divisor->type);
+    unsigned count = 0;
+    for (int64_t lane = 0; lane < lanes; lane++) {
+        const TileValue *scalar = scalar_of_lane(divisor, lane);
+        unsigned i = 0;
+        while (i < count && found[i] != scalar) i++;
+        if (!scalar || (i == count && count == MOST_DIVISORS)) return false;
+        if (i == count) found[count++] = scalar;
+    }
+    return lanes >= LEAST_LANES * (int64_t)count;
+}
+
+/* Is a lane of x not 0, and its magnitude outside of 2^-60 to 2^60, where no step of a quotient loses a bit, or NaN? */
+static TileValue *is_beyond(TileBuilder *b, TileValue *x, bool or_zero) {
+    TileValue *size = tile_build_unary(b, TILE_OP_ABS, x);
+    TileValue *small = tile_build_binary(b, TILE_OP_LT, size, constant(b, x->type, 0x1p-60));
+    TileValue *large = tile_build_unary(b, TILE_OP_NOT, tile_build_binary(b, TILE_OP_LE, size, constant(b, x->type, 0x1p60)));
+    if (or_zero) small = tile_build_binary(b, TILE_OP_AND, small, tile_build_binary(b, TILE_OP_NE, x, constant(b, x->type, 0)));
+    return tile_build_unary(b, TILE_OP_ANY_LANE, tile_build_binary(b, TILE_OP_OR, small, large));
+}
+
+/* The rest is y q - x, so that a quotient of -0 keeps its sign: of a positive divisor. */
+static TileValue *build_quotient(TileBuilder *b, TileValue *x, TileValue *y) {
+    TileValue *near = tile_build_unary(b, TILE_OP_RCP_APPROX, y);
+    TileValue *error = tile_build_ternary(b, TILE_OP_FMA, tile_build_unary(b, TILE_OP_NEG, y), near, constant(b, x->type, 1));
+    TileValue *inverse = tile_build_ternary(b, TILE_OP_FMA, near, error, near), *q = tile_build_binary(b, TILE_OP_MUL, x, inverse);
+    TileValue *rest = tile_build_ternary(b, TILE_OP_FMA, y, q, tile_build_unary(b, TILE_OP_NEG, x));
+    return tile_build_ternary(b, TILE_OP_FMA, rest, tile_build_unary(b, TILE_OP_NEG, inverse), q);
+}
+
+static void expand_quotient(Math *math, TileOp *op) {
+    TileBuilder b = tile_builder_before(math->module, op);
+    TileValue *x = tile_op_operand(op, 0), *y = tile_op_operand(op, 1);
+    const TileType *type = x->type;
+    TileValue *negative = tile_build_unary(&b, TILE_OP_ANY_LANE, tile_build_binary(&b, TILE_OP_LT, y, constant(&b, type, 0)));
+    TileValue *beyond = tile_build_binary(&b, TILE_OP_OR, is_beyond(&b, x, true), is_beyond(&b, y, false));
+    TileOp *choice = tile_build_if(&b, tile_build_binary(&b, TILE_OP_OR, beyond, negative), &type, 1);
+    if (b.error || !choice) {
+        math->error = b.error;
+        return;
+    }
+    TileBuilder rare = tile_builder_at_end(math->module, &choice->regions[0]);
+    TileValue *quotient = tile_build_binary(&rare, TILE_OP_DIV, x, y);
+    tile_build_end(&rare, TILE_OP_YIELD, &quotient, 1);
+    TileBuilder usual = tile_builder_at_end(math->module, &choice->regions[1]);
+    quotient = build_quotient(&usual, x, y);
+    tile_build_end(&usual, TILE_OP_YIELD, &quotient, 1);
+    if (rare.error || usual.error) math->error = rare.error ? rare.error : usual.error;
+    replace(math, &b, op, tile_op_result(choice, 0));
+}
+
 static void expand_extreme(Math *math, TileOp *op) {
     TileBuilder b = tile_builder_before(math->module, op);
     TileScalar scalar = op->results[0].type->scalar;
@@ -104,13 +176,18 @@ static void visit(TileOp *op, void *state) {
         if (scalar == TILE_F32 && tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0)) expand_exponential(state, op);
     } else if (op->id == TILE_OP_ERF) {
         if (scalar == TILE_F32 && tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0)) expand_erf(state, op);
+    } else if (op->id == TILE_OP_DIV) {
+        if (scalar == TILE_F32 && is_shared(tile_op_operand(op, 1)) && !((Math *)state)->multiplies) expand_quotient(state, op);
     } else if (op->id == TILE_OP_MIN || op->id == TILE_OP_MAX) {
         if (tile_scalar_is_float(scalar) && scalar != TILE_F64) expand_extreme(state, op);
     }
 }
 
+static void find_products(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_MMA || op->id == TILE_OP_WGMMA; }
+
 TileResult tile_pass_gpu_math(TilePassContext *context, TileFunc *func) {
     Math math = {.module = context->module};
+    tile_block_walk(&func->body, find_products, &math.multiplies);
     tile_block_walk(&func->body, visit, &math);
     if (math.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-math: %s", math.error);
     return math.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;

@@ -12,6 +12,7 @@ static TileValue *add_part(Gpu *gpu, const TileParameter *tensor, TileParameterR
     const char *name = tile_arena_format(gpu->arena, "%s.%s%u", tensor->name, part, axis);
     TileValue *value = add_parameter(gpu, name, tile_type_scalar(gpu->module->context, TILE_I64));
     tile_func_set_role(gpu->func, value, role, tensor->argument, axis);
+    if (role == TILE_ROLE_EXTENT) gpu->func->parameters[value->index].facts.multiple[0] = tensor->facts.multiple[axis];
     return value;
 }
 

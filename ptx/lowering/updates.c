@@ -104,11 +104,11 @@ static void update_unasked(Gpu *gpu, const Update *update, GpuAccess *access) {
     bool scattered = gpu_is_scattered(access);
     TileValue *whole = gpu_is_inside(gpu, access);
     if (!scattered) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));
+    const GpuAccess plain = scattered ? *access : gpu_as_dense(gpu, access);
     if (!whole) {
-        update_registers(gpu, update, access, 1, gpu_picked_mask);
+        update_registers(gpu, update, &plain, scattered ? 1 : width, gpu_picked_mask);
         return;
     }
-    const GpuAccess plain = scattered ? *access : gpu_as_dense(gpu, access);
     TileBuilder outer = gpu->b;
     TileOp *choice = tile_build_if(&outer, whole, NULL, 0);
     gpu_enter(gpu, &choice->regions[0]);

@@ -2,6 +2,7 @@
 #include "ptx/lowering/access.h"
 #include "lang/ir/access.h"
 #include "lang/ir/operands.h"
+#include "ptx/target/target.h"
 
 const GpuDimension *gpu_unit_dimension(const GpuAccess *access) {
     const GpuDimension *last = &access->dimensions[access->rank - 1];
@@ -63,16 +64,54 @@ static bool is_first(const GpuDimension *dimension) {
     return dimension->kind == TILE_ACCESS_INDEX && tile_value_is_integer(dimension->first, 0);
 }
 
+/* Is the number a multiple of a power of two, by what this variant knows of extents? Asks for the facts. */
+static bool is_multiple(Gpu *gpu, const TileValue *value, unsigned width) {
+    TileIndices **supposed = &gpu->supposed[gpu_floor_log2(width)];
+    if (gpu->products || gpu->sums) return false; /* matmul_grouped of bf16 spilled for sm_89 */
+    if (!*supposed) *supposed = tile_indices_suppose(gpu->context->scratch, gpu->func, width);
+    TileIndexRange range = tile_index_range(*supposed, value);
+    return range.multiple % width == 0 && tile_index_ask(*supposed, range.because);
+}
+
+/* Does the tensor go on, along a dimension in front of the last one, at a multiple of so many elements: has it no gaps behind, and
+ * rows that are such multiples? Asks for the facts. */
+static bool is_stride_multiple(const Gpu *gpu, const GpuAccess *access, unsigned d, unsigned width) {
+    TileParameter *parameter = access->tensor->parameter;
+    unsigned last = access->rank - 1;
+    uint32_t behind = (1u << last) - (1u << d);
+    if (gpu->products || gpu->sums) return false;
+    if (access->flat || parameter->facts.stride[last] != (int64_t)tile_scalar_bytes(access->type->scalar)) return false;
+    parameter->asked_dense |= behind;
+    for (unsigned wanted = width; wanted > 1; wanted /= 2) parameter->asked_multiple |= wanted;
+    int64_t multiple = parameter->facts.multiple[last];
+    if ((parameter->facts.dense & behind) != behind || multiple == TILE_UNKNOWN || multiple % width) return false;
+    parameter->used_dense |= behind;
+    parameter->used_multiple |= width;
+    return true;
+}
+
+/* The bytes, or a sum of such, that have to be multiples of a vector's; NULL: they are. */
+static TileValue *distances(Gpu *gpu, const GpuAccess *access, unsigned width) {
+    const GpuDimension *unit = gpu_unit_dimension(access);
+    TileValue *odd = is_multiple(gpu, unit->first, width) ? NULL : gpu_binary(gpu, TILE_OP_MUL, unit->first, unit->stride);
+    for (unsigned d = 0; d < access->rank; d++) {
+        const GpuDimension *dimension = &access->dimensions[d];
+        if (dimension == unit || is_first(dimension) || is_stride_multiple(gpu, access, d, width)) continue;
+        odd = odd ? gpu_binary(gpu, TILE_OP_OR, odd, dimension->stride) : dimension->stride;
+    }
+    return odd;
+}
+
 TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width) {
     const GpuDimension *unit = gpu_unit_dimension(access);
-    int64_t bytes = (int64_t)width * tile_scalar_bytes(access->type->scalar);
-    TileValue *dense = gpu_binary(gpu, TILE_OP_EQ, unit->per_lane, gpu_i64(gpu, bytes / width));
-    if (width == 1) return dense;
-    TileValue *odd = gpu_binary(gpu, TILE_OP_MUL, unit->first, unit->stride);
-    for (unsigned d = 0; d < access->rank; d++)
-        if (&access->dimensions[d] != unit && !is_first(&access->dimensions[d])) odd = gpu_binary(gpu, TILE_OP_OR, odd, access->dimensions[d].stride);
-    odd = gpu_binary(gpu, TILE_OP_AND, odd, gpu_i64(gpu, bytes - 1));
-    TileValue *even = gpu_and(gpu, dense, gpu_binary(gpu, TILE_OP_EQ, odd, gpu_i64(gpu, 0)));
+    int64_t bytes = (int64_t)width * tile_scalar_bytes(access->type->scalar), distance;
+    bool known = tile_value_is_integer(unit->per_lane, bytes / width) ||
+                 (tile_value_is_integer(unit->step, 1) && tile_value_integer(unit->stride, &distance) && distance == bytes / width);
+    TileValue *even = known ? NULL : gpu_binary(gpu, TILE_OP_EQ, unit->per_lane, gpu_i64(gpu, bytes / width));
+    if (width == 1) return even;
+    TileValue *odd = distances(gpu, access, width);
+    if (odd) odd = gpu_binary(gpu, TILE_OP_AND, odd, gpu_i64(gpu, bytes - 1));
+    if (odd) even = gpu_and(gpu, even, gpu_binary(gpu, TILE_OP_EQ, odd, gpu_i64(gpu, 0)));
     if (access->tensor->parameter->facts.align >= bytes) return even;
     return gpu_and(gpu, even, tile_build_is_aligned(&gpu->b, access->tensor->pointer, bytes));
 }
@@ -84,10 +123,16 @@ static bool are_bounds_between(const GpuAccess *access, unsigned width) {
     return tile_value_integer(unit->lo, &lo) && tile_value_integer(unit->hi, &hi) && ((lo | hi) & (width - 1)) == 0;
 }
 
-unsigned gpu_predicated_width(const GpuAccess *access, unsigned width) {
+/* The same of bounds that are multiples of extents. */
+static bool are_bounds_multiples(Gpu *gpu, const GpuAccess *access, unsigned width) {
+    const GpuDimension *unit = gpu_unit_dimension(access);
+    return is_multiple(gpu, unit->lo, width) && is_multiple(gpu, unit->hi, width);
+}
+
+unsigned gpu_predicated_width(Gpu *gpu, const GpuAccess *access, unsigned width) {
     TileParameter *parameter = access->tensor->parameter;
     unsigned most = GPU_PREDICATED_BYTES / tile_scalar_bytes(access->type->scalar), whole = width;
-    if (width == 1 || are_bounds_between(access, width)) return width;
+    if (width == 1 || are_bounds_between(access, width) || are_bounds_multiples(gpu, access, width)) return width;
     if (most > 1 && width > most) width = most;
     int64_t multiple = parameter->facts.multiple[access->rank - 1];
     if (access->rank == 1 || access->flat || parameter->facts.stride[access->rank - 1] == TILE_UNKNOWN) return width;
@@ -117,6 +162,7 @@ bool gpu_is_of_odd_rows(const GpuAccess *access) {
 
 TileValue *gpu_is_whole_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width) {
     const GpuDimension *unit = gpu_unit_dimension(access);
+    if (are_bounds_multiples(gpu, access, width)) return gpu_is_in_vectors(gpu, access, width);
     TileValue *bounds = gpu_binary(gpu, TILE_OP_OR, unit->lo, unit->hi);
     TileValue *rest = gpu_binary(gpu, TILE_OP_AND, bounds, gpu_i64(gpu, width - 1));
     return gpu_and(gpu, gpu_is_in_vectors(gpu, access, width), gpu_binary(gpu, TILE_OP_EQ, rest, gpu_i64(gpu, 0)));

@@ -30,9 +30,9 @@ static const TileTarget *target_at(unsigned index) {
     return index < count ? &targets[index].target : NULL;
 }
 
-/* A block for each multiprocessor, where blocks are large, or several: eight of four warps hold as many bytes in flight as the memory needs. */
+/* A block for each multiprocessor, where blocks are large, or several. */
 static uint32_t least_programs(const TileTarget *target, unsigned index) {
-    static const uint32_t blocks[] = {1, 4, 8};
+    static const uint32_t blocks[] = {1, 4};
     return index < sizeof blocks / sizeof *blocks ? blocks[index] * tile_ptx_target_of(target)->cores : 0;
 }
 

@@ -173,10 +173,8 @@ static double do_dot(GpuWalk *walk, const TileOp *dot, double begin) {
 
 /* ---- shapes ---- */
 
-static bool moves_elements(const TileOp *op) { return op->id == TILE_OP_PERMUTE || op->id == TILE_OP_SLICE || op->id == TILE_OP_CAT; }
-
 static double do_shape(GpuWalk *walk, const TileOp *op, double begin) {
-    bool moves = moves_elements(op);
+    bool moves = op->id == TILE_OP_PERMUTE || op->id == TILE_OP_SLICE || op->id == TILE_OP_CAT;
     if (op->id == TILE_OP_FILL && !gpu_walk_feeds_products(&op->results[0]))
         return gpu_walk_issue(walk, op, begin, 2 * gpu_walk_elements(walk, op->results[0].type), GPU_OF_OPERATION);
     if (!moves || gpu_walk_feeds_products(&op->results[0])) return gpu_walk_issue(walk, op, begin, 0, 0);
@@ -255,18 +253,6 @@ static double ready_outside(const GpuWalk *walk, const TileOp *loop, const TileB
     return begin;
 }
 
-/* Do warps of a block wait for each other in each iteration: for what others exchange, copy or multiply? */
-static bool waits_for_warps(const TileBlock *block) {
-    for (const TileOp *op = block->first; op; op = op->next) {
-        TileOpClass class = tile_op_info((TileOpId)op->id)->class;
-        bool waits = class == TILE_CLASS_REDUCE || (class == TILE_CLASS_SHAPE && moves_elements(op)) || op->id == TILE_OP_DOT;
-        if (waits || (op->id == TILE_OP_LOAD_TILE && gpu_load_is_copied(op))) return true;
-        for (unsigned i = 0; i < op->region_count; i++)
-            if (waits_for_warps(&op->regions[i])) return true;
-    }
-    return false;
-}
-
 /* Iterations of a loop follow one another at least so far apart that what they copy ahead arrives. A loop waits for its
  * first tiles, unless warps of their own have them copied, which go from one loop to the next. */
 static double do_for(GpuWalk *walk, const TileOp *loop, double begin) {
@@ -280,13 +266,7 @@ static double do_for(GpuWalk *walk, const TileOp *loop, double begin) {
     walk->copied = walk->slots = 0;
     walk->flows = false;
     walk->loops += !tile_loop_is_of_programs(loop);
-    double busy = walk->busy, issued = walk->work->instructions;
-    bool apart = !tile_loop_is_of_programs(loop) && !waits_for_warps(&loop->regions[0]);
-    if (apart) walk->busy = 1;
     double body = do_iterations(walk, loop, begin, runs);
-    walk->busy = busy;
-    issued = (walk->work->instructions - issued) / (walk->times * walk->warps) * busy;
-    if (apart && trips > 0) body = gpu_most(body, issued / trips); /* while a warp waits, others issue */
     double fill = walk->slots > 0 ? GPU_OF_MEMORY + walk->copied / GPU_PORT_BYTES_CYCLE : 0;
     if (walk->flows) walk->fill = gpu_most(walk->fill, fill);
     if (walk->slots > 1 && walk->work->uses_sums)

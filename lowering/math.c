@@ -67,7 +67,7 @@ static TileValue *rare_end(Program *program, TileOp *op, TileValue *m, TileValue
  * processors, whose vectors are long, and beside products, which have to be a straight line. */
 static bool asks_for_all(const Program *program) {
     enum { LEAST_LANES = 4 };
-    return program->emitter->target.kind == TILE_TARGET_GPU && !program->multiplies && program->shape->kind == TILE_TYPE_VECTOR &&
+    return program->emitter->target.exchanges_lanes && !program->multiplies && program->shape->kind == TILE_TYPE_VECTOR &&
            tile_type_lanes(program->shape) >= LEAST_LANES;
 }
 

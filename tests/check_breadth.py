@@ -14,6 +14,7 @@ EXCUSED = {
     "tests/programs/constants.tile": "of the language: constants",
     "tests/programs/tests.tile": "of the language: tests of kernels",
     "tests/programs/values.tile": "of the language: forms of values, most of them a line",
+    "tests/programs/conditions.tile": "of the language: what conditions prove, and forms of indices, extents and literals",
     "tests/programs/sorts.tile": "of the language: forms of sorting and counting; sort:sort_rows and others have rows",
     "tests/programs/float8.tile": "of the language: arithmetic on 8-bit floats",
     "tests/programs/packed.tile": "of the language: numbers of 4 bits; PyTorch has no product of mx formats on all devices",

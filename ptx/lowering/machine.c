@@ -28,7 +28,6 @@
  *       %7 = const {value = 0} : i64
  *       %8 = eq %1, %7 : bool
  *       store %w, %6, %8 {parts = [mask]}
- *       barrier
  *       return
  *     }
  * Needs: gpu-threads, gpu-rematerialise. Keeps: the order of memory accesses to each tensor, as observed by the

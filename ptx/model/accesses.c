@@ -72,10 +72,14 @@ static double slope_of(const GpuWalk *walk, const TileValue *value, unsigned dep
     bool shape = op->id == TILE_OP_RESHAPE || op->id == TILE_OP_BROADCAST;
     if (depth == MOST_DEPTH || (!shape && tile_op_info(op->id)->class != TILE_CLASS_ELEMENTWISE)) return HUGE_VAL;
     double slopes[3] = {0}, sum = 0;
-    for (unsigned i = 0; i < op->operand_count; i++) sum += slopes[i] = slope_of(walk, tile_op_operand(op, i), depth + 1);
+    const TileValue *last = NULL;
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        last = tile_op_operand(op, i);
+        sum += slopes[i] = slope_of(walk, last, depth + 1);
+    }
     if (sum == 0 || op->operand_count == 1) return sum; /* also of abs and neg */
-    const TileOp *uniform = tile_value_def(tile_op_operand(op, op->operand_count - 1), TILE_OP_SPLAT);
-    bool known = tile_value_integer(tile_op_operand(op, op->operand_count - 1), &number) || (uniform && gpu_number_get(&walk->numbers, tile_op_operand(uniform, 0), &number));
+    const TileOp *uniform = tile_value_def(last, TILE_OP_SPLAT);
+    bool known = tile_value_integer(last, &number) || (uniform && gpu_number_get(&walk->numbers, tile_op_operand(uniform, 0), &number));
     double factor = known && number ? fabs((double)number) : 1;
     if (op->id == TILE_OP_ADD || op->id == TILE_OP_SUB) return sum;
     if (op->id == TILE_OP_MIN || op->id == TILE_OP_MAX) return gpu_most(slopes[0], slopes[1]);

@@ -102,7 +102,7 @@ static bool falls_by(const TileValue *value, const TileValue *by, const TileOp *
 
 /* What the i-th region of a scalar choice gives. */
 static TileValue *chosen(const TileOp *op, uint32_t result, unsigned i) {
-    if (op->id == TILE_OP_SELECT) return tile_op_operand(op, 1 + i);
+    if (op->id == TILE_OP_SELECT) return tile_op_named(op, i ? TILE_OPERAND_Y : TILE_OPERAND_X);
     return tile_op_named_at(op->regions[i].last, TILE_OPERAND_VALUES, result);
 }
 

@@ -14,7 +14,7 @@ enum {
     FEW_VECTORS = 2,
     MOST_VECTORS = 4,
     INSTRUCTIONS_CYCLE = 4,
-    BLOCK_CYCLES = 145, /* from one block that comes to a multiprocessor to the next: an H200 starts 1.6 in a nanosecond */
+    BLOCK_CYCLES = 145, /* from one block that comes to a multiprocessor to the next, behind those of the first round: an H200 starts 1.6 in a nanosecond */
     CACHED_CODE = 800, /* instructions; what is longer waits for itself, the more the longer */
     LONG_CODE = 8000,
 };
@@ -294,7 +294,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     double memory = moved / (target->memory_gbs * 1e3),
            port = busiest * work.port / microsecond;
     double compute = issue + tensor - 0.5 * least(issue, tensor);
-    double coming = phase->resident ? 0 : busiest * BLOCK_CYCLES / microsecond;
+    double coming = phase->resident ? 0 : most(0, busiest - blocks) * BLOCK_CYCLES / microsecond;
     memory = most(memory, port) * (1 + OF_VECTOR * least(most(0, work.vectors - FEW_VECTORS), MOST_VECTORS - FEW_VECTORS));
     estimate->memory += memory;
     estimate->compute += compute;

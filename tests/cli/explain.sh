@@ -126,8 +126,8 @@ assert chosen['values'] == [constant['value'] for constant in columns['constants
 grid, = gpu['grids']
 assert grid['assembly'] == {'registers': 77, 'stack_bytes': 32, 'spilled_bytes': 60}
 assert len(grid['barriers']) == 2 and grid['threads'] == 128 and not grid['moves']
-assert gpu['tensors'][0]['used'] == {'alignment': 16, 'strides': ['any', 'contiguous'], 'multiples': [1, 1],
-                                    'dense': 2, 'most': 1024, 'narrow': True, 'own_memory': False, 'map': False}
+assert gpu['tensors'][0]['used'] == {'alignment': 16, 'strides': ['any', 'contiguous'], 'multiples': [1, 4],
+                                    'dense': 0, 'most': 1024, 'narrow': True, 'own_memory': False, 'map': False}
 assert once['tensors'][0]['used']['dense'] == 0 and once['tensors'][0]['used']['most'] == 0
 assert {'name': 'v', 'type': 'f32', 'line': 18} in sum((layout['tiles'] for layout in grid['layouts']), [])
 grid, = moves['grids']

@@ -75,10 +75,10 @@ static tile_status TILE_PRINTF(3, 4) refuse(const Reader *reader, TileErrorCode 
 static tile_status refuse_scalar(const Reader *reader, const TileArg *argument, TileHostType type) {
     static const char *const given[] = {"nothing", "a tensor", "an integer", "an integer", "a floating-point number",
                                         "a bool"};
-    const char *text = reader->parameter->type_text, *name = type < TILE_HOST_TYPE_COUNT ? tile_host_type_name(type) : text;
-    if (strcmp(text, name) == 0)
+    const char *text = reader->parameter->type_text;
+    if (reader->parameter->generic < 0 || type >= TILE_HOST_TYPE_COUNT)
         return refuse(reader, TILE_ERROR_KIND, "%s is given, expected %s", given[argument->kind], text);
-    return refuse(reader, TILE_ERROR_KIND, "%s is given, expected %s, which is %s here", given[argument->kind], text, name);
+    return refuse(reader, TILE_ERROR_KIND, "%s is given, expected %s, which is %s here", given[argument->kind], text, tile_host_type_name(type));
 }
 
 static tile_status read_integer(const Reader *reader, const TileArg *argument, TileHostType type, TileView *view) {

@@ -39,9 +39,15 @@ static bool are_apart(TileIndices *indices, const Span *a, const Span *b) {
     return distance >= 0 ? distance / b->step >= b->count : -(distance / a->step) >= a->count;
 }
 
+/* Do indices of one dimension count the same in both accesses? Not where they count elements from there on in one of them only. */
+static bool count_alike(const TileOp *a, const TileOp *b) {
+    return tile_op_integer(a, TILE_ATTRIBUTE_FLAT, -1) == tile_op_integer(b, TILE_ATTRIBUTE_FLAT, -1);
+}
+
 /* Do the accesses of one tensor have no element in common, in an iteration of no loop? */
 static bool are_disjoint(TileIndices *indices, const TileOp *a, const TileOp *b) {
     TileAccessIndex of_a[TILE_MAX_TENSOR_RANK], of_b[TILE_MAX_TENSOR_RANK];
+    if (!count_alike(a, b)) return false;
     unsigned rank = tile_access_read(a, of_a);
     tile_access_read(b, of_b);
     for (unsigned d = 0; d < rank; d++) {
@@ -51,13 +57,10 @@ static bool are_disjoint(TileIndices *indices, const TileOp *a, const TileOp *b)
     return false;
 }
 
-/* Does each thread access the elements with both ops that it accesses with one? No other thread has copies of them. */
-static bool are_own(const TileOp *a, const TileOp *b) {
-    const TileValue *x = tile_accessed_tile(a), *y = tile_accessed_tile(b);
-    if (!x || !y || !x->type->layout || x->type->layout != y->type->layout || gpu_by_map(a) || gpu_by_map(b)) return false;
-    const TileLayout *layout = x->type->layout;
-    if (tile_layout_free_bits(layout, TILE_LAYOUT_LANE) || tile_layout_free_bits(layout, TILE_LAYOUT_WARP)) return false;
+/* Do the accesses of one tensor certainly have the same elements, in an iteration of all loops around both? */
+static bool are_same(const TileOp *a, const TileOp *b) {
     TileAccessIndex of_a[TILE_MAX_TENSOR_RANK], of_b[TILE_MAX_TENSOR_RANK];
+    if (!count_alike(a, b)) return false;
     unsigned rank = tile_access_read(a, of_a);
     tile_access_read(b, of_b);
     for (unsigned d = 0; d < rank; d++) {
@@ -68,12 +71,30 @@ static bool are_own(const TileOp *a, const TileOp *b) {
     return true;
 }
 
+/* Does each thread access the elements with both ops that it accesses with one? No other thread has copies of them. */
+static bool are_own(const TileOp *a, const TileOp *b) {
+    const TileValue *x = tile_accessed_tile(a), *y = tile_accessed_tile(b);
+    if (!x || !y || !x->type->layout || x->type->layout != y->type->layout || gpu_by_map(a) || gpu_by_map(b)) return false;
+    const TileLayout *layout = x->type->layout;
+    if (tile_layout_free_bits(layout, TILE_LAYOUT_LANE) || tile_layout_free_bits(layout, TILE_LAYOUT_WARP)) return false;
+    return are_same(a, b);
+}
+
 /* Are they updates of one kind that nobody asks for old values? Then they may happen in any order. */
 static bool commute(const TileOp *a, const TileOp *b) {
     if (a->id != TILE_OP_ATOMIC_TILE || b->id != TILE_OP_ATOMIC_TILE) return false;
     int64_t update = tile_op_integer(a, TILE_ATTRIBUTE_UPDATE, 0);
     return update == tile_op_integer(b, TILE_ATTRIBUTE_UPDATE, 0) && update != TILE_UPDATE_CAS &&
            !a->results[0].first_use && !b->results[0].first_use;
+}
+
+/* Are they in different branches of an `if`, so that an iteration comes to one of them only? */
+static bool are_exclusive(const TileOp *a, const TileOp *b) {
+    for (const TileBlock *branch = a->block; branch->op; branch = branch->op->block)
+        for (unsigned i = 0; i < branch->op->region_count; i++)
+            if (tile_block_inside(b->block, &branch->op->regions[i]))
+                return branch->op->id == TILE_OP_IF && &branch->op->regions[i] != branch;
+    return false;
 }
 
 /* ---- loops ---- */
@@ -118,7 +139,7 @@ static bool conflicts(TileIndices *indices, const TileOp *store, const TileOp *o
     }
     const TileOp *loop = common_loop(store, other);
     if (are_own(store, other) && is_apart(store, loop)) return false;
-    return loop || !are_disjoint(indices, store, other);
+    return loop || (!are_exclusive(store, other) && !are_disjoint(indices, store, other));
 }
 
 /* Which barriers an op needs: a store, or a loop around stores. */
@@ -137,14 +158,15 @@ static void add_barrier(const Search *search, const TileOp *op, unsigned where) 
 }
 
 /* What of two accesses is stored first keeps the barrier between them, behind itself or the outermost loop that the other is
- * not in; what is loaded first leaves it to the store. In a loop around both either of them is the first in some iteration. */
+ * not in; what is loaded first leaves it to the store. In a loop around both either of them is the first in some iteration,
+ * unless they have the same elements, and others in each iteration. */
 static void order(const Search *search, const TileOp *store, const TileOp *other) {
     if (!conflicts(search->indices, store, other)) return;
     const TileOp *loop = common_loop(store, other), *place = outermost(store, loop);
-    bool loads = other->id == TILE_OP_LOAD_TILE,
+    bool again = loop && !(are_same(store, other) && is_apart(store, loop)), loads = other->id == TILE_OP_LOAD_TILE,
          later = (uintptr_t)tile_map_get(&search->places, other) > (uintptr_t)tile_map_get(&search->places, store);
-    if (loop || later) add_barrier(search, place, BEHIND);
-    if (loads && (loop || !later)) add_barrier(search, place, BEFORE);
+    if (again || later) add_barrier(search, place, BEHIND);
+    if (loads && (again || !later)) add_barrier(search, place, BEFORE);
 }
 
 /* A store needs barriers if the tensor has another access that may overlap: a load, an update, another store, or the

@@ -153,14 +153,33 @@ static tile_status load(TileCudaModule *module, const char *kernel, TileError *e
     return TILE_OK;
 }
 
+/* The blocks that run on the device at a time, of code in clusters of so many. */
+static int count_clustered(const Phase *phase, void *function, int width, int *blocks) {
+    TileCudaLaunchAttribute cluster = {.id = TILE_CUDA_CLUSTER_DIMENSION, .value.cluster = {(unsigned)width, 1, 1}};
+    TileCudaLaunchConfig config = {.grid = {(unsigned)width, 1, 1},
+                                   .block = {phase->threads, 1, 1},
+                                   .shared_bytes = (unsigned)phase->shared_bytes,
+                                   .attributes = &cluster,
+                                   .attribute_count = 1};
+    int clusters = 0, result = tile_cuda_driver()->cluster_occupancy(&clusters, function, &config);
+    *blocks = clusters * width;
+    return result;
+}
+
 /* The blocks of a phase that run on the device at a time. */
 static tile_status count_blocks(const Phase *phase, void *function, int device, int handle, const char *kernel,
                                 TileError *error) {
-    enum { MULTIPROCESSORS = 16 };
+    enum { MULTIPROCESSORS = 16, CLUSTER_WIDTH = 11 };
     const TileCudaDriver *driver = tile_cuda_driver();
-    int multiprocessors = 0, blocks = 0;
-    TILE_TRY(tile_cuda_check(driver->device_attribute(&multiprocessors, MULTIPROCESSORS, handle), kernel, error));
-    TILE_TRY(tile_cuda_check(driver->occupancy(&blocks, function, (int)phase->threads, phase->shared_bytes), kernel, error));
+    int multiprocessors = 0, blocks = 0, width = 0;
+    TILE_TRY(tile_cuda_check(driver->function_attribute(&width, CLUSTER_WIDTH, function), kernel, error));
+    if (width > 1) {
+        TILE_TRY(tile_cuda_check(count_clustered(phase, function, width, &blocks), kernel, error));
+        multiprocessors = 1;
+    } else {
+        TILE_TRY(tile_cuda_check(driver->device_attribute(&multiprocessors, MULTIPROCESSORS, handle), kernel, error));
+        TILE_TRY(tile_cuda_check(driver->occupancy(&blocks, function, (int)phase->threads, phase->shared_bytes), kernel, error));
+    }
     if (blocks < 1) return tile_error_set(error, TILE_UNAVAILABLE, "%s: no block fits on a multiprocessor of cuda:%d", kernel, device);
     phase->blocks[device % MOST_DEVICES] = (uint32_t)(multiprocessors * blocks);
     return TILE_OK;
@@ -287,7 +306,7 @@ static int queue_grid(const Phase *phase, const TileCudaStream *on, unsigned blo
 tile_status tile_cuda_launch(TileCudaModule *module, uint32_t number, const TileCudaStream *on, const uint64_t *slots,
                              uint32_t slot_count, int64_t programs, const uint64_t *records, const char *kernel,
                              TileError *error) {
-    enum { MOST_SLOTS = 512, MOST_BLOCKS = INT32_MAX };
+    enum { MOST_SLOTS = 512, MOST_BLOCKS = INT32_MAX / 8 * 8 /* whole clusters */ };
     void *parameters[MOST_SLOTS + TILE_MAX_MAPS + 3];
     TileCudaMap maps[TILE_MAX_MAPS]; /* the driver copies them, as all parameters */
     if (slot_count > MOST_SLOTS) return tile_error_set(error, TILE_UNSUPPORTED, "%s: too many parameters", kernel);

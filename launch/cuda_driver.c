@@ -33,6 +33,8 @@ static const struct {
     {"cuKernelGetFunction", offsetof(TileCudaDriver, kernel_function)},
     {"cuKernelSetAttribute", offsetof(TileCudaDriver, kernel_set)},
     {"cuOccupancyMaxActiveBlocksPerMultiprocessor", offsetof(TileCudaDriver, occupancy)},
+    {"cuOccupancyMaxActiveClusters", offsetof(TileCudaDriver, cluster_occupancy)},
+    {"cuFuncGetAttribute", offsetof(TileCudaDriver, function_attribute)},
     {"cuLaunchKernel", offsetof(TileCudaDriver, launch)},
     {"cuLaunchKernelEx", offsetof(TileCudaDriver, launch_with)},
     {"cuTensorMapEncodeTiled", offsetof(TileCudaDriver, encode_map)},

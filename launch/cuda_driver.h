@@ -15,11 +15,13 @@ typedef struct TileCudaLaunchAttribute {
     union {
         char bytes[64];
         int number;
+        unsigned cluster[3];
     } value;
 } TileCudaLaunchAttribute;
 
-/* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: 1 lets a grid start before the previous one has ended. */
-enum { TILE_CUDA_PROGRAMMATIC_SERIALIZATION = 6 };
+/* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: 1 lets a grid start before the previous one has ended.
+ * CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: blocks of a cluster along each axis. */
+enum { TILE_CUDA_CLUSTER_DIMENSION = 4, TILE_CUDA_PROGRAMMATIC_SERIALIZATION = 6 };
 
 typedef struct TileCudaLaunchConfig {
     unsigned grid[3], block[3], shared_bytes;
@@ -50,6 +52,8 @@ typedef struct TileCudaDriver {
     int (*kernel_function)(void **function, void *kernel);
     int (*kernel_set)(int attribute, int value, void *kernel, int device);
     int (*occupancy)(int *blocks, void *function, int threads, size_t shared_bytes);
+    int (*cluster_occupancy)(int *clusters, void *function, const TileCudaLaunchConfig *config);
+    int (*function_attribute)(int *value, int attribute, void *function);
     int (*launch)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
                   unsigned block_z, unsigned shared_bytes, void *stream, void **parameters, void **extra);
     int (*launch_with)(const TileCudaLaunchConfig *config, void *function, void **parameters, void **extra);

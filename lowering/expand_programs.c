@@ -60,6 +60,7 @@ static TileValue *remainder_of(Expansion *x, TileValue *number, TileValue *quoti
 typedef struct Order {
     TileValue *program, *rows, *columns;
     TileValue *whole; /* is the range the whole grid? */
+    int64_t least;    /* rows together that are neighbours in any range */
 } Order;
 
 typedef struct Position {
@@ -73,7 +74,8 @@ static TileValue *if_whole(Expansion *x, const Order *order, TileValue *then, Ti
 /* Some rows at a time, column by column; the last column first (`backwards`), where its programs take longest. One row at a time is
  * row by row: so the divisions are the same in both orders, and none waits for another to no purpose. */
 static Position by_groups(Expansion *x, const Order *order, int64_t together, bool backwards) {
-    TileValue *one = tile_build_i64(&x->b, 1), *many = if_whole(x, order, tile_build_i64(&x->b, together), one);
+    TileValue *one = tile_build_i64(&x->b, 1);
+    TileValue *many = if_whole(x, order, tile_build_i64(&x->b, together), tile_build_i64(&x->b, order->least));
     TileValue *first = divide(x, order->program, binary(x, TILE_OP_MUL, order->columns, many));
     first = binary(x, TILE_OP_MUL, first, many);
     TileValue *size = binary(x, TILE_OP_MIN, binary(x, TILE_OP_SUB, order->rows, first), many);
@@ -104,7 +106,9 @@ static TileValue *fold_rounds(Expansion *x, const TileOp *op, TileValue *program
 
 /* All axes but the last are rows. Multiplying their extents takes a few cycles, dividing the number of programs a hundred. */
 static Order read_order(Expansion *x, const TileOp *op) {
-    Order order = {.program = tile_op_operand(op, 0), .rows = tile_op_named_at(op, TILE_OPERAND_EXTENTS, 0)};
+    Order order = {.program = tile_op_operand(op, 0),
+                   .least = tile_op_integer(op, TILE_ATTRIBUTE_MULTICAST, 1),
+                   .rows = tile_op_named_at(op, TILE_OPERAND_EXTENTS, 0)};
     order.columns = tile_op_named_at(op, TILE_OPERAND_EXTENTS, op->result_count - 1u);
     for (unsigned i = 1; i + 1u < op->result_count; i++)
         order.rows = binary(x, TILE_OP_MUL, order.rows, tile_op_named_at(op, TILE_OPERAND_EXTENTS, i));

@@ -33,6 +33,7 @@ typedef struct TileSchedule {
     uint32_t joined_lanes, joined_axis; /* programs without products, up to so many elements of a tile, along an axis; 0: none are */
     uint32_t turns;          /* so many programs of a block multiply in turn; 0: none do */
     uint32_t warps;          /* of one of these programs; 0: as the tune clause has it */
+    uint32_t cluster;        /* so many blocks load together what they share; 0: each for itself */
 } TileSchedule;
 
 typedef struct TileFamily {
@@ -59,6 +60,7 @@ typedef struct TileFamily {
     /* Numbers of warps, ascending, for a program of those of a block that take turns (TileFunc.turns); 0 past the last. NULL:
      * none do. */
     uint32_t (*turning_warps)(unsigned index);
+    uint32_t cluster; /* blocks that may be a cluster (TileFunc.cluster); 0: none are */
     /* False: the kernel cannot be compiled for the target. Numbers the functions' values. */
     bool (*estimate)(const TileTarget *target, TileFunc *kernel, const TileExtents *extents, TileArena *scratch,
                      TileEstimate *estimate);

@@ -97,6 +97,7 @@ static TileFunc *create_phase(Programs *p, unsigned number, TileMap *map) {
     phase->warps = p->kernel->warps;
     phase->stages = p->kernel->stages;
     phase->turns = p->kernel->turns;
+    phase->cluster = p->kernel->cluster;
     phase->stream = p->kernel->stream;
     phase->location = p->kernel->location;
     const TileBlock *body = &p->kernel->body;

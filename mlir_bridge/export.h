@@ -166,6 +166,8 @@ MlirValue export_block_index(Exporter *exporter);
 MlirValue export_is_first_thread(Exporter *exporter);
 /* A bool: is the warp of the block one of the threads before `end`? */
 MlirValue export_is_warp_below(Exporter *exporter, int64_t end);
+/* An arrival at the mbarriers in one place of a cluster's blocks. */
+void export_cluster_arrive(Exporter *exporter, const TileOp *op);
 
 /* ---- export_wgmma.c ---- */
 /* Is carried value i of the `for` passed on lane by lane? */

@@ -208,6 +208,10 @@ void export_mbarrier_init(Exporter *exporter, const TileOp *op) {
 /* The state that the arrival returns is not used. */
 void export_mbarrier_arrive(Exporter *exporter, const TileOp *op) {
     int64_t bytes = tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0);
+    if (tile_op_get(op, TILE_ATTRIBUTE_MULTICAST)) {
+        export_cluster_arrive(exporter, op);
+        return;
+    }
     if (bytes && !export_need(exporter, op, exporter->target->has_tma, "arrivals that speak of bytes")) return;
     ExportAddress place = export_address(exporter, op);
     char text[128];

@@ -31,21 +31,25 @@ static void declare_shared(Exporter *exporter, MlirModule module, const char *sy
     mlirBlockAppendOwnedOperation(mlirModuleGetBody(module), mlirOperationCreate(&state));
 }
 
-static MlirAttribute function_attribute(Exporter *exporter, const char *name, uint32_t value) {
-    char number[16];
-    snprintf(number, sizeof number, "%" PRIu32, value);
-    MlirAttribute pair[2] = {mlirStringAttrGet(exporter->mlir, text_ref(name)),
-                             mlirStringAttrGet(exporter->mlir, text_ref(number))};
+/* A pair of a name and a text. */
+static MlirAttribute function_attribute(Exporter *exporter, const char *name, const char *text) {
+    MlirAttribute pair[2] = {mlirStringAttrGet(exporter->mlir, text_ref(name)), mlirStringAttrGet(exporter->mlir, text_ref(text))};
     return mlirArrayAttrGet(exporter->mlir, 2, pair);
 }
 
-/* The assembler lets threads change the number of their registers only if it knows how many they begin with. */
+/* The assembler lets threads change the number of their registers only if it knows how many they begin with. A launch finds
+ * the size of a cluster in the code. */
 static void mark_kernel(Exporter *exporter, MlirOperation kernel, const TileFunc *func) {
     MlirContext mlir = exporter->mlir;
-    MlirAttribute attributes[2] = {function_attribute(exporter, "nvvm.reqntid", func->threads),
-                                   function_attribute(exporter, "nvvm.maxnreg", func->registers)};
-    mlirOperationSetInherentAttributeByName(kernel, text_ref("passthrough"),
-                                            mlirArrayAttrGet(mlir, func->registers ? 2 : 1, attributes));
+    MlirAttribute attributes[3];
+    unsigned count = 0;
+    TileArena *arena = exporter->bridge->arena;
+    attributes[count++] = function_attribute(exporter, "nvvm.reqntid", tile_arena_format(arena, "%" PRIu32, func->threads));
+    if (func->registers)
+        attributes[count++] = function_attribute(exporter, "nvvm.maxnreg", tile_arena_format(arena, "%" PRIu32, func->registers));
+    if (func->cluster > 1)
+        attributes[count++] = function_attribute(exporter, "nvvm.cluster_dim", tile_arena_format(arena, "%" PRIu32 ",1,1", func->cluster));
+    mlirOperationSetInherentAttributeByName(kernel, text_ref("passthrough"), mlirArrayAttrGet(mlir, count, attributes));
     mlirOperationSetInherentAttributeByName(kernel, text_ref("CConv"),
                                             mlirLLVMCConvAttrGet(mlir, MlirLLVMCConvPTX_Kernel));
 }

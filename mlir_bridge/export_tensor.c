@@ -1,7 +1,7 @@
 /* Copies of boxes of tensors by tensor maps, as inline assembly: MLIR's llvm dialect has no ops for them. */
 #include "mlir_bridge/export.h"
 
-enum { MOST_OPERANDS = 3 + TILE_MAP_MOST_RANK };
+enum { MOST_OPERANDS = 4 + TILE_MAP_MOST_RANK };
 
 /* An instruction in the making: its operands so far. */
 typedef struct Instruction {
@@ -15,7 +15,7 @@ static Instruction begin(Exporter *exporter) {
     return (Instruction){.text = {.arena = arena}, .constraints = {.arena = arena}};
 }
 
-/* Adds `before`, and the operand behind it: l an address, r a word. */
+/* Adds `before`, and the operand behind it: l an address, r a word, h half of one. */
 static void add_operand(Instruction *made, const char *before, char constraint, MlirValue value) {
     tile_text_format(&made->text, "%s$%u", before, made->count);
     tile_text_format(&made->constraints, "%c,", constraint);
@@ -55,14 +55,24 @@ static Instruction begin_boxes(Exporter *exporter, const TileOp *op, const char 
     return made;
 }
 
+/* A bit for each block of the cluster. */
+static MlirValue all_blocks(Exporter *exporter, int64_t blocks) {
+    return export_build(exporter, "llvm.mlir.constant", scalar_of(exporter, TILE_I16), NO_VALUES,
+                        ATTRIBUTES(named(exporter, NAME_VALUE, export_integer(exporter, TILE_I16, (1 << blocks) - 1))));
+}
+
 void export_copy_tensor(Exporter *exporter, const TileOp *op) {
     if (!export_need(exporter, op, exporter->target->has_tma, "copies by tensor maps")) return;
-    Instruction made = begin_boxes(exporter, op, "shared::cluster.global.tile.mbarrier::complete_tx::bytes");
+    int64_t blocks = tile_op_integer(op, TILE_ATTRIBUTE_MULTICAST, 1);
+    Instruction made = begin_boxes(exporter, op, blocks > 1 ? "shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster"
+                                                            : "shared::cluster.global.tile.mbarrier::complete_tx::bytes");
     add_operand(&made, "[", 'l', named_of(exporter, op, TILE_OPERAND_PLACE));
     tile_text_add(&made.text, "], ");
     add_box(exporter, op, &made);
     add_operand(&made, ", [", 'l', named_of(exporter, op, TILE_OPERAND_MBARRIER));
-    tile_text_add(&made.text, cache_policy(op) ? "], policy; }" : "];");
+    tile_text_add(&made.text, "]");
+    if (blocks > 1) add_operand(&made, ", ", 'h', all_blocks(exporter, blocks));
+    tile_text_add(&made.text, cache_policy(op) ? ", policy; }" : ";");
     finish(exporter, &made);
 }
 

@@ -248,7 +248,8 @@ static void print_candidate(FILE *out, const TileExplanation *explanation, const
     if (candidate->schedule.turns)
         fprintf(out, " in turn, %" PRIu32 " warps a program", candidate->schedule.warps);
     const TileSchedule *schedule = &candidate->schedule;
-    if (!explanation->tunes.count && !schedule->joined_rows && !schedule->packs && !schedule->least_programs && !schedule->turns)
+    if (schedule->cluster) fprintf(out, " in clusters of %" PRIu32 " blocks", schedule->cluster);
+    if (!explanation->tunes.count && !schedule->joined_rows && !schedule->packs && !schedule->least_programs && !schedule->turns && !schedule->cluster)
         fprintf(out, " as written");
     if (candidate->fits)
         fprintf(out, ": %.1f µs (memory %.1f, computing %.1f, waiting %.1f; %.0f programs, %.0f at a time)",

@@ -24,6 +24,8 @@ enum {
 
 /* A candidate better than the text's own by less is not worth other code: the model is not more exact. */
 static const double WORTH = 0.97;
+/* Nor are clusters, whose blocks wait for one another. */
+static const double WORTH_CLUSTER = 0.98;
 /* Nor are turns, where they do not shorten what takes longest. */
 static const double WORTH_TURNS = 0.994;
 /* Nor are small programs that are computed together: measured, code for more elements loses what the model does not see. */
@@ -114,7 +116,7 @@ static unsigned count_phases(const TileModule *module) {
 
 /* What of a schedule makes a difference to the kernel, as long as that is not known. */
 typedef struct Tries {
-    bool splits, packs, joins;
+    bool splits, packs, joins, clusters;
 } Tries;
 
 static void forget_point(Instance *instance) {
@@ -170,17 +172,38 @@ static void add_turns(TileUnit *unit, const TileKernelInfo *kernel, const Making
     }
 }
 
+static bool has_clusters(const TileModule *module) {
+    for (const TileFunc *func = module->first; func; func = func->next)
+        if (func->kind == TILE_FUNC_PHASE && func->cluster > 1) return true;
+    return false;
+}
+
+/* The same with blocks that load together what they share, whether programs take turns or not. */
+static void add_clusters(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
+                         const int64_t *point, TileSchedule schedule, const TileModule *plain, Tries *tries) {
+    schedule.cluster = tile_unit_backend(unit)->family->cluster;
+    if (!tries->clusters || !schedule.cluster || !has_resident(plain) || has_clusters(plain)) return;
+    const TileModule *clustered = add_point(unit, kernel, making, found, point, schedule);
+    tries->clusters = clustered && has_clusters(clustered);
+    if (tries->clusters)
+        add_turns(unit, kernel, making, found, point, schedule, clustered);
+    else if (clustered)
+        forget_point(making->instance);
+}
+
 /* What else there is of the point with a schedule, which has been added as `plain`. */
 static void add_others(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
                        const int64_t *point, TileSchedule schedule, const TileModule *plain, Tries *tries) {
     add_splits(unit, kernel, making, found, point, schedule, plain, tries);
     add_turns(unit, kernel, making, found, point, schedule, plain);
+    add_clusters(unit, kernel, making, found, point, schedule, plain, tries);
     schedule.packs = true;
     if (!tries->packs || !plain || !tile_unit_backend(unit)->family->packs) return;
     const TileModule *packed = add_other(unit, kernel, making, found, point, schedule, plain);
     tries->packs = packed != NULL;
     add_splits(unit, kernel, making, found, point, schedule, packed, tries);
     add_turns(unit, kernel, making, found, point, schedule, packed);
+    add_clusters(unit, kernel, making, found, point, schedule, packed, tries);
 }
 
 /* The point, as it is and with each schedule that makes a difference; the module of the first. */
@@ -290,7 +313,7 @@ static tile_status make_instance(TileUnit *unit, void *state) {
     TILE_TRY(tile_unit_list(unit, &program));
     const TileKernelInfo *kernel = &program.kernels.items[making->signature - making->input->signatures];
     TILE_TRY(tile_tuned_points(unit, kernel, making->signature, making->request.generics, &found));
-    Tries tries = {true, true, true};
+    Tries tries = {true, true, true, true};
     for (size_t i = 0; i < found.names.count; i++) tile_list_push(unit->arena, &instance->names, found.names.items[i]);
     for (size_t i = 0; i < found.points.count && instance->count < MOST_CANDIDATES; i++)
         if (is_candidate(&found, found.points.items[i], found.points.items[0]))
@@ -421,12 +444,12 @@ static void list_candidates(const TileInput *input, const TileImageSignature *si
                                                              instance->names.count * sizeof(int64_t))};
         candidate.schedule = instance->schedules[i];
         candidate.fits = estimate_point(input, signature, views, instance, i, arena, &candidate.estimate);
-        if (!candidate.schedule.least_programs && !candidate.schedule.turns) plain = candidate;
+        if (!candidate.schedule.least_programs && !candidate.schedule.turns && !candidate.schedule.cluster) plain = candidate;
         if (splits_nothing(&plain, &candidate)) continue;
         tile_list_push(arena, &out->items, candidate);
         tile_list_push(arena, &out->points, i);
         if (!candidate.fits) continue;
-        double worth = candidate.schedule.turns ? WORTH_TURNS : candidate.schedule.joined_lanes ? WORTH_JOINED : 1,
+        double worth = candidate.schedule.cluster ? WORTH_CLUSTER : candidate.schedule.turns ? WORTH_TURNS : candidate.schedule.joined_lanes ? WORTH_JOINED : 1,
                time = candidate.estimate.time / worth;
         if (best == 0 || time < best * (out->chosen == 0 ? WORTH : 1)) {
             best = time;
@@ -452,7 +475,8 @@ static bool chosen_has_room(TileInput *input, const TileImageSignature *signatur
 
 static bool is_schedule(const TileSchedule *a, const TileSchedule *b) {
     return a->least_programs == b->least_programs && a->packs == b->packs && a->joined_rows == b->joined_rows &&
-           a->joined_columns == b->joined_columns && a->joined_lanes == b->joined_lanes && a->joined_axis == b->joined_axis && a->turns == b->turns && a->warps == b->warps;
+           a->joined_columns == b->joined_columns && a->joined_lanes == b->joined_lanes && a->joined_axis == b->joined_axis && a->turns == b->turns && a->warps == b->warps &&
+           a->cluster == b->cluster;
 }
 
 static bool is_row(const TileTunedRow *row, const Candidates *candidates, const int64_t *values) {

@@ -23,6 +23,7 @@ void tile_image_schedule(TileFunc *kernel, TileSchedule schedule) {
         kernel->joined_axis = schedule.joined_axis;
     }
     if (schedule.turns && !kernel->turns) kernel->turns = schedule.turns;
+    if (schedule.cluster && !kernel->cluster) kernel->cluster = schedule.cluster;
     if (schedule.warps && !kernel->warps) kernel->warps = schedule.warps;
 }
 

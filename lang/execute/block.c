@@ -1,5 +1,6 @@
 /* Blocks of threads: each thread runs the phase as an executor with its own registers and frames; memory objects are
- * shared. The scheduler runs one thread at a time, until it reaches an op at which threads wait for others: round
+ * shared. The blocks of a cluster run as one, whose threads' numbers go on from block to block, with a shared memory for
+ * each of them. The scheduler runs one thread at a time, until it reaches an op at which threads wait for others: round
  * robin, or, with a seed, at random and with a bias that changes, since races seldom show when all threads are about
  * equally fast. Blocks run one after the other; with a seed, in any order. */
 #include <stdlib.h>
@@ -26,14 +27,15 @@ typedef struct Block {
     TileExecutor *host;
     const ExecActivation *phase; /* has the parameters */
     TileExecutor *threads;
-    uint32_t count, shared; /* threads; the object of shared memory */
+    uint32_t each, ranks;   /* threads of a block; blocks of the cluster, 1: there is none */
+    uint32_t count, shared; /* all threads; the first object of shared memory */
     int64_t number, blocks;
-    uint32_t waiting;                                            /* threads that wait at a barrier */
-    uint32_t *lanes;                                             /* for each warp: lanes that wait at a warp-level op */
-    uint32_t grouped[TILE_MAX_THREADS / TILE_WARPGROUP_THREADS]; /* for each warpgroup: threads that wait at an op of
-                                                                  * it */
-    uint32_t named[TILE_NAMED_BARRIERS];                         /* threads that wait at a barrier of this number */
-    uint64_t ready[TILE_MAX_THREADS / 64]; /* bit set of threads that have not ended and do not wait for others of the
+    uint32_t clustered; /* threads that wait at a barrier of the cluster */
+    uint32_t *lanes;    /* for each warp: lanes that wait at a warp-level op */
+    uint32_t grouped[EXEC_MOST_THREADS / TILE_WARPGROUP_THREADS]; /* for each warpgroup: threads that wait at an op of
+                                                                   * it */
+    uint32_t named[TILE_MAX_CLUSTER][TILE_NAMED_BARRIERS]; /* threads of a block that wait at a barrier of this number */
+    uint64_t ready[EXEC_MOST_THREADS / 64]; /* bit set of threads that have not ended and do not wait for others of the
                                             * block */
     ExecRaces *races;
     ExecMbarriers *mbarriers; /* NULL: the function has none */
@@ -45,7 +47,13 @@ typedef struct Block {
 /* ---- ops of a single thread ---- */
 
 bool tile_exec_thread(TileExecutor *e, const ExecInstruction *in) {
-    tile_exec_set_scalar(tile_exec_result(e, in), e->thread);
+    tile_exec_set_scalar(tile_exec_result(e, in), tile_exec_own_thread(e));
+    return true;
+}
+
+bool tile_exec_cluster_rank(TileExecutor *e, const ExecInstruction *in) {
+    if (!e->ranks) return tile_exec_fault(e, in, "this function is not run by a block of threads");
+    tile_exec_set_scalar(tile_exec_result(e, in), e->rank);
     return true;
 }
 
@@ -176,18 +184,19 @@ static int64_t barrier_number(const TileExecutor *e) {
     if (!barrier) return -1;
     int64_t number = tile_op_integer(e->meeting->op, TILE_ATTRIBUTE_NUMBER, 0),
             turns = tile_op_integer(e->meeting->op, TILE_ATTRIBUTE_TURNS, 1);
-    return turns > 1 ? number + e->thread / tile_op_integer(e->meeting->op, TILE_ATTRIBUTE_THREADS, 1) : number;
+    return turns > 1 ? number + tile_exec_own_thread(e) / tile_op_integer(e->meeting->op, TILE_ATTRIBUTE_THREADS, 1) : number;
 }
 
-/* The threads that wait at barriers of the number know what all of them know, and go on. */
-static bool meet(Block *block, int64_t number) {
+/* The threads of a block that wait at barriers of the number know what all of them know, and go on. */
+static bool meet(Block *block, uint32_t rank, int64_t number) {
+    uint32_t begin = rank * block->each, end = begin + block->each;
     block->meeting.era = 0; /* nothing is known */
-    for (uint32_t i = 0; i < block->count; i++) {
+    for (uint32_t i = begin; i < end; i++) {
         TileExecutor *e = &block->threads[i];
         if (barrier_number(e) == number && !tile_exec_publish(e, e->meeting, block->races, &block->meeting))
             return take_over(block->host, e);
     }
-    for (uint32_t i = 0; i < block->count; i++) {
+    for (uint32_t i = begin; i < end; i++) {
         if (barrier_number(&block->threads[i]) != number) continue;
         tile_exec_learn(block->races, i, &block->meeting);
         block->threads[i].meeting = NULL;
@@ -200,33 +209,50 @@ static bool meet(Block *block, int64_t number) {
 static bool arrive_at_named(Block *block, uint32_t thread) {
     TileExecutor *e = &block->threads[thread];
     int64_t number = barrier_number(e), count = tile_op_integer(e->meeting->op, TILE_ATTRIBUTE_THREADS, 0);
-    for (uint32_t i = 0; i < block->count; i++) {
+    uint32_t *named = &block->named[e->rank][number], begin = e->rank * block->each;
+    for (uint32_t i = begin; i < begin + block->each; i++) {
         const TileExecutor *other = &block->threads[i];
         if (barrier_number(other) != number) continue;
         int64_t expected = tile_op_integer(other->meeting->op, TILE_ATTRIBUTE_THREADS, 0);
         if (expected == count) continue;
-        tile_exec_fault(e, e->meeting, "thread %u waits for %lld threads at the barrier of this number", i,
+        tile_exec_fault(e, e->meeting, "thread %u waits for %lld threads at the barrier of this number", i - begin,
                         (long long)expected);
         return take_over(block->host, e);
     }
-    if (++block->named[number] < count) return true;
-    block->named[number] = 0;
-    return meet(block, number);
+    if (++*named < count) return true;
+    *named = 0;
+    return meet(block, e->rank, number);
 }
 
-static bool arrive_at_barrier(Block *block) {
-    if (++block->waiting < block->count || !have_come(block, 0, block->count)) return true;
-    block->waiting = 0;
+/* All threads that run have come to one op. */
+static void begin_era(Block *block) {
     set_ready(block, 0, block->count);
     for (uint32_t i = 0; i < block->count; i++) block->threads[i].meeting = NULL;
     tile_exec_next_era(block->races);
+}
+
+/* A block of a cluster orders its own threads, and an era is one of all. */
+static bool arrive_at_barrier(Block *block, uint32_t rank) {
+    uint32_t *waiting = &block->named[rank][0];
+    if (++*waiting < block->each || !have_come(block, rank * block->each, block->each)) return true;
+    *waiting = 0;
+    if (block->ranks > 1) return meet(block, rank, 0);
+    begin_era(block);
+    return true;
+}
+
+static bool arrive_in_cluster(Block *block) {
+    if (++block->clustered < block->count || !have_come(block, 0, block->count)) return true;
+    block->clustered = 0;
+    begin_era(block);
     return true;
 }
 
 /* The thread waits; if it is the last one to arrive, all continue. */
 static bool arrive(Block *block, uint32_t thread) {
     const TileExecutor *e = &block->threads[thread];
-    if (barrier_number(e) >= 0) return barrier_number(e) ? arrive_at_named(block, thread) : arrive_at_barrier(block);
+    if (barrier_number(e) >= 0) return barrier_number(e) ? arrive_at_named(block, thread) : arrive_at_barrier(block, e->rank);
+    if (e->meeting->op->id == TILE_OP_CLUSTER_BARRIER) return arrive_in_cluster(block);
     return tile_op_is_of_warpgroup((TileOpId)e->meeting->op->id) ? arrive_in_warpgroup(block, thread)
                                                                  : arrive_in_warp(block, thread);
 }
@@ -314,8 +340,9 @@ static const char *what_lacks(const Block *block, const TileExecutor *e) {
     if (e->awaited) return "nobody completes the phase";
     if (barrier_number(e) > 0) return "not as many threads come to the barrier of this number";
     if (barrier_number(e) == 0) return "not all threads of the block come here";
+    if (e->meeting->op->id == TILE_OP_CLUSTER_BARRIER) return "not all threads of the cluster come here";
     uint32_t group = e->thread / TILE_WARPGROUP_THREADS;
-    bool whole = group < TILE_MAX_THREADS / TILE_WARPGROUP_THREADS && block->grouped[group] == TILE_WARPGROUP_THREADS;
+    bool whole = group < EXEC_MOST_THREADS / TILE_WARPGROUP_THREADS && block->grouped[group] == TILE_WARPGROUP_THREADS;
     if (whole && e->meeting->op->id == TILE_OP_SET_REGISTERS) return "other warpgroups keep too many registers";
     return tile_op_is_of_warpgroup((TileOpId)e->meeting->op->id) ? "not all threads of the warpgroup come here"
                                                                  : "not all lanes of the warp come here";
@@ -402,9 +429,11 @@ static bool create_thread(Block *block, uint32_t number) {
                         .programs = host->programs,
                         .thread = number,
                         .records = host->records,
-                        .thread_count = block->count,
+                        .thread_count = block->each,
+                        .rank = number / block->each,
+                        .ranks = block->ranks,
                         .block_count = block->blocks,
-                        .shared = block->shared,
+                        .shared = block->shared + number / block->each,
                         .races = block->races,
                         .warpgroups = block->warpgroups,
                         .mbarriers = block->mbarriers};
@@ -432,7 +461,7 @@ static bool start_thread(Block *block, uint32_t number) {
     e->state = TILE_EXECUTION_PAUSED;
     e->started = true;
     e->message = (TileText){.arena = e->arena};
-    e->block = block->number;
+    e->block = block->number + e->rank;
     e->meeting = NULL;
     e->awaited = e->parity = 0;
     e->fenced = 0;
@@ -444,7 +473,7 @@ static bool start_thread(Block *block, uint32_t number) {
     for (uint32_t i = program->body.first_argument; i < last; i++)
         tile_exec_copy(tile_exec_register(block->phase, i), tile_exec_register(e->root, i));
     ExecValue shared = tile_exec_register(e->root, last);
-    shared.lanes[0] = block->shared;
+    shared.lanes[0] = e->shared;
     shared.lanes[1] = 0;
     *shared.any = 0;
     return tile_exec_push(e, &(ExecFrame){.activation = e->root, .code = &program->body, .active = 1}) != NULL ||
@@ -465,19 +494,22 @@ static void destroy_thread(TileExecutor *e) {
 /* A thread has a multiple of 8. */
 static uint32_t registers_of(const Block *block) { return (block->phase->program->func->registers + 7) / 8 * 8; }
 
+/* A block, or those of a cluster. */
 static bool run_block(Block *block, int64_t number) {
     const ExecObject *shared = &block->host->objects[block->shared];
     block->number = number;
-    block->waiting = 0;
+    block->clustered = 0;
     memset(block->ready, 0, sizeof block->ready);
     memset(block->grouped, 0, sizeof block->grouped);
     memset(block->named, 0, sizeof block->named);
     tile_exec_forget_mbarriers(block->mbarriers);
     if (block->warpgroups) tile_exec_forget_warpgroups(block->warpgroups, registers_of(block));
     memset(block->lanes, 0, (block->count + TILE_WARP_THREADS - 1) / TILE_WARP_THREADS * sizeof *block->lanes);
-    if (shared->size) memset(shared->base, 0xff, (size_t)shared->size);
-    if (shared->poison) memset(shared->poison, 1, (size_t)shared->size);
-    if (!tile_exec_begin_block(block->host, block->races, number, shared)) return false;
+    for (uint32_t rank = 0; rank < block->ranks; rank++) {
+        if (shared[rank].size) memset(shared[rank].base, 0xff, (size_t)shared[rank].size);
+        if (shared[rank].poison) memset(shared[rank].poison, 1, (size_t)shared[rank].size);
+    }
+    if (!tile_exec_begin_block(block->host, block->races, number, shared, block->ranks)) return false;
     for (uint32_t i = 0; i < block->count; i++)
         if (!start_thread(block, i)) return false;
     set_ready(block, 0, block->count);
@@ -492,7 +524,7 @@ static bool choose_order(Block *block, int64_t **order) {
     if (!block->host->options.seed) return true;
     *order = malloc((size_t)block->blocks * sizeof **order);
     if (!*order) return tile_exec_out_of_memory(block->host);
-    for (int64_t i = 0; i < block->blocks; i++) {
+    for (int64_t i = 0; i < block->blocks / block->ranks; i++) {
         int64_t at = (int64_t)random_below(block, (uint64_t)i + 1);
         (*order)[i] = (*order)[at];
         (*order)[at] = i;
@@ -504,8 +536,8 @@ static bool choose_order(Block *block, int64_t **order) {
 static bool create_warpgroups(Block *block) {
     if (!block->mbarriers) return true;
     if (!tile_exec_clock_create(block->races, &block->meeting)) return tile_exec_out_of_memory(block->host);
-    if (block->count < TILE_WARPGROUP_THREADS) return true;
-    block->warpgroups = tile_exec_create_warpgroups(block->count);
+    if (block->each < TILE_WARPGROUP_THREADS) return true;
+    block->warpgroups = tile_exec_create_warpgroups(block->each, block->ranks);
     return block->warpgroups || tile_exec_out_of_memory(block->host);
 }
 
@@ -516,13 +548,16 @@ static bool run_blocks(Block *block) {
     block->threads = calloc(block->count, sizeof *block->threads);
     block->lanes = calloc(block->count, sizeof *block->lanes);
     if (!block->threads || !block->lanes) return tile_exec_out_of_memory(host);
-    if (!tile_exec_allocate(host, func->scratch_bytes, 1024, true, &block->shared) || !choose_order(block, &order))
-        return false;
+    for (uint32_t rank = 0; rank < block->ranks; rank++)
+        if (!tile_exec_allocate(host, func->scratch_bytes, 1024, true, &block->shared)) return false;
+    block->shared -= block->ranks - 1;
+    if (!choose_order(block, &order)) return false;
     block->races = tile_exec_watch(host);
-    bool going = block->races && tile_exec_create_mbarriers(host, func, block->races, &block->mbarriers) &&
+    bool going = block->races && tile_exec_create_mbarriers(host, func, block->ranks, block->races, &block->mbarriers) &&
                  create_warpgroups(block) && tile_exec_open_records(host, block->phase->program->func);
     for (uint32_t i = 0; i < block->count && going; i++) going = create_thread(block, i);
-    for (int64_t i = 0; i < block->blocks && going; i++) going = run_block(block, order ? order[i] : i);
+    for (int64_t i = 0; i < block->blocks / block->ranks && going; i++)
+        going = run_block(block, (order ? order[i] : i) * block->ranks);
     for (uint32_t i = 0; i < block->count; i++) destroy_thread(&block->threads[i]);
     tile_exec_unwatch(host, block->races);
     tile_exec_free_mbarriers(block->mbarriers);
@@ -538,7 +573,18 @@ bool tile_exec_blocks(TileExecutor *e, const ExecInstruction *grid, const ExecAc
     if (!parameters || func->body.arguments[parameters - 1]->type->kind != TILE_TYPE_POINTER ||
         func->body.arguments[parameters - 1]->type->space != TILE_SPACE_SHARED)
         return tile_exec_fault(e, grid, "the last parameter of %s is not its shared memory", func->name);
-    Block block = {.host = e, .phase = phase, .count = func->threads, .blocks = block_count};
+    uint32_t ranks = func->cluster > 1 ? func->cluster : 1;
+    bool fits = func->threads * ranks <= EXEC_MOST_THREADS && func->threads % TILE_WARPGROUP_THREADS == 0;
+    if (ranks > 1 && !fits)
+        return tile_exec_fault(e, grid, "clusters have whole warpgroups here, and %d threads at most", EXEC_MOST_THREADS);
+    if (block_count % ranks)
+        return tile_exec_fault(e, grid, "%lld blocks are no whole clusters of %u", (long long)block_count, ranks);
+    Block block = {.host = e,
+                   .phase = phase,
+                   .each = func->threads,
+                   .ranks = ranks,
+                   .count = func->threads * ranks,
+                   .blocks = block_count};
     size_t first_object = e->object_count;
     bool done = run_blocks(&block);
     tile_exec_release(e, first_object);

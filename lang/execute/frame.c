@@ -62,7 +62,7 @@ bool tile_exec_stop(TileExecutor *e, const ExecInstruction *in, TileExecution st
     }
     tile_text_add(&e->message, reason);
     if (e->thread_count && state == TILE_EXECUTION_FAULT)
-        tile_text_format(&e->message, " (thread %u of block %lld)", e->thread, (long long)e->block);
+        tile_text_format(&e->message, " (thread %u of block %lld)", tile_exec_own_thread(e), (long long)e->block);
     return false;
 }
 

@@ -45,14 +45,14 @@ struct ExecMbarriers {
 /* Are threads ordered by more than barriers of the whole block, or do asynchronous ops access memory? */
 static void find_mbarriers(TileOp *op, void *state) {
     bool *found = state;
-    *found |= op->id == TILE_OP_WARP_BARRIER || op->id == TILE_OP_MBARRIER_INIT || op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_WAIT ||
+    *found |= op->id == TILE_OP_WARP_BARRIER || op->id == TILE_OP_CLUSTER_BARRIER || op->id == TILE_OP_MBARRIER_INIT || op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_WAIT ||
               op->id == TILE_OP_COPY_BULK || op->id == TILE_OP_COPY_TENSOR ||
               op->id == TILE_OP_STORE_TENSOR || tile_op_is_of_warpgroup((TileOpId)op->id) ||
               (op->id == TILE_OP_BARRIER && tile_op_get(op, TILE_ATTRIBUTE_NUMBER));
 }
 
-static bool create(const TileFunc *func, ExecRaces *races, ExecMbarriers **mbarriers) {
-    uint64_t most = func->scratch_bytes / EXEC_MBARRIER_BYTES;
+static bool create(const TileFunc *func, uint32_t blocks, ExecRaces *races, ExecMbarriers **mbarriers) {
+    uint64_t most = func->scratch_bytes / EXEC_MBARRIER_BYTES * blocks;
     ExecMbarriers *all = *mbarriers = calloc(1, sizeof *all);
     if (!all) return false;
     all->races = races;
@@ -61,13 +61,14 @@ static bool create(const TileFunc *func, ExecRaces *races, ExecMbarriers **mbarr
     return all->items != NULL;
 }
 
-bool tile_exec_create_mbarriers(TileExecutor *host, const TileFunc *func, ExecRaces *races, ExecMbarriers **mbarriers) {
+bool tile_exec_create_mbarriers(TileExecutor *host, const TileFunc *func, uint32_t blocks, ExecRaces *races,
+                                ExecMbarriers **mbarriers) {
     bool found = false;
     for (TileFunc *each = func->module->first; each; each = each->next)
         if (each->form == TILE_FORM_MACHINE) tile_block_walk(&each->body, find_mbarriers, &found);
     if (!found) return true;
-    if (!create(func, races, mbarriers)) return tile_exec_out_of_memory(host);
-    return tile_exec_keep_clocks(host, races, func->threads, func->scratch_bytes);
+    if (!create(func, blocks, races, mbarriers)) return tile_exec_out_of_memory(host);
+    return tile_exec_keep_clocks(host, races, func->threads * blocks, func->scratch_bytes * blocks);
 }
 
 void tile_exec_free_mbarriers(ExecMbarriers *mbarriers) {
@@ -128,15 +129,40 @@ static bool check_intact(TileExecutor *e, const ExecInstruction *in, const Mbarr
     return tile_exec_fault(e, in, "something else has been written to the mbarrier of `%s`", tile_text_get(&init));
 }
 
-/* The mbarrier at the pointer, with an access by this thread; NULL, and the thread stops, if there is none. */
-static Mbarrier *use(TileExecutor *e, const ExecInstruction *in, unsigned operand) {
+/* Shared memory goes when all threads of its block have ended. The threads of a cluster are neighbours. */
+static bool is_there(TileExecutor *e, const ExecInstruction *in, int64_t ranks) {
+    const TileExecutor *threads = e - e->thread + ((int64_t)e->rank + ranks) * e->thread_count;
+    uint32_t ended = 0;
+    while (ended < e->thread_count && threads[ended].state == TILE_EXECUTION_DONE) ended++;
+    return ended < e->thread_count ||
+           tile_exec_fault(e, in, "block %lld, which it reaches into, has ended", (long long)(e->block + ranks));
+}
+
+/* The mbarrier at the pointer, or in its place in the block of the cluster that is so many ranks on, with an access by this
+ * thread; NULL, and the thread stops, if there is none. */
+static Mbarrier *use_in(TileExecutor *e, const ExecInstruction *in, unsigned operand, int64_t ranks) {
     uint64_t number;
     int64_t offset;
     const ExecObject *object = reach(e, in, operand, &number, &offset);
-    Mbarrier *mbarrier = object ? find(e->mbarriers, number, offset) : NULL;
-    if (object && object->shadow && !tile_exec_share_mbarrier(e, in, number, offset)) return NULL;
-    if (object && !mbarrier) tile_exec_fault(e, in, "there is no mbarrier at byte %lld", (long long)offset);
+    if (!object || !is_there(e, in, ranks)) return NULL;
+    number += (uint64_t)ranks;
+    object = &e->objects[number];
+    Mbarrier *mbarrier = find(e->mbarriers, number, offset);
+    if (object->shadow && !tile_exec_share_mbarrier(e, in, number, offset)) return NULL;
+    if (!mbarrier) tile_exec_fault(e, in, "there is no mbarrier at byte %lld", (long long)offset);
     return mbarrier && check_intact(e, in, mbarrier) ? mbarrier : NULL;
+}
+
+static Mbarrier *use(TileExecutor *e, const ExecInstruction *in, unsigned operand) { return use_in(e, in, operand, 0); }
+
+/* The blocks that an op speaks to: those of the cluster, or this one; their ranks from this block's on. */
+typedef struct Ranks {
+    int64_t begin, end;
+} Ranks;
+
+static Ranks ranks_of(const TileExecutor *e, const ExecInstruction *in) {
+    if (!tile_op_get(in->op, TILE_ATTRIBUTE_MULTICAST)) return (Ranks){0, 1};
+    return (Ranks){-(int64_t)e->rank, (int64_t)e->ranks - (int64_t)e->rank};
 }
 
 /* ---- counting ---- */
@@ -205,8 +231,8 @@ static bool complete(TileExecutor *e, const ExecInstruction *in, Mbarrier *mbarr
     return true;
 }
 
-bool tile_exec_mbarrier_arrive(TileExecutor *e, const ExecInstruction *in) {
-    Mbarrier *mbarrier = use(e, in, 0);
+static bool arrive_in(TileExecutor *e, const ExecInstruction *in, int64_t ranks) {
+    Mbarrier *mbarrier = use_in(e, in, 0, ranks);
     if (!mbarrier || !add_bytes(e, in, mbarrier, tile_op_integer(in->op, TILE_ATTRIBUTE_BYTES, 0))) return false;
     if (!mbarrier->arrivals)
         return tile_exec_fault(e, in, "all %u arrivals of the phase have come, and it still lacks %lld bytes",
@@ -214,6 +240,13 @@ bool tile_exec_mbarrier_arrive(TileExecutor *e, const ExecInstruction *in) {
     if (!tile_exec_publish(e, in, e->mbarriers->races, &mbarrier->gathering)) return false;
     mbarrier->arrivals--;
     return complete(e, in, mbarrier);
+}
+
+bool tile_exec_mbarrier_arrive(TileExecutor *e, const ExecInstruction *in) {
+    Ranks ranks = ranks_of(e, in);
+    bool good = true;
+    for (int64_t i = ranks.begin; i < ranks.end && good; i++) good = arrive_in(e, in, i);
+    return good;
 }
 
 /* ---- waiting ---- */
@@ -333,25 +366,41 @@ bool tile_exec_copy_bulk(TileExecutor *e, const ExecInstruction *in) {
     return begin_bulk(e, &copy);
 }
 
-bool tile_exec_copy_tensor(TileExecutor *e, const ExecInstruction *in) {
+/* The copy to the block of the cluster that is so many ranks on. */
+static bool copy_box(TileExecutor *e, const ExecInstruction *in, const ExecBox *box, int64_t ranks) {
     ExecValue to = tile_exec_operand(e, in, 0);
-    const Mbarrier *mbarrier = use(e, in, 2);
+    int64_t bytes = tile_exec_box_bytes(box);
+    const Mbarrier *mbarrier = use_in(e, in, 2, ranks);
     if (!mbarrier) return false;
-    Bulk copy = {.in = in, .thread = e, .to = to.lanes[0], .to_offset = (int64_t)to.lanes[1]};
-    copy.mbarrier = mbarrier->number;
-    if (tile_exec_poisoned(to, 0))
-        return tile_exec_poison(e, in, to.poison[0], "has as an index", "the address of the place is poison");
-    if (!tile_exec_box_read(e, in, 1, 3, &copy.box)) return false;
-    int64_t bytes = tile_exec_box_bytes(&copy.box);
-    if (bytes > MOST_BYTES)
-        return tile_exec_fault(e, in, "copies %lld bytes, more than %d", (long long)bytes, MOST_BYTES);
-    copy.bytes = (uint32_t)bytes;
+    Bulk copy = {.in = in,
+                 .thread = e,
+                 .to = to.lanes[0] + (uint64_t)ranks,
+                 .to_offset = (int64_t)to.lanes[1],
+                 .bytes = (uint32_t)bytes,
+                 .mbarrier = mbarrier->number,
+                 .box = *box};
     ExecObject *object = tile_exec_reach(e, in, copy.to, copy.to_offset, bytes, true);
     if (!object || !tile_exec_box_place(e, in, &copy.box, copy.to, copy.to_offset)) return false;
     if (object->shadow && !tile_exec_share(e, in, copy.to, copy.to_offset, bytes, true)) return false;
     if (!tile_exec_box_share(e, in, &copy.box, false)) return false;
     if (object->poison) memset(object->poison + copy.to_offset, 1, (size_t)bytes);
     return begin_bulk(e, &copy);
+}
+
+bool tile_exec_copy_tensor(TileExecutor *e, const ExecInstruction *in) {
+    ExecBox box;
+    ExecValue to = tile_exec_operand(e, in, 0);
+    Ranks ranks = ranks_of(e, in);
+    if (!use(e, in, 2)) return false;
+    if (tile_exec_poisoned(to, 0))
+        return tile_exec_poison(e, in, to.poison[0], "has as an index", "the address of the place is poison");
+    if (!tile_exec_box_read(e, in, 1, 3, &box)) return false;
+    int64_t bytes = tile_exec_box_bytes(&box);
+    if (bytes > MOST_BYTES)
+        return tile_exec_fault(e, in, "copies %lld bytes, more than %d", (long long)bytes, MOST_BYTES);
+    bool good = true;
+    for (int64_t i = ranks.begin; i < ranks.end && good; i++) good = copy_box(e, in, &box, i);
+    return good;
 }
 
 static void move_bytes(TileExecutor *e, const Bulk *copy) {

@@ -8,7 +8,7 @@
 
 static bool enter_own(TileExecutor *e, const ExecInstruction *in) {
     const int64_t *warps = tile_op_get(in->op, TILE_ATTRIBUTE_WARPS)->integers;
-    int64_t warp = e->thread / TILE_WARP_THREADS;
+    int64_t warp = tile_exec_own_thread(e) / TILE_WARP_THREADS;
     if (e->thread_count != (warps[0] + warps[1]) * TILE_WARP_THREADS)
         return tile_exec_fault(e, in, "the block has %u threads", e->thread_count);
     const ExecFrame *outer = tile_exec_frame(e);

@@ -134,11 +134,11 @@ static void bind_parameters(Binder *b, int64_t begin, int64_t end) {
         b->failed = !tile_exec_fault(b->e, b->grid, "%s has too many parameters", func->name);
 }
 
-/* The row of a program among all rows, and its column, if the range is the full grid and has an explicit order. */
-static void order_place(const TileOp *op, int64_t rows, int64_t blocks, int64_t columns, int64_t *row, int64_t *column) {
+/* The row of a program among all rows, and its column, in an explicit order: that of the full grid, or, with `multicast`, of any
+ * range, with so many rows together. */
+static void order_place(const TileOp *op, int64_t rows, int64_t most, int64_t blocks, int64_t columns, int64_t *row, int64_t *column) {
     TileName order = (TileName)tile_op_integer(op, TILE_ATTRIBUTE_PROGRAMS, 0);
-    int64_t end = rows * columns, program = *row * columns + *column,
-            most = tile_op_integer(op, TILE_ATTRIBUTE_TOGETHER, TILE_PROGRAM_ROWS);
+    int64_t end = rows * columns, program = *row * columns + *column;
     int64_t round = blocks ? program / blocks : 0, first_of_round = round * blocks;
     if (round % 2) program = first_of_round + (end - first_of_round < blocks ? end : first_of_round + blocks) - 1 - program;
     if (order == TILE_PROGRAMS_COLUMNS) {
@@ -167,7 +167,9 @@ static bool apply_order(TileExecutor *e, const ExecInstruction *in, int64_t colu
         if (!tile_exec_integer(e, in, 1 + i, "an extent", &extent)) return false;
         rows *= extent;
     }
-    if (!begin && end == rows * columns) order_place(in->op, rows, blocks, columns, row, column);
+    int64_t together = tile_op_integer(in->op, TILE_ATTRIBUTE_TOGETHER, TILE_PROGRAM_ROWS);
+    if (begin || end != rows * columns) together = tile_op_integer(in->op, TILE_ATTRIBUTE_MULTICAST, 0);
+    if (together) order_place(in->op, rows, together, blocks, columns, row, column);
     return true;
 }
 
@@ -194,11 +196,14 @@ static int64_t range_end(TileExecutor *e, const TileFunc *func, int64_t begin, i
 }
 
 /* A launch has a block for each program, and may have one more: with a seed, at random. One whose blocks take several
- * programs has as many blocks as run at a time: half of the programs here; with a seed, any number. */
+ * programs has as many blocks as run at a time: half of the programs here; with a seed, any number. Clusters are whole. */
 static int64_t block_count(TileExecutor *e, const TileFunc *func, int64_t programs) {
-    if (func->resident && e->options.seed) return 1 + (int64_t)(tile_exec_random(e) % (uint64_t)programs);
-    if (func->resident) return (programs + 1) / 2;
-    return e->options.seed ? programs + (int64_t)(tile_exec_random(e) % 2) : programs;
+    int64_t count = programs, cluster = func->cluster > 1 ? func->cluster : 1;
+    if (func->resident)
+        count = e->options.seed ? 1 + (int64_t)(tile_exec_random(e) % (uint64_t)programs) : (programs + 1) / 2;
+    else if (e->options.seed)
+        count += (int64_t)(tile_exec_random(e) % 2);
+    return (count + cluster - 1) / cluster * cluster;
 }
 
 bool tile_exec_next_phase(TileExecutor *e) {

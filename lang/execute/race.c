@@ -148,13 +148,14 @@ void tile_exec_unwatch(TileExecutor *e, ExecRaces *races) {
 
 void tile_exec_next_era(ExecRaces *races) { races->era++; }
 
-bool tile_exec_begin_block(TileExecutor *e, ExecRaces *races, int64_t number, const ExecObject *shared) {
+bool tile_exec_begin_block(TileExecutor *e, ExecRaces *races, int64_t number, const ExecObject *shared, uint32_t objects) {
     BlockBegin *blocks = tile_exec_grow(races->blocks, races->block_count, &races->block_capacity, sizeof *blocks);
     if (!blocks) return tile_exec_out_of_memory(e);
     races->blocks = blocks;
     races->block_era = ++races->era;
     races->blocks[races->block_count++] = (BlockBegin){races->era, number};
-    for (size_t p = 0; shared->shadow && p < page_count(shared->shadow); p++) clear_page(&shared->shadow->pages[p]);
+    for (uint32_t i = 0; i < objects; i++)
+        for (size_t p = 0; shared[i].shadow && p < page_count(shared[i].shadow); p++) clear_page(&shared[i].shadow->pages[p]);
     return true;
 }
 
@@ -392,7 +393,7 @@ static bool report(TileExecutor *e, const ExecInstruction *in, uint64_t object, 
     return tile_exec_stop(e, in, same ? TILE_EXECUTION_FAULT : TILE_EXECUTION_RACE,
                           "a race: thread %u of block %lld %s bytes %lld .. %lld of %%%s, which %s of %s%lld %s at "
                           "`%s`; %s",
-                          e->thread, (long long)e->block, now[kind], (long long)offset, (long long)offset + bytes,
+                          tile_exec_own_thread(e), (long long)e->block, now[kind], (long long)offset, (long long)offset + bytes,
                           name_of(e, object), who_of(e, races, access), same ? "the same block " : "block ",
                           (long long)block_of(races, access->era), past[then], tile_text_get(&other), why);
 }
@@ -480,7 +481,7 @@ static bool report_intruder(TileExecutor *e, const ExecInstruction *copy, uint64
     return tile_exec_fault(e, copy,
                            "a race: thread %u of block %lld copied to byte %lld of %%%s and those behind it, and while "
                            "that was under way %s %s there at `%s`",
-                           e->thread, (long long)e->block, (long long)offset, name_of(e, object),
+                           tile_exec_own_thread(e), (long long)e->block, (long long)offset, name_of(e, object),
                            who_of(e, e->objects[object].shadow->races, access), then == WRITE ? "wrote" : "read",
                            tile_text_get(&other));
 }

@@ -12,7 +12,7 @@ enum {
     MOST_TIME = TIME_UNDER_WAY - 1
 };
 
-enum { MOST_WARPGROUPS = TILE_MAX_THREADS / TILE_WARPGROUP_THREADS };
+enum { MOST_WARPGROUPS = EXEC_MOST_THREADS / TILE_WARPGROUP_THREADS };
 
 /* Times of asynchronous accesses, until a thread has waited for them: TIME_UNDER_WAY, of bulk copies and products, is
  * unordered with all accesses of the block, TIME_COPY with those of other threads in the era. Clocks have entries for
@@ -23,7 +23,7 @@ typedef struct Access {
     uint32_t era, thread : 32 - TIME_BITS, time : TIME_BITS; /* the thread's number, or that of the entry */
 } Access;
 
-_Static_assert(TILE_MAX_THREADS + EXEC_MOST_MBARRIERS + MOST_WARPGROUPS <= 1 << (32 - TIME_BITS),
+_Static_assert(EXEC_MOST_THREADS + EXEC_MOST_MBARRIERS + MOST_WARPGROUPS <= 1 << (32 - TIME_BITS),
                "all entries of a clock have a number");
 
 typedef struct BlockBegin {

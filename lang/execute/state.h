@@ -197,13 +197,14 @@ struct TileExecutor {
     TileText message;
     unsigned values_line, values_column; /* the assertion that options.values is about */
     /* For one thread of a block; on a CPU, a block of one thread. */
-    uint32_t thread, thread_count;
+    uint32_t thread, thread_count; /* its number, which goes on through the blocks of a cluster; those of one block */
+    uint32_t rank, ranks;          /* of its block in a cluster, and the cluster's blocks */
     int64_t block, block_count;
     const ExecInstruction *meeting; /* the op at which the thread waits for others; NULL: it can run */
     ExecCopies *copies;             /* started by the thread; NULL: none */
     ExecStores *stores;             /* likewise */
     ExecRecords *records;           /* of all threads of a phase; NULL: it has no prints or assertions */
-    uint32_t shared;                /* the object of the block's shared memory */
+    uint32_t shared;                /* the object of the block's shared memory; those of a cluster's blocks are neighbours */
     uint64_t fenced;                /* the step of the thread's last wgmma_fence */
     ExecWarpgroups *warpgroups;     /* of the block; NULL: its function has none */
     ExecAmx *amx;                   /* tile registers; NULL: none have been configured */
@@ -248,6 +249,9 @@ void tile_exec_clear_poison(ExecValue value);
 void tile_exec_set_poison(TileExecutor *e, ExecValue value, uint32_t lane, uint8_t poison);
 void tile_exec_set_scalar(ExecValue value, uint64_t bits);
 void tile_exec_copy(ExecValue from, ExecValue to);
+
+/* The thread's number in its own block. */
+static inline uint32_t tile_exec_own_thread(const TileExecutor *e) { return e->thread - e->rank * e->thread_count; }
 
 /* ---- frame.c, activation.c ---- */
 
@@ -360,8 +364,8 @@ bool tile_exec_warp(TileExecutor *threads, uint32_t count, uint32_t *failed);
 
 /* ---- wgmma.c ---- */
 
-/* For blocks of so many threads; NULL if out of memory. */
-ExecWarpgroups *tile_exec_create_warpgroups(uint32_t threads);
+/* For so many blocks, of so many threads each; NULL if out of memory. */
+ExecWarpgroups *tile_exec_create_warpgroups(uint32_t threads, uint32_t blocks);
 void tile_exec_free_warpgroups(ExecWarpgroups *warpgroups);
 /* Resets them at the start of a block, whose threads begin with so many registers. */
 void tile_exec_forget_warpgroups(ExecWarpgroups *warpgroups, uint32_t registers);
@@ -425,11 +429,12 @@ void tile_exec_box_load(TileExecutor *e, const ExecInstruction *in, const ExecBo
 
 /* ---- mbarrier.c ---- */
 
-enum { EXEC_MBARRIER_BYTES = 8, EXEC_MOST_MBARRIERS = 2048 };
+enum { EXEC_MBARRIER_BYTES = 8, EXEC_MOST_MBARRIERS = 2032, EXEC_MOST_THREADS = 2 * TILE_MAX_THREADS /* of a cluster */ };
 
 /* If the module's functions have any; else `mbarriers` is set to NULL. False, and the executor stops, if out of
  * memory. */
-bool tile_exec_create_mbarriers(TileExecutor *host, const TileFunc *func, ExecRaces *races, ExecMbarriers **mbarriers);
+bool tile_exec_create_mbarriers(TileExecutor *host, const TileFunc *func, uint32_t blocks, ExecRaces *races,
+                                ExecMbarriers **mbarriers);
 void tile_exec_free_mbarriers(ExecMbarriers *mbarriers);
 /* Resets them at the start of a block. */
 void tile_exec_forget_mbarriers(ExecMbarriers *mbarriers);
@@ -470,7 +475,7 @@ void tile_exec_find_common(ExecRaces *races, uint32_t first_thread);
 /* All threads of a warpgroup have waited for products, the `waits`-th time; false: the first one stops. */
 bool tile_exec_finish_products(TileExecutor *threads, const ExecInstruction *in, uint32_t waits);
 /* Starts a block, with fresh shared memory. */
-bool tile_exec_begin_block(TileExecutor *e, ExecRaces *races, int64_t number, const ExecObject *shared);
+bool tile_exec_begin_block(TileExecutor *e, ExecRaces *races, int64_t number, const ExecObject *shared, uint32_t objects);
 /* All threads of the block have arrived at a barrier. */
 void tile_exec_next_era(ExecRaces *races);
 /* Records that the thread accesses bytes of an object that has a shadow; false, and it stops, if another thread's

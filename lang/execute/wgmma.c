@@ -7,7 +7,7 @@
 
 #include "lang/execute/matrix.h"
 
-enum { MOST_WARPGROUPS = TILE_MAX_THREADS / TILE_WARPGROUP_THREADS };
+enum { MOST_WARPGROUPS = EXEC_MOST_THREADS / TILE_WARPGROUP_THREADS };
 
 typedef struct Product {
     const ExecInstruction *in;
@@ -31,7 +31,8 @@ typedef struct Warpgroup {
 
 struct ExecWarpgroups {
     Warpgroup items[MOST_WARPGROUPS];
-    uint32_t count, registers; /* all registers of the block, in those of a warpgroup's thread */
+    uint32_t count, each; /* of all blocks of a cluster, and of one */
+    uint32_t registers;   /* all registers of a block, in those of a warpgroup's thread */
 };
 
 /* ---- life ---- */
@@ -41,14 +42,16 @@ static void free_product(Product *product) {
     if (!product->taken) free(product->sums);
 }
 
-ExecWarpgroups *tile_exec_create_warpgroups(uint32_t threads) {
+ExecWarpgroups *tile_exec_create_warpgroups(uint32_t threads, uint32_t blocks) {
     ExecWarpgroups *all = calloc(1, sizeof *all);
-    if (all) all->count = threads / TILE_WARPGROUP_THREADS;
+    if (!all) return NULL;
+    all->each = threads / TILE_WARPGROUP_THREADS;
+    all->count = all->each * blocks;
     return all;
 }
 
 void tile_exec_forget_warpgroups(ExecWarpgroups *all, uint32_t registers) {
-    all->registers = registers * all->count;
+    all->registers = registers * all->each;
     for (uint32_t i = 0; i < all->count; i++) {
         Warpgroup *group = &all->items[i];
         for (size_t p = 0; p < group->count; p++) free_product(&group->products[p]);
@@ -351,7 +354,8 @@ static bool set_registers(TileExecutor *threads, const ExecInstruction *in) {
     bool release = tile_op_integer(in->op, TILE_ATTRIBUTE_RELEASE, 0);
     if (release ? count > group->registers : count < group->registers)
         return tile_exec_fault(threads, in, "the threads have %u registers before", group->registers);
-    for (uint32_t i = 0; i < all->count; i++) others += &all->items[i] == group ? 0 : all->items[i].registers;
+    uint32_t first = threads->rank * all->each;
+    for (uint32_t i = first; i < first + all->each; i++) others += &all->items[i] == group ? 0 : all->items[i].registers;
     if (others + count > all->registers) return false;
     group->registers = count;
     return true;

@@ -83,7 +83,7 @@ typedef enum TileName {
 } TileName;
 
 /* The greatest number of threads of a GPU's block, and of a warp; of iterations of a loop in flight at a time. */
-enum { TILE_MAX_THREADS = 1024, TILE_WARP_THREADS = 32, TILE_MAX_STAGES = 16, TILE_MAX_TURNS = 4 };
+enum { TILE_MAX_THREADS = 1024, TILE_WARP_THREADS = 32, TILE_MAX_STAGES = 16, TILE_MAX_TURNS = 4, TILE_MAX_CLUSTER = 8 };
 /* Threads of a warpgroup; registers that a thread may have by set_registers; named barriers. */
 enum { TILE_WARPGROUP_THREADS = 128, TILE_MIN_REGISTERS = 24, TILE_MAX_REGISTERS = 256, TILE_NAMED_BARRIERS = 16 };
 
@@ -285,6 +285,8 @@ struct TileFunc {
     uint32_t warps, stages; /* of GPUs, as the kernel's author chose; 0: the compiler decides */
     uint32_t turns; /* of GPUs: so many programs of a block shall multiply in turn; of phases, from gpu-warpgroups on: do, and
                      * `threads` are those of one of them. 0 or 1: programs do not */
+    uint32_t cluster; /* of GPUs: so many blocks, neighbours in number, are a cluster, as is wished; of phases, from gpu-clusters on: are,
+                       * and a launch has a multiple of them. 0 or 1: each block is alone */
     bool resident;          /* phases of a GPU: a launch has as many blocks as run at a time, not one for each program */
     bool stream;            /* of GPUs, chosen by the author: data that is read once is evicted from the L2 cache
                              * first */

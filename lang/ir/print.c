@@ -357,6 +357,7 @@ static void print_header(Printer *p, const TileFunc *func) {
     if (func->warps) tile_text_format(p->text, " warps = %u", func->warps);
     if (func->stages) tile_text_format(p->text, " stages = %u", func->stages);
     if (func->turns) tile_text_format(p->text, " turns = %u", func->turns);
+    if (func->cluster) tile_text_format(p->text, " cluster = %u", func->cluster);
     if (func->stream) tile_text_add(p->text, " stream = 1");
     if (func->threads) tile_text_format(p->text, " threads = %u", func->threads);
     if (func->resident) tile_text_add(p->text, " resident = 1");

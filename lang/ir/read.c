@@ -172,6 +172,7 @@ static void read_func_types(Reader *r) {
     r->func->warps = read_count(r, "warps", TILE_MAX_THREADS / TILE_WARP_THREADS, "a block has 1 to 32 warps");
     r->func->stages = read_count(r, "stages", TILE_MAX_STAGES, "a loop has 1 to 16 stages");
     r->func->turns = read_count(r, "turns", TILE_MAX_TURNS, "programs take 1 to 4 turns");
+    r->func->cluster = read_count(r, "cluster", TILE_MAX_CLUSTER, "a cluster has 1 to 8 blocks");
     r->func->stream = read_count(r, "stream", 1, "`stream` is 1 where it stands") != 0;
     r->func->threads = read_count(r, "threads", TILE_MAX_THREADS, "a block has 1 to 1024 threads");
     r->func->resident = read_count(r, "resident", 1, "`resident` is 1 where it stands") != 0;

@@ -116,12 +116,17 @@ const char *tile_rule_turn(const TileRule *r) {
 /* The greatest count of an mbarrier, for arrivals and for bytes. */
 enum { MOST_COUNTED = (1 << 20) - 1 };
 
+const char *tile_rule_cluster_rank(const TileRule *r) {
+    return tile_rule_result(r, 0, tile_type_scalar(r->module->context, TILE_I32));
+}
+
 const char *tile_rule_mbarrier(const TileRule *r) {
     int64_t count = tile_op_integer(r->op, TILE_ATTRIBUTE_ARRIVALS, 1),
             bytes = tile_op_integer(r->op, TILE_ATTRIBUTE_BYTES, 0);
     if (!points_to(tile_rule_operand(r, 0), TILE_SPACE_SHARED)) return "an mbarrier lies in shared memory";
     if (count < 1 || count > MOST_COUNTED) return "count is not 1 .. 1048575";
-    return bytes < 0 || bytes > MOST_COUNTED ? "bytes is not 0 .. 1048575" : NULL;
+    if (bytes < 0 || bytes > MOST_COUNTED) return "bytes is not 0 .. 1048575";
+    return bytes && tile_op_get(r->op, TILE_ATTRIBUTE_MULTICAST) ? "bytes are expected in one block only" : NULL;
 }
 
 static bool is_word(const TileType *type) { return tile_type_is_scalar(type) && type->scalar == TILE_I32; }

@@ -237,6 +237,7 @@ static void check_block(Verifier *v, const TileBlock *block, unsigned region) {
         const char *misuse = v->complaints == before ? tile_channel_misuse(op) : NULL;
         if (!misuse && v->complaints == before) misuse = tile_home_misuse(op);
         if (!misuse && v->complaints == before) misuse = tile_turn_misuse(op);
+        if (!misuse && v->complaints == before) misuse = tile_cluster_misuse(op);
         if (misuse) complain(v, op, "%s", misuse);
         if (v->complaints == before) check_numbers(v, op);
         for (unsigned i = 0; i < op->region_count; i++) check_block(v, &op->regions[i], i);

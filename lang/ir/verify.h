@@ -26,6 +26,8 @@ TileComplaints tile_module_complaints(const TileModule *module, TileArena *arena
 const char *tile_channel_misuse(const TileOp *op);
 /* verify_turns.c: checks where a turn stands, begins and ends. NULL, or what is wrong. */
 const char *tile_turn_misuse(const TileOp *op);
+/* verify_clusters.c: checks ops of clusters against their function. NULL, or what is wrong. */
+const char *tile_cluster_misuse(const TileOp *op);
 
 /* verify_homes.c: checks what the op says of where its tiles live, and of points that are computed together. NULL, or what is
  * wrong. */

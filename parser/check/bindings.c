@@ -264,7 +264,7 @@ static bool next_point(Point *point) {
 
 static uint32_t limited(int64_t value, int64_t most) { return (uint32_t)(value < 0 ? 0 : value > most ? most : value); }
 
-/* Names that control execution on a GPU. 0 warps, stages, turns, programs or packs: the compiler chooses. */
+/* Names that control execution on a GPU. 0 warps, stages, turns, cluster, programs or packs: the compiler chooses. */
 static void note_target_names(TileChecker *c, const Point *point) {
     for (size_t i = 0; i < point->tune->names.count && c->func; i++) {
         const char *name = point->tune->names.items[i].name;
@@ -272,6 +272,7 @@ static void note_target_names(TileChecker *c, const Point *point) {
         if (strcmp(name, "warps") == 0) c->func->warps = limited(value, TILE_MAX_THREADS / TILE_WARP_THREADS);
         if (strcmp(name, "stages") == 0) c->func->stages = limited(value, TILE_MAX_STAGES);
         if (strcmp(name, "turns") == 0) c->func->turns = limited(value, TILE_MAX_TURNS);
+        if (strcmp(name, "cluster") == 0) c->func->cluster = limited(value, TILE_MAX_CLUSTER);
         if (strcmp(name, "programs") == 0) c->func->least_programs = limited(value, INT32_MAX);
         if (strcmp(name, "packs") == 0) c->func->packs = value != 0;
         if (strcmp(name, "stream") == 0) c->func->stream = value != 0;

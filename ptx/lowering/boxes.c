@@ -15,6 +15,9 @@ typedef struct Boxes {
     TileTensorMap map;
     bool outside[TILE_MAX_TENSOR_RANK]; /* its index may lie outside of the tensor */
     TileValue *parameter; /* the map's; NULL: there is no room for it */
+    int64_t blocks;       /* of a cluster, each of which copies a part for all: 1: each copies for itself */
+    GpuCopyParts parts;
+    TileValue *row, *column; /* where this block's part begins, i32; NULL: at 0 */
 } Boxes;
 
 /* Rows of a box: all, or the most that share the tile's rows and end where the swizzle begins anew. */
@@ -34,7 +37,10 @@ static Boxes choose_boxes(Gpu *gpu, const TileOp *op, const TileType *tile, cons
                    .stored = stored,
                    .columns = panels ? panel / tile_scalar_bytes(tile->scalar) : stored->extent[1]};
     boxes.rank = tile_access_read(op, boxes.indices);
+    boxes.blocks = tile_op_integer(op, TILE_ATTRIBUTE_MULTICAST, 1);
+    boxes.parts = boxes.blocks > 1 ? gpu_parts_of_copy(tile, boxes.blocks) : GPU_PARTS_NONE;
     boxes.rows = tile->rank != 2 ? stored->extent[0] : choose_rows(tile);
+    if (boxes.parts == GPU_PARTS_ROWS) boxes.rows /= boxes.blocks;
     boxes.map = (TileTensorMap){.rank = boxes.rank, .swizzle = panel};
     for (unsigned d = 0; d < boxes.rank; d++) {
         int axis = boxes.indices[d].axis;
@@ -70,9 +76,12 @@ static void build_box(Gpu *gpu, TileOpId id, const Boxes *boxes, TileValue *cons
         int axis = boxes->indices[d].axis;
         int64_t more = axis + 1 == (int)boxes->tile->rank ? column : axis ? 0 : row;
         TileValue *first = first_word(gpu, &boxes->indices[d], boxes->outside[d]);
+        TileValue *part = axis + 1 == (int)boxes->tile->rank ? boxes->column : axis ? NULL : boxes->row;
+        if (part) first = gpu_binary(gpu, TILE_OP_ADD, first, part);
         operands[count + d] = more ? gpu_binary(gpu, TILE_OP_ADD, first, tile_build_integer(&gpu->b, word, more)) : first;
     }
-    tile_build_op(&gpu->b, id, operands, count + boxes->rank, NULL, 0, NULL, 0);
+    TileAttribute multicast = {.key = TILE_ATTRIBUTE_MULTICAST, .integer = boxes->blocks};
+    tile_build_op(&gpu->b, id, operands, count + boxes->rank, &multicast, boxes->blocks > 1, NULL, 0);
 }
 
 /* Does the box begin in the range along the tile's axis? */
@@ -99,11 +108,25 @@ typedef struct Columns {
     int64_t begin, end;
 } Columns;
 
+/* The block's part of what a cluster copies together: every so-manieth panel, or so many rows of each. Returns the part's place. */
+static TileValue *choose_part(Gpu *gpu, Boxes *boxes, TileValue *place) {
+    bool panels = boxes->parts == GPU_PARTS_PANELS;
+    int64_t bytes = tile_map_box_bytes(&boxes->map, boxes->tile->scalar) * (panels ? boxes->stored->extent[0] / boxes->rows : 1);
+    const TileType *word = tile_type_scalar(gpu->module->context, TILE_I32);
+    TileValue *rank = tile_op_result(tile_build_op(&gpu->b, TILE_OP_CLUSTER_RANK, NULL, 0, NULL, 0, NULL, 1), 0);
+    TileValue *first = gpu_binary(gpu, TILE_OP_MUL, rank, tile_build_integer(&gpu->b, word, panels ? boxes->columns : boxes->rows));
+    *(panels ? &boxes->column : &boxes->row) = first;
+    return tile_build_ptr_add(&gpu->b, place, gpu_binary(gpu, TILE_OP_MUL, tile_build_convert(&gpu->b, rank, TILE_I64), gpu_i64(gpu, bytes)));
+}
+
 /* Panels lie one after another, and so do the boxes of a panel. `mbarrier`: of a copy; NULL: stores. */
 static void build_boxes(Gpu *gpu, const Boxes *boxes, Columns columns, TileValue *place, TileValue *mbarrier) {
-    int64_t offset = 0, box_bytes = tile_map_box_bytes(&boxes->map, boxes->tile->scalar);
-    for (int64_t column = columns.begin; column < columns.end; column += boxes->columns)
-        for (int64_t row = 0; row < boxes->stored->extent[0]; row += boxes->rows, offset += box_bytes) {
+    int64_t box_bytes = tile_map_box_bytes(&boxes->map, boxes->tile->scalar), rows = boxes->stored->extent[0];
+    int64_t wide = boxes->columns * (boxes->parts == GPU_PARTS_PANELS ? boxes->blocks : 1),
+            high = boxes->rows * (boxes->parts == GPU_PARTS_ROWS ? boxes->blocks : 1);
+    for (int64_t column = columns.begin; column < columns.end; column += wide)
+        for (int64_t row = 0; row < rows; row += high) {
+            int64_t offset = ((column - columns.begin) / boxes->columns * (rows / boxes->rows) + row / boxes->rows) * box_bytes;
             TileValue *at = offset ? tile_build_ptr_add(&gpu->b, place, gpu_i64(gpu, offset)) : place;
             TileValue *copy[] = {at, boxes->parameter, mbarrier}, *store[] = {boxes->parameter, at};
             if (mbarrier)
@@ -117,7 +140,10 @@ void gpu_copy_by_map(Gpu *gpu, TileOp *op) {
     const TileValue *place = tile_op_named(op, TILE_OPERAND_PLACE);
     Boxes boxes = choose_boxes(gpu, op, tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0], place->type);
     Columns all = {0, place->type->extent[1]};
-    if (boxes.parameter) build_boxes(gpu, &boxes, all, gpu_value(gpu, place), gpu_filled_mbarrier(gpu, place->op));
+    if (!boxes.parameter) return;
+    TileValue *to = gpu_value(gpu, place);
+    if (boxes.blocks > 1) to = choose_part(gpu, &boxes, to);
+    build_boxes(gpu, &boxes, all, to, gpu_filled_mbarrier(gpu, place->op));
 }
 
 /* ---- stores ---- */

@@ -3,6 +3,7 @@
  * that read have released them. The count of slots taken, an operand of each take, is below twice the slots: in an
  * even round through the ring it is the slot, in an odd one the slot plus the slots. One thread of the copying warps
  * does all that is to be done there: it waits, and has tiles copied. */
+#include "lang/ir/operands.h"
 #include "ptx/lowering/machine.h"
 #include "ptx/pipeline/copies.h"
 #include "ptx/target/map.h"
@@ -19,6 +20,7 @@ typedef struct Group {
     int64_t slots, bytes;    /* bytes: of one slot of all channels */
     int64_t copied;          /* bytes that come to these: a slot of a short vector is longer */
     unsigned channels;
+    int64_t blocks; /* that copy to one another's slots, and have to know of one another when they are empty; 1: each has its own */
     Taken filled, read;
     const TileOp *pending; /* a release in the loop that has been lowered last, of whose last slot nobody has told yet */
 } Group;
@@ -45,6 +47,12 @@ static void build_arrive(Gpu *gpu, TileValue *place, int64_t bytes) {
     tile_build_op(&gpu->b, TILE_OP_MBARRIER_ARRIVE, &place, 1, &expected, bytes != 0, NULL, 0);
 }
 
+/* At the mbarriers in this place of so many blocks. */
+static void build_arrive_in(Gpu *gpu, TileValue *place, int64_t blocks) {
+    TileAttribute multicast = {.key = TILE_ATTRIBUTE_MULTICAST, .integer = blocks};
+    tile_build_op(&gpu->b, TILE_OP_MBARRIER_ARRIVE, &place, 1, &multicast, blocks > 1, NULL, 0);
+}
+
 void gpu_build_phase_wait(Gpu *gpu, TileValue *place, TileValue *odd, bool before) {
     TileValue *zero = tile_build_integer(&gpu->b, tile_type_scalar(gpu->module->context, TILE_I32), 0),
               *one = tile_build_integer(&gpu->b, zero->type, 1);
@@ -65,6 +73,15 @@ static void find_channel(TileOp *op, void *state) {
     group->bytes += gpu_shared_bytes(slot);
     group->copied += gpu_shared_tile_bytes(&tile);
     group->channels++;
+    group->blocks = 1;
+}
+
+/* A copy to all blocks of a cluster fills slots of theirs. */
+static void find_copy(TileOp *op, void *state) {
+    Gpu *gpu = state;
+    if (op->id != TILE_OP_COPY_TILE || !tile_op_get(op, TILE_ATTRIBUTE_MULTICAST)) return;
+    const TileOp *channel = tile_op_operand(tile_op_named(op, TILE_OPERAND_PLACE)->op, 0)->op;
+    gpu->channels->groups[tile_op_integer(channel, TILE_ATTRIBUTE_GROUP, 0)].blocks = gpu->func->cluster;
 }
 
 static void count_groups(TileOp *op, void *count) {
@@ -78,6 +95,7 @@ void gpu_find_channels(Gpu *gpu, TileBlock *body) {
     tile_block_walk(body, count_groups, &gpu->channels->count);
     gpu->channels->groups = TILE_NEW_ARRAY(gpu->arena, Group, gpu->channels->count);
     tile_block_walk(body, find_channel, gpu);
+    tile_block_walk(body, find_copy, gpu);
 }
 
 int64_t gpu_channels_bytes(const Gpu *gpu) {
@@ -138,16 +156,16 @@ void gpu_lower_take(Gpu *gpu, const TileOp *op) {
 }
 
 /* `where`: NULL, or a condition. */
-static void arrive_by_warp(Gpu *gpu, TileValue *mbarrier, TileValue *where) {
+static void arrive_by_warp(Gpu *gpu, TileValue *mbarrier, int64_t blocks, TileValue *where) {
     TileBuilder outer;
     TileValue *lane = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, TILE_WARP_THREADS - 1));
     TileValue *first = gpu_binary(gpu, TILE_OP_EQ, lane, gpu_i64(gpu, 0));
     TileOp *branch = gpu_begin_branch(gpu, gpu_and(gpu, first, where), &outer);
-    build_arrive(gpu, mbarrier, 0);
+    build_arrive_in(gpu, mbarrier, blocks);
     gpu_end_branch(gpu, branch, &outer);
 }
 
-void gpu_arrive_by_warp(Gpu *gpu, TileValue *mbarrier) { arrive_by_warp(gpu, mbarrier, NULL); }
+void gpu_arrive_by_warp(Gpu *gpu, TileValue *mbarrier) { arrive_by_warp(gpu, mbarrier, 1, NULL); }
 
 static void release_before(Gpu *gpu, Group *group, const TileOp *release);
 
@@ -173,7 +191,7 @@ void gpu_lower_take_end(Gpu *gpu, const TileOp *op) {
     else if (tile_op_integer(op, TILE_ATTRIBUTE_PENDING, 0))
         release_before(gpu, group, op);
     else
-        arrive_by_warp(gpu, taken->mbarrier, NULL);
+        arrive_by_warp(gpu, taken->mbarrier, group->blocks, NULL);
 }
 
 /* ---- slots that products still read ---- */
@@ -189,7 +207,7 @@ static void release_before(Gpu *gpu, Group *group, const TileOp *release) {
     const TileOp *loop = release->block->op;
     TileValue *place = mbarrier_of(gpu, group->empty, slot_before(gpu, group, group->read.slot));
     TileValue *index = gpu_value(gpu, loop->regions[0].arguments[0]);
-    arrive_by_warp(gpu, place, gpu_binary(gpu, TILE_OP_GT, index, gpu_value(gpu, tile_op_operand(loop, 0))));
+    arrive_by_warp(gpu, place, group->blocks, gpu_binary(gpu, TILE_OP_GT, index, gpu_value(gpu, tile_op_operand(loop, 0))));
     group->pending = release;
 }
 
@@ -204,7 +222,7 @@ void gpu_release_pending(Gpu *gpu, const TileOp *loop) {
         TileValue *slots = gpu_i64(gpu, group->slots), *odd = gpu_binary(gpu, TILE_OP_GE, end, slots);
         TileValue *next = tile_build_ternary(&gpu->b, TILE_OP_SELECT, odd, gpu_binary(gpu, TILE_OP_SUB, end, slots), end);
         if (!ran) ran = gpu_binary(gpu, TILE_OP_LT, gpu_value(gpu, tile_op_operand(loop, 0)), gpu_value(gpu, tile_op_operand(loop, 1)));
-        arrive_by_warp(gpu, mbarrier_of(gpu, group->empty, slot_before(gpu, group, next)), ran);
+        arrive_by_warp(gpu, mbarrier_of(gpu, group->empty, slot_before(gpu, group, next)), group->blocks, ran);
         group->pending = NULL;
     }
 }
@@ -217,12 +235,12 @@ void gpu_build_mbarriers(Gpu *gpu, int64_t readers) {
         const Group *group = &gpu->channels->groups[i];
         for (int64_t slot = 0; slot < group->slots; slot++) {
             build_init(gpu, tile_build_ptr_add(&gpu->b, group->full, gpu_i64(gpu, slot * GPU_MBARRIER_BYTES)), 1);
-            build_init(gpu, tile_build_ptr_add(&gpu->b, group->empty, gpu_i64(gpu, slot * GPU_MBARRIER_BYTES)), readers);
+            build_init(gpu, tile_build_ptr_add(&gpu->b, group->empty, gpu_i64(gpu, slot * GPU_MBARRIER_BYTES)), readers * group->blocks);
         }
     }
     for (int64_t turn = 0; turn < gpu->turns && gpu->turns > 1; turn++)
         build_init(gpu, tile_build_ptr_add(&gpu->b, gpu->order, gpu_i64(gpu, turn * GPU_MBARRIER_BYTES)), readers);
     gpu_build_plain(&gpu->b, TILE_OP_FENCE_ASYNC);
     gpu_end_branch(gpu, branch, &outer);
-    gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
+    gpu_build_plain(&gpu->b, gpu->func->cluster > 1 ? TILE_OP_CLUSTER_BARRIER : TILE_OP_BARRIER);
 }

@@ -138,6 +138,7 @@ void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
     const char *error = gpu->b.error;
     gpu->b = outer;
     if (error) gpu->b.error = error;
+    if (gpu->func->cluster > 1) tile_build_op(&gpu->b, TILE_OP_CLUSTER_BARRIER, NULL, 0, NULL, 0, NULL, 0); /* before anybody's shared memory goes */
     gpu->func->registers = registers.entry;
     gpu->block_threads = (uint32_t)(warps->integers[0] + warps->integers[1]) * TILE_WARP_THREADS;
 }

@@ -209,7 +209,7 @@ static void count_own(GpuWalk *walk, const TileOp *op, uint32_t argument, double
 
 static void count_bytes(GpuWalk *walk, const TileOp *op, const Piece *piece) {
     const TileValue *tensor = tile_op_operand(op, 0);
-    walk->work->port += walk->times * (gpu_by_map(op) ? piece->lines / GPU_BOXES_BYTES_CYCLE : piece->bytes / GPU_PORT_BYTES_CYCLE);
+    walk->work->port += walk->times * (gpu_by_map(op) ? piece->lines / (double)(tile_op_integer(op, TILE_ATTRIBUTE_MULTICAST, 1) * GPU_BOXES_BYTES_CYCLE) : piece->bytes / GPU_PORT_BYTES_CYCLE);
     if (tensor->block != &walk->numbers.func->body) return;
     uint32_t argument = walk->numbers.func->parameters[tensor->index].argument;
     walk->work->moved[argument] += walk->times * piece->bytes;

@@ -252,6 +252,13 @@ int64_t gpu_stored_bytes(const TileType *tile) {
     return (bytes + GPU_TILE_ALIGN - 1) / GPU_TILE_ALIGN * GPU_TILE_ALIGN;
 }
 
+GpuCopyParts gpu_parts_of_copy(const TileType *tile, int64_t blocks) {
+    int64_t row = tile->rank == 2 ? tile->extent[1] * (int64_t)tile_scalar_bytes(tile->scalar) : 0;
+    if (!row) return GPU_PARTS_NONE;
+    if (row % (blocks * GPU_PANEL_BYTES) == 0) return GPU_PARTS_PANELS;
+    return tile->extent[0] % (blocks * TILE_MAP_SWIZZLE_ROWS) == 0 && tile->extent[0] <= GPU_BOX_ROWS ? GPU_PARTS_ROWS : GPU_PARTS_NONE;
+}
+
 int64_t gpu_stored_parts(int64_t turns, const TileType *tile) {
     enum { PANEL_BYTES = 128 };
     int64_t row = tile->extent[tile->rank - 1] * tile_scalar_bytes(tile->scalar);
@@ -379,10 +386,11 @@ static void build_copy(TileBuilder *b, const TileOp *load, TileValue *place) {
     for (unsigned i = 1; i < end; i++) operands[i + 1] = tile_op_operand(load, i);
     unsigned tested = gpu_by_map(load) ? take_indices(load, operands, outside) : 0;
     const TileType *type = load->results[0].type;
-    TileAttribute attributes[5] = {*tile_op_get(load, TILE_ATTRIBUTE_ACCESS),
+    TileAttribute attributes[6] = {*tile_op_get(load, TILE_ATTRIBUTE_ACCESS),
                                    {.key = TILE_ATTRIBUTE_TYPES, .count = 1, .types = &type}};
     unsigned count = 2;
     if (gpu_by_map(load)) attributes[count++] = (TileAttribute){.key = TILE_ATTRIBUTE_TENSOR_MAP, .integer = 1};
+    if (tile_op_get(load, TILE_ATTRIBUTE_MULTICAST)) attributes[count++] = *tile_op_get(load, TILE_ATTRIBUTE_MULTICAST);
     const TileAttribute *clears = tile_op_get(load, TILE_ATTRIBUTE_CLEARS);
     if (clears) attributes[count++] = *clears;
     if (tested) attributes[count++] = (TileAttribute){.key = TILE_ATTRIBUTE_OUTSIDE, .count = tested, .integers = outside};

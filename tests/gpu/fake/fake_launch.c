@@ -7,10 +7,43 @@
 
 /* ---- code ---- */
 
+/* CUlaunchConfig, and CUlaunchAttribute with its 64 bytes. */
+typedef struct Attribute {
+    int id, padding, value[16];
+} Attribute;
+typedef struct Config {
+    unsigned grid[3], block[3], shared_bytes;
+    void *stream;
+    const Attribute *attributes;
+    unsigned attribute_count;
+} Config;
+
 /* The capability in the PTX's header; 0 if it is not PTX. */
 static int made_for(const char *code) {
     const char *target = strstr(code, "\n.target sm_");
     return target ? atoi(target + strlen("\n.target sm_")) : 0;
+}
+
+static Kernel *add_kernel(Library *library, const char *name) {
+    Kernel *found = library->kernels;
+    while (found->name[0] && strcmp(found->name, name) != 0) found++;
+    for (int i = 0; i < DEVICES && !found->name[0]; i++) found->shared[i] = PLAIN_SHARED;
+    snprintf(found->name, NAME_BYTES, "%s", name);
+    return found;
+}
+
+/* The clusters of PTX's kernels. */
+static void find_clusters(Library *library, const char *code) {
+    static const char entry[] = ".entry ", cluster[] = ".reqnctapercluster ";
+    const char *next;
+    for (const char *at = strstr(code, entry); at; at = next) {
+        char name[NAME_BYTES] = "";
+        const char *width = strstr(at, cluster);
+        next = strstr(at + 1, entry);
+        if (!width || (next && width > next)) continue;
+        sscanf(at + strlen(entry), "%63[^( ]", name);
+        add_kernel(library, name)->cluster = atoi(width + strlen(cluster));
+    }
 }
 
 EXPORT int cuLibraryLoadData(void **library, const void *code, int *jit_options, void **jit_values, unsigned jit_count,
@@ -28,6 +61,7 @@ EXPORT int cuLibraryLoadData(void **library, const void *code, int *jit_options,
     while (made < fake.libraries + LIBRARIES && made->serial) made++;
     if (made == fake.libraries + LIBRARIES) return end(CUDA_ERROR_OUT_OF_MEMORY);
     *made = (Library){.serial = ++fake.last_serial};
+    if (made_for(code)) find_clusters(made, code);
     fake.state.libraries++;
     *library = made;
     return end(CUDA_SUCCESS);
@@ -42,12 +76,7 @@ EXPORT int cuLibraryUnload(void *library) {
 
 EXPORT int cuLibraryGetKernel(void **kernel, void *library, const char *name) {
     CALL();
-    Kernel *found = ((Library *)library)->kernels;
-    while (found->name[0] && strcmp(found->name, name) != 0) found++;
-    if (!found->name[0])
-        for (int i = 0; i < DEVICES; i++) found->shared[i] = PLAIN_SHARED;
-    snprintf(found->name, NAME_BYTES, "%s", name);
-    *kernel = found;
+    *kernel = add_kernel(library, name);
     return end(CUDA_SUCCESS);
 }
 
@@ -79,6 +108,25 @@ EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *functi
     return end(CUDA_SUCCESS);
 }
 
+EXPORT int cuFuncGetAttribute(int *value, int attribute, void *function) {
+    enum { CLUSTER_WIDTH = 11 };
+    CALL_THAT_WAITS();
+    if (!is_loaded(function) || attribute != CLUSTER_WIDTH) return end(refuse(CUDA_ERROR_INVALID_VALUE));
+    *value = ((Kernel *)function)->cluster;
+    return end(CUDA_SUCCESS);
+}
+
+/* The multiprocessors make up fewer clusters than there would be room for. */
+EXPORT int cuOccupancyMaxActiveClusters(int *clusters, void *function, const Config *config) {
+    enum { CLUSTER_DIMENSION = 4 };
+    CALL_THAT_WAITS();
+    bool clustered = config->attribute_count == 1 && config->attributes->id == CLUSTER_DIMENSION;
+    int width = clustered ? config->attributes->value[0] : 0;
+    if (!is_loaded(function) || width != ((Kernel *)function)->cluster || width < 1) return end(refuse(CUDA_ERROR_INVALID_VALUE));
+    *clusters = width < FAKE_MULTIPROCESSORS ? FAKE_MULTIPROCESSORS / width - 1 : 1;
+    return end(CUDA_SUCCESS);
+}
+
 EXPORT int cuKernelSetAttribute(int attribute, int value, void *kernel, int device) {
     enum { DYNAMIC_SHARED_LIMIT = 8 };
     CALL_THAT_WAITS();
@@ -91,6 +139,7 @@ EXPORT int cuKernelSetAttribute(int attribute, int value, void *kernel, int devi
 static int check_launch(const Kernel *kernel, unsigned grid, unsigned block, unsigned shared, const Stream *stream) {
     if (!current()) return refuse(CUDA_ERROR_INVALID_CONTEXT);
     if (!is_loaded(kernel) || !fits(stream)) return refuse(CUDA_ERROR_INVALID_HANDLE);
+    if (kernel->cluster && grid % (unsigned)kernel->cluster) return refuse(CUDA_ERROR_INVALID_VALUE);
     if (!grid || !block || block > 1024 || shared > (unsigned)kernel->shared[current()->device])
         return refuse(CUDA_ERROR_INVALID_VALUE);
     return CUDA_SUCCESS;
@@ -127,16 +176,6 @@ EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsi
                            parameters, false));
 }
 
-/* CUlaunchConfig, and CUlaunchAttribute with its 64 bytes. */
-typedef struct Attribute {
-    int id, padding, value[16];
-} Attribute;
-typedef struct Config {
-    unsigned grid[3], block[3], shared_bytes;
-    void *stream;
-    const Attribute *attributes;
-    unsigned attribute_count;
-} Config;
 
 EXPORT int cuLaunchKernelEx(const Config *config, void *function, void **parameters, void **extra) {
     CALL();

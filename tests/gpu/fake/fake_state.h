@@ -61,6 +61,7 @@ typedef struct Stream {
 typedef struct Kernel {
     char name[NAME_BYTES];
     int shared[DEVICES];
+    int cluster; /* blocks of one; 0: there is none */
 } Kernel;
 typedef struct Library {
     int serial; /* 0: unloaded */

@@ -1,0 +1,13 @@
+/* Clusters of blocks: ops that reach into other blocks of a cluster stand in a phase whose blocks are in one, and speak to all of
+ * them. */
+#include "lang/ir/ir.h"
+#include "lang/ir/verify.h"
+
+const char *tile_cluster_misuse(const TileOp *op) {
+    const TileAttribute *multicast = tile_op_get(op, TILE_ATTRIBUTE_MULTICAST);
+    bool of_cluster = op->id == TILE_OP_CLUSTER_BARRIER || op->id == TILE_OP_CLUSTER_RANK || multicast;
+    const TileFunc *func = of_cluster ? tile_op_func(op) : NULL;
+    if (!func) return NULL;
+    if (func->kind != TILE_FUNC_PHASE || func->cluster < 2) return "the block is in no cluster";
+    return multicast && multicast->integer != (int64_t)func->cluster ? "the cluster has another number of blocks" : NULL;
+}

@@ -1,0 +1,27 @@
+/* Blocks of a cluster, as inline assembly: MLIR's llvm dialect has no ops for them. */
+#include "mlir_bridge/export.h"
+
+#include <inttypes.h>
+
+/* Threads of a warp may come to it one by one. Mbarriers that have been made in front of it are there for other blocks behind it. */
+void export_cluster_barrier(Exporter *exporter, const TileOp *op) {
+    if (!export_need(exporter, op, exporter->target->has_tma, "clusters of blocks")) return;
+    export_asm(exporter, "fence.mbarrier_init.release.cluster; barrier.cluster.arrive; barrier.cluster.wait;", "~{memory}", no_type(), NO_VALUES);
+}
+
+void export_cluster_rank(Exporter *exporter, const TileOp *op) {
+    set_result(exporter, op, 0, export_intrinsic(exporter, "llvm.nvvm.read.ptx.sreg.cluster.ctarank", scalar_of(exporter, TILE_I32), NO_VALUES));
+}
+
+/* Without `.release.cluster`, which would wait for the thread's accesses to global memory: what is released are reads of shared
+ * memory. */
+void export_cluster_arrive(Exporter *exporter, const TileOp *op) {
+    if (!export_need(exporter, op, exporter->target->has_tma, "clusters of blocks")) return;
+    ExportAddress place = export_address(exporter, op);
+    TileText text = {.arena = exporter->bridge->arena};
+    tile_text_format(&text, "{ .reg .b64 place, there; add.u64 place, $0, %" PRId64 ";", place.offset);
+    for (int64_t rank = 0; rank < tile_op_integer(op, TILE_ATTRIBUTE_MULTICAST, 1); rank++)
+        tile_text_format(&text, " mapa.shared::cluster.u64 there, place, %d; mbarrier.arrive.shared::cluster.b64 _, [there];", (int)rank);
+    tile_text_add(&text, " }");
+    export_asm(exporter, tile_text_get(&text), "l,~{memory}", no_type(), 1, &place.address);
+}

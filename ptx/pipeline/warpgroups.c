@@ -382,6 +382,13 @@ static bool has_room(const Warpgroups *w, int64_t stored) {
     return bytes + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
 }
 
+/* Is there room for one slot of each load? */
+static bool has_slots(const Warpgroups *w) {
+    enum { MBARRIERS = 1024 };
+    int64_t bytes = w->loaded + w->loaded_once + w->put;
+    return bytes + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
+}
+
 /* Operands are, what they are computed of, and vectors, if a copying warp knows their address. */
 static bool is_moved(const TileOp *load) {
     return gpu_load_is_copied(load) || gpu_load_is_vector(load) || gpu_load_is_computed(load);
@@ -490,6 +497,7 @@ TileResult tile_pass_gpu_warpgroups(TilePassContext *context, TileFunc *func) {
     tile_block_walk(&func->body, look_beside, &w);
     tile_block_walk(&func->body, add_bytes, &w);
     tile_block_walk(&func->body, look_for_large, &w);
+    if (!w.why && !has_slots(&w)) w.why = "shared memory has no room for what it and others are to read";
     int64_t groups = w.why || !w.count ? 0 : choose_groups(&w);
     tile_block_walk(&func->body, drop_map, &w);
     if (w.why) tile_pass_remark(context, w.dot, TILE_DECISION_NOT_BY_WGMMA, "a product", "%s", w.why);

@@ -71,14 +71,17 @@
  *     group = channels of x and of b follow one another from j to j + 1 ? 64 / channels : 1
  *     for g in 0 .. s / group by 1 {
  *       j = g * group, n = min(group, s - j)
- *       rows that are inside at all n positions: loop c in 0 .. channels * n { a[r, c] = load x[r + j, c] }
- *       for both sides of these, for t in 0 .. n: the loop over rows as it was, for j + t, to a[r, channels * t + c]
+ *       if n > 1 {
+ *         for both sides of the rows that are inside at all n positions, for t in 0 .. n: the loop over rows as it was, for
+ *           j + t, to a[r, channels * t + c]
+ *         rows that are inside at all of them: loop c in 0 .. channels * n { a[r, c] = load x[r + j, c] }
+ *       } else { the loop over rows as it was }
  *       dot_block a, b[j], sums, k = channels * n
  *     }
  * An operand a that is read where it lies has no loop over rows, and needs none.
  * Needs: cpu-interchange before it, which looks for whole loops; cpu-borders behind it, which splits the loop of both sides.
  * Keeps: each product, and the order in which they are added.
- * Cost: linear; loops over rows of at most MOST_OPS ops are there twice. */
+ * Cost: linear; loops over rows of at most MOST_OPS ops are there three times. */
 #include "cpu/borders.h"
 #include "cpu/buffers.h"
 #include "cpu/passes.h"
@@ -359,8 +362,25 @@ static void compute_operands(TileOp *op, void *state) {
     }
 }
 
-static void find_store(TileOp *op, void *state) {
-    if (op->id == TILE_OP_STORE) *(TileOp **)state = op;
+static void find_access(TileOp *op, void *state) {
+    TileOp **found = state;
+    if (op->id == TILE_OP_LOAD) found[0] = op;
+    if (op->id == TILE_OP_STORE) found[1] = op;
+    if (op->id == TILE_OP_LOOP) found[2] = op;
+}
+
+/* A copy of the loops over rows, from lo to hi. */
+typedef struct Copy {
+    TileOp *load, *store, *run;
+} Copy;
+
+static Copy copy_loops(Window *w, TileBuilder *b, TileMap *map, TileValue *lo, TileValue *hi) {
+    TileOp *copy = tile_op_clone(w->module, w->rows, map), *found[3];
+    tile_builder_insert(b, copy);
+    tile_op_set_operand(copy, 0, lo);
+    tile_op_set_operand(copy, 1, hi);
+    tile_block_walk(&copy->regions[0], find_access, found);
+    return (Copy){found[0], found[1], found[2]};
 }
 
 /* The rows before `begin` and those from `end` on, position by position. */
@@ -371,7 +391,7 @@ static void build_sides(Window *w, TileBuilder *b, TileValue *first, TileValue *
     TileValue *behind = binary(&side, TILE_OP_EQ, sides->regions[0].arguments[0], one);
     TileValue *lo = tile_build_ternary(&side, TILE_OP_SELECT, behind, end, tile_op_operand(w->rows, 0));
     TileValue *hi = tile_build_ternary(&side, TILE_OP_SELECT, behind, tile_op_operand(w->rows, 1), begin);
-    TileOp *positions = tile_build_for(&side, zero, n, one, NULL, 0), *store = NULL;
+    TileOp *positions = tile_build_for(&side, zero, n, one, NULL, 0);
     TileBuilder position = tile_builder_at_end(w->module, &positions->regions[0]);
     TileValue *t = positions->regions[0].arguments[0];
     int64_t bytes = element_bytes(tile_op_operand(w->store, 0));
@@ -380,30 +400,43 @@ static void build_sides(Window *w, TileBuilder *b, TileValue *first, TileValue *
     Again a;
     begin_again(&a, w, &position, first, t);
     tile_block_walk(&w->rows->regions[0], compute_operands, &a);
-    TileOp *copy = tile_op_clone(w->module, w->rows, &a.map);
-    tile_builder_insert(&position, copy);
-    tile_op_set_operand(copy, 0, lo);
-    tile_op_set_operand(copy, 1, hi);
-    tile_block_walk(&copy->regions[0], find_store, &store);
-    TileBuilder before = tile_builder_before(w->module, store);
-    tile_op_set_operand(store, 1, tile_build_ptr_add(&before, tile_op_operand(store, 1), behind_others));
+    Copy copy = copy_loops(w, &position, &a.map, lo, hi);
+    TileBuilder before = tile_builder_before(w->module, copy.store);
+    tile_op_set_operand(copy.store, 1, tile_build_ptr_add(&before, tile_op_operand(copy.store, 1), behind_others));
     tile_build_end(&position, TILE_OP_YIELD, NULL, 0);
     tile_build_end(&side, TILE_OP_YIELD, NULL, 0);
 }
 
+/* Where several positions are taken together: the rows inside at all of them, and the others. */
+static void build_together(Window *w, TileBuilder *b, TileValue *first, TileValue *n) {
+    TileValue *begin = tile_op_operand(w->rows, 0), *end = tile_op_operand(w->rows, 1);
+    TileMap map;
+    tile_map_init(&map, w->context->scratch);
+    if (w->masked) {
+        find_inside(w, b, first, n, &begin, &end);
+        build_sides(w, b, first, n, begin, end);
+    }
+    Copy copy = copy_loops(w, b, &map, begin, end);
+    while (copy.load->operand_count > 1) tile_op_remove_operand(copy.load, 1);
+    tile_op_clear(copy.load, TILE_ATTRIBUTE_PARTS);
+    TileBuilder in_rows = tile_builder_before(w->module, copy.run);
+    tile_op_set_operand(copy.run, 1, binary(&in_rows, TILE_OP_MUL, tile_op_operand(copy.run, 1), n));
+}
+
+/* One position has the loops that there were. */
 static void copy_rows(Window *w, TileValue *first, TileValue *n) {
     TileBuilder b = tile_builder_before(w->module, w->rows);
-    if (w->masked) {
-        TileValue *begin, *end;
-        find_inside(w, &b, first, n, &begin, &end);
-        build_sides(w, &b, first, n, begin, end);
-        tile_op_set_operand(w->rows, 0, begin);
-        tile_op_set_operand(w->rows, 1, end);
-        while (w->load->operand_count > 1) tile_op_remove_operand(w->load, 1);
-        tile_op_clear(w->load, TILE_ATTRIBUTE_PARTS);
-    }
-    TileBuilder in_rows = tile_builder_before(w->module, w->run);
-    tile_op_set_operand(w->run, 1, binary(&in_rows, TILE_OP_MUL, tile_op_operand(w->run, 1), n));
+    b.location = w->rows->location;
+    TileOp *several = tile_build_if(&b, binary(&b, TILE_OP_LT, tile_build_i64(&b, 1), n), NULL, 0);
+    TileBuilder together = tile_builder_at_end(w->module, &several->regions[0]);
+    TileBuilder apart = tile_builder_at_end(w->module, &several->regions[1]);
+    TileMap map;
+    tile_map_init(&map, w->context->scratch);
+    build_together(w, &together, first, n);
+    copy_loops(w, &apart, &map, tile_op_operand(w->rows, 0), tile_op_operand(w->rows, 1));
+    tile_build_end(&together, TILE_OP_YIELD, NULL, 0);
+    tile_build_end(&apart, TILE_OP_YIELD, NULL, 0);
+    tile_op_erase(w->rows);
 }
 
 static void take_together(Window *w, TileBuilder *b, TileValue *group) {

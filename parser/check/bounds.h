@@ -13,6 +13,8 @@ typedef struct TileBounds {
 /* The value of an integer of rank 0, that of a u64 as an i64 of the same bits; NULL if it has no sum. */
 const TileSum *tile_scalar_sum(TileChecker *c, const TileMeaning *m);
 TileBounds tile_bounds_of(TileChecker *c, const TileMeaning *m);
+/* Numbers that bound it where the conditions that hold here do not: for what leaves the side of an `if`. */
+TileBounds tile_bounds_told(TileChecker *c, const TileMeaning *m);
 /* Of an operator, a minimum, a maximum, or one of two values, for operands of one type; unknown where the operation may
  * wrap. */
 TileBounds tile_bounds_of_operator(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b);
@@ -31,6 +33,8 @@ void tile_name_symbol(const TileMeaning *m, const char *name);
 TileBounds tile_bounds_truncated(TileChecker *c, const TileMeaning *m);
 /* The result of an operation with these bounds. */
 TileMeaning tile_bounded(TileChecker *c, TileMeaning m, TileBounds bounds);
+/* The same of a scalar that has bounds: these hold, too. */
+void tile_bound_also(TileChecker *c, const TileMeaning *m, TileBounds bounds);
 /* An operator of scalars of a narrower type than i64 as a sum; NULL where it may wrap. */
 const TileSum *tile_narrow_sum(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b);
 

@@ -38,7 +38,7 @@ TileMeaning tile_stretch(TileChecker *c, TileMeaning m, unsigned rank, const Til
     }
     result.constant = false;
     result.sum = NULL;
-    result.claim = NULL;
+    result.claim = tile_claim_of_fewer(c, m.claim); /* of lanes that stand at one element, or of none */
     if (stretched) result.valid = tile_valid_stretch(c, m.valid, stretched);
     return result;
 }

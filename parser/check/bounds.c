@@ -95,7 +95,6 @@ const TileSum *tile_element_sum(TileChecker *c, const TileMeaning *m) {
     if (m->kind != TILE_MEANING_VALUE || !tile_scalar_is_int((TileScalar)m->scalar)) return NULL;
     if (m->rank == 0) return tile_scalar_sum(c, m);
     if (m->element) return m->element;
-    if (m->lowest && m->lowest == m->highest) return m->lowest;
     const TileSum *own = tile_element_find(c, m);
     if (own) return own;
     TileBounds bounds = tile_bounds_of(c, m);

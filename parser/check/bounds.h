@@ -24,7 +24,7 @@ TileBounds tile_bounds_of_either(TileChecker *c, TileBounds a, TileBounds b);
 /* The bounds of a value that is converted to another type of integers; unknown where it may wrap. */
 TileBounds tile_bounds_as(TileChecker *c, const TileMeaning *m, TileScalar to);
 /* Any valid element of a tile as a sum, the number itself of a scalar (element.c); the same of an operator's result. NULL
- * if it has none. */
+ * if it has none. Of a tile that is the same number in all lanes it is no sum of that number: there may be no valid lane. */
 const TileSum *tile_element_sum(TileChecker *c, const TileMeaning *m);
 const TileSum *tile_element_of_operator(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b);
 /* Names the symbol that stands for a scalar, if it has no name; for messages. */

@@ -33,6 +33,8 @@ TileMeaning tile_stretch(TileChecker *c, TileMeaning m, unsigned rank, const Til
     if (result.value != m.value) result.element = NULL;
     if (m.rank == 0) {
         TileBounds bounds = tile_bounds_of(c, &m);
+        const TileSum *sum = tile_scalar_sum(c, &m);
+        result.element = sum ? tile_sum_code(&c->sums, sum) : NULL; /* what a tile is compared with is the number itself */
         result.lowest = bounds.lowest;
         result.highest = bounds.highest;
     }

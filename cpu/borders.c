@@ -92,6 +92,7 @@
  * Needs: cpu-interchange before it, which looks for whole loops; canonicalise behind it, for what the constants leave. Keeps: the
  * order of the iterations, and each access that happens.
  * Cost: linear; a loop's body is there up to three times, if it has at most MOST_OPS ops. */
+#include "cpu/borders.h"
 #include "cpu/passes.h"
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
@@ -154,21 +155,37 @@ static bool is_bound(const TileOp *loop, const TileOp *op) {
            tile_value_outside(tile_op_operand(op, 1), loop);
 }
 
-/* Does the bool say whether the row is between bounds, and perhaps what is the same for all rows? */
-static bool is_range(const TileOp *loop, const TileValue *mask, unsigned depth) {
-    if (tile_value_outside(mask, loop)) return depth > 0;
+static bool add(TileValue **list, unsigned *count, TileValue *value) {
+    for (unsigned i = 0; i < *count; i++)
+        if (list[i] == value) return true;
+    if (*count == TILE_ROW_BOUNDS) return false;
+    list[(*count)++] = value;
+    return true;
+}
+
+static bool read_mask(const TileOp *loop, TileValue *mask, TileRowMask *read, unsigned depth) {
     const TileOp *op = mask->op;
+    if (tile_value_outside(mask, loop)) return add(read->all, &read->all_count, mask);
     if (!op || depth == DEEPEST_MASK) return false;
-    if (is_bound(loop, op)) return true;
-    return is_both(op) && is_range(loop, tile_op_operand(op, 0), depth + 1) && is_range(loop, tile_op_operand(op, 1), depth + 1);
+    if (is_bound(loop, op)) {
+        TileValue *bound = tile_op_operand(op, 1);
+        return op->id == TILE_OP_GE ? add(read->first, &read->first_count, bound) : add(read->end, &read->end_count, bound);
+    }
+    return is_both(op) && read_mask(loop, tile_op_operand(op, 0), read, depth + 1) &&
+           read_mask(loop, tile_op_operand(op, 1), read, depth + 1);
+}
+
+bool tile_row_mask_read(const TileOp *loop, TileValue *mask, TileRowMask *read) {
+    *read = (TileRowMask){.all_count = 0};
+    return read_mask(loop, mask, read, 0);
 }
 
 /* The mask of rows that says most: ops follow those that they read. */
-static TileOp *find_mask(const TileOp *loop) {
+static TileOp *find_mask(const TileOp *loop, TileRowMask *read) {
     TileOp *found = NULL;
     for (TileOp *op = loop->regions[0].first; op; op = op->next)
-        if (op->result_count == 1 && is_range(loop, &op->results[0], 0) && is_worth(loop, op)) found = op;
-    return found;
+        if (op->result_count == 1 && tile_row_mask_read(loop, &op->results[0], read) && is_worth(loop, op)) found = op;
+    return found && tile_row_mask_read(loop, &found->results[0], read) ? found : NULL;
 }
 
 static bool is_rows(const TileOp *loop) {
@@ -210,21 +227,6 @@ static void narrow(TileOp *loop, TileValue *lo, TileValue *hi, TileOp *mask, Til
     tile_block_walk(&loop->regions[0], simplify, NULL);
 }
 
-/* The rows for which the mask is true begin at *lo, and end at *hi; *all (NULL: it is true) says whether there are any. */
-static void add_bounds(TileBuilder *b, const TileOp *loop, TileValue *mask, TileValue **lo, TileValue **hi, TileValue **all) {
-    if (tile_value_outside(mask, loop)) {
-        *all = *all && *all != mask ? tile_build_binary(b, TILE_OP_AND, *all, mask) : mask;
-    } else if (is_bound(loop, mask->op)) {
-        bool begins = mask->op->id == TILE_OP_GE;
-        TileValue **bound = begins ? lo : hi;
-        *bound = tile_build_binary(b, begins ? TILE_OP_MAX : TILE_OP_MIN, *bound, tile_op_operand(mask->op, 1));
-    } else {
-        TileValue *x = tile_op_operand(mask->op, 0), *y = tile_op_operand(mask->op, 1);
-        add_bounds(b, loop, x, lo, hi, all);
-        if (x != y) add_bounds(b, loop, y, lo, hi, all);
-    }
-}
-
 /* A copy of the loop, and of the mask in it. */
 static TileOp *copy(Borders *borders, const TileOp *loop, TileOp **mask) {
     TileMap map;
@@ -234,11 +236,14 @@ static TileOp *copy(Borders *borders, const TileOp *loop, TileOp **mask) {
     return made;
 }
 
-static void split(Borders *borders, TileOp *loop, TileOp *mask) {
+static void split(Borders *borders, TileOp *loop, TileOp *mask, const TileRowMask *read) {
     TileBuilder b = tile_builder_before(borders->module, loop);
     b.location = loop->location;
     TileValue *lo = tile_op_operand(loop, 0), *hi = tile_op_operand(loop, 1), *first = lo, *end = hi, *all = NULL;
-    add_bounds(&b, loop, &mask->results[0], &first, &end, &all);
+    for (unsigned i = 0; i < read->first_count; i++) first = tile_build_binary(&b, TILE_OP_MAX, first, read->first[i]);
+    for (unsigned i = 0; i < read->end_count; i++) end = tile_build_binary(&b, TILE_OP_MIN, end, read->end[i]);
+    for (unsigned i = 0; i < read->all_count; i++)
+        all = all ? tile_build_binary(&b, TILE_OP_AND, all, read->all[i]) : read->all[i];
     bool begins = first != lo, ends = end != hi || all;
     if (begins) first = tile_build_binary(&b, TILE_OP_MIN, first, hi);
     if (end != hi || (begins && ends)) end = tile_build_binary(&b, TILE_OP_MAX, end, first);
@@ -265,8 +270,9 @@ static void split(Borders *borders, TileOp *loop, TileOp *mask) {
 static void visit(Borders *borders, TileBlock *block) {
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
-        TileOp *mask = is_rows(op) ? find_mask(op) : NULL;
-        if (mask) split(borders, op, mask);
+        TileRowMask read;
+        TileOp *mask = is_rows(op) ? find_mask(op, &read) : NULL;
+        if (mask) split(borders, op, mask, &read);
         for (unsigned r = 0; r < op->region_count; r++) visit(borders, &op->regions[r]);
     }
 }

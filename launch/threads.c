@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/stack.h"
+#include "launch/cores.h"
 #include "launch/environment.h"
 #include "launch/openmp.h"
 #include "launch/options.h"
@@ -325,10 +326,8 @@ void tile_thread_pool_run(TileThreadPool *pool, int64_t count, TileParallelBody 
 /* ---- the pool ---- */
 
 static int count_cores(void) {
-    cpu_set_t cores;
-    if (sched_getaffinity(0, sizeof cores, &cores) == 0) return CPU_COUNT(&cores);
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online < 1 ? 1 : online < MAX_THREADS ? (int)online : MAX_THREADS;
+    int cores = tile_cores_count();
+    return cores < MAX_THREADS ? cores : MAX_THREADS;
 }
 
 int tile_default_threads(const TileSettings *settings) {

@@ -13,6 +13,7 @@ import itertools
 import random
 import sys
 
+from matrix_forms import FORMS
 from matrix_kernels import KERNELS, LARGE, VECTOR_BITS
 
 
@@ -126,7 +127,7 @@ def main():
     print("# kernel\ttypes\ttarget\tsizes\tviews\tdata\tplacement\ttune")
     seed = sys.argv[1] if len(sys.argv) > 1 else ""
     guest_every = int(sys.argv[2]) if len(sys.argv) > 2 else 8
-    for kernel in KERNELS:
+    for kernel in KERNELS + FORMS:
         for row in rows(kernel, seed, guest_every):
             print(row)
 

@@ -26,6 +26,17 @@ static void assume_factors(TileSumTable *table, const TileSum *sum, const TileSu
         add_fact(table, product->symbols[i], 1, tile_sum_integer(table, -1), needs);
 }
 
+/* Of 0 <= i < H * W follows that H and W are at least 1. */
+static void assume_factors_above(TileSumTable *table, const TileSymbol *symbol) {
+    for (size_t i = table->facts.count; i-- > 0;) {
+        TileFact fact = table->facts.items[i];
+        bool product = fact.symbol == symbol && fact.factor == -1 && fact.rest->count == 1 && fact.rest->products[0].degree > 1;
+        if (!product || tile_sum_has_lanes(fact.rest) || !is_not_negative(table, symbol)) continue;
+        assume_factors(table, fact.rest, fact.needs);
+        return;
+    }
+}
+
 static void assume(TileSumTable *table, const TileSum *sum, const TileSum *needs);
 
 /* The code's value of `sum` is at least -rest. */
@@ -107,6 +118,7 @@ static void assume(TileSumTable *table, const TileSum *sum, const TileSum *needs
         const TileSymbol *symbol = product->symbols[0];
         if (!tile_sum_take_apart(table, sum, symbol, &coefficient, &rest) || coefficient->count) continue;
         add_fact(table, symbol, product->factor, rest, needs);
+        if (!symbol->lane) assume_factors_above(table, symbol);
         if (product->factor == 1) assume_operands(table, symbol, rest, needs);
         if (product->factor == -1) assume_operands_below(table, symbol, rest, needs);
     }
@@ -132,13 +144,24 @@ const TileSum *tile_sum_code(TileSumTable *table, const TileSum *sum) {
     return exact ? resolved : tile_sum_compound(table, TILE_SYMBOL_GROUP, resolved, NULL);
 }
 
+/* The sum whose code's value it is; else itself. */
+static const TileSum *sum_behind(const TileSum *sum) {
+    bool alone = sum->count == 1 && !sum->constant && sum->products[0].degree == 1 && sum->products[0].factor == 1;
+    return alone && sum->products[0].symbols[0]->kind == TILE_SYMBOL_GROUP ? sum->products[0].symbols[0]->a : sum;
+}
+
 void tile_sum_assume_code(TileSumTable *table, const TileSum *a, const TileSum *b, bool less, const TileSum *needs) {
     const TileSum *x = tile_sum_code(table, a), *y = tile_sum_code(table, b);
     assume_at_most(table, x, y, less, needs);
+    a = sum_behind(a); /* of a number in a tile that is the same in all lanes, the value is what is compared */
+    b = sum_behind(b);
     if (x == tile_sum_resolve(table, a) && y == tile_sum_resolve(table, b)) return;
-    bool further =
-        !tile_sum_may_exceed(table, a) && !tile_sum_may_fall(table, b); /* the exact sums lie further apart */
-    if (further) assume_at_most(table, a, b, less, needs);
+    /* Where it wraps to one side alone, the exact sum lies further apart. */
+    bool below = x != tile_sum_resolve(table, a) && !tile_sum_may_exceed(table, a);
+    bool above = y != tile_sum_resolve(table, b) && !tile_sum_may_fall(table, b);
+    if (below) assume_at_most(table, a, y, less, needs);
+    if (above) assume_at_most(table, x, b, less, needs);
+    if (below && above) assume_at_most(table, a, b, less, needs);
 }
 
 static bool between(TileSumTable *table, const TileSum *a, const TileSum *b, const TileSum *low, const TileSum *high,

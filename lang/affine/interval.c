@@ -194,6 +194,7 @@ void tile_sum_trust(TileSumTable *table, const TileSum *sum) {
     if (interval.most > TILE_MAX_EXTENT) interval.most = TILE_MAX_EXTENT;
     ((TileSum *)sum)->interval = interval;
     ((TileSum *)sum)->trusted = table->trusts = true;
+    if (sum->count == 1 && !sum->constant && sum->products[0].degree > 2) tile_list_push(table->arena, &table->trusted, sum);
     const TileSum *resolved = tile_sum_resolve(table, sum);
     if (resolved != sum) tile_sum_trust(table, resolved);
 }

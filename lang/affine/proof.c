@@ -81,11 +81,26 @@ static bool is_bound(TileSumTable *table, const TileSum *sum, bool below) {
     return below ? !tile_sum_may_exceed(table, sum) : !tile_sum_may_fall(table, sum);
 }
 
+/* Is a divisor at least 1, which a launch can check? `last` is one less. */
+static bool is_divisor(TileSumTable *table, const TileSum *last, const Goal *goal) {
+    if (prove(table, last, goal->needs, goal->fuel)) return true;
+    return tile_sum_is_host(last) && goal->needs && goal->needs->divisors && add_need(last, goal->needs);
+}
+
+static bool leaves_64_bits(TileSumTable *table, const TileSum *sum) {
+    return tile_sum_may_fall(table, sum) || tile_sum_may_exceed(table, sum);
+}
+
+/* What is divided: the exact sum, if it may stand for the code's value, else that. */
+static const TileSum *dividend(TileSumTable *table, const TileSymbol *symbol, const Goal *goal) {
+    return is_bound(table, symbol->a, goal->up) ? symbol->a : tile_sum_code(table, symbol->a);
+}
+
 /* With d = floor(a / b), b > 0: d <= r if a < (r + 1) * b, and d >= -r if a + r * b >= 0. Where 0 <= a < (r + 1) * b, a divisor that is
  * not negative is not 0 either. So a number below H * W has a quotient by W below H. */
 static bool prove_by_product(TileSumTable *table, const TileSymbol *symbol, const Goal *goal) {
-    if (!is_bound(table, symbol->a, goal->up) || tile_sum_wraps(table, symbol->b)) return false;
-    const TileSum *a = symbol->a, *b = symbol->b, *zero = tile_sum_integer(table, 0), *one = tile_sum_integer(table, 1);
+    if (leaves_64_bits(table, symbol->b)) return false;
+    const TileSum *a = dividend(table, symbol, goal), *b = symbol->b, *zero = tile_sum_integer(table, 0), *one = tile_sum_integer(table, 1);
     tile_sum_inexact(table);
     const TileSum *past = goal->up ? goal->rest : tile_sum_add(table, goal->rest, one);
     const TileSum *rest = goal->up ? a : tile_sum_subtract(table, tile_sum_subtract(table, zero, a), one);
@@ -95,32 +110,45 @@ static bool prove_by_product(TileSumTable *table, const TileSymbol *symbol, cons
     return prove(table, b, goal->needs, goal->fuel) && prove(table, a, goal->needs, goal->fuel);
 }
 
+/* With d = floor(a / b), b > 0: a - b < b * d <= a. So i - i / W * W lies from 0 up to, but without, W. */
+static bool prove_by_multiple(TileSumTable *table, const TileSymbol *symbol, const Goal *goal) {
+    const TileSum *b = symbol->b, *one = tile_sum_integer(table, 1), *zero = tile_sum_integer(table, 0);
+    if (goal->coefficient != (goal->up ? b : tile_sum_subtract(table, zero, b)) || leaves_64_bits(table, b)) return false;
+    const TileSum *a = tile_sum_code(table, symbol->a);
+    tile_sum_inexact(table);
+    const TileSum *least = tile_sum_add(table, tile_sum_subtract(table, a, b), one), *most = tile_sum_subtract(table, zero, a);
+    const TileSum *last = tile_sum_subtract(table, b, one);
+    if (tile_sum_inexact(table) || !is_divisor(table, last, goal)) return false;
+    return prove_with(table, one, goal->up ? least : most, goal->rest, goal->needs, goal->fuel);
+}
+
 /* With d = floor(a / k), k > 0: k * d <= a <= k * d + k - 1; exact for a coefficient of 1 or -1. */
 static bool prove_quotient(TileSumTable *table, const TileSymbol *symbol, const Goal *goal) {
     int64_t k, m;
     bool known = tile_sum_known(table, goal->coefficient, &m);
     if (!tile_sum_known(table, symbol->b, &k) || !known) {
         if (known && m == (goal->up ? 1 : -1) && prove_by_product(table, symbol, goal)) return true;
-        if (tile_sum_wraps(table, symbol->a) || tile_sum_wraps(table, symbol->b)) return false;
-        const TileSum *zero = tile_sum_integer(table, 0);
-        return prove(table, symbol->b, goal->needs, goal->fuel) && prove(table, symbol->a, goal->needs, goal->fuel) &&
-               prove_with(table, goal->coefficient, goal->up ? zero : symbol->a, goal->rest, goal->needs, goal->fuel);
+        if (prove_by_multiple(table, symbol, goal)) return true;
+        if (leaves_64_bits(table, symbol->b)) return false;
+        const TileSum *zero = tile_sum_integer(table, 0), *a = tile_sum_code(table, symbol->a);
+        return prove(table, symbol->b, goal->needs, goal->fuel) && prove(table, a, goal->needs, goal->fuel) &&
+               prove_with(table, goal->coefficient, goal->up ? zero : a, goal->rest, goal->needs, goal->fuel);
     }
-    if (k < 1 || m == INT64_MIN || !is_bound(table, symbol->a, goal->up)) return false;
+    if (k < 1 || m == INT64_MIN) return false;
     int64_t slack = goal->up ? (m == 1 ? 0 : 1 - k) : (m == -1 ? 1 - k : 0);
     tile_sum_inexact(table);
-    const TileSum *bound = tile_sum_add(table, symbol->a, tile_sum_integer(table, slack));
+    const TileSum *bound = tile_sum_add(table, dividend(table, symbol, goal), tile_sum_integer(table, slack));
     const TileSum *rest = tile_sum_multiply(table, goal->rest, tile_sum_integer(table, k));
     return !tile_sum_inexact(table) && prove_with(table, goal->coefficient, bound, rest, goal->needs, goal->fuel);
 }
 
 /* 0 <= a % b for b >= 0, and a % b <= b - 1 for b >= 1, which a launch can check. */
 static bool prove_remainder(TileSumTable *table, const TileSymbol *symbol, const Goal *goal) {
+    if (leaves_64_bits(table, symbol->b)) return false;
+    tile_sum_inexact(table);
     const TileSum *last = tile_sum_subtract(table, symbol->b, tile_sum_integer(table, 1));
-    if (tile_sum_wraps(table, symbol->b)) return false;
-    if (!prove(table, goal->up ? symbol->b : last, goal->needs, goal->fuel) &&
-        (!tile_sum_is_host(last) || !goal->needs || !goal->needs->divisors || !add_need(last, goal->needs)))
-        return false;
+    if (tile_sum_inexact(table)) return false;
+    if (!(goal->up && prove(table, symbol->b, goal->needs, goal->fuel)) && !is_divisor(table, last, goal)) return false;
     const TileSum *bound = goal->up ? tile_sum_integer(table, 0) : last;
     return prove_with(table, goal->coefficient, bound, goal->rest, goal->needs, goal->fuel);
 }
@@ -158,6 +186,8 @@ static bool prove_by_newest(TileSumTable *table, const TileSum *sum, TileSumNeed
     bool up = prove(table, coefficient, needs, fuel);
     if (!up && !prove(table, tile_sum_subtract(table, tile_sum_integer(table, 0), coefficient), needs, fuel))
         return false;
+    if (symbol->kind == TILE_SYMBOL_GROUP && is_bound(table, symbol->a, up) && prove_with(table, coefficient, symbol->a, rest, needs, fuel))
+        return true;
     bool both = symbol->kind == (up ? TILE_SYMBOL_MIN : TILE_SYMBOL_MAX);
     bool either = symbol->kind == (up ? TILE_SYMBOL_MAX : TILE_SYMBOL_MIN);
     if (both || either) {
@@ -280,6 +310,28 @@ bool tile_sum_may_fall(TileSumTable *table, const TileSum *sum) {
     return tile_sum_falls(table, sum) && !tile_sum_proves(table, tile_sum_integer(table, -TILE_SUM_FAR), sum, NULL);
 }
 
+/* Are all symbols of the first product among those of the second, the others at least 1, and all at least 0? */
+static bool is_part_of(TileSumTable *table, const TileProduct *part, const TileProduct *whole) {
+    const TileSum *one = tile_sum_integer(table, 1), *zero = tile_sum_integer(table, 0);
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < whole->degree; i++) { /* both are in the order of their symbols */
+        bool both = found < part->degree && part->symbols[found] == whole->symbols[i];
+        found += both;
+        if (!tile_sum_proves(table, both ? zero : one, tile_sum_symbol(table, whole->symbols[i]), NULL)) return false;
+    }
+    return found == part->degree && part->factor > 0 && part->factor <= whole->factor;
+}
+
+/* Within a grid over A * B * C, which a launch has checked, B * C is at most as much. */
+static bool divides_trusted(TileSumTable *table, const TileSum *sum) {
+    sum = tile_sum_resolve(table, sum);
+    if (sum->inexact || sum->count != 1 || sum->constant || sum->products[0].degree < 2) return false;
+    for (size_t i = 0; i < table->trusted.count; i++)
+        if (is_part_of(table, &sum->products[0], &table->trusted.items[i]->products[0])) return true;
+    return false;
+}
+
 bool tile_sum_may_exceed(TileSumTable *table, const TileSum *sum) {
-    return tile_sum_exceeds(table, sum) && !tile_sum_proves(table, sum, tile_sum_integer(table, TILE_SUM_FAR), NULL);
+    return tile_sum_exceeds(table, sum) && !tile_sum_proves(table, sum, tile_sum_integer(table, TILE_SUM_FAR), NULL) &&
+           !divides_trusted(table, sum);
 }

@@ -125,6 +125,7 @@ typedef struct TileSumTable {
     unsigned steps;            /* that the current proof may still take */
     bool proving;
     bool trusts; /* there are sums that a launch checks */
+    TILE_LIST(const TileSum *) trusted; /* those of them that are one product */
     TileSum **slots;
     size_t capacity, count;
     uint32_t symbol_count;

@@ -143,8 +143,12 @@ static void add_integer(TileChecker *c, TileAccessed *access, unsigned d, const 
     if (tile_proven_inside(c, m->sum, m->sum, dim)) return;
     access->poisoned[d] = true;
     TileAtom *atom = tile_atom_condition(c, m->sum, dim, m->valid, span);
+    size_t known = tile_claim_assume_chosen(c);
+    bool chosen = c->sides.count && tile_proven_inside(c, m->sum, m->sum, dim);
     tile_keep_known(c, atom, m->sum, m->sum);
-    access->valid = tile_valid_add(c, access->valid, atom, NULL, access->span);
+    tile_facts_restore(c, known);
+    const TileValidity **valid = chosen ? &access->chosen : &access->valid;
+    *valid = tile_valid_add(c, *valid, atom, NULL, access->span);
 }
 
 /* Is the index in bounds of the dimension? */
@@ -249,7 +253,7 @@ static bool add_entry(TileChecker *c, TileAccessed *access, unsigned d, const Ti
         return true;
     }
     if (entry->kind == TILE_EXPR_NEWAXIS) return tile_fail(c, NEWAXIS_TENSOR, entry->span), false;
-    TileMeaning m = tile_check_expr(c, entry);
+    TileMeaning m = access->given ? access->given[d - access->tensor->own] : tile_check_expr(c, entry);
     if (tile_is_error(&m)) return false;
     if (m.kind == TILE_MEANING_RANGE) {
         if (full) return tile_fail(c, RANK_LIMIT, entry->span, (int)TILE_MAX_TILE_RANK), false;

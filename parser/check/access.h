@@ -22,6 +22,7 @@ typedef struct TileAccessed {
     bool stores;                 /* without a mask that selects lanes */
     bool target;                 /* something is assigned to it */
     bool halved;                 /* the last dimension counts bytes of two elements, which `valid` counts */
+    const TileMeaning *given;    /* the entries, where they have been checked before; or NULL */
     const TileValidity *implied; /* by the masks of the index tiles: where the index tiles are valid */
 } TileAccessed;
 

@@ -3,6 +3,7 @@
 #include "lang/scalar/scalar.h"
 #include "parser/check/bounds.h"
 #include "parser/check/element.h"
+#include "parser/check/scope.h"
 
 static const TileBounds unknown = {NULL, NULL};
 
@@ -60,11 +61,40 @@ TileBounds tile_bounds_of(TileChecker *c, const TileMeaning *m) {
     return bounds;
 }
 
+static uint32_t newest_of(const TileSum *sum) {
+    uint32_t newest = 0;
+    for (uint32_t i = 0; i < sum->count; i++)
+        for (uint32_t k = 0; k < sum->products[i].degree; k++)
+            if (sum->products[i].symbols[k]->id >= newest) newest = sum->products[i].symbols[k]->id + 1;
+    return newest;
+}
+
+/* Of i < N a bound of i is worth to be kept, one of N is not: it would be by a number that is known later. And does it not hold
+ * without the conditions around, anyway? */
+static bool is_worth(TileChecker *c, const TileSum *sum, const TileSum *bound, const TileSum *least, const TileSum *most) {
+    if (!bound || newest_of(bound) >= newest_of(sum)) return false;
+    size_t facts = c->sums.facts.count;
+    c->sums.facts.count = 0;
+    bool holds = tile_sum_proves(&c->sums, least, most, NULL);
+    c->sums.facts.count = facts;
+    return !holds;
+}
+
+TileBounds tile_bounds_told(TileChecker *c, const TileMeaning *m) {
+    TileBounds bounds = tile_bounds_of(c, m);
+    if (m->kind != TILE_MEANING_VALUE || m->rank || !c->sums.facts.count) return bounds;
+    const TileSum *sum = tile_scalar_sum(c, m);
+    if (!sum || m->scalar == TILE_U64) return bounds;
+    const TileSum *least = tile_element_known(c, sum, false), *most = tile_element_known(c, sum, true);
+    if (is_worth(c, sum, least, least, bounds.lowest)) bounds.lowest = least;
+    if (is_worth(c, sum, most, bounds.highest, most)) bounds.highest = most;
+    return bounds;
+}
+
 const TileSum *tile_element_sum(TileChecker *c, const TileMeaning *m) {
     if (m->kind != TILE_MEANING_VALUE || !tile_scalar_is_int((TileScalar)m->scalar)) return NULL;
     if (m->rank == 0) return tile_scalar_sum(c, m);
     if (m->element) return m->element;
-    if (m->lowest && m->lowest == m->highest) return m->lowest;
     const TileSum *own = tile_element_find(c, m);
     if (own) return own;
     TileBounds bounds = tile_bounds_of(c, m);
@@ -184,8 +214,11 @@ const TileSum *tile_narrow_sum(TileChecker *c, TileTokenKind op, const TileMeani
     return operator_sum(c, op, (TileScalar)a->scalar, tile_scalar_sum(c, a), tile_scalar_sum(c, b));
 }
 
+/* What is divided is the code's value, which conditions tell of. */
 const TileSum *tile_element_of_operator(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b) {
-    return operator_sum(c, op, (TileScalar)a->scalar, tile_element_sum(c, a), tile_element_sum(c, b));
+    const TileSum *x = tile_element_sum(c, a), *y = tile_element_sum(c, b);
+    if (x && (op == TILE_TOKEN_SLASH || op == TILE_TOKEN_PERCENT)) x = tile_sum_code(&c->sums, x);
+    return operator_sum(c, op, (TileScalar)a->scalar, x, y);
 }
 
 /* ---- choices ---- */
@@ -212,7 +245,9 @@ TileBounds tile_bounds_of_clamp(TileChecker *c, TileBounds x, TileBounds low, Ti
 }
 
 TileBounds tile_bounds_of_either(TileChecker *c, TileBounds x, TileBounds y) {
-    return (TileBounds){combine(c, tile_sum_min, x.lowest, y.lowest), combine(c, tile_sum_max, x.highest, y.highest)};
+    TileSumTable *t = &c->sums; /* one of two numbers does not wrap, whatever the proofs that compare them came across */
+    return (TileBounds){x.lowest && y.lowest ? tile_sum_min(t, x.lowest, y.lowest) : NULL,
+                        x.highest && y.highest ? tile_sum_max(t, x.highest, y.highest) : NULL};
 }
 
 TileBounds tile_bounds_as(TileChecker *c, const TileMeaning *m, TileScalar to) {
@@ -256,6 +291,11 @@ TileMeaning tile_bounded(TileChecker *c, TileMeaning m, TileBounds bounds) {
     return m;
 }
 
+void tile_bound_also(TileChecker *c, const TileMeaning *m, TileBounds bounds) {
+    TileSymbol *symbol = m->kind == TILE_MEANING_VALUE ? own_symbol(m) : NULL;
+    if (symbol && (bounds.lowest || bounds.highest)) tile_symbol_bound(&c->sums, symbol, bounds.lowest, bounds.highest);
+}
+
 /* ---- proofs ---- */
 
 /* Only what the host can compute is a condition. */
@@ -287,9 +327,29 @@ bool tile_required_inside(TileChecker *c, const TileSum *lowest, const TileSum *
     return is_inside(c, lowest, highest, dim, true);
 }
 
+/* Where there is an element, the numbers between which it lies are in this order. */
+static void assume_one(TileChecker *c, const TileSum *element) {
+    for (uint32_t i = 0; element && i < element->count; i++)
+        for (uint32_t k = 0; k < element->products[i].degree; k++) {
+            TileSymbol *symbol = element->products[i].symbols[k];
+            if (!symbol->lane) continue;
+            const TileSum *sum = tile_sum_symbol(&c->sums, symbol);
+            const TileSum *least = tile_element_known(c, sum, false), *most = tile_element_known(c, sum, true);
+            if (least && most) tile_sum_assume(&c->sums, least, most);
+            assume_one(c, symbol->a);
+            assume_one(c, symbol->b);
+        }
+}
+
 bool tile_elements_inside(TileChecker *c, const TileMeaning *index, const TileSum *dim) {
     TileBounds bounds = tile_bounds_of(c, index);
     if (tile_proven_inside(c, bounds.lowest, bounds.highest, dim)) return true;
-    const TileSum *element = c->sums.facts.count && index->rank ? tile_element_sum(c, index) : NULL;
-    return element && tile_proven_inside(c, element, element, dim);
+    const TileSum *element = index->element;
+    if (!element && c->sums.facts.count && index->rank) element = tile_element_sum(c, index);
+    if (!element) return false;
+    size_t known = c->sums.facts.count;
+    assume_one(c, element);
+    bool inside = tile_proven_inside(c, element, element, dim);
+    tile_facts_restore(c, known);
+    return inside;
 }

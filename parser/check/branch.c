@@ -21,6 +21,7 @@ typedef struct Side {
     const TileExpr *expr; /* of the value, if an edit can change it; or NULL */
     TileMeaning *vars;
     uint8_t *moves; /* of each variable: Moves, those that are proven at the end of the side */
+    TileBounds told, *vars_told; /* of the value and the variables, by what holds in the side */
 } Side;
 
 /* How an integer variable has changed: so that what bounded it before may still do. */
@@ -65,8 +66,25 @@ static uint8_t *find_moves(TileChecker *c, const TileMeaning *before, size_t cou
     return moves;
 }
 
-/* `claim`: what holds of the condition, which has the value `truth`; NULL if both sides are executed. */
-static Side run_side(TileChecker *c, TileBranch branch, bool own_block, const TileClaim *claim, bool truth,
+static bool same_value(const TileMeaning *a, const TileMeaning *b) {
+    return a->kind == b->kind && a->value == b->value && a->sum == b->sum && a->constant == b->constant &&
+           a->bits == b->bits && a->rank == b->rank;
+}
+
+/* `other`: the side that was run before, or NULL. What has changed in neither of them keeps its bounds. */
+static void find_told(TileChecker *c, Side *side, const Side *other, const TileMeaning *before, size_t count) {
+    side->told = tile_bounds_told(c, &side->value);
+    side->vars_told = TILE_NEW_ARRAY(c->arena, TileBounds, count);
+    for (size_t i = 0; i < count; i++) {
+        const TileMeaning *now = &side->vars[i];
+        bool changed = !same_value(&before[i], now) || (other && !same_value(&before[i], &other->vars[i]));
+        if (changed) side->vars_told[i] = tile_bounds_told(c, now);
+    }
+}
+
+/* `claim`: what holds of the condition, which has the value `truth`; NULL if both sides are executed. `other`: the side that was run
+ * before, or NULL. */
+static Side run_side(TileChecker *c, TileBranch branch, bool own_block, const TileClaim *claim, bool truth, const Side *other,
                      const TileMeaning *before, size_t count) {
     Side side = {.expr = branch.value};
     TileBlock *outer = c->builder.block;
@@ -80,6 +98,7 @@ static Side run_side(TileChecker *c, TileBranch branch, bool own_block, const Ti
     side.value = branch.run(c, branch.state);
     side.vars = tile_vars_snapshot(c);
     side.moves = find_moves(c, before, count);
+    if (own_block) find_told(c, &side, other, before, count);
     tile_scope_close(c, mark);
     c->builder.block = outer;
     return side;
@@ -91,14 +110,9 @@ static Side run_chosen_side(TileChecker *c, TileBranch branch, const TileClaim *
     TileChosen chosen = {claim, truth};
     size_t sides = c->sides.count;
     if (claim) tile_list_push(c->arena, &c->sides, chosen);
-    Side side = run_side(c, branch, false, NULL, truth, before, count);
+    Side side = run_side(c, branch, false, NULL, truth, NULL, before, count);
     c->sides.count = sides;
     return side;
-}
-
-static bool same_value(const TileMeaning *a, const TileMeaning *b) {
-    return a->kind == b->kind && a->value == b->value && a->sum == b->sum && a->constant == b->constant &&
-           a->bits == b->bits && a->rank == b->rank;
 }
 
 /* Converts both sides to values of one type; if a side has none, it is zero there. `sides`: the values are the branch's
@@ -136,6 +150,8 @@ typedef struct Join {
     uint32_t start;         /* `clock` when the branch began */
     TILE_LIST(TileValue *) values[2];
     TILE_LIST(const TileType *) types;
+    TileBounds told[2]; /* of the values that are joined next */
+    TILE_LIST(TileBounds) bounds; /* of each result */
     TILE_LIST(TileMeaning *) targets; /* meanings that become results; their shape and validity are computed before */
 } Join;
 
@@ -199,6 +215,24 @@ static bool outlives(TileChecker *c, const Join *join, TileMeaning *m) {
     return true;
 }
 
+/* Either value, as what holds in its side bounds it. */
+static TileBounds joined_bounds(TileChecker *c, const TileMeaning *a, const TileMeaning *b, const TileBounds *told) {
+    TileBounds x = tile_bounds_of(c, a), y = tile_bounds_of(c, b);
+    if (told[0].lowest) x.lowest = told[0].lowest;
+    if (told[0].highest) x.highest = told[0].highest;
+    if (told[1].lowest) y.lowest = told[1].lowest;
+    if (told[1].highest) y.highest = told[1].highest;
+    return tile_bounds_of_either(c, x, y);
+}
+
+/* A variable that no side makes less (greater) is bounded by what it was, too. */
+static void bound_by(TileChecker *c, const TileMeaning *joined, const TileMeaning *before, uint8_t moves) {
+    const TileSum *was = moves && !joined->rank ? tile_scalar_sum(c, before) : NULL;
+    if (!was) return;
+    was = tile_sum_code(&c->sums, was);
+    tile_bound_also(c, joined, (TileBounds){moves & MOVES_UP ? was : NULL, moves & MOVES_DOWN ? was : NULL});
+}
+
 /* Makes `both`, the values at the end of the sides, a result of the branch; false if an error was reported. */
 static bool add_joined(TileChecker *c, Join *join, TileMeaning a, TileMeaning b, const Side *const *sides,
                        TileMeaning *joined) {
@@ -220,6 +254,7 @@ static bool add_joined(TileChecker *c, Join *join, TileMeaning a, TileMeaning b,
         joined->claim = tile_claim_choice(c, join->claim, &both[0], &both[1]);
     joined->valid = tile_valid_union(c, both[0].valid, both[1].valid);
     tile_list_push(c->arena, &join->targets, joined);
+    tile_list_push(c->arena, &join->bounds, joined_bounds(c, &both[0], &both[1], join->told));
     return true;
 }
 
@@ -235,8 +270,10 @@ static bool export_choice(TileChecker *c, Join *join, int side, TileMeaning *m) 
 /* The value of the branch: literals stay literals; their use determines the type. */
 static bool join_value(TileChecker *c, Join *join, TileValue *condition, TileMeaning *value) {
     TileMeaning a = join->sides[0]->value, b = join->sides[1]->value;
+    for (int i = 0; i < 2; i++) join->told[i] = join->sides[i]->told;
     if (tile_is_error(&a) || tile_is_error(&b)) return false;
     if (!tile_is_literal(&a) || !tile_is_literal(&b)) return add_joined(c, join, a, b, join->sides, value);
+    for (int i = 0; i < 2; i++) join->told[i] = (TileBounds){NULL, NULL}; /* what is joined are the choice's conditions */
     *value = tile_choice_meaning(c, tile_value_meaning(c, condition, NULL, NULL), a, b);
     return export_choice(c, join, 0, &value->items[1]) && export_choice(c, join, 1, &value->items[2]);
 }
@@ -263,16 +300,9 @@ static void build_if(TileChecker *c, Join *join, TileValue *condition) {
         TileMeaning *target = join->targets.items[i];
         const TileClaim *claim = target->claim;
         *target = tile_value_meaning(c, tile_op_result(op, (unsigned)i), target->extent, target->valid);
+        *target = tile_bounded(c, *target, join->bounds.items[i]);
         target->claim = claim;
     }
-}
-
-/* A variable that no side makes less (greater) is bounded by what it was. */
-static TileMeaning bound_by(TileChecker *c, TileMeaning joined, const TileMeaning *before, uint8_t moves) {
-    const TileSum *was = moves ? tile_scalar_sum(c, before) : NULL;
-    if (!was || joined.rank) return joined;
-    was = tile_sum_code(&c->sums, was);
-    return tile_bounded(c, joined, (TileBounds){moves & MOVES_UP ? was : NULL, moves & MOVES_DOWN ? was : NULL});
 }
 
 static TileMeaning join_with_if(TileChecker *c, const TileMeaning *condition, TileBranch then_branch,
@@ -281,9 +311,9 @@ static TileMeaning join_with_if(TileChecker *c, const TileMeaning *condition, Ti
     TileMeaning *before = tile_vars_snapshot(c);
     size_t count = c->vars.count;
     Join join = {.start = c->clock, .span = span, .claim = condition->claim};
-    Side then = run_side(c, then_branch, true, condition->claim, true, before, count);
+    Side then = run_side(c, then_branch, true, condition->claim, true, NULL, before, count);
     tile_vars_restore(c, before, count);
-    Side otherwise = run_side(c, else_branch, true, condition->claim, false, before, count);
+    Side otherwise = run_side(c, else_branch, true, condition->claim, false, &then, before, count);
     tile_vars_restore(c, before, count);
     join.sides[0] = &then;
     join.sides[1] = &otherwise;
@@ -293,6 +323,7 @@ static TileMeaning join_with_if(TileChecker *c, const TileMeaning *condition, Ti
     for (size_t i = 0; i < count && !failed; i++) {
         if (same_value(&then.vars[i], &otherwise.vars[i])) continue;
         bool broken = tile_is_error(&then.vars[i]) || tile_is_error(&otherwise.vars[i]);
+        for (int k = 0; k < 2; k++) join.told[k] = join.sides[k]->vars_told[i];
         failed = broken || !add_joined(c, &join, then.vars[i], otherwise.vars[i], NULL, &joined[i]);
     }
     if (failed) {
@@ -303,7 +334,8 @@ static TileMeaning join_with_if(TileChecker *c, const TileMeaning *condition, Ti
     for (size_t i = 0; i < count; i++) {
         TileVar *var = c->vars.items[i];
         bool same = same_value(&then.vars[i], &otherwise.vars[i]);
-        var->now = same ? then.vars[i] : bound_by(c, joined[i], &before[i], then.moves[i] & otherwise.moves[i]);
+        if (!same) bound_by(c, &joined[i], &before[i], then.moves[i] & otherwise.moves[i]);
+        var->now = same ? then.vars[i] : joined[i];
         var->now.valid = tile_valid_union(c, then.vars[i].valid, otherwise.vars[i].valid);
     }
     return value;
@@ -315,7 +347,7 @@ static TileMeaning select_one(TileChecker *c, const TileMeaning *condition, Tile
     if (!unify_sides(c, &v[1], &v[2], sides, span)) return tile_error_meaning();
     TileMeaning told[] = {*condition, v[1], v[2]}, chosen = tile_select_meaning(c, v, span);
     if (tile_is_error(&chosen) || !condition->rank || chosen.scalar != TILE_BOOL) return chosen;
-    for (unsigned i = 0; i < 3; i++) told[i].claim = tile_claim_within(&told[i], &chosen);
+    for (unsigned i = 0; i < 3; i++) told[i].claim = tile_claim_within(c, &told[i], &chosen);
     chosen.claim = tile_claim_choice(c, told[0].claim, &told[1], &told[2]);
     return chosen;
 }
@@ -327,7 +359,7 @@ static TileMeaning join_with_select(TileChecker *c, const TileMeaning *condition
     TileMeaning *before = tile_vars_snapshot(c);
     size_t count = c->vars.count;
     c->masked++;
-    const TileClaim *claim = condition->rank ? condition->claim : NULL;
+    const TileClaim *claim = condition->claim;
     Side then = run_chosen_side(c, then_branch, claim, true, before, count);
     tile_vars_restore(c, before, count);
     Side otherwise = run_chosen_side(c, else_branch, claim, false, before, count);

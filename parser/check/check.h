@@ -38,6 +38,7 @@ struct TileAtom {
     const TileSum *least, *most;       /* with dim: what is known of these, for messages; or NULL */
     bool above, below;                 /* with dim: they are proven to be at least 0, and below the dimension .. */
     bool wraps;                        /* .. as integers without bounds, but may leave 64 bits */
+    const TileSum *product;      /* of dimensions and parameters, which stands in the index and may leave 64 bits; or NULL */
     const struct TileValidity *guard;  /* CONDITION, MASK: where the index itself is valid */
     TileAtom *of;                      /* CONDITION: an interval or mask over axes of extent 1 that were broadcast */
     TileValue *mask;                   /* MASK */
@@ -70,6 +71,7 @@ typedef enum TileClaimKind {
     TILE_CLAIM_OR,
     TILE_CLAIM_ALL, /* x holds for all elements of a tile */
     TILE_CLAIM_ANY, /* x holds for one */
+    TILE_CLAIM_FEWER, /* x, but only of those elements for which all is valid that stands beside it */
 } TileClaimKind;
 
 /* What it tells of integers that a bool is true, or false (claim.c). Values do not change, so neither does a claim:

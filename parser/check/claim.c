@@ -17,24 +17,34 @@ static bool is_valid_where(const TileMeaning *a, const TileMeaning *b) {
     return true;
 }
 
-const TileClaim *tile_claim_within(const TileMeaning *m, const TileMeaning *result) {
-    return result->rank == 0 || is_valid_where(m, result) ? m->claim : NULL;
+const TileClaim *tile_claim_of_fewer(TileChecker *c, const TileClaim *x) {
+    return x && x->kind != TILE_CLAIM_FEWER ? new_claim(c, (TileClaim){.kind = TILE_CLAIM_FEWER, .x = x}) : x;
 }
 
+const TileClaim *tile_claim_within(TileChecker *c, const TileMeaning *m, const TileMeaning *result) {
+    return result->rank == 0 || is_valid_where(m, result) ? m->claim : tile_claim_of_fewer(c, m->claim);
+}
+
+static bool has_fewer(const TileClaim *claim) {
+    return claim && (claim->kind == TILE_CLAIM_FEWER || has_fewer(claim->x) || has_fewer(claim->y));
+}
+
+const TileClaim *tile_claim_filled(const TileClaim *claim) { return has_fewer(claim) ? NULL : claim; }
+
 /* Nothing is told of a number that is the same in all lanes. */
-static bool may_be_told(const TileMeaning *m, const TileMeaning *result) {
+static bool is_told_of_all(const TileMeaning *m, const TileMeaning *result) {
     return m->rank == 0 || (m->lowest && m->lowest == m->highest) || is_valid_where(m, result);
 }
 
 const TileClaim *tile_claim_compare(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b,
                                     const TileMeaning *result) {
-    if (!may_be_told(a, result) || !may_be_told(b, result)) return NULL;
     if (op < TILE_TOKEN_EQUAL || op > TILE_TOKEN_GREATER_EQUAL) return NULL;
     const TileSum *x = tile_element_sum(c, a), *y = tile_element_sum(c, b);
     if (!x || !y) return NULL;
     bool is_unsigned = a->scalar == TILE_U64;
-    return new_claim(
+    const TileClaim *claim = new_claim(
         c, (TileClaim){.kind = TILE_CLAIM_COMPARE, .op = (uint8_t)op, .is_unsigned = is_unsigned, .a = x, .b = y});
+    return is_told_of_all(a, result) && is_told_of_all(b, result) ? claim : tile_claim_of_fewer(c, claim);
 }
 
 const TileClaim *tile_claim_of_elements(TileChecker *c, const TileClaim *x, bool all) {
@@ -94,6 +104,13 @@ static void assume_at_most(TileChecker *c, const TileClaim *claim, bool swapped,
     tile_sum_assume_code(t, a, b, less, needs);
 }
 
+/* Why a claim holds. */
+typedef enum Reason {
+    REASON_CHOSEN,  /* by a condition that was tested, of a tile for the elements that are chosen by it */
+    REASON_ALL,     /* for all valid elements of a tile */
+    REASON_CHECKED, /* a launch checks it */
+} Reason;
+
 static void assume_comparison(TileChecker *c, const TileClaim *claim, bool truth, bool checked) {
     TileTokenKind op = truth ? (TileTokenKind)claim->op : opposite((TileTokenKind)claim->op);
     switch (op) {
@@ -112,34 +129,38 @@ static void assume_comparison(TileChecker *c, const TileClaim *claim, bool truth
     }
 }
 
-static void assume(TileChecker *c, const TileClaim *claim, bool truth, bool checked) {
+static void assume(TileChecker *c, const TileClaim *claim, bool truth, Reason reason) {
     if (!claim) return;
     switch (claim->kind) {
-    case TILE_CLAIM_COMPARE: assume_comparison(c, claim, truth, checked); return;
-    case TILE_CLAIM_NOT: assume(c, claim->x, !truth, checked); return;
+    case TILE_CLAIM_COMPARE: assume_comparison(c, claim, truth, reason == REASON_CHECKED); return;
+    case TILE_CLAIM_NOT: assume(c, claim->x, !truth, reason); return;
     case TILE_CLAIM_AND:
     case TILE_CLAIM_OR:
         if (truth != (claim->kind == TILE_CLAIM_AND)) return;
-        assume(c, claim->x, truth, checked);
-        assume(c, claim->y, truth, checked);
+        assume(c, claim->x, truth, reason);
+        assume(c, claim->y, truth, reason);
         return;
     case TILE_CLAIM_ALL:
     case TILE_CLAIM_ANY:
-        if (truth == (claim->kind == TILE_CLAIM_ALL)) assume(c, claim->x, truth, checked);
+        if (truth == (claim->kind == TILE_CLAIM_ALL)) assume(c, claim->x, truth, reason == REASON_CHECKED ? reason : REASON_ALL);
+        return;
+    case TILE_CLAIM_FEWER: /* where something beside it is not valid, nothing that is chosen by it is */
+        if (reason == REASON_CHOSEN) assume(c, claim->x, truth, reason);
         return;
     }
 }
 
-void tile_claim_assume(TileChecker *c, const TileClaim *claim, bool truth) { assume(c, claim, truth, false); }
+void tile_claim_assume(TileChecker *c, const TileClaim *claim, bool truth) { assume(c, claim, truth, REASON_CHOSEN); }
 
-void tile_claim_assume_checked(TileChecker *c, const TileClaim *claim) { assume(c, claim, true, true); }
+void tile_claim_assume_checked(TileChecker *c, const TileClaim *claim) { assume(c, claim, true, REASON_CHECKED); }
 
 /* ---- elements that a condition chooses ---- */
 
 TileBounds tile_claim_bounds(TileChecker *c, const TileMeaning *m, const TileClaim *claim, bool truth) {
     size_t known = c->sums.facts.count;
     if (claim && m->rank) tile_element_sum(c, m); /* a claim may be about it */
-    assume(c, claim, truth, false);
+    tile_claim_assume_chosen(c);                  /* no other element is seen outside of the sides around */
+    assume(c, claim, truth, REASON_CHOSEN);
     TileBounds bounds = tile_bounds_of(c, m);
     c->sums.facts.count = known;
     return bounds;
@@ -147,7 +168,7 @@ TileBounds tile_claim_bounds(TileChecker *c, const TileMeaning *m, const TileCla
 
 size_t tile_claim_assume_chosen(TileChecker *c) {
     size_t known = c->sums.facts.count;
-    for (size_t i = 0; i < c->sides.count; i++) assume(c, c->sides.items[i].claim, c->sides.items[i].truth, false);
+    for (size_t i = 0; i < c->sides.count; i++) assume(c, c->sides.items[i].claim, c->sides.items[i].truth, REASON_CHOSEN);
     return known;
 }
 

@@ -13,9 +13,13 @@ const TileClaim *tile_claim_compare(TileChecker *c, TileTokenKind op, const Tile
 const TileClaim *tile_claim_not(TileChecker *c, const TileClaim *x);
 const TileClaim *tile_claim_both(TileChecker *c, const TileClaim *x, const TileClaim *y);
 const TileClaim *tile_claim_either(TileChecker *c, const TileClaim *x, const TileClaim *y);
-/* What the claim of an operand tells of the result of `&&` or `||`: of a tile nothing unless both are valid in the same
- * lanes, for it is about the valid ones. */
-const TileClaim *tile_claim_within(const TileMeaning *m, const TileMeaning *result);
+/* What the claim of an operand tells of the result of `&&` or `||`: a claim is about the valid elements, of which the result may have
+ * fewer. */
+const TileClaim *tile_claim_within(TileChecker *c, const TileMeaning *m, const TileMeaning *result);
+/* The claim for those elements alone for which all is valid that stands beside them. */
+const TileClaim *tile_claim_of_fewer(TileChecker *c, const TileClaim *x);
+/* What is left of the claim where elements that are not valid become a constant. */
+const TileClaim *tile_claim_filled(const TileClaim *claim);
 /* Of `all(c)` and `any(c)`, where `c` has a claim. */
 const TileClaim *tile_claim_of_elements(TileChecker *c, const TileClaim *x, bool all);
 /* Of a bool that is `a` where the condition holds, else `b`. */

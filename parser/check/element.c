@@ -47,14 +47,24 @@ void tile_element_move(TileChecker *c, const TileValue *from, const TileValue *t
     if (element) tile_map_set(&c->elements, to, element);
 }
 
-/* The only product of the sum that is about lanes, of one symbol, and what is added to it; NULL: there is no such product. */
+const TileSum *tile_element_of_range(TileChecker *c, const TileRange *range, const TileMeaning *indices) {
+    const Element *known = tile_map_get(&c->elements, range);
+    if (known) return known->sum;
+    const TileSum *element = tile_element_make(c, indices, indices->lowest, indices->highest);
+    if (element) tile_map_set(&c->elements, range, tile_map_get(&c->elements, indices->value));
+    return element;
+}
+
+/* The only product of the sum that is about lanes, or of a number the only one, if it is one symbol, and what is added to it; NULL: there
+ * is no such product. */
 static const TileProduct *lane_of(TileSumTable *t, const TileSum *element, const TileSum **past) {
     const TileProduct *lane = NULL;
+    bool number = !tile_sum_has_lanes(element);
     *past = tile_sum_integer(t, element->constant);
     for (uint32_t i = 0; i < element->count; i++) {
         const TileProduct *product = &element->products[i];
         const TileSum *term = tile_sum_term(t, product);
-        if (!tile_sum_has_lanes(term)) {
+        if (!number && !tile_sum_has_lanes(term)) {
             *past = tile_sum_add(t, *past, term);
             continue;
         }
@@ -62,6 +72,30 @@ static const TileProduct *lane_of(TileSumTable *t, const TileSum *element, const
         lane = product;
     }
     return lane;
+}
+
+/* Of floor(a / b) for b >= 0, by what is known of a. */
+static const TileSum *known_quotient(TileChecker *c, const TileSymbol *symbol, bool most) {
+    TileSumTable *t = &c->sums;
+    bool plain = symbol->kind == TILE_SYMBOL_DIV && !tile_sum_has_lanes(symbol->b) && !tile_sum_wraps(t, symbol->b);
+    if (!plain || !tile_sum_proves(t, tile_sum_integer(t, 0), symbol->b, NULL)) return NULL;
+    const TileSum *a = tile_element_known(c, symbol->a, most);
+    return a ? tile_sum_divide(t, a, symbol->b) : NULL;
+}
+
+/* What is known of an operand, or itself if it is a number. */
+static const TileSum *known_operand(TileChecker *c, const TileSum *operand, bool most) {
+    const TileSum *known = tile_element_known(c, operand, most);
+    return known || tile_sum_has_lanes(operand) ? known : operand;
+}
+
+/* Of a greatest (least) number each operand has to be bounded from above (below), else one. */
+static const TileSum *known_extremum(TileChecker *c, const TileSymbol *symbol, bool most) {
+    if (symbol->kind != TILE_SYMBOL_MIN && symbol->kind != TILE_SYMBOL_MAX) return NULL;
+    const TileSum *a = known_operand(c, symbol->a, most), *b = known_operand(c, symbol->b, most);
+    bool both = symbol->kind == (most ? TILE_SYMBOL_MAX : TILE_SYMBOL_MIN);
+    if (!a || !b) return both ? NULL : a ? a : b;
+    return symbol->kind == TILE_SYMBOL_MAX ? tile_sum_max(&c->sums, a, b) : tile_sum_min(&c->sums, a, b);
 }
 
 const TileSum *tile_element_known(TileChecker *c, const TileSum *element, bool most) {
@@ -80,5 +114,9 @@ const TileSum *tile_element_known(TileChecker *c, const TileSum *element, bool m
         const TileSum *bound = tile_sum_subtract(t, past, rest);
         return tile_sum_inexact(t) ? NULL : bound;
     }
-    return NULL;
+    const TileSum *part = lane->factor == 1 ? known_quotient(c, lane->symbols[0], most) : NULL;
+    if (!part && lane->factor == 1) part = known_extremum(c, lane->symbols[0], most);
+    tile_sum_inexact(t);
+    const TileSum *sum = part ? tile_sum_add(t, past, part) : NULL;
+    return tile_sum_inexact(t) ? NULL : sum;
 }

@@ -309,7 +309,9 @@ TileMeaning tile_check_full(TileChecker *c, const TileExpr *call, const TileBuil
     if (tile_is_error(&m)) return m;
     if (m.rank) return tile_fail(c, BAD_RANK, expr->span, "full", "0", tile_meaning_words(c, &m));
     tile_emit_at(c, call->span);
-    return tile_stretch(c, m, shape.rank, shape.extent);
+    m = tile_stretch(c, m, shape.rank, shape.extent);
+    m.element = NULL; /* it is a tile's, from here on */
+    return m;
 }
 
 TileMeaning tile_check_bitcast(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {

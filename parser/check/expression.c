@@ -85,7 +85,7 @@ static TileMeaning apply_else(TileChecker *c, TileMeaning v, TileMeaning fill, c
         tile_value_meaning(c, value, v.extent, valid_either(c, v.valid, fill.valid, &v, expr->b->span));
     if (v.rank == 0 && fill.constant)
         result.claim = fill.bits ? tile_claim_either(c, v.claim, NULL) : tile_claim_both(c, v.claim, NULL);
-    if (v.rank && fill.constant) result.claim = v.claim; /* which is about the lanes where `v` is valid */
+    if (v.rank && fill.constant) result.claim = tile_claim_filled(v.claim); /* which is about the lanes where `v` is valid */
     return tile_bounded(c, result, tile_bounds_of_either(c, tile_bounds_of(c, &v), tile_bounds_of(c, &fill)));
 }
 

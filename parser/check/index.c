@@ -15,6 +15,7 @@
 #include "parser/check/packed_access.h"
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
+#include "parser/check/scatter.h"
 #include "parser/check/scope.h"
 #include "parser/check/shape.h"
 #include "parser/check/stand_in.h"
@@ -100,8 +101,25 @@ bool tile_access_may_read(TileChecker *c, const TileTensor *tensor, TileSpan spa
     return false;
 }
 
+/* In a function that lifts to several axes: its numbers are tiles, which `gather` takes. False if an entry is no number. */
+static bool check_numbers(TileChecker *c, const TileExpr *expr, const TileTensor *tensor, TileMeaning *entries, bool *flat) {
+    bool numbers = c->frame->lifted && c->frame->shape.rank > 1 && expr->items.count == tensor->rank - tensor->own;
+    for (size_t i = 0; numbers && i < expr->items.count; i++)
+        numbers = expr->items.items[i]->kind != TILE_EXPR_COLON && expr->items.items[i]->kind != TILE_EXPR_NEWAXIS;
+    for (size_t i = 0; numbers && i < expr->items.count; i++) {
+        entries[i] = tile_check_expr(c, expr->items.items[i]);
+        *flat = *flat || (entries[i].kind == TILE_MEANING_VALUE && entries[i].rank > 1);
+    }
+    for (size_t i = 0; numbers && i < expr->items.count; i++) *flat = *flat && entries[i].kind != TILE_MEANING_RANGE;
+    return numbers;
+}
+
 TileMeaning tile_check_load(TileChecker *c, const TileExpr *expr, const TileMeaning *tensor) {
     TileAccessed access = {.tensor = tensor->tensor, .span = expr->span};
+    TileMeaning entries[TILE_MAX_TENSOR_RANK];
+    bool flat = false;
+    if (check_numbers(c, expr, tensor->tensor, entries, &flat)) access.given = entries;
+    if (flat && tile_access_may_read(c, tensor->tensor, expr->span)) return tile_gather_lifted(c, expr, tensor->tensor, entries);
     if (!tile_access_may_read(c, tensor->tensor, expr->span) || !tile_access_check_entries(c, expr, &access))
         return tile_error_meaning();
     return is_lasting(c, &access) ? load_once(c, &access) : tile_access_emit_load(c, &access);

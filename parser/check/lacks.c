@@ -45,6 +45,23 @@ static const TileSum *known_bound(TileChecker *c, const TileSum *sum, bool upper
     return plain && is_named(bound) ? bound : NULL;
 }
 
+/* A product that a launch can compute and that may leave 64 bits, among the operands that the sum is made of. */
+static const TileSum *wide_product(TileChecker *c, const TileSum *sum) {
+    TileSumTable *t = &c->sums;
+    for (uint32_t i = 0; sum && i < sum->count; i++) {
+        const TileProduct *product = &sum->products[i];
+        const TileSum *term = product->degree > 1 ? tile_sum_product(t, product) : NULL;
+        if (term && tile_sum_is_host(term) && is_named(term) && tile_sum_may_exceed(t, term)) return term;
+        for (uint32_t k = 0; k < product->degree; k++) {
+            const TileSum *found = wide_product(c, product->symbols[k]->a);
+            if (!found) found = wide_product(c, product->symbols[k]->b);
+            if (!found && product->symbols[k]->lane && product->symbols[k]->upper_count) found = wide_product(c, product->symbols[k]->upper[0]);
+            if (found) return found;
+        }
+    }
+    return NULL;
+}
+
 void tile_keep_known(TileChecker *c, TileAtom *atom, const TileSum *lowest, const TileSum *highest) {
     TileSumTable *t = &c->sums;
     const TileSum *zero = tile_sum_integer(t, 0), *last = tile_sum_subtract(t, atom->dim, tile_sum_integer(t, 1));
@@ -53,6 +70,8 @@ void tile_keep_known(TileChecker *c, TileAtom *atom, const TileSum *lowest, cons
     atom->above = lowest && tile_sum_proves(t, zero, lowest, NULL);
     atom->below = highest && tile_sum_proves(t, highest, last, NULL);
     atom->wraps = (lowest && tile_sum_may_fall(t, lowest)) || (highest && tile_sum_may_exceed(t, highest));
+    if (!atom->above || !atom->below) atom->product = wide_product(c, highest);
+    if (!atom->product && !atom->above) atom->product = wide_product(c, lowest);
     if (atom->wraps) return;
     if (lowest && !atom->above) atom->least = known_bound(c, tile_sum_resolve(t, lowest), false);
     if (highest && !atom->below) atom->most = known_bound(c, tile_sum_resolve(t, highest), true);
@@ -95,7 +114,11 @@ void tile_note_lacks(TileChecker *c, TileDiagnostic *d, const TileAtom *atom) {
     }
     const char *index = tile_span_text(c, atom->span);
     TileText needs = {.arena = c->arena}, known = {.arena = c->arena};
-    if (atom->wraps && (atom->above || atom->below))
+    if (atom->product)
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                             "`%s` may leave the 64 bits of an i64; where a tensor has it as a dimension, the launch checks that it does not",
+                             tile_sum_words(c, atom->product));
+    if (atom->wraps && !atom->product && (atom->above || atom->below))
         tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`%s` may leave the 64 bits of an i64, and wraps there",
                              index);
     if (atom->wraps) return;

@@ -107,8 +107,8 @@ TileMeaning tile_none_set(TileChecker *c, TileVar *const *flags, unsigned count,
             none.constant ? both[1].value : tile_emit_binary(c, TILE_OP_AND, both[0].value, both[1].value);
         TileMeaning was = none;
         none = tile_value_meaning(c, clear, both[1].extent, tile_valid_union(c, none.valid, flag.valid));
-        const TileClaim *clear_by = tile_claim_not(c, tile_claim_within(&flag, &none));
-        none.claim = tile_claim_both(c, tile_claim_within(&was, &none), clear_by);
+        const TileClaim *clear_by = tile_claim_not(c, tile_claim_within(c, &flag, &none));
+        none.claim = tile_claim_both(c, tile_claim_within(c, &was, &none), clear_by);
     }
     return none;
 }

@@ -262,7 +262,7 @@ static TileMeaning emit_loop_condition(TileChecker *c, const Loop *loop) {
     TileValue *x = tile_emit_value(c, &both[0]), *y = tile_emit_value(c, &both[1]);
     const TileValidity *valid = tile_valid_union(c, both[0].valid, both[1].valid);
     TileMeaning on = tile_value_meaning(c, tile_emit_binary(c, TILE_OP_AND, x, y), both[0].extent, valid);
-    on.claim = tile_claim_both(c, tile_claim_within(&told[0], &on), tile_claim_within(&told[1], &on));
+    on.claim = tile_claim_both(c, tile_claim_within(c, &told[0], &on), tile_claim_within(c, &told[1], &on));
     return on;
 }
 

@@ -182,7 +182,7 @@ static TileMeaning with_knowledge(TileChecker *c, TileTokenKind op, const TileMe
         if (!narrow) return tile_bounded(c, result, tile_bounds_of_operator(c, op, a, b));
         result.lowest = result.highest = narrow;
     } else {
-        const TileClaim *x = tile_claim_within(a, &result), *y = tile_claim_within(b, &result);
+        const TileClaim *x = tile_claim_within(c, a, &result), *y = tile_claim_within(c, b, &result);
         bool both = op == TILE_TOKEN_AND || op == TILE_TOKEN_AMPERSAND;
         bool either = op == TILE_TOKEN_OR || op == TILE_TOKEN_BAR;
         result.claim = both     ? tile_claim_both(c, x, y)

@@ -1,6 +1,7 @@
 /* Ranges: tiles, spans, shifts, fields. A range is not a value of the IR: only its arithmetic is emitted. */
 #include "parser/check/arguments.h"
 #include "parser/check/bounds.h"
+#include "parser/check/element.h"
 #include "parser/check/emit.h"
 #include "parser/check/meaning.h"
 #include "parser/check/operand.h"
@@ -261,7 +262,9 @@ static TileMeaning range_indices(TileChecker *c, const TileRange *range, TileSpa
     TileMeaning indices = tile_value_meaning(c, value, &range->size, valid);
     bool whole = range->lowest && range->highest && !tile_sum_may_fall(&c->sums, range->lowest) &&
                  !tile_sum_may_exceed(&c->sums, range->highest);
-    return whole ? tile_bounded(c, indices, (TileBounds){range->lowest, range->highest}) : indices;
+    if (whole) indices = tile_bounded(c, indices, (TileBounds){range->lowest, range->highest});
+    indices.element = tile_element_of_range(c, range, &indices);
+    return indices;
 }
 
 TileMeaning tile_range_field(TileChecker *c, const TileRange *range, const TileExpr *expr) {

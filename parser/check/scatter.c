@@ -104,14 +104,14 @@ static void fail_scalar_indices(TileChecker *c, const TileExpr *call, unsigned f
     tile_report(c, d);
 }
 
-static bool check_flat_index(TileChecker *c, const TileExpr *call, const TileExpr *expr, FlatIndex *index) {
-    TileMeaning m = tile_check_value(c, expr);
+static bool check_flat_index(TileChecker *c, const TileExpr *call, const TileExpr *expr, TileMeaning m, FlatIndex *index) {
     if (tile_is_error(&m)) return false;
     m = tile_as_value(c, m, expr->span);
     if (!tile_scalar_is_int((TileScalar)m.scalar)) {
         TileDiagnostic *diagnostic = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_INTEGER, expr->span, "an index",
                                                    tile_meaning_words(c, &m));
-        tile_note_forms(c, tile_report(c, diagnostic), call, tile_callee_name(call));
+        diagnostic = tile_report(c, diagnostic);
+        if (call) tile_note_forms(c, diagnostic, call, tile_callee_name(call));
         return false;
     }
     *index = (FlatIndex){.given = tile_convert(c, m, TILE_I64, expr->span), .span = expr->span};
@@ -120,41 +120,51 @@ static bool check_flat_index(TileChecker *c, const TileExpr *call, const TileExp
 
 /* The indices, broadcast to a common shape and reshaped to one axis; *meeting is the set of axes along which they are
  * all equal. */
-static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned first, TileAccessed *access,
-                               TileMeaning *shape, unsigned *meeting) {
+static bool join_flat_indices(TileChecker *c, FlatIndex *indices, TileAccessed *access, TileMeaning *shape, unsigned *meeting) {
     const TileTensor *tensor = access->tensor;
     Inside where = INSIDE_ALL;
-    FlatIndex indices[TILE_MAX_TENSOR_RANK] = {0};
     TileMeaning values[TILE_MAX_TENSOR_RANK];
-    if (call->arguments.count != first + tensor->rank - tensor->own) {
-        tile_fail(c, ENTRY_COUNT, call->span, tensor->name,
-                  tile_count_words(c, tensor->rank - tensor->own, "dimension", "dimensions"),
-                  tile_count_words(c, call->arguments.count - first, "entry", "entries"));
-        return false;
-    }
     for (unsigned d = 0; d < tensor->own; d++)
-        indices[d] = (FlatIndex){.given = tile_sum_meaning(c->programs[d]), .span = call->span, .inside = true};
+        indices[d] = (FlatIndex){.given = tile_sum_meaning(c->programs[d]), .span = access->span, .inside = true};
     for (unsigned d = tensor->own; d < tensor->rank; d++) {
         FlatIndex *index = &indices[d];
-        if (!check_flat_index(c, call, call->arguments.items[first + d - tensor->own].value, index)) return false;
         index->inside = tile_elements_inside(c, &index->given, tensor->dims[d]);
         if (where == INSIDE_ALL && !index->inside) where = INSIDE_CHOSEN;
         if (where == INSIDE_CHOSEN && !tile_chosen_inside(c, &index->given, tensor->dims[d])) where = INSIDE_NOT;
     }
     for (unsigned d = 0; d < tensor->rank; d++)
         values[d] = where == INSIDE_ALL ? indices[d].given : tile_access_sound_index(c, indices[d].given);
-    tile_emit_at(c, call->span);
-    if (!tile_unify_shapes(c, values, tensor->rank, call->span)) return false;
+    tile_emit_at(c, access->span);
+    if (!tile_unify_shapes(c, values, tensor->rank, access->span)) return false;
     *shape = values[0];
-    if (shape->rank == 0) return fail_scalar_indices(c, call, first, tensor), false;
+    if (shape->rank == 0) return true;
     for (unsigned axis = 0; axis < shape->rank; axis++) {
         bool agree = !tile_sum_is_literal(shape->extent[axis], 1);
         for (unsigned d = 0; d < tensor->rank; d++) agree = agree && tile_lanes_agree(&indices[d].given, axis);
         if (agree) *meeting |= 1u << axis;
     }
     for (unsigned d = 0; d < tensor->rank; d++) indices[d].value = values[d];
-    mark_accessed(c, access, indices, where, shape, call->span);
+    mark_accessed(c, access, indices, where, shape, access->span);
     return true;
+}
+
+static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned first, TileAccessed *access, TileMeaning *shape,
+                               unsigned *meeting) {
+    const TileTensor *tensor = access->tensor;
+    FlatIndex indices[TILE_MAX_TENSOR_RANK] = {0};
+    if (call->arguments.count != first + tensor->rank - tensor->own) {
+        tile_fail(c, ENTRY_COUNT, call->span, tensor->name,
+                  tile_count_words(c, tensor->rank - tensor->own, "dimension", "dimensions"),
+                  tile_count_words(c, call->arguments.count - first, "entry", "entries"));
+        return false;
+    }
+    for (unsigned d = tensor->own; d < tensor->rank; d++) {
+        const TileExpr *expr = call->arguments.items[first + d - tensor->own].value;
+        if (!check_flat_index(c, call, expr, tile_check_value(c, expr), &indices[d])) return false;
+    }
+    if (!join_flat_indices(c, indices, access, shape, meeting)) return false;
+    if (shape->rank == 0) fail_scalar_indices(c, call, first, tensor);
+    return shape->rank > 0;
 }
 
 static bool tensor_argument(TileChecker *c, const TileExpr *call, unsigned least, TileAccessed *access) {
@@ -174,6 +184,27 @@ static bool tensor_argument(TileChecker *c, const TileExpr *call, unsigned least
     return true;
 }
 
+/* The elements, in the shape of the indices. */
+static TileMeaning load_flat(TileChecker *c, const TileAccessed *access, const TileMeaning *shape) {
+    TileMeaning flat = tile_access_emit_load(c, access);
+    int64_t extent[TILE_MAX_TILE_RANK];
+    for (unsigned i = 0; i < shape->rank; i++) extent[i] = tile_extent_value(c, shape->extent[i]);
+    TileValue *value = tile_build_reshape(tile_emitter(c), flat.value, shape->rank, extent);
+    return tile_value_meaning(c, value, shape->extent, shape->valid);
+}
+
+TileMeaning tile_gather_lifted(TileChecker *c, const TileExpr *expr, const TileTensor *tensor, const TileMeaning *entries) {
+    TileAccessed access = {.tensor = tensor, .span = expr->span};
+    FlatIndex indices[TILE_MAX_TENSOR_RANK] = {0};
+    TileMeaning shape;
+    unsigned meeting = 0;
+    for (unsigned d = tensor->own; d < tensor->rank; d++)
+        if (!check_flat_index(c, NULL, expr->items.items[d - tensor->own], entries[d - tensor->own], &indices[d]))
+            return tile_error_meaning();
+    bool ok = join_flat_indices(c, indices, &access, &shape, &meeting);
+    return ok ? load_flat(c, &access, &shape) : tile_error_meaning();
+}
+
 TileMeaning tile_check_gather(TileChecker *c, const TileExpr *call) {
     TileAccessed access;
     TileMeaning shape;
@@ -181,11 +212,7 @@ TileMeaning tile_check_gather(TileChecker *c, const TileExpr *call) {
         return tile_error_meaning();
     unsigned meeting = 0;
     if (!check_flat_indices(c, call, 1, &access, &shape, &meeting)) return tile_error_meaning();
-    TileMeaning flat = tile_access_emit_load(c, &access);
-    int64_t extent[TILE_MAX_TILE_RANK];
-    for (unsigned i = 0; i < shape.rank; i++) extent[i] = tile_extent_value(c, shape.extent[i]);
-    TileValue *value = tile_build_reshape(tile_emitter(c), flat.value, shape.rank, extent);
-    return tile_value_meaning(c, value, shape.extent, shape.valid);
+    return load_flat(c, &access, &shape);
 }
 
 void tile_check_scatter(TileChecker *c, const TileExpr *call) {

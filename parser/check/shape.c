@@ -33,12 +33,14 @@ TileMeaning tile_stretch(TileChecker *c, TileMeaning m, unsigned rank, const Til
     if (result.value != m.value) result.element = NULL;
     if (m.rank == 0) {
         TileBounds bounds = tile_bounds_of(c, &m);
+        const TileSum *sum = tile_scalar_sum(c, &m);
+        result.element = sum ? tile_sum_code(&c->sums, sum) : NULL; /* what a tile is compared with is the number itself */
         result.lowest = bounds.lowest;
         result.highest = bounds.highest;
     }
     result.constant = false;
     result.sum = NULL;
-    result.claim = NULL;
+    result.claim = tile_claim_of_fewer(c, m.claim); /* of lanes that stand at one element, or of none */
     if (stretched) result.valid = tile_valid_stretch(c, m.valid, stretched);
     return result;
 }

@@ -1,6 +1,7 @@
 /* Purpose: let a block collect its atomic updates of a few elements, such as the bins of a histogram, in its own shared
  * memory. Then updates of one element by many threads meet in their multiprocessor and not in the one place that all
- * multiprocessors share, and each block updates the tensor once at its end. Blocks stay (`resident`) and take several
+ * multiprocessors share, and each block updates the tensor once at its end. Each dimension of the tensor has an index tile; the
+ * elements are numbered with the last one varying fastest. Blocks stay (`resident`) and take several
  * programs, since each of them has all elements to update. Whether it pays depends on numbers of the launch; so the code
  * has both forms, and each block chooses.
  *
@@ -85,8 +86,9 @@ static const char *obstacle(const Collect *collect, const TileOp *update) {
     if (tile_op_get(update, TILE_ATTRIBUTE_UPDATE)->integer == TILE_UPDATE_CAS || update->results[0].first_use)
         return "its old values are used";
     if (!is_updated_in_shared(update)) return "it neither updates integers of 32 bits nor adds f32";
-    if (tile_access_read(update, indices) != 1 || indices[0].kind != TILE_ACCESS_GATHER)
-        return "its places are not those of an index tile in one dimension";
+    unsigned rank = tile_access_read(update, indices);
+    for (unsigned d = 0; d < rank || !d; d++)
+        if (!rank || indices[d].kind != TILE_ACCESS_GATHER) return "its places are not those of an index tile for each dimension";
     Others others = {.update = update};
     tile_block_walk(&collect->func->body, look_for_others, &others);
     return others.found ? "the grid has other accesses to the tensor" : NULL;

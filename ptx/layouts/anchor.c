@@ -591,9 +591,11 @@ typedef struct Search {
     const TileType *type;
 } Search;
 
-/* The first op with a tile of more registers than there are. An element narrower than a register takes one. */
+/* The first op with a tile of more registers than there are. An element narrower than a register takes one. What products read
+ * from shared memory takes none. */
 static void look_for_large(TileOp *op, void *state) {
     Search *search = state;
+    if (gpu_stays_shared(op)) return;
     for (unsigned i = 0; i < op->result_count && !search->found; i++) {
         const TileType *type = op->results[i].type;
         if (!tile_type_is_tile(type) || registers_of(type) <= search->most) continue;

@@ -31,18 +31,9 @@ TileLayout gpu_spread(const TileLayoutShape *shape, unsigned log_vector, unsigne
     return tile_layout_blocked(shape, &blocked);
 }
 
-/* A layout pads extents to powers of two. An element narrower than a register takes one. */
-static int64_t registers_of(const TileType *type) {
-    unsigned bytes = tile_scalar_bytes(type->scalar), word = sizeof(uint32_t);
-    int64_t registers = bytes > word ? bytes / word : 1;
-    for (unsigned a = 0; a < type->rank; a++)
-        for (int64_t extent = 1; extent < type->extent[a]; extent *= 2) registers *= 2;
-    return registers;
-}
-
 static void survey_type(GpuSurvey *survey, const TileType *type) {
     if (!tile_type_is_tile(type)) return;
-    if (registers_of(type) > survey->registers) survey->registers = registers_of(type);
+    if (gpu_tile_registers(type) > survey->registers) survey->registers = gpu_tile_registers(type);
     const TileType *best = survey->largest;
     int64_t lanes = tile_type_lanes(type), most = best ? tile_type_lanes(best) : 0;
     if (lanes > most || (lanes == most && type->rank > best->rank)) survey->largest = type;

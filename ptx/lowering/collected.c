@@ -28,13 +28,25 @@ static uint64_t identity_of(const TileOp *update) {
     return tile_eval_identity(kind, update->results[0].type->scalar);
 }
 
+/* So many elements has the tensor, where that is at most the room; a greater number where it is not, and where the product of its
+ * extents wraps. */
+static TileValue *count_elements(Gpu *gpu, const GpuTensor *tensor, unsigned rank, int64_t room) {
+    TileValue *beyond = gpu_i64(gpu, room + 1), *elements = tensor->extent[0];
+    for (unsigned d = 1; d < rank; d++) {
+        TileValue *extent = gpu_binary(gpu, TILE_OP_MIN, tensor->extent[d], beyond);
+        elements = gpu_binary(gpu, TILE_OP_MUL, gpu_binary(gpu, TILE_OP_MIN, elements, beyond), extent);
+    }
+    return elements;
+}
+
 /* The elements, if there is room for them and the block's programs have twice as many updates; else 0. */
 static TileValue *choose_limit(Gpu *gpu, const TileOp *loop, const TileOp *update) {
     const GpuTensor *tensor = tile_map_get(&gpu->tensors, tile_op_operand(update, 0));
     int64_t room = tile_op_integer(update, TILE_ATTRIBUTE_COLLECTED, 0), lanes = tile_type_lanes(update->results[0].type);
     TileValue *lo = gpu_value(gpu, tile_op_named(loop, TILE_OPERAND_LO)),
               *hi = gpu_value(gpu, tile_op_named(loop, TILE_OPERAND_HI)),
-              *step = gpu_value(gpu, tile_op_named(loop, TILE_OPERAND_STEP)), *elements = tensor->extent[0];
+              *step = gpu_value(gpu, tile_op_named(loop, TILE_OPERAND_STEP)),
+              *elements = count_elements(gpu, tensor, tile_op_operand(update, 0)->type->rank, room);
     TileValue *fits = gpu_binary(gpu, TILE_OP_LE, elements, gpu_i64(gpu, room));
     TileValue *updates = gpu_binary(gpu, TILE_OP_MUL, gpu_binary(gpu, TILE_OP_SUB, hi, lo), gpu_i64(gpu, lanes));
     TileValue *least = gpu_binary(gpu, TILE_OP_MUL, gpu_binary(gpu, TILE_OP_MUL, step, elements), gpu_i64(gpu, 2));
@@ -87,15 +99,31 @@ static TileValue *bits_of(Gpu *gpu, TileValue *value) {
     return value->type->scalar == TILE_F32 ? tile_build_bitcast(&gpu->b, value, TILE_U32) : value;
 }
 
-/* Updates the tensor; its first element that is collected has the address. */
-static void end(Gpu *gpu, const TileOp *update, const GpuCollected *collected, TileValue *first, TileValue *stride) {
+/* The dimensions whose elements are collected, the last one varying fastest, and the address of the first element. */
+typedef struct Places {
+    TileValue *first, *const *extents, *const *strides;
+    unsigned rank;
+} Places;
+
+/* The address of the element with this number: its remainder by an extent is its index in that dimension. */
+static TileValue *place_of(Gpu *gpu, const Places *places, TileValue *number) {
+    TileValue *place = places->first;
+    for (unsigned d = places->rank; d-- > 0;) {
+        TileValue *index = d ? gpu_binary(gpu, TILE_OP_REM, number, places->extents[d]) : number;
+        place = tile_build_ptr_add(&gpu->b, place, gpu_binary(gpu, TILE_OP_MUL, index, places->strides[d]));
+        if (d) number = gpu_binary(gpu, TILE_OP_DIV, number, places->extents[d]);
+    }
+    return place;
+}
+
+/* Updates the tensor. */
+static void end(Gpu *gpu, const TileOp *update, const GpuCollected *collected, const Places *places) {
     TileValue *none = tile_build_bits(&gpu->b, element_type(gpu, update), identity_of(update));
     TileBuilder outer = gpu->b;
     TileValue *index = enter_elements(gpu, collected->limit);
     TileValue *value = tile_build_load(&gpu->b, element_type(gpu, update),
                                        element_address(gpu, update, collected, index), NULL, NULL, 0);
-    TileValue *offset = gpu_binary(gpu, TILE_OP_MUL, index, stride);
-    TileValue *place = tile_build_ptr_add(&gpu->b, first, offset);
+    TileValue *place = place_of(gpu, places, index);
     build_update(gpu, update, place, value, gpu_binary(gpu, TILE_OP_NE, bits_of(gpu, value), bits_of(gpu, none)));
     gpu_end_region(gpu, NULL);
     gpu->b = outer;
@@ -110,7 +138,8 @@ static void begin_in_front(Gpu *gpu, const TileOp *loop, const TileOp *update) {
 
 static void end_behind(Gpu *gpu, const TileOp *update) {
     const GpuTensor *tensor = tile_map_get(&gpu->tensors, tile_op_operand(update, 0));
-    end(gpu, update, tile_map_get(&gpu->collected, update), tensor->pointer, tensor->stride[0]);
+    Places places = {tensor->pointer, tensor->extent, tensor->stride, tile_op_operand(update, 0)->type->rank};
+    end(gpu, update, tile_map_get(&gpu->collected, update), &places);
 }
 
 GpuUpdates gpu_begin_collecting(Gpu *gpu, const TileOp *loop) {
@@ -132,10 +161,21 @@ TileValue *gpu_is_collected(Gpu *gpu, const TileOp *update) {
     return collected ? gpu_binary(gpu, TILE_OP_GT, collected->limit, gpu_i64(gpu, 0)) : NULL;
 }
 
+/* The number of a register's element among those of the dimensions that index tiles choose in. */
+static TileValue *number_of(Gpu *gpu, const GpuAccess *access, uint32_t reg) {
+    TileValue *number = NULL;
+    for (unsigned d = 0; d < access->rank; d++) {
+        if (!access->dimensions[d].gather) continue;
+        TileValue *index = gpu_register(gpu, access->dimensions[d].gather, reg);
+        number = number ? gpu_binary(gpu, TILE_OP_ADD, gpu_binary(gpu, TILE_OP_MUL, number, access->tensor->extent[d]), index) : index;
+    }
+    return number;
+}
+
 static void update_elements(Gpu *gpu, const GpuAccess *access, const GpuCollected *collected, TileValue *value,
                             TileValue *first) {
     for (uint32_t r = 0; r < tile_layout_registers(&access->layout); r++) {
-        TileValue *index = gpu_register(gpu, access->dimensions[access->rank - 1].gather, r);
+        TileValue *index = number_of(gpu, access, r);
         TileValue *mask = gpu_and(gpu, first, gpu_access_mask(gpu, access, r));
         build_update(gpu, access->op, element_address(gpu, access->op, collected, index), gpu_register(gpu, value, r), mask);
     }
@@ -152,5 +192,7 @@ void gpu_update_in_shared(Gpu *gpu, const GpuAccess *access, TileValue *value, T
     gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
     update_elements(gpu, access, &collected, value, first);
     gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
-    end(gpu, access->op, &collected, access->base, access->dimensions[access->rank - 1].stride);
+    TileValue *stride = access->dimensions[access->rank - 1].stride;
+    Places places = {access->base, NULL, &stride, 1};
+    end(gpu, access->op, &collected, &places);
 }

@@ -75,19 +75,44 @@ static bool try_loop(TilePassContext *context, TileOp *loop, const char **error)
     return changed;
 }
 
-/* A load outside of loops, whose channel has one slot. */
-static bool try_load(TilePassContext *context, TileOp *load, const char **error) {
-    if (!gpu_by_map(load)) return false;
-    TileBuilder b = tile_builder_before(context->module, load);
-    gpu_load_through_channel(&b, load, gpu_build_channel(&b, load, 1));
-    if (b.error) *error = b.error;
-    return true;
+/* ---- loads by maps that no loop has begun ahead ---- */
+
+typedef struct Loads {
+    TileArena *arena;
+    TileOp **items;
+    unsigned count, room;
+} Loads;
+
+static void add_load(TileOp *op, void *state) {
+    Loads *loads = state;
+    if (op->id != TILE_OP_LOAD_TILE || !gpu_by_map(op)) return;
+    if (loads->count == loads->room) {
+        unsigned room = loads->room ? 2 * loads->room : 16;
+        TileOp **items = TILE_NEW_ARRAY(loads->arena, TileOp *, room);
+        for (unsigned i = 0; i < loads->count; i++) items[i] = loads->items[i];
+        loads->items = items;
+        loads->room = room;
+    }
+    loads->items[loads->count++] = op;
+}
+
+/* Outside of loops, or in one that copies enough others ahead: their channels have one slot. They are listed first, since
+ * the fills and reshapes behind a load go with it. */
+static TileResult take_loads(TilePassContext *context, TileFunc *func) {
+    Loads loads = {.arena = context->scratch};
+    tile_block_walk(&func->body, add_load, &loads);
+    for (unsigned i = 0; i < loads.count; i++) {
+        TileBuilder b = tile_builder_before(context->module, loads.items[i]);
+        gpu_load_through_channel(&b, loads.items[i], gpu_build_channel(&b, loads.items[i], 1));
+        if (b.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-channels: %s", b.error);
+    }
+    return loads.count ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }
 
 TileResult tile_pass_gpu_channels(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     TileResult loops = tile_try_each(context, func, TILE_OP_FOR, try_loop, "gpu-channels");
     if (loops == TILE_RESULT_FAILED) return loops;
-    TileResult loads = tile_try_each(context, func, TILE_OP_LOAD_TILE, try_load, "gpu-channels");
+    TileResult loads = take_loads(context, func);
     return loads == TILE_RESULT_UNCHANGED ? loops : loads;
 }

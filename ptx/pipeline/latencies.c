@@ -48,13 +48,15 @@
 #include "ptx/target/multiply_adds.h"
 #include "ptx/target/target.h"
 
-enum { MOST_LOADS = 8, MOST_SLOTS = 4, MOST_MAP_SLOTS = 8, LEAST_SLOTS = 2, LARGEST_STEP = 1 << 30, SMALL_BLOCK = 128, MBARRIERS = 1024 };
+/* Threads that copy tiles themselves keep the addresses of each; a warp that has maps copy them keeps none, so that all positions of
+ * an unrolled window can be copied ahead. */
+enum { MOST_LOADS = 8, MOST_MAP_LOADS = 64, MOST_SLOTS = 4, MOST_MAP_SLOTS = 8, LEAST_SLOTS = 2, LARGEST_STEP = 1 << 30, SMALL_BLOCK = 128, MBARRIERS = 1024, MBARRIERS_OF_A_SLOT = 16 };
 
 typedef struct Candidate {
     TilePassContext *context;
     TileFunc *func;
     TileOp *loop;
-    TileOp *loads[MOST_LOADS];
+    TileOp *loads[MOST_MAP_LOADS];
     unsigned count;
     int64_t bytes; /* of one slot for each load */
     bool wgmma;    /* computes the products */
@@ -143,7 +145,7 @@ static int64_t choose_slots(const Candidate *candidate) {
     int64_t each = candidate->bytes, limit = target->shared_block_bytes - (maps ? MBARRIERS : 0),
             other = taken_bytes(func, candidate->context->module->context, &func->body) - each;
     if (limit < other + LEAST_SLOTS * each || func->stages == 1) return 0;
-    int64_t most = (limit - other) / each, wanted = func->stages;
+    int64_t most = (limit - other) / (each + (maps ? MBARRIERS_OF_A_SLOT * candidate->count : 0)), wanted = func->stages;
     if (wanted) return wanted < most ? wanted : most;
     if (maps) {
         bool uses = gpu_loops_use_sums(&candidate->loop->regions[0]);
@@ -175,7 +177,8 @@ static void find_loads(Candidate *candidate) {
     for (TileOp *op = candidate->loop->regions[0].first; op; op = op->next) {
         if (!is_copied(op) && !passes_through(candidate, op)) continue;
         const char *why = why_not_ahead(op, candidate->loop);
-        if (!why && candidate->count == MOST_LOADS) why = "the loop already copies the maximum number of tiles ahead";
+        if (!why && candidate->count >= (gpu_by_map(op) ? MOST_MAP_LOADS : MOST_LOADS))
+            why = "the loop already copies the maximum number of tiles ahead";
         if (why) {
             decline(candidate, op, why);
             continue;

@@ -69,6 +69,7 @@ typedef struct Warpgroups {
     int64_t computed;       /* bytes of such loads that threads read to compute what products take */
     /* Of what is loaded beside products, in no iteration of theirs: values for each column, for each row, for each sum. */
     int64_t column_values, row_values, sum_values;
+    int64_t beside;         /* registers of the largest tile that threads hold beside sums and what products take */
     unsigned count;         /* products */
     TileMap seen;           /* values that a copying warp can compute */
     bool changed;
@@ -299,16 +300,40 @@ static bool have_registers_beside(const Warpgroups *w, int64_t groups, int64_t t
     return !loaded || w->sums / threads + loaded + COMPUTED <= each;
 }
 
-/* The number of warpgroups that multiply, a power of two that divides the blocks of rows; 0: their registers do not
- * suffice for the sums. Two keep the tensor cores busy: while one waits for its products, or adds their sums to others, the other's
+/* Tiles that no thread holds are what maps copy for products, and what is made of it on the way without computing. */
+static void look_for_large(TileOp *op, void *state) {
+    Warpgroups *w = state;
+    if (op->id == TILE_OP_DOT) return;
+    for (unsigned i = 0; i < op->result_count; i++) {
+        const TileType *type = op->results[i].type;
+        if (!tile_type_is_tile(type)) continue;
+        const TileOp *load = load_of(&op->results[i]);
+        if (load && gpu_by_map(load) && gpu_load_is_copied(load)) continue;
+        if (gpu_tile_registers(type) > w->beside) w->beside = gpu_tile_registers(type);
+    }
+}
+
+/* Have they registers for the largest tile that is no product's? Beside its elements are addresses alone: elements are computed one
+ * after the other. */
+static bool hold_tiles(const Warpgroups *w, int64_t groups) {
+    enum { ADDRESSES = 24 };
+    int64_t group = GROUP_WARPS * TILE_WARP_THREADS;
+    int64_t each = gpu_multiplying_registers(tile_ptx_target_of(w->context->target), groups * group, group, gpu_copying_registers(w->copies));
+    return w->beside <= groups * group * (each - ADDRESSES);
+}
+
+/* The number of warpgroups that multiply, a power of two that divides the blocks of rows; 0, and why: their registers do not
+ * suffice. Two keep the tensor cores busy: while one waits for its products, or adds their sums to others, the other's
  * are under way. */
-static int64_t choose_groups(const Warpgroups *w) {
+static int64_t choose_groups(Warpgroups *w) {
     int64_t blocks = w->rows / GROUP_ROWS, most = blocks & -blocks, groups = w->func->warps / GROUP_WARPS;
     if (most > MOST_GROUPS) most = MOST_GROUPS;
     if (!groups || (w->promoted && groups < 2)) groups = 2;
     if (groups > most) groups = most;
-    while (groups < most && !have_registers(w, groups, 1, w->computed)) groups *= 2;
-    return have_registers(w, groups, 1, 0) ? groups : 0;
+    while (groups < most && !(have_registers(w, groups, 1, w->computed) && hold_tiles(w, groups))) groups *= 2;
+    if (!have_registers(w, groups, 1, 0)) w->why = "its sums take more registers than there are";
+    else if (!hold_tiles(w, groups)) w->why = "a tile beside it takes more registers than its warpgroups have";
+    return w->why ? 0 : groups;
 }
 
 /* Has what is stored the layout of a product's sums? */
@@ -354,6 +379,13 @@ static void add_bytes(TileOp *op, void *state) {
 static bool has_room(const Warpgroups *w, int64_t stored) {
     enum { SLOTS = 3, FEW_SLOTS = 2, MBARRIERS = 1024 };
     int64_t slots = gpu_loops_use_sums(&w->func->body) ? FEW_SLOTS : SLOTS, bytes = slots * w->loaded + w->loaded_once + w->put + stored;
+    return bytes + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
+}
+
+/* Is there room for one slot of each load? */
+static bool has_slots(const Warpgroups *w) {
+    enum { MBARRIERS = 1024 };
+    int64_t bytes = w->loaded + w->loaded_once + w->put;
     return bytes + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
 }
 
@@ -464,8 +496,9 @@ TileResult tile_pass_gpu_warpgroups(TilePassContext *context, TileFunc *func) {
     tile_block_walk(&func->body, look_at_dot, &w);
     tile_block_walk(&func->body, look_beside, &w);
     tile_block_walk(&func->body, add_bytes, &w);
+    tile_block_walk(&func->body, look_for_large, &w);
+    if (!w.why && !has_slots(&w)) w.why = "shared memory has no room for what it and others are to read";
     int64_t groups = w.why || !w.count ? 0 : choose_groups(&w);
-    if (w.count && !w.why && !groups) w.why = "its sums take more registers than there are";
     tile_block_walk(&func->body, drop_map, &w);
     if (w.why) tile_pass_remark(context, w.dot, TILE_DECISION_NOT_BY_WGMMA, "a product", "%s", w.why);
     if (!groups) return forget_turns(func) || w.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;

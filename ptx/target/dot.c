@@ -332,6 +332,14 @@ TileLayout gpu_sum_layout(const GpuDots *dots, const TileType *tile) {
     return tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_C, 32, dots->plan);
 }
 
+int64_t gpu_tile_registers(const TileType *type) {
+    unsigned bytes = tile_scalar_bytes(type->scalar), word = sizeof(uint32_t);
+    int64_t registers = bytes > word ? bytes / word : 1;
+    for (unsigned a = 0; a < type->rank; a++)
+        for (int64_t extent = 1; extent < type->extent[a]; extent *= 2) registers *= 2;
+    return registers;
+}
+
 int64_t gpu_copying_registers(int64_t copies) {
     enum { FEWEST_COPIES = 3, OTHERS = 16, COPY = 6, UNIT = 8 };
     int64_t registers = OTHERS + COPY * (copies < FEWEST_COPIES ? FEWEST_COPIES : copies);

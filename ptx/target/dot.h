@@ -43,6 +43,9 @@ int64_t gpu_dot_sums(const TileOp *dot);
 enum { GPU_BESIDE_SUMS = 72 }; /* registers of a thread that multiplies, beside sums, where several blocks share a multiprocessor */
 /* Registers of a thread for sums that are promoted: those of one instruction, of which there is one at a time. */
 int64_t gpu_dot_promoted(const TileOp *dot);
+/* Registers of 32 bits for the tile, in all threads: layouts pad extents to powers of two, and an element narrower than a register
+ * takes one. */
+int64_t gpu_tile_registers(const TileType *type);
 /* Registers of a thread of the warps that have tiles copied for others' products, a multiple of 8: addresses and bounds of
  * so many copies. */
 int64_t gpu_copying_registers(int64_t copies);

@@ -349,7 +349,7 @@ static const Case cases[] = {
 };
 
 const Case *case_find(const char *name) {
-    const CaseTable tables[] = {{cases, sizeof cases / sizeof cases[0]}, product_cases, library_cases, example_cases, program_cases};
+    const CaseTable tables[] = {{cases, sizeof cases / sizeof cases[0]}, product_cases, library_cases, example_cases, program_cases, form_cases};
     for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
         for (size_t i = 0; i < tables[t].count; i++)
             if (strcmp(tables[t].items[i].name, name) == 0) return &tables[t].items[i];

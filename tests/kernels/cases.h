@@ -38,7 +38,7 @@ typedef struct CaseTable {
     size_t count;
 } CaseTable;
 
-extern const CaseTable product_cases, library_cases, example_cases, program_cases; /* cases_products.c, .. */
+extern const CaseTable product_cases, library_cases, example_cases, program_cases, form_cases; /* cases_products.c, .. */
 
 /* In all tables; NULL if there is none. */
 const Case *case_find(const char *name);

@@ -5,7 +5,7 @@
 
 #include "values.h"
 
-enum { MAX_INPUTS = 11, MAX_SCALARS = 5, MAX_OUTPUTS = 4 };
+enum { MAX_INPUTS = 11, MAX_SCALARS = 5, MAX_OUTPUTS = 6 };
 
 /* The expected values of one output. */
 typedef struct Expectation {
@@ -110,6 +110,18 @@ Reference reference_sort_whole_rows, reference_argsort_rows, reference_topk_rows
 Reference reference_unique, reference_search_long, reference_search_long_right, reference_muon_momentum,
     reference_newton_schulz_step, reference_muon_update, reference_gated_delta_rule,
     reference_fft_long, reference_matmul_gptq, reference_matmul_awq, reference_matmul_grouped;
+
+/* reference_forms.c */
+Reference reference_fibonacci, reference_last_max, reference_outer_sum, reference_neighbours, reference_between, reference_both_sides,
+    reference_shared_right, reference_letters, reference_stages, reference_bits, reference_parts, reference_operators, reference_functions,
+    reference_lines, reference_accumulate, reference_folded, reference_flat, reference_places, reference_constants, reference_scale,
+    reference_convert, reference_truncated, reference_take_nearest, reference_halves, reference_total;
+
+/* reference_few_bits.c */
+Reference reference_wide_i4, reference_single_u4, reference_sums_u4, reference_column_i4, reference_gathered, reference_gathered_flat,
+    reference_narrow_i4, reference_narrow_f4, reference_added, reference_through, reference_products_i4, reference_powers, reference_formats,
+    reference_sorted_in_tile, reference_ranked_rows, reference_sorted_columns, reference_sorted_kept, reference_top_three, reference_counts,
+    reference_table_places;
 
 #define F32_ROUNDOFF 0x1p-24
 #define F32_TINY 0x1p-148 /* a few times the smallest subnormal: the absolute error near zero */

@@ -471,8 +471,10 @@ static bool check_states(Session *session, const Run *run) {
     if (twice || strcmp(target, "interp") == 0 || !is_new(session, key)) return true;
     source_path(session, row, path, sizeof path);
     kernel_name(row, name, sizeof name);
-    snprintf(text, sizeof text, "T=%s U=%s I=%s %s %s", type_name(run->type), type_name(run->output_type),
-             type_name(run->output_type), row->sizes, row->tune);
+    char value[16];
+    bool sized = matrix_value(row->sizes, "I", value, sizeof value); /* else it is a type */
+    snprintf(text, sizeof text, "T=%s U=%s %s%s %s %s", type_name(run->type), type_name(run->output_type), sized ? "" : "I=",
+             sized ? "" : type_name(run->output_type), row->sizes, row->tune);
     append_scalars(run, text, sizeof text);
     TileSetting settings[ALL_SETTINGS + 24];
     size_t count = collect_settings(run->kernel, text, settings, ALL_SETTINGS + 24);
@@ -557,7 +559,8 @@ static bool check_output(const Run *run, int number) {
     Expectation right = expectation(run, number);
     int64_t wrong = 0, first = 0;
     /* Thousands of sums that are 0 below 2**-126; of 16 bits on all targets, where fast forms of functions are (docs/math.md). */
-    double flushed = row_own_words(run->row) || type_bytes(array->type) <= 2 ? 0x1p-112 : 0;
+    bool flushes = row_own_words(run->row) || type_bytes(array->type) <= 2;
+    double flushed = flushes && array->type != TYPE_BOOL ? 0x1p-112 : 0; /* which is true */
     for (int64_t i = 0; i < array->count; i++) {
         double got = value_load(array->type, array_at(array, i));
         if (acceptable(array->type, right.expected[i], right.slack[i] + flushed, got)) continue;

@@ -452,8 +452,9 @@ static void split(Evaluator *e, const Expr *expr, Value **parts) {
 static Value *chained(Evaluator *e, const Expr *expr) {
     Value *result = make_shape(&expr->shape);
     int axis = expr->axis[0];
-    static const int map[] = {0, 1, 2, 3, 4};
     int64_t begin = 0, index[MAX_AXES] = {0};
+    int map[MAX_AXES] = {0, 1, 2, 3, 4};
+    map[axis] = -1; /* operands are valid along it: what is known of that is about other extents */
     for (int k = 0; k < expr->count; k++) {
         Value *v = evaluate(e, expr->operand[k]);
         for (int64_t i = 0; i < v->count; i++) {

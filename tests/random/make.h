@@ -78,6 +78,10 @@ Expr *make_load(Maker *m, const Shape *shape, int depth);
 /* Of a new tensor, whose first dimension the name is known to be in; NULL if impossible. */
 Expr *make_indexed(Maker *m, const Shape *shape, Name *name, const Extent *dim);
 Expr *make_gather(Maker *m, const Shape *shape, int depth);
+/* By quotient and remainder of one number; a call of a function that guards its load; and a condition for all elements (make_guard.c). */
+Expr *make_flat_load(Maker *m, const Shape *shape, int depth);
+Expr *make_guarded_call(Maker *m, const Shape *shape, int depth);
+void make_guarded_tile(Maker *m, Block *block, Name *variable);
 Expr *make_dot(Maker *m, const Shape *shape, int depth);
 Expr *make_reduction(Maker *m, const Shape *shape, int depth);
 Expr *make_fold(Maker *m, const Shape *shape, int depth);

@@ -197,10 +197,12 @@ static Function *new_function(Maker *m, Type result) {
 }
 
 static Expr *function_call(Maker *m, const Shape *shape, int depth) {
+    if (chance(m, 30)) return make_guarded_call(m, shape, depth);
     if (m->in_function || shape->scalar == TYPE_BOOL || type_is_f8(shape->scalar)) return NULL;
     Function *function = NULL;
     for (int i = 0; i < m->program->function_count; i++)
-        if (m->program->functions[i]->result == shape->scalar && chance(m, 70)) function = m->program->functions[i];
+        if (!m->program->functions[i]->tensor && m->program->functions[i]->result == shape->scalar && chance(m, 70))
+            function = m->program->functions[i];
     if (!function && m->program->function_count == MAX_FUNCTIONS) return NULL;
     if (!function) function = new_function(m, shape->scalar);
     Expr *expr = new_expr(E_FUNCTION, *shape);
@@ -345,7 +347,7 @@ static Expr *shaped(Maker *m, const Shape *shape, int depth) {
     case 4: return joined(m, shape, depth);
     case 5:
     case 6: return chained(m, shape, depth);
-    case 7: return make_gather(m, shape, depth);
+    case 7: return chance(m, 60) ? make_gather(m, shape, depth) : make_flat_load(m, shape, depth);
     default: return either(m, shape, depth);
     }
 }

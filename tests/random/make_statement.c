@@ -533,7 +533,10 @@ static void make_block(Maker *m, Block *block, int depth) {
             if (m->loops == 0) make_product_loop(m, block);
             break;
         case 10:
-            if (depth > 0) make_guarded(m, block, depth);
+            if (depth > 0 && chance(m, 60))
+                make_guarded(m, block, depth);
+            else if (depth > 0)
+                make_guarded_tile(m, block, make_var(m, block));
             break;
         case 11:
             if (chance(m, 60))

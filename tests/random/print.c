@@ -154,6 +154,7 @@ void print_list(Printer *p, Expr *const *exprs, int count) {
 
 static void print_call(Printer *p, const char *name, const Expr *expr) {
     put(p, "%s(", name);
+    if (expr->function && expr->function->tensor) put(p, "%s, ", expr->function->tensor->text);
     print_list(p, expr->operand, expr->count);
     put(p, ")");
 }

@@ -150,6 +150,10 @@ static void print_block(Printer *p, const Block *block) {
 
 static void print_function(Printer *p, const Function *function) {
     put(p, "fn %s(", function->text);
+    if (function->tensor) {
+        put(p, "%s: in %s", function->tensor->text, tensor_word(function->tensor));
+        print_extents(p, function->tensor->dim, function->tensor->rank, "[", "], ");
+    }
     for (int i = 0; i < function->count; i++)
         put(p, "%s%s: %s", i ? ", " : "", function->names[i]->text, type_name(function->names[i]->shape.scalar));
     put(p, ") -> %s {\n", type_name(function->result));

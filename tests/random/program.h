@@ -173,11 +173,12 @@ typedef enum FoldKind {
 
 int fold_parts(FoldKind kind);
 
-/* A function of scalars, which can be lifted over tiles: its parameters, and a body. */
+/* A function of scalars, which can be lifted over tiles: its parameters, of which a tensor comes first, and a body. */
 typedef struct Function {
     char text[12];
     int count;
     Name *names[4];
+    Tensor *tensor; /* whose load the condition guards; or NULL */
     Type result;
     Expr *first;     /* `if condition { return first }`, if there is a condition */
     Expr *condition; /* NULL: none */

@@ -246,6 +246,74 @@ Test(affine, a_number_below_a_product_has_quotients) {
     tile_arena_destroy(arena);
 }
 
+/* i - i / w * w lies from 0 up to, but without, w, where w is at least 1; and 0 <= i < h w tells that it is. */
+Test(affine, a_number_without_its_multiple_is_a_remainder) {
+    TileArena *arena = tile_arena_create(NULL);
+    TileSumTable table;
+    tile_sum_table_init(&table, arena);
+    const TileSum *n[3], *zero = tile_sum_integer(&table, 0), *one = tile_sum_integer(&table, 1);
+    for (unsigned i = 0; i < 3; i++) {
+        TileSymbol *symbol = tile_symbol_value(&table, "n", NULL);
+        tile_symbol_bound(&table, symbol, i < 2 ? zero : NULL, tile_sum_integer(&table, INT64_C(1) << 47));
+        n[i] = tile_sum_symbol(&table, symbol);
+    }
+    const TileSum *h = n[0], *w = n[1], *i = n[2], *last = tile_sum_subtract(&table, w, one);
+    const TileSum *rest = tile_sum_subtract(&table, i, tile_sum_multiply(&table, tile_sum_divide(&table, i, w), w));
+    cr_expect(!tile_sum_within(&table, rest, rest, zero, last, NULL));
+    tile_sum_assume_code(&table, i, tile_sum_multiply(&table, h, w), true, NULL);
+    cr_expect(!tile_sum_within(&table, rest, rest, zero, last, NULL), "w may be 0");
+    tile_sum_assume_code(&table, zero, i, false, NULL);
+    cr_expect(tile_sum_at_most(&table, one, h) && tile_sum_at_most(&table, one, w));
+    cr_expect(tile_sum_within(&table, rest, rest, zero, last, NULL));
+    cr_expect(!tile_sum_within(&table, rest, rest, one, last, NULL));
+    cr_expect(!tile_sum_within(&table, rest, rest, zero, tile_sum_subtract(&table, last, one), NULL));
+    tile_arena_destroy(arena);
+}
+
+/* A launch has checked a b c; so b c is exact where a is at least 1. */
+Test(affine, a_part_of_a_trusted_product_is_exact) {
+    TileArena *arena = tile_arena_create(NULL);
+    TileSumTable table;
+    tile_sum_table_init(&table, arena);
+    const TileSum *n[3], *zero = tile_sum_integer(&table, 0), *one = tile_sum_integer(&table, 1);
+    for (unsigned i = 0; i < 3; i++) {
+        TileSymbol *symbol = tile_symbol_value(&table, "n", NULL);
+        tile_symbol_bound(&table, symbol, zero, tile_sum_integer(&table, INT64_C(1) << 47));
+        n[i] = tile_sum_symbol(&table, symbol);
+    }
+    const TileSum *part = tile_sum_multiply(&table, n[1], n[2]), *all = tile_sum_multiply(&table, n[0], part);
+    cr_expect(tile_sum_may_exceed(&table, part));
+    tile_sum_trust(&table, all);
+    cr_expect(tile_sum_may_exceed(&table, part), "n0 may be 0");
+    tile_sum_assume(&table, one, n[0]);
+    cr_expect(!tile_sum_may_exceed(&table, part));
+    cr_expect(tile_sum_may_exceed(&table, tile_sum_multiply(&table, tile_sum_integer(&table, 2), part)), "twice as much is no part");
+    tile_arena_destroy(arena);
+}
+
+/* What the code computes of a product that may wrap is at most the product, and so is what is compared with it. */
+Test(affine, a_number_below_what_may_wrap) {
+    TileArena *arena = tile_arena_create(NULL);
+    TileSumTable table;
+    tile_sum_table_init(&table, arena);
+    const TileSum *n[2], *zero = tile_sum_integer(&table, 0), *one = tile_sum_integer(&table, 1);
+    for (unsigned i = 0; i < 2; i++) {
+        TileSymbol *symbol = tile_symbol_value(&table, "n", NULL);
+        tile_symbol_bound(&table, symbol, zero, tile_sum_integer(&table, INT64_C(1) << 47));
+        n[i] = tile_sum_symbol(&table, symbol);
+    }
+    const TileSum *i = tile_sum_symbol(&table, tile_symbol_value(&table, "i", NULL));
+    const TileSum *all = tile_sum_multiply(&table, n[0], n[1]), *code = tile_sum_code(&table, all);
+    cr_expect(code != all);
+    cr_expect(tile_sum_proves(&table, code, all, NULL));
+    cr_expect(!tile_sum_proves(&table, all, code, NULL));
+    tile_sum_assume_code(&table, zero, i, false, NULL);
+    tile_sum_assume_code(&table, i, code, true, NULL); /* as of a tile, which holds the code's value */
+    const TileSum *row = tile_sum_divide(&table, i, n[1]);
+    cr_expect(tile_sum_within(&table, row, row, zero, tile_sum_subtract(&table, n[0], one), NULL));
+    tile_arena_destroy(arena);
+}
+
 Test(affine, a_symbol_has_the_numbers_of_its_type) {
     TileArena *arena = tile_arena_create(NULL);
     TileSumTable table;

@@ -70,6 +70,58 @@ Test(threads, many_callers) {
     tile_thread_pool_destroy(pool);
 }
 
+enum { CALLERS = 6, LAUNCHES = 1500 };
+
+typedef struct Burst {
+    _Atomic int64_t items;
+    unsigned length; /* of each item */
+} Burst;
+
+static void burn(void *state, int64_t begin, int64_t end) {
+    Burst *burst = state;
+    atomic_fetch_add(&burst->items, end - begin);
+    for (volatile unsigned i = 0; i < burst->length * (unsigned)(end - begin);) i = i + 1;
+}
+
+typedef struct Caller {
+    TileThreadPool *pool;
+    unsigned seed;
+    bool good;
+} Caller;
+
+/* Some launches follow at once, others when all threads sleep; items are many or few, long or short. */
+static void *call_at_random(void *state) {
+    Caller *caller = state;
+    unsigned number = caller->seed;
+    caller->good = true;
+    for (int i = 0; i < LAUNCHES; i++) {
+        number = number * 1664525u + 1013904223u;
+        int64_t count = 1 + (number >> 8) % (number & 64 ? 2000 : 20);
+        Burst burst = {.length = (number >> 4) % (number & 128 ? 3 : 200)};
+        tile_thread_pool_run(caller->pool, count, burn, &burst);
+        caller->good &= burst.items == count;
+        if ((number >> 12) % 50 == 0) usleep((number >> 16) % 2000);
+    }
+    return NULL;
+}
+
+/* A worker that goes to sleep while a job begins, or wakes when it has ended, and a caller that waits for one that the scheduler
+ * does not let run: with more threads than cores, each is likely. A wake-up that is lost is a test that does not end. */
+Test(threads, more_than_cores) {
+    TileThreadPool *pool = make_pool(16);
+    pthread_t threads[CALLERS];
+    Caller callers[CALLERS];
+    for (unsigned i = 0; i < CALLERS; i++) {
+        callers[i] = (Caller){pool, 12345 + 77 * i, false};
+        pthread_create(&threads[i], NULL, call_at_random, &callers[i]);
+    }
+    for (int i = 0; i < CALLERS; i++) {
+        pthread_join(threads[i], NULL);
+        cr_assert(callers[i].good);
+    }
+    tile_thread_pool_destroy(pool);
+}
+
 typedef struct Nested {
     TileThreadPool *pool;
     _Atomic int failures;

@@ -93,6 +93,9 @@ WARPGROUPS = {"BM=64 BN=48 BK=32 warps=4": {"M": [1, 64, 65], "N": [9, 1, 48], "
 # The same by programs that take turns: one, an odd number, several of each part.
 TURNS = {"BM=64 BN=64 BK=32 stages=2 turns=2": {"M": [64, 1, 65, 200], "N": [8, 72, 136, 9], "K": [48, 16, 0, 160]},
          "BM=128 BN=32 BK=32 stages=2 warps=8 turns=2": {"M": [128, 1, 300], "N": [8, 72], "K": [16, 0, 96]}}
+# The same by clusters of two blocks, which share a tile's panels, or its rows: one row of programs, an odd number, an even one.
+CLUSTERS = {"BM=64 BN=128 BK=16 stages=2 cluster=2": {"M": [70, 130, 200], "N": [8, 16], "K": [48, 24, 16]}}
+CLUSTERS_IN_TURN = {"BM=64 BN=64 BK=32 stages=2 turns=2 cluster=2": {"M": [300, 64, 1], "N": [200, 72], "K": [96, 144, 0]}}
 # Products by fused multiply-adds of which a thread has 128 sums.
 MANY_SUMS = {"BM=128 BN=128 BK=32": {"M": [128, 1, 140], "N": [128, 20, 137], "K": [32, 40, 0, 100]}}
 PLAIN = ["contiguous"]
@@ -607,6 +610,10 @@ KERNELS = [
     Kernel("matmul:matmul", [("a", PLAIN), ("b", PLAIN), ("c", PLAIN)], TURNS, types=["f16", "bf16"], budget=16, gpus=["sm_90a"]),
     Kernel("matmul:matmul/bias_gelu", [("a", PLAIN), ("b", PLAIN), ("c", PLAIN), ("bias", PLAIN)], TURNS, types=["bf16"],
            budget=8, gpus=["sm_90a"]),
+    *(Kernel(f"matmul:{name}", [("a", PLAIN), ("b", PLAIN), ("c", PLAIN)], tunes, types=["f16", "bf16"], budget=9, gpus=["sm_90a"])
+      for name in ("matmul", "matmul_nt", "matmul_tn") for tunes in (CLUSTERS, CLUSTERS_IN_TURN)),
+    Kernel("matmul:matmul/bias_gelu", [("a", PLAIN), ("b", PLAIN), ("c", PLAIN), ("bias", PLAIN)], CLUSTERS, types=["bf16"], budget=9,
+           gpus=["sm_90a"]),
     Kernel("matmul:gemv", [("a", "in"), ("x", "in"), ("y", "out")],
            {"-": {"M": [0, 1, 3, 4, 5, 9], "K": around(1024)}, "BM=3 BK=100": {"M": [1, 2, 3, 4], "K": around(100)}},
            types=MATMUL_TYPES, budget=36),

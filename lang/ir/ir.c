@@ -292,7 +292,7 @@ static TileAttribute *find_attribute(const TileOp *op, TileAttributeKey key) {
 const TileAttribute *tile_op_get(const TileOp *op, TileAttributeKey key) { return find_attribute(op, key); }
 
 bool tile_op_is_block_barrier(const TileOp *op) {
-    return op->id == TILE_OP_BARRIER && !tile_op_get(op, TILE_ATTRIBUTE_NUMBER);
+    return op->id == TILE_OP_CLUSTER_BARRIER || (op->id == TILE_OP_BARRIER && !tile_op_get(op, TILE_ATTRIBUTE_NUMBER));
 }
 
 int64_t tile_op_integer(const TileOp *op, TileAttributeKey key, int64_t otherwise) {

@@ -15,7 +15,7 @@ struct Again {
     int64_t elements;
     DLDevice device;
     _Atomic int chances; /* addresses that the code is not for, as unaligned ones, take them away; 0: it is not tried */
-    uint64_t words[];    /* of each tensor: its kind, rank, extents, strides */
+    uint64_t words[];    /* of each tensor: its kind, rank, and of each dimension extent and stride */
 };
 
 /* ---- words ---- */
@@ -24,28 +24,34 @@ struct Again {
 static inline uint64_t differ(const TorchLayout *layout, const char *implementation, const uint64_t **words) {
     const uint64_t *word = *words;
     uint64_t rank = word[KIND_WORDS];
+    const char *shape = implementation + layout->shape, *strides = implementation + layout->strides;
     uint64_t found = (torch_word(implementation, 0) ^ word[0]) | (torch_kind_word(layout, implementation) ^ word[1]) |
                      (torch_word(implementation, layout->kind + sizeof(uint64_t)) ^ word[2]) |
                      (torch_word(implementation, layout->rank) ^ rank);
     word += KIND_WORDS + 1;
-    for (uint64_t i = 0; i < rank; i++)
-        found |= (torch_word(implementation, layout->shape + i * sizeof(int64_t)) ^ word[i]) |
-                 (torch_word(implementation, layout->strides + i * sizeof(int64_t)) ^ word[rank + i]);
-    *words = word + 2 * rank;
+    for (uint64_t i = 0; i < rank; i++, word += 2)
+        found |= (torch_word(shape, i * sizeof(int64_t)) ^ word[0]) | (torch_word(strides, i * sizeof(int64_t)) ^ word[1]);
+    *words = word;
     return found;
 }
 
-static inline bool is_like(const Again *again, const Kernel *kernel, const Known *known, PyObject *const *objects) {
+/* *gradients: whether any tensor has what gradients need; views have it, too. */
+static inline bool is_like(const Again *again, const Kernel *kernel, const Known *known, PyObject *const *objects,
+                           bool *gradients) {
+    const TorchLayout *layout = known->torch.layout;
     const uint64_t *words = again->words;
-    for (int i = 0; i < kernel->count; i++)
-        if (Py_TYPE(objects[i]) != known->type ||
-            differ(known->torch.layout, torch_implementation(&known->torch, objects[i]), &words))
-            return false;
+    uint64_t found = 0;
+    for (int i = 0; i < kernel->count; i++) {
+        if (Py_TYPE(objects[i]) != known->type) return false;
+        const char *implementation = torch_implementation(&known->torch, objects[i]);
+        if (differ(layout, implementation, &words)) return false;
+        found |= torch_word(implementation, layout->grad);
+    }
+    *gradients = found;
     return true;
 }
 
-/* Views have what gradients need, too. */
-static inline bool needs_grad(const Kernel *kernel, const TorchCalls *calls, PyObject *const *objects) {
+static __attribute__((noinline)) bool needs_grad(const Kernel *kernel, const TorchCalls *calls, PyObject *const *objects) {
     bool needs = false;
     for (int i = 0; i < kernel->count && !kernel->ignores_grad && !needs; i++) {
         const char *implementation = torch_implementation(calls, objects[i]);
@@ -62,12 +68,12 @@ static unsigned slot_of(const TorchLayout *layout, const char *implementation) {
 }
 _Static_assert(AGAINS == 1 << (64 - 60), "as many as slots");
 
-static Again *find(Kernel *kernel, const Known *known, PyObject *const *objects) {
+static inline Again *find(Kernel *kernel, const Known *known, PyObject *const *objects, bool *gradients) {
     unsigned slot = slot_of(known->torch.layout, torch_implementation(&known->torch, objects[0]));
     for (unsigned way = 0; way < WAYS; way++) {
         Again *again = atomic_load_explicit(&kernel->again[slot ^ way], memory_order_acquire);
         if (!again) return NULL;
-        if (is_like(again, kernel, known, objects)) return again;
+        if (is_like(again, kernel, known, objects, gradients)) return again;
     }
     return NULL;
 }
@@ -110,9 +116,11 @@ int again_launch(Kernel *kernel, PyObject *const *objects) {
     if (!known || !known->torch.layout || kernel->leading != kernel->count || !kernel->count ||
         Py_TYPE(objects[0]) != known->type || is_observed(kernel->state))
         return 0;
-    Again *again = find(kernel, known, objects);
+    bool gradients;
+    Again *again = find(kernel, known, objects, &gradients);
     if (!again || atomic_load_explicit(&again->chances, memory_order_relaxed) <= 0 ||
-        needs_grad(kernel, &known->torch, objects) || !read_addresses(&known->torch, objects, kernel->count, addresses) || !is_short(again->runs, again->elements))
+        (gradients && needs_grad(kernel, &known->torch, objects)) ||
+        !read_addresses(&known->torch, objects, kernel->count, addresses) || !is_short(again->runs, again->elements))
         return 0;
     if (again->runs->is_gpu && current_stream(known, again->device, &stream)) return -1;
     return launch(again, addresses, stream);
@@ -133,8 +141,10 @@ static Again *create(const Kernel *kernel, const Known *known, PyObject *const *
         *word++ = torch_kind_word(layout, implementation);
         *word++ = torch_word(implementation, layout->kind + sizeof(uint64_t));
         *word++ = (uint64_t)tensor->ndim;
-        for (int d = 0; d < tensor->ndim; d++) *word++ = (uint64_t)tensor->shape[d];
-        for (int d = 0; d < tensor->ndim; d++) *word++ = (uint64_t)tensor->strides[d];
+        for (int d = 0; d < tensor->ndim; d++) {
+            *word++ = (uint64_t)tensor->shape[d];
+            *word++ = (uint64_t)tensor->strides[d];
+        }
     }
     return again;
 }
@@ -157,7 +167,8 @@ static bool bind(Again *again, const Call *call) {
 
 void again_note(Kernel *kernel, Kernel *runs, PyObject *const *objects, const Call *call, int64_t elements) {
     const Known *known = call->like;
-    if (!call->is_plain || runs->prints || !known->torch.layout || find(kernel, known, objects)) return;
+    bool gradients;
+    if (!call->is_plain || runs->prints || !known->torch.layout || find(kernel, known, objects, &gradients)) return;
     unsigned slot = slot_of(known->torch.layout, torch_implementation(&known->torch, objects[0])), way = 0;
     while (way < WAYS && atomic_load_explicit(&kernel->again[slot ^ way], memory_order_relaxed)) way++;
     Again *again = way < WAYS ? create(kernel, known, objects, call) : NULL, *none = NULL;

@@ -10,6 +10,7 @@
 int cuCtxGetCurrent(void **context);
 int cuCtxPushCurrent_v2(void *context);
 int cuCtxPopCurrent_v2(void **context);
+int cuDevicePrimaryCtxRetain(void **context, int device);
 int cuMemAlloc_v2(uint64_t *memory, size_t bytes);
 int cuMemFree_v2(uint64_t memory);
 void *fake_cuda_stream(void *context);
@@ -17,11 +18,12 @@ void *fake_cuda_primary(int device);
 
 static _Thread_local int device;
 
-/* The runtime makes the device's primary context the thread's current one. */
+/* The runtime retains the device's primary context, and makes it the thread's current one. */
 static void enter(void) {
     void *now, *wanted = fake_cuda_primary(device);
     cuCtxGetCurrent(&now);
     if (now == wanted) return;
+    cuDevicePrimaryCtxRetain(&wanted, device);
     if (now) cuCtxPopCurrent_v2(&now);
     cuCtxPushCurrent_v2(wanted);
 }

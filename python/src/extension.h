@@ -35,7 +35,9 @@ enum { TIMED_CALLS = 64 }; /* one of so many launches is timed, without the GIL 
     X(argument_class) /* ArgumentError */                                                                              \
     X(status_error)   /* (status, message) -> exception */                                                             \
     X(describe)       /* (array) -> (array with a buffer, DLPack code, bits), or None */                               \
-    X(dlpack)         /* (array) -> (capsule, stream) */                                                               \
+    X(dlpack)         /* (array) -> (capsule, stream, whether its library shows one) */                                \
+    X(before)         /* (arrays, device, stream) -> what `behind` takes, or None */                                   \
+    X(behind)         /* (that, device, stream) */                                                                     \
     X(grad_enabled)   /* () -> bool */                                                                                 \
     X(torch_probes)   /* () -> [(kind, tensor, dispatch keys)], or None */                                             \
     X(empty)          /* (array like it, shape, DLPack code, bits) -> array */                                         \
@@ -203,6 +205,7 @@ typedef struct Call {
     DLDevice device;       /* of the first tensor; device_type 0: there is none */
     bool keeps;            /* arrays are to be kept as buffers, beyond a call */
     bool is_plain;         /* all are tensors of PyTorch of known kinds */
+    bool is_mixed;         /* GPUs: they are of several libraries, or of one that shows no stream */
     int views, holds;
     TileArg args[MOST_PARAMETERS];
     DLTensor tensors[MOST_PARAMETERS];
@@ -220,7 +223,7 @@ static inline void call_begin(Call *call, Kernel *kernel) {
     call->like_object = NULL;
     call->stream = NULL;
     call->device = (DLDevice){(DLDeviceType)0, 0};
-    call->keeps = call->is_plain = false;
+    call->keeps = call->is_plain = call->is_mixed = false;
     call->views = call->holds = 0;
 }
 /* How arrays of the object's type are read; where it cannot be kept, in *local. */
@@ -235,6 +238,13 @@ void call_release(Call *call);
 static inline void call_end(Call *call) {
     if (call->views | call->holds) call_release(call);
 }
+
+/* ---- order.c ---- */
+
+/* Around a launch whose arrays, objects of which some may be NULL, are mixed: orders the streams of their libraries.
+ * *found, a new reference or NULL, goes from one to the other. -1: an exception is set. */
+int order_before(const Kernel *kernel, PyObject *const *objects, DLDevice device, void *stream, PyObject **found);
+int order_behind(const Kernel *kernel, PyObject *found, DLDevice device, void *stream);
 
 /* ---- numpy.c ---- */
 

@@ -51,7 +51,7 @@ static tile_status launch_without_gil(Kernel *kernel, const Call *call, const Ti
 }
 
 /* Whoever runs a kernel keeps it, and it keeps its library. objects: the arguments, or NULL: they will not come again. */
-static int run(Kernel *kernel, Call *call, PyObject *const *objects) {
+static int run_alone(Kernel *kernel, Call *call, PyObject *const *objects) {
     TileError error;
     TileReport *report = NULL;
     Kernel *called = kernel;
@@ -73,6 +73,20 @@ static int run(Kernel *kernel, Call *call, PyObject *const *objects) {
     }
     tile_status status = launch_without_gil(kernel, call, &options, elements, calls < TIMED_CALLS || calls % TIMED_CALLS == 0);
     return status == TILE_OK ? 0 : raise_status(kernel, status, &error, report);
+}
+
+static __attribute__((noinline)) int run_mixed(Kernel *kernel, Call *call, PyObject *const *objects) {
+    PyObject *found;
+    if (order_before(kernel, objects, call->device, call->stream, &found)) return -1;
+    int failed = run_alone(kernel, call, NULL);
+    if (!failed) return order_behind(kernel, found, call->device, call->stream);
+    Py_XDECREF(found);
+    return failed;
+}
+
+/* objects: NULL where results are made. */
+static int run(Kernel *kernel, Call *call, PyObject *const *objects, bool come_again) {
+    return call->is_mixed ? run_mixed(kernel, call, objects) : run_alone(kernel, call, come_again ? objects : NULL);
 }
 
 /* ---- settings ---- */
@@ -131,7 +145,7 @@ static PyObject *run_with_results(Kernel *kernel, Call *call, PyObject *const *o
         good = result_make(call, i, &made[count]) == 0;
         count += good;
     }
-    if (good && run(runs, call, NULL) == 0) return pack(made, count);
+    if (good && run(runs, call, objects, false) == 0) return pack(made, count);
     for (int i = 0; i < count; i++) result_drop(&made[i]);
     return NULL;
 }
@@ -157,7 +171,7 @@ static PyObject *call_general(Kernel *kernel, PyObject *const *args, Py_ssize_t 
     }
     if (good && !complete) {
         result = run_with_results(kernel, &call, objects);
-    } else if (good && run(kernel, &call, NULL) == 0) {
+    } else if (good && run(kernel, &call, objects, false) == 0) {
         Py_INCREF(Py_None);
         result = Py_None;
     }
@@ -170,7 +184,7 @@ static __attribute__((noinline)) PyObject *call_anew(Kernel *kernel, PyObject *c
     Call call;
     call_begin(&call, kernel);
     PyObject *result = NULL;
-    if (call_read_all(&call, args) == 0 && run(kernel, &call, args) == 0) {
+    if (call_read_all(&call, args) == 0 && run(kernel, &call, args, true) == 0) {
         Py_INCREF(Py_None);
         result = Py_None;
     }

@@ -134,7 +134,7 @@ static PyObject *pack(Result *made, int count) {
 }
 
 /* With results to be made; call->args of those are NONE. */
-static PyObject *run_with_results(Kernel *kernel, Call *call, PyObject *const *objects) {
+static PyObject *run_with_results(Kernel *kernel, Call *call, PyObject *const *objects, bool come_again) {
     Result made[MOST_PARAMETERS];
     int count = 0;
     Kernel *runs = kernel_for(kernel, call);
@@ -145,7 +145,7 @@ static PyObject *run_with_results(Kernel *kernel, Call *call, PyObject *const *o
         good = result_make(call, i, &made[count]) == 0;
         count += good;
     }
-    if (good && run(runs, call, objects, false) == 0) return pack(made, count);
+    if (good && run(kernel, call, objects, come_again) == 0) return pack(made, count);
     for (int i = 0; i < count; i++) result_drop(&made[i]);
     return NULL;
 }
@@ -170,7 +170,7 @@ static PyObject *call_general(Kernel *kernel, PyObject *const *args, Py_ssize_t 
         if (objects[i]) good = call_read(&call, objects[i], i) == 0;
     }
     if (good && !complete) {
-        result = run_with_results(kernel, &call, objects);
+        result = run_with_results(kernel, &call, objects, !names);
     } else if (good && run(kernel, &call, objects, false) == 0) {
         Py_INCREF(Py_None);
         result = Py_None;
@@ -192,10 +192,18 @@ static __attribute__((noinline)) PyObject *call_anew(Kernel *kernel, PyObject *c
     return result;
 }
 
+/* With results that are made, which `again` may do. */
+static PyObject *call_or_make(Kernel *kernel, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    Result made[MOST_PARAMETERS];
+    int launched = !names && count == kernel->given_count ? again_make(kernel, args, made) : 0;
+    if (!launched) return call_general(kernel, args, count, names);
+    return launched > 0 ? pack(made, kernel->count - kernel->given_count) : NULL;
+}
+
 static PyObject *kernel_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Kernel *kernel = (Kernel *)self;
     Py_ssize_t count = ARGUMENT_COUNT(nargsf);
-    if (names || count != kernel->count) return call_general(kernel, args, count, names);
+    if (names || count != kernel->count) return call_or_make(kernel, args, count, names);
     int launched = again_launch(kernel, args);
     if (launched <= 0) return launched ? NULL : call_anew(kernel, args);
     Py_INCREF(Py_None);

@@ -105,6 +105,8 @@ class FakeGpu(unittest.TestCase):
         x, y, z = rand(100), rand(100), rand(100)
         bound = self.m.add.bind(x, y, z)
         calls = (lambda: self.m.add(x, y, z), lambda: self.m.add(x, y), bound)
+        for _ in range(200):
+            self.m.add(x, y, z), self.m.add(x, y)
         for call in calls:
             self.assertEqual(self.launch(call)[0], None)
         for stream in (torch.cuda.Stream(), torch.cuda.Stream()):

@@ -8,7 +8,6 @@
 
 #include "launch/bound.h"
 #include "launch/check.h"
-#include "launch/cuda_records.h"
 #include "launch/guard.h"
 #include "launch/host.h"
 #include "launch/observe.h"
@@ -66,11 +65,12 @@ static void note_pairs(TileBound *bound) {
                 bound->pairs[bound->pair_count++] = (TilePair){(uint16_t)i, (uint16_t)k};
 }
 
-/* Grids that print or have assertions are waited for. */
-static bool is_only_queued(const TileBound *bound) {
+/* What prints or has assertions needs more than its slots. */
+static bool only_runs(const TileBound *bound) {
     const TileImageCode *code = bound->variant->code;
-    bool only = code->gpu && !code->interpret && bound->copies && code->phase_count <= TILE_REPLAY_PHASES;
-    for (uint32_t i = 0; i < code->phase_count && only; i++) only = !tile_cuda_listens(&code->phases[i]);
+    bool only = !code->interpret && bound->copies && code->phase_count <= TILE_REPLAY_PHASES;
+    for (uint32_t i = 0; i < code->phase_count && only; i++)
+        only = !code->phases[i].print_count && !code->phases[i].assertion_count;
     return only;
 }
 
@@ -117,7 +117,7 @@ static tile_status keep(Launch *launch, TileBound **made) {
     }
     bound->variant = launch->variant;
     bound->again = note_places(bound);
-    bound->only_queued = is_only_queued(bound);
+    bound->only_runs = only_runs(bound);
     bound->maps = code->gpu && tile_cuda_has_maps(code->gpu);
     for (uint32_t i = 0; i < bound->slot_count; i++) bound->parameters[i] = &bound->slots[i];
     *made = bound;
@@ -302,7 +302,7 @@ static tile_status launch_steps(TileCall *call, const TileLaunchStep *steps, siz
 tile_status tile_launch_bound(const TileBound *bound, void *const *addresses, const TileLaunchOptions *given) {
     TileCall call;
     TileLaunchStep step = {bound, addresses};
-    if (tile_bound_is_queued(bound, addresses, given)) return tile_bound_queue(bound, addresses, given);
+    if (tile_bound_is_short(bound, addresses, given)) return tile_bound_short(bound, addresses, given);
     return tile_call_begin(&call, given) ? launch_steps(&call, &step, 1) : TILE_INVALID_ARGUMENT;
 }
 

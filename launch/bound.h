@@ -27,7 +27,7 @@ struct TileBound {
     bool placed;      /* every tensor had an address */
     bool copies;      /* slots are copied for each launch: there are no temporaries, and few enough */
     bool again;       /* a launch with addresses like these comes to the same */
-    bool only_queued; /* GPUs: a launch hands its grids to the driver, and does nothing else */
+    bool only_runs; /* nothing is said, allocated or interpreted: a launch runs its phases, on a GPU hands them to the driver */
     bool maps;        /* the driver gets tensor maps, which are made from the slots */
     uint32_t slot_count, pair_count;
     uint64_t *values, *slots;
@@ -40,15 +40,15 @@ struct TileBound {
 /* The slots and lowest addresses of a launch with such addresses. False: it goes another way. */
 bool tile_bound_place(const TileBound *bound, void *const *addresses, uint64_t *slots, uint64_t *lows);
 
-/* Does the launch only queue grids, with the addresses that it was bound with or, where the options ask for no others,
- * such as are like these? */
-static inline bool tile_bound_is_queued(const TileBound *bound, void *const *addresses,
-                                        const TileLaunchOptions *given) {
-    if (!bound || !given || given->struct_size != sizeof *given || given->observer || !bound->only_queued) return false;
+/* Does the launch only run phases, with the addresses that it was bound with or, where the options ask for no others, such
+ * as are like these? */
+static inline bool tile_bound_is_short(const TileBound *bound, void *const *addresses, const TileLaunchOptions *given) {
+    if (!bound || !given || given->struct_size != sizeof *given || given->observer || !bound->only_runs) return false;
+    if (given->stream && !bound->variant->code->gpu) return false;
     return addresses ? given->flags & TILE_LAUNCH_REMEMBERED
                      : bound->placed && !(given->flags & TILE_LAUNCH_REMEMBERED);
 }
 /* That launch, as tile_launch_bound. */
-tile_status tile_bound_queue(const TileBound *bound, void *const *addresses, const TileLaunchOptions *given);
+tile_status tile_bound_short(const TileBound *bound, void *const *addresses, const TileLaunchOptions *given);
 
 #endif

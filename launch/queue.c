@@ -1,4 +1,4 @@
-/* Bound calls that only queue grids on a GPU: the short way from addresses to the driver.
+/* Bound calls that only run their phases: the short way from addresses to the driver, or to the code of a CPU.
  *
  * A launch from Python of tensors that have come before goes this way (python/src/again.c), and so does a bound call
  * without addresses. Behind a driver's launch hardly anything of the launcher is in the first caches (ADR 106), so what
@@ -74,6 +74,7 @@ static tile_status queue_grids(const TileBound *bound, void *const *addresses, T
     return TILE_OK;
 }
 
+/* On a GPU. */
 static inline tile_status queue(const TileBound *bound, void *const *addresses, void *stream, TileError *error) {
     uint64_t local_lows[TILE_MAX_PARAMETERS];
     const uint64_t *lows = bound->like.lows;
@@ -89,7 +90,31 @@ static inline tile_status queue(const TileBound *bound, void *const *addresses, 
     return status;
 }
 
-tile_status tile_bound_queue(const TileBound *bound, void *const *addresses, const TileLaunchOptions *given) {
+/* On a CPU: of a launch what its phases look at. */
+static tile_status run_here(const TileBound *bound, void *const *addresses, TileThreadPool *threads, TileError *error) {
+    uint64_t lows[TILE_MAX_PARAMETERS];
+    TileLaunchRun launch;
+    launch.kernel = bound->kernel;
+    launch.variant = bound->variant;
+    launch.code = bound->variant->code;
+    launch.error = error;
+    launch.pool = threads ? threads : tile_thread_pool_default();
+    launch.slots = bound->slots;
+    launch.slot_count = bound->slot_count;
+    launch.like.shape_key = bound->like.shape_key;
+    for (uint32_t i = 0; i < launch.code->phase_count; i++) launch.like.programs[i] = bound->like.programs[i];
+    if (addresses) {
+        if (!are_like(bound, addresses, lows)) return TILE_NOT_FOUND;
+        fill_slots(bound, addresses, launch.local_slots);
+        launch.slots = launch.local_slots;
+    }
+    if (!launch.pool) return tile_run_out_of_memory(&launch);
+    tile_status status = tile_run_phases(&launch);
+    atomic_fetch_add_explicit(&bound->variant->uses, TILE_VARIANT_LAUNCH, memory_order_relaxed);
+    return status;
+}
+
+tile_status tile_bound_short(const TileBound *bound, void *const *addresses, const TileLaunchOptions *given) {
     TileCall call; /* of its options what tile_call_end looks at */
     int saved = errno;
     call.given = given->error;
@@ -98,7 +123,8 @@ tile_status tile_bound_queue(const TileBound *bound, void *const *addresses, con
     call.error.status = TILE_OK;
     call.error.message[0] = 0;
     if (given->report) *given->report = NULL;
-    tile_status status = queue(bound, addresses, given->stream, &call.error);
+    tile_status status = bound->variant->code->gpu ? queue(bound, addresses, given->stream, &call.error)
+                                                   : run_here(bound, addresses, given->threads, &call.error);
     if (status != TILE_OK) status = tile_call_end(&call, status);
     errno = saved;
     return status;

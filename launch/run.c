@@ -305,7 +305,13 @@ static tile_status run_each_phase(Launch *launch, bool printing) {
         int64_t programs = 0;
         TILE_TRY(find_programs(launch, i, &programs));
         if (programs == 0) continue;
-        PhaseRun run = {.launch = launch, .phase = &code->phases[i], .grain = 1};
+        PhaseRun run; /* of whose values the first byte says enough */
+        run.launch = launch;
+        run.phase = &code->phases[i];
+        run.grain = 1;
+        run.values[0] = '\0';
+        atomic_init(&run.failed, false);
+        atomic_init(&run.assertion, 0);
         if (run.phase->bands) run.grain = tile_share_grain(programs, run.phase->bands, tile_thread_pool_size(launch->pool));
         tile_share_run(launch->pool, &launch->variant->costs[i], tile_run_shape_key(launch), programs / run.grain,
                        run_programs, &run);

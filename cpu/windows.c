@@ -1,8 +1,8 @@
 /* Purpose: take several positions of a window at a time where a product has few k for each. What a convolution of three
  * channels multiplies at neighbouring positions follows one another in memory: 7 positions of 3 channels are a row of 21
  * elements, which is copied by two vectors, where each position by itself takes one, and as many operations around it. So a loop
- * around a block product takes as many iterations at a time as fit into the product's k, if both operands of the next iteration
- * begin where those of this one end. Whether they do is tested ahead of the loops, at run time: it depends on strides. If they do
+ * around a block product takes as many iterations at a time as fit into the product's k, if an iteration has fewer than a vector and both
+ * operands of the next one begin where those of this one end. Whether they do is tested ahead of the loops, at run time: it depends on strides. If they do
  * not, it takes one.
  *
  * Run: --passes=cpu-windows,canonicalise,cse,dce --target=avx512
@@ -37,25 +37,27 @@
  *       %2 = mul %k, %line : i64
  *       %3 = eq %wb, %2 : bool
  *       %4 = and %1, %3 : bool
- *       %5 = max %k, %one : i64
- *       %6 = div %line, %5 : i64
- *       %7 = max %6, %one : i64
- *       %8 = select %4, %7, %one : i64
- *       %9 = add %s, %8 : i64
- *       %10 = const {value = -1} : i64
- *       %11 = add %9, %10 : i64
- *       %12 = div %11, %8 : i64
- *       %13 = max %12, %zero : i64
- *       for %zero, %13, %one (%j: i64) {
- *         %j.1 = mul %j, %8 : i64
- *         %14 = sub %s, %j.1 : i64
- *         %15 = min %14, %8 : i64
+ *       %5 = lt %k, %n : bool
+ *       %6 = and %4, %5 : bool
+ *       %7 = max %k, %one : i64
+ *       %8 = div %line, %7 : i64
+ *       %9 = max %8, %one : i64
+ *       %10 = select %6, %9, %one : i64
+ *       %11 = add %s, %10 : i64
+ *       %12 = const {value = -1} : i64
+ *       %13 = add %11, %12 : i64
+ *       %14 = div %13, %10 : i64
+ *       %15 = max %14, %zero : i64
+ *       for %zero, %15, %one (%j: i64) {
+ *         %j.1 = mul %j, %10 : i64
+ *         %16 = sub %s, %j.1 : i64
+ *         %17 = min %16, %10 : i64
  *         %jx = mul %j.1, %xb : i64
  *         %a = ptr_add %x, %jx : ptr<global>
  *         %jw = mul %j.1, %wb : i64
  *         %b = ptr_add %w, %jw : ptr<global>
- *         %16 = mul %k, %15 : i64
- *         dot_block %a, %xb, %four, %b, %line, %four, %c, %line, %m, %n, %16, %zero, %zero, %zero {types = [f32, f32, f32], extents = [12, 16, 64]}
+ *         %18 = mul %k, %17 : i64
+ *         dot_block %a, %xb, %four, %b, %line, %four, %c, %line, %m, %n, %18, %zero, %zero, %zero {types = [f32, f32, f32], extents = [12, 16, 64]}
  *         yield
  *       }
  *       return
@@ -68,7 +70,7 @@
  *       dot_block a, b[j], sums, k = channels
  *     }
  * becomes
- *     group = channels of x and of b follow one another from j to j + 1 ? 64 / channels : 1
+ *     group = channels of x and of b follow one another from j to j + 1, and are fewer than a vector has ? 64 / channels : 1
  *     for g in 0 .. s / group by 1 {
  *       j = g * group, n = min(group, s - j)
  *       if n > 1 {
@@ -79,7 +81,7 @@
  *       dot_block a, b[j], sums, k = channels * n
  *     }
  * An operand a that is read where it lies has no loop over rows, and needs none.
- * Needs: cpu-interchange before it, which looks for whole loops; cpu-borders behind it, which splits the loop of both sides.
+ * Needs: a target; cpu-interchange before it, which looks for whole loops; cpu-borders behind it, which splits the loop of both sides.
  * Keeps: each product, and the order in which they are added.
  * Cost: linear; loops over rows of at most MOST_OPS ops are there three times. */
 #include "cpu/borders.h"
@@ -305,11 +307,15 @@ static TileValue *follow_one_another(Window *w, TileBuilder *b, TileValue *k) {
     return lo && hi && step ? both(b, all, binary(b, TILE_OP_LE, binary(b, TILE_OP_SUB, hi, lo), step)) : NULL;
 }
 
-/* How many positions are taken at a time, ahead of the outermost loop; NULL: it cannot be said. */
+/* How many positions are taken at a time, ahead of the outermost loop; NULL: it cannot be said. Rows of at least a vector are copied as fast
+ * by themselves. */
 static TileValue *group_of(Window *w, TileBuilder *b) {
     TileValue *one = tile_build_i64(b, 1), *k = move_ahead(w, b, tile_op_named(w->dot, TILE_OPERAND_K), 0);
     TileValue *follow = k ? follow_one_another(w, b, k) : NULL;
     if (!follow) return NULL;
+    int64_t element = tile_scalar_bytes(tile_op_get(w->dot, TILE_ATTRIBUTE_TYPES)->types[0]->scalar);
+    TileValue *lanes = tile_build_i64(b, (int64_t)w->context->target->vector_bytes / element);
+    follow = both(b, follow, binary(b, TILE_OP_LT, k, lanes));
     TileValue *most = tile_build_i64(b, tile_op_get(w->dot, TILE_ATTRIBUTE_EXTENTS)->integers[2]);
     TileValue *fit = binary(b, TILE_OP_MAX, binary(b, TILE_OP_DIV, most, binary(b, TILE_OP_MAX, k, one)), one);
     return tile_build_ternary(b, TILE_OP_SELECT, follow, fit, one);
@@ -500,6 +506,7 @@ TileResult tile_pass_cpu_windows(TilePassContext *context, TileFunc *func) {
     Found found = {.arena = context->scratch};
     bool changed = false;
     tile_block_walk(&func->body, find, &found);
+    if (found.ops.count && !context->target) return tile_pass_fail(context, TILE_INVALID_ARGUMENT, NULL, "cpu-windows needs a target");
     for (size_t i = 0; i < found.ops.count; i++) changed |= join(context, found.ops.items[i]);
     return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

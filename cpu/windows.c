@@ -74,14 +74,14 @@
  *     for g in 0 .. s / group by 1 {
  *       j = g * group, n = min(group, s - j)
  *       if n > 1 {
- *         for both sides of the rows that are inside at all n positions, for t in 0 .. n: the loop over rows as it was, for
- *           j + t, to a[r, channels * t + c]
+ *         for both sides of the rows that are inside at all n positions, for t in 0 .. n: the rows as they were, for j + t, to
+ *           a[r, channels * t + c]
  *         rows that are inside at all of them: loop c in 0 .. channels * n { a[r, c] = load x[r + j, c] }
  *       } else { the loop over rows as it was }
  *       dot_block a, b[j], sums, k = channels * n
  *     }
  * An operand a that is read where it lies has no loop over rows, and needs none.
- * Needs: a target; cpu-interchange before it, which looks for whole loops; cpu-borders behind it, which splits the loop of both sides.
+ * Needs: a target; cpu-interchange before it, which looks for whole loops; cpu-borders behind it, which splits the loop of one position.
  * Keeps: each product, and the order in which they are added.
  * Cost: linear; loops over rows of at most MOST_OPS ops are there three times. */
 #include "cpu/borders.h"
@@ -377,7 +377,7 @@ static void find_access(TileOp *op, void *state) {
 
 /* A copy of the loops over rows, from lo to hi. */
 typedef struct Copy {
-    TileOp *load, *store, *run;
+    TileOp *load, *run;
 } Copy;
 
 static Copy copy_loops(Window *w, TileBuilder *b, TileMap *map, TileValue *lo, TileValue *hi) {
@@ -386,10 +386,11 @@ static Copy copy_loops(Window *w, TileBuilder *b, TileMap *map, TileValue *lo, T
     tile_op_set_operand(copy, 0, lo);
     tile_op_set_operand(copy, 1, hi);
     tile_block_walk(&copy->regions[0], find_access, found);
-    return (Copy){found[0], found[1], found[2]};
+    return (Copy){found[0], found[2]};
 }
 
-/* The rows before `begin` and those from `end` on, position by position. */
+/* The rows before `begin` and those from `end` on, position by position. They are few, so their loop is none that is split at
+ * borders. */
 static void build_sides(Window *w, TileBuilder *b, TileValue *first, TileValue *n, TileValue *begin, TileValue *end) {
     TileValue *zero = tile_build_i64(b, 0), *one = tile_build_i64(b, 1);
     TileOp *sides = tile_build_for(b, zero, tile_build_i64(b, 2), one, NULL, 0);
@@ -406,9 +407,13 @@ static void build_sides(Window *w, TileBuilder *b, TileValue *first, TileValue *
     Again a;
     begin_again(&a, w, &position, first, t);
     tile_block_walk(&w->rows->regions[0], compute_operands, &a);
-    Copy copy = copy_loops(w, &position, &a.map, lo, hi);
-    TileBuilder before = tile_builder_before(w->module, copy.store);
-    tile_op_set_operand(copy.store, 1, tile_build_ptr_add(&before, tile_op_operand(copy.store, 1), behind_others));
+    TileOp *rows = tile_build_for(&position, lo, hi, one, NULL, 0), *found[3];
+    TileBuilder row = tile_builder_at_end(w->module, &rows->regions[0]);
+    tile_map_set(&a.map, w->rows->regions[0].arguments[0], rows->regions[0].arguments[0]);
+    for (const TileOp *op = w->rows->regions[0].first; op; op = op->next) tile_builder_insert(&row, tile_op_clone(w->module, op, &a.map));
+    tile_block_walk(&rows->regions[0], find_access, found);
+    TileBuilder before = tile_builder_before(w->module, found[1]);
+    tile_op_set_operand(found[1], 1, tile_build_ptr_add(&before, tile_op_operand(found[1], 1), behind_others));
     tile_build_end(&position, TILE_OP_YIELD, NULL, 0);
     tile_build_end(&side, TILE_OP_YIELD, NULL, 0);
 }

@@ -163,6 +163,7 @@ static void find_lines(TileDiagnostics *list, TileSourceFile *file) {
         if (file->text[i] == '\n') tile_list_push(list->arena, &lines, (uint32_t)i + 1);
     file->lines = lines.items;
     file->line_count = (uint32_t)lines.count;
+    file->last_column = 1;
 }
 
 /* The index of the line that contains the offset. Tries the last result first, since queries mostly go forward in the
@@ -200,8 +201,11 @@ void tile_source_position(TileDiagnostics *list, uint32_t number, uint32_t offse
     TileSourceFile *file = &list->files.items[number];
     if (offset > file->length) offset = (uint32_t)file->length;
     uint32_t index = line_index(list, file, offset);
+    bool behind = file->lines[index] <= file->last_offset && file->last_offset <= offset; /* the last place, in its line */
+    uint32_t from = behind ? file->last_offset : file->lines[index];
     *line = index + 1;
-    *column = characters(file->text + file->lines[index], offset - file->lines[index]) + 1;
+    *column = file->last_column = (behind ? file->last_column : 1) + characters(file->text + from, offset - from);
+    file->last_offset = offset;
 }
 
 TileSpan tile_source_span(TileDiagnostics *list, const char *name, uint32_t line, uint32_t column) {

@@ -47,7 +47,7 @@ typedef struct TileSourceFile {
     const char *name, *text;
     size_t length;
     uint32_t *lines; /* offset of the first byte of each line; computed on first use */
-    uint32_t line_count, last_line;
+    uint32_t line_count, last_line, last_offset, last_column; /* of the last place that was asked for */
     uint32_t errors, warnings;
 } TileSourceFile;
 

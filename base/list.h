@@ -12,10 +12,13 @@
         size_t count, capacity;                                                                                        \
     }
 
+/* The room of a list that begins: most lists of large items have one or two. */
+#define TILE_LIST_FIRST(size) ((size) <= 8 ? 8 : (size) <= 16 ? 4 : 2)
+
 #define tile_list_reserve(arena, list, wanted)                                                                         \
     do {                                                                                                               \
         if ((list)->capacity < (wanted)) {                                                                             \
-            size_t tile_list_new_ = (list)->capacity ? (list)->capacity * 2 : 8;                                       \
+            size_t tile_list_new_ = (list)->capacity ? (list)->capacity * 2 : TILE_LIST_FIRST(sizeof *(list)->items);  \
             if (tile_list_new_ < (wanted)) tile_list_new_ = (wanted);                                                  \
             (list)->items =                                                                                            \
                 tile_arena_extend((arena), (list)->items, (list)->capacity * sizeof *(list)->items,                    \

@@ -126,7 +126,7 @@ const char *tile_interned(const TileInterner *interner, const char *text, size_t
 }
 
 const char *tile_intern(TileInterner *interner, const char *text, size_t length) {
-    if (interner->count * 2 >= interner->capacity) grow_interner(interner);
+    if (interner->count * 4 >= interner->capacity * 3) grow_interner(interner);
     uint64_t hash = tile_hash_bytes(text, length, 0);
     const char *below = find_text(interner->below, text, length, hash);
     if (below) return below;

@@ -124,33 +124,46 @@ static void run_kernel(Dot *dot, const DotPanel *panel, const Block *block, Tile
 /* A partial block: its rows and columns of c are copied to the spill block and back. */
 typedef struct Edge {
     TileValue *block;          /* in c */
-    TileValue *rows, *columns; /* of c in the block */
+    TileValue *rows, *columns; /* of c in the block; columns NULL: all */
+    bool whole;                /* columns are those of a block, or of a narrow one: no vector needs a mask */
 } Edge;
 
-static void copy_row(Dot *dot, const Edge *edge, TileValue *inside, TileValue *outside, bool back) {
+/* So many vectors exist; to the spill block come zeros for the others. */
+static void copy_row(Dot *dot, const Edge *edge, int64_t vectors, TileValue *inside, TileValue *outside, bool back) {
     const TileType *type = dot_vector(dot, dot->scalar);
-    for (int64_t v = 0; v < dot->block_vectors; v++) {
+    for (int64_t v = 0; v < (back ? vectors : dot->block_vectors); v++) {
         TileValue *bytes = dot_vector_bytes(dot, v);
-        TileValue *mask = dot_mask(dot, dot_lanes(dot, v), edge->columns);
+        TileValue *mask = edge->columns && !edge->whole ? dot_mask(dot, dot_lanes(dot, v), edge->columns) : NULL;
         TileValue *in = dot_offset(dot, inside, bytes), *out = dot_offset(dot, outside, bytes);
         if (back) {
             tile_build_store(dot->builder, tile_build_load(dot->builder, type, out, NULL, NULL, 0), in, mask, 0);
         } else {
-            TileValue *zero = tile_emit_bits(dot->emitter, type, 0);
-            tile_build_store(dot->builder, tile_build_load(dot->builder, type, in, mask, zero, 0), out, NULL, 0);
+            TileValue *zero = mask || v >= vectors ? tile_emit_bits(dot->emitter, type, 0) : NULL;
+            TileValue *value = v < vectors ? tile_build_load(dot->builder, type, in, mask, zero, 0) : zero;
+            tile_build_store(dot->builder, value, out, NULL, 0);
         }
     }
 }
 
-/* The copy to the spill block fills all of its rows, repeating c's last one. */
-static void copy_block(Dot *dot, const Edge *edge, bool back) {
+static void copy_rows(Dot *dot, const Edge *edge, int64_t vectors, bool back) {
     TileValue *row = dot_for(dot, dot_i64(dot, 0), back ? edge->rows : dot_i64(dot, dot->block_rows), dot_i64(dot, 1));
     TileValue *source = row;
     if (!back) source = dot_minimum(dot, row, dot_binary(dot, TILE_OP_SUB, edge->rows, dot_i64(dot, 1)));
     TileValue *inside = dot_offset(dot, edge->block, dot_multiply(dot, source, dot->c.row));
     TileValue *outside = dot_offset(dot, dot->spill, dot_multiply(dot, row, dot_vector_bytes(dot, dot->block_vectors)));
-    copy_row(dot, edge, inside, outside, back);
+    copy_row(dot, edge, vectors, inside, outside, back);
     dot_end(dot);
+}
+
+/* The copy to the spill block fills all of its rows, repeating c's last one. */
+static void copy_block(Dot *dot, const Edge *edge, bool back) {
+    if (edge->whole) {
+        dot_if(dot, dot_is_narrow(dot, edge->columns));
+        copy_rows(dot, edge, dot->narrow_vectors, back);
+        dot_else(dot);
+    }
+    copy_rows(dot, edge, dot->block_vectors, back);
+    if (edge->whole) dot_end(dot);
 }
 
 /* Runs the micro-kernel on a full block of c, or for a partial one, on the spill block. */
@@ -170,7 +183,8 @@ static void run_full_or_partial(Dot *dot, const DotPanel *panel, const Edge *edg
 
 /* Runs the micro-kernel on the rows and columns that there are of a partial block, at most so many. */
 static void run_masked(Dot *dot, const DotPanel *panel, const Edge *edge, int64_t rows, int64_t vectors, TileValue *kc) {
-    Block block = {.pointer = edge->block, .row = dot->c.row, .rows = rows, .vectors = vectors, .columns = edge->columns};
+    Block block = {.pointer = edge->block, .row = dot->c.row, .rows = rows, .vectors = vectors};
+    if (!edge->whole) block.columns = edge->columns;
     if (rows > 1) block.last_row = dot_binary(dot, TILE_OP_SUB, edge->rows, dot_i64(dot, 1));
     run_kernel(dot, panel, &block, kc);
 }
@@ -178,7 +192,7 @@ static void run_masked(Dot *dot, const DotPanel *panel, const Edge *edge, int64_
 /* Few columns have a micro-kernel of half the width. */
 static void run_narrow_or_wide(Dot *dot, const DotPanel *panel, const Edge *edge, int64_t rows, TileValue *kc) {
     int64_t narrow = dot->narrow_vectors ? dot->narrow_vectors : dot->block_vectors / 2;
-    bool has_narrow = narrow && (dot->narrow_vectors || !panel->in_place);
+    bool has_narrow = edge->columns && narrow && (dot->narrow_vectors || !panel->in_place);
     if (has_narrow) {
         dot_if(dot, dot_binary(dot, TILE_OP_LE, edge->columns, dot_lanes(dot, narrow)));
         run_masked(dot, panel, edge, rows, narrow, kc);
@@ -209,12 +223,21 @@ TileValue *dot_is_narrow(Dot *dot, TileValue *columns) {
     return dot_binary(dot, TILE_OP_EQ, columns, dot_lanes(dot, dot->narrow_vectors));
 }
 
+/* Is the number of columns known, and one of whole blocks, but for so many vectors? */
+static bool has_columns_of_blocks(const Dot *dot, int64_t rest) {
+    int64_t columns;
+    return !dot->scale && tile_value_integer(dot->n, &columns) &&
+           columns % (dot->block_vectors * dot->lanes) == rest * dot->lanes;
+}
+
 static void build_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, TileValue *kc) {
-    Edge edge = {.rows = dot_binary(dot, TILE_OP_SUB, dot->m, i),
-                 .columns = dot_binary(dot, TILE_OP_SUB, dot->n, j)};
-    TileValue *few_rows = dot_binary(dot, TILE_OP_LT, edge.rows, dot_i64(dot, dot->block_rows));
-    TileValue *partial =
-        dot_binary(dot, TILE_OP_OR, few_rows, dot_binary(dot, TILE_OP_LT, edge.columns, dot->block_columns));
+    Edge edge = {.rows = dot_binary(dot, TILE_OP_SUB, dot->m, i)};
+    TileValue *few_rows = dot_binary(dot, TILE_OP_LT, edge.rows, dot_i64(dot, dot->block_rows)), *partial = few_rows;
+    if (!has_columns_of_blocks(dot, 0)) { /* else only rows may be few */
+        edge.whole = dot->narrow_vectors && has_columns_of_blocks(dot, dot->narrow_vectors);
+        edge.columns = dot_binary(dot, TILE_OP_SUB, dot->n, j);
+        partial = dot_binary(dot, TILE_OP_OR, few_rows, dot_binary(dot, TILE_OP_LT, edge.columns, dot->block_columns));
+    }
     edge.rows = dot_minimum(dot, edge.rows, dot_i64(dot, dot->block_rows));
     edge.block = dot_offset(dot, dot->c.pointer, dot_multiply(dot, i, dot->c.row));
     edge.block = dot_offset(dot, edge.block, dot_scale(dot, j, dot->bytes));

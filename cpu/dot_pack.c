@@ -8,32 +8,37 @@ typedef struct Run {
     TileScalar scalar;
     TileValue *stride;  /* bytes */
     TileValue *offsets; /* of the lanes of a vector, in bytes; NULL: contiguous */
-    bool square;        /* loaded in vectors of 128 bits where others are scalable */
+    int64_t lanes;      /* of a vector that is not scalable; 0: those of the product's vectors */
 } Run;
 
-static Run adjacent_run(Dot *dot, TileScalar scalar) {
-    return (Run){scalar, dot_i64(dot, tile_scalar_bytes(scalar)), NULL, false};
+static const TileType *run_type(Dot *dot, const Run *run, TileScalar scalar) {
+    return run->lanes ? tile_type_vector(dot->builder->module->context, scalar, run->lanes, false) : dot_vector(dot, scalar);
 }
 
-static Run strided_run(Dot *dot, TileScalar scalar, TileValue *stride) {
-    const TileType *type = dot_vector(dot, TILE_I64);
-    TileValue *lanes = tile_build_iota(dot->builder, type, 0), *step = tile_build_splat(dot->builder, stride, type);
-    return (Run){scalar, stride, tile_emit_binary(dot->emitter, TILE_OP_MUL, lanes, step), false};
+static Run adjacent_run(Dot *dot, TileScalar scalar) {
+    return (Run){scalar, dot_i64(dot, tile_scalar_bytes(scalar)), NULL, 0};
+}
+
+static Run strided_run(Dot *dot, TileScalar scalar, TileValue *stride, int64_t lanes) {
+    Run run = {scalar, stride, NULL, lanes};
+    const TileType *type = run_type(dot, &run, TILE_I64);
+    TileValue *numbers = tile_build_iota(dot->builder, type, 0), *step = tile_build_splat(dot->builder, stride, type);
+    run.offsets = tile_emit_binary(dot->emitter, TILE_OP_MUL, numbers, step);
+    return run;
 }
 
 static TileValue *gather(Dot *dot, const Run *run, TileValue *pointer, TileValue *mask, TileValue *zero) {
     static const int64_t parts[] = {TILE_PARTS_MASK, TILE_PARTS_FILL};
     const TileAttribute attribute = {.key = TILE_ATTRIBUTE_PARTS, .count = 2, .integers = parts};
     TileValue *operands[] = {pointer, run->offsets, mask, zero};
-    const TileType *type = dot_vector(dot, run->scalar);
+    const TileType *type = run_type(dot, run, run->scalar);
     return tile_op_result(
         tile_build_op(dot->builder, TILE_OP_GATHER, operands, mask ? 4 : 2, &attribute, mask != NULL, &type, 1), 0);
 }
 
 /* Loads a vector and converts it to the panels' type; lanes outside of the mask (NULL: there is none) are zero. */
 static TileValue *load_run(Dot *dot, const Run *run, TileValue *pointer, TileValue *mask) {
-    const TileType *type = dot_vector(dot, run->scalar);
-    if (run->square) type = tile_type_vector(dot->builder->module->context, run->scalar, dot->lanes, false);
+    const TileType *type = run_type(dot, run, run->scalar);
     TileValue *zero = mask ? tile_emit_bits(dot->emitter, type, 0) : NULL;
     TileValue *value = run->offsets ? gather(dot, run, pointer, mask, zero)
                                     : tile_build_load(dot->builder, type, pointer, mask, zero, 0);
@@ -55,7 +60,7 @@ static void pack_by_stride(Dot *dot, const DotOperand *operand, TileValue *strid
     }
     if (!is_known) dot_else(dot);
     if (!is_known || known != size) {
-        Run run = strided_run(dot, operand->scalar, stride);
+        Run run = strided_run(dot, operand->scalar, stride, 0);
         body(dot, &run, state);
     }
     if (!is_known) dot_end(dot);
@@ -89,8 +94,15 @@ typedef struct PackA {
     TileValue *i, *k0, *kc;
 } PackA;
 
+/* Of a vector that is not scalable. */
+static TileValue *fixed_mask(Dot *dot, int64_t lanes, TileValue *first, TileValue *limit) {
+    TileValue *operands[] = {first, limit};
+    const TileType *type = tile_type_vector(dot->builder->module->context, TILE_BOOL, lanes, false);
+    return tile_op_result(tile_build_op(dot->builder, TILE_OP_MASK_LT, operands, 2, NULL, 0, &type, 1), 0);
+}
+
 static void copy_vector(Dot *dot, const Run *run, TileValue *from, TileValue *to, TileValue *k, TileValue *limit) {
-    TileValue *mask = limit ? dot_mask(dot, k, limit) : NULL;
+    TileValue *mask = !limit ? NULL : run->lanes ? fixed_mask(dot, run->lanes, k, limit) : dot_mask(dot, k, limit);
     TileValue *value = load_run(dot, run, dot_offset(dot, from, dot_multiply(dot, k, run->stride)), mask);
     tile_build_store(dot->builder, value, dot_offset(dot, to, dot_scale(dot, k, dot->bytes)), NULL, 0);
 }
@@ -115,22 +127,41 @@ static void copy_rows(Dot *dot, const Run *run, TileValue *from, TileValue *to, 
     dot_end(dot);
 }
 
+/* One vector of few lanes, with a mask where there are still fewer k. */
+static void copy_short_rows(Dot *dot, const Run *run, TileValue *from, TileValue *to, TileValue *kc) {
+    TileValue *first = dot_i64(dot, 0);
+    dot_if(dot, dot_binary(dot, TILE_OP_EQ, kc, dot_i64(dot, run->lanes)));
+    copy_vector(dot, run, from, to, first, NULL);
+    dot_else(dot);
+    copy_vector(dot, run, from, to, first, kc);
+    dot_end(dot);
+}
+
+/* How many lanes a vector needs for all k, where one of the product's vectors may have more; else 0. */
+static int64_t lanes_for_short_rows(const Dot *dot) {
+    int64_t lanes = 2;
+    bool fits = dot->k_max > 1 && !dot->words && (dot->scale ? dot->k_max <= dot->lanes : dot->k_max < dot->lanes);
+    while (lanes < dot->k_max) lanes *= 2;
+    return fits ? lanes : 0;
+}
+
 static void pack_rows(Dot *dot, const Run *run, void *state) {
     const PackA *pack = state;
+    int64_t lanes = lanes_for_short_rows(dot);
+    Run narrow = *run;
+    if (lanes && run->offsets) narrow = strided_run(dot, run->scalar, run->stride, lanes);
+    narrow.lanes = lanes;
     TileValue *last = dot_binary(dot, TILE_OP_SUB, dot->m, dot_i64(dot, 1));
     TileValue *column = dot_offset(dot, dot->a.pointer, dot_multiply(dot, pack->k0, run->stride));
     TileValue *row = dot_for(dot, dot_i64(dot, 0), dot_i64(dot, dot->block_rows), dot_i64(dot, 1));
     TileValue *source = dot_minimum(dot, dot_add(dot, pack->i, row), last);
     TileValue *from = dot_offset(dot, column, dot_multiply(dot, source, dot->a.row));
     TileValue *to = dot_offset(dot, dot->a_panel, dot_scale(dot, row, dot->panel_row * dot->bytes));
-    copy_rows(dot, run, from, to, pack->kc);
+    if (lanes)
+        copy_short_rows(dot, &narrow, from, to, pack->kc);
+    else
+        copy_rows(dot, run, from, to, pack->kc);
     dot_end(dot);
-}
-
-static TileValue *square_mask(Dot *dot, TileValue *first, TileValue *limit) {
-    TileValue *operands[] = {first, limit};
-    const TileType *type = tile_type_vector(dot->builder->module->context, TILE_BOOL, dot->lanes, false);
-    return tile_op_result(tile_build_op(dot->builder, TILE_OP_MASK_LT, operands, 2, NULL, 0, &type, 1), 0);
 }
 
 /* A square of as many k and rows as a vector has lanes (of a scalable one: 128 bits of it). */
@@ -144,7 +175,7 @@ typedef struct Square {
  * used. */
 static void pack_row_square(Dot *dot, const PackA *pack, const Square *square, int64_t count) {
     Run run = adjacent_run(dot, dot->a.scalar);
-    run.square = true;
+    run.lanes = dot->lanes;
     TileValue *rows[MOST_LANES], *last = dot_binary(dot, TILE_OP_SUB, pack->kc, dot_i64(dot, 1));
     TileValue *corner = dot_offset(dot, dot->a.pointer, dot_multiply(dot, square->row, dot->a.row));
     for (int64_t l = 0; l < dot->lanes; l++) {
@@ -186,7 +217,7 @@ static void pack_partial_squares(Dot *dot, const PackA *pack) {
         int64_t left = dot->block_rows - row;
         square.offset = dot_i64(dot, row);
         square.row = dot_add(dot, pack->i, square.offset);
-        square.mask = square_mask(dot, square.row, dot->m);
+        square.mask = fixed_mask(dot, dot->lanes, square.row, dot->m);
         pack_row_square(dot, pack, &square, left < dot->lanes ? left : dot->lanes);
     }
     dot_end(dot);
@@ -313,7 +344,7 @@ static void pack_block_rows(Dot *dot, const Run *run, const PackB *pack, TileVal
  * Columns past the last repeat the last one. */
 static void load_square(Dot *dot, const PackB *pack, TileValue *k, TileValue *j, TileValue **rows) {
     Run run = adjacent_run(dot, dot->b.scalar);
-    run.square = true;
+    run.lanes = dot->lanes;
     TileValue *last = dot_binary(dot, TILE_OP_SUB, dot->n, dot_i64(dot, 1));
     TileValue *first = dot_offset(dot, dot->b.pointer, dot_multiply(dot, dot_add(dot, pack->k0, k), dot->b.row));
     for (int64_t l = 0; l < dot->lanes; l++) {

@@ -93,6 +93,14 @@ static int64_t vectors_at_a_time(const TilePassContext *context, const TileOp *l
     return far || (loop->result_count == 0 && is_long(loop) && !shares && !waits) ? 1 : VECTORS_AT_A_TIME;
 }
 
+/* The most iterations. Of a reduction the extent, since the order of its sum depends on that alone. */
+static int64_t most_iterations(const TileOp *loop) {
+    int64_t extent = tile_loop_extent(loop), lo, hi;
+    bool known = !tile_loop_in_stripes(loop) && tile_value_integer(tile_op_operand(loop, 0), &lo) &&
+                 tile_value_integer(tile_op_operand(loop, 1), &hi) && hi > lo;
+    return known && hi - lo < extent ? hi - lo : extent;
+}
+
 /* *scalable: the lanes are multiplied by vscale. If 128 bits hold all iterations, they are one fixed vector on any
  * machine, without a mask. */
 static int64_t choose_width(const TilePassContext *context, TileStrides *strides, TileOp *loop, int64_t *register_lanes,
@@ -102,15 +110,15 @@ static int64_t choose_width(const TilePassContext *context, TileStrides *strides
     widest_in(strides, &loop->regions[0], &bytes);
     tile_access_cost(strides, &loop->regions[0], &far);
     *register_lanes = (int64_t)context->target->vector_bytes / bytes;
-    *scalable = context->target->scalable && tile_loop_extent(loop) > *register_lanes &&
+    *scalable = context->target->scalable && most_iterations(loop) > *register_lanes &&
                 !tile_has_groups(strides, &loop->regions[0]);
     int64_t width = tile_op_integer(loop, TILE_ATTRIBUTE_VECTOR, vectors_at_a_time(context, loop, far) * *register_lanes);
     if (width > TILE_STRIPES) width = TILE_STRIPES;
     if (*scalable) {
-        while (width > *register_lanes && width > tile_loop_extent(loop)) width /= 2;
+        while (width > *register_lanes && width > most_iterations(loop)) width /= 2;
         return width;
     }
-    int64_t extent = next_power(tile_loop_extent(loop));
+    int64_t extent = next_power(most_iterations(loop));
     if (extent < 2) extent = 2;
     return extent < width ? extent : width;
 }

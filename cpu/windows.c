@@ -1,8 +1,8 @@
 /* Purpose: take several positions of a window at a time where a product has few k for each. What a convolution of three
  * channels multiplies at neighbouring positions follows one another in memory: 7 positions of 3 channels are a row of 21
  * elements, which is copied by two vectors, where each position by itself takes one, and as many operations around it. So a loop
- * around a block product takes as many iterations at a time as fit into the product's k, if both operands of the next iteration
- * begin where those of this one end. Whether they do is tested ahead of the loops, at run time: it depends on strides. If they do
+ * around a block product takes as many iterations at a time as fit into the product's k, if an iteration has fewer than a vector and both
+ * operands of the next one begin where those of this one end. Whether they do is tested ahead of the loops, at run time: it depends on strides. If they do
  * not, it takes one.
  *
  * Run: --passes=cpu-windows,canonicalise,cse,dce --target=avx512
@@ -37,25 +37,27 @@
  *       %2 = mul %k, %line : i64
  *       %3 = eq %wb, %2 : bool
  *       %4 = and %1, %3 : bool
- *       %5 = max %k, %one : i64
- *       %6 = div %line, %5 : i64
- *       %7 = max %6, %one : i64
- *       %8 = select %4, %7, %one : i64
- *       %9 = add %s, %8 : i64
- *       %10 = const {value = -1} : i64
- *       %11 = add %9, %10 : i64
- *       %12 = div %11, %8 : i64
- *       %13 = max %12, %zero : i64
- *       for %zero, %13, %one (%j: i64) {
- *         %j.1 = mul %j, %8 : i64
- *         %14 = sub %s, %j.1 : i64
- *         %15 = min %14, %8 : i64
+ *       %5 = lt %k, %n : bool
+ *       %6 = and %4, %5 : bool
+ *       %7 = max %k, %one : i64
+ *       %8 = div %line, %7 : i64
+ *       %9 = max %8, %one : i64
+ *       %10 = select %6, %9, %one : i64
+ *       %11 = add %s, %10 : i64
+ *       %12 = const {value = -1} : i64
+ *       %13 = add %11, %12 : i64
+ *       %14 = div %13, %10 : i64
+ *       %15 = max %14, %zero : i64
+ *       for %zero, %15, %one (%j: i64) {
+ *         %j.1 = mul %j, %10 : i64
+ *         %16 = sub %s, %j.1 : i64
+ *         %17 = min %16, %10 : i64
  *         %jx = mul %j.1, %xb : i64
  *         %a = ptr_add %x, %jx : ptr<global>
  *         %jw = mul %j.1, %wb : i64
  *         %b = ptr_add %w, %jw : ptr<global>
- *         %16 = mul %k, %15 : i64
- *         dot_block %a, %xb, %four, %b, %line, %four, %c, %line, %m, %n, %16, %zero, %zero, %zero {types = [f32, f32, f32], extents = [12, 16, 64]}
+ *         %18 = mul %k, %17 : i64
+ *         dot_block %a, %xb, %four, %b, %line, %four, %c, %line, %m, %n, %18, %zero, %zero, %zero {types = [f32, f32, f32], extents = [12, 16, 64]}
  *         yield
  *       }
  *       return
@@ -68,18 +70,18 @@
  *       dot_block a, b[j], sums, k = channels
  *     }
  * becomes
- *     group = channels of x and of b follow one another from j to j + 1 ? 64 / channels : 1
+ *     group = channels of x and of b follow one another from j to j + 1, and are fewer than a vector has ? 64 / channels : 1
  *     for g in 0 .. s / group by 1 {
  *       j = g * group, n = min(group, s - j)
  *       if n > 1 {
- *         for both sides of the rows that are inside at all n positions, for t in 0 .. n: the loop over rows as it was, for
- *           j + t, to a[r, channels * t + c]
+ *         for both sides of the rows that are inside at all n positions, for t in 0 .. n: the rows as they were, for j + t, to
+ *           a[r, channels * t + c]
  *         rows that are inside at all of them: loop c in 0 .. channels * n { a[r, c] = load x[r + j, c] }
  *       } else { the loop over rows as it was }
  *       dot_block a, b[j], sums, k = channels * n
  *     }
  * An operand a that is read where it lies has no loop over rows, and needs none.
- * Needs: cpu-interchange before it, which looks for whole loops; cpu-borders behind it, which splits the loop of both sides.
+ * Needs: a target; cpu-interchange before it, which looks for whole loops; cpu-borders behind it, which splits the loop of one position.
  * Keeps: each product, and the order in which they are added.
  * Cost: linear; loops over rows of at most MOST_OPS ops are there three times. */
 #include "cpu/borders.h"
@@ -305,11 +307,15 @@ static TileValue *follow_one_another(Window *w, TileBuilder *b, TileValue *k) {
     return lo && hi && step ? both(b, all, binary(b, TILE_OP_LE, binary(b, TILE_OP_SUB, hi, lo), step)) : NULL;
 }
 
-/* How many positions are taken at a time, ahead of the outermost loop; NULL: it cannot be said. */
+/* How many positions are taken at a time, ahead of the outermost loop; NULL: it cannot be said. Rows of at least a vector are copied as fast
+ * by themselves. */
 static TileValue *group_of(Window *w, TileBuilder *b) {
     TileValue *one = tile_build_i64(b, 1), *k = move_ahead(w, b, tile_op_named(w->dot, TILE_OPERAND_K), 0);
     TileValue *follow = k ? follow_one_another(w, b, k) : NULL;
     if (!follow) return NULL;
+    int64_t element = tile_scalar_bytes(tile_op_get(w->dot, TILE_ATTRIBUTE_TYPES)->types[0]->scalar);
+    TileValue *lanes = tile_build_i64(b, (int64_t)w->context->target->vector_bytes / element);
+    follow = both(b, follow, binary(b, TILE_OP_LT, k, lanes));
     TileValue *most = tile_build_i64(b, tile_op_get(w->dot, TILE_ATTRIBUTE_EXTENTS)->integers[2]);
     TileValue *fit = binary(b, TILE_OP_MAX, binary(b, TILE_OP_DIV, most, binary(b, TILE_OP_MAX, k, one)), one);
     return tile_build_ternary(b, TILE_OP_SELECT, follow, fit, one);
@@ -371,7 +377,7 @@ static void find_access(TileOp *op, void *state) {
 
 /* A copy of the loops over rows, from lo to hi. */
 typedef struct Copy {
-    TileOp *load, *store, *run;
+    TileOp *load, *run;
 } Copy;
 
 static Copy copy_loops(Window *w, TileBuilder *b, TileMap *map, TileValue *lo, TileValue *hi) {
@@ -380,10 +386,11 @@ static Copy copy_loops(Window *w, TileBuilder *b, TileMap *map, TileValue *lo, T
     tile_op_set_operand(copy, 0, lo);
     tile_op_set_operand(copy, 1, hi);
     tile_block_walk(&copy->regions[0], find_access, found);
-    return (Copy){found[0], found[1], found[2]};
+    return (Copy){found[0], found[2]};
 }
 
-/* The rows before `begin` and those from `end` on, position by position. */
+/* The rows before `begin` and those from `end` on, position by position. They are few, so their loop is none that is split at
+ * borders. */
 static void build_sides(Window *w, TileBuilder *b, TileValue *first, TileValue *n, TileValue *begin, TileValue *end) {
     TileValue *zero = tile_build_i64(b, 0), *one = tile_build_i64(b, 1);
     TileOp *sides = tile_build_for(b, zero, tile_build_i64(b, 2), one, NULL, 0);
@@ -400,9 +407,13 @@ static void build_sides(Window *w, TileBuilder *b, TileValue *first, TileValue *
     Again a;
     begin_again(&a, w, &position, first, t);
     tile_block_walk(&w->rows->regions[0], compute_operands, &a);
-    Copy copy = copy_loops(w, &position, &a.map, lo, hi);
-    TileBuilder before = tile_builder_before(w->module, copy.store);
-    tile_op_set_operand(copy.store, 1, tile_build_ptr_add(&before, tile_op_operand(copy.store, 1), behind_others));
+    TileOp *rows = tile_build_for(&position, lo, hi, one, NULL, 0), *found[3];
+    TileBuilder row = tile_builder_at_end(w->module, &rows->regions[0]);
+    tile_map_set(&a.map, w->rows->regions[0].arguments[0], rows->regions[0].arguments[0]);
+    for (const TileOp *op = w->rows->regions[0].first; op; op = op->next) tile_builder_insert(&row, tile_op_clone(w->module, op, &a.map));
+    tile_block_walk(&rows->regions[0], find_access, found);
+    TileBuilder before = tile_builder_before(w->module, found[1]);
+    tile_op_set_operand(found[1], 1, tile_build_ptr_add(&before, tile_op_operand(found[1], 1), behind_others));
     tile_build_end(&position, TILE_OP_YIELD, NULL, 0);
     tile_build_end(&side, TILE_OP_YIELD, NULL, 0);
 }
@@ -500,6 +511,7 @@ TileResult tile_pass_cpu_windows(TilePassContext *context, TileFunc *func) {
     Found found = {.arena = context->scratch};
     bool changed = false;
     tile_block_walk(&func->body, find, &found);
+    if (found.ops.count && !context->target) return tile_pass_fail(context, TILE_INVALID_ARGUMENT, NULL, "cpu-windows needs a target");
     for (size_t i = 0; i < found.ops.count; i++) changed |= join(context, found.ops.items[i]);
     return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

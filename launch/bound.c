@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launch/bound.h"
 #include "launch/check.h"
 #include "launch/guard.h"
 #include "launch/host.h"
@@ -13,27 +14,6 @@
 #include "launch/options.h"
 #include "launch/report.h"
 #include "launch/run.h"
-
-/* Of a parameter: which addresses are like the one that it was bound with, and where they go. */
-typedef struct Place {
-    uint64_t need, missed; /* alignment that the code relies on; what it asked for and was not granted */
-    uint64_t low, high;    /* of the memory, from the address on */
-    uint32_t slot;
-    bool tensor, apart; /* no other argument may share its memory */
-} Place;
-
-struct TileBound {
-    TileKernel *kernel;
-    TileVariant *variant; /* taken */
-    TileReplayed like;
-    bool placed; /* every tensor had an address */
-    bool copies; /* slots are copied for each launch: there are no temporaries, and few enough */
-    bool again;  /* a launch with addresses like these comes to the same */
-    uint32_t slot_count;
-    uint64_t *values, *slots;
-    Place *places;
-    TileView views[];
-};
 
 typedef TileLaunchRun Launch;
 
@@ -43,6 +23,8 @@ static void free_memory(TileBound *bound) {
     free(bound->values);
     free(bound->slots);
     free(bound->places);
+    free(bound->pairs);
+    free(bound->parameters);
     free(bound);
 }
 
@@ -52,8 +34,13 @@ void tile_bound_destroy(TileBound *bound) {
     free_memory(bound);
 }
 
+/* The bits of an address that are 0 where it has the greatest of these alignments. */
+static uint64_t bits_below(uint64_t alignments) {
+    return alignments ? (UINT64_C(2) << (63 - __builtin_clzll(alignments))) - 1 : 0;
+}
+
 /* An empty tensor has no address to compare; where memory is shared, a launch has other code than where it is not. */
-static bool note_place(const TileBound *bound, uint32_t i, Place *place) {
+static bool note_place(const TileBound *bound, uint32_t i, TilePlace *place) {
     const TileView *view = &bound->views[i];
     const TileImageCode *code = bound->variant->code;
     uint64_t missed = code->asked[i] & ~bound->variant->request.facts[i], address = (uint64_t)(uintptr_t)view->data;
@@ -61,11 +48,30 @@ static bool note_place(const TileBound *bound, uint32_t i, Place *place) {
     place->tensor = true;
     place->apart = bound->kernel->signature->parameters[i].access != TILE_PARAMETER_IN ||
                    (code->need[i] & TILE_GUARD_DISJOINT);
-    place->need = (code->need[i] & TILE_GUARD_ALIGN) | tile_guard_align(tile_host_type_bytes((TileHostType)view->type));
-    place->missed = missed & TILE_GUARD_ALIGN;
+    place->odd = bits_below((code->need[i] & TILE_GUARD_ALIGN) | tile_guard_align(tile_host_type_bytes((TileHostType)view->type)));
+    uint64_t unmet = missed & TILE_GUARD_ALIGN;
+    place->coarse = unmet ? bits_below(unmet & -unmet) : UINT64_MAX;
     place->low = view->low - address;
     place->high = view->high - address;
     return view->low != view->high && !(missed & TILE_GUARD_DISJOINT);
+}
+
+/* Two arguments whose memory must not be shared: each pair once. */
+static void note_pairs(TileBound *bound) {
+    uint32_t count = bound->kernel->signature->parameter_count;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = i + 1; k < count; k++)
+            if (bound->places[i].tensor && bound->places[k].tensor && (bound->places[i].apart || bound->places[k].apart))
+                bound->pairs[bound->pair_count++] = (TilePair){(uint16_t)i, (uint16_t)k};
+}
+
+/* What prints or has assertions needs more than its slots. */
+static bool only_runs(const TileBound *bound) {
+    const TileImageCode *code = bound->variant->code;
+    bool only = !code->interpret && bound->copies && code->phase_count <= TILE_REPLAY_PHASES;
+    for (uint32_t i = 0; i < code->phase_count && only; i++)
+        only = !code->phases[i].print_count && !code->phases[i].assertion_count;
+    return only;
 }
 
 static bool note_places(TileBound *bound) {
@@ -79,6 +85,7 @@ static bool note_places(TileBound *bound) {
         bound->places[code->order[i]].slot = slot;
         slot += view->tensor ? 1 + 2u * view->rank : 1;
     }
+    note_pairs(bound);
     return all;
 }
 
@@ -92,11 +99,13 @@ static tile_status keep(Launch *launch, TileBound **made) {
     bound->copies = !code->temp_count && launch->slot_count <= TILE_LOCAL_SLOTS;
     bound->slot_count = launch->slot_count;
     bound->slots = calloc(launch->slot_count + 1u, sizeof *bound->slots);
+    bound->parameters = calloc(launch->slot_count + (unsigned)TILE_BOUND_STRIDE, sizeof *bound->parameters);
     bound->places = calloc(count + 1u, sizeof *bound->places);
+    bound->pairs = calloc(count * count / 2 + 1u, sizeof *bound->pairs);
     bound->kernel = launch->kernel;
     bound->like = launch->like;
     bound->placed = true;
-    if (!bound->values || !bound->slots || !bound->places) {
+    if (!bound->values || !bound->slots || !bound->places || !bound->pairs || !bound->parameters) {
         free_memory(bound);
         return tile_run_out_of_memory(launch);
     }
@@ -108,6 +117,9 @@ static tile_status keep(Launch *launch, TileBound **made) {
     }
     bound->variant = launch->variant;
     bound->again = note_places(bound);
+    bound->only_runs = only_runs(bound);
+    bound->maps = code->gpu && tile_cuda_has_maps(code->gpu);
+    for (uint32_t i = 0; i < bound->slot_count; i++) bound->parameters[i] = &bound->slots[i];
     *made = bound;
     return TILE_OK;
 }
@@ -221,36 +233,6 @@ static void fill_addresses(Launch *launch, const TileBound *bound) {
     launch->slots = launch->local_slots;
 }
 
-/* ---- addresses like those that it was bound with ---- */
-
-static bool share_memory(const Place *places, uint32_t count, const uint64_t *lows, const uint64_t *highs) {
-    uint64_t shared = 0;
-    for (uint32_t i = 0; i < count; i++)
-        for (uint32_t k = 0; places[i].apart && k < count; k++)
-            shared |= (k != i) & (lows[i] < highs[k]) & (lows[k] < highs[i]);
-    return shared;
-}
-
-/* The slots and lowest addresses of a launch, without a look at views. False: such a launch goes another way. */
-static bool place_again(Launch *launch, const TileBound *bound, void *const *addresses) {
-    uint32_t count = bound->kernel->signature->parameter_count;
-    uint64_t highs[TILE_MAX_PARAMETERS], *lows = launch->like.lows, differ = 0;
-    memcpy(launch->local_slots, bound->slots, bound->slot_count * sizeof *bound->slots);
-    for (uint32_t i = 0; i < count; i++) {
-        const Place *place = &bound->places[i];
-        lows[i] = highs[i] = 0;
-        if (!place->tensor) continue;
-        uint64_t address = (uint64_t)(uintptr_t)addresses[i], align = tile_guard_align_of(address);
-        lows[i] = address + place->low;
-        highs[i] = address + place->high;
-        differ |= (place->need & ~align) | (place->missed & align) | !address;
-        differ |= (lows[i] | highs[i]) >> TILE_ADDRESS_BITS;
-        launch->local_slots[place->slot] = address;
-    }
-    launch->slots = launch->local_slots;
-    return !differ && !share_memory(bound->places, count, lows, highs);
-}
-
 /* ---- launching ---- */
 
 static tile_status run_on_gpu(Launch *launch, const TileBound *bound) {
@@ -286,7 +268,8 @@ static tile_status launch_bound(const TileBound *bound, void *const *addresses, 
         return tile_error_set(options->error, TILE_INVALID_ARGUMENT, "%s: it was bound without addresses",
                               bound->kernel->signature->name);
     if (options->flags & TILE_LAUNCH_REMEMBERED) {
-        if (!addresses || !bound->again || !place_again(&launch, bound, addresses)) return TILE_NOT_FOUND;
+        launch.slots = launch.local_slots;
+        if (!addresses || !tile_bound_place(bound, addresses, launch.local_slots, launch.like.lows)) return TILE_NOT_FOUND;
     } else {
         if (addresses || !bound->copies) TILE_TRY(place(&launch, bound, addresses));
         if (addresses && bound->copies) fill_addresses(&launch, bound);
@@ -319,6 +302,7 @@ static tile_status launch_steps(TileCall *call, const TileLaunchStep *steps, siz
 tile_status tile_launch_bound(const TileBound *bound, void *const *addresses, const TileLaunchOptions *given) {
     TileCall call;
     TileLaunchStep step = {bound, addresses};
+    if (tile_bound_is_short(bound, addresses, given)) return tile_bound_short(bound, addresses, given);
     return tile_call_begin(&call, given) ? launch_steps(&call, &step, 1) : TILE_INVALID_ARGUMENT;
 }
 

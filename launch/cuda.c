@@ -84,6 +84,12 @@ TileCudaModule *tile_cuda_module_borrow(const TileImageBinary *binary, const Til
     return module;
 }
 
+bool tile_cuda_has_maps(const TileCudaModule *module) {
+    bool any = false;
+    for (uint32_t i = 0; i < module->count; i++) any |= module->phases[i].maps != NULL;
+    return any;
+}
+
 /* Unloading is allowed while streams are capturing. */
 static void unload(void *library) {
     if (!library) return;
@@ -211,9 +217,15 @@ static tile_status prepare_all(TileCudaModule *module, int device, const char *k
     return TILE_OK;
 }
 
+/* Then the driver has this device. */
+static bool is_prepared(const TileCudaModule *module, int device) {
+    return (unsigned)device < MOST_DEVICES &&
+           atomic_load_explicit(&module->prepared, memory_order_acquire) >> device & 1;
+}
+
 static tile_status prepare(TileCudaModule *module, int device, const char *kernel, TileError *error) {
     uint64_t bit = UINT64_C(1) << (device & 63);
-    if (atomic_load_explicit(&module->prepared, memory_order_acquire) & bit) return TILE_OK;
+    if (is_prepared(module, device)) return TILE_OK;
     pthread_mutex_lock(&module->mutex);
     tile_status status = TILE_OK;
     if (!(atomic_load(&module->prepared) & bit)) {
@@ -248,24 +260,33 @@ static tile_status check_address(uint64_t address, int device, const char *kerne
                           ordinal, device);
 }
 
-/* The driver is not asked again about an address that it has confirmed. */
+/* Asks the driver about it, and not again. */
+static __attribute__((noinline)) tile_status check_tensor(_Atomic uint64_t *known, uint64_t entry, uint64_t low,
+                                                          int device, const TileImageSignature *signature,
+                                                          uint32_t parameter, TileError *error) {
+    TILE_TRY(check_address(low, device, signature->name, signature->parameters[parameter].name, error));
+    atomic_store_explicit(known, entry, memory_order_relaxed);
+    return TILE_OK;
+}
+
 static tile_status check_tensors(TileCudaModule *module, int device, const TileImageSignature *signature,
                                  const uint64_t *lows, TileError *error) {
-    for (uint32_t i = 0; i < signature->parameter_count; i++) {
-        uint64_t low = lows[i], entry = low | (uint64_t)(device + 1) << DEVICE_SHIFT;
+    uint64_t on_device = (uint64_t)(device + 1) << DEVICE_SHIFT;
+    for (uint32_t i = 0, count = signature->parameter_count; i < count; i++) {
+        uint64_t low = lows[i];
         if (!low) continue;
         _Atomic uint64_t *known = &module->known[(low >> 8 ^ low >> 21) % KNOWN_ADDRESSES];
-        if (atomic_load_explicit(known, memory_order_relaxed) == entry) continue;
-        TILE_TRY(check_address(low, device, signature->name, signature->parameters[i].name, error));
-        atomic_store_explicit(known, entry, memory_order_relaxed);
+        if (atomic_load_explicit(known, memory_order_relaxed) != (low | on_device))
+            TILE_TRY(check_tensor(known, low | on_device, low, device, signature, i, error));
     }
     return TILE_OK;
 }
 
 /* ---- launching ---- */
 
-tile_status tile_cuda_begin(TileCudaModule *module, TileCudaStream *on, const TileImageSignature *signature,
-                            const uint64_t *lows, TileError *error) {
+static __attribute__((noinline)) tile_status begin_anew(TileCudaModule *module, TileCudaStream *on,
+                                                        const TileImageSignature *signature, const uint64_t *lows,
+                                                        TileError *error) {
     TILE_TRY(tile_cuda_enter(on->device, on->stream, &on->scope, error));
     tile_status status = prepare(module, on->device, signature->name, error);
     if (status == TILE_OK) status = check_tensors(module, on->device, signature, lows, error);
@@ -273,14 +294,21 @@ tile_status tile_cuda_begin(TileCudaModule *module, TileCudaStream *on, const Ti
     return status;
 }
 
+tile_status tile_cuda_begin(TileCudaModule *module, TileCudaStream *on, const TileImageSignature *signature,
+                            const uint64_t *lows, TileError *error) {
+    on->scope.pushed = false;
+    if (!is_prepared(module, on->device) || !tile_cuda_is_in_primary(on->device))
+        return begin_anew(module, on, signature, lows, error);
+    return check_tensors(module, on->device, signature, lows, error);
+}
+
 void tile_cuda_end(TileCudaStream *on) { tile_cuda_leave(&on->scope); }
 
-/* The default stream, under either handle, is never captured. */
 tile_status tile_cuda_captures(const TileCudaStream *on, const char *kernel, bool *captures, TileError *error) {
-    enum { NOT_CAPTURING = 0, LEGACY_STREAM = 1 };
+    enum { NOT_CAPTURING = 0 };
     int state = NOT_CAPTURING;
     *captures = false;
-    if ((uintptr_t)on->stream <= LEGACY_STREAM) return TILE_OK;
+    if (!tile_cuda_may_be_captured(on)) return TILE_OK;
     TILE_TRY(tile_cuda_check(tile_cuda_driver()->is_capturing(on->stream, &state), kernel, error));
     *captures = state != NOT_CAPTURING;
     return TILE_OK;
@@ -303,31 +331,49 @@ static int queue_grid(const Phase *phase, const TileCudaStream *on, unsigned blo
     return driver->launch_with(&config, phase->kernel, parameters, NULL);
 }
 
+/* A block for each program, unless fewer take them in turn. */
+static tile_status queue_programs(const Phase *phase, const TileCudaStream *on, const TileCudaParameters *parameters,
+                                  TileCudaMap *maps, int64_t programs, TileError *error) {
+    enum { MOST_BLOCKS = INT32_MAX / 8 * 8 /* whole clusters */ };
+    int64_t begin = 0, end = 0;
+    void **last = parameters->list + parameters->count;
+    *last++ = &begin;
+    *last++ = &end;
+    for (uint32_t i = 0; maps && i < tile_cuda_maps_count(phase->maps); i++) *last++ = &maps[i];
+    *last = (void *)parameters->records;
+    for (; begin < programs; begin = end) {
+        end = programs - begin < MOST_BLOCKS ? programs : begin + MOST_BLOCKS;
+        unsigned blocks = (unsigned)(end - begin), most = phase->blocks ? phase->blocks[on->device % MOST_DEVICES] : blocks;
+        int result = queue_grid(phase, on, blocks < most ? blocks : most, parameters->list);
+        if (result != TILE_CUDA_SUCCESS) return tile_cuda_check(result, parameters->kernel, error);
+    }
+    return TILE_OK;
+}
+
+static __attribute__((noinline)) tile_status queue_with_maps(const Phase *phase, const TileCudaStream *on,
+                                                             const TileCudaParameters *parameters, int64_t programs,
+                                                             TileError *error) {
+    TileCudaMap maps[TILE_MAX_MAPS]; /* the driver copies them, as all parameters */
+    TILE_TRY(tile_cuda_maps_find(phase->maps, parameters->slots, maps, parameters->kernel, error));
+    return queue_programs(phase, on, parameters, maps, programs, error);
+}
+
+tile_status tile_cuda_queue(TileCudaModule *module, uint32_t number, const TileCudaStream *on,
+                            const TileCudaParameters *parameters, int64_t programs, TileError *error) {
+    const Phase *phase = &module->phases[number];
+    if (phase->maps) return queue_with_maps(phase, on, parameters, programs, error);
+    return queue_programs(phase, on, parameters, NULL, programs, error);
+}
+
 tile_status tile_cuda_launch(TileCudaModule *module, uint32_t number, const TileCudaStream *on, const uint64_t *slots,
                              uint32_t slot_count, int64_t programs, const uint64_t *records, const char *kernel,
                              TileError *error) {
-    enum { MOST_SLOTS = 512, MOST_BLOCKS = INT32_MAX / 8 * 8 /* whole clusters */ };
-    void *parameters[MOST_SLOTS + TILE_MAX_MAPS + 3];
-    TileCudaMap maps[TILE_MAX_MAPS]; /* the driver copies them, as all parameters */
+    enum { MOST_SLOTS = 512 };
+    void *list[MOST_SLOTS + TILE_CUDA_MORE_PARAMETERS];
+    TileCudaParameters parameters = {list, slot_count, slots, records, kernel};
     if (slot_count > MOST_SLOTS) return tile_error_set(error, TILE_UNSUPPORTED, "%s: too many parameters", kernel);
-    const Phase *phase = &module->phases[number];
-    int64_t begin = 0, end = 0;
-    for (uint32_t i = 0; i < slot_count; i++) parameters[i] = (void *)&slots[i];
-    parameters[slot_count] = &begin;
-    parameters[slot_count + 1] = &end;
-    uint32_t last = slot_count + 2;
-    if (phase->maps) {
-        TILE_TRY(tile_cuda_maps_find(phase->maps, slots, maps, kernel, error));
-        for (uint32_t i = 0; i < tile_cuda_maps_count(phase->maps); i++) parameters[last++] = &maps[i];
-    }
-    parameters[last] = (void *)records;
-    for (; begin < programs; begin = end) { /* a block for each program, unless fewer take them in turn */
-        end = programs - begin < MOST_BLOCKS ? programs : begin + MOST_BLOCKS;
-        unsigned blocks = (unsigned)(end - begin), most = phase->blocks ? phase->blocks[on->device % MOST_DEVICES] : blocks;
-        int result = queue_grid(phase, on, blocks < most ? blocks : most, parameters);
-        TILE_TRY(tile_cuda_check(result, kernel, error));
-    }
-    return TILE_OK;
+    for (uint32_t i = 0; i < slot_count; i++) list[i] = (void *)&slots[i];
+    return tile_cuda_queue(module, number, on, &parameters, programs, error);
 }
 
 /* ---- memory ---- */

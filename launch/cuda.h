@@ -24,6 +24,9 @@ TileCudaModule *tile_cuda_module_borrow(const TileImageBinary *binary, const Til
 /* The driver waits for the module's grids before it unloads the code. No graph may contain it. */
 void tile_cuda_module_destroy(TileCudaModule *module);
 
+/* Do launches of any phase take tensor maps? */
+bool tile_cuda_has_maps(const TileCudaModule *module);
+
 /* The device and stream of a launch, from its arguments and options. */
 typedef struct TileCudaStream {
     int device;
@@ -38,6 +41,8 @@ typedef struct TileCudaStream {
 tile_status tile_cuda_begin(TileCudaModule *module, TileCudaStream *on, const TileImageSignature *signature,
                             const uint64_t *lows, TileError *error);
 void tile_cuda_end(TileCudaStream *on);
+/* The default stream, under either handle, is never captured. */
+static inline bool tile_cuda_may_be_captured(const TileCudaStream *on) { return (uintptr_t)on->stream > 1; }
 /* Does a graph capture what is queued now? The query takes 20 ns. */
 tile_status tile_cuda_captures(const TileCudaStream *on, const char *kernel, bool *captures, TileError *error);
 
@@ -47,6 +52,17 @@ tile_status tile_cuda_captures(const TileCudaStream *on, const char *kernel, boo
 tile_status tile_cuda_launch(TileCudaModule *module, uint32_t phase, const TileCudaStream *on, const uint64_t *slots,
                              uint32_t slot_count, int64_t programs, const uint64_t *records, const char *kernel,
                              TileError *error);
+/* The same with a list of parameters that is ready but for those behind the slots. */
+enum { TILE_CUDA_MORE_PARAMETERS = TILE_MAX_MAPS + 3 };
+typedef struct TileCudaParameters {
+    void **list;    /* addresses of words, as the driver takes them, and room for TILE_CUDA_MORE_PARAMETERS behind them */
+    uint32_t count; /* of words */
+    const uint64_t *slots; /* the same words in order, of which maps are made; not looked at where there are none */
+    const uint64_t *records;
+    const char *kernel;
+} TileCudaParameters;
+tile_status tile_cuda_queue(TileCudaModule *module, uint32_t phase, const TileCudaStream *on,
+                            const TileCudaParameters *parameters, int64_t programs, TileError *error);
 /* Hands ownership to the module; *next is what it owned before. */
 typedef struct TileCudaCaptured TileCudaCaptured;
 void tile_cuda_module_keep(TileCudaModule *module, TileCudaCaptured *captured, TileCudaCaptured **next);

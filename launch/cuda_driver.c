@@ -24,6 +24,7 @@ static const struct {
     {"cuCtxPushCurrent_v2", offsetof(TileCudaDriver, context_push)},
     {"cuCtxPopCurrent_v2", offsetof(TileCudaDriver, context_pop)},
     {"cuDevicePrimaryCtxRetain", offsetof(TileCudaDriver, primary_retain)},
+    {"cuDevicePrimaryCtxGetState", offsetof(TileCudaDriver, primary_state)},
     {"cuStreamGetCtx", offsetof(TileCudaDriver, stream_context)},
     {"cuThreadExchangeStreamCaptureMode", offsetof(TileCudaDriver, exchange_capture_mode)},
     {"cuPointerGetAttributes", offsetof(TileCudaDriver, pointer_attributes)},
@@ -70,7 +71,9 @@ enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, LEAST_VERSION = 12000 };
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 static TileCudaDriver driver;
 static int device_count, driver_version, handles[TILE_CUDA_MOST_DEVICES];
-static void *primary[TILE_CUDA_MOST_DEVICES], *pools[TILE_CUDA_MOST_DEVICES];
+static _Atomic(void *) primary[TILE_CUDA_MOST_DEVICES]; /* NULL: not needed yet */
+static _Atomic bool looked_for_primary[TILE_CUDA_MOST_DEVICES];
+static void *pools[TILE_CUDA_MOST_DEVICES];
 static pthread_mutex_t primary_mutex = PTHREAD_MUTEX_INITIALIZER; /* of both */
 static char obstacle[256];
 
@@ -243,16 +246,35 @@ void tile_cuda_restore_capture(int mode) {
 
 static tile_status find_primary(int device, void **context, TileError *error) {
     tile_status status = TILE_OK;
+    void *found;
     pthread_mutex_lock(&primary_mutex);
-    if (!primary[device]) {
+    *context = atomic_load_explicit(&primary[device], memory_order_relaxed);
+    if (!*context) {
         int mode = tile_cuda_relax_capture();
-        status = tile_cuda_check(driver.primary_retain(&primary[device], handles[device]), "context", error);
-        if (status != TILE_OK) primary[device] = NULL;
+        status = tile_cuda_check(driver.primary_retain(&found, handles[device]), "context", error);
+        if (status == TILE_OK) atomic_store_explicit(&primary[device], *context = found, memory_order_release);
         tile_cuda_restore_capture(mode);
     }
-    *context = primary[device];
     pthread_mutex_unlock(&primary_mutex);
     return status;
+}
+
+/* Asks for the primary context once, if there is one: the driver is not made to create it. */
+static void look_for_primary(int device) {
+    unsigned flags;
+    int active = 0;
+    void *context;
+    if (atomic_exchange(&looked_for_primary[device], true)) return;
+    int mode = tile_cuda_relax_capture();
+    int result = driver.primary_state(handles[device], &flags, &active);
+    tile_cuda_restore_capture(mode);
+    if (result == TILE_CUDA_SUCCESS && active) find_primary(device, &context, NULL);
+}
+
+bool tile_cuda_is_in_primary(int device) {
+    void *context = NULL;
+    return driver.context_current(&context) == TILE_CUDA_SUCCESS && context &&
+           context == atomic_load_explicit(&primary[device], memory_order_acquire);
 }
 
 /* From the driver's reference: CUmemPoolProps of device memory that is not shared between processes. */
@@ -318,8 +340,10 @@ tile_status tile_cuda_enter(int device, void *stream, TileCudaScope *scope, Tile
     TILE_TRY(tile_cuda_device(device, &handle, error));
     /* Without a context its device must not be queried: tools report each failing call. */
     if (driver.context_current(&context) == TILE_CUDA_SUCCESS && context &&
-        driver.context_device(&current) == TILE_CUDA_SUCCESS && current == handle)
+        driver.context_device(&current) == TILE_CUDA_SUCCESS && current == handle) {
+        if (!atomic_load_explicit(&looked_for_primary[device], memory_order_relaxed)) look_for_primary(device);
         return TILE_OK;
+    }
     TILE_TRY(push(device, stream, error));
     scope->pushed = true;
     return TILE_OK;

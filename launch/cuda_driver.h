@@ -42,6 +42,7 @@ typedef struct TileCudaDriver {
     int (*context_push)(void *context);
     int (*context_pop)(void **context);
     int (*primary_retain)(void **context, int device);
+    int (*primary_state)(int device, unsigned *flags, int *active);
     int (*stream_context)(void *stream, void **context);
     int (*exchange_capture_mode)(int *mode);
     int (*pointer_attributes)(unsigned count, int *attributes, void **values, uint64_t pointer);
@@ -104,6 +105,9 @@ typedef struct TileCudaScope {
 } TileCudaScope;
 tile_status tile_cuda_enter(int device, void *stream, TileCudaScope *scope, TileError *error);
 void tile_cuda_leave(TileCudaScope *scope);
+/* Is the current context the primary one of the device, as is most often? One question to the driver instead of two;
+ * false until the device was entered once. The driver must have the device. */
+bool tile_cuda_is_in_primary(int device);
 
 /* Between relax and restore, calls are allowed that a stream capture of this thread would forbid because they might
  * wait: loading code is not part of what is captured. */

@@ -260,12 +260,12 @@ static tile_status listen_on_gpu(Launch *launch, uint32_t phase, int64_t program
 
 /* A graph holds the code beyond this launch, and nobody says until when. Code that nothing evicts, or that stays
  * already, need not be asked about. */
-static tile_status note_capture(Launch *launch) {
-    TileVariant *variant = launch->variant;
+tile_status tile_run_note_capture(const TileKernel *kernel, TileVariant *variant, const TileCudaStream *on,
+                                  TileError *error) {
     bool captures;
-    if (!launch->kernel->library->source.compile) return TILE_OK;
+    if (!kernel->library->source.compile) return TILE_OK;
     if (atomic_load_explicit(&variant->captured, memory_order_relaxed)) return TILE_OK;
-    TILE_TRY(tile_cuda_captures(&launch->on, kernel_name(launch), &captures, launch->error));
+    TILE_TRY(tile_cuda_captures(on, kernel->signature->name, &captures, error));
     if (captures) atomic_store(&variant->captured, true);
     return TILE_OK;
 }
@@ -274,7 +274,7 @@ static tile_status note_capture(Launch *launch) {
 static tile_status run_on_gpu(Launch *launch) {
     const TileImageCode *code = launch->code;
     int64_t programs;
-    TILE_TRY(note_capture(launch));
+    TILE_TRY(tile_run_note_capture(launch->kernel, launch->variant, &launch->on, launch->error));
     launch->began = true;
     launch->on.grid_before = false;
     for (uint32_t i = 0; i < code->phase_count; i++) {
@@ -305,7 +305,13 @@ static tile_status run_each_phase(Launch *launch, bool printing) {
         int64_t programs = 0;
         TILE_TRY(find_programs(launch, i, &programs));
         if (programs == 0) continue;
-        PhaseRun run = {.launch = launch, .phase = &code->phases[i], .grain = 1};
+        PhaseRun run; /* of whose values the first byte says enough */
+        run.launch = launch;
+        run.phase = &code->phases[i];
+        run.grain = 1;
+        run.values[0] = '\0';
+        atomic_init(&run.failed, false);
+        atomic_init(&run.assertion, 0);
         if (run.phase->bands) run.grain = tile_share_grain(programs, run.phase->bands, tile_thread_pool_size(launch->pool));
         tile_share_run(launch->pool, &launch->variant->costs[i], tile_run_shape_key(launch), programs / run.grain,
                        run_programs, &run);

@@ -54,6 +54,10 @@ uint32_t tile_run_shape_key(TileLaunchRun *run);
 /* The addresses that a GPU's driver is asked about; 0 where there is none. */
 void tile_run_find_lows(const TileLaunchRun *run, uint64_t *lows);
 
+/* GPUs: keeps the code that a graph captures. */
+tile_status tile_run_note_capture(const TileKernel *kernel, TileVariant *variant, const TileCudaStream *on,
+                                  TileError *error);
+
 /* Runs the phases, here or on the GPU. */
 tile_status tile_run_phases(TileLaunchRun *run);
 /* Gives back what tile_run_make_slots took. */

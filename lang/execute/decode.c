@@ -163,8 +163,8 @@ static void find_parts(ExecInstruction *in) {
 /* What the mask of an access, or the one that the op makes, depends on. */
 static ExecMask reason_of(Decoder *d, const ExecInstruction *in) {
     const TileOp *op = in->op;
-    if (op->id == TILE_OP_MASK_LT) return tile_exec_mask_of(d->e, tile_op_func(op), &op->results[0]);
-    return in->mask < 0 ? EXEC_MASK_NONE : tile_exec_mask_of(d->e, tile_op_func(op), op->operands[in->mask].value);
+    if (op->id == TILE_OP_MASK_LT) return tile_exec_mask_of(d->e, op, &op->results[0]);
+    return in->mask < 0 ? EXEC_MASK_NONE : tile_exec_mask_of(d->e, op, op->operands[in->mask].value);
 }
 
 /* Registers for an op's own state: the object of a buffer, the accumulators of a reduction loop; of a fold_loop, the

@@ -7,6 +7,16 @@
 
 enum { MOST_STEPS = 256, MOST_OPERANDS = 3, MOST_DEPTH = 64 };
 
+typedef struct Place {
+    const TileValue *base;
+    int64_t offset;
+} Place;
+
+typedef struct Write {
+    Place place;
+    TileValue *value;
+} Write;
+
 /* ---- threads ---- */
 
 /* The bits of a scalar that is computed from this thread's number and constants only; false if it is not, or if that
@@ -39,39 +49,113 @@ static bool chooses_threads(const TileFunc *func, const TileValue *mask) {
 
 /* ---- data ---- */
 
-/* Does the op read memory that kernels see? Buffers of the compiler's own may hold anything, masks too. */
-static bool reads_data(const TileOp *op) {
-    if (!tile_op_reads(op) || op->region_count || !op->operand_count) return false;
-    const TileType *from = tile_op_operand(op, 0)->type;
-    return from->kind == TILE_TYPE_POINTER && from->space == TILE_SPACE_GLOBAL;
+/* What is found out of a function's values, for all of its masks. */
+struct ExecMasks {
+    const TileFunc *func;
+    TileMap data, other; /* values that come of data, and such that do not */
+    TileMap seen;        /* of this question */
+    TILE_LIST(Write) writes;
+};
+
+/* Memory of the compiler's own: what a pointer is added to, and the first constant that is added. */
+static Place place_of(const TileValue *pointer) {
+    Place place = {pointer, 0};
+    for (const TileOp *op; (op = tile_value_def(place.base, TILE_OP_PTR_ADD)); place.base = tile_op_operand(op, 0))
+        if (!tile_value_integer(tile_op_operand(op, 1), &place.offset)) place.offset = 0;
+    return place;
 }
 
-static bool comes_of_data(TileMap *seen, TileValue *value);
+static bool is_global(const TileValue *value) { return value->type->kind == TILE_TYPE_POINTER && value->type->space == TILE_SPACE_GLOBAL; }
 
-/* What a region yields, or a loop begins with, at a place. */
-static bool yields_data(TileMap *seen, const TileOp *op, unsigned place) {
-    for (unsigned r = 0; r < op->region_count; r++) {
-        const TileOp *end = op->regions[r].last;
-        if (end && place < end->operand_count && comes_of_data(seen, tile_op_operand(end, place))) return true;
+/* An op that writes to memory of the compiler's own puts there what its other operands are, or point to. */
+static void list_writes(TileOp *op, void *state) {
+    ExecMasks *masks = state;
+    for (unsigned i = 0; tile_op_writes(op) && !op->region_count && i < op->operand_count; i++) {
+        TileValue *to = tile_op_operand(op, i);
+        if (to->type->kind != TILE_TYPE_POINTER || is_global(to)) continue;
+        for (unsigned k = 0; k < op->operand_count; k++)
+            if (k != i) tile_list_push(masks->data.arena, &masks->writes, (Write){place_of(to), tile_op_operand(op, k)});
+    }
+}
+
+static bool comes_of_data(ExecMasks *masks, TileValue *value);
+
+/* Does the op read memory that kernels see, or where data was put? Other memory of the compiler's own may hold anything, masks too. */
+static bool reads_data(ExecMasks *masks, const TileOp *op) {
+    if (!tile_op_reads(op) || op->region_count || !op->operand_count) return false;
+    const TileValue *from = tile_op_operand(op, 0);
+    if (from->type->kind != TILE_TYPE_POINTER || is_global(from)) return is_global(from);
+    Place place = place_of(from);
+    for (size_t i = 0; i < masks->writes.count; i++) {
+        const Write *write = &masks->writes.items[i];
+        bool same = write->place.base == place.base && write->place.offset == place.offset;
+        if (same && (is_global(write->value) || comes_of_data(masks, write->value))) return true;
     }
     return false;
 }
 
-/* Is it computed from what the op, or an op around it, has read? */
-static bool comes_of_data(TileMap *seen, TileValue *value) {
-    if (tile_map_get(seen, value)) return false;
-    tile_map_set(seen, value, value);
-    const TileOp *op = value->op;
-    if (!op) { /* the index of a loop is none; what a loop carries is what it begins with, or what an iteration gives it */
-        const TileOp *loop = value->block->op;
-        unsigned first = loop ? loop->operand_count - loop->result_count : 0;
-        if (!loop || loop->region_count != 1 || value->index == 0 || value->index > loop->result_count) return false;
-        return comes_of_data(seen, tile_op_operand(loop, first + value->index - 1)) || yields_data(seen, loop, value->index - 1);
+/* What a region yields, or a loop begins with, at a place. */
+static bool yields_data(ExecMasks *masks, const TileOp *op, unsigned place) {
+    for (unsigned r = 0; r < op->region_count; r++) {
+        const TileOp *end = op->regions[r].last;
+        if (end && place < end->operand_count && comes_of_data(masks, tile_op_operand(end, place))) return true;
     }
-    if (reads_data(op)) return true;
+    return false;
+}
+
+/* The argument of a loop: an index, where data decides how far the loop goes; what is carried is what the loop begins with, or what an
+ * iteration gives it, and how many there are. */
+static bool loop_has_data(ExecMasks *masks, const TileValue *argument) {
+    const TileOp *loop = argument->block->op;
+    if (tile_op_is(loop, TILE_OP_WHILE)) {
+        TileValue *again = tile_op_operand(loop->regions[0].last, 0);
+        return comes_of_data(masks, again) || comes_of_data(masks, tile_op_operand(loop, argument->index)) ||
+               yields_data(masks, loop, argument->index);
+    }
+    if (!loop || loop->region_count != 1 || argument->index > loop->result_count) return false;
+    unsigned first = loop->operand_count - loop->result_count;
+    if (argument->index > 0)
+        return comes_of_data(masks, tile_op_operand(loop, first + argument->index - 1)) || yields_data(masks, loop, argument->index - 1);
+    for (unsigned i = 0; i < first && loop->id == TILE_OP_FOR; i++)
+        if (comes_of_data(masks, tile_op_operand(loop, i))) return true;
+    return false;
+}
+
+static bool find_data(ExecMasks *masks, TileValue *value) {
+    const TileOp *op = value->op;
+    if (!op) return loop_has_data(masks, value);
+    if (reads_data(masks, op)) return true;
     for (unsigned i = 0; i < op->operand_count; i++)
-        if (comes_of_data(seen, tile_op_operand(op, i))) return true;
-    return op->region_count && yields_data(seen, op, value->index);
+        if (comes_of_data(masks, tile_op_operand(op, i))) return true;
+    return op->region_count && yields_data(masks, op, value->index);
+}
+
+/* Is it computed from what the op, or an op around it, has read? */
+static bool comes_of_data(ExecMasks *masks, TileValue *value) {
+    if (tile_map_get(&masks->data, value)) return true;
+    if (tile_map_get(&masks->other, value) || tile_map_get(&masks->seen, value)) return false;
+    tile_map_set(&masks->seen, value, value);
+    bool found = find_data(masks, value);
+    if (found) tile_map_set(&masks->data, value, value);
+    return found;
+}
+
+/* If it does not come of data, nothing does that it is computed from. */
+static bool ask_for_data(ExecMasks *masks, TileValue *value) {
+    tile_map_init(&masks->seen, masks->data.arena);
+    bool found = comes_of_data(masks, value);
+    for (size_t i = 0; !found && i < masks->seen.count; i++) tile_map_set(&masks->other, masks->seen.entries[i].key, value);
+    return found;
+}
+
+static ExecMasks *masks_of(TileExecutor *e, TileFunc *func) {
+    if (e->masks && e->masks->func == func) return e->masks;
+    e->masks = TILE_NEW(e->arena, ExecMasks);
+    e->masks->func = func;
+    tile_map_init(&e->masks->data, e->arena);
+    tile_map_init(&e->masks->other, e->arena);
+    tile_block_walk(&func->body, list_writes, e->masks);
+    return e->masks;
 }
 
 /* ---- conjunctions ---- */
@@ -82,24 +166,33 @@ static bool is_conjunction(const TileOp *op) {
 }
 
 /* Do all that it is a conjunction of depend on data, or choose among threads? */
-static bool is_decided(TileExecutor *e, const TileFunc *func, TileValue *mask, bool *data, unsigned depth) {
+static bool is_decided(ExecMasks *masks, TileValue *mask, bool *data, unsigned depth) {
     const TileOp *op = mask->op;
     if (op && depth < MOST_DEPTH) {
         if (is_conjunction(op))
-            return is_decided(e, func, tile_op_operand(op, 0), data, depth + 1) &&
-                   is_decided(e, func, tile_op_operand(op, 1), data, depth + 1);
+            return is_decided(masks, tile_op_operand(op, 0), data, depth + 1) &&
+                   is_decided(masks, tile_op_operand(op, 1), data, depth + 1);
         bool moves = tile_op_info((TileOpId)op->id)->class == TILE_CLASS_SHAPE || op->id == TILE_OP_SPLAT;
-        if (moves && op->operand_count == 1) return is_decided(e, func, tile_op_operand(op, 0), data, depth + 1);
+        if (moves && op->operand_count == 1) return is_decided(masks, tile_op_operand(op, 0), data, depth + 1);
     }
-    if (mask->type->kind == TILE_TYPE_SCALAR && chooses_threads(func, mask)) return true;
-    TileMap seen;
-    tile_map_init(&seen, e->arena);
-    return comes_of_data(&seen, mask) ? *data = true : false;
+    if (mask->type->kind == TILE_TYPE_SCALAR && chooses_threads(masks->func, mask)) return true;
+    return ask_for_data(masks, mask) ? *data = true : false;
 }
 
-ExecMask tile_exec_mask_of(TileExecutor *e, const TileFunc *func, TileValue *mask) {
-    bool data = false;
-    if (!is_decided(e, func, mask, &data, 0)) return EXEC_MASK_LANES;
+/* Is the update left out where it would add nothing, whichever lane that is? */
+static bool skips_nothing(const TileOp *op, const TileValue *mask) {
+    const TileOp *differs = tile_value_def(mask, TILE_OP_NE);
+    uint64_t bits;
+    if (op->id != TILE_OP_ATOMIC_UPDATE || !differs || !tile_value_bits(tile_op_operand(differs, 1), &bits)) return false;
+    const TileValue *value = tile_op_operand(differs, 0), *added = tile_op_operand(op, 1);
+    uint64_t sign = (tile_scalar_mask(added->type->scalar) >> 1) + 1;
+    if (tile_value_def(value, TILE_OP_BITCAST)) value = tile_op_operand(value->op, 0);
+    return value == added && (!bits || (tile_scalar_is_float(added->type->scalar) && bits == sign)); /* -0 is none of a sum of floats */
+}
+
+ExecMask tile_exec_mask_of(TileExecutor *e, const TileOp *op, TileValue *mask) {
+    bool data = skips_nothing(op, mask);
+    if (!data && !is_decided(masks_of(e, tile_op_func(op)), mask, &data, 0)) return EXEC_MASK_LANES;
     return data ? EXEC_MASK_DATA : EXEC_MASK_THREADS;
 }
 

@@ -45,6 +45,7 @@ typedef struct ExecRecords ExecRecords;
 typedef struct ExecMbarriers ExecMbarriers;
 typedef struct ExecWarpgroups ExecWarpgroups;
 typedef struct ExecAmx ExecAmx;
+typedef struct ExecMasks ExecMasks;
 
 /* False: the executor stops, for the reason that it has recorded. */
 typedef bool (*ExecHandler)(TileExecutor *e, const ExecInstruction *in);
@@ -210,6 +211,7 @@ struct TileExecutor {
     ExecAmx *amx;                   /* tile registers; NULL: none have been configured */
     ExecRaces *races;               /* of the block; NULL: there is none */
     ExecMbarriers *mbarriers;       /* of the block; NULL: its function has none */
+    ExecMasks *masks;               /* of the function that was decoded last, with options.masked; or NULL */
     uint32_t awaited, parity;       /* if `meeting` is a wait: number of the mbarrier, from 1; else 0 */
 };
 
@@ -284,7 +286,7 @@ bool tile_exec_integer(TileExecutor *e, const ExecInstruction *in, unsigned oper
 /* ---- masks.c ---- */
 
 /* What the mask, or a value that is a part of one, depends on. */
-ExecMask tile_exec_mask_of(TileExecutor *e, const TileFunc *func, TileValue *mask);
+ExecMask tile_exec_mask_of(TileExecutor *e, const TileOp *op, TileValue *mask);
 /* Counts the instruction, which is executed, by its mask. */
 void tile_exec_count_mask(TileExecutor *e, const ExecInstruction *in);
 

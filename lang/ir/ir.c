@@ -102,6 +102,7 @@ const TileType *tile_type_with_scalar(TileContext *context, const TileType *type
 }
 
 const TileType *tile_type_with_layout(TileContext *context, const TileType *type, const struct TileLayout *layout) {
+    if (type->layout == layout) return type;
     TileType other = *type;
     other.layout = layout ? tile_layout_intern(context->types, layout) : NULL;
     return tile_type_intern(context->types, &other);

@@ -29,6 +29,7 @@ static const char *type_text(const TileRule *r, const TileType *type) {
 const char *tile_rule_result(const TileRule *r, unsigned index, const TileType *type) {
     const TileType *has = r->result[index];
     if (!has) has = r->result[index] = type;
+    if (has == type) return NULL;
     /* For rules that are about shapes only: compares shapes only. */
     if (tile_type_is_tile(has) && !type->layout) has = tile_type_with_layout(r->module->context, has, NULL);
     if (has == type) return NULL;

@@ -4,7 +4,7 @@
 
 static const TileBound *find_bound(const TileChecker *c, const char *name) {
     size_t place = (size_t)(uintptr_t)tile_map_get(&c->innermost, name);
-    return place > c->frame->scope_base ? &c->bounds.items[place - 1] : NULL;
+    return place > c->frame->scope_base ? c->bounds.items[place - 1] : NULL;
 }
 
 /* A generic of the function or kernel that has this type in the instance. */

@@ -205,6 +205,7 @@ typedef struct TileBound {
     TileVar *var; /* or NULL */
     TileSpan span;
     bool fixed;      /* a parameter, dimension or tune name: must not be shadowed */
+    uint32_t place;  /* its index */
     uint32_t hidden; /* the index, plus 1, of the binding that it shadows */
 } TileBound;
 
@@ -295,7 +296,9 @@ struct TileChecker {
     TileSpan where; /* location for emitted ops */
     uint32_t where_begin, where_file;
     TileSumTable sums;
-    TILE_LIST(TileBound) bounds;
+    TILE_LIST(TileBound *) bounds;
+    size_t bounds_made; /* so many of `bounds` have memory */
+    TileMap builtins;   /* by name: the TileBuiltin, of names that were looked for */
     TileMap lost;      /* by statement: TileLost */
     TileMap elements;  /* by value of the IR: Element, of element.c */
     TileMap innermost; /* by name: the index, plus 1, of the innermost binding */

@@ -37,8 +37,8 @@ void tile_listing_add(TileChecker *c, TileListing *listing, const char *name, co
 
 static void add_choice(TileChecker *c, TileListing *listing, const char *name) {
     for (size_t i = 0; i < c->bounds.count; i++) {
-        if (c->bounds.items[i].name != name) continue;
-        tile_listing_add(c, listing, name, &c->bounds.items[i].meaning);
+        if (c->bounds.items[i]->name != name) continue;
+        tile_listing_add(c, listing, name, &c->bounds.items[i]->meaning);
         return;
     }
 }

@@ -18,6 +18,7 @@ void tile_checker_init(TileChecker *c, TileContext *context, TileDiagnostics *di
                        .fill_word = "0"};
     tile_sum_table_init(&c->sums, arena);
     tile_map_init(&c->innermost, arena);
+    tile_map_init(&c->builtins, arena);
     tile_map_init(&c->lost, arena);
     tile_map_init(&c->elements, arena);
     c->file_numbers = TILE_NEW_ARRAY(arena, uint32_t, diagnostics->files.count);

@@ -75,7 +75,7 @@ bool tile_is_constant(TileChecker *c, const TileAst *ast, const char *name) {
 void tile_propose_visible(TileChecker *c, TileDiagnostic *d, const char *name, TileSpan span) {
     if (!d) return; /* one of several candidates, whose errors are not shown */
     TileNearest nearest = tile_nearest(name);
-    for (size_t i = c->bounds.count; i-- > c->frame->scope_base;) tile_nearest_try(&nearest, c->bounds.items[i].name);
+    for (size_t i = c->bounds.count; i-- > c->frame->scope_base;) tile_nearest_try(&nearest, c->bounds.items[i]->name);
     for (size_t i = 0; i < c->frame->ast->items.count; i++)
         tile_nearest_try(&nearest, c->frame->ast->items.items[i]->name);
     tile_nearest_builtin(&nearest);
@@ -195,6 +195,13 @@ static const TileItem *find_used(const TileChecker *c, const char *name, const T
     return NULL;
 }
 
+/* Names are interned, and most calls are of a few functions. */
+static const TileBuiltin *builtin_of(TileChecker *c, const char *name) {
+    const TileBuiltin *builtin = tile_map_get(&c->builtins, name);
+    if (!builtin && (builtin = tile_find_builtin(name))) tile_map_set(&c->builtins, name, (void *)builtin);
+    return builtin;
+}
+
 TileMeaning tile_scope_meaning(TileChecker *c, const char *name, TileSpan span) {
     TileBound *bound = tile_scope_find(c, name);
     if (bound) {
@@ -215,7 +222,7 @@ TileMeaning tile_scope_meaning(TileChecker *c, const char *name, TileSpan span) 
     TileScalar scalar;
     if (tile_scalar_find(name, __builtin_strlen(name), &scalar))
         return (TileMeaning){.kind = TILE_MEANING_TYPE, .scalar = scalar};
-    const TileBuiltin *builtin = tile_find_builtin(name);
+    const TileBuiltin *builtin = builtin_of(c, name);
     if (builtin) return (TileMeaning){.kind = TILE_MEANING_BUILTIN, .builtin = builtin};
     const TileAst *module = tile_find_module(c->frame->ast, name);
     if (module) return (TileMeaning){.kind = TILE_MEANING_MODULE, .ast = module};

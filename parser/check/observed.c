@@ -58,7 +58,7 @@ void tile_observe_statement(TileChecker *c, TileSpan span) {
     tile_emit_at(c, span);
     Observed o = {0};
     for (size_t i = c->frame->scope_base; i < c->bounds.count; i++) {
-        const TileBound *bound = &c->bounds.items[i];
+        const TileBound *bound = c->bounds.items[i];
         if (bound == tile_scope_find(c, bound->name))
             add_meaning(c, &o, bound->name, bound->var ? &bound->var->now : &bound->meaning);
     }

@@ -16,17 +16,13 @@
 typedef uint32_t Axes; /* a bit for each axis of the grid */
 
 typedef struct Search {
-    TileMap *axes; /* by value */
+    Axes *axes; /* by the numbers of the values */
     Axes all;
     bool changed;
 } Search;
 
-static Axes axes_of(const Search *s, const TileValue *value) { return (Axes)(uintptr_t)tile_map_get(s->axes, value); }
-
-static void add(Search *s, const TileValue *value, Axes axes) {
-    Axes had = axes_of(s, value);
-    if ((had | axes) != had) tile_map_set(s->axes, value, (void *)(uintptr_t)(had | axes));
-}
+static Axes axes_of(const Search *s, const TileValue *value) { return s->axes[value->number]; }
+static void add(Search *s, const TileValue *value, Axes axes) { s->axes[value->number] |= axes; }
 
 static Axes axes_of_operands(const Search *s, const TileOp *op, unsigned from) {
     Axes axes = 0;
@@ -115,6 +111,32 @@ static Axes axes_with_programs(const TileOp *grid) {
     return axes;
 }
 
+/* Some of the axes that the value depends on: those that few operations lie between. */
+static Axes near_axes(const TileChecker *c, const TileValue *value, unsigned *steps) {
+    enum { MOST_STEPS = 64 };
+    const TileOp *op = value->op;
+    Axes axes = 0;
+    if (!op) return value->block == &c->grid->regions[0] ? 1u << value->index : 0;
+    for (unsigned i = 0; !op->region_count && i < op->operand_count && ++*steps < MOST_STEPS; i++)
+        axes |= near_axes(c, tile_op_operand(op, i), steps);
+    return axes;
+}
+
+/* Has a part of the code been checked once more, and the first result been dropped? */
+static bool is_dropped(const TileOp *store) { return !tile_op_operand(store, 1); }
+
+/* Is each place, as most are, one of its own for the programs along all these axes? Then nothing has to be searched. */
+static bool have_places_of_their_own(const TileChecker *c, Axes several) {
+    for (size_t i = 0; i < c->stored.count; i++) {
+        const TileOp *op = c->stored.items[i].op;
+        Axes axes = is_dropped(op) ? several : 0;
+        for (unsigned k = 2, steps = 0; k < op->operand_count && several & ~axes; k++)
+            axes |= near_axes(c, tile_op_operand(op, k), &steps);
+        if (several & ~axes) return false;
+    }
+    return true;
+}
+
 static const char *names_of(TileChecker *c, Axes axes) {
     const char *names = "";
     for (unsigned i = 0; i < c->grid->operand_count; i++)
@@ -162,12 +184,12 @@ void tile_overwrite_note(TileChecker *c, TileOp *op, const TileAccessed *access)
 }
 
 void tile_overwrite_warn(TileChecker *c) {
-    TileMap axes, around_of;
+    TileMap around_of;
     Axes several = axes_with_programs(c->grid);
     if (!c->stored.count || !several || !tile_warns(c, TILE_WARN_PROGRAMS_MEET)) return;
-    tile_map_init(&axes, c->arena);
+    if (have_places_of_their_own(c, several)) return;
     tile_map_init(&around_of, c->arena);
-    Search s = {&axes, (1u << c->grid->operand_count) - 1, true};
+    Search s = {TILE_NEW_ARRAY(c->arena, Axes, tile_func_number(c->func)), (1u << c->grid->operand_count) - 1, true};
     for (unsigned i = 0; i < c->grid->operand_count; i++) add(&s, c->grid->regions[0].arguments[i], 1u << i);
     for (s.changed = true; s.changed;) {
         s.changed = false;
@@ -177,6 +199,7 @@ void tile_overwrite_warn(TileChecker *c) {
     for (size_t i = 0; i < c->stored.count; i++) {
         const TileStored *stored = &c->stored.items[i];
         const TileOp *op = stored->op;
+        if (is_dropped(op)) continue;
         Axes place = axes_of_operands(&s, op, 2) | (Axes)(uintptr_t)tile_map_get(&around_of, op);
         Axes value = stored->updates ? s.all : axes_of(&s, tile_op_operand(op, 1));
         Axes lost = value & ~place & several;

@@ -38,11 +38,20 @@ size_t tile_facts_hide(TileChecker *c) {
 
 void tile_facts_restore(TileChecker *c, size_t hidden) { c->sums.facts.count = hidden; }
 
+/* A binding is large, and a program may have many: where the list grows, they stay. Those that a scope has left are used again. */
+static TileBound *next_bound(TileChecker *c) {
+    if (c->bounds.count < c->bounds_made) return c->bounds.items[c->bounds.count++];
+    tile_list_push(c->arena, &c->bounds, tile_arena_take(c->arena, sizeof(TileBound)));
+    c->bounds_made = c->bounds.count;
+    return c->bounds.items[c->bounds.count - 1];
+}
+
 void tile_scope_push(TileChecker *c, TileBound bound) {
     TileMapEntry *entry = tile_map_find(&c->innermost, bound.name);
     bound.hidden = entry ? (uint32_t)(uintptr_t)entry->value : 0;
+    bound.place = (uint32_t)c->bounds.count;
     if (c->annotations) tile_annotate_binding(c, bound.span, &bound.meaning, false);
-    tile_list_push(c->arena, &c->bounds, bound);
+    *next_bound(c) = bound;
     void *place = (void *)(uintptr_t)c->bounds.count;
     if (entry)
         entry->value = place;
@@ -52,14 +61,14 @@ void tile_scope_push(TileChecker *c, TileBound bound) {
 
 void tile_scope_cut(TileChecker *c, size_t count) {
     while (c->bounds.count > count) {
-        const TileBound *last = &c->bounds.items[--c->bounds.count];
+        const TileBound *last = c->bounds.items[--c->bounds.count];
         tile_map_find(&c->innermost, last->name)->value = (void *)(uintptr_t)last->hidden;
     }
 }
 
 TileBound *tile_scope_find(TileChecker *c, const char *name) {
     size_t place = (size_t)(uintptr_t)tile_map_get(&c->innermost, name);
-    return place > c->frame->scope_base ? &c->bounds.items[place - 1] : NULL;
+    return place > c->frame->scope_base ? c->bounds.items[place - 1] : NULL;
 }
 
 /* A name may be shadowed in an inner scope, but not bound twice in one; parameters, dimensions and tune names cannot be
@@ -71,7 +80,7 @@ void tile_scope_bind(TileChecker *c, TileNameRef name, TileMeaning meaning, bool
         tile_diagnostic_note(c->diagnostics, d, other->span, "`%s` is bound here", name.name);
         tile_report(c, d);
         meaning = tile_error_meaning(); /* which of the two is meant later is unknown */
-    } else if (other && (size_t)(other - c->bounds.items) >= c->scope_start) {
+    } else if (other && other->place >= c->scope_start) {
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NAME_TAKEN, name.span, name.name);
         tile_diagnostic_note(c->diagnostics, d, other->span, "`%s` is bound here", name.name);
         tile_report(c, d);
@@ -90,7 +99,7 @@ TileVar *tile_scope_declare(TileChecker *c, TileNameRef name, TileMeaning value)
     TileVar *var = tile_scope_flag(c, name.name, value);
     var->span = name.span;
     tile_scope_bind(c, name, tile_nothing(), false);
-    c->bounds.items[c->bounds.count - 1].var = var;
+    c->bounds.items[c->bounds.count - 1]->var = var;
     if (c->annotations) tile_annotate_binding(c, name.span, &value, true);
     return var;
 }

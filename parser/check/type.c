@@ -81,7 +81,7 @@ TileMeaning tile_fail_type(TileChecker *c, TileSpan span, const char *name) {
     TileNearest nearest = tile_nearest(name ? name : "");
     for (int s = 0; s < TILE_SCALAR_COUNT; s++) tile_nearest_try(&nearest, tile_scalar_name((TileScalar)s));
     for (size_t i = 0; i < c->bounds.count; i++)
-        if (c->bounds.items[i].meaning.kind == TILE_MEANING_TYPE) tile_nearest_try(&nearest, c->bounds.items[i].name);
+        if (c->bounds.items[i]->meaning.kind == TILE_MEANING_TYPE) tile_nearest_try(&nearest, c->bounds.items[i]->name);
     tile_propose_nearest(c, d, span, &nearest);
     if (!nearest.best) note_generic(c, d, name);
     tile_report(c, d);

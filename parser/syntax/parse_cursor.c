@@ -44,9 +44,11 @@ void tile_parse_advance(TileParser *parser) {
 }
 
 bool tile_parse_at_word(const TileParser *parser, const char *word) {
-    TileSpan span = tile_parse_span(parser);
-    return tile_parse_peek(parser) == TILE_TOKEN_NAME && span.end - span.begin == strlen(word) &&
-           memcmp(parser->text + span.begin, word, span.end - span.begin) == 0;
+    const TileToken *token = current(parser);
+    const char *name = parser->text + token->begin;
+    size_t length = token->end - token->begin;
+    return token->kind == TILE_TOKEN_NAME && *name == *word && strncmp(name, word, length) == 0 && !word[length] &&
+           tile_parse_peek(parser) == TILE_TOKEN_NAME;
 }
 
 bool tile_parse_at_foreign(const TileParser *parser, const char *word) { return tile_parse_at_word(parser, word); }

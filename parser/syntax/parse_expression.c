@@ -52,12 +52,13 @@ static TileExpr *parse_integer(TileParser *parser) {
 
 static TileExpr *parse_float(TileParser *parser) {
     TileSpan span = tile_parse_span(parser);
-    TileText digits = {.arena = parser->arena};
-    for (uint32_t i = span.begin; i < span.end; i++)
-        if (parser->text[i] != '_') tile_text_add_char(&digits, parser->text[i]);
+    char *digits = tile_arena_string(parser->arena, parser->text + span.begin, span.end - span.begin), *end = digits;
+    for (const char *next = digits; *next; next++)
+        if (*next != '_') *end++ = *next;
+    *end = 0;
     tile_parse_advance(parser);
     TileExpr *expr = new_expr(parser, TILE_EXPR_FLOAT, span);
-    expr->number = tile_read_number(tile_text_get(&digits), NULL);
+    expr->number = tile_read_number(digits, NULL);
     return expr;
 }
 

@@ -152,11 +152,20 @@ bool gpu_mask_has_test(GpuMasks *masks, const TileOp *op) {
     return op->id == TILE_OP_SELECT && can_build_test(masks, tile_op_operand(op, 0), MOST_DEPTH);
 }
 
+bool gpu_load_mask_is_testable(GpuMasks *masks, const TileOp *op) {
+    return op->id == TILE_OP_LOAD_TILE && tile_type_is_tile(op->results[0].type) && tile_op_has_part(op, TILE_PARTS_MASK) &&
+           can_build_test(masks, tile_op_named(op, TILE_OPERAND_MASK), MOST_DEPTH);
+}
+
+bool gpu_update_mask_has_test(GpuMasks *masks, const TileOp *op) {
+    return op->id == TILE_OP_ATOMIC_TILE && !tile_op_get(op, TILE_ATTRIBUTE_COLLECTED) && !tile_value_has_uses(&op->results[0]) &&
+           tile_op_has_part(op, TILE_PARTS_MASK) && can_build_test(masks, tile_op_named(op, TILE_OPERAND_MASK), MOST_DEPTH);
+}
+
 bool gpu_load_mask_has_test(GpuMasks *masks, const TileOp *op) {
-    if (op->id != TILE_OP_LOAD_TILE || !tile_type_is_tile(op->results[0].type) || !tile_op_has_part(op, TILE_PARTS_MASK)) return false;
+    if (!gpu_load_mask_is_testable(masks, op)) return false;
     int64_t threads = tile_op_func(op)->threads, lanes = tile_type_lanes(op->results[0].type);
-    if (tile_op_is_repeated(op) && lanes > GPU_MOST_BRANCHED * threads) return false;
-    return can_build_test(masks, tile_op_named(op, TILE_OPERAND_MASK), MOST_DEPTH);
+    return !tile_op_is_repeated(op) || lanes <= GPU_MOST_BRANCHED * threads;
 }
 
 unsigned gpu_mask_kept(const TileOp *op) { return op->id == TILE_OP_SELECT ? 1 : 0; }
@@ -166,7 +175,21 @@ TileValue *gpu_mask_build_test(GpuMasks *masks, const TileOp *op, TileOp *before
     masks->b = tile_builder_before(masks->context->module, before);
     masks->b.error = error;
     if (op->id == TILE_OP_FILL) return build_fill_is_idle(masks, op);
-    return build_test(masks, op->id == TILE_OP_LOAD_TILE ? tile_op_named(op, TILE_OPERAND_MASK) : tile_op_operand(op, 0));
+    bool accesses = op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_ATOMIC_TILE;
+    return build_test(masks, accesses ? tile_op_named(op, TILE_OPERAND_MASK) : tile_op_operand(op, 0));
+}
+
+void gpu_mask_remove(TileModule *module, TileOp *op) {
+    const TileAttribute *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
+    int64_t *others = TILE_NEW_ARRAY(module->arena, int64_t, parts->count);
+    unsigned count, kept = 0;
+    for (unsigned i = 0; i < parts->count; i++)
+        if (parts->integers[i] != TILE_PARTS_MASK) others[kept++] = parts->integers[i];
+    tile_op_remove_operand(op, tile_op_operands(op, TILE_OPERAND_MASK, &count));
+    if (kept)
+        tile_op_set_integers(module, op, TILE_ATTRIBUTE_PARTS, others, kept);
+    else
+        tile_op_clear(op, TILE_ATTRIBUTE_PARTS);
 }
 
 /* ---- accesses ---- */
@@ -247,7 +270,7 @@ TileValue *gpu_access_build_test(GpuMasks *masks, const TileOp *op, TileOp *befo
 void gpu_access_make_whole(GpuMasks *masks, TileOp *op) {
     Bound bounds[TILE_MAX_TENSOR_RANK];
     unsigned count;
-    read_bounds(op, bounds, &count);
+    if (!read_bounds(op, bounds, &count)) return;
     TileBuilder b = tile_builder_before(masks->context->module, op);
     for (unsigned i = 0; i < count; i++) {
         tile_op_set_operand(op, bounds[i].operand, tile_build_i64(&b, 0));

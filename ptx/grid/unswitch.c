@@ -46,6 +46,9 @@
  *       store_tile %x, %z, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
  *       return
  *     }
+ * From a load with a mask of its own on, as of a gather, loads are among these ops, and their masks and ranges are tested as well: a
+ * branch for each would have all loaded elements in registers at its end, where the product takes what is computed from them.
+ *
  * Where nothing multiplies, loads and stores of tiles are among these ops, if a reduction stands between two that access tiles as large as
  * one another: one version is for tiles whose lanes all exist, so that no access has a branch of its own, which would yield all elements. Without a
  * reduction all of them are in registers together anyway.
@@ -58,20 +61,29 @@
 
 enum { LEAST_LANES = 256 };
 
+/* What is there twice: what computes, where a block multiplies; with the loads, from one on whose own mask asks; or, where nothing
+ * multiplies, with all accesses. */
+typedef enum Kind { COMPUTED, LOADED, ACCESSED } Kind;
+
 /* The ops from the first mask of a block to the last one that can be copied. */
 typedef struct Masked {
     TileOp *first, *end; /* the op after the last */
     unsigned masks;
     bool reduces, again; /* behind a reduction a tile is accessed that is as large as those in front of it, of so many lanes */
     int64_t lanes;
-    bool accesses; /* loads and stores are among them, and ask too */
+    Kind kind;
     TileMap inside; /* the ops */
 } Masked;
 
-/* Ops that both versions can have: they compute tiles, and nothing waits, moves or multiplies; where nothing multiplies, loads and
- * stores of tiles as well. */
-static bool can_be_copied(const TileOp *op, bool accesses) {
-    if (op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_STORE_TILE) return accesses && tile_accessed_tile(op);
+/* Names an operand of the product that is in shared memory: where loads are, this stands between, and moves in front. */
+static bool names_operand(const TileOp *op) { return op->id == TILE_OP_SHARED_TILE || op->id == TILE_OP_PTR_ADD; }
+
+/* Ops that both versions can have: they compute tiles, and nothing waits, moves or multiplies; and loads and stores of tiles, if asked for. */
+static bool can_be_copied(const TileOp *op, Kind kind) {
+    if (names_operand(op)) return kind == LOADED;
+    if (op->id == TILE_OP_STORE_TILE) return kind == ACCESSED && tile_accessed_tile(op);
+    if (op->id == TILE_OP_LOAD_TILE)
+        return tile_accessed_tile(op) && (kind == ACCESSED || (kind == LOADED && !tile_op_get(op, TILE_ATTRIBUTE_TENSOR_MAP)));
     TileOpClass class = tile_op_info((TileOpId)op->id)->class;
     bool computes = class == TILE_CLASS_ELEMENTWISE || class == TILE_CLASS_SHAPE || op->id == TILE_OP_CONST ||
                     op->id == TILE_OP_REDUCE;
@@ -86,16 +98,26 @@ static bool is_scalar(const TileOp *op) {
 
 static bool is_inside(const Masked *masked, const TileOp *op) { return op && tile_map_get(&masked->inside, op); }
 
-static bool asks(GpuMasks *masks, const TileOp *op, bool accesses) { return accesses ? gpu_access_has_test(op) : gpu_mask_has_test(masks, op); }
+/* Do ranges of a load or store of this kind ask? */
+static bool ranges_ask(const TileOp *op, Kind kind) {
+    return kind == ACCESSED ? gpu_access_has_test(op) : kind == LOADED && op->id == TILE_OP_LOAD_TILE && gpu_access_has_test(op);
+}
 
-static void find_masks(GpuMasks *masks, TileOp *op, Masked *masked, bool accesses) {
-    *masked = (Masked){.first = op, .accesses = accesses};
+/* Does a mask, of the op or that it is? */
+static bool mask_asks(GpuMasks *masks, const TileOp *op, Kind kind) {
+    return kind != ACCESSED && (gpu_mask_has_test(masks, op) || (kind == LOADED && gpu_load_mask_is_testable(masks, op)));
+}
+
+static bool asks(GpuMasks *masks, const TileOp *op, Kind kind) { return ranges_ask(op, kind) || mask_asks(masks, op, kind); }
+
+static void find_masks(GpuMasks *masks, TileOp *op, Masked *masked, Kind kind) {
+    *masked = (Masked){.first = op, .kind = kind};
     tile_map_init(&masked->inside, masks->context->scratch);
-    for (; can_be_copied(op, accesses); op = op->next) {
+    for (; can_be_copied(op, kind); op = op->next) {
         tile_map_set(&masked->inside, op, op);
-        masked->masks += asks(masks, op, accesses);
+        masked->masks += asks(masks, op, kind);
         masked->reduces |= op->id == TILE_OP_REDUCE;
-        if (!accesses || !asks(masks, op, accesses)) continue;
+        if (kind != ACCESSED || !asks(masks, op, kind)) continue;
         int64_t lanes = tile_type_lanes(tile_accessed_tile(op)->type);
         if (!masked->reduces && lanes > masked->lanes) masked->lanes = lanes;
         masked->again |= masked->reduces && lanes >= masked->lanes && lanes >= LEAST_LANES;
@@ -103,18 +125,22 @@ static void find_masks(GpuMasks *masks, TileOp *op, Masked *masked, bool accesse
     masked->end = op;
 }
 
-/* Scalars that are computed between the masks move in front of them, since the test takes some. */
-static void hoist_scalars(Masked *masked) {
+/* Scalars that are computed between the masks move in front of them, since the test takes some. False if an operand in shared memory
+ * cannot. */
+static bool hoist_scalars(Masked *masked) {
+    bool named = true;
     for (TileOp *op = masked->first, *next; op != masked->end; op = next) {
         next = op->next;
-        bool moves = op != masked->first && is_scalar(op);
+        bool names = names_operand(op), moves = op != masked->first && (names || is_scalar(op));
         for (unsigned i = 0; moves && i < op->operand_count; i++)
             moves = !is_inside(masked, tile_op_operand(op, i)->op);
+        named &= moves || !names;
         if (!moves) continue;
         tile_op_detach(op);
         tile_op_insert_before(op, masked->first);
         tile_map_set(&masked->inside, op, NULL);
     }
+    return named;
 }
 
 /* The condition that no mask changes a lane; NULL: it depends on what is computed between them. */
@@ -122,11 +148,8 @@ static TileValue *build_test(GpuMasks *masks, const Masked *masked) {
     TileOp *previous = masked->first->previous;
     TileValue *idle = NULL;
     for (TileOp *op = masked->first; op != masked->end; op = op->next) {
-        if (!asks(masks, op, masked->accesses)) continue;
-        if (masked->accesses) {
-            idle = gpu_access_build_test(masks, op, masked->first, idle);
-            continue;
-        }
+        if (ranges_ask(op, masked->kind)) idle = gpu_access_build_test(masks, op, masked->first, idle);
+        if (!mask_asks(masks, op, masked->kind)) continue;
         TileValue *own = gpu_mask_build_test(masks, op, masked->first);
         idle = idle ? tile_build_binary(&masks->b, TILE_OP_AND, idle, own) : own;
     }
@@ -149,20 +172,27 @@ static bool is_used_outside(const Masked *masked, const TileValue *value) {
 typedef TILE_LIST(TileValue *) Values;
 typedef TILE_LIST(const TileType *) Types;
 
+/* Does the op give what it is given where no mask changes a lane? */
+static bool is_idle(GpuMasks *masks, const Masked *masked, const TileOp *op, const TileValue *idle) {
+    if (masked->kind != COMPUTED && gpu_fill_is_idle_where(op, idle)) return true;
+    return masked->kind != ACCESSED && gpu_mask_has_test(masks, op);
+}
+
 /* The version without masks, which runs where `idle` holds. */
 static void build_unmasked(GpuMasks *masks, const Masked *masked, const TileValue *idle, const Values *results, TileBlock *region) {
     TilePassContext *context = masks->context;
     TileMap map;
     tile_map_init(&map, context->scratch);
     for (const TileOp *op = masked->first; op != masked->end; op = op->next) {
-        if (masked->accesses ? gpu_fill_is_idle_where(op, idle) : gpu_mask_has_test(masks, op)) {
+        if (is_idle(masks, masked, op, idle)) {
             TileValue *kept = tile_op_operand(op, gpu_mask_kept(op)), *copy = tile_map_get(&map, kept);
             tile_map_set(&map, &op->results[0], copy ? copy : kept);
             continue;
         }
         TileOp *copy = tile_op_clone(context->module, op, &map);
         tile_op_append(copy, region);
-        if (masked->accesses) gpu_access_make_whole(masks, copy);
+        if (ranges_ask(op, masked->kind)) gpu_access_make_whole(masks, copy);
+        if (masked->kind == LOADED && gpu_load_mask_is_testable(masks, op)) gpu_mask_remove(context->module, copy);
     }
     Values values = {0};
     for (size_t i = 0; i < results->count; i++)
@@ -219,13 +249,21 @@ static bool multiplies(const TileBlock *block) {
 
 static void find_product(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_DOT; }
 
+/* Is a loaded tile used behind the branch, at whose end all of it would be in registers? What is computed from it, for a product, is there
+ * anyway. */
+static bool yields_loads(const Masked *masked) {
+    for (const TileOp *op = masked->first; op != masked->end; op = op->next)
+        if (op->id == TILE_OP_LOAD_TILE && is_used_outside(masked, &op->results[0])) return true;
+    return false;
+}
+
 /* Two versions from this op on; returns the op behind them. */
-static TileOp *make_versions(GpuMasks *masks, TileOp *op, bool accesses, bool *changed) {
+static TileOp *make_versions(GpuMasks *masks, TileOp *op, Kind kind, bool *changed) {
     Masked masked;
-    find_masks(masks, op, &masked, accesses);
-    if (masked.masks < 2 || (accesses && !masked.again)) return masked.end;
-    hoist_scalars(&masked);
-    TileValue *idle = build_test(masks, &masked);
+    find_masks(masks, op, &masked, kind);
+    if (kind == LOADED && yields_loads(&masked)) return op->next;
+    if (masked.masks < 2 || (kind == ACCESSED && !masked.again)) return masked.end;
+    TileValue *idle = hoist_scalars(&masked) ? build_test(masks, &masked) : NULL;
     if (idle) build_versions(masks, &masked, idle);
     *changed |= idle != NULL;
     return masked.end;
@@ -236,7 +274,8 @@ static bool walk(GpuMasks *masks, TileBlock *block, bool accesses) {
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
         for (unsigned i = 0; i < op->region_count; i++) changed |= walk(masks, &op->regions[i], accesses);
-        if (here && asks(masks, op, accesses)) next = make_versions(masks, op, accesses, &changed);
+        Kind kind = accesses ? ACCESSED : gpu_load_mask_is_testable(masks, op) ? LOADED : COMPUTED;
+        if (here && asks(masks, op, kind)) next = make_versions(masks, op, kind, &changed);
     }
     return changed;
 }

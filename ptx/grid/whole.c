@@ -43,7 +43,7 @@
  * A scan or fold whose combiner is one op, such as a sum, and whose mask excludes elements past a range's end, gets its
  * excluded elements filled with the identity element instead; that fill is then skipped like the others.
  *
- * A load whose mask compares indices, as that of a gather along an index tile that is computed from a range, is there
+ * A load or update whose mask compares indices, as that of a gather along an index tile that is computed from a range, is there
  * twice, without its mask and with it.
  *
  * Needs: gpu-dot-operands, which looks for fills. Keeps: tile form. Cost: linear. */
@@ -188,6 +188,7 @@ typedef struct Group {
 
 static Group group_of(TileOp *op, TileOp *other) {
     Group group = {.ops = {op, other}, .count = other ? 2 : 1};
+    if (op->id == TILE_OP_ATOMIC_TILE) return group; /* nobody takes its result */
     for (unsigned k = 0; k < group.count; k++)
         for (unsigned i = 0; i < group.ops[k]->result_count; i++) group.results[group.result_count++] = &group.ops[k]->results[i];
     return group;
@@ -231,20 +232,6 @@ static void build_branch(GpuMasks *masks, TileOp *op, TileValue *idle, unsigned 
 
 static bool is_fold(const TileOp *op) { return op->id == TILE_OP_SCAN || op->id == TILE_OP_FOLD; }
 
-/* Removes the mask of a load, scan or fold, of which other parts remain. */
-static void remove_mask(TileModule *module, TileOp *op) {
-    const TileAttribute *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
-    int64_t *others = TILE_NEW_ARRAY(module->arena, int64_t, parts->count);
-    unsigned count, kept = 0;
-    for (unsigned i = 0; i < parts->count; i++)
-        if (parts->integers[i] != TILE_PARTS_MASK) others[kept++] = parts->integers[i];
-    tile_op_remove_operand(op, tile_op_operands(op, TILE_OPERAND_MASK, &count));
-    if (kept)
-        tile_op_set_integers(module, op, TILE_ATTRIBUTE_PARTS, others, kept);
-    else
-        tile_op_clear(op, TILE_ATTRIBUTE_PARTS);
-}
-
 /* Folds that share a mask compute their own, in their second arm. */
 static void own_mask(TileModule *module, const Group *group, const TileOp *mask, TileMap *map) {
     if (tile_value_has_one_use(&mask->results[0])) return;
@@ -272,7 +259,7 @@ static void build_fold_branch(GpuMasks *masks, TileOp *op, TileOp *mask, TileVal
     TileOp *branch = move_into_branch(masks, &group, idle);
     for (unsigned k = 0; k < group.count; k++) {
         tile_op_append(whole[k], &branch->regions[0]);
-        remove_mask(module, whole[k]);
+        gpu_mask_remove(module, whole[k]);
     }
     Group wholes = group_of(whole[0], whole[1]);
     yield_results(masks, &wholes, &branch->regions[0]);
@@ -319,7 +306,7 @@ static bool fill_elements(TilePassContext *context, TileOp *op) {
     for (unsigned i = 0; i < 2 * axes->count; i++) bounds[i] = tile_op_named_at(mask, TILE_OPERAND_BOUNDS, i);
     TileValue *with = tile_build_bits(&b, scalar, identity);
     tile_op_set_operand(op, 0, tile_build_fill(&b, elements, with, axes->integers, bounds, axes->count));
-    remove_mask(context->module, op);
+    gpu_mask_remove(context->module, op);
     if (!mask->results[0].first_use) tile_op_erase(mask);
     return true;
 }
@@ -354,18 +341,18 @@ static bool bring_together(TilePassContext *context, TileBlock *block) {
     return changed;
 }
 
-/* ---- loads ---- */
+/* ---- loads and updates ---- */
 
-/* The first arm has the load without its mask. Index tiles stay in front of the branch: both arms read them. */
-static void build_load_branch(GpuMasks *masks, TileOp *load, TileValue *idle) {
+/* The first arm has the load or update without its mask. Index tiles stay in front of the branch: both arms read them. */
+static void build_access_branch(GpuMasks *masks, TileOp *access, TileValue *idle) {
     TileModule *module = masks->context->module;
     TileMap map;
     tile_map_init(&map, masks->context->scratch);
-    TileOp *whole = tile_op_clone(module, load, &map);
-    Group group = group_of(load, NULL), wholes = group_of(whole, NULL);
+    TileOp *whole = tile_op_clone(module, access, &map);
+    Group group = group_of(access, NULL), wholes = group_of(whole, NULL);
     TileOp *branch = move_into_branch(masks, &group, idle);
     tile_op_append(whole, &branch->regions[0]);
-    remove_mask(module, whole);
+    gpu_mask_remove(module, whole);
     yield_results(masks, &wholes, &branch->regions[0]);
 }
 
@@ -409,8 +396,8 @@ static bool try_op(GpuMasks *masks, TileOp *op) {
         build_fold_branch(masks, op, mask, gpu_mask_build_test(masks, mask, op));
         return true;
     }
-    if (gpu_load_mask_has_test(masks, op)) {
-        build_load_branch(masks, op, gpu_mask_build_test(masks, op, op));
+    if (gpu_load_mask_has_test(masks, op) || gpu_update_mask_has_test(masks, op)) {
+        build_access_branch(masks, op, gpu_mask_build_test(masks, op, op));
         return true;
     }
     bool tests = gpu_mask_has_test(masks, op);

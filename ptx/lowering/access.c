@@ -380,6 +380,7 @@ static TileValue *load_lines(Gpu *gpu, GpuAccess *access) {
     bool scattered = gpu_is_scattered(access);
     unsigned shift = scattered ? 0 : gpu_shift(gpu, access, width);
     if (shift) return load_across(gpu, access, width, shift);
+    scattered = scattered || gpu_misses_vectors(gpu, access, width); /* one by one, without masks inside of the tensor */
     TileValue *whole = gpu_is_inside(gpu, access);
     if (!scattered) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));
     if (!whole) return scattered ? load_elements(gpu, access, false) : load_vectors(gpu, access, width, false);
@@ -444,11 +445,24 @@ static bool lanes_may_alias(const GpuAccess *access) {
     return alias;
 }
 
+/* Has no thread an element in the register that exists? The register's part of an index is what all threads have at least. */
+static bool never_exists(const GpuAccess *access, uint32_t reg) {
+    int64_t end;
+    for (unsigned d = 0; d < access->rank; d++) {
+        const GpuDimension *dimension = &access->dimensions[d];
+        if (dimension->kind == TILE_ACCESS_RANGE && tile_value_integer(dimension->hi, &end) &&
+            gpu_register_index(&access->layout, (unsigned)dimension->axis, reg) >= end)
+            return true;
+    }
+    return false;
+}
+
 static void store_elements(Gpu *gpu, const GpuAccess *elements, TileValue *value, TileValue *first, bool masked) {
     const GpuAccess here = with_distances_here(gpu, elements), *access = &here;
     TileValue *address = gpu_access_address(gpu, access, 0);
     for (uint32_t r = 0; r < tile_layout_registers(&access->layout); r++) {
         if (r) address = next_address(gpu, access, r, address);
+        if (masked && never_exists(access, r)) continue;
         TileValue *mask = masked ? gpu_and(gpu, first, gpu_access_mask(gpu, access, r)) : first;
         TileOp *store = tile_build_store(&gpu->b, gpu_register(gpu, value, r), address, mask, 0);
         if (lanes_may_alias(access))

@@ -56,8 +56,10 @@ TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width);
 /* ---- widths.c ---- */
 /* The width of vectors where all lanes are valid. */
 unsigned gpu_vector_width(const GpuAccess *access);
-/* How many elements behind a multiple of `width` the access begins, by a constant that the text adds; 0: none, or it is not known. */
+/* How many elements behind a multiple of `width` the access begins, by a constant that the text adds, where two vectors are worth it; else 0. */
 unsigned gpu_shift(Gpu *gpu, const GpuAccess *access, unsigned width);
+/* Does it certainly begin behind one, in memory that is aligned to vectors? */
+bool gpu_misses_vectors(Gpu *gpu, const GpuAccess *access, unsigned width);
 /* The width of vectors that have a predicate each; 1: there are none. Rows of many lengths consist of vectors of 8 bytes
  * that do not consist of longer ones; others of pairs of 16 bits. Asks for the facts. */
 unsigned gpu_predicated_width(Gpu *gpu, const GpuAccess *access, unsigned width);

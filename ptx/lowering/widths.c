@@ -22,16 +22,26 @@ unsigned gpu_vector_width(const GpuAccess *access) {
     return tile_layout_vector(&access->layout, access->type->rank - 1u, limit);
 }
 
-/* Of elements of more than 16 bits two vectors cost as much as the four elements of one (measured: 0.95 of the speed of a stencil of seven). */
-unsigned gpu_shift(Gpu *gpu, const GpuAccess *access, unsigned width) {
+/* How many elements behind a multiple of `width` the access begins, by a constant that the text adds; 0: none, or it is not known. */
+static unsigned constant_shift(Gpu *gpu, const GpuAccess *access, unsigned width) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     int64_t distance;
-    if (width == 1 || tile_scalar_bytes(access->type->scalar) > sizeof(uint16_t) || access->flat) return 0;
+    if (width == 1 || access->flat) return 0;
     if (tile_access_read(access->op, indices) != access->rank) return 0;
     const TileOp *sum = tile_value_def(indices[access->rank - 1].first, TILE_OP_ADD);
     if (!sum || !tile_value_integer(tile_op_operand(sum, 1), &distance)) return 0;
     TileIndexRange from = tile_index_range(tile_pass_indices(gpu->context, gpu->func), tile_op_operand(sum, 0));
     return from.because || from.multiple % width ? 0 : (unsigned)(distance & (width - 1));
+}
+
+/* Of elements of more than 16 bits two vectors cost as much as the four elements of one (measured: 0.95 of the speed of a stencil of seven). */
+unsigned gpu_shift(Gpu *gpu, const GpuAccess *access, unsigned width) {
+    return tile_scalar_bytes(access->type->scalar) > sizeof(uint16_t) ? 0 : constant_shift(gpu, access, width);
+}
+
+bool gpu_misses_vectors(Gpu *gpu, const GpuAccess *access, unsigned width) {
+    unsigned bytes = width * tile_scalar_bytes(access->type->scalar);
+    return access->tensor->parameter->facts.align >= bytes && constant_shift(gpu, access, width);
 }
 
 TileValue *gpu_is_inside(Gpu *gpu, const GpuAccess *access) {

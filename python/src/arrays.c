@@ -181,10 +181,12 @@ static int read_any_buffer(Call *call, PyObject *object, int parameter) {
 static int read_capsule(Call *call, PyObject *object, int parameter) {
     PyObject *found = PyObject_CallFunctionObjArgs(call->kernel->state->hooks.dlpack, object, NULL), *capsule;
     unsigned long long stream;
+    int shows_streams;
     if (!found) return -1;
     call->hold[call->holds++] = found;
-    if (!PyArg_ParseTuple(found, "OK", &capsule, &stream)) return -1;
-    call->stream = (void *)(uintptr_t)stream;
+    if (!PyArg_ParseTuple(found, "OKp", &capsule, &stream, &shows_streams)) return -1;
+    if (!call->device.device_type) call->stream = (void *)(uintptr_t)stream; /* the first one's */
+    call->is_mixed |= !shows_streams;
     if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
         DLManagedTensorVersioned *managed = PyCapsule_GetPointer(capsule, "dltensor_versioned");
         call->args[parameter] = TILE_MANAGED(managed);
@@ -393,12 +395,19 @@ static int read_number(Call *call, PyObject *object, int parameter) {
     return refuse_object(call, object, parameter);
 }
 
+static bool are_of_one_library(const Known *a, const Known *b) {
+    return a->type == b->type || (a->torch.is_torch && b->torch.is_torch);
+}
+
 static int read_array(Call *call, PyObject *object, int parameter) {
     Known local;
     const Known *known = array_type(call->kernel->state, object, &local);
     if (known != &local) atomic_store_explicit(&call->kernel->like, known, memory_order_release);
     if (read_tensor(call, known, object, parameter)) return explain_failure(call, parameter);
-    if (call->device.device_type) return 0;
+    if (call->device.device_type) {
+        if (call->device.device_type == kDLCUDA) call->is_mixed |= !are_of_one_library(call->like, known);
+        return 0;
+    }
     if (known == &local) call->local = local;
     return call_like(call, known == &local ? &call->local : known, object, parameter);
 }

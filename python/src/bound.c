@@ -22,6 +22,7 @@ typedef struct Bound {
     void *stream;
     const Known *like; /* GPUs: whose current stream is asked for at each call; NULL: `stream` is kept */
     DLDevice device;
+    bool is_mixed; /* GPUs: arrays are of several libraries, or of one whose stream is not asked for; steps, on several GPUs */
     _Atomic uint32_t calls, ns;
     Call *arrays; /* what `own` was read from, released at the end; NULL: several steps */
 } Bound;
@@ -46,26 +47,43 @@ static tile_status launch_without_gil(Bound *bound, const TileLaunchOptions *opt
     return status;
 }
 
-static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
-    Bound *bound = (Bound *)self;
-    if (ARGUMENT_COUNT(nargsf) || (names && PyTuple_Size(names))) {
-        PyErr_SetString(PyExc_TypeError, "a bound call takes no arguments: they are bound");
-        return NULL;
-    }
+static int launch_on(Bound *bound, void *stream) {
     TileError error;
     TileReport *report = NULL;
-    void *stream = bound->stream;
-    if (bound->like && current_stream(bound->like, bound->device, &stream)) return NULL;
     TileLaunchOptions options = launch_options(bound->kernel, stream, &error, &report);
     uint32_t calls = atomic_load_explicit(&bound->calls, memory_order_relaxed); /* threads may count one twice */
     atomic_store_explicit(&bound->calls, calls + 1, memory_order_relaxed);
     uint32_t is_short = bound->kernel->is_gpu ? SHORT_ON_GPU_NS : SHORT_NS;
     bool keeps = calls % TIMED_CALLS && atomic_load_explicit(&bound->ns, memory_order_relaxed) < is_short;
     tile_status status = keeps ? launch(bound, &options) : launch_without_gil(bound, &options);
-    if (status != TILE_OK) {
-        raise_status(bound->kernel, status, &error, report);
+    return status == TILE_OK ? 0 : raise_status(bound->kernel, status, &error, report);
+}
+
+/* The streams of all libraries are ordered around each launch. */
+static __attribute__((noinline)) int launch_mixed(Bound *bound, void *stream) {
+    PyObject *found, *objects[MOST_PARAMETERS];
+    for (int i = 0; bound->own && i < bound->kernel->count; i++) objects[i] = PyTuple_GetItem(bound->parts, i);
+    for (Py_ssize_t i = 0; !bound->own && i < PyTuple_Size(bound->parts); i++) {
+        PyObject *none = PyObject_CallNoArgs(PyTuple_GetItem(bound->parts, i));
+        Py_XDECREF(none);
+        if (!none) return -1;
+    }
+    if (!bound->own) return 0;
+    if (order_before(bound->kernel, objects, bound->device, stream, &found)) return -1;
+    if (launch_on(bound, stream) == 0) return order_behind(bound->kernel, found, bound->device, stream);
+    Py_XDECREF(found);
+    return -1;
+}
+
+static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
+    Bound *bound = (Bound *)self;
+    if (ARGUMENT_COUNT(nargsf) || (names && PyTuple_Size(names))) {
+        PyErr_SetString(PyExc_TypeError, "a bound call takes no arguments: they are bound");
         return NULL;
     }
+    void *stream = bound->stream;
+    if (bound->like && current_stream(bound->like, bound->device, &stream)) return NULL;
+    if (bound->is_mixed ? launch_mixed(bound, stream) : launch_on(bound, stream)) return NULL;
     Py_INCREF(Py_None);
     return Py_None;
 }
@@ -120,6 +138,7 @@ static int bind(Bound *bound) {
     bound->device = call->device;
     if (bound->kernel->is_gpu && call->like && call->like->way == WAY_EXCHANGE && call->like != &call->local)
         bound->like = call->like;
+    bound->is_mixed = bound->kernel->is_gpu && (call->is_mixed || !bound->like);
     TileLaunchOptions options = launch_options(bound->kernel, NULL, &error, &report);
     PyThreadState *released = PyEval_SaveThread();
     tile_status status =
@@ -175,6 +194,7 @@ PyObject *bound_join(PyObject *module, PyObject *parts) {
     bound->steps = PyMem_Calloc(total, sizeof *bound->steps);
     for (Py_ssize_t i = 0; bound->steps && i < count; i++) {
         Bound *part = (Bound *)PyTuple_GetItem(parts, i);
+        bound->is_mixed |= part->is_mixed || part->device.device_id != first->device.device_id;
         for (size_t k = 0; k < (part->own ? 1 : part->count); k++)
             bound->steps[bound->count++] = part->own ? (TileLaunchStep){part->own, NULL} : part->steps[k];
     }

@@ -35,7 +35,9 @@ enum { TIMED_CALLS = 64 }; /* one of so many launches is timed, without the GIL 
     X(argument_class) /* ArgumentError */                                                                              \
     X(status_error)   /* (status, message) -> exception */                                                             \
     X(describe)       /* (array) -> (array with a buffer, DLPack code, bits), or None */                               \
-    X(dlpack)         /* (array) -> (capsule, stream) */                                                               \
+    X(dlpack)         /* (array) -> (capsule, stream, whether its library shows one) */                                \
+    X(before)         /* (arrays, device, stream) -> what `behind` takes, or None */                                   \
+    X(behind)         /* (that, device, stream) */                                                                     \
     X(grad_enabled)   /* () -> bool */                                                                                 \
     X(torch_probes)   /* () -> [(kind, tensor, dispatch keys)], or None */                                             \
     X(empty)          /* (array like it, shape, DLPack code, bits) -> array */                                         \
@@ -182,7 +184,7 @@ typedef struct Kernel {
     _Atomic(PyObject *) on_gpu;      /* the same kernel for GPUs, once it was needed; or NULL */
     _Atomic(const Known *) like;     /* the type of the tensor that was read last, or NULL */
     _Atomic(const TorchKind *) kind; /* of a tensor of PyTorch that was read lately, or NULL */
-    _Atomic(Again *) again[AGAINS];  /* launches that may come again (again.c); NULL: none yet */
+    _Atomic(Again *) again[2][AGAINS]; /* launches that may come again (again.c), with results given and made; or NULL */
     int count, given_count;          /* parameters, and those that are not `out` */
     int leading;                     /* tensors before the first parameter that is none */
     Library *library;
@@ -203,6 +205,7 @@ typedef struct Call {
     DLDevice device;       /* of the first tensor; device_type 0: there is none */
     bool keeps;            /* arrays are to be kept as buffers, beyond a call */
     bool is_plain;         /* all are tensors of PyTorch of known kinds */
+    bool is_mixed;         /* GPUs: they are of several libraries, or of one that shows no stream */
     int views, holds;
     TileArg args[MOST_PARAMETERS];
     DLTensor tensors[MOST_PARAMETERS];
@@ -220,7 +223,7 @@ static inline void call_begin(Call *call, Kernel *kernel) {
     call->like_object = NULL;
     call->stream = NULL;
     call->device = (DLDevice){(DLDeviceType)0, 0};
-    call->keeps = call->is_plain = false;
+    call->keeps = call->is_plain = call->is_mixed = false;
     call->views = call->holds = 0;
 }
 /* How arrays of the object's type are read; where it cannot be kept, in *local. */
@@ -235,6 +238,13 @@ void call_release(Call *call);
 static inline void call_end(Call *call) {
     if (call->views | call->holds) call_release(call);
 }
+
+/* ---- order.c ---- */
+
+/* Around a launch whose arrays, objects of which some may be NULL, are mixed: orders the streams of their libraries.
+ * *found, a new reference or NULL, goes from one to the other. -1: an exception is set. */
+int order_before(const Kernel *kernel, PyObject *const *objects, DLDevice device, void *stream, PyObject **found);
+int order_behind(const Kernel *kernel, PyObject *found, DLDevice device, void *stream);
 
 /* ---- numpy.c ---- */
 
@@ -263,7 +273,18 @@ int torch_grad_enabled(State *state, const TorchCalls *calls);
 /* Allocates a tensor of the type, shape and device that `tensor` has, which then is it. False: it has to be allocated
  * in another way. *made goes to torch_finish, or is released by calls->drop. */
 bool torch_make(const TorchCalls *calls, DLTensor *tensor, void **made);
+/* The same for a tensor without gaps of which all is known, and its address. */
+typedef struct TorchMade {
+    DLDevice device;
+    int32_t type; /* PyTorch's number; -1: it makes none */
+    int32_t rank;
+    int64_t shape[TILE_MAX_RANK], strides[TILE_MAX_RANK];
+} TorchMade;
+int32_t torch_type(const TorchCalls *calls, DLDataType dtype);
+bool torch_make_known(const TorchCalls *calls, const TorchMade *like, void **made, void **address);
 PyObject *torch_finish(const TorchCalls *calls, void *made);
+/* Is the tensor, of the type that `calls` is for, of a kind that is known, with extents where the layout has them? */
+bool torch_is_known(const TorchCalls *calls, PyObject *object);
 /* Does it have strides, in memory of its own? */
 bool torch_is_strided(const TorchCalls *calls, void *handle);
 
@@ -315,16 +336,6 @@ static inline Kernel *kernel_for(Kernel *kernel, const Call *call) {
     return found ? (Kernel *)found : kernel_make_for_gpu(kernel, call->device.device_id);
 }
 
-/* ---- again.c ---- */
-
-/* Launches all arguments if they are tensors of PyTorch like those of a launch that was noted, all of whose checks then
- * hold. 1: it has run; 0: it has to be launched in another way, and nothing has run; -1: an exception is set. */
-int again_launch(Kernel *kernel, PyObject *const *objects);
-/* Notes a launch of such tensors that the kernel `runs` remembers and keeps the GIL for. */
-void again_note(Kernel *kernel, Kernel *runs, PyObject *const *objects, const Call *call, int64_t elements);
-void again_drop(Kernel *kernel);
-int again_count(const Kernel *kernel);
-
 /* ---- results.c ---- */
 
 /* An `out` argument that a call allocates. */
@@ -342,6 +353,19 @@ int result_make(Call *call, int parameter, Result *result);
 PyObject *result_finish(Result *result);
 /* Releases it instead. */
 void result_drop(Result *result);
+
+/* ---- again.c ---- */
+
+/* Launches all arguments if they are tensors of PyTorch like those of a launch that was noted, all of whose checks then
+ * hold. 1: it has run; 0: it has to be launched in another way, and nothing has run; -1: an exception is set. */
+int again_launch(Kernel *kernel, PyObject *const *objects);
+/* The same for a call with those that are not `out`; the others are made, in order. */
+int again_make(Kernel *kernel, PyObject *const *given, Result *made);
+/* Notes a launch of such tensors that the kernel `runs` remembers and keeps the GIL for. objects: NULL for results that
+ * were made. */
+void again_note(Kernel *kernel, Kernel *runs, PyObject *const *objects, const Call *call, int64_t elements);
+void again_drop(Kernel *kernel);
+int again_count(const Kernel *kernel);
 
 /* ---- errors.c ---- */
 

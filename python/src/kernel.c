@@ -51,7 +51,7 @@ static tile_status launch_without_gil(Kernel *kernel, const Call *call, const Ti
 }
 
 /* Whoever runs a kernel keeps it, and it keeps its library. objects: the arguments, or NULL: they will not come again. */
-static int run(Kernel *kernel, Call *call, PyObject *const *objects) {
+static int run_alone(Kernel *kernel, Call *call, PyObject *const *objects) {
     TileError error;
     TileReport *report = NULL;
     Kernel *called = kernel;
@@ -73,6 +73,20 @@ static int run(Kernel *kernel, Call *call, PyObject *const *objects) {
     }
     tile_status status = launch_without_gil(kernel, call, &options, elements, calls < TIMED_CALLS || calls % TIMED_CALLS == 0);
     return status == TILE_OK ? 0 : raise_status(kernel, status, &error, report);
+}
+
+static __attribute__((noinline)) int run_mixed(Kernel *kernel, Call *call, PyObject *const *objects) {
+    PyObject *found;
+    if (order_before(kernel, objects, call->device, call->stream, &found)) return -1;
+    int failed = run_alone(kernel, call, NULL);
+    if (!failed) return order_behind(kernel, found, call->device, call->stream);
+    Py_XDECREF(found);
+    return failed;
+}
+
+/* objects: NULL where results are made. */
+static int run(Kernel *kernel, Call *call, PyObject *const *objects, bool come_again) {
+    return call->is_mixed ? run_mixed(kernel, call, objects) : run_alone(kernel, call, come_again ? objects : NULL);
 }
 
 /* ---- settings ---- */
@@ -120,7 +134,7 @@ static PyObject *pack(Result *made, int count) {
 }
 
 /* With results to be made; call->args of those are NONE. */
-static PyObject *run_with_results(Kernel *kernel, Call *call, PyObject *const *objects) {
+static PyObject *run_with_results(Kernel *kernel, Call *call, PyObject *const *objects, bool come_again) {
     Result made[MOST_PARAMETERS];
     int count = 0;
     Kernel *runs = kernel_for(kernel, call);
@@ -131,7 +145,7 @@ static PyObject *run_with_results(Kernel *kernel, Call *call, PyObject *const *o
         good = result_make(call, i, &made[count]) == 0;
         count += good;
     }
-    if (good && run(runs, call, NULL) == 0) return pack(made, count);
+    if (good && run(kernel, call, objects, come_again) == 0) return pack(made, count);
     for (int i = 0; i < count; i++) result_drop(&made[i]);
     return NULL;
 }
@@ -156,8 +170,8 @@ static PyObject *call_general(Kernel *kernel, PyObject *const *args, Py_ssize_t 
         if (objects[i]) good = call_read(&call, objects[i], i) == 0;
     }
     if (good && !complete) {
-        result = run_with_results(kernel, &call, objects);
-    } else if (good && run(kernel, &call, NULL) == 0) {
+        result = run_with_results(kernel, &call, objects, !names);
+    } else if (good && run(kernel, &call, objects, false) == 0) {
         Py_INCREF(Py_None);
         result = Py_None;
     }
@@ -170,7 +184,7 @@ static __attribute__((noinline)) PyObject *call_anew(Kernel *kernel, PyObject *c
     Call call;
     call_begin(&call, kernel);
     PyObject *result = NULL;
-    if (call_read_all(&call, args) == 0 && run(kernel, &call, args) == 0) {
+    if (call_read_all(&call, args) == 0 && run(kernel, &call, args, true) == 0) {
         Py_INCREF(Py_None);
         result = Py_None;
     }
@@ -178,10 +192,18 @@ static __attribute__((noinline)) PyObject *call_anew(Kernel *kernel, PyObject *c
     return result;
 }
 
+/* With results that are made, which `again` may do. */
+static PyObject *call_or_make(Kernel *kernel, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    Result made[MOST_PARAMETERS];
+    int launched = !names && count == kernel->given_count ? again_make(kernel, args, made) : 0;
+    if (!launched) return call_general(kernel, args, count, names);
+    return launched > 0 ? pack(made, kernel->count - kernel->given_count) : NULL;
+}
+
 static PyObject *kernel_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Kernel *kernel = (Kernel *)self;
     Py_ssize_t count = ARGUMENT_COUNT(nargsf);
-    if (names || count != kernel->count) return call_general(kernel, args, count, names);
+    if (names || count != kernel->count) return call_or_make(kernel, args, count, names);
     int launched = again_launch(kernel, args);
     if (launched <= 0) return launched ? NULL : call_anew(kernel, args);
     Py_INCREF(Py_None);

@@ -51,6 +51,23 @@ static PyObject *set_observer(PyObject *module, PyObject *args) {
 
 static PyObject *thread_count(PyObject *module, PyObject *none) { return PyLong_FromLong(tile_thread_pool_size(NULL)); }
 
+/* synchronize(device, stream): waits for all that is queued on it. */
+static PyObject *synchronize(PyObject *module, PyObject *args) {
+    int device;
+    unsigned long long stream;
+    TileError error;
+    if (!PyArg_ParseTuple(args, "iK", &device, &stream)) return NULL;
+    PyThreadState *released = PyEval_SaveThread();
+    tile_status status = tile_device_synchronize(device, (void *)(uintptr_t)stream, &error);
+    PyEval_RestoreThread(released);
+    if (status != TILE_OK) {
+        PyErr_SetString(PyExc_RuntimeError, error.message);
+        return NULL;
+    }
+    Py_INCREF(Py_None);
+    return Py_None;
+}
+
 static PyMethodDef methods[] = {{"hooks", (PyCFunction)(void (*)(void))set_hooks, METH_VARARGS | METH_KEYWORDS, NULL},
                                 {"observe", set_observer, METH_VARARGS, NULL},
                                 {"compiler", library_compiler, METH_VARARGS, NULL},
@@ -61,6 +78,7 @@ static PyMethodDef methods[] = {{"hooks", (PyCFunction)(void (*)(void))set_hooks
                                 {"xla_handlers", xla_handlers, METH_NOARGS, NULL},
                                 {"dispatch", dispatch_create, METH_VARARGS, NULL},
                                 {"plan", bound_join, METH_O, NULL},
+                                {"synchronize", synchronize, METH_VARARGS, NULL},
                                 {"threads", thread_count, METH_NOARGS, NULL},
                                 {"torch_layout", torch_show_layout, METH_VARARGS, NULL},
                                 {NULL, NULL, 0, NULL}};

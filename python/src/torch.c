@@ -289,6 +289,25 @@ static bool find_type(const TorchCalls *calls, DLDataType dtype, int32_t *number
     return false;
 }
 
+int32_t torch_type(const TorchCalls *calls, DLDataType dtype) {
+    int32_t type;
+    return calls->makes_results && find_type(calls, dtype, &type) ? type : -1;
+}
+
+bool torch_make_known(const TorchCalls *calls, const TorchMade *like, void **made, void **address) {
+    int32_t device = like->device.device_type == kDLCUDA ? calls->cuda : calls->cpu;
+    if (calls->empty(like->rank, like->shape, like->strides, like->type, device, like->device.device_id, made)) return false;
+    if (calls->data(*made, address) == 0) return true;
+    calls->drop(*made);
+    return false;
+}
+
+bool torch_is_known(const TorchCalls *calls, PyObject *object) {
+    const char *implementation = torch_implementation(calls, object);
+    return find_kind(calls->layout, implementation) &&
+           torch_word(implementation, calls->layout->rank) <= calls->layout->most_rank;
+}
+
 bool torch_make(const TorchCalls *calls, DLTensor *tensor, void **made) {
     int64_t strides[TILE_MAX_RANK], next = 1, *shape_there, *strides_there;
     int32_t type;

@@ -23,7 +23,7 @@ __all__ = ["ArgumentError", "Bound", "CompileError", "Error", "Kernel", "Module"
 
 _tile.hooks(compile_error=_errors.make_compile_error, argument_error=_errors.make_argument_error,
             argument_class=ArgumentError, status_error=_errors.make_status_error, describe=_arrays.describe,
-            dlpack=_arrays.dlpack, grad_enabled=_arrays.grad_enabled, torch_probes=_arrays.torch_probes, empty=_arrays.empty,
+            dlpack=_arrays.dlpack, before=_arrays.before, behind=_arrays.behind, grad_enabled=_arrays.grad_enabled, torch_probes=_arrays.torch_probes, empty=_arrays.empty,
             numpy_maker=_arrays.numpy_maker,
             specialise=_module.specialise, for_gpu=_module.for_gpu, print_line=_module.print_line,
             log_line=_settings.log_line)

@@ -74,13 +74,14 @@ def numpy_maker(code, bits):
     return functools.partial(numpy.empty, dtype=numpy_dtype(code, bits))
 
 
-def _root(array):
+def root_of(array):
+    """The name of the library that the array is of."""
     return type(array).__module__.partition(".")[0]
 
 
 def empty(like, shape, code, bits):
     """A new array of the library of `like`; of NumPy where there is none."""
-    root = _root(like)
+    root = root_of(like)
     if root == "cupy":
         import cupy
 
@@ -99,7 +100,7 @@ def empty(like, shape, code, bits):
 
 def _stream(array):
     """The stream on which a kernel for the array is launched: the caller's current one."""
-    root = _root(array)
+    root = root_of(array)
     if root == "cupy":
         import cupy
 
@@ -112,14 +113,28 @@ def _stream(array):
 
 
 def dlpack(array):
-    """The array's capsule, and the stream to launch on; its library orders its own work before that stream's."""
+    """The array's capsule; its library's current stream, before which the library orders its own work (where the launch is on
+    another one, `before` orders it again); and whether there is such a stream."""
     on_gpu = array.__dlpack_device__()[0] == 2
     stream = _stream(array) if on_gpu else 0
     wanted = {"stream": stream or 1} if on_gpu else {}  # 1: the default stream, in DLPack's words
+    shows = not on_gpu or root_of(array) in ("cupy", "torch")
     try:
-        return array.__dlpack__(max_version=(1, 3), **wanted), stream
+        return array.__dlpack__(max_version=(1, 3), **wanted), stream, shows
     except TypeError:
-        return array.__dlpack__(**wanted), stream
+        return array.__dlpack__(**wanted), stream, shows
+
+
+def before(arrays, device, stream):
+    from tile import _streams
+
+    return _streams.before(arrays, device, stream)
+
+
+def behind(found, device, stream):
+    from tile import _streams
+
+    _streams.behind(found, device, stream)
 
 
 def grad_enabled():

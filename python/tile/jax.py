@@ -27,6 +27,15 @@ def _register():
         jax.ffi.register_ffi_target("tile_kernel", capsule, platform=platform)
 
 
+@functools.cache
+def _has_gpu():
+    """Is there one for JAX, the default or not? An array or jit's caller may choose it."""
+    try:
+        return bool(jax.devices("gpu"))
+    except RuntimeError:
+        return False
+
+
 def _keep(kernel):
     address = kernel._address()
     _kept[address] = kernel
@@ -98,11 +107,10 @@ def call(kernel, *arguments, vmap_method="sequential", **settings):
         elif parameter.access == "out":
             types.append(results[parameter.name])
     words = [_word(p, v) for p, v in zip(inputs, values) if p.access is None]
-    on_gpu = jax.default_backend() == "gpu"
     run = jax.ffi.ffi_call("tile_kernel", types, input_output_aliases=aliases, vmap_method=vmap_method,
                            has_side_effect=not types)
     run = functools.partial(run, cpu=numpy.int64(_keep(kernel)), scalars=numpy.array(words, numpy.int64),
-                            cuda=numpy.int64(_keep(for_gpu(kernel, 0)) if on_gpu else 0))
+                            cuda=numpy.int64(_keep(for_gpu(kernel, 0)) if _has_gpu() else 0))
     found = [find_type(v.dtype) for _, v in arrays]
     lead = _rows.leading(kernel, [t[0] for t in found]) if all(found) else None
     if lead:

@@ -123,6 +123,32 @@ class Cuda(unittest.TestCase):
         torch.cuda.synchronize()
         torch.testing.assert_close(t, torch.from_dlpack(x) * 2)
 
+    def test_streams_of_other_libraries(self):
+        """Both have work of their own before the launch, and behind it."""
+        try:
+            import cupy
+        except ImportError:
+            self.skipTest("CuPy is not installed")
+        n, stream, other = 1 << 20, torch.cuda.Stream(), cupy.cuda.Stream(non_blocking=True)
+        x, z, y = torch.zeros(n, device="cuda"), torch.zeros(n, device="cuda"), cupy.zeros(n, cupy.float32)
+        with other:
+            bound = self.m.add.bind(x, y, z), self.m.add.bind(y, x, z)
+        calls = (lambda: self.m.add(x, y, z), lambda: self.m.add(y, x, z), *bound, tile.plan(*bound))
+        torch.cuda.synchronize()
+        for i in range(1, 21):
+            with torch.cuda.stream(stream), other:
+                torch.cuda._sleep(200000)
+                x.fill_(i)
+                for _ in range(20):
+                    y += 1
+                calls[i % len(calls)]()
+                found = z + 0
+                x.fill_(-1)
+                y += 1
+                y -= 1
+            torch.cuda.synchronize()
+            self.assertTrue((found == i + 20 * i).all().item(), i)
+
     def test_operator(self):
         cube = tile.torch.op("tile_test_cuda::cube", self.m.cube, backward=self.m.cube_backward)
         torch.library.opcheck(cube, (rand(5, 70).requires_grad_(),))

@@ -59,6 +59,32 @@ def rand(*shape, device="cuda:0"):
     return torch.zeros(*shape, device=device)
 
 
+class Foreign:
+    """An array of a library that shows no stream, as JAX: DLPack alone says when its memory may be read, and is kept."""
+
+    def __init__(self, tensor):
+        self.tensor, self.streams = tensor, []
+
+    def __dlpack_device__(self):
+        return 2, self.tensor.device.index
+
+    def __dlpack__(self, *, stream=None):
+        self.streams.append(stream)
+        return torch.utils.dlpack.to_dlpack(self.tensor)
+
+
+def waits(function):
+    """(stream that waits, stream that it waits for) while the function runs."""
+    runtime, found = ctypes.CDLL(os.environ["LD_PRELOAD"]), []
+    first = runtime.fake_waits(1 << 30, None, None)
+    function()
+    for number in range(first, runtime.fake_waits(1 << 30, None, None)):
+        there, what = ctypes.c_void_p(), ctypes.c_void_p()
+        runtime.fake_waits(number, ctypes.byref(there), ctypes.byref(what))
+        found.append((there.value, what.value))
+    return found
+
+
 class FakeGpu(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -79,6 +105,8 @@ class FakeGpu(unittest.TestCase):
         x, y, z = rand(100), rand(100), rand(100)
         bound = self.m.add.bind(x, y, z)
         calls = (lambda: self.m.add(x, y, z), lambda: self.m.add(x, y), bound)
+        for _ in range(200):
+            self.m.add(x, y, z), self.m.add(x, y)
         for call in calls:
             self.assertEqual(self.launch(call)[0], None)
         for stream in (torch.cuda.Stream(), torch.cuda.Stream()):
@@ -108,6 +136,47 @@ class FakeGpu(unittest.TestCase):
         with self.assertRaises(tile.ArgumentError) as caught:
             self.m.add(x, x, y)
         self.assertEqual((caught.exception.argument, caught.exception.code), ("z", "DEVICE"))
+
+    def test_arrays_of_several_libraries_are_ordered(self):
+        """The launch is on the first array's stream; what other libraries have queued comes before, and what they queue behind."""
+        x, y, z, stream = rand(100), Foreign(rand(100)), rand(100), torch.cuda.Stream()
+        bound = self.m.add.bind(y, x, z)
+        with torch.cuda.stream(stream):
+            made = waits(lambda: self.assertEqual(self.launch(lambda: self.m.add(x, y, z))[0], stream.cuda_stream))
+            self.assertEqual((made, y.streams[-1]), ([], stream.cuda_stream))
+            made = waits(lambda: self.assertEqual(self.launch(lambda: self.m.add(x, y))[0], stream.cuda_stream))
+            self.assertEqual((made, y.streams[-1]), ([], stream.cuda_stream))
+            for call in (lambda: self.m.add(y, x, z), lambda: self.m.add(y, x, z=z), bound, tile.plan(bound)):
+                made = waits(lambda: self.assertEqual(self.launch(call)[0], None))
+                self.assertEqual((made, y.streams[-1]), ([(None, stream.cuda_stream), (stream.cuda_stream, None)], 1))
+            self.assertEqual(waits(lambda: self.m.add(x, x, z)), [])
+        self.assertEqual(waits(lambda: self.m.add(y, x, z)), [])
+
+    def test_arrays_without_streams_are_kept(self):
+        """Until the launch has run: their library would give their memory to others."""
+        from tile import _streams
+
+        x, y, z = rand(100), Foreign(rand(100)), rand(100)
+        runtime = ctypes.CDLL(os.environ["LD_PRELOAD"])
+        self.m.add(x, y, z)
+        runtime.fake_events_pass(0)
+        for count in (1, 2, 3):
+            self.m.add(x, y, z)
+            self.assertGreaterEqual(len(_streams._kept), count)
+        runtime.fake_events_pass(1)
+        self.m.add(x, y, z)
+        self.assertEqual(len(_streams._kept), 1)
+        other, result = Foreign(rand(100)), Foreign(rand(100))
+        before = len(_streams._kept)
+        self.launch(lambda: self.m.add(y, other, result))  # nobody has events: it waits
+        self.assertEqual((len(_streams._kept), result.streams), (before, [1, 1]))
+
+    def test_a_plan_for_several_devices(self):
+        parts = [self.m.add.bind(*(rand(100, device=f"cuda:{index}") for _ in range(3))) for index in (0, 1)]
+        before = fake.fake_cuda_state().launches
+        tile.plan(*parts)()
+        found = [fake.fake_cuda_launch(before + i)[0].context for i in (0, 1)]
+        self.assertEqual(found, [fake.fake_cuda_primary(0), fake.fake_cuda_primary(1)])
 
     def test_parameters_that_require_gradients(self):
         x = torch.nn.Parameter(rand(100))

@@ -76,6 +76,32 @@ class Jax(unittest.TestCase):
         with self.assertRaises(Exception):
             jax.block_until_ready(tile.jax.call(m.add, x, x.astype(jnp.int32)))
 
+    def test_arrays_on_a_gpu_beside_those_of_pytorch(self):
+        """What JAX has queued comes first, and the memory of an array that is dropped is not given away while the kernel reads it."""
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("PyTorch is not installed")
+        if not (torch.cuda.is_available() and tile.backends.cuda.is_available() and tile.jax._has_gpu()):
+            self.skipTest("there is no GPU that JAX, PyTorch and Tile can use")
+        device, stream = jax.devices("gpu")[0], torch.cuda.Stream()
+        make = jax.jit(lambda i: (jnp.ones((512, 2048)) @ jnp.ones((2048, 2048))) * 0 + i)
+        t, z = torch.zeros(512, 2048, device="cuda"), torch.zeros(512, 2048, device="cuda")
+        torch.cuda.synchronize()
+        for i in range(20):
+            with jax.default_device(device), torch.cuda.stream(stream):
+                x = make(float(i))
+                torch.cuda._sleep(200000)
+                t.fill_(1)
+                m.add(*((x, t) if i % 2 else (t, x)), z)
+                del x
+                other = make(-1000.0)
+                found = z + 0
+                t.fill_(5)
+                other.block_until_ready()
+            torch.cuda.synchronize()
+            self.assertTrue((found == i + 1).all().item(), i)
+
     def test_arrays_are_read_by_dlpack(self):
         x = jax.device_put(jnp.ones((2, 3)), jax.devices("cpu")[0])
         y = np.zeros((2, 3), np.float32)

@@ -1,5 +1,5 @@
-"""Every kernel of the standard library on PyTorch's tensors, beside what PyTorch computes: the rows of bench/breadth.py at
-their smallest shapes. On the CPU, and on a GPU where there is one: there on a stream of the test's own behind work that takes
+"""Every kernel of the standard library on PyTorch's tensors and on NumPy's arrays, beside what PyTorch computes: the rows of
+bench/breadth.py at their smallest shapes. On the CPU, and on a GPU where there is one: there on a stream of the test's own behind work that takes
 its time, and in a graph, which is replayed on other results.
 
 usage: test_stdlib.py [--part=I/N] [TEXT]...     only rows with one of these texts in their names, the Ith of N parts of them"""
@@ -12,6 +12,7 @@ import unittest
 os.environ.setdefault("TILE_CACHE_DIR", "")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 
+import numpy as np
 import torch
 from breadth import TABLES, TOLERANCE, Make, blank, error_of, tuple_of
 
@@ -23,6 +24,7 @@ from tile._arrays import find_type
 ROWS = [row for table in TABLES if table.folder == "stdlib" for row in table.rows(True)]
 CHOSEN, PART = [], (1, 1)
 FLOAT8 = {getattr(torch, name) for name in dir(torch) if name.startswith("float8_")}
+HALF = {torch.bfloat16: "bfloat16", torch.float8_e4m3fn: "float8_e4m3fn", torch.float8_e5m2: "float8_e5m2"}
 UTILITIES_BESIDE_THE_SCHEMA = ("test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")
 
 
@@ -30,6 +32,25 @@ def kernel_of(row):
     kernel = tile.stdlib[row.file.removeprefix("stdlib/")][row.kernel()]
     names = {setting.name for setting in kernel.settings}
     return kernel.with_settings(**{name: value for name, value in {"T": row.kind, **row.settings}.items() if name in names})
+
+
+def to_numpy(value):
+    """The tensor as an array of NumPy on the same memory, and with its strides."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    if value.dtype not in HALF:
+        return value.detach().numpy()
+    import ml_dtypes
+
+    return value.detach().view(torch.uint8 if value.element_size() == 1 else torch.int16).numpy().view(getattr(ml_dtypes, HALF[value.dtype]))
+
+
+def to_torch(array):
+    """And back."""
+    if array.dtype.name in HALF.values():
+        kind = next(kind for kind, name in HALF.items() if name == array.dtype.name)
+        return torch.from_numpy(array.view(np.int16 if array.itemsize == 2 else np.uint8)).view(kind)
+    return torch.from_numpy(array)
 
 
 class Run:
@@ -60,9 +81,9 @@ class Run:
             error = error_of(results, self.exact)
         return error, limit
 
-    def made(self):
+    def made(self, convert=lambda value: value):
         """Results that the call allocates, in place of those of the case; None: their shapes do not follow."""
-        given = [a for a, p in zip(self.case.arguments, self.kernel.parameters) if p.access != "out"]
+        given = [convert(a) for a, p in zip(self.case.arguments, self.kernel.parameters) if p.access != "out"]
         outputs = [a for a, p in zip(self.case.arguments, self.kernel.parameters) if p.access == "out"]
         self.reset()
         try:
@@ -100,6 +121,25 @@ class Stdlib(unittest.TestCase):
                 self.close(run, made, "results made")
 
         self.each("cpu", check)
+
+    def test_numpy(self):
+        """The same numbers from arrays of NumPy, which the kernel writes, and makes."""
+        found = set()
+
+        def check(run):
+            run.reset()
+            arrays = [to_numpy(a) for a in run.case.arguments]
+            run.kernel(*arrays)
+            self.close(run, run.case.results, "NumPy, results given")
+            found.add(run.kernel.name)
+            made = run.made(to_numpy)
+            if made is not None:
+                self.assertTrue(all(isinstance(m, np.ndarray) or any(m is r for r in run.case.results) for m in made))
+                self.close(run, [to_torch(m) if isinstance(m, np.ndarray) else m for m in made], "NumPy, results made")
+
+        self.each("cpu", check)
+        if not CHOSEN and PART[1] == 1:
+            self.assertEqual(found, {tile.stdlib[row.file.removeprefix("stdlib/")][row.kernel()].name for row in ROWS})
 
     def test_operators(self):
         """Each as an operator: its schema, fake tensors, traces with symbols for extents."""

@@ -141,6 +141,34 @@ class Again(unittest.TestCase):
                     self.check(base[:n, :n], torch.zeros(n, n))
         self.assertTrue(4 <= self.m.cube._noted() <= 16)
 
+    def test_results_that_are_made(self):
+        """Calls that make them are noted apart from those that are given them."""
+        base = torch.randn(40, 64)
+        self.assertEqual(self.noted(self.m.cube, base[:8]), 1)
+        for x in (base[8:16], base[:8].clone(), base[1:9, :63], base[:8].t(), base[0:16:2], base[:8].double(), base[:5], base[:0]):
+            for _ in range(2):
+                y = self.m.cube(x)
+                torch.testing.assert_close(y, x ** 3)
+                self.assertTrue(y.is_contiguous() and not y.requires_grad and y.dtype == x.dtype)
+        made = [self.m.cube(base[:8]) for _ in range(3)]
+        self.assertEqual(len({y.data_ptr() for y in made}), 3)
+        self.assertEqual({sys.getrefcount(y) for y in made}, {sys.getrefcount(y) for y in [torch.zeros(1)]})
+        noted = self.m.cube._noted()
+        self.noted(self.m.cube, base[:8], torch.zeros(64, 8).t())  # the same inputs, and a result in another order
+        self.assertEqual(self.m.cube._noted(), noted + 1)
+        self.assertTrue(self.m.cube(base[:8]).is_contiguous())
+        lo, hi = torch.split(torch.arange(10.0), 5)
+        self.noted(self.m.halves, torch.arange(10.0))
+        for _ in range(2):
+            torch.testing.assert_close(self.m.halves(torch.arange(10.0)), (lo, hi))
+        self.refused("x", "OTHER", base[:8].clone().requires_grad_())
+        with self.assertRaises(tile.ArgumentError):
+            self.m.cube(base[:8].to(torch.int32))
+        seen = []
+        with tile.observe(lambda name, _: seen.append(name)):
+            self.m.cube(base[:8])
+        self.assertEqual(seen, ["cube"])
+
     def test_what_is_not_noted(self):
         x, y = torch.randn(3, 4), torch.zeros(3, 4)
         self.assertEqual(self.noted(self.m.cube, x.numpy(), y.numpy()), 0)

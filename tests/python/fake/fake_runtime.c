@@ -10,6 +10,7 @@
 int cuCtxGetCurrent(void **context);
 int cuCtxPushCurrent_v2(void *context);
 int cuCtxPopCurrent_v2(void **context);
+int cuDevicePrimaryCtxRetain(void **context, int device);
 int cuMemAlloc_v2(uint64_t *memory, size_t bytes);
 int cuMemFree_v2(uint64_t memory);
 void *fake_cuda_stream(void *context);
@@ -17,11 +18,12 @@ void *fake_cuda_primary(int device);
 
 static _Thread_local int device;
 
-/* The runtime makes the device's primary context the thread's current one. */
+/* The runtime retains the device's primary context, and makes it the thread's current one. */
 static void enter(void) {
     void *now, *wanted = fake_cuda_primary(device);
     cuCtxGetCurrent(&now);
     if (now == wanted) return;
+    cuDevicePrimaryCtxRetain(&wanted, device);
     if (now) cuCtxPopCurrent_v2(&now);
     cuCtxPushCurrent_v2(wanted);
 }
@@ -140,7 +142,26 @@ SAYS(cudaStreamCreateWithFlags, cudaStream_t *s, unsigned f) {
 }
 SAYS(cudaStreamSynchronize, cudaStream_t s) { return 0; }
 SAYS(cudaStreamQuery, cudaStream_t s) { return 0; }
-SAYS(cudaStreamWaitEvent, cudaStream_t s, cudaEvent_t e, unsigned f) { return 0; }
+/* Which streams were made to wait for which: "waits" of the test (fake_waits). */
+typedef struct Event {
+    cudaStream_t stream;
+} Event;
+static struct {
+    cudaStream_t waits, for_stream;
+} waits[64];
+static int wait_count, events_have_passed = 1;
+
+__attribute__((visibility("default"))) int fake_waits(int number, void **waits_there, void **for_stream) {
+    if (number < wait_count) *waits_there = waits[number % 64].waits, *for_stream = waits[number % 64].for_stream;
+    return wait_count;
+}
+__attribute__((visibility("default"))) void fake_events_pass(int pass) { events_have_passed = pass; }
+
+SAYS(cudaStreamWaitEvent, cudaStream_t s, cudaEvent_t e, unsigned f) {
+    waits[wait_count % 64].waits = s;
+    waits[wait_count++ % 64].for_stream = ((Event *)e)->stream;
+    return 0;
+}
 SAYS(cudaStreamIsCapturing, cudaStream_t s, enum cudaStreamCaptureStatus *t) {
     *t = 0;
     return 0;
@@ -153,11 +174,15 @@ SAYS(cudaStreamGetCaptureInfo, cudaStream_t s, enum cudaStreamCaptureStatus *t, 
 }
 SAYS(cudaThreadExchangeStreamCaptureMode, enum cudaStreamCaptureMode *m) { return 0; }
 SAYS(cudaEventCreateWithFlags, cudaEvent_t *e, unsigned f) {
-    *e = malloc(8);
+    *e = calloc(1, sizeof(Event));
     return 0;
 }
-SAYS(cudaEventRecord, cudaEvent_t e, cudaStream_t s) { return 0; }
-SAYS(cudaEventQuery, cudaEvent_t e) { return 0; }
+SAYS(cudaEventRecord, cudaEvent_t e, cudaStream_t s) {
+    ((Event *)e)->stream = s;
+    return 0;
+}
+SAYS(cudaEventRecordWithFlags, cudaEvent_t e, cudaStream_t s, unsigned f) { return cudaEventRecord(e, s); }
+SAYS(cudaEventQuery, cudaEvent_t e) { return events_have_passed ? 0 : cudaErrorNotReady; }
 SAYS(cudaEventSynchronize, cudaEvent_t e) { return 0; }
 SAYS(cudaEventDestroy, cudaEvent_t e) {
     free(e);

@@ -192,6 +192,29 @@ Test(cuda_maps, what_was_encoded_is_remembered) {
     strike(&scene);
 }
 
+/* Bound calls with addresses like those that they were bound with, too (queue.c). */
+Test(cuda_maps, bound_calls_have_those_of_the_addresses) {
+    Scene scene = {0};
+    TileBound *bound = NULL;
+    set(&scene);
+    cr_assert(tile_bind(scene.kernel, scene.arguments, 2, &scene.options, &bound) == TILE_OK, "%s", scene.error.message);
+    DLTensor other = tensor(3, scene.extents, scene.strides);
+    for (int i = 0; i < 4; i++) {
+        void *addresses[] = {i % 2 ? other.data : scene.x.data, scene.y.data};
+        scene.options.flags = TILE_LAUNCH_REMEMBERED;
+        cr_assert(tile_launch_bound(bound, addresses, &scene.options) == TILE_OK, "%s", scene.error.message);
+        cr_expect(last_launch()->maps[0].address == (uintptr_t)addresses[0]);
+        cr_expect(last_launch()->parameters[0] == (uintptr_t)addresses[0]);
+        scene.options.flags = 0;
+        cr_assert(tile_launch_bound(bound, NULL, &scene.options) == TILE_OK, "%s", scene.error.message);
+        cr_expect(last_launch()->maps[0].address == (uintptr_t)scene.x.data);
+    }
+    cr_expect(encoded() == 4, "%d maps", encoded());
+    tile_bound_destroy(bound);
+    tile_device_release(0, other.data);
+    strike(&scene);
+}
+
 Test(cuda_maps, graphs_keep_their_maps) {
     Scene scene = {0};
     set(&scene);

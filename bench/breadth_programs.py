@@ -222,6 +222,12 @@ def _(r, m, n, k):
 
 # ---- statistics ----
 
+@add("statistics:confusion", ((1 << 26, 64, 64), (1000003, 7, 11)), (1003, 3, 5), types=("f32",))
+def _(r, n, a, b):
+    t, u, count = r.ints(0, a, n, kind=torch.int32), r.ints(0, b, n, kind=torch.int32), r.zeros(a, b, kind=torch.int32)
+    return Case([t, u, count], [count], lambda t, u: torch.bincount(t * b + u, minlength=a * b).view(a, b), t, u, updates=[count])
+
+
 @add("statistics:batch_statistics", ((64, 256, 3136), (16, 1021, 49)), (2, 5, 37))
 def _(r, b, c, p):
     x = r.randn(b, c, p)
@@ -392,6 +398,14 @@ TINY_IMAGES = (2, 7, 9, 8, 16)
 def _(r, b, h, w, c, o):
     x, wt, y = r.randn(b, c, h, w), r.randn(o, c, 3, 3, scale=(9 * c)**-0.5), r.empty(b, o, h, w)
     return Case([x, wt, y], [y], lambda x, w: F.conv2d(x, w, padding=1), x, wt, flops=18 * b * h * w * c * o)
+
+
+@add("convolutions:conv2d_unrolled", IMAGES, TINY_IMAGES)
+def _(r, b, h, w, c, o):
+    x, wt, y = r.randn(b, h, w, c), r.randn(3, 3, c, o, scale=(9 * c)**-0.5), r.empty(b, h, w, o)
+    turned = wt.permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)
+    return Case([x, wt, y], [y], lambda x, wt: F.conv2d(x.permute(0, 3, 1, 2), wt, padding=1).permute(0, 2, 3, 1), x, turned,
+                flops=18 * b * h * w * c * o)
 
 
 @add("convolutions:conv2d_grouped", ((32, 56, 56, 4, 64), (16, 28, 28, 32, 8), (3, 33, 35, 5, 24)), (2, 7, 9, 2, 8))

@@ -37,7 +37,7 @@ EXCUSED = {
 # operations, with rows.
 EXCUSED_FOLDERS = ("examples/from-triton/",)
 # Types and shapes that a kernel has not.
-ONLY_TYPES = {"matmul:matmul_f8": "PyTorch gives bf16", "attention:attention_f8": "of 8-bit floats", "updates:histogram": "counts integers", "fourier:fft_rows": "of f32 parts",
+ONLY_TYPES = {"matmul:matmul_f8": "PyTorch gives bf16", "attention:attention_f8": "of 8-bit floats", "updates:histogram": "counts integers", "statistics:confusion": "counts integers", "fourier:fft_rows": "of f32 parts",
               "fourier:fft_long": "of f32 parts",
               "optimisers:newton_schulz_step": "of f32 in full"}
 

@@ -106,8 +106,15 @@ static int64_t operand_bytes(TileContext *context, const TileOp *dot, unsigned i
     return gpu_shared_bytes(gpu_put_type(context, source->type, transposed != (i == 0), gpu_turns_rows(dot, source->type)));
 }
 
-/* Shared memory of the function that is spoken for: slots of all loads that are copied, and operands in registers. */
-static int64_t taken_bytes(const TileFunc *func, TileContext *context, const TileBlock *block) {
+static bool is_inside(const TileOp *op, const TileOp *outer) {
+    while (op && op != outer) op = op->block->op;
+    return op != NULL;
+}
+
+/* Shared memory that is spoken for: slots of all loads that are copied, and operands in registers. `beside`: that which is so while
+ * this loop runs; loops in front of it and behind it have theirs in the same place, as gpu-shared allocates it. NULL: of all, since the
+ * channels of partitions are there all the time. */
+static int64_t taken_bytes(const TileFunc *func, TileContext *context, const TileBlock *block, const TileOp *beside) {
     int64_t bytes = 0;
     for (const TileOp *op = block->first; op; op = op->next) {
         int64_t slots = tile_op_integer(op, TILE_ATTRIBUTE_LATENCY, 0) + 1;
@@ -118,7 +125,8 @@ static int64_t taken_bytes(const TileFunc *func, TileContext *context, const Til
             bytes += gpu_map_stored_bytes(gpu_turns(func), tile_op_named(op, TILE_OPERAND_VALUE)->type);
         if (op->id == TILE_OP_STORE_TILE && gpu_by_rows(op))
             bytes += gpu_turns(func) * gpu_stored_bytes(tile_op_named(op, TILE_OPERAND_VALUE)->type);
-        for (unsigned i = 0; i < op->region_count; i++) bytes += taken_bytes(func, context, &op->regions[i]);
+        if (beside && op->id == TILE_OP_FOR && !is_inside(beside, op) && !is_inside(op, beside)) continue;
+        for (unsigned i = 0; i < op->region_count; i++) bytes += taken_bytes(func, context, &op->regions[i], beside);
     }
     return bytes;
 }
@@ -143,7 +151,7 @@ static int64_t choose_slots(const Candidate *candidate) {
     const TileFunc *func = candidate->func;
     bool maps = gpu_by_map(candidate->loads[0]);
     int64_t each = candidate->bytes, limit = target->shared_block_bytes - (maps ? MBARRIERS : 0),
-            other = taken_bytes(func, candidate->context->module->context, &func->body) - each;
+            other = taken_bytes(func, candidate->context->module->context, &func->body, maps ? NULL : candidate->loop) - each;
     if (limit < other + LEAST_SLOTS * each || func->stages == 1) return 0;
     int64_t most = (limit - other) / (each + (maps ? MBARRIERS_OF_A_SLOT * candidate->count : 0)), wanted = func->stages;
     if (wanted) return wanted < most ? wanted : most;

@@ -170,11 +170,27 @@ bool gpu_begins_at_zero(const TileOp *dot) {
     return constant && !tile_op_get(constant, TILE_ATTRIBUTE_VALUE)->bits;
 }
 
+/* Does the product that has this sum go on with the registers of another's: of one in front of it, or of one in a loop that has ended,
+ * where nobody else takes its sum? */
+static bool goes_on(const TileValue *sum) {
+    for (;;) {
+        const TileOp *op = sum->op;
+        if (op && op->id == TILE_OP_FOR) {
+            sum = tile_op_named_at(op->regions[0].last, TILE_OPERAND_VALUES, sum->index);
+        } else if (op) {
+            return op->id == TILE_OP_DOT || op->id == TILE_OP_DOT_WAIT;
+        } else {
+            const TileOp *loop = sum->block->op;
+            if (!tile_op_is(loop, TILE_OP_FOR) || sum->index == 0) return false;
+            sum = tile_loop_carried(loop, sum->index - 1);
+            if (!sum->first_use || sum->first_use->next) return false;
+        }
+    }
+}
+
 int64_t gpu_dot_sums(const TileOp *dot) {
-    const TileOp *before = tile_op_named(dot, TILE_OPERAND_SUM)->op;
     TileLayoutShape shape = gpu_dot_shape(dot->results[0].type);
-    bool goes_on = before && (before->id == TILE_OP_DOT || before->id == TILE_OP_DOT_WAIT);
-    return goes_on ? 0 : shape.extent[0] * shape.extent[1];
+    return goes_on(tile_op_named(dot, TILE_OPERAND_SUM)) ? 0 : shape.extent[0] * shape.extent[1];
 }
 
 int64_t gpu_dot_promoted(const TileOp *dot) {

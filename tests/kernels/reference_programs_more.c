@@ -21,6 +21,16 @@ void reference_histogram(const Problem *problem) {
     }
 }
 
+void reference_confusion(const Problem *problem) {
+    int64_t rows = problem_dimension(problem, 'A'), columns = problem_dimension(problem, 'B');
+    keep_old(problem, 2, rows * columns);
+    for (int64_t n = 0; n < problem_dimension(problem, 'N'); n++) {
+        double t = problem->input[0][n], u = problem->input[1][n];
+        bool inside = t >= 0 && t < (double)rows && u >= 0 && u < (double)columns;
+        if (inside) problem->expected[(int64_t)t * columns + (int64_t)u]++;
+    }
+}
+
 void reference_segment_sum(const Problem *problem) {
     int64_t segments = problem_dimension(problem, 'S');
     keep_old(problem, 2, segments);

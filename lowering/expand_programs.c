@@ -37,11 +37,12 @@
 #include "base/limits.h"
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
+#include "lang/index/index.h"
 #include "lowering/pass.h"
 
 typedef struct Expansion {
     TilePassContext *context;
-    TileFunc *func;
+    TileIndices *indices; /* of targets that divide words only */
     TileBuilder b;
     bool changed;
 } Expansion;
@@ -163,7 +164,7 @@ static void find_places(Expansion *x, const TileOp *op, const Numbers *numbers, 
 
 /* ---- words ---- */
 
-enum { MOST_NUMBERS = 2 * TILE_MAX_GRID_RANK + 5, MOST_OPS = 8 };
+enum { MOST_NUMBERS = 2 * TILE_MAX_GRID_RANK + 5 };
 
 static TileBuilder in_region(const TileBuilder *outer, TileOp *branch, unsigned region) {
     TileBuilder b = tile_builder_at_end(outer->module, &branch->regions[region]);
@@ -224,37 +225,12 @@ static TileValue *are_few(Expansion *x, const TileOp *op, Numbers numbers) {
     return binary(x, TILE_OP_LE, bits, tile_build_integer(&x->b, bits->type, most));
 }
 
-/* ---- places that are words ---- */
-
-/* The extent of a tensor whose extents are known to be words. */
-static bool is_extent_of_word(const Expansion *x, const TileOp *dim) {
-    const TileValue *tensor = tile_op_operand(dim, 0);
-    if (x->func->kind != TILE_FUNC_PHASE || tensor->block != &x->func->body) return false;
-    TileParameter *own = &x->func->parameters[tensor->index];
-    TileFunc *kernel = x->func->kernel;
-    TileParameter *parameter = kernel && own->argument < kernel->body.argument_count ? &kernel->parameters[own->argument] : own;
-    own->asked_narrow = parameter->asked_narrow = true;
-    own->used_narrow |= own->facts.narrow;
-    parameter->used_narrow |= own->facts.narrow;
-    return own->facts.narrow;
-}
-
-/* Is the number, of which there are at least 1, known to be a word? Tiles of an extent, rounded up, are. */
-static bool is_word(const Expansion *x, const TileValue *value, unsigned depth) {
-    int64_t number;
-    const TileOp *op = value->op, *sum;
-    if (tile_value_integer(value, &number)) return number >= 0 && number <= INT32_MAX;
-    if (!op || !depth) return false;
-    switch (op->id) {
-    case TILE_OP_DIM: return is_extent_of_word(x, op);
-    case TILE_OP_MIN: return is_word(x, tile_op_operand(op, 0), depth - 1) || is_word(x, tile_op_operand(op, 1), depth - 1);
-    case TILE_OP_DIV:
-        if (!tile_value_integer(tile_op_operand(op, 1), &number) || number < 1) return false;
-        sum = tile_value_def(tile_op_operand(op, 0), TILE_OP_ADD);
-        if (!sum) return is_word(x, tile_op_operand(op, 0), depth - 1);
-        return tile_value_integer(tile_op_operand(sum, 1), &number) && number <= INT32_MAX && is_word(x, tile_op_operand(sum, 0), depth - 1);
-    default: return false;
-    }
+/* Are the program's places along the axis known to be words? */
+static bool has_words(Expansion *x, const TileOp *op, unsigned axis) {
+    TileIndexRange extent = tile_index_range(x->indices, tile_op_named_at(op, TILE_OPERAND_EXTENTS, axis));
+    if (extent.hi > UINT32_MAX) return false;
+    tile_index_use(x->indices, extent.because);
+    return true;
 }
 
 static void end_places(Expansion *x, TileValue **places, const TileType *const *types, unsigned rank) {
@@ -270,7 +246,7 @@ static void find_in_words(Expansion *x, const TileOp *op, Numbers numbers, TileV
     TileBuilder outer = x->b;
     const TileType *types[TILE_MAX_GRID_RANK];
     for (unsigned i = 0; i < rank; i++)
-        types[i] = tile_type_scalar(outer.module->context, is_word(x, tile_op_named_at(op, TILE_OPERAND_EXTENTS, i), MOST_OPS) ? TILE_U32 : TILE_I64);
+        types[i] = tile_type_scalar(outer.module->context, has_words(x, op, i) ? TILE_U32 : TILE_I64);
     for (unsigned i = rank; i-- > 1 && !numbers.ordered;)
         numbers.programs[i] = i + 1 < rank ? binary(x, TILE_OP_MUL, numbers.programs[i + 1], numbers.extents[i]) : numbers.extents[i];
     TileValue *few = are_few(x, op, numbers);
@@ -314,8 +290,7 @@ static void expand(TileOp *op, void *state) {
     if (numbers.ordered) numbers.order = read_order(x, op);
     for (unsigned i = 1; i < op->result_count; i++) numbers.extents[i] = tile_op_named_at(op, TILE_OPERAND_EXTENTS, i);
     TileValue *places[TILE_MAX_GRID_RANK];
-    const TileTarget *target = x->context->target;
-    if (target && target->divides_words && op->result_count > 1)
+    if (x->indices && op->result_count > 1)
         find_in_words(x, op, numbers, places);
     else
         find_places(x, op, &numbers, places);
@@ -324,7 +299,9 @@ static void expand(TileOp *op, void *state) {
 }
 
 TileResult tile_pass_expand_programs(TilePassContext *context, TileFunc *func) {
-    Expansion x = {.context = context, .func = func};
+    const TileTarget *target = context->target;
+    Expansion x = {.context = context};
+    if (target && target->divides_words) x.indices = tile_indices_in_words(context->scratch, func);
     tile_block_walk(&func->body, expand, &x);
     if (x.b.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "expand-programs: %s", x.b.error);
     return x.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;

@@ -176,10 +176,21 @@ static void visit(TileOp *op, void *state) {
     words->changed = true;
 }
 
+/* How many parameters have been asked for what they are, or are relied on. */
+static unsigned count_notes(const TileFunc *func) {
+    unsigned count = 0;
+    for (uint32_t i = 0; i < func->body.argument_count; i++) {
+        const TileParameter *parameter = &func->parameters[i];
+        count += parameter->asked_narrow + parameter->used_narrow + (unsigned)__builtin_popcount(parameter->used_extent);
+    }
+    return count;
+}
+
 TileResult tile_pass_gpu_words(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     Words words = {.context = context, .indices = tile_indices_in_words(context->scratch, func)};
     tile_map_init(&words.made, context->scratch);
+    unsigned notes = count_notes(func);
     tile_block_walk(&func->body, visit, &words);
-    return words.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+    return words.changed || count_notes(func) != notes ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

@@ -37,13 +37,12 @@
 #include "base/limits.h"
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
-#include "lang/index/index.h"
 #include "lowering/pass.h"
 
 typedef struct Expansion {
     TilePassContext *context;
-    TileIndices *indices; /* of targets that divide words only */
     TileBuilder b;
+    bool words; /* the target divides words only */
     bool changed;
 } Expansion;
 
@@ -177,25 +176,23 @@ static TileBuilder in_region(const TileBuilder *outer, TileOp *branch, unsigned 
  * one, divide nothing. */
 static void find_apart(Expansion *x, const TileOp *op, const Numbers *numbers, TileValue **places) {
     TileBuilder outer = x->b;
-    TileValue *program = numbers->order.program, *above = NULL;
+    TileValue *program = numbers->order.program;
     unsigned last = op->result_count - 1u;
     const TileType *types[TILE_MAX_GRID_RANK];
-    for (unsigned i = 0; i <= last; i++) types[i] = program->type;
-    TileOp *branch = tile_build_if(&outer, binary(x, TILE_OP_LT, program, numbers->programs[last]), types, last + 1);
+    for (unsigned i = 0; i < last; i++) types[i] = program->type;
+    TileOp *branch = tile_build_if(&outer, binary(x, TILE_OP_LT, program, numbers->programs[last]), types, last);
     x->b = in_region(&outer, branch, 0);
     for (unsigned i = 0; i < last; i++) places[i] = number_like(x, program, 0);
-    places[last] = program;
-    tile_build_end(&x->b, TILE_OP_YIELD, places, last + 1);
+    tile_build_end(&x->b, TILE_OP_YIELD, places, last);
     x->b = in_region(&x->b, branch, 1);
-    for (unsigned i = 0; i <= last; i++) {
-        TileValue *number = i < last ? divide(x, program, numbers->programs[i + 1]) : program;
-        places[i] = above ? remainder_of(x, number, above, numbers->extents[i]) : number;
-        above = number;
-    }
-    tile_build_end(&x->b, TILE_OP_YIELD, places, last + 1);
+    for (unsigned i = 0; i < last; i++) places[i] = divide(x, program, numbers->programs[i + 1]);
+    tile_build_end(&x->b, TILE_OP_YIELD, places, last);
     outer.error = x->b.error;
     x->b = outer;
-    for (unsigned i = 0; i <= last; i++) places[i] = tile_op_result(branch, i);
+    for (unsigned i = last + 1; i-- > 0;) {
+        TileValue *number = i < last ? tile_op_result(branch, i) : program;
+        places[i] = i ? remainder_of(x, number, tile_op_result(branch, i - 1), numbers->extents[i]) : number;
+    }
 }
 
 /* Those that have to be words. How many of them a test has to look at. */
@@ -225,36 +222,20 @@ static TileValue *are_few(Expansion *x, const TileOp *op, Numbers numbers) {
     return binary(x, TILE_OP_LE, bits, tile_build_integer(&x->b, bits->type, most));
 }
 
-/* Are the program's places along the axis known to be words? */
-static bool has_words(Expansion *x, const TileOp *op, unsigned axis) {
-    TileIndexRange extent = tile_index_range(x->indices, tile_op_named_at(op, TILE_OPERAND_EXTENTS, axis));
-    if (extent.hi > UINT32_MAX) return false;
-    tile_index_use(x->indices, extent.because);
-    return true;
-}
-
-static void end_places(Expansion *x, TileValue **places, const TileType *const *types, unsigned rank) {
-    for (unsigned i = 0; i < rank; i++)
-        if (places[i]->type != types[i]) places[i] = tile_build_convert(&x->b, places[i], types[i]->scalar);
-    tile_build_end(&x->b, TILE_OP_YIELD, places, rank);
-}
-
 /* In words where programs are few, which one test decides for all axes: as numbers of 64 bits otherwise. */
 static void find_in_words(Expansion *x, const TileOp *op, Numbers numbers, TileValue **places) {
     TileValue **list[MOST_NUMBERS];
     unsigned rank = op->result_count;
-    TileBuilder outer = x->b;
     const TileType *types[TILE_MAX_GRID_RANK];
-    for (unsigned i = 0; i < rank; i++)
-        types[i] = tile_type_scalar(outer.module->context, has_words(x, op, i) ? TILE_U32 : TILE_I64);
+    for (unsigned i = 0; i < rank; i++) types[i] = numbers.order.program->type;
     for (unsigned i = rank; i-- > 1 && !numbers.ordered;)
         numbers.programs[i] = i + 1 < rank ? binary(x, TILE_OP_MUL, numbers.programs[i + 1], numbers.extents[i]) : numbers.extents[i];
     TileValue *few = are_few(x, op, numbers);
-    outer = x->b;
+    TileBuilder outer = x->b;
     TileOp *branch = tile_build_if(&outer, few, types, rank);
     x->b = in_region(&outer, branch, 1);
     find_places(x, op, &numbers, places);
-    end_places(x, places, types, rank);
+    tile_build_end(&x->b, TILE_OP_YIELD, places, rank);
     x->b = in_region(&x->b, branch, 0);
     unsigned count;
     list_numbers(&numbers, rank, list, &count);
@@ -263,13 +244,11 @@ static void find_in_words(Expansion *x, const TileOp *op, Numbers numbers, TileV
         find_places(x, op, &numbers, places);
     else
         find_apart(x, op, &numbers, places);
-    end_places(x, places, types, rank);
+    for (unsigned i = 0; i < rank; i++) places[i] = tile_build_convert(&x->b, places[i], TILE_I64);
+    tile_build_end(&x->b, TILE_OP_YIELD, places, rank);
     outer.error = x->b.error;
     x->b = outer;
-    for (unsigned i = 0; i < rank; i++) {
-        places[i] = tile_op_result(branch, i);
-        if (types[i]->scalar == TILE_U32) places[i] = tile_build_convert(&x->b, places[i], TILE_I64);
-    }
+    for (unsigned i = 0; i < rank; i++) places[i] = tile_op_result(branch, i);
 }
 
 /* ---- all ---- */
@@ -290,7 +269,7 @@ static void expand(TileOp *op, void *state) {
     if (numbers.ordered) numbers.order = read_order(x, op);
     for (unsigned i = 1; i < op->result_count; i++) numbers.extents[i] = tile_op_named_at(op, TILE_OPERAND_EXTENTS, i);
     TileValue *places[TILE_MAX_GRID_RANK];
-    if (x->indices && op->result_count > 1)
+    if (x->words && op->result_count > 1)
         find_in_words(x, op, numbers, places);
     else
         find_places(x, op, &numbers, places);
@@ -299,9 +278,7 @@ static void expand(TileOp *op, void *state) {
 }
 
 TileResult tile_pass_expand_programs(TilePassContext *context, TileFunc *func) {
-    const TileTarget *target = context->target;
-    Expansion x = {.context = context};
-    if (target && target->divides_words) x.indices = tile_indices_in_words(context->scratch, func);
+    Expansion x = {.context = context, .words = context->target && context->target->divides_words};
     tile_block_walk(&func->body, expand, &x);
     if (x.b.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "expand-programs: %s", x.b.error);
     return x.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;

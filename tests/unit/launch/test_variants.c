@@ -52,7 +52,7 @@ Test(variants, specialised_then_general) {
 
 /* The facts of memory as a tensor of these extents whose rows repeat. */
 static uint64_t facts_of_repeated(int64_t rows, int64_t columns) {
-    TileView view = {.data = memory, .rank = 2, .type = TILE_HOST_F32, .extent = {rows, columns}, .stride = {0, 4}};
+    TileView view = {.data = (char *)memory, .rank = 2, .type = TILE_HOST_F32, .extent = {rows, columns}, .stride = {0, 4}};
     view.low = view.high = (uint64_t)(uintptr_t)memory;
     if (rows && columns) view.high += (uint64_t)columns * 4;
     tile_guard_read(&view);

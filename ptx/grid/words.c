@@ -18,7 +18,7 @@
  *       return
  *     }
  * After:
- *     func phase tile @k.0(%x: tensor<f32, 1, in> {narrow, used_narrow, asked_narrow}, %y: tensor<f32, 1, out> {asked_narrow, noalias}, %begin: i64, %end: i64) {
+ *     func phase tile @k.0(%x: tensor<f32, 1, in> {narrow, used_narrow, asked_narrow}, %y: tensor<f32, 1, out> {noalias}, %begin: i64, %end: i64) {
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
  *       %n = const {value = 4} : i64

@@ -24,10 +24,10 @@
  *       %n = const {value = 4} : i64
  *       %N = dim %x {axis = 0} : i64
  *       %last = sub %N, %one : i64
- *       %0 = convert %last : i32
- *       %1 = iota {axis = 0} : i32[4]
- *       %2 = splat %0 : i32[4]
- *       %3 = min %1, %2 : i32[4]
+ *       %0 = iota {axis = 0} : i32[4]
+ *       %1 = convert %last : i32
+ *       %2 = splat %1 : i32[4]
+ *       %3 = min %0, %2 : i32[4]
  *       %j = convert %3 : i64[4]
  *       %v = load_tile %x, %j {access = [gather]} : f32[4]
  *       store_tile %y, %v, %zero, %one, %zero, %n {access = [range]}

@@ -13,7 +13,7 @@
 /* A launch tells code that rows, along the last dimension, have at most so many elements: powers of two from the least to
  * the greatest. */
 enum { TILE_LEAST_SHORT_ROW = 128, TILE_GREATEST_SHORT_ROW = 4096 };
-enum { TILE_MAX_TILE_RANK = 5, TILE_MAX_TENSOR_RANK = 8 };
+enum { TILE_MAX_TILE_RANK = 5, TILE_MAX_TENSOR_RANK = 8, TILE_MAX_GRID_RANK = 8 };
 
 /* The greatest number of bits of a byte offset: processors address no more memory. */
 enum { TILE_ADDRESS_BITS = 57 };

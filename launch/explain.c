@@ -172,6 +172,8 @@ static void explain_tensor(TileExplanation *text, size_t begin, const TileImageP
         if (view->low < first)
             say(text, "%s: elements lie before the first one, and the code relies on offsets below 2**31",
                 parameter->name);
+        else if (view->high - first <= UINT64_C(1) << 31)
+            say(text, "%s: an extent is near 2**31 or above, and the code relies on less", parameter->name);
         else
             say(text, "%s: offsets reach %" PRIu64 " bytes, and the code relies on less than 2**31", parameter->name,
                 view->high - first);

@@ -1,7 +1,8 @@
 /* The facts about a tensor that code may rely on, as one 64-bit word.
  *
  *   bits 0-6    alignment of the base as a unary code: bit k is set where it is a multiple of 2 << k
- *   bit 7       every element begins less than 2**31 bytes behind the first one, and none before it
+ *   bit 7       every element begins less than 2**31 bytes behind the first one, and none before it; and no extent is greater than
+ *               TILE_GREATEST_NARROW_EXTENT, as those of bytes, of tensors without elements, and of dimensions with stride 0 could be
  *   bit 8       it shares no memory with another argument; looked at only where the kernel allows that it does
  *   bit 9       a tensor map describes it (base/tensor_map.h), but for its address; found for GPUs only, and only
  *               where it matters
@@ -16,6 +17,7 @@
 #define TILE_LAUNCH_GUARD_H
 
 #include "base/limits.h"
+#include "base/words.h"
 #include "launch/argument.h"
 
 enum {
@@ -128,6 +130,12 @@ static inline void tile_guard_read(TileView *view) {
         tile_guard_add(&word, &offer, view->rank, i, view->extent[i], stride == bytes ? 1 : stride ? 2 : 0);
     }
     tile_guard_finish(view, view->rank, (uint64_t)bytes, word, offer);
+    int64_t most = 0;
+    for (unsigned i = 0; i < view->rank; i++) most = view->extent[i] > most ? view->extent[i] : most;
+    if (most > TILE_GREATEST_NARROW_EXTENT) { /* those that are usual, which argument.c reads by itself, are far from that */
+        view->word &= ~(uint64_t)TILE_GUARD_NARROW;
+        view->offer &= ~(uint64_t)TILE_GUARD_NARROW;
+    }
 }
 
 #endif

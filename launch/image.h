@@ -7,6 +7,7 @@
 #ifndef TILE_LAUNCH_IMAGE_H
 #define TILE_LAUNCH_IMAGE_H
 
+#include "base/limits.h"
 #include "base/print_line.h"
 #include "base/tensor_map.h"
 #include "lang/scalar/eval.h"
@@ -16,7 +17,6 @@ enum {
     TILE_MAX_PARAMETERS = 64,
     TILE_MAX_GENERICS = 16,
     TILE_MAX_STATICS = 32,
-    TILE_MAX_GRID_RANK = 8,
 };
 
 /* ---- types ---- */

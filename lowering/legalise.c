@@ -159,11 +159,19 @@ static TileValue *expand_shift(TileEmitter *e, TileOpId id, TileValue *x, TileVa
     return tile_emit_select(e, inside, shifted, tile_emit_bits(e, x->type, 0));
 }
 
+/* Is it known not to be 0? */
+static bool is_positive(TileEmitter *e, const TileValue *y) {
+    TileIndexRange range = tile_index_range(e->indices, y);
+    if (range.lo < 1) return false;
+    tile_index_use(e->indices, range.because);
+    return true;
+}
+
 /* y, or 1 if it is 0. */
 static TileValue *safe_divisor(TileEmitter *e, TileValue *y, TileValue **is_zero) {
     uint64_t bits;
     *is_zero = NULL;
-    if (known_bits(y, &bits) && bits) return y;
+    if ((known_bits(y, &bits) && bits) || is_positive(e, y)) return y;
     *is_zero = tile_emit_with_bits(e, TILE_OP_EQ, y, 0);
     return tile_emit_select(e, *is_zero, tile_emit_bits(e, y->type, 1), y);
 }
@@ -206,8 +214,9 @@ static TileValue *build_division(TileEmitter *e, TileOpId id, TileValue *x, Tile
 }
 
 static TileValue *expand_unsigned_division(TileEmitter *e, TileOpId id, TileValue *x, TileValue *y) {
+    uint64_t bits;
     TileValue *is_zero, *divisor = safe_divisor(e, y, &is_zero);
-    if (!is_zero) return NULL; /* by a constant: no division in the end */
+    if (known_bits(y, &bits) && bits) return NULL; /* by a constant: no division in the end */
     return zero_where(e, is_zero, build_division(e, id, x, divisor));
 }
 
@@ -227,8 +236,8 @@ static TileValue *expand_signed_division(TileEmitter *e, TileOpId id, TileValue 
     TileValue *is_zero, *divisor = safe_divisor(e, y, &is_zero);
     TileValue *a = tile_build_bitcast(&e->builder, tile_emit_unary(e, TILE_OP_ABS, x), magnitude);
     TileValue *b = tile_build_bitcast(&e->builder, tile_emit_unary(e, TILE_OP_ABS, divisor), magnitude);
-    TileValue *quotient =
-        is_zero ? build_division(e, TILE_OP_DIV, a, b) : tile_emit_binary(e, TILE_OP_DIV, a, b);
+    bool constant = known_bits(y, &bits) && bits;
+    TileValue *quotient = constant ? tile_emit_binary(e, TILE_OP_DIV, a, b) : build_division(e, TILE_OP_DIV, a, b);
     TileValue *whole = tile_build_bitcast(&e->builder, quotient, scalar);
     TileValue *negative = tile_emit_with_bits(e, TILE_OP_LT, tile_emit_binary(e, TILE_OP_XOR, x, divisor), 0);
     TileValue *truncated = tile_emit_select(e, negative, tile_emit_unary(e, TILE_OP_NEG, whole), whole);

@@ -20,6 +20,8 @@ typedef struct TileIndices TileIndices;
 /* ---- indices.c ---- */
 
 TileIndices *tile_indices_create(TileArena *arena, TileFunc *func);
+/* The same, which takes extents of narrow tensors for words. */
+TileIndices *tile_indices_in_words(TileArena *arena, TileFunc *func);
 /* The same, assuming that each extent of machine form is a multiple of a power of two; each is a separate assumption,
  * which tile_index_ask checks against the parameters' facts. */
 TileIndices *tile_indices_suppose(TileArena *arena, TileFunc *func, int64_t divisor);

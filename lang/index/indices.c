@@ -17,6 +17,12 @@ TileIndices *tile_indices_create(TileArena *arena, TileFunc *func) {
     return indices;
 }
 
+TileIndices *tile_indices_in_words(TileArena *arena, TileFunc *func) {
+    TileIndices *indices = tile_indices_create(arena, func);
+    indices->words = true;
+    return indices;
+}
+
 TileIndices *tile_indices_suppose(TileArena *arena, TileFunc *func, int64_t divisor) {
     TileIndices *indices = tile_indices_create(arena, func);
     indices->divisor = divisor;
@@ -26,7 +32,12 @@ TileIndices *tile_indices_suppose(TileArena *arena, TileFunc *func, int64_t divi
 void tile_index_use(TileIndices *indices, uint64_t because) {
     for (unsigned i = 0; i < indices->assumption_count; i++) {
         TileAssumption assumption = indices->assumptions[i];
-        if (because >> i & 1) indices->func->parameters[assumption.parameter].used_extent |= 1u << assumption.dimension;
+        if (!(because >> i & 1)) continue;
+        TileParameter *parameter = &indices->func->parameters[assumption.parameter];
+        if (assumption.dimension == TILE_ANY_DIMENSION)
+            parameter->used_narrow = true;
+        else
+            parameter->used_extent |= 1u << assumption.dimension;
     }
 }
 

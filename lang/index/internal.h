@@ -17,8 +17,9 @@ typedef struct TileIndexPending {
 } TileIndexPending;
 
 typedef struct TileAssumption {
-    uint32_t parameter, dimension;
+    uint32_t parameter, dimension; /* or TILE_ANY_DIMENSION: that the tensor is narrow */
 } TileAssumption;
+enum { TILE_ANY_DIMENSION = TILE_MAX_TENSOR_RANK };
 
 struct TileIndices {
     TileArena *arena;
@@ -28,6 +29,7 @@ struct TileIndices {
     unsigned assumption_count;
     unsigned steps;     /* remaining steps for the current difference: min and max branch */
     int64_t divisor;    /* the assumed divisor of extents of machine form, or 0 */
+    bool words;         /* extents of narrow tensors are words */
     bool unconditional; /* no assumptions about parameters are used */
     TileIndices *less;  /* the analysis without assumptions; NULL until first used */
     TileSumTable table;

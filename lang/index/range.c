@@ -3,6 +3,7 @@
  * Each op is evaluated once; requires the ranges of its operands, which are computed first. */
 #include "lang/index/internal.h"
 
+#include "base/words.h"
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
 
@@ -91,7 +92,14 @@ static TileIndexRange extent_of(TileIndices *indices, const TileOp *dim) {
     TileIndexRange range = {0, TILE_MAX_EXTENT, 1, 0};
     if (!tensor->block || tensor->block != &indices->func->body) return range;
     if (indices->unconditional || indices->assumption_count == TILE_MAX_ASSUMPTIONS) return range;
-    int64_t extent = indices->func->parameters[tensor->index].facts.extent[dimension];
+    TileParameter *parameter = &indices->func->parameters[tensor->index];
+    int64_t extent = parameter->facts.extent[dimension];
+    if (extent == TILE_UNKNOWN && indices->words) {
+        parameter->asked_narrow = true;
+        if (!parameter->facts.narrow) return range;
+        indices->assumptions[indices->assumption_count] = (TileAssumption){tensor->index, TILE_ANY_DIMENSION};
+        return (TileIndexRange){0, TILE_GREATEST_NARROW_EXTENT, 1, UINT64_C(1) << indices->assumption_count++};
+    }
     if (extent == TILE_UNKNOWN) return range;
     indices->assumptions[indices->assumption_count] = (TileAssumption){tensor->index, dimension};
     return (TileIndexRange){extent, extent, extent, UINT64_C(1) << indices->assumption_count++};

@@ -165,6 +165,15 @@ static bool is_places(const GpuJoin *join, const TileOp *op) {
     return false;
 }
 
+/* Lanes of a range that its bound lets through, for which a mask asks where lanes are gathered. */
+static bool is_limit(const GpuJoin *join, const TileOp *op) {
+    if (op->id != TILE_OP_LT || !tile_type_is_tile(op->results[0].type)) return false;
+    const TileOp *lanes = tile_value_def(tile_op_operand(op, 0), TILE_OP_IOTA), *bound = tile_value_def(tile_op_operand(op, 1), TILE_OP_SPLAT);
+    if (!lanes || !bound || !join->size || op->results[0].type->extent[tile_op_integer(lanes, TILE_ATTRIBUTE_AXIS, 0)] != join->size) return false;
+    GpuPart part = gpu_joined_part(join, tile_op_operand(bound, 0));
+    return part == GPU_PART_LEFT || part == GPU_PART_BOUND;
+}
+
 static bool visit_elementwise(GpuJoin *join, const TileOp *op) {
     const TileValue *result = &op->results[0];
     if (!only_same_scalars(join, op)) return false;
@@ -177,7 +186,7 @@ static bool visit_elementwise(GpuJoin *join, const TileOp *op) {
 static bool visit_iota(GpuJoin *join, const TileOp *op) {
     unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
     bool places = op->results[0].first_use != NULL;
-    for (const TileUse *use = op->results[0].first_use; use; use = use->next) places &= is_places(join, use->user);
+    for (const TileUse *use = op->results[0].first_use; use; use = use->next) places &= is_places(join, use->user) || is_limit(join, use->user);
     for (unsigned i = 0; i < op->results[0].type->rank; i++)
         if (i != axis || !places) stay(join, &op->results[0], i);
     if (places) grow(join, &op->results[0], axis);
@@ -187,7 +196,7 @@ static bool visit_iota(GpuJoin *join, const TileOp *op) {
 static bool visit_splat(GpuJoin *join, const TileOp *op) {
     if (is_same(join, tile_op_operand(op, 0))) return true;
     for (const TileUse *use = op->results[0].first_use; use; use = use->next)
-        if (!is_places(join, use->user)) return refuse(join, op, "a tile of a number that differs from one to the next");
+        if (!is_places(join, use->user) && !is_limit(join, use->user)) return refuse(join, op, "a tile of a number that differs from one to the next");
     return true;
 }
 

@@ -312,9 +312,10 @@ static void begin(Rows *rows, TileValue *programs) {
     const TileType *type = type_of_rows(rows, join->number->type);
     rows->first = tile_build_binary(&rows->b, TILE_OP_MUL, join->number, tile_build_i64(&rows->b, rows->count));
     rows->left = tile_build_binary(&rows->b, TILE_OP_SUB, programs, rows->first);
-    TileValue *last = tile_build_binary(&rows->b, TILE_OP_SUB, programs, tile_build_i64(&rows->b, 1)),
-              *numbers = tile_build_binary(&rows->b, TILE_OP_ADD, tile_build_iota(&rows->b, type, 0), tile_build_splat(&rows->b, rows->first, type));
-    numbers = tile_build_binary(&rows->b, TILE_OP_MIN, numbers, tile_build_splat(&rows->b, last, type));
+    TileValue *last = tile_build_binary(&rows->b, TILE_OP_SUB, rows->left, tile_build_i64(&rows->b, 1)), *none = tile_build_i64(&rows->b, 0);
+    TileValue *lanes = tile_build_binary(&rows->b, TILE_OP_MIN, tile_build_iota(&rows->b, type, 0), tile_build_splat(&rows->b, last, type));
+    lanes = tile_build_binary(&rows->b, TILE_OP_MAX, lanes, tile_build_splat(&rows->b, none, type)); /* a small number, as is to be known */
+    TileValue *numbers = tile_build_binary(&rows->b, TILE_OP_ADD, lanes, tile_build_splat(&rows->b, rows->first, type));
     tile_map_set(&rows->made, join->number, numbers);
 }
 

@@ -3,6 +3,8 @@
  * which changes no comparison with numbers that are smaller still; the lanes' own parts are compared. A GPU computes
  * with 64 bits in two steps, and keeps them in two registers.
  *
+ * A tile whose numbers are known to be small is the lanes' own part, however it is computed.
+ *
  * Quotients and remainders by a number that all lanes share are computed in 32 bits, too. The shared part is divided once, as a
  * scalar. Its remainder and a lane's own part are a number of 31 bits, of which the upper half of the product with
  * (2**32 - 1) / divisor is the quotient or one less. Where the divisor is below 1 or above 2**30, or the sum might wrap, which one
@@ -71,6 +73,14 @@ static bool is_bounded(Narrow *narrow, const TileValue *scalar) {
 
 /* ---- can the value be split? ---- */
 
+/* Is the value a small number, however it is computed? */
+static bool is_own(Narrow *narrow, const TileValue *value, int64_t *most) {
+    TileIndexRange range = tile_index_range(narrow->indices, value);
+    if (range.lo < 0 || range.hi >= MOST_OWN) return false;
+    *most += range.hi + 1;
+    return *most < MOST_OWN;
+}
+
 /* Adds to *most what the lanes' own part is less than. `may_wrap`: the shared part may be any number, modulo 2**64. */
 static bool splits(Narrow *narrow, const TileValue *value, unsigned depth, bool may_wrap, int64_t *most) {
     const TileOp *op = value->op;
@@ -88,7 +98,7 @@ static bool splits(Narrow *narrow, const TileValue *value, unsigned depth, bool 
                splits(narrow, tile_op_operand(op, 1), depth - 1, may_wrap, most);
     case TILE_OP_RESHAPE:
     case TILE_OP_BROADCAST: return splits(narrow, tile_op_operand(op, 0), depth - 1, may_wrap, most);
-    default: return false;
+    default: return is_own(narrow, value, most);
     }
 }
 
@@ -119,6 +129,11 @@ static Part split(Narrow *narrow, const TileValue *value) {
         return (Part){.own = tile_build_iota(&narrow->b, in_words(op), tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0))};
     if (op->id == TILE_OP_SPLAT) return (Part){.shared = tile_op_operand(op, 0)};
     if (tile_value_integer(value, &constant)) return (Part){.shared = tile_build_i64(&narrow->b, constant)};
+    bool linear = op->id == TILE_OP_ADD || op->id == TILE_OP_SUB || op->id == TILE_OP_RESHAPE || op->id == TILE_OP_BROADCAST;
+    if (!linear) {
+        tile_index_use(narrow->indices, tile_index_range(narrow->indices, value).because);
+        return (Part){.own = tile_build_convert(&narrow->b, (TileValue *)value, TILE_I32)};
+    }
     Part x = split(narrow, tile_op_operand(op, 0)), y;
     if (op->id != TILE_OP_ADD && op->id != TILE_OP_SUB)
         return (Part){.own = reshape(narrow, op, x.own), .shared = x.shared};

@@ -31,6 +31,8 @@ static void add_tensor(Gpu *gpu, TileValue *old, const TileParameter *parameter)
     added->noalias = parameter->noalias;
     added->readonly = parameter->readonly;
     added->asked_map = parameter->asked_map;
+    added->asked_narrow = parameter->asked_narrow;
+    added->used_narrow = parameter->used_narrow;
     added->asked_multiple = parameter->asked_multiple;
     added->used_multiple = parameter->used_multiple;
     for (unsigned d = 0; d < old->type->rank; d++) tensor->extent[d] = add_part(gpu, parameter, TILE_ROLE_EXTENT, d);

@@ -26,6 +26,10 @@ enum { OF_ITERATION = 100, OF_OWN_ITERATION = 40 };
 /* Instructions of a warp; those of a quotient, by a number that is not known, each warp issues in an iteration. */
 enum { OF_MOVE = 4, OF_PROGRAM = 50, OF_KEYS = 110, OF_QUOTIENT = 25 };
 
+/* Of a grid with more axes than two: for each a quotient of the program's number, strides and bounds, as counted in SASS. What a program begins with has those
+ * of two. */
+enum { OF_AXIS = 35, AXES_OF_PROGRAM = 2 };
+
 /* Slots that products read, on average, where those of one iteration stay under way until the next one's have begun. */
 static const double HELD_IN_TURN = 1.3;
 
@@ -342,6 +346,7 @@ static double do_op(GpuWalk *walk, const TileOp *op, double begin) {
     case TILE_OP_DOT: return do_dot(walk, op, begin);
     case TILE_OP_FOR: return do_for(walk, op, begin);
     case TILE_OP_IF: return do_if(walk, op, begin);
+    case TILE_OP_PROGRAM_ID: return gpu_walk_issue(walk, op, begin, OF_AXIS * gpu_most(0, op->result_count - (double)AXES_OF_PROGRAM), 0);
     }
     if (tile_op_info((TileOpId)op->id)->class == TILE_CLASS_SHAPE) return do_shape(walk, op, begin);
     return do_others(walk, op, begin);

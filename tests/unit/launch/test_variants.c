@@ -50,6 +50,24 @@ Test(variants, specialised_then_general) {
     tile_library_destroy(library);
 }
 
+/* The facts of memory as a tensor of these extents whose rows repeat. */
+static uint64_t facts_of_repeated(int64_t rows, int64_t columns) {
+    TileView view = {.data = (char *)memory, .rank = 2, .type = TILE_HOST_F32, .extent = {rows, columns}, .stride = {0, 4}};
+    view.low = view.high = (uint64_t)(uintptr_t)memory;
+    if (rows && columns) view.high += (uint64_t)columns * 4;
+    tile_guard_read(&view);
+    cr_assert_eq(view.word & TILE_GUARD_NARROW, view.offer & TILE_GUARD_NARROW);
+    return view.word;
+}
+
+Test(variants, tensors_with_long_extents_are_not_narrow) {
+    cr_assert(facts_of_repeated(4, 8) & TILE_GUARD_NARROW);
+    cr_assert(facts_of_repeated(TILE_GREATEST_NARROW_EXTENT, 8) & TILE_GUARD_NARROW);
+    cr_assert_not(facts_of_repeated(TILE_GREATEST_NARROW_EXTENT + INT64_C(1), 8) & TILE_GUARD_NARROW);
+    cr_assert_not(facts_of_repeated(0, INT64_C(1) << 31) & TILE_GUARD_NARROW, "no elements");
+    cr_assert_not(facts_of_repeated(INT64_C(1) << 40, 0) & TILE_GUARD_NARROW);
+}
+
 Test(variants, facts_that_are_not_used_are_not_guarded) {
     Compiler compiler = {.code = row_copy_code()};
     TileLibrary *library = make_library(&row_copy, &compiler);

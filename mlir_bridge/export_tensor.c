@@ -1,7 +1,7 @@
 /* Copies of boxes of tensors by tensor maps, as inline assembly: MLIR's llvm dialect has no ops for them. */
 #include "mlir_bridge/export.h"
 
-enum { MOST_OPERANDS = 3 + TILE_MAP_MOST_RANK };
+enum { MOST_OPERANDS = 4 + TILE_MAP_MOST_RANK };
 
 /* An instruction in the making: its operands so far. */
 typedef struct Instruction {
@@ -37,22 +37,21 @@ static void finish(Exporter *exporter, Instruction *made) {
                made->operands);
 }
 
-/* How long the L2 cache keeps the box; NULL: as long as any data. */
-static const char *cache_policy(const TileOp *op) {
-    int64_t cache = tile_op_integer(op, TILE_ATTRIBUTE_CACHE, TILE_CACHE_DEFAULT);
-    return cache == TILE_CACHE_STREAM ? "evict_first" : cache == TILE_CACHE_L2 ? "evict_last" : NULL;
-}
-
 /* Begins an instruction, with a cache policy if the op has a hint: its name, dimensions, and the rest of the name. */
 static Instruction begin_boxes(Exporter *exporter, const TileOp *op, const char *qualifiers) {
     unsigned rank;
     tile_op_operands(op, TILE_OPERAND_COORDINATES, &rank);
-    const char *policy = cache_policy(op);
     Instruction made = begin(exporter);
-    if (policy)
-        tile_text_format(&made.text, "{ .reg .b64 policy; createpolicy.fractional.L2::%s.b64 policy, 1.0; ", policy);
-    tile_text_format(&made.text, "cp.async.bulk.tensor.%ud.%s%s ", rank, qualifiers, policy ? ".L2::cache_hint" : "");
+    tile_text_format(&made.text, "cp.async.bulk.tensor.%ud.%s%s ", rank, qualifiers, export_cache_policy(exporter, op).ptr ? ".L2::cache_hint" : "");
     return made;
+}
+
+static void finish_boxes(Exporter *exporter, const TileOp *op, Instruction *made) {
+    MlirValue policy = export_cache_policy(exporter, op);
+    tile_text_add(&made->text, "]");
+    if (policy.ptr) add_operand(made, ", ", 'l', policy);
+    tile_text_add(&made->text, ";");
+    finish(exporter, made);
 }
 
 void export_copy_tensor(Exporter *exporter, const TileOp *op) {
@@ -62,8 +61,7 @@ void export_copy_tensor(Exporter *exporter, const TileOp *op) {
     tile_text_add(&made.text, "], ");
     add_box(exporter, op, &made);
     add_operand(&made, ", [", 'l', named_of(exporter, op, TILE_OPERAND_MBARRIER));
-    tile_text_add(&made.text, cache_policy(op) ? "], policy; }" : "];");
-    finish(exporter, &made);
+    finish_boxes(exporter, op, &made);
 }
 
 void export_store_tensor(Exporter *exporter, const TileOp *op) {
@@ -71,8 +69,7 @@ void export_store_tensor(Exporter *exporter, const TileOp *op) {
     Instruction made = begin_boxes(exporter, op, "global.shared::cta.tile.bulk_group");
     add_box(exporter, op, &made);
     add_operand(&made, ", [", 'l', named_of(exporter, op, TILE_OPERAND_PLACE));
-    tile_text_add(&made.text, cache_policy(op) ? "], policy; }" : "];");
-    finish(exporter, &made);
+    finish_boxes(exporter, op, &made);
 }
 
 void export_store_commit(Exporter *exporter, const TileOp *op) {

@@ -22,6 +22,8 @@ typedef struct ExportFamily {
     /* LLVM's scope of an atomic update that orders no other accesses; NULL: updates are in order with all accesses of
      * all threads. */
     const char *relaxed_scope;
+    /* Accesses of vectors of words in global memory may have a predicate, or a policy of the L2 cache. */
+    bool predicated_words;
 } ExportFamily;
 
 /* export_family.c */

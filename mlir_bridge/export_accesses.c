@@ -26,7 +26,7 @@ MlirValue export_join_words(Exporter *exporter, MlirValue loaded, unsigned count
 static unsigned words_of(const Exporter *exporter, const TileType *type) {
     unsigned bits = (unsigned)tile_type_lanes(type) * tile_scalar_bits(type->scalar), count = bits / WORD_BITS;
     bool whole = bits == count * WORD_BITS && count <= MOST_WORDS && (count & (count - 1)) == 0;
-    return exporter->target->kind == TILE_TARGET_GPU && whole && type->scalar != TILE_BOOL ? count : 0;
+    return exporter->family->predicated_words && whole && type->scalar != TILE_BOOL ? count : 0;
 }
 
 static MlirType type_of_words(Exporter *exporter, unsigned count) {

@@ -22,6 +22,7 @@ typedef struct TileEstimate {
     double time;
     double memory, compute, waiting; /* if each were all there is */
     double programs, together;       /* of the grid that takes longest, and how many of them run at a time */
+    bool streams; /* loads of what each program reads for itself, and once, had better leave the cache first (TileFunc.stream) */
     bool tight; /* whether a block has room for all its tiles, only machine form says (TileFamily.has_room) */
 } TileEstimate;
 
@@ -29,6 +30,7 @@ typedef struct TileEstimate {
 typedef struct TileSchedule {
     uint32_t least_programs; /* grids with fewer are split; 0: none */
     bool packs;              /* operands of products are copied to where a tensor map can describe them */
+    bool stream;             /* what each program reads for itself, and once, leaves the cache first */
     uint32_t joined_rows, joined_columns; /* programs are computed together, up to so many of products; 0: none are */
     uint32_t joined_lanes, joined_axis; /* programs without products, up to so many elements of a tile, along an axis; 0: none are */
     uint32_t turns;          /* so many programs of a block multiply in turn; 0: none do */
@@ -49,8 +51,8 @@ typedef struct TileFamily {
     /* The pass behind which `estimate` reads the kernel and its phases, in tile form; NULL: the family has no model. */
     const char *estimated_behind;
     /* Numbers of programs, ascending, for which a grid with fewer may be split (TileFunc.least_programs); 0 past the
-     * last. NULL: grids are not split. */
-    uint32_t (*least_programs)(const TileTarget *target, unsigned index);
+     * last. `plain` is the kernel without that, behind that pass. NULL: grids are not split. */
+    uint32_t (*least_programs)(const TileTarget *target, const TileModule *plain, unsigned index);
     bool packs; /* operands of products may be packed (TileFunc.packs) */
     /* Rows and columns of products for which programs may be computed together (TileFunc.joined_rows), in an order of
      * preference; false past the last. NULL: none are. */

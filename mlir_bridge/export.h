@@ -22,6 +22,8 @@ typedef struct ExportFamily {
     /* LLVM's scope of an atomic update that orders no other accesses; NULL: updates are in order with all accesses of
      * all threads. */
     const char *relaxed_scope;
+    /* Accesses of vectors of words in global memory may have a predicate, or a policy of the L2 cache. */
+    bool predicated_words;
 } ExportFamily;
 
 /* export_family.c */
@@ -44,6 +46,7 @@ struct Exporter {
     MlirValue lane_numbers[64]; /* i64 constants, null until they are used */
     TileMap assertions;         /* ASSERT, PRINT_ITEMS and NEW_RECORD ops to their numbers */
     MlirValue records;          /* GPUs: the parameter, if the function has records */
+    MlirValue evict_first, evict_last; /* likewise: policies of the L2 cache, null until they are used */
     TileRecords records_layout;
     bool lines;
     bool streams; /* there is a streaming store, which needs a fence */
@@ -152,15 +155,22 @@ void export_parameter_variables(Exporter *exporter);
 void export_vector_opaque(Exporter *exporter, const TileOp *op);
 void export_thread_opaque(Exporter *exporter, const TileOp *op);
 
-/* ---- export_gpu.c ---- */
-/* Exports ops for which GPUs have an instruction and CPUs do not; false: the op is none of these. */
-bool export_instruction(Exporter *exporter, const TileOp *op);
+/* ---- export_accesses.c ---- */
+/* One word, or a structure of several; and such a structure's words as a vector, if there are several. */
+MlirType export_words_type(Exporter *exporter, unsigned count);
+MlirValue export_join_words(Exporter *exporter, MlirValue loaded, unsigned count);
+/* The register of the op's L2 cache policy, made at the function's begin; null: it has none. */
+MlirValue export_cache_policy(Exporter *exporter, const TileOp *op);
 /* A load of constant global memory with an L2 cache policy; false: it has none. */
 bool export_hinted_load(Exporter *exporter, const TileOp *op);
 /* The same of a vector with a mask that is one bool for all lanes; false: it is none of so many words. */
 bool export_predicated_load(Exporter *exporter, const TileOp *op);
 bool export_predicated_store(Exporter *exporter, const TileOp *op);
 bool export_hinted_store(Exporter *exporter, const TileOp *op);
+
+/* ---- export_gpu.c ---- */
+/* Exports ops for which GPUs have an instruction and CPUs do not; false: the op is none of these. */
+bool export_instruction(Exporter *exporter, const TileOp *op);
 /* An i64; a bool. */
 MlirValue export_block_index(Exporter *exporter);
 MlirValue export_is_first_thread(Exporter *exporter);

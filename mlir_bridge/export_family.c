@@ -33,4 +33,5 @@ const ExportFamily export_gpu = {.pointer = pointer_to,
                                  .instruction = export_instruction,
                                  .assertion = export_block_assert,
                                  .opaque = export_thread_opaque,
-                                 .relaxed_scope = "device"};
+                                 .relaxed_scope = "device",
+                                 .predicated_words = true};

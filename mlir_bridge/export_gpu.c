@@ -260,27 +260,6 @@ void export_copy_bulk(Exporter *exporter, const TileOp *op) {
 
 enum { WORD_BITS = 32, MOST_WORDS = 4 };
 
-static MlirType words_type(Exporter *exporter, unsigned count) {
-    MlirType types[MOST_WORDS];
-    for (unsigned i = 0; i < count; i++) types[i] = scalar_of(exporter, TILE_I32);
-    return mlirLLVMStructTypeLiteralGet(exporter->mlir, count, types, false);
-}
-
-/* One word, or a structure of several. */
-static MlirType loaded_type(Exporter *exporter, unsigned count) {
-    return count > 1 ? words_type(exporter, count) : scalar_of(exporter, TILE_I32);
-}
-
-/* Joins words to a vector, if there are several. */
-static MlirValue join_words(Exporter *exporter, MlirValue loaded, unsigned count) {
-    MlirType i32 = scalar_of(exporter, TILE_I32), words = export_vector_of(exporter, TILE_I32, count);
-    if (count == 1) return loaded;
-    MlirValue result = export_empty_vector(exporter, words);
-    for (unsigned i = 0; i < count; i++)
-        result = export_insert_lane(exporter, result, words, export_field(exporter, loaded, i32, i), i);
-    return result;
-}
-
 void export_load_matrix(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type;
     unsigned count = (unsigned)tile_type_lanes(type) * tile_scalar_bits(type->scalar) / WORD_BITS;
@@ -288,8 +267,8 @@ void export_load_matrix(Exporter *exporter, const TileOp *op) {
     char name[80];
     snprintf(name, sizeof name, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x%u%s.b16.p3", count, transposed ? ".trans" : "");
     MlirValue loaded =
-        export_intrinsic(exporter, name, loaded_type(exporter, count), VALUES(operand_of(exporter, op, 0)));
-    set_result(exporter, op, 0, export_same_bits(exporter, join_words(exporter, loaded, count), export_type(exporter, type)));
+        export_intrinsic(exporter, name, export_words_type(exporter, count), VALUES(operand_of(exporter, op, 0)));
+    set_result(exporter, op, 0, export_same_bits(exporter, export_join_words(exporter, loaded, count), export_type(exporter, type)));
 }
 
 void export_store_matrix(Exporter *exporter, const TileOp *op) {
@@ -523,111 +502,4 @@ bool export_instruction(Exporter *exporter, const TileOp *op) {
     case TILE_U32: export_to_integer(exporter, op); return true;
     default: return false;
     }
-}
-
-/* ---- memory ---- */
-
-/* The number of words of an access; 0: it is not a number of words that an instruction has. */
-static unsigned words_of(const Exporter *exporter, const TileType *type) {
-    unsigned bits = (unsigned)tile_type_lanes(type) * tile_scalar_bits(type->scalar), count = bits / WORD_BITS;
-    bool whole = bits == count * WORD_BITS && count <= MOST_WORDS && (count & (count - 1)) == 0;
-    return exporter->target->kind == TILE_TARGET_GPU && whole && type->scalar != TILE_BOOL ? count : 0;
-}
-
-/* The same of an access with an L2 cache policy; 0: it has none. */
-static unsigned hinted_words(const Exporter *exporter, const TileOp *op, const TileType *type) {
-    TileName cache = (TileName)tile_op_integer(op, TILE_ATTRIBUTE_CACHE, TILE_CACHE_DEFAULT);
-    return cache == TILE_CACHE_STREAM || cache == TILE_CACHE_L2 ? words_of(exporter, type) : 0;
-}
-
-/* NVPTX supports predicates and the policy only by an asm: `access`, with a policy register if the op has a hint, in braces, so that
- * the register is local. */
-static MlirValue build_access(Exporter *exporter, const TileOp *op, const char *access, const char *constraints,
-                              MlirType result, unsigned operand_count, const MlirValue *operands) {
-    TileName cache = (TileName)tile_op_integer(op, TILE_ATTRIBUTE_CACHE, TILE_CACHE_DEFAULT);
-    const char *policy = cache == TILE_CACHE_STREAM ? "evict_first" : "evict_last", *text = access;
-    if (cache == TILE_CACHE_STREAM || cache == TILE_CACHE_L2)
-        text = tile_arena_format(exporter->bridge->arena, "{ .reg .b64 policy; createpolicy.fractional.L2::%s.b64 policy, 1.0; %s }", policy, access);
-    MlirNamedAttribute attributes[] = {
-        named(exporter, NAME_ASM, mlirStringAttrGet(exporter->mlir, text_ref(text))),
-        named(exporter, NAME_CONSTRAINTS, mlirStringAttrGet(exporter->mlir, text_ref(constraints))),
-        named(exporter, NAME_SIDE_EFFECTS, exporter->bridge->unit)};
-    return export_build(exporter, "llvm.inline_asm", result, operand_count, operands, result.ptr ? 2 : 3, attributes);
-}
-
-bool export_hinted_load(Exporter *exporter, const TileOp *op) {
-    static const char *const accesses[MOST_WORDS + 1] = {
-        NULL, "ld.global.nc.L2::cache_hint.b32 $0, [$1], policy;",
-        "ld.global.nc.L2::cache_hint.v2.b32 {$0, $1}, [$2], policy;", NULL,
-        "ld.global.nc.L2::cache_hint.v4.b32 {$0, $1, $2, $3}, [$4], policy;"};
-    static const char *const constraints[MOST_WORDS + 1] = {NULL, "=r,l", "=r,=r,l", NULL, "=r,=r,=r,=r,l"};
-    const TileType *type = tile_op_result(op, 0)->type;
-    unsigned count = hinted_words(exporter, op, type);
-    if (!count) return false;
-    MlirValue loaded = build_access(exporter, op, accesses[count], constraints[count], loaded_type(exporter, count),
-                                    VALUES(operand_of(exporter, op, 0)));
-    set_result(exporter, op, 0, export_same_bits(exporter, join_words(exporter, loaded, count), export_type(exporter, type)));
-    return true;
-}
-
-/* NVPTX makes branches of masked loads, one for each element. */
-bool export_predicated_load(Exporter *exporter, const TileOp *op) {
-    static const char *const accesses[MOST_WORDS + 1] = {
-        NULL, "mov.b32 $0, $3; @$2 ld.global.nc%s.b32 $0, [$1]%s;",
-        "mov.b32 $0, $4; mov.b32 $1, $5; @$3 ld.global.nc%s.v2.b32 {$0, $1}, [$2]%s;", NULL,
-        "mov.b32 $0, $6; mov.b32 $1, $7; mov.b32 $2, $8; mov.b32 $3, $9; @$5 ld.global.nc%s.v4.b32 {$0, $1, $2, $3}, [$4]%s;"};
-    static const char *const constraints[MOST_WORDS + 1] = {NULL, "=r,l,b,r", "=r,=r,l,b,r,r", NULL, "=r,=r,=r,=r,l,b,r,r,r,r"};
-    const TileType *type = tile_op_result(op, 0)->type;
-    const TileOp *lanes = tile_value_def(tile_op_named(op, TILE_OPERAND_MASK), TILE_OP_SPLAT);
-    const TileValue *fill = tile_op_named(op, TILE_OPERAND_FILLING);
-    unsigned count = words_of(exporter, type);
-    if (!count || !lanes || !fill || fill->type->kind != TILE_TYPE_VECTOR || tile_op_operand(op, 0)->type->space != TILE_SPACE_GLOBAL)
-        return false;
-    MlirType i32 = scalar_of(exporter, TILE_I32), words = count > 1 ? export_vector_of(exporter, TILE_I32, count) : i32;
-    MlirValue other = export_same_bits(exporter, named_of(exporter, op, TILE_OPERAND_FILLING), words),
-              operands[2 + MOST_WORDS] = {operand_of(exporter, op, 0), operand_of(exporter, lanes, 0), other};
-    for (unsigned i = 0; i < count && count > 1; i++) operands[2 + i] = export_lane(exporter, other, i32, i);
-    bool hinted = hinted_words(exporter, op, type) != 0;
-    const char *access = tile_arena_format(exporter->bridge->arena, accesses[count], hinted ? ".L2::cache_hint" : "", hinted ? ", policy" : "");
-    MlirValue loaded = build_access(exporter, op, access, constraints[count], loaded_type(exporter, count), 2 + count, operands);
-    set_result(exporter, op, 0, export_same_bits(exporter, join_words(exporter, loaded, count), export_type(exporter, type)));
-    return true;
-}
-
-bool export_hinted_store(Exporter *exporter, const TileOp *op) {
-    static const char *const accesses[MOST_WORDS + 1] = {
-        NULL, "st.global.L2::cache_hint.b32 [$0], $1, policy;",
-        "st.global.L2::cache_hint.v2.b32 [$0], {$1, $2}, policy;", NULL,
-        "st.global.L2::cache_hint.v4.b32 [$0], {$1, $2, $3, $4}, policy;"};
-    static const char *const constraints[MOST_WORDS + 1] = {NULL, "l,r,~{memory}", "l,r,r,~{memory}", NULL,
-                                                            "l,r,r,r,r,~{memory}"};
-    const TileType *type = tile_op_operand(op, 0)->type;
-    unsigned count = hinted_words(exporter, op, type);
-    if (!count) return false;
-    MlirType i32 = scalar_of(exporter, TILE_I32), words = count > 1 ? export_vector_of(exporter, TILE_I32, count) : i32;
-    MlirValue value = export_same_bits(exporter, operand_of(exporter, op, 0), words),
-              operands[MOST_WORDS + 1] = {operand_of(exporter, op, 1), value};
-    for (unsigned i = 0; i < count && count > 1; i++) operands[1 + i] = export_lane(exporter, value, i32, i);
-    build_access(exporter, op, accesses[count], constraints[count], no_type(), 1 + count, operands);
-    return true;
-}
-
-bool export_predicated_store(Exporter *exporter, const TileOp *op) {
-    static const char *const accesses[MOST_WORDS + 1] = {
-        NULL, "@$1 st.global%s.b32 [$0], $2%s;", "@$1 st.global%s.v2.b32 [$0], {$2, $3}%s;", NULL,
-        "@$1 st.global%s.v4.b32 [$0], {$2, $3, $4, $5}%s;"};
-    static const char *const constraints[MOST_WORDS + 1] = {NULL, "l,b,r,~{memory}", "l,b,r,r,~{memory}", NULL,
-                                                            "l,b,r,r,r,r,~{memory}"};
-    const TileType *type = tile_op_operand(op, 0)->type;
-    const TileOp *lanes = tile_value_def(tile_op_named(op, TILE_OPERAND_MASK), TILE_OP_SPLAT);
-    unsigned count = words_of(exporter, type);
-    if (!count || !lanes || tile_op_operand(op, 1)->type->space != TILE_SPACE_GLOBAL) return false;
-    MlirType i32 = scalar_of(exporter, TILE_I32), words = count > 1 ? export_vector_of(exporter, TILE_I32, count) : i32;
-    MlirValue value = export_same_bits(exporter, operand_of(exporter, op, 0), words),
-              operands[2 + MOST_WORDS] = {operand_of(exporter, op, 1), operand_of(exporter, lanes, 0), value};
-    for (unsigned i = 0; i < count && count > 1; i++) operands[2 + i] = export_lane(exporter, value, i32, i);
-    bool hinted = hinted_words(exporter, op, type) != 0;
-    const char *access = tile_arena_format(exporter->bridge->arena, accesses[count], hinted ? ".L2::cache_hint" : "", hinted ? ", policy" : "");
-    build_access(exporter, op, access, constraints[count], no_type(), 2 + count, operands);
-    return true;
 }

@@ -37,21 +37,12 @@ static void finish(Exporter *exporter, Instruction *made) {
                made->operands);
 }
 
-/* How long the L2 cache keeps the box; NULL: as long as any data. */
-static const char *cache_policy(const TileOp *op) {
-    int64_t cache = tile_op_integer(op, TILE_ATTRIBUTE_CACHE, TILE_CACHE_DEFAULT);
-    return cache == TILE_CACHE_STREAM ? "evict_first" : cache == TILE_CACHE_L2 ? "evict_last" : NULL;
-}
-
 /* Begins an instruction, with a cache policy if the op has a hint: its name, dimensions, and the rest of the name. */
 static Instruction begin_boxes(Exporter *exporter, const TileOp *op, const char *qualifiers) {
     unsigned rank;
     tile_op_operands(op, TILE_OPERAND_COORDINATES, &rank);
-    const char *policy = cache_policy(op);
     Instruction made = begin(exporter);
-    if (policy)
-        tile_text_format(&made.text, "{ .reg .b64 policy; createpolicy.fractional.L2::%s.b64 policy, 1.0; ", policy);
-    tile_text_format(&made.text, "cp.async.bulk.tensor.%ud.%s%s ", rank, qualifiers, policy ? ".L2::cache_hint" : "");
+    tile_text_format(&made.text, "cp.async.bulk.tensor.%ud.%s%s ", rank, qualifiers, export_cache_policy(exporter, op).ptr ? ".L2::cache_hint" : "");
     return made;
 }
 
@@ -59,6 +50,14 @@ static Instruction begin_boxes(Exporter *exporter, const TileOp *op, const char 
 static MlirValue all_blocks(Exporter *exporter, int64_t blocks) {
     return export_build(exporter, "llvm.mlir.constant", scalar_of(exporter, TILE_I16), NO_VALUES,
                         ATTRIBUTES(named(exporter, NAME_VALUE, export_integer(exporter, TILE_I16, (1 << blocks) - 1))));
+}
+
+static void finish_boxes(Exporter *exporter, const TileOp *op, Instruction *made) {
+    MlirValue policy = export_cache_policy(exporter, op);
+    tile_text_add(&made->text, "]");
+    if (policy.ptr) add_operand(made, ", ", 'l', policy);
+    tile_text_add(&made->text, ";");
+    finish(exporter, made);
 }
 
 void export_copy_tensor(Exporter *exporter, const TileOp *op) {
@@ -72,8 +71,7 @@ void export_copy_tensor(Exporter *exporter, const TileOp *op) {
     add_operand(&made, ", [", 'l', named_of(exporter, op, TILE_OPERAND_MBARRIER));
     tile_text_add(&made.text, "]");
     if (blocks > 1) add_operand(&made, ", ", 'h', all_blocks(exporter, blocks));
-    tile_text_add(&made.text, cache_policy(op) ? ", policy; }" : ";");
-    finish(exporter, &made);
+    finish_boxes(exporter, op, &made);
 }
 
 void export_store_tensor(Exporter *exporter, const TileOp *op) {
@@ -81,8 +79,7 @@ void export_store_tensor(Exporter *exporter, const TileOp *op) {
     Instruction made = begin_boxes(exporter, op, "global.shared::cta.tile.bulk_group");
     add_box(exporter, op, &made);
     add_operand(&made, ", [", 'l', named_of(exporter, op, TILE_OPERAND_PLACE));
-    tile_text_add(&made.text, cache_policy(op) ? "], policy; }" : "];");
-    finish(exporter, &made);
+    finish_boxes(exporter, op, &made);
 }
 
 void export_store_commit(Exporter *exporter, const TileOp *op) {

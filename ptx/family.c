@@ -30,10 +30,21 @@ static const TileTarget *target_at(unsigned index) {
     return index < count ? &targets[index].target : NULL;
 }
 
-/* A block for each multiprocessor, where blocks are large, or several. */
-static uint32_t least_programs(const TileTarget *target, unsigned index) {
-    static const uint32_t blocks[] = {1, 4};
-    return index < sizeof blocks / sizeof *blocks ? blocks[index] * tile_ptx_target_of(target)->cores : 0;
+static void look_for_product(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_DOT; }
+
+static bool multiplies(const TileModule *module) {
+    bool found = false;
+    for (TileFunc *func = module->first; func && !found; func = func->next)
+        if (func->kind == TILE_FUNC_PHASE) tile_block_walk(&func->body, look_for_product, &found);
+    return found;
+}
+
+/* A block for each multiprocessor, where blocks are large, or several. Of blocks that only load and combine eight have as many bytes in flight as the
+ * memory needs; products have their operands copied ahead. */
+static uint32_t least_programs(const TileTarget *target, const TileModule *plain, unsigned index) {
+    static const uint32_t blocks[] = {1, 4, 8};
+    unsigned count = sizeof blocks / sizeof *blocks - multiplies(plain);
+    return index < count ? blocks[index] * tile_ptx_target_of(target)->cores : 0;
 }
 
 static bool has_room(const TileTarget *target, const TileFunc *phase) {

@@ -30,6 +30,8 @@ static const double WORTH_CLUSTER = 0.98;
 static const double WORTH_TURNS = 0.994;
 /* Nor are small programs that are computed together: measured, code for more elements loses what the model does not see. */
 static const double WORTH_JOINED = 0.95;
+/* Nor are grids that are split for more programs than usual, of which each begins and is combined: measured, what is predicted to gain less loses. */
+static const double WORTH_MANY = 0.95;
 
 /* A kernel for certain types, static values, maps, tensors without gaps and short rows: each point's functions, in tile form. */
 typedef struct Instance {
@@ -139,7 +141,7 @@ static void add_splits(TileUnit *unit, const TileKernelInfo *kernel, const Makin
                        const int64_t *point, TileSchedule schedule, const TileModule *plain, Tries *tries) {
     const TileFamily *family = tile_unit_backend(unit)->family;
     for (unsigned i = 0; tries->splits && plain && family->least_programs; i++) {
-        schedule.least_programs = family->least_programs(unit->input->target, i);
+        schedule.least_programs = family->least_programs(unit->input->target, plain, i);
         if (!schedule.least_programs) break;
         tries->splits = add_other(unit, kernel, making, found, point, schedule, plain) != NULL;
     }
@@ -429,6 +431,13 @@ static bool splits_nothing(const TilePrediction *plain, const TilePrediction *sp
     return split->schedule.least_programs && split->fits && plain->fits && split->estimate.programs <= plain->estimate.programs;
 }
 
+/* Is the grid split for more programs than the second of the family's numbers, which fill the machine in most cases? */
+static bool is_split_for_many(const TileInput *input, const Instance *instance, size_t point) {
+    const TileFamily *family = tile_backend_of(input->target)->family;
+    uint32_t programs = instance->schedules[point].least_programs;
+    return programs && instance->modules[point] && programs > family->least_programs(input->target, instance->modules[point], 1);
+}
+
 /* Allocates in the arena, which may jump. */
 static void list_candidates(const TileInput *input, const TileImageSignature *signature, const TileView *views,
                             const Instance *instance, TileArena *arena, Candidates *out) {
@@ -449,13 +458,14 @@ static void list_candidates(const TileInput *input, const TileImageSignature *si
         tile_list_push(arena, &out->items, candidate);
         tile_list_push(arena, &out->points, i);
         if (!candidate.fits) continue;
-        double worth = candidate.schedule.cluster ? WORTH_CLUSTER : candidate.schedule.turns ? WORTH_TURNS : candidate.schedule.joined_lanes ? WORTH_JOINED : 1,
+        double worth = candidate.schedule.cluster ? WORTH_CLUSTER : candidate.schedule.turns ? WORTH_TURNS : candidate.schedule.joined_lanes ? WORTH_JOINED : is_split_for_many(input, instance, i) ? WORTH_MANY : 1,
                time = candidate.estimate.time / worth;
         if (best == 0 || time < best * (out->chosen == 0 ? WORTH : 1)) {
             best = time;
             out->chosen = out->items.count - 1;
         }
     }
+    if (out->items.count) out->items.items[out->chosen].schedule.stream = out->items.items[out->chosen].estimate.streams;
 }
 
 /* The model does not know all that lies in shared memory. A point that needs more than a block has is none. */
@@ -474,7 +484,7 @@ static bool chosen_has_room(TileInput *input, const TileImageSignature *signatur
 }
 
 static bool is_schedule(const TileSchedule *a, const TileSchedule *b) {
-    return a->least_programs == b->least_programs && a->packs == b->packs && a->joined_rows == b->joined_rows &&
+    return a->least_programs == b->least_programs && a->packs == b->packs && a->stream == b->stream && a->joined_rows == b->joined_rows &&
            a->joined_columns == b->joined_columns && a->joined_lanes == b->joined_lanes && a->joined_axis == b->joined_axis && a->turns == b->turns && a->warps == b->warps &&
            a->cluster == b->cluster;
 }
@@ -563,7 +573,7 @@ static void explain(TileExplanation *explanation, const Candidates *candidates) 
 static void take_number(const Candidates *candidates, void *state) {
     Answer *answer = state;
     if (answer->explanation) explain(answer->explanation, candidates);
-    if (candidates->chosen) answer->number = number_of_row(answer->choice, candidates);
+    if (candidates->chosen || candidates->items.items[0].schedule.stream) answer->number = number_of_row(answer->choice, candidates);
 }
 
 static uint32_t choose(TileInput *input, uint32_t kernel, const TileImageRequest *request, const TileView *views) {

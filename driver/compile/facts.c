@@ -14,6 +14,7 @@ bool tile_image_tells_nothing(uint64_t facts) { return !(facts & ~(uint64_t)TILE
 void tile_image_schedule(TileFunc *kernel, TileSchedule schedule) {
     if (schedule.least_programs) kernel->least_programs = schedule.least_programs;
     kernel->packs |= schedule.packs;
+    kernel->stream |= schedule.stream;
     if (schedule.joined_rows) {
         kernel->joined_rows = schedule.joined_rows;
         kernel->joined_columns = schedule.joined_columns;

@@ -11,6 +11,7 @@
 
 enum {
     MOST_SAMPLES = 4,
+    MOST_PARTS = 16, /* likewise, where programs are parts of others */
     FEW_VECTORS = 2,
     MOST_VECTORS = 4,
     INSTRUCTIONS_CYCLE = 4,
@@ -35,6 +36,7 @@ typedef struct Host {
     GpuNumbers numbers;
     TileExtents *extents;                /* temporaries behind the parameters */
     int64_t programs[TILE_MOST_EXTENTS]; /* of each grid; 0: unknown or none */
+    int64_t last[TILE_MOST_EXTENTS];     /* of them, those along its last axis */
     uint32_t grids;
 } Host;
 
@@ -57,9 +59,12 @@ static void visit_host(TileOp *op, void *state) {
         host->extents->grain[argument] = grain_of_temp(op, host->extents, argument);
     }
     if (op->id != TILE_OP_GRID || host->grids == TILE_MOST_EXTENTS) return;
-    int64_t programs = 1;
-    for (unsigned i = 0; i < op->operand_count; i++)
-        programs *= gpu_number_or(&host->numbers, tile_op_operand(op, i), 1);
+    int64_t programs = 1, last = 1;
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        last = gpu_number_or(&host->numbers, tile_op_operand(op, i), 1);
+        programs *= last;
+    }
+    host->last[host->grids] = last;
     host->programs[host->grids++] = programs;
 }
 
@@ -234,6 +239,18 @@ static bool find_longest(const TilePtxTarget *target, TileFunc *phase, const Til
     return true;
 }
 
+static void look_for_parts(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_FOR && tile_op_get(op, TILE_ATTRIBUTE_PART); }
+
+/* How many parts of one program's loop are neighbours in a grid that is split for many programs (gpu-split-grids); else 1. Of many parts the last ones have
+ * little to do, or nothing, so that four programs may be any of them. */
+static int64_t count_parts(const TilePtxTarget *target, TileFunc *phase, int64_t programs, int64_t last) {
+    enum { MANY = 4 /* for each multiprocessor */ };
+    bool parts = false;
+    if (last < 2 || programs <= MANY * (int64_t)target->cores || has_products(phase)) return 1;
+    tile_block_walk(&phase->body, look_for_parts, &parts);
+    return parts ? last : 1;
+}
+
 /* Programs spread over the grid, in no step with its rows. Where loops may be longer with a greater index, as those of attention, half of them are as
  * far from the grid's end as the others are from its beginning (`mirrored`): then their mean is that of all. */
 static int64_t sampled(int64_t number, int64_t programs, bool mirrored) {
@@ -242,14 +259,15 @@ static int64_t sampled(int64_t number, int64_t programs, bool mirrored) {
     return mirrored && number % 2 ? programs - 1 - program : program;
 }
 
-static bool sample(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t programs,
+static bool sample(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t programs, int64_t last,
                    TileArena *scratch, GpuWork *sum, double *longest) {
-    int64_t samples = programs < MOST_SAMPLES ? programs : MOST_SAMPLES;
+    int64_t parts = count_parts(target, phase, programs, last), limit = parts > 1 ? MOST_PARTS : MOST_SAMPLES, samples = programs < limit ? programs : limit;
     bool uneven = has_uneven_programs(phase), mirrored = uneven || gpu_loops_use_sums(&phase->body);
     *sum = (GpuWork){.registers = 0};
     *longest = 0;
     for (int64_t i = 0; i < samples; i++) {
         int64_t program = samples == programs ? i : sampled(i, programs, mirrored);
+        if (parts > 1 && samples < programs) program += (2 * i + 1) * parts / (2 * samples) - program % parts;
         GpuWork work;
         if (!gpu_work_count(target, phase, extents, program, scratch, &work)) return false;
         *longest = most(*longest, work.latency);
@@ -275,13 +293,49 @@ static double cycles_of_programs(const TileFunc *phase, const GpuWork *work, dou
     return work->beginning + programs * most(products + SHOWN * epilogue, own) + (1 - SHOWN) * epilogue + BETWEEN;
 }
 
-/* `longest`: of the phases so far, which says how many programs there are. */
-static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t count,
-                           TileArena *scratch, TileEstimate *estimate, double *longest) {
+/* ---- what leaves the cache first ---- */
+
+/* What the kernel's phases have in common. */
+typedef struct Whole {
+    double longest; /* of the phases so far, which says how many programs there are */
+    double once[TILE_MOST_EXTENTS], moved[TILE_MOST_EXTENTS]; /* bytes of each tensor, and those that all phases move */
+    bool stored[TILE_MOST_EXTENTS], multiplies;
+} Whole;
+
+static void note_tensors(Whole *whole, TileFunc *phase, const TileExtents *extents, const GpuWork *work, double programs) {
+    whole->multiplies |= has_products(phase);
+    for (uint32_t i = 0; i < phase->body.argument_count; i++) {
+        const TileParameter *parameter = &phase->parameters[i];
+        const TileType *type = phase->body.arguments[i]->type;
+        if (parameter->role != TILE_ROLE_DATA || parameter->argument >= extents->count) continue;
+        whole->once[parameter->argument] = bytes_of(extents, parameter->argument, (double)tile_scalar_bytes(type->scalar));
+        whole->moved[parameter->argument] += programs * work->moved[parameter->argument];
+        whole->stored[parameter->argument] |= type->access != TILE_ACCESS_IN;
+    }
+}
+
+/* Had lines that are read once better make room first? Then they take the place of one another, not of what earlier kernels wrote to the cache, which need not go
+ * to the memory while this one runs. What is less than the cache may be wanted by the next kernel, from there; of much more, that is a small part, and each such
+ * load takes a little longer (decision 23). What this kernel stores takes those places in any case, and where computing takes longer there is time for both. */
+static bool leaves_first(const TilePtxTarget *target, const Whole *whole, const TileEstimate *estimate) {
+    enum { MOST_CACHES = 4, LEAST_READ = 8 };
+    const double ONCE = 1.1, MOST_SHARE = 0.6;
+    double read = 0, stored = 0;
+    for (uint32_t i = 0; i < TILE_MOST_EXTENTS; i++)
+        if (whole->stored[i]) stored += least(whole->moved[i], whole->once[i]);
+        else if (whole->moved[i] <= ONCE * whole->once[i]) read += whole->moved[i];
+    return !whole->multiplies && estimate->memory >= MOST_SHARE * estimate->time && read > target->cache_bytes &&
+           read <= MOST_CACHES * target->cache_bytes && stored * LEAST_READ <= read;
+}
+
+/* ---- the whole kernel ---- */
+
+static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t count, int64_t last,
+                           TileArena *scratch, TileEstimate *estimate, Whole *whole) {
     GpuWork work;
     if (count < 1) return true;
     double latest; /* program */
-    if (!sample(target, phase, extents, count, scratch, &work, &latest)) return false;
+    if (!sample(target, phase, extents, count, last, scratch, &work, &latest)) return false;
     estimate->tight |= work.shared > TIGHT * target->shared_block_bytes;
     double programs = (double)count, blocks = blocks_of_core(target, phase, &work);
     double busiest = ceil(programs / target->cores), rounds = ceil(busiest / blocks), microsecond = target->clock_mhz;
@@ -296,6 +350,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     double compute = issue + tensor - 0.5 * least(issue, tensor);
     double coming = phase->resident ? 0 : most(0, busiest - blocks) * BLOCK_CYCLES / microsecond;
     memory = most(memory, port) * (1 + OF_VECTOR * least(most(0, work.vectors - FEW_VECTORS), MOST_VECTORS - FEW_VECTORS));
+    note_tensors(whole, phase, extents, &work, programs);
     estimate->memory += memory;
     estimate->compute += compute;
     estimate->waiting += waiting;
@@ -306,8 +361,8 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
                       1 / sharpness);
     if (has_uneven_programs(phase)) time += LAST_SHARE * (1 - 1 / blocks) * latest * slower / microsecond;
     estimate->time += time;
-    if (time <= *longest) return true;
-    *longest = time;
+    if (time <= whole->longest) return true;
+    whole->longest = time;
     estimate->programs = programs;
     estimate->together = least(programs, blocks * target->cores);
     return true;
@@ -319,15 +374,16 @@ bool gpu_estimate(const TileTarget *target, TileFunc *kernel, const TileExtents 
     *all = *extents;
     Host host = {.numbers = gpu_numbers_create(kernel, all, scratch), .extents = all};
     tile_block_walk(&kernel->body, visit_host, &host);
-    double longest = 0;
+    Whole whole = {.longest = 0};
     bool behind_products = false; /* as measured: what combines parts of products begins so much later */
     *estimate = (TileEstimate){.time = LAUNCH};
     for (uint32_t i = 0; i < host.grids; i++) {
         TileFunc *phase = tile_func_phase(kernel, i);
         if (i) estimate->time += NEXT_GRID + (behind_products ? BEHIND_PRODUCTS : 0);
         behind_products = phase && has_tensor_products(phase);
-        if (phase && !estimate_phase(tile_ptx_target_of(target), phase, all, host.programs[i], scratch, estimate, &longest))
+        if (phase && !estimate_phase(tile_ptx_target_of(target), phase, all, host.programs[i], host.last[i], scratch, estimate, &whole))
             return false;
     }
+    estimate->streams = leaves_first(tile_ptx_target_of(target), &whole, estimate);
     return true;
 }

@@ -3,7 +3,8 @@
 measured.tsv has, for kernels of the standard library and sizes, the times of points of a tune clause. Each kernel gets a
 clause with just the values of these points; `tilec explain` says what is predicted for each. The time of the point with the
 least predicted time is compared with that of the fastest one. turns.tsv has points of products with and without turns, which the
-model adds to those of the clause. Nothing is timed here.
+model adds to those of the clause, splits.tsv points of reductions with the number of programs that their loops are split for. Nothing is
+timed here.
 
 usage: choice.py TILEC STDLIB [-v]     -v: a line for each row, to see what a change of the model does
 """
@@ -20,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 MOST_OF_A_ROW, MOST_OF_A_KERNEL, MOST_OF_ALL = 1.15, 1.06, 1.021
 TARGET = "sm_90a"
-DECIDED = "turns", "warps"  # by the model, beside the values of a clause
+TURNS, PROGRAMS = ("turns", "warps"), "programs"  # decided by the model, beside the values of a clause
 
 
 def read_rows(path):
@@ -47,28 +48,31 @@ def with_clause(text, kernel, names, points):
     return text[:begin] + header + text[end:]
 
 
-def predict(tilec, file, kernel, arguments, turns):
-    """The predicted times by values of the constants and of what the model decides; without grids that are split or whose programs are computed
-    together, which were not measured, and without turns unless they are asked for."""
+def predict(tilec, file, kernel, arguments, turns, splits):
+    """Predicted times by values of the constants and of what the model decides, of split grids with the choice before all others (many programs
+    have to be worth it); without grids whose programs are computed together, which
+    were not measured, and without turns and split grids unless they are asked for."""
     command = [tilec, "explain", f"{file}:{kernel}", *arguments, f"--target={TARGET}", "--format=json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | {"TILE_PTXAS": "none"})
     said = json.loads(done.stdout)
     names = [constant["name"] for constant in said["constants"]]
-    found = [candidate for candidate in said["candidates"] if not candidate["least_programs"] and not candidate["packs"]
+    found = [candidate for candidate in said["candidates"] if (splits or not candidate["least_programs"]) and not candidate["packs"]
              and not candidate["joined_lanes"] and (turns or not candidate["turns"]) and "time" in candidate]
-    return [(dict(zip(names, candidate["values"])) | {name: candidate[name] for name in DECIDED if turns}, candidate["time"])
-            for candidate in found]
+    return [(dict(zip(names, candidate["values"])) | {name: candidate[name] for name in TURNS if turns}
+             | {PROGRAMS: candidate["least_programs"]}, (splits and not candidate["chosen"], candidate["time"])) for candidate in found]
 
 
 def judge(tilec, stdlib, folder, number, row):
     """How much longer than the best point the chosen one takes."""
     kernel, arguments, names, times = row
-    text = next(t for t in (p.read_text() for p in sorted(stdlib.glob("*.tile"))) if re.search(rf"^kernel {kernel}\b", t, re.M))
+    texts = [*sorted(stdlib.glob("*.tile")), *sorted((pathlib.Path(__file__).parent.parent / "programs").glob("*.tile"))]
+    text = next(t for t in (p.read_text() for p in texts) if re.search(rf"^kernel {kernel}\b", t, re.M))
     file = folder / f"row{number}.tile"
-    turns = "turns" in names
-    named = [name for name in names if not turns or name not in DECIDED]
-    file.write_text(with_clause(text, kernel, named, list(times)))
-    known = [(predicted, tuple(values[name] for name in names)) for values, predicted in predict(tilec, file, kernel, arguments, turns)]
+    turns, splits = "turns" in names, PROGRAMS in names
+    named = [name for name in names if name != PROGRAMS and not (turns and name in TURNS)]
+    places = [names.index(name) for name in named]
+    file.write_text(with_clause(text, kernel, named, [tuple(point[i] for i in places) for point in times]))
+    known = [(predicted, tuple(values[name] for name in names)) for values, predicted in predict(tilec, file, kernel, arguments, turns, splits)]
     known = [(predicted, values) for predicted, values in known if values in times]
     chosen = min(known)[1]
     return times[chosen] / min(times[values] for _, values in known), chosen
@@ -80,13 +84,14 @@ def mean(values):
 
 def main():
     tilec, stdlib = sys.argv[1], pathlib.Path(sys.argv[2])
-    rows = [row for name in ("measured.tsv", "turns.tsv") for row in read_rows(pathlib.Path(__file__).parent / name)]
+    rows = [row for name in ("measured.tsv", "turns.tsv", "splits.tsv") for row in read_rows(pathlib.Path(__file__).parent / name)]
     kernels, failed = {}, 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         found = pool.map(judge, itertools.repeat(tilec), itertools.repeat(stdlib), itertools.repeat(pathlib.Path(folder)),
                          range(len(rows)), rows)
         for row, (ratio, chosen) in zip(rows, found):
-            kernels.setdefault(row[0] + (" with turns" if "turns" in row[2] else ""), []).append(ratio)
+            name = "reductions that are split" if PROGRAMS in row[2] else row[0] + (" with turns" if "turns" in row[2] else "")
+            kernels.setdefault(name, []).append(ratio)
             failed += ratio > MOST_OF_A_ROW
             if ratio > MOST_OF_A_ROW or "-v" in sys.argv:
                 print(f"{row[0]} {' '.join(row[1])}: {' '.join(f'{n}={v}' for n, v in zip(row[2], chosen))} takes "

@@ -89,6 +89,10 @@ for type in f16 bf16 f32 f64; do
         expect 1 '' grep -E 'cas|[.](sys|acq_rel|acquire|release)[.]' "$work/sums.ptx"
     done
 done
+# The register of each policy of the L2 cache is made once, where the function begins.
+"$tilec" emit ptx "$stdlib/softmax.tile:softmax" T=f32 --target=sm_90a >"$work/policies.ptx"
+expect 0 '' awk '/^\$L__BB/ { blocks++ } /createpolicy/ { found++; late += blocks > 0 } END { exit found != 2 || late }' "$work/policies.ptx"
+
 cat >"$work/ptxas" <<'END'
 #!/bin/sh
 for word; do case $word in -o) ;; -*) ;; *.cubin) output=$word ;; *) input=$word ;; esac; done

@@ -72,6 +72,13 @@ grep -q '(predicted)$' "$work/output" || complain "the constants are not said to
 expect 0 'gpu-split-grids: the loop is split into parts' columns 4096,256
 columns 16,1048576 >"$work/output"
 ! grep -q 'split for [0-9]* programs: .*, chosen$' "$work/output" || complain "many columns of few rows are split"
+rows() { TILE_PTXAS=$work/none "$tilec" explain "$stdlib/reduce.tile:sum_rows" "x=zeros:bf16[$1]" y=@ --target=sm_90a; }
+expect 0 ' streaming: ' rows 16384,4096
+grep -q 'evict_first' "$work/output" || complain "what is read once does not leave the cache first"
+for size in 1024,4096 131072,4096; do # what fits into the cache, and much more than that
+    rows $size >"$work/output"
+    ! grep -q 'streaming\|evict_first' "$work/output" || complain "rows of $size leave the cache first"
+done
 TILE_TUNING=off columns 4096,256 >"$work/output"
 ! grep -q 'predicted' "$work/output" || complain "TILE_TUNING=off leaves a choice to the model"
 

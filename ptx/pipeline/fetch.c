@@ -1,7 +1,7 @@
 /* Purpose: load what an iteration of a loop takes while the iteration before computes, where lanes or warps exchange what
  * they compute: so much of an iteration passes without a load under way that threads would wait for memory first and for
  * each other then. What is loaded becomes loop-carried; the first iteration's is loaded in front of the loop, and nothing
- * is loaded for an iteration past the last.
+ * is loaded for an iteration past the last. Loops of two iterations at most stay as they are, beside the other.
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 1, out> {noalias}, %begin: i64, %end: i64) threads = 64 {
@@ -25,26 +25,40 @@
  *       %one = const {value = 1} : i64
  *       %n = const {value = 128} : i64
  *       %m = dim %x {axis = 0} : i64
- *       %0 = lt %zero, %m : bool
- *       %1 = if %0 : f32[128] layout 0 {
+ *       %0 = sub %m, %zero : i64
+ *       %1 = bitcast %0 : u64
+ *       %2 = const {value = 2} : u64
+ *       %3 = gt %1, %2 : bool
+ *       %4 = lt %zero, %m : bool
+ *       %5 = and %4, %3 : bool
+ *       %6 = select %5, %m, %zero : i64
+ *       %7 = const {value = 1} : i64
+ *       %8 = lt %zero, %6 : bool
+ *       %9 = if %8 : f32[128] layout 0 {
  *         %v = load_tile %x, %zero, %zero, %one, %zero, %n {access = [index, range]} : f32[128] layout 0
  *         yield %v
  *       } {
- *         %2 = const {value = 0.0} : f32[128] layout 0
- *         yield %2
+ *         %10 = const {value = 0.0} : f32[128] layout 0
+ *         yield %10
  *       }
- *       %3 = for %zero, %m, %one, %1 : f32[128] layout 0 (%i: i64, %v.1: f32[128] layout 0) {
- *         %4 = add %i, %one : i64
- *         %5 = lt %4, %m : bool
- *         %6 = if %5 : f32[128] layout 0 {
- *           %v.2 = load_tile %x, %4, %zero, %one, %zero, %n {access = [index, range]} : f32[128] layout 0
+ *       %11 = for %zero, %6, %7, %9 : f32[128] layout 0 (%12: i64, %v.1: f32[128] layout 0) {
+ *         %13 = add %12, %7 : i64
+ *         %14 = lt %13, %6 : bool
+ *         %15 = if %14 : f32[128] layout 0 {
+ *           %v.2 = load_tile %x, %13, %zero, %one, %zero, %n {access = [index, range]} : f32[128] layout 0
  *           yield %v.2
  *         } {
  *           yield %v.1
  *         }
  *         %sum = reduce %v.1 {axis = 0, kind = sum} : f32
- *         store_tile %y, %sum, %i {access = [index]}
- *         yield %6
+ *         store_tile %y, %sum, %12 {access = [index], apart = 1}
+ *         yield %15
+ *       }
+ *       for %6, %m, %one (%i: i64) {
+ *         %v.3 = load_tile %x, %i, %zero, %one, %zero, %n {access = [index, range]} : f32[128] layout 0
+ *         %sum.1 = reduce %v.3 {axis = 0, kind = sum} : f32
+ *         store_tile %y, %sum.1, %i {access = [index], apart = 1}
+ *         yield
  *       }
  *       return
  *     }
@@ -64,7 +78,7 @@
 
 /* Registers of a thread that hold what is loaded for the next iteration: they are taken from the programs that a multiprocessor
  * could have beside. */
-enum { MOST_LOADS = 16, MOST_REGISTERS = 24, REGISTER_BYTES = 4, MOST_TOGETHER = 4, MOST_COMPUTED = 320, LARGEST_STEP = 1 << 20 };
+enum { MOST_LOADS = 16, MOST_REGISTERS = 24, REGISTER_BYTES = 4, MOST_TOGETHER = 4, MOST_COMPUTED = 320, FEW_ITERATIONS = 2, LARGEST_STEP = 1 << 20 };
 
 typedef struct Fetch {
     TilePassContext *context;
@@ -73,6 +87,7 @@ typedef struct Fetch {
     unsigned count;
     int64_t registers;
     const TileType *types[MOST_LOADS];
+    bool says; /* what it decides */
     const char *error;
 } Fetch;
 
@@ -141,11 +156,12 @@ static void find_loads(Fetch *f) {
         int64_t registers = registers_of(op->results[0].type);
         if (!why && (f->count == MOST_LOADS || f->registers + registers > MOST_REGISTERS)) why = "a thread has no registers for it";
         if (why) {
-            tile_pass_remark(f->context, op, TILE_DECISION_NOT_LOADED_BEFORE, tile_op_operand(op, 0)->name, "%s", why);
+            if (f->says) tile_pass_remark(f->context, op, TILE_DECISION_NOT_LOADED_BEFORE, tile_op_operand(op, 0)->name, "%s", why);
             continue;
         }
-        tile_pass_remark(f->context, op, TILE_DECISION_LOADED_BEFORE, tile_op_operand(op, 0)->name, "%lld register%s of a thread", (long long)registers,
-                         registers == 1 ? "" : "s");
+        if (f->says)
+            tile_pass_remark(f->context, op, TILE_DECISION_LOADED_BEFORE, tile_op_operand(op, 0)->name, "%lld register%s of a thread",
+                             (long long)registers, registers == 1 ? "" : "s");
         f->registers += registers;
         f->types[f->count] = op->results[0].type;
         f->loads[f->count++] = op;
@@ -247,6 +263,33 @@ static unsigned iterations_together(const Fetch *f, const Survey *found) {
     return together;
 }
 
+static void mark_apart(const Fetch *f, const TileMap *stores) {
+    for (size_t i = 0; i < stores->count; i++)
+        tile_op_set_integer(f->context->module, (TileOp *)stores->entries[i].value, TILE_ATTRIBUTE_APART, 1);
+}
+
+/* In front of the loop another that has its iterations if there are more than FEW_ITERATIONS: of those that have less the first waits for
+ * memory as before, and they took up to 1.1 times as long with what loading ahead takes beside. NULL: the loop is too large to be there
+ * twice, or its stores would be ordered with those of the other by barriers. */
+static TileOp *copy_for_many(const Fetch *f, const Survey *found) {
+    TileMap late, stores;
+    GpuUnrolled u = {.context = f->context, .loop = f->loop, .late = &late, .together = 1};
+    TileValue *lo = tile_op_named(f->loop, TILE_OPERAND_LO), *hi = tile_op_named(f->loop, TILE_OPERAND_HI);
+    if (found->registers > MOST_COMPUTED || f->loop->result_count > GPU_MOST_CARRIED) return NULL;
+    if (!tile_value_integer(tile_op_named(f->loop, TILE_OPERAND_STEP), &u.step) || u.step <= 0 || u.step > LARGEST_STEP) return NULL;
+    tile_map_init(&late, f->context->scratch);
+    tile_map_init(&stores, f->context->scratch);
+    if (why_apart(f->loop, &late, &stores)) return NULL;
+    mark_apart(f, &stores);
+    for (TileOp *op = f->loop->regions[0].first; op; op = op->next) tile_map_set(&late, op, op);
+    TileBuilder b = tile_builder_before(f->context->module, f->loop);
+    TileValue *left = tile_build_bitcast(&b, tile_build_binary(&b, TILE_OP_SUB, hi, lo), TILE_U64);
+    TileValue *few = tile_build_integer(&b, left->type, FEW_ITERATIONS * u.step);
+    TileValue *many = tile_build_binary(&b, TILE_OP_AND, tile_build_binary(&b, TILE_OP_LT, lo, hi), tile_build_binary(&b, TILE_OP_GT, left, few));
+    u.rest = tile_build_ternary(&b, TILE_OP_SELECT, many, hi, lo);
+    return gpu_unroll(&u);
+}
+
 /* Returns the loop of several iterations together, in front of the loop that stays for the last ones; NULL: there is none. */
 static TileOp *unroll(const Fetch *f, const Survey *found) {
     TileMap late, last;
@@ -259,7 +302,7 @@ static TileOp *unroll(const Fetch *f, const Survey *found) {
         tile_pass_remark(f->context, f->loop, TILE_DECISION_NOT_LOADED_TOGETHER, "the loop", "%s", why);
         return NULL;
     }
-    for (size_t i = 0; i < last.count; i++) tile_op_set_integer(f->context->module, (TileOp *)(uintptr_t)last.entries[i].key, TILE_ATTRIBUTE_APART, 1);
+    mark_apart(f, &last);
     tile_pass_remark(f->context, f->loop, TILE_DECISION_LOADED_TOGETHER, "the loop", "%u iterations", u.together);
     return gpu_unroll(&u);
 }
@@ -271,15 +314,12 @@ static bool try_loop(TilePassContext *context, TileOp *loop, const char **error)
     for (const TileOp *op = loop->regions[0].first; op; op = op->next) survey(op, &found);
     if (found.loops || !(found.lanes || found.warps)) return false;
     find_loads(&f);
+    TileOp *first = f.count ? unroll(&f, &found) : NULL;
+    if (f.count && !first) first = copy_for_many(&f, &found);
+    f = (Fetch){.context = context, .loop = first ? first : loop, .says = true};
+    find_loads(&f);
     if (!f.count) return false;
-    TileOp *together = unroll(&f, &found);
     fetch(&f);
-    if (together) {
-        Fetch other = {.context = context, .loop = together};
-        find_loads(&other);
-        fetch(&other);
-        if (other.error) f.error = other.error;
-    }
     *error = f.error;
     return true;
 }

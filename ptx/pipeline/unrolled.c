@@ -87,7 +87,7 @@ static void fill_body(const GpuUnrolled *u, TileOp *loop) {
 
 TileOp *gpu_unroll(const GpuUnrolled *u) {
     TileBuilder b = tile_builder_before(u->context->module, u->loop);
-    TileValue *carried[GPU_MOST_CARRIED], *rest = first_of_rest(u, &b);
+    TileValue *carried[GPU_MOST_CARRIED], *rest = u->rest ? u->rest : first_of_rest(u, &b);
     unsigned count, first = tile_op_operands(u->loop, TILE_OPERAND_CARRIED, &count),
                     lo = tile_op_operands(u->loop, TILE_OPERAND_LO, &count);
     b.location = u->loop->location;

@@ -16,6 +16,7 @@ typedef struct GpuUnrolled {
     const TileMap *last;  /* ops that come behind those of all iterations: nothing takes what they give; NULL: there are none */
     int64_t step;
     unsigned together;
+    TileValue *rest; /* where the last iterations begin; NULL: behind as many as possible of so many together */
 } GpuUnrolled;
 
 /* Builds in front of the loop another, whose iterations are so many of it. The loop itself stays for the last iterations, which

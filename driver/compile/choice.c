@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "driver/compile/backend.h"
+#include "driver/compile/outcome.h"
 #include "driver/compile/point.h"
 #include "driver/compile/question.h"
 #include "lang/ir/text.h"
@@ -109,13 +110,6 @@ static const TileModule *add_point(TileUnit *unit, const TileKernelInfo *kernel,
     return instance->modules[instance->count++];
 }
 
-static unsigned count_phases(const TileModule *module) {
-    unsigned count = 0;
-    for (const TileFunc *func = module ? module->first : NULL; func; func = func->next)
-        count += func->kind == TILE_FUNC_PHASE;
-    return count;
-}
-
 /* What of a schedule makes a difference to the kernel, as long as that is not known. */
 typedef struct Tries {
     bool splits, packs, joins, clusters;
@@ -131,7 +125,7 @@ static const TileModule *add_other(TileUnit *unit, const TileKernelInfo *kernel,
                                    const TileTunePoints *found, const int64_t *point, TileSchedule schedule,
                                    const TileModule *without) {
     const TileModule *with = add_point(unit, kernel, making, found, point, schedule);
-    if (!with || count_phases(with) > count_phases(without)) return with;
+    if (!with || tile_outcome_phases(with) > tile_outcome_phases(without)) return with;
     forget_point(making->instance);
     return NULL;
 }
@@ -147,46 +141,26 @@ static void add_splits(TileUnit *unit, const TileKernelInfo *kernel, const Makin
     }
 }
 
-/* Does a block of one of the module's phases stay for several programs? */
-static bool has_resident(const TileModule *module) {
-    for (const TileFunc *func = module ? module->first : NULL; func; func = func->next)
-        if (func->kind == TILE_FUNC_PHASE && func->resident) return true;
-    return false;
-}
-
-/* Do programs of one of its phases take turns, each with so many warps? */
-static bool takes_turns(const TileModule *module, uint32_t warps) {
-    for (const TileFunc *func = module->first; func; func = func->next)
-        if (func->kind == TILE_FUNC_PHASE && func->turns > 1 && func->threads == warps * TILE_WARP_THREADS) return true;
-    return false;
-}
-
 /* The same with programs that take turns. */
 static void add_turns(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
                       const int64_t *point, TileSchedule schedule, const TileModule *plain) {
     const TileFamily *family = tile_unit_backend(unit)->family;
     schedule.turns = 2;
-    for (unsigned i = 0; family->turning_warps && has_resident(plain); i++) {
+    for (unsigned i = 0; family->turning_warps && tile_outcome_stays(plain); i++) {
         schedule.warps = family->turning_warps(i);
         if (!schedule.warps) break;
         const TileModule *turning = add_point(unit, kernel, making, found, point, schedule);
-        if (turning && !takes_turns(turning, schedule.warps)) forget_point(making->instance);
+        if (turning && !tile_outcome_takes_turns(turning, schedule.warps)) forget_point(making->instance);
     }
-}
-
-static bool has_clusters(const TileModule *module) {
-    for (const TileFunc *func = module->first; func; func = func->next)
-        if (func->kind == TILE_FUNC_PHASE && func->cluster > 1) return true;
-    return false;
 }
 
 /* The same with blocks that load together what they share, whether programs take turns or not. */
 static void add_clusters(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
                          const int64_t *point, TileSchedule schedule, const TileModule *plain, Tries *tries) {
     schedule.cluster = tile_unit_backend(unit)->family->cluster;
-    if (!tries->clusters || !schedule.cluster || !has_resident(plain) || has_clusters(plain)) return;
+    if (!tries->clusters || !schedule.cluster || !tile_outcome_stays(plain) || tile_outcome_has_clusters(plain)) return;
     const TileModule *clustered = add_point(unit, kernel, making, found, point, schedule);
-    tries->clusters = clustered && has_clusters(clustered);
+    tries->clusters = clustered && tile_outcome_has_clusters(clustered);
     if (tries->clusters)
         add_turns(unit, kernel, making, found, point, schedule, clustered);
     else if (clustered)
@@ -215,13 +189,6 @@ static const TileModule *add_points(TileUnit *unit, const TileKernelInfo *kernel
     const TileModule *plain = add_point(unit, kernel, making, found, point, schedule);
     add_others(unit, kernel, making, found, point, schedule, plain, tries);
     return plain;
-}
-
-/* Are programs of the module's kernel computed together? */
-static bool has_joined(const TileModule *module) {
-    for (const TileFunc *func = module->first; func; func = func->next)
-        if (func->kind == TILE_FUNC_KERNEL && (func->joined_rows || func->joined_lanes)) return true;
-    return false;
 }
 
 static void look_for_large(TileOp *op, void *state) {
@@ -268,7 +235,7 @@ static void add_joined(TileUnit *unit, const TileKernelInfo *kernel, const Makin
     for (unsigned i = 0; family->joined && family->joined(i, &schedule.joined_rows, &schedule.joined_columns); i++) {
         const TileModule *joined = add_point(unit, kernel, making, found, point, schedule);
         if (!joined) continue;
-        bool any = has_joined(joined);
+        bool any = tile_outcome_is_joined(joined);
         tries->joins |= any;
         if (!any || is_repeated(making->instance)) {
             forget_point(making->instance);
@@ -303,7 +270,7 @@ static void add_joined_lanes(TileUnit *unit, const TileKernelInfo *kernel, const
     if (!family->joined_lanes || !has_small_programs(plain)) return;
     for (unsigned i = 0; family->joined_lanes(i, &schedule.joined_lanes, &schedule.joined_axis); i++) {
         const TileModule *joined = add_point(unit, kernel, making, found, point, schedule);
-        if (joined && (!has_joined(joined) || is_repeated(making->instance))) forget_point(making->instance);
+        if (joined && (!tile_outcome_is_joined(joined) || is_repeated(making->instance))) forget_point(making->instance);
     }
 }
 

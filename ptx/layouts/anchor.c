@@ -192,6 +192,19 @@ static TileLayout base_layout(const Anchor *anchor, const TileType *type) {
     return multiplied->count ? gpu_columns_layout(multiplied, type) : gpu_sum_layout(&anchor->dots, type);
 }
 
+static void look_for_access(TileOp *op, void *state) {
+    Widest *widest = state;
+    const TileValue *tile = tile_accessed_tile(op);
+    widest->loads |= tile && tile_type_lanes(tile->type) >= widest->lanes;
+}
+
+/* A largest tile that is computed only, of smaller ones, has the layout that gpu-propagate gives such a tile, and smaller ones follow. */
+static unsigned log_vector_of_computed(TileFunc *func, const TileType *largest) {
+    Widest widest = {.lanes = tile_type_lanes(largest)};
+    tile_block_walk(&func->body, look_for_access, &widest);
+    return gpu_floor_log2(GPU_ACCESS_BYTES / (widest.loads ? 1 : tile_scalar_bytes(largest->scalar)));
+}
+
 static void choose_bases(Anchor *anchor, TileFunc *func) {
     anchor->log_warps = gpu_floor_log2(func->threads / TILE_WARP_THREADS);
     anchor->dots = gpu_find_dots(func, &func->body);
@@ -205,6 +218,7 @@ static void choose_bases(Anchor *anchor, TileFunc *func) {
     anchor->log_vector = log_vector_of(func, &survey, &anchor->singles);
     if (anchor->dots.count || !survey.largest) return;
     TileLayoutShape shape = tile_layout_shape(survey.largest);
+    anchor->log_vector = gpu_least(anchor->log_vector, log_vector_of_computed(func, survey.largest));
     anchor->log_vector = shorten_vector(&shape, anchor->log_vector, anchor->log_warps);
     anchor->log_rows = choose_log_rows(anchor, &survey);
     anchor->base_count = 1;

@@ -39,6 +39,7 @@
 #include "lowering/each.h"
 #include "ptx/passes.h"
 #include "ptx/target/map.h"
+#include "ptx/target/shuffles.h"
 
 enum { MOST_OPS = 12, MOST_OPERANDS = 3 + 4 * TILE_MAX_TENSOR_RANK };
 
@@ -128,9 +129,8 @@ static bool try_conversion(TilePassContext *context, TileOp *op, const char **er
     tile_map_init(&r.made, context->scratch);
     TileValue *value = tile_op_operand(op, 0);
     const TileLayout *layout = op->results[0].type->layout;
-    TileLinear source;
     if (!layout || !value->type->layout) return false;
-    if (tile_layout_conversion(value->type->layout, layout, &source) == TILE_CONVERSION_SHARED) r.most_loaded = tile_op_func(op)->threads;
+    if (!gpu_converts_in_warp(value->type->layout, layout, tile_scalar_bits(value->type->scalar))) r.most_loaded = tile_op_func(op)->threads;
     if (!can_remake(&r, value, layout)) return false;
     tile_value_replace(&op->results[0], remake(&r, value, layout));
     tile_op_erase(op);
@@ -138,7 +138,31 @@ static bool try_conversion(TilePassContext *context, TileOp *op, const char **er
     return true;
 }
 
+/* A tile of no more elements than threads that passes through shared memory to be stored in vectors, where as it is its threads
+ * store it by few accesses. */
+static bool try_store(TilePassContext *context, TileOp *store, const char **error) {
+    enum { MOST_ACCESSES = 2, VECTOR_BYTES = 16 };
+    (void)error;
+    const TileValue *value = tile_op_operand(store, 1);
+    TileOp *convert = value->op;
+    if (!convert || convert->id != TILE_OP_CONVERT_LAYOUT || gpu_by_map(store) || gpu_by_rows(store)) return false;
+    for (unsigned i = 0; i < store->operand_count; i++)
+        if (tile_op_operand(store, i) != value && tile_type_is_tile(tile_op_operand(store, i)->type)) return false;
+    TileValue *given = tile_op_operand(convert, 0);
+    const TileLayout *layout = given->type->layout;
+    unsigned bytes = tile_scalar_bytes(value->type->scalar);
+    if (!layout || !value->type->layout || tile_type_lanes(value->type) > tile_op_func(store)->threads) return false;
+    if (gpu_converts_in_warp(layout, value->type->layout, tile_scalar_bits(value->type->scalar))) return false;
+    unsigned vector = tile_layout_vector(layout, layout->rank - 1u, VECTOR_BYTES / bytes);
+    if (tile_layout_registers(layout) / vector > MOST_ACCESSES) return false;
+    tile_op_set_operand(store, 1, given);
+    return true;
+}
+
 TileResult tile_pass_gpu_rematerialise(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
-    return tile_try_each(context, func, TILE_OP_CONVERT_LAYOUT, try_conversion, "gpu-rematerialise");
+    TileResult stores = tile_try_each(context, func, TILE_OP_STORE_TILE, try_store, "gpu-rematerialise");
+    if (stores == TILE_RESULT_FAILED) return stores;
+    TileResult conversions = tile_try_each(context, func, TILE_OP_CONVERT_LAYOUT, try_conversion, "gpu-rematerialise");
+    return conversions == TILE_RESULT_UNCHANGED ? stores : conversions;
 }

@@ -1,8 +1,11 @@
-/* Conversions between layouts that differ in which bits of an element's index are of the register's number and which are of the
+/* Conversions by exchanges between lanes.
+ *
+ * Conversions between layouts that differ in which bits of an element's index are of the register's number and which are of the
  * lane's, of elements of 8 bits: a thread's neighbours are exchanged together. Words have halves from registers that
  * differ in one bit of their number, which takes the place of a bit of the lane's by one exchange of halves of two words (attention: weights
  * of 8 bits, from a product's sums to the next one's operand). No barrier is needed, nor shared memory. */
 #include "ptx/lowering/machine.h"
+#include "ptx/target/shuffles.h"
 
 /* Of elements of 16 bits, a word has two: more exchanges than vectors through shared memory take instructions (measured: sorts of rows of
  * bf16 took 1.1 times as long). */
@@ -121,5 +124,65 @@ TileValue *gpu_exchange_words(Gpu *gpu, TileValue *value, const TileLayout *from
     uint32_t count = tile_layout_registers(from), piece = 1u << x.registers;
     TileValue **converted = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
     for (uint32_t first = 0; first < count; first += piece) exchange_piece(gpu, &x, value, first, converted);
+    return gpu_join(gpu, converted, count);
+}
+
+/* ---- of few registers ---- */
+
+/* How a thread finds what it wants. */
+typedef struct Wants {
+    Gpu *gpu;
+    const TileLayout *from, *to;
+    const GpuShuffles *shuffles;
+    unsigned registers;          /* bits of the number of a register of `from` */
+    TileValue *lanes;            /* i32: of its own number and the other lane's, exclusive or; NULL: it is the thread's own */
+    TileValue *upper[MOST_BITS]; /* bool: is the bit of the register's number another than the lowest thread's? Of those that vary */
+} Wants;
+
+static TileValue *thread_bit(Gpu *gpu, unsigned bit) {
+    TileValue *shifted = gpu_binary(gpu, TILE_OP_SHR, gpu->thread, gpu_i64(gpu, bit));
+    return tile_build_convert(&gpu->b, gpu_binary(gpu, TILE_OP_AND, shifted, gpu_i64(gpu, 1)), TILE_I32);
+}
+
+static TileValue *exclusive_or(Gpu *gpu, TileValue *x, TileValue *y) { return x ? gpu_binary(gpu, TILE_OP_XOR, x, y) : y; }
+
+static void find_wants(Wants *w) {
+    Gpu *gpu = w->gpu;
+    const TileType *i32 = tile_type_scalar(gpu->module->context, TILE_I32);
+    for (unsigned i = 0; i + tile_layout_first_bit(w->to, TILE_LAYOUT_LANE) < w->to->map.inputs; i++) {
+        uint32_t change = gpu_shuffles_change(w->shuffles, w->from, w->to, i), lanes = change >> w->registers;
+        if (!change) continue;
+        TileValue *bit = thread_bit(gpu, i);
+        if (lanes) w->lanes = exclusive_or(gpu, w->lanes, gpu_binary(gpu, TILE_OP_MUL, bit, tile_build_integer(&gpu->b, i32, lanes)));
+        for (unsigned k = 0; k < w->registers; k++)
+            if (change >> k & 1) w->upper[k] = exclusive_or(gpu, w->upper[k], bit);
+    }
+    for (unsigned k = 0; k < w->registers; k++)
+        if (w->upper[k]) w->upper[k] = gpu_binary(gpu, TILE_OP_NE, w->upper[k], tile_build_integer(&gpu->b, i32, 0));
+}
+
+/* The element that register `at` of its lane has, the varying bits from `bit` on being the thread's. */
+static TileValue *take(const Wants *w, TileValue *value, uint32_t at, unsigned bit) {
+    Gpu *gpu = w->gpu;
+    while (bit < w->registers && !w->upper[bit]) bit++;
+    if (bit < w->registers) {
+        TileValue *lower = take(w, value, at, bit + 1), *upper = take(w, value, at ^ UINT32_C(1) << bit, bit + 1);
+        return tile_build_ternary(&gpu->b, TILE_OP_SELECT, w->upper[bit], upper, lower);
+    }
+    uint32_t lanes = at >> w->registers;
+    const TileType *i32 = tile_type_scalar(gpu->module->context, TILE_I32);
+    TileValue *own = gpu_register(gpu, value, at & ((UINT32_C(1) << w->registers) - 1));
+    if (!w->lanes) return lanes ? gpu_exchange(gpu, own, lanes) : own;
+    return gpu_exchange_with(gpu, own, lanes ? gpu_binary(gpu, TILE_OP_XOR, w->lanes, tile_build_integer(&gpu->b, i32, lanes)) : w->lanes);
+}
+
+TileValue *gpu_shuffle(Gpu *gpu, TileValue *value, const TileLayout *from, const TileLayout *to) {
+    GpuShuffles shuffles;
+    if (!gpu_find_shuffles(from, to, tile_scalar_bits(value->type->scalar), &shuffles)) return NULL;
+    Wants w = {gpu, from, to, &shuffles, tile_layout_first_bit(from, TILE_LAYOUT_LANE), NULL, {NULL}};
+    uint32_t count = tile_layout_registers(to);
+    TileValue **converted = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    find_wants(&w);
+    for (uint32_t r = 0; r < count; r++) converted[r] = take(&w, value, tile_linear_apply(&shuffles.source, r), 0);
     return gpu_join(gpu, converted, count);
 }

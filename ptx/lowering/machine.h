@@ -165,6 +165,8 @@ void gpu_lower_atomic(Gpu *gpu, TileOp *op);
 /* ---- transfer.c ---- */
 /* exchange for a value of any scalar type. */
 TileValue *gpu_exchange(Gpu *gpu, TileValue *value, uint32_t lanes);
+/* The same; each lane has its own number (i32) of the lane that it takes the value of. */
+TileValue *gpu_exchange_with(Gpu *gpu, TileValue *value, TileValue *lanes);
 /* A buffer for the threads of a program. */
 TileValue *gpu_build_own_buffer(Gpu *gpu, int64_t bytes, int64_t align);
 /* Allocates a buffer for temporaries of one op; it becomes gpu->shared. gpu-barriers inserts the barriers between
@@ -192,6 +194,8 @@ int64_t gpu_shared_register_offset(const TileLayout *layout, const GpuStrides *s
 /* ---- exchanges.c ---- */
 /* Converts a tile of elements narrower than a word by exchanges of words between lanes; NULL: it takes something else. */
 TileValue *gpu_exchange_words(Gpu *gpu, TileValue *value, const TileLayout *from, const TileLayout *to);
+/* Converts a tile of few registers, of which each lane takes what it wants from the lane that has it; NULL: it takes something else. */
+TileValue *gpu_shuffle(Gpu *gpu, TileValue *value, const TileLayout *from, const TileLayout *to);
 
 /* ---- move.c ---- */
 /* Converts a tile of this type, whose own layout is ignored, from one layout to another. */

@@ -321,6 +321,11 @@ TileValue *gpu_move(Gpu *gpu, TileValue *value, const TileType *type, const Tile
         gpu_remark_move(gpu, &(GpuMove){.scalar = scalar, .from = from, .to = to, .way = way});
         return pick_registers(gpu, value, from, to, &source);
     }
+    TileValue *shuffled = gpu_shuffle(gpu, value, from, to);
+    if (shuffled) {
+        gpu_remark_move(gpu, &(GpuMove){.scalar = scalar, .from = from, .to = to, .way = "exchanges between lanes"});
+        return shuffled;
+    }
     TileValue *exchanged = is_by_matrices(gpu, scalar, from, to) ? NULL : gpu_exchange_words(gpu, value, from, to);
     if (exchanged) {
         gpu_remark_move(gpu, &(GpuMove){.scalar = scalar, .from = from, .to = to, .way = "exchanges of words between lanes"});

@@ -36,16 +36,15 @@ void gpu_end_branch(Gpu *gpu, TileOp *branch, const TileBuilder *outer) {
 
 /* ---- lanes ---- */
 
-static TileValue *exchange_word(Gpu *gpu, TileValue *word, uint32_t lanes) {
-    const TileType *i32 = tile_type_scalar(gpu->module->context, TILE_I32);
-    TileValue *operands[] = {word, tile_build_integer(&gpu->b, i32, lanes)};
+static TileValue *exchange_word(Gpu *gpu, TileValue *word, TileValue *lanes) {
+    TileValue *operands[] = {word, lanes};
     return tile_op_result(tile_build_op(&gpu->b, TILE_OP_EXCHANGE, operands, 2, NULL, 0, NULL, 1), 0);
 }
 
 static TileScalar bits_type(unsigned bits) { return bits <= 8 ? TILE_U8 : bits == 16 ? TILE_U16 : TILE_U64; }
 
 /* Words of 32 bits are exchanged; smaller values are widened, larger ones split into two. */
-TileValue *gpu_exchange(Gpu *gpu, TileValue *value, uint32_t lanes) {
+TileValue *gpu_exchange_with(Gpu *gpu, TileValue *value, TileValue *lanes) {
     TileScalar scalar = value->type->scalar;
     unsigned bits = tile_scalar_bits(scalar);
     TileBuilder *b = &gpu->b;
@@ -68,6 +67,10 @@ TileValue *gpu_exchange(Gpu *gpu, TileValue *value, uint32_t lanes) {
         raw = tile_build_binary(b, TILE_OP_OR, low, high);
     }
     return scalar == plain ? raw : tile_build_bitcast(b, raw, scalar);
+}
+
+TileValue *gpu_exchange(Gpu *gpu, TileValue *value, uint32_t lanes) {
+    return gpu_exchange_with(gpu, value, tile_build_integer(&gpu->b, tile_type_scalar(gpu->module->context, TILE_I32), lanes));
 }
 
 /* ---- shared memory ---- */

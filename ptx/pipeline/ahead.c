@@ -39,14 +39,14 @@
 #include "lang/ir/access.h"
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
-#include "lowering/memory.h"
 #include "ptx/passes.h"
+#include "ptx/pipeline/unrolled.h"
 #include "ptx/target/dot.h"
 
 /* A thread with 64 bytes in flight needs no more from other iterations, and none if an iteration has 16. In a loop that another begins again
  * and again, and whose iterations have at most LIGHT_OPS, they are 32: such loops are there once for each number of iterations that is left,
  * and with more ptxas keeps values in memory. Elements are registers, which all iterations that are in flight need at once. */
-enum { ENOUGH_BYTES = 64, FEW_BYTES = 16, LIGHT_OPS = 16, LIGHT_BYTES = 32, MOST_ELEMENTS = 64, MOST_TOGETHER = 8, MOST_OPS = 96, MOST_CARRIED = 16, LARGEST_STEP = 1 << 20 };
+enum { ENOUGH_BYTES = 64, FEW_BYTES = 16, LIGHT_OPS = 16, LIGHT_BYTES = 32, MOST_ELEMENTS = 64, MOST_OPS = 96, LARGEST_STEP = 1 << 20 };
 
 /* Vectors that are added to sums of tensor cores lie as the sums' columns do: of eight a thread has two. */
 enum { COLUMNS_OF = 4 };
@@ -123,23 +123,13 @@ static unsigned iterations_together(const Ahead *a) {
     bool light = is_nested(a->loop) && a->ops <= LIGHT_OPS;
     if (!light && tile_op_integer(a->loop, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OF_SUMS) return 1;
     if (!a->bytes || a->bytes >= (light ? LIGHT_BYTES : FEW_BYTES)) return 1;
-    while (together < MOST_TOGETHER && a->bytes * together < (light ? LIGHT_BYTES : ENOUGH_BYTES) && a->elements * together * 2 <= MOST_ELEMENTS &&
+    while (together < GPU_MOST_TOGETHER && a->bytes * together < (light ? LIGHT_BYTES : ENOUGH_BYTES) && a->elements * together * 2 <= MOST_ELEMENTS &&
            a->ops * together * 2 <= MOST_OPS)
         together *= 2;
     return together;
 }
 
 /* ---- stores ---- */
-
-/* Does the loop load what may be stored through the tensor? */
-static bool is_loaded(const TileBlock *block, const TileValue *stored) {
-    for (const TileOp *op = block->first; op; op = op->next) {
-        for (unsigned r = 0; r < op->region_count; r++)
-            if (is_loaded(&op->regions[r], stored)) return true;
-        if (!op->region_count && tile_op_reads(op) && tile_memory_overlaps(stored, tile_memory_tensor(op))) return true;
-    }
-    return false;
-}
 
 /* Does the store go from row to row: is an index of its own the induction variable? Tiles along a row end somewhere in it, and each copy
  * would have the code for that (measured: 0.64 of the speed of softmax_groups). */
@@ -151,18 +141,6 @@ static bool goes_by_rows(const Ahead *a, const TileOp *store) {
     return false;
 }
 
-/* Are the elements that it stores accessed by nothing else in the function, and in no other iteration? */
-static bool is_apart(const Ahead *a, const TileOp *store) {
-    const TileValue *tensor = tile_memory_tensor(store);
-    for (const TileUse *use = tensor->first_use; use; use = use->next)
-        if (use->user != store && !tile_op_is_pure(use->user)) return false;
-    for (const TileOp *loop = store->block->op; loop; loop = loop->block->op) {
-        bool repeats = loop->id == TILE_OP_WHILE || (loop->id == TILE_OP_FOR && !tile_loop_is_of_programs(loop));
-        if (repeats && !tile_access_is_apart(store, loop)) return false;
-    }
-    return !is_loaded(&a->loop->regions[0], tensor);
-}
-
 /* Marks the loop's stores. Returns why loads cannot pass them; NULL: they can. */
 static const char *obstacle_of_stores(const Ahead *a) {
     TileBlock *body = &a->loop->regions[0];
@@ -171,84 +149,11 @@ static const char *obstacle_of_stores(const Ahead *a) {
         if (!tile_op_writes(op)) continue;
         if (op->id != TILE_OP_STORE_TILE) return "it writes to memory";
         if (!goes_by_rows(a, op)) return "it stores tiles along an axis";
-        if (!is_apart(a, op)) return "what it stores may be accessed by other iterations or ops";
+        if (!gpu_store_is_apart(a->loop, op)) return "what it stores may be accessed by other iterations or ops";
     }
     for (TileOp *op = body->first; op; op = op->next)
         if (op->id == TILE_OP_STORE_TILE) tile_op_set_integer(a->context->module, op, TILE_ATTRIBUTE_APART, 1);
     return NULL;
-}
-
-/* ---- the unrolled loop ---- */
-
-static TileValue *integer(TileBuilder *b, int64_t number) { return tile_build_i64(b, number); }
-
-static TileValue *cast(TileBuilder *b, TileValue *value, TileScalar scalar) {
-    const TileType *type = tile_type_scalar(b->module->context, scalar);
-    return tile_op_result(tile_build_op(b, TILE_OP_BITCAST, &value, 1, NULL, 0, &type, 1), 0);
-}
-
-/* Where the last iterations begin, which are too few: behind as many as possible of so many together. From a negative
- * number to a large one it may be further than i64 reaches. */
-static TileValue *first_of_rest(const Ahead *a, TileBuilder *b) {
-    TileValue *lo = tile_op_named(a->loop, TILE_OPERAND_LO), *hi = tile_op_named(a->loop, TILE_OPERAND_HI);
-    int64_t width = a->step * a->together;
-    bool far = tile_index_range(a->indices, lo).lo < 0;
-    TileValue *span = tile_build_binary(b, TILE_OP_SUB, tile_build_binary(b, TILE_OP_MAX, hi, lo), lo);
-    if (a->step > 1) span = tile_build_binary(b, TILE_OP_ADD, span, integer(b, a->step - 1));
-    TileValue *divisor = far ? tile_build_integer(b, tile_type_scalar(b->module->context, TILE_U64), width) : integer(b, width);
-    TileValue *groups = tile_build_binary(b, TILE_OP_DIV, far ? cast(b, span, TILE_U64) : span, divisor);
-    if (far) groups = cast(b, groups, TILE_I64);
-    return tile_build_binary(b, TILE_OP_ADD, lo, tile_build_binary(b, TILE_OP_MUL, groups, integer(b, width)));
-}
-
-static void copy_op(const Ahead *a, TileBuilder *b, const TileOp *op, TileMap *map) {
-    tile_builder_insert(b, tile_op_clone(a->context->module, op, map));
-}
-
-static TileValue *mapped(const TileMap *map, TileValue *value) {
-    TileValue *copy = tile_map_get(map, value);
-    return copy ? copy : value;
-}
-
-static void fill_body(const Ahead *a, TileOp *loop) {
-    TileBlock *from = &a->loop->regions[0], *body = &loop->regions[0];
-    TileBuilder b = tile_builder_at_end(a->context->module, body);
-    TileMap maps[MOST_TOGETHER];
-    TileValue *values[MOST_CARRIED];
-    b.location = loop->location;
-    for (unsigned k = 0; k < a->together; k++) {
-        TileValue *i = body->arguments[0];
-        tile_map_init(&maps[k], a->context->scratch);
-        if (k) i = tile_build_binary(&b, TILE_OP_ADD, i, integer(&b, k * a->step));
-        tile_map_set(&maps[k], from->arguments[0], i);
-    }
-    for (const TileOp *op = from->first; op != from->last; op = op->next)
-        for (unsigned k = 0; k < a->together && !tile_map_get(&a->late, op); k++) copy_op(a, &b, op, &maps[k]);
-    for (unsigned v = 0; v < loop->result_count; v++) values[v] = body->arguments[1 + v];
-    for (unsigned k = 0; k < a->together; k++) {
-        for (unsigned v = 0; v < loop->result_count; v++) tile_map_set(&maps[k], from->arguments[1 + v], values[v]);
-        for (const TileOp *op = from->first; op != from->last; op = op->next)
-            if (tile_map_get(&a->late, op)) copy_op(a, &b, op, &maps[k]);
-        for (unsigned v = 0; v < loop->result_count; v++)
-            values[v] = mapped(&maps[k], tile_op_named_at(from->last, TILE_OPERAND_VALUES, v));
-    }
-    tile_build_end(&b, TILE_OP_YIELD, values, loop->result_count);
-}
-
-static void unroll(Ahead *a) {
-    TileBuilder b = tile_builder_before(a->context->module, a->loop);
-    TileValue *carried[MOST_CARRIED], *rest = first_of_rest(a, &b);
-    unsigned count, first = tile_op_operands(a->loop, TILE_OPERAND_CARRIED, &count),
-                    lo = tile_op_operands(a->loop, TILE_OPERAND_LO, &count);
-    b.location = a->loop->location;
-    for (unsigned v = 0; v < a->loop->result_count; v++) carried[v] = tile_loop_carried(a->loop, v);
-    TileOp *loop = tile_build_for(&b, tile_op_named(a->loop, TILE_OPERAND_LO), rest, integer(&b, a->step * a->together), carried,
-                                  a->loop->result_count);
-    for (unsigned i = 0; i < a->loop->attribute_count; i++)
-        tile_op_set(a->context->module, loop, a->loop->attributes[i]);
-    fill_body(a, loop);
-    tile_op_set_operand(a->loop, lo, rest);
-    for (unsigned v = 0; v < loop->result_count; v++) tile_op_set_operand(a->loop, first + v, &loop->results[v]);
 }
 
 /* ---- the pass ---- */
@@ -260,7 +165,7 @@ static bool is_counted(const TileFunc *func, const TileOp *loop, int64_t *step) 
     bool outside = tile_value_block(tile_op_named(loop, TILE_OPERAND_LO)) == &func->body &&
                    tile_value_block(tile_op_named(loop, TILE_OPERAND_HI)) == &func->body;
     if (!outside && !tile_op_get(loop, TILE_ATTRIBUTE_PART)) return false;
-    return !tile_loop_is_of_programs(loop) && loop->result_count <= MOST_CARRIED &&
+    return !tile_loop_is_of_programs(loop) && loop->result_count <= GPU_MOST_CARRIED &&
            tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), step) && *step > 0 && *step <= LARGEST_STEP;
 }
 
@@ -289,8 +194,9 @@ static bool visit(TilePassContext *context, TileFunc *func, TileBlock *block, bo
             continue;
         }
         tile_pass_remark(context, op, TILE_DECISION_LOADED_TOGETHER, "the loop", "%u iterations", a.together);
-        unroll(&a);
-        for (a.together /= 2; is_repeated(op) && a.together > 1; a.together /= 2) unroll(&a);
+        GpuUnrolled unrolled = {.context = context, .indices = a.indices, .loop = op, .late = &a.late, .step = a.step, .together = a.together};
+        gpu_unroll(&unrolled);
+        for (unrolled.together /= 2; is_repeated(op) && unrolled.together > 1; unrolled.together /= 2) gpu_unroll(&unrolled);
         changed = true;
     }
     return changed;

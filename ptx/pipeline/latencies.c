@@ -64,17 +64,6 @@ typedef struct Candidate {
 
 /* ---- which loops ---- */
 
-/* Is the value known before the loop, or computed in its body from the index alone, and from what memory has there? */
-static bool follows_index(const TileValue *value, const TileOp *loop, bool loads) {
-    if (tile_value_outside(value, loop)) return true;
-    if (!value->op) return value->index == 0;
-    if (value->op->block != &loop->regions[0]) return false;
-    if (!(tile_op_info(value->op->id)->traits & TILE_TRAIT_PURE) && !(loads && gpu_loads_constant(value->op))) return false;
-    for (unsigned i = 0; i < value->op->operand_count; i++)
-        if (!follows_index(tile_op_operand(value->op, i), loop, loads)) return false;
-    return true;
-}
-
 /* NULL: its copy can begin some iterations before. */
 static const char *why_not_ahead(const TileOp *load, const TileOp *loop) {
     int64_t step;
@@ -82,7 +71,7 @@ static const char *why_not_ahead(const TileOp *load, const TileOp *loop) {
         return "the step of the loop is not a constant";
     if (tile_memory_is_written(loop, tile_op_operand(load, 0))) return "the loop may write to the memory that is loaded";
     for (unsigned i = 1; i < load->operand_count; i++)
-        if (!follows_index(tile_op_operand(load, i), loop, !gpu_by_map(load))) return "its address depends on more than the loop's induction variable";
+        if (!gpu_follows_index(tile_op_operand(load, i), loop, !gpu_by_map(load))) return "its address depends on more than the loop's induction variable";
     return NULL;
 }
 

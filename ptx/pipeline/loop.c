@@ -48,6 +48,16 @@ bool gpu_loads_constant(const TileOp *op) {
     return op->id == TILE_OP_LOAD_TILE && !tile_type_is_tile(op->results[0].type) && tile_memory_is_constant(tile_op_operand(op, 0));
 }
 
+bool gpu_follows_index(const TileValue *value, const TileOp *loop, bool loads) {
+    if (tile_value_outside(value, loop)) return true;
+    if (!value->op) return value->index == 0;
+    if (value->op->block != &loop->regions[0]) return false;
+    if (!(tile_op_info(value->op->id)->traits & TILE_TRAIT_PURE) && !(loads && gpu_loads_constant(value->op))) return false;
+    for (unsigned i = 0; i < value->op->operand_count; i++)
+        if (!gpu_follows_index(tile_op_operand(value->op, i), loop, loads)) return false;
+    return true;
+}
+
 TileValue *gpu_follow(GpuCopies *copies, TileBuilder *b, TileValue *value) {
     TileValue *made = tile_map_get(copies->map, value);
     if (made) return made;

@@ -14,6 +14,8 @@ TileOp *gpu_branch_widen(TilePassContext *context, TileOp *branch, const TileTyp
 
 /* Is it a load of one element, which no op of the phase writes? It gives the same wherever it stands. */
 bool gpu_loads_constant(const TileOp *op);
+/* Is the value known before the loop, or computed in its body from the index alone, and from what memory has there? `loads`: such loads count, too. */
+bool gpu_follows_index(const TileValue *value, const TileOp *loop, bool loads);
 
 /* Cloning of ops: values inside of `outer` are replaced as the map says; those that it does not have are
  * rematerialised by their pure ops and loads of elements, once. A value that is neither in it nor defined by these sets `failed`. */

@@ -1,0 +1,33 @@
+/* What a module's phases have become, as far as the choice of a schedule asks. */
+#include "driver/compile/outcome.h"
+
+unsigned tile_outcome_phases(const TileModule *module) {
+    unsigned count = 0;
+    for (const TileFunc *func = module ? module->first : NULL; func; func = func->next)
+        count += func->kind == TILE_FUNC_PHASE;
+    return count;
+}
+
+bool tile_outcome_stays(const TileModule *module) {
+    for (const TileFunc *func = module ? module->first : NULL; func; func = func->next)
+        if (func->kind == TILE_FUNC_PHASE && func->resident) return true;
+    return false;
+}
+
+bool tile_outcome_takes_turns(const TileModule *module, uint32_t warps) {
+    for (const TileFunc *func = module->first; func; func = func->next)
+        if (func->kind == TILE_FUNC_PHASE && func->turns > 1 && func->threads == warps * TILE_WARP_THREADS) return true;
+    return false;
+}
+
+bool tile_outcome_has_clusters(const TileModule *module) {
+    for (const TileFunc *func = module->first; func; func = func->next)
+        if (func->kind == TILE_FUNC_PHASE && func->cluster > 1) return true;
+    return false;
+}
+
+bool tile_outcome_is_joined(const TileModule *module) {
+    for (const TileFunc *func = module->first; func; func = func->next)
+        if (func->kind == TILE_FUNC_KERNEL && (func->joined_rows || func->joined_lanes)) return true;
+    return false;
+}

@@ -52,9 +52,12 @@ static MlirValue all_blocks(Exporter *exporter, int64_t blocks) {
                         ATTRIBUTES(named(exporter, NAME_VALUE, export_integer(exporter, TILE_I16, (1 << blocks) - 1))));
 }
 
+/* The place behind the box, the cluster's blocks if there are several, and the policy. */
 static void finish_boxes(Exporter *exporter, const TileOp *op, Instruction *made) {
     MlirValue policy = export_cache_policy(exporter, op);
+    int64_t blocks = tile_op_integer(op, TILE_ATTRIBUTE_MULTICAST, 1);
     tile_text_add(&made->text, "]");
+    if (blocks > 1) add_operand(made, ", ", 'h', all_blocks(exporter, blocks));
     if (policy.ptr) add_operand(made, ", ", 'l', policy);
     tile_text_add(&made->text, ";");
     finish(exporter, made);
@@ -69,8 +72,6 @@ void export_copy_tensor(Exporter *exporter, const TileOp *op) {
     tile_text_add(&made.text, "], ");
     add_box(exporter, op, &made);
     add_operand(&made, ", [", 'l', named_of(exporter, op, TILE_OPERAND_MBARRIER));
-    tile_text_add(&made.text, "]");
-    if (blocks > 1) add_operand(&made, ", ", 'h', all_blocks(exporter, blocks));
     finish_boxes(exporter, op, &made);
 }
 

@@ -300,7 +300,8 @@ static bool have_registers_beside(const Warpgroups *w, int64_t groups, int64_t t
     return !loaded || w->sums / threads + loaded + COMPUTED <= each;
 }
 
-/* Tiles that no thread holds are what maps copy for products, and what is made of it on the way without computing. */
+/* Tiles that no thread holds are what maps copy for products, and what is made of it on the way without computing. One that is no larger than the
+ * sums is computed of these, or takes their place. */
 static void look_for_large(TileOp *op, void *state) {
     Warpgroups *w = state;
     if (op->id == TILE_OP_DOT) return;
@@ -308,7 +309,8 @@ static void look_for_large(TileOp *op, void *state) {
         const TileType *type = op->results[i].type;
         if (!tile_type_is_tile(type)) continue;
         const TileOp *load = load_of(&op->results[i]);
-        if (load && gpu_by_map(load) && gpu_load_is_copied(load)) continue;
+        bool copied = load && gpu_by_map(load) && gpu_load_is_copied(load);
+        if (copied || tile_type_lanes(type) <= w->sums) continue;
         if (gpu_tile_registers(type) > w->beside) w->beside = gpu_tile_registers(type);
     }
 }

@@ -31,6 +31,7 @@ void plain_register(PlainTest *test);
             exit(1);                                                                                                   \
         }                                                                                                              \
     } while (0)
+#define cr_assert_not(condition, ...) cr_assert(!(condition))
 #define cr_assert_eq(a, b, ...) cr_assert((a) == (b))
 #define cr_assert_neq(a, b, ...) cr_assert((a) != (b))
 #define cr_assert_geq(a, b, ...) cr_assert((a) >= (b))

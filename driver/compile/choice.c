@@ -25,8 +25,8 @@ enum {
 
 /* A candidate better than the text's own by less is not worth other code: the model is not more exact. */
 static const double WORTH = 0.97;
-/* Nor are clusters, whose blocks wait for one another. */
-static const double WORTH_CLUSTER = 0.98;
+/* Nor are clusters, whose blocks wait for one another; all the more where their programs take turns. */
+static const double WORTH_CLUSTER = 0.96, WORTH_CLUSTER_IN_TURN = 0.93;
 /* Nor are turns, where they do not shorten what takes longest. */
 static const double WORTH_TURNS = 0.994;
 /* Nor are small programs that are computed together: measured, code for more elements loses what the model does not see. */
@@ -425,7 +425,7 @@ static void list_candidates(const TileInput *input, const TileImageSignature *si
         tile_list_push(arena, &out->items, candidate);
         tile_list_push(arena, &out->points, i);
         if (!candidate.fits) continue;
-        double worth = candidate.schedule.cluster ? WORTH_CLUSTER : candidate.schedule.turns ? WORTH_TURNS : candidate.schedule.joined_lanes ? WORTH_JOINED : is_split_for_many(input, instance, i) ? WORTH_MANY : 1,
+        double worth = candidate.schedule.cluster ? candidate.schedule.turns ? WORTH_CLUSTER_IN_TURN : WORTH_CLUSTER : candidate.schedule.turns ? WORTH_TURNS : candidate.schedule.joined_lanes ? WORTH_JOINED : is_split_for_many(input, instance, i) ? WORTH_MANY : 1,
                time = candidate.estimate.time / worth;
         if (best == 0 || time < best * (out->chosen == 0 ? WORTH : 1)) {
             best = time;

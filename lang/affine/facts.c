@@ -138,12 +138,6 @@ void tile_sum_assume(TileSumTable *table, const TileSum *a, const TileSum *b) { 
 
 /* ---- the code's values ---- */
 
-const TileSum *tile_sum_code(TileSumTable *table, const TileSum *sum) {
-    const TileSum *resolved = tile_sum_resolve(table, sum);
-    bool exact = !sum->inexact && !tile_sum_may_fall(table, resolved) && !tile_sum_may_exceed(table, resolved);
-    return exact ? resolved : tile_sum_compound(table, TILE_SYMBOL_GROUP, resolved, NULL);
-}
-
 /* The sum whose code's value it is; else itself. */
 static const TileSum *sum_behind(const TileSum *sum) {
     bool alone = sum->count == 1 && !sum->constant && sum->products[0].degree == 1 && sum->products[0].factor == 1;

@@ -91,6 +91,12 @@ static bool leaves_64_bits(TileSumTable *table, const TileSum *sum) {
     return tile_sum_may_fall(table, sum) || tile_sum_may_exceed(table, sum);
 }
 
+const TileSum *tile_sum_code(TileSumTable *table, const TileSum *sum) {
+    const TileSum *resolved = tile_sum_resolve(table, sum);
+    bool exact = !sum->inexact && !tile_sum_may_fall(table, resolved) && !tile_sum_may_exceed(table, resolved);
+    return exact ? resolved : tile_sum_compound(table, TILE_SYMBOL_GROUP, resolved, NULL);
+}
+
 /* What is divided: the exact sum, if it may stand for the code's value, else that. */
 static const TileSum *dividend(TileSumTable *table, const TileSymbol *symbol, const Goal *goal) {
     return is_bound(table, symbol->a, goal->up) ? symbol->a : tile_sum_code(table, symbol->a);

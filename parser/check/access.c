@@ -389,3 +389,40 @@ unsigned tile_access_attributes(const TileAccessed *access, const TileAccessOper
         (TileAttribute){.key = TILE_ATTRIBUTE_PARTS, .count = operands->part_count, .integers = operands->parts};
     return operands->part_count ? 2 : 1;
 }
+
+/* `y[n, m] = x[m, n]`: all that lacks is that the axes are exchanged. */
+static bool propose_transpose(TileChecker *c, TileDiagnostic *d, const TileAccessed *access, const TileMeaning *value,
+                              const TileExpr *expr) {
+    const int8_t exchanged[] = {1, 0};
+    if (value->rank != 2 || !tile_extents_agree(value->extent[0], access->extent[1]) ||
+        !tile_extents_agree(value->extent[1], access->extent[0]))
+        return false;
+    const TileValidity *within = tile_valid_union(c, access->valid, access->implied);
+    if (tile_valid_missing(tile_valid_map(c, value->valid, exchanged), within)) return false;
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "the axes of the value are those of the destination, exchanged");
+    tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s.T", tile_operand_text(c, expr));
+    return true;
+}
+
+/* Is the value valid wherever the destination is? Else, if `skip` is given, `valid` becomes the conjunction of both. */
+bool tile_access_check_covers(TileChecker *c, const TileAccessed *access, const TileMeaning *value,
+                              const TileExpr *expr, bool skip, const TileValidity **valid) {
+    const TileValidity *within = tile_valid_union(c, access->valid, access->implied);
+    const TileValidEntry *missing = tile_valid_missing(value->valid, within);
+    if (missing) missing = tile_valid_missing(tile_valid_settled(c, value->valid), within);
+    if (missing && !skip) {
+        tile_about_atom(c, missing->atom);
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_STORE, expr->span,
+                                          access->tensor->name, tile_atom_words(c, missing->atom));
+        tile_diagnostic_note(c->diagnostics, d, missing->atom->span,
+                             "what may be invalid begins here; `else skip` leaves those elements as they were");
+        tile_note_lacks(c, d, missing->atom);
+        if (propose_transpose(c, d, access, value, expr)) return tile_report(c, d), false;
+        TileSpan place = missing->where.file ? tile_filled_place(expr, missing->where) : expr->span;
+        tile_diagnostic_edit(c->diagnostics, d, place, "(%s else 0)", tile_span_text(c, place));
+        tile_report(c, d);
+        return false;
+    }
+    if (missing) *valid = tile_valid_union(c, *valid, value->valid);
+    return true;
+}

@@ -1,59 +1,21 @@
 /* Indexing: loads and stores of tensors, new axes of tiles. */
-#include "parser/check/access.h"
 #include "parser/check/builtin.h"
 #include "parser/check/covered.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
 #include "parser/check/function.h"
 #include "parser/check/index.h"
-#include "parser/check/lacks.h"
-#include "parser/check/literal.h"
-#include "parser/check/meaning.h"
 #include "parser/check/meet.h"
 #include "parser/check/operand.h"
-#include "parser/check/overwrite.h"
-#include "parser/check/packed_access.h"
-#include "parser/check/propose.h"
 #include "parser/check/report.h"
 #include "parser/check/scatter.h"
 #include "parser/check/scope.h"
 #include "parser/check/shape.h"
-#include "parser/check/stand_in.h"
 #include "parser/check/validity.h"
 #include "parser/check/warn.h"
 
-#include <string.h>
 
 /* ---- loads ---- */
-
-static TileMeaning emit_load(TileChecker *c, const TileAccessed *access) {
-    TileAccessOperands operands = {0};
-    TileAttribute attributes[2];
-    tile_access_push(&operands, access->tensor->value);
-    tile_emit_at(c, access->span);
-    tile_access_add_operands(c, access, tile_valid_union(c, access->valid, access->chosen), &operands);
-    TileMeaning shape = {
-        .kind = TILE_MEANING_VALUE, .scalar = (uint8_t)access->tensor->scalar, .rank = (uint8_t)access->rank};
-    memcpy(shape.extent, access->extent, sizeof access->extent);
-    const TileType *type = tile_meaning_type(c, &shape);
-    unsigned count = tile_access_attributes(access, &operands, attributes);
-    tile_emit_at(c, access->span);
-    TileOp *op =
-        tile_build_op(tile_emitter(c), TILE_OP_LOAD_TILE, operands.items, operands.count, attributes, count, &type, 1);
-    TileMeaning loaded = tile_value_meaning(c, tile_op_result(op, 0), access->extent, access->valid);
-    if (!access->chosen) return loaded;
-    TileMeaning zero = tile_bits_meaning(access->tensor->scalar, 0);
-    TileValue *filled = tile_emit_filled(c, &loaded, access->chosen, tile_emit_value(c, &zero));
-    return tile_value_meaning(c, filled, access->extent, access->valid);
-}
-
-TileMeaning tile_access_emit_load(TileChecker *c, const TileAccessed *access) {
-    if (!access->tensor->format) return emit_load(c, access);
-    TileAccessed bytes;
-    tile_packed_bytes(c, access, &bytes);
-    TileMeaning loaded = emit_load(c, &bytes);
-    return tile_packed_decode(c, access, &loaded);
-}
 
 /* One integer of a tensor that is only read: it is the same wherever it is loaded, so that what a condition tells of it
  * holds where it is written again. */
@@ -76,29 +38,6 @@ static TileMeaning load_once(TileChecker *c, TileAccessed *access) {
     memcpy(loaded.indices, access->indices, bytes);
     tile_list_push(c->arena, &c->loaded, loaded);
     return loaded.value;
-}
-
-static bool fail_host_access(TileChecker *c, const TileTensor *tensor, TileSpan span) {
-    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_HOST_ACCESS, span, tensor->name);
-    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
-                         "this is computed before anything runs; an earlier `grid` can store what the "
-                         "programs need to a `temp`");
-    tile_report(c, d);
-    return false;
-}
-
-bool tile_access_may_read(TileChecker *c, const TileTensor *tensor, TileSpan span) {
-    if (!c->in_grid) return fail_host_access(c, tensor, span);
-    if (tensor->access != TILE_ACCESS_OUT || tile_cover_is_whole(c, tensor)) return true;
-    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_WRITE_ONLY, span, tensor->name);
-    tile_diagnostic_note(c->diagnostics, d, tensor->span, "`inout` makes it readable");
-    if (c->grid_count > 1)
-        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
-                             "a later grid reads what an earlier one certainly stores whole: `y[m, n] = ..` without a "
-                             "condition, where `m` and `n` run over its dimensions");
-    tile_propose_inout(c, d, tensor->span, "out");
-    tile_report(c, d);
-    return false;
 }
 
 /* In a function that lifts to several axes: its numbers are tiles, which `gather` takes. False if an entry is no number. */
@@ -252,120 +191,6 @@ TileMeaning tile_check_index(TileChecker *c, const TileExpr *expr) {
 
 /* ---- stores ---- */
 
-bool tile_access_may_write(TileChecker *c, const TileTensor *tensor, TileSpan span) {
-    if (!tile_may_act(c, span, "a store")) return false;
-    if (!c->in_grid) return fail_host_access(c, tensor, span);
-    if (tensor->access != TILE_ACCESS_IN) return true;
-    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_READ_ONLY, span, tensor->name);
-    tile_diagnostic_note(c->diagnostics, d, tensor->span, "`out` or `inout` makes it writable");
-    tile_propose_inout(c, d, tensor->span, "in");
-    tile_report(c, d);
-    return false;
-}
-
-/* The value, converted to the tensor's element type and the access's shape. */
-bool tile_access_fit_value(TileChecker *c, const TileAccessed *access, TileMeaning *value, const TileExpr *expr) {
-    TileSpan span = expr->span;
-    TileScalar scalar = access->tensor->scalar;
-    if (tile_is_literal(value)) *value = tile_literal_as(c, value, scalar, span);
-    if (tile_is_error(value)) return false;
-    if (value->scalar != scalar) {
-        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_STORE_TYPE, span,
-                                          tile_meaning_words(c, value), access->tensor->name, tile_scalar_name(scalar));
-        tile_diagnostic_edit(c->diagnostics, d, span, "%s(%s)", tile_scalar_name(scalar), tile_bare_text(c, span));
-        tile_report(c, d);
-        return false;
-    }
-    TileMeaning shape = {.kind = TILE_MEANING_VALUE, .scalar = (uint8_t)scalar, .rank = (uint8_t)access->rank};
-    memcpy(shape.extent, access->extent, sizeof access->extent);
-    bool fits = value->rank == 0 || value->rank == access->rank;
-    for (unsigned i = 0; fits && i < value->rank; i++)
-        fits = value->extent[i] == access->extent[i] || tile_sum_is_literal(value->extent[i], 1);
-    if (!fits) {
-        if (value->rank == shape.rank) tile_about_shapes(c, value, &shape);
-        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_SHAPE_MISMATCH, span,
-                                          tile_meaning_words(c, &shape), tile_meaning_words(c, value));
-        tile_diagnostic_note(c->diagnostics, d, access->span, "it is stored here");
-        if (!shape.rank)
-            tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
-                                 "`sum(v)`, `max(v)` and other reductions make one value of a tile");
-        tile_propose_axis(c, d, value, expr, &shape);
-        bool transposed = value->rank == 2 && shape.rank == 2 && value->extent[0] == shape.extent[1] &&
-                          value->extent[1] == shape.extent[0];
-        if (transposed) tile_diagnostic_edit(c->diagnostics, d, span, "%s.T", tile_operand_text(c, expr));
-        tile_report(c, d);
-        return false;
-    }
-    *value = tile_stretch(c, *value, access->rank, access->extent);
-    return true;
-}
-
-static void emit_store(TileChecker *c, const TileAccessed *target, const TileMeaning *value, const TileValidity *valid) {
-    TileAccessOperands operands = {0};
-    TileAccessed stored = *target, *access = &stored;
-    stored.stores = !tile_valid_masks(c, valid);
-    TileAttribute attributes[2];
-    tile_emit_at(c, access->span);
-    tile_access_push(&operands, access->tensor->value);
-    tile_access_push(&operands, tile_emit_value(c, value));
-    tile_access_add_operands(c, access, valid, &operands);
-    unsigned count = tile_access_attributes(access, &operands, attributes);
-    tile_emit_at(c, access->span);
-    TileOp *op =
-        tile_build_op(tile_emitter(c), TILE_OP_STORE_TILE, operands.items, operands.count, attributes, count, NULL, 0);
-    tile_overwrite_note(c, op, access);
-}
-
-void tile_access_emit_store(TileChecker *c, const TileAccessed *target, const TileMeaning *value,
-                            const TileValidity *valid) {
-    if (!target->tensor->format) {
-        emit_store(c, target, value, valid);
-        return;
-    }
-    if (!tile_packed_may_store(c, target, valid)) return;
-    TileAccessed bytes;
-    tile_packed_bytes(c, target, &bytes);
-    TileMeaning packed = tile_packed_encode(c, target, &bytes, *value, valid);
-    emit_store(c, &bytes, &packed, valid);
-}
-
-/* `y[n, m] = x[m, n]`: all that lacks is that the axes are exchanged. */
-static bool propose_transpose(TileChecker *c, TileDiagnostic *d, const TileAccessed *access, const TileMeaning *value,
-                              const TileExpr *expr) {
-    const int8_t exchanged[] = {1, 0};
-    if (value->rank != 2 || !tile_extents_agree(value->extent[0], access->extent[1]) ||
-        !tile_extents_agree(value->extent[1], access->extent[0]))
-        return false;
-    const TileValidity *within = tile_valid_union(c, access->valid, access->implied);
-    if (tile_valid_missing(tile_valid_map(c, value->valid, exchanged), within)) return false;
-    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "the axes of the value are those of the destination, exchanged");
-    tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s.T", tile_operand_text(c, expr));
-    return true;
-}
-
-/* Is the value valid wherever the destination is? Else, if `skip` is given, `valid` becomes the conjunction of both. */
-bool tile_access_check_covers(TileChecker *c, const TileAccessed *access, const TileMeaning *value,
-                              const TileExpr *expr, bool skip, const TileValidity **valid) {
-    const TileValidity *within = tile_valid_union(c, access->valid, access->implied);
-    const TileValidEntry *missing = tile_valid_missing(value->valid, within);
-    if (missing) missing = tile_valid_missing(tile_valid_settled(c, value->valid), within);
-    if (missing && !skip) {
-        tile_about_atom(c, missing->atom);
-        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_STORE, expr->span,
-                                          access->tensor->name, tile_atom_words(c, missing->atom));
-        tile_diagnostic_note(c->diagnostics, d, missing->atom->span,
-                             "what may be invalid begins here; `else skip` leaves those elements as they were");
-        tile_note_lacks(c, d, missing->atom);
-        if (propose_transpose(c, d, access, value, expr)) return tile_report(c, d), false;
-        TileSpan place = missing->where.file ? tile_filled_place(expr, missing->where) : expr->span;
-        tile_diagnostic_edit(c->diagnostics, d, place, "(%s else 0)", tile_span_text(c, place));
-        tile_report(c, d);
-        return false;
-    }
-    if (missing) *valid = tile_valid_union(c, *valid, value->valid);
-    return true;
-}
-
 /* Do all lanes along this dimension certainly access one element? */
 static bool lanes_meet(TileChecker *c, const TileAccessed *access, unsigned d) {
     int64_t step;
@@ -374,14 +199,6 @@ static bool lanes_meet(TileChecker *c, const TileAccessed *access, unsigned d) {
     case TILE_ACCESS_GATHER: return access->agree[d];
     default: return false;
     }
-}
-
-void tile_access_report_meeting(TileChecker *c, TileSpan span) {
-    if (!tile_warns(c, TILE_WARN_LANES_MEET)) return;
-    TileDiagnostic *diagnostic = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_LANES_MEET, span);
-    tile_diagnostic_note(c->diagnostics, diagnostic, (TileSpan){0},
-                         "`sum`, `max` and the like make one value of the lanes; `atomic_add` adds each of them");
-    tile_report(c, diagnostic);
 }
 
 /* Warns of lanes that store different values to one element: which of them remains depends on the target. */

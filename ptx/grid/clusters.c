@@ -50,40 +50,41 @@
  *       check_dim %b, %K {axis = 0, text = "K"}
  *       check_dim %c, %M {axis = 0, text = "M"}
  *       check_dim %c, %N {axis = 1, text = "N"}
- *       %63 = const {value = 63} : i64
- *       %64 = const {value = 64} : i64
- *       %0 = add %M, %63 : i64
- *       %rows = div %0, %64 : i64
- *       %1 = add %N, %63 : i64
- *       %columns = div %1, %64 : i64
- *       %one = const {value = 1} : i64
- *       %2 = add %rows, %one : i64
- *       %two = const {value = 2} : i64
- *       %3 = div %2, %two : i64
- *       %4 = mul %3, %two : i64
- *       grid %4, %columns (%m: i64, %n: i64) {
+ *       %0 = const {value = 63} : i64
+ *       %1 = const {value = 64} : i64
+ *       %2 = add %M, %0 : i64
+ *       %rows = div %2, %1 : i64
+ *       %3 = add %N, %0 : i64
+ *       %columns = div %3, %1 : i64
+ *       %4 = const {value = 1} : i64
+ *       %5 = add %rows, %4 : i64
+ *       %6 = const {value = 2} : i64
+ *       %7 = div %5, %6 : i64
+ *       %8 = mul %7, %6 : i64
+ *       grid %8, %columns (%m: i64, %n: i64) {
  *         %zero = const {value = 0} : i64
- *         %one.1 = const {value = 1} : i64
+ *         %one = const {value = 1} : i64
  *         %none = const {value = 0.0} : f32[64, 64]
- *         %i = mul %m, %64 : i64
- *         %j = mul %n, %64 : i64
- *         %5 = sub %M, %i : i64
- *         %6 = min %5, %64 : i64
- *         %7 = sub %N, %j : i64
- *         %8 = min %7, %64 : i64
- *         %sum = for %zero, %K, %64, %none : f32[64, 64] (%k: i64, %acc: f32[64, 64]) {
- *           %9 = sub %K, %k : i64
- *           %10 = min %9, %64 : i64
- *           %x = load_tile %a, %i, %one.1, %zero, %6, %k, %one.1, %zero, %10 {access = [range, range]} : f16[64, 64]
- *           %y = load_tile %b, %k, %one.1, %zero, %10, %j, %one.1, %zero, %8 {access = [range, range]} : f16[64, 64]
- *           %11 = dot %x, %y, %acc : f32[64, 64]
- *           yield %11
+ *         %i = mul %m, %1 : i64
+ *         %j = mul %n, %1 : i64
+ *         %9 = sub %M, %i : i64
+ *         %10 = min %9, %1 : i64
+ *         %11 = sub %N, %j : i64
+ *         %12 = min %11, %1 : i64
+ *         %sum = for %zero, %K, %1, %none : f32[64, 64] (%k: i64, %acc: f32[64, 64]) {
+ *           %13 = sub %K, %k : i64
+ *           %14 = min %13, %1 : i64
+ *           %x = load_tile %a, %i, %one, %zero, %10, %k, %one, %zero, %14 {access = [range, range]} : f16[64, 64]
+ *           %y = load_tile %b, %k, %one, %zero, %14, %j, %one, %zero, %12 {access = [range, range]} : f16[64, 64]
+ *           %15 = dot %x, %y, %acc : f32[64, 64]
+ *           yield %15
  *         }
- *         store_tile %c, %sum, %i, %one.1, %zero, %6, %j, %one.1, %zero, %8 {access = [range, range]}
+ *         store_tile %c, %sum, %i, %one, %zero, %10, %j, %one, %zero, %12 {access = [range, range]}
  *         yield
  *       }
  *       return
  *     }
+ * Run: --passes=gpu-clusters --target=sm_90a
  * Needs: facts, which gives bounds their form. Keeps: tile form; programs that there were run once, and others store nothing. Cost: linear.
  */
 #include "ptx/grid/clusters.h"
@@ -119,6 +120,7 @@ bool gpu_row_varies_in(GpuRow *row, const TileOp *access) {
 typedef struct Clusters {
     GpuRow row;
     const TileOp *grid;
+    unsigned axis; /* of rows */
     TileIndexView view;
     const TileValue *limit; /* rows are those of so many elements, each has `size` of them */
     int64_t size;
@@ -143,7 +145,7 @@ static const TileValue *single(const TileSum *sum, int64_t factor, int64_t const
 
 /* The rows are as many as `size` elements each of `limit` elements make up. */
 static bool read_rows(Clusters *c) {
-    const TileValue *rows = tile_op_operand(c->grid, c->grid->operand_count - 2u);
+    const TileValue *rows = tile_op_operand(c->grid, c->axis);
     const TileOp *division = tile_value_def(rows, TILE_OP_DIV);
     if (!division || !tile_value_integer(tile_op_operand(division, 1), &c->size) || c->size < 1) return false;
     c->limit = single(tile_index_sum(&c->view, tile_op_operand(division, 0)), 1, c->size - 1);
@@ -205,10 +207,11 @@ static TileValue *round_up(TileModule *module, TileOp *before, TileValue *number
 
 /* NULL: the grid has whole clusters now. */
 static const char *fill_clusters(TilePassContext *context, TileOp *grid, int64_t blocks, const TileOp **place) {
-    Clusters c = {.grid = grid};
-    unsigned axis = grid->operand_count - 2u;
+    uint32_t rank = grid->regions[0].argument_count;
     *place = grid;
-    if (grid->operand_count < 2) return "they have no rows and columns";
+    if (rank < 2) return "they have no rows and columns";
+    unsigned axis = rank - 2u;
+    Clusters c = {.grid = grid, .axis = axis};
     c.row.number = grid->regions[0].arguments[axis];
     tile_map_init(&c.row.known, context->scratch);
     tile_index_view_init(&c.view, tile_pass_indices(context, tile_op_func(grid)), NULL, false);

@@ -74,7 +74,6 @@
 #include "lang/ir/operands.h"
 #include "ptx/grid/clusters.h"
 #include "ptx/passes.h"
-#include "ptx/pipeline/copies.h"
 #include "ptx/target/map.h"
 
 typedef struct Multicast {

@@ -252,13 +252,6 @@ int64_t gpu_stored_bytes(const TileType *tile) {
     return (bytes + GPU_TILE_ALIGN - 1) / GPU_TILE_ALIGN * GPU_TILE_ALIGN;
 }
 
-GpuCopyParts gpu_parts_of_copy(const TileType *tile, int64_t blocks) {
-    int64_t row = tile->rank == 2 ? tile->extent[1] * (int64_t)tile_scalar_bytes(tile->scalar) : 0;
-    if (!row) return GPU_PARTS_NONE;
-    if (row % (blocks * GPU_PANEL_BYTES) == 0) return GPU_PARTS_PANELS;
-    return tile->extent[0] % (blocks * TILE_MAP_SWIZZLE_ROWS) == 0 && tile->extent[0] <= GPU_BOX_ROWS ? GPU_PARTS_ROWS : GPU_PARTS_NONE;
-}
-
 int64_t gpu_stored_parts(int64_t turns, const TileType *tile) {
     enum { PANEL_BYTES = 128 };
     int64_t row = tile->extent[tile->rank - 1] * tile_scalar_bytes(tile->scalar);

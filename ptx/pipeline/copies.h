@@ -43,10 +43,6 @@ int64_t gpu_stored_bytes(const TileType *tile);
 /* Of one that a tensor map stores, for all of so many programs that take turns: if there are several, the tile passes in
  * parts, one box's columns each, through room for one of them. They wait for one another, but beside other programs'
  * products, and slots for these are the better use of shared memory. */
-/* In which parts so many blocks copy a tile of two axes by a map, each the same: 0: they cannot; panels, of which a row has several; or
- * rows of each panel. */
-typedef enum GpuCopyParts { GPU_PARTS_NONE, GPU_PARTS_PANELS, GPU_PARTS_ROWS } GpuCopyParts;
-GpuCopyParts gpu_parts_of_copy(const TileType *tile, int64_t blocks);
 int64_t gpu_stored_parts(int64_t turns, const TileType *tile); /* 1: as a whole */
 int64_t gpu_map_stored_bytes(int64_t turns, const TileType *tile);
 /* The type of pointers to the load's tile in shared memory. */

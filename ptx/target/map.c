@@ -40,3 +40,10 @@ const TileType *gpu_panel_type(TileContext *context, const TileType *tile) {
         log_chunks++;
     return tile_type_shared(context, tile->scalar, gpu_rows_type(context, tile)->extent, TILE_SWIZZLE_PANELS, log_chunks);
 }
+
+GpuCopyParts gpu_parts_of_copy(const TileType *tile, int64_t blocks) {
+    int64_t row = tile->rank == 2 ? tile->extent[1] * (int64_t)tile_scalar_bytes(tile->scalar) : 0;
+    if (!row) return GPU_PARTS_NONE;
+    if (row % (blocks * GPU_PANEL_BYTES) == 0) return GPU_PARTS_PANELS;
+    return tile->extent[0] % (blocks * TILE_MAP_SWIZZLE_ROWS) == 0 && tile->extent[0] <= GPU_BOX_ROWS ? GPU_PARTS_ROWS : GPU_PARTS_NONE;
+}

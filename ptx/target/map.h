@@ -25,4 +25,9 @@ const TileType *gpu_copied_type(TileContext *context, const TileType *tile);
 /* Alignment of such a tile: the bits of an address that decide on the swizzle are those of the place in the tile. */
 enum { GPU_PANEL_ALIGN = 1024, GPU_PANEL_BYTES = 128, GPU_BOX_ROWS = 256 };
 
+/* In which parts so many blocks copy a tile of two axes by a map, each the same: 0: they cannot; panels, of which a row has several; or
+ * rows of each panel. */
+typedef enum GpuCopyParts { GPU_PARTS_NONE, GPU_PARTS_PANELS, GPU_PARTS_ROWS } GpuCopyParts;
+GpuCopyParts gpu_parts_of_copy(const TileType *tile, int64_t blocks);
+
 #endif

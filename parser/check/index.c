@@ -5,7 +5,6 @@
 #include "parser/check/expression.h"
 #include "parser/check/function.h"
 #include "parser/check/index.h"
-#include "parser/check/meet.h"
 #include "parser/check/operand.h"
 #include "parser/check/report.h"
 #include "parser/check/scatter.h"
@@ -114,16 +113,6 @@ static TileMeaning check_iota(TileChecker *c, const TileExpr *expr) {
     return m;
 }
 
-/* An index that consists of `:` only. */
-TileExpr *tile_access_whole_index(TileChecker *c, unsigned rank, TileSpan span) {
-    TileExpr *index = TILE_NEW(c->arena, TileExpr);
-    *index = (TileExpr){.kind = TILE_EXPR_INDEX, .span = span};
-    TileExpr *colon = TILE_NEW(c->arena, TileExpr);
-    *colon = (TileExpr){.kind = TILE_EXPR_COLON, .span = span};
-    for (unsigned d = 0; d < rank; d++) tile_list_push(c->arena, &index->items, colon);
-    return index;
-}
-
 TileMeaning tile_load_whole(TileChecker *c, const TileMeaning *tensor, TileSpan span) {
     return tile_check_load(c, tile_access_whole_index(c, tensor->tensor->rank - tensor->tensor->own, span), tensor);
 }
@@ -190,59 +179,6 @@ TileMeaning tile_check_index(TileChecker *c, const TileExpr *expr) {
 }
 
 /* ---- stores ---- */
-
-/* Do all lanes along this dimension certainly access one element? */
-static bool lanes_meet(TileChecker *c, const TileAccessed *access, unsigned d) {
-    int64_t step;
-    switch (access->kinds[d]) {
-    case TILE_ACCESS_RANGE: return tile_sum_known(&c->sums, access->ranges[d]->step, &step) && step == 0;
-    case TILE_ACCESS_GATHER: return access->agree[d];
-    default: return false;
-    }
-}
-
-/* Warns of lanes that store different values to one element: which of them remains depends on the target. */
-static void warn_of_meeting(TileChecker *c, const TileAccessed *access, const TileMeaning *value) {
-    for (unsigned d = 0; d < access->tensor->rank; d++) {
-        if (access->kinds[d] == TILE_ACCESS_INDEX || !lanes_meet(c, access, d)) continue;
-        unsigned axis = (unsigned)access->axis_of[d];
-        bool alone = tile_sum_is_literal(access->extent[axis], 1), other = false;
-        for (unsigned k = 0; k < access->tensor->rank; k++)
-            other = other || (access->kinds[k] == TILE_ACCESS_GATHER && (unsigned)access->axis_of[k] == axis &&
-                              !lanes_meet(c, access, k));
-        if (alone || other || tile_lanes_agree(value, axis)) continue;
-        tile_access_report_meeting(c, access->span);
-        return;
-    }
-}
-
-void tile_access_store(TileChecker *c, const TileAccessed *access, TileMeaning value, const TileExpr *expr, bool skip) {
-    const TileValidity *valid = access->valid;
-    TileMeaning given = value;
-    if (!tile_access_fit_value(c, access, &value, expr)) return;
-    warn_of_meeting(c, access, &given);
-    if (!tile_access_check_covers(c, access, &value, expr, skip, &valid)) return;
-    if (!skip) tile_cover_store(c, access);
-    tile_access_emit_store(c, access, &value, valid);
-}
-
-bool tile_access_target(TileChecker *c, const TileExpr *target, TileAccessed *access) {
-    TileMeaning m = target->kind == TILE_EXPR_INDEX ? tile_check_expr(c, target->a) : tile_check_expr(c, target);
-    if (tile_is_error(&m)) return false;
-    if (m.kind != TILE_MEANING_TENSOR || target->kind != TILE_EXPR_INDEX) {
-        TileDiagnostic *d =
-            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_ASSIGNABLE, target->span, tile_meaning_words(c, &m));
-        if (m.kind == TILE_MEANING_TENSOR) tile_propose_whole(c, d, m.tensor, target->span, true);
-        if (m.kind == TILE_MEANING_VALUE && m.rank)
-            tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
-                                 "elements of a tile are not addressed one by one: `where(c, a, b)` makes another tile, and a "
-                                 "`temp` is stored to");
-        tile_report(c, d);
-        return false;
-    }
-    *access = (TileAccessed){.tensor = m.tensor, .span = target->span, .target = true};
-    return tile_access_may_write(c, m.tensor, target->span) && tile_access_check_entries(c, target, access);
-}
 
 void tile_check_store(TileChecker *c, const TileExpr *target, TileMeaning value, const TileExpr *value_expr,
                       const TileValidity *loaded, bool skip) {

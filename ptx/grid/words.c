@@ -168,6 +168,10 @@ static void visit(TileOp *op, void *state) {
     TileBuilder b = before(words, op);
     TileValue *word = make(words, &b, op);
     if (!word) return;
+    if (op->id == TILE_OP_CONVERT && tile_op_operand(op, 0) == word) { /* it is one already */
+        tile_map_set(&words->made, op->results, word);
+        return;
+    }
     TileValue *wide = tile_build_convert(&b, word, TILE_I64);
     wide->name = op->results[0].name;
     tile_map_set(&words->made, wide, word);

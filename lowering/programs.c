@@ -89,7 +89,7 @@ static TileParameter temp_parameter(const TileOp *temp) {
     return parameter;
 }
 
-static TileFunc *create_phase(Programs *p, unsigned number, TileMap *map) {
+static TileFunc *create_phase(Programs *p, unsigned number, const TileOp *grid, TileMap *map) {
     const char *name = tile_arena_format(p->scratch, "%s.%u", p->kernel->name, number);
     TileFunc *phase = tile_func_create(p->module, name, TILE_FUNC_PHASE, TILE_FORM_TILE);
     phase->kernel = p->kernel;
@@ -97,7 +97,7 @@ static TileFunc *create_phase(Programs *p, unsigned number, TileMap *map) {
     phase->warps = p->kernel->warps;
     phase->stages = p->kernel->stages;
     phase->turns = p->kernel->turns;
-    phase->cluster = p->kernel->cluster;
+    phase->cluster = (uint32_t)tile_op_integer(grid, TILE_ATTRIBUTE_MULTICAST, 0);
     phase->stream = p->kernel->stream;
     phase->location = p->kernel->location;
     const TileBlock *body = &p->kernel->body;
@@ -189,7 +189,7 @@ static void remap_operands(TileOp *op, void *state) {
 static void split_grid(Programs *p, TileOp *grid, unsigned number) {
     TileMap map;
     tile_map_init(&map, p->scratch);
-    TileFunc *phase = create_phase(p, number, &map);
+    TileFunc *phase = create_phase(p, number, grid, &map);
     copy_host_ops(p, phase, grid, &map);
     uint32_t count = phase->body.argument_count;
     TileBuilder b = tile_builder_at_end(p->module, &phase->body);

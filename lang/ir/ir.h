@@ -285,8 +285,8 @@ struct TileFunc {
     uint32_t warps, stages; /* of GPUs, as the kernel's author chose; 0: the compiler decides */
     uint32_t turns; /* of GPUs: so many programs of a block shall multiply in turn; of phases, from gpu-warpgroups on: do, and
                      * `threads` are those of one of them. 0 or 1: programs do not */
-    uint32_t cluster; /* of GPUs: so many blocks, neighbours in number, are a cluster, as is wished; of phases, from gpu-clusters on: are,
-                       * and a launch has a multiple of them. 0 or 1: each block is alone */
+    uint32_t cluster; /* kernels, of GPUs: so many blocks, neighbours in number, shall be a cluster; of phases: they are, from gpu-multicast
+                       * on, and a launch has a multiple of them; until then there are rows for them. 0 or 1: each block is alone */
     bool resident;          /* phases of a GPU: a launch has as many blocks as run at a time, not one for each program */
     bool stream;            /* of GPUs, chosen by the author: data that is read once is evicted from the L2 cache
                              * first */

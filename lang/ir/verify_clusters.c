@@ -1,5 +1,5 @@
 /* Clusters of blocks: ops that reach into other blocks of a cluster stand in a phase whose blocks are in one, and speak to all of
- * them. */
+ * them; a grid has rows for clusters that its kernel asks for. */
 #include "lang/ir/ir.h"
 #include "lang/ir/verify.h"
 
@@ -8,6 +8,6 @@ const char *tile_cluster_misuse(const TileOp *op) {
     bool of_cluster = op->id == TILE_OP_CLUSTER_BARRIER || op->id == TILE_OP_CLUSTER_RANK || multicast;
     const TileFunc *func = of_cluster ? tile_op_func(op) : NULL;
     if (!func) return NULL;
-    if (func->kind != TILE_FUNC_PHASE || func->cluster < 2) return "the block is in no cluster";
+    if (func->kind != (op->id == TILE_OP_GRID ? TILE_FUNC_KERNEL : TILE_FUNC_PHASE) || func->cluster < 2) return "the block is in no cluster";
     return multicast && multicast->integer != (int64_t)func->cluster ? "the cluster has another number of blocks" : NULL;
 }

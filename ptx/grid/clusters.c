@@ -61,7 +61,7 @@
  *       %6 = const {value = 2} : i64
  *       %7 = div %5, %6 : i64
  *       %8 = mul %7, %6 : i64
- *       grid %8, %columns (%m: i64, %n: i64) {
+ *       grid %8, %columns {multicast = 2} (%m: i64, %n: i64) {
  *         %zero = const {value = 0} : i64
  *         %one = const {value = 1} : i64
  *         %none = const {value = 0.0} : f32[64, 64]
@@ -221,6 +221,7 @@ static const char *fill_clusters(TilePassContext *context, TileOp *grid, int64_t
     if (c.why) return c.why;
     if (!c.shared) return "no load of a loop is the same in all rows";
     tile_op_set_operand(grid, axis, round_up(context->module, grid, tile_op_operand(grid, axis), blocks));
+    tile_op_set_integer(context->module, grid, TILE_ATTRIBUTE_MULTICAST, blocks);
     return NULL;
 }
 

@@ -8,7 +8,7 @@
 
 #include "launch/cores.h"
 
-static char folder[] = "/tmp/tile-cores-XXXXXX";
+static char folder[200];
 
 static void write_file(const char *name, const char *text) {
     char path[256];
@@ -39,6 +39,7 @@ static void remove_all(void) {
 }
 
 Test(cores, quotas) {
+    snprintf(folder, sizeof folder, "%s/tile-cores-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     cr_assert_not_null(mkdtemp(folder));
     make_folder("a");
     make_folder("a/b");

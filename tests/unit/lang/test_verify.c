@@ -244,6 +244,23 @@ Test(verify, turns) {
 #undef OTHER
 }
 
+/* Ops that reach into other blocks stand where blocks are clusters, of so many. */
+Test(verify, clusters) {
+    static const char *const cases[][2] = {
+        {"cluster_barrier", "the block is in no cluster"},
+        {"%r = cluster_rank : i32", "the block is in no cluster"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_body("machine", cases[i][0], cases[i][1]);
+    expect_complaint(read_module("func kernel tile @k() {\n  %n = const {value = 2} : i64\n  grid %n {multicast = 2} (%i: i64) {\n    yield\n  }\n  return\n}\n"),
+                     "the block is in no cluster");
+    expect_complaint(read_module("func kernel tile @k() {\n  return\n}\nfunc phase machine @k.0(%shared: ptr<shared>) kernel = @k phase = 0 "
+                                 "cluster = 2 threads = 128 scratch_bytes = 64 {\n  mbarrier_arrive %shared {multicast = 4}\n  return\n}\n"),
+                     "the cluster has another number of blocks");
+    expect_complaint(read_module("func kernel tile @k() {\n  return\n}\nfunc phase machine @k.0(%shared: ptr<shared>) kernel = @k phase = 0 "
+                                 "cluster = 2 threads = 128 scratch_bytes = 64 {\n  mbarrier_arrive %shared {bytes = 16, multicast = 2}\n  return\n}\n"),
+                     "bytes are expected in one block only");
+}
+
 Test(verify, functions) {
     expect_complaint(read_module("func device tile @f() {\n  return\n}\nfunc device tile @f() {\n  return\n}\n"),
                      "f: two functions of this name");

@@ -66,6 +66,7 @@
 #include "cpu/passes.h"
 #include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
+#include "lowering/each.h"
 
 enum {
     SINGLE_ROW_DEPTH = 32,    /* rows of b read at a time from memory: few enough pages and streams */
@@ -328,26 +329,15 @@ static void expand(TilePassContext *context, TileEmitter *emitter, TileOp *op) {
     emitter->changed = true;
 }
 
-typedef struct Found {
-    TileArena *arena;
-    TILE_LIST(TileOp *) ops;
-} Found;
-
-static void find(TileOp *op, void *state) {
-    Found *found = state;
-    if (op->id == TILE_OP_DOT_BLOCK) tile_list_push(found->arena, &found->ops, op);
-}
-
 TileResult tile_pass_cpu_dot(TilePassContext *context, TileFunc *func) {
-    Found found = {.arena = context->scratch};
-    tile_block_walk(&func->body, find, &found);
-    if (!found.ops.count) return TILE_RESULT_UNCHANGED;
+    TileOps found = tile_find_each(&func->body, TILE_OP_DOT_BLOCK, context->scratch);
+    if (!found.count) return TILE_RESULT_UNCHANGED;
     if (!context->target) return tile_pass_fail(context, TILE_INVALID_ARGUMENT, NULL, "cpu-dot needs a target");
     TileEmitter emitter = tile_emitter_create(context, func);
     bool amx = false;
-    for (size_t i = 0; i < found.ops.count; i++) {
-        amx |= is_by(found.ops.items[i], TILE_INSTRUCTION_AMX);
-        expand(context, &emitter, found.ops.items[i]);
+    for (size_t i = 0; i < found.count; i++) {
+        amx |= is_by(found.items[i], TILE_INSTRUCTION_AMX);
+        expand(context, &emitter, found.items[i]);
     }
     if (amx) dot_amx_configure(&emitter, func);
     return tile_emit_finish(&emitter, context);

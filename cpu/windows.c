@@ -89,6 +89,7 @@
 #include "cpu/passes.h"
 #include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
+#include "lowering/each.h"
 
 enum { MOST_OPS = 64, DEEPEST = 24 };
 
@@ -497,21 +498,10 @@ static bool join(TilePassContext *context, TileOp *dot) {
     return true;
 }
 
-typedef struct Found {
-    TileArena *arena;
-    TILE_LIST(TileOp *) ops;
-} Found;
-
-static void find(TileOp *op, void *state) {
-    Found *found = state;
-    if (op->id == TILE_OP_DOT_BLOCK) tile_list_push(found->arena, &found->ops, op);
-}
-
 TileResult tile_pass_cpu_windows(TilePassContext *context, TileFunc *func) {
-    Found found = {.arena = context->scratch};
+    TileOps found = tile_find_each(&func->body, TILE_OP_DOT_BLOCK, context->scratch);
     bool changed = false;
-    tile_block_walk(&func->body, find, &found);
-    if (found.ops.count && !context->target) return tile_pass_fail(context, TILE_INVALID_ARGUMENT, NULL, "cpu-windows needs a target");
-    for (size_t i = 0; i < found.ops.count; i++) changed |= join(context, found.ops.items[i]);
+    if (found.count && !context->target) return tile_pass_fail(context, TILE_INVALID_ARGUMENT, NULL, "cpu-windows needs a target");
+    for (size_t i = 0; i < found.count; i++) changed |= join(context, found.items[i]);
     return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

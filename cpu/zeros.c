@@ -78,6 +78,7 @@
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
+#include "lowering/each.h"
 #include "lowering/zero_operand.h"
 
 enum {
@@ -257,21 +258,10 @@ static void look(Zeros *z, TileOp *dot) {
     }
 }
 
-typedef struct Found {
-    TileArena *arena;
-    TILE_LIST(TileOp *) dots;
-} Found;
-
-static void find_dot(TileOp *op, void *state) {
-    Found *found = state;
-    if (op->id == TILE_OP_DOT) tile_list_push(found->arena, &found->dots, op);
-}
-
 TileResult tile_pass_cpu_zeros(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
-    Found found = {.arena = context->scratch};
     Zeros z = {.context = context, .module = context->module};
-    tile_block_walk(&func->body, find_dot, &found);
-    for (size_t i = 0; i < found.dots.count; i++) look(&z, found.dots.items[i]);
+    TileOps found = tile_find_each(&func->body, TILE_OP_DOT, context->scratch);
+    for (size_t i = 0; i < found.count; i++) look(&z, found.items[i]);
     return z.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

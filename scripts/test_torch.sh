@@ -20,7 +20,7 @@ make_environment() {
     "$folder/bin/python" -m pip install -q --disable-pip-version-check "$@"
     touch "$folder/installed"
 }
-make_environment "$environment" torch numpy 'pyright[nodejs]'
+make_environment "$environment" torch numpy ml_dtypes 'pyright[nodejs]'
 make_environment "$environment-jax" jax numpy
 export PYTHONPATH="$build/python"
 python=$environment/bin/python

@@ -107,6 +107,7 @@
  * for the sign of a 0 that an underflow has left. Cost: linear. */
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
+#include "lowering/each.h"
 #include "lowering/memory.h"
 #include "lowering/zero_operand.h"
 #include "ptx/passes.h"
@@ -415,23 +416,13 @@ static void look(Zeros *z, TileOp *grid, TileOp *dot) {
     z->changed = true;
 }
 
-typedef struct Found {
-    TileArena *arena;
-    TILE_LIST(TileOp *) dots;
-} Found;
-
-static void find_dot(TileOp *op, void *state) {
-    Found *found = state;
-    if (op->id == TILE_OP_DOT) tile_list_push(found->arena, &found->dots, op);
-}
-
 TileResult tile_pass_gpu_zeros(TilePassContext *context, TileFunc *func) {
     Zeros z = {.context = context, .kernel = func};
     if (func->kind != TILE_FUNC_KERNEL) return TILE_RESULT_UNCHANGED;
     for (TileOp *op = func->body.first; op; op = op->next) {
-        Found found = {.arena = context->scratch};
-        if (op->id == TILE_OP_GRID) tile_block_walk(&op->regions[0], find_dot, &found);
-        for (size_t i = 0; i < found.dots.count; i++) look(&z, op, found.dots.items[i]);
+        if (op->id != TILE_OP_GRID) continue;
+        TileOps found = tile_find_each(&op->regions[0], TILE_OP_DOT, context->scratch);
+        for (size_t i = 0; i < found.count; i++) look(&z, op, found.items[i]);
     }
     return z.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

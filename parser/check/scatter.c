@@ -79,7 +79,7 @@ static void mark_accessed(TileChecker *c, TileAccessed *access, const FlatIndex 
     access->rank = 1;
     access->extent[0] = tile_sum_integer(&c->sums, lanes);
     access->gather_axis = 0;
-    shape->valid = where == INSIDE_NOT ? tile_valid_union(c, found, inside) : valid;
+    shape->valid = where == INSIDE_NOT ? tile_valid_union(c, found, valid) : valid; /* an index that is invalid stays so, along its own axes */
     TileValue *there_is = where == INSIDE_ALL ? NULL : tile_emit_valid(c, inside, shape);
     if (there_is) mask = tile_emit_binary(c, TILE_OP_AND, there_is, mask);
     if (where == INSIDE_ALL) {

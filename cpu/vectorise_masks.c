@@ -12,7 +12,7 @@
  *     } {
  *       the original loop
  *     }
- * A mask can be evaluated before the loop if it only compares what rises with the indices of loops with bounds (`%j * 8 + 3`)
+ * A mask can be evaluated before the loop if it only compares what rises with the indices of loops with bounds (`%j * 8 + 3`, `%j / 32`)
  * and is otherwise loop-invariant. Where only some parts of a conjunction can be, as that a row exists whose number is looked up, the first
  * loop has the others as its masks. Folds and scans (`fold_loop`) are loops in this sense. A tile that is inside of its tensor is then loaded in full vectors, after one test ahead of the loop.
  */
@@ -56,16 +56,27 @@ static bool may_wrap(TileIndices *indices, const TileValue *value) {
     return value->type->scalar != TILE_I64 || range.because || range.lo == INT64_MIN || range.hi == INT64_MAX;
 }
 
-/* Is it a sum of loops' indices, times positive numbers, and of what does not change? Then it is least in their first iterations
- * and greatest in the last ones. */
+/* A remainder of what it may be: at least 0, and less than the number that divides. */
+static bool is_remainder(const TileValue *value, int64_t *by) {
+    const TileOp *op = tile_value_def(value, TILE_OP_REM);
+    return op && tile_value_integer(tile_op_operand(op, 1), by) && *by > 0;
+}
+
+/* By a number that is known: of a product or quotient, whose other operand decides whether it rises. */
+static bool is_scaled(const TileOp *op, int64_t *by) {
+    bool scales = op->id == TILE_OP_MUL || op->id == TILE_OP_DIV || op->id == TILE_OP_SHR;
+    return scales && tile_value_integer(tile_op_operand(op, 1), by) && *by > 0;
+}
+
+/* Is it a sum of loops' indices, times or divided by positive numbers, and of what does not change? Then it is least in their first iterations
+ * and greatest in the last ones. A remainder counts as all that it may be. */
 static bool rises(const Masks *masks, TileValue *value, unsigned depth) {
     int64_t factor;
     if (tile_value_outside(value, masks->loop) || loop_of_index(masks->loop, value)) return true;
+    if (tile_value_integer(value, &factor) || is_remainder(value, &factor)) return true;
     TileOp *op = value->op;
-    if (!op || depth == DEEPEST || (op->id != TILE_OP_ADD && op->id != TILE_OP_MUL) || may_wrap(masks->indices, value)) return false;
-    bool first = rises(masks, tile_op_operand(op, 0), depth + 1);
-    if (op->id == TILE_OP_MUL) return first && tile_value_integer(tile_op_operand(op, 1), &factor) && factor > 0;
-    return first && rises(masks, tile_op_operand(op, 1), depth + 1);
+    if (!op || depth == DEEPEST || (op->id != TILE_OP_ADD && !is_scaled(op, &factor)) || may_wrap(masks->indices, value)) return false;
+    return rises(masks, tile_op_operand(op, 0), depth + 1) && (op->id != TILE_OP_ADD || rises(masks, tile_op_operand(op, 1), depth + 1));
 }
 
 /* Is what rises < or >= a bound? */
@@ -125,8 +136,10 @@ static TileValue *value_at(TileBuilder *b, const TileOp *loop, TileValue *value,
     const TileOp *counts = loop_of_index(loop, value);
     if (counts && last) return tile_build_binary(b, TILE_OP_SUB, tile_op_operand(counts, 1), tile_build_i64(b, 1));
     if (counts) return tile_op_operand(counts, 0);
-    TileValue *x = value_at(b, loop, tile_op_operand(value->op, 0), last), *y = tile_op_operand(value->op, 1);
     int64_t factor;
+    if (tile_value_integer(value, &factor)) return tile_build_i64(b, factor);
+    if (is_remainder(value, &factor)) return tile_build_i64(b, last ? factor - 1 : 0);
+    TileValue *x = value_at(b, loop, tile_op_operand(value->op, 0), last), *y = tile_op_operand(value->op, 1);
     y = tile_value_integer(y, &factor) ? tile_build_i64(b, factor) : value_at(b, loop, y, last);
     return tile_build_binary(b, (TileOpId)value->op->id, x, y);
 }
@@ -149,14 +162,15 @@ static TileValue *has_iterations(TileBuilder *b, const TileOp *loop) {
     return tile_build_binary(b, TILE_OP_LT, lo, hi);
 }
 
-/* Adds a part that can be evaluated to what is tested. */
+/* Adds a part that can be evaluated to what is tested. In a loop without iterations nobody asks. */
 static void add_part(Masks *masks, const TileOp *op, TileValue *part) {
-    TileValue *condition = NULL;
+    TileValue *runs = NULL;
     if (tile_map_get(&masks->seen, part)) return;
     tile_map_set(&masks->seen, part, part);
     for (const TileOp *owner = op->block->op; owner != masks->loop; owner = owner->block->op)
-        condition = build_and(masks->builder, condition, has_iterations(masks->builder, owner));
-    condition = build_and(masks->builder, condition, holds_throughout(masks->builder, masks->loop, part));
+        runs = build_and(masks->builder, runs, has_iterations(masks->builder, owner));
+    TileValue *condition = holds_throughout(masks->builder, masks->loop, part);
+    if (runs) condition = tile_build_ternary(masks->builder, TILE_OP_SELECT, runs, condition, tile_build_bool(masks->builder, true));
     masks->condition = build_and(masks->builder, masks->condition, condition);
 }
 

@@ -48,7 +48,7 @@
 #include "lowering/memory.h"
 #include "ptx/passes.h"
 
-enum { MOST_BETWEEN = 64, LARGEST_STEP = 16, MOST_PARTS = 7 };
+enum { MOST_BETWEEN = 64, LARGEST_STEP = 16, MOST_PARTS = 7, MOST_ELEMENTS = 16384 };
 
 /* Loads whose neighbouring lanes are less than 16 bytes apart stay, unless of small elements, or stores have been merged,
  * to whose threads they then come in pairs: their sectors are whole in the L1 cache, where the other load finds them. Stores do
@@ -343,6 +343,11 @@ static bool is_multiplied(const TileValue *value) {
 static bool is_worth(const Walk *w, const Group *group) {
     const Strided *access = &group->parts[group->late];
     unsigned bytes = tile_scalar_bytes(access->type->scalar);
+    if (tile_type_lanes(access->type) * access->parts > MOST_ELEMENTS) {
+        tile_pass_remark(w->context, access->op, TILE_DECISION_NOT_INTERLEAVED, tile_op_operand(access->op, 0)->name,
+                         "their elements are too many for a tile");
+        return false;
+    }
     if (access->op->id == TILE_OP_STORE_TILE) return true;
     if (access->parts != 2) return false;
     if (bytes <= w->most_bytes) return true;

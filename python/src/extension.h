@@ -30,7 +30,7 @@ enum { TIMED_CALLS = 64 }; /* one of so many launches is timed, without the GIL 
 
 /* X(NAME): functions and classes of python/tile/_hooks.py. */
 #define HOOK_LIST(X)                                                                                                   \
-    X(compile_error)  /* (kernel or None, status, report as JSON, report as text) -> exception */                      \
+    X(compile_error)  /* (kernel or None, status, report as JSON and as text, message) -> exception */                 \
     X(argument_error) /* (kernel, message, index, code) -> exception */                                                \
     X(argument_class) /* ArgumentError */                                                                              \
     X(status_error)   /* (status, message) -> exception */                                                             \

@@ -17,11 +17,11 @@ static const TilePassTable table = {passes, sizeof passes / sizeof *passes};
  * step analyses it. Loops are split only where tiles are reshaped. Other nests iterate over valid lanes only, so just
  * the last vector of a row has a mask, in any tile, and no code is duplicated. */
 static const char *pipeline(const TileTarget *target) {
-    return "inline,contract,approximate,specialise,sort,canonicalise,cse,strides,facts,exact-loops,unroll,licm,split-loops,canonicalise,cse,dce,"
-           "programs,cpu-bands,cpu-updates,cpu-columns,expand-programs,canonicalise,cse,licm,cpu-zeros,canonicalise,licm,cse,dce,"
-           "cpu-place,cpu-fuse,cpu-nest,canonicalise,cse,cpu-digits,canonicalise,cse,licm,canonicalise,cse,dce,cpu-interchange,cpu-windows,cpu-borders,cpu-squares,canonicalise,"
-           "dce,cpu-rows,cse,"
-           "cpu-vectorise,canonicalise,cpu-abreast,cpu-dot,random,math,atomics,"
+    return "inline,contract,approximate,specialise,sort,canonicalise,cse,strides,facts,exact-loops,unroll,canonicalise,cse,remainders,licm,canonicalise,cse,cpu-zeros-ahead,split-loops,canonicalise,cse,dce,"
+           "programs,cpu-bands,cpu-updates,cpu-columns,expand-programs,canonicalise,cse,licm,cpu-zeros,canonicalise,licm,cse,cpu-steps,dce,"
+           "cpu-place,cpu-fuse,cpu-nest,canonicalise,cse,facts,cpu-digits,canonicalise,cse,licm,canonicalise,cse,dce,cpu-interchange,cpu-inside,cpu-windows,cpu-borders,cpu-squares,canonicalise,"
+           "dce,cpu-slide,cpu-rows,cse,"
+           "cpu-vectorise,canonicalise,facts,canonicalise,cpu-abreast,cpu-dot,random,math,atomics,"
            "cse,licm,dce,"
            "cpu-prefetch,dce,cpu-scratch,legalise";
 }

@@ -53,28 +53,17 @@
  *     }
  * Needs: cse, since a point is loaded and stored at the same address. Keeps: the value of each point: its updates in order.
  * Cost: linear; the body as often as rows are updated together. */
-#include "cpu/buffers.h"
+#include "cpu/interchange.h"
 #include "cpu/passes.h"
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
 
 enum {
-    MOST_FORS = 6,
-    MOST_LOOPS = 4,
-    MOST_POINTS = 4, /* buffers that are updated */
     MOST_ROWS = 4,
     MOST_SUMS = 8, /* registers that hold sums, of 32 */
     SHORT_ROW = 64 /* of which each iteration reads all */
 };
-
-/* `fors` around `loops`, both from the outermost one on. */
-typedef struct Chain {
-    TileOp *fors[MOST_FORS], *loops[MOST_LOOPS];
-    unsigned for_count, loop_count;
-    TileOp *load[MOST_POINTS], *store[MOST_POINTS];
-    unsigned points;
-} Chain;
 
 typedef struct Interchange {
     TilePassContext *context;
@@ -86,156 +75,65 @@ typedef struct Interchange {
     TileMap shared;  /* old values to new ones, of all rows */
     TileMap rows[MOST_ROWS]; /* of one row */
     unsigned row_count;
-    TileValue *guard[MOST_ROWS]; /* is there such a row? NULL: certainly */
-    TileValue *sums[MOST_ROWS * MOST_POINTS];
+    TileValue *row_index;        /* of the loop over rows, */
+    TileValue *number[MOST_ROWS]; /* what it is in each row of a block, */
+    TileValue *limited[MOST_ROWS]; /* and at most that of the last row that there is */
+    TileValue *full; /* has the block all its rows? NULL: certainly */
+    TileValue *sums[MOST_ROWS * INTERCHANGE_POINTS];
     bool whole; /* all rows exist, and all that they load */
+    TileOp *behind; /* the op behind what has been moved */
     bool changed;
 } Interchange;
 
-/* ---- which loops ---- */
-
-/* The only loop in the block, if all else in it may be moved: *plain is false if there is something that may not. */
-static TileOp *only_loop(const TileBlock *block, bool *plain) {
-    TileOp *found = NULL;
-    for (TileOp *op = block->first; op != block->last; op = op->next) {
-        bool loop = op->id == TILE_OP_FOR || op->id == TILE_OP_LOOP;
-        bool pure = (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_PURE) && !op->region_count;
-        if (loop && found) *plain = false;
-        if (loop) found = op;
-        if (!loop && !pure && op->id != TILE_OP_LOAD && op->id != TILE_OP_STORE) *plain = false;
-    }
-    return found;
-}
-
-static bool has_store(const TileBlock *block) {
-    for (const TileOp *op = block->first; op; op = op->next)
-        if (op->id == TILE_OP_STORE) return true;
-    return false;
-}
-
-static bool find_chain(TileOp *op, Chain *chain) {
-    bool plain = true;
-    for (TileOp *next; op; op = next) {
-        bool loop = op->id == TILE_OP_LOOP;
-        if (op->result_count || (loop ? chain->loop_count == MOST_LOOPS : chain->for_count == MOST_FORS)) return false;
-        if (loop && tile_op_integer(op, TILE_ATTRIBUTE_LOOP_KIND, 0) != TILE_LOOP_KIND_PARALLEL) return false;
-        if (!loop && (chain->loop_count || !tile_value_is_integer(tile_op_named(op, TILE_OPERAND_STEP), 1))) return false;
-        if (loop)
-            chain->loops[chain->loop_count++] = op;
-        else
-            chain->fors[chain->for_count++] = op;
-        next = only_loop(&op->regions[0], &plain);
-        if (!plain || (next && has_store(&op->regions[0]))) return false;
-    }
-    for (unsigned i = 0; i < chain->loop_count; i++)
-        for (unsigned k = 0; k < 2; k++)
-            if (!tile_value_outside(tile_op_operand(chain->loops[i], k), chain->fors[0])) return false;
-    return chain->for_count && chain->loop_count;
-}
-
 static int64_t extent_of(const TileOp *loop) { return tile_op_integer(loop, TILE_ATTRIBUTE_EXTENT, 0); }
-
-/* The loop whose index it is; NULL: none of the chain. */
-static TileOp *loop_of(const Chain *chain, const TileValue *index) {
-    for (unsigned i = 0; i < chain->loop_count; i++)
-        if (chain->loops[i]->regions[0].arguments[0] == index) return chain->loops[i];
-    return NULL;
-}
-
-/* The bytes between neighbouring points along the loop of this offset. */
-static TileOp *scaled_index(const Chain *chain, const TileValue *offset, int64_t *scale) {
-    const TileOp *product = tile_value_def(offset, TILE_OP_MUL);
-    *scale = 1;
-    if (!product) return loop_of(chain, offset);
-    return tile_value_integer(tile_op_operand(product, 1), scale) ? loop_of(chain, tile_op_operand(product, 0)) : NULL;
-}
-
-/* Has each point of the loops its own element at the address, and the innermost loop neighbours? */
-static bool is_point(const Chain *chain, const TileValue *address, int64_t bytes) {
-    int64_t scale, stride[MOST_LOOPS] = {0}, element = bytes;
-    for (; address->op && address->op->id == TILE_OP_PTR_ADD; address = tile_op_operand(address->op, 0)) {
-        const TileValue *offset = tile_op_operand(address->op, 1);
-        const TileOp *loop = scaled_index(chain, offset, &scale);
-        for (unsigned i = 0; loop && i < chain->loop_count; i++)
-            if (chain->loops[i] == loop) stride[i] += scale;
-        if (!loop && !tile_value_outside(offset, chain->fors[0])) return false;
-    }
-    for (unsigned i = chain->loop_count; i-- > 0;) {
-        if (stride[i] < bytes) return false;
-        bytes = stride[i] * extent_of(chain->loops[i]);
-    }
-    return stride[chain->loop_count - 1] == element;
-}
-
-/* Finds the load that reads what the store overwrites. */
-static bool add_point(Chain *chain, TileOp *store) {
-    TileValue *address = tile_op_named(store, TILE_OPERAND_ADDRESS);
-    const TileValue *buffer = tile_buffer_of(address);
-    int64_t bytes = tile_scalar_bytes(tile_op_operand(store, 0)->type->scalar);
-    if (!buffer || chain->points == MOST_POINTS || tile_op_has_part(store, TILE_PARTS_MASK)) return false;
-    if (!is_point(chain, address, bytes) || tile_buffer_uses(buffer, chain->fors[0]) != 2) return false;
-    for (TileOp *op = store->block->first; op != store; op = op->next) {
-        if (op->id != TILE_OP_LOAD || tile_op_operand(op, 0) != address || tile_op_has_part(op, TILE_PARTS_MASK)) continue;
-        chain->load[chain->points] = op;
-        chain->store[chain->points++] = store;
-        return true;
-    }
-    return false;
-}
-
-static bool find_points(Chain *chain) {
-    TileBlock *body = &chain->loops[chain->loop_count - 1]->regions[0];
-    for (TileOp *op = body->first; op; op = op->next)
-        if (op->id == TILE_OP_STORE && !add_point(chain, op)) return false;
-    return chain->points > 0;
-}
 
 /* Longer rows would be read piece by piece, far apart; and loops over them have full vectors without masks. */
 static bool is_worth(const Chain *chain) { return extent_of(chain->loops[chain->loop_count - 1]) <= SHORT_ROW; }
 
 /* ---- what is moved ---- */
 
-static bool is_loaded_point(const Chain *chain, const TileOp *op) {
-    for (unsigned i = 0; i < chain->points; i++)
-        if (chain->load[i] == op) return true;
-    return false;
+static bool is_outside(const Interchange *x, const TileValue *value) {
+    const Chain *chain = &x->chain;
+    return tile_value_outside(value, chain->fors[0]) && (!chain->after[0] || tile_value_outside(value, chain->after[0]));
 }
 
 static void mark_needed(Interchange *x, TileValue *value) {
     TileOp *op = value->op;
-    if (!op || tile_value_outside(value, x->chain.fors[0]) || tile_map_get(&x->needed, value)) return;
+    if (!op || is_outside(x, value) || tile_map_get(&x->needed, value)) return;
     tile_map_set(&x->needed, value, value);
-    if (is_loaded_point(&x->chain, op)) return;
+    if (interchange_point_of(&x->chain, op)) return;
     for (unsigned i = 0; i < op->operand_count; i++) mark_needed(x, tile_op_operand(op, i));
 }
 
 static bool differs(Interchange *x, const TileMap *map, const TileOp *op) {
     for (unsigned i = 0; i < op->operand_count; i++)
         if (tile_map_get(map, tile_op_operand(op, i))) return true;
-    return is_loaded_point(&x->chain, op);
+    return interchange_point_of(&x->chain, op);
 }
 
-/* A row that there is not may have any index: a division by what is loaded there could trap. */
-static bool may_trap(const TileOp *op) {
-    bool divides = op->id == TILE_OP_DIV || op->id == TILE_OP_REM;
-    return divides && !tile_scalar_is_float(op->results[0].type->scalar);
-}
-
-/* Finds the values that differ from row to row; false: one of them must not be computed for rows that there are not. */
-static bool mark_rows(Interchange *x) {
-    const Chain *chain = &x->chain;
-    if (chain->loop_count > 1)
-        tile_map_set(&x->by_row, chain->loops[chain->loop_count - 2]->regions[0].arguments[0], chain->fors[0]);
-    tile_map_set(&x->by_lane, chain->loops[chain->loop_count - 1]->regions[0].arguments[0], chain->fors[0]);
-    for (unsigned l = 0; l < chain->loop_count; l++)
-        for (TileOp *op = chain->loops[l]->regions[0].first; op; op = op->next) {
+static void mark_loops(Interchange *x, TileOp *const *loops) {
+    unsigned count = x->chain.loop_count;
+    if (count > 1) tile_map_set(&x->by_row, loops[count - 2]->regions[0].arguments[0], x->chain.fors[0]);
+    tile_map_set(&x->by_lane, loops[count - 1]->regions[0].arguments[0], x->chain.fors[0]);
+    for (unsigned l = 0; l < count; l++)
+        for (TileOp *op = loops[l]->regions[0].first; op; op = op->next) {
             if (op->result_count != 1) continue;
             if (differs(x, &x->by_lane, op)) tile_map_set(&x->by_lane, &op->results[0], op);
-            if (!differs(x, &x->by_row, op)) continue;
-            if (may_trap(op)) return false;
-            tile_map_set(&x->by_row, &op->results[0], op);
+            if (differs(x, &x->by_row, op)) tile_map_set(&x->by_row, &op->results[0], op);
         }
-    return true;
+}
+
+/* Finds the values that are needed, and those that differ from row to row. */
+static void mark(Interchange *x) {
+    const Chain *chain = &x->chain;
+    for (unsigned i = 0; i < chain->points; i++) mark_needed(x, tile_op_operand(chain->store[i], 0));
+    for (unsigned i = 0; i < chain->for_count; i++)
+        for (unsigned k = 0; k < 2; k++) mark_needed(x, tile_op_operand(chain->fors[i], k));
+    mark_loops(x, chain->loops);
+    if (!chain->after[0]) return;
+    for (TileOp *op = chain->after[chain->loop_count - 1]->regions[0].first; op; op = op->next)
+        for (unsigned i = 0; op->id == TILE_OP_STORE && i < op->operand_count; i++) mark_needed(x, tile_op_operand(op, i));
+    mark_loops(x, chain->after);
 }
 
 /* ---- code ---- */
@@ -260,7 +158,7 @@ static TileOp *copy_op(Interchange *x, TileBuilder *b, const TileOp *op, unsigne
 static bool is_masked_row(Interchange *x, const TileOp *op) {
     TileValue *mask = op->id == TILE_OP_LOAD ? tile_op_named(op, TILE_OPERAND_MASK) : NULL;
     return mask && tile_map_get(&x->needed, &op->results[0]) && tile_map_get(&x->by_row, mask) &&
-           !is_loaded_point(&x->chain, op);
+           !interchange_point_of(&x->chain, op);
 }
 
 /* Is the bool true where both of its operands are? */
@@ -278,7 +176,7 @@ static TileValue *mask_of_points(Interchange *x, TileBuilder *b, TileValue *mask
     return first && second && first != second ? tile_build_binary(b, TILE_OP_AND, first, second) : first ? first : second;
 }
 
-/* A load of a row that there may not be; where all are known to exist, only points are masked. */
+/* A load of a row; where all rows are known to be inside of what is loaded, only points are masked. */
 static TileValue *row_load(Interchange *x, TileBuilder *b, const TileOp *op, unsigned row) {
     TileValue *mask = tile_op_named(op, TILE_OPERAND_MASK), *fill = tile_op_named(op, TILE_OPERAND_FILLING);
     const TileType *type = op->results[0].type;
@@ -286,17 +184,12 @@ static TileValue *row_load(Interchange *x, TileBuilder *b, const TileOp *op, uns
     TileValue *own = mask ? new_value(x, mask, row) : NULL;
     if (x->whole && is_masked_row(x, op)) own = mask_of_points(x, b, mask, row);
     TileValue *address = new_value(x, tile_op_named(op, TILE_OPERAND_ADDRESS), row);
-    if (!own) fill = NULL;
-    if (x->whole || !x->guard[row])
-        return tile_build_load(b, type, address, own, fill ? new_value(x, fill, row) : NULL, align);
-    if (own) own = tile_build_ternary(b, TILE_OP_SELECT, x->guard[row], own, tile_build_integer(b, own->type, 0));
-    fill = fill ? new_value(x, fill, row) : tile_build_bits(b, type, 0);
-    return tile_build_load(b, type, address, own ? own : x->guard[row], fill, align);
+    return tile_build_load(b, type, address, own, own && fill ? new_value(x, fill, row) : NULL, align);
 }
 
 static void copy_block(Interchange *x, TileBuilder *b, const TileBlock *block, bool by_row, unsigned row) {
     for (const TileOp *op = block->first; op; op = op->next) {
-        if (op->result_count != 1 || !tile_map_get(&x->needed, &op->results[0]) || is_loaded_point(&x->chain, op)) continue;
+        if (op->result_count != 1 || !tile_map_get(&x->needed, &op->results[0]) || interchange_point_of(&x->chain, op)) continue;
         if ((tile_map_get(&x->by_row, &op->results[0]) != NULL) != by_row) continue;
         TileValue *made = by_row && op->id == TILE_OP_LOAD ? row_load(x, b, op, row) : &copy_op(x, b, op, row)->results[0];
         tile_map_set(by_row ? &x->rows[row] : &x->shared, &op->results[0], made);
@@ -329,10 +222,25 @@ static TileValue *copy_tree(Interchange *x, TileBuilder *b, TileValue *value, un
     return &copy_op(x, b, op, row)->results[0];
 }
 
-/* Is the bool true for each row? A bound is tested for the first row or the last one: an index rises from row to row. */
+/* That the row is below the bound, or more than that. Of a minimum each part is asked by itself; of what is 0 unless a condition holds, the
+ * condition too: so that parts that are the same in all iterations stand by themselves. */
+static void add_below(Interchange *x, TileBuilder *b, TileValue *row, TileValue *bound, TileValue **all) {
+    const TileOp *op = tile_map_get(&x->needed, bound) ? bound->op : NULL;
+    if (op && op->id == TILE_OP_MIN) {
+        add_below(x, b, row, tile_op_operand(op, 0), all);
+        add_below(x, b, row, tile_op_operand(op, 1), all);
+    } else if (op && op->id == TILE_OP_SELECT && tile_value_is_integer(tile_op_named(op, TILE_OPERAND_Y), 0)) {
+        add_condition(b, all, new_value(x, tile_op_operand(op, 0), 0));
+        add_below(x, b, row, tile_op_operand(op, 1), all);
+    } else {
+        add_condition(b, all, tile_build_binary(b, TILE_OP_LT, row, new_value(x, bound, 0)));
+    }
+}
+
+/* Only if these conditions hold, the bool is true for each row. A bound is tested for the first row or the last one: an index rises from row to row. */
 static void add_rows(Interchange *x, TileBuilder *b, TileValue *mask, TileValue **all) {
     const TileOp *op = mask->op;
-    unsigned first = 0, last = x->row_count - 1;
+    unsigned last = x->row_count - 1;
     bool both = is_both(op);
     if (!both && tile_map_get(&x->by_lane, mask)) return; /* it stays a mask */
     if (!tile_map_get(&x->by_row, mask) && !tile_map_get(&x->by_lane, mask)) {
@@ -344,10 +252,14 @@ static void add_rows(Interchange *x, TileBuilder *b, TileValue *mask, TileValue 
         if (tile_op_operand(op, 1) != tile_op_operand(op, 0)) add_rows(x, b, tile_op_operand(op, 1), all);
         return;
     }
-    bool index = loop_of(&x->chain, tile_op_operand(op, 0)) && !tile_map_get(&x->by_row, tile_op_operand(op, 1));
+    TileValue *bound = tile_op_operand(op, 1);
+    bool index = interchange_loop_of(&x->chain, tile_op_operand(op, 0)) && !tile_map_get(&x->by_row, bound);
+    if (index && op->id == TILE_OP_LT) {
+        add_below(x, b, new_value(x, tile_op_operand(op, 0), last), bound, all);
+        return;
+    }
     if (index && op->id == TILE_OP_GE) last = 0;
-    if (index && op->id == TILE_OP_LT) first = last;
-    for (unsigned row = first; row <= last; row++) add_condition(b, all, copy_tree(x, b, mask, row));
+    for (unsigned row = 0; row <= last; row++) add_condition(b, all, copy_tree(x, b, mask, row));
 }
 
 /* The condition that all rows exist, and all that they load; NULL: no load has a mask that differs from row to row. */
@@ -360,7 +272,7 @@ static TileValue *all_rows(Interchange *x, TileBuilder *b) {
             add_rows(x, b, tile_op_named(op, TILE_OPERAND_MASK), &all);
             found = true;
         }
-    if (found && x->guard[x->row_count - 1]) add_condition(b, &all, x->guard[x->row_count - 1]);
+    if (found && x->full) add_condition(b, &all, x->full);
     return found ? all : NULL;
 }
 
@@ -368,8 +280,8 @@ static TileValue *all_rows(Interchange *x, TileBuilder *b) {
 static void copy_body(Interchange *x, TileBuilder *b) {
     const Chain *chain = &x->chain;
     unsigned count = x->row_count * chain->points;
-    const TileType *types[MOST_ROWS * MOST_POINTS];
-    TileValue *sums[MOST_ROWS * MOST_POINTS];
+    const TileType *types[MOST_ROWS * INTERCHANGE_POINTS];
+    TileValue *sums[MOST_ROWS * INTERCHANGE_POINTS];
     for (unsigned l = 0; l < chain->loop_count; l++) copy_block(x, b, &chain->loops[l]->regions[0], false, 0);
     TileValue *all = all_rows(x, b);
     if (!all) {
@@ -378,10 +290,13 @@ static void copy_body(Interchange *x, TileBuilder *b) {
     }
     for (unsigned i = 0; i < count; i++) types[i] = x->sums[i]->type;
     TileOp *branch = tile_build_if(b, all, types, count);
+    tile_op_set_integer(x->module, branch, TILE_ATTRIBUTE_MASKED, 1);
     for (unsigned r = 0; r < 2; r++) {
         TileBuilder inner = tile_builder_at_end(x->module, &branch->regions[r]);
         inner.location = b->location;
         x->whole = r == 0;
+        for (unsigned row = 0; x->row_index && row < x->row_count; row++)
+            tile_map_set(&x->rows[row], x->row_index, x->whole ? x->number[row] : x->limited[row]);
         copy_rows(x, &inner, x->sums, sums);
         tile_build_end(&inner, TILE_OP_YIELD, sums, count);
     }
@@ -421,7 +336,7 @@ static TileValue *copy_address(Interchange *x, TileBuilder *b, TileValue *value,
 
 static TileValue *address_of(Interchange *x, TileBuilder *b, unsigned point, unsigned row) {
     TileValue *address = tile_op_named(x->chain.store[point], TILE_OPERAND_ADDRESS);
-    TileValue *chain[MOST_LOOPS * 2 + 8];
+    TileValue *chain[INTERCHANGE_LOOPS * 2 + 8];
     unsigned count = 0;
     for (; address->op && address->op->id == TILE_OP_PTR_ADD && !tile_value_outside(address, x->chain.fors[0]);
          address = tile_op_operand(address->op, 0))
@@ -430,20 +345,48 @@ static TileValue *address_of(Interchange *x, TileBuilder *b, unsigned point, uns
     return address;
 }
 
+/* What the loops behind do with the points of each row. */
+static void copy_after(Interchange *x, TileBuilder *b) {
+    const Chain *chain = &x->chain;
+    unsigned count = chain->loop_count;
+    for (unsigned l = 0; l < count; l++) {
+        const TileValue *own = chain->after[l]->regions[0].arguments[0], *old = chain->loops[l]->regions[0].arguments[0];
+        for (unsigned row = 0; row < x->row_count; row++) {
+            TileMap *map = map_of(x, old, row);
+            tile_map_set(map, own, l + 2 == count ? x->limited[row] : tile_map_get(map, old));
+        }
+    }
+    for (unsigned l = 0; l < count; l++) copy_block(x, b, &chain->after[l]->regions[0], false, 0);
+    for (unsigned row = 0; row < x->row_count; row++) {
+        const TileBlock *body = &chain->after[count - 1]->regions[0];
+        for (const TileOp *op = body->first; op; op = op->next) {
+            unsigned point = interchange_point_of(chain, op);
+            if (point) tile_map_set(&x->rows[row], &op->results[0], x->sums[row * chain->points + point - 1]);
+        }
+        for (unsigned l = 0; l < count; l++) copy_block(x, b, &chain->after[l]->regions[0], true, row);
+        for (const TileOp *op = body->first; op; op = op->next) {
+            if (op->id != TILE_OP_STORE) continue;
+            TileValue *mask = tile_op_named(op, TILE_OPERAND_MASK), *address = tile_op_named(op, TILE_OPERAND_ADDRESS);
+            tile_build_store(b, new_value(x, tile_op_operand(op, 0), row), new_value(x, address, row),
+                             mask ? new_value(x, mask, row) : NULL, tile_op_integer(op, TILE_ATTRIBUTE_ALIGN, 0));
+        }
+    }
+}
+
 static void copy_points(Interchange *x, TileBuilder *b) {
     const Chain *chain = &x->chain;
-    TileValue *addresses[MOST_ROWS * MOST_POINTS];
+    TileValue *addresses[MOST_ROWS * INTERCHANGE_POINTS];
     for (unsigned row = 0; row < x->row_count; row++)
         for (unsigned i = 0; i < chain->points; i++) {
-            const TileType *type = chain->load[i]->results[0].type;
-            TileValue *fill = x->guard[row] ? tile_build_bits(b, type, 0) : NULL;
-            TileValue *address = addresses[row * chain->points + i] = address_of(x, b, i, row);
-            x->sums[row * chain->points + i] = tile_build_load(b, type, address, x->guard[row], fill, 0);
+            TileValue *address = chain->after[0] ? NULL : address_of(x, b, i, row), *start = chain->start[i];
+            addresses[row * chain->points + i] = address;
+            x->sums[row * chain->points + i] = start ? start : tile_build_load(b, chain->load[i]->results[0].type, address, NULL, NULL, 0);
         }
     copy_fors(x, b, 0);
-    for (unsigned row = 0; row < x->row_count; row++)
+    for (unsigned row = 0; row < x->row_count && !chain->after[0]; row++)
         for (unsigned i = 0; i < chain->points; i++)
-            tile_build_store(b, x->sums[row * chain->points + i], addresses[row * chain->points + i], x->guard[row], 0);
+            tile_build_store(b, x->sums[row * chain->points + i], addresses[row * chain->points + i], NULL, 0);
+    if (chain->after[0]) copy_after(x, b);
 }
 
 /* Lanes of the innermost loop: several registers at a time, so that latencies overlap, and what an iteration of the fors has
@@ -459,18 +402,27 @@ static int64_t choose_lanes(const Interchange *x) {
     return registers > 1 ? registers * lanes : lanes * (MOST_ROWS / x->row_count);
 }
 
-/* A loop over blocks of rows, whose builder becomes *b. */
+/* A loop over blocks of rows, whose builder becomes *b. Where too few rows are left, the last block begins earlier if nothing but the
+ * results of its rows is stored, twice then; a row that there is not is the last one once more, which is updated to the same values. */
 static void open_rows(Interchange *x, TileBuilder *b, const TileOp *old) {
     TileValue *lo = tile_op_operand(old, 0), *hi = tile_op_operand(old, 1), *index = old->regions[0].arguments[0];
     int64_t first, last;
     bool whole = tile_value_integer(lo, &first) && tile_value_integer(hi, &last) && (last - first) % x->row_count == 0;
+    TileValue *end = whole ? NULL : tile_build_binary(b, TILE_OP_SUB, hi, tile_build_i64(b, 1));
+    x->row_index = index;
+    TileValue *latest = end && x->chain.after[0] ? tile_build_binary(b, TILE_OP_SUB, hi, tile_build_i64(b, x->row_count)) : NULL;
+    if (latest) latest = tile_build_binary(b, TILE_OP_MAX, latest, lo);
     TileOp *loop = tile_build_for(b, lo, hi, tile_build_i64(b, x->row_count), NULL, 0);
     *b = tile_builder_at_end(x->module, &loop->regions[0]);
+    TileValue *first_row = loop->regions[0].arguments[0];
+    if (latest) first_row = tile_build_binary(b, TILE_OP_MIN, first_row, latest);
     for (unsigned row = 0; row < x->row_count; row++) {
-        TileValue *own = loop->regions[0].arguments[0];
+        TileValue *own = first_row;
         if (row) own = tile_build_binary(b, TILE_OP_ADD, own, tile_build_i64(b, row));
-        tile_map_set(&x->rows[row], index, own);
-        x->guard[row] = row && !whole ? tile_build_binary(b, TILE_OP_LT, own, hi) : NULL;
+        x->number[row] = x->limited[row] = own;
+        if (row && end) x->limited[row] = tile_build_binary(b, TILE_OP_MIN, own, end);
+        tile_map_set(&x->rows[row], index, x->limited[row]);
+        x->full = end && row ? tile_build_binary(b, TILE_OP_LT, own, hi) : NULL;
     }
 }
 
@@ -509,32 +461,37 @@ static unsigned choose_rows(const Interchange *x) {
 }
 
 static bool interchange(Interchange *x, TileOp *op) {
-    x->chain = (Chain){0};
-    if (!find_chain(op, &x->chain) || !find_points(&x->chain) || !is_worth(&x->chain)) return false;
+    if (!interchange_find(op, &x->chain) || !is_worth(&x->chain)) return false;
+    interchange_find_ends(&x->chain);
     TileMap *maps[] = {&x->needed, &x->by_row, &x->by_lane, &x->shared};
     for (unsigned i = 0; i < 4; i++) tile_map_init(maps[i], x->context->scratch);
-    for (unsigned i = 0; i < MOST_ROWS; i++) {
-        tile_map_init(&x->rows[i], x->context->scratch);
-        x->guard[i] = NULL;
-    }
-    for (unsigned i = 0; i < x->chain.points; i++) mark_needed(x, tile_op_operand(x->chain.store[i], 0));
-    for (unsigned i = 0; i < x->chain.for_count; i++)
-        for (unsigned k = 0; k < 2; k++) mark_needed(x, tile_op_operand(x->chain.fors[i], k));
-    if (!mark_rows(x)) return false;
+    for (unsigned i = 0; i < MOST_ROWS; i++) tile_map_init(&x->rows[i], x->context->scratch);
+    x->row_index = x->full = NULL;
+    mark(x);
     x->row_count = choose_rows(x);
+    const Chain *chain = &x->chain;
+    while (chain->after[0] && op->next != chain->after[0]) { /* what is computed between the loops */
+        TileOp *between = op->next;
+        tile_op_detach(between);
+        tile_op_insert_before(between, op);
+    }
     TileBuilder b = tile_builder_before(x->module, op);
     build_loops(x, &b, 0);
+    x->behind = chain->after[0] ? chain->after[0]->next : op->next;
     tile_op_erase(op);
+    if (!chain->after[0]) return true;
+    tile_op_erase(chain->after[0]);
+    for (unsigned i = 0; i < chain->points; i++) tile_op_erase(chain->fill[i]);
     return true;
 }
 
 static void visit(Interchange *x, TileBlock *block) {
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
-        if (op->id == TILE_OP_FOR && interchange(x, op))
-            x->changed = true;
-        else
-            for (unsigned r = 0; r < op->region_count; r++) visit(x, &op->regions[r]);
+        bool moved = op->id == TILE_OP_FOR && interchange(x, op);
+        if (moved) next = x->behind;
+        x->changed |= moved;
+        for (unsigned r = 0; !moved && r < op->region_count; r++) visit(x, &op->regions[r]);
     }
 }
 

@@ -70,22 +70,58 @@ static bool permute(const TileLayout *layout, const TileAttribute *axes, bool ba
     return is_whole(layout);
 }
 
-/* ---- rules ---- */
+/* ---- halves and padding ---- */
 
-bool tile_op_cuts_halves(const TileOp *op) {
+/* The tile of a slice or a cat that is shorter along the axis, and the longer one. */
+static const TileType *shorter(const TileOp *op) { return op->id == TILE_OP_SLICE ? op->results[0].type : tile_op_operand(op, 0)->type; }
+
+static const TileType *longer(const TileOp *op) { return op->id == TILE_OP_SLICE ? tile_op_operand(op, 0)->type : op->results[0].type; }
+
+static bool cuts_halves(const TileOp *op) {
     if (op->id != TILE_OP_SLICE && op->id != TILE_OP_CAT) return false;
-    const TileType *first = tile_op_operand(op, 0)->type, *result = op->results[0].type;
-    int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), half, whole;
-    half = op->id == TILE_OP_SLICE ? result->extent[axis] : first->extent[axis];
-    whole = op->id == TILE_OP_SLICE ? first->extent[axis] : result->extent[axis];
-    return whole == 2 * half && (half & (half - 1)) == 0 && tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, 0) % half == 0;
+    int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), half = shorter(op)->extent[axis];
+    return longer(op)->extent[axis] == 2 * half && (half & (half - 1)) == 0 && tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, 0) % half == 0;
+}
+
+bool tile_op_cuts_padding(const TileOp *op) {
+    if (op->id != TILE_OP_SLICE && op->id != TILE_OP_CAT) return false;
+    const TileOp *second = op->id == TILE_OP_CAT ? tile_op_operand(op, 1)->op : NULL;
+    if (op->id == TILE_OP_CAT && (!second || (second->id != TILE_OP_CONST && second->id != TILE_OP_SPLAT))) return false;
+    int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), places = 1;
+    while (places < shorter(op)->extent[axis]) places *= 2;
+    return !tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, 0) && longer(op)->extent[axis] <= places;
+}
+
+bool tile_op_cuts_registers(const TileOp *op) { return cuts_halves(op) || tile_op_cuts_padding(op); }
+
+/* Are there places for the longer tile's lanes, though the layout is the shorter one's? */
+static bool has_padding(const TileOp *op, const TileLayout *layout) {
+    unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
+    return tile_op_cuts_padding(op) && layout->pieces[axis] == 1 && tile_layout_extent(layout, axis) >= longer(op)->extent[axis];
 }
 
 /* Lanes of padding would lie between the halves. */
-static bool cuts_layout(const TileOp *op, const TileType *type, const TileLayout *layout) {
+static bool has_halves(const TileOp *op, const TileType *type, const TileLayout *layout) {
     unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
-    return tile_op_cuts_halves(op) && tile_layout_extent(layout, axis) == type->extent[axis];
+    return cuts_halves(op) && tile_layout_extent(layout, axis) == type->extent[axis];
 }
+
+/* The layout of the longer tile from that of the shorter one, or the other way round. */
+static bool lengthen(const TileOp *op, const TileLayout *layout, TileLayout *result) {
+    *result = *layout;
+    if (has_padding(op, layout)) return true;
+    return has_halves(op, shorter(op), layout) &&
+           tile_layout_double(layout, (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), result);
+}
+
+static bool shorten(const TileOp *op, const TileLayout *layout, TileLayout *result) {
+    *result = *layout;
+    if (has_padding(op, layout)) return true;
+    return has_halves(op, longer(op), layout) &&
+           tile_layout_halve(layout, (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), result);
+}
+
+/* ---- rules ---- */
 
 bool tile_layout_of_result(const TileOp *op, const TileLayout *operand, TileLayout *result) {
     switch (op->id) {
@@ -96,12 +132,8 @@ bool tile_layout_of_result(const TileOp *op, const TileLayout *operand, TileLayo
         return tile_type_is_tile(op->results[0].type);
     case TILE_OP_PERMUTE: return permute(operand, tile_op_get(op, TILE_ATTRIBUTE_AXES), false, result);
     case TILE_OP_RESHAPE: return reshape(operand, tile_op_operand(op, 0)->type, op->results[0].type, result);
-    case TILE_OP_SLICE:
-        return cuts_layout(op, tile_op_operand(op, 0)->type, operand) &&
-               tile_layout_halve(operand, (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), result);
-    case TILE_OP_CAT:
-        return cuts_layout(op, tile_op_operand(op, 0)->type, operand) &&
-               tile_layout_double(operand, (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), result);
+    case TILE_OP_SLICE: return shorten(op, operand, result);
+    case TILE_OP_CAT: return lengthen(op, operand, result);
     default: return false;
     }
 }
@@ -131,11 +163,8 @@ bool tile_layout_of_operand(const TileOp *op, unsigned index, const TileLayout *
     if (op->id == TILE_OP_BROADCAST) return true;
     if (op->id == TILE_OP_PERMUTE) return permute(result, tile_op_get(op, TILE_ATTRIBUTE_AXES), true, operand);
     if (op->id == TILE_OP_RESHAPE) return reshape(result, op->results[0].type, from, operand);
-    if (op->id == TILE_OP_CAT && cuts_layout(op, op->results[0].type, result))
-        return tile_layout_halve(result, (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), operand);
-    if (op->id == TILE_OP_SLICE)
-        return cuts_layout(op, op->results[0].type, result) &&
-               tile_layout_double(result, (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), operand);
+    if (op->id == TILE_OP_CAT && (index == 0 || !tile_op_cuts_padding(op)) && shorten(op, result, operand)) return true;
+    if (op->id == TILE_OP_SLICE) return lengthen(op, result, operand);
     int axis = tile_accessed_tile(op) ? gathered_axis(op, index) : -1;
     if (axis < 0) return false;
     *operand = *result;
@@ -165,7 +194,7 @@ static bool belongs_together(const TileOp *op, unsigned operand) {
     switch (op->id) {
     case TILE_OP_SELECT:
     case TILE_OP_ARG_REDUCE: return true;
-    case TILE_OP_CAT: return tile_op_cuts_halves(op);
+    case TILE_OP_CAT: return cuts_halves(op);
     case TILE_OP_FOLD:
     case TILE_OP_SCAN: return operand < (unsigned)op->result_count + tile_op_has_part(op, TILE_PARTS_MASK);
     case TILE_OP_LOAD_TILE:

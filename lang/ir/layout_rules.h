@@ -10,10 +10,14 @@
 #include "lang/layout/layout.h"
 
 TileLayoutShape tile_layout_shape(const TileType *tile);
-/* The layout of a result if operand 0 has this one: reductions, folds, permute and reshape. False if the result may
- * have any layout. */
-/* Is the op a slice that is one half of its operand, or a cat of two halves, of extents that are powers of two? */
-bool tile_op_cuts_halves(const TileOp *op);
+/* Is the op a slice without lanes at the end, or a cat whose second tile is uniform, so that a layout can have the same place for
+ * each lane of both tiles: are the lanes that only one of them has padding of the other, up to the next power of two? */
+bool tile_op_cuts_padding(const TileOp *op);
+/* Can the op leave elements in their threads: does it cut padding, or is it a slice that is one half of its operand, or a cat of two
+ * halves, of extents that are powers of two? */
+bool tile_op_cuts_registers(const TileOp *op);
+/* The layout of a result if operand 0 has this one: reductions, folds, permute, reshape, and what cuts registers. False if the
+ * result may have any layout. */
 bool tile_layout_of_result(const TileOp *op, const TileLayout *operand, TileLayout *result);
 /* The layout of an operand if the op's result, or accessed tile, has this one: broadcast and the indices of gathers;
  * for permute and reshape one that implies that of the result. False if the operand may have any layout. */

@@ -1,8 +1,9 @@
-/* Purpose: merge accesses to every second element. Two stores whose last ranges have a step of 2 and begin one element
- * apart, and are the same otherwise, write neighbours: they become one store of both tiles' elements alternately. Two
- * such loads of small elements become one, and parts of it. So do steps of 4 that begin two elements apart, and so on. A GPU moves
- * neighbouring elements of a thread as vectors; elements at a distance are moved one by one, each by a sector's part.
- * Elements of rows that are as short and have no gaps between them lie at such a distance, too: x[n, 0] and x[n, 1].
+/* Purpose: merge accesses to every second element, or every third. Two stores whose last ranges have a step of 2 and begin one
+ * element apart, and are the same otherwise, write neighbours: they become one store of both tiles' elements alternately. Two
+ * such loads of small elements become one, and parts of it. So do steps of 4 that begin two elements apart, and so on; and three
+ * stores with a step of 3. A GPU moves neighbouring elements of a thread as vectors; elements at a distance are moved one by one,
+ * each by a sector's part. Elements of rows that are as short and have no gaps between them lie at such a distance, too: x[n, 0]
+ * and x[n, 1].
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<f32, 1, in> {noalias}, %y: tensor<f32, 1, out> {noalias}, %begin: i64, %end: i64) {
@@ -47,20 +48,33 @@
 #include "lowering/memory.h"
 #include "ptx/passes.h"
 
-enum { MOST_BETWEEN = 64, LARGEST_STEP = 16 };
+enum { MOST_BETWEEN = 64, LARGEST_STEP = 16, MOST_PARTS = 7 };
 
 /* Loads whose neighbouring lanes are less than 16 bytes apart stay, unless of small elements, or stores have been merged,
  * to whose threads they then come in pairs: their sectors are whole in the L1 cache, where the other load finds them. Stores do
  * not meet there. Lanes further apart than that ask the L1 cache for more lines than the memory delivers meanwhile. */
 enum { MOST_LOADED_BYTES = 2, LEAST_BYTES_APART = 16 };
 
-/* An access whose last dimension is a range with a constant even step. */
+/* An access whose last dimension is a range with a constant step. So many as `parts` access all elements at smaller steps: `parts` is
+ * the least prime factor of the step, so that larger powers of two are merged by pairs, whose elements stay in their threads. */
 typedef struct Strided {
     TileOp *op;
     const TileType *type; /* of the tile */
     TileAccessIndex last;
-    int64_t step;
+    int64_t step, parts;
 } Strided;
+
+/* Accesses that complement each other, in the order of their first elements, and the first and the last of them in the block. */
+typedef struct Group {
+    Strided parts[MOST_PARTS];
+    unsigned count, early, late;
+} Group;
+
+static int64_t least_factor(int64_t number) {
+    int64_t factor = 2;
+    while (number % factor) factor++;
+    return factor;
+}
 
 static bool read_strided(TileOp *op, Strided *strided) {
     if (op->id != TILE_OP_LOAD_TILE && op->id != TILE_OP_STORE_TILE) return false;
@@ -70,8 +84,10 @@ static bool read_strided(TileOp *op, Strided *strided) {
     if (tile_op_get(op, TILE_ATTRIBUTE_PARTS)) return false;
     unsigned rank = tile_access_read(op, indices);
     *strided = (Strided){.op = op, .type = tile->type, .last = indices[rank - 1]};
-    return strided->last.kind == TILE_ACCESS_RANGE && tile_value_integer(strided->last.step, &strided->step) &&
-           strided->step > 0 && strided->step <= LARGEST_STEP && strided->step % 2 == 0;
+    if (strided->last.kind != TILE_ACCESS_RANGE || !tile_value_integer(strided->last.step, &strided->step)) return false;
+    if (strided->step < 2 || strided->step > LARGEST_STEP) return false;
+    strided->parts = least_factor(strided->step);
+    return strided->parts <= MOST_PARTS;
 }
 
 /* Are the indices of all dimensions but the last the same? `*distance`: how many elements b begins behind a. */
@@ -86,15 +102,15 @@ static bool is_same_row(TileIndices *indices, const Strided *a, const Strided *b
     return tile_index_offset(indices, b->last.first, a->last.first, distance);
 }
 
-/* Do they access every second element of the same ones? `*second`: b's are those behind a's. */
-static bool complement(TileIndices *indices, const Strided *a, const Strided *b, bool *second) {
-    int64_t distance;
+/* Do they access every so manieth element of the same ones? `*part`: how many parts b's elements lie behind a's. */
+static bool complement(TileIndices *indices, const Strided *a, const Strided *b, int64_t *part) {
+    int64_t distance, apart = a->step / a->parts;
     if (a->op->id != b->op->id || a->type != b->type || a->step != b->step) return false;
     if (!tile_index_offset(indices, a->last.lo, b->last.lo, &distance) || distance) return false;
     if (!tile_index_offset(indices, a->last.hi, b->last.hi, &distance) || distance) return false;
     if (!is_same_row(indices, a, b, &distance)) return false;
-    *second = distance > 0;
-    return distance == a->step / 2 || distance == -a->step / 2;
+    *part = distance / apart;
+    return distance % apart == 0 && *part && *part > -a->parts && *part < a->parts;
 }
 
 /* Are there no elements that both access: is the distance no multiple of what divides both steps? */
@@ -119,21 +135,48 @@ static bool conflicts(TileIndices *indices, TileOp *between, const Strided *acce
     return tile_op_reads(between) && tile_memory_overlaps(tensor, tile_memory_tensor(between));
 }
 
-/* May the early access stand where the late one does? A store goes there, a load stays. */
-static bool may_move(TileIndices *indices, const Strided *early, const TileOp *late) {
-    if (late->id == TILE_OP_LOAD_TILE) return true;
-    for (TileOp *op = early->op->next; op != late; op = op->next)
-        if (conflicts(indices, op, early)) return false;
+/* May the accesses become one: stores where the last of them is, loads where the first is? */
+static bool may_meet(TileIndices *indices, const Group *group) {
+    TileOp *first = group->parts[group->early].op, *last = group->parts[group->late].op;
+    for (unsigned i = 0; i < group->count; i++) {
+        const Strided *part = &group->parts[i];
+        bool stores = part->op->id == TILE_OP_STORE_TILE;
+        TileOp *op = stores ? part->op : first;
+        for (const TileOp *end = stores ? last : part->op; op != end; op = op->next)
+            if (op != part->op && conflicts(indices, op, part)) return false;
+    }
     return true;
 }
 
-/* The access before this one, in its block, that complements it, where no op between reads or writes the same memory. */
-static bool find_partner(TileIndices *indices, const Strided *strided, Strided *partner, bool *second) {
-    unsigned left = MOST_BETWEEN;
-    for (TileOp *op = strided->op->previous; op && left--; op = op->previous) {
-        if (read_strided(op, partner) && complement(indices, partner, strided, second))
-            return may_move(indices, partner, strided->op);
-        if (conflicts(indices, op, strided)) return false;
+/* The parts that have been found, if some of them in a row are all that there are. `found` is numbered from the one that lies as
+ * far before the last access as it can. */
+static bool fill_group(Group *group, const Strided *found, const unsigned *order, unsigned parts) {
+    unsigned first = parts - 1;
+    while (first && found[first - 1].op) first--;
+    *group = (Group){.count = parts};
+    for (unsigned i = 0; i < parts; i++) {
+        if (first + i >= 2 * parts - 1 || !found[first + i].op) return false;
+        group->parts[i] = found[first + i];
+        if (order[first + i] > order[first + group->early]) group->early = i;
+        if (order[first + i] < order[first + group->late]) group->late = i;
+    }
+    return true;
+}
+
+/* This access and those before it, in its block, that complement it, where no op between reads or writes the same memory. */
+static bool find_group(TileIndices *indices, const Strided *strided, Group *group) {
+    Strided found[2 * MOST_PARTS - 1] = {0}, other;
+    unsigned order[2 * MOST_PARTS - 1] = {0}, far = 0, parts = (unsigned)strided->parts;
+    found[parts - 1] = *strided;
+    for (TileOp *op = strided->op->previous; op && far++ < MOST_BETWEEN; op = op->previous) {
+        int64_t part;
+        if (read_strided(op, &other) && complement(indices, strided, &other, &part)) {
+            unsigned at = (unsigned)(parts - 1 + part);
+            if (!found[at].op) found[at] = other, order[at] = far;
+            if (fill_group(group, found, order, parts)) return may_meet(indices, group);
+        } else if (conflicts(indices, op, strided)) {
+            return false;
+        }
     }
     return false;
 }
@@ -151,63 +194,74 @@ static TileValue *reshape_axis(TileBuilder *b, TileValue *value, unsigned axis, 
     return tile_build_reshape(b, value, rank, extent);
 }
 
-/* The elements of both along the axis, alternately. */
-static TileValue *alternate(TileBuilder *b, TileValue *x, TileValue *y, unsigned axis) {
-    int64_t extent = x->type->extent[axis];
-    TileValue *even = reshape_axis(b, x, axis, extent, 1), *odd = reshape_axis(b, y, axis, extent, 1);
-    TileValue *both = tile_build_cat(b, even, odd, axis + 1);
-    return reshape_axis(b, both, axis, 2 * extent, 0);
+/* The elements of all along the axis, in turn. Threads join halves of their own registers: up to a power of two the last tile is there
+ * more than once, and is left out again. */
+static TileValue *alternate(TileBuilder *b, const Group *group, unsigned axis) {
+    TileValue *parts[2 * MOST_PARTS];
+    int64_t extent = group->parts[0].type->extent[axis];
+    unsigned count = 1;
+    while (count < group->count) count *= 2;
+    for (unsigned i = 0; i < count; i++) {
+        TileOp *op = group->parts[i < group->count ? i : group->count - 1].op;
+        parts[i] = reshape_axis(b, tile_op_named(op, TILE_OPERAND_VALUE), axis, extent, 1);
+    }
+    for (; count > 1; count /= 2)
+        for (unsigned i = 0; i < count / 2; i++) parts[i] = tile_build_cat(b, parts[2 * i], parts[2 * i + 1], axis + 1);
+    TileValue *all = parts[0];
+    if (all->type->extent[axis + 1] > group->count) all = tile_build_slice(b, all, axis + 1, 0, group->count);
+    return reshape_axis(b, all, axis, group->count * extent, 0);
 }
 
-/* Makes the access one of both: from the first element of the two, with half the step, to twice as many. */
+/* Makes the access one of all: from the first element of them, with a part of the step, to so many more. */
 static void widen(TileBuilder *b, const Strided *access, TileValue *first) {
-    TileValue *two = tile_build_i64(b, 2);
+    TileValue *factor = tile_build_i64(b, access->parts);
     unsigned at = access->last.operand;
     tile_op_set_operand(access->op, at, first);
-    tile_op_set_operand(access->op, at + 1, tile_build_i64(b, access->step / 2));
-    tile_op_set_operand(access->op, at + 2, tile_build_binary(b, TILE_OP_MUL, access->last.lo, two));
-    tile_op_set_operand(access->op, at + 3, tile_build_binary(b, TILE_OP_MUL, access->last.hi, two));
+    tile_op_set_operand(access->op, at + 1, tile_build_i64(b, access->step / access->parts));
+    tile_op_set_operand(access->op, at + 2, tile_build_binary(b, TILE_OP_MUL, access->last.lo, factor));
+    tile_op_set_operand(access->op, at + 3, tile_build_binary(b, TILE_OP_MUL, access->last.hi, factor));
 }
 
-/* The later store stores both. */
-static void merge_stores(TileBuilder *b, const Strided *early, const Strided *late, bool second) {
-    TileValue *x = tile_op_named(early->op, TILE_OPERAND_VALUE), *y = tile_op_named(late->op, TILE_OPERAND_VALUE);
-    unsigned axis = (unsigned)late->last.axis;
-    tile_op_set_operand(late->op, 1, second ? alternate(b, x, y, axis) : alternate(b, y, x, axis));
-    widen(b, late, second ? early->last.first : late->last.first);
-    tile_op_erase(early->op);
+/* The last store stores all. */
+static void merge_stores(TileBuilder *b, const Group *group) {
+    const Strided *late = &group->parts[group->late];
+    tile_op_set_operand(late->op, 1, alternate(b, group, (unsigned)late->last.axis));
+    widen(b, late, group->parts[0].last.first);
+    for (unsigned i = 0; i < group->count; i++)
+        if (i != group->late) tile_op_erase(group->parts[i].op);
 }
 
-/* The element of each pair along the axis. */
-static TileValue *take(TileBuilder *b, TileValue *both, unsigned axis, int64_t which) {
-    int64_t extent = both->type->extent[axis] / 2;
-    TileValue *pairs = reshape_axis(b, both, axis, extent, 2);
-    return reshape_axis(b, tile_build_slice(b, pairs, axis + 1, which, 1), axis, extent, 0);
+/* The element of each group along the axis. */
+static TileValue *take(TileBuilder *b, TileValue *all, unsigned axis, unsigned which, unsigned count) {
+    int64_t extent = all->type->extent[axis] / count;
+    TileValue *groups = reshape_axis(b, all, axis, extent, count);
+    return reshape_axis(b, tile_build_slice(b, groups, axis + 1, which, 1), axis, extent, 0);
 }
 
-/* The earlier load loads both; it is returned. */
-static TileOp *merge_loads(TileModule *module, const Strided *early, const Strided *late, bool second) {
+/* The first load loads all; it is returned. */
+static TileOp *merge_loads(TileModule *module, const Group *group) {
+    const Strided *early = &group->parts[group->early];
     TileBuilder b = tile_builder_before(module, early->op);
     unsigned axis = (unsigned)early->last.axis;
     int64_t extent[TILE_MAX_TILE_RANK];
-    for (unsigned a = 0; a < early->type->rank; a++) extent[a] = early->type->extent[a] * (a == axis ? 2 : 1);
+    for (unsigned a = 0; a < early->type->rank; a++) extent[a] = early->type->extent[a] * (a == axis ? group->count : 1);
     const TileType *wide = tile_type_tile(module->context, early->type->scalar, early->type->rank, extent);
     TileValue *first = early->last.first;
-    if (!second) first = tile_build_binary(&b, TILE_OP_SUB, first, tile_build_i64(&b, early->step / 2));
+    if (group->early) first = tile_build_binary(&b, TILE_OP_SUB, first, tile_build_i64(&b, group->early * early->step / early->parts));
     TileValue *operands[3 + 4 * TILE_MAX_TENSOR_RANK];
     for (unsigned i = 0; i < early->op->operand_count; i++) operands[i] = tile_op_operand(early->op, i);
     b.location = early->op->location;
-    Strided both = *early;
-    both.op = tile_build_op(&b, TILE_OP_LOAD_TILE, operands, early->op->operand_count, early->op->attributes,
-                            early->op->attribute_count, &wide, 1);
-    TileBuilder before = tile_builder_before(module, both.op);
-    widen(&before, &both, first);
-    TileValue *even = take(&b, &both.op->results[0], axis, 0), *odd = take(&b, &both.op->results[0], axis, 1);
-    tile_value_replace(&early->op->results[0], second ? even : odd);
-    tile_value_replace(&late->op->results[0], second ? odd : even);
-    tile_op_erase(early->op);
-    tile_op_erase(late->op);
-    return both.op;
+    Strided all = *early;
+    all.op = tile_build_op(&b, TILE_OP_LOAD_TILE, operands, early->op->operand_count, early->op->attributes,
+                           early->op->attribute_count, &wide, 1);
+    TileBuilder before = tile_builder_before(module, all.op);
+    widen(&before, &all, first);
+    for (unsigned i = 0; i < group->count; i++) {
+        TileOp *part = group->parts[i].op;
+        tile_value_replace(&part->results[0], take(&b, &all.op->results[0], axis, i, group->count));
+    }
+    for (unsigned i = 0; i < group->count; i++) tile_op_erase(group->parts[i].op);
+    return all.op;
 }
 
 /* ---- short rows ---- */
@@ -261,16 +315,17 @@ typedef struct Walk {
     TileMap merged;      /* loads that are made of others */
 } Walk;
 
-static void merge(Walk *w, const Strided *early, const Strided *late, bool second) {
+static void merge(Walk *w, const Group *group) {
     TileModule *module = w->context->module;
+    const Strided *late = &group->parts[group->late];
     tile_pass_remark(w->context, late->op, TILE_DECISION_INTERLEAVED, tile_op_operand(late->op, 0)->name, "step %lld",
                      (long long)late->step);
     if (late->op->id == TILE_OP_STORE_TILE) {
         TileBuilder b = tile_builder_before(module, late->op);
-        merge_stores(&b, early, late, second);
+        merge_stores(&b, group);
     } else {
-        TileOp *both = merge_loads(module, early, late, second);
-        tile_map_set(&w->merged, both, both);
+        TileOp *all = merge_loads(module, group);
+        tile_map_set(&w->merged, all, all);
     }
 }
 
@@ -284,11 +339,15 @@ static bool is_multiplied(const TileValue *value) {
     return false;
 }
 
-static bool is_worth(const Walk *w, const Strided *access, const Strided *partner) {
+/* Parts of a load that are no halves would pass between threads. */
+static bool is_worth(const Walk *w, const Group *group) {
+    const Strided *access = &group->parts[group->late];
     unsigned bytes = tile_scalar_bytes(access->type->scalar);
+    if (access->op->id == TILE_OP_STORE_TILE) return true;
+    if (access->parts != 2) return false;
     if (bytes <= w->most_bytes) return true;
     if (bytes * access->step >= LEAST_BYTES_APART) return !is_multiplied(&access->op->results[0]);
-    return tile_map_get(&w->merged, access->op) && tile_map_get(&w->merged, partner->op);
+    return tile_map_get(&w->merged, group->parts[0].op) && tile_map_get(&w->merged, group->parts[1].op);
 }
 
 /* A merged store may complement an earlier one; a merged load, which stays at the earlier place, may do so in the next
@@ -296,13 +355,13 @@ static bool is_worth(const Walk *w, const Strided *access, const Strided *partne
 static bool walk(Walk *w, TileBlock *block) {
     bool changed = false;
     for (TileOp *op = block->first, *next; op; op = next) {
-        Strided strided, partner;
-        bool second;
+        Strided strided;
+        Group group;
         next = op->next;
         for (unsigned i = 0; i < op->region_count; i++) changed |= walk(w, &op->regions[i]);
         if (op->id != w->id || !read_strided(op, &strided)) continue;
-        if (!find_partner(w->indices, &strided, &partner, &second) || !is_worth(w, &strided, &partner)) continue;
-        merge(w, &partner, &strided, second);
+        if (!find_group(w->indices, &strided, &group) || !is_worth(w, &group)) continue;
+        merge(w, &group);
         if (w->id == TILE_OP_STORE_TILE) next = op;
         changed = true;
     }
@@ -312,10 +371,10 @@ static bool walk(Walk *w, TileBlock *block) {
 TileResult tile_pass_gpu_interleave(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     bool rows = step_over_rows_in(context, func, &func->body);
-    Walk w = {.context = context, .indices = tile_pass_indices(context, func), .id = TILE_OP_STORE_TILE, .most_bytes = UINT_MAX};
+    Walk w = {.context = context, .indices = tile_pass_indices(context, func), .id = TILE_OP_STORE_TILE};
     bool stores = walk(&w, &func->body), loads = false;
     w.id = TILE_OP_LOAD_TILE;
-    if (!stores) w.most_bytes = MOST_LOADED_BYTES;
+    w.most_bytes = stores ? UINT_MAX : MOST_LOADED_BYTES;
     tile_map_init(&w.merged, context->scratch);
     while (walk(&w, &func->body)) loads = true;
     return rows || stores || loads ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;

@@ -85,13 +85,13 @@ int64_t gpu_quotient(int64_t wanted, int64_t extent) { return extent < wanted ? 
 
 /* As many iterations as rows along k need to have K_BYTES. Of 8-bit floats each product has sums of its own, of fewer bits than those that
  * it adds them to (docs/gpu.md, Sums): longer ones would be less exact. */
-static int64_t iterations_wanted(const GpuJoin *join, const GpuProducts *products) {
+static int64_t iterations_wanted(const TileJoin *join, const GpuProducts *products) {
     int64_t most = 0;
     for (unsigned i = 0; i < products->count; i++) {
         const TileValue *a = tile_op_operand(products->dots[i], 0);
         int64_t wanted = gpu_quotient(K_BYTES / (int64_t)tile_scalar_bytes(a->type->scalar), a->type->extent[1]);
         bool narrow = tile_scalar_is_float(a->type->scalar) && tile_scalar_bits(a->type->scalar) == 8;
-        if (narrow || !gpu_joined_grows(join, a, 1)) return 1;
+        if (narrow || !tile_joined_grows(join, a, 1)) return 1;
         if (!most || wanted < most) most = wanted;
     }
     return most ? most : 1;
@@ -111,13 +111,13 @@ static int64_t factor_of(const TileValue *number) {
 
 static void try_loop(Loops *loops, TileOp *loop) {
     int64_t step;
-    GpuJoin join = {.context = loops->context, .around = loop, .number = loop->regions[0].arguments[0]};
+    TileJoin join = {.context = loops->context, .around = loop, .number = loop->regions[0].arguments[0]};
     GpuProducts products = gpu_find_products(&loop->regions[0]);
     if (!products.all || !products.count || loop->attribute_count) return;
     if (!tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) || step < 1) return;
     join.scale = factor_of(join.number);
     join.size = step * join.scale;
-    if (join.size < 2 || !gpu_can_join(&join)) return;
+    if (join.size < 2 || !tile_can_join(&join)) return;
     int64_t factor = iterations_wanted(&join, &products);
     if (factor < 2) return;
     gpu_join_neighbours(&join, factor, NULL);

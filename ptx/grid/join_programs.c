@@ -62,12 +62,12 @@
 /* ---- how many ---- */
 
 /* As many as products need to have as many rows and columns as are wanted; 1: they have, or do not become larger. */
-static int64_t programs_wanted(const GpuJoin *join, const GpuProducts *products, const TileFunc *func) {
+static int64_t programs_wanted(const TileJoin *join, const GpuProducts *products, const TileFunc *func) {
     int64_t most = 0;
     for (unsigned i = 0; i < products->count; i++) {
         const TileValue *sum = &products->dots[i]->results[0];
         for (unsigned axis = 0; axis < 2; axis++) {
-            if (!gpu_joined_grows(join, sum, axis)) continue;
+            if (!tile_joined_grows(join, sum, axis)) continue;
             int64_t wanted = gpu_quotient(axis ? func->joined_columns : func->joined_rows, sum->type->extent[axis]);
             if (!most || wanted < most) most = wanted;
         }
@@ -88,8 +88,8 @@ typedef struct Joining {
 
 static void try_axis(Joining *joining, TileOp *grid, unsigned axis, int64_t size) {
     TilePassContext *context = joining->context;
-    GpuJoin join = {.context = context, .around = grid, .number = grid->regions[0].arguments[axis], .size = size};
-    if (!gpu_can_join(&join)) {
+    TileJoin join = {.context = context, .around = grid, .number = grid->regions[0].arguments[axis], .size = size};
+    if (!tile_can_join(&join)) {
         joining->why = join.why;
         return;
     }
@@ -103,8 +103,8 @@ static void try_axis(Joining *joining, TileOp *grid, unsigned axis, int64_t size
 /* Before anything is joined, while what the analysis knows of integers holds. */
 static void try_lanes(Joining *joining, TileOp *grid, unsigned axis) {
     TileValue *number = grid->regions[0].arguments[axis];
-    GpuJoin join = {.context = joining->context, .around = grid, .number = number, .size = gpu_range_size(number)};
-    if (join.size && gpu_can_join(&join)) joining->relaxed |= gpu_keep_unread_lanes(&join, &joining->view);
+    TileJoin join = {.context = joining->context, .around = grid, .number = number, .size = tile_range_size(number)};
+    if (join.size && tile_can_join(&join)) joining->relaxed |= gpu_keep_unread_lanes(&join, &joining->view);
 }
 
 /* Rows first: the last axis of which programs have one each lies nearest to their ranges. */
@@ -118,7 +118,7 @@ static void visit_grid(Joining *joining, TileOp *grid) {
         for (unsigned axis = 0; axis < grid->operand_count; axis++) try_lanes(joining, grid, axis);
         for (unsigned axis = grid->operand_count; axis-- > 0;) try_axis(joining, grid, axis, 0);
         for (unsigned axis = grid->operand_count; axis-- > 0;) {
-            int64_t size = gpu_range_size(grid->regions[0].arguments[axis]);
+            int64_t size = tile_range_size(grid->regions[0].arguments[axis]);
             if (size) try_axis(joining, grid, axis, size);
         }
         bool short_axis = joining->func->joined_columns == 1; /* so k may be, of groups of few channels */
@@ -156,14 +156,14 @@ static void visit_light_grid(Joining *joining, TileOp *grid) {
     if (factor == 1) return;
     unsigned axis = grid->regions[0].argument_count - joining->func->joined_axis;
     TileValue *number = grid->regions[0].arguments[axis];
-    GpuJoin join = {.context = joining->context, .around = grid, .number = number, .size = gpu_range_size(number)};
-    if (gpu_can_join(&join)) {
+    TileJoin join = {.context = joining->context, .around = grid, .number = number, .size = tile_range_size(number)};
+    if (tile_can_join(&join)) {
         tile_pass_remark(joining->context, grid, TILE_DECISION_PROGRAMS_JOINED, "the grid", "%lld along its axis %u", (long long)factor, axis);
         gpu_join_neighbours(&join, factor, tile_op_operand(grid, axis));
         joining->changed = true;
         return;
     }
-    GpuJoin rows = {.context = joining->context, .around = grid, .number = number}, *last = join.size ? &join : &rows;
+    TileJoin rows = {.context = joining->context, .around = grid, .number = number}, *last = join.size ? &join : &rows;
     if (gpu_join_as_rows(&rows, factor, tile_op_operand(grid, axis))) {
         tile_pass_remark(joining->context, grid, TILE_DECISION_PROGRAMS_JOINED, "the grid", "%lld along its axis %u, as rows", (long long)factor, axis);
         joining->changed = true;

@@ -8,7 +8,7 @@
 enum { MOST_OPERANDS = 3 + 4 * TILE_MAX_TENSOR_RANK };
 
 typedef struct Rewrite {
-    GpuJoin *join;
+    TileJoin *join;
     int64_t factor;
     TileValue *left; /* programs from the first of those that are joined on; NULL: of a loop */
     TileValue *lanes_left; /* the same in lanes of ranges */
@@ -19,45 +19,13 @@ static const TileType *grown(const Rewrite *rewrite, const TileValue *tile) {
     const TileType *type = tile->type;
     int64_t extents[TILE_MAX_TILE_RANK];
     for (unsigned i = 0; i < type->rank; i++)
-        extents[i] = type->extent[i] * (gpu_joined_grows(rewrite->join, tile, i) ? rewrite->factor : 1);
+        extents[i] = type->extent[i] * (tile_joined_grows(rewrite->join, tile, i) ? rewrite->factor : 1);
     return tile_type_tile(rewrite->join->context->module->context, type->scalar, type->rank, extents);
 }
 
 /* ---- bounds ---- */
 
-/* Numbers that exclude no lane of one's range exclude none of all. */
-static TileValue *widened(const Rewrite *rewrite, TileBuilder *b, TileValue *value) {
-    int64_t number;
-    const TileOp *chosen = tile_value_def(value, TILE_OP_SELECT);
-    if (chosen && gpu_joined_part(rewrite->join, value) == GPU_PART_SAME) {
-        TileValue *x = widened(rewrite, b, tile_op_named(chosen, TILE_OPERAND_X)),
-                  *y = widened(rewrite, b, tile_op_named(chosen, TILE_OPERAND_Y));
-        return tile_build_ternary(b, TILE_OP_SELECT, tile_op_operand(chosen, 0), x, y);
-    }
-    bool lanes = tile_value_integer(value, &number) && number >= rewrite->join->size;
-    return lanes ? tile_build_i64(b, number * rewrite->factor) : value;
-}
-
-static void widen_number(const Rewrite *rewrite, TileOp *op, unsigned operand) {
-    TileBuilder b = tile_builder_before(rewrite->join->context->module, op);
-    TileValue *value = tile_op_operand(op, operand), *wider = widened(rewrite, &b, value);
-    if (wider != value) tile_op_set_operand(op, operand, wider);
-}
-
-static void widen_scalar(TileOp *op, void *state) {
-    const Rewrite *rewrite = state;
-    const GpuJoin *join = rewrite->join;
-    if (op->result_count != 1 || tile_type_is_tile(op->results[0].type)) return;
-    GpuPart part = gpu_joined_part(join, &op->results[0]);
-    if (part == GPU_PART_FIRST && op->id == TILE_OP_MUL && tile_op_operand(op, 0) == join->number && join->around->id == TILE_OP_GRID) {
-        TileBuilder b = tile_builder_before(join->context->module, op);
-        tile_op_set_operand(op, 1, tile_build_i64(&b, join->size * rewrite->factor));
-    }
-    for (unsigned i = op->id == TILE_OP_SELECT; part == GPU_PART_BOUND && i < op->operand_count; i++)
-        widen_number(rewrite, op, i);
-}
-
-/* The same of a fill; and of a range, whose numbers say that there is all of one's range: of the ranges of programs that
+/* The bound of a fill; and of a range, whose numbers say that there is all of one's range: of the ranges of programs that
  * there are. */
 static void widen_range(const Rewrite *rewrite, TileOp *op, unsigned hi) {
     int64_t number;
@@ -68,22 +36,22 @@ static void widen_range(const Rewrite *rewrite, TileOp *op, unsigned hi) {
         tile_op_set_operand(op, hi, tile_build_binary(&b, TILE_OP_MIN, rewrite->lanes_left, all));
         return;
     }
-    widen_number(rewrite, op, hi);
+    tile_widen_number(rewrite->join, rewrite->factor, op, hi);
 }
 
 static void widen_bounds(const Rewrite *rewrite, TileOp *op) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    const GpuJoin *join = rewrite->join;
+    const TileJoin *join = rewrite->join;
     if (op->id == TILE_OP_FILL) {
         const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
         unsigned count, first = tile_op_operands(op, TILE_OPERAND_BOUNDS, &count);
         for (unsigned i = 0; i < axes->count; i++)
-            if (gpu_joined_grows(join, &op->results[0], (unsigned)axes->integers[i])) widen_range(rewrite, op, first + 2 * i + 1);
+            if (tile_joined_grows(join, &op->results[0], (unsigned)axes->integers[i])) widen_range(rewrite, op, first + 2 * i + 1);
         return;
     }
     unsigned rank = tile_access_read(op, indices);
     for (unsigned d = 0; d < rank; d++)
-        if (indices[d].kind == TILE_ACCESS_RANGE && gpu_joined_part(join, indices[d].first) == GPU_PART_FIRST)
+        if (indices[d].kind == TILE_ACCESS_RANGE && tile_joined_part(join, indices[d].first) == TILE_JOIN_FIRST)
             widen_range(rewrite, op, indices[d].operand + 3);
 }
 
@@ -113,7 +81,7 @@ static Rows no_rows(const Rewrite *rewrite, TileBuilder *b) {
 
 /* A bound without its test, which goes to the rows. */
 static TileValue *without_test(const Rewrite *rewrite, TileBuilder *b, TileValue *bound, Rows *rows, bool *tested) {
-    if (gpu_joined_part(rewrite->join, bound) != GPU_PART_LIMITED) return bound;
+    if (tile_joined_part(rewrite->join, bound) != TILE_JOIN_LIMITED) return bound;
     if (!*tested) add_test(rewrite, b, tile_op_operand(bound->op, 0), rows);
     *tested = true;
     return tile_op_operand(bound->op, 1);
@@ -121,7 +89,7 @@ static TileValue *without_test(const Rewrite *rewrite, TileBuilder *b, TileValue
 
 static unsigned growing_axis(const Rewrite *rewrite, const TileValue *tile) {
     unsigned axis = 0;
-    while (!gpu_joined_grows(rewrite->join, tile, axis)) axis++;
+    while (!tile_joined_grows(rewrite->join, tile, axis)) axis++;
     return axis;
 }
 
@@ -180,7 +148,7 @@ static void split_fill(const Rewrite *rewrite, TileOp *op) {
 
 static bool has_point(const Rewrite *rewrite, const TileAccessIndex *indices, unsigned rank) {
     for (unsigned d = 0; d < rank; d++)
-        if (indices[d].kind == TILE_ACCESS_INDEX && gpu_joined_part(rewrite->join, indices[d].first) != GPU_PART_SAME) return true;
+        if (indices[d].kind == TILE_ACCESS_INDEX && tile_joined_part(rewrite->join, indices[d].first) != TILE_JOIN_SAME) return true;
     return false;
 }
 
@@ -192,10 +160,10 @@ static unsigned split_indices(const Rewrite *rewrite, TileBuilder *b, TileOp *op
     Rows rows = no_rows(rewrite, b);
     while (count < tile_access_first(op)) operands[count] = tile_op_operand(op, count), count++;
     for (unsigned d = 0; d < rank; d++) {
-        GpuPart part = indices[d].kind == TILE_ACCESS_INDEX ? gpu_joined_part(rewrite->join, indices[d].first) : GPU_PART_SAME;
-        kinds[d] = part == GPU_PART_SAME ? (int64_t)indices[d].kind : TILE_ACCESS_RANGE;
-        operands[count++] = part == GPU_PART_SAFE ? tile_op_operand(indices[d].first->op, 1) : indices[d].first;
-        if (part != GPU_PART_SAME) {
+        TileJoinPart part = indices[d].kind == TILE_ACCESS_INDEX ? tile_joined_part(rewrite->join, indices[d].first) : TILE_JOIN_SAME;
+        kinds[d] = part == TILE_JOIN_SAME ? (int64_t)indices[d].kind : TILE_ACCESS_RANGE;
+        operands[count++] = part == TILE_JOIN_SAFE ? tile_op_operand(indices[d].first->op, 1) : indices[d].first;
+        if (part != TILE_JOIN_SAME) {
             operands[count++] = tile_build_i64(b, 1);
             at = count;
             count += 2;
@@ -236,7 +204,7 @@ static void split_access(const Rewrite *rewrite, TileOp *op) {
 
 /* A broadcast from elsewhere with the extents of all, for uses in `around`. */
 static void spread(const Rewrite *rewrite, TileValue *tile) {
-    const GpuJoin *join = rewrite->join;
+    const TileJoin *join = rewrite->join;
     const TileType *type = grown(rewrite, tile);
     if (type == tile->type) return;
     TileBuilder b = tile_builder_before(join->context->module, join->around);
@@ -258,7 +226,7 @@ static void collect(TileOp *op, void *state) {
 /* Where an operand has to be of the type of another value, and is the same whatever its extents are. */
 static void take_over(const Rewrite *rewrite, TileOp *op, unsigned operand, const TileType *like) {
     TileValue *tile = tile_op_operand(op, operand);
-    if (!tile_type_is_tile(tile->type) || !tile_type_is_tile(like) || !gpu_joined_is_any(rewrite->join, tile)) return;
+    if (!tile_type_is_tile(tile->type) || !tile_type_is_tile(like) || !tile_joined_is_any(rewrite->join, tile)) return;
     TileContext *context = rewrite->join->context->module->context;
     const TileType *type = tile_type_tile(context, tile->type->scalar, like->rank, like->extent);
     if (type == tile->type) return;
@@ -283,7 +251,7 @@ static void fit_constants(TileOp *op, void *state) {
 
 /* The number of the first of those that a program computes; and how many are left from there. */
 static void begin_programs(Rewrite *rewrite, TileValue *programs) {
-    GpuJoin *join = rewrite->join;
+    TileJoin *join = rewrite->join;
     TileOp *grid = join->around;
     TileBuilder host = tile_builder_before(join->context->module, grid),
                 b = tile_builder_before(join->context->module, grid->regions[0].first);
@@ -304,25 +272,20 @@ static void begin_programs(Rewrite *rewrite, TileValue *programs) {
         next = use->next;
         if (use->user != first->op) tile_op_set_operand(use->user, use->index, first);
     }
-    tile_map_set(&join->parts, first, (void *)(uintptr_t)GPU_PART_POINT);
+    tile_map_set(&join->parts, first, (void *)(uintptr_t)TILE_JOIN_POINT);
     join->number = first;
 }
 
-void gpu_widen_bounds(GpuJoin *join, int64_t factor) {
-    Rewrite rewrite = {.join = join, .factor = factor};
-    tile_block_walk(&join->around->regions[0], widen_scalar, &rewrite);
-}
-
-void gpu_join_neighbours(GpuJoin *join, int64_t factor, TileValue *programs) {
+void gpu_join_neighbours(TileJoin *join, int64_t factor, TileValue *programs) {
     Rewrite rewrite = {.join = join, .factor = factor};
     TileBlock *body = &join->around->regions[0];
     tile_block_walk(body, collect, &rewrite);
-    gpu_widen_bounds(join, factor);
+    tile_widen_joined(join, factor);
     if (programs) begin_programs(&rewrite, programs);
     for (size_t i = 0; join->size && i < rewrite.ops.count; i++) widen_bounds(&rewrite, rewrite.ops.items[i]);
     for (size_t i = 0; i < join->tiles.count; i++) {
         TileValue *tile = (TileValue *)join->tiles.entries[i].key;
-        if (gpu_joined_is_any(join, tile)) continue;
+        if (tile_joined_is_any(join, tile)) continue;
         if (tile_value_outside(tile, join->around))
             spread(&rewrite, tile);
         else

@@ -9,7 +9,7 @@
 enum { MOST_OPERANDS = 3 + 4 * TILE_MAX_TENSOR_RANK };
 
 typedef struct Rows {
-    GpuJoin *join;
+    TileJoin *join;
     TileMap made;     /* values that differ, to the tile of all of them, or to themselves before they are made */
     int64_t count;
     TileValue *first, *left; /* the number of the first row; how many programs there are from there on */
@@ -301,7 +301,7 @@ static bool is_of_rows(const Rows *rows, const TileOp *op) {
 
 /* The numbers of the programs that are computed together. One that there is not computes what the last one does, and stores nothing. */
 static void begin(Rows *rows, TileValue *programs) {
-    GpuJoin *join = rows->join;
+    TileJoin *join = rows->join;
     TileOp *grid = join->around;
     TileBuilder host = tile_builder_before(join->context->module, grid);
     TileValue *rounded = tile_build_binary(&host, TILE_OP_ADD, programs, tile_build_i64(&host, rows->count - 1));
@@ -319,7 +319,7 @@ static void begin(Rows *rows, TileValue *programs) {
     tile_map_set(&rows->made, join->number, numbers);
 }
 
-bool gpu_join_as_rows(GpuJoin *join, int64_t count, TileValue *programs) {
+bool gpu_join_as_rows(TileJoin *join, int64_t count, TileValue *programs) {
     TileBlock *body = &join->around->regions[0];
     Rows rows = {.join = join, .count = count};
     TileOp *old = body->first;

@@ -1,13 +1,13 @@
 /* Lanes that no store takes. `x[b, w + (j - 1), c] else 0`, with w a program's range, is bounded twice: by the tensor's end, behind
  * which there are zeros, and by the end of w, behind which there is nothing. What is computed of lanes behind the end of w is
- * not stored; along that axis lanes are computed apart, as gpu_can_join has found. A map cannot end a box there. */
+ * not stored; along that axis lanes are computed apart, as tile_can_join has found. A map cannot end a box there. */
 #include "base/temp.h"
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
 #include "ptx/grid/joined.h"
 
 typedef struct Unread {
-    GpuJoin *join;
+    TileJoin *join;
     TileIndexView *view;
     TileValue *bound; /* of all stores along the axis */
     bool known;       /* it is one, and nothing gathers */
@@ -22,7 +22,7 @@ static void look(TileOp *op, void *state) {
     unsigned rank = tile_access_read(op, indices);
     for (unsigned d = 0; d < rank; d++) {
         if (indices[d].kind == TILE_ACCESS_GATHER) unread->known = false;
-        bool grows = indices[d].kind == TILE_ACCESS_RANGE && gpu_joined_part(unread->join, indices[d].first) == GPU_PART_FIRST;
+        bool grows = indices[d].kind == TILE_ACCESS_RANGE && tile_joined_part(unread->join, indices[d].first) == TILE_JOIN_FIRST;
         if (op->id != TILE_OP_STORE_TILE || !grows) continue;
         if (unread->bound && unread->bound != indices[d].hi) unread->known = false;
         unread->bound = indices[d].hi;
@@ -77,7 +77,7 @@ static void relax_load(TileOp *op, void *state) {
     if (op->id != TILE_OP_LOAD_TILE) return;
     unsigned rank = tile_access_read(op, indices);
     for (unsigned d = 0; d < rank; d++) {
-        bool grows = indices[d].kind == TILE_ACCESS_RANGE && gpu_joined_part(unread->join, indices[d].first) == GPU_PART_FIRST;
+        bool grows = indices[d].kind == TILE_ACCESS_RANGE && tile_joined_part(unread->join, indices[d].first) == TILE_JOIN_FIRST;
         TileValue *rest = grows ? without_stores(unread, op, &indices[d], d, indices[d].hi) : NULL;
         if (!rest) continue;
         tile_map_set(&unread->bounds, indices[d].hi, rest);
@@ -93,12 +93,12 @@ static void relax_fill(TileOp *op, void *state) {
     unsigned count, first = tile_op_operands(op, TILE_OPERAND_BOUNDS, &count);
     for (unsigned i = 0; i < axes->count; i++) {
         TileValue *rest = tile_map_get(&unread->bounds, tile_fill_hi(op, i));
-        if (rest && gpu_joined_grows(unread->join, &op->results[0], (unsigned)axes->integers[i]))
+        if (rest && tile_joined_grows(unread->join, &op->results[0], (unsigned)axes->integers[i]))
             tile_op_set_operand(op, first + 2 * i + 1, rest);
     }
 }
 
-bool gpu_keep_unread_lanes(GpuJoin *join, TileIndexView *view) {
+bool gpu_keep_unread_lanes(TileJoin *join, TileIndexView *view) {
     Unread unread = {.join = join, .view = view, .known = true};
     TileBlock *body = &join->around->regions[0];
     tile_map_init(&unread.bounds, join->context->scratch);

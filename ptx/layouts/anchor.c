@@ -585,7 +585,7 @@ static void anchor_block(Anchor *anchor, TileBlock *block) {
             break;
         case TILE_OP_SLICE:
         case TILE_OP_CAT:
-            if (!tile_op_cuts_halves(op)) anchor_definition(anchor, op);
+            if (!tile_op_cuts_registers(op)) anchor_definition(anchor, op);
             break;
         default: break;
         }

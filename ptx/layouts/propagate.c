@@ -182,7 +182,7 @@ static TileValue *other_end(const TileOp *op, unsigned index, LinkKind *kind) {
         return op->id == TILE_OP_BROADCAST ? &op->results[0] : (TileValue *)(uintptr_t)tile_accessed_tile(op);
     case TILE_OP_SLICE:
     case TILE_OP_CAT:
-        if (!tile_op_cuts_halves(op)) return NULL;
+        if (!tile_op_cuts_registers(op) || (index && tile_op_cuts_padding(op))) return NULL;
         break;
     case TILE_OP_REDUCE:
     case TILE_OP_ARG_REDUCE:

@@ -200,10 +200,27 @@ static TileValue *lower_slice(Gpu *gpu, const TileOp *op) {
                                    to->layout, &read, tile_type_lanes(from));
 }
 
+/* The places of the second tile's elements, which are all alike, are padding of the first one. */
+static TileValue *fill_padding(Gpu *gpu, const TileOp *op) {
+    const TileType *to = op->results[0].type;
+    unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
+    uint32_t count = tile_layout_registers(to->layout);
+    TileValue *first = gpu_value(gpu, tile_op_operand(op, 0)), *second = gpu_value(gpu, tile_op_operand(op, 1));
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    TileValue *begin = tile_build_i64(&gpu->b, 0), *end = tile_build_i64(&gpu->b, tile_op_operand(op, 0)->type->extent[axis]);
+    for (uint32_t r = 0; r < count; r++) {
+        TileValue *inside = gpu_lies_between(gpu, to->layout, axis, r, begin, end), *other = gpu_register(gpu, second, 0);
+        registers[r] = gpu_register(gpu, first, r);
+        if (inside) registers[r] = tile_build_ternary(&gpu->b, TILE_OP_SELECT, inside, registers[r], other);
+    }
+    return gpu_join(gpu, registers, count);
+}
+
 static TileValue *lower_cat(Gpu *gpu, const TileOp *op) {
     const TileType *to = op->results[0].type;
     TileLayout same;
-    if (tile_layout_of_result(op, tile_op_operand(op, 0)->type->layout, &same)) return join_halves(gpu, op);
+    if (tile_layout_of_result(op, tile_op_operand(op, 0)->type->layout, &same))
+        return tile_op_cuts_padding(op) ? fill_padding(gpu, op) : join_halves(gpu, op);
     TileLayoutShape shape = tile_layout_shape(to);
     GpuStrides whole = gpu_row_major(&shape, tile_scalar_bytes(to->scalar)), part = whole;
     unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);

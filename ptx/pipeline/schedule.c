@@ -80,7 +80,7 @@
  * The order of all memory accesses is kept, but for loads of fragments and copies to other slots, and for copies and
  * the accesses beside them in a branch, which are to other addresses. After the last iteration a head runs once more:
  * it copies nothing, and the fragments that it loads are not used. If the body has another barrier, which was between
- * these loads and the ops after the loop, a barrier is inserted after the loop.
+ * these loads and the ops after the loop, a barrier is inserted after the loop, unless one is there before memory is touched.
  *
  * Needs: gpu-machine; `ahead` on ops that gpu-expand cloned for later iterations. Keeps: machine form. Cost: linear in
  * the body.
@@ -270,11 +270,18 @@ static void set_stages(Rotation *r) {
 
 static void count_barrier(TileOp *op, void *count) { *(unsigned *)count += op->id == TILE_OP_BARRIER; }
 
+/* Do threads meet behind the loop, or end, before they touch memory? */
+static bool meets_behind(const TileOp *loop) {
+    const TileOp *op = loop->next;
+    while (op && tile_op_is_pure(op)) op = op->next;
+    return op && (tile_op_is_block_barrier(op) || op->id == TILE_OP_RETURN);
+}
+
 /* Ops after the loop may write memory that the last head has read. */
 static void build_last_barrier(Rotation *r, const char **error) {
     unsigned barriers = 0;
     tile_block_walk(r->body, count_barrier, &barriers);
-    if (barriers == 1) return;
+    if (barriers == 1 || meets_behind(r->loop)) return;
     TileBuilder b = tile_builder_before(r->context->module, r->loop->next);
     b.location = r->loop->location;
     gpu_build_plain(&b, TILE_OP_BARRIER);

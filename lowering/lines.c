@@ -1,6 +1,6 @@
 /* Lanes at equal distances and lanes between bounds. Lane l of a line is first + l * step, along the axis that grows; a mask is true for
  * lo <= l < hi, if there are such bounds, where its condition holds. */
-#include "ptx/grid/lines.h"
+#include "lowering/lines.h"
 
 #include "base/temp.h"
 #include "lang/ir/build.h"
@@ -16,7 +16,7 @@ typedef struct Mask {
 } Mask;
 
 typedef struct Lines {
-    GpuJoin *join;
+    TileJoin *join;
     TileMap lines, masks, filled; /* filled: tiles that are 0 outside of such a mask */
     TileOp *place; /* where scalars are computed: the op, or the branch that it stands in */
     bool changed;
@@ -27,7 +27,7 @@ static TileBuilder builder(const Lines *lines) { return tile_builder_before(line
 static int growing_axis(const Lines *lines, const TileValue *tile) {
     int axis = -1;
     for (unsigned i = 0; i < tile->type->rank; i++)
-        if (gpu_joined_grows(lines->join, tile, i)) axis = axis < 0 ? (int)i : (int)TILE_MAX_TILE_RANK;
+        if (tile_joined_grows(lines->join, tile, i)) axis = axis < 0 ? (int)i : (int)TILE_MAX_TILE_RANK;
     return axis < (int)TILE_MAX_TILE_RANK ? axis : -1;
 }
 
@@ -375,7 +375,7 @@ static void visit(Lines *lines, TileBlock *block, TileOp *branch) {
     }
 }
 
-bool gpu_use_lines(GpuJoin *join) {
+bool tile_use_lines(TileJoin *join) {
     Lines lines = {.join = join};
     tile_map_init(&lines.lines, join->context->scratch);
     tile_map_init(&lines.masks, join->context->scratch);

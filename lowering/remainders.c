@@ -84,20 +84,19 @@
  *       }
  *       return
  *     }
- * Run: --passes=gpu-remainders,canonicalise,cse,dce
+ * Run: --passes=remainders,canonicalise,cse,dce
  * Needs: inline, cse; bounds in the form that facts gives them. Keeps: tile form; each element of a result is computed as
  * before. Cost: linear for each axis of a grid. */
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
-#include "ptx/grid/lines.h"
-#include "ptx/passes.h"
+#include "lowering/lines.h"
 
 enum { MOST_DIVISOR = 8 };
 
 /* ---- which axes ---- */
 
 typedef struct Search {
-    const GpuJoin *join;
+    const TileJoin *join;
     int64_t divisor; /* 0: none is found */
     bool multiplies, rows; /* rows: a tensor's rows lie along the axis */
 } Search;
@@ -105,22 +104,22 @@ typedef struct Search {
 static void look(TileOp *op, void *state) {
     Search *search = state;
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    search->multiplies |= op->id == TILE_OP_DOT && gpu_joined_grows(search->join, &op->results[0], op->results[0].type->rank - 2u);
+    search->multiplies |= op->id == TILE_OP_DOT && tile_joined_grows(search->join, &op->results[0], op->results[0].type->rank - 2u);
     if (op->id == TILE_OP_REM && tile_type_is_tile(op->results[0].type) && op->results[0].type->rank == 1) {
         const TileOp *by = tile_value_def(tile_op_operand(op, 1), TILE_OP_CONST);
         uint64_t divisor = by ? tile_op_get(by, TILE_ATTRIBUTE_VALUE)->bits : 0;
         bool fits = divisor >= 2 && divisor <= MOST_DIVISOR && op->results[0].type->scalar == TILE_I64;
-        if (fits && gpu_joined_grows(search->join, &op->results[0], 0) && !search->divisor) search->divisor = (int64_t)divisor;
+        if (fits && tile_joined_grows(search->join, &op->results[0], 0) && !search->divisor) search->divisor = (int64_t)divisor;
     }
     if (op->id != TILE_OP_LOAD_TILE && op->id != TILE_OP_STORE_TILE) return;
     unsigned rank = tile_access_read(op, indices);
-    search->rows |= rank && indices[rank - 1].kind == TILE_ACCESS_RANGE && gpu_joined_part(search->join, indices[rank - 1].first) == GPU_PART_FIRST;
+    search->rows |= rank && indices[rank - 1].kind == TILE_ACCESS_RANGE && tile_joined_part(search->join, indices[rank - 1].first) == TILE_JOIN_FIRST;
 }
 
 /* ---- every so manieth lane ---- */
 
 typedef struct Dealing {
-    GpuJoin *join;
+    TileJoin *join;
     int64_t divisor;
     TileValue *left; /* places from the program's first one on, of all that programs have */
     TILE_LIST(TileOp *) ops;
@@ -140,7 +139,7 @@ static TileValue *lanes_before(const Dealing *d, TileBuilder *b, TileValue *boun
 static void deal_bound(const Dealing *d, TileOp *op, unsigned operand) {
     TileBuilder b = tile_builder_before(d->join->context->module, op);
     TileValue *bound = tile_op_operand(op, operand);
-    if (gpu_joined_part(d->join, bound) == GPU_PART_SAME) return; /* it excludes no lane, or all */
+    if (tile_joined_part(d->join, bound) == TILE_JOIN_SAME) return; /* it excludes no lane, or all */
     tile_op_set_operand(op, operand, lanes_before(d, &b, bound));
 }
 
@@ -149,11 +148,11 @@ static void deal_access(const Dealing *d, TileOp *op) {
     unsigned rank = tile_access_read(op, indices);
     TileBuilder b = tile_builder_before(d->join->context->module, op);
     for (unsigned i = 0; i < rank; i++) {
-        if (indices[i].kind != TILE_ACCESS_RANGE || gpu_joined_part(d->join, indices[i].first) != GPU_PART_FIRST) continue;
+        if (indices[i].kind != TILE_ACCESS_RANGE || tile_joined_part(d->join, indices[i].first) != TILE_JOIN_FIRST) continue;
         unsigned at = indices[i].operand;
         tile_op_set_operand(op, at + 1, tile_build_i64(&b, d->divisor));
         deal_bound(d, op, at + 2);
-        if (gpu_joined_part(d->join, indices[i].hi) == GPU_PART_SAME) {
+        if (tile_joined_part(d->join, indices[i].hi) == TILE_JOIN_SAME) {
             TileValue *all = tile_build_binary(&b, TILE_OP_MIN, d->left, tile_build_i64(&b, d->join->size * d->divisor));
             tile_op_set_operand(op, at + 3, lanes_before(d, &b, all));
         } else {
@@ -166,7 +165,7 @@ static void deal_fill(const Dealing *d, TileOp *op) {
     const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
     unsigned count, first = tile_op_operands(op, TILE_OPERAND_BOUNDS, &count);
     for (unsigned i = 0; i < axes->count; i++) {
-        if (!gpu_joined_grows(d->join, &op->results[0], (unsigned)axes->integers[i])) continue;
+        if (!tile_joined_grows(d->join, &op->results[0], (unsigned)axes->integers[i])) continue;
         deal_bound(d, op, first + 2 * i);
         deal_bound(d, op, first + 2 * i + 1);
     }
@@ -186,13 +185,13 @@ static void deal_lanes(const Dealing *d, TileOp *op) {
 static void deal_op(const Dealing *d, TileOp *op) {
     if (op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_STORE_TILE) deal_access(d, op);
     if (op->id == TILE_OP_FILL) deal_fill(d, op);
-    bool grows = op->id == TILE_OP_IOTA && gpu_joined_grows(d->join, &op->results[0], (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0));
+    bool grows = op->id == TILE_OP_IOTA && tile_joined_grows(d->join, &op->results[0], (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0));
     if (grows) deal_lanes(d, op);
 }
 
 /* Program q takes places of the remainder of q by the divisor, of as many ranges as that is. */
 static void deal_programs(Dealing *d, unsigned axis) {
-    GpuJoin *join = d->join;
+    TileJoin *join = d->join;
     TileOp *grid = join->around;
     TileBuilder host = tile_builder_before(join->context->module, grid),
                 b = tile_builder_before(join->context->module, grid->regions[0].first);
@@ -204,18 +203,18 @@ static void deal_programs(Dealing *d, unsigned axis) {
               *first = tile_build_binary(&b, TILE_OP_MUL, group, tile_build_i64(&b, join->size * d->divisor));
     first = tile_build_binary(&b, TILE_OP_ADD, first, rest);
     d->left = tile_build_binary(&b, TILE_OP_SUB, places, first);
-    tile_map_set(&join->parts, first, (void *)(uintptr_t)GPU_PART_FIRST);
+    tile_map_set(&join->parts, first, (void *)(uintptr_t)TILE_JOIN_FIRST);
     for (TileUse *use = number->first_use, *next; use; use = next) {
         next = use->next;
-        bool places_it = use->user->id == TILE_OP_MUL && gpu_joined_part(join, &use->user->results[0]) == GPU_PART_FIRST;
+        bool places_it = use->user->id == TILE_OP_MUL && tile_joined_part(join, &use->user->results[0]) == TILE_JOIN_FIRST;
         if (places_it) tile_value_replace(&use->user->results[0], first);
     }
 }
 
 static bool try_axis(TilePassContext *context, TileOp *grid, unsigned axis) {
     TileValue *number = grid->regions[0].arguments[axis];
-    GpuJoin join = {.context = context, .around = grid, .number = number, .size = gpu_range_size(number)};
-    if (!join.size || !gpu_can_join(&join)) return false;
+    TileJoin join = {.context = context, .around = grid, .number = number, .size = tile_range_size(number)};
+    if (!join.size || !tile_can_join(&join)) return false;
     Search search = {.join = &join};
     tile_block_walk(&grid->regions[0], look, &search);
     if (!search.divisor || !search.multiplies) return false;
@@ -226,14 +225,14 @@ static bool try_axis(TilePassContext *context, TileOp *grid, unsigned axis) {
     tile_pass_remark(context, grid, TILE_DECISION_BY_REMAINDER, "the grid", "of %lld, along its axis %u", (long long)search.divisor, axis);
     Dealing d = {.join = &join, .divisor = search.divisor};
     tile_block_walk(&grid->regions[0], collect, &d);
-    gpu_widen_bounds(&join, d.divisor);
+    tile_widen_joined(&join, d.divisor);
     deal_programs(&d, axis);
     for (size_t i = 0; i < d.ops.count; i++) deal_op(&d, d.ops.items[i]);
-    gpu_use_lines(&join);
+    tile_use_lines(&join);
     return true;
 }
 
-TileResult tile_pass_gpu_remainders(TilePassContext *context, TileFunc *func) {
+TileResult tile_pass_remainders(TilePassContext *context, TileFunc *func) {
     bool changed = false;
     if (func->kind != TILE_FUNC_KERNEL) return TILE_RESULT_UNCHANGED;
     for (TileOp *op = func->body.first; op; op = op->next)

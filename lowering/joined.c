@@ -1,14 +1,14 @@
 /* Which axes of tiles become longer where programs are joined. Every axis of every tile is in a set with the axes that it
  * has to agree with; what loads and stores read by ranges decides which sets grow, and which have to stay. */
-#include "ptx/grid/joined.h"
+#include "lowering/joined.h"
 
 #include "base/temp.h"
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
 
-static bool visit_block(GpuJoin *join, TileBlock *block);
+static bool visit_block(TileJoin *join, TileBlock *block);
 
-static bool refuse(GpuJoin *join, const TileOp *place, const char *why) {
+static bool refuse(TileJoin *join, const TileOp *place, const char *why) {
     if (!join->why) {
         join->why = why;
         join->place = place;
@@ -18,17 +18,17 @@ static bool refuse(GpuJoin *join, const TileOp *place, const char *why) {
 
 /* ---- sets of axes ---- */
 
-static size_t root_of(const GpuJoin *join, size_t axis) {
+static size_t root_of(const TileJoin *join, size_t axis) {
     while (join->axes.items[axis].parent != axis) axis = join->axes.items[axis].parent;
     return axis;
 }
 
-static size_t axis_of(GpuJoin *join, const TileValue *tile, unsigned axis) {
+static size_t axis_of(TileJoin *join, const TileValue *tile, unsigned axis) {
     size_t first = (size_t)(uintptr_t)tile_map_get(&join->tiles, tile);
     if (!first) {
         first = join->axes.count + 1;
         for (size_t i = 0; i < tile->type->rank; i++) {
-            GpuJoinedAxis added = {.parent = first - 1 + i};
+            TileJoinedAxis added = {.parent = first - 1 + i};
             tile_list_push(join->context->scratch, &join->axes, added);
         }
         tile_map_set(&join->tiles, tile, (void *)(uintptr_t)first);
@@ -36,44 +36,44 @@ static size_t axis_of(GpuJoin *join, const TileValue *tile, unsigned axis) {
     return root_of(join, first - 1 + axis);
 }
 
-static void grow(GpuJoin *join, const TileValue *tile, unsigned axis) {
+static void grow(TileJoin *join, const TileValue *tile, unsigned axis) {
     size_t at = axis_of(join, tile, axis);
     join->axes.items[at].grows = true;
 }
 
-static void stay(GpuJoin *join, const TileValue *tile, unsigned axis) {
+static void stay(TileJoin *join, const TileValue *tile, unsigned axis) {
     size_t at = axis_of(join, tile, axis);
     join->axes.items[at].stays = true;
 }
 
-static void tie(GpuJoin *join, const TileValue *x, unsigned x_axis, const TileValue *y, unsigned y_axis) {
+static void tie(TileJoin *join, const TileValue *x, unsigned x_axis, const TileValue *y, unsigned y_axis) {
     size_t one = axis_of(join, x, x_axis), other = axis_of(join, y, y_axis);
     join->axes.items[other].parent = one;
     join->axes.items[one].grows |= join->axes.items[other].grows;
     join->axes.items[one].stays |= join->axes.items[other].stays;
 }
 
-GpuPart gpu_joined_part(const GpuJoin *join, const TileValue *scalar) {
-    return (GpuPart)(uintptr_t)tile_map_get(&join->parts, scalar);
+TileJoinPart tile_joined_part(const TileJoin *join, const TileValue *scalar) {
+    return (TileJoinPart)(uintptr_t)tile_map_get(&join->parts, scalar);
 }
 
-static bool is_same(const GpuJoin *join, const TileValue *scalar) { return gpu_joined_part(join, scalar) == GPU_PART_SAME; }
+static bool is_same(const TileJoin *join, const TileValue *scalar) { return tile_joined_part(join, scalar) == TILE_JOIN_SAME; }
 
-bool gpu_joined_is_any(const GpuJoin *join, const TileValue *tile) {
+bool tile_joined_is_any(const TileJoin *join, const TileValue *tile) {
     const TileOp *op = tile->op;
     return op && (op->id == TILE_OP_CONST || (op->id == TILE_OP_SPLAT && is_same(join, tile_op_operand(op, 0))));
 }
 
-bool gpu_joined_grows(const GpuJoin *join, const TileValue *tile, unsigned axis) {
+bool tile_joined_grows(const TileJoin *join, const TileValue *tile, unsigned axis) {
     size_t first = (size_t)(uintptr_t)tile_map_get(&join->tiles, tile);
     return first && join->axes.items[root_of(join, first - 1 + axis)].grows;
 }
 
 /* The two tiles are alike, but for one that is the same whatever its extents are. */
-static bool tie_all(GpuJoin *join, const TileOp *op, const TileValue *x, const TileValue *y) {
+static bool tie_all(TileJoin *join, const TileOp *op, const TileValue *x, const TileValue *y) {
     bool tiles = tile_type_is_tile(x->type);
     if (!tiles) return is_same(join, x) && is_same(join, y) ? true : refuse(join, op, "a scalar differs from one to the next");
-    if (gpu_joined_is_any(join, x) || gpu_joined_is_any(join, y)) return true;
+    if (tile_joined_is_any(join, x) || tile_joined_is_any(join, y)) return true;
     for (unsigned i = 0; i < x->type->rank; i++) tie(join, x, i, y, i);
     return true;
 }
@@ -81,49 +81,49 @@ static bool tie_all(GpuJoin *join, const TileOp *op, const TileValue *x, const T
 /* ---- scalars ---- */
 
 /* Does the number exclude no lane of a range of one or of several, or all of them? Or one of two such, which all share. */
-static bool bounds_nothing(const GpuJoin *join, const TileValue *value) {
+static bool bounds_nothing(const TileJoin *join, const TileValue *value) {
     int64_t number;
     const TileOp *chosen = tile_value_def(value, TILE_OP_SELECT);
     if (chosen) return bounds_nothing(join, tile_op_named(chosen, TILE_OPERAND_X)) && bounds_nothing(join, tile_op_named(chosen, TILE_OPERAND_Y));
     return tile_value_integer(value, &number) && (number <= 0 || number >= join->size);
 }
 
-static bool is_bound(const GpuJoin *join, const TileValue *value) {
-    GpuPart part = gpu_joined_part(join, value);
-    return part == GPU_PART_LEFT || part == GPU_PART_BOUND || (part == GPU_PART_SAME && bounds_nothing(join, value));
+static bool is_bound(const TileJoin *join, const TileValue *value) {
+    TileJoinPart part = tile_joined_part(join, value);
+    return part == TILE_JOIN_LEFT || part == TILE_JOIN_BOUND || (part == TILE_JOIN_SAME && bounds_nothing(join, value));
 }
 
-static GpuPart part_of_sum(const TileOp *op, GpuPart x, GpuPart y) {
+static TileJoinPart part_of_sum(const TileOp *op, TileJoinPart x, TileJoinPart y) {
     bool adds = op->id == TILE_OP_ADD;
-    if (y == GPU_PART_SAME && (x == GPU_PART_FIRST || x == GPU_PART_LEFT || x == GPU_PART_POINT)) return x;
-    if (adds && x == GPU_PART_SAME && (y == GPU_PART_FIRST || y == GPU_PART_LEFT || y == GPU_PART_POINT)) return y;
-    return !adds && x == GPU_PART_SAME && y == GPU_PART_FIRST ? GPU_PART_LEFT : GPU_PART_OTHER;
+    if (y == TILE_JOIN_SAME && (x == TILE_JOIN_FIRST || x == TILE_JOIN_LEFT || x == TILE_JOIN_POINT)) return x;
+    if (adds && x == TILE_JOIN_SAME && (y == TILE_JOIN_FIRST || y == TILE_JOIN_LEFT || y == TILE_JOIN_POINT)) return y;
+    return !adds && x == TILE_JOIN_SAME && y == TILE_JOIN_FIRST ? TILE_JOIN_LEFT : TILE_JOIN_OTHER;
 }
 
-static GpuPart part_of_select(const GpuJoin *join, const TileOp *op) {
+static TileJoinPart part_of_select(const TileJoin *join, const TileOp *op) {
     const TileValue *x = tile_op_named(op, TILE_OPERAND_X), *y = tile_op_named(op, TILE_OPERAND_Y);
-    GpuPart test = gpu_joined_part(join, tile_op_operand(op, 0)), part = gpu_joined_part(join, x);
+    TileJoinPart test = tile_joined_part(join, tile_op_operand(op, 0)), part = tile_joined_part(join, x);
     int64_t other;
-    if (test == GPU_PART_SAME) return join->size && is_bound(join, x) && is_bound(join, y) ? GPU_PART_BOUND : GPU_PART_OTHER;
-    if (test != GPU_PART_TEST || !is_same(join, y)) return GPU_PART_OTHER;
-    if (part == GPU_PART_POINT) return GPU_PART_SAFE;
+    if (test == TILE_JOIN_SAME) return join->size && is_bound(join, x) && is_bound(join, y) ? TILE_JOIN_BOUND : TILE_JOIN_OTHER;
+    if (test != TILE_JOIN_TEST || !is_same(join, y)) return TILE_JOIN_OTHER;
+    if (part == TILE_JOIN_POINT) return TILE_JOIN_SAFE;
     bool none = tile_value_integer(y, &other) && other <= 0;
-    return part == GPU_PART_SAME && none ? GPU_PART_LIMITED : GPU_PART_OTHER;
+    return part == TILE_JOIN_SAME && none ? TILE_JOIN_LIMITED : TILE_JOIN_OTHER;
 }
 
-static GpuPart part_of(const GpuJoin *join, const TileOp *op) {
+static TileJoinPart part_of(const TileJoin *join, const TileOp *op) {
     const TileValue *x = tile_op_operand(op, 0), *y = op->operand_count > 1 ? tile_op_operand(op, 1) : NULL;
-    GpuPart of_x = gpu_joined_part(join, x), of_y = y ? gpu_joined_part(join, y) : GPU_PART_SAME;
+    TileJoinPart of_x = tile_joined_part(join, x), of_y = y ? tile_joined_part(join, y) : TILE_JOIN_SAME;
     if (op->id == TILE_OP_ADD || op->id == TILE_OP_SUB) return part_of_sum(op, of_x, of_y);
     if (op->id == TILE_OP_SELECT) return part_of_select(join, op);
     if (op->id == TILE_OP_MIN || op->id == TILE_OP_MAX)
-        return is_bound(join, x) && is_bound(join, y) ? GPU_PART_BOUND : GPU_PART_OTHER;
+        return is_bound(join, x) && is_bound(join, y) ? TILE_JOIN_BOUND : TILE_JOIN_OTHER;
     if (op->id == TILE_OP_MUL && join->size && x == join->number && tile_value_is_integer(y, join->scale ? join->scale : join->size))
-        return GPU_PART_FIRST;
+        return TILE_JOIN_FIRST;
     if (op->id == TILE_OP_GE || op->id == TILE_OP_LT)
-        return of_x == GPU_PART_POINT && of_y == GPU_PART_SAME ? GPU_PART_TEST : GPU_PART_OTHER;
-    if (op->id == TILE_OP_AND) return of_x == GPU_PART_TEST && of_y == GPU_PART_TEST ? GPU_PART_TEST : GPU_PART_OTHER;
-    return GPU_PART_OTHER;
+        return of_x == TILE_JOIN_POINT && of_y == TILE_JOIN_SAME ? TILE_JOIN_TEST : TILE_JOIN_OTHER;
+    if (op->id == TILE_OP_AND) return of_x == TILE_JOIN_TEST && of_y == TILE_JOIN_TEST ? TILE_JOIN_TEST : TILE_JOIN_OTHER;
+    return TILE_JOIN_OTHER;
 }
 
 static bool has_tiles(const TileOp *op) {
@@ -136,18 +136,18 @@ static bool has_tiles(const TileOp *op) {
 
 /* Ahead of all tiles. Of branches and loops, whose results have to be the same, see visit_if and visit_for. */
 static void visit_scalar(TileOp *op, void *state) {
-    GpuJoin *join = state;
+    TileJoin *join = state;
     bool same = true;
     if (op->region_count || has_tiles(op)) return;
     for (unsigned i = 0; i < op->operand_count; i++) same &= is_same(join, tile_op_operand(op, i));
     if (same) return;
-    GpuPart part = part_of(join, op);
+    TileJoinPart part = part_of(join, op);
     for (unsigned i = 0; i < op->result_count; i++) tile_map_set(&join->parts, &op->results[i], (void *)(uintptr_t)part);
 }
 
 /* ---- tiles ---- */
 
-static bool only_same_scalars(GpuJoin *join, const TileOp *op) {
+static bool only_same_scalars(TileJoin *join, const TileOp *op) {
     for (unsigned i = 0; i < op->operand_count; i++)
         if (!tile_type_is_tile(tile_op_operand(op, i)->type) && !is_same(join, tile_op_operand(op, i)))
             return refuse(join, op, "a scalar that differs from one to the next is no bound of a range");
@@ -155,26 +155,26 @@ static bool only_same_scalars(GpuJoin *join, const TileOp *op) {
 }
 
 /* `first` of a range, and the numbers of its lanes, are its places: lanes of neighbours follow one another. */
-static bool is_places(const GpuJoin *join, const TileOp *op) {
+static bool is_places(const TileJoin *join, const TileOp *op) {
     if (op->id != TILE_OP_ADD || !tile_type_is_tile(op->results[0].type)) return false;
     for (unsigned i = 0; i < 2; i++) {
         const TileOp *first = tile_value_def(tile_op_operand(op, i), TILE_OP_SPLAT),
                      *lanes = tile_value_def(tile_op_operand(op, 1 - i), TILE_OP_IOTA);
-        if (first && lanes && gpu_joined_part(join, tile_op_operand(first, 0)) == GPU_PART_FIRST) return true;
+        if (first && lanes && tile_joined_part(join, tile_op_operand(first, 0)) == TILE_JOIN_FIRST) return true;
     }
     return false;
 }
 
 /* Lanes of a range that its bound lets through, for which a mask asks where lanes are gathered. */
-static bool is_limit(const GpuJoin *join, const TileOp *op) {
+static bool is_limit(const TileJoin *join, const TileOp *op) {
     if (op->id != TILE_OP_LT || !tile_type_is_tile(op->results[0].type)) return false;
     const TileOp *lanes = tile_value_def(tile_op_operand(op, 0), TILE_OP_IOTA), *bound = tile_value_def(tile_op_operand(op, 1), TILE_OP_SPLAT);
     if (!lanes || !bound || !join->size || op->results[0].type->extent[tile_op_integer(lanes, TILE_ATTRIBUTE_AXIS, 0)] != join->size) return false;
-    GpuPart part = gpu_joined_part(join, tile_op_operand(bound, 0));
-    return part == GPU_PART_LEFT || part == GPU_PART_BOUND;
+    TileJoinPart part = tile_joined_part(join, tile_op_operand(bound, 0));
+    return part == TILE_JOIN_LEFT || part == TILE_JOIN_BOUND;
 }
 
-static bool visit_elementwise(GpuJoin *join, const TileOp *op) {
+static bool visit_elementwise(TileJoin *join, const TileOp *op) {
     const TileValue *result = &op->results[0];
     if (!only_same_scalars(join, op)) return false;
     for (unsigned i = 0; i < op->operand_count; i++)
@@ -183,7 +183,7 @@ static bool visit_elementwise(GpuJoin *join, const TileOp *op) {
 }
 
 /* The numbers of lanes are those of one's own range, unless they are counted from its first place. */
-static bool visit_iota(GpuJoin *join, const TileOp *op) {
+static bool visit_iota(TileJoin *join, const TileOp *op) {
     unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
     bool places = op->results[0].first_use != NULL;
     for (const TileUse *use = op->results[0].first_use; use; use = use->next) places &= is_places(join, use->user) || is_limit(join, use->user);
@@ -193,7 +193,7 @@ static bool visit_iota(GpuJoin *join, const TileOp *op) {
     return true;
 }
 
-static bool visit_splat(GpuJoin *join, const TileOp *op) {
+static bool visit_splat(TileJoin *join, const TileOp *op) {
     if (is_same(join, tile_op_operand(op, 0))) return true;
     for (const TileUse *use = op->results[0].first_use; use; use = use->next)
         if (!is_places(join, use->user) && !is_limit(join, use->user)) return refuse(join, op, "a tile of a number that differs from one to the next");
@@ -202,7 +202,7 @@ static bool visit_splat(GpuJoin *join, const TileOp *op) {
 
 /* Axes that are merged or split: the outermost one has neighbours behind one another. That may be one of a single row, if rows
  * are what neighbours become. */
-static bool visit_reshape(GpuJoin *join, const TileOp *op) {
+static bool visit_reshape(TileJoin *join, const TileOp *op) {
     const TileValue *x = tile_op_operand(op, 0), *y = &op->results[0];
     unsigned i = 0, k = 0;
     if (!tile_type_is_tile(x->type) || !tile_type_is_tile(y->type)) return only_same_scalars(join, op);
@@ -229,7 +229,7 @@ static bool visit_reshape(GpuJoin *join, const TileOp *op) {
     return true;
 }
 
-static bool visit_broadcast(GpuJoin *join, const TileOp *op) {
+static bool visit_broadcast(TileJoin *join, const TileOp *op) {
     const TileValue *x = tile_op_operand(op, 0), *y = &op->results[0];
     for (unsigned i = 0; i < x->type->rank; i++)
         if (x->type->extent[i] == y->type->extent[i])
@@ -239,18 +239,18 @@ static bool visit_broadcast(GpuJoin *join, const TileOp *op) {
     return true;
 }
 
-static bool visit_permute(GpuJoin *join, const TileOp *op) {
+static bool visit_permute(TileJoin *join, const TileOp *op) {
     const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
     for (unsigned i = 0; i < axes->count; i++) tie(join, tile_op_operand(op, 0), (unsigned)axes->integers[i], &op->results[0], i);
     return true;
 }
 
 /* Lanes of the second tile stand behind those of the first. */
-static bool visit_cat(GpuJoin *join, const TileOp *op) {
+static bool visit_cat(TileJoin *join, const TileOp *op) {
     unsigned along = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
     for (unsigned i = 0; i < op->operand_count; i++) {
         const TileValue *x = tile_op_operand(op, i);
-        if (gpu_joined_is_any(join, x)) return refuse(join, op, "a constant beside other lanes");
+        if (tile_joined_is_any(join, x)) return refuse(join, op, "a constant beside other lanes");
         for (unsigned k = 0; k < x->type->rank; k++)
             if (k == along)
                 stay(join, x, k);
@@ -261,21 +261,21 @@ static bool visit_cat(GpuJoin *join, const TileOp *op) {
     return true;
 }
 
-static bool visit_fill(GpuJoin *join, const TileOp *op) {
+static bool visit_fill(TileJoin *join, const TileOp *op) {
     const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
     if (!is_same(join, tile_op_named(op, TILE_OPERAND_FILLING))) return refuse(join, op, "what fills differs");
     tie_all(join, op, tile_op_operand(op, 0), &op->results[0]);
     for (unsigned i = 0; i < axes->count; i++) {
         const TileValue *lo = tile_fill_lo(op, i), *hi = tile_fill_hi(op, i);
         if (is_same(join, lo) && is_same(join, hi)) continue;
-        if (is_same(join, lo) && gpu_joined_part(join, hi) == GPU_PART_LIMITED) continue; /* see check_fill */
+        if (is_same(join, lo) && tile_joined_part(join, hi) == TILE_JOIN_LIMITED) continue; /* see check_fill */
         if (!join->size || !is_bound(join, lo) || !is_bound(join, hi)) return refuse(join, op, "a bound of a fill");
         grow(join, &op->results[0], (unsigned)axes->integers[i]);
     }
     return true;
 }
 
-static bool visit_reduce(GpuJoin *join, const TileOp *op) {
+static bool visit_reduce(TileJoin *join, const TileOp *op) {
     const TileValue *x = tile_op_operand(op, 0);
     unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
     stay(join, x, axis);
@@ -285,12 +285,12 @@ static bool visit_reduce(GpuJoin *join, const TileOp *op) {
 }
 
 /* Lanes along the axis are chosen, or put behind others; the other axes are as they were. */
-static bool visit_along(GpuJoin *join, const TileOp *op) {
+static bool visit_along(TileJoin *join, const TileOp *op) {
     unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
     const TileValue *result = &op->results[0];
     stay(join, result, axis);
     for (unsigned k = 0; k < op->operand_count; k++) {
-        if (gpu_joined_is_any(join, tile_op_operand(op, k))) return refuse(join, op, "a constant beside a tile");
+        if (tile_joined_is_any(join, tile_op_operand(op, k))) return refuse(join, op, "a constant beside a tile");
         stay(join, tile_op_operand(op, k), axis);
         for (unsigned i = 0; i < result->type->rank; i++)
             if (i != axis) tie(join, tile_op_operand(op, k), i, result, i);
@@ -299,11 +299,11 @@ static bool visit_along(GpuJoin *join, const TileOp *op) {
 }
 
 /* Iterations of a loop have the sum in common, programs nothing along k. */
-static bool visit_dot(GpuJoin *join, const TileOp *op) {
+static bool visit_dot(TileJoin *join, const TileOp *op) {
     const TileValue *a = tile_op_operand(op, 0), *b = tile_op_operand(op, 1), *sum = &op->results[0];
     unsigned rank = a->type->rank;
     bool loop = join->around->id == TILE_OP_FOR;
-    if (gpu_joined_is_any(join, a) || gpu_joined_is_any(join, b)) return refuse(join, op, "a product by a constant");
+    if (tile_joined_is_any(join, a) || tile_joined_is_any(join, b)) return refuse(join, op, "a product by a constant");
     tie_all(join, op, tile_op_named(op, TILE_OPERAND_SUM), sum);
     for (unsigned i = 0; i + 1 < rank; i++) tie(join, a, i, sum, i);
     for (unsigned i = 0; i < rank; i++)
@@ -323,31 +323,31 @@ static const TileAccessIndex *next_range(const TileAccessIndex *indices, unsigne
     return NULL;
 }
 
-static bool is_tested(const GpuJoin *join, const TileAccessIndex *indices, unsigned rank, const TileValue *test) {
+static bool is_tested(const TileJoin *join, const TileAccessIndex *indices, unsigned rank, const TileValue *test) {
     for (unsigned i = 0; i < rank; i++)
-        if (indices[i].hi && gpu_joined_part(join, indices[i].hi) == GPU_PART_LIMITED && tile_op_operand(indices[i].hi->op, 0) == test)
+        if (indices[i].hi && tile_joined_part(join, indices[i].hi) == TILE_JOIN_LIMITED && tile_op_operand(indices[i].hi->op, 0) == test)
             return true;
     return false;
 }
 
-static bool visit_point(GpuJoin *join, const TileOp *op, const TileValue *tile, const TileAccessIndex *indices, unsigned rank,
+static bool visit_point(TileJoin *join, const TileOp *op, const TileValue *tile, const TileAccessIndex *indices, unsigned rank,
                         unsigned d) {
-    GpuPart part = gpu_joined_part(join, indices[d].first);
+    TileJoinPart part = tile_joined_part(join, indices[d].first);
     const TileAccessIndex *range = next_range(indices, rank, d);
-    if (part != GPU_PART_POINT && part != GPU_PART_SAFE) return refuse(join, op, "an index is no sum of the program's number");
+    if (part != TILE_JOIN_POINT && part != TILE_JOIN_SAFE) return refuse(join, op, "an index is no sum of the program's number");
     if (!range || tile->type->rank == TILE_MAX_TILE_RANK) return refuse(join, op, "no range is behind the index");
-    if (part == GPU_PART_SAFE && !is_tested(join, indices, rank, tile_op_operand(indices[d].first->op, 0)))
+    if (part == TILE_JOIN_SAFE && !is_tested(join, indices, rank, tile_op_operand(indices[d].first->op, 0)))
         return refuse(join, op, "an index differs by a condition");
     grow(join, tile, (unsigned)range->axis);
     return true;
 }
 
-static bool visit_range(GpuJoin *join, const TileOp *op, const TileValue *tile, const TileAccessIndex *index) {
-    GpuPart first = gpu_joined_part(join, index->first), hi = gpu_joined_part(join, index->hi);
-    bool same = is_same(join, index->step) && (first == GPU_PART_SAME || first == GPU_PART_FIRST);
+static bool visit_range(TileJoin *join, const TileOp *op, const TileValue *tile, const TileAccessIndex *index) {
+    TileJoinPart first = tile_joined_part(join, index->first), hi = tile_joined_part(join, index->hi);
+    bool same = is_same(join, index->step) && (first == TILE_JOIN_SAME || first == TILE_JOIN_FIRST);
     if (!same) return refuse(join, op, "a range begins at no sum of the program's number");
-    if (first == GPU_PART_SAME) {
-        if (!is_same(join, index->lo) || (hi != GPU_PART_SAME && hi != GPU_PART_LIMITED)) return refuse(join, op, "bounds of a range");
+    if (first == TILE_JOIN_SAME) {
+        if (!is_same(join, index->lo) || (hi != TILE_JOIN_SAME && hi != TILE_JOIN_LIMITED)) return refuse(join, op, "bounds of a range");
         if (join->size) stay(join, tile, (unsigned)index->axis);
         return true;
     }
@@ -359,24 +359,24 @@ static bool visit_range(GpuJoin *join, const TileOp *op, const TileValue *tile, 
 }
 
 /* Rows of points are merged with one axis: all others have what each one has. */
-static void stay_but(GpuJoin *join, const TileValue *tile, const TileAccessIndex *merged) {
+static void stay_but(TileJoin *join, const TileValue *tile, const TileAccessIndex *merged) {
     for (unsigned i = 0; i < tile->type->rank; i++)
         if (!merged || i != (unsigned)merged->axis) stay(join, tile, i);
 }
 
-static bool visit_access(GpuJoin *join, const TileOp *op, const TileValue *tile) {
+static bool visit_access(TileJoin *join, const TileOp *op, const TileValue *tile) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     const TileAccessIndex *merged = NULL;
     unsigned rank = tile_access_read(op, indices), points = 0;
     if (!tile_type_is_tile(tile->type)) return only_same_scalars(join, op);
-    if (op->id == TILE_OP_STORE_TILE && gpu_joined_is_any(join, tile)) return refuse(join, op, "a constant is stored");
+    if (op->id == TILE_OP_STORE_TILE && tile_joined_is_any(join, tile)) return refuse(join, op, "a constant is stored");
     const TileOp *temp = tile_value_def(tile_op_operand(op, 0), TILE_OP_TEMP);
     if (temp && tile_op_get(temp, TILE_ATTRIBUTE_OWN)) return refuse(join, op, "a temporary of each program's own");
     if (op->attribute_count > 1 + tile_op_has_part(op, TILE_PARTS_MASK)) return refuse(join, op, "an access with attributes");
     for (unsigned d = 0; d < rank; d++) {
         bool tiled = tile_type_is_tile(indices[d].first->type);
         if (indices[d].kind == TILE_ACCESS_RANGE && !visit_range(join, op, tile, &indices[d])) return false;
-        if (indices[d].kind == TILE_ACCESS_GATHER && tiled && !gpu_joined_is_any(join, indices[d].first)) {
+        if (indices[d].kind == TILE_ACCESS_GATHER && tiled && !tile_joined_is_any(join, indices[d].first)) {
             if (indices[d].first->type->rank != 1) return refuse(join, op, "it gathers");
             tie(join, indices[d].first, 0, tile, (unsigned)indices[d].axis);
         } else if (tiled) {
@@ -397,7 +397,7 @@ static bool visit_access(GpuJoin *join, const TileOp *op, const TileValue *tile)
 
 /* ---- control ---- */
 
-static bool visit_for(GpuJoin *join, TileOp *op) {
+static bool visit_for(TileJoin *join, TileOp *op) {
     TileBlock *body = &op->regions[0];
     for (unsigned i = 0; i < op->operand_count; i++)
         if (!tile_type_is_tile(tile_op_operand(op, i)->type) && !is_same(join, tile_op_operand(op, i)))
@@ -412,7 +412,7 @@ static bool visit_for(GpuJoin *join, TileOp *op) {
     return true;
 }
 
-static bool visit_if(GpuJoin *join, TileOp *op) {
+static bool visit_if(TileJoin *join, TileOp *op) {
     if (!is_same(join, tile_op_operand(op, 0))) return refuse(join, op, "a branch");
     for (unsigned r = 0; r < op->region_count; r++) {
         if (!visit_block(join, &op->regions[r])) return false;
@@ -423,15 +423,15 @@ static bool visit_if(GpuJoin *join, TileOp *op) {
 }
 
 /* A change of shape, of a tile that does not become longer by itself. */
-static bool is_shape_of_any(GpuJoin *join, const TileOp *op) {
+static bool is_shape_of_any(TileJoin *join, const TileOp *op) {
     bool shape = op->id == TILE_OP_RESHAPE || op->id == TILE_OP_BROADCAST || op->id == TILE_OP_PERMUTE || op->id == TILE_OP_REDUCE;
-    if (!shape || !gpu_joined_is_any(join, tile_op_operand(op, 0))) return false;
+    if (!shape || !tile_joined_is_any(join, tile_op_operand(op, 0))) return false;
     for (unsigned i = 0; tile_type_is_tile(op->results[0].type) && i < op->results[0].type->rank; i++)
         stay(join, &op->results[0], i);
     return true;
 }
 
-static bool visit_op(GpuJoin *join, TileOp *op) {
+static bool visit_op(TileJoin *join, TileOp *op) {
     if (op->id == TILE_OP_FOR) return visit_for(join, op);
     if (op->id == TILE_OP_IF) return visit_if(join, op);
     if (op->id == TILE_OP_LOAD_TILE) return visit_access(join, op, &op->results[0]);
@@ -455,7 +455,7 @@ static bool visit_op(GpuJoin *join, TileOp *op) {
     return refuse(join, op, "an op whose lanes depend on one another");
 }
 
-static bool visit_block(GpuJoin *join, TileBlock *block) {
+static bool visit_block(TileJoin *join, TileBlock *block) {
     for (TileOp *op = block->first; op; op = op->next)
         if (!(tile_op_info(op->id)->traits & TILE_TRAIT_TERMINATOR) && !visit_op(join, op)) return false;
     return true;
@@ -463,21 +463,21 @@ static bool visit_block(GpuJoin *join, TileBlock *block) {
 
 /* ---- what sets of axes decide ---- */
 
-static unsigned count_growing(const GpuJoin *join, const TileValue *tile) {
+static unsigned count_growing(const TileJoin *join, const TileValue *tile) {
     unsigned count = 0;
-    for (unsigned i = 0; i < tile->type->rank; i++) count += gpu_joined_grows(join, tile, i);
+    for (unsigned i = 0; i < tile->type->rank; i++) count += tile_joined_grows(join, tile, i);
     return count;
 }
 
 /* Is it the value, in lanes of ranges? */
-static bool is_scaled(const GpuJoin *join, const TileValue *scaled, const TileValue *value) {
+static bool is_scaled(const TileJoin *join, const TileValue *scaled, const TileValue *value) {
     const TileOp *mul = tile_value_def(scaled, TILE_OP_MUL);
     if (join->scale <= 1) return scaled == value;
     return mul && tile_op_operand(mul, 0) == value && tile_value_is_integer(tile_op_operand(mul, 1), join->scale);
 }
 
 /* Does the bound leave out what lies beyond the loop's end? Then iterations that there are not add nothing. */
-static bool ends_with_loop(const GpuJoin *join, const TileValue *bound) {
+static bool ends_with_loop(const TileJoin *join, const TileValue *bound) {
     const TileOp *op = bound->op;
     if (!op || tile_value_outside(bound, join->around)) return false;
     if (op->id == TILE_OP_SELECT) /* by a condition that all iterations share; else nothing is inside */
@@ -489,54 +489,54 @@ static bool ends_with_loop(const GpuJoin *join, const TileValue *bound) {
 
 static void check_end(TileOp *op, void *state) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    GpuJoin *join = state;
+    TileJoin *join = state;
     if (op->id != TILE_OP_LOAD_TILE) return;
     unsigned rank = tile_access_read(op, indices);
     for (unsigned d = 0; d < rank; d++)
-        if (gpu_joined_part(join, indices[d].first) != GPU_PART_SAME && !ends_with_loop(join, indices[d].hi))
+        if (tile_joined_part(join, indices[d].first) != TILE_JOIN_SAME && !ends_with_loop(join, indices[d].hi))
             refuse(join, op, "a range does not end with the loop");
 }
 
 /* Along an axis that grows, a range's or a fill's bound has to exclude the same lanes as before. */
 static void check_fill(TileOp *op, void *state) {
-    GpuJoin *join = state;
+    TileJoin *join = state;
     const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
     if (op->id == TILE_OP_STORE_TILE && !count_growing(join, tile_op_named(op, TILE_OPERAND_VALUE)))
         refuse(join, op, "several store the same elements");
     for (unsigned i = 0; op->id == TILE_OP_FILL && i < axes->count; i++) {
         const TileValue *lo = tile_fill_lo(op, i), *hi = tile_fill_hi(op, i);
-        bool grows = gpu_joined_grows(join, &op->results[0], (unsigned)axes->integers[i]);
+        bool grows = tile_joined_grows(join, &op->results[0], (unsigned)axes->integers[i]);
         if (join->size && grows && (!is_bound(join, lo) || !is_bound(join, hi))) refuse(join, op, "a bound of a fill");
-        bool limited = gpu_joined_part(join, hi) == GPU_PART_LIMITED || (!join->size && grows);
+        bool limited = tile_joined_part(join, hi) == TILE_JOIN_LIMITED || (!join->size && grows);
         if (limited && (count_growing(join, &op->results[0]) != 1 || op->results[0].type->rank == TILE_MAX_TILE_RANK))
             refuse(join, op, "a fill by a condition");
     }
 }
 
-bool gpu_joined_spreads(const GpuJoin *join, const TileValue *tile) {
+bool tile_joined_spreads(const TileJoin *join, const TileValue *tile) {
     const TileOp *op = tile_value_def(tile, TILE_OP_BROADCAST);
     for (unsigned i = 0; op && i < tile->type->rank; i++)
-        if (gpu_joined_grows(join, tile, i) && tile_op_operand(op, 0)->type->extent[i] != 1) return false;
+        if (tile_joined_grows(join, tile, i) && tile_op_operand(op, 0)->type->extent[i] != 1) return false;
     return op != NULL;
 }
 
 /* An op has one rank of extents for all tiles: constants take it over. */
-static bool is_consistent(GpuJoin *join) {
+static bool is_consistent(TileJoin *join) {
     for (size_t i = 0; i < join->axes.count; i++) {
-        const GpuJoinedAxis *axis = &join->axes.items[root_of(join, i)];
+        const TileJoinedAxis *axis = &join->axes.items[root_of(join, i)];
         if (axis->grows && axis->stays) return refuse(join, join->around, "a tile of all would have other elements");
     }
     for (size_t i = 0; i < join->tiles.count; i++) {
         const TileValue *tile = join->tiles.entries[i].key;
         unsigned count = count_growing(join, tile);
         if (count > 1) return refuse(join, join->around, "rows of each one would meet columns of its neighbours");
-        if (count && tile_value_outside(tile, join->around) && !gpu_joined_spreads(join, tile))
+        if (count && tile_value_outside(tile, join->around) && !tile_joined_spreads(join, tile))
             return refuse(join, join->around, "a tile from elsewhere");
     }
     return true;
 }
 
-static bool tie_places(GpuJoin *join, TileBlock *block) {
+static bool tie_places(TileJoin *join, TileBlock *block) {
     for (TileOp *op = block->first; op; op = op->next) {
         for (unsigned i = 0; i < op->region_count; i++) tie_places(join, &op->regions[i]);
         for (unsigned i = 0; is_places(join, op) && i < 2; i++)
@@ -545,12 +545,12 @@ static bool tie_places(GpuJoin *join, TileBlock *block) {
     return true;
 }
 
-bool gpu_can_join(GpuJoin *join) {
+bool tile_can_join(TileJoin *join) {
     tile_map_init(&join->parts, join->context->scratch);
     tile_map_init(&join->tiles, join->context->scratch);
     bool loop = join->around->id == TILE_OP_FOR;
     bool first = loop && join->scale <= 1;
-    GpuPart part = !join->size ? GPU_PART_POINT : first ? GPU_PART_FIRST : GPU_PART_OTHER;
+    TileJoinPart part = !join->size ? TILE_JOIN_POINT : first ? TILE_JOIN_FIRST : TILE_JOIN_OTHER;
     tile_map_set(&join->parts, join->number, (void *)(uintptr_t)part);
     TileBlock *body = &join->around->regions[0];
     tile_block_walk(body, visit_scalar, join);
@@ -567,7 +567,7 @@ bool gpu_can_join(GpuJoin *join) {
     return !join->why;
 }
 
-int64_t gpu_range_size(const TileValue *number) {
+int64_t tile_range_size(const TileValue *number) {
     int64_t size;
     for (const TileUse *use = number->first_use; use; use = use->next)
         if (use->user->id == TILE_OP_MUL && !use->index && tile_value_integer(tile_op_operand(use->user, 1), &size) && size > 1)

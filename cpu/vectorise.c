@@ -150,6 +150,8 @@ static void make_for(Vectoriser *v, TileOp *loop) {
     for (unsigned i = 0; i < carried; i++) values[i] = tile_loop_carried(loop, i);
     TileOp *made =
         tile_build_for(&b, tile_op_operand(loop, 0), tile_op_operand(loop, 1), tile_build_i64(&b, 1), values, carried);
+    if (tile_loop_kind(loop) == TILE_LOOP_KIND_PARALLEL && !carried)
+        tile_op_set_integer(module, made, TILE_ATTRIBUTE_LOOP_KIND, TILE_LOOP_KIND_PARALLEL);
     TileBlock *from = &loop->regions[0], *to = &made->regions[0];
     for (unsigned i = 0; i <= carried; i++) tile_value_replace(from->arguments[i], to->arguments[i]);
     tile_block_splice(to, from);

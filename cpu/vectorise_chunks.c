@@ -378,6 +378,12 @@ static void end_phases(Chunk *c, Phases *phases) {
     for (unsigned i = 0; i < count; i++) c->accumulators[i] = &phases->loop->results[i];
 }
 
+/* Is it one vector at most, of long code that is not worth being there twice, with a mask and without? */
+static bool is_one_masked(const Chunk *c) {
+    return tile_loop_extent(c->loop) <= c->width && c->groups == 1 && c->width <= c->register_lanes && !c->scale &&
+           c->context->target->has_masks && is_long(c->loop);
+}
+
 /* The main loop and the remainder. A scalable vector has a power of two of lanes. */
 static void emit_parts(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
     int64_t step = c->groups * c->width, first, last;
@@ -399,6 +405,10 @@ static void emit_parts(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
     }
     TileValue *end = hi;
     bool even = !constant && !c->loop->result_count && is_multiple(c, lo, hi, step);
+    if (!constant && !even && is_one_masked(c)) {
+        emit_tail(c, b, lo, hi);
+        return;
+    }
     if ((!constant || (last - first) % step || c->scale) && !even) end = full_end(c, b, lo, hi);
     emit_chunk_loop(c, b, lo, end, NULL, NULL);
     bool several = !constant && !c->loop->result_count && step > c->register_lanes;

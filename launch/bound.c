@@ -23,6 +23,7 @@ static void free_memory(TileBound *bound) {
     free(bound->values);
     free(bound->slots);
     free(bound->places);
+    free(bound->lows);
     free(bound->pairs);
     free(bound->parameters);
     free(bound);
@@ -44,8 +45,7 @@ static bool note_place(const TileBound *bound, uint32_t i, TilePlace *place) {
     const TileView *view = &bound->views[i];
     const TileImageCode *code = bound->variant->code;
     uint64_t missed = code->asked[i] & ~bound->variant->request.facts[i], address = (uint64_t)(uintptr_t)view->data;
-    if (!view->tensor) return true;
-    place->tensor = true;
+    place->parameter = i;
     place->apart = bound->kernel->signature->parameters[i].access != TILE_PARAMETER_IN ||
                    (code->need[i] & TILE_GUARD_DISJOINT);
     place->odd = bits_below((code->need[i] & TILE_GUARD_ALIGN) | tile_guard_align(tile_host_type_bytes((TileHostType)view->type)));
@@ -58,10 +58,9 @@ static bool note_place(const TileBound *bound, uint32_t i, TilePlace *place) {
 
 /* Two arguments whose memory must not be shared: each pair once. */
 static void note_pairs(TileBound *bound) {
-    uint32_t count = bound->kernel->signature->parameter_count;
-    for (uint32_t i = 0; i < count; i++)
-        for (uint32_t k = i + 1; k < count; k++)
-            if (bound->places[i].tensor && bound->places[k].tensor && (bound->places[i].apart || bound->places[k].apart))
+    for (uint32_t i = 0; i < bound->place_count; i++)
+        for (uint32_t k = i + 1; k < bound->place_count; k++)
+            if (bound->places[i].apart || bound->places[k].apart)
                 bound->pairs[bound->pair_count++] = (TilePair){(uint16_t)i, (uint16_t)k};
 }
 
@@ -77,12 +76,16 @@ static bool only_runs(const TileBound *bound) {
 static bool note_places(TileBound *bound) {
     const TileImageCode *code = bound->variant->code;
     bool all = bound->copies;
-    uint32_t slot = 0;
-    for (uint32_t i = 0; i < bound->kernel->signature->parameter_count; i++)
-        all &= note_place(bound, i, &bound->places[i]);
+    uint32_t slot = 0, place_of[TILE_MAX_PARAMETERS];
+    for (uint32_t i = 0; i < bound->kernel->signature->parameter_count; i++) {
+        if (!bound->views[i].tensor) continue;
+        place_of[i] = bound->place_count++;
+        bound->lows[place_of[i]] = bound->like.lows[i];
+        all &= note_place(bound, i, &bound->places[place_of[i]]);
+    }
     for (uint32_t i = 0; i < code->order_count; i++) {
         const TileView *view = &bound->views[code->order[i]];
-        bound->places[code->order[i]].slot = slot;
+        if (view->tensor) bound->places[place_of[code->order[i]]].slot = slot;
         slot += view->tensor ? 1 + 2u * view->rank : 1;
     }
     note_pairs(bound);
@@ -98,14 +101,16 @@ static tile_status keep(Launch *launch, TileBound **made) {
     bound->values = calloc(code->host_count + 1u, sizeof *bound->values);
     bound->copies = !code->temp_count && launch->slot_count <= TILE_LOCAL_SLOTS;
     bound->slot_count = launch->slot_count;
-    bound->slots = calloc(launch->slot_count + 1u, sizeof *bound->slots);
-    bound->parameters = calloc(launch->slot_count + (unsigned)TILE_BOUND_STRIDE, sizeof *bound->parameters);
+    bound->slots = calloc(launch->slot_count + (unsigned)TILE_BOUND_STRIDE, sizeof *bound->slots);
+    bound->parameters = calloc(launch->slot_count + 2u + (unsigned)TILE_BOUND_STRIDE, sizeof *bound->parameters);
     bound->places = calloc(count + 1u, sizeof *bound->places);
+    bound->lows = calloc(count + 1u, sizeof *bound->lows);
     bound->pairs = calloc(count * count / 2 + 1u, sizeof *bound->pairs);
     bound->kernel = launch->kernel;
     bound->like = launch->like;
     bound->placed = true;
-    if (!bound->values || !bound->slots || !bound->places || !bound->pairs || !bound->parameters) {
+    if (!bound->values || !bound->slots || !bound->places || !bound->lows || !bound->pairs ||
+        !bound->parameters) {
         free_memory(bound);
         return tile_run_out_of_memory(launch);
     }
@@ -120,6 +125,8 @@ static tile_status keep(Launch *launch, TileBound **made) {
     bound->only_runs = only_runs(bound);
     bound->maps = code->gpu && tile_cuda_has_maps(code->gpu);
     for (uint32_t i = 0; i < bound->slot_count; i++) bound->parameters[i] = &bound->slots[i];
+    bound->parameters[bound->slot_count] = &bound->first;
+    bound->parameters[bound->slot_count + 1] = &bound->like.programs[0];
     *made = bound;
     return TILE_OK;
 }
@@ -299,11 +306,16 @@ static tile_status launch_steps(TileCall *call, const TileLaunchStep *steps, siz
     return status;
 }
 
-tile_status tile_launch_bound(const TileBound *bound, void *const *addresses, const TileLaunchOptions *given) {
+static __attribute__((noinline)) tile_status launch_slowly(const TileBound *bound, void *const *addresses,
+                                                           const TileLaunchOptions *given) {
     TileCall call;
     TileLaunchStep step = {bound, addresses};
-    if (tile_bound_is_short(bound, addresses, given)) return tile_bound_short(bound, addresses, given);
     return tile_call_begin(&call, given) ? launch_steps(&call, &step, 1) : TILE_INVALID_ARGUMENT;
+}
+
+tile_status tile_launch_bound(const TileBound *bound, void *const *addresses, const TileLaunchOptions *given) {
+    return tile_bound_is_short(bound, addresses, given) ? tile_bound_short(bound, addresses, given)
+                                                        : launch_slowly(bound, addresses, given);
 }
 
 /* All of a plan runs, so none of it depends on what is remembered. */

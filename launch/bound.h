@@ -4,21 +4,21 @@
 
 #include "launch/run.h"
 
-/* Of a parameter: which addresses are like the one that it was bound with, and where they go. */
+/* Of a tensor: which addresses are like the one that it was bound with, and where they go. */
 typedef struct TilePlace {
     uint64_t odd;       /* bits that an address must not have: the code relies on its alignment; and .. */
     uint64_t coarse;    /* .. of which it must have one: code for more alignment is another */
     uint64_t low, high; /* of the memory, from the address on */
-    uint32_t slot;
-    bool tensor, apart; /* no other argument may share its memory */
+    uint32_t parameter, slot;
+    bool apart; /* no other argument may share its memory */
 } TilePlace;
 
-/* Parameters whose memory is apart from one another. */
+/* Tensors, by the number of their places, whose memory is apart from one another. */
 typedef struct TilePair {
     uint16_t one, other;
 } TilePair;
 
-enum { TILE_BOUND_STRIDE = 4 }; /* so many parameters are copied at a time: there is room for these behind the last */
+enum { TILE_BOUND_STRIDE = 4 }; /* so many words are copied at a time: there is room for these behind the last */
 
 struct TileBound {
     TileKernel *kernel;
@@ -29,10 +29,12 @@ struct TileBound {
     bool again;       /* a launch with addresses like these comes to the same */
     bool only_runs; /* nothing is said, allocated or interpreted: a launch runs its phases, on a GPU hands them to the driver */
     bool maps;        /* the driver gets tensor maps, which are made from the slots */
-    uint32_t slot_count, pair_count;
+    uint32_t slot_count, place_count, pair_count;
     uint64_t *values, *slots;
-    void **parameters; /* the slots' addresses */
-    TilePlace *places;
+    void **parameters; /* the slots' addresses, and those of the first phase's range of programs */
+    int64_t first;     /* program of each grid: 0 */
+    TilePlace *places; /* of each tensor */
+    uint64_t *lows;    /* the lowest address of each, as they were bound */
     TilePair *pairs;
     TileView views[];
 };

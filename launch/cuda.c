@@ -269,13 +269,17 @@ static __attribute__((noinline)) tile_status check_tensor(_Atomic uint64_t *know
     return TILE_OK;
 }
 
+static inline _Atomic uint64_t *known_of(TileCudaModule *module, uint64_t low) {
+    return &module->known[(low >> 8 ^ low >> 21) % KNOWN_ADDRESSES];
+}
+
 static tile_status check_tensors(TileCudaModule *module, int device, const TileImageSignature *signature,
                                  const uint64_t *lows, TileError *error) {
     uint64_t on_device = (uint64_t)(device + 1) << DEVICE_SHIFT;
     for (uint32_t i = 0, count = signature->parameter_count; i < count; i++) {
         uint64_t low = lows[i];
         if (!low) continue;
-        _Atomic uint64_t *known = &module->known[(low >> 8 ^ low >> 21) % KNOWN_ADDRESSES];
+        _Atomic uint64_t *known = known_of(module, low);
         if (atomic_load_explicit(known, memory_order_relaxed) != (low | on_device))
             TILE_TRY(check_tensor(known, low | on_device, low, device, signature, i, error));
     }
@@ -302,6 +306,14 @@ tile_status tile_cuda_begin(TileCudaModule *module, TileCudaStream *on, const Ti
     return check_tensors(module, on->device, signature, lows, error);
 }
 
+bool tile_cuda_is_ready(TileCudaModule *module, int device, const uint64_t *lows, uint32_t count) {
+    uint64_t on_device = (uint64_t)(device + 1) << DEVICE_SHIFT, unknown = 0;
+    if (!is_prepared(module, device) || !tile_cuda_is_in_primary(device)) return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (lows[i]) unknown |= atomic_load_explicit(known_of(module, lows[i]), memory_order_relaxed) ^ (lows[i] | on_device);
+    return !unknown;
+}
+
 void tile_cuda_end(TileCudaStream *on) { tile_cuda_leave(&on->scope); }
 
 tile_status tile_cuda_captures(const TileCudaStream *on, const char *kernel, bool *captures, TileError *error) {
@@ -315,12 +327,8 @@ tile_status tile_cuda_captures(const TileCudaStream *on, const char *kernel, boo
 }
 
 /* Blocks of a grid that waits by itself may start before the previous grid has ended. */
-static int queue_grid(const Phase *phase, const TileCudaStream *on, unsigned blocks, void **parameters) {
-    const TileCudaDriver *driver = tile_cuda_driver();
+static __attribute__((noinline)) int queue_early(const Phase *phase, const TileCudaStream *on, unsigned blocks, void **parameters) {
     unsigned shared_bytes = (unsigned)phase->shared_bytes;
-    if (!phase->waits || !on->grid_before)
-        return driver->launch(phase->kernel, blocks, 1, 1, phase->threads, 1, 1, shared_bytes, on->stream, parameters,
-                              NULL);
     TileCudaLaunchAttribute early = {.id = TILE_CUDA_PROGRAMMATIC_SERIALIZATION, .value.number = 1};
     TileCudaLaunchConfig config = {.grid = {blocks, 1, 1},
                                    .block = {phase->threads, 1, 1},
@@ -328,13 +336,25 @@ static int queue_grid(const Phase *phase, const TileCudaStream *on, unsigned blo
                                    .stream = on->stream,
                                    .attributes = &early,
                                    .attribute_count = 1};
-    return driver->launch_with(&config, phase->kernel, parameters, NULL);
+    return tile_cuda_driver()->launch_with(&config, phase->kernel, parameters, NULL);
 }
 
+static inline int queue_grid(const Phase *phase, const TileCudaStream *on, unsigned blocks, void **parameters) {
+    if (phase->waits && on->grid_before) return queue_early(phase, on, blocks, parameters);
+    return tile_cuda_driver()->launch(phase->kernel, blocks, 1, 1, phase->threads, 1, 1, (unsigned)phase->shared_bytes, on->stream,
+                                      parameters, NULL);
+}
+
+enum { MOST_BLOCKS = INT32_MAX / 8 * 8 /* whole clusters */ };
+
 /* A block for each program, unless fewer take them in turn. */
+static inline unsigned blocks_for(const Phase *phase, int device, int64_t programs) {
+    unsigned blocks = (unsigned)programs, most = phase->blocks ? phase->blocks[device % MOST_DEVICES] : blocks;
+    return blocks < most ? blocks : most;
+}
+
 static tile_status queue_programs(const Phase *phase, const TileCudaStream *on, const TileCudaParameters *parameters,
                                   TileCudaMap *maps, int64_t programs, TileError *error) {
-    enum { MOST_BLOCKS = INT32_MAX / 8 * 8 /* whole clusters */ };
     int64_t begin = 0, end = 0;
     void **last = parameters->list + parameters->count;
     *last++ = &begin;
@@ -343,8 +363,7 @@ static tile_status queue_programs(const Phase *phase, const TileCudaStream *on, 
     *last = (void *)parameters->records;
     for (; begin < programs; begin = end) {
         end = programs - begin < MOST_BLOCKS ? programs : begin + MOST_BLOCKS;
-        unsigned blocks = (unsigned)(end - begin), most = phase->blocks ? phase->blocks[on->device % MOST_DEVICES] : blocks;
-        int result = queue_grid(phase, on, blocks < most ? blocks : most, parameters->list);
+        int result = queue_grid(phase, on, blocks_for(phase, on->device, end - begin), parameters->list);
         if (result != TILE_CUDA_SUCCESS) return tile_cuda_check(result, parameters->kernel, error);
     }
     return TILE_OK;
@@ -363,6 +382,12 @@ tile_status tile_cuda_queue(TileCudaModule *module, uint32_t number, const TileC
     const Phase *phase = &module->phases[number];
     if (phase->maps) return queue_with_maps(phase, on, parameters, programs, error);
     return queue_programs(phase, on, parameters, NULL, programs, error);
+}
+
+int tile_cuda_queue_list(const TileCudaModule *module, uint32_t number, const TileCudaStream *on, void **list, int64_t programs) {
+    const Phase *phase = &module->phases[number];
+    if (phase->maps || programs > MOST_BLOCKS) return TILE_CUDA_NO_LIST;
+    return queue_grid(phase, on, blocks_for(phase, on->device, programs), list);
 }
 
 tile_status tile_cuda_launch(TileCudaModule *module, uint32_t number, const TileCudaStream *on, const uint64_t *slots,

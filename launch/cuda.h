@@ -41,6 +41,9 @@ typedef struct TileCudaStream {
 tile_status tile_cuda_begin(TileCudaModule *module, TileCudaStream *on, const TileImageSignature *signature,
                             const uint64_t *lows, TileError *error);
 void tile_cuda_end(TileCudaStream *on);
+/* Is nothing to be done for begin, nor for end: the primary context is current, the code ready, and are these `count` lowest
+ * addresses known? */
+bool tile_cuda_is_ready(TileCudaModule *module, int device, const uint64_t *lows, uint32_t count);
 /* The default stream, under either handle, is never captured. */
 static inline bool tile_cuda_may_be_captured(const TileCudaStream *on) { return (uintptr_t)on->stream > 1; }
 /* Does a graph capture what is queued now? The query takes 20 ns. */
@@ -63,6 +66,10 @@ typedef struct TileCudaParameters {
 } TileCudaParameters;
 tile_status tile_cuda_queue(TileCudaModule *module, uint32_t phase, const TileCudaStream *on,
                             const TileCudaParameters *parameters, int64_t programs, TileError *error);
+/* The same, if one grid takes all programs and nothing stands behind them in the list, which is complete: the addresses of 0 and of
+ * `programs` follow the slots. Returns what the driver says, or NO_LIST: nothing is queued. */
+enum { TILE_CUDA_NO_LIST = -1 };
+int tile_cuda_queue_list(const TileCudaModule *module, uint32_t phase, const TileCudaStream *on, void **list, int64_t programs);
 /* Hands ownership to the module; *next is what it owned before. */
 typedef struct TileCudaCaptured TileCudaCaptured;
 void tile_cuda_module_keep(TileCudaModule *module, TileCudaCaptured *captured, TileCudaCaptured **next);

@@ -329,6 +329,45 @@ static tile_status run_here(Launch *launch) {
     return status;
 }
 
+/* ---- phases that only compute ---- */
+
+typedef struct PlainRun {
+    const TileImagePhase *phase;
+    const uint64_t *slots;
+    TileThreadPool *pool;
+    int64_t grain;
+    _Atomic bool failed;
+} PlainRun;
+
+static void run_plain(void *state, int64_t begin, int64_t end) {
+    PlainRun *run = state;
+    const TileImagePhase *phase = run->phase;
+    if (!phase->scratch_bytes) {
+        phase->entry(run->slots, begin * run->grain, end * run->grain, NULL);
+        return;
+    }
+    TileScratchCache *cache = tile_thread_pool_scratch(run->pool);
+    TileScratch *scratch = tile_scratch_take(cache, phase->scratch_bytes);
+    if (!scratch) {
+        atomic_store(&run->failed, true);
+        return;
+    }
+    phase->entry(run->slots, begin * run->grain, end * run->grain, scratch->memory);
+    tile_scratch_give(cache, scratch);
+}
+
+bool tile_run_plain(TileThreadPool *pool, const TileImagePhase *phase, TilePhaseCost *cost, uint32_t shape_key,
+                    const uint64_t *slots, int64_t programs) {
+    PlainRun run = {.phase = phase, .slots = slots, .pool = pool, .grain = 1};
+    atomic_init(&run.failed, false);
+    if (phase->bands) {
+        run.grain = tile_share_grain(programs, phase->bands, tile_thread_pool_size(pool));
+        programs /= run.grain;
+    }
+    tile_share_run(pool, cost, shape_key, programs, run_plain, &run);
+    return !atomic_load_explicit(&run.failed, memory_order_relaxed);
+}
+
 tile_status tile_run_begin(Launch *launch, TileKernel *kernel, const TileLaunchOptions *options) {
     launch->kernel = kernel;
     launch->error = options->error;

@@ -58,6 +58,9 @@ void tile_run_find_lows(const TileLaunchRun *run, uint64_t *lows);
 tile_status tile_run_note_capture(const TileKernel *kernel, TileVariant *variant, const TileCudaStream *on,
                                   TileError *error);
 
+/* Runs a phase of a CPU that prints nothing and has no assertions. False: out of memory. */
+bool tile_run_plain(TileThreadPool *pool, const TileImagePhase *phase, TilePhaseCost *cost, uint32_t shape_key,
+                    const uint64_t *slots, int64_t programs);
 /* Runs the phases, here or on the GPU. */
 tile_status tile_run_phases(TileLaunchRun *run);
 /* Gives back what tile_run_make_slots took. */

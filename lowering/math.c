@@ -20,7 +20,8 @@
  *       return
  *     }
  * Constants are built at the front of the function, each once. f16, bf16 and f8 are converted to f32, and the result is
- * rounded once. Code that few arguments need (sin and cos of huge ones) is in an `if`.
+ * rounded once. Code that few arguments need (sin and cos of huge ones) is in an `if`; where vectors are longer than a register of f64,
+ * in a loop over parts of them.
  *
  * Needs: no tile-typed values. Keeps: every result, bit for bit: lang/scalar/math.c runs the same programs.
  * Cost: linear; 10 to 60 ops for each op, without constants. */
@@ -36,6 +37,7 @@ typedef struct Program {
     TileBuilder *builder;  /* the emitter's */
     const TileType *shape; /* of the op that is being replaced */
     bool multiplies;       /* the function has products by tensor cores */
+    TileValue **parts;     /* where vectors lie of which code takes a part at a time; NULL: not made yet */
 } Program;
 
 static TileValue *constant(Program *program, TileScalar scalar, uint64_t bits) {
@@ -61,6 +63,39 @@ static TileValue *rare_end(Program *program, TileOp *op, TileValue *m, TileValue
     program->builder->block = op->block;
     program->builder->before = op->next;
     return tile_op_result(op, 0);
+}
+
+/* Lanes of one register of f64, where the vector is longer; else 0. */
+static int64_t part_lanes(const Program *program) {
+    const TileTarget *target = &program->emitter->target;
+    int64_t part = (int64_t)target->vector_bytes / 8;
+    bool is_long = !target->exchanges_lanes && program->shape->kind == TILE_TYPE_VECTOR && !program->shape->scalable && tile_type_lanes(program->shape) > part;
+    return part && is_long && tile_type_lanes(program->shape) <= TILE_STRIPES ? part : 0;
+}
+
+typedef TileValue *Compute(Program *program, TileValue *x);
+
+/* Code that few arguments need, on a register of f64 at a time, in a loop: of four registers of f32 it would have eight copies of each
+ * instruction, most of what there is to compile. */
+static TileValue *in_parts(Program *program, TileValue *x, Compute *compute) {
+    TileBuilder *b = program->builder, outside = *b;
+    int64_t part = part_lanes(program), size = tile_scalar_bytes(TILE_F32);
+    if (!part) return compute(program, x);
+    if (!*program->parts) *program->parts = tile_build_buffer(&program->emitter->front, TILE_STRIPES * size, 64);
+    tile_build_store(b, x, *program->parts, NULL, 0);
+    TileValue *zero = tile_emit_i64(program->emitter, 0), *step = tile_emit_i64(program->emitter, part * size);
+    TileValue *end = tile_emit_i64(program->emitter, tile_type_lanes(program->shape) * size);
+    TileOp *loop = tile_build_for(b, zero, end, step, NULL, 0);
+    Program narrow = *program;
+    narrow.shape = tile_type_vector(b->module->context, TILE_F32, part, false);
+    b->block = &loop->regions[0];
+    b->before = NULL;
+    TileValue *place = tile_build_ptr_add(b, *program->parts, loop->regions[0].arguments[0]);
+    tile_build_store(b, compute(&narrow, tile_build_load(b, narrow.shape, place, NULL, NULL, 0)), place, NULL, 0);
+    tile_build_end(b, TILE_OP_YIELD, NULL, 0);
+    b->block = outside.block;
+    b->before = outside.before;
+    return tile_build_load(b, x->type, *program->parts, NULL, NULL, 0);
 }
 
 /* Is it asked once for all lanes of a thread whether an argument is unusual? A branch costs more than it saves for few of them, on
@@ -175,6 +210,13 @@ typedef struct {
         TileOp *rare_op = rare_begin(program, rare_m, rare_common->type);                                              \
         rare_end(program, rare_op, rare_m, (x), rare_common);                                                          \
     })
+#define RARE_IN_PARTS(m, program_of_x, x, y)                                                                           \
+    ({                                                                                                                 \
+        M rare_m = (m);                                                                                                \
+        TileValue *rare_common = (y);                                                                                  \
+        TileOp *rare_op = rare_begin(program, rare_m, rare_common->type);                                              \
+        rare_end(program, rare_op, rare_m, in_parts(program, x, f32_##program_of_x), rare_common);                     \
+    })
 
 #define MNOT(x) UNARY(NOT, x)
 #define UNUSUAL(m, x, y)                                                                                               \
@@ -258,6 +300,7 @@ static TileValue *expand_f64(Program *program, TileOpId id, TileValue *x, TileVa
 typedef struct Expansion {
     TileEmitter *emitter;
     bool multiplies;
+    TileValue *parts;
 } Expansion;
 
 static void find_products(TileOp *op, void *found) {
@@ -271,7 +314,7 @@ static void expand(TileOp *op, void *state) {
     bool approx = tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0) != 0;
     TileScalar scalar = tile_op_result(op, 0)->type->scalar;
     tile_emit_before(emitter, op);
-    Program program = {emitter, &emitter->builder, tile_op_result(op, 0)->type, expansion->multiplies};
+    Program program = {emitter, &emitter->builder, tile_op_result(op, 0)->type, expansion->multiplies, &expansion->parts};
     TileValue *x = tile_op_operand(op, 0), *y = op->operand_count > 1 ? tile_op_operand(op, 1) : NULL, *result;
     if (scalar == TILE_F64) {
         result = expand_f64(&program, op->id, x, y);

@@ -60,6 +60,8 @@ def rank2(block, small, rows=(0, 1, 2, 3, 5), small_rows=(0, 1, 3, 4, 5, 9)):
 
 
 XY = [("x", "in"), ("y", "out")]
+# Rows of one vector, of which cpu-abreast computes several at a time.
+SHORT_ROWS = {f"BM=6 BN={columns}": {"M": [0, 1, 2, 5, 6, 7, 13], "N": [0, 1, columns - 1, columns, columns + 1]} for columns in (16, 8)}
 WIDE = ("normal", "wide", "special")
 # Where a kernel that others cover as well only takes another function, a few views and sizes will do.
 FEW_VIEWS = ["contiguous", "strided", "negative"]
@@ -490,7 +492,7 @@ KERNELS = [
     Kernel("elementwise:zip", [("x", FEW_VIEWS), ("y", FEW_VIEWS), ("z", ["contiguous", "transposed"])], FEW, data=WIDE),
     *(Kernel("elementwise:zip/" + name, [("x", FEW_VIEWS), ("y", FEW_VIEWS), ("z", ["contiguous"])], FEW,
              data=WIDE, budget=12) for name in PAIR_FUNCTIONS),
-    Kernel("elementwise:chain", XY, rank2(4096, 100, rows=(0, 1, 2)), budget=36),
+    Kernel("elementwise:chain", XY, {**rank2(4096, 100, rows=(0, 1, 2)), **SHORT_ROWS}, budget=60),
     Kernel("softmax:softmax", XY, rank2(1024, 100)),
     Kernel("softmax:softmax_passes", XY, rank2(1024, 100)),
     Kernel("softmax:softmax_row", XY, {"-": {"M": [0, 1, 3], "N": [1, 10, 63, 64, 65, 200]}, "BM=4": HELD_ROWS}),

@@ -46,10 +46,11 @@ FOR_TABLE bool is_like(int table, const Again *again, const Kernel *kernel, cons
     const TorchLayout *layout = known->torch.layout;
     const uint64_t *words = again->words;
     uint64_t found = 0;
-    for (int i = 0; i < kernel->count; i++) {
-        if (table == MADE && !objects[i]) continue;
-        if (Py_TYPE(objects[i]) != known->type) return false;
-        const char *implementation = torch_implementation(&known->torch, objects[i]);
+    PyObject *const *end = objects + kernel->count;
+    for (; objects < end; objects++) {
+        if (table == MADE && !*objects) continue;
+        if (Py_TYPE(*objects) != known->type) return false;
+        const char *implementation = torch_implementation(&known->torch, *objects);
         if (differ(layout, implementation, &words)) return false;
         found |= torch_word(implementation, layout->grad);
     }
@@ -89,10 +90,11 @@ FOR_TABLE Again *find(int table, Kernel *kernel, const Known *known, PyObject *c
 
 FOR_TABLE bool read_addresses(int table, const TorchCalls *calls, PyObject *const *objects, int count,
                                   void **addresses) {
-    bool read = true;
-    for (int i = 0; i < count && read; i++)
-        if (table == GIVEN || objects[i]) read = calls->data((char *)objects[i] + calls->place, &addresses[i]) == 0;
-    return read;
+    int32_t (*data)(void *tensor, void **address) = calls->data, failed = 0;
+    size_t place = calls->place;
+    for (int i = 0; i < count; i++)
+        if (table == GIVEN || objects[i]) failed |= data((char *)objects[i] + place, &addresses[i]);
+    return !failed;
 }
 
 /* May it keep the GIL now? As kernel.c has it, which counts the launch where it may not. */

@@ -11,7 +11,24 @@ static int find_parameter(const Kernel *kernel, PyObject *name) {
     return -1;
 }
 
+/* A kernel that its settings do not fit has no parameters; preparing a launch says why. */
+static bool refuse_settings(const Kernel *kernel) {
+    TileError error = {.message = ""};
+    TileReport *report = NULL;
+    TileLaunchOptions options = {.struct_size = sizeof options, .error = &error, .report = &report};
+    tile_status status = tile_prepare(kernel->kernel, NULL, 0, &options);
+    PyObject *made = NULL;
+    if (status == TILE_INVALID_ARGUMENT && report)
+        made = PyObject_CallFunction(kernel->state->hooks.compile_error, "Oiss", Py_None, (int)status, tile_report_json(report),
+                                     tile_report_text(report, false));
+    if (made) PyErr_SetObject((PyObject *)Py_TYPE(made), made);
+    Py_XDECREF(made);
+    tile_report_destroy(report);
+    return PyErr_Occurred();
+}
+
 int kernel_refuse_count(const Kernel *kernel, Py_ssize_t given) {
+    if (!kernel->count && refuse_settings(kernel)) return -1;
     if (kernel->given_count == kernel->count)
         PyErr_Format(PyExc_TypeError, "%s() takes %d arguments, but %zd are given: %s",
                      tile_kernel_name(kernel->kernel), kernel->count, given, tile_kernel_signature(kernel->kernel));

@@ -42,9 +42,10 @@ int raise_argument(Kernel *kernel, int parameter, TileErrorCode code, const char
 
 int raise_status(Kernel *kernel, tile_status status, const TileError *error, TileReport *report) {
     const char *message = error && error->message[0] ? error->message : tile_status_text(status);
-    if (status == TILE_INVALID_SOURCE && report) {
-        PyObject *made = PyObject_CallFunction(kernel->state->hooks.compile_error, "Oiss", (PyObject *)kernel,
-                                               (int)status, tile_report_json(report), tile_report_text(report, false));
+    bool may_be_setting = status == TILE_INVALID_ARGUMENT && error && error->code == TILE_ERROR_OTHER;
+    if ((status == TILE_INVALID_SOURCE || may_be_setting) && report) {
+        PyObject *made = PyObject_CallFunction(kernel->state->hooks.compile_error, "Oissz", (PyObject *)kernel, (int)status,
+                                               tile_report_json(report), tile_report_text(report, false), message);
         tile_report_destroy(report);
         return set_exception(made);
     }

@@ -30,7 +30,7 @@ enum { TIMED_CALLS = 64 }; /* one of so many launches is timed, without the GIL 
 
 /* X(NAME): functions and classes of python/tile/_hooks.py. */
 #define HOOK_LIST(X)                                                                                                   \
-    X(compile_error)  /* (kernel or None, status, report as JSON, report as text) -> exception */                      \
+    X(compile_error)  /* (kernel or None, status, report as JSON and as text, message) -> exception */                 \
     X(argument_error) /* (kernel, message, index, code) -> exception */                                                \
     X(argument_class) /* ArgumentError */                                                                              \
     X(status_error)   /* (status, message) -> exception */                                                             \
@@ -228,8 +228,15 @@ static inline void call_begin(Call *call, Kernel *kernel) {
 }
 /* How arrays of the object's type are read; where it cannot be kept, in *local. */
 const Known *array_type(State *state, PyObject *object, Known *local);
-/* The current stream of the library, of the calling thread. -1: an exception is set. */
-int current_stream(const Known *known, DLDevice device, void **stream);
+/* The current stream of the library, of the calling thread. -1: an exception is set. Most often it is the default one, which its
+ * number says. */
+int current_stream_handle(const Known *known, DLDevice device, void **stream);
+static inline int current_stream(const Known *known, DLDevice device, void **stream) {
+    const TorchCalls *torch = &known->torch;
+    *stream = NULL;
+    bool is_default = torch->stream_number && torch->stream_number((int8_t)device.device_id).number == 0;
+    return is_default ? 0 : current_stream_handle(known, device, stream);
+}
 /* Reads the object as the argument of a parameter. -1: an exception is set. */
 int call_read(Call *call, PyObject *object, int parameter);
 /* Reads the arguments of all parameters. */

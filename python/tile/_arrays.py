@@ -66,11 +66,19 @@ def numpy_dtype(code, bits):
     return found
 
 
+def _numpy():
+    try:
+        import numpy
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError("results of such arrays are made by NumPy, which is not installed: pass the result, too",
+                                  name="numpy") from None
+    return numpy
+
+
 def numpy_maker(code, bits):
     import functools
 
-    import numpy
-
+    numpy = _numpy()
     return functools.partial(numpy.empty, dtype=numpy_dtype(code, bits))
 
 
@@ -93,9 +101,7 @@ def empty(like, shape, code, bits):
         return torch.empty(shape, dtype=getattr(torch, BY_DLPACK[code, bits][3][0]), device=like.device)
     if root in ("jax", "jaxlib"):
         raise TypeError("arrays of JAX cannot be written: call the kernel by tile.jax.call, or pass a NumPy array for the result")
-    import numpy
-
-    return numpy.empty(shape, numpy_dtype(code, bits))
+    return _numpy().empty(shape, numpy_dtype(code, bits))
 
 
 def _stream(array):

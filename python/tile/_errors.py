@@ -34,8 +34,8 @@ def _first(diagnostics):
     return errors[0] if errors else {}
 
 
-def make_compile_error(kernel, status, json_text, text):
-    """The exception for a report of the compiler."""
+def make_compile_error(kernel, status, json_text, text, said=None):
+    """The exception for a report: of the compiler, or of a launch, which has said something."""
     import json
 
     diagnostics = json.loads(json_text)
@@ -43,7 +43,9 @@ def make_compile_error(kernel, status, json_text, text):
     message = first.get("message") or text.strip()
     if message.startswith("error: "):
         message = message[7:]
-    if STATUS[status] == "INVALID_ARGUMENT":
+    if STATUS[status] == "INVALID_ARGUMENT" and kernel is not None and first.get("code") != "wrong-binding":
+        error = Error(said)  # an assertion, for instance
+    elif STATUS[status] == "INVALID_ARGUMENT":
         error = SettingError(message)
     elif STATUS[status] != "INVALID_SOURCE":
         error = Error(message)

@@ -71,11 +71,8 @@ def with_settings(self, **settings):
     them as keywords of a call, without looking them up each time."""
     module = self.module
     kernel = module._like({**module.settings, **setting_texts(settings)}, module.target)[self.name]
-    if not kernel.parameters and self.parameters:  # the settings do not fit this kernel; a launch says why
-        try:
-            kernel()
-        except _errors.Error as error:
-            raise _errors.SettingError(str(error)) from None
+    if not kernel.parameters and self.parameters:  # the settings do not fit this kernel
+        kernel(None)
     return kernel
 
 
@@ -157,9 +154,25 @@ def _signature(self):
     rows = [inspect.Parameter(p.name, kind, annotation=repr(p).partition(": ")[2],
                               default=None if p.access == "out" else missing)
             for p in sorted(self.parameters, key=lambda p: p.access == "out")]
-    rows += [inspect.Parameter(s.name, inspect.Parameter.KEYWORD_ONLY, default=s.value or s.default)
-             for s in self.settings if s.name not in {p.name for p in self.parameters}]
+    settings = {s.name: s.value or s.default for s in reversed(self.settings)}  # CPUs' and GPUs' constants may have one name
+    rows += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=settings[name])
+             for name in dict.fromkeys(s.name for s in self.settings) if name not in {p.name for p in self.parameters}]
     return inspect.Signature(rows)
+
+
+class _Doc:
+    """What help shows: of a kernel its signature and comment."""
+
+    def __get__(self, kernel, owner=None):
+        if kernel is None:
+            return "A kernel, which is called with arrays."
+        return "\n\n".join(text for text in (kernel.signature, kernel.doc) if text)
+
+
+def _bound_repr(self):
+    if self.arguments and all(isinstance(part, _tile.Bound) for part in self.arguments):
+        return f"<tile plan of {len(self.arguments)}: {', '.join(part.kernel.name for part in self.arguments)}>"
+    return f"<tile bound call of {self.kernel.name}>"
 
 
 def _repr(self):
@@ -199,4 +212,6 @@ def install():
     Kernel.parameters = _member(5, "a tuple of Parameter")
     Kernel.settings = _member(6, "a tuple of Setting: generics, constants, static dimensions, tune names")
     Kernel.__signature__ = property(_signature)
+    Kernel.__doc__ = _Doc()
+    _tile.Bound.__repr__ = _bound_repr
     Kernel.stats = property(lambda self: Stats(*self._stats()), doc="counters: Stats")

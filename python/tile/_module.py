@@ -57,8 +57,8 @@ class Module:
     def __getattr__(self, name):
         if name.startswith("__") or "kernels" not in self.__dict__:
             raise AttributeError(name)
-        close = ", ".join(self.kernels)
-        raise AttributeError(f"{self!r} has no kernel {name!r}; it has {close}", name=name, obj=self)
+        there = ", ".join(self.kernels)
+        raise AttributeError(f"the module {self.file or '<text>'} has no kernel {name!r}; it has {there}", name=name, obj=self)
 
     def __dir__(self):
         return sorted(set(super().__dir__()) | set(self.kernels))

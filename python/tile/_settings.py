@@ -118,6 +118,9 @@ class _Backend:
     def __dir__(self):
         return sorted(set(type(self)._names) | {"is_available"})
 
+    def __repr__(self):
+        return f"<tile settings: {', '.join(f'{name} = {getattr(self, name)!r}' for name in type(self)._names)}>"
+
 
 class _Cpu(_Backend):
     """tile.backends.cpu: `capability`, `threads` (of the process's pool, TILE_NUM_THREADS; only read)."""

@@ -132,17 +132,23 @@ def _(r):
     return [q, k, v, Out(attend(q[0], k[0], v[0], SCALE, (ahead >= 0) & (ahead < 5))[0][None]), SCALE, 5]
 
 
+def attend_backward(q, k, v, do, scale, keeps):
+    """Of [heads, S, D] by [groups, L, D]: o, lse, and the gradients of q, k and v."""
+    o, lse = attend(q, k, v, scale, keeps)
+    heads = q.shape[0] // k.shape[0]
+    wide_k, wide_v = np.repeat(wide(k), heads, 0), np.repeat(wide(v), heads, 0)
+    p = np.where(keeps, np.exp(wide(q) @ wide_k.transpose(0, 2, 1) * scale - lse[..., None]), 0)
+    dp = wide(do) @ wide_v.transpose(0, 2, 1)
+    ds = p * (dp - (wide(do) * o).sum(-1, keepdims=True)) * scale
+    dq, dk, dv = ds @ wide_k, ds.transpose(0, 2, 1) @ wide(q), p.transpose(0, 2, 1) @ wide(do)
+    return o, lse, dq, *(g.reshape(k.shape[0], heads, *k.shape[1:]).sum(1) for g in (dk, dv))
+
+
 @row("attention_backward", causal="true")
 def _(r):
     q, k, v, do = tensors(r, r.randn(1, 4, S, D))
-    o, lse = attend(q[0], k[0], v[0], SCALE, CAUSAL)
-    wide_k, wide_v = np.repeat(wide(k[0]), 2, 0), np.repeat(wide(v[0]), 2, 0)
-    p = np.where(CAUSAL, np.exp(wide(q[0]) @ wide_k.transpose(0, 2, 1) * SCALE - lse[..., None]), 0)
-    dp = wide(do[0]) @ wide_v.transpose(0, 2, 1)
-    ds = p * (dp - (wide(do[0]) * o).sum(-1, keepdims=True)) * SCALE
-    dq, dk, dv = ds @ wide_k, ds.transpose(0, 2, 1) @ wide(q[0]), p.transpose(0, 2, 1) @ wide(do[0])
-    dk, dv = (g.reshape(2, 2, S, D).sum(1) for g in (dk, dv))
-    return [q, k, v, o[None].astype(np.float32), lse[None].astype(np.float32), do, Out(dq[None]), Out(dk[None]), Out(dv[None]), SCALE]
+    o, lse, *gradients = attend_backward(q[0], k[0], v[0], do[0], SCALE, CAUSAL)
+    return [q, k, v, o[None].astype(np.float32), lse[None].astype(np.float32), do, *(Out(g[None]) for g in gradients), SCALE]
 
 
 def packed(r):
@@ -163,6 +169,25 @@ def varlen(name):
 
 varlen("attention_varlen")
 varlen("attention_varlen_lse")
+
+
+def varlen_backward(causal):
+    @row("attention_varlen_backward", causal=str(causal).lower())
+    def _(r):
+        q, k, v, cu, parts = packed(r)
+        do, found = r.randn(S, 4, D), []
+        for p in parts:
+            n = p.stop - p.start
+            keeps = CAUSAL[:n, :n] if causal else np.ones((n, n), bool)
+            if n:
+                found.append(attend_backward(*(x[p].transpose(1, 0, 2) for x in (q, k, v, do)), SCALE, keeps))
+        o, lse, dq, dk, dv = (np.concatenate(one, 1) for one in zip(*found))
+        o, dq, dk, dv = (x.transpose(1, 0, 2) for x in (o, dq, dk, dv))
+        return [q, k, v, cu, cu, np.ascontiguousarray(o, np.float32), lse.astype(np.float32), do, Out(dq), Out(dk), Out(dv), 13, 13, SCALE]
+
+
+varlen_backward(False)
+varlen_backward(True)
 
 
 @row("attention_paged")

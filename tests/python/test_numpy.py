@@ -273,10 +273,27 @@ class Refusals(Case):
 
     def test_settings(self):
         x = rand(4, 8)
-        with self.assertRaises(tile.SettingError):
-            self.m.add(x, x, T="i8")
-        with self.assertRaises(AttributeError):
+        for wrong in ({"T": "i8"}, {"BM": "k"}, {"BM": 1.5}):  # whether they are met at the call, or were given before
+            for call in (lambda: self.m.add(x, x, **wrong), lambda: self.m.add.with_settings(**wrong)(x, x),
+                         lambda: tile.compile(TEXT, **wrong).add(x, x)):
+                with self.assertRaises(tile.SettingError) as caught:
+                    call()
+                self.assertIn(*wrong, str(caught.exception))
+        with self.assertRaisesRegex(AttributeError, "'nothing'; it has add,"):
             self.m.nothing
+
+    def test_what_shows_itself(self):
+        import inspect
+
+        m = tile.compile("""/// Twice.
+kernel both(x: in f32[N], y: out f32[N]) tune cpu BN in {32} tune gpu BN in {64} { grid n in tiles(N, BN) { y[n] = 2 * x[n] } }""")
+        self.assertEqual(str(inspect.signature(m.both)), "(x: 'in f32[N]', y: 'out f32[N]' = None, *, BN='32')")
+        self.assertEqual(m.both.__doc__, "both(x: in f32[N], y: out f32[N])\n\nTwice.")
+        bound = m.both.bind(rand(4))
+        self.assertEqual(repr(bound), "<tile bound call of both>")
+        self.assertEqual(repr(tile.plan(bound, bound)), "<tile plan of 2: both, both>")
+        with tile.config(deterministic=True):
+            self.assertIn("deterministic = True", repr(tile.backends))
 
     def test_compile_error(self):
         text = "kernel f(x: in f32[N], y: out f32[N]) {\n    grid n in tiles(N, 8) { y[n] = z[n] }\n}\n"
@@ -304,8 +321,9 @@ class Refusals(Case):
     def test_assertion(self):
         m = tile.compile("kernel f(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 8) {\n"
                          "    assert(all(x[n] > 0), \"positive\")\n    y[n] = x[n] } }", debug=True)
-        with self.assertRaisesRegex(tile.Error, "assertion failed"):
+        with self.assertRaisesRegex(tile.Error, "assertion failed") as caught:
             m.f(np.zeros(8, np.float32))
+        self.assertIs(type(caught.exception), tile.Error)
 
 
     def test_out_among_keywords(self):

@@ -30,6 +30,7 @@ typedef struct Maker {
     uint64_t shared_bytes;
     bool no_temp; /* launches of such code are replayed */
     bool waits;   /* the second grid, for the end of the first one */
+    const TileImagePhase *phases; /* two; NULL: of N programs each */
 } Maker;
 
 static inline void destroy_code(TileImageCode *code) {
@@ -46,7 +47,7 @@ static inline tile_status compile(void *state, uint32_t kernel, const TileImageR
     *code = calloc(1, sizeof **code);
     **code = (TileImageCode){.host = host,
                              .temps = temps,
-                             .phases = phases,
+                             .phases = maker->phases ? maker->phases : phases,
                              .order = order,
                              .host_count = 1,
                              .temp_count = maker->no_temp ? 0 : 1,

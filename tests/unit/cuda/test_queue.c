@@ -109,6 +109,76 @@ Test(queue, asks_little_of_the_driver) {
     strike(&scene);
 }
 
+/* Also where nothing but the address is new. */
+Test(queue, new_addresses_are_asked_about) {
+    Scene scene = {.maker = {.no_temp = true}};
+    TileCudaScope scope;
+    float here[2 * N];
+    set(&scene, 0);
+    TileBound *bound = bind(&scene);
+    cr_assert(tile_cuda_enter(0, NULL, &scope, NULL) == TILE_OK);
+    for (int i = 0; i < 2; i++)
+        cr_assert(launch_at(&scene, bound, scene.x.data, scene.y.data, TILE_LAUNCH_REMEMBERED) == TILE_OK);
+    cr_expect(launch_at(&scene, bound, scene.x.data, here, TILE_LAUNCH_REMEMBERED) == TILE_INVALID_ARGUMENT);
+    expect_words(&scene, "y: data is an address of host memory");
+    cr_expect(fake_cuda_state().launches == 4);
+    tile_cuda_leave(&scope);
+    tile_bound_destroy(bound);
+    strike(&scene);
+}
+
+/* Each grid has its own number of programs, in the first launch and in those that follow, whose list is the same. */
+Test(queue, grids_of_different_numbers_of_programs) {
+    static const TileImagePhase line_and_square[] = {{.rank = 1, .extents = {0}}, {.rank = 2, .extents = {0, 0}}};
+    Scene scene = {.maker = {.no_temp = true, .phases = line_and_square}};
+    set(&scene, 0);
+    fake_cuda_expect(8);
+    TileBound *bound = bind(&scene);
+    for (int i = 0; i < 6; i++) {
+        scene.options.flags = 0;
+        cr_assert((i % 2 ? launch_at(&scene, bound, scene.x.data, scene.y.data, TILE_LAUNCH_REMEMBERED)
+                         : tile_launch_bound(bound, NULL, &scene.options)) == TILE_OK);
+        for (int grid = 0; grid < 2; grid++) {
+            const FakeCudaLaunch *launch = fake_cuda_launch(2 * i + grid);
+            cr_expect(launch->grid == (grid ? N * N : N) && launch->parameters[6] == 0 && launch->parameters[7] == launch->grid);
+        }
+    }
+    tile_bound_destroy(bound);
+    strike(&scene);
+}
+
+/* A driver's grid has less than 2**31 blocks. */
+Test(queue, more_programs_than_a_grid_has_blocks) {
+    static const TileImagePhase line_and_square[] = {{.rank = 1, .extents = {0}}, {.rank = 2, .extents = {0, 0}}};
+    const uint64_t line = 1 << 17;
+    Scene scene = {.maker = {.no_temp = true, .phases = line_and_square}};
+    set(&scene, 0);
+    fake_cuda_expect(8);
+    scene.extent = (int64_t)line;
+    void *other, *x = scene.x.data;
+    cr_assert(tile_device_allocate(0, 2 * line * sizeof(float), &scene.x.data, NULL) == TILE_OK);
+    cr_assert(tile_device_allocate(0, line * sizeof(float), &other, NULL) == TILE_OK);
+    void *y = scene.y.data;
+    scene.y.data = (float *)scene.x.data + line;
+    TileBound *bound = bind(&scene);
+    cr_assert(launch_at(&scene, bound, scene.x.data, other, TILE_LAUNCH_REMEMBERED) == TILE_OK, "%s", scene.error.message);
+    uint64_t done = 0;
+    cr_expect(fake_cuda_launch(0)->grid == line);
+    for (int i = 1; i < fake_cuda_state().launches; i++) {
+        const FakeCudaLaunch *launch = fake_cuda_launch(i);
+        cr_expect(launch->parameters[6] == done && launch->parameters[7] == done + launch->grid);
+        cr_expect(launch->parameters[3] == (uintptr_t)other);
+        done += launch->grid;
+    }
+    cr_expect(done == line * line);
+    tile_bound_destroy(bound);
+    tile_device_release(0, scene.x.data);
+    tile_device_release(0, other);
+    scene.x.data = x;
+    scene.y.data = y;
+    strike(&scene);
+}
+
 Test(queue, what_the_driver_refuses_is_said) {
     Scene scene = {.maker = {.no_temp = true}};
     set(&scene, 0);

@@ -135,6 +135,63 @@ Test(bound, a_launch_allocates_nothing_and_locks_nothing) {
     tile_thread_pool_destroy(b.options.threads);
 }
 
+/* ---- phases with bands and scratch ---- */
+
+enum { BANDS = 4, MOST_ROWS = 64 };
+static _Atomic int band_runs[BANDS * MOST_ROWS];
+
+static void count_bands(const uint64_t *slots, int64_t begin, int64_t end, void *scratch) {
+    (void)slots;
+    if (scratch) memset(scratch, 1, 64);
+    for (int64_t i = begin; i < end; i++) atomic_fetch_add(&band_runs[i % (BANDS * MOST_ROWS)], 1);
+}
+
+static void bind_bands(Bench *b, TileImageCode *code, const TileImagePhase *phase, int64_t rows, TileBound **bound) {
+    static float long_memory[2][8 * MOST_ROWS] __attribute__((aligned(128)));
+    *b = (Bench){.compiler = {.code = code}};
+    *code = *row_copy_code();
+    code->phases = phase;
+    b->library = make_library(&row_copy, &b->compiler);
+    b->kernel = tile_library_kernel_at(b->library, 0);
+    make_tensor(&b->x, long_memory[0], f32_type, 2, SHAPE(rows, 8), NULL);
+    make_tensor(&b->y, long_memory[1], f32_type, 2, SHAPE(rows, 8), NULL);
+    b->args[0] = TILE_TENSOR(&b->x.dl);
+    b->args[1] = TILE_TENSOR(&b->y.dl);
+    b->options = (TileLaunchOptions){.struct_size = sizeof b->options, .error = &b->error};
+    cr_assert_eq(tile_bind(b->kernel, b->args, 2, &b->options, bound), TILE_OK);
+}
+
+/* Each band of each program is run once, whatever bands are taken together. */
+Test(bound, bands_are_run_once) {
+    for (int scratch = 0; scratch <= 64; scratch += 64) {
+        const TileImagePhase phase = {.entry = count_bands, .scratch_bytes = (uint64_t)scratch, .rank = 1, .extents = {0}, .bands = BANDS};
+        for (int64_t rows = 1; rows <= MOST_ROWS; rows *= 8) {
+            Bench b;
+            TileImageCode code;
+            TileBound *bound;
+            bind_bands(&b, &code, &phase, rows, &bound);
+            memset(band_runs, 0, sizeof band_runs);
+            for (int i = 0; i < 3; i++) cr_assert_eq(tile_launch_bound(bound, NULL, &b.options), TILE_OK);
+            for (int64_t i = 0; i < BANDS * MOST_ROWS; i++) cr_assert_eq(band_runs[i], i < BANDS * rows ? 3 : 0);
+            tile_bound_destroy(bound);
+            tile_library_destroy(b.library);
+        }
+    }
+}
+
+Test(bound, scratch_that_there_is_no_memory_for) {
+    const TileImagePhase phase = {.entry = count_bands, .scratch_bytes = SIZE_MAX - 64, .rank = 1, .extents = {0}};
+    Bench b;
+    TileImageCode code;
+    TileBound *bound;
+    bind_bands(&b, &code, &phase, 2, &bound);
+    memset(band_runs, 0, sizeof band_runs);
+    cr_assert_eq(tile_launch_bound(bound, NULL, &b.options), TILE_OUT_OF_MEMORY);
+    cr_assert(strstr(b.error.message, "row_copy: out of memory") && band_runs[0] == 0);
+    tile_bound_destroy(bound);
+    tile_library_destroy(b.library);
+}
+
 /* ---- launches that must be remembered ---- */
 
 /* The code relies on multiples of 128 bytes, which it was bound to. */

@@ -21,7 +21,7 @@ static const char *pipeline(const TileTarget *target) {
            "programs,cpu-bands,cpu-updates,cpu-columns,expand-programs,canonicalise,cse,licm,cpu-zeros,canonicalise,licm,cse,dce,"
            "cpu-place,cpu-fuse,cpu-nest,canonicalise,cse,cpu-digits,canonicalise,cse,licm,canonicalise,cse,dce,cpu-interchange,cpu-windows,cpu-borders,cpu-squares,canonicalise,"
            "dce,cpu-rows,cse,"
-           "cpu-vectorise,canonicalise,cpu-dot,random,math,atomics,"
+           "cpu-vectorise,canonicalise,cpu-halves,cpu-dot,random,math,atomics,"
            "cse,licm,dce,"
            "cpu-prefetch,dce,cpu-scratch,legalise";
 }

@@ -54,7 +54,8 @@
  * What else such vectors meet has to be the same in all lanes, or come from outside of the loop, in front of which it is put into their
  * order. Vectors that are stored in the loop, or meet others that it loads, stay as they are.
  *
- * A loop of few iterations stays as it is, since what it carries has to come back; one without any is branched around.
+ * A loop of few iterations stays as it is, since what it carries has to come back, and what comes from a loop around has to be put into the
+ * order as well; one without any is branched around.
  *
  * Needs: vectors, and bf16 that is still converted: ahead of legalise. Keeps: every bit. Cost: linear times the depth of loops. */
 #include "cpu/passes.h"
@@ -166,13 +167,18 @@ static void find_values(Halves *h) {
     for (unsigned i = 1; i < body->argument_count; i++) h->carried += is_in(h, body->arguments[i]);
 }
 
-/* Are there iterations enough to pay for what comes back behind the loop? A number that is not known is large. */
+/* Are there iterations enough to pay for what comes back behind the loop? A number that is not known is large, unless values come
+ * from a loop around: then this one is likely a row of a window, and has to have so many for certain. */
 static bool pays(const Halves *h) {
-    int64_t step;
+    int64_t step, entering = 0;
+    TileBlock *body = &h->loop->regions[0];
     TileIndexRange range = tile_index_difference(tile_pass_indices(h->context, tile_op_func(h->loop)),
                                                  tile_op_named(h->loop, TILE_OPERAND_HI), tile_op_named(h->loop, TILE_OPERAND_LO));
-    if (!tile_value_integer(tile_op_named(h->loop, TILE_OPERAND_STEP), &step)) return true;
-    return range.hi / step >= LEAST_GAIN * (int64_t)h->carried / h->widened;
+    for (unsigned i = 1; i < body->argument_count; i++)
+        entering += is_in(h, body->arguments[i]) && !is_uniform(tile_loop_carried(h->loop, i - 1));
+    if (!tile_value_integer(tile_op_named(h->loop, TILE_OPERAND_STEP), &step)) return !entering;
+    int64_t iterations = (entering ? range.lo : range.hi) / step;
+    return iterations >= LEAST_GAIN * ((int64_t)h->carried + entering) / h->widened;
 }
 
 /* ---- putting them there ---- */

@@ -191,6 +191,17 @@ static void make_scalar(Vectoriser *v, TileOp *loop) {
     make_for(v, loop);
 }
 
+static void visit_loop(Vectoriser *v, TileOp *loop);
+
+/* A loop that was split at borders: what lies between them, the parts at them, and these where they have few iterations. */
+static void visit_parts(Vectoriser *v, TileOp *between, TileOp *loop, TileOp *few) {
+    v->clamps = true;
+    visit_loop(v, between);
+    visit_loop(v, loop);
+    make_for(v, few);
+    v->clamps = false;
+}
+
 static void visit_loop(Vectoriser *v, TileOp *loop) {
     if (is_best_here(v, loop)) {
         TileOp *versions[2];
@@ -203,16 +214,14 @@ static void visit_loop(Vectoriser *v, TileOp *loop) {
         }
         TileOp *few, *unclamped = v->clamps ? NULL : tile_vectorise_split_clamps(v->context, loop, &few);
         if (unclamped) {
-            v->clamps = true;
-            visit_loop(v, unclamped);
-            visit_loop(v, loop);
-            make_for(v, few);
-            v->clamps = false;
+            visit_parts(v, unclamped, loop, few);
             return;
         }
         TileOp *unmasked = tile_vectorise_split_masks(v->context, loop);
         if (unmasked) tile_emit_versions(v->context, unmasked, tile_vectorise_emit, v->context);
-        tile_emit_versions(v->context, loop, tile_vectorise_emit, v->context);
+        TileOp *other, *between = !v->clamps ? tile_vectorise_split_borders(v->context, loop, &few, &other) : NULL;
+        if (between) visit_parts(v, between, loop, few);
+        tile_emit_versions(v->context, between ? other : loop, tile_vectorise_emit, v->context);
     } else if (has_order(loop)) {
         v->failed = true;
         tile_pass_fail(v->context, TILE_INTERNAL, loop, "a reduction in stripes cannot be made of vectors");

@@ -285,7 +285,7 @@ static void look_at(Halves *h, TileOp *loop) {
         tile_pass_remark(h->context, loop, TILE_DECISION_NOT_IN_HALVES, "bf16", "%s", "the loop has few iterations for what it carries");
         return;
     }
-    tile_pass_remark(h->context, loop, TILE_DECISION_IN_HALVES, "bf16", "%u of the loop's vectors", h->widened);
+    tile_pass_remark(h->context, loop, TILE_DECISION_IN_HALVES, "bf16", "%s", "in vectors that the loop combines lane by lane");
     branch_around(h);
     order_operands(h);
     order_carried(h);

@@ -21,7 +21,7 @@ static const char *pipeline(const TileTarget *target) {
            "programs,cpu-bands,cpu-updates,cpu-columns,expand-programs,canonicalise,cse,licm,cpu-zeros,canonicalise,licm,cse,cpu-steps,dce,"
            "cpu-place,cpu-fuse,cpu-nest,canonicalise,cse,facts,cpu-digits,canonicalise,cse,licm,canonicalise,cse,dce,cpu-interchange,cpu-inside,cpu-windows,cpu-borders,cpu-squares,canonicalise,"
            "dce,cpu-slide,cpu-rows,cse,"
-           "cpu-vectorise,canonicalise,facts,canonicalise,cpu-abreast,cpu-dot,random,math,atomics,"
+           "cpu-vectorise,canonicalise,facts,canonicalise,cpu-halves,cpu-abreast,cpu-dot,random,math,atomics,"
            "cse,licm,dce,"
            "cpu-prefetch,dce,cpu-scratch,legalise";
 }

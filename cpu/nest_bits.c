@@ -15,7 +15,7 @@
 #include "cpu/nest.h"
 #include "lang/ir/operands.h"
 
-enum { SMALL_BITS = 3, MOST_PARTS = 6 /* ops below one another */ };
+enum { SMALL_BITS = 3, LEAST_LANE_BITS = 2, MOST_PARTS = 6 /* ops below one another */ };
 
 static unsigned log2_of(int64_t number) { return (unsigned)__builtin_ctzll((uint64_t)number); }
 
@@ -71,10 +71,10 @@ static unsigned bits_above(const TileType *type, unsigned bit) {
     return 0;
 }
 
-/* Adds the bits below the lanes; false: nothing is left for the lanes. *lane: the first bit of the lanes. Of vectors that
- * are transposed the bits of one suffice. */
-static bool complete(const Nest *n, const NestBlock *block, uint32_t cuts, uint32_t *fixed, unsigned *lane) {
-    unsigned lanes = lane_bits(n, block), count = (unsigned)bits_of(block->type);
+/* Adds the bits below so many bits of lanes; false: nothing is left for them. *lane: the first bit of the lanes. Of vectors
+ * that are transposed the bits of one suffice. */
+static bool place_lanes(const NestBlock *block, unsigned lanes, uint32_t cuts, uint32_t *fixed, unsigned *lane) {
+    unsigned count = (unsigned)bits_of(block->type);
     for (unsigned first = 0; first + lanes <= count; first++) {
         uint32_t low = (1u << lanes) - 1, run = low << first, below = (1u << first) - 1;
         if ((*fixed & run) || (cuts & run & (run << 1)) || bits_above(block->type, first) < lanes) continue;
@@ -88,12 +88,24 @@ static bool complete(const Nest *n, const NestBlock *block, uint32_t cuts, uint3
     return false;
 }
 
+/* The same for as many lanes as possible; how many bits they take, 0: nothing is left for vectors. */
+static unsigned complete(const Nest *n, const NestBlock *block, uint32_t cuts, uint32_t *fixed, unsigned *lane) {
+    unsigned lanes = lane_bits(n, block), least = lanes < LEAST_LANE_BITS ? lanes : LEAST_LANE_BITS;
+    for (; lanes >= least; lanes--) {
+        if (place_lanes(block, lanes, cuts, fixed, lane)) return lanes;
+        if (!lanes) break;
+    }
+    return 0;
+}
+
 /* Half of the registers hold points, unless vectors need more of them to be transposed: twice as many points would save few
- * passes through memory, and take twice the code. */
+ * passes through memory, and take twice the code. Nor are shorter vectors worth more points. */
 static bool has_room(const Nest *n, const NestBlock *block, uint32_t fixed, uint32_t cuts, unsigned statements) {
     unsigned lane;
+    uint32_t before = block->fixed;
     bool small = __builtin_popcount(block->may) <= SMALL_BITS; /* vectors of rows */
-    if (!complete(n, block, cuts, &fixed, &lane) && !small) return false;
+    unsigned lanes = complete(n, block, cuts, &fixed, &lane), now = before ? complete(n, block, 0, &before, &lane) : 0;
+    if ((!lanes && !small) || lanes < now) return false;
     unsigned points = 1u << __builtin_popcount(fixed);
     return (uint64_t)statements * points <= registers(n) / 2 || points <= 1u << lane_bits(n, block);
 }

@@ -55,7 +55,8 @@
  *       }
  *       return
  *     }
- * A point that need not exist, where the length of rows is known at run time only, is in an `if`. What a row keeps in
+ * A point that need not exist, where the length of rows is known at run time only, is in an `if`; rows that have all
+ * points of their tile have a version without, in which they are read in vectors. What a row keeps in
  * scratch memory for its next loop becomes values. Programs of a row each are rows, too: they may run in any order.
  * Needs: nothing. Keeps: the order of sums (lang/ir/ops.def): accumulator j has one point at most, and the tree is the same.
  * Cost: linear in the unrolled ops, of which there are MOST_OPS at most. */
@@ -379,6 +380,46 @@ static void keep_buffers(Rows *x, TileOp *rows) {
     for (size_t i = 0; i < buffers.count; i++) keep_values(rows, buffers.items[i]);
 }
 
+/* ---- rows whose length is known at run time only ---- */
+
+/* Is each of the row's loops full, or as long for all rows, and one of them not full? */
+static bool has_lengths(const TileOp *rows) {
+    bool some = false;
+    for (const TileOp *op = rows->regions[0].first; op && rows->id == TILE_OP_LOOP; op = op->next) {
+        if (op->id != TILE_OP_LOOP || is_full(op)) continue;
+        if (!tile_value_outside(tile_op_operand(op, 1), rows)) return false;
+        some = true;
+    }
+    return some;
+}
+
+/* A version of the rows for tiles that have all points: in front of `rows`, in a branch, the other side of which has `rows`. */
+static TileOp *branch_of_whole(Rows *x, TileOp *rows) {
+    TileBuilder b = tile_builder_before(x->module, rows);
+    TileValue *whole = NULL;
+    TileMap map;
+    tile_map_init(&map, x->context->scratch);
+    for (const TileOp *op = rows->regions[0].first; op; op = op->next) {
+        if (op->id != TILE_OP_LOOP || is_full(op)) continue;
+        TileValue *extent = tile_build_i64(&b, tile_loop_extent(op));
+        TileValue *here = tile_build_binary(&b, TILE_OP_EQ, tile_op_operand(op, 1), extent);
+        whole = whole ? tile_build_binary(&b, TILE_OP_AND, whole, here) : here;
+    }
+    TileOp *branch = tile_build_if(&b, whole, NULL, 0), *copy = tile_op_clone(x->module, rows, &map);
+    for (unsigned side = 0; side < 2; side++) {
+        if (side) tile_op_detach(rows);
+        tile_op_append(side ? rows : copy, &branch->regions[side]);
+        TileBuilder end = tile_builder_at_end(x->module, &branch->regions[side]);
+        tile_build_end(&end, TILE_OP_YIELD, NULL, 0);
+    }
+    for (TileOp *op = copy->regions[0].first; op; op = op->next) {
+        if (op->id != TILE_OP_LOOP || is_full(op)) continue;
+        TileBuilder inside = tile_builder_before(x->module, op);
+        tile_op_set_operand(op, 1, tile_build_i64(&inside, tile_loop_extent(op)));
+    }
+    return branch;
+}
+
 /* ---- the pass ---- */
 
 /* Programs whose points are unrolled are the points of a nest. */
@@ -392,20 +433,28 @@ static void make_nest(Rows *x, TileOp *programs) {
     tile_op_erase(programs);
 }
 
+static void unroll_rows(Rows *x, TileOp *rows) {
+    for (TileOp *inner = rows->regions[0].first, *next; inner; inner = next) {
+        next = inner->next;
+        if (inner->id == TILE_OP_LOOP) unroll(x, inner);
+    }
+    keep_buffers(x, rows);
+    if (rows->id == TILE_OP_FOR) make_nest(x, rows);
+    x->changed = true;
+}
+
 static void visit_block(Rows *x, TileBlock *block) {
     for (TileOp *op = block->first, *following; op; op = following) {
         following = op->next;
         if (!is_over_rows(x, op)) {
             for (unsigned i = 0; i < op->region_count; i++) visit_block(x, &op->regions[i]);
-            continue;
+        } else if (has_lengths(op)) {
+            TileOp *branch = branch_of_whole(x, op);
+            for (unsigned side = 0; side < 2; side++)
+                if (is_over_rows(x, branch->regions[side].first)) unroll_rows(x, branch->regions[side].first);
+        } else {
+            unroll_rows(x, op);
         }
-        for (TileOp *inner = op->regions[0].first, *next; inner; inner = next) {
-            next = inner->next;
-            if (inner->id == TILE_OP_LOOP) unroll(x, inner);
-        }
-        keep_buffers(x, op);
-        if (op->id == TILE_OP_FOR) make_nest(x, op);
-        x->changed = true;
     }
 }
 

@@ -90,32 +90,45 @@ static int64_t point_cost(Vectoriser *v, TileOp *loop) {
     return tile_access_cost(&strides, &loop->regions[0], &far) * 64 / lanes;
 }
 
-/* The least cost of the loops inside of `loop`, one by one; *possible is false if one of them cannot be vectorised. */
-static int64_t inner_cost(Vectoriser *v, TileOp *loop, bool *possible) {
-    int64_t cost = 0;
-    for (TileOp *op = loop->regions[0].first; op; op = op->next) {
-        if (op->id != TILE_OP_LOOP) continue;
-        if (can_vectorise(v, op)) {
-            cost += point_cost(v, op);
-        } else {
-            bool below = false;
-            for (TileOp *inner = op->regions[0].first; inner; inner = inner->next) below |= inner->id == TILE_OP_LOOP;
-            if (!below) *possible = false;
-            cost += inner_cost(v, op, possible);
-        }
-    }
-    return cost;
-}
-
 static bool has_inner_loop(const TileOp *loop) {
     for (const TileOp *op = loop->regions[0].first; op; op = op->next)
         if (op->id == TILE_OP_LOOP) return true;
     return false;
 }
 
+static int64_t inner_cost(Vectoriser *v, TileOp *loop, bool *possible);
+
+/* The least cost of the loop or of those inside of it; false: none of them can be vectorised. */
+static bool least_cost(Vectoriser *v, TileOp *loop, int64_t *cost) {
+    bool can = can_vectorise(v, loop), below = has_inner_loop(loop);
+    int64_t own = can ? point_cost(v, loop) : 0, inside = below ? inner_cost(v, loop, &below) : 0;
+    *cost = !can ? inside : below && inside < own ? inside : own;
+    return can || below;
+}
+
+/* The least cost of the loops inside of `loop`, one by one; *possible is false if one of them cannot be vectorised. */
+static int64_t inner_cost(Vectoriser *v, TileOp *loop, bool *possible) {
+    int64_t cost = 0;
+    for (TileOp *op = loop->regions[0].first; op; op = op->next) {
+        int64_t least;
+        if (op->id != TILE_OP_LOOP) continue;
+        if (!least_cost(v, op, &least)) *possible = false;
+        cost += least;
+    }
+    return cost;
+}
+
+/* Stripes are an order of floats; integers may be combined in any. */
+static bool has_order(const TileOp *loop) {
+    if (!tile_loop_in_stripes(loop)) return false;
+    for (unsigned i = 0; i < loop->result_count; i++)
+        if (!tile_scalar_is_int((TileScalar)loop->results[i].type->scalar)) return true;
+    return false;
+}
+
 static bool is_best_here(Vectoriser *v, TileOp *loop) {
     if ((tile_loop_extent(loop) == 1 && !tile_loop_in_stripes(loop)) || !can_vectorise(v, loop)) return false;
-    if (!has_inner_loop(loop)) return true;
+    if (!has_inner_loop(loop) || has_order(loop)) return true;
     bool possible = true;
     int64_t inside = inner_cost(v, loop, &possible);
     return !possible || point_cost(v, loop) < inside;
@@ -180,12 +193,15 @@ static void make_scalar(Vectoriser *v, TileOp *loop) {
     make_for(v, loop);
 }
 
-/* Stripes are an order of floats; integers may be combined in any. */
-static bool has_order(const TileOp *loop) {
-    if (!tile_loop_in_stripes(loop)) return false;
-    for (unsigned i = 0; i < loop->result_count; i++)
-        if (!tile_scalar_is_int((TileScalar)loop->results[i].type->scalar)) return true;
-    return false;
+static void visit_loop(Vectoriser *v, TileOp *loop);
+
+/* A loop that was split at borders: what lies between them, the parts at them, and these where they have few iterations. */
+static void visit_parts(Vectoriser *v, TileOp *between, TileOp *loop, TileOp *few) {
+    v->clamps = true;
+    visit_loop(v, between);
+    visit_loop(v, loop);
+    make_for(v, few);
+    v->clamps = false;
 }
 
 static void visit_loop(Vectoriser *v, TileOp *loop) {
@@ -200,16 +216,14 @@ static void visit_loop(Vectoriser *v, TileOp *loop) {
         }
         TileOp *few, *unclamped = v->clamps ? NULL : tile_vectorise_split_clamps(v->context, loop, &few);
         if (unclamped) {
-            v->clamps = true;
-            visit_loop(v, unclamped);
-            visit_loop(v, loop);
-            make_for(v, few);
-            v->clamps = false;
+            visit_parts(v, unclamped, loop, few);
             return;
         }
         TileOp *unmasked = tile_vectorise_split_masks(v->context, loop);
         if (unmasked) tile_emit_versions(v->context, unmasked, tile_vectorise_emit, v->context);
-        tile_emit_versions(v->context, loop, tile_vectorise_emit, v->context);
+        TileOp *other, *between = !v->clamps ? tile_vectorise_split_borders(v->context, loop, &few, &other) : NULL;
+        if (between) visit_parts(v, between, loop, few);
+        tile_emit_versions(v->context, between ? other : loop, tile_vectorise_emit, v->context);
     } else if (has_order(loop)) {
         v->failed = true;
         tile_pass_fail(v->context, TILE_INTERNAL, loop, "a reduction in stripes cannot be made of vectors");

@@ -134,6 +134,8 @@ void tile_loop_drop_masks(TilePassContext *context, TileOp *loop);
  * is left with the iterations at borders, and *few, which takes its place where they are few. Returns the loop without these;
  * NULL: there is no such index. */
 TileOp *tile_vectorise_split_clamps(TilePassContext *context, TileOp *loop, TileOp **few);
+/* The same for masks of accesses that are true between borders; *other is the loop as it was, where it has few iterations. */
+TileOp *tile_vectorise_split_borders(TilePassContext *context, TileOp *loop, TileOp **few, TileOp **other);
 
 /* Replaces a fold_loop; false: its body cannot be vectorised. */
 bool tile_vectorise_fold(TilePassContext *context, TileOp *loop);

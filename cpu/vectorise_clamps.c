@@ -18,13 +18,15 @@
  *       .. an access at %x
  *     }
  * Where nothing is clamped, the index grows by one in each iteration, so the accesses are full vectors; gathers are left for
- * the few iterations before and behind. What is computed near a border: `max` and `min` with a bound, `abs`, and `select` by
+ * the few iterations before and behind. Where masks of accesses are true between borders, a loop is split in the same way, and has no
+ * masks there. What is computed near a border: `max` and `min` with a bound, `abs`, and `select` by
  * a comparison with one. The index has to stay far from the ends of i64, which is tested ahead of the loop; else all
  * iterations are those at a border. */
 #include "cpu/vectorise.h"
 #include "lang/ir/operands.h"
 
-enum { FEWEST_ITERATIONS = 32, LARGEST_STEP = 8, FEW = 8, DEEPEST_CONDITION = 4, LONGEST_CHAIN = 8 };
+/* MANY: of loops that are split where masks are true; shorter ones, of few whole vectors, are as fast with masks. */
+enum { MANY = 96, FEWEST_ITERATIONS = 32, LARGEST_STEP = 8, FEW = 8, DEEPEST_CONDITION = 4, LONGEST_CHAIN = 8 };
 
 /* Numbers between -FAR and FAR plus those of a loop's iterations, each times LARGEST_STEP, do not wrap. */
 #define FAR (INT64_C(1) << 50)
@@ -35,6 +37,7 @@ typedef struct Clamps {
     TileStrides strides;  /* of the copy */
     TileBuilder before;   /* in front of both */
     TileValue *begin, *end, *near; /* of the inner loop; near (NULL: no): no index is far from 0 */
+    bool masks;                    /* what the copy is without are masks */
 } Clamps;
 
 static TileValue *binary(Clamps *c, TileOpId id, TileValue *x, TileValue *y) { return tile_build_binary(&c->before, id, x, y); }
@@ -59,12 +62,19 @@ static int64_t step_of(Clamps *c, TileValue *value) {
     return slope.kind == TILE_SLOPE_AFFINE && !slope.factor && small ? slope.step : 0;
 }
 
+/* The inner loop is empty otherwise. Of masks a part may be poison where one in front of it is false. */
+static void require(Clamps *c, TileValue *condition) {
+    if (c->near && c->masks)
+        c->near = tile_build_ternary(&c->before, TILE_OP_SELECT, c->near, condition, tile_build_bool(&c->before, false));
+    else
+        c->near = c->near ? binary(c, TILE_OP_AND, c->near, condition) : condition;
+}
+
 static void require_near(Clamps *c, TileValue *x) {
     int64_t known;
     if (tile_value_integer(x, &known) && known > -FAR && known < FAR) return;
     TileValue *low = binary(c, TILE_OP_GT, x, number(c, -FAR)), *high = binary(c, TILE_OP_LT, x, number(c, FAR));
-    TileValue *both = binary(c, TILE_OP_AND, low, high);
-    c->near = c->near ? binary(c, TILE_OP_AND, c->near, both) : both;
+    require(c, binary(c, TILE_OP_AND, low, high));
 }
 
 /* The iterations in which x >= bound, or x <= bound. */
@@ -98,7 +108,15 @@ static bool read_comparison(TileOpId id, bool holds, bool swapped, bool *above, 
 /* Can the iterations in which the bool has this value be found? Then, if `finds`, finds them. */
 static bool find_condition(Clamps *c, TileValue *condition, bool holds, bool finds, unsigned depth) {
     const TileOp *op = condition->op;
+    if (c->masks && holds && tile_value_outside(condition, c->inner)) {
+        if (finds) require(c, condition);
+        return true;
+    }
     if (!op || tile_value_outside(condition, c->inner) || depth == DEEPEST_CONDITION) return false;
+    bool chosen = op->id == TILE_OP_SELECT && tile_value_is_integer(tile_op_named(op, TILE_OPERAND_Y), 0);
+    if (c->masks && holds && chosen)
+        return find_condition(c, tile_op_operand(op, 0), holds, finds, depth + 1) &&
+               find_condition(c, tile_op_operand(op, 1), holds, finds, depth + 1);
     if (op->id == TILE_OP_NOT) return find_condition(c, tile_op_operand(op, 0), !holds, finds, depth + 1);
     if (op->id == (holds ? TILE_OP_AND : TILE_OP_OR))
         return find_condition(c, tile_op_operand(op, 0), holds, finds, depth + 1) &&
@@ -166,6 +184,75 @@ static bool unclamp(Clamps *c) {
     return any;
 }
 
+/* The mask, and what it is a conjunction of, is true in the copy. */
+static void set_true(Clamps *c, TileValue *mask, unsigned depth) {
+    TileOp *op = mask->op;
+    if (!op || tile_value_outside(mask, c->inner) || depth == DEEPEST_CONDITION) return;
+    bool both = op->id == TILE_OP_AND || op->id == TILE_OP_SELECT;
+    TileValue *parts[2] = {both ? tile_op_operand(op, 0) : NULL, both ? tile_op_operand(op, 1) : NULL};
+    TileBuilder b = tile_builder_before(c->context->module, c->inner->regions[0].first);
+    tile_value_set_true(mask, tile_build_bool(&b, true));
+    for (unsigned i = 0; both && i < 2; i++) set_true(c, parts[i], depth + 1);
+}
+
+/* Its mask, if the iterations in which that is true can be found; NULL: it has no such mask. */
+static TileValue *found_mask(Clamps *c, const TileOp *op) {
+    bool access = op->id == TILE_OP_LOAD || op->id == TILE_OP_STORE;
+    if (!access || !tile_op_has_part(op, TILE_PARTS_MASK)) return NULL;
+    TileValue *mask = tile_op_named(op, TILE_OPERAND_MASK);
+    return find_condition(c, mask, true, false, 0) ? mask : NULL;
+}
+
+/* Is so much of the loop accesses whose masks are others in other iterations that it is faster without? A mask of 16 bits takes as
+ * long as two of 32. */
+static bool has_many_masks(Clamps *c) {
+    unsigned masks = 0, accesses = 0;
+    for (const TileOp *op = c->inner->regions[0].first; op; op = op->next) {
+        const TileValue *mask = found_mask(c, op);
+        bool load = op->id == TILE_OP_LOAD;
+        if (!load && op->id != TILE_OP_STORE) continue;
+        const TileType *type = load ? op->results[0].type : tile_op_operand(op, 0)->type;
+        accesses++;
+        if (mask && !tile_value_outside(mask, c->inner)) masks += tile_scalar_bytes(type->scalar) < 4 ? 2 : 1;
+    }
+    return masks && 2 * masks >= accesses;
+}
+
+/* Removes the masks of accesses of the copy, after narrowing it to where they are true. */
+static void unmask(Clamps *c) {
+    for (TileOp *op = c->inner->regions[0].first; op; op = op->next) {
+        TileValue *mask = found_mask(c, op);
+        if (!mask) continue;
+        unsigned first = op->id == TILE_OP_LOAD ? 1 : 2;
+        find_condition(c, mask, true, true, 0);
+        while (op->operand_count > first) tile_op_remove_operand(op, first);
+        tile_op_clear(op, TILE_ATTRIBUTE_PARTS);
+        set_true(c, mask, 0);
+    }
+    for (TileOp *op = c->inner->regions[0].last, *previous; op; op = previous) { /* comparisons would count as work of 64 bits */
+        previous = op->previous;
+        bool dead = op->result_count == 1 && !op->region_count && tile_op_is_pure(op) && !tile_value_has_uses(op->results);
+        if (dead) tile_op_erase(op);
+    }
+}
+
+/* A branch on whether the loop has many iterations, with the loop in it; returns the copy on the other side. */
+static TileOp *branch_of_many(TilePassContext *context, TileOp *loop) {
+    TileBuilder b = tile_builder_before(context->module, loop);
+    TileMap map;
+    tile_map_init(&map, context->scratch);
+    TileValue *count = tile_build_binary(&b, TILE_OP_SUB, tile_op_operand(loop, 1), tile_op_operand(loop, 0));
+    TileOp *branch = tile_build_if(&b, tile_build_binary(&b, TILE_OP_GE, count, tile_build_i64(&b, MANY)), NULL, 0);
+    TileOp *loops[] = {loop, tile_op_clone(context->module, loop, &map)};
+    tile_op_detach(loop);
+    for (unsigned side = 0; side < 2; side++) {
+        tile_op_append(loops[side], &branch->regions[side]);
+        TileBuilder end = tile_builder_at_end(context->module, &branch->regions[side]);
+        tile_build_end(&end, TILE_OP_YIELD, NULL, 0);
+    }
+    return loops[1];
+}
+
 /* The loop over the two parts at the borders. The original loop becomes its body, and a copy of it, which is returned, for
  * parts of few iterations. */
 static TileOp *build_borders(Clamps *c) {
@@ -204,19 +291,28 @@ static void finish_bounds(Clamps *c) {
     tile_op_set_operand(c->inner, 1, c->end);
 }
 
-TileOp *tile_vectorise_split_clamps(TilePassContext *context, TileOp *loop, TileOp **few) {
+static bool may_split(const TileOp *loop) {
     bool parallel = tile_loop_kind(loop) == TILE_LOOP_KIND_PARALLEL && !loop->result_count;
-    if (!parallel || tile_loop_extent(loop) < FEWEST_ITERATIONS || tile_op_get(loop, TILE_ATTRIBUTE_VECTOR)) return NULL;
+    return parallel && tile_loop_extent(loop) >= FEWEST_ITERATIONS && !tile_op_get(loop, TILE_ATTRIBUTE_VECTOR);
+}
+
+static Clamps begin(TilePassContext *context, TileOp *loop, bool masks) {
     TileMap map;
-    tile_loop_drop_masks(context, loop);
     tile_map_init(&map, context->scratch);
-    Clamps c = {.context = context, .loop = loop, .inner = tile_op_clone(context->module, loop, &map)};
+    Clamps c = {.context = context, .loop = loop, .inner = tile_op_clone(context->module, loop, &map), .masks = masks};
     tile_op_insert_before(c.inner, loop);
     tile_strides_init(&c.strides, context, c.inner);
     c.before = tile_builder_before(context->module, c.inner);
     c.before.location = loop->location;
     c.begin = tile_op_operand(loop, 0);
     c.end = tile_op_operand(loop, 1);
+    return c;
+}
+
+TileOp *tile_vectorise_split_clamps(TilePassContext *context, TileOp *loop, TileOp **few) {
+    if (!may_split(loop)) return NULL;
+    tile_loop_drop_masks(context, loop);
+    Clamps c = begin(context, loop, false);
     bool clamped = unclamp(&c);
     if (!clamped || cost_of(&c, c.inner) >= cost_of(&c, loop)) {
         if (clamped)
@@ -225,6 +321,21 @@ TileOp *tile_vectorise_split_clamps(TilePassContext *context, TileOp *loop, Tile
         return NULL;
     }
     tile_pass_remark(context, loop, TILE_DECISION_AT_BORDERS, "the loop", "between them no index is clamped or mirrored");
+    finish_bounds(&c);
+    *few = build_borders(&c);
+    return c.inner;
+}
+
+TileOp *tile_vectorise_split_borders(TilePassContext *context, TileOp *loop, TileOp **few, TileOp **other) {
+    if (!may_split(loop) || tile_loop_extent(loop) < MANY) return NULL;
+    Clamps c = begin(context, loop, true);
+    bool many = has_many_masks(&c);
+    tile_op_erase(c.inner);
+    if (!many) return NULL;
+    *other = branch_of_many(context, loop);
+    c = begin(context, loop, true);
+    unmask(&c);
+    tile_pass_remark(context, loop, TILE_DECISION_AT_BORDERS, "the loop", "between them no access has a mask");
     finish_bounds(&c);
     *few = build_borders(&c);
     return c.inner;

@@ -188,8 +188,10 @@ static TileOp *find_mask(const TileOp *loop, TileRowMask *read) {
     return found && tile_row_mask_read(loop, &found->results[0], read) ? found : NULL;
 }
 
+/* The parts follow one another, so that iterations may need results of earlier ones. */
 static bool is_rows(const TileOp *loop) {
-    return !loop->result_count && is_parallel(loop) && !tile_op_get(loop, TILE_ATTRIBUTE_VECTOR) && tile_op_integer(loop, TILE_ATTRIBUTE_EXTENT, 0) >= FEWEST_ROWS;
+    bool ordered = loop->id == TILE_OP_LOOP && tile_op_integer(loop, TILE_ATTRIBUTE_LOOP_KIND, 0) == TILE_LOOP_KIND_SEQUENTIAL;
+    return !loop->result_count && (is_parallel(loop) || ordered) && !tile_op_get(loop, TILE_ATTRIBUTE_VECTOR) && tile_op_integer(loop, TILE_ATTRIBUTE_EXTENT, 0) >= FEWEST_ROWS;
 }
 
 /* ---- code ---- */

@@ -358,6 +358,8 @@ NestBits nest_bits_own(void);
 bool nest_bits_together(const Nest *n, const TileValue *value);
 /* Does a block of points read it, and others too, or the block at several positions? */
 bool nest_bits_apart(const Nest *n, const TileValue *value);
+/* How many positions of the value one point of its statements reads. */
+unsigned nest_bits_positions(const Nest *n, const TileValue *value);
 /* The positions at which an op reads an operand, if its result is read at those of `bits`; false: not known. */
 bool nest_bits_through(const TileOp *op, unsigned operand, const NestBits *bits, NestBits *read);
 /* Does `cat` choose by one bit of a position? */

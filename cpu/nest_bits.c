@@ -216,6 +216,15 @@ bool nest_bits_apart(const Nest *n, const TileValue *value) {
     return block && block->fixed && info->scattered;
 }
 
+unsigned nest_bits_positions(const Nest *n, const TileValue *value) {
+    const NestInfo *info = &n->infos[value->number];
+    const NestBlock *block = root_of(info->bits_of);
+    unsigned positions = 1;
+    if (!block || info->scattered) return positions;
+    for (int i = bits_of(value->type); i-- > 0;) positions <<= is_fixed(block, info->bits->bit[i]);
+    return positions;
+}
+
 /* ---- through ops ---- */
 
 

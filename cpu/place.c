@@ -49,6 +49,8 @@
 #include "cpu/nest.h"
 #include "lang/ir/operands.h"
 
+enum { MOST_PARTS = 6 /* of a condition, below one another */, MANY_POSITIONS = 8, DEEPEST_LOAD = 16 };
+
 /* ---- buffers of what loops carry ---- */
 
 static bool is_carried_tile(const TileValue *value) {
@@ -256,7 +258,49 @@ static bool chooses_blindly(Nest *n, const TileOp *op) {
     return op->id == TILE_OP_CAT && !known && nest_bits_halves(op) && info->weight >= NEST_LONG && fits(n, op->results[0].type);
 }
 
+/* Does the condition tell indices below a bound that is not known from others? */
+static bool bounds_indices(const TileValue *condition, unsigned depth) {
+    const TileOp *op = condition->op;
+    if (!op || !depth) return false;
+    switch ((TileOpId)op->id) {
+    case TILE_OP_AND: return bounds_indices(tile_op_operand(op, 0), depth - 1) || bounds_indices(tile_op_operand(op, 1), depth - 1);
+    case TILE_OP_RESHAPE:
+    case TILE_OP_BROADCAST: return bounds_indices(tile_op_operand(op, 0), depth - 1);
+    case TILE_OP_LT:
+    case TILE_OP_GE: return tile_value_def(tile_op_operand(op, 0), TILE_OP_IOTA) && tile_value_def(tile_op_operand(op, 1), TILE_OP_SPLAT);
+    default: return false;
+    }
+}
+
+static bool fills_open_range(const TileOp *op) {
+    const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
+    int64_t known;
+    for (unsigned i = 0; i < axes->count; i++)
+        if (!tile_value_integer(tile_fill_lo(op, i), &known) || !tile_value_integer(tile_fill_hi(op, i), &known)) return true;
+    return false;
+}
+
+/* Does a point of the value load something, by ops that are computed with it? */
+static bool loads(Nest *n, const TileValue *value, unsigned depth) {
+    const TileOp *op = value->op;
+    if (!op || !depth || !tile_type_is_tile(value->type) || nest_info(n, value)->statement) return false;
+    if (op->id == TILE_OP_LOAD_TILE) return true;
+    bool found = false;
+    for (unsigned i = 0; i < op->operand_count && !op->region_count; i++) found = found || loads(n, tile_op_operand(op, i), depth - 1);
+    return found;
+}
+
+/* Would it be asked at each of many positions whether the element that it loads exists, as by a sorting network of a tile that may not be whole? A loop
+ * of its own is there twice, without the question and with it, which the network would be too long for. */
+static bool asks_at_many(Nest *n, const TileOp *op) {
+    const TileValue *value = &op->results[0];
+    bool asks = op->id == TILE_OP_FILL ? fills_open_range(op)
+                                       : op->id == TILE_OP_SELECT && bounds_indices(tile_op_operand(op, 0), MOST_PARTS);
+    return asks && nest_bits_positions(n, value) >= MANY_POSITIONS && loads(n, value, DEEPEST_LOAD) && fits(n, value->type);
+}
+
 static void place_value(Nest *n, TileOp *op) {
+    static const char *const questions = "its reader would ask for each of its elements whether it exists";
     static const char *const many_elements = "one element of its reader needs many of its elements";
     static const char *const choice = "a choice between its halves would compute both";
     TileValue *value = tile_op_result(op, 0);
@@ -264,6 +308,7 @@ static void place_value(Nest *n, TileOp *op) {
     if (!tile_type_is_tile(value->type) || info->statement || !info->puller) return;
     if (!nest_bits_fix(n, op)) keep_moved(n, value, many_elements);
     if (!info->statement && chooses_blindly(n, op)) keep_value(n, value, choice);
+    if (!info->statement && asks_at_many(n, op)) keep_value(n, value, questions);
     if (info->statement) return;
     bool together = nest_bits_together(n, value);
     bool many = info->many && !together;

@@ -218,7 +218,8 @@ static void visit_loop(Vectoriser *v, TileOp *loop) {
 }
 
 static void visit_fold(Vectoriser *v, TileOp *loop) {
-    if (tile_vectorise_fold(v->context, loop)) return;
+    TileOp *unmasked = tile_vectorise_split_masks(v->context, loop);
+    if ((!unmasked || tile_vectorise_fold(v->context, unmasked)) && tile_vectorise_fold(v->context, loop)) return;
     v->failed = true;
     tile_pass_fail(v->context, TILE_INTERNAL, loop, "a fold in blocks cannot be made of vectors");
 }

@@ -12,16 +12,18 @@
  *     } {
  *       the original loop
  *     }
- * A mask can be evaluated before the loop if it only compares what rises with the indices of loops with bounds (`%j * 8 + 3`)
- * and is otherwise loop-invariant. A tile that is inside of its tensor is then loaded in full vectors, after one test ahead of the loop.
+ * A mask can be evaluated before the loop if it only compares what rises with the indices of loops with bounds (`%j * 8 + 3`, `%j / 32`)
+ * and is otherwise loop-invariant. Where only some parts of a conjunction can be, as that a row exists whose number is looked up, the first
+ * loop has the others as its masks. Folds and scans (`fold_loop`) are loops in this sense. A tile that is inside of its tensor is then loaded in full vectors, after one test ahead of the loop.
  */
 #include "cpu/vectorise.h"
+#include "lang/ir/eval.h"
 #include "lang/ir/operands.h"
 
-enum { DEEPEST = 6 /* ops of what is compared */ };
+enum { DEEPEST = 6 /* ops of what is compared */, COMBINER = 1 /* region of a fold or scan */ };
 
 typedef struct Masks {
-    TileModule *module;
+    TilePassContext *context;
     TileIndices *indices;
     TileOp *loop;
     TileBuilder *builder;
@@ -33,7 +35,7 @@ typedef struct Masks {
 
 /* Has the loop bounds that are invariant in `around`? */
 static bool has_fixed_bounds(const TileOp *loop, const TileOp *around) {
-    return loop->id == TILE_OP_LOOP && tile_value_outside(tile_op_operand(loop, 0), around) &&
+    return (loop->id == TILE_OP_LOOP || loop == around) && tile_value_outside(tile_op_operand(loop, 0), around) &&
            tile_value_outside(tile_op_operand(loop, 1), around);
 }
 
@@ -54,16 +56,27 @@ static bool may_wrap(TileIndices *indices, const TileValue *value) {
     return value->type->scalar != TILE_I64 || range.because || range.lo == INT64_MIN || range.hi == INT64_MAX;
 }
 
-/* Is it a sum of loops' indices, times positive numbers, and of what does not change? Then it is least in their first iterations
- * and greatest in the last ones. */
+/* A remainder of what it may be: at least 0, and less than the number that divides. */
+static bool is_remainder(const TileValue *value, int64_t *by) {
+    const TileOp *op = tile_value_def(value, TILE_OP_REM);
+    return op && tile_value_integer(tile_op_operand(op, 1), by) && *by > 0;
+}
+
+/* By a number that is known: of a product or quotient, whose other operand decides whether it rises. */
+static bool is_scaled(const TileOp *op, int64_t *by) {
+    bool scales = op->id == TILE_OP_MUL || op->id == TILE_OP_DIV || op->id == TILE_OP_SHR;
+    return scales && tile_value_integer(tile_op_operand(op, 1), by) && *by > 0;
+}
+
+/* Is it a sum of loops' indices, times or divided by positive numbers, and of what does not change? Then it is least in their first iterations
+ * and greatest in the last ones. A remainder counts as all that it may be. */
 static bool rises(const Masks *masks, TileValue *value, unsigned depth) {
     int64_t factor;
     if (tile_value_outside(value, masks->loop) || loop_of_index(masks->loop, value)) return true;
+    if (tile_value_integer(value, &factor) || is_remainder(value, &factor)) return true;
     TileOp *op = value->op;
-    if (!op || depth == DEEPEST || (op->id != TILE_OP_ADD && op->id != TILE_OP_MUL) || may_wrap(masks->indices, value)) return false;
-    bool first = rises(masks, tile_op_operand(op, 0), depth + 1);
-    if (op->id == TILE_OP_MUL) return first && tile_value_integer(tile_op_operand(op, 1), &factor) && factor > 0;
-    return first && rises(masks, tile_op_operand(op, 1), depth + 1);
+    if (!op || depth == DEEPEST || (op->id != TILE_OP_ADD && !is_scaled(op, &factor)) || may_wrap(masks->indices, value)) return false;
+    return rises(masks, tile_op_operand(op, 0), depth + 1) && (op->id != TILE_OP_ADD || rises(masks, tile_op_operand(op, 1), depth + 1));
 }
 
 /* Is what rises < or >= a bound? */
@@ -81,14 +94,32 @@ static bool is_known_before(const Masks *masks, const TileValue *mask) {
     return is_comparison(masks, op);
 }
 
+/* Is the op in loops that have bounds before this one? */
+static bool is_counted(const Masks *masks, const TileOp *op) {
+    for (const TileOp *owner = op->block->op; owner != masks->loop; owner = owner->block->op)
+        if (!has_fixed_bounds(owner, masks->loop)) return false;
+    return true;
+}
+
+static TileValue *mask_of(const Masks *masks, const TileOp *op) {
+    bool access = (op->id == TILE_OP_LOAD || op->id == TILE_OP_STORE) && tile_op_has_part(op, TILE_PARTS_MASK);
+    return access && is_counted(masks, op) ? tile_op_named(op, TILE_OPERAND_MASK) : NULL;
+}
+
 /* The mask of an access, if it can be evaluated before the loop; else NULL. */
 static TileValue *known_mask(const Masks *masks, const TileOp *op) {
-    const TileOp *loop = masks->loop;
-    if ((op->id != TILE_OP_LOAD && op->id != TILE_OP_STORE) || !tile_op_has_part(op, TILE_PARTS_MASK)) return NULL;
-    for (const TileOp *owner = op->block->op; owner != loop; owner = owner->block->op)
-        if (!has_fixed_bounds(owner, loop)) return NULL;
-    TileValue *mask = tile_op_named(op, TILE_OPERAND_MASK);
-    return is_known_before(masks, mask) ? mask : NULL;
+    TileValue *mask = mask_of(masks, op);
+    return mask && is_known_before(masks, mask) ? mask : NULL;
+}
+
+/* `select(c, x, n) ? m`, which does not hold for the number n, is a conjunction, too: of c and `x ? m`. NULL: it is no such mask. */
+static const TileOp *hidden_choice(const TileOp *op) {
+    const TileOp *choice = op->operand_count == 2 ? tile_value_def(tile_op_operand(op, 0), TILE_OP_SELECT) : NULL;
+    uint64_t operands[2], holds;
+    if (!choice || tile_op_info((TileOpId)op->id)->class != TILE_CLASS_ELEMENTWISE || op->results[0].type->scalar != TILE_BOOL) return NULL;
+    if (!tile_value_bits(tile_op_named(choice, TILE_OPERAND_Y), &operands[0]) || !tile_value_bits(tile_op_operand(op, 1), &operands[1]))
+        return NULL;
+    return tile_eval((TileOpId)op->id, tile_eval_operand_type(op), TILE_BOOL, operands, &holds) && !holds ? choice : NULL;
 }
 
 /* ---- before the loop ---- */
@@ -105,8 +136,10 @@ static TileValue *value_at(TileBuilder *b, const TileOp *loop, TileValue *value,
     const TileOp *counts = loop_of_index(loop, value);
     if (counts && last) return tile_build_binary(b, TILE_OP_SUB, tile_op_operand(counts, 1), tile_build_i64(b, 1));
     if (counts) return tile_op_operand(counts, 0);
-    TileValue *x = value_at(b, loop, tile_op_operand(value->op, 0), last), *y = tile_op_operand(value->op, 1);
     int64_t factor;
+    if (tile_value_integer(value, &factor)) return tile_build_i64(b, factor);
+    if (is_remainder(value, &factor)) return tile_build_i64(b, last ? factor - 1 : 0);
+    TileValue *x = value_at(b, loop, tile_op_operand(value->op, 0), last), *y = tile_op_operand(value->op, 1);
     y = tile_value_integer(y, &factor) ? tile_build_i64(b, factor) : value_at(b, loop, y, last);
     return tile_build_binary(b, (TileOpId)value->op->id, x, y);
 }
@@ -129,15 +162,52 @@ static TileValue *has_iterations(TileBuilder *b, const TileOp *loop) {
     return tile_build_binary(b, TILE_OP_LT, lo, hi);
 }
 
+/* Adds a part that can be evaluated to what is tested. In a loop without iterations nobody asks. */
+static void add_part(Masks *masks, const TileOp *op, TileValue *part) {
+    TileValue *runs = NULL;
+    if (tile_map_get(&masks->seen, part)) return;
+    tile_map_set(&masks->seen, part, part);
+    for (const TileOp *owner = op->block->op; owner != masks->loop; owner = owner->block->op)
+        runs = build_and(masks->builder, runs, has_iterations(masks->builder, owner));
+    TileValue *condition = holds_throughout(masks->builder, masks->loop, part);
+    if (runs) condition = tile_build_ternary(masks->builder, TILE_OP_SELECT, runs, condition, tile_build_bool(masks->builder, true));
+    masks->condition = build_and(masks->builder, masks->condition, condition);
+}
+
+static void find_parts(Masks *masks, const TileOp *op, TileValue *mask, unsigned depth) {
+    if (is_known_before(masks, mask)) return add_part(masks, op, mask);
+    const TileOp *own = mask->op;
+    if (!own || depth == DEEPEST) return;
+    if (is_conjunction(own))
+        for (unsigned i = 0; i < 2; i++) find_parts(masks, op, tile_op_operand(own, i), depth + 1);
+    const TileOp *choice = hidden_choice(own);
+    if (choice) find_parts(masks, op, tile_op_operand(choice, 0), depth + 1);
+}
+
 static void find_mask(TileOp *op, void *state) {
     Masks *masks = state;
-    TileValue *mask = known_mask(masks, op), *condition = NULL;
-    if (!mask || tile_map_get(&masks->seen, mask)) return;
-    tile_map_set(&masks->seen, mask, mask);
-    for (const TileOp *owner = op->block->op; owner != masks->loop; owner = owner->block->op)
-        condition = build_and(masks->builder, condition, has_iterations(masks->builder, owner));
-    condition = build_and(masks->builder, condition, holds_throughout(masks->builder, masks->loop, mask));
-    masks->condition = build_and(masks->builder, masks->condition, condition);
+    TileValue *mask = mask_of(masks, op);
+    if (mask) find_parts(masks, op, mask, 0);
+}
+
+/* A fold or scan may leave elements out: whether it does is a mask, too. */
+static TileValue *mask_of_fold(const Masks *masks) {
+    const TileOp *end = masks->loop->regions[0].last;
+    bool has = masks->loop->id == TILE_OP_FOLD_LOOP && tile_op_has_part(masks->loop, TILE_PARTS_MASK);
+    TileValue *mask = has ? tile_op_operand(end, end->operand_count - 1u) : NULL;
+    return mask && is_known_before(masks, mask) ? mask : NULL;
+}
+
+static void walk_points(Masks *masks, void (*visit)(TileOp *op, void *state)) {
+    for (unsigned r = 0; r < masks->loop->region_count; r++)
+        if (r != COMBINER) tile_block_walk(&masks->loop->regions[r], visit, masks);
+}
+
+static void find_masks(Masks *masks) {
+    tile_map_init(&masks->seen, masks->context->scratch);
+    walk_points(masks, find_mask);
+    TileValue *mask = mask_of_fold(masks);
+    if (mask) add_part(masks, masks->loop->regions[0].last, mask);
 }
 
 /* Removes the mask of an access, which is true, and its fill. */
@@ -164,16 +234,15 @@ void tile_value_set_true(TileValue *value, TileValue *yes) {
 /* What is chosen by the mask, of the copy of the loop, or by what it is a conjunction of, is chosen. */
 static void set_true(TileModule *module, TileOp *copy, TileValue *mask) {
     if (tile_value_outside(mask, copy) || !mask->op) return;
-    TileBuilder b = tile_builder_before(module, copy->regions[0].first);
+    TileBuilder b = tile_builder_before(module, copy);
     tile_value_set_true(mask, tile_build_bool(&b, true));
     for (unsigned i = 0; is_conjunction(mask->op) && i < 2; i++) set_true(module, copy, tile_op_operand(mask->op, i));
 }
 
 TileOp *tile_vectorise_split_masks(TilePassContext *context, TileOp *loop) {
     TileBuilder b = tile_builder_before(context->module, loop);
-    Masks masks = {.module = context->module, .indices = tile_indices_create(context->scratch, loop->block->func) /* the pass has changed loops since it began */, .loop = loop, .builder = &b};
-    tile_map_init(&masks.seen, context->scratch);
-    tile_block_walk(&loop->regions[0], find_mask, &masks);
+    Masks masks = {.context = context, .indices = tile_indices_create(context->scratch, loop->block->func) /* the pass has changed loops since it began */, .loop = loop, .builder = &b};
+    find_masks(&masks);
     if (!masks.condition) return NULL;
     const TileType **types = TILE_NEW_ARRAY(context->scratch, const TileType *, loop->result_count + 1u);
     TileValue **results = TILE_NEW_ARRAY(context->scratch, TileValue *, loop->result_count + 1u);
@@ -192,7 +261,7 @@ TileOp *tile_vectorise_split_masks(TilePassContext *context, TileOp *loop) {
         tile_build_end(&end, TILE_OP_YIELD, results, loop->result_count);
     }
     masks.loop = loops[0];
-    tile_block_walk(&loops[0]->regions[0], remove_mask, &masks);
+    walk_points(&masks, remove_mask);
     for (size_t i = 0; i < masks.seen.count; i++) {
         const TileValue *mask = masks.seen.entries[i].value;
         TileValue *copy = mask ? tile_map_get(&map, mask) : NULL;

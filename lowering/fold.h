@@ -10,8 +10,7 @@
 TileValue *tile_fold_constant(TileBuilder *builder, const TileOp *op);
 /* Splats, broadcasts, reshapes, permutations, fills, reductions of a single element. */
 TileValue *tile_fold_shape(TileBuilder *builder, const TileOp *op);
-
-/* Control and host ops with known conditions: erases or replaces the op. Returns whether it did. */
+/* Control and host ops, and masked accesses, with known conditions: erases or replaces the op. Returns whether it did. */
 bool tile_fold_control(TilePassContext *context, TileOp *op);
 
 #endif

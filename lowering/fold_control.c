@@ -1,4 +1,4 @@
-/* Folds of branches, loops and host ops whose conditions are known at compile time. */
+/* Folds of branches, loops, accesses and host ops whose conditions are known at compile time. */
 #include "base/print_line.h"
 #include "lang/ir/operands.h"
 #include "lowering/fold.h"
@@ -182,6 +182,18 @@ static bool fold_grid(TilePassContext *context, TileOp *op) {
     return changed;
 }
 
+/* ---- accesses ---- */
+
+/* An access whose mask is true needs none, nor a fill. */
+static bool fold_mask(TileOp *op) {
+    const TileAttribute *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
+    bool masked = tile_op_has_part(op, TILE_PARTS_MASK);
+    if (!masked || !tile_value_is_integer(tile_op_named(op, TILE_OPERAND_MASK), 1)) return false;
+    for (unsigned i = 0; i < parts->count; i++) tile_op_remove_operand(op, op->operand_count - 1u);
+    tile_op_clear(op, TILE_ATTRIBUTE_PARTS);
+    return true;
+}
+
 bool tile_fold_control(TilePassContext *context, TileOp *op) {
     switch (op->id) {
     case TILE_OP_IF: return fold_if(context, op);
@@ -196,6 +208,10 @@ bool tile_fold_control(TilePassContext *context, TileOp *op) {
         return erase_if(op, !context->settings.debug || tile_value_is_integer(tile_op_operand(op, 0), 1));
     case TILE_OP_PRINT: return erase_if(op, !context->settings.debug && is_of_assertion(op));
     case TILE_OP_STATEMENT: return erase_if(op, true);
+    case TILE_OP_LOAD:
+    case TILE_OP_STORE:
+    case TILE_OP_GATHER:
+    case TILE_OP_SCATTER: return fold_mask(op);
     default: return false;
     }
 }

@@ -165,6 +165,18 @@ static bool is_conjunction(const TileOp *op) {
     return op->id == TILE_OP_AND;
 }
 
+/* `select(c, x, n) ? m`, which does not hold for the number n, is a conjunction of c and of what is asked of x: that c does not hold is
+ * told by an index that is nowhere. NULL: it is another mask. */
+static const TileOp *hidden_choice(const TileOp *op) {
+    const TileOp *choice = op->operand_count == 2 ? tile_value_def(tile_op_operand(op, 0), TILE_OP_SELECT) : NULL;
+    uint64_t operands[2], holds;
+    if (!choice || tile_op_info((TileOpId)op->id)->class != TILE_CLASS_ELEMENTWISE || op->results[0].type->scalar != TILE_BOOL) return NULL;
+    if (!tile_value_bits(tile_op_named(choice, TILE_OPERAND_Y), &operands[0])) return NULL;
+    if (!tile_value_bits(tile_op_operand(op, 1), &operands[1]) || !tile_eval(op->id, tile_eval_operand_type(op), TILE_BOOL, operands, &holds))
+        return NULL;
+    return holds ? NULL : choice;
+}
+
 /* Do all that it is a conjunction of depend on data, or choose among threads? */
 static bool is_decided(ExecMasks *masks, TileValue *mask, bool *data, unsigned depth) {
     const TileOp *op = mask->op;
@@ -172,6 +184,9 @@ static bool is_decided(ExecMasks *masks, TileValue *mask, bool *data, unsigned d
         if (is_conjunction(op))
             return is_decided(masks, tile_op_operand(op, 0), data, depth + 1) &&
                    is_decided(masks, tile_op_operand(op, 1), data, depth + 1);
+        const TileOp *choice = hidden_choice(op);
+        if (choice && !is_decided(masks, tile_op_operand(choice, 0), data, depth + 1)) return false;
+        if (choice) return ask_for_data(masks, tile_op_named(choice, TILE_OPERAND_X)) ? *data = true : false;
         bool moves = tile_op_info((TileOpId)op->id)->class == TILE_CLASS_SHAPE || op->id == TILE_OP_SPLAT;
         if (moves && op->operand_count == 1) return is_decided(masks, tile_op_operand(op, 0), data, depth + 1);
     }

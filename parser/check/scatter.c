@@ -60,7 +60,7 @@ static void mark_accessed(TileChecker *c, TileAccessed *access, const FlatIndex 
     const TileTensor *tensor = access->tensor;
     const char *words = tile_arena_format(c->arena, "the indices outside `%s`", tensor->name);
     int64_t lanes = tile_type_lanes(tile_meaning_type(c, shape));
-    const TileValidity *valid = NULL, *found = NULL;
+    const TileValidity *valid = NULL, *found = NULL, *inside = NULL;
     TileValue *mask = NULL;
     for (unsigned d = 0; d < tensor->rank; d++) {
         const TileMeaning *index = &indices[d].value;
@@ -68,15 +68,20 @@ static void mark_accessed(TileChecker *c, TileAccessed *access, const FlatIndex 
         access->kinds[d] = TILE_ACCESS_GATHER;
         access->gathers[d] = tile_build_reshape(tile_emitter(c), index->value, 1, &lanes);
         if (where == INSIDE_ALL) continue;
+        if (indices[d].inside) {
+            inside = tile_valid_union(c, inside, index->valid);
+            continue;
+        }
         TileValue *ok = tile_access_index_mask(c, index, tensor->dims[d]);
         mask = mask ? tile_emit_binary(c, TILE_OP_AND, mask, ok) : ok;
-        found = indices[d].inside ? tile_valid_union(c, found, index->valid)
-                                  : add_outside(c, found, &indices[d], ok, tensor->dims[d], span);
+        found = add_outside(c, found, &indices[d], ok, tensor->dims[d], span);
     }
     access->rank = 1;
     access->extent[0] = tile_sum_integer(&c->sums, lanes);
     access->gather_axis = 0;
-    shape->valid = where == INSIDE_NOT ? found : valid;
+    shape->valid = where == INSIDE_NOT ? tile_valid_union(c, found, valid) : valid; /* an index that is invalid stays so, along its own axes */
+    TileValue *there_is = where == INSIDE_ALL ? NULL : tile_emit_valid(c, inside, shape);
+    if (there_is) mask = tile_emit_binary(c, TILE_OP_AND, there_is, mask);
     if (where == INSIDE_ALL) {
         mask = tile_emit_valid(c, valid, shape);
         if (!mask) return;
@@ -133,7 +138,7 @@ static bool join_flat_indices(TileChecker *c, FlatIndex *indices, TileAccessed *
         if (where == INSIDE_CHOSEN && !tile_chosen_inside(c, &index->given, tensor->dims[d])) where = INSIDE_NOT;
     }
     for (unsigned d = 0; d < tensor->rank; d++)
-        values[d] = where == INSIDE_ALL ? indices[d].given : tile_access_sound_index(c, indices[d].given);
+        values[d] = indices[d].inside ? indices[d].given : tile_access_sound_index(c, indices[d].given);
     tile_emit_at(c, access->span);
     if (!tile_unify_shapes(c, values, tensor->rank, access->span)) return false;
     *shape = values[0];

@@ -427,10 +427,25 @@ static TileValue *emit_interval_fill(TileChecker *c, const TileMeaning *m, TileV
     return count ? tile_build_fill(tile_emitter(c), x, fill, axes, bounds, count) : x;
 }
 
+/* Without what the masks of indices include: where the indices themselves are valid. */
+static const TileValidity *without_guards(TileChecker *c, const TileValidity *valid) {
+    const TileValidity *included = NULL, *left = NULL;
+    for (unsigned i = 0; valid && i < valid->count; i++) {
+        const TileValidEntry *entry = &valid->entries[i];
+        if (entry->atom->kind == TILE_ATOM_MASK && is_index(entry)) included = tile_valid_union(c, included, guard_of(c, entry));
+    }
+    for (unsigned i = 0; included && i < valid->count; i++) {
+        const TileValidEntry *entry = &valid->entries[i];
+        if (!tile_valid_has(included, entry)) left = tile_valid_add(c, left, entry->atom, entry->axes, entry->where);
+    }
+    return included ? left : valid;
+}
+
 TileValue *tile_emit_filled(TileChecker *c, const TileMeaning *m, const TileValidity *valid, TileValue *fill) {
     TileValue *x = tile_emit_value(c, m);
     if (!valid) return x;
     if (m->rank == 0) return tile_emit_select(c, tile_emit_conditions(c, valid), x, fill);
+    valid = without_guards(c, valid);
     x = emit_interval_fill(c, m, x, valid, fill);
     TileValue *mask = tile_emit_masks(c, valid, m);
     return mask ? tile_emit_select(c, mask, x, tile_build_splat(tile_emitter(c), fill, x->type)) : x;

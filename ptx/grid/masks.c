@@ -109,6 +109,24 @@ static TileValue *build_test(GpuMasks *masks, const TileValue *condition) {
     return build_and(masks, ordered, binary(masks, (TileOpId)op->id, less ? high[0] : low[0], less ? low[1] : high[1]));
 }
 
+/* Does a condition whose parts all have to hold have a part that can be tested, or (`tests` is false) one that cannot? */
+static bool has_part(GpuMasks *masks, const TileValue *condition, bool tests, unsigned depth) {
+    if (can_build_test(masks, condition, depth)) return tests;
+    const TileOp *both = depth ? tile_value_def(condition, TILE_OP_AND) : NULL;
+    if (!both) return !tests;
+    return has_part(masks, tile_op_operand(both, 0), tests, depth - 1) || has_part(masks, tile_op_operand(both, 1), tests, depth - 1);
+}
+
+/* The parts that can be tested, or (`tests` is false) a tile of the others; NULL: there are none. */
+static TileValue *build_parts(GpuMasks *masks, TileValue *condition, bool tests, unsigned depth) {
+    if (can_build_test(masks, condition, depth)) return tests ? build_test(masks, condition) : NULL;
+    const TileOp *both = depth ? tile_value_def(condition, TILE_OP_AND) : NULL;
+    if (!both) return tests ? NULL : condition;
+    if (!tests && !has_part(masks, condition, true, depth)) return condition;
+    TileValue *first = build_parts(masks, tile_op_operand(both, 0), tests, depth - 1);
+    return build_and(masks, first, build_parts(masks, tile_op_operand(both, 1), tests, depth - 1));
+}
+
 /* The condition that the fill changes no lane. */
 static TileValue *build_fill_is_idle(GpuMasks *masks, const TileOp *fill) {
     const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
@@ -159,11 +177,12 @@ bool gpu_load_mask_is_testable(GpuMasks *masks, const TileOp *op) {
 
 bool gpu_update_mask_has_test(GpuMasks *masks, const TileOp *op) {
     return op->id == TILE_OP_ATOMIC_TILE && !tile_op_get(op, TILE_ATTRIBUTE_COLLECTED) && !tile_value_has_uses(&op->results[0]) &&
-           tile_op_has_part(op, TILE_PARTS_MASK) && can_build_test(masks, tile_op_named(op, TILE_OPERAND_MASK), MOST_DEPTH);
+           tile_op_has_part(op, TILE_PARTS_MASK) && has_part(masks, tile_op_named(op, TILE_OPERAND_MASK), true, MOST_DEPTH);
 }
 
 bool gpu_load_mask_has_test(GpuMasks *masks, const TileOp *op) {
-    if (!gpu_load_mask_is_testable(masks, op)) return false;
+    bool masked = op->id == TILE_OP_LOAD_TILE && tile_type_is_tile(op->results[0].type) && tile_op_has_part(op, TILE_PARTS_MASK);
+    if (!masked || !has_part(masks, tile_op_named(op, TILE_OPERAND_MASK), true, MOST_DEPTH)) return false;
     int64_t threads = tile_op_func(op)->threads, lanes = tile_type_lanes(op->results[0].type);
     return !tile_op_is_repeated(op) || lanes <= GPU_MOST_BRANCHED * threads;
 }
@@ -176,7 +195,15 @@ TileValue *gpu_mask_build_test(GpuMasks *masks, const TileOp *op, TileOp *before
     masks->b.error = error;
     if (op->id == TILE_OP_FILL) return build_fill_is_idle(masks, op);
     bool accesses = op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_ATOMIC_TILE;
-    return build_test(masks, accesses ? tile_op_named(op, TILE_OPERAND_MASK) : tile_op_operand(op, 0));
+    if (accesses) return build_parts(masks, tile_op_named(op, TILE_OPERAND_MASK), true, MOST_DEPTH);
+    return build_test(masks, tile_op_operand(op, 0));
+}
+
+TileValue *gpu_mask_build_rest(GpuMasks *masks, const TileOp *op, TileOp *before) {
+    const char *error = masks->b.error;
+    masks->b = tile_builder_before(masks->context->module, before);
+    masks->b.error = error;
+    return build_parts(masks, tile_op_named(op, TILE_OPERAND_MASK), false, MOST_DEPTH);
 }
 
 void gpu_mask_remove(TileModule *module, TileOp *op) {

@@ -22,7 +22,7 @@ bool gpu_mask_is_large(const TileOp *op);
 bool gpu_mask_has_test(GpuMasks *masks, const TileOp *op);
 /* The same of the mask of a load of a tile of any size: what bounds its ranges is tested by branches, too. */
 bool gpu_load_mask_is_testable(GpuMasks *masks, const TileOp *op);
-/* Is a branch for this load alone worth it? In loops only of tiles of which a thread has few elements: a branch has all of them in
+/* Is a branch for this load alone worth it, for its mask or a part of that, all of whose parts have to hold? In loops only of tiles of which a thread has few elements: a branch has all of them in
  * registers at its end. */
 bool gpu_load_mask_has_test(GpuMasks *masks, const TileOp *op);
 /* The same of updates in memory one by one, of which nobody takes the old values. */
@@ -35,6 +35,9 @@ unsigned gpu_mask_kept(const TileOp *op);
 /* Builds the condition that the mask changes no lane, in front of an op. Requires that one of the above holds. The bounds of both
  * sides of a comparison are compared: for x < y the greatest x with the least y. */
 TileValue *gpu_mask_build_test(GpuMasks *masks, const TileOp *op, TileOp *before);
+
+/* What is left of the mask of a load or update where that condition holds, in front of an op; NULL: nothing. */
+TileValue *gpu_mask_build_rest(GpuMasks *masks, const TileOp *op, TileOp *before);
 
 /* Removes the mask of a load, scan or fold, of which other parts remain. */
 void gpu_mask_remove(TileModule *module, TileOp *op);

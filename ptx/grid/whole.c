@@ -44,7 +44,8 @@
  * excluded elements filled with the identity element instead; that fill is then skipped like the others.
  *
  * A load or update whose mask compares indices, as that of a gather along an index tile that is computed from a range, is there
- * twice, without its mask and with it.
+ * twice, without its mask and with it. Where only some of the mask's parts compare indices, and data decides the others, the first has
+ * these others as its mask.
  *
  * Needs: gpu-dot-operands, which looks for fills. Keeps: tile form. Cost: linear. */
 #include "lang/ir/build.h"
@@ -343,16 +344,21 @@ static bool bring_together(TilePassContext *context, TileBlock *block) {
 
 /* ---- loads and updates ---- */
 
-/* The first arm has the load or update without its mask. Index tiles stay in front of the branch: both arms read them. */
+/* The first arm has the load or update without its mask, or with what was not tested of it. Index tiles stay in front of the branch: both arms read them. */
 static void build_access_branch(GpuMasks *masks, TileOp *access, TileValue *idle) {
     TileModule *module = masks->context->module;
     TileMap map;
     tile_map_init(&map, masks->context->scratch);
+    TileValue *rest = gpu_mask_build_rest(masks, access, access);
     TileOp *whole = tile_op_clone(module, access, &map);
     Group group = group_of(access, NULL), wholes = group_of(whole, NULL);
     TileOp *branch = move_into_branch(masks, &group, idle);
     tile_op_append(whole, &branch->regions[0]);
-    gpu_mask_remove(module, whole);
+    unsigned count;
+    if (rest)
+        tile_op_set_operand(whole, tile_op_operands(whole, TILE_OPERAND_MASK, &count), rest);
+    else
+        gpu_mask_remove(module, whole);
     yield_results(masks, &wholes, &branch->regions[0]);
 }
 

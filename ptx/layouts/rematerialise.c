@@ -1,6 +1,6 @@
 /* Purpose: rematerialise values in another layout where computing them again is cheaper than a conversion: constants,
  * indices, splats, and elementwise ops and changes of shape on these; where the conversion goes through shared memory also loads
- * of no more elements than there are threads, of which each thread then loads one vector for itself: a multiprocessor's own cache has them, and
+ * of no more elements than there are threads, also through index tiles, of which each thread then loads one vector for itself: a multiprocessor's own cache has them, and
  * no barrier is waited for. The ops of the first layout are left to dce.
  *
  * Before:
@@ -53,12 +53,10 @@ typedef struct Remake {
 
 static bool is_load(const TileOp *op) { return op->id == TILE_OP_LOAD_TILE; }
 
-/* Memory is as it was where the first load stands, and so does the second. Its place is there, which nothing that is made for the conversion reaches. */
+/* Memory is as it was where the first load stands, and so does the second. Its place is there, and that of its indices. */
 static bool can_load_again(const Remake *r, const TileOp *load, const TileLayout *layout) {
     enum { VECTOR_BYTES = 16 }; /* more than one of a thread cost more than the way through shared memory (measured) */
     const TileType *type = load->results[0].type;
-    for (unsigned i = 0; i < load->operand_count; i++)
-        if (tile_type_is_tile(tile_op_operand(load, i)->type)) return false;
     bool ahead = tile_op_get(load, TILE_ATTRIBUTE_LATENCY) != NULL || gpu_by_map(load);
     bool vector = tile_layout_registers(layout) * tile_scalar_bytes(type->scalar) <= VECTOR_BYTES;
     return tile_type_is_tile(type) && tile_type_lanes(type) <= r->most_loaded && vector && !ahead;
@@ -85,7 +83,7 @@ static bool operand_layout(const TileOp *op, unsigned index, const TileLayout *l
     *wanted = *layout;
     if (!tile_layout_of_operand(op, index, layout, wanted))
         return op->id != TILE_OP_RESHAPE && op->id != TILE_OP_PERMUTE; /* elementwise: the same layout */
-    return op->id == TILE_OP_BROADCAST ||
+    return op->id == TILE_OP_BROADCAST || is_load(op) ||
            (tile_layout_of_result(op, wanted, &given) && tile_layout_equal(&given, layout));
 }
 
@@ -102,25 +100,26 @@ static bool can_remake(Remake *r, const TileValue *value, const TileLayout *layo
     return true;
 }
 
-/* Requires can_remake. */
-static TileValue *remake(Remake *r, TileValue *value, const TileLayout *layout) {
+/* Requires can_remake. What a load takes is made where it stands, for it alone: other loads may stand before. */
+static TileValue *remake(Remake *r, TileBuilder *at, TileValue *value, const TileLayout *layout) {
     if (!tile_type_is_tile(value->type) || tile_layout_equal(value->type->layout, layout)) return value;
     const TileType *type = tile_type_with_layout(r->context->module->context, value->type, layout);
-    TileValue *made = tile_map_get(&r->made, value);
+    TileValue *made = at == &r->b ? tile_map_get(&r->made, value) : NULL;
     if (made && made->type == type) return made;
+    TileBuilder first = tile_builder_before(r->context->module, value->op), *b = is_load(value->op) ? &first : at;
     TileValue *operands[MOST_OPERANDS];
     for (unsigned i = 0; i < value->op->operand_count; i++) {
         TileLayout wanted = *layout;
         operands[i] = tile_op_operand(value->op, i);
         if (tile_type_is_tile(operands[i]->type)) operand_layout(value->op, i, layout, &wanted);
-        operands[i] = remake(r, operands[i], &wanted);
+        operands[i] = remake(r, b, operands[i], &wanted);
     }
-    TileBuilder first = tile_builder_before(r->context->module, value->op), *b = is_load(value->op) ? &first : &r->b;
     b->location = value->op->location;
     TileOp *op = tile_build_op(b, (TileOpId)value->op->id, operands, value->op->operand_count,
                                value->op->attributes, value->op->attribute_count, &type, 1);
     op->results[0].name = value->name;
-    tile_map_set(&r->made, value, &op->results[0]);
+    if (b->error) r->b.error = b->error;
+    if (at == &r->b) tile_map_set(&r->made, value, &op->results[0]);
     return &op->results[0];
 }
 
@@ -132,7 +131,7 @@ static bool try_conversion(TilePassContext *context, TileOp *op, const char **er
     if (!layout || !value->type->layout) return false;
     if (!gpu_converts_in_warp(value->type->layout, layout, tile_scalar_bits(value->type->scalar))) r.most_loaded = tile_op_func(op)->threads;
     if (!can_remake(&r, value, layout)) return false;
-    tile_value_replace(&op->results[0], remake(&r, value, layout));
+    tile_value_replace(&op->results[0], remake(&r, &r.b, value, layout));
     tile_op_erase(op);
     if (r.b.error) *error = r.b.error;
     return true;

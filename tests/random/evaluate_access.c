@@ -122,6 +122,7 @@ static Places resolve_flat(Evaluator *e, const Expr *access) {
         places.element[i] = all ? at : -1;
     }
     value_add_mask(places.shape, mask);
+    for (int d = 0; d < tensor->rank; d++) value_add_masks(places.shape, indices[d]); /* along the axes that these depend on */
     return places;
 }
 

@@ -252,7 +252,7 @@ static int64_t choose_together(const Abreast *x) {
 /* Rows whose chain is shorter than what is under way at a time are there together without this. */
 static bool decide(Abreast *x, TileOp *op) {
     bool rows = op->id == TILE_OP_FOR && tile_op_integer(op, TILE_ATTRIBUTE_LOOP_KIND, -1) == TILE_LOOP_KIND_PARALLEL;
-    if (!rows || op->result_count || !tile_value_is_integer(tile_op_operand(op, 2), 1)) return false;
+    if (!rows || op->result_count || !tile_value_is_integer(tile_op_named(op, TILE_OPERAND_STEP), 1)) return false;
     *x = (Abreast){.context = x->context, .module = x->module, .rows = op};
     TileMap *maps[] = {&x->by_row, &x->apart, &x->depth, &x->shared, &x->whole};
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) tile_map_init(maps[i], x->context->scratch);

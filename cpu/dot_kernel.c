@@ -13,6 +13,7 @@ static TileValue *multiply_add(Dot *dot, TileValue *x, TileValue *y, TileValue *
 
 enum {
     WIDEST = 8,
+    WIDE_REGISTER = 64, /* bytes */
     FEWEST_HALVED = 6 /* rows of a block, of which half are worth a micro-kernel of their own */
 };
 
@@ -189,16 +190,35 @@ static void run_masked(Dot *dot, const DotPanel *panel, const Edge *edge, int64_
     run_kernel(dot, panel, &block, kc);
 }
 
+/* Where half a register holds all columns, vectors have half the lanes: processors that compute wide vectors in two halves take half the time, and no
+ * access crosses a line of the cache for lanes that there are not. */
+static bool has_half_registers(const Dot *dot, int64_t vectors) {
+    return vectors == 1 && !dot->amx && !dot->scale && dot->lanes * dot->bytes == WIDE_REGISTER;
+}
+
+static void run_masked_or_half(Dot *dot, const DotPanel *panel, const Edge *edge, int64_t rows, int64_t vectors, TileValue *kc) {
+    bool half = edge->columns && !edge->whole && !panel->in_place && has_half_registers(dot, vectors);
+    if (half) {
+        dot_if(dot, dot_binary(dot, TILE_OP_LE, edge->columns, dot_i64(dot, dot->lanes / 2)));
+        dot->lanes /= 2;
+        run_masked(dot, panel, edge, rows, vectors, kc);
+        dot->lanes *= 2;
+        dot_else(dot);
+    }
+    run_masked(dot, panel, edge, rows, vectors, kc);
+    if (half) dot_end(dot);
+}
+
 /* Few columns have a micro-kernel of half the width. */
 static void run_narrow_or_wide(Dot *dot, const DotPanel *panel, const Edge *edge, int64_t rows, TileValue *kc) {
     int64_t narrow = dot->narrow_vectors ? dot->narrow_vectors : dot->block_vectors / 2;
     bool has_narrow = edge->columns && narrow && (dot->narrow_vectors || !panel->in_place);
     if (has_narrow) {
         dot_if(dot, dot_binary(dot, TILE_OP_LE, edge->columns, dot_lanes(dot, narrow)));
-        run_masked(dot, panel, edge, rows, narrow, kc);
+        run_masked_or_half(dot, panel, edge, rows, narrow, kc);
         dot_else(dot);
     }
-    run_masked(dot, panel, edge, rows, dot->block_vectors, kc);
+    run_masked_or_half(dot, panel, edge, rows, dot->block_vectors, kc);
     if (has_narrow) dot_end(dot);
 }
 

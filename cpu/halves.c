@@ -257,11 +257,11 @@ static void branch_around(Halves *h) {
 /* What the loop carries begins in this order, and comes back behind it. */
 static void order_carried(Halves *h) {
     TileBlock *body = &h->loop->regions[0];
-    unsigned first = tile_op_operands(h->loop, TILE_OPERAND_CARRIED, &(unsigned){0});
-    for (unsigned i = 1; i < body->argument_count; i++) {
+    unsigned carried = tile_op_operands(h->loop, TILE_OPERAND_CARRIED, &(unsigned){0});
+    for (unsigned i = 1; i < body->argument_count; i++, carried++) {
         TileValue *result = tile_op_result(h->loop, i - 1);
         if (!is_in(h, body->arguments[i])) continue;
-        tile_op_set_operand(h->loop, first + i - 1, ordered(h, tile_op_operand(h->loop, first + i - 1)));
+        tile_op_set_operand(h->loop, carried, ordered(h, tile_op_operand(h->loop, carried)));
         TileBuilder b = tile_builder_before(h->module, h->loop->next);
         TileValue *made = reordered(&b, result, 2);
         tile_value_replace(result, made);

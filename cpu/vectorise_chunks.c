@@ -10,6 +10,8 @@ enum {
     MOST_COSTLY = 4,     /* functions of a body that is emitted for four registers: compiling takes time */
     MANY_REGISTERS = 32, /* for four registers of a function's values at a time, beside its constants */
     MOST_CARRIED = 10,
+    FEWEST_HALVED = 8, /* lanes of a vector of which half is worth code of its own; */
+    MOST_HALVED = 2,   /* registers: of more the remainder is a loop over single ones */
     MOST_KNOWN_MULTIPLE = 16, /* the largest divisor of an extent that launches know */
 };
 
@@ -384,6 +386,32 @@ static bool is_one_masked(const Chunk *c) {
            c->context->target->has_masks && is_long(c->loop);
 }
 
+/* A branch: *b builds its first block, and what is returned its other one. */
+static TileBuilder open_either(Chunk *c, TileBuilder *b, TileValue *condition) {
+    TileOp *made = tile_build_if(b, condition, NULL, 0);
+    TileBuilder other = tile_builder_at_end(c->context->module, &made->regions[1]);
+    *b = tile_builder_at_end(c->context->module, &made->regions[0]);
+    other.location = b->location = c->loop->location;
+    return other;
+}
+
+/* There is one full chunk at most: a chunk, or else the remainder. Both begin at lo, which is known where loops around this one are. Half a
+ * register does where there are no more lanes: its accesses cross no line of the cache for the sake of lanes that there are not. */
+static void emit_one(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
+    TileValue *count = binary(b, TILE_OP_SUB, hi, lo);
+    Chunk half = *c;
+    half.width /= 2;
+    TileBuilder chunk = *b, rest = open_either(c, &chunk, binary(b, TILE_OP_LT, tile_build_i64(b, c->width - 1), count));
+    emit_chunk(c, &chunk, lo, NULL, NULL);
+    tile_build_end(&chunk, TILE_OP_YIELD, NULL, 0);
+    TileBuilder few = rest, most = open_either(c, &few, binary(&rest, TILE_OP_LT, count, tile_build_i64(&rest, half.width + 1)));
+    emit_tail(&half, &few, lo, hi);
+    emit_tail(c, &most, lo, hi);
+    tile_build_end(&few, TILE_OP_YIELD, NULL, 0);
+    tile_build_end(&most, TILE_OP_YIELD, NULL, 0);
+    tile_build_end(&rest, TILE_OP_YIELD, NULL, 0);
+}
+
 /* The main loop and the remainder. A scalable vector has a power of two of lanes. */
 static void emit_parts(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
     int64_t step = c->groups * c->width, first, last;
@@ -407,6 +435,11 @@ static void emit_parts(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
     bool even = !constant && !c->loop->result_count && is_multiple(c, lo, hi, step);
     if (!constant && !even && is_one_masked(c)) {
         emit_tail(c, b, lo, hi);
+        return;
+    }
+    bool one = tile_loop_extent(c->loop) == step && step >= FEWEST_HALVED && step <= MOST_HALVED * c->register_lanes;
+    if (one && !constant && !c->loop->result_count && !c->scale) {
+        emit_one(c, b, lo, hi);
         return;
     }
     if ((!constant || (last - first) % step || c->scale) && !even) end = full_end(c, b, lo, hi);

@@ -193,9 +193,11 @@ static void find_mask(TileOp *op, void *state) {
 /* A fold or scan may leave elements out: whether it does is a mask, too. */
 static TileValue *mask_of_fold(const Masks *masks) {
     const TileOp *end = masks->loop->regions[0].last;
-    bool has = masks->loop->id == TILE_OP_FOLD_LOOP && tile_op_has_part(masks->loop, TILE_PARTS_MASK);
-    TileValue *mask = has ? tile_op_operand(end, end->operand_count - 1u) : NULL;
-    return mask && is_known_before(masks, mask) ? mask : NULL;
+    if (masks->loop->id != TILE_OP_FOLD_LOOP || !tile_op_has_part(masks->loop, TILE_PARTS_MASK)) return NULL;
+    unsigned values;
+    tile_op_operands(masks->loop, TILE_OPERAND_CARRIED, &values);
+    TileValue *mask = tile_op_operand(end, values);
+    return is_known_before(masks, mask) ? mask : NULL;
 }
 
 static void walk_points(Masks *masks, void (*visit)(TileOp *op, void *state)) {

@@ -41,30 +41,29 @@
  *       %R = dim %w {axis = 0} : i64
  *       %C = dim %w {axis = 1} : i64
  *       %0 = dim %w {axis = 2} : i64
- *       %1 = const {value = 127} : i64
+ *       %1 = const {value = 7} : i64
  *       %2 = add %0, %1 : i64
- *       %3 = const {value = 128} : i64
- *       %4 = div %2, %3 : i64
- *       %5 = temp %R, %0 : tensor<f32, 2, temp>
- *       grid %R, %4 (%6: i64, %7: i64) {
- *         %8 = const {value = -0.0} : f32[128]
- *         %9 = mul %7, %3 : i64
- *         %10 = sub %0, %9 : i64
- *         %11 = min %10, %3 : i64
- *         %12 = const {value = 16} : i64
- *         %13 = for %zero, %C, %12, %8 : f32[128] (%14: i64, %15: f32[128]) {
- *           %16 = sub %C, %14 : i64
- *           %17 = min %16, %12 : i64
- *           %18 = load_tile %w, %6, %14, %one, %zero, %17, %9, %one, %zero, %11 {access = [index, range, range]} : f32[16, 128]
- *           %19 = const {value = -1.0} : f32
- *           %20 = fill %18, %19, %zero, %17, %zero, %11 {axes = [0, 1]} : f32[16, 128]
- *           %21 = const {value = 0.0} : f32[16, 128]
- *           %22 = mul %20, %21 : f32[16, 128]
- *           %23 = reduce %22 {axis = 0, kind = sum} : f32[128]
- *           %24 = add %15, %23 : f32[128]
- *           yield %24
+ *       %3 = div %2, %n : i64
+ *       %4 = temp %R, %0 : tensor<f32, 2, temp>
+ *       grid %R, %3 (%5: i64, %6: i64) {
+ *         %7 = const {value = -0.0} : f32[8]
+ *         %8 = mul %6, %n : i64
+ *         %9 = sub %0, %8 : i64
+ *         %10 = min %9, %n : i64
+ *         %11 = const {value = 16} : i64
+ *         %12 = for %zero, %C, %11, %7 : f32[8] (%13: i64, %14: f32[8]) {
+ *           %15 = sub %C, %13 : i64
+ *           %16 = min %15, %11 : i64
+ *           %17 = load_tile %w, %5, %13, %one, %zero, %16, %8, %one, %zero, %10 {access = [index, range, range]} : f32[16, 8]
+ *           %18 = const {value = -1.0} : f32
+ *           %19 = fill %17, %18, %zero, %16, %zero, %10 {axes = [0, 1]} : f32[16, 8]
+ *           %20 = const {value = 0.0} : f32[16, 8]
+ *           %21 = mul %19, %20 : f32[16, 8]
+ *           %22 = reduce %21 {axis = 0, kind = sum} : f32[8]
+ *           %23 = add %14, %22 : f32[8]
+ *           yield %23
  *         }
- *         store_tile %5, %13, %6, %9, %one, %zero, %11 {access = [index, range]}
+ *         store_tile %4, %12, %5, %8, %one, %zero, %10 {access = [index, range]}
  *         yield
  *       }
  *       grid %one (%p: i64) {
@@ -84,25 +83,25 @@
  *           }
  *           yield %inner
  *         }
- *         %25 = const {value = -0.0} : f32[8]
- *         %26 = for %zero, %R, %one, %25 : f32[8] (%27: i64, %28: f32[8]) {
- *           %29 = load_tile %5, %27, %zero, %one, %zero, %n {access = [index, range]} : f32[8]
- *           %half.1 = rem %27, %two : i64
+ *         %24 = const {value = -0.0} : f32[8]
+ *         %25 = for %zero, %R, %one, %24 : f32[8] (%26: i64, %27: f32[8]) {
+ *           %28 = load_tile %4, %26, %zero, %one, %zero, %n {access = [index, range]} : f32[8]
+ *           %half.1 = rem %26, %two : i64
  *           %even.1 = eq %half.1, %zero : bool
- *           %30 = splat %even.1 : bool[8]
- *           %31 = select %30, %25, %29 : f32[8]
- *           %32 = add %28, %31 : f32[8]
- *           yield %32
+ *           %29 = splat %even.1 : bool[8]
+ *           %30 = select %29, %24, %28 : f32[8]
+ *           %31 = add %27, %30 : f32[8]
+ *           yield %31
  *         }
- *         %33 = reshape %26 : f32[1, 8]
- *         %34 = broadcast %33 : f32[8, 8]
- *         %35 = add %sum, %34 : f32[8, 8]
- *         %36 = bitcast %sum : u32[8, 8]
- *         %37 = const {value = 2147483648} : u32[8, 8]
- *         %38 = eq %36, %37 : bool[8, 8]
- *         %39 = reduce %38 {axis = 0, kind = any} : bool[8]
- *         %40 = reduce %39 {axis = 0, kind = any} : bool
- *         %41 = if %40 : f32[8, 8] {
+ *         %32 = reshape %25 : f32[1, 8]
+ *         %33 = broadcast %32 : f32[8, 8]
+ *         %34 = add %sum, %33 : f32[8, 8]
+ *         %35 = bitcast %sum : u32[8, 8]
+ *         %36 = const {value = 2147483648} : u32[8, 8]
+ *         %37 = eq %35, %36 : bool[8, 8]
+ *         %38 = reduce %37 {axis = 0, kind = any} : bool[8]
+ *         %39 = reduce %38 {axis = 0, kind = any} : bool
+ *         %40 = if %39 : f32[8, 8] {
  *           %sum.1 = for %zero, %R, %one, %none : f32[8, 8] (%i.1: i64, %before.1: f32[8, 8]) {
  *             %half.2 = rem %i.1, %two : i64
  *             %even.2 = eq %half.2, %zero : bool
@@ -118,9 +117,9 @@
  *           }
  *           yield %sum.1
  *         } {
- *           yield %35
+ *           yield %34
  *         }
- *         store_tile %y, %41, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *         store_tile %y, %40, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
  *         yield
  *       }
  *       return

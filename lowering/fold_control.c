@@ -189,7 +189,8 @@ static bool fold_mask(TileOp *op) {
     const TileAttribute *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
     bool masked = tile_op_has_part(op, TILE_PARTS_MASK);
     if (!masked || !tile_value_is_integer(tile_op_named(op, TILE_OPERAND_MASK), 1)) return false;
-    for (unsigned i = 0; i < parts->count; i++) tile_op_remove_operand(op, op->operand_count - 1u);
+    unsigned masks, first = tile_op_operands(op, TILE_OPERAND_MASK, &masks);
+    for (unsigned i = 0; i < parts->count; i++) tile_op_remove_operand(op, first);
     tile_op_clear(op, TILE_ATTRIBUTE_PARTS);
     return true;
 }

@@ -16,6 +16,7 @@ typedef struct Chain {
     unsigned count;
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     unsigned rank, k, n;
+    int64_t lanes; /* columns that a program of the grid of its own adds up */
     TileValue *condition;
 } Chain;
 
@@ -137,16 +138,16 @@ static TileValue *rest(TileBuilder *b, TileValue *extent, TileValue *first, int6
     return tile_build_binary(b, TILE_OP_MIN, left, tile_build_i64(b, most));
 }
 
-/* One program: the sums of LANES columns, at one place of all axes but k and n. */
+/* One program: the sums of `lanes` columns, at one place of all axes but k and n. */
 static void build_program(TileBuilder *b, const Chain *chain, TileOp *grid, TileValue *temp, TileValue *const *extents) {
     TileContext *context = b->module->context;
-    const TileType *lanes = tile_type_tile(context, TILE_F32, 1, (const int64_t[]){LANES});
+    const TileType *lanes = tile_type_tile(context, TILE_F32, 1, &chain->lanes);
     TileValue *zero = tile_build_i64(b, 0), *place[MOST_AXES], *none = tile_build_number(b, lanes, -0.0);
     unsigned next = 0;
     for (unsigned d = 0; d < chain->rank; d++)
         if (d != chain->k) place[d] = grid->regions[0].arguments[next++];
-    place[chain->n] = tile_build_binary(b, TILE_OP_MUL, place[chain->n], tile_build_i64(b, LANES));
-    TileValue *columns = rest(b, extents[chain->n], place[chain->n], LANES);
+    place[chain->n] = tile_build_binary(b, TILE_OP_MUL, place[chain->n], tile_build_i64(b, chain->lanes));
+    TileValue *columns = rest(b, extents[chain->n], place[chain->n], chain->lanes);
     TileOp *loop = tile_build_for(b, zero, extents[chain->k], tile_build_i64(b, STEP), &none, 1);
     TileBuilder in = tile_builder_at_end(b->module, &loop->regions[0]);
     in.location = b->location;
@@ -160,7 +161,7 @@ static void build_program(TileBuilder *b, const Chain *chain, TileOp *grid, Tile
             add_index(&from, place[d]);
     }
     bool turned = chain->n < chain->k;
-    const int64_t shape[] = {turned ? LANES : STEP, turned ? STEP : LANES};
+    const int64_t shape[] = {turned ? chain->lanes : STEP, turned ? STEP : chain->lanes};
     TileScalar scalar = tile_op_operand(chain->load, 0)->type->scalar;
     TileValue *tile = tile_op_result(build_access(&in, TILE_OP_LOAD_TILE, &from, tile_type_tile(context, scalar, 2, shape)), 0);
     TileValue *nothing = tile_build_number(&in, tile_type_scalar(context, scalar), -1); /* makes -0, which adds nothing */
@@ -193,8 +194,8 @@ static TileValue *build_sums(Zeros *z, const Chain *chain, TileOp *grid) {
         if (d == chain->k) continue;
         sizes[count] = programs[count] = extents[d];
         if (d == chain->n) {
-            TileValue *more = tile_build_binary(&host, TILE_OP_ADD, extents[d], tile_build_i64(&host, LANES - 1));
-            programs[count] = tile_build_binary(&host, TILE_OP_DIV, more, tile_build_i64(&host, LANES));
+            TileValue *more = tile_build_binary(&host, TILE_OP_ADD, extents[d], tile_build_i64(&host, chain->lanes - 1));
+            programs[count] = tile_build_binary(&host, TILE_OP_DIV, more, tile_build_i64(&host, chain->lanes));
         }
         count++;
     }
@@ -328,6 +329,8 @@ bool tile_leave_zeros_out(TilePassContext *context, TileFunc *kernel, TileOp *gr
         return false;
     }
     tile_pass_remark(z->context, dot, TILE_DECISION_ZEROS_LEFT_OUT, "the product", "%s", "what infinities add is added behind the loops");
+    /* a tile of the program's own, which its sizes divide, or one of as many threads as a block has */
+    chain.lanes = exact ? sum->extent[1] : LANES;
     TileOp *again = NULL;
     if (exact) {
         tile_map_init(&z->map, context->scratch);

@@ -45,18 +45,19 @@ static MlirValue cast(Exporter *exporter, MlirValue value, MlirType type) {
     return export_build(exporter, "llvm.bitcast", type, VALUES(value), NO_ATTRIBUTES);
 }
 
-/* LLVM's intrinsics for a register of 512 bits. */
+/* LLVM's intrinsics for a register of 512 bits, or of 256. */
 void export_dot_words(Exporter *exporter, const TileOp *op) {
-    enum { LANES = 16, BYTES = 64 };
-    const int64_t pairs = 32;
-    bool floats = tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0]->scalar == TILE_BF16;
+    enum { LANES = 16 };
+    const int64_t lanes = tile_op_result(op, 0)->type->extent[0], pairs = 2 * lanes;
+    bool half = lanes == LANES / 2, floats = tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0]->scalar == TILE_BF16;
     bool has = floats ? exporter->target->has_bf16_dot : exporter->target->has_vnni;
-    if (!export_need(exporter, op, has && tile_op_result(op, 0)->type->extent[0] == LANES, "products of so many words")) return;
-    MlirType type = floats ? mlirVectorTypeGet(1, &pairs, mlirBF16TypeGet(exporter->mlir)) : export_vector_of(exporter, TILE_I8, BYTES);
+    if (!export_need(exporter, op, has && (half || lanes == LANES), "products of so many words")) return;
+    MlirType type = floats ? mlirVectorTypeGet(1, &pairs, mlirBF16TypeGet(exporter->mlir)) : export_vector_of(exporter, TILE_I8, 4 * lanes);
     MlirValue a = cast(exporter, named_of(exporter, op, TILE_OPERAND_A), type),
               b = cast(exporter, named_of(exporter, op, TILE_OPERAND_B), type);
     MlirType sums = export_type(exporter, tile_op_result(op, 0)->type);
-    const char *name = floats ? "llvm.x86.avx512bf16.dpbf16ps.512" : "llvm.x86.avx512.vpdpbusd.512";
+    const char *of_bytes = half ? "llvm.x86.avx512.vpdpbusd.256" : "llvm.x86.avx512.vpdpbusd.512";
+    const char *name = !floats ? of_bytes : half ? "llvm.x86.avx512bf16.dpbf16ps.256" : "llvm.x86.avx512bf16.dpbf16ps.512";
     set_result(exporter, op, 0,
                export_intrinsic(exporter, name, sums, VALUES(named_of(exporter, op, TILE_OPERAND_SUM), a, b)));
 }

@@ -20,10 +20,10 @@ enum { LANES = 16, ROUNDS = 600 };
 
 static const char function[] =
     "func phase machine @f(%%a: ptr<global>, %%b: ptr<global>, %%c: ptr<global>, %%begin: i64, %%end: i64, %%scratch: ptr<scratch>) {\n"
-    "  %%x = load %%a : vec<16 x u32>\n"
-    "  %%y = load %%b : vec<16 x u32>\n"
-    "  %%s = load %%c : vec<16 x %s>\n"
-    "  %%r = dot_words %%x, %%y, %%s {types = [%s, %s]} : vec<16 x %s>\n"
+    "  %%x = load %%a : vec<%u x u32>\n"
+    "  %%y = load %%b : vec<%u x u32>\n"
+    "  %%s = load %%c : vec<%u x %s>\n"
+    "  %%r = dot_words %%x, %%y, %%s {types = [%s, %s]} : vec<%u x %s>\n"
     "  store %%r, %%c\n"
     "  return\n"
     "}\n";
@@ -67,11 +67,11 @@ static void execute(TileFunc *func, Vectors *v) {
 
 static bool is_nan(uint32_t bits) { return (bits & 0x7fffffff) > 0x7f800000; }
 
-static void compare(const char *a, const char *b, const char *sum, bool floats) {
+static void compare(const char *a, const char *b, const char *sum, bool floats, unsigned lanes) {
     const char *why_not = tile_cpu_why_not("avx512bf16");
     if (why_not) cr_skip_test("avx512bf16: %s", why_not);
     TileArena *arena = tile_arena_create(NULL);
-    Compiled compiled = compile_text(tile_arena_format(arena, function, sum, a, b, sum), &target);
+    Compiled compiled = compile_text(tile_arena_format(arena, function, lanes, lanes, lanes, sum, a, b, lanes, sum), &target);
     Entry entry = find_entry(&compiled, "f");
     uint64_t state = 88172645463325252u;
     for (unsigned round = 0; round < ROUNDS; round++) {
@@ -87,11 +87,13 @@ static void compare(const char *a, const char *b, const char *sum, bool floats) 
         execute(compiled.module->first, &executed);
         for (unsigned l = 0; l < LANES; l++)
             cr_assert(machine.c[l] == executed.c[l] || (floats && is_nan(machine.c[l]) && is_nan(executed.c[l])),
-                      "%s %s, round %u, lane %u: %#x, executed %#x", a, b, round, l, machine.c[l], executed.c[l]);
+                      "%s %s, %u lanes, round %u, lane %u: %#x, executed %#x", a, b, lanes, round, l, machine.c[l], executed.c[l]);
     }
     release_compiled(&compiled);
     tile_arena_destroy(arena);
 }
 
-Test(words, bf16) { compare("bf16", "bf16", "f32", true); }
-Test(words, bytes) { compare("u8", "i8", "i32", false); }
+Test(words, bf16) { compare("bf16", "bf16", "f32", true, LANES); }
+Test(words, bytes) { compare("u8", "i8", "i32", false, LANES); }
+Test(words, bf16_by_halves) { compare("bf16", "bf16", "f32", true, LANES / 2); }
+Test(words, bytes_by_halves) { compare("u8", "i8", "i32", false, LANES / 2); }

@@ -29,7 +29,7 @@ typedef enum Moves { MOVES_UP = 1, MOVES_DOWN = 2 } Moves;
 
 TileMeaning *tile_vars_snapshot(TileChecker *c) {
     tile_spend(c, c->vars.count / 8); /* the work grows with variables times branches */
-    TileMeaning *now = TILE_NEW_ARRAY(c->arena, TileMeaning, c->vars.count);
+    TileMeaning *now = tile_arena_take(c->arena, c->vars.count * sizeof *now);
     for (size_t i = 0; i < c->vars.count; i++) now[i] = c->vars.items[i]->now;
     return now;
 }
@@ -53,10 +53,19 @@ bool tile_enter_region(TileChecker *c, TileSpan span) {
     return true;
 }
 
+static bool same_value(const TileMeaning *a, const TileMeaning *b) {
+    return a->kind == b->kind && a->value == b->value && a->sum == b->sum && a->constant == b->constant &&
+           a->bits == b->bits && a->rank == b->rank;
+}
+
 /* Is it not less (greater) than it was? */
 static uint8_t *find_moves(TileChecker *c, const TileMeaning *before, size_t count) {
     uint8_t *moves = TILE_NEW_ARRAY(c->arena, uint8_t, count);
     for (size_t i = 0; i < count; i++) {
+        if (same_value(&before[i], &c->vars.items[i]->now)) { /* as most are */
+            moves[i] = MOVES_UP | MOVES_DOWN;
+            continue;
+        }
         const TileSum *was = tile_scalar_sum(c, &before[i]), *now = tile_scalar_sum(c, &c->vars.items[i]->now);
         bool may_move = was && now && was != now && !before[i].valid && before[i].scalar != TILE_U64;
         moves[i] = was == now ? MOVES_UP | MOVES_DOWN : 0;
@@ -64,11 +73,6 @@ static uint8_t *find_moves(TileChecker *c, const TileMeaning *before, size_t cou
         if (may_move && tile_sum_at_most(&c->sums, now, was)) moves[i] |= MOVES_DOWN;
     }
     return moves;
-}
-
-static bool same_value(const TileMeaning *a, const TileMeaning *b) {
-    return a->kind == b->kind && a->value == b->value && a->sum == b->sum && a->constant == b->constant &&
-           a->bits == b->bits && a->rank == b->rank;
 }
 
 /* `other`: the side that was run before, or NULL. What has changed in neither of them keeps its bounds. */
@@ -318,7 +322,7 @@ static TileMeaning join_with_if(TileChecker *c, const TileMeaning *condition, Ti
     join.sides[0] = &then;
     join.sides[1] = &otherwise;
 
-    TileMeaning value = tile_nothing(), *joined = TILE_NEW_ARRAY(c->arena, TileMeaning, count);
+    TileMeaning value = tile_nothing(), *joined = tile_arena_take(c->arena, count * sizeof *joined); /* of those that differ */
     bool failed = want_value && !join_value(c, &join, test, &value);
     for (size_t i = 0; i < count && !failed; i++) {
         if (same_value(&then.vars[i], &otherwise.vars[i])) continue;

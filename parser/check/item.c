@@ -89,10 +89,15 @@ static const TileExport *find_export(const TileAst *ast, const char *name) {
     return NULL;
 }
 
-static TileFoundKernel kernel_in(const TileAst *ast, const char *name, bool exports) {
+static TileFoundKernel kernel_in(TileChecker *c, const TileAst *ast, const char *name, bool exports) {
     const TileExport *export = exports ? find_export(ast, name) : NULL;
     const TileItem *item = tile_map_get(&ast->named, export ? export->kernel.name : name);
-    bool found = item && item->kind == TILE_ITEM_KERNEL && !(export && export->module.name);
+    if (export && (!item || export->module.name)) { /* a kernel of an import */
+        TileFoundKernel found = tile_find_kernel(c, ast, export->module.name, export->kernel, false);
+        found.export = export;
+        return found;
+    }
+    bool found = item && item->kind == TILE_ITEM_KERNEL;
     return (TileFoundKernel){.item = found ? item : NULL, .ast = ast, .export = export};
 }
 
@@ -104,7 +109,7 @@ static TileFoundKernel imported_kernel(TileChecker *c, const TileAst *ast, TileN
     const TileAst *module;
     const TileItem *import;
     for (Imports imports = {.ast = ast}; (import = next_import(&imports, &module));) {
-        TileFoundKernel found = module ? kernel_in(module, name.name, exports) : (TileFoundKernel){.item = NULL};
+        TileFoundKernel found = module ? kernel_in(c, module, name.name, exports) : (TileFoundKernel){.item = NULL};
         bool known = !found.item || count == TILE_MAX_CANDIDATES;
         for (unsigned k = 0; k < count; k++) known = known || candidates[k].item == found.item;
         if (known) continue;
@@ -121,12 +126,12 @@ TileFoundKernel tile_find_kernel(TileChecker *c, const TileAst *ast, const char 
                                  bool exports) {
     if (module) {
         const TileAst *other = tile_find_module(ast, module);
-        TileFoundKernel found = other ? kernel_in(other, name.name, exports) : (TileFoundKernel){.ast = ast};
+        TileFoundKernel found = other ? kernel_in(c, other, name.name, exports) : (TileFoundKernel){.ast = ast};
         found.module = module;
         return found;
     }
-    TileFoundKernel own = kernel_in(ast, name.name, exports);
-    return own.item || tile_map_get(&ast->named, name.name) ? own : imported_kernel(c, ast, name, exports);
+    TileFoundKernel own = kernel_in(c, ast, name.name, exports);
+    return own.item || own.reported || tile_map_get(&ast->named, name.name) ? own : imported_kernel(c, ast, name, exports);
 }
 
 /* ---- names of a kernel ---- */

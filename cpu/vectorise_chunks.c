@@ -380,12 +380,6 @@ static void end_phases(Chunk *c, Phases *phases) {
     for (unsigned i = 0; i < count; i++) c->accumulators[i] = &phases->loop->results[i];
 }
 
-/* Is it one vector at most, of long code that is not worth being there twice, with a mask and without? */
-static bool is_one_masked(const Chunk *c) {
-    return tile_loop_extent(c->loop) <= c->width && c->groups == 1 && c->width <= c->register_lanes && !c->scale &&
-           c->context->target->has_masks && is_long(c->loop);
-}
-
 /* A branch: *b builds its first block, and what is returned its other one. */
 static TileBuilder open_either(Chunk *c, TileBuilder *b, TileValue *condition) {
     TileOp *made = tile_build_if(b, condition, NULL, 0);
@@ -433,12 +427,8 @@ static void emit_parts(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
     }
     TileValue *end = hi;
     bool even = !constant && !c->loop->result_count && is_multiple(c, lo, hi, step);
-    if (!constant && !even && is_one_masked(c)) {
-        emit_tail(c, b, lo, hi);
-        return;
-    }
     bool one = tile_loop_extent(c->loop) == step && step >= FEWEST_HALVED && step <= MOST_HALVED * c->register_lanes;
-    if (one && !constant && !c->loop->result_count && !c->scale) {
+    if (one && !constant && !c->loop->result_count && !c->scale && !is_long(c->loop)) {
         emit_one(c, b, lo, hi);
         return;
     }

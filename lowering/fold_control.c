@@ -184,6 +184,10 @@ static bool fold_grid(TilePassContext *context, TileOp *op) {
 
 /* ---- accesses ---- */
 
+static bool never_stores(const TileOp *op) {
+    return tile_op_has_part(op, TILE_PARTS_MASK) && tile_value_is_integer(tile_op_named(op, TILE_OPERAND_MASK), 0);
+}
+
 /* An access whose mask is true needs none, nor a fill. */
 static bool fold_mask(TileOp *op) {
     const TileAttribute *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
@@ -209,10 +213,10 @@ bool tile_fold_control(TilePassContext *context, TileOp *op) {
         return erase_if(op, !context->settings.debug || tile_value_is_integer(tile_op_operand(op, 0), 1));
     case TILE_OP_PRINT: return erase_if(op, !context->settings.debug && is_of_assertion(op));
     case TILE_OP_STATEMENT: return erase_if(op, true);
-    case TILE_OP_LOAD:
     case TILE_OP_STORE:
-    case TILE_OP_GATHER:
-    case TILE_OP_SCATTER: return fold_mask(op);
+    case TILE_OP_SCATTER: return erase_if(op, never_stores(op)) || fold_mask(op);
+    case TILE_OP_LOAD:
+    case TILE_OP_GATHER: return fold_mask(op);
     default: return false;
     }
 }

@@ -212,33 +212,20 @@ static bool find(Inside *s, TileOp *loop) {
 
 /* ---- code ---- */
 
-static TileValue *moved(Inside *s, TileBuilder *b, TileValue *value) {
-    TileValue *known = tile_map_get(&s->moved, value);
-    if (known || tile_value_outside(value, s->place)) return known ? known : value;
-    for (unsigned i = 0; i < value->op->operand_count; i++) {
-        TileValue *operand = tile_op_operand(value->op, i), *own = moved(s, b, operand);
-        if (own != operand) tile_map_set(&s->moved, operand, own);
-    }
-    TileOp *copy = tile_op_clone(s->module, value->op, &s->moved);
-    tile_builder_insert(b, copy);
-    tile_map_set(&s->moved, value, &copy->results[0]);
-    return &copy->results[0];
-}
-
 /* A loop that finds the first iteration in which the condition holds, and the first one behind it in which it does not: its
  * results. */
 static TileOp *build_search(Inside *s) {
     TileBuilder b = tile_builder_before(s->module, s->place);
     b.location = s->loop->location;
     tile_map_init(&s->moved, s->context->scratch);
-    TileValue *lo = moved(s, &b, tile_op_operand(s->loop, 0)), *hi = moved(s, &b, tile_op_operand(s->loop, 1));
+    TileValue *lo = tile_build_again(&b, &s->moved, tile_op_operand(s->loop, 0), s->place), *hi = tile_build_again(&b, &s->moved, tile_op_operand(s->loop, 1), s->place);
     TileOp *search = tile_build_loop(&b, TILE_LOOP_KIND_SEQUENTIAL, lo, hi, INT64_MAX, (TileValue *[]){hi, hi}, 2);
     TileBuilder in = tile_builder_at_end(s->module, &search->regions[0]);
     in.location = b.location;
     TileValue *index = search->regions[0].arguments[0], *holds = NULL;
     tile_map_set(&s->moved, s->index, index);
     for (unsigned i = 0; i < s->varying_count; i++) {
-        TileValue *part = moved(s, &in, s->varying[i]);
+        TileValue *part = tile_build_again(&in, &s->moved, s->varying[i], s->place);
         holds = holds ? tile_build_binary(&in, TILE_OP_AND, holds, part) : part;
     }
     TileValue *first = tile_build_ternary(&in, TILE_OP_SELECT, holds, index, hi);

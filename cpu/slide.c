@@ -181,21 +181,13 @@ static bool find(Slide *s, TileOp *loop) {
 
 /* ---- code ---- */
 
-static TileValue *copied(Slide *s, TileBuilder *b, TileMap *map, TileValue *value) {
-    TileValue *known = tile_map_get(map, value);
-    if (known || tile_value_outside(value, s->loop)) return known ? known : value;
-    for (unsigned i = 0; i < value->op->operand_count; i++) copied(s, b, map, tile_op_operand(value->op, i));
-    tile_builder_insert(b, tile_op_clone(s->module, value->op, map));
-    return tile_map_get(map, value);
-}
-
 /* What the first iteration would load, if there is one. */
 static TileValue *first_value(Slide *s, TileBuilder *b, TileMap *map, const Sliding *x, TileValue *some) {
-    TileValue *address = copied(s, b, map, tile_op_named(x->load, TILE_OPERAND_ADDRESS));
+    TileValue *address = tile_build_again(b, map, tile_op_named(x->load, TILE_OPERAND_ADDRESS), s->loop);
     const TileType *type = x->load->results[0].type;
     TileValue *made = tile_build_load(b, type, address, some, tile_build_bits(b, type, 0), tile_op_integer(x->load, TILE_ATTRIBUTE_ALIGN, 0));
     tile_map_set(map, &x->load->results[0], made);
-    return copied(s, b, map, x->value);
+    return tile_build_again(b, map, x->value, s->loop);
 }
 
 /* The loop once more, which also carries these values. */

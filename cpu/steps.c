@@ -169,14 +169,6 @@ static bool find(Steps *s, TileOp *loop) {
 
 /* ---- code ---- */
 
-static TileValue *copied(Steps *s, TileBuilder *b, TileMap *map, TileValue *value) {
-    TileValue *known = tile_map_get(map, value);
-    if (known || tile_value_outside(value, s->loop)) return known ? known : value;
-    for (unsigned i = 0; i < value->op->operand_count; i++) copied(s, b, map, tile_op_operand(value->op, i));
-    tile_builder_insert(b, tile_op_clone(s->module, value->op, map));
-    return tile_map_get(map, value);
-}
-
 /* There may be no iteration. */
 static bool can_copy(const Steps *s, const TileValue *value, unsigned depth) {
     const TileOp *op = value->op;
@@ -201,7 +193,7 @@ static void take_multiples(Steps *s) {
     TileMap map;
     tile_map_init(&map, s->context->scratch);
     tile_map_set(&map, s->loop->regions[0].arguments[0], lo);
-    TileValue *first = copied(s, &b, &map, s->number);
+    TileValue *first = tile_build_again(&b, &map, s->number, s->loop);
     first = tile_build_binary(&b, TILE_OP_MUL, first, tile_build_i64(&b, factor_of(s)));
     first = tile_build_binary(&b, TILE_OP_AND, first, tile_build_i64(&b, s->divisor - 1));
     first = tile_build_binary(&b, TILE_OP_MUL, first, step);

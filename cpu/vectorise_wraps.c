@@ -62,21 +62,12 @@ static bool find_wrap(Wrap *wrap) {
     return false;
 }
 
-/* The value of the loop's body in the iteration that `map` has for the loop's index. */
-static TileValue *copy_value(TileModule *module, const TileOp *loop, TileBuilder *b, TileMap *map, TileValue *value) {
-    TileValue *known = tile_map_get(map, value);
-    if (known || tile_value_outside(value, loop)) return known ? known : value;
-    for (unsigned i = 0; i < value->op->operand_count; i++) copy_value(module, loop, b, map, tile_op_operand(value->op, i));
-    tile_builder_insert(b, tile_op_clone(module, value->op, map));
-    return tile_map_get(map, value);
-}
-
 TileValue *tile_loop_value_at(TilePassContext *context, const TileOp *loop, TileBuilder *b, TileValue *value,
                               TileValue *index) {
     TileMap map;
     tile_map_init(&map, context->scratch);
     tile_map_set(&map, loop->regions[0].arguments[0], index);
-    return copy_value(context->module, loop, b, &map, value);
+    return tile_build_again(b, &map, value, loop);
 }
 
 static TileValue *dividend_at(const Wrap *wrap, TileBuilder *b, TileValue *index) {

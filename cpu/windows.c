@@ -329,14 +329,7 @@ typedef struct Again {
     TileMap map;
 } Again;
 
-static TileValue *again(Again *a, TileValue *value) {
-    TileValue *known = tile_map_get(&a->map, value);
-    if (known || tile_value_outside(value, a->w->taps) || !value->op) return known ? known : value;
-    for (unsigned i = 0; i < value->op->operand_count; i++) again(a, tile_op_operand(value->op, i));
-    TileOp *copy = tile_op_clone(a->w->module, value->op, &a->map);
-    tile_builder_insert(a->b, copy);
-    return tile_map_get(&a->map, value);
-}
+static TileValue *again(Again *a, TileValue *value) { return tile_build_again(a->b, &a->map, value, a->w->taps); }
 
 static void begin_again(Again *a, Window *w, TileBuilder *b, TileValue *first, TileValue *t) {
     *a = (Again){.w = w, .b = b};

@@ -152,15 +152,6 @@ static bool is_candidate(const Chain *chain) {
 
 /* ---- code ---- */
 
-static TileValue *copied(Zeros *z, TileBuilder *b, TileValue *value, const TileOp *outermost) {
-    TileValue *known = tile_map_get(&z->map, value);
-    if (known || tile_value_outside(value, outermost)) return known ? known : value;
-    for (unsigned i = 0; i < value->op->operand_count; i++) copied(z, b, tile_op_operand(value->op, i), outermost);
-    TileOp *made = tile_op_clone(z->module, value->op, &z->map);
-    tile_builder_insert(b, made);
-    return tile_map_get(&z->map, value);
-}
-
 static const TileType *bits_type(Zeros *z, const TileType *row) { return tile_type_with_scalar(z->module->context, row, TILE_U32); }
 
 /* The minimum or maximum over k of these bits, and of those before. */
@@ -176,7 +167,7 @@ static TileValue *more(TileBuilder *b, TileValue *bits, const TileOp *fill, bool
 static void build_loops(Zeros *z, TileBuilder *outer, const Chain *chain, unsigned depth, TileValue **found) {
     const TileOp *old = chain->loops[depth], *outermost = chain->loops[chain->count - 1];
     TileValue *range[3];
-    for (unsigned i = 0; i < 3; i++) range[i] = copied(z, outer, tile_op_operand(old, i), outermost);
+    for (unsigned i = 0; i < 3; i++) range[i] = tile_build_again(outer, &z->map, tile_op_operand(old, i), outermost);
     TileOp *loop = tile_build_for(outer, range[0], range[1], range[2], found, 2);
     TileBuilder b = tile_builder_at_end(z->module, &loop->regions[0]);
     b.location = old->location;
@@ -187,9 +178,9 @@ static void build_loops(Zeros *z, TileBuilder *outer, const Chain *chain, unsign
     } else {
         const TileOp *fill;
         TileValue *inside = inside_of(tile_op_operand(chain->dot, 1), &fill), *bounds[2] = {NULL};
-        TileValue *value = copied(z, &b, inside, outermost);
+        TileValue *value = tile_build_again(&b, &z->map, inside, outermost);
         for (unsigned i = 0; fill && i < 2; i++)
-            bounds[i] = copied(z, &b, i ? tile_fill_hi(fill, 0) : tile_fill_lo(fill, 0), outermost);
+            bounds[i] = tile_build_again(&b, &z->map, i ? tile_fill_hi(fill, 0) : tile_fill_lo(fill, 0), outermost);
         TileValue *bits = tile_build_bitcast(&b, tile_build_convert(&b, value, TILE_F32), TILE_U32);
         TileValue *size = tile_build_binary(&b, TILE_OP_AND, bits, tile_build_integer(&b, bits->type, MAGNITUDE));
         own[0] = more(&b, bits, fill, false, bounds, own[0]);

@@ -128,16 +128,6 @@
  * Needs: licm ahead of it, which moves conditions out of loops; before `programs`. cpu-zeros, behind that, takes the products whose right operand is
  * computed, or whose sums begin with something else. Keeps: every bit of each sum that is a number. Cost: linear; the loops are there twice. */
 #include "cpu/passes.h"
-#include "lowering/each.h"
 #include "lowering/left_out.h"
 
-TileResult tile_pass_cpu_zeros_ahead(TilePassContext *context, TileFunc *func) {
-    bool changed = false;
-    if (func->kind != TILE_FUNC_KERNEL) return TILE_RESULT_UNCHANGED;
-    for (TileOp *op = func->body.first; op; op = op->next) {
-        if (op->id != TILE_OP_GRID) continue;
-        TileOps found = tile_find_each(&op->regions[0], TILE_OP_DOT, context->scratch);
-        for (size_t i = 0; i < found.count; i++) changed |= tile_leave_zeros_out(context, func, op, found.items[i], true);
-    }
-    return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
-}
+TileResult tile_pass_cpu_zeros_ahead(TilePassContext *context, TileFunc *func) { return tile_leave_zeros_out(context, func, true); }

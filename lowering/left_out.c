@@ -3,6 +3,7 @@
 
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
+#include "lowering/each.h"
 #include "lowering/memory.h"
 #include "lowering/zero_operand.h"
 
@@ -210,19 +211,11 @@ static TileValue *build_sums(Zeros *z, const Chain *chain, TileOp *grid) {
 
 /* ---- the sums behind the loops ---- */
 
-static TileValue *copied(Zeros *z, TileBuilder *b, TileValue *value, const TileOp *outermost) {
-    TileValue *known = tile_map_get(&z->map, value);
-    if (known || tile_value_outside(value, outermost)) return known ? known : value;
-    for (unsigned i = 0; i < value->op->operand_count; i++) copied(z, b, tile_op_operand(value->op, i), outermost);
-    tile_builder_insert(b, tile_op_clone(z->context->module, value->op, &z->map));
-    return tile_map_get(&z->map, value);
-}
-
 /* The loops once more but for that over k, from number `depth` inward, which add up what was left out. */
 static TileValue *build_loops(Zeros *z, TileBuilder *outer, const Chain *chain, unsigned depth, TileValue *temp, TileValue *before) {
     const TileOp *old = chain->loops[depth], *outermost = chain->loops[chain->count - 1];
     TileValue *range[3];
-    for (unsigned i = 0; i < 3; i++) range[i] = copied(z, outer, tile_op_operand(old, i), outermost);
+    for (unsigned i = 0; i < 3; i++) range[i] = tile_build_again(outer, &z->map, tile_op_operand(old, i), outermost);
     TileOp *loop = tile_build_for(outer, range[0], range[1], range[2], &before, 1);
     TileBuilder b = tile_builder_at_end(z->context->module, &loop->regions[0]);
     b.location = old->location;
@@ -237,10 +230,10 @@ static TileValue *build_loops(Zeros *z, TileBuilder *outer, const Chain *chain, 
             if (d == chain->n)
                 add_range(&b, &access, index->first, index->lo, index->hi);
             else if (d != chain->k)
-                add_index(&access, copied(z, &b, index->first, outermost));
+                add_index(&access, tile_build_again(&b, &z->map, index->first, outermost));
         }
         TileValue *left = tile_op_result(build_access(&b, TILE_OP_LOAD_TILE, &access, before->type), 0);
-        TileValue *condition = tile_build_splat(&b, copied(z, &b, chain->condition, outermost),
+        TileValue *condition = tile_build_splat(&b, tile_build_again(&b, &z->map, chain->condition, outermost),
                                                 tile_type_with_scalar(b.module->context, before->type, TILE_BOOL));
         left = tile_build_ternary(&b, TILE_OP_SELECT, condition, tile_build_number(&b, before->type, -0.0), left);
         own = tile_build_binary(&b, TILE_OP_ADD, own, left);
@@ -314,7 +307,7 @@ static void branch(Zeros *z, const Chain *chain) {
 
 /* ---- one product ---- */
 
-bool tile_leave_zeros_out(TilePassContext *context, TileFunc *kernel, TileOp *grid, TileOp *dot, bool exact) {
+static bool leave_out(TilePassContext *context, TileFunc *kernel, TileOp *grid, TileOp *dot, bool exact) {
     Zeros zeros = {.context = context, .kernel = kernel}, *z = &zeros;
     Chain chain = {.dot = dot};
     const TileType *sum = dot->results[0].type;
@@ -341,4 +334,15 @@ bool tile_leave_zeros_out(TilePassContext *context, TileFunc *kernel, TileOp *gr
     if (exact) ask_for_negative_zeros(z, all, again);
     branch(z, &chain);
     return true;
+}
+
+TileResult tile_leave_zeros_out(TilePassContext *context, TileFunc *func, bool exact) {
+    bool changed = false;
+    if (func->kind != TILE_FUNC_KERNEL) return TILE_RESULT_UNCHANGED;
+    for (TileOp *op = func->body.first; op; op = op->next) {
+        if (op->id != TILE_OP_GRID) continue;
+        TileOps found = tile_find_each(&op->regions[0], TILE_OP_DOT, context->scratch);
+        for (size_t i = 0; i < found.count; i++) changed |= leave_out(context, func, op, found.items[i], exact);
+    }
+    return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

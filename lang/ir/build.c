@@ -55,6 +55,14 @@ void tile_builder_insert(TileBuilder *builder, TileOp *op) {
         tile_op_append(op, builder->block);
 }
 
+TileValue *tile_build_again(TileBuilder *builder, TileMap *map, TileValue *value, const TileOp *outermost) {
+    TileValue *known = tile_map_get(map, value);
+    if (known || tile_value_outside(value, outermost) || !value->op) return known ? known : value;
+    for (unsigned i = 0; i < value->op->operand_count; i++) tile_build_again(builder, map, tile_op_operand(value->op, i), outermost);
+    tile_builder_insert(builder, tile_op_clone(builder->module, value->op, map));
+    return tile_map_get(map, value);
+}
+
 TileOp *tile_build_op(TileBuilder *builder, TileOpId id, TileValue *const *operands, unsigned operand_count,
                       const TileAttribute *attributes, unsigned attribute_count, const TileType *const *result_types,
                       unsigned result_count) {

@@ -33,6 +33,10 @@ TileOp *tile_build_op(TileBuilder *builder, TileOpId id, TileValue *const *opera
                       const TileAttribute *attributes, unsigned attribute_count, const TileType *const *result_types,
                       unsigned result_count);
 void tile_builder_insert(TileBuilder *builder, TileOp *op);
+/* The value once more, computed of what `map` has for values that the op `outermost` contains: its ops, and those that they take, are
+ * cloned where they are not in the map yet, which they join. What is defined outside of `outermost` stays. The ops are pure, or read what
+ * is the same there. */
+TileValue *tile_build_again(TileBuilder *builder, TileMap *map, TileValue *value, const TileOp *outermost);
 
 /* Ops with one result. */
 TileValue *tile_build_unary(TileBuilder *builder, TileOpId id, TileValue *x);

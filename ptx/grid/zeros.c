@@ -105,17 +105,7 @@
  * Run: --passes=gpu-zeros,canonicalise,cse,dce
  * Needs: licm ahead of it, which moves conditions out of loops. Keeps: tile form; every bit of sums that begin at 0, but
  * for the sign of a 0 that an underflow has left. Cost: linear. */
-#include "lowering/each.h"
 #include "lowering/left_out.h"
 #include "ptx/passes.h"
 
-TileResult tile_pass_gpu_zeros(TilePassContext *context, TileFunc *func) {
-    bool changed = false;
-    if (func->kind != TILE_FUNC_KERNEL) return TILE_RESULT_UNCHANGED;
-    for (TileOp *op = func->body.first; op; op = op->next) {
-        if (op->id != TILE_OP_GRID) continue;
-        TileOps found = tile_find_each(&op->regions[0], TILE_OP_DOT, context->scratch);
-        for (size_t i = 0; i < found.count; i++) changed |= tile_leave_zeros_out(context, func, op, found.items[i], false);
-    }
-    return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
-}
+TileResult tile_pass_gpu_zeros(TilePassContext *context, TileFunc *func) { return tile_leave_zeros_out(context, func, false); }

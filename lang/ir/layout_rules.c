@@ -94,10 +94,9 @@ bool tile_op_cuts_padding(const TileOp *op) {
 
 bool tile_op_cuts_registers(const TileOp *op) { return cuts_halves(op) || tile_op_cuts_padding(op); }
 
-/* Are there places for the longer tile's lanes, though the layout is the shorter one's? */
+/* Is the layout of either tile one of the other? It has as many places along the axis as there are up to the power of two. */
 static bool has_padding(const TileOp *op, const TileLayout *layout) {
-    unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
-    return tile_op_cuts_padding(op) && layout->pieces[axis] == 1 && tile_layout_extent(layout, axis) >= longer(op)->extent[axis];
+    return tile_op_cuts_padding(op) && layout->pieces[tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0)] == 1;
 }
 
 /* Lanes of padding would lie between the halves. */

@@ -415,9 +415,9 @@ static void print_json_candidates(const TileExplanation *explanation) {
         printf("%s{\"values\": [", i ? ",\n    " : "\n    ");
         for (size_t k = 0; k < explanation->tunes.count; k++) printf("%s%" PRId64, k ? ", " : "", candidate->values[k]);
         printf("], \"least_programs\": %" PRIu32 ", \"packs\": %s, \"stream\": %s, \"joined_lanes\": %" PRIu32 ", \"turns\": %" PRIu32
-               ", \"warps\": %" PRIu32,
+               ", \"cluster\": %" PRIu32 ", \"warps\": %" PRIu32,
                candidate->schedule.least_programs, candidate->schedule.packs ? "true" : "false", candidate->schedule.stream ? "true" : "false", candidate->schedule.joined_lanes,
-               candidate->schedule.turns, candidate->schedule.warps);
+               candidate->schedule.turns, candidate->schedule.cluster, candidate->schedule.warps);
         if (candidate->fits)
             printf(", \"time\": %.2f, \"memory\": %.2f, \"compute\": %.2f, \"waiting\": %.2f, \"programs\": %.0f, "
                    "\"together\": %.0f",

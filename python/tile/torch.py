@@ -5,7 +5,7 @@
 
 The operator takes the kernel's parameters that are not `out`, and returns those that are. It has fake tensors, so that
 torch.compile traces through it without a break, autograd where `backward` is given, and vmap, by one call with more rows where
-rows are independent, else by one for each element of the batch. docs/python.md tells more."""
+rows are independent, else by one for each element of the batch. docs/python-torch.md tells more."""
 
 import torch
 from torch.autograd import forward_ad

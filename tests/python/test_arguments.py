@@ -1,7 +1,7 @@
 """Every kernel of the standard library with arguments that are unusual or wrong: each result is that of plain arguments, or the
 exception names the argument. The rows are those of test_stdlib.py in f32, on PyTorch's tensors and on NumPy's arrays.
 
-usage: test_arguments.py [TEXT]...     only rows with one of these texts in their names"""
+usage: test_arguments.py [--part=I/N] [TEXT]...     only rows with one of these texts in their names, the Ith of N parts of them"""
 import pathlib
 import sys
 import unittest
@@ -14,7 +14,7 @@ import torch
 import tile
 from test_stdlib import ROWS, Run, error_of, to_numpy, to_torch
 
-CHOSEN = []
+CHOSEN, PART = [], (1, 1)
 GPU = torch.cuda.is_available() and tile.backends.cuda.is_available()
 
 
@@ -78,6 +78,7 @@ class Arguments(unittest.TestCase):
 
     def each(self, check):
         rows = [row for row in ROWS if row.kind == "f32" and (not CHOSEN or any(text in row.key() for text in CHOSEN))]
+        rows = rows[PART[0] - 1::PART[1]]
         self.assertTrue(rows)
         for row in rows:
             with self.subTest(row.key(), device=self.device):
@@ -171,12 +172,22 @@ class Arguments(unittest.TestCase):
                 self.refused(run, i, a.new_zeros(a.shape, dtype=torch.complex64), "complex", ("TYPE",))
                 self.refused(run, i, torch.empty(a.shape, dtype=a.dtype, device="meta"), "meta", ("DEVICE", "KIND", "OTHER"))
                 self.refused(run, i, None, "None", ("KIND",))
-                if GPU:
-                    self.refused(run, i, a.cpu() if a.is_cuda else a.cuda(), "of another device", ("DEVICE",))
+                if GPU and len(parameters(run)) > 1:
+                    self.of_another_device(run, i, a.cpu() if a.is_cuda else a.cuda())
                 if a.is_floating_point():
                     self.refused(run, i, a.detach().clone().requires_grad_(), "leaf", ("OTHER",))
 
         self.each(check)
+
+    def of_another_device(self, run, i, value):
+        """The first array says where the others are to be."""
+        arguments = clones(run)
+        arguments[i] = value
+        with self.assertRaises(tile.ArgumentError) as caught:
+            run.kernel(*arguments)
+        names = [p.name for _, p in parameters(run)]
+        self.assertIn(caught.exception.argument, names if i == parameters(run)[0][0] else [run.kernel.parameters[i].name])
+        self.assertEqual(caught.exception.code, "DEVICE")
 
 
 class OnGpu(Arguments):
@@ -231,4 +242,7 @@ def packed(run, name):
 
 if __name__ == "__main__":
     CHOSEN = [text for text in sys.argv[1:] if not text.startswith("-")]
-    unittest.main(argv=[sys.argv[0]] + [text for text in sys.argv[1:] if text.startswith("-")])
+    for text in sys.argv[1:]:
+        if text.startswith("--part="):
+            PART = tuple(map(int, text.removeprefix("--part=").split("/")))
+    unittest.main(argv=[sys.argv[0]] + [text for text in sys.argv[1:] if text.startswith("-") and not text.startswith("--part=")])

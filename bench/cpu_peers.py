@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What CPUs compute most, beside PyTorch (oneDNN, MKL) and NumPy (OpenBLAS), on one thread and on many: products of f32,
+"""What CPUs compute most, beside PyTorch (oneDNN, MKL) and, on one thread, NumPy (OpenBLAS), on one thread and on many: products of f32,
 bf16 and bytes, plain, transposed and skinny, with epilogues; attention; the convolutions of ResNet-50; kernels that memory
 bounds (rows of breadth.py); and small kernels on many threads beside one.
 
@@ -110,13 +110,14 @@ def row_of(known, name, kind, shape, **more):
 
 
 def layer(r, b, s, c, o, window, stride):
+    import torch
     import torch.nn.functional as F
     from breadth_products import last
     from breadth_table import Case
     out = (s - 1) // stride + 1
     x, wt = r.randn(b, s, s, c), r.randn(window, window, c, o, scale=(window * window * c)**-0.5)
     bias, y = r.f32(o), r.empty(b, out, out, o)
-    turned = wt.permute(3, 2, 0, 1).contiguous(memory_format=__import__("torch").channels_last)
+    turned = wt.permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)
 
     def function(x, wt, bias):
         return F.conv2d(last(x), wt, bias, stride=stride, padding=window // 2).permute(0, 2, 3, 1)
@@ -184,7 +185,7 @@ class Worker:
             torch = self.torch
             if section == "products":
                 calls["torch.mm"] = lambda: torch.mm(a, b, out=c)
-                if row.kind == "f32":
+                if row.kind == "f32" and self.threads == 1:  # OpenBLAS has threads of its own, which stay in the others' way
                     import numpy
                     left, right, out = a.numpy(), b.numpy(), c.numpy()
                     calls["NumPy"] = lambda: numpy.matmul(left, right, out=out)

@@ -59,7 +59,7 @@
 #include "cpu/vectorise.h"
 #include "lang/ir/operands.h"
 
-enum { MOST_WRAPS = 2 }; /* nested versions of a loop for quotients of its index */
+enum { MOST_WRAPS = 2 /* nested versions of a loop for quotients of its index */, MOST_TWICE = 64 /* ops of a loop around others that is there twice */ };
 
 typedef struct Vectoriser {
     TilePassContext *context;
@@ -185,10 +185,24 @@ static void make_for(Vectoriser *v, TileOp *loop) {
     visit_block(v, to);
 }
 
+static void count_op(TileOp *op, void *state) { ++*(unsigned *)state; }
+
+/* Is it a loop around short loops that has masks of its own? */
+static bool is_short_around(TileOp *loop) {
+    unsigned ops = 0;
+    bool masked = false;
+    for (const TileOp *op = loop->regions[0].first; op; op = op->next) {
+        if (op->id == TILE_OP_LOOP && has_inner_loop(op)) return false;
+        masked |= (op->id == TILE_OP_LOAD || op->id == TILE_OP_STORE) && tile_op_has_part(op, TILE_PARTS_MASK);
+    }
+    if (masked) tile_block_walk(&loop->regions[0], count_op, &ops);
+    return masked && ops <= MOST_TWICE;
+}
+
 /* A loop over single points is there twice where its masks are known before it, as one of vectors is. */
 static void make_scalar(Vectoriser *v, TileOp *loop) {
-    bool innermost = !has_inner_loop(loop) && tile_loop_extent(loop) > 1;
-    TileOp *unmasked = innermost ? tile_vectorise_split_masks(v->context, loop) : NULL;
+    bool innermost = !has_inner_loop(loop), twice = tile_loop_extent(loop) > 1 && (innermost || is_short_around(loop));
+    TileOp *unmasked = twice ? tile_vectorise_split_masks(v->context, loop) : NULL;
     if (unmasked) make_for(v, unmasked);
     make_for(v, loop);
 }

@@ -12,8 +12,8 @@
  *     } {
  *       the original loop
  *     }
- * A mask can be evaluated before the loop if it only compares what rises with the indices of loops with bounds (`%j * 8 + 3`, `%j / 32`)
- * and is otherwise loop-invariant. Where only some parts of a conjunction can be, as that a row exists whose number is looked up, the first
+ * A mask can be evaluated before the loop if it only compares what rises or falls with the indices of loops with bounds (`%j * 8 + 3`, `%j / 32`,
+ * `min(%n, %m - %k)`) and is otherwise loop-invariant: for x < y the greatest x with the least y. Where only some parts of a conjunction can be, as that a row exists whose number is looked up, the first
  * loop has the others as its masks. Folds and scans (`fold_loop`) are loops in this sense. A tile that is inside of its tensor is then loaded in full vectors, after one test ahead of the loop.
  */
 #include "cpu/vectorise.h"
@@ -68,21 +68,45 @@ static bool is_scaled(const TileOp *op, int64_t *by) {
     return scales && tile_value_integer(tile_op_operand(op, 1), by) && *by > 0;
 }
 
-/* Is it a sum of loops' indices, times or divided by positive numbers, and of what does not change? Then it is least in their first iterations
- * and greatest in the last ones. A remainder counts as all that it may be. */
-static bool rises(const Masks *masks, TileValue *value, unsigned depth) {
+/* Do its iterations give numbers whose distance is a number, too? Then a sum or difference of it and of what does not change wraps only if its ends are
+ * not in order. */
+static bool is_short(TileIndices *indices, const TileValue *value) {
+    TileIndexRange range = tile_index_range(indices, value);
+    return value->type->scalar == TILE_I64 && !range.because && (range.lo >= 0 || range.hi < INT64_MAX + range.lo);
+}
+
+/* The operand of a sum or difference that changes, where that may wrap and the other one does not change; NULL: it is none. */
+static TileValue *changing_operand(const Masks *masks, const TileOp *op) {
+    TileValue *x = tile_op_operand(op, 0), *y = tile_op_operand(op, 1);
+    if ((op->id != TILE_OP_ADD && op->id != TILE_OP_SUB) || !may_wrap(masks->indices, op->results)) return NULL;
+    bool first = tile_value_outside(x, masks->loop), second = tile_value_outside(y, masks->loop);
+    return first == second ? NULL : first ? y : x;
+}
+
+static bool combines_ends(const TileOp *op) {
+    return op->id == TILE_OP_ADD || op->id == TILE_OP_SUB || op->id == TILE_OP_MIN || op->id == TILE_OP_MAX;
+}
+
+/* Is it made of loops' indices, times or divided by positive numbers, and of what does not change, by sums, differences, minima and maxima? Then
+ * its ends are computed from theirs. A remainder counts as all that it may be. */
+static bool has_ends(const Masks *masks, TileValue *value, unsigned depth) {
     int64_t factor;
     if (tile_value_outside(value, masks->loop) || loop_of_index(masks->loop, value)) return true;
     if (tile_value_integer(value, &factor) || is_remainder(value, &factor)) return true;
     TileOp *op = value->op;
-    if (!op || depth == DEEPEST || (op->id != TILE_OP_ADD && !is_scaled(op, &factor)) || may_wrap(masks->indices, value)) return false;
-    return rises(masks, tile_op_operand(op, 0), depth + 1) && (op->id != TILE_OP_ADD || rises(masks, tile_op_operand(op, 1), depth + 1));
+    if (!op || depth == DEEPEST || value->type->scalar != TILE_I64) return false;
+    if (is_scaled(op, &factor)) return !may_wrap(masks->indices, value) && has_ends(masks, tile_op_operand(op, 0), depth + 1);
+    if (!combines_ends(op)) return false;
+    const TileValue *changing = changing_operand(masks, op);
+    bool sum = op->id == TILE_OP_ADD || op->id == TILE_OP_SUB;
+    if (sum && may_wrap(masks->indices, value) && (!changing || !is_short(masks->indices, changing))) return false;
+    return has_ends(masks, tile_op_operand(op, 0), depth + 1) && has_ends(masks, tile_op_operand(op, 1), depth + 1);
 }
 
-/* Is what rises < or >= a bound? */
+/* Is it < or >=, of numbers whose ends are known? */
 static bool is_comparison(const Masks *masks, const TileOp *op) {
     if (op->id != TILE_OP_LT && op->id != TILE_OP_GE) return false;
-    return rises(masks, tile_op_operand(op, 0), 0) && tile_value_outside(tile_op_operand(op, 1), masks->loop);
+    return has_ends(masks, tile_op_operand(op, 0), 0) && has_ends(masks, tile_op_operand(op, 1), 0);
 }
 
 static bool is_known_before(const Masks *masks, const TileValue *mask) {
@@ -130,29 +154,44 @@ static TileValue *build_and(TileBuilder *b, TileValue *x, TileValue *y) {
     return tile_build_ternary(b, TILE_OP_SELECT, x, y, tile_build_bool(b, false));
 }
 
-/* What rises, in the last iterations or in the first ones. */
-static TileValue *value_at(TileBuilder *b, const TileOp *loop, TileValue *value, bool last) {
+/* The greatest number in all iterations, or the least one. */
+static TileValue *end_of(TileBuilder *b, const TileOp *loop, TileValue *value, bool greatest) {
     if (tile_value_outside(value, loop)) return value;
     const TileOp *counts = loop_of_index(loop, value);
-    if (counts && last) return tile_build_binary(b, TILE_OP_SUB, tile_op_operand(counts, 1), tile_build_i64(b, 1));
+    if (counts && greatest) return tile_build_binary(b, TILE_OP_SUB, tile_op_operand(counts, 1), tile_build_i64(b, 1));
     if (counts) return tile_op_operand(counts, 0);
     int64_t factor;
     if (tile_value_integer(value, &factor)) return tile_build_i64(b, factor);
-    if (is_remainder(value, &factor)) return tile_build_i64(b, last ? factor - 1 : 0);
-    TileValue *x = value_at(b, loop, tile_op_operand(value->op, 0), last), *y = tile_op_operand(value->op, 1);
-    y = tile_value_integer(y, &factor) ? tile_build_i64(b, factor) : value_at(b, loop, y, last);
+    if (is_remainder(value, &factor)) return tile_build_i64(b, greatest ? factor - 1 : 0);
+    TileValue *x = end_of(b, loop, tile_op_operand(value->op, 0), greatest), *y = tile_op_operand(value->op, 1);
+    y = tile_value_integer(y, &factor) ? tile_build_i64(b, factor) : end_of(b, loop, y, (value->op->id == TILE_OP_SUB) != greatest);
     return tile_build_binary(b, (TileOpId)value->op->id, x, y);
 }
 
+/* The condition that no sum or difference wraps in any iteration; NULL: none does. */
+static TileValue *build_ordered(const Masks *masks, TileValue *value) {
+    TileOp *op = value->op;
+    if (!op || tile_value_outside(value, masks->loop) || (!combines_ends(op) && op->id != TILE_OP_MUL && op->id != TILE_OP_DIV && op->id != TILE_OP_SHR))
+        return NULL;
+    TileValue *ordered = NULL;
+    for (unsigned i = 0; i < op->operand_count; i++) ordered = build_and(masks->builder, ordered, build_ordered(masks, tile_op_operand(op, i)));
+    if (!changing_operand(masks, op)) return ordered;
+    TileValue *least = end_of(masks->builder, masks->loop, value, false), *greatest = end_of(masks->builder, masks->loop, value, true);
+    return build_and(masks->builder, ordered, tile_build_binary(masks->builder, TILE_OP_LE, least, greatest));
+}
+
 /* Is the mask true in all iterations? The trip count is not 0. */
-static TileValue *holds_throughout(TileBuilder *b, const TileOp *loop, TileValue *mask) {
+static TileValue *holds_throughout(const Masks *masks, TileValue *mask) {
+    TileBuilder *b = masks->builder;
+    const TileOp *loop = masks->loop;
     if (tile_value_outside(mask, loop)) return mask;
     TileValue *x = tile_op_operand(mask->op, 0), *y = tile_op_operand(mask->op, 1);
-    if (is_conjunction(mask->op)) return build_and(b, holds_throughout(b, loop, x), holds_throughout(b, loop, y));
+    if (is_conjunction(mask->op)) return build_and(b, holds_throughout(masks, x), holds_throughout(masks, y));
     const TileOp *counts = loop_of_index(loop, x);
     bool below = mask->op->id == TILE_OP_LT;
-    if (counts && below) return tile_build_binary(b, TILE_OP_LE, tile_op_operand(counts, 1), y);
-    return tile_build_binary(b, below ? TILE_OP_LT : TILE_OP_GE, value_at(b, loop, x, below), y);
+    TileValue *ordered = build_and(b, build_ordered(masks, x), build_ordered(masks, y)), *bound = end_of(b, loop, y, !below);
+    if (counts && below) return build_and(b, ordered, tile_build_binary(b, TILE_OP_LE, tile_op_operand(counts, 1), bound));
+    return build_and(b, ordered, tile_build_binary(b, below ? TILE_OP_LT : TILE_OP_GE, end_of(b, loop, x, below), bound));
 }
 
 static TileValue *has_iterations(TileBuilder *b, const TileOp *loop) {
@@ -169,7 +208,7 @@ static void add_part(Masks *masks, const TileOp *op, TileValue *part) {
     tile_map_set(&masks->seen, part, part);
     for (const TileOp *owner = op->block->op; owner != masks->loop; owner = owner->block->op)
         runs = build_and(masks->builder, runs, has_iterations(masks->builder, owner));
-    TileValue *condition = holds_throughout(masks->builder, masks->loop, part);
+    TileValue *condition = holds_throughout(masks, part);
     if (runs) condition = tile_build_ternary(masks->builder, TILE_OP_SELECT, runs, condition, tile_build_bool(masks->builder, true));
     masks->condition = build_and(masks->builder, masks->condition, condition);
 }

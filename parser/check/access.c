@@ -147,6 +147,7 @@ static void add_integer(TileChecker *c, TileAccessed *access, unsigned d, const 
     bool chosen = c->sides.count && tile_proven_inside(c, m->sum, m->sum, dim);
     tile_keep_known(c, atom, m->sum, m->sum);
     tile_facts_restore(c, known);
+    chosen = chosen || tile_chosen_never(c);
     const TileValidity **valid = chosen ? &access->chosen : &access->valid;
     *valid = tile_valid_add(c, *valid, atom, NULL, access->span);
 }

@@ -225,6 +225,16 @@ static void emit_assertion(TileChecker *c, const TileStatement *statement, const
     tile_build_op(tile_emitter(c), TILE_OP_ASSERT, &condition, 1, &text, 1, NULL, 0);
 }
 
+/* `assert(n = 4)` is no comparison. */
+static void fail_named(TileChecker *c, const TileStatement *statement, const char *word) {
+    const TileArgumentExpr *argument = &statement->arguments.items[0];
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ARGUMENT_NAME, argument->name_span, word, argument->name);
+    TileSpan whole = argument->name_span;
+    whole.end = argument->value->span.end;
+    tile_diagnostic_edit(c->diagnostics, d, whole, "%s == %s", argument->name, tile_span_text(c, argument->value->span));
+    tile_report(c, d);
+}
+
 void tile_check_assert(TileChecker *c, const TileStatement *statement) {
     bool is_static = statement->kind == TILE_STATEMENT_STATIC_ASSERT;
     if (!statement->arguments.count) {
@@ -232,6 +242,7 @@ void tile_check_assert(TileChecker *c, const TileStatement *statement) {
         return;
     }
     const TileExpr *expr = statement->arguments.items[0].value;
+    if (statement->arguments.items[0].name) return fail_named(c, statement, is_static ? "static_assert" : "assert");
     if (is_static && statement->arguments.count > (has_text(statement) ? 2 : 1)) {
         TileDiagnostic *d =
             tile_report_count(c, statement->span, "static_assert", 1, 2, (unsigned)statement->arguments.count);

@@ -401,7 +401,8 @@ TileMeaning tile_join_branches(TileChecker *c, TileMeaning condition, TileBranch
     if (condition.constant && condition.rank == 0) {
         if (!c->frame->lifted) return tile_run_chosen(c, condition, then, otherwise);
         TileBranch chosen = condition.bits ? then : otherwise;
-        return tile_join_untaken(c, chosen, condition.bits ? otherwise : then, span);
+        TileChosen other = {condition.claim, !condition.bits};
+        return tile_join_untaken(c, chosen, condition.bits ? otherwise : then, &other, span);
     }
     if (condition.rank || c->in_combiner) return join_with_select(c, &condition, then, otherwise, want_value, span);
     if (!tile_enter_region(c, span)) return tile_error_meaning();

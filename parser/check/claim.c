@@ -172,9 +172,46 @@ size_t tile_claim_assume_chosen(TileChecker *c) {
     return known;
 }
 
+/* Does what is known already say that the comparison is false? */
+static bool is_refuted(TileChecker *c, const TileClaim *claim, bool truth) {
+    TileSumTable *t = &c->sums;
+    const TileSum *a = claim->a, *b = claim->b, *one = tile_sum_integer(t, 1);
+    if (claim->is_unsigned) return false;
+    switch (truth ? (TileTokenKind)claim->op : opposite((TileTokenKind)claim->op)) {
+    case TILE_TOKEN_LESS: return tile_sum_at_most(t, b, a);
+    case TILE_TOKEN_GREATER: return tile_sum_at_most(t, a, b);
+    case TILE_TOKEN_LESS_EQUAL: return tile_sum_at_most(t, tile_sum_add(t, b, one), a);
+    case TILE_TOKEN_GREATER_EQUAL: return tile_sum_at_most(t, tile_sum_add(t, a, one), b);
+    case TILE_TOKEN_EQUAL: return tile_sum_at_most(t, tile_sum_add(t, a, one), b) || tile_sum_at_most(t, tile_sum_add(t, b, one), a);
+    default: return false;
+    }
+}
+
+static bool holds_never(TileChecker *c, const TileClaim *claim, bool truth) {
+    if (!claim) return false;
+    switch (claim->kind) {
+    case TILE_CLAIM_COMPARE: return is_refuted(c, claim, truth);
+    case TILE_CLAIM_NOT: return holds_never(c, claim->x, !truth);
+    case TILE_CLAIM_AND:
+    case TILE_CLAIM_OR: {
+        bool first = holds_never(c, claim->x, truth);
+        bool both = truth == (claim->kind == TILE_CLAIM_AND);
+        return both ? first || holds_never(c, claim->y, truth) : first && holds_never(c, claim->y, truth);
+    }
+    case TILE_CLAIM_FEWER: return holds_never(c, claim->x, truth);
+    default: return false;
+    }
+}
+
+bool tile_chosen_never(TileChecker *c) {
+    for (size_t i = 0; i < c->sides.count; i++)
+        if (holds_never(c, c->sides.items[i].claim, c->sides.items[i].truth)) return true;
+    return false;
+}
+
 bool tile_chosen_inside(TileChecker *c, const TileMeaning *index, const TileSum *dim) {
     size_t known = tile_claim_assume_chosen(c);
     bool inside = c->sides.count && tile_elements_inside(c, index, dim);
     tile_facts_restore(c, known);
-    return inside;
+    return inside || tile_chosen_never(c);
 }

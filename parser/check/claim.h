@@ -34,6 +34,8 @@ void tile_claim_assume_checked(TileChecker *c, const TileClaim *claim);
 TileBounds tile_claim_bounds(TileChecker *c, const TileMeaning *m, const TileClaim *claim, bool truth);
 /* Adds the facts of the enclosing branches that choose for each element; what tile_facts_restore takes. */
 size_t tile_claim_assume_chosen(TileChecker *c);
+/* Do the enclosing branches that choose for each element choose none? Then all that is asked of chosen elements holds. */
+bool tile_chosen_never(TileChecker *c);
 /* Are all elements of an index tile inside that the enclosing branches choose, which have a tile as condition? */
 bool tile_chosen_inside(TileChecker *c, const TileMeaning *index, const TileSum *dim);
 

@@ -51,11 +51,26 @@ static bool read_text(const char *text, Einsum *e) {
     return read_letters(&text, &e->result) && !*text;
 }
 
+/* `b i, i j -> b j`: axes have one letter each, so no blank is needed between them. */
+static const char *without_blanks(TileArena *arena, const char *text) {
+    TileText close = {.arena = arena};
+    for (; *text; text++)
+        if (*text != ' ') tile_text_add_char(&close, *text);
+    return tile_text_get(&close);
+}
+
 /* A text that is not of the form: without `->`, as NumPy allows it, the letters that stand once are the result's. */
 static TileMeaning fail_text(TileChecker *c, const TileExpr *text, const TileBuiltin *builtin, const Einsum *e) {
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_ARGUMENT, text->span, builtin->name,
                                       "a text such as \"bij,bjk->bik\" first", tile_span_text(c, text->span));
     tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "each axis of an operand has a letter, which no other of it has");
+    const char *close = text->kind == TILE_EXPR_STRING ? without_blanks(c->arena, text->name) : NULL;
+    Einsum other = {0};
+    if (close && read_text(close, &other)) {
+        tile_diagnostic_edit(c->diagnostics, d, text->span, "\"%s\"", close);
+        tile_report(c, d);
+        return tile_error_meaning();
+    }
     if (text->kind == TILE_EXPR_STRING && e->right.count && !strstr(text->name, "->") && !strchr(text->name, '.')) {
         TileText letters = {.arena = c->arena};
         for (char letter = 'A'; letter <= 'z'; letter++)

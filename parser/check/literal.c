@@ -45,6 +45,15 @@ static TileMeaning literal_to_float(TileChecker *c, const TileMeaning *m, TileSc
     return tile_bits_meaning(scalar, bits);
 }
 
+/* `2.0` where an integer is needed: proposes it without its point. */
+static TileMeaning fail_fraction(TileChecker *c, const TileMeaning *m, TileScalar scalar, TileSpan span) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_LITERAL_FIT, span, tile_scalar_name(scalar));
+    bool integer = isfinite(m->number) && fabs(m->number) < 1e15 && m->number == floor(m->number) && integer_fits((__int128)m->number, scalar);
+    if (integer) tile_diagnostic_edit(c->diagnostics, d, span, "%.0f", m->number);
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 static TileMeaning literal_as(TileChecker *c, const TileMeaning *m, TileScalar scalar, TileSpan span) {
     if (m->kind == TILE_MEANING_CHOICE) return make_choice(c, m, scalar, span, tile_literal_as);
     if (tile_scalar_is_float(scalar)) return literal_to_float(c, m, scalar, span);
@@ -52,7 +61,8 @@ static TileMeaning literal_as(TileChecker *c, const TileMeaning *m, TileScalar s
     if (scalar == TILE_BOOL && truth) return tile_bool_meaning(m->integer != 0);
     if (scalar == TILE_BOOL) return tile_fail(c, NOT_BOOL, span, tile_meaning_words(c, m));
     bool whole = m->kind == TILE_MEANING_INTEGER;
-    if (!whole || !integer_fits(m->integer, scalar)) return tile_fail(c, LITERAL_FIT, span, tile_scalar_name(scalar));
+    if (!whole) return fail_fraction(c, m, scalar, span);
+    if (!integer_fits(m->integer, scalar)) return tile_fail(c, LITERAL_FIT, span, tile_scalar_name(scalar));
     if (scalar == TILE_I64) return tile_sum_meaning(tile_sum_integer(&c->sums, (int64_t)m->integer));
     return tile_bits_meaning(scalar, tile_scalar_from_integer(scalar, (int64_t)m->integer));
 }

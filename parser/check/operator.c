@@ -192,6 +192,11 @@ static TileMeaning with_knowledge(TileChecker *c, TileTokenKind op, const TileMe
     return result;
 }
 
+/* In a lifted function the side that a constant excludes is checked, too, and what guards it proves there what it would. */
+static TileMeaning with_claim(TileChecker *c, TileTokenKind op, const TileMeaning *operands, TileMeaning result) {
+    return c->frame->lifted && result.scalar == TILE_BOOL ? with_knowledge(c, op, operands, result) : result;
+}
+
 static TileMeaning apply_values(TileChecker *c, TileTokenKind op, TileMeaning *operands, const TileExpr *expr);
 
 /* f8 is computed in f32, and rounded. */
@@ -234,7 +239,7 @@ static TileMeaning apply_values(TileChecker *c, TileTokenKind op, TileMeaning *o
     if (operands[0].sum && operands[1].sum) tile_check_traps(c, op, &operands[0], &operands[1], expr);
     if (operands[0].sum && operands[1].sum && apply_sums(c, op, &operands[0], &operands[1], &result)) {
         result.valid = tile_valid_union(c, operands[0].valid, operands[1].valid);
-        return result;
+        return with_claim(c, op, operands, result);
     }
     if (operands[0].constant && operands[1].constant && operands[0].scalar == TILE_BOOL) {
         bool x = operands[0].bits, y = operands[1].bits;
@@ -243,7 +248,7 @@ static TileMeaning apply_values(TileChecker *c, TileTokenKind op, TileMeaning *o
         bool truth = is_comparison(comparison) ? compare_integers(comparison, x, y) : both ? x && y : x || y;
         result = tile_bool_meaning(truth);
         result.valid = tile_valid_union(c, operands[0].valid, operands[1].valid);
-        return result;
+        return with_claim(c, op, operands, result);
     }
     tile_emit_at(c, expr->span);
     const TileExpr *exprs[] = {expr->a, expr->b};

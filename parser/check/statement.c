@@ -150,8 +150,8 @@ static bool fit_variable(TileChecker *c, const TileVar *var, TileMeaning *value,
     if (tile_is_error(value) || tile_is_error(now)) return false;
     if (tile_is_literal(value)) *value = tile_literal_as(c, value, (TileScalar)now->scalar, span);
     if (tile_is_error(value)) return false;
-    bool fits = value->kind == TILE_MEANING_VALUE && value->scalar == now->scalar && value->rank <= now->rank;
-    if (fits && value->rank == 0 && now->rank > 0) fits = c->frame->lifted;
+    bool fits = value->kind == TILE_MEANING_VALUE && value->scalar == now->scalar;
+    if (fits && value->rank != now->rank) fits = value->rank == 0 && c->frame->lifted;
     for (unsigned i = 0; fits && i < value->rank; i++) fits = value->extent[i] == now->extent[i];
     if (!fits) {
         if (value->kind == TILE_MEANING_VALUE && value->rank == now->rank && value->scalar == now->scalar)

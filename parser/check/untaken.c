@@ -60,7 +60,7 @@ static bool differs(const TileMeaning *a, const TileMeaning *b) {
            a->kind != b->kind;
 }
 
-TileMeaning tile_join_untaken(TileChecker *c, TileBranch taken, TileBranch other, TileSpan span) {
+TileMeaning tile_join_untaken(TileChecker *c, TileBranch taken, TileBranch other, const TileChosen *by, TileSpan span) {
     size_t count = c->vars.count;
     TileMeaning *before = TILE_NEW_ARRAY(c->arena, TileMeaning, count), *after;
     after = TILE_NEW_ARRAY(c->arena, TileMeaning, count);
@@ -73,7 +73,10 @@ TileMeaning tile_join_untaken(TileChecker *c, TileBranch taken, TileBranch other
         c->vars.items[i]->now = before[i];
     }
     Untaken untaken = enter(c);
+    size_t sides = c->sides.count;
+    if (by->claim) tile_list_push(c->arena, &c->sides, *by);
     TileMeaning unused = other.run(c, other.state);
+    c->sides.count = sides;
     leave(c, untaken);
     for (size_t i = 0; i < count; i++) {
         TileVar *var = c->vars.items[i];

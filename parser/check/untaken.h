@@ -11,7 +11,7 @@
 
 /* Checks an expression that a constant condition excludes, for its validity only. */
 TileMeaning tile_check_untaken(TileChecker *c, const TileExpr *expr);
-/* Emits the branch that a constant selects; its values are valid where those of the other side are, too. */
-TileMeaning tile_join_untaken(TileChecker *c, TileBranch taken, TileBranch other, TileSpan span);
+/* Emits the branch that a constant selects; its values are valid where those of the other side are, too, which `by` chooses elements for. */
+TileMeaning tile_join_untaken(TileChecker *c, TileBranch taken, TileBranch other, const TileChosen *by, TileSpan span);
 
 #endif

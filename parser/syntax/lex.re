@@ -151,6 +151,7 @@ static void report_number(Lexer *lexer, const unsigned char *begin, const unsign
     bool number = suffix < end;
     for (const unsigned char *c = begin; c < suffix; c++) number = number && ((*c >= '0' && *c <= '9') || *c == '.');
     if (number) tile_diagnostic_edit(lexer->diagnostics, d, span_of(lexer, suffix, end), suffix[-1] == '.' ? "0" : "");
+    if (end[-1] == 'i' || end[-1] == 'j') tile_diagnostic_note(lexer->diagnostics, d, (TileSpan){0}, "a complex number is a pair of floats: `import complex`");
 }
 
 /* The end of the comment that starts at `begin`; its line breaks count. */
@@ -161,6 +162,21 @@ static const unsigned char *skip_comment(Lexer *lexer, const unsigned char *begi
     }
     tile_diagnose(lexer->diagnostics, TILE_DIAGNOSTIC_OPEN_COMMENT, span_of(lexer, begin, begin + 2));
     return lexer->limit;
+}
+
+/* `n // 2`, a division in Python: a comment that is a number, behind what can be divided. */
+static void warn_division(Lexer *lexer, const unsigned char *begin, const unsigned char *end) {
+    bool divides = lexer->last == TILE_TOKEN_NAME || lexer->last == TILE_TOKEN_RIGHT_PAREN || lexer->last == TILE_TOKEN_RIGHT_BRACKET;
+    if (!divides || lexer->line_break) return;
+    const unsigned char *first = begin + 2, *last = end;
+    while (first < last && *first == ' ') first++;
+    while (last > first && (last[-1] == ' ' || last[-1] == '\r')) last--;
+    for (const unsigned char *c = first; c < last; c++)
+        if (*c < '0' || *c > '9') return;
+    if (first == last) return;
+    TileDiagnostic *d = tile_diagnose(lexer->diagnostics, TILE_DIAGNOSTIC_COMMENT_DIVIDES, span_of(lexer, begin, last));
+    tile_diagnostic_note(lexer->diagnostics, d, (TileSpan){0}, "`/` of integers rounds towards minus infinity; of floats `floor(a / b)` does");
+    tile_diagnostic_edit(lexer->diagnostics, d, span_of(lexer, begin, begin + 2), "/");
 }
 
 /* The end of a string literal; a line break in it is an error and ends it. */
@@ -217,7 +233,7 @@ static const unsigned char *scan(Lexer *lexer, const unsigned char *begin) {
         [ \t\r]+              { return cursor; }
         "\n"                  { add_line_break(lexer); return cursor; }
         "///" [^\n\x00]*      { add_doc(lexer, begin, cursor); return cursor; }
-        "//" [^\n\x00]*       { return cursor; }
+        "//" [^\n\x00]*       { warn_division(lexer, begin, cursor); return cursor; }
         "/*"                  { return skip_comment(lexer, begin); }
         ["]                   { const unsigned char *end = skip_string(lexer, begin);
                                 add_token(lexer, TILE_TOKEN_STRING, begin, end); return end; }

@@ -23,6 +23,7 @@ typedef struct TileParser {
     uint32_t item_errors;    /* how many errors there were before the item */
     bool header;             /* newlines are ignored */
     bool newline_taken;      /* the newline before the current token has been consumed */
+    bool compares;           /* an `=` in the expression can only be meant as `==` */
 } TileParser;
 
 /* The cursor. A newline that ends a statement is a token. */
@@ -142,6 +143,8 @@ void tile_parse_resume_item(TileParser *parser, size_t begin);
 bool tile_parse_at_item(const TileParser *parser);
 
 TileExpr *tile_parse_expression(TileParser *parser);
+/* Of an argument or condition, in which an `=` is reported and taken for `==`. */
+TileExpr *tile_parse_comparing(TileParser *parser);
 void tile_parse_arguments(TileParser *parser, TileExpr *call);
 TileTypeExpr *tile_parse_type(TileParser *parser);
 TileSequence *tile_parse_sequence(TileParser *parser);

@@ -115,7 +115,7 @@ static TileExpr *parse_if(TileParser *parser) {
     expr->is_static = tile_parse_accept(parser, TILE_TOKEN_STATIC);
     tile_parse_advance(parser);
     if (!tile_parse_enter(parser)) return expr;
-    expr->a = tile_parse_expression(parser);
+    expr->a = tile_parse_comparing(parser);
     tile_parse_skip_word(parser, "then");
     if (tile_parse_at_foreign(parser, "then")) {
         TileSpan word = tile_parse_span(parser);
@@ -302,7 +302,7 @@ static TileArgumentExpr parse_argument(TileParser *parser) {
         argument.name_span = ref.span;
         tile_parse_advance(parser);
     }
-    argument.value = tile_parse_expression(parser);
+    argument.value = tile_parse_comparing(parser);
     return argument;
 }
 
@@ -434,7 +434,7 @@ static TileExpr *parse_binary(TileParser *parser, int loosest) {
         TileTokenKind kind = tile_parse_operator(parser);
         int level = precedence(kind);
         if (kind == TILE_TOKEN_IF && loosest == LOOSEST) return parse_ternary(parser, left);
-        if (kind == TILE_TOKEN_ASSIGN && tile_parse_fail_lambda(parser)) return left;
+        if (tile_parse_peek(parser) == TILE_TOKEN_ASSIGN && tile_parse_fail_lambda(parser)) return left;
         if (kind == TILE_TOKEN_QUESTION && loosest == LOOSEST) return parse_choice(parser, left);
         if (level < loosest) break;
         TileSpan op = tile_parse_span(parser);
@@ -469,5 +469,13 @@ TileExpr *tile_parse_expression(TileParser *parser) {
     if (!tile_parse_enter(parser)) return new_expr(parser, TILE_EXPR_TUPLE, span);
     TileExpr *expr = parse_binary(parser, LOOSEST);
     tile_parse_leave(parser);
+    return expr;
+}
+
+TileExpr *tile_parse_comparing(TileParser *parser) {
+    bool compares = parser->compares;
+    parser->compares = true;
+    TileExpr *expr = tile_parse_expression(parser);
+    parser->compares = compares;
     return expr;
 }

@@ -39,6 +39,7 @@ static TileDiagnostic *report(TileParser *parser, TileSpan span, const char *exp
 
 TileTokenKind tile_parse_operator(const TileParser *parser) {
     TileTokenKind kind = tile_parse_peek(parser);
+    if (kind == TILE_TOKEN_ASSIGN && parser->compares) return TILE_TOKEN_EQUAL; /* `if a = b` */
     if (kind != TILE_TOKEN_NAME) return kind;
     return tile_parse_at_word(parser, "and") ? TILE_TOKEN_AND : tile_parse_at_word(parser, "or") ? TILE_TOKEN_OR : kind;
 }
@@ -46,8 +47,8 @@ TileTokenKind tile_parse_operator(const TileParser *parser) {
 void tile_parse_report_operator(TileParser *parser, TileTokenKind meant) {
     if (tile_parse_peek(parser) == meant || parser->panic) return;
     TileSpan span = tile_parse_span(parser);
-    TileDiagnostic *d = report(parser, span, tile_token_words(meant),
-                               tile_arena_format(parser->arena, "the name `%s`", word_at(parser, span)));
+    const char *name = meant == TILE_TOKEN_EQUAL ? "" : "the name ";
+    TileDiagnostic *d = report(parser, span, tile_token_words(meant), tile_arena_format(parser->arena, "%s`%s`", name, word_at(parser, span)));
     tile_diagnostic_edit(parser->diagnostics, d, span, "%s", tile_token_text(meant));
 }
 
@@ -457,6 +458,13 @@ void tile_parse_report_counted_loop(TileParser *parser, TileSpan header, TileSpa
 
 /* ---- items ---- */
 
+/* `def k(x: in f32[N]`: has the first parameter a word that those of kernels have? */
+static bool takes_tensors(const TileParser *parser) {
+    if (tile_parse_peek_ahead(parser, 2) != TILE_TOKEN_LEFT_PAREN) return false;
+    TileTokenKind word = tile_parse_peek_ahead(parser, 5);
+    return word == TILE_TOKEN_IN || word == TILE_TOKEN_OUT || word == TILE_TOKEN_INOUT;
+}
+
 void tile_parse_propose_item(TileParser *parser, TileDiagnostic *d) {
     static const char *const words[][2] = {{"def", "fn"},       {"func", "fn"},       {"function", "fn"},
                                            {"fun", "fn"},       {"void", "fn"},       {"include", "import"},
@@ -491,6 +499,8 @@ void tile_parse_propose_item(TileParser *parser, TileDiagnostic *d) {
         return;
     }
     if (strcmp(word, "__global__") == 0 && next[1].kind == TILE_TOKEN_NAME) whole.end = next[1].end; /* .. void */
+    bool kernel = takes_tensors(parser);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(word, words[i][0]) == 0) tile_diagnostic_edit(parser->diagnostics, d, whole, "%s", words[i][1]);
+        if (strcmp(word, words[i][0]) == 0)
+            tile_diagnostic_edit(parser->diagnostics, d, whole, "%s", kernel && strcmp(words[i][1], "fn") == 0 ? "kernel" : words[i][1]);
 }

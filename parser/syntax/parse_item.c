@@ -174,6 +174,17 @@ static void parse_allow(TileParser *parser, TileItem *item) {
     } while (tile_parse_accept(parser, TILE_TOKEN_COMMA));
 }
 
+/* `tune B = [64, 128]`, from the bracket on; the `=` is at `position`, and `edited` ends behind it. */
+static void fail_assigned_list(TileParser *parser, size_t position, TileSpan edited) {
+    const TileToken *list = parser->tokens.list.items, *first = &list[parser->position];
+    size_t at = tile_parse_closing(parser, parser->position, TILE_TOKEN_RIGHT_BRACKET);
+    parser->position = position;
+    TileDiagnostic *d = tile_parse_fail(parser, tile_token_words(TILE_TOKEN_IN));
+    if (list[at].kind != TILE_TOKEN_RIGHT_BRACKET) return;
+    edited.end = list[at].end;
+    tile_diagnostic_edit(parser->diagnostics, d, edited, " in {%.*s}", (int)(list[at].begin - first->end), parser->text + first->end);
+}
+
 /* `tune B = 4`: candidates have to be in braces, even a single one. */
 static void fail_candidates(TileParser *parser) {
     size_t position = parser->position;
@@ -182,6 +193,7 @@ static void fail_candidates(TileParser *parser) {
     TileSpan only = tile_parse_span(parser);
     bool body = memchr(parser->text + equals.end, '\n', only.begin - equals.end) != NULL;
     bool braces = tile_parse_peek(parser) == TILE_TOKEN_LEFT_BRACE;
+    if (tile_parse_peek(parser) == TILE_TOKEN_LEFT_BRACKET) return fail_assigned_list(parser, position, edited);
     if (!braces) tile_parse_expression(parser);
     if (parser->panic) return;
     only.end = tile_parse_last_end(parser);

@@ -106,11 +106,12 @@ static void parse_binding(TileParser *parser, TileStatement *statement, TileStat
     statement->value = tile_parse_expression(parser);
 }
 
-/* `for (int i = 0; ..`, as in C. */
+/* `for (int i = 0; ..`, as in C; `for (var i = 0; ..`. */
 static bool at_counted_loop(const TileParser *parser) {
     bool typed = tile_parse_peek_ahead(parser, 2) == TILE_TOKEN_NAME;
-    return !parser->panic && tile_parse_peek(parser) == TILE_TOKEN_LEFT_PAREN &&
-           tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_NAME &&
+    TileTokenKind first = tile_parse_peek_ahead(parser, 1);
+    bool binds = typed && (first == TILE_TOKEN_VAR || first == TILE_TOKEN_LET);
+    return !parser->panic && tile_parse_peek(parser) == TILE_TOKEN_LEFT_PAREN && (first == TILE_TOKEN_NAME || binds) &&
            tile_parse_peek_ahead(parser, typed ? 3 : 2) == TILE_TOKEN_ASSIGN;
 }
 
@@ -137,6 +138,18 @@ static void fail_counted_loop(TileParser *parser) {
     tile_parse_report_counted_loop(parser, tile_parse_span_from(parser, header), name, low, condition, step);
 }
 
+/* `for i in 0..n..4` */
+static void take_dotted_step(TileParser *parser, TileStatement *statement) {
+    const TileExpr *value = statement->value, *bounds = value->kind == TILE_EXPR_BINARY && value->op == TILE_TOKEN_DOTS ? value->a : NULL;
+    bool dotted = bounds && bounds->kind == TILE_EXPR_BINARY && bounds->op == TILE_TOKEN_DOTS && !bounds->parenthesised;
+    if (!dotted || parser->panic || statement->step) return;
+    TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, value->op_span, "`step`", "`..`");
+    TileSpan by = value->b->span, edited = {parser->file, value->op_span.begin, by.end};
+    tile_diagnostic_edit(parser->diagnostics, d, edited, " step %.*s", (int)(by.end - by.begin), parser->text + by.begin);
+    statement->step = value->b;
+    statement->value = value->a;
+}
+
 static void parse_for(TileParser *parser, TileStatement *statement) {
     statement->kind = TILE_STATEMENT_FOR;
     statement->is_static = tile_parse_accept(parser, TILE_TOKEN_STATIC);
@@ -155,6 +168,7 @@ static void parse_for(TileParser *parser, TileStatement *statement) {
         tile_parse_advance(parser);
         statement->step = tile_parse_expression(parser);
     }
+    take_dotted_step(parser, statement);
     if (wrapped) tile_parse_report_wrapped(parser, open);
     tile_parse_skip_word(parser, "do");
     statement->body = tile_parse_sequence(parser);
@@ -343,7 +357,7 @@ static TileStatement *parse_statement(TileParser *parser) {
     case TILE_TOKEN_WHILE:
         statement->kind = TILE_STATEMENT_WHILE;
         tile_parse_advance(parser);
-        statement->value = tile_parse_expression(parser);
+        statement->value = tile_parse_comparing(parser);
         tile_parse_skip_word(parser, "do");
         statement->body = tile_parse_sequence(parser);
         break;
@@ -491,12 +505,13 @@ TileSequence *tile_parse_sequence(TileParser *parser) {
     }
     if (at_unbraced(parser) && parse_unbraced(parser, sequence)) return sequence;
     if (parser->panic || !tile_parse_expect(parser, TILE_TOKEN_LEFT_BRACE)) return sequence;
-    bool header = parser->header;
-    parser->header = false;
+    bool header = parser->header, compares = parser->compares;
+    parser->header = parser->compares = false;
     if (tile_parse_enter(parser)) {
         parse_statements(parser, sequence);
         tile_parse_leave(parser);
     }
+    parser->compares = compares;
     if (!parser->panic) tile_parse_expect(parser, TILE_TOKEN_RIGHT_BRACE);
     if (!parser->panic) parser->header = header;
     sequence->span = tile_parse_span_from(parser, begin);

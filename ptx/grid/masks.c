@@ -8,12 +8,14 @@ enum { LEAST_LANES = 256, MOST_TERMS = 8, MOST_DEPTH = 16 };
 #define MOST_NUMBER (INT64_C(1) << 40) /* bound of the part that differs between lanes: far below where sums wrap */
 
 /* The range of an index tile's lanes: each lane is the sum of terms that all lanes share, each added or subtracted,
- * and a number of its own between least and most; modulo 2^64. */
+ * and a number of its own between least and most; modulo 2^64. Or the quotient of that by a number. Where there is a fill, it is that only if this
+ * changes no lane. */
 typedef struct Span {
     TileValue *terms[MOST_TERMS];
     bool minus[MOST_TERMS];
     unsigned count;
-    int64_t least, most;
+    int64_t least, most, divisor; /* 1: no quotient */
+    const TileOp *fill;
 } Span;
 
 /* ---- the range of a tile's lanes ---- */
@@ -22,10 +24,29 @@ static bool is_shared(const TileProduct *product) {
     return product->degree == 1 && product->symbols[0]->value && !tile_type_is_tile(product->symbols[0]->value->type);
 }
 
+/* What the lanes are computed from: elements that are moved, that a fill leaves where it changes none, and that are divided by a number greater than 0. The
+ * greater one has the greater quotient, however it is rounded. */
+static const TileValue *undivided(const TileValue *value, Span *span) {
+    for (const TileOp *op; (op = value->op) && tile_type_is_tile(value->type); value = tile_op_operand(op, 0)) {
+        int64_t divisor;
+        if (op->id == TILE_OP_FILL && !span->fill) {
+            span->fill = op;
+        } else if (op->id == TILE_OP_DIV) {
+            if (span->divisor > 1 || !tile_value_integer(tile_op_operand(op, 1), &divisor) || divisor < 1) return value;
+            span->divisor = divisor;
+        } else if (op->id != TILE_OP_BROADCAST && op->id != TILE_OP_RESHAPE) {
+            return value;
+        }
+    }
+    return value;
+}
+
 /* False if a term's factor is not 1 or -1, or if the part that differs between lanes has no bounds. */
-static bool find_span(GpuMasks *masks, const TileValue *value, Span *span) {
+static bool find_span(GpuMasks *masks, const TileValue *lanes, Span *span) {
     TileSumTable *table = tile_index_table(masks->view.indices);
-    if (value->type->scalar != TILE_I64) return false;
+    *span = (Span){.divisor = 1};
+    if (lanes->type->scalar != TILE_I64) return false;
+    const TileValue *value = undivided(lanes, span);
     const TileSum *sum = tile_index_sum(&masks->view, value), *own = tile_sum_integer(table, sum->constant);
     for (uint32_t i = 0; i < sum->count; i++) {
         const TileProduct *product = &sum->products[i];
@@ -52,10 +73,16 @@ static TileValue *build_and(GpuMasks *masks, TileValue *x, TileValue *y) {
     return binary(masks, TILE_OP_AND, x, y);
 }
 
-/* Builds the least and the greatest lane, and returns the condition that they are ordered, which fails if the sums
- * wrap; NULL: they are constants. */
+static TileValue *build_fill_is_idle(GpuMasks *masks, const TileOp *fill);
+
+static TileValue *divided(GpuMasks *masks, TileValue *value, int64_t divisor) {
+    return divisor == 1 ? value : binary(masks, TILE_OP_DIV, value, tile_build_i64(&masks->b, divisor));
+}
+
+/* Builds the least and the greatest lane, and returns the condition that they are these: they are ordered, unless the sums
+ * wrap, and no lane is filled; NULL: they are constants. */
 static TileValue *build_ends(GpuMasks *masks, const Span *span, TileValue **least, TileValue **most) {
-    TileValue *base = NULL;
+    TileValue *base = NULL, *idle = span->fill ? build_fill_is_idle(masks, span->fill) : NULL;
     for (unsigned i = 0; i < span->count; i++) {
         if (base)
             base = binary(masks, span->minus[i] ? TILE_OP_SUB : TILE_OP_ADD, base, span->terms[i]);
@@ -64,17 +91,21 @@ static TileValue *build_ends(GpuMasks *masks, const Span *span, TileValue **leas
     }
     *least = tile_build_i64(&masks->b, span->least);
     *most = tile_build_i64(&masks->b, span->most);
-    if (!base) return NULL;
-    *least = binary(masks, TILE_OP_ADD, base, *least);
-    *most = binary(masks, TILE_OP_ADD, base, *most);
-    return binary(masks, TILE_OP_LE, *least, *most);
+    if (base) {
+        *least = binary(masks, TILE_OP_ADD, base, *least);
+        *most = binary(masks, TILE_OP_ADD, base, *most);
+        idle = build_and(masks, idle, binary(masks, TILE_OP_LE, *least, *most));
+    }
+    *least = divided(masks, *least, span->divisor);
+    *most = divided(masks, *most, span->divisor);
+    return idle;
 }
 
 /* ---- does a condition hold for all lanes? ---- */
 
 static bool can_build_test(GpuMasks *masks, const TileValue *condition, unsigned depth) {
     const TileOp *op = condition->op;
-    Span left = {0}, right = {0};
+    Span left, right;
     if (!op || !depth) return false;
     switch ((TileOpId)op->id) {
     case TILE_OP_BROADCAST:
@@ -99,7 +130,7 @@ static TileValue *build_test(GpuMasks *masks, const TileValue *condition) {
         TileValue *first = build_test(masks, tile_op_operand(op, 0));
         return build_and(masks, first, build_test(masks, tile_op_operand(op, 1)));
     }
-    Span left = {0}, right = {0};
+    Span left, right;
     find_span(masks, tile_op_operand(op, 0), &left);
     find_span(masks, tile_op_operand(op, 1), &right);
     TileValue *low[2], *high[2];

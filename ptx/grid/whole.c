@@ -34,8 +34,8 @@
  * A select is skipped where its comparisons of indices hold for all lanes. Later uses of the tile take it filled where
  * that changes no result, so that the unfilled tile is not live beside the filled one.
  *
- * A fill of a load's undefined lanes becomes the load's own (`parts = [fill]`): the code for a tile that is not whole decides for
- * each lane anyway, and the value costs nothing there. Such a fill needs no test of its own.
+ * A fill of a load's undefined lanes, also of indices that are converted, becomes the load's own (`parts = [fill]`): the code for a tile that is not whole
+ * decides for each lane anyway, and the value costs nothing there. Such a fill needs no test of its own.
  *
  * A scan or fold by any other function is there twice, without its mask and with it. A fold of what a scan combines is brought to the scan and shares
  * its branch: its results are what the scan ends with, and gpu-machine computes both at once.
@@ -49,6 +49,7 @@
  *
  * Needs: gpu-dot-operands, which looks for fills. Keeps: tile form. Cost: linear. */
 #include "lang/ir/build.h"
+#include "lang/ir/eval.h"
 #include "lang/ir/operands.h"
 #include "ptx/passes.h"
 #include "ptx/grid/masks.h"
@@ -95,13 +96,29 @@ static bool load_is_bounded(const TileOp *load, const Bounds *bounds) {
     return tile_access_bounds(load, bounds->axis, &lo, &hi) && lo == bounds->lo && hi == bounds->hi;
 }
 
+/* The load whose elements are filled, as they are or converted to another type of integers, and the value of the fill as one of them; NULL: there
+ * is none, or no element has that value behind the conversion. */
+static TileOp *filled_load(const TileOp *fill, uint64_t *bits) {
+    const TileValue *filled = tile_op_operand(fill, 0);
+    const TileOp *convert = tile_value_def(filled, TILE_OP_CONVERT);
+    if (convert && (!tile_value_has_one_use(filled) || convert->block != fill->block)) return NULL;
+    const TileValue *loaded = convert ? tile_op_operand(convert, 0) : filled;
+    TileOp *load = loaded->op;
+    if (!tile_value_def(loaded, TILE_OP_LOAD_TILE) || !tile_value_has_one_use(loaded) || load->block != fill->block) return NULL;
+    if (!tile_value_bits(tile_op_operand(fill, 1), bits)) return NULL;
+    if (!convert) return load;
+    TileScalar from = loaded->type->scalar, to = filled->type->scalar;
+    uint64_t back, with = *bits;
+    if (!tile_scalar_is_int(from) || !tile_scalar_is_int(to) || !tile_eval(TILE_OP_CONVERT, to, from, &with, bits)) return NULL;
+    return tile_eval(TILE_OP_CONVERT, from, to, bits, &back) && back == with ? load : NULL;
+}
+
 /* Can the load leave the value of the fill, a constant, where it leaves lanes undefined, and is the fill its only use? */
 static bool fills_undefined(const TileOp *fill) {
-    const TileOp *load = tile_value_def(tile_op_operand(fill, 0), TILE_OP_LOAD_TILE);
-    const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
     uint64_t bits;
-    if (!load || !tile_value_has_one_use(&load->results[0]) || load->block != fill->block) return false;
-    if (!tile_value_bits(tile_op_operand(fill, 1), &bits)) return false;
+    const TileOp *load = filled_load(fill, &bits);
+    const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
+    if (!load) return false;
     if (tile_op_get(load, TILE_ATTRIBUTE_PARTS) || tile_op_get(load, TILE_ATTRIBUTE_TENSOR_MAP)) return false;
     for (unsigned i = 0; i < axes->count; i++) {
         const Bounds bounds = {(unsigned)axes->integers[i], tile_fill_lo(fill, i), tile_fill_hi(fill, i)};
@@ -112,14 +129,12 @@ static bool fills_undefined(const TileOp *fill) {
 
 static void give_to_load(TileModule *module, TileOp *fill) {
     const int64_t part = TILE_PARTS_FILL;
-    TileValue *loaded = tile_op_operand(fill, 0);
-    TileOp *load = loaded->op;
     uint64_t bits = 0;
-    tile_value_bits(tile_op_operand(fill, 1), &bits);
+    TileOp *load = filled_load(fill, &bits);
     TileBuilder b = tile_builder_before(module, load);
-    tile_op_add_operand(module, load, tile_build_bits(&b, tile_op_operand(fill, 1)->type, bits));
+    tile_op_add_operand(module, load, tile_build_bits(&b, tile_type_scalar(module->context, load->results[0].type->scalar), bits));
     tile_op_set_integers(module, load, TILE_ATTRIBUTE_PARTS, &part, 1);
-    tile_value_replace(&fill->results[0], loaded);
+    tile_value_replace(&fill->results[0], tile_op_operand(fill, 0));
     tile_op_erase(fill);
 }
 

@@ -311,19 +311,33 @@ static TileValue *load_some_picked(Gpu *gpu, const GpuAccess *access, unsigned w
     return width == 1 ? load_elements(gpu, access, true) : load_in_pieces(gpu, access, width);
 }
 
-/* A tile of rows that are gathered, or that a mask chooses. */
+/* The access of a tile that is inside of all its ranges. */
+static GpuAccess as_inside(Gpu *gpu, const GpuAccess *access) {
+    GpuAccess inside = *access;
+    for (unsigned d = 0; d < inside.rank; d++) {
+        GpuDimension *dimension = &inside.dimensions[d];
+        if (dimension->kind != TILE_ACCESS_RANGE) continue;
+        dimension->lo = gpu_i64(gpu, 0);
+        dimension->hi = gpu_i64(gpu, tile_layout_extent(&inside.layout, (unsigned)dimension->axis));
+    }
+    return inside;
+}
+
+/* A tile of rows that are gathered, or that a mask chooses. Outside of loops what its ranges ask is asked once, too. */
 static TileValue *load_picked(Gpu *gpu, GpuAccess *access) {
     unsigned width = gpu_picked_width(access);
-    bool many = tile_op_is_repeated(access->op) && tile_layout_registers(&access->layout) > GPU_MOST_BRANCHED;
-    if (many || !is_bounded_by_ranges(access)) return load_some_picked(gpu, access, width);
+    bool bounded = is_bounded_by_ranges(access), repeated = tile_op_is_repeated(access->op);
+    bool many = repeated && tile_layout_registers(&access->layout) > GPU_MOST_BRANCHED;
+    if (many || (!bounded && (repeated || width > 1))) return load_some_picked(gpu, access, width);
     TileValue *whole = gpu_is_inside(gpu, access);
     if (width > 1) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));
-    if (!whole) return load_elements(gpu, access, false);
+    if (!whole) return load_elements(gpu, access, !bounded);
     TileBuilder outer = gpu->b;
     const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
     TileOp *choice = tile_build_if(&outer, whole, &type, 1);
     gpu_enter(gpu, &choice->regions[0]);
-    gpu_end_region(gpu, width == 1 ? load_elements(gpu, access, false) : load_vectors(gpu, access, width, false));
+    GpuAccess inside = as_inside(gpu, access);
+    gpu_end_region(gpu, width == 1 ? load_elements(gpu, &inside, !bounded) : load_vectors(gpu, access, width, false));
     gpu_enter(gpu, &choice->regions[1]);
     gpu_end_region(gpu, load_some_picked(gpu, access, width));
     gpu->b = outer;

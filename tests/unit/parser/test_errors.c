@@ -255,7 +255,7 @@ Test(errors, every_wrong_program) {
         files++;
     }
     closedir(handle);
-    cr_expect_geq(files, 850, "%u wrong programs", files);
+    cr_expect_geq(files, 950, "%u wrong programs", files);
     cr_expect_geq(edits, 500, "%u edits made", edits);
     cr_expect_eq(failures, 0, "%u of the expectations of %u files failed", failures, files);
     for (int code = 0; code < TILE_DIAGNOSTIC_COUNT; code++)

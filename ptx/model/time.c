@@ -323,6 +323,16 @@ static bool leaves_first(const TilePtxTarget *target, const Whole *whole, const 
            read <= MOST_CACHES * target->cache_bytes && stored * LEAST_READ <= read;
 }
 
+/* ---- who waits ---- */
+
+/* Do others compute while a program waits, or is the memory busy? Not where few programs come to a multiprocessor: registers that one of them takes are taken from
+ * nobody. Nor where all are there at a time and, as the model has it, the launch waits for longer than it computes and than the memory is busy. */
+static bool is_busy(const TilePtxTarget *target, const TileEstimate *estimate) {
+    enum { FEW = 4 };
+    if (estimate->programs > estimate->together) return true;
+    return estimate->programs > FEW * target->cores && estimate->waiting < most(estimate->compute, estimate->memory);
+}
+
 /* ---- the whole kernel ---- */
 
 static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t count, int64_t last,
@@ -385,5 +395,6 @@ bool gpu_estimate(const TileTarget *target, TileFunc *kernel, const TileExtents 
             return false;
     }
     estimate->streams = leaves_first(tile_ptx_target_of(target), &whole, estimate);
+    estimate->busy = is_busy(tile_ptx_target_of(target), estimate);
     return true;
 }

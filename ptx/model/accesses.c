@@ -11,7 +11,7 @@ enum { SECTOR_BYTES = 32, PREDICATED_BYTES = 8 };
 enum { OF_ELEMENT = 12, OF_COPIED_ELEMENT = 70, OF_COPIED_WORD = 8, OF_TURNED_WORD = 6, OF_UPDATE = 16 };
 
 /* That each warp issues in an iteration for the bounds along an axis of a tile of words that is not whole or whose rows are of several axes. */
-enum { OF_BOUNDS = 40 };
+enum { OF_BOUNDS = 80 };
 
 typedef struct Piece {
     double valid;   /* lanes of the tile that are inside */

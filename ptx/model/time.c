@@ -367,7 +367,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     if (phase->cluster > 1) time += CLUSTER;
     /* What the last blocks of products store at their end: they are there at a time, and nothing else goes on beside it. Blocks that stay
      * store beside their next program's products. Measured: what tensor maps store is gone as soon as the L2 cache has it. */
-    double storing = programs * work.stored / (target->memory_gbs * 1e3) / most(1, rounds);
+    double storing = programs * work.stored / (target->memory_gbs * 1e3) / most(1, rounds - 1);
     if (has_products(phase) && (!stays || rounds <= 1)) time += wgmma ? storing / FASTER : storing;
     if (has_uneven_programs(phase)) time += LAST_SHARE * (1 - 1 / blocks) * latest * slower / microsecond;
     estimate->time += time;

@@ -147,23 +147,26 @@ class Arguments(unittest.TestCase):
         self.each(check)
 
     def check_empty(self, run):
-        """With each extent of the row's shape 0."""
+        """With each extent of the row's shape 0. PyTorch's results are those of the CPU: on a GPU its attention without heads divides
+        by 0, and the process ends."""
         for k in range(len(run.row.shape)):
             row = run.row
             try:
                 empty = Run(type(row)(row.name, row.kind, (*row.shape[:k], 0, *row.shape[k + 1:]), row.build, row.settings, row.file),
-                            self.device)
+                            "cpu")
             except Exception:  # PyTorch, or the making of the case, has none
                 continue
             empty.reset()
+            arguments = [a.to(self.device) if isinstance(a, torch.Tensor) else a for a in empty.case.arguments]
             try:
-                empty.kernel(*empty.case.arguments)
+                empty.kernel(*arguments)
             except tile.ArgumentError as error:
                 self.assertTrue(error.argument or error.code == "REQUIRE", f"extent {k} empty: {error}")
             except tile.CompileError as error:  # of an instance with a static extent of 0
                 self.assertIn("in the instance", error.report, f"extent {k} empty: {error}")
             else:
-                self.assertIsNone(difference(empty.case.results, empty.expected), f"extent {k} empty")
+                found = [next(b for a, b in zip(empty.case.arguments, arguments) if a is result) for result in empty.case.results]
+                self.assertIsNone(difference([r.cpu() for r in found], empty.expected), f"extent {k} empty")
 
     def test_types_devices_and_gradients(self):
         def check(run):

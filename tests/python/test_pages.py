@@ -3,6 +3,7 @@ import os
 import pathlib
 import re
 import sys
+import types
 
 os.environ["TILE_CACHE_DIR"] = ""
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
@@ -11,9 +12,10 @@ DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 def run(page):
     text = (DOCS / page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    names = {"__name__": page}
+    module = types.ModuleType(page.removesuffix(".md").replace("-", "_"))
+    sys.modules[module.__name__] = module  # torch.compile imports what it traces by this name
     for i, block in enumerate(blocks):
-        exec(compile(block, f"docs/{page}, block {i + 1}", "exec"), names)
+        exec(compile(block, f"docs/{page}, block {i + 1}", "exec"), module.__dict__)
     print(f"docs/{page}: {len(blocks)} blocks ran")
     return len(blocks) == 0
 

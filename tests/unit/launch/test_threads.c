@@ -52,6 +52,34 @@ Test(threads, every_item_once) {
     }
 }
 
+typedef struct Short {
+    int64_t number;       /* of the job */
+    int64_t done[8];      /* by which job each item was done last */
+    _Atomic int failures; /* items that met another job's number */
+} Short;
+
+static void run_short(void *state, int64_t begin, int64_t end) {
+    Short *job = state;
+    for (int64_t i = begin; i < end; i++) {
+        if (job->done[i] >= job->number) atomic_fetch_add(&job->failures, 1);
+        job->done[i] = job->number;
+    }
+}
+
+/* Workers that wake too late find a job that is over, or the next one. */
+Test(threads, short_jobs_follow_one_another) {
+    TileThreadPool *pool = make_pool(8);
+    Short jobs[2] = {{.number = 0}, {.number = 0}};
+    for (int64_t number = 1; number <= 20000; number++) {
+        Short *job = &jobs[number % 2];
+        job->number = number;
+        tile_thread_pool_run(pool, 2 + number % 7, run_short, job);
+        for (int64_t i = 0; i < 2 + number % 7; i++) cr_assert_eq(job->done[i], number, "item %lld of job %lld", (long long)i, (long long)number);
+    }
+    cr_assert_eq(jobs[0].failures + jobs[1].failures, 0);
+    tile_thread_pool_destroy(pool);
+}
+
 static void *call_often(void *pool) {
     bool good = true;
     for (int i = 0; i < 200; i++) good &= covers(pool, 500 + i);

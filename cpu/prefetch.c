@@ -95,13 +95,16 @@
  *       return
  *     }
  * An address that depends on what memory holds is not known ahead, and a loop deeper in loops takes too long.
+ *
+ * In the same way a loop over blocks of rows, of which each vector of columns is added up by itself, reads a piece of each
+ * row, then the next pieces: it also fetches the next block's, if the tensor is far larger than the L2 cache.
  * Needs: nothing. Keeps: every result. Cost: linear in the ops. */
 #include "base/list.h"
 #include "cpu/passes.h"
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
 
-enum { LEAST_PLACES = 8, MOST_LOOPS = 2, MOST_CLONES = 32 };
+enum { LEAST_PLACES = 8, MOST_LOOPS = 2, MOST_CLONES = 32, LINE_BYTES = 64, LEAST_AHEAD = 1 << 14, BLOCKS_AHEAD = 4, LARGE = 8 /* L2 caches */ };
 
 /* What accesses have in common that go through one tensor: the address in the block of the program. */
 typedef struct Base {
@@ -112,8 +115,10 @@ typedef struct Base {
 
 typedef struct Fetch {
     TileModule *module;
+    TileFunc *func;
+    const TileTarget *target;
     TileArena *arena;
-    const TileOp *programs; /* the loop over them */
+    const TileOp *programs; /* the loop over them, or over blocks of rows */
     bool changed;
     TileValue *from[MOST_CLONES], *to[MOST_CLONES]; /* values of this program, and of the next one */
     unsigned count;
@@ -237,6 +242,97 @@ static void fetch_loops(Fetch *f, TileOp *outer, TileOp *op, unsigned depth) {
     if (innermost) fetch_block(f, outer, &op->regions[0]);
 }
 
+/* ---- blocks of rows ---- */
+
+static TileValue *extents_of(TileBuilder *b, const TileFunc *func, uint32_t argument, TileValue *bytes) {
+    for (unsigned i = 0; i < func->body.argument_count; i++)
+        if (func->parameters[i].role == TILE_ROLE_EXTENT && func->parameters[i].argument == argument)
+            bytes = tile_build_binary(b, TILE_OP_MUL, bytes, func->body.arguments[i]);
+    return bytes;
+}
+
+/* Is the tensor that the address is in far larger than the L2 cache? NULL: that is not known. */
+static TileValue *is_large(Fetch *f, TileBuilder *b, const TileOp *load) {
+    const TileValue *base = tile_op_named(load, TILE_OPERAND_ADDRESS);
+    while (base->op && base->op->id == TILE_OP_PTR_ADD) base = tile_op_operand(base->op, 0);
+    if (base->op || base->block != &f->func->body || f->func->parameters[base->index].role != TILE_ROLE_DATA) return NULL;
+    TileValue *bytes = tile_build_i64(b, tile_scalar_bytes(load->results[0].type->scalar));
+    bytes = extents_of(b, f->func, f->func->parameters[base->index].argument, bytes);
+    return tile_build_binary(b, TILE_OP_GT, bytes, tile_build_i64(b, LARGE * (int64_t)f->target->l2_bytes));
+}
+
+/* Does the loop go through as many rows as an iteration of the blocks has? */
+static bool is_over_rows(const Fetch *f, const TileOp *loop) {
+    const TileOp *least = tile_value_def(tile_op_named(loop, TILE_OPERAND_HI), TILE_OP_MIN);
+    int64_t step, rows;
+    if (!tile_value_integer(tile_op_named(f->programs, TILE_OPERAND_STEP), &step) || step < 2) return false;
+    const TileValue *most = least ? tile_op_operand(least, 1) : tile_op_named(loop, TILE_OPERAND_HI);
+    return tile_value_integer(most, &rows) && rows == step && tile_value_is_integer(tile_op_named(loop, TILE_OPERAND_STEP), 1);
+}
+
+/* The product of the row's number and a stride, which the address of a row has; false: it has another form. */
+static bool goes_by_rows(const TileOp *loop, const TileValue *address) {
+    for (; address->op && address->op->id == TILE_OP_PTR_ADD; address = tile_op_operand(address->op, 0)) {
+        const TileOp *product = tile_value_def(tile_op_operand(address->op, 1), TILE_OP_MUL);
+        if (!product || tile_op_operand(product, 0) != loop->regions[0].arguments[0]) continue;
+        return tile_value_outside(tile_op_operand(product, 1), loop) && !tile_value_def(tile_op_operand(product, 1), TILE_OP_CONST);
+    }
+    return false;
+}
+
+static void fetch_lines(Fetch *f, TileOp *load, TileValue *ahead, TileValue *large) {
+    const TileType *type = load->results[0].type;
+    int64_t bytes = type->extent[0] * (int64_t)tile_scalar_bytes(type->scalar);
+    TileBuilder b = tile_builder_before(f->module, load);
+    TileOp *branch = tile_build_if(&b, large, NULL, 0);
+    TileBuilder inside = tile_builder_at_end(f->module, &branch->regions[0]), other = tile_builder_at_end(f->module, &branch->regions[1]);
+    TileValue *pointer = tile_build_ptr_add(&inside, tile_op_named(load, TILE_OPERAND_ADDRESS), ahead);
+    const TileAttribute cache = {.key = TILE_ATTRIBUTE_CACHE, .integer = TILE_CACHE_L2};
+    for (int64_t at = 0; at < bytes; at += LINE_BYTES) {
+        TileValue *line = at ? tile_build_ptr_add(&inside, pointer, tile_build_i64(&inside, at)) : pointer;
+        tile_build_op(&inside, TILE_OP_PREFETCH, &line, 1, &cache, 1, NULL, 0);
+    }
+    tile_build_end(&inside, TILE_OP_YIELD, NULL, 0);
+    tile_build_end(&other, TILE_OP_YIELD, NULL, 0);
+    f->changed = true;
+}
+
+/* Small blocks are through before the next one's lines are there: some blocks ahead, then. */
+static TileValue *far_enough(TileBuilder *b, TileValue *ahead) {
+    TileValue *near = tile_build_binary(b, TILE_OP_LT, ahead, tile_build_i64(b, LEAST_AHEAD));
+    return tile_build_ternary(b, TILE_OP_SELECT, near, tile_build_binary(b, TILE_OP_MUL, ahead, tile_build_i64(b, BLOCKS_AHEAD)), ahead);
+}
+
+/* The rows of the next block, for a loop over the rows of this one that is in `outer`, which stands in the loop over blocks. */
+static void fetch_rows(Fetch *f, TileOp *outer, TileOp *rows) {
+    TileBuilder front = tile_builder_before(f->module, outer);
+    for (TileOp *op = rows->regions[0].first; op; op = op->next) {
+        TileValue *address = op->id == TILE_OP_LOAD && !tile_op_has_part(op, TILE_PARTS_MASK) ? accessed(op) : NULL;
+        if (!address || !goes_by_rows(rows, address)) continue;
+        TileValue *base = base_of(f, address), *ahead = base ? bytes_ahead(f, &front, base) : NULL;
+        TileValue *large = ahead ? is_large(f, &front, op) : NULL;
+        if (large) fetch_lines(f, op, far_enough(&front, ahead), large);
+    }
+}
+
+static void fetch_below(Fetch *f, TileOp *outer, TileBlock *block) {
+    for (TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; op->id == TILE_OP_IF && i < op->region_count; i++) fetch_below(f, outer, &op->regions[i]);
+        if (op->id == TILE_OP_FOR && is_over_rows(f, op)) fetch_rows(f, outer, op);
+    }
+}
+
+static void fetch_blocks(Fetch *f, TileBlock *block) {
+    for (TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; i < op->region_count; i++) fetch_blocks(f, &op->regions[i]);
+        if (op->id != TILE_OP_FOR) continue;
+        f->programs = op;
+        f->count = 0;
+        for (TileOp *outer = op->regions[0].first; outer; outer = outer->next)
+            if (outer->id == TILE_OP_FOR) fetch_below(f, outer, &outer->regions[0]);
+    }
+}
+
 static void fetch_programs(Fetch *f, TileOp *programs) {
     f->programs = programs;
     for (TileOp *op = programs->regions[0].first; op; op = op->next) {
@@ -248,11 +344,12 @@ static void fetch_programs(Fetch *f, TileOp *programs) {
 
 TileResult tile_pass_cpu_prefetch(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
-    Fetch f = {.module = context->module, .arena = context->scratch};
+    Fetch f = {.module = context->module, .arena = context->scratch, .func = func, .target = context->target};
     for (TileOp *op = func->body.first; op; op = op->next) {
         const TileValue *begin = op->id == TILE_OP_FOR ? tile_op_named(op, TILE_OPERAND_LO) : NULL;
         bool programs = begin && begin->block == &func->body && func->parameters[begin->index].role == TILE_ROLE_BEGIN;
         if (programs) fetch_programs(&f, op);
     }
+    if (f.target) fetch_blocks(&f, &func->body);
     return f.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

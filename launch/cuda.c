@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launch/cuda_blocks.h"
 #include "launch/cuda_maps.h"
 #include "launch/cuda_records.h"
 
@@ -19,7 +20,8 @@ typedef struct Phase {
     /* NULL: a launch has a block for each program. Else, by device, how many blocks run at a time: set before the
      * device's bit in `prepared`. */
     uint32_t *blocks;
-    TileCudaMaps *maps; /* NULL: none */
+    TileCudaSpread *spread; /* by device, set as `blocks` is. NULL: nothing before the phase can run beside it */
+    TileCudaMaps *maps;     /* NULL: none */
     void *kernel;
 } Phase;
 
@@ -53,9 +55,10 @@ static TileCudaModule *create_module(const TileCudaPhase *phases, uint32_t count
                                     .shared_bytes = phases[i].shared_bytes,
                                     .waits = phases[i].waits};
         if (phases[i].resident) module->phases[i].blocks = calloc(MOST_DEVICES, sizeof(uint32_t));
+        if (phases[i].waits) module->phases[i].spread = calloc(MOST_DEVICES, sizeof *module->phases[i].spread);
         if (phases[i].map_count) module->phases[i].maps = tile_cuda_maps_create(phases[i].maps, phases[i].map_count);
         whole &= module->phases[i].symbol && (module->phases[i].maps || !phases[i].map_count) &&
-                 (module->phases[i].blocks || !phases[i].resident);
+                 (module->phases[i].blocks || !phases[i].resident) && (module->phases[i].spread || !phases[i].waits);
     }
     if (whole) return module;
     tile_cuda_module_destroy(module);
@@ -105,6 +108,7 @@ void tile_cuda_module_destroy(TileCudaModule *module) {
     for (uint32_t i = 0; i < module->count; i++) {
         free(module->phases[i].symbol);
         free(module->phases[i].blocks);
+        free(module->phases[i].spread);
         tile_cuda_maps_destroy(module->phases[i].maps);
     }
     free(module->own);
@@ -159,38 +163,6 @@ static tile_status load(TileCudaModule *module, const char *kernel, TileError *e
     return TILE_OK;
 }
 
-/* The blocks that run on the device at a time, of code in clusters of so many. */
-static int count_clustered(const Phase *phase, void *function, int width, int *blocks) {
-    TileCudaLaunchAttribute cluster = {.id = TILE_CUDA_CLUSTER_DIMENSION, .value.cluster = {(unsigned)width, 1, 1}};
-    TileCudaLaunchConfig config = {.grid = {(unsigned)width, 1, 1},
-                                   .block = {phase->threads, 1, 1},
-                                   .shared_bytes = (unsigned)phase->shared_bytes,
-                                   .attributes = &cluster,
-                                   .attribute_count = 1};
-    int clusters = 0, result = tile_cuda_driver()->cluster_occupancy(&clusters, function, &config);
-    *blocks = clusters * width;
-    return result;
-}
-
-/* The blocks of a phase that run on the device at a time. */
-static tile_status count_blocks(const Phase *phase, void *function, int device, int handle, const char *kernel,
-                                TileError *error) {
-    enum { MULTIPROCESSORS = 16, CLUSTER_WIDTH = 11 };
-    const TileCudaDriver *driver = tile_cuda_driver();
-    int multiprocessors = 0, blocks = 0, width = 0;
-    TILE_TRY(tile_cuda_check(driver->function_attribute(&width, CLUSTER_WIDTH, function), kernel, error));
-    if (width > 1) {
-        TILE_TRY(tile_cuda_check(count_clustered(phase, function, width, &blocks), kernel, error));
-        multiprocessors = 1;
-    } else {
-        TILE_TRY(tile_cuda_check(driver->device_attribute(&multiprocessors, MULTIPROCESSORS, handle), kernel, error));
-        TILE_TRY(tile_cuda_check(driver->occupancy(&blocks, function, (int)phase->threads, phase->shared_bytes), kernel, error));
-    }
-    if (blocks < 1) return tile_error_set(error, TILE_UNAVAILABLE, "%s: no block fits on a multiprocessor of cuda:%d", kernel, device);
-    phase->blocks[device % MOST_DEVICES] = (uint32_t)(multiprocessors * blocks);
-    return TILE_OK;
-}
-
 /* More than 48 KiB of shared memory must be requested. The code is copied to the device now: otherwise the driver would
  * do it at the first launch, which a stream might be capturing. */
 static tile_status prepare_phase(const Phase *phase, int device, const char *kernel, TileError *error) {
@@ -208,7 +180,13 @@ static tile_status prepare_phase(const Phase *phase, int device, const char *ker
     TILE_TRY(tile_cuda_check(driver->kernel_set(DYNAMIC_SHARED_LIMIT, (int)phase->shared_bytes, phase->kernel, handle),
                              kernel, error));
     TILE_TRY(tile_cuda_check(driver->kernel_function(&function, phase->kernel), kernel, error));
-    return phase->blocks ? count_blocks(phase, function, device, handle, kernel, error) : TILE_OK;
+    const TileCudaCode code = {function, phase->threads, phase->shared_bytes, handle, device, kernel};
+    if (phase->blocks) TILE_TRY(tile_cuda_blocks_count(&code, &phase->blocks[device % MOST_DEVICES], error));
+    if (!phase->spread) return TILE_OK;
+    TileCudaSpread *spread = &phase->spread[device % MOST_DEVICES];
+    TILE_TRY(tile_cuda_spread_find(&code, spread, error));
+    uint32_t limit = tile_cuda_spread_bytes(spread, (uint32_t)phase->shared_bytes, 1);
+    return tile_cuda_check(driver->kernel_set(DYNAMIC_SHARED_LIMIT, (int)limit, phase->kernel, handle), kernel, error);
 }
 
 static tile_status prepare_all(TileCudaModule *module, int device, const char *kernel, TileError *error) {
@@ -326,9 +304,10 @@ tile_status tile_cuda_captures(const TileCudaStream *on, const char *kernel, boo
     return TILE_OK;
 }
 
-/* Blocks of a grid that waits by itself may start before the previous grid has ended. */
+/* Blocks of a grid that waits by itself may start before the previous grid has ended, evenly spread. */
 static __attribute__((noinline)) int queue_early(const Phase *phase, const TileCudaStream *on, unsigned blocks, void **parameters) {
-    unsigned shared_bytes = (unsigned)phase->shared_bytes;
+    const TileCudaSpread *spread = &phase->spread[on->device % MOST_DEVICES];
+    unsigned shared_bytes = tile_cuda_spread_bytes(spread, (unsigned)phase->shared_bytes, blocks);
     TileCudaLaunchAttribute early = {.id = TILE_CUDA_PROGRAMMATIC_SERIALIZATION, .value.number = 1};
     TileCudaLaunchConfig config = {.grid = {blocks, 1, 1},
                                    .block = {phase->threads, 1, 1},

@@ -9,6 +9,7 @@ enum {
     WORTH_NS = 20000,  /* less work than this is not worth sharing */
     SETTLED = 3,       /* launches in each way before one is chosen */
     SOON_NS = 1000000, /* less work than this is tried on the calling thread before long */
+    SHORT_NS = 100000, /* less work than this even where it seems far slower: what is known of it may be a first launch's */
     PIECES = 4,        /* for each thread at least, where programs can be divided */
     CLOSE = 2,         /* a factor */
     TRY_CLOSE = 16,    /* one launch of so many tries what was slower before */
@@ -51,14 +52,15 @@ void tile_share_note(_Atomic uint64_t *cost, uint32_t key, double ns) {
 /* ---- the decision ---- */
 
 /* What is slower by less than CLOSE is tried more often; the calling thread alone, which leaves the others idle, only
- * then. */
+ * then, or where it takes no long time. */
 bool tile_share_is_alone(TilePhaseCost *cost, uint32_t key, int64_t count, uint64_t number) {
     Measured alone = measured(&cost->alone, key), shared = measured(&cost->shared, key);
     if (!shared.known || shared.tries < SETTLED) return false;
     bool better = alone.ns <= shared.ns, close = better ? shared.ns < CLOSE * alone.ns : alone.ns < CLOSE * shared.ns;
-    if (alone.tries < SETTLED && alone.ns * (double)count < SOON_NS && close) return true;
+    double work = alone.ns * (double)count;
+    if (alone.tries < SETTLED && work < (close ? SOON_NS : SHORT_NS)) return true;
     if (number % (close ? TRY_CLOSE : TRY_FAR)) return better;
-    return better ? false : close;
+    return better ? false : close || work < SHORT_NS;
 }
 
 typedef struct Rest {

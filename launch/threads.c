@@ -22,9 +22,11 @@ enum {
     SPINS = 2000,          /* about 20 to 50 microseconds of spinning before a thread sleeps */
 };
 
-/* The parts begin .. end-1 that a thread has left, in one word: begin in the high half. */
+/* The parts begin .. end-1 that a thread has left, in one word: begin in the high half. And the number of the job that the
+ * worker is inside of, 0: none, which no other thread writes. */
 typedef struct Share {
     _Alignas(64) _Atomic uint64_t range;
+    _Atomic uint64_t inside;
 } Share;
 
 /* What the threads share: `items` in parts of `items_per_part`, of which each thread has a share left. */
@@ -36,20 +38,24 @@ typedef struct Job {
     Share *shares; /* one per thread, the caller's first */
 } Job;
 
-/* The gate counts the workers inside the current job. A worker enters only while the gate is open, and the caller
- * leaves only when it is closed and nobody is inside: so a worker that wakes too late finds nothing to touch. */
-enum { GATE_OPEN = 1 << 16, GATE_INSIDE = GATE_OPEN - 1, GATE_JOB_SHIFT = 17 };
+/* A worker first says which job it enters, then looks whether the gate is still open for that one, and leaves if not. The
+ * caller first closes the gate, then waits for those that say so. In any order of these four, in which all threads agree,
+ * either the worker sees that the job is over, or the caller sees the worker: one that wakes too late touches nothing. Nobody
+ * but the caller writes the gate, and nobody but a worker what it says, so that threads begin and end without waiting for
+ * one another's writes. */
+enum { GATE_OPEN = 1, GATE_JOB_SHIFT = 1 };
 
 typedef struct Workers {
-    pid_t process; /* the threads exist in this process only, not in children that it forked */
-    int count;     /* threads started, the caller not included */
-    _Atomic bool busy;
+    _Alignas(64) _Atomic uint64_t gate; /* job number, open flag; the cache line is read by all */
     _Atomic bool stop;
-    _Atomic uint64_t gate; /* job number, open flag, workers inside */
+    Job job;
+    _Alignas(64) pid_t process; /* the threads exist in this process only, not in children that it forked */
+    int count; /* threads started, the caller not included */
+    _Atomic bool busy;
+    _Atomic bool caller_sleeps; /* until the last worker has left */
     _Atomic int sleepers;
     pthread_mutex_t mutex;
     pthread_cond_t wake, left;
-    Job job;
     pthread_t *threads;
 } Workers;
 
@@ -123,7 +129,7 @@ static void share_out(Job *job, int64_t count, TileParallelBody body, void *stat
     job->items_per_part = (count - 1) / ((int64_t)job->threads * PARTS_PER_THREAD) + 1;
     uint64_t parts = (uint64_t)((count - 1) / job->items_per_part + 1), total = (uint64_t)job->threads;
     for (uint64_t i = 0; i < total; i++)
-        atomic_store(&job->shares[i].range, pack_range(parts * i / total, parts * (i + 1) / total));
+        atomic_store_explicit(&job->shares[i].range, pack_range(parts * i / total, parts * (i + 1) / total), memory_order_relaxed);
 }
 
 static Share *allocate_shares(int threads) {
@@ -151,6 +157,18 @@ static void wait_for_job(Workers *workers, uint64_t last) {
     pthread_mutex_unlock(&workers->mutex);
 }
 
+/* Works on the job, unless it is over. */
+static void enter_job(Workers *workers, int self, uint64_t job) {
+    Share *own = &workers->job.shares[self];
+    atomic_store(&own->inside, job);
+    if (atomic_load(&workers->gate) == (job << GATE_JOB_SHIFT | GATE_OPEN)) work(&workers->job, self);
+    atomic_store(&own->inside, 0);
+    if (!atomic_load(&workers->caller_sleeps)) return;
+    pthread_mutex_lock(&workers->mutex);
+    pthread_cond_signal(&workers->left);
+    pthread_mutex_unlock(&workers->mutex);
+}
+
 static void *worker_main(void *start) {
     Workers *workers = ((WorkerStart *)start)->workers;
     int self = ((WorkerStart *)start)->index;
@@ -160,14 +178,8 @@ static void *worker_main(void *start) {
         wait_for_job(workers, last);
         uint64_t gate = atomic_load(&workers->gate);
         if (!(gate & GATE_OPEN) || gate >> GATE_JOB_SHIFT == last) continue;
-        if (!atomic_compare_exchange_strong(&workers->gate, &gate, gate + 1)) continue;
         last = gate >> GATE_JOB_SHIFT;
-        work(&workers->job, self);
-        gate = atomic_fetch_sub(&workers->gate, 1) - 1;
-        if (gate & (GATE_OPEN | GATE_INSIDE)) continue;
-        pthread_mutex_lock(&workers->mutex);
-        pthread_cond_signal(&workers->left);
-        pthread_mutex_unlock(&workers->mutex);
+        enter_job(workers, self, last);
     }
     return NULL;
 }
@@ -188,8 +200,9 @@ static void destroy_workers(Workers *workers) {
 }
 
 static Workers *allocate_workers(int threads) {
-    Workers *workers = calloc(1, sizeof *workers);
+    Workers *workers = aligned_alloc(_Alignof(Workers), sizeof *workers);
     if (!workers) return NULL;
+    memset(workers, 0, sizeof *workers);
     workers->process = getpid();
     workers->job.shares = allocate_shares(threads);
     workers->threads = calloc((size_t)threads, sizeof *workers->threads);
@@ -245,15 +258,23 @@ static void open_job(Workers *workers, int64_t count, TileParallelBody body, voi
     pthread_mutex_unlock(&workers->mutex);
 }
 
+static bool is_anyone_inside(const Workers *workers, uint64_t job) {
+    for (int i = 1; i <= workers->count; i++)
+        if (atomic_load(&workers->job.shares[i].inside) == job) return true;
+    return false;
+}
+
 static void close_job(Workers *workers) {
-    uint64_t gate = atomic_fetch_and(&workers->gate, ~(uint64_t)GATE_OPEN);
-    for (int i = 0; i < SPINS && (gate & GATE_INSIDE); i++) {
+    uint64_t job = atomic_load(&workers->gate) >> GATE_JOB_SHIFT;
+    atomic_store(&workers->gate, job << GATE_JOB_SHIFT);
+    for (int i = 0; i < SPINS; i++) {
+        if (!is_anyone_inside(workers, job)) return;
         pause_briefly();
-        gate = atomic_load(&workers->gate);
     }
-    if (!(gate & GATE_INSIDE)) return;
     pthread_mutex_lock(&workers->mutex);
-    while (atomic_load(&workers->gate) & GATE_INSIDE) pthread_cond_wait(&workers->left, &workers->mutex);
+    atomic_store(&workers->caller_sleeps, true);
+    while (is_anyone_inside(workers, job)) pthread_cond_wait(&workers->left, &workers->mutex);
+    atomic_store(&workers->caller_sleeps, false);
     pthread_mutex_unlock(&workers->mutex);
 }
 

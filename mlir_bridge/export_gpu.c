@@ -175,10 +175,11 @@ void export_copy_async(Exporter *exporter, const TileOp *op) {
         export_intrinsic(exporter, name, no_type(), VALUES(to, from, named_of(exporter, op, TILE_OPERAND_BYTES)));
 }
 
-/* Operand and result are the same register, but opaque to the optimiser. */
+/* Operand and result are the same register, but opaque to the optimiser. One that may access memory is not moved out of a loop. */
 void export_here(Exporter *exporter, const TileOp *op) {
     MlirValue x = operand_of(exporter, op, 0);
-    set_result(exporter, op, 0, export_asm(exporter, "", "=l,0", scalar_of(exporter, TILE_I64), 1, &x));
+    const char *constraints = tile_op_get(op, TILE_ATTRIBUTE_EACH) ? "=l,0,~{memory}" : "=l,0";
+    set_result(exporter, op, 0, export_asm(exporter, "", constraints, scalar_of(exporter, TILE_I64), 1, &x));
 }
 
 void export_defined_where(Exporter *exporter, const TileOp *op) {

@@ -1,8 +1,17 @@
 #!/bin/sh
 # Measures kernels beside their peers in the same run, interleaved, and prints tables of medians.
 # usage: bench.sh [PATTERN]     with a pattern, only kernels whose name contains it (or: matmul, compile)
+#        bench.sh cpu [OPTION]..  beside PyTorch and NumPy, which have to be there, on one thread and on all: products,
+#                                 attention, convolutions, rows; what threads cost (options: bench/cpu_peers.py)
 set -eu
 cd "$(dirname "$0")/.."
+if [ "${1:-}" = cpu ]; then
+    shift
+    cmake --preset release >/dev/null
+    cmake --build --preset release --target tile_shared tile_bench_threads
+    build/release/bin/tile_bench_threads
+    exec python3 bench/cpu_peers.py "$@"
+fi
 sh scripts/install_packages.sh bench
 cmake --preset release >/dev/null
 cmake --build --preset release --target tile_bench tile_bench_guards tilec

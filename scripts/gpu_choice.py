@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How good the model's choice is for products of 16 bits at shapes drawn at random, beside the best of its candidates.
+"""How good the model's choice is for products at shapes drawn at random, beside the best of its candidates.
 
 Three steps, since only the second needs a GPU and its times serve for many changes of the model:
 
@@ -9,7 +9,7 @@ Three steps, since only the second needs a GPU and its times serve for many chan
   judge FILE      what is predicted now: the time of the chosen candidate over that of the best one, in the geometric mean
 
 Times are those of bench/gpu_turns.py. A candidate is a point of the tune clause and what the model decides beside it: programs of a
-split grid, packs, turns, and the warps of a program.
+split grid, packs, turns, the warps of a program, and the blocks of a cluster.
 
 usage: gpu_choice.py plan|measure|judge FILE [OPTION]...
   --tilec=PATH     (build/release/bin/tilec)
@@ -18,6 +18,7 @@ usage: gpu_choice.py plan|measure|judge FILE [OPTION]...
   --shapes=N       how many to draw (60)
   --points=N       candidates of a shape (48)
   --seed=N         what shapes follow from
+  --type=TYPE      of the operands and the result: bf16, f16 or f32 (bf16)
   --part=I/N       measure: the Ith of N parts
   --most=X         judge: fails where the mean is above X, or more than a tenth of the choices have no time
   -v               judge: a line for each shape
@@ -37,7 +38,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KERNELS = ("matmul", "matmul_nt", "matmul_tn", "matmul_tt")
-DECIDED = ("least_programs", "packs", "turns", "warps")
+DECIDED = ("least_programs", "packs", "turns", "warps", "cluster")
 LEAST, MOST = 32, 8192
 LEAST_PRODUCTS, MOST_PRODUCTS = 1 << 24, 1 << 35
 
@@ -63,8 +64,8 @@ def extents_of(kernel, shape):
 
 def predict(options, kernel, shape):
     """Candidates by name of point, with their predicted times; and the chosen one."""
-    a, b = (f"zeros:bf16[{rows},{columns}]" for rows, columns in extents_of(kernel, shape))
-    command = [options.tilec, "explain", f"{options.root}/stdlib/matmul.tile:{kernel}", f"a={a}", f"b={b}", "c=@", "U=bf16",
+    a, b = (f"zeros:{options.type}[{rows},{columns}]" for rows, columns in extents_of(kernel, shape))
+    command = [options.tilec, "explain", f"{options.root}/stdlib/matmul.tile:{kernel}", f"a={a}", f"b={b}", "c=@", f"U={options.type}",
                "--target=sm_90a", "--format=json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | {"TILE_PTXAS": "none"})
     said, found, chosen = json.loads(done.stdout), {}, None
@@ -89,11 +90,16 @@ def plan(options):
     pathlib.Path(options.file).write_text("\n".join(lines) + "\n")
 
 
+def whole(name):
+    """A point's name, with the cluster that older files leave out: none."""
+    return name + ":0" * (2 + len(DECIDED) - name.count(":"))
+
+
 def read(path):
     for line in pathlib.Path(path).read_text().splitlines():
         if not line.startswith("#"):
             kernel, shape, points, *cublas = line.split("\t")
-            times = {name: float(time or 0) for name, _, time in (point.partition("=") for point in points.split())}
+            times = {whole(name): float(time or 0) for name, _, time in (point.partition("=") for point in points.split())}
             yield kernel, [int(extent) for extent in shape.split("x")], times, float(cublas[0]) if cublas else 0
 
 
@@ -101,8 +107,9 @@ def read(path):
 
 def settings_of(name):
     """What a point's name says, as settings of the kernel."""
-    bm, bn, bk, programs, packs, turns, warps = map(int, name.split(":"))
-    return {"BM": bm, "BN": bn, "BK": bk, "warps": warps, "stages": 0, "turns": turns or 1, "programs": programs, "packs": packs}
+    bm, bn, bk, programs, packs, turns, warps, cluster = map(int, name.split(":"))
+    return {"BM": bm, "BN": bn, "BK": bk, "warps": warps, "stages": 0, "turns": turns or 1, "cluster": cluster or 1, "programs": programs,
+            "packs": packs}
 
 
 def open_text(root, folder):
@@ -119,41 +126,46 @@ def open_text(root, folder):
 
 class Row:
     """What `breadth.Tile` asks of a row."""
-    file, kind = "matmul.tile", "bf16"
+    file = "matmul.tile"
 
-    def __init__(self, kernel):
-        self.name, self.settings = kernel, {"U": "bf16"}
+    def __init__(self, kernel, kind):
+        self.name, self.kind, self.settings = kernel, kind, {"U": kind}
 
     def kernel(self):
         return self.name
 
 
-def call_of(tile, kernel, name, arguments):
+TYPES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
+
+
+def call_of(options, tile, kernel, name, arguments):
     import breadth
-    return breadth.Call(tile, tile.opened(Row(kernel), settings_of(name)), arguments)
+    return breadth.Call(tile, tile.opened(Row(kernel, options.type), settings_of(name)), arguments)
 
 
-def prepare(tile, job):
+def prepare(options, tile, job):
     import torch
     kernel, shape, name = job
-    a, b = (torch.empty(extents, dtype=torch.bfloat16, device="meta") for extents in extents_of(kernel, shape))
+    kind = getattr(torch, TYPES[options.type])
+    a, b = (torch.empty(extents, dtype=kind, device="meta") for extents in extents_of(kernel, shape))
     try:
-        call_of(tile, kernel, name, [a, b, torch.empty(shape[:2], dtype=torch.bfloat16, device="meta")]).prepare()
+        call_of(options, tile, kernel, name, [a, b, torch.empty(shape[:2], dtype=kind, device="meta")]).prepare()
     except RuntimeError:  # is said when it is measured
         pass
 
 
-def measure_row(tile, timer, kernel, shape, names):
+def measure_row(options, tile, timer, kernel, shape, names):
     """Times by name, of those that run and are right; those that may be the best are measured again."""
     import breadth
     import torch
-    a, b = (torch.randn(extents, device="cuda").bfloat16() for extents in extents_of(kernel, shape))
+    kind = getattr(torch, TYPES[options.type])
+    a, b = (torch.randn(extents, device="cuda").to(kind) for extents in extents_of(kernel, shape))
     left, right = (a.T if kernel[-2:] in ("tn", "tt") else a), (b.T if kernel[-2:] in ("nt", "tt") else b)
-    c, expected = torch.empty(shape[:2], dtype=torch.bfloat16, device="cuda"), left @ right
+    c, expected = torch.empty(shape[:2], dtype=kind, device="cuda"), left @ right
     calls = {}
     for name in names:
         try:
-            call = call_of(tile, kernel, name, [a, b, c])
+            call = call_of(options, tile, kernel, name, [a, b, c])
             c.fill_(float("nan"))
             call()
             torch.cuda.synchronize()
@@ -181,11 +193,11 @@ def measure(options):
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         tile, timer = breadth.Tile(options.library, open_text(options.root, pathlib.Path(folder)), "cuda"), Timer()
         jobs = [(kernel, shape, name) for kernel, shape, times, _ in rows for name in times]
-        list(pool.map(lambda job: prepare(tile, job), jobs))
+        list(pool.map(lambda job: prepare(options, tile, job), jobs))
         print(f"{len(jobs)} points are prepared", flush=True)
         for kernel, shape, times, _ in rows:
             names = list(times)
-            times = measure_row(tile, timer, kernel, shape, names)
+            times = measure_row(options, tile, timer, kernel, shape, names)
             cublas = times.pop("cuBLAS")
             points = " ".join(f"{name}={time:.2f}" for name, time in sorted(times.items(), key=lambda item: item[1]))
             lines.append("\t".join((kernel, "x".join(map(str, shape)), points, f"{cublas:.2f}")))
@@ -240,6 +252,7 @@ def main():
     parser.add_argument("--shapes", type=int, default=60)
     parser.add_argument("--points", type=int, default=48)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--type", choices=TYPES, default="bf16")
     parser.add_argument("--part", default="1/1")
     parser.add_argument("--out", default="")
     parser.add_argument("--most", type=float, default=math.inf)

@@ -34,9 +34,13 @@ check() {
 check "$python" tests/python/test_torch.py
 check "$python" tests/python/test_torch_layout.py
 check "$python" tests/python/test_stdlib.py
+check "$python" tests/python/test_arguments.py
+check "$python" tests/python/test_gradients.py
+check "$python" tests/python/test_pages.py python-torch.md
 check "$python" tests/python/test_cuda.py
 check "$python" tests/python/test_fake_gpu.py "$build"
 check "$environment-jax/bin/python" tests/python/test_jax.py
+check "$environment-jax/bin/python" tests/python/test_pages.py python-jax.md
 devices=$("$python" -c "import torch, tile; print('cpu', *['cuda'] * (torch.cuda.is_available() and tile.backends.cuda.is_available()))")
 for device in $devices; do
     for example in examples/python/[0-9]*.py; do check "$python" "$example" "$device"; done

@@ -52,8 +52,8 @@ def main():
     print("\n## Exceptions")
     for name in ("Error", "CompileError", "ArgumentError", "SettingError"):
         show(f"tile.{name}", getattr(tile, name))
-    print("\n## Frameworks\n\n`tile.torch.op(name, kernel, ..)` and `tile.jax.call(kernel, *arguments)` are described in "
-          "[python.md](python.md).")
+    print("\n## Frameworks\n\n`tile.torch.op(name, kernel, ..)` has a page of its own, [python-torch.md](python-torch.md), and so has "
+          "`tile.jax.call(kernel, *arguments)`, [python-jax.md](python-jax.md).")
 
 
 if __name__ == "__main__":

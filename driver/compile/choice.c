@@ -432,7 +432,10 @@ static void list_candidates(const TileInput *input, const TileImageSignature *si
             out->chosen = out->items.count - 1;
         }
     }
-    if (out->items.count) out->items.items[out->chosen].schedule.stream = out->items.items[out->chosen].estimate.streams;
+    if (!out->items.count) return;
+    TilePrediction *chosen = &out->items.items[out->chosen];
+    chosen->schedule.stream = chosen->estimate.streams;
+    chosen->schedule.busy = chosen->estimate.busy && tile_outcome_has_loops(instance->modules[out->points.items[out->chosen]]);
 }
 
 /* The model does not know all that lies in shared memory. A point that needs more than a block has is none. */
@@ -451,7 +454,7 @@ static bool chosen_has_room(TileInput *input, const TileImageSignature *signatur
 }
 
 static bool is_schedule(const TileSchedule *a, const TileSchedule *b) {
-    return a->least_programs == b->least_programs && a->packs == b->packs && a->stream == b->stream && a->joined_rows == b->joined_rows &&
+    return a->least_programs == b->least_programs && a->packs == b->packs && a->stream == b->stream && a->busy == b->busy && a->joined_rows == b->joined_rows &&
            a->joined_columns == b->joined_columns && a->joined_lanes == b->joined_lanes && a->joined_axis == b->joined_axis && a->turns == b->turns && a->warps == b->warps &&
            a->cluster == b->cluster;
 }
@@ -540,7 +543,8 @@ static void explain(TileExplanation *explanation, const Candidates *candidates) 
 static void take_number(const Candidates *candidates, void *state) {
     Answer *answer = state;
     if (answer->explanation) explain(answer->explanation, candidates);
-    if (candidates->chosen || candidates->items.items[0].schedule.stream) answer->number = number_of_row(answer->choice, candidates);
+    const TileSchedule *first = &candidates->items.items[0].schedule; /* of the text's own point */
+    if (candidates->chosen || first->stream || first->busy) answer->number = number_of_row(answer->choice, candidates);
 }
 
 static uint32_t choose(TileInput *input, uint32_t kernel, const TileImageRequest *request, const TileView *views) {

@@ -15,6 +15,7 @@ void tile_image_schedule(TileFunc *kernel, TileSchedule schedule) {
     if (schedule.least_programs) kernel->least_programs = schedule.least_programs;
     kernel->packs |= schedule.packs;
     kernel->stream |= schedule.stream;
+    kernel->busy |= schedule.busy;
     if (schedule.joined_rows) {
         kernel->joined_rows = schedule.joined_rows;
         kernel->joined_columns = schedule.joined_columns;

@@ -1,6 +1,8 @@
 /* What a module's phases have become, as far as the choice of a schedule asks. */
 #include "driver/compile/outcome.h"
 
+#include "lang/ir/operands.h"
+
 unsigned tile_outcome_phases(const TileModule *module) {
     unsigned count = 0;
     for (const TileFunc *func = module ? module->first : NULL; func; func = func->next)
@@ -30,4 +32,24 @@ bool tile_outcome_is_joined(const TileModule *module) {
     for (const TileFunc *func = module->first; func; func = func->next)
         if (func->kind == TILE_FUNC_KERNEL && (func->joined_rows || func->joined_lanes)) return true;
     return false;
+}
+
+typedef struct Loops {
+    bool any, multiplies;
+} Loops;
+
+static void find_loop(TileOp *op, void *state) {
+    Loops *found = state;
+    found->multiplies |= op->id == TILE_OP_DOT;
+    found->any |= op->id == TILE_OP_FOR && !tile_loop_is_of_programs(op);
+}
+
+bool tile_outcome_has_loops(const TileModule *module) {
+    bool has = false;
+    for (TileFunc *func = module ? module->first : NULL; func; func = func->next) {
+        Loops found = {false, false};
+        if (func->kind == TILE_FUNC_PHASE) tile_block_walk(&func->body, find_loop, &found);
+        has |= found.any && !found.multiplies;
+    }
+    return has;
 }

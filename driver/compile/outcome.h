@@ -13,5 +13,7 @@ bool tile_outcome_takes_turns(const TileModule *module, uint32_t warps);
 bool tile_outcome_has_clusters(const TileModule *module);
 /* Are programs of the module's kernel computed together? */
 bool tile_outcome_is_joined(const TileModule *module);
+/* Has one of its phases that multiply nothing a loop, beside that over a block's programs? */
+bool tile_outcome_has_loops(const TileModule *module);
 
 #endif

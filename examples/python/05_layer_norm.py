@@ -5,10 +5,7 @@ import tile
 import tile.torch
 
 s = tile.stdlib
-norm = tile.torch.op("tile_examples::norm", s.layernorm_forward, backward=lambda ctx, dy, dmean, drstd: (
-    s.layernorm_backward._detached()(dy.contiguous(), *ctx.saved_tensors),
-    *s.layernorm_backward_params._detached()(dy.contiguous(), ctx.saved_tensors[0], *ctx.saved_tensors[2:]), None),
-    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0], inputs[1], output[1], output[2]))
+norm = tile.torch.op("tile_examples::norm", s.layernorm_forward, backward=(s.layernorm_backward, s.layernorm_backward_params))
 
 x, gamma, beta, dy = rand(512, 768), rand(768), rand(768), rand(512, 768)
 

@@ -5,16 +5,7 @@ import tile
 import tile.torch
 
 s = tile.stdlib
-
-
-def backward(ctx, dy, drstd):
-    x, gamma, rstd = ctx.saved_tensors
-    return (s.rmsnorm_backward._detached()(dy.contiguous(), x, gamma, rstd),
-            s.rmsnorm_backward_params._detached()(dy.contiguous(), x, rstd), None)
-
-
-norm = tile.torch.op("tile_examples::rms_norm", s.rmsnorm_forward, backward=backward, setup_context=lambda ctx, inputs,
-                     output: ctx.save_for_backward(inputs[0], inputs[1], output[1]))
+norm = tile.torch.op("tile_examples::rms_norm", s.rmsnorm_forward, backward=(s.rmsnorm_backward, s.rmsnorm_backward_params))
 x, gamma, dy = rand(256, 1024), rand(1024), rand(256, 1024)
 
 

@@ -5,15 +5,7 @@ import tile
 import tile.torch
 
 s = tile.stdlib
-
-
-def backward(ctx, dloss, dlse):
-    x, target, lse = ctx.saved_tensors
-    return s.cross_entropy_backward._detached()(x, target, lse, dloss.contiguous()), None
-
-
-loss = tile.torch.op("tile_examples::cross_entropy", s.cross_entropy, backward=backward, setup_context=lambda ctx, inputs,
-                     output: ctx.save_for_backward(inputs[0], inputs[1], output[1]))
+loss = tile.torch.op("tile_examples::cross_entropy", s.cross_entropy, backward=s.cross_entropy_backward)
 x, target = rand(256, 4000), torch.randint(0, 4000, (256,), device=device)
 
 

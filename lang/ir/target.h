@@ -48,6 +48,7 @@ typedef struct TileTarget {
     bool has_rcp_approx;         /* 1 / x of f32 within a unit of the last place */
     bool has_stmatrix;           /* stores of 8 x 8 matrices to shared memory by a warp */
     uint64_t l1_bytes, l2_bytes; /* data caches of one core */
+    uint64_t far_bytes;          /* of a tensor that is written past the caches; 0: none is */
 } TileTarget;
 
 #endif

@@ -232,26 +232,40 @@ static bool fail_bounds(TileChecker *c, const TileExpr *entry, const TileMeaning
     return false;
 }
 
+/* `:` is a range, whose size is an extent of a tile: no type has one of 0, as a static dimension of a launch may be. */
+static bool add_whole(TileChecker *c, TileAccessed *access, unsigned d, TileSpan span) {
+    const TileTensor *tensor = access->tensor;
+    const TileSum *dim = tensor->dims[d];
+    int64_t extent;
+    if (!tile_sum_known(&c->sums, dim, &extent)) {
+        tile_about_unknown(c, dim);
+        TileDiagnostic *diagnostic = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_STATIC, span, tile_sum_words(c, dim));
+        tile_diagnostic_note(c->diagnostics, diagnostic, tensor->span,
+                             "add the clause `static %s` to the kernel, or index with a range of tiles",
+                             tile_sum_words(c, dim));
+        tile_propose_static(c, diagnostic, tile_sum_words(c, dim));
+        tile_report(c, diagnostic);
+        return false;
+    }
+    if (extent < 1 || extent > TILE_MAX_TILE_EXTENT) {
+        tile_about_sum(c, dim);
+        TileDiagnostic *diagnostic = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_EXTENT, span, (long long)extent,
+                                                   (int)TILE_MAX_TILE_EXTENT);
+        tile_diagnostic_note(c->diagnostics, diagnostic, tensor->span, "`:` takes all of dimension %u of %s", d - tensor->own,
+                             tensor->name);
+        tile_report(c, diagnostic);
+        return false;
+    }
+    TileMeaning whole = tile_whole_range(c, dim, span);
+    add_range(c, access, d, whole.range, span);
+    return true;
+}
+
 static bool add_entry(TileChecker *c, TileAccessed *access, unsigned d, const TileExpr *entry) {
-    const TileSum *dim = access->tensor->dims[d];
     bool full = access->rank == TILE_MAX_TILE_RANK;
     if (entry->kind == TILE_EXPR_COLON) {
-        int64_t extent;
         if (full) return tile_fail(c, RANK_LIMIT, entry->span, (int)TILE_MAX_TILE_RANK), false;
-        if (!tile_sum_known(&c->sums, dim, &extent)) {
-            tile_about_unknown(c, dim);
-            TileDiagnostic *diagnostic =
-                tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_STATIC, entry->span, tile_sum_words(c, dim));
-            tile_diagnostic_note(c->diagnostics, diagnostic, access->tensor->span,
-                                 "add the clause `static %s` to the kernel, or index with a range of tiles",
-                                 tile_sum_words(c, dim));
-            tile_propose_static(c, diagnostic, tile_sum_words(c, dim));
-            tile_report(c, diagnostic);
-            return false;
-        }
-        TileMeaning whole = tile_whole_range(c, dim, entry->span);
-        add_range(c, access, d, whole.range, entry->span);
-        return true;
+        return add_whole(c, access, d, entry->span);
     }
     if (entry->kind == TILE_EXPR_NEWAXIS) return tile_fail(c, NEWAXIS_TENSOR, entry->span), false;
     TileMeaning m = access->given ? access->given[d - access->tensor->own] : tile_check_expr(c, entry);

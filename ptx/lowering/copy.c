@@ -263,7 +263,7 @@ static bool has_borders(const TileOp *copy) {
     return false;
 }
 
-/* Words, of which programs at a tensor's end copy as many as others, chunk by chunk: a launch ends with its slowest programs. A loop for what
+/* Words and halves of them, of which programs at a tensor's end copy as many as others, chunk by chunk: a launch ends with its slowest programs. A loop for what
  * is smaller, or much, of which products whose registers are limited leave room for less where tiles that are not whole are rare; and where
  * each chunk has bounds at both ends beside 128 registers or fewer, which would spill. */
 static void copy_partial_chunks(Copy *copy) {
@@ -272,7 +272,7 @@ static void copy_partial_chunks(Copy *copy) {
     uint32_t count = tile_layout_registers(&copy->access.layout) * size / TILE_CHUNK_BYTES, registers = copy->gpu->func->registers;
     bool once = !gpu_holds_first_copy(copy->gpu, &copy->access.layout), borders = registers && has_borders(copy->access.op);
     bool tight = borders && registers <= TIGHT_REGISTERS;
-    if (size == WORD && once && !tight && count && count <= (registers && !borders ? FEW_CHUNKS : MOST_CHUNKS)) {
+    if (size <= WORD && once && !tight && count && count <= (registers && !borders ? FEW_CHUNKS : MOST_CHUNKS)) {
         copy_each_chunk(copy);
         return;
     }
@@ -302,25 +302,42 @@ static TileValue *lane_index(Gpu *gpu, const TileLayout *layout, unsigned axis, 
     return gpu_binary(gpu, TILE_OP_ADD, gpu_thread_index(gpu, layout, axis), gpu_i64(gpu, of_register));
 }
 
+/* The same access from another row of the tile on. */
+static void move_rows(Gpu *gpu, GpuAccess *access, TileValue **to, const GpuSharedTile *tile, TileValue *row) {
+    for (unsigned d = 0; d < access->rank; d++) {
+        GpuDimension *dimension = &access->dimensions[d];
+        if (dimension->axis != 0) continue;
+        dimension->lo = gpu_binary(gpu, TILE_OP_SUB, dimension->lo, row);
+        dimension->hi = gpu_binary(gpu, TILE_OP_SUB, dimension->hi, row);
+        access->base = tile_build_ptr_add(&gpu->b, access->base, gpu_binary(gpu, TILE_OP_MUL, row, dimension->per_lane));
+    }
+    *to = tile_build_ptr_add(&gpu->b, *to, gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, tile->row_bytes)));
+}
+
 /* Copies elements of whole words asynchronously, each under the predicates of its row and its column. Neighbouring threads
- * have neighbours of a row. Indices are computed here, so that no registers are live for them elsewhere. */
-static void copy_words(Copy *copy, const TileLayout *layout) {
+ * have neighbours of a row. The layout may be that of a part of the tile, which begins at `row`; NULL: at the first. Indices are computed
+ * here, so that no registers are live for them elsewhere. */
+static void copy_words(Copy *copy, const TileLayout *layout, TileValue *row) {
     Gpu *gpu = copy->gpu;
-    TileValue *thread = gpu->thread, *valid[TILE_MAX_TILE_RANK];
+    TileValue *thread = gpu->thread, *valid[TILE_MAX_TILE_RANK], *to = copy->to;
     gpu->thread = tile_op_result(tile_build_op(&gpu->b, TILE_OP_HERE, &thread, 1, NULL, 0, NULL, 1), 0);
     const TileType *i32 = tile_type_scalar(gpu->module->context, TILE_I32);
     TileValue *size = tile_build_integer(&gpu->b, i32, tile_scalar_bytes(copy->tile.scalar)),
               *none = tile_build_integer(&gpu->b, i32, 0);
     GpuAccess words;
     gpu_read_access(gpu, copy->access.op, copy->access.type, layout, &words);
-    TileLayout rows = rows_layout(copy, layout);
-    GpuTileAddresses places = gpu_tile_addresses(gpu, copy->to, &copy->tile, &rows, copy->tile.by_columns);
+    if (row) move_rows(gpu, &words, &to, &copy->tile, row);
+    const GpuDimension *dimension[TILE_MAX_TILE_RANK];
+    for (unsigned d = 0; d < words.rank; d++)
+        if (words.dimensions[d].axis >= 0) dimension[words.dimensions[d].axis] = &words.dimensions[d];
+    TileLayout rows = row ? *layout : rows_layout(copy, layout);
+    GpuTileAddresses places = gpu_tile_addresses(gpu, to, &copy->tile, &rows, copy->tile.by_columns);
     int64_t before[TILE_MAX_TILE_RANK] = {-1, -1, -1, -1, -1};
     for (uint32_t r = 0; r < tile_layout_registers(layout); r++) {
         TileValue *both = NULL;
         for (unsigned a = 0; a <= copy->last; a++) {
             int64_t index = gpu_register_index(layout, a, r);
-            if (index != before[a]) valid[a] = is_valid(gpu, copy->dimension[a], lane_index(gpu, layout, a, index));
+            if (index != before[a]) valid[a] = is_valid(gpu, dimension[a], lane_index(gpu, layout, a, index));
             before[a] = index;
             both = gpu_and(gpu, both, valid[a]);
         }
@@ -328,6 +345,38 @@ static void copy_words(Copy *copy, const TileLayout *layout) {
                    tile_build_ternary(&gpu->b, TILE_OP_SELECT, both, size, none), tile_scalar_bytes(copy->tile.scalar));
     }
     gpu->thread = thread;
+}
+
+/* Words of a thread that are copied one after the other; of more, a loop copies so many at a time, and code stays small. */
+enum { MOST_WORDS = 32 };
+
+/* The rows of a part of the tile of which each thread copies MOST_WORDS or fewer; 0: it has no such parts. A part begins where a pattern of
+ * the swizzle does. */
+static int64_t rows_of_part(const Copy *copy, TileLayout *layout) {
+    enum { SWIZZLED_ROWS = 16 };
+    if (copy->last != 1) return 0;
+    TileLayoutShape shape = stored_shape(copy);
+    for (int64_t parts = 2; shape.extent[0] % (SWIZZLED_ROWS * parts) == 0; parts *= 2) {
+        TileLayoutShape part = shape;
+        part.extent[0] /= parts;
+        *layout = gpu_spread(&part, 0, 0, copy->gpu->log_warps);
+        if (gpu_holds_first_copy(copy->gpu, layout)) return 0;
+        if (tile_layout_registers(layout) <= MOST_WORDS) return part.extent[0];
+    }
+    return 0;
+}
+
+static void copy_words_in_parts(Copy *copy, const TileLayout *layout, int64_t rows) {
+    Gpu *gpu = copy->gpu;
+    TileBuilder outer = gpu->b;
+    TileOp *loop = tile_build_for(&outer, gpu_i64(gpu, 0), gpu_i64(gpu, stored_shape(copy).extent[0]), gpu_i64(gpu, rows), NULL, 0);
+    outer.before = gpu->b.before;
+    gpu->b.block = &loop->regions[0];
+    gpu->b.before = NULL;
+    copy_words(copy, layout, loop->regions[0].arguments[0]);
+    tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
+    outer.error = gpu->b.error ? gpu->b.error : outer.error;
+    gpu->b = outer;
 }
 
 /* ---- rows that become columns ---- */
@@ -377,7 +426,7 @@ static void copy_all_words(Copy *copy) {
     }
 }
 
-static void copy_valid_words(Copy *copy) { copy_words(copy, &copy->access.layout); }
+static void copy_valid_words(Copy *copy) { copy_words(copy, &copy->access.layout, NULL); }
 
 /* Elements that a thread loads together, of a column and of rows that all exist: one predicate for all. Of so many, each
  * address is made from the one before: behind longer chains LLVM does not see that nobody writes to the tensor. */
@@ -451,13 +500,16 @@ static TileOp *build_branch(Copy *copy, TileValue *condition, void (*then)(Copy 
 
 /* Elements that do not lie in chunks. */
 static void copy_elements(Copy *copy) {
-    enum { MOST_WORDS = 32, MOST_ELEMENTS = 64 };
-    TileLayout layout = elements_layout(copy);
+    enum { MOST_ELEMENTS = 64 };
+    TileLayout layout = elements_layout(copy), part;
     unsigned bytes = tile_scalar_bytes(copy->tile.scalar);
     uint32_t count = tile_layout_registers(&layout);
     bool once = !gpu_holds_first_copy(copy->gpu, &layout);
+    int64_t rows = bytes >= 4 && once ? rows_of_part(copy, &part) : 0;
     if (bytes >= 4 && count <= MOST_WORDS && once)
-        copy_words(copy, &layout);
+        copy_words(copy, &layout, NULL);
+    else if (rows)
+        copy_words_in_parts(copy, &part, rows);
     else if (bytes < 4 && count <= MOST_ELEMENTS && once && !copy->rare)
         build_branch(copy, is_whole_along(copy, copy->last), copy_all_rows, copy_some_rows);
     else

@@ -21,6 +21,8 @@ typedef struct GpuWork {
     double code;         /* instructions of a thread, each once however often it runs */
     double tensor;       /* cycles of the tensor cores */
     double port;         /* cycles in which bytes go between the L2 cache and the multiprocessor, in sectors */
+    double longest_port; /* of several programs, the most such cycles that one of them has */
+    double stored;       /* bytes, in sectors */
     double latency;      /* cycles from the first load to the last store if nothing else runs */
     double beginning;    /* of them, those of a block's first program alone, where blocks stay for several */
     double beside;       /* of them, those that a thread takes to issue what stands in no loop: epilogues of products */

@@ -4,7 +4,7 @@
 
 #include "ptx/target/dot.h"
 
-enum { GROUP_ROWS = 64, SHARED_BYTES_CYCLE = 128, SCHEDULERS = 4, OPERATIONS_CYCLE = 128 /* lanes, of f32 */ };
+enum { MANY_SUMS = 128, GROUP_ROWS = 64, SHARED_BYTES_CYCLE = 128, SCHEDULERS = 4, OPERATIONS_CYCLE = 128 /* lanes, of f32 */ };
 
 double gpu_product_rate(const TilePtxTarget *target, const TileOp *dot) {
     double bytes = (double)tile_scalar_bytes(tile_op_operand(dot, 0)->type->scalar);
@@ -27,14 +27,14 @@ double gpu_product_shared_cycles(const TileOp *dot) {
  * from shared memory, 16 bytes at a time, in two cycles of the multiprocessor for a warp; and the loop has a few more for
  * some steps together. */
 double gpu_product_instructions(double sums) {
+    const double FEWER = 1.07; /* slower than they are issued at best: the warps of several blocks want elements at the same time */
     double loads = 2 * sqrt(sums) / 4;
-    return fmax(sums + loads + 2.5, SCHEDULERS * 2 * loads);
+    return fmax((sums + loads + 2.5) * (sums < MANY_SUMS ? FEWER : 1), SCHEDULERS * 2 * loads);
 }
 
 /* How much longer than its instructions a warp takes for them by itself: it waits for elements of shared memory and for banks of the
  * register file, but little for what is loaded a step ahead. Other warps of its scheduler issue theirs meanwhile. */
 double gpu_product_wait(bool large, double sums) {
-    enum { MANY_SUMS = 128 };
-    const double AHEAD = 1.15, OTHERS = 2.4;
+    const double AHEAD = 1.12, OTHERS = 1.9;
     return !large ? 1 : sums >= MANY_SUMS ? AHEAD : OTHERS;
 }

@@ -25,6 +25,7 @@ static const double LAUNCH = 3.0, NEXT_GRID = 1.5, BEHIND_PRODUCTS = 2.5, SHARPN
                     ROUND_SHARPNESS = 3, /* of blocks that are all there at a time: they wait together */
                     ALONE_SHARPNESS = 12, MULTIPLYING_SHARPNESS = 8,
                     LAST_SHARE = 0.5, /* of the longest of uneven programs: so long the last blocks of a multiprocessor have fewer beside them */
+                    FASTER = 1.8, /* the L2 cache than the memory */
                     OF_VECTOR = 0.02, /* measured: threads that move four vectors each take 1.04 times as long as with two */
                     TIGHT = 0.5; /* of shared memory: operands of products that are in it for the model; what else is there may be as much */
 
@@ -78,14 +79,6 @@ static void find_product(TileOp *op, void *found) { *(bool *)found |= op->id == 
 static bool has_products(TileFunc *phase) {
     bool found = false;
     tile_block_walk(&phase->body, find_product, &found);
-    return found;
-}
-
-static void find_mma(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_DOT && gpu_dot_is_mma(op); }
-
-static bool has_tensor_products(TileFunc *phase) {
-    bool found = false;
-    tile_block_walk(&phase->body, find_mma, &found);
     return found;
 }
 
@@ -182,7 +175,6 @@ static double share_missed(const TilePtxTarget *target, double bytes) {
  * meanwhile. Tensors that are small stay; products have a port of their own. */
 static double bytes_read_again(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, const GpuWork *work, double programs) {
     enum { LEAST_BYTES = 4 << 20, MOST_TIMES = 2 };
-    const double FASTER = 1.8; /* the L2 cache than the memory */
     double shared = 0, passes = 0, between = 0, together = target->cores * blocks_of_core(target, phase, work);
     for (uint32_t i = 0; i < phase->body.argument_count && !has_products(phase); i++) {
         const TileParameter *parameter = &phase->parameters[i];
@@ -203,6 +195,8 @@ static void add_work(GpuWork *sum, const GpuWork *work, double share) {
     sum->code = most(sum->code, work->code);
     sum->tensor += share * work->tensor;
     sum->port += share * work->port;
+    sum->longest_port = most(sum->longest_port, work->port);
+    sum->stored += share * work->stored;
     sum->latency += share * work->latency;
     sum->beginning += share * work->beginning;
     sum->beside += share * work->beside;
@@ -329,6 +323,16 @@ static bool leaves_first(const TilePtxTarget *target, const Whole *whole, const 
            read <= MOST_CACHES * target->cache_bytes && stored * LEAST_READ <= read;
 }
 
+/* ---- who waits ---- */
+
+/* Do others compute while a program waits, or is the memory busy? Not where few programs come to a multiprocessor: registers that one of them takes are taken from
+ * nobody. Nor where all are there at a time and, as the model has it, the launch waits for longer than it computes and than the memory is busy. */
+static bool is_busy(const TilePtxTarget *target, const TileEstimate *estimate) {
+    enum { FEW = 4 };
+    if (estimate->programs > estimate->together) return true;
+    return estimate->programs > FEW * target->cores && estimate->waiting < most(estimate->compute, estimate->memory);
+}
+
 /* ---- the whole kernel ---- */
 
 static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t count, int64_t last,
@@ -347,7 +351,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
            tensor = busiest * work.tensor / microsecond / 0.9;
     double moved = memory_bytes(phase, extents, &work, programs) + bytes_read_again(target, phase, extents, &work, programs);
     double memory = moved / (target->memory_gbs * 1e3),
-           port = busiest * work.port / microsecond;
+           port = (busiest > 1 ? busiest * work.port : work.longest_port) / microsecond; /* alone, as long as a whole tile's takes */
     double compute = issue + tensor - 0.5 * least(issue, tensor);
     double coming = phase->resident ? 0 : most(0, busiest - blocks) * BLOCK_CYCLES / microsecond;
     memory = most(memory, port) * (1 + OF_VECTOR * least(most(0, work.vectors - FEW_VECTORS), MOST_VECTORS - FEW_VECTORS));
@@ -361,6 +365,10 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     double time = pow(pow(memory, sharpness) + pow(compute, sharpness) + pow(waiting, sharpness) + pow(coming, sharpness),
                       1 / sharpness);
     if (phase->cluster > 1) time += CLUSTER;
+    /* What the last blocks of products store at their end: they are there at a time, and nothing else goes on beside it. Blocks that stay
+     * store beside their next program's products. Measured: what tensor maps store is gone as soon as the L2 cache has it. */
+    double storing = programs * work.stored / (target->memory_gbs * 1e3) / most(1, rounds);
+    if (has_products(phase) && (!stays || rounds <= 1)) time += wgmma ? storing / FASTER : storing;
     if (has_uneven_programs(phase)) time += LAST_SHARE * (1 - 1 / blocks) * latest * slower / microsecond;
     estimate->time += time;
     if (time <= whole->longest) return true;
@@ -382,10 +390,11 @@ bool gpu_estimate(const TileTarget *target, TileFunc *kernel, const TileExtents 
     for (uint32_t i = 0; i < host.grids; i++) {
         TileFunc *phase = tile_func_phase(kernel, i);
         if (i) estimate->time += NEXT_GRID + (behind_products ? BEHIND_PRODUCTS : 0);
-        behind_products = phase && has_tensor_products(phase);
+        behind_products = phase && has_products(phase);
         if (phase && !estimate_phase(tile_ptx_target_of(target), phase, all, host.programs[i], host.last[i], scratch, estimate, &whole))
             return false;
     }
     estimate->streams = leaves_first(tile_ptx_target_of(target), &whole, estimate);
+    estimate->busy = is_busy(tile_ptx_target_of(target), estimate);
     return true;
 }

@@ -40,6 +40,7 @@ typedef struct GpuWalk {
     unsigned loops; /* around the current block, beside that of the programs */
     double sums;    /* of a thread, of the products so far */
     bool turns;     /* programs of a block multiply in turn */
+    bool wgmma;     /* computed the last products so far */
     bool tensor_cores, neighbours, fits;
 } GpuWalk;
 

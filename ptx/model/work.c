@@ -168,6 +168,7 @@ static double do_dot(GpuWalk *walk, const TileOp *dot, double begin) {
     cycles = gpu_dot_is_wgmma(dot) ? smooth_most(cycles, gpu_product_shared_cycles(dot)) : gpu_most(cycles, gpu_product_shared_cycles(dot));
     walk->work->tensor += walk->times * cycles;
     walk->sums = gpu_most(walk->sums, gpu_walk_elements(walk, dot->results[0].type));
+    walk->wgmma = gpu_dot_is_wgmma(dot);
     double share = walk->warps < SCHEDULERS ? SCHEDULERS / walk->warps : 1;
     double end = gpu_dot_is_wgmma(dot) ? do_wgmma(walk, dot, begin, cycles)
                                        : gpu_walk_ready(walk, dot, begin) + cycles * share + GPU_OF_EXCHANGE;

@@ -262,6 +262,17 @@ int64_t gpu_map_stored_bytes(int64_t turns, const TileType *tile) {
     return turns * gpu_stored_bytes(tile) / gpu_stored_parts(turns, tile);
 }
 
+int64_t gpu_slots_of_products(const TilePtxTarget *target, const TileBlock *loop) {
+    enum { OF_COPY = 1500, LOG_BYTES_16 = 1 }; /* cycles, from the room for a tile to the tile */
+    int64_t cycles = 0, rate = target->wgmma_rate;
+    for (const TileOp *op = loop->first; op; op = op->next) {
+        if (op->id != TILE_OP_DOT || !gpu_dot_is_mma(op)) continue;
+        const TileType *a = tile_op_operand(op, 0)->type;
+        cycles += tile_type_lanes(op->results[0].type) * a->extent[1] * tile_scalar_bytes(a->scalar) / (rate << LOG_BYTES_16);
+    }
+    return cycles ? 1 + (OF_COPY + cycles - 1) / cycles : 0;
+}
+
 /* ---- building ---- */
 
 void gpu_build_plain(TileBuilder *b, TileOpId id) { tile_build_op(b, id, NULL, 0, NULL, 0, NULL, 0); }

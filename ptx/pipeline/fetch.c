@@ -1,7 +1,8 @@
 /* Purpose: load what an iteration of a loop takes while the iteration before computes, where lanes or warps exchange what
  * they compute: so much of an iteration passes without a load under way that threads would wait for memory first and for
  * each other then. What is loaded becomes loop-carried; the first iteration's is loaded in front of the loop, and nothing
- * is loaded for an iteration past the last. Loops of two iterations at most stay as they are, beside the other.
+ * is loaded for an iteration past the last. Loops of two iterations at most stay as they are, beside the other. So do all of a function
+ * that is `busy`: while its threads wait, those of other programs compute, and there are the fewer of them the more registers each has.
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 1, out> {noalias}, %begin: i64, %end: i64) threads = 64 {
@@ -314,6 +315,11 @@ static bool try_loop(TilePassContext *context, TileOp *loop, const char **error)
     for (const TileOp *op = loop->regions[0].first; op; op = op->next) survey(op, &found);
     if (found.loops || !(found.lanes || found.warps)) return false;
     find_loads(&f);
+    if (f.count && tile_op_func(loop)->busy) {
+        tile_pass_remark(context, f.loads[0], TILE_DECISION_NOT_LOADED_BEFORE, tile_op_operand(f.loads[0], 0)->name,
+                         "while a program waits, others compute or the memory is busy, and registers would leave room for fewer");
+        return false;
+    }
     TileOp *first = f.count ? unroll(&f, &found) : NULL;
     if (f.count && !first) first = copy_for_many(&f, &found);
     f = (Fetch){.context = context, .loop = first ? first : loop, .says = true};

@@ -124,14 +124,8 @@ static int64_t taken_bytes(const TileFunc *func, TileContext *context, const Til
  * ahead of it run. What is left of the shared memory is the L1 cache's, through which what threads load themselves comes, and
  * registers that do not suffice. */
 static int64_t slots_of_iterations(const Candidate *candidate) {
-    enum { OF_COPY = 1500, LOG_BYTES_16 = 1 }; /* cycles, from the room for a tile to the tile */
-    int64_t cycles = 0, rate = tile_ptx_target_of(candidate->context->target)->wgmma_rate;
-    for (const TileOp *op = candidate->loop->regions[0].first; op; op = op->next) {
-        if (op->id != TILE_OP_DOT || !gpu_dot_is_wgmma(op)) continue;
-        const TileType *a = tile_op_operand(op, 0)->type;
-        cycles += tile_type_lanes(op->results[0].type) * a->extent[1] * tile_scalar_bytes(a->scalar) / (rate << LOG_BYTES_16);
-    }
-    return cycles ? 1 + (OF_COPY + cycles - 1) / cycles : MOST_MAP_SLOTS;
+    int64_t slots = gpu_slots_of_products(tile_ptx_target_of(candidate->context->target), &candidate->loop->regions[0]);
+    return slots && slots < MOST_MAP_SLOTS ? slots : MOST_MAP_SLOTS;
 }
 
 /* As many slots as leave room for a second small block on the same multiprocessor; 0: not even two fit. */
@@ -147,7 +141,6 @@ static int64_t choose_slots(const Candidate *candidate) {
     if (maps) {
         bool uses = gpu_loops_use_sums(&candidate->loop->regions[0]);
         wanted = uses ? slots_of_iterations(candidate) : MOST_MAP_SLOTS;
-        if (wanted > MOST_MAP_SLOTS) wanted = MOST_MAP_SLOTS;
         return wanted < most ? wanted : most;
     }
     int64_t blocks = gpu_blocks_of_sums(target, func, &func->body);

@@ -63,6 +63,7 @@ typedef struct Warpgroups {
     int64_t promoted;       /* registers of a thread for sums that are added to those */
     int64_t loaded, stored; /* bytes of tiles in shared memory: of one slot of each load in a loop, of all stores */
     int64_t loaded_once;    /* of loads that have one slot: those outside of loops */
+    int64_t slots;          /* for what loops load, so that products do not wait for copies; 0: no loop has products */
     int64_t stored_in_turn; /* of all stores of all programs that are to take turns */
     int64_t put;            /* bytes of second operands that are computed on their way */
     int64_t copies;         /* loads by maps */
@@ -376,11 +377,19 @@ static void add_bytes(TileOp *op, void *state) {
     w->stored_in_turn += gpu_by_map(op) ? gpu_map_stored_bytes(turns, tile) : turns * gpu_stored_bytes(tile);
 }
 
+static void look_for_slots(TileOp *loop, void *state) {
+    Warpgroups *w = state;
+    if (loop->id != TILE_OP_FOR || tile_loop_is_of_programs(loop)) return;
+    int64_t slots = gpu_slots_of_products(tile_ptx_target_of(w->context->target), &loop->regions[0]);
+    if (slots > w->slots) w->slots = slots;
+}
+
 /* Is there room for results of so many bytes beside the slots of what is loaded? Iterations that compute with the sums of their
- * products take long enough that two slots will do. */
+ * products take long enough that two slots will do, and so do those of long products. */
 static bool has_room(const Warpgroups *w, int64_t stored) {
     enum { SLOTS = 3, FEW_SLOTS = 2, MBARRIERS = 1024 };
-    int64_t slots = gpu_loops_use_sums(&w->func->body) ? FEW_SLOTS : SLOTS, bytes = slots * w->loaded + w->loaded_once + w->put + stored;
+    bool few = gpu_loops_use_sums(&w->func->body) || (w->slots && w->slots <= FEW_SLOTS);
+    int64_t bytes = (few ? FEW_SLOTS : SLOTS) * w->loaded + w->loaded_once + w->put + stored;
     return bytes + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
 }
 
@@ -400,8 +409,12 @@ static bool is_moved(const TileOp *load) {
 static void drop_map(TileOp *load, void *state) {
     Warpgroups *w = state;
     if (!gpu_by_map(load)) return;
-    bool taken = load->id == TILE_OP_STORE_TILE ? is_sum(w, load) && has_room(w, w->stored) : is_moved(load) && !why_not_copied(w, load);
+    bool stores = load->id == TILE_OP_STORE_TILE, room = !stores || has_room(w, w->stored);
+    bool taken = stores ? is_sum(w, load) && room : is_moved(load) && !why_not_copied(w, load);
     if (!w->why && w->count && taken) return;
+    if (!w->why && w->count && !room)
+        tile_pass_remark(w->context, load, TILE_DECISION_NO_TENSOR_MAP, tile_op_operand(load, 0)->name,
+                         "shared memory has no room for the results beside what loops load");
     tile_op_clear(load, TILE_ATTRIBUTE_TENSOR_MAP);
     tile_op_clear(load, TILE_ATTRIBUTE_CLEARS);
     tile_op_clear(load, TILE_ATTRIBUTE_CLEARS_BEHIND);
@@ -498,6 +511,7 @@ TileResult tile_pass_gpu_warpgroups(TilePassContext *context, TileFunc *func) {
     tile_block_walk(&func->body, look_at_dot, &w);
     tile_block_walk(&func->body, look_beside, &w);
     tile_block_walk(&func->body, add_bytes, &w);
+    tile_block_walk(&func->body, look_for_slots, &w);
     tile_block_walk(&func->body, look_for_large, &w);
     if (!w.why && !has_slots(&w)) w.why = "shared memory has no room for what it and others are to read";
     int64_t groups = w.why || !w.count ? 0 : choose_groups(&w);

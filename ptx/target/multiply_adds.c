@@ -149,6 +149,28 @@ static int64_t count_reshaped(const TileBlock *block) {
     return operands;
 }
 
+static bool only_moves(const TileOp *op) { return op && (op->id == TILE_OP_FILL || op->id == TILE_OP_PERMUTE || op->id == TILE_OP_RESHAPE); }
+
+/* Is what is loaded for the operand taken by other ops than products, too? */
+static bool is_computed_with(const TileValue *operand) {
+    for (const TileUse *use = operand->first_use; use; use = use->next)
+        if (use->user->id != TILE_OP_DOT && !only_moves(use->user)) return true;
+    return only_moves(operand->op) && is_computed_with(tile_op_operand(operand->op, 0));
+}
+
+/* Elements of operands that products read from shared memory, and threads have in registers to compute something else. */
+static int64_t count_computed_with(const TileBlock *block) {
+    int64_t elements = 0;
+    for (const TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; i < 2 && op->id == TILE_OP_DOT; i++) {
+            const TileValue *operand = tile_op_operand(op, i);
+            if (is_loaded(operand) && is_computed_with(operand)) elements += tile_type_lanes(operand->type);
+        }
+        for (unsigned i = 0; i < op->region_count; i++) elements += count_computed_with(&op->regions[i]);
+    }
+    return elements;
+}
+
 bool gpu_has_many_sums(const TileType *sums, const TileBlock *body) {
     enum { LEAST = 128 * 128, MOST = 128 * 256 };
     int64_t lanes = tile_type_lanes(sums);
@@ -178,7 +200,7 @@ int64_t gpu_blocks_of_sums(const TilePtxTarget *target, const TileFunc *func, co
     GpuSums sums = gpu_find_sums(func, body);
     if (!sums.count) return 0;
     int64_t threads = func->threads, registers = gpu_live_sums(&sums, body) / threads + GPU_MULTIPLYING_REGISTERS;
-    registers += OF_RESHAPED * count_reshaped(body);
+    registers += OF_RESHAPED * count_reshaped(body) + count_computed_with(body) / threads;
     int64_t blocks = WARPS * TILE_WARP_THREADS / threads, most = target->registers / (threads * registers);
     if (blocks > most) blocks = most;
     return blocks < 2 ? 0 : blocks;

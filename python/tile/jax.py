@@ -4,7 +4,7 @@
     f = jax.jit(lambda x: tile.jax.call(m.softmax, x) * 2)
 
 Arguments are those of the kernel that are not `out`; results are those that are `out` or `inout`. Numbers are compiled into
-the program. docs/python.md tells more."""
+the program. docs/python-jax.md tells more."""
 
 import functools
 import struct

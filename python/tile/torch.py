@@ -5,7 +5,7 @@
 
 The operator takes the kernel's parameters that are not `out`, and returns those that are. It has fake tensors, so that
 torch.compile traces through it without a break, autograd where `backward` is given, and vmap, by one call with more rows where
-rows are independent, else by one for each element of the batch. docs/python.md tells more."""
+rows are independent, else by one for each element of the batch. docs/python-torch.md tells more."""
 
 import torch
 from torch.autograd import forward_ad
@@ -86,23 +86,22 @@ class _Backward:
     inputs `dy` those of results `y`; others are inputs and results of the forward kernel."""
 
     def __init__(self, forward, backward):
-        self.kernel = backward._detached()
-        self.inputs = [p.name for p in forward.parameters if p.access != "out"]
-        self.outputs = [p.name for p in forward.parameters if p.access == "out"]
+        self.backward, self.kernel = backward, backward._detached()
+        inputs = [p.name for p in forward.parameters if p.access != "out"]
+        outputs = [p.name for p in forward.parameters if p.access == "out"]
         self.sources = []
-        gradients = []
+        self.places = []  # of the inputs whose gradients it computes
         for p in backward.parameters:
             if p.access == "out":
-                gradients.append(self._strip(p.name, self.inputs, backward))
+                self.places.append(inputs.index(self._strip(p.name, inputs, backward)))
             elif p.access == "inout":
                 raise ValueError(f"{backward.name}: {p.name} is inout; give backward as a function (ctx, *gradients)")
-            elif p.name in self.inputs:
-                self.sources.append(("input", self.inputs.index(p.name)))
-            elif p.name in self.outputs:
-                self.sources.append(("output", self.outputs.index(p.name)))
+            elif p.name in inputs:
+                self.sources.append(("input", inputs.index(p.name)))
+            elif p.name in outputs:
+                self.sources.append(("output", outputs.index(p.name)))
             else:
-                self.sources.append(("gradient", self.outputs.index(self._strip(p.name, self.outputs, backward))))
-        self.places = [self.inputs.index(name) for name in gradients]
+                self.sources.append(("gradient", outputs.index(self._strip(p.name, outputs, backward))))
         self.keeps = any(kind != "gradient" for kind, _ in self.sources)
 
     @staticmethod
@@ -114,48 +113,73 @@ class _Backward:
                          f"(d..) of one: {', '.join(names)}; use a forward kernel that has it as a result, or give backward as a "
                          "function (ctx, *gradients)")
 
-    def setup(self, ctx, inputs, output):
-        outputs = output if isinstance(output, tuple) else (output,)
-        tensors, ctx.kept = [], {}
+    def keep(self, ctx, tensors, inputs, outputs):
         for kind, i in self.sources:
             value = inputs[i] if kind == "input" else outputs[i] if kind == "output" else None
             if isinstance(value, torch.Tensor):
                 tensors.append(value)
             elif value is not None:
                 ctx.kept[i] = value
-        ctx.save_for_backward(*tensors)
 
-    def arguments(self, ctx, gradients):
-        saved, args = iter(ctx.saved_tensors if self.keeps else ()), []
-        for kind, i in self.sources:
-            if kind == "gradient":
-                args.append(gradients[i])
-            elif kind == "input" and i in ctx.kept:
-                args.append(ctx.kept[i])
-            else:
-                args.append(next(saved))
-        return args
+    def arguments(self, ctx, saved, gradients):
+        return [gradients[i] if kind == "gradient" else ctx.kept[i] if kind == "input" and i in ctx.kept else next(saved)
+                for kind, i in self.sources]
 
 
-def _register_backward(name, library, namespace, rule, backward):
+def _rules(forward, backward):
+    """A rule for each backward kernel; None: backward is a function, or nothing."""
+    kernels = (backward,) if isinstance(backward, Kernel) else backward
+    if kernels is None or callable(kernels):
+        return None
+    rules = [_Backward(forward, k) for k in kernels]
+    places = [place for rule in rules for place in rule.places]
+    if len(set(places)) < len(places):
+        raise ValueError(f"two backward kernels of {forward.name} compute the gradient of one input")
+    return rules
+
+
+def _register_backward_kernel(short, library, namespace, rule):
     """Its own operator, so that torch.compile sees the backward pass too."""
-    short = f"{name}_backward"
-    library.define(short + _schema(backward), tags=(torch.Tag.pt2_compliant_tag,))
+    library.define(short + _schema(rule.backward), tags=(torch.Tag.pt2_compliant_tag,))
     for key in ("CPU", "CUDA"):
         library.impl(short, rule.kernel, key)
-    torch.library.register_fake(f"{namespace}::{short}", _make_fake(backward), lib=library)
+    torch.library.register_fake(f"{namespace}::{short}", _make_fake(rule.backward), lib=library)
     compute = _overload(namespace, short)
     _register_autograd(library, short, compute, rule.kernel, _make_missing_backward(f"{namespace}::{short}"), None)
-    torch.library.register_vmap(f"{namespace}::{short}", _make_vmap(backward, compute), lib=library)
+    torch.library.register_vmap(f"{namespace}::{short}", _make_vmap(rule.backward, compute), lib=library)
+    return compute
+
+
+def _register_backward(name, library, namespace, forward, rules):
+    """The backward pass, and what is to be done behind the forward one. Results whose gradient no kernel takes have none: what
+    depends on them would else lack their part of the gradient, and nobody would say so."""
+    computes = [_register_backward_kernel(f"{name}_backward{i or ''}", library, namespace, rule) for i, rule in enumerate(rules)]
+    inputs = sum(p.access != "out" for p in forward.parameters)
+    taken = {i for rule in rules for kind, i in rule.sources if kind == "gradient"}
+    untaken = [i for i in range(len(forward.parameters) - inputs) if i not in taken]
+    keeps = any(rule.keeps for rule in rules)
 
     def run(ctx, *gradients):
-        made = compute(*rule.arguments(ctx, gradients))
-        result = [None] * len(rule.inputs)
-        for place, gradient in zip(rule.places, made if isinstance(made, tuple) else (made,)):
-            result[place] = gradient
+        saved, result = iter(ctx.saved_tensors if keeps else ()), [None] * inputs
+        for rule, compute in zip(rules, computes):
+            arguments = rule.arguments(ctx, saved, gradients)
+            if len(rules) > 1 and not any(ctx.needs_input_grad[place] for place in rule.places):
+                continue
+            made = compute(*arguments)
+            for place, gradient in zip(rule.places, made if isinstance(made, tuple) else (made,)):
+                result[place] = gradient
         return tuple(result)
 
-    return run, rule.setup if rule.keeps else None
+    def setup(ctx, inputs, output):
+        outputs = output if isinstance(output, tuple) else (output,)
+        tensors, ctx.kept = [], {}
+        for rule in rules:
+            rule.keep(ctx, tensors, inputs, outputs)
+        ctx.save_for_backward(*tensors)
+        if untaken:
+            ctx.mark_non_differentiable(*(outputs[i] for i in untaken))
+
+    return run, setup if keeps or untaken else None
 
 
 def _make_missing_backward(name):
@@ -273,9 +297,11 @@ def op(name, kernel, *, backward=None, setup_context=None, fake=None, vmap=True,
     registered before is replaced.
 
     kernel         a tile.Kernel; settings are values for its generics, constants and tune names
-    backward       a kernel that computes the gradients, of which the parameters are found by name: outputs `dx` for
-                   inputs `x`, inputs `dy` for results `y`, all else inputs and results of the forward kernel; or a
-                   function (ctx, *gradients) as torch.library.register_autograd takes it, with `setup_context`
+    backward       a kernel that computes the gradients, or several, of which each computes some; parameters are found by
+                   name: outputs `dx` for inputs `x`, inputs `dy` for results `y`, all else inputs and results of the
+                   forward kernel. Results whose gradient none takes are not differentiable. Or a function
+                   (ctx, *gradients) as torch.library.register_autograd takes it, with `setup_context`; it calls
+                   operators, not kernels, so that torch.compile sees through it
     fake           a function that gives empty results for fake tensors, where shapes do not follow from names
     vmap           register vmap: as one call where the rows of the kernel are independent, else one for each element
     """
@@ -287,7 +313,7 @@ def op(name, kernel, *, backward=None, setup_context=None, fake=None, vmap=True,
     kernel = kernel.with_settings(**settings) if settings else kernel
     if not kernel.parameters:
         raise ValueError(f"{kernel.signature} needs settings before it can be an operator")
-    rule = _Backward(kernel, backward) if isinstance(backward, Kernel) else None  # before the name is taken
+    rules = _rules(kernel, backward)  # before the name is taken
     library = _library(namespace, short)
     library.define(short + _schema(kernel), tags=(torch.Tag.pt2_compliant_tag,))
     launch = kernel._detached()
@@ -295,8 +321,8 @@ def op(name, kernel, *, backward=None, setup_context=None, fake=None, vmap=True,
         library.impl(short, launch, key)
     torch.library.register_fake(name, fake or _make_fake(kernel), lib=library)
     call = _overload(namespace, short)
-    if rule:
-        backward, setup_context = _register_backward(short, library, namespace, rule, backward)
+    if rules:
+        backward, setup_context = _register_backward(short, library, namespace, kernel, rules)
     inputs = [p for p in kernel.parameters if p.access != "out"]
     writes = [i for i, p in enumerate(inputs) if p.access == "inout"]
     if writes:

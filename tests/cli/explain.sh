@@ -79,6 +79,15 @@ for size in 1024,4096 131072,4096; do # what fits into the cache, and much more 
     rows $size >"$work/output"
     ! grep -q 'streaming\|evict_first' "$work/output" || complain "rows of $size leave the cache first"
 done
+
+# Loads of an iteration are under way while the one before computes, but not where a launch has more programs than are there at a time.
+norms() {
+    TILE_PTXAS=$work/none "$tilec" explain "$stdlib/norm.tile:group_norm" T=bf16 "x=zeros:bf16[$1]" "gamma=zeros:f32[$2]" "beta=zeros:f32[$2]" \
+        y=@ groups=32 eps=0.1 --target=sm_90a
+}
+expect 0 ' busy: ' norms 32,512,4096 512
+expect 0 'gpu-fetch: x is loaded in the iteration that takes it: while a program waits, others compute' norms 32,512,4096 512
+expect 0 'gpu-fetch: x is loaded while the iteration before computes' norms 1,320,16384 320
 TILE_TUNING=off columns 4096,256 >"$work/output"
 ! grep -q 'predicted' "$work/output" || complain "TILE_TUNING=off leaves a choice to the model"
 

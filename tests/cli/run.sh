@@ -24,6 +24,9 @@ expect 1 'made up as zeros only' "$tilec" run nibbles.tile x=rand:i4[2,6] y=@
 expect 1 'dimension 1 is 5, expected K = 6' "$tilec" run nibbles.tile x=zeros:i4[2,6] y=@:i8[2,5]
 expect 0 'equal to the reference' "$tilec" run "$stdlib/softmax.tile:softmax" x=randn:f32[7,1030] y=@ --check
 expect 0 'equal to the reference' "$tilec" run "$stdlib/softmax.tile:softmax" x=randn:bf16[7,1030] y=@ --check
+# Tensors of 16 MB and more are written past the caches, whole lines of them.
+expect 0 'equal to the reference' "$tilec" run "$stdlib/elementwise.tile:map" f=relu x=rand:f32[4,1048592] y=@ --check
+expect 0 'equal to the reference' "$tilec" run "$stdlib/elementwise.tile:map" f=relu x=rand:f32[3,1400003] y=@ --check
 expect 0 'equal to the reference' "$tilec" run "$stdlib/matmul.tile:matmul" a=randn:f16[33,65] b=randn:f16[65,17] c=@:f32 --check \
     --target=avx2 BM=16 BN=32 BK=32
 # An out-of-bounds index makes a whole tile invalid, also along an axis that is otherwise always valid: the replacement value

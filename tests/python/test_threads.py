@@ -149,7 +149,7 @@ class Memory(Case):
         for _ in range(10000):
             self.m.add(x, x, z)
         before = self.resident()
-        for _ in range(int(os.environ.get("TILE_TEST_LAUNCHES", "200000"))):
+        for _ in range(int(os.environ.get("TILE_TEST_LAUNCHES", "1000000"))):
             self.m.add(x, x, z)
         for _ in range(20000):
             self.m.add(x, x)

@@ -368,7 +368,7 @@ class Calls(unittest.TestCase):
         launch(10000)
         gc.collect()
         counts, before = [sys.getrefcount(object) for object in (x, y, leaf, m.cube)], resident()
-        launch(int(os.environ.get("TILE_TEST_LAUNCHES", "100000")))
+        launch(int(os.environ.get("TILE_TEST_LAUNCHES", "1000000")))
         gc.collect()
         self.assertLess(resident() - before, 8 << 20)
         self.assertEqual([sys.getrefcount(object) for object in (x, y, leaf, m.cube)], counts)

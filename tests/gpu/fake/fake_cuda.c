@@ -102,7 +102,7 @@ EXPORT int cuDeviceGet(int *device, int ordinal) {
 }
 
 EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device) {
-    enum { MULTIPROCESSORS = 16, MAJOR = 75, MINOR = 76, SHARED_OPT_IN = 97 };
+    enum { MULTIPROCESSORS = 16, MAJOR = 75, MINOR = 76, SHARED_OF_MULTIPROCESSOR = 81, SHARED_OPT_IN = 97, RESERVED_OF_BLOCK = 111 };
     CALL();
     if (device < 0 || device >= fake.devices) return end(refuse(CUDA_ERROR_INVALID_DEVICE));
     switch (attribute) {
@@ -110,6 +110,8 @@ EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device) {
     case MAJOR: *value = fake.capability / 10; break;
     case MINOR: *value = fake.capability % 10; break;
     case SHARED_OPT_IN: *value = fake.shared; break;
+    case RESERVED_OF_BLOCK: *value = FAKE_RESERVED_SHARED; break;
+    case SHARED_OF_MULTIPROCESSOR: *value = fake.shared + FAKE_RESERVED_SHARED; break;
     default: return end(refuse(CUDA_ERROR_INVALID_VALUE));
     }
     return end(CUDA_SUCCESS);

@@ -49,7 +49,8 @@ enum {
     DEPTH = 16,
     NODES = 64,
     PLAIN_SHARED = 48 * 1024,
-    FAKE_MULTIPROCESSORS = 4
+    FAKE_MULTIPROCESSORS = 4,
+    FAKE_RESERVED_SHARED = 1024 /* of each block, by the driver */
 };
 
 typedef struct Context {

@@ -23,7 +23,7 @@ static const TileImageSignature signature = {.name = "twice",
 static const TileHostInstruction host[] = {{.op = TILE_HOST_DIM, .type = TILE_HOST_I64, .a = 0, .b = 0}};
 static const TileImageTemp temps[] = {{.name = "t", .type = TILE_HOST_F32, .rank = 1, .extents = {0}}};
 static const TileImagePhase phases[] = {{.rank = 1, .extents = {0}}, {.rank = 1, .extents = {0}}};
-static const uint8_t order[] = {0, 1};
+static const uint8_t order[] = {0, 1, 2, 3, 4, 5}; /* the tensors, and numbers of kernels that have any */
 
 typedef struct Maker {
     const char *ptx;
@@ -31,6 +31,7 @@ typedef struct Maker {
     bool no_temp; /* launches of such code are replayed */
     bool waits;   /* the second grid, for the end of the first one */
     const TileImagePhase *phases; /* two; NULL: of N programs each */
+    uint8_t numbers; /* parameters behind the tensors */
 } Maker;
 
 static inline void destroy_code(TileImageCode *code) {
@@ -52,7 +53,7 @@ static inline tile_status compile(void *state, uint32_t kernel, const TileImageR
                              .host_count = 1,
                              .temp_count = maker->no_temp ? 0 : 1,
                              .phase_count = 2,
-                             .order_count = 2,
+                             .order_count = 2u + maker->numbers,
                              .gpu = tile_cuda_module_create(maker->ptx, strlen(maker->ptx), made, 2),
                              .destroy = destroy_code};
     return TILE_OK;

@@ -127,6 +127,57 @@ Test(queue, new_addresses_are_asked_about) {
     strike(&scene);
 }
 
+enum { MOST_NUMBERS = 4 };
+
+/* twice(x: in f32[N], y: out f32[N], s0: i64, ..), of so many numbers. */
+static TileBound *bind_numbers(Scene *scene, TileImageSignature *many, uint32_t count) {
+    static const TileImageParameter parameters[] = {F32_TENSOR("x", IN, extents), F32_TENSOR("y", OUT, extents),
+                                                    SCALAR("s0", I64, "i64"),     SCALAR("s1", I64, "i64"),
+                                                    SCALAR("s2", I64, "i64"),     SCALAR("s3", I64, "i64")};
+    *many = (TileImageSignature){
+        .name = "twice", .text = "twice", .parameters = parameters, .parameter_count = 2 + count, .gpu = true};
+    *scene = (Scene){.maker = {.no_temp = true, .numbers = (uint8_t)count}};
+    set_kernel(scene, 0, many);
+    TileArg arguments[2 + MOST_NUMBERS] = {scene->arguments[0], scene->arguments[1]};
+    for (uint32_t i = 0; i < count; i++) arguments[2 + i] = TILE_INTEGER(10 * count + i);
+    TileBound *bound = NULL;
+    cr_assert(tile_bind(scene->kernel, arguments, 2 + count, &scene->options, &bound) == TILE_OK, "%s", scene->error.message);
+    return bound;
+}
+
+/* The driver's list is copied by several words at a time, however many are left over. All stay bound, so that no word is right
+ * because an earlier launch left it there. */
+Test(queue, every_word_is_copied) {
+    Scene scenes[1 + MOST_NUMBERS];
+    TileImageSignature signatures[1 + MOST_NUMBERS];
+    TileBound *all[1 + MOST_NUMBERS];
+    for (uint32_t count = 0; count <= MOST_NUMBERS; count++) {
+        Scene *scene = &scenes[count];
+        all[count] = bind_numbers(scene, &signatures[count], count);
+        fake_cuda_expect(8 + count);
+        void *addresses[2 + MOST_NUMBERS] = {scene->y.data, scene->x.data};
+        uint64_t expected[8 + MOST_NUMBERS] = {(uintptr_t)addresses[0], N, 4, (uintptr_t)addresses[1], N, 4};
+        for (uint32_t i = 0; i < count; i++) expected[6 + i] = 10 * count + i;
+        expected[7 + count] = N;
+        for (int way = 0; way < 2; way++) {
+            scene->options.flags = way ? 0 : TILE_LAUNCH_REMEMBERED;
+            if (way) expected[0] = (uintptr_t)scene->x.data, expected[3] = (uintptr_t)scene->y.data;
+            int before = fake_cuda_state().launches;
+            cr_assert(tile_launch_bound(all[count], way ? NULL : addresses, &scene->options) == TILE_OK, "%s", scene->error.message);
+            for (int grid = before; grid < before + 2; grid++)
+                cr_expect_arr_eq(fake_cuda_launch(grid)->parameters, expected, (8 + count) * sizeof *expected, "%u numbers", count);
+        }
+    }
+    for (uint32_t count = 0; count < MOST_NUMBERS; count++) {
+        tile_bound_destroy(all[count]);
+        tile_library_destroy(scenes[count].library);
+        tile_device_release(0, scenes[count].x.data);
+        tile_device_release(0, scenes[count].y.data);
+    }
+    tile_bound_destroy(all[MOST_NUMBERS]);
+    strike(&scenes[MOST_NUMBERS]);
+}
+
 /* Each grid has its own number of programs, in the first launch and in those that follow, whose list is the same. */
 Test(queue, grids_of_different_numbers_of_programs) {
     static const TileImagePhase line_and_square[] = {{.rank = 1, .extents = {0}}, {.rank = 2, .extents = {0, 0}}};

@@ -3,6 +3,7 @@
 
 #include "counters.h"
 #include "fixture.h"
+#include "parameter.h"
 
 static float memory[4][64] __attribute__((aligned(128)));
 
@@ -288,6 +289,64 @@ Test(launch, of_one_shape_with_other_strides) {
     b.x.dl.strides = NULL;
     cr_assert_eq(launch_rows(&b, 2, 8, TILE_LAUNCH_REMEMBERED), TILE_OK);
     tile_library_destroy(b.library);
+}
+
+/* ---- words that are copied for a launch ---- */
+
+enum { MOST_NUMBERS = 5 };
+
+/* keep(y: out f32[N], s0: i64, ..), N - 1 numbers: y[i] gets the number i, the last element 0. Slots: y, N, a stride, the numbers. */
+static void keep_numbers(const uint64_t *slots, int64_t begin, int64_t end, void *scratch) {
+    (void)scratch;
+    for (int64_t i = begin; i < end; i++) ((float *)slots[0])[i] = i + 1 < (int64_t)slots[1] ? (float)(int64_t)slots[3 + i] : 0;
+}
+
+typedef struct Numbers {
+    TileImageSignature signature;
+    TileImageCode code;
+    Compiler compiler;
+    TileLibrary *library;
+    TileBound *bound;
+} Numbers;
+
+static void bind_numbers(Numbers *n, uint32_t count, const TileLaunchOptions *options) {
+    static const char *const extents[] = {"N"};
+    static const TileImageParameter parameters[] = {F32_TENSOR("y", OUT, extents), SCALAR("s0", I64, "i64"), SCALAR("s1", I64, "i64"),
+                                                    SCALAR("s2", I64, "i64"),      SCALAR("s3", I64, "i64"), SCALAR("s4", I64, "i64")};
+    static const TileHostInstruction host[] = {{.op = TILE_HOST_DIM, .type = TILE_HOST_I64}};
+    static const TileImagePhase phases[] = {{.entry = keep_numbers, .rank = 1, .extents = {0}}};
+    static const uint8_t order[] = {0, 1, 2, 3, 4, 5};
+    *n = (Numbers){.signature = {.name = "keep", .text = "keep", .parameters = parameters, .parameter_count = 1 + count},
+                   .code = {.host = host, .phases = phases, .order = order, .host_count = 1, .phase_count = 1}};
+    n->code.order_count = 1 + count;
+    n->compiler.code = &n->code;
+    n->library = make_library(&n->signature, &n->compiler);
+    Tensor y;
+    make_tensor(&y, memory[0], f32_type, 1, SHAPE(1 + count), NULL);
+    TileArg args[1 + MOST_NUMBERS] = {TILE_TENSOR(&y.dl)};
+    for (uint32_t i = 0; i < count; i++) args[1 + i] = TILE_INTEGER(10 * count + i);
+    cr_assert_eq(tile_bind(tile_library_kernel_at(n->library, 0), args, 1 + count, options, &n->bound), TILE_OK);
+}
+
+/* However many are left over by a stride. All stay bound, so that no word is right because an earlier launch left it there. */
+Test(bound, every_word_is_copied) {
+    Numbers all[1 + MOST_NUMBERS];
+    TileError error;
+    TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
+    void *addresses[1 + MOST_NUMBERS] = {memory[1]};
+    for (uint32_t count = 0; count <= MOST_NUMBERS; count++) {
+        options.flags = 0;
+        bind_numbers(&all[count], count, &options);
+        options.flags = TILE_LAUNCH_REMEMBERED;
+        for (int k = 0; k < 64; k++) memory[1][k] = -1;
+        cr_assert_eq(tile_launch_bound(all[count].bound, addresses, &options), TILE_OK, "%s", error.message);
+        for (uint32_t i = 0; i < count; i++) cr_expect(memory[1][i] == (float)(10 * count + i), "number %u of %u", i, count);
+        cr_expect(memory[1][count] == 0 && memory[1][count + 1] == -1);
+    }
+    for (uint32_t count = 0; count <= MOST_NUMBERS; count++) {
+        tile_bound_destroy(all[count].bound);
+        tile_library_destroy(all[count].library);
+    }
 }
 
 /* ---- observers ---- */

@@ -90,6 +90,8 @@ Test(share, the_shorter_way_is_taken_and_the_other_tried) {
     cr_expect_eq(alone_of_64(noted(150, 1, 100, 3), 1000), 64, "one thread was measured with cold caches only");
     cr_expect_eq(alone_of_64(noted(900, 1, 100, 3), 1000), 0, "that could not matter");
     cr_expect_eq(alone_of_64(noted(150, 1, 100, 3), 1000000), 4, "it would take long");
+    cr_expect_eq(alone_of_64(noted(900, 1, 100, 3), 50), 64, "what seems slower was measured once, and takes no long time");
+    cr_expect_eq(alone_of_64(noted(900, 3, 100, 3), 50), 1, "it is slower");
     TilePhaseCost other = noted(100, 3, 900, 3);
     cr_expect(!tile_share_is_alone(&other, 8, 1000, 1), "other extents");
 }

@@ -193,7 +193,8 @@ static bool look_at_loop(Jam *x, TileOp *loop) {
 
 static bool look_at_block(Jam *x, const TileBlock *block, bool whole) {
     for (TileOp *op = block->first; op != block->last; op = op->next) {
-        bool good = is_simple(op) || op->id == TILE_OP_STORE;
+        bool asks = (op->id == TILE_OP_LOAD || op->id == TILE_OP_STORE) && tile_op_has_part(op, TILE_PARTS_MASK);
+        bool good = (is_simple(op) || op->id == TILE_OP_STORE) && !asks; /* cpu-vectorise has a loop twice whose rows may not exist */
         if (op->id == TILE_OP_LOOP) {
             good = look_at_loop(x, op);
             if (!x->length) x->length = op;

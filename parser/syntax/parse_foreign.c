@@ -491,6 +491,8 @@ void tile_parse_propose_item(TileParser *parser, TileDiagnostic *d) {
         tile_diagnostic_edit(parser->diagnostics, d, whole, "const");
         return;
     }
+    if ((tile_parse_peek(parser) == TILE_TOKEN_VAR || tile_parse_peek(parser) == TILE_TOKEN_LET) && next[1].kind == TILE_TOKEN_NAME)
+        tile_diagnostic_edit(parser->diagnostics, d, span, "const");
     if (tile_parse_peek(parser) != TILE_TOKEN_NAME) return;
     if (strcmp(word, "from") == 0 && next[1].kind == TILE_TOKEN_NAME) { /* from nn import gelu */
         TileSpan module = {parser->file, next[1].begin, next[1].end};

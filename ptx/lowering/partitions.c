@@ -55,26 +55,41 @@ static int64_t live_sums(const TileBlock *block) {
     return own > used + inside ? own : used + inside;
 }
 
-static bool is_product(const TileValue *value) { return tile_op_is(value->op, TILE_OP_DOT) || tile_op_is(value->op, TILE_OP_DOT_WAIT); }
+/* Of a thread, for tiles that a loop carries beside sums and what products take: the most of any loop. */
+typedef struct Carried {
+    TileBlock *block;
+    const TileType *tile; /* that is looked for */
+    bool is_of_product;
+    int64_t most;
+} Carried;
 
-/* Does a product take it, or give it? */
-static bool is_of_product(const TileValue *argument, const TileValue *next) {
-    for (const TileUse *use = argument->first_use; use; use = use->next)
-        if (use->user->id == TILE_OP_DOT) return true;
-    return is_product(next);
+/* Has a product so many sums? Loops around carry them, too, and weights that were scores. */
+static void compare_sums(TileOp *op, void *state) {
+    Carried *carried = state;
+    carried->is_of_product |= op->id == TILE_OP_DOT && tile_type_lanes(op->results[0].type) == tile_type_lanes(carried->tile);
 }
 
-/* Registers of a thread for tiles that a loop carries beside sums and what products take: the most of any loop. Statistics of a thread's rows are among the others. */
-static void find_carried(TileOp *op, void *most) {
+/* Statistics of a thread's rows are among the others. */
+static void find_carried(TileOp *op, void *state) {
     enum { OF_ROWS = 8 };
+    Carried *carried = state;
     int64_t registers = 0;
     for (uint32_t i = 1; op->id == TILE_OP_FOR && i < op->regions[0].argument_count; i++) {
-        const TileValue *argument = op->regions[0].arguments[i];
-        if (!argument->type->layout || is_of_product(argument, tile_op_operand(op->regions[0].last, i - 1))) continue;
-        int64_t words = (int64_t)tile_layout_registers(argument->type->layout) * tile_scalar_bytes(argument->type->scalar) / (int64_t)sizeof(uint32_t);
-        if (words > OF_ROWS) registers += words;
+        const TileType *type = op->regions[0].arguments[i]->type;
+        int64_t words = type->layout ? (int64_t)tile_layout_registers(type->layout) * tile_scalar_bytes(type->scalar) / (int64_t)sizeof(uint32_t) : 0;
+        if (words <= OF_ROWS) continue;
+        carried->tile = type;
+        carried->is_of_product = false;
+        tile_block_walk(carried->block, compare_sums, carried);
+        if (!carried->is_of_product) registers += words;
     }
-    if (registers > *(int64_t *)most) *(int64_t *)most = registers;
+    if (registers > carried->most) carried->most = registers;
+}
+
+static int64_t count_carried(TileBlock *block) {
+    Carried carried = {.block = block};
+    tile_block_walk(block, find_carried, &carried);
+    return carried.most;
 }
 
 static bool have_enough(const Gpu *gpu, int64_t multiplying, int64_t each, int64_t others) {
@@ -134,7 +149,7 @@ void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
     gpu->turns = tile_op_integer(op, TILE_ATTRIBUTE_TURNS, 1);
     tile_block_walk((TileBlock *)&op->regions[0], add_read, &gpu->read_bytes);
     gpu->sums = live_sums(&op->regions[0]);
-    tile_block_walk((TileBlock *)&op->regions[0], find_carried, &gpu->carried);
+    gpu->carried = count_carried((TileBlock *)&op->regions[0]);
     Registers registers = share_registers(gpu, op);
     gpu_open_turns(gpu);
     gpu_build_mbarriers(gpu, warps->integers[0] / gpu->turns);

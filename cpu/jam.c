@@ -282,7 +282,7 @@ static void copy_block(Jam *x, TileBuilder *b, const TileBlock *block) {
             copy_loop(x, b, op);
         } else if (op->id == TILE_OP_FOR) {
             TileOp *made = tile_build_for(b, of_row(x, 0, tile_op_operand(op, 0)), of_row(x, 0, tile_op_operand(op, 1)),
-                                          of_row(x, 0, tile_op_operand(op, 2)), NULL, 0);
+                                          of_row(x, 0, tile_op_named(op, TILE_OPERAND_STEP)), NULL, 0);
             TileBuilder inside = tile_builder_at_end(x->module, &made->regions[0]);
             for (unsigned row = 0; row < x->together; row++)
                 tile_map_set(&x->rows[row], op->regions[0].arguments[0], made->regions[0].arguments[0]);

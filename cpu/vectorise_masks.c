@@ -233,9 +233,7 @@ static void find_mask(TileOp *op, void *state) {
 static TileValue *mask_of_fold(const Masks *masks) {
     const TileOp *end = masks->loop->regions[0].last;
     if (masks->loop->id != TILE_OP_FOLD_LOOP || !tile_op_has_part(masks->loop, TILE_PARTS_MASK)) return NULL;
-    unsigned values;
-    tile_op_operands(masks->loop, TILE_OPERAND_CARRIED, &values);
-    TileValue *mask = tile_op_operand(end, values);
+    TileValue *mask = tile_op_operand(end, end->operand_count - 1);
     return is_known_before(masks, mask) ? mask : NULL;
 }
 

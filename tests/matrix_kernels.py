@@ -90,6 +90,9 @@ MATMUL_TUNES = {
     "BM=28 BN=64 BK=33 warps=4": {"M": [1, 27, 28, 29], "N": [1, 63, 64, 65], "K": [0, 1, 32, 33, 34, 99]},
     "-": {"M": [1, 5, 112, 113], "N": [1, 16, 33, 257], "K": [1, 7, 64, 513]},
 }
+# Tiles of which a thread copies more words than one after the other, where rows begin anywhere.
+WORDS = {"BM=64 BN=64 BK=128": {"M": [65, 1, 64], "N": [65, 130, 7], "K": [129, 257, 131]},
+         "BM=32 BN=192 BK=32": {"M": [33, 5], "N": [193, 7], "K": [65, 33]}}
 # Tiles for products of warpgroups, of operands as tensor maps copy them.
 WARPGROUPS = {"BM=64 BN=48 BK=32 warps=4": {"M": [1, 64, 65], "N": [9, 1, 48], "K": [48, 16, 32, 160, 33]}}
 # The same by programs that take turns: one, an odd number, several of each part.
@@ -614,6 +617,7 @@ KERNELS = [
            budget=6, gpus=["sm_90a"]),
     *(Kernel(f"matmul:{name}", [("a", FEW_VIEWS), ("b", FEW_VIEWS), ("c", ["contiguous", "rows"])], MANY_SUMS, types=["f32"], budget=6,
              gpus=["sm_90a"]) for name in ("matmul", "matmul_tn", "matmul_nt", "matmul_tt")),
+    Kernel("matmul:matmul", [("a", FEW_VIEWS), ("b", FEW_VIEWS), ("c", PLAIN)], WORDS, types=["f32"], budget=14, gpus=["sm_90a", "sm_80"]),
     Kernel("matmul:matmul", [("a", PLAIN), ("b", PLAIN), ("c", PLAIN)], TURNS, types=["f16", "bf16"], budget=16, gpus=["sm_90a"]),
     Kernel("matmul:matmul/bias_gelu", [("a", PLAIN), ("b", PLAIN), ("c", PLAIN), ("bias", PLAIN)], TURNS, types=["bf16"],
            budget=8, gpus=["sm_90a"]),

@@ -213,7 +213,7 @@ static void make_scalars(Maker *m) {
     }
 }
 
-/* A dimension has to be bound by a tensor that has only the name as extent. */
+/* A dimension has to be bound by a tensor that has the name as extent, or the name and a number. */
 static void bind_dimensions(Maker *m) {
     for (int n = 0; n < m->program->name_count; n++) {
         Name *name = m->program->names[n];

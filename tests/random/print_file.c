@@ -266,7 +266,7 @@ static void use_statement(void *state, Block *block, int index) {
         if (statement->names[i]->size) use_extent(statement->names[i]->size);
 }
 
-/* Unused names are omitted. A dimension has to be bound by a tensor that has only the name as extent. */
+/* Unused names are omitted. A dimension has to be bound by a tensor that has the name as extent, or the name and a number. */
 static void mark_used(Program *program) {
     for (int i = 0; i < program->name_count; i++) program->names[i]->used = false;
     for (int i = 0; i < program->tensor_count; i++) program->tensors[i]->used = false;

@@ -214,10 +214,16 @@ static bool counts_bytes(const Program *program, const Name *name) {
     return false;
 }
 
+/* The name, or the name and a number: then the compiler solves for it. */
+static bool tells_name(const Extent *extent, const Name *name) {
+    bool sum = extent->kind == EXTENT_SUM && extent->b->kind == EXTENT_LITERAL;
+    return is_name(sum ? extent->a : extent, name);
+}
+
 bool program_binds(const Program *program, const Tensor *tensor, const Name *name) {
     if (tensor->role == TENSOR_TEMP || (tensor->role == TENSOR_OUT && counts_bytes(program, name))) return false;
     for (int d = 0; d < tensor->rank; d++)
-        if (is_name(tensor->dim[d], name) && !(tensor->packing && d + 1 == tensor->rank)) return true;
+        if (tells_name(tensor->dim[d], name) && !(tensor->packing && d + 1 == tensor->rank)) return true;
     return false;
 }
 

@@ -265,14 +265,16 @@ static bool has_borders(const TileOp *copy) {
 
 /* Words and halves of them, of which programs at a tensor's end copy as many as others, chunk by chunk: a launch ends with its slowest programs. A loop for what
  * is smaller, or much, of which products whose registers are limited leave room for less where tiles that are not whole are rare; and where
- * each chunk has bounds at both ends beside 128 registers or fewer, which would spill. */
+ * each chunk has bounds at both ends beside 128 registers or fewer, which would spill. So would halves of words beside sums that a loop
+ * computes with, as those of attention. */
 static void copy_partial_chunks(Copy *copy) {
     enum { MOST_CHUNKS = 16, FEW_CHUNKS = 8, WORD = 4, TIGHT_REGISTERS = 128 };
     unsigned size = tile_scalar_bytes(copy->tile.scalar);
     uint32_t count = tile_layout_registers(&copy->access.layout) * size / TILE_CHUNK_BYTES, registers = copy->gpu->func->registers;
     bool once = !gpu_holds_first_copy(copy->gpu, &copy->access.layout), borders = registers && has_borders(copy->access.op);
     bool tight = borders && registers <= TIGHT_REGISTERS;
-    if (size <= WORD && once && !tight && count && count <= (registers && !borders ? FEW_CHUNKS : MOST_CHUNKS)) {
+    bool simple = size == WORD || (size < WORD && !copy->gpu->uses_sums);
+    if (simple && once && !tight && count && count <= (registers && !borders ? FEW_CHUNKS : MOST_CHUNKS)) {
         copy_each_chunk(copy);
         return;
     }

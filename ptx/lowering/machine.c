@@ -322,6 +322,7 @@ TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
     gpu.products = dots.multiplied.count ? 0 : dots.count;
     gpu.sums = dots.sums;
     gpu.promoted = dots.promoted;
+    gpu.uses_sums = gpu_loops_use_sums(&old);
     gpu_find_channels(&gpu, &old);
     gpu.turns = 1;
     gpu.log_warps = gpu_floor_log2(func->threads / TILE_WARP_THREADS);

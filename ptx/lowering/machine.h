@@ -74,6 +74,7 @@ typedef struct Gpu {
     int64_t sums;          /* elements of sums of products by tensor cores */
     int64_t promoted;      /* registers of a thread for sums that are added to those */
     int64_t carried;       /* registers of a thread for other tiles that loops carry */
+    bool uses_sums;        /* a loop computes with the sums of its products */
     int64_t read_bytes;    /* of tiles that threads read from slots between partitions */
     uint32_t block_threads; /* of all partitions */
     unsigned products; /* shapes of sums that mma computes */

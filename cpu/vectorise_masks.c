@@ -233,7 +233,9 @@ static void find_mask(TileOp *op, void *state) {
 static TileValue *mask_of_fold(const Masks *masks) {
     const TileOp *end = masks->loop->regions[0].last;
     if (masks->loop->id != TILE_OP_FOLD_LOOP || !tile_op_has_part(masks->loop, TILE_PARTS_MASK)) return NULL;
-    TileValue *mask = tile_op_operand(end, end->operand_count - 1);
+    unsigned values;
+    tile_op_operands(end, TILE_OPERAND_VALUES, &values);
+    TileValue *mask = tile_op_named_at(end, TILE_OPERAND_VALUES, values - 1);
     return is_known_before(masks, mask) ? mask : NULL;
 }
 

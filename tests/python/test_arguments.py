@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import numpy as np
 import torch
 
+import command
 import tile
 from test_stdlib import ROWS, Run, error_of, to_numpy, to_torch
 
@@ -244,8 +245,5 @@ def packed(run, name):
 
 
 if __name__ == "__main__":
-    CHOSEN = [text for text in sys.argv[1:] if not text.startswith("-")]
-    for text in sys.argv[1:]:
-        if text.startswith("--part="):
-            PART = tuple(map(int, text.removeprefix("--part=").split("/")))
-    unittest.main(argv=[sys.argv[0]] + [text for text in sys.argv[1:] if text.startswith("-") and not text.startswith("--part=")])
+    CHOSEN, PART, others = command.choices(sys.argv[1:])
+    command.main(others)

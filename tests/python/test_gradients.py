@@ -12,6 +12,7 @@ os.environ.setdefault("TILE_CACHE_DIR", "")
 
 import torch
 
+import command
 import tile
 import tile.torch
 
@@ -147,4 +148,4 @@ class OnGpu(Gradients):
 
 
 if __name__ == "__main__":
-    sys.exit(unittest.main())
+    command.main(sys.argv[1:])

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from breadth import TABLES, TOLERANCE, Make, blank, error_of, tuple_of
 
+import command
 import tile
 import tile.torch
 from tile import _rows
@@ -221,8 +222,5 @@ class Stdlib(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    CHOSEN = [text for text in sys.argv[1:] if not text.startswith("-")]
-    for text in sys.argv[1:]:
-        if text.startswith("--part="):
-            PART = tuple(map(int, text.removeprefix("--part=").split("/")))
-    unittest.main(argv=[sys.argv[0]] + [text for text in sys.argv[1:] if text.startswith("-") and not text.startswith("--part=")])
+    CHOSEN, PART, others = command.choices(sys.argv[1:])
+    command.main(others)

@@ -82,7 +82,7 @@
 #include "ptx/passes.h"
 #include "ptx/target/map.h"
 
-enum { AXES = 2, MOST_OTHERS = TILE_MAP_MOST_RANK - AXES, MOST_OPS = 64, MOST_DEPTH = 16, LEAST_BYTES_ALONG_K = 32, FIRST_CARRIED = 3 };
+enum { AXES = 2, MOST_OTHERS = TILE_MAP_MOST_RANK - AXES, MOST_OPS = 96, MOST_DEPTH = 16, LEAST_BYTES_ALONG_K = 32, FIRST_CARRIED = 3 };
 
 /* Where the operand's tiles begin along one of its axes. */
 typedef struct Place {
@@ -300,11 +300,16 @@ static bool find_places_of_product(Precompute *p, TileOp *dot, unsigned number, 
     return k->variable != stores.place.variable;
 }
 
-static bool find_places(Precompute *p, TileOp *dot, unsigned number, bool across) {
-    if (!p->leaf) return find_places_of_product(p, dot, number, across);
-    for (unsigned axis = 0; axis < AXES; axis++)
+static bool find_places_of_leaf(Precompute *p) {
+    for (unsigned axis = 0; p->leaf && axis < AXES; axis++)
         if (!find_place_by(p, &p->places[axis], p->leaf, axis)) return false;
-    return p->places[0].variable != p->places[1].variable;
+    return p->leaf && p->places[0].variable != p->places[1].variable;
+}
+
+static bool find_places(Precompute *p, TileOp *dot, unsigned number, bool across) {
+    if (find_places_of_leaf(p)) return true;
+    memset(p->places, 0, sizeof p->places);
+    return find_places_of_product(p, dot, number, across);
 }
 
 /* ---- the grid that computes it ---- */
@@ -442,10 +447,11 @@ static void precompute(Precompute *p, TileValue *operand) {
 
 /* ---- which operands ---- */
 
-/* A load by steps of 1 is no computing. */
+/* A load by steps of 1 is no computing, nor is another shape of it. */
 static bool is_computed(const TileValue *value) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    if (!value->op || value->type->rank != AXES) return false;
+    if (!value->op) return false;
+    if (value->op->id == TILE_OP_RESHAPE) return is_computed(tile_op_operand(value->op, 0));
     if (value->op->id != TILE_OP_LOAD_TILE) return tile_op_info((TileOpId)value->op->id)->class == TILE_CLASS_ELEMENTWISE;
     unsigned rank = tile_access_read(value->op, indices);
     for (unsigned d = 0; d < rank; d++)
@@ -491,7 +497,7 @@ static void look_at_dot(TileOp *op, void *state) {
     for (unsigned number = 0; number < 2; number++) {
         bool across;
         TileValue *operand = computed_operand(op, number, &across);
-        if (!is_computed(operand)) continue;
+        if (operand->type->rank != AXES || !is_computed(operand)) continue;
         p->why = NULL;
         TileOp *computed = operand->op;
         bool long_enough = tile_op_operand(op, 0)->type->extent[1] * tile_scalar_bytes(operand->type->scalar) >= LEAST_BYTES_ALONG_K;

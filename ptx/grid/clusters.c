@@ -172,7 +172,7 @@ static void check_access(Clusters *c, const TileOp *op) {
     bool empty = false;
     if (!gpu_row_varies_in(&c->row, op)) {
         if (op->id == TILE_OP_STORE_TILE) refuse(c, op, "programs of several rows store the same");
-        c->shared += op->block != &c->grid->regions[0] && tile_type_is_tile(tile_accessed_tile(op)->type);
+        c->shared += op->block != &c->grid->regions[0] && tile_accessed_tile(op);
         return;
     }
     for (unsigned d = 0; d < rank; d++) {

@@ -194,6 +194,8 @@ def heads(r, b, h, g, s, d):
 
 
 def attend(q, k, v, **more):
+    if not k.shape[1]:  # PyTorch divides by it, and the process ends
+        raise ValueError("there are no heads of keys")
     return F.scaled_dot_product_attention(q, k, v, enable_gqa=k.shape[1] != q.shape[1], **more)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Products, attention and convolutions at the sizes of models, each beside what it is held to: the best of PyTorch, cuBLAS and
-cuDNN, or another kernel of Tile, in the same process, by turns.
+cuDNN, or another kernel of Tile, in the same process, alternately.
 
 Rows are those of breadth.py, at other shapes and beside other peers: with the compiler's own choice, caches cold, results compared.
 Of a row `graph` calls follow one another in a graph, 20 of them; of `sustained` for 0.3 seconds, both with warm caches.
@@ -394,7 +394,7 @@ def in_graph(call):
 
 
 def warm(calls, repeat):
-    """Medians of events, by turns, with the caches as the call before left them."""
+    """Medians of events, alternately, with the caches as the call before left them."""
     order, events = random.Random(1), {name: [] for name in calls}
     for call in calls.values():
         call()

@@ -15,7 +15,7 @@ typedef struct GpuSplit {
     GpuMerge merge;
     TileValue *temps[TILE_MAX_FOLD];
     int64_t wanted; /* programs */
-    int64_t slices; /* of a program that combines parts */
+    int64_t slices, together; /* of a program that combines parts, and how many of these it loads at once */
     bool uneven; /* its bounds differ from program to program */
     TileValue *programs, *parts; /* on the host: of the grid, of each program */
     unsigned depth;              /* of the nest: the loop, one that all it carries goes through, .. */

@@ -234,6 +234,20 @@ static bool find_longest(const TilePtxTarget *target, TileFunc *phase, const Til
     return true;
 }
 
+static void look_for_sums(TileOp *op, void *found) {
+    *(bool *)found |= op->id == TILE_OP_FOR && tile_op_integer(op, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OF_SUMS;
+}
+
+/* How many programs has the grid of which this phase computes parts, `last` of each? They combine these again, and are the fewer, the more of them each has. */
+static void note_split(TileEstimate *estimate, TileFunc *phase, int64_t programs, int64_t last) {
+    bool sums = false;
+    if (last < 2) return;
+    tile_block_walk(&phase->body, look_for_sums, &sums);
+    uint32_t split = 1;
+    while (sums && 2 * (int64_t)split * last <= programs) split *= 2;
+    if (sums && (!estimate->split_programs || split < estimate->split_programs)) estimate->split_programs = split;
+}
+
 static void look_for_parts(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_FOR && tile_op_get(op, TILE_ATTRIBUTE_PART); }
 
 /* How many parts of one program's loop are neighbours in a grid that is split for many programs (gpu-split-grids); else 1. Of many parts the last ones have
@@ -356,6 +370,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     double coming = phase->resident ? 0 : most(0, busiest - blocks) * BLOCK_CYCLES / microsecond;
     memory = most(memory, port) * (1 + OF_VECTOR * least(most(0, work.vectors - FEW_VECTORS), MOST_VECTORS - FEW_VECTORS));
     note_tensors(whole, phase, extents, &work, programs);
+    note_split(estimate, phase, count, last);
     estimate->memory += memory;
     estimate->compute += compute;
     estimate->waiting += waiting;

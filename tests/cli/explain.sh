@@ -88,6 +88,13 @@ norms() {
 expect 0 ' busy: ' norms 32,512,4096 512
 expect 0 'gpu-fetch: x is loaded in the iteration that takes it: while a program waits, others compute' norms 32,512,4096 512
 expect 0 'gpu-fetch: x is loaded while the iteration before computes' norms 1,320,16384 320
+# Programs that combine parts are known to be so many, and a thread goes through all parts of its elements where that gives it work enough.
+combined() {
+    TILE_PTXAS=$work/none "$tilec" explain "$stdlib/matmul.tile:matmul" T=f32 U=f32 'a=zeros:f32[2000,3000]' 'b=zeros:f32[3000,1000]' 'c=@:f32[2000,1000]' \
+        --target=sm_90a
+}
+expect 0 'split for [0-9]* programs, each of [0-9]* or more combining parts' combined
+expect 0 '^  0 barriers' combined
 TILE_TUNING=off columns 4096,256 >"$work/output"
 ! grep -q 'predicted' "$work/output" || complain "TILE_TUNING=off leaves a choice to the model"
 

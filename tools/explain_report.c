@@ -248,7 +248,7 @@ static void print_candidate(FILE *out, const TileExplanation *explanation, const
     if (candidate->schedule.least_programs)
         fprintf(out, " split for %" PRIu32 " programs", candidate->schedule.least_programs);
     if (candidate->schedule.split_programs)
-        fprintf(out, ", each of %" PRIu32 " or more combining parts", candidate->schedule.split_programs);
+        fprintf(out, ", parts of %" PRIu32 " or more", candidate->schedule.split_programs);
     if (candidate->schedule.turns)
         fprintf(out, " in turn, %" PRIu32 " warps a program", candidate->schedule.warps);
     const TileSchedule *schedule = &candidate->schedule;

@@ -64,7 +64,7 @@
  *       grid %n (%i.1: i64) {
  *         %sum = const {value = 0.0} : f32
  *         %25 = const {value = 16} : i64
- *         %sum.1.1 = for %0, %18, %25, %sum : f32 (%26: i64, %sum.4: f32) {
+ *         %sum.1.1 = for %0, %18, %25, %sum {part = 3} : f32 (%26: i64, %sum.4: f32) {
  *           %27 = sub %18, %26 : i64
  *           %28 = min %27, %25 : i64
  *           %29 = load_tile %19, %i.1, %26, %one, %0, %28 {access = [index, range]} : f32[16]
@@ -285,16 +285,16 @@ static void plan_combination(GpuSplit *split) {
     const TileTarget *target = split->context->target;
     int64_t programs = target ? split->kernel->split_programs : 0, cores = target ? tile_ptx_target_of(target)->cores : 0, elements,
             bytes = programs * bytes_of_part(split, &elements), lanes = LANES, least = LEAST_ELEMENTS;
-    bool is_last = split->merge.simple && !next_loop(split->loop->next);
+    split->alone = split->merge.simple && !next_loop(split->loop->next);
     split->together = TOGETHER;
-    if (programs && split->merge.simple && is_last) {
+    if (programs && split->alone) {
         int64_t together = 1;
         while (together < MOST_TOGETHER && together * programs < split->wanted && together * bytes < FLIGHT_BYTES * cores) together *= 2;
         while (lanes > LEAST_ELEMENTS && programs * elements * together < BLOCKS_CORE * cores * lanes) lanes /= 2;
         split->together = together;
         least = lanes / together > LEAST_ROW ? lanes / together : LEAST_ROW;
     }
-    split->slices = is_last ? gpu_slices_find(&slices, split->context, split->grid, split->loop, least) : 1;
+    split->slices = split->alone ? gpu_slices_find(&slices, split->context, split->grid, split->loop, least) : 1;
 }
 
 /* A loop that only carries: parts of it are combined. Returns the next loop. */
@@ -307,7 +307,8 @@ static TileOp *split_sums(GpuSplit *split) {
     gpu_split_build_temps(split, &host);
     gpu_split_build_parts(split, &host);
     plan_combination(split);
-    TileOp *next = next_loop(gpu_split_combine(split, NULL)->next);
+    TileOp *combined = gpu_split_combine(split, NULL), *next = next_loop(combined->next);
+    if (split->alone) tile_op_set_integer(split->context->module, combined, TILE_ATTRIBUTE_PART, TILE_PART_OVER_SUMS);
     GpuSlices slices;
     if (split->slices > 1) gpu_slices_divide(&slices, split->context, split->grid, split->slices);
     return next;

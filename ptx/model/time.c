@@ -234,20 +234,6 @@ static bool find_longest(const TilePtxTarget *target, TileFunc *phase, const Til
     return true;
 }
 
-static void look_for_sums(TileOp *op, void *found) {
-    *(bool *)found |= op->id == TILE_OP_FOR && tile_op_integer(op, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OF_SUMS;
-}
-
-/* How many programs has the grid of which this phase computes parts, `last` of each? They combine these again, and are the fewer, the more of them each has. */
-static void note_split(TileEstimate *estimate, TileFunc *phase, int64_t programs, int64_t last) {
-    bool sums = false;
-    if (last < 2) return;
-    tile_block_walk(&phase->body, look_for_sums, &sums);
-    uint32_t split = 1;
-    while (sums && 2 * (int64_t)split * last <= programs) split *= 2;
-    if (sums && (!estimate->split_programs || split < estimate->split_programs)) estimate->split_programs = split;
-}
-
 static void look_for_parts(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_FOR && tile_op_get(op, TILE_ATTRIBUTE_PART); }
 
 /* How many parts of one program's loop are neighbours in a grid that is split for many programs (gpu-split-grids); else 1. Of many parts the last ones have
@@ -347,6 +333,24 @@ static bool is_busy(const TilePtxTarget *target, const TileEstimate *estimate) {
     return estimate->programs > FEW * target->cores && estimate->waiting < most(estimate->compute, estimate->memory);
 }
 
+/* ---- grids that combine parts ---- */
+
+static void look_for_combined(TileOp *op, void *found) {
+    *(bool *)found |= op->id == TILE_OP_FOR && tile_op_integer(op, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OVER_SUMS;
+}
+
+/* Does the i-th grid combine the parts of sums that the grid in front of it computes, several for each of its own programs, as the text has them? Then their number
+ * decides how it is divided. */
+static void note_split(TileEstimate *estimate, TileFunc *phase, const Host *host, uint32_t i) {
+    bool combines = false;
+    if (i == 0 || host->last[i - 1] < 2) return;
+    tile_block_walk(&phase->body, look_for_combined, &combines);
+    int64_t programs = host->programs[i - 1] / host->last[i - 1];
+    uint32_t split = 1;
+    while (2 * (int64_t)split <= programs) split *= 2;
+    if (combines && (!estimate->split_programs || split < estimate->split_programs)) estimate->split_programs = split;
+}
+
 /* ---- the whole kernel ---- */
 
 static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t count, int64_t last,
@@ -370,7 +374,6 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     double coming = phase->resident ? 0 : most(0, busiest - blocks) * BLOCK_CYCLES / microsecond;
     memory = most(memory, port) * (1 + OF_VECTOR * least(most(0, work.vectors - FEW_VECTORS), MOST_VECTORS - FEW_VECTORS));
     note_tensors(whole, phase, extents, &work, programs);
-    note_split(estimate, phase, count, last);
     estimate->memory += memory;
     estimate->compute += compute;
     estimate->waiting += waiting;
@@ -408,6 +411,7 @@ bool gpu_estimate(const TileTarget *target, TileFunc *kernel, const TileExtents 
         behind_products = phase && has_products(phase);
         if (phase && !estimate_phase(tile_ptx_target_of(target), phase, all, host.programs[i], host.last[i], scratch, estimate, &whole))
             return false;
+        if (phase) note_split(estimate, phase, &host, i);
     }
     estimate->streams = leaves_first(tile_ptx_target_of(target), &whole, estimate);
     estimate->busy = is_busy(tile_ptx_target_of(target), estimate);

@@ -1,0 +1,107 @@
+/* Purpose: take several iterations of a loop together as rows of its tiles, where a tile has fewer elements than a warp has in vectors of 16 bytes, and each iteration
+ * goes through windows that borders clip, as pools of images do that have their channels last. A warp that loads 4 bytes a thread has a quarter of the bytes in
+ * flight, and computes indices for each. The windows become straight lines, of which an iteration's own positions are masked.
+ *
+ * Before:
+ *     func kernel tile @k(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 2, out> {noalias}) {
+ *       %W = dim %x {axis = 0} : i64
+ *       %Q = dim %y {axis = 0} : i64
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 64} : i64
+ *       %least = const {value = -inf} : f32[64]
+ *       grid %one (%p: i64) {
+ *         for %zero, %Q, %one (%q: i64) {
+ *           %last = add %q, %one : i64
+ *           %hi = min %W, %last : i64
+ *           %top = for %q, %hi, %one, %least : f32[64] (%j: i64, %t: f32[64]) {
+ *             %v = load_tile %x, %j, %zero, %one, %zero, %n {access = [index, range]} : f32[64]
+ *             %w = max %t, %v : f32[64]
+ *             yield %w
+ *           }
+ *           store_tile %y, %top, %q, %zero, %one, %zero, %n {access = [index, range]}
+ *           yield
+ *         }
+ *         yield
+ *       }
+ *       return
+ *     }
+ * Run: --passes=gpu-join-rows,canonicalise,cse,dce
+ * Needs: licm, facts. Keeps: tile form; each element is computed by the same ops in the same order. Cost: linear in the ops that it makes, of 16 positions at most. */
+#include "lang/ir/build.h"
+#include "lang/ir/operands.h"
+#include "ptx/grid/joined.h"
+#include "ptx/grid/open_windows.h"
+#include "ptx/passes.h"
+
+enum { VECTOR_BYTES = 16, MOST_WORDS = 64 /* of a thread, which all positions load */ };
+
+typedef struct Search {
+    TilePassContext *context;
+    TileFunc *func;
+    bool changed;
+} Search;
+
+typedef struct Tiles {
+    int64_t lanes, bytes; /* the most of one tile, and of one element in memory */
+} Tiles;
+
+static void look_at_op(TileOp *op, void *state) {
+    Tiles *tiles = state;
+    for (unsigned i = 0; i < op->result_count; i++) {
+        const TileType *type = op->results[i].type;
+        if (tile_type_is_tile(type) && tile_type_lanes(type) > tiles->lanes) tiles->lanes = tile_type_lanes(type);
+    }
+    bool loads = op->id == TILE_OP_LOAD_TILE, stores = op->id == TILE_OP_STORE_TILE;
+    if (!loads && !stores) return;
+    int64_t bytes = tile_scalar_bytes(loads ? op->results[0].type->scalar : tile_op_named(op, TILE_OPERAND_VALUE)->type->scalar);
+    if (bytes > tiles->bytes) tiles->bytes = bytes;
+}
+
+/* As many iterations as give each thread of a warp a vector; 1: one does, or the window is too large. */
+static int64_t rows_wanted(const TileOp *loop, int64_t positions) {
+    Tiles tiles = {.lanes = 0};
+    int64_t rows = 1;
+    tile_block_walk((TileBlock *)&loop->regions[0], look_at_op, &tiles);
+    if (!tiles.lanes || !tiles.bytes || positions * VECTOR_BYTES > 4 * MOST_WORDS) return 1;
+    while (2 * rows * tiles.lanes * tiles.bytes <= TILE_WARP_THREADS * VECTOR_BYTES) rows *= 2;
+    return rows;
+}
+
+static void try_loop(Search *search, TileOp *loop) {
+    TileModule *module = search->context->module;
+    int64_t positions = gpu_windows_positions(search->context, search->func, &loop->regions[0]), step, rows;
+    if (positions < 2 || loop->result_count || loop->attribute_count) return;
+    if (!tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) || step != 1 || (rows = rows_wanted(loop, positions)) < 2) return;
+    TileMap map;
+    tile_map_init(&map, search->context->scratch);
+    TileOp *copy = tile_op_clone(module, loop, &map);
+    TileBuilder b = tile_builder_before(module, loop);
+    tile_builder_insert(&b, copy);
+    gpu_windows_open(search->context, search->func, &copy->regions[0]);
+    TileJoin join = {.context = search->context, .around = copy, .number = copy->regions[0].arguments[0]};
+    if (!gpu_join_as_rows(&join, rows, NULL)) {
+        tile_pass_remark(search->context, loop, TILE_DECISION_NOT_JOINED, "the loop", "%s", join.why);
+        tile_op_erase(copy);
+        return;
+    }
+    tile_pass_remark(search->context, loop, TILE_DECISION_ITERATIONS_JOINED, "the loop", "%lld as rows, their windows of %lld positions as a line", (long long)rows, (long long)positions);
+    tile_op_erase(loop);
+    search->changed = true;
+}
+
+static void visit(Search *search, TileBlock *block) {
+    for (TileOp *op = block->first, *next; op; op = next) {
+        next = op->next;
+        for (unsigned r = 0; r < op->region_count; r++) visit(search, &op->regions[r]);
+        if (op->id == TILE_OP_FOR) try_loop(search, op);
+    }
+}
+
+TileResult tile_pass_gpu_join_rows(TilePassContext *context, TileFunc *func) {
+    Search search = {.context = context, .func = func};
+    if (func->kind != TILE_FUNC_KERNEL) return TILE_RESULT_UNCHANGED;
+    for (TileOp *op = func->body.first; op; op = op->next)
+        if (op->id == TILE_OP_GRID) visit(&search, &op->regions[0]);
+    return search.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

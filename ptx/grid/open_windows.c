@@ -4,7 +4,7 @@
 
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
-#include "lowering/trips.h"
+#include "lowering/iterations.h"
 
 enum { MOST_LEVELS = 3, MOST_CARRIED = 8 };
 
@@ -45,7 +45,7 @@ static bool find_levels(Window *w, TileOp *outermost) {
     for (TileOp *loop = outermost; loop;) {
         if (w->count == MOST_LEVELS || !loop->result_count || loop->result_count > MOST_CARRIED || loop->attribute_count) return false;
         bool bounded = tile_value_outside(tile_op_named(loop, TILE_OPERAND_LO), outermost) && tile_value_outside(tile_op_named(loop, TILE_OPERAND_HI), outermost);
-        int64_t most = bounded ? tile_most_trips(w->indices, loop, GPU_MOST_POSITIONS) : 0;
+        int64_t most = bounded ? tile_most_iterations(w->indices, loop, GPU_MOST_POSITIONS) : 0;
         if (!most || w->positions * most > GPU_MOST_POSITIONS) return false;
         w->levels[w->count++] = (Level){.loop = loop, .most = most};
         w->positions *= most;

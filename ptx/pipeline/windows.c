@@ -62,7 +62,7 @@
 #include "lang/index/index.h"
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
-#include "lowering/trips.h"
+#include "lowering/iterations.h"
 #include "ptx/passes.h"
 
 /* Elements of a thread are registers, which all iterations need at once. */
@@ -111,7 +111,7 @@ static bool find_levels(Window *w, TileOp *outermost) {
         if (w->count == MOST_LEVELS || !loop->result_count || loop->result_count > MOST_CARRIED || tile_loop_is_of_programs(loop)) return false;
         bool bounded = tile_value_outside(tile_op_named(loop, TILE_OPERAND_LO), outermost) &&
                        tile_value_outside(tile_op_named(loop, TILE_OPERAND_HI), outermost);
-        int64_t most = bounded ? tile_most_trips(w->indices, loop, MOST_ITERATIONS) : 0;
+        int64_t most = bounded ? tile_most_iterations(w->indices, loop, MOST_ITERATIONS) : 0;
         if (!most || w->iterations * most > MOST_ITERATIONS) return false;
         w->levels[w->count++] = (Level){.loop = loop, .most = most};
         w->iterations *= most;

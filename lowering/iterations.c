@@ -1,4 +1,4 @@
-#include "lowering/trips.h"
+#include "lowering/iterations.h"
 
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
@@ -19,7 +19,7 @@ static void find_distance(TileIndices *indices, const TileValue *hi, const TileV
     }
 }
 
-int64_t tile_most_trips(TileIndices *indices, const TileOp *loop, int64_t limit) {
+int64_t tile_most_iterations(TileIndices *indices, const TileOp *loop, int64_t limit) {
     int64_t step, least = limit + 1;
     if (!tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) || step != 1) return 0;
     find_distance(indices, tile_op_named(loop, TILE_OPERAND_HI), tile_op_named(loop, TILE_OPERAND_LO), MOST_DEPTH, &least);

@@ -85,51 +85,17 @@
 #include "ptx/grid/open_windows.h"
 #include "ptx/passes.h"
 
-enum { VECTOR_BYTES = 16, MOST_WORDS = 64 /* of a thread, which all positions load */ };
-
 typedef struct Search {
     TilePassContext *context;
     TileFunc *func;
     bool changed;
 } Search;
 
-typedef struct Tiles {
-    int64_t lanes, bytes; /* the most of one tile, and of one element in memory */
-} Tiles;
-
-static void look_at_op(TileOp *op, void *state) {
-    Tiles *tiles = state;
-    for (unsigned i = 0; i < op->result_count; i++) {
-        const TileType *type = op->results[i].type;
-        if (tile_type_is_tile(type) && tile_type_lanes(type) > tiles->lanes) tiles->lanes = tile_type_lanes(type);
-    }
-    bool loads = op->id == TILE_OP_LOAD_TILE, stores = op->id == TILE_OP_STORE_TILE;
-    if (!loads && !stores) return;
-    int64_t bytes = tile_scalar_bytes(loads ? op->results[0].type->scalar : tile_op_named(op, TILE_OPERAND_VALUE)->type->scalar);
-    if (bytes > tiles->bytes) tiles->bytes = bytes;
-}
-
-/* As many iterations as give each thread of a warp a vector; 1: one does, or the window is too large. */
-static int64_t rows_wanted(const TileOp *loop, int64_t positions) {
-    Tiles tiles = {.lanes = 0};
-    int64_t rows = 1;
-    tile_block_walk((TileBlock *)&loop->regions[0], look_at_op, &tiles);
-    if (!tiles.lanes || !tiles.bytes || positions * VECTOR_BYTES > 4 * MOST_WORDS) return 1;
-    while (2 * rows * tiles.lanes * tiles.bytes <= TILE_WARP_THREADS * VECTOR_BYTES) rows *= 2;
-    return rows;
-}
-
 static void try_loop(Search *search, TileOp *loop) {
-    TileModule *module = search->context->module;
     int64_t positions = gpu_windows_positions(search->context, search->func, &loop->regions[0]), step, rows;
     if (positions < 2 || loop->result_count || loop->attribute_count) return;
-    if (!tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) || step != 1 || (rows = rows_wanted(loop, positions)) < 2) return;
-    TileMap map;
-    tile_map_init(&map, search->context->scratch);
-    TileOp *copy = tile_op_clone(module, loop, &map);
-    TileBuilder b = tile_builder_before(module, loop);
-    tile_builder_insert(&b, copy);
-    gpu_windows_open(search->context, search->func, &copy->regions[0]);
+    if (!tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) || step != 1 || (rows = gpu_windows_rows(&loop->regions[0], positions)) < 2) return;
+    TileOp *copy = gpu_windows_open(search->context, search->func, loop);
     TileJoin join = {.context = search->context, .around = copy, .number = copy->regions[0].arguments[0]};
     if (!gpu_join_as_rows(&join, rows, NULL)) {
         tile_pass_remark(search->context, loop, TILE_DECISION_NOT_JOINED, "the loop", "%s", join.why);

@@ -6,7 +6,7 @@
 #include "lang/ir/operands.h"
 #include "lowering/iterations.h"
 
-enum { MOST_LEVELS = 3, MOST_CARRIED = 8 };
+enum { MOST_LEVELS = 3, MOST_CARRIED = 8, VECTOR_BYTES = 16, MOST_WORDS = 64 /* of a thread, which all positions load */ };
 
 typedef struct Level {
     TileOp *loop;
@@ -147,6 +147,33 @@ static void open(Window *w) {
     tile_op_erase(loop);
 }
 
+/* ---- how many neighbours ---- */
+
+typedef struct Tiles {
+    int64_t lanes, bytes; /* the most of one tile, and of one element in memory */
+} Tiles;
+
+static void look_at_op(TileOp *op, void *state) {
+    Tiles *tiles = state;
+    for (unsigned i = 0; i < op->result_count; i++) {
+        const TileType *type = op->results[i].type;
+        if (tile_type_is_tile(type) && tile_type_lanes(type) > tiles->lanes) tiles->lanes = tile_type_lanes(type);
+    }
+    bool loads = op->id == TILE_OP_LOAD_TILE, stores = op->id == TILE_OP_STORE_TILE;
+    if (!loads && !stores) return;
+    int64_t bytes = tile_scalar_bytes(loads ? op->results[0].type->scalar : tile_op_named(op, TILE_OPERAND_VALUE)->type->scalar);
+    if (bytes > tiles->bytes) tiles->bytes = bytes;
+}
+
+int64_t gpu_windows_rows(TileBlock *block, int64_t positions) {
+    Tiles tiles = {.lanes = 0};
+    int64_t rows = 1;
+    tile_block_walk(block, look_at_op, &tiles);
+    if (!tiles.lanes || !tiles.bytes || positions * VECTOR_BYTES > 4 * MOST_WORDS) return 1;
+    while (2 * rows * tiles.lanes * tiles.bytes <= TILE_WARP_THREADS * VECTOR_BYTES) rows *= 2;
+    return rows;
+}
+
 int64_t gpu_windows_positions(TilePassContext *context, TileFunc *func, TileBlock *block) {
     int64_t most = 0;
     for (TileOp *op = block->first; op; op = op->next) {
@@ -158,10 +185,16 @@ int64_t gpu_windows_positions(TilePassContext *context, TileFunc *func, TileBloc
     return most;
 }
 
-void gpu_windows_open(TilePassContext *context, TileFunc *func, TileBlock *block) {
-    for (TileOp *op = block->first, *next; op; op = next) {
+TileOp *gpu_windows_open(TilePassContext *context, TileFunc *func, TileOp *around) {
+    TileMap map;
+    tile_map_init(&map, context->scratch);
+    TileOp *copy = tile_op_clone(context->module, around, &map);
+    TileBuilder b = tile_builder_before(context->module, around);
+    tile_builder_insert(&b, copy);
+    for (TileOp *op = copy->regions[0].first, *next; op; op = next) {
         Window w = {.module = context->module, .indices = tile_pass_indices(context, func), .scratch = context->scratch};
         next = op->next;
         if (op->id == TILE_OP_FOR && find_levels(&w, op)) open(&w);
     }
+    return copy;
 }

@@ -81,6 +81,7 @@
  * Needs: licm, facts. Keeps: tile form; each element is computed by the same ops in the same order. Cost: linear in the ops that it makes, of 16 positions at most. */
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
+#include "lowering/iterations.h"
 #include "ptx/grid/joined.h"
 #include "ptx/grid/open_windows.h"
 #include "ptx/passes.h"
@@ -91,10 +92,18 @@ typedef struct Search {
     bool changed;
 } Search;
 
+/* As many as fill a warp's vectors; not more than the loop has, if its bounds tell. */
+static int64_t rows_of(Search *search, const TileOp *loop, int64_t positions) {
+    int64_t rows = gpu_windows_rows((TileBlock *)&loop->regions[0], positions);
+    int64_t most = tile_most_iterations(tile_pass_indices(search->context, search->func), loop, rows);
+    while (most && rows > most) rows /= 2;
+    return rows;
+}
+
 static void try_loop(Search *search, TileOp *loop) {
     int64_t positions = gpu_windows_positions(search->context, search->func, &loop->regions[0]), step, rows;
     if (positions < 2 || loop->result_count || loop->attribute_count) return;
-    if (!tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) || step != 1 || (rows = gpu_windows_rows(&loop->regions[0], positions)) < 2) return;
+    if (!tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) || step != 1 || (rows = rows_of(search, loop, positions)) < 2) return;
     TileOp *copy = gpu_windows_open(search->context, search->func, loop);
     TileJoin join = {.context = search->context, .around = copy, .number = copy->regions[0].arguments[0]};
     if (!gpu_join_as_rows(&join, rows, NULL)) {

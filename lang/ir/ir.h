@@ -277,6 +277,7 @@ struct TileFunc {
     uint32_t bands; /* phases of a CPU: each program has so many parts that do not depend on one another, and the range
                      * counts these; 0: it counts programs */
     uint32_t least_programs; /* kernels, of GPUs: grids with fewer are split where that is possible; 0: none are */
+    uint32_t split_programs; /* likewise: so many programs, rounded down to a power of two, have the grids that are split; 0: that is not known */
     bool packs; /* kernels, of GPUs: operands of products that no tensor map describes are copied to where one does */
     uint32_t joined_rows, joined_columns; /* kernels, of GPUs: programs are computed together so that their products have so many
                                            * rows and columns; 0: none are */

@@ -164,6 +164,7 @@ static void read_func_types(Reader *r) {
     read_kernel(r);
     r->func->bands = read_count(r, "bands", INT32_MAX, "a program has at least one band");
     r->func->least_programs = read_count(r, "least_programs", INT32_MAX, "a grid has at least one program");
+    r->func->split_programs = read_count(r, "split_programs", INT32_MAX, "a grid has at least one program");
     r->func->packs = read_count(r, "packs", 1, "`packs` is 1 where it stands") != 0;
     r->func->joined_rows = read_count(r, "joined_rows", INT32_MAX, "products have at least one row");
     r->func->joined_columns = read_count(r, "joined_columns", INT32_MAX, "products have at least one column");

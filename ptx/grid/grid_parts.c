@@ -319,7 +319,7 @@ static void combine_all(GpuSplit *split, TileBuilder *b, TileValue **values, Til
 static int64_t together_in_combination(const GpuSplit *split) {
     int64_t least = split->merge.tiles ? 1 : INT64_MAX;
     for (unsigned i = 0; i < split->merge.count; i++) {
-        int64_t together = gpu_parts_together(split->loop->results[i].type, split->slices);
+        int64_t together = gpu_parts_together(split->loop->results[i].type, split->slices, split->together);
         if (together < least) least = together;
     }
     return least;

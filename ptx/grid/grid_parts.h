@@ -15,7 +15,8 @@ typedef struct GpuSplit {
     GpuMerge merge;
     TileValue *temps[TILE_MAX_FOLD];
     int64_t wanted; /* programs */
-    int64_t slices; /* of a program that combines parts */
+    bool alone; /* parts are combined each value for itself, and nothing else is left for the grid's last loop */
+    int64_t slices, together; /* of a program that combines parts, and how many of these it loads at once */
     bool uneven; /* its bounds differ from program to program */
     TileValue *programs, *parts; /* on the host: of the grid, of each program */
     unsigned depth;              /* of the nest: the loop, one that all it carries goes through, .. */

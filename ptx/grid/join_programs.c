@@ -57,6 +57,7 @@
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
 #include "ptx/grid/joined.h"
+#include "ptx/grid/open_windows.h"
 #include "ptx/passes.h"
 
 /* ---- how many ---- */
@@ -84,6 +85,8 @@ typedef struct Joining {
     GpuProducts products;
     const char *why; /* of an axis that stays */
     bool changed, programs, relaxed; /* programs: of a grid have been joined */
+    bool any_lanes; /* joined, as many as were wanted */
+    int64_t rows; /* that grids with windows have got, however many lanes were wanted */
 } Joining;
 
 static void try_axis(Joining *joining, TileOp *grid, unsigned axis, int64_t size) {
@@ -144,14 +147,36 @@ static void find_largest(TileOp *op, void *state) {
 
 static void find_loop(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE; }
 
+/* What goes through windows has several neighbours as rows, as many as give the threads of a warp vectors: its loads are in flight together. */
+static void join_windows(Joining *joining, TileOp *grid, unsigned axis) {
+    TileBlock *body = &grid->regions[0];
+    int64_t positions = gpu_windows_positions(joining->context, joining->func, body), rows = positions > 1 ? gpu_windows_rows(body, positions) : 1;
+    if (rows < 2) return;
+    TileOp *copy = gpu_windows_open(joining->context, joining->func, grid);
+    TileJoin join = {.context = joining->context, .around = copy, .number = copy->regions[0].arguments[axis]};
+    bool joined = gpu_join_as_rows(&join, rows, tile_op_operand(copy, axis));
+    if (joined)
+        tile_pass_remark(joining->context, grid, TILE_DECISION_PROGRAMS_JOINED, "the grid", "%lld along its axis %u, as rows, their windows of %lld positions as a line",
+                         (long long)rows, axis, (long long)positions);
+    else
+        tile_pass_remark(joining->context, grid, TILE_DECISION_NOT_JOINED, "the grid", "%s", join.why);
+    tile_op_erase(joined ? grid : copy);
+    joining->changed |= joined;
+    if (joined) joining->rows = rows;
+}
+
 /* As many along one axis as the largest tile needs to have as many elements as are wanted: with longer ranges, or more of the rows that they have, else as rows
- * of tiles that have an axis more. What has a loop is no small program. */
+ * of tiles that have an axis more. What has a loop but for those over windows is no small program. */
 static void visit_light_grid(Joining *joining, TileOp *grid) {
     int64_t largest = 0, wanted = joining->func->joined_lanes, factor = 1;
     bool loops = false;
     tile_block_walk(&grid->regions[0], find_loop, &loops);
     tile_block_walk(&grid->regions[0], find_largest, &largest);
-    if (!largest || loops || grid->regions[0].argument_count < joining->func->joined_axis || gpu_find_products(&grid->regions[0]).count) return;
+    if (!largest || grid->regions[0].argument_count < joining->func->joined_axis || gpu_find_products(&grid->regions[0]).count) return;
+    if (loops) {
+        join_windows(joining, grid, grid->regions[0].argument_count - joining->func->joined_axis);
+        return;
+    }
     while (2 * factor * largest <= wanted) factor *= 2;
     if (factor == 1) return;
     unsigned axis = grid->regions[0].argument_count - joining->func->joined_axis;
@@ -160,13 +185,13 @@ static void visit_light_grid(Joining *joining, TileOp *grid) {
     if (tile_can_join(&join)) {
         tile_pass_remark(joining->context, grid, TILE_DECISION_PROGRAMS_JOINED, "the grid", "%lld along its axis %u", (long long)factor, axis);
         gpu_join_neighbours(&join, factor, tile_op_operand(grid, axis));
-        joining->changed = true;
+        joining->changed = joining->any_lanes = true;
         return;
     }
     TileJoin rows = {.context = joining->context, .around = grid, .number = number}, *last = join.size ? &join : &rows;
     if (gpu_join_as_rows(&rows, factor, tile_op_operand(grid, axis))) {
         tile_pass_remark(joining->context, grid, TILE_DECISION_PROGRAMS_JOINED, "the grid", "%lld along its axis %u, as rows", (long long)factor, axis);
-        joining->changed = true;
+        joining->changed = joining->any_lanes = true;
         return;
     }
     tile_pass_remark(joining->context, last->place ? last->place : grid, TILE_DECISION_NOT_JOINED, "the grid", "%s", last->why);
@@ -176,13 +201,16 @@ TileResult tile_pass_gpu_join_programs(TilePassContext *context, TileFunc *func)
     Joining joining = {.context = context, .func = func};
     if (func->kind != TILE_FUNC_KERNEL || (!func->joined_rows && !func->joined_lanes)) return TILE_RESULT_UNCHANGED;
     tile_index_view_init(&joining.view, tile_pass_indices(context, func), NULL, false);
-    for (TileOp *op = func->body.first; op; op = op->next)
+    for (TileOp *op = func->body.first, *next; op; op = next) {
+        next = op->next;
         if (op->id == TILE_OP_GRID && func->joined_lanes)
             visit_light_grid(&joining, op);
         else if (op->id == TILE_OP_GRID)
             visit_grid(&joining, op);
+    }
     if (func->joined_lanes) {
         if (!joining.changed) func->joined_lanes = func->joined_axis = 0;
+        if (joining.rows && !joining.any_lanes) func->joined_lanes = (uint32_t)joining.rows; /* the same whatever was asked for */
     } else if (!joining.programs) { /* the same whatever was asked for */
         func->joined_rows = joining.changed ? GPU_ITERATIONS_JOINED : GPU_NOTHING_JOINED;
         func->joined_columns = func->joined_columns > 1 ? 2 : 1;

@@ -11,7 +11,8 @@ bool gpu_keep_unread_lanes(TileJoin *join, TileIndexView *view);
 void gpu_join_neighbours(TileJoin *join, int64_t factor, TileValue *programs);
 
 /* Computes `count` neighbours together, of which each has a point, as rows of tiles that have an axis more; indices may be anything that is computed of the
- * point. False: they cannot be, and nothing has changed; `why` says the reason. */
+ * point. `programs`: of the grid along the axis, before; NULL for a loop of step 1 that carries nothing. False: they cannot be, and nothing has changed; `why` says the
+ * reason. */
 bool gpu_join_as_rows(TileJoin *join, int64_t count, TileValue *programs);
 
 /* TileFunc.joined_rows where no programs have been joined: behind gpu-precompute iterations may be; or they have been. */

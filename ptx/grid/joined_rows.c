@@ -299,7 +299,18 @@ static bool is_of_rows(const Rows *rows, const TileOp *op) {
     return false;
 }
 
-/* The numbers of the programs that are computed together. One that there is not computes what the last one does, and stores nothing. */
+/* The numbers of those that are computed together, behind the first one, of which so many are left. One that there is not computes what the last one does, and
+ * stores nothing. */
+static void number(Rows *rows) {
+    TileJoin *join = rows->join;
+    const TileType *type = type_of_rows(rows, join->number->type);
+    TileValue *last = tile_build_binary(&rows->b, TILE_OP_SUB, rows->left, tile_build_i64(&rows->b, 1)), *none = tile_build_i64(&rows->b, 0);
+    TileValue *lanes = tile_build_binary(&rows->b, TILE_OP_MIN, tile_build_iota(&rows->b, type, 0), tile_build_splat(&rows->b, last, type));
+    lanes = tile_build_binary(&rows->b, TILE_OP_MAX, lanes, tile_build_splat(&rows->b, none, type)); /* a small number, as is to be known */
+    TileValue *numbers = tile_build_binary(&rows->b, TILE_OP_ADD, lanes, tile_build_splat(&rows->b, rows->first, type));
+    tile_map_set(&rows->made, join->number, numbers);
+}
+
 static void begin(Rows *rows, TileValue *programs) {
     TileJoin *join = rows->join;
     TileOp *grid = join->around;
@@ -309,14 +320,21 @@ static void begin(Rows *rows, TileValue *programs) {
         if (grid->regions[0].arguments[i] == join->number)
             tile_op_set_operand(grid, i, tile_build_binary(&host, TILE_OP_DIV, rounded, tile_build_i64(&host, rows->count)));
     rows->b = tile_builder_before(join->context->module, grid->regions[0].first);
-    const TileType *type = type_of_rows(rows, join->number->type);
     rows->first = tile_build_binary(&rows->b, TILE_OP_MUL, join->number, tile_build_i64(&rows->b, rows->count));
     rows->left = tile_build_binary(&rows->b, TILE_OP_SUB, programs, rows->first);
-    TileValue *last = tile_build_binary(&rows->b, TILE_OP_SUB, rows->left, tile_build_i64(&rows->b, 1)), *none = tile_build_i64(&rows->b, 0);
-    TileValue *lanes = tile_build_binary(&rows->b, TILE_OP_MIN, tile_build_iota(&rows->b, type, 0), tile_build_splat(&rows->b, last, type));
-    lanes = tile_build_binary(&rows->b, TILE_OP_MAX, lanes, tile_build_splat(&rows->b, none, type)); /* a small number, as is to be known */
-    TileValue *numbers = tile_build_binary(&rows->b, TILE_OP_ADD, lanes, tile_build_splat(&rows->b, rows->first, type));
-    tile_map_set(&rows->made, join->number, numbers);
+    number(rows);
+}
+
+/* The same of a loop of step 1, which then takes so many steps at a time. */
+static void begin_loop(Rows *rows) {
+    TileOp *loop = rows->join->around;
+    unsigned count, step = tile_op_operands(loop, TILE_OPERAND_STEP, &count);
+    TileBuilder before = tile_builder_before(rows->join->context->module, loop);
+    tile_op_set_operand(loop, step, tile_build_i64(&before, rows->count));
+    rows->b = tile_builder_before(rows->join->context->module, loop->regions[0].first);
+    rows->first = tile_build_binary(&rows->b, TILE_OP_ADD, rows->join->number, tile_build_i64(&rows->b, 0)); /* a value that does not differ */
+    rows->left = tile_build_binary(&rows->b, TILE_OP_SUB, tile_op_named(loop, TILE_OPERAND_HI), rows->first);
+    number(rows);
 }
 
 bool gpu_join_as_rows(TileJoin *join, int64_t count, TileValue *programs) {
@@ -327,7 +345,8 @@ bool gpu_join_as_rows(TileJoin *join, int64_t count, TileValue *programs) {
     tile_map_set(&rows.made, join->number, join->number);
     for (TileOp *op = old; op; op = op->next)
         if (!(tile_op_info(op->id)->traits & TILE_TRAIT_TERMINATOR) && !check_op(&rows, op)) return false;
-    begin(&rows, programs);
+    if (programs) begin(&rows, programs);
+    else begin_loop(&rows);
     for (TileOp *op = old; op; op = op->next) {
         if (!is_of_rows(&rows, op)) continue;
         rows.b = tile_builder_before(join->context->module, op);

@@ -45,9 +45,9 @@ void gpu_part_store(TileBuilder *b, TileValue *temp, TileValue *value, TileValue
     build_access(b, TILE_OP_STORE_TILE, &access, NULL);
 }
 
-int64_t gpu_parts_together(const TileType *type, int64_t slices) {
-    enum { MOST_PARTS = 16, MOST_LANES = 1 << 12 };
-    int64_t together = MOST_PARTS;
+int64_t gpu_parts_together(const TileType *type, int64_t slices, int64_t wanted) {
+    enum { MOST_LANES = 1 << 12 };
+    int64_t together = wanted;
     while (together > 1 && together * tile_type_lanes(type) / slices > MOST_LANES) together /= 2;
     return rank_of(type) < TILE_MAX_TILE_RANK ? together : 1;
 }

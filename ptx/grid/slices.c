@@ -4,8 +4,7 @@
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
 
-/* A slice has so many elements at least. */
-enum { LEAST_ELEMENTS = 512, WHOLE = -1, NOT_DIVIDED = -2 };
+enum { WHOLE = -1, NOT_DIVIDED = -2 };
 
 /* ---- which axis of an operand ---- */
 
@@ -120,7 +119,7 @@ static bool divide_stores(GpuSlices *s, int64_t *elements) {
     for (TileOp *op = s->grid->regions[0].first; op; op = op->next) {
         if (!tile_op_writes(op)) continue;
         TileValue *value = op->id == TILE_OP_STORE_TILE ? tile_op_named(op, TILE_OPERAND_VALUE) : NULL;
-        if (!value || !tile_type_is_tile(value->type) || value->type->rank < 2 || !divide_access(op, 0)) return false;
+        if (!value || !tile_type_is_tile(value->type) || !divide_access(op, 0)) return false;
         if (s->extent && s->extent != value->type->extent[0]) return false;
         s->extent = value->type->extent[0];
         *elements = tile_type_lanes(value->type);
@@ -135,10 +134,10 @@ static bool find(GpuSlices *s, TilePassContext *context, TileOp *grid, const Til
     return divide_stores(s, elements);
 }
 
-int64_t gpu_slices_find(GpuSlices *s, TilePassContext *context, TileOp *grid, const TileOp *loop) {
+int64_t gpu_slices_find(GpuSlices *s, TilePassContext *context, TileOp *grid, const TileOp *loop, int64_t least) {
     int64_t elements = 0, count = 1;
     if (!find(s, context, grid, loop, &elements)) return 1;
-    while (s->extent % (2 * count) == 0 && elements / (2 * count) >= LEAST_ELEMENTS) count *= 2;
+    while (s->extent % (2 * count) == 0 && elements / (2 * count) >= least) count *= 2;
     return count;
 }
 

@@ -15,8 +15,8 @@ typedef struct GpuSlices {
     TileValue *offset;  /* of the program's slice */
 } GpuSlices;
 
-/* In how many slices along the first axis of what the grid stores each program can be divided; 1: it cannot be. */
-int64_t gpu_slices_find(GpuSlices *slices, TilePassContext *context, TileOp *grid, const TileOp *loop);
+/* In how many slices of at least so many elements, a power of two, each program can be divided along the first axis of what the grid stores; 1: it cannot be. */
+int64_t gpu_slices_find(GpuSlices *slices, TilePassContext *context, TileOp *grid, const TileOp *loop, int64_t least);
 /* Divides it; requires that all its loops can be, and gpu_slices_find in so many with that one in the place of what is there now. False: it
  * stays as it is. */
 bool gpu_slices_divide(GpuSlices *slices, TilePassContext *context, TileOp *grid, int64_t count);

@@ -64,7 +64,7 @@
  *       grid %n (%i.1: i64) {
  *         %sum = const {value = 0.0} : f32
  *         %25 = const {value = 16} : i64
- *         %sum.1.1 = for %0, %18, %25, %sum : f32 (%26: i64, %sum.4: f32) {
+ *         %sum.1.1 = for %0, %18, %25, %sum {part = 3} : f32 (%26: i64, %sum.4: f32) {
  *           %27 = sub %18, %26 : i64
  *           %28 = min %27, %25 : i64
  *           %29 = load_tile %19, %i.1, %26, %one, %0, %28 {access = [index, range]} : f32[16]
@@ -88,6 +88,10 @@
 #include "ptx/grid/grid_parts.h"
 #include "ptx/grid/slices.h"
 #include "ptx/passes.h"
+#include "ptx/target/target.h"
+
+/* Parts that are loaded at once, where it is not known how many programs combine them. */
+enum { TOGETHER = 16 };
 
 /* ---- which loops ---- */
 
@@ -251,18 +255,46 @@ static const char *split_scan(GpuSplit *split) {
     gpu_split_compute_parts(split, &host, gpu_split_least_trips(split));
     gpu_split_build_temps(split, &host);
     gpu_split_build_parts(split, &host);
+    split->together = TOGETHER;
     gpu_split_combine(split, spread_stores(split, scan));
     return NULL;
 }
 
 /* ---- the pass ---- */
 
-/* Programs that combine parts are few, and have nothing to wait for but these: each element by itself. So they are divided, along the
- * first axis of what they store. */
-static int64_t count_slices(GpuSplit *split) {
+/* The bytes and elements that each of the loop's programs leaves to be combined, the tile that has the most. */
+static int64_t bytes_of_part(const GpuSplit *split, int64_t *elements) {
+    int64_t bytes = 0;
+    *elements = 1;
+    for (unsigned i = 0; i < split->loop->result_count; i++) {
+        const TileType *type = split->loop->results[i].type;
+        int64_t lanes = tile_type_is_tile(type) ? tile_type_lanes(type) : 1;
+        bytes += lanes * (int64_t)tile_scalar_bytes(type->scalar);
+        if (lanes > *elements) *elements = lanes;
+    }
+    return bytes;
+}
+
+/* Programs that combine parts have nothing to wait for but these, each element by itself. So they are divided, along the first axis of what they store. Where it is
+ * known how many there are, so many parts are loaded together that the multiprocessors have enough bytes in flight, and a thread goes through all parts of its elements
+ * if one is enough: then threads have nothing to exchange. A program has a tile of a few vectors for each thread, or less, so that there is one for each multiprocessor
+ * or two. Else they are taken to be few, with many parts. */
+static void plan_combination(GpuSplit *split) {
+    enum { MOST_TOGETHER = 64, LEAST_ELEMENTS = 512, LANES = 2048, FLIGHT_BYTES = 1 << 15, BLOCKS_CORE = 2, LEAST_ROW = 64 };
     GpuSlices slices;
-    if (!split->merge.simple || next_loop(split->loop->next)) return 1;
-    return gpu_slices_find(&slices, split->context, split->grid, split->loop);
+    const TileTarget *target = split->context->target;
+    int64_t programs = target ? split->kernel->split_programs : 0, cores = target ? tile_ptx_target_of(target)->cores : 0, elements,
+            bytes = programs * bytes_of_part(split, &elements), lanes = LANES, least = LEAST_ELEMENTS;
+    split->alone = split->merge.simple && !next_loop(split->loop->next);
+    split->together = TOGETHER;
+    if (programs && split->alone) {
+        int64_t together = 1;
+        while (together < MOST_TOGETHER && together * programs < split->wanted && together * bytes < FLIGHT_BYTES * cores) together *= 2;
+        while (lanes > LEAST_ELEMENTS && programs * elements * together < BLOCKS_CORE * cores * lanes) lanes /= 2;
+        split->together = together;
+        least = lanes / together > LEAST_ROW ? lanes / together : LEAST_ROW;
+    }
+    split->slices = split->alone ? gpu_slices_find(&slices, split->context, split->grid, split->loop, least) : 1;
 }
 
 /* A loop that only carries: parts of it are combined. Returns the next loop. */
@@ -274,8 +306,9 @@ static TileOp *split_sums(GpuSplit *split) {
     gpu_split_compute_parts(split, &host, gpu_split_least_trips(split));
     gpu_split_build_temps(split, &host);
     gpu_split_build_parts(split, &host);
-    split->slices = count_slices(split);
-    TileOp *next = next_loop(gpu_split_combine(split, NULL)->next);
+    plan_combination(split);
+    TileOp *combined = gpu_split_combine(split, NULL), *next = next_loop(combined->next);
+    if (split->alone) tile_op_set_integer(split->context->module, combined, TILE_ATTRIBUTE_PART, TILE_PART_OVER_SUMS);
     GpuSlices slices;
     if (split->slices > 1) gpu_slices_divide(&slices, split->context, split->grid, split->slices);
     return next;

@@ -139,6 +139,24 @@ static double spacing_of(const GpuWalk *walk, const TileOp *op, const TileAccess
     return (double)gpu_number_or(&walk->numbers, indices[last - 1].step, 0) * (double)extents->extent[argument][last] * element;
 }
 
+/* Does the mask say the same of all lanes of a line, so that these are still moved in vectors? */
+static bool is_same_along_line(const TileValue *mask, unsigned depth) {
+    const TileOp *op = mask->op;
+    if (!op || op->id == TILE_OP_CONST || op->id == TILE_OP_SPLAT) return op != NULL;
+    if (op->id == TILE_OP_BROADCAST) {
+        const TileType *type = tile_op_operand(op, 0)->type;
+        return type->extent[type->rank - 1] == 1 || (depth && is_same_along_line(tile_op_operand(op, 0), depth - 1));
+    }
+    bool same = depth && tile_op_info((TileOpId)op->id)->class == TILE_CLASS_ELEMENTWISE;
+    for (unsigned i = 0; same && i < op->operand_count; i++) same = is_same_along_line(tile_op_operand(op, i), depth - 1);
+    return same;
+}
+
+static bool has_mask_of_elements(const TileOp *op) {
+    enum { DEPTH = 4 };
+    return tile_op_has_part(op, TILE_PARTS_MASK) && !is_same_along_line(tile_op_named(op, TILE_OPERAND_MASK), DEPTH);
+}
+
 static Piece look_at_access(const GpuWalk *walk, const TileOp *op, const TileType *tile) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     unsigned rank = tile_access_read(op, indices), last = rank - 1;
@@ -153,7 +171,7 @@ static Piece look_at_access(const GpuWalk *walk, const TileOp *op, const TileTyp
         if (i == last && gpu_number_or(&walk->numbers, indices[i].step, 1) == 1) run = valid;
     }
     bool rows = rank && indices[last].kind == TILE_ACCESS_RANGE && indices[last].axis == (int)tile->rank - 1;
-    bool vectors = rows && !tile_op_has_part(op, TILE_PARTS_MASK);
+    bool vectors = rows && !has_mask_of_elements(op);
     unsigned grain = tile_op_get(op, TILE_ATTRIBUTE_FLAT) ? GPU_VECTOR_BYTES : grain_of(walk, op);
     bool odd = rank > 1 && grain < PREDICATED_BYTES && !walk->neighbours; /* lanes have neighbours then */
     piece.whole &= vectors && (odd || grain >= GPU_VECTOR_BYTES);

@@ -62,10 +62,11 @@
 #include "lang/index/index.h"
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
+#include "lowering/iterations.h"
 #include "ptx/passes.h"
 
 /* Elements of a thread are registers, which all iterations need at once. */
-enum { MOST_LEVELS = 3, MOST_ITERATIONS = 16, MOST_ELEMENTS = 64, MOST_OPS = 192, MOST_CARRIED = 8, MOST_DEPTH = 8 };
+enum { MOST_LEVELS = 3, MOST_ITERATIONS = 16, MOST_ELEMENTS = 64, MOST_OPS = 192, MOST_CARRIED = 8 };
 
 typedef struct Level {
     TileOp *loop;
@@ -83,30 +84,6 @@ typedef struct Window {
     int64_t iterations, elements, ops;
     bool loads;
 } Window;
-
-/* ---- how many iterations a loop has at most ---- */
-
-/* The least distance of bounds hi and lo that is a positive constant: hi is at most each operand of its `min`, lo at least each operand
- * of its `max`. If lo + distance wraps, hi is below lo, and there is no iteration. */
-static void find_distance(Window *w, const TileValue *hi, const TileValue *lo, unsigned depth, int64_t *least) {
-    const TileOp *min = tile_value_def(hi, TILE_OP_MIN), *max = tile_value_def(lo, TILE_OP_MAX);
-    int64_t distance;
-    if (depth && min) {
-        for (unsigned i = 0; i < 2; i++) find_distance(w, tile_op_operand(min, i), lo, depth - 1, least);
-    } else if (depth && max) {
-        for (unsigned i = 0; i < 2; i++) find_distance(w, hi, tile_op_operand(max, i), depth - 1, least);
-    } else if (tile_index_offset(w->indices, hi, lo, &distance) && distance > 0 && distance < *least) {
-        *least = distance;
-    }
-}
-
-/* 0: there may be many. */
-static int64_t most_iterations(Window *w, const TileOp *loop) {
-    int64_t step, least = MOST_ITERATIONS + 1;
-    if (!tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) || step != 1) return 0;
-    find_distance(w, tile_op_named(loop, TILE_OPERAND_HI), tile_op_named(loop, TILE_OPERAND_LO), MOST_DEPTH, &least);
-    return least > MOST_ITERATIONS ? 0 : least;
-}
 
 /* ---- which loops are a window ---- */
 
@@ -134,7 +111,7 @@ static bool find_levels(Window *w, TileOp *outermost) {
         if (w->count == MOST_LEVELS || !loop->result_count || loop->result_count > MOST_CARRIED || tile_loop_is_of_programs(loop)) return false;
         bool bounded = tile_value_outside(tile_op_named(loop, TILE_OPERAND_LO), outermost) &&
                        tile_value_outside(tile_op_named(loop, TILE_OPERAND_HI), outermost);
-        int64_t most = bounded ? most_iterations(w, loop) : 0;
+        int64_t most = bounded ? tile_most_iterations(w->indices, loop, MOST_ITERATIONS) : 0;
         if (!most || w->iterations * most > MOST_ITERATIONS) return false;
         w->levels[w->count++] = (Level){.loop = loop, .most = most};
         w->iterations *= most;

@@ -66,7 +66,7 @@ columns() {
     TILE_PTXAS=$work/none "$tilec" explain "$stdlib/reduce.tile:sum_columns" "x=zeros:f32[$size]" y=@ --target=sm_90a "$@"
 }
 expect 0 'points of the tune clauses, by predicted time:' columns 4096,256
-grep -q 'split for [0-9]* programs: .*, chosen$' "$work/output" || complain "few columns of many rows are not split"
+grep -q 'split for [0-9]* programs, parts of [0-9]* or more: .*, chosen$' "$work/output" || complain "few columns of many rows are not split"
 grep -q ', the text.s own$' "$work/output" || complain "the text's own constants are not among the candidates"
 grep -q '(predicted)$' "$work/output" || complain "the constants are not said to be predicted"
 expect 0 'gpu-split-grids: the loop is split into parts' columns 4096,256
@@ -88,6 +88,13 @@ norms() {
 expect 0 ' busy: ' norms 32,512,4096 512
 expect 0 'gpu-fetch: x is loaded in the iteration that takes it: while a program waits, others compute' norms 32,512,4096 512
 expect 0 'gpu-fetch: x is loaded while the iteration before computes' norms 1,320,16384 320
+# Programs that combine parts are known to be so many, and a thread goes through all parts of its elements where that gives it work enough.
+combined() {
+    TILE_PTXAS=$work/none "$tilec" explain "$stdlib/matmul.tile:matmul" T=f32 U=f32 'a=zeros:f32[2000,3000]' 'b=zeros:f32[3000,1000]' 'c=@:f32[2000,1000]' \
+        --target=sm_90a
+}
+expect 0 ', parts of 128 or more: ' combined
+sed -n '/^grid 2/,$p' "$work/output" | grep -q '^  0 barriers' || complain "threads that combine few parts of many programs exchange something"
 TILE_TUNING=off columns 4096,256 >"$work/output"
 ! grep -q 'predicted' "$work/output" || complain "TILE_TUNING=off leaves a choice to the model"
 

@@ -14,16 +14,20 @@ static TileValue *multiply_add(Dot *dot, TileValue *x, TileValue *y, TileValue *
 enum {
     WIDEST = 8,
     WIDE_REGISTER = 64, /* bytes */
+    MOST_FEW = 2, /* micro-kernels for few rows */
     FEWEST_HALVED = 6 /* rows of a block, of which half are worth a micro-kernel of their own */
 };
 
-/* The rows of the other micro-kernel, for what is left of c's rows: a power of two from half of the block's on, since that is what is left of
- * extents that are multiples of powers of two. 0: there is none. */
-static int64_t choose_few(const Dot *dot) {
-    int64_t few = 1, m;
-    if (tile_value_integer(dot->m, &m) && m % dot->block_rows == 0) return 0;
-    while (2 * few < dot->block_rows) few *= 2;
-    return dot->block_rows < FEWEST_HALVED || few == dot->block_rows ? 0 : few;
+/* The rows of other micro-kernels, for what is left of c's rows, the fewest first; how many there are. Half of the block's, since what is left of extents
+ * that nothing is known of is mostly that or less, or more than the next; and a power of two from there on, since that is what is left of
+ * extents that are multiples of powers of two. */
+static unsigned choose_few(const Dot *dot, int64_t *few) {
+    int64_t half = dot->block_rows / 2, power = 1, m;
+    if (dot->block_rows < FEWEST_HALVED || (tile_value_integer(dot->m, &m) && m % dot->block_rows == 0)) return 0;
+    while (power < half) power *= 2;
+    few[0] = half;
+    few[1] = power;
+    return power == half || power == dot->block_rows ? 1 : 2;
 }
 
 /* A block of c, which begins at `pointer`. */
@@ -222,17 +226,18 @@ static void run_narrow_or_wide(Dot *dot, const DotPanel *panel, const Edge *edge
     if (has_narrow) dot_end(dot);
 }
 
-/* A full block, or a partial one in place, with another micro-kernel for few rows. */
+/* A full block, or a partial one in place, with other micro-kernels for few rows. */
 static void run_full_or_masked(Dot *dot, const DotPanel *panel, const Edge *edge, TileValue *partial, TileValue *kc) {
-    int64_t few = choose_few(dot);
+    int64_t few[MOST_FEW];
+    unsigned count = choose_few(dot, few);
     dot_if(dot, partial);
-    if (few) {
-        dot_if(dot, dot_binary(dot, TILE_OP_LE, edge->rows, dot_i64(dot, few)));
-        run_narrow_or_wide(dot, panel, edge, few, kc);
+    for (unsigned i = 0; i < count; i++) {
+        dot_if(dot, dot_binary(dot, TILE_OP_LE, edge->rows, dot_i64(dot, few[i])));
+        run_narrow_or_wide(dot, panel, edge, few[i], kc);
         dot_else(dot);
     }
     run_narrow_or_wide(dot, panel, edge, dot->block_rows, kc);
-    if (few) dot_end(dot);
+    for (unsigned i = 0; i < count; i++) dot_end(dot);
     dot_else(dot);
     Block block = {.pointer = edge->block, .row = dot->c.row, .rows = dot->block_rows, .vectors = dot->block_vectors};
     run_kernel(dot, panel, &block, kc);

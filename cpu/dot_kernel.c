@@ -14,6 +14,9 @@ static TileValue *multiply_add(Dot *dot, TileValue *x, TileValue *y, TileValue *
 enum {
     WIDEST = 8,
     WIDE_REGISTER = 64, /* bytes */
+    LINE = 64,
+    PANEL_AHEAD = 1024, /* bytes of b's panel: 8 steps of 32 columns, which take longer than a line from L2 */
+    FEWEST_FETCHED = 5, /* rows: fewer are as many streams as the hardware follows */
     MOST_FEW = 2, /* micro-kernels for few rows */
     FEWEST_HALVED = 6 /* rows of a block, of which half are worth a micro-kernel of their own */
 };
@@ -58,6 +61,20 @@ static void build_masks(Dot *dot, const Block *c, TileValue **masks) {
         masks[v] = c->columns ? dot_mask(dot, dot_lanes(dot, v), c->columns) : NULL;
 }
 
+/* What the steps that follow read: a row of b's panel some steps ahead, and of a's rows in turn the line behind the one that the step reads. Both come from L2,
+ * or b from behind it, where another thread of the core has taken its part of L1, or panels are larger: then steps wait for what nobody has asked for in time. */
+static void fetch_ahead(Dot *dot, const DotPanel *panel, const Block *c, TileValue *k, TileValue *row) {
+    if (panel->in_place || dot->scale) return;
+    for (int64_t bytes = 0; bytes < c->vectors * dot->lanes * dot->bytes; bytes += LINE)
+        dot_prefetch(dot, dot_offset(dot, row, dot_i64(dot, PANEL_AHEAD + bytes)), TILE_CACHE_L1);
+    int64_t steps = LINE / dot->bytes, each = (c->rows + steps - 1) / steps;
+    if (c->rows < FEWEST_FETCHED) return;
+    TileValue *within = dot_binary(dot, TILE_OP_AND, k, dot_i64(dot, steps - 1)), *first = dot_binary(dot, TILE_OP_SUB, k, within);
+    int64_t row_bytes = dot->panel_row * (dot->words ? dot->element : dot->bytes);
+    TileValue *line = dot_offset(dot, dot_offset(dot, dot->a_panel, dot_scale(dot, first, dot->bytes)), dot_scale(dot, within, each * row_bytes));
+    for (int64_t r = 0; r < each; r++) dot_prefetch(dot, dot_offset(dot, line, dot_i64(dot, r * row_bytes + LINE)), TILE_CACHE_L1);
+}
+
 /* Adds the products of one k, or of a word of them, to the accumulators. */
 static void step(Dot *dot, const DotPanel *panel, const Block *c, TileValue *k, TileValue *const *sums,
                  TileValue **next) {
@@ -74,6 +91,7 @@ static void step(Dot *dot, const DotPanel *panel, const Block *c, TileValue *k, 
         if (panel->in_place) dot_prefetch(dot, dot_offset(dot, at, dot_vector_bytes(dot, dot->block_vectors)), TILE_CACHE_L1);
         b[v] = tile_build_load(dot->builder, vector, at, NULL, NULL, panel->in_place || dot->b_row ? 0 : dot->lanes * dot->bytes);
     }
+    fetch_ahead(dot, panel, c, k, row);
     dot_fetch_next(dot, k, dot->words ? DOT_AMX_WORD / dot->element : 1);
     TileValue *column = dot_offset(dot, dot->a_panel, dot_scale(dot, k, dot->bytes));
     for (int64_t r = 0; r < c->rows; r++) {

@@ -14,16 +14,23 @@ static TileValue *multiply_add(Dot *dot, TileValue *x, TileValue *y, TileValue *
 enum {
     WIDEST = 8,
     WIDE_REGISTER = 64, /* bytes */
+    LINE = 64,
+    PANEL_AHEAD = 1024, /* bytes of b's panel: 8 steps of 32 columns, which take longer than a line from L2 */
+    FEWEST_FETCHED = 5, /* rows: fewer are as many streams as the hardware follows */
+    MOST_FEW = 2, /* micro-kernels for few rows */
     FEWEST_HALVED = 6 /* rows of a block, of which half are worth a micro-kernel of their own */
 };
 
-/* The rows of the other micro-kernel, for what is left of c's rows: a power of two from half of the block's on, since that is what is left of
- * extents that are multiples of powers of two. 0: there is none. */
-static int64_t choose_few(const Dot *dot) {
-    int64_t few = 1, m;
-    if (tile_value_integer(dot->m, &m) && m % dot->block_rows == 0) return 0;
-    while (2 * few < dot->block_rows) few *= 2;
-    return dot->block_rows < FEWEST_HALVED || few == dot->block_rows ? 0 : few;
+/* The rows of other micro-kernels, for what is left of c's rows, the fewest first; how many there are. Half of the block's, since what is left of extents
+ * that nothing is known of is mostly that or less, or more than the next; and a power of two from there on, since that is what is left of
+ * extents that are multiples of powers of two. */
+static unsigned choose_few(const Dot *dot, int64_t *few) {
+    int64_t half = dot->block_rows / 2, power = 1, m;
+    if (dot->block_rows < FEWEST_HALVED || (tile_value_integer(dot->m, &m) && m % dot->block_rows == 0)) return 0;
+    while (power < half) power *= 2;
+    few[0] = half;
+    few[1] = power;
+    return power == half || power == dot->block_rows ? 1 : 2;
 }
 
 /* A block of c, which begins at `pointer`. */
@@ -54,6 +61,20 @@ static void build_masks(Dot *dot, const Block *c, TileValue **masks) {
         masks[v] = c->columns ? dot_mask(dot, dot_lanes(dot, v), c->columns) : NULL;
 }
 
+/* What the steps that follow read: a row of b's panel some steps ahead, and of a's rows in turn the line behind the one that the step reads. Both come from L2,
+ * or b from behind it, where another thread of the core has taken its part of L1, or panels are larger: then steps wait for what nobody has asked for in time. */
+static void fetch_ahead(Dot *dot, const DotPanel *panel, const Block *c, TileValue *k, TileValue *row) {
+    if (panel->in_place || dot->scale) return;
+    for (int64_t bytes = 0; bytes < c->vectors * dot->lanes * dot->bytes; bytes += LINE)
+        dot_prefetch(dot, dot_offset(dot, row, dot_i64(dot, PANEL_AHEAD + bytes)), TILE_CACHE_L1);
+    int64_t steps = LINE / dot->bytes, each = (c->rows + steps - 1) / steps;
+    if (c->rows < FEWEST_FETCHED) return;
+    TileValue *within = dot_binary(dot, TILE_OP_AND, k, dot_i64(dot, steps - 1)), *first = dot_binary(dot, TILE_OP_SUB, k, within);
+    int64_t row_bytes = dot->panel_row * (dot->words ? dot->element : dot->bytes);
+    TileValue *line = dot_offset(dot, dot_offset(dot, dot->a_panel, dot_scale(dot, first, dot->bytes)), dot_scale(dot, within, each * row_bytes));
+    for (int64_t r = 0; r < each; r++) dot_prefetch(dot, dot_offset(dot, line, dot_i64(dot, r * row_bytes + LINE)), TILE_CACHE_L1);
+}
+
 /* Adds the products of one k, or of a word of them, to the accumulators. */
 static void step(Dot *dot, const DotPanel *panel, const Block *c, TileValue *k, TileValue *const *sums,
                  TileValue **next) {
@@ -70,6 +91,7 @@ static void step(Dot *dot, const DotPanel *panel, const Block *c, TileValue *k, 
         if (panel->in_place) dot_prefetch(dot, dot_offset(dot, at, dot_vector_bytes(dot, dot->block_vectors)), TILE_CACHE_L1);
         b[v] = tile_build_load(dot->builder, vector, at, NULL, NULL, panel->in_place || dot->b_row ? 0 : dot->lanes * dot->bytes);
     }
+    fetch_ahead(dot, panel, c, k, row);
     dot_fetch_next(dot, k, dot->words ? DOT_AMX_WORD / dot->element : 1);
     TileValue *column = dot_offset(dot, dot->a_panel, dot_scale(dot, k, dot->bytes));
     for (int64_t r = 0; r < c->rows; r++) {
@@ -222,17 +244,18 @@ static void run_narrow_or_wide(Dot *dot, const DotPanel *panel, const Edge *edge
     if (has_narrow) dot_end(dot);
 }
 
-/* A full block, or a partial one in place, with another micro-kernel for few rows. */
+/* A full block, or a partial one in place, with other micro-kernels for few rows. */
 static void run_full_or_masked(Dot *dot, const DotPanel *panel, const Edge *edge, TileValue *partial, TileValue *kc) {
-    int64_t few = choose_few(dot);
+    int64_t few[MOST_FEW];
+    unsigned count = choose_few(dot, few);
     dot_if(dot, partial);
-    if (few) {
-        dot_if(dot, dot_binary(dot, TILE_OP_LE, edge->rows, dot_i64(dot, few)));
-        run_narrow_or_wide(dot, panel, edge, few, kc);
+    for (unsigned i = 0; i < count; i++) {
+        dot_if(dot, dot_binary(dot, TILE_OP_LE, edge->rows, dot_i64(dot, few[i])));
+        run_narrow_or_wide(dot, panel, edge, few[i], kc);
         dot_else(dot);
     }
     run_narrow_or_wide(dot, panel, edge, dot->block_rows, kc);
-    if (few) dot_end(dot);
+    for (unsigned i = 0; i < count; i++) dot_end(dot);
     dot_else(dot);
     Block block = {.pointer = edge->block, .row = dot->c.row, .rows = dot->block_rows, .vectors = dot->block_vectors};
     run_kernel(dot, panel, &block, kc);

@@ -295,8 +295,10 @@ bool nest_atoms_equal(const NestAtoms *a, const NestAtoms *b);
 void nest_atoms_add(NestAtoms *atoms, TileValue *lo, TileValue *hi, int64_t extent);
 void nest_atoms_add_atom(NestAtoms *atoms, const NestAtom *atom, int64_t extent);
 void nest_atoms_join(NestAtoms *atoms, const NestAtoms *more, int64_t extent);
-/* The index map of a reshape that only adds and drops axes of extent 1: axis of the operand to axis of the result or
- * -1; false: another reshape. */
+/* The next axes of both types that hold the same lanes: both numbers move behind them. */
+void nest_reshape_group(const TileType *from, const TileType *to, unsigned *from_axis, unsigned *to_axis);
+/* For each axis of a reshape's operand the axis of the result that holds the same lanes, or one of these; false: some are regrouped. */
+enum { NEST_ONE_LANE = -1, NEST_REGROUPED = -2 /* its lanes and those of its neighbours are on other axes of the result */ };
 bool nest_reshape_map(const TileType *from, const TileType *to, int8_t *axis);
 
 /* ---- nest_needs.c ---- */

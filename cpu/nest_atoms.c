@@ -48,15 +48,39 @@ void nest_atoms_join(NestAtoms *atoms, const NestAtoms *more, int64_t extent) {
     for (unsigned i = 0; i < more->count; i++) nest_atoms_add_atom(atoms, &more->items[i], extent);
 }
 
-bool nest_reshape_map(const TileType *from, const TileType *to, int8_t *axis) {
-    unsigned next = 0, from_rank = tile_type_is_tile(from) ? from->rank : 0;
-    unsigned to_rank = tile_type_is_tile(to) ? to->rank : 0;
-    for (unsigned i = 0; i < from_rank; i++) {
-        axis[i] = -1;
-        if (from->extent[i] == 1) continue;
-        while (next < to_rank && to->extent[next] == 1) next++;
-        if (next == to_rank || to->extent[next] != from->extent[i]) return false;
-        axis[i] = (int8_t)next++;
+void nest_reshape_group(const TileType *from, const TileType *to, unsigned *from_axis, unsigned *to_axis) {
+    int64_t lanes = 1, others = 1;
+    unsigned rank = tile_type_is_tile(from) ? from->rank : 0;
+    do {
+        if (lanes <= others && *from_axis < rank)
+            lanes *= from->extent[(*from_axis)++];
+        else
+            others *= to->extent[(*to_axis)++];
+    } while (lanes != others);
+}
+
+/* The only axis of these with more than one lane; -1: there is none, or there are several. */
+static int8_t only_axis(const TileType *type, unsigned first, unsigned end) {
+    int8_t found = -1;
+    for (unsigned i = first; i < end; i++) {
+        if (type->extent[i] == 1) continue;
+        if (found >= 0) return -1;
+        found = (int8_t)i;
     }
-    return true;
+    return found;
+}
+
+bool nest_reshape_map(const TileType *from, const TileType *to, int8_t *axis) {
+    unsigned i = 0, j = 0, rank = tile_type_is_tile(from) ? from->rank : 0;
+    bool all = true;
+    while (i < rank) {
+        unsigned first = i, other = j;
+        nest_reshape_group(from, to, &i, &j);
+        int8_t same = only_axis(from, first, i) >= 0 ? only_axis(to, other, j) : -1;
+        for (unsigned a = first; a < i; a++) {
+            axis[a] = from->extent[a] == 1 ? NEST_ONE_LANE : same >= 0 ? same : NEST_REGROUPED;
+            all = all && axis[a] != NEST_REGROUPED;
+        }
+    }
+    return all;
 }

@@ -9,11 +9,13 @@
  * more of it, the function is visited again, without that assumption. */
 #include "cpu/nest.h"
 #include "lang/ir/operands.h"
+#include "lang/scalar/scalar.h"
 
 enum {
     MOST = 2,  /* bounds of an axis: they come before those of validity, none of which is lost for them */
     ROUNDS = 3, /* visits; in the last one nothing is assumed */
-    DEEPEST = 6 /* ops of scalars that a bound takes */
+    DEEPEST = 6, /* ops of scalars that a bound takes */
+    DEEPEST_MASK = 8 /* ops of a mask in which bounds are looked for */
 };
 
 typedef struct Needs {
@@ -49,10 +51,45 @@ static void range_needs(const TileOp *op, const TileType *type, NestAtoms *axes)
                            type->extent[dimensions[d].axis]);
 }
 
+/* Is the comparison false in lanes of its first operand that a fill has replaced? Then the bounds of the fill are bounds of lanes. */
+static void compared_needs(const TileOp *op, NestAtoms *axes) {
+    const TileOp *fill = tile_value_def(tile_op_operand(op, 0), TILE_OP_FILL);
+    const TileAttribute *filled = fill ? tile_op_get(fill, TILE_ATTRIBUTE_AXES) : NULL;
+    int64_t x, y;
+    if (!fill || filled->count != 1 || !tile_value_integer(tile_op_operand(fill, 1), &x) || !tile_value_integer(tile_op_operand(op, 1), &y)) return;
+    bool holds = op->id == TILE_OP_LT ? x < y : op->id == TILE_OP_LE ? x <= y : op->id == TILE_OP_GT ? x > y : x >= y;
+    int64_t axis = filled->integers[0];
+    if (!holds) nest_atoms_add(&axes[axis], tile_fill_lo(fill, 0), tile_fill_hi(fill, 0), fill->results[0].type->extent[axis]);
+}
+
+/* Adds bounds outside of which the mask is false, by axis: those of index tiles, which an index that no dimension has replaces in lanes that
+ * there are not. */
+static void mask_needs(const TileValue *mask, NestAtoms *axes, unsigned depth) {
+    const TileOp *op = mask->op;
+    if (!op || !depth) return;
+    NestAtoms inner[TILE_MAX_TILE_RANK] = {0};
+    int8_t map[TILE_MAX_TILE_RANK];
+    const TileType *from = op->operand_count ? tile_op_operand(op, 0)->type : NULL, *to = mask->type;
+    if (op->id == TILE_OP_AND) {
+        for (unsigned i = 0; i < 2; i++) mask_needs(tile_op_operand(op, i), axes, depth - 1);
+    } else if (op->id == TILE_OP_LT || op->id == TILE_OP_LE || op->id == TILE_OP_GT || op->id == TILE_OP_GE) {
+        if (tile_scalar_class(from->scalar) == TILE_CLASS_SIGNED) compared_needs(op, axes);
+    } else if ((op->id == TILE_OP_BROADCAST || op->id == TILE_OP_RESHAPE) && nest_rank(from)) {
+        mask_needs(tile_op_operand(op, 0), inner, depth - 1);
+        if (op->id == TILE_OP_RESHAPE) nest_reshape_map(from, to, map);
+        for (unsigned i = 0; i < from->rank; i++) {
+            int8_t axis = op->id == TILE_OP_RESHAPE ? map[i] : from->extent[i] == to->extent[i] ? (int8_t)i : NEST_REGROUPED;
+            if (axis >= 0) nest_atoms_join(&axes[axis], &inner[i], to->extent[axis]);
+        }
+    }
+}
+
 /* Values that choose elements or lanes are read as a whole. */
 static void store_needs(const Needs *needs, const TileOp *op) {
     NestAtoms axes[TILE_MAX_TILE_RANK] = {0};
+    const TileValue *mask = tile_op_has_part(op, TILE_PARTS_MASK) ? tile_op_named(op, TILE_OPERAND_MASK) : NULL;
     range_needs(op, tile_op_operand(op, 1)->type, axes);
+    if (mask) mask_needs(mask, axes, DEEPEST_MASK);
     for (unsigned i = 0; i < op->operand_count; i++) need(needs, tile_op_operand(op, i), i == 1 ? axes : NULL);
 }
 

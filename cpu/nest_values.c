@@ -367,7 +367,7 @@ static NestMap mapped_through(const TileOp *op, const NestMap *map) {
     int8_t axis[TILE_MAX_TILE_RANK];
     const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
     unsigned rank = tile_type_is_tile(from) ? from->rank : 0;
-    bool simple = op->id != TILE_OP_RESHAPE || nest_reshape_map(from, to, axis);
+    if (op->id == TILE_OP_RESHAPE) nest_reshape_map(from, to, axis);
     bool parts = op->id == TILE_OP_SLICE || op->id == TILE_OP_CAT || op->id == TILE_OP_FLIP;
     for (unsigned i = 0; i < rank; i++) {
         if (parts)
@@ -376,7 +376,7 @@ static NestMap mapped_through(const TileOp *op, const NestMap *map) {
             result.level[i] = from->extent[i] == 1 && to->extent[i] != 1 ? NEST_FIXED : map->level[i];
         else if (op->id == TILE_OP_PERMUTE)
             result.level[axes->integers[i]] = map->level[i];
-        else if (!simple)
+        else if (axis[i] == NEST_REGROUPED)
             result.level[i] = NEST_OTHER;
         else
             result.level[i] = axis[i] < 0 ? NEST_FIXED : map->level[axis[i]];

@@ -323,7 +323,36 @@ static TileValue *load_reshaped(Nest *n, TileValue *operand, const TileType *to,
                 info->statement && n->current ? nest_shared_loops(info->statement, n->current) : 0, operand->op);
 }
 
-/* Computes the row-major position and splits it by the extents of the operand's shape. */
+/* The row-major position of a point along some axes. */
+static TileValue *position_of(Nest *n, const TileType *type, TileValue *const *index, unsigned first, unsigned end) {
+    TileValue *position = nest_constant(n, 0);
+    for (unsigned i = first; i < end; i++)
+        position = nest_binary(n, TILE_OP_ADD, nest_binary(n, TILE_OP_MUL, position, nest_constant(n, type->extent[i])), index[i]);
+    return position;
+}
+
+/* Axes that hold the same lanes have the same index; of others the row-major position is computed, and split by the extents of the operand's. */
+static void reshape_by_groups(Nest *n, const TileType *from, const TileType *to, TileValue *const *index, TileValue *guard, TileValue **inner) {
+    unsigned i = 0, j = 0;
+    int8_t axis[TILE_MAX_TILE_RANK];
+    nest_reshape_map(from, to, axis);
+    while (i < from->rank) {
+        unsigned first = i, other = j;
+        nest_reshape_group(from, to, &i, &j);
+        TileValue *position = NULL;
+        for (unsigned a = i; a-- > first;) {
+            if (axis[a] != NEST_REGROUPED) {
+                inner[a] = axis[a] < 0 ? nest_constant(n, 0) : index[axis[a]];
+                continue;
+            }
+            if (!position) position = position_of(n, to, index, other, j);
+            TileValue *extent = nest_constant(n, from->extent[a]);
+            inner[a] = loosen(n, a > first ? nest_binary(n, TILE_OP_REM, position, extent) : position, guard);
+            if (a > first) position = nest_binary(n, TILE_OP_DIV, position, extent);
+        }
+    }
+}
+
 static TileValue *reshape_point(Nest *n, const TileOp *op, TileValue *const *index) {
     TileValue *operand = tile_op_operand(op, 0), *inner[TILE_MAX_TILE_RANK];
     const TileType *from = operand->type, *to = op->results[0].type;
@@ -334,18 +363,10 @@ static TileValue *reshape_point(Nest *n, const TileOp *op, TileValue *const *ind
         return nest_pull(n, operand, inner);
     }
     TileValue *guard = loose_guard(n, index, to->rank);
-    if (!guard && rank && reshape_by_sums(n, from, to, index, inner)) return nest_pull(n, operand, inner);
-    TileValue *loaded = rank ? load_reshaped(n, operand, to, index) : NULL;
+    if (!guard && reshape_by_sums(n, from, to, index, inner)) return nest_pull(n, operand, inner);
+    TileValue *loaded = load_reshaped(n, operand, to, index);
     if (loaded) return loaded;
-    TileValue *position = nest_constant(n, 0);
-    for (unsigned i = 0; i < to->rank; i++)
-        position = nest_binary(n, TILE_OP_ADD, nest_binary(n, TILE_OP_MUL, position, nest_constant(n, to->extent[i])),
-                               index[i]);
-    for (unsigned i = rank; i-- > 0;) {
-        TileValue *extent = nest_constant(n, from->extent[i]);
-        inner[i] = loosen(n, i ? nest_binary(n, TILE_OP_REM, position, extent) : position, guard);
-        if (i) position = nest_binary(n, TILE_OP_DIV, position, extent);
-    }
+    reshape_by_groups(n, from, to, index, guard, inner);
     return nest_pull(n, operand, inner);
 }
 

@@ -6,6 +6,8 @@
 #include "ptx/grid/masks.h"
 #include "lang/ir/operands.h"
 
+enum { FAR_APART = 1 << 16 /* elements */ };
+
 /* ---- reading the op ---- */
 
 /* An optional operand; NULL where it is absent. */
@@ -56,6 +58,19 @@ static void read_dimension(Gpu *gpu, GpuAccess *access, unsigned d, const TileAc
     }
 }
 
+/* The bytes of the address of lane 0 in a dimension. What the text adds to an index is a number of bytes of its own, `*apart`: so
+ * positions of a window have one address, and what several of them load is loaded once. */
+static TileValue *bytes_of(Gpu *gpu, const GpuDimension *dimension, const TileValue *first, int64_t *apart) {
+    const TileOp *sum = tile_value_def(first, TILE_OP_ADD);
+    int64_t distance, stride;
+    if (sum && tile_value_integer(tile_op_operand(sum, 1), &distance) && tile_value_integer(dimension->stride, &stride) &&
+        distance > -FAR_APART && distance < FAR_APART) {
+        *apart += distance * stride;
+        return gpu_binary(gpu, TILE_OP_MUL, gpu_value(gpu, tile_op_operand(sum, 0)), dimension->stride);
+    }
+    return gpu_binary(gpu, TILE_OP_MUL, dimension->first, dimension->stride);
+}
+
 void gpu_read_access(Gpu *gpu, const TileOp *op, const TileType *type, const TileLayout *layout,
                      GpuAccess *access) {
     *access = (GpuAccess){.op = op, .type = type, .tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0))};
@@ -69,10 +84,11 @@ void gpu_read_access(Gpu *gpu, const TileOp *op, const TileType *type, const Til
     access->mask = part(gpu, op, TILE_OPERAND_MASK);
     access->fill = part(gpu, op, TILE_OPERAND_FILLING);
     TileValue *offset = NULL;
+    int64_t apart = 0;
     for (unsigned d = 0; d < tensor->rank; d++) {
         const GpuDimension *dimension = &access->dimensions[d];
         if (!dimension->first) continue;
-        TileValue *bytes = gpu_binary(gpu, TILE_OP_MUL, dimension->first, dimension->stride);
+        TileValue *bytes = bytes_of(gpu, dimension, indices[d].first, &apart);
         offset = offset ? gpu_binary(gpu, TILE_OP_ADD, offset, bytes) : bytes;
     }
     access->origin = offset ? tile_build_ptr_add(&gpu->b, access->tensor->pointer, offset) : access->tensor->pointer;
@@ -80,6 +96,9 @@ void gpu_read_access(Gpu *gpu, const TileOp *op, const TileType *type, const Til
     for (unsigned d = 0; d < tensor->rank; d++)
         if (access->dimensions[d].thread)
             access->base = tile_build_ptr_add(&gpu->b, access->base, access->dimensions[d].thread);
+    if (!apart) return;
+    access->origin = tile_build_ptr_add(&gpu->b, access->origin, gpu_i64(gpu, apart));
+    access->base = tile_build_ptr_add(&gpu->b, access->base, gpu_i64(gpu, apart));
 }
 
 /* ---- one register ---- */

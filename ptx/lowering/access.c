@@ -59,12 +59,12 @@ static void read_dimension(Gpu *gpu, GpuAccess *access, unsigned d, const TileAc
 }
 
 /* The bytes of the address of lane 0 in a dimension. What the text adds to an index is a number of bytes of its own, `*apart`: so
- * positions of a window have one address, and what several of them load is loaded once. */
+ * positions of a window have one address, and what several of them load is loaded once. Not beside products, whose operands take the registers. */
 static TileValue *bytes_of(Gpu *gpu, const GpuDimension *dimension, const TileValue *first, int64_t *apart) {
     const TileOp *sum = tile_value_def(first, TILE_OP_ADD);
     int64_t distance, stride;
-    if (sum && tile_value_integer(tile_op_operand(sum, 1), &distance) && tile_value_integer(dimension->stride, &stride) &&
-        distance > -FAR_APART && distance < FAR_APART) {
+    bool split = !gpu->products && sum && tile_value_integer(tile_op_operand(sum, 1), &distance);
+    if (split && tile_value_integer(dimension->stride, &stride) && distance > -FAR_APART && distance < FAR_APART) {
         *apart += distance * stride;
         return gpu_binary(gpu, TILE_OP_MUL, gpu_value(gpu, tile_op_operand(sum, 0)), dimension->stride);
     }

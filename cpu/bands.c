@@ -2,7 +2,8 @@
  * while each program has a loop whose trip count grows with a tensor. Where the lanes of a tile do not depend on one
  * another along an axis, a band of neighbouring lanes is computed by itself: the range of a phase then counts bands
  * (TileFunc.bands of each program), and each program computes those of its bands that are in the range. Results do not
- * depend on the ranges.
+ * depend on the ranges. Rows that a program reads more than once are taken one at a time where those of a program are
+ * more than the L1 cache holds.
  *
  * Before:
  *     func kernel tile @k(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 1, out> {noalias}) {
@@ -267,6 +268,88 @@ static Choice choose(Bands *bands) {
     return best;
 }
 
+/* ---- rows that are read again ---- */
+
+/* The loop of the program, over a part of a tensor, that the op is in; NULL: none. */
+static const TileOp *pass_of(const Bands *bands, const TileOp *op) {
+    const TileOp *found = NULL;
+    for (const TileOp *outer = op->block->op; outer && outer != bands->loop; outer = outer->block->op)
+        if (outer->id == TILE_OP_WHILE || (outer->id == TILE_OP_FOR && !is_constant_loop(outer))) found = outer;
+    return found;
+}
+
+/* Does a loop behind the load's read the same rows of the tensor? */
+static bool is_read_again(Bands *bands, size_t load, TileLine line) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    const TileOp *op = bands->accesses.items[load], *pass = pass_of(bands, op);
+    for (size_t i = 0; i < bands->accesses.count; i++) {
+        const TileOp *other = bands->accesses.items[i];
+        if (other->id != TILE_OP_LOAD_TILE || parameter_of(bands, other) != parameter_of(bands, op)) continue;
+        if (i < load) return false; /* which was asked before */
+        const TileOp *behind = pass_of(bands, other);
+        if (behind && pass != behind && range_of(bands, other, line, indices, NULL)) return true;
+    }
+    return false;
+}
+
+/* The bytes that the load has in all iterations of a program; NULL: what is known before the programs does not tell. */
+static TileValue *bytes_in_program(const Bands *bands, TileBuilder *b, const TileOp *load) {
+    const TileType *type = tile_op_result(load, 0)->type;
+    int64_t step;
+    TileValue *bytes = tile_build_i64(b, lanes_of(tile_op_result(load, 0)) * (int64_t)tile_scalar_bytes(type->scalar));
+    for (const TileOp *outer = load->block->op; outer != bands->loop; outer = outer->block->op) {
+        if (outer->id != TILE_OP_FOR) return NULL;
+        TileValue *lo = tile_op_named(outer, TILE_OPERAND_LO), *hi = tile_op_named(outer, TILE_OPERAND_HI);
+        TileValue *by = tile_op_named(outer, TILE_OPERAND_STEP);
+        if (!tile_value_integer(by, &step) || !tile_value_outside(lo, bands->loop) || !tile_value_outside(hi, bands->loop))
+            return NULL;
+        bytes = tile_build_binary(b, TILE_OP_MUL, bytes, tile_build_binary(b, TILE_OP_SUB, hi, lo));
+        bytes = tile_build_binary(b, TILE_OP_DIV, bytes, by);
+    }
+    return bytes;
+}
+
+/* What a program reads of its rows and reads again, in bytes; NULL: nothing, or it is not known, or rows load the same,
+ * which is loaded once for several of them. */
+static TileValue *bytes_again(Bands *bands, TileBuilder *b, TileLine line) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    TileValue *sum = NULL;
+    for (size_t i = 0; i < bands->accesses.count; i++) {
+        const TileOp *op = bands->accesses.items[i];
+        if (op->id != TILE_OP_LOAD_TILE || !pass_of(bands, op)) continue;
+        if (!range_of(bands, op, line, indices, NULL)) return NULL;
+        TileValue *bytes = is_read_again(bands, i, line) ? bytes_in_program(bands, b, op) : NULL;
+        if (bytes) sum = sum ? tile_build_binary(b, TILE_OP_ADD, sum, bytes) : bytes;
+    }
+    return sum;
+}
+
+/* Puts the loop over programs into one over the range's bands, which are taken one at a time where the rows of a program
+ * do not stay in the L1 cache until they are read again, and one of them does; else the range is one step. */
+static void take_one_at_a_time(Bands *bands, TileLine line, int64_t count) {
+    TileOp *loop = bands->loop;
+    TileBuilder b = tile_builder_before(bands->context->module, loop);
+    TileValue *again = bytes_again(bands, &b, line);
+    if (!again) return;
+    TileValue *begin = tile_op_named(loop, TILE_OPERAND_LO), *end = tile_op_named(loop, TILE_OPERAND_HI);
+    int64_t cache = (int64_t)bands->context->target->l1_bytes;
+    TileValue *one = tile_build_i64(&b, 1);
+    TileValue *all = tile_build_binary(&b, TILE_OP_MAX, tile_build_binary(&b, TILE_OP_SUB, end, begin), one);
+    TileValue *large = tile_build_binary(&b, TILE_OP_GE, again, tile_build_i64(&b, cache));
+    TileValue *fits = tile_build_binary(&b, TILE_OP_LE, again, tile_build_i64(&b, cache * count));
+    TileValue *step = tile_build_ternary(&b, TILE_OP_SELECT, tile_build_binary(&b, TILE_OP_AND, large, fits), one, all);
+    TileOp *steps = tile_build_for(&b, begin, end, step, NULL, 0);
+    TileBuilder inside = tile_builder_at_end(bands->context->module, &steps->regions[0]);
+    TileValue *from = steps->regions[0].arguments[0];
+    TileValue *to = tile_build_binary(&inside, TILE_OP_MIN, tile_build_binary(&inside, TILE_OP_ADD, from, step), end);
+    TileOp *yield = tile_build_end(&inside, TILE_OP_YIELD, NULL, 0);
+    tile_op_detach(loop);
+    tile_op_insert_before(loop, yield);
+    tile_op_set_operand(loop, 0, from);
+    tile_op_set_operand(loop, 1, to);
+    tile_pass_remark(bands->context, loop, TILE_DECISION_ONE_AT_A_TIME, "each program", "%s", "it reads its rows more than once");
+}
+
 /* ---- the transformation ---- */
 
 static TileValue *role_of(const TileFunc *func, TileParameterRole role) {
@@ -315,6 +398,7 @@ static void divide(Bands *bands, const Choice *choice) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     TileValue *first, *last;
     bands->func->bands = (uint32_t)count;
+    if (choice->least == 1) take_one_at_a_time(bands, choice->line, count);
     bound_lanes(bands, count, choice->least, &first, &last);
     for (size_t i = 0; i < bands->accesses.count; i++) {
         TileOp *op = bands->accesses.items[i];

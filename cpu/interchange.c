@@ -87,9 +87,6 @@ typedef struct Interchange {
 
 static int64_t extent_of(const TileOp *loop) { return tile_op_integer(loop, TILE_ATTRIBUTE_EXTENT, 0); }
 
-/* Longer rows would be read piece by piece, far apart; and loops over them have full vectors without masks. */
-static bool is_worth(const Chain *chain) { return extent_of(chain->loops[chain->loop_count - 1]) <= SHORT_ROW; }
-
 /* ---- what is moved ---- */
 
 static bool is_outside(const Interchange *x, const TileValue *value) {
@@ -134,6 +131,31 @@ static void mark(Interchange *x) {
     for (TileOp *op = chain->after[chain->loop_count - 1]->regions[0].first; op; op = op->next)
         for (unsigned i = 0; op->id == TILE_OP_STORE && i < op->operand_count; i++) mark_needed(x, tile_op_operand(op, i));
     mark_loops(x, chain->after);
+}
+
+/* Marks what changes from one iteration of the loops to the next. True: it is where points are loaded from. */
+static bool moves_on(Interchange *x, TileMap *by_step, const TileBlock *block) {
+    for (TileOp *op = block->first; op; op = op->next) {
+        bool changes = false;
+        for (unsigned i = 0; i < op->operand_count; i++) changes |= tile_map_get(by_step, tile_op_operand(op, i)) != NULL;
+        for (unsigned i = 0; changes && i < op->result_count; i++) tile_map_set(by_step, &op->results[i], op);
+        if (changes && op->id == TILE_OP_LOAD && tile_map_get(&x->by_lane, tile_op_named(op, TILE_OPERAND_ADDRESS))) return true;
+        for (unsigned i = 0; i < op->region_count; i++)
+            if (moves_on(x, by_step, &op->regions[i])) return true;
+    }
+    return false;
+}
+
+/* Long rows of which each iteration loads another one would be read piece by piece, far apart; and loops over them have full vectors
+ * without masks. */
+static bool is_worth(Interchange *x) {
+    const Chain *chain = &x->chain;
+    if (extent_of(chain->loops[chain->loop_count - 1]) <= SHORT_ROW) return true;
+    TileMap by_step;
+    tile_map_init(&by_step, x->context->scratch);
+    for (unsigned i = 0; i < chain->for_count; i++)
+        tile_map_set(&by_step, chain->fors[i]->regions[0].arguments[0], chain->fors[i]);
+    return !moves_on(x, &by_step, &chain->fors[0]->regions[0]);
 }
 
 /* ---- code ---- */
@@ -461,13 +483,14 @@ static unsigned choose_rows(const Interchange *x) {
 }
 
 static bool interchange(Interchange *x, TileOp *op) {
-    if (!interchange_find(op, &x->chain) || !is_worth(&x->chain)) return false;
+    if (!interchange_find(op, &x->chain)) return false;
     interchange_find_ends(&x->chain);
     TileMap *maps[] = {&x->needed, &x->by_row, &x->by_lane, &x->shared};
     for (unsigned i = 0; i < 4; i++) tile_map_init(maps[i], x->context->scratch);
     for (unsigned i = 0; i < MOST_ROWS; i++) tile_map_init(&x->rows[i], x->context->scratch);
     x->row_index = x->full = NULL;
     mark(x);
+    if (!is_worth(x)) return false;
     x->row_count = choose_rows(x);
     const Chain *chain = &x->chain;
     while (chain->after[0] && op->next != chain->after[0]) { /* what is computed between the loops */

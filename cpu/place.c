@@ -49,7 +49,7 @@
 #include "cpu/nest.h"
 #include "lang/ir/operands.h"
 
-enum { MOST_PARTS = 6 /* of a condition, below one another */, MANY_POSITIONS = 8, DEEPEST_LOAD = 16 };
+enum { MOST_PARTS = 6 /* of a condition, below one another */, MANY_POSITIONS = 8, DEEPEST_LOAD = 16, DEEPEST_INDEX = 8 };
 
 /* ---- buffers of what loops carry ---- */
 
@@ -98,8 +98,32 @@ static bool divides_by_power(const TileOp *op) {
            divisor > 0 && (divisor & (divisor - 1)) == 0;
 }
 
+static bool is_same_for_all(const TileValue *value) {
+    return value->op && (value->op->id == TILE_OP_SPLAT || value->op->id == TILE_OP_CONST);
+}
+
+/* Is the value an index of its lane, moved by what is the same for all lanes? */
+static bool rises(const TileValue *value, unsigned depth) {
+    const TileOp *op = value->op;
+    if (!op || !depth || op->id == TILE_OP_IOTA) return op && op->id == TILE_OP_IOTA;
+    const TileValue *x = op->operand_count ? tile_op_operand(op, 0) : NULL, *y = op->operand_count > 1 ? tile_op_operand(op, 1) : NULL;
+    if (op->id == TILE_OP_SUB) return is_same_for_all(y) && rises(x, depth - 1);
+    if (op->id != TILE_OP_ADD) return false;
+    return (is_same_for_all(y) && rises(x, depth - 1)) || (is_same_for_all(x) && rises(y, depth - 1));
+}
+
+/* The place on a ring of an index that rises: what is read there is contiguous, and the loop is divided where the ring begins again
+ * (vectorise_wraps.c). Kept, it would be an index like any other. */
+static bool goes_around(const TileOp *op) {
+    const TileType *type = op->results[0].type;
+    int64_t known;
+    if ((op->id != TILE_OP_DIV && op->id != TILE_OP_REM) || type->rank != 1 || type->scalar != TILE_I64) return false;
+    const TileValue *divisor = tile_op_operand(op, 1);
+    return is_same_for_all(divisor) && !tile_value_integer(divisor, &known) && rises(tile_op_operand(op, 0), DEEPEST_INDEX);
+}
+
 static bool is_expensive(const TileOp *op) {
-    return (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_COSTLY) && !divides_by_power(op);
+    return (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_COSTLY) && !divides_by_power(op) && !goes_around(op);
 }
 
 static unsigned loop_depth(const TileBlock *block) {

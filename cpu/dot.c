@@ -128,6 +128,11 @@ static void choose_panel_row(Dot *dot) {
 
 static void build_a_panel(Dot *dot, int64_t rows) {
     choose_panel_row(dot);
+    dot->a_columns = dot_has_columns(dot);
+    if (dot->a_columns) { /* a vector of the last k reaches over its rows */
+        dot->a_panel = tile_build_buffer(&dot->emitter->front, (dot->depth * rows + dot->lanes) * dot->bytes, ALIGN);
+        return;
+    }
     int64_t spare = dot_spare_rows(dot) * dot->panel_row * dot->bytes;
     dot->a_panel = tile_build_buffer(&dot->emitter->front, rows * dot->panel_row * dot->bytes + 2 * spare, ALIGN);
     dot->a_panel = dot_offset(dot, dot->a_panel, dot_i64(dot, spare));

@@ -68,7 +68,7 @@ static void fetch_ahead(Dot *dot, const DotPanel *panel, const Block *c, TileVal
     for (int64_t bytes = 0; bytes < c->vectors * dot->lanes * dot->bytes; bytes += LINE)
         dot_prefetch(dot, dot_offset(dot, row, dot_i64(dot, PANEL_AHEAD + bytes)), TILE_CACHE_L1);
     int64_t steps = LINE / dot->bytes, each = (c->rows + steps - 1) / steps;
-    if (c->rows < FEWEST_FETCHED) return;
+    if (c->rows < FEWEST_FETCHED || dot->a_columns) return;
     TileValue *within = dot_binary(dot, TILE_OP_AND, k, dot_i64(dot, steps - 1)), *first = dot_binary(dot, TILE_OP_SUB, k, within);
     int64_t row_bytes = dot->panel_row * (dot->words ? dot->element : dot->bytes);
     TileValue *line = dot_offset(dot, dot_offset(dot, dot->a_panel, dot_scale(dot, first, dot->bytes)), dot_scale(dot, within, each * row_bytes));
@@ -82,7 +82,7 @@ static void step(Dot *dot, const DotPanel *panel, const Block *c, TileValue *k, 
     TileScalar element_type = dot->words ? TILE_U32 : dot->scalar;
     const TileType *vector = dot_vector(dot, element_type), *scalar = tile_emit_i64(dot->emitter, 0)->type;
     scalar = tile_type_with_scalar(dot->builder->module->context, scalar, element_type);
-    int64_t row_bytes = dot->panel_row * (dot->words ? dot->element : dot->bytes);
+    int64_t row_bytes = dot->a_columns ? dot->bytes : dot->panel_row * (dot->words ? dot->element : dot->bytes);
     TileValue *b[8];
     TileValue *row = dot_offset(dot, panel->pointer, dot_multiply(dot, k, panel->step));
     for (int64_t v = 0; v < vectors; v++) {
@@ -93,7 +93,7 @@ static void step(Dot *dot, const DotPanel *panel, const Block *c, TileValue *k, 
     }
     fetch_ahead(dot, panel, c, k, row);
     dot_fetch_next(dot, k, dot->words ? DOT_AMX_WORD / dot->element : 1);
-    TileValue *column = dot_offset(dot, dot->a_panel, dot_scale(dot, k, dot->bytes));
+    TileValue *column = dot_offset(dot, dot->a_panel, dot_scale(dot, k, dot->a_columns ? dot->block_rows * dot->bytes : dot->bytes));
     for (int64_t r = 0; r < c->rows; r++) {
         TileValue *at = dot_offset(dot, column, dot_i64(dot, r * row_bytes));
         TileValue *element = tile_build_load(dot->builder, scalar, at, NULL, NULL, 0);

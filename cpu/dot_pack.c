@@ -68,7 +68,7 @@ static void pack_by_stride(Dot *dot, const DotOperand *operand, TileValue *strid
 
 /* ---- squares ---- */
 
-enum { MOST_LANES = 16 };
+enum { MOST_LANES = 16, COLUMNS_AHEAD = 8 /* k whose rows are fetched ahead of their copy */ };
 
 /* Transposes a square of vectors by log2(lanes) stages of shuffles; each stage interleaves lanes at half the distance
  * of the one before. */
@@ -255,6 +255,35 @@ static void pack_any_rows(Dot *dot, const Run *run, void *state) {
         pack_rows(dot, run, state);
 }
 
+bool dot_has_columns(const Dot *dot) {
+    return is_adjacent(dot->a.row, dot->a.scalar) && !is_adjacent(dot->a.column, dot->a.scalar) && !dot->scale && !dot->words &&
+           dot->block_rows <= dot->lanes;
+}
+
+/* A vector for each k, of which the next one replaces the lanes behind the block's rows. Rows past the last one are zero. */
+static void copy_columns(Dot *dot, const PackA *pack, TileValue *mask) {
+    Run run = adjacent_run(dot, dot->a.scalar);
+    TileValue *corner = dot_offset(dot, dot->a.pointer, dot_multiply(dot, pack->i, dot->a.row));
+    TileValue *k = dot_for(dot, dot_i64(dot, 0), pack->kc, dot_i64(dot, 1));
+    TileValue *from = dot_offset(dot, corner, dot_multiply(dot, dot_add(dot, pack->k0, k), dot->a.column));
+    dot_prefetch(dot, dot_offset(dot, from, dot_scale(dot, dot->a.column, COLUMNS_AHEAD)), TILE_CACHE_L1);
+    TileValue *to = dot_offset(dot, dot->a_panel, dot_scale(dot, k, dot->block_rows * dot->bytes));
+    tile_build_store(dot->builder, load_run(dot, &run, from, mask), to, NULL, 0);
+    dot_end(dot);
+}
+
+static void pack_columns(Dot *dot, const PackA *pack) {
+    TileValue *mask = dot_mask(dot, pack->i, dot->m);
+    bool possible = dot->m_max >= dot->lanes;
+    if (possible) {
+        dot_if(dot, dot_binary(dot, TILE_OP_LE, dot_add(dot, pack->i, dot_i64(dot, dot->lanes)), dot->m));
+        copy_columns(dot, pack, NULL);
+        dot_else(dot);
+    }
+    copy_columns(dot, pack, mask);
+    if (possible) dot_end(dot);
+}
+
 /* A block's rows lie apart, each too short for the hardware to fetch ahead of the copy. All at once they would take the places in
  * which cores keep what they wait for, so that b's panel waits. */
 void dot_fetch_rows(Dot *dot, TileValue *i, TileValue *j, TileValue *k0) {
@@ -275,6 +304,10 @@ void dot_fetch_rows(Dot *dot, TileValue *i, TileValue *j, TileValue *k0) {
 
 void dot_pack_a(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc) {
     PackA pack = {i, k0, kc};
+    if (dot->a_columns) {
+        pack_columns(dot, &pack);
+        return;
+    }
     pack_by_stride(dot, &dot->a, dot->a.column, pack_any_rows, &pack);
 }
 

@@ -244,14 +244,27 @@ static void run_narrow_or_wide(Dot *dot, const DotPanel *panel, const Edge *edge
     if (has_narrow) dot_end(dot);
 }
 
+/* Few rows of all columns of a block. */
+static void run_whole_columns(Dot *dot, const DotPanel *panel, const Edge *edge, int64_t rows, TileValue *kc) {
+    Edge whole = *edge;
+    whole.columns = NULL;
+    run_masked(dot, panel, &whole, rows, dot->block_vectors, kc);
+}
+
 /* A full block, or a partial one in place, with other micro-kernels for few rows. */
 static void run_full_or_masked(Dot *dot, const DotPanel *panel, const Edge *edge, TileValue *partial, TileValue *kc) {
     int64_t few[MOST_FEW];
     unsigned count = choose_few(dot, few);
     dot_if(dot, partial);
     for (unsigned i = 0; i < count; i++) {
-        dot_if(dot, dot_binary(dot, TILE_OP_LE, edge->rows, dot_i64(dot, few[i])));
-        run_narrow_or_wide(dot, panel, edge, few[i], kc);
+        bool last = i + 1 == count; /* few columns as well as few rows are left to it: micro-kernels take time to compile */
+        TileValue *fits = dot_binary(dot, TILE_OP_LE, edge->rows, dot_i64(dot, few[i]));
+        if (!last && edge->columns) fits = dot_binary(dot, TILE_OP_AND, fits, dot_binary(dot, TILE_OP_LE, dot->block_columns, edge->columns));
+        dot_if(dot, fits);
+        if (last)
+            run_narrow_or_wide(dot, panel, edge, few[i], kc);
+        else
+            run_whole_columns(dot, panel, edge, few[i], kc);
         dot_else(dot);
     }
     run_narrow_or_wide(dot, panel, edge, dot->block_rows, kc);

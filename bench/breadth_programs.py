@@ -66,6 +66,22 @@ def _(r, m, n):
     return Case([x, y], [y], function, x)
 
 
+@add("stencils:sliding_max", TWO)
+def _(r, m, n):
+    x, y = r.randn(m, n), r.empty(m, n)
+    return Case([x, y], [y], lambda x: F.max_pool1d(x, 15, 1, 7), x)
+
+
+@add("stencils:torus", ((8192, 8192), (1021, 1037)))
+def _(r, m, n):
+    x, y = r.randn(m, n), r.empty(m, n)
+
+    def function(x):
+        v = x.float() if x.dtype != torch.float64 else x
+        return ((torch.roll(v, 1, 0) + torch.roll(v, -1, 0) + (torch.roll(v, 1, 1) + torch.roll(v, -1, 1))) / 4).to(x.dtype)
+    return Case([x, y], [y], function, x)
+
+
 # ---- images ----
 
 @add("images:average_pool", PLANES, TINY_PLANES)
@@ -463,3 +479,25 @@ def _(r, m, n):
         return residual, F.rms_norm(residual, (n,), g, EPS)
     return Case([x, residual, gamma, y, EPS], [residual, y], function, x, residual.clone(), gamma.to(r.kind),
                 updates=[residual])
+
+
+@add("sequences:softmax_backward", TWO)
+def _(r, m, n):
+    dy, y, dx = r.randn(m, n), torch.softmax(r.randn(m, n), 1), r.empty(m, n)
+
+    def function(dy, y):
+        d, v = (t.float() if t.dtype != torch.float64 else t for t in (dy, y))
+        return (v * (d - (d * v).sum(1, keepdim=True))).to(y.dtype)
+    return Case([dy, y, dx], [dx], function, dy, y, also=[lambda dy, y: torch._softmax_backward_data(dy, y, 1, dy.dtype)])
+
+
+@add("transforms:polynomial", VECTORS, TINY_VECTOR)
+def _(r, n):
+    x, c, y = r.rand(n), r.f32(8), r.empty(n)
+
+    def function(x, c):
+        v, s = x.float() if x.dtype != torch.float64 else x, 0
+        for k in range(8):
+            s = s * v + c[k]
+        return s.to(x.dtype)
+    return Case([x, c, y], [y], function, x, c)

@@ -112,14 +112,24 @@ static bool rises(const TileValue *value, unsigned depth) {
     return (is_same_for_all(y) && rises(x, depth - 1)) || (is_same_for_all(x) && rises(y, depth - 1));
 }
 
-/* The place on a ring of an index that rises: what is read there is contiguous, and the loop is divided where the ring begins again
- * (vectorise_wraps.c). Kept, it would be an index like any other. */
+/* Do all readers take the value along the last axis of a tile, for all of its rows? */
+static bool is_of_columns(const TileValue *value) {
+    for (const TileUse *use = value->first_use; use; use = use->next) {
+        const TileType *type = use->user->result_count ? use->user->results[0].type : NULL;
+        if (use->user->id != TILE_OP_RESHAPE || type->extent[type->rank - 1] != value->type->extent[0]) return false;
+    }
+    return true;
+}
+
+/* The place on a ring of an index that rises along columns: what is read there is contiguous, and the loop is divided where the ring begins
+ * again (vectorise_wraps.c). Kept, it would be an index like any other. */
 static bool goes_around(const TileOp *op) {
     const TileType *type = op->results[0].type;
     int64_t known;
     if ((op->id != TILE_OP_DIV && op->id != TILE_OP_REM) || type->rank != 1 || type->scalar != TILE_I64) return false;
     const TileValue *divisor = tile_op_operand(op, 1);
-    return is_same_for_all(divisor) && !tile_value_integer(divisor, &known) && rises(tile_op_operand(op, 0), DEEPEST_INDEX);
+    return is_same_for_all(divisor) && !tile_value_integer(divisor, &known) && is_of_columns(&op->results[0]) &&
+           rises(tile_op_operand(op, 0), DEEPEST_INDEX);
 }
 
 static bool is_expensive(const TileOp *op) {

@@ -11,6 +11,8 @@
 #include "lang/scalar/scalar.h"
 #include "lowering/emit.h"
 
+enum { DEEPEST = 4 /* of ops below one another */ };
+
 static bool is_narrow(TileScalar scalar) { return tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) <= 16; }
 
 static TileValue *cast(TileEmitter *e, TileValue *x, TileScalar to) { return tile_build_bitcast(&e->builder, x, to); }
@@ -61,10 +63,29 @@ static TileValue *shift_to_even(TileEmitter *e, TileValue *bits, unsigned shift)
     return tile_emit_with_bits(e, TILE_OP_SHR, tile_emit_binary(e, TILE_OP_ADD, up, odd), shift);
 }
 
-/* With half a unit, ties to even, or as a quiet NaN. Where lanes have masks, two sums and a choice between them are fewer
+/* Is the f32 one that bf16 has: widened, a constant, or one of such, as the greater of two is? */
+static bool is_short(const TileValue *x, unsigned depth) {
+    const TileOp *op = x->op;
+    uint64_t bits;
+    int64_t shift;
+    if (!op || !depth) return false;
+    if (op->id == TILE_OP_BITCAST) {
+        const TileOp *moved = tile_value_def(tile_op_operand(op, 0), TILE_OP_SHL);
+        return moved && tile_value_integer(tile_op_operand(moved, 1), &shift) && shift == 16;
+    }
+    if (op->id == TILE_OP_CONST) return tile_value_bits(x, &bits) && (bits & 0xffff) == 0;
+    unsigned first = op->id == TILE_OP_SELECT;
+    if (op->id != TILE_OP_MIN && op->id != TILE_OP_MAX && op->id != TILE_OP_ABS && op->id != TILE_OP_NEG && !first) return false;
+    for (unsigned i = first; i < op->operand_count; i++)
+        if (!is_short(tile_op_operand(op, i), depth - 1)) return false;
+    return true;
+}
+
+/* With half a unit, ties to even, or as a quiet NaN; of what bf16 has, the upper half as it is. Where lanes have masks, two sums and a choice between them are fewer
  * instructions than the last bit that stays as a number. */
 static TileValue *narrow_bf16(TileEmitter *e, TileValue *x) {
     TileValue *bits = cast(e, x, TILE_U32), *up;
+    if (is_short(x, DEEPEST)) return cast(e, convert(e, tile_emit_with_bits(e, TILE_OP_SHR, bits, 16), TILE_U16), TILE_BF16);
     if (e->target.has_masks) {
         TileValue *last = tile_emit_with_bits(e, TILE_OP_AND, bits, 0x10000);
         TileValue *odd = tile_emit_with_bits(e, TILE_OP_NE, last, 0);

@@ -51,8 +51,7 @@
  *
  * Where nothing multiplies, loads and stores of tiles are among these ops, if a reduction stands between two that access tiles as large as
  * one another: one version is for tiles whose lanes all exist, so that no access has a branch of its own, which would yield all elements. Without a
- * reduction all of them are in registers together anyway. So they are where a tensor is loaded at several positions of a window: each asks about a
- * border of its own, and behind the branch of one what it loads would be waited for before the next one is asked.
+ * reduction all of them are in registers together anyway.
  *
  * Needs: gpu-dot-operands, which looks for fills. Keeps: tile form. Cost: linear; these ops are there twice. */
 #include "lang/ir/layout_rules.h"
@@ -60,7 +59,7 @@
 #include "ptx/grid/masks.h"
 #include "ptx/passes.h"
 
-enum { LEAST_LANES = 256, LEAST_POSITIONS = 3, MOST_OPS = 512 };
+enum { LEAST_LANES = 256 };
 
 /* What is there twice: what computes, where a block multiplies; with the loads, from one on whose own mask asks; or, where nothing
  * multiplies, with all accesses. */
@@ -72,7 +71,6 @@ typedef struct Masked {
     unsigned masks;
     bool reduces, again; /* behind a reduction a tile is accessed that is as large as those in front of it, of so many lanes */
     int64_t lanes;
-    unsigned positions, ops; /* loads of one tensor, of which each asks something else: those of a window */
     Kind kind;
     TileMap inside; /* the ops */
 } Masked;
@@ -100,16 +98,6 @@ static bool is_scalar(const TileOp *op) {
 
 static bool is_inside(const Masked *masked, const TileOp *op) { return op && tile_map_get(&masked->inside, op); }
 
-/* Has the tensor been loaded from in front of the op, by one that is as large? */
-static bool is_another_position(const Masked *masked, const TileOp *op) {
-    if (op->id != TILE_OP_LOAD_TILE) return false;
-    for (const TileOp *other = masked->first; other != op; other = other->next)
-        if (other->id == TILE_OP_LOAD_TILE && tile_op_operand(other, 0) == tile_op_operand(op, 0) &&
-            tile_accessed_tile(other)->type->rank == tile_accessed_tile(op)->type->rank)
-            return true;
-    return false;
-}
-
 /* Do ranges of a load or store of this kind ask? */
 static bool ranges_ask(const TileOp *op, Kind kind) {
     return kind == ACCESSED ? gpu_access_has_test(op) : kind == LOADED && op->id == TILE_OP_LOAD_TILE && gpu_access_has_test(op);
@@ -133,9 +121,7 @@ static void find_masks(GpuMasks *masks, TileOp *op, Masked *masked, Kind kind) {
         int64_t lanes = tile_type_lanes(tile_accessed_tile(op)->type);
         if (!masked->reduces && lanes > masked->lanes) masked->lanes = lanes;
         masked->again |= masked->reduces && lanes >= masked->lanes && lanes >= LEAST_LANES;
-        masked->positions += is_another_position(masked, op);
     }
-    for (const TileOp *each = masked->first; each != op && masked->ops <= MOST_OPS; each = each->next) masked->ops++;
     masked->end = op;
 }
 
@@ -276,8 +262,7 @@ static TileOp *make_versions(GpuMasks *masks, TileOp *op, Kind kind, bool *chang
     Masked masked;
     find_masks(masks, op, &masked, kind);
     if (kind == LOADED && yields_loads(&masked)) return op->next;
-    bool window = masked.positions + 1 >= LEAST_POSITIONS && masked.ops <= MOST_OPS;
-    if (masked.masks < 2 || (kind == ACCESSED && !masked.again && !window)) return masked.end;
+    if (masked.masks < 2 || (kind == ACCESSED && !masked.again)) return masked.end;
     TileValue *idle = hoist_scalars(&masked) ? build_test(masks, &masked) : NULL;
     if (idle) build_versions(masks, &masked, idle);
     *changed |= idle != NULL;

@@ -10,8 +10,6 @@
 #include "lang/ir/operands.h"
 #include "ptx/layouts/blocked.h"
 
-enum { LEAST_BESIDE = 2 };
-
 typedef struct Count {
     unsigned singles, vectors;
 } Count;
@@ -67,25 +65,6 @@ static int64_t divisor(const TileValue *value, int64_t most, unsigned *left) {
     return a < b ? a : b;
 }
 
-/* Do both loads read one tensor at the same places, but for what the text adds to the last index? */
-static bool is_beside(const TileOp *op, const TileOp *other) {
-    TileAccessIndex own[TILE_MAX_TENSOR_RANK], its[TILE_MAX_TENSOR_RANK];
-    if (other->id != TILE_OP_LOAD_TILE || tile_op_operand(other, 0) != tile_op_operand(op, 0)) return false;
-    unsigned rank = tile_access_read(op, own);
-    if (tile_access_read(other, its) != rank || own[rank - 1].kind != its[rank - 1].kind) return false;
-    for (unsigned d = 0; d + 1 < rank; d++)
-        if (own[d].kind != its[d].kind || !own[d].first || !its[d].first || !tile_value_is_same(own[d].first, its[d].first)) return false;
-    const TileOp *sum = tile_value_def(own[rank - 1].first, TILE_OP_ADD), *its_sum = tile_value_def(its[rank - 1].first, TILE_OP_ADD);
-    return sum && tile_value_is_same(tile_op_operand(sum, 0), its_sum ? tile_op_operand(its_sum, 0) : its[rank - 1].first);
-}
-
-bool gpu_shares_vectors(const TileOp *op) {
-    unsigned beside = 0;
-    for (const TileOp *other = op->block->first; other; other = other->next)
-        beside += other != op && is_beside(op, other);
-    return beside >= LEAST_BESIDE;
-}
-
 static void count_access(Count *count, const TileOp *op, unsigned weight) {
     enum { MOST_VALUES = 64 };
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
@@ -99,7 +78,7 @@ static void count_access(Count *count, const TileOp *op, unsigned weight) {
     if (last->kind == TILE_ACCESS_GATHER) {
         if (along_last(last->first, &left) == PLACES) count->singles += weight;
     } else if (last->kind == TILE_ACCESS_RANGE && tile_value_integer(last->step, &step) && step == 1) {
-        bool aligned = divisor(last->first, vector, &left) >= vector || (op->id == TILE_OP_LOAD_TILE && gpu_shares_vectors(op));
+        bool aligned = divisor(last->first, vector, &left) >= vector;
         *(aligned ? &count->vectors : &count->singles) += weight;
     }
 }

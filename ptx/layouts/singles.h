@@ -6,7 +6,5 @@
 
 /* Do more accesses to tiles in the block move single elements, which are neighbours in memory, than vectors? */
 bool gpu_moves_singles(const TileBlock *body);
-/* Is a tile loaded at so many positions beside one another that the vectors that these lie across are fewer than elements are? */
-bool gpu_shares_vectors(const TileOp *op);
 
 #endif

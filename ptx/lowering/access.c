@@ -6,8 +6,6 @@
 #include "ptx/grid/masks.h"
 #include "lang/ir/operands.h"
 
-enum { FAR_APART = 1 << 16 /* elements */ };
-
 /* ---- reading the op ---- */
 
 /* An optional operand; NULL where it is absent. */
@@ -58,19 +56,6 @@ static void read_dimension(Gpu *gpu, GpuAccess *access, unsigned d, const TileAc
     }
 }
 
-/* The bytes of the address of lane 0 in a dimension. What the text adds to an index is a number of bytes of its own, `*apart`: so
- * positions of a window have one address, and what several of them load is loaded once. Not beside products, whose operands take the registers. */
-static TileValue *bytes_of(Gpu *gpu, const GpuDimension *dimension, const TileValue *first, int64_t *apart) {
-    const TileOp *sum = tile_value_def(first, TILE_OP_ADD);
-    int64_t distance, stride;
-    bool split = !gpu->products && sum && tile_value_integer(tile_op_operand(sum, 1), &distance);
-    if (split && tile_value_integer(dimension->stride, &stride) && distance > -FAR_APART && distance < FAR_APART) {
-        *apart += distance * stride;
-        return gpu_binary(gpu, TILE_OP_MUL, gpu_value(gpu, tile_op_operand(sum, 0)), dimension->stride);
-    }
-    return gpu_binary(gpu, TILE_OP_MUL, dimension->first, dimension->stride);
-}
-
 void gpu_read_access(Gpu *gpu, const TileOp *op, const TileType *type, const TileLayout *layout,
                      GpuAccess *access) {
     *access = (GpuAccess){.op = op, .type = type, .tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0))};
@@ -84,11 +69,10 @@ void gpu_read_access(Gpu *gpu, const TileOp *op, const TileType *type, const Til
     access->mask = part(gpu, op, TILE_OPERAND_MASK);
     access->fill = part(gpu, op, TILE_OPERAND_FILLING);
     TileValue *offset = NULL;
-    int64_t apart = 0;
     for (unsigned d = 0; d < tensor->rank; d++) {
         const GpuDimension *dimension = &access->dimensions[d];
         if (!dimension->first) continue;
-        TileValue *bytes = bytes_of(gpu, dimension, indices[d].first, &apart);
+        TileValue *bytes = gpu_binary(gpu, TILE_OP_MUL, dimension->first, dimension->stride);
         offset = offset ? gpu_binary(gpu, TILE_OP_ADD, offset, bytes) : bytes;
     }
     access->origin = offset ? tile_build_ptr_add(&gpu->b, access->tensor->pointer, offset) : access->tensor->pointer;
@@ -96,9 +80,6 @@ void gpu_read_access(Gpu *gpu, const TileOp *op, const TileType *type, const Til
     for (unsigned d = 0; d < tensor->rank; d++)
         if (access->dimensions[d].thread)
             access->base = tile_build_ptr_add(&gpu->b, access->base, access->dimensions[d].thread);
-    if (!apart) return;
-    access->origin = tile_build_ptr_add(&gpu->b, access->origin, gpu_i64(gpu, apart));
-    access->base = tile_build_ptr_add(&gpu->b, access->base, gpu_i64(gpu, apart));
 }
 
 /* ---- one register ---- */
@@ -363,26 +344,6 @@ static TileValue *load_picked(Gpu *gpu, GpuAccess *access) {
     return tile_op_result(choice, 0);
 }
 
-/* Both aligned vectors that each vector lies across, one behind the other. */
-static TileValue *load_pairs(Gpu *gpu, const GpuAccess *access, const GpuAccess *back, unsigned width) {
-    uint32_t count = 2 * tile_layout_registers(&access->layout);
-    const TileType *type = tile_type_vector(gpu->module->context, access->type->scalar, width, false);
-    TileValue **parts = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
-    for (uint32_t r = 0; r < count; r += width) {
-        TileValue *address = gpu_access_address(gpu, back, r / (2 * width) * width);
-        if (r / width % 2) address = tile_build_ptr_add(&gpu->b, address, gpu_i64(gpu, width * (int64_t)tile_scalar_bytes(access->type->scalar)));
-        TileValue *loaded = load_vector(gpu, type, address, cache_of(gpu, access));
-        for (uint32_t i = 0; i < width; i++) parts[r + i] = gpu_register(gpu, loaded, i);
-    }
-    return gpu_join(gpu, parts, count);
-}
-
-static TileValue *choose_parts(Gpu *gpu, TileValue *both, uint32_t count, unsigned width, unsigned shift) {
-    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
-    for (uint32_t r = 0; r < count; r++) registers[r] = gpu_register(gpu, both, r / width * 2 * width + shift + r % width);
-    return gpu_join(gpu, registers, count);
-}
-
 /* Vectors that lie across aligned ones: both of these are loaded, in place of element by element, and parts of them chosen. Each has an element
  * that is valid where all of the tile are, and so is within a row that consists of vectors. The choice stands behind the branch, which
  * waits for nothing. */
@@ -390,32 +351,36 @@ static TileValue *load_across(Gpu *gpu, const GpuAccess *access, unsigned width,
     GpuAccess back = gpu_as_dense(gpu, access);
     GpuDimension *unit = &back.dimensions[back.rank - 1];
     uint32_t count = tile_layout_registers(&access->layout);
-    TileValue **parts = TILE_NEW_ARRAY(gpu->arena, TileValue *, 2 * (size_t)count);
+    TileValue **parts = TILE_NEW_ARRAY(gpu->arena, TileValue *, 2 * (size_t)count), **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
     const TileType *scalar = tile_type_scalar(gpu->module->context, access->type->scalar),
+                   *type = tile_type_vector(gpu->module->context, access->type->scalar, width, false),
                    *both = tile_type_vector(gpu->module->context, access->type->scalar, 2 * count, false);
     int64_t bytes = tile_scalar_bytes(access->type->scalar);
     TileValue *dense = gpu_binary(gpu, TILE_OP_EQ, access->dimensions[back.rank - 1].per_lane, gpu_i64(gpu, bytes));
-    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    tile_access_read(access->op, indices); /* what is added to the index is `shift` behind a multiple of `width`, as what it is added to is */
-    unit->first = gpu_value(gpu, tile_op_operand(indices[back.rank - 1].first->op, 0));
+    TileValue *odd = gpu_binary(gpu, TILE_OP_AND, access->tensor->extent[back.rank - 1], gpu_i64(gpu, width - 1));
+    unit->first = gpu_binary(gpu, TILE_OP_SUB, unit->first, gpu_i64(gpu, shift));
     back.base = tile_build_ptr_add(&gpu->b, back.base, gpu_i64(gpu, -(int64_t)shift * bytes));
     TileValue *whole = gpu_and(gpu, gpu_is_inside(gpu, access), gpu_and(gpu, dense, gpu_is_in_vectors(gpu, &back, width)));
-    if (!gpu_has_even_rows(gpu, access, width)) {
-        TileValue *odd = gpu_binary(gpu, TILE_OP_AND, access->tensor->extent[back.rank - 1], gpu_i64(gpu, width - 1));
-        whole = gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_EQ, odd, gpu_i64(gpu, 0)));
-    }
-    if (!whole) return choose_parts(gpu, load_pairs(gpu, access, &back, width), count, width, shift);
+    whole = gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_EQ, odd, gpu_i64(gpu, 0)));
     TileBuilder outer = gpu->b;
     TileOp *choice = tile_build_if(&outer, whole, &both, 1);
     gpu_enter(gpu, &choice->regions[0]);
-    gpu_end_region(gpu, load_pairs(gpu, access, &back, width));
+    for (uint32_t r = 0; r < 2 * count; r += width) {
+        TileValue *address = gpu_access_address(gpu, &back, r / (2 * width) * width);
+        if (r / width % 2) address = tile_build_ptr_add(&gpu->b, address, gpu_i64(gpu, width * bytes));
+        TileValue *loaded = load_vector(gpu, type, address, cache_of(gpu, access));
+        for (uint32_t i = 0; i < width; i++) parts[r + i] = gpu_register(gpu, loaded, i);
+    }
+    gpu_end_region(gpu, gpu_join(gpu, parts, 2 * count));
     gpu_enter(gpu, &choice->regions[1]);
     TileValue *elements = load_elements(gpu, access, true), *zero = tile_build_bits(&gpu->b, scalar, 0);
     for (uint32_t r = 0; r < 2 * count; r++) parts[r] = zero;
     for (uint32_t r = 0; r < count; r++) parts[r / width * 2 * width + shift + r % width] = gpu_register(gpu, elements, r);
     gpu_end_region(gpu, gpu_join(gpu, parts, 2 * count));
     gpu->b = outer;
-    return choose_parts(gpu, tile_op_result(choice, 0), count, width, shift);
+    for (uint32_t r = 0; r < count; r++)
+        registers[r] = gpu_register(gpu, tile_op_result(choice, 0), r / width * 2 * width + shift + r % width);
+    return gpu_join(gpu, registers, count);
 }
 
 /* Are the vectors of an access at borders each valid or not? They have predicates, and nothing is asked for all of them. */

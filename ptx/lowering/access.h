@@ -58,8 +58,6 @@ TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width);
 unsigned gpu_vector_width(const GpuAccess *access);
 /* How many elements behind a multiple of `width` the access begins, by a constant that the text adds, where two vectors are worth it; else 0. */
 unsigned gpu_shift(Gpu *gpu, const GpuAccess *access, unsigned width);
-/* Is the extent of the last dimension a multiple of so many elements, by what this variant knows? Asks for the fact. */
-bool gpu_has_even_rows(const Gpu *gpu, const GpuAccess *access, unsigned width);
 /* Does it certainly begin behind one, in memory that is aligned to vectors? */
 bool gpu_misses_vectors(Gpu *gpu, const GpuAccess *access, unsigned width);
 /* The width of vectors that have a predicate each; 1: there are none. Rows of many lengths consist of vectors of 8 bytes

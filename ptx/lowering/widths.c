@@ -2,7 +2,6 @@
 #include "ptx/lowering/access.h"
 #include "lang/ir/access.h"
 #include "lang/ir/operands.h"
-#include "ptx/layouts/singles.h"
 #include "ptx/target/target.h"
 
 const GpuDimension *gpu_unit_dimension(const GpuAccess *access) {
@@ -35,11 +34,9 @@ static unsigned constant_shift(Gpu *gpu, const GpuAccess *access, unsigned width
     return from.because || from.multiple % width ? 0 : (unsigned)(distance & (width - 1));
 }
 
-/* Of elements of more than 16 bits two vectors cost as much as the four elements of one (measured: 0.95 of the speed of a stencil of seven),
- * unless other positions lie across the same. */
+/* Of elements of more than 16 bits two vectors cost as much as the four elements of one (measured: 0.95 of the speed of a stencil of seven). */
 unsigned gpu_shift(Gpu *gpu, const GpuAccess *access, unsigned width) {
-    bool narrow = tile_scalar_bytes(access->type->scalar) <= sizeof(uint16_t);
-    return narrow || gpu_shares_vectors(access->op) ? constant_shift(gpu, access, width) : 0;
+    return tile_scalar_bytes(access->type->scalar) > sizeof(uint16_t) ? 0 : constant_shift(gpu, access, width);
 }
 
 bool gpu_misses_vectors(Gpu *gpu, const GpuAccess *access, unsigned width) {
@@ -99,16 +96,6 @@ static bool is_stride_multiple(const Gpu *gpu, const GpuAccess *access, unsigned
     int64_t multiple = parameter->facts.multiple[last];
     if ((parameter->facts.dense & behind) != behind || multiple == TILE_UNKNOWN || multiple % width) return false;
     parameter->used_dense |= behind;
-    parameter->used_multiple |= width;
-    return true;
-}
-
-bool gpu_has_even_rows(const Gpu *gpu, const GpuAccess *access, unsigned width) {
-    TileParameter *parameter = access->tensor->parameter;
-    if (gpu->products || gpu->sums) return false;
-    for (unsigned wanted = width; wanted > 1; wanted /= 2) parameter->asked_multiple |= wanted;
-    int64_t multiple = parameter->facts.multiple[access->rank - 1];
-    if (multiple == TILE_UNKNOWN || multiple % width) return false;
     parameter->used_multiple |= width;
     return true;
 }

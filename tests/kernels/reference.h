@@ -83,7 +83,8 @@ Reference reference_swiglu, reference_conv2d_3x3, reference_matmul_gate_residual
 /* reference_programs.c */
 Reference reference_chosen, reference_guarded, reference_literals;
 Reference reference_windows, reference_row_products, reference_by_letters;
-Reference reference_heat5, reference_laplace7, reference_filter1d, reference_sobel, reference_average_pool,
+Reference reference_heat5, reference_laplace7, reference_filter1d, reference_sobel, reference_sliding_max,
+    reference_torus, reference_softmax_backward, reference_horner, reference_average_pool,
     reference_upsample, reference_pixel_shuffle, reference_im2col, reference_roll, reference_interleave, reference_luminance, reference_scaled_blocks, reference_turned_pairs, reference_below_greatest,
     reference_pad_edge, reference_pad_mirror, reference_geglu,
     reference_swiglu_pair, reference_relu_squared, reference_top2, reference_squared_distances, reference_cosines,

@@ -491,3 +491,61 @@ void reference_rmsnorm_residual(const Problem *problem) {
         }
     }
 }
+
+/* ---- windows, rings, gradients ---- */
+
+void reference_sliding_max(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N');
+    for (int64_t i = 0; i < problem_dimension(problem, 'M') * columns; i++) {
+        int64_t first = i / columns * columns, n = i % columns;
+        double top = problem->input[0][i];
+        for (int64_t k = n > 7 ? n - 7 : 0; k < columns && k <= n + 7; k++)
+            if (problem->input[0][first + k] > top) top = problem->input[0][first + k];
+        problem->expected[i] = top;
+        problem->slack[i] = 0;
+    }
+}
+
+void reference_torus(const Problem *problem) {
+    int64_t rows = problem_dimension(problem, 'M'), columns = problem_dimension(problem, 'N');
+    const double *x = problem->input[0];
+    for (int64_t i = 0; i < rows * columns; i++) {
+        int64_t m = i / columns, n = i % columns;
+        double up = x[(m + rows - 1) % rows * columns + n], down = x[(m + 1) % rows * columns + n];
+        double left = x[m * columns + (n + columns - 1) % columns], right = x[m * columns + (n + 1) % columns];
+        problem->expected[i] = (up + down + (left + right)) / 4;
+        problem->slack[i] = 4 * F32_ROUNDOFF * (fabs(up) + fabs(down) + fabs(left) + fabs(right)) + F32_TINY;
+    }
+}
+
+void reference_softmax_backward(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N');
+    for (int64_t m = 0; m < problem_dimension(problem, 'M'); m++) {
+        const double *dy = problem->input[0] + m * columns, *y = problem->input[1] + m * columns;
+        double sum = 0, magnitude = 0;
+        for (int64_t n = 0; n < columns; n++) {
+            sum += dy[n] * y[n];
+            magnitude += fabs(dy[n] * y[n]);
+        }
+        double slack = reference_serial_slack(columns, magnitude);
+        for (int64_t n = 0; n < columns; n++) {
+            problem->expected[m * columns + n] = y[n] * (dy[n] - sum);
+            problem->slack[m * columns + n] =
+                fabs(y[n]) * (slack + 4 * F32_ROUNDOFF * (fabs(dy[n]) + fabs(sum))) + F32_TINY * (1 + fabs(y[n]));
+        }
+    }
+}
+
+/* Each step rounds what it has, which all later ones multiply. */
+void reference_horner(const Problem *problem) {
+    int64_t count = problem_dimension(problem, 'K');
+    for (int64_t i = 0; i < problem_dimension(problem, 'N'); i++) {
+        double x = problem->input[0][i], value = 0, slack = 0;
+        for (int64_t k = 0; k < count; k++) {
+            value = value * x + problem->input[1][k];
+            slack = slack * fabs(x) + F32_ROUNDOFF * fabs(value) + F32_TINY;
+        }
+        problem->expected[i] = value;
+        problem->slack[i] = 2 * slack + F32_TINY;
+    }
+}

@@ -24,14 +24,14 @@ typedef struct TileEstimate {
     double programs, together;       /* of the grid that takes longest, and how many of them run at a time */
     bool streams; /* loads of what each program reads for itself, and once, had better leave the cache first (TileFunc.stream) */
     bool busy; /* while a program waits, others compute or the memory is busy (TileFunc.busy) */
-    uint32_t split_programs; /* of a grid whose loops are split: the least such number, rounded down to a power of two (TileFunc.split_programs); 0: none is */
+    uint32_t split_programs[TILE_MOST_SPLITS]; /* of the first grids whose last loop is split (TileFunc.split_programs); 0: no other is */
     bool tight; /* whether a block has room for all its tiles, only machine form says (TileFamily.has_room) */
 } TileEstimate;
 
 /* What the model decides beside the values of a tune clause: a kernel's function has members of the same names. */
 typedef struct TileSchedule {
     uint32_t least_programs; /* grids with fewer are split; 0: none */
-    uint32_t split_programs; /* that these grids have; 0: none is split */
+    uint32_t split_programs[TILE_MOST_SPLITS]; /* that the first of these grids have; 0: no other is split */
     bool packs;              /* operands of products are copied to where a tensor map can describe them */
     bool stream;             /* what each program reads for itself, and once, leaves the cache first */
     bool busy;               /* while a program waits, others compute or the memory is busy */

@@ -44,7 +44,7 @@ decision() {
         for word in $(words "$1"); do
             key=$(sed -n "s/^ATTRIBUTE(\([A-Z_]*\), \"$word\".*/TILE_ATTRIBUTE_\1/p" lang/ir/attributes.def)
             [ -n "$key" ] || key=$(sed -n "s/^OP(\([A-Z_0-9]*\), \"$word\".*/TILE_OP_\1/p" lang/ir/ops.def)
-            [ -n "$key" ] || { grep -qE "[ *]$word[,;]" lang/ir/ir.h lang/ir/types.h && key="->$word"; }
+            [ -n "$key" ] || { grep -qE "[ *]$word(\\[[A-Z_]*\\])?[,;]" lang/ir/ir.h lang/ir/types.h && key="->$word"; }
             [ -n "$key" ] || { echo "$page: '$word' is no attribute, op or member of a function or type"; continue; }
             # A word may be an attribute of one op and a member of a function.
             grep -rqe "$key\b" -e "->$word\b" --include='*.[ch]' "$folder" || echo "$page: nothing in $folder/ has '$word', but '$pass' is said to"

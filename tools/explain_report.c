@@ -247,8 +247,9 @@ static void print_candidate(FILE *out, const TileExplanation *explanation, const
     if (candidate->schedule.busy) fprintf(out, " busy");
     if (candidate->schedule.least_programs)
         fprintf(out, " split for %" PRIu32 " programs", candidate->schedule.least_programs);
-    if (candidate->schedule.split_programs)
-        fprintf(out, ", parts of %" PRIu32 " or more", candidate->schedule.split_programs);
+    for (unsigned i = 0; i < TILE_MOST_SPLITS && candidate->schedule.split_programs[i]; i++)
+        fprintf(out, i ? ", %" PRIu32 : ", parts of %" PRIu32, candidate->schedule.split_programs[i]);
+    if (candidate->schedule.split_programs[0]) fprintf(out, " or more");
     if (candidate->schedule.turns)
         fprintf(out, " in turn, %" PRIu32 " warps a program", candidate->schedule.warps);
     const TileSchedule *schedule = &candidate->schedule;
@@ -419,7 +420,7 @@ static void print_json_candidates(const TileExplanation *explanation) {
         for (size_t k = 0; k < explanation->tunes.count; k++) printf("%s%" PRId64, k ? ", " : "", candidate->values[k]);
         printf("], \"least_programs\": %" PRIu32 ", \"split_programs\": %" PRIu32 ", \"packs\": %s, \"stream\": %s, \"busy\": %s, \"joined_lanes\": %" PRIu32 ", \"turns\": %" PRIu32
                ", \"cluster\": %" PRIu32 ", \"warps\": %" PRIu32,
-               candidate->schedule.least_programs, candidate->schedule.split_programs, candidate->schedule.packs ? "true" : "false", candidate->schedule.stream ? "true" : "false", candidate->schedule.busy ? "true" : "false", candidate->schedule.joined_lanes,
+               candidate->schedule.least_programs, candidate->schedule.split_programs[0], candidate->schedule.packs ? "true" : "false", candidate->schedule.stream ? "true" : "false", candidate->schedule.busy ? "true" : "false", candidate->schedule.joined_lanes,
                candidate->schedule.turns, candidate->schedule.cluster, candidate->schedule.warps);
         if (candidate->fits)
             printf(", \"time\": %.2f, \"memory\": %.2f, \"compute\": %.2f, \"waiting\": %.2f, \"programs\": %.0f, "

@@ -349,7 +349,8 @@ static void print_header(Printer *p, const TileFunc *func) {
     }
     if (func->bands) tile_text_format(p->text, " bands = %u", func->bands);
     if (func->least_programs) tile_text_format(p->text, " least_programs = %u", func->least_programs);
-    if (func->split_programs) tile_text_format(p->text, " split_programs = %u", func->split_programs);
+    for (unsigned i = 0; i < TILE_MOST_SPLITS && func->split_programs[i]; i++)
+        tile_text_format(p->text, "%s%u", i ? ", " : " split_programs = ", func->split_programs[i]);
     if (func->packs) tile_text_add(p->text, " packs = 1");
     if (func->joined_rows) tile_text_format(p->text, " joined_rows = %u", func->joined_rows);
     if (func->joined_columns) tile_text_format(p->text, " joined_columns = %u", func->joined_columns);

@@ -132,6 +132,18 @@ static uint32_t read_count(Reader *r, const char *word, int64_t most, const char
     return (uint32_t)count;
 }
 
+/* `split_programs = n, ..`. */
+static void read_splits(Reader *r) {
+    const char *limits = "a grid has at least one program";
+    uint32_t *splits = r->func->split_programs;
+    splits[0] = read_count(r, "split_programs", INT32_MAX, limits);
+    for (unsigned i = 1; splits[0] && i < TILE_MOST_SPLITS && tile_read_accept(r, ","); i++) {
+        int64_t count = tile_read_integer(r);
+        if (count < 1 || count > INT32_MAX) tile_read_fail(r, "%s", limits);
+        splits[i] = (uint32_t)count;
+    }
+}
+
 /* `kernel = @name phase = number`; the kernel may be anywhere in the text. */
 static void read_kernel(Reader *r) {
     if (!tile_read_accept_word(r, "kernel")) return;
@@ -164,7 +176,7 @@ static void read_func_types(Reader *r) {
     read_kernel(r);
     r->func->bands = read_count(r, "bands", INT32_MAX, "a program has at least one band");
     r->func->least_programs = read_count(r, "least_programs", INT32_MAX, "a grid has at least one program");
-    r->func->split_programs = read_count(r, "split_programs", INT32_MAX, "a grid has at least one program");
+    read_splits(r);
     r->func->packs = read_count(r, "packs", 1, "`packs` is 1 where it stands") != 0;
     r->func->joined_rows = read_count(r, "joined_rows", INT32_MAX, "products have at least one row");
     r->func->joined_columns = read_count(r, "joined_columns", INT32_MAX, "products have at least one column");

@@ -15,6 +15,7 @@ typedef struct GpuSplit {
     GpuMerge merge;
     TileValue *temps[TILE_MAX_FOLD];
     int64_t wanted; /* programs */
+    unsigned splits; /* of the kernel so far, whose parts are combined alone */
     bool alone; /* parts are combined each value for itself, and nothing else is left for the grid's last loop */
     int64_t slices, together; /* of a program that combines parts, and how many of these it loads at once */
     bool uneven; /* its bounds differ from program to program */

@@ -9,15 +9,15 @@
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
  *       %two = const {value = 2} : i64
- *       %n = const {value = 64} : i64
- *       %least = const {value = -inf} : f32[64]
+ *       %n = const {value = 32} : i64
+ *       %least = const {value = -inf} : f32[32]
  *       grid %one (%p: i64) {
  *         for %zero, %Q, %one (%q: i64) {
  *           %last = add %q, %two : i64
  *           %hi = min %W, %last : i64
- *           %top = for %q, %hi, %one, %least : f32[64] (%j: i64, %t: f32[64]) {
- *             %v = load_tile %x, %j, %zero, %one, %zero, %n {access = [index, range]} : f32[64]
- *             %w = max %t, %v : f32[64]
+ *           %top = for %q, %hi, %one, %least : f32[32] (%j: i64, %t: f32[32]) {
+ *             %v = load_tile %x, %j, %zero, %one, %zero, %n {access = [index, range]} : f32[32]
+ *             %w = max %t, %v : f32[32]
  *             yield %w
  *           }
  *           store_tile %y, %top, %q, %zero, %one, %zero, %n {access = [index, range]}
@@ -33,42 +33,42 @@
  *       %Q = dim %y {axis = 0} : i64
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
- *       %n = const {value = 64} : i64
+ *       %n = const {value = 32} : i64
  *       grid %one (%p: i64) {
- *         %0 = const {value = 2} : i64
+ *         %0 = const {value = 4} : i64
  *         for %zero, %Q, %0 (%q: i64) {
  *           %1 = sub %Q, %q : i64
  *           %2 = const {value = -1} : i64
  *           %3 = add %1, %2 : i64
- *           %4 = splat %3 : i64[2]
- *           %5 = iota {axis = 0} : i64[2]
- *           %6 = min %5, %4 : i64[2]
- *           %7 = const {value = 0} : i64[2]
- *           %8 = max %6, %7 : i64[2]
- *           %9 = splat %q : i64[2]
- *           %10 = add %8, %9 : i64[2]
- *           %11 = const {value = 2} : i64[2]
- *           %12 = add %10, %11 : i64[2]
- *           %13 = splat %W : i64[2]
- *           %14 = min %13, %12 : i64[2]
- *           %15 = sub %14, %10 : i64[2]
- *           %16 = const {value = -1} : i64[2]
- *           %17 = add %15, %16 : i64[2]
- *           %18 = le %7, %17 : bool[2]
- *           %19 = const {value = 1} : i64[2]
- *           %20 = le %19, %17 : bool[2]
- *           %21 = add %10, %19 : i64[2]
- *           %22 = reshape %18 : bool[2, 1]
- *           %23 = broadcast %22 : bool[2, 64]
- *           %24 = load_tile %x, %10, %zero, %one, %zero, %n, %23 {access = [gather, range], parts = [mask]} : f32[2, 64]
- *           %25 = reshape %20 : bool[2, 1]
- *           %26 = broadcast %25 : bool[2, 64]
- *           %27 = load_tile %x, %21, %zero, %one, %zero, %n, %26 {access = [gather, range], parts = [mask]} : f32[2, 64]
- *           %28 = const {value = -inf} : f32[2, 64]
- *           %29 = max %28, %24 : f32[2, 64]
- *           %30 = select %23, %29, %28 : f32[2, 64]
- *           %31 = max %30, %27 : f32[2, 64]
- *           %32 = select %26, %31, %30 : f32[2, 64]
+ *           %4 = splat %3 : i64[4]
+ *           %5 = iota {axis = 0} : i64[4]
+ *           %6 = min %5, %4 : i64[4]
+ *           %7 = const {value = 0} : i64[4]
+ *           %8 = max %6, %7 : i64[4]
+ *           %9 = splat %q : i64[4]
+ *           %10 = add %8, %9 : i64[4]
+ *           %11 = const {value = 2} : i64[4]
+ *           %12 = add %10, %11 : i64[4]
+ *           %13 = splat %W : i64[4]
+ *           %14 = min %13, %12 : i64[4]
+ *           %15 = sub %14, %10 : i64[4]
+ *           %16 = const {value = -1} : i64[4]
+ *           %17 = add %15, %16 : i64[4]
+ *           %18 = le %7, %17 : bool[4]
+ *           %19 = const {value = 1} : i64[4]
+ *           %20 = le %19, %17 : bool[4]
+ *           %21 = add %10, %19 : i64[4]
+ *           %22 = reshape %18 : bool[4, 1]
+ *           %23 = broadcast %22 : bool[4, 32]
+ *           %24 = load_tile %x, %10, %zero, %one, %zero, %n, %23 {access = [gather, range], parts = [mask]} : f32[4, 32]
+ *           %25 = reshape %20 : bool[4, 1]
+ *           %26 = broadcast %25 : bool[4, 32]
+ *           %27 = load_tile %x, %21, %zero, %one, %zero, %n, %26 {access = [gather, range], parts = [mask]} : f32[4, 32]
+ *           %28 = const {value = -inf} : f32[4, 32]
+ *           %29 = max %28, %24 : f32[4, 32]
+ *           %30 = select %23, %29, %28 : f32[4, 32]
+ *           %31 = max %30, %27 : f32[4, 32]
+ *           %32 = select %26, %31, %30 : f32[4, 32]
  *           %33 = min %1, %0 : i64
  *           store_tile %y, %32, %q, %one, %zero, %33, %zero, %one, %zero, %n {access = [range, range]}
  *           yield

@@ -6,7 +6,7 @@
 #include "lang/ir/operands.h"
 #include "lowering/iterations.h"
 
-enum { MOST_LEVELS = 3, MOST_CARRIED = 8, VECTOR_BYTES = 16, MOST_WORDS = 64 /* of a thread, which all positions load */ };
+enum { MOST_LEVELS = 3, MOST_CARRIED = 8, VECTOR_BYTES = 16, ENOUGH_BYTES = 4 /* measured: a warp that loads 8 bytes a thread is as fast */, MOST_WORDS = 64 /* of a thread, which all positions load */ };
 
 typedef struct Level {
     TileOp *loop;
@@ -170,6 +170,7 @@ int64_t gpu_windows_rows(TileBlock *block, int64_t positions) {
     int64_t rows = 1;
     tile_block_walk(block, look_at_op, &tiles);
     if (!tiles.lanes || !tiles.bytes || positions * VECTOR_BYTES > 4 * MOST_WORDS) return 1;
+    if (tiles.lanes * tiles.bytes > TILE_WARP_THREADS * ENOUGH_BYTES) return 1;
     while (2 * rows * tiles.lanes * tiles.bytes <= TILE_WARP_THREADS * VECTOR_BYTES) rows *= 2;
     return rows;
 }

@@ -283,13 +283,13 @@ static void plan_combination(GpuSplit *split) {
     enum { MOST_TOGETHER = 64, LEAST_ELEMENTS = 512, LANES = 2048, FLIGHT_BYTES = 1 << 15, BLOCKS_CORE = 2, LEAST_ROW = 64 };
     GpuSlices slices;
     const TileTarget *target = split->context->target;
-    int64_t programs = target ? split->kernel->split_programs : 0, cores = target ? tile_ptx_target_of(target)->cores : 0, elements,
+    int64_t programs = target && split->splits < TILE_MOST_SPLITS ? split->kernel->split_programs[split->splits] : 0, cores = target ? tile_ptx_target_of(target)->cores : 0, elements,
             bytes = programs * bytes_of_part(split, &elements), lanes = LANES, least = LEAST_ELEMENTS;
     split->alone = split->merge.simple && !next_loop(split->loop->next);
     split->together = TOGETHER;
     if (programs && split->alone) {
         int64_t together = 1;
-        while (together < MOST_TOGETHER && together * programs < split->wanted && together * bytes < FLIGHT_BYTES * cores) together *= 2;
+        while (together < MOST_TOGETHER && together < split->wanted / programs && together * bytes < FLIGHT_BYTES * cores) together *= 2;
         while (lanes > LEAST_ELEMENTS && programs * elements * together < BLOCKS_CORE * cores * lanes) lanes /= 2;
         split->together = together;
         least = lanes / together > LEAST_ROW ? lanes / together : LEAST_ROW;
@@ -343,24 +343,26 @@ static int64_t wanted_programs(const TileFunc *kernel, const TileOp *grid) {
     return own > kernel->least_programs ? own : kernel->least_programs;
 }
 
-static bool try_grid(TilePassContext *context, TileFunc *kernel, TileOp *grid) {
+static bool try_grid(TilePassContext *context, TileFunc *kernel, TileOp *grid, unsigned *splits) {
     bool changed = false;
     int64_t wanted = wanted_programs(kernel, grid);
     if (!wanted) return false;
     unsigned axes = grid->operand_count;
     for (TileOp *loop = axes ? first_loop(grid) : NULL; loop;) {
-        GpuSplit split = {.context = context, .kernel = kernel, .grid = grid, .loop = loop, .axes = axes, .wanted = wanted, .slices = 1};
+        GpuSplit split = {.context = context, .kernel = kernel, .grid = grid, .loop = loop, .axes = axes, .wanted = wanted, .splits = *splits, .slices = 1};
         loop = try_loop(&split, &changed);
+        *splits += split.alone;
     }
     return changed;
 }
 
 TileResult tile_pass_gpu_split_grids(TilePassContext *context, TileFunc *func) {
     bool changed = false;
+    unsigned splits = 0;
     if (func->kind != TILE_FUNC_KERNEL) return TILE_RESULT_UNCHANGED;
     for (TileOp *op = func->body.first, *next; op; op = next) {
         next = op->next;
-        if (op->id == TILE_OP_GRID) changed |= try_grid(context, func, op);
+        if (op->id == TILE_OP_GRID) changed |= try_grid(context, func, op, &splits);
     }
     return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

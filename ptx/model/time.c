@@ -349,12 +349,14 @@ static void look_for_combined(TileOp *op, void *found) {
  * decides how it is divided. */
 static void note_split(TileEstimate *estimate, TileFunc *phase, const Host *host, uint32_t i) {
     bool combines = false;
-    if (i == 0 || host->last[i - 1] < 2) return;
+    unsigned number = 0;
     tile_block_walk(&phase->body, look_for_combined, &combines);
-    int64_t programs = host->programs[i - 1] / host->last[i - 1];
+    if (i == 0 || !combines) return;
+    int64_t programs = host->programs[i - 1] / (host->last[i - 1] > 1 ? host->last[i - 1] : 1);
     uint32_t split = 1;
     while (2 * (int64_t)split <= programs) split *= 2;
-    if (combines && (!estimate->split_programs || split < estimate->split_programs)) estimate->split_programs = split;
+    while (number < TILE_MOST_SPLITS && estimate->split_programs[number]) number++;
+    if (number < TILE_MOST_SPLITS) estimate->split_programs[number] = split;
 }
 
 /* ---- the whole kernel ---- */

@@ -12,6 +12,13 @@ double gpu_walk_elements(const GpuWalk *walk, const TileType *type) {
     return lanes > threads ? lanes / threads : 1;
 }
 
+/* A vector that is loaded as the only row of a tile, for one op: as where it is one of several rows, it is loaded piece by piece. */
+static bool is_row_of_all(const TileOp *reshape) {
+    const TileValue *vector = tile_op_operand(reshape, 0), *row = &reshape->results[0];
+    bool loaded = vector->op && vector->op->id == TILE_OP_LOAD_TILE && tile_value_has_one_use(vector) && tile_value_has_one_use(row);
+    return loaded && row->type->rank == vector->type->rank + 1 && row->type->extent[0] == 1;
+}
+
 bool gpu_walk_takes_no_registers(const TileValue *value) {
     const TileOp *op = value->op;
     if (!tile_type_is_tile(value->type)) return true;
@@ -22,8 +29,10 @@ bool gpu_walk_takes_no_registers(const TileValue *value) {
     case TILE_OP_SPLAT:
     case TILE_OP_BROADCAST: return true;
     case TILE_OP_LOAD_TILE: return gpu_load_is_copied(op);
-    case TILE_OP_FILL:
     case TILE_OP_RESHAPE:
+        if (is_row_of_all(op)) return true;
+        return gpu_walk_takes_no_registers(tile_op_operand(op, 0));
+    case TILE_OP_FILL:
     case TILE_OP_PERMUTE: return gpu_walk_takes_no_registers(tile_op_operand(op, 0));
     }
     return false;

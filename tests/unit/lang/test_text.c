@@ -108,7 +108,7 @@ Test(text, words_for_gpus) {
                 "scratch_bytes = 64 {\n"
                 "  return\n"
                 "}\n");
-    expect_same("func kernel tile @k(%x: tensor<f32, 1, in>) least_programs = 132 split_programs = 16 packs = 1 {\n"
+    expect_same("func kernel tile @k(%x: tensor<f32, 1, in>) least_programs = 132 split_programs = 16, 1 packs = 1 {\n"
                 "  return\n"
                 "}\n");
     expect_error("func kernel tile @k() split_programs = 0 { return }", "a grid has at least one program");

@@ -435,8 +435,9 @@ static void build_cleared_bounds(TileBuilder *b, const TileOp *load, unsigned ax
 /* A map copies what lies beyond a range that ends before the tensor, where 0 may be wanted. */
 static void build_clear(TileBuilder *b, const TileOp *load, TileValue *place) {
     const TileAttribute *clears = tile_op_get(load, TILE_ATTRIBUTE_CLEARS);
-    TileValue *operands[5] = {place};
-    int64_t axes[2];
+    TileValue *operands[1 + 2 * TILE_MAX_TILE_RANK] = {place};
+    const TileType *type = load->results[0].type;
+    int64_t axes[TILE_MAX_TILE_RANK];
     unsigned count = 0;
     for (unsigned i = 0; clears && i < clears->count; i++) {
         unsigned axis = (unsigned)clears->integers[i];
@@ -444,8 +445,9 @@ static void build_clear(TileBuilder *b, const TileOp *load, TileValue *place) {
         build_cleared_bounds(b, load, axis, &operands[1 + 2 * count], &operands[2 + 2 * count]);
         axes[count++] = axis;
     }
-    TileAttribute attribute = {.key = TILE_ATTRIBUTE_AXES, .count = count, .integers = axes};
-    if (count) tile_build_op(b, TILE_OP_CLEAR_TILE, operands, 1 + 2 * count, &attribute, 1, NULL, 0);
+    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_AXES, .count = count, .integers = axes},
+                                  {.key = TILE_ATTRIBUTE_TYPES, .count = 1, .types = &type}};
+    if (count) tile_build_op(b, TILE_OP_CLEAR_TILE, operands, 1 + 2 * count, attributes, type->rank > 2 ? 2 : 1, NULL, 0);
 }
 
 static void drop_fills(TileValue *value) {

@@ -196,16 +196,6 @@ static void set_clears(Maps *maps, TileOp *load) {
     if (count_behind) tile_op_set_integers(maps->context->module, load, TILE_ATTRIBUTE_CLEARS_BEHIND, behind, count_behind);
 }
 
-/* Of rows that are those of several axes nothing can be cleared. */
-static bool may_clear(Maps *maps, const TileOp *load) {
-    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    const TileType *tile = load->results[0].type;
-    unsigned rank = tile_access_read(load, indices);
-    for (uint32_t d = 0; tile->rank > 2 && d < rank; d++)
-        if (!is_exact(maps, load, d, tile, &indices[d])) return false;
-    return true;
-}
-
 /* Does the box begin at a multiple of 16 bytes along the last axis? */
 static bool begins_aligned(Maps *maps, const TileAccessIndex *last, const TileType *tile) {
     int64_t multiple = tile_index_range(maps->view.indices, last->first).multiple;
@@ -230,7 +220,6 @@ static const char *why_not(Maps *maps, const TileOp *load) {
         return "its rows do not lie along the tensor's last axis";
     if (!begins_aligned(maps, &indices[rank - 1], load->results[0].type))
         return "its rows may not begin at a multiple of 16 bytes";
-    if (!may_clear(maps, load)) return "a range of several axes may end before the tensor does";
     return gpu_map_fits_tensor(&maps->func->parameters[tensor->index], tensor->type);
 }
 

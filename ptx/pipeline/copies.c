@@ -415,6 +415,11 @@ static bool is_filled(const TileValue *value, unsigned axis) {
     return false;
 }
 
+static TileValue *place_of_lane(TileBuilder *b, TileValue *first, TileValue *lane, int64_t step) {
+    if (step > 1) lane = tile_build_binary(b, TILE_OP_MUL, lane, tile_build_i64(b, step));
+    return tile_build_binary(b, TILE_OP_ADD, first, lane);
+}
+
 /* The bounds of what has to be cleared along an axis: lanes outside of the tensor the map has copied as 0. */
 static void build_cleared_bounds(TileBuilder *b, const TileOp *load, unsigned axis, TileValue **lo, TileValue **hi) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
@@ -422,13 +427,14 @@ static void build_cleared_bounds(TileBuilder *b, const TileOp *load, unsigned ax
     while (d < rank && (indices[d].axis != (int)axis || !indices[d].lo)) d++;
     TileValue *first = indices[d].first, *zero = tile_build_i64(b, 0), *end = tile_build_i64(b, load->results[0].type->extent[axis]),
               *extent = tile_build_dim(b, tile_op_operand(load, 0), d), *bound = gpu_bound_of_map(load, indices[d].hi);
-    TileValue *ends = tile_build_binary(b, TILE_OP_GE, tile_build_binary(b, TILE_OP_ADD, first, bound), extent);
+    int64_t step = gpu_step_of_index(&indices[d]);
+    TileValue *ends = tile_build_binary(b, TILE_OP_GE, place_of_lane(b, first, bound, step), extent);
     *lo = zero;
     *hi = tile_build_ternary(b, TILE_OP_SELECT, ends, end, bound);
     const TileAttribute *behind = tile_op_get(load, TILE_ATTRIBUTE_CLEARS_BEHIND);
     for (unsigned i = 0; behind && i < behind->count; i++)
         if (behind->integers[i] == axis) return;
-    TileValue *begins = tile_build_binary(b, TILE_OP_LE, tile_build_binary(b, TILE_OP_ADD, first, indices[d].lo), zero);
+    TileValue *last = tile_build_i64(b, step - 1), *begins = tile_build_binary(b, TILE_OP_LE, place_of_lane(b, first, indices[d].lo, step), last);
     *lo = tile_build_ternary(b, TILE_OP_SELECT, begins, zero, indices[d].lo);
 }
 

@@ -132,6 +132,35 @@ static bool is_own_extent(const Maps *maps, const TileOp *load, uint32_t axis, c
     return a.argument == b.argument && a.axis == b.axis && a.factor == b.factor;
 }
 
+/* Where the first of the lanes from the number on lies that is not in front of something: of lanes side by side the first lane's
+ * place and the number, of others, whose number is (end - first + step - 1) / step, the end. NULL: it is not of that form. */
+static const TileSum *end_of_lanes(Maps *maps, const TileAccessIndex *index, const TileValue *number) {
+    TileSumTable *table = tile_index_table(maps->view.indices);
+    const TileSum *first = tile_index_sum(&maps->view, index->first);
+    int64_t step = gpu_step_of_index(index);
+    const TileOp *quotient = step > 1 ? tile_value_def(number, TILE_OP_DIV) : NULL;
+    if (step == 1) return tile_sum_add(table, tile_index_sum(&maps->view, number), first);
+    if (!quotient || !tile_value_is_integer(tile_op_operand(quotient, 1), step)) return NULL;
+    const TileSum *sum = tile_sum_add(table, tile_index_sum(&maps->view, tile_op_operand(quotient, 0)), first);
+    return tile_sum_add(table, sum, tile_sum_integer(table, 1 - step));
+}
+
+/* The same of a number that is a share of the lesser of what is left and of the places of all lanes: (min(left, all) + step - 1) / step. */
+static const TileSum *end_of_places(Maps *maps, const TileAccessIndex *index, const TileValue *number, int64_t lanes) {
+    int64_t step = gpu_step_of_index(index), all;
+    const TileOp *quotient = step > 1 ? tile_value_def(number, TILE_OP_DIV) : NULL;
+    const TileOp *sum = quotient ? tile_value_def(tile_op_operand(quotient, 0), TILE_OP_ADD) : NULL;
+    if (!sum || !tile_value_is_integer(tile_op_operand(quotient, 1), step)) return step == 1 ? end_of_lanes(maps, index, number) : NULL;
+    const TileOp *least = NULL;
+    for (unsigned i = 0; i < 2; i++)
+        if (tile_value_is_integer(tile_op_operand(sum, i), step - 1)) least = tile_value_def(tile_op_operand(sum, 1 - i), TILE_OP_MIN);
+    for (unsigned i = 0; least && i < 2; i++)
+        if (tile_value_integer(tile_op_operand(least, i), &all) && all >= tile_map_reach((uint32_t)lanes, (uint32_t)step))
+            return tile_sum_add(tile_index_table(maps->view.indices), tile_index_sum(&maps->view, tile_op_operand(least, 1 - i)),
+                                tile_index_sum(&maps->view, index->first));
+    return end_of_lanes(maps, index, number);
+}
+
 /* Do all lanes from `hi` on lie beyond the end of the tensor? `hi` is the number of lanes, or the lesser of that and of
  * what is left of the extent. */
 static bool ends_with_tensor(Maps *maps, const TileOp *load, uint32_t axis, const TileAccessIndex *index, int64_t lanes) {
@@ -143,20 +172,21 @@ static bool ends_with_tensor(Maps *maps, const TileOp *load, uint32_t axis, cons
     for (unsigned i = 0; least && i < 2; i++)
         if (tile_value_integer(tile_op_operand(least, i), &constant) && constant >= lanes)
             left = tile_op_operand(least, 1 - i);
-    TileSumTable *table = tile_index_table(maps->view.indices);
-    return is_own_extent(
-        maps, load, axis,
-        tile_sum_add(table, tile_index_sum(&maps->view, left), tile_index_sum(&maps->view, index->first)));
+    const TileSum *end = least ? end_of_lanes(maps, index, left) : end_of_places(maps, index, hi, lanes);
+    return end && is_own_extent(maps, load, axis, end);
 }
 
 /* ---- loads ---- */
 
-static const char *why_no_dimension(const TileAccessIndex *index) {
-    int64_t number;
+static const char *why_no_dimension(const TileAccessIndex *index, const TileType *tile) {
     if (index->kind == TILE_ACCESS_INDEX) return NULL;
     if (index->kind == TILE_ACCESS_GATHER) return "it gathers";
-    if (!tile_value_integer(index->step, &number) || number != 1) return "its range has a step";
-    return NULL;
+    int64_t step = gpu_step_of_index(index);
+    bool last = index->axis + 1 == (int)tile->rank;
+    if (step < 1 || step > TILE_MAP_MOST_STEP) return "its range has a step that is not known, or more than 8";
+    if (step > 1 && last) return "its rows have a step";
+    bool far = step > 1 && tile_map_reach((uint32_t)tile->extent[index->axis], (uint32_t)step) > TILE_MAP_MOST_EXTENT;
+    return far ? "its range reaches over more than 256 elements" : NULL;
 }
 
 /* Are all lanes before `lo` in front of the tensor's beginning? `lo` is 0, or the greater of that and the distance of the
@@ -168,11 +198,8 @@ static bool begins_with_tensor(Maps *maps, const TileAccessIndex *index) {
     const TileValue *before = NULL;
     for (unsigned i = 0; most && i < 2; i++)
         if (tile_value_integer(tile_op_operand(most, i), &number) && number == 0) before = tile_op_operand(most, 1 - i);
-    if (!before) return false;
-    TileSumTable *table = tile_index_table(maps->view.indices);
-    const TileSum *sum =
-        tile_sum_add(table, tile_index_sum(&maps->view, before), tile_index_sum(&maps->view, index->first));
-    return sum->count == 0 && sum->constant == 0;
+    const TileSum *sum = before ? end_of_lanes(maps, index, before) : NULL;
+    return sum && sum->count == 0 && sum->constant == 0;
 }
 
 /* Are all lanes outside of the range outside of the tensor? */
@@ -213,7 +240,7 @@ static const char *why_not(Maps *maps, const TileOp *load) {
     const char *misfit = tile->rank == 1 ? gpu_map_fits_vector(tile) : gpu_map_fits_tile(tile);
     if (misfit) return misfit;
     for (uint32_t d = 0; d < rank; d++) {
-        const char *why = why_no_dimension(&indices[d]);
+        const char *why = why_no_dimension(&indices[d], tile);
         if (why) return why;
     }
     if (indices[rank - 1].axis + 1 != (int)load->results[0].type->rank)
@@ -243,7 +270,7 @@ static const char *why_not_stored(Maps *maps, const TileOp *store) {
     const char *misfit = gpu_map_fits_tile(tile);
     if (misfit) return misfit;
     for (uint32_t d = 0; d < rank; d++) {
-        const char *why = why_no_dimension(&indices[d]);
+        const char *why = why_no_dimension(&indices[d], tile);
         if (why) return why;
         if (!is_exact(maps, store, d, tile, &indices[d])) return "its range may end before the tensor does";
         if (indices[d].kind == TILE_ACCESS_RANGE && !tile_value_integer(indices[d].lo, &(int64_t){0}))

@@ -1,10 +1,17 @@
 #include "ptx/target/map.h"
 
 #include "base/tensor_map.h"
+#include "lang/ir/build.h"
 
 enum { LEAST_ROW_BYTES = 32 };
 
 static int64_t row_bytes(const TileType *tile) { return tile->extent[tile->rank - 1] * tile_scalar_bytes(tile->scalar); }
+
+int64_t gpu_step_of_index(const TileAccessIndex *index) {
+    int64_t step = 0;
+    if (index->kind == TILE_ACCESS_INDEX) return 1;
+    return index->kind == TILE_ACCESS_RANGE && tile_value_integer(index->step, &step) && step > 0 ? step : 0;
+}
 
 const TileType *gpu_vector_type(TileContext *context, const TileType *tile) {
     return tile_type_shared(context, tile->scalar, (int64_t[]){1, tile->extent[0]}, TILE_SWIZZLE_NONE, 0);

@@ -2,6 +2,7 @@
 #ifndef TILE_PTX_TARGET_MAP_H
 #define TILE_PTX_TARGET_MAP_H
 
+#include "lang/ir/operands.h"
 #include "ptx/target/dot.h"
 
 /* NULL: boxes of equal height can make up the tile, whose rows are those of a tensor, or one box of more axes does; else why
@@ -10,6 +11,8 @@ const char *gpu_map_fits_tile(const TileType *tile);
 const char *gpu_map_fits_vector(const TileType *tile);
 /* NULL: a map can describe the tensor; else why it cannot. Records that the fact was asked for. */
 const char *gpu_map_fits_tensor(TileParameter *parameter, const TileType *tensor);
+/* From one lane of the index to the next, in elements of the tensor: 1 for an index of a point; 0: it is not known, or none. */
+int64_t gpu_step_of_index(const TileAccessIndex *index);
 /* Is the tile, or part of it, copied by a tensor map? */
 static inline bool gpu_by_map(const TileOp *op) { return tile_op_integer(op, TILE_ATTRIBUTE_TENSOR_MAP, 0) != 0; }
 

@@ -154,7 +154,7 @@ static void replace(TileModule *module, TileValue *tile, TileValue *rows, const 
     }
 }
 
-static bool try_load(TilePassContext *context, TileOp *load, const char **error) {
+static bool try_load(TilePassContext *context, TileOp *load, const char **error) { /* erases what stands behind the load */
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     Axes axes = axes_of(load->results[0].type);
     if (axes.count == load->results[0].type->rank || tile_op_get(load, TILE_ATTRIBUTE_PARTS) || !only_makes_rows(&load->results[0], &axes))
@@ -268,8 +268,12 @@ static bool try_dot(TilePassContext *context, TileOp *dot, const char **error) {
 }
 
 TileResult tile_pass_cpu_axes(TilePassContext *context, TileFunc *func) {
-    TileResult rows = tile_try_each(context, func, TILE_OP_LOAD_TILE, try_load, "cpu-axes");
-    if (rows != TILE_RESULT_CHANGED) return rows;
+    TileOps loads = tile_find_each(&func->body, TILE_OP_LOAD_TILE, context->scratch);
+    const char *error = NULL;
+    bool changed = false;
+    for (size_t i = 0; i < loads.count && !error; i++) changed |= try_load(context, loads.items[i], &error);
+    if (error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "cpu-axes: %s", error);
+    if (!changed) return TILE_RESULT_UNCHANGED;
     TileResult products = tile_try_each(context, func, TILE_OP_DOT, try_dot, "cpu-axes");
-    return products == TILE_RESULT_UNCHANGED ? rows : products;
+    return products == TILE_RESULT_UNCHANGED ? TILE_RESULT_CHANGED : products;
 }

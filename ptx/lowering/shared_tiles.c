@@ -35,7 +35,7 @@ static TileValue *row_address(Gpu *gpu, const GpuSharedTile *tile, TileValue *po
 TileValue *gpu_element_address(Gpu *gpu, const GpuSharedTile *tile, TileValue *pointer, TileValue *row,
                                TileValue *column) {
     if (tile->panels > 1) {
-        TileValue *columns = gpu_i64(gpu, tile->shape.extent[1] / tile->panels),
+        TileValue *columns = gpu_i64(gpu, tile->columns),
                   *panel = gpu_binary(gpu, TILE_OP_DIV, column, columns);
         int64_t bytes = tile->row_bytes * tile->shape.extent[0];
         pointer = tile_build_ptr_add(&gpu->b, pointer, gpu_binary(gpu, TILE_OP_MUL, panel, gpu_i64(gpu, bytes)));
@@ -63,7 +63,7 @@ GpuTileAddresses gpu_tile_addresses(Gpu *gpu, TileValue *pointer, const GpuShare
               *column = gpu_thread_index(gpu, layout, places.axis[1]), *bytes;
     TileValue *own = gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, tile->row_bytes));
     if (tile->panels > 1) { /* lanes of a row may lie in several */
-        TileValue *columns = gpu_i64(gpu, tile->shape.extent[1] / tile->panels);
+        TileValue *columns = gpu_i64(gpu, tile->columns);
         TileValue *panel = gpu_binary(gpu, TILE_OP_DIV, column, columns);
         own = gpu_binary(gpu, TILE_OP_ADD, own, gpu_binary(gpu, TILE_OP_MUL, panel, gpu_i64(gpu, tile->row_bytes * tile->shape.extent[0])));
         column = gpu_binary(gpu, TILE_OP_REM, column, columns);

@@ -302,7 +302,7 @@ const TileType *gpu_slot_type(TileContext *context, const TileOp *load) {
     const TileType *tile = load->results[0].type, *rows = gpu_rows_type(context, tile);
     Readers readers = {0};
     if (tile->rank == 1) return gpu_vector_type(context, tile);
-    if (gpu_by_map(load)) return gpu_panel_type(context, tile);
+    if (gpu_by_map(load)) return gpu_copied_panel_type(context, tile);
     bool copied = is_copied_for(load, &readers);
     if (copied && turns_rows(load, &readers, rows)) return gpu_columns_type(context, rows);
     return gpu_multiplied_type(context, rows, !(copied && readers.across && !readers.along_k));

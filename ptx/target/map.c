@@ -48,6 +48,11 @@ const TileType *gpu_panel_type(TileContext *context, const TileType *tile) {
     return tile_type_shared(context, tile->scalar, gpu_rows_type(context, tile)->extent, TILE_SWIZZLE_PANELS, log_chunks);
 }
 
+const TileType *gpu_copied_panel_type(TileContext *context, const TileType *tile) {
+    if (tile->rank < 2 || row_bytes(tile) <= GPU_PANEL_BYTES) return gpu_panel_type(context, tile);
+    return tile_type_shared(context, tile->scalar, gpu_rows_type(context, tile)->extent, TILE_SWIZZLE_PANELS, TILE_MAX_LOG_CHUNKS);
+}
+
 GpuCopyParts gpu_parts_of_copy(const TileType *tile, int64_t blocks) {
     int64_t row = tile->rank == 2 ? tile->extent[1] * (int64_t)tile_scalar_bytes(tile->scalar) : 0;
     if (!row) return GPU_PARTS_NONE;

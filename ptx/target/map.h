@@ -19,8 +19,11 @@ static inline bool gpu_by_map(const TileOp *op) { return tile_op_integer(op, TIL
 /* Does the store's tile pass through shared memory, without a map? */
 static inline bool gpu_by_rows(const TileOp *op) { return tile_op_integer(op, TILE_ATTRIBUTE_BY_ROWS, 0) != 0; }
 
-/* The type of a tile that maps write and wgmma reads: in panels of at most 128 bytes of each row. */
+/* The type of a tile that maps read or write: in panels of at most 128 bytes of each row. */
 const TileType *gpu_panel_type(TileContext *context, const TileType *tile);
+/* That of a tile that a map copies there, for wgmma: in panels of 128 bytes where rows are longer, whose last one may hold what lies
+ * behind the tile, which nothing reads. */
+const TileType *gpu_copied_panel_type(TileContext *context, const TileType *tile);
 /* The type of a vector in shared memory, which threads read as they need it: a row without a swizzle. */
 const TileType *gpu_vector_type(TileContext *context, const TileType *tile);
 /* The type of a tile or vector as it is read from a slot: rows. */

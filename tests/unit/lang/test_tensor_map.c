@@ -27,7 +27,7 @@ static const char *phase(const char *parameters, const char *body) {
 
 Test(tensor_map, a_map_stands_before_the_shared_memory) {
     TileFunc *func = read_func(phase(X RANGE SHARED, "  %a = ptr_add %x, %begin : ptr<global>\n"), "k.0");
-    TileTensorMap map = {2, {8, 64}, 128}, other = {2, {8, 64}, 0};
+    TileTensorMap map = {2, {8, 64}, 128, {0}}, other = {2, {8, 64}, 0, {0}};
     TileValue *shared = func->body.arguments[8], *added = tile_func_add_map(func, 1, &map);
     cr_assert(added && added->index == 8 && shared->index == 9 && func->body.arguments[9] == shared);
     cr_expect_str_eq(func->parameters[8].name, "x.map");
@@ -40,8 +40,8 @@ Test(tensor_map, a_map_stands_before_the_shared_memory) {
     TileText errors = {.arena = executing.arena};
     cr_expect(tile_module_verify(func->module, &errors), "%s", tile_text_get(&errors));
     cr_expect(tile_value_map(added)->swizzle == 128 && !tile_value_map(shared));
-    for (uint32_t i = 2; i < TILE_MAX_MAPS; i++) cr_expect(tile_func_add_map(func, 1, &(TileTensorMap){2, {20 + i, 64}, 0}));
-    cr_expect_null(tile_func_add_map(func, 1, &(TileTensorMap){2, {100, 64}, 0}), "there are as many as may be");
+    for (uint32_t i = 2; i < TILE_MAX_MAPS; i++) cr_expect(tile_func_add_map(func, 1, &(TileTensorMap){2, {20 + i, 64}, 0, {0}}));
+    cr_expect_null(tile_func_add_map(func, 1, &(TileTensorMap){2, {100, 64}, 0, {0}}), "there are as many as may be");
     cr_expect(tile_module_verify(func->module, &errors), "%s", tile_text_get(&errors));
 }
 

@@ -160,10 +160,10 @@ MET_WIDE = {"B": [1, 2], "H": [3, 4], "W": [57, 60], "C": [3, 65], "R": [3, 1], 
             "Q": [56, 57], "X": [1, 2], "Y": [1, 2], "Z": [0, 1]}
 FAR = {name: sizes[:1] for name, sizes in MET.items()} | {"B": [1, 0], "P": [4, 0], "H": [5, 0], "Z": [2**62, -2**62, 1]}
 INPUT_GRADIENT = {"BH=1 BW=8 BC=16 BO=16": MET, "BH=2 BW=4 BC=8 BO=8": FAR, "-": MET_WIDE}
-WEIGHT_GRADIENT = {"BC=16 BO=16 BB=2 BP=2 BQ=4": MET, "BC=8 BO=8 BB=1 BP=1 BQ=4": FAR, "-": MET_WIDE}
+WEIGHT_GRADIENT = {"BC=16 BO=16 BB=4 BP=4 BQ=4": MET, "BC=8 BO=8 BB=1 BP=8 BQ=8": FAR, "-": MET_WIDE}
 # Squares and steps of boxes, which tensor maps copy for wgmma: rows of 64 channels, and some more.
 BOXES = {"C": [64, 72], "O": [64, 72], "H": [9, 17], "W": [12, 19], "P": [5, 8], "Q": [7, 9], "X": [2, 1, 3]}
-WEIGHT_GRADIENT["BC=64 BO=64 BB=2 BP=4 BQ=8"] = MET | BOXES
+WEIGHT_GRADIENT["BC=64 BO=64 BB=4 BP=2 BQ=8"] = MET | BOXES
 DEEP_PLANE = {tune: {**values, **ROWS} for tune, values in DEEP_LINE.items()}
 POOLS = {tune: {name: sizes for name, sizes in values.items() if name not in "SY"}
          for tune, values in DEEP_PLANE.items()}

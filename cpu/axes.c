@@ -27,8 +27,8 @@
  *       %4 = const {value = 0} : i64
  *       %5 = gt %hi, %4 : bool
  *       %6 = select %5, %n, %4 : i64
- *       %7 = fill %v, %none, %zero, %6 {axes = [0]} : f32[8]
- *       store_tile %y, %7, %zero, %zero, %one, %zero, %n {access = [index, range]}
+ *       %r = fill %v, %none, %zero, %6 {axes = [0]} : f32[8]
+ *       store_tile %y, %r, %zero, %zero, %one, %zero, %n {access = [index, range]}
  *       return
  *     }
  * Needs: nothing. Keeps: tile form. Cost: linear. */

@@ -157,17 +157,18 @@ static bool has_mask_of_elements(const TileOp *op) {
     return tile_op_has_part(op, TILE_PARTS_MASK) && !is_same_along_line(tile_op_named(op, TILE_OPERAND_MASK), DEPTH);
 }
 
-/* Elements of a row that a box copies for so many: of rows of more than 128 bytes whole panels, as far as the tensor goes. */
+/* Elements of a row that a box copies for so many: whole panels, as far as the tensor goes. */
 static double copied_of_row(const GpuWalk *walk, const TileOp *op, const TileAccessIndex *last, const TileType *tile, double valid) {
     const TileValue *tensor = tile_op_operand(op, 0);
     const TileExtents *extents = walk->numbers.extents;
     double element = (double)tile_scalar_bytes(tile->scalar), extent = (double)tile->extent[tile->rank - 1];
     bool known = tensor->block == &walk->numbers.func->body && last->axis == (int)tile->rank - 1;
     uint32_t argument = known ? walk->numbers.func->parameters[tensor->index].argument : 0;
-    if (!known || argument >= extents->count || op->id != TILE_OP_LOAD_TILE || extent * element <= GPU_PANEL_BYTES) return valid;
-    double all = round_up(extent * element, GPU_PANEL_BYTES) / element;
+    if (!known || argument >= extents->count || op->id != TILE_OP_LOAD_TILE || tile->rank < 2) return valid;
+    GpuSharedTile slot = gpu_shared_tile(gpu_copied_panel_type(walk->numbers.func->module->context, tile));
     double left = (double)(extents->extent[argument][extents->rank[argument] - 1] - gpu_number_or(&walk->numbers, last->first, 0));
-    return gpu_most(valid, all < left ? all : left);
+    double all = (double)(slot.panels * slot.columns);
+    return all * element > extent * element ? gpu_most(valid, all < left ? all : left) : valid;
 }
 
 static Piece look_at_access(const GpuWalk *walk, const TileOp *op, const TileType *tile) {

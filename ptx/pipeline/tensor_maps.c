@@ -161,6 +161,51 @@ static const TileSum *end_of_places(Maps *maps, const TileAccessIndex *index, co
     return end_of_lanes(maps, index, number);
 }
 
+/* Is the sum known not to be negative, since none of what it adds up is? */
+static bool is_not_negative(const Maps *maps, const TileSum *sum) {
+    if (sum->constant < 0) return false;
+    for (unsigned i = 0; i < sum->count; i++) {
+        const TileProduct *product = &sum->products[i];
+        const TileValue *value = product->degree == 1 ? product->symbols[0]->value : NULL;
+        if (!value || product->factor < 0 || tile_index_range(maps->view.indices, value).lo < 0) return false;
+    }
+    return true;
+}
+
+/* Is the first number at least the second: n / step - k, of which the second is (n - step * k - a number) / step? So many programs there are along an
+ * axis of which each takes every second place. */
+static bool is_no_less(Maps *maps, const TileValue *number, const TileValue *share) {
+    TileSumTable *table = tile_index_table(maps->view.indices);
+    const TileSum *sum = tile_index_sum(&maps->view, number);
+    const TileOp *lesser = tile_value_def(share, TILE_OP_DIV);
+    int64_t step;
+    if (!lesser || !tile_value_integer(tile_op_operand(lesser, 1), &step) || step < 1) return false;
+    for (unsigned i = 0; i < sum->count; i++) {
+        const TileProduct *product = &sum->products[i];
+        const TileValue *value = product->degree == 1 && product->factor == 1 ? product->symbols[0]->value : NULL;
+        const TileOp *quotient = value ? tile_value_def(value, TILE_OP_DIV) : NULL;
+        if (!quotient || !tile_value_is_integer(tile_op_operand(quotient, 1), step)) continue;
+        const TileSum *rest = tile_sum_subtract(table, sum, tile_sum_term(table, product));
+        const TileSum *all = tile_sum_add(table, tile_index_sum(&maps->view, tile_op_operand(quotient, 0)),
+                                          tile_sum_multiply(table, tile_sum_integer(table, step), rest));
+        return is_not_negative(maps, tile_sum_subtract(table, all, tile_index_sum(&maps->view, tile_op_operand(lesser, 0))));
+    }
+    return false;
+}
+
+/* Of two bounds that are both the lesser of a number and of all lanes the one that is not the greater in any case; NULL: it is not known. */
+static const TileValue *lesser_of(Maps *maps, const TileOp *least, int64_t lanes) {
+    const TileValue *number[2] = {NULL, NULL};
+    int64_t all;
+    for (unsigned i = 0; i < 2; i++) {
+        const TileOp *own = tile_value_def(tile_op_operand(least, i), TILE_OP_MIN);
+        for (unsigned k = 0; own && k < 2; k++)
+            if (tile_value_integer(tile_op_operand(own, k), &all) && all >= lanes) number[i] = tile_op_operand(own, 1 - k);
+    }
+    if (!number[0] || !number[1]) return NULL;
+    return is_no_less(maps, number[0], number[1]) ? number[1] : is_no_less(maps, number[1], number[0]) ? number[0] : NULL;
+}
+
 /* Do all lanes from `hi` on lie beyond the end of the tensor? `hi` is the number of lanes, or the lesser of that and of
  * what is left of the extent. */
 static bool ends_with_tensor(Maps *maps, const TileOp *load, uint32_t axis, const TileAccessIndex *index, int64_t lanes) {
@@ -172,6 +217,8 @@ static bool ends_with_tensor(Maps *maps, const TileOp *load, uint32_t axis, cons
     for (unsigned i = 0; least && i < 2; i++)
         if (tile_value_integer(tile_op_operand(least, i), &constant) && constant >= lanes)
             left = tile_op_operand(least, 1 - i);
+    const TileValue *lesser = least && left == hi ? lesser_of(maps, least, lanes) : NULL;
+    if (lesser) left = lesser;
     const TileSum *end = least ? end_of_lanes(maps, index, left) : end_of_places(maps, index, hi, lanes);
     return end && is_own_extent(maps, load, axis, end);
 }

@@ -49,7 +49,9 @@ const TileType *gpu_panel_type(TileContext *context, const TileType *tile) {
 }
 
 const TileType *gpu_copied_panel_type(TileContext *context, const TileType *tile) {
-    if (tile->rank < 2 || row_bytes(tile) <= GPU_PANEL_BYTES) return gpu_panel_type(context, tile);
+    enum { LEAST_PANEL = 64 };
+    int64_t row = tile->rank < 2 ? 0 : row_bytes(tile), padded = (row + GPU_PANEL_BYTES - 1) / GPU_PANEL_BYTES * GPU_PANEL_BYTES;
+    if (row <= GPU_PANEL_BYTES || row % LEAST_PANEL == 0 || 3 * padded > 4 * row) return gpu_panel_type(context, tile);
     return tile_type_shared(context, tile->scalar, gpu_rows_type(context, tile)->extent, TILE_SWIZZLE_PANELS, TILE_MAX_LOG_CHUNKS);
 }
 

@@ -21,8 +21,8 @@ static inline bool gpu_by_rows(const TileOp *op) { return tile_op_integer(op, TI
 
 /* The type of a tile that maps read or write: in panels of at most 128 bytes of each row. */
 const TileType *gpu_panel_type(TileContext *context, const TileType *tile);
-/* That of a tile that a map copies there, for wgmma: in panels of 128 bytes where rows are longer, whose last one may hold what lies
- * behind the tile, which nothing reads. */
+/* That of a tile that a map copies there, for wgmma: where these panels would have less than 64 bytes, they have 128, if rows are long
+ * enough. The last one then holds what lies behind the tile, too, which nothing reads. */
 const TileType *gpu_copied_panel_type(TileContext *context, const TileType *tile);
 /* The type of a vector in shared memory, which threads read as they need it: a row without a swizzle. */
 const TileType *gpu_vector_type(TileContext *context, const TileType *tile);

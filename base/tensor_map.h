@@ -9,7 +9,8 @@
 enum {
     TILE_MAX_MAPS = 16, /* of one launch of a grid */
     TILE_MAP_MOST_RANK = 5,
-    TILE_MAP_MOST_EXTENT = 256, /* of a box */
+    TILE_MAP_MOST_EXTENT = 256, /* of a box, with what lies between its elements */
+    TILE_MAP_MOST_STEP = 8,     /* from one element of a box to the next along an axis; 1 along the last one */
     TILE_MAP_GRAIN = 16,        /* bytes: of a box's row, the tensor's address and its strides */
     TILE_MAP_PLACE = 128,       /* alignment of an unswizzled box in shared memory */
     TILE_MAP_SWIZZLE_ROWS = 8,  /* rows after which a swizzle repeats */
@@ -18,6 +19,9 @@ enum {
     TILE_MAP_STRIDE_BITS = 40,
     TILE_MAP_EXTENT_BITS = 32,
 };
+
+/* How far a box of so many elements reaches along an axis. */
+static inline uint32_t tile_map_reach(uint32_t elements, uint32_t step) { return (elements - 1) * step + 1; }
 
 /* Alignment of a box in shared memory, in bytes: its swizzle is a function of the address. */
 static inline uint32_t tile_map_place_align(uint32_t swizzle) {

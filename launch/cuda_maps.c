@@ -90,18 +90,18 @@ static int encode(const TileImageMap *image, const uint64_t *keys, TileCudaMap *
     unsigned rank = image->rank;
     const uint64_t *extents = keys + 1, *strides = keys + 1 + rank;
     uint64_t dimensions[TILE_MAP_MOST_RANK], steps[TILE_MAP_MOST_RANK];
-    uint32_t box[TILE_MAP_MOST_RANK], ones[TILE_MAP_MOST_RANK];
+    uint32_t box[TILE_MAP_MOST_RANK], apart[TILE_MAP_MOST_RANK];
     for (unsigned i = 0; i < rank; i++) {
         unsigned axis = rank - 1 - i;
         dimensions[i] = extents[axis];
-        box[i] = image->box[axis];
-        ones[i] = 1;
+        apart[i] = image->step[axis] ? image->step[axis] : 1;
+        box[i] = tile_map_reach(image->box[axis], apart[i]);
         if (!i) continue;
         uint64_t inner = i > 1 ? steps[i - 2] : image->element_bytes;
         steps[i - 1] = extents[axis] > 1 ? strides[axis] : usual_stride(dimensions[i - 1], inner);
     }
     return tile_cuda_driver()->encode_map(
-        made, element_type(image->element_bytes), rank, (void *)(uintptr_t)keys[0], dimensions, steps, box, ones,
+        made, element_type(image->element_bytes), rank, (void *)(uintptr_t)keys[0], dimensions, steps, box, apart,
         NO_INTERLEAVE, image->swizzle ? __builtin_ctz(image->swizzle) - 4 : 0, PROMOTE_TO_128_BYTES, FILL_WITH_ZEROS);
 }
 

@@ -231,6 +231,7 @@ typedef struct TileImageMap {
     uint16_t box[TILE_MAP_MOST_RANK];
     uint8_t rank, element_bytes;
     uint8_t swizzle; /* bytes */
+    uint8_t step[TILE_MAP_MOST_RANK]; /* from one element of a box to the next; 0 is 1 */
 } TileImageMap;
 
 /* A phase as a GPU has it; its shared memory is the phase's scratch_bytes. */

@@ -285,7 +285,10 @@ static void pass_map(Stream *s, TileImageMap *map) {
     unsigned bytes = map->element_bytes;
     s->damaged |= map->rank < 1 || map->rank > TILE_MAP_MOST_RANK || (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8);
     s->damaged |= map->swizzle && map->swizzle != 32 && map->swizzle != 64 && map->swizzle != 128;
-    for (unsigned i = 0; i < map->rank && !s->damaged; i++) NUMBER(s, map->box[i]);
+    for (unsigned i = 0; i < map->rank && !s->damaged; i++) {
+        NUMBER(s, map->box[i]);
+        NUMBER(s, map->step[i]);
+    }
 }
 
 static void pass_binary(Stream *s, TileImageBinary *binary) {

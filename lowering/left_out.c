@@ -209,6 +209,77 @@ static TileValue *build_sums(Zeros *z, const Chain *chain, TileOp *grid) {
     return temp;
 }
 
+/* ---- is there anything but zeros? ---- */
+
+/* Loops over the temporary's axes in front of its last two, which `place` has the indices of, then over tiles of these. */
+static TileValue *build_total(TileBuilder *outer, TileValue *temp, unsigned axis, TileValue **place, TileValue *before) {
+    unsigned rank = temp->type->rank, rows = rank > 1 ? rank - 2 : 0;
+    bool tiled = axis >= rows;
+    const int64_t step = !tiled ? 1 : axis + 1 < rank ? STEP : LANES;
+    TileValue *extent = tile_build_dim(outer, temp, axis);
+    TileOp *loop = tile_build_for(outer, tile_build_i64(outer, 0), extent, tile_build_i64(outer, step), &before, 1);
+    TileBuilder b = tile_builder_at_end(outer->module, &loop->regions[0]);
+    b.location = outer->location;
+    place[axis] = loop->regions[0].arguments[0];
+    TileValue *own = loop->regions[0].arguments[1];
+    if (axis + 1 < rank) {
+        own = build_total(&b, temp, axis + 1, place, own);
+    } else {
+        Access from = {.operands = {temp}, .count = 1};
+        TileValue *zero = tile_build_i64(&b, 0), *bounds[4];
+        int64_t axes[2];
+        unsigned count = 0;
+        for (unsigned d = 0; d < rank; d++) {
+            if (d < rows) {
+                add_index(&from, place[d]);
+                continue;
+            }
+            bounds[2 * count] = zero;
+            bounds[2 * count + 1] = rest(&b, tile_build_dim(&b, temp, d), place[d], d + 1 < rank ? STEP : LANES);
+            add_range(&b, &from, place[d], zero, bounds[2 * count + 1]);
+            axes[count] = count;
+            count++;
+        }
+        TileValue *tile = tile_op_result(build_access(&b, TILE_OP_LOAD_TILE, &from, before->type), 0);
+        tile = tile_build_fill(&b, tile, tile_build_number(&b, tile_type_scalar(b.module->context, TILE_F32), 0), axes, bounds, count);
+        own = tile_build_binary(&b, TILE_OP_ADD, own, tile);
+    }
+    tile_build_end(&b, TILE_OP_YIELD, &own, 1);
+    return tile_op_result(loop, 0);
+}
+
+/* A number, which is none if there is one in the temporary that is none, and 0 if not: the sum of all. One program has it. */
+static TileValue *build_question(Zeros *z, const Chain *chain, TileOp *grid, TileValue *temp) {
+    TileModule *module = z->context->module;
+    TileBuilder host = tile_builder_before(module, grid);
+    TileValue *one = tile_build_i64(&host, 1), *place[MOST_AXES];
+    const TileType *type = tile_type_tensor(module->context, TILE_F32, 1, TILE_ACCESS_TEMP);
+    TileValue *total = tile_op_result(tile_build_op(&host, TILE_OP_TEMP, &one, 1, NULL, 0, &type, 1), 0);
+    TileOp *made = tile_build_grid(&host, &one, 1);
+    TileBuilder b = tile_builder_at_end(module, &made->regions[0]);
+    b.location = chain->dot->location;
+    bool rows = temp->type->rank > 1;
+    const int64_t shape[] = {STEP, LANES};
+    const TileType *tile = tile_type_tile(module->context, TILE_F32, rows ? 2 : 1, rows ? shape : &shape[1]);
+    TileValue *sum = build_total(&b, temp, 0, place, tile_build_number(&b, tile, 0));
+    for (unsigned axis = tile->rank; axis-- > 0;) sum = tile_build_reduce(&b, sum, TILE_KIND_SUM, axis);
+    Access to = {.operands = {total, sum}, .count = 2};
+    add_index(&to, tile_build_i64(&b, 0));
+    build_access(&b, TILE_OP_STORE_TILE, &to, NULL);
+    tile_build_end(&b, TILE_OP_YIELD, NULL, 0);
+    return total;
+}
+
+/* Is there one? Loaded in front of the loops, whose sums it is asked for behind them. */
+static TileValue *ask(Zeros *z, const Chain *chain, TileValue *total) {
+    TileBuilder b = tile_builder_before(z->context->module, chain->loops[chain->count - 1]);
+    b.location = chain->dot->location;
+    Access from = {.operands = {total}, .count = 1};
+    add_index(&from, tile_build_i64(&b, 0));
+    TileValue *number = tile_op_result(build_access(&b, TILE_OP_LOAD_TILE, &from, tile_type_scalar(b.module->context, TILE_F32)), 0);
+    return tile_build_binary(&b, TILE_OP_NE, number, number);
+}
+
 /* ---- the sums behind the loops ---- */
 
 /* The loops once more but for that over k, from number `depth` inward, which add up what was left out. */
@@ -242,11 +313,15 @@ static TileValue *build_loops(Zeros *z, TileBuilder *outer, const Chain *chain, 
     return tile_op_result(loop, 0);
 }
 
-static TileOp *add_left_out(Zeros *z, const Chain *chain, TileValue *temp) {
+/* `asked`: only where that holds; NULL: in any case. */
+static TileOp *add_left_out(Zeros *z, const Chain *chain, TileValue *temp, TileValue *asked) {
     TileModule *module = z->context->module;
     TileOp *outermost = chain->loops[chain->count - 1];
     TileValue *sum = tile_op_result(outermost, 0);
-    TileBuilder b = tile_builder_before(module, outermost->next);
+    TileBuilder outer = tile_builder_before(module, outermost->next), b = outer;
+    outer.location = chain->dot->location;
+    TileOp *made = asked ? tile_build_if(&outer, asked, &sum->type, 1) : NULL;
+    if (made) b = tile_builder_at_end(module, &made->regions[0]);
     b.location = chain->dot->location;
     tile_map_init(&z->map, z->context->scratch);
     const int64_t *extent = sum->type->extent, row[] = {1, extent[1]};
@@ -254,6 +329,17 @@ static TileOp *add_left_out(Zeros *z, const Chain *chain, TileValue *temp) {
     TileValue *left = build_loops(z, &b, chain, chain->count - 1, temp, tile_build_number(&b, type, -0.0));
     left = tile_build_broadcast(&b, tile_build_reshape(&b, left, 2, row), extent);
     TileOp *all = tile_build_op(&b, TILE_OP_ADD, (TileValue *[]){sum, left}, 2, NULL, 0, &sum->type, 1);
+    if (made) {
+        TileBuilder second = tile_builder_at_end(module, &made->regions[1]);
+        second.location = b.location;
+        tile_build_end(&b, TILE_OP_YIELD, (TileValue *[]){tile_op_result(all, 0)}, 1);
+        for (TileUse *use = sum->first_use, *next; use; use = next) {
+            next = use->next;
+            if (use->user != all) tile_op_set_operand(use->user, use->index, tile_op_result(made, 0));
+        }
+        tile_build_end(&second, TILE_OP_YIELD, &sum, 1);
+        return made;
+    }
     for (TileUse *use = sum->first_use, *next; use; use = next) {
         next = use->next;
         if (use->user != all) tile_op_set_operand(use->user, use->index, tile_op_result(all, 0));
@@ -330,7 +416,8 @@ static bool leave_out(TilePassContext *context, TileFunc *kernel, TileOp *grid, 
         again = tile_op_clone(context->module, chain.loops[chain.count - 1], &z->map);
     }
     TileValue *temp = build_sums(z, &chain, grid);
-    TileOp *all = add_left_out(z, &chain, temp);
+    TileValue *asked = exact ? NULL : ask(z, &chain, build_question(z, &chain, grid, temp));
+    TileOp *all = add_left_out(z, &chain, temp, asked);
     if (exact) ask_for_negative_zeros(z, all, again);
     branch(z, &chain);
     return true;

@@ -179,6 +179,8 @@ static void add_maps(TileText *text, const TileImageEntry *entry) {
         tile_text_format(text, "%s{\"slot\": %u, \"element_bytes\": %u, \"swizzle\": %u, \"box\": [", i ? ", " : "",
                          map->slot, map->element_bytes, map->swizzle);
         for (unsigned d = 0; d < map->rank; d++) tile_text_format(text, d ? ", %u" : "%u", map->box[d]);
+        tile_text_add(text, "], \"steps\": [");
+        for (unsigned d = 0; d < map->rank; d++) tile_text_format(text, d ? ", %u" : "%u", map->step[d] ? map->step[d] : 1);
         tile_text_add(text, "]}");
     }
     tile_text_add_char(text, ']');

@@ -127,7 +127,10 @@ static void put_maps(TileText *bytes, const TileCudaPhase *phase) {
         put_number(bytes, map->rank);
         put_number(bytes, map->element_bytes);
         put_number(bytes, map->swizzle);
-        for (unsigned d = 0; d < map->rank; d++) put_number(bytes, map->box[d]);
+        for (unsigned d = 0; d < map->rank; d++) {
+            put_number(bytes, map->box[d]);
+            put_number(bytes, map->step[d]);
+        }
     }
 }
 
@@ -187,7 +190,10 @@ static void get_maps(Bytes *bytes, TileArena *arena, TileCudaPhase *phase) {
         maps[i].element_bytes = (uint8_t)get_number(bytes);
         maps[i].swizzle = (uint8_t)get_number(bytes);
         bytes->damaged |= maps[i].rank > TILE_MAP_MOST_RANK;
-        for (unsigned d = 0; d < maps[i].rank && !bytes->damaged; d++) maps[i].box[d] = (uint16_t)get_number(bytes);
+        for (unsigned d = 0; d < maps[i].rank && !bytes->damaged; d++) {
+            maps[i].box[d] = (uint16_t)get_number(bytes);
+            maps[i].step[d] = (uint8_t)get_number(bytes);
+        }
     }
     phase->maps = maps;
     phase->map_count = (uint32_t)count;

@@ -22,6 +22,7 @@ static bool read_tensor(TileExecutor *e, const ExecInstruction *in, const TileVa
                      .offset = (int64_t)address.lanes[1]};
     for (uint32_t d = 0; d < box->rank; d++) {
         box->size[d] = parameter->map.box[d];
+        box->step[d] = tile_map_step(&parameter->map, d);
         box->extent[d] = (int64_t)tile_exec_register(e->root, first + data + 1 + d).lanes[0];
         box->stride[d] = (int64_t)tile_exec_register(e->root, first + data + 1 + box->rank + d).lanes[0];
         if (d + 1 < box->rank) box->rows *= box->size[d];
@@ -55,7 +56,7 @@ bool tile_exec_box_part(const ExecBox *box, uint32_t row, ExecBoxPart *part) {
     uint32_t last = box->rank - 1, rest = row;
     int64_t from = box->offset;
     for (uint32_t d = last; d-- > 0;) {
-        int64_t index = box->at[d] + rest % box->size[d];
+        int64_t index = box->at[d] + (int64_t)(rest % box->size[d]) * box->step[d];
         rest /= box->size[d];
         if (index < 0 || index >= box->extent[d]) return false;
         from += box->extent[d] > 1 ? index * box->stride[d] : 0;

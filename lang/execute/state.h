@@ -400,7 +400,7 @@ bool tile_exec_end_stores(TileExecutor *e);
 /* A box of a tensor: its first element, which may lie outside, and the tensor that it is cut from. */
 typedef struct ExecBox {
     uint32_t rank, rows, row_bytes, swizzle;
-    uint32_t size[TILE_MAP_MOST_RANK];
+    uint32_t size[TILE_MAP_MOST_RANK], step[TILE_MAP_MOST_RANK];
     int64_t at[TILE_MAP_MOST_RANK], extent[TILE_MAP_MOST_RANK], stride[TILE_MAP_MOST_RANK];
     int64_t element_bytes;
     uint64_t object; /* the tensor's */

@@ -343,16 +343,20 @@ bool tile_exec_copy_tile(TileExecutor *e, const ExecInstruction *in) {
 /* The tile lies there row by row. */
 bool tile_exec_clear_tile(TileExecutor *e, const ExecInstruction *in) {
     ExecValue place = tile_exec_operand(e, in, 0);
-    const TileType *type = in->op->operands[0].value->type;
-    const TileAttribute *axes = tile_op_get(in->op, TILE_ATTRIBUTE_AXES);
-    int64_t lo[2] = {0, 0}, hi[2] = {type->extent[0], type->extent[1]}, bytes = tile_scalar_bytes(type->scalar);
+    const TileAttribute *axes = tile_op_get(in->op, TILE_ATTRIBUTE_AXES), *types = tile_op_get(in->op, TILE_ATTRIBUTE_TYPES);
+    const TileType *type = types ? types->types[0] : in->op->operands[0].value->type;
+    int64_t lo[TILE_MAX_TILE_RANK] = {0}, hi[TILE_MAX_TILE_RANK], bytes = tile_scalar_bytes(type->scalar), elements = 1;
+    for (unsigned a = 0; a < type->rank; a++) hi[a] = type->extent[a], elements *= type->extent[a];
     for (unsigned i = 0; i < axes->count; i++)
         if (!tile_exec_integer(e, in, 1 + 2 * i, "a bound", &lo[axes->integers[i]]) ||
             !tile_exec_integer(e, in, 2 + 2 * i, "a bound", &hi[axes->integers[i]]))
             return false;
-    for (int64_t i = 0; i < type->extent[0] * type->extent[1]; i++) {
-        int64_t row = i / type->extent[1], column = i % type->extent[1];
-        if (row >= lo[0] && row < hi[0] && column >= lo[1] && column < hi[1]) continue;
+    for (int64_t i = 0; i < elements; i++) {
+        bool inside = true;
+        int64_t rest = i;
+        for (unsigned a = type->rank; a-- > 0; rest /= type->extent[a])
+            inside &= rest % type->extent[a] >= lo[a] && rest % type->extent[a] < hi[a];
+        if (inside) continue;
         if (!tile_exec_store_element(e, in, place.lanes[0], (int64_t)place.lanes[1] + i * bytes, type->scalar, 0, 0))
             return false;
     }

@@ -221,12 +221,13 @@ bool tile_role_has_argument(TileParameterRole role);
 bool tile_role_has_axis(TileParameterRole role);
 
 /* A tensor map: boxes of these extents, in elements and in the order of the tensor's axes, whose last one is contiguous.
- * In shared memory a box is dense, in that order. `swizzle`: how the bytes of its rows are permuted there, see
+ * `step`: from one element of a box to the next along an axis, in the tensor; 0 is 1. In shared memory a box is dense, in that order. `swizzle`: how the bytes of its rows are permuted there, see
  * tile_map_swizzle; rows then have just so many bytes. */
 typedef struct TileTensorMap {
     uint32_t rank; /* 0: none */
     uint32_t box[TILE_MAP_MOST_RANK];
     uint32_t swizzle; /* 0, 32, 64 or 128 bytes */
+    uint32_t step[TILE_MAP_MOST_RANK];
 } TileTensorMap;
 
 typedef struct TileParameter {

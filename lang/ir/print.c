@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "lang/ir/tensor_map.h"
 #include "lang/layout/layout.h"
 #include "lang/scalar/scalar.h"
 
@@ -278,6 +279,13 @@ static void print_map(List *list, const TileTensorMap *map) {
     for (uint32_t d = 0; d < map->rank; d++) tile_text_format(list->text, d ? ", %u" : "%u", map->box[d]);
     tile_text_add(list->text, "]");
     print_number_fact(list, "swizzle", map->swizzle);
+    bool steps = false;
+    for (uint32_t d = 0; d < map->rank; d++) steps |= tile_map_step(map, d) > 1;
+    if (!steps) return;
+    next_fact(list);
+    tile_text_add(list->text, "steps = [");
+    for (uint32_t d = 0; d < map->rank; d++) tile_text_format(list->text, d ? ", %u" : "%u", tile_map_step(map, d));
+    tile_text_add(list->text, "]");
 }
 
 static void print_role(List *list, const TileParameter *parameter) {

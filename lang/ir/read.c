@@ -29,17 +29,18 @@ static bool read_value_fact(Reader *r, const Token *name, int64_t *value) {
     return true;
 }
 
-/* `[128, 64]`: how many elements a box has along each axis. */
-static void read_box(Reader *r, TileTensorMap *map) {
+/* `[128, 64]`: a number for each axis of a box. Returns how many there are. */
+static uint32_t read_axes(Reader *r, uint32_t *numbers) {
+    uint32_t count = 0;
     tile_read_expect(r, "=");
     tile_read_expect(r, "[");
-    map->rank = 0;
     do {
-        if (map->rank == TILE_MAP_MOST_RANK) tile_read_fail(r, "a box has at most %d axes", TILE_MAP_MOST_RANK);
-        if (r->failed) return;
-        map->box[map->rank++] = tile_read_small(r);
+        if (count == TILE_MAP_MOST_RANK) tile_read_fail(r, "a box has at most %d axes", TILE_MAP_MOST_RANK);
+        if (r->failed) return 0;
+        numbers[count++] = tile_read_small(r);
     } while (tile_read_accept(r, ","));
     tile_read_expect(r, "]");
+    return count;
 }
 
 static void read_role(Reader *r, TileParameter *parameter) {
@@ -73,7 +74,9 @@ static void read_fact(Reader *r, TileParameter *parameter) {
     if (tile_read_accept_word(r, "role")) {
         read_role(r, parameter);
     } else if (tile_read_accept_word(r, "box")) {
-        read_box(r, &parameter->map);
+        parameter->map.rank = read_axes(r, parameter->map.box);
+    } else if (tile_read_accept_word(r, "steps")) {
+        read_axes(r, parameter->map.step);
     } else if (name.kind != TOKEN_WORD) {
         tile_read_fail(r, "expected a fact about the parameter");
     } else {

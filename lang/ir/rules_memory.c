@@ -163,14 +163,25 @@ const char *tile_rule_copy_tile(const TileRule *r) {
     return check_access(r, tile_rule_operand(r, 0), 2, types->types[0]);
 }
 
+/* Are the place's rows those of all axes of the tile but the last one? */
+static bool are_rows_of(const TileType *place, const TileType *tile) {
+    int64_t rows = 1;
+    if (!tile_type_is_tile(tile) || tile->rank < 2) return false;
+    for (unsigned a = 0; a + 1 < tile->rank; a++) rows *= tile->extent[a];
+    return tile->scalar == place->scalar && rows == place->extent[0] && tile->extent[tile->rank - 1] == place->extent[1];
+}
+
 const char *tile_rule_clear_tile(const TileRule *r) {
     const TileAttribute *axes = tile_op_get(r->op, TILE_ATTRIBUTE_AXES);
     if (r->op->operand_count != 1 + 2 * axes->count) return "needs a place, and two bounds for each axis";
     const TileType *place = tile_rule_operand(r, 0);
     if (place->kind != TILE_TYPE_POINTER || place->space != TILE_SPACE_SHARED || place->rank != 2)
         return "needs a place in shared memory that says how a tile lies there";
+    const TileAttribute *types = tile_op_get(r->op, TILE_ATTRIBUTE_TYPES);
+    if (types && (types->count != 1 || !are_rows_of(place, types->types[0]))) return "the place does not have the rows of the tile";
+    int64_t rank = types ? types->types[0]->rank : place->rank;
     for (unsigned i = 0; i < axes->count; i++)
-        if (axes->integers[i] != 0 && axes->integers[i] != 1) return "no such axis";
+        if (axes->integers[i] < 0 || axes->integers[i] >= rank) return "no such axis";
     for (unsigned i = 1; i < r->op->operand_count; i++)
         if (!tile_rule_is_i64(tile_rule_operand(r, i))) return "a bound is not i64";
     return NULL;

@@ -5,7 +5,9 @@
 /* ---- the parameter ---- */
 
 static bool same_map(const TileTensorMap *a, const TileTensorMap *b) {
-    return a->rank == b->rank && a->swizzle == b->swizzle && memcmp(a->box, b->box, a->rank * sizeof *a->box) == 0;
+    bool same = a->rank == b->rank && a->swizzle == b->swizzle && memcmp(a->box, b->box, a->rank * sizeof *a->box) == 0;
+    for (uint32_t d = 0; same && d < a->rank; d++) same = tile_map_step(a, d) == tile_map_step(b, d);
+    return same;
 }
 
 /* Exchanges the last parameter with the one before it. */
@@ -102,6 +104,11 @@ const char *tile_map_misfit(const TileTensorMap *map, const TileType *tensor) {
     if (map->rank != tensor->rank) return "the box has not as many axes as the tensor";
     for (uint32_t d = 0; d < map->rank; d++)
         if (map->box[d] < 1 || map->box[d] > TILE_MAP_MOST_EXTENT) return "an extent of the box is not 1 .. 256";
+    for (uint32_t d = 0; d < map->rank; d++) {
+        if (tile_map_step(map, d) > TILE_MAP_MOST_STEP) return "a step of the box is more than 8";
+        if (tile_map_reach(map->box[d], tile_map_step(map, d)) > TILE_MAP_MOST_EXTENT) return "the box reaches over more than 256 elements";
+    }
+    if (tile_map_step(map, map->rank - 1) != 1) return "the last axis of the box has a step";
     int64_t row = (int64_t)map->box[map->rank - 1] * (int64_t)tile_scalar_bytes(tensor->scalar);
     if (row % TILE_MAP_GRAIN) return "a row of the box is no multiple of 16 bytes";
     if (map->swizzle && map->swizzle != 32 && map->swizzle != 64 && map->swizzle != 128)

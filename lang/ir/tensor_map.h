@@ -25,6 +25,9 @@ bool tile_func_map_tensor(const TileFunc *phase, uint32_t index, uint32_t *data)
 /* The type of the kernel's tensor, a parameter or a temporary; NULL: not known, or no tensor. */
 const TileType *tile_func_argument_type(const TileFunc *phase, uint32_t argument);
 
+/* The step along an axis, at least 1. */
+static inline uint32_t tile_map_step(const TileTensorMap *map, uint32_t d) { return map->step[d] ? map->step[d] : 1; }
+
 /* Bytes of a box. */
 int64_t tile_map_box_bytes(const TileTensorMap *map, TileScalar scalar);
 /* NULL, or what is wrong with a map of tensors of this type. */

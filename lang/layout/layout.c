@@ -86,7 +86,7 @@ static unsigned ceil_log2(int64_t value) {
 
 /* 96 is 3 pieces of 32; 100 would be 25 pieces of 4, and is padded to one of 128. */
 static void split_extent(int64_t extent, uint8_t *log_extent, uint8_t *pieces) {
-    enum { MOST_PIECES = 7 };
+    enum { MOST_PIECES = 11 };
     unsigned log = (unsigned)__builtin_ctzll((unsigned long long)extent);
     int64_t odd = extent >> log;
     bool exact = odd <= MOST_PIECES && log >= 3;

@@ -67,7 +67,32 @@
  *         store_tile %5, %13, %6, %9, %one, %zero, %11 {access = [index, range]}
  *         yield
  *       }
+ *       %25 = temp %one : tensor<f32, 1, temp>
+ *       grid %one (%26: i64) {
+ *         %27 = const {value = 0.0} : f32[16, 128]
+ *         %28 = const {value = 16} : i64
+ *         %29 = for %zero, %R, %28, %27 : f32[16, 128] (%30: i64, %31: f32[16, 128]) {
+ *           %32 = for %zero, %0, %3, %31 : f32[16, 128] (%33: i64, %34: f32[16, 128]) {
+ *             %35 = sub %R, %30 : i64
+ *             %36 = min %35, %28 : i64
+ *             %37 = sub %0, %33 : i64
+ *             %38 = min %37, %3 : i64
+ *             %39 = load_tile %5, %30, %one, %zero, %36, %33, %one, %zero, %38 {access = [range, range]} : f32[16, 128]
+ *             %40 = const {value = 0.0} : f32
+ *             %41 = fill %39, %40, %zero, %36, %zero, %38 {axes = [0, 1]} : f32[16, 128]
+ *             %42 = add %34, %41 : f32[16, 128]
+ *             yield %42
+ *           }
+ *           yield %32
+ *         }
+ *         %43 = reduce %29 {axis = 1, kind = sum} : f32[16]
+ *         %44 = reduce %43 {axis = 0, kind = sum} : f32
+ *         store_tile %25, %44, %zero {access = [index]}
+ *         yield
+ *       }
  *       grid %one (%p: i64) {
+ *         %45 = load_tile %25, %zero {access = [index]} : f32
+ *         %46 = isnan %45 : bool
  *         %sum = for %zero, %R, %one, %none : f32[8, 8] (%i: i64, %before: f32[8, 8]) {
  *           %half = rem %i, %two : i64
  *           %even = eq %half, %zero : bool
@@ -84,20 +109,25 @@
  *           }
  *           yield %inner
  *         }
- *         %25 = const {value = -0.0} : f32[8]
- *         %26 = for %zero, %R, %one, %25 : f32[8] (%27: i64, %28: f32[8]) {
- *           %29 = load_tile %5, %27, %zero, %one, %zero, %n {access = [index, range]} : f32[8]
- *           %half.1 = rem %27, %two : i64
- *           %even.1 = eq %half.1, %zero : bool
- *           %30 = splat %even.1 : bool[8]
- *           %31 = select %30, %25, %29 : f32[8]
- *           %32 = add %28, %31 : f32[8]
- *           yield %32
+ *         %47 = if %46 : f32[8, 8] {
+ *           %48 = const {value = -0.0} : f32[8]
+ *           %49 = for %zero, %R, %one, %48 : f32[8] (%50: i64, %51: f32[8]) {
+ *             %52 = load_tile %5, %50, %zero, %one, %zero, %n {access = [index, range]} : f32[8]
+ *             %half.1 = rem %50, %two : i64
+ *             %even.1 = eq %half.1, %zero : bool
+ *             %53 = splat %even.1 : bool[8]
+ *             %54 = select %53, %48, %52 : f32[8]
+ *             %55 = add %51, %54 : f32[8]
+ *             yield %55
+ *           }
+ *           %56 = reshape %49 : f32[1, 8]
+ *           %57 = broadcast %56 : f32[8, 8]
+ *           %58 = add %sum, %57 : f32[8, 8]
+ *           yield %58
+ *         } {
+ *           yield %sum
  *         }
- *         %33 = reshape %26 : f32[1, 8]
- *         %34 = broadcast %33 : f32[8, 8]
- *         %35 = add %sum, %34 : f32[8, 8]
- *         store_tile %y, %35, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *         store_tile %y, %47, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
  *         yield
  *       }
  *       return

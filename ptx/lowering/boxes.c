@@ -46,6 +46,7 @@ static Boxes choose_boxes(Gpu *gpu, const TileOp *op, const TileType *tile, cons
         int axis = boxes.indices[d].axis;
         int64_t rows = axis < 0 ? 1 : tile->rank > 2 ? tile->extent[axis] : boxes.rows;
         boxes.map.box[d] = (uint32_t)(axis + 1 == (int)tile->rank ? boxes.columns : rows);
+        boxes.map.step[d] = (uint32_t)gpu_step_of_index(&boxes.indices[d]);
     }
     const TileAttribute *outside = tile_op_get(op, TILE_ATTRIBUTE_OUTSIDE);
     for (unsigned i = 0; outside && i < outside->count; i++) boxes.outside[outside->integers[i]] = true;
@@ -74,9 +75,10 @@ static void build_box(Gpu *gpu, TileOpId id, const Boxes *boxes, TileValue *cons
     for (unsigned i = 0; i < count; i++) operands[i] = fixed[i];
     for (unsigned d = 0; d < boxes->rank; d++) {
         int axis = boxes->indices[d].axis;
-        int64_t more = axis + 1 == (int)boxes->tile->rank ? column : axis ? 0 : row;
+        int64_t step = tile_map_step(&boxes->map, d), more = axis + 1 == (int)boxes->tile->rank ? column : axis ? 0 : row * step;
         TileValue *first = first_word(gpu, &boxes->indices[d], boxes->outside[d]);
         TileValue *part = axis + 1 == (int)boxes->tile->rank ? boxes->column : axis ? NULL : boxes->row;
+        if (part && step > 1) part = gpu_binary(gpu, TILE_OP_MUL, part, tile_build_integer(&gpu->b, word, step));
         if (part) first = gpu_binary(gpu, TILE_OP_ADD, first, part);
         operands[count + d] = more ? gpu_binary(gpu, TILE_OP_ADD, first, tile_build_integer(&gpu->b, word, more)) : first;
     }

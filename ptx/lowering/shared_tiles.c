@@ -35,7 +35,7 @@ static TileValue *row_address(Gpu *gpu, const GpuSharedTile *tile, TileValue *po
 TileValue *gpu_element_address(Gpu *gpu, const GpuSharedTile *tile, TileValue *pointer, TileValue *row,
                                TileValue *column) {
     if (tile->panels > 1) {
-        TileValue *columns = gpu_i64(gpu, tile->shape.extent[1] / tile->panels),
+        TileValue *columns = gpu_i64(gpu, tile->columns),
                   *panel = gpu_binary(gpu, TILE_OP_DIV, column, columns);
         int64_t bytes = tile->row_bytes * tile->shape.extent[0];
         pointer = tile_build_ptr_add(&gpu->b, pointer, gpu_binary(gpu, TILE_OP_MUL, panel, gpu_i64(gpu, bytes)));
@@ -63,7 +63,7 @@ GpuTileAddresses gpu_tile_addresses(Gpu *gpu, TileValue *pointer, const GpuShare
               *column = gpu_thread_index(gpu, layout, places.axis[1]), *bytes;
     TileValue *own = gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, tile->row_bytes));
     if (tile->panels > 1) { /* lanes of a row may lie in several */
-        TileValue *columns = gpu_i64(gpu, tile->shape.extent[1] / tile->panels);
+        TileValue *columns = gpu_i64(gpu, tile->columns);
         TileValue *panel = gpu_binary(gpu, TILE_OP_DIV, column, columns);
         own = gpu_binary(gpu, TILE_OP_ADD, own, gpu_binary(gpu, TILE_OP_MUL, panel, gpu_i64(gpu, tile->row_bytes * tile->shape.extent[0])));
         column = gpu_binary(gpu, TILE_OP_REM, column, columns);
@@ -249,15 +249,32 @@ void gpu_lower_put(Gpu *gpu, TileOp *op) {
 
 enum { GROUP_ROWS = 64 }; /* that a warpgroup multiplies at once */
 
+/* The tile that was copied there, whose rows may be those of several axes. */
+static const TileType *cleared_type(const TileOp *clear) {
+    const TileAttribute *types = tile_op_get(clear, TILE_ATTRIBUTE_TYPES);
+    return types ? types->types[0] : tile_op_operand(clear, 0)->type;
+}
+
+/* The index along the tile's axis of the lane in this row and column. */
+static TileValue *index_along(Gpu *gpu, const TileType *type, int64_t axis, TileValue *const *at) {
+    int64_t last = type->rank - 1, inner = 1;
+    if (axis == last) return at[1];
+    for (int64_t a = axis + 1; a < last; a++) inner *= type->extent[a];
+    TileValue *index = inner > 1 ? gpu_binary(gpu, TILE_OP_DIV, at[0], gpu_i64(gpu, inner)) : at[0];
+    return axis ? gpu_binary(gpu, TILE_OP_REM, index, gpu_i64(gpu, type->extent[axis])) : index;
+}
+
 /* Is a lane outside of its range along some axis? `at`: the indices of one lane; NULL: of the first and of the last. */
 static TileValue *is_outside(Gpu *gpu, const TileOp *clear, TileValue *const *at) {
     const TileAttribute *axes = tile_op_get(clear, TILE_ATTRIBUTE_AXES);
+    const TileType *type = cleared_type(clear);
     TileValue *outside = NULL;
     for (unsigned i = 0; i < axes->count; i++) {
-        int64_t axis = axes->integers[i], last = tile_op_operand(clear, 0)->type->extent[axis] - 1;
+        int64_t axis = axes->integers[i], last = type->extent[axis] - 1;
+        TileValue *index = at ? index_along(gpu, type, axis, at) : NULL;
         TileValue *lo = gpu_value(gpu, tile_fill_lo(clear, i)), *hi = gpu_value(gpu, tile_fill_hi(clear, i));
-        TileValue *before = gpu_binary(gpu, TILE_OP_LT, at ? at[axis] : gpu_i64(gpu, 0), lo),
-                  *behind = gpu_binary(gpu, TILE_OP_GE, at ? at[axis] : gpu_i64(gpu, last), hi);
+        TileValue *before = gpu_binary(gpu, TILE_OP_LT, at ? index : gpu_i64(gpu, 0), lo),
+                  *behind = gpu_binary(gpu, TILE_OP_GE, at ? index : gpu_i64(gpu, last), hi);
         TileValue *either = gpu_binary(gpu, TILE_OP_OR, before, behind);
         outside = outside ? gpu_binary(gpu, TILE_OP_OR, outside, either) : either;
     }
@@ -267,7 +284,8 @@ static TileValue *is_outside(Gpu *gpu, const TileOp *clear, TileValue *const *at
 /* Lanes of a row that are cleared together: of whole rows a chunk's. */
 static int64_t cleared_together(const TileOp *clear, const GpuSharedTile *tile) {
     const TileAttribute *axes = tile_op_get(clear, TILE_ATTRIBUTE_AXES);
-    bool rows = axes->count == 1 && axes->integers[0] == 0;
+    bool rows = true;
+    for (unsigned i = 0; i < axes->count; i++) rows &= axes->integers[i] + 1 < cleared_type(clear)->rank;
     return rows && tile->row_bytes % TILE_CHUNK_BYTES == 0 ? TILE_CHUNK_BYTES / tile_scalar_bytes(tile->scalar) : 1;
 }
 
@@ -328,7 +346,7 @@ typedef struct Clearing {
     GpuSharedTile tile;
     int64_t groups; /* warpgroups that clear a part of their own each */
     bool columns;   /* these are columns */
-    bool rows;      /* whole rows are cleared, which lie one after the other in a part */
+    bool rows;      /* whole rows are cleared, which lie one after the other in a part, in front and behind */
 } Clearing;
 
 /* Clears chunks of the tile, or of the warpgroup's part of it, from one number to another. */
@@ -378,7 +396,7 @@ static void build_barriers_of_warpgroups(Gpu *gpu, int64_t groups) {
 void gpu_lower_clear(Gpu *gpu, TileOp *op) {
     Clearing clearing = {.op = op, .tile = gpu_shared_tile(tile_op_operand(op, 0)->type)};
     clearing.groups = count_clearing(gpu, op, &clearing.tile, &clearing.columns);
-    clearing.rows = cleared_together(op, &clearing.tile) > 1 && (clearing.groups == 1 || clearing.columns);
+    clearing.rows = cleared_type(op)->rank == 2 && cleared_together(op, &clearing.tile) > 1 && (clearing.groups == 1 || clearing.columns);
     TileOp *branch = tile_build_if(&gpu->b, is_outside(gpu, op, NULL), NULL, 0);
     TileBuilder outer = gpu->b;
     gpu->b.block = &branch->regions[0];

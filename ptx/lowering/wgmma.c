@@ -56,7 +56,7 @@ static bool take_shared(Wgmma *w, Described *d, unsigned number) {
     const TileValue *place = tile_op_operand(shared, 0);
     *d = (Described){.tile = gpu_shared_tile(place->type), .along_k = transposed != (number == 0)};
     d->panel_bytes = d->tile.row_bytes * d->tile.shape.extent[0];
-    d->columns = d->tile.shape.extent[1] / d->tile.panels;
+    d->columns = d->tile.columns;
     d->descriptor = build_descriptor(gpu, gpu_value(gpu, place), d);
     if (number) return true;
     TileValue *units = gpu_i64(gpu, described_offset(d, GROUP_ROWS, 0) / UNIT_BYTES);

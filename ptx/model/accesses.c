@@ -157,6 +157,20 @@ static bool has_mask_of_elements(const TileOp *op) {
     return tile_op_has_part(op, TILE_PARTS_MASK) && !is_same_along_line(tile_op_named(op, TILE_OPERAND_MASK), DEPTH);
 }
 
+/* Elements of a row that a box copies for so many: whole panels, as far as the tensor goes. */
+static double copied_of_row(const GpuWalk *walk, const TileOp *op, const TileAccessIndex *last, const TileType *tile, double valid) {
+    const TileValue *tensor = tile_op_operand(op, 0);
+    const TileExtents *extents = walk->numbers.extents;
+    double element = (double)tile_scalar_bytes(tile->scalar), extent = (double)tile->extent[tile->rank - 1];
+    bool known = tensor->block == &walk->numbers.func->body && last->axis == (int)tile->rank - 1;
+    uint32_t argument = known ? walk->numbers.func->parameters[tensor->index].argument : 0;
+    if (!known || argument >= extents->count || op->id != TILE_OP_LOAD_TILE || tile->rank < 2) return valid;
+    GpuSharedTile slot = gpu_shared_tile(gpu_copied_panel_type(walk->numbers.func->module->context, tile));
+    double left = (double)(extents->extent[argument][extents->rank[argument] - 1] - gpu_number_or(&walk->numbers, last->first, 0));
+    double all = (double)(slot.panels * slot.columns);
+    return all * element > extent * element ? gpu_most(valid, all < left ? all : left) : valid;
+}
+
 static Piece look_at_access(const GpuWalk *walk, const TileOp *op, const TileType *tile) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     unsigned rank = tile_access_read(op, indices), last = rank - 1;
@@ -180,7 +194,8 @@ static Piece look_at_access(const GpuWalk *walk, const TileOp *op, const TileTyp
     double spacing = rank && run == 1 ? spacing_of(walk, op, indices, rank, tile) : 0;
     if (spacing > 0 && spacing < SECTOR_BYTES) piece.bytes = piece.valid * spacing;
     if (rank) piece.bytes *= share_of_gathered(walk, op, indices, rank, tile);
-    piece.lines = run > 0 ? piece.valid / run * bytes_of_lines(grain, run * element) : 0;
+    double copied = gpu_by_map(op) && run > 1 ? copied_of_row(walk, op, &indices[last], tile, run) : run;
+    piece.lines = run > 0 ? piece.valid / run * bytes_of_lines(grain, copied * element) : 0;
     double vector = odd ? gpu_most(1, grain / element) : GPU_VECTOR_BYTES / element;
     if (rows && (double)tile->extent[tile->rank - 1] < vector) vector = (double)tile->extent[tile->rank - 1];
     double held = gpu_walk_elements(walk, tile);

@@ -301,8 +301,15 @@ static bool is_guard(const GpuWalk *walk, const TileOp *op) {
     return walk->numbers.sources[tile_op_operand(op, 0)->number] && op->regions[1].first == op->regions[1].last;
 }
 
+/* Is something done only where a number is none, as what products of zeros and infinities add? */
+static bool is_of_no_number(const TileOp *op) {
+    const TileOp *test = tile_op_operand(op, 0)->op;
+    return test && (test->id == TILE_OP_ISNAN || (test->id == TILE_OP_NE && tile_op_operand(test, 0) == tile_op_operand(test, 1)));
+}
+
 static double do_if(GpuWalk *walk, const TileOp *op, double begin) {
     double taken = gpu_number_share(&walk->numbers, op), end = begin = gpu_walk_ready(walk, op, begin), mean = begin;
+    if (taken < 0 && is_of_no_number(op)) taken = 0;
     if (taken < 0 && is_guard(walk, op)) taken = 1;
     for (unsigned i = 0; i < 2; i++) {
         double share = taken < 0 ? 0.5 : i == 0 ? taken : 1 - taken;

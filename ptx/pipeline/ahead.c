@@ -60,6 +60,7 @@ typedef struct Ahead {
     int64_t step, bytes, elements;
     unsigned ops, together;
     bool beside_products; /* for tensor cores */
+    bool beside_sums;     /* of any products */
 } Ahead;
 
 /* ---- which ops come first ---- */
@@ -177,18 +178,30 @@ static bool is_repeated(const TileOp *loop) {
     return around && !tile_loop_is_of_programs(around);
 }
 
-static bool visit(TilePassContext *context, TileFunc *func, TileBlock *block, bool products) {
+static bool is_in_branch(const TileOp *loop) {
+    const TileOp *around = loop->block->op;
+    while (around && around->id != TILE_OP_IF && !tile_loop_is_of_programs(around)) around = around->block->op;
+    return around && around->id == TILE_OP_IF;
+}
+
+/* Why loads stay in their iterations; NULL: they do not. What some programs compute beside sums of products would take registers of all. */
+static const char *why_not(const Ahead *a) {
+    if (a->beside_sums && is_in_branch(a->loop)) return "it is in a branch, and sums of products have the registers";
+    return obstacle_of_stores(a);
+}
+
+static bool visit(TilePassContext *context, TileFunc *func, TileBlock *block, const GpuDots *dots) {
     bool changed = false;
     for (TileOp *op = block->first; op; op = op->next) {
-        Ahead a = {.context = context, .func = func, .loop = op, .beside_products = products};
-        for (unsigned r = 0; r < op->region_count; r++) changed |= visit(context, func, &op->regions[r], products);
+        Ahead a = {.context = context, .func = func, .loop = op, .beside_products = dots->count && !dots->multiplied.count, .beside_sums = dots->count};
+        for (unsigned r = 0; r < op->region_count; r++) changed |= visit(context, func, &op->regions[r], dots);
         if (!is_counted(func, op, &a.step)) continue;
         a.indices = tile_pass_indices(context, func);
         tile_map_init(&a.late, context->scratch);
         if (!look(&a)) continue;
         a.together = iterations_together(&a);
         if (a.together < 2) continue;
-        const char *why = obstacle_of_stores(&a);
+        const char *why = why_not(&a);
         if (why) {
             tile_pass_remark(context, op, TILE_DECISION_NOT_LOADED_TOGETHER, "the loop", "%s", why);
             continue;
@@ -205,5 +218,5 @@ static bool visit(TilePassContext *context, TileFunc *func, TileBlock *block, bo
 TileResult tile_pass_gpu_ahead(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE || !func->threads) return TILE_RESULT_UNCHANGED;
     GpuDots dots = gpu_find_dots(func, &func->body);
-    return visit(context, func, &func->body, dots.count && !dots.multiplied.count) ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+    return visit(context, func, &func->body, &dots) ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

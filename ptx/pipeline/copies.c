@@ -302,7 +302,7 @@ const TileType *gpu_slot_type(TileContext *context, const TileOp *load) {
     const TileType *tile = load->results[0].type, *rows = gpu_rows_type(context, tile);
     Readers readers = {0};
     if (tile->rank == 1) return gpu_vector_type(context, tile);
-    if (gpu_by_map(load)) return gpu_panel_type(context, tile);
+    if (gpu_by_map(load)) return gpu_copied_panel_type(context, tile);
     bool copied = is_copied_for(load, &readers);
     if (copied && turns_rows(load, &readers, rows)) return gpu_columns_type(context, rows);
     return gpu_multiplied_type(context, rows, !(copied && readers.across && !readers.along_k));
@@ -415,6 +415,11 @@ static bool is_filled(const TileValue *value, unsigned axis) {
     return false;
 }
 
+static TileValue *place_of_lane(TileBuilder *b, TileValue *first, TileValue *lane, int64_t step) {
+    if (step > 1) lane = tile_build_binary(b, TILE_OP_MUL, lane, tile_build_i64(b, step));
+    return tile_build_binary(b, TILE_OP_ADD, first, lane);
+}
+
 /* The bounds of what has to be cleared along an axis: lanes outside of the tensor the map has copied as 0. */
 static void build_cleared_bounds(TileBuilder *b, const TileOp *load, unsigned axis, TileValue **lo, TileValue **hi) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
@@ -422,21 +427,23 @@ static void build_cleared_bounds(TileBuilder *b, const TileOp *load, unsigned ax
     while (d < rank && (indices[d].axis != (int)axis || !indices[d].lo)) d++;
     TileValue *first = indices[d].first, *zero = tile_build_i64(b, 0), *end = tile_build_i64(b, load->results[0].type->extent[axis]),
               *extent = tile_build_dim(b, tile_op_operand(load, 0), d), *bound = gpu_bound_of_map(load, indices[d].hi);
-    TileValue *ends = tile_build_binary(b, TILE_OP_GE, tile_build_binary(b, TILE_OP_ADD, first, bound), extent);
+    int64_t step = gpu_step_of_index(&indices[d]);
+    TileValue *ends = tile_build_binary(b, TILE_OP_GE, place_of_lane(b, first, bound, step), extent);
     *lo = zero;
     *hi = tile_build_ternary(b, TILE_OP_SELECT, ends, end, bound);
     const TileAttribute *behind = tile_op_get(load, TILE_ATTRIBUTE_CLEARS_BEHIND);
     for (unsigned i = 0; behind && i < behind->count; i++)
         if (behind->integers[i] == axis) return;
-    TileValue *begins = tile_build_binary(b, TILE_OP_LE, tile_build_binary(b, TILE_OP_ADD, first, indices[d].lo), zero);
+    TileValue *last = tile_build_i64(b, step - 1), *begins = tile_build_binary(b, TILE_OP_LE, place_of_lane(b, first, indices[d].lo, step), last);
     *lo = tile_build_ternary(b, TILE_OP_SELECT, begins, zero, indices[d].lo);
 }
 
 /* A map copies what lies beyond a range that ends before the tensor, where 0 may be wanted. */
 static void build_clear(TileBuilder *b, const TileOp *load, TileValue *place) {
     const TileAttribute *clears = tile_op_get(load, TILE_ATTRIBUTE_CLEARS);
-    TileValue *operands[5] = {place};
-    int64_t axes[2];
+    TileValue *operands[1 + 2 * TILE_MAX_TILE_RANK] = {place};
+    const TileType *type = load->results[0].type;
+    int64_t axes[TILE_MAX_TILE_RANK];
     unsigned count = 0;
     for (unsigned i = 0; clears && i < clears->count; i++) {
         unsigned axis = (unsigned)clears->integers[i];
@@ -444,8 +451,9 @@ static void build_clear(TileBuilder *b, const TileOp *load, TileValue *place) {
         build_cleared_bounds(b, load, axis, &operands[1 + 2 * count], &operands[2 + 2 * count]);
         axes[count++] = axis;
     }
-    TileAttribute attribute = {.key = TILE_ATTRIBUTE_AXES, .count = count, .integers = axes};
-    if (count) tile_build_op(b, TILE_OP_CLEAR_TILE, operands, 1 + 2 * count, &attribute, 1, NULL, 0);
+    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_AXES, .count = count, .integers = axes},
+                                  {.key = TILE_ATTRIBUTE_TYPES, .count = 1, .types = &type}};
+    if (count) tile_build_op(b, TILE_OP_CLEAR_TILE, operands, 1 + 2 * count, attributes, type->rank > 2 ? 2 : 1, NULL, 0);
 }
 
 static void drop_fills(TileValue *value) {

@@ -132,6 +132,80 @@ static bool is_own_extent(const Maps *maps, const TileOp *load, uint32_t axis, c
     return a.argument == b.argument && a.axis == b.axis && a.factor == b.factor;
 }
 
+/* Where the first of the lanes from the number on lies that is not in front of something: of lanes side by side the first lane's
+ * place and the number, of others, whose number is (end - first + step - 1) / step, the end. NULL: it is not of that form. */
+static const TileSum *end_of_lanes(Maps *maps, const TileAccessIndex *index, const TileValue *number) {
+    TileSumTable *table = tile_index_table(maps->view.indices);
+    const TileSum *first = tile_index_sum(&maps->view, index->first);
+    int64_t step = gpu_step_of_index(index);
+    const TileOp *quotient = step > 1 ? tile_value_def(number, TILE_OP_DIV) : NULL;
+    if (step == 1) return tile_sum_add(table, tile_index_sum(&maps->view, number), first);
+    if (!quotient || !tile_value_is_integer(tile_op_operand(quotient, 1), step)) return NULL;
+    const TileSum *sum = tile_sum_add(table, tile_index_sum(&maps->view, tile_op_operand(quotient, 0)), first);
+    return tile_sum_add(table, sum, tile_sum_integer(table, 1 - step));
+}
+
+/* The same of a number that is a share of the lesser of what is left and of the places of all lanes: (min(left, all) + step - 1) / step. */
+static const TileSum *end_of_places(Maps *maps, const TileAccessIndex *index, const TileValue *number, int64_t lanes) {
+    int64_t step = gpu_step_of_index(index), all;
+    const TileOp *quotient = step > 1 ? tile_value_def(number, TILE_OP_DIV) : NULL;
+    const TileOp *sum = quotient ? tile_value_def(tile_op_operand(quotient, 0), TILE_OP_ADD) : NULL;
+    if (!sum || !tile_value_is_integer(tile_op_operand(quotient, 1), step)) return step == 1 ? end_of_lanes(maps, index, number) : NULL;
+    const TileOp *least = NULL;
+    for (unsigned i = 0; i < 2; i++)
+        if (tile_value_is_integer(tile_op_operand(sum, i), step - 1)) least = tile_value_def(tile_op_operand(sum, 1 - i), TILE_OP_MIN);
+    for (unsigned i = 0; least && i < 2; i++)
+        if (tile_value_integer(tile_op_operand(least, i), &all) && all >= tile_map_reach((uint32_t)lanes, (uint32_t)step))
+            return tile_sum_add(tile_index_table(maps->view.indices), tile_index_sum(&maps->view, tile_op_operand(least, 1 - i)),
+                                tile_index_sum(&maps->view, index->first));
+    return end_of_lanes(maps, index, number);
+}
+
+/* Is the sum known not to be negative, since none of what it adds up is? */
+static bool is_not_negative(const Maps *maps, const TileSum *sum) {
+    if (sum->constant < 0) return false;
+    for (unsigned i = 0; i < sum->count; i++) {
+        const TileProduct *product = &sum->products[i];
+        const TileValue *value = product->degree == 1 ? product->symbols[0]->value : NULL;
+        if (!value || product->factor < 0 || tile_index_range(maps->view.indices, value).lo < 0) return false;
+    }
+    return true;
+}
+
+/* Is the first number at least the second: n / step - k, of which the second is (n - step * k - a number) / step? So many programs there are along an
+ * axis of which each takes every second place. */
+static bool is_no_less(Maps *maps, const TileValue *number, const TileValue *share) {
+    TileSumTable *table = tile_index_table(maps->view.indices);
+    const TileSum *sum = tile_index_sum(&maps->view, number);
+    const TileOp *lesser = tile_value_def(share, TILE_OP_DIV);
+    int64_t step;
+    if (!lesser || !tile_value_integer(tile_op_operand(lesser, 1), &step) || step < 1) return false;
+    for (unsigned i = 0; i < sum->count; i++) {
+        const TileProduct *product = &sum->products[i];
+        const TileValue *value = product->degree == 1 && product->factor == 1 ? product->symbols[0]->value : NULL;
+        const TileOp *quotient = value ? tile_value_def(value, TILE_OP_DIV) : NULL;
+        if (!quotient || !tile_value_is_integer(tile_op_operand(quotient, 1), step)) continue;
+        const TileSum *rest = tile_sum_subtract(table, sum, tile_sum_term(table, product));
+        const TileSum *all = tile_sum_add(table, tile_index_sum(&maps->view, tile_op_operand(quotient, 0)),
+                                          tile_sum_multiply(table, tile_sum_integer(table, step), rest));
+        return is_not_negative(maps, tile_sum_subtract(table, all, tile_index_sum(&maps->view, tile_op_operand(lesser, 0))));
+    }
+    return false;
+}
+
+/* Of two bounds that are both the lesser of a number and of all lanes the one that is not the greater in any case; NULL: it is not known. */
+static const TileValue *lesser_of(Maps *maps, const TileOp *least, int64_t lanes) {
+    const TileValue *number[2] = {NULL, NULL};
+    int64_t all;
+    for (unsigned i = 0; i < 2; i++) {
+        const TileOp *own = tile_value_def(tile_op_operand(least, i), TILE_OP_MIN);
+        for (unsigned k = 0; own && k < 2; k++)
+            if (tile_value_integer(tile_op_operand(own, k), &all) && all >= lanes) number[i] = tile_op_operand(own, 1 - k);
+    }
+    if (!number[0] || !number[1]) return NULL;
+    return is_no_less(maps, number[0], number[1]) ? number[1] : is_no_less(maps, number[1], number[0]) ? number[0] : NULL;
+}
+
 /* Do all lanes from `hi` on lie beyond the end of the tensor? `hi` is the number of lanes, or the lesser of that and of
  * what is left of the extent. */
 static bool ends_with_tensor(Maps *maps, const TileOp *load, uint32_t axis, const TileAccessIndex *index, int64_t lanes) {
@@ -143,20 +217,23 @@ static bool ends_with_tensor(Maps *maps, const TileOp *load, uint32_t axis, cons
     for (unsigned i = 0; least && i < 2; i++)
         if (tile_value_integer(tile_op_operand(least, i), &constant) && constant >= lanes)
             left = tile_op_operand(least, 1 - i);
-    TileSumTable *table = tile_index_table(maps->view.indices);
-    return is_own_extent(
-        maps, load, axis,
-        tile_sum_add(table, tile_index_sum(&maps->view, left), tile_index_sum(&maps->view, index->first)));
+    const TileValue *lesser = least && left == hi ? lesser_of(maps, least, lanes) : NULL;
+    if (lesser) left = lesser;
+    const TileSum *end = least ? end_of_lanes(maps, index, left) : end_of_places(maps, index, hi, lanes);
+    return end && is_own_extent(maps, load, axis, end);
 }
 
 /* ---- loads ---- */
 
-static const char *why_no_dimension(const TileAccessIndex *index) {
-    int64_t number;
+static const char *why_no_dimension(const TileAccessIndex *index, const TileType *tile) {
     if (index->kind == TILE_ACCESS_INDEX) return NULL;
     if (index->kind == TILE_ACCESS_GATHER) return "it gathers";
-    if (!tile_value_integer(index->step, &number) || number != 1) return "its range has a step";
-    return NULL;
+    int64_t step = gpu_step_of_index(index);
+    bool last = index->axis + 1 == (int)tile->rank;
+    if (step < 1 || step > TILE_MAP_MOST_STEP) return "its range has a step that is not known, or more than 8";
+    if (step > 1 && last) return "its rows have a step";
+    bool far = step > 1 && tile_map_reach((uint32_t)tile->extent[index->axis], (uint32_t)step) > TILE_MAP_MOST_EXTENT;
+    return far ? "its range reaches over more than 256 elements" : NULL;
 }
 
 /* Are all lanes before `lo` in front of the tensor's beginning? `lo` is 0, or the greater of that and the distance of the
@@ -168,11 +245,8 @@ static bool begins_with_tensor(Maps *maps, const TileAccessIndex *index) {
     const TileValue *before = NULL;
     for (unsigned i = 0; most && i < 2; i++)
         if (tile_value_integer(tile_op_operand(most, i), &number) && number == 0) before = tile_op_operand(most, 1 - i);
-    if (!before) return false;
-    TileSumTable *table = tile_index_table(maps->view.indices);
-    const TileSum *sum =
-        tile_sum_add(table, tile_index_sum(&maps->view, before), tile_index_sum(&maps->view, index->first));
-    return sum->count == 0 && sum->constant == 0;
+    const TileSum *sum = before ? end_of_lanes(maps, index, before) : NULL;
+    return sum && sum->count == 0 && sum->constant == 0;
 }
 
 /* Are all lanes outside of the range outside of the tensor? */
@@ -196,16 +270,6 @@ static void set_clears(Maps *maps, TileOp *load) {
     if (count_behind) tile_op_set_integers(maps->context->module, load, TILE_ATTRIBUTE_CLEARS_BEHIND, behind, count_behind);
 }
 
-/* Of rows that are those of several axes nothing can be cleared. */
-static bool may_clear(Maps *maps, const TileOp *load) {
-    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    const TileType *tile = load->results[0].type;
-    unsigned rank = tile_access_read(load, indices);
-    for (uint32_t d = 0; tile->rank > 2 && d < rank; d++)
-        if (!is_exact(maps, load, d, tile, &indices[d])) return false;
-    return true;
-}
-
 /* Does the box begin at a multiple of 16 bytes along the last axis? */
 static bool begins_aligned(Maps *maps, const TileAccessIndex *last, const TileType *tile) {
     int64_t multiple = tile_index_range(maps->view.indices, last->first).multiple;
@@ -223,14 +287,13 @@ static const char *why_not(Maps *maps, const TileOp *load) {
     const char *misfit = tile->rank == 1 ? gpu_map_fits_vector(tile) : gpu_map_fits_tile(tile);
     if (misfit) return misfit;
     for (uint32_t d = 0; d < rank; d++) {
-        const char *why = why_no_dimension(&indices[d]);
+        const char *why = why_no_dimension(&indices[d], tile);
         if (why) return why;
     }
     if (indices[rank - 1].axis + 1 != (int)load->results[0].type->rank)
         return "its rows do not lie along the tensor's last axis";
     if (!begins_aligned(maps, &indices[rank - 1], load->results[0].type))
         return "its rows may not begin at a multiple of 16 bytes";
-    if (!may_clear(maps, load)) return "a range of several axes may end before the tensor does";
     return gpu_map_fits_tensor(&maps->func->parameters[tensor->index], tensor->type);
 }
 
@@ -254,7 +317,7 @@ static const char *why_not_stored(Maps *maps, const TileOp *store) {
     const char *misfit = gpu_map_fits_tile(tile);
     if (misfit) return misfit;
     for (uint32_t d = 0; d < rank; d++) {
-        const char *why = why_no_dimension(&indices[d]);
+        const char *why = why_no_dimension(&indices[d], tile);
         if (why) return why;
         if (!is_exact(maps, store, d, tile, &indices[d])) return "its range may end before the tensor does";
         if (indices[d].kind == TILE_ACCESS_RANGE && !tile_value_integer(indices[d].lo, &(int64_t){0}))

@@ -88,6 +88,7 @@ GpuSharedTile gpu_shared_tile(const TileType *pointer) {
                                .scalar = pointer->scalar,
                                .row_bytes = pointer->extent[0] * tile_scalar_bytes(pointer->scalar) + TILE_CHUNK_BYTES,
                                .panels = 1,
+                               .columns = pointer->extent[0],
                                .by_columns = true};
     int64_t bytes = pointer->extent[1] * tile_scalar_bytes(pointer->scalar),
             panel = pointer->swizzle == TILE_SWIZZLE_PANELS ? (int64_t)TILE_CHUNK_BYTES << pointer->log_chunks : bytes;
@@ -95,7 +96,8 @@ GpuSharedTile gpu_shared_tile(const TileType *pointer) {
                            .scalar = pointer->scalar,
                            .swizzle = (TileSwizzle)pointer->swizzle,
                            .row_bytes = panel,
-                           .panels = bytes / panel,
+                           .panels = (bytes + panel - 1) / panel,
+                           .columns = panel / (int64_t)tile_scalar_bytes(pointer->scalar),
                            .log_chunks = pointer->log_chunks};
 }
 

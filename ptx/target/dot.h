@@ -87,7 +87,8 @@ typedef struct GpuSharedTile {
     TileScalar scalar;
     TileSwizzle swizzle;
     int64_t row_bytes; /* of a panel */
-    int64_t panels;    /* groups of columns, which lie one after another */
+    int64_t panels;    /* groups of columns, which lie one after another; the last one may have room for more than there are */
+    int64_t columns;   /* of a panel */
     unsigned log_chunks; /* log2 of how many chunks the swizzle permutes: 0 .. 3 */
     bool by_columns;     /* these rows are the columns of the pointer's tile */
 } GpuSharedTile;

@@ -1,10 +1,17 @@
 #include "ptx/target/map.h"
 
 #include "base/tensor_map.h"
+#include "lang/ir/build.h"
 
 enum { LEAST_ROW_BYTES = 32 };
 
 static int64_t row_bytes(const TileType *tile) { return tile->extent[tile->rank - 1] * tile_scalar_bytes(tile->scalar); }
+
+int64_t gpu_step_of_index(const TileAccessIndex *index) {
+    int64_t step = 0;
+    if (index->kind == TILE_ACCESS_INDEX) return 1;
+    return index->kind == TILE_ACCESS_RANGE && tile_value_integer(index->step, &step) && step > 0 ? step : 0;
+}
 
 const TileType *gpu_vector_type(TileContext *context, const TileType *tile) {
     return tile_type_shared(context, tile->scalar, (int64_t[]){1, tile->extent[0]}, TILE_SWIZZLE_NONE, 0);
@@ -39,6 +46,13 @@ const TileType *gpu_panel_type(TileContext *context, const TileType *tile) {
     while (log_chunks < TILE_MAX_LOG_CHUNKS && row_bytes(tile) % ((int64_t)TILE_CHUNK_BYTES << (log_chunks + 1)) == 0)
         log_chunks++;
     return tile_type_shared(context, tile->scalar, gpu_rows_type(context, tile)->extent, TILE_SWIZZLE_PANELS, log_chunks);
+}
+
+const TileType *gpu_copied_panel_type(TileContext *context, const TileType *tile) {
+    enum { LEAST_PANEL = 64 };
+    int64_t row = tile->rank < 2 ? 0 : row_bytes(tile), padded = (row + GPU_PANEL_BYTES - 1) / GPU_PANEL_BYTES * GPU_PANEL_BYTES;
+    if (row <= GPU_PANEL_BYTES || row % LEAST_PANEL == 0 || 3 * padded > 4 * row) return gpu_panel_type(context, tile);
+    return tile_type_shared(context, tile->scalar, gpu_rows_type(context, tile)->extent, TILE_SWIZZLE_PANELS, TILE_MAX_LOG_CHUNKS);
 }
 
 GpuCopyParts gpu_parts_of_copy(const TileType *tile, int64_t blocks) {

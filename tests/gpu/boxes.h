@@ -14,6 +14,7 @@ typedef struct Boxes {
     TileScalar scalar;
     uint32_t rank, box[TILE_MAP_MOST_RANK], swizzle;
     int64_t extent[TILE_MAP_MOST_RANK], stride[TILE_MAP_MOST_RANK]; /* of the tensor; strides in bytes */
+    uint32_t step[TILE_MAP_MOST_RANK];                              /* from one element of the box to the next; 0: 1 */
 } Boxes;
 
 enum { BOX_THREADS = 64, BOX_WORD = 4 };
@@ -50,9 +51,12 @@ static inline void begin_boxes(TileText *text, const Boxes *boxes, const char *a
                         "%x.map: ptr<map> {role = map, argument = 0, box = [");
     for (uint32_t d = 0; d < boxes->rank; d++) tile_text_format(text, d ? ", %u" : "%u", boxes->box[d]);
     tile_text_format(text,
-                     "], swizzle = %u}, %%shared: ptr<shared> {role = scratch}) kernel = @boxes phase = 0 threads = %d "
+                     "], swizzle = %u", boxes->swizzle);
+    for (uint32_t d = 0; boxes->step[0] && d < boxes->rank; d++) tile_text_format(text, d ? ", %u" : ", steps = [%u", boxes->step[d]);
+    tile_text_format(text,
+                     "%s}, %%shared: ptr<shared> {role = scratch}) kernel = @boxes phase = 0 threads = %d "
                      "scratch_bytes = %u {\n",
-                     boxes->swizzle, BOX_THREADS, bytes + 16);
+                     boxes->step[0] ? "]" : "", BOX_THREADS, bytes + 16);
     tile_text_format(text,
                      "  %%thread = thread : i32\n  %%t = convert %%thread : i64\n  %%block = block : i64\n"
                      "  %%zero = const {value = 0} : i64\n  %%four = const {value = 4} : i64\n  %%p0 = const {value = "
@@ -125,7 +129,7 @@ static inline const char *boxes_store_text(TileArena *arena, const Boxes *boxes,
 static inline int64_t boxes_element(const Boxes *boxes, const int32_t *at, uint32_t element) {
     int64_t offset = 0;
     for (uint32_t d = boxes->rank; d-- > 0;) {
-        int64_t index = (int64_t)at[d] + element % boxes->box[d];
+        int64_t index = (int64_t)at[d] + (int64_t)(element % boxes->box[d]) * (boxes->step[d] ? boxes->step[d] : 1);
         element /= boxes->box[d];
         if (index < 0 || index >= boxes->extent[d]) return -1;
         offset += index * (boxes->extent[d] > 1 ? boxes->stride[d] : 0);
@@ -167,23 +171,26 @@ static inline void boxes_expect_stored(const Boxes *boxes, const unsigned char *
 
 /* Every swizzle, rank and size of an element; ragged edges; strides that are not sorted, or have gaps. */
 static const Boxes box_cases[] = {
-    {TILE_F32, 1, {64}, 0, {100}, {4}},
-    {TILE_F16, 2, {16, 64}, 128, {50, 100}, {208, 2}},
-    {TILE_BF16, 2, {64, 64}, 128, {64, 64}, {128, 2}},
-    {TILE_F32, 2, {16, 32}, 128, {20, 36}, {144, 4}},
-    {TILE_F32, 2, {24, 16}, 64, {20, 36}, {160, 4}},
-    {TILE_F16, 2, {32, 16}, 32, {33, 40}, {80, 2}},
-    {TILE_U8, 2, {8, 128}, 128, {21, 144}, {144, 1}},
-    {TILE_F8E4M3, 2, {16, 64}, 64, {21, 160}, {160, 1}},
-    {TILE_I8, 2, {5, 48}, 0, {21, 80}, {96, 1}},
-    {TILE_F64, 2, {8, 16}, 128, {9, 18}, {144, 8}},
-    {TILE_I64, 2, {3, 10}, 0, {9, 18}, {160, 8}},
-    {TILE_U16, 2, {256, 8}, 0, {300, 8}, {16, 2}},
-    {TILE_F16, 3, {3, 8, 64}, 128, {4, 10, 72}, {1440, 144, 2}},
-    {TILE_F16, 3, {3, 8, 64}, 128, {10, 4, 72}, {144, 1440, 2}}, /* the first two axes exchanged */
-    {TILE_F32, 4, {2, 3, 4, 8}, 32, {3, 4, 5, 12}, {1056, 240, 48, 4}},
-    {TILE_F16, 5, {2, 1, 2, 3, 32}, 64, {3, 2, 2, 4, 40}, {1280, 640, 320, 80, 2}},
-    {TILE_I32, 3, {2, 4, 4}, 0, {5, 1, 8}, {32, 7, 4}}, /* the stride of an axis of one element is any */
+    {TILE_F32, 1, {64}, 0, {100}, {4}, {0}},
+    {TILE_F16, 2, {16, 64}, 128, {50, 100}, {208, 2}, {0}},
+    {TILE_BF16, 2, {64, 64}, 128, {64, 64}, {128, 2}, {0}},
+    {TILE_F32, 2, {16, 32}, 128, {20, 36}, {144, 4}, {0}},
+    {TILE_F32, 2, {24, 16}, 64, {20, 36}, {160, 4}, {0}},
+    {TILE_F16, 2, {32, 16}, 32, {33, 40}, {80, 2}, {0}},
+    {TILE_U8, 2, {8, 128}, 128, {21, 144}, {144, 1}, {0}},
+    {TILE_F8E4M3, 2, {16, 64}, 64, {21, 160}, {160, 1}, {0}},
+    {TILE_I8, 2, {5, 48}, 0, {21, 80}, {96, 1}, {0}},
+    {TILE_F64, 2, {8, 16}, 128, {9, 18}, {144, 8}, {0}},
+    {TILE_I64, 2, {3, 10}, 0, {9, 18}, {160, 8}, {0}},
+    {TILE_U16, 2, {256, 8}, 0, {300, 8}, {16, 2}, {0}},
+    {TILE_F16, 3, {3, 8, 64}, 128, {4, 10, 72}, {1440, 144, 2}, {0}},
+    {TILE_F16, 3, {3, 8, 64}, 128, {10, 4, 72}, {144, 1440, 2}, {0}}, /* the first two axes exchanged */
+    {TILE_F32, 4, {2, 3, 4, 8}, 32, {3, 4, 5, 12}, {1056, 240, 48, 4}, {0}},
+    {TILE_F16, 5, {2, 1, 2, 3, 32}, 64, {3, 2, 2, 4, 40}, {1280, 640, 320, 80, 2}, {0}},
+    {TILE_I32, 3, {2, 4, 4}, 0, {5, 1, 8}, {32, 7, 4}, {0}}, /* the stride of an axis of one element is any */
+    {TILE_F16, 3, {3, 8, 64}, 128, {10, 20, 72}, {2880, 144, 2}, {2, 3, 1}},
+    {TILE_BF16, 4, {2, 3, 4, 32}, 64, {5, 9, 11, 40}, {7920, 880, 80, 2}, {1, 2, 2, 1}},
+    {TILE_F32, 2, {16, 8}, 0, {50, 12}, {48, 4}, {8, 1}},
 };
 
 enum { BOX_CASES = sizeof box_cases / sizeof *box_cases, BOX_PROGRAMS = 12 };

@@ -199,7 +199,7 @@ static bool is_map_good(const FakeCudaMap *map, const uint32_t *steps, int inter
                 map->swizzle <= 3 && map->promotion <= 3 && interleave == 0 && fill == 0;
     for (unsigned i = 0; i < map->rank && good; i++)
         good = map->extents[i] >= 1 && map->extents[i] <= UINT64_C(1) << 32 && map->box[i] >= 1 && map->box[i] <= 256 &&
-               steps[i] == 1;
+               steps[i] >= 1 && steps[i] <= (i ? 8 : 1);
     for (unsigned i = 0; i + 1 < map->rank && good; i++)
         good = map->strides[i] && map->strides[i] % 16 == 0 && !(map->strides[i] >> 40);
     unsigned row = good ? map->box[0] * bytes[map->type] : 0;

@@ -25,7 +25,7 @@ static const TileImagePhase phases[] = {{.rank = 1, .extents = {0}}};
 static const uint8_t order[] = {0, 1};
 static const TileImageMap maps[] = {
     {.slot = 0, .box = {2, 8, 32}, .rank = 3, .element_bytes = 4, .swizzle = 128},
-    {.slot = 0, .box = {1, 1, 4}, .rank = 3, .element_bytes = 4},
+    {.slot = 0, .box = {1, 2, 4}, .rank = 3, .element_bytes = 4, .step = {1, 3, 1}},
 };
 enum { SLOTS = 7 + 3, ROOM = 1 << 16 };
 
@@ -135,7 +135,7 @@ Test(cuda_maps, a_launch_has_maps_behind_its_words) {
     cr_expect(map->extents[0] == 36 && map->extents[1] == 5 && map->extents[2] == 3, "the contiguous axis first");
     cr_expect(map->strides[0] == 160 && map->strides[1] == 800);
     cr_expect(map->box[0] == 32 && map->box[1] == 8 && map->box[2] == 2);
-    cr_expect(made->maps[1].box[0] == 4 && made->maps[1].box[1] == 1 && made->maps[1].swizzle == 0);
+    cr_expect(made->maps[1].box[0] == 4 && made->maps[1].box[1] == 4 && made->maps[1].swizzle == 0, "a box that reaches over 4, of which it has 2");
     strike(&scene);
 }
 

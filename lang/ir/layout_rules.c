@@ -182,10 +182,11 @@ static const char *check_fit(const TileType *type, uint32_t threads) {
         if (tile_layout_extent(layout, a) < type->extent[a]) return "a tile's layout is too small for it";
     if (!tile_layout_is_surjective(layout)) return "a tile's layout leaves out elements";
     if (!tile_layout_equal(layout, &plain)) return "a tile's layout has an element more than once in a thread";
+    uint32_t warps = threads / TILE_WARP_THREADS, most = UINT32_C(1) << (layout->bits[TILE_LAYOUT_WARP] & 31u);
     bool fits = layout->bits[TILE_LAYOUT_LANE] == TILE_LANE_BITS && !layout->bits[TILE_LAYOUT_BLOCK] &&
-                layout->bits[TILE_LAYOUT_WARP] <= TILE_LANE_BITS &&
-                (uint32_t)TILE_WARP_THREADS << layout->bits[TILE_LAYOUT_WARP] == threads;
-    return fits ? NULL : "a tile's layout is one for another number of threads";
+                layout->bits[TILE_LAYOUT_WARP] <= TILE_LANE_BITS && most >= warps && most < 2 * warps && threads % TILE_WARP_THREADS == 0;
+    if (!fits) return "a tile's layout is one for another number of threads";
+    return tile_layout_is_complete(layout, warps, type->extent) ? NULL : "a tile's layout has elements in warps that do not exist";
 }
 
 /* Tiles of equal shape and different element types, which no type rule compares. */

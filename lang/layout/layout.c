@@ -68,6 +68,33 @@ bool tile_layout_is_surjective(const TileLayout *layout) {
     return tile_linear_rank(&layout->map) == layout->map.outputs;
 }
 
+/* Does a warp hold nothing but padding? Of each axis the least index counts. */
+static bool holds_padding(const TileLayout *layout, uint32_t first, const int64_t *extent) {
+    unsigned threads = tile_layout_first_bit(layout, TILE_LAYOUT_WARP);
+    for (unsigned a = 0; a < layout->rank; a++) {
+        unsigned low = tile_layout_axis_bit(layout, a);
+        uint32_t mask = (UINT32_C(1) << layout->log_extent[a]) - 1;
+        TileLinearSpan own = {0};
+        for (unsigned i = 0; i < threads; i++) tile_span_add(&own, layout->map.column[i] >> low & mask);
+        if ((int64_t)tile_span_reduce(&own, first >> low & mask) >= extent[a]) return true;
+    }
+    return false;
+}
+
+bool tile_layout_is_complete(const TileLayout *layout, uint32_t warps, const int64_t *extent) {
+    unsigned threads = tile_layout_first_bit(layout, TILE_LAYOUT_WARP);
+    TileLinearSpan own = {0};
+    for (unsigned i = 0; i < threads; i++) tile_span_add(&own, layout->map.column[i]);
+    for (uint32_t warp = warps; warp < UINT32_C(1) << layout->bits[TILE_LAYOUT_WARP]; warp++) {
+        uint32_t first = tile_linear_apply(&layout->map, warp << threads);
+        bool held = holds_padding(layout, first, extent);
+        for (uint32_t other = 0; other < warps && !held; other++)
+            held = tile_span_has(&own, first ^ tile_linear_apply(&layout->map, other << threads));
+        if (!held) return false;
+    }
+    return true;
+}
+
 uint32_t tile_layout_free_bits(const TileLayout *layout, TileLayoutDim dim) {
     unsigned first = tile_layout_first_bit(layout, dim);
     uint32_t bits = 0;

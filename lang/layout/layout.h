@@ -64,6 +64,9 @@ bool tile_layout_same_elements(const TileLayout *a, const TileLayout *b);
 TileLayout tile_layout_without_copies(const TileLayout *layout);
 /* Is every element of the tile held by some thread? The verifier checks this, besides sizes. */
 bool tile_layout_is_surjective(const TileLayout *layout);
+/* Do the first `warps` of the layout's warps hold all elements of a tile with these extents? The others have what these have as
+ * well, or what pads the tile. */
+bool tile_layout_is_complete(const TileLayout *layout, uint32_t warps, const int64_t *extent);
 /* Input bits of a dimension that do not affect the position. */
 uint32_t tile_layout_free_bits(const TileLayout *layout, TileLayoutDim dim);
 

@@ -206,7 +206,7 @@ static unsigned log_vector_of_computed(TileFunc *func, const TileType *largest) 
 }
 
 static void choose_bases(Anchor *anchor, TileFunc *func) {
-    anchor->log_warps = gpu_floor_log2(func->threads / TILE_WARP_THREADS);
+    anchor->log_warps = gpu_log_shared_warps(func->threads);
     anchor->dots = gpu_find_dots(func, &func->body);
     for (unsigned i = 0; i < anchor->dots.count; i++) {
         const TileType *type = anchor->dots.types[i];
@@ -222,7 +222,7 @@ static void choose_bases(Anchor *anchor, TileFunc *func) {
     anchor->log_vector = shorten_vector(&shape, anchor->log_vector, anchor->log_warps);
     anchor->log_rows = choose_log_rows(anchor, &survey);
     anchor->base_count = 1;
-    anchor->bases[0] = (Base){shape, gpu_spread(&shape, anchor->log_vector, anchor->log_rows, anchor->log_warps)};
+    anchor->bases[0] = (Base){shape, gpu_spread(&shape, anchor->log_vector, anchor->log_rows, func->threads)};
 }
 
 /* Has the tile the shape, less the axis `without`? An extent of 1 stands for any extent. */
@@ -314,7 +314,7 @@ static TileLayout choose_layout(const Anchor *anchor, const TileType *tile, unsi
     TileLayoutShape own = tile_layout_shape(tile);
     unsigned threads = TILE_LANE_BITS + anchor->log_warps, log = gpu_floor_log2(tile_type_lanes(tile));
     return gpu_spread(&own, log > threads ? gpu_least(log - threads, anchor->log_vector) : 0, anchor->log_rows,
-                      anchor->log_warps);
+                      anchor->func->threads);
 }
 
 /* ---- what demands one ---- */
@@ -352,7 +352,7 @@ static void anchor_result(Anchor *anchor, TileOp *op, const TileLayout *layout) 
 static int64_t free_bytes(const Anchor *anchor) {
     enum { OTHER_REGISTERS = 32 };
     const TilePtxTarget *target = anchor->target;
-    uint32_t threads = TILE_WARP_THREADS << anchor->log_warps;
+    uint32_t threads = anchor->func->threads;
     uint32_t sums = (uint32_t)(tile_type_lanes(anchor->dots.types[0]) / threads) + OTHER_REGISTERS;
     uint32_t blocks =
         target->registers / (threads * (sums < target->registers_thread ? sums : target->registers_thread));
@@ -399,7 +399,7 @@ static TileLayout rows_of(const Anchor *anchor, const TileType *tile, unsigned b
     TileLayoutShape shape = tile_layout_shape(tile);
     unsigned log = gpu_floor_log2(tile_type_lanes(tile)), threads = TILE_LANE_BITS + anchor->log_warps,
              widest = bytes > tile_scalar_bytes(tile->scalar) ? gpu_floor_log2(bytes / tile_scalar_bytes(tile->scalar)) : 0;
-    return gpu_spread(&shape, log > threads ? gpu_least(log - threads, widest) : 0, 0, anchor->log_warps);
+    return gpu_spread(&shape, log > threads ? gpu_least(log - threads, widest) : 0, 0, anchor->func->threads);
 }
 
 /* Is it a store of odd rows in a function whose sums or random numbers decide the layout? By that, each lane would write a piece of a sector for
@@ -485,7 +485,7 @@ static void anchor_computed(Anchor *anchor, TileOp *dot) {
     if (!gpu_dot_is_wgmma(dot) || gpu_find_shared(tile_op_operand(dot, 0), &transposed)) return;
     find_sources(tile_op_operand(dot, 0), dot, &seen, &sources);
     if (!sources.tiles || sources.sums) return;
-    TileLayoutShape shape = gpu_dot_shape(a);
+    TileLayoutShape shape = gpu_rows_shape(a, &anchor->dots.plan);
     TileLayout layout = tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_A, tile_scalar_bits(a->scalar), anchor->dots.plan);
     anchor_operand(anchor, dot, 0, &layout);
 }
@@ -557,7 +557,7 @@ static bool finds_own_layout(const Anchor *anchor, TileOp *op, Anchor *own) {
     own->log_vector = rows.bytes > survey.least_bytes ? gpu_floor_log2(rows.bytes / survey.least_bytes) : 0;
     own->log_vector = shorten_vector(&shape, own->log_vector, anchor->log_warps);
     own->base_count = 1;
-    own->bases[0] = (Base){shape, gpu_spread(&shape, own->log_vector, 0, anchor->log_warps)};
+    own->bases[0] = (Base){shape, gpu_spread(&shape, own->log_vector, 0, anchor->func->threads)};
     return true;
 }
 

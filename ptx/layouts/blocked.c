@@ -3,9 +3,16 @@
 #include "lang/ir/operands.h"
 #include "ptx/target/dot.h"
 
-TileLayout gpu_spread(const TileLayoutShape *shape, unsigned log_vector, unsigned log_rows, unsigned log_warps) {
+/* The warps' bits are the last ones. */
+static void add_copies(TileLayout *layout, unsigned log) {
+    layout->bits[TILE_LAYOUT_WARP] = (uint8_t)(layout->bits[TILE_LAYOUT_WARP] + log);
+    layout->map.inputs = (uint8_t)(layout->map.inputs + log);
+}
+
+TileLayout gpu_spread(const TileLayoutShape *shape, unsigned log_vector, unsigned log_rows, uint32_t threads) {
     TileLayoutBlocked blocked = {0};
-    unsigned left[TILE_MAX_TILE_RANK] = {0}, lanes = TILE_LANE_BITS, warps = log_warps,
+    unsigned left[TILE_MAX_TILE_RANK] = {0}, lanes = TILE_LANE_BITS, warps = gpu_log_shared_warps(threads),
+             copies = gpu_log_warps(threads) - warps,
              last = (shape->rank - 1u) % TILE_MAX_TILE_RANK;
     for (unsigned a = 0; a < shape->rank; a++) {
         left[a] = gpu_floor_log2(shape->extent[a]);
@@ -28,7 +35,9 @@ TileLayout gpu_spread(const TileLayoutShape *shape, unsigned log_vector, unsigne
         warps -= blocked.warps[a];
     }
     blocked.warps[last] = (uint8_t)(blocked.warps[last] + warps);
-    return tile_layout_blocked(shape, &blocked);
+    TileLayout layout = tile_layout_blocked(shape, &blocked);
+    add_copies(&layout, copies);
+    return layout;
 }
 
 static void survey_type(GpuSurvey *survey, const TileType *type) {

@@ -10,8 +10,8 @@
 enum { GPU_ACCESS_BYTES = 16, GPU_PREDICATED_BYTES = 8 };
 
 /* A blocked layout: vectors and lanes along the last axis, in each thread `1 << log_rows` neighbouring vectors along
- * the axis before it, warps along the first axes. */
-TileLayout gpu_spread(const TileLayoutShape *shape, unsigned log_vector, unsigned log_rows, unsigned log_warps);
+ * the axis before it, warps along the first axes. Of a number of threads that is no power of two, warps hold copies. */
+TileLayout gpu_spread(const TileLayoutShape *shape, unsigned log_vector, unsigned log_rows, uint32_t threads);
 
 typedef struct GpuSurvey {
     const TileType *largest; /* by elements; NULL: the function has no tiles */

@@ -337,10 +337,9 @@ static bool is_free(const Propagate *p, uint32_t number) {
  * enough elements for all threads. */
 static TileLayout plain_layout(const TileFunc *func, const TileType *tile) {
     TileLayoutShape shape = tile_layout_shape(tile);
-    unsigned log = gpu_floor_log2(tile_type_lanes(tile)), threads = gpu_floor_log2(func->threads);
+    unsigned log = gpu_floor_log2(tile_type_lanes(tile)), threads = TILE_LANE_BITS + gpu_log_shared_warps(func->threads);
     unsigned widest = gpu_floor_log2(GPU_ACCESS_BYTES / tile_scalar_bytes(tile->scalar));
-    return gpu_spread(&shape, log > threads ? gpu_least(log - threads, widest) : 0, 0,
-                      threads - gpu_floor_log2(TILE_WARP_THREADS));
+    return gpu_spread(&shape, log > threads ? gpu_least(log - threads, widest) : 0, 0, func->threads);
 }
 
 /* ---- the order of decisions ---- */

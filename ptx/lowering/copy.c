@@ -361,7 +361,7 @@ static int64_t rows_of_part(const Copy *copy, TileLayout *layout) {
     for (int64_t parts = 2; shape.extent[0] % (SWIZZLED_ROWS * parts) == 0; parts *= 2) {
         TileLayoutShape part = shape;
         part.extent[0] /= parts;
-        *layout = gpu_spread(&part, 0, 0, copy->gpu->log_warps);
+        *layout = gpu_spread(&part, 0, 0, copy->gpu->func->threads);
         if (gpu_holds_first_copy(copy->gpu, layout)) return 0;
         if (tile_layout_registers(layout) <= MOST_WORDS) return part.extent[0];
     }
@@ -466,7 +466,7 @@ static void load_rows(Copy *copy, const uint32_t *registers, uint32_t count, Til
 
 static TileLayout elements_layout(const Copy *copy) {
     TileLayoutShape shape = stored_shape(copy);
-    return gpu_spread(&shape, 0, 0, copy->gpu->log_warps);
+    return gpu_spread(&shape, 0, 0, copy->gpu->func->threads);
 }
 
 /* Copies elements smaller than words, where all rows exist. Neighbouring threads have neighbours of a row, a thread has few
@@ -562,7 +562,7 @@ void gpu_lower_copy(Gpu *gpu, TileOp *op) {
     copy.access.type = type;
     TileLayoutShape shape = stored_shape(&copy);
     unsigned log_vector = gpu_floor_log2(GPU_ACCESS_BYTES / tile_scalar_bytes(type->scalar));
-    TileLayout layout = copy.tile.by_columns ? turned_layout(&copy) : gpu_spread(&shape, log_vector, 0, gpu->log_warps);
+    TileLayout layout = copy.tile.by_columns ? turned_layout(&copy) : gpu_spread(&shape, log_vector, 0, gpu->func->threads);
     gpu_read_access(gpu, op, type, &layout, &copy.access);
     for (unsigned d = 0; d < copy.access.rank; d++)
         if (copy.access.dimensions[d].axis >= 0)

@@ -325,7 +325,7 @@ TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
     gpu.uses_sums = gpu_loops_use_sums(&old);
     gpu_find_channels(&gpu, &old);
     gpu.turns = 1;
-    gpu.log_warps = gpu_floor_log2(func->threads / TILE_WARP_THREADS);
+    gpu.log_warps = gpu_log_shared_warps(func->threads);
     gpu.b = tile_builder_at_end(gpu.module, &func->body);
     order_grids(&gpu);
     number_threads(&gpu);

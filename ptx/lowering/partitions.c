@@ -121,7 +121,7 @@ static Registers share_registers(const Gpu *gpu, const TileOp *partitions) {
     if (have_enough(gpu, multiplying, each, OTHER_REGISTERS)) return (Registers){0};
     tile_block_walk((TileBlock *)&partitions->regions[1], count_copy, &copies);
     static const int64_t WANTED[][2] = {{PLENTY, OTHER_REGISTERS}, {MORE, FEW_OTHERS}};
-    int64_t least = gpu_copying_registers(copies.tiles), kept = 0;
+    int64_t least = gpu_copying_registers(copies.tiles, multiplying), kept = 0;
     for (unsigned i = 0; i < 2 && !kept; i++) {
         kept = (WANTED[i][0] * (copies.tiles + copies.vectors) + 7) & ~INT64_C(7);
         int64_t most = gpu_multiplying_registers(target, multiplying, copying, kept);

@@ -74,7 +74,7 @@ static TileValue *descriptor_at(Gpu *gpu, const Described *d, int64_t own, int64
 static void take_registers(Wgmma *w, const TileFragmentPlan *plan) {
     Gpu *gpu = w->gpu;
     const TileValue *old = tile_op_operand(w->op, 0);
-    TileLayoutShape shape = gpu_dot_shape(old->type);
+    TileLayoutShape shape = gpu_rows_shape(old->type, plan);
     w->fragments = tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_A, tile_scalar_bits(old->type->scalar), *plan);
     w->registers = gpu_move(gpu, gpu_value(gpu, old), old->type, old->type->layout, &w->fragments);
     if (old->type->scalar == TILE_F32) w->registers = tile_build_unary(&gpu->b, TILE_OP_ROUND_TF32, w->registers);

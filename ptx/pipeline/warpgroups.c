@@ -42,6 +42,7 @@
  * Needs: gpu-tensor-maps, gpu-threads. Keeps: tile form. Cost: for each load, the ops that its address is computed
  * from.
  */
+#include "lang/ir/layout_rules.h"
 #include "lang/ir/operands.h"
 #include "lowering/memory.h"
 #include "ptx/passes.h"
@@ -73,6 +74,7 @@ typedef struct Warpgroups {
     int64_t beside;         /* registers of the largest tile that threads hold beside sums and what products take */
     unsigned count;         /* products */
     TileMap seen;           /* values that a copying warp can compute */
+    bool across_rows;       /* rows of a product pass between warps, or are not those of its sums */
     bool changed;
 } Warpgroups;
 
@@ -284,7 +286,7 @@ static bool have_registers(const Warpgroups *w, int64_t groups, int64_t turns, i
     enum { ADDRESSES = 24, BETWEEN = 16 };
     const TilePtxTarget *target = tile_ptx_target_of(w->context->target);
     int64_t group = GROUP_WARPS * TILE_WARP_THREADS;
-    int64_t each = gpu_multiplying_registers(target, turns * groups * group, group, gpu_copying_registers(w->copies));
+    int64_t each = gpu_multiplying_registers(target, turns * groups * group, group, gpu_copying_registers(w->copies, turns * groups * group));
     int64_t others = w->promoted + ADDRESSES + (w->count > 1 ? BETWEEN : 0);
     return w->sums + computed / (int64_t)sizeof(uint32_t) <= groups * group * (each - others);
 }
@@ -295,7 +297,7 @@ static bool have_registers_beside(const Warpgroups *w, int64_t groups, int64_t t
     enum { COMPUTED = 8, COLUMNS_OF_LANES = 4, ROWS_OF_LANES = 8, SUM_REGISTERS = 2 };
     const TilePtxTarget *target = tile_ptx_target_of(w->context->target);
     int64_t group = GROUP_WARPS * TILE_WARP_THREADS, threads = groups * group;
-    int64_t each = gpu_multiplying_registers(target, turns * threads, group, gpu_copying_registers(w->copies));
+    int64_t each = gpu_multiplying_registers(target, turns * threads, group, gpu_copying_registers(w->copies, turns * threads));
     int64_t loaded = w->column_values / COLUMNS_OF_LANES + w->row_values / (groups * GROUP_WARPS * ROWS_OF_LANES) +
                      SUM_REGISTERS * w->sum_values / threads;
     return !loaded || w->sums / threads + loaded + COMPUTED <= each;
@@ -321,15 +323,36 @@ static void look_for_large(TileOp *op, void *state) {
 static bool hold_tiles(const Warpgroups *w, int64_t groups) {
     enum { ADDRESSES = 24 };
     int64_t group = GROUP_WARPS * TILE_WARP_THREADS;
-    int64_t each = gpu_multiplying_registers(tile_ptx_target_of(w->context->target), groups * group, group, gpu_copying_registers(w->copies));
+    int64_t each = gpu_multiplying_registers(tile_ptx_target_of(w->context->target), groups * group, group, gpu_copying_registers(w->copies, groups * group));
     return w->beside <= groups * group * (each - ADDRESSES);
 }
 
-/* The number of warpgroups that multiply, a power of two that divides the blocks of rows; 0, and why: their registers do not
+/* Does each warp keep to its own rows of the tile? A reduction does so along them. */
+static bool keeps_rows(const TileOp *op) {
+    static const TileOpId ids[] = {TILE_OP_DOT, TILE_OP_FOR, TILE_OP_IF, TILE_OP_YIELD, TILE_OP_FILL, TILE_OP_SPLAT, TILE_OP_BROADCAST, TILE_OP_RESHAPE, TILE_OP_PERMUTE};
+    if (op->id == TILE_OP_REDUCE) return tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0) + 1 == tile_op_operand(op, 0)->type->rank;
+    if (op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_STORE_TILE) return gpu_by_map(op) || tile_accessed_tile(op)->type->rank < 2;
+    for (unsigned i = 0; i < sizeof ids / sizeof *ids; i++)
+        if (op->id == ids[i]) return true;
+    return tile_op_info(op->id)->class == TILE_CLASS_ELEMENTWISE;
+}
+
+static void look_across_rows(TileOp *op, void *state) {
+    Warpgroups *w = state;
+    bool tiles = false;
+    for (unsigned i = 0; i < op->operand_count; i++) tiles |= tile_type_is_tile(tile_op_operand(op, i)->type);
+    for (unsigned i = 0; i < op->result_count; i++) tiles |= tile_type_is_tile(op->results[i].type);
+    w->across_rows |= tiles && op->operand_count && !keeps_rows(op);
+}
+
+/* The number of warpgroups that multiply, a power of two that divides the blocks of rows, or three; 0, and why: their registers do not
  * suffice. Two keep the tensor cores busy: while one waits for its products, or adds their sums to others, the other's
  * are under way. */
 static int64_t choose_groups(Warpgroups *w) {
+    enum { THREE = 3 };
     int64_t blocks = w->rows / GROUP_ROWS, most = blocks & -blocks, groups = w->func->warps / GROUP_WARPS;
+    tile_block_walk(&w->func->body, look_across_rows, w);
+    if (blocks == THREE && !w->across_rows && have_registers(w, THREE, 1, w->computed) && hold_tiles(w, THREE)) return THREE;
     if (most > MOST_GROUPS) most = MOST_GROUPS;
     if (!groups || (w->promoted && groups < 2)) groups = 2;
     if (groups > most) groups = most;

@@ -38,6 +38,14 @@ TileLayoutShape gpu_dot_shape(const TileType *tile) {
     return shape;
 }
 
+TileLayoutShape gpu_rows_shape(const TileType *tile, const TileFragmentPlan *plan) {
+    TileLayoutShape shape = gpu_dot_shape(tile);
+    int64_t power = M;
+    while (power < shape.extent[0]) power *= 2;
+    if (power == (int64_t)M << plan->log_warps_m) shape.extent[0] = power;
+    return shape;
+}
+
 static TileSwizzle choose_swizzle(TileScalar scalar, unsigned log_chunks) {
     if (!log_chunks) return TILE_SWIZZLE_NONE;
     unsigned bytes = tile_scalar_bytes(scalar);
@@ -272,7 +280,7 @@ static void place_warps(Search *search, unsigned asked) {
     unsigned m = gpu_floor_log2(shape.extent[0] & -shape.extent[0]),
              n = gpu_floor_log2(shape.extent[1] & -shape.extent[1]);
     unsigned rows = m - gpu_floor_log2(M), columns = n - gpu_floor_log2(N);
-    unsigned warps = asked ? gpu_floor_log2(asked) : choose_log_warps(search, &shape, rows);
+    unsigned warps = !asked ? choose_log_warps(search, &shape, rows) : search->wgmma ? gpu_log_warps(asked * TILE_WARP_THREADS) : gpu_floor_log2(asked);
     if (search->wgmma) plan->log_warps_m = (uint8_t)warps;
     while (plan->log_warps_m + plan->log_warps_n < warps) {
         bool more_rows = plan->log_warps_m < rows, more_columns = plan->log_warps_n < columns;
@@ -314,6 +322,7 @@ GpuDots gpu_find_dots(const TileFunc *func, const TileBlock *body) {
         plan->log_warps_m++; /* the other warps hold copies */
     choose_pairs(&search);
     search.dots.sums = search.sums;
+    search.dots.wgmma = search.wgmma;
     return search.dots;
 }
 
@@ -346,7 +355,7 @@ bool gpu_dot_plan(const TileOp *dot, TileFragmentPlan *plan) {
 
 TileLayout gpu_sum_layout(const GpuDots *dots, const TileType *tile) {
     if (dots->multiplied.count) return gpu_multiplied_layout(&dots->multiplied, tile);
-    TileLayoutShape shape = gpu_dot_shape(tile);
+    TileLayoutShape shape = dots->wgmma ? gpu_rows_shape(tile, &dots->plan) : gpu_dot_shape(tile);
     return tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_C, 32, dots->plan);
 }
 
@@ -358,10 +367,10 @@ int64_t gpu_tile_registers(const TileType *type) {
     return registers;
 }
 
-int64_t gpu_copying_registers(int64_t copies) {
-    enum { FEWEST_COPIES = 3, OTHERS = 16, COPY = 6, UNIT = 8 };
+int64_t gpu_copying_registers(int64_t copies, int64_t multiplying) {
+    enum { FEWEST_COPIES = 3, OTHERS = 16, COPY = 6, UNIT = 8, THREE_WARPGROUPS = 384 };
     int64_t registers = OTHERS + COPY * (copies < FEWEST_COPIES ? FEWEST_COPIES : copies);
-    return (registers + UNIT - 1) / UNIT * UNIT;
+    return (registers + UNIT - 1) / UNIT * UNIT - (multiplying == THREE_WARPGROUPS ? UNIT : 0);
 }
 
 int64_t gpu_first_registers(const TilePtxTarget *target, int64_t threads) {

@@ -10,6 +10,17 @@
 
 enum { GPU_MOST_DOTS = GPU_MOST_SUMS };
 
+/* Layouts are over a power of two of warps. Of a block of another number, three warpgroups, the last ones do not exist, and would hold
+ * padding or copies: rows are shared out among all, and what is shared out otherwise, among as many as divide the number. */
+static inline unsigned gpu_log_warps(uint32_t threads) {
+    uint32_t warps = threads / TILE_WARP_THREADS;
+    return warps > 1 ? gpu_floor_log2(warps - 1) + 1 : 0;
+}
+static inline unsigned gpu_log_shared_warps(uint32_t threads) {
+    uint32_t warps = threads / TILE_WARP_THREADS;
+    return gpu_floor_log2(warps & -warps);
+}
+
 /* The products of a function that mma computes, and how warps divide them; if it has none, those that fused multiply-adds
  * compute. */
 typedef struct GpuDots {
@@ -17,6 +28,7 @@ typedef struct GpuDots {
     unsigned count;
     GpuSums multiplied; /* their count is 0: mma computes the products */
     TileFragmentPlan plan;
+    bool wgmma; /* warpgroups compute the products */
     int64_t sums; /* elements of all sums; a sum that goes on from product to product is counted once */
     int64_t promoted; /* registers of a thread for sums of wgmma that are added to those */
 } GpuDots;
@@ -47,8 +59,8 @@ int64_t gpu_dot_promoted(const TileOp *dot);
  * takes one. */
 int64_t gpu_tile_registers(const TileType *type);
 /* Registers of a thread of the warps that have tiles copied for others' products, a multiple of 8: addresses and bounds of
- * so many copies. */
-int64_t gpu_copying_registers(int64_t copies);
+ * so many copies. Three warpgroups that multiply have few, and get 8 more each. */
+int64_t gpu_copying_registers(int64_t copies, int64_t multiplying);
 /* The registers with which each of a block's threads begins, if it has all of the multiprocessor's. */
 int64_t gpu_first_registers(const TilePtxTarget *target, int64_t threads);
 /* Those of a thread that multiplies, once each copying one has released all but those that it keeps. */
@@ -79,6 +91,8 @@ const TileOp *gpu_find_shared(const TileValue *value, bool *transposed);
 TileLayout gpu_sum_layout(const GpuDots *dots, const TileType *tile);
 /* The tile's shape, rounded up to what instructions take as an operand or a sum. */
 TileLayoutShape gpu_dot_shape(const TileType *tile);
+/* The same, of a tile whose rows warpgroups share out: three of them have three quarters of the rows of four. */
+TileLayoutShape gpu_rows_shape(const TileType *tile, const TileFragmentPlan *plan);
 
 /* The layout of a tile of two axes in shared memory, as a pointer's type gives it: row by row, each row a number of
  * chunks of 16 bytes, which the swizzle permutes. */

@@ -147,6 +147,17 @@ for width in 80 96 192; do
         "v=randn:bf16[1,1,90,$width]" o=@ scale=0.1 causal=true BS=64 BL=64
 done
 
+# Three warpgroups: the rows of four, the last of which does not exist.
+for length in 192 250; do
+    rows="q=randn:bf16[1,2,$length,64] k=randn:bf16[1,1,270,64] v=randn:bf16[1,1,270,64] o=@ scale=0.1 causal=true BS=192 BL=64"
+    # shellcheck disable=SC2086 # a word for each argument
+    by_warpgroups attention.tile:attention $rows
+    # shellcheck disable=SC2086
+    by_warpgroups attention.tile:attention_lse $rows lse=@
+done
+expect 0 '3 warpgroups multiply' "$tilec" explain "$TILE_SOURCE_DIR/stdlib/attention.tile:attention" q=ones:f16[1,2,200,64] \
+    k=ones:f16[1,2,200,64] v=ones:f16[1,2,200,64] o=@ scale=0.1 causal=false BS=192 BL=128 --target=sm_90a
+
 # Values of another width, sinks, and scores that a function changes.
 by_warpgroups attention.tile:attention_scored q=randn:bf16[1,2,70,96] k=randn:bf16[1,1,90,96] v=randn:bf16[1,1,90,64] sink=rand:f32[2] \
     o=@ scale=0.1 causal=true BS=64 BL=64

@@ -84,6 +84,50 @@ Test(layout, blocked_layouts_hold_every_element_equally_often) {
     }
 }
 
+/* Does a register of one of the first `warps` hold the element? */
+static bool is_held(const TileLayout *layout, uint32_t warps, int64_t element) {
+    for (uint32_t warp = 0; warp < warps; warp++)
+        for (uint32_t lane = 0; lane < 32; lane++)
+            for (uint32_t reg = 0; reg < tile_layout_registers(layout); reg++)
+                if (flat_index(layout, (TileLayoutInput){reg, lane, warp, 0}) == element) return true;
+    return false;
+}
+
+static bool holds_all(const TileLayout *layout, uint32_t warps, const TileLayoutShape *shape) {
+    for (int64_t i = 0; i < element_count(layout); i++) {
+        int64_t left = i;
+        bool inside = true;
+        for (unsigned a = layout->rank; a-- > 0; left /= tile_layout_extent(layout, a))
+            inside &= left % tile_layout_extent(layout, a) < shape->extent[a];
+        if (inside && !is_held(layout, warps, i)) return false;
+    }
+    return true;
+}
+
+/* What is said of the first warps is so; it is not said of a layout in which a warp's padding is some of each of two axes. */
+Test(layout, first_warps_hold_all_elements) {
+    uint64_t state = 9;
+    unsigned complete = 0, others = 0;
+    for (int round = 0; round < 400; round++) {
+        TileLayoutShape shape = {0};
+        TileLayout layout = random_blocked(&state, &shape);
+        for (uint32_t warps = 1; warps <= 4; warps++) {
+            bool said = tile_layout_is_complete(&layout, warps, shape.extent), right = holds_all(&layout, warps, &shape);
+            cr_assert(right || !said, "round %d, %u warps", round, warps);
+            complete += said;
+            others += !right;
+            if (shape.rank == 1) cr_assert_eq(said, right, "round %d, %u warps", round, warps);
+        }
+    }
+    cr_assert(complete > 400 && others > 100, "%u, %u", complete, others);
+    TileLayoutShape rows = {2, {256, 64}};
+    const int64_t extent[] = {192, 64}, more[] = {193, 64};
+    TileLayout sums = tile_layout_fragment(&rows, TILE_FRAGMENT_WGMMA_C, 32, (TileFragmentPlan){.log_warps_m = 4});
+    cr_assert(tile_layout_is_complete(&sums, 12, extent));
+    cr_assert_not(tile_layout_is_complete(&sums, 11, extent));
+    cr_assert_not(tile_layout_is_complete(&sums, 12, more));
+}
+
 Test(layout, text_reads_back) {
     uint64_t state = 2;
     TileArena *arena = tile_arena_create(NULL);

@@ -50,7 +50,7 @@
 #include "ptx/pipeline/turns.h"
 #include "ptx/target/map.h"
 
-enum { GROUP_WARPS = 4, GROUP_ROWS = 64, K_BYTES = 32, MOST_GROUPS = 4 };
+enum { GROUP_WARPS = 4, GROUP_ROWS = 64, K_BYTES = 32, MOST_GROUPS = 4, THREE = 3 };
 /* Steps of k of 8-bit floats whose sum may have 14 bits. */
 enum { MOST_UNPROMOTED = 128 };
 
@@ -62,6 +62,7 @@ typedef struct Warpgroups {
     int64_t rows;           /* of all products: the greatest common divisor */
     int64_t sums;           /* elements of sums that are live together */
     int64_t promoted;       /* registers of a thread for sums that are added to those */
+    int64_t taken;          /* bytes of what products take in registers */
     int64_t loaded, stored; /* bytes of tiles in shared memory: of one slot of each load in a loop, of all stores */
     int64_t loaded_once;    /* of loads that have one slot: those outside of loops */
     int64_t slots;          /* for what loops load, so that products do not wait for copies; 0: no loop has products */
@@ -243,6 +244,8 @@ static void look_at_dot(TileOp *dot, void *state) {
     w->rows = greatest_divisor(sums->extent[0], w->rows);
     w->sums += gpu_dot_sums(dot);
     w->promoted += gpu_dot_promoted(dot);
+    const TileType *a = tile_op_operand(dot, 0)->type;
+    if (!is_copied(dot, 0)) w->taken += tile_type_lanes(a) * tile_scalar_bytes(a->scalar);
     w->count++;
 }
 
@@ -337,22 +340,37 @@ static bool keeps_rows(const TileOp *op) {
     return tile_op_info(op->id)->class == TILE_CLASS_ELEMENTWISE;
 }
 
+/* Does the op compute a function of a tile's elements by more than an instruction for it (gpu-math) and one for its argument? */
+static bool computes_much(const TileOp *op) {
+    bool one = tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0) && (op->id == TILE_OP_EXP || op->id == TILE_OP_EXP2);
+    return (tile_op_info(op->id)->traits & TILE_TRAIT_COSTLY) && op->results[0].type->rank > 1 && !one;
+}
+
 static void look_across_rows(TileOp *op, void *state) {
     Warpgroups *w = state;
     bool tiles = false;
     for (unsigned i = 0; i < op->operand_count; i++) tiles |= tile_type_is_tile(tile_op_operand(op, i)->type);
     for (unsigned i = 0; i < op->result_count; i++) tiles |= tile_type_is_tile(op->results[i].type);
-    w->across_rows |= tiles && op->operand_count && !keeps_rows(op);
+    w->across_rows |= tiles && op->operand_count && (!keeps_rows(op) || computes_much(op));
+}
+
+/* Have the threads of three warpgroups registers for the sums, what products take of them and addresses, and do warps keep to rows of
+ * their own? */
+static bool three_share_rows(Warpgroups *w) {
+    enum { OTHERS = 32 };
+    int64_t group = GROUP_WARPS * TILE_WARP_THREADS, threads = THREE * group;
+    int64_t each = gpu_multiplying_registers(tile_ptx_target_of(w->context->target), threads, group, gpu_copying_registers(w->copies, threads));
+    tile_block_walk(&w->func->body, look_across_rows, w);
+    if (w->across_rows || !hold_tiles(w, THREE)) return false;
+    return w->sums + (w->taken + w->computed) / (int64_t)sizeof(uint32_t) <= threads * (each - w->promoted - OTHERS);
 }
 
 /* The number of warpgroups that multiply, a power of two that divides the blocks of rows, or three; 0, and why: their registers do not
  * suffice. Two keep the tensor cores busy: while one waits for its products, or adds their sums to others, the other's
  * are under way. */
 static int64_t choose_groups(Warpgroups *w) {
-    enum { THREE = 3 };
     int64_t blocks = w->rows / GROUP_ROWS, most = blocks & -blocks, groups = w->func->warps / GROUP_WARPS;
-    tile_block_walk(&w->func->body, look_across_rows, w);
-    if (blocks == THREE && !w->across_rows && have_registers(w, THREE, 1, w->computed) && hold_tiles(w, THREE)) return THREE;
+    if (blocks == THREE && three_share_rows(w)) return THREE;
     if (most > MOST_GROUPS) most = MOST_GROUPS;
     if (!groups || (w->promoted && groups < 2)) groups = 2;
     if (groups > most) groups = most;

@@ -23,6 +23,7 @@ typedef struct TileEstimate {
     double memory, compute, waiting; /* if each were all there is */
     double programs, together;       /* of the grid that takes longest, and how many of them run at a time */
     bool streams; /* loads of what each program reads for itself, and once, had better leave the cache first (TileFunc.stream) */
+    uint32_t once; /* arguments, as bits, that products read once, and had better leave the cache first (TileFunc.once) */
     bool busy; /* while a program waits, others compute or the memory is busy (TileFunc.busy) */
     uint32_t split_programs[TILE_MOST_SPLITS]; /* of the first grids whose last loop is split (TileFunc.split_programs); 0: no other is */
     bool tight; /* whether a block has room for all its tiles, only machine form says (TileFamily.has_room) */
@@ -34,6 +35,7 @@ typedef struct TileSchedule {
     uint32_t split_programs[TILE_MOST_SPLITS]; /* that the first of these grids have; 0: no other is split */
     bool packs;              /* operands of products are copied to where a tensor map can describe them */
     bool stream;             /* what each program reads for itself, and once, leaves the cache first */
+    uint32_t once;           /* arguments, as bits: what products read of them, once, leaves the cache first */
     bool busy;               /* while a program waits, others compute or the memory is busy */
     uint32_t joined_rows, joined_columns; /* programs are computed together, up to so many of products; 0: none are */
     uint32_t joined_lanes, joined_axis; /* programs without products, up to so many elements of a tile, along an axis; 0: none are */

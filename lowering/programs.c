@@ -99,6 +99,7 @@ static TileFunc *create_phase(Programs *p, unsigned number, const TileOp *grid, 
     phase->turns = p->kernel->turns;
     phase->cluster = (uint32_t)tile_op_integer(grid, TILE_ATTRIBUTE_MULTICAST, 0);
     phase->stream = p->kernel->stream;
+    phase->once = p->kernel->once;
     phase->busy = p->kernel->busy;
     phase->location = p->kernel->location;
     const TileBlock *body = &p->kernel->body;

@@ -244,6 +244,7 @@ static void print_candidate(FILE *out, const TileExplanation *explanation, const
         fprintf(out, " joined to %" PRIu32 " elements", candidate->schedule.joined_lanes);
     if (candidate->schedule.packs) fprintf(out, " packed");
     if (candidate->schedule.stream) fprintf(out, " streaming");
+    if (candidate->schedule.once) fprintf(out, " reading once");
     if (candidate->schedule.busy) fprintf(out, " busy");
     if (candidate->schedule.least_programs)
         fprintf(out, " split for %" PRIu32 " programs", candidate->schedule.least_programs);
@@ -254,7 +255,7 @@ static void print_candidate(FILE *out, const TileExplanation *explanation, const
         fprintf(out, " in turn, %" PRIu32 " warps a program", candidate->schedule.warps);
     const TileSchedule *schedule = &candidate->schedule;
     if (schedule->cluster) fprintf(out, " in clusters of %" PRIu32 " blocks", schedule->cluster);
-    if (!explanation->tunes.count && !schedule->joined_rows && !schedule->packs && !schedule->stream && !schedule->busy && !schedule->least_programs && !schedule->turns && !schedule->cluster)
+    if (!explanation->tunes.count && !schedule->joined_rows && !schedule->packs && !schedule->stream && !schedule->once && !schedule->busy && !schedule->least_programs && !schedule->turns && !schedule->cluster)
         fprintf(out, " as written");
     if (candidate->fits)
         fprintf(out, ": %.1f µs (memory %.1f, computing %.1f, waiting %.1f; %.0f programs, %.0f at a time)",
@@ -418,9 +419,9 @@ static void print_json_candidates(const TileExplanation *explanation) {
         const TilePrediction *candidate = &explanation->candidates.items[i];
         printf("%s{\"values\": [", i ? ",\n    " : "\n    ");
         for (size_t k = 0; k < explanation->tunes.count; k++) printf("%s%" PRId64, k ? ", " : "", candidate->values[k]);
-        printf("], \"least_programs\": %" PRIu32 ", \"split_programs\": %" PRIu32 ", \"packs\": %s, \"stream\": %s, \"busy\": %s, \"joined_lanes\": %" PRIu32 ", \"turns\": %" PRIu32
+        printf("], \"least_programs\": %" PRIu32 ", \"split_programs\": %" PRIu32 ", \"packs\": %s, \"stream\": %s, \"once\": %" PRIu32 ", \"busy\": %s, \"joined_lanes\": %" PRIu32 ", \"turns\": %" PRIu32
                ", \"cluster\": %" PRIu32 ", \"warps\": %" PRIu32,
-               candidate->schedule.least_programs, candidate->schedule.split_programs[0], candidate->schedule.packs ? "true" : "false", candidate->schedule.stream ? "true" : "false", candidate->schedule.busy ? "true" : "false", candidate->schedule.joined_lanes,
+               candidate->schedule.least_programs, candidate->schedule.split_programs[0], candidate->schedule.packs ? "true" : "false", candidate->schedule.stream ? "true" : "false", candidate->schedule.once, candidate->schedule.busy ? "true" : "false", candidate->schedule.joined_lanes,
                candidate->schedule.turns, candidate->schedule.cluster, candidate->schedule.warps);
         if (candidate->fits)
             printf(", \"time\": %.2f, \"memory\": %.2f, \"compute\": %.2f, \"waiting\": %.2f, \"programs\": %.0f, "

@@ -436,6 +436,7 @@ static void list_candidates(const TileInput *input, const TileImageSignature *si
     TilePrediction *chosen = &out->items.items[out->chosen];
     memcpy(chosen->schedule.split_programs, chosen->estimate.split_programs, sizeof chosen->estimate.split_programs);
     chosen->schedule.stream = chosen->estimate.streams;
+    chosen->schedule.once = chosen->estimate.once;
     chosen->schedule.busy = chosen->estimate.busy && tile_outcome_has_loops(instance->modules[out->points.items[out->chosen]]);
 }
 
@@ -455,7 +456,7 @@ static bool chosen_has_room(TileInput *input, const TileImageSignature *signatur
 }
 
 static bool is_schedule(const TileSchedule *a, const TileSchedule *b) {
-    return a->least_programs == b->least_programs && memcmp(a->split_programs, b->split_programs, sizeof a->split_programs) == 0 && a->packs == b->packs && a->stream == b->stream && a->busy == b->busy && a->joined_rows == b->joined_rows &&
+    return a->least_programs == b->least_programs && memcmp(a->split_programs, b->split_programs, sizeof a->split_programs) == 0 && a->packs == b->packs && a->stream == b->stream && a->once == b->once && a->busy == b->busy && a->joined_rows == b->joined_rows &&
            a->joined_columns == b->joined_columns && a->joined_lanes == b->joined_lanes && a->joined_axis == b->joined_axis && a->turns == b->turns && a->warps == b->warps &&
            a->cluster == b->cluster;
 }
@@ -545,7 +546,7 @@ static void take_number(const Candidates *candidates, void *state) {
     Answer *answer = state;
     if (answer->explanation) explain(answer->explanation, candidates);
     const TileSchedule *first = &candidates->items.items[0].schedule; /* of the text's own point */
-    if (candidates->chosen || first->stream || first->busy || first->split_programs[0]) answer->number = number_of_row(answer->choice, candidates);
+    if (candidates->chosen || first->stream || first->once || first->busy || first->split_programs[0]) answer->number = number_of_row(answer->choice, candidates);
 }
 
 static uint32_t choose(TileInput *input, uint32_t kernel, const TileImageRequest *request, const TileView *views) {

@@ -16,6 +16,7 @@ void tile_image_schedule(TileFunc *kernel, TileSchedule schedule) {
     if (schedule.split_programs[0]) memcpy(kernel->split_programs, schedule.split_programs, sizeof schedule.split_programs);
     kernel->packs |= schedule.packs;
     kernel->stream |= schedule.stream;
+    kernel->once |= schedule.once;
     kernel->busy |= schedule.busy;
     if (schedule.joined_rows) {
         kernel->joined_rows = schedule.joined_rows;

@@ -294,6 +294,8 @@ struct TileFunc {
     bool resident;          /* phases of a GPU: a launch has as many blocks as run at a time, not one for each program */
     bool stream;            /* of GPUs, chosen by the author: data that is read once is evicted from the L2 cache
                              * first */
+    uint32_t once;          /* of GPUs: a bit for each of the first arguments of which all programs together read each element once, for
+                             * products: it is evicted from the L2 cache first */
     bool busy;              /* of GPUs: while a program waits, others compute or the memory is busy; false where a launch's programs leave the
                              * machine waiting, or that is not known */
     TileLocation location;

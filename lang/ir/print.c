@@ -369,6 +369,7 @@ static void print_header(Printer *p, const TileFunc *func) {
     if (func->turns) tile_text_format(p->text, " turns = %u", func->turns);
     if (func->cluster) tile_text_format(p->text, " cluster = %u", func->cluster);
     if (func->stream) tile_text_add(p->text, " stream = 1");
+    if (func->once) tile_text_format(p->text, " once = %u", func->once);
     if (func->busy) tile_text_add(p->text, " busy = 1");
     if (func->threads) tile_text_format(p->text, " threads = %u", func->threads);
     if (func->resident) tile_text_add(p->text, " resident = 1");

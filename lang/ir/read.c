@@ -190,6 +190,7 @@ static void read_func_types(Reader *r) {
     r->func->turns = read_count(r, "turns", TILE_MAX_TURNS, "programs take 1 to 4 turns");
     r->func->cluster = read_count(r, "cluster", TILE_MAX_CLUSTER, "a cluster has 1 to 8 blocks");
     r->func->stream = read_count(r, "stream", 1, "`stream` is 1 where it stands") != 0;
+    r->func->once = read_count(r, "once", INT32_MAX, "`once` has a bit for each of 31 arguments");
     r->func->busy = read_count(r, "busy", 1, "`busy` is 1 where it stands") != 0;
     r->func->threads = read_count(r, "threads", TILE_MAX_THREADS, "a block has 1 to 1024 threads");
     r->func->resident = read_count(r, "resident", 1, "`resident` is 1 where it stands") != 0;

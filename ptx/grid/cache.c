@@ -1,5 +1,5 @@
 /* Purpose: choose the L2 cache policy of loads and stores of tiles: `cache = l2` where the program reads the elements
- * again, `cache = stream` where no program does.
+ * again, `cache = stream` where no program does, or, of operands of products (`once`), where no other does.
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<f32, 2, in> {noalias, readonly}, %y: tensor<f32, 1, out> {noalias}, %begin: i64,
@@ -59,8 +59,17 @@ static bool is_constant(const Caches *caches, const TileOp *load) {
     return parameter->readonly && parameter->noalias;
 }
 
+/* Is it a copy by a map of an operand of which all programs read each element once? */
+static bool is_copied_once(const Caches *caches, const TileOp *op) {
+    enum { MOST_BITS = 31 };
+    if (op->id != TILE_OP_COPY_TILE || !tile_op_get(op, TILE_ATTRIBUTE_TENSOR_MAP) || !is_constant(caches, op)) return false;
+    uint32_t argument = caches->func->parameters[tile_op_operand(op, 0)->index].argument;
+    return argument < MOST_BITS && caches->func->once >> argument & 1;
+}
+
 static void decide(TileOp *op, void *state) {
     Caches *caches = state;
+    if (is_copied_once(caches, op)) set_cache(caches, op, TILE_CACHE_STREAM);
     if (op->id == TILE_OP_LOAD_TILE && tile_type_is_tile(op->results[0].type) && is_constant(caches, op))
         set_cache(caches, op, gpu_load_reuse(caches->indices, caches->func, op));
     if (op->id == TILE_OP_STORE_TILE && tile_type_is_tile(tile_op_operand(op, 1)->type))

@@ -16,6 +16,7 @@ typedef struct Boxes {
     bool outside[TILE_MAX_TENSOR_RANK]; /* its index may lie outside of the tensor */
     TileValue *parameter; /* the map's; NULL: there is no room for it */
     int64_t blocks;       /* of a cluster, each of which copies a part for all: 1: each copies for itself */
+    TileName cache;       /* the L2 cache's policy */
     GpuCopyParts parts;
     TileValue *row, *column; /* where this block's part begins, i32; NULL: at 0 */
 } Boxes;
@@ -38,6 +39,7 @@ static Boxes choose_boxes(Gpu *gpu, const TileOp *op, const TileType *tile, cons
                    .columns = panels ? panel / tile_scalar_bytes(tile->scalar) : stored->extent[1]};
     boxes.rank = tile_access_read(op, boxes.indices);
     boxes.blocks = tile_op_integer(op, TILE_ATTRIBUTE_MULTICAST, 1);
+    if (op->id == TILE_OP_COPY_TILE) boxes.cache = (TileName)tile_op_integer(op, TILE_ATTRIBUTE_CACHE, TILE_CACHE_DEFAULT);
     boxes.parts = boxes.blocks > 1 ? gpu_parts_of_copy(tile, boxes.blocks) : GPU_PARTS_NONE;
     boxes.rows = tile->rank != 2 ? stored->extent[0] : choose_rows(tile);
     if (boxes.parts == GPU_PARTS_ROWS) boxes.rows /= boxes.blocks;
@@ -82,8 +84,11 @@ static void build_box(Gpu *gpu, TileOpId id, const Boxes *boxes, TileValue *cons
         if (part) first = gpu_binary(gpu, TILE_OP_ADD, first, part);
         operands[count + d] = more ? gpu_binary(gpu, TILE_OP_ADD, first, tile_build_integer(&gpu->b, word, more)) : first;
     }
-    TileAttribute multicast = {.key = TILE_ATTRIBUTE_MULTICAST, .integer = boxes->blocks};
-    tile_build_op(&gpu->b, id, operands, count + boxes->rank, &multicast, boxes->blocks > 1, NULL, 0);
+    TileAttribute attributes[2];
+    unsigned given = 0;
+    if (boxes->blocks > 1) attributes[given++] = (TileAttribute){.key = TILE_ATTRIBUTE_MULTICAST, .integer = boxes->blocks};
+    if (boxes->cache != TILE_CACHE_DEFAULT) attributes[given++] = (TileAttribute){.key = TILE_ATTRIBUTE_CACHE, .integer = boxes->cache};
+    tile_build_op(&gpu->b, id, operands, count + boxes->rank, attributes, given, NULL, 0);
 }
 
 /* Does the box begin in the range along the tile's axis? */

@@ -329,6 +329,19 @@ static bool leaves_first(const TilePtxTarget *target, const Whole *whole, const 
            read <= MOST_CACHES * target->cache_bytes && stored * LEAST_READ <= read;
 }
 
+/* The same of products by tensor cores whose launch the memory bounds, as those of few rows are: operands that are larger than the cache, of which all programs
+ * together read each element once. Others stay, which many programs read. */
+static uint32_t read_once(const TilePtxTarget *target, const Whole *whole, const TileEstimate *estimate) {
+    enum { MOST_CACHES = 4, MOST_BITS = 31 };
+    const double ONCE = 1.1, MOST_SHARE = 0.6;
+    uint32_t arguments = 0;
+    for (uint32_t i = 0; i < TILE_MOST_EXTENTS && i < MOST_BITS && whole->multiplies; i++) {
+        bool large = whole->once[i] > target->cache_bytes && whole->once[i] <= MOST_CACHES * target->cache_bytes;
+        if (large && !whole->stored[i] && whole->moved[i] <= ONCE * whole->once[i]) arguments |= UINT32_C(1) << i;
+    }
+    return estimate->memory >= MOST_SHARE * estimate->time ? arguments : 0;
+}
+
 /* ---- who waits ---- */
 
 /* Do others compute while a program waits, or is the memory busy? Not where few programs come to a multiprocessor: registers that one of them takes are taken from
@@ -423,6 +436,7 @@ bool gpu_estimate(const TileTarget *target, TileFunc *kernel, const TileExtents 
         if (phase) note_split(estimate, phase, &host, i);
     }
     estimate->streams = leaves_first(tile_ptx_target_of(target), &whole, estimate);
+    estimate->once = read_once(tile_ptx_target_of(target), &whole, estimate);
     estimate->busy = is_busy(tile_ptx_target_of(target), estimate);
     return true;
 }

@@ -84,24 +84,22 @@ Test(layout, blocked_layouts_hold_every_element_equally_often) {
     }
 }
 
-/* Does a register of one of the first `warps` hold the element? */
-static bool is_held(const TileLayout *layout, uint32_t warps, int64_t element) {
+/* Do the first `warps` hold all elements of the shape? */
+static bool holds_all(const TileLayout *layout, uint32_t warps, const TileLayoutShape *shape) {
+    bool all = true, *held = calloc((size_t)element_count(layout), sizeof *held);
     for (uint32_t warp = 0; warp < warps; warp++)
         for (uint32_t lane = 0; lane < 32; lane++)
             for (uint32_t reg = 0; reg < tile_layout_registers(layout); reg++)
-                if (flat_index(layout, (TileLayoutInput){reg, lane, warp, 0}) == element) return true;
-    return false;
-}
-
-static bool holds_all(const TileLayout *layout, uint32_t warps, const TileLayoutShape *shape) {
+                held[flat_index(layout, (TileLayoutInput){reg, lane, warp, 0})] = true;
     for (int64_t i = 0; i < element_count(layout); i++) {
         int64_t left = i;
         bool inside = true;
         for (unsigned a = layout->rank; a-- > 0; left /= tile_layout_extent(layout, a))
             inside &= left % tile_layout_extent(layout, a) < shape->extent[a];
-        if (inside && !is_held(layout, warps, i)) return false;
+        all &= !inside || held[i];
     }
-    return true;
+    free(held);
+    return all;
 }
 
 /* What is said of the first warps is so; it is not said of a layout in which a warp's padding is some of each of two axes. */

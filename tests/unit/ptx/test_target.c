@@ -28,7 +28,7 @@ Test(target, registers) {
     for (int64_t groups = 2; groups <= 4; groups++)
         for (int64_t copies = 1; copies <= 8; copies++) {
             int64_t threads = (groups + 1) * GROUP, first = gpu_first_registers(target, threads);
-            int64_t copying = gpu_copying_registers(copies);
+            int64_t copying = gpu_copying_registers(copies, groups * GROUP);
             int64_t each = gpu_multiplying_registers(target, groups * GROUP, GROUP, copying);
             cr_assert_eq(copying % GRANULE, 0);
             cr_assert_eq(each % GRANULE, 0);

@@ -39,7 +39,7 @@ static Boxes choose_boxes(Gpu *gpu, const TileOp *op, const TileType *tile, cons
                    .columns = panels ? panel / tile_scalar_bytes(tile->scalar) : stored->extent[1]};
     boxes.rank = tile_access_read(op, boxes.indices);
     boxes.blocks = tile_op_integer(op, TILE_ATTRIBUTE_MULTICAST, 1);
-    if (op->id == TILE_OP_COPY_TILE) boxes.cache = (TileName)tile_op_integer(op, TILE_ATTRIBUTE_CACHE, TILE_CACHE_DEFAULT);
+    boxes.cache = op->id == TILE_OP_COPY_TILE ? (TileName)tile_op_integer(op, TILE_ATTRIBUTE_CACHE, TILE_CACHE_DEFAULT) : TILE_CACHE_DEFAULT;
     boxes.parts = boxes.blocks > 1 ? gpu_parts_of_copy(tile, boxes.blocks) : GPU_PARTS_NONE;
     boxes.rows = tile->rank != 2 ? stored->extent[0] : choose_rows(tile);
     if (boxes.parts == GPU_PARTS_ROWS) boxes.rows /= boxes.blocks;

@@ -42,7 +42,6 @@
  * Needs: gpu-tensor-maps, gpu-threads. Keeps: tile form. Cost: for each load, the ops that its address is computed
  * from.
  */
-#include "lang/ir/layout_rules.h"
 #include "lang/ir/operands.h"
 #include "lowering/memory.h"
 #include "ptx/passes.h"
@@ -334,7 +333,8 @@ static bool hold_tiles(const Warpgroups *w, int64_t groups) {
 static bool keeps_rows(const TileOp *op) {
     static const TileOpId ids[] = {TILE_OP_DOT, TILE_OP_FOR, TILE_OP_IF, TILE_OP_YIELD, TILE_OP_FILL, TILE_OP_SPLAT, TILE_OP_BROADCAST, TILE_OP_RESHAPE, TILE_OP_PERMUTE};
     if (op->id == TILE_OP_REDUCE) return tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0) + 1 == tile_op_operand(op, 0)->type->rank;
-    if (op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_STORE_TILE) return gpu_by_map(op) || tile_accessed_tile(op)->type->rank < 2;
+    if (op->id == TILE_OP_LOAD_TILE) return gpu_by_map(op) || op->results[0].type->rank < 2;
+    if (op->id == TILE_OP_STORE_TILE) return true;
     for (unsigned i = 0; i < sizeof ids / sizeof *ids; i++)
         if (op->id == ids[i]) return true;
     return tile_op_info(op->id)->class == TILE_CLASS_ELEMENTWISE;

@@ -23,9 +23,11 @@ enum {
 static const double IN_STEP = 2.5; /* µs: parts of loops are equally long, so that all blocks of a round end together, and those that follow begin together: meanwhile little is
                                     * loaded. Measured: sums of columns in parts of one round take 45.6 and 46.8, of two to four 49.5 to 52.3 */
 static const double CLUSTER = 1.0; /* µs until the blocks of clusters have met; measured: small products, 1.0 to 2.3 longer than the model says without it */
+enum { THREE_WARPGROUPS = 3 * TILE_WARPGROUP_THREADS };
+
 static const double LAUNCH = 3.0, NEXT_GRID = 1.5, BEHIND_PRODUCTS = 2.5, SHARPNESS = 4, STAYING_SHARPNESS = 6,
                     ROUND_SHARPNESS = 3, /* of blocks that are all there at a time: they wait together */
-                    ALONE_SHARPNESS = 12, MULTIPLYING_SHARPNESS = 8,
+                    ALONE_SHARPNESS = 12, MULTIPLYING_SHARPNESS = 8, THREE_SHARPNESS = 10 /* of three warpgroups two compute while one waits */,
                     LAST_SHARE = 0.5, /* of the longest of uneven programs: so long the last blocks of a multiprocessor have fewer beside them */
                     FASTER = 1.8, /* the L2 cache than the memory */
                     OF_VECTOR = 0.02, /* measured: threads that move four vectors each take 1.04 times as long as with two */
@@ -400,7 +402,8 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     estimate->waiting += waiting;
     /* Warps of one block that multiply-add and compute with the sums wait for little else than their own instructions. */
     bool alone = blocks < 2 && work.uses_sums && gpu_find_sums(phase, &phase->body).count;
-    double sharpness = stays ? STAYING_SHARPNESS : alone ? ALONE_SHARPNESS : work.multiplies ? MULTIPLYING_SHARPNESS : rounds <= 1 && !has_products(phase) ? ROUND_SHARPNESS : SHARPNESS;
+    bool three = wgmma && !stays && phase->threads == THREE_WARPGROUPS;
+    double sharpness = stays ? STAYING_SHARPNESS : three ? THREE_SHARPNESS : alone ? ALONE_SHARPNESS : work.multiplies ? MULTIPLYING_SHARPNESS : rounds <= 1 && !has_products(phase) ? ROUND_SHARPNESS : SHARPNESS;
     double time = pow(pow(memory, sharpness) + pow(compute, sharpness) + pow(waiting, sharpness) + pow(coming, sharpness),
                       1 / sharpness);
     if (phase->cluster > 1) time += CLUSTER;

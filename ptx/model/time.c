@@ -27,7 +27,8 @@ enum { THREE_WARPGROUPS = 3 * TILE_WARPGROUP_THREADS };
 
 static const double LAUNCH = 3.0, NEXT_GRID = 1.5, BEHIND_PRODUCTS = 2.5, SHARPNESS = 4, STAYING_SHARPNESS = 6,
                     ROUND_SHARPNESS = 3, /* of blocks that are all there at a time: they wait together */
-                    ALONE_SHARPNESS = 12, MULTIPLYING_SHARPNESS = 8, THREE_SHARPNESS = 10 /* of three warpgroups two compute while one waits */,
+                    ALONE_SHARPNESS = 12, MULTIPLYING_SHARPNESS = 8, THREE_SHARPNESS = 10, /* of three warpgroups two compute while one waits, */
+                    MORE_ISSUED = 1.3, /* if instructions take so much longer than products */
                     LAST_SHARE = 0.5, /* of the longest of uneven programs: so long the last blocks of a multiprocessor have fewer beside them */
                     FASTER = 1.8, /* the L2 cache than the memory */
                     OF_VECTOR = 0.02, /* measured: threads that move four vectors each take 1.04 times as long as with two */
@@ -402,7 +403,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     estimate->waiting += waiting;
     /* Warps of one block that multiply-add and compute with the sums wait for little else than their own instructions. */
     bool alone = blocks < 2 && work.uses_sums && gpu_find_sums(phase, &phase->body).count;
-    bool three = wgmma && !stays && phase->threads == THREE_WARPGROUPS;
+    bool three = wgmma && !stays && phase->threads == THREE_WARPGROUPS && issue > MORE_ISSUED * tensor;
     double sharpness = stays ? STAYING_SHARPNESS : three ? THREE_SHARPNESS : alone ? ALONE_SHARPNESS : work.multiplies ? MULTIPLYING_SHARPNESS : rounds <= 1 && !has_products(phase) ? ROUND_SHARPNESS : SHARPNESS;
     double time = pow(pow(memory, sharpness) + pow(compute, sharpness) + pow(waiting, sharpness) + pow(coming, sharpness),
                       1 / sharpness);

@@ -98,15 +98,21 @@ GpuSums gpu_find_sums(const TileFunc *func, const TileBlock *body) {
     return sums;
 }
 
-/* Elements of all products' sums: one that goes on from another one's has the same. */
+/* Of all threads, for a tile. */
+static int64_t registers_of(const TileType *tile) {
+    int64_t words = tile_scalar_bytes(tile->scalar) / (int64_t)sizeof(uint32_t);
+    return tile_type_lanes(tile) * (words > 1 ? words : 1);
+}
+
+/* Registers of all products' sums: one that goes on from another one's has the same. */
 static int64_t count_sums(const TileBlock *block) {
-    int64_t elements = 0;
+    int64_t registers = 0;
     for (const TileOp *op = block->first; op; op = op->next) {
         const TileOp *before = op->id == TILE_OP_DOT ? tile_op_named(op, TILE_OPERAND_SUM)->op : NULL;
-        if (op->id == TILE_OP_DOT && !tile_op_is(before, TILE_OP_DOT)) elements += tile_type_lanes(op->results[0].type);
-        for (unsigned i = 0; i < op->region_count; i++) elements += count_sums(&op->regions[i]);
+        if (op->id == TILE_OP_DOT && !tile_op_is(before, TILE_OP_DOT)) registers += registers_of(op->results[0].type);
+        for (unsigned i = 0; i < op->region_count; i++) registers += count_sums(&op->regions[i]);
     }
-    return elements;
+    return registers;
 }
 
 /* Is the operand copied to shared memory as it is loaded? */
@@ -117,19 +123,19 @@ static bool is_loaded(const TileValue *operand) {
     return op && op->id == TILE_OP_LOAD_TILE && !tile_op_has_part(op, TILE_PARTS_MASK);
 }
 
-/* Elements of operands that are in registers before products read them from shared memory. */
+/* Registers of operands that are computed before products read them from shared memory. */
 static int64_t count_held(const TileBlock *block) {
-    int64_t elements = 0;
+    int64_t registers = 0;
     for (const TileOp *op = block->first; op; op = op->next) {
         for (unsigned i = 0; i < 2 && op->id == TILE_OP_DOT; i++)
-            if (!is_loaded(tile_op_operand(op, i))) elements += tile_type_lanes(tile_op_operand(op, i)->type);
-        for (unsigned i = 0; i < op->region_count; i++) elements += count_held(&op->regions[i]);
+            if (!is_loaded(tile_op_operand(op, i))) registers += registers_of(tile_op_operand(op, i)->type);
+        for (unsigned i = 0; i < op->region_count; i++) registers += count_held(&op->regions[i]);
     }
-    return elements;
+    return registers;
 }
 
 int64_t gpu_live_sums(const GpuSums *sums, const TileBlock *body) {
-    return count_sums(body) + (sums->rows ? tile_type_lanes(sums->types[sums->count - 1]) : count_held(body));
+    return count_sums(body) + (sums->rows ? registers_of(sums->types[sums->count - 1]) : count_held(body));
 }
 
 static bool is_reshaped(const TileValue *operand) {
@@ -158,17 +164,17 @@ static bool is_computed_with(const TileValue *operand) {
     return only_moves(operand->op) && is_computed_with(tile_op_operand(operand->op, 0));
 }
 
-/* Elements of operands that products read from shared memory, and threads have in registers to compute something else. */
+/* Registers of operands that products read from shared memory, and threads have to compute something else. */
 static int64_t count_computed_with(const TileBlock *block) {
-    int64_t elements = 0;
+    int64_t registers = 0;
     for (const TileOp *op = block->first; op; op = op->next) {
         for (unsigned i = 0; i < 2 && op->id == TILE_OP_DOT; i++) {
             const TileValue *operand = tile_op_operand(op, i);
-            if (is_loaded(operand) && is_computed_with(operand)) elements += tile_type_lanes(operand->type);
+            if (is_loaded(operand) && is_computed_with(operand)) registers += registers_of(operand->type);
         }
-        for (unsigned i = 0; i < op->region_count; i++) elements += count_computed_with(&op->regions[i]);
+        for (unsigned i = 0; i < op->region_count; i++) registers += count_computed_with(&op->regions[i]);
     }
-    return elements;
+    return registers;
 }
 
 bool gpu_has_many_sums(const TileType *sums, const TileBlock *body) {

@@ -21,7 +21,7 @@ typedef struct GpuSums {
 GpuSums gpu_find_sums(const TileFunc *func, const TileBlock *body);
 /* Registers of a thread beside its sums: elements of operands, addresses, counters. */
 enum { GPU_MULTIPLYING_REGISTERS = 64 };
-/* Elements that are live together: of the sums, and of what is made of them before they go on to another product, or of
+/* Registers of all threads that are live together: of the sums, and of what is made of them before they go on to another product, or of
  * operands on their way to shared memory. */
 int64_t gpu_live_sums(const GpuSums *sums, const TileBlock *body);
 /* Blocks that a multiprocessor should have together, so that each of its schedulers has four warps, or as many as their

@@ -115,7 +115,7 @@ Test(execute_tensor, boxes_are_stored) {
 
 /* ---- order ---- */
 
-static const Boxes small = {TILE_F32, 2, {4, 8}, 32, {6, 12}, {48, 4}};
+static const Boxes small = {.scalar = TILE_F32, .rank = 2, .box = {4, 8}, .swizzle = 32, .extent = {6, 12}, .stride = {48, 4}};
 
 static void expect(const char *text, TileExecution state, const char *wanted) {
     Run run = prepare(&small), one = only(&run, &small, 0);

@@ -49,7 +49,7 @@ class Own:
 
 
 class Goal(Row):
-    """A row that is held to `bar`, in a mode: cold, graph or sustained; `share`: to this part of the rate at which memory is copied."""
+    """A row that is held to `bar`, by a name that it alone has, in a mode: cold, graph or sustained; `share`: to this part of the rate at which memory is copied."""
 
     def __init__(self, bar, name, kind, shape, build, settings, file, mode="cold", share=False):
         super().__init__(name, kind, shape, build, settings, file)
@@ -123,7 +123,7 @@ def forms_of_products():
     known(1.00, "matmul:matmul_batched", "bf16", (64, 512, 512, 512))
 
 
-@goal(1 / 1.04, "matmul:matmul", "bf16", (8192,) * 3, file="stdlib/matmul.tile", epi="add_residual", T="bf16", U="bf16")
+@goal(1 / 1.04, "matmul:matmul/add_residual", "bf16", (8192,) * 3, file="stdlib/matmul.tile", epi="add_residual", T="bf16", U="bf16")
 def _(r, m, n, k):
     a, b, c, more = r.randn(m, k), r.randn(k, n), r.empty(m, n), r.randn(m, n, kind=torch.float32)
     case = Case([a, b, c, more], [c], lambda a, b, more: (torch.mm(a, b, out_dtype=torch.float32) + more).to(c.dtype), a, b, more,
@@ -230,7 +230,7 @@ def of_halves(case):
     return [("bf16", Own("stdlib/attention.tile", "attention", [q, k, v.transpose(2, 3).contiguous(), o, scale], T="bf16", causal="false"))]
 
 
-@goal(0.8, "attention:attention_backward", "bf16", *((1, 16, 16, s, d) for d in (128, 64) for s in (4096, 16384)),
+@goal(0.8, "attention:attention_backward/full", "bf16", *((1, 16, 16, s, d) for d in (128, 64) for s in (4096, 16384)),
       file="stdlib/attention.tile", causal="false")
 def _(r, b, h, g, s, d):
     q, k, v, _o = products.heads(r, b, h, g, s, d)
@@ -366,6 +366,7 @@ class Bench(breadth.Bench):
         fields, notes = super().measure(row)
         held = float(fields["share" if row.share else "ratio"])
         fields["ratio"], fields["bar"] = f"{held:.4f}", row.bar
+        fields["kernel"] += "" if row.mode == "cold" else "/" + row.mode
         return fields, notes
 
     def timed(self, found, repeat):
@@ -446,6 +447,7 @@ def main():
     parser.add_argument("--dry", action="store_true")
     options = parser.parse_args()
     part, parts = (int(n) for n in options.part.split("/"))
+    assert len({row.key() for row in GOALS}) == len(GOALS), "two rows have one name"
     goals = [row for row in GOALS if any(text in row.key() for text in options.only.split(","))][part - 1::parts]
     if options.list:
         print("\n".join(f"{row.key():58} {row.bar:.2f}" for row in goals))

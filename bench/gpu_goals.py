@@ -19,11 +19,8 @@ usage: gpu_goals.py [OPTION]...
   --dry            measures nothing: compiles each row's kernel and compares the shapes of results, without memory
 """
 import argparse
-import pathlib
-import random
 import statistics
 import sys
-import time
 
 import breadth
 import breadth_products as products
@@ -374,10 +371,10 @@ class Bench(breadth.Bench):
             return super().timed(found, repeat)
         if self.mode == "graph":
             calls = {name: in_graph(call) for name, (call, _) in found.items()}
-            return {name: time / CALLS for name, time in warm(calls, 15).items()}, 15
+            return {name: time / CALLS for name, time in self.timer.times(calls, 15, flush=False).items()}, 15
         count = {name: max(1, int(SUSTAINED_SECONDS / max(seconds, 1e-6))) for name, (_, seconds) in found.items()}
         calls = {name: lambda call=call, n=count[name]: [call() for _ in range(n)] for name, (call, _) in found.items()}
-        return {name: time / count[name] for name, time in warm(calls, 3).items()}, 3
+        return {name: time / count[name] for name, time in self.timer.times(calls, 3, flush=False).items()}, 3
 
 
 def in_graph(call):
@@ -392,23 +389,6 @@ def in_graph(call):
         if isinstance(call, breadth.Call):
             call.options.stream = before
     return graph.replay
-
-
-def warm(calls, repeat):
-    """Medians of events, alternately, with the caches as the call before left them."""
-    order, events = random.Random(1), {name: [] for name in calls}
-    for call in calls.values():
-        call()
-    for _ in range(repeat):
-        for name, call in order.sample(list(calls.items()), len(calls)):
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            torch.cuda._sleep(250000)
-            begin.record()
-            call()
-            end.record()
-            events[name].append((begin, end))
-        torch.cuda.synchronize()
-    return {name: statistics.median(b.elapsed_time(e) for b, e in pairs) * 1000 for name, pairs in events.items()}
 
 
 def report(goals, runs):

@@ -14,9 +14,9 @@ class Timer:
         self.junk = torch.empty(FLUSH_BYTES, dtype=torch.int8, device="cuda")
         self.order = random.Random(1)
 
-    def times(self, calls, repeat):
+    def times(self, calls, repeat, flush=True):
         """Median microseconds of each call, interleaved, in another order each time: a call of a few microseconds takes up to
-        0.5 more or less by its place in a turn."""
+        0.5 more or less by its place in a turn. Without `flush` the caches are as the call before left them."""
         events = {name: [] for name in calls}
         for call in calls.values():
             call()
@@ -24,7 +24,8 @@ class Timer:
         for _ in range(repeat):
             for name, call in self.order.sample(list(calls.items()), len(calls)):
                 torch.cuda._sleep(SPIN_CYCLES)
-                self.junk.zero_()
+                if flush:
+                    self.junk.zero_()
                 begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
                 begin.record()
                 call()

@@ -105,7 +105,7 @@ typedef struct Precompute {
     TileValue *others[MOST_OTHERS]; /* of the grid, on which the operand depends as well */
     unsigned op_count, other_count;
     bool turned; /* the temporary has its axes in the other order */
-    bool loads, changed;
+    bool changed;
 } Precompute;
 
 static bool decline(Precompute *p, const char *why) {
@@ -154,7 +154,6 @@ static bool add_needed(Precompute *p, TileValue *value) {
     if (op->id == TILE_OP_LOAD_TILE) {
         if (!is_read_only(p, op)) return decline(p, "it is computed of what is no argument that is only read");
         if (op == p->leaf && tile_op_has_part(op, TILE_PARTS_MASK)) return decline(p, "it has a mask");
-        p->loads = true;
     } else if (!tile_op_is_pure(op)) {
         return decline(p, "it is computed by an operation with effects");
     }
@@ -473,7 +472,6 @@ static bool look_at_operand(Precompute *p, TileOp *dot, unsigned number, bool ma
     bool along_k = across == (number == 1);
     p->leaf = find_leaf(operand, operand->type, MOST_DEPTH);
     p->op_count = p->other_count = 0;
-    p->loads = false;
     p->turned = !maps && along_k;
     memset(p->places, 0, sizeof p->places);
     tile_map_init(&p->needed, p->context->scratch);

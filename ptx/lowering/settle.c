@@ -23,11 +23,12 @@ TileValue *gpu_settle_sums(Gpu *gpu, TileValue *value, const TileValue *old) {
     const TileLayout *layout = old->type->layout;
     if (!gpu_is_multiplied_sum(old) || !is_in_vectors(layout)) return value;
     uint32_t count = tile_layout_registers(layout), vectors = count / VECTOR,
-             together = vectors < MOST_TOGETHER ? vectors : MOST_TOGETHER;
+             most = vectors < MOST_TOGETHER ? vectors : MOST_TOGETHER;
     int64_t threads = TILE_WARP_THREADS << gpu->log_warps, bytes = VECTOR * tile_scalar_bytes(old->type->scalar);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
     const TileType *type = tile_type_vector(gpu->module->context, old->type->scalar, VECTOR, false);
-    for (uint32_t begin = 0; begin < vectors; begin += together) {
+    for (uint32_t begin = 0; begin < vectors; begin += most) {
+        uint32_t together = vectors - begin < most ? vectors - begin : most; /* 12 vectors are 8 and 4 */
         gpu_open_shared(gpu, (uint64_t)(threads * bytes * together), GPU_VECTOR_ALIGN);
         TileValue *own = tile_build_ptr_add(&gpu->b, gpu->shared, gpu_binary(gpu, TILE_OP_MUL, gpu->thread, gpu_i64(gpu, bytes)));
         for (uint32_t i = 0; i < together; i++)

@@ -1,0 +1,146 @@
+"""Kernels drawn at random (products.py, attentions.py, convolutions.py) on what this machine has, beside NumPy: each is compiled for itself.
+
+usage: test_drawn.py [OPTION]...
+  --kinds=LIST     of products, attentions, convolutions (all)
+  --count=N        of each kind on each target (24)
+  --seed=N         the first one's number (1)
+  --most=N         the largest extent (200)
+  --targets=LIST   avx2, avx512, .. run in this process, cuda by PyTorch, emulated.sm_90a, .. by `tilec` (what there is)
+  --seconds=N      for each kind on each target; what is not begun by then is left out (no limit)
+  --jobs=N         this many at once (as many as there are processors)
+  --print          the text of what is wrong, too"""
+import argparse
+import concurrent.futures
+import math
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+os.environ["TILE_CACHE_DIR"] = ""
+
+import numpy as np
+
+import tile
+from attentions import Attention
+from convolutions import Convolution
+from drawn import BF16, E4M3, E5M2, NAMES
+from products import Product
+
+KINDS = {"products": Product, "attentions": Attention, "convolutions": Convolution}
+OPTIONS = None
+BITS = {BF16: np.dtype("uint16"), E4M3: np.dtype("uint8"), E5M2: np.dtype("uint8")}
+TILEC = pathlib.Path(tile.__file__).resolve().parents[2] / "bin/tilec"  # of the build that has made the package
+
+
+class Failure(Exception):
+    pass
+
+
+def numbers(drawn):
+    return [value for _, value in drawn.scalars.values()]
+
+
+def run_here(drawn, target):
+    """On NumPy's arrays."""
+    whole = drawn.out.whole.copy()
+    kernel = tile.compile(drawn.text(), target=target).drawn
+    kernel(*[drawn.inputs[name].array() for name, _, _ in drawn.parameters], *numbers(drawn), whole[drawn.out.index])
+    return whole
+
+
+def run_cuda(drawn, _):
+    """On PyTorch's tensors, which are views of the same kind."""
+    import torch
+    types = {"bf16": torch.bfloat16, "f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2}
+
+    def moved(view):
+        bits = BITS.get(view.whole.dtype)
+        whole = torch.from_numpy(view.whole.view(bits) if bits else view.whole).cuda()
+        return whole.view(types[NAMES[view.whole.dtype]]) if bits else whole
+
+    whole = moved(drawn.out)
+    kernel = tile.compile(drawn.text(), target="cuda").drawn
+    inputs = [moved(drawn.inputs[name])[drawn.inputs[name].index] for name, _, _ in drawn.parameters]
+    kernel(*inputs, *numbers(drawn), whole[drawn.out.index])
+    torch.cuda.synchronize()
+    bits = BITS.get(drawn.result)
+    return whole.view(torch.uint16).cpu().numpy().view(drawn.result) if bits else whole.cpu().numpy()
+
+
+def run_emulated(drawn, target):
+    """In the executor of the target's machine form. Operands are views of files; the result is an array of its own."""
+    def part(index):
+        return "[" + ",".join(f"{s.start}:{s.stop}:{s.step}" for s in index) + "]"
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "drawn.tile").write_text(drawn.text())
+        words = [str(TILEC), "run", f"{folder}/drawn.tile:drawn", f"--target={target.removeprefix('emulated.')}", "--emulate", "-q"]
+        for parameter, kind, _ in drawn.parameters:
+            view = drawn.inputs[parameter]
+            bits = BITS.get(view.whole.dtype)
+            np.save(folder / f"{parameter}.npy", view.whole.view(bits) if bits else view.whole)
+            words.append(f"{parameter}={folder}/{parameter}.npy" + (f":{kind}" if bits else "") + part(view.index))
+        words += [f"{key}={value}" for key, (_, value) in drawn.scalars.items()]
+        words.append(f"c={folder}/c.npy:{NAMES[drawn.result]}[{','.join(map(str, drawn.out.array().shape))}]")
+        done = subprocess.run(words, capture_output=True, text=True)
+        if done.returncode:
+            raise Failure(f"tilec ends with {done.returncode}: {done.stderr.strip()[:600]}")
+        found = np.load(folder / "c.npy")
+        whole = drawn.out.whole.copy()
+        whole[drawn.out.index] = found.view(drawn.result) if drawn.result in BITS else found
+        return whole
+
+
+def check(kind, target, seed, end):
+    """What is wrong with one; "" if nothing is, None if time is over."""
+    if time.monotonic() > end:
+        return None
+    drawn = KINDS[kind](seed, OPTIONS.most)
+    run = run_emulated if target.startswith("emulated.") else run_cuda if target == "cuda" else run_here
+    try:
+        problem = drawn.wrong(run(drawn, target))
+    except Exception as error:  # whatever it is, the next one is run
+        problem = f"{type(error).__name__}: {error}"
+    if problem and OPTIONS.print:
+        problem += "\n" + drawn.text()
+    return f"{target}, --kinds={kind} --most={OPTIONS.most} --seed={seed}: {drawn.about()}\n    {problem}" if problem else ""
+
+
+def default_targets():
+    """What runs here; of GPUs that do not, the executor of their machine form."""
+    usable = [target.name for target in tile.backends.targets() if target.usable]
+    return [*(name for name in ("avx2", "cpu", "cuda") if name in usable), "emulated.sm_80", "emulated.sm_90a"]
+
+
+class Drawn(unittest.TestCase):
+    def test_drawn(self):
+        with concurrent.futures.ThreadPoolExecutor(OPTIONS.jobs) as pool:
+            for kind, target in ((kind, target) for kind in OPTIONS.kinds for target in OPTIONS.targets):
+                end, seeds = time.monotonic() + OPTIONS.seconds, range(OPTIONS.seed, OPTIONS.seed + OPTIONS.count)
+                found = [said for said in pool.map(lambda seed: check(kind, target, seed, end), seeds) if said is not None]
+                problems = [problem for problem in found if problem]
+                print(f"{target}: {len(found)} {kind}, {len(problems)} wrong", flush=True)
+                for problem in problems:
+                    with self.subTest(kind=kind, target=target):
+                        self.fail(problem)
+
+
+def main():
+    global OPTIONS
+    parser = argparse.ArgumentParser(usage=__doc__)
+    for name, kind, value in (("count", int, 24), ("seed", int, 1), ("most", int, 200), ("jobs", int, os.cpu_count()), ("seconds", float, math.inf)):
+        parser.add_argument(f"--{name}", type=kind, default=value)
+    for name, values in (("kinds", list(KINDS)), ("targets", default_targets())):
+        parser.add_argument(f"--{name}", type=lambda text: text.split(","), default=values)
+    parser.add_argument("--print", action="store_true")
+    OPTIONS = parser.parse_args()
+    unittest.main(argv=[sys.argv[0]])
+
+
+if __name__ == "__main__":
+    main()

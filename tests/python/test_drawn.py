@@ -8,9 +8,11 @@ usage: test_drawn.py [OPTION]...
   --targets=LIST   avx2, avx512, .. run in this process, cuda by PyTorch, emulated.sm_90a, .. by `tilec` (what there is)
   --seconds=N      for each kind on each target; what is not begun by then is left out (no limit)
   --jobs=N         this many at once (as many as there are processors)
+  --digests=FILE   a line for each result, the same for the same bits: runs with another TILE_NUM_THREADS, or target, can be compared
   --print          the text of what is wrong, too"""
 import argparse
 import concurrent.futures
+import hashlib
 import math
 import os
 import pathlib
@@ -96,14 +98,17 @@ def run_emulated(drawn, target):
         return whole
 
 
-def check(kind, target, seed, end):
+def check(kind, target, seed, end, digests):
     """What is wrong with one; "" if nothing is, None if time is over."""
     if time.monotonic() > end:
         return None
     drawn = KINDS[kind](seed, OPTIONS.most)
     run = run_emulated if target.startswith("emulated.") else run_cuda if target == "cuda" else run_here
     try:
-        problem = drawn.wrong(run(drawn, target))
+        whole = run(drawn, target)
+        problem = drawn.wrong(whole)
+        if OPTIONS.digests:
+            digests[kind, seed] = hashlib.sha256(whole.tobytes()).hexdigest()[:16]
     except Exception as error:  # whatever it is, the next one is run
         problem = f"{type(error).__name__}: {error}"
     if problem and OPTIONS.print:
@@ -119,15 +124,18 @@ def default_targets():
 
 class Drawn(unittest.TestCase):
     def test_drawn(self):
+        digests = {}
         with concurrent.futures.ThreadPoolExecutor(OPTIONS.jobs) as pool:
             for kind, target in ((kind, target) for kind in OPTIONS.kinds for target in OPTIONS.targets):
                 end, seeds = time.monotonic() + OPTIONS.seconds, range(OPTIONS.seed, OPTIONS.seed + OPTIONS.count)
-                found = [said for said in pool.map(lambda seed: check(kind, target, seed, end), seeds) if said is not None]
+                found = [said for said in pool.map(lambda seed: check(kind, target, seed, end, digests), seeds) if said is not None]
                 problems = [problem for problem in found if problem]
                 print(f"{target}: {len(found)} {kind}, {len(problems)} wrong", flush=True)
                 for problem in problems:
                     with self.subTest(kind=kind, target=target):
                         self.fail(problem)
+        if OPTIONS.digests:
+            pathlib.Path(OPTIONS.digests).write_text("".join(f"{kind} {seed} {digest}\n" for (kind, seed), digest in sorted(digests.items())))
 
 
 def main():
@@ -137,6 +145,7 @@ def main():
         parser.add_argument(f"--{name}", type=kind, default=value)
     for name, values in (("kinds", list(KINDS)), ("targets", default_targets())):
         parser.add_argument(f"--{name}", type=lambda text: text.split(","), default=values)
+    parser.add_argument("--digests")
     parser.add_argument("--print", action="store_true")
     OPTIONS = parser.parse_args()
     unittest.main(argv=[sys.argv[0]])

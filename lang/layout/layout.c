@@ -121,6 +121,12 @@ static void split_extent(int64_t extent, uint8_t *log_extent, uint8_t *pieces) {
     *pieces = (uint8_t)(exact ? odd : 1);
 }
 
+unsigned tile_layout_log_extent(int64_t extent) {
+    uint8_t log, pieces;
+    split_extent(extent, &log, &pieces);
+    return log;
+}
+
 static TileLayout layout_of_shape(const TileLayoutShape *shape) {
     TileLayout layout = {.rank = shape->rank};
     unsigned outputs = 0;

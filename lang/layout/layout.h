@@ -78,6 +78,9 @@ typedef struct TileLayoutShape {
     int64_t extent[TILE_MAX_TILE_RANK];
 } TileLayoutShape;
 
+/* The logarithm of the extent of one piece of an axis of this extent; it may be padded. */
+unsigned tile_layout_log_extent(int64_t extent);
+
 /* Numbers of bits for each axis. `order` has the axes, fastest first, for the elements of a thread as for lanes and
  * warps. */
 typedef struct TileLayoutBlocked {

@@ -182,7 +182,7 @@ static unsigned log_vector_of(TileFunc *func, const GpuSurvey *survey, bool *sin
  * repeat what others do. */
 static unsigned shorten_vector(const TileLayoutShape *shape, unsigned log_vector, unsigned log_warps) {
     unsigned log = 0, threads = TILE_LANE_BITS + log_warps;
-    for (unsigned a = 0; a < shape->rank; a++) log += gpu_floor_log2(shape->extent[a]);
+    for (unsigned a = 0; a < shape->rank; a++) log += gpu_log_divided(shape->extent[a]);
     return log > threads ? gpu_least(log - threads, log_vector) : 0;
 }
 

@@ -9,13 +9,15 @@ static void add_copies(TileLayout *layout, unsigned log) {
     layout->map.inputs = (uint8_t)(layout->map.inputs + log);
 }
 
+unsigned gpu_log_divided(int64_t extent) { return gpu_least(gpu_floor_log2(extent), tile_layout_log_extent(extent)); }
+
 TileLayout gpu_spread(const TileLayoutShape *shape, unsigned log_vector, unsigned log_rows, uint32_t threads) {
     TileLayoutBlocked blocked = {0};
     unsigned left[TILE_MAX_TILE_RANK] = {0}, lanes = TILE_LANE_BITS, warps = gpu_log_shared_warps(threads),
              copies = gpu_log_warps(threads) - warps,
              last = (shape->rank - 1u) % TILE_MAX_TILE_RANK;
     for (unsigned a = 0; a < shape->rank; a++) {
-        left[a] = gpu_floor_log2(shape->extent[a]);
+        left[a] = gpu_log_divided(shape->extent[a]);
         blocked.order[a] = (uint8_t)(last - a);
     }
     blocked.elements[last] = (uint8_t)gpu_least(log_vector, left[last]);

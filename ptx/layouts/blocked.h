@@ -9,6 +9,9 @@
 /* The widest access of a thread, and the widest with a predicate of its own. */
 enum { GPU_ACCESS_BYTES = 16, GPU_PREDICATED_BYTES = 8 };
 
+/* The logarithm of how many threads can share an axis of this extent out without repeating one another: 16 of 48, which is three pieces of 16. */
+unsigned gpu_log_divided(int64_t extent);
+
 /* A blocked layout: vectors and lanes along the last axis, in each thread `1 << log_rows` neighbouring vectors along
  * the axis before it, warps along the first axes. Of a number of threads that is no power of two, warps hold copies. */
 TileLayout gpu_spread(const TileLayoutShape *shape, unsigned log_vector, unsigned log_rows, uint32_t threads);

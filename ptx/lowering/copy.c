@@ -391,7 +391,7 @@ static TileLayout turned_layout(const Copy *copy) {
     TileLayoutBlocked blocked = {0};
     unsigned left[TILE_MAX_TILE_RANK], lanes = TILE_LANE_BITS, warps = copy->gpu->log_warps;
     for (unsigned a = 0; a <= copy->last; a++) {
-        left[a] = gpu_floor_log2(shape.extent[a]);
+        left[a] = gpu_log_divided(shape.extent[a]);
         blocked.order[a] = (uint8_t)(copy->last - a);
     }
     for (unsigned n = 0; n <= copy->last + 1; n++) { /* what rows leave, the columns have in the end */
@@ -536,15 +536,20 @@ static TileOp *build_branch(Copy *copy, TileValue *condition, void (*then)(Copy 
     return branch;
 }
 
-static void copy_chunks_once(Copy *copy) {
+/* By threads that copy what no other does. */
+static void copy_once(Copy *copy, void (*body)(Copy *copy)) {
     TileValue *first = gpu_holds_first_copy(copy->gpu, &copy->access.layout);
     if (!first) {
-        copy_chunks(copy);
+        body(copy);
         return;
     }
-    TileOp *branch = build_branch(copy, first, copy_chunks, NULL);
+    TileOp *branch = build_branch(copy, first, body, NULL);
     tile_op_set_integer(copy->gpu->module, branch, TILE_ATTRIBUTE_DIVERGENT, 1);
 }
+
+static void copy_chunks_once(Copy *copy) { copy_once(copy, copy_chunks); }
+
+static void copy_turned(Copy *copy) { build_branch(copy, is_whole(copy), copy_all_words, copy_valid_words); }
 
 /* Chunks are contiguous, so the stride is a constant. */
 static void copy_full_or_partial_chunks(Copy *copy) {
@@ -568,7 +573,7 @@ void gpu_lower_copy(Gpu *gpu, TileOp *op) {
         if (copy.access.dimensions[d].axis >= 0)
             copy.dimension[copy.access.dimensions[d].axis] = &copy.access.dimensions[d];
     if (copy.tile.by_columns) {
-        build_branch(&copy, is_whole(&copy), copy_all_words, copy_valid_words);
+        copy_once(&copy, copy_turned);
         return;
     }
     TileValue *chunks = lies_in_chunks(&copy);

@@ -115,7 +115,7 @@ def sigmoid(x):
 def apply(step, value, error, with_=None):
     """A step of an epilogue on a value and the bound of its error."""
     if step in ("bias", "row_bias", "residual"):
-        return value + with_, error + 2.0**-22 * np.abs(with_) * (np.abs(error) > 0)
+        return value + with_, error
     if step in ("rows", "columns", "alpha"):
         return value * with_, error * np.abs(with_)
     if step == "relu":
@@ -123,4 +123,4 @@ def apply(step, value, error, with_=None):
     if step == "clamp":
         return np.clip(value, -3, 2), error
     inner = math.sqrt(8 / math.pi) * (value + 0.044715 * value**3) if step == "gelu" else value
-    return value * sigmoid(inner), 1.13 * error + (2.0**-20 * (np.abs(value) + 1) if error.any() else 0)
+    return value * sigmoid(inner), 1.13 * error + 2.0**-20 * np.abs(value)

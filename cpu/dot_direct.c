@@ -155,6 +155,7 @@ static const char *find(Dot *dot, TileOp *const *loops, unsigned count, Copy *co
     for (unsigned i = 0; i < count; i++) adds = adds && has_steps(loops[i]);
     for (unsigned i = 0; i < 4; i++) adds = adds && tile_value_outside(fixed[i], loop);
     if (!adds) return "the loop around it does more with its sums than to add to them";
+    if (dot->a_columns) return "rows of its left operand lie side by side, which is slower by that";
     dot->clears = next_loop(loop, true);
     dot->copies = next_loop(loop, false);
     if (!dot->clears || !only_clears(dot->clears, buffer)) return "its sums do not begin as zeros";

@@ -395,8 +395,7 @@ static MlirValue build_scalable_mask(Exporter *exporter, const TileOp *op) {
                         NO_ATTRIBUTES);
 }
 
-/* The lanes before `left` as bits of a word, which become a predicate by one move: comparing lanes takes as many instructions as there are
- * registers of lane numbers, and one for each to put their bits together. */
+/* The lanes before `left` as bits of a word, which become a predicate by one move. */
 static MlirValue build_bit_mask(Exporter *exporter, const TileType *type, MlirValue left) {
     int64_t lanes = type->extent[0];
     MlirType i64 = scalar_of(exporter, TILE_I64), word = mlirIntegerTypeGet(exporter->mlir, (unsigned)lanes);
@@ -413,9 +412,10 @@ static MlirValue build_bit_mask(Exporter *exporter, const TileType *type, MlirVa
     return export_same_bits(exporter, bits, export_type(exporter, type));
 }
 
-static bool has_bit_masks(const Exporter *exporter, int64_t lanes) {
-    bool words = lanes == 8 || lanes == 16 || lanes == 32 || lanes == WORD_BITS;
-    return exporter->target->has_masks && is_x86(exporter) && words;
+/* Comparing lane numbers takes an instruction for each register of them, and one to put its bits beside those of the others. */
+static bool has_bit_masks(const Exporter *exporter, int64_t lanes, TileScalar number) {
+    bool several = lanes * tile_scalar_bytes(number) > exporter->target->vector_bytes;
+    return exporter->target->has_masks && is_x86(exporter) && several && (lanes == WORD_BITS / 4 || lanes == WORD_BITS / 2 || lanes == WORD_BITS);
 }
 
 /* Lane numbers compared with limit - base, clamped to the number of lanes. The greater of limit and base is no less than the base, and their
@@ -433,7 +433,7 @@ void export_mask_lt(Exporter *exporter, const TileOp *op) {
     limit = export_build(exporter, "llvm.intr.smax", i64, VALUES(limit, base), NO_ATTRIBUTES);
     MlirValue left = export_build(exporter, "llvm.sub", i64, VALUES(limit, base), NO_ATTRIBUTES);
     left = export_build(exporter, "llvm.intr.umin", i64, VALUES(left, export_lane_number(exporter, lanes)), NO_ATTRIBUTES);
-    if (has_bit_masks(exporter, lanes)) {
+    if (has_bit_masks(exporter, lanes, narrow)) {
         set_result(exporter, op, 0, build_bit_mask(exporter, type, left));
         return;
     }

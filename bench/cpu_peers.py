@@ -16,6 +16,7 @@ usage: cpu_peers.py [OPTION]...
   --row-seconds=S  of timing at most (0.3)
   --most=GFLOP     no row that has more to compute (of one thread; of more threads eight times as many)
   --every=N        of the rows of `memory` the first of each N
+  --compile        torch.compile too, beside the rows of `memory`: some seconds for each row's code
   --library=PATH   libtile.so (build/release/lib/libtile.so)
   --root=DIR       the folder that has stdlib/ and tests/programs/ (the repository)
   --out=FILE       all rows, as a table with tabs
@@ -176,9 +177,12 @@ class Worker:
         return time.monotonic() - self.begun > self.options.seconds
 
     def peers(self, section, row, case):
+        import breadth_compiled
         calls = {"eager": lambda: case.function(*case.inputs)}
         for i, other in enumerate(case.also):
             calls[f"eager{i + 2}"] = lambda other=other: other(*case.inputs)
+        if section == "memory" and self.options.compile:
+            calls["compiled"] = breadth_compiled.peer(self.torch, case)
         if row.name.startswith("matmul:matmul") and section in ("products", "epilogue"):
             a, b, c = (tensor.clone() for tensor in case.arguments[:3])
             a, b = (x.t() if turned else x for x, turned in zip((a, b), self.turned(row.name)))
@@ -328,6 +332,7 @@ def main():
     parser.add_argument("--row-seconds", type=float, default=0.3)
     parser.add_argument("--most", type=float, default=40)
     parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--compile", action="store_true")
     parser.add_argument("--library", default=str(ROOT / "build/release/lib/libtile.so"))
     parser.add_argument("--root", default=str(ROOT))
     parser.add_argument("--out", default="")

@@ -3,6 +3,7 @@
  *   dot_build.c    arithmetic on offsets, loops and branches
  *   dot_pack.c     packing of operands into panels
  *   dot_join.c     products of several iterations that are multiplied together
+ *   dot_direct.c   products whose sums go to a tensor as they are
  *   dot_amx_pack.c packing for AMX
  *   dot_amx_kernel.c  the micro-kernel of AMX, and the configuration of tile registers
  *   dot_amx.c      sizes and loops for AMX
@@ -72,6 +73,10 @@ typedef struct Dot {
     int64_t slots;          /* panels of b that are kept; 1: none is */
     int64_t slot_bytes;     /* of one panel of b */
     TileValue *b_slots, *keys; /* the panels; which they are */
+    /* Where sums begin in registers and are stored to a tensor (dot_direct.c): is it the loop's first iteration, and the last one? NULL: they do not. */
+    TileValue *first, *last;
+    TileValue *out, *out_row;  /* the tensor's first element, and the bytes to its next row */
+    TileOp *clears, *copies;   /* what does so without */
 } Dot;
 
 /* A block of columns of b for the micro-kernel, and the bytes from one k to the next. */
@@ -190,6 +195,12 @@ TileValue *dot_is_narrow(Dot *dot, TileValue *columns);
 /* The block of c at (i, j) += a_panel times the panel of b, for kc k. */
 void dot_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, TileValue *kc);
 
+/* Can the micro-kernel begin with zeros in the first iteration of the loops, and store to a tensor in the last one? Then `out` and `out_row` are set, to
+ * be used with `first` and `last`. dot_direct_finish leaves what clears and copies the sums to loops without iterations. */
+bool dot_direct_find(Dot *dot, const TileOp *op, TileOp *const *loops, unsigned count);
+void dot_direct_finish(Dot *dot, TileOp *const *loops, unsigned count);
+/* Is this the last iteration of all these loops? */
+TileValue *dot_is_last(Dot *dot, TileOp *const *loops, unsigned count);
 /* The loops around the product, the innermost first, whose products can be joined along k. */
 unsigned dot_joined_loops(const Dot *dot, const TileOp *op, TileOp **loops);
 /* Chooses the depth of panels for all rows and columns; false: there is nothing to gain. */

@@ -157,7 +157,7 @@ static void move_stores(Dot *dot, TileValue *panel, TileBlock *body, TileValue *
     }
 }
 
-static TileValue *is_last(Dot *dot, TileOp *const *loops, unsigned count) {
+TileValue *dot_is_last(Dot *dot, TileOp *const *loops, unsigned count) {
     TileValue *last = NULL;
     for (unsigned i = 0; i < count; i++) {
         TileValue *left = dot_binary(dot, TILE_OP_SUB, tile_op_operand(loops[i], 1), loops[i]->regions[0].arguments[0]);
@@ -194,7 +194,8 @@ typedef struct Kept {
 typedef struct Join {
     Dot *dot;
     Kept a, b;
-    TileValue *cell; /* how many k the panels have */
+    TileValue *cell;  /* how many k the panels have */
+    TileValue *begun; /* have sums begun? NULL: nobody asks */
 } Join;
 
 /* Is the operand in memory that does not change while the function runs, with strides that do not either? */
@@ -503,8 +504,11 @@ void dot_join(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count) {
     remark_joined(dot, count);
     Join join = {.dot = dot, .a = keep_a(dot), .b = keep_b(dot)};
     join.cell = tile_build_buffer(&dot->emitter->front, WORD, ALIGN);
+    bool direct = dot_direct_find(dot, op, loops, count);
+    if (direct) join.begun = tile_build_buffer(&dot->emitter->front, WORD, ALIGN);
     tile_emit_before(dot->emitter, loops[count - 1]);
     clear(&join);
+    if (direct) store_word(dot, dot_i64(dot, 0), join.begun);
     TileBlock *body = &loops[0]->regions[0];
     tile_emit_before(dot->emitter, body->first);
     TileValue *joined = load_word(dot, join.cell);
@@ -517,8 +521,15 @@ void dot_join(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count) {
     TileValue *total = dot_add(dot, joined, k);
     TileValue *full = dot_binary(dot, TILE_OP_LT, dot_i64(dot, capacity(dot) - most_of_product(dot)), total);
     store_word(dot, total, join.cell);
-    dot_if(dot, dot_binary(dot, TILE_OP_OR, full, is_last(dot, loops, count)));
+    TileValue *last = dot_is_last(dot, loops, count);
+    dot_if(dot, dot_binary(dot, TILE_OP_OR, full, last));
+    if (direct) {
+        dot->last = last;
+        dot->first = dot_binary(dot, TILE_OP_EQ, load_word(dot, join.begun), dot_i64(dot, 0));
+    }
     multiply(&join, total);
     clear(&join);
+    if (direct) store_word(dot, dot_i64(dot, 1), join.begun);
     dot_end(dot);
+    if (direct) dot_direct_finish(dot, loops, count);
 }

@@ -36,6 +36,7 @@ static unsigned choose_few(const Dot *dot, int64_t *few) {
 /* A block of c, which begins at `pointer`. */
 typedef struct Block {
     TileValue *pointer, *row;
+    TileValue *out; /* the same block of the tensor, where sums go there */
     int64_t rows, vectors; /* of a full block, or of a smaller one */
     /* Of a partial block: the rows and columns that c has. Rows past them are its last row once more; since rows are stored
      * from the last one upward, the true one is stored last. */
@@ -114,6 +115,76 @@ static void subtract_row_sums(Dot *dot, TileValue **sums, unsigned count, unsign
     }
 }
 
+/* Ops are inserted into the region. */
+static TileBuilder enter_region(Dot *dot, TileOp *op, unsigned region) {
+    TileBuilder outer = *dot->builder;
+    *dot->builder = tile_builder_at_end(outer.module, &op->regions[region]);
+    dot->builder->location = outer.location;
+    return outer;
+}
+
+static void leave_region(Dot *dot, TileBuilder outer) {
+    if (!outer.error) outer.error = dot->builder->error;
+    *dot->builder = outer;
+}
+
+static void load_sums(Dot *dot, const Block *block, TileValue *const *pointers, TileValue *const *masks, TileValue *zero, TileValue **sums) {
+    const TileType *type = dot_vector(dot, dot->scalar);
+    for (int64_t i = 0; i < block->rows * block->vectors; i++)
+        sums[i] = tile_build_load(dot->builder, type, pointers[i], masks[i % block->vectors], zero, 0);
+}
+
+/* What is in c, or zeros in the first iteration of a loop that begins with them. */
+static void begin_sums(Dot *dot, const Block *block, TileValue *const *pointers, TileValue *const *masks, TileValue *zero, TileValue **sums) {
+    if (!dot->first) {
+        load_sums(dot, block, pointers, masks, zero, sums);
+        return;
+    }
+    unsigned count = (unsigned)(block->rows * block->vectors);
+    const TileType *types[BLOCK_LIMIT];
+    TileValue *zeros[BLOCK_LIMIT], *none = tile_emit_bits(dot->emitter, dot_vector(dot, dot->scalar), 0);
+    for (unsigned i = 0; i < count; i++) {
+        types[i] = none->type;
+        zeros[i] = none;
+    }
+    TileOp *branch = tile_build_if(dot->builder, dot->first, types, count);
+    TileBuilder outer = enter_region(dot, branch, 0);
+    tile_build_end(dot->builder, TILE_OP_YIELD, zeros, count);
+    leave_region(dot, outer);
+    outer = enter_region(dot, branch, 1);
+    load_sums(dot, block, pointers, masks, zero, sums);
+    tile_build_end(dot->builder, TILE_OP_YIELD, sums, count);
+    leave_region(dot, outer);
+    for (unsigned i = 0; i < count; i++) sums[i] = tile_op_result(branch, i);
+}
+
+static void store_sums(Dot *dot, const Block *block, TileValue *const *pointers, TileValue *const *masks, const TileOp *loop) {
+    unsigned vectors = (unsigned)block->vectors;
+    for (unsigned row = (unsigned)block->rows; row-- > 0;)
+        for (unsigned i = row * vectors; i < (row + 1) * vectors; i++)
+            tile_build_store(dot->builder, tile_op_result(loop, i), pointers[i], masks[i % vectors], 0);
+}
+
+/* To c, or to the tensor in the last iteration of a loop whose sums go there. */
+static void end_sums(Dot *dot, const Block *block, TileValue *const *pointers, TileValue *const *masks, const TileOp *loop) {
+    if (!dot->last) {
+        store_sums(dot, block, pointers, masks, loop);
+        return;
+    }
+    TileValue *to[BLOCK_LIMIT];
+    Block out = *block;
+    out.pointer = block->out;
+    out.row = dot->out_row;
+    TileOp *branch = tile_build_if(dot->builder, dot->last, NULL, 0);
+    for (unsigned region = 0; region < 2; region++) {
+        TileBuilder outer = enter_region(dot, branch, region);
+        if (region == 0) build_block_pointers(dot, &out, to);
+        store_sums(dot, block, region ? pointers : to, masks, loop);
+        tile_build_end(dot->builder, TILE_OP_YIELD, NULL, 0);
+        leave_region(dot, outer);
+    }
+}
+
 static void run_kernel(Dot *dot, const DotPanel *panel, const Block *block, TileValue *kc) {
     if (dot->amx) {
         dot_amx_kernel(dot, panel, block->pointer, block->row, block->vectors, kc);
@@ -125,8 +196,7 @@ static void run_kernel(Dot *dot, const DotPanel *panel, const Block *block, Tile
     TileValue *zero = block->columns ? tile_emit_bits(dot->emitter, type, 0) : NULL;
     build_block_pointers(dot, block, pointers);
     build_masks(dot, block, masks);
-    for (unsigned i = 0; i < count; i++)
-        sums[i] = tile_build_load(dot->builder, type, pointers[i], masks[i % vectors], zero, 0);
+    begin_sums(dot, block, pointers, masks, zero, sums);
     if (dot->row_sums) subtract_row_sums(dot, sums, count, vectors);
     if (dot->words) kc = dot_amx_word(dot, kc);
     TileOp *loop = tile_build_for(dot->builder, dot_i64(dot, 0), kc, dot_i64(dot, 1), sums, count);
@@ -137,9 +207,7 @@ static void run_kernel(Dot *dot, const DotPanel *panel, const Block *block, Tile
     tile_build_end(dot->builder, TILE_OP_YIELD, next, count);
     if (!outer.error) outer.error = dot->builder->error;
     *dot->builder = outer;
-    for (unsigned row = (unsigned)block->rows; row-- > 0;)
-        for (unsigned i = row * vectors; i < (row + 1) * vectors; i++)
-            tile_build_store(dot->builder, tile_op_result(loop, i), pointers[i], masks[i % vectors], 0);
+    end_sums(dot, block, pointers, masks, loop);
 }
 
 /* ---- partial blocks ---- */
@@ -147,6 +215,7 @@ static void run_kernel(Dot *dot, const DotPanel *panel, const Block *block, Tile
 /* A partial block: its rows and columns of c are copied to the spill block and back. */
 typedef struct Edge {
     TileValue *block;          /* in c */
+    TileValue *out;            /* and in the tensor, where sums go there */
     TileValue *rows, *columns; /* of c in the block; columns NULL: all */
     bool whole;                /* columns are those of a block, or of a narrow one: no vector needs a mask */
 } Edge;
@@ -206,7 +275,7 @@ static void run_full_or_partial(Dot *dot, const DotPanel *panel, const Edge *edg
 
 /* Runs the micro-kernel on the rows and columns that there are of a partial block, at most so many. */
 static void run_masked(Dot *dot, const DotPanel *panel, const Edge *edge, int64_t rows, int64_t vectors, TileValue *kc) {
-    Block block = {.pointer = edge->block, .row = dot->c.row, .rows = rows, .vectors = vectors};
+    Block block = {.pointer = edge->block, .row = dot->c.row, .out = edge->out, .rows = rows, .vectors = vectors};
     if (!edge->whole) block.columns = edge->columns;
     if (rows > 1) block.last_row = dot_binary(dot, TILE_OP_SUB, edge->rows, dot_i64(dot, 1));
     run_kernel(dot, panel, &block, kc);
@@ -270,7 +339,7 @@ static void run_full_or_masked(Dot *dot, const DotPanel *panel, const Edge *edge
     run_narrow_or_wide(dot, panel, edge, dot->block_rows, kc);
     for (unsigned i = 0; i < count; i++) dot_end(dot);
     dot_else(dot);
-    Block block = {.pointer = edge->block, .row = dot->c.row, .rows = dot->block_rows, .vectors = dot->block_vectors};
+    Block block = {.pointer = edge->block, .row = dot->c.row, .out = edge->out, .rows = dot->block_rows, .vectors = dot->block_vectors};
     run_kernel(dot, panel, &block, kc);
     dot_end(dot);
 }
@@ -297,6 +366,10 @@ static void build_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue
     edge.rows = dot_minimum(dot, edge.rows, dot_i64(dot, dot->block_rows));
     edge.block = dot_offset(dot, dot->c.pointer, dot_multiply(dot, i, dot->c.row));
     edge.block = dot_offset(dot, edge.block, dot_scale(dot, j, dot->bytes));
+    if (dot->last) {
+        edge.out = dot_offset(dot, dot->out, dot_multiply(dot, i, dot->out_row));
+        edge.out = dot_offset(dot, edge.out, dot_scale(dot, j, dot->bytes));
+    }
     if (!dot->spill) {
         run_full_or_masked(dot, panel, &edge, partial, kc);
         return;

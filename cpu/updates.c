@@ -46,6 +46,8 @@
  *       }
  *       return
  *     }
+ * Updates of a temporary that each program has for itself need no version.
+ *
  * Needs: programs, before expand-programs. Keeps: tile form. Cost: linear; the code of each update twice. */
 #include "cpu/passes.h"
 #include "lang/ir/build.h"
@@ -132,14 +134,29 @@ static void version(Updates *updates, TileOp *op, TileValue *alone) {
     tile_op_erase(op);
 }
 
+/* Does the program alone access the tensor? It lies in memory of the thread then, and all updates of it take no atomic access. */
+static bool is_own(const TileFunc *func, const TileOp *op) {
+    const TileValue *tensor = tile_op_operand(op, 0);
+    return !tensor->op && !tensor->block->op && func->parameters[tensor->index].own;
+}
+
 TileResult tile_pass_cpu_updates(TilePassContext *context, TileFunc *func) {
     Updates updates = {.module = context->module, .func = func, .scratch = context->scratch};
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     tile_map_init(&updates.copies, updates.scratch);
     tile_block_walk(&func->body, find_update, &updates);
+    size_t shared = 0;
+    for (size_t i = 0; i < updates.found.count; i++) {
+        TileOp *op = updates.found.items[i];
+        if (is_own(func, op))
+            tile_op_set_integer(updates.module, op, TILE_ATTRIBUTE_ALONE, 1);
+        else
+            updates.found.items[shared++] = op;
+    }
+    bool changed = shared < updates.found.count;
     TileOp *before = func->body.first;
-    TileValue *alone = updates.found.count ? build_alone(&updates) : NULL;
-    if (!alone) return func->body.first == before ? TILE_RESULT_UNCHANGED : TILE_RESULT_CHANGED;
-    for (size_t i = 0; i < updates.found.count; i++) version(&updates, updates.found.items[i], alone);
-    return TILE_RESULT_CHANGED;
+    TileValue *alone = shared ? build_alone(&updates) : NULL;
+    changed |= alone || func->body.first != before;
+    for (size_t i = 0; alone && i < shared; i++) version(&updates, updates.found.items[i], alone);
+    return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

@@ -4,6 +4,8 @@
 #include "lang/ir/eval.h"
 #include "lang/ir/operands.h"
 
+enum { FEWEST_BELOW = 8 /* lanes of a word of bits */ };
+
 void tile_lanes_init(TileLanes *lanes, TilePassContext *context, TileStrides *strides, TileBuilder builder,
                      int64_t width, TileValue *base, TileValue *mask, TileValue *count) {
     *lanes = (TileLanes){
@@ -445,7 +447,30 @@ static void emit_scalar(TileLanes *lanes, const TileOp *op) {
     tile_builder_insert(&lanes->builder, copy);
 }
 
+/* Are these neighbouring numbers, from lane 0's on, that do not wrap? */
+static bool are_neighbours(TileLanes *lanes, const TileValue *value) {
+    TileSlope slope = tile_stride_of(lanes->strides, (TileValue *)value);
+    if (value->type->scalar != TILE_I64 || slope.kind != TILE_SLOPE_AFFINE || slope.factor || slope.step != 1) return false;
+    TileIndexRange range = tile_index_range(tile_pass_indices(lanes->context, tile_op_func(lanes->strides->loop)), value);
+    return !range.because && range.hi < INT64_MAX;
+}
+
+/* Neighbouring numbers compared with one number: the lanes below it are the first ones. Machines with predicates make these from the number of
+ * lanes, without the numbers. */
+static bool emit_below(TileLanes *lanes, const TileOp *op) {
+    if ((op->id != TILE_OP_LT && op->id != TILE_OP_GE) || !lanes->context->target->has_masks || lanes->width < FEWEST_BELOW) return false;
+    TileValue *x = tile_op_operand(op, 0), *limit = tile_op_operand(op, 1);
+    if (tile_stride_of(lanes->strides, limit).kind != TILE_SLOPE_UNIFORM || !are_neighbours(lanes, x)) return false;
+    TileValue *operands[] = {scalar_of(lanes, x), scalar_of(lanes, limit)};
+    const TileType *type = vector_type(lanes, TILE_BOOL);
+    TileValue *below = &tile_build_op(&lanes->builder, TILE_OP_MASK_LT, operands, 2, NULL, 0, &type, 1)->results[0];
+    if (op->id == TILE_OP_GE) below = tile_build_unary(&lanes->builder, TILE_OP_NOT, below);
+    tile_map_set(&lanes->vectors, &op->results[0], below);
+    return true;
+}
+
 static void emit_elementwise(TileLanes *lanes, const TileOp *op) {
+    if (emit_below(lanes, op)) return;
     TileValue *operands[3];
     for (unsigned i = 0; i < op->operand_count; i++) operands[i] = tile_lanes_vector(lanes, tile_op_operand(op, i));
     const TileType *type = vector_type(lanes, op->results[0].type->scalar);

@@ -7,7 +7,7 @@
 #include "mlir_bridge/export.h"
 
 /* Half of the vector registers of a target without AVX-512. */
-enum { MAX_ASM_REGISTERS = 8 };
+enum { MAX_ASM_REGISTERS = 8, WORD_BITS = 64 };
 
 static MlirType result_type(Exporter *exporter, const TileOp *op) {
     return export_type(exporter, tile_op_result(op, 0)->type);
@@ -388,16 +388,38 @@ static TileScalar mask_integer(const Exporter *exporter, const TileValue *mask) 
  * comparison is unsigned. */
 static MlirValue build_scalable_mask(Exporter *exporter, const TileOp *op) {
     MlirType i64 = scalar_of(exporter, TILE_I64);
-    MlirValue zero = export_lane_number(exporter, 0);
-    MlirValue left = export_build(exporter, "llvm.sub", i64,
-                                  VALUES(operand_of(exporter, op, 1), operand_of(exporter, op, 0)), NO_ATTRIBUTES);
-    left = export_build(exporter, "llvm.intr.smax", i64, VALUES(left, zero), NO_ATTRIBUTES);
+    MlirValue zero = export_lane_number(exporter, 0), base = operand_of(exporter, op, 0);
+    MlirValue limit = export_build(exporter, "llvm.intr.smax", i64, VALUES(operand_of(exporter, op, 1), base), NO_ATTRIBUTES);
+    MlirValue left = export_build(exporter, "llvm.sub", i64, VALUES(limit, base), NO_ATTRIBUTES);
     return export_build(exporter, "llvm.intr.get.active.lane.mask", result_type(exporter, op), VALUES(zero, left),
                         NO_ATTRIBUTES);
 }
 
-/* Lane numbers compared with limit - base, clamped to the number of lanes. Both are indices of tensors, far from
- * where the difference would wrap. */
+/* The lanes before `left` as bits of a word, which become a predicate by one move. */
+static MlirValue build_bit_mask(Exporter *exporter, const TileType *type, MlirValue left) {
+    int64_t lanes = type->extent[0];
+    MlirType i64 = scalar_of(exporter, TILE_I64), word = mlirIntegerTypeGet(exporter->mlir, (unsigned)lanes);
+    MlirValue one = export_lane_number(exporter, 1);
+    MlirValue bits = export_build(exporter, "llvm.shl", i64, VALUES(one, left), NO_ATTRIBUTES);
+    bits = export_build(exporter, "llvm.sub", i64, VALUES(bits, one), NO_ATTRIBUTES);
+    if (lanes == WORD_BITS) { /* a shift by all bits is undefined */
+        MlirValue all = export_build(exporter, "llvm.sub", i64, VALUES(export_lane_number(exporter, 0), one), NO_ATTRIBUTES);
+        MlirValue some = export_compare(exporter, false, ICMP_ULT, scalar_of(exporter, TILE_BOOL), left, export_lane_number(exporter, WORD_BITS));
+        bits = export_build(exporter, "llvm.select", i64, VALUES(some, bits, all), NO_ATTRIBUTES);
+    } else {
+        bits = export_build(exporter, "llvm.trunc", word, VALUES(bits), NO_ATTRIBUTES);
+    }
+    return export_same_bits(exporter, bits, export_type(exporter, type));
+}
+
+/* Comparing lane numbers takes an instruction for each register of them, and one to put its bits beside those of the others. */
+static bool has_bit_masks(const Exporter *exporter, int64_t lanes, TileScalar number) {
+    bool several = lanes * tile_scalar_bytes(number) > exporter->target->vector_bytes;
+    return exporter->target->has_masks && is_x86(exporter) && several && (lanes == WORD_BITS / 4 || lanes == WORD_BITS / 2 || lanes == WORD_BITS);
+}
+
+/* Lane numbers compared with limit - base, clamped to the number of lanes. The greater of limit and base is no less than the base, and their
+ * difference a number of 64 bits without a sign, whatever they are. */
 void export_mask_lt(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type;
     int64_t lanes = type->extent[0];
@@ -408,10 +430,13 @@ void export_mask_lt(Exporter *exporter, const TileOp *op) {
         return;
     }
     MlirValue base = operand_of(exporter, op, 0), limit = operand_of(exporter, op, 1);
+    limit = export_build(exporter, "llvm.intr.smax", i64, VALUES(limit, base), NO_ATTRIBUTES);
     MlirValue left = export_build(exporter, "llvm.sub", i64, VALUES(limit, base), NO_ATTRIBUTES);
-    left = export_build(exporter, "llvm.intr.smax", i64, VALUES(left, export_lane_number(exporter, 0)), NO_ATTRIBUTES);
-    left =
-        export_build(exporter, "llvm.intr.smin", i64, VALUES(left, export_lane_number(exporter, lanes)), NO_ATTRIBUTES);
+    left = export_build(exporter, "llvm.intr.umin", i64, VALUES(left, export_lane_number(exporter, lanes)), NO_ATTRIBUTES);
+    if (has_bit_masks(exporter, lanes, narrow)) {
+        set_result(exporter, op, 0, build_bit_mask(exporter, type, left));
+        return;
+    }
     if (narrow != TILE_I64)
         left = export_build(exporter, "llvm.trunc", scalar_of(exporter, narrow), VALUES(left), NO_ATTRIBUTES);
     MlirValue bound = export_broadcast(exporter, left, export_type_like(exporter, type, narrow), lanes);

@@ -1,0 +1,211 @@
+/* Products whose sums go to a tensor as they are.
+ *
+ * A program's block of c is cleared in scratch memory, a loop adds products to it, and what it has in the end is copied to the
+ * tensor. What is more than L1 is written, read and written again by the way of L2, and the copy waits for memory while nothing is multiplied: of 512 k a
+ * fifteenth of all time. Where nothing else reads or writes the block, the micro-kernel begins with zeros in registers in the loop's first
+ * iteration, and stores to the tensor in the last one. What clears and what copies is left for loops without iterations:
+ *     for rows { block = 0 }                   if there are no k { for rows { block = 0 } }
+ *     for k { block += a * b }                 for k { sums = first ? 0 : block; sums += a * b; if last { tensor = sums } else { block = sums } }
+ *     for rows { tensor = block }              if there are no k { for rows { tensor = block } } */
+#include "cpu/buffers.h"
+#include "cpu/dot.h"
+#include "lang/ir/operands.h"
+
+static bool is_pure(const TileOp *op) {
+    return (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_PURE) && !op->region_count;
+}
+
+/* ---- what clears ---- */
+
+static bool is_zero(const TileValue *value) {
+    const TileOp *constant = tile_value_def(value, TILE_OP_CONST);
+    return constant && tile_op_get(constant, TILE_ATTRIBUTE_VALUE)->bits == 0;
+}
+
+/* Are there only stores of zeros to the buffer in the loop, and in those inside of it? */
+static bool only_clears(const TileOp *loop, const TileValue *buffer) {
+    if (loop->result_count) return false;
+    for (const TileOp *op = loop->regions[0].first; op != loop->regions[0].last; op = op->next) {
+        bool clears = op->id == TILE_OP_STORE && is_zero(tile_op_operand(op, 0)) && tile_buffer_of(tile_op_named(op, TILE_OPERAND_ADDRESS)) == buffer;
+        if (!clears && !is_pure(op) && (op->id != TILE_OP_FOR || !only_clears(op, buffer))) return false;
+    }
+    return true;
+}
+
+/* ---- what copies ---- */
+
+typedef struct Copy {
+    const TileOp *rows;
+    const TileValue *from, *to, *from_row, *to_row; /* the first row's elements of both, and the bytes to the next row */
+    TileValue *first, *end;                         /* columns */
+} Copy;
+
+/* base + index * bytes: the same base and bytes in all accesses. */
+static bool is_step(const TileValue *pointer, const TileValue *index, const TileValue **base, const TileValue **bytes) {
+    const TileOp *add = tile_value_def(pointer, TILE_OP_PTR_ADD), *times = add ? tile_value_def(tile_op_operand(add, 1), TILE_OP_MUL) : NULL;
+    if (!times || tile_op_operand(times, 0) != index) return false;
+    const TileValue *at = tile_op_operand(add, 0), *by = tile_op_operand(times, 1);
+    if ((*base && *base != at) || (*bytes && !tile_value_is_same(*bytes, by))) return false;
+    *base = at;
+    *bytes = by;
+    return true;
+}
+
+static bool copies_vector(const TileOp *store, const TileValue *column, const TileValue **from, const TileValue **to, const TileValue **size) {
+    const TileOp *load = tile_value_def(tile_op_operand(store, 0), TILE_OP_LOAD);
+    if (!load || tile_op_named(load, TILE_OPERAND_MASK) != tile_op_named(store, TILE_OPERAND_MASK)) return false;
+    return is_step(tile_op_named(load, TILE_OPERAND_ADDRESS), column, from, size) && is_step(tile_op_named(store, TILE_OPERAND_ADDRESS), column, to, size);
+}
+
+/* Columns of one row: loops that follow one another, of full vectors and of one with a mask. */
+static bool copies_columns(Copy *copy, const TileOp *loop, const TileValue **from, const TileValue **to, int64_t bytes) {
+    const TileValue *size = NULL;
+    unsigned stores = 0;
+    int64_t element;
+    if (loop->result_count || (copy->end && tile_op_operand(loop, 0) != copy->end)) return false;
+    if (!copy->first) copy->first = tile_op_operand(loop, 0);
+    copy->end = tile_op_operand(loop, 1);
+    for (const TileOp *op = loop->regions[0].first; op != loop->regions[0].last; op = op->next) {
+        if (op->id == TILE_OP_STORE) {
+            if (++stores > 1 || !copies_vector(op, loop->regions[0].arguments[0], from, to, &size)) return false;
+        } else if (op->id != TILE_OP_LOAD && !is_pure(op)) {
+            return false;
+        }
+    }
+    return stores == 1 && tile_value_integer(size, &element) && element == bytes;
+}
+
+static bool copies_rows(Copy *copy, int64_t bytes) {
+    const TileOp *rows = copy->rows;
+    const TileValue *from = NULL, *to = NULL;
+    if (rows->result_count || !tile_value_is_integer(tile_op_operand(rows, 0), 0) || !tile_value_is_integer(tile_op_named(rows, TILE_OPERAND_STEP), 1)) return false;
+    for (const TileOp *op = rows->regions[0].first; op != rows->regions[0].last; op = op->next) {
+        bool columns = op->id == TILE_OP_FOR && copies_columns(copy, op, &from, &to, bytes);
+        if (!columns && !is_pure(op)) return false;
+    }
+    const TileValue *row = rows->regions[0].arguments[0];
+    return from && to && is_step(from, row, &copy->from, &copy->from_row) && is_step(to, row, &copy->to, &copy->to_row);
+}
+
+/* The same number, where it is positive. */
+static bool is_count(const TileValue *count, const TileValue *value) {
+    const TileValue *values[] = {count, value};
+    for (unsigned i = 0; i < 2; i++) {
+        const TileOp *most = tile_value_def(values[i], TILE_OP_MAX);
+        bool clamped = most && tile_value_is_integer(tile_op_operand(most, 1), 0) && tile_value_is_same(tile_op_operand(most, 0), values[1 - i]);
+        if (clamped) return true;
+    }
+    return tile_value_is_same(count, value);
+}
+
+/* Are the product's rows and columns those that are copied? */
+static bool is_all(const Dot *dot, const Copy *copy) {
+    const TileOp *add = tile_value_def(dot->c.pointer, TILE_OP_PTR_ADD), *count = tile_value_def(dot->n, TILE_OP_SUB);
+    if (!is_count(dot->m, tile_op_operand(copy->rows, 1)) || !tile_value_is_same(copy->from_row, dot->c.row)) return false;
+    if (tile_value_is_integer(copy->first, 0)) return dot->c.pointer == copy->from && is_count(dot->n, copy->end);
+    const TileOp *times = add ? tile_value_def(tile_op_operand(add, 1), TILE_OP_MUL) : NULL;
+    bool from = times && tile_op_operand(add, 0) == copy->from && tile_op_operand(times, 0) == copy->first &&
+                tile_value_is_integer(tile_op_operand(times, 1), dot->bytes);
+    return from && count && tile_op_operand(count, 0) == copy->end && tile_op_operand(count, 1) == copy->first;
+}
+
+/* ---- the block's loops ---- */
+
+/* The parameter that the pointer is derived from, if no other tensor has its memory; else NULL. */
+static const TileValue *tensor_of(const TileValue *pointer) {
+    for (const TileOp *add; (add = tile_value_def(pointer, TILE_OP_PTR_ADD));) pointer = tile_op_operand(add, 0);
+    bool parameter = !pointer->op && !pointer->block->op && pointer->type->space == TILE_SPACE_GLOBAL;
+    return parameter && pointer->block->func->parameters[pointer->index].noalias ? pointer : NULL;
+}
+
+/* Is the tensor accessed in the loop? */
+static bool is_accessed(const TileValue *pointer, const TileOp *loop) {
+    for (const TileUse *use = pointer->first_use; use; use = use->next) {
+        bool moves = use->user->id == TILE_OP_PTR_ADD;
+        if (moves ? is_accessed(&use->user->results[0], loop) : tile_op_inside(use->user, loop)) return true;
+    }
+    return false;
+}
+
+/* Is each use of the buffer in one of the three loops? */
+static bool has_no_other(const TileValue *pointer, TileOp *const *loops) {
+    for (const TileUse *use = pointer->first_use; use; use = use->next) {
+        bool moves = use->user->id == TILE_OP_PTR_ADD && has_no_other(&use->user->results[0], loops), inside = false;
+        for (unsigned i = 0; i < 3; i++) inside |= tile_op_inside(use->user, loops[i]);
+        if (!moves && (!inside || use->user->id == TILE_OP_PTR_ADD)) return false;
+    }
+    return true;
+}
+
+static TileOp *next_loop(TileOp *op, bool back) {
+    do op = back ? op->previous : op->next;
+    while (op && is_pure(op));
+    return op && op->id == TILE_OP_FOR ? op : NULL;
+}
+
+static bool has_steps(const TileOp *loop) {
+    int64_t step;
+    return !loop->result_count && tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) && step > 0;
+}
+
+static const char *find(Dot *dot, TileOp *const *loops, unsigned count, Copy *copy) {
+    TileOp *loop = loops[count - 1];
+    const TileValue *buffer = tile_buffer_of(dot->c.pointer), *fixed[] = {dot->c.pointer, dot->c.row, dot->m, dot->n};
+    bool adds = buffer && tile_buffer_uses(buffer, loop) == 1;
+    for (unsigned i = 0; i < count; i++) adds = adds && has_steps(loops[i]);
+    for (unsigned i = 0; i < 4; i++) adds = adds && tile_value_outside(fixed[i], loop);
+    if (!adds) return "the loop around it does more with its sums than to add to them";
+    if (dot->a_columns) return "rows of its left operand lie side by side, which is slower by that";
+    dot->clears = next_loop(loop, true);
+    dot->copies = next_loop(loop, false);
+    if (!dot->clears || !only_clears(dot->clears, buffer)) return "its sums do not begin as zeros";
+    copy->rows = dot->copies;
+    if (!copy->rows || !copies_rows(copy, dot->bytes) || !is_all(dot, copy)) return "more is done with its sums than to store them";
+    if (!has_no_other(buffer, (TileOp *[]){loop, dot->clears, dot->copies})) return "its sums are read elsewhere";
+    const TileValue *tensor = tensor_of(copy->to);
+    return tensor && !is_accessed(tensor, loop) ? NULL : "what the loop reads may be in the tensor that they go to";
+}
+
+bool dot_direct_find(Dot *dot, const TileOp *op, TileOp *const *loops, unsigned count) {
+    Copy copy = {0};
+    if (dot->words || !dot->context->target->has_masks || !tile_op_is(op->block->op, TILE_OP_FOR)) return false;
+    const char *why = find(dot, loops, count, &copy);
+    if (why) {
+        tile_pass_remark(dot->context, op, TILE_DECISION_NOT_STORED_FROM_REGISTERS, "the product", "%s", why);
+        return false;
+    }
+    tile_pass_remark(dot->context, op, TILE_DECISION_STORED_FROM_REGISTERS, "the product", "%s", "");
+    TileOp *loop = loops[count - 1];
+    for (TileOp *between = loop->next, *next; between != dot->copies; between = next) { /* the tensor's address */
+        next = between->next;
+        tile_op_detach(between);
+        tile_op_insert_before(between, loop);
+    }
+    dot->out = dot_offset(dot, (TileValue *)copy.to, dot_scale(dot, copy.first, dot->bytes));
+    dot->out_row = (TileValue *)copy.to_row;
+    return true;
+}
+
+/* ---- loops without iterations ---- */
+
+static void put_into_branch(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count) {
+    TileModule *module = dot->builder->module;
+    TileBuilder b = tile_builder_before(module, op);
+    TileValue *none = NULL;
+    b.location = op->location;
+    for (unsigned i = 0; i < count; i++) {
+        TileValue *own = tile_build_binary(&b, TILE_OP_LE, tile_op_operand(loops[i], 1), tile_op_operand(loops[i], 0));
+        none = none ? tile_build_binary(&b, TILE_OP_OR, none, own) : own;
+    }
+    TileOp *branch = tile_build_if(&b, none, NULL, 0);
+    TileBuilder inside = tile_builder_at_end(module, &branch->regions[0]), outside = tile_builder_at_end(module, &branch->regions[1]);
+    tile_op_detach(op);
+    tile_builder_insert(&inside, op);
+    tile_build_end(&inside, TILE_OP_YIELD, NULL, 0);
+    tile_build_end(&outside, TILE_OP_YIELD, NULL, 0);
+}
+
+void dot_direct_finish(Dot *dot, TileOp *const *loops, unsigned count) {
+    put_into_branch(dot, dot->clears, loops, count);
+    put_into_branch(dot, dot->copies, loops, count);
+}

@@ -67,10 +67,20 @@ static void walk_expr(Walk *walk, const TileExpr *expr, bool place) {
     walk->more = true;
 }
 
+/* `dot`, also of another precision; not `dot[ordered]`, which has one order of its own. */
+static bool is_product(const TileExpr *expr) {
+    if (expr->kind != TILE_EXPR_CALL || expr->a->kind != TILE_EXPR_INDEX) return is_call(expr, "dot");
+    for (size_t i = 0; i < expr->a->items.count; i++) {
+        const TileExpr *item = expr->a->items.items[i];
+        if (item->kind != TILE_EXPR_NAME || strcmp(item->name, "ordered") == 0) return false;
+    }
+    return expr->a->a->kind == TILE_EXPR_NAME && strcmp(expr->a->a->name, "dot") == 0;
+}
+
 /* `acc = dot(a, b, acc)` */
 static bool adds_product(const TileStatement *statement) {
     const TileExpr *target = statement->target, *value = statement->value;
-    if (statement->op != TILE_TOKEN_ASSIGN || !is_call(value, "dot")) return false;
+    if (statement->op != TILE_TOKEN_ASSIGN || !is_product(value)) return false;
     for (size_t i = 2; i < value->arguments.count; i++) {
         const TileExpr *sums = value->arguments.items[i].value;
         if (sums->kind == TILE_EXPR_NAME && sums->name == target->name) return true;
@@ -95,6 +105,8 @@ static void walk_sequence(Walk *walk, const TileSequence *sequence) {
 
 bool tile_only_places(TileChecker *c, const TileStatement *statement) {
     Walk walk = {.c = c, .number = statement->names.items[0].name};
+    for (const TileLoopFrame *loop = c->frame->loop; loop; loop = loop->parent)
+        if (loop->statement->is_ordered) return false;
     walk_sequence(&walk, statement->body);
     return walk.added && !walk.more;
 }

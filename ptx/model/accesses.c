@@ -297,6 +297,14 @@ static double wait_for_singles(const GpuWalk *walk, const Piece *piece, const Ti
     return waits ? (gpu_walk_elements(walk, tile) - 1) * OF_SINGLE : 0;
 }
 
+/* Axes whose bounds are asked for: where a square of an image has one more of one element, for the image, there is nothing to ask. */
+static unsigned count_axes(const TileType *tile) {
+    enum { OF_SQUARE = 3 };
+    unsigned count = tile->rank;
+    for (unsigned a = 0; a < tile->rank && count > OF_SQUARE; a++) count -= tile->extent[a] == 1;
+    return count;
+}
+
 double gpu_walk_load(GpuWalk *walk, const TileOp *op, double begin) {
     const TileType *tile = op->results[0].type;
     if (!tile_type_is_tile(tile)) return gpu_walk_issue(walk, op, begin, 0, GPU_OF_MEMORY);
@@ -304,7 +312,7 @@ double gpu_walk_load(GpuWalk *walk, const TileOp *op, double begin) {
     count_bytes(walk, op, &piece);
     bool ahead = tile_op_get(op, TILE_ATTRIBUTE_LATENCY) != NULL;
     bool words = tile_scalar_bytes(tile->scalar) >= 4 && walk->loops && !gpu_by_map(op) && gpu_walk_feeds_products(&op->results[0]);
-    double bounds = words && (!piece.whole || tile->rank > 2) ? tile->rank * OF_BOUNDS : 0;
+    double bounds = words && (!piece.whole || tile->rank > 2) ? count_axes(tile) * OF_BOUNDS : 0;
     if (gpu_load_is_copied(op) || ahead) return do_copied(walk, op, begin, &piece, tile, bounds);
     if (walk->loops == 0 && tile->rank > 1) count_awaited(walk, tile, &piece);
     return gpu_walk_issue(walk, op, begin, instructions_of_access(walk, &piece, tile) + bounds, GPU_OF_MEMORY + wait_for_singles(walk, &piece, tile));

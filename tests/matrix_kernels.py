@@ -169,6 +169,10 @@ IMAGES = MET | {"B": [3, 2, 5], "H": [5, 2, 3], "W": [4, 1, 3], "C": [8, 16], "R
                 "Q": [3, 1, 2], "X": [1, 2]}
 SQUARES = {"BB=4 BP=4 BQ=4 BO=64 BC=64": IMAGES, "BB=64 BP=1 BQ=1 BO=64 BC=64": IMAGES, "BB=32 BP=2 BQ=2 BO=64 BC=64": IMAGES}
 SQUARES_BACK = {"BB=4 BH=4 BW=4 BC=64 BO=64": IMAGES, "BB=128 BH=1 BW=1 BC=64 BO=64": IMAGES}
+# Blocks that divide dy, where no position of x is left out.
+DIVIDING = MET | {"X": [1, 2], "Y": [1, -1], "Z": [0, 1], "C": [8, 16], "O": [8], "R": [1, 2], "S": [1, 2]}
+DIVIDED = {"BC=64 BO=64 BB=64 BP=1 BQ=1": DIVIDING | {"B": [64], "P": [1], "Q": [1], "H": [1, 2], "W": [1, 2]},
+                "BC=64 BO=64 BB=1 BP=8 BQ=8": DIVIDING | {"B": [1, 2], "P": [8], "Q": [8], "H": [1, 2], "W": [4, 2]}}
 DEEP_PLANE = {tune: {**values, **ROWS} for tune, values in DEEP_LINE.items()}
 POOLS = {tune: {name: sizes for name, sizes in values.items() if name not in "SY"}
          for tune, values in DEEP_PLANE.items()}
@@ -648,6 +652,8 @@ KERNELS = [
     Kernel("conv:conv2d_input_gradient", [("dy", "in"), ("wt", "in"), ("dx", "out")], INPUT_GRADIENT, budget=40),
     Kernel("conv:conv2d", [(name, PLAIN) for name, _ in CONVOLVED], SQUARES, types=["f16", "bf16"], budget=10, gpus=["sm_90a"]),
     Kernel("conv:conv2d_input_gradient", [("dy", PLAIN), ("wt", PLAIN), ("dx", PLAIN)], SQUARES_BACK, types=["f16", "bf16"],
+           budget=10, gpus=["sm_90a"]),
+    Kernel("conv:conv2d_weight_gradient", [("x", PLAIN), ("dy", PLAIN), ("dwt", PLAIN)], DIVIDED, types=["f16", "bf16"],
            budget=10, gpus=["sm_90a"]),
     Kernel("conv:conv2d_weight_gradient", [("x", "in"), ("dy", "in"), ("dwt", "out")], WEIGHT_GRADIENT, budget=52),
     Kernel("conv:conv2d_depthwise", CONVOLVED, DEEP_PLANE, budget=32),

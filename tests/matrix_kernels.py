@@ -159,11 +159,20 @@ MET = {"B": [1, 2], "H": [5, 1, 7], "W": [9, 1, 8, 30], "C": [8, 1, 7, 9, 17], "
 MET_WIDE = {"B": [1, 2], "H": [3, 4], "W": [57, 60], "C": [3, 65], "R": [3, 1], "S": [3, 2], "O": [64, 65], "P": [2, 3],
             "Q": [56, 57], "X": [1, 2], "Y": [1, 2], "Z": [0, 1]}
 FAR = {name: sizes[:1] for name, sizes in MET.items()} | {"B": [1, 0], "P": [4, 0], "H": [5, 0], "Z": [2**62, -2**62, 1]}
-INPUT_GRADIENT = {"BH=1 BW=8 BC=16 BO=16": MET, "BH=2 BW=4 BC=8 BO=8": FAR, "-": MET_WIDE}
+INPUT_GRADIENT = {"BH=1 BW=8 BC=16 BO=8": MET, "BH=2 BW=4 BC=8 BO=8": FAR, "-": MET_WIDE}
 WEIGHT_GRADIENT = {"BC=16 BO=16 BB=4 BP=4 BQ=4": MET, "BC=8 BO=8 BB=1 BP=8 BQ=8": FAR, "-": MET_WIDE}
 # Squares and steps of boxes, which tensor maps copy for wgmma: rows of 64 channels, and some more.
 BOXES = {"C": [64, 72], "O": [64, 72], "H": [9, 17], "W": [12, 19], "P": [5, 8], "Q": [7, 9], "X": [2, 1, 3]}
 WEIGHT_GRADIENT["BC=64 BO=64 BB=4 BP=2 BQ=8"] = MET | BOXES
+# Positions of several images in one tile, squares and one of each, for the executor of wgmma: rows of as few channels as a map takes.
+IMAGES = MET | {"B": [3, 2, 5], "H": [5, 2, 3], "W": [4, 1, 3], "C": [8, 16], "R": [1, 3], "S": [2, 1], "O": [8, 16], "P": [2, 1, 3],
+                "Q": [3, 1, 2], "X": [1, 2]}
+SQUARES = {"BB=4 BP=4 BQ=4 BO=64 BC=64": IMAGES, "BB=64 BP=1 BQ=1 BO=64 BC=64": IMAGES, "BB=32 BP=2 BQ=2 BO=64 BC=64": IMAGES}
+SQUARES_BACK = {"BB=4 BH=4 BW=4 BC=64 BO=64": IMAGES, "BB=128 BH=1 BW=1 BC=64 BO=64": IMAGES}
+# Blocks that divide dy, where no position of x is left out.
+DIVIDING = MET | {"X": [1, 2], "Y": [1, -1], "Z": [0, 1], "C": [8, 16], "O": [8], "R": [1, 2], "S": [1, 2]}
+DIVIDED = {"BC=64 BO=64 BB=64 BP=1 BQ=1": DIVIDING | {"B": [64], "P": [1], "Q": [1], "H": [1, 2], "W": [1, 2]},
+                "BC=64 BO=64 BB=1 BP=8 BQ=8": DIVIDING | {"B": [1, 2], "P": [8], "Q": [8], "H": [1, 2], "W": [4, 2]}}
 DEEP_PLANE = {tune: {**values, **ROWS} for tune, values in DEEP_LINE.items()}
 POOLS = {tune: {name: sizes for name, sizes in values.items() if name not in "SY"}
          for tune, values in DEEP_PLANE.items()}
@@ -641,6 +650,11 @@ KERNELS = [
     Kernel("conv:conv1d_depthwise", CONVOLVED, DEEP_LINE, budget=32),
     Kernel("conv:conv2d", CONVOLVED, PLANE | {"BP=4 BQ=16 BO=64 BC=64": MET | BOXES}, budget=56),
     Kernel("conv:conv2d_input_gradient", [("dy", "in"), ("wt", "in"), ("dx", "out")], INPUT_GRADIENT, budget=40),
+    Kernel("conv:conv2d", [(name, PLAIN) for name, _ in CONVOLVED], SQUARES, types=["f16", "bf16"], budget=10, gpus=["sm_90a"]),
+    Kernel("conv:conv2d_input_gradient", [("dy", PLAIN), ("wt", PLAIN), ("dx", PLAIN)], SQUARES_BACK, types=["f16", "bf16"],
+           budget=10, gpus=["sm_90a"]),
+    Kernel("conv:conv2d_weight_gradient", [("x", PLAIN), ("dy", PLAIN), ("dwt", PLAIN)], DIVIDED, types=["f16", "bf16"],
+           budget=10, gpus=["sm_90a"]),
     Kernel("conv:conv2d_weight_gradient", [("x", "in"), ("dy", "in"), ("dwt", "out")], WEIGHT_GRADIENT, budget=52),
     Kernel("conv:conv2d_depthwise", CONVOLVED, DEEP_PLANE, budget=32),
     Kernel("pool:max_pool2d", XY, POOLS, budget=40),

@@ -19,7 +19,7 @@ enum {
     PLACES = 256,
     NUMBER_BITS = 8,
     MOST_ROWS = (1 << NUMBER_BITS) - 1,
-    MOST_CANDIDATES = 256,
+    MOST_CANDIDATES = 320,
     MOST_INSTANCES = 32
 };
 

@@ -10,6 +10,7 @@
 #include "parser/check/loop.h"
 #include "parser/check/meaning.h"
 #include "parser/check/operand.h"
+#include "parser/check/places.h"
 #include "parser/check/range.h"
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
@@ -462,6 +463,31 @@ static void fail_iterations(TileChecker *c, TileSpan span, uint64_t most) {
     tile_report(c, d);
 }
 
+/* Products of an unrolled window have shared memory, panels and code each for itself; those of a loop have it in turn. So a body that
+ * knows its number by places alone is a loop, if it can be one: else whatever its check emitted and said is taken back. */
+static bool run_as_loop(TileChecker *c, const Loop *loop) {
+    if (loop->over_tiles || !c->in_grid || c->in_combiner || c->frame->lifted || tile_sum_open(loop->lo) | tile_sum_open(loop->hi) ||
+        !tile_only_places(c, loop->statement))
+        return false;
+    Loop rolled = *loop;
+    TileDiagnosticsMark said = tile_diagnostics_mark(c->diagnostics);
+    TileScopeMark scope = tile_scope_open(c);
+    TileMeaning *before = tile_vars_snapshot(c);
+    size_t covers = c->covers.count, vars = c->vars.count;
+    const TileOp *last = c->builder.block->last;
+    run_loop(c, &rolled);
+    if (c->diagnostics->list.count == said.count && c->diagnostics->error_count == said.error_count) {
+        c->scope_start = scope.scope_start;
+        return true;
+    }
+    tile_diagnostics_rewind(c->diagnostics, said);
+    tile_vars_restore(c, before, vars);
+    tile_scope_close(c, scope);
+    c->covers.count = covers;
+    while (c->builder.block->last != last) tile_op_erase(c->builder.block->last);
+    return false;
+}
+
 static void check_static_for(TileChecker *c, Loop *loop) {
     uint64_t most = c->diagnostics->limits->most[TILE_LIMIT_ITERATIONS];
     int64_t lo, hi, step;
@@ -478,7 +504,7 @@ static void check_static_for(TileChecker *c, Loop *loop) {
         tile_report(c, d);
     } else if (large)
         fail_iterations(c, span, most);
-    else if (hi > lo)
+    else if (hi > lo && !((uint64_t)hi - (uint64_t)lo > (uint64_t)step && run_as_loop(c, loop)))
         run_static(c, loop, lo, ((uint64_t)hi - (uint64_t)lo - 1) / (uint64_t)step + 1, step);
 }
 

@@ -104,7 +104,9 @@ static TileValue *begins_inside(Gpu *gpu, const Boxes *boxes, int axis, int64_t 
 static void store_box(Gpu *gpu, const Boxes *boxes, TileValue *const *fixed, int64_t row, int64_t column) {
     TileBuilder outer;
     int last = (int)boxes->tile->rank - 1;
-    TileValue *inside = gpu_and(gpu, begins_inside(gpu, boxes, 0, row), begins_inside(gpu, boxes, last, column));
+    TileValue *inside = NULL;
+    for (int axis = 0; axis <= last; axis++)
+        inside = gpu_and(gpu, inside, begins_inside(gpu, boxes, axis, axis == last ? column : axis ? 0 : row));
     TileOp *branch = inside ? gpu_begin_branch(gpu, inside, &outer) : NULL;
     build_box(gpu, TILE_OP_STORE_TENSOR, boxes, fixed, 2, row, column);
     if (branch) gpu_end_branch(gpu, branch, &outer);

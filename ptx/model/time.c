@@ -429,12 +429,14 @@ bool gpu_estimate(const TileTarget *target, TileFunc *kernel, const TileExtents 
     Host host = {.numbers = gpu_numbers_create(kernel, all, scratch), .extents = all};
     tile_block_walk(&kernel->body, visit_host, &host);
     Whole whole = {.longest = 0};
-    bool behind_products = false; /* as measured: what combines parts of products begins so much later */
+    bool begun = false, behind_products = false; /* as measured: what combines parts of products begins so much later */
     *estimate = (TileEstimate){.time = LAUNCH};
     for (uint32_t i = 0; i < host.grids; i++) {
         TileFunc *phase = tile_func_phase(kernel, i);
-        if (i) estimate->time += NEXT_GRID + (behind_products ? BEHIND_PRODUCTS : 0);
-        behind_products = phase && has_products(phase);
+        bool runs = host.programs[i] > 0; /* no others are launched */
+        if (begun && runs) estimate->time += NEXT_GRID + (behind_products ? BEHIND_PRODUCTS : 0);
+        behind_products = runs ? phase && has_products(phase) : behind_products;
+        begun |= runs;
         if (phase && !estimate_phase(tile_ptx_target_of(target), phase, all, host.programs[i], host.last[i], scratch, estimate, &whole))
             return false;
         if (phase) note_split(estimate, phase, &host, i);

@@ -59,6 +59,23 @@ kernel widen(x: in f8e4m3[N], y: out f32[N], z: out f16[N]) {
 END
 expect 0 'cvt.rn.f16x2.e4m3x2' "$tilec" emit ptx "$work/widen.tile" --target=sm_89
 expect 1 '' sh -c '"$0" emit ptx "$1" --target=sm_80 | grep -F e4m3' "$tilec" "$work/widen.tile"
+# Products of an unrolled window are a loop where the number is in places alone: not with an order of their own, nor with another use of it.
+cat >"$work/window.tile" <<'END'
+kernel window(x: in f32[M], wt: in f32[3, 2, 2], y: out f32[M]) {
+    grid m in tiles(M, 2) {
+        var acc = zeros[2, 2](f32)
+        static for i in 0..3 {
+            let v = x[m + i] else 0
+            acc = DOT(join(v, v)OTHER, (wt[i, :, :] else 0), acc)
+        }
+        y[m] = sum(acc, axis = 1)
+    }
+}
+END
+products_of() { sed "s/DOT/$1/; s/OTHER/$2/" "$work/window.tile" >"$work/some.tile" && "$tilec" emit tile "$work/some.tile" | grep -c ' = dot '; }
+expect 0 '1' products_of dot ''
+expect 0 '3' products_of 'dot[ordered]' ''
+expect 0 '3' products_of dot ' * f32(i)'
 # Additions of floats are instructions, of vectors where rows are contiguous: no compare-and-swap, no order of memory.
 cat >"$work/sums.tile" <<'END'
 kernel sums[T: f16 | bf16 | f32 | f64](ids: in i32[M], x: in T[M, N], table: inout T[V, N]) tune BM in {4}, BN in {128} {

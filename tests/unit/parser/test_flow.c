@@ -168,3 +168,26 @@ Test(flow, what_one_grid_proves_another_does_not) {
         "", empty, VECTOR(y));
     EXPECT(y, 3, 3, 3);
 }
+
+/* ---- products of unrolled windows ---- */
+
+#define WINDOW(PLACE)                                                                                                  \
+    "kernel k(x: in f32[M], wt: in f32[3, 2, 2], y: out f32[M]) { grid m in tiles(M, 2) {\n"                           \
+    "var acc = zeros[2, 2](f32)\n"                                                                                     \
+    "let row = i32(m.start) + i32(iota[2])\n"                                                                          \
+    "static for i in 0..3 {\n"                                                                                         \
+    "let v = x[" PLACE "] else 0\n"                                                                                    \
+    "acc = dot(join(v, v), (wt[i, :, :] else 0), acc)\n"                                                  \
+    "}\n"                                                                                                              \
+    "y[m] = sum(acc, axis = 1) } }"
+
+/* A loop where the number is in places alone, and unrolled where it has to be an i32: both give these. */
+Test(flow, products_of_an_unrolled_window) {
+    float x[5] = {1, 2, 3, 4, 5}, wt[3][4] = {{1, 0, 0, 0}, {0, 2, 0, 0}, {0, 0, 0, 4}}, y[5];
+    RunArgument weights = {.data = wt, .bytes = sizeof **wt, .rank = 3, .extent = {3, 2, 2}};
+    static const char *const places[] = {WINDOW("m + (i - 1)"), WINDOW("m.idx + i - 1"), WINDOW("row + (i - 1)")};
+    for (unsigned k = 0; k < 3; k++) {
+        RUN(places[k], "", VECTOR(x), weights, VECTOR(y));
+        EXPECT(y, 1 * 2 + 2 * 4, 1 + 2 * 2 + 3 * 4, 2 + 3 * 2 + 4 * 4, 3 + 4 * 2 + 5 * 4, 4 + 5 * 2);
+    }
+}

@@ -412,6 +412,10 @@ static bool is_stored_in_pieces(const Anchor *anchor, TileOp *op) {
 
 static TileLayout choose_access_layout(const Anchor *anchor, TileOp *op, const TileType *tile) {
     enum { MOST_STEPS = 4 };
+    const TileType *shaped = anchor->dots.count ? NULL : gpu_gathered_shape(op);
+    TileLayoutShape extents = tile_layout_shape(tile);
+    TileLayout reshaped = shaped ? choose_layout(anchor, shaped, NO_AXIS) : (TileLayout){0};
+    if (shaped && tile_layout_reshape(&reshaped, &extents, &reshaped)) return reshaped;
     if (is_stored_in_pieces(anchor, op)) return rows_of(anchor, tile, vector_bytes(anchor->func, op));
     unsigned lacking = op->result_count == 1 ? lacking_axis(&op->results[0], MOST_STEPS) : NO_AXIS;
     TileLayout layout = choose_layout(anchor, tile, lacking);

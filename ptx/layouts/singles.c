@@ -124,3 +124,22 @@ const TileType *gpu_gathered_shape(const TileOp *access) {
     const TileType *type = loads ? reshape->results[0].type : tile_op_operand(reshape, 0)->type;
     return tile_type_is_tile(type) ? type : NULL;
 }
+
+/* Is a tile stored along another dimension than the last, as one colour of each pixel, or in steps? Neighbours of a thread then lie
+ * apart, and a store that moves one of them in each lane writes fewer sectors the nearer the lanes' are. */
+static void look_for_strided_store(TileOp *op, void *strided) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    int64_t step;
+    if (op->id != TILE_OP_STORE_TILE || !tile_accessed_tile(op)) return;
+    unsigned rank = tile_access_read(op, indices);
+    const TileAccessIndex *last = &indices[rank - 1];
+    bool across = rank > 1 && last->kind == TILE_ACCESS_INDEX && indices[rank - 2].kind == TILE_ACCESS_RANGE;
+    bool in_steps = last->kind == TILE_ACCESS_RANGE && tile_value_integer(last->step, &step) && step != 1;
+    *(bool *)strided |= across || in_steps;
+}
+
+bool gpu_stores_in_steps(const TileBlock *body) {
+    bool strided = false;
+    tile_block_walk((TileBlock *)body, look_for_strided_store, &strided);
+    return strided;
+}

@@ -9,5 +9,7 @@ bool gpu_moves_singles(const TileBlock *body);
 /* The shape that the elements of a gather are given, or those of a scatter have had: one index tile of one axis stands for rows and columns.
  * NULL: they have no other one. */
 const TileType *gpu_gathered_shape(const TileOp *access);
+/* Is a tile stored along another dimension than the last, or in steps? */
+bool gpu_stores_in_steps(const TileBlock *body);
 
 #endif

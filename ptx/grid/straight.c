@@ -113,6 +113,11 @@ static unsigned changing_operand(const TileOp *op) { return op->operand_count > 
 
 static bool clips(TileOpId id) { return id == TILE_OP_MIN || id == TILE_OP_MAX || id == TILE_OP_REM; }
 
+static bool is_number(const TileValue *uniform, int64_t *number) {
+    const TileOp *splat = tile_value_def(uniform, TILE_OP_SPLAT);
+    return tile_value_integer(splat ? tile_op_operand(splat, 0) : uniform, number);
+}
+
 /* Does the index rise by one from lane to lane, but where it is clipped or begins again? */
 static bool is_line(const TileValue *value) {
     for (unsigned depth = 0; depth < MOST_DEPTH; depth++) {
@@ -124,7 +129,9 @@ static bool is_line(const TileValue *value) {
         bool sums = op->id == TILE_OP_ADD || op->id == TILE_OP_SUB || clips((TileOpId)op->id);
         if (!moves && !(sums && is_uniform(tile_op_operand(op, 1 - changing)))) return false;
         bool ordered = op->id == TILE_OP_SUB || op->id == TILE_OP_REM;
+        int64_t ring;
         if (ordered && changing) return false;
+        if (op->id == TILE_OP_REM && is_number(tile_op_operand(op, 1), &ring) && ring < tile_type_lanes(value->type)) return false;
         value = tile_op_operand(op, moves ? 0 : changing);
     }
     return false;

@@ -19,7 +19,7 @@
  *       return
  *     }
  * After:
- *     func phase tile @k.0(%x: tensor<f32, 1, in> {readonly, noalias}, %y: tensor<f32, 1, out> {noalias}, %begin: i64, %end: i64) threads = 32 {
+ *     func phase tile @k.0(%x: tensor<f32, 1, in> {noalias, readonly}, %y: tensor<f32, 1, out> {noalias}, %begin: i64, %end: i64) threads = 32 {
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
  *       %all = const {value = 256} : i64
@@ -31,13 +31,15 @@
  *       %4 = and %1, %3 : bool
  *       %d = if %4 : f32[256] {
  *         %5 = const {value = 0} : i64
- *         %6 = load_tile %x, %begin, %one, %5, %all {access = [range]} : f32[256]
- *         %7 = load_tile %x, %zero, %one, %zero, %all {access = [range]} : f32[256]
- *         %8 = add %6, %7 : f32[256]
- *         %9 = const {value = 256} : i64
- *         %10 = load_tile %x, %end, %one, %zero, %9 {access = [range]} : f32[256]
- *         %11 = add %8, %10 : f32[256]
- *         yield %11
+ *         %6 = const {value = 256} : i64
+ *         %7 = load_tile %x, %begin, %one, %5, %6 {access = [range]} : f32[256]
+ *         %8 = load_tile %x, %zero, %one, %zero, %all {access = [range]} : f32[256]
+ *         %9 = add %7, %8 : f32[256]
+ *         %10 = const {value = 0} : i64
+ *         %11 = const {value = 256} : i64
+ *         %12 = load_tile %x, %end, %one, %10, %11 {access = [range]} : f32[256]
+ *         %13 = add %9, %12 : f32[256]
+ *         yield %13
  *       } {
  *         %u = load_tile %x, %begin, %one, %begin, %all {access = [range]} : f32[256]
  *         %a = fill %u, %f, %begin, %all {axes = [0]} : f32[256]

@@ -18,33 +18,35 @@
  *       return
  *     }
  * After:
- *     func phase tile @k.0(%x: tensor<f32, 1, in> {readonly, noalias}, %y: tensor<f32, 1, out> {noalias}, %begin: i64, %end: i64) threads = 32 {
+ *     func phase tile @k.0(%x: tensor<f32, 1, in> {noalias, readonly}, %y: tensor<f32, 1, out> {noalias}, %begin: i64, %end: i64) threads = 32 {
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
  *       %all = const {value = 256} : i64
  *       %n = dim %x {axis = 0} : i64
- *       %lanes = iota {axis = 0} : i64[256]
- *       %first = splat %begin : i64[256]
- *       %at = add %lanes, %first : i64[256]
- *       %ring = splat %n : i64[256]
- *       %place = rem %at, %ring : i64[256]
  *       %0 = const {value = 0} : i64
  *       %1 = add %0, %begin : i64
- *       %2 = rem %1, %n : i64
- *       %3 = eq %1, %2 : bool
- *       %4 = const {value = 255} : i64
- *       %5 = add %4, %begin : i64
- *       %6 = rem %5, %n : i64
- *       %7 = eq %5, %6 : bool
- *       %8 = and %3, %7 : bool
- *       %v = if %8 : f32[256] {
- *         %9 = const {value = 0} : i64
- *         %10 = add %9, %begin : i64
- *         %11 = const {value = 1} : i64
- *         %12 = const {value = 256} : i64
- *         %13 = load_tile %x, %10, %11, %9, %12 {access = [range]} : f32[256]
- *         yield %13
+ *       %2 = const {value = 255} : i64
+ *       %3 = add %2, %begin : i64
+ *       %4 = le %1, %3 : bool
+ *       %5 = const {value = 0} : i64
+ *       %6 = ge %1, %5 : bool
+ *       %7 = and %4, %6 : bool
+ *       %8 = lt %3, %n : bool
+ *       %9 = and %7, %8 : bool
+ *       %v = if %9 : f32[256] {
+ *         %10 = const {value = 0} : i64
+ *         %11 = add %10, %begin : i64
+ *         %12 = const {value = 1} : i64
+ *         %13 = const {value = 0} : i64
+ *         %14 = const {value = 256} : i64
+ *         %15 = load_tile %x, %11, %12, %13, %14 {access = [range]} : f32[256]
+ *         yield %15
  *       } {
+ *         %lanes = iota {axis = 0} : i64[256]
+ *         %first = splat %begin : i64[256]
+ *         %at = add %lanes, %first : i64[256]
+ *         %ring = splat %n : i64[256]
+ *         %place = rem %at, %ring : i64[256]
  *         %v.1 = load_tile %x, %place {access = [gather]} : f32[256]
  *         yield %v.1
  *       }

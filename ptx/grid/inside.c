@@ -59,7 +59,9 @@
 #include "ptx/grid/masks.h"
 #include "ptx/passes.h"
 
-enum { LEAST_LOADS = 2, MOST_OPS = 512, MOST_RESULTS = 16 };
+/* Without branches between them, what all positions load is in registers together. Measured: of 108 elements of a thread a stencil of 27 positions takes 0.84 of the time, of 120
+ * the greatest of 15 neighbours 1.57 times as long. Elements of 16 bits are two vectors for each position, of which parts are chosen: 0.88 to 2.2 times as long. */
+enum { LEAST_LOADS = 2, MOST_OPS = 512, MOST_RESULTS = 16, MOST_ELEMENTS = 112, LEAST_BYTES = 4 };
 
 typedef struct Inside {
     TilePassContext *context;
@@ -74,6 +76,7 @@ typedef struct Segment {
     TileOp *first, *last;
     unsigned loads, ops; /* loads: with bounds */
     bool begins;         /* before the tensor, one of them may: it is no range that ends at its end alone */
+    int64_t elements;    /* that a thread loads */
     const TileValue *tensor;
 } Segment;
 
@@ -92,6 +95,7 @@ static bool may_be_within(const Inside *inside, const TileOp *op) {
 static bool has_bounds(const Inside *inside, const TileOp *op) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     if (!reads_constant(inside, op) || !gpu_mask_is_large(op) || op->attribute_count != 1 || !gpu_access_has_test(op)) return false;
+    if (tile_scalar_bytes(op->results[0].type->scalar) < LEAST_BYTES) return false;
     for (unsigned d = tile_access_read(op, indices); d-- > 0;)
         if (indices[d].kind == TILE_ACCESS_GATHER) return false;
     return true;
@@ -111,6 +115,7 @@ static Segment segment_from(const Inside *inside, TileOp *first) {
         bool bounded = has_bounds(inside, op) && tile_op_operand(op, 0) == segment.tensor;
         segment.loads += bounded;
         segment.begins |= bounded && may_begin_before(op);
+        if (has_bounds(inside, op)) segment.elements += tile_type_lanes(op->results[0].type) / inside->func->threads;
         segment.last = op;
         segment.ops++;
     }
@@ -225,6 +230,11 @@ static bool build_versions(Inside *inside, Segment *segment) {
     return true;
 }
 
+/* Is it worth it? */
+static bool is_window(const Segment *segment) {
+    return segment->loads >= LEAST_LOADS && segment->begins && segment->ops <= MOST_OPS && segment->elements <= MOST_ELEMENTS;
+}
+
 static void visit_block(Inside *inside, TileBlock *block) {
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
@@ -232,7 +242,7 @@ static void visit_block(Inside *inside, TileBlock *block) {
         if (!has_bounds(inside, op)) continue;
         Segment segment = segment_from(inside, op);
         next = segment.last->next;
-        if (segment.loads < LEAST_LOADS || !segment.begins || segment.ops > MOST_OPS) continue;
+        if (!is_window(&segment)) continue;
         bring_numbers(&segment);
         inside->changed = true;
         build_versions(inside, &segment);

@@ -37,6 +37,7 @@ typedef struct TileCudaDriver {
     int (*device_get)(int *device, int ordinal);
     int (*device_attribute)(int *value, int attribute, int device);
     int (*device_name)(char *name, int length, int device);
+    int (*device_memory)(size_t *bytes, int device);
     int (*context_current)(void **context);
     int (*context_device)(int *device);
     int (*context_push)(void *context);
@@ -92,8 +93,8 @@ enum { TILE_CUDA_SUCCESS = 0 };
 const TileCudaDriver *tile_cuda_driver(void);
 /* The driver's handle of a device; TILE_UNAVAILABLE or TILE_INVALID_ARGUMENT if there is none. */
 tile_status tile_cuda_device(int device, int *handle, TileError *error);
-/* The pool for temporaries on a device that has been entered: it keeps up to 64 MiB through synchronisations, after
- * which the driver's own pool would have to map memory anew. */
+/* The pool for temporaries on a device that has been entered: it keeps up to a 32nd of the device's memory, at least
+ * 64 MiB, through synchronisations, after which the driver's own pool would have to map memory anew. */
 tile_status tile_cuda_pool(int device, void **pool, TileError *error);
 /* The status of a driver call for `what`; the message has the driver's name of the error. */
 tile_status tile_cuda_check(int result, const char *what, TileError *error);

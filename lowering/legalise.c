@@ -38,7 +38,7 @@
  * other than NaN) need no guards.
  *
  * Where the target divides words only (`divides_words`), a division of vectors of 64 bits becomes a branch: one of 32 bits
- * if all lanes fit.
+ * if all lanes fit, by the reciprocal of the divisor where all lanes have one.
  *
  * A 32-bit integer that is known to lie within 2^24 becomes a narrow float by way of f32.
  *
@@ -180,43 +180,29 @@ static TileValue *zero_where(TileEmitter *e, TileValue *condition, TileValue *x)
     return condition ? tile_emit_select(e, condition, tile_emit_bits(e, x->type, 0), x) : x;
 }
 
-/* Lane by lane, in a region that it ends. */
-static void divide_lanes(TileBuilder *b, TileOpId id, TileValue *x, TileValue *y) {
+/* Has the target divisions of words only, and is this one of 64 bits, of vectors whose lanes are known? */
+static bool is_wide(const TileEmitter *e, const TileType *type) {
+    bool wide = type->scalar == TILE_U64 || type->scalar == TILE_I64;
+    return e->target.divides_words && wide && type->kind == TILE_TYPE_VECTOR && !type->scalable;
+}
+
+/* Lane by lane: the back end would take a vector apart as well. */
+static TileValue *divide_lanes(TileBuilder *b, TileOpId id, TileValue *x, TileValue *y) {
     TileValue *result = NULL;
     for (uint32_t i = 0; i < (uint32_t)tile_type_lanes(x->type); i++) {
         TileValue *lane = tile_build_binary(b, id, tile_build_extract(b, x, i), tile_build_extract(b, y, i));
         result = result ? tile_build_insert(b, result, lane, i) : tile_build_splat(b, lane, x->type);
     }
-    tile_build_end(b, TILE_OP_YIELD, &result, 1);
+    return result;
 }
 
-static void divide_words(TileBuilder *b, TileOpId id, TileValue *x, TileValue *y) {
-    TileValue *narrow = tile_build_binary(b, id, tile_build_convert(b, x, TILE_U32), tile_build_convert(b, y, TILE_U32));
-    TileValue *result = tile_build_convert(b, narrow, TILE_U64);
-    tile_build_end(b, TILE_OP_YIELD, &result, 1);
-}
-
-/* A div or rem of unsigned integers, y not 0. Where 64 bits take long, one test asks whether all lanes fit into 32. The
- * back end tests scalars by itself. */
+/* A div or rem of unsigned integers, y not 0. */
 static TileValue *build_division(TileEmitter *e, TileOpId id, TileValue *x, TileValue *y) {
-    const TileType *type = x->type;
-    bool wide = type->scalar == TILE_U64 && type->kind == TILE_TYPE_VECTOR && !type->scalable;
-    if (!e->target.divides_words || !wide) return tile_emit_binary(e, id, x, y);
-    TileValue *above = tile_emit_with_bits(e, TILE_OP_GT, tile_emit_binary(e, TILE_OP_OR, x, y), UINT32_MAX);
-    TileOp *choice = tile_build_if(&e->builder, tile_emit_unary(e, TILE_OP_ANY_LANE, above), &type, 1);
-    TileBuilder inner = tile_builder_at_end(e->builder.module, &choice->regions[0]);
-    inner.location = e->builder.location;
-    divide_lanes(&inner, id, x, y);
-    inner = tile_builder_at_end(e->builder.module, &choice->regions[1]);
-    inner.location = e->builder.location;
-    divide_words(&inner, id, x, y);
-    return tile_op_result(choice, 0);
+    return is_wide(e, x->type) ? divide_lanes(&e->builder, id, x, y) : tile_emit_binary(e, id, x, y);
 }
 
-static TileValue *expand_unsigned_division(TileEmitter *e, TileOpId id, TileValue *x, TileValue *y) {
-    uint64_t bits;
+static TileValue *divide_unsigned(TileEmitter *e, TileOpId id, TileValue *x, TileValue *y) {
     TileValue *is_zero, *divisor = safe_divisor(e, y, &is_zero);
-    if (known_bits(y, &bits) && bits) return NULL; /* by a constant: no division in the end */
     return zero_where(e, is_zero, build_division(e, id, x, divisor));
 }
 
@@ -224,14 +210,9 @@ static bool is_positive_power(TileScalar scalar, uint64_t bits) {
     return bits && (bits & (bits - 1)) == 0 && tile_scalar_to_integer(scalar, bits) > 0;
 }
 
-/* Shifts round down. Otherwise the quotient of the magnitudes; if signs differ, its negative, less 1 if there is a
- * remainder. */
-static TileValue *expand_signed_division(TileEmitter *e, TileOpId id, TileValue *x, TileValue *y) {
+/* The quotient of the magnitudes; if signs differ, its negative, less 1 if there is a remainder. */
+static TileValue *divide_signed(TileEmitter *e, TileOpId id, TileValue *x, TileValue *y) {
     uint64_t bits;
-    if (known_bits(y, &bits) && is_positive_power(y->type->scalar, bits)) {
-        if (id == TILE_OP_REM) return tile_emit_with_bits(e, TILE_OP_AND, x, bits - 1);
-        return tile_emit_with_bits(e, TILE_OP_SHR, x, (uint64_t)__builtin_ctzll(bits));
-    }
     TileScalar scalar = x->type->scalar, magnitude = (TileScalar)(scalar + (TILE_U8 - TILE_I8));
     TileValue *is_zero, *divisor = safe_divisor(e, y, &is_zero);
     TileValue *a = tile_build_bitcast(&e->builder, tile_emit_unary(e, TILE_OP_ABS, x), magnitude);
@@ -249,6 +230,111 @@ static TileValue *expand_signed_division(TileEmitter *e, TileOpId id, TileValue 
     else
         result = tile_emit_select(e, below, tile_emit_binary(e, TILE_OP_ADD, rest, divisor), rest);
     return zero_where(e, is_zero, result);
+}
+
+/* ---- divisions of 64 bits by words ---- */
+
+enum { WORD_BITS = 32 };
+static const int64_t MOST_WORD = INT32_MAX;
+
+/* Does the value certainly lie within lo..2^31? */
+static bool is_word(TileEmitter *e, const TileValue *value, int64_t lo) {
+    TileIndexRange range = tile_index_range(e->indices, value);
+    if (range.lo < lo || range.hi > MOST_WORD) return false;
+    tile_index_use(e->indices, range.because);
+    return true;
+}
+
+/* The divisor of all lanes; NULL: each has its own. */
+static TileValue *divisor_of_all(TileValue *y) {
+    const TileOp *splat = tile_value_def(y, TILE_OP_SPLAT);
+    return splat ? tile_op_operand(splat, 0) : NULL;
+}
+
+static TileValue *merge_bits(TileEmitter *e, TileValue *merged, TileValue *bits) {
+    bits = tile_build_bitcast(&e->builder, bits, TILE_U64);
+    return merged ? tile_emit_binary(e, TILE_OP_OR, merged, bits) : bits;
+}
+
+/* Is each lane of x within 0..2^31, and each divisor within 1..2^31? NULL: certainly. */
+static TileValue *fits_words(TileEmitter *e, TileValue *x, TileValue *y) {
+    TileValue *merged = NULL, *all = divisor_of_all(y);
+    uint32_t lanes = (uint32_t)tile_type_lanes(x->type);
+    bool numbers = is_word(e, x, 0), divisors = is_word(e, y, 1);
+    for (uint32_t i = 0; i < lanes && !numbers; i++) merged = merge_bits(e, merged, tile_build_extract(&e->builder, x, i));
+    for (uint32_t i = 0; i < (all ? 1 : lanes) && !divisors; i++) {
+        TileValue *divisor = all ? all : tile_build_extract(&e->builder, y, i);
+        merged = merge_bits(e, merged, tile_emit_with_bits(e, TILE_OP_SUB, divisor, 1));
+    }
+    return merged ? tile_emit_with_bits(e, TILE_OP_LE, merged, (uint64_t)MOST_WORD) : NULL;
+}
+
+/* The upper words of products of words. */
+static TileValue *multiply_high(TileEmitter *e, TileValue *x, TileValue *y) {
+    TileValue *a = tile_build_convert(&e->builder, x, TILE_U64), *b = tile_build_convert(&e->builder, y, TILE_U64);
+    TileValue *high = tile_emit_with_bits(e, TILE_OP_SHR, tile_emit_binary(e, TILE_OP_MUL, a, b), WORD_BITS);
+    return tile_build_convert(&e->builder, high, TILE_U32);
+}
+
+/* All lanes by d >= 1, whose reciprocal r is (2^32 - 1) / d: the upper word of x r is less than the quotient by at most one, since
+ * x < 2^31. */
+static TileValue *divide_by_reciprocal(TileEmitter *e, TileOpId id, TileValue *x, TileValue *d, TileValue *reciprocal) {
+    TileValue *divisor = tile_build_splat(&e->builder, d, x->type);
+    TileValue *quotient = multiply_high(e, x, tile_build_splat(&e->builder, reciprocal, x->type));
+    TileValue *rest = tile_emit_binary(e, TILE_OP_SUB, x, tile_emit_binary(e, TILE_OP_MUL, quotient, divisor));
+    if (id == TILE_OP_REM) return tile_emit_binary(e, TILE_OP_MIN, rest, tile_emit_binary(e, TILE_OP_SUB, rest, divisor));
+    TileValue *more = tile_emit_binary(e, TILE_OP_GE, rest, divisor);
+    return tile_emit_binary(e, TILE_OP_ADD, quotient, tile_build_convert(&e->builder, more, TILE_U32));
+}
+
+static void enter(TileEmitter *e, TileBlock *region) {
+    TileLocation location = e->builder.location;
+    e->builder = tile_builder_at_end(e->builder.module, region);
+    e->builder.location = location;
+}
+
+/* A div or rem of vectors of 64 bits. One test asks whether words will do for all lanes, as they do for most indices: their quotients by one divisor are
+ * products with its reciprocal, which is computed once. */
+static TileValue *divide_by_words(TileEmitter *e, TileOpId id, TileValue *x, TileValue *y) {
+    const TileType *type = x->type;
+    TileValue *all = divisor_of_all(y), *reciprocal = NULL, *fits = fits_words(e, x, y), *result;
+    if (all) {
+        all = tile_emit_with_bits(e, TILE_OP_MAX, tile_build_convert(&e->builder, all, TILE_U32), 1);
+        reciprocal = tile_emit_binary(e, TILE_OP_DIV, tile_emit_bits(e, all->type, UINT32_MAX), all);
+    }
+    TileBuilder outer = e->builder;
+    TileOp *choice = fits ? tile_build_if(&outer, fits, &type, 1) : NULL;
+    if (choice) enter(e, &choice->regions[0]);
+    TileValue *words = tile_build_convert(&e->builder, x, TILE_U32);
+    if (all)
+        words = divide_by_reciprocal(e, id, words, all, reciprocal);
+    else
+        words = tile_emit_binary(e, id, words, tile_build_convert(&e->builder, y, TILE_U32));
+    result = tile_build_convert(&e->builder, words, type->scalar);
+    if (!choice) return result;
+    tile_build_end(&e->builder, TILE_OP_YIELD, &result, 1);
+    enter(e, &choice->regions[1]);
+    result = type->scalar == TILE_I64 ? divide_signed(e, id, x, y) : divide_unsigned(e, id, x, y);
+    tile_build_end(&e->builder, TILE_OP_YIELD, &result, 1);
+    e->builder = outer;
+    return tile_op_result(choice, 0);
+}
+
+static TileValue *expand_unsigned_division(TileEmitter *e, TileOpId id, TileValue *x, TileValue *y) {
+    uint64_t bits;
+    if (known_bits(y, &bits) && bits) return NULL; /* by a constant: no division in the end */
+    return is_wide(e, x->type) ? divide_by_words(e, id, x, y) : divide_unsigned(e, id, x, y);
+}
+
+/* Shifts round down. */
+static TileValue *expand_signed_division(TileEmitter *e, TileOpId id, TileValue *x, TileValue *y) {
+    uint64_t bits;
+    if (known_bits(y, &bits) && is_positive_power(y->type->scalar, bits)) {
+        if (id == TILE_OP_REM) return tile_emit_with_bits(e, TILE_OP_AND, x, bits - 1);
+        return tile_emit_with_bits(e, TILE_OP_SHR, x, (uint64_t)__builtin_ctzll(bits));
+    }
+    bool constant = known_bits(y, &bits) && bits;
+    return is_wide(e, x->type) && !constant ? divide_by_words(e, id, x, y) : divide_signed(e, id, x, y);
 }
 
 /* The upper half of a product of unsigned numbers of 64 bits, from products of words; no sum of them overflows. */

@@ -1,7 +1,9 @@
 /* histogram and searchsorted: each counts how many elements of a tile fulfil a condition, for every lane of another. Elements
  * that are not valid are not counted.
  *
- * All pairs of lanes are compared, a part of the elements at a time, so that no tile of all pairs has to be held. */
+ * All pairs of lanes are compared, a part of the elements at a time, so that no tile of all pairs has to be held. Few elements that have just been loaded
+ * are loaded again one by one, and each is compared with all lanes as a number: then nothing is added up across lanes. */
+#include "lang/ir/operands.h"
 #include "parser/check/arguments.h"
 #include "parser/check/builtin.h"
 #include "parser/check/count.h"
@@ -15,7 +17,7 @@
 #include "parser/check/type.h"
 #include "parser/check/validity.h"
 
-enum { MOST_PAIRS = 1 << 13 };
+enum { MOST_PAIRS = 1 << 13, MOST_SINGLES = 64 };
 
 typedef enum Condition { IS_EQUAL, IS_BEFORE, IS_NOT_BEHIND } Condition;
 
@@ -58,6 +60,39 @@ static TileValue *count_of(const Count *n) {
             holds = tile_build_ternary(n->b, TILE_OP_SELECT, part(n, n->counted, first, extent), holds,
                                        tile_build_bits(n->b, holds->type, false));
         holds = tile_build_reduce(n->b, tile_build_convert(n->b, holds, TILE_I32), TILE_KIND_SUM, 0);
+        sum = sum ? tile_build_binary(n->b, TILE_OP_ADD, sum, holds) : holds;
+    }
+    return sum;
+}
+
+/* The load of few elements that follow one another, behind which nothing has been stored; NULL: they are something else. */
+static const TileOp *load_of_few(const Count *n) {
+    const TileOp *load = tile_value_def(n->elements, TILE_OP_LOAD_TILE);
+    TileAccessIndex index[TILE_MAX_TENSOR_RANK];
+    int64_t step, lo, hi, extent = load ? n->elements->type->extent[0] : 0;
+    if (!load || n->counted || extent > MOST_SINGLES || load->block != n->b->block || tile_op_get(load, TILE_ATTRIBUTE_PARTS)) return NULL;
+    if (tile_access_read(load, index) != 1 || index[0].kind != TILE_ACCESS_RANGE) return NULL;
+    bool whole = tile_value_integer(index[0].lo, &lo) && tile_value_integer(index[0].hi, &hi) && lo <= 0 && hi >= extent;
+    if (!whole || !tile_value_integer(index[0].step, &step) || step != 1) return NULL;
+    for (const TileOp *op = load->next; op; op = op->next)
+        if (!tile_op_is_pure(op) && op->id != TILE_OP_LOAD_TILE) return NULL;
+    return load;
+}
+
+/* The same as count_of, of elements that a load has; `places` may have any shape. */
+static TileValue *count_singles(const Count *n, const TileOp *load) {
+    const int64_t index = TILE_ACCESS_INDEX;
+    const TileAttribute access = {.key = TILE_ATTRIBUTE_ACCESS, .count = 1, .integers = (int64_t *)&index};
+    TileAccessIndex from[TILE_MAX_TENSOR_RANK];
+    TileContext *context = n->b->module->context;
+    const TileType *scalar = tile_type_scalar(context, n->elements->type->scalar);
+    TileValue *sum = NULL;
+    tile_access_read(load, from);
+    for (int64_t i = 0; i < n->elements->type->extent[0]; i++) {
+        TileValue *operands[] = {tile_op_operand(load, 0), tile_build_binary(n->b, TILE_OP_ADD, from[0].first, tile_build_i64(n->b, i))};
+        TileValue *element = tile_op_result(tile_build_op(n->b, TILE_OP_LOAD_TILE, operands, 2, &access, 1, &scalar, 1), 0);
+        if (tile_type_is_tile(n->places->type)) element = tile_build_splat(n->b, element, n->places->type);
+        TileValue *holds = tile_build_convert(n->b, compare(n, element, n->places), TILE_I32);
         sum = sum ? tile_build_binary(n->b, TILE_OP_ADD, sum, holds) : holds;
     }
     return sum;
@@ -132,8 +167,13 @@ TileMeaning tile_check_searchsorted(TileChecker *c, const TileExpr *call, const 
     spend(c, tile_extent_value(c, v[0].extent[0]), places);
     Count n = {.b = tile_emitter(c), .elements = tile_emit_value(c, &v[0]), .counted = counted(c, &v[0])};
     n.condition = right ? IS_NOT_BEHIND : IS_BEFORE;
-    n.places = tile_build_reshape(n.b, tile_emit_value(c, &v[1]), 1, &places);
-    TileValue *count = tile_build_reshape(n.b, count_of(&n), v[1].rank, type->extent);
+    n.places = tile_emit_value(c, &v[1]);
+    const TileOp *load = load_of_few(&n);
+    TileValue *count = load ? count_singles(&n, load) : NULL;
+    if (!load) {
+        n.places = tile_build_reshape(n.b, n.places, 1, &places);
+        count = tile_build_reshape(n.b, count_of(&n), v[1].rank, type->extent);
+    }
     count = tile_build_convert(n.b, count, TILE_I64);
     const int8_t none[TILE_MAX_TILE_RANK] = {-1, -1, -1, -1, -1};
     const TileValidity *valid = tile_valid_union(c, v[1].valid, tile_valid_map(c, v[0].valid, none));

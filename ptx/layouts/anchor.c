@@ -108,19 +108,6 @@ static unsigned vector_bytes(TileFunc *func, TileOp *op) {
     return rows.bytes < GPU_PREDICATED_BYTES ? rows.bytes : GPU_ACCESS_BYTES;
 }
 
-/* Is a tile stored along another dimension than the last, as one colour of each pixel, or in steps? Neighbours of a thread then lie
- * apart, and a store that moves one of them in each lane writes fewer sectors the nearer the lanes' are. */
-static void look_for_strided_store(TileOp *op, void *strided) {
-    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    int64_t step;
-    if (op->id != TILE_OP_STORE_TILE || !tile_accessed_tile(op)) return;
-    unsigned rank = tile_access_read(op, indices);
-    const TileAccessIndex *last = &indices[rank - 1];
-    bool across = rank > 1 && last->kind == TILE_ACCESS_INDEX && indices[rank - 2].kind == TILE_ACCESS_RANGE;
-    bool in_steps = last->kind == TILE_ACCESS_RANGE && tile_value_integer(last->step, &step) && step != 1;
-    *(bool *)strided |= across || in_steps;
-}
-
 typedef struct Widest {
     int64_t lanes; /* of the largest tile */
     unsigned bytes;
@@ -163,8 +150,7 @@ static unsigned widest_bytes(TileFunc *func, const GpuSurvey *survey) {
  * are drawn, of which four neighbours take as long as one. */
 static unsigned log_vector_of(TileFunc *func, const GpuSurvey *survey, bool *singles) {
     Rows rows = {func, GPU_PREDICATED_BYTES};
-    bool strided = false;
-    tile_block_walk(&func->body, look_for_strided_store, &strided);
+    bool strided = gpu_stores_in_steps(&func->body);
     if (strided && !survey->combines && !survey->draws && !survey->transposes) return 0;
     if (!survey->combines && !survey->draws) tile_block_walk(&func->body, look_for_odd_rows, &rows);
     bool odd = rows.bytes < GPU_PREDICATED_BYTES;
@@ -410,8 +396,18 @@ static bool is_stored_in_pieces(const Anchor *anchor, TileOp *op) {
            vector_bytes(anchor->func, op) < GPU_PREDICATED_BYTES;
 }
 
+/* What is gathered along one index tile for rows and columns is where these are. */
+static bool takes_gathered_shape(const Anchor *anchor, const TileOp *op, const TileType *tile, TileLayout *layout) {
+    const TileType *shaped = anchor->dots.count ? NULL : gpu_gathered_shape(op);
+    TileLayoutShape extents = tile_layout_shape(tile);
+    TileLayout other = shaped ? choose_layout(anchor, shaped, NO_AXIS) : (TileLayout){0};
+    return shaped && tile_layout_reshape(&other, &extents, layout);
+}
+
 static TileLayout choose_access_layout(const Anchor *anchor, TileOp *op, const TileType *tile) {
     enum { MOST_STEPS = 4 };
+    TileLayout reshaped;
+    if (takes_gathered_shape(anchor, op, tile, &reshaped)) return reshaped;
     if (is_stored_in_pieces(anchor, op)) return rows_of(anchor, tile, vector_bytes(anchor->func, op));
     unsigned lacking = op->result_count == 1 ? lacking_axis(&op->results[0], MOST_STEPS) : NO_AXIS;
     TileLayout layout = choose_layout(anchor, tile, lacking);

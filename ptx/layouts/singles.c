@@ -99,3 +99,47 @@ bool gpu_moves_singles(const TileBlock *body) {
     count_block(&count, body, 1);
     return count.singles > count.vectors;
 }
+
+/* What the value becomes in its only use, behind the branches that yield it. */
+static const TileOp *only_user(const TileValue *value) {
+    while (tile_value_has_one_use(value)) {
+        const TileUse *use = value->first_use;
+        const TileOp *around = use->user->id == TILE_OP_YIELD ? use->user->block->op : NULL;
+        if (!around) return use->user;
+        if (around->id != TILE_OP_IF) return NULL;
+        value = &around->results[use->index];
+    }
+    return NULL;
+}
+
+const TileType *gpu_gathered_shape(const TileOp *access) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    const TileValue *tile = tile_accessed_tile(access);
+    bool gathers = false, loads = access->id == TILE_OP_LOAD_TILE;
+    if (!tile || tile->type->rank != 1) return NULL;
+    for (unsigned d = tile_access_read(access, indices); d-- > 0;) gathers |= indices[d].kind == TILE_ACCESS_GATHER;
+    if (!gathers) return NULL;
+    const TileOp *reshape = loads ? only_user(tile) : tile_value_def(tile, TILE_OP_RESHAPE);
+    if (!reshape || reshape->id != TILE_OP_RESHAPE) return NULL;
+    const TileType *type = loads ? reshape->results[0].type : tile_op_operand(reshape, 0)->type;
+    return tile_type_is_tile(type) ? type : NULL;
+}
+
+/* Is a tile stored along another dimension than the last, as one colour of each pixel, or in steps? Neighbours of a thread then lie
+ * apart, and a store that moves one of them in each lane writes fewer sectors the nearer the lanes' are. */
+static void look_for_strided_store(TileOp *op, void *strided) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    int64_t step;
+    if (op->id != TILE_OP_STORE_TILE || !tile_accessed_tile(op)) return;
+    unsigned rank = tile_access_read(op, indices);
+    const TileAccessIndex *last = &indices[rank - 1];
+    bool across = rank > 1 && last->kind == TILE_ACCESS_INDEX && indices[rank - 2].kind == TILE_ACCESS_RANGE;
+    bool in_steps = last->kind == TILE_ACCESS_RANGE && tile_value_integer(last->step, &step) && step != 1;
+    *(bool *)strided |= across || in_steps;
+}
+
+bool gpu_stores_in_steps(const TileBlock *body) {
+    bool strided = false;
+    tile_block_walk((TileBlock *)body, look_for_strided_store, &strided);
+    return strided;
+}

@@ -1,4 +1,4 @@
-/* Are most accesses of a function moved element by element? */
+/* Are most accesses of a function moved element by element? Which shape have those of a gather? */
 #ifndef TILE_PTX_LAYOUTS_SINGLES_H
 #define TILE_PTX_LAYOUTS_SINGLES_H
 
@@ -6,5 +6,10 @@
 
 /* Do more accesses to tiles in the block move single elements, which are neighbours in memory, than vectors? */
 bool gpu_moves_singles(const TileBlock *body);
+/* The shape that the elements of a gather are given, or those of a scatter have had: one index tile of one axis stands for rows and columns.
+ * NULL: they have no other one. */
+const TileType *gpu_gathered_shape(const TileOp *access);
+/* Is a tile stored along another dimension than the last, or in steps? */
+bool gpu_stores_in_steps(const TileBlock *body);
 
 #endif

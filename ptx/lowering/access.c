@@ -509,6 +509,7 @@ static void store_vector(Gpu *gpu, const GpuAccess *access, TileValue *value, ui
     TileOp *store = tile_build_store(&gpu->b, whole, gpu_access_address(gpu, access, reg), mask,
                                      (int64_t)width * tile_scalar_bytes(access->type->scalar));
     if (cache != TILE_CACHE_DEFAULT) tile_op_set_integer(gpu->module, store, TILE_ATTRIBUTE_CACHE, cache);
+    if (lanes_may_alias(access)) tile_op_set_integer(gpu->module, store, TILE_ATTRIBUTE_MEETS, gpu->aliasing_stores);
 }
 
 static void store_vectors(Gpu *gpu, const GpuAccess *whole_access, TileValue *value, TileValue *first, unsigned width,
@@ -552,9 +553,32 @@ static void store_some(Gpu *gpu, const GpuAccess *access, TileValue *value, Tile
     gpu->b = outer;
 }
 
+/* Rows that go to where an index says, or that a mask chooses: in vectors as well, each under the predicate of its row. */
+static void store_picked(Gpu *gpu, GpuAccess *access, TileValue *value, TileValue *first, unsigned width) {
+    TileValue *whole = gpu_is_whole_in_vectors(gpu, access, width);
+    if (!whole) {
+        store_vectors(gpu, access, value, first, width, true);
+        return;
+    }
+    TileBuilder outer = gpu->b;
+    TileOp *choice = tile_build_if(&outer, whole, NULL, 0);
+    gpu_enter(gpu, &choice->regions[0]);
+    store_vectors(gpu, access, value, first, width, true);
+    gpu_end_region(gpu, NULL);
+    gpu_enter(gpu, &choice->regions[1]);
+    store_elements(gpu, access, value, first, true);
+    gpu_end_region(gpu, NULL);
+    gpu->b = outer;
+}
+
 static void store_lines(Gpu *gpu, GpuAccess *access, TileValue *value) {
     TileValue *first = gpu_holds_first_copy(gpu, &access->layout);
     bool scattered = gpu_is_scattered(access) || access->gathers, predicated = !is_bounded_by_ranges(access);
+    unsigned picked = access->gathers || access->mask ? gpu_picked_width(access) : 1;
+    if (picked > 1) {
+        store_picked(gpu, access, value, first, picked);
+        return;
+    }
     unsigned width = predicated ? 1 : gpu_aligned_width(access, gpu_vector_width(access));
     TileValue *whole = predicated ? NULL : gpu_is_inside(gpu, access);
     if (!predicated && !scattered) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));

@@ -69,6 +69,7 @@ static double slope_of(const GpuWalk *walk, const TileValue *value, unsigned dep
     int64_t number;
     if (!tile_type_is_tile(value->type) || !op || op->id == TILE_OP_SPLAT || op->id == TILE_OP_CONST) return tile_type_is_tile(value->type) && !op ? HUGE_VAL : 0;
     if (op->id == TILE_OP_IOTA) return 1;
+    if (op->id == TILE_OP_FILL) return depth == MOST_DEPTH ? HUGE_VAL : slope_of(walk, tile_op_operand(op, 0), depth + 1);
     bool shape = op->id == TILE_OP_RESHAPE || op->id == TILE_OP_BROADCAST;
     if (depth == MOST_DEPTH || (!shape && tile_op_info(op->id)->class != TILE_CLASS_ELEMENTWISE)) return HUGE_VAL;
     double slopes[3] = {0}, sum = 0;

@@ -124,6 +124,13 @@ EXPORT int cuDeviceGetName(char *name, int length, int device) {
     return end(CUDA_SUCCESS);
 }
 
+EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device) {
+    CALL();
+    if (device < 0 || device >= fake.devices) return end(refuse(CUDA_ERROR_INVALID_DEVICE));
+    *bytes = fake.memory;
+    return end(CUDA_SUCCESS);
+}
+
 /* ---- contexts and streams ---- */
 
 EXPORT int cuCtxGetCurrent(void **context) {
@@ -233,6 +240,8 @@ EXPORT void fake_cuda_fail(const char *function, int nth, int result) {
 EXPORT bool fake_cuda_has_failed(void) { return fake.has_failed; }
 EXPORT void fake_cuda_set_devices(int count) { fake.devices = count; }
 EXPORT void fake_cuda_set_shared_limit(int bytes) { fake.shared = bytes; }
+
+EXPORT void fake_cuda_set_memory(size_t bytes) { fake.memory = bytes; }
 
 EXPORT void *fake_cuda_context(int device) {
     Context *context = &fake.contexts[fake.context_count++];

@@ -21,6 +21,7 @@ typedef struct FakeCudaState {
     int launches;
     int cubins;     /* libraries that were loaded as cubin */
     int violations; /* calls that a real driver would reject */
+    uint64_t kept;  /* bytes that the pool keeps, as it was last told */
 } FakeCudaState;
 FakeCudaState fake_cuda_state(void);
 /* The number of calls of a function. */
@@ -32,6 +33,7 @@ bool fake_cuda_has_failed(void);
 
 void fake_cuda_set_devices(int count);
 void fake_cuda_set_shared_limit(int bytes);
+void fake_cuda_set_memory(size_t bytes);
 
 /* A context that is not a device's primary one, and a stream; they live as long as the process. */
 void *fake_cuda_context(int device);

@@ -75,6 +75,7 @@ EXPORT int cuMemPoolDestroy(void *pool) {
 EXPORT int cuMemPoolSetAttribute(void *pool, int attribute, const uint64_t *value) {
     enum { RELEASE_THRESHOLD = 4 };
     CALL();
+    fake.state.kept = *value;
     return end(pool && attribute == RELEASE_THRESHOLD && *value ? CUDA_SUCCESS : refuse(CUDA_ERROR_INVALID_VALUE));
 }
 

@@ -479,8 +479,22 @@ Test(cuda, failures_while_launching_leave_nothing_behind) {
 }
 
 /* Once per device. */
+Test(cuda, a_pool_of_a_device_of_unknown_memory_is_asked_for_again) { fail_in("cuDeviceTotalMem_v2", 0); }
 Test(cuda, a_pool_that_cannot_be_made_is_asked_for_again) { fail_in("cuMemPoolCreate", 0); }
 Test(cuda, a_pool_that_cannot_be_set_is_asked_for_again) { fail_in("cuMemPoolSetAttribute", 0); }
+
+/* What a launch allocates, the next one finds mapped, also behind a synchronisation. */
+static uint64_t kept_of(size_t memory) {
+    Scene scene = {0};
+    fake_cuda_set_memory(memory);
+    set(&scene, 0);
+    cr_assert(launch(&scene) == TILE_OK);
+    strike(&scene);
+    return fake_cuda_state().kept;
+}
+
+Test(cuda, a_pool_keeps_its_part_of_a_large_device) { cr_expect(kept_of((size_t)128 << 30) == UINT64_C(4) << 30); }
+Test(cuda, a_pool_keeps_enough_of_a_small_device) { cr_expect(kept_of((size_t)1 << 30) == UINT64_C(64) << 20); }
 
 /* A context is required before there are tensors. */
 Test(cuda, a_context_that_cannot_be_had_is_asked_for_again) {

@@ -267,14 +267,14 @@ static void lower_block(Gpu *gpu, const TileBlock *old, TileBlock *block) {
 
 /* ---- the pass ---- */
 
-/* Blocks of the next grid may come to the device as soon as all blocks of this one have begun. They wait for the end of
- * this grid before they access memory. */
+/* Blocks of the next grid, of this launch or of the next one, may come to the device as soon as all blocks of this one have
+ * begun. They wait for the end of this grid before they access memory, and this grid has waited for the one before: what has
+ * ended has seen everything before it end. */
 static void order_grids(Gpu *gpu) {
-    const TileFunc *phase = gpu->func;
     const TileTarget *target = gpu->context->target;
     if (!target || !target->has_dependent_grids) return;
-    if (phase->kernel && tile_func_phase(phase->kernel, phase->phase + 1)) gpu_build_plain(&gpu->b, TILE_OP_GRID_LAUNCH);
-    if (phase->phase > 0) gpu_build_plain(&gpu->b, TILE_OP_GRID_WAIT);
+    gpu_build_plain(&gpu->b, TILE_OP_GRID_LAUNCH);
+    gpu_build_plain(&gpu->b, TILE_OP_GRID_WAIT);
 }
 
 static void number_threads(Gpu *gpu) {

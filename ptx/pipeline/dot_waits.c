@@ -33,9 +33,11 @@
  * Needs: gpu-warpgroups. Keeps: tile form. Cost: linear. */
 #include "lang/ir/operands.h"
 #include "lowering/each.h"
+#include "lowering/memory.h"
 #include "ptx/passes.h"
 #include "ptx/pipeline/copies.h"
 #include "ptx/target/dot.h"
+#include "ptx/target/map.h"
 
 static bool is_read_by(const TileValue *value, const TileOp *op) {
     for (const TileUse *use = value->first_use; use; use = use->next) {
@@ -106,6 +108,47 @@ static bool try_dot(TilePassContext *context, TileOp *dot, const char **error) {
     tile_op_set_operand(wait, 0, sum);
     complete->name = sum->name;
     for (unsigned i = 0; i < 2; i++) release_early(tile_op_operand(dot, i), wait);
+    return true;
+}
+
+/* ---- loads while products run ---- */
+
+static bool stands_before(const TileOp *op, const TileOp *place) {
+    while (op && op != place) op = op->next;
+    return op != NULL;
+}
+
+/* Is the value known at the place, or computed from what is, by ops that may move there? */
+static bool is_known(const TileValue *value, const TileOp *place) {
+    const TileOp *op = value->op;
+    if (!op || op->block != place->block || stands_before(op, place)) return true;
+    bool known = tile_op_is_pure(op) && !op->region_count;
+    for (unsigned i = 0; known && i < op->operand_count; i++) known = is_known(tile_op_operand(op, i), place);
+    return known;
+}
+
+/* With what it takes. */
+static void move_before(TileOp *op, TileOp *place) {
+    if (op->block != place->block || stands_before(op, place)) return;
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (tile_op_operand(op, i)->op) move_before(tile_op_operand(op, i)->op, place);
+    tile_op_detach(op);
+    tile_op_insert_before(op, place);
+}
+
+/* A line, or a number, of memory that nothing writes is loaded before an iteration waits for its product, but behind what begins
+ * that: what is computed with it need not be there any sooner. Registers are not the worse for it: whoever takes the line with
+ * the sum has both. */
+static bool try_load(TilePassContext *context, TileOp *load, const char **error) {
+    (void)context, (void)error;
+    if (load->results[0].type->rank > 1 || gpu_by_map(load) || tile_op_get(load, TILE_ATTRIBUTE_LATENCY)) return false;
+    if (!load->block->op || !tile_memory_is_constant(tile_op_operand(load, 0))) return false;
+    TileOp *wait = load->previous;
+    while (wait && wait->id != TILE_OP_DOT_WAIT) wait = wait->previous;
+    for (unsigned i = 0; wait && i < load->operand_count; i++)
+        if (!is_known(tile_op_operand(load, i), wait)) wait = NULL;
+    if (!wait) return false;
+    move_before(load, wait);
     return true;
 }
 
@@ -182,6 +225,8 @@ TileResult tile_pass_gpu_dot_waits(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     TileResult waits = tile_try_each(context, func, TILE_OP_DOT, try_dot, "gpu-dot-waits");
     if (waits != TILE_RESULT_CHANGED) return waits;
+    TileResult loads = tile_try_each(context, func, TILE_OP_LOAD_TILE, try_load, "gpu-dot-waits");
+    if (loads == TILE_RESULT_FAILED) return loads;
     TileResult releases = tile_try_each(context, func, TILE_OP_CHANNEL_RELEASE, try_release, "gpu-dot-waits");
     if (releases == TILE_RESULT_FAILED) return releases;
     TileResult overlap = tile_try_each(context, func, TILE_OP_FOR, try_overlap, "gpu-dot-waits");

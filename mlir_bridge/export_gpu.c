@@ -286,12 +286,17 @@ void export_store_matrix(Exporter *exporter, const TileOp *op) {
     export_intrinsic(exporter, name, no_type(), 1 + count, operands);
 }
 
-/* An operand's registers in the types of the instruction: pairs of f16, or words. */
+/* An operand's registers in the types of the instruction: f64, pairs of f16, or words. */
 static unsigned add_fragment(Exporter *exporter, const TileOp *op, unsigned operand, MlirValue *registers) {
     const TileType *type = tile_op_operand(op, operand)->type;
-    unsigned count = (unsigned)tile_type_lanes(type) * tile_scalar_bits(type->scalar) / WORD_BITS;
+    unsigned lanes = (unsigned)tile_type_lanes(type), count = lanes * tile_scalar_bits(type->scalar) / WORD_BITS;
     MlirType i32 = scalar_of(exporter, TILE_I32);
     MlirValue value = operand_of(exporter, op, operand);
+    if (type->scalar == TILE_F64) {
+        for (unsigned i = 0; i < lanes; i++)
+            registers[i] = type->kind == TILE_TYPE_SCALAR ? value : export_lane(exporter, value, scalar_of(exporter, TILE_F64), i);
+        return lanes;
+    }
     value = export_same_bits(exporter, value, export_vector_of(exporter, TILE_I32, count));
     for (unsigned i = 0; i < count; i++) {
         registers[i] = export_lane(exporter, value, i32, i);
@@ -311,6 +316,7 @@ static void mma_name(const TileOp *op, char *name, size_t size) {
     case TILE_F16: snprintf(name, size, "%s16.row.col.f32.f32", prefix); break;
     case TILE_BF16: snprintf(name, size, "%s16.row.col.bf16", prefix); break;
     case TILE_F32: snprintf(name, size, "%s8.row.col.tf32", prefix); break;
+    case TILE_F64: snprintf(name, size, "%s4.row.col.f64", prefix); break;
     case TILE_F8E4M3: snprintf(name, size, "%s32.row.col.f32.e4m3.e4m3.f32", prefix); break;
     case TILE_F8E5M2: snprintf(name, size, "%s32.row.col.f32.e5m2.e5m2.f32", prefix); break;
     default: snprintf(name, size, "%s32.row.col.%s", prefix, byte_types(op)); break;

@@ -39,7 +39,7 @@ enum { KIB = 1024, WARP_BYTES = 16 /* the widest access of one thread */, PAIR_B
 static const TilePtxTarget targets[] = {
     {GPU("sm_80", "NVIDIA Ampere (A100): compute capability 8.0", 80, "+ptx80"), .shared_block_bytes = 163 * KIB,
      .shared_core_bytes = 164 * KIB, .threads_core = 2048, .blocks_core = 32, .cores = 108,
-     .clock_mhz = 1410, .cache_bytes = 40 * KIB * KIB, .memory_gbs = 1555, .mma_rate = 1024},
+     .clock_mhz = 1410, .cache_bytes = 40 * KIB * KIB, .memory_gbs = 1555, .mma_rate = 1024, .mma_f64_rate = 64},
     {GPU("sm_86", "NVIDIA Ampere (RTX 30): compute capability 8.6", 86, "+ptx80"), .shared_block_bytes = 99 * KIB,
      .shared_core_bytes = 100 * KIB, .threads_core = 1536, .blocks_core = 16, .cores = 82,
      .clock_mhz = 1695, .cache_bytes = 6 * KIB * KIB, .memory_gbs = 936, .mma_rate = 256},
@@ -49,7 +49,7 @@ static const TilePtxTarget targets[] = {
      .has_fp8_mma = true},
     {GPU("sm_90a", "NVIDIA Hopper (H100, H200): compute capability 9.0", 90, "+ptx87"), .shared_block_bytes = 227 * KIB,
      .shared_core_bytes = 228 * KIB, .threads_core = 2048, .blocks_core = 32, .cores = 132,
-     .clock_mhz = 1700, .cache_bytes = 50 * KIB * KIB, .memory_gbs = 3350, .mma_rate = 1270, .wgmma_rate = 2048, .target.exact_capability = true,
+     .clock_mhz = 1700, .cache_bytes = 50 * KIB * KIB, .memory_gbs = 3350, .mma_rate = 1270, .mma_f64_rate = 128, .wgmma_rate = 2048, .target.exact_capability = true,
      .target.has_dependent_grids = true, .target.has_tma = true, .target.has_f8 = true, .has_fp8_mma = true,
      .fp8_mma_is_f16 = true,
      .target.has_stmatrix = true, .target.has_tf32_even = true, .target.has_wgmma = true,

@@ -323,8 +323,30 @@ static void mma_name(const TileOp *op, char *name, size_t size) {
     }
 }
 
+/* Of f64, where an instruction has 8 rows: one for each half of a and of the sums. */
+static void export_mma_of_halves(Exporter *exporter, const TileOp *op) {
+    enum { HALVES = 2 };
+    MlirValue a[HALVES], b, sums = named_of(exporter, op, TILE_OPERAND_SUM);
+    MlirType f64 = scalar_of(exporter, TILE_F64), pair[] = {f64, f64}, vector = export_type(exporter, tile_op_result(op, 0)->type);
+    MlirType result = mlirLLVMStructTypeLiteralGet(exporter->mlir, HALVES, pair, false);
+    MlirValue value = export_empty_vector(exporter, vector);
+    add_fragment(exporter, op, 0, a);
+    add_fragment(exporter, op, 1, &b);
+    for (unsigned half = 0; half < HALVES; half++) {
+        MlirValue low = export_lane(exporter, sums, f64, 2 * half), high = export_lane(exporter, sums, f64, 2 * half + 1);
+        MlirValue both = export_intrinsic(exporter, "llvm.nvvm.mma.m8n8k4.row.col.f64", result, VALUES(a[half], b, low, high));
+        for (unsigned i = 0; i < HALVES; i++)
+            value = export_insert_lane(exporter, value, vector, export_field(exporter, both, f64, i), 2 * half + i);
+    }
+    set_result(exporter, op, 0, value);
+}
+
 void export_mma(Exporter *exporter, const TileOp *op) {
     enum { SUMS = 4 };
+    if (tile_op_operand(op, 0)->type->scalar == TILE_F64 && !exporter->target->has_tall_doubles) {
+        export_mma_of_halves(exporter, op);
+        return;
+    }
     char name[64];
     MlirValue registers[MOST_WORDS + 2 + SUMS];
     MlirType sum = scalar_of(exporter, tile_op_result(op, 0)->type->scalar), types[SUMS] = {sum, sum, sum, sum};

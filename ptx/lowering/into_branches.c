@@ -23,11 +23,11 @@
  *       %sum = load %y : vec<32 x f32>
  *       %w = if %whole : vec<32 x f32> {
  *         %a = load %x : vec<32 x f32>
- *         %0 = add %sum, %a : vec<32 x f32>
- *         yield %0
+ *         %w.1 = add %sum, %a : vec<32 x f32>
+ *         yield %w.1
  *       } {
- *         %1 = add %sum, %zero : vec<32 x f32>
- *         yield %1
+ *         %w.2 = add %sum, %zero : vec<32 x f32>
+ *         yield %w.2
  *       }
  *       store %w, %y
  *       return

@@ -1,7 +1,8 @@
 /* Purpose: insert waits for products by wgmma, which are asynchronous: their sums are pending until a dot_wait. A sum
  * that is only added to by the next product needs none between the two, unless that has sums of its own (8-bit floats).
  * Slots of channels that the product has read are released behind the wait, and those that are read in a loop, behind
- * the loop: what comes next is copied while results are stored.
+ * the loop: what comes next is copied while results are stored. Lines and numbers that an iteration loads behind a wait are
+ * loaded in front of it.
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}) threads = 128 {

@@ -204,39 +204,38 @@ static void add_accumulator(Builder *builder, unsigned m, unsigned n, TileFragme
     if (!plan.pairs_m) add_bits(builder, TILE_LAYOUT_REGISTER, m, 1);
 }
 
-/* Consecutive k in a register of 32 bits, then the eight rows below, then the other half of k, which elements of 64 bits do not
- * have: an instruction takes 32 bytes of k. */
-static void add_operand_a(Builder *builder, unsigned m, unsigned k, unsigned log_packed, unsigned log_halves, TileFragmentPlan plan) {
+/* Consecutive k in a register of 32 bits, then the eight rows below, then the other half of k: of elements of 64 bits, which take
+ * two, that is the next instruction's k. */
+static void add_operand_a(Builder *builder, unsigned m, unsigned k, unsigned log_packed, TileFragmentPlan plan) {
     add_bits(builder, TILE_LAYOUT_REGISTER, k, log_packed);
     if (plan.pairs_m) add_bits(builder, TILE_LAYOUT_REGISTER, m, 1);
     add_lanes(builder, k, m);
     if (!plan.pairs_m) add_bits(builder, TILE_LAYOUT_REGISTER, m, 1);
-    add_bits(builder, TILE_LAYOUT_REGISTER, k, log_halves);
+    add_bits(builder, TILE_LAYOUT_REGISTER, k, 1);
 }
 
-static void add_operand_b(Builder *builder, unsigned k, unsigned n, unsigned log_packed, unsigned log_halves, TileFragmentPlan plan) {
+static void add_operand_b(Builder *builder, unsigned k, unsigned n, unsigned log_packed, TileFragmentPlan plan) {
     add_bits(builder, TILE_LAYOUT_REGISTER, k, log_packed);
     if (plan.pairs_n) add_bits(builder, TILE_LAYOUT_REGISTER, n, 1);
     add_lanes(builder, k, n);
-    add_bits(builder, TILE_LAYOUT_REGISTER, k, log_halves);
+    add_bits(builder, TILE_LAYOUT_REGISTER, k, 1);
 }
 
 TileLayout tile_layout_fragment(const TileLayoutShape *shape, TileFragment fragment, unsigned scalar_bits,
                                 TileFragmentPlan plan) {
     Builder builder = {.layout = layout_of_shape(shape)};
-    unsigned row = shape->rank - 2u, column = shape->rank - 1u, log_packed = scalar_bits < 32 ? ceil_log2(32 / (int64_t)scalar_bits) : 0,
-             log_halves = scalar_bits > 32 ? 0 : 1;
+    unsigned row = shape->rank - 2u, column = shape->rank - 1u, log_packed = scalar_bits < 32 ? ceil_log2(32 / (int64_t)scalar_bits) : 0;
     /* The axis that warps of each kind divide; an operand has only one of the two. */
     unsigned m = row, n = column;
     bool has_m = true, has_n = true;
     switch (fragment) {
     case TILE_FRAGMENT_MMA_A:
     case TILE_FRAGMENT_WGMMA_A:
-        add_operand_a(&builder, row, column, log_packed, log_halves, plan);
+        add_operand_a(&builder, row, column, log_packed, plan);
         has_n = false;
         break;
     case TILE_FRAGMENT_MMA_B:
-        add_operand_b(&builder, row, column, log_packed, log_halves, plan);
+        add_operand_b(&builder, row, column, log_packed, plan);
         has_m = false;
         break;
     case TILE_FRAGMENT_MMA_C:

@@ -20,7 +20,7 @@ typedef struct Phase {
     /* NULL: a launch has a block for each program. Else, by device, how many blocks run at a time: set before the
      * device's bit in `prepared`. */
     uint32_t *blocks;
-    TileCudaSpread *spread; /* by device, set as `blocks` is. NULL: nothing before the phase can run beside it */
+    TileCudaSpread *spread; /* by device, set as `blocks` is. NULL: the phase does not wait for the grid before */
     TileCudaMaps *maps;     /* NULL: none */
     void *kernel;
 } Phase;
@@ -304,7 +304,8 @@ tile_status tile_cuda_captures(const TileCudaStream *on, const char *kernel, boo
     return TILE_OK;
 }
 
-/* Blocks of a grid that waits by itself may start before the previous grid has ended, evenly spread. */
+/* Blocks of a grid that waits by itself may start before the previous grid of the stream has ended, evenly spread. Where that is another
+ * kernel's, which knows of none that waits, they start when its last blocks have ended. */
 static __attribute__((noinline)) int queue_early(const Phase *phase, const TileCudaStream *on, unsigned blocks, void **parameters) {
     const TileCudaSpread *spread = &phase->spread[on->device % MOST_DEVICES];
     unsigned shared_bytes = tile_cuda_spread_bytes(spread, (unsigned)phase->shared_bytes, blocks);
@@ -319,7 +320,7 @@ static __attribute__((noinline)) int queue_early(const Phase *phase, const TileC
 }
 
 static inline int queue_grid(const Phase *phase, const TileCudaStream *on, unsigned blocks, void **parameters) {
-    if (phase->waits && on->grid_before) return queue_early(phase, on, blocks, parameters);
+    if (phase->waits) return queue_early(phase, on, blocks, parameters);
     return tile_cuda_driver()->launch(phase->kernel, blocks, 1, 1, phase->threads, 1, 1, (unsigned)phase->shared_bytes, on->stream,
                                       parameters, NULL);
 }

@@ -32,7 +32,6 @@ typedef struct TileCudaStream {
     int device;
     void *stream; /* CUstream; NULL: the default stream */
     TileCudaScope scope;
-    bool grid_before; /* the last work queued is a grid of the same launch */
 } TileCudaStream;
 
 /* Between begin and end a context of the device is current and the module's code is ready: loaded, with its shared

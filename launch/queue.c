@@ -91,7 +91,6 @@ static inline tile_status queue_grids(const TileBound *bound, void *const *addre
             TILE_TRY(queue_slowly(bound, addresses, i, on, error));
         else if (result != TILE_CUDA_SUCCESS)
             return tile_cuda_check(result, bound->kernel->signature->name, error);
-        on->grid_before = true;
     }
     return TILE_OK;
 }

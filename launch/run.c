@@ -276,18 +276,15 @@ static tile_status run_on_gpu(Launch *launch) {
     int64_t programs;
     TILE_TRY(tile_run_note_capture(launch->kernel, launch->variant, &launch->on, launch->error));
     launch->began = true;
-    launch->on.grid_before = false;
     for (uint32_t i = 0; i < code->phase_count; i++) {
         TILE_TRY(find_programs(launch, i, &programs));
         if (programs == 0) continue;
         bool listens = tile_cuda_listens(&code->phases[i]); /* copies of what it says come before and behind it */
-        launch->on.grid_before &= !listens;
         if (listens)
             TILE_TRY(listen_on_gpu(launch, i, programs));
         else
             TILE_TRY(tile_cuda_launch(code->gpu, i, &launch->on, launch->slots, launch->slot_count, programs, NULL,
                                       kernel_name(launch), launch->error));
-        launch->on.grid_before = !listens;
     }
     return TILE_OK;
 }

@@ -286,12 +286,17 @@ void export_store_matrix(Exporter *exporter, const TileOp *op) {
     export_intrinsic(exporter, name, no_type(), 1 + count, operands);
 }
 
-/* An operand's registers in the types of the instruction: pairs of f16, or words. */
+/* An operand's registers in the types of the instruction: f64, pairs of f16, or words. */
 static unsigned add_fragment(Exporter *exporter, const TileOp *op, unsigned operand, MlirValue *registers) {
     const TileType *type = tile_op_operand(op, operand)->type;
-    unsigned count = (unsigned)tile_type_lanes(type) * tile_scalar_bits(type->scalar) / WORD_BITS;
+    unsigned lanes = (unsigned)tile_type_lanes(type), count = lanes * tile_scalar_bits(type->scalar) / WORD_BITS;
     MlirType i32 = scalar_of(exporter, TILE_I32);
     MlirValue value = operand_of(exporter, op, operand);
+    if (type->scalar == TILE_F64) {
+        for (unsigned i = 0; i < lanes; i++)
+            registers[i] = type->kind == TILE_TYPE_SCALAR ? value : export_lane(exporter, value, scalar_of(exporter, TILE_F64), i);
+        return lanes;
+    }
     value = export_same_bits(exporter, value, export_vector_of(exporter, TILE_I32, count));
     for (unsigned i = 0; i < count; i++) {
         registers[i] = export_lane(exporter, value, i32, i);
@@ -311,14 +316,37 @@ static void mma_name(const TileOp *op, char *name, size_t size) {
     case TILE_F16: snprintf(name, size, "%s16.row.col.f32.f32", prefix); break;
     case TILE_BF16: snprintf(name, size, "%s16.row.col.bf16", prefix); break;
     case TILE_F32: snprintf(name, size, "%s8.row.col.tf32", prefix); break;
+    case TILE_F64: snprintf(name, size, "%s4.row.col.f64", prefix); break;
     case TILE_F8E4M3: snprintf(name, size, "%s32.row.col.f32.e4m3.e4m3.f32", prefix); break;
     case TILE_F8E5M2: snprintf(name, size, "%s32.row.col.f32.e5m2.e5m2.f32", prefix); break;
     default: snprintf(name, size, "%s32.row.col.%s", prefix, byte_types(op)); break;
     }
 }
 
+/* Of f64, where an instruction has 8 rows: one for each half of a and of the sums. */
+static void export_mma_of_halves(Exporter *exporter, const TileOp *op) {
+    enum { HALVES = 2 };
+    MlirValue a[HALVES], b, sums = named_of(exporter, op, TILE_OPERAND_SUM);
+    MlirType f64 = scalar_of(exporter, TILE_F64), pair[] = {f64, f64}, vector = export_type(exporter, tile_op_result(op, 0)->type);
+    MlirType result = mlirLLVMStructTypeLiteralGet(exporter->mlir, HALVES, pair, false);
+    MlirValue value = export_empty_vector(exporter, vector);
+    add_fragment(exporter, op, 0, a);
+    add_fragment(exporter, op, 1, &b);
+    for (unsigned half = 0; half < HALVES; half++) {
+        MlirValue low = export_lane(exporter, sums, f64, 2 * half), high = export_lane(exporter, sums, f64, 2 * half + 1);
+        MlirValue both = export_intrinsic(exporter, "llvm.nvvm.mma.m8n8k4.row.col.f64", result, VALUES(a[half], b, low, high));
+        for (unsigned i = 0; i < HALVES; i++)
+            value = export_insert_lane(exporter, value, vector, export_field(exporter, both, f64, i), 2 * half + i);
+    }
+    set_result(exporter, op, 0, value);
+}
+
 void export_mma(Exporter *exporter, const TileOp *op) {
     enum { SUMS = 4 };
+    if (tile_op_operand(op, 0)->type->scalar == TILE_F64 && !exporter->target->has_tall_doubles) {
+        export_mma_of_halves(exporter, op);
+        return;
+    }
     char name[64];
     MlirValue registers[MOST_WORDS + 2 + SUMS];
     MlirType sum = scalar_of(exporter, tile_op_result(op, 0)->type->scalar), types[SUMS] = {sum, sum, sum, sum};

@@ -266,10 +266,14 @@ GROUPS = {"K": lambda sizes: 2 * sizes["H"], "G": lambda sizes: sizes["H"] // 32
 TWICE = {"Y": lambda sizes: 2 * sizes["H"], "Z": lambda sizes: 2 * sizes["W"]}
 SIX_MORE = {"Y": lambda sizes: sizes["H"] + 6, "Z": lambda sizes: sizes["W"] + 6}
 PAIRS = {"BM=16 BN=32 BK=16": {"M": [1, 16, 37], "N": [1, 31, 69], "K": [1, 16, 45]}}
+DOUBLES = {"BM=32 BN=64 BK=16": {"M": both(32), "N": both(64), "K": [0, 1, 16, 45]}, "BM=64 BN=32 BK=32": {"M": both(64), "N": both(32), "K": [32, 7, 80]}}
 DISTANCES = [("a", ["contiguous", "transposed"]), ("b", FEW_VIEWS)]
 STEPS = {"BN=64": {"N": [0, 1, 64, 197]}}
 UPDATED = [("p", ["contiguous", "strided"]), ("g", FEW_VIEWS)]
 PROGRAMS = [
+    other("doubles", "product_of_doubles", MATMUL, DOUBLES, types=["f64"], gpus=GPUS),
+    other("doubles", "turned_doubles", [("a", "in"), ("b", "in"), ("c", ["contiguous", "rows"])], DOUBLES, types=["f64"], gpus=GPUS),
+    other("doubles", "weighted_doubles", [("a", FEW_VIEWS), ("w", FEW_VIEWS), ("b", PLAIN), ("c", PLAIN)], DOUBLES, types=["f64"], gpus=GPUS),
     other("values", "windows", ROW_TO_ROW, {"BM=4": {"M": [0, 1, 5], "N": [4, 7, 33]}}),
     other("conditions", "chosen", ROW_TO_ROW, {"BM=4 BN=16": {"M": [0, 1, 5], "N": [1, 16, 35, 66]}}),
     other("conditions", "guarded", [("x", FEW_VIEWS), ("y", ["contiguous", "rows"]), ("turned", PLAIN), ("lower", PLAIN)],

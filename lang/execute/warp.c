@@ -1,5 +1,6 @@
 /* Warp-level ops, executed once all lanes have arrived: shuffles, and matrices in fragments. PTX ISA 8.7, ldmatrix,
  * stmatrix, and mma.m16n8k16 and the like. */
+#include <math.h>
 #include <string.h>
 
 #include "lang/execute/state.h"
@@ -260,7 +261,7 @@ static void take_operands(TileExecutor *e, uint32_t lane, Product *product) {
     for (unsigned operand = 0; operand < 2; operand++) {
         ExecValue value = tile_exec_operand(e, e->meeting, operand);
         TileScalar scalar = tile_op_operand(e->meeting->op, operand)->type->scalar;
-        uint32_t packed = WORD_BITS / tile_scalar_bits(scalar), group = lane / 4;
+        uint32_t packed = tile_scalar_bits(scalar) < WORD_BITS ? WORD_BITS / tile_scalar_bits(scalar) : 1, group = lane / 4;
         for (uint32_t i = 0; i < value.count; i++) {
             uint32_t word = i / packed, k = lane % 4 * packed + i % packed;
             uint64_t bits = scalar == TILE_F32 ? value.lanes[i] & ~UINT64_C(0x1fff) /* of tf32 */ : value.lanes[i];
@@ -281,11 +282,11 @@ static void take_operands(TileExecutor *e, uint32_t lane, Product *product) {
 static uint64_t add_up(const Product *product, TileScalar scalar, uint64_t c, uint32_t row, uint32_t column,
                        uint32_t length) {
     double sum = number_of(scalar, c);
-    for (uint32_t k = 0; k < length; k++) sum += product->a[row][k] * product->b[k][column];
-    if (scalar == TILE_F32) {
+    for (uint32_t k = 0; k < length; k++) sum = fma(product->a[row][k], product->b[k][column], sum);
+    if (tile_scalar_is_float(scalar)) {
         uint64_t wide;
         memcpy(&wide, &sum, sizeof wide);
-        return tile_scalar_convert(TILE_F64, TILE_F32, wide);
+        return tile_scalar_convert(TILE_F64, scalar, wide);
     }
     return (uint32_t)(int64_t)sum; /* integers wrap; their sums are exact in a double */
 }

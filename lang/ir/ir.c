@@ -524,6 +524,14 @@ bool tile_op_writes(const TileOp *op) {
     return (tile_op_info(op->id)->traits & TILE_TRAIT_WRITES) != 0 || any_op(op, tile_op_writes);
 }
 
+static bool is_bound_to_wait(const TileOp *op) { return !tile_op_precedes_grid_wait(op); }
+
+bool tile_op_precedes_grid_wait(const TileOp *op) {
+    bool of_barriers = op->id == TILE_OP_MBARRIER_INIT || op->id == TILE_OP_FENCE_ASYNC || op->id == TILE_OP_BARRIER ||
+                       op->id == TILE_OP_GRID_LAUNCH;
+    return of_barriers || tile_op_is_pure(op) || (op->id == TILE_OP_IF && !any_op(op, is_bound_to_wait));
+}
+
 /* ---- cloning ---- */
 
 static TileValue *mapped(const TileMap *map, TileValue *value) {

@@ -424,5 +424,7 @@ void tile_block_walk(TileBlock *block, TileOpVisitor visit, void *state);
 bool tile_op_is_pure(const TileOp *op);
 bool tile_op_reads(const TileOp *op);
 bool tile_op_writes(const TileOp *op);
+/* May it run while the grid before still stores: is it pure, or about barriers of the block alone (looks into regions)? */
+bool tile_op_precedes_grid_wait(const TileOp *op);
 
 #endif

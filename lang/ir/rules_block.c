@@ -174,13 +174,14 @@ const char *tile_rule_store_tensor(const TileRule *r) {
 
 /* Bits of a fragment in one lane. */
 static int64_t fragment_bits(const TileType *type) {
+    if (type->kind == TILE_TYPE_SCALAR) return (int64_t)tile_scalar_bits(type->scalar);
     bool whole = type->kind == TILE_TYPE_VECTOR && !type->scalable;
     return whole ? type->extent[0] * (int64_t)tile_scalar_bits(type->scalar) : 0;
 }
 
 static const char *check_matrices(const TileRule *r, const TileType *type, const TileType *place) {
     if (!points_to(place, TILE_SPACE_SHARED)) return "needs a place in shared memory";
-    int64_t bits = type->kind == TILE_TYPE_SCALAR ? (int64_t)tile_scalar_bits(type->scalar) : fragment_bits(type);
+    int64_t bits = fragment_bits(type);
     if (type->scalar == TILE_BOOL || (bits != 32 && bits != 64 && bits != 128))
         return "the matrices are not 1, 2 or 4 registers of 32 bits";
     bool transposed = tile_op_integer(r->op, TILE_ATTRIBUTE_TRANSPOSED, 0) != 0;
@@ -202,8 +203,8 @@ const char *tile_rule_mma(const TileRule *r) {
     bool tf32 = tile_op_integer(r->op, TILE_ATTRIBUTE_PRECISION, TILE_PRECISION_IEEE) == TILE_PRECISION_TF32;
     bool narrow = tile_scalar_is_float(a->scalar) && tile_scalar_bits(a->scalar) <= 16,
          byte = tile_scalar_is_int(a->scalar) && tile_scalar_is_int(b->scalar) && tile_scalar_bits(a->scalar) == 8;
-    if (!narrow && !byte && (a->scalar != TILE_F32 || !tf32))
-        return "multiplies floats of 8 and 16 bits, 8-bit integers, or f32 as tf32";
+    if (!narrow && !byte && a->scalar != TILE_F64 && (a->scalar != TILE_F32 || !tf32))
+        return "multiplies floats of 8, 16 and 64 bits, 8-bit integers, or f32 as tf32";
     if (tf32 && a->scalar != TILE_F32) return "only f32 is rounded to tf32";
     if (byte ? tile_scalar_bits(b->scalar) != 8 : a->scalar != b->scalar) return "the element types of a and b differ";
     if (fragment_bits(a) != 128 || fragment_bits(b) != 64) return "a is not 4 registers of 32 bits, or b not 2";

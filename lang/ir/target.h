@@ -38,6 +38,7 @@ typedef struct TileTarget {
     bool has_dependent_grids;    /* a grid may begin while the one before runs, and wait for its end */
     bool has_tma;                /* bulk copies, also by tensor maps, counted by mbarriers */
     bool has_tf32_even;          /* rounds f32 to tf32 with ties to even; else away from zero */
+    bool has_tall_doubles;       /* mma of f64 of 16 rows; else it is two of 8 */
     bool has_wgmma;              /* products of warpgroups, and registers that they pass to one another */
     uint32_t atomic_adds;        /* floats that its memory adds to, a set of TileScalar; others take a loop */
     bool atomic_adds_flush;      /* of them, f32: subnormals that come in or out count as 0 of their sign */

@@ -85,7 +85,7 @@ static void check_grid_order(Verifier *v, const TileOp *op) {
     if (op->block != &v->func->body || v->func->kind != TILE_FUNC_PHASE)
         complain(v, op, "stands only at the top of a phase");
     for (const TileOp *before = op->previous; before && op->id == TILE_OP_GRID_WAIT; before = before->previous)
-        if (before->id != TILE_OP_GRID_LAUNCH && !tile_op_is_pure(before)) {
+        if (!tile_op_precedes_grid_wait(before)) {
             complain(v, op, "stands behind `%s`, which may access memory", tile_op_info(before->id)->mnemonic);
             return;
         }

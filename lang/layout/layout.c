@@ -204,7 +204,8 @@ static void add_accumulator(Builder *builder, unsigned m, unsigned n, TileFragme
     if (!plan.pairs_m) add_bits(builder, TILE_LAYOUT_REGISTER, m, 1);
 }
 
-/* Consecutive k in a register of 32 bits, then the eight rows below, then the other half of k. */
+/* Consecutive k in a register of 32 bits, then the eight rows below, then the other half of k: of elements of 64 bits, which take
+ * two, that is the next instruction's k. */
 static void add_operand_a(Builder *builder, unsigned m, unsigned k, unsigned log_packed, TileFragmentPlan plan) {
     add_bits(builder, TILE_LAYOUT_REGISTER, k, log_packed);
     if (plan.pairs_m) add_bits(builder, TILE_LAYOUT_REGISTER, m, 1);
@@ -223,7 +224,7 @@ static void add_operand_b(Builder *builder, unsigned k, unsigned n, unsigned log
 TileLayout tile_layout_fragment(const TileLayoutShape *shape, TileFragment fragment, unsigned scalar_bits,
                                 TileFragmentPlan plan) {
     Builder builder = {.layout = layout_of_shape(shape)};
-    unsigned row = shape->rank - 2u, column = shape->rank - 1u, log_packed = ceil_log2(32 / (int64_t)scalar_bits);
+    unsigned row = shape->rank - 2u, column = shape->rank - 1u, log_packed = scalar_bits < 32 ? ceil_log2(32 / (int64_t)scalar_bits) : 0;
     /* The axis that warps of each kind divide; an operand has only one of the two. */
     unsigned m = row, n = column;
     bool has_m = true, has_n = true;

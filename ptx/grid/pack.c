@@ -239,7 +239,7 @@ static void look_at_operand(Pack *pack, const TileOp *dot, unsigned number, bool
 static void look_at_dot(TileOp *op, void *state) {
     Pack *pack = state;
     if (op->id != TILE_OP_DOT) return;
-    bool maps = gpu_dot_fits_mma(tile_ptx_target_of(pack->context->target), op);
+    bool maps = gpu_dot_takes_maps(tile_ptx_target_of(pack->context->target), op);
     for (unsigned number = 0; number < 2; number++) {
         const TileType *type = tile_op_operand(op, number)->type;
         if (maps || (type->scalar == TILE_F32 && type->rank == 2)) look_at_operand(pack, op, number, maps);

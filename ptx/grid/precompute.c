@@ -490,7 +490,7 @@ static bool look_at_operand(Precompute *p, TileOp *dot, unsigned number, bool ma
 static void look_at_dot(TileOp *op, void *state) {
     Precompute *p = state;
     if (op->id != TILE_OP_DOT) return;
-    bool maps = gpu_dot_fits_mma(tile_ptx_target_of(p->context->target), op);
+    bool maps = gpu_dot_takes_maps(tile_ptx_target_of(p->context->target), op);
     if (!maps && (tile_op_operand(op, 0)->type->scalar != TILE_F32 || op->results[0].type->rank != AXES)) return;
     for (unsigned number = 0; number < 2; number++) {
         bool across;

@@ -55,7 +55,7 @@ enum { ROW_BYTES = 128 };
 
 static bool multiplies(const TileBlock *block, const TilePtxTarget *target) {
     for (const TileOp *op = block->first; op; op = op->next)
-        if (op->id == TILE_OP_DOT && gpu_dot_fits_mma(target, op)) return true;
+        if (op->id == TILE_OP_DOT && gpu_dot_takes_maps(target, op)) return true;
     return false;
 }
 

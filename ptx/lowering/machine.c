@@ -267,14 +267,17 @@ static void lower_block(Gpu *gpu, const TileBlock *old, TileBlock *block) {
 
 /* ---- the pass ---- */
 
-/* Blocks of the next grid may come to the device as soon as all blocks of this one have begun. They wait for the end of
- * this grid before they access memory. */
+/* Blocks of the next grid may come to the device as soon as all blocks of this one have begun. They wait for the end of this grid
+ * before they access memory. So may, where blocks stay, those of a launch behind this one, or in front of it: a grid that others
+ * may overtake has waited for the one before, so that what has ended has seen everything before it end. Where each program has a block,
+ * 16,384 of a warp took 24.7 in place of 19.2 us with a wait in each. */
 static void order_grids(Gpu *gpu) {
-    const TileFunc *phase = gpu->func;
     const TileTarget *target = gpu->context->target;
     if (!target || !target->has_dependent_grids) return;
-    if (phase->kernel && tile_func_phase(phase->kernel, phase->phase + 1)) gpu_build_plain(&gpu->b, TILE_OP_GRID_LAUNCH);
-    if (phase->phase > 0) gpu_build_plain(&gpu->b, TILE_OP_GRID_WAIT);
+    const TileFunc *phase = gpu->func;
+    bool first = phase->phase == 0, last = !phase->kernel || !tile_func_phase(phase->kernel, phase->phase + 1);
+    if (!last || phase->resident) gpu_build_plain(&gpu->b, TILE_OP_GRID_LAUNCH);
+    if (!first || phase->resident) gpu_build_plain(&gpu->b, TILE_OP_GRID_WAIT);
 }
 
 static void number_threads(Gpu *gpu) {

@@ -4,7 +4,7 @@
  * pairs by transposed matrices, and then rows or columns of the product must be in pairs, too (`pairs`, gpu-anchor):
  * of rows k and k + 1 of a matrix, lane 4 i + j gets elements 2 i and 2 i + 1. Two matrices, the second one beginning
  * two rows later, give it four neighbours along k of both elements, and a permutation of bytes collects those of each
- * in one word. Any other operand (f32 along its own axis, bytes where columns could not be in pairs) is loaded
+ * in one word. Any other operand (f32 along its own axis, f64, bytes where columns could not be in pairs) is loaded
  * element by element. An operand in registers is used directly if the threads hold what they need, and otherwise
  * converted through shared memory. On a GPU whose mma on f8 is expanded to that on f16, a fragment is converted to
  * two of f16: once, and not for each instruction. */
@@ -13,7 +13,7 @@
 #include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
 
-enum { WORD_BITS = 32, A_WORDS = 4, B_WORDS = 2, LOAD_WORDS = 4, SUMS = 4 };
+enum { WORD_BITS = 32, A_WORDS = 4, B_WORDS = 2, LOAD_WORDS = 4, SUMS = 4, STEP_BITS = 256 };
 /* How many instructions ahead fragments are loaded, as an H200 runs them fastest. */
 enum { AHEAD_OF_HALVES = 16, AHEAD = 8, AHEAD_OF_SEVERAL = 4 };
 
@@ -48,7 +48,11 @@ typedef struct Mma {
     TileFragmentPlan plan;
 } Mma;
 
-static uint32_t packed(const Operand *operand) { return WORD_BITS / tile_scalar_bits(operand->type->scalar); }
+/* Elements in a register of 32 bits. One of f64 takes two. */
+static uint32_t packed(const Operand *operand) {
+    uint32_t bits = tile_scalar_bits(operand->type->scalar);
+    return bits < WORD_BITS ? WORD_BITS / bits : 1;
+}
 
 static const TileType *vector_of(Gpu *gpu, TileScalar scalar, uint32_t lanes) {
     return tile_type_vector(gpu->module->context, scalar, lanes, false);
@@ -103,7 +107,7 @@ static void take_shared(Mma *mma, Operand *operand, TileValue *pointer, const Ti
     GpuSharedTile tile = gpu_shared_tile(place);
     unsigned log_packed = (unsigned)__builtin_ctz(packed(operand)), bits = tile_scalar_bits(place->scalar);
     operand->along_k = operand->stored_transposed != (operand->own == 0);
-    operand->by_matrix = operand->along_k || bits == (is_paired(mma, operand) ? 8 : 16);
+    operand->by_matrix = bits <= WORD_BITS && (operand->along_k || bits == (is_paired(mma, operand) ? 8 : 16));
     TileLayout lanes = operand->by_matrix ? lanes_of_matrices(operand, log_packed) : operand->layout;
     operand->places = gpu_tile_addresses(mma->gpu, pointer, &tile, &lanes, operand->stored_transposed);
 }
@@ -158,7 +162,7 @@ static void take_operand(Mma *mma, Operand *operand, unsigned number) {
     shape.extent[number] = sums.extent[number];
     operand->layout = tile_layout_fragment(&shape, kind, tile_scalar_bits(old->type->scalar), mma->plan);
     operand->words = number ? B_WORDS : A_WORDS;
-    operand->split.registers = operand->words * packed(operand);
+    operand->split.registers = operand->words * WORD_BITS / tile_scalar_bits(old->type->scalar);
     if (number && mma->plan.pairs_n) operand->split.interleave = packed(operand);
     operand->count = tile_layout_registers(&operand->layout) / operand->split.registers;
     operand->parts = becomes_f16(gpu, old->type->scalar) ? 2 : 1;
@@ -298,7 +302,7 @@ static uint32_t *order_sums(const Mma *mma, uint32_t count) {
 
 static Steps plan_steps(const Mma *mma, uint32_t count) {
     Gpu *gpu = mma->gpu;
-    int64_t extent = tile_layout_extent(&mma->a.layout, 1), step = 8 * (int64_t)packed(&mma->a);
+    int64_t extent = tile_layout_extent(&mma->a.layout, 1), step = STEP_BITS / (int64_t)tile_scalar_bits(mma->a.type->scalar);
     uint32_t k_steps = (uint32_t)(extent / step), *order = order_sums(mma, count);
     bool halves = tile_scalar_bits(mma->a.type->scalar) == 16, several = gpu->products > 1;
     Steps steps = {.items = TILE_NEW_ARRAY(gpu->arena, Step, (size_t)k_steps * count),

@@ -1,7 +1,7 @@
 /* Purpose: wait for the grid before as late as possible. A later grid's blocks are on the device while the grid before still runs, and
  * what a program computes of its number needs nothing of that grid: divisions, of which its addresses are made, and which each take a
- * hundred cycles. So the wait moves behind what accesses no memory; and what stands first in a branch that it comes to, and accesses
- * none, moves in front of the branch.
+ * hundred cycles. Mbarriers are made before it, too. So the wait moves behind what accesses no memory but barriers; and what stands first in
+ * a branch that it comes to, and is pure, moves in front of the branch.
  *
  * Before:
  *     func phase machine @k.1(%x: ptr<global> {role = data}, %n: i64, %begin: i64, %end: i64) threads = 32 {
@@ -58,7 +58,7 @@ static void move_out(TileOp *branch, const TileBlock *block) {
 TileResult tile_pass_gpu_wait(TilePassContext *context, TileFunc *func) {
     (void)context;
     TileOp *wait = func->kind == TILE_FUNC_PHASE ? find_wait(func) : NULL, *next = wait ? wait->next : NULL;
-    while (next && next->next && tile_op_is_pure(next)) next = next->next;
+    while (next && next->next && tile_op_precedes_grid_wait(next)) next = next->next;
     if (!next) return TILE_RESULT_UNCHANGED;
     TileOp *before = next->previous;
     if (next->id == TILE_OP_IF) move_out(next, &next->regions[0]);

@@ -8,6 +8,7 @@ enum { MANY_SUMS = 128, GROUP_ROWS = 64, SHARED_BYTES_CYCLE = 128, SCHEDULERS = 
 
 double gpu_product_rate(const TilePtxTarget *target, const TileOp *dot) {
     double bytes = (double)tile_scalar_bytes(tile_op_operand(dot, 0)->type->scalar);
+    if (gpu_dot_is_mma(dot) && tile_op_operand(dot, 0)->type->scalar == TILE_F64) return target->mma_f64_rate;
     double rate = gpu_dot_is_wgmma(dot) ? target->wgmma_rate : gpu_dot_is_mma(dot) ? target->mma_rate : 0;
     return rate ? rate * 2 / bytes : OPERATIONS_CYCLE * 0.6 * 4 / fmax(4, bytes * bytes / 2);
 }

@@ -167,7 +167,7 @@ static double do_dot(GpuWalk *walk, const TileOp *dot, double begin) {
     if (!cores) return do_multiply_adds(walk, dot, begin, k);
     cycles = gpu_dot_is_wgmma(dot) ? smooth_most(cycles, gpu_product_shared_cycles(dot)) : gpu_most(cycles, gpu_product_shared_cycles(dot));
     walk->work->tensor += walk->times * cycles;
-    walk->sums = gpu_most(walk->sums, gpu_walk_elements(walk, dot->results[0].type));
+    walk->sums = gpu_most(walk->sums, gpu_walk_elements(walk, dot->results[0].type) * gpu_most(1, (double)tile_scalar_bytes(dot->results[0].type->scalar) / 4));
     walk->wgmma = gpu_dot_is_wgmma(dot);
     double share = walk->warps < SCHEDULERS ? SCHEDULERS / walk->warps : 1;
     double end = gpu_dot_is_wgmma(dot) ? do_wgmma(walk, dot, begin, cycles)

@@ -1,7 +1,8 @@
 /* Purpose: insert waits for products by wgmma, which are asynchronous: their sums are pending until a dot_wait. A sum
  * that is only added to by the next product needs none between the two, unless that has sums of its own (8-bit floats).
  * Slots of channels that the product has read are released behind the wait, and those that are read in a loop, behind
- * the loop: what comes next is copied while results are stored.
+ * the loop: what comes next is copied while results are stored. Lines and numbers that an iteration loads behind a wait are
+ * loaded in front of it.
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}) threads = 128 {
@@ -33,9 +34,11 @@
  * Needs: gpu-warpgroups. Keeps: tile form. Cost: linear. */
 #include "lang/ir/operands.h"
 #include "lowering/each.h"
+#include "lowering/memory.h"
 #include "ptx/passes.h"
 #include "ptx/pipeline/copies.h"
 #include "ptx/target/dot.h"
+#include "ptx/target/map.h"
 
 static bool is_read_by(const TileValue *value, const TileOp *op) {
     for (const TileUse *use = value->first_use; use; use = use->next) {
@@ -106,6 +109,47 @@ static bool try_dot(TilePassContext *context, TileOp *dot, const char **error) {
     tile_op_set_operand(wait, 0, sum);
     complete->name = sum->name;
     for (unsigned i = 0; i < 2; i++) release_early(tile_op_operand(dot, i), wait);
+    return true;
+}
+
+/* ---- loads while products run ---- */
+
+static bool stands_before(const TileOp *op, const TileOp *place) {
+    while (op && op != place) op = op->next;
+    return op != NULL;
+}
+
+/* Is the value known at the place, or computed from what is, by ops that may move there? */
+static bool is_known(const TileValue *value, const TileOp *place) {
+    const TileOp *op = value->op;
+    if (!op || op->block != place->block || stands_before(op, place)) return true;
+    bool known = tile_op_is_pure(op) && !op->region_count;
+    for (unsigned i = 0; known && i < op->operand_count; i++) known = is_known(tile_op_operand(op, i), place);
+    return known;
+}
+
+/* With what it takes. */
+static void move_before(TileOp *op, TileOp *place) {
+    if (op->block != place->block || stands_before(op, place)) return;
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (tile_op_operand(op, i)->op) move_before(tile_op_operand(op, i)->op, place);
+    tile_op_detach(op);
+    tile_op_insert_before(op, place);
+}
+
+/* A line, or a number, of memory that nothing writes is loaded before an iteration waits for its product, but behind what begins
+ * that: what is computed with it need not be there any sooner. Registers are not the worse for it: whoever takes the line with
+ * the sum has both. */
+static bool try_load(TilePassContext *context, TileOp *load, const char **error) {
+    (void)context, (void)error;
+    if (load->results[0].type->rank > 1 || gpu_by_map(load) || tile_op_get(load, TILE_ATTRIBUTE_LATENCY)) return false;
+    if (!load->block->op || !tile_memory_is_constant(tile_op_operand(load, 0))) return false;
+    TileOp *wait = load->previous;
+    while (wait && wait->id != TILE_OP_DOT_WAIT) wait = wait->previous;
+    for (unsigned i = 0; wait && i < load->operand_count; i++)
+        if (!is_known(tile_op_operand(load, i), wait)) wait = NULL;
+    if (!wait) return false;
+    move_before(load, wait);
     return true;
 }
 
@@ -182,6 +226,8 @@ TileResult tile_pass_gpu_dot_waits(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     TileResult waits = tile_try_each(context, func, TILE_OP_DOT, try_dot, "gpu-dot-waits");
     if (waits != TILE_RESULT_CHANGED) return waits;
+    TileResult loads = tile_try_each(context, func, TILE_OP_LOAD_TILE, try_load, "gpu-dot-waits");
+    if (loads == TILE_RESULT_FAILED) return loads;
     TileResult releases = tile_try_each(context, func, TILE_OP_CHANNEL_RELEASE, try_release, "gpu-dot-waits");
     if (releases == TILE_RESULT_FAILED) return releases;
     TileResult overlap = tile_try_each(context, func, TILE_OP_FOR, try_overlap, "gpu-dot-waits");

@@ -219,6 +219,7 @@ static const char *why_not_operand(Warpgroups *w, const TileOp *dot, unsigned nu
 static const char *why_not(Warpgroups *w, const TileOp *dot) {
     const TileType *a = tile_op_operand(dot, 0)->type, *sums = dot->results[0].type;
     int64_t k_bytes = a->extent[1] * tile_scalar_bytes(a->scalar);
+    if (!gpu_dot_takes_maps(tile_ptx_target_of(w->context->target), dot)) return "wgmma does not multiply f64";
     if (sums->rank != 2 || sums->extent[0] % GROUP_ROWS) return "its rows are not a multiple of 64";
     if (!gpu_wgmma_columns(dot) || k_bytes % K_BYTES) return "its columns or its depth do not fit the instruction";
     TileLayoutShape held = gpu_dot_shape(sums);

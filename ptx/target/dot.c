@@ -13,9 +13,14 @@ bool gpu_dot_fits_mma(const TilePtxTarget *target, const TileOp *dot) {
     const TileType *a = tile_op_operand(dot, 0)->type, *b = tile_op_operand(dot, 1)->type;
     if (a->rank != 2 || tile_op_integer(dot, TILE_ATTRIBUTE_ORDERED, 0)) return false;
     if (is_byte(a->scalar)) return is_byte(b->scalar);
+    if (a->scalar == TILE_F64) return target->mma_f64_rate != 0;
     bool tf32 = tile_op_integer(dot, TILE_ATTRIBUTE_PRECISION, TILE_PRECISION_IEEE) == TILE_PRECISION_TF32;
     if (tile_scalar_bits(a->scalar) == 8) return target->has_fp8_mma;
     return a->scalar == TILE_F16 || a->scalar == TILE_BF16 || (a->scalar == TILE_F32 && tf32);
+}
+
+bool gpu_dot_takes_maps(const TilePtxTarget *target, const TileOp *dot) {
+    return gpu_dot_fits_mma(target, dot) && tile_op_operand(dot, 0)->type->scalar != TILE_F64;
 }
 
 /* ---- shapes ---- */
@@ -222,6 +227,7 @@ typedef struct Search {
     GpuDots dots;
     int64_t sums; /* accumulators of all products; one that continues another's sum is not counted again */
     bool wgmma;   /* computes the products: all warps lie along their rows */
+    bool wide;    /* a sum takes two registers */
     bool rows;    /* a row is reduced, or is an operand of another product: it should belong to one warp */
     bool bytes_along[2], wider_along[2]; /* of a and b: elements of 8 bits, and wider ones, contiguous along m or n */
 } Search;
@@ -240,6 +246,7 @@ static void add_type(Search *search, const TileType *type) {
 static void add_dot(Search *search, const TileOp *dot) {
     add_type(search, dot->results[0].type);
     search->wgmma |= gpu_dot_is_wgmma(dot);
+    search->wide |= dot->results[0].type->scalar == TILE_F64;
     search->sums += gpu_dot_sums(dot);
     if (gpu_dot_is_wgmma(dot)) search->dots.promoted += gpu_dot_promoted(dot);
     for (unsigned i = 0; i < 2; i++) {
@@ -262,12 +269,13 @@ static unsigned log_warps_of(int64_t elements, unsigned log_of_a_thread) {
     return log > of_a_warp ? log - of_a_warp : 0;
 }
 
-/* The sums of the largest product must fit into registers. Beyond that up to four warps are used while each thread
+/* The sums of the largest product must fit into registers; those of f64 take two. Beyond that up to four warps are used while each thread
  * has 32 sums: with fewer sums, warps load more than they multiply and wait for each other. Where rows are reduced, a
  * third warp pays only if it has rows of its own. Measured: docs/adr/0025-warps-of-small-products.md. */
 static unsigned choose_log_warps(const Search *search, const TileLayoutShape *shape, unsigned log_row_blocks) {
-    unsigned most = log_warps_of(shape->extent[0] * shape->extent[1], MOST_LOG_SUMS),
-             wanted = gpu_least(log_warps_of(search->sums, LEAST_LOG_SUMS), USUAL_LOG_WARPS);
+    int64_t words = search->wide ? 2 : 1;
+    unsigned most = log_warps_of(words * shape->extent[0] * shape->extent[1], MOST_LOG_SUMS),
+             wanted = gpu_least(log_warps_of(words * search->sums, LEAST_LOG_SUMS), USUAL_LOG_WARPS);
     if (search->rows) wanted = gpu_least(wanted, log_row_blocks ? log_row_blocks : 1);
     return gpu_least(wanted > most ? wanted : most, MOST_LOG_WARPS);
 }

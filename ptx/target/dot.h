@@ -33,9 +33,11 @@ typedef struct GpuDots {
     int64_t promoted; /* registers of a thread for sums of wgmma that are added to those */
 } GpuDots;
 
-/* Has the GPU mma instructions for these types: two axes; f16, bf16, 8-bit integers, f32 as tf32, or f8 where it has
+/* Has the GPU mma instructions for these types: two axes; f16, bf16, 8-bit integers, f32 as tf32, or f8 and f64 where it has
  * them? */
 bool gpu_dot_fits_mma(const TilePtxTarget *target, const TileOp *dot);
+/* May wgmma compute it where a GPU has that, from operands that tensor maps copy? All of these but f64. */
+bool gpu_dot_takes_maps(const TilePtxTarget *target, const TileOp *dot);
 /* Is the product computed by tensor cores; by wgmma? gpu-threads and gpu-warpgroups have decided it. */
 bool gpu_dot_is_mma(const TileOp *dot);
 bool gpu_dot_is_wgmma(const TileOp *dot);

@@ -19,6 +19,7 @@ typedef struct TilePtxTarget {
     uint32_t clock_mhz, memory_gbs; /* GB/s */
     uint32_t cache_bytes;           /* of the L2 cache, which all multiprocessors share */
     uint32_t mma_rate, wgmma_rate;  /* multiply-adds of 16-bit elements in one cycle of a multiprocessor; 0: none */
+    uint32_t mma_f64_rate;          /* of f64 by mma; 0: fused multiply-adds are as fast */
     bool has_fp8_mma;    /* mma on f8 operands */
     bool fp8_mma_is_f16; /* ptxas expands mma on f8 into conversions, mma on f16 and additions */
     bool has_clusters;   /* thread block clusters and distributed shared memory */

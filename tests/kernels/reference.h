@@ -97,6 +97,7 @@ Reference reference_heat5, reference_laplace7, reference_filter1d, reference_sob
 Reference reference_histogram, reference_segment_sum, reference_quantise_rows, reference_dequantise_rows,
     reference_cast_float8, reference_matmul_int4, reference_mxfp4, reference_reversed_blocks, reference_rounded_to_float4, reference_hadamard, reference_fft_stage, reference_sort_rows,
     reference_dense_relu, reference_outer_batched, reference_head_products, reference_lora, reference_gated_down, reference_normed_product,
+    reference_product_of_doubles, reference_turned_doubles, reference_weighted_doubles,
     reference_dequantised, reference_grouped_weights, reference_max_plus,
     reference_causal_conv, reference_softmax_biased, reference_rmsnorm_residual, reference_conv2d_nchw,
     reference_conv2d_grouped, reference_conv2d_transposed;

@@ -282,6 +282,42 @@ void reference_dense_relu(const Problem *problem) {
     }
 }
 
+/* Of doubles: an element lies `step` behind the one for the k before. A weight is rounded with its factor. */
+typedef struct Doubles {
+    const double *data;
+    int64_t line, step;
+} Doubles;
+
+static void multiply_doubles(const Problem *problem, Doubles a, Doubles b, const double *weights) {
+    int64_t columns = problem_dimension(problem, 'N'), depth = problem_dimension(problem, 'K');
+    for (int64_t i = 0; i < problem_dimension(problem, 'M') * columns; i++) {
+        double sum = 0, magnitude = 0;
+        for (int64_t k = 0; k < depth; k++) {
+            double factor = a.data[i / columns * a.line + k * a.step] * (weights ? weights[k] : 1);
+            double term = factor * b.data[i % columns * b.line + k * b.step];
+            sum += term;
+            magnitude += fabs(term);
+        }
+        problem->expected[i] = sum;
+        problem->slack[i] = 2 * (double)(depth + 2) * (type_roundoff(TYPE_F64) * magnitude + type_denormal(TYPE_F64));
+    }
+}
+
+void reference_product_of_doubles(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N'), depth = problem_dimension(problem, 'K');
+    multiply_doubles(problem, (Doubles){problem->input[0], depth, 1}, (Doubles){problem->input[1], 1, columns}, NULL);
+}
+
+void reference_turned_doubles(const Problem *problem) {
+    int64_t rows = problem_dimension(problem, 'M'), depth = problem_dimension(problem, 'K');
+    multiply_doubles(problem, (Doubles){problem->input[0], 1, rows}, (Doubles){problem->input[1], depth, 1}, NULL);
+}
+
+void reference_weighted_doubles(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N'), depth = problem_dimension(problem, 'K');
+    multiply_doubles(problem, (Doubles){problem->input[0], depth, 1}, (Doubles){problem->input[2], 1, columns}, problem->input[1]);
+}
+
 void reference_outer_batched(const Problem *problem) {
     int64_t rows = problem_dimension(problem, 'M'), columns = problem_dimension(problem, 'N');
     for (int64_t i = 0; i < problem_dimension(problem, 'B') * rows * columns; i++) {

@@ -155,7 +155,9 @@ Test(verify, order_of_grids) {
         {"%c = const {value = true} : bool\n  if %c {\n  grid_wait\n  yield\n} {\n  yield\n}",
          "stands only at the top of a phase"},
         {"%v = load %x : f32\n  grid_wait", "stands behind `load`, which may access memory"},
-        {"barrier\n  grid_launch\n  grid_wait", "stands behind `barrier`"},
+        {"warp_barrier\n  grid_launch\n  grid_wait", "stands behind `warp_barrier`"},
+        {"%c = const {value = true} : bool\n  if %c {\n  mbarrier_init %s {count = 1}\n  %v = load %x : f32\n  yield\n} {\n  yield\n}\n  grid_wait",
+         "stands behind `if`, which may access memory"},
         {"%c = const {value = true} : bool\n  if %c {\n  %v = load %x : f32\n  yield\n} {\n  yield\n}\n  grid_wait",
          "stands behind `if`, which may access memory"},
     };
@@ -167,7 +169,7 @@ Test(verify, order_of_grids) {
         expect_complaint(read_module(tile_arena_format(executing.arena, source, cases[i][0])), cases[i][1]);
     TileText errors = {.arena = executing.arena};
     static const char body[] = "grid_launch\n  %t = thread : i32\n  %c = const {value = true} : bool\n  %u = if %c : i32 {\n  yield %t\n} {\n  yield %t\n}\n"
-                               "  grid_wait";
+                               "  if %c {\n  mbarrier_init %s {count = 1}\n  fence_async\n  yield\n} {\n  yield\n}\n  barrier\n  grid_wait";
     const TileModule *good = read_module(tile_arena_format(executing.arena, source, body));
     cr_expect(tile_module_verify(good, &errors), "%s", tile_text_get(&errors));
 }

@@ -34,9 +34,15 @@
  * 1 + tanh x, as in the usual approximation of gelu, becomes 2 sigmoid 2x: a third of the instructions, and nothing cancels where tanh x is
  * near -1.
  *
+ * A quotient by a constant becomes the product with its reciprocal, rounded to f32, where only 16 bits of it matter in the same way, or where
+ * it is the argument of an approximate tanh or erf alone, which makes no more of its error of 1.5 units: a division is eight instructions.
+ *
  * Needs: inline. Keeps: all other ops. Cost: linear in the ops, times the depth of the loops. */
+#include <math.h>
+
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
+#include "lang/scalar/scalar.h"
 #include "lowering/pass.h"
 
 typedef struct Approximation {
@@ -159,15 +165,54 @@ static void replace_tanh(TileModule *module, TileOp *sum, TileOp *tanh) {
     tile_op_erase(tanh);
 }
 
-static bool replace_sums(TileModule *module, TileBlock *block) {
+/* ---- quotients ---- */
+
+/* Is the value taken by nothing but functions whose results' relative error is at most that of their argument, and which are approximate
+ * themselves? */
+static bool is_argument(const TileValue *value) {
+    if (!value->first_use) return false;
+    for (const TileUse *use = value->first_use; use; use = use->next) {
+        bool function = use->user->id == TILE_OP_TANH || use->user->id == TILE_OP_ERF;
+        if (!function || !tile_op_get(use->user, TILE_ATTRIBUTE_APPROX)) return false;
+    }
+    return true;
+}
+
+/* A number by which nothing becomes infinite, or 0, that the quotient would not be. */
+static bool is_usual(float number) { return isnormal(number) && isnormal(1 / number); }
+
+/* The constant in each lane; false: it is none. */
+static bool read_constant(const TileValue *value, float *number) {
+    uint64_t bits;
+    while (value->op && (value->op->id == TILE_OP_SPLAT || value->op->id == TILE_OP_BROADCAST)) value = tile_op_operand(value->op, 0);
+    if (value->type->scalar != TILE_F32 || !tile_value_bits(value, &bits)) return false;
+    *number = (float)tile_scalar_to_double(TILE_F32, bits);
+    return true;
+}
+
+static bool try_quotient(const Approximation *a, TileOp *op) {
+    float number;
+    if (op->id != TILE_OP_DIV || op->results[0].type->scalar != TILE_F32) return false;
+    if (is_exact(a, &op->results[0]) && !is_argument(&op->results[0])) return false;
+    if (!read_constant(tile_op_operand(op, 1), &number) || !is_usual(number)) return false;
+    TileBuilder b = tile_builder_before(a->context->module, op);
+    b.location = op->location;
+    TileValue *inverse = tile_build_bits(&b, op->results[0].type, tile_scalar_from_double(TILE_F32, 1 / number));
+    tile_value_replace(&op->results[0], tile_build_binary(&b, TILE_OP_MUL, tile_op_operand(op, 0), inverse));
+    tile_op_erase(op);
+    return true;
+}
+
+/* ---- what is replaced by other ops ---- */
+
+static bool replace_ops(const Approximation *a, TileBlock *block) {
     bool changed = false;
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
-        for (unsigned r = 0; r < op->region_count; r++) changed |= replace_sums(module, &op->regions[r]);
+        for (unsigned r = 0; r < op->region_count; r++) changed |= replace_ops(a, &op->regions[r]);
         TileOp *tanh = find_tanh(op);
-        if (!tanh) continue;
-        replace_tanh(module, op, tanh);
-        changed = true;
+        if (tanh) replace_tanh(a->context->module, op, tanh);
+        changed |= tanh || try_quotient(a, op);
     }
     return changed;
 }
@@ -180,6 +225,6 @@ TileResult tile_pass_approximate(TilePassContext *context, TileFunc *func) {
         find_exact(&a, &func->body);
     }
     tile_block_walk(&func->body, mark, &a);
-    a.changed |= replace_sums(context->module, &func->body);
+    a.changed |= replace_ops(&a, &func->body);
     return a.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

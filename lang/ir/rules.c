@@ -357,7 +357,8 @@ static const char *check_plan(const TileRule *r) {
         if (count < 1 || count > TILE_MAX_THREADS / TILE_WARP_THREADS || (count & (count - 1)))
             return "a number of warps is no power of two up to 32";
     }
-    if (pairs && (!warps || pairs->count != 2)) return "pairs has a word for rows and one for columns, beside warps";
+    bool decided = warps || tile_op_integer(r->op, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA) == TILE_INSTRUCTION_WGMMA;
+    if (pairs && (!decided || pairs->count != 2)) return "pairs has a word for rows and one for columns, beside warps or wgmma";
     return NULL;
 }
 

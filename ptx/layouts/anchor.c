@@ -164,8 +164,7 @@ static unsigned log_vector_of(TileFunc *func, const GpuSurvey *survey, bool *sin
     return bytes > element ? gpu_floor_log2(bytes / element) : 0;
 }
 
-/* Of a tile that has fewer vectors than there are threads, each thread has a shorter one: otherwise some threads would
- * repeat what others do. */
+/* Of a tile that has fewer vectors than there are threads, each thread has a shorter one: otherwise some threads would repeat what others do. */
 static unsigned shorten_vector(const TileLayoutShape *shape, unsigned log_vector, unsigned log_warps) {
     unsigned log = 0, threads = TILE_LANE_BITS + log_warps;
     for (unsigned a = 0; a < shape->rank; a++) log += gpu_log_divided(shape->extent[a]);
@@ -311,13 +310,16 @@ static TileValue *convert(Anchor *anchor, TileBuilder *b, TileValue *value, cons
     return converted;
 }
 
+/* A constant is there once more, in the layout: whoever else has it, such as a loop that carries sums, has its own. */
 static void anchor_operand(Anchor *anchor, TileOp *op, unsigned index, const TileLayout *layout) {
     TileValue *value = tile_op_operand(op, index);
     if (!tile_type_is_tile(value->type)) return;
     anchor->changed = true;
     TileBuilder b = tile_builder_before(anchor->module, op);
     const TileType *type = tile_type_with_layout(anchor->module->context, value->type, layout);
-    tile_op_set_operand(op, index, convert(anchor, &b, value, type));
+    uint64_t bits;
+    bool constant = op->id == TILE_OP_DOT && tile_value_bits(value, &bits);
+    tile_op_set_operand(op, index, constant ? tile_build_bits(&b, type, bits) : convert(anchor, &b, value, type));
 }
 
 static void anchor_result(Anchor *anchor, TileOp *op, const TileLayout *layout) {
@@ -430,8 +432,7 @@ static void remark_access(const Anchor *anchor, const TileOp *op, const TileType
                      "%u elements of %u bytes side by side: %s", side, bytes, why);
 }
 
-/* What is stored by rows stays as the sums are until it has the width of its elements in memory: there is shared memory for
- * no more. */
+/* What is stored by rows stays as the sums are until it has the width of its elements in memory: there is shared memory for no more. */
 static void anchor_stored(Anchor *anchor, const TileOp *store) {
     TileOp *made = tile_op_named(store, TILE_OPERAND_VALUE)->op;
     if (!made || made->block != store->block || tile_op_info((TileOpId)made->id)->class != TILE_CLASS_ELEMENTWISE) return;
@@ -470,8 +471,7 @@ static void find_sources(const TileValue *value, const TileOp *dot, TileMap *see
         find_sources(tile_op_operand(op, i), dot, seen, sources);
 }
 
-/* What is computed of tiles on its way to wgmma is computed as the fragments that this takes; what is made of another product's
- * sums, as these are. */
+/* What is computed of tiles on its way to wgmma is computed as the fragments that this takes; what is made of another product's sums, as these are. */
 static void anchor_computed(Anchor *anchor, TileOp *dot) {
     const TileType *a = tile_op_operand(dot, 0)->type;
     bool transposed;
@@ -486,10 +486,15 @@ static void anchor_computed(Anchor *anchor, TileOp *dot) {
     anchor_operand(anchor, dot, 0, &layout);
 }
 
+/* Sums whose columns lie in pairs have a layout of their own, others that of their shape. */
+static TileLayout layout_of_sums(const Anchor *anchor, const TileValue *sums) {
+    return gpu_lie_in_pairs(sums) ? gpu_paired_layout(&anchor->dots, sums->type) : choose_layout(anchor, sums->type, NO_AXIS);
+}
+
 static void anchor_dot(Anchor *anchor, TileOp *op) {
     const GpuSums *multiplied = &anchor->dots.multiplied;
     bool own = multiplied->count && op->results[0].type->rank == 2;
-    TileLayout layout = own ? gpu_product_layout(multiplied, op) : choose_layout(anchor, op->results[0].type, NO_AXIS);
+    TileLayout layout = own ? gpu_product_layout(multiplied, op) : layout_of_sums(anchor, &op->results[0]);
     anchor_computed(anchor, op);
     anchor_operand(anchor, op, 2, &layout);
     anchor_result(anchor, op, &layout);
@@ -497,7 +502,7 @@ static void anchor_dot(Anchor *anchor, TileOp *op) {
 
 /* The sum goes through as it is. */
 static void anchor_wait(Anchor *anchor, TileOp *op) {
-    TileLayout layout = choose_layout(anchor, op->results[0].type, NO_AXIS);
+    TileLayout layout = layout_of_sums(anchor, &op->results[0]);
     anchor_operand(anchor, op, 0, &layout);
     anchor_result(anchor, op, &layout);
 }

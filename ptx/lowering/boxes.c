@@ -12,6 +12,7 @@ typedef struct Boxes {
     const TileType *tile;
     const TileType *stored; /* its rows */
     int64_t rows, columns;  /* of one box */
+    int64_t apart;          /* rows of the tile between neighbouring ones of a box: 2: even rows come first, then odd ones */
     TileTensorMap map;
     bool outside[TILE_MAX_TENSOR_RANK]; /* its index may lie outside of the tensor */
     TileValue *parameter; /* the map's; NULL: there is no room for it */
@@ -43,12 +44,14 @@ static Boxes choose_boxes(Gpu *gpu, const TileOp *op, const TileType *tile, cons
     boxes.parts = boxes.blocks > 1 ? gpu_parts_of_copy(tile, boxes.blocks) : GPU_PARTS_NONE;
     boxes.rows = tile->rank != 2 ? stored->extent[0] : choose_rows(tile);
     if (boxes.parts == GPU_PARTS_ROWS) boxes.rows /= boxes.blocks;
+    boxes.apart = tile_op_get(op, TILE_ATTRIBUTE_PAIRS) ? 2 : 1;
+    boxes.rows /= boxes.apart;
     boxes.map = (TileTensorMap){.rank = boxes.rank, .swizzle = panel};
     for (unsigned d = 0; d < boxes.rank; d++) {
         int axis = boxes.indices[d].axis;
         int64_t rows = axis < 0 ? 1 : tile->rank > 2 ? tile->extent[axis] : boxes.rows;
         boxes.map.box[d] = (uint32_t)(axis + 1 == (int)tile->rank ? boxes.columns : rows);
-        boxes.map.step[d] = (uint32_t)gpu_step_of_index(&boxes.indices[d]);
+        boxes.map.step[d] = (uint32_t)(gpu_step_of_index(&boxes.indices[d]) * (axis == 0 ? boxes.apart : 1));
     }
     const TileAttribute *outside = tile_op_get(op, TILE_ATTRIBUTE_OUTSIDE);
     for (unsigned i = 0; outside && i < outside->count; i++) boxes.outside[outside->integers[i]] = true;
@@ -77,7 +80,7 @@ static void build_box(Gpu *gpu, TileOpId id, const Boxes *boxes, TileValue *cons
     for (unsigned i = 0; i < count; i++) operands[i] = fixed[i];
     for (unsigned d = 0; d < boxes->rank; d++) {
         int axis = boxes->indices[d].axis;
-        int64_t step = tile_map_step(&boxes->map, d), more = axis + 1 == (int)boxes->tile->rank ? column : axis ? 0 : row * step;
+        int64_t step = tile_map_step(&boxes->map, d) / (axis == 0 ? boxes->apart : 1), more = axis + 1 == (int)boxes->tile->rank ? column : axis ? 0 : row * step;
         TileValue *first = first_word(gpu, &boxes->indices[d], boxes->outside[d]);
         TileValue *part = axis + 1 == (int)boxes->tile->rank ? boxes->column : axis ? NULL : boxes->row;
         if (part && step > 1) part = gpu_binary(gpu, TILE_OP_MUL, part, tile_build_integer(&gpu->b, word, step));
@@ -139,7 +142,7 @@ static void build_boxes(Gpu *gpu, const Boxes *boxes, Columns columns, TileValue
             TileValue *at = offset ? tile_build_ptr_add(&gpu->b, place, gpu_i64(gpu, offset)) : place;
             TileValue *copy[] = {at, boxes->parameter, mbarrier}, *store[] = {boxes->parameter, at};
             if (mbarrier)
-                build_box(gpu, TILE_OP_COPY_TENSOR, boxes, copy, 3, row, column);
+                build_box(gpu, TILE_OP_COPY_TENSOR, boxes, copy, 3, boxes->apart > 1 ? row / boxes->rows : row, column);
             else
                 store_box(gpu, boxes, store, row, column);
         }

@@ -54,6 +54,7 @@ typedef struct GpuPendingSums {
     TileValue **sums;
     int64_t **lanes;
     TileValue **promoted; /* registers of the layout, to which they are added (NULL: to 0); NULL: to none */
+    TileValue **factors;  /* of these registers, which are multiplied in the same fma; NULL: of none */
 } GpuPendingSums;
 
 typedef struct GpuChannels GpuChannels;

@@ -23,7 +23,8 @@
  * is exact by Markstein's theorem where nothing is very large or small; that is asked once for all lanes of a thread.
  *
  * Approximate exp2, exp and sigmoid of f32 are ex2_approx and rcp_approx: their error grows with the argument
- * (docs/gpu.md). An approximate erf is a quotient of polynomials, by rcp_approx. min and max of f32, and of narrower floats, which are compared in f32, are minimum and maximum: -0
+ * (docs/gpu.md). An approximate erf is a quotient of polynomials, by rcp_approx, and tanh is an odd polynomial
+ * or made of both. min and max of f32, and of narrower floats, which are compared in f32, are minimum and maximum: -0
  * counts as less than +0, where the language takes the first of them.
  *
  * Needs: atomics, whose loops contain min and max; runs before math and legalise, which would expand these ops. Keeps:
@@ -90,6 +91,23 @@ static void expand_erf(Math *math, TileOp *op) {
     TileValue *above = tile_build_binary(&b, TILE_OP_MUL, x, polynomial(&b, square, p, sizeof p / sizeof *p));
     TileValue *below = tile_build_unary(&b, TILE_OP_RCP_APPROX, polynomial(&b, square, q, sizeof q / sizeof *q));
     replace(math, &b, op, tile_build_binary(&b, TILE_OP_MUL, above, below));
+}
+
+/* An odd polynomial for |x| < 0.6 and NaN, and 1 - 2 / (e^2|x| + 1) above: within 4.2 * 2^-24 of tanh(x), relatively. */
+static void expand_tanh(Math *math, TileOp *op) {
+    static const double p[] = {0x1.e43318p-7, -0x1.a734d8p-5, 0x1.106ea4p-3, -0x1.5551ep-2}, two_log2_of_e = 2.8853900817779268;
+    TileBuilder b = tile_builder_before(math->module, op);
+    TileValue *x = tile_op_operand(op, 0), *size = tile_build_unary(&b, TILE_OP_ABS, x);
+    const TileType *type = x->type;
+    TileValue *square = tile_build_binary(&b, TILE_OP_MUL, x, x);
+    TileValue *more = tile_build_binary(&b, TILE_OP_MUL, square, polynomial(&b, square, p, sizeof p / sizeof *p));
+    TileValue *small = tile_build_ternary(&b, TILE_OP_FMA, more, x, x);
+    TileValue *power = tile_build_unary(&b, TILE_OP_EX2_APPROX, tile_build_binary(&b, TILE_OP_MUL, size, constant(&b, type, two_log2_of_e)));
+    TileValue *inverse = tile_build_unary(&b, TILE_OP_RCP_APPROX, tile_build_binary(&b, TILE_OP_ADD, power, constant(&b, type, 1)));
+    TileValue *large = tile_build_ternary(&b, TILE_OP_FMA, inverse, constant(&b, type, -2), constant(&b, type, 1));
+    TileValue *is_large = tile_build_binary(&b, TILE_OP_LE, constant(&b, type, 0.6), size);
+    large = tile_build_binary(&b, TILE_OP_COPYSIGN, large, x);
+    replace(math, &b, op, tile_build_ternary(&b, TILE_OP_SELECT, is_large, large, small));
 }
 
 /* The scalar that is the lane of a vector; NULL: nobody knows. */
@@ -176,6 +194,8 @@ static void visit(TileOp *op, void *state) {
         if (scalar == TILE_F32 && tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0)) expand_exponential(state, op);
     } else if (op->id == TILE_OP_ERF) {
         if (scalar == TILE_F32 && tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0)) expand_erf(state, op);
+    } else if (op->id == TILE_OP_TANH) {
+        if (scalar == TILE_F32 && tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0)) expand_tanh(state, op);
     } else if (op->id == TILE_OP_DIV) {
         if (scalar == TILE_F32 && is_shared(tile_op_operand(op, 1)) && !((Math *)state)->multiplies) expand_quotient(state, op);
     } else if (op->id == TILE_OP_MIN || op->id == TILE_OP_MAX) {

@@ -22,6 +22,7 @@ typedef struct Wgmma {
     TileLayout layout; /* of the sums */
     int64_t columns;   /* of an instruction */
     int64_t step;      /* elements of k of an instruction */
+    bool pairs;        /* its columns are the even ones of the sums, then the odd ones */
     TileScalar scalar[2];
     Described a, b;
     TileValue *registers; /* a, if it is in registers */
@@ -95,12 +96,19 @@ static TileValue *fragment_at(const Wgmma *w, int64_t row, int64_t k) {
 
 /* ---- sums ---- */
 
+/* The column of the sums that is this one of the instructions, whose lanes have two of eight columns each, or of sixteen where these lie in
+ * pairs. */
+static int64_t column_of_sums(const Wgmma *w, int64_t column) {
+    int64_t half = w->op->results[0].type->extent[1] / 2;
+    return w->pairs ? column % half * 2 + column / half : column;
+}
+
 /* The registers of the layout that an instruction's sums are, in its order. */
 static int64_t *lanes_of_sums(const Wgmma *w, int64_t row, int64_t column) {
     int64_t *lanes = TILE_NEW_ARRAY(w->gpu->arena, int64_t, (size_t)(w->columns / 2)),
             columns = tile_layout_extent(&w->layout, 1);
     for (int64_t i = 0; i < w->columns / 2; i++)
-        lanes[i] = w->sum_at[(row + (i >> 1 & 1) * 8) * columns + column + i / PART * 8 + (i & 1)];
+        lanes[i] = w->sum_at[(row + (i >> 1 & 1) * 8) * columns + column_of_sums(w, column + i / PART * 8 + (i & 1))];
     return lanes;
 }
 
@@ -179,6 +187,13 @@ static void begin_parts(const Wgmma *w, const Parts *parts, unsigned first, unsi
     gpu_build_plain(&w->gpu->b, TILE_OP_WGMMA_COMMIT);
 }
 
+/* The sum of what is there and a complete sum of an instruction: one fma where what is there is multiplied first. */
+static TileValue *promote(Gpu *gpu, const GpuPendingSums *pending, int64_t lane, TileValue *before, TileValue *complete) {
+    if (!before) return complete;
+    if (pending->factors) return tile_build_ternary(&gpu->b, TILE_OP_FMA, before, pending->factors[lane], complete);
+    return gpu_binary(gpu, TILE_OP_ADD, before, complete);
+}
+
 /* Waits for the sums, which become registers of the layout, or are added to what is there. */
 static void complete_sums(Gpu *gpu, const GpuPendingSums *pending, const TileAttribute *groups, TileValue **registers) {
     const TileType **types = TILE_NEW_ARRAY(gpu->arena, const TileType *, pending->count);
@@ -187,28 +202,43 @@ static void complete_sums(Gpu *gpu, const GpuPendingSums *pending, const TileAtt
         tile_build_op(&gpu->b, TILE_OP_WGMMA_WAIT, pending->sums, pending->count, groups, 1, types, pending->count);
     for (unsigned i = 0; wait && i < pending->count; i++)
         for (int64_t lane = 0; lane < tile_type_lanes(types[i]); lane++) {
-            TileValue **sum = &registers[pending->lanes[i][lane]],
-                      *complete = gpu_register(gpu, tile_op_result(wait, i), (uint32_t)lane);
-            *sum = *sum ? gpu_binary(gpu, TILE_OP_ADD, *sum, complete) : complete;
+            int64_t at = pending->lanes[i][lane];
+            TileValue *complete = gpu_register(gpu, tile_op_result(wait, i), (uint32_t)lane);
+            registers[at] = promote(gpu, pending, at, registers[at], complete);
         }
 }
 
-/* The registers that sums are added to; NULL for each: 0. */
-static TileValue **begin_promoted(const Wgmma *w) {
+static TileValue **registers_of(const Wgmma *w, const TileValue *tile) {
     uint32_t count = tile_layout_registers(&w->layout);
-    TileValue **registers = TILE_NEW_ARRAY(w->gpu->arena, TileValue *, count);
-    if (gpu_begins_at_zero(w->op)) return registers;
-    TileValue *acc = gpu_value(w->gpu, tile_op_named(w->op, TILE_OPERAND_SUM));
-    for (uint32_t r = 0; r < count; r++) registers[r] = gpu_register(w->gpu, acc, r);
+    TileValue **registers = TILE_NEW_ARRAY(w->gpu->arena, TileValue *, count), *value = gpu_value(w->gpu, tile);
+    for (uint32_t r = 0; r < count; r++) registers[r] = gpu_register(w->gpu, value, r);
     return registers;
+}
+
+/* The product that nothing but this op takes as what its sums are added to; NULL: it is none. */
+static const TileOp *multiplied_before(const Wgmma *w) {
+    const TileValue *sum = tile_op_named(w->op, TILE_OPERAND_SUM);
+    const TileOp *mul = tile_value_def(sum, TILE_OP_MUL);
+    return mul && tile_value_has_one_use(sum) && !w->gpu->context->settings.no_contract ? mul : NULL;
+}
+
+/* The registers that sums are added to; NULL for each: 0. */
+static void begin_promoted(const Wgmma *w, GpuPendingSums *pending) {
+    const TileOp *mul = multiplied_before(w);
+    if (gpu_begins_at_zero(w->op)) {
+        pending->promoted = TILE_NEW_ARRAY(w->gpu->arena, TileValue *, tile_layout_registers(&w->layout));
+        return;
+    }
+    pending->promoted = registers_of(w, mul ? tile_op_operand(mul, 0) : tile_op_named(w->op, TILE_OPERAND_SUM));
+    if (mul) pending->factors = registers_of(w, tile_op_operand(mul, 1));
 }
 
 /* One part after the other, so that registers hold the sums of one; only the last one is left pending. */
 static void promote_parts(const Wgmma *w, const Parts *parts, GpuPendingSums *pending) {
     TileAttribute groups = {.key = TILE_ATTRIBUTE_PENDING, .integer = 0};
-    pending->promoted = begin_promoted(w);
+    begin_promoted(w, pending);
     for (unsigned i = 0; i < parts->count; i++) {
-        GpuPendingSums part = {.count = 1, .sums = &pending->sums[i], .lanes = &pending->lanes[i]};
+        GpuPendingSums part = {.count = 1, .sums = &pending->sums[i], .lanes = &pending->lanes[i], .factors = pending->factors};
         begin_parts(w, parts, i, 1, pending->sums);
         if (i + 1 < parts->count)
             complete_sums(w->gpu, &part, &groups, pending->promoted);
@@ -247,6 +277,7 @@ void gpu_lower_wgmma(Gpu *gpu, TileOp *op) {
         return;
     }
     w.columns = gpu_wgmma_columns(op);
+    w.pairs = gpu_lie_in_pairs(&op->results[0]);
     w.step = STEP_BYTES / tile_scalar_bytes(a->scalar);
     w.sum_at = gpu_index_registers(gpu, &w.layout);
     if (!take_shared(&w, &w.a, 0)) take_registers(&w, &plan);
@@ -264,7 +295,7 @@ static const TileOp *find_carried(const TileValue *value) {
 static const GpuPendingSums *take_carried(Gpu *gpu, const TileValue *result) {
     const TileOp *dot = find_carried(result);
     if (!dot || !gpu_dot_is_wgmma(dot)) return NULL;
-    Wgmma w = {.gpu = gpu, .op = dot, .layout = *result->type->layout, .columns = gpu_wgmma_columns(dot)};
+    Wgmma w = {.gpu = gpu, .op = dot, .layout = *result->type->layout, .columns = gpu_wgmma_columns(dot), .pairs = gpu_lie_in_pairs(&dot->results[0])};
     w.sum_at = gpu_index_registers(gpu, &w.layout);
     Parts parts = find_parts(&w);
     TileValue *value = gpu_value(gpu, result);

@@ -390,11 +390,12 @@ static void build_copy(TileBuilder *b, const TileOp *load, TileValue *place) {
     for (unsigned i = 1; i < end; i++) operands[i + 1] = tile_op_operand(load, i);
     unsigned tested = gpu_by_map(load) ? take_indices(load, operands, outside) : 0;
     const TileType *type = load->results[0].type;
-    TileAttribute attributes[6] = {*tile_op_get(load, TILE_ATTRIBUTE_ACCESS),
+    TileAttribute attributes[7] = {*tile_op_get(load, TILE_ATTRIBUTE_ACCESS),
                                    {.key = TILE_ATTRIBUTE_TYPES, .count = 1, .types = &type}};
     unsigned count = 2;
     if (gpu_by_map(load)) attributes[count++] = (TileAttribute){.key = TILE_ATTRIBUTE_TENSOR_MAP, .integer = 1};
     if (tile_op_get(load, TILE_ATTRIBUTE_MULTICAST)) attributes[count++] = *tile_op_get(load, TILE_ATTRIBUTE_MULTICAST);
+    if (tile_op_get(load, TILE_ATTRIBUTE_PAIRS)) attributes[count++] = *tile_op_get(load, TILE_ATTRIBUTE_PAIRS);
     const TileAttribute *clears = tile_op_get(load, TILE_ATTRIBUTE_CLEARS);
     if (clears) attributes[count++] = *clears;
     if (tested) attributes[count++] = (TileAttribute){.key = TILE_ATTRIBUTE_OUTSIDE, .count = tested, .integers = outside};

@@ -367,6 +367,19 @@ TileLayout gpu_sum_layout(const GpuDots *dots, const TileType *tile) {
     return tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_C, 32, dots->plan);
 }
 
+bool gpu_lie_in_pairs(const TileValue *sums) {
+    const TileOp *op = sums->op;
+    while (tile_op_is(op, TILE_OP_DOT_WAIT) || tile_op_is(op, TILE_OP_CONVERT_LAYOUT)) op = tile_op_operand(op, 0)->op;
+    return tile_op_is(op, TILE_OP_DOT) && gpu_dot_is_wgmma(op) && tile_op_get(op, TILE_ATTRIBUTE_PAIRS);
+}
+
+TileLayout gpu_paired_layout(const GpuDots *dots, const TileType *tile) {
+    TileFragmentPlan plan = dots->plan;
+    TileLayoutShape shape = gpu_rows_shape(tile, &plan);
+    plan.pairs_n = true;
+    return tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_C, 32, plan);
+}
+
 int64_t gpu_tile_registers(const TileType *type) {
     unsigned bytes = tile_scalar_bytes(type->scalar), word = sizeof(uint32_t);
     int64_t registers = bytes > word ? bytes / word : 1;

@@ -91,6 +91,10 @@ bool gpu_lies_along_k(const TileOp *dot, unsigned operand);
 const TileOp *gpu_find_shared(const TileValue *value, bool *transposed);
 /* The layout of sums of two axes: accumulator fragments, or that of fused multiply-adds. */
 TileLayout gpu_sum_layout(const GpuDots *dots, const TileType *tile);
+/* Are they the sums of a product by wgmma that has the even rows of its second operand first (gpu-pairs), so that a thread has four neighbours?
+ * And the layout of these. */
+bool gpu_lie_in_pairs(const TileValue *sums);
+TileLayout gpu_paired_layout(const GpuDots *dots, const TileType *tile);
 /* The tile's shape, rounded up to what instructions take as an operand or a sum. */
 TileLayoutShape gpu_dot_shape(const TileType *tile);
 /* The same, of a tile whose rows warpgroups share out: three of them have three quarters of the rows of four. */

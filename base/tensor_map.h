@@ -23,6 +23,9 @@ enum {
 /* How far a box of so many elements reaches along an axis. */
 static inline uint32_t tile_map_reach(uint32_t elements, uint32_t step) { return (elements - 1) * step + 1; }
 
+/* Elements of a box along an axis, if it is cut there: as many as the tensor has at most. */
+static inline uint32_t tile_map_cut(uint32_t elements, uint64_t extent) { return extent < 1 ? 1 : extent < elements ? (uint32_t)extent : elements; }
+
 /* Alignment of a box in shared memory, in bytes: its swizzle is a function of the address. */
 static inline uint32_t tile_map_place_align(uint32_t swizzle) {
     return swizzle ? TILE_MAP_SWIZZLE_ROWS * swizzle : TILE_MAP_PLACE;

@@ -95,7 +95,8 @@ static int encode(const TileImageMap *image, const uint64_t *keys, TileCudaMap *
         unsigned axis = rank - 1 - i;
         dimensions[i] = extents[axis];
         apart[i] = image->step[axis] ? image->step[axis] : 1;
-        box[i] = tile_map_reach(image->box[axis], apart[i]);
+        uint32_t elements = image->cut >> axis & 1 ? tile_map_cut(image->box[axis], extents[axis]) : image->box[axis];
+        box[i] = tile_map_reach(elements, apart[i]);
         if (!i) continue;
         uint64_t inner = i > 1 ? steps[i - 2] : image->element_bytes;
         steps[i - 1] = extents[axis] > 1 ? strides[axis] : usual_stride(dimensions[i - 1], inner);

@@ -232,6 +232,7 @@ typedef struct TileImageMap {
     uint8_t rank, element_bytes;
     uint8_t swizzle; /* bytes */
     uint8_t step[TILE_MAP_MOST_RANK]; /* from one element of a box to the next; 0 is 1 */
+    uint8_t cut; /* a bit for each axis along which a box has at most as many elements as the tensor */
 } TileImageMap;
 
 /* A phase as a GPU has it; its shared memory is the phase's scratch_bytes. */

@@ -282,6 +282,7 @@ static void pass_map(Stream *s, TileImageMap *map) {
     NUMBER(s, map->rank);
     NUMBER(s, map->element_bytes);
     NUMBER(s, map->swizzle);
+    NUMBER(s, map->cut);
     unsigned bytes = map->element_bytes;
     s->damaged |= map->rank < 1 || map->rank > TILE_MAP_MOST_RANK || (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8);
     s->damaged |= map->swizzle && map->swizzle != 32 && map->swizzle != 64 && map->swizzle != 128;

@@ -226,6 +226,15 @@ void export_mbarrier_arrive(Exporter *exporter, const TileOp *op) {
     export_asm(exporter, text, "l,~{memory}", no_type(), 1, &place.address);
 }
 
+void export_mbarrier_expect(Exporter *exporter, const TileOp *op) {
+    if (!export_need(exporter, op, exporter->target->has_tma, "arrivals that speak of bytes")) return;
+    ExportAddress place = export_address(exporter, op);
+    char text[96];
+    snprintf(text, sizeof text, "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$0+%" PRId64 "], $1;", place.offset);
+    MlirValue operands[] = {place.address, operand_of(exporter, op, 1)};
+    export_asm(exporter, text, "l,r,~{memory}", no_type(), 2, operands);
+}
+
 /* try_wait, which may suspend the thread, came with the bulk copies. */
 void export_mbarrier_wait(Exporter *exporter, const TileOp *op) {
     ExportAddress place = export_address(exporter, op);

@@ -95,6 +95,9 @@ WORDS = {"BM=64 BN=64 BK=128": {"M": [65, 1, 64], "N": [65, 130, 7], "K": [129, 
          "BM=32 BN=192 BK=32": {"M": [33, 5], "N": [193, 7], "K": [65, 33]}}
 # Tiles for products of warpgroups, of operands as tensor maps copy them.
 WARPGROUPS = {"BM=64 BN=48 BK=32 warps=4": {"M": [1, 64, 65], "N": [9, 1, 48], "K": [48, 16, 32, 160, 33]}}
+# Rows that are columns of wgmma.
+FEW_ROWS = {"BM=16 BN=64 BK=64": {"M": [16, 1, 40], "N": [64, 8, 136], "K": [64, 16, 200]},
+            "BM=32 BN=128 BK=128": {"M": [5, 32], "N": [72, 128], "K": [128, 136]}}
 # The same by programs that take turns: one, an odd number, several of each part.
 TURNS = {"BM=64 BN=64 BK=32 stages=2 turns=2": {"M": [64, 1, 65, 200], "N": [8, 72, 136, 9], "K": [48, 16, 0, 160]},
          "BM=128 BN=32 BK=32 stages=2 warps=8 turns=2": {"M": [128, 1, 300], "N": [8, 72], "K": [16, 0, 96]}}
@@ -342,7 +345,7 @@ PROGRAMS = [
           {"BM=16 BN=32 BH=16": {"M": [1, 16, 37], "N": [1, 31, 69], "H": [1, 16, 37]}},
           derive={"K": lambda sizes: 2 * sizes["H"]}, gpus=GPUS),
     library("quantise:matmul_int4", [("a", PLAIN), ("w", PLAIN), ("c", PLAIN)],
-          {"BM=64 BN=64 BH=64": {"M": [1, 2], "N": [8, 3], "H": [34, 80]}, "BM=64 BN=128 BH=32": {"M": [1, 2], "N": [66, 128], "H": [14, 40]}},
+          {"BM=64 BN=64 BH=64": {"M": [1, 2], "N": [8, 3], "H": [34, 80]}, "BM=16 BN=64 BH=32": {"M": [37], "N": [80], "H": [40, 104]}, "BM=64 BN=128 BH=32": {"M": [1, 2], "N": [66, 128], "H": [14, 40]}},
           types=["f16", "bf16"], derive={"K": lambda sizes: 2 * sizes["H"]}, gpus=["sm_90a"]),
     other("temporaries", "reversed_blocks", ROW_TO_ROW, {"BM=2 BN=32": {"M": [0, 1, 5], "N": [1, 32, 77]}}, gpus=GPUS),
     other("packed", "rounded", ROW_TO_ROW, {"BM=2 BN=32": {"M": ROW, "N": [1, 32, 77]}}, data=WIDE),
@@ -376,6 +379,10 @@ PROGRAMS = [
             {"BM=64 BN=64 BK=32": {"M": [64, 1, 130], "N": [64, 8, 72], "K": [32, 16, 80, 208]},
              "BM=128 BN=32 BK=32": {"M": [1, 128], "N": [8, 40], "K": [160, 176, 208]}}, types=["f16", "bf16"], gpus=["sm_90a"])
       for name, a in (("gated_down", "gate"), ("normed_product", "x"), ("dequantised", "x"))),
+    # Few rows, which are columns of wgmma: of a tensor that has fewer, as many, or more than the tile.
+    other("products", "dequantised", [("x", PLAIN), ("w", PLAIN), ("y", PLAIN)],
+          {"BM=16 BN=64 BK=32": {"M": [37], "N": [130], "K": [80, 208]}, "BM=64 BN=128 BK=128": {"M": [20], "N": [72], "K": [208]}},
+          types=["f16", "bf16"], data=["normal"], gpus=["sm_90a"]),
     # Rows of a tile in shared memory in two panels; and operands that are computed once, before the products.
     *(other("products", name, [(a, PLAIN), ("w", PLAIN), ("y", PLAIN)],
             {"BM=64 BN=64 BK=128": {"M": [8, 1, 64], "N": [24, 72], "K": [208, 128]}}, types=["f16", "bf16"], gpus=["sm_90a"])
@@ -638,6 +645,9 @@ KERNELS = [
              gpus=["sm_90a"]) for name in ("matmul", "matmul_tn", "matmul_nt", "matmul_tt")),
     Kernel("matmul:matmul", [("a", FEW_VIEWS), ("b", FEW_VIEWS), ("c", PLAIN)], WORDS, types=["f32"], budget=14, gpus=["sm_90a", "sm_80"]),
     Kernel("matmul:matmul", [("a", PLAIN), ("b", PLAIN), ("c", PLAIN)], TURNS, types=["f16", "bf16"], budget=16, gpus=["sm_90a"]),
+    *(Kernel(f"matmul:{name}", [("a", PLAIN), ("b", PLAIN), ("c", PLAIN)], FEW_ROWS, types=["f16", "bf16"], budget=8, gpus=["sm_90a"])
+      for name in ("matmul", "matmul_nt", "matmul_tn")),
+    Kernel("matmul:matmul_swiglu", [("a", PLAIN), ("gate", PLAIN), ("up", PLAIN), ("c", PLAIN)], FEW_ROWS, types=["bf16"], budget=6, gpus=["sm_90a"]),
     Kernel("matmul:matmul/bias_gelu", [("a", PLAIN), ("b", PLAIN), ("c", PLAIN), ("bias", PLAIN)], TURNS, types=["bf16"],
            budget=8, gpus=["sm_90a"]),
     *(Kernel(f"matmul:{name}", [("a", PLAIN), ("b", PLAIN), ("c", PLAIN)], tunes, types=["f16", "bf16"], budget=9, gpus=["sm_90a"])

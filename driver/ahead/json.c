@@ -181,6 +181,8 @@ static void add_maps(TileText *text, const TileImageEntry *entry) {
         for (unsigned d = 0; d < map->rank; d++) tile_text_format(text, d ? ", %u" : "%u", map->box[d]);
         tile_text_add(text, "], \"steps\": [");
         for (unsigned d = 0; d < map->rank; d++) tile_text_format(text, d ? ", %u" : "%u", map->step[d] ? map->step[d] : 1);
+        tile_text_add(text, "], \"cut\": [");
+        for (unsigned d = 0; d < map->rank; d++) tile_text_format(text, d ? ", %d" : "%d", map->cut >> d & 1);
         tile_text_add(text, "]}");
     }
     tile_text_add_char(text, ']');

@@ -127,6 +127,7 @@ static void put_maps(TileText *bytes, const TileCudaPhase *phase) {
         put_number(bytes, map->rank);
         put_number(bytes, map->element_bytes);
         put_number(bytes, map->swizzle);
+        put_number(bytes, map->cut);
         for (unsigned d = 0; d < map->rank; d++) {
             put_number(bytes, map->box[d]);
             put_number(bytes, map->step[d]);
@@ -189,6 +190,7 @@ static void get_maps(Bytes *bytes, TileArena *arena, TileCudaPhase *phase) {
         maps[i].rank = (uint8_t)get_number(bytes);
         maps[i].element_bytes = (uint8_t)get_number(bytes);
         maps[i].swizzle = (uint8_t)get_number(bytes);
+        maps[i].cut = (uint8_t)get_number(bytes);
         bytes->damaged |= maps[i].rank > TILE_MAP_MOST_RANK;
         for (unsigned d = 0; d < maps[i].rank && !bytes->damaged; d++) {
             maps[i].box[d] = (uint16_t)get_number(bytes);

@@ -69,7 +69,8 @@ void tile_image_list_maps(const TileFunc *func, TileArena *arena, TileCudaPhase 
         *map = (TileImageMap){.slot = data,
                               .rank = (uint8_t)parameter->map.rank,
                               .element_bytes = (uint8_t)tile_scalar_bytes(tensor->scalar),
-                              .swizzle = (uint8_t)parameter->map.swizzle};
+                              .swizzle = (uint8_t)parameter->map.swizzle,
+                              .cut = (uint8_t)parameter->map.cut};
         for (unsigned d = 0; d < map->rank; d++) {
             map->box[d] = (uint16_t)parameter->map.box[d];
             map->step[d] = (uint8_t)tile_map_step(&parameter->map, d);

@@ -21,10 +21,11 @@ static bool read_tensor(TileExecutor *e, const ExecInstruction *in, const TileVa
                      .object = address.lanes[0],
                      .offset = (int64_t)address.lanes[1]};
     for (uint32_t d = 0; d < box->rank; d++) {
-        box->size[d] = parameter->map.box[d];
         box->step[d] = tile_map_step(&parameter->map, d);
         box->extent[d] = (int64_t)tile_exec_register(e->root, first + data + 1 + d).lanes[0];
         box->stride[d] = (int64_t)tile_exec_register(e->root, first + data + 1 + box->rank + d).lanes[0];
+        box->size[d] = parameter->map.box[d];
+        if (parameter->map.cut >> d & 1) box->size[d] = tile_map_cut(box->size[d], (uint64_t)box->extent[d]);
         if (d + 1 < box->rank) box->rows *= box->size[d];
     }
     box->row_bytes = box->size[box->rank - 1] * (uint32_t)box->element_bytes;

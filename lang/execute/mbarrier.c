@@ -45,7 +45,7 @@ struct ExecMbarriers {
 /* Are threads ordered by more than barriers of the whole block, or do asynchronous ops access memory? */
 static void find_mbarriers(TileOp *op, void *state) {
     bool *found = state;
-    *found |= op->id == TILE_OP_WARP_BARRIER || op->id == TILE_OP_CLUSTER_BARRIER || op->id == TILE_OP_MBARRIER_INIT || op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_WAIT ||
+    *found |= op->id == TILE_OP_WARP_BARRIER || op->id == TILE_OP_CLUSTER_BARRIER || op->id == TILE_OP_MBARRIER_INIT || op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_EXPECT || op->id == TILE_OP_MBARRIER_WAIT ||
               op->id == TILE_OP_COPY_BULK || op->id == TILE_OP_COPY_TENSOR ||
               op->id == TILE_OP_STORE_TENSOR || tile_op_is_of_warpgroup((TileOpId)op->id) ||
               (op->id == TILE_OP_BARRIER && tile_op_get(op, TILE_ATTRIBUTE_NUMBER));
@@ -247,6 +247,14 @@ bool tile_exec_mbarrier_arrive(TileExecutor *e, const ExecInstruction *in) {
     bool good = true;
     for (int64_t i = ranks.begin; i < ranks.end && good; i++) good = arrive_in(e, in, i);
     return good;
+}
+
+bool tile_exec_mbarrier_expect(TileExecutor *e, const ExecInstruction *in) {
+    int64_t bytes;
+    Mbarrier *mbarrier = use(e, in, 0);
+    if (!mbarrier || !tile_exec_integer(e, in, 1, "the number of bytes", &bytes)) return false;
+    if ((int32_t)bytes < 0) return tile_exec_fault(e, in, "the number of bytes is %d", (int32_t)bytes);
+    return add_bytes(e, in, mbarrier, (int32_t)bytes) && complete(e, in, mbarrier);
 }
 
 /* ---- waiting ---- */

@@ -228,6 +228,7 @@ typedef struct TileTensorMap {
     uint32_t box[TILE_MAP_MOST_RANK];
     uint32_t swizzle; /* 0, 32, 64 or 128 bytes */
     uint32_t step[TILE_MAP_MOST_RANK];
+    uint32_t cut; /* a bit for each axis along which a box has at most as many elements as the tensor */
 } TileTensorMap;
 
 typedef struct TileParameter {

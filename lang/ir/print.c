@@ -279,6 +279,7 @@ static void print_map(List *list, const TileTensorMap *map) {
     for (uint32_t d = 0; d < map->rank; d++) tile_text_format(list->text, d ? ", %u" : "%u", map->box[d]);
     tile_text_add(list->text, "]");
     print_number_fact(list, "swizzle", map->swizzle);
+    if (map->cut) print_number_fact(list, "cut", map->cut);
     bool steps = false;
     for (uint32_t d = 0; d < map->rank; d++) steps |= tile_map_step(map, d) > 1;
     if (!steps) return;

@@ -88,6 +88,7 @@ static void read_fact(Reader *r, TileParameter *parameter) {
             !read_number_fact(r, &name, "argument", &parameter->argument) &&
             !read_number_fact(r, &name, "axis", &parameter->axis) &&
             !read_number_fact(r, &name, "swizzle", &parameter->map.swizzle) &&
+            !read_number_fact(r, &name, "cut", &parameter->map.cut) &&
             !read_number_fact(r, &name, "align", &parameter->facts.align) &&
             !read_number_fact(r, &name, "used_align", &parameter->used_align) &&
             !read_number_fact(r, &name, "used_stride", &parameter->used_stride) &&

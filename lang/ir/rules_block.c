@@ -131,6 +131,11 @@ const char *tile_rule_mbarrier(const TileRule *r) {
 
 static bool is_word(const TileType *type) { return tile_type_is_scalar(type) && type->scalar == TILE_I32; }
 
+const char *tile_rule_mbarrier_expect(const TileRule *r) {
+    if (!points_to(tile_rule_operand(r, 0), TILE_SPACE_SHARED)) return "an mbarrier lies in shared memory";
+    return is_word(tile_rule_operand(r, 1)) ? NULL : "the number of bytes is not i32";
+}
+
 const char *tile_rule_mbarrier_wait(const TileRule *r) {
     if (!points_to(tile_rule_operand(r, 0), TILE_SPACE_SHARED)) return "an mbarrier lies in shared memory";
     return is_word(tile_rule_operand(r, 1)) ? NULL : "the parity is not i32";

@@ -5,7 +5,7 @@
 /* ---- the parameter ---- */
 
 static bool same_map(const TileTensorMap *a, const TileTensorMap *b) {
-    bool same = a->rank == b->rank && a->swizzle == b->swizzle && memcmp(a->box, b->box, a->rank * sizeof *a->box) == 0;
+    bool same = a->rank == b->rank && a->swizzle == b->swizzle && a->cut == b->cut && memcmp(a->box, b->box, a->rank * sizeof *a->box) == 0;
     for (uint32_t d = 0; same && d < a->rank; d++) same = tile_map_step(a, d) == tile_map_step(b, d);
     return same;
 }
@@ -108,6 +108,7 @@ const char *tile_map_misfit(const TileTensorMap *map, const TileType *tensor) {
         if (tile_map_step(map, d) > TILE_MAP_MOST_STEP) return "a step of the box is more than 8";
         if (tile_map_reach(map->box[d], tile_map_step(map, d)) > TILE_MAP_MOST_EXTENT) return "the box reaches over more than 256 elements";
     }
+    if (map->cut >> (map->rank - 1)) return "a row of the box is cut";
     if (tile_map_step(map, map->rank - 1) != 1) return "the last axis of the box has a step";
     int64_t row = (int64_t)map->box[map->rank - 1] * (int64_t)tile_scalar_bytes(tensor->scalar);
     if (row % TILE_MAP_GRAIN) return "a row of the box is no multiple of 16 bytes";

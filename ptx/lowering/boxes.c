@@ -53,7 +53,8 @@ static Boxes choose_boxes(Gpu *gpu, const TileOp *op, const TileType *tile, cons
         boxes.map.box[d] = (uint32_t)(axis + 1 == (int)tile->rank ? boxes.columns : rows);
         boxes.map.step[d] = (uint32_t)(gpu_step_of_index(&boxes.indices[d]) * (axis == 0 ? boxes.apart : 1));
     }
-    const TileAttribute *outside = tile_op_get(op, TILE_ATTRIBUTE_OUTSIDE);
+    const TileAttribute *outside = tile_op_get(op, TILE_ATTRIBUTE_OUTSIDE), *cut = tile_op_get(op, TILE_ATTRIBUTE_CUT);
+    for (unsigned i = 0; cut && i < cut->count; i++) boxes.map.cut |= UINT32_C(1) << cut->integers[i];
     for (unsigned i = 0; outside && i < outside->count; i++) boxes.outside[outside->integers[i]] = true;
     const GpuTensor *tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0));
     boxes.parameter = tile_func_add_map(gpu->func, tensor->parameter->argument, &boxes.map);
@@ -148,6 +149,19 @@ static void build_boxes(Gpu *gpu, const Boxes *boxes, Columns columns, TileValue
         }
 }
 
+/* Of rows that the tensor does not have no bytes come. All rows are one box of each panel. */
+static void miss_rows(Gpu *gpu, const TileOp *op, const Boxes *boxes) {
+    const TileAttribute *cut = tile_op_get(op, TILE_ATTRIBUTE_CUT);
+    const GpuTensor *tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0));
+    GpuSharedTile slot = gpu_shared_tile(boxes->stored);
+    int64_t bytes = slot.row_bytes * slot.panels;
+    for (unsigned i = 0; cut && i < cut->count; i++) {
+        TileValue *rows = gpu_binary(gpu, TILE_OP_MIN, tensor->extent[cut->integers[i]], gpu_i64(gpu, boxes->rows));
+        TileValue *missing = gpu_binary(gpu, TILE_OP_MUL, gpu_binary(gpu, TILE_OP_SUB, gpu_i64(gpu, boxes->rows), rows), gpu_i64(gpu, bytes));
+        gpu_miss_bytes(gpu, tile_op_named(op, TILE_OPERAND_PLACE)->op, tile_build_convert(&gpu->b, missing, TILE_I32));
+    }
+}
+
 void gpu_copy_by_map(Gpu *gpu, TileOp *op) {
     const TileValue *place = tile_op_named(op, TILE_OPERAND_PLACE);
     Boxes boxes = choose_boxes(gpu, op, tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0], place->type);
@@ -156,6 +170,7 @@ void gpu_copy_by_map(Gpu *gpu, TileOp *op) {
     TileValue *to = gpu_value(gpu, place);
     if (boxes.blocks > 1) to = choose_part(gpu, &boxes, to);
     build_boxes(gpu, &boxes, all, to, gpu_filled_mbarrier(gpu, place->op));
+    miss_rows(gpu, op, &boxes);
 }
 
 /* ---- stores ---- */

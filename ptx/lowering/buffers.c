@@ -75,7 +75,7 @@ GpuBufferAccess gpu_buffer_access(const GpuBuffers *buffers, const TileOp *op, s
     /* An mbarrier is initialised before a barrier, and used by any thread after it; what else it orders is up to its
      * users. */
     if (op->id == TILE_OP_MBARRIER_INIT) access = GPU_ACCESS_WRITE;
-    if (op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_WAIT) access = GPU_ACCESS_READ;
+    if (op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_EXPECT || op->id == TILE_OP_MBARRIER_WAIT) access = GPU_ACCESS_READ;
     bool boxes = op->id == TILE_OP_STORE_TENSOR; /* when it has read is up to its users, too */
     if (boxes) access = GPU_ACCESS_READ;
     if (access == GPU_ACCESS_NONE) return access;

@@ -22,6 +22,7 @@ typedef struct Group {
     unsigned channels;
     int64_t blocks; /* that copy to one another's slots, and have to know of one another when they are empty; 1: each has its own */
     Taken filled, read;
+    TileValue *missing; /* of those, bytes that do not come in this round, of rows that tensors do not have; NULL: none */
     const TileOp *pending; /* a release in the loop that has been lowered last, of whose last slot nobody has told yet */
 } Group;
 
@@ -45,6 +46,13 @@ static void build_init(Gpu *gpu, TileValue *place, int64_t arrivals) {
 static void build_arrive(Gpu *gpu, TileValue *place, int64_t bytes) {
     TileAttribute expected = {.key = TILE_ATTRIBUTE_BYTES, .integer = bytes};
     tile_build_op(&gpu->b, TILE_OP_MBARRIER_ARRIVE, &place, 1, &expected, bytes != 0, NULL, 0);
+}
+
+/* The phase waits for so many bytes, less those that are missing. */
+static void build_arrive_without(Gpu *gpu, TileValue *place, int64_t bytes, TileValue *missing) {
+    TileValue *left = gpu_binary(gpu, TILE_OP_SUB, tile_build_integer(&gpu->b, missing->type, bytes), missing);
+    tile_build_op(&gpu->b, TILE_OP_MBARRIER_EXPECT, (TileValue *[]){place, left}, 2, NULL, 0, NULL, 0);
+    build_arrive(gpu, place, 0);
 }
 
 /* At the mbarriers in this place of so many blocks. */
@@ -125,6 +133,11 @@ TileValue *gpu_filled_mbarrier(const Gpu *gpu, const TileOp *acquire) {
     return group_of(gpu, acquire)->filled.mbarrier;
 }
 
+void gpu_miss_bytes(Gpu *gpu, const TileOp *acquire, TileValue *bytes) {
+    Group *group = group_of(gpu, acquire);
+    group->missing = group->missing ? gpu_binary(gpu, TILE_OP_ADD, group->missing, bytes) : bytes;
+}
+
 /* The same number (of 32 bits), of which the back end knows that all lanes have it: what is computed of it, as
  * descriptors and addresses of mbarriers are, takes no registers of the lanes. */
 TileValue *gpu_uniform(Gpu *gpu, TileValue *value) {
@@ -186,12 +199,15 @@ void gpu_lower_take_end(Gpu *gpu, const TileOp *op) {
     if (taken->ends) return;
     if (taken->by_lanes) gpu_build_plain(&gpu->b, TILE_OP_WARP_BARRIER);
     taken->by_lanes = false;
-    if (fills)
+    if (fills && group->missing)
+        build_arrive_without(gpu, taken->mbarrier, group->copied, group->missing);
+    else if (fills)
         build_arrive(gpu, taken->mbarrier, group->copied);
     else if (tile_op_integer(op, TILE_ATTRIBUTE_PENDING, 0))
         release_before(gpu, group, op);
     else
         arrive_by_warp(gpu, taken->mbarrier, group->blocks, NULL);
+    if (fills) group->missing = NULL;
 }
 
 /* ---- slots that products still read ---- */

@@ -267,6 +267,8 @@ void gpu_lower_take(Gpu *gpu, const TileOp *op);
 void gpu_lower_take_end(Gpu *gpu, const TileOp *op);
 /* Of the slot that an acquire has given: what completes when copies have filled it. */
 TileValue *gpu_filled_mbarrier(const Gpu *gpu, const TileOp *acquire);
+/* So many bytes (i32) of the slot do not come in this round. */
+void gpu_miss_bytes(Gpu *gpu, const TileOp *acquire, TileValue *bytes);
 /* Begins a branch that only some threads of a warp take; ends both of its regions. */
 TileOp *gpu_begin_branch(Gpu *gpu, TileValue *condition, TileBuilder *outer);
 /* A branch of one thread of the warp that begins with this one; all lanes of all warps come to it. */

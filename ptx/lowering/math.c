@@ -27,6 +27,8 @@
  * or made of both. min and max of f32, and of narrower floats, which are compared in f32, are minimum and maximum: -0
  * counts as less than +0, where the language takes the first of them.
  *
+ * Integers of few bits become f32 without a conversion: as the mantissa of a larger number, which is then taken off.
+ *
  * Needs: atomics, whose loops contain min and max; runs before math and legalise, which would expand these ops. Keeps:
  * machine form. Cost: linear. */
 #include "lang/ir/build.h"
@@ -187,11 +189,79 @@ static void expand_extreme(Math *math, TileOp *op) {
     replace(math, &b, op, tile_build_convert(&b, tile_build_binary(&b, id, x, y), scalar));
 }
 
+/* ---- small integers ---- */
+
+/* Integers from `lo` to `hi`. */
+typedef struct Range {
+    int64_t lo, hi;
+} Range;
+
+/* Those of a type of at most 16 bits; of wider ones none are known. */
+static bool range_of_type(TileScalar scalar, Range *range) {
+    unsigned bits = tile_scalar_bits(scalar);
+    bool known = tile_scalar_is_int(scalar) && bits <= 16, is_signed = tile_scalar_class(scalar) == TILE_CLASS_SIGNED;
+    int64_t count = known ? INT64_C(1) << bits : 0;
+    *range = (Range){is_signed ? -count / 2 : 0, (is_signed ? count / 2 : count) - 1};
+    return known;
+}
+
+static bool constant_lane(const TileValue *value, int64_t *number) {
+    const TileOp *splat = tile_value_def(value, TILE_OP_SPLAT);
+    if (splat) value = tile_op_operand(splat, 0);
+    const TileOp *constant = tile_value_def(value, TILE_OP_CONST);
+    if (!constant || !tile_scalar_is_int(value->type->scalar)) return false;
+    *number = tile_scalar_to_integer(value->type->scalar, tile_op_get(constant, TILE_ATTRIBUTE_VALUE)->bits);
+    return true;
+}
+
+/* What is known of all lanes, by the ops that weights of few bits are unpacked with. */
+static bool find_range(const TileValue *value, unsigned depth, Range *range) {
+    enum { MOST_DEPTH = 6 };
+    int64_t number;
+    const TileOp *op = value->op;
+    if (constant_lane(value, &number)) {
+        *range = (Range){number, number};
+        return true;
+    }
+    if (range_of_type(value->type->scalar, range)) return true;
+    if (!op || depth == MOST_DEPTH || !tile_scalar_is_int(value->type->scalar)) return false;
+    if (op->id == TILE_OP_AND) {
+        for (unsigned i = 0; i < 2; i++)
+            if (constant_lane(tile_op_operand(op, i), &range->hi) && range->hi >= 0) return range->lo = 0, true;
+        return false;
+    }
+    bool converts = op->id == TILE_OP_CONVERT && tile_scalar_is_int(tile_op_operand(op, 0)->type->scalar);
+    if (converts) return find_range(tile_op_operand(op, 0), depth + 1, range) && (range->lo >= 0 || tile_scalar_class(value->type->scalar) == TILE_CLASS_SIGNED);
+    Range y;
+    if (op->id != TILE_OP_ADD && op->id != TILE_OP_SUB) return false;
+    if (!find_range(tile_op_operand(op, 0), depth + 1, range) || !find_range(tile_op_operand(op, 1), depth + 1, &y)) return false;
+    *range = op->id == TILE_OP_ADD ? (Range){range->lo + y.lo, range->hi + y.hi} : (Range){range->lo - y.hi, range->hi - y.lo};
+    return range->lo >= 0 || tile_scalar_class(value->type->scalar) == TILE_CLASS_SIGNED;
+}
+
+/* An integer n of magnitude at most 2^22 is the mantissa of 1.5 * 2^23 + n: an addition of integers and one of floats, of which a multiprocessor
+ * does 64 and 128 in a cycle, in place of a conversion, of which it does 16. */
+static void expand_small_integer(Math *math, TileOp *op) {
+    enum { MOST = 1 << 22, BITS = 0x4b400000 };
+    TileValue *x = tile_op_operand(op, 0);
+    Range range;
+    bool words = tile_scalar_is_int(x->type->scalar) && tile_scalar_bits(x->type->scalar) <= 32;
+    if (!words || !find_range(x, 0, &range) || range.lo < -MOST || range.hi >= MOST) return;
+    TileBuilder b = tile_builder_before(math->module, op);
+    TileValue *word = tile_build_convert(&b, x, TILE_I32);
+    word = tile_build_binary(&b, TILE_OP_ADD, word, tile_build_integer(&b, word->type, BITS));
+    TileValue *number = tile_build_bitcast(&b, word, TILE_F32);
+    number = tile_build_binary(&b, TILE_OP_SUB, number, constant(&b, number->type, 0x1.8p23));
+    replace(math, &b, op, tile_build_convert(&b, number, op->results[0].type->scalar));
+}
+
 static void visit(TileOp *op, void *state) {
     if (op->result_count != 1) return;
     TileScalar scalar = op->results[0].type->scalar;
     if (op->id == TILE_OP_EXP2 || op->id == TILE_OP_EXP || op->id == TILE_OP_SIGMOID) {
         if (scalar == TILE_F32 && tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0)) expand_exponential(state, op);
+    } else if (op->id == TILE_OP_CONVERT) {
+        if (tile_scalar_is_float(scalar) && scalar != TILE_F64 && tile_scalar_bits(scalar) >= 16) expand_small_integer(state, op);
     } else if (op->id == TILE_OP_ERF) {
         if (scalar == TILE_F32 && tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0)) expand_erf(state, op);
     } else if (op->id == TILE_OP_TANH) {

@@ -381,27 +381,6 @@ static unsigned take_indices(const TileOp *load, TileValue **operands, int64_t *
     return count;
 }
 
-static void build_copy(TileBuilder *b, const TileOp *load, TileValue *place) {
-    unsigned end = tile_access_end(load);
-    TileValue **operands = TILE_NEW_ARRAY(b->module->arena, TileValue *, end + 1);
-    int64_t outside[TILE_MAX_TENSOR_RANK];
-    operands[0] = tile_op_operand(load, 0);
-    operands[1] = place;
-    for (unsigned i = 1; i < end; i++) operands[i + 1] = tile_op_operand(load, i);
-    unsigned tested = gpu_by_map(load) ? take_indices(load, operands, outside) : 0;
-    const TileType *type = load->results[0].type;
-    TileAttribute attributes[7] = {*tile_op_get(load, TILE_ATTRIBUTE_ACCESS),
-                                   {.key = TILE_ATTRIBUTE_TYPES, .count = 1, .types = &type}};
-    unsigned count = 2;
-    if (gpu_by_map(load)) attributes[count++] = (TileAttribute){.key = TILE_ATTRIBUTE_TENSOR_MAP, .integer = 1};
-    if (tile_op_get(load, TILE_ATTRIBUTE_MULTICAST)) attributes[count++] = *tile_op_get(load, TILE_ATTRIBUTE_MULTICAST);
-    if (tile_op_get(load, TILE_ATTRIBUTE_PAIRS)) attributes[count++] = *tile_op_get(load, TILE_ATTRIBUTE_PAIRS);
-    const TileAttribute *clears = tile_op_get(load, TILE_ATTRIBUTE_CLEARS);
-    if (clears) attributes[count++] = *clears;
-    if (tested) attributes[count++] = (TileAttribute){.key = TILE_ATTRIBUTE_OUTSIDE, .count = tested, .integers = outside};
-    tile_build_op(b, TILE_OP_COPY_TILE, operands, end + 1, attributes, count, NULL, 0);
-}
-
 /* Is a lane outside of the load's range along the axis filled with 0 before it is multiplied? */
 static bool is_filled(const TileValue *value, unsigned axis) {
     for (const TileUse *use = value->first_use; use; use = use->next) {
@@ -414,6 +393,50 @@ static bool is_filled(const TileValue *value, unsigned axis) {
         if (is_filled(&user->results[0], axis)) return true;
     }
     return false;
+}
+
+/* The dimension along which a tile is copied as far as the tensor goes, so that a box of 64 rows takes no longer than one of the 16 that the tensor
+ * has: the rows of a tile that has the same ones in each iteration, of which nobody takes those that are not there. */
+static bool cut_dimension(const TileOp *load, int64_t *dimension) {
+    enum { MOST_ROWS = 64 };
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    const TileType *tile = load->results[0].type;
+    const TileOp *loop = load->block->op;
+    bool repeated = tile_op_is(loop, TILE_OP_FOR) && !tile_loop_is_of_programs(loop);
+    if (!gpu_by_map(load) || !repeated || tile->rank != 2 || tile->extent[0] > MOST_ROWS) return false;
+    if (tile_op_get(load, TILE_ATTRIBUTE_MULTICAST) || tile_op_get(load, TILE_ATTRIBUTE_PAIRS)) return false;
+    if (tile_op_has_part(load, TILE_PARTS_FILL) || is_filled(&load->results[0], 0)) return false;
+    unsigned rank = tile_access_read(load, indices);
+    for (unsigned d = 0; d < rank; d++) {
+        const TileAccessIndex *rows = &indices[d];
+        if (rows->kind != TILE_ACCESS_RANGE || rows->axis) continue;
+        *dimension = d;
+        return tile_value_is_integer(rows->step, 1) && tile_value_is_integer(rows->lo, 0) && tile_value_outside(rows->first, loop);
+    }
+    return false;
+}
+
+static void build_copy(TileBuilder *b, const TileOp *load, TileValue *place) {
+    unsigned end = tile_access_end(load);
+    TileValue **operands = TILE_NEW_ARRAY(b->module->arena, TileValue *, end + 1);
+    int64_t outside[TILE_MAX_TENSOR_RANK];
+    operands[0] = tile_op_operand(load, 0);
+    operands[1] = place;
+    for (unsigned i = 1; i < end; i++) operands[i + 1] = tile_op_operand(load, i);
+    unsigned tested = gpu_by_map(load) ? take_indices(load, operands, outside) : 0;
+    const TileType *type = load->results[0].type;
+    TileAttribute attributes[8] = {*tile_op_get(load, TILE_ATTRIBUTE_ACCESS),
+                                   {.key = TILE_ATTRIBUTE_TYPES, .count = 1, .types = &type}};
+    unsigned count = 2;
+    if (gpu_by_map(load)) attributes[count++] = (TileAttribute){.key = TILE_ATTRIBUTE_TENSOR_MAP, .integer = 1};
+    if (tile_op_get(load, TILE_ATTRIBUTE_MULTICAST)) attributes[count++] = *tile_op_get(load, TILE_ATTRIBUTE_MULTICAST);
+    if (tile_op_get(load, TILE_ATTRIBUTE_PAIRS)) attributes[count++] = *tile_op_get(load, TILE_ATTRIBUTE_PAIRS);
+    const TileAttribute *clears = tile_op_get(load, TILE_ATTRIBUTE_CLEARS);
+    if (clears) attributes[count++] = *clears;
+    int64_t cut;
+    if (cut_dimension(load, &cut)) attributes[count++] = (TileAttribute){.key = TILE_ATTRIBUTE_CUT, .count = 1, .integers = &cut};
+    if (tested) attributes[count++] = (TileAttribute){.key = TILE_ATTRIBUTE_OUTSIDE, .count = tested, .integers = outside};
+    tile_build_op(b, TILE_OP_COPY_TILE, operands, end + 1, attributes, count, NULL, 0);
 }
 
 static TileValue *place_of_lane(TileBuilder *b, TileValue *first, TileValue *lane, int64_t step) {

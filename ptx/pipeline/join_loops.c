@@ -197,12 +197,15 @@ static bool passes_all(const TileOp *outer, const TileOp *inner) {
     return k && k == inner->result_count;
 }
 
+/* Are the loop's iterations a program's as a whole, or shared out as those of the outer one are? */
+static bool goes_with(const TileOp *loop, const TileOp *outer) { return !loop->attribute_count || has_attributes_of(loop, outer); }
+
 /* The loop that the outer one goes through, with all that it carries but for inductions, and nothing but scalars beside it; NULL: none. */
 static TileOp *page_loop(const TileOp *outer) {
     const TileBlock *body = &outer->regions[0];
     TileOp *inner = NULL;
     for (TileOp *op = body->first; op != body->last; op = op->next) {
-        if (is_counted(op) && has_attributes_of(op, outer) && !inner) {
+        if (is_counted(op) && goes_with(op, outer) && !inner) {
             inner = op;
             continue;
         }

@@ -47,6 +47,7 @@
 #include "ptx/passes.h"
 #include "ptx/pipeline/copies.h"
 #include "ptx/pipeline/turns.h"
+#include "ptx/pipeline/warpgroups.h"
 #include "ptx/target/map.h"
 
 enum { GROUP_WARPS = 4, GROUP_ROWS = 64, K_BYTES = 32, MOST_GROUPS = 4, THREE = 3 };
@@ -75,6 +76,7 @@ typedef struct Warpgroups {
     unsigned count;         /* products */
     TileMap seen;           /* values that a copying warp can compute */
     bool across_rows;       /* rows of a product pass between warps, or are not those of its sums */
+    bool transposed;        /* products have been transposed, and need not be */
     bool changed;
 } Warpgroups;
 
@@ -183,16 +185,21 @@ static void find_sources(Sources *s, const TileValue *value) {
     for (unsigned i = 0; op && !load && i < op->operand_count; i++) find_sources(s, tile_op_operand(op, i));
 }
 
+/* Is what the operand is computed of in its loop there in time: is it tiles that maps copy, and vectors beside them? */
+static bool is_computed_of_copies(Warpgroups *w, const TileOp *dot, unsigned operand) {
+    Sources sources = {.w = w, .dot = dot};
+    tile_map_init(&sources.seen, w->context->scratch);
+    find_sources(&sources, tile_op_operand(dot, operand));
+    return sources.copied && !sources.others;
+}
+
 /* NULL: threads can compute the second operand of what maps copy, and put it where products read it, beside the products of the
  * iteration before. */
 static const char *why_not_put(Warpgroups *w, const TileOp *dot) {
     enum { OPERAND = 1 };
     const TileOp *loop = dot->block->op;
-    Sources sources = {.w = w, .dot = dot};
     bool permuted;
-    tile_map_init(&sources.seen, w->context->scratch);
-    find_sources(&sources, tile_op_operand(dot, OPERAND));
-    if (!sources.copied || sources.others) return "its second operand is not copied by a tensor map";
+    if (!is_computed_of_copies(w, dot, OPERAND)) return "its second operand is not copied by a tensor map";
     if (!tile_op_is(loop, TILE_OP_FOR) || tile_loop_is_of_programs(loop)) return "its second operand is computed on its way, and not in a loop";
     if (gpu_loops_use_sums(&w->func->body))
         return "its second operand is computed on its way, in a loop that computes with the sums of products";
@@ -209,7 +216,8 @@ static const char *why_not_operand(Warpgroups *w, const TileOp *dot, unsigned nu
     if (!is_copied(dot, number)) {
         if (number) return why_not_put(w, dot);
         /* What is computed of tiles comes from registers. */
-        return load && gpu_load_is_copied(load) ? "its first operand is not copied by a tensor map" : NULL;
+        bool waits = w->transposed && !is_computed_of_copies(w, dot, 0);
+        return waits || (load && gpu_load_is_copied(load)) ? "its first operand is not copied by a tensor map" : NULL;
     }
     if (tile_scalar_bits(operand->type->scalar) != 16 && lies_across_k(operand, number))
         return "an operand is not contiguous along k in memory, as all but those of 16 bits have to be";
@@ -545,17 +553,30 @@ static bool forget_turns(TileFunc *func) {
     return asked;
 }
 
+/* Looks at the function; `why` is NULL and `count` not 0 where all its products can be computed by wgmma. */
+static void look_at_func(Warpgroups *w) {
+    TileBlock *body = &w->func->body;
+    tile_map_init(&w->seen, w->context->scratch);
+    tile_block_walk(body, look_at_dot, w);
+    tile_block_walk(body, look_beside, w);
+    tile_block_walk(body, add_bytes, w);
+    tile_block_walk(body, look_for_slots, w);
+    tile_block_walk(body, look_for_large, w);
+    if (!w->why && !has_slots(w)) w->why = "shared memory has no room for what it and others are to read";
+}
+
+const char *gpu_why_not_transposed(TilePassContext *context, TileFunc *func) {
+    Warpgroups w = {.context = context, .func = func, .transposed = true};
+    look_at_func(&w);
+    if (!w.why && w.count) choose_groups(&w);
+    return w.why;
+}
+
 TileResult tile_pass_gpu_warpgroups(TilePassContext *context, TileFunc *func) {
     Warpgroups w = {.context = context, .func = func};
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     if (!context->target || !context->target->has_wgmma) return forget_turns(func) ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
-    tile_map_init(&w.seen, context->scratch);
-    tile_block_walk(&func->body, look_at_dot, &w);
-    tile_block_walk(&func->body, look_beside, &w);
-    tile_block_walk(&func->body, add_bytes, &w);
-    tile_block_walk(&func->body, look_for_slots, &w);
-    tile_block_walk(&func->body, look_for_large, &w);
-    if (!w.why && !has_slots(&w)) w.why = "shared memory has no room for what it and others are to read";
+    look_at_func(&w);
     int64_t groups = w.why || !w.count ? 0 : choose_groups(&w);
     tile_block_walk(&func->body, drop_map, &w);
     if (w.why) tile_pass_remark(context, w.dot, TILE_DECISION_NOT_BY_WGMMA, "a product", "%s", w.why);

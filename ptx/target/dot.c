@@ -229,6 +229,7 @@ typedef struct Search {
     bool wgmma;   /* computes the products: all warps lie along their rows */
     bool wide;    /* a sum takes two registers */
     bool rows;    /* a row is reduced, or is an operand of another product: it should belong to one warp */
+    int64_t narrowest; /* columns of the product that has the fewest; 0: there is none */
     bool bytes_along[2], wider_along[2]; /* of a and b: elements of 8 bits, and wider ones, contiguous along m or n */
 } Search;
 
@@ -248,6 +249,8 @@ static void add_dot(Search *search, const TileOp *dot) {
     search->wgmma |= gpu_dot_is_wgmma(dot);
     search->wide |= dot->results[0].type->scalar == TILE_F64;
     search->sums += gpu_dot_sums(dot);
+    int64_t columns = gpu_dot_shape(dot->results[0].type).extent[1];
+    if (!search->narrowest || columns < search->narrowest) search->narrowest = columns;
     if (gpu_dot_is_wgmma(dot)) search->dots.promoted += gpu_dot_promoted(dot);
     for (unsigned i = 0; i < 2; i++) {
         bool byte = tile_scalar_bits(tile_op_operand(dot, i)->type->scalar) == 8;
@@ -271,12 +274,14 @@ static unsigned log_warps_of(int64_t elements, unsigned log_of_a_thread) {
 
 /* The sums of the largest product must fit into registers; those of f64 take two. Beyond that up to four warps are used while each thread
  * has 32 sums: with fewer sums, warps load more than they multiply and wait for each other. Where rows are reduced, a
- * third warp pays only if it has rows of its own. Measured: docs/adr/0025-warps-of-small-products.md. */
+ * third warp pays only if it has rows of its own, and a second one only if each has more than the columns of one instruction: else they exchange more
+ * than they compute. Measured: docs/adr/0025-warps-of-small-products.md, 0147-products-of-few-rows.md. */
 static unsigned choose_log_warps(const Search *search, const TileLayoutShape *shape, unsigned log_row_blocks) {
     int64_t words = search->wide ? 2 : 1;
     unsigned most = log_warps_of(words * shape->extent[0] * shape->extent[1], MOST_LOG_SUMS),
              wanted = gpu_least(log_warps_of(words * search->sums, LEAST_LOG_SUMS), USUAL_LOG_WARPS);
-    if (search->rows) wanted = gpu_least(wanted, log_row_blocks ? log_row_blocks : 1);
+    unsigned apart = search->narrowest > 2 * N;
+    if (search->rows) wanted = gpu_least(wanted, log_row_blocks ? log_row_blocks : apart);
     return gpu_least(wanted > most ? wanted : most, MOST_LOG_WARPS);
 }
 

@@ -158,6 +158,17 @@ done
 expect 0 '3 warpgroups multiply' "$tilec" explain "$TILE_SOURCE_DIR/stdlib/attention.tile:attention" q=ones:f16[1,2,200,64] \
     k=ones:f16[1,2,200,64] v=ones:f16[1,2,200,64] o=@ scale=0.1 causal=false BS=192 BL=128 --target=sm_90a
 
+# Few rows, which are columns where weights are computed on their way: with an end of k within a step, rows that the tensor does not have, and
+# several blocks of them.
+for rows in 1 16 37; do
+    by_warpgroups ../tests/programs/products.tile:dequantised "x=randn:bf16[$rows,208]" "w=randint:i8[130,208](-99,99)" scale=rand:f32[130] \
+        y=@ BM=16 BN=64 BK=32
+    by_warpgroups ../tests/programs/products.tile:dequantised "x=randn:f16[$rows,208]" "w=randint:i8[72,208](-99,99)" scale=rand:f32[72] \
+        y=@ BM=64 BN=128 BK=128
+    by_warpgroups quantise.tile:matmul_int4 "a=randn:bf16[$rows,144]" "w=randint:u8[72,80](0,255)" scale=rand:f32[80] c=@ BM=16 BN=64 BH=32
+    by_warpgroups matmul.tile:matmul_nt "a=randn:f16[$rows,144]" "b=randn:f16[40,144]" c=@:f16 BM=64 BN=32 BK=64 stages=2
+done
+
 # Values of another width, sinks, and scores that a function changes.
 by_warpgroups attention.tile:attention_scored q=randn:bf16[1,2,70,96] k=randn:bf16[1,1,90,96] v=randn:bf16[1,1,90,64] sink=rand:f32[2] \
     o=@ scale=0.1 causal=true BS=64 BL=64

@@ -15,6 +15,7 @@ typedef struct Boxes {
     uint32_t rank, box[TILE_MAP_MOST_RANK], swizzle;
     int64_t extent[TILE_MAP_MOST_RANK], stride[TILE_MAP_MOST_RANK]; /* of the tensor; strides in bytes */
     uint32_t step[TILE_MAP_MOST_RANK];                              /* from one element of the box to the next; 0: 1 */
+    uint32_t more; /* rows of the map's box beyond these, along the first axis, of which it is cut: the tensor has no more; 0: it is not */
 } Boxes;
 
 enum { BOX_THREADS = 64, BOX_WORD = 4 };
@@ -49,9 +50,9 @@ static inline void begin_boxes(TileText *text, const Boxes *boxes, const char *a
     add_tensor_parameters(text, "y", 2, 2);
     tile_text_add(text, "%begin: i64 {role = begin}, %end: i64 {role = end}, "
                         "%x.map: ptr<map> {role = map, argument = 0, box = [");
-    for (uint32_t d = 0; d < boxes->rank; d++) tile_text_format(text, d ? ", %u" : "%u", boxes->box[d]);
+    for (uint32_t d = 0; d < boxes->rank; d++) tile_text_format(text, d ? ", %u" : "%u", boxes->box[d] + (d ? 0 : boxes->more));
     tile_text_format(text,
-                     "], swizzle = %u", boxes->swizzle);
+                     "], swizzle = %u%s", boxes->swizzle, boxes->more ? ", cut = 1" : "");
     for (uint32_t d = 0; boxes->step[0] && d < boxes->rank; d++) tile_text_format(text, d ? ", %u" : ", steps = [%u", boxes->step[d]);
     tile_text_format(text,
                      "%s}, %%shared: ptr<shared> {role = scratch}) kernel = @boxes phase = 0 threads = %d "
@@ -171,26 +172,29 @@ static inline void boxes_expect_stored(const Boxes *boxes, const unsigned char *
 
 /* Every swizzle, rank and size of an element; ragged edges; strides that are not sorted, or have gaps. */
 static const Boxes box_cases[] = {
-    {TILE_F32, 1, {64}, 0, {100}, {4}, {0}},
-    {TILE_F16, 2, {16, 64}, 128, {50, 100}, {208, 2}, {0}},
-    {TILE_BF16, 2, {64, 64}, 128, {64, 64}, {128, 2}, {0}},
-    {TILE_F32, 2, {16, 32}, 128, {20, 36}, {144, 4}, {0}},
-    {TILE_F32, 2, {24, 16}, 64, {20, 36}, {160, 4}, {0}},
-    {TILE_F16, 2, {32, 16}, 32, {33, 40}, {80, 2}, {0}},
-    {TILE_U8, 2, {8, 128}, 128, {21, 144}, {144, 1}, {0}},
-    {TILE_F8E4M3, 2, {16, 64}, 64, {21, 160}, {160, 1}, {0}},
-    {TILE_I8, 2, {5, 48}, 0, {21, 80}, {96, 1}, {0}},
-    {TILE_F64, 2, {8, 16}, 128, {9, 18}, {144, 8}, {0}},
-    {TILE_I64, 2, {3, 10}, 0, {9, 18}, {160, 8}, {0}},
-    {TILE_U16, 2, {256, 8}, 0, {300, 8}, {16, 2}, {0}},
-    {TILE_F16, 3, {3, 8, 64}, 128, {4, 10, 72}, {1440, 144, 2}, {0}},
-    {TILE_F16, 3, {3, 8, 64}, 128, {10, 4, 72}, {144, 1440, 2}, {0}}, /* the first two axes exchanged */
-    {TILE_F32, 4, {2, 3, 4, 8}, 32, {3, 4, 5, 12}, {1056, 240, 48, 4}, {0}},
-    {TILE_F16, 5, {2, 1, 2, 3, 32}, 64, {3, 2, 2, 4, 40}, {1280, 640, 320, 80, 2}, {0}},
-    {TILE_I32, 3, {2, 4, 4}, 0, {5, 1, 8}, {32, 7, 4}, {0}}, /* the stride of an axis of one element is any */
-    {TILE_F16, 3, {3, 8, 64}, 128, {10, 20, 72}, {2880, 144, 2}, {2, 3, 1}},
-    {TILE_BF16, 4, {2, 3, 4, 32}, 64, {5, 9, 11, 40}, {7920, 880, 80, 2}, {1, 2, 2, 1}},
-    {TILE_F32, 2, {16, 8}, 0, {50, 12}, {48, 4}, {8, 1}},
+    {TILE_F32, 1, {64}, 0, {100}, {4}, {0}, 0},
+    {TILE_F16, 2, {16, 64}, 128, {50, 100}, {208, 2}, {0}, 0},
+    {TILE_BF16, 2, {64, 64}, 128, {64, 64}, {128, 2}, {0}, 0},
+    {TILE_F32, 2, {16, 32}, 128, {20, 36}, {144, 4}, {0}, 0},
+    {TILE_F32, 2, {24, 16}, 64, {20, 36}, {160, 4}, {0}, 0},
+    {TILE_F16, 2, {32, 16}, 32, {33, 40}, {80, 2}, {0}, 0},
+    {TILE_U8, 2, {8, 128}, 128, {21, 144}, {144, 1}, {0}, 0},
+    {TILE_F8E4M3, 2, {16, 64}, 64, {21, 160}, {160, 1}, {0}, 0},
+    {TILE_I8, 2, {5, 48}, 0, {21, 80}, {96, 1}, {0}, 0},
+    {TILE_F64, 2, {8, 16}, 128, {9, 18}, {144, 8}, {0}, 0},
+    {TILE_I64, 2, {3, 10}, 0, {9, 18}, {160, 8}, {0}, 0},
+    {TILE_U16, 2, {256, 8}, 0, {300, 8}, {16, 2}, {0}, 0},
+    {TILE_F16, 3, {3, 8, 64}, 128, {4, 10, 72}, {1440, 144, 2}, {0}, 0},
+    {TILE_F16, 3, {3, 8, 64}, 128, {10, 4, 72}, {144, 1440, 2}, {0}, 0}, /* the first two axes exchanged */
+    {TILE_F32, 4, {2, 3, 4, 8}, 32, {3, 4, 5, 12}, {1056, 240, 48, 4}, {0}, 0},
+    {TILE_F16, 5, {2, 1, 2, 3, 32}, 64, {3, 2, 2, 4, 40}, {1280, 640, 320, 80, 2}, {0}, 0},
+    {TILE_I32, 3, {2, 4, 4}, 0, {5, 1, 8}, {32, 7, 4}, {0}, 0}, /* the stride of an axis of one element is any */
+    {TILE_F16, 3, {3, 8, 64}, 128, {10, 20, 72}, {2880, 144, 2}, {2, 3, 1}, 0},
+    {TILE_BF16, 4, {2, 3, 4, 32}, 64, {5, 9, 11, 40}, {7920, 880, 80, 2}, {1, 2, 2, 1}, 0},
+    {TILE_F32, 2, {16, 8}, 0, {50, 12}, {48, 4}, {8, 1}, 0},
+    {TILE_BF16, 2, {16, 64}, 128, {16, 200}, {400, 2}, {0}, 48},
+    {TILE_F16, 2, {7, 32}, 64, {7, 80}, {160, 2}, {0}, 57},
+    {TILE_I8, 3, {1, 8, 32}, 32, {1, 21, 48}, {1008, 48, 1}, {0}, 15},
 };
 
 enum { BOX_CASES = sizeof box_cases / sizeof *box_cases, BOX_PROGRAMS = 12 };

@@ -7,7 +7,7 @@
 
 static bool is_candidate(const TileOp *op) {
     return op->id == TILE_OP_BARRIER || op->id == TILE_OP_CLUSTER_BARRIER || op->id == TILE_OP_WARP_BARRIER || op->id == TILE_OP_COPY_WAIT || op->id == TILE_OP_COPY_COMMIT ||
-           op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_WAIT || op->id == TILE_OP_FENCE_ASYNC ||
+           op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_EXPECT || op->id == TILE_OP_MBARRIER_WAIT || op->id == TILE_OP_FENCE_ASYNC ||
            op->id == TILE_OP_STORE_COMMIT || op->id == TILE_OP_STORE_WAIT ||
            (tile_op_is_of_warpgroup((TileOpId)op->id) && op->id != TILE_OP_WGMMA);
 }

@@ -144,6 +144,8 @@ Test(execute_mbarrier, bulk_copies_arrive_for_who_waits) {
     cr_expect_eq(data[40], 1008);
     expect_good(1, IF("%is0", "copy_bulk %shared, %line, %all, %bar\nmbarrier_arrive %bar {bytes = 256}\n",
                       "") "mbarrier_wait %bar, %p0\n" TAKE);
+    expect_good(1, IF("%is0", "copy_bulk %shared, %line, %all, %bar\nmbarrier_expect %bar, %all\nmbarrier_arrive %bar\n",
+                      "") "mbarrier_wait %bar, %p0\n" TAKE);
     static const char alone[] = "nobody has waited for the copy's mbarrier";
     expect_fault(1, IF("%is0", COPY, "") TAKE, "a race: ");
     expect_fault(1, IF("%is0", COPY, "") "barrier\n" TAKE, alone);
@@ -187,6 +189,7 @@ Test(execute_mbarrier, nobody_writes_what_is_being_copied) {
 }
 
 Test(execute_mbarrier, what_a_phase_lacks_is_said) {
+    expect_fault(1, IF("%is0", "mbarrier_expect %bar, %all\nmbarrier_arrive %bar\n", "") "mbarrier_wait %bar, %p0\n", "lacks 256 bytes");
     expect_fault(1, IF("%is0", "copy_bulk %shared, %line, %all, %bar\n", "") "mbarrier_wait %bar, %p0\n",
                  "lacks 1 of 1 arrivals and an arrival that speaks of 256 bytes, which have come");
     expect_fault(
@@ -244,7 +247,7 @@ Test(execute_mbarrier, misuse) {
 enum { TILES = 12, WORDS = TILES * MBARRIER_TILE };
 
 static bool is_mbarrier(const TileOp *op) {
-    return op->id == TILE_OP_BARRIER || op->id == TILE_OP_MBARRIER_INIT || op->id == TILE_OP_MBARRIER_ARRIVE ||
+    return op->id == TILE_OP_BARRIER || op->id == TILE_OP_MBARRIER_INIT || op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_EXPECT ||
            op->id == TILE_OP_MBARRIER_WAIT || op->id == TILE_OP_COPY_BULK || op->id == TILE_OP_FENCE_ASYNC;
 }
 

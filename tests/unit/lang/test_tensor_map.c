@@ -29,7 +29,7 @@ static const char *phase(const char *parameters, const char *body) {
 
 Test(tensor_map, a_map_stands_before_the_shared_memory) {
     TileFunc *func = read_func(phase(X RANGE SHARED, "  %a = ptr_add %x, %begin : ptr<global>\n"), "k.0");
-    TileTensorMap map = {2, {8, 64}, 128, {0}}, other = {2, {8, 64}, 0, {0}};
+    TileTensorMap map = {2, {8, 64}, 128, {0}, 0}, other = {2, {8, 64}, 0, {0}, 0};
     TileValue *shared = func->body.arguments[8], *added = tile_func_add_map(func, 1, &map);
     cr_assert(added && added->index == 8 && shared->index == 9 && func->body.arguments[9] == shared);
     cr_expect_str_eq(func->parameters[8].name, "x.map");
@@ -42,21 +42,21 @@ Test(tensor_map, a_map_stands_before_the_shared_memory) {
     TileText errors = {.arena = executing.arena};
     cr_expect(tile_module_verify(func->module, &errors), "%s", tile_text_get(&errors));
     cr_expect(tile_value_map(added)->swizzle == 128 && !tile_value_map(shared));
-    for (uint32_t i = 2; i < TILE_MAX_MAPS; i++) cr_expect(tile_func_add_map(func, 1, &(TileTensorMap){2, {20 + i, 64}, 0, {0}}));
-    cr_expect_null(tile_func_add_map(func, 1, &(TileTensorMap){2, {100, 64}, 0, {0}}), "there are as many as may be");
+    for (uint32_t i = 2; i < TILE_MAX_MAPS; i++) cr_expect(tile_func_add_map(func, 1, &(TileTensorMap){2, {20 + i, 64}, 0, {0}, 0}));
+    cr_expect_null(tile_func_add_map(func, 1, &(TileTensorMap){2, {100, 64}, 0, {0}, 0}), "there are as many as may be");
     cr_expect(tile_module_verify(func->module, &errors), "%s", tile_text_get(&errors));
 }
 
 Test(tensor_map, boxes_have_steps) {
     TileFunc *func = read_func(phase(X RANGE SHARED, "  %a = ptr_add %x, %begin : ptr<global>\n"), "k.0");
     const TileType *tensor = tile_func_argument_type(func, 1);
-    TileTensorMap map = {2, {8, 64}, 128, {3, 1}}, other = {2, {8, 64}, 128, {0, 0}}, same = {2, {8, 64}, 128, {1, 1}};
+    TileTensorMap map = {2, {8, 64}, 128, {3, 1}, 0}, other = {2, {8, 64}, 128, {0, 0}, 0}, same = {2, {8, 64}, 128, {1, 1}, 0};
     const TileValue *stepped = tile_func_add_map(func, 1, &map), *plain = tile_func_add_map(func, 1, &other);
     cr_assert(stepped && plain && stepped != plain && tile_func_add_map(func, 1, &same) == plain, "a step of 0 is 1");
     cr_expect_null(tile_map_misfit(&map, tensor));
-    cr_expect_str_eq(tile_map_misfit(&(TileTensorMap){2, {8, 64}, 128, {9, 1}}, tensor), "a step of the box is more than 8");
-    cr_expect_str_eq(tile_map_misfit(&(TileTensorMap){2, {33, 64}, 128, {8, 1}}, tensor), "the box reaches over more than 256 elements");
-    cr_expect_str_eq(tile_map_misfit(&(TileTensorMap){2, {8, 64}, 128, {1, 2}}, tensor), "the last axis of the box has a step");
+    cr_expect_str_eq(tile_map_misfit(&(TileTensorMap){2, {8, 64}, 128, {9, 1}, 0}, tensor), "a step of the box is more than 8");
+    cr_expect_str_eq(tile_map_misfit(&(TileTensorMap){2, {33, 64}, 128, {8, 1}, 0}, tensor), "the box reaches over more than 256 elements");
+    cr_expect_str_eq(tile_map_misfit(&(TileTensorMap){2, {8, 64}, 128, {1, 2}, 0}, tensor), "the last axis of the box has a step");
     TileText text = {.arena = executing.arena}, second = {.arena = executing.arena}, errors = {.arena = executing.arena};
     TileModule *again = NULL;
     tile_module_print(&text, func->module, 0);
@@ -65,6 +65,26 @@ Test(tensor_map, boxes_have_steps) {
     tile_module_print(&second, again, 0);
     cr_expect_str_eq(tile_text_get(&second), tile_text_get(&text), "steps are printed and read back");
     cr_expect(strstr(tile_text_get(&text), "steps = [3, 1]"));
+}
+
+Test(tensor_map, boxes_end_with_the_tensor) {
+    TileFunc *func = read_func(phase(X RANGE SHARED, "  %a = ptr_add %x, %begin : ptr<global>\n"), "k.0");
+    const TileType *tensor = tile_func_argument_type(func, 1);
+    TileTensorMap map = {2, {64, 64}, 128, {0}, 1}, other = {2, {64, 64}, 128, {0}, 0};
+    const TileValue *cut = tile_func_add_map(func, 1, &map), *whole = tile_func_add_map(func, 1, &other);
+    cr_assert(cut && whole && cut != whole && tile_func_add_map(func, 1, &map) == cut);
+    cr_expect_null(tile_map_misfit(&map, tensor));
+    cr_expect_str_eq(tile_map_misfit(&(TileTensorMap){2, {64, 64}, 128, {0}, 2}, tensor), "a row of the box is cut");
+    cr_expect(tile_map_cut(64, 16) == 16 && tile_map_cut(64, 64) == 64 && tile_map_cut(64, 65) == 64 && tile_map_cut(64, UINT64_C(1) << 32) == 64);
+    cr_expect_eq(tile_map_cut(64, 0), 1, "a box has an element");
+    TileText text = {.arena = executing.arena}, second = {.arena = executing.arena}, errors = {.arena = executing.arena};
+    TileModule *again = NULL;
+    tile_module_print(&text, func->module, 0);
+    tile_status status = tile_module_read(executing.context, tile_text_get(&text), text.length, &again, &errors);
+    cr_assert_eq(status, TILE_OK, "%s", tile_text_get(&errors));
+    tile_module_print(&second, again, 0);
+    cr_expect_str_eq(tile_text_get(&second), tile_text_get(&text));
+    cr_expect(strstr(tile_text_get(&text), "swizzle = 128, cut = 1"));
 }
 
 Test(tensor_map, a_fact_is_asked_and_used) {

@@ -61,16 +61,20 @@ void gpu_split_find_nest(GpuSplit *split) {
 
 static void look_for_product(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_DOT; }
 
+static bool multiplies(const GpuSplit *split) {
+    bool products = false;
+    tile_block_walk(&split->loop->regions[0], look_for_product, &products);
+    return products;
+}
+
 /* Parts of 16 images with 28 rows each, 7 of them, would have 3 images, the last part none: 6 are left, and of those one has 1. Joined, they have
  * 64 rows each. A row's number then takes a division, which is nothing beside its products; memory-bound sums have more programs than
  * what is there at a time, which evens them out. */
 TileOp *gpu_split_join_nest(GpuSplit *split) {
-    bool products = false;
     TileNest nest;
     gpu_split_find_nest(split);
-    tile_block_walk(&split->loop->regions[0], look_for_product, &products);
     nest.count = split->depth - 1;
-    if (!products || nest.count < 2) return NULL;
+    if (!multiplies(split) || nest.count < 2) return NULL;
     for (unsigned i = 0; i + 1 < nest.count; i++)
         if (tile_nest_next(split->nest[i]) != split->nest[i + 1]) return NULL;
     TileBuilder host = tile_builder_before(split->context->module, split->grid);
@@ -143,11 +147,11 @@ void gpu_split_build_temps(GpuSplit *split, TileBuilder *b) {
 /* ---- the grids ---- */
 
 /* The program's number in the grid of these ids, rows one after the other. */
-static TileValue *program_number(GpuSplit *split, TileBuilder *b, const TileBlock *body) {
-    TileValue *number = body->arguments[0];
+static TileValue *program_number(GpuSplit *split, TileBuilder *b, TileValue *const *ids) {
+    TileValue *number = ids[0];
     for (unsigned i = 1; i < split->axes; i++) {
         number = tile_build_binary(b, TILE_OP_MUL, number, tile_op_operand(split->grid, i));
-        number = tile_build_binary(b, TILE_OP_ADD, number, body->arguments[i]);
+        number = tile_build_binary(b, TILE_OP_ADD, number, ids[i]);
     }
     return number;
 }
@@ -229,12 +233,74 @@ TileValue *gpu_split_widen_grid(GpuSplit *split, TileOp *grid) {
     return tile_block_add_argument(module, &grid->regions[0], tile_type_scalar(module->context, TILE_I64), NULL);
 }
 
-static TileOp *copy_grid(GpuSplit *split, TileBuilder *host, TileMap *map, TileValue **part) {
+/* ---- the order of the parts ---- */
+
+/* Loads of products: whether several programs load the same of a large tensor, on the host; NULL: certainly not. */
+typedef struct Sharing {
+    GpuSplit *split;
+    TileIndices *indices;
+    TileBuilder *host;
+    TileValue *found;
+} Sharing;
+
+static void look_for_sharing(TileOp *op, void *data) {
+    enum { LARGE = 8 << 20 }; /* of a tensor, in bytes: L2 caches have 4 to 12 times as many, for several tensors */
+    Sharing *sharing = data;
+    GpuSplit *split = sharing->split;
+    TileBuilder *b = sharing->host;
+    TileValue *tensor = op->id == TILE_OP_LOAD_TILE ? tile_op_operand(op, 0) : NULL, *times = NULL;
+    if (!tensor || !tile_type_is_tile(op->results[0].type) || op->results[0].type->rank < 2 || tensor->block != &split->kernel->body) return;
+    for (unsigned a = 0; a < split->axes; a++) {
+        bool depends = false;
+        for (unsigned i = 1; i < op->operand_count; i++)
+            depends |= tile_index_depends(sharing->indices, tile_op_operand(op, i), split->grid->regions[0].arguments[a]);
+        if (!depends) times = times ? tile_build_binary(b, TILE_OP_MUL, times, tile_op_operand(split->grid, a)) : tile_op_operand(split->grid, a);
+    }
+    if (!times) return;
+    TileValue *bytes = tile_build_i64(b, tile_scalar_bytes(tensor->type->scalar));
+    for (unsigned d = 0; d < tensor->type->rank; d++) bytes = tile_build_binary(b, TILE_OP_MUL, bytes, tile_build_dim(b, tensor, d));
+    TileValue *several = tile_build_binary(b, TILE_OP_GT, times, tile_build_i64(b, 1)),
+              *large = tile_build_binary(b, TILE_OP_GE, bytes, tile_build_i64(b, LARGE)),
+              *both = tile_build_binary(b, TILE_OP_AND, several, large);
+    sharing->found = sharing->found ? tile_build_binary(b, TILE_OP_OR, sharing->found, both) : both;
+}
+
+/* Gives the grid one id more, the first. */
+static void lead_grid(GpuSplit *split, TileOp *grid, TileValue *extent) {
     TileModule *module = split->context->module;
+    TileBlock *body = &grid->regions[0];
+    unsigned count = body->argument_count;
+    tile_op_add_operand(module, grid, extent);
+    tile_block_add_argument(module, body, tile_type_scalar(module->context, TILE_I64), NULL);
+    for (unsigned a = count; a-- > 0;) {
+        tile_value_replace(body->arguments[a], body->arguments[a + 1]);
+        body->arguments[a + 1]->name = body->arguments[a]->name;
+        tile_op_set_operand(grid, a + 1, tile_op_operand(grid, a));
+    }
+    body->arguments[0]->name = NULL;
+    tile_op_set_operand(grid, 0, extent);
+}
+
+/* Programs of one part share lines and columns of products. Where they follow one another, the L2 cache has these for all of them, also if not all programs are there at a
+ * time; else the parts of a program do, which go through rows of memory together. So parts are numbered by a first and a last id, of which one has the extent 1:
+ * the launch knows tensors and programs. */
+static TileOp *copy_grid(GpuSplit *split, TileBuilder *host, TileMap *map) {
+    TileModule *module = split->context->module;
+    Sharing sharing = {.split = split, .host = host};
+    if (multiplies(split)) {
+        sharing.indices = tile_pass_indices(split->context, split->kernel);
+        tile_block_walk(&split->loop->regions[0], look_for_sharing, &sharing);
+    }
+    TileValue *one = tile_build_i64(host, 1), *leads = sharing.found,
+              *first = leads ? tile_build_ternary(host, TILE_OP_SELECT, leads, split->parts, one) : NULL,
+              *last = leads ? tile_build_ternary(host, TILE_OP_SELECT, leads, one, split->parts) : NULL;
     tile_map_init(map, split->context->scratch);
     TileOp *grid = tile_op_clone(module, split->grid, map);
     tile_builder_insert(host, grid);
-    *part = gpu_split_widen_grid(split, grid);
+    gpu_split_widen_grid(split, grid);
+    if (!leads) return grid;
+    tile_op_set_operand(grid, split->axes, last);
+    lead_grid(split, grid, first);
     return grid;
 }
 
@@ -249,23 +315,24 @@ static TileOp *copied_loop(const GpuSplit *split, const TileOp *grid) {
 void gpu_split_build_parts(GpuSplit *split, TileBuilder *host) {
     TileModule *module = split->context->module;
     TileMap map;
-    TileValue *part;
-    TileOp *grid = copy_grid(split, host, &map, &part), *loop = copied_loop(split, grid);
+    TileOp *grid = copy_grid(split, host, &map), *loop = copied_loop(split, grid);
     TileBlock *body = &grid->regions[0];
+    bool leads = body->argument_count > split->axes + 1;
     erase_after(loop);
     for (TileOp *op = body->first, *next; op != loop; op = next) {
         next = op->next;
         if (op->id == TILE_OP_STORE_TILE) tile_op_erase(op);
     }
     TileBuilder before = tile_builder_before(module, loop);
-    TileValue *trips = trips_of_part(split, &before, loop);
+    TileValue *part = body->arguments[body->argument_count - 1], *trips = trips_of_part(split, &before, loop);
+    if (leads) part = tile_build_binary(&before, TILE_OP_ADD, body->arguments[0], part);
     begin_part(split, &before, loop, tile_build_binary(&before, TILE_OP_MUL, part, trips));
     narrow_nest(split, &before, loop, part, trips);
     gpu_merge_guard(&split->merge, module, &map, tile_build_binary(&before, TILE_OP_EQ, part, tile_build_i64(&before, 0)));
     if (split->merge.fold_count) loop = gpu_merge_carry_presence(&split->merge, &before, loop);
     TileBuilder b = tile_builder_before(module, body->last);
     b.location = split->loop->location;
-    TileValue *program = program_number(split, &b, body);
+    TileValue *program = program_number(split, &b, body->arguments + leads);
     for (unsigned i = 0; i < gpu_merge_value_count(&split->merge); i++)
         if (is_stored(split, i)) gpu_part_store(&b, split->temps[i], &loop->results[i], program, part);
 }
@@ -352,7 +419,7 @@ TileOp *gpu_split_combine(GpuSplit *split, TileValue *part) {
     const GpuMerge *merge = &split->merge;
     TileModule *module = split->context->module;
     TileBuilder b = tile_builder_before(module, loop);
-    TileValue *values[TILE_MAX_FOLD], *program = program_number(split, &b, loop->block);
+    TileValue *values[TILE_MAX_FOLD], *program = program_number(split, &b, loop->block->arguments);
     unsigned all = gpu_merge_value_count(merge);
     int64_t together = together_in_combination(split);
     for (unsigned i = 0; i < all; i++)

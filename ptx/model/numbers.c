@@ -55,7 +55,7 @@ bool gpu_number_length(const GpuNumbers *numbers, const TileValue *lo, const Til
     if (!gpu_number_get(numbers, lo, &from) || !gpu_number_get(numbers, hi, &to)) return false;
     uint64_t first = numbers->sources[lo->number], last = numbers->sources[hi->number];
     bool segment = first && last && (first != last || (first & (first - 1)));
-    *length = segment ? (to + parts - 1) / parts : to - from;
+    *length = segment && parts < 1 ? 0 : segment ? (to + parts - 1) / parts : to - from; /* of no segments, none has a length */
     return true;
 }
 

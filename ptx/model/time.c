@@ -357,18 +357,33 @@ static bool is_busy(const TilePtxTarget *target, const TileEstimate *estimate) {
 
 /* ---- grids that combine parts ---- */
 
-static void look_for_combined(TileOp *op, void *found) {
-    *(bool *)found |= op->id == TILE_OP_FOR && tile_op_integer(op, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OVER_SUMS;
+typedef struct Combined {
+    bool found;
+    const TileValue *parts; /* the temporary that has them */
+} Combined;
+
+static void find_parts(TileOp *op, void *data) {
+    Combined *combined = data;
+    if (op->id == TILE_OP_LOAD_TILE && !combined->parts) combined->parts = tile_op_operand(op, 0);
+}
+
+static void look_for_combined(TileOp *op, void *data) {
+    Combined *combined = data;
+    if (op->id != TILE_OP_FOR || tile_op_integer(op, TILE_ATTRIBUTE_PART, 0) != TILE_PART_OVER_SUMS) return;
+    combined->found = true;
+    tile_block_walk(&op->regions[0], find_parts, combined);
 }
 
 /* Does the i-th grid combine the parts of sums that the grid in front of it computes, several for each of its own programs, as the text has them? Then their number
- * decides how it is divided. */
+ * decides how it is divided: the temporary has a row of parts for each. */
 static void note_split(TileEstimate *estimate, TileFunc *phase, const Host *host, uint32_t i) {
-    bool combines = false;
+    Combined combined = {0};
     unsigned number = 0;
-    tile_block_walk(&phase->body, look_for_combined, &combines);
-    if (i == 0 || !combines) return;
-    int64_t programs = host->programs[i - 1] / (host->last[i - 1] > 1 ? host->last[i - 1] : 1);
+    tile_block_walk(&phase->body, look_for_combined, &combined);
+    if (i == 0 || !combined.found || !combined.parts || combined.parts->block != &phase->body) return;
+    uint32_t argument = phase->parameters[combined.parts->index].argument;
+    if (argument >= host->extents->count || !host->extents->rank[argument]) return;
+    int64_t programs = host->extents->extent[argument][0];
     uint32_t split = 1;
     while (2 * (int64_t)split <= programs) split *= 2;
     while (number < TILE_MOST_SPLITS && estimate->split_programs[number]) number++;

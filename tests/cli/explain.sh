@@ -236,4 +236,10 @@ expect 0 'many: decides strides, bounds or steps; a second launch with the same 
 expect 0 'rows.tile:3: split-loops: the loop is not split into a loop over full blocks, without masks, and a rest: its body contains a loop' rows
 sed -n '/^grid 0$/,/^grid 1$/p' "$work/output" | grep -q 'split-loops' || complain "split-loops' decision is not told with grid 0"
 [ "$(grep -c 'split-loops' "$work/output")" = 1 ] || complain "split-loops' decision is told with other grids, too"
+
+# Places of no segment, of a launch that is refused: the model divides by no number of segments.
+rows=f32[20,4,16]
+expect 1 'cu_k: dimension 0 (E) is 0, but cu_q has E = 3' \
+    "$tilec" explain "$stdlib/attention.tile:attention_varlen_backward" "q=zeros:$rows" "k=zeros:$rows" "v=zeros:$rows" 'cu_q=zeros:i32[3]' 'cu_k=zeros:i32[0]' \
+    "o=zeros:$rows" 'lse=zeros:f32[4,20]' "do=zeros:$rows" "dq=@:$rows" "dk=@:$rows" "dv=@:$rows" longest_q=20 longest_k=20 scale=0.2 causal=false --target=sm_90a
 finish

@@ -251,22 +251,22 @@ static TileValue *divisor_of_all(TileValue *y) {
     return splat ? tile_op_operand(splat, 0) : NULL;
 }
 
-static TileValue *merge_bits(TileEmitter *e, TileValue *merged, TileValue *bits) {
-    bits = tile_build_bitcast(&e->builder, bits, TILE_U64);
-    return merged ? tile_emit_binary(e, TILE_OP_OR, merged, bits) : bits;
+static TileValue *is_above(TileEmitter *e, TileValue *bits) {
+    return tile_emit_with_bits(e, TILE_OP_GT, tile_build_bitcast(&e->builder, bits, TILE_U64), (uint64_t)MOST_WORD);
 }
 
-/* Is each lane of x within 0..2^31, and each divisor within 1..2^31? NULL: certainly. */
-static TileValue *fits_words(TileEmitter *e, TileValue *x, TileValue *y) {
-    TileValue *merged = NULL, *all = divisor_of_all(y);
-    uint32_t lanes = (uint32_t)tile_type_lanes(x->type);
-    bool numbers = is_word(e, x, 0), divisors = is_word(e, y, 1);
-    for (uint32_t i = 0; i < lanes && !numbers; i++) merged = merge_bits(e, merged, tile_build_extract(&e->builder, x, i));
-    for (uint32_t i = 0; i < (all ? 1 : lanes) && !divisors; i++) {
-        TileValue *divisor = all ? all : tile_build_extract(&e->builder, y, i);
-        merged = merge_bits(e, merged, tile_emit_with_bits(e, TILE_OP_SUB, divisor, 1));
+/* Is some lane of x not within 0..2^31, or some divisor not within 1..2^31? NULL: certainly none. What pads a tile counts as either. */
+static TileValue *exceeds_words(TileEmitter *e, TileValue *x, TileValue *y) {
+    TileValue *all = divisor_of_all(y), *lanes = is_word(e, x, 0) ? NULL : is_above(e, x), *one = NULL;
+    if (!is_word(e, y, 1)) {
+        TileValue *divisor = is_above(e, tile_emit_with_bits(e, TILE_OP_SUB, all ? all : y, 1));
+        if (all)
+            one = divisor;
+        else
+            lanes = lanes ? tile_emit_binary(e, TILE_OP_OR, lanes, divisor) : divisor;
     }
-    return merged ? tile_emit_with_bits(e, TILE_OP_LE, merged, (uint64_t)MOST_WORD) : NULL;
+    if (lanes) lanes = tile_emit_unary(e, TILE_OP_ANY_LANE, lanes);
+    return lanes && one ? tile_emit_binary(e, TILE_OP_OR, lanes, one) : lanes ? lanes : one;
 }
 
 /* The upper words of products of words. */
@@ -297,14 +297,14 @@ static void enter(TileEmitter *e, TileBlock *region) {
  * products with its reciprocal, which is computed once. */
 static TileValue *divide_by_words(TileEmitter *e, TileOpId id, TileValue *x, TileValue *y) {
     const TileType *type = x->type;
-    TileValue *all = divisor_of_all(y), *reciprocal = NULL, *fits = fits_words(e, x, y), *result;
+    TileValue *all = divisor_of_all(y), *reciprocal = NULL, *exceeds = exceeds_words(e, x, y), *result;
     if (all) {
         all = tile_emit_with_bits(e, TILE_OP_MAX, tile_build_convert(&e->builder, all, TILE_U32), 1);
         reciprocal = tile_emit_binary(e, TILE_OP_DIV, tile_emit_bits(e, all->type, UINT32_MAX), all);
     }
     TileBuilder outer = e->builder;
-    TileOp *choice = fits ? tile_build_if(&outer, fits, &type, 1) : NULL;
-    if (choice) enter(e, &choice->regions[0]);
+    TileOp *choice = exceeds ? tile_build_if(&outer, exceeds, &type, 1) : NULL;
+    if (choice) enter(e, &choice->regions[1]);
     TileValue *words = tile_build_convert(&e->builder, x, TILE_U32);
     if (all)
         words = divide_by_reciprocal(e, id, words, all, reciprocal);
@@ -313,7 +313,7 @@ static TileValue *divide_by_words(TileEmitter *e, TileOpId id, TileValue *x, Til
     result = tile_build_convert(&e->builder, words, type->scalar);
     if (!choice) return result;
     tile_build_end(&e->builder, TILE_OP_YIELD, &result, 1);
-    enter(e, &choice->regions[1]);
+    enter(e, &choice->regions[0]);
     result = type->scalar == TILE_I64 ? divide_signed(e, id, x, y) : divide_unsigned(e, id, x, y);
     tile_build_end(&e->builder, TILE_OP_YIELD, &result, 1);
     e->builder = outer;

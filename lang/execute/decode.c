@@ -160,10 +160,9 @@ static void find_parts(ExecInstruction *in) {
     }
 }
 
-/* What the mask of an access, or the one that the op makes, depends on. */
+/* What the mask of an access depends on. An op that makes a mask runs under none: what it masks does, and other ops choose by it, as by any comparison. */
 static ExecMask reason_of(Decoder *d, const ExecInstruction *in) {
     const TileOp *op = in->op;
-    if (op->id == TILE_OP_MASK_LT) return tile_exec_mask_of(d->e, op, &op->results[0]);
     return in->mask < 0 ? EXEC_MASK_NONE : tile_exec_mask_of(d->e, op, op->operands[in->mask].value);
 }
 

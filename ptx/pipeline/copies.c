@@ -395,6 +395,17 @@ static bool is_filled(const TileValue *value, unsigned axis) {
     return false;
 }
 
+static void look_for_temporary(TileOp *op, void *found) {
+    *(bool *)found |= op->id == TILE_OP_STORE_TILE && tile_op_operand(op, 0)->type->access == TILE_ACCESS_TEMP;
+}
+
+/* Do tiles go to a temporary? Parts of sums do, with all their rows. */
+static bool stores_temporaries(const TileOp *op) {
+    bool found = false;
+    tile_block_walk(&tile_op_func(op)->body, look_for_temporary, &found);
+    return found;
+}
+
 /* The dimension along which a tile is copied as far as the tensor goes, so that a box of 64 rows takes no longer than one of the 16 that the tensor
  * has: the rows of a tile that has the same ones in each iteration, of which nobody takes those that are not there. */
 static bool cut_dimension(const TileOp *load, int64_t *dimension) {
@@ -405,7 +416,7 @@ static bool cut_dimension(const TileOp *load, int64_t *dimension) {
     bool repeated = tile_op_is(loop, TILE_OP_FOR) && !tile_loop_is_of_programs(loop);
     if (!gpu_by_map(load) || !repeated || tile->rank != 2 || tile->extent[0] > MOST_ROWS) return false;
     if (tile_op_get(load, TILE_ATTRIBUTE_MULTICAST) || tile_op_get(load, TILE_ATTRIBUTE_PAIRS)) return false;
-    if (tile_op_has_part(load, TILE_PARTS_FILL) || is_filled(&load->results[0], 0)) return false;
+    if (tile_op_has_part(load, TILE_PARTS_FILL) || is_filled(&load->results[0], 0) || stores_temporaries(load)) return false;
     unsigned rank = tile_access_read(load, indices);
     for (unsigned d = 0; d < rank; d++) {
         const TileAccessIndex *rows = &indices[d];

@@ -101,7 +101,7 @@ class Product(Drawn):
         value = a @ b
         if self.sums == I32:
             return value, np.zeros_like(value)
-        loss = 2.0**-13 * (np.abs(a) @ np.abs(b)) if self.left.itemsize == 1 else 0
+        loss = 2.0**-11 * (np.abs(a) @ np.abs(b)) if self.left.itemsize == 1 else 0
         return value, sum_error(a, b, UNITS[self.sums]) + loss
 
     # ---- text ----

@@ -148,6 +148,21 @@ static bool has_steps(const TileOp *loop) {
     return !loop->result_count && tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) && step > 0;
 }
 
+/* Is the value, which an op behind this one takes, there in front of this one, too? */
+static bool is_there(const TileValue *value, const TileOp *before) {
+    if (!tile_block_inside(before->block, tile_value_block(value))) return false;
+    if (!value->op || value->op->block != before->block) return true;
+    for (const TileOp *op = value->op; op; op = op->next)
+        if (op == before) return true;
+    return false;
+}
+
+static bool bounds_are_there(TileOp *const *loops, unsigned count, const TileOp *before) {
+    bool there = true;
+    for (unsigned i = 0; i < count; i++) there = there && is_there(tile_op_operand(loops[i], 0), before) && is_there(tile_op_operand(loops[i], 1), before);
+    return there;
+}
+
 static const char *find(Dot *dot, TileOp *const *loops, unsigned count, Copy *copy) {
     TileOp *loop = loops[count - 1];
     const TileValue *buffer = tile_buffer_of(dot->c.pointer), *fixed[] = {dot->c.pointer, dot->c.row, dot->m, dot->n};
@@ -159,6 +174,7 @@ static const char *find(Dot *dot, TileOp *const *loops, unsigned count, Copy *co
     dot->clears = next_loop(loop, true);
     dot->copies = next_loop(loop, false);
     if (!dot->clears || !only_clears(dot->clears, buffer)) return "its sums do not begin as zeros";
+    if (!bounds_are_there(loops, count, dot->clears)) return "how many iterations there are is computed behind where its sums are cleared";
     copy->rows = dot->copies;
     if (!copy->rows || !copies_rows(copy, dot->bytes) || !is_all(dot, copy)) return "more is done with its sums than to store them";
     if (!has_no_other(buffer, (TileOp *[]){loop, dot->clears, dot->copies})) return "its sums are read elsewhere";

@@ -529,32 +529,8 @@ static void store_vectors(Gpu *gpu, const GpuAccess *whole_access, TileValue *va
     if (choice) end_if(gpu, choice, &outer);
 }
 
-/* Of a tile of which lanes may be invalid. */
-static void store_some(Gpu *gpu, const GpuAccess *access, TileValue *value, TileValue *first, unsigned width,
-                       bool scattered) {
-    unsigned narrow = gpu_predicated_width(gpu, access, width);
-    if (scattered || narrow == 1) {
-        store_elements(gpu, access, value, first, true);
-        return;
-    }
-    TileValue *whole = gpu_is_whole_in_vectors(gpu, access, narrow);
-    if (!whole) {
-        store_vectors(gpu, access, value, first, narrow, true);
-        return;
-    }
-    TileBuilder outer = gpu->b;
-    TileOp *choice = tile_build_if(&outer, whole, NULL, 0);
-    gpu_enter(gpu, &choice->regions[0]);
-    store_vectors(gpu, access, value, first, narrow, true);
-    gpu_end_region(gpu, NULL);
-    gpu_enter(gpu, &choice->regions[1]);
-    store_elements(gpu, access, value, first, true);
-    gpu_end_region(gpu, NULL);
-    gpu->b = outer;
-}
-
-/* Rows that go to where an index says, or that a mask chooses: in vectors as well, each under the predicate of its row. */
-static void store_picked(Gpu *gpu, GpuAccess *access, TileValue *value, TileValue *first, unsigned width) {
+/* In vectors, each under one predicate, where no limit lies inside of one, else element by element. */
+static void store_predicated(Gpu *gpu, const GpuAccess *access, TileValue *value, TileValue *first, unsigned width) {
     TileValue *whole = gpu_is_whole_in_vectors(gpu, access, width);
     if (!whole) {
         store_vectors(gpu, access, value, first, width, true);
@@ -571,12 +547,22 @@ static void store_picked(Gpu *gpu, GpuAccess *access, TileValue *value, TileValu
     gpu->b = outer;
 }
 
+/* Of a tile of which lanes may be invalid. */
+static void store_some(Gpu *gpu, const GpuAccess *access, TileValue *value, TileValue *first, unsigned width,
+                       bool scattered) {
+    unsigned narrow = gpu_predicated_width(gpu, access, width);
+    if (scattered || narrow == 1)
+        store_elements(gpu, access, value, first, true);
+    else
+        store_predicated(gpu, access, value, first, narrow);
+}
+
 static void store_lines(Gpu *gpu, GpuAccess *access, TileValue *value) {
     TileValue *first = gpu_holds_first_copy(gpu, &access->layout);
     bool scattered = gpu_is_scattered(access) || access->gathers, predicated = !is_bounded_by_ranges(access);
     unsigned picked = access->gathers || access->mask ? gpu_picked_width(access) : 1;
-    if (picked > 1) {
-        store_picked(gpu, access, value, first, picked);
+    if (picked > 1) { /* rows that go to where an index says, or that a mask chooses: each vector is under the predicate of its row */
+        store_predicated(gpu, access, value, first, picked);
         return;
     }
     unsigned width = predicated ? 1 : gpu_aligned_width(access, gpu_vector_width(access));

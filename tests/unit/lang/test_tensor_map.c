@@ -27,6 +27,18 @@ static const char *phase(const char *parameters, const char *body) {
 
 /* ---- adding ---- */
 
+/* The module of the function is printed with these words, read back, and printed the same. */
+static void expect_same_text(TileFunc *func, const char *words) {
+    TileText text = {.arena = executing.arena}, second = {.arena = executing.arena}, errors = {.arena = executing.arena};
+    TileModule *again = NULL;
+    tile_module_print(&text, func->module, 0);
+    tile_status status = tile_module_read(executing.context, tile_text_get(&text), text.length, &again, &errors);
+    cr_assert_eq(status, TILE_OK, "%s", tile_text_get(&errors));
+    tile_module_print(&second, again, 0);
+    cr_expect_str_eq(tile_text_get(&second), tile_text_get(&text));
+    cr_expect(strstr(tile_text_get(&text), words), "%s is not in %s", words, tile_text_get(&text));
+}
+
 Test(tensor_map, a_map_stands_before_the_shared_memory) {
     TileFunc *func = read_func(phase(X RANGE SHARED, "  %a = ptr_add %x, %begin : ptr<global>\n"), "k.0");
     TileTensorMap map = {2, {8, 64}, 128, {0}, 0}, other = {2, {8, 64}, 0, {0}, 0};
@@ -57,14 +69,7 @@ Test(tensor_map, boxes_have_steps) {
     cr_expect_str_eq(tile_map_misfit(&(TileTensorMap){2, {8, 64}, 128, {9, 1}, 0}, tensor), "a step of the box is more than 8");
     cr_expect_str_eq(tile_map_misfit(&(TileTensorMap){2, {33, 64}, 128, {8, 1}, 0}, tensor), "the box reaches over more than 256 elements");
     cr_expect_str_eq(tile_map_misfit(&(TileTensorMap){2, {8, 64}, 128, {1, 2}, 0}, tensor), "the last axis of the box has a step");
-    TileText text = {.arena = executing.arena}, second = {.arena = executing.arena}, errors = {.arena = executing.arena};
-    TileModule *again = NULL;
-    tile_module_print(&text, func->module, 0);
-    tile_status status = tile_module_read(executing.context, tile_text_get(&text), text.length, &again, &errors);
-    cr_assert_eq(status, TILE_OK, "%s", tile_text_get(&errors));
-    tile_module_print(&second, again, 0);
-    cr_expect_str_eq(tile_text_get(&second), tile_text_get(&text), "steps are printed and read back");
-    cr_expect(strstr(tile_text_get(&text), "steps = [3, 1]"));
+    expect_same_text(func, "steps = [3, 1]");
 }
 
 Test(tensor_map, boxes_end_with_the_tensor) {
@@ -77,14 +82,7 @@ Test(tensor_map, boxes_end_with_the_tensor) {
     cr_expect_str_eq(tile_map_misfit(&(TileTensorMap){2, {64, 64}, 128, {0}, 2}, tensor), "a row of the box is cut");
     cr_expect(tile_map_cut(64, 16) == 16 && tile_map_cut(64, 64) == 64 && tile_map_cut(64, 65) == 64 && tile_map_cut(64, UINT64_C(1) << 32) == 64);
     cr_expect_eq(tile_map_cut(64, 0), 1, "a box has an element");
-    TileText text = {.arena = executing.arena}, second = {.arena = executing.arena}, errors = {.arena = executing.arena};
-    TileModule *again = NULL;
-    tile_module_print(&text, func->module, 0);
-    tile_status status = tile_module_read(executing.context, tile_text_get(&text), text.length, &again, &errors);
-    cr_assert_eq(status, TILE_OK, "%s", tile_text_get(&errors));
-    tile_module_print(&second, again, 0);
-    cr_expect_str_eq(tile_text_get(&second), tile_text_get(&text));
-    cr_expect(strstr(tile_text_get(&text), "swizzle = 128, cut = 1"));
+    expect_same_text(func, "swizzle = 128, cut = 1");
 }
 
 Test(tensor_map, a_fact_is_asked_and_used) {

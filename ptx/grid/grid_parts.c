@@ -287,11 +287,11 @@ static void lead_grid(GpuSplit *split, TileOp *grid, TileValue *extent) {
 static TileOp *copy_grid(GpuSplit *split, TileBuilder *host, TileMap *map) {
     TileModule *module = split->context->module;
     Sharing sharing = {.split = split, .host = host};
-    if (multiplies(split)) {
+    if (split->axes + 2 <= TILE_MAX_GRID_RANK && multiplies(split)) {
         sharing.indices = tile_pass_indices(split->context, split->kernel);
         tile_block_walk(&split->loop->regions[0], look_for_sharing, &sharing);
     }
-    TileValue *one = tile_build_i64(host, 1), *leads = sharing.found,
+    TileValue *leads = sharing.found, *one = leads ? tile_build_i64(host, 1) : NULL,
               *first = leads ? tile_build_ternary(host, TILE_OP_SELECT, leads, split->parts, one) : NULL,
               *last = leads ? tile_build_ternary(host, TILE_OP_SELECT, leads, one, split->parts) : NULL;
     tile_map_init(map, split->context->scratch);

@@ -4,6 +4,8 @@
  * launch, from the number of programs and of iterations. Loops behind it are split in turn; iterations of a last loop that
  * stores become programs of the grid itself. Where that loop stores what it carries (a running sum), the grid before it computes
  * what each part adds, without the stores, and a program of the grid itself begins with what the parts before its own have added.
+ * Parts of a program follow one another; those of products do so only where no two programs load the same of a large tensor, which the launch
+ * knows: else programs of one part do (grid_parts.c).
  *
  * Before:
  *     func kernel tile @k(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 1, out> {noalias}) least_programs = 132 {
@@ -79,7 +81,7 @@
  *       return
  *     }
  * Run: --passes=gpu-split-grids,canonicalise,cse,dce
- * Needs: inline; loops whose bounds are known outside of the grid, so licm. Keeps: tile form. Cost: linear. */
+ * Needs: inline; loops whose bounds are known outside of the grid, so licm; ranges of indices. Keeps: tile form. Cost: linear. */
 #include "lang/ir/access.h"
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
@@ -321,7 +323,9 @@ static TileOp *try_loop(GpuSplit *split, bool *changed) {
     if (!stores && !is_ordered(loop)) split->loop = gpu_choices_carry_keys(split->context->module, loop);
     *changed |= split->loop != loop;
     loop = split->loop;
-    const char *why = stores ? obstacle_of_stores(split) : obstacle(split);
+    const char *why = split->axes >= TILE_MAX_GRID_RANK ? "the grid has as many dimensions as a grid may have"
+                      : stores                          ? obstacle_of_stores(split)
+                                                        : obstacle(split);
     TileOp *joined = stores || why ? NULL : gpu_split_join_nest(split);
     if (joined) {
         split->loop = loop = joined;

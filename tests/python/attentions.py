@@ -25,6 +25,7 @@ class Attention(Drawn):
         self.queries = 1 if chance.random() < 0.1 else self.extent(most)
         self.keys = self.queries + self.extent(most) * chance.randint(0, 1) if self.mask in ("causal", "window") else self.extent(most)
         self.window = chance.choice((1, 5, 32, 100))
+        self.skips = self.queries % 2 == 0  # tiles of keys in front of the window; others are masked as a whole
         self.turned = [chance.random() < 0.2, chance.random() < 0.2]  # k, v
         self.form = chance.choice(("folded", "plain"))  # of the softmax: scaled scores in units of log 2, or exp
         self.result = chance.choice((self.kind, self.kind, F32))
@@ -96,11 +97,8 @@ class Attention(Drawn):
         if self.mask == "lengths":
             return "0..min(L, i64(lengths[b]))"
         last = "min(L, s.end + (L - S))" if self.mask in ("causal", "window") else "L"
-        first = f"max(0, s.start + (L - S) - {self.window - 1})" if self.mask == "window" and self.chance_of_first() else "0"
+        first = f"max(0, s.start + (L - S) - {self.window - 1})" if self.mask == "window" and self.skips else "0"
         return f"{first}..{last}"
-
-    def chance_of_first(self):
-        return self.queries % 2 == 0
 
     def iteration(self, kind):
         keys, values = "k[b, g, :, t]" if self.turned[0] else "k[b, g, t, :].T", "v[b, g, :, t].T" if self.turned[1] else "v[b, g, t, :]"

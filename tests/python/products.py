@@ -111,7 +111,7 @@ class Product(Drawn):
         lead = "i, " if self.batch else ""
         extents = {"a": "KM" if self.turned[0] else "MK", "b": "NK" if self.turned[1] else "KN"}
         extents["b2"] = extents["b"]
-        for name, _, rank in self.parameters:
+        for name, _, _ in self.parameters:
             if name not in extents:
                 step = self.steps[int(name[1:])] if name != "s" else {"scales": "parts", "weights": "columns", "computed": "rows"}[self.form]
                 extents[name] = {"bias": "N", "columns": "N", "rows": "M", "row_bias": "M", "residual": "MN", "parts": "P"}[step]

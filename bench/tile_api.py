@@ -21,7 +21,8 @@ ARG_TENSOR, ARG_INTEGER, ARG_NUMBER = 1, 2, 4
 
 
 class Error(ctypes.Structure):
-    _fields_ = [("status", ctypes.c_int), ("message", ctypes.c_char * 1016)]
+    _fields_ = [("status", ctypes.c_int), ("code", ctypes.c_int), ("argument", ctypes.c_int32), ("reserved", ctypes.c_uint32 * 5),
+                ("message", ctypes.c_char * 992)]
 
 
 class Setting(ctypes.Structure):

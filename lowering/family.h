@@ -25,6 +25,7 @@ typedef struct TileEstimate {
     bool streams; /* loads of what each program reads for itself, and once, had better leave the cache first (TileFunc.stream) */
     uint32_t once; /* arguments, as bits, that products read once, and had better leave the cache first (TileFunc.once) */
     bool busy; /* while a program waits, others compute or the memory is busy (TileFunc.busy) */
+    bool spills; /* threads of some grid have fewer registers than they would use */
     uint32_t split_programs[TILE_MOST_SPLITS]; /* of the first grids whose last loop is split (TileFunc.split_programs); 0: no other is */
     bool tight; /* whether a block has room for all its tiles, only machine form says (TileFamily.has_room) */
 } TileEstimate;
@@ -40,7 +41,7 @@ typedef struct TileSchedule {
     uint32_t joined_rows, joined_columns; /* programs are computed together, up to so many of products; 0: none are */
     uint32_t joined_lanes, joined_axis; /* programs without products, up to so many elements of a tile, along an axis; 0: none are */
     uint32_t turns;          /* so many programs of a block multiply in turn; 0: none do */
-    uint32_t warps;          /* of one of these programs; 0: as the tune clause has it */
+    uint32_t warps;          /* of one of these programs, or of a block without products; 0: as the tune clause has it */
     uint32_t cluster;        /* so many blocks load together what they share; 0: each for itself */
 } TileSchedule;
 
@@ -68,6 +69,7 @@ typedef struct TileFamily {
     /* Numbers of warps, ascending, for a program of those of a block that take turns (TileFunc.turns); 0 past the last. NULL:
      * none do. */
     uint32_t (*turning_warps)(unsigned index);
+    uint32_t most_warps; /* that a schedule may ask for where nothing is multiplied (TileFunc.warps); 0: none does */
     uint32_t cluster; /* blocks that may be a cluster (TileFunc.cluster); 0: none are */
     /* False: the kernel cannot be compiled for the target. Numbers the functions' values. */
     bool (*estimate)(const TileTarget *target, TileFunc *kernel, const TileExtents *extents, TileArena *scratch,

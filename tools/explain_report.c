@@ -253,9 +253,11 @@ static void print_candidate(FILE *out, const TileExplanation *explanation, const
     if (candidate->schedule.split_programs[0]) fprintf(out, " or more");
     if (candidate->schedule.turns)
         fprintf(out, " in turn, %" PRIu32 " warps a program", candidate->schedule.warps);
+    else if (candidate->schedule.warps)
+        fprintf(out, candidate->schedule.warps > 1 ? " in %" PRIu32 " warps" : " in %" PRIu32 " warp", candidate->schedule.warps);
     const TileSchedule *schedule = &candidate->schedule;
     if (schedule->cluster) fprintf(out, " in clusters of %" PRIu32 " blocks", schedule->cluster);
-    if (!explanation->tunes.count && !schedule->joined_rows && !schedule->packs && !schedule->stream && !schedule->once && !schedule->busy && !schedule->least_programs && !schedule->turns && !schedule->cluster)
+    if (!explanation->tunes.count && !schedule->joined_rows && !schedule->packs && !schedule->stream && !schedule->once && !schedule->busy && !schedule->least_programs && !schedule->turns && !schedule->warps && !schedule->cluster)
         fprintf(out, " as written");
     if (candidate->fits)
         fprintf(out, ": %.1f µs (memory %.1f, computing %.1f, waiting %.1f; %.0f programs, %.0f at a time)",

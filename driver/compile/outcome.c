@@ -53,3 +53,34 @@ bool tile_outcome_has_loops(const TileModule *module) {
     }
     return has;
 }
+
+static void find_product(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_DOT; }
+
+bool tile_outcome_leaves_warps(const TileModule *module) {
+    bool given = false;
+    for (TileFunc *func = module ? module->first : NULL; func; func = func->next) {
+        if (func->kind == TILE_FUNC_KERNEL) given |= func->warps != 0;
+        if (func->kind == TILE_FUNC_PHASE) tile_block_walk(&func->body, find_product, &given);
+    }
+    return module && !given;
+}
+
+uint32_t tile_outcome_warps(const TileModule *module) {
+    uint32_t threads = TILE_WARP_THREADS;
+    for (const TileFunc *func = module->first; func; func = func->next)
+        if (func->kind == TILE_FUNC_PHASE && func->threads > threads) threads = func->threads;
+    return threads / TILE_WARP_THREADS;
+}
+
+/* The next phase from here on, or NULL. */
+static const TileFunc *phase_from(const TileFunc *func) {
+    while (func && func->kind != TILE_FUNC_PHASE) func = func->next;
+    return func;
+}
+
+bool tile_outcome_threads_differ(const TileModule *a, const TileModule *b) {
+    const TileFunc *x = phase_from(a->first), *y = phase_from(b->first);
+    for (; x && y; x = phase_from(x->next), y = phase_from(y->next))
+        if (x->threads != y->threads) return true;
+    return x || y;
+}

@@ -16,4 +16,11 @@ bool tile_outcome_is_joined(const TileModule *module);
 /* Has one of its phases that multiply nothing a loop, beside that over a block's programs? */
 bool tile_outcome_has_loops(const TileModule *module);
 
+/* Has no phase products, and does the text not say how many warps blocks have? */
+bool tile_outcome_leaves_warps(const TileModule *module);
+/* Of the blocks of its phases the most; 1 at least. */
+uint32_t tile_outcome_warps(const TileModule *module);
+/* Have the two, which differ in how many warps they ask for, phases with blocks of other threads? */
+bool tile_outcome_threads_differ(const TileModule *a, const TileModule *b);
+
 #endif

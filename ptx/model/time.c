@@ -398,6 +398,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     if (count < 1) return true;
     double latest; /* program */
     if (!sample(target, phase, extents, count, last, scratch, &work, &latest)) return false;
+    estimate->spills |= spills_of(target, phase, &work) > 0;
     estimate->tight |= work.shared > TIGHT * target->shared_block_bytes;
     double programs = (double)count, blocks = blocks_of_core(target, phase, &work);
     double busiest = ceil(programs / target->cores), rounds = ceil(busiest / blocks), microsecond = target->clock_mhz;

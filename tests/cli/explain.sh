@@ -87,7 +87,37 @@ norms() {
 }
 expect 0 ' busy: ' norms 32,512,4096 512
 expect 0 'gpu-fetch: x is loaded in the iteration that takes it: while a program waits, others compute' norms 32,512,4096 512
-expect 0 'gpu-fetch: x is loaded while the iteration before computes' norms 1,320,16384 320
+expect 0 'gpu-fetch: x is loaded while the iteration before computes' norms 1,320,4096 320
+# Other numbers of warps: more, where the rows of all blocks at a time are more than the L2 cache keeps until they are read again; fewer, where programs are small.
+squares() {
+    cat >"$work/squares.tile" <<'EOF'
+kernel squares(v: in f32[M, N], w: out f32[M, N])
+    tune BM in {1}, BN in {1024}
+{
+    grid m in tiles(M, BM) {
+        var s = zeros[BM](f32)
+        for n in tiles(N, BN) { s += sum(v[m, n] * v[m, n], axis = 1) }
+        for n in tiles(N, BN) { w[m, n] = v[m, n] * rsqrt(s)[:, _] }
+    }
+}
+
+kernel scaled(x: in f32[B, C, H, W], m: in f32[C], v: in f32[C], a: in f32[C], b: in f32[C], y: out f32[B, C, H, W])
+    tune BH in {8}, BW in {64}
+{
+    grid (n, c, h, w) in (B, C, tiles(H, BH), tiles(W, BW)) {
+        let s = a[c] * rsqrt(v[c] + 1e-5)
+        y[n, c, h, w] = max(x[n, c, h, w] * s + (b[c] - m[c] * s), 0)
+    }
+}
+EOF
+    kernel=$1
+    shift
+    TILE_PTXAS=$work/none "$tilec" explain "$work/squares.tile:$kernel" "$@" --target=sm_90a | grep -e chosen -e 'threads a block'
+}
+expect 0 'BN=1024 busy in 8 warps: ' squares squares 'v=zeros:f32[8192,8192]' w=@
+expect 0 '256 threads a block' squares squares 'v=zeros:f32[8192,8192]' w=@
+expect 0 'BN=1024: ' squares squares 'v=zeros:f32[8192,1024]' w=@
+expect 0 'in 1 warp: ' squares scaled 'x=zeros:f32[32,256,56,56]' 'm=zeros:f32[256]' 'v=zeros:f32[256]' 'a=zeros:f32[256]' 'b=zeros:f32[256]' y=@
 # Programs that combine parts are known to be so many, and a thread goes through all parts of its elements where that gives it work enough.
 combined() {
     TILE_PTXAS=$work/none "$tilec" explain "$stdlib/matmul.tile:matmul" T=f32 U=f32 'a=zeros:f32[2000,3000]' 'b=zeros:f32[3000,1000]' 'c=@:f32[2000,1000]' \

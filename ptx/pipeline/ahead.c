@@ -59,6 +59,8 @@ typedef struct Ahead {
     TileMap late; /* ops that stay with their iteration */
     int64_t step, bytes, elements;
     unsigned ops, together;
+    bool of_list;         /* its bounds are places that the program loads */
+    bool chained;         /* an iteration loads what another of its loads says */
     bool beside_products; /* for tensor cores */
     bool beside_sums;     /* of any products */
 } Ahead;
@@ -87,6 +89,22 @@ static void count_load(Ahead *a, const TileOp *load) {
     a->elements += bytes > 4 ? 2 * elements : elements;
 }
 
+/* Is the place of what is loaded something that the same iteration loads? Then a thread waits twice. */
+static bool follows_load(const Ahead *a, const TileValue *value) {
+    const TileOp *op = value->op;
+    if (tile_value_outside(value, a->loop) || !op) return false;
+    if (op->id == TILE_OP_LOAD_TILE) return true;
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (follows_load(a, tile_op_operand(op, i))) return true;
+    return false;
+}
+
+static bool is_chained(const Ahead *a, const TileOp *load) {
+    for (unsigned i = tile_access_first(load); i < tile_access_end(load); i++)
+        if (follows_load(a, tile_op_operand(load, i))) return true;
+    return false;
+}
+
 /* Has an iteration more to wait for than its loads: a loop, a product, which has stages that load ahead, or lanes and warps that
  * exchange what they reduce? */
 static bool has_more(const TileOp *op) {
@@ -104,10 +122,12 @@ static bool look(Ahead *a) {
     for (TileOp *op = body->first; op != body->last; op = op->next) {
         if (has_more(op)) return false;
         a->ops++;
-        if (!comes_first(a, op))
+        if (!comes_first(a, op)) {
             tile_map_set(&a->late, op, op);
-        else if (op->id == TILE_OP_LOAD_TILE)
+        } else if (op->id == TILE_OP_LOAD_TILE) {
             count_load(a, op);
+            a->chained |= is_chained(a, op);
+        }
     }
     return true;
 }
@@ -123,7 +143,8 @@ static unsigned iterations_together(const Ahead *a) {
     unsigned together = 1;
     bool light = is_nested(a->loop) && a->ops <= LIGHT_OPS;
     if (!light && tile_op_integer(a->loop, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OF_SUMS) return 1;
-    if (!a->bytes || a->bytes >= (light ? LIGHT_BYTES : FEW_BYTES)) return 1;
+    if (a->of_list && !a->chained) return 1;
+    if (!a->bytes || a->bytes >= (a->of_list ? ENOUGH_BYTES : light ? LIGHT_BYTES : FEW_BYTES)) return 1;
     while (together < GPU_MOST_TOGETHER && a->bytes * together < (light ? LIGHT_BYTES : ENOUGH_BYTES) && a->elements * together * 2 <= MOST_ELEMENTS &&
            a->ops * together * 2 <= MOST_OPS)
         together *= 2;
@@ -159,13 +180,30 @@ static const char *obstacle_of_stores(const Ahead *a) {
 
 /* ---- the pass ---- */
 
+/* Is the number one that the program loads, or computed of such a one? */
+static bool is_loaded(const TileValue *value) {
+    const TileOp *op = value->op;
+    if (!op || tile_type_is_tile(value->type)) return false;
+    if (op->id == TILE_OP_LOAD_TILE) return true;
+    bool is = false;
+    for (unsigned i = 0; tile_op_is_pure(op) && !op->region_count && i < op->operand_count; i++) is |= is_loaded(tile_op_operand(op, i));
+    return is;
+}
+
+/* One by one through a list of elements whose first and last place a tensor holds, as the rows of sparse matrices are. */
+static bool goes_through_list(const TileOp *loop) {
+    int64_t step;
+    bool each = loop->id == TILE_OP_FOR && tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) && step == 1;
+    return each && is_loaded(tile_op_named(loop, TILE_OPERAND_LO)) && is_loaded(tile_op_named(loop, TILE_OPERAND_HI));
+}
+
 /* Bounds that differ from program to program are those of windows and of short lists: few iterations, if any; but those of
- * parts of one loop, which are alike. */
+ * parts of one loop, which are alike, and of lists, where each iteration waits for one load after another. */
 static bool is_counted(const TileFunc *func, const TileOp *loop, int64_t *step) {
     if (loop->id != TILE_OP_FOR) return false;
     bool outside = tile_value_block(tile_op_named(loop, TILE_OPERAND_LO)) == &func->body &&
                    tile_value_block(tile_op_named(loop, TILE_OPERAND_HI)) == &func->body;
-    if (!outside && !tile_op_get(loop, TILE_ATTRIBUTE_PART)) return false;
+    if (!outside && !tile_op_get(loop, TILE_ATTRIBUTE_PART) && !goes_through_list(loop)) return false;
     return !tile_loop_is_of_programs(loop) && loop->result_count <= GPU_MOST_CARRIED &&
            tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), step) && *step > 0 && *step <= LARGEST_STEP;
 }
@@ -197,6 +235,7 @@ static bool visit(TilePassContext *context, TileFunc *func, TileBlock *block, co
         for (unsigned r = 0; r < op->region_count; r++) changed |= visit(context, func, &op->regions[r], dots);
         if (!is_counted(func, op, &a.step)) continue;
         a.indices = tile_pass_indices(context, func);
+        a.of_list = goes_through_list(op);
         tile_map_init(&a.late, context->scratch);
         if (!look(&a)) continue;
         a.together = iterations_together(&a);
@@ -209,7 +248,7 @@ static bool visit(TilePassContext *context, TileFunc *func, TileBlock *block, co
         tile_pass_remark(context, op, TILE_DECISION_LOADED_TOGETHER, "the loop", "%u iterations", a.together);
         GpuUnrolled unrolled = {.context = context, .indices = a.indices, .loop = op, .late = &a.late, .step = a.step, .together = a.together};
         gpu_unroll(&unrolled);
-        for (unrolled.together /= 2; is_repeated(op) && unrolled.together > 1; unrolled.together /= 2) gpu_unroll(&unrolled);
+        for (unrolled.together /= 2; (is_repeated(op) || a.of_list) && unrolled.together > 1; unrolled.together /= 2) gpu_unroll(&unrolled);
         changed = true;
     }
     return changed;

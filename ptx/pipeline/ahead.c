@@ -61,6 +61,7 @@ typedef struct Ahead {
     unsigned ops, together;
     bool of_list;         /* its bounds are places that the program loads */
     bool chained;         /* an iteration loads what another of its loads says */
+    unsigned slides;      /* so many iterations load from the vectors of memory of the first of them, or the next; 0: they do not */
     bool beside_products; /* for tensor cores */
     bool beside_sums;     /* of any products */
 } Ahead;
@@ -105,6 +106,22 @@ static bool is_chained(const Ahead *a, const TileOp *load) {
     return false;
 }
 
+/* Does the load go along its rows with the induction variable, an element at a time, as the positions of a window do? Of elements of 16 bits a
+ * thread then has two vectors for as many iterations as a vector has elements, in place of each element by itself (gpu_shift). */
+static unsigned iterations_of_vectors(const Ahead *a, const TileOp *load) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    const TileType *type = load->results[0].type;
+    if (!tile_type_is_tile(type) || tile_scalar_bytes(type->scalar) != sizeof(uint16_t)) return 0;
+    const TileAccessIndex *last = &indices[tile_access_read(load, indices) - 1];
+    const TileOp *first = last->kind == TILE_ACCESS_RANGE ? last->first->op : NULL;
+    int64_t step;
+    bool shifts = first && (first->id == TILE_OP_ADD || first->id == TILE_OP_SUB) && tile_value_integer(last->step, &step) && step == 1;
+    if (!shifts || last->axis + 1 != (int)type->rank || a->step != 1) return 0;
+    const TileValue *induction = a->loop->regions[0].arguments[0], *x = tile_op_operand(first, 0), *y = tile_op_operand(first, 1);
+    bool other = tile_value_outside(x == induction ? y : x, a->loop);
+    return other && (y == induction || (x == induction && first->id == TILE_OP_ADD)) ? GPU_MOST_TOGETHER : 0;
+}
+
 /* Has an iteration more to wait for than its loads: a loop, a product, which has stages that load ahead, or lanes and warps that
  * exchange what they reduce? */
 static bool has_more(const TileOp *op) {
@@ -127,6 +144,7 @@ static bool look(Ahead *a) {
         } else if (op->id == TILE_OP_LOAD_TILE) {
             count_load(a, op);
             a->chained |= is_chained(a, op);
+            if (!a->slides) a->slides = iterations_of_vectors(a, op);
         }
     }
     return true;
@@ -144,6 +162,7 @@ static unsigned iterations_together(const Ahead *a) {
     bool light = is_nested(a->loop) && a->ops <= LIGHT_OPS;
     if (!light && tile_op_integer(a->loop, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OF_SUMS) return 1;
     if (a->of_list && !a->chained) return 1;
+    if (a->slides && a->ops * a->slides <= 2 * MOST_OPS) return a->slides;
     if (!a->bytes || a->bytes >= (a->of_list ? ENOUGH_BYTES : light ? LIGHT_BYTES : FEW_BYTES)) return 1;
     while (together < GPU_MOST_TOGETHER && a->bytes * together < (light ? LIGHT_BYTES : ENOUGH_BYTES) && a->elements * together * 2 <= MOST_ELEMENTS &&
            a->ops * together * 2 <= MOST_OPS)
@@ -216,6 +235,12 @@ static bool is_repeated(const TileOp *loop) {
     return around && !tile_loop_is_of_programs(around);
 }
 
+/* Of the iterations that are left, so many or more are in flight together as well. */
+static unsigned fewest_together(const Ahead *a) {
+    enum { FEWEST_OF_VECTORS = 4 };
+    return is_repeated(a->loop) || a->of_list ? 2 : a->slides ? FEWEST_OF_VECTORS : GPU_MOST_TOGETHER;
+}
+
 static bool is_in_branch(const TileOp *loop) {
     const TileOp *around = loop->block->op;
     while (around && around->id != TILE_OP_IF && !tile_loop_is_of_programs(around)) around = around->block->op;
@@ -248,7 +273,7 @@ static bool visit(TilePassContext *context, TileFunc *func, TileBlock *block, co
         tile_pass_remark(context, op, TILE_DECISION_LOADED_TOGETHER, "the loop", "%u iterations", a.together);
         GpuUnrolled unrolled = {.context = context, .indices = a.indices, .loop = op, .late = &a.late, .step = a.step, .together = a.together};
         gpu_unroll(&unrolled);
-        for (unrolled.together /= 2; (is_repeated(op) || a.of_list) && unrolled.together > 1; unrolled.together /= 2) gpu_unroll(&unrolled);
+        for (unrolled.together /= 2; unrolled.together >= fewest_together(&a); unrolled.together /= 2) gpu_unroll(&unrolled);
         changed = true;
     }
     return changed;

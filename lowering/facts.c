@@ -118,6 +118,7 @@ static TileValue *decided_lanes(Application *application, TileOp *op, uint64_t *
     tile_map_set(&map, tile_op_operand(fill, 1), tile_build_integer(&b, tile_type_scalar(application->context->module->context, TILE_BOOL), outside));
     TileOp *lanes = tile_op_clone(application->context->module, fill, &map);
     lanes->results[0].type = type;
+    lanes->results[0].name = op->results[0].name;
     tile_builder_insert(&b, lanes);
     *because = inside.because | filling.because | other.because;
     return &lanes->results[0];

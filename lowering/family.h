@@ -65,8 +65,9 @@ typedef struct TileFamily {
     /* Rows and columns of products for which programs may be computed together (TileFunc.joined_rows), in an order of
      * preference; false past the last. NULL: none are. */
     bool (*joined)(unsigned index, uint32_t *rows, uint32_t *columns);
-    /* The same of programs without products: elements of their largest tile, and the grid's axis (TileFunc.joined_lanes). */
-    bool (*joined_lanes)(unsigned index, uint32_t *lanes, uint32_t *axis);
+    /* The same of programs without products, which may go through lists (tile_goes_through_list): elements of their largest tile, and the grid's axis
+     * (TileFunc.joined_lanes). */
+    bool (*joined_lanes)(unsigned index, bool lists, uint32_t *lanes, uint32_t *axis);
     /* Numbers of warps, ascending, for a program of those of a block that take turns (TileFunc.turns); 0 past the last. NULL:
      * none do. */
     uint32_t (*turning_warps)(unsigned index);

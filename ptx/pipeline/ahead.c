@@ -39,6 +39,7 @@
 #include "lang/ir/access.h"
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
+#include "lowering/memory.h"
 #include "ptx/passes.h"
 #include "ptx/pipeline/unrolled.h"
 #include "ptx/target/dot.h"
@@ -199,21 +200,10 @@ static const char *obstacle_of_stores(const Ahead *a) {
 
 /* ---- the pass ---- */
 
-/* Is the number one that the program loads, or computed of such a one? */
-static bool is_loaded(const TileValue *value) {
-    const TileOp *op = value->op;
-    if (!op || tile_type_is_tile(value->type)) return false;
-    if (op->id == TILE_OP_LOAD_TILE) return true;
-    bool is = false;
-    for (unsigned i = 0; tile_op_is_pure(op) && !op->region_count && i < op->operand_count; i++) is |= is_loaded(tile_op_operand(op, i));
-    return is;
-}
-
-/* One by one through a list of elements whose first and last place a tensor holds, as the rows of sparse matrices are. */
+/* One element of a list after the other. */
 static bool goes_through_list(const TileOp *loop) {
     int64_t step;
-    bool each = loop->id == TILE_OP_FOR && tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) && step == 1;
-    return each && is_loaded(tile_op_named(loop, TILE_OPERAND_LO)) && is_loaded(tile_op_named(loop, TILE_OPERAND_HI));
+    return tile_goes_through_list(loop) && tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) && step == 1;
 }
 
 /* Bounds that differ from program to program are those of windows and of short lists: few iterations, if any; but those of

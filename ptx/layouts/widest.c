@@ -61,30 +61,6 @@ unsigned gpu_log_vector_of_computed(TileFunc *func, const TileType *largest) {
     return gpu_floor_log2(GPU_ACCESS_BYTES / (widest.loads ? 1 : tile_scalar_bytes(largest->scalar)));
 }
 
-typedef struct Moved {
-    int64_t lanes;
-    const TileType *largest, *stored, *loaded;
-} Moved;
-
-static void look_for_moved(TileOp *op, void *state) {
-    Moved *moved = state;
-    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    const TileValue *tile = tile_accessed_tile(op);
-    if (!tile || tile_type_lanes(tile->type) < moved->lanes) return;
-    unsigned last = tile_access_read(op, indices) - 1;
-    bool in_rows = indices[last].kind == TILE_ACCESS_RANGE && indices[last].axis + 1 == tile->type->rank;
-    if (in_rows) *(op->id == TILE_OP_LOAD_TILE ? &moved->loaded : &moved->stored) = tile->type;
-    if (tile_type_same_shape(tile->type, moved->largest)) moved->lanes = INT64_MAX;
-}
-
-const TileType *gpu_moved_shape(TileFunc *func, const GpuSurvey *survey) {
-    Moved moved = {tile_type_lanes(survey->largest), survey->largest, NULL, NULL};
-    if (survey->combines || survey->draws || survey->transposes) return survey->largest;
-    tile_block_walk(&func->body, look_for_moved, &moved);
-    const TileType *other = moved.stored ? moved.stored : moved.loaded;
-    return other && moved.lanes < INT64_MAX ? other : survey->largest;
-}
-
 /* The tile whose rows are what the reshape puts together of the last two axes. */
 static const TileType *joined_rows(const TileOp *cat) {
     const TileType *pairs = cat->results[0].type;
@@ -110,8 +86,35 @@ static const TileType *joined_shape(const TileValue *value, const TileType **pai
 
 const TileType *gpu_joined_shape(const TileValue *value, const TileType **pairs) {
     enum { MOST_STEPS = 6 };
-    const TileType *type = value->type, *found = tile_type_is_tile(type) ? joined_shape(value, pairs, MOST_STEPS) : NULL;
+    const TileType *type = value->type, *found = NULL;
+    if (tile_type_is_tile(type) && tile_scalar_bytes(type->scalar) == 1) found = joined_shape(value, pairs, MOST_STEPS);
     bool same = found && type->rank == found->rank && type->extent[type->rank - 1] == (*pairs)->extent[type->rank - 1];
     for (unsigned a = 0; same && a + 1 < type->rank; a++) same = type->extent[a] == found->extent[a];
     return same ? found : NULL;
+}
+
+typedef struct Moved {
+    int64_t lanes;
+    const TileType *joined, *stored;
+} Moved;
+
+static void look_for_moved(TileOp *op, void *state) {
+    Moved *moved = state;
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    const TileValue *tile = tile_accessed_tile(op);
+    const TileType *pairs;
+    if (!tile) return;
+    const TileType *joined = op->id == TILE_OP_LOAD_TILE ? gpu_joined_shape(&op->results[0], &pairs) : NULL;
+    if (joined) moved->joined = joined;
+    unsigned last = tile_access_read(op, indices) - 1;
+    bool in_rows = indices[last].kind == TILE_ACCESS_RANGE && indices[last].axis + 1 == tile->type->rank;
+    if (op->id == TILE_OP_STORE_TILE && in_rows && tile_type_lanes(tile->type) >= moved->lanes) moved->stored = tile->type;
+}
+
+const TileType *gpu_moved_shape(TileFunc *func, const GpuSurvey *survey) {
+    Moved moved = {tile_type_lanes(survey->largest), NULL, NULL};
+    if (survey->combines || survey->draws || survey->transposes) return survey->largest;
+    tile_block_walk(&func->body, look_for_moved, &moved);
+    bool joins = moved.joined && moved.stored && tile_type_same_shape(moved.joined, moved.stored);
+    return joins ? moved.stored : survey->largest;
 }

@@ -8,11 +8,10 @@
 unsigned gpu_widest_bytes(TileFunc *func, const GpuSurvey *survey);
 /* Neighbours that a thread has at most where the largest tile is computed, of smaller ones. */
 unsigned gpu_log_vector_of_computed(TileFunc *func, const TileType *largest);
-/* The largest tile; of several that are as large and differ in shape, where none of the largest one's is moved, and no order of sums follows,
- * one that is moved in rows. */
-const TileType *gpu_moved_shape(TileFunc *func, const GpuSurvey *survey);
-/* The tile in whose rows the value's elements, or what is computed of them, are every second one, or n-th. `pairs`: its shape with an axis for those
- * between them. NULL: there is none. */
+/* The tile in whose rows the elements of what bytes are loaded to, or what is computed of them, are every second one, or n-th, as numbers of few bits are.
+ * `pairs`: its shape with an axis for those between them. NULL: there is none. */
 const TileType *gpu_joined_shape(const TileValue *value, const TileType **pairs);
+/* The largest tile; where bytes are joined to what is stored in rows, and no order of sums follows, that. */
+const TileType *gpu_moved_shape(TileFunc *func, const GpuSurvey *survey);
 
 #endif

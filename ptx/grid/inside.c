@@ -61,8 +61,8 @@
 
 /* Without branches between them, what all positions load is in registers together. Measured: of 108 elements of a thread a stencil of 27 positions takes 0.84 of the time, of 120
  * the greatest of 15 neighbours 1.57 times as long. Elements of 16 bits are two vectors for each position, of which parts are chosen: 0.88 to 2.2 times as long; but those
- * of up to eight positions that follow one another along a row are the same vectors, one more in all than of one position (of 14 and 25 positions: 1.1 times as long). */
-enum { LEAST_LOADS = 2, MOST_OPS = 512, MOST_RESULTS = 16, MOST_ELEMENTS = 112, LEAST_BYTES = 4, LEAST_SLIDING = 4, MOST_SLIDING = 8, MOST_DISTANCE = 8 };
+ * of eight positions that follow one another along a row are the same vectors, one more in all than of one position (of five: 1.05 times as long, of 14 and 25: 1.1). */
+enum { LEAST_LOADS = 2, MOST_OPS = 512, MOST_RESULTS = 16, MOST_ELEMENTS = 112, LEAST_BYTES = 4, SLIDING = 8, MOST_DISTANCE = 8 };
 
 typedef struct Inside {
     TilePassContext *context;
@@ -107,12 +107,12 @@ static bool is_beside(const Inside *inside, const TileOp *load, const TileOp *ot
            distance < MOST_DISTANCE;
 }
 
-/* Is the load of elements of 16 bits one of several whose positions follow one another along a row, so that these share their vectors? */
+/* Is the load of elements of 16 bits one of eight whose positions follow one another along a row, so that these share their vectors? */
 static bool slides(const Inside *inside, const TileOp *load) {
     unsigned count = 0;
     if (tile_scalar_bytes(load->results[0].type->scalar) != sizeof(uint16_t)) return false;
-    for (const TileOp *op = load->block->first; op && count < LEAST_SLIDING; op = op->next) count += is_beside(inside, load, op);
-    return count >= LEAST_SLIDING;
+    for (const TileOp *op = load->block->first; op && count < SLIDING; op = op->next) count += is_beside(inside, load, op);
+    return count >= SLIDING;
 }
 
 /* A load by ranges alone, whose bounds may leave something out. */
@@ -259,7 +259,7 @@ static bool build_versions(Inside *inside, Segment *segment) {
 
 /* Is it worth it? */
 static bool is_window(const Segment *segment) {
-    if (segment->halves && segment->loads > MOST_SLIDING) return false;
+    if (segment->halves && segment->loads > SLIDING) return false;
     return segment->loads >= LEAST_LOADS && segment->begins && segment->ops <= MOST_OPS && segment->elements <= MOST_ELEMENTS;
 }
 

@@ -27,7 +27,7 @@ typedef struct TileEstimate {
     bool busy; /* while a program waits, others compute or the memory is busy (TileFunc.busy) */
     bool spills; /* threads of some grid have fewer registers than they would use */
     uint32_t split_programs[TILE_MOST_SPLITS]; /* of the first grids whose last loop is split (TileFunc.split_programs); 0: no other is */
-    bool splits; /* a grid that is not the longest has several parts of a program's sums (gpu-split-grids) */
+    bool splits; /* a grid has several parts of a program's sums (gpu-split-grids), and the one that takes longest has enough programs without */
     bool tight; /* whether a block has room for all its tiles, only machine form says (TileFamily.has_room) */
 } TileEstimate;
 

@@ -469,6 +469,7 @@ bool gpu_estimate(const TileTarget *target, TileFunc *kernel, const TileExtents 
             return false;
         if (phase) note_split(estimate, phase, &host, i);
     }
+    estimate->splits &= estimate->programs >= tile_ptx_target_of(target)->cores;
     estimate->streams = leaves_first(tile_ptx_target_of(target), &whole, estimate);
     estimate->once = read_once(tile_ptx_target_of(target), &whole, estimate);
     estimate->busy = is_busy(tile_ptx_target_of(target), estimate);

@@ -89,6 +89,41 @@ static TileValue *undone_product(TileIndices *facts, const TileOp *op, uint64_t 
     return fact.lo >= INT64_MIN / factor && fact.hi <= INT64_MAX / factor ? tile_op_operand(mul, 0) : NULL;
 }
 
+/* Does the comparison hold between all numbers of the ranges? 1: it does, 0: between none, -1: between some. */
+static int compare_ranges(TileOpId id, TileIndexRange x, TileIndexRange y) {
+    switch ((int)id) {
+    case TILE_OP_LT: return x.hi < y.lo ? 1 : x.lo >= y.hi ? 0 : -1;
+    case TILE_OP_LE: return x.hi <= y.lo ? 1 : x.lo > y.hi ? 0 : -1;
+    case TILE_OP_GT: return compare_ranges(TILE_OP_LT, y, x);
+    case TILE_OP_GE: return compare_ranges(TILE_OP_LE, y, x);
+    default: return -1;
+    }
+}
+
+/* A comparison that holds for all lanes inside of a fill's bounds, and for none of those that it fills, or the other way round, as of indices that
+ * are -1 where a tile has no row: it says which lanes lie inside. */
+static TileValue *decided_lanes(Application *application, TileOp *op, uint64_t *because) {
+    TileIndices *facts = application->facts;
+    const TileType *type = op->results[0].type;
+    TileOp *fill = op->operand_count == 2 && tile_type_is_tile(type) ? tile_value_def(tile_op_operand(op, 0), TILE_OP_FILL) : NULL;
+    if (!fill || type->scalar != TILE_BOOL) return NULL;
+    TileIndexRange inside = tile_index_range(facts, tile_op_operand(fill, 0)), filling = tile_index_range(facts, tile_op_operand(fill, 1)),
+                   other = tile_index_range(facts, tile_op_operand(op, 1));
+    int within = compare_ranges((TileOpId)op->id, inside, other), outside = compare_ranges((TileOpId)op->id, filling, other);
+    if (within < 0 || outside < 0 || within == outside) return NULL;
+    TileBuilder b = tile_builder_before(application->context->module, op);
+    TileMap map;
+    tile_map_init(&map, application->context->scratch);
+    tile_map_set(&map, tile_op_operand(fill, 0), tile_build_integer(&b, type, within));
+    tile_map_set(&map, tile_op_operand(fill, 1), tile_build_integer(&b, tile_type_scalar(application->context->module->context, TILE_BOOL), outside));
+    TileOp *lanes = tile_op_clone(application->context->module, fill, &map);
+    lanes->results[0].type = type;
+    lanes->results[0].name = op->results[0].name;
+    tile_builder_insert(&b, lanes);
+    *because = inside.because | filling.because | other.because;
+    return &lanes->results[0];
+}
+
 static bool is_described(const TileType *type) {
     return type->kind != TILE_TYPE_TENSOR && type->kind != TILE_TYPE_POINTER && !tile_scalar_is_float(type->scalar) &&
            type->scalar != TILE_U64;
@@ -111,6 +146,7 @@ static void apply(TileOp *op, void *state) {
                is_described(tile_op_operand(op, 0)->type)) {
         with = decided_operand(application->facts, op, &because);
         if (!with) with = undone_product(application->facts, op, &because);
+        if (!with) with = decided_lanes(application, op, &because);
     }
     if (!with) return;
     tile_index_use(application->facts, because);

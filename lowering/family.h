@@ -27,6 +27,7 @@ typedef struct TileEstimate {
     bool busy; /* while a program waits, others compute or the memory is busy (TileFunc.busy) */
     bool spills; /* threads of some grid have fewer registers than they would use */
     uint32_t split_programs[TILE_MOST_SPLITS]; /* of the first grids whose last loop is split (TileFunc.split_programs); 0: no other is */
+    bool splits; /* a grid has several parts of a program's sums (gpu-split-grids), and the one that takes longest has enough programs without */
     bool tight; /* whether a block has room for all its tiles, only machine form says (TileFamily.has_room) */
 } TileEstimate;
 
@@ -64,8 +65,9 @@ typedef struct TileFamily {
     /* Rows and columns of products for which programs may be computed together (TileFunc.joined_rows), in an order of
      * preference; false past the last. NULL: none are. */
     bool (*joined)(unsigned index, uint32_t *rows, uint32_t *columns);
-    /* The same of programs without products: elements of their largest tile, and the grid's axis (TileFunc.joined_lanes). */
-    bool (*joined_lanes)(unsigned index, uint32_t *lanes, uint32_t *axis);
+    /* The same of programs without products, which may go through lists (tile_goes_through_list): elements of their largest tile, and the grid's axis
+     * (TileFunc.joined_lanes). */
+    bool (*joined_lanes)(unsigned index, bool lists, uint32_t *lanes, uint32_t *axis);
     /* Numbers of warps, ascending, for a program of those of a block that take turns (TileFunc.turns); 0 past the last. NULL:
      * none do. */
     uint32_t (*turning_warps)(unsigned index);

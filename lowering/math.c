@@ -27,16 +27,25 @@
  * Cost: linear; 10 to 60 ops for each op, without constants. */
 #include <math.h>
 
+#include "base/map.h"
 #include "lang/ir/eval.h"
 #include "lang/scalar/math.h"
 #include "lang/scalar/scalar.h"
 #include "lowering/emit.h"
+
+/* What is known of an op's argument, which may be NaN. */
+typedef enum Sign {
+    SIGN_UNKNOWN,
+    SIGN_POSITIVE, /* it is at least 0 */
+    SIGN_NEGATIVE, /* at most 0 */
+} Sign;
 
 typedef struct Program {
     TileEmitter *emitter;
     TileBuilder *builder;  /* the emitter's */
     const TileType *shape; /* of the op that is being replaced */
     bool multiplies;       /* the function has products by tensor cores */
+    Sign sign;             /* of the argument of an exp or log1p that is being replaced */
     TileValue **parts;     /* where vectors lie of which code takes a part at a time; NULL: not made yet */
 } Program;
 
@@ -230,6 +239,8 @@ typedef struct {
         unusual_value;                                                                                                 \
     })
 
+#define WHERE_POSITIVE(x, y) (program->sign == SIGN_POSITIVE ? (x) : (y))
+#define WHERE_NEGATIVE(x, y) (program->sign == SIGN_NEGATIVE ? (x) : (y))
 #define AT_LEAST(x, low) at_least(program, x, low)
 #define AT_MOST(x, high) at_most(program, x, high)
 #define RECIPROCAL(x) reciprocal(program, x)
@@ -300,8 +311,26 @@ static TileValue *expand_f64(Program *program, TileOpId id, TileValue *x, TileVa
 typedef struct Expansion {
     TileEmitter *emitter;
     bool multiplies;
+    TileMap signs; /* of the arguments of ops */
     TileValue *parts;
 } Expansion;
+
+static Sign sign_of(const TileValue *value, unsigned depth) {
+    enum { DEEPEST = 4 };
+    const TileOp *op = value->op;
+    if (!op || depth == DEEPEST) return SIGN_UNKNOWN;
+    if (op->id == TILE_OP_ABS || op->id == TILE_OP_EXP || op->id == TILE_OP_EXP2 || op->id == TILE_OP_SIGMOID) return SIGN_POSITIVE;
+    if (op->id == TILE_OP_MUL && tile_op_operand(op, 0) == tile_op_operand(op, 1)) return SIGN_POSITIVE;
+    Sign sign = op->id == TILE_OP_NEG ? sign_of(tile_op_operand(op, 0), depth + 1) : SIGN_UNKNOWN;
+    return sign == SIGN_POSITIVE ? SIGN_NEGATIVE : sign == SIGN_NEGATIVE ? SIGN_POSITIVE : SIGN_UNKNOWN;
+}
+
+/* Before any is expanded: an exp says of which sign the argument of a log1p is. */
+static void find_signs(TileOp *op, void *state) {
+    Expansion *expansion = state;
+    Sign sign = op->id == TILE_OP_EXP || op->id == TILE_OP_LOG1P ? sign_of(tile_op_operand(op, 0), 0) : SIGN_UNKNOWN;
+    if (sign != SIGN_UNKNOWN) tile_map_set(&expansion->signs, op, (void *)(uintptr_t)sign);
+}
 
 static void find_products(TileOp *op, void *found) {
     *(bool *)found |= op->id == TILE_OP_MMA || op->id == TILE_OP_WGMMA;
@@ -314,7 +343,8 @@ static void expand(TileOp *op, void *state) {
     bool approx = tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0) != 0;
     TileScalar scalar = tile_op_result(op, 0)->type->scalar;
     tile_emit_before(emitter, op);
-    Program program = {emitter, &emitter->builder, tile_op_result(op, 0)->type, expansion->multiplies, &expansion->parts};
+    Sign sign = (Sign)(uintptr_t)tile_map_get(&expansion->signs, op);
+    Program program = {emitter, &emitter->builder, tile_op_result(op, 0)->type, expansion->multiplies, sign, &expansion->parts};
     TileValue *x = tile_op_operand(op, 0), *y = op->operand_count > 1 ? tile_op_operand(op, 1) : NULL, *result;
     if (scalar == TILE_F64) {
         result = expand_f64(&program, op->id, x, y);
@@ -329,7 +359,9 @@ static void expand(TileOp *op, void *state) {
 TileResult tile_pass_math(TilePassContext *context, TileFunc *func) {
     TileEmitter emitter = tile_emitter_create(context, func);
     Expansion expansion = {.emitter = &emitter};
+    tile_map_init(&expansion.signs, context->scratch);
     tile_block_walk(&func->body, find_products, &expansion.multiplies);
+    tile_block_walk(&func->body, find_signs, &expansion);
     tile_block_walk(&func->body, expand, &expansion);
     return tile_emit_finish(&emitter, context);
 }

@@ -1,5 +1,7 @@
 #include "lowering/memory.h"
 
+#include "lang/ir/operands.h"
+
 TileValue *tile_memory_tensor(const TileOp *op) {
     if (op->id != TILE_OP_LOAD_TILE && op->id != TILE_OP_STORE_TILE && op->id != TILE_OP_ATOMIC_TILE) return NULL;
     return tile_op_operand(op, 0);
@@ -29,4 +31,18 @@ bool tile_memory_is_written(const TileOp *op, const TileValue *read) {
         for (const TileOp *inner = op->regions[r].first; inner; inner = inner->next)
             if (tile_memory_is_written(inner, read)) return true;
     return false;
+}
+
+/* Is the number one that the program loads, or computed of such a one? */
+static bool is_loaded(const TileValue *value) {
+    const TileOp *op = value->op;
+    if (!op || tile_type_is_tile(value->type)) return false;
+    if (op->id == TILE_OP_LOAD_TILE) return true;
+    bool is = false;
+    for (unsigned i = 0; tile_op_is_pure(op) && !op->region_count && i < op->operand_count; i++) is |= is_loaded(tile_op_operand(op, i));
+    return is;
+}
+
+bool tile_goes_through_list(const TileOp *loop) {
+    return loop->id == TILE_OP_FOR && is_loaded(tile_op_named(loop, TILE_OPERAND_LO)) && is_loaded(tile_op_named(loop, TILE_OPERAND_HI));
 }

@@ -13,5 +13,7 @@ bool tile_memory_overlaps(const TileValue *written, const TileValue *read);
 bool tile_memory_is_constant(const TileValue *tensor);
 /* May the op, or one in its regions, write the tensor `read`? */
 bool tile_memory_is_written(const TileOp *op, const TileValue *read);
+/* Does the loop go through a list of elements whose first and last place the program loads, as the rows of sparse matrices are? */
+bool tile_goes_through_list(const TileOp *loop);
 
 #endif

@@ -66,12 +66,13 @@ static bool joined(unsigned index, uint32_t *rows, uint32_t *columns) {
     return true;
 }
 
-/* Of four warps, each of whose threads moves two vectors of 16 bytes of 16-bit elements, or of eight. */
-static bool joined_lanes(unsigned index, uint32_t *lanes, uint32_t *axis) {
-    static const uint32_t sizes[][2] = {{2048, 1}, {2048, 2}, {4096, 1}, {4096, 2}};
-    if (index >= sizeof sizes / sizeof *sizes) return false;
-    *lanes = sizes[index][0];
-    *axis = sizes[index][1];
+/* Of four warps, each of whose threads moves two vectors of 16 bytes of 16-bit elements, or of eight; of programs that go through lists, a warp's or two. */
+static bool joined_lanes(unsigned index, bool lists, uint32_t *lanes, uint32_t *axis) {
+    static const uint32_t light[][2] = {{2048, 1}, {2048, 2}, {4096, 1}, {4096, 2}}, of_lists[][2] = {{256, 1}, {512, 1}};
+    if (index >= (lists ? sizeof of_lists / sizeof *of_lists : sizeof light / sizeof *light)) return false;
+    const uint32_t *size = lists ? of_lists[index] : light[index];
+    *lanes = size[0];
+    *axis = size[1];
     return true;
 }
 

@@ -93,10 +93,11 @@ static bool estimate_point(const TileInput *input, const TileImageSignature *sig
     return tile_backend_of(input->target)->family->estimate(input->target, func, &extents, scratch, estimate);
 }
 
-/* Has the split no more programs than the point as it is, which stands before it? Then its grids and temporaries are for
- * nothing, whatever the model says. */
+/* Has the split no more programs than the point as it is, which stands before it, and no grid with parts beside one that takes longer and has enough
+ * programs? Then its grids and temporaries are for nothing, whatever the model says. */
 static bool splits_nothing(const TilePrediction *plain, const TilePrediction *split) {
-    return split->schedule.least_programs && split->fits && plain->fits && split->estimate.programs <= plain->estimate.programs;
+    if (!split->schedule.least_programs || !split->fits || !plain->fits || split->estimate.splits) return false;
+    return split->estimate.programs <= plain->estimate.programs;
 }
 
 /* Is the grid split for more programs than the second of the family's numbers, which fill the machine in most cases? */

@@ -10,6 +10,7 @@
 #include "lang/ir/text.h"
 #include "launch/guard.h"
 #include "launch/variants.h"
+#include "lowering/memory.h"
 
 enum { MOST_CANDIDATES = 320 };
 
@@ -203,19 +204,29 @@ static void add_joined(TileUnit *unit, const TileKernelInfo *kernel, const Makin
     }
 }
 
+typedef struct Loops {
+    bool lists, others; /* loops that go through lists; other ones, and products */
+} Loops;
+
 static void find_loop_or_product(TileOp *op, void *found) {
-    *(bool *)found |= op->id == TILE_OP_DOT || op->id == TILE_OP_WHILE || (op->id == TILE_OP_FOR && !tile_op_get(op, TILE_ATTRIBUTE_ONE_PROGRAM));
+    Loops *loops = found;
+    bool of_list = tile_goes_through_list(op), other = op->id == TILE_OP_FOR && !tile_op_get(op, TILE_ATTRIBUTE_ONE_PROGRAM);
+    loops->lists |= of_list;
+    loops->others |= op->id == TILE_OP_DOT || op->id == TILE_OP_WHILE || (other && !of_list);
 }
 
-/* Is there a phase of small programs, which begin, move a few vectors and end: of fewer than four warps that the text does not ask for? */
-static bool has_small_programs(const TileModule *module) {
+/* Is there a phase of small programs, which begin, move a few vectors and end, or go through a list: of fewer than four warps that the text does not
+ * ask for? */
+static bool has_small_programs(const TileModule *module, bool *lists) {
     enum { SMALL_THREADS = 2 * TILE_WARP_THREADS };
     bool small = false;
     for (TileFunc *func = module ? module->first : NULL; func; func = func->next) {
         bool other = func->kind != TILE_FUNC_PHASE || func->threads > SMALL_THREADS || func->resident;
+        Loops loops = {false, other};
         if (func->kind == TILE_FUNC_KERNEL && func->warps) return false;
-        if (!other) tile_block_walk(&func->body, find_loop_or_product, &other);
-        small |= !other;
+        if (!other) tile_block_walk(&func->body, find_loop_or_product, &loops);
+        small |= !loops.others;
+        *lists |= loops.lists && !loops.others;
     }
     return small;
 }
@@ -225,8 +236,9 @@ static void add_joined_lanes(TileUnit *unit, const TileKernelInfo *kernel, const
                              const int64_t *point, const TileModule *plain) {
     const TileFamily *family = tile_unit_backend(unit)->family;
     TileSchedule schedule = {0};
-    if (!family->joined_lanes || !has_small_programs(plain)) return;
-    for (unsigned i = 0; family->joined_lanes(i, &schedule.joined_lanes, &schedule.joined_axis); i++) {
+    bool lists = false;
+    if (!family->joined_lanes || !has_small_programs(plain, &lists)) return;
+    for (unsigned i = 0; family->joined_lanes(i, lists, &schedule.joined_lanes, &schedule.joined_axis); i++) {
         const TileModule *joined = add_point(unit, kernel, making, found, point, schedule);
         if (joined && (!tile_outcome_is_joined(joined) || is_repeated(making->instance))) forget_point(making->instance);
     }

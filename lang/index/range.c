@@ -202,6 +202,11 @@ static TileIndexRange program_range(TileIndices *indices, const TileOp *op, cons
     return (TileIndexRange){0, most(0, extent.hi - 1), 1, extent.because};
 }
 
+/* What has some lanes of one value, and others of another: of two tiles that are joined, or of a number that stands in for lanes outside of a range. */
+static TileIndexRange joined_range(TileIndices *indices, const TileOp *op, const TileType *type) {
+    return either(type, tile_index_range(indices, tile_op_operand(op, 0)), tile_index_range(indices, tile_op_operand(op, 1)));
+}
+
 static TileIndexRange op_range(TileIndices *indices, const TileOp *op, const TileValue *value) {
     const TileType *type = value->type;
     int64_t constant;
@@ -220,6 +225,8 @@ static TileIndexRange op_range(TileIndices *indices, const TileOp *op, const Til
     case TILE_OP_SLICE:
     case TILE_OP_FLIP:
     case TILE_OP_PERMUTE: return tile_index_range(indices, tile_op_operand(op, 0));
+    case TILE_OP_CAT:
+    case TILE_OP_FILL: return joined_range(indices, op, type);
     case TILE_OP_IF: return yielded_range(indices, op, value);
     case TILE_OP_SUB: return tile_index_subtraction(indices, op, type);
     case TILE_OP_EQ:

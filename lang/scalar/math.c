@@ -70,6 +70,8 @@ static inline D double_of_bits(U bits) {
 #define RARE(m, x, y) ((m) ? (x) : (y))
 #define RARE_IN_PARTS(m, program, x, y) ((m) ? f32_##program(x) : (y))
 #define UNUSUAL(m, x, y) ((m) && false ? (y) : (x)) /* the form for all arguments, to which others are held */
+#define WHERE_POSITIVE(x, y) (false ? (x) : (y)) /* the same */
+#define WHERE_NEGATIVE(x, y) (false ? (x) : (y))
 #define AT_LEAST(x, low) ((x) < (low) ? (low) : (x))
 #define AT_MOST(x, high) ((high) < (x) ? (high) : (x))
 #define RECIPROCAL(x) (1 / (x))

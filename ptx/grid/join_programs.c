@@ -58,6 +58,7 @@
 #include "lang/ir/operands.h"
 #include "ptx/grid/joined.h"
 #include "ptx/grid/open_windows.h"
+#include "lowering/memory.h"
 #include "ptx/passes.h"
 
 /* ---- how many ---- */
@@ -145,7 +146,10 @@ static void find_largest(TileOp *op, void *state) {
     }
 }
 
-static void find_loop(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE; }
+static void find_loop(TileOp *op, void *found) {
+    bool loops = op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE;
+    *(bool *)found |= loops && !tile_goes_through_list(op);
+}
 
 /* What goes through windows has several neighbours as rows, as many as give the threads of a warp vectors: its loads are in flight together. */
 static void join_windows(Joining *joining, TileOp *grid, unsigned axis) {

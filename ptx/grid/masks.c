@@ -103,6 +103,14 @@ static TileValue *build_ends(GpuMasks *masks, const Span *span, TileValue **leas
 
 /* ---- does a condition hold for all lanes? ---- */
 
+static bool fill_can_be_idle(const TileOp *fill);
+
+bool gpu_says_lanes(const TileOp *fill) {
+    uint64_t inside, outside;
+    bool lanes = fill->id == TILE_OP_FILL && fill->results[0].type->scalar == TILE_BOOL && fill_can_be_idle(fill);
+    return lanes && tile_value_bits(tile_op_operand(fill, 0), &inside) && tile_value_bits(tile_op_operand(fill, 1), &outside) && inside && !outside;
+}
+
 static bool can_build_test(GpuMasks *masks, const TileValue *condition, unsigned depth) {
     const TileOp *op = condition->op;
     Span left, right;
@@ -113,6 +121,7 @@ static bool can_build_test(GpuMasks *masks, const TileValue *condition, unsigned
     case TILE_OP_AND:
         return can_build_test(masks, tile_op_operand(op, 0), depth - 1) &&
                can_build_test(masks, tile_op_operand(op, 1), depth - 1);
+    case TILE_OP_FILL: return gpu_says_lanes(op);
     case TILE_OP_LT:
     case TILE_OP_LE:
     case TILE_OP_GT:
@@ -126,6 +135,7 @@ static bool can_build_test(GpuMasks *masks, const TileValue *condition, unsigned
 static TileValue *build_test(GpuMasks *masks, const TileValue *condition) {
     const TileOp *op = condition->op;
     if (op->id == TILE_OP_BROADCAST || op->id == TILE_OP_RESHAPE) return build_test(masks, tile_op_operand(op, 0));
+    if (op->id == TILE_OP_FILL) return build_fill_is_idle(masks, op);
     if (op->id == TILE_OP_AND) {
         TileValue *first = build_test(masks, tile_op_operand(op, 0));
         return build_and(masks, first, build_test(masks, tile_op_operand(op, 1)));

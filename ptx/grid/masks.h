@@ -15,6 +15,8 @@ typedef struct GpuMasks {
 
 void gpu_masks_init(GpuMasks *masks, TilePassContext *context, TileFunc *func);
 
+/* Does the op say of each lane whether it lies inside of bounds, which may be all of them: true inside, false outside? */
+bool gpu_says_lanes(const TileOp *op);
 /* Smaller tiles are masked element by element: a branch costs more. */
 bool gpu_mask_is_large(const TileOp *op);
 /* Is the op a mask of a large tile that may change no lane, and can that be tested with scalars? Fills whose constant

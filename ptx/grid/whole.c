@@ -423,7 +423,7 @@ static bool try_op(GpuMasks *masks, TileOp *op) {
     }
     bool tests = gpu_mask_has_test(masks, op);
     if (!tests && op->id == TILE_OP_SELECT && gpu_mask_is_large(op)) remark_select(masks->context, op);
-    if (!tests || masks_folds(masks, op)) return false;
+    if (!tests || masks_folds(masks, op) || gpu_says_lanes(op)) return false; /* who takes a mask has the branch */
     build_branch(masks, op, gpu_mask_build_test(masks, op, op), gpu_mask_kept(op));
     return true;
 }

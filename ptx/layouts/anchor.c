@@ -39,6 +39,7 @@
 #include "lowering/memory.h"
 #include "ptx/layouts/blocked.h"
 #include "ptx/layouts/singles.h"
+#include "ptx/layouts/widest.h"
 #include "ptx/passes.h"
 #include "ptx/target/dot.h"
 #include "ptx/target/map.h"
@@ -108,41 +109,7 @@ static unsigned vector_bytes(TileFunc *func, TileOp *op) {
     return rows.bytes < GPU_PREDICATED_BYTES ? rows.bytes : GPU_ACCESS_BYTES;
 }
 
-typedef struct Widest {
-    int64_t lanes; /* of the largest tile */
-    unsigned bytes;
-    bool loads;
-} Widest;
-
-static void look_for_widest(TileOp *op, void *state) {
-    Widest *widest = state;
-    if (op->id != TILE_OP_STORE_TILE && !(widest->loads && op->id == TILE_OP_LOAD_TILE)) return;
-    const TileValue *tile = tile_accessed_tile(op);
-    if (!tile || tile_type_lanes(tile->type) < widest->lanes) return;
-    unsigned bytes = tile_scalar_bytes(tile->type->scalar);
-    if (bytes > widest->bytes) widest->bytes = bytes;
-}
-
 static void look_for_join(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_CAT; }
-
-static void look_for_scan(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_SCAN; }
-
-static void look_for_update(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_ATOMIC_TILE; }
-
-/* The bytes of the widest element that is stored, of tiles as large as the largest one: a thread that has more of them than a vector would
- * store several, each far from those of other lanes, and write a part of as many sectors. Of those that are loaded too, where no order
- * of sums follows: the first cache has the rest of their sectors, but is asked for each of them as often. Not beside updates, which wait for
- * others (measured: sums of segments of bf16 took 1.1 times as long), nor of scans, whose threads have fewer steps between them the more
- * neighbours each has (running sums of f32 beside a mask took 1.3 to 1.8 times as long). */
-static unsigned widest_bytes(TileFunc *func, const GpuSurvey *survey) {
-    bool updates = false, scans = false;
-    tile_block_walk(&func->body, look_for_scan, &scans);
-    if (!survey->largest || scans) return survey->least_bytes;
-    tile_block_walk(&func->body, look_for_update, &updates);
-    Widest widest = {tile_type_lanes(survey->largest), survey->least_bytes, !survey->combines && !survey->draws && !updates};
-    if (!survey->transposes) tile_block_walk(&func->body, look_for_widest, &widest);
-    return widest.bytes;
-}
 
 /* Where rows are odd, the lanes of a warp have neighbouring elements, or pairs of those where rows are pairs: a thread that
  * had more neighbours would load them one by one, each time far from those of other lanes. Not so where the order of a sum
@@ -154,7 +121,7 @@ static unsigned log_vector_of(TileFunc *func, const GpuSurvey *survey, bool *sin
     if (strided && !survey->combines && !survey->draws && !survey->transposes) return 0;
     if (!survey->combines && !survey->draws) tile_block_walk(&func->body, look_for_odd_rows, &rows);
     bool odd = rows.bytes < GPU_PREDICATED_BYTES;
-    unsigned bytes = odd ? rows.bytes : GPU_ACCESS_BYTES, element = odd ? survey->least_bytes : widest_bytes(func, survey);
+    unsigned bytes = odd ? rows.bytes : GPU_ACCESS_BYTES, element = odd ? survey->least_bytes : gpu_widest_bytes(func, survey);
     /* Of elements of 16 bits, pairs in lanes that are neighbours took longer (0.87 to 0.94 times the speed), those of 32 bits less
      * (1.1 to 1.8 times). */
     bool words = survey->least_bytes >= sizeof(uint32_t), joins = false;
@@ -177,19 +144,6 @@ static TileLayout base_layout(const Anchor *anchor, const TileType *type) {
     return multiplied->count ? gpu_columns_layout(multiplied, type) : gpu_sum_layout(&anchor->dots, type);
 }
 
-static void look_for_access(TileOp *op, void *state) {
-    Widest *widest = state;
-    const TileValue *tile = tile_accessed_tile(op);
-    widest->loads |= tile && tile_type_lanes(tile->type) >= widest->lanes;
-}
-
-/* A largest tile that is computed only, of smaller ones, has the layout that gpu-propagate gives such a tile, and smaller ones follow. */
-static unsigned log_vector_of_computed(TileFunc *func, const TileType *largest) {
-    Widest widest = {.lanes = tile_type_lanes(largest)};
-    tile_block_walk(&func->body, look_for_access, &widest);
-    return gpu_floor_log2(GPU_ACCESS_BYTES / (widest.loads ? 1 : tile_scalar_bytes(largest->scalar)));
-}
-
 static void choose_bases(Anchor *anchor, TileFunc *func) {
     anchor->log_warps = gpu_log_shared_warps(func->threads);
     anchor->dots = gpu_find_dots(func, &func->body);
@@ -202,8 +156,9 @@ static void choose_bases(Anchor *anchor, TileFunc *func) {
     anchor->neighbours = survey.combines || survey.draws;
     anchor->log_vector = log_vector_of(func, &survey, &anchor->singles);
     if (anchor->dots.count || !survey.largest) return;
+    survey.largest = gpu_moved_shape(func, &survey);
     TileLayoutShape shape = tile_layout_shape(survey.largest);
-    anchor->log_vector = gpu_least(anchor->log_vector, log_vector_of_computed(func, survey.largest));
+    anchor->log_vector = gpu_least(anchor->log_vector, gpu_log_vector_of_computed(func, survey.largest));
     anchor->log_vector = shorten_vector(&shape, anchor->log_vector, anchor->log_warps);
     anchor->log_rows = choose_log_rows(anchor, &survey);
     anchor->base_count = 1;
@@ -406,10 +361,22 @@ static bool takes_gathered_shape(const Anchor *anchor, const TileOp *op, const T
     return shaped && tile_layout_reshape(&other, &extents, layout);
 }
 
+/* What is joined with other tiles, element by element, is where these elements of the joined tile are. */
+static bool takes_joined_shape(const Anchor *anchor, const TileOp *op, TileLayout *layout) {
+    const TileType *pairs, *joined = anchor->dots.count || !op->result_count ? NULL : gpu_joined_shape(&op->results[0], &pairs);
+    if (!joined) return false;
+    TileLayoutShape extents = tile_layout_shape(pairs);
+    TileLayout whole = choose_layout(anchor, joined, NO_AXIS), apart;
+    if (!tile_layout_reshape(&whole, &extents, &apart)) return false;
+    apart = tile_layout_slice(&apart, pairs->rank - 1u);
+    *layout = tile_layout_without_copies(&apart);
+    return true;
+}
+
 static TileLayout choose_access_layout(const Anchor *anchor, TileOp *op, const TileType *tile) {
     enum { MOST_STEPS = 4 };
-    TileLayout reshaped;
-    if (takes_gathered_shape(anchor, op, tile, &reshaped)) return reshaped;
+    TileLayout other;
+    if (takes_gathered_shape(anchor, op, tile, &other) || takes_joined_shape(anchor, op, &other)) return other;
     if (is_stored_in_pieces(anchor, op)) return rows_of(anchor, tile, vector_bytes(anchor->func, op));
     unsigned lacking = op->result_count == 1 ? lacking_axis(&op->results[0], MOST_STEPS) : NO_AXIS;
     TileLayout layout = choose_layout(anchor, tile, lacking);

@@ -45,6 +45,15 @@ static Along along_last(const TileValue *value, unsigned *left) {
     return along;
 }
 
+bool gpu_gathers_by_data(const TileOp *op) {
+    enum { MOST_VALUES = 64 };
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    unsigned left = MOST_VALUES;
+    if (!tile_accessed_tile(op)) return false;
+    const TileAccessIndex *last = &indices[tile_access_read(op, indices) - 1];
+    return last->kind == TILE_ACCESS_GATHER && along_last(last->first, &left) == DATA;
+}
+
 /* A power of two that divides the number, at most `most`. */
 static int64_t divisor(const TileValue *value, int64_t most, unsigned *left) {
     const TileOp *op = value->op;

@@ -6,6 +6,8 @@
 
 /* Do more accesses to tiles in the block move single elements, which are neighbours in memory, than vectors? */
 bool gpu_moves_singles(const TileBlock *body);
+/* Does the op access elements that lie along their rows where data say, so that nothing is known of neighbours? */
+bool gpu_gathers_by_data(const TileOp *op);
 /* The shape that the elements of a gather are given, or those of a scatter have had: one index tile of one axis stands for rows and columns.
  * NULL: they have no other one. */
 const TileType *gpu_gathered_shape(const TileOp *access);

@@ -358,7 +358,7 @@ static TileValue *load_across(Gpu *gpu, const GpuAccess *access, unsigned width,
     int64_t bytes = tile_scalar_bytes(access->type->scalar);
     TileValue *dense = gpu_binary(gpu, TILE_OP_EQ, access->dimensions[back.rank - 1].per_lane, gpu_i64(gpu, bytes));
     TileValue *odd = gpu_binary(gpu, TILE_OP_AND, access->tensor->extent[back.rank - 1], gpu_i64(gpu, width - 1));
-    unit->first = gpu_binary(gpu, TILE_OP_SUB, unit->first, gpu_i64(gpu, shift));
+    unit->first = gpu_i64(gpu, 0); /* less the shift it is a multiple of `width` (gpu_shift) */
     back.base = tile_build_ptr_add(&gpu->b, back.base, gpu_i64(gpu, -(int64_t)shift * bytes));
     TileValue *whole = gpu_and(gpu, gpu_is_inside(gpu, access), gpu_and(gpu, dense, gpu_is_in_vectors(gpu, &back, width)));
     whole = gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_EQ, odd, gpu_i64(gpu, 0)));

@@ -19,8 +19,9 @@
  *       store %c, %y
  *       return
  *     }
- * A quotient of f32 by a number that at least four lanes share is the product with its reciprocal and what the remainder adds to it, which
- * is exact by Markstein's theorem where nothing is very large or small; that is asked once for all lanes of a thread.
+ * A quotient of f32, of at least four lanes, is the product with the divisor's reciprocal and what the remainder adds to it, which is exact by
+ * Markstein's theorem where nothing is very large or small; that is asked once for all lanes of a thread, so that these overlap, where each
+ * quotient by `div.rn` has a branch of its own.
  *
  * Approximate exp2, exp and sigmoid of f32 are ex2_approx and rcp_approx: their error grows with the argument
  * (docs/gpu.md). An approximate erf is a quotient of polynomials, by rcp_approx, and tanh is an odd polynomial
@@ -112,41 +113,17 @@ static void expand_tanh(Math *math, TileOp *op) {
     replace(math, &b, op, tile_build_ternary(&b, TILE_OP_SELECT, is_large, large, small));
 }
 
-/* The scalar that is the lane of a vector; NULL: nobody knows. */
-static const TileValue *scalar_of_lane(const TileValue *vector, int64_t lane) {
-    const TileOp *op = vector->op;
-    if (!op || vector->type->kind != TILE_TYPE_VECTOR) return op ? vector : NULL;
-    if (op->id == TILE_OP_SPLAT) return tile_op_operand(op, 0);
-    if (op->id == TILE_OP_INSERT) {
-        bool here = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0) == lane;
-        return here ? tile_op_operand(op, 1) : scalar_of_lane(tile_op_operand(op, 0), lane);
-    }
-    return NULL;
+/* So many quotients are asked about together: a branch for each of fewer costs more than it saves. */
+static bool has_several(const TileType *type) {
+    enum { LEAST_LANES = 4 };
+    return type->kind == TILE_TYPE_VECTOR && !type->scalable && tile_type_lanes(type) >= LEAST_LANES;
 }
 
-/* Does a divisor serve four lanes on average? */
-static bool is_shared(const TileValue *divisor) {
-    enum { LEAST_LANES = 4, MOST_DIVISORS = 8 };
-    const TileValue *found[MOST_DIVISORS];
-    if (divisor->type->kind != TILE_TYPE_VECTOR || divisor->type->scalable) return false;
-    int64_t lanes = tile_type_lanes(divisor->type);
-    unsigned count = 0;
-    for (int64_t lane = 0; lane < lanes; lane++) {
-        const TileValue *scalar = scalar_of_lane(divisor, lane);
-        unsigned i = 0;
-        while (i < count && found[i] != scalar) i++;
-        if (!scalar || (i == count && count == MOST_DIVISORS)) return false;
-        if (i == count) found[count++] = scalar;
-    }
-    return lanes >= LEAST_LANES * (int64_t)count;
-}
-
-/* Is a lane of x not 0, and its magnitude outside of 2^-60 to 2^60, where no step of a quotient loses a bit, or NaN? */
-static TileValue *is_beyond(TileBuilder *b, TileValue *x, bool or_zero) {
-    TileValue *size = tile_build_unary(b, TILE_OP_ABS, x);
-    TileValue *small = tile_build_binary(b, TILE_OP_LT, size, constant(b, x->type, 0x1p-60));
-    TileValue *large = tile_build_unary(b, TILE_OP_NOT, tile_build_binary(b, TILE_OP_LE, size, constant(b, x->type, 0x1p60)));
-    if (or_zero) small = tile_build_binary(b, TILE_OP_AND, small, tile_build_binary(b, TILE_OP_NE, x, constant(b, x->type, 0)));
+/* Is a lane of the number less than 2^-60 or greater than 2^60, where a step of a quotient may lose a bit, or NaN? */
+static TileValue *is_beyond(TileBuilder *b, TileValue *number, TileValue *or_zero) {
+    TileValue *small = tile_build_binary(b, TILE_OP_LT, number, constant(b, number->type, 0x1p-60));
+    TileValue *large = tile_build_unary(b, TILE_OP_NOT, tile_build_binary(b, TILE_OP_LE, number, constant(b, number->type, 0x1p60)));
+    if (or_zero) small = tile_build_binary(b, TILE_OP_AND, small, tile_build_binary(b, TILE_OP_NE, or_zero, constant(b, number->type, 0)));
     return tile_build_unary(b, TILE_OP_ANY_LANE, tile_build_binary(b, TILE_OP_OR, small, large));
 }
 
@@ -163,9 +140,8 @@ static void expand_quotient(Math *math, TileOp *op) {
     TileBuilder b = tile_builder_before(math->module, op);
     TileValue *x = tile_op_operand(op, 0), *y = tile_op_operand(op, 1);
     const TileType *type = x->type;
-    TileValue *negative = tile_build_unary(&b, TILE_OP_ANY_LANE, tile_build_binary(&b, TILE_OP_LT, y, constant(&b, type, 0)));
-    TileValue *beyond = tile_build_binary(&b, TILE_OP_OR, is_beyond(&b, x, true), is_beyond(&b, y, false));
-    TileOp *choice = tile_build_if(&b, tile_build_binary(&b, TILE_OP_OR, beyond, negative), &type, 1);
+    TileValue *beyond = tile_build_binary(&b, TILE_OP_OR, is_beyond(&b, tile_build_unary(&b, TILE_OP_ABS, x), x), is_beyond(&b, y, NULL));
+    TileOp *choice = tile_build_if(&b, beyond, &type, 1);
     if (b.error || !choice) {
         math->error = b.error;
         return;
@@ -267,7 +243,7 @@ static void visit(TileOp *op, void *state) {
     } else if (op->id == TILE_OP_TANH) {
         if (scalar == TILE_F32 && tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0)) expand_tanh(state, op);
     } else if (op->id == TILE_OP_DIV) {
-        if (scalar == TILE_F32 && is_shared(tile_op_operand(op, 1)) && !((Math *)state)->multiplies) expand_quotient(state, op);
+        if (scalar == TILE_F32 && has_several(op->results[0].type) && !((Math *)state)->multiplies) expand_quotient(state, op);
     } else if (op->id == TILE_OP_MIN || op->id == TILE_OP_MAX) {
         if (tile_scalar_is_float(scalar) && scalar != TILE_F64) expand_extreme(state, op);
     }

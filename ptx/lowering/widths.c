@@ -22,16 +22,29 @@ unsigned gpu_vector_width(const GpuAccess *access) {
     return tile_layout_vector(&access->layout, access->type->rank - 1u, limit);
 }
 
-/* How many elements behind a multiple of `width` the access begins, by a constant that the text adds; 0: none, or it is not known. */
+/* Is the number a sum of multiples of `width` and of constants, which are added up? */
+static bool is_constant_behind(TileIndices *indices, const TileValue *number, int64_t width, unsigned depth, int64_t sign, int64_t *distance) {
+    enum { DEEPEST = 4 };
+    int64_t constant;
+    const TileOp *op = number->op;
+    TileIndexRange range = tile_index_range(indices, number);
+    if (!range.because && range.multiple % width == 0) return true;
+    if (tile_value_integer(number, &constant)) return *distance += sign * (constant & (width - 1)), true;
+    if (!op || depth == DEEPEST || (op->id != TILE_OP_ADD && op->id != TILE_OP_SUB)) return false;
+    int64_t other = op->id == TILE_OP_SUB ? -sign : sign;
+    return is_constant_behind(indices, tile_op_operand(op, 0), width, depth + 1, sign, distance) &&
+           is_constant_behind(indices, tile_op_operand(op, 1), width, depth + 1, other, distance);
+}
+
+/* How many elements behind a multiple of `width` the access begins, by constants that the text adds or iterations that are unrolled; 0: none, or
+ * it is not known. */
 static unsigned constant_shift(Gpu *gpu, const GpuAccess *access, unsigned width) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    int64_t distance;
+    int64_t distance = 0;
     if (width == 1 || access->flat) return 0;
     if (tile_access_read(access->op, indices) != access->rank) return 0;
-    const TileOp *sum = tile_value_def(indices[access->rank - 1].first, TILE_OP_ADD);
-    if (!sum || !tile_value_integer(tile_op_operand(sum, 1), &distance)) return 0;
-    TileIndexRange from = tile_index_range(tile_pass_indices(gpu->context, gpu->func), tile_op_operand(sum, 0));
-    return from.because || from.multiple % width ? 0 : (unsigned)(distance & (width - 1));
+    bool known = is_constant_behind(tile_pass_indices(gpu->context, gpu->func), indices[access->rank - 1].first, width, 0, 1, &distance);
+    return known ? (unsigned)(distance & (width - 1)) : 0;
 }
 
 /* Of elements of more than 16 bits two vectors cost as much as the four elements of one (measured: 0.95 of the speed of a stencil of seven). */

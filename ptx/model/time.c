@@ -247,6 +247,17 @@ static bool has_parts(TileFunc *phase) {
     return parts;
 }
 
+static void look_for_sums(TileOp *op, void *found) {
+    *(bool *)found |= op->id == TILE_OP_FOR && tile_op_integer(op, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OF_SUMS;
+}
+
+/* Has the grid several parts of each program's sums, the last extent? Those of products may be in another order. */
+static bool splits_sums(TileFunc *phase, int64_t last) {
+    bool sums = false;
+    if (last > 1 && !has_products(phase)) tile_block_walk(&phase->body, look_for_sums, &sums);
+    return sums;
+}
+
 /* How many parts of one program's loop are neighbours in a grid that is split for many programs (gpu-split-grids); else 1. Of many parts the last ones have
  * little to do, or nothing, so that four programs may be any of them. */
 static int64_t count_parts(const TilePtxTarget *target, TileFunc *phase, int64_t programs, int64_t last) {
@@ -414,6 +425,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     double coming = phase->resident ? 0 : most(0, busiest - blocks) * BLOCK_CYCLES / microsecond;
     memory = most(memory, port) * (1 + OF_VECTOR * least(most(0, work.vectors - FEW_VECTORS), MOST_VECTORS - FEW_VECTORS));
     note_tensors(whole, phase, extents, &work, programs);
+    estimate->splits |= splits_sums(phase, last);
     estimate->memory += memory;
     estimate->compute += compute;
     estimate->waiting += waiting;
@@ -457,6 +469,7 @@ bool gpu_estimate(const TileTarget *target, TileFunc *kernel, const TileExtents 
             return false;
         if (phase) note_split(estimate, phase, &host, i);
     }
+    estimate->splits &= estimate->programs >= tile_ptx_target_of(target)->cores;
     estimate->streams = leaves_first(tile_ptx_target_of(target), &whole, estimate);
     estimate->once = read_once(tile_ptx_target_of(target), &whole, estimate);
     estimate->busy = is_busy(tile_ptx_target_of(target), estimate);

@@ -216,11 +216,30 @@ typedef struct Trips {
     bool known, partial;
 } Trips;
 
+/* Of a list that a tensor says the place of: where the last iterations begin, which are fewer than `width` (gpu-ahead). */
+static bool is_rest_of_list(const GpuWalk *walk, const TileValue *value, int64_t *width) {
+    const TileOp *add = value->op, *groups = add && add->id == TILE_OP_ADD ? tile_op_operand(add, 1)->op : NULL;
+    return walk->numbers.sources[value->number] && groups && groups->id == TILE_OP_MUL && tile_value_integer(tile_op_operand(groups, 1), width);
+}
+
+/* A list of unknown length is taken to have UNKNOWN_TRIPS elements, and half of what may be left of it. */
+static bool counts_list(const GpuWalk *walk, const TileOp *loop, int64_t step, double *count) {
+    const TileValue *lo = tile_op_named(loop, TILE_OPERAND_LO), *hi = tile_op_named(loop, TILE_OPERAND_HI);
+    int64_t width, number;
+    bool rest = is_rest_of_list(walk, lo, &width);
+    if (rest) *count = ((double)width / (double)step - 1) / 2;
+    if (rest || gpu_number_get(&walk->numbers, hi, &number) || !is_rest_of_list(walk, hi, &width)) return rest;
+    *count = gpu_most(1, UNKNOWN_TRIPS / (double)width);
+    return true;
+}
+
 static Trips trips_of(GpuWalk *walk, const TileOp *loop) {
     int64_t lo, length, step;
+    double count;
     const TileValue *induction = loop->regions[0].arguments[0], *first = tile_op_named(loop, TILE_OPERAND_LO);
     if (tile_loop_is_of_programs(loop)) return (Trips){1, walk->program, walk->program, true, false};
     bool stepped = gpu_number_get(&walk->numbers, tile_op_named(loop, TILE_OPERAND_STEP), &step) && step >= 1;
+    if (stepped && counts_list(walk, loop, step, &count)) return (Trips){.count = count};
     if (!stepped || !gpu_number_get(&walk->numbers, first, &lo) || !gpu_number_length(&walk->numbers, first, tile_op_named(loop, TILE_OPERAND_HI), &length))
         return (Trips){.count = stepped && step > 1 ? ceil((double)GPU_UNKNOWN_LENGTH / (double)step) : UNKNOWN_TRIPS};
     int64_t trips = length > 0 ? (length + step - 1) / step : 0;

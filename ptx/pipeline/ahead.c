@@ -39,6 +39,7 @@
 #include "lang/ir/access.h"
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
+#include "lowering/memory.h"
 #include "ptx/passes.h"
 #include "ptx/pipeline/unrolled.h"
 #include "ptx/target/dot.h"
@@ -59,6 +60,9 @@ typedef struct Ahead {
     TileMap late; /* ops that stay with their iteration */
     int64_t step, bytes, elements;
     unsigned ops, together;
+    bool of_list;         /* its bounds are places that the program loads */
+    bool chained;         /* an iteration loads what another of its loads says */
+    unsigned slides;      /* so many iterations load from the vectors of memory of the first of them, or the next; 0: they do not */
     bool beside_products; /* for tensor cores */
     bool beside_sums;     /* of any products */
 } Ahead;
@@ -87,6 +91,38 @@ static void count_load(Ahead *a, const TileOp *load) {
     a->elements += bytes > 4 ? 2 * elements : elements;
 }
 
+/* Is the place of what is loaded something that the same iteration loads? Then a thread waits twice. */
+static bool follows_load(const Ahead *a, const TileValue *value) {
+    const TileOp *op = value->op;
+    if (tile_value_outside(value, a->loop) || !op) return false;
+    if (op->id == TILE_OP_LOAD_TILE) return true;
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (follows_load(a, tile_op_operand(op, i))) return true;
+    return false;
+}
+
+static bool is_chained(const Ahead *a, const TileOp *load) {
+    for (unsigned i = tile_access_first(load); i < tile_access_end(load); i++)
+        if (follows_load(a, tile_op_operand(load, i))) return true;
+    return false;
+}
+
+/* Does the load go along its rows with the induction variable, an element at a time, as the positions of a window do? Of elements of 16 bits a
+ * thread then has two vectors for as many iterations as a vector has elements, in place of each element by itself (gpu_shift). */
+static unsigned iterations_of_vectors(const Ahead *a, const TileOp *load) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    const TileType *type = load->results[0].type;
+    if (!tile_type_is_tile(type) || tile_scalar_bytes(type->scalar) != sizeof(uint16_t)) return 0;
+    const TileAccessIndex *last = &indices[tile_access_read(load, indices) - 1];
+    const TileOp *first = last->kind == TILE_ACCESS_RANGE ? last->first->op : NULL;
+    int64_t step;
+    bool shifts = first && (first->id == TILE_OP_ADD || first->id == TILE_OP_SUB) && tile_value_integer(last->step, &step) && step == 1;
+    if (!shifts || last->axis + 1 != (int)type->rank || a->step != 1) return 0;
+    const TileValue *induction = a->loop->regions[0].arguments[0], *x = tile_op_operand(first, 0), *y = tile_op_operand(first, 1);
+    bool other = tile_value_outside(x == induction ? y : x, a->loop);
+    return other && (y == induction || (x == induction && first->id == TILE_OP_ADD)) ? GPU_MOST_TOGETHER : 0;
+}
+
 /* Has an iteration more to wait for than its loads: a loop, a product, which has stages that load ahead, or lanes and warps that
  * exchange what they reduce? */
 static bool has_more(const TileOp *op) {
@@ -104,10 +140,13 @@ static bool look(Ahead *a) {
     for (TileOp *op = body->first; op != body->last; op = op->next) {
         if (has_more(op)) return false;
         a->ops++;
-        if (!comes_first(a, op))
+        if (!comes_first(a, op)) {
             tile_map_set(&a->late, op, op);
-        else if (op->id == TILE_OP_LOAD_TILE)
+        } else if (op->id == TILE_OP_LOAD_TILE) {
             count_load(a, op);
+            a->chained |= is_chained(a, op);
+            if (!a->slides) a->slides = iterations_of_vectors(a, op);
+        }
     }
     return true;
 }
@@ -123,7 +162,9 @@ static unsigned iterations_together(const Ahead *a) {
     unsigned together = 1;
     bool light = is_nested(a->loop) && a->ops <= LIGHT_OPS;
     if (!light && tile_op_integer(a->loop, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OF_SUMS) return 1;
-    if (!a->bytes || a->bytes >= (light ? LIGHT_BYTES : FEW_BYTES)) return 1;
+    if (a->of_list && !a->chained) return 1;
+    if (a->slides && a->ops * a->slides <= 2 * MOST_OPS) return a->slides;
+    if (!a->bytes || a->bytes >= (a->of_list ? ENOUGH_BYTES : light ? LIGHT_BYTES : FEW_BYTES)) return 1;
     while (together < GPU_MOST_TOGETHER && a->bytes * together < (light ? LIGHT_BYTES : ENOUGH_BYTES) && a->elements * together * 2 <= MOST_ELEMENTS &&
            a->ops * together * 2 <= MOST_OPS)
         together *= 2;
@@ -159,13 +200,19 @@ static const char *obstacle_of_stores(const Ahead *a) {
 
 /* ---- the pass ---- */
 
+/* One element of a list after the other. */
+static bool goes_through_list(const TileOp *loop) {
+    int64_t step;
+    return tile_goes_through_list(loop) && tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) && step == 1;
+}
+
 /* Bounds that differ from program to program are those of windows and of short lists: few iterations, if any; but those of
- * parts of one loop, which are alike. */
+ * parts of one loop, which are alike, and of lists, where each iteration waits for one load after another. */
 static bool is_counted(const TileFunc *func, const TileOp *loop, int64_t *step) {
     if (loop->id != TILE_OP_FOR) return false;
     bool outside = tile_value_block(tile_op_named(loop, TILE_OPERAND_LO)) == &func->body &&
                    tile_value_block(tile_op_named(loop, TILE_OPERAND_HI)) == &func->body;
-    if (!outside && !tile_op_get(loop, TILE_ATTRIBUTE_PART)) return false;
+    if (!outside && !tile_op_get(loop, TILE_ATTRIBUTE_PART) && !goes_through_list(loop)) return false;
     return !tile_loop_is_of_programs(loop) && loop->result_count <= GPU_MOST_CARRIED &&
            tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), step) && *step > 0 && *step <= LARGEST_STEP;
 }
@@ -176,6 +223,12 @@ static bool is_repeated(const TileOp *loop) {
     const TileOp *around = loop->block->op;
     while (around && around->id != TILE_OP_FOR && around->id != TILE_OP_WHILE) around = around->block->op;
     return around && !tile_loop_is_of_programs(around);
+}
+
+/* Of the iterations that are left, so many or more are in flight together as well. */
+static unsigned fewest_together(const Ahead *a) {
+    enum { FEWEST_OF_VECTORS = 4 };
+    return is_repeated(a->loop) || a->of_list ? 2 : a->slides ? FEWEST_OF_VECTORS : GPU_MOST_TOGETHER;
 }
 
 static bool is_in_branch(const TileOp *loop) {
@@ -197,6 +250,7 @@ static bool visit(TilePassContext *context, TileFunc *func, TileBlock *block, co
         for (unsigned r = 0; r < op->region_count; r++) changed |= visit(context, func, &op->regions[r], dots);
         if (!is_counted(func, op, &a.step)) continue;
         a.indices = tile_pass_indices(context, func);
+        a.of_list = goes_through_list(op);
         tile_map_init(&a.late, context->scratch);
         if (!look(&a)) continue;
         a.together = iterations_together(&a);
@@ -209,7 +263,7 @@ static bool visit(TilePassContext *context, TileFunc *func, TileBlock *block, co
         tile_pass_remark(context, op, TILE_DECISION_LOADED_TOGETHER, "the loop", "%u iterations", a.together);
         GpuUnrolled unrolled = {.context = context, .indices = a.indices, .loop = op, .late = &a.late, .step = a.step, .together = a.together};
         gpu_unroll(&unrolled);
-        for (unrolled.together /= 2; is_repeated(op) && unrolled.together > 1; unrolled.together /= 2) gpu_unroll(&unrolled);
+        for (unrolled.together /= 2; unrolled.together >= fewest_together(&a); unrolled.together /= 2) gpu_unroll(&unrolled);
         changed = true;
     }
     return changed;

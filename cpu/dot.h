@@ -52,6 +52,7 @@ typedef struct Dot {
     TileValue *width;       /* if wide: columns of b packed at a time, whole blocks */
     int64_t panel_row;      /* elements from one row of a's panel to the next */
     bool a_columns;         /* a's panel has for each k the rows of the block, side by side; else row after row */
+    int64_t a_block;        /* then the panel has all blocks of rows, each so many bytes behind the one before; 0: one block */
     TileValue *a_panel;     /* block_rows rows of a; dot_spare_rows unused ones before and after them */
     TileValue *b_panel;     /* block of columns by block; in each, row by row, block_columns elements */
     int64_t b_row;          /* bytes from one row of b's panel to the next, if that has whole rows; 0: it has blocks */
@@ -184,6 +185,8 @@ void dot_pack_a(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc);
 void dot_fetch_rows(Dot *dot, TileValue *i, TileValue *j, TileValue *k0);
 /* Fetches what of these rows belongs to step number `step` of the micro-kernel, which takes so many k. */
 void dot_fetch_next(Dot *dot, TileValue *step, int64_t each);
+/* Where a_block is set: all rows. */
+void dot_pack_all_columns(Dot *dot, TileValue *k0, TileValue *kc);
 int64_t dot_spare_rows(const Dot *dot);
 /* Do a's rows lie side by side for each k, so many that a vector has a block's? */
 bool dot_has_columns(const Dot *dot);

@@ -340,10 +340,8 @@ static void expand(TilePassContext *context, TileEmitter *emitter, TileOp *op) {
             choose_panels(&dot);
         TileOp *loop = op->block->op;
         bool direct = dot.k_max <= dot.depth && dot_direct_find(&dot, op, &loop, 1);
-        if (direct) {
-            dot.first = dot_binary(&dot, TILE_OP_EQ, loop->regions[0].arguments[0], tile_op_operand(loop, 0));
-            dot.last = dot_is_last(&dot, &loop, 1);
-        }
+        if (direct && !dot.begins) dot.first = dot_binary(&dot, TILE_OP_EQ, loop->regions[0].arguments[0], tile_op_operand(loop, 0));
+        if (direct && dot.out) dot.last = dot_is_last(&dot, &loop, 1);
         emit_loops(&dot);
         if (direct) dot_direct_finish(&dot, &loop, 1);
     }

@@ -76,6 +76,7 @@ typedef struct Dot {
     TileValue *b_slots, *keys; /* the panels; which they are */
     /* Where sums begin in registers and are stored to a tensor (dot_direct.c): is it the loop's first iteration, and the last one? NULL: they do not. */
     TileValue *first, *last;
+    bool begins;               /* sums begin in registers, and there is one multiplication */
     TileValue *out, *out_row;  /* the tensor's first element, and the bytes to its next row */
     TileOp *clears, *copies;   /* what does so without */
 } Dot;
@@ -198,9 +199,9 @@ TileValue *dot_is_narrow(Dot *dot, TileValue *columns);
 /* The block of c at (i, j) += a_panel times the panel of b, for kc k. */
 void dot_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, TileValue *kc);
 
-/* Can the micro-kernel begin with zeros in the first iteration of the loops, and store to a tensor in the last one? Then `out` and `out_row` are set, to
- * be used with `first` and `last`. dot_direct_finish leaves what clears and copies the sums to loops without iterations. */
-bool dot_direct_find(Dot *dot, const TileOp *op, TileOp *const *loops, unsigned count);
+/* Can the micro-kernel begin with zeros in the first iteration of the loops (then `first` is to be set; where there is no loop that adds, `begins` is)? Can it store to a tensor in the last
+ * one as well? Then `out` and `out_row` are set, to be used with `last`. dot_direct_finish leaves what clears and copies the sums to loops without iterations. */
+bool dot_direct_find(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count);
 void dot_direct_finish(Dot *dot, TileOp *const *loops, unsigned count);
 /* Is this the last iteration of all these loops? */
 TileValue *dot_is_last(Dot *dot, TileOp *const *loops, unsigned count);

@@ -194,7 +194,7 @@ static int64_t period_of(Digits *x, const TileOp *op, int64_t divisor) {
     }
     if (!sum.known || step < 1 || divisor % step || divisor == step) return 0;
     x->culprit = op;
-    int64_t small = offset % step, period = gcd(divisor, offset - small) / step;
+    int64_t small = offset % step, all = divisor / step, period = all <= MOST_POINTS ? all : gcd(divisor, offset - small) / step; /* points have numbers of their own */
     if (!bounds_of(x, &sum, rest, &lo, &hi) || lo < -small || hi >= step - small)
         x->reason = "the first number that is divided may be no multiple of the divisor";
     else if (!bounds_of(x, &sum, NULL, &lo, &hi) && (!is_power(divisor) || period <= MOST_POINTS))

@@ -72,6 +72,7 @@ enum {
     SINGLE_ROW_DEPTH = 32,    /* rows of b read at a time from memory: few enough pages and streams */
     PANEL_WIDTH = 1024,       /* columns of b: 2 MiB at full depth */
     ALIGN = 64,
+    COLUMNS_SHARE = 4,        /* of L2 for all of a's rows that lie side by side: b's panels take the most of it */
     MOST_SCALE = 16 /* SVE's vectors have 2,048 bits at most */
 };
 
@@ -130,7 +131,10 @@ static void build_a_panel(Dot *dot, int64_t rows) {
     choose_panel_row(dot);
     dot->a_columns = dot_has_columns(dot);
     if (dot->a_columns) { /* a vector of the last k reaches over its rows */
-        dot->a_panel = tile_build_buffer(&dot->emitter->front, (dot->depth * rows + dot->lanes) * dot->bytes, ALIGN);
+        int64_t block = round_up((dot->depth * rows + dot->lanes) * dot->bytes, ALIGN), all = blocks(dot->m_max, rows);
+        bool fits = all > 1 && all * block <= (int64_t)dot->context->target->l2_bytes / COLUMNS_SHARE;
+        dot->a_block = fits ? block : 0;
+        dot->a_panel = tile_build_buffer(&dot->emitter->front, fits ? all * block : block, ALIGN);
         return;
     }
     int64_t spare = dot_spare_rows(dot) * dot->panel_row * dot->bytes;
@@ -233,8 +237,13 @@ static void emit_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *
     if (missing) dot_if(dot, missing);
     dot_pack_b(dot, j0, columns, k0, kc);
     if (missing) dot_end(dot);
+    TileValue *a_panel = dot->a_panel;
+    if (dot->a_block) dot_pack_all_columns(dot, k0, kc);
     TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows));
-    dot_pack_a(dot, i, k0, kc);
+    if (dot->a_block)
+        dot->a_panel = dot_offset(dot, a_panel, dot_scale(dot, dot_binary(dot, TILE_OP_DIV, i, dot_i64(dot, dot->block_rows)), dot->a_block));
+    else
+        dot_pack_a(dot, i, k0, kc);
     TileValue *j = dot_for(dot, zero, columns, dot->block_columns);
     DotPanel panel = packed_panel(dot, dot_offset(dot, dot->b_panel, dot_scale(dot, j, panel_bytes)));
     dot_fetch_rows(dot, i, j, k0);
@@ -242,6 +251,7 @@ static void emit_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *
     dot->fetched_count = 0;
     dot_end(dot);
     dot_end(dot);
+    dot->a_panel = a_panel;
 }
 
 /* Emits only loops that the extents require. */
@@ -330,10 +340,8 @@ static void expand(TilePassContext *context, TileEmitter *emitter, TileOp *op) {
             choose_panels(&dot);
         TileOp *loop = op->block->op;
         bool direct = dot.k_max <= dot.depth && dot_direct_find(&dot, op, &loop, 1);
-        if (direct) {
-            dot.first = dot_binary(&dot, TILE_OP_EQ, loop->regions[0].arguments[0], tile_op_operand(loop, 0));
-            dot.last = dot_is_last(&dot, &loop, 1);
-        }
+        if (direct && !dot.begins) dot.first = dot_binary(&dot, TILE_OP_EQ, loop->regions[0].arguments[0], tile_op_operand(loop, 0));
+        if (direct && dot.out) dot.last = dot_is_last(&dot, &loop, 1);
         emit_loops(&dot);
         if (direct) dot_direct_finish(&dot, &loop, 1);
     }

@@ -52,6 +52,7 @@ typedef struct Dot {
     TileValue *width;       /* if wide: columns of b packed at a time, whole blocks */
     int64_t panel_row;      /* elements from one row of a's panel to the next */
     bool a_columns;         /* a's panel has for each k the rows of the block, side by side; else row after row */
+    int64_t a_block;        /* then the panel has all blocks of rows, each so many bytes behind the one before; 0: one block */
     TileValue *a_panel;     /* block_rows rows of a; dot_spare_rows unused ones before and after them */
     TileValue *b_panel;     /* block of columns by block; in each, row by row, block_columns elements */
     int64_t b_row;          /* bytes from one row of b's panel to the next, if that has whole rows; 0: it has blocks */
@@ -75,6 +76,7 @@ typedef struct Dot {
     TileValue *b_slots, *keys; /* the panels; which they are */
     /* Where sums begin in registers and are stored to a tensor (dot_direct.c): is it the loop's first iteration, and the last one? NULL: they do not. */
     TileValue *first, *last;
+    bool begins;               /* sums begin in registers, and there is one multiplication */
     TileValue *out, *out_row;  /* the tensor's first element, and the bytes to its next row */
     TileOp *clears, *copies;   /* what does so without */
 } Dot;
@@ -184,6 +186,8 @@ void dot_pack_a(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc);
 void dot_fetch_rows(Dot *dot, TileValue *i, TileValue *j, TileValue *k0);
 /* Fetches what of these rows belongs to step number `step` of the micro-kernel, which takes so many k. */
 void dot_fetch_next(Dot *dot, TileValue *step, int64_t each);
+/* Where a_block is set: all rows. */
+void dot_pack_all_columns(Dot *dot, TileValue *k0, TileValue *kc);
 int64_t dot_spare_rows(const Dot *dot);
 /* Do a's rows lie side by side for each k, so many that a vector has a block's? */
 bool dot_has_columns(const Dot *dot);
@@ -195,9 +199,9 @@ TileValue *dot_is_narrow(Dot *dot, TileValue *columns);
 /* The block of c at (i, j) += a_panel times the panel of b, for kc k. */
 void dot_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, TileValue *kc);
 
-/* Can the micro-kernel begin with zeros in the first iteration of the loops, and store to a tensor in the last one? Then `out` and `out_row` are set, to
- * be used with `first` and `last`. dot_direct_finish leaves what clears and copies the sums to loops without iterations. */
-bool dot_direct_find(Dot *dot, const TileOp *op, TileOp *const *loops, unsigned count);
+/* Can the micro-kernel begin with zeros in the first iteration of the loops (then `first` is to be set; where there is no loop that adds, `begins` is)? Can it store to a tensor in the last
+ * one as well? Then `out` and `out_row` are set, to be used with `last`. dot_direct_finish leaves what clears and copies the sums to loops without iterations. */
+bool dot_direct_find(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count);
 void dot_direct_finish(Dot *dot, TileOp *const *loops, unsigned count);
 /* Is this the last iteration of all these loops? */
 TileValue *dot_is_last(Dot *dot, TileOp *const *loops, unsigned count);

@@ -137,10 +137,24 @@ static bool has_no_other(const TileValue *pointer, TileOp *const *loops) {
     return true;
 }
 
-static TileOp *next_loop(TileOp *op, bool back) {
-    do op = back ? op->previous : op->next;
+static TileOp *next_loop(TileOp *op) {
+    do op = op->next;
     while (op && is_pure(op));
     return op && op->id == TILE_OP_FOR ? op : NULL;
+}
+
+/* Has the op nothing to do with the buffer? */
+static bool is_apart(const TileOp *op, const TileValue *buffer) {
+    if (op->id == TILE_OP_FOR) return !tile_buffer_uses(buffer, op);
+    const TileValue *own = op->id == TILE_OP_STORE ? tile_buffer_of(tile_op_named(op, TILE_OPERAND_ADDRESS)) : buffer;
+    return is_pure(op) || (own && own != buffer);
+}
+
+/* What clears the buffer in front of the op; behind it others may be cleared. */
+static TileOp *find_clears(TileOp *op, const TileValue *buffer) {
+    do op = op->previous;
+    while (op && is_apart(op, buffer));
+    return tile_op_is(op, TILE_OP_FOR) && only_clears(op, buffer) ? op : NULL;
 }
 
 static bool has_steps(const TileOp *loop) {
@@ -163,65 +177,126 @@ static bool bounds_are_there(TileOp *const *loops, unsigned count, const TileOp 
     return there;
 }
 
-static const char *find(Dot *dot, TileOp *const *loops, unsigned count, Copy *copy) {
+/* Do sums begin as zeros in front of the loops, which only add to them? */
+static const char *find_begin(Dot *dot, TileOp *const *loops, unsigned count) {
     TileOp *loop = loops[count - 1];
     const TileValue *buffer = tile_buffer_of(dot->c.pointer), *fixed[] = {dot->c.pointer, dot->c.row, dot->m, dot->n};
     bool adds = buffer && tile_buffer_uses(buffer, loop) == 1;
     for (unsigned i = 0; i < count; i++) adds = adds && has_steps(loops[i]);
     for (unsigned i = 0; i < 4; i++) adds = adds && tile_value_outside(fixed[i], loop);
     if (!adds) return "the loop around it does more with its sums than to add to them";
-    if (dot->a_columns) return "rows of its left operand lie side by side, which is slower by that";
-    dot->clears = next_loop(loop, true);
-    dot->copies = next_loop(loop, false);
-    if (!dot->clears || !only_clears(dot->clears, buffer)) return "its sums do not begin as zeros";
-    if (!bounds_are_there(loops, count, dot->clears)) return "how many iterations there are is computed behind where its sums are cleared";
+    dot->clears = find_clears(loop, buffer);
+    if (!dot->clears) return "its sums do not begin as zeros";
+    return bounds_are_there(loops, count, dot->clears) ? NULL : "how many iterations there are is computed behind where its sums are cleared";
+}
+
+/* Do all sums go to a tensor behind the loops? */
+static const char *find_out(Dot *dot, TileOp *const *loops, unsigned count, Copy *copy) {
+    TileOp *loop = loops[count - 1];
+    if (dot->a_columns && !dot->a_block) return "rows of its left operand lie side by side, which is slower by that";
+    dot->copies = next_loop(loop);
     copy->rows = dot->copies;
     if (!copy->rows || !copies_rows(copy, dot->bytes) || !is_all(dot, copy)) return "more is done with its sums than to store them";
-    if (!has_no_other(buffer, (TileOp *[]){loop, dot->clears, dot->copies})) return "its sums are read elsewhere";
+    if (!has_no_other(tile_buffer_of(dot->c.pointer), (TileOp *[]){loop, dot->clears, dot->copies})) return "its sums are read elsewhere";
     const TileValue *tensor = tensor_of(copy->to);
     return tensor && !is_accessed(tensor, loop) ? NULL : "what the loop reads may be in the tensor that they go to";
 }
 
-bool dot_direct_find(Dot *dot, const TileOp *op, TileOp *const *loops, unsigned count) {
-    Copy copy = {0};
-    if (dot->words || !dot->context->target->has_masks || !tile_op_is(op->block->op, TILE_OP_FOR)) return false;
-    const char *why = find(dot, loops, count, &copy);
-    if (why) {
-        tile_pass_remark(dot->context, op, TILE_DECISION_NOT_STORED_FROM_REGISTERS, "the product", "%s", why);
-        return false;
-    }
-    tile_pass_remark(dot->context, op, TILE_DECISION_STORED_FROM_REGISTERS, "the product", "%s", "");
-    TileOp *loop = loops[count - 1];
+/* Moves pure ops to the front of the op, so that the value is there; false: it depends on more. */
+static bool move_before(TileValue *value, TileOp *before) {
+    if (is_there(value, before)) return true;
+    TileOp *op = value->op;
+    bool movable = op && op->block == before->block && is_pure(op);
+    for (unsigned i = 0; movable && i < op->operand_count; i++) movable = move_before(tile_op_operand(op, i), before);
+    if (!movable) return false;
+    tile_op_detach(op);
+    tile_op_insert_before(op, before);
+    return true;
+}
+
+/* Has the buffer as many bytes as the greatest block that the product may have? Then a block of that size is all of it, and is stored. */
+static bool is_whole_buffer(Dot *dot) {
+    const TileValue *buffer = tile_buffer_of(dot->c.pointer);
+    int64_t row = dot->n_max * dot->bytes;
+    return tile_value_is_integer(dot->c.row, row) && tile_op_integer(buffer->op, TILE_ATTRIBUTE_BYTES, 0) == dot->m_max * row &&
+           move_before(dot->m, dot->clears) && move_before(dot->n, dot->clears);
+}
+
+/* A product that is all that is added to its sums. */
+static bool find_single(Dot *dot, TileOp *op) {
+    const TileValue *buffer = tile_buffer_of(dot->c.pointer);
+    dot->clears = buffer ? find_clears(op, buffer) : NULL;
+    dot->begins = dot->clears && is_whole_buffer(dot);
+    return dot->begins;
+}
+
+static void go_out(Dot *dot, const Copy *copy, TileOp *loop) {
     for (TileOp *between = loop->next, *next; between != dot->copies; between = next) { /* the tensor's address */
         next = between->next;
         tile_op_detach(between);
         tile_op_insert_before(between, loop);
     }
-    dot->out = dot_offset(dot, (TileValue *)copy.to, dot_scale(dot, copy.first, dot->bytes));
-    dot->out_row = (TileValue *)copy.to_row;
-    return true;
+    dot->out = dot_offset(dot, (TileValue *)copy->to, dot_scale(dot, copy->first, dot->bytes));
+    dot->out_row = (TileValue *)copy->to_row;
+}
+
+bool dot_direct_find(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count) {
+    Copy copy = {0};
+    if (dot->words || !dot->context->target->has_masks) return false;
+    const char *why = tile_op_is(op->block->op, TILE_OP_FOR) ? find_begin(dot, loops, count) : "";
+    bool begins = !why;
+    if (begins) why = find_out(dot, loops, count, &copy);
+    if (!why) {
+        tile_pass_remark(dot->context, op, TILE_DECISION_STORED_FROM_REGISTERS, "the product", "%s", "");
+        go_out(dot, &copy, loops[count - 1]);
+        return true;
+    }
+    dot->copies = NULL;
+    if (*why) tile_pass_remark(dot->context, op, TILE_DECISION_NOT_STORED_FROM_REGISTERS, "the product", "%s", why);
+    begins = begins ? is_whole_buffer(dot) : find_single(dot, op);
+    if (begins) tile_pass_remark(dot->context, op, TILE_DECISION_BEGINS_IN_REGISTERS, "the product", "%s", "");
+    return begins;
 }
 
 /* ---- loops without iterations ---- */
 
+/* Are there no iterations, or for what clears is the block less than the buffer? */
+static TileValue *is_needed(Dot *dot, TileOp *const *loops, unsigned count, bool clears) {
+    TileValue *needed = NULL;
+    for (unsigned i = 0; i < count && !dot->begins; i++) {
+        TileValue *own = tile_build_binary(dot->builder, TILE_OP_LE, tile_op_operand(loops[i], 1), tile_op_operand(loops[i], 0));
+        needed = needed ? tile_build_binary(dot->builder, TILE_OP_OR, needed, own) : own;
+    }
+    TileValue *extents[] = {dot->m, dot->n};
+    int64_t most[] = {dot->m_max, dot->n_max};
+    for (unsigned i = 0; clears && !dot->out && i < 2; i++) {
+        if (tile_value_is_integer(extents[i], most[i])) continue;
+        TileValue *own = tile_build_binary(dot->builder, TILE_OP_LT, extents[i], dot_i64(dot, most[i]));
+        needed = needed ? tile_build_binary(dot->builder, TILE_OP_OR, needed, own) : own;
+    }
+    return needed;
+}
+
 static void put_into_branch(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count) {
     TileModule *module = dot->builder->module;
-    TileBuilder b = tile_builder_before(module, op);
-    TileValue *none = NULL;
-    b.location = op->location;
-    for (unsigned i = 0; i < count; i++) {
-        TileValue *own = tile_build_binary(&b, TILE_OP_LE, tile_op_operand(loops[i], 1), tile_op_operand(loops[i], 0));
-        none = none ? tile_build_binary(&b, TILE_OP_OR, none, own) : own;
+    TileBuilder before = *dot->builder;
+    *dot->builder = tile_builder_before(module, op);
+    dot->builder->location = op->location;
+    TileValue *needed = is_needed(dot, loops, count, op == dot->clears);
+    if (needed) {
+        TileOp *branch = tile_build_if(dot->builder, needed, NULL, 0);
+        TileBuilder inside = tile_builder_at_end(module, &branch->regions[0]), outside = tile_builder_at_end(module, &branch->regions[1]);
+        tile_op_detach(op);
+        tile_builder_insert(&inside, op);
+        tile_build_end(&inside, TILE_OP_YIELD, NULL, 0);
+        tile_build_end(&outside, TILE_OP_YIELD, NULL, 0);
+    } else {
+        tile_op_erase(op);
     }
-    TileOp *branch = tile_build_if(&b, none, NULL, 0);
-    TileBuilder inside = tile_builder_at_end(module, &branch->regions[0]), outside = tile_builder_at_end(module, &branch->regions[1]);
-    tile_op_detach(op);
-    tile_builder_insert(&inside, op);
-    tile_build_end(&inside, TILE_OP_YIELD, NULL, 0);
-    tile_build_end(&outside, TILE_OP_YIELD, NULL, 0);
+    *dot->builder = before;
 }
 
 void dot_direct_finish(Dot *dot, TileOp *const *loops, unsigned count) {
     put_into_branch(dot, dot->clears, loops, count);
-    put_into_branch(dot, dot->copies, loops, count);
+    if (dot->copies) put_into_branch(dot, dot->copies, loops, count);
 }

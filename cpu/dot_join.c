@@ -524,7 +524,7 @@ void dot_join(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count) {
     TileValue *last = dot_is_last(dot, loops, count);
     dot_if(dot, dot_binary(dot, TILE_OP_OR, full, last));
     if (direct) {
-        dot->last = last;
+        if (dot->out) dot->last = last;
         dot->first = dot_binary(dot, TILE_OP_EQ, load_word(dot, join.begun), dot_i64(dot, 0));
     }
     multiply(&join, total);

@@ -136,7 +136,7 @@ static void load_sums(Dot *dot, const Block *block, TileValue *const *pointers, 
 
 /* What is in c, or zeros in the first iteration of a loop that begins with them. */
 static void begin_sums(Dot *dot, const Block *block, TileValue *const *pointers, TileValue *const *masks, TileValue *zero, TileValue **sums) {
-    if (!dot->first) {
+    if (!dot->first && !dot->begins) {
         load_sums(dot, block, pointers, masks, zero, sums);
         return;
     }
@@ -146,6 +146,10 @@ static void begin_sums(Dot *dot, const Block *block, TileValue *const *pointers,
     for (unsigned i = 0; i < count; i++) {
         types[i] = none->type;
         zeros[i] = none;
+    }
+    if (dot->begins) {
+        for (unsigned i = 0; i < count; i++) sums[i] = none;
+        return;
     }
     TileOp *branch = tile_build_if(dot->builder, dot->first, types, count);
     TileBuilder outer = enter_region(dot, branch, 0);

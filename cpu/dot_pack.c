@@ -284,6 +284,32 @@ static void pack_columns(Dot *dot, const PackA *pack) {
     if (possible) dot_end(dot);
 }
 
+/* Blocks of rows from number `first` to `end`, of one k. */
+static void copy_blocks_of_columns(Dot *dot, TileValue *from, TileValue *to, TileValue *first, TileValue *end, bool masked) {
+    Run run = adjacent_run(dot, dot->a.scalar);
+    TileValue *block = dot_for(dot, first, end, dot_i64(dot, 1)), *row = dot_scale(dot, block, dot->block_rows);
+    TileValue *at = dot_offset(dot, from, dot_multiply(dot, row, dot->a.row));
+    dot_prefetch(dot, dot_offset(dot, at, dot_scale(dot, dot->a.column, COLUMNS_AHEAD)), TILE_CACHE_L1);
+    TileValue *value = load_run(dot, &run, at, masked ? dot_mask(dot, row, dot->m) : NULL);
+    tile_build_store(dot->builder, value, dot_offset(dot, to, dot_scale(dot, block, dot->a_block)), NULL, 0);
+    dot_end(dot);
+}
+
+/* All rows of one k before those of the next, since these lie as far apart as a's columns: one page is looked up for all of them, and no line of the cache is read for two
+ * blocks at different times. */
+void dot_pack_all_columns(Dot *dot, TileValue *k0, TileValue *kc) {
+    TileValue *zero = dot_i64(dot, 0), *rows = dot_i64(dot, dot->block_rows), *last = dot_i64(dot, dot->block_rows - 1);
+    TileValue *count = dot_binary(dot, TILE_OP_DIV, dot_add(dot, dot->m, last), rows);
+    TileValue *past = dot_add(dot, dot_binary(dot, TILE_OP_SUB, dot->m, dot_i64(dot, dot->lanes - 1)), last); /* those whose vectors do not reach over the last row */
+    TileValue *whole = dot_binary(dot, TILE_OP_DIV, dot_binary(dot, TILE_OP_MAX, past, zero), rows);
+    TileValue *k = dot_for(dot, zero, kc, dot_i64(dot, 1));
+    TileValue *from = dot_offset(dot, dot->a.pointer, dot_multiply(dot, dot_add(dot, k0, k), dot->a.column));
+    TileValue *to = dot_offset(dot, dot->a_panel, dot_scale(dot, k, dot->block_rows * dot->bytes));
+    copy_blocks_of_columns(dot, from, to, zero, whole, false);
+    copy_blocks_of_columns(dot, from, to, whole, count, true);
+    dot_end(dot);
+}
+
 /* A block's rows lie apart, each too short for the hardware to fetch ahead of the copy. All at once they would take the places in
  * which cores keep what they wait for, so that b's panel waits. */
 void dot_fetch_rows(Dot *dot, TileValue *i, TileValue *j, TileValue *k0) {

@@ -62,6 +62,7 @@
 enum {
     MOST_ROWS = 4,
     MOST_SUMS = 8, /* registers that hold sums, of 32 */
+    MOST_REPEATED = 8,
     SHORT_ROW = 64 /* of which each iteration reads all */
 };
 
@@ -326,6 +327,44 @@ static void copy_body(Interchange *x, TileBuilder *b) {
     for (unsigned i = 0; i < count; i++) x->sums[i] = &branch->results[i];
 }
 
+/* Is the value computed from the index, in the loops? */
+static bool depends_on(const Interchange *x, const TileValue *value, const TileValue *index) {
+    if (value == index) return true;
+    if (!value->op || is_outside(x, value)) return false;
+    for (unsigned i = 0; i < value->op->operand_count; i++)
+        if (depends_on(x, tile_op_operand(value->op, i), index)) return true;
+    return false;
+}
+
+/* How often a short window's innermost loop, whose masks of points differ from iteration to iteration alone, is repeated as code: masks are then known in front
+ * of the loops around it, and take longer than what they mask. 0: it stays a loop. */
+static int64_t repetitions(Interchange *x) {
+    const Chain *chain = &x->chain;
+    const TileOp *last = chain->fors[chain->for_count - 1];
+    int64_t lo, hi;
+    bool known = tile_value_integer(tile_op_operand(last, 0), &lo) && tile_value_integer(tile_op_operand(last, 1), &hi);
+    if (!known || chain->for_count < 2 || hi - lo < 2 || hi - lo > MOST_REPEATED) return 0;
+    for (unsigned l = 0; l < chain->loop_count; l++)
+        for (const TileOp *op = chain->loops[l]->regions[0].first; op; op = op->next) {
+            TileValue *mask = op->id == TILE_OP_LOAD ? tile_op_named(op, TILE_OPERAND_MASK) : NULL;
+            bool needed = mask && tile_map_get(&x->needed, &op->results[0]) && tile_map_get(&x->by_lane, mask);
+            if (needed && depends_on(x, mask, last->regions[0].arguments[0])) return hi - lo;
+        }
+    return 0;
+}
+
+/* The innermost loop as code, iteration by iteration. */
+static void repeat(Interchange *x, TileBuilder *b, int64_t count) {
+    const TileOp *old = x->chain.fors[x->chain.for_count - 1];
+    int64_t lo;
+    tile_value_integer(tile_op_operand(old, 0), &lo);
+    for (int64_t i = 0; i < count; i++) {
+        tile_map_set(&x->shared, old->regions[0].arguments[0], tile_build_i64(b, lo + i));
+        copy_block(x, b, &old->regions[0], false, 0);
+        copy_body(x, b);
+    }
+}
+
 /* The fors from number `depth` on, which carry the sums. */
 static void copy_fors(Interchange *x, TileBuilder *outer, unsigned depth) {
     const Chain *chain = &x->chain;
@@ -334,6 +373,11 @@ static void copy_fors(Interchange *x, TileBuilder *outer, unsigned depth) {
         return;
     }
     const TileOp *old = chain->fors[depth];
+    int64_t repeated = depth + 1 == chain->for_count ? repetitions(x) : 0;
+    if (repeated) {
+        repeat(x, outer, repeated);
+        return;
+    }
     unsigned count = x->row_count * chain->points;
     TileValue *lo = new_value(x, tile_op_operand(old, 0), 0), *hi = new_value(x, tile_op_operand(old, 1), 0);
     TileOp *loop = tile_build_loop(outer, TILE_LOOP_KIND_SEQUENTIAL, lo, hi, INT64_MAX, x->sums, count);

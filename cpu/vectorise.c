@@ -90,29 +90,38 @@ static int64_t point_cost(Vectoriser *v, TileOp *loop) {
     return tile_access_cost(&strides, &loop->regions[0], &far) * 64 / lanes;
 }
 
-static bool has_inner_loop(const TileOp *loop) {
-    for (const TileOp *op = loop->regions[0].first; op; op = op->next)
-        if (op->id == TILE_OP_LOOP) return true;
+/* Is there a loop in the block, or in a branch of it? */
+static bool has_loop(const TileBlock *block) {
+    for (const TileOp *op = block->first; op; op = op->next)
+        if (op->id == TILE_OP_LOOP || (op->id == TILE_OP_IF && (has_loop(&op->regions[0]) || has_loop(&op->regions[1])))) return true;
     return false;
 }
 
-static int64_t inner_cost(Vectoriser *v, TileOp *loop, bool *possible);
+static bool has_inner_loop(const TileOp *loop) { return has_loop(&loop->regions[0]); }
+
+static int64_t inner_cost(Vectoriser *v, TileBlock *block, bool *possible);
 
 /* The least cost of the loop or of those inside of it; false: none of them can be vectorised. */
 static bool least_cost(Vectoriser *v, TileOp *loop, int64_t *cost) {
     bool can = can_vectorise(v, loop), below = has_inner_loop(loop);
-    int64_t own = can ? point_cost(v, loop) : 0, inside = below ? inner_cost(v, loop, &below) : 0;
+    int64_t own = can ? point_cost(v, loop) : 0, inside = below ? inner_cost(v, &loop->regions[0], &below) : 0;
     *cost = !can ? inside : below && inside < own ? inside : own;
     return can || below;
 }
 
-/* The least cost of the loops inside of `loop`, one by one; *possible is false if one of them cannot be vectorised. */
-static int64_t inner_cost(Vectoriser *v, TileOp *loop, bool *possible) {
+/* The least cost of the loops in the block, one by one; *possible is false if one of them cannot be vectorised. Of a branch between versions of a loop one is for what is
+ * likely: the one that costs less. */
+static int64_t inner_cost(Vectoriser *v, TileBlock *block, bool *possible) {
     int64_t cost = 0;
-    for (TileOp *op = loop->regions[0].first; op; op = op->next) {
-        int64_t least;
-        if (op->id != TILE_OP_LOOP) continue;
-        if (!least_cost(v, op, &least)) *possible = false;
+    for (TileOp *op = block->first; op; op = op->next) {
+        int64_t least = 0;
+        if (op->id == TILE_OP_IF) {
+            bool each[] = {has_loop(&op->regions[0]), has_loop(&op->regions[1])};
+            int64_t of[] = {inner_cost(v, &op->regions[0], possible), inner_cost(v, &op->regions[1], possible)};
+            least = each[0] && each[1] ? (of[0] < of[1] ? of[0] : of[1]) : of[0] + of[1];
+        } else if (op->id == TILE_OP_LOOP && !least_cost(v, op, &least)) {
+            *possible = false;
+        }
         cost += least;
     }
     return cost;
@@ -130,7 +139,7 @@ static bool is_best_here(Vectoriser *v, TileOp *loop) {
     if ((tile_loop_extent(loop) == 1 && !tile_loop_in_stripes(loop)) || !can_vectorise(v, loop)) return false;
     if (!has_inner_loop(loop) || has_order(loop)) return true;
     bool possible = true;
-    int64_t inside = inner_cost(v, loop, &possible);
+    int64_t inside = inner_cost(v, &loop->regions[0], &possible);
     return !possible || point_cost(v, loop) < inside;
 }
 

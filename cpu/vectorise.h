@@ -8,6 +8,7 @@
  *   vectorise_masks.c   loop versioning: for masks that are true in all iterations
  *   vectorise_wraps.c   loop versioning: for remainders of the index, which rise and begin again
  *   vectorise_clamps.c  loop splitting: for indices that are clamped or mirrored at the borders
+ *   vectorise_halve.c   the end of a reduction
  *   vectorise_chunks.c  a vector loop: lanes, main loop and remainder, reductions in stripes
  *   vectorise_cost.c    the kind of a loop, and the cost of its accesses
  *   vectorise.c         which loops are vectorised */
@@ -106,6 +107,14 @@ bool tile_has_groups(TileStrides *strides, const TileBlock *block);
 /* The cost of the block's accesses for each iteration of the loop of `strides`; *far: some are not contiguous in
  * neighbouring iterations. */
 int64_t tile_access_cost(TileStrides *strides, const TileBlock *block, bool *far);
+
+/* vectorise_halve.c: combines the lanes of `groups` vectors, of `used` values each, until one is left, which replaces the first vector's values. */
+typedef struct TileHalving {
+    TileValue **parts; /* groups x used */
+    unsigned used;     /* 2: a value and its index */
+    int64_t groups, width;
+} TileHalving;
+void tile_halve(TileBuilder *builder, TileName how, const TileHalving *halving);
 
 /* vectorise_chunks.c: vectorises strides->loop, a TileEmitLoop; the state is the pass's context. */
 void tile_vectorise_emit(void *state, TileStrides *strides, TileBuilder *builder, TileValue **results);

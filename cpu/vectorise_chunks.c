@@ -440,29 +440,13 @@ static void emit_parts(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
 
 /* ---- the end of a reduction ---- */
 
-static TileValue *half_of(TileBuilder *b, TileValue *vector, int64_t first, int64_t count) {
-    int64_t lanes[TILE_STRIPES];
-    for (int64_t i = 0; i < count; i++) lanes[i] = first + i;
-    if (count == 1) return tile_build_extract(b, vector, first);
-    return tile_build_shuffle(b, vector, vector, lanes, (unsigned)count);
-}
-
-/* Halves groups, then lanes: stripe j is combined with stripe j + n / 2 until one is left. */
 static void halve(Chunk *c, TileBuilder *b, unsigned first, unsigned used, TileName how) {
     unsigned carried = c->loop->result_count;
-    for (int64_t g = c->groups / 2; g >= 1; g /= 2)
-        for (int64_t i = 0; i < g; i++)
-            tile_combine(b, how, c->accumulators + i * carried + first, c->accumulators + (i + g) * carried + first);
-    for (int64_t half = c->width / 2; half >= 1; half /= 2) {
-        TileValue *upper[2] = {NULL, NULL}, *lower[2] = {NULL, NULL};
-        for (unsigned k = 0; k < used; k++) {
-            TileValue *vector = c->accumulators[first + k];
-            lower[k] = half_of(b, vector, 0, half);
-            upper[k] = half_of(b, vector, half, half);
-        }
-        tile_combine(b, how, lower, upper);
-        for (unsigned k = 0; k < used; k++) c->accumulators[first + k] = lower[k];
-    }
+    TileValue *parts[2 * TILE_STRIPES];
+    for (int64_t g = 0; g < c->groups; g++)
+        for (unsigned k = 0; k < used; k++) parts[g * used + k] = c->accumulators[g * carried + first + k];
+    tile_halve(b, how, &(TileHalving){.parts = parts, .used = used, .groups = c->groups, .width = c->width});
+    for (unsigned k = 0; k < used; k++) c->accumulators[first + k] = parts[k];
 }
 
 /* ---- reductions in stripes, scalable vectors ---- */

@@ -78,5 +78,7 @@ FORMS = [
     form("sorts", "top_three", ROW_TO_ROW, {"-": {"M": [0, 1, 5], "N": [1, 2, 7, 16]}}, types=("f32", "f16"), data=TIES, derive={"C": lambda _: 3}),
     form("sorts", "counts", [("x", FEW_VIEWS), ("y", ["contiguous", "strided"])], {"-": {"N": [0, 1, 16, 77]}}, types=("i32", "i64"), data=HOSTILE,
          derive={"A": lambda _: 10}),
+    form("sorts", "row_counts", [("x", FEW_VIEWS), ("y", ["contiguous", "strided"])], {"-": {"M": [0, 1, 5], "N": [0, 1, 48, 133]}}, types=("u8", "i32", "i64"),
+         data=HOSTILE, derive={"A": lambda _: 320}),
     form("sorts", "places", [("table", FEW_VIEWS), ("x", FEW_VIEWS)], {"-": {"N": [1, 5, 16], "M": [0, 1, 21]}}, data=USUAL, derive={"A": lambda _: 7}),
 ]

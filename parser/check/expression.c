@@ -163,6 +163,15 @@ static TileMeaning apply_simple(TileChecker *c, const TileExpr *expr, TileMeanin
     return tile_apply_binary(c, op, left, right, expr);
 }
 
+/* Is it a tile that is computed of what there is? It is not worth a branch, whose results would lie in memory. */
+static bool is_plain_tile(TileChecker *c, const TileExpr *expr) {
+    if (may_access(expr)) return false;
+    TileDiagnosticsMark before = tile_diagnostics_mark(c->diagnostics);
+    TileMeaning m = tile_check_untaken(c, expr);
+    tile_diagnostics_rewind(c->diagnostics, before);
+    return m.kind == TILE_MEANING_VALUE && m.rank;
+}
+
 /* Scalars: short-circuit evaluation. */
 static TileMeaning check_lazy(TileChecker *c, const TileExpr *expr) {
     TileTokenKind op = (TileTokenKind)expr->op;
@@ -173,7 +182,7 @@ static TileMeaning check_lazy(TileChecker *c, const TileExpr *expr) {
     if (left.rank == 0 && left.constant && left.bits == is_or) return check_decided(c, expr, left);
     bool simple = left.kind != TILE_MEANING_VALUE || left.rank || left.constant || left.valid ||
                   left.scalar != TILE_BOOL || expr->b->kind == TILE_EXPR_NAME || expr->b->depth <= 2;
-    if (simple || c->frame->lifted || c->in_combiner) return apply_simple(c, expr, left);
+    if (simple || c->frame->lifted || c->in_combiner || is_plain_tile(c, expr->b)) return apply_simple(c, expr, left);
     return apply_lazily(c, expr, left);
 }
 

@@ -17,6 +17,28 @@ for target in avx2 avx512; do
         expect 1 '' sh -c '"$0" emit asm $1 T=f32 --target='"$target"' | grep -E "gather|div"' "$tilec" "$programs/$kernel"
     done
 done
+# A transposed convolution, element by element: a condition of tiles, behind one of a number, is no branch.
+cat >"$work/up.tile" <<'EOF'
+kernel up(x: in f32[C, H, W], k: in f32[C, 4, 4], y: out f32[2 * H, 2 * W])
+    tune BW in {32}
+{
+    grid (oh, ow) in (2 * H, tiles(2 * W, BW)) {
+        var s = zeros[BW](f32)
+        for c in 0..C {
+            for i in 0..4 {
+                for j in 0..4 {
+                    let h = oh + 1 - i
+                    let w = ow.idx + 1 - j
+                    let v = gather(x, c, h / 2, w / 2) else 0
+                    s += where(h % 2 == 0 && w % 2 == 0, v, 0) * k[c, i, j]
+                }
+            }
+        }
+        y[oh, ow] = s
+    }
+}
+EOF
+expect 1 '' sh -c '"$0" emit tile "$1" | grep " = if "' "$tilec" "$work/up.tile:up"
 # So are factors of Fourier transforms, of which each step reads those that it needs one behind the other.
 for length in 128 256 512 1024 2048 4096; do
     for target in avx2 avx512; do

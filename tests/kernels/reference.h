@@ -122,7 +122,7 @@ Reference reference_fibonacci, reference_last_max, reference_outer_sum, referenc
 /* reference_few_bits.c */
 Reference reference_wide_i4, reference_single_u4, reference_sums_u4, reference_column_i4, reference_gathered, reference_gathered_flat,
     reference_narrow_i4, reference_narrow_f4, reference_added, reference_through, reference_products_i4, reference_powers, reference_formats,
-    reference_sorted_in_tile, reference_ranked_rows, reference_sorted_columns, reference_sorted_kept, reference_top_three, reference_counts,
+    reference_sorted_in_tile, reference_ranked_rows, reference_sorted_columns, reference_sorted_kept, reference_top_three, reference_counts, reference_row_counts,
     reference_table_places;
 
 #define F32_ROUNDOFF 0x1p-24

@@ -3,6 +3,7 @@
  * each other then. What is loaded becomes loop-carried; the first iteration's is loaded in front of the loop, and nothing
  * is loaded for an iteration past the last. Loops of two iterations at most stay as they are, beside the other. So do all of a function
  * that is `busy`: while its threads wait, those of other programs compute, and there are the fewer of them the more registers each has.
+ * Lines and numbers that a loop computes with the sums of its products by are loaded so in any function, behind what begins a product.
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 1, out> {noalias}, %begin: i64, %end: i64) threads = 64 {

@@ -102,6 +102,7 @@ MlirValue export_build(Exporter *exporter, const char *name, MlirType result, un
 MlirValue export_intrinsic(Exporter *exporter, const char *name, MlirType result, unsigned operand_count,
                            const MlirValue *operands);
 /* An asm; a structure if it has several results. Without ~{memory} among the constraints it accesses registers only. */
+MlirValue export_pure_asm(Exporter *exporter, const char *text, const char *constraints, MlirType result, unsigned count, const MlirValue *operands);
 MlirValue export_asm(Exporter *exporter, const char *text, const char *constraints, MlirType result, unsigned count,
                      const MlirValue *operands);
 /* The MLIR type of a value. */
@@ -167,6 +168,10 @@ bool export_hinted_load(Exporter *exporter, const TileOp *op);
 bool export_predicated_load(Exporter *exporter, const TileOp *op);
 bool export_predicated_store(Exporter *exporter, const TileOp *op);
 bool export_hinted_store(Exporter *exporter, const TileOp *op);
+
+/* ---- export_bytes.c ---- */
+/* Exports a conversion of bytes to f32, of an even number of lanes; false: it is none. */
+bool export_bytes_to_floats(Exporter *exporter, const TileOp *op);
 
 /* ---- export_gpu.c ---- */
 /* Exports ops for which GPUs have an instruction and CPUs do not; false: the op is none of these. */

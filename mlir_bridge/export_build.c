@@ -54,6 +54,13 @@ MlirValue export_asm(Exporter *exporter, const char *text, const char *constrain
                                    named(exporter, NAME_SIDE_EFFECTS, exporter->bridge->unit)));
 }
 
+MlirValue export_pure_asm(Exporter *exporter, const char *text, const char *constraints, MlirType result, unsigned count, const MlirValue *operands) {
+    MlirContext mlir = exporter->mlir;
+    return export_build(exporter, "llvm.inline_asm", result, count, operands,
+                        ATTRIBUTES(named(exporter, NAME_ASM, mlirStringAttrGet(mlir, text_ref(text))),
+                                   named(exporter, NAME_CONSTRAINTS, mlirStringAttrGet(mlir, text_ref(constraints)))));
+}
+
 /* ---- types ---- */
 
 MlirAttribute export_integer(const Exporter *exporter, TileScalar scalar, int64_t value) {

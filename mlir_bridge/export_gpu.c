@@ -527,6 +527,7 @@ bool export_instruction(Exporter *exporter, const TileOp *op) {
         export_from_f8(exporter, op);
         return true;
     }
+    if (export_bytes_to_floats(exporter, op)) return true;
     if (from != TILE_F32 || op->id != TILE_OP_CONVERT) return false;
     switch (op->results[0].type->scalar) {
     case TILE_BF16: export_to_bf16(exporter, op); return true;

@@ -258,10 +258,22 @@ static MlirValue build_wide_opaque(Exporter *exporter, const TileType *type, Mli
 
 void export_opaque(Exporter *exporter, const TileOp *op) { exporter->family->opaque(exporter, op); }
 
+/* Each lane is a register of its own. */
+static MlirValue hold_lanes(Exporter *exporter, const TileType *type, MlirValue x) {
+    MlirType lane_type = scalar_of(exporter, type->scalar), vector = export_type(exporter, type);
+    for (int64_t i = 0; i < tile_type_lanes(type); i++) {
+        MlirValue lane = type->kind == TILE_TYPE_SCALAR ? x : export_lane(exporter, x, lane_type, i);
+        lane = export_asm(exporter, "", "=f,0", lane_type, 1, &lane);
+        x = type->kind == TILE_TYPE_SCALAR ? lane : export_insert_lane(exporter, x, vector, lane, i);
+    }
+    return x;
+}
+
 /* Threads need no lockstep. */
 void export_thread_opaque(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type;
     MlirValue x = operand_of(exporter, op, 0);
+    if (type->scalar == TILE_F32 && tile_op_get(op, TILE_ATTRIBUTE_EACH)) x = hold_lanes(exporter, type, x);
     if (type->kind == TILE_TYPE_SCALAR && type->scalar == TILE_I64)
         build_empty_asm(exporter, "l", result_type(exporter, op), 1, &x);
     set_result(exporter, op, 0, x);

@@ -173,6 +173,7 @@ typedef struct Product {
     bool tf32;
     TileName instruction;
     size_t m, n, k;
+    size_t parts; /* of k; the rows of c are those of each part */
 } Product;
 
 /* On lanes; c is read and written. `work` has room for all three matrices in the accumulator's type. */
@@ -195,16 +196,28 @@ static void multiply(const Product *p, const uint64_t *a, const uint64_t *b, uin
     pack(p->acc, wc, p->m * p->n, c);
 }
 
-static size_t work_size(const Product *p) { return (p->m * p->k + p->k * p->n + p->m * p->n) * 8; }
+static size_t work_size(const Product *p) { return (2 * p->m * p->k + p->k * p->n + p->m * p->n) * 8; }
+
+/* Each part of k by itself. `work` has room for a part of a, too. */
+static void multiply_parts(const Product *p, const uint64_t *a, const uint64_t *b, uint64_t *c, void *work) {
+    Product part = *p;
+    part.k = p->k / p->parts;
+    uint64_t *columns = (uint64_t *)work;
+    for (size_t q = 0; q < p->parts; q++) {
+        for (size_t i = 0; i < p->m; i++) memcpy(columns + i * part.k, a + i * p->k + q * part.k, part.k * sizeof *a);
+        multiply(&part, columns, b + q * part.k * p->n, c + q * p->m * p->n, columns + p->m * part.k);
+    }
+}
 
 /* An element is poison if its row of a, its column of b or its accumulator has poison. */
 static void join_dot(TileExecutor *e, const Product *p, size_t batch, ExecValue a, ExecValue b, ExecValue acc,
                      ExecValue result) {
-    for (size_t i = 0; i < p->m; i++)
+    size_t depth = p->k / p->parts;
+    for (size_t row = 0; row < p->m * p->parts; row++)
         for (size_t j = 0; j < p->n; j++) {
-            size_t at = (batch * p->m + i) * p->n + j;
+            size_t at = (batch * p->m * p->parts + row) * p->n + j, i = row % p->m, first = row / p->m * depth;
             uint8_t poison = tile_exec_poisoned(acc, (uint32_t)at);
-            for (size_t l = 0; l < p->k; l++)
+            for (size_t l = first; l < first + depth; l++)
                 poison |= tile_exec_poisoned(a, (uint32_t)((batch * p->m + i) * p->k + l)) |
                           tile_exec_poisoned(b, (uint32_t)((batch * p->k + l) * p->n + j));
             if (poison) tile_exec_set_poison(e, result, (uint32_t)at, poison);
@@ -223,13 +236,14 @@ bool tile_exec_dot(TileExecutor *e, const ExecInstruction *in) {
                  false,
                  (size_t)a_type->extent[rank - 2],
                  (size_t)b_type->extent[rank - 1],
-                 (size_t)a_type->extent[rank - 1]};
+                 (size_t)a_type->extent[rank - 1],
+                 (size_t)tile_op_integer(in->op, TILE_ATTRIBUTE_K_PARTS, 1)};
     void *work = tile_exec_scratch(e, work_size(&p));
     if (!work) return false;
     memcpy(result.lanes, acc.lanes, acc.count * sizeof *acc.lanes);
     *result.any = 0;
-    for (size_t batch = 0; batch < result.count / (p.m * p.n); batch++) {
-        multiply(&p, a.lanes + batch * p.m * p.k, b.lanes + batch * p.k * p.n, result.lanes + batch * p.m * p.n, work);
+    for (size_t batch = 0; batch < result.count / (p.parts * p.m * p.n); batch++) {
+        multiply_parts(&p, a.lanes + batch * p.m * p.k, b.lanes + batch * p.k * p.n, result.lanes + batch * p.m * p.n, work);
         if (*a.any || *b.any || *acc.any) join_dot(e, &p, batch, a, b, acc, result);
     }
     if (result.slack) tile_exec_slack_dot(in, a, b, acc, result, p.m, p.k, p.n, p.tf32 ? 0x1p-9 : 0x1p-20);
@@ -323,7 +337,7 @@ bool tile_exec_dot_block(TileExecutor *e, const ExecInstruction *in) {
     if (!read_sizes(e, in, sizes)) return false;
     TileName instruction = (TileName)tile_op_integer(in->op, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA);
     Product p = {types->types[0]->scalar, types->types[1]->scalar, types->types[2]->scalar, rounds_to_tf32(in), instruction,
-                 (size_t)sizes[0],        (size_t)sizes[1],        (size_t)sizes[2]};
+                 (size_t)sizes[0],        (size_t)sizes[1],        (size_t)sizes[2],        1};
     Matrix a = {tile_exec_operand(e, in, 0), p.a, strides[1], strides[2], sizes[3], sizes[5], p.m, p.k};
     Matrix b = {tile_exec_operand(e, in, 3), p.b, strides[4], strides[5], sizes[5], sizes[4], p.k, p.n};
     Matrix c = {tile_exec_operand(e, in, 6), p.acc, strides[7], tile_scalar_bytes(p.acc), sizes[3], sizes[4], p.m, p.n};

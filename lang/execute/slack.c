@@ -256,14 +256,15 @@ static void take_products(const Line *line, Terms *terms) {
  * tf32 in any way, also by cutting. */
 void tile_exec_slack_dot(const ExecInstruction *in, ExecValue a, ExecValue b, ExecValue acc, ExecValue result, size_t m,
                          size_t k, size_t n, double precision) {
-    Line line = {.a = &a, .b = &b, .k = k, .b_step = n};
+    size_t parts = (size_t)tile_op_integer(in->op, TILE_ATTRIBUTE_K_PARTS, 1), depth = k / parts, rows = parts * m;
+    Line line = {.a = &a, .b = &b, .k = depth, .b_step = n};
     for (unsigned i = 0; i < 2; i++) line.types[i] = in->op->operands[i].value->type->scalar;
     bool exact = !tile_scalar_is_float(in->to);
     for (size_t at = 0; at < result.count; at++) {
-        size_t batch = at / (m * n), i = at / n % m, j = at % n;
+        size_t batch = at / (rows * n), i = at / n % m, j = at % n, first = at / n % rows / m * depth;
         Terms terms = {0};
-        line.a_first = (batch * m + i) * k;
-        line.b_first = batch * k * n + j;
+        line.a_first = (batch * m + i) * k + first;
+        line.b_first = (batch * k + first) * n + j;
         take_term(&terms, in->to, acc.lanes[at], acc.slack[at]);
         take_products(&line, &terms);
         result.slack[at] = terms.slack;

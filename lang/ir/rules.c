@@ -372,7 +372,9 @@ const char *tile_rule_dot(const TileRule *r) {
         return "needs three tiles of one rank, at least 2";
     for (unsigned i = 0; i + 2 < rank; i++)
         if (a->extent[i] != b->extent[i] || a->extent[i] != acc->extent[i]) return "the batch axes differ";
-    if (a->extent[rank - 1] != b->extent[rank - 2] || acc->extent[rank - 2] != a->extent[rank - 2] ||
+    int64_t parts = tile_op_integer(r->op, TILE_ATTRIBUTE_K_PARTS, 1);
+    if (parts < 1 || a->extent[rank - 1] % parts || (parts > 1 && rank > 2)) return "k_parts does not divide the depth of two axes";
+    if (a->extent[rank - 1] != b->extent[rank - 2] || acc->extent[rank - 2] != parts * a->extent[rank - 2] ||
         acc->extent[rank - 1] != b->extent[rank - 1])
         return "the extents do not fit [M, K] [K, N] [M, N]";
     bool mixed_bytes = tile_scalar_is_int(a->scalar) && tile_scalar_is_int(b->scalar) &&

@@ -245,6 +245,10 @@ TileLayout tile_layout_fragment(const TileLayoutShape *shape, TileFragment fragm
         add_bits(&builder, TILE_LAYOUT_REGISTER, n, builder.layout.log_extent[n]);
     for (unsigned i = 0; i < plan.log_warps_m; i++)
         add_column(&builder, TILE_LAYOUT_WARP, has_m ? next_bit(&builder, m) : 0);
+    unsigned log_depth = builder.layout.log_extent[column];
+    if (plan.log_parts && log_depth > plan.log_parts + builder.used[column])
+        add_bits(&builder, TILE_LAYOUT_REGISTER, column, log_depth - plan.log_parts - builder.used[column]);
+    for (unsigned i = 0; i < plan.log_parts; i++) add_column(&builder, TILE_LAYOUT_WARP, next_bit(&builder, column));
     for (unsigned i = 0; i < plan.log_warps_n; i++)
         add_column(&builder, TILE_LAYOUT_WARP, has_n ? next_bit(&builder, n) : 0);
     return finish(&builder, NULL);

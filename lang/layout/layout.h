@@ -106,6 +106,7 @@ typedef enum TileFragment {
 typedef struct TileFragmentPlan {
     uint8_t log_warps_m, log_warps_n;
     bool pairs_m, pairs_n;
+    uint8_t log_parts; /* of A: so many of the highest bits of k are of the warp's number, above those of rows */
 } TileFragmentPlan;
 /* `scalar_bits`: of one element of A or B (8, 16, 32). An operand is replicated in the warps that differ along the axis
  * that it does not have. PTX ISA 8.7, "Matrix Fragments for mma.m16n8k16" and the like, and "Register Fragments and

@@ -440,7 +440,6 @@ static void find_sources(const TileValue *value, const TileOp *dot, TileMap *see
 
 /* What is computed of tiles on its way to wgmma is computed as the fragments that this takes; what is made of another product's sums, as these are. */
 static void anchor_computed(Anchor *anchor, TileOp *dot) {
-    const TileType *a = tile_op_operand(dot, 0)->type;
     bool transposed;
     Sources sources = {0};
     TileMap seen;
@@ -448,8 +447,7 @@ static void anchor_computed(Anchor *anchor, TileOp *dot) {
     if (!gpu_dot_is_wgmma(dot) || gpu_find_shared(tile_op_operand(dot, 0), &transposed)) return;
     find_sources(tile_op_operand(dot, 0), dot, &seen, &sources);
     if (!sources.tiles || sources.sums) return;
-    TileLayoutShape shape = gpu_rows_shape(a, &anchor->dots.plan);
-    TileLayout layout = tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_A, tile_scalar_bits(a->scalar), anchor->dots.plan);
+    TileLayout layout = gpu_first_fragments(dot, &anchor->dots.plan);
     anchor_operand(anchor, dot, 0, &layout);
 }
 

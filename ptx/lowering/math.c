@@ -215,6 +215,21 @@ static bool find_range(const TileValue *value, unsigned depth, Range *range) {
     return range->lo >= 0 || tile_scalar_class(value->type->scalar) == TILE_CLASS_SIGNED;
 }
 
+/* Are the lanes as they were loaded, and not computed one by one? */
+static bool are_loaded(const TileValue *value) {
+    const TileOp *op = value->op;
+    while (op && (op->id == TILE_OP_INSERT || op->id == TILE_OP_SPLAT || op->id == TILE_OP_EXTRACT || op->id == TILE_OP_SHUFFLE || op->id == TILE_OP_IF)) {
+        if (op->id == TILE_OP_INSERT && !are_loaded(tile_op_operand(op, 1))) return false;
+        value = op->id == TILE_OP_IF ? tile_op_operand(op->regions[0].last, value->index) : tile_op_operand(op, 0);
+        op = value->op;
+    }
+    return op && tile_op_info((TileOpId)op->id)->class != TILE_CLASS_ELEMENTWISE;
+}
+
+static bool are_bytes(const TileValue *x) {
+    return tile_scalar_bits(x->type->scalar) == 8 && x->type->kind == TILE_TYPE_VECTOR && tile_type_lanes(x->type) % 2 == 0 && are_loaded(x);
+}
+
 /* An integer n of magnitude at most 2^22 is the mantissa of 1.5 * 2^23 + n: an addition of integers and one of floats, of which a multiprocessor
  * does 64 and 128 in a cycle, in place of a conversion, of which it does 16. */
 static void expand_small_integer(Math *math, TileOp *op) {
@@ -224,6 +239,11 @@ static void expand_small_integer(Math *math, TileOp *op) {
     bool words = tile_scalar_is_int(x->type->scalar) && tile_scalar_bits(x->type->scalar) <= 32;
     if (!words || !find_range(x, 0, &range) || range.lo < -MOST || range.hi >= MOST) return;
     TileBuilder b = tile_builder_before(math->module, op);
+    if (are_bytes(x)) { /* the back end does that in place, two at a time */
+        TileScalar to = op->results[0].type->scalar;
+        if (to != TILE_F32) replace(math, &b, op, tile_build_convert(&b, tile_build_convert(&b, x, TILE_F32), to));
+        return;
+    }
     TileValue *word = tile_build_convert(&b, x, TILE_I32);
     word = tile_build_binary(&b, TILE_OP_ADD, word, tile_build_integer(&b, word->type, BITS));
     TileValue *number = tile_build_bitcast(&b, word, TILE_F32);

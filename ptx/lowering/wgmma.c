@@ -49,6 +49,26 @@ static int64_t described_offset(const Described *d, int64_t own, int64_t k) {
            column % d->columns * tile_scalar_bytes(d->tile.scalar);
 }
 
+/* Of k, which warpgroups share. */
+static int64_t depth_of(const Wgmma *w) { return tile_op_operand(w->op, 0)->type->extent[1] / gpu_dot_parts(w->op); }
+
+static void move_descriptor(Gpu *gpu, Described *d, TileValue *count, int64_t k) {
+    TileValue *units = gpu_i64(gpu, described_offset(d, 0, k) / UNIT_BYTES);
+    d->descriptor = gpu_binary(gpu, TILE_OP_ADD, d->descriptor, gpu_binary(gpu, TILE_OP_MUL, count, units));
+}
+
+/* Several parts may share a panel. */
+static void begin_at_part(const Wgmma *w, Described *d) {
+    Gpu *gpu = w->gpu;
+    int64_t depth = depth_of(w), together = d->along_k && depth < d->columns ? d->columns / depth : 1;
+    if (together == 1 || gpu_dot_parts(w->op) <= together) {
+        move_descriptor(gpu, d, gpu->warpgroup, depth);
+        return;
+    }
+    move_descriptor(gpu, d, gpu_binary(gpu, TILE_OP_SHR, gpu->warpgroup, gpu_i64(gpu, gpu_floor_log2(together))), d->columns);
+    move_descriptor(gpu, d, gpu_binary(gpu, TILE_OP_AND, gpu->warpgroup, gpu_i64(gpu, together - 1)), depth);
+}
+
 static bool take_shared(Wgmma *w, Described *d, unsigned number) {
     Gpu *gpu = w->gpu;
     bool transposed;
@@ -59,6 +79,7 @@ static bool take_shared(Wgmma *w, Described *d, unsigned number) {
     d->panel_bytes = d->tile.row_bytes * d->tile.shape.extent[0];
     d->columns = d->tile.columns;
     d->descriptor = build_descriptor(gpu, gpu_value(gpu, place), d);
+    if (number && gpu_dot_parts(w->op) > 1) begin_at_part(w, d);
     if (number) return true;
     TileValue *units = gpu_i64(gpu, described_offset(d, GROUP_ROWS, 0) / UNIT_BYTES);
     d->descriptor = gpu_binary(gpu, TILE_OP_ADD, d->descriptor, gpu_binary(gpu, TILE_OP_MUL, gpu->warpgroup, units));
@@ -75,8 +96,7 @@ static TileValue *descriptor_at(Gpu *gpu, const Described *d, int64_t own, int64
 static void take_registers(Wgmma *w, const TileFragmentPlan *plan) {
     Gpu *gpu = w->gpu;
     const TileValue *old = tile_op_operand(w->op, 0);
-    TileLayoutShape shape = gpu_rows_shape(old->type, plan);
-    w->fragments = tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_A, tile_scalar_bits(old->type->scalar), *plan);
+    w->fragments = gpu_first_fragments(w->op, plan);
     w->registers = gpu_move(gpu, gpu_value(gpu, old), old->type, old->type->layout, &w->fragments);
     if (old->type->scalar == TILE_F32) w->registers = tile_build_unary(&gpu->b, TILE_OP_ROUND_TF32, w->registers);
     w->a_at = gpu_index_registers(gpu, &w->fragments);
@@ -141,7 +161,7 @@ static Parts find_parts(const Wgmma *w) {
 
 /* Fragments are made in front of the fence that tells the instructions of their registers. */
 static void take_fragments(Wgmma *w, const Parts *parts) {
-    int64_t depth = tile_op_operand(w->op, 0)->type->extent[1];
+    int64_t depth = depth_of(w);
     unsigned rows = parts->count / (unsigned)parts->columns, at = 0;
     w->taken = TILE_NEW_ARRAY(w->gpu->arena, TileValue *, (size_t)(rows * depth / w->step));
     for (unsigned r = 0; r < rows; r++)
@@ -149,7 +169,7 @@ static void take_fragments(Wgmma *w, const Parts *parts) {
 }
 
 static TileValue *operand_a(const Wgmma *w, const Parts *parts, unsigned row, int64_t k) {
-    int64_t steps = tile_op_operand(w->op, 0)->type->extent[1] / w->step;
+    int64_t steps = depth_of(w) / w->step;
     return w->registers ? w->taken[row * steps + k / w->step] : descriptor_at(w->gpu, &w->a, parts->rows[row], k);
 }
 
@@ -179,7 +199,7 @@ static TileValue *first_sum(const Wgmma *w, const GpuPendingSums *before, unsign
 
 /* Begins the products of so many parts from `first` on, which go on from the sums and give them. */
 static void begin_parts(const Wgmma *w, const Parts *parts, unsigned first, unsigned count, TileValue **sums) {
-    int64_t depth = tile_op_operand(w->op, 0)->type->extent[1];
+    int64_t depth = depth_of(w);
     gpu_build_plain(&w->gpu->b, TILE_OP_WGMMA_FENCE);
     for (int64_t k = 0; k < depth; k += w->step)
         for (unsigned i = first; i < first + count; i++)

@@ -159,7 +159,7 @@ static double do_wgmma(GpuWalk *walk, const TileOp *dot, double begin, double cy
 static double do_dot(GpuWalk *walk, const TileOp *dot, double begin) {
     const TileType *a = tile_op_operand(dot, 0)->type;
     bool cores = gpu_dot_is_mma(dot);
-    double k = (double)a->extent[a->rank - 1], products = gpu_walk_lanes(dot->results[0].type) * k;
+    double k = (double)a->extent[a->rank - 1] / (double)gpu_dot_parts(dot), products = gpu_walk_lanes(dot->results[0].type) * k;
     if (cores && a->extent[0] < 16) products *= 16.0 / (double)a->extent[0];
     double step = 32.0 / (double)tile_scalar_bytes(a->scalar); /* of an instruction, along k */
     if (cores && k < step) products *= step / k;

@@ -268,7 +268,7 @@ int64_t gpu_slots_of_products(const TilePtxTarget *target, const TileBlock *loop
     for (const TileOp *op = loop->first; op; op = op->next) {
         if (op->id != TILE_OP_DOT || !gpu_dot_is_mma(op)) continue;
         const TileType *a = tile_op_operand(op, 0)->type;
-        cycles += tile_type_lanes(op->results[0].type) * a->extent[1] * tile_scalar_bytes(a->scalar) / (rate << LOG_BYTES_16);
+        cycles += tile_type_lanes(op->results[0].type) / gpu_dot_parts(op) * a->extent[1] * tile_scalar_bytes(a->scalar) / (rate << LOG_BYTES_16);
     }
     return cycles ? 1 + (OF_COPY + cycles - 1) / cycles : 0;
 }

@@ -3,6 +3,7 @@
  * each other then. What is loaded becomes loop-carried; the first iteration's is loaded in front of the loop, and nothing
  * is loaded for an iteration past the last. Loops of two iterations at most stay as they are, beside the other. So do all of a function
  * that is `busy`: while its threads wait, those of other programs compute, and there are the fewer of them the more registers each has.
+ * Lines and numbers that a loop computes with the sums of its products by are loaded so in any function, behind what begins a product.
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 1, out> {noalias}, %begin: i64, %end: i64) threads = 64 {
@@ -79,7 +80,7 @@
 
 /* Registers of a thread that hold what is loaded for the next iteration: they are taken from the programs that a multiprocessor
  * could have beside. */
-enum { MOST_LOADS = 16, MOST_REGISTERS = 24, REGISTER_BYTES = 4, MOST_TOGETHER = 4, MOST_COMPUTED = 320, FEW_ITERATIONS = 2, LARGEST_STEP = 1 << 20 };
+enum { MOST_LOADS = 16, MOST_REGISTERS = 24, MOST_BESIDE_PRODUCTS = 8, REGISTER_BYTES = 4, MOST_TOGETHER = 4, MOST_COMPUTED = 320, FEW_ITERATIONS = 2, LARGEST_STEP = 1 << 20 };
 
 typedef struct Fetch {
     TilePassContext *context;
@@ -88,7 +89,8 @@ typedef struct Fetch {
     unsigned count;
     int64_t registers;
     const TileType *types[MOST_LOADS];
-    bool says; /* what it decides */
+    bool says;   /* what it decides */
+    bool beside; /* products, which run while it is loaded */
     const char *error;
 } Fetch;
 
@@ -143,7 +145,8 @@ static void survey(const TileOp *op, Survey *found) {
 
 /* NULL: the load can come an iteration earlier. */
 static const char *why_not_before(const TileOp *load, const TileOp *loop) {
-    if (tile_memory_is_written(loop, tile_op_operand(load, 0))) return "the loop may write to the memory that is loaded";
+    const TileValue *tensor = tile_op_operand(load, 0);
+    if (!tile_memory_is_constant(tensor) && tile_memory_is_written(loop, tensor)) return "the loop may write to the memory that is loaded";
     for (unsigned i = 1; i < load->operand_count; i++)
         if (!gpu_follows_index(tile_op_operand(load, i), loop, true)) return "its address depends on more than the loop's induction variable";
     return NULL;
@@ -154,8 +157,8 @@ static void find_loads(Fetch *f) {
     for (TileOp *op = f->loop->regions[0].first; op; op = op->next) {
         if (op->id != TILE_OP_LOAD_TILE || gpu_by_map(op) || tile_op_get(op, TILE_ATTRIBUTE_LATENCY)) continue;
         const char *why = why_not_before(op, f->loop);
-        int64_t registers = registers_of(op->results[0].type);
-        if (!why && (f->count == MOST_LOADS || f->registers + registers > MOST_REGISTERS)) why = "a thread has no registers for it";
+        int64_t registers = registers_of(op->results[0].type), most = f->beside ? MOST_BESIDE_PRODUCTS : MOST_REGISTERS;
+        if (!why && (f->count == MOST_LOADS || f->registers + registers > most)) why = "a thread has no registers for it";
         if (why) {
             if (f->says) tile_pass_remark(f->context, op, TILE_DECISION_NOT_LOADED_BEFORE, tile_op_operand(op, 0)->name, "%s", why);
             continue;
@@ -210,6 +213,56 @@ static TileOp *build_loads(Fetch *f, TileBuilder *b, TileValue *number, TileValu
     return branch;
 }
 
+/* Is the value there in front of `place`, an op of the loop's body? */
+static bool is_before(const TileValue *value, const TileOp *place) {
+    if (!value->op || value->op->block != place->block) return true;
+    const TileOp *op = place->previous;
+    while (op && op != value->op) op = op->previous;
+    return op != NULL;
+}
+
+static bool takes(const TileOp *op, const TileMap *values) {
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (tile_map_get(values, tile_op_operand(op, i))) return true;
+    return false;
+}
+
+static bool is_known_before(const TileOp *op, const TileOp *place) {
+    bool known = tile_op_is_pure(op) && !op->region_count && op->result_count == 1 && registers_of(op->results[0].type) <= MOST_BESIDE_PRODUCTS;
+    for (unsigned i = 0; i < op->operand_count && known; i++) known = is_before(tile_op_operand(op, i), place);
+    return known;
+}
+
+/* What ops behind `place` take of it stays in front: the back end would move it to them. */
+static void hold_before(Fetch *f, TileOp *place, TileValue *value) {
+    TileBuilder b = tile_builder_before(f->context->module, place);
+    b.location = value->op->location;
+    TileValue *held = tile_build_unary(&b, TILE_OP_OPAQUE, value);
+    tile_op_set_integer(f->context->module, held->op, TILE_ATTRIBUTE_EACH, 1);
+    for (TileUse *use = value->first_use, *next; use; use = next) {
+        next = use->next;
+        if (use->user != held->op && !is_before(&use->user->results[0], place)) tile_op_set_operand(use->user, use->index, held);
+    }
+    if (!tile_value_has_uses(held)) tile_op_erase(held->op);
+    if (b.error) f->error = b.error;
+}
+
+/* What is computed of the values alone, in few registers, is computed in front of `place`, where what is loaded for the next iteration can have their
+ * registers: else it has others, and the loop ends by waiting for it, to move it. */
+static void compute_before(Fetch *f, TileOp *place, TileValue *const *values) {
+    TileMap made;
+    tile_map_init(&made, f->context->scratch);
+    for (unsigned i = 0; i < f->count; i++) tile_map_set(&made, values[i], f);
+    for (TileOp *op = place->next, *next; op; op = next) {
+        next = op->next;
+        if (!takes(op, &made) || !is_known_before(op, place)) continue;
+        tile_op_detach(op);
+        tile_op_insert_before(op, place);
+        tile_map_set(&made, &op->results[0], f);
+    }
+    for (size_t i = f->count; i < made.count; i++) hold_before(f, place, (TileValue *)(uintptr_t)made.entries[i].key);
+}
+
 static void fetch(Fetch *f) {
     TileModule *module = f->context->module;
     TileValue *values[MOST_LOADS];
@@ -219,7 +272,7 @@ static void fetch(Fetch *f) {
     unsigned carried = f->loop->regions[0].argument_count;
     f->loop = gpu_loop_carry(f->context, f->loop, values, f->count);
     TileBlock *body = &f->loop->regions[0];
-    b = tile_builder_before(module, body->first);
+    b = tile_builder_before(module, f->beside ? f->loads[0] : body->first);
     for (unsigned i = 0; i < f->count; i++) values[i] = body->arguments[carried + i];
     TileValue *next = tile_build_binary(&b, TILE_OP_ADD, body->arguments[0], tile_op_named(f->loop, TILE_OPERAND_STEP));
     TileOp *loads = build_loads(f, &b, next, values);
@@ -229,6 +282,7 @@ static void fetch(Fetch *f) {
         tile_op_erase(f->loads[i]);
         tile_op_add_operand(module, body->last, &loads->results[i]);
     }
+    if (f->beside) compute_before(f, loads, values);
 }
 
 /* ---- several iterations together ---- */
@@ -308,6 +362,28 @@ static TileOp *unroll(const Fetch *f, const Survey *found) {
     return gpu_unroll(&u);
 }
 
+/* Does an iteration compute with the sums of its products, while it has no others under way? */
+static bool computes_with_sums(const TileOp *loop) {
+    bool computes = false;
+    for (const TileOp *op = loop->regions[0].first; op; op = op->next) {
+        if (op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE) return false;
+        for (const TileUse *use = op->id == TILE_OP_DOT_WAIT ? op->results[0].first_use : NULL; use; use = use->next)
+            computes |= use->user->id != TILE_OP_YIELD && use->user->id != TILE_OP_DOT;
+    }
+    return computes;
+}
+
+/* What an iteration takes beside its products is there when they are, though it comes from memory in the time of two. */
+static bool try_products(TilePassContext *context, TileOp *loop, const char **error) {
+    Fetch f = {.context = context, .loop = loop, .says = true, .beside = true};
+    if (tile_loop_is_of_programs(loop) || !computes_with_sums(loop)) return false;
+    find_loads(&f);
+    if (!f.count) return false;
+    fetch(&f);
+    *error = f.error;
+    return true;
+}
+
 static bool try_loop(TilePassContext *context, TileOp *loop, const char **error) {
     Fetch f = {.context = context, .loop = loop};
     Survey found = {0};
@@ -331,6 +407,7 @@ static bool try_loop(TilePassContext *context, TileOp *loop, const char **error)
 }
 
 TileResult tile_pass_gpu_fetch(TilePassContext *context, TileFunc *func) {
-    if (func->kind != TILE_FUNC_PHASE || !func->threads || gpu_find_dots(func, &func->body).count) return TILE_RESULT_UNCHANGED;
-    return tile_try_each(context, func, TILE_OP_FOR, try_loop, "gpu-fetch");
+    if (func->kind != TILE_FUNC_PHASE || !func->threads) return TILE_RESULT_UNCHANGED;
+    bool multiplies = gpu_find_dots(func, &func->body).count;
+    return tile_try_each(context, func, TILE_OP_FOR, multiplies ? try_products : try_loop, "gpu-fetch");
 }

@@ -110,6 +110,7 @@ static int64_t taken_bytes(const TileFunc *func, TileContext *context, const Til
         if (is_copied(op) || slots > 1) bytes += slots * slot_bytes(context, op);
         for (unsigned i = 0; i < 2 && op->id == TILE_OP_DOT; i++) bytes += operand_bytes(context, op, i);
         if (op->id == TILE_OP_DOT) bytes += gpu_put_bytes(context, op);
+        if (op->id == TILE_OP_DOT && gpu_dot_parts(op) > 1) bytes += gpu_stored_bytes(op->results[0].type); /* as they are added up */
         if (op->id == TILE_OP_STORE_TILE && gpu_by_map(op))
             bytes += gpu_map_stored_bytes(gpu_turns(func), tile_op_named(op, TILE_OPERAND_VALUE)->type);
         if (op->id == TILE_OP_STORE_TILE && gpu_by_rows(op))

@@ -92,9 +92,15 @@ static void set_partition(Partitioning *p, TileOp *acquire) {
 
 /* ---- groups ---- */
 
+/* Is what the op gives as large as what it takes, and part of what a product takes? */
+static bool passes_on(const TileOp *op) {
+    bool computes = tile_op_info((TileOpId)op->id)->class == TILE_CLASS_ELEMENTWISE || op->id == TILE_OP_FILL || op->id == TILE_OP_RESHAPE;
+    return op->id == TILE_OP_PERMUTE || (computes && op->result_count == 1);
+}
+
 static bool is_multiplied_by(const TileValue *value, const TileOp *dot) {
     for (const TileUse *use = value->first_use; use; use = use->next)
-        if (use->user == dot || (use->user->id == TILE_OP_PERMUTE && is_multiplied_by(&use->user->results[0], dot)))
+        if (use->user == dot || (passes_on(use->user) && is_multiplied_by(&use->user->results[0], dot)))
             return true;
     return false;
 }
@@ -103,7 +109,7 @@ static bool is_multiplied_by(const TileValue *value, const TileOp *dot) {
 static bool meet_in_product(const TileValue *value, const TileValue *other) {
     for (const TileUse *use = value->first_use; use; use = use->next) {
         const TileOp *user = use->user;
-        bool passes = user->id == TILE_OP_SHARED_TILE || user->id == TILE_OP_PERMUTE;
+        bool passes = user->id == TILE_OP_SHARED_TILE || passes_on(user);
         if (passes && meet_in_product(&user->results[0], other)) return true;
         for (const TileUse *read = user->id == TILE_OP_DOT ? other->first_use : NULL; read; read = read->next)
             if (read->user->id == TILE_OP_SHARED_TILE && is_multiplied_by(&read->user->results[0], user)) return true;
@@ -111,12 +117,18 @@ static bool meet_in_product(const TileValue *value, const TileValue *other) {
     return false;
 }
 
+static int64_t pending_of(const TileOp *take) {
+    for (const TileUse *use = take->results[0].first_use; use; use = use->next)
+        if (use->user->id == TILE_OP_CHANNEL_RELEASE) return tile_op_integer(use->user, TILE_ATTRIBUTE_PENDING, 0);
+    return 0;
+}
+
 static bool move_together(const TileOp *channel, const TileOp *other) {
     const TileOp *fill = only_take(channel, TILE_OP_CHANNEL_ACQUIRE), *fill2 = only_take(other, TILE_OP_CHANNEL_ACQUIRE),
                  *read = only_take(channel, TILE_OP_CHANNEL_WAIT), *read2 = only_take(other, TILE_OP_CHANNEL_WAIT);
     return fill->block == fill2->block && read->block == read2->block &&
            tile_op_integer(channel, TILE_ATTRIBUTE_SLOTS, 1) == tile_op_integer(other, TILE_ATTRIBUTE_SLOTS, 1) &&
-           meet_in_product(&read->results[0], &read2->results[0]);
+           pending_of(read) == pending_of(read2) && meet_in_product(&read->results[0], &read2->results[0]);
 }
 
 static void set_groups(Partitioning *p) {

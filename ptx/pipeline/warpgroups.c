@@ -574,19 +574,23 @@ const char *gpu_why_not_transposed(TilePassContext *context, TileFunc *func) {
 
 TileResult tile_pass_gpu_warpgroups(TilePassContext *context, TileFunc *func) {
     Warpgroups w = {.context = context, .func = func};
+    const char *error = NULL;
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     if (!context->target || !context->target->has_wgmma) return forget_turns(func) ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
     look_at_func(&w);
-    int64_t groups = w.why || !w.count ? 0 : choose_groups(&w);
+    int64_t groups = w.why || !w.count ? 0 : choose_groups(&w), shared = 1;
+    if (groups == 1 && w.rows == GROUP_ROWS && func->turns < 2) shared = gpu_share_depth(context, func, &error);
+    if (error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-warpgroups: %s", error);
     tile_block_walk(&func->body, drop_map, &w);
     if (w.why) tile_pass_remark(context, w.dot, TILE_DECISION_NOT_BY_WGMMA, "a product", "%s", w.why);
     if (!groups) return forget_turns(func) || w.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
     tile_block_walk(&func->body, set_instruction, &w);
     tile_block_walk(&func->body, set_rows, &w);
     tile_block_walk(&func->body, stay, &w);
-    groups = decide_turns(&w, groups);
+    groups = decide_turns(&w, groups) * shared;
     func->threads = (uint32_t)(groups * GROUP_WARPS * TILE_WARP_THREADS);
     tile_pass_remark(context, func->body.first, TILE_DECISION_BY_WGMMA, "products", "%d warpgroups multiply",
                      (int)groups);
+    if (shared > 1) tile_pass_remark(context, w.dot, TILE_DECISION_SHARES_DEPTH, "a product", "each of %d warpgroups has a part of k", (int)shared);
     return TILE_RESULT_CHANGED;
 }

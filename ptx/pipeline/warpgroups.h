@@ -8,4 +8,8 @@
  * time; else why not. */
 const char *gpu_why_not_transposed(TilePassContext *context, TileFunc *func);
 
+/* Lets warpgroups share the depth of the function's products, of 64 rows, if that pays for all of them, which are then to be computed by wgmma: so many
+ * warpgroups; 1: nothing is changed. */
+int64_t gpu_share_depth(TilePassContext *context, TileFunc *func, const char **error);
+
 #endif

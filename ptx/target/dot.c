@@ -180,6 +180,17 @@ bool gpu_loops_use_sums(TileBlock *body) {
     return found;
 }
 
+int64_t gpu_dot_parts(const TileOp *dot) { return tile_op_integer(dot, TILE_ATTRIBUTE_K_PARTS, 1); }
+
+TileLayout gpu_first_fragments(const TileOp *dot, const TileFragmentPlan *plan) {
+    const TileType *a = tile_op_operand(dot, 0)->type;
+    TileFragmentPlan own = *plan;
+    own.log_parts = (uint8_t)gpu_floor_log2(gpu_dot_parts(dot));
+    own.log_warps_m -= own.log_parts;
+    TileLayoutShape shape = gpu_rows_shape(a, &own);
+    return tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_A, tile_scalar_bits(a->scalar), own);
+}
+
 bool gpu_begins_at_zero(const TileOp *dot) {
     const TileOp *constant = tile_value_def(tile_op_named(dot, TILE_OPERAND_SUM), TILE_OP_CONST);
     return constant && !tile_op_get(constant, TILE_ATTRIBUTE_VALUE)->bits;
@@ -362,7 +373,7 @@ bool gpu_dot_plan(const TileOp *dot, TileFragmentPlan *plan) {
                         *pairs = tile_op_get(dot, TILE_ATTRIBUTE_PAIRS);
     if (!warps) return false;
     *plan = (TileFragmentPlan){(uint8_t)gpu_floor_log2(warps->integers[0]), (uint8_t)gpu_floor_log2(warps->integers[1]),
-                               pairs && pairs->integers[0], pairs && pairs->integers[1]};
+                               pairs && pairs->integers[0], pairs && pairs->integers[1], 0};
     return true;
 }
 

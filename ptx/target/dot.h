@@ -67,6 +67,10 @@ int64_t gpu_copying_registers(int64_t copies, int64_t multiplying);
 int64_t gpu_first_registers(const TilePtxTarget *target, int64_t threads);
 /* Those of a thread that multiplies, once each copying one has released all but those that it keeps. */
 int64_t gpu_multiplying_registers(const TilePtxTarget *target, int64_t multiplying, int64_t copying, int64_t kept);
+/* The parts of k of a product by wgmma, each of which warpgroups of its own multiply; 1: k is one. */
+int64_t gpu_dot_parts(const TileOp *dot);
+/* The layout of a first operand in registers. */
+TileLayout gpu_first_fragments(const TileOp *dot, const TileFragmentPlan *plan);
 /* Columns of one instruction of wgmma, of several that share the columns of the sums; 0: no number fits. */
 int64_t gpu_wgmma_columns(const TileOp *dot);
 /* Warps: those of the function's threads; before gpu-threads has decided on these, the number that the kernel's

@@ -81,6 +81,20 @@ kernel widen(x: in f8e4m3[N], y: out f32[N], z: out f16[N]) {
 END
 expect 0 'cvt.rn.f16x2.e4m3x2' "$tilec" emit ptx "$work/widen.tile" --target=sm_89
 expect 1 '' sh -c '"$0" emit ptx "$1" --target=sm_80 | grep -F e4m3' "$tilec" "$work/widen.tile"
+# Bytes become floats where they lie, two instructions each: with a sign 128 more, which is taken off again.
+cat >"$work/bytes.tile" <<'END'
+kernel bytes(x: in i8[N], y: out f32[N], z: in u8[N], w: out bf16[N]) {
+    grid n in tiles(N, 1024) { y[n] = f32(x[n]) }
+    grid n in tiles(N, 1024) { w[n] = bf16(z[n]) }
+}
+END
+expect 0 ', 255, ' sh -c '"$0" emit ptx "$1" --target=sm_80 | grep "lop3.*0x6a"' "$tilec" "$work/bytes.tile"
+expect 0 ', 65280, ' sh -c '"$0" emit ptx "$1" --target=sm_80 | grep "lop3.*0x6a"' "$tilec" "$work/bytes.tile"
+expect 0 '0f4B000080' "$tilec" emit ptx "$work/bytes.tile" --target=sm_80
+expect 0 '0f47008000' "$tilec" emit ptx "$work/bytes.tile" --target=sm_80
+expect 0 '0f4B000000' "$tilec" emit ptx "$work/bytes.tile" --target=sm_80
+expect 0 '0f47000000' "$tilec" emit ptx "$work/bytes.tile" --target=sm_80
+expect 1 '' sh -c '"$0" emit ptx "$1" --target=sm_80 | grep -E "cvt.rn.f32.[su](8|16|32)"' "$tilec" "$work/bytes.tile"
 # Products of an unrolled window are a loop where the number is in places alone: not with an order of their own, nor with another use of it.
 cat >"$work/window.tile" <<'END'
 kernel window(x: in f32[M], wt: in f32[3, 2, 2], y: out f32[M]) {

@@ -290,6 +290,11 @@ Test(execute, products) {
                  "  %c = const {value = 0.0} : f32[1, 1]\n  %d = dot %a, %a, %c {precision = tf32} : f32[1, 1]\n"
                  "  return %d\n}\n",
                  1);
+    /* Rows of the first half of k, then those of the second one. */
+    EXPECT_LANES("func device tile @f() -> f32[4, 1] {\n  %a = iota {axis = 1} : i32[2, 4]\n  %i = iota {axis = 0} : i32[2, 4]\n"
+                 "  %s = add %a, %i : i32[2, 4]\n  %b = iota {axis = 0} : i32[4, 1]\n  %fa = convert %s : f16[2, 4]\n  %fb = convert %b : f16[4, 1]\n"
+                 "  %c = const {value = 10.0} : f32[4, 1]\n  %d = dot %fa, %fb, %c {k_parts = 2} : f32[4, 1]\n  return %d\n}\n",
+                 11, 12, 23, 28);
 }
 
 Test(execute, loops_and_calls) {

@@ -107,6 +107,9 @@ Test(verify, plans_of_products) {
         {"%r = dot %t, %t, %t {warps = [2]} : f32[2, 3]", "warps has a number for rows and one for columns"},
         {"%r = dot %t, %t, %t {warps = [3, 1]} : f32[2, 3]", "no power of two up to 32"},
         {"%r = dot %t, %t, %t {pairs = [0, 1]} : f32[2, 3]", "beside warps"},
+        {"%r = dot %t, %t, %t {k_parts = 2} : f32[2, 3]", "k_parts does not divide the depth"},
+        {"%r = dot %t, %t, %t {k_parts = 0} : f32[2, 3]", "k_parts does not divide the depth"},
+        {"%u = permute %t {axes = [1, 0]} : f32[3, 2]\n%r = dot %u, %t, %t {k_parts = 2} : f32[2, 3]", "the extents do not fit"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_body("tile", cases[i][0], cases[i][1]);
 }

@@ -182,6 +182,19 @@ Test(layout, fragments_of_m16n8k16) {
     }
 }
 
+/* The highest bits of k are those of the warp's number above the ones of rows: the second warpgroup has the second half of k. */
+Test(layout, fragments_of_parts_of_k) {
+    TileLayout a = tile_layout_fragment(&(TileLayoutShape){2, {64, 64}}, TILE_FRAGMENT_MMA_A, 16, (TileFragmentPlan){.log_warps_m = 2, .log_parts = 1});
+    cr_expect_eq(tile_layout_registers(&a), 16);
+    for (uint32_t warp = 0; warp < 8; warp++)
+        for (uint32_t i = 0; i < 16; i++) {
+            int64_t index[TILE_MAX_TILE_RANK];
+            tile_layout_apply(&a, (TileLayoutInput){i, 5, warp, 0}, index);
+            cr_expect_eq(index[0], warp % 4 * 16 + 1 + (i & 2 ? 8 : 0));
+            cr_expect_eq(index[1], warp / 4 * 32 + i / 8 * 16 + (i & 4 ? 8 : 0) + 2 + (i & 1));
+        }
+}
+
 Test(layout, fragments_of_other_widths) {
     TileLayout a8 = tile_layout_fragment(&(TileLayoutShape){2, {16, 32}}, TILE_FRAGMENT_MMA_A, 8, one_warp),
                b8 = tile_layout_fragment(&(TileLayoutShape){2, {32, 8}}, TILE_FRAGMENT_MMA_B, 8, one_warp),

@@ -52,9 +52,11 @@ static bool change_ones(const TileLayout *layout, const TileType *from, const Ti
     return true;
 }
 
+/* A first axis that both shapes have keeps its padding: that lies behind all elements. */
 static bool reshape(const TileLayout *layout, const TileType *from, const TileType *to, TileLayout *result) {
     TileLayoutShape shape = tile_layout_shape(to);
     if (!tile_type_is_tile(from) || !tile_type_is_tile(to)) return false;
+    if (from->extent[0] == to->extent[0]) shape.extent[0] = tile_layout_extent(layout, 0);
     return change_ones(layout, from, to, result) || tile_layout_reshape(layout, &shape, result);
 }
 

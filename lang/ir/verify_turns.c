@@ -4,9 +4,17 @@
 
 static bool is_order(const TileOp *op) { return op->id == TILE_OP_TURN_BEGIN || op->id == TILE_OP_TURN_END; }
 
-static bool takes_turns(const TileBlock *block) {
+/* Warpgroups of a program, where the op says so; else programs. */
+static const char *why_no_turns(const TileOp *op) {
+    enum { GROUP_WARPS = 4 };
+    const TileBlock *block = op->block;
+    int64_t groups = tile_op_integer(op, TILE_ATTRIBUTE_TURNS, 0);
     while (block->op && block->op->id != TILE_OP_PARTITIONS) block = block->op->block;
-    return block->op && block == &block->op->regions[0] && tile_op_integer(block->op, TILE_ATTRIBUTE_TURNS, 1) > 1;
+    bool first = block->op && block == &block->op->regions[0];
+    int64_t turns = first ? tile_op_integer(block->op, TILE_ATTRIBUTE_TURNS, 1) : 1;
+    if (!groups) return turns > 1 ? NULL : "stands in no partition whose programs take turns";
+    bool fits = first && turns == 1 && groups > 1 && tile_op_get(block->op, TILE_ATTRIBUTE_WARPS)->integers[0] == groups * GROUP_WARPS;
+    return fits ? NULL : "stands in no partition of so many warpgroups with one program";
 }
 
 /* The next op that begins or ends a turn in the same block, or the one before. */
@@ -19,7 +27,8 @@ static const TileOp *next_order(const TileOp *op, bool forward) {
 const char *tile_turn_misuse(const TileOp *op) {
     bool begins = op->id == TILE_OP_TURN_BEGIN;
     if (op->id != TILE_OP_TURN && !is_order(op)) return NULL;
-    if (!takes_turns(op->block)) return "stands in no partition whose programs take turns";
+    const char *why = why_no_turns(op);
+    if (why) return why;
     if (op->id == TILE_OP_TURN) return NULL;
     const TileOp *other = next_order(op, begins);
     bool fits = other && other->id == (begins ? TILE_OP_TURN_END : TILE_OP_TURN_BEGIN) &&

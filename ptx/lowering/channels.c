@@ -254,8 +254,9 @@ void gpu_build_mbarriers(Gpu *gpu, int64_t readers) {
             build_init(gpu, tile_build_ptr_add(&gpu->b, group->empty, gpu_i64(gpu, slot * GPU_MBARRIER_BYTES)), readers * group->blocks);
         }
     }
-    for (int64_t turn = 0; turn < gpu->turns && gpu->turns > 1; turn++)
-        build_init(gpu, tile_build_ptr_add(&gpu->b, gpu->order, gpu_i64(gpu, turn * GPU_MBARRIER_BYTES)), readers);
+    for (int64_t turn = 0; turn < gpu_count_orders(gpu); turn++)
+        build_init(gpu, tile_build_ptr_add(&gpu->b, gpu->order, gpu_i64(gpu, turn * GPU_MBARRIER_BYTES)),
+                   gpu->groups_in_turn ? readers / gpu->groups_in_turn : readers);
     gpu_build_plain(&gpu->b, TILE_OP_FENCE_ASYNC);
     gpu_end_branch(gpu, branch, &outer);
     gpu_build_plain(&gpu->b, gpu->func->cluster > 1 ? TILE_OP_CLUSTER_BARRIER : TILE_OP_BARRIER);

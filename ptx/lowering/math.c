@@ -32,6 +32,8 @@
  *
  * Needs: atomics, whose loops contain min and max; runs before math and legalise, which would expand these ops. Keeps:
  * machine form. Cost: linear. */
+#include <math.h>
+
 #include "lang/ir/build.h"
 #include "lang/scalar/scalar.h"
 #include "ptx/passes.h"
@@ -56,6 +58,20 @@ static void replace(Math *math, const TileBuilder *b, TileOp *op, TileValue *wit
     math->changed = true;
 }
 
+/* The value times a number; where it is a product with a constant, and nobody else takes that, by the product of both. */
+static TileValue *build_multiple(TileBuilder *b, TileValue *x, double number) {
+    const TileOp *product = tile_value_def(x, TILE_OP_MUL);
+    for (unsigned i = 0; product && i < 2 && tile_value_has_one_use(x); i++) {
+        const TileValue *factor = tile_op_operand(product, i);
+        const TileOp *splat = tile_value_def(factor, TILE_OP_SPLAT);
+        uint64_t bits;
+        if (!tile_value_bits(splat ? tile_op_operand(splat, 0) : factor, &bits)) continue;
+        double both = number * tile_scalar_to_double(TILE_F32, bits);
+        if (isnormal((float)both)) return tile_build_binary(b, TILE_OP_MUL, tile_op_operand(product, 1 - i), constant(b, x->type, both));
+    }
+    return tile_build_binary(b, TILE_OP_MUL, x, constant(b, x->type, number));
+}
+
 /* 2^x; e^x = 2^(x / ln 2); 1 / (1 + e^-x). */
 static void expand_exponential(Math *math, TileOp *op) {
     static const double log2_of_e = 1.4426950408889634;
@@ -64,7 +80,7 @@ static void expand_exponential(Math *math, TileOp *op) {
     const TileType *type = x->type;
     bool sigmoid = op->id == TILE_OP_SIGMOID;
     if (op->id != TILE_OP_EXP2)
-        x = tile_build_binary(&b, TILE_OP_MUL, x, constant(&b, type, sigmoid ? -log2_of_e : log2_of_e));
+        x = build_multiple(&b, x, sigmoid ? -log2_of_e : log2_of_e);
     x = tile_build_unary(&b, TILE_OP_EX2_APPROX, x);
     if (sigmoid) {
         x = tile_build_binary(&b, TILE_OP_ADD, x, constant(&b, type, 1));

@@ -151,7 +151,7 @@ void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
     gpu->sums = live_sums(&op->regions[0]);
     gpu->carried = count_carried((TileBlock *)&op->regions[0]);
     Registers registers = share_registers(gpu, op);
-    gpu_open_turns(gpu);
+    gpu_open_turns(gpu, op);
     gpu_build_mbarriers(gpu, warps->integers[0] / gpu->turns);
     tile_block_walk((TileBlock *)&op->regions[0], gpu_find_stored, gpu);
     TileOp *made = tile_build_op(&gpu->b, TILE_OP_PARTITIONS, NULL, 0, op->attributes, op->attribute_count, NULL, 0);
@@ -166,6 +166,7 @@ void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
     tile_builder_insert(&gpu->b, end);
     gpu->thread = thread;
     gpu->turns = 1;
+    gpu->groups_in_turn = 0;
     begin_region(gpu, made, 1);
     set_registers(gpu, registers.copying, true);
     TileOp *branch = gpu_begin_thread(gpu, warps->integers[0] * TILE_WARP_THREADS, &inner);

@@ -1,13 +1,20 @@
 /* Programs of a block that take turns. The warps of the first partition are so many equal parts, each of which executes
  * programs of its own: thread numbers, barriers and buffers are those of a part. For each part there is an mbarrier that
- * completes a phase when the part before it has ended its turn; the first part begins without waiting. */
+ * completes a phase when the part before it has ended its turn; the first part begins without waiting. Where the warpgroups of one program
+ * take turns, each has such an mbarrier. */
 #include "ptx/lowering/machine.h"
 #include "ptx/pipeline/copies.h"
 
-void gpu_open_turns(Gpu *gpu) {
+static void find_groups(TileOp *op, void *groups) {
+    if (op->id == TILE_OP_TURN_BEGIN) *(int64_t *)groups = tile_op_integer(op, TILE_ATTRIBUTE_TURNS, 0);
+}
+
+void gpu_open_turns(Gpu *gpu, const TileOp *partitions) {
     const TileType *shared = tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED);
-    if (gpu->turns > 1)
-        gpu->order = gpu_build_buffer(&gpu->b, shared, gpu->turns * GPU_MBARRIER_BYTES, GPU_MBARRIER_BYTES, 1);
+    gpu->groups_in_turn = 0;
+    tile_block_walk((TileBlock *)&partitions->regions[0], find_groups, &gpu->groups_in_turn);
+    int64_t count = gpu_count_orders(gpu);
+    if (count) gpu->order = gpu_build_buffer(&gpu->b, shared, count * GPU_MBARRIER_BYTES, GPU_MBARRIER_BYTES, 1);
 }
 
 /* The same in all lanes of a warp. */
@@ -40,23 +47,25 @@ static void lower_is_own(Gpu *gpu, const TileOp *op, TileValue *place) {
     tile_map_set(&gpu->values, &op->results[0], own);
 }
 
+static TileValue *own_number(const Gpu *gpu) { return gpu->groups_in_turn ? gpu->warpgroup : gpu->turn; }
+
 /* The first part's n-th turn comes behind the last part's turn before that, of which there is none at first. */
 static void lower_begin(Gpu *gpu, TileValue *place) {
-    TileValue *first = gpu_binary(gpu, TILE_OP_EQ, gpu->turn, gpu_i64(gpu, 0));
-    TileValue *odd = gpu_binary(gpu, TILE_OP_NE, is_odd(gpu, place), first);
-    gpu_build_phase_wait(gpu, mbarrier_of(gpu, gpu->turn), odd, false);
+    TileValue *first = gpu_binary(gpu, TILE_OP_EQ, own_number(gpu), gpu_i64(gpu, 0)), *bit = gpu_binary(gpu, TILE_OP_AND, place, gpu_i64(gpu, 1));
+    TileValue *odd = gpu->groups_in_turn ? gpu_binary(gpu, TILE_OP_NE, bit, gpu_i64(gpu, 0)) : is_odd(gpu, place);
+    gpu_build_phase_wait(gpu, mbarrier_of(gpu, own_number(gpu)), gpu_binary(gpu, TILE_OP_NE, odd, first), false);
 }
 
 static void lower_end(Gpu *gpu) {
-    TileValue *next = gpu_binary(gpu, TILE_OP_ADD, gpu->turn, gpu_i64(gpu, 1));
-    TileValue *last = gpu_binary(gpu, TILE_OP_EQ, next, gpu_i64(gpu, gpu->turns));
+    TileValue *next = gpu_binary(gpu, TILE_OP_ADD, own_number(gpu), gpu_i64(gpu, 1));
+    TileValue *last = gpu_binary(gpu, TILE_OP_EQ, next, gpu_i64(gpu, gpu_count_orders(gpu)));
     next = tile_build_ternary(&gpu->b, TILE_OP_SELECT, last, gpu_i64(gpu, 0), next);
     gpu_arrive_by_warp(gpu, mbarrier_of(gpu, next));
 }
 
 void gpu_lower_turn(Gpu *gpu, const TileOp *op) {
     TileValue *place = gpu_value(gpu, tile_op_operand(op, 0));
-    if (!gpu->turn) {
+    if (!gpu->turn && !gpu->groups_in_turn) {
         gpu_refuse(gpu, op, "stands in no partition with turns");
         return;
     }

@@ -19,6 +19,7 @@ enum { GPU_OTHER_REGISTERS = 28 }; /* of a thread, beside its tiles: addresses, 
 typedef struct GpuWork {
     double instructions; /* of warps */
     double code;         /* instructions of a thread, each once however often it runs */
+    double looped;       /* of these, what stands in loops */
     double tensor;       /* cycles of the tensor cores */
     double port;         /* cycles in which bytes go between the L2 cache and the multiprocessor, in sectors */
     double longest_port; /* of several programs, the most such cycles that one of them has */

@@ -27,7 +27,7 @@ enum { THREE_WARPGROUPS = 3 * TILE_WARPGROUP_THREADS };
 
 static const double LAUNCH = 3.0, NEXT_GRID = 1.5, BEHIND_PRODUCTS = 2.5, SHARPNESS = 4, STAYING_SHARPNESS = 6,
                     ROUND_SHARPNESS = 3, /* of blocks that are all there at a time: they wait together */
-                    ALONE_SHARPNESS = 12, MULTIPLYING_SHARPNESS = 8, THREE_SHARPNESS = 10, /* of three warpgroups two compute while one waits, */
+                    ALONE_SHARPNESS = 12, MULTIPLYING_SHARPNESS = 8, THREE_SHARPNESS = 12, /* of three warpgroups two compute while one waits, */
                     MORE_ISSUED = 1.3, /* if instructions take so much longer than products */
                     LAST_SHARE = 0.5, /* of the longest of uneven programs: so long the last blocks of a multiprocessor have fewer beside them */
                     FASTER = 1.8, /* the L2 cache than the memory */
@@ -141,9 +141,11 @@ static double spills_of(const TilePtxTarget *target, TileFunc *phase, const GpuW
     return most(0, registers_of(phase, work) - limit) / limit;
 }
 
-/* Products of blocks that stay have registers for their sums, or no such code (gpu-warpgroups). */
+/* Products of blocks that stay have registers for their sums, or no such code (gpu-warpgroups). What stands in front of and behind a loop that computes
+ * with the sums of products by warpgroups is read once for many iterations. */
 static double slower_of(const TilePtxTarget *target, TileFunc *phase, const GpuWork *work) {
-    return (1 + 3 * spills_of(target, phase, work)) * (1 + most(0, work->code - CACHED_CODE) / LONG_CODE);
+    double code = has_wgmma(phase) && work->uses_sums ? work->looped : work->code;
+    return (1 + 3 * spills_of(target, phase, work)) * (1 + most(0, code - CACHED_CODE) / LONG_CODE);
 }
 
 static double bytes_of(const TileExtents *extents, uint32_t argument, double element) {

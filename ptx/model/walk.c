@@ -92,6 +92,7 @@ double gpu_walk_ready(const GpuWalk *walk, const TileOp *op, double begin) {
 double gpu_walk_issue(GpuWalk *walk, const TileOp *op, double begin, double instructions, double latency) {
     walk->work->instructions += walk->times * walk->warps * instructions;
     walk->work->code += instructions;
+    if (walk->loops > 0) walk->work->looped += instructions;
     if (walk->loops == 0) walk->work->beside += instructions * walk->busy;
     double end = gpu_walk_ready(walk, op, begin) + instructions * walk->busy + latency;
     for (unsigned i = 0; i < op->result_count; i++) walk->ready[op->results[i].number] = end;

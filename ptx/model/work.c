@@ -21,7 +21,7 @@ enum { OF_BEGINNING = 300, OF_PUT = 300 };
 enum { GROUP_WARPS = 4, OF_PRODUCTS = 160, OF_SLOT = 190 };
 
 /* Of a loop that computes with the sums of products, whose tiles are copied ahead, by warps of their own or by all: waits, counts of slots, descriptors; a barrier, addresses. */
-enum { OF_ITERATION = 100, OF_OWN_ITERATION = 40 };
+enum { OF_ITERATION = 150, OF_OWN_ITERATION = 40 };
 
 /* Instructions of a warp; those of a quotient, by a number that is not known, each warp issues in an iteration. */
 enum { OF_MOVE = 4, OF_PROGRAM = 50, OF_KEYS = 110, OF_QUOTIENT = 25 };
@@ -60,6 +60,15 @@ static double do_elementwise(GpuWalk *walk, const TileOp *op, double begin) {
 
 /* ---- reductions ---- */
 
+/* Does the reduction take what each thread has of rows of a product's sums, which are cut into pieces, lanes and neighbours (gpu-late-sums)? */
+static bool stays_in_threads(const TileOp *reduce) {
+    const TileOp *cut = tile_op_operand(reduce, 0)->op;
+    if (tile_op_is(cut, TILE_OP_REDUCE)) cut = tile_op_operand(cut, 0)->op;
+    if (!tile_op_is(cut, TILE_OP_RESHAPE) || cut->results[0].type->rank != 4) return false;
+    const TileType *rows = tile_op_operand(cut, 0)->type, *pieces = cut->results[0].type;
+    return rows->rank == 2 && rows->extent[0] == pieces->extent[0];
+}
+
 /* Threads lie along the last axis first, a vector each, then along the others. */
 static double do_reduction(GpuWalk *walk, const TileOp *op, double begin) {
     const TileType *tile = tile_op_operand(op, 0)->type;
@@ -73,7 +82,7 @@ static double do_reduction(GpuWalk *walk, const TileOp *op, double begin) {
     if (across > (double)tile->extent[axis]) across = (double)tile->extent[axis];
     double lanes = axis + 1 == tile->rank ? gpu_most(1, across < TILE_WARP_THREADS ? across : TILE_WARP_THREADS)
                                           : gpu_most(1, TILE_WARP_THREADS / along);
-    if (walk->tensor_cores) lanes = across = axis + 1 == tile->rank ? 4 : 8;
+    if (walk->tensor_cores) lanes = across = stays_in_threads(op) ? 1 : axis + 1 == tile->rank ? 4 : 8;
     double warps = across / lanes, steps = 0, combine = op->id == TILE_OP_REDUCE ? 1 : 4;
     for (double n = 1; n < lanes; n *= 2) steps++;
     double results = gpu_most(1, held * across / (double)tile->extent[axis]);

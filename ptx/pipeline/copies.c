@@ -504,7 +504,14 @@ static void drop_fills(TileValue *value) {
     }
 }
 
-/* Products read the tile from its slot, whoever else reads it there. */
+/* Is what the fill writes the 0 of a map's, no bit of which is set? */
+static bool writes_no_bit(const TileOp *fill) {
+    uint64_t bits;
+    return tile_value_bits(tile_op_operand(fill, 1), &bits) && !bits;
+}
+
+/* What a map does not reach is 0 in its slot: products, for which the sign of 0 makes no difference, and whoever else reads it there have no need
+ * of a fill. */
 static void drop_repeated_fills(TileValue *value, const TileOp *load, bool transposed) {
     for (TileUse *use = value->first_use, *next; use; use = next) {
         TileOp *user = use->user;
@@ -513,7 +520,7 @@ static void drop_repeated_fills(TileValue *value, const TileOp *load, bool trans
         if (user->id == TILE_OP_PERMUTE && value->type->rank == 2)
             drop_repeated_fills(&user->results[0], load, transposed != is_transposed(user));
         if (user->id != TILE_OP_FILL || use->index || !repeats_load(user, load, transposed)) continue;
-        if (!only_multiplied(&user->results[0], load, transposed, &readers)) continue;
+        if (!writes_no_bit(user) && !only_multiplied(&user->results[0], load, transposed, &readers)) continue;
         tile_value_replace(&user->results[0], value);
         tile_op_erase(user);
         next = value->first_use; /* the list has changed */

@@ -1,3 +1,4 @@
+#include <stdlib.h>
 /* Purpose: decide that a loop's first product of the next iteration is under way during the second product of this one.
  * Where a product takes what another one of the same iteration gave (attention: weights of scores), the second product
  * and what follows from it belong to stage 1, and all else to stage 0, which runs an iteration ahead. In an iteration
@@ -60,6 +61,9 @@
  *       channel_release %0
  *       return
  *     }
+ * Where several warpgroups multiply, they take turns: a turn begins in front of the first product and ends behind the second, so that while
+ * tensor cores have those of one warpgroup, others compute with the sums of theirs.
+ *
  * Needs: gpu-dot-waits; in partitions, behind gpu-cut. Keeps: tile form. Cost: the square of the loop's ops. */
 #include "lang/ir/operands.h"
 #include "lowering/each.h"
@@ -209,8 +213,40 @@ static void set_stage(const Stages *s, TileOp *op) {
     tile_op_set_integer(s->context->module, op, TILE_ATTRIBUTE_CLUSTER, cluster);
 }
 
+/* ---- turns ---- */
+
+/* Warpgroups of a block that multiply: 1: there is one, or they are no partition. */
+static int64_t count_groups(const Stages *s) {
+    enum { GROUP_WARPS = 4 };
+    const TileOp *op = s->loop->block->op;
+    while (op && op->id != TILE_OP_PARTITIONS) op = op->block->op;
+    return op ? tile_op_get(op, TILE_ATTRIBUTE_WARPS)->integers[0] / GROUP_WARPS : 1;
+}
+
+static TileOp *build_turn(TileBuilder *b, TileOpId id, TileValue *place, int64_t groups, int64_t cluster) {
+    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_TURNS, .integer = groups},
+                                  {.key = TILE_ATTRIBUTE_STAGE, .integer = FIRST_STAGE},
+                                  {.key = TILE_ATTRIBUTE_CLUSTER, .integer = cluster}};
+    return tile_build_op(b, id, &place, 1, attributes, 3, NULL, 0);
+}
+
+/* Warpgroups begin both products one after the other: while tensor cores work on those of one, others compute with the sums of theirs. The
+ * number of the slot that the first product reads is even and odd in turn. */
+static void take_turns(const Stages *s, const char **error) {
+    bool transposed;
+    int64_t groups = count_groups(s);
+    const TileOp *shared = gpu_find_shared(tile_op_operand(s->first, 1), &transposed);
+    const TileOp *wait = shared ? tile_op_operand(shared, 0)->op : NULL;
+    if (groups < 2 || !tile_op_is(wait, TILE_OP_CHANNEL_WAIT) || wait->block != s->body || wait->operand_count < 2) return;
+    TileBuilder b = tile_builder_before(s->context->module, s->first);
+    b.location = s->loop->location;
+    build_turn(&b, TILE_OP_TURN_BEGIN, tile_op_operand(wait, 1), groups, CLUSTER_FIRST_DOT);
+    b.before = s->first_wait;
+    build_turn(&b, TILE_OP_TURN_END, tile_op_operand(wait, 1), groups, CLUSTER_FIRST_WAIT);
+    if (b.error) *error = b.error;
+}
+
 static bool try_loop(TilePassContext *context, TileOp *loop, const char **error) {
-    (void)error;
     Stages s = {.context = context, .loop = loop, .body = &loop->regions[0]};
     tile_map_init(&s.dependent, context->scratch);
     if (tile_loop_is_of_programs(loop) || !find_products(&s)) return false;
@@ -221,6 +257,7 @@ static bool try_loop(TilePassContext *context, TileOp *loop, const char **error)
         return false;
     }
     for (TileOp *op = s.body->first; op != s.body->last; op = op->next) set_stage(&s, op);
+    take_turns(&s, error);
     tile_pass_remark(context, loop, TILE_DECISION_PRODUCTS_OVERLAP, "the loop", "two products are under way at a time");
     return true;
 }

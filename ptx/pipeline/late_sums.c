@@ -42,11 +42,15 @@
  * loop of one iteration has the bits that it had:
  * other variants of the code have none for such rows (gpu-short-rows).
  *
+ * A loop that computes with the sums of a product by warpgroups carries, for each of its rows, what each of four lanes has of it: `total * shrink +
+ * sum(e)`, as in attention, adds up what a thread has, and lanes exchange that once, behind the loop.
+ *
  * Needs: gpu-threads. Keeps: tile form, all results but for the order of sums. Cost: linear. */
 #include "lang/ir/build.h"
 #include "lang/ir/eval.h"
 #include "lang/ir/operands.h"
 #include "ptx/passes.h"
+#include "ptx/target/dot.h"
 
 /* Of a thread: for what it adds up of one tile, of one whose lines it has added up, and of all tiles of a loop. */
 enum { MOST_BYTES = 64, MOST_BYTES_OF_PART = 32, MOST_BYTES_OF_LOOP = 128, VECTOR_BYTES = 16 };
@@ -237,6 +241,121 @@ static void reduce_lines_of_thread(Late *late, Sum *sum, int64_t parts) {
     late->changed = true;
 }
 
+/* ---- rows of a product's sums ---- */
+
+/* A carried value for each row, times a factor of the row, to which an iteration adds the sum of the row of a tile. */
+typedef struct RowSum {
+    unsigned index;
+    TileOp *add, *reduce;
+    TileValue *factor;  /* NULL: there is none */
+    int64_t neighbours; /* columns side by side in a thread */
+} RowSum;
+
+enum { LANES_OF_ROW = 4 };
+
+/* The product by warpgroups of whose sums the tile is computed, element by element, in the body; NULL: there is none. */
+static const TileOp *product_of(const TileBlock *body, const TileValue *tile, unsigned *left) {
+    const TileOp *op = tile->op, *found = NULL;
+    if (!op || op->block != body || !*left || tile->type->rank != 2) return NULL;
+    --*left;
+    if (op->id == TILE_OP_DOT) return gpu_dot_is_wgmma(op) ? op : NULL;
+    for (unsigned i = 0; i < op->operand_count && !found && tile_op_is_pure(op); i++) {
+        const TileType *type = tile_op_operand(op, i)->type;
+        bool same = type->rank == 2 && type->extent[0] == tile->type->extent[0] && type->extent[1] == tile->type->extent[1];
+        if (same) found = product_of(body, tile_op_operand(op, i), left);
+    }
+    return found;
+}
+
+/* carried, or carried times a factor. */
+static bool is_scaled(TileValue *value, const TileValue *carried, TileValue **factor) {
+    const TileOp *mul = tile_value_def(value, TILE_OP_MUL);
+    *factor = NULL;
+    if (value == carried) return true;
+    for (unsigned i = 0; mul && i < 2; i++) {
+        *factor = tile_op_operand(mul, 1 - i);
+        if (tile_op_operand(mul, i) == carried) return true;
+    }
+    return false;
+}
+
+static bool find_row_sum(Late *late, unsigned index, RowSum *sum) {
+    enum { MOST_STEPS = 256 };
+    TileBlock *body = &late->loop->regions[0];
+    TileValue *carried = body->arguments[1 + index], *next = tile_op_named_at(body->last, TILE_OPERAND_VALUES, index), *added = NULL;
+    *sum = (RowSum){.index = index, .add = next->op};
+    if (!sum->add || sum->add->block != body || !has_one_use(carried) || !has_one_use(next) || carried->type->rank != 1) return false;
+    for (unsigned i = 0; i < 2 && !added; i++) {
+        if (sum->add->id == TILE_OP_FMA && tile_op_operand(sum->add, i) == carried) {
+            added = tile_op_named(sum->add, TILE_OPERAND_Z);
+            sum->factor = tile_op_operand(sum->add, 1 - i);
+        } else if (sum->add->id == TILE_OP_ADD && is_scaled(tile_op_operand(sum->add, i), carried, &sum->factor)) {
+            added = tile_op_operand(sum->add, 1 - i);
+        }
+    }
+    sum->reduce = added ? reduction_of(body, fill_first(late, body, added)) : NULL;
+    if (!sum->reduce || kind_of(sum->reduce) != TILE_KIND_SUM || added->type->scalar != TILE_F32) return false;
+    unsigned left = MOST_STEPS;
+    const TileValue *tile = tile_op_operand(sum->reduce, 0);
+    const TileOp *product = product_of(body, tile, &left);
+    if (!product || tile_op_integer(sum->reduce, TILE_ATTRIBUTE_AXIS, 0) != 1) return false;
+    const TileAttribute *pairs = tile_op_get(product, TILE_ATTRIBUTE_PAIRS);
+    sum->neighbours = pairs && pairs->integers[1] ? 4 : 2;
+    return tile->type->extent[1] % (LANES_OF_ROW * sum->neighbours) == 0 &&
+           !tile_op_integer(late->loop, TILE_ATTRIBUTE_ORDERED, 0) && !tile_op_integer(sum->reduce, TILE_ATTRIBUTE_ORDERED, 0);
+}
+
+/* What the loop begins with, in the first lane of each row; the others begin with nothing. */
+static TileValue *build_first_lane(TileBuilder *b, TileValue *begin, const TileType *parts) {
+    const int64_t one_column[] = {parts->extent[0], 1}, one_row[] = {1, LANES_OF_ROW}, lanes[] = {LANES_OF_ROW};
+    TileValue *zero = tile_build_number(b, parts, 0);
+    uint64_t bits;
+    if (tile_value_bits(begin, &bits) && !bits) return zero;
+    TileValue *lane = tile_build_iota(b, tile_type_tile(b->module->context, TILE_I32, 1, lanes), 0);
+    TileValue *first = tile_build_binary(b, TILE_OP_EQ, lane, tile_build_integer(b, lane->type, 0));
+    first = tile_build_broadcast(b, tile_build_reshape(b, first, 2, one_row), parts->extent);
+    TileValue *all = tile_build_broadcast(b, tile_build_reshape(b, begin, 2, one_column), parts->extent);
+    return tile_build_ternary(b, TILE_OP_SELECT, first, all, zero);
+}
+
+/* What a lane has of each row is summed in the iteration, and carried; lanes exchange it once, behind the loop. */
+static void carry_lanes(Late *late, const RowSum *sum) {
+    TileModule *module = late->context->module;
+    TileOp *loop = late->loop, *add = sum->add, *reduce = sum->reduce;
+    TileValue *result = &loop->results[sum->index], *carried = loop->regions[0].arguments[1 + sum->index];
+    const TileType *tile = tile_op_operand(reduce, 0)->type;
+    const int64_t pieces[] = {tile->extent[0], tile->extent[1] / (LANES_OF_ROW * sum->neighbours), LANES_OF_ROW, sum->neighbours};
+    const int64_t one_column[] = {tile->extent[0], 1};
+    TileBuilder b = tile_builder_before(module, add), before = tile_builder_before(module, loop), behind = tile_builder_before(module, loop->next);
+    b.location = before.location = behind.location = reduce->location;
+    TileValue *part = tile_build_reshape(&b, tile_op_operand(reduce, 0), 4, pieces);
+    part = tile_build_reduce(&b, tile_build_reduce(&b, part, TILE_KIND_SUM, 1), TILE_KIND_SUM, 2);
+    unsigned count, first = tile_op_operands(loop, TILE_OPERAND_CARRIED, &count);
+    TileValue *begin = build_first_lane(&before, tile_loop_carried(loop, sum->index), part->type);
+    TileValue *total = tile_build_reduce(&behind, begin, TILE_KIND_SUM, 1);
+    tile_op_set_operand(loop, first + sum->index, begin);
+    tile_value_replace(result, total);
+    tile_op_set_operand(total->op, 0, result);
+    result->type = carried->type = part->type;
+    TileValue *next, *factor = sum->factor;
+    if (factor) factor = tile_build_broadcast(&b, tile_build_reshape(&b, factor, 2, one_column), part->type->extent);
+    if (add->id == TILE_OP_FMA)
+        next = tile_build_ternary(&b, TILE_OP_FMA, carried, factor, part);
+    else
+        next = tile_build_binary(&b, TILE_OP_ADD, factor ? tile_build_binary(&b, TILE_OP_MUL, carried, factor) : carried, part);
+    tile_value_replace(&add->results[0], next);
+    tile_op_erase(add);
+    tile_op_erase(reduce);
+    late->changed = true;
+}
+
+static void look_at_rows(Late *late, unsigned index) {
+    RowSum sum;
+    if (!find_row_sum(late, index, &sum)) return;
+    tile_pass_remark(late->context, sum.reduce, TILE_DECISION_LATE_SUM, "the reduction", "the loop carries what each lane has of a row");
+    carry_lanes(late, &sum);
+}
+
 /* ---- the pass ---- */
 
 static void look_at_sums(Late *late, unsigned index) {
@@ -257,7 +376,10 @@ static void look_at_sums(Late *late, unsigned index) {
 }
 
 static void look_at_loop(Late *late) {
-    for (unsigned i = 0; i < late->loop->result_count; i++) look_at_sums(late, i);
+    for (unsigned i = 0; i < late->loop->result_count; i++) {
+        look_at_sums(late, i);
+        look_at_rows(late, i);
+    }
 }
 
 static void visit(Late *late, TileBlock *block) {

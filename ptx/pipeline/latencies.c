@@ -247,16 +247,31 @@ static unsigned count_asked(const TileFunc *func) {
 
 /* ---- the next program's tiles ---- */
 
+enum { MOST_FOR_MASKS = 128 };
+
 static void look_for_indices(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_IOTA; }
 
+/* Registers of a thread that are no sums of a product, for each that multiplies. */
+static void add_sums(TileOp *op, void *registers) {
+    if (op->id == TILE_OP_DOT && gpu_dot_is_wgmma(op)) *(int64_t *)registers += tile_type_lanes(op->results[0].type);
+}
+
+static int64_t registers_beside_sums(TilePassContext *context, TileFunc *func) {
+    int64_t sums = 0, multiplying = func->threads, copying = TILE_WARPGROUP_THREADS;
+    int64_t first = gpu_first_registers(tile_ptx_target_of(context->target), multiplying + copying);
+    tile_block_walk(&func->body, add_sums, &sums);
+    return (first * (multiplying + copying) - gpu_copying_registers(0, multiplying) * copying - sums) / multiplying;
+}
+
 /* What a program of a block that stays loads once, outside of loops, is copied while the program before is computed, where shared memory has
- * room for both. Not where tiles of indices are computed: with the registers that these take, the place of a slot, no constant then, was
- * one too many (causal attention of 16k keys took 1.1 times as long, without masks others 0.97 to 0.99 times). */
+ * room for both. Where tiles of indices are computed, only beside few sums: with the registers that masks take, the place of a slot, no
+ * constant then, was one too many (causal attention of 16k keys with 128 elements a head took 1.1 times as long, others 0.97 to 0.99 times). */
 static bool take_next(TilePassContext *context, TileFunc *func, TileOp *programs) {
     int64_t limit = tile_ptx_target_of(context->target)->shared_block_bytes - MBARRIERS,
             bytes = taken_bytes(func, context->module->context, &func->body, NULL);
     bool changed = false, indices = false;
     tile_block_walk(&programs->regions[0], look_for_indices, &indices);
+    indices = indices && registers_beside_sums(context, func) < MOST_FOR_MASKS;
     for (TileOp *op = programs->regions[0].first; op && !indices; op = op->next) {
         bool once = op->id == TILE_OP_LOAD_TILE && gpu_by_map(op) && is_copied(op) && !tile_op_get(op, TILE_ATTRIBUTE_LATENCY);
         int64_t more = once ? slot_bytes(context->module->context, op) : 0;

@@ -41,6 +41,7 @@
  * Cost: n log n in the kernel's ops, and the number of tensors for each grid. */
 #include <stdlib.h>
 
+#include "base/temp.h"
 #include "base/tensor_map.h"
 #include "lang/ir/build.h"
 #include "lowering/pass.h"
@@ -74,7 +75,22 @@ static void add_argument(TileFunc *phase, const char *name, const TileType *type
     if (tensor && type->access == TILE_ACCESS_TEMP) parameter->noalias = true;
 }
 
-/* The launcher allocates temps row by row, so strides follow from extents; only the innermost one is always a constant. A
+/* Extents that are constants, and strides that follow from these. */
+static void note_extents(const TileOp *temp, TileTensorFacts *facts) {
+    enum { MOST_MULTIPLE = 16 };
+    unsigned rank = temp->results[0].type->rank;
+    int64_t align = tile_op_integer(temp, TILE_ATTRIBUTE_ALIGN, 0);
+    for (unsigned d = rank; d-- > 0;) {
+        int64_t extent, next;
+        if (!tile_value_integer(tile_op_operand(temp, d), &extent) || extent < 1) return;
+        facts->extent[d] = extent;
+        facts->multiple[d] = (extent | MOST_MULTIPLE) & -(extent | MOST_MULTIPLE);
+        if (!d || __builtin_mul_overflow(facts->stride[d], extent, &next)) return;
+        facts->stride[d - 1] = d + 1 == rank ? tile_temp_row_bytes(next, align) : next;
+    }
+}
+
+/* The launcher allocates temps row by row, so strides follow from extents; the innermost one is always a constant. A
  * tensor map describes those whose rows begin at multiples of 16 bytes. */
 static TileParameter temp_parameter(const TileOp *temp) {
     const TileType *type = temp->results[0].type;
@@ -84,6 +100,7 @@ static TileParameter temp_parameter(const TileOp *temp) {
         parameter.facts.stride[d] = parameter.facts.extent[d] = parameter.facts.multiple[d] = TILE_UNKNOWN;
     if (type->rank) parameter.facts.stride[type->rank - 1] = tile_scalar_bytes(type->scalar);
     parameter.own = (uint32_t)tile_op_integer(temp, TILE_ATTRIBUTE_OWN, 0);
+    if (!parameter.own) note_extents(temp, &parameter.facts);
     for (unsigned d = parameter.own; parameter.own && d < type->rank; d++)
         tile_value_integer(tile_op_operand(temp, d), &parameter.facts.extent[d]);
     return parameter;

@@ -175,6 +175,7 @@ SQUARES_BACK = {"BB=4 BH=4 BW=4 BC=64 BO=64": IMAGES, "BB=128 BH=1 BW=1 BC=64 BO
 # Blocks that divide dy, where no position of x is left out.
 DIVIDING = MET | {"X": [1, 2], "Y": [1, -1], "Z": [0, 1], "C": [8, 16], "O": [8], "R": [1, 2], "S": [1, 2]}
 DIVIDED = {"BC=64 BO=64 BB=64 BP=1 BQ=1": DIVIDING | {"B": [64], "P": [1], "Q": [1], "H": [1, 2], "W": [1, 2]},
+           "BC=64 BO=64 BB=32 BP=1 BQ=1": DIVIDING | {"B": [32, 64], "P": [1, 3], "Q": [1, 2], "H": [1, 2], "W": [1, 2]},
                 "BC=64 BO=64 BB=1 BP=8 BQ=8": DIVIDING | {"B": [1, 2], "P": [8], "Q": [8], "H": [1, 2], "W": [4, 2]}}
 DEEP_PLANE = {tune: {**values, **ROWS} for tune, values in DEEP_LINE.items()}
 POOLS = {tune: {name: sizes for name, sizes in values.items() if name not in "SY"}

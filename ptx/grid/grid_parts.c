@@ -347,6 +347,30 @@ static void combine_each(GpuSplit *split, TileBuilder *b, TileValue **values, Ti
     }
 }
 
+/* The value of the part, or what changes nothing where there is none: the last one is loaded then, whose bytes have come already. */
+static TileValue *load_or_none(GpuSplit *split, TileBuilder *b, unsigned i, TileValue *program, TileValue *part, TileValue *end) {
+    const TileType *type = gpu_merge_type(&split->merge, b->module->context, i);
+    TileValue *there = tile_build_binary(b, TILE_OP_LT, part, end), *last = tile_build_binary(b, TILE_OP_SUB, end, tile_build_i64(b, 1));
+    TileValue *value = gpu_part_load(b, split->temps[i], type, program, tile_build_binary(b, TILE_OP_MIN, part, last)),
+              *none = tile_build_bits(b, type, tile_eval_identity(split->merge.values[i].kind, type->scalar));
+    if (tile_type_is_tile(type)) there = tile_build_splat(b, there, tile_type_with_scalar(b->module->context, type, TILE_BOOL));
+    return tile_build_ternary(b, TILE_OP_SELECT, there, value, none);
+}
+
+/* The same, part after part: all loads first. */
+static void combine_beside(GpuSplit *split, TileBuilder *b, TileValue **values, TileValue *program, TileValue *part, TileValue *end) {
+    for (unsigned i = 0; i < split->merge.count; i++) {
+        TileValue *loaded[GPU_MOST_BESIDE];
+        if (!is_stored(split, i)) continue;
+        for (int64_t k = 0; k < split->together; k++) {
+            TileValue *other = k ? tile_build_binary(b, TILE_OP_ADD, part, tile_build_i64(b, k)) : part;
+            loaded[k] = k ? load_or_none(split, b, i, program, other, end) : load_parts(split, b, i, program, part, 1, NULL);
+        }
+        for (int64_t k = 0; k < split->together; k++)
+            values[i] = tile_build_binary(b, tile_eval_combiner(split->merge.values[i].kind), values[i], loaded[k]);
+    }
+}
+
 /* The same for values that depend on each other and differ in shape: those of one part. */
 static void combine_tiles(GpuSplit *split, TileBuilder *b, TileValue **values, TileValue *program, TileValue *part) {
     TileValue *right[TILE_MAX_FOLD], *merged[TILE_MAX_FOLD];
@@ -397,6 +421,7 @@ static void combine_some(GpuSplit *split, TileBuilder *b, TileValue **values, Ti
                          TileValue *end, int64_t together) {
     const GpuMerge *merge = &split->merge;
     TileValue *count = NULL;
+    if (split->beside) return combine_beside(split, b, values, program, part, end);
     if (together > 1 || !(merge->simple || merge->tiles))
         count = tile_build_binary(b, TILE_OP_MIN, tile_build_binary(b, TILE_OP_SUB, end, part),
                                   tile_build_i64(b, together));
@@ -421,7 +446,7 @@ TileOp *gpu_split_combine(GpuSplit *split, TileValue *part) {
     TileBuilder b = tile_builder_before(module, loop);
     TileValue *values[TILE_MAX_FOLD], *program = program_number(split, &b, loop->block->arguments);
     unsigned all = gpu_merge_value_count(merge);
-    int64_t together = together_in_combination(split);
+    int64_t together = split->beside ? split->together : together_in_combination(split);
     for (unsigned i = 0; i < all; i++)
         values[i] = i < merge->count ? tile_loop_carried(loop, i)
                                      : tile_build_bits(&b, gpu_merge_type(merge, module->context, i), 1);

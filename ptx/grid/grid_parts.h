@@ -5,7 +5,7 @@
 #include "lowering/pass.h"
 #include "ptx/grid/merges.h"
 
-enum { GPU_MOST_NESTED = 3 };
+enum { GPU_MOST_NESTED = 3, GPU_MOST_BESIDE = 4 };
 
 typedef struct GpuSplit {
     TilePassContext *context;
@@ -18,6 +18,7 @@ typedef struct GpuSplit {
     unsigned splits; /* of the kernel so far, whose parts are combined alone */
     bool alone; /* parts are combined each value for itself, and nothing else is left for the grid's last loop */
     int64_t slices, together; /* of a program that combines parts, and how many of these it loads at once */
+    bool beside; /* a thread loads those, and exchanges nothing */
     bool uneven; /* its bounds differ from program to program */
     TileValue *programs, *parts; /* on the host: of the grid, of each program */
     unsigned depth;              /* of the nest: the loop, one that all it carries goes through, .. */

@@ -151,6 +151,9 @@ static const TileType *part_of(const GpuSlices *s, const TileType *type, int axi
 
 /* What of a range's elements is in the slice, counted from its first. */
 static TileValue *bound_in_slice(const GpuSlices *s, TileBuilder *b, TileValue *bound) {
+    int64_t known;
+    bool constant = tile_value_integer(bound, &known);
+    if (constant && (known <= 0 || known >= s->whole)) return tile_build_i64(b, known <= 0 ? 0 : s->extent);
     TileValue *further = tile_build_binary(b, TILE_OP_SUB, bound, s->offset);
     further = tile_build_binary(b, TILE_OP_MAX, further, tile_build_i64(b, 0));
     return tile_build_binary(b, TILE_OP_MIN, further, tile_build_i64(b, s->extent));
@@ -243,6 +246,7 @@ bool gpu_slices_divide(GpuSlices *s, TilePassContext *context, TileOp *grid, int
     TileBlock *body = &grid->regions[0];
     int64_t elements;
     if (!find(s, context, grid, NULL, &elements) || s->extent % count) return false;
+    s->whole = s->extent;
     s->extent /= count;
     TileBuilder host = tile_builder_before(module, grid), b = tile_builder_before(module, body->first);
     tile_op_add_operand(module, grid, tile_build_i64(&host, count));

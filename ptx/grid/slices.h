@@ -12,6 +12,7 @@ typedef struct GpuSlices {
     const TileOp *loop; /* whose results are taken as they come, whatever computes them; NULL: none */
     TileMap axes;       /* of tiles that are divided: the axis + 1 */
     int64_t extent;     /* elements along the axis: of a tile that is stored, then of a slice */
+    int64_t whole;      /* of a tile, where it has been divided */
     TileValue *offset;  /* of the program's slice */
 } GpuSlices;
 

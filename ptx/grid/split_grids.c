@@ -278,11 +278,11 @@ static int64_t bytes_of_part(const GpuSplit *split, int64_t *elements) {
 }
 
 /* Programs that combine parts have nothing to wait for but these, each element by itself. So they are divided, along the first axis of what they store. Where it is
- * known how many there are, so many parts are loaded together that the multiprocessors have enough bytes in flight, and a thread goes through all parts of its elements
- * if one is enough: then threads have nothing to exchange. A program has a tile of a few vectors for each thread, or less, so that there is one for each multiprocessor
+ * known how many there are, so many parts are loaded together that the multiprocessors have enough bytes in flight. Where elements are enough for all threads, a thread loads
+ * several parts of its own elements, and exchanges nothing; a program has a tile of a few vectors for each thread, or less, so that there is one for each multiprocessor
  * or two. Else they are taken to be few, with many parts. */
 static void plan_combination(GpuSplit *split) {
-    enum { MOST_TOGETHER = 64, LEAST_ELEMENTS = 512, LANES = 2048, FLIGHT_BYTES = 1 << 15, BLOCKS_CORE = 2, LEAST_ROW = 64 };
+    enum { MOST_TOGETHER = 64, LEAST_ELEMENTS = 512, LANES = 2048, FLIGHT_BYTES = 1 << 15, BLOCKS_CORE = 2, LEAST_ROW = 64, BESIDE_LANES = 1024 };
     GpuSlices slices;
     const TileTarget *target = split->context->target;
     int64_t programs = target && split->splits < TILE_MOST_SPLITS ? split->kernel->split_programs[split->splits] : 0, cores = target ? tile_ptx_target_of(target)->cores : 0, elements,
@@ -291,10 +291,12 @@ static void plan_combination(GpuSplit *split) {
     split->together = TOGETHER;
     if (programs && split->alone) {
         int64_t together = 1;
-        while (together < MOST_TOGETHER && together < split->wanted / programs && together * bytes < FLIGHT_BYTES * cores) together *= 2;
-        while (lanes > LEAST_ELEMENTS && programs * elements * together < BLOCKS_CORE * cores * lanes) lanes /= 2;
+        split->beside = programs * elements >= BESIDE_LANES * cores;
+        while (together < (split->beside ? GPU_MOST_BESIDE : MOST_TOGETHER) && together < split->wanted / programs && (split->beside || together * bytes < FLIGHT_BYTES * cores)) together *= 2;
+        int64_t loaded = split->beside ? 1 : together;
+        while (lanes > LEAST_ELEMENTS && programs * elements * loaded < BLOCKS_CORE * cores * lanes) lanes /= 2;
         split->together = together;
-        least = lanes / together > LEAST_ROW ? lanes / together : LEAST_ROW;
+        least = lanes / loaded > LEAST_ROW ? lanes / loaded : LEAST_ROW;
     }
     split->slices = split->alone ? gpu_slices_find(&slices, split->context, split->grid, split->loop, least) : 1;
 }

@@ -65,10 +65,11 @@ static bool is_row_of_a_warp(const GpuSurvey *survey, unsigned log_vector, unsig
 }
 
 /* Does a loop carry the tile, with whose elements each iteration computes? What an iteration takes beside them, indices and bounds,
- * each warp computes by itself. */
+ * each warp computes by itself. One that combines parts has few iterations, and takes little beside them. */
 static bool is_carried(const TileBlock *block, const TileType *tile) {
     for (const TileOp *op = block->first; op; op = op->next) {
-        for (unsigned i = 0; op->id == TILE_OP_FOR && i < op->result_count; i++)
+        bool carries = op->id == TILE_OP_FOR && tile_op_integer(op, TILE_ATTRIBUTE_PART, 0) != TILE_PART_OVER_SUMS;
+        for (unsigned i = 0; carries && i < op->result_count; i++)
             if (tile_type_same_shape(op->results[i].type, tile)) return true;
         for (unsigned r = 0; r < op->region_count; r++)
             if (is_carried(&op->regions[r], tile)) return true;

@@ -415,7 +415,8 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     estimate->tight |= work.shared > TIGHT * target->shared_block_bytes;
     double programs = (double)count, blocks = blocks_of_core(target, phase, &work);
     double busiest = ceil(programs / target->cores), rounds = ceil(busiest / blocks), microsecond = target->clock_mhz;
-    bool wgmma = has_wgmma(phase), stays = wgmma && phase->resident && !work.uses_sums;
+    bool wgmma = has_wgmma(phase), one = rounds <= 1 && has_parts(phase), /* of which a block has one has nothing to hide */
+         stays = wgmma && phase->resident && !work.uses_sums && !one;
     double slower = stays ? 1 : slower_of(target, phase, &work);
     double waiting = (stays ? cycles_of_programs(phase, &work, rounds) : most(rounds * work.latency, latest) * slower) / microsecond;
     double issue = busiest * work.instructions * slower / INSTRUCTIONS_CYCLE / microsecond,
@@ -438,7 +439,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     double time = pow(pow(memory, sharpness) + pow(compute, sharpness) + pow(waiting, sharpness) + pow(coming, sharpness),
                       1 / sharpness);
     if (phase->cluster > 1) time += CLUSTER;
-    if (rounds > 1 && !has_products(phase) && has_parts(phase)) time += IN_STEP;
+    if (rounds > 1 && (stays || !has_products(phase)) && has_parts(phase)) time += IN_STEP;
     /* What the last blocks of products store at their end: they are there at a time, and nothing else goes on beside it. Blocks that stay
      * store beside their next program's products. Measured: what tensor maps store is gone as soon as the L2 cache has it. */
     double storing = programs * work.stored / (target->memory_gbs * 1e3) / most(1, rounds - 1);

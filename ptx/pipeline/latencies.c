@@ -50,7 +50,7 @@
 
 /* Threads that copy tiles themselves keep the addresses of each; a warp that has maps copy them keeps none, so that all positions of
  * an unrolled window can be copied ahead. */
-enum { MOST_LOADS = 8, MOST_MAP_LOADS = 64, MOST_SLOTS = 4, MOST_MAP_SLOTS = 8, LEAST_SLOTS = 2, LARGEST_STEP = 1 << 30, SMALL_BLOCK = 128, MBARRIERS = 1024, MBARRIERS_OF_A_SLOT = 16 };
+enum { MOST_LOADS = 8, MOST_MAP_LOADS = 64, MOST_SLOTS = 4, MOST_MAP_SLOTS = 8, ENOUGH_MAP_SLOTS = 4, LEAST_SLOTS = 2, LARGEST_STEP = 1 << 30, SMALL_BLOCK = 128, MBARRIERS = 1024, MBARRIERS_OF_A_SLOT = 16 };
 
 typedef struct Candidate {
     TilePassContext *context;
@@ -129,6 +129,16 @@ static int64_t slots_of_iterations(const Candidate *candidate) {
     return slots && slots < MOST_MAP_SLOTS ? slots : MOST_MAP_SLOTS;
 }
 
+/* Do parts of a loop, of which there are several for each multiprocessor, multiply by one warpgroup? It waits for its products in each iteration, and nobody else has any
+ * for the tensor cores meanwhile, but a second block. */
+static bool is_part_of_one_warpgroup(const Candidate *candidate) {
+    const TileFunc *func = candidate->func;
+    bool many = func->kernel && func->kernel->least_programs >= 2 * tile_ptx_target_of(candidate->context->target)->cores, part = false;
+    for (const TileOp *loop = candidate->loop; loop; loop = loop->block->op)
+        part |= loop->id == TILE_OP_FOR && tile_op_integer(loop, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OF_SUMS;
+    return candidate->wgmma && many && part && func->threads == TILE_WARPGROUP_THREADS && func->turns < 2;
+}
+
 /* As many slots as leave room for a second small block on the same multiprocessor; 0: not even two fit. */
 static int64_t choose_slots(const Candidate *candidate) {
     const TilePtxTarget *target = tile_ptx_target_of(candidate->context->target);
@@ -142,6 +152,8 @@ static int64_t choose_slots(const Candidate *candidate) {
     if (maps) {
         bool uses = gpu_loops_use_sums(&candidate->loop->regions[0]);
         wanted = uses ? slots_of_iterations(candidate) : MOST_MAP_SLOTS;
+        int64_t half = (target->shared_core_bytes / 2 - target->shared_reserved_bytes - MBARRIERS - other) / (each + MBARRIERS_OF_A_SLOT * candidate->count);
+        if (!uses && half >= ENOUGH_MAP_SLOTS && half < most && is_part_of_one_warpgroup(candidate)) most = half;
         return wanted < most ? wanted : most;
     }
     int64_t blocks = gpu_blocks_of_sums(target, func, &func->body);

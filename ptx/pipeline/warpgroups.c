@@ -483,9 +483,11 @@ static void set_rows(TileOp *store, void *state) {
     if (is_narrow_sum(w, store) && has_room(w, w->stored)) tile_op_set_integer(w->context->module, store, TILE_ATTRIBUTE_BY_ROWS, 1);
 }
 
-/* Blocks stay, and take several programs, where that lets one program's stores go on beside the next one's products. */
+/* Blocks stay, and take several programs, where that lets one program's stores go on beside the next one's products; and parts of a loop, so that
+ * copies for the next one do. */
 static void look_for_store(TileOp *op, void *found) {
-    *(bool *)found |= op->id == TILE_OP_STORE_TILE && gpu_by_map(op);
+    bool part = op->id == TILE_OP_FOR && tile_op_integer(op, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OF_SUMS;
+    *(bool *)found |= part || (op->id == TILE_OP_STORE_TILE && gpu_by_map(op));
 }
 
 static void stay(TileOp *loop, void *state) {

@@ -55,6 +55,13 @@ static TileValue *number_like(Expansion *x, const TileValue *like, int64_t numbe
     return tile_build_integer(&x->b, like->type, number);
 }
 
+static TileBuilder in_region(const TileBuilder *outer, TileOp *branch, unsigned region) {
+    TileBuilder b = tile_builder_at_end(outer->module, &branch->regions[region]);
+    b.location = outer->location;
+    b.error = outer->error;
+    return b;
+}
+
 /* Neither is negative in a running program, so an unsigned division is exact. A word that divides is known not to be 0. */
 static TileValue *divide(Expansion *x, TileValue *left, TileValue *right) {
     if (left->type->scalar != TILE_I64) return binary(x, TILE_OP_DIV, left, binary(x, TILE_OP_MAX, right, number_like(x, right, 1)));
@@ -83,6 +90,24 @@ static TileValue *if_whole(Expansion *x, const Order *order, TileValue *then, Ti
     return tile_build_ternary(&x->b, TILE_OP_SELECT, order->whole, then, otherwise);
 }
 
+/* The quotient by the rows of a group, which are as many as are numbered together, a power of two, but in the last one: no division then. */
+static TileValue *divide_by_group(Expansion *x, TileValue *within, TileValue *size, int64_t together) {
+    unsigned log = 0;
+    while ((INT64_C(2) << log) <= together) log++;
+    if (INT64_C(1) << log != together || x->words) return divide(x, within, size);
+    TileBuilder outer = x->b;
+    TileOp *branch = tile_build_if(&outer, binary(x, TILE_OP_EQ, size, number_like(x, size, together)), &within->type, 1);
+    x->b = in_region(&outer, branch, 0);
+    TileValue *quotient = binary(x, TILE_OP_SHR, within, number_like(x, within, log));
+    tile_build_end(&x->b, TILE_OP_YIELD, &quotient, 1);
+    x->b = in_region(&x->b, branch, 1);
+    quotient = divide(x, within, size);
+    tile_build_end(&x->b, TILE_OP_YIELD, &quotient, 1);
+    outer.error = x->b.error;
+    x->b = outer;
+    return tile_op_result(branch, 0);
+}
+
 /* Some rows at a time, column by column; the last column first (`backwards`), where its programs take longest. One row at a time is
  * row by row: so the divisions are the same in both orders, and none waits for another to no purpose. */
 static Position by_groups(Expansion *x, const Order *order, int64_t together, bool backwards) {
@@ -92,7 +117,7 @@ static Position by_groups(Expansion *x, const Order *order, int64_t together, bo
     first = binary(x, TILE_OP_MUL, first, many);
     TileValue *size = binary(x, TILE_OP_MIN, binary(x, TILE_OP_SUB, order->rows, first), many);
     TileValue *within = binary(x, TILE_OP_SUB, order->program, binary(x, TILE_OP_MUL, first, order->columns));
-    TileValue *column = divide(x, within, size), *row = binary(x, TILE_OP_ADD, remainder_of(x, within, column, size), first);
+    TileValue *column = divide_by_group(x, within, size, together), *row = binary(x, TILE_OP_ADD, remainder_of(x, within, column, size), first);
     if (!backwards) return (Position){row, column};
     TileValue *last = binary(x, TILE_OP_SUB, order->columns, one);
     return (Position){row, if_whole(x, order, binary(x, TILE_OP_SUB, last, column), column)};
@@ -168,13 +193,6 @@ static void find_places(Expansion *x, const TileOp *op, const Numbers *numbers, 
 /* ---- words ---- */
 
 enum { MOST_NUMBERS = 2 * TILE_MAX_GRID_RANK + 5 };
-
-static TileBuilder in_region(const TileBuilder *outer, TileOp *branch, unsigned region) {
-    TileBuilder b = tile_builder_at_end(outer->module, &branch->regions[region]);
-    b.location = outer->location;
-    b.error = outer->error;
-    return b;
-}
 
 /* Each axis by a division of the program's number, so that none waits for another. Programs of the grid's first row, which is often the only
  * one, divide nothing. */

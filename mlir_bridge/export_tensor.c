@@ -42,7 +42,7 @@ static Instruction begin_boxes(Exporter *exporter, const TileOp *op, const char 
     unsigned rank;
     tile_op_operands(op, TILE_OPERAND_COORDINATES, &rank);
     Instruction made = begin(exporter);
-    tile_text_format(&made.text, "cp.async.bulk.tensor.%ud.%s%s ", rank, qualifiers, export_cache_policy(exporter, op).ptr ? ".L2::cache_hint" : "");
+    tile_text_format(&made.text, "cp.async.bulk.%stensor.%ud.%s%s ", op->id == TILE_OP_PREFETCH_TENSOR ? "prefetch." : "", rank, qualifiers, export_cache_policy(exporter, op).ptr ? ".L2::cache_hint" : "");
     return made;
 }
 
@@ -81,6 +81,20 @@ void export_store_tensor(Exporter *exporter, const TileOp *op) {
     add_box(exporter, op, &made);
     add_operand(&made, ", [", 'l', named_of(exporter, op, TILE_OPERAND_PLACE));
     finish_boxes(exporter, op, &made);
+}
+
+void export_prefetch_tensor(Exporter *exporter, const TileOp *op) {
+    if (!export_need(exporter, op, exporter->target->has_tma, "tensor maps")) return;
+    Instruction made = op->operand_count > 1 ? begin_boxes(exporter, op, "L2.global.tile") : begin(exporter);
+    if (op->operand_count > 1) {
+        add_box(exporter, op, &made);
+    } else {
+        tile_text_add(&made.text, "prefetch.tensormap ");
+        add_operand(&made, "[", 'l', named_of(exporter, op, TILE_OPERAND_MAP));
+        tile_text_add(&made.text, "]");
+    }
+    tile_text_add(&made.text, ";");
+    finish(exporter, &made);
 }
 
 void export_store_commit(Exporter *exporter, const TileOp *op) {

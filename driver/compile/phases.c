@@ -49,10 +49,13 @@ tile_status tile_image_describe_phases(TileUnit *unit, const TileFunc *kernel, T
 }
 
 /* Does its code wait for the grid before, so that it may be launched before that has ended? */
-static bool waits(const TileFunc *phase) {
-    const TileOp *op = phase->body.first;
-    while (op && op->id != TILE_OP_GRID_WAIT) op = op->next;
-    return op != NULL;
+static bool waits(const TileBlock *block) {
+    for (const TileOp *op = block->first; op; op = op->next) {
+        if (op->id == TILE_OP_GRID_WAIT) return true;
+        for (unsigned i = 0; i < op->region_count; i++)
+            if (waits(&op->regions[i])) return true;
+    }
+    return false;
 }
 
 /* The verifier has seen that maps stand behind all others but the shared memory, and that the words of their tensors
@@ -86,7 +89,7 @@ TileCudaPhase *tile_image_list_phases(TileUnit *unit, const TileFunc *kernel, Ti
         phases[i] = (TileCudaPhase){.symbol = backend->symbol(func, arena),
                                     .threads = func->threads,
                                     .shared_bytes = func->scratch_bytes,
-                                    .waits = waits(func),
+                                    .waits = waits(&func->body),
                                     .resident = func->resident};
         tile_image_list_maps(func, arena, &phases[i]);
     }

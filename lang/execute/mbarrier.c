@@ -411,6 +411,11 @@ bool tile_exec_copy_tensor(TileExecutor *e, const ExecInstruction *in) {
     return good;
 }
 
+/* Caches are not executed: what hardware does not take is found. */
+bool tile_exec_prefetch_tensor(TileExecutor *e, const ExecInstruction *in) {
+    return in->op->operand_count == 1 || tile_exec_box_read(e, in, 0, 1, &(ExecBox){0});
+}
+
 static void move_bytes(TileExecutor *e, const Bulk *copy) {
     ExecObject *to = &e->objects[copy->to];
     const ExecObject *from = &e->objects[copy->from];

@@ -528,8 +528,19 @@ static bool is_bound_to_wait(const TileOp *op) { return !tile_op_precedes_grid_w
 
 bool tile_op_precedes_grid_wait(const TileOp *op) {
     bool of_barriers = op->id == TILE_OP_MBARRIER_INIT || op->id == TILE_OP_FENCE_ASYNC || op->id == TILE_OP_BARRIER ||
-                       op->id == TILE_OP_GRID_LAUNCH;
-    return of_barriers || tile_op_is_pure(op) || (op->id == TILE_OP_IF && !any_op(op, is_bound_to_wait));
+                       op->id == TILE_OP_GRID_LAUNCH, of_map = op->id == TILE_OP_PREFETCH_TENSOR && op->operand_count == 1;
+    return of_barriers || of_map || tile_op_is_pure(op) || (op->id == TILE_OP_IF && !any_op(op, is_bound_to_wait));
+}
+
+bool tile_op_reaches_memory(const TileOp *op) {
+    if (op->region_count) return any_op(op, tile_op_reaches_memory);
+    if (!(tile_op_info(op->id)->traits & (TILE_TRAIT_READS | TILE_TRAIT_WRITES))) return false;
+    bool of_map = op->id == TILE_OP_PREFETCH_TENSOR && op->operand_count == 1, reaches = op->id == TILE_OP_NEW_RECORD;
+    for (unsigned i = 0; i < op->operand_count && !of_map; i++) {
+        const TileType *type = op->operands[i].value->type;
+        reaches |= type->kind == TILE_TYPE_POINTER && (type->space == TILE_SPACE_GLOBAL || type->space == TILE_SPACE_MAP);
+    }
+    return reaches;
 }
 
 /* ---- cloning ---- */

@@ -427,5 +427,7 @@ bool tile_op_reads(const TileOp *op);
 bool tile_op_writes(const TileOp *op);
 /* May it run while the grid before still stores: is it pure, or about barriers of the block alone (looks into regions)? */
 bool tile_op_precedes_grid_wait(const TileOp *op);
+/* May it access memory that other launches access, too (looks into regions)? In machine form. */
+bool tile_op_reaches_memory(const TileOp *op);
 
 #endif

@@ -175,6 +175,11 @@ const char *tile_rule_store_tensor(const TileRule *r) {
     return check_coordinates(r, 0, 2);
 }
 
+const char *tile_rule_prefetch_tensor(const TileRule *r) {
+    if (!r->op->operand_count || !points_to(tile_rule_operand(r, 0), TILE_SPACE_MAP)) return "asks for boxes of a tensor map";
+    return r->op->operand_count > 1 ? check_coordinates(r, 0, 1) : NULL;
+}
+
 /* ---- matrices ---- */
 
 /* Bits of a fragment in one lane. */

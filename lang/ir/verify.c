@@ -82,13 +82,40 @@ static bool is_tile_value(const TileType *type) {
 
 /* What stands in front of a wait runs while the grid before still stores. */
 static void check_grid_order(Verifier *v, const TileOp *op) {
-    if (op->block != &v->func->body || v->func->kind != TILE_FUNC_PHASE)
+    const TileOp *outer = op->id == TILE_OP_GRID_WAIT ? op->block->op : NULL;
+    while (outer && outer->id != TILE_OP_PARTITIONS) outer = outer->block->op;
+    if ((op->block != &v->func->body && !outer) || v->func->kind != TILE_FUNC_PHASE)
         complain(v, op, "stands only at the top of a phase");
+    if (outer) return;
     for (const TileOp *before = op->previous; before && op->id == TILE_OP_GRID_WAIT; before = before->previous)
         if (!tile_op_precedes_grid_wait(before)) {
             complain(v, op, "stands behind `%s`, which may access memory", tile_op_info(before->id)->mnemonic);
             return;
         }
+}
+
+static bool has_wait(const TileBlock *block) {
+    for (const TileOp *op = block->first; op; op = op->next) {
+        if (op->id == TILE_OP_GRID_WAIT) return true;
+        for (unsigned i = 0; i < op->region_count; i++)
+            if (has_wait(&op->regions[i])) return true;
+    }
+    return false;
+}
+
+/* Partitions wait each by itself: in front of each access of theirs. */
+static void check_waits(Verifier *v, const TileBlock *block, bool waited) {
+    for (const TileOp *op = block->first; op; op = op->next) {
+        waited |= op->id == TILE_OP_GRID_WAIT;
+        if (!waited && !op->region_count && tile_op_reaches_memory(op)) complain(v, op, "may access memory, and no `grid_wait` stands in front of it");
+        for (unsigned i = 0; i < op->region_count; i++) check_waits(v, &op->regions[i], waited);
+    }
+}
+
+static void check_partitions_wait(Verifier *v, const TileOp *op) {
+    bool waits = false;
+    for (unsigned i = 0; i < op->region_count; i++) waits |= has_wait(&op->regions[i]);
+    for (unsigned i = 0; i < op->region_count && waits; i++) check_waits(v, &op->regions[i], false);
 }
 
 static void check_form(Verifier *v, const TileOp *op) {
@@ -105,6 +132,7 @@ static void check_form(Verifier *v, const TileOp *op) {
         (!top || v->func->kind != TILE_FUNC_KERNEL))
         complain(v, op, "stands only at the top of a kernel");
     if (op->id == TILE_OP_GRID_LAUNCH || op->id == TILE_OP_GRID_WAIT) check_grid_order(v, op);
+    if (op->id == TILE_OP_PARTITIONS) check_partitions_wait(v, op);
     if (tile_op_is_of_warpgroup((TileOpId)op->id) && v->func->threads % TILE_WARPGROUP_THREADS)
         complain(v, op, "stands in a block of %u threads, which are no warpgroups of 128", v->func->threads);
     if (op->id == TILE_OP_SET_REGISTERS && v->func->kind == TILE_FUNC_PHASE && !v->func->registers)

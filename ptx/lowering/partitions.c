@@ -92,6 +92,14 @@ static int64_t count_carried(TileBlock *block) {
     return carried.most;
 }
 
+/* Of a thread, for the largest tile of several rows that threads load themselves, which they compute with beside sums. */
+static void find_loaded(TileOp *op, void *most) {
+    if (op->id != TILE_OP_LOAD_TILE || op->results[0].type->rank < 2 || !op->results[0].type->layout) return;
+    const TileType *type = op->results[0].type;
+    int64_t words = (int64_t)tile_layout_registers(type->layout) * tile_scalar_bytes(type->scalar) / (int64_t)sizeof(uint32_t);
+    if (words > *(int64_t *)most) *(int64_t *)most = words;
+}
+
 static bool have_enough(const Gpu *gpu, int64_t multiplying, int64_t each, int64_t others) {
     int64_t read = gpu->read_bytes / (int64_t)sizeof(uint32_t);
     return (gpu->sums + read) * gpu->turns / multiplying + gpu->promoted + gpu->carried + others <= each;
@@ -114,11 +122,13 @@ static Registers share_registers(const Gpu *gpu, const TileOp *partitions) {
     const int64_t *warps = tile_op_get(partitions, TILE_ATTRIBUTE_WARPS)->integers;
     int64_t multiplying = warps[0] * TILE_WARP_THREADS, copying = warps[1] * TILE_WARP_THREADS;
     Copies copies = {0};
+    int64_t loaded = 0;
+    tile_block_walk((TileBlock *)&partitions->regions[0], find_loaded, &loaded);
     int64_t blocks = count_blocks(gpu, multiplying, copying);
     int64_t each = gpu_first_registers(target, blocks * (multiplying + copying));
     if (each > target->registers_thread) return (Registers){0};
     if (blocks > 1) return (Registers){.entry = (uint32_t)each};
-    if (have_enough(gpu, multiplying, each, OTHER_REGISTERS)) return (Registers){0};
+    if (have_enough(gpu, multiplying, each, OTHER_REGISTERS + loaded)) return (Registers){0};
     tile_block_walk((TileBlock *)&partitions->regions[1], count_copy, &copies);
     static const int64_t WANTED[][2] = {{PLENTY, OTHER_REGISTERS}, {MORE, FEW_OTHERS}};
     int64_t least = gpu_copying_registers(copies.tiles, multiplying), kept = 0;
@@ -143,6 +153,19 @@ static TileBlock *begin_region(Gpu *gpu, TileOp *partitions, unsigned region) {
     return gpu->b.block;
 }
 
+/* A map comes from memory before the first box does. The thread that begins with it copies, and makes no mbarriers meanwhile. */
+static void prefetch_maps(Gpu *gpu, TileOp *before, int64_t thread) {
+    TileBuilder here = gpu->b, outer;
+    gpu->b.block = before->block;
+    gpu->b.before = before;
+    TileOp *branch = gpu_begin_branch(gpu, gpu_binary(gpu, TILE_OP_EQ, gpu->thread, gpu_i64(gpu, thread)), &outer);
+    for (uint32_t i = 0; i < gpu->func->body.argument_count; i++)
+        if (gpu->func->parameters[i].role == TILE_ROLE_MAP) tile_build_op(&gpu->b, TILE_OP_PREFETCH_TENSOR, &gpu->func->body.arguments[i], 1, NULL, 0, NULL, 0);
+    gpu_end_branch(gpu, branch, &outer);
+    gpu->b.block = here.block;
+    gpu->b.before = here.before;
+}
+
 void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
     const TileAttribute *warps = tile_op_get(op, TILE_ATTRIBUTE_WARPS);
     TileValue *thread = gpu->thread;
@@ -152,6 +175,7 @@ void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
     gpu->carried = count_carried((TileBlock *)&op->regions[0]);
     Registers registers = share_registers(gpu, op);
     gpu_open_turns(gpu, op);
+    TileOp *last = gpu->b.block->last;
     gpu_build_mbarriers(gpu, warps->integers[0] / gpu->turns);
     tile_block_walk((TileBlock *)&op->regions[0], gpu_find_stored, gpu);
     TileOp *made = tile_build_op(&gpu->b, TILE_OP_PARTITIONS, NULL, 0, op->attributes, op->attribute_count, NULL, 0);
@@ -177,6 +201,7 @@ void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
     const char *error = gpu->b.error;
     gpu->b = outer;
     if (error) gpu->b.error = error;
+    prefetch_maps(gpu, last->next, warps->integers[0] * TILE_WARP_THREADS);
     if (gpu->func->cluster > 1) tile_build_op(&gpu->b, TILE_OP_CLUSTER_BARRIER, NULL, 0, NULL, 0, NULL, 0); /* before anybody's shared memory goes */
     gpu->func->registers = registers.entry;
     gpu->block_threads = (uint32_t)(warps->integers[0] + warps->integers[1]) * TILE_WARP_THREADS;

@@ -39,6 +39,7 @@
  *     }
  * Needs: gpu-once. Keeps: machine form; the wait stands at the top, and no memory is accessed in front of it. Cost: linear. */
 #include "lang/ir/build.h"
+#include "lang/ir/operands.h"
 #include "ptx/passes.h"
 
 static TileOp *find_wait(const TileFunc *func) {
@@ -55,15 +56,68 @@ static void move_out(TileOp *branch, const TileBlock *block) {
     }
 }
 
+static bool is_of_programs(const TileOp *op) { return tile_loop_is_of_programs(op); }
+
+static bool contains(const TileOp *op, bool (*is)(const TileOp *op)) {
+    if (is(op)) return true;
+    for (unsigned i = 0; i < op->region_count; i++)
+        for (const TileOp *inner = op->regions[i].first; inner; inner = inner->next)
+            if (contains(inner, is)) return true;
+    return false;
+}
+
+static bool is_other_access(const TileOp *op) {
+    return !op->region_count && tile_op_reaches_memory(op) && op->id != TILE_OP_COPY_TENSOR && op->id != TILE_OP_PREFETCH_TENSOR;
+}
+
+static void wait_before(TileModule *module, TileOp *op) {
+    TileBuilder b = tile_builder_before(module, op);
+    tile_build_op(&b, TILE_OP_GRID_WAIT, NULL, 0, NULL, 0, NULL, 0);
+}
+
+/* Lets the block wait in front of what first reaches memory; in a loop over programs each of them does. */
+static void wait_inside(TileModule *module, TileBlock *block) {
+    TileOp *first = block->first;
+    while (first && !tile_op_reaches_memory(first)) first = first->next;
+    if (!first) return;
+    bool later = false;
+    for (const TileOp *op = first->next; op; op = op->next) later |= tile_op_reaches_memory(op);
+    if (later || !contains(first, is_of_programs)) wait_before(module, first);
+    else
+        for (unsigned i = 0; i < first->region_count; i++) wait_inside(module, &first->regions[i]);
+}
+
+/* Partitions wait each by itself. One that only copies by maps computes its first program's places before that. Others wait at their beginning: nothing
+ * keeps the back end from loading what nobody writes in front of a wait that is close, and those that multiply are held up by the copies anyway. */
+static bool wait_in_partitions(TileModule *module, TileOp *wait) {
+    TileOp *partitions = wait->next;
+    if (!tile_op_is(partitions, TILE_OP_PARTITIONS)) return false;
+    for (const TileOp *op = partitions->next; op; op = op->next)
+        if (tile_op_reaches_memory(op)) return false;
+    for (unsigned i = 0; i < partitions->region_count; i++) {
+        TileBlock *region = &partitions->regions[i];
+        TileOp *first = region->first;
+        bool others = false;
+        for (const TileOp *op = region->first; op; op = op->next) others |= contains(op, is_other_access);
+        if (first->id == TILE_OP_SET_REGISTERS) first = first->next;
+        if (others) wait_before(module, first);
+        else wait_inside(module, region);
+    }
+    tile_op_erase(wait);
+    return true;
+}
+
 TileResult tile_pass_gpu_wait(TilePassContext *context, TileFunc *func) {
-    (void)context;
     TileOp *wait = func->kind == TILE_FUNC_PHASE ? find_wait(func) : NULL, *next = wait ? wait->next : NULL;
     while (next && next->next && tile_op_precedes_grid_wait(next)) next = next->next;
     if (!next) return TILE_RESULT_UNCHANGED;
     TileOp *before = next->previous;
     if (next->id == TILE_OP_IF) move_out(next, &next->regions[0]);
-    if (next->previous == wait && before == wait) return TILE_RESULT_UNCHANGED;
-    tile_op_detach(wait);
-    tile_op_insert_before(wait, next);
-    return TILE_RESULT_CHANGED;
+    bool moves = next->previous != wait || before != wait;
+    if (moves) {
+        tile_op_detach(wait);
+        tile_op_insert_before(wait, next);
+    }
+    bool inside = wait_in_partitions(context->module, wait);
+    return moves || inside ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

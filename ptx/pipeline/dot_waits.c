@@ -198,13 +198,29 @@ static bool is_read_by_products(const TileOp *release) {
     return false;
 }
 
+/* Have the channels of what the loop's products read slots enough? One more of them is in use then. Measured: of three slots two are not enough. One
+ * warpgroup alone leaves the tensor cores idle from each iteration to the next. */
+static bool has_slots(const TileOp *loop) {
+    enum { LEAST = 5, LEAST_OF_ONE = 4 };
+    int64_t least = tile_op_func(loop)->threads <= TILE_WARPGROUP_THREADS ? LEAST_OF_ONE : LEAST;
+    bool any = false;
+    for (const TileOp *op = loop->regions[0].first; op; op = op->next) {
+        if (op->id != TILE_OP_CHANNEL_RELEASE || !is_read_by_products(op)) continue;
+        const TileOp *wait = tile_value_def(tile_op_operand(op, 0), TILE_OP_CHANNEL_WAIT);
+        const TileOp *channel = wait ? tile_value_def(tile_op_operand(wait, 0), TILE_OP_CHANNEL) : NULL;
+        if (!channel || tile_op_integer(channel, TILE_ATTRIBUTE_SLOTS, 1) < least) return false;
+        any = true;
+    }
+    return any;
+}
+
 /* The products of an iteration stay under way until those of the next one have begun: while the warps wait for a slot and
- * begin them, the tensor cores have something to do, which other warpgroups do not give them where programs take turns, or where
- * all of them compute a part of what each multiplies. */
+ * begin them, the tensor cores have something to do. Other warpgroups do not give them that where programs take turns, or where
+ * all of them compute a part of what each multiplies; and where they begin and end their products together, not all of the time. */
 static bool try_overlap(TilePassContext *context, TileOp *loop, const char **error) {
     bool put = false;
     unsigned count = tile_loop_is_of_programs(loop) ? 0 : count_dots(loop, &put);
-    if (!count || !(put || gpu_turns(tile_op_func(loop)) > 1)) return false;
+    if (!count || !(put || gpu_turns(tile_op_func(loop)) > 1 || has_slots(loop))) return false;
     for (TileOp *op = loop->regions[0].first; op; op = op->next) {
         if (op->id == TILE_OP_CHANNEL_RELEASE && is_read_by_products(op))
             tile_op_set_integer(context->module, op, TILE_ATTRIBUTE_PENDING, 1);

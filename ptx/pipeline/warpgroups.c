@@ -483,19 +483,59 @@ static void set_rows(TileOp *store, void *state) {
     if (is_narrow_sum(w, store) && has_room(w, w->stored)) tile_op_set_integer(w->context->module, store, TILE_ATTRIBUTE_BY_ROWS, 1);
 }
 
-/* Blocks stay, and take several programs, where that lets one program's stores go on beside the next one's products; and parts of a loop, so that
- * copies for the next one do. */
-static void look_for_store(TileOp *op, void *found) {
-    bool part = op->id == TILE_OP_FOR && tile_op_integer(op, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OF_SUMS;
-    *(bool *)found |= part || (op->id == TILE_OP_STORE_TILE && gpu_by_map(op));
+/* Blocks stay, and take several programs, where that lets one program's stores go on beside the next one's copies and products: by maps, or as threads have
+ * them, but not where these wait for one another to store rows; and parts of a loop, so that copies for the next one do. */
+typedef struct Stores {
+    const Warpgroups *w;
+    bool by_map, by_rows, of_parts;
+} Stores;
+
+static void look_for_store(TileOp *op, void *state) {
+    Stores *stores = state;
+    stores->by_map |= op->id == TILE_OP_STORE_TILE && gpu_by_map(op);
+    stores->of_parts |= op->id == TILE_OP_FOR && tile_op_integer(op, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OF_SUMS;
+    stores->by_rows |= is_narrow_sum(stores->w, op);
 }
 
+/* Do all programs take equally long, as far as loops and branches around products say? */
+typedef struct Lengths {
+    TileMap seen; /* scalars that are the same in all programs */
+    bool differ;
+} Lengths;
+
+static bool is_of_all_programs(Lengths *lengths, const TileValue *value) {
+    const TileOp *op = value->op;
+    if (!op) return value->block->op == NULL;
+    if (tile_map_get(&lengths->seen, value)) return true;
+    if (!tile_op_is_pure(op) || op->region_count || op->id == TILE_OP_PROGRAM_ID) return false;
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (!is_of_all_programs(lengths, tile_op_operand(op, i))) return false;
+    tile_map_set(&lengths->seen, value, lengths);
+    return true;
+}
+
+static void look_around(TileOp *dot, void *state) {
+    Lengths *lengths = state;
+    if (dot->id != TILE_OP_DOT) return;
+    for (const TileOp *outer = dot->block->op; outer; outer = outer->block->op) {
+        if (tile_loop_is_of_programs(outer)) continue;
+        unsigned count = outer->id == TILE_OP_FOR ? 3 : outer->id == TILE_OP_IF ? 1 : 0;
+        lengths->differ |= !count;
+        for (unsigned i = 0; i < count && !lengths->differ; i++) lengths->differ = !is_of_all_programs(lengths, tile_op_operand(outer, i));
+    }
+}
+
+/* Programs that take equally long can be shared out among blocks before they begin; others are worth that only where stores go on by
+ * themselves. */
 static void stay(TileOp *loop, void *state) {
     const Warpgroups *w = state;
-    bool stores = false;
+    Stores stores = {.w = w};
+    Lengths lengths = {.differ = false};
     if (!tile_op_integer(loop, TILE_ATTRIBUTE_ONE_PROGRAM, 0)) return;
+    tile_map_init(&lengths.seen, w->context->scratch);
     tile_block_walk(&loop->regions[0], look_for_store, &stores);
-    if (!stores) return;
+    tile_block_walk(&loop->regions[0], look_around, &lengths);
+    if (!stores.by_map && !stores.of_parts && (stores.by_rows || lengths.differ)) return;
     tile_op_clear(loop, TILE_ATTRIBUTE_ONE_PROGRAM);
     tile_op_set_integer(w->context->module, loop, TILE_ATTRIBUTE_RESIDENT, 1);
     w->func->resident = true;
@@ -518,7 +558,7 @@ static const char *why_no_turns(const Warpgroups *w, int64_t turns, int64_t grou
     const TileOp *programs = find_resident(w->func);
     bool others = false;
     tile_block_walk(&w->func->body, look_for_others, &others);
-    if (!programs) return "blocks do not stay for several programs, since no tensor map stores their results";
+    if (!programs) return "blocks do not stay for several programs, which differ in length and whose results no tensor map stores";
     if (others) return "the function updates, prints or asserts";
     if (gpu_loops_use_sums(&w->func->body))
         return "a loop computes with the sums of its products, and other programs would wait for that";

@@ -177,6 +177,8 @@ Test(tensor_map, wrong_uses) {
         {"copy_tensor %shared, %m, %x, %c, %c", "an mbarrier lies in shared memory"},
         {"store_tensor %m, %x, %c, %c", "stores by a tensor map from shared memory"},
         {"store_tensor %m, %shared, %c", "needs 2 coordinates"},
+        {"prefetch_tensor %x", "asks for boxes of a tensor map"},
+        {"prefetch_tensor %m, %c", "needs 2 coordinates"},
         {"store_wait {pending = -1}", "pending is negative"},
         {"%v = load %m : i32", "needs a pointer"},
         {"%v = ptr_add %m, %begin : ptr<map>", "needs a pointer"},

@@ -72,6 +72,8 @@ Test(text, tensor_maps) {
                 "%shared: ptr<shared> {role = scratch}) threads = 32 {\n"
                 "  %i = const {value = 0} : i32\n"
                 "  copy_tensor %shared, %x.map, %shared, %i, %i {cache = l2}\n"
+                "  prefetch_tensor %x.map1\n"
+                "  prefetch_tensor %x.map, %i, %i\n"
                 "  store_tensor %x.map1, %shared, %i\n"
                 "  store_commit\n"
                 "  store_wait {pending = 1, read = 1}\n"

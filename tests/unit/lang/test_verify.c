@@ -163,6 +163,10 @@ Test(verify, order_of_grids) {
          "stands behind `if`, which may access memory"},
         {"%c = const {value = true} : bool\n  if %c {\n  %v = load %x : f32\n  yield\n} {\n  yield\n}\n  grid_wait",
          "stands behind `if`, which may access memory"},
+        {"partitions {warps = [1, 1]} {\n  %v = load %x : f32\n  grid_wait\n  yield\n} {\n  grid_wait\n  %w = load %x : f32\n  yield\n}",
+         "may access memory, and no `grid_wait` stands in front of it"},
+        {"%c = const {value = true} : bool\n  partitions {warps = [1, 1]} {\n  grid_wait\n  yield\n} {\n  if %c {\n  grid_wait\n  yield\n} {\n  yield\n}\n  %w = load %x : f32\n  yield\n}",
+         "may access memory, and no `grid_wait` stands in front of it"},
     };
     static const char source[] =
         "func phase machine @k.1(%%x: ptr<global> {role = data, argument = 0}, %%s: ptr<shared> {role = "
@@ -175,6 +179,10 @@ Test(verify, order_of_grids) {
                                "  if %c {\n  mbarrier_init %s {count = 1}\n  fence_async\n  yield\n} {\n  yield\n}\n  barrier\n  grid_wait";
     const TileModule *good = read_module(tile_arena_format(executing.arena, source, body));
     cr_expect(tile_module_verify(good, &errors), "%s", tile_text_get(&errors));
+    static const char apart[] = "grid_launch\n  %c = const {value = true} : bool\n  partitions {warps = [1, 1]} {\n  %u = load %s : f32\n  grid_wait\n  %v = load %x : f32\n  yield\n} {\n"
+                                "  if %c {\n  grid_wait\n  %w = load %x : f32\n  yield\n} {\n  yield\n}\n  yield\n}";
+    const TileModule *each = read_module(tile_arena_format(executing.arena, source, apart));
+    cr_expect(tile_module_verify(each, &errors), "%s", tile_text_get(&errors));
 }
 
 /* A slot has one owner, from acquire or wait to commit or release. */

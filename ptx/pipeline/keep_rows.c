@@ -315,6 +315,7 @@ static bool keep(const Rows *rows) {
     if (!find_results(rows, &results)) return false;
     TileBuilder b = tile_builder_before(module, first);
     TileOp *choice = tile_build_if(&b, build_test(rows, &b), results.types, results.count);
+    tile_op_set_integer(module, choice, TILE_ATTRIBUTE_KEPT, 1);
     TileBuilder copies = tile_builder_at_end(module, &choice->regions[0]), others = tile_builder_at_end(module, &choice->regions[1]);
     TileMap map;
     tile_map_init(&map, rows->context->scratch);
@@ -375,7 +376,7 @@ static bool visit(TilePassContext *context, TileFunc *func, TileBlock *block) {
 }
 
 TileResult tile_pass_gpu_keep_rows(TilePassContext *context, TileFunc *func) {
-    if (func->kind != TILE_FUNC_PHASE || !func->threads) return TILE_RESULT_UNCHANGED;
+    if (func->kind != TILE_FUNC_PHASE || !func->threads || func->reloads) return TILE_RESULT_UNCHANGED;
     if (gpu_find_dots(func, &func->body).count) return TILE_RESULT_UNCHANGED;
     return visit(context, func, &func->body) ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

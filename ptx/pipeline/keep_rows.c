@@ -42,7 +42,7 @@
  *       %2 = const {value = 1024} : i64
  *       %3 = le %N, %2 : bool
  *       %4 = and %1, %3 : bool
- *       if %4 {
+ *       if %4 {kept = 1} {
  *         %v = load_tile %x, %begin, %zero, %one, %zero, %0 {access = [index, range]} : f32[512]
  *         %w = add %v, %none : f32[512]
  *         %5 = const {value = -512} : i64

@@ -30,7 +30,7 @@ static const double WORTH_CLUSTER = 0.96, WORTH_CLUSTER_IN_TURN = 0.93;
 /* Nor are turns, where they do not shorten what takes longest. */
 static const double WORTH_TURNS = 0.994;
 /* Nor are small programs that are computed together: measured, code for more elements loses what the model does not see. */
-static const double WORTH_JOINED = 0.98;
+static const double WORTH_JOINED = 0.95, WORTH_JOINED_LIGHT = 0.98; /* of programs that load at most two tiles, which take no more registers than the model says */
 /* Rows that stay in registers, in place of those that are one tile: measured, norms of bf16 took 1.1 times as long where the model says 0.99. */
 static const double WORTH_KEPT = 0.9;
 /* Nor are grids that are split for more programs than usual, of which each begins and is combined: measured, what is predicted to gain less loses. */
@@ -114,7 +114,7 @@ static double worth_of(const TileInput *input, const TileInstancePoint *point) {
     const TileSchedule *schedule = &point->schedule;
     if (schedule->cluster) return schedule->turns ? WORTH_CLUSTER_IN_TURN : WORTH_CLUSTER;
     if (schedule->turns) return WORTH_TURNS;
-    if (schedule->joined_lanes) return WORTH_JOINED;
+    if (schedule->joined_lanes) return tile_outcome_is_light(point->module) ? WORTH_JOINED_LIGHT : WORTH_JOINED;
     return is_split_for_many(input, point) ? WORTH_MANY : 1;
 }
 

@@ -49,7 +49,7 @@ static const TilePtxTarget targets[] = {
      .has_fp8_mma = true},
     {GPU("sm_90a", "NVIDIA Hopper (H100, H200): compute capability 9.0", 90, "+ptx87"), .shared_block_bytes = 227 * KIB,
      .shared_core_bytes = 228 * KIB, .threads_core = 2048, .blocks_core = 32, .cores = 132,
-     .clock_mhz = 1700, .cache_bytes = 50 * KIB * KIB, .memory_gbs = 3700, .mma_rate = 1270, .mma_f64_rate = 128, .wgmma_rate = 2048, .target.exact_capability = true,
+     .clock_mhz = 1700, .cache_bytes = 50 * KIB * KIB, .memory_gbs = 3350, .mma_rate = 1270, .mma_f64_rate = 128, .wgmma_rate = 2048, .target.exact_capability = true,
      .target.has_dependent_grids = true, .target.has_tma = true, .target.has_f8 = true, .has_fp8_mma = true,
      .fp8_mma_is_f16 = true,
      .target.has_stmatrix = true, .target.has_tf32_even = true, .target.has_tall_doubles = true, .target.has_wgmma = true,

@@ -296,6 +296,8 @@ PROGRAMS = [
     other("stencils", "filter1d", ROW_TO_ROW, {"BN=32": {"M": ROW, "N": [1, 33, 77], "K": [5, 1, 4, 0]}}),
     *(other("stencils", name, ROW_TO_ROW, GRID) for name in ("sliding_max", "torus")),
     other("sequences", "softmax_backward", [("dy", FEW_VIEWS), ("y", PLAIN), ("dx", PLAIN)], LINES),
+    other("sequences", "softmax_backward", [("dy", FEW_VIEWS), ("y", PLAIN), ("dx", PLAIN)],
+          {"BM=1 BN=512": {"M": [1, 3], "N": [1024, 1000, 513, 512, 1537, 2048, 3000]}}, gpus=["sm_90a"]),
     other("transforms", "polynomial", ROW_TO_ROW, {"B=32": {"N": [0, 1, 33, 77], "K": [5, 1, 0]}}),
     other("images", "average_pool", ROW_TO_ROW, PIXELS, derive=TWICE),
     other("images", "upsample", ROW_TO_ROW, PIXELS, derive=TWICE),

@@ -246,6 +246,7 @@ static void print_candidate(FILE *out, const TileExplanation *explanation, const
     if (candidate->schedule.stream) fprintf(out, " streaming");
     if (candidate->schedule.once) fprintf(out, " reading once");
     if (candidate->schedule.busy) fprintf(out, " busy");
+    if (candidate->estimate.kept) fprintf(out, " keeping rows");
     if (candidate->schedule.least_programs)
         fprintf(out, " split for %" PRIu32 " programs", candidate->schedule.least_programs);
     for (unsigned i = 0; i < TILE_MOST_SPLITS && candidate->schedule.split_programs[i]; i++)

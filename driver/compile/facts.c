@@ -18,6 +18,7 @@ void tile_image_schedule(TileFunc *kernel, TileSchedule schedule) {
     kernel->stream |= schedule.stream;
     kernel->once |= schedule.once;
     kernel->busy |= schedule.busy;
+    kernel->reloads |= schedule.reloads;
     if (schedule.joined_rows) {
         kernel->joined_rows = schedule.joined_rows;
         kernel->joined_columns = schedule.joined_columns;

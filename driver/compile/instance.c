@@ -7,6 +7,7 @@
 #include "driver/compile/outcome.h"
 #include "driver/compile/point.h"
 #include "driver/compile/question.h"
+#include "lang/ir/operands.h"
 #include "lang/ir/text.h"
 #include "launch/guard.h"
 #include "launch/variants.h"
@@ -210,7 +211,7 @@ typedef struct Loops {
 
 static void find_loop_or_product(TileOp *op, void *found) {
     Loops *loops = found;
-    bool of_list = tile_goes_through_list(op), other = op->id == TILE_OP_FOR && !tile_op_get(op, TILE_ATTRIBUTE_ONE_PROGRAM);
+    bool of_list = tile_goes_through_list(op), other = op->id == TILE_OP_FOR && !tile_loop_is_of_programs(op);
     loops->lists |= of_list;
     loops->others |= op->id == TILE_OP_DOT || op->id == TILE_OP_WHILE || (other && !of_list);
 }
@@ -221,7 +222,7 @@ static bool has_small_programs(const TileModule *module, bool *lists) {
     enum { SMALL_THREADS = 2 * TILE_WARP_THREADS };
     bool small = false;
     for (TileFunc *func = module ? module->first : NULL; func; func = func->next) {
-        bool other = func->kind != TILE_FUNC_PHASE || func->threads > SMALL_THREADS || func->resident;
+        bool other = func->kind != TILE_FUNC_PHASE || func->threads > SMALL_THREADS;
         Loops loops = {false, other};
         if (func->kind == TILE_FUNC_KERNEL && func->warps) return false;
         if (!other) tile_block_walk(&func->body, find_loop_or_product, &loops);

@@ -54,6 +54,19 @@ bool tile_outcome_has_loops(const TileModule *module) {
     return has;
 }
 
+static void count_tile(TileOp *op, void *count) { *(unsigned *)count += op->id == TILE_OP_LOAD_TILE && tile_type_is_tile(op->results[0].type); }
+
+bool tile_outcome_is_light(const TileModule *module) {
+    enum { FEW = 2 };
+    bool light = true;
+    for (TileFunc *func = module ? module->first : NULL; func; func = func->next) {
+        unsigned count = 0;
+        if (func->kind == TILE_FUNC_PHASE) tile_block_walk(&func->body, count_tile, &count);
+        light &= count <= FEW;
+    }
+    return light;
+}
+
 static void find_product(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_DOT; }
 
 bool tile_outcome_leaves_warps(const TileModule *module) {

@@ -15,6 +15,8 @@ bool tile_outcome_has_clusters(const TileModule *module);
 bool tile_outcome_is_joined(const TileModule *module);
 /* Has one of its phases that multiply nothing a loop, beside that over a block's programs? */
 bool tile_outcome_has_loops(const TileModule *module);
+/* Does each of its phases load two tiles at most? */
+bool tile_outcome_is_light(const TileModule *module);
 
 /* Has no phase products, and does the text not say how many warps blocks have? */
 bool tile_outcome_leaves_warps(const TileModule *module);

@@ -299,6 +299,7 @@ struct TileFunc {
                              * products: it is evicted from the L2 cache first */
     bool busy;              /* of GPUs: while a program waits, others compute or the memory is busy; false where a launch's programs leave the
                              * machine waiting, or that is not known */
+    bool reloads;           /* of GPUs: rows that several loops go over are loaded again by each */
     TileLocation location;
 };
 

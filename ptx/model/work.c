@@ -337,6 +337,7 @@ static bool is_of_no_number(const TileOp *op) {
 
 static double do_if(GpuWalk *walk, const TileOp *op, double begin) {
     double taken = gpu_number_share(&walk->numbers, op), end = begin = gpu_walk_ready(walk, op, begin), mean = begin;
+    if (tile_op_get(op, TILE_ATTRIBUTE_KEPT)) *(taken == 0 ? &walk->work->reloads : &walk->work->kept) = true;
     if (taken < 0 && is_of_no_number(op)) taken = 0;
     if (taken < 0 && is_guard(walk, op)) taken = 1;
     for (unsigned i = 0; i < 2; i++) {

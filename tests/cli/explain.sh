@@ -114,8 +114,9 @@ EOF
     shift
     TILE_PTXAS=$work/none "$tilec" explain "$work/squares.tile:$kernel" "$@" --target=sm_90a | grep -e chosen -e 'threads a block'
 }
-expect 0 'BN=1024 busy in 8 warps: ' squares squares 'v=zeros:f32[8192,8192]' w=@
-expect 0 '256 threads a block' squares squares 'v=zeros:f32[8192,8192]' w=@
+expect 0 'BN=1024 busy in 16 warps: ' squares squares 'v=zeros:f32[8192,10000]' w=@
+expect 0 '512 threads a block' squares squares 'v=zeros:f32[8192,10000]' w=@
+expect 0 'BN=1024 busy keeping rows: ' squares squares 'v=zeros:f32[8192,8192]' w=@
 expect 0 'BN=1024: ' squares squares 'v=zeros:f32[8192,1024]' w=@
 expect 0 'in 1 warp: ' squares scaled 'x=zeros:f32[32,256,56,56]' 'm=zeros:f32[256]' 'v=zeros:f32[256]' 'a=zeros:f32[256]' 'b=zeros:f32[256]' y=@
 # Programs that combine parts are known to be so many, and a thread goes through all parts of its elements where that gives it work enough.

@@ -92,10 +92,16 @@ static void set_partition(Partitioning *p, TileOp *acquire) {
 
 /* ---- groups ---- */
 
-/* Is what the op gives as large as what it takes, and part of what a product takes? */
+static bool is_behind_product(const TileOp *op) {
+    while (op && op->id != TILE_OP_DOT) op = op->previous;
+    return op;
+}
+
+/* Is what the op gives as large as what it takes, and part of what a product takes? What is computed behind another product, as weights are of scores and a
+ * bias, is taken in an iteration of its own (gpu-dot-stages), and what it is computed of before. */
 static bool passes_on(const TileOp *op) {
     bool computes = tile_op_info((TileOpId)op->id)->class == TILE_CLASS_ELEMENTWISE || op->id == TILE_OP_FILL || op->id == TILE_OP_RESHAPE;
-    return op->id == TILE_OP_PERMUTE || (computes && op->result_count == 1);
+    return op->id == TILE_OP_PERMUTE || (computes && op->result_count == 1 && !is_behind_product(op));
 }
 
 static bool is_multiplied_by(const TileValue *value, const TileOp *dot) {

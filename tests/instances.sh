@@ -13,7 +13,7 @@ types_of() {
     list=$(echo "$header" | sed -n 's/.*[[ ]T: \([a-z0-9 |]*\).*/\1/p' | head -n 1)
     case $list:$header in
     f[136]*) echo "$list" | tr -d '|' ;;
-    int:* | i8*) echo i32 ;;
+    int:* | i8* | u8*) echo i32 ;;
     *[[\ ][TU]:\ *) echo f32 f16 bf16 ;;
     *) echo f32 ;;
     esac

@@ -456,6 +456,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     whole->longest = time;
     estimate->programs = programs;
     estimate->together = least(programs, blocks * target->cores);
+    estimate->alone = programs <= target->cores;
     return true;
 }
 

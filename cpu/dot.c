@@ -127,11 +127,16 @@ static void choose_panel_row(Dot *dot) {
     dot->panel_row = round_up(dot->depth, dot->lanes * dot->most_scale) + CPU_PANEL_PAD_BYTES / dot->bytes;
 }
 
+/* Of a's rows that lie side by side; a vector of the last k reaches over them. */
+static int64_t columns_block(const Dot *dot) {
+    return round_up((dot->depth * dot->block_rows + dot->lanes) * dot->bytes, ALIGN);
+}
+
 static void build_a_panel(Dot *dot, int64_t rows) {
     choose_panel_row(dot);
     dot->a_columns = dot_has_columns(dot);
-    if (dot->a_columns) { /* a vector of the last k reaches over its rows */
-        int64_t block = round_up((dot->depth * rows + dot->lanes) * dot->bytes, ALIGN), all = blocks(dot->m_max, rows);
+    if (dot->a_columns) {
+        int64_t block = columns_block(dot), all = blocks(dot->m_max, rows);
         bool fits = all > 1 && all * block <= (int64_t)dot->context->target->l2_bytes / COLUMNS_SHARE;
         dot->a_block = fits ? block : 0;
         dot->a_panel = tile_build_buffer(&dot->emitter->front, fits ? all * block : block, ALIGN);
@@ -182,7 +187,11 @@ static bool join(Dot *dot, TileOp *op) {
         dot_amx_choose_joined(dot);
         dot_join_reads_in_place(dot, op, loops, count);
     } else {
-        if (!dot_join_reads_in_place(dot, op, loops, count)) choose_panel_row(dot);
+        if (!dot_join_reads_in_place(dot, op, loops, count)) {
+            choose_panel_row(dot);
+            dot->a_columns = dot_has_columns(dot);
+            if (dot->a_columns) dot->a_block = columns_block(dot);
+        }
         measure_b_panel(dot, panel_columns(dot, dot->n_max));
         dot_join_reads_b_in_place(dot, op, loops, count);
     }
@@ -241,7 +250,7 @@ static void emit_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *
     if (dot->a_block) dot_pack_all_columns(dot, k0, kc);
     TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows));
     if (dot->a_block)
-        dot->a_panel = dot_offset(dot, a_panel, dot_scale(dot, dot_binary(dot, TILE_OP_DIV, i, dot_i64(dot, dot->block_rows)), dot->a_block));
+        dot->a_panel = dot_columns_of_block(dot, a_panel, i);
     else
         dot_pack_a(dot, i, k0, kc);
     TileValue *j = dot_for(dot, zero, columns, dot->block_columns);

@@ -186,7 +186,8 @@ void dot_pack_a(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc);
 void dot_fetch_rows(Dot *dot, TileValue *i, TileValue *j, TileValue *k0);
 /* Fetches what of these rows belongs to step number `step` of the micro-kernel, which takes so many k. */
 void dot_fetch_next(Dot *dot, TileValue *step, int64_t each);
-/* Where a_block is set: all rows. */
+/* Where a_block is set: all rows; and where the block that begins with row i lies. */
+TileValue *dot_columns_of_block(Dot *dot, TileValue *panels, TileValue *i);
 void dot_pack_all_columns(Dot *dot, TileValue *k0, TileValue *kc);
 int64_t dot_spare_rows(const Dot *dot);
 /* Do a's rows lie side by side for each k, so many that a vector has a block's? */

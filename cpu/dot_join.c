@@ -169,6 +169,7 @@ TileValue *dot_is_last(Dot *dot, TileOp *const *loops, unsigned count) {
 
 /* The panel of the rows from i on. */
 static TileValue *panel_of_rows(Dot *dot, TileValue *panels, TileValue *i) {
+    if (dot->a_columns) return dot_columns_of_block(dot, panels, i);
     return dot_offset(dot, panels, dot_scale(dot, i, dot->panel_row * dot->bytes));
 }
 
@@ -335,6 +336,12 @@ static void pack_a(Join *join, TileValue *joined) {
         return;
     }
     if (join->a.count) if_unknown(dot, &join->a, joined, dot->m);
+    if (dot->a_columns) {
+        dot->a_panel = dot_offset(dot, current_panel(dot, &join->a), dot_scale(dot, joined, dot->block_rows * dot->bytes));
+        dot_pack_all_columns(dot, zero, dot->k);
+        if (join->a.count) dot_end(dot);
+        return;
+    }
     TileValue *a_column = dot_offset(dot, current_panel(dot, &join->a), dot_scale(dot, joined, element_bytes(dot)));
     if (dot->words) {
         TileValue *rows = dot_add(dot, dot->m, dot_i64(dot, DOT_AMX_ROWS - 1)), *step = dot_i64(dot, DOT_AMX_ROWS);
@@ -459,10 +466,10 @@ static bool is_one_element(const TileValue *stride, TileScalar scalar) {
 static Kept keep_a(Dot *dot) {
     bool near = is_one_element(dot->a.row, dot->a.scalar) || is_one_element(dot->a.column, dot->a.scalar);
     if (dot->a.pointer == dot->a_panel) return (Kept){.operand = &dot->a, .panels = dot->a_panel};
-    int64_t spare = dot->words ? 0 : dot_spare_rows(dot), row = dot->panel_row * element_bytes(dot);
-    int64_t rows = blocks(dot->m_max, dot->block_rows) * dot->block_rows + 2 * spare;
+    int64_t spare = dot->words || dot->a_columns ? 0 : dot_spare_rows(dot), row = dot->panel_row * element_bytes(dot);
+    int64_t count = blocks(dot->m_max, dot->block_rows), rows = count * dot->block_rows + 2 * spare;
     if (dot->words) rows = blocks(rows, DOT_AMX_ROWS) * DOT_AMX_ROWS; /* they are packed by so many */
-    Kept kept = keep(dot, &dot->a, rows * row, !near);
+    Kept kept = keep(dot, &dot->a, dot->a_columns ? count * dot->a_block : rows * row, !near);
     kept.panels = tile_build_buffer(&dot->emitter->front, (kept.count ? kept.count : 1) * kept.bytes, ALIGN);
     kept.panels = dot_offset(dot, kept.panels, dot_i64(dot, spare * row));
     return kept;

@@ -310,6 +310,10 @@ void dot_pack_all_columns(Dot *dot, TileValue *k0, TileValue *kc) {
     dot_end(dot);
 }
 
+TileValue *dot_columns_of_block(Dot *dot, TileValue *panels, TileValue *i) {
+    return dot_offset(dot, panels, dot_scale(dot, dot_binary(dot, TILE_OP_DIV, i, dot_i64(dot, dot->block_rows)), dot->a_block));
+}
+
 /* A block's rows lie apart, each too short for the hardware to fetch ahead of the copy. All at once they would take the places in
  * which cores keep what they wait for, so that b's panel waits. */
 void dot_fetch_rows(Dot *dot, TileValue *i, TileValue *j, TileValue *k0) {

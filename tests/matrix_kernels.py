@@ -95,6 +95,8 @@ WORDS = {"BM=64 BN=64 BK=128": {"M": [65, 1, 64], "N": [65, 130, 7], "K": [129, 
          "BM=32 BN=192 BK=32": {"M": [33, 5], "N": [193, 7], "K": [65, 33]}}
 # Tiles for products of warpgroups, of operands as tensor maps copy them.
 WARPGROUPS = {"BM=64 BN=48 BK=32 warps=4": {"M": [1, 64, 65], "N": [9, 1, 48], "K": [48, 16, 32, 160, 33]}}
+# Columns of 8-bit floats that two instructions have, whose sums are added in turn.
+PROMOTED = {"BM=64 BN=144 BK=32 warps=4": {"M": [64, 65], "N": [144, 9, 200], "K": [48, 16, 160, 0]}}
 # Rows that are columns of wgmma.
 FEW_ROWS = {"BM=16 BN=64 BK=64": {"M": [16, 1, 40], "N": [64, 8, 136], "K": [64, 16, 200]},
             "BM=32 BN=128 BK=128": {"M": [5, 32], "N": [72, 128], "K": [128, 136]}}
@@ -642,6 +644,8 @@ KERNELS = [
            MATMUL_TUNES, types=["f8e4m3:f32", "f8e5m2:f16", "f8e4m3:bf16", "f8e5m2:f32"], budget=12, gpus=["sm_90a"]),
     Kernel("matmul:matmul_f8", [("a", PLAIN), ("b", PLAIN), ("row_scale", PLAIN), ("column_scale", PLAIN), ("c", "out")],
            WARPGROUPS, types=["f8e4m3:f32", "f8e5m2:bf16"], budget=6, gpus=["sm_90a"]),
+    Kernel("matmul:matmul_f8", [("a", PLAIN), ("b", PLAIN), ("row_scale", PLAIN), ("column_scale", PLAIN), ("c", "out")],
+           PROMOTED, types=["f8e4m3:f32", "f8e5m2:bf16"], budget=5, gpus=["sm_90a"]),
     Kernel("matmul:matmul_nt", [("a", PLAIN), ("b", PLAIN), ("c", "out")], WARPGROUPS, types=["bf16:f32", "f16"],
            budget=6, gpus=["sm_90a"]),
     *(Kernel(f"matmul:{name}", [("a", FEW_VIEWS), ("b", FEW_VIEWS), ("c", ["contiguous", "rows"])], MANY_SUMS, types=["f32"], budget=6,

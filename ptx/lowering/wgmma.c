@@ -253,18 +253,18 @@ static void begin_promoted(const Wgmma *w, GpuPendingSums *pending) {
     if (mul) pending->factors = registers_of(w, tile_op_operand(mul, 1));
 }
 
-/* One part after the other, so that registers hold the sums of one; only the last one is left pending. */
+/* One part after the other, or one while the next is under way, so that registers hold the sums of one or two; only the last one is left pending. */
 static void promote_parts(const Wgmma *w, const Parts *parts, GpuPendingSums *pending) {
-    TileAttribute groups = {.key = TILE_ATTRIBUTE_PENDING, .integer = 0};
+    unsigned ahead = (unsigned)gpu_promoted_together(w->op) - 1, last = parts->count - 1;
     begin_promoted(w, pending);
-    for (unsigned i = 0; i < parts->count; i++) {
+    for (unsigned begun = 0, i = 0; i < last; i++) {
         GpuPendingSums part = {.count = 1, .sums = &pending->sums[i], .lanes = &pending->lanes[i], .factors = pending->factors};
-        begin_parts(w, parts, i, 1, pending->sums);
-        if (i + 1 < parts->count)
-            complete_sums(w->gpu, &part, &groups, pending->promoted);
-        else
-            pending->sums = part.sums, pending->lanes = part.lanes, pending->count = 1;
+        for (; begun <= i + ahead; begun++) begin_parts(w, parts, begun, 1, pending->sums);
+        TileAttribute groups = {.key = TILE_ATTRIBUTE_PENDING, .integer = ahead};
+        complete_sums(w->gpu, &part, &groups, pending->promoted);
     }
+    if (!ahead || !last) begin_parts(w, parts, last, 1, pending->sums);
+    pending->sums += last, pending->lanes += last, pending->count = 1;
 }
 
 static void build_products(Wgmma *w) {

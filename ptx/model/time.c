@@ -210,6 +210,7 @@ static void add_work(GpuWork *sum, const GpuWork *work, double share) {
     sum->latency += share * work->latency;
     sum->beginning += share * work->beginning;
     sum->beside += share * work->beside;
+    sum->alone += share * work->alone;
     sum->awaited += share * work->awaited;
     sum->vectors = most(sum->vectors, work->vectors);
     sum->uses_sums |= work->uses_sums;
@@ -309,8 +310,9 @@ static double cycles_of_programs(const TileFunc *phase, const GpuWork *work, dou
     double products = most(work->latency - work->beginning - work->beside, work->tensor) + work->awaited,
            epilogue = work->beside / warps * most(warps, OF_INSTRUCTION);
     if (phase->turns < 2) return work->beginning + programs * (products + epilogue + BETWEEN);
-    double own = (products + epilogue + BETWEEN) / phase->turns; /* of its warps, which have every second program */
-    return work->beginning + programs * most(products + SHOWN * epilogue, own) + (1 - SHOWN) * epilogue + BETWEEN;
+    double own = (products + work->alone + epilogue + BETWEEN) / phase->turns; /* of its warps, which have every second program */
+    double first = programs > 1 ? 0 : work->alone;
+    return work->beginning + first + programs * most(products + SHOWN * epilogue, own) + (1 - SHOWN) * epilogue + BETWEEN;
 }
 
 /* ---- what leaves the cache first ---- */

@@ -55,7 +55,10 @@ const TileType *gpu_rows_type(TileContext *context, const TileType *tile);
 /* Elements of sums that the product keeps live, besides those that another product counts. */
 int64_t gpu_dot_sums(const TileOp *dot);
 enum { GPU_BESIDE_SUMS = 72 }; /* registers of a thread that multiplies, beside sums, where several blocks share a multiprocessor */
-/* Registers of a thread for sums that are promoted: those of one instruction, of which there is one at a time. */
+/* Of a product that promotes its sums: how many instructions that stand side by side are under way at a time. While the last ones' sums are computed, the others'
+ * are added. */
+int64_t gpu_promoted_together(const TileOp *dot);
+/* Registers of a thread for sums that are promoted: those of the instructions that are under way at a time. */
 int64_t gpu_dot_promoted(const TileOp *dot);
 /* Registers of 32 bits for the tile, in all threads: layouts pad extents to powers of two, and an element narrower than a register
  * takes one. */

@@ -1,4 +1,4 @@
-"""Kernels drawn at random: what products.py, attentions.py and convolutions.py share. Each has a text, arguments that are views inside of
+"""Kernels drawn at random: what products.py, attentions.py, convolutions.py and row_kernels.py share. Each has a text, arguments that are views inside of
 larger arrays, and what its results must be, by NumPy in f64, with a bound for each element."""
 import math
 import random
@@ -31,13 +31,35 @@ class View:
         return bool((whole[outside].astype(np.float64) == 99).all())
 
 
+class Result:
+    """A parameter that a kernel writes: the view that it gets, and what its elements must be, each within a bound."""
+
+    def __init__(self, name, kind, value, bound, turned, view, mode):
+        self.name, self.kind, self.value, self.bound, self.turned, self.view, self.mode = name, kind, value, bound, turned, view, mode
+
+    def wrong(self, whole):
+        if not self.view.kept(whole):
+            return "an element outside of the result was written"
+        found, right = whole[self.view.index].astype(np.float64), self.value
+        if self.turned:
+            found = found.swapaxes(-1, -2)
+        large = (np.abs(right) > 65000) & (self.kind == F16)
+        with np.errstate(invalid="ignore"):
+            same = (found == right) | np.isnan(found) & np.isnan(right)
+            bad = ~(same | np.isfinite(right) & (np.abs(found - right) <= self.bound) | large & (np.abs(found) > 65000))
+        if not bad.any():
+            return None
+        at = tuple(int(i) for i in np.argwhere(bad)[0])
+        return f"{bad.sum()} of {bad.size} elements, the first {at}: {found[at]}, not {right[at]} within {self.bound[at]:.3g}"
+
+
 class Drawn:
     """A kernel of a seed. `most` is the largest extent; `parameters` has (name, type, rank) of each input in order, `inputs` their views,
-    `scalars` the numbers that follow them, `out` the view of the result, which comes last."""
+    `scalars` the numbers that follow them, `results` what comes last."""
 
     def __init__(self, seed, most):
         self.chance, self.numbers, self.most = random.Random(seed), np.random.default_rng(seed), most
-        self.parameters, self.inputs, self.scalars = [], {}, {}
+        self.parameters, self.inputs, self.scalars, self.results = [], {}, {}, []
 
     def extent(self, most):
         chance = self.chance
@@ -68,35 +90,28 @@ class Drawn:
         self.inputs[name] = View(np.ascontiguousarray(array), before, behind, steps)
         self.parameters.append((name, NAMES[array.dtype], rank))
 
-    def expect(self, value, error, kind, turned=False):
-        """The result's value before it is rounded, and the bound of its error then."""
-        self.result, self.turned_result = kind, turned
-        self.value = value
-        self.bound = 1.01 * error + (0 if kind == I32 else UNITS[kind] * (np.abs(value) + error) + 2.0**-25)
+    def expect(self, value, error, kind, turned=False, name="c", mode="out"):
+        """A result's value before it is rounded, and the bound of its error then. What a kernel updates holds zeros before."""
+        self.result = kind
+        with np.errstate(invalid="ignore"):
+            bound = 1.01 * error + (0 if kind == I32 else UNITS[kind] * (np.abs(value) + error) + 2.0**-25)
         shape = value.swapaxes(-1, -2).shape if turned else value.shape
         before, behind = [self.chance.choice((0, 0, 1, 16)) for _ in shape], [self.chance.choice((0, 0, 3, 16)) for _ in shape]
-        self.out = View(np.zeros(shape, kind), before, behind, [1] * len(shape))
+        self.results.append(Result(name, kind, value, bound, turned, View(np.zeros(shape, kind), before, behind, [1] * len(shape)), mode))
 
-    def wrong(self, whole):
-        """What is wrong with the array that has the result, or None."""
-        if not self.out.kept(whole):
-            return "an element outside of the result was written"
-        found = whole[self.out.index].astype(np.float64)
-        if self.turned_result:
-            found = found.swapaxes(-1, -2)
-        right = self.value
-        large = (np.abs(right) > 65000) & (self.result == F16)
-        with np.errstate(invalid="ignore"):
-            bad = ~((found == right) | (np.abs(found - right) <= self.bound) | large & (np.abs(found) > 65000))
-        if not bad.any():
-            return None
-        at = tuple(int(i) for i in np.argwhere(bad)[0])
-        return f"{bad.sum()} of {bad.size} elements, the first {at}: {found[at]}, not {right[at]} within {self.bound[at]:.3g}"
+    def wrong(self, wholes):
+        """What is wrong with the arrays that have the results, or None."""
+        for result, whole in zip(self.results, wholes):
+            problem = result.wrong(whole)
+            if problem:
+                return f"{result.name}: {problem}"
+        return None
 
     def head(self, extents):
         """Parameters of the kernel, as text: `extents` has the names of each one's dimensions."""
         found = [f"{name}: in {kind}[{', '.join(extents[name])}]" for name, kind, _ in self.parameters]
-        return found + [f"{name}: {kind}" for name, (kind, _) in self.scalars.items()] + [f"c: out {NAMES[self.result]}[{', '.join(extents['c'])}]"]
+        return found + [f"{name}: {kind}" for name, (kind, _) in self.scalars.items()] + [
+            f"{result.name}: {result.mode} {NAMES[result.kind]}[{', '.join(extents[result.name])}]" for result in self.results]
 
     def tile_points(self):
         return " ".join(f"{name}={value}" for name, value in self.tiles.items())

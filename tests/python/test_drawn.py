@@ -1,7 +1,7 @@
-"""Kernels drawn at random (products.py, attentions.py, convolutions.py) on what this machine has, beside NumPy: each is compiled for itself.
+"""Kernels drawn at random (products.py, attentions.py, convolutions.py, row_kernels.py) on what this machine has, beside NumPy: each is compiled for itself.
 
 usage: test_drawn.py [OPTION]...
-  --kinds=LIST     of products, attentions, convolutions (all)
+  --kinds=LIST     of products, attentions, convolutions, rows (all)
   --count=N        of each kind on each target (24)
   --seed=N         the first one's number (1)
   --most=N         the largest extent (200)
@@ -31,8 +31,9 @@ from attentions import Attention
 from convolutions import Convolution
 from drawn import BF16, E4M3, E5M2, NAMES
 from products import Product
+from row_kernels import RowKernel
 
-KINDS = {"products": Product, "attentions": Attention, "convolutions": Convolution}
+KINDS = {"products": Product, "attentions": Attention, "convolutions": Convolution, "rows": RowKernel}
 OPTIONS = None
 BITS = {BF16: np.dtype("uint16"), E4M3: np.dtype("uint8"), E5M2: np.dtype("uint8")}
 TILEC = pathlib.Path(tile.__file__).resolve().parents[2] / "bin/tilec"  # of the build that has made the package
@@ -48,10 +49,11 @@ def numbers(drawn):
 
 def run_here(drawn, target):
     """On NumPy's arrays."""
-    whole = drawn.out.whole.copy()
+    wholes = [result.view.whole.copy() for result in drawn.results]
     kernel = tile.compile(drawn.text(), target=target).drawn
-    kernel(*[drawn.inputs[name].array() for name, _, _ in drawn.parameters], *numbers(drawn), whole[drawn.out.index])
-    return whole
+    kernel(*[drawn.inputs[name].array() for name, _, _ in drawn.parameters], *numbers(drawn),
+           *[whole[result.view.index] for result, whole in zip(drawn.results, wholes)])
+    return wholes
 
 
 def run_cuda(drawn, _):
@@ -64,17 +66,17 @@ def run_cuda(drawn, _):
         whole = torch.from_numpy(view.whole.view(bits) if bits else view.whole).cuda()
         return whole.view(types[NAMES[view.whole.dtype]]) if bits else whole
 
-    whole = moved(drawn.out)
+    wholes = [moved(result.view) for result in drawn.results]
     kernel = tile.compile(drawn.text(), target="cuda").drawn
     inputs = [moved(drawn.inputs[name])[drawn.inputs[name].index] for name, _, _ in drawn.parameters]
-    kernel(*inputs, *numbers(drawn), whole[drawn.out.index])
+    kernel(*inputs, *numbers(drawn), *[whole[result.view.index] for result, whole in zip(drawn.results, wholes)])
     torch.cuda.synchronize()
-    bits = BITS.get(drawn.result)
-    return whole.view(torch.uint16).cpu().numpy().view(drawn.result) if bits else whole.cpu().numpy()
+    return [whole.view(torch.uint16).cpu().numpy().view(result.kind) if result.kind in BITS else whole.cpu().numpy()
+            for result, whole in zip(drawn.results, wholes)]
 
 
 def run_emulated(drawn, target):
-    """In the executor of the target's machine form. Operands are views of files; the result is an array of its own."""
+    """In the executor of the target's machine form. Operands and what is updated are views of files; other results are arrays of their own."""
     def part(index):
         return "[" + ",".join(f"{s.start}:{s.stop}:{s.step}" for s in index) + "]"
 
@@ -88,14 +90,24 @@ def run_emulated(drawn, target):
             np.save(folder / f"{parameter}.npy", view.whole.view(bits) if bits else view.whole)
             words.append(f"{parameter}={folder}/{parameter}.npy" + (f":{kind}" if bits else "") + part(view.index))
         words += [f"{key}={value}" for key, (_, value) in drawn.scalars.items()]
-        words.append(f"c={folder}/c.npy:{NAMES[drawn.result]}[{','.join(map(str, drawn.out.array().shape))}]")
+        for result in drawn.results:
+            file, name = f"{folder}/{result.name}.npy", NAMES[result.kind]
+            if result.mode == "inout":
+                np.save(file, result.view.whole)
+                words.append(f"{result.name}={file}" + part(result.view.index))
+            else:
+                words.append(f"{result.name}={file}:{name}[{','.join(map(str, result.view.array().shape))}]")
         done = subprocess.run(words, capture_output=True, text=True)
         if done.returncode:
-            raise Failure(f"tilec ends with {done.returncode}: {done.stderr.strip()[:600]}")
-        found = np.load(folder / "c.npy")
-        whole = drawn.out.whole.copy()
-        whole[drawn.out.index] = found.view(drawn.result) if drawn.result in BITS else found
-        return whole
+            raise Failure(f"tilec ends with {done.returncode}: {done.stderr.strip()[-600:]}")
+        wholes = []
+        for result in drawn.results:
+            found = np.load(folder / f"{result.name}.npy")
+            whole = found if result.mode == "inout" else result.view.whole.copy()
+            if result.mode != "inout":
+                whole[result.view.index] = found.view(result.kind) if result.kind in BITS else found
+            wholes.append(whole)
+        return wholes
 
 
 # What a machine has no room for: tiles are drawn for all of them, and a refusal that says so is none of the compiler's faults.
@@ -109,10 +121,10 @@ def check(kind, target, seed, end, digests):
     drawn = KINDS[kind](seed, OPTIONS.most)
     run = run_emulated if target.startswith("emulated.") else run_cuda if target == "cuda" else run_here
     try:
-        whole = run(drawn, target)
-        problem = drawn.wrong(whole)
+        wholes = run(drawn, target)
+        problem = drawn.wrong(wholes)
         if OPTIONS.digests:
-            digests[kind, seed] = hashlib.sha256(whole.tobytes()).hexdigest()[:16]
+            digests[kind, seed] = hashlib.sha256(b"".join(whole.tobytes() for whole in wholes)).hexdigest()[:16]
     except Exception as error:  # whatever it is, the next one is run
         if any(text in str(error) for text in REFUSALS):
             return None

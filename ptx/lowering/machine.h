@@ -257,6 +257,8 @@ void gpu_lower_dot(Gpu *gpu, TileOp *op);
 /* ---- wgmma.c ---- */
 void gpu_lower_wgmma(Gpu *gpu, TileOp *op);
 void gpu_lower_dot_wait(Gpu *gpu, TileOp *op);
+/* peers.c */
+void gpu_lower_cluster_reduce(Gpu *gpu, TileOp *op);
 
 /* ---- channels.c ---- */
 TileValue *gpu_uniform(Gpu *gpu, TileValue *value);

@@ -76,6 +76,12 @@ static bool joined_lanes(unsigned index, bool lists, uint32_t *lanes, uint32_t *
     return true;
 }
 
+/* Blocks that share the loops of a program. */
+static uint32_t sharing(unsigned index) {
+    static const uint32_t blocks[] = {4, 8};
+    return index < sizeof blocks / sizeof *blocks ? blocks[index] : 0;
+}
+
 const TileFamily tile_ptx_family = {.kind = TILE_TARGET_GPU,
                                     .name = "gpu",
                                     .title = "GPU",
@@ -91,6 +97,7 @@ const TileFamily tile_ptx_family = {.kind = TILE_TARGET_GPU,
                                     .turning_warps = turning_warps,
                                     .most_warps = 16,
                                     .cluster = 2,
+                                    .sharing = sharing,
                                     .estimate = gpu_estimate,
                                     .measured_behind = "gpu-shared",
                                     .has_room = has_room};

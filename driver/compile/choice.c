@@ -160,6 +160,7 @@ static void try_warps(const Question *question, bool fewer, TileArena *arena, Ca
         warps = fewer ? warps / 2 : warps * 2;
         size_t point = tile_instance_with_warps(question->input, question->signature, instance, base, warps);
         if (point == SIZE_MAX) return;
+        if (tile_outcome_cluster_threads(instance->points[point].module) > TILE_MAX_CLUSTER_THREADS) return;
         TilePrediction candidate = predict(question, point, arena);
         if (chosen.schedule.least_programs && candidate.estimate.programs < chosen.estimate.programs) return; /* it is not split */
         take(out, &candidate, point, arena);

@@ -37,8 +37,7 @@ enum { MOST_LOOPS = 8, GRAIN = 16, LEAST_BITS = 32 };
 
 /* Bounds of loops that have been narrowed: others with the same ones share what they became. */
 typedef struct Narrowed {
-    const TileValue *lo, *hi, *step;
-    TileValue *first, *end;
+    TileValue *lo, *hi, *step, *first, *end;
 } Narrowed;
 
 typedef struct Shared {
@@ -148,7 +147,8 @@ static const char *obstacle(Shared *s) {
 
 /* ---- their loops ---- */
 
-static TileValue *trips_of_part(Shared *s, const TileOp *loop) {
+/* So far from a block's first iteration to the next one's: whole steps. */
+static TileValue *width_of_part(Shared *s, const TileOp *loop) {
     TileBuilder host = tile_builder_before(s->context->module, s->grid);
     TileValue *lo = tile_op_named(loop, TILE_OPERAND_LO), *hi = tile_op_named(loop, TILE_OPERAND_HI), *step = tile_op_named(loop, TILE_OPERAND_STEP),
               *one = tile_build_i64(&host, 1);
@@ -156,7 +156,8 @@ static TileValue *trips_of_part(Shared *s, const TileOp *loop) {
     TileValue *trips = tile_build_binary(&host, TILE_OP_ADD, range, tile_build_binary(&host, TILE_OP_SUB, step, one));
     trips = tile_build_binary(&host, TILE_OP_DIV, trips, step);
     trips = tile_build_binary(&host, TILE_OP_ADD, trips, tile_build_i64(&host, s->kernel->cluster - 1));
-    return tile_build_binary(&host, TILE_OP_DIV, trips, tile_build_i64(&host, s->kernel->cluster));
+    trips = tile_build_binary(&host, TILE_OP_DIV, trips, tile_build_i64(&host, s->kernel->cluster));
+    return tile_build_binary(&host, TILE_OP_MUL, trips, step);
 }
 
 static const Narrowed *find_narrowed(const Shared *s, const Narrowed *like) {
@@ -173,13 +174,12 @@ static void narrow(Shared *s, TileOp *loop) {
     Narrowed mine = {.lo = tile_op_named(loop, TILE_OPERAND_LO), .hi = tile_op_named(loop, TILE_OPERAND_HI), .step = tile_op_named(loop, TILE_OPERAND_STEP)};
     const Narrowed *same = find_narrowed(s, &mine);
     if (!same) {
-        TileValue *trips = trips_of_part(s, loop);
+        TileValue *width = width_of_part(s, loop);
         TileBuilder b = tile_builder_before(s->context->module, s->grid->regions[0].first);
-        gpu_split_narrow(&b, loop, s->part, trips);
-        mine.first = tile_op_named(loop, TILE_OPERAND_LO);
-        mine.end = tile_op_named(loop, TILE_OPERAND_HI);
+        mine.first = tile_build_binary(&b, TILE_OP_ADD, mine.lo, tile_build_binary(&b, TILE_OP_MUL, s->part, width));
+        mine.end = tile_build_binary(&b, TILE_OP_MIN, mine.hi, tile_build_binary(&b, TILE_OP_ADD, mine.first, width));
         s->narrowed[s->narrowed_count++] = mine;
-        return;
+        same = &mine;
     }
     tile_op_set_operand(loop, lo, same->first);
     tile_op_set_operand(loop, hi, same->end);
@@ -259,6 +259,7 @@ static bool share(TilePassContext *context, TileFunc *kernel, TileOp *grid) {
     store_once(s);
     for (unsigned i = 0; i < s->count; i++) {
         narrow(s, s->loops[i]);
+        tile_op_set_integer(context->module, s->loops[i], TILE_ATTRIBUTE_PART, TILE_PART_OF_CLUSTER);
         if (s->loops[i]->result_count) combine(s, i);
     }
     tile_op_set_integer(context->module, grid, TILE_ATTRIBUTE_MULTICAST, kernel->cluster);

@@ -22,6 +22,38 @@
  *       return
  *     }
  * After:
+ *     func kernel tile @k(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 1, out> {noalias}) cluster = 4 {
+ *       %m = dim %x {axis = 0} : i64
+ *       %n = dim %x {axis = 1} : i64
+ *       %one = const {value = 1} : i64
+ *       %0 = const {value = 4} : i64
+ *       %1 = const {value = 0} : i64
+ *       %2 = max %m, %1 : i64
+ *       %3 = const {value = 3} : i64
+ *       %4 = add %2, %3 : i64
+ *       %5 = div %4, %0 : i64
+ *       grid %n, %0 {multicast = 4} (%i: i64, %6: i64) {
+ *         %7 = mul %6, %5 : i64
+ *         %8 = add %7, %5 : i64
+ *         %9 = min %m, %8 : i64
+ *         %10 = const {value = 0.0} : f32
+ *         %sum.1 = for %7, %9, %one, %10 {part = 4} : f32 (%k: i64, %sum.2: f32) {
+ *           %v = load_tile %x, %k, %i {access = [index, index]} : f32
+ *           %sum.3 = add %sum.2, %v : f32
+ *           yield %sum.3
+ *         }
+ *         %11 = cluster_reduce %sum.1 {offset = 0, kind = sum} : f32
+ *         %12 = eq %6, %1 : bool
+ *         if %12 {
+ *           store_tile %y, %11, %i {access = [index]}
+ *           yield
+ *         } {
+ *           yield
+ *         }
+ *         yield
+ *       }
+ *       return
+ *     }
  * Run: --passes=gpu-share-rows,canonicalise,cse,dce --target=sm_90a
  * Needs: inline; loops whose bounds are known outside of the grid, so licm. Keeps: tile form. Cost: linear. */
 #include "lang/ir/access.h"
@@ -209,19 +241,23 @@ static void combine(Shared *s, unsigned number) {
     TileModule *module = s->context->module;
     TileBuilder before = tile_builder_before(module, loop), b = tile_builder_before(module, loop->next);
     unsigned count, carried = tile_op_operands(loop, TILE_OPERAND_CARRIED, &count);
+    TileOp *all[TILE_MAX_FOLD];
     b.location = loop->location;
+    for (unsigned i = 0; i < count; i++) {
+        TileValue *result = &loop->results[i];
+        TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_KIND, .integer = s->merges[number].values[i].kind}, {.key = TILE_ATTRIBUTE_OFFSET, .integer = s->offset}};
+        all[i] = tile_build_op(&b, TILE_OP_CLUSTER_REDUCE, &result, 1, attributes, 2, NULL, 1);
+        s->offset += bytes_of(result->type);
+    }
     for (unsigned i = 0; i < count; i++) {
         TileValue *result = &loop->results[i], *begin = tile_loop_carried(loop, i);
         TileName kind = s->merges[number].values[i].kind;
         uint64_t none = tile_eval_identity(kind, result->type->scalar), bits;
-        TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_KIND, .integer = kind}, {.key = TILE_ATTRIBUTE_OFFSET, .integer = s->offset}};
         bool nothing = tile_value_bits(begin, &bits) && bits == none;
-        TileOp *all = tile_build_op(&b, TILE_OP_CLUSTER_REDUCE, &result, 1, attributes, 2, NULL, 1);
-        TileValue *sum = &all->results[0];
-        s->offset += bytes_of(result->type);
+        TileValue *sum = &all[i]->results[0];
         tile_op_set_operand(loop, carried + i, tile_build_bits(&before, result->type, none));
         if (!nothing) sum = tile_build_binary(&b, tile_eval_combiner(kind), begin, sum);
-        replace_behind(result, all, sum);
+        replace_behind(result, all[i], sum);
     }
 }
 

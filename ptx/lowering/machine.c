@@ -322,6 +322,7 @@ TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
     tile_map_init(&gpu.pending, gpu.arena);
     tile_map_init(&gpu.stored, gpu.arena);
     tile_map_init(&gpu.collected, gpu.arena);
+    tile_map_init(&gpu.shared_ahead, gpu.arena);
     GpuDots dots = gpu_find_dots(func, &old);
     gpu.products = dots.multiplied.count ? 0 : dots.count;
     gpu.sums = dots.sums;

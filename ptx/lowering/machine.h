@@ -71,6 +71,7 @@ typedef struct Gpu {
     TileMap pending; /* old TileValue, of a product by wgmma, to GpuPendingSums */
     TileMap stored;  /* TileOp, a store by a tensor map, to the buffer that it stores from */
     TileMap collected; /* old atomic_tile to what the block collects */
+    TileMap shared_ahead; /* combinations of a cluster whose own value has been stored */
     GpuChannels *channels; /* between partitions */
     int64_t sums;          /* elements of sums of products by tensor cores */
     int64_t promoted;      /* registers of a thread for sums that are added to those */

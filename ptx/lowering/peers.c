@@ -24,23 +24,55 @@ static TileValue *combine_peers(Gpu *gpu, const TileOp *op, TileValue *address) 
     return all;
 }
 
-/* Is there another one behind it, which all threads come to that came to this one? */
-static bool is_followed(const TileOp *op) {
-    while (op->next && op->next->id != TILE_OP_CLUSTER_REDUCE) op = op->next;
-    return op->next;
+/* The next one behind it, which all threads come to that came to this one; NULL: there is none. */
+static TileOp *next_of(const TileOp *op) {
+    TileOp *next = op->next;
+    while (next && next->id != TILE_OP_CLUSTER_REDUCE) next = next->next;
+    return next;
 }
 
-static TileValue *lower_tile(Gpu *gpu, const TileOp *op, TileValue *value) {
+static GpuStrides strides_of(const TileType *type) {
+    TileLayoutShape shape = {.rank = type->layout->rank};
+    for (unsigned a = 0; a < shape.rank; a++) shape.extent[a] = tile_layout_extent(type->layout, a);
+    return gpu_row_major(&shape, tile_scalar_bytes(type->scalar));
+}
+
+/* The op's place in shared memory is the current one. */
+static void open_place(Gpu *gpu, const TileOp *op) {
     const TileType *type = op->results[0].type;
-    const TileLayout *layout = type->layout;
-    TileLayoutShape shape = {.rank = layout->rank};
-    for (unsigned a = 0; a < shape.rank; a++) shape.extent[a] = tile_layout_extent(layout, a);
-    GpuStrides strides = gpu_row_major(&shape, tile_scalar_bytes(type->scalar));
-    uint32_t count = tile_layout_registers(layout);
-    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
-    gpu_write_shared(gpu, value, layout, &strides);
+    int64_t offset = tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, 0), bytes = tile_scalar_bytes(type->scalar);
+    for (unsigned a = 0; tile_type_is_tile(type) && a < type->layout->rank; a++) bytes *= tile_layout_extent(type->layout, a);
+    uint64_t end = (uint64_t)(offset + bytes + GRAIN - 1) / GRAIN * GRAIN;
+    if (gpu->func->scratch_bytes < end) gpu->func->scratch_bytes = end;
+    gpu->shared = offset ? tile_build_ptr_add(&gpu->b, shared_memory(gpu), gpu_i64(gpu, offset)) : shared_memory(gpu);
+}
+
+static void store_own(Gpu *gpu, const TileOp *op) {
+    const TileType *type = op->results[0].type;
+    TileValue *value = gpu_value(gpu, tile_op_operand(op, 0));
+    open_place(gpu, op);
+    tile_map_set(&gpu->shared_ahead, op, (void *)(uintptr_t)op);
+    if (!tile_type_is_tile(type)) {
+        tile_build_store(&gpu->b, value, gpu->shared, gpu_binary(gpu, TILE_OP_EQ, gpu->thread, gpu_i64(gpu, 0)), 0);
+        return;
+    }
+    GpuStrides strides = strides_of(type);
+    gpu_write_shared(gpu, value, type->layout, &strides);
+}
+
+/* What those behind it combine, as far as it is there, is stored too: the blocks meet once for all of them. */
+static void meet(Gpu *gpu, TileOp *op) {
+    if (tile_map_get(&gpu->shared_ahead, op)) return;
+    store_own(gpu, op);
+    for (TileOp *next = next_of(op); next && tile_map_get(&gpu->values, tile_op_operand(next, 0)); next = next_of(next)) store_own(gpu, next);
     gpu_build_plain(&gpu->b, TILE_OP_CLUSTER_BARRIER);
-    TileValue *base = gpu_shared_address(gpu, layout, &strides);
+}
+
+static TileValue *combine_tile(Gpu *gpu, const TileOp *op) {
+    const TileLayout *layout = op->results[0].type->layout;
+    GpuStrides strides = strides_of(op->results[0].type);
+    uint32_t count = tile_layout_registers(layout);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count), *base = gpu_shared_address(gpu, layout, &strides);
     for (uint32_t r = 0; r < count; r++) {
         int64_t offset = gpu_shared_register_offset(layout, &strides, r);
         registers[r] = combine_peers(gpu, op, offset ? tile_build_ptr_add(&gpu->b, base, gpu_i64(gpu, offset)) : base);
@@ -48,20 +80,10 @@ static TileValue *lower_tile(Gpu *gpu, const TileOp *op, TileValue *value) {
     return gpu_join(gpu, registers, count);
 }
 
-static TileValue *lower_scalar(Gpu *gpu, const TileOp *op, TileValue *value) {
-    tile_build_store(&gpu->b, value, gpu->shared, gpu_binary(gpu, TILE_OP_EQ, gpu->thread, gpu_i64(gpu, 0)), 0);
-    gpu_build_plain(&gpu->b, TILE_OP_CLUSTER_BARRIER);
-    return combine_peers(gpu, op, gpu->shared);
-}
-
 void gpu_lower_cluster_reduce(Gpu *gpu, TileOp *op) {
-    const TileType *type = op->results[0].type;
-    TileValue *value = gpu_value(gpu, tile_op_operand(op, 0));
-    int64_t offset = tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, 0), lanes = tile_type_is_tile(type) ? tile_type_lanes(type) : 1;
-    uint64_t end = (uint64_t)(offset + lanes * tile_scalar_bytes(type->scalar) + GRAIN - 1) / GRAIN * GRAIN;
-    if (gpu->func->scratch_bytes < end) gpu->func->scratch_bytes = end;
-    gpu->shared = offset ? tile_build_ptr_add(&gpu->b, shared_memory(gpu), gpu_i64(gpu, offset)) : shared_memory(gpu);
-    value = tile_type_is_tile(type) ? lower_tile(gpu, op, value) : lower_scalar(gpu, op, value);
-    if (!is_followed(op)) gpu_build_plain(&gpu->b, TILE_OP_CLUSTER_BARRIER);
+    meet(gpu, op);
+    open_place(gpu, op);
+    TileValue *value = tile_type_is_tile(op->results[0].type) ? combine_tile(gpu, op) : combine_peers(gpu, op, gpu->shared);
+    if (!next_of(op)) gpu_build_plain(&gpu->b, TILE_OP_CLUSTER_BARRIER);
     tile_map_set(&gpu->values, &op->results[0], value);
 }

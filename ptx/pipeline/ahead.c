@@ -158,15 +158,20 @@ static bool is_nested(const TileOp *loop) {
     return outer && outer->id == TILE_OP_FOR && !tile_loop_is_of_programs(outer);
 }
 
-static bool is_part(const TileOp *loop) { return tile_op_integer(loop, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OF_SUMS; }
+static bool is_part(const TileOp *loop) {
+    int64_t part = tile_op_integer(loop, TILE_ATTRIBUTE_PART, 0);
+    return part == TILE_PART_OF_SUMS || part == TILE_PART_OF_CLUSTER;
+}
 
 /* Loops are split where programs are few: so many are there that it is known what a multiprocessor has in flight if each thread waits for one
- * iteration, and how many iterations make that enough.  */
+ * iteration, and how many iterations make that enough. Where the blocks of a cluster share a loop it is as if each had a multiprocessor to itself, unless others compute
+ * while it waits. */
 static unsigned iterations_of_part(const Ahead *a) {
     const TilePtxTarget *target = a->context->target ? tile_ptx_target_of(a->context->target) : NULL;
     int64_t programs = a->func->kernel ? a->func->kernel->least_programs : 0, threads = a->func->threads;
+    bool shared = tile_op_integer(a->loop, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OF_CLUSTER;
     unsigned together = 1;
-    if (!target || !programs || !a->bytes || is_nested(a->loop)) return 1;
+    if (!target || !(shared ? !a->func->busy : programs) || !a->bytes || is_nested(a->loop)) return 1;
     int64_t blocks = programs / target->cores > 1 ? programs / target->cores : 1, flight = blocks * threads * a->bytes;
     while (together < GPU_MOST_TOGETHER && flight * together < FLIGHT_BYTES && a->bytes * together < ENOUGH_BYTES && a->elements * together * 2 <= MOST_ELEMENTS &&
            a->ops * together * 2 <= MOST_OPS)

@@ -220,7 +220,7 @@ static void walk(Cse *cse, TileBlock *block) {
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
         if (op->region_count) walk_regions(cse, op);
-        if (tile_op_writes(op)) kill_loads(cse, op);
+        if (tile_op_writes(op) && op->id != TILE_OP_CLUSTER_REDUCE) kill_loads(cse, op); /* what blocks exchange no load reads */
         if (!(tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_PURE) && !is_load(op)) continue;
         uint64_t hash = hash_op(op);
         TileOp *earlier = find(cse, op, hash);

@@ -26,6 +26,7 @@ typedef struct TileEstimate {
     uint32_t once; /* arguments, as bits, that products read once, and had better leave the cache first (TileFunc.once) */
     bool busy; /* while a program waits, others compute or the memory is busy (TileFunc.busy) */
     bool alone; /* each of these programs has a multiprocessor to itself */
+    bool few; /* or it would, if blocks of clusters did not share it */
     bool spills; /* threads of some grid have fewer registers than they would use */
     bool kept, reloads; /* rows that several loops go over stay in registers; code for that has no rows (TileFunc.reloads) */
     uint32_t split_programs[TILE_MOST_SPLITS]; /* of the first grids whose last loop is split (TileFunc.split_programs); 0: no other is */
@@ -76,6 +77,8 @@ typedef struct TileFamily {
     uint32_t (*turning_warps)(unsigned index);
     uint32_t most_warps; /* that a schedule may ask for where nothing is multiplied (TileFunc.warps); 0: none does */
     uint32_t cluster; /* blocks that may be a cluster (TileFunc.cluster); 0: none are */
+    /* Blocks that may be a cluster where nothing is multiplied, ascending, and share the loops of a program; 0 past the last. NULL: none do. */
+    uint32_t (*sharing)(unsigned index);
     /* False: the kernel cannot be compiled for the target. Numbers the functions' values. */
     bool (*estimate)(const TileTarget *target, TileFunc *kernel, const TileExtents *extents, TileArena *scratch,
                      TileEstimate *estimate);

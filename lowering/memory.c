@@ -24,6 +24,7 @@ bool tile_memory_is_constant(const TileValue *tensor) {
 }
 
 bool tile_memory_is_written(const TileOp *op, const TileValue *read) {
+    if (op->id == TILE_OP_CLUSTER_REDUCE) return false; /* what blocks exchange no load reads */
     if ((tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_WRITES) && !op->region_count &&
         tile_memory_overlaps(tile_memory_tensor(op), read))
         return true;

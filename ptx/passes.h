@@ -6,7 +6,7 @@
 
 /* Of loops (TILE_ATTRIBUTE_PART): gpu-split-grids says so, gpu-ahead unrolls them, those of sums if they compute little. A loop that combines parts of sums, and is the last of its grid,
  * is one over them: how the grid is divided follows from how many programs there are (TileFunc.split_programs). */
-enum { TILE_PART_OF_SCAN = 1, TILE_PART_OF_SUMS = 2, TILE_PART_OVER_SUMS = 3 };
+enum { TILE_PART_OF_SCAN = 1, TILE_PART_OF_SUMS = 2, TILE_PART_OVER_SUMS = 3, TILE_PART_OF_CLUSTER = 4 };
 
 #define PASS(id, name, stage, input, output, needs, keeps, doc)                                                            \
     TileResult tile_pass_##id(TilePassContext *context, TileFunc *func);

@@ -276,7 +276,14 @@ DOUBLES = {"BM=32 BN=64 BK=16": {"M": both(32), "N": both(64), "K": [0, 1, 16, 4
 DISTANCES = [("a", ["contiguous", "transposed"]), ("b", FEW_VIEWS)]
 STEPS = {"BN=64": {"N": [0, 1, 64, 197]}}
 UPDATED = [("p", ["contiguous", "strided"]), ("g", FEW_VIEWS)]
+# Rows that blocks of a cluster share: fewer tiles than blocks, some blocks with none, a ragged end, and as many whole tiles as stay in registers.
+SHARED = {"BM=2 BN=256 cluster=4": {"M": [1, 3], "N": [1, 256, 700, 2049]}, "BM=1 BN=512 cluster=2": {"M": [1, 2], "N": [8192, 8191, 4096]},
+          "BM=1 BN=256 cluster=8": {"M": [2], "N": [16384, 5000]}}
 PROGRAMS = [
+    other("clusters", "layernorm_shared", [("x", "in"), ("gamma", FEW_VIEWS), ("beta", FEW_VIEWS), ("y", "out")], SHARED, gpus=["sm_90a"]),
+    other("clusters", "image_statistics_shared", [("x", FEW_VIEWS)],
+          {"BW=8 BC=32 cluster=4": {"B": [1, 2], "H": [1, 5, 17], "W": [1, 8, 13], "C": [1, 32, 40]}, "BW=8 BC=64 cluster=8": {"B": [1], "H": [33], "W": [9], "C": [70]}},
+          gpus=["sm_90a"]),
     other("doubles", "product_of_doubles", MATMUL, DOUBLES, types=["f64"], gpus=GPUS),
     other("doubles", "turned_doubles", [("a", "in"), ("b", "in"), ("c", ["contiguous", "rows"])], DOUBLES, types=["f64"], gpus=GPUS),
     other("doubles", "weighted_doubles", [("a", FEW_VIEWS), ("w", FEW_VIEWS), ("b", PLAIN), ("c", PLAIN)], DOUBLES, types=["f64"], gpus=GPUS),

@@ -73,7 +73,7 @@ static const TileModule *add_point(TileUnit *unit, const TileKernelInfo *kernel,
 
 /* What of a schedule makes a difference to the kernel, as long as that is not known. */
 typedef struct Tries {
-    bool splits, packs, joins, clusters;
+    bool splits, packs, joins, clusters, sharing;
 } Tries;
 
 static void forget_point(TileInstance *instance) { tile_module_destroy(instance->points[--instance->count].module); }
@@ -125,12 +125,28 @@ static void add_clusters(TileUnit *unit, const TileKernelInfo *kernel, const Mak
         forget_point(making->instance);
 }
 
+/* The same with clusters whose blocks share the loops of a program, as long as one can. */
+static void add_sharing(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
+                        const int64_t *point, TileSchedule schedule, const TileModule *plain, Tries *tries) {
+    const TileFamily *family = tile_unit_backend(unit)->family;
+    for (unsigned i = 0; tries->sharing && plain && family->sharing && !tile_outcome_stays(plain) && !tile_outcome_has_clusters(plain); i++) {
+        schedule.cluster = family->sharing(i);
+        if (!schedule.cluster) break;
+        const TileModule *shared = add_point(unit, kernel, making, found, point, schedule);
+        if (!shared) break;
+        uint32_t threads = tile_outcome_cluster_threads(shared);
+        tries->sharing = threads != 0;
+        if (!threads || threads > TILE_MAX_CLUSTER_THREADS) forget_point(making->instance);
+    }
+}
+
 /* What else there is of the point with a schedule, which has been added as `plain`. */
 static void add_others(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
                        const int64_t *point, TileSchedule schedule, const TileModule *plain, Tries *tries) {
     add_splits(unit, kernel, making, found, point, schedule, plain, tries);
     add_turns(unit, kernel, making, found, point, schedule, plain);
     add_clusters(unit, kernel, making, found, point, schedule, plain, tries);
+    add_sharing(unit, kernel, making, found, point, schedule, plain, tries);
     schedule.packs = true;
     if (!tries->packs || !plain || !tile_unit_backend(unit)->family->packs) return;
     const TileModule *packed = add_other(unit, kernel, making, found, point, schedule, plain);
@@ -253,7 +269,7 @@ static tile_status make_instance(TileUnit *unit, void *state) {
     TILE_TRY(tile_unit_list(unit, &program));
     const TileKernelInfo *kernel = &program.kernels.items[making->signature - making->input->signatures];
     TILE_TRY(tile_tuned_points(unit, kernel, making->signature, making->request.generics, &found));
-    Tries tries = {true, true, true, true};
+    Tries tries = {true, true, true, true, true};
     for (size_t i = 0; i < found.names.count; i++) tile_list_push(unit->arena, &instance->names, found.names.items[i]);
     for (size_t i = 0; i < found.points.count && instance->count < MOST_CANDIDATES; i++)
         if (is_candidate(&found, found.points.items[i], found.points.items[0]))

@@ -28,6 +28,13 @@ bool tile_outcome_has_clusters(const TileModule *module) {
     return false;
 }
 
+uint32_t tile_outcome_cluster_threads(const TileModule *module) {
+    uint32_t most = 0;
+    for (const TileFunc *func = module ? module->first : NULL; func; func = func->next)
+        if (func->kind == TILE_FUNC_PHASE && func->cluster > 1 && func->cluster * func->threads > most) most = func->cluster * func->threads;
+    return most;
+}
+
 bool tile_outcome_is_joined(const TileModule *module) {
     for (const TileFunc *func = module->first; func; func = func->next)
         if (func->kind == TILE_FUNC_KERNEL && (func->joined_rows || func->joined_lanes)) return true;

@@ -11,6 +11,8 @@ bool tile_outcome_stays(const TileModule *module);
 bool tile_outcome_takes_turns(const TileModule *module, uint32_t warps);
 /* Are blocks of one of its phases clusters? */
 bool tile_outcome_has_clusters(const TileModule *module);
+/* The threads of its largest clusters; 0: there are none. */
+uint32_t tile_outcome_cluster_threads(const TileModule *module);
 /* Are programs of the module's kernel computed together? */
 bool tile_outcome_is_joined(const TileModule *module);
 /* Has one of its phases that multiply nothing a loop, beside that over a block's programs? */

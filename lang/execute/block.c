@@ -57,6 +57,11 @@ bool tile_exec_cluster_rank(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
+/* The programs of a grid run one after the other where they are tile form: none has what the others have. */
+bool tile_exec_cluster_reduce(TileExecutor *e, const ExecInstruction *in) {
+    return tile_exec_fault(e, in, "blocks of a cluster combine what they have: only machine form runs them at a time");
+}
+
 bool tile_exec_here(TileExecutor *e, const ExecInstruction *in) {
     ExecValue x = tile_exec_operand(e, in, 0), result = tile_exec_result(e, in);
     result.lanes[0] = x.lanes[0];
@@ -567,6 +572,15 @@ static bool run_blocks(Block *block) {
     return tile_exec_close_records(host, going);
 }
 
+static void look_for_warpgroups(TileOp *op, void *found) { *(bool *)found |= tile_op_is_of_warpgroup((TileOpId)op->id); }
+
+/* Warpgroups are numbered through the blocks of a cluster, and so are warps. */
+static bool has_whole_groups(const TileFunc *func) {
+    bool warpgroups = false;
+    tile_block_walk((TileBlock *)(uintptr_t)&func->body, look_for_warpgroups, &warpgroups);
+    return func->threads % (warpgroups ? TILE_WARPGROUP_THREADS : TILE_WARP_THREADS) == 0;
+}
+
 bool tile_exec_blocks(TileExecutor *e, const ExecInstruction *grid, const ExecActivation *phase, int64_t block_count) {
     const TileFunc *func = phase->program->func;
     uint32_t parameters = func->body.argument_count;
@@ -574,9 +588,9 @@ bool tile_exec_blocks(TileExecutor *e, const ExecInstruction *grid, const ExecAc
         func->body.arguments[parameters - 1]->type->space != TILE_SPACE_SHARED)
         return tile_exec_fault(e, grid, "the last parameter of %s is not its shared memory", func->name);
     uint32_t ranks = func->cluster > 1 ? func->cluster : 1;
-    bool fits = func->threads * ranks <= EXEC_MOST_THREADS && func->threads % TILE_WARPGROUP_THREADS == 0;
+    bool fits = func->threads * ranks <= EXEC_MOST_THREADS && has_whole_groups(func);
     if (ranks > 1 && !fits)
-        return tile_exec_fault(e, grid, "clusters have whole warpgroups here, and %d threads at most", EXEC_MOST_THREADS);
+        return tile_exec_fault(e, grid, "clusters have whole warps or warpgroups here, and %d threads at most", EXEC_MOST_THREADS);
     if (block_count % ranks)
         return tile_exec_fault(e, grid, "%lld blocks are no whole clusters of %u", (long long)block_count, ranks);
     Block block = {.host = e,

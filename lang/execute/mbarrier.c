@@ -374,6 +374,21 @@ bool tile_exec_copy_bulk(TileExecutor *e, const ExecInstruction *in) {
     return begin_bulk(e, &copy);
 }
 
+bool tile_exec_load_peer(TileExecutor *e, const ExecInstruction *in) {
+    ExecValue from = tile_exec_operand(e, in, 0), result = tile_exec_result(e, in);
+    int64_t ranks = tile_op_integer(in->op, TILE_ATTRIBUTE_RANK, 0) - (int64_t)e->rank;
+    uint8_t poison = 0;
+    if (!e->ranks) return tile_exec_fault(e, in, "this function is not run by a block of threads");
+    if (tile_exec_poisoned(from, 0)) return tile_exec_poison(e, in, from.poison[0], "has as an address", "the address is poison");
+    if (!is_there(e, in, ranks)) return false;
+    uint64_t bits;
+    if (!tile_exec_load_element(e, in, from.lanes[0] + (uint64_t)ranks, (int64_t)from.lanes[1], in->op->results[0].type->scalar, &bits, &poison)) return false;
+    *result.any = 0;
+    result.lanes[0] = bits;
+    if (poison) tile_exec_set_poison(e, result, 0, poison);
+    return true;
+}
+
 /* The copy to the block of the cluster that is so many ranks on. */
 static bool copy_box(TileExecutor *e, const ExecInstruction *in, const ExecBox *box, int64_t ranks) {
     ExecValue to = tile_exec_operand(e, in, 0);

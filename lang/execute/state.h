@@ -431,7 +431,7 @@ void tile_exec_box_load(TileExecutor *e, const ExecInstruction *in, const ExecBo
 
 /* ---- mbarrier.c ---- */
 
-enum { EXEC_MBARRIER_BYTES = 8, EXEC_MOST_MBARRIERS = 2032, EXEC_MOST_THREADS = 2 * TILE_MAX_THREADS /* of a cluster */ };
+enum { EXEC_MBARRIER_BYTES = 8, EXEC_MOST_MBARRIERS = 2032, EXEC_MOST_THREADS = TILE_MAX_CLUSTER_THREADS };
 
 /* If the module's functions have any; else `mbarriers` is set to NULL. False, and the executor stops, if out of
  * memory. */

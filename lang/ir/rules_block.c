@@ -120,6 +120,26 @@ const char *tile_rule_cluster_rank(const TileRule *r) {
     return tile_rule_result(r, 0, tile_type_scalar(r->module->context, TILE_I32));
 }
 
+static bool has_word_or_two(TileScalar scalar) { return tile_scalar_bits(scalar) == 32 || tile_scalar_bits(scalar) == 64; }
+
+const char *tile_rule_cluster_reduce(const TileRule *r) {
+    enum { GRAIN = 16 };
+    const TileType *type = tile_rule_operand(r, 0);
+    int64_t offset = tile_op_integer(r->op, TILE_ATTRIBUTE_OFFSET, -1);
+    if (!tile_type_is_scalar(type) && !tile_type_is_tile(type)) return "needs a scalar or a tile";
+    if (!has_word_or_two(type->scalar)) return "elements have 32 or 64 bits";
+    if (offset < 0 || offset % GRAIN) return "the offset is no multiple of 16";
+    return tile_rule_result(r, 0, type);
+}
+
+const char *tile_rule_load_peer(const TileRule *r) {
+    int64_t rank = tile_op_integer(r->op, TILE_ATTRIBUTE_RANK, -1);
+    if (!points_to(tile_rule_operand(r, 0), TILE_SPACE_SHARED)) return "loads from shared memory";
+    if (rank < 0 || rank >= TILE_MAX_CLUSTER) return "a cluster has 1 to 8 blocks";
+    if (!r->result[0]) return "the result type has to be given";
+    return tile_type_is_scalar(r->result[0]) && has_word_or_two(r->result[0]->scalar) ? NULL : "the result is no scalar of 32 or 64 bits";
+}
+
 const char *tile_rule_mbarrier(const TileRule *r) {
     int64_t count = tile_op_integer(r->op, TILE_ATTRIBUTE_ARRIVALS, 1),
             bytes = tile_op_integer(r->op, TILE_ATTRIBUTE_BYTES, 0);

@@ -5,9 +5,12 @@
 
 const char *tile_cluster_misuse(const TileOp *op) {
     const TileAttribute *multicast = tile_op_get(op, TILE_ATTRIBUTE_MULTICAST);
-    bool of_cluster = op->id == TILE_OP_CLUSTER_BARRIER || op->id == TILE_OP_CLUSTER_RANK || multicast;
+    bool reduces = op->id == TILE_OP_CLUSTER_REDUCE;
+    bool of_cluster = op->id == TILE_OP_CLUSTER_BARRIER || op->id == TILE_OP_CLUSTER_RANK || op->id == TILE_OP_LOAD_PEER || reduces || multicast;
     const TileFunc *func = of_cluster ? tile_op_func(op) : NULL;
     if (!func) return NULL;
-    if (func->kind != (op->id == TILE_OP_GRID ? TILE_FUNC_KERNEL : TILE_FUNC_PHASE) || func->cluster < 2) return "the block is in no cluster";
+    bool of_kernel = op->id == TILE_OP_GRID || (reduces && func->kind == TILE_FUNC_KERNEL);
+    if (func->kind != (of_kernel ? TILE_FUNC_KERNEL : TILE_FUNC_PHASE) || func->cluster < 2) return "the block is in no cluster";
+    if (op->id == TILE_OP_LOAD_PEER && tile_op_integer(op, TILE_ATTRIBUTE_RANK, 0) >= (int64_t)func->cluster) return "the cluster has fewer blocks";
     return multicast && multicast->integer != (int64_t)func->cluster ? "the cluster has another number of blocks" : NULL;
 }

@@ -228,7 +228,7 @@ static const char *fill_clusters(TilePassContext *context, TileOp *grid, int64_t
 /* A grid of several is filled where it can be; if none can, no block is in a cluster. */
 TileResult tile_pass_gpu_clusters(TilePassContext *context, TileFunc *func) {
     bool changed = false;
-    if (func->kind != TILE_FUNC_KERNEL || !func->cluster) return TILE_RESULT_UNCHANGED;
+    if (func->kind != TILE_FUNC_KERNEL || !func->cluster || gpu_combines_in_cluster(&func->body)) return TILE_RESULT_UNCHANGED;
     bool can = tile_ptx_target_of(context->target)->has_clusters && gpu_copies_by_maps(context->target) && TILE_PROGRAM_ROWS % func->cluster == 0;
     for (TileOp *op = func->body.first; op && can && func->cluster > 1; op = op->next) {
         const TileOp *place;

@@ -102,7 +102,7 @@ static TileOp *find_program_id(const TileFunc *func) {
 
 TileResult tile_pass_gpu_multicast(TilePassContext *context, TileFunc *func) {
     Multicast m = {.context = context, .program_id = find_program_id(func), .blocks = func->cluster};
-    if (func->kind != TILE_FUNC_PHASE || !func->cluster) return TILE_RESULT_UNCHANGED;
+    if (func->kind != TILE_FUNC_PHASE || !func->cluster || gpu_combines_in_cluster(&func->body)) return TILE_RESULT_UNCHANGED;
     bool groups = m.program_id && tile_op_integer(m.program_id, TILE_ATTRIBUTE_PROGRAMS, 0) == TILE_PROGRAMS_GROUPS;
     if (groups) {
         m.row.number = tile_op_result(m.program_id, m.program_id->result_count - 2u);

@@ -57,6 +57,7 @@
 #include "lang/ir/operands.h"
 #include "ptx/target/dot.h"
 #include "ptx/target/map.h"
+#include "ptx/grid/clusters.h"
 #include "ptx/passes.h"
 
 /* Rows of programs that are numbered together where these differ in length: the longest of all of them begin first, and the last group of rows begins
@@ -199,7 +200,7 @@ static TileValue *range_end(const TileFunc *func, TileParameterRole role) {
 }
 
 TileResult tile_pass_gpu_order(TilePassContext *context, TileFunc *func) {
-    if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
+    if (func->kind != TILE_FUNC_PHASE || gpu_combines_in_cluster(&func->body)) return TILE_RESULT_UNCHANGED;
     TileOp *program_id = find_program_id(func);
     TileValue *begin = range_end(func, TILE_ROLE_BEGIN), *end = range_end(func, TILE_ROLE_END);
     if (!program_id || program_id->result_count < 2 || !begin || !end ||

@@ -36,6 +36,7 @@
  *     }
  * Needs: gpu-threads. Keeps: tile form. Cost: linear. */
 #include "lang/ir/layout_rules.h"
+#include "ptx/grid/clusters.h"
 #include "ptx/passes.h"
 
 /* In the time from one block to the next a multiprocessor moves 2.6 KB: measured, an H200 starts 1.6 blocks in a nanosecond. Programs
@@ -68,7 +69,7 @@ static void look(TileOp *op, void *state) {
 
 TileResult tile_pass_gpu_stay(TilePassContext *context, TileFunc *func) {
     bool changed = false;
-    if (func->kind != TILE_FUNC_PHASE || !func->threads || func->threads > MOST_THREADS) return TILE_RESULT_UNCHANGED;
+    if (func->kind != TILE_FUNC_PHASE || !func->threads || func->threads > MOST_THREADS || gpu_combines_in_cluster(&func->body)) return TILE_RESULT_UNCHANGED;
     for (TileOp *loop = func->body.first; loop; loop = loop->next) {
         Program program = {.bytes = 0};
         if (loop->id != TILE_OP_FOR || !tile_op_integer(loop, TILE_ATTRIBUTE_ONE_PROGRAM, 0)) continue;

@@ -192,6 +192,7 @@ static void lower_any_op(Gpu *gpu, TileOp *op) {
     case TILE_OP_STORE_TILE:
     case TILE_OP_ATOMIC_TILE: lower_store(gpu, op); return;
     case TILE_OP_REDUCE: gpu_lower_reduce(gpu, op); return;
+    case TILE_OP_CLUSTER_REDUCE: gpu_lower_cluster_reduce(gpu, op); return;
     case TILE_OP_ARG_REDUCE: gpu_lower_arg_reduce(gpu, op); return;
     case TILE_OP_FOLD:
     case TILE_OP_SCAN: gpu_lower_fold(gpu, op); return;
@@ -321,6 +322,7 @@ TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
     tile_map_init(&gpu.pending, gpu.arena);
     tile_map_init(&gpu.stored, gpu.arena);
     tile_map_init(&gpu.collected, gpu.arena);
+    tile_map_init(&gpu.shared_ahead, gpu.arena);
     GpuDots dots = gpu_find_dots(func, &old);
     gpu.products = dots.multiplied.count ? 0 : dots.count;
     gpu.sums = dots.sums;

@@ -71,6 +71,7 @@ typedef struct Gpu {
     TileMap pending; /* old TileValue, of a product by wgmma, to GpuPendingSums */
     TileMap stored;  /* TileOp, a store by a tensor map, to the buffer that it stores from */
     TileMap collected; /* old atomic_tile to what the block collects */
+    TileMap shared_ahead; /* combinations of a cluster whose own value has been stored */
     GpuChannels *channels; /* between partitions */
     int64_t sums;          /* elements of sums of products by tensor cores */
     int64_t promoted;      /* registers of a thread for sums that are added to those */
@@ -257,6 +258,8 @@ void gpu_lower_dot(Gpu *gpu, TileOp *op);
 /* ---- wgmma.c ---- */
 void gpu_lower_wgmma(Gpu *gpu, TileOp *op);
 void gpu_lower_dot_wait(Gpu *gpu, TileOp *op);
+/* peers.c */
+void gpu_lower_cluster_reduce(Gpu *gpu, TileOp *op);
 
 /* ---- channels.c ---- */
 TileValue *gpu_uniform(Gpu *gpu, TileValue *value);

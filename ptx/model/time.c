@@ -459,6 +459,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     estimate->programs = programs;
     estimate->together = least(programs, blocks * target->cores);
     estimate->alone = programs <= target->cores;
+    estimate->few = programs / most(1, phase->cluster) <= target->cores;
     return true;
 }
 

@@ -28,6 +28,7 @@ typedef struct GpuWalk {
     double times;   /* that the ops of the current block run in a program */
     double warps;   /* of the block, those with work of their own */
     double busy;    /* warps of one scheduler */
+    double cluster; /* blocks of one; 0: there is none */
     double carried; /* registers of a thread that surrounding loops carry */
     double copied;  /* bytes that the current loop copies ahead in an iteration */
     double slots;   /* that they have, at least */

@@ -99,6 +99,13 @@ static double do_reduction(GpuWalk *walk, const TileOp *op, double begin) {
     return gpu_walk_issue(walk, op, begin, instructions, latency);
 }
 
+/* The blocks of a cluster meet, and each thread loads what each of them has. */
+static double do_cluster_reduction(GpuWalk *walk, const TileOp *op, double begin) {
+    enum { OF_PLACE = 3, OF_MEETING = 900 };
+    double held = gpu_walk_elements(walk, op->results[0].type), blocks = walk->cluster;
+    return gpu_walk_issue(walk, op, begin, held * blocks * OF_PLACE, OF_MEETING);
+}
+
 /* ---- products ---- */
 
 /* Operands in registers pass through shared memory. Products that are not laid out for the banks of the register file take longer. */
@@ -422,6 +429,7 @@ static double do_op(GpuWalk *walk, const TileOp *op, double begin) {
     case TILE_OP_ARG_REDUCE:
     case TILE_OP_FOLD:
     case TILE_OP_SCAN: return do_reduction(walk, op, begin);
+    case TILE_OP_CLUSTER_REDUCE: return do_cluster_reduction(walk, op, begin);
     case TILE_OP_DOT: return do_dot(walk, op, begin);
     case TILE_OP_FOR: return do_for(walk, op, begin);
     case TILE_OP_IF: return do_if(walk, op, begin);
@@ -451,6 +459,7 @@ bool gpu_work_count(const TilePtxTarget *target, TileFunc *phase, const TileExte
                  .work = work,
                  .times = 1,
                  .warps = warps,
+                 .cluster = phase->cluster,
                  .busy = gpu_most(1, warps / SCHEDULERS),
                  .program = program,
                  .turns = phase->turns > 1,

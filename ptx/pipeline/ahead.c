@@ -43,11 +43,12 @@
 #include "ptx/passes.h"
 #include "ptx/pipeline/unrolled.h"
 #include "ptx/target/dot.h"
+#include "ptx/target/target.h"
 
 /* A thread with 64 bytes in flight needs no more from other iterations, and none if an iteration has 16. In a loop that another begins again
  * and again, and whose iterations have at most LIGHT_OPS, they are 32: such loops are there once for each number of iterations that is left,
  * and with more ptxas keeps values in memory. Elements are registers, which all iterations that are in flight need at once. */
-enum { ENOUGH_BYTES = 64, FEW_BYTES = 16, LIGHT_OPS = 16, LIGHT_BYTES = 32, MOST_ELEMENTS = 64, MOST_OPS = 96, LARGEST_STEP = 1 << 20 };
+enum { ENOUGH_BYTES = 64, FEW_BYTES = 16, LIGHT_OPS = 16, LIGHT_BYTES = 32, MOST_ELEMENTS = 64, MOST_OPS = 96, LARGEST_STEP = 1 << 20, FLIGHT_BYTES = 1 << 15 };
 
 /* Vectors that are added to sums of tensor cores lie as the sums' columns do: of eight a thread has two. */
 enum { COLUMNS_OF = 4 };
@@ -157,11 +158,32 @@ static bool is_nested(const TileOp *loop) {
     return outer && outer->id == TILE_OP_FOR && !tile_loop_is_of_programs(outer);
 }
 
+static bool is_part(const TileOp *loop) {
+    int64_t part = tile_op_integer(loop, TILE_ATTRIBUTE_PART, 0);
+    return part == TILE_PART_OF_SUMS || part == TILE_PART_OF_CLUSTER;
+}
+
+/* Loops are split where programs are few: so many are there that it is known what a multiprocessor has in flight if each thread waits for one
+ * iteration, and how many iterations make that enough. Where the blocks of a cluster share a loop it is as if each had a multiprocessor to itself, unless others compute
+ * while it waits. */
+static unsigned iterations_of_part(const Ahead *a) {
+    const TilePtxTarget *target = a->context->target ? tile_ptx_target_of(a->context->target) : NULL;
+    int64_t programs = a->func->kernel ? a->func->kernel->least_programs : 0, threads = a->func->threads;
+    bool shared = tile_op_integer(a->loop, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OF_CLUSTER;
+    unsigned together = 1;
+    if (!target || !(shared ? !a->func->busy : programs) || !a->bytes || is_nested(a->loop)) return 1;
+    int64_t blocks = programs / target->cores > 1 ? programs / target->cores : 1, flight = blocks * threads * a->bytes;
+    while (together < GPU_MOST_TOGETHER && flight * together < FLIGHT_BYTES && a->bytes * together < ENOUGH_BYTES && a->elements * together * 2 <= MOST_ELEMENTS &&
+           a->ops * together * 2 <= MOST_OPS)
+        together *= 2;
+    return together;
+}
+
 /* How many iterations have enough bytes in flight; 1: one has. */
 static unsigned iterations_together(const Ahead *a) {
     unsigned together = 1;
     bool light = is_nested(a->loop) && a->ops <= LIGHT_OPS;
-    if (!light && tile_op_integer(a->loop, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OF_SUMS) return 1;
+    if (!light && is_part(a->loop)) return iterations_of_part(a);
     if (a->of_list && !a->chained) return 1;
     if (a->slides && a->ops * a->slides <= 2 * MOST_OPS) return a->slides;
     if (!a->bytes || a->bytes >= (a->of_list ? ENOUGH_BYTES : light ? LIGHT_BYTES : FEW_BYTES)) return 1;
@@ -227,8 +249,8 @@ static bool is_repeated(const TileOp *loop) {
 
 /* Of the iterations that are left, so many or more are in flight together as well. */
 static unsigned fewest_together(const Ahead *a) {
-    enum { FEWEST_OF_VECTORS = 4 };
-    return is_repeated(a->loop) || a->of_list ? 2 : a->slides ? FEWEST_OF_VECTORS : GPU_MOST_TOGETHER;
+    enum { FEWEST_OF_VECTORS = 4, FEWEST_OF_PART = 4 };
+    return is_repeated(a->loop) || a->of_list ? 2 : a->slides ? FEWEST_OF_VECTORS : is_part(a->loop) ? FEWEST_OF_PART : GPU_MOST_TOGETHER;
 }
 
 static bool is_in_branch(const TileOp *loop) {

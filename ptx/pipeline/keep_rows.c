@@ -103,6 +103,7 @@ typedef struct Rows {
     unsigned count;
     TileParameter *parameter; /* whose last extent the rows' length is */
     TileValue *length;
+    TileValue *first; /* of the part that a block of a cluster has; NULL: all of the row */
     int64_t step, tiles, kept; /* kept: elements of a thread that an iteration loads and a later loop loads again */
     unsigned ops;
     bool asked; /* something new */
@@ -127,10 +128,33 @@ static TileParameter *parameter_of_rows(TileFunc *func, const TileValue *extent)
     return NULL;
 }
 
-/* Does the loop go over all of a row in tiles, with nothing in it but ops of its own? */
+/* The length of the row of which a block of a cluster has a part: this ends at the least of it and of as many elements behind its first one as the blocks in front of it have
+ * each (gpu-share-rows). NULL: it is another loop. */
+static TileValue *length_of_shared(const TileFunc *func, const TileOp *loop) {
+    TileValue *first = tile_op_named(loop, TILE_OPERAND_LO);
+    const TileOp *least = tile_value_def(tile_op_named(loop, TILE_OPERAND_HI), TILE_OP_MIN), *sum = tile_value_def(first, TILE_OP_ADD);
+    if (sum && tile_value_is_integer(tile_op_operand(sum, 0), 0)) first = tile_op_operand(sum, 1);
+    const TileOp *behind = tile_value_def(first, TILE_OP_MUL);
+    if (tile_op_integer(loop, TILE_ATTRIBUTE_PART, 0) != TILE_PART_OF_CLUSTER || !least || !behind) return NULL;
+    for (unsigned i = 0; i < 2; i++) {
+        const TileOp *far = tile_value_def(tile_op_operand(least, i), TILE_OP_ADD);
+        for (unsigned k = 0; far && k < 4; k++)
+            if (tile_op_operand(far, k / 2) == tile_op_named(loop, TILE_OPERAND_LO) && tile_op_operand(far, 1 - k / 2) == tile_op_operand(behind, k % 2))
+                return tile_value_block(tile_op_operand(least, 1 - i)) == &func->body ? tile_op_operand(least, 1 - i) : NULL;
+    }
+    return NULL;
+}
+
+/* The length of the row that the loop goes over, or a block of a cluster with others; NULL: it is no such loop. */
+static TileValue *length_of_row(const TileFunc *func, const TileOp *loop) {
+    TileValue *hi = tile_op_named(loop, TILE_OPERAND_HI);
+    if (tile_op_get(loop, TILE_ATTRIBUTE_PART)) return length_of_shared(func, loop);
+    return tile_value_is_integer(tile_op_named(loop, TILE_OPERAND_LO), 0) && tile_value_block(hi) == &func->body ? hi : NULL;
+}
+
+/* Does the loop go over all of a row in tiles, or over a block's part of it, with nothing in it but ops of its own? */
 static bool is_over_row(const TileFunc *func, const TileOp *loop, int64_t *step) {
-    if (loop->id != TILE_OP_FOR || tile_loop_is_of_programs(loop) || tile_op_get(loop, TILE_ATTRIBUTE_PART)) return false;
-    if (!tile_value_is_integer(tile_op_named(loop, TILE_OPERAND_LO), 0) || tile_value_block(tile_op_named(loop, TILE_OPERAND_HI)) != &func->body) return false;
+    if (loop->id != TILE_OP_FOR || tile_loop_is_of_programs(loop) || !length_of_row(func, loop)) return false;
     if (!tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), step) || *step < LEAST_STEP || (*step & (*step - 1))) return false;
     for (const TileOp *op = loop->regions[0].first; op; op = op->next)
         if (op->region_count || op->id == TILE_OP_DOT) return false;
@@ -182,10 +206,12 @@ static unsigned count_ops(const TileOp *loop) {
 /* From the loop on, those that go over the same row, with nothing between them that has regions. */
 static void collect(Rows *rows, TileOp *loop) {
     int64_t step, kept = 0;
-    rows->length = tile_op_named(loop, TILE_OPERAND_HI);
+    TileValue *lo = tile_op_named(loop, TILE_OPERAND_LO), *hi = tile_op_named(loop, TILE_OPERAND_HI);
+    rows->length = length_of_row(rows->func, loop);
+    rows->first = tile_op_get(loop, TILE_ATTRIBUTE_PART) ? lo : NULL;
     for (TileOp *op = loop; op && rows->count < MOST_LOOPS; op = op->next) {
         if (!op->region_count) continue;
-        if (!is_over_row(rows->func, op, &step) || tile_op_named(op, TILE_OPERAND_HI) != rows->length) return;
+        if (!is_over_row(rows->func, op, &step) || tile_op_named(op, TILE_OPERAND_HI) != hi || !tile_value_is_same(tile_op_named(op, TILE_OPERAND_LO), lo)) return;
         if (rows->count && step != rows->step) return;
         rows->step = step;
         rows->loops[rows->count++] = op;
@@ -213,6 +239,13 @@ static int64_t tiles_of(Rows *rows) {
         return most / rows->step;
     }
     return 2 * TILE_GREATEST_SHORT_ROW / rows->step;
+}
+
+/* Of a block's part so many as a thread has registers for. */
+static int64_t tiles_of_part(const Rows *rows) {
+    int64_t tiles = 1;
+    while (2 * tiles <= MOST_TILES && 2 * tiles * rows->kept <= MOST_KEPT && 2 * tiles * rows->ops <= MOST_OPS) tiles *= 2;
+    return tiles;
 }
 
 static const char *obstacle(const Rows *rows) {
@@ -246,10 +279,11 @@ static void copy_loop(const Rows *rows, TileBuilder *b, const TileOp *loop, Tile
     TileValue **values = TILE_NEW_ARRAY(rows->context->scratch, TileValue *, loop->result_count + 1);
     for (unsigned i = 0; i < loop->result_count; i++) values[i] = mapped(map, tile_loop_carried(loop, i));
     for (int64_t k = 0; k < rows->tiles; k++) {
-        tile_map_set(map, body->arguments[0], tile_build_i64(b, k * rows->step));
+        TileValue *offset = tile_build_i64(b, k * rows->step);
+        tile_map_set(map, body->arguments[0], rows->first ? tile_build_binary(b, TILE_OP_ADD, rows->first, offset) : offset);
         for (unsigned i = 0; i < loop->result_count; i++) tile_map_set(map, body->arguments[1 + i], values[i]);
         for (const TileOp *op = body->first; op != body->last; op = op->next) {
-            bool whole = k + 1 < rows->tiles && is_left(rows, op, loop);
+            bool whole = (rows->first || k + 1 < rows->tiles) && is_left(rows, op, loop);
             if (whole)
                 tile_map_set(map, &op->results[0], tile_build_i64(b, rows->step));
             else
@@ -300,7 +334,9 @@ static bool find_results(const Rows *rows, Results *results) {
     return true;
 }
 
+/* Blocks of a cluster meet between their loops, so all take the same half of the branch: where each of them has so many tiles, and these are whole. */
 static TileValue *build_test(const Rows *rows, TileBuilder *b) {
+    if (rows->first) return tile_build_binary(b, TILE_OP_EQ, rows->length, tile_build_i64(b, rows->func->cluster * rows->tiles * rows->step));
     TileValue *more = tile_build_binary(b, TILE_OP_LT, tile_build_i64(b, (rows->tiles - 1) * rows->step), rows->length),
               *most = tile_build_binary(b, TILE_OP_LE, rows->length, tile_build_i64(b, rows->tiles * rows->step));
     return tile_build_binary(b, TILE_OP_AND, more, most);
@@ -349,9 +385,9 @@ static TileOp *try_loop(TilePassContext *context, TileFunc *func, TileOp *loop, 
     collect(&rows, loop);
     if (rows.count < 2 || !rows.kept) return loop;
     TileOp *last = rows.loops[rows.count - 1], *behind = last->next;
-    rows.parameter = parameter_of_rows(func, rows.length);
-    if (!rows.parameter) return last;
-    rows.tiles = tiles_of(&rows);
+    rows.parameter = rows.first ? NULL : parameter_of_rows(func, rows.length);
+    if (!rows.parameter && !rows.first) return last;
+    rows.tiles = rows.first ? tiles_of_part(&rows) : tiles_of(&rows);
     *changed |= rows.asked;
     const char *why = obstacle(&rows);
     if (why || !keep(&rows)) {

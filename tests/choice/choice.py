@@ -50,14 +50,14 @@ def with_clause(text, kernel, names, points):
 
 def predict(tilec, file, kernel, arguments, turns, splits):
     """Predicted times by values of the constants and of what the model decides, of split grids with the choice before all others (many programs
-    have to be worth it); without grids whose programs are computed together, which
+    have to be worth it); without grids whose programs are computed together, or by the blocks of a cluster, which
     were not measured, and without turns and split grids unless they are asked for."""
     command = [tilec, "explain", f"{file}:{kernel}", *arguments, f"--target={TARGET}", "--format=json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | {"TILE_PTXAS": "none"})
     said = json.loads(done.stdout)
     names = [constant["name"] for constant in said["constants"]]
     found = [candidate for candidate in said["candidates"] if (splits or not candidate["least_programs"]) and not candidate["packs"]
-             and not candidate["joined_lanes"] and (turns or not candidate["turns"]) and "time" in candidate]
+             and not candidate["joined_lanes"] and (turns or not (candidate["turns"] or candidate["cluster"])) and "time" in candidate]
     return [(dict(zip(names, candidate["values"])) | {name: candidate[name] for name in TURNS if turns}
              | {PROGRAMS: candidate["least_programs"]}, (splits and not candidate["chosen"], candidate["time"])) for candidate in found]
 

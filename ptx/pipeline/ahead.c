@@ -60,7 +60,7 @@ typedef struct Ahead {
     TileOp *loop;
     TileMap late; /* ops that stay with their iteration */
     int64_t step, bytes, elements;
-    unsigned ops, together;
+    unsigned ops, loads, together;
     bool of_list;         /* its bounds are places that the program loads */
     bool chained;         /* an iteration loads what another of its loads says */
     unsigned slides;      /* so many iterations load from the vectors of memory of the first of them, or the next; 0: they do not */
@@ -87,6 +87,7 @@ static void count_load(Ahead *a, const TileOp *load) {
     const TileType *type = load->results[0].type;
     int64_t lanes = tile_type_is_tile(type) ? tile_type_lanes(type) : 1;
     int64_t elements = (lanes + a->func->threads - 1) / a->func->threads, bytes = tile_scalar_bytes(type->scalar);
+    a->loads++;
     a->bytes += elements * bytes;
     if (a->beside_products && type->rank == 1) elements = (lanes + COLUMNS_OF - 1) / COLUMNS_OF;
     a->elements += bytes > 4 ? 2 * elements : elements;
@@ -165,13 +166,13 @@ static bool is_part(const TileOp *loop) {
 
 /* Loops are split where programs are few: so many are there that it is known what a multiprocessor has in flight if each thread waits for one
  * iteration, and how many iterations make that enough. Where the blocks of a cluster share a loop it is as if each had a multiprocessor to itself, unless others compute
- * while it waits. */
+ * while it waits. Measured where an iteration has one load. */
 static unsigned iterations_of_part(const Ahead *a) {
     const TilePtxTarget *target = a->context->target ? tile_ptx_target_of(a->context->target) : NULL;
     int64_t programs = a->func->kernel ? a->func->kernel->least_programs : 0, threads = a->func->threads;
     bool shared = tile_op_integer(a->loop, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OF_CLUSTER;
     unsigned together = 1;
-    if (!target || !(shared ? !a->func->busy : programs) || !a->bytes || is_nested(a->loop)) return 1;
+    if (!target || !(shared ? !a->func->busy : programs) || a->loads != 1 || !a->bytes || is_nested(a->loop)) return 1;
     int64_t blocks = programs / target->cores > 1 ? programs / target->cores : 1, flight = blocks * threads * a->bytes;
     while (together < GPU_MOST_TOGETHER && flight * together < FLIGHT_BYTES && a->bytes * together < ENOUGH_BYTES && a->elements * together * 2 <= MOST_ELEMENTS &&
            a->ops * together * 2 <= MOST_OPS)

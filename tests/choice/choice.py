@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 MOST_OF_A_ROW, MOST_OF_A_KERNEL, MOST_OF_ALL = 1.15, 1.06, 1.021
 TARGET = "sm_90a"
+MANY, MANY_WORTH = 528, 0.95  # grids that are split for more programs have to be worth it (driver/compile/choice.c)
 TURNS, PROGRAMS = ("turns", "warps"), "programs"  # decided by the model, beside the values of a clause
 
 
@@ -59,7 +60,8 @@ def predict(tilec, file, kernel, arguments, turns, splits):
     found = [candidate for candidate in said["candidates"] if (splits or not candidate["least_programs"]) and not candidate["packs"]
              and not candidate["joined_lanes"] and (turns or not (candidate["turns"] or candidate["cluster"])) and "time" in candidate]
     return [(dict(zip(names, candidate["values"])) | {name: candidate[name] for name in TURNS if turns}
-             | {PROGRAMS: candidate["least_programs"]}, (splits and not candidate["chosen"], candidate["time"])) for candidate in found]
+             | {PROGRAMS: candidate["least_programs"]}, (splits and not candidate["chosen"], candidate["time"] / (MANY_WORTH if candidate["least_programs"] > MANY else 1)))
+            for candidate in found]
 
 
 def judge(tilec, stdlib, folder, number, row):

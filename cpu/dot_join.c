@@ -445,7 +445,7 @@ static void remark_kept(Dot *dot, const Kept *kept, bool worth) {
     else
         tile_pass_remark(dot->context, dot->op, TILE_DECISION_NOT_KEPT, side, "%s",
                          worth ? "what it is loaded from may change, or its strides do"
-                               : "few elements that lie side by side are copied as fast as they are looked for");
+                               : "its elements lie side by side, which are copied as fast as they are looked for");
 }
 
 /* The operand in as many panels as pay; in one if nothing can be known of it, or it is not worth it. */

@@ -108,6 +108,9 @@ class RowKernel(Drawn):
         chance = self.chance
         m, n = self.shape(24000)
         self.points(BM=chance.choice((1, 1, 1, 2, 4)), BN=chance.choice((512, 1024, 512, 2048, 128, 256)))
+        if chance.random() < 0.3:  # about so many tiles
+            n = max(1, min(chance.randint(1, 8), 40 * self.most // self.tiles["BN"]) * self.tiles["BN"] + chance.choice((-1, 0, 1)))
+            m = max(1, min(m, 24000 // n))
         self.single = self.tiles["BM"] == 1 and chance.random() < 0.5  # a row is no tile
         self.rows, self.columns, self.number = m, n, 0
         self.names, self.stats = {"x": self.input("x", (m, n))}, []
@@ -265,7 +268,7 @@ class RowKernel(Drawn):
         else:  # two at once
             self.lines += ["var v = zeros[BM, BN](f32)", "var u = zeros[BM, BN](f32)", loop, f"    let e = f32(x[{at}]) else 0", "    v = v + e", "    u = u + e * e", "}"]
             near = plain(part).sum(0)
-            self.lines.append(f"d[m, n] = u")
+            self.lines.append("d[m, n] = u")
             self.result_of((plain(part) * plain(part)).sum(0), "d", F32)
         self.lines.append(f"c[m, n] = {NAMES[self.result]}(v)")
         self.result_of(near)

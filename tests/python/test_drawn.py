@@ -83,7 +83,7 @@ def run_emulated(drawn, target):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "drawn.tile").write_text(drawn.text())
-        words = [str(TILEC), "run", f"{folder}/drawn.tile:drawn", f"--target={target.removeprefix('emulated.')}", "--emulate", "-q"]
+        words = [str(TILEC), "run", f"{folder}/drawn.tile:drawn", f"--target={target.removeprefix('emulated.')}", "--emulate", "--mark-padding", "-q"]
         for parameter, kind, _ in drawn.parameters:
             view = drawn.inputs[parameter]
             bits = BITS.get(view.whole.dtype)

@@ -58,10 +58,11 @@ static bool is_not_negative(const TileValue *value) {
  * it holds, the same for all. NULL: there is no such test. */
 static TileValue *test_of_row(const Rows *rows, const TileValue *lo, TileValue **hi) {
     const TileOp *choice = tile_value_def(*hi, TILE_OP_SELECT);
-    if (!choice || !differs(rows, tile_op_operand(choice, 0)) || differs(rows, tile_op_operand(choice, 1))) return NULL;
-    if (!tile_value_is_integer(tile_op_operand(choice, 2), 0) || differs(rows, lo) || !is_not_negative(lo)) return NULL;
-    *hi = tile_op_operand(choice, 1);
-    return tile_op_operand(choice, 0);
+    if (!choice || !tile_value_is_integer(tile_op_named(choice, TILE_OPERAND_Y), 0)) return NULL;
+    TileValue *test = tile_op_named(choice, TILE_OPERAND_CONDITION), *with = tile_op_named(choice, TILE_OPERAND_X);
+    if (!differs(rows, test) || differs(rows, with) || differs(rows, lo) || !is_not_negative(lo)) return NULL;
+    *hi = with;
+    return test;
 }
 
 /* Are ranges behind the dimension in front of which the rows' axis stands, and the same for all, or those of a load empty where a row's test says so? */

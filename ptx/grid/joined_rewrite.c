@@ -60,6 +60,7 @@ static void widen_bounds(const Rewrite *rewrite, TileOp *op) {
 /* Of `factor` points from `point` on those that the test lets through; without one, those that there are. */
 typedef struct Rows {
     TileValue *lo, *hi;
+    bool ends; /* a test says where they end */
 } Rows;
 
 static void add_test(const Rewrite *rewrite, TileBuilder *b, const TileValue *test, Rows *rows) {
@@ -73,10 +74,11 @@ static void add_test(const Rewrite *rewrite, TileBuilder *b, const TileValue *te
         rows->lo = tile_build_binary(b, TILE_OP_MAX, distance, rows->lo);
     else
         rows->hi = tile_build_binary(b, TILE_OP_MIN, distance, rows->hi);
+    rows->ends |= op->id != TILE_OP_GE;
 }
 
 static Rows no_rows(const Rewrite *rewrite, TileBuilder *b) {
-    return (Rows){tile_build_i64(b, 0), tile_build_i64(b, rewrite->factor)};
+    return (Rows){tile_build_i64(b, 0), tile_build_i64(b, rewrite->factor), false};
 }
 
 /* A bound without its test, which goes to the rows. */
@@ -173,7 +175,7 @@ static unsigned split_indices(const Rewrite *rewrite, TileBuilder *b, TileOp *op
         operands[count++] = indices[d].lo;
         operands[count++] = without_test(rewrite, b, indices[d].hi, &rows, &tested);
     }
-    if (!tested && rewrite->left) rows.hi = tile_build_binary(b, TILE_OP_MIN, rewrite->left, rows.hi);
+    if (!rows.ends && rewrite->left) rows.hi = tile_build_binary(b, TILE_OP_MIN, rewrite->left, rows.hi);
     operands[at] = rows.lo;
     operands[at + 1] = rows.hi;
     return count;

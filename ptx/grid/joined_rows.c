@@ -47,13 +47,33 @@ static bool is_place(const Rows *rows, const TileValue *value, TileValue **more)
     return false;
 }
 
-/* Are ranges behind the dimension in front of which the rows' axis stands, and the same for all? */
+static bool is_not_negative(const TileValue *value) {
+    int64_t number;
+    if (tile_value_integer(value, &number)) return number >= 0;
+    const TileOp *most = tile_value_def(value, TILE_OP_MAX);
+    return most && (is_not_negative(tile_op_operand(most, 0)) || is_not_negative(tile_op_operand(most, 1)));
+}
+
+/* Of lanes lo..hi: a test that differs from row to row, without which there is none of them, as where the row's index is outside; the bound is `*hi` where
+ * it holds, the same for all. NULL: there is no such test. */
+static TileValue *test_of_row(const Rows *rows, const TileValue *lo, TileValue **hi) {
+    const TileOp *choice = tile_value_def(*hi, TILE_OP_SELECT);
+    if (!choice || !tile_value_is_integer(tile_op_named(choice, TILE_OPERAND_Y), 0)) return NULL;
+    TileValue *test = tile_op_named(choice, TILE_OPERAND_CONDITION), *with = tile_op_named(choice, TILE_OPERAND_X);
+    if (!differs(rows, test) || differs(rows, with) || differs(rows, lo) || !is_not_negative(lo)) return NULL;
+    *hi = with;
+    return test;
+}
+
+/* Are ranges behind the dimension in front of which the rows' axis stands, and the same for all, or those of a load empty where a row's test says so? */
 static bool check_ranges(const Rows *rows, const TileOp *op, const TileAccessIndex *indices, unsigned rank, unsigned first) {
     for (unsigned d = 0; d < rank; d++) {
         if (indices[d].kind != TILE_ACCESS_RANGE) continue;
+        TileValue *hi = indices[d].hi;
         if (d < first) return refuse(rows, op, "a range is in front of the index that differs");
-        for (unsigned i = 0; i < 4; i++)
-            if (differs(rows, tile_op_operand(op, indices[d].operand + i))) return refuse(rows, op, "bounds of a range differ from one to the next");
+        if (op->id == TILE_OP_LOAD_TILE) test_of_row(rows, indices[d].lo, &hi);
+        if (differs(rows, indices[d].first) || differs(rows, indices[d].step) || differs(rows, indices[d].lo) || differs(rows, hi))
+            return refuse(rows, op, "bounds of a range differ from one to the next");
     }
     return true;
 }
@@ -94,9 +114,13 @@ static bool check_store(const Rows *rows, const TileOp *op) {
 }
 
 static bool check_fill(const Rows *rows, const TileOp *op) {
-    for (unsigned i = 1; i < op->operand_count; i++)
-        if (differs(rows, tile_op_operand(op, i))) return refuse(rows, op, "a bound of a fill");
-    return true;
+    unsigned count = tile_op_get(op, TILE_ATTRIBUTE_AXES)->count;
+    for (unsigned i = 0; i < count; i++) {
+        TileValue *lo = tile_fill_lo(op, i), *hi = tile_fill_hi(op, i);
+        test_of_row(rows, lo, &hi);
+        if (differs(rows, lo) || differs(rows, hi)) return refuse(rows, op, "a bound of a fill");
+    }
+    return !differs(rows, tile_op_named(op, TILE_OPERAND_FILLING)) || refuse(rows, op, "what is filled in");
 }
 
 /* Of numbers, which all are computed before one is chosen. */
@@ -161,11 +185,37 @@ static TileValue *in_rows(Rows *rows, TileValue *value, const TileType *like) {
 
 static TileValue *in_shape(Rows *rows, TileValue *tile, const TileType *like) { return tile_build_reshape(&rows->b, tile, like->rank, like->extent); }
 
+/* The `and` of tests of rows, in the shape of a tile. */
+typedef struct RowTests {
+    TileValue *all, *last; /* NULL: there are none */
+} RowTests;
+
+static void add_test(Rows *rows, RowTests *tests, TileValue *test, const TileType *like) {
+    if (!test || test == tests->last) return;
+    TileValue *made = in_rows(rows, test, like);
+    tests->all = tests->all ? tile_build_binary(&rows->b, TILE_OP_AND, tests->all, made) : made;
+    tests->last = test;
+}
+
 /* The type of what a load gives: lanes that it gathers follow one another row by row. */
 static const TileType *type_of_loaded(const Rows *rows, const TileType *type, bool gathers) {
     int64_t extents[TILE_MAX_TILE_RANK] = {rows->count * (gathers ? type->extent[0] : 1)};
     for (unsigned i = gathers; i < type->rank; i++) extents[i + !gathers] = type->extent[i];
     return tile_type_tile(rows->join->context->module->context, type->scalar, type->rank + !gathers, extents);
+}
+
+/* Which rows are loaded: those whose tests hold, without which their ranges would be empty, and that the mask lets through. Ranges get the bounds that they
+ * have where it is so. */
+static RowTests tests_of_load(Rows *rows, TileOp *op, const TileAccessIndex *indices, unsigned rank, TileValue **operands) {
+    RowTests tests = {NULL, NULL};
+    for (unsigned d = 0; d < rank; d++) {
+        if (indices[d].kind != TILE_ACCESS_RANGE) continue;
+        TileValue *hi = indices[d].hi, *test = test_of_row(rows, indices[d].lo, &hi);
+        operands[indices[d].operand + 3] = hi;
+        add_test(rows, &tests, test, op->results[0].type);
+    }
+    if (tile_op_has_part(op, TILE_PARTS_MASK)) add_test(rows, &tests, tile_op_named(op, TILE_OPERAND_MASK), op->results[0].type);
+    return tests;
 }
 
 static void make_load(Rows *rows, TileOp *op) {
@@ -184,12 +234,20 @@ static void make_load(Rows *rows, TileOp *op) {
         kinds[d] = tiled ? TILE_ACCESS_GATHER : (int64_t)indices[d].kind;
         if (tiled) operands[indices[d].operand] = in_shape(rows, in_rows(rows, indices[d].first, index), places);
     }
-    for (unsigned i = tile_access_end(op); i < op->operand_count; i++) /* the mask, and what fills */
-        operands[i] = in_shape(rows, in_rows(rows, operands[i], value->type), loaded);
-    TileAttribute attributes[2] = {{.key = TILE_ATTRIBUTE_ACCESS, .count = rank, .integers = kinds}};
-    const TileAttribute *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
-    if (parts) attributes[1] = *parts;
-    TileOp *made = tile_build_op(&rows->b, TILE_OP_LOAD_TILE, operands, op->operand_count, attributes, parts ? 2 : 1, &loaded, 1);
+    RowTests tests = tests_of_load(rows, op, indices, rank, operands);
+    unsigned count = tile_access_end(op), part_count = 0;
+    int64_t parts[2];
+    if (tests.all) {
+        operands[count++] = in_shape(rows, tests.all, loaded);
+        parts[part_count++] = TILE_PARTS_MASK;
+    }
+    if (tile_op_has_part(op, TILE_PARTS_FILL)) {
+        operands[count++] = in_shape(rows, in_rows(rows, tile_op_named(op, TILE_OPERAND_FILLING), value->type), loaded);
+        parts[part_count++] = TILE_PARTS_FILL;
+    }
+    TileAttribute attributes[2] = {{.key = TILE_ATTRIBUTE_ACCESS, .count = rank, .integers = kinds},
+                                   {.key = TILE_ATTRIBUTE_PARTS, .count = part_count, .integers = parts}};
+    TileOp *made = tile_build_op(&rows->b, TILE_OP_LOAD_TILE, operands, count, attributes, part_count ? 2 : 1, &loaded, 1);
     tile_map_set(&rows->made, value, in_shape(rows, &made->results[0], type_of_rows(rows, value->type)));
 }
 
@@ -225,12 +283,17 @@ static TileValue *make_fill(Rows *rows, TileOp *op) {
     const TileAttribute *given = tile_op_get(op, TILE_ATTRIBUTE_AXES);
     int64_t axes[TILE_MAX_TILE_RANK];
     TileValue *bounds[2 * TILE_MAX_TILE_RANK];
+    RowTests tests = {NULL, NULL};
+    TileValue *filling = tile_op_named(op, TILE_OPERAND_FILLING);
+    const TileType *type = op->results[0].type;
     for (unsigned i = 0; i < given->count; i++) {
         axes[i] = given->integers[i] + 1;
         bounds[2 * i] = tile_fill_lo(op, i);
         bounds[2 * i + 1] = tile_fill_hi(op, i);
+        add_test(rows, &tests, test_of_row(rows, bounds[2 * i], &bounds[2 * i + 1]), type);
     }
-    return tile_build_fill(&rows->b, in_rows(rows, tile_op_operand(op, 0), op->results[0].type), tile_op_named(op, TILE_OPERAND_FILLING), axes, bounds, given->count);
+    TileValue *filled = tile_build_fill(&rows->b, in_rows(rows, tile_op_operand(op, 0), type), filling, axes, bounds, given->count);
+    return tests.all ? tile_build_ternary(&rows->b, TILE_OP_SELECT, tests.all, filled, in_rows(rows, filling, type)) : filled;
 }
 
 /* Ops that only change a shape: that of each row. */

@@ -119,6 +119,14 @@ expect 0 '512 threads a block' squares squares 'v=zeros:f32[8192,10000]' w=@
 expect 0 'BN=1024 busy keeping rows: ' squares squares 'v=zeros:f32[8192,8192]' w=@
 expect 0 'BN=1024: ' squares squares 'v=zeros:f32[8192,1024]' w=@
 expect 0 'in 1 warp: ' squares scaled 'x=zeros:f32[32,256,56,56]' 'm=zeros:f32[256]' 'v=zeros:f32[256]' 'a=zeros:f32[256]' 'b=zeros:f32[256]' y=@
+# Programs of which each takes one short row that data choose are computed together, and each thread loads vectors; those of long rows are not.
+taken() {
+    TILE_PTXAS=$work/none "$tilec" explain "$stdlib/index.tile:take_rows" T=bf16 "x=zeros:bf16[$1]" "at=zeros:i64[${1%,*}]" "y=@:bf16[$1]" --target=sm_90a |
+        grep -e chosen -e 'side by side'
+}
+expect 0 'BD=128 joined to ' taken 262144,128
+expect 0 ' 8 side by side along the last axis' taken 262144,128
+expect 0 'BD=1024: ' taken 512,4096
 # Programs that combine parts are known to be so many, and a thread goes through all parts of its elements where that gives it work enough.
 combined() {
     TILE_PTXAS=$work/none "$tilec" explain "$stdlib/matmul.tile:matmul" T=f32 U=f32 'a=zeros:f32[2000,3000]' 'b=zeros:f32[3000,1000]' 'c=@:f32[2000,1000]' \

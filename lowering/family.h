@@ -26,7 +26,7 @@ typedef struct TileEstimate {
     uint32_t once; /* arguments, as bits, that products read once, and had better leave the cache first (TileFunc.once) */
     bool busy; /* while a program waits, others compute or the memory is busy (TileFunc.busy) */
     bool alone; /* each of these programs has a multiprocessor to itself */
-    bool few; /* or it would, if blocks of clusters did not share it */
+    bool few; /* or two of them, as blocks of clusters that share programs */
     bool spills; /* threads of some grid have fewer registers than they would use */
     bool kept, reloads; /* rows that several loops go over stay in registers; code for that has no rows (TileFunc.reloads) */
     uint32_t split_programs[TILE_MOST_SPLITS]; /* of the first grids whose last loop is split (TileFunc.split_programs); 0: no other is */

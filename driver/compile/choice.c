@@ -102,8 +102,8 @@ static bool splits_nothing(const TilePrediction *plain, const TilePrediction *sp
     return split->estimate.programs <= plain->estimate.programs;
 }
 
-/* Do blocks of a cluster share loops of programs that are not few, and load again what they go over again? Measured, of 512 and 1,024 programs, such loops take 0.8 to 1.7 of the time, whatever
- * the model says. */
+/* Do blocks of a cluster share loops, and load again what they go over again, though they are more than two for each multiprocessor? Measured, of 128, 512 and 1,024 programs, such
+ * loops take 0.8 to 1.7 of the time, whatever the model says. */
 static bool shares_in_vain(const TileInstancePoint *point, const TilePrediction *shared) {
     return shared->schedule.cluster && point->module && !tile_outcome_stays(point->module) && !shared->estimate.few && !shared->estimate.kept;
 }

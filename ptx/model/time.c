@@ -23,7 +23,7 @@ enum {
 static const double IN_STEP = 2.5; /* µs: parts of loops are equally long, so that all blocks of a round end together, and those that follow begin together: meanwhile little is
                                     * loaded. Measured: sums of columns in parts of one round take 45.6 and 46.8, of two to four 49.5 to 52.3 */
 static const double CLUSTER = 1.0; /* µs until the blocks of clusters have met; measured: small products, 1.0 to 2.3 longer than the model says without it */
-enum { THREE_WARPGROUPS = 3 * TILE_WARPGROUP_THREADS };
+enum { THREE_WARPGROUPS = 3 * TILE_WARPGROUP_THREADS, FEW_OF_CLUSTERS = 2 };
 
 static const double LAUNCH = 3.0, NEXT_GRID = 1.5, BEHIND_PRODUCTS = 2.5, SHARPNESS = 4, STAYING_SHARPNESS = 6,
                     ROUND_SHARPNESS = 3, /* of blocks that are all there at a time: they wait together */
@@ -459,7 +459,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     estimate->programs = programs;
     estimate->together = least(programs, blocks * target->cores);
     estimate->alone = programs <= target->cores;
-    estimate->few = programs / most(1, phase->cluster) <= target->cores;
+    estimate->few = programs <= (phase->cluster > 1 ? FEW_OF_CLUSTERS : 1) * target->cores;
     return true;
 }
 

@@ -164,18 +164,15 @@ static bool is_part(const TileOp *loop) {
     return part == TILE_PART_OF_SUMS || part == TILE_PART_OF_CLUSTER;
 }
 
-/* Loops are split where programs are few: so many are there that it is known what a multiprocessor has in flight if each thread waits for one
- * iteration, and how many iterations make that enough. Where the blocks of a cluster share a loop it is as if each had a multiprocessor to itself, unless others compute
- * while it waits. Measured where an iteration has one load. */
+/* Where the blocks of a cluster share a loop it is as if each had a multiprocessor to itself, unless others compute while it waits: so many iterations of one load
+ * have enough bytes in flight. Loops that are split over programs stay as they are: more of them do the same (measured, sums over columns: 0.88 of the speed). */
 static unsigned iterations_of_part(const Ahead *a) {
-    const TilePtxTarget *target = a->context->target ? tile_ptx_target_of(a->context->target) : NULL;
-    int64_t programs = a->func->kernel ? a->func->kernel->least_programs : 0, threads = a->func->threads;
+    int64_t threads = a->func->threads;
     bool shared = tile_op_integer(a->loop, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OF_CLUSTER;
     unsigned together = 1;
-    if (!target || !(shared ? !a->func->busy : programs) || a->loads != 1 || !a->bytes || is_nested(a->loop)) return 1;
-    int64_t blocks = programs / target->cores > 1 ? programs / target->cores : 1, flight = blocks * threads * a->bytes;
-    while (together < GPU_MOST_TOGETHER && flight * together < FLIGHT_BYTES && a->bytes * together < ENOUGH_BYTES && a->elements * together * 2 <= MOST_ELEMENTS &&
-           a->ops * together * 2 <= MOST_OPS)
+    if (!shared || a->func->busy || a->loads != 1 || !a->bytes || is_nested(a->loop)) return 1;
+    while (together < GPU_MOST_TOGETHER && threads * a->bytes * together < FLIGHT_BYTES && a->bytes * together < ENOUGH_BYTES &&
+           a->elements * together * 2 <= MOST_ELEMENTS && a->ops * together * 2 <= MOST_OPS)
         together *= 2;
     return together;
 }

@@ -58,6 +58,7 @@
 #include "lang/ir/operands.h"
 #include "ptx/grid/masks.h"
 #include "ptx/passes.h"
+#include "ptx/target/dot.h"
 
 enum { LEAST_LANES = 256 };
 
@@ -76,7 +77,9 @@ typedef struct Masked {
 } Masked;
 
 /* Names an operand of the product that is in shared memory: where loads are, this stands between, and moves in front. */
-static bool names_operand(const TileOp *op) { return op->id == TILE_OP_SHARED_TILE || op->id == TILE_OP_PTR_ADD; }
+static bool names_operand(const TileOp *op) {
+    return op->id == TILE_OP_SHARED_TILE || op->id == TILE_OP_PTR_ADD || (op->id == TILE_OP_PERMUTE && gpu_stays_shared(op));
+}
 
 /* Ops that both versions can have: they compute tiles, and nothing waits, moves or multiplies; and loads and stores of tiles, if asked for. */
 static bool can_be_copied(const TileOp *op, Kind kind) {

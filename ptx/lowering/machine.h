@@ -86,6 +86,7 @@ typedef struct Gpu {
     TileValue *turn;       /* i64: number of the thread's part of the first partition; NULL: programs do not take turns */
     TileValue *order;      /* an mbarrier for each turn, which completes a phase when the turn before it has ended */
     int64_t groups_in_turn; /* so many warpgroups of a program take turns; 0: none */
+    TILE_LIST(TileOp *) orders; /* waits for the turns of warpgroups, and what ends each of them, alternately */
     int64_t turns;         /* in the first partition: so many programs take turns; else 1 */
     TileValue *shared;     /* the buffer for temporaries of the current op */
     GpuScanned scanned;    /* of the last scan */
@@ -292,6 +293,8 @@ void gpu_build_mbarriers(Gpu *gpu, int64_t readers);
 /* ---- turns.c ---- */
 /* Makes room for the mbarriers of turns. */
 void gpu_open_turns(Gpu *gpu, const TileOp *partitions);
+/* Warpgroups that exchange something through shared memory take no turns after all. */
+void gpu_close_turns(Gpu *gpu);
 /* How many mbarriers those are: one for each program of a block, or each warpgroup of a program, that takes turns. */
 static inline int64_t gpu_count_orders(const Gpu *gpu) { return gpu->groups_in_turn ? gpu->groups_in_turn : gpu->turns > 1 ? gpu->turns : 0; }
 /* Computes gpu->turn and gpu->warpgroup, and makes gpu->thread the number among the threads of a program. */

@@ -184,6 +184,7 @@ void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
     set_registers(gpu, registers.multiplying, false);
     gpu_number_turns(gpu);
     gpu_lower_block_here(gpu, &op->regions[0]);
+    gpu_close_turns(gpu);
     TileOp *end = made->regions[0].last;
     tile_op_detach(end);
     gpu_end_stores(gpu);
@@ -195,7 +196,7 @@ void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
     set_registers(gpu, registers.copying, true);
     TileOp *branch = gpu_begin_thread(gpu, warps->integers[0] * TILE_WARP_THREADS, &inner);
     gpu_lower_block_here(gpu, &op->regions[1]);
-    tile_op_erase(branch->regions[0].last);
+    if (branch->regions[0].last) tile_op_erase(branch->regions[0].last); /* none: an op was refused */
     gpu_end_branch(gpu, branch, &inner);
     tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
     const char *error = gpu->b.error;

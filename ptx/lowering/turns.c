@@ -1,7 +1,8 @@
 /* Programs of a block that take turns. The warps of the first partition are so many equal parts, each of which executes
  * programs of its own: thread numbers, barriers and buffers are those of a part. For each part there is an mbarrier that
  * completes a phase when the part before it has ended its turn; the first part begins without waiting. Where the warpgroups of one program
- * take turns, each has such an mbarrier. */
+ * take turns, each has such an mbarrier, unless they exchange something through shared memory meanwhile: all of them come to the barriers of
+ * that, and none could while another waits for its turn. */
 #include "ptx/lowering/machine.h"
 #include "ptx/pipeline/copies.h"
 
@@ -12,6 +13,7 @@ static void find_groups(TileOp *op, void *groups) {
 void gpu_open_turns(Gpu *gpu, const TileOp *partitions) {
     const TileType *shared = tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED);
     gpu->groups_in_turn = 0;
+    gpu->orders.count = 0;
     tile_block_walk((TileBlock *)&partitions->regions[0], find_groups, &gpu->groups_in_turn);
     int64_t count = gpu_count_orders(gpu);
     if (count) gpu->order = gpu_build_buffer(&gpu->b, shared, count * GPU_MBARRIER_BYTES, GPU_MBARRIER_BYTES, 1);
@@ -63,6 +65,8 @@ static void lower_end(Gpu *gpu) {
     gpu_arrive_by_warp(gpu, mbarrier_of(gpu, next));
 }
 
+static TileOp *last_built(const Gpu *gpu) { return gpu->b.before ? gpu->b.before->previous : gpu->b.block->last; }
+
 void gpu_lower_turn(Gpu *gpu, const TileOp *op) {
     TileValue *place = gpu_value(gpu, tile_op_operand(op, 0));
     if (!gpu->turn && !gpu->groups_in_turn) {
@@ -75,4 +79,35 @@ void gpu_lower_turn(Gpu *gpu, const TileOp *op) {
         lower_begin(gpu, place);
     else
         lower_end(gpu);
+    if (gpu->groups_in_turn) tile_list_push(gpu->arena, &gpu->orders, last_built(gpu));
+}
+
+/* ---- what warpgroups exchange ---- */
+
+static void find_exchange(TileOp *op, void *found) {
+    bool stores = op->id == TILE_OP_STORE || op->id == TILE_OP_STORE_MATRIX;
+    const TileType *place = stores ? tile_op_operand(op, 1)->type : NULL;
+    if (place && place->kind == TILE_TYPE_POINTER && place->space == TILE_SPACE_SHARED) *(bool *)found = true;
+}
+
+/* Do threads store to shared memory within the turn, or in an iteration of the loop that has it? What a program does beside its loop does
+ * not count: it stores its result there. */
+static bool exchanges(TileOp *begin, const TileOp *end) {
+    const TileOp *loop = begin->block->op;
+    bool found = false;
+    if (tile_op_is(loop, TILE_OP_FOR) && !tile_op_integer(loop, TILE_ATTRIBUTE_RESIDENT, 0))
+        tile_block_walk(begin->block, find_exchange, &found);
+    else
+        for (TileOp *op = begin; op != end && !found; op = op->next) {
+            find_exchange(op, &found);
+            for (unsigned r = 0; r < op->region_count; r++) tile_block_walk(&op->regions[r], find_exchange, &found);
+        }
+    return found;
+}
+
+void gpu_close_turns(Gpu *gpu) {
+    bool found = false;
+    for (size_t i = 0; i + 1 < gpu->orders.count && !found; i += 2) found = exchanges(gpu->orders.items[i], gpu->orders.items[i + 1]);
+    for (size_t i = 0; i < gpu->orders.count && found; i++) tile_op_erase(gpu->orders.items[i]);
+    gpu->orders.count = 0;
 }

@@ -164,6 +164,22 @@ static bool find_products(Stages *s) {
     return s->first_wait && s->second_wait && depends_on(s, s->second, &s->first_wait->results[0]);
 }
 
+/* Does the second stage read what lies in the slot, as it lies or with its axes exchanged? */
+static bool is_read_late(const Stages *s, const TileValue *value) {
+    for (const TileUse *use = value->first_use; use; use = use->next) {
+        TileOp *user = op_of_body(s, use->user);
+        if (user && is_dependent(s, user)) return true;
+        bool same = use->user->id == TILE_OP_SHARED_TILE || use->user->id == TILE_OP_PERMUTE;
+        if (same && is_read_late(s, &use->user->results[0])) return true;
+    }
+    return false;
+}
+
+/* Is the slot released with the first product, and read by the second, which runs an iteration later? */
+static bool is_released_early(const Stages *s, const TileOp *op) {
+    return op->id == TILE_OP_CHANNEL_RELEASE && !is_dependent(s, op) && is_read_late(s, tile_op_operand(op, 0));
+}
+
 static const char *why_not(Stages *s) {
     mark(s, s->second);
     for (bool more = true; more;) {
@@ -180,6 +196,7 @@ static const char *why_not(Stages *s) {
                       op->id != TILE_OP_CHANNEL_RELEASE && op->id != TILE_OP_DOT_WAIT && op->id != TILE_OP_LOAD_TILE &&
                       op->id != TILE_OP_CLEAR_TILE;
         if (effect) return "it has other effects, whose order would change";
+        if (is_released_early(s, op)) return "both products read one tile in shared memory";
     }
     return NULL;
 }

@@ -21,7 +21,6 @@
 enum {
     ALIGN = 64,
     SMALLEST_GAIN = 2,
-    WORTH_KEEPING = 512, /* elements of a product's left operand that take longer to copy than to look for */
     WORD = 8,
     /* What is known of an operand's panels, in words: how many products they have that are multiplied next; in which panel
      * those are; which panel is the next to be replaced; */
@@ -339,7 +338,11 @@ static void pack_a(Join *join, TileValue *joined) {
     if (join->a.count) if_unknown(dot, &join->a, joined, dot->m);
     if (dot->a_columns) {
         dot->a_panel = dot_offset(dot, current_panel(dot, &join->a), dot_scale(dot, joined, dot->block_rows * dot->bytes));
+        dot_if(dot, dot_binary(dot, TILE_OP_LE, dot->m, dot_i64(dot, dot->block_rows))); /* one block: no loop over blocks for each k */
+        dot_pack_a(dot, zero, zero, dot->k);
+        dot_else(dot);
         dot_pack_all_columns(dot, zero, dot->k);
+        dot_end(dot);
         if (join->a.count) dot_end(dot);
         return;
     }
@@ -463,16 +466,14 @@ static bool is_one_element(const TileValue *stride, TileScalar scalar) {
     return tile_value_integer(stride, &bytes) && bytes == (int64_t)tile_scalar_bytes(scalar);
 }
 
-/* Panels of a have spare rows around them. Few elements without gaps are copied as fast as they are looked for; and by AMX, whose panels stay in a part of L2,
- * more, too. */
+/* Panels of a have spare rows around them. Rows and columns without gaps are copied as fast as they are looked for. */
 static Kept keep_a(Dot *dot) {
     bool near = is_one_element(dot->a.row, dot->a.scalar) || is_one_element(dot->a.column, dot->a.scalar);
-    bool worth = !near || (!dot->words && dot->m_max * dot->k_max >= WORTH_KEEPING);
     if (dot->a.pointer == dot->a_panel) return (Kept){.operand = &dot->a, .panels = dot->a_panel};
     int64_t spare = dot->words || dot->a_columns ? 0 : dot_spare_rows(dot), row = dot->panel_row * element_bytes(dot);
     int64_t count = blocks(dot->m_max, dot->block_rows), rows = count * dot->block_rows + 2 * spare;
     if (dot->words) rows = blocks(rows, DOT_AMX_ROWS) * DOT_AMX_ROWS; /* they are packed by so many */
-    Kept kept = keep(dot, &dot->a, dot->a_columns ? count * dot->a_block : rows * row, worth);
+    Kept kept = keep(dot, &dot->a, dot->a_columns ? count * dot->a_block : rows * row, !near);
     kept.panels = tile_build_buffer(&dot->emitter->front, (kept.count ? kept.count : 1) * kept.bytes, ALIGN);
     kept.panels = dot_offset(dot, kept.panels, dot_i64(dot, spare * row));
     return kept;

@@ -261,6 +261,19 @@ static bool add_whole(TileChecker *c, TileAccessed *access, unsigned d, TileSpan
     return true;
 }
 
+/* Of a tile of several axes as an index: what is meant, whole where the tensor has one dimension. */
+static bool fail_index_rank(TileChecker *c, const TileTensor *tensor, const TileExpr *entry, const TileMeaning *m) {
+    const char *index = tile_span_text(c, entry->span);
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_RANK, entry->span, index,
+                                      "1 as an index (`gather` takes any)", tile_meaning_words(c, m));
+    bool one = tensor->rank - tensor->own == 1;
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                         "`gather(%s, %s)` loads one element for each index of a tile of any rank, `scatter(%s, v, %s)` stores so",
+                         tensor->name, one ? index : "..", tensor->name, one ? index : "..");
+    tile_report(c, d);
+    return false;
+}
+
 static bool add_entry(TileChecker *c, TileAccessed *access, unsigned d, const TileExpr *entry) {
     bool full = access->rank == TILE_MAX_TILE_RANK;
     if (entry->kind == TILE_EXPR_COLON) {
@@ -279,10 +292,7 @@ static bool add_entry(TileChecker *c, TileAccessed *access, unsigned d, const Ti
     if (tile && m.rank == 1 && full && access->gather_axis < 0)
         return tile_fail(c, RANK_LIMIT, entry->span, (int)TILE_MAX_TILE_RANK), false;
     if (tile && m.rank == 1) return add_gather(c, access, d, m, entry->span);
-    if (tile)
-        return tile_fail(c, BAD_RANK, entry->span, tile_span_text(c, entry->span), "1 as an index (`gather` takes any)",
-                         tile_meaning_words(c, &m)),
-               false;
+    if (tile) return fail_index_rank(c, access->tensor, entry, &m);
     if (m.kind == TILE_MEANING_DOTS) return fail_bounds(c, entry, &m);
     TileMeaning index = m;
     index.valid = NULL;

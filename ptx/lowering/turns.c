@@ -84,14 +84,11 @@ void gpu_lower_turn(Gpu *gpu, const TileOp *op) {
 
 /* ---- what warpgroups exchange ---- */
 
-static void find_exchange(TileOp *op, void *found) {
-    bool stores = op->id == TILE_OP_STORE || op->id == TILE_OP_STORE_MATRIX;
-    const TileType *place = stores ? tile_op_operand(op, 1)->type : NULL;
-    if (place && place->kind == TILE_TYPE_POINTER && place->space == TILE_SPACE_SHARED) *(bool *)found = true;
-}
+/* What threads exchange has a buffer of its own, where they do; slots of channels are made in front of the partitions. */
+static void find_exchange(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_BUFFER; }
 
-/* Do threads store to shared memory within the turn, or in an iteration of the loop that has it? What a program does beside its loop does
- * not count: it stores its result there. */
+/* Do threads exchange something within the turn, or in an iteration of the loop that has it? What a program does beside its loop does not
+ * count, such as storing its result. */
 static bool exchanges(TileOp *begin, const TileOp *end) {
     const TileOp *loop = begin->block->op;
     bool found = false;

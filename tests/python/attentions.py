@@ -37,6 +37,9 @@ class Attention(Drawn):
                       "warps": chance.choice((0, 0, 4, 8)), "stages": chance.choice((0, 0, 2, 3))}
         if self.tiles["BS"] * max(self.width, self.value_width, self.tiles["BL"]) > 16384 or self.tiles["BS"] == 192 or self.score == "slopes":
             self.tiles["warps"] = 0
+        if self.score == "table":  # each element of a tile is loaded by itself, in code that is as long
+            self.tiles["BS"] = min(self.tiles["BS"], 128)
+            self.tiles["BL"] = min(self.tiles["BL"], 4096 // self.tiles["BS"])
         self.make()
 
     def make(self):
@@ -89,6 +92,8 @@ class Attention(Drawn):
         weights /= weights.sum(-1, keepdims=True) + (np.exp(-top) if self.one_more else 0)
         # A weight is off by its score's error, its rounding, and errors of exponentials; their sum, alike.
         off = weights * (2 * np.where(seen, error, 0) + UNITS[self.kind] + 2.0**-18 + 2.0**-20 * np.minimum(np.abs(np.where(seen, scores - top, 0)), 64))
+        if self.kind == F16:  # what is less than its least number is rounded to that, or to 0
+            off = off + 2.0**-25 * seen
         o, bound = weights @ v, off @ np.abs(v) + off.sum(-1, keepdims=True) * np.abs(weights @ v)
         bound = bound + 2.0**-20 * (weights @ np.abs(v))
         self.expect(o, bound, self.result)

@@ -138,28 +138,17 @@ static double smooth_most(double a, double b) {
     return pow(pow(a, sharpness) + pow(b, sharpness), 1 / sharpness);
 }
 
-/* Do the products of an iteration stay under way until the next one's have begun (gpu-dot-waits)? */
+/* Do the products of an iteration stay under way until the next one's have begun (gpu-dot-waits)? Not as seen where threads clear lanes of what was copied and wait for one another. */
 static bool stay_under_way(const GpuWalk *walk, const TileOp *dot) {
     if (walk->turns) return !gpu_operand_is_computed(dot, 0);
     int64_t least = gpu_slots_under_way((int64_t)walk->warps * TILE_WARP_THREADS);
     bool stay = !gpu_dot_promotes(dot);
     for (unsigned i = 0; stay && i < 2; i++) {
         const TileOp *between, *load = gpu_operand_load(dot, i, &between);
-        stay = load && !gpu_operand_is_computed(dot, i) && tile_op_integer(load, TILE_ATTRIBUTE_LATENCY, 0) + 1 >= least;
+        stay = load && !gpu_operand_is_computed(dot, i) && !tile_op_get(load, TILE_ATTRIBUTE_CLEARS) &&
+               tile_op_integer(load, TILE_ATTRIBUTE_LATENCY, 0) + 1 >= least;
     }
     return stay;
-}
-
-/* Lanes of a copied tile that the tensor has and the range has not are cleared: threads look for them, store zeros and wait for one another before they begin the products. Measured, of 28
- * iterations of 64 x 128 x 64: 107 in each. Of several warpgroups others have products under way meanwhile: groups of rows by 128 x 256 take 757 µs, by 64 x 256 905. */
-static double clear_operands(const TileOp *dot, double groups) {
-    enum { OF_CLEARING = 110 };
-    double cycles = 0;
-    for (unsigned i = 0; i < 2 && groups <= 1; i++) {
-        const TileOp *between, *load = gpu_operand_load(dot, i, &between);
-        if (load && tile_op_get(load, TILE_ATTRIBUTE_CLEARS)) cycles += OF_CLEARING;
-    }
-    return cycles;
 }
 
 /* A warpgroup waits for its products before it begins those of the next iteration, unless they stay under way. Meanwhile others'
@@ -171,7 +160,7 @@ static double cycles_of_groups(const GpuWalk *walk, const TileOp *dot, double cy
     if (!stay_under_way(walk, dot)) cycles = gpu_most(cycles, cycles / groups + OF_PRODUCTS);
     else if (walk->turns) walk->work->alone += walk->times * alone;
     else cycles += alone;
-    return cycles + clear_operands(dot, groups);
+    return cycles;
 }
 
 /* A second operand that is computed on its way is stored in vectors, and all threads wait for all. */

@@ -27,7 +27,6 @@ typedef struct GpuWork {
     double latency;      /* cycles from the first load to the last store if nothing else runs */
     double beginning;    /* of them, those of a block's first program alone, where blocks stay for several */
     double beside;       /* of them, those that a thread takes to issue what stands in no loop: epilogues of products */
-    double alone;        /* cycles in which the tensor cores wait for the next iteration, where programs take turns and another one has nothing for them */
     double awaited;      /* cycles until what an epilogue loads is there, which `latency` has beside the products */
     bool uses_sums;      /* a loop computes with the sums of its products */
     bool kept, reloads;  /* rows stay in registers between loops; code for that is not executed */

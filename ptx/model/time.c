@@ -31,8 +31,6 @@ static const double LAUNCH = 3.0, NEXT_GRID = 1.5, BEHIND_PRODUCTS = 2.5, SHARPN
                     MORE_ISSUED = 1.3, /* if instructions take so much longer than products */
                     LAST_SHARE = 0.5, /* of the longest of uneven programs: so long the last blocks of a multiprocessor have fewer beside them */
                     FASTER = 1.8, /* the L2 cache than the memory */
-                    FIRST_OUT = 0.05, /* of the memory's time: lines that products read once leave the cache first, and what was written before stays there. Measured, 128 x 8192 x 8192: by
-                                       * 128 x 64 x 128 41.1 µs, by 64 x 128 x 128, which reads weights twice, 44.7 */
                     IN_TURN = 1.8, /* of blocks of a warp that stay: nothing of the next program is loaded before the last one's store. Measured: 1.5 µs for each of 256 and 512 bytes, where the model says 0.7 */
                     OF_VECTOR = 0.02, /* measured: threads that move four vectors each take 1.04 times as long as with two */
                     TIGHT = 0.5; /* of shared memory: operands of products that are in it for the model; what else is there may be as much */
@@ -212,7 +210,6 @@ static void add_work(GpuWork *sum, const GpuWork *work, double share) {
     sum->latency += share * work->latency;
     sum->beginning += share * work->beginning;
     sum->beside += share * work->beside;
-    sum->alone += share * work->alone;
     sum->awaited += share * work->awaited;
     sum->vectors = most(sum->vectors, work->vectors);
     sum->uses_sums |= work->uses_sums;
@@ -312,9 +309,8 @@ static double cycles_of_programs(const TileFunc *phase, const GpuWork *work, dou
     double products = most(work->latency - work->beginning - work->beside, work->tensor) + work->awaited,
            epilogue = work->beside / warps * most(warps, OF_INSTRUCTION);
     if (phase->turns < 2) return work->beginning + programs * (products + epilogue + BETWEEN);
-    double own = (products + work->alone + epilogue + BETWEEN) / phase->turns; /* of its warps, which have every second program */
-    double first = programs > 1 ? 0 : work->alone;
-    return work->beginning + first + programs * most(products + SHOWN * epilogue, own) + (1 - SHOWN) * epilogue + BETWEEN;
+    double own = (products + epilogue + BETWEEN) / phase->turns; /* of its warps, which have every second program */
+    return work->beginning + programs * most(products + SHOWN * epilogue, own) + (1 - SHOWN) * epilogue + BETWEEN;
 }
 
 /* ---- what leaves the cache first ---- */
@@ -487,7 +483,6 @@ bool gpu_estimate(const TileTarget *target, TileFunc *kernel, const TileExtents 
     estimate->splits &= estimate->programs >= tile_ptx_target_of(target)->cores;
     estimate->streams = leaves_first(tile_ptx_target_of(target), &whole, estimate);
     estimate->once = read_once(tile_ptx_target_of(target), &whole, estimate);
-    if (estimate->once) estimate->time -= FIRST_OUT * estimate->memory;
     estimate->busy = is_busy(tile_ptx_target_of(target), estimate);
     return true;
 }

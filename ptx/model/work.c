@@ -20,10 +20,6 @@ enum { OF_BEGINNING = 300, OF_PUT = 300 };
  * least. */
 enum { GROUP_WARPS = 4, OF_PRODUCTS = 160, OF_SLOT = 190 };
 
-/* From one iteration's products to the next one's, which warpgroups begin beside them, if no other program has any. Measured: 306 cycles for 256 of one warpgroup's, 526 for 512 of two,
- * which wait for different ones. */
-enum { OF_ONE_ALONE = 50, OF_SEVERAL_ALONE = 14 };
-
 /* Of a loop that computes with the sums of products, whose tiles are copied ahead, by warps of their own or by all: waits, counts of slots, descriptors; a barrier, addresses. */
 enum { OF_ITERATION = 150, OF_OWN_ITERATION = 40 };
 
@@ -138,29 +134,13 @@ static double smooth_most(double a, double b) {
     return pow(pow(a, sharpness) + pow(b, sharpness), 1 / sharpness);
 }
 
-/* Do the products of an iteration stay under way until the next one's have begun (gpu-dot-waits)? Not as seen where threads clear lanes of what was copied and wait for one another. */
-static bool stay_under_way(const GpuWalk *walk, const TileOp *dot) {
-    if (walk->turns) return !gpu_operand_is_computed(dot, 0);
-    int64_t least = gpu_slots_under_way((int64_t)walk->warps * TILE_WARP_THREADS);
-    bool stay = !gpu_dot_promotes(dot);
-    for (unsigned i = 0; stay && i < 2; i++) {
-        const TileOp *between, *load = gpu_operand_load(dot, i, &between);
-        stay = load && !gpu_operand_is_computed(dot, i) && !tile_op_get(load, TILE_ATTRIBUTE_CLEARS) &&
-               tile_op_integer(load, TILE_ATTRIBUTE_LATENCY, 0) + 1 >= least;
-    }
-    return stay;
-}
-
-/* A warpgroup waits for its products before it begins those of the next iteration, unless they stay under way. Meanwhile others'
- * are under way. A program alone leaves the tensor cores idle now and then in any case. Where a loop computes with the sums, chains of ops say when. */
+/* A warpgroup waits for its products before it begins those of the next iteration, unless programs take turns. Meanwhile others'
+ * are under way. Where a loop computes with the sums, chains of ops say when. */
 static double cycles_of_groups(const GpuWalk *walk, const TileOp *dot, double cycles) {
-    double groups = gpu_most(1, walk->warps / GROUP_WARPS), alone = groups > 1 ? OF_SEVERAL_ALONE : OF_ONE_ALONE;
+    double groups = gpu_most(1, walk->warps / GROUP_WARPS);
+    bool waits = !walk->turns || gpu_operand_is_computed(dot, 0);
     if (walk->work->uses_sums) return cycles;
-    cycles = gpu_most(cycles, OF_SLOT);
-    if (!stay_under_way(walk, dot)) cycles = gpu_most(cycles, cycles / groups + OF_PRODUCTS);
-    else if (walk->turns) walk->work->alone += walk->times * alone;
-    else cycles += alone;
-    return cycles;
+    return gpu_most(gpu_most(cycles, OF_SLOT), waits ? cycles / groups + OF_PRODUCTS : 0);
 }
 
 /* A second operand that is computed on its way is stored in vectors, and all threads wait for all. */

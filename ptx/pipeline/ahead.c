@@ -43,7 +43,6 @@
 #include "ptx/passes.h"
 #include "ptx/pipeline/unrolled.h"
 #include "ptx/target/dot.h"
-#include "ptx/target/target.h"
 
 /* A thread with 64 bytes in flight needs no more from other iterations, and none if an iteration has 16. In a loop that another begins again
  * and again, and whose iterations have at most LIGHT_OPS, they are 32: such loops are there once for each number of iterations that is left,
@@ -159,19 +158,14 @@ static bool is_nested(const TileOp *loop) {
     return outer && outer->id == TILE_OP_FOR && !tile_loop_is_of_programs(outer);
 }
 
-static bool is_part(const TileOp *loop) {
-    int64_t part = tile_op_integer(loop, TILE_ATTRIBUTE_PART, 0);
-    return part == TILE_PART_OF_SUMS || part == TILE_PART_OF_CLUSTER;
-}
+static bool is_part(const TileOp *loop, int64_t of) { return tile_op_integer(loop, TILE_ATTRIBUTE_PART, 0) == of; }
 
 /* Where the blocks of a cluster share a loop it is as if each had a multiprocessor to itself, unless others compute while it waits: so many iterations of one load
- * have enough bytes in flight. Loops that are split over programs stay as they are: more of them do the same (measured, sums over columns: 0.88 of the speed). */
-static unsigned iterations_of_part(const Ahead *a) {
-    int64_t threads = a->func->threads;
-    bool shared = tile_op_integer(a->loop, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OF_CLUSTER;
+ * have enough bytes in flight. */
+static unsigned iterations_of_cluster(const Ahead *a) {
     unsigned together = 1;
-    if (!shared || a->func->busy || a->loads != 1 || !a->bytes || is_nested(a->loop)) return 1;
-    while (together < GPU_MOST_TOGETHER && threads * a->bytes * together < FLIGHT_BYTES && a->bytes * together < ENOUGH_BYTES &&
+    if (a->func->busy || a->loads != 1 || !a->bytes || is_nested(a->loop)) return 1;
+    while (together < GPU_MOST_TOGETHER && a->func->threads * a->bytes * together < FLIGHT_BYTES && a->bytes * together < ENOUGH_BYTES &&
            a->elements * together * 2 <= MOST_ELEMENTS && a->ops * together * 2 <= MOST_OPS)
         together *= 2;
     return together;
@@ -181,7 +175,8 @@ static unsigned iterations_of_part(const Ahead *a) {
 static unsigned iterations_together(const Ahead *a) {
     unsigned together = 1;
     bool light = is_nested(a->loop) && a->ops <= LIGHT_OPS;
-    if (!light && is_part(a->loop)) return iterations_of_part(a);
+    if (!light && is_part(a->loop, TILE_PART_OF_SUMS)) return 1;
+    if (!light && is_part(a->loop, TILE_PART_OF_CLUSTER)) return iterations_of_cluster(a);
     if (a->of_list && !a->chained) return 1;
     if (a->slides && a->ops * a->slides <= 2 * MOST_OPS) return a->slides;
     if (!a->bytes || a->bytes >= (a->of_list ? ENOUGH_BYTES : light ? LIGHT_BYTES : FEW_BYTES)) return 1;
@@ -247,8 +242,8 @@ static bool is_repeated(const TileOp *loop) {
 
 /* Of the iterations that are left, so many or more are in flight together as well. */
 static unsigned fewest_together(const Ahead *a) {
-    enum { FEWEST_OF_VECTORS = 4, FEWEST_OF_PART = 4 };
-    return is_repeated(a->loop) || a->of_list ? 2 : a->slides ? FEWEST_OF_VECTORS : is_part(a->loop) ? FEWEST_OF_PART : GPU_MOST_TOGETHER;
+    enum { FEWEST_OF_VECTORS = 4, FEWEST_OF_CLUSTER = 4 };
+    return is_repeated(a->loop) || a->of_list ? 2 : a->slides ? FEWEST_OF_VECTORS : is_part(a->loop, TILE_PART_OF_CLUSTER) ? FEWEST_OF_CLUSTER : GPU_MOST_TOGETHER;
 }
 
 static bool is_in_branch(const TileOp *loop) {

@@ -262,12 +262,6 @@ int64_t gpu_map_stored_bytes(int64_t turns, const TileType *tile) {
     return turns * gpu_stored_bytes(tile) / gpu_stored_parts(turns, tile);
 }
 
-/* One more of them is in use then. Measured: of three slots two are not enough. One warpgroup alone leaves the tensor cores idle from each iteration to the next. */
-int64_t gpu_slots_under_way(int64_t threads) {
-    enum { LEAST = 5, LEAST_OF_ONE = 4 };
-    return threads <= TILE_WARPGROUP_THREADS ? LEAST_OF_ONE : LEAST;
-}
-
 int64_t gpu_slots_of_products(const TilePtxTarget *target, const TileBlock *loop) {
     enum { OF_COPY = 1500, LOG_BYTES_16 = 1 }; /* cycles, from the room for a tile to the tile */
     int64_t cycles = 0, rate = target->wgmma_rate;

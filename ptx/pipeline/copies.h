@@ -45,8 +45,6 @@ int64_t gpu_stored_bytes(const TileType *tile);
  * products, and slots for these are the better use of shared memory. */
 int64_t gpu_stored_parts(int64_t turns, const TileType *tile); /* 1: as a whole */
 int64_t gpu_map_stored_bytes(int64_t turns, const TileType *tile);
-/* How many slots let the products of an iteration stay under way until the next one's have begun, of so many threads that multiply. */
-int64_t gpu_slots_under_way(int64_t threads);
 /* How many slots a loop's tiles need so that a copy by a map comes while the products of the iterations ahead of it run on the tensor
  * cores; 0: the loop itself has no products. */
 int64_t gpu_slots_of_products(const TilePtxTarget *target, const TileBlock *loop);

@@ -127,6 +127,12 @@ taken() {
 expect 0 'BD=128 joined to ' taken 262144,128
 expect 0 ' 8 side by side along the last axis' taken 262144,128
 expect 0 'BD=1024: ' taken 512,4096
+# Few programs with long rows are shared by the blocks of clusters; those that are many and load their rows again are not.
+chosen_rows() { TILE_PTXAS=$work/none "$tilec" explain "$@" --target=sm_90a | grep chosen; }
+expect 0 ' in clusters of ' chosen_rows "$stdlib/norm.tile:rmsnorm" 'x=zeros:f32[32,65536]' 'gamma=zeros:f32[65536]' y=@ eps=1e-05
+expect 0 ' in clusters of ' chosen_rows "$stdlib/reduce.tile:mean_rows" 'x=zeros:bf16[32,65536]' y=@
+apart() { chosen_rows "$@" | grep -v clusters; }
+expect 0 chosen apart "$stdlib/reduce.tile:mean_rows" 'x=zeros:bf16[1024,65536]' y=@
 # Programs that combine parts are known to be so many, and a thread goes through all parts of its elements where that gives it work enough.
 combined() {
     TILE_PTXAS=$work/none "$tilec" explain "$stdlib/matmul.tile:matmul" T=f32 U=f32 'a=zeros:f32[2000,3000]' 'b=zeros:f32[3000,1000]' 'c=@:f32[2000,1000]' \

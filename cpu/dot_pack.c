@@ -260,38 +260,61 @@ bool dot_has_columns(const Dot *dot) {
            dot->block_rows <= dot->lanes;
 }
 
-/* A vector for each k, of which the next one replaces the lanes behind the block's rows. Rows past the last one are zero. */
-static void copy_columns(Dot *dot, const PackA *pack, TileValue *mask) {
+/* A block of a single row, or of as many as a vector has lanes, is no case of its own. */
+static bool has_exact_columns(const Dot *dot) { return dot->block_rows > 1 && dot->block_rows < dot->lanes; }
+
+/* How a block's rows of one k are copied. WHOLE: by a vector, of which that of the next k replaces the lanes behind the rows. EXACT: all rows are there, but less than
+ * a vector: by one or two vectors that have no others. PARTIAL: by a vector under a mask; rows past the last one are zero. */
+typedef enum Columns { COLUMNS_WHOLE, COLUMNS_EXACT, COLUMNS_PARTIAL } Columns;
+
+static void copy_block_of_columns(Dot *dot, TileValue *from, TileValue *to, TileValue *mask, Columns how) {
     Run run = adjacent_run(dot, dot->a.scalar);
+    int64_t last = 0;
+    if (how == COLUMNS_EXACT) {
+        for (run.lanes = 1; 2 * run.lanes <= dot->block_rows;) run.lanes *= 2;
+        last = dot->block_rows - run.lanes;
+    }
+    tile_build_store(dot->builder, load_run(dot, &run, from, mask), to, NULL, 0);
+    if (!last) return;
+    TileValue *value = load_run(dot, &run, dot_offset(dot, from, dot_scale(dot, run.stride, last)), NULL);
+    tile_build_store(dot->builder, value, dot_offset(dot, to, dot_i64(dot, last * dot->bytes)), NULL, 0);
+}
+
+static void copy_columns(Dot *dot, const PackA *pack, TileValue *mask, Columns how) {
     TileValue *corner = dot_offset(dot, dot->a.pointer, dot_multiply(dot, pack->i, dot->a.row));
     TileValue *k = dot_for(dot, dot_i64(dot, 0), pack->kc, dot_i64(dot, 1));
     TileValue *from = dot_offset(dot, corner, dot_multiply(dot, dot_add(dot, pack->k0, k), dot->a.column));
-    dot_prefetch(dot, dot_offset(dot, from, dot_scale(dot, dot->a.column, COLUMNS_AHEAD)), TILE_CACHE_L1);
     TileValue *to = dot_offset(dot, dot->a_panel, dot_scale(dot, k, dot->block_rows * dot->bytes));
-    tile_build_store(dot->builder, load_run(dot, &run, from, mask), to, NULL, 0);
+    dot_prefetch(dot, dot_offset(dot, from, dot_scale(dot, dot->a.column, COLUMNS_AHEAD)), TILE_CACHE_L1);
+    copy_block_of_columns(dot, from, to, mask, how);
     dot_end(dot);
+}
+
+/* The block, if so many rows are there; what follows is done otherwise. */
+static void copy_if_there(Dot *dot, const PackA *pack, TileValue *rows, Columns how) {
+    dot_if(dot, dot_binary(dot, TILE_OP_LE, dot_add(dot, pack->i, rows), dot->m));
+    copy_columns(dot, pack, NULL, how);
+    dot_else(dot);
 }
 
 static void pack_columns(Dot *dot, const PackA *pack) {
     TileValue *mask = dot_mask(dot, pack->i, dot->m);
-    bool possible = dot->m_max >= dot->lanes;
-    if (possible) {
-        dot_if(dot, dot_binary(dot, TILE_OP_LE, dot_add(dot, pack->i, dot_i64(dot, dot->lanes)), dot->m));
-        copy_columns(dot, pack, NULL);
-        dot_else(dot);
-    }
-    copy_columns(dot, pack, mask);
-    if (possible) dot_end(dot);
+    bool vectors = dot->m_max >= dot->lanes, blocks = dot->m_max >= dot->block_rows && has_exact_columns(dot);
+    if (vectors) copy_if_there(dot, pack, dot_i64(dot, dot->lanes), COLUMNS_WHOLE);
+    if (blocks) copy_if_there(dot, pack, dot_i64(dot, dot->block_rows), COLUMNS_EXACT);
+    copy_columns(dot, pack, mask, COLUMNS_PARTIAL);
+    if (blocks) dot_end(dot);
+    if (vectors) dot_end(dot);
 }
 
 /* Blocks of rows from number `first` to `end`, of one k. */
-static void copy_blocks_of_columns(Dot *dot, TileValue *from, TileValue *to, TileValue *first, TileValue *end, bool masked) {
-    Run run = adjacent_run(dot, dot->a.scalar);
+static void copy_blocks_of_columns(Dot *dot, TileValue *from, TileValue *to, TileValue *first, TileValue *end, Columns how) {
     TileValue *block = dot_for(dot, first, end, dot_i64(dot, 1)), *row = dot_scale(dot, block, dot->block_rows);
     TileValue *at = dot_offset(dot, from, dot_multiply(dot, row, dot->a.row));
+    to = dot_offset(dot, to, dot_scale(dot, block, dot->a_block));
     dot_prefetch(dot, dot_offset(dot, at, dot_scale(dot, dot->a.column, COLUMNS_AHEAD)), TILE_CACHE_L1);
-    TileValue *value = load_run(dot, &run, at, masked ? dot_mask(dot, row, dot->m) : NULL);
-    tile_build_store(dot->builder, value, dot_offset(dot, to, dot_scale(dot, block, dot->a_block)), NULL, 0);
+    TileValue *mask = how == COLUMNS_PARTIAL ? dot_mask(dot, row, dot->m) : NULL;
+    copy_block_of_columns(dot, at, to, mask, how);
     dot_end(dot);
 }
 
@@ -300,13 +323,15 @@ static void copy_blocks_of_columns(Dot *dot, TileValue *from, TileValue *to, Til
 void dot_pack_all_columns(Dot *dot, TileValue *k0, TileValue *kc) {
     TileValue *zero = dot_i64(dot, 0), *rows = dot_i64(dot, dot->block_rows), *last = dot_i64(dot, dot->block_rows - 1);
     TileValue *count = dot_binary(dot, TILE_OP_DIV, dot_add(dot, dot->m, last), rows);
-    TileValue *past = dot_add(dot, dot_binary(dot, TILE_OP_SUB, dot->m, dot_i64(dot, dot->lanes - 1)), last); /* those whose vectors do not reach over the last row */
-    TileValue *whole = dot_binary(dot, TILE_OP_DIV, dot_binary(dot, TILE_OP_MAX, past, zero), rows);
+    TileValue *past = dot_binary(dot, TILE_OP_SUB, dot_add(dot, dot->m, rows), dot_i64(dot, dot->lanes)); /* those whose vectors do not reach over the last row */
+    TileValue *whole = dot_binary(dot, TILE_OP_DIV, dot_binary(dot, TILE_OP_MAX, past, zero), rows), *exact = whole;
+    if (has_exact_columns(dot)) exact = dot_binary(dot, TILE_OP_DIV, dot->m, rows);
     TileValue *k = dot_for(dot, zero, kc, dot_i64(dot, 1));
     TileValue *from = dot_offset(dot, dot->a.pointer, dot_multiply(dot, dot_add(dot, k0, k), dot->a.column));
     TileValue *to = dot_offset(dot, dot->a_panel, dot_scale(dot, k, dot->block_rows * dot->bytes));
-    copy_blocks_of_columns(dot, from, to, zero, whole, false);
-    copy_blocks_of_columns(dot, from, to, whole, count, true);
+    copy_blocks_of_columns(dot, from, to, zero, whole, COLUMNS_WHOLE);
+    if (exact != whole) copy_blocks_of_columns(dot, from, to, whole, exact, COLUMNS_EXACT);
+    copy_blocks_of_columns(dot, from, to, exact, count, COLUMNS_PARTIAL);
     dot_end(dot);
 }
 

@@ -17,6 +17,7 @@ usage: gpu_goals.py [OPTION]...
   --out=FILE       the rows go there too, as a table with tabs
   --list           prints the rows
   --dry            measures nothing: compiles each row's kernel and compares the shapes of results, without memory
+  --profile        measures nothing: marks one call of each row, and one of each peer, for a profiler (scripts/gpu_profile.sh)
 """
 import argparse
 import statistics
@@ -366,6 +367,19 @@ class Bench(breadth.Bench):
         fields["kernel"] += "" if row.mode == "cold" else "/" + row.mode
         return fields, notes
 
+    def profile(self, row):
+        """One call each, behind one that compiles, in a range named by the row and who runs."""
+        case, runtime = row.build(breadth.Make(row.kind, self.device), *row.shape), torch.cuda.cudart()
+        for name, call in [("tile", breadth.Call(self.tile, self.tile.opened(row, {}), case.arguments)), *self.peers(row, case)]:
+            call()
+            torch.cuda.synchronize()
+            torch.cuda.nvtx.range_push(f"{row.key()} {name}")
+            runtime.cudaProfilerStart()
+            call()
+            torch.cuda.synchronize()
+            runtime.cudaProfilerStop()
+            torch.cuda.nvtx.range_pop()
+
     def timed(self, found, repeat):
         if self.mode == "cold":
             return super().timed(found, repeat)
@@ -425,6 +439,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--dry", action="store_true")
+    parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
     part, parts = (int(n) for n in options.part.split("/"))
     assert len({row.key() for row in GOALS}) == len(GOALS), "two rows have one name"
@@ -443,6 +458,10 @@ def main():
             print("\n".join(f"{row.key():58} {what}" for row, what in wrong))
             print(f"{len(goals)} rows, {len(wrong)} wrong")
             return 1 if wrong else 0
+        if options.profile:
+            for row in goals:
+                bench.profile(row)
+            return 0
         runs = {}
         for _ in range(options.runs):
             for fields, row in zip(bench.run(goals), goals):

@@ -28,7 +28,10 @@ enum {
     CURRENT,
     NEXT,
     MISSES, /* how many times in a row no panel had what was asked for */
-    WORDS,
+    TURNS,  /* how many panels take turns: few at first, all where one is asked for again behind more than these */
+    SINCE,  /* how many panels were asked for since the one that is remembered; below 0: none is */
+    REMEMBERED, /* an entry, of what no panel had */
+    WORDS = REMEMBERED + 4 /* ENTRY */,
     /* Of each panel: of how many products its part is known, and each of these by ENTRY words. The last entry is of
      * all that are too many. */
     KNOWN = 0,
@@ -190,6 +193,7 @@ typedef struct Kept {
     const DotOperand *operand;
     TileValue *cells, *panels; /* words; the first panel */
     int64_t count, bytes;      /* how many panels there are; 0: one, of which nothing can be known. Of each */
+    int64_t turns;             /* as many as take turns before one is known to be asked for again */
 } Kept;
 
 typedef struct Join {
@@ -244,8 +248,10 @@ static TileValue *has_in_front(Dot *dot, const Kept *kept, TileValue *number, Ti
     return if_known(dot, some, is_entry(dot, word(dot, own, ENTRIES), now));
 }
 
+/* Of the panels that take turns, whose number is a power of two. */
 static TileValue *after(Dot *dot, const Kept *kept, TileValue *number) {
-    return dot_binary(dot, TILE_OP_AND, dot_add(dot, number, dot_i64(dot, 1)), dot_i64(dot, kept->count - 1));
+    TileValue *last = dot_binary(dot, TILE_OP_SUB, load_word(dot, word(dot, kept->cells, TURNS)), dot_i64(dot, 1));
+    return dot_binary(dot, TILE_OP_AND, dot_add(dot, number, dot_i64(dot, 1)), last);
 }
 
 /* CURRENT becomes the panel that has the product in front, or -1. Programs ask for one panel again and again, or for one
@@ -265,6 +271,22 @@ static void find_panel(Dot *dot, const Kept *kept, TileValue *const *now) {
     dot_end(dot);
 }
 
+/* What no panel has: if it is what is remembered, panels have come round, and as many take turns as there are. Something is
+ * remembered until as many panels as there are have been asked for behind it. */
+static void remember(Dot *dot, const Kept *kept, TileValue *const *now) {
+    TileValue *zero = dot_i64(dot, 0), *one = dot_i64(dot, 1), *cells = kept->cells, *entry = word(dot, cells, REMEMBERED);
+    TileValue *since = load_word(dot, word(dot, cells, SINCE)), *all = dot_i64(dot, kept->count);
+    TileValue *none = dot_binary(dot, TILE_OP_LT, since, zero), *again = if_known(dot, dot_not(dot, none), is_entry(dot, entry, now));
+    TileValue *turns = word(dot, cells, TURNS), *misses = word(dot, cells, MISSES);
+    store_word(dot, dot_select(dot, again, all, load_word(dot, turns)), turns);
+    store_word(dot, dot_select(dot, again, zero, load_word(dot, misses)), misses);
+    TileValue *forgets = dot_binary(dot, TILE_OP_OR, none, dot_binary(dot, TILE_OP_LT, all, since));
+    store_word(dot, dot_select(dot, forgets, zero, dot_add(dot, since, one)), word(dot, cells, SINCE));
+    dot_if(dot, forgets);
+    for (unsigned i = 0; i < ENTRY; i++) store_word(dot, now[i], word(dot, entry, i));
+    dot_end(dot);
+}
+
 /* The first product chooses the panel that has it in front. If none has, the panels take turns; but if none had for as long as
  * there are panels twice, nobody comes back to them, and one that stays in the cache takes all. */
 static void choose_panel(Dot *dot, const Kept *kept, TileValue *const *now) {
@@ -272,8 +294,11 @@ static void choose_panel(Dot *dot, const Kept *kept, TileValue *const *now) {
     dot_if(dot, dot_binary(dot, TILE_OP_EQ, load_word(dot, word(dot, cells, PRODUCTS)), zero));
     find_panel(dot, kept, now);
     TileValue *missing = dot_binary(dot, TILE_OP_LT, load_word(dot, word(dot, cells, CURRENT)), zero);
+    dot_if(dot, missing);
+    remember(dot, kept, now);
+    dot_end(dot);
     TileValue *misses = load_word(dot, word(dot, cells, MISSES));
-    TileValue *most = dot_i64(dot, 2 * kept->count), *more = dot_minimum(dot, dot_add(dot, misses, dot_i64(dot, 1)), most);
+    TileValue *most = dot_scale(dot, load_word(dot, word(dot, cells, TURNS)), 2), *more = dot_minimum(dot, dot_add(dot, misses, dot_i64(dot, 1)), most);
     store_word(dot, dot_select(dot, missing, more, zero), word(dot, cells, MISSES));
     dot_if(dot, missing);
     TileValue *next = load_word(dot, word(dot, cells, NEXT));
@@ -426,10 +451,10 @@ static void create_cells(Dot *dot, Kept *kept) {
     TileBuilder *front = &dot->emitter->front;
     if (!kept->count) return;
     kept->cells = tile_build_buffer(front, (WORDS + kept->count * PANEL_WORDS) * WORD, ALIGN);
-    int64_t cleared[3 + MOST_PANELS] = {CURRENT, NEXT, MISSES};
-    for (int64_t i = 0; i < kept->count; i++) cleared[3 + i] = WORDS + i * PANEL_WORDS + KNOWN;
-    for (int64_t i = 0; i < 3 + kept->count; i++)
-        tile_build_store(front, tile_build_i64(front, 0),
+    int64_t cleared[5 + MOST_PANELS] = {CURRENT, NEXT, MISSES, TURNS, SINCE}, first[5 + MOST_PANELS] = {0, 0, 0, kept->turns, -1};
+    for (int64_t i = 0; i < kept->count; i++) cleared[5 + i] = WORDS + i * PANEL_WORDS + KNOWN;
+    for (int64_t i = 0; i < 5 + kept->count; i++)
+        tile_build_store(front, tile_build_i64(front, first[i]),
                          tile_build_ptr_add(front, kept->cells, tile_build_i64(front, cleared[i] * WORD)), NULL, 0);
 }
 
@@ -454,8 +479,11 @@ static void remark_kept(Dot *dot, const Kept *kept, bool worth) {
 /* The operand in as many panels as pay; in one if nothing can be known of it, or it is not worth it. */
 static Kept keep(Dot *dot, const DotOperand *operand, int64_t bytes, bool worth) {
     Kept kept = {.operand = operand, .bytes = bytes, .count = worth && is_fixed_memory(operand)};
-    int64_t most = dot->amx ? dot->context->target->l2_bytes / 2 : MOST_BYTES, used = bytes / dot->depth * capacity(dot); /* the end is for zeros alone */
-    while (kept.count && kept.count < MOST_PANELS && 2 * kept.count * used <= most) kept.count *= 2;
+    int64_t used = bytes / dot->depth * capacity(dot); /* the end is for zeros alone */
+    int64_t few = dot->amx ? (int64_t)dot->context->target->l2_bytes / 2 : MOST_BYTES;
+    while (kept.count && kept.count < MOST_PANELS && 2 * kept.count * used <= MOST_BYTES) kept.count *= 2;
+    kept.turns = kept.count;
+    while (kept.turns > 1 && kept.turns * used > few) kept.turns /= 2;
     create_cells(dot, &kept);
     remark_kept(dot, &kept, worth);
     return kept;

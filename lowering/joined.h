@@ -53,5 +53,27 @@ bool tile_joined_spreads(const TileJoin *join, const TileValue *tile);
 void tile_widen_number(const TileJoin *join, int64_t factor, TileOp *op, unsigned operand);
 /* Bounds of one's lanes are those of so many neighbours', and first places those of ranges that are so many times as long. */
 void tile_widen_joined(TileJoin *join, int64_t factor);
+/* joined_rewrite.c: computes `factor` neighbours together, which can be. `programs`: of the grid along the axis, before; NULL for a loop. */
+void tile_join_neighbours(TileJoin *join, int64_t factor, TileValue *programs);
+
+/* joined_products.c: the products of a block. */
+typedef struct TileProducts {
+    TileOp *dots[8];
+    unsigned count;
+    bool all; /* each of two axes, and no more than that */
+} TileProducts;
+
+TileProducts tile_find_products(TileBlock *block);
+/* Do loads leave out the lanes of a range that there are not, as far as stores do? Else they have them from a fill, and what is computed of them is
+ * computed in vain: twice as long ranges may have twice as many. Of what can be joined. */
+bool tile_joined_is_bounded(const TileJoin *join);
+
+typedef struct TileJoinedDepth {
+    int64_t (*wanted)(TileScalar scalar); /* k of an iteration, for the type of a product's first operand; 0: such loops stay as they are */
+    bool bounded;                         /* only where loads leave lanes out that there are not */
+} TileJoinedDepth;
+
+/* Of the block's loops of products, as many iterations become one as have so many k. Were there any? */
+bool tile_join_iterations(TilePassContext *context, TileBlock *block, const TileJoinedDepth *depth);
 
 #endif

@@ -63,77 +63,16 @@
 
 enum { K_BYTES = 128 };
 
-typedef struct Loops {
-    TilePassContext *context;
-    bool changed;
-} Loops;
-
-static void find_dot(TileOp *op, void *state) {
-    GpuProducts *products = state;
-    if (op->id != TILE_OP_DOT) return;
-    products->all &= products->count < sizeof products->dots / sizeof *products->dots && op->results[0].type->rank == 2;
-    if (products->all) products->dots[products->count++] = op;
-}
-
-GpuProducts gpu_find_products(TileBlock *block) {
-    GpuProducts products = {.all = true};
-    tile_block_walk(block, find_dot, &products);
-    return products;
-}
-
-int64_t gpu_quotient(int64_t wanted, int64_t extent) { return extent < wanted ? wanted / extent : 1; }
-
-/* As many iterations as rows along k need to have K_BYTES. Of 8-bit floats each product has sums of its own, of fewer bits than those that
- * it adds them to (docs/gpu.md, Sums): longer ones would be less exact. */
-static int64_t iterations_wanted(const TileJoin *join, const GpuProducts *products) {
-    int64_t most = 0;
-    for (unsigned i = 0; i < products->count; i++) {
-        const TileValue *a = tile_op_operand(products->dots[i], 0);
-        int64_t wanted = gpu_quotient(K_BYTES / (int64_t)tile_scalar_bytes(a->type->scalar), a->type->extent[1]);
-        bool narrow = tile_scalar_is_float(a->type->scalar) && tile_scalar_bits(a->type->scalar) == 8;
-        if (narrow || !tile_joined_grows(join, a, 1)) return 1;
-        if (!most || wanted < most) most = wanted;
-    }
-    return most ? most : 1;
-}
-
-/* By what the induction variable is multiplied wherever it is used: each iteration has so many elements, as of numbers that
- * are two in a byte; 1: not by one number. */
-static int64_t factor_of(const TileValue *number) {
-    int64_t common = 0, factor;
-    for (const TileUse *use = number->first_use; use; use = use->next) {
-        bool multiplied = use->user->id == TILE_OP_MUL && !use->index && tile_value_integer(tile_op_operand(use->user, 1), &factor);
-        if (!multiplied || factor < 1 || (common && factor != common)) return 1;
-        common = factor;
-    }
-    return common ? common : 1;
-}
-
-static void try_loop(Loops *loops, TileOp *loop) {
-    int64_t step;
-    TileJoin join = {.context = loops->context, .around = loop, .number = loop->regions[0].arguments[0]};
-    GpuProducts products = gpu_find_products(&loop->regions[0]);
-    if (!products.all || !products.count || loop->attribute_count) return;
-    if (!tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) || step < 1) return;
-    join.scale = factor_of(join.number);
-    join.size = step * join.scale;
-    if (join.size < 2 || !tile_can_join(&join)) return;
-    int64_t factor = iterations_wanted(&join, &products);
-    if (factor < 2) return;
-    gpu_join_neighbours(&join, factor, NULL);
-    TileBuilder b = tile_builder_before(loops->context->module, loop);
-    tile_op_set_operand(loop, 2, tile_build_i64(&b, step * factor));
-    loops->changed = true;
-}
-
-static void visit_loop(TileOp *op, void *state) {
-    if (op->id == TILE_OP_FOR) try_loop(state, op);
+/* Of 8-bit floats each product has sums of its own, of fewer bits than those that it adds them to (docs/gpu.md, Sums): longer ones would be
+ * less exact. */
+static int64_t wanted_k(TileScalar scalar) {
+    bool narrow = tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) == 8;
+    return narrow ? 0 : K_BYTES / (int64_t)tile_scalar_bytes(scalar);
 }
 
 bool gpu_join_iterations(TilePassContext *context, TileBlock *block) {
-    Loops loops = {.context = context};
-    tile_block_walk(block, visit_loop, &loops);
-    return loops.changed;
+    const TileJoinedDepth depth = {.wanted = wanted_k};
+    return tile_join_iterations(context, block, &depth);
 }
 
 /* Where gpu-join-programs has found nothing to join, and neither is anything found here, the kernel is as it was. */

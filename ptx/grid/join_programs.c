@@ -63,14 +63,17 @@
 
 /* ---- how many ---- */
 
+/* How many of `extent` make up what is wanted, at least 1. */
+static int64_t quotient(int64_t wanted, int64_t extent) { return extent < wanted ? wanted / extent : 1; }
+
 /* As many as products need to have as many rows and columns as are wanted; 1: they have, or do not become larger. */
-static int64_t programs_wanted(const TileJoin *join, const GpuProducts *products, const TileFunc *func) {
+static int64_t programs_wanted(const TileJoin *join, const TileProducts *products, const TileFunc *func) {
     int64_t most = 0;
     for (unsigned i = 0; i < products->count; i++) {
         const TileValue *sum = &products->dots[i]->results[0];
         for (unsigned axis = 0; axis < 2; axis++) {
             if (!tile_joined_grows(join, sum, axis)) continue;
-            int64_t wanted = gpu_quotient(axis ? func->joined_columns : func->joined_rows, sum->type->extent[axis]);
+            int64_t wanted = quotient(axis ? func->joined_columns : func->joined_rows, sum->type->extent[axis]);
             if (!most || wanted < most) most = wanted;
         }
     }
@@ -83,7 +86,7 @@ typedef struct Joining {
     TilePassContext *context;
     TileIndexView view;
     TileFunc *func;
-    GpuProducts products;
+    TileProducts products;
     const char *why; /* of an axis that stays */
     bool changed, programs, relaxed; /* programs: of a grid have been joined */
     bool any_lanes; /* joined, as many as were wanted */
@@ -100,7 +103,7 @@ static void try_axis(Joining *joining, TileOp *grid, unsigned axis, int64_t size
     int64_t factor = programs_wanted(&join, &joining->products, joining->func);
     if (factor < 2) return;
     tile_pass_remark(context, grid, TILE_DECISION_PROGRAMS_JOINED, "the grid", "%lld along its axis %u", (long long)factor, axis);
-    gpu_join_neighbours(&join, factor, tile_op_operand(grid, axis));
+    tile_join_neighbours(&join, factor, tile_op_operand(grid, axis));
     joining->changed = true;
 }
 
@@ -114,7 +117,7 @@ static void try_lanes(Joining *joining, TileOp *grid, unsigned axis) {
 /* Rows first: the last axis of which programs have one each lies nearest to their ranges. */
 static void visit_grid(Joining *joining, TileOp *grid) {
     bool changed = joining->changed;
-    joining->products = gpu_find_products(&grid->regions[0]);
+    joining->products = tile_find_products(&grid->regions[0]);
     joining->changed = false;
     if (joining->products.count && !joining->products.all)
         tile_pass_remark(joining->context, grid, TILE_DECISION_NOT_JOINED, "the grid", "%s", "its products have more than two axes, or are many");
@@ -176,7 +179,7 @@ static void visit_light_grid(Joining *joining, TileOp *grid) {
     bool loops = false;
     tile_block_walk(&grid->regions[0], find_loop, &loops);
     tile_block_walk(&grid->regions[0], find_largest, &largest);
-    if (!largest || grid->regions[0].argument_count < joining->func->joined_axis || gpu_find_products(&grid->regions[0]).count) return;
+    if (!largest || grid->regions[0].argument_count < joining->func->joined_axis || tile_find_products(&grid->regions[0]).count) return;
     if (loops) {
         join_windows(joining, grid, grid->regions[0].argument_count - joining->func->joined_axis);
         return;
@@ -188,7 +191,7 @@ static void visit_light_grid(Joining *joining, TileOp *grid) {
     TileJoin join = {.context = joining->context, .around = grid, .number = number, .size = tile_range_size(number)};
     if (tile_can_join(&join)) {
         tile_pass_remark(joining->context, grid, TILE_DECISION_PROGRAMS_JOINED, "the grid", "%lld along its axis %u", (long long)factor, axis);
-        gpu_join_neighbours(&join, factor, tile_op_operand(grid, axis));
+        tile_join_neighbours(&join, factor, tile_op_operand(grid, axis));
         joining->changed = joining->any_lanes = true;
         return;
     }

@@ -7,9 +7,6 @@
 /* Along ranges of programs, lanes that no store takes need not be left out of what is loaded: where only the tensor's own end
  * bounds them, they are what a tensor map copies. Of programs with ranges, that can be joined. */
 bool gpu_keep_unread_lanes(TileJoin *join, TileIndexView *view);
-/* Computes `factor` neighbours together. `programs`: of the grid along the axis, before; NULL for a loop. */
-void gpu_join_neighbours(TileJoin *join, int64_t factor, TileValue *programs);
-
 /* Computes `count` neighbours together, of which each has a point, as rows of tiles that have an axis more; indices may be anything that is computed of the
  * point. `programs`: of the grid along the axis, before; NULL for a loop of step 1 that carries nothing. False: they cannot be, and nothing has changed; `why` says the
  * reason. */
@@ -18,15 +15,6 @@ bool gpu_join_as_rows(TileJoin *join, int64_t count, TileValue *programs);
 /* TileFunc.joined_rows where no programs have been joined: behind gpu-precompute iterations may be; or they have been. */
 enum { GPU_NOTHING_JOINED = 1, GPU_ITERATIONS_JOINED = 2 };
 
-typedef struct GpuProducts {
-    TileOp *dots[8];
-    unsigned count;
-    bool all; /* each of two axes, and no more than that */
-} GpuProducts;
-
-GpuProducts gpu_find_products(TileBlock *block);
-/* How many of `extent` make up what is wanted, at least 1. */
-int64_t gpu_quotient(int64_t wanted, int64_t extent);
 /* Of the block's loops whose products have short rows along k, several iterations become one. Were there such? */
 bool gpu_join_iterations(TilePassContext *context, TileBlock *block);
 

@@ -3,7 +3,7 @@
 #include "base/temp.h"
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
-#include "ptx/grid/joined.h"
+#include "lowering/joined.h"
 
 enum { MOST_OPERANDS = 3 + 4 * TILE_MAX_TENSOR_RANK };
 
@@ -278,7 +278,7 @@ static void begin_programs(Rewrite *rewrite, TileValue *programs) {
     join->number = first;
 }
 
-void gpu_join_neighbours(TileJoin *join, int64_t factor, TileValue *programs) {
+void tile_join_neighbours(TileJoin *join, int64_t factor, TileValue *programs) {
     Rewrite rewrite = {.join = join, .factor = factor};
     TileBlock *body = &join->around->regions[0];
     tile_block_walk(body, collect, &rewrite);

@@ -2,7 +2,7 @@
 #include "cpu/dot.h"
 
 /* The first registers hold c, row by row. */
-enum { REGISTER_A = 4, REGISTER_B = 6, REGISTERS = 8, COLUMN_TILES = 2 };
+enum { REGISTER_A = 4, REGISTER_B = 6, REGISTERS = 8, COLUMN_TILES = 2, GROUPS_AHEAD = 2 };
 
 static void access_register(Dot *dot, TileOpId id, int64_t number, TileValue *pointer, TileValue *stride) {
     const TileAttribute attribute = {.key = TILE_ATTRIBUTE_TILE_REGISTERS, .count = 1, .integers = &number};
@@ -27,6 +27,13 @@ static void access_block(Dot *dot, TileOpId id, TileValue *c, TileValue *row, in
     }
 }
 
+/* Rows of a stay in L1 for all columns, while b's panel comes from L2, 32 bytes a cycle: its tiles are fetched ahead, a line for each row. */
+static void fetch_tile(Dot *dot, const DotPanel *panel, TileValue *tile) {
+    TileValue *ahead = dot_offset(dot, tile, dot_scale(dot, panel->step, GROUPS_AHEAD));
+    for (int64_t l = 0; l < DOT_AMX_ROWS; l++)
+        dot_prefetch(dot, dot_offset(dot, ahead, dot_i64(dot, l * DOT_AMX_BYTES)), TILE_CACHE_L1);
+}
+
 /* One group of k. Loads and products alternate: a product needs 16 cycles, a load 8. */
 static void step(Dot *dot, const DotPanel *panel, TileValue *group, int64_t rows, int64_t vectors) {
     TileValue *a = dot_offset(dot, dot->a_panel, dot_scale(dot, group, DOT_AMX_BYTES));
@@ -37,7 +44,10 @@ static void step(Dot *dot, const DotPanel *panel, TileValue *group, int64_t rows
         access_register(dot, TILE_OP_AMX_LOAD, REGISTER_A + r, at, a_row);
         for (int64_t v = 0; v < vectors; v++) {
             TileValue *tile = dot_offset(dot, b, dot_i64(dot, v * DOT_AMX_TILE));
-            if (r == 0) access_register(dot, TILE_OP_AMX_LOAD, REGISTER_B + v, tile, b_row);
+            if (r == 0) {
+                access_register(dot, TILE_OP_AMX_LOAD, REGISTER_B + v, tile, b_row);
+                fetch_tile(dot, panel, tile);
+            }
             multiply(dot, r, v);
         }
     }

@@ -57,12 +57,15 @@
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
 #include "ptx/grid/masks.h"
+#include "ptx/layouts/beside.h"
 #include "ptx/passes.h"
 
+#include <stdlib.h>
+
 /* Without branches between them, what all positions load is in registers together. Measured: of 108 elements of a thread a stencil of 27 positions takes 0.84 of the time, of 120
- * the greatest of 15 neighbours 1.57 times as long. Elements of 16 bits are two vectors for each position, of which parts are chosen: 0.88 to 2.2 times as long; but those
- * of eight positions that follow one another along a row are the same vectors, one more in all than of one position (of five: 1.05 times as long, of 14 and 25: 1.1). */
-enum { LEAST_LOADS = 2, MOST_OPS = 512, MOST_RESULTS = 16, MOST_ELEMENTS = 112, LEAST_BYTES = 4, SLIDING = 8, MOST_DISTANCE = 8 };
+ * the greatest of 15 neighbours 1.57 times as long. Positions of a row share what they load (gpu_load_beside). Elements of 16 bits that neither begin at vectors nor share a row are two
+ * vectors for each position, of which parts are chosen: 0.88 to 2.2 times as long. */
+enum { LEAST_LOADS = 2, MOST_OPS = 512, MOST_RESULTS = 16, MOST_ELEMENTS = 112, LEAST_BYTES = 4, VECTOR_BYTES = 16, VECTOR = 8, MOST_DISTANCE = 8 };
 
 typedef struct Inside {
     TilePassContext *context;
@@ -76,7 +79,6 @@ typedef struct Inside {
 typedef struct Segment {
     TileOp *first, *last;
     unsigned loads, ops; /* loads: with bounds */
-    bool halves;         /* some of these are of elements of 16 bits */
     bool begins;         /* before the tensor, one of them may: it is no range that ends at its end alone */
     int64_t elements;    /* that a thread loads */
     const TileValue *tensor;
@@ -93,33 +95,29 @@ static bool may_be_within(const Inside *inside, const TileOp *op) {
     return !op->region_count && op->result_count == 1 && (tile_op_is_pure(op) || reads_constant(inside, op));
 }
 
-/* Do both loads differ in where their rows begin alone, by a few elements? */
-static bool is_beside(const Inside *inside, const TileOp *load, const TileOp *other) {
-    TileAccessIndex a[TILE_MAX_TENSOR_RANK], b[TILE_MAX_TENSOR_RANK];
-    if (other->id != TILE_OP_LOAD_TILE || tile_op_operand(load, 0) != tile_op_operand(other, 0)) return false;
-    if (!tile_type_is_tile(other->results[0].type) || !tile_type_same_shape(load->results[0].type, other->results[0].type)) return false;
-    unsigned last = tile_access_read(load, a) - 1;
-    int64_t distance;
-    if (tile_access_read(other, b) != last + 1 || a[last].kind != TILE_ACCESS_RANGE || b[last].kind != TILE_ACCESS_RANGE) return false;
-    for (unsigned d = 0; d < last; d++)
-        if (a[d].kind != b[d].kind || a[d].first != b[d].first || a[d].axis != b[d].axis) return false;
-    return tile_index_offset(tile_pass_indices(inside->context, inside->func), a[last].first, b[last].first, &distance) && distance > -MOST_DISTANCE &&
-           distance < MOST_DISTANCE;
+/* The least distance along its row to a load that lies beside it, before `end`; MOST_DISTANCE: there is none. */
+static int64_t nearest(const Inside *inside, const TileOp *load, const TileOp *first, const TileOp *end) {
+    int64_t least = MOST_DISTANCE, distance;
+    for (const TileOp *op = first; op && op != end; op = op->next)
+        if (op != load && gpu_lies_beside(tile_pass_indices(inside->context, inside->func), load, op, &distance) && llabs(distance) < least)
+            least = llabs(distance);
+    return least;
 }
 
-/* Is the load of elements of 16 bits one of eight whose positions follow one another along a row, so that these share their vectors? */
-static bool slides(const Inside *inside, const TileOp *load) {
-    unsigned count = 0;
-    if (tile_scalar_bytes(load->results[0].type->scalar) != sizeof(uint16_t)) return false;
-    for (const TileOp *op = load->block->first; op && count < SLIDING; op = op->next) count += is_beside(inside, load, op);
-    return count >= SLIDING;
+/* Does the load of elements of 16 bits begin at vectors, or share them with others of its row? Else it takes two, of which it chooses parts. */
+static bool takes_vectors(const Inside *inside, const TileOp *load) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    unsigned last = tile_access_read(load, indices) - 1;
+    TileIndexRange range = tile_index_range(tile_pass_indices(inside->context, inside->func), indices[last].first);
+    if (!range.because && range.multiple % VECTOR == 0) return true;
+    return gpu_has_beside(tile_pass_indices(inside->context, inside->func), load, MOST_DISTANCE);
 }
 
 /* A load by ranges alone, whose bounds may leave something out. */
 static bool has_bounds(const Inside *inside, const TileOp *op) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     if (!reads_constant(inside, op) || !gpu_mask_is_large(op) || op->attribute_count != 1 || !gpu_access_has_test(op)) return false;
-    if (tile_scalar_bytes(op->results[0].type->scalar) < LEAST_BYTES && !slides(inside, op)) return false;
+    if (tile_scalar_bytes(op->results[0].type->scalar) < LEAST_BYTES && !takes_vectors(inside, op)) return false;
     for (unsigned d = tile_access_read(op, indices); d-- > 0;)
         if (indices[d].kind == TILE_ACCESS_GATHER) return false;
     return true;
@@ -133,16 +131,21 @@ static bool may_begin_before(const TileOp *load) {
     return false;
 }
 
+/* How many elements a thread loads for it that it has not loaded for another position of the row; two of 16 bits are a register. */
+static int64_t loaded(const Inside *inside, const TileOp *load, const TileOp *first) {
+    int64_t bytes = tile_scalar_bytes(load->results[0].type->scalar), elements = tile_type_lanes(load->results[0].type) / inside->func->threads;
+    int64_t run = elements * bytes < VECTOR_BYTES ? elements : VECTOR_BYTES / bytes, distance = nearest(inside, load, first, load);
+    if (distance < run) elements = elements / run * distance;
+    return bytes < LEAST_BYTES ? elements / 2 : elements;
+}
+
 static Segment segment_from(const Inside *inside, TileOp *first) {
     Segment segment = {.first = first, .tensor = tile_op_operand(first, 0)};
     for (TileOp *op = first; op && may_be_within(inside, op); op = op->next) {
         bool bounded = has_bounds(inside, op) && tile_op_operand(op, 0) == segment.tensor;
         segment.loads += bounded;
         segment.begins |= bounded && may_begin_before(op);
-        int64_t elements = tile_type_lanes(op->results[0].type) / inside->func->threads;
-        bool halves = tile_scalar_bytes(op->results[0].type->scalar) < LEAST_BYTES; /* two are a register, and most are those of another position */
-        if (has_bounds(inside, op)) segment.elements += halves ? elements / 2 : elements;
-        segment.halves |= halves && bounded;
+        if (has_bounds(inside, op)) segment.elements += loaded(inside, op, first);
         segment.last = op;
         segment.ops++;
     }
@@ -259,7 +262,6 @@ static bool build_versions(Inside *inside, Segment *segment) {
 
 /* Is it worth it? */
 static bool is_window(const Segment *segment) {
-    if (segment->halves && segment->loads > SLIDING) return false;
     return segment->loads >= LEAST_LOADS && segment->begins && segment->ops <= MOST_OPS && segment->elements <= MOST_ELEMENTS;
 }
 

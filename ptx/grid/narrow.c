@@ -7,7 +7,7 @@
  *
  * Quotients and remainders by a number that all lanes share are computed in 32 bits, too. The shared part is divided once, as a
  * scalar. Its remainder and a lane's own part are a number of 31 bits, of which the upper half of the product with
- * (2**32 - 1) / divisor is the quotient or one less. Where the divisor is below 1 or above 2**30, or the sum might wrap, which one
+ * (2**32 - 1) / divisor is the quotient or one less; by a constant the back end divides. Where the divisor is below 1 or above 2**30, or the sum might wrap, which one
  * test says for a whole program, the division is what it was.
  *
  * Before:
@@ -189,14 +189,22 @@ static TileValue *with_lanes(TileBuilder *b, const Division *division, TileValue
     return tile_build_splat(b, tile_build_convert(b, scalar, TILE_U32), division->words);
 }
 
+/* By a constant, of which the back end knows the shift, or the product. */
+static TileValue *divide_by_number(TileBuilder *b, const Division *division, TileValue *t, TileValue *by, TileValue *whole) {
+    if (division->op->id == TILE_OP_REM) return tile_build_convert(b, tile_build_binary(b, TILE_OP_REM, t, by), TILE_I64);
+    TileValue *quotient = tile_build_convert(b, tile_build_binary(b, TILE_OP_DIV, t, by), TILE_I64);
+    return tile_build_binary(b, TILE_OP_ADD, quotient, tile_build_splat(b, whole, quotient->type));
+}
+
 /* Requires 1 <= divisor <= 2**30, and that the shared part and a lane's own one have a sum that does not wrap. The remainder of t with the
  * estimated quotient is less than twice the divisor. */
 static TileValue *divide_in_words(TileBuilder *b, const Division *division) {
     TileValue *whole = tile_build_binary(b, TILE_OP_DIV, division->shared, division->divisor);
     TileValue *rest = tile_build_binary(b, TILE_OP_SUB, division->shared, tile_build_binary(b, TILE_OP_MUL, whole, division->divisor));
-    TileValue *by = with_lanes(b, division, division->divisor), *word = tile_build_convert(b, division->divisor, TILE_U32);
+    TileValue *by = with_lanes(b, division, division->divisor), *t = tile_build_binary(b, TILE_OP_ADD, division->own, with_lanes(b, division, rest));
+    if (tile_value_def(division->divisor, TILE_OP_CONST)) return divide_by_number(b, division, t, by, whole);
+    TileValue *word = tile_build_convert(b, division->divisor, TILE_U32);
     TileValue *inverse = tile_build_binary(b, TILE_OP_DIV, tile_build_integer(b, word->type, UINT32_MAX), word);
-    TileValue *t = tile_build_binary(b, TILE_OP_ADD, division->own, with_lanes(b, division, rest));
     TileValue *quotient = tile_build_binary(b, TILE_OP_MULHI, t, tile_build_splat(b, inverse, division->words));
     TileValue *remainder = tile_build_binary(b, TILE_OP_SUB, t, tile_build_binary(b, TILE_OP_MUL, quotient, by));
     TileValue *less = tile_build_binary(b, TILE_OP_SUB, remainder, by);

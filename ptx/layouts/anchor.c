@@ -115,7 +115,7 @@ static void look_for_join(TileOp *op, void *found) { *(bool *)found |= op->id ==
  * had more neighbours would load them one by one, each time far from those of other lanes. Not so where the order of a sum
  * follows from the layout: it must not depend on the variant of the code that happens to serve a launch. Nor where random numbers
  * are drawn, of which four neighbours take as long as one. */
-static unsigned log_vector_of(TileFunc *func, const GpuSurvey *survey, bool *singles) {
+static unsigned log_vector_of(TilePassContext *context, TileFunc *func, const GpuSurvey *survey, bool *singles) {
     Rows rows = {func, GPU_PREDICATED_BYTES};
     bool strided = gpu_stores_in_steps(&func->body);
     if (strided && !survey->combines && !survey->draws && !survey->transposes) return 0;
@@ -126,7 +126,7 @@ static unsigned log_vector_of(TileFunc *func, const GpuSurvey *survey, bool *sin
      * (1.1 to 1.8 times). */
     bool words = survey->least_bytes >= sizeof(uint32_t), joins = false;
     tile_block_walk(&func->body, look_for_join, &joins); /* whose parts a thread has together */
-    *singles = words && !joins && !survey->combines && !survey->draws && !survey->transposes && gpu_moves_singles(&func->body);
+    *singles = words && !joins && !survey->combines && !survey->draws && !survey->transposes && gpu_moves_singles(tile_pass_indices(context, func), &func->body);
     if (*singles) bytes = 0;
     return bytes > element ? gpu_floor_log2(bytes / element) : 0;
 }
@@ -154,7 +154,7 @@ static void choose_bases(Anchor *anchor, TileFunc *func) {
     if (anchor->dots.count && !anchor->dots.multiplied.count) return;
     GpuSurvey survey = gpu_survey(&func->body);
     anchor->neighbours = survey.combines || survey.draws;
-    anchor->log_vector = log_vector_of(func, &survey, &anchor->singles);
+    anchor->log_vector = log_vector_of(anchor->context, func, &survey, &anchor->singles);
     if (anchor->dots.count || !survey.largest) return;
     survey.largest = gpu_moved_shape(func, &survey);
     TileLayoutShape shape = tile_layout_shape(survey.largest);

@@ -8,9 +8,11 @@
 #include "lang/ir/build.h"
 #include "lang/ir/layout_rules.h"
 #include "lang/ir/operands.h"
+#include "ptx/layouts/beside.h"
 #include "ptx/layouts/blocked.h"
 
 typedef struct Count {
+    TileIndices *indices;
     unsigned singles, vectors;
 } Count;
 
@@ -74,6 +76,13 @@ static int64_t divisor(const TileValue *value, int64_t most, unsigned *left) {
     return a < b ? a : b;
 }
 
+/* Does it begin a constant behind vectors, and another one of its row beside it? Then both are parts of the same vectors. */
+static bool shares_vectors(const Count *count, const TileOp *load, const TileValue *first, int64_t vector) {
+    enum { MOST_DISTANCE = 16 };
+    int64_t behind;
+    return load->id == TILE_OP_LOAD_TILE && gpu_begins_behind(count->indices, first, vector, &behind) && gpu_has_beside(count->indices, load, MOST_DISTANCE);
+}
+
 static void count_access(Count *count, const TileOp *op, unsigned weight) {
     enum { MOST_VALUES = 64 };
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
@@ -88,7 +97,7 @@ static void count_access(Count *count, const TileOp *op, unsigned weight) {
         if (along_last(last->first, &left) == PLACES) count->singles += weight;
     } else if (last->kind == TILE_ACCESS_RANGE && tile_value_integer(last->step, &step) && step == 1) {
         bool aligned = divisor(last->first, vector, &left) >= vector;
-        *(aligned ? &count->vectors : &count->singles) += weight;
+        *(aligned || shares_vectors(count, op, last->first, vector) ? &count->vectors : &count->singles) += weight;
     }
 }
 
@@ -103,8 +112,8 @@ static void count_block(Count *count, const TileBlock *block, unsigned weight) {
     }
 }
 
-bool gpu_moves_singles(const TileBlock *body) {
-    Count count = {0, 0};
+bool gpu_moves_singles(TileIndices *indices, const TileBlock *body) {
+    Count count = {.indices = indices};
     count_block(&count, body, 1);
     return count.singles > count.vectors;
 }

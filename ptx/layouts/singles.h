@@ -2,10 +2,10 @@
 #ifndef TILE_PTX_LAYOUTS_SINGLES_H
 #define TILE_PTX_LAYOUTS_SINGLES_H
 
-#include "lang/ir/ir.h"
+#include "lang/index/index.h"
 
-/* Do more accesses to tiles in the block move single elements, which are neighbours in memory, than vectors? */
-bool gpu_moves_singles(const TileBlock *body);
+/* Do more accesses to tiles in the block move single elements, which are neighbours in memory, than vectors? Loads of a window's row share vectors. */
+bool gpu_moves_singles(TileIndices *indices, const TileBlock *body);
 /* Does the op access elements that lie along their rows where data say, so that nothing is known of neighbours? */
 bool gpu_gathers_by_data(const TileOp *op);
 /* The shape that the elements of a gather are given, or those of a scatter have had: one index tile of one axis stands for rows and columns.

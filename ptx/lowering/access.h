@@ -58,6 +58,8 @@ TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width);
 unsigned gpu_vector_width(const GpuAccess *access);
 /* How many elements behind a multiple of `width` the access begins, by a constant that the text adds, where two vectors are worth it; else 0. */
 unsigned gpu_shift(Gpu *gpu, const GpuAccess *access, unsigned width);
+/* Is it known how many elements behind a multiple of `width` it begins? */
+bool gpu_row_begins_behind(Gpu *gpu, const GpuAccess *access, unsigned width, unsigned *shift);
 /* Does it certainly begin behind one, in memory that is aligned to vectors? */
 bool gpu_misses_vectors(Gpu *gpu, const GpuAccess *access, unsigned width);
 /* The width of vectors that have a predicate each; 1: there are none. Rows of many lengths consist of vectors of 8 bytes

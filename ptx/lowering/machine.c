@@ -188,7 +188,9 @@ static void mark_padding(Gpu *gpu, const TileValue *old) {
 
 static void lower_any_op(Gpu *gpu, TileOp *op) {
     switch ((TileOpId)op->id) {
-    case TILE_OP_LOAD_TILE: gpu_lower_load(gpu, op); return;
+    case TILE_OP_LOAD_TILE:
+        if (!gpu_load_beside(gpu, op)) gpu_lower_load(gpu, op);
+        return;
     case TILE_OP_STORE_TILE:
     case TILE_OP_ATOMIC_TILE: lower_store(gpu, op); return;
     case TILE_OP_REDUCE: gpu_lower_reduce(gpu, op); return;
@@ -316,6 +318,7 @@ TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
     Gpu gpu = {.context = context, .module = context->module, .arena = context->scratch, .func = func};
     tile_map_init(&gpu.values, gpu.arena);
     tile_map_init(&gpu.tensors, gpu.arena);
+    tile_map_init(&gpu.beside, gpu.arena);
     gpu_find_order(&gpu);
     TileBlock old;
     gpu_replace_signature(&gpu, &old);

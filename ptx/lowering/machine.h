@@ -67,6 +67,7 @@ typedef struct Gpu {
     TileBuilder b;
     TileMap values;  /* old TileValue to new */
     TileMap tensors; /* old TileValue to GpuTensor */
+    TileMap beside;  /* old TileValue, of a load of a window, to that of the first load of its row */
     TileMap ordered; /* old stores, updates and loops around these that need barriers around them (store_order.c) */
     TileMap pending; /* old TileValue, of a product by wgmma, to GpuPendingSums */
     TileMap stored;  /* TileOp, a store by a tensor map, to the buffer that it stores from */
@@ -149,6 +150,8 @@ void gpu_lower_block_here(Gpu *gpu, const TileBlock *old);
 bool gpu_lower_value(Gpu *gpu, TileOp *op);
 
 /* ---- access.c ---- */
+/* Loads what the loads of a row of a window have together, if this is the first of several, for all of them; false: it is to be loaded by itself. */
+bool gpu_load_beside(Gpu *gpu, TileOp *op);
 void gpu_lower_load(Gpu *gpu, TileOp *op);
 void gpu_lower_store(Gpu *gpu, TileOp *op);
 

@@ -2,6 +2,7 @@
 #include "ptx/lowering/access.h"
 #include "lang/ir/access.h"
 #include "lang/ir/operands.h"
+#include "ptx/layouts/beside.h"
 #include "ptx/target/target.h"
 
 const GpuDimension *gpu_unit_dimension(const GpuAccess *access) {
@@ -22,29 +23,20 @@ unsigned gpu_vector_width(const GpuAccess *access) {
     return tile_layout_vector(&access->layout, access->type->rank - 1u, limit);
 }
 
-/* Is the number a sum of multiples of `width` and of constants, which are added up? */
-static bool is_constant_behind(TileIndices *indices, const TileValue *number, int64_t width, unsigned depth, int64_t sign, int64_t *distance) {
-    enum { DEEPEST = 4 };
-    int64_t constant;
-    const TileOp *op = number->op;
-    TileIndexRange range = tile_index_range(indices, number);
-    if (!range.because && range.multiple % width == 0) return true;
-    if (tile_value_integer(number, &constant)) return *distance += sign * (constant & (width - 1)), true;
-    if (!op || depth == DEEPEST || (op->id != TILE_OP_ADD && op->id != TILE_OP_SUB)) return false;
-    int64_t other = op->id == TILE_OP_SUB ? -sign : sign;
-    return is_constant_behind(indices, tile_op_operand(op, 0), width, depth + 1, sign, distance) &&
-           is_constant_behind(indices, tile_op_operand(op, 1), width, depth + 1, other, distance);
+bool gpu_row_begins_behind(Gpu *gpu, const GpuAccess *access, unsigned width, unsigned *shift) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    int64_t distance;
+    if (width == 1 || access->flat || tile_access_read(access->op, indices) != access->rank) return false;
+    if (!gpu_begins_behind(tile_pass_indices(gpu->context, gpu->func), indices[access->rank - 1].first, width, &distance)) return false;
+    *shift = (unsigned)distance;
+    return true;
 }
 
 /* How many elements behind a multiple of `width` the access begins, by constants that the text adds or iterations that are unrolled; 0: none, or
  * it is not known. */
 static unsigned constant_shift(Gpu *gpu, const GpuAccess *access, unsigned width) {
-    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    int64_t distance = 0;
-    if (width == 1 || access->flat) return 0;
-    if (tile_access_read(access->op, indices) != access->rank) return 0;
-    bool known = is_constant_behind(tile_pass_indices(gpu->context, gpu->func), indices[access->rank - 1].first, width, 0, 1, &distance);
-    return known ? (unsigned)(distance & (width - 1)) : 0;
+    unsigned shift;
+    return gpu_row_begins_behind(gpu, access, width, &shift) ? shift : 0;
 }
 
 /* Of elements of more than 16 bits two vectors cost as much as the four elements of one (measured: 0.95 of the speed of a stencil of seven). */

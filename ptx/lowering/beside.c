@@ -5,7 +5,7 @@
 #include "ptx/layouts/beside.h"
 
 /* Of so many loads, the farthest so many elements apart: 32 and a vector are in registers together. */
-enum { MOST_BESIDE = 32, FARTHEST = 24, MOST_RUN = 16, MOST_TOGETHER = MOST_RUN + 2 * FARTHEST + 2 * GPU_ACCESS_BYTES };
+enum { MOST_BESIDE = 32, FARTHEST = 24, MOST_RUN = 16, MOST_STEP = 4, MOST_TOGETHER = MOST_STEP * MOST_RUN + 2 * FARTHEST + 2 * GPU_ACCESS_BYTES };
 
 typedef struct Beside {
     GpuAccess access; /* of the first load */
@@ -15,7 +15,8 @@ typedef struct Beside {
     int64_t distance[MOST_BESIDE]; /* of elements, behind the first load */
     unsigned count;
     int64_t least, most;
-    unsigned run; /* elements of a thread that follow one another */
+    unsigned run; /* elements of a thread that follow one another, */
+    int64_t step; /* so far apart */
 } Beside;
 
 /* Do all lanes exist, for certain? */
@@ -32,6 +33,7 @@ static bool is_whole(const TileOp *load, const TileAccessIndex *indices, unsigne
 
 /* A load of all lanes of a tile, from memory that nothing writes, along whose last axis the tensor's last dimension lies. */
 static bool is_plain(const Gpu *gpu, const TileOp *load, TileAccessIndex *indices, unsigned *rank) {
+    int64_t step;
     const TileType *type = load->id == TILE_OP_LOAD_TILE ? load->results[0].type : NULL;
     if (!type || !tile_type_is_tile(type) || type->scalar == TILE_BOOL) return false;
     unsigned plain = 1u + (tile_op_get(load, TILE_ATTRIBUTE_PARTS) != NULL) + (tile_op_get(load, TILE_ATTRIBUTE_CACHE) != NULL);
@@ -43,7 +45,7 @@ static bool is_plain(const Gpu *gpu, const TileOp *load, TileAccessIndex *indice
     for (unsigned d = 0; d < *rank; d++)
         if (indices[d].kind == TILE_ACCESS_GATHER) return false;
     const TileAccessIndex *last = &indices[*rank - 1];
-    return last->kind == TILE_ACCESS_RANGE && last->axis + 1 == type->rank && tile_value_is_integer(last->step, 1);
+    return last->kind == TILE_ACCESS_RANGE && last->axis + 1 == type->rank && tile_value_integer(last->step, &step) && step > 0 && step <= MOST_STEP;
 }
 
 /* What does not say that all lanes exist is known where the first load stands. */
@@ -70,6 +72,7 @@ static bool find(Gpu *gpu, TileOp *op, Beside *beside) {
     unsigned rank;
     if (!is_plain(gpu, op, indices, &rank)) return false;
     *beside = (Beside){.ops = {op}, .count = 1};
+    tile_value_integer(indices[rank - 1].step, &beside->step);
     beside->run = tile_layout_vector(op->results[0].type->layout, op->results[0].type->rank - 1u, MOST_RUN);
     beside->whole = is_whole(op, indices, rank);
     if (beside->run == 1 || (!beside->whole && !is_known(gpu, op, &indices[rank - 1]))) return false;
@@ -88,12 +91,14 @@ static bool find(Gpu *gpu, TileOp *op, Beside *beside) {
 }
 
 /* A bound along the last axis, less the thread's own index and limited to what differs, as i32. */
-static TileValue *bound_of_thread(Gpu *gpu, const GpuAccess *access, TileValue *bound) {
+static TileValue *bound_of_thread(Gpu *gpu, const Beside *beside, TileValue *bound) {
     enum { BEHIND = 2 * FARTHEST + 2 * GPU_ACCESS_BYTES };
+    const GpuAccess *access = &beside->access;
     unsigned axis = access->type->rank - 1u;
-    int64_t extent = tile_layout_extent(&access->layout, axis);
+    int64_t extent = tile_layout_extent(&access->layout, axis) * beside->step;
     bound = gpu_binary(gpu, TILE_OP_MAX, gpu_binary(gpu, TILE_OP_MIN, bound, gpu_i64(gpu, extent + BEHIND)), gpu_i64(gpu, -BEHIND));
-    TileValue *own = tile_build_convert(&gpu->b, gpu_thread_index(gpu, &access->layout, axis), TILE_I32);
+    TileValue *lane = gpu_binary(gpu, TILE_OP_MUL, gpu_thread_index(gpu, &access->layout, axis), gpu_i64(gpu, beside->step));
+    TileValue *own = tile_build_convert(&gpu->b, lane, TILE_I32);
     return gpu_binary(gpu, TILE_OP_SUB, tile_build_convert(&gpu->b, bound, TILE_I32), own);
 }
 
@@ -110,8 +115,8 @@ static TileValue *is_there(Gpu *gpu, const Beside *beside, uint32_t reg, int64_t
         there = gpu_and(gpu, there, gpu_lies_between(gpu, &access->layout, (unsigned)dimension->axis, reg, dimension->lo, dimension->hi));
     }
     TileValue *place = tile_build_integer(&gpu->b, tile_type_scalar(gpu->module->context, TILE_I32), index);
-    there = gpu_and(gpu, there, gpu_binary(gpu, TILE_OP_GE, place, bound_of_thread(gpu, access, begin)));
-    return gpu_and(gpu, there, gpu_binary(gpu, TILE_OP_LT, place, bound_of_thread(gpu, access, end)));
+    there = gpu_and(gpu, there, gpu_binary(gpu, TILE_OP_GE, place, bound_of_thread(gpu, beside, begin)));
+    return gpu_and(gpu, there, gpu_binary(gpu, TILE_OP_LT, place, bound_of_thread(gpu, beside, end)));
 }
 
 /* Where an element is loaded from: the address of the run's first one, and how many it lies behind the beginning of the tile's row, less the thread's own. */
@@ -176,8 +181,8 @@ static bool is_of_vectors(Gpu *gpu, Beside *beside, unsigned width, unsigned shi
 /* All of a run's elements that any of the loads has. */
 static void load_run(Gpu *gpu, const Beside *beside, uint32_t reg, unsigned width, unsigned shift, TileValue **elements) {
     const GpuAccess *access = &beside->access;
-    Place place = {gpu_access_address(gpu, access, reg), reg, gpu_register_index(&access->layout, access->type->rank - 1u, reg) - shift};
-    int64_t least = beside->least, count = beside->most - least + beside->run;
+    Place place = {gpu_access_address(gpu, access, reg), reg, beside->step * gpu_register_index(&access->layout, access->type->rank - 1u, reg) - shift};
+    int64_t least = beside->least, count = beside->most - least + beside->step * (beside->run - 1) + 1;
     if (shift) place.address = tile_build_ptr_add(&gpu->b, place.address, gpu_i64(gpu, -(int64_t)shift * tile_scalar_bytes(access->type->scalar)));
     if (width > 1)
         load_row(gpu, beside, &place, least + shift, least + shift + count, width, elements);
@@ -219,7 +224,9 @@ bool gpu_load_beside(Gpu *gpu, TileOp *op) {
     int64_t bytes = tile_scalar_bytes(op->results[0].type->scalar), distance;
     uint32_t count = tile_layout_registers(&beside.access.layout);
     if (!beside.whole) beside.any = has_lanes(gpu, &beside);
-    unsigned width = gpu_aligned_width(&beside.access, gpu_vector_width(&beside.access)), shift = 0;
+    unsigned width = GPU_ACCESS_BYTES / (unsigned)bytes, shift = 0;
+    while (beside.run * beside.step % width) width /= 2; /* all threads begin alike */
+    width = gpu_aligned_width(&beside.access, width);
     bool dense = tile_value_integer(unit->stride, &distance) && distance == bytes, aligned = false;
     for (; dense && width > 1 && !aligned; width = aligned ? width : width / 2) /* narrower ones where rows are multiples of such */
         aligned = gpu_row_begins_behind(gpu, &beside.access, width, &shift) && is_of_vectors(gpu, &beside, width, shift);
@@ -231,7 +238,7 @@ bool gpu_load_beside(Gpu *gpu, TileOp *op) {
     for (uint32_t r = 0; r < count; r += beside.run) {
         load_run(gpu, &beside, r, width, shift, elements);
         for (unsigned i = 0; i < beside.count; i++)
-            for (unsigned k = 0; k < beside.run; k++) registers[i * count + r + k] = elements[beside.distance[i] - beside.least + k];
+            for (unsigned k = 0; k < beside.run; k++) registers[i * count + r + k] = elements[beside.distance[i] - beside.least + beside.step * k];
     }
     for (unsigned i = 0; i < beside.count && !beside.whole; i++) fill_lanes(gpu, beside.ops[i], registers + (size_t)i * count, count);
     for (unsigned i = 0; i < beside.count; i++)

@@ -47,6 +47,16 @@ def _(r, d, h, w):
     return Case([x, y], [y], shifted, x, taps.to(r.kind), also=[lambda x, w: F.conv3d(x[None, None], w, padding=1)[0, 0]])
 
 
+@add("stencils:blur5", ((8192, 8192), (1021, 1037)))
+def _(r, m, n):
+    x, taps, y = r.randn(m, n), r.f32(5), r.empty(m, n)
+
+    def function(x, taps):
+        p = F.pad(x.float(), (2, 2, 2, 2))
+        return sum(taps[i] * taps[j] * p[i:i + m, j:j + n] for i in range(5) for j in range(5)).to(x.dtype)
+    return Case([x, taps, y], [y], function, x, taps)
+
+
 @add("stencils:filter1d", TWO)
 def _(r, m, n):
     x, taps, y = r.randn(m, n), r.f32(9), r.empty(m, n)
@@ -89,6 +99,22 @@ def _(r, b, c, h, w):
     h, w = h // 2, w // 2
     x, y = r.randn(b, c, 2 * h, 2 * w), r.empty(b, c, h, w)
     return Case([x, y], [y], lambda x: F.avg_pool2d(x, 2), x)
+
+
+@add("images:half_size", ((32, 4, 256, 256), (4, 3, 500, 501)))
+def _(r, b, c, h, w):
+    x, y = r.randn(b, c, 2 * h, 2 * w), r.empty(b, c, h, w)
+
+    def function(x):
+        p = F.pad(x.float(), (1, 1, 1, 1))
+        return sum(k * l / 64 * p[..., i:i + 2 * h:2, j:j + 2 * w:2] for i, k in enumerate((1, 3, 3, 1)) for j, l in enumerate((1, 3, 3, 1))).to(x.dtype)
+    return Case([x, y], [y], function, x)
+
+
+@add("images:repeat8", ((16384, 512), (1021, 517)))
+def _(r, m, n):
+    x, y = r.randn(m, n), r.empty(m, 8 * n)
+    return Case([x, y], [y], lambda x: x.repeat_interleave(8, 1), x)
 
 
 @add("images:upsample", ((32, 64, 56, 56), (4, 3, 500, 501)), TINY_PLANES)

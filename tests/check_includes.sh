@@ -53,7 +53,7 @@ report=$(
     allow cpu base lang/scalar lang/ir lang/index lowering
     allow ptx/target base lang/layout lang/ir lowering
     allow ptx lowering ptx/target
-    allow ptx/layouts base lang/layout lang/ir lowering ptx/target ptx
+    allow ptx/layouts base lang/layout lang/ir lang/index lowering ptx/target ptx
     allow ptx/grid base lang/scalar lang/ir lang/index lowering ptx/target ptx/layouts ptx
     allow ptx/pipeline base lang/scalar lang/ir lang/index lowering ptx/target ptx
     allow ptx/model base lang/scalar lang/layout lang/ir lowering ptx/target ptx/layouts ptx/pipeline ptx

@@ -10,6 +10,7 @@ enum { MOST_BESIDE = 32, FARTHEST = 24, MOST_RUN = 16, MOST_STEP = 4, MOST_TOGET
 typedef struct Beside {
     GpuAccess access; /* of the first load */
     bool whole;       /* all lanes of all of them exist */
+    bool dense;       /* neighbours along the row are neighbours in memory, for certain */
     TileValue *any;   /* else: has one of them a lane? */
     TileOp *ops[MOST_BESIDE];
     int64_t distance[MOST_BESIDE]; /* of elements, behind the first load */
@@ -48,10 +49,10 @@ static bool is_plain(const Gpu *gpu, const TileOp *load, TileAccessIndex *indice
     return last->kind == TILE_ACCESS_RANGE && last->axis + 1 == type->rank && tile_value_integer(last->step, &step) && step > 0 && step <= MOST_STEP;
 }
 
-/* What does not say that all lanes exist is known where the first load stands. */
+/* Are its indices along the row known where the first load stands? Which lanes exist is asked there. */
 static bool is_known(const Gpu *gpu, const TileOp *load, const TileAccessIndex *last) {
     const TileValue *fill = tile_op_named(load, TILE_OPERAND_FILLING);
-    return tile_map_get(&gpu->values, last->lo) && tile_map_get(&gpu->values, last->hi) && (!fill || tile_map_get(&gpu->values, fill));
+    return tile_map_get(&gpu->values, last->first) && tile_map_get(&gpu->values, last->lo) && tile_map_get(&gpu->values, last->hi) && (!fill || tile_map_get(&gpu->values, fill));
 }
 
 /* Do both differ in where their rows begin alone, and in which lanes of these exist? */
@@ -133,7 +134,8 @@ static void load_some(Gpu *gpu, const Beside *beside, const Place *place, int64_
     const TileType *type = tile_type_scalar(gpu->module->context, scalar);
     TileValue *there = beside->whole ? NULL : is_there(gpu, beside, place->reg, place->index + from);
     if (count > 1) type = tile_type_vector(gpu->module->context, scalar, (unsigned)count, false);
-    TileValue *address = from ? tile_build_ptr_add(&gpu->b, place->address, gpu_i64(gpu, from * bytes)) : place->address;
+    TileValue *stride = beside->dense ? gpu_i64(gpu, bytes) : beside->access.dimensions[beside->access.rank - 1].stride;
+    TileValue *address = from ? tile_build_ptr_add(&gpu->b, place->address, gpu_binary(gpu, TILE_OP_MUL, stride, gpu_i64(gpu, from))) : place->address;
     TileValue *nothing = there ? tile_build_bits(&gpu->b, type, 0) : NULL;
     if (there && count > 1) there = tile_build_splat(&gpu->b, there, tile_type_vector(gpu->module->context, TILE_BOOL, (unsigned)count, false));
     TileValue *loaded = tile_build_load(&gpu->b, type, address, there, nothing, count > 1 ? count * bytes : 0);
@@ -213,6 +215,74 @@ static TileValue *has_lanes(Gpu *gpu, const Beside *beside) {
     return any;
 }
 
+/* The registers of all loads, one behind the other. */
+static void load_all(Gpu *gpu, const Beside *beside, unsigned width, unsigned shift, TileValue **registers) {
+    uint32_t count = tile_layout_registers(&beside->access.layout);
+    TileValue *elements[MOST_TOGETHER];
+    for (uint32_t r = 0; r < count; r += beside->run) {
+        load_run(gpu, beside, r, width, shift, elements);
+        for (unsigned i = 0; i < beside->count; i++)
+            for (unsigned k = 0; k < beside->run; k++) registers[i * count + r + k] = elements[beside->distance[i] - beside->least + beside->step * k];
+    }
+    for (unsigned i = 0; i < beside->count && !beside->whole; i++) fill_lanes(gpu, beside->ops[i], registers + (size_t)i * count, count);
+}
+
+static void end_region(Gpu *gpu, const Beside *beside, TileValue *const *registers) {
+    uint32_t count = tile_layout_registers(&beside->access.layout);
+    TileValue *values[MOST_BESIDE];
+    for (unsigned i = 0; i < beside->count; i++) values[i] = gpu_join(gpu, registers + (size_t)i * count, count);
+    tile_build_end(&gpu->b, TILE_OP_YIELD, values, beside->count);
+}
+
+/* Does it stand where a test has failed that all windows lie inside of the tensor (gpu-inside)? */
+static bool is_at_borders(const TileOp *load) {
+    const TileOp *choice = load->block->op;
+    if (!choice || choice->id != TILE_OP_IF || load->block != &choice->regions[1]) return false;
+    for (const TileOp *op = choice->regions[0].first; op; op = op->next)
+        if (op->id == TILE_OP_LOAD_TILE && tile_op_operand(op, 0) == tile_op_operand(load, 0) && op->results[0].type == load->results[0].type) return true;
+    return false;
+}
+
+/* One test for the block whether all lanes of all of them exist. */
+static TileValue *are_inside(Gpu *gpu, const Beside *beside) {
+    TileValue *inside = NULL;
+    for (unsigned i = 0; i < beside->count; i++) {
+        GpuAccess access;
+        gpu_read_access(gpu, beside->ops[i], beside->access.type, NULL, &access);
+        inside = gpu_and(gpu, inside, gpu_is_inside(gpu, &access));
+    }
+    return inside;
+}
+
+/* Both versions behind that test, but at borders. */
+static void load_by_test(Gpu *gpu, Beside *beside, unsigned width, unsigned shift) {
+    uint32_t count = tile_layout_registers(&beside->access.layout);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, (size_t)count * beside->count);
+    TileValue *inside = beside->whole || is_at_borders(beside->ops[0]) ? NULL : are_inside(gpu, beside);
+    if (!inside) {
+        if (!beside->whole) beside->any = has_lanes(gpu, beside);
+        load_all(gpu, beside, width, shift, registers);
+        for (unsigned i = 0; i < beside->count; i++)
+            tile_map_set(&gpu->values, &beside->ops[i]->results[0], gpu_join(gpu, registers + (size_t)i * count, count));
+        return;
+    }
+    const TileType *types[MOST_BESIDE];
+    for (unsigned i = 0; i < beside->count; i++) types[i] = gpu_type(gpu, &beside->access.layout, beside->access.type->scalar);
+    TileBuilder outer = gpu->b;
+    TileOp *choice = tile_build_if(&outer, inside, types, beside->count);
+    Beside all = *beside;
+    all.whole = true;
+    gpu_enter(gpu, &choice->regions[0]);
+    load_all(gpu, &all, width, shift, registers);
+    end_region(gpu, beside, registers);
+    gpu_enter(gpu, &choice->regions[1]);
+    beside->any = has_lanes(gpu, beside);
+    load_all(gpu, beside, width, shift, registers);
+    end_region(gpu, beside, registers);
+    gpu->b = outer;
+    for (unsigned i = 0; i < beside->count; i++) tile_map_set(&gpu->values, &beside->ops[i]->results[0], tile_op_result(choice, i));
+}
+
 /* Loads it with the others of its row, if it is the first of several; true as well if it has been loaded with that one. */
 bool gpu_load_beside(Gpu *gpu, TileOp *op) {
     const TileValue *leader = tile_map_get(&gpu->beside, &op->results[0]);
@@ -222,26 +292,17 @@ bool gpu_load_beside(Gpu *gpu, TileOp *op) {
     gpu_read_access(gpu, op, op->results[0].type, NULL, &beside.access);
     GpuDimension *unit = &beside.access.dimensions[beside.access.rank - 1];
     int64_t bytes = tile_scalar_bytes(op->results[0].type->scalar), distance;
-    uint32_t count = tile_layout_registers(&beside.access.layout);
-    if (!beside.whole) beside.any = has_lanes(gpu, &beside);
     unsigned width = GPU_ACCESS_BYTES / (unsigned)bytes, shift = 0;
     while (beside.run * beside.step % width) width /= 2; /* all threads begin alike */
     width = gpu_aligned_width(&beside.access, width);
-    bool dense = tile_value_integer(unit->stride, &distance) && distance == bytes, aligned = false;
-    for (; dense && width > 1 && !aligned; width = aligned ? width : width / 2) /* narrower ones where rows are multiples of such */
+    beside.dense = tile_value_integer(unit->stride, &distance) && distance == bytes;
+    bool aligned = false;
+    for (; beside.dense && width > 1 && !aligned; width = aligned ? width : width / 2) /* narrower ones where rows are multiples of such */
         aligned = gpu_row_begins_behind(gpu, &beside.access, width, &shift) && is_of_vectors(gpu, &beside, width, shift);
     if (aligned)
         gpu_remark_access(gpu, op, beside.access.tensor->parameter, (TileName)tile_op_integer(op, TILE_ATTRIBUTE_CACHE, TILE_CACHE_DEFAULT));
     else
         width = 1, shift = 0;
-    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, (size_t)count * beside.count), *elements[MOST_TOGETHER];
-    for (uint32_t r = 0; r < count; r += beside.run) {
-        load_run(gpu, &beside, r, width, shift, elements);
-        for (unsigned i = 0; i < beside.count; i++)
-            for (unsigned k = 0; k < beside.run; k++) registers[i * count + r + k] = elements[beside.distance[i] - beside.least + beside.step * k];
-    }
-    for (unsigned i = 0; i < beside.count && !beside.whole; i++) fill_lanes(gpu, beside.ops[i], registers + (size_t)i * count, count);
-    for (unsigned i = 0; i < beside.count; i++)
-        tile_map_set(&gpu->values, &beside.ops[i]->results[0], gpu_join(gpu, registers + (size_t)i * count, count));
+    load_by_test(gpu, &beside, width, shift);
     return true;
 }

@@ -83,7 +83,7 @@ Reference reference_swiglu, reference_conv2d_3x3, reference_matmul_gate_residual
 /* reference_programs.c */
 Reference reference_chosen, reference_guarded, reference_literals;
 Reference reference_windows, reference_row_products, reference_by_letters;
-Reference reference_heat5, reference_laplace7, reference_filter1d, reference_sobel, reference_sliding_max,
+Reference reference_heat5, reference_laplace7, reference_blur5, reference_half_size, reference_repeat8, reference_filter1d, reference_sobel, reference_sliding_max,
     reference_torus, reference_softmax_backward, reference_horner, reference_average_pool,
     reference_upsample, reference_pixel_shuffle, reference_im2col, reference_roll, reference_interleave, reference_luminance, reference_scaled_blocks, reference_turned_pairs, reference_below_greatest,
     reference_pad_edge, reference_pad_mirror, reference_geglu,

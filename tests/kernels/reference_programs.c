@@ -63,6 +63,19 @@ void reference_laplace7(const Problem *problem) {
     }
 }
 
+/* A product of two weights is rounded too. */
+void reference_blur5(const Problem *problem) {
+    const int64_t extent[3] = {1, problem_dimension(problem, 'M'), problem_dimension(problem, 'N')};
+    const double *taps = problem->input[1];
+    for (int64_t at = 0; at < extent[1] * extent[2]; at++) {
+        Terms terms = {0, 0};
+        for (int64_t i = 0; i < 25; i++)
+            add_term(&terms, taps[i / 5] * taps[i % 5] * element(problem->input[0], extent, 0, at / extent[2] + i / 5 - 2, at % extent[2] + i % 5 - 2));
+        problem->expected[at] = terms.value;
+        problem->slack[at] = reference_serial_slack(25, terms.magnitude) + 2 * F32_ROUNDOFF * terms.magnitude + F32_TINY;
+    }
+}
+
 void reference_filter1d(const Problem *problem) {
     const int64_t extent[3] = {1, problem_dimension(problem, 'M'), problem_dimension(problem, 'N')};
     int64_t taps = problem_dimension(problem, 'K');
@@ -104,6 +117,26 @@ void reference_average_pool(const Problem *problem) {
         problem->expected[i] = terms.value;
         problem->slack[i] = 4 * F32_ROUNDOFF * terms.magnitude + F32_TINY;
     }
+}
+
+void reference_half_size(const Problem *problem) {
+    const int64_t extent[3] = {problem_dimension(problem, 'B') * problem_dimension(problem, 'C'), problem_dimension(problem, 'Y'),
+                               problem_dimension(problem, 'Z')};
+    int64_t rows = problem_dimension(problem, 'H'), columns = problem_dimension(problem, 'W');
+    const double weights[] = {1, 3, 3, 1};
+    for (int64_t at = 0; at < extent[0] * rows * columns; at++) {
+        Terms terms = {0, 0};
+        for (int64_t i = 0; i < 16; i++)
+            add_term(&terms, weights[i / 4] * weights[i % 4] / 64 *
+                                 element(problem->input[0], extent, at / columns / rows, at / columns % rows * 2 + i / 4 - 1, at % columns * 2 + i % 4 - 1));
+        problem->expected[at] = terms.value;
+        problem->slack[at] = reference_serial_slack(16, terms.magnitude) + F32_TINY;
+    }
+}
+
+void reference_repeat8(const Problem *problem) {
+    int64_t count = problem_dimension(problem, 'M') * problem_dimension(problem, 'W');
+    for (int64_t at = 0; at < count; at++) problem->expected[at] = problem->input[0][at / 8];
 }
 
 static int64_t inside(int64_t i, int64_t limit) { return i < 0 ? 0 : i < limit ? i : limit - 1; }

@@ -64,7 +64,8 @@ typedef struct Warpgroups {
     int64_t promoted;       /* registers of a thread for sums that are added to those */
     int64_t taken;          /* bytes of what products take in registers */
     int64_t loaded, stored; /* bytes of tiles in shared memory: of one slot of each load in a loop, of all stores */
-    int64_t loaded_once;    /* of loads that have one slot: those outside of loops */
+    int64_t loaded_once;    /* of loads that have one slot: those outside of loops, but for the next */
+    int64_t added;          /* of those whose tiles are computed with sums behind a loop */
     int64_t slots;          /* for what loops load, so that products do not wait for copies; 0: no loop has products */
     int64_t stored_in_turn; /* of all stores of all programs that are to take turns */
     int64_t put;            /* bytes of second operands that are computed on their way */
@@ -417,6 +418,7 @@ static void add_bytes(TileOp *op, void *state) {
     if (!gpu_by_map(op) && !is_narrow_sum(w, op)) return;
     bool store = op->id == TILE_OP_STORE_TILE;
     const TileType *tile = store ? tile_op_named(op, TILE_OPERAND_VALUE)->type : op->results[0].type;
+    if (!store && gpu_load_is_added(op)) return;
     w->copies += !store && tile->rank > 1; /* a vector begins where a tile does */
     if (!store && gpu_load_is_computed(op)) w->computed += tile_type_lanes(tile) * tile_scalar_bytes(tile->scalar);
     int64_t *loaded = is_in_loop(op) ? &w->loaded : &w->loaded_once;
@@ -434,25 +436,37 @@ static void look_for_slots(TileOp *loop, void *state) {
     if (slots > w->slots) w->slots = slots;
 }
 
-/* Is there room for results of so many bytes beside the slots of what is loaded? Iterations that compute with the sums of their
- * products take long enough that two slots will do, and so do those of long products. */
-static bool has_room(const Warpgroups *w, int64_t stored) {
-    enum { SLOTS = 3, FEW_SLOTS = 2, MBARRIERS = 1024 };
-    bool few = gpu_loops_use_sums(&w->func->body) || (w->slots && w->slots <= FEW_SLOTS);
-    int64_t bytes = (few ? FEW_SLOTS : SLOTS) * w->loaded + w->loaded_once + w->put + stored;
-    return bytes + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
-}
-
-/* Is there room for one slot of each load? */
-static bool has_slots(const Warpgroups *w) {
+/* Is there room for so many slots of what loops load, one of what else is, and results of so many bytes? */
+static bool fit(const Warpgroups *w, int64_t slots, int64_t stored) {
     enum { MBARRIERS = 1024 };
-    int64_t bytes = w->loaded + w->loaded_once + w->put;
+    int64_t bytes = slots * w->loaded + w->loaded_once + w->added + w->put + stored;
     return bytes + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
 }
 
-/* Operands are, what they are computed of, and vectors, if a copying warp knows their address. */
-static bool is_moved(const TileOp *load) {
-    return gpu_load_is_copied(load) || gpu_load_is_vector(load) || gpu_load_is_computed(load);
+/* Iterations that compute with the sums of their products take long enough that two slots will do, and so do those of long products. */
+static bool has_room(const Warpgroups *w, int64_t stored) {
+    enum { SLOTS = 3, FEW = 2 };
+    return fit(w, gpu_loops_use_sums(&w->func->body) || (w->slots && w->slots <= FEW) ? FEW : SLOTS, stored);
+}
+
+static void clear_map(Warpgroups *w, TileOp *op) {
+    tile_op_clear(op, TILE_ATTRIBUTE_TENSOR_MAP);
+    tile_op_clear(op, TILE_ATTRIBUTE_CLEARS);
+    tile_op_clear(op, TILE_ATTRIBUTE_CLEARS_BEHIND);
+    w->changed = true;
+}
+
+/* What is computed with the sums of a loop has a slot where the loop's operands, and all results, have theirs beside it: threads load it otherwise. */
+static void take_added(TileOp *load, void *state) {
+    Warpgroups *w = state;
+    if (load->id != TILE_OP_LOAD_TILE || !gpu_by_map(load) || !gpu_load_is_added(load)) return;
+    int64_t bytes = gpu_shared_bytes(gpu_slot_type(w->context->module->context, load));
+    bool room = has_room(w, w->stored + bytes);
+    if (room) w->added += bytes, w->copies++;
+    if (room) return;
+    tile_pass_remark(w->context, load, TILE_DECISION_NO_TENSOR_MAP, tile_op_operand(load, 0)->name,
+                     "shared memory has no room for it beside three slots of what loops load, and results");
+    clear_map(w, load);
 }
 
 /* What is not copied by a map does not say so any more. */
@@ -460,15 +474,12 @@ static void drop_map(TileOp *load, void *state) {
     Warpgroups *w = state;
     if (!gpu_by_map(load)) return;
     bool stores = load->id == TILE_OP_STORE_TILE, room = !stores || has_room(w, w->stored);
-    bool taken = stores ? is_sum(w, load) && room : is_moved(load) && !why_not_copied(w, load);
+    bool taken = stores ? is_sum(w, load) && room : gpu_load_is_moved(load) && !why_not_copied(w, load);
     if (!w->why && w->count && taken) return;
     if (!w->why && w->count && !room)
         tile_pass_remark(w->context, load, TILE_DECISION_NO_TENSOR_MAP, tile_op_operand(load, 0)->name,
                          "shared memory has no room for the results beside what loops load");
-    tile_op_clear(load, TILE_ATTRIBUTE_TENSOR_MAP);
-    tile_op_clear(load, TILE_ATTRIBUTE_CLEARS);
-    tile_op_clear(load, TILE_ATTRIBUTE_CLEARS_BEHIND);
-    w->changed = true;
+    clear_map(w, load);
 }
 
 static void set_instruction(TileOp *dot, void *state) {
@@ -600,11 +611,12 @@ static void look_at_func(Warpgroups *w) {
     TileBlock *body = &w->func->body;
     tile_map_init(&w->seen, w->context->scratch);
     tile_block_walk(body, look_at_dot, w);
-    tile_block_walk(body, look_beside, w);
     tile_block_walk(body, add_bytes, w);
     tile_block_walk(body, look_for_slots, w);
+    tile_block_walk(body, take_added, w);
+    tile_block_walk(body, look_beside, w);
     tile_block_walk(body, look_for_large, w);
-    if (!w->why && !has_slots(w)) w->why = "shared memory has no room for what it and others are to read";
+    if (!w->why && !fit(w, 1, 0)) w->why = "shared memory has no room for what it and others are to read";
 }
 
 const char *gpu_why_not_transposed(TilePassContext *context, TileFunc *func) {

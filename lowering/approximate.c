@@ -396,11 +396,11 @@ typedef struct Affine {
 
 static bool find_affine(TileValue *x, const TileOp *difference, Affine *affine) {
     TileOp *choice = tile_value_def(x, TILE_OP_SELECT);
-    if (choice && !is_infinite(tile_op_operand(choice, 2))) choice = NULL;
-    TileOp *sum = tile_value_def(choice ? tile_op_operand(choice, 1) : x, TILE_OP_FMA);
+    if (choice && !is_infinite(tile_op_named(choice, TILE_OPERAND_Y))) choice = NULL;
+    TileOp *sum = tile_value_def(choice ? tile_op_named(choice, TILE_OPERAND_X) : x, TILE_OP_FMA);
     *affine = (Affine){.sum = sum, .choice = choice};
     if (!sum || (choice && !tile_value_has_one_use(&sum->results[0]))) return false;
-    if (!read_constant(tile_op_operand(sum, 1), &affine->factor) || !read_constant(tile_op_operand(sum, 2), &affine->term)) return false;
+    if (!read_constant(tile_op_named(sum, TILE_OPERAND_Y), &affine->factor) || !read_constant(tile_op_named(sum, TILE_OPERAND_Z), &affine->term)) return false;
     if (!is_usual(affine->factor) || affine->factor < 0 || !isfinite(affine->term)) return false;
     for (const TileUse *use = x->first_use; use; use = use->next)
         if (use->user != difference && !maximum_of(use)) return false;
@@ -412,7 +412,7 @@ static TileValue *move_affine(const Approximation *a, TileValue *x, const TileOp
     TileModule *module = a->context->module;
     TileBuilder b = tile_builder_before(module, affine->choice ? affine->choice : affine->sum->next);
     TileValue *s = tile_op_operand(affine->sum, 0);
-    if (affine->choice) s = tile_build_ternary(&b, TILE_OP_SELECT, tile_op_operand(affine->choice, 0), s, tile_op_operand(affine->choice, 2));
+    if (affine->choice) s = tile_build_ternary(&b, TILE_OP_SELECT, tile_op_named(affine->choice, TILE_OPERAND_CONDITION), s, tile_op_named(affine->choice, TILE_OPERAND_Y));
     for (TileUse *use = x->first_use, *next; use; use = next) {
         next = use->next;
         if (use->user == difference) continue;

@@ -198,7 +198,7 @@ static bool begin_within(Cut *cut, TileOp *loop) {
     TileOp *last = last_behind(loop);
     if (!slots || !last || loop->result_count) return false;
     TileBuilder b = tile_builder_before(cut->context->module, loop);
-    TileValue *begin = tile_op_operand(loop, 0), *end = tile_op_operand(loop, 1), *step = tile_op_operand(loop, 2);
+    TileValue *begin = tile_op_named(loop, TILE_OPERAND_LO), *end = tile_op_named(loop, TILE_OPERAND_HI), *step = tile_op_named(loop, TILE_OPERAND_STEP);
     TileValue *some = tile_build_binary(&b, TILE_OP_MUL, step, tile_build_i64(&b, slots + 1));
     TileValue *middle = tile_build_binary(&b, TILE_OP_MIN, end, tile_build_binary(&b, TILE_OP_ADD, begin, some));
     TileMap map;

@@ -154,21 +154,20 @@ bool gpu_load_is_computed(const TileOp *load) {
     return false;
 }
 
-/* Is the op a loop that has products with sums of this shape? */
-static bool gives_sums(const TileOp *op, const TileType *type) {
+bool gpu_gives_sums(const TileOp *op, const TileType *type) {
     if (op->id == TILE_OP_DOT) return gpu_dot_is_mma(op) && tile_type_same_shape(op->results[0].type, type);
     bool gives = false;
     for (unsigned i = 0; i < op->region_count; i++)
-        for (const TileOp *inner = op->regions[i].first; inner && !gives; inner = inner->next) gives = gives_sums(inner, type);
+        for (const TileOp *inner = op->regions[i].first; inner && !gives; inner = inner->next) gives = gpu_gives_sums(inner, type);
     return gives;
 }
 
 bool gpu_load_is_added(const TileOp *load) {
-    enum { MOST_STEPS = 256 };
+    enum { MOST_STEPS = 256, MOST_BYTES = 2 };
     if (load->id != TILE_OP_LOAD_TILE || !tile_type_is_tile(load->results[0].type) || load->results[0].type->rank != 2) return false;
-    if (!can_be_copied(load) || gpu_load_is_copied(load) || gpu_load_is_computed(load)) return false;
+    if (tile_scalar_bytes(load->results[0].type->scalar) > MOST_BYTES || !can_be_copied(load) || gpu_load_is_copied(load) || gpu_load_is_computed(load)) return false;
     for (const TileOp *loop = load->previous; loop; loop = loop->previous) {
-        if (loop->id != TILE_OP_FOR || !gives_sums(loop, load->results[0].type)) continue;
+        if (loop->id != TILE_OP_FOR || !gpu_gives_sums(loop, load->results[0].type)) continue;
         for (const TileOp *store = load->next; store; store = store->next) {
             if (store->id != TILE_OP_STORE_TILE) continue;
             const TileValue *stored = tile_op_named(store, TILE_OPERAND_VALUE);

@@ -18,8 +18,10 @@ bool gpu_load_is_copied(const TileOp *load);
 /* Does a product for tensor cores behind the load, in the same block, take what is computed of its tile, alone or with others?
  * Such a tile can be copied as well; it comes to registers from shared memory. The search is limited. */
 bool gpu_load_is_computed(const TileOp *load);
+/* Is the op, or is in one of its regions, a product for tensor cores with sums of this shape? */
+bool gpu_gives_sums(const TileOp *op, const TileType *type);
 /* Is the load's tile computed with the sums of a loop of products in front of it, in the same block, to be stored, as a residual is? A map can
- * copy it while the loop's last products run. The search is limited. */
+ * copy it while the loop runs. Of at most 16 bits an element: f32 takes half of the shared memory, and was no faster so. The search is limited. */
 bool gpu_load_is_added(const TileOp *load);
 /* Does the product take the operand from registers, where it is computed: is it no tile as it is copied to shared memory? */
 bool gpu_operand_is_computed(const TileOp *dot, unsigned operand);

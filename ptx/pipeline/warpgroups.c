@@ -282,14 +282,6 @@ static void look_beside(TileOp *op, void *state) {
     else w->row_values += type->extent[0];
 }
 
-static bool has_sum(const TileOp *op, const TileType *type) {
-    if (op->id == TILE_OP_DOT && gpu_dot_is_mma(op) && tile_type_same_shape(op->results[0].type, type)) return true;
-    for (unsigned i = 0; i < op->region_count; i++)
-        for (const TileOp *inner = op->regions[i].first; inner; inner = inner->next)
-            if (has_sum(inner, type)) return true;
-    return false;
-}
-
 /* ---- the decision ---- */
 
 /* Have the threads of so many warpgroups, of each of the programs that take turns, registers for the sums and for `computed` bytes of
@@ -394,7 +386,7 @@ static int64_t choose_groups(Warpgroups *w) {
 static bool is_sum(const Warpgroups *w, const TileOp *store) {
     const TileType *rows = gpu_rows_type(w->context->module->context, tile_op_named(store, TILE_OPERAND_VALUE)->type);
     for (const TileOp *op = w->func->body.first; op && rows; op = op->next)
-        if (has_sum(op, rows)) return true;
+        if (gpu_gives_sums(op, rows)) return true;
     return false;
 }
 
@@ -456,17 +448,23 @@ static void clear_map(Warpgroups *w, TileOp *op) {
     w->changed = true;
 }
 
-/* What is computed with the sums of a loop has a slot where the loop's operands, and all results, have theirs beside it: threads load it otherwise. */
-static void take_added(TileOp *load, void *state) {
+static bool is_added(const TileOp *load) { return load->id == TILE_OP_LOAD_TILE && gpu_by_map(load) && gpu_load_is_added(load); }
+
+static void count_added(TileOp *load, void *state) {
     Warpgroups *w = state;
-    if (load->id != TILE_OP_LOAD_TILE || !gpu_by_map(load) || !gpu_load_is_added(load)) return;
-    int64_t bytes = gpu_shared_bytes(gpu_slot_type(w->context->module->context, load));
-    bool room = has_room(w, w->stored + bytes);
-    if (room) w->added += bytes, w->copies++;
-    if (room) return;
+    if (!is_added(load)) return;
+    w->added += gpu_shared_bytes(gpu_slot_type(w->context->module->context, load));
+    w->copies++;
+}
+
+/* What is computed with the sums of a loop has slots where the loop's operands, and all results, have theirs beside these: threads load it otherwise. */
+static void drop_added(TileOp *load, void *state) {
+    Warpgroups *w = state;
+    if (!is_added(load)) return;
     tile_pass_remark(w->context, load, TILE_DECISION_NO_TENSOR_MAP, tile_op_operand(load, 0)->name,
                      "shared memory has no room for it beside three slots of what loops load, and results");
     clear_map(w, load);
+    w->copies--;
 }
 
 /* What is not copied by a map does not say so any more. */
@@ -613,7 +611,8 @@ static void look_at_func(Warpgroups *w) {
     tile_block_walk(body, look_at_dot, w);
     tile_block_walk(body, add_bytes, w);
     tile_block_walk(body, look_for_slots, w);
-    tile_block_walk(body, take_added, w);
+    tile_block_walk(body, count_added, w);
+    if (!has_room(w, w->stored)) tile_block_walk(body, drop_added, w), w->added = 0;
     tile_block_walk(body, look_beside, w);
     tile_block_walk(body, look_for_large, w);
     if (!w->why && !fit(w, 1, 0)) w->why = "shared memory has no room for what it and others are to read";

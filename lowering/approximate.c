@@ -38,8 +38,9 @@
  * it is the argument of an approximate tanh or erf alone, which makes no more of its error of 1.5 units: a division is eight instructions.
  *
  * What goes into exponents alone, of which 16 bits matter, may be off by 2^-16 wherever it lies: the error of e^x is that of x. So a tanh whose
- * multiples, by up to 128, do so, as the soft caps of attention, is 2 sigmoid 2x - 1, whose error is that of 1 also near 0, and not a polynomial
- * there. e^(x - y), where x is known to be small, is 2^(x / ln 2 - y / ln 2): one fma for each x where y is that of a whole row.
+ * multiples, by up to 128, do so, as the soft caps of attention, is 2 sigmoid 2x - 1, whose error is that of 1 also near 0, where most
+ * arguments are (`small`). e^(x - y), where x is known to be small, is 2^(x / ln 2 - y / ln 2): one fma for each x where y is that of a whole row. An x that is
+ * itself a factor times s and a term, and of which otherwise maxima are taken, is no fma of its own: maxima are those of s.
  *
  * Needs: inline, contract. Keeps: all other ops. Cost: linear in the ops, times the depth of the loops, and for each tanh the ops behind it. */
 #include <math.h>
@@ -316,16 +317,16 @@ static TileValue *build_twice(TileBuilder *b, TileValue *x) {
     return tile_build_binary(b, TILE_OP_MUL, x, tile_build_number(b, x->type, 2));
 }
 
-/* c tanh x = 2 c sigmoid 2x - c. */
+/* c tanh x = 2 c sigmoid 2x - c. Most scores are much smaller than what bounds them. */
 static bool try_cap(const Approximation *a, TileOp *op) {
-    const TileAttribute approximate = {.key = TILE_ATTRIBUTE_APPROX, .integer = 1};
+    const TileAttribute small[] = {{.key = TILE_ATTRIBUTE_APPROX, .integer = 1}, {.key = TILE_ATTRIBUTE_SMALL, .integer = 1}};
     float factor;
     TileOp *tanh = tanh_of(op, &factor);
     if (!tanh || !is_cap(a, tanh)) return false;
     TileBuilder b = tile_builder_before(a->context->module, op);
     b.location = tanh->location;
     TileValue *x = build_twice(&b, tile_op_operand(tanh, 0));
-    TileOp *sigmoid = tile_build_op(&b, TILE_OP_SIGMOID, &x, 1, &approximate, 1, &x->type, 1);
+    TileOp *sigmoid = tile_build_op(&b, TILE_OP_SIGMOID, &x, 1, small, sizeof small / sizeof *small, &x->type, 1);
     TileValue *range = tile_build_number(&b, x->type, 2 * factor), *least = tile_build_number(&b, x->type, -factor);
     TileValue *capped = tile_build_ternary(&b, TILE_OP_FMA, &sigmoid->results[0], range, least);
     capped->name = op->results[0].name;
@@ -367,18 +368,69 @@ static double most_of(const TileValue *value, unsigned depth) {
     }
 }
 
-/* The value times a number, multiplied where it has the fewest elements. */
-static TileValue *build_multiple(TileBuilder *b, TileValue *value, double number) {
+/* The value times a number, and one more, computed where it has the fewest elements. */
+static TileValue *build_affine(TileBuilder *b, TileValue *value, double number, double more) {
     const TileOp *op = value->op;
     const TileType *type = value->type;
-    if (op && op->id == TILE_OP_BROADCAST) return tile_build_broadcast(b, build_multiple(b, tile_op_operand(op, 0), number), type->extent);
-    if (op && op->id == TILE_OP_RESHAPE) return tile_build_reshape(b, build_multiple(b, tile_op_operand(op, 0), number), type->rank, type->extent);
-    if (op && op->id == TILE_OP_SPLAT) return tile_build_splat(b, build_multiple(b, tile_op_operand(op, 0), number), type);
-    return tile_build_binary(b, TILE_OP_MUL, value, tile_build_number(b, type, number));
+    if (op && op->id == TILE_OP_BROADCAST) return tile_build_broadcast(b, build_affine(b, tile_op_operand(op, 0), number, more), type->extent);
+    if (op && op->id == TILE_OP_RESHAPE) return tile_build_reshape(b, build_affine(b, tile_op_operand(op, 0), number, more), type->rank, type->extent);
+    if (op && op->id == TILE_OP_SPLAT) return tile_build_splat(b, build_affine(b, tile_op_operand(op, 0), number, more), type);
+    TileValue *factor = tile_build_number(b, type, number);
+    return more != 0 ? tile_build_ternary(b, TILE_OP_FMA, value, factor, tile_build_number(b, type, more)) : tile_build_binary(b, TILE_OP_MUL, value, factor);
+}
+
+/* The greatest of all elements of the value that a use takes, or of those that a fill with -inf leaves; NULL: it takes another. */
+static TileOp *maximum_of(const TileUse *use) {
+    if (use->user->id == TILE_OP_FILL && !use->index && is_infinite(tile_op_operand(use->user, 1)) && tile_value_has_one_use(&use->user->results[0]))
+        use = use->user->results[0].first_use;
+    bool greatest = use->user->id == TILE_OP_REDUCE && tile_op_integer(use->user, TILE_ATTRIBUTE_KIND, TILE_KIND_SUM) == TILE_KIND_MAX;
+    return greatest ? use->user : NULL;
+}
+
+/* A value that is s * factor + term, of constants, the factor above 0, or -inf where a choice says so, and that is used for its maxima and for
+ * one difference alone. */
+typedef struct Affine {
+    TileOp *sum, *choice;
+    float factor, term;
+} Affine;
+
+static bool find_affine(TileValue *x, const TileOp *difference, Affine *affine) {
+    TileOp *choice = tile_value_def(x, TILE_OP_SELECT);
+    if (choice && !is_infinite(tile_op_named(choice, TILE_OPERAND_Y))) choice = NULL;
+    TileOp *sum = tile_value_def(choice ? tile_op_named(choice, TILE_OPERAND_X) : x, TILE_OP_FMA);
+    *affine = (Affine){.sum = sum, .choice = choice};
+    if (!sum || (choice && !tile_value_has_one_use(&sum->results[0]))) return false;
+    if (!read_constant(tile_op_named(sum, TILE_OPERAND_Y), &affine->factor) || !read_constant(tile_op_named(sum, TILE_OPERAND_Z), &affine->term)) return false;
+    if (!is_usual(affine->factor) || affine->factor < 0 || !isfinite(affine->term)) return false;
+    for (const TileUse *use = x->first_use; use; use = use->next)
+        if (use->user != difference && !maximum_of(use)) return false;
+    return true;
+}
+
+/* Maxima of s * factor + term are those of s, times the factor and with the term, in every bit: rounding keeps the order. Returns s, or -inf. */
+static TileValue *move_affine(const Approximation *a, TileValue *x, const TileOp *difference, const Affine *affine) {
+    TileModule *module = a->context->module;
+    TileBuilder b = tile_builder_before(module, affine->choice ? affine->choice : affine->sum->next);
+    TileValue *s = tile_op_operand(affine->sum, 0);
+    if (affine->choice) s = tile_build_ternary(&b, TILE_OP_SELECT, tile_op_named(affine->choice, TILE_OPERAND_CONDITION), s, tile_op_named(affine->choice, TILE_OPERAND_Y));
+    for (TileUse *use = x->first_use, *next; use; use = next) {
+        next = use->next;
+        if (use->user == difference) continue;
+        TileOp *reduce = maximum_of(use);
+        TileValue *greatest = &reduce->results[0];
+        TileBuilder behind = tile_builder_before(module, reduce->next);
+        behind.location = reduce->location;
+        TileValue *factor = tile_build_number(&behind, greatest->type, affine->factor), *term = tile_build_number(&behind, greatest->type, affine->term);
+        TileValue *result = tile_build_ternary(&behind, TILE_OP_FMA, greatest, factor, term);
+        tile_value_replace(greatest, result);
+        tile_op_set_operand(result->op, 0, greatest);
+        tile_op_set_operand(use->user, use->index, s);
+    }
+    return s;
 }
 
 /* e^(x - y), of which 16 bits matter, where x is at most 2^8 and y has fewer elements. Where y makes the error greater than 2^-14, the result is 0
- * or infinite either way. */
+ * or infinite either way. Where x is made of an s by a factor and a term, these are part of the one fma. */
 static bool try_difference(const Approximation *a, TileOp *op) {
     static const double log2_of_e = 1.4426950408889634, most = 256;
     TileOp *difference = op->id == TILE_OP_EXP ? tile_value_def(tile_op_operand(op, 0), TILE_OP_SUB) : NULL;
@@ -389,7 +441,14 @@ static bool try_difference(const Approximation *a, TileOp *op) {
     const TileAttribute approximate = {.key = TILE_ATTRIBUTE_APPROX, .integer = 1};
     TileBuilder b = tile_builder_before(a->context->module, op);
     b.location = op->location;
-    TileValue *factor = tile_build_number(&b, x->type, log2_of_e), *less = build_multiple(&b, y, -log2_of_e);
+    Affine affine;
+    double times = 1, more = 0;
+    if (find_affine(x, difference, &affine)) {
+        x = move_affine(a, x, difference, &affine);
+        times = affine.factor;
+        more = affine.term;
+    }
+    TileValue *factor = tile_build_number(&b, x->type, times * log2_of_e), *less = build_affine(&b, y, -log2_of_e, more * log2_of_e);
     TileValue *exponent = tile_build_ternary(&b, TILE_OP_FMA, x, factor, less);
     TileOp *power = tile_build_op(&b, TILE_OP_EXP2, &exponent, 1, &approximate, 1, &exponent->type, 1);
     power->results[0].name = op->results[0].name;

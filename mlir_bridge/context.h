@@ -124,5 +124,7 @@ tile_status bridge_generate_with(TileBridge *bridge, void (*make)(LLVMModuleRef 
 void bridge_harden_masks(TileBridge *bridge, LLVMModuleRef module);
 /* assembler.c: likewise. */
 void bridge_avoid_assembler_faults(TileBridge *bridge, LLVMModuleRef module);
+/* halves.c: likewise. */
+void bridge_widen_upper_halves(TileBridge *bridge, LLVMModuleRef module);
 
 #endif

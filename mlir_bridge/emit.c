@@ -180,6 +180,7 @@ static tile_status run_emission(Emission *emission) {
     if (emission->bridge->unrolls && !run_llvm_passes(emission, unrolling)) return TILE_BACKEND;
     bridge_harden_masks(emission->bridge, emission->module);
     bridge_avoid_assembler_faults(emission->bridge, emission->module);
+    bridge_widen_upper_halves(emission->bridge, emission->module);
     if (count_instructions(emission->module) > MANY_INSTRUCTIONS) tile_skip_strength_reduction(emission->context);
     double optimised = bridge_milliseconds();
     times->optimise = optimised - translated;

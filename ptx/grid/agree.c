@@ -78,7 +78,7 @@ static bool have_same_attributes(const TileOp *x, const TileOp *y) {
     if (x->attribute_count != y->attribute_count) return false;
     for (unsigned i = 0; i < x->attribute_count; i++) {
         TileAttributeKey key = x->attributes[i].key;
-        bool plain = key == TILE_ATTRIBUTE_APPROX || key == TILE_ATTRIBUTE_FUSE;
+        bool plain = key == TILE_ATTRIBUTE_APPROX || key == TILE_ATTRIBUTE_SMALL || key == TILE_ATTRIBUTE_FUSE;
         if (!plain || tile_op_integer(x, key, 0) != tile_op_integer(y, key, 0)) return false;
     }
     return true;

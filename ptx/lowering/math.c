@@ -24,7 +24,7 @@
  * quotient by `div.rn` has a branch of its own.
  *
  * Approximate exp2, exp and sigmoid of f32 are ex2_approx and rcp_approx: their error grows with the argument
- * (docs/gpu.md). An approximate erf is a quotient of polynomials, by rcp_approx, and tanh is an odd polynomial
+ * (docs/gpu.md). A sigmoid whose arguments are `small` as a rule is a polynomial where one test for a thread says that they are. An approximate erf is a quotient of polynomials, by rcp_approx, and tanh is an odd polynomial
  * or made of both. min and max of f32, and of narrower floats, which are compared in f32, are minimum and maximum: -0
  * counts as less than +0, where the language takes the first of them.
  *
@@ -58,35 +58,50 @@ static void replace(Math *math, const TileBuilder *b, TileOp *op, TileValue *wit
     math->changed = true;
 }
 
+/* Is the value a product with a constant? */
+static bool find_factor(const TileValue *x, TileValue **of, double *factor) {
+    const TileOp *product = tile_value_def(x, TILE_OP_MUL);
+    for (unsigned i = 0; product && i < 2; i++) {
+        const TileValue *number = tile_op_operand(product, i);
+        const TileOp *splat = tile_value_def(number, TILE_OP_SPLAT);
+        uint64_t bits;
+        if (!tile_value_bits(splat ? tile_op_operand(splat, 0) : number, &bits)) continue;
+        *of = tile_op_operand(product, 1 - i);
+        *factor = tile_scalar_to_double(TILE_F32, bits);
+        return true;
+    }
+    return false;
+}
+
 /* The value times a number; where it is a product with a constant, and nobody else takes that, by the product of both. */
 static TileValue *build_multiple(TileBuilder *b, TileValue *x, double number) {
-    const TileOp *product = tile_value_def(x, TILE_OP_MUL);
-    for (unsigned i = 0; product && i < 2 && tile_value_has_one_use(x); i++) {
-        const TileValue *factor = tile_op_operand(product, i);
-        const TileOp *splat = tile_value_def(factor, TILE_OP_SPLAT);
-        uint64_t bits;
-        if (!tile_value_bits(splat ? tile_op_operand(splat, 0) : factor, &bits)) continue;
-        double both = number * tile_scalar_to_double(TILE_F32, bits);
-        if (isnormal((float)both)) return tile_build_binary(b, TILE_OP_MUL, tile_op_operand(product, 1 - i), constant(b, x->type, both));
-    }
+    TileValue *of;
+    double factor;
+    if (tile_value_has_one_use(x) && find_factor(x, &of, &factor) && isnormal((float)(number * factor)))
+        return tile_build_binary(b, TILE_OP_MUL, of, constant(b, x->type, number * factor));
     return tile_build_binary(b, TILE_OP_MUL, x, constant(b, x->type, number));
 }
 
 /* 2^x; e^x = 2^(x / ln 2); 1 / (1 + e^-x). */
-static void expand_exponential(Math *math, TileOp *op) {
+static TileValue *build_exponential(TileBuilder *b, TileOpId id, TileValue *x) {
     static const double log2_of_e = 1.4426950408889634;
-    TileBuilder b = tile_builder_before(math->module, op);
-    TileValue *x = tile_op_operand(op, 0);
     const TileType *type = x->type;
-    bool sigmoid = op->id == TILE_OP_SIGMOID;
-    if (op->id != TILE_OP_EXP2)
-        x = build_multiple(&b, x, sigmoid ? -log2_of_e : log2_of_e);
-    x = tile_build_unary(&b, TILE_OP_EX2_APPROX, x);
-    if (sigmoid) {
-        x = tile_build_binary(&b, TILE_OP_ADD, x, constant(&b, type, 1));
-        x = tile_build_unary(&b, TILE_OP_RCP_APPROX, x);
-    }
-    replace(math, &b, op, x);
+    bool sigmoid = id == TILE_OP_SIGMOID;
+    if (id != TILE_OP_EXP2) x = build_multiple(b, x, sigmoid ? -log2_of_e : log2_of_e);
+    x = tile_build_unary(b, TILE_OP_EX2_APPROX, x);
+    if (!sigmoid) return x;
+    return tile_build_unary(b, TILE_OP_RCP_APPROX, tile_build_binary(b, TILE_OP_ADD, x, constant(b, type, 1)));
+}
+
+static void expand_exponential(Math *math, TileOp *op) {
+    TileBuilder b = tile_builder_before(math->module, op);
+    replace(math, &b, op, build_exponential(&b, op->id, tile_op_operand(op, 0)));
+}
+
+/* So many lanes are asked about together: a branch for each of fewer costs more than it saves. */
+static bool has_several(const TileType *type) {
+    enum { LEAST_LANES = 4 };
+    return type->kind == TILE_TYPE_VECTOR && !type->scalable && tile_type_lanes(type) >= LEAST_LANES;
 }
 
 static TileValue *polynomial(TileBuilder *b, TileValue *x, const double *coefficients, unsigned count) {
@@ -94,6 +109,38 @@ static TileValue *polynomial(TileBuilder *b, TileValue *x, const double *coeffic
     for (unsigned i = 1; i < count; i++)
         sum = tile_build_ternary(b, TILE_OP_FMA, sum, x, constant(b, x->type, coefficients[i]));
     return sum;
+}
+
+static void yield(Math *math, TileBuilder *b, TileValue *value) {
+    tile_build_end(b, TILE_OP_YIELD, &value, 1);
+    if (b->error) math->error = b->error;
+}
+
+/* A sigmoid whose arguments are small as a rule: within 2^-20 of 1/2 and an odd polynomial where those of all lanes are at most 0.8, which takes as many
+ * instructions as the exponential and the reciprocal do, but none of the slow unit, of which a multiprocessor does 16 in a cycle. */
+static void expand_small_sigmoid(Math *math, TileOp *op) {
+    enum { COUNT = 3 };
+    static const double p[COUNT] = {0x1.e92902p-10, -0x1.543a76p-6, 0x1.fffd3ap-3}, most = 0.8, usual_factor = 0x1p8;
+    TileBuilder b = tile_builder_before(math->module, op);
+    TileValue *x = tile_op_operand(op, 0), *of;
+    const TileType *type = x->type;
+    double factor = 1, scaled[COUNT];
+    bool multiple = tile_value_has_one_use(x) && find_factor(x, &of, &factor) && fabs(factor) < usual_factor && fabs(factor) > 1 / usual_factor;
+    if (multiple) x = of;
+    else factor = 1;
+    for (unsigned i = 0; i < COUNT; i++) scaled[i] = p[i] * pow(factor, 2.0 * (COUNT - i) - 1);
+    TileValue *small = tile_build_binary(&b, TILE_OP_LE, tile_build_unary(&b, TILE_OP_ABS, x), constant(&b, type, most / fabs(factor)));
+    TileOp *choice = tile_build_if(&b, tile_build_unary(&b, TILE_OP_ANY_LANE, tile_build_unary(&b, TILE_OP_NOT, small)), &type, 1);
+    if (b.error || !choice) {
+        math->error = b.error;
+        return;
+    }
+    TileBuilder rare = tile_builder_at_end(math->module, &choice->regions[0]), usual = tile_builder_at_end(math->module, &choice->regions[1]);
+    TileValue *argument = multiple ? tile_build_binary(&rare, TILE_OP_MUL, x, constant(&rare, type, factor)) : x;
+    yield(math, &rare, build_exponential(&rare, TILE_OP_SIGMOID, argument));
+    TileValue *sum = polynomial(&usual, tile_build_binary(&usual, TILE_OP_MUL, x, x), scaled, COUNT);
+    yield(math, &usual, tile_build_ternary(&usual, TILE_OP_FMA, sum, x, constant(&usual, type, 0.5)));
+    replace(math, &b, op, tile_op_result(choice, 0));
 }
 
 /* x p(x^2) / q(x^2), which is 1 from 4 on, within 7 * 2^-24 of erf(x), relatively. */
@@ -129,12 +176,6 @@ static void expand_tanh(Math *math, TileOp *op) {
     replace(math, &b, op, tile_build_ternary(&b, TILE_OP_SELECT, is_large, large, small));
 }
 
-/* So many quotients are asked about together: a branch for each of fewer costs more than it saves. */
-static bool has_several(const TileType *type) {
-    enum { LEAST_LANES = 4 };
-    return type->kind == TILE_TYPE_VECTOR && !type->scalable && tile_type_lanes(type) >= LEAST_LANES;
-}
-
 /* Is a lane of the number less than 2^-60 or greater than 2^60, where a step of a quotient may lose a bit, or NaN? */
 static TileValue *is_beyond(TileBuilder *b, TileValue *number, TileValue *or_zero) {
     TileValue *small = tile_build_binary(b, TILE_OP_LT, number, constant(b, number->type, 0x1p-60));
@@ -162,13 +203,9 @@ static void expand_quotient(Math *math, TileOp *op) {
         math->error = b.error;
         return;
     }
-    TileBuilder rare = tile_builder_at_end(math->module, &choice->regions[0]);
-    TileValue *quotient = tile_build_binary(&rare, TILE_OP_DIV, x, y);
-    tile_build_end(&rare, TILE_OP_YIELD, &quotient, 1);
-    TileBuilder usual = tile_builder_at_end(math->module, &choice->regions[1]);
-    quotient = build_quotient(&usual, x, y);
-    tile_build_end(&usual, TILE_OP_YIELD, &quotient, 1);
-    if (rare.error || usual.error) math->error = rare.error ? rare.error : usual.error;
+    TileBuilder rare = tile_builder_at_end(math->module, &choice->regions[0]), usual = tile_builder_at_end(math->module, &choice->regions[1]);
+    yield(math, &rare, tile_build_binary(&rare, TILE_OP_DIV, x, y));
+    yield(math, &usual, build_quotient(&usual, x, y));
     replace(math, &b, op, tile_op_result(choice, 0));
 }
 
@@ -271,7 +308,9 @@ static void visit(TileOp *op, void *state) {
     if (op->result_count != 1) return;
     TileScalar scalar = op->results[0].type->scalar;
     if (op->id == TILE_OP_EXP2 || op->id == TILE_OP_EXP || op->id == TILE_OP_SIGMOID) {
-        if (scalar == TILE_F32 && tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0)) expand_exponential(state, op);
+        if (scalar != TILE_F32 || !tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0)) return;
+        bool small = tile_op_integer(op, TILE_ATTRIBUTE_SMALL, 0) && has_several(op->results[0].type);
+        small ? expand_small_sigmoid(state, op) : expand_exponential(state, op);
     } else if (op->id == TILE_OP_CONVERT) {
         if (tile_scalar_is_float(scalar) && scalar != TILE_F64 && tile_scalar_bits(scalar) >= 16) expand_small_integer(state, op);
     } else if (op->id == TILE_OP_ERF) {

@@ -276,7 +276,7 @@ static double instructions_of_access(const GpuWalk *walk, const Piece *piece, co
 /* Threads read what they compute with as fragments: of 16 bits, by matrices, else in pairs. */
 static double instructions_of_reading(const GpuWalk *walk, const TileOp *load, const TileType *tile) {
     enum { OF_MATRICES = 8, PAIR = 2 };
-    if (!gpu_load_is_computed(load)) return 0;
+    if (!gpu_load_is_computed(load) && !gpu_load_is_added(load)) return 0;
     return gpu_walk_elements(walk, tile) / (tile_scalar_bits(tile->scalar) == 16 ? OF_MATRICES : PAIR);
 }
 
@@ -293,6 +293,12 @@ static double do_copied(GpuWalk *walk, const TileOp *op, double begin, const Pie
                           : piece->whole ? piece->vectors * GPU_OF_VECTOR
                                          : gpu_walk_elements(walk, tile) * (words ? OF_COPIED_WORD : OF_COPIED_ELEMENT);
     return gpu_walk_issue(walk, op, begin, instructions + bounds, slots > 1 ? GPU_OF_CHANNEL : GPU_OF_MEMORY + GPU_OF_BARRIER);
+}
+
+/* A tile that a map copies beside a loop's last products, for what is computed with their sums behind it. */
+static double do_added(GpuWalk *walk, const TileOp *op, double begin, const TileType *tile) {
+    walk->work->shared += gpu_walk_lanes(tile) * (double)tile_scalar_bytes(tile->scalar);
+    return gpu_walk_issue(walk, op, begin, instructions_of_reading(walk, op, tile), GPU_OF_CHANNEL);
 }
 
 /* What is loaded for each sum comes with the share of the memory that a multiprocessor has. A value and its address take a register
@@ -332,6 +338,7 @@ double gpu_walk_load(GpuWalk *walk, const TileOp *op, double begin) {
     bool words = tile_scalar_bytes(tile->scalar) >= 4 && walk->loops && !gpu_by_map(op) && gpu_walk_feeds_products(&op->results[0]);
     double bounds = words && (!piece.whole || tile->rank > 2) ? count_axes(tile) * OF_BOUNDS : 0;
     if (gpu_load_is_copied(op) || ahead) return do_copied(walk, op, begin, &piece, tile, bounds);
+    if (gpu_by_map(op) && gpu_load_is_added(op)) return do_added(walk, op, begin, tile);
     if (walk->loops == 0 && tile->rank > 1) count_awaited(walk, tile, &piece);
     return gpu_walk_issue(walk, op, begin, instructions_of_access(walk, &piece, tile) + bounds, GPU_OF_MEMORY + wait_for_singles(walk, &piece, tile));
 }

@@ -154,6 +154,30 @@ bool gpu_load_is_computed(const TileOp *load) {
     return false;
 }
 
+bool gpu_gives_sums(const TileOp *op, const TileType *type) {
+    if (op->id == TILE_OP_DOT) return gpu_dot_is_mma(op) && tile_type_same_shape(op->results[0].type, type);
+    bool gives = false;
+    for (unsigned i = 0; i < op->region_count; i++)
+        for (const TileOp *inner = op->regions[i].first; inner && !gives; inner = inner->next) gives = gpu_gives_sums(inner, type);
+    return gives;
+}
+
+bool gpu_load_is_added(const TileOp *load) {
+    enum { MOST_STEPS = 256, MOST_BYTES = 2 };
+    if (load->id != TILE_OP_LOAD_TILE || !tile_type_is_tile(load->results[0].type) || load->results[0].type->rank != 2) return false;
+    if (tile_scalar_bytes(load->results[0].type->scalar) > MOST_BYTES || !can_be_copied(load) || gpu_load_is_copied(load) || gpu_load_is_computed(load)) return false;
+    for (const TileOp *loop = load->previous; loop; loop = loop->previous) {
+        if (loop->id != TILE_OP_FOR || !gpu_gives_sums(loop, load->results[0].type)) continue;
+        for (const TileOp *store = load->next; store; store = store->next) {
+            if (store->id != TILE_OP_STORE_TILE) continue;
+            const TileValue *stored = tile_op_named(store, TILE_OPERAND_VALUE);
+            unsigned left = MOST_STEPS, others = MOST_STEPS;
+            if (is_made_of(stored, load, &left) && is_made_of(stored, loop, &others)) return true;
+        }
+    }
+    return false;
+}
+
 /* ---- second operands that pass through registers ---- */
 
 /* Is the value the load's tile as it is copied, transposed or not? */
@@ -219,6 +243,10 @@ bool gpu_load_is_vector(const TileOp *load) {
     const TileOp *loop = load->block->op;
     return tile_op_is(loop, TILE_OP_FOR) && !tile_loop_is_of_programs(loop) && multiplies(load->block) &&
            !tile_op_has_part(load, TILE_PARTS_MASK) && !tile_op_has_part(load, TILE_PARTS_FILL);
+}
+
+bool gpu_load_is_moved(const TileOp *load) {
+    return gpu_load_is_copied(load) || gpu_load_is_vector(load) || gpu_load_is_computed(load) || gpu_load_is_added(load);
 }
 
 static const TileOp *find_load(const TileValue *value, const TileBlock *block, unsigned *left) {
@@ -575,7 +603,7 @@ static TileOp *op_behind(const TileValue *value, const TileBlock *block) {
  * a product, as soon as it has been read. */
 void gpu_load_through_channel(TileBuilder *at, TileOp *load, TileValue *channel) {
     TileBuilder b = tile_builder_before(at->module, load), last = tile_builder_before(at->module, load->block->last);
-    bool multiplied = gpu_load_is_copied(load), computed = gpu_by_map(load) && gpu_load_is_computed(load);
+    bool multiplied = gpu_load_is_copied(load), computed = gpu_by_map(load) && (gpu_load_is_computed(load) || gpu_load_is_added(load));
     const TileType *type = gpu_copied_type(at->module->context, load->results[0].type);
     last.location = load->location;
     const TileAttribute *latency = tile_op_get(load, TILE_ATTRIBUTE_LATENCY);

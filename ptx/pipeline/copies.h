@@ -18,6 +18,11 @@ bool gpu_load_is_copied(const TileOp *load);
 /* Does a product for tensor cores behind the load, in the same block, take what is computed of its tile, alone or with others?
  * Such a tile can be copied as well; it comes to registers from shared memory. The search is limited. */
 bool gpu_load_is_computed(const TileOp *load);
+/* Is the op, or is in one of its regions, a product for tensor cores with sums of this shape? */
+bool gpu_gives_sums(const TileOp *op, const TileType *type);
+/* Is the load's tile computed with the sums of a loop of products in front of it, in the same block, to be stored, as a residual is? A map can
+ * copy it while the loop runs. Of at most 16 bits an element: f32 takes half of the shared memory, and was no faster so. The search is limited. */
+bool gpu_load_is_added(const TileOp *load);
 /* Does the product take the operand from registers, where it is computed: is it no tile as it is copied to shared memory? */
 bool gpu_operand_is_computed(const TileOp *dot, unsigned operand);
 /* A second operand that is computed on its way to wgmma passes through shared memory, where all warpgroups read it. Slots: 3 if
@@ -33,6 +38,8 @@ bool gpu_load_has_whole_chunks(TileFunc *func, const TileOp *load);
 /* Is it a vector that a loop loads beside the operands of its products? Warps that copy these can have it copied, too; all lanes
  * read it from shared memory. */
 bool gpu_load_is_vector(const TileOp *load);
+/* Can warps that copy have the tile copied by a map: as an operand, what one is computed of, a vector, or what is computed with sums? */
+bool gpu_load_is_moved(const TileOp *load);
 /* A load in the product's block that the operand depends on; NULL: there is none. `between` is the last op between
  * the two, except transpositions and fills; NULL: there is none. For remarks: the search is limited. */
 const TileOp *gpu_operand_load(const TileOp *dot, unsigned operand, const TileOp **between);

@@ -167,6 +167,58 @@ static void clear_decisions(TileOp *op, void *state) {
     tile_op_clear(op, TILE_ATTRIBUTE_LATENCY);
 }
 
+/* ---- tiles behind a loop ---- */
+
+/* The most slots of a channel that the loop takes from; 0: it takes from none. */
+static int64_t slots_of_loop(const TileOp *loop) {
+    int64_t most = 0;
+    for (const TileOp *op = loop->regions[0].first; op; op = op->next) {
+        if (group_of_take(op) < 0) continue;
+        int64_t slots = tile_op_integer(tile_op_operand(op, 0)->op, TILE_ATTRIBUTE_SLOTS, 1);
+        if (slots > most) most = slots;
+    }
+    return most;
+}
+
+/* The last copy of a tile behind the loop, which is the last of its block; NULL: there is none. */
+static TileOp *last_behind(const TileOp *loop) {
+    TileOp *last = NULL;
+    for (TileOp *op = loop->next; op; op = op->next) {
+        if (op->region_count) return NULL;
+        if (op->id == TILE_OP_CHANNEL_COMMIT) last = op;
+    }
+    return last;
+}
+
+/* What is computed with the sums of a loop comes while it runs: its copy begins behind one for each slot of the loop's, and one more. Its own slot is empty by then,
+ * since whoever has read the first of the loop's tiles has read what was there for the program before. Where programs take turns another one's
+ * warps may read it still, and copies of this one would wait for that. */
+static bool begin_within(Cut *cut, TileOp *loop) {
+    int64_t slots = slots_of_loop(loop);
+    TileOp *last = last_behind(loop);
+    if (!slots || !last || loop->result_count) return false;
+    TileBuilder b = tile_builder_before(cut->context->module, loop);
+    TileValue *begin = tile_op_named(loop, TILE_OPERAND_LO), *end = tile_op_named(loop, TILE_OPERAND_HI), *step = tile_op_named(loop, TILE_OPERAND_STEP);
+    TileValue *some = tile_build_binary(&b, TILE_OP_MUL, step, tile_build_i64(&b, slots + 1));
+    TileValue *middle = tile_build_binary(&b, TILE_OP_MIN, end, tile_build_binary(&b, TILE_OP_ADD, begin, some));
+    TileMap map;
+    tile_map_init(&map, cut->context->scratch);
+    TileOp *rest = tile_op_clone(cut->context->module, loop, &map);
+    tile_op_insert_before(rest, last->next);
+    tile_op_set_operand(rest, 0, middle);
+    tile_op_set_operand(loop, 1, middle);
+    if (b.error) cut->error = b.error;
+    return true;
+}
+
+static void begin_all_within(Cut *cut, TileBlock *block) {
+    for (TileOp *op = block->first, *next; op; op = next) {
+        next = op->next;
+        if (op->id == TILE_OP_FOR && !tile_loop_is_of_programs(op) && begin_within(cut, op)) continue;
+        for (unsigned i = 0; i < op->region_count; i++) begin_all_within(cut, &op->regions[i]);
+    }
+}
+
 /* ---- counts ---- */
 
 typedef struct Count {
@@ -244,6 +296,7 @@ TileResult tile_pass_gpu_cut(TilePassContext *context, TileFunc *func) {
     erase_copying(&partitions->regions[0]);
     tile_dce_slice(context, &partitions->regions[1], is_copying);
     tile_block_walk(&partitions->regions[1], clear_decisions, NULL);
+    if (func->turns < 2) begin_all_within(&cut, &partitions->regions[1]);
     for (int64_t group = 0; group < cut.groups; group++)
         for (unsigned i = 0; i < 2; i++) count_region(&cut, &partitions->regions[i], group);
     if (cut.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-cut: %s", cut.error);

@@ -77,7 +77,7 @@ static const char *why_not_ahead(const TileOp *load, const TileOp *loop) {
 
 /* An operand of products, or what warps of their own have copied of that which is computed with beside them. */
 static bool is_copied(const TileOp *op) {
-    return gpu_load_is_copied(op) || (gpu_by_map(op) && (gpu_load_is_vector(op) || gpu_load_is_computed(op)));
+    return gpu_load_is_copied(op) || (gpu_by_map(op) && gpu_load_is_moved(op));
 }
 
 static int64_t slot_bytes(TileContext *context, const TileOp *load) {
@@ -285,7 +285,7 @@ static bool take_next(TilePassContext *context, TileFunc *func, TileOp *programs
     tile_block_walk(&programs->regions[0], look_for_indices, &indices);
     indices = indices && registers_beside_sums(context, func) < MOST_FOR_MASKS;
     for (TileOp *op = programs->regions[0].first; op && !indices; op = op->next) {
-        bool once = op->id == TILE_OP_LOAD_TILE && gpu_by_map(op) && is_copied(op) && !tile_op_get(op, TILE_ATTRIBUTE_LATENCY);
+        bool once = op->id == TILE_OP_LOAD_TILE && gpu_by_map(op) && is_copied(op) && !gpu_load_is_added(op) && !tile_op_get(op, TILE_ATTRIBUTE_LATENCY);
         int64_t more = once ? slot_bytes(context->module->context, op) : 0;
         if (!once || bytes + more > limit) continue;
         tile_op_set_integer(context->module, op, TILE_ATTRIBUTE_LATENCY, 1);

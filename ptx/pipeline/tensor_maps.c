@@ -352,7 +352,7 @@ static void decide(TileOp *load, void *state) {
     Maps *maps = state;
     if (load->id == TILE_OP_STORE_TILE) decide_store(maps, load);
     if (load->id != TILE_OP_LOAD_TILE) return;
-    if (!gpu_load_is_copied(load) && !gpu_load_is_vector(load) && !gpu_load_is_computed(load)) return;
+    if (!gpu_load_is_moved(load)) return;
     TileParameter *parameter = &maps->func->parameters[tile_op_operand(load, 0)->index];
     bool asked = parameter->asked_map;
     const char *why = why_not(maps, load);

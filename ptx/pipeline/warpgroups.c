@@ -64,7 +64,8 @@ typedef struct Warpgroups {
     int64_t promoted;       /* registers of a thread for sums that are added to those */
     int64_t taken;          /* bytes of what products take in registers */
     int64_t loaded, stored; /* bytes of tiles in shared memory: of one slot of each load in a loop, of all stores */
-    int64_t loaded_once;    /* of loads that have one slot: those outside of loops */
+    int64_t loaded_once;    /* of loads that have one slot: those outside of loops, but for the next */
+    int64_t added;          /* of those whose tiles are computed with sums behind a loop */
     int64_t slots;          /* for what loops load, so that products do not wait for copies; 0: no loop has products */
     int64_t stored_in_turn; /* of all stores of all programs that are to take turns */
     int64_t put;            /* bytes of second operands that are computed on their way */
@@ -281,14 +282,6 @@ static void look_beside(TileOp *op, void *state) {
     else w->row_values += type->extent[0];
 }
 
-static bool has_sum(const TileOp *op, const TileType *type) {
-    if (op->id == TILE_OP_DOT && gpu_dot_is_mma(op) && tile_type_same_shape(op->results[0].type, type)) return true;
-    for (unsigned i = 0; i < op->region_count; i++)
-        for (const TileOp *inner = op->regions[i].first; inner; inner = inner->next)
-            if (has_sum(inner, type)) return true;
-    return false;
-}
-
 /* ---- the decision ---- */
 
 /* Have the threads of so many warpgroups, of each of the programs that take turns, registers for the sums and for `computed` bytes of
@@ -393,7 +386,7 @@ static int64_t choose_groups(Warpgroups *w) {
 static bool is_sum(const Warpgroups *w, const TileOp *store) {
     const TileType *rows = gpu_rows_type(w->context->module->context, tile_op_named(store, TILE_OPERAND_VALUE)->type);
     for (const TileOp *op = w->func->body.first; op && rows; op = op->next)
-        if (has_sum(op, rows)) return true;
+        if (gpu_gives_sums(op, rows)) return true;
     return false;
 }
 
@@ -417,6 +410,7 @@ static void add_bytes(TileOp *op, void *state) {
     if (!gpu_by_map(op) && !is_narrow_sum(w, op)) return;
     bool store = op->id == TILE_OP_STORE_TILE;
     const TileType *tile = store ? tile_op_named(op, TILE_OPERAND_VALUE)->type : op->results[0].type;
+    if (!store && gpu_load_is_added(op)) return;
     w->copies += !store && tile->rank > 1; /* a vector begins where a tile does */
     if (!store && gpu_load_is_computed(op)) w->computed += tile_type_lanes(tile) * tile_scalar_bytes(tile->scalar);
     int64_t *loaded = is_in_loop(op) ? &w->loaded : &w->loaded_once;
@@ -434,25 +428,43 @@ static void look_for_slots(TileOp *loop, void *state) {
     if (slots > w->slots) w->slots = slots;
 }
 
-/* Is there room for results of so many bytes beside the slots of what is loaded? Iterations that compute with the sums of their
- * products take long enough that two slots will do, and so do those of long products. */
-static bool has_room(const Warpgroups *w, int64_t stored) {
-    enum { SLOTS = 3, FEW_SLOTS = 2, MBARRIERS = 1024 };
-    bool few = gpu_loops_use_sums(&w->func->body) || (w->slots && w->slots <= FEW_SLOTS);
-    int64_t bytes = (few ? FEW_SLOTS : SLOTS) * w->loaded + w->loaded_once + w->put + stored;
-    return bytes + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
-}
-
-/* Is there room for one slot of each load? */
-static bool has_slots(const Warpgroups *w) {
+/* Is there room for so many slots of what loops load, one of what else is, and results of so many bytes? */
+static bool fit(const Warpgroups *w, int64_t slots, int64_t stored) {
     enum { MBARRIERS = 1024 };
-    int64_t bytes = w->loaded + w->loaded_once + w->put;
+    int64_t bytes = slots * w->loaded + w->loaded_once + w->added + w->put + stored;
     return bytes + MBARRIERS <= tile_ptx_target_of(w->context->target)->shared_block_bytes;
 }
 
-/* Operands are, what they are computed of, and vectors, if a copying warp knows their address. */
-static bool is_moved(const TileOp *load) {
-    return gpu_load_is_copied(load) || gpu_load_is_vector(load) || gpu_load_is_computed(load);
+/* Iterations that compute with the sums of their products take long enough that two slots will do, and so do those of long products. */
+static bool has_room(const Warpgroups *w, int64_t stored) {
+    enum { SLOTS = 3, FEW = 2 };
+    return fit(w, gpu_loops_use_sums(&w->func->body) || (w->slots && w->slots <= FEW) ? FEW : SLOTS, stored);
+}
+
+static void clear_map(Warpgroups *w, TileOp *op) {
+    tile_op_clear(op, TILE_ATTRIBUTE_TENSOR_MAP);
+    tile_op_clear(op, TILE_ATTRIBUTE_CLEARS);
+    tile_op_clear(op, TILE_ATTRIBUTE_CLEARS_BEHIND);
+    w->changed = true;
+}
+
+static bool is_added(const TileOp *load) { return load->id == TILE_OP_LOAD_TILE && gpu_by_map(load) && gpu_load_is_added(load); }
+
+static void count_added(TileOp *load, void *state) {
+    Warpgroups *w = state;
+    if (!is_added(load)) return;
+    w->added += gpu_shared_bytes(gpu_slot_type(w->context->module->context, load));
+    w->copies++;
+}
+
+/* What is computed with the sums of a loop has slots where the loop's operands, and all results, have theirs beside these: threads load it otherwise. */
+static void drop_added(TileOp *load, void *state) {
+    Warpgroups *w = state;
+    if (!is_added(load)) return;
+    tile_pass_remark(w->context, load, TILE_DECISION_NO_TENSOR_MAP, tile_op_operand(load, 0)->name,
+                     "shared memory has no room for it beside three slots of what loops load, and results");
+    clear_map(w, load);
+    w->copies--;
 }
 
 /* What is not copied by a map does not say so any more. */
@@ -460,15 +472,12 @@ static void drop_map(TileOp *load, void *state) {
     Warpgroups *w = state;
     if (!gpu_by_map(load)) return;
     bool stores = load->id == TILE_OP_STORE_TILE, room = !stores || has_room(w, w->stored);
-    bool taken = stores ? is_sum(w, load) && room : is_moved(load) && !why_not_copied(w, load);
+    bool taken = stores ? is_sum(w, load) && room : gpu_load_is_moved(load) && !why_not_copied(w, load);
     if (!w->why && w->count && taken) return;
     if (!w->why && w->count && !room)
         tile_pass_remark(w->context, load, TILE_DECISION_NO_TENSOR_MAP, tile_op_operand(load, 0)->name,
                          "shared memory has no room for the results beside what loops load");
-    tile_op_clear(load, TILE_ATTRIBUTE_TENSOR_MAP);
-    tile_op_clear(load, TILE_ATTRIBUTE_CLEARS);
-    tile_op_clear(load, TILE_ATTRIBUTE_CLEARS_BEHIND);
-    w->changed = true;
+    clear_map(w, load);
 }
 
 static void set_instruction(TileOp *dot, void *state) {
@@ -600,11 +609,13 @@ static void look_at_func(Warpgroups *w) {
     TileBlock *body = &w->func->body;
     tile_map_init(&w->seen, w->context->scratch);
     tile_block_walk(body, look_at_dot, w);
-    tile_block_walk(body, look_beside, w);
     tile_block_walk(body, add_bytes, w);
     tile_block_walk(body, look_for_slots, w);
+    tile_block_walk(body, count_added, w);
+    if (!has_room(w, w->stored)) tile_block_walk(body, drop_added, w), w->added = 0;
+    tile_block_walk(body, look_beside, w);
     tile_block_walk(body, look_for_large, w);
-    if (!w->why && !has_slots(w)) w->why = "shared memory has no room for what it and others are to read";
+    if (!w->why && !fit(w, 1, 0)) w->why = "shared memory has no room for what it and others are to read";
 }
 
 const char *gpu_why_not_transposed(TilePassContext *context, TileFunc *func) {

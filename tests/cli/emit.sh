@@ -81,6 +81,15 @@ kernel widen(x: in f8e4m3[N], y: out f32[N], z: out f16[N]) {
 END
 expect 0 'cvt.rn.f16x2.e4m3x2' "$tilec" emit ptx "$work/widen.tile" --target=sm_89
 expect 1 '' sh -c '"$0" emit ptx "$1" --target=sm_80 | grep -F e4m3' "$tilec" "$work/widen.tile"
+# The upper half of a word that has two bf16 is a float without its lower half; only the lower one is shifted.
+cat >"$work/halves.tile" <<'END'
+kernel halves(x: in bf16[N], y: out f32[N]) {
+    grid n in tiles(N, 1024) { y[n] = f32(x[n]) + 1.0 }
+}
+END
+halves='"$0" emit ptx "$1" --target=sm_80 | grep -c'
+expect 0 '4' sh -c "$halves 'and.b32.*, -65536;'" "$tilec" "$work/halves.tile"
+expect 0 '4' sh -c "$halves 'shl.b32.*, 16;'" "$tilec" "$work/halves.tile"
 # Bytes become floats where they lie, two instructions each: with a sign 128 more, which is taken off again.
 cat >"$work/bytes.tile" <<'END'
 kernel bytes(x: in i8[N], y: out f32[N], z: in u8[N], w: out bf16[N]) {

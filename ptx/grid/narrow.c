@@ -8,7 +8,8 @@
  * Quotients and remainders by a number that all lanes share are computed in 32 bits, too. The shared part is divided once, as a
  * scalar. Its remainder and a lane's own part are a number of 31 bits, of which the upper half of the product with
  * (2**32 - 1) / divisor is the quotient or one less. Where the divisor is below 1 or above 2**30, or the sum might wrap, which one
- * test says for a whole program, the division is what it was.
+ * test says for a whole program, the division is what it was. By a constant, of a number whose shared part is known to be small, words are divided
+ * without a test, and by a power of two they are shifted.
  *
  * Before:
  *     func phase tile @k.0(%y: tensor<bool, 1, out> {noalias}, %begin: i64, %end: i64) {
@@ -207,6 +208,23 @@ static TileValue *divide_in_words(TileBuilder *b, const Division *division) {
     return tile_build_binary(b, TILE_OP_ADD, quotient, tile_build_splat(b, whole, quotient->type));
 }
 
+/* By a constant: the back end knows how. The shared part's remainder is added to a lane's own part. */
+static TileValue *divide_by_constant(TileBuilder *b, const Division *division, int64_t divisor, bool divides) {
+    TileValue *t = division->own;
+    if (!divides) {
+        TileValue *rest = tile_build_binary(b, TILE_OP_REM, division->shared, division->divisor);
+        t = tile_build_binary(b, TILE_OP_ADD, t, with_lanes(b, division, rest));
+    }
+    bool power = (divisor & (divisor - 1)) == 0, remainder = division->op->id == TILE_OP_REM;
+    int64_t number = !power ? divisor : remainder ? divisor - 1 : __builtin_ctzll((uint64_t)divisor);
+    TileOpId id = !power ? (TileOpId)division->op->id : remainder ? TILE_OP_AND : TILE_OP_SHR;
+    TileValue *result = tile_build_binary(b, id, t, tile_build_integer(b, division->words, number));
+    result = tile_build_convert(b, result, TILE_I64);
+    if (remainder) return result;
+    TileValue *whole = tile_build_binary(b, TILE_OP_DIV, division->shared, division->divisor);
+    return tile_build_binary(b, TILE_OP_ADD, result, tile_build_splat(b, whole, result->type));
+}
+
 /* Both bounds of the divisor, and that no lane's sum wraps. */
 static TileValue *fits_words(TileBuilder *b, const Division *division) {
     TileValue *least = tile_build_binary(b, TILE_OP_GE, division->divisor, tile_build_i64(b, 1));
@@ -238,6 +256,14 @@ static bool narrow_quotient(Narrow *narrow, TileOp *op) {
         division.shared = tile_build_binary(&narrow->b, TILE_OP_SUB, division.shared, tile_build_i64(&narrow->b, most));
     }
     division.own = tile_build_bitcast(&narrow->b, part.own, TILE_U32);
+    int64_t constant;
+    if (tile_value_integer(divisor, &constant) && constant >= 1 && constant <= MOST_LIMITED && is_bounded(narrow, division.shared)) {
+        TileIndexRange range = tile_index_range(narrow->indices, division.shared);
+        tile_index_use(narrow->indices, range.because);
+        tile_value_replace(&op->results[0], divide_by_constant(&narrow->b, &division, constant, range.multiple % constant == 0));
+        tile_op_erase(op);
+        return true;
+    }
     TileOp *branch = tile_build_if(&narrow->b, fits_words(&narrow->b, &division), &type, 1);
     TileBuilder words = tile_builder_at_end(module, &branch->regions[0]), otherwise = tile_builder_at_end(module, &branch->regions[1]);
     TileMap map;

@@ -338,10 +338,20 @@ static void load_groups(Alike *alike, TileOp *load) {
     tile_op_erase(load);
 }
 
+static void find_product(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_DOT; }
+
+/* Operands of products are loaded by the threads that multiply them. */
+static bool multiplies(TileOp *op) {
+    bool found = false;
+    for (unsigned i = 0; op->id == TILE_OP_GRID && i < op->region_count; i++) tile_block_walk(&op->regions[i], find_product, &found);
+    return found;
+}
+
 static bool visit(Alike *alike, TileBlock *block) {
     bool changed = false;
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
+        if (multiplies(op)) continue;
         for (unsigned i = 0; i < op->region_count; i++) changed |= visit(alike, &op->regions[i]);
         if (op->id != TILE_OP_LOAD_TILE || (alike->width = width_of_load(alike, op)) < 2) continue;
         tile_pass_remark(alike->context, op, TILE_DECISION_ALIKE, tile_op_operand(op, 0)->name, "%lld neighbours have one index", (long long)alike->width);
@@ -351,14 +361,10 @@ static bool visit(Alike *alike, TileBlock *block) {
     return changed;
 }
 
-static void find_product(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_DOT; }
-
 TileResult tile_pass_gpu_alike(TilePassContext *context, TileFunc *func) {
     Alike alike = {.context = context, .indices = tile_pass_indices(context, func)};
-    bool multiplies = false;
     if (func->kind != TILE_FUNC_KERNEL) return TILE_RESULT_UNCHANGED;
-    tile_block_walk(&func->body, find_product, &multiplies);
-    if (multiplies || !visit(&alike, &func->body)) return TILE_RESULT_UNCHANGED;
+    if (!visit(&alike, &func->body)) return TILE_RESULT_UNCHANGED;
     if (alike.b.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-alike: %s", alike.b.error);
     return TILE_RESULT_CHANGED;
 }

@@ -257,7 +257,8 @@ static bool narrow_quotient(Narrow *narrow, TileOp *op) {
     }
     division.own = tile_build_bitcast(&narrow->b, part.own, TILE_U32);
     int64_t constant;
-    if (tile_value_integer(divisor, &constant) && constant >= 1 && constant <= MOST_LIMITED && is_bounded(narrow, division.shared)) {
+    bool by_constant = tile_value_integer(divisor, &constant) && constant >= 1 && constant <= MOST_LIMITED;
+    if (by_constant && is_bounded(narrow, division.shared)) {
         TileIndexRange range = tile_index_range(narrow->indices, division.shared);
         tile_index_use(narrow->indices, range.because);
         tile_value_replace(&op->results[0], divide_by_constant(&narrow->b, &division, constant, range.multiple % constant == 0));
@@ -268,7 +269,7 @@ static bool narrow_quotient(Narrow *narrow, TileOp *op) {
     TileBuilder words = tile_builder_at_end(module, &branch->regions[0]), otherwise = tile_builder_at_end(module, &branch->regions[1]);
     TileMap map;
     words.location = otherwise.location = op->location;
-    TileValue *result = divide_in_words(&words, &division);
+    TileValue *result = by_constant ? divide_by_constant(&words, &division, constant, false) : divide_in_words(&words, &division);
     tile_build_end(&words, TILE_OP_YIELD, &result, 1);
     tile_map_init(&map, narrow->arena);
     tile_builder_insert(&otherwise, tile_op_clone(module, op, &map));

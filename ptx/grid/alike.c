@@ -26,14 +26,14 @@
  *       grid %one (%p: i64) {
  *         %n = iota {axis = 0} : i64[256]
  *         %q = shr %n, %most : i64[256]
- *         %0 = iota {axis = 0} : i64[16]
- *         %1 = const {value = 16} : i64[16]
- *         %2 = mul %0, %1 : i64[16]
- *         %3 = const {value = 4} : i64[16]
- *         %4 = shr %2, %3 : i64[16]
- *         %5 = load_tile %s, %4 {access = [gather]} : f32[16]
- *         %6 = reshape %5 : f32[16, 1]
- *         %7 = broadcast %6 : f32[16, 16]
+ *         %0 = iota {axis = 0} : i64[32]
+ *         %1 = const {value = 8} : i64[32]
+ *         %2 = mul %0, %1 : i64[32]
+ *         %3 = const {value = 4} : i64[32]
+ *         %4 = shr %2, %3 : i64[32]
+ *         %5 = load_tile %s, %4 {access = [gather]} : f32[32]
+ *         %6 = reshape %5 : f32[32, 1]
+ *         %7 = broadcast %6 : f32[32, 8]
  *         %v = reshape %7 : f32[256]
  *         store_tile %y, %v, %zero, %one, %zero, %all {access = [range]}
  *         yield
@@ -87,8 +87,8 @@ static bool fills_last(const TileOp *fill, TileValue **lo, TileValue **hi) {
     const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
     for (unsigned i = 0; i < axes->count; i++) {
         if (axes->integers[i] + 1 != fill->results[0].type->rank) continue;
-        *lo = tile_op_operand(fill, 2 + 2 * i);
-        *hi = tile_op_operand(fill, 3 + 2 * i);
+        *lo = tile_op_named_at(fill, TILE_OPERAND_BOUNDS, 2 * i);
+        *hi = tile_op_named_at(fill, TILE_OPERAND_BOUNDS, 2 * i + 1);
         return true;
     }
     return false;
@@ -97,7 +97,7 @@ static bool fills_last(const TileOp *fill, TileValue **lo, TileValue **hi) {
 /* Lanes outside of the bounds have this number, which is below `most`: no index, or a mask that is false. */
 static bool fills_with_none(const TileOp *fill, int64_t most) {
     int64_t number;
-    return tile_value_integer(tile_op_operand(fill, 1), &number) && number < most;
+    return tile_value_integer(tile_op_named(fill, TILE_OPERAND_FILLING), &number) && number < most;
 }
 
 /* Of a mask: where it is false along the last axis, in groups as a whole. */
@@ -229,11 +229,11 @@ static TileValue *sample_fill(Alike *alike, const TileOp *fill) {
     const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
     TileValue *bounds[2 * TILE_MAX_TILE_RANK], *more = tile_build_i64(&alike->b, alike->width - 1), *width = tile_build_i64(&alike->b, alike->width);
     for (unsigned i = 0; i < 2 * axes->count; i++) {
-        TileValue *bound = tile_op_operand(fill, 2 + i);
+        TileValue *bound = tile_op_named_at(fill, TILE_OPERAND_BOUNDS, i);
         bool last = axes->integers[i / 2] + 1 == fill->results[0].type->rank;
         bounds[i] = last ? tile_build_binary(&alike->b, TILE_OP_DIV, tile_build_binary(&alike->b, TILE_OP_ADD, bound, more), width) : bound;
     }
-    return tile_build_fill(&alike->b, sample(alike, tile_op_operand(fill, 0)), tile_op_operand(fill, 1), axes->integers, bounds, axes->count);
+    return tile_build_fill(&alike->b, sample(alike, tile_op_operand(fill, 0)), tile_op_named(fill, TILE_OPERAND_FILLING), axes->integers, bounds, axes->count);
 }
 
 static TileValue *sample_elementwise(Alike *alike, TileOp *op, const TileType *type) {

@@ -7,8 +7,9 @@
  *
  * Quotients and remainders by a number that all lanes share are computed in 32 bits, too. The shared part is divided once, as a
  * scalar. Its remainder and a lane's own part are a number of 31 bits, of which the upper half of the product with
- * (2**32 - 1) / divisor is the quotient or one less; by a constant the back end divides. Where the divisor is below 1 or above 2**30, or the sum might wrap, which one
- * test says for a whole program, the division is what it was.
+ * (2**32 - 1) / divisor is the quotient or one less. Where the divisor is below 1 or above 2**30, or the sum might wrap, which one
+ * test says for a whole program, the division is what it was. By a constant, of a number whose shared part is known to be small, words are divided
+ * without a test, and by a power of two they are shifted.
  *
  * Before:
  *     func phase tile @k.0(%y: tensor<bool, 1, out> {noalias}, %begin: i64, %end: i64) {
@@ -189,22 +190,14 @@ static TileValue *with_lanes(TileBuilder *b, const Division *division, TileValue
     return tile_build_splat(b, tile_build_convert(b, scalar, TILE_U32), division->words);
 }
 
-/* By a constant, of which the back end knows the shift, or the product. */
-static TileValue *divide_by_number(TileBuilder *b, const Division *division, TileValue *t, TileValue *by, TileValue *whole) {
-    if (division->op->id == TILE_OP_REM) return tile_build_convert(b, tile_build_binary(b, TILE_OP_REM, t, by), TILE_I64);
-    TileValue *quotient = tile_build_convert(b, tile_build_binary(b, TILE_OP_DIV, t, by), TILE_I64);
-    return tile_build_binary(b, TILE_OP_ADD, quotient, tile_build_splat(b, whole, quotient->type));
-}
-
 /* Requires 1 <= divisor <= 2**30, and that the shared part and a lane's own one have a sum that does not wrap. The remainder of t with the
  * estimated quotient is less than twice the divisor. */
 static TileValue *divide_in_words(TileBuilder *b, const Division *division) {
     TileValue *whole = tile_build_binary(b, TILE_OP_DIV, division->shared, division->divisor);
     TileValue *rest = tile_build_binary(b, TILE_OP_SUB, division->shared, tile_build_binary(b, TILE_OP_MUL, whole, division->divisor));
-    TileValue *by = with_lanes(b, division, division->divisor), *t = tile_build_binary(b, TILE_OP_ADD, division->own, with_lanes(b, division, rest));
-    if (tile_value_def(division->divisor, TILE_OP_CONST)) return divide_by_number(b, division, t, by, whole);
-    TileValue *word = tile_build_convert(b, division->divisor, TILE_U32);
+    TileValue *by = with_lanes(b, division, division->divisor), *word = tile_build_convert(b, division->divisor, TILE_U32);
     TileValue *inverse = tile_build_binary(b, TILE_OP_DIV, tile_build_integer(b, word->type, UINT32_MAX), word);
+    TileValue *t = tile_build_binary(b, TILE_OP_ADD, division->own, with_lanes(b, division, rest));
     TileValue *quotient = tile_build_binary(b, TILE_OP_MULHI, t, tile_build_splat(b, inverse, division->words));
     TileValue *remainder = tile_build_binary(b, TILE_OP_SUB, t, tile_build_binary(b, TILE_OP_MUL, quotient, by));
     TileValue *less = tile_build_binary(b, TILE_OP_SUB, remainder, by);
@@ -213,6 +206,23 @@ static TileValue *divide_in_words(TileBuilder *b, const Division *division) {
     TileValue *over = tile_build_binary(b, TILE_OP_GE, remainder, by);
     quotient = tile_build_convert(b, tile_build_ternary(b, TILE_OP_SELECT, over, more, quotient), TILE_I64);
     return tile_build_binary(b, TILE_OP_ADD, quotient, tile_build_splat(b, whole, quotient->type));
+}
+
+/* By a constant: the back end knows how. The shared part's remainder is added to a lane's own part. */
+static TileValue *divide_by_constant(TileBuilder *b, const Division *division, int64_t divisor, bool divides) {
+    TileValue *t = division->own;
+    if (!divides) {
+        TileValue *rest = tile_build_binary(b, TILE_OP_REM, division->shared, division->divisor);
+        t = tile_build_binary(b, TILE_OP_ADD, t, with_lanes(b, division, rest));
+    }
+    bool power = (divisor & (divisor - 1)) == 0, remainder = division->op->id == TILE_OP_REM;
+    int64_t number = !power ? divisor : remainder ? divisor - 1 : __builtin_ctzll((uint64_t)divisor);
+    TileOpId id = !power ? (TileOpId)division->op->id : remainder ? TILE_OP_AND : TILE_OP_SHR;
+    TileValue *result = tile_build_binary(b, id, t, tile_build_integer(b, division->words, number));
+    result = tile_build_convert(b, result, TILE_I64);
+    if (remainder) return result;
+    TileValue *whole = tile_build_binary(b, TILE_OP_DIV, division->shared, division->divisor);
+    return tile_build_binary(b, TILE_OP_ADD, result, tile_build_splat(b, whole, result->type));
 }
 
 /* Both bounds of the divisor, and that no lane's sum wraps. */
@@ -246,11 +256,20 @@ static bool narrow_quotient(Narrow *narrow, TileOp *op) {
         division.shared = tile_build_binary(&narrow->b, TILE_OP_SUB, division.shared, tile_build_i64(&narrow->b, most));
     }
     division.own = tile_build_bitcast(&narrow->b, part.own, TILE_U32);
+    int64_t constant;
+    bool by_constant = tile_value_integer(divisor, &constant) && constant >= 1 && constant <= MOST_LIMITED;
+    if (by_constant && is_bounded(narrow, division.shared)) {
+        TileIndexRange range = tile_index_range(narrow->indices, division.shared);
+        tile_index_use(narrow->indices, range.because);
+        tile_value_replace(&op->results[0], divide_by_constant(&narrow->b, &division, constant, range.multiple % constant == 0));
+        tile_op_erase(op);
+        return true;
+    }
     TileOp *branch = tile_build_if(&narrow->b, fits_words(&narrow->b, &division), &type, 1);
     TileBuilder words = tile_builder_at_end(module, &branch->regions[0]), otherwise = tile_builder_at_end(module, &branch->regions[1]);
     TileMap map;
     words.location = otherwise.location = op->location;
-    TileValue *result = divide_in_words(&words, &division);
+    TileValue *result = by_constant ? divide_by_constant(&words, &division, constant, false) : divide_in_words(&words, &division);
     tile_build_end(&words, TILE_OP_YIELD, &result, 1);
     tile_map_init(&map, narrow->arena);
     tile_builder_insert(&otherwise, tile_op_clone(module, op, &map));

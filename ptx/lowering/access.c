@@ -167,30 +167,15 @@ TileValue *gpu_access_mask(Gpu *gpu, const GpuAccess *access, uint32_t reg) {
 
 /* ---- loads ---- */
 
-/* The predicate of an element that several registers have. */
-static TileValue *mask_of_any(Gpu *gpu, const GpuAccess *access, uint32_t reg, uint32_t count) {
-    TileValue *any = gpu_access_mask(gpu, access, reg);
-    for (uint32_t i = 1; any && i < count; i++) {
-        TileValue *mask = gpu_access_mask(gpu, access, reg + i);
-        any = mask ? gpu_binary(gpu, TILE_OP_OR, any, mask) : NULL;
-    }
-    return any;
-}
-
 static TileValue *load_elements(Gpu *gpu, const GpuAccess *elements, bool masked) {
     const GpuAccess here = with_distances_here(gpu, elements), *access = &here;
     uint32_t count = tile_layout_registers(&access->layout);
     const TileType *type = tile_type_scalar(gpu->module->context, access->type->scalar);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count), *zero = tile_build_bits(&gpu->b, type, 0);
     TileValue *address = gpu_access_address(gpu, access, 0);
-    uint32_t alike = masked && access->fill ? 1 : gpu_alike_registers(gpu, access);
     for (uint32_t r = 0; r < count; r++) {
-        if (r % alike) {
-            registers[r] = registers[r - 1];
-            continue;
-        }
         if (r) address = next_address(gpu, access, r, address);
-        TileValue *mask = masked ? mask_of_any(gpu, access, r, alike) : NULL,
+        TileValue *mask = masked ? gpu_access_mask(gpu, access, r) : NULL,
                   *fill = access->fill ? gpu_register(gpu, access->fill, r) : zero;
         registers[r] = tile_build_load(&gpu->b, type, address, mask, mask ? fill : NULL, 0);
     }

@@ -68,8 +68,6 @@ unsigned gpu_predicated_width(Gpu *gpu, const GpuAccess *access, unsigned width)
 /* Do several rows follow one another without gaps, of a length that is odd? Then no question is asked of them, whose branches would wait
  * for one another's loads: elements are accessed one by one. Asks for the facts. */
 bool gpu_is_of_odd_rows(const GpuAccess *access);
-/* Of how many neighbouring registers the access has one place, as data of `n.idx / 32` have; 1: of none. */
-unsigned gpu_alike_registers(Gpu *gpu, const GpuAccess *access);
 /* The width of vectors of an access with gathers or a mask: rows that lie anywhere, but each contiguous. Asks for the
  * facts. */
 unsigned gpu_picked_width(GpuAccess *access);

@@ -2,7 +2,6 @@
 #include "ptx/lowering/access.h"
 #include "lang/ir/access.h"
 #include "lang/ir/operands.h"
-#include "ptx/layouts/alike.h"
 #include "ptx/layouts/beside.h"
 #include "ptx/target/target.h"
 
@@ -208,17 +207,6 @@ bool gpu_is_picked_by_lines(const GpuAccess *access) {
     for (unsigned d = 0; d < access->rank; d++)
         by_lines &= access->dimensions[d].kind != TILE_ACCESS_GATHER || access->dimensions[d].axis + 1 != (int)access->type->rank;
     return by_lines;
-}
-
-unsigned gpu_alike_registers(Gpu *gpu, const GpuAccess *access) {
-    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    unsigned last = access->type->rank - 1u, size = tile_layout_vector(&access->layout, last, GPU_ACCESS_BYTES);
-    for (unsigned d = tile_access_read(access->op, indices); d-- > 0 && access->gathers && size > 1;) {
-        bool along = indices[d].kind != TILE_ACCESS_INDEX && (unsigned)indices[d].axis == last;
-        while (along && size > 1 && (indices[d].kind == TILE_ACCESS_RANGE || !gpu_is_alike(tile_pass_indices(gpu->context, gpu->func), indices[d].first, size)))
-            size /= 2;
-    }
-    return access->gathers ? size : 1;
 }
 
 unsigned gpu_picked_width(GpuAccess *access) {

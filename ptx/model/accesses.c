@@ -13,6 +13,14 @@ enum { OF_ELEMENT = 12, OF_COPIED_ELEMENT = 70, OF_COPIED_WORD = 8, OF_TURNED_WO
 /* That each warp issues in an iteration for the bounds along an axis of a tile of words that is not whole or whose rows are of several axes. */
 enum { OF_BOUNDS = 80 };
 
+/* Cycles of the port for a row of less than a line, however little that is. Measured: transforms of columns take 72, 36 and 28 us with 4, 8 and 16 columns of f32 a program, norms of 8 neighbouring channels
+ * 77 in f32 and 83 in bf16. */
+static const double OF_NARROW_ROW = 2.5;
+
+/* That each warp issues to ask for each axis whether a tile of a window lies inside: of elements of 16 bits, for each load by itself; others ask together (gpu-inside). Counted in SASS of
+ * 5 and 7 positions. Threads that have more than a vector ask for no less: measured, Sobel's filter of two vectors a thread takes 39 us, of one 31. */
+enum { OF_TEST = 20, OF_SHARED_TEST = 6 };
+
 typedef struct Piece {
     double valid;   /* lanes of the tile that are inside */
     double bytes;   /* in sectors */
@@ -21,6 +29,8 @@ typedef struct Piece {
     double lines;   /* bytes of all lines of the L2 cache of which the rows of boxes have a part */
     double even;    /* bytes of vectors that have a predicate each and that rows consist of; 0: elements */
     double pieces;  /* a thread has so many neighbours, which it moves one by one */
+    double narrow;  /* rows of less than a line of the L2 cache, between which others lie */
+    double tests;   /* axes along which something may be outside in front of the tensor too, as in a window */
 } Piece;
 
 static double count_valid(const GpuWalk *walk, const TileAccessIndex *index, double extent) {
@@ -189,19 +199,35 @@ static double apart(const GpuWalk *walk, const TileOp *op, unsigned rank, const 
     return longer;
 }
 
+/* Is a row of so many elements of the tensor a part of a longer one? */
+static bool is_part_of_row(const GpuWalk *walk, const TileOp *op, unsigned rank, double run) {
+    const TileValue *tensor = tile_op_operand(op, 0);
+    const TileExtents *extents = walk->numbers.extents;
+    if (tensor->block != &walk->numbers.func->body || walk->products || gpu_by_map(op)) return false;
+    uint32_t argument = walk->numbers.func->parameters[tensor->index].argument;
+    return argument < extents->count && extents->rank[argument] == rank && (double)extents->extent[argument][rank - 1] > run;
+}
+
 static Piece look_at_access(const GpuWalk *walk, const TileOp *op, const TileType *tile) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     unsigned rank = tile_access_read(op, indices), last = rank - 1;
     double element = (double)tile_scalar_bytes(tile->scalar), lanes = gpu_walk_lanes(tile);
     Piece piece = {.valid = lanes, .whole = true};
     double run = 1; /* neighbouring elements */
+    unsigned ranges = 0;
+    bool windows = false;
     for (unsigned i = 0; i < rank; i++) {
         if (indices[i].kind != TILE_ACCESS_RANGE) continue;
         double extent = (double)tile->extent[indices[i].axis], valid = count_valid(walk, &indices[i], extent);
         piece.valid *= valid / extent;
         piece.whole &= valid == extent;
         if (i == last && gpu_number_or(&walk->numbers, indices[i].step, 1) == 1) run = valid;
+        int64_t lo;
+        windows |= !tile_value_integer(indices[i].lo, &lo);
+        ranges++;
     }
+    piece.tests = windows && !walk->products ? ranges : 0;
+    if (run > 1 && run * element < TILE_LINE_BYTES && rank > 1 && is_part_of_row(walk, op, rank, run)) piece.narrow = piece.valid / run;
     bool rows = rank && indices[last].kind == TILE_ACCESS_RANGE && indices[last].axis == (int)tile->rank - 1;
     bool vectors = rows && !has_mask_of_elements(op);
     unsigned grain = tile_op_get(op, TILE_ATTRIBUTE_FLAT) ? GPU_VECTOR_BYTES : grain_of(walk, op);
@@ -260,7 +286,8 @@ static void count_own(GpuWalk *walk, const TileOp *op, uint32_t argument, double
 
 static void count_bytes(GpuWalk *walk, const TileOp *op, const Piece *piece) {
     const TileValue *tensor = tile_op_operand(op, 0);
-    walk->work->port += walk->times * (gpu_by_map(op) ? piece->lines / (double)(tile_op_integer(op, TILE_ATTRIBUTE_MULTICAST, 1) * GPU_BOXES_BYTES_CYCLE) : piece->bytes / GPU_PORT_BYTES_CYCLE);
+    double by_bytes = gpu_by_map(op) ? piece->lines / (double)(tile_op_integer(op, TILE_ATTRIBUTE_MULTICAST, 1) * GPU_BOXES_BYTES_CYCLE) : piece->bytes / GPU_PORT_BYTES_CYCLE;
+    walk->work->port += walk->times * gpu_most(by_bytes, piece->narrow * OF_NARROW_ROW);
     if (tensor->block != &walk->numbers.func->body) return;
     uint32_t argument = walk->numbers.func->parameters[tensor->index].argument;
     walk->work->moved[argument] += walk->times * piece->bytes;
@@ -329,6 +356,8 @@ static unsigned count_axes(const TileType *tile) {
     return count;
 }
 
+static double bytes_of_thread(const GpuWalk *walk, const TileType *tile) { return gpu_walk_elements(walk, tile) * (double)tile_scalar_bytes(tile->scalar); }
+
 double gpu_walk_load(GpuWalk *walk, const TileOp *op, double begin) {
     const TileType *tile = op->results[0].type;
     if (!tile_type_is_tile(tile)) return gpu_walk_issue(walk, op, begin, 0, GPU_OF_MEMORY);
@@ -340,7 +369,8 @@ double gpu_walk_load(GpuWalk *walk, const TileOp *op, double begin) {
     if (gpu_load_is_copied(op) || ahead) return do_copied(walk, op, begin, &piece, tile, bounds);
     if (gpu_by_map(op) && gpu_load_is_added(op)) return do_added(walk, op, begin, tile);
     if (walk->loops == 0 && tile->rank > 1) count_awaited(walk, tile, &piece);
-    return gpu_walk_issue(walk, op, begin, instructions_of_access(walk, &piece, tile) + bounds, GPU_OF_MEMORY + wait_for_singles(walk, &piece, tile));
+    double tests = piece.tests * (tile_scalar_bytes(tile->scalar) < sizeof(uint32_t) ? OF_TEST : OF_SHARED_TEST) * gpu_most(1, bytes_of_thread(walk, tile) / GPU_VECTOR_BYTES);
+    return gpu_walk_issue(walk, op, begin, instructions_of_access(walk, &piece, tile) + bounds + tests, GPU_OF_MEMORY + wait_for_singles(walk, &piece, tile));
 }
 
 /* Cycles of the multiprocessor for sums of wgmma that go to memory without a way through shared memory, narrower than a sector is for four

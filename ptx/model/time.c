@@ -406,6 +406,19 @@ static void note_split(TileEstimate *estimate, TileFunc *phase, const Host *host
     if (number < TILE_MOST_SPLITS) estimate->split_programs[number] = split;
 }
 
+/* ---- who goes on meanwhile ---- */
+
+static void find_loop(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_WHILE || (op->id == TILE_OP_FOR && !tile_loop_is_of_programs(op)); }
+
+/* Programs without loops load, then compute, then store: where one or few blocks are on a multiprocessor at a time, little of that goes on beside another one's. Measured: images
+ * of three channels, 378 programs of 1,024 threads take 19.2 to 22 us, where the memory and the waiting are 8.5 and 5.7; in small blocks 16.5. */
+static double sharpness_of_few(TileFunc *phase, double blocks) {
+    static const double OF_BLOCKS[] = {1, 1, 1.3, 2};
+    bool loops = false;
+    tile_block_walk(&phase->body, find_loop, &loops);
+    return loops || has_products(phase) || blocks >= 4 ? STAYING_SHARPNESS : OF_BLOCKS[(int)blocks];
+}
+
 /* ---- the whole kernel ---- */
 
 static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t count, int64_t last,
@@ -442,6 +455,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     bool alone = blocks < 2 && work.uses_sums && gpu_find_sums(phase, &phase->body).count;
     bool three = wgmma && !stays && phase->threads == THREE_WARPGROUPS && issue > MORE_ISSUED * tensor;
     double sharpness = stays ? STAYING_SHARPNESS : three ? THREE_SHARPNESS : alone ? ALONE_SHARPNESS : work.multiplies ? MULTIPLYING_SHARPNESS : rounds <= 1 && !has_products(phase) ? ROUND_SHARPNESS : SHARPNESS;
+    sharpness = least(sharpness, rounds > 1 ? sharpness_of_few(phase, blocks) : sharpness);
     double time = pow(pow(memory, sharpness) + pow(compute, sharpness) + pow(waiting, sharpness) + pow(coming, sharpness),
                       1 / sharpness);
     if (phase->cluster > 1) time += CLUSTER;

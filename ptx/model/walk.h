@@ -42,7 +42,7 @@ typedef struct GpuWalk {
     double sums;    /* of a thread, of the products so far */
     bool turns;     /* programs of a block multiply in turn */
     bool wgmma;     /* computed the last products so far */
-    bool tensor_cores, neighbours, fits;
+    bool tensor_cores, products, neighbours, fits;
 } GpuWalk;
 
 static inline double gpu_most(double a, double b) { return a > b ? a : b; }

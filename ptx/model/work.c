@@ -205,8 +205,17 @@ static double do_dot(GpuWalk *walk, const TileOp *dot, double begin) {
 
 /* ---- shapes ---- */
 
+static bool moves_elements(const TileOp *op) { return op->id == TILE_OP_PERMUTE || op->id == TILE_OP_SLICE || op->id == TILE_OP_CAT; }
+
+/* Does the op change the shape of what another such op has moved? One conversion of layouts does both. */
+static bool follows_move(const TileOp *op) {
+    const TileOp *before = tile_op_operand(op, 0)->op;
+    while (before && before->id == TILE_OP_RESHAPE) before = tile_op_operand(before, 0)->op;
+    return before && moves_elements(before);
+}
+
 static double do_shape(GpuWalk *walk, const TileOp *op, double begin) {
-    bool moves = op->id == TILE_OP_PERMUTE || op->id == TILE_OP_SLICE || op->id == TILE_OP_CAT;
+    bool moves = moves_elements(op) && !follows_move(op);
     if (op->id == TILE_OP_FILL && !gpu_walk_feeds_products(&op->results[0]))
         return gpu_walk_issue(walk, op, begin, 2 * gpu_walk_elements(walk, op->results[0].type), GPU_OF_OPERATION);
     if (!moves || gpu_walk_feeds_products(&op->results[0])) return gpu_walk_issue(walk, op, begin, 0, 0);
@@ -433,6 +442,7 @@ bool gpu_work_count(const TilePtxTarget *target, TileFunc *phase, const TileExte
                  .program = program,
                  .turns = phase->turns > 1,
                  .neighbours = survey.combines || survey.draws,
+                 .products = dots.count > 0,
                  .tensor_cores = dots.count && !dots.multiplied.count,
                  .fits = true};
     work->uses_sums = gpu_loops_use_sums(&phase->body);

@@ -133,6 +133,8 @@ expect 0 ' in clusters of ' chosen_rows "$stdlib/norm.tile:rmsnorm" 'x=zeros:f32
 expect 0 ' in clusters of ' chosen_rows "$stdlib/reduce.tile:mean_rows" 'x=zeros:bf16[32,65536]' y=@
 apart() { chosen_rows "$@" | grep -v clusters; }
 expect 0 chosen apart "$stdlib/reduce.tile:mean_rows" 'x=zeros:bf16[1024,65536]' y=@
+# Columns, of which a program has a part of each line: as many as it can have.
+expect 0 'BP=16 ' chosen_rows "$stdlib/fourier.tile:fft_long" inverse=false 're=zeros:f32[64,256,256]' 'im=zeros:f32[64,256,256]' re_out=@ im_out=@
 # Programs that combine parts are known to be so many, and a thread goes through all parts of its elements where that gives it work enough.
 combined() {
     TILE_PTXAS=$work/none "$tilec" explain "$stdlib/matmul.tile:matmul" T=f32 U=f32 'a=zeros:f32[2000,3000]' 'b=zeros:f32[3000,1000]' 'c=@:f32[2000,1000]' \

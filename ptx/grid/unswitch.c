@@ -92,7 +92,7 @@ static bool can_be_copied(const TileOp *op, Kind kind) {
     if (op->id == TILE_OP_LOAD_TILE)
         return tile_accessed_tile(op) && (kind == ACCESSED || (kind == LOADED && !tile_op_get(op, TILE_ATTRIBUTE_TENSOR_MAP)));
     TileOpClass class = tile_op_info((TileOpId)op->id)->class;
-    bool computes = class == TILE_CLASS_ELEMENTWISE || class == TILE_CLASS_SHAPE || op->id == TILE_OP_CONST ||
+    bool computes = class == TILE_CLASS_ELEMENTWISE || class == TILE_CLASS_SHAPE || op->id == TILE_OP_CONST || op->id == TILE_OP_DIM ||
                     op->id == TILE_OP_REDUCE;
     return computes && !op->region_count && tile_op_is_pure(op);
 }

@@ -204,9 +204,10 @@ static bool deals_rows(const TileLayout *layout, int64_t groups) {
     return true;
 }
 
-/* So many warpgroups store rows of their own each, and wait for no other; 1: all threads of the program store together. */
+/* So many warpgroups, which take turns with their products, store rows of their own each, and wait for no other; 1: all threads of the program
+ * store together. */
 static int64_t count_storing(const Gpu *gpu, const TileType *tile) {
-    int64_t groups = gpu->func->threads / TILE_WARPGROUP_THREADS;
+    int64_t groups = gpu->groups_in_turn;
     bool apart = groups > 1 && tile->rank == 2 && tile->extent[0] % (groups * GROUP_ROWS) == 0 && deals_rows(tile->layout, groups);
     return apart ? groups : 1;
 }

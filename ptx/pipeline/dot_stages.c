@@ -5,8 +5,8 @@
  * product needs, and that product; the wait for the first one, behind which the second is pending, and what is computed
  * of its sums while tensor cores work on the second; the wait for that; the conversion of what the next second product
  * takes in registers, which the pending one still reads before. Where rows of the first product's sums are reduced before the second one takes
- * what is made of them, as to their maxima, only these reductions stand in front of the second wait: exponentials, which keep a unit of few lanes busy,
- * are computed behind it, so that they mix with conversions.
+ * what is made of them, as to their maxima, and that takes as long as the second product, only these reductions stand in front of the second wait:
+ * exponentials, which keep a unit of few lanes busy, are computed behind it, so that they mix with conversions.
  *
  * Before:
  *     func phase tile @k.0(%end: i64) threads = 128 {
@@ -240,6 +240,15 @@ static void find_reduced(Stages *s, TileMap *seen, TileOp *op) {
     for (unsigned i = 0; i < op->operand_count; i++) find_reduced(s, seen, tile_op_operand(op, i)->op);
 }
 
+/* Do reductions of the first product's rows hide the second product? A warpgroup's maximum of an element takes two cycles, and as many again go by
+ * until lanes have exchanged theirs; in a cycle tensor cores multiply 4096 pairs of bytes, or half as many of 16 bits. */
+static bool is_hidden(const Stages *s) {
+    enum { PAIRS_OF_BYTES = 4096, GROUP_ROWS = 64, CYCLES = 4 };
+    const TileType *taken = tile_op_operand(s->second, 0)->type, *sums = s->second->results[0].type;
+    int64_t each = GROUP_ROWS * taken->extent[1] / TILE_WARPGROUP_THREADS;
+    return GROUP_ROWS * taken->extent[1] * sums->extent[1] * tile_scalar_bytes(taken->scalar) / PAIRS_OF_BYTES <= CYCLES * each;
+}
+
 /* Is the op, of the first stage, computed behind both waits? */
 static bool waits_for_both(const Stages *s, const TileOp *op) {
     bool waits = op->id == TILE_OP_DOT_WAIT || op->id == TILE_OP_CHANNEL_RELEASE;
@@ -303,7 +312,7 @@ static bool try_loop(TilePassContext *context, TileOp *loop, const char **error)
     }
     TileMap seen;
     tile_map_init(&seen, context->scratch);
-    find_reduced(&s, &seen, tile_op_operand(s.second, 0)->op);
+    if (is_hidden(&s)) find_reduced(&s, &seen, tile_op_operand(s.second, 0)->op);
     for (TileOp *op = s.body->first; op != s.body->last; op = op->next) set_stage(&s, op);
     take_turns(&s, error);
     tile_pass_remark(context, loop, TILE_DECISION_PRODUCTS_OVERLAP, "the loop", "two products are under way at a time");

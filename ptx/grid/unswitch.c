@@ -270,14 +270,15 @@ static bool is_between_waits(const TileOp *op) {
     return op != NULL;
 }
 
-static bool is_costly(const TileOp *op) { return tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_COSTLY; }
+/* Does the op compute what masks are made of? */
+static bool makes_mask(const TileOp *op) { return op->result_count == 1 && !tile_scalar_is_float(op->results[0].type->scalar); }
 
-/* The first op of what is computed behind the wait; where another product is under way, behind what is costly, which is there once. */
+/* The first op of what is computed behind the last wait; where another product is under way, of what the mask is made of: the rest is there once. */
 static TileOp *find_begin(TileOp *op) {
     const TileOp *wait = op;
     while (wait && wait->id != TILE_OP_DOT_WAIT) wait = wait->previous;
     bool last = wait && tile_op_integer(wait, TILE_ATTRIBUTE_PENDING, 0) == 0;
-    while (op->previous && can_be_copied(op->previous, COMPUTED) && op->previous->id != TILE_OP_CONST && (last || !is_costly(op->previous)))
+    while (op->previous && can_be_copied(op->previous, COMPUTED) && op->previous->id != TILE_OP_CONST && (last || makes_mask(op->previous)))
         op = op->previous;
     return op;
 }

@@ -31,7 +31,7 @@
  *       return
  *     }
  * Where the target divides words only (`divides_words`), a branch asks once whether the number and all extents are so small that words do for
- * all axes; else numbers of 64 bits are divided, by a routine each. Functions with products have no such branch.
+ * all axes; else numbers of 64 bits are divided, by a routine each. Functions with products have no such branch, unless warpgroups of a program take turns with them.
  *
  * Needs: nothing. Keeps: tile form. Cost: linear. */
 #include "base/limits.h"
@@ -299,15 +299,24 @@ static void expand(TileOp *op, void *state) {
     tile_op_erase(op);
 }
 
-static void find_product(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_DOT; }
+typedef struct Products {
+    bool any, in_turn; /* warpgroups of a program take turns with them */
+} Products;
+
+static void find_products(TileOp *op, void *state) {
+    Products *found = state;
+    found->any |= op->id == TILE_OP_DOT;
+    found->in_turn |= op->id == TILE_OP_TURN_BEGIN && tile_op_get(op, TILE_ATTRIBUTE_TURNS);
+}
 
 /* Programs with products are long, and a branch in front of them costs their loops registers: measured, attention in f32 took 1.08 to 1.2
- * times as long. */
+ * times as long, and products of 1024 cubed whose blocks stay 1.02. Where warpgroups take turns, each goes from program to program by itself, and would wait
+ * for divisions one after the other each time. */
 TileResult tile_pass_expand_programs(TilePassContext *context, TileFunc *func) {
     Expansion x = {.context = context};
-    bool multiplies = false;
-    tile_block_walk(&func->body, find_product, &multiplies);
-    x.words = !multiplies && context->target && context->target->divides_words;
+    Products products = {.any = false};
+    tile_block_walk(&func->body, find_products, &products);
+    x.words = (!products.any || products.in_turn) && context->target && context->target->divides_words;
     tile_block_walk(&func->body, expand, &x);
     if (x.b.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "expand-programs: %s", x.b.error);
     return x.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;

@@ -53,6 +53,10 @@
  * one another: one version is for tiles whose lanes all exist, so that no access has a branch of its own, which would yield all elements. Without a
  * reduction all of them are in registers together anyway.
  *
+ * Where a block waits for one product while another is under way, and for that later (gpu-dot-stages), one mask behind either wait is enough: ops that
+ * stand behind a branch's end are not moved in front of it, so that the second wait stays behind what has to come before it, and what is computed
+ * behind it stands in one straight line with the mask.
+ *
  * Needs: gpu-dot-operands, which looks for fills. Keeps: tile form. Cost: linear; these ops are there twice. */
 #include "lang/ir/layout_rules.h"
 #include "lang/ir/operands.h"
@@ -88,7 +92,7 @@ static bool can_be_copied(const TileOp *op, Kind kind) {
     if (op->id == TILE_OP_LOAD_TILE)
         return tile_accessed_tile(op) && (kind == ACCESSED || (kind == LOADED && !tile_op_get(op, TILE_ATTRIBUTE_TENSOR_MAP)));
     TileOpClass class = tile_op_info((TileOpId)op->id)->class;
-    bool computes = class == TILE_CLASS_ELEMENTWISE || class == TILE_CLASS_SHAPE || op->id == TILE_OP_CONST ||
+    bool computes = class == TILE_CLASS_ELEMENTWISE || class == TILE_CLASS_SHAPE || op->id == TILE_OP_CONST || op->id == TILE_OP_DIM ||
                     op->id == TILE_OP_REDUCE;
     return computes && !op->region_count && tile_op_is_pure(op);
 }
@@ -260,12 +264,33 @@ static bool yields_loads(const Masked *masked) {
     return false;
 }
 
+/* Is the op computed behind a wait for a product while another is under way, or behind the wait for that? */
+static bool is_between_waits(const TileOp *op) {
+    while (op && !(op->id == TILE_OP_DOT_WAIT && tile_op_integer(op, TILE_ATTRIBUTE_PENDING, 0) > 0)) op = op->previous;
+    return op != NULL;
+}
+
+/* Does the op compute what masks are made of? */
+static bool makes_mask(const TileOp *op) { return op->result_count == 1 && !tile_scalar_is_float(op->results[0].type->scalar); }
+
+/* The first op of what is computed behind the last wait; where another product is under way, of what the mask is made of: the rest is there once. */
+static TileOp *find_begin(TileOp *op) {
+    const TileOp *wait = op;
+    while (wait && wait->id != TILE_OP_DOT_WAIT) wait = wait->previous;
+    bool last = wait && tile_op_integer(wait, TILE_ATTRIBUTE_PENDING, 0) == 0;
+    while (op->previous && can_be_copied(op->previous, COMPUTED) && op->previous->id != TILE_OP_CONST && (last || makes_mask(op->previous)))
+        op = op->previous;
+    return op;
+}
+
 /* Two versions from this op on; returns the op behind them. */
 static TileOp *make_versions(GpuMasks *masks, TileOp *op, Kind kind, bool *changed) {
     Masked masked;
+    bool between = kind == COMPUTED && is_between_waits(op);
+    if (between) op = find_begin(op);
     find_masks(masks, op, &masked, kind);
     if (kind == LOADED && yields_loads(&masked)) return op->next;
-    if (masked.masks < 2 || (kind == ACCESSED && !masked.again)) return masked.end;
+    if (masked.masks < (between ? 1 : 2) || (kind == ACCESSED && !masked.again)) return masked.end;
     TileValue *idle = hoist_scalars(&masked) ? build_test(masks, &masked) : NULL;
     if (idle) build_versions(masks, &masked, idle);
     *changed |= idle != NULL;

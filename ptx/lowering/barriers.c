@@ -84,6 +84,10 @@ static bool orders(const Barriers *p, const TileOp *op, GpuPending *pending) {
         gpu_pending_barrier(&p->buffers, pending);
         return true;
     }
+    if (gpu_is_warpgroup_barrier(op)) {
+        gpu_pending_apart(&p->buffers, pending);
+        return true;
+    }
     if (op->id != TILE_OP_COPY_WAIT || tile_op_integer(op, TILE_ATTRIBUTE_PENDING, 0) != 0) return false;
     gpu_set_join(&p->buffers, pending->written, pending->copied);
     gpu_set_clear(&p->buffers, pending->copied);

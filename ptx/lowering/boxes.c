@@ -6,6 +6,8 @@
 #include "ptx/pipeline/copies.h"
 #include "ptx/target/map.h"
 
+enum { GROUP_ROWS = 64 }; /* that a warpgroup multiplies at once */
+
 typedef struct Boxes {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     unsigned rank;
@@ -19,7 +21,9 @@ typedef struct Boxes {
     int64_t blocks;       /* of a cluster, each of which copies a part for all: 1: each copies for itself */
     TileName cache;       /* the L2 cache's policy */
     GpuCopyParts parts;
-    TileValue *row, *column; /* where this block's part begins, i32; NULL: at 0 */
+    TileValue *row, *column; /* where the part of this block, or of this warpgroup, begins, i32; NULL: at 0 */
+    TileValue *place;        /* i64: the byte where that lies; NULL: all store together */
+    int64_t groups;          /* warpgroups that each store rows of their own, a box after every so many; 1: all store together */
 } Boxes;
 
 /* Rows of a box: all, or the most that share the tile's rows and end where the swizzle begins anew. */
@@ -32,17 +36,18 @@ static int64_t choose_rows(const TileType *tile) {
 }
 
 /* A tile of more axes than two is one box of all its rows. */
-static Boxes choose_boxes(Gpu *gpu, const TileOp *op, const TileType *tile, const TileType *stored) {
+static Boxes choose_boxes(Gpu *gpu, const TileOp *op, const TileType *tile, const TileType *stored, int64_t groups) {
     bool panels = stored->swizzle == TILE_SWIZZLE_PANELS;
     unsigned panel = panels ? (unsigned)TILE_CHUNK_BYTES << stored->log_chunks : 0;
     Boxes boxes = {.tile = tile,
                    .stored = stored,
+                   .groups = groups,
                    .columns = panels ? panel / tile_scalar_bytes(tile->scalar) : stored->extent[1]};
     boxes.rank = tile_access_read(op, boxes.indices);
     boxes.blocks = tile_op_integer(op, TILE_ATTRIBUTE_MULTICAST, 1);
     boxes.cache = op->id == TILE_OP_COPY_TILE ? (TileName)tile_op_integer(op, TILE_ATTRIBUTE_CACHE, TILE_CACHE_DEFAULT) : TILE_CACHE_DEFAULT;
     boxes.parts = boxes.blocks > 1 ? gpu_parts_of_copy(tile, boxes.blocks) : GPU_PARTS_NONE;
-    boxes.rows = tile->rank != 2 ? stored->extent[0] : choose_rows(tile);
+    boxes.rows = tile->rank != 2 ? stored->extent[0] : groups > 1 ? GROUP_ROWS : choose_rows(tile);
     if (boxes.parts == GPU_PARTS_ROWS) boxes.rows /= boxes.blocks;
     boxes.apart = tile_op_get(op, TILE_ATTRIBUTE_PAIRS) ? 2 : 1;
     boxes.rows /= boxes.apart;
@@ -97,10 +102,10 @@ static void build_box(Gpu *gpu, TileOpId id, const Boxes *boxes, TileValue *cons
 
 /* Does the box begin in the range along the tile's axis? */
 static TileValue *begins_inside(Gpu *gpu, const Boxes *boxes, int axis, int64_t at) {
-    TileValue *inside = NULL;
+    TileValue *inside = NULL, *first = gpu_i64(gpu, at);
+    if (axis == 0 && boxes->row) first = gpu_binary(gpu, TILE_OP_ADD, first, tile_build_convert(&gpu->b, boxes->row, TILE_I64));
     for (unsigned d = 0; d < boxes->rank; d++)
-        if (boxes->indices[d].axis == axis)
-            inside = gpu_binary(gpu, TILE_OP_LT, gpu_i64(gpu, at), gpu_value(gpu, boxes->indices[d].hi));
+        if (boxes->indices[d].axis == axis) inside = gpu_binary(gpu, TILE_OP_LT, first, gpu_value(gpu, boxes->indices[d].hi));
     return inside;
 }
 
@@ -132,11 +137,18 @@ static TileValue *choose_part(Gpu *gpu, Boxes *boxes, TileValue *place) {
     return tile_build_ptr_add(&gpu->b, place, gpu_binary(gpu, TILE_OP_MUL, tile_build_convert(&gpu->b, rank, TILE_I64), gpu_i64(gpu, bytes)));
 }
 
+/* The first block of 64 rows that the thread's warpgroup stores. */
+static void choose_own_rows(Gpu *gpu, Boxes *boxes) {
+    int64_t bytes = tile_map_box_bytes(&boxes->map, boxes->tile->scalar);
+    boxes->place = gpu_binary(gpu, TILE_OP_MUL, gpu->warpgroup, gpu_i64(gpu, bytes));
+    boxes->row = tile_build_convert(&gpu->b, gpu_binary(gpu, TILE_OP_MUL, gpu->warpgroup, gpu_i64(gpu, GROUP_ROWS)), TILE_I32);
+}
+
 /* Panels lie one after another, and so do the boxes of a panel. `mbarrier`: of a copy; NULL: stores. */
 static void build_boxes(Gpu *gpu, const Boxes *boxes, Columns columns, TileValue *place, TileValue *mbarrier) {
     int64_t box_bytes = tile_map_box_bytes(&boxes->map, boxes->tile->scalar), rows = boxes->stored->extent[0];
     int64_t wide = boxes->columns * (boxes->parts == GPU_PARTS_PANELS ? boxes->blocks : 1),
-            high = boxes->rows * (boxes->parts == GPU_PARTS_ROWS ? boxes->blocks : 1);
+            high = boxes->rows * (boxes->parts == GPU_PARTS_ROWS ? boxes->blocks : 1) * boxes->groups;
     for (int64_t column = columns.begin; column < columns.end; column += wide)
         for (int64_t row = 0; row < rows; row += high) {
             int64_t offset = ((column - columns.begin) / boxes->columns * (rows / boxes->rows) + row / boxes->rows) * box_bytes;
@@ -164,7 +176,7 @@ static void miss_rows(Gpu *gpu, const TileOp *op, const Boxes *boxes) {
 
 void gpu_copy_by_map(Gpu *gpu, TileOp *op) {
     const TileValue *place = tile_op_named(op, TILE_OPERAND_PLACE);
-    Boxes boxes = choose_boxes(gpu, op, tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0], place->type);
+    Boxes boxes = choose_boxes(gpu, op, tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0], place->type, 1);
     Columns all = {0, place->type->extent[1]};
     if (!boxes.parameter) return;
     TileValue *to = gpu_value(gpu, place);
@@ -175,28 +187,72 @@ void gpu_copy_by_map(Gpu *gpu, TileOp *op) {
 
 /* ---- stores ---- */
 
+enum { LOG_GROUP_ROWS = 6, LOG_GROUP_WARPS = 2 };
+
+/* Has a warpgroup every so-manieth block of 64 rows of the tile, as it has the sums of products? Then a bit of a warp's number beyond those of
+ * one warpgroup is one of the block's number, and nothing else is. */
+static bool deals_rows(const TileLayout *layout, int64_t groups) {
+    unsigned first = tile_layout_axis_bit(layout, 0) + LOG_GROUP_ROWS, warp = tile_layout_first_bit(layout, TILE_LAYOUT_WARP) + LOG_GROUP_WARPS;
+    uint32_t dealt = 1;
+    unsigned bits = 0;
+    while (dealt < groups) dealt *= 2, bits++;
+    if (layout->pieces[0] != 1 || layout->map.inputs < warp + bits || layout->bits[TILE_LAYOUT_WARP] != LOG_GROUP_WARPS + bits) return false;
+    for (unsigned i = 0; i < layout->map.inputs; i++) {
+        uint32_t block = layout->map.column[i] >> first & (dealt - 1);
+        if (block != (i >= warp && i < warp + bits ? UINT32_C(1) << (i - warp) : 0)) return false;
+    }
+    return true;
+}
+
+/* So many warpgroups, which take turns with their products, store rows of their own each, and wait for no other; 1: all threads of the program
+ * store together. */
+static int64_t count_storing(const Gpu *gpu, const TileType *tile) {
+    int64_t groups = gpu->groups_in_turn;
+    bool apart = groups > 1 && tile->rank == 2 && tile->extent[0] % (groups * GROUP_ROWS) == 0 && deals_rows(tile->layout, groups);
+    return apart ? groups : 1;
+}
+
 void gpu_find_stored(TileOp *op, void *state) {
     Gpu *gpu = state;
     if (op->id != TILE_OP_STORE_TILE || !gpu_by_map(op)) return;
     const TileType *tile = tile_op_named(op, TILE_OPERAND_VALUE)->type;
     int64_t bytes = gpu_map_stored_bytes(gpu->turns, tile) / gpu->turns;
-    tile_map_set(&gpu->stored, op, gpu_build_own_buffer(gpu, bytes, GPU_PANEL_ALIGN));
+    TileValue *buffer = gpu_build_own_buffer(gpu, bytes, GPU_PANEL_ALIGN);
+    int64_t groups = count_storing(gpu, tile);
+    if (groups > 1) tile_op_set_integer(gpu->module, buffer->op, TILE_ATTRIBUTE_BY_GROUP, groups);
+    gpu->stores_apart |= groups > 1;
+    tile_map_set(&gpu->stored, op, buffer);
 }
 
-/* One thread begins all stores, and so it alone knows when they have read shared memory. */
-static TileOp *begin_first_thread(Gpu *gpu, TileBuilder *outer) { return gpu_begin_thread(gpu, 0, outer); }
+/* One thread begins all stores, or one of each warpgroup its own, and so it alone knows when they have read shared memory. */
+static TileOp *begin_storing_thread(Gpu *gpu, bool apart, TileBuilder *outer) {
+    if (!apart) return gpu_begin_thread(gpu, 0, outer);
+    TileValue *thread = gpu->thread;
+    gpu->thread = gpu_binary(gpu, TILE_OP_AND, thread, gpu_i64(gpu, TILE_WARPGROUP_THREADS - 1));
+    TileOp *branch = gpu_begin_thread(gpu, 0, outer);
+    gpu->thread = thread;
+    return branch;
+}
 
-static void wait_for_stores(Gpu *gpu) {
+static void wait_for_stores(Gpu *gpu, bool apart) {
     TileBuilder outer;
     TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_PENDING, .integer = 0}, {.key = TILE_ATTRIBUTE_READ, .integer = 1}};
-    TileOp *branch = begin_first_thread(gpu, &outer);
+    TileOp *branch = begin_storing_thread(gpu, apart, &outer);
     tile_build_op(&gpu->b, TILE_OP_STORE_WAIT, NULL, 0, attributes, 2, NULL, 0);
     gpu_end_branch(gpu, branch, &outer);
 }
 
 /* Shared memory must not go before it has been read. */
 void gpu_end_stores(Gpu *gpu) {
-    if (gpu->stored.count) wait_for_stores(gpu);
+    if (gpu->stored.count) wait_for_stores(gpu, gpu->stores_apart);
+}
+
+/* All threads of the program, or those of each warpgroup, meet. */
+static void meet(Gpu *gpu, int64_t groups) {
+    if (groups > 1)
+        gpu_build_warpgroup_barrier(gpu, groups);
+    else
+        gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
 }
 
 /* Stores 16 rows and 16 columns, or 8 where there are no more, by matrices of 8 x 8. */
@@ -235,31 +291,33 @@ static void store_matrices(Gpu *gpu, TileValue *value, const TileType *type, Col
 }
 
 /* The results lie in shared memory until others do in their place, a later part's or those of the next program: the stores
- * from there must have read theirs, and all threads must know it. */
+ * from there must have read theirs, and all threads that store there must know it. */
 static void store_columns(Gpu *gpu, const TileOp *op, const Boxes *boxes, Columns columns) {
     const TileValue *stored = tile_op_named(op, TILE_OPERAND_VALUE);
     TileValue *place = tile_map_get(&gpu->stored, op);
     GpuSharedTile tile = gpu_shared_tile(boxes->stored);
     int64_t bytes = columns.begin / boxes->columns * tile.row_bytes * tile.shape.extent[0];
     TileBuilder outer;
-    wait_for_stores(gpu);
-    gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
+    wait_for_stores(gpu, boxes->groups > 1);
+    meet(gpu, boxes->groups);
     TileValue *origin = bytes ? tile_build_ptr_add(&gpu->b, place, gpu_i64(gpu, -bytes)) : place;
     store_matrices(gpu, gpu_value(gpu, stored), stored->type, columns, origin);
     gpu_build_plain(&gpu->b, TILE_OP_FENCE_ASYNC);
-    gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
-    TileOp *branch = begin_first_thread(gpu, &outer);
-    build_boxes(gpu, boxes, columns, place, NULL);
+    meet(gpu, boxes->groups);
+    TileOp *branch = begin_storing_thread(gpu, boxes->groups > 1, &outer);
+    build_boxes(gpu, boxes, columns, boxes->groups > 1 ? tile_build_ptr_add(&gpu->b, place, boxes->place) : place, NULL);
     gpu_build_plain(&gpu->b, TILE_OP_STORE_COMMIT);
     gpu_end_branch(gpu, branch, &outer);
 }
 
 void gpu_store_by_map(Gpu *gpu, TileOp *op) {
     const TileValue *stored = tile_op_named(op, TILE_OPERAND_VALUE);
-    Boxes boxes = choose_boxes(gpu, op, stored->type, gpu_panel_type(gpu->module->context, stored->type));
+    int64_t groups = count_storing(gpu, stored->type);
+    Boxes boxes = choose_boxes(gpu, op, stored->type, gpu_panel_type(gpu->module->context, stored->type), groups);
     if (!boxes.parameter) return;
     const GpuTensor *tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0));
     tensor->parameter->used_multiple |= TILE_CHUNK_BYTES / tile_scalar_bytes(stored->type->scalar);
+    if (groups > 1) choose_own_rows(gpu, &boxes);
     int64_t parts = gpu_stored_parts(gpu->turns, stored->type), columns = boxes.stored->extent[1] / parts;
     for (int64_t part = 0; part < parts; part++)
         store_columns(gpu, op, &boxes, (Columns){part * columns, (part + 1) * columns});

@@ -133,6 +133,20 @@ void gpu_pending_barrier(const GpuBuffers *buffers, GpuPending *pending) {
     gpu_set_clear(buffers, pending->written);
 }
 
+bool gpu_is_warpgroup_barrier(const TileOp *op) {
+    return op->id == TILE_OP_BARRIER && tile_op_integer(op, TILE_ATTRIBUTE_THREADS, 0) == TILE_WARPGROUP_THREADS &&
+           tile_op_integer(op, TILE_ATTRIBUTE_TURNS, 1) > 1;
+}
+
+void gpu_pending_apart(const GpuBuffers *buffers, GpuPending *pending) {
+    for (size_t i = 0; i < buffers->ops.count; i++) {
+        bool apart = tile_op_integer(buffers->ops.items[i], TILE_ATTRIBUTE_BY_GROUP, 0) > 0;
+        if (!apart || has_other(buffers, buffers->overlapping[i], i)) continue;
+        gpu_set_remove(pending->read, i);
+        gpu_set_remove(pending->written, i);
+    }
+}
+
 void gpu_pending_add(const GpuBuffers *buffers, const TileOp *op, GpuPending *pending) {
     size_t number;
     GpuBufferAccess access = gpu_buffer_access(buffers, op, &number);

@@ -58,6 +58,10 @@ GpuPending gpu_pending_copy(const GpuBuffers *buffers, const GpuPending *pending
 bool gpu_pending_join(const GpuBuffers *buffers, GpuPending *pending, const GpuPending *more);
 /* At a barrier: all accesses are complete, but for outstanding copies. */
 void gpu_pending_barrier(const GpuBuffers *buffers, GpuPending *pending);
+/* At a barrier of each warpgroup: so are those of buffers that warpgroups access apart, and that share no bytes with others. */
+void gpu_pending_apart(const GpuBuffers *buffers, GpuPending *pending);
+/* Do the threads of each warpgroup wait for one another alone? */
+bool gpu_is_warpgroup_barrier(const TileOp *op);
 /* Adds the accesses of the op itself, without its regions. */
 void gpu_pending_add(const GpuBuffers *buffers, const TileOp *op, GpuPending *pending);
 /* Does the op race with a pending access: read what may have been written, or write what may still be read, or what

@@ -157,10 +157,11 @@ void gpu_lower_take(Gpu *gpu, const TileOp *op) {
         TileValue *odd = gpu_binary(gpu, TILE_OP_GE, count, slots);
         TileValue *slot =
             tile_build_ternary(&gpu->b, TILE_OP_SELECT, odd, gpu_binary(gpu, TILE_OP_SUB, count, slots), count);
-        if (!fills) slot = gpu_uniform(gpu, slot);
-        taken->slot = tile_build_convert(&gpu->b, slot, TILE_I64);
+        /* Who reads waits at its own lane's number, which is there sooner than that of all lanes. */
+        TileValue *own = tile_build_convert(&gpu->b, slot, TILE_I64);
+        taken->slot = fills ? own : tile_build_convert(&gpu->b, gpu_uniform(gpu, slot), TILE_I64);
         taken->mbarrier = mbarrier_of(gpu, fills ? group->full : group->empty, taken->slot);
-        gpu_build_phase_wait(gpu, mbarrier_of(gpu, fills ? group->empty : group->full, taken->slot), odd, fills);
+        gpu_build_phase_wait(gpu, mbarrier_of(gpu, fills ? group->empty : group->full, own), odd, fills);
     }
     taken->takes = (taken->takes + 1) % group->channels;
     TileValue *buffer = tile_map_get(&gpu->channels->buffers, tile_op_operand(op, 0));

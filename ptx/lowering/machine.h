@@ -71,6 +71,7 @@ typedef struct Gpu {
     TileMap ordered; /* old stores, updates and loops around these that need barriers around them (store_order.c) */
     TileMap pending; /* old TileValue, of a product by wgmma, to GpuPendingSums */
     TileMap stored;  /* TileOp, a store by a tensor map, to the buffer that it stores from */
+    bool stores_apart; /* warpgroups begin stores of their own */
     TileMap collected; /* old atomic_tile to what the block collects */
     TileMap shared_ahead; /* combinations of a cluster whose own value has been stored */
     GpuChannels *channels; /* between partitions */
@@ -300,6 +301,8 @@ void gpu_open_turns(Gpu *gpu, const TileOp *partitions);
 void gpu_close_turns(Gpu *gpu);
 /* How many mbarriers those are: one for each program of a block, or each warpgroup of a program, that takes turns. */
 static inline int64_t gpu_count_orders(const Gpu *gpu) { return gpu->groups_in_turn ? gpu->groups_in_turn : gpu->turns > 1 ? gpu->turns : 0; }
+/* The threads of each of a program's warpgroups, so many, wait for one another. */
+void gpu_build_warpgroup_barrier(Gpu *gpu, int64_t groups);
 /* Computes gpu->turn and gpu->warpgroup, and makes gpu->thread the number among the threads of a program. */
 void gpu_number_turns(Gpu *gpu);
 /* Lowers turn, turn_begin and turn_end. */

@@ -317,9 +317,22 @@ static TileValue **reduce_all(Reduction *r, Pair all, bool wants_index) {
     return registers;
 }
 
-/* A sum is never -0, since it begins with +0; a tree of the elements alone may be. */
+/* Is no element of the tile -0? Not of powers and magnitudes, nor of their sums. */
+static bool is_never_minus_zero(const TileValue *value) {
+    const TileOp *op = value->op;
+    if (!op) return false;
+    if (op->id == TILE_OP_EXP || op->id == TILE_OP_EXP2 || op->id == TILE_OP_ABS) return true;
+    if (op->id == TILE_OP_REDUCE && tile_op_integer(op, TILE_ATTRIBUTE_KIND, TILE_KIND_SUM) == TILE_KIND_SUM) return true;
+    if (op->id == TILE_OP_FILL) {
+        const TileOp *fill = tile_value_def(tile_op_operand(op, 1), TILE_OP_CONST);
+        return fill && !tile_op_get(fill, TILE_ATTRIBUTE_VALUE)->bits && is_never_minus_zero(tile_op_operand(op, 0));
+    }
+    return (op->id == TILE_OP_RESHAPE || op->id == TILE_OP_CONVERT_LAYOUT) && is_never_minus_zero(tile_op_operand(op, 0));
+}
+
+/* A sum is never -0, since it begins with +0; a tree of the elements alone may be, if one of them is. */
 static void add_zero(const Reduction *r, TileValue **sums) {
-    if (r->kind != TILE_KIND_SUM || !tile_scalar_is_float(sums[0]->type->scalar)) return;
+    if (r->kind != TILE_KIND_SUM || !tile_scalar_is_float(sums[0]->type->scalar) || is_never_minus_zero(tile_op_operand(r->op, 0))) return;
     TileValue *zero = tile_build_bits(&r->gpu->b, sums[0]->type, 0);
     for (uint32_t i = 0; i < r->registers; i++) sums[i] = gpu_binary(r->gpu, TILE_OP_ADD, sums[i], zero);
 }

@@ -133,6 +133,7 @@ static void visit_block(Shared *s, const TileBlock *block, GpuPending *pending) 
         if (op->region_count) visit_control(s, op, pending);
         if (tile_op_is_block_barrier(op) || gpu_needs_barrier(&s->buffers, op, pending))
             gpu_pending_barrier(&s->buffers, pending);
+        if (gpu_is_warpgroup_barrier(op)) gpu_pending_apart(&s->buffers, pending);
         if (op->result_count && tile_map_get(&s->buffers.numbers, op))
             gpu_set_add(s->live, (size_t)gpu_buffer_of(&s->buffers, &op->results[0]));
         GpuBufferAccess access = gpu_buffer_access(&s->buffers, op, &number);

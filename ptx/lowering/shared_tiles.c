@@ -383,14 +383,6 @@ static void clear_outside(Gpu *gpu, const Clearing *clearing) {
     clear_in_loop(gpu, clearing, gpu_binary(gpu, TILE_OP_MUL, hi, chunks), gpu_i64(gpu, of_row * shape->extent[0]));
 }
 
-/* Each warpgroup of a partition at a barrier of its own: behind those of both partitions. */
-static void build_barriers_of_warpgroups(Gpu *gpu, int64_t groups) {
-    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_NUMBER, .integer = 2 + gpu->turns},
-                                  {.key = TILE_ATTRIBUTE_THREADS, .integer = TILE_WARPGROUP_THREADS},
-                                  {.key = TILE_ATTRIBUTE_TURNS, .integer = groups * gpu->turns}};
-    tile_build_op(&gpu->b, TILE_OP_BARRIER, NULL, 0, attributes, 3, NULL, 0);
-}
-
 /* The next reader is wgmma, for which the stores have to be fenced. A warpgroup that clears what it alone reads waits for no other:
  * while one clears, the others multiply. */
 void gpu_lower_clear(Gpu *gpu, TileOp *op) {
@@ -404,7 +396,7 @@ void gpu_lower_clear(Gpu *gpu, TileOp *op) {
     clear_outside(gpu, &clearing);
     gpu_build_plain(&gpu->b, TILE_OP_FENCE_ASYNC);
     if (clearing.groups > 1)
-        build_barriers_of_warpgroups(gpu, clearing.groups);
+        gpu_build_warpgroup_barrier(gpu, clearing.groups);
     else
         gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
     tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);

@@ -1,11 +1,12 @@
-#include <stdlib.h>
 /* Purpose: decide that a loop's first product of the next iteration is under way during the second product of this one.
  * Where a product takes what another one of the same iteration gave (attention: weights of scores), the second product
  * and what follows from it belong to stage 1, and all else to stage 0, which runs an iteration ahead. In an iteration
  * of the staged loop come, by clusters: the first product of the next iteration, without its wait; what the second
  * product needs, and that product; the wait for the first one, behind which the second is pending, and what is computed
  * of its sums while tensor cores work on the second; the wait for that; the conversion of what the next second product
- * takes in registers, which the pending one still reads before.
+ * takes in registers, which the pending one still reads before. Where rows of the first product's sums are reduced before the second one takes
+ * what is made of them, as to their maxima, and that takes as long as the second product, only these reductions stand in front of the second wait:
+ * exponentials, which keep a unit of few lanes busy, are computed behind it, so that they mix with conversions.
  *
  * Before:
  *     func phase tile @k.0(%end: i64) threads = 128 {
@@ -81,6 +82,7 @@ typedef struct Stages {
     TileOp *first, *second; /* products */
     TileOp *first_wait, *second_wait;
     TileMap dependent; /* TileOp of the body to itself: it depends on the second product */
+    TileMap reduced;   /* likewise: what the second product takes needs rows of the first one's sums reduced, and these the op */
 } Stages;
 
 /* ---- dependence ---- */
@@ -219,13 +221,47 @@ static bool gives_operand(const Stages *s, const TileOp *op) {
     return true;
 }
 
-/* A second product whose sums are added to others (8-bit floats) is waited for first: these sums, and what it takes in registers, would
- * otherwise lie beside all that is computed of the first one's. */
+/* Is the op, which may be NULL, computed of the first product's sums, and not seen yet? */
+static bool is_new(const Stages *s, TileMap *seen, TileOp *op) {
+    if (!op || op->block != s->body || tile_map_get(seen, op) || comes_before(op, s->first)) return false;
+    tile_map_set(seen, op, op);
+    return true;
+}
+
+static void mark_reduced(Stages *s, TileOp *op) {
+    if (!is_new(s, &s->reduced, op)) return;
+    for (unsigned i = 0; i < op->operand_count; i++) mark_reduced(s, tile_op_operand(op, i)->op);
+}
+
+/* Looks for reductions among what the op is computed of. */
+static void find_reduced(Stages *s, TileMap *seen, TileOp *op) {
+    if (!is_new(s, seen, op)) return;
+    if (op->id == TILE_OP_REDUCE) mark_reduced(s, op);
+    for (unsigned i = 0; i < op->operand_count; i++) find_reduced(s, seen, tile_op_operand(op, i)->op);
+}
+
+/* Do reductions of the first product's rows hide the second product? A warpgroup's maximum of an element takes two cycles, and as many again go by
+ * until lanes have exchanged theirs; in a cycle tensor cores multiply 4096 pairs of bytes, or half as many of 16 bits. */
+static bool is_hidden(const Stages *s) {
+    enum { PAIRS_OF_BYTES = 4096, GROUP_ROWS = 64, CYCLES = 4 };
+    const TileType *taken = tile_op_operand(s->second, 0)->type, *sums = s->second->results[0].type;
+    int64_t each = GROUP_ROWS * taken->extent[1] / TILE_WARPGROUP_THREADS;
+    return GROUP_ROWS * taken->extent[1] * sums->extent[1] * tile_scalar_bytes(taken->scalar) / PAIRS_OF_BYTES <= CYCLES * each;
+}
+
+/* Is the op, of the first stage, computed behind both waits? */
+static bool waits_for_both(const Stages *s, const TileOp *op) {
+    bool waits = op->id == TILE_OP_DOT_WAIT || op->id == TILE_OP_CHANNEL_RELEASE;
+    return s->reduced.count && !waits && !comes_before(op, s->first) && !tile_map_get(&s->reduced, op);
+}
+
+/* A second product whose sums are added to others (8-bit floats) is waited for first, if no rows are reduced meanwhile: these sums, and what it takes
+ * in registers, would otherwise lie beside all that is computed of the first one's. */
 static void set_stage(const Stages *s, TileOp *op) {
-    bool second = is_dependent(s, op), early = gpu_dot_promotes(s->second);
+    bool second = is_dependent(s, op), early = gpu_dot_promotes(s->second) && !s->reduced.count;
     int64_t cluster = second ? (comes_before(op, s->second) ? CLUSTER_SECOND_DOT : early ? CLUSTER_FIRST_WAIT : CLUSTER_SECOND_WAIT)
                              : (comes_before(op, s->first) ? CLUSTER_FIRST_DOT : early ? CLUSTER_SECOND_WAIT : CLUSTER_FIRST_WAIT);
-    if (!second && !early && gives_operand(s, op)) cluster = CLUSTER_OPERAND;
+    if (!second && !early && (gives_operand(s, op) || waits_for_both(s, op))) cluster = CLUSTER_OPERAND;
     tile_op_set_integer(s->context->module, op, TILE_ATTRIBUTE_STAGE, second ? SECOND_STAGE : FIRST_STAGE);
     tile_op_set_integer(s->context->module, op, TILE_ATTRIBUTE_CLUSTER, cluster);
 }
@@ -266,6 +302,7 @@ static void take_turns(const Stages *s, const char **error) {
 static bool try_loop(TilePassContext *context, TileOp *loop, const char **error) {
     Stages s = {.context = context, .loop = loop, .body = &loop->regions[0]};
     tile_map_init(&s.dependent, context->scratch);
+    tile_map_init(&s.reduced, context->scratch);
     if (tile_loop_is_of_programs(loop) || !find_products(&s)) return false;
     if (tile_op_get(s.first, TILE_ATTRIBUTE_STAGE)) return false;
     const char *why = why_not(&s);
@@ -273,6 +310,9 @@ static bool try_loop(TilePassContext *context, TileOp *loop, const char **error)
         tile_pass_remark(context, loop, TILE_DECISION_PRODUCTS_IN_TURN, "the loop", "%s", why);
         return false;
     }
+    TileMap seen;
+    tile_map_init(&seen, context->scratch);
+    if (is_hidden(&s)) find_reduced(&s, &seen, tile_op_operand(s.second, 0)->op);
     for (TileOp *op = s.body->first; op != s.body->last; op = op->next) set_stage(&s, op);
     take_turns(&s, error);
     tile_pass_remark(context, loop, TILE_DECISION_PRODUCTS_OVERLAP, "the loop", "two products are under way at a time");

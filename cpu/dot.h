@@ -4,6 +4,7 @@
  *   dot_pack.c     packing of operands into panels
  *   dot_join.c     products of several iterations that are multiplied together
  *   dot_direct.c   products whose sums go to a tensor as they are
+ *   dot_finish.c   what is computed of a product's sums, block by block
  *   dot_amx_pack.c packing for AMX
  *   dot_amx_kernel.c  the micro-kernel of AMX, and the configuration of tile registers
  *   dot_amx.c      sizes and loops for AMX
@@ -24,8 +25,24 @@ typedef struct DotOperand {
 enum {
     DOT_DEEPEST = 16,
     DOT_FETCHED = 8,
-    DOT_JOINED = 6 /* loops whose products are joined, at most */
+    DOT_JOINED = 6, /* loops whose products are joined, at most */
+    DOT_FINISHED = 16 /* loads, loops and stores of what is computed of the sums, at most of each */
 };
+
+/* The loop over rows that computes something of the sums, and what of it is different for a part of its rows and columns (dot_finish.c). */
+typedef struct DotFinish {
+    TileOp *rows;          /* NULL: there is none */
+    TileValue *first;      /* its column of c's first one */
+    int64_t span;          /* columns of a part */
+    TileValue *part;       /* their sums, row by row */
+    TileOp *loads[DOT_FINISHED]; /* of sums, */
+    TileValue *indices[DOT_FINISHED]; /* from these columns on */
+    TileOp *loops[DOT_FINISHED]; /* over columns */
+    TileOp *rests[DOT_FINISHED]; /* branches to what is behind the last whole vector, */
+    TileValue *rest_columns[DOT_FINISHED]; /* from these columns on */
+    unsigned load_count, loop_count, rest_count;
+    bool all_rows;         /* they are those of the product, no more */
+} DotFinish;
 
 typedef struct Dot {
     TilePassContext *context;
@@ -79,6 +96,7 @@ typedef struct Dot {
     bool begins;               /* sums begin in registers, and there is one multiplication */
     TileValue *out, *out_row;  /* the tensor's first element, and the bytes to its next row */
     TileOp *clears, *copies;   /* what does so without */
+    DotFinish finish;          /* then `out` and `out_row` are its part's */
 } Dot;
 
 /* A block of columns of b for the micro-kernel, and the bytes from one k to the next. */
@@ -204,6 +222,20 @@ void dot_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, Tile
  * one as well? Then `out` and `out_row` are set, to be used with `last`. dot_direct_finish leaves what clears and copies the sums to loops without iterations. */
 bool dot_direct_find(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count);
 void dot_direct_finish(Dot *dot, TileOp *const *loops, unsigned count);
+/* Is something computed of the sums by the loop over rows, behind the outermost loop around the product, that can be computed block by block? */
+bool dot_finish_find(Dot *dot, const TileOp *product, TileOp *rows);
+/* Where the sums of the block at column j go to, and the bytes to their next row. */
+TileValue *dot_finish_part(Dot *dot, TileValue *j);
+TileValue *dot_finish_row(Dot *dot);
+/* Behind the block at (i, j): computes what there is of the rows and columns that have all of their products now. */
+void dot_finish_block(Dot *dot, TileValue *i, TileValue *j);
+/* The same number, where it is positive. */
+bool dot_is_count(const TileValue *count, const TileValue *value);
+/* base + index * bytes: the same base and bytes in all accesses. */
+bool dot_is_step(const TileValue *pointer, const TileValue *index, const TileValue **base, const TileValue **bytes);
+/* The parameter that the pointer is derived from, if no other tensor has its memory; else NULL. Is it accessed in the loop? */
+const TileValue *dot_tensor_of(const TileValue *pointer);
+bool dot_is_accessed(const TileValue *pointer, const TileOp *loop);
 /* Is this the last iteration of all these loops? */
 TileValue *dot_is_last(Dot *dot, TileOp *const *loops, unsigned count);
 /* The loops around the product, the innermost first, whose products can be joined along k. */

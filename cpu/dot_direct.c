@@ -40,21 +40,10 @@ typedef struct Copy {
     TileValue *first, *end;                         /* columns */
 } Copy;
 
-/* base + index * bytes: the same base and bytes in all accesses. */
-static bool is_step(const TileValue *pointer, const TileValue *index, const TileValue **base, const TileValue **bytes) {
-    const TileOp *add = tile_value_def(pointer, TILE_OP_PTR_ADD), *times = add ? tile_value_def(tile_op_operand(add, 1), TILE_OP_MUL) : NULL;
-    if (!times || tile_op_operand(times, 0) != index) return false;
-    const TileValue *at = tile_op_operand(add, 0), *by = tile_op_operand(times, 1);
-    if ((*base && *base != at) || (*bytes && !tile_value_is_same(*bytes, by))) return false;
-    *base = at;
-    *bytes = by;
-    return true;
-}
-
 static bool copies_vector(const TileOp *store, const TileValue *column, const TileValue **from, const TileValue **to, const TileValue **size) {
     const TileOp *load = tile_value_def(tile_op_operand(store, 0), TILE_OP_LOAD);
     if (!load || tile_op_named(load, TILE_OPERAND_MASK) != tile_op_named(store, TILE_OPERAND_MASK)) return false;
-    return is_step(tile_op_named(load, TILE_OPERAND_ADDRESS), column, from, size) && is_step(tile_op_named(store, TILE_OPERAND_ADDRESS), column, to, size);
+    return dot_is_step(tile_op_named(load, TILE_OPERAND_ADDRESS), column, from, size) && dot_is_step(tile_op_named(store, TILE_OPERAND_ADDRESS), column, to, size);
 }
 
 /* Columns of one row: loops that follow one another, of full vectors and of one with a mask. */
@@ -84,25 +73,14 @@ static bool copies_rows(Copy *copy, int64_t bytes) {
         if (!columns && !is_pure(op)) return false;
     }
     const TileValue *row = rows->regions[0].arguments[0];
-    return from && to && is_step(from, row, &copy->from, &copy->from_row) && is_step(to, row, &copy->to, &copy->to_row);
-}
-
-/* The same number, where it is positive. */
-static bool is_count(const TileValue *count, const TileValue *value) {
-    const TileValue *values[] = {count, value};
-    for (unsigned i = 0; i < 2; i++) {
-        const TileOp *most = tile_value_def(values[i], TILE_OP_MAX);
-        bool clamped = most && tile_value_is_integer(tile_op_operand(most, 1), 0) && tile_value_is_same(tile_op_operand(most, 0), values[1 - i]);
-        if (clamped) return true;
-    }
-    return tile_value_is_same(count, value);
+    return from && to && dot_is_step(from, row, &copy->from, &copy->from_row) && dot_is_step(to, row, &copy->to, &copy->to_row);
 }
 
 /* Are the product's rows and columns those that are copied? */
 static bool is_all(const Dot *dot, const Copy *copy) {
     const TileOp *add = tile_value_def(dot->c.pointer, TILE_OP_PTR_ADD), *count = tile_value_def(dot->n, TILE_OP_SUB);
-    if (!is_count(dot->m, tile_op_operand(copy->rows, 1)) || !tile_value_is_same(copy->from_row, dot->c.row)) return false;
-    if (tile_value_is_integer(copy->first, 0)) return dot->c.pointer == copy->from && is_count(dot->n, copy->end);
+    if (!dot_is_count(dot->m, tile_op_operand(copy->rows, 1)) || !tile_value_is_same(copy->from_row, dot->c.row)) return false;
+    if (tile_value_is_integer(copy->first, 0)) return dot->c.pointer == copy->from && dot_is_count(dot->n, copy->end);
     const TileOp *times = add ? tile_value_def(tile_op_operand(add, 1), TILE_OP_MUL) : NULL;
     bool from = times && tile_op_operand(add, 0) == copy->from && tile_op_operand(times, 0) == copy->first &&
                 tile_value_is_integer(tile_op_operand(times, 1), dot->bytes);
@@ -110,22 +88,6 @@ static bool is_all(const Dot *dot, const Copy *copy) {
 }
 
 /* ---- the block's loops ---- */
-
-/* The parameter that the pointer is derived from, if no other tensor has its memory; else NULL. */
-static const TileValue *tensor_of(const TileValue *pointer) {
-    for (const TileOp *add; (add = tile_value_def(pointer, TILE_OP_PTR_ADD));) pointer = tile_op_operand(add, 0);
-    bool parameter = !pointer->op && !pointer->block->op && pointer->type->space == TILE_SPACE_GLOBAL;
-    return parameter && pointer->block->func->parameters[pointer->index].noalias ? pointer : NULL;
-}
-
-/* Is the tensor accessed in the loop? */
-static bool is_accessed(const TileValue *pointer, const TileOp *loop) {
-    for (const TileUse *use = pointer->first_use; use; use = use->next) {
-        bool moves = use->user->id == TILE_OP_PTR_ADD;
-        if (moves ? is_accessed(&use->user->results[0], loop) : tile_op_inside(use->user, loop)) return true;
-    }
-    return false;
-}
 
 /* Is each use of the buffer in one of the three loops? */
 static bool has_no_other(const TileValue *pointer, TileOp *const *loops) {
@@ -198,8 +160,8 @@ static const char *find_out(Dot *dot, TileOp *const *loops, unsigned count, Copy
     copy->rows = dot->copies;
     if (!copy->rows || !copies_rows(copy, dot->bytes) || !is_all(dot, copy)) return "more is done with its sums than to store them";
     if (!has_no_other(tile_buffer_of(dot->c.pointer), (TileOp *[]){loop, dot->clears, dot->copies})) return "its sums are read elsewhere";
-    const TileValue *tensor = tensor_of(copy->to);
-    return tensor && !is_accessed(tensor, loop) ? NULL : "what the loop reads may be in the tensor that they go to";
+    const TileValue *tensor = dot_tensor_of(copy->to);
+    return tensor && !dot_is_accessed(tensor, loop) ? NULL : "what the loop reads may be in the tensor that they go to";
 }
 
 /* Moves pure ops to the front of the op, so that the value is there; false: it depends on more. */
@@ -230,14 +192,35 @@ static bool find_single(Dot *dot, TileOp *op) {
     return dot->begins;
 }
 
-static void go_out(Dot *dot, const Copy *copy, TileOp *loop) {
-    for (TileOp *between = loop->next, *next; between != dot->copies; between = next) { /* the tensor's address */
+/* What is computed between the loops, such as the tensor's address. */
+static void move_to_front(const Dot *dot, TileOp *loop) {
+    for (TileOp *between = loop->next, *next; between != dot->copies; between = next) {
         next = between->next;
         tile_op_detach(between);
         tile_op_insert_before(between, loop);
     }
+}
+
+static void go_out(Dot *dot, const Copy *copy, TileOp *loop) {
+    move_to_front(dot, loop);
     dot->out = dot_offset(dot, (TileValue *)copy->to, dot_scale(dot, copy->first, dot->bytes));
     dot->out_row = (TileValue *)copy->to_row;
+}
+
+/* Is what is computed of the sums behind the loops computed block by block? Rows that have no products are left to their own loop, and read zeros. */
+static bool find_finish(Dot *dot, TileOp *loop) {
+    TileOp *rows = next_loop(loop);
+    const TileValue *buffer = tile_buffer_of(dot->c.pointer);
+    if (!rows || !has_no_other(buffer, (TileOp *[]){loop, dot->clears, rows}) || !dot_finish_find(dot, loop, rows)) return false;
+    if (!dot->finish.all_rows && !is_whole_buffer(dot)) {
+        dot->finish.rows = NULL;
+        return false;
+    }
+    dot->copies = rows;
+    move_to_front(dot, loop);
+    dot->out = dot->finish.part;
+    dot->out_row = dot_finish_row(dot);
+    return true;
 }
 
 bool dot_direct_find(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count) {
@@ -252,6 +235,10 @@ bool dot_direct_find(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count)
         return true;
     }
     dot->copies = NULL;
+    if (begins && find_finish(dot, loops[count - 1])) {
+        tile_pass_remark(dot->context, op, TILE_DECISION_FINISHED_BY_BLOCKS, "the product", "%lld columns at a time", (long long)dot->finish.span);
+        return true;
+    }
     if (*why) tile_pass_remark(dot->context, op, TILE_DECISION_NOT_STORED_FROM_REGISTERS, "the product", "%s", why);
     begins = begins ? is_whole_buffer(dot) : find_single(dot, op);
     if (begins) tile_pass_remark(dot->context, op, TILE_DECISION_BEGINS_IN_REGISTERS, "the product", "%s", "");
@@ -269,7 +256,8 @@ static TileValue *is_needed(Dot *dot, TileOp *const *loops, unsigned count, bool
     }
     TileValue *extents[] = {dot->m, dot->n};
     int64_t most[] = {dot->m_max, dot->n_max};
-    for (unsigned i = 0; clears && !dot->out && i < 2; i++) {
+    bool others = !dot->out || (dot->finish.rows && !dot->finish.all_rows);
+    for (unsigned i = 0; clears && others && i < 2; i++) {
         if (tile_value_is_integer(extents[i], most[i])) continue;
         TileValue *own = tile_build_binary(dot->builder, TILE_OP_LT, extents[i], dot_i64(dot, most[i]));
         needed = needed ? tile_build_binary(dot->builder, TILE_OP_OR, needed, own) : own;
@@ -296,7 +284,21 @@ static void put_into_branch(Dot *dot, TileOp *op, TileOp *const *loops, unsigned
     *dot->builder = before;
 }
 
+/* The rows behind those of the product, or all, if there are no iterations. */
+static void leave_other_rows(Dot *dot, TileOp *const *loops, unsigned count) {
+    TileBuilder before = *dot->builder;
+    *dot->builder = tile_builder_before(dot->builder->module, dot->copies);
+    TileValue *none = is_needed(dot, loops, count, false), *first = tile_op_operand(dot->copies, 0);
+    TileValue *other = dot_binary(dot, TILE_OP_MAX, dot->m, first);
+    tile_op_set_operand(dot->copies, 0, dot_select(dot, none, first, other));
+    *dot->builder = before;
+}
+
 void dot_direct_finish(Dot *dot, TileOp *const *loops, unsigned count) {
     put_into_branch(dot, dot->clears, loops, count);
+    if (dot->finish.rows && !dot->finish.all_rows) {
+        leave_other_rows(dot, loops, count);
+        return;
+    }
     if (dot->copies) put_into_branch(dot, dot->copies, loops, count);
 }

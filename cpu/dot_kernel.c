@@ -370,12 +370,15 @@ static void build_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue
     edge.rows = dot_minimum(dot, edge.rows, dot_i64(dot, dot->block_rows));
     edge.block = dot_offset(dot, dot->c.pointer, dot_multiply(dot, i, dot->c.row));
     edge.block = dot_offset(dot, edge.block, dot_scale(dot, j, dot->bytes));
-    if (dot->last) {
+    if (dot->finish.rows) {
+        edge.out = dot_finish_part(dot, j);
+    } else if (dot->last) {
         edge.out = dot_offset(dot, dot->out, dot_multiply(dot, i, dot->out_row));
         edge.out = dot_offset(dot, edge.out, dot_scale(dot, j, dot->bytes));
     }
     if (!dot->spill) {
         run_full_or_masked(dot, panel, &edge, partial, kc);
+        if (dot->finish.rows) dot_finish_block(dot, i, j);
         return;
     }
     if (dot->narrow_vectors) {

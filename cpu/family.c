@@ -23,7 +23,7 @@ static const char *pipeline(const TileTarget *target) {
            "dce,cpu-slide,cpu-rows,cpu-along,cpu-jam,cse,"
            "cpu-vectorise,canonicalise,facts,canonicalise,cse,cpu-halves,cpu-abreast,cpu-dot,random,math,atomics,"
            "cse,licm,dce,"
-           "cpu-prefetch,cpu-stream,dce,cpu-scratch,legalise";
+           "cpu-prefetch,cpu-stream,cpu-by-axes,licm,dce,cpu-scratch,legalise";
 }
 
 static const TileTarget *target_at(unsigned index) {

@@ -107,12 +107,13 @@ static TileValue *in_parts(Program *program, TileValue *x, Compute *compute) {
     return tile_build_load(b, x->type, *program->parts, NULL, NULL, 0);
 }
 
-/* Is it asked once for all lanes of a thread whether an argument is unusual? A branch costs more than it saves for few of them, on
- * processors, whose vectors are long, and beside products, which have to be a straight line. */
+/* Is it asked once for all lanes of a vector, or of a thread, whether an argument is unusual? A processor compares and branches in three
+ * instructions, in place of eight and more that usual arguments do not need. A GPU's branch costs more than it saves for few lanes, and
+ * beside products, which have to be a straight line. */
 static bool asks_for_all(const Program *program) {
     enum { LEAST_LANES = 4 };
-    return program->emitter->target.exchanges_lanes && !program->multiplies && program->shape->kind == TILE_TYPE_VECTOR &&
-           tile_type_lanes(program->shape) >= LEAST_LANES;
+    if (program->shape->kind != TILE_TYPE_VECTOR) return false;
+    return !program->emitter->target.exchanges_lanes || (!program->multiplies && tile_type_lanes(program->shape) >= LEAST_LANES);
 }
 
 /* An `if` on the same as rare_begin, whose regions compute apart: the first one what serves all lanes, the second what serves usual ones, so
@@ -228,9 +229,10 @@ typedef struct {
     })
 
 #define MNOT(x) UNARY(NOT, x)
-#define UNUSUAL(m, x, y)                                                                                               \
+#define UNUSUAL(m, x, y) CHOSEN(asks_for_all(program), m, x, y)
+#define CHOSEN(asks, m, x, y)                                                                                          \
     ({                                                                                                                 \
-        TileOp *unusual_op = asks_for_all(program) ? unusual_begin(program, m) : NULL;                                 \
+        TileOp *unusual_op = (asks) ? unusual_begin(program, m) : NULL;                                                \
         TileValue *unusual_value = (x);                                                                                \
         if (unusual_op) {                                                                                              \
             unusual_else(program, unusual_op, unusual_value);                                                          \
@@ -241,6 +243,7 @@ typedef struct {
 
 #define WHERE_POSITIVE(x, y) (program->sign == SIGN_POSITIVE ? (x) : (y))
 #define WHERE_NEGATIVE(x, y) (program->sign == SIGN_NEGATIVE ? (x) : (y))
+#define AVOIDING_SUBNORMALS(m, x, y, z) (program->emitter->target.slow_subnormals ? CHOSEN(true, m, x, y) : (z))
 #define AT_LEAST(x, low) at_least(program, x, low)
 #define AT_MOST(x, high) at_most(program, x, high)
 #define RECIPROCAL(x) reciprocal(program, x)

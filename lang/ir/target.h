@@ -46,6 +46,7 @@ typedef struct TileTarget {
     bool word_registers;         /* registers of 32 bits, and products of two that have 64; no vectors */
     bool exchanges_lanes;        /* lanes of a tile are held by threads, which exchange them with one another */
     bool has_maximum;            /* minimum and maximum of f32 that keep NaN */
+    bool slow_subnormals;        /* takes a hundred cycles and more for a product with a subnormal operand or result */
     bool has_rcp_approx;         /* 1 / x of f32 within a unit of the last place */
     bool has_stmatrix;           /* stores of 8 x 8 matrices to shared memory by a warp */
     uint64_t l1_bytes, l2_bytes; /* data caches of one core */

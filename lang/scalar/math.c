@@ -72,6 +72,7 @@ static inline D double_of_bits(U bits) {
 #define UNUSUAL(m, x, y) ((m) && false ? (y) : (x)) /* the form for all arguments, to which others are held */
 #define WHERE_POSITIVE(x, y) (false ? (x) : (y)) /* the same */
 #define WHERE_NEGATIVE(x, y) (false ? (x) : (y))
+#define AVOIDING_SUBNORMALS(m, x, y, z) ((m) && false ? (x) : false ? (y) : (z))
 #define AT_LEAST(x, low) ((x) < (low) ? (low) : (x))
 #define AT_MOST(x, high) ((high) < (x) ? (high) : (x))
 #define RECIPROCAL(x) (1 / (x))

@@ -35,6 +35,8 @@ static const double LAUNCH = 3.0, NEXT_GRID = 1.5, BEHIND_PRODUCTS = 2.5, SHARPN
                     OF_VECTOR = 0.02, /* measured: threads that move four vectors each take 1.04 times as long as with two */
                     TIGHT = 0.5; /* of shared memory: operands of products that are in it for the model; what else is there may be as much */
 
+static const double LATER = 0.6; /* µs: blocks that stay come to the multiprocessors while the launch in front still runs, others behind its end (decision 146) */
+
 static double most(double a, double b) { return a > b ? a : b; }
 static double least(double a, double b) { return a < b ? a : b; }
 
@@ -205,7 +207,9 @@ static void add_work(GpuWork *sum, const GpuWork *work, double share) {
     sum->code = most(sum->code, work->code);
     sum->tensor += share * work->tensor;
     sum->port += share * work->port;
+    sum->asked += share * work->asked;
     sum->longest_port = most(sum->longest_port, work->port);
+    sum->longest_asked = most(sum->longest_asked, work->asked);
     sum->stored += share * work->stored;
     sum->latency += share * work->latency;
     sum->beginning += share * work->beginning;
@@ -406,6 +410,16 @@ static void note_split(TileEstimate *estimate, TileFunc *phase, const Host *host
     if (number < TILE_MOST_SPLITS) estimate->split_programs[number] = split;
 }
 
+/* ---- the L2 cache ---- */
+
+/* Cycles in which a multiprocessor takes what its programs load and store from the L2 cache, and in which this serves all of them, whichever is longer: what the blocks of a
+ * cluster ask for together each of them takes, and of few blocks each is served the faster. Of one program, as long as a whole tile's takes. */
+static double port_cycles(const TilePtxTarget *target, const GpuWork *work, double programs) {
+    double busiest = ceil(programs / target->cores);
+    if (busiest > 1) return busiest * most(work->port, work->asked);
+    return most(work->longest_port, work->longest_asked * programs / target->cores);
+}
+
 /* ---- the whole kernel ---- */
 
 static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t count, int64_t last,
@@ -428,8 +442,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     double issue = busiest * work.instructions * slower / INSTRUCTIONS_CYCLE / microsecond,
            tensor = busiest * work.tensor / microsecond / 0.9;
     double moved = memory_bytes(phase, extents, &work, programs) + bytes_read_again(target, phase, extents, &work, programs);
-    double memory = moved / (target->memory_gbs * 1e3),
-           port = (busiest > 1 ? busiest * work.port : work.longest_port) / microsecond; /* alone, as long as a whole tile's takes */
+    double memory = moved / (target->memory_gbs * 1e3), port = port_cycles(target, &work, programs) / microsecond;
     double compute = issue + tensor - 0.5 * least(issue, tensor);
     double coming = phase->resident ? 0 : most(0, busiest - blocks) * BLOCK_CYCLES / microsecond;
     memory = most(memory, port) * (1 + OF_VECTOR * least(most(0, work.vectors - FEW_VECTORS), MOST_VECTORS - FEW_VECTORS));
@@ -474,6 +487,7 @@ bool gpu_estimate(const TileTarget *target, TileFunc *kernel, const TileExtents 
         TileFunc *phase = tile_func_phase(kernel, i);
         bool runs = host.programs[i] > 0; /* no others are launched */
         if (begun && runs) estimate->time += NEXT_GRID + (behind_products ? BEHIND_PRODUCTS : 0);
+        if (!begun && runs && phase && !phase->resident) estimate->time += LATER;
         behind_products = runs ? phase && has_products(phase) : behind_products;
         begun |= runs;
         if (phase && !estimate_phase(tile_ptx_target_of(target), phase, all, host.programs[i], host.last[i], scratch, estimate, &whole))

@@ -227,7 +227,7 @@ static void add_work(GpuWork *sum, const GpuWork *work, double share) {
 }
 
 static void look_for_uneven(TileOp *op, void *found) {
-    *(bool *)found |= op->id == TILE_OP_PROGRAM_ID && tile_op_get(op, TILE_ATTRIBUTE_TOGETHER);
+    *(bool *)found |= op->id == TILE_OP_PROGRAM_ID && tile_op_get(op, TILE_ATTRIBUTE_UNEVEN);
 }
 
 /* Do programs take the longer, or the shorter, the greater their last index? So gpu-order has found. */
@@ -302,16 +302,20 @@ static bool sample(const TilePtxTarget *target, TileFunc *phase, const TileExten
 
 /* ---- products of blocks that stay ---- */
 
-/* Cycles in which such a block executes so many programs, one after the other or in turn. A warp that computes an epilogue waits for
- * the result of most of its instructions: each takes some cycles, or as many as there are warps of its scheduler. Between the products
+/* A warp that computes an epilogue waits for the result of most of its instructions: each takes some cycles, or as many as there are warps of its scheduler. */
+static double epilogue_of(const TileFunc *phase, const GpuWork *work) {
+    enum { OF_INSTRUCTION = 3 };
+    double warps = most(1, (double)phase->threads / TILE_WARP_THREADS / INSTRUCTIONS_CYCLE);
+    return work->beside / warps * most(warps, OF_INSTRUCTION);
+}
+
+/* Cycles in which such a block executes so many programs, one after the other or in turn. Between the products
  * of one program and of the next, warps wait for each other, for the room of results and for first tiles. Turns hide this, and a
  * part of the computing: the tensor cores are slower while other warps compute. */
 static double cycles_of_programs(const TileFunc *phase, const GpuWork *work, double programs) {
-    enum { OF_INSTRUCTION = 3, BETWEEN = 1000 };
+    enum { BETWEEN = 1000 };
     const double SHOWN = 0.5;
-    double warps = most(1, (double)phase->threads / TILE_WARP_THREADS / INSTRUCTIONS_CYCLE);
-    double products = most(work->latency - work->beginning - work->beside, work->tensor) + work->awaited,
-           epilogue = work->beside / warps * most(warps, OF_INSTRUCTION);
+    double products = most(work->latency - work->beginning - work->beside, work->tensor) + work->awaited, epilogue = epilogue_of(phase, work);
     if (phase->turns < 2) return work->beginning + programs * (products + epilogue + BETWEEN);
     double own = (products + epilogue + BETWEEN) / phase->turns; /* of its warps, which have every second program */
     return work->beginning + programs * most(products + SHOWN * epilogue, own) + (1 - SHOWN) * epilogue + BETWEEN;
@@ -410,6 +414,13 @@ static void note_split(TileEstimate *estimate, TileFunc *phase, const Host *host
     if (number < TILE_MOST_SPLITS) estimate->split_programs[number] = split;
 }
 
+/* ---- products of blocks that do not stay ---- */
+
+/* Cycles in which a multiprocessor that has one such block at a time loads nothing: at the end of one, and at the beginning of the next. */
+static double between_blocks(const TileFunc *phase, const GpuWork *work, double rounds, double blocks) {
+    return phase->resident || blocks > 1 ? 0 : (rounds - 1) * (work->beginning + epilogue_of(phase, work));
+}
+
 /* ---- the L2 cache ---- */
 
 /* Cycles in which a multiprocessor takes what its programs load and store from the L2 cache, and in which this serves all of them, whichever is longer: what the blocks of a
@@ -442,7 +453,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     double issue = busiest * work.instructions * slower / INSTRUCTIONS_CYCLE / microsecond,
            tensor = busiest * work.tensor / microsecond / 0.9;
     double moved = memory_bytes(phase, extents, &work, programs) + bytes_read_again(target, phase, extents, &work, programs);
-    double memory = moved / (target->memory_gbs * 1e3), port = port_cycles(target, &work, programs) / microsecond;
+    double memory = moved / (target->memory_gbs * 1e3), port = (port_cycles(target, &work, programs) + (wgmma ? between_blocks(phase, &work, rounds, blocks) : 0)) / microsecond;
     double compute = issue + tensor - 0.5 * least(issue, tensor);
     double coming = phase->resident ? 0 : most(0, busiest - blocks) * BLOCK_CYCLES / microsecond;
     memory = most(memory, port) * (1 + OF_VECTOR * least(most(0, work.vectors - FEW_VECTORS), MOST_VECTORS - FEW_VECTORS));

@@ -39,6 +39,7 @@
 #include "lowering/memory.h"
 #include "ptx/layouts/blocked.h"
 #include "ptx/layouts/singles.h"
+#include "ptx/layouts/vectors.h"
 #include "ptx/layouts/widest.h"
 #include "ptx/passes.h"
 #include "ptx/target/dot.h"
@@ -373,42 +374,6 @@ static bool takes_joined_shape(const Anchor *anchor, const TileOp *op, TileLayou
     return true;
 }
 
-/* The input bit that moves along the last axis by 1 << log; of a dimension. MOST_BITS: there is none, or it moves along others too. */
-static unsigned bit_of_column(const TileLayout *layout, TileLayoutDim dim, unsigned log) {
-    unsigned first = tile_layout_first_bit(layout, dim);
-    for (unsigned i = first; i < first + layout->bits[dim]; i++)
-        if (layout->map.column[i] == UINT32_C(1) << log) return i;
-    return TILE_LINEAR_BITS;
-}
-
-/* Rows that the store moves in vectors of 16 bytes, if a thread has them. */
-static bool has_whole_vectors(const Anchor *anchor, const TileOp *op, const TileType *tile) {
-    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    unsigned rank = tile_access_read(op, indices), last = rank - 1, bytes = tile_scalar_bytes(tile->scalar), vector = GPU_ACCESS_BYTES / bytes;
-    if (tile_op_operand(op, 0)->block != &anchor->func->body || rank < 2) return false;
-    TileParameter *parameter = &anchor->func->parameters[tile_op_operand(op, 0)->index];
-    if (indices[last].kind != TILE_ACCESS_RANGE || indices[last].axis + 1 != (int)tile->rank || parameter->facts.stride[last] != bytes) return false;
-    parameter->asked_multiple |= vector;
-    int64_t multiple = parameter->facts.multiple[last];
-    if (multiple == TILE_UNKNOWN || multiple % vector) return false;
-    parameter->used_multiple |= vector;
-    return true;
-}
-
-/* Words of sums of warpgroups that are stored as they are: of eight neighbours of a row four lanes have two each. Neighbouring lanes exchange halves with the eight
- * behind these, so that each has four neighbours, and a store moves 64 bytes of each of eight rows in place of 32. */
-static TileLayout widen_sums(const Anchor *anchor, TileOp *op, const TileType *tile, TileLayout layout) {
-    enum { PAIR = 1, EIGHT = 3 };
-    bool sums = op->id == TILE_OP_STORE_TILE && tile->rank == 2 && tile_scalar_bytes(tile->scalar) == sizeof(uint32_t) && anchor->dots.count && !anchor->dots.multiplied.count;
-    if (!sums || gpu_by_map(op) || !gpu_copies_by_maps(anchor->context->target)) return layout;
-    unsigned lane = bit_of_column(&layout, TILE_LAYOUT_LANE, PAIR), own = bit_of_column(&layout, TILE_LAYOUT_REGISTER, EIGHT);
-    if (lane == TILE_LINEAR_BITS || own == TILE_LINEAR_BITS || bit_of_column(&layout, TILE_LAYOUT_REGISTER, 0) != 0 || !has_whole_vectors(anchor, op, tile)) return layout;
-    layout.map.column[lane] = UINT32_C(1) << EIGHT;
-    for (unsigned i = own; i > 1; i--) layout.map.column[i] = layout.map.column[i - 1]; /* the second register has the second neighbour */
-    layout.map.column[1] = UINT32_C(1) << PAIR;
-    return layout;
-}
-
 static TileLayout choose_access_layout(const Anchor *anchor, TileOp *op, const TileType *tile) {
     enum { MOST_STEPS = 4 };
     TileLayout other;
@@ -416,7 +381,7 @@ static TileLayout choose_access_layout(const Anchor *anchor, TileOp *op, const T
     if (is_stored_in_pieces(anchor, op)) return rows_of(anchor, tile, vector_bytes(anchor->func, op));
     unsigned lacking = op->result_count == 1 ? lacking_axis(&op->results[0], MOST_STEPS) : NO_AXIS;
     TileLayout layout = choose_layout(anchor, tile, lacking);
-    return accesses_rows(anchor, op, tile, &layout) ? rows_of(anchor, tile, vector_bytes(anchor->func, op)) : widen_sums(anchor, op, tile, layout);
+    return accesses_rows(anchor, op, tile, &layout) ? rows_of(anchor, tile, vector_bytes(anchor->func, op)) : gpu_widen_sums(anchor->func, op, &layout);
 }
 
 /* Remarks on an access narrower than 16 bytes although each thread has enough elements: they are not contiguous. */

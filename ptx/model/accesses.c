@@ -260,10 +260,7 @@ static void count_own(GpuWalk *walk, const TileOp *op, uint32_t argument, double
 
 static void count_bytes(GpuWalk *walk, const TileOp *op, const Piece *piece) {
     const TileValue *tensor = tile_op_operand(op, 0);
-    bool box = gpu_by_map(op);
-    double lines = piece->lines / (double)(tile_op_integer(op, TILE_ATTRIBUTE_MULTICAST, 1) * GPU_BOXES_BYTES_CYCLE);
-    walk->work->port += walk->times * piece->bytes / (box ? GPU_BOXES_BYTES_CYCLE : GPU_PORT_BYTES_CYCLE);
-    walk->work->asked += walk->times * (box ? lines : piece->bytes / GPU_PORT_BYTES_CYCLE);
+    walk->work->port += walk->times * (gpu_by_map(op) ? piece->lines / (double)(tile_op_integer(op, TILE_ATTRIBUTE_MULTICAST, 1) * GPU_BOXES_BYTES_CYCLE) : piece->bytes / GPU_PORT_BYTES_CYCLE);
     if (tensor->block != &walk->numbers.func->body) return;
     uint32_t argument = walk->numbers.func->parameters[tensor->index].argument;
     walk->work->moved[argument] += walk->times * piece->bytes;
@@ -358,7 +355,6 @@ double gpu_walk_store(GpuWalk *walk, const TileOp *op, double begin) {
     if (gpu_by_map(op)) walk->work->shared += gpu_walk_lanes(tile) * (double)tile_scalar_bytes(tile->scalar);
     double instructions = instructions_of_access(walk, &piece, tile), fragments = cycles_of_fragments(walk, op, tile);
     walk->work->port += walk->times * fragments;
-    walk->work->asked += walk->times * fragments;
     walk->work->stored += walk->times * piece.bytes;
     if (tile_op_get(op, TILE_ATTRIBUTE_FLAT) && piece.whole) walk->work->vectors = gpu_most(walk->work->vectors, piece.vectors);
     bool exchanged = tile->extent[tile->rank - 1] >= LEAST_EXCHANGED; /* ptx/lowering/turned.c */

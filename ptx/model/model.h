@@ -22,8 +22,7 @@ typedef struct GpuWork {
     double looped;       /* of these, what stands in loops */
     double tensor;       /* cycles of the tensor cores */
     double port;         /* cycles in which bytes go between the L2 cache and the multiprocessor, in sectors */
-    double asked;        /* cycles that the L2 cache takes for what is asked of it, if it serves all multiprocessors alike: a line of which boxes have a part as a whole */
-    double longest_port, longest_asked; /* of several programs, the most such cycles that one of them has */
+    double longest_port; /* of several programs, the most such cycles that one of them has */
     double stored;       /* bytes, in sectors */
     double latency;      /* cycles from the first load to the last store if nothing else runs */
     double beginning;    /* of them, those of a block's first program alone, where blocks stay for several */

@@ -22,7 +22,7 @@ enum {
 
 static const double IN_STEP = 2.5; /* µs: parts of loops are equally long, so that all blocks of a round end together, and those that follow begin together: meanwhile little is
                                     * loaded. Measured: sums of columns in parts of one round take 45.6 and 46.8, of two to four 49.5 to 52.3 */
-static const double CLUSTER = 1.0; /* µs until the blocks of clusters have met; measured: small products, 1.0 to 2.3 longer than the model says without it */
+static const double CLUSTER = 2.0; /* µs until the blocks of clusters have met, and while they wait for one another; measured: small products, 1.5 to 3.3 longer than the model says without it */
 enum { THREE_WARPGROUPS = 3 * TILE_WARPGROUP_THREADS, FEW_OF_CLUSTERS = 2 };
 
 static const double LAUNCH = 3.0, NEXT_GRID = 1.5, BEHIND_PRODUCTS = 2.5, SHARPNESS = 4, STAYING_SHARPNESS = 6,
@@ -207,9 +207,7 @@ static void add_work(GpuWork *sum, const GpuWork *work, double share) {
     sum->code = most(sum->code, work->code);
     sum->tensor += share * work->tensor;
     sum->port += share * work->port;
-    sum->asked += share * work->asked;
     sum->longest_port = most(sum->longest_port, work->port);
-    sum->longest_asked = most(sum->longest_asked, work->asked);
     sum->stored += share * work->stored;
     sum->latency += share * work->latency;
     sum->beginning += share * work->beginning;
@@ -421,16 +419,6 @@ static double between_blocks(const TileFunc *phase, const GpuWork *work, double 
     return phase->resident || blocks > 1 ? 0 : (rounds - 1) * (work->beginning + epilogue_of(phase, work));
 }
 
-/* ---- the L2 cache ---- */
-
-/* Cycles in which a multiprocessor takes what its programs load and store from the L2 cache, and in which this serves all of them, whichever is longer: what the blocks of a
- * cluster ask for together each of them takes, and of few blocks each is served the faster. Of one program, as long as a whole tile's takes. */
-static double port_cycles(const TilePtxTarget *target, const GpuWork *work, double programs) {
-    double busiest = ceil(programs / target->cores);
-    if (busiest > 1) return busiest * most(work->port, work->asked);
-    return most(work->longest_port, work->longest_asked * programs / target->cores);
-}
-
 /* ---- the whole kernel ---- */
 
 static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t count, int64_t last,
@@ -453,7 +441,8 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     double issue = busiest * work.instructions * slower / INSTRUCTIONS_CYCLE / microsecond,
            tensor = busiest * work.tensor / microsecond / 0.9;
     double moved = memory_bytes(phase, extents, &work, programs) + bytes_read_again(target, phase, extents, &work, programs);
-    double memory = moved / (target->memory_gbs * 1e3), port = (port_cycles(target, &work, programs) + (wgmma ? between_blocks(phase, &work, rounds, blocks) : 0)) / microsecond;
+    double memory = moved / (target->memory_gbs * 1e3), port = busiest > 1 ? busiest * work.port : work.longest_port; /* alone, as long as a whole tile's takes */
+    port = (port + (wgmma ? between_blocks(phase, &work, rounds, blocks) : 0)) / microsecond;
     double compute = issue + tensor - 0.5 * least(issue, tensor);
     double coming = phase->resident ? 0 : most(0, busiest - blocks) * BLOCK_CYCLES / microsecond;
     memory = most(memory, port) * (1 + OF_VECTOR * least(most(0, work.vectors - FEW_VECTORS), MOST_VECTORS - FEW_VECTORS));

@@ -90,18 +90,21 @@ static TileValue *if_whole(Expansion *x, const Order *order, TileValue *then, Ti
     return tile_build_ternary(&x->b, TILE_OP_SELECT, order->whole, then, otherwise);
 }
 
-/* The quotient by the rows of a group, which are as many as are numbered together, a power of two, but in the last one: no division then. */
-static TileValue *divide_by_group(Expansion *x, TileValue *within, TileValue *size, int64_t together) {
+static TileValue *shift_by(Expansion *x, TileValue *value, unsigned log) { return binary(x, TILE_OP_SHR, value, number_like(x, value, log)); }
+
+/* The quotient by the rows of a group, which are as many as are numbered together, a power of two, but in the last one: no division then. Nor where a group of more rows than
+ * `least` has half as many, as the one of a grid that has no more. */
+static TileValue *divide_by_group(Expansion *x, TileValue *within, TileValue *size, int64_t together, int64_t least) {
     unsigned log = 0;
     while ((INT64_C(2) << log) <= together) log++;
     if (INT64_C(1) << log != together || x->words) return divide(x, within, size);
     TileBuilder outer = x->b;
     TileOp *branch = tile_build_if(&outer, binary(x, TILE_OP_EQ, size, number_like(x, size, together)), &within->type, 1);
     x->b = in_region(&outer, branch, 0);
-    TileValue *quotient = binary(x, TILE_OP_SHR, within, number_like(x, within, log));
+    TileValue *quotient = shift_by(x, within, log);
     tile_build_end(&x->b, TILE_OP_YIELD, &quotient, 1);
     x->b = in_region(&x->b, branch, 1);
-    quotient = divide(x, within, size);
+    quotient = together > least ? divide_by_group(x, within, size, together / 2, least) : divide(x, within, size);
     tile_build_end(&x->b, TILE_OP_YIELD, &quotient, 1);
     outer.error = x->b.error;
     x->b = outer;
@@ -110,14 +113,14 @@ static TileValue *divide_by_group(Expansion *x, TileValue *within, TileValue *si
 
 /* Some rows at a time, column by column; the last column first (`backwards`), where its programs take longest. One row at a time is
  * row by row: so the divisions are the same in both orders, and none waits for another to no purpose. */
-static Position by_groups(Expansion *x, const Order *order, int64_t together, bool backwards) {
+static Position by_groups(Expansion *x, const Order *order, int64_t together, int64_t fewest, bool backwards) {
     TileValue *one = number_like(x, order->program, 1);
     TileValue *many = if_whole(x, order, number_like(x, order->program, together), number_like(x, order->program, order->least));
     TileValue *first = divide(x, order->program, binary(x, TILE_OP_MUL, order->columns, many));
     first = binary(x, TILE_OP_MUL, first, many);
     TileValue *size = binary(x, TILE_OP_MIN, binary(x, TILE_OP_SUB, order->rows, first), many);
     TileValue *within = binary(x, TILE_OP_SUB, order->program, binary(x, TILE_OP_MUL, first, order->columns));
-    TileValue *column = divide_by_group(x, within, size, together), *row = binary(x, TILE_OP_ADD, remainder_of(x, within, column, size), first);
+    TileValue *column = divide_by_group(x, within, size, together, fewest), *row = binary(x, TILE_OP_ADD, remainder_of(x, within, column, size), first);
     if (!backwards) return (Position){row, column};
     TileValue *last = binary(x, TILE_OP_SUB, order->columns, one);
     return (Position){row, if_whole(x, order, binary(x, TILE_OP_SUB, last, column), column)};
@@ -160,9 +163,9 @@ static Order read_order(Expansion *x, const TileOp *op) {
 /* Its row among all rows, and its column. */
 static Position find_position(Expansion *x, const TileOp *op, Order order, int64_t programs) {
     int64_t together = tile_op_integer(op, TILE_ATTRIBUTE_TOGETHER, TILE_PROGRAM_ROWS);
-    bool backwards = programs == TILE_PROGRAMS_LONGEST_FIRST;
+    bool backwards = programs == TILE_PROGRAMS_LONGEST_FIRST, uneven = tile_op_get(op, TILE_ATTRIBUTE_UNEVEN) != NULL;
     if (order.blocks) order.program = if_whole(x, &order, fold_rounds(x, &order), order.program);
-    return programs == TILE_PROGRAMS_COLUMNS ? by_columns(x, &order) : by_groups(x, &order, together, backwards);
+    return programs == TILE_PROGRAMS_COLUMNS ? by_columns(x, &order) : by_groups(x, &order, together, uneven ? together : TILE_PROGRAM_ROWS, backwards);
 }
 
 /* What a place is computed of, all of one type. */

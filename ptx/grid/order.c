@@ -5,8 +5,9 @@
  * round, so that the block with the longest program of one round has the shortest of the next. By columns: where there are no products,
  * the grid has two indices and all stores are contiguous along the first one, as in a transposition, consecutive
  * programs differ in the first index. Then stores fill whole pages of memory, which gains more than loads lose. In groups:
- * where products take one operand by the row and the other by the column of programs, eight rows of programs run
- * together, so that the L2 cache serves more of what they load.
+ * where products take one operand by the row and the other by the column of programs, some rows of programs run
+ * together, so that the L2 cache serves more of what they load: as many as make the programs that are there at a time a
+ * rectangle whose sides load about as much, a power of two.
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %columns: i64,
@@ -37,7 +38,7 @@
  *       %n = const {value = 16} : i64
  *       %none = const {value = 0.0} : f32[16, 16]
  *       for %begin, %end, %one (%program: i64) {
- *         %i, %j = program_id %program, %columns, %columns, %begin, %end {programs = longest_first, together = 64} : i64, i64
+ *         %i, %j = program_id %program, %columns, %columns, %begin, %end {programs = longest_first, together = 64, uneven = 1} : i64, i64
  *         %0 = mul %j, %n : i64
  *         %1 = add %0, %n : i64
  *         %sum = for %zero, %1, %n, %none : f32[16, 16] (%k: i64, %acc: f32[16, 16]) {
@@ -53,6 +54,8 @@
  * Needs: the pass programs. Keeps: tile form; each program of the whole grid runs once. Cost: linear in the loops of a
  * program.
  */
+#include <stdio.h>
+
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
 #include "ptx/target/dot.h"
@@ -122,9 +125,9 @@ static bool is_stored_along_rows(const Order *order) {
 
 /* ---- operands that programs share ---- */
 
-/* Loads of operands that programs of a row share, and of operands that those of a column share. */
+/* Bytes of operands that programs of a row share, and of operands that those of a column share. */
 typedef struct Shared {
-    bool by_row, by_column;
+    int64_t by_row, by_column;
 } Shared;
 
 static void look_at_loads(const Order *order, const TileBlock *block, Shared *shared) {
@@ -136,17 +139,27 @@ static void look_at_loads(const Order *order, const TileBlock *block, Shared *sh
             row |= tile_index_depends(order->indices, tile_op_operand(op, i), order->row);
             column |= tile_index_depends(order->indices, tile_op_operand(op, i), order->column);
         }
-        shared->by_row |= row && !column;
-        shared->by_column |= column && !row;
+        const TileType *tile = op->results[0].type;
+        int64_t bytes = tile_type_lanes(tile) * tile_scalar_bytes(tile->scalar);
+        shared->by_row += row && !column ? bytes : 0;
+        shared->by_column += column && !row ? bytes : 0;
     }
 }
 
-/* Do products take one operand by the row and the other by the column? Then programs that run at the same time load the
- * least if they are a rectangle. */
-static bool shares_both_ways(const Order *order) {
-    Shared shared = {0};
-    look_at_loads(order, order->program, &shared);
-    return shared.by_row && shared.by_column;
+/* Rows of programs that run together. What the multiprocessors' programs load at a time is a row's operand for each of these rows, and a column's for
+ * each column that they have beside one another: more rows are taken where that makes it less by a share that was measured to matter. */
+static int64_t rows_together(const TilePtxTarget *target, const Shared *shared) {
+    enum { MOST_ROWS = 32 };
+    const double WORTH = 0.9;
+    int64_t rows = TILE_PROGRAM_ROWS;
+    double least = (double)(shared->by_row * rows) + (double)(shared->by_column * target->cores) / (double)rows;
+    for (int64_t more = 2 * rows; more <= MOST_ROWS; more *= 2) {
+        double bytes = (double)(shared->by_row * more) + (double)(shared->by_column * target->cores) / (double)more;
+        if (bytes >= WORTH * least) break;
+        least = bytes;
+        rows = more;
+    }
+    return rows;
 }
 
 /* ---- the order ---- */
@@ -155,28 +168,35 @@ static const char *const words[] = {[TILE_PROGRAMS_LONGEST_FIRST - TILE_PROGRAMS
                                     [TILE_PROGRAMS_COLUMNS - TILE_PROGRAMS_LONGEST_FIRST] =
                                         "along the columns, in the order of their stores",
                                     [TILE_PROGRAMS_GROUPS - TILE_PROGRAMS_LONGEST_FIRST] =
-                                        "eight rows together, which share the operands of a column"};
+                                        "rows together, which share the operands of a column"};
 
 typedef struct Choice {
     TileName name;
     const char *word;
     bool uneven; /* programs take longer or shorter */
+    int64_t together;
 } Choice;
 
-static Choice named(TileName name) { return (Choice){.name = name, .word = words[name - TILE_PROGRAMS_LONGEST_FIRST]}; }
+static Choice named(TileName name) {
+    return (Choice){.name = name, .word = words[name - TILE_PROGRAMS_LONGEST_FIRST], .together = TILE_PROGRAM_ROWS};
+}
 
 /* False: that of their numbers. */
-static bool choose_order(const Order *order, bool multiplies, Choice *chosen) {
+static bool choose_order(const Order *order, const TilePtxTarget *target, bool clusters, bool multiplies, Choice *chosen) {
+    Shared shared = {0};
     bool later = multiplies && has_longer(order, order->program, false),
          earlier = multiplies && !later && has_longer(order, order->program, true);
     *chosen = named(later ? TILE_PROGRAMS_LONGEST_FIRST : TILE_PROGRAMS_GROUPS);
     chosen->uneven = later || earlier;
     if (earlier) chosen->word = words[0];
+    if (chosen->uneven) chosen->together = TOGETHER;
     if (chosen->uneven) return true;
     *chosen = named(TILE_PROGRAMS_COLUMNS);
     if (!multiplies && is_stored_along_rows(order)) return true;
     *chosen = named(TILE_PROGRAMS_GROUPS);
-    return shares_both_ways(order);
+    look_at_loads(order, order->program, &shared);
+    if (!clusters) chosen->together = rows_together(target, &shared); /* measured: in clusters 16 rows gain nothing, or take 1.035 times as long */
+    return shared.by_row && shared.by_column;
 }
 
 /* Blocks that stay take programs in rounds: no block is free earlier than another because its program was shorter. So the
@@ -213,14 +233,17 @@ TileResult tile_pass_gpu_order(TilePassContext *context, TileFunc *func) {
                    .column = tile_op_result(program_id, program_id->result_count - 1u)};
     bool multiplies = gpu_find_dots(func, &func->body).count != 0;
     Choice chosen;
-    if (!choose_order(&order, multiplies, &chosen)) return TILE_RESULT_UNCHANGED;
+    if (!choose_order(&order, tile_ptx_target_of(context->target), func->cluster > 1, multiplies, &chosen)) return TILE_RESULT_UNCHANGED;
     bool stays = tile_op_integer(program_id->block->op, TILE_ATTRIBUTE_RESIDENT, 0) != 0, folds = stays && chosen.uneven;
-    tile_pass_remark(context, program_id, TILE_DECISION_PROGRAMS_REORDERED, "programs", "%s%s", chosen.word,
+    char rows[24] = "";
+    if (chosen.name == TILE_PROGRAMS_GROUPS && !chosen.uneven) snprintf(rows, sizeof rows, "%d ", (int)chosen.together);
+    tile_pass_remark(context, program_id, TILE_DECISION_PROGRAMS_REORDERED, "programs", "%s%s%s", rows, chosen.word,
                      folds ? ", each second round of the blocks the other way round" : "");
     tile_op_add_operand(context->module, program_id, begin);
     tile_op_add_operand(context->module, program_id, end);
     tile_op_set_integer(context->module, program_id, TILE_ATTRIBUTE_PROGRAMS, chosen.name);
-    if (chosen.uneven) tile_op_set_integer(context->module, program_id, TILE_ATTRIBUTE_TOGETHER, TOGETHER);
+    if (chosen.together != TILE_PROGRAM_ROWS) tile_op_set_integer(context->module, program_id, TILE_ATTRIBUTE_TOGETHER, chosen.together);
+    if (chosen.uneven) tile_op_set_integer(context->module, program_id, TILE_ATTRIBUTE_UNEVEN, 1);
     if (folds) fold_rounds(context, program_id);
     return TILE_RESULT_CHANGED;
 }

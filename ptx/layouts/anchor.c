@@ -39,6 +39,7 @@
 #include "lowering/memory.h"
 #include "ptx/layouts/blocked.h"
 #include "ptx/layouts/singles.h"
+#include "ptx/layouts/vectors.h"
 #include "ptx/layouts/widest.h"
 #include "ptx/passes.h"
 #include "ptx/target/dot.h"
@@ -380,7 +381,7 @@ static TileLayout choose_access_layout(const Anchor *anchor, TileOp *op, const T
     if (is_stored_in_pieces(anchor, op)) return rows_of(anchor, tile, vector_bytes(anchor->func, op));
     unsigned lacking = op->result_count == 1 ? lacking_axis(&op->results[0], MOST_STEPS) : NO_AXIS;
     TileLayout layout = choose_layout(anchor, tile, lacking);
-    return accesses_rows(anchor, op, tile, &layout) ? rows_of(anchor, tile, vector_bytes(anchor->func, op)) : layout;
+    return accesses_rows(anchor, op, tile, &layout) ? rows_of(anchor, tile, vector_bytes(anchor->func, op)) : gpu_widen_sums(anchor->func, op, &layout);
 }
 
 /* Remarks on an access narrower than 16 bytes although each thread has enough elements: they are not contiguous. */

@@ -114,6 +114,30 @@ static void exchange_piece(Gpu *gpu, const Exchanges *x, TileValue *value, uint3
     }
 }
 
+/* Elements of a word each, where one bit of the register's number takes the place of one of the lane's: of the two elements that a thread has of such a pair of registers it
+ * keeps the one, and gets another one for the other. */
+static void swap_words(Gpu *gpu, const Exchanges *x, TileValue *value, uint32_t piece, TileValue *upper, TileValue **converted) {
+    uint32_t bit = UINT32_C(1) << x->bit;
+    for (uint32_t r = 0; r < 1u << x->registers; r++) {
+        if (r & bit) continue;
+        TileValue *first = gpu_register(gpu, value, piece + r), *second = gpu_register(gpu, value, piece + r + bit);
+        TileValue *other = gpu_exchange(gpu, tile_build_ternary(&gpu->b, TILE_OP_SELECT, upper, first, second), UINT32_C(1) << x->swaps[0]);
+        converted[piece + wanted_register(x, r)] = tile_build_ternary(&gpu->b, TILE_OP_SELECT, upper, other, first);
+        converted[piece + wanted_register(x, r + bit)] = tile_build_ternary(&gpu->b, TILE_OP_SELECT, upper, second, other);
+    }
+}
+
+TileValue *gpu_swap_words(Gpu *gpu, TileValue *value, const TileLayout *from, const TileLayout *to) {
+    Exchanges x = {0};
+    if (tile_scalar_bits(value->type->scalar) != WORD_BITS || from->map.inputs > MOST_BITS) return NULL;
+    if (!read_bits(&x, from, to) || !find_swaps(&x) || x.count != 1) return NULL;
+    uint32_t count = tile_layout_registers(from), piece = 1u << x.registers;
+    TileValue **converted = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    TileValue *bit = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, INT64_C(1) << x.swaps[0])), *upper = gpu_binary(gpu, TILE_OP_NE, bit, gpu_i64(gpu, 0));
+    for (uint32_t first = 0; first < count; first += piece) swap_words(gpu, &x, value, first, upper, converted);
+    return gpu_join(gpu, converted, count);
+}
+
 TileValue *gpu_exchange_words(Gpu *gpu, TileValue *value, const TileLayout *from, const TileLayout *to) {
     Exchanges x = {0};
     TileScalar scalar = value->type->scalar;

@@ -203,6 +203,7 @@ int64_t gpu_shared_register_offset(const TileLayout *layout, const GpuStrides *s
 
 /* ---- exchanges.c ---- */
 /* Converts a tile of elements narrower than a word by exchanges of words between lanes; NULL: it takes something else. */
+TileValue *gpu_swap_words(Gpu *gpu, TileValue *value, const TileLayout *from, const TileLayout *to);
 TileValue *gpu_exchange_words(Gpu *gpu, TileValue *value, const TileLayout *from, const TileLayout *to);
 /* Converts a tile of few registers, of which each lane takes what it wants from the lane that has it; NULL: it takes something else. */
 TileValue *gpu_shuffle(Gpu *gpu, TileValue *value, const TileLayout *from, const TileLayout *to);

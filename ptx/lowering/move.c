@@ -327,6 +327,7 @@ TileValue *gpu_move(Gpu *gpu, TileValue *value, const TileType *type, const Tile
         return shuffled;
     }
     TileValue *exchanged = is_by_matrices(gpu, scalar, from, to) ? NULL : gpu_exchange_words(gpu, value, from, to);
+    if (!exchanged) exchanged = gpu_swap_words(gpu, value, from, to);
     if (exchanged) {
         gpu_remark_move(gpu, &(GpuMove){.scalar = scalar, .from = from, .to = to, .way = "exchanges of words between lanes"});
         return exchanged;

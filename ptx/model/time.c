@@ -22,7 +22,7 @@ enum {
 
 static const double IN_STEP = 2.5; /* µs: parts of loops are equally long, so that all blocks of a round end together, and those that follow begin together: meanwhile little is
                                     * loaded. Measured: sums of columns in parts of one round take 45.6 and 46.8, of two to four 49.5 to 52.3 */
-static const double CLUSTER = 1.0; /* µs until the blocks of clusters have met; measured: small products, 1.0 to 2.3 longer than the model says without it */
+static const double CLUSTER = 2.0; /* µs until the blocks of clusters have met, and while they wait for one another; measured: small products, 1.5 to 3.3 longer than the model says without it */
 enum { THREE_WARPGROUPS = 3 * TILE_WARPGROUP_THREADS, FEW_OF_CLUSTERS = 2 };
 
 static const double LAUNCH = 3.0, NEXT_GRID = 1.5, BEHIND_PRODUCTS = 2.5, SHARPNESS = 4, STAYING_SHARPNESS = 6,
@@ -34,6 +34,8 @@ static const double LAUNCH = 3.0, NEXT_GRID = 1.5, BEHIND_PRODUCTS = 2.5, SHARPN
                     IN_TURN = 1.8, /* of blocks of a warp that stay: nothing of the next program is loaded before the last one's store. Measured: 1.5 µs for each of 256 and 512 bytes, where the model says 0.7 */
                     OF_VECTOR = 0.02, /* measured: threads that move four vectors each take 1.04 times as long as with two */
                     TIGHT = 0.5; /* of shared memory: operands of products that are in it for the model; what else is there may be as much */
+
+static const double LATER = 0.6; /* µs: blocks that stay come to the multiprocessors while the launch in front still runs, others behind its end (decision 146) */
 
 static double most(double a, double b) { return a > b ? a : b; }
 static double least(double a, double b) { return a < b ? a : b; }
@@ -223,7 +225,7 @@ static void add_work(GpuWork *sum, const GpuWork *work, double share) {
 }
 
 static void look_for_uneven(TileOp *op, void *found) {
-    *(bool *)found |= op->id == TILE_OP_PROGRAM_ID && tile_op_get(op, TILE_ATTRIBUTE_TOGETHER);
+    *(bool *)found |= op->id == TILE_OP_PROGRAM_ID && tile_op_get(op, TILE_ATTRIBUTE_UNEVEN);
 }
 
 /* Do programs take the longer, or the shorter, the greater their last index? So gpu-order has found. */
@@ -298,16 +300,20 @@ static bool sample(const TilePtxTarget *target, TileFunc *phase, const TileExten
 
 /* ---- products of blocks that stay ---- */
 
-/* Cycles in which such a block executes so many programs, one after the other or in turn. A warp that computes an epilogue waits for
- * the result of most of its instructions: each takes some cycles, or as many as there are warps of its scheduler. Between the products
+/* A warp that computes an epilogue waits for the result of most of its instructions: each takes some cycles, or as many as there are warps of its scheduler. */
+static double epilogue_of(const TileFunc *phase, const GpuWork *work) {
+    enum { OF_INSTRUCTION = 3 };
+    double warps = most(1, (double)phase->threads / TILE_WARP_THREADS / INSTRUCTIONS_CYCLE);
+    return work->beside / warps * most(warps, OF_INSTRUCTION);
+}
+
+/* Cycles in which such a block executes so many programs, one after the other or in turn. Between the products
  * of one program and of the next, warps wait for each other, for the room of results and for first tiles. Turns hide this, and a
  * part of the computing: the tensor cores are slower while other warps compute. */
 static double cycles_of_programs(const TileFunc *phase, const GpuWork *work, double programs) {
-    enum { OF_INSTRUCTION = 3, BETWEEN = 1000 };
+    enum { BETWEEN = 1000 };
     const double SHOWN = 0.5;
-    double warps = most(1, (double)phase->threads / TILE_WARP_THREADS / INSTRUCTIONS_CYCLE);
-    double products = most(work->latency - work->beginning - work->beside, work->tensor) + work->awaited,
-           epilogue = work->beside / warps * most(warps, OF_INSTRUCTION);
+    double products = most(work->latency - work->beginning - work->beside, work->tensor) + work->awaited, epilogue = epilogue_of(phase, work);
     if (phase->turns < 2) return work->beginning + programs * (products + epilogue + BETWEEN);
     double own = (products + epilogue + BETWEEN) / phase->turns; /* of its warps, which have every second program */
     return work->beginning + programs * most(products + SHOWN * epilogue, own) + (1 - SHOWN) * epilogue + BETWEEN;
@@ -419,6 +425,13 @@ static double sharpness_of_few(TileFunc *phase, double blocks) {
     return loops || has_products(phase) || blocks >= 4 ? STAYING_SHARPNESS : OF_BLOCKS[(int)blocks];
 }
 
+/* ---- products of blocks that do not stay ---- */
+
+/* Cycles in which a multiprocessor that has one such block at a time loads nothing: at the end of one, and at the beginning of the next. */
+static double between_blocks(const TileFunc *phase, const GpuWork *work, double rounds, double blocks) {
+    return phase->resident || blocks > 1 ? 0 : (rounds - 1) * (work->beginning + epilogue_of(phase, work));
+}
+
 /* ---- the whole kernel ---- */
 
 static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t count, int64_t last,
@@ -441,8 +454,8 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     double issue = busiest * work.instructions * slower / INSTRUCTIONS_CYCLE / microsecond,
            tensor = busiest * work.tensor / microsecond / 0.9;
     double moved = memory_bytes(phase, extents, &work, programs) + bytes_read_again(target, phase, extents, &work, programs);
-    double memory = moved / (target->memory_gbs * 1e3),
-           port = (busiest > 1 ? busiest * work.port : work.longest_port) / microsecond; /* alone, as long as a whole tile's takes */
+    double memory = moved / (target->memory_gbs * 1e3), port = busiest > 1 ? busiest * work.port : work.longest_port; /* alone, as long as a whole tile's takes */
+    port = (port + (wgmma ? between_blocks(phase, &work, rounds, blocks) : 0)) / microsecond;
     double compute = issue + tensor - 0.5 * least(issue, tensor);
     double coming = phase->resident ? 0 : most(0, busiest - blocks) * BLOCK_CYCLES / microsecond;
     memory = most(memory, port) * (1 + OF_VECTOR * least(most(0, work.vectors - FEW_VECTORS), MOST_VECTORS - FEW_VECTORS));
@@ -488,6 +501,7 @@ bool gpu_estimate(const TileTarget *target, TileFunc *kernel, const TileExtents 
         TileFunc *phase = tile_func_phase(kernel, i);
         bool runs = host.programs[i] > 0; /* no others are launched */
         if (begun && runs) estimate->time += NEXT_GRID + (behind_products ? BEHIND_PRODUCTS : 0);
+        if (!begun && runs && phase && !phase->resident) estimate->time += LATER;
         behind_products = runs ? phase && has_products(phase) : behind_products;
         begun |= runs;
         if (phase && !estimate_phase(tile_ptx_target_of(target), phase, all, host.programs[i], host.last[i], scratch, estimate, &whole))

@@ -73,7 +73,7 @@ static const TileModule *add_point(TileUnit *unit, const TileKernelInfo *kernel,
 
 /* What of a schedule makes a difference to the kernel, as long as that is not known. */
 typedef struct Tries {
-    bool splits, packs, joins, clusters, sharing;
+    bool splits, packs, joins, clusters, sharing, parting;
 } Tries;
 
 static void forget_point(TileInstance *instance) { tile_module_destroy(instance->points[--instance->count].module); }
@@ -96,6 +96,22 @@ static void add_splits(TileUnit *unit, const TileKernelInfo *kernel, const Makin
         schedule.least_programs = family->least_programs(unit->input->target, plain, i);
         if (!schedule.least_programs) break;
         tries->splits = add_other(unit, kernel, making, found, point, schedule, plain) != NULL;
+    }
+}
+
+/* The same with grids that are split into parts for the blocks of a cluster, which combine them, as long as one can be. */
+static void add_parts(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
+                      const int64_t *point, TileSchedule schedule, const TileModule *plain, Tries *tries) {
+    const TileFamily *family = tile_unit_backend(unit)->family;
+    for (unsigned i = 0; tries->splits && tries->parting && plain && family->parting && !tile_outcome_has_clusters(plain); i++) {
+        schedule.cluster = family->parting(i);
+        schedule.least_programs = schedule.cluster ? family->least_programs(unit->input->target, plain, 0) : 0;
+        if (!schedule.cluster) break;
+        const TileModule *parted = add_point(unit, kernel, making, found, point, schedule);
+        if (!parted) break;
+        uint32_t threads = tile_outcome_cluster_threads(parted);
+        tries->parting = threads != 0;
+        if (!threads || threads > TILE_MAX_CLUSTER_THREADS) forget_point(making->instance);
     }
 }
 
@@ -144,6 +160,7 @@ static void add_sharing(TileUnit *unit, const TileKernelInfo *kernel, const Maki
 static void add_others(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
                        const int64_t *point, TileSchedule schedule, const TileModule *plain, Tries *tries) {
     add_splits(unit, kernel, making, found, point, schedule, plain, tries);
+    add_parts(unit, kernel, making, found, point, schedule, plain, tries);
     add_turns(unit, kernel, making, found, point, schedule, plain);
     add_clusters(unit, kernel, making, found, point, schedule, plain, tries);
     add_sharing(unit, kernel, making, found, point, schedule, plain, tries);
@@ -269,7 +286,7 @@ static tile_status make_instance(TileUnit *unit, void *state) {
     TILE_TRY(tile_unit_list(unit, &program));
     const TileKernelInfo *kernel = &program.kernels.items[making->signature - making->input->signatures];
     TILE_TRY(tile_tuned_points(unit, kernel, making->signature, making->request.generics, &found));
-    Tries tries = {true, true, true, true, true};
+    Tries tries = {true, true, true, true, true, true};
     for (size_t i = 0; i < found.names.count; i++) tile_list_push(unit->arena, &instance->names, found.names.items[i]);
     for (size_t i = 0; i < found.points.count && instance->count < MOST_CANDIDATES; i++)
         if (is_candidate(&found, found.points.items[i], found.points.items[0]))

@@ -23,6 +23,10 @@ static TileValue *trip_count(TileBuilder *b, const TileOp *loop) {
     return round_up_quotient(b, range, tile_op_named(loop, TILE_OPERAND_STEP));
 }
 
+TileValue *gpu_split_trips_of_part(TileBuilder *b, const TileOp *loop, int64_t parts) {
+    return at_least(b, round_up_quotient(b, trip_count(b, loop), tile_build_i64(b, parts)), 1);
+}
+
 /* ---- nests ---- */
 
 static bool is_of_host(const GpuSplit *split, const TileValue *value) {
@@ -61,7 +65,7 @@ void gpu_split_find_nest(GpuSplit *split) {
 
 static void look_for_product(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_DOT; }
 
-static bool multiplies(const GpuSplit *split) {
+bool gpu_split_multiplies(const GpuSplit *split) {
     bool products = false;
     tile_block_walk(&split->loop->regions[0], look_for_product, &products);
     return products;
@@ -70,11 +74,11 @@ static bool multiplies(const GpuSplit *split) {
 /* Parts of 16 images with 28 rows each, 7 of them, would have 3 images, the last part none: 6 are left, and of those one has 1. Joined, they have
  * 64 rows each. A row's number then takes a division, which is nothing beside its products; memory-bound sums have more programs than
  * what is there at a time, which evens them out. */
-TileOp *gpu_split_join_nest(GpuSplit *split) {
+TileOp *gpu_split_join_nest(GpuSplit *split, bool whole) {
     TileNest nest;
     gpu_split_find_nest(split);
-    nest.count = split->depth - 1;
-    if (!multiplies(split) || nest.count < 2) return NULL;
+    nest.count = split->depth - !whole;
+    if (!gpu_split_multiplies(split) || nest.count < 2) return NULL;
     for (unsigned i = 0; i + 1 < nest.count; i++)
         if (tile_nest_next(split->nest[i]) != split->nest[i + 1]) return NULL;
     TileBuilder host = tile_builder_before(split->context->module, split->grid);
@@ -214,7 +218,7 @@ static void narrow_nest(const GpuSplit *split, TileBuilder *b, TileOp *loop, Til
 }
 
 /* What a part begins with: what changes nothing. A fold has no such value, and begins with none. */
-static void begin_part(GpuSplit *split, TileBuilder *b, TileOp *loop, TileValue *before) {
+void gpu_split_begin(GpuSplit *split, TileBuilder *b, TileOp *loop, TileValue *before) {
     unsigned count, carried = tile_op_operands(loop, TILE_OPERAND_CARRIED, &count);
     for (unsigned i = 0; i < count; i++) {
         const GpuMerged *value = &split->merge.values[i];
@@ -287,7 +291,7 @@ static void lead_grid(GpuSplit *split, TileOp *grid, TileValue *extent) {
 static TileOp *copy_grid(GpuSplit *split, TileBuilder *host, TileMap *map) {
     TileModule *module = split->context->module;
     Sharing sharing = {.split = split, .host = host};
-    if (split->axes + 2 <= TILE_MAX_GRID_RANK && multiplies(split)) {
+    if (split->axes + 2 <= TILE_MAX_GRID_RANK && gpu_split_multiplies(split)) {
         sharing.indices = tile_pass_indices(split->context, split->kernel);
         tile_block_walk(&split->loop->regions[0], look_for_sharing, &sharing);
     }
@@ -326,7 +330,7 @@ void gpu_split_build_parts(GpuSplit *split, TileBuilder *host) {
     TileBuilder before = tile_builder_before(module, loop);
     TileValue *part = body->arguments[body->argument_count - 1], *trips = trips_of_part(split, &before, loop);
     if (leads) part = tile_build_binary(&before, TILE_OP_ADD, body->arguments[0], part);
-    begin_part(split, &before, loop, tile_build_binary(&before, TILE_OP_MUL, part, trips));
+    gpu_split_begin(split, &before, loop, tile_build_binary(&before, TILE_OP_MUL, part, trips));
     narrow_nest(split, &before, loop, part, trips);
     gpu_merge_guard(&split->merge, module, &map, tile_build_binary(&before, TILE_OP_EQ, part, tile_build_i64(&before, 0)));
     if (split->merge.fold_count) loop = gpu_merge_carry_presence(&split->merge, &before, loop);

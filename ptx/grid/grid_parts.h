@@ -30,9 +30,10 @@ typedef struct GpuSplit {
 bool gpu_split_is_counted(const GpuSplit *split, const TileOp *loop);
 /* Fewer iterations are not worth a part. */
 int64_t gpu_split_least_trips(const GpuSplit *split);
-/* Makes one loop of a nest of products but for its innermost loop, so that parts have the same number of iterations, or one more. Returns it; NULL:
+bool gpu_split_multiplies(const GpuSplit *split);
+/* Makes one loop of a nest of products, of the `whole` one or but for its innermost loop, so that parts have the same number of iterations, or one more. Returns it; NULL:
  * the nest stays. */
-TileOp *gpu_split_join_nest(GpuSplit *split);
+TileOp *gpu_split_join_nest(GpuSplit *split, bool whole);
 /* Sets `depth` and `nest`: the loops whose iterations parts share. */
 void gpu_split_find_nest(GpuSplit *split);
 /* On the host: `programs`, `parts`, and what each has of the nest, at least so many iterations. */
@@ -44,6 +45,10 @@ void gpu_split_build_parts(GpuSplit *split, TileBuilder *host);
 /* Replaces the loop by one over the parts; in the grid of a scan over those before `part`, else NULL. Returns it. */
 TileOp *gpu_split_combine(GpuSplit *split, TileValue *part);
 
+/* On the host: iterations of one of so many parts. */
+TileValue *gpu_split_trips_of_part(TileBuilder *b, const TileOp *loop, int64_t parts);
+/* What the loop carries begins with what changes nothing, and inductions behind so many iterations. */
+void gpu_split_begin(GpuSplit *split, TileBuilder *b, TileOp *loop, TileValue *before);
 /* Gives the grid a program for each part, which is its last id. Returns that. */
 TileValue *gpu_split_widen_grid(GpuSplit *split, TileOp *grid);
 /* Leaves the loop the iterations of the part: so many, from the part's first on. */

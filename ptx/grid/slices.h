@@ -21,5 +21,7 @@ int64_t gpu_slices_find(GpuSlices *slices, TilePassContext *context, TileOp *gri
 /* Divides it; requires that all its loops can be, and gpu_slices_find in so many with that one in the place of what is there now. False: it
  * stays as it is. */
 bool gpu_slices_divide(GpuSlices *slices, TilePassContext *context, TileOp *grid, int64_t count);
+/* The same where the grid's programs have the number of their slice already. */
+bool gpu_slices_divide_by(GpuSlices *slices, TilePassContext *context, TileOp *grid, int64_t count, TileValue *slice);
 
 #endif

@@ -1,5 +1,6 @@
 /* Partitions of the block's warps: those that multiply and those that copy, each with registers of its own number. */
 #include "ptx/lowering/machine.h"
+#include "ptx/pipeline/copies.h"
 
 /* Beside sums. PLENTY, MORE: for each copy, where so many are left. */
 enum { OTHER_REGISTERS = GPU_BESIDE_SUMS, FEW_OTHERS = 48, MORE = 12, PLENTY = 24 };
@@ -198,6 +199,9 @@ void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
     gpu_lower_block_here(gpu, &op->regions[1]);
     if (branch->regions[0].last) tile_op_erase(branch->regions[0].last); /* none: an op was refused */
     gpu_end_branch(gpu, branch, &inner);
+    unsigned meetings = 0;
+    tile_block_walk(&made->regions[0], gpu_count_meetings, &meetings);
+    while (meetings--) gpu_build_plain(&gpu->b, TILE_OP_CLUSTER_BARRIER);
     tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
     const char *error = gpu->b.error;
     gpu->b = outer;

@@ -1,0 +1,97 @@
+/* A loop of products whose parts the blocks of a cluster compute: there is no second grid, and what is combined does not go through memory. Behind the loop each block
+ * has a slice of each tile, which it combines of what all of them have (`cluster_reduce` with an axis) and stores. */
+#include "ptx/grid/cluster_parts.h"
+
+#include "lang/ir/build.h"
+#include "lang/ir/eval.h"
+#include "lang/ir/operands.h"
+#include "ptx/grid/slices.h"
+#include "ptx/passes.h"
+#include "ptx/target/peers.h"
+#include "ptx/target/target.h"
+
+static void look_for_wide(TileOp *op, void *found) {
+    enum { MOST_BITS = 16 };
+    *(bool *)found |= op->id == TILE_OP_DOT && tile_scalar_bits(tile_op_operand(op, 0)->type->scalar) > MOST_BITS;
+}
+
+/* Products of elements of 32 bits go by multiply-adds, whose threads have slots that are not free behind the loop. */
+bool gpu_split_wants_cluster(const GpuSplit *split) {
+    bool wide = false;
+    tile_block_walk(&split->loop->regions[0], look_for_wide, &wide);
+    return split->kernel->cluster > 1 && split->context->target && tile_ptx_target_of(split->context->target)->has_clusters && gpu_split_multiplies(split) && !wide;
+}
+
+static bool is_power(int64_t number) { return number > 0 && (number & (number - 1)) == 0; }
+
+/* Each block loads words of its rows from the others' shared memory. */
+static bool is_combined_by_rows(const GpuSplit *split, unsigned i) {
+    const TileType *type = split->loop->results[i].type;
+    bool words = tile_type_is_tile(type) && (tile_scalar_bits(type->scalar) == 32 || tile_scalar_bits(type->scalar) == 64);
+    return words && split->merge.values[i].rule == GPU_MERGE_OP && type->rank == 2 && is_power(type->extent[0]) && is_power(type->extent[1]) &&
+           type->extent[0] % split->kernel->cluster == 0;
+}
+
+static bool has_loop_behind(const TileOp *op) {
+    for (op = op->next; op; op = op->next)
+        if (op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE) return true;
+    return false;
+}
+
+const char *gpu_split_why_not_in_cluster(GpuSplit *split) {
+    GpuSlices slices;
+    if (!is_power(split->kernel->cluster)) return "their number is no power of two";
+    if (!gpu_split_is_counted(split, split->loop)) return "the loop's bounds differ from program to program";
+    if (!split->merge.simple || split->merge.inductions || has_loop_behind(split->loop)) return "what they compute is not only combined and stored";
+    for (unsigned i = 0; i < split->merge.count; i++)
+        if (!is_combined_by_rows(split, i)) return "what the loop carries has no part for each of them";
+    return gpu_slices_find(&slices, split->context, split->grid, split->loop, 1) < split->kernel->cluster ? "what they store has no part for each of them" : NULL;
+}
+
+/* What all blocks have, and what the loop began with. */
+static void combine(GpuSplit *split, TileValue *const *begun) {
+    TileOp *loop = split->loop;
+    TileModule *module = split->context->module;
+    TileBuilder b = tile_builder_before(module, loop->next);
+    TileValue *all[TILE_MAX_FOLD];
+    int64_t offset = 0;
+    b.location = loop->location;
+    for (unsigned i = 0; i < loop->result_count; i++) {
+        TileValue *result = &loop->results[i];
+        TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_KIND, .integer = split->merge.values[i].kind},
+                                      {.key = TILE_ATTRIBUTE_OFFSET, .integer = offset},
+                                      {.key = TILE_ATTRIBUTE_AXIS, .integer = 0}};
+        all[i] = tile_op_result(tile_build_op(&b, TILE_OP_CLUSTER_REDUCE, &result, 1, attributes, 3, &result->type, 1), 0);
+        offset += gpu_peer_bytes(result->type);
+    }
+    for (unsigned i = 0; i < loop->result_count; i++) {
+        uint64_t bits;
+        const TileOp *made = all[i]->op;
+        TileName kind = split->merge.values[i].kind;
+        bool nothing = tile_value_bits(begun[i], &bits) && bits == tile_eval_identity(kind, all[i]->type->scalar);
+        TileValue *sum = nothing ? all[i] : tile_build_binary(&b, tile_eval_combiner(kind), begun[i], all[i]);
+        for (TileUse *use = loop->results[i].first_use, *next; use; use = next) {
+            next = use->next;
+            if (use->user != made) tile_op_set_operand(use->user, use->index, sum);
+        }
+    }
+}
+
+void gpu_split_in_cluster(GpuSplit *split) {
+    TileModule *module = split->context->module;
+    int64_t blocks = split->kernel->cluster;
+    TileOp *grid = split->grid, *loop = split->loop;
+    TileBuilder host = tile_builder_before(module, grid);
+    TileValue *begun[TILE_MAX_FOLD];
+    GpuSlices slices;
+    for (unsigned i = 0; i < loop->result_count; i++) begun[i] = tile_loop_carried(loop, i);
+    split->parts = tile_build_i64(&host, blocks);
+    TileValue *trips = gpu_split_trips_of_part(&host, loop, blocks), *part = gpu_split_widen_grid(split, grid);
+    TileBuilder b = tile_builder_before(module, loop);
+    gpu_split_begin(split, &b, loop, NULL);
+    gpu_split_narrow(&b, loop, part, trips);
+    tile_op_set_integer(module, loop, TILE_ATTRIBUTE_PART, TILE_PART_OF_SUMS);
+    combine(split, begun);
+    gpu_slices_divide_by(&slices, split->context, grid, blocks, part);
+    tile_op_set_integer(module, grid, TILE_ATTRIBUTE_MULTICAST, blocks);
+}

@@ -13,7 +13,7 @@
 #include "launch/variants.h"
 #include "lowering/memory.h"
 
-enum { MOST_CANDIDATES = 320 };
+enum { MOST_CANDIDATES = 448 };
 
 /* Facts that go with such a tensor: others would not change the choice. */
 static uint64_t usual_facts(const TileImageParameter *parameter, bool map, bool no_gaps, uint64_t rows) {

@@ -24,12 +24,13 @@ bool gpu_split_wants_cluster(const GpuSplit *split) {
 
 static bool is_power(int64_t number) { return number > 0 && (number & (number - 1)) == 0; }
 
-/* Each block loads words of its rows from the others' shared memory. */
-static bool is_combined_by_rows(const GpuSplit *split, unsigned i) {
+/* Each block loads words of its rows, or columns, from the others' shared memory. */
+static bool has_parts(const GpuSplit *split, const GpuSlices *slices, unsigned i) {
     const TileType *type = split->loop->results[i].type;
+    int axis = gpu_slices_axis(slices, &split->loop->results[i]);
     bool words = tile_type_is_tile(type) && (tile_scalar_bits(type->scalar) == 32 || tile_scalar_bits(type->scalar) == 64);
-    return words && split->merge.values[i].rule == GPU_MERGE_OP && type->rank == 2 && is_power(type->extent[0]) && is_power(type->extent[1]) &&
-           type->extent[0] % split->kernel->cluster == 0;
+    return words && axis >= 0 && split->merge.values[i].rule == GPU_MERGE_OP && type->rank == 2 && is_power(type->extent[0]) && is_power(type->extent[1]) &&
+           type->extent[axis] % split->kernel->cluster == 0;
 }
 
 static bool has_loop_behind(const TileOp *op) {
@@ -43,13 +44,14 @@ const char *gpu_split_why_not_in_cluster(GpuSplit *split) {
     if (!is_power(split->kernel->cluster)) return "their number is no power of two";
     if (!gpu_split_is_counted(split, split->loop)) return "the loop's bounds differ from program to program";
     if (!split->merge.simple || split->merge.inductions || has_loop_behind(split->loop)) return "what they compute is not only combined and stored";
+    if (gpu_slices_find(&slices, split->context, split->grid, split->loop, 1) < split->kernel->cluster) return "what they store has no part for each of them";
     for (unsigned i = 0; i < split->merge.count; i++)
-        if (!is_combined_by_rows(split, i)) return "what the loop carries has no part for each of them";
-    return gpu_slices_find(&slices, split->context, split->grid, split->loop, 1) < split->kernel->cluster ? "what they store has no part for each of them" : NULL;
+        if (!has_parts(split, &slices, i)) return "what the loop carries has no part for each of them";
+    return NULL;
 }
 
 /* What all blocks have, and what the loop began with. */
-static void combine(GpuSplit *split, TileValue *const *begun) {
+static void combine(GpuSplit *split, TileValue *const *begun, const int *axes) {
     TileOp *loop = split->loop;
     TileModule *module = split->context->module;
     TileBuilder b = tile_builder_before(module, loop->next);
@@ -60,7 +62,7 @@ static void combine(GpuSplit *split, TileValue *const *begun) {
         TileValue *result = &loop->results[i];
         TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_KIND, .integer = split->merge.values[i].kind},
                                       {.key = TILE_ATTRIBUTE_OFFSET, .integer = offset},
-                                      {.key = TILE_ATTRIBUTE_AXIS, .integer = 0}};
+                                      {.key = TILE_ATTRIBUTE_AXIS, .integer = axes[i]}};
         all[i] = tile_op_result(tile_build_op(&b, TILE_OP_CLUSTER_REDUCE, &result, 1, attributes, 3, &result->type, 1), 0);
         offset += gpu_peer_bytes(result->type);
     }
@@ -83,15 +85,20 @@ void gpu_split_in_cluster(GpuSplit *split) {
     TileOp *grid = split->grid, *loop = split->loop;
     TileBuilder host = tile_builder_before(module, grid);
     TileValue *begun[TILE_MAX_FOLD];
+    int axes[TILE_MAX_FOLD];
     GpuSlices slices;
-    for (unsigned i = 0; i < loop->result_count; i++) begun[i] = tile_loop_carried(loop, i);
+    gpu_slices_find(&slices, split->context, grid, loop, 1);
+    for (unsigned i = 0; i < loop->result_count; i++) {
+        begun[i] = tile_loop_carried(loop, i);
+        axes[i] = gpu_slices_axis(&slices, &loop->results[i]);
+    }
     split->parts = tile_build_i64(&host, blocks);
     TileValue *trips = gpu_split_trips_of_part(&host, loop, blocks), *part = gpu_split_widen_grid(split, grid);
     TileBuilder b = tile_builder_before(module, loop);
     gpu_split_begin(split, &b, loop, NULL);
     gpu_split_narrow(&b, loop, part, trips);
     tile_op_set_integer(module, loop, TILE_ATTRIBUTE_PART, TILE_PART_OF_SUMS);
-    combine(split, begun);
+    combine(split, begun, axes);
     gpu_slices_divide_by(&slices, split->context, grid, blocks, part);
     tile_op_set_integer(module, grid, TILE_ATTRIBUTE_MULTICAST, blocks);
 }

@@ -34,6 +34,8 @@ static int operand_axis(const TileOp *op, unsigned i, int axis) {
 
 static int axis_of(const GpuSlices *s, const TileValue *value) { return (int)(intptr_t)tile_map_get(&s->axes, value) - 1; }
 
+int gpu_slices_axis(const GpuSlices *s, const TileValue *value) { return axis_of(s, value); }
+
 /* It is made anew where it is used. */
 static bool is_constant(const TileValue *value) { return value->op && value->op->id == TILE_OP_CONST; }
 

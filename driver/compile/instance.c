@@ -13,7 +13,7 @@
 #include "launch/variants.h"
 #include "lowering/memory.h"
 
-enum { MOST_CANDIDATES = 448 };
+enum { MOST_CANDIDATES = 320, MOST_PARTS = 128 };
 
 /* Facts that go with such a tensor: others would not change the choice. */
 static uint64_t usual_facts(const TileImageParameter *parameter, bool map, bool no_gaps, uint64_t rows) {
@@ -33,6 +33,7 @@ typedef struct Making {
     const TileImageSignature *signature;
     TileImageRequest request;
     const TileInput *input;
+    size_t parts; /* further candidates: those whose parts blocks of clusters have, behind all others */
 } Making;
 
 /* Where 0 is a candidate, it stands for what the compiler finds best, and that is asked for. */
@@ -58,7 +59,7 @@ static TileInstancePoint *add(TileInstance *instance) {
 /* The module, or NULL. */
 static const TileModule *add_point(TileUnit *unit, const TileKernelInfo *kernel, const Making *making,
                                    const TileTunePoints *found, const int64_t *point, TileSchedule schedule) {
-    TileInstancePoint *added = making->instance->count < MOST_CANDIDATES ? add(making->instance) : NULL;
+    TileInstancePoint *added = making->instance->count < MOST_CANDIDATES + making->parts ? add(making->instance) : NULL;
     if (!added) return NULL;
     TilePoint lowered = {making->signature, &making->request, found->names.items, point, found->names.count, schedule};
     added->values = point;
@@ -73,7 +74,7 @@ static const TileModule *add_point(TileUnit *unit, const TileKernelInfo *kernel,
 
 /* What of a schedule makes a difference to the kernel, as long as that is not known. */
 typedef struct Tries {
-    bool splits, packs, joins, clusters, sharing, parting;
+    bool splits, packs, joins, clusters, sharing;
 } Tries;
 
 static void forget_point(TileInstance *instance) { tile_module_destroy(instance->points[--instance->count].module); }
@@ -96,22 +97,6 @@ static void add_splits(TileUnit *unit, const TileKernelInfo *kernel, const Makin
         schedule.least_programs = family->least_programs(unit->input->target, plain, i);
         if (!schedule.least_programs) break;
         tries->splits = add_other(unit, kernel, making, found, point, schedule, plain) != NULL;
-    }
-}
-
-/* The same with grids that are split into parts for the blocks of a cluster, which combine them, as long as one can be. */
-static void add_parts(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
-                      const int64_t *point, TileSchedule schedule, const TileModule *plain, Tries *tries) {
-    const TileFamily *family = tile_unit_backend(unit)->family;
-    for (unsigned i = 0; tries->splits && tries->parting && plain && family->parting && !tile_outcome_has_clusters(plain); i++) {
-        schedule.cluster = family->parting(i);
-        schedule.least_programs = schedule.cluster ? family->least_programs(unit->input->target, plain, 0) : 0;
-        if (!schedule.cluster) break;
-        const TileModule *parted = add_point(unit, kernel, making, found, point, schedule);
-        if (!parted) break;
-        uint32_t threads = tile_outcome_cluster_threads(parted);
-        tries->parting = threads != 0;
-        if (!threads || threads > TILE_MAX_CLUSTER_THREADS) forget_point(making->instance);
     }
 }
 
@@ -160,7 +145,6 @@ static void add_sharing(TileUnit *unit, const TileKernelInfo *kernel, const Maki
 static void add_others(TileUnit *unit, const TileKernelInfo *kernel, const Making *making, const TileTunePoints *found,
                        const int64_t *point, TileSchedule schedule, const TileModule *plain, Tries *tries) {
     add_splits(unit, kernel, making, found, point, schedule, plain, tries);
-    add_parts(unit, kernel, making, found, point, schedule, plain, tries);
     add_turns(unit, kernel, making, found, point, schedule, plain);
     add_clusters(unit, kernel, making, found, point, schedule, plain, tries);
     add_sharing(unit, kernel, making, found, point, schedule, plain, tries);
@@ -278,6 +262,32 @@ static void add_joined_lanes(TileUnit *unit, const TileKernelInfo *kernel, const
     }
 }
 
+/* Has the point no schedule but what the compiler finds best? */
+static bool is_plain(const TileInstancePoint *point) {
+    const TileSchedule *s = &point->schedule;
+    return point->module && !s->least_programs && !s->turns && !s->warps && !s->cluster && !s->packs && !s->joined_rows && !s->joined_lanes;
+}
+
+/* Points with grids that are split into parts for the blocks of a cluster, which combine them, as long as one can be. */
+static void add_parts(TileUnit *unit, const TileKernelInfo *kernel, Making *making, const TileTunePoints *found, const Tries *tries) {
+    const TileFamily *family = tile_unit_backend(unit)->family;
+    size_t count = making->instance->count;
+    bool parted = tries->splits && family->parting;
+    making->parts = MOST_PARTS;
+    for (size_t i = 0; i < count && parted; i++) {
+        const TileInstancePoint plain = making->instance->points[i];
+        if (!is_plain(&plain) || tile_outcome_has_clusters(plain.module)) continue;
+        TileSchedule schedule = {.least_programs = family->least_programs(unit->input->target, plain.module, 0)};
+        for (unsigned k = 0; parted && (schedule.cluster = family->parting(k)) != 0; k++) {
+            const TileModule *module = add_point(unit, kernel, making, found, plain.values, schedule);
+            if (!module) break;
+            uint32_t threads = tile_outcome_cluster_threads(module);
+            parted = threads != 0;
+            if (!threads || threads > TILE_MAX_CLUSTER_THREADS) forget_point(making->instance);
+        }
+    }
+}
+
 static tile_status make_instance(TileUnit *unit, void *state) {
     Making *making = state;
     TileInstance *instance = making->instance;
@@ -286,7 +296,7 @@ static tile_status make_instance(TileUnit *unit, void *state) {
     TILE_TRY(tile_unit_list(unit, &program));
     const TileKernelInfo *kernel = &program.kernels.items[making->signature - making->input->signatures];
     TILE_TRY(tile_tuned_points(unit, kernel, making->signature, making->request.generics, &found));
-    Tries tries = {true, true, true, true, true, true};
+    Tries tries = {true, true, true, true, true};
     for (size_t i = 0; i < found.names.count; i++) tile_list_push(unit->arena, &instance->names, found.names.items[i]);
     for (size_t i = 0; i < found.points.count && instance->count < MOST_CANDIDATES; i++)
         if (is_candidate(&found, found.points.items[i], found.points.items[0]))
@@ -296,6 +306,7 @@ static tile_status make_instance(TileUnit *unit, void *state) {
     for (size_t i = 0; i < found.points.count && tries.joins; i++)
         if (is_candidate(&found, found.points.items[i], found.points.items[0]))
             add_joined(unit, kernel, making, &found, found.points.items[i], &tries);
+    add_parts(unit, kernel, making, &found, &tries);
     instance->unit = unit;
     return TILE_OK;
 }

@@ -10,16 +10,23 @@
 #include "ptx/target/peers.h"
 #include "ptx/target/target.h"
 
-static void look_for_wide(TileOp *op, void *found) {
+/* Is the operand of 8 or 16 bits, as a map copies it: as it was loaded, turned, as rows of other axes, with zeros in place of lanes that are not there? */
+static bool is_copied(const TileValue *operand) {
     enum { MOST_BITS = 16 };
-    *(bool *)found |= op->id == TILE_OP_DOT && tile_scalar_bits(tile_op_operand(op, 0)->type->scalar) > MOST_BITS;
+    const TileOp *op = operand->op;
+    while (op && (op->id == TILE_OP_PERMUTE || op->id == TILE_OP_RESHAPE || op->id == TILE_OP_FILL)) op = tile_op_operand(op, 0)->op;
+    return op && op->id == TILE_OP_LOAD_TILE && tile_scalar_bits(operand->type->scalar) <= MOST_BITS;
 }
 
-/* Products of elements of 32 bits go by multiply-adds, whose threads have slots that are not free behind the loop. */
+static void look_for_others(TileOp *op, void *found) {
+    if (op->id == TILE_OP_DOT) *(bool *)found |= !is_copied(tile_op_operand(op, 0)) || !is_copied(tile_op_operand(op, 1));
+}
+
+/* Products of 32 bits go by multiply-adds, and operands that are computed pass through shared memory of their own: measured, such products took 1.3 times as long as in parts without clusters. */
 bool gpu_split_wants_cluster(const GpuSplit *split) {
-    bool wide = false;
-    tile_block_walk(&split->loop->regions[0], look_for_wide, &wide);
-    return split->kernel->cluster > 1 && split->context->target && tile_ptx_target_of(split->context->target)->has_clusters && gpu_split_multiplies(split) && !wide;
+    bool others = false;
+    tile_block_walk(&split->loop->regions[0], look_for_others, &others);
+    return split->kernel->cluster > 1 && split->context->target && tile_ptx_target_of(split->context->target)->has_clusters && gpu_split_multiplies(split) && !others;
 }
 
 static bool is_power(int64_t number) { return number > 0 && (number & (number - 1)) == 0; }
@@ -92,12 +99,14 @@ void gpu_split_in_cluster(GpuSplit *split) {
         begun[i] = tile_loop_carried(loop, i);
         axes[i] = gpu_slices_axis(&slices, &loop->results[i]);
     }
+    gpu_split_find_nest(split);
+    for (unsigned k = 0; k < split->depth; k++) tile_op_set_integer(module, split->nest[k], TILE_ATTRIBUTE_PART, TILE_PART_OF_SUMS);
+    gpu_split_share_nest(split, &host, blocks);
     split->parts = tile_build_i64(&host, blocks);
-    TileValue *trips = gpu_split_trips_of_part(&host, loop, blocks), *part = gpu_split_widen_grid(split, grid);
+    TileValue *part = gpu_split_widen_grid(split, grid);
     TileBuilder b = tile_builder_before(module, loop);
     gpu_split_begin(split, &b, loop, NULL);
-    gpu_split_narrow(&b, loop, part, trips);
-    tile_op_set_integer(module, loop, TILE_ATTRIBUTE_PART, TILE_PART_OF_SUMS);
+    gpu_split_narrow_nest(split, &b, loop, part, split->trips[0]);
     combine(split, begun, axes);
     gpu_slices_divide_by(&slices, split->context, grid, blocks, part);
     tile_op_set_integer(module, grid, TILE_ATTRIBUTE_MULTICAST, blocks);

@@ -4,7 +4,7 @@
 
 #include "ptx/grid/grid_parts.h"
 
-/* Does the kernel ask for clusters, which the target has, and multiplies the loop? */
+/* Does the kernel ask for clusters, which the target has, and does the loop multiply what it loads? */
 bool gpu_split_wants_cluster(const GpuSplit *split);
 /* Why the blocks of a cluster cannot have the loop's parts; NULL: they can. */
 const char *gpu_split_why_not_in_cluster(GpuSplit *split);

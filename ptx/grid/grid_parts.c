@@ -23,10 +23,6 @@ static TileValue *trip_count(TileBuilder *b, const TileOp *loop) {
     return round_up_quotient(b, range, tile_op_named(loop, TILE_OPERAND_STEP));
 }
 
-TileValue *gpu_split_trips_of_part(TileBuilder *b, const TileOp *loop, int64_t parts) {
-    return at_least(b, round_up_quotient(b, trip_count(b, loop), tile_build_i64(b, parts)), 1);
-}
-
 /* ---- nests ---- */
 
 static bool is_of_host(const GpuSplit *split, const TileValue *value) {
@@ -74,10 +70,10 @@ bool gpu_split_multiplies(const GpuSplit *split) {
 /* Parts of 16 images with 28 rows each, 7 of them, would have 3 images, the last part none: 6 are left, and of those one has 1. Joined, they have
  * 64 rows each. A row's number then takes a division, which is nothing beside its products; memory-bound sums have more programs than
  * what is there at a time, which evens them out. */
-TileOp *gpu_split_join_nest(GpuSplit *split, bool whole) {
+TileOp *gpu_split_join_nest(GpuSplit *split) {
     TileNest nest;
     gpu_split_find_nest(split);
-    nest.count = split->depth - !whole;
+    nest.count = split->depth - 1;
     if (!gpu_split_multiplies(split) || nest.count < 2) return NULL;
     for (unsigned i = 0; i + 1 < nest.count; i++)
         if (tile_nest_next(split->nest[i]) != split->nest[i + 1]) return NULL;
@@ -103,6 +99,11 @@ static TileValue *share_loop(GpuSplit *split, TileBuilder *b, unsigned k, TileVa
     split->trips[k] = at_least(b, round_up_quotient(b, trips, shares), 1);
     split->shares[k] = at_least(b, round_up_quotient(b, trips, split->trips[k]), 1);
     return k + 1 < split->depth ? at_least(b, tile_build_binary(b, TILE_OP_DIV, parts, split->shares[k]), 1) : NULL;
+}
+
+void gpu_split_share_nest(GpuSplit *split, TileBuilder *b, int64_t number) {
+    TileValue *parts = tile_build_i64(b, number);
+    for (unsigned k = 0; k < split->depth; k++) parts = share_loop(split, b, k, trip_count(b, split->nest[k]), parts);
 }
 
 /* As many parts as the wanted programs allow, while each has enough iterations, if those are known on the host. */
@@ -207,7 +208,7 @@ static TileValue *value_after(TileBuilder *b, const TileOp *loop, unsigned i, Ti
 }
 
 /* The part's iterations of each loop of the nest; the innermost ones change fastest from part to part. */
-static void narrow_nest(const GpuSplit *split, TileBuilder *b, TileOp *loop, TileValue *part, TileValue *trips) {
+void gpu_split_narrow_nest(const GpuSplit *split, TileBuilder *b, TileOp *loop, TileValue *part, TileValue *trips) {
     TileOp *nest[GPU_MOST_NESTED] = {loop};
     for (unsigned k = 1; k < split->depth; k++) nest[k] = inner_loop(nest[k - 1]);
     for (unsigned k = split->depth; --k;) {
@@ -331,7 +332,7 @@ void gpu_split_build_parts(GpuSplit *split, TileBuilder *host) {
     TileValue *part = body->arguments[body->argument_count - 1], *trips = trips_of_part(split, &before, loop);
     if (leads) part = tile_build_binary(&before, TILE_OP_ADD, body->arguments[0], part);
     gpu_split_begin(split, &before, loop, tile_build_binary(&before, TILE_OP_MUL, part, trips));
-    narrow_nest(split, &before, loop, part, trips);
+    gpu_split_narrow_nest(split, &before, loop, part, trips);
     gpu_merge_guard(&split->merge, module, &map, tile_build_binary(&before, TILE_OP_EQ, part, tile_build_i64(&before, 0)));
     if (split->merge.fold_count) loop = gpu_merge_carry_presence(&split->merge, &before, loop);
     TileBuilder b = tile_builder_before(module, body->last);

@@ -338,7 +338,7 @@ static TileOp *try_loop(GpuSplit *split, bool *changed) {
                       : stores                          ? obstacle_of_stores(split)
                                                         : obstacle(split);
     bool clusters = !stores && !why && has_cluster(split);
-    TileOp *joined = stores || why ? NULL : gpu_split_join_nest(split, clusters);
+    TileOp *joined = stores || why ? NULL : gpu_split_join_nest(split);
     if (joined) {
         split->loop = loop = joined;
         why = obstacle(split);

@@ -79,8 +79,6 @@ typedef struct TileFamily {
     uint32_t cluster; /* blocks that may be a cluster (TileFunc.cluster); 0: none are */
     /* Blocks that may be a cluster where nothing is multiplied, ascending, and share the loops of a program; 0 past the last. NULL: none do. */
     uint32_t (*sharing)(unsigned index);
-    /* Where there are clusters: blocks of one that have the parts of a loop of products; 0: no more. */
-    uint32_t (*parting)(unsigned index);
     /* False: the kernel cannot be compiled for the target. Numbers the functions' values. */
     bool (*estimate)(const TileTarget *target, TileFunc *kernel, const TileExtents *extents, TileArena *scratch,
                      TileEstimate *estimate);

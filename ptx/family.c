@@ -82,12 +82,6 @@ static uint32_t sharing(unsigned index) {
     return index < sizeof blocks / sizeof *blocks ? blocks[index] : 0;
 }
 
-/* Blocks that have the parts of a loop of products. */
-static uint32_t parting(unsigned index) {
-    static const uint32_t blocks[] = {8, 4, 2};
-    return index < sizeof blocks / sizeof *blocks ? blocks[index] : 0;
-}
-
 const TileFamily tile_ptx_family = {.kind = TILE_TARGET_GPU,
                                     .name = "gpu",
                                     .title = "GPU",
@@ -104,7 +98,6 @@ const TileFamily tile_ptx_family = {.kind = TILE_TARGET_GPU,
                                     .most_warps = 16,
                                     .cluster = 2,
                                     .sharing = sharing,
-                                    .parting = parting,
                                     .estimate = gpu_estimate,
                                     .measured_behind = "gpu-shared",
                                     .has_room = has_room};

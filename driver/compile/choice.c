@@ -98,7 +98,7 @@ static bool estimate_point(const TileInput *input, const TileImageSignature *sig
 /* Has the split no more programs than the point as it is, which stands before it, and no grid with parts beside one that takes longer and has enough
  * programs? Then its grids and temporaries are for nothing, whatever the model says. */
 static bool splits_nothing(const TilePrediction *plain, const TilePrediction *split) {
-    if (!split->schedule.least_programs || split->schedule.cluster || !split->fits || !plain->fits || split->estimate.splits) return false;
+    if (!split->schedule.least_programs || !split->fits || !plain->fits || split->estimate.splits) return false;
     return split->estimate.programs <= plain->estimate.programs;
 }
 

@@ -13,7 +13,7 @@
 #include "launch/variants.h"
 #include "lowering/memory.h"
 
-enum { MOST_CANDIDATES = 320, MOST_PARTS = 128 };
+enum { MOST_CANDIDATES = 320 };
 
 /* Facts that go with such a tensor: others would not change the choice. */
 static uint64_t usual_facts(const TileImageParameter *parameter, bool map, bool no_gaps, uint64_t rows) {
@@ -33,7 +33,6 @@ typedef struct Making {
     const TileImageSignature *signature;
     TileImageRequest request;
     const TileInput *input;
-    size_t parts; /* further candidates: those whose parts blocks of clusters have, behind all others */
 } Making;
 
 /* Where 0 is a candidate, it stands for what the compiler finds best, and that is asked for. */
@@ -59,7 +58,7 @@ static TileInstancePoint *add(TileInstance *instance) {
 /* The module, or NULL. */
 static const TileModule *add_point(TileUnit *unit, const TileKernelInfo *kernel, const Making *making,
                                    const TileTunePoints *found, const int64_t *point, TileSchedule schedule) {
-    TileInstancePoint *added = making->instance->count < MOST_CANDIDATES + making->parts ? add(making->instance) : NULL;
+    TileInstancePoint *added = making->instance->count < MOST_CANDIDATES ? add(making->instance) : NULL;
     if (!added) return NULL;
     TilePoint lowered = {making->signature, &making->request, found->names.items, point, found->names.count, schedule};
     added->values = point;
@@ -262,32 +261,6 @@ static void add_joined_lanes(TileUnit *unit, const TileKernelInfo *kernel, const
     }
 }
 
-/* Has the point no schedule but what the compiler finds best? */
-static bool is_plain(const TileInstancePoint *point) {
-    const TileSchedule *s = &point->schedule;
-    return point->module && !s->least_programs && !s->turns && !s->warps && !s->cluster && !s->packs && !s->joined_rows && !s->joined_lanes;
-}
-
-/* Points with grids that are split into parts for the blocks of a cluster, which combine them, as long as one can be. */
-static void add_parts(TileUnit *unit, const TileKernelInfo *kernel, Making *making, const TileTunePoints *found, const Tries *tries) {
-    const TileFamily *family = tile_unit_backend(unit)->family;
-    size_t count = making->instance->count;
-    bool parted = tries->splits && family->parting;
-    making->parts = MOST_PARTS;
-    for (size_t i = 0; i < count && parted; i++) {
-        const TileInstancePoint plain = making->instance->points[i];
-        if (!is_plain(&plain) || tile_outcome_has_clusters(plain.module)) continue;
-        TileSchedule schedule = {.least_programs = family->least_programs(unit->input->target, plain.module, 0)};
-        for (unsigned k = 0; parted && (schedule.cluster = family->parting(k)) != 0; k++) {
-            const TileModule *module = add_point(unit, kernel, making, found, plain.values, schedule);
-            if (!module) break;
-            uint32_t threads = tile_outcome_cluster_threads(module);
-            parted = threads != 0;
-            if (!threads || threads > TILE_MAX_CLUSTER_THREADS) forget_point(making->instance);
-        }
-    }
-}
-
 static tile_status make_instance(TileUnit *unit, void *state) {
     Making *making = state;
     TileInstance *instance = making->instance;
@@ -306,7 +279,6 @@ static tile_status make_instance(TileUnit *unit, void *state) {
     for (size_t i = 0; i < found.points.count && tries.joins; i++)
         if (is_candidate(&found, found.points.items[i], found.points.items[0]))
             add_joined(unit, kernel, making, &found, found.points.items[i], &tries);
-    add_parts(unit, kernel, making, &found, &tries);
     instance->unit = unit;
     return TILE_OK;
 }

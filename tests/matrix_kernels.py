@@ -172,11 +172,13 @@ WEIGHT_GRADIENT["BC=64 BO=64 BB=4 BP=2 BQ=8"] = MET | BOXES
 # Positions of several images in one tile, squares and one of each, for the executor of wgmma: rows of as few channels as a map takes.
 IMAGES = MET | {"B": [3, 2, 5], "H": [5, 2, 3], "W": [4, 1, 3], "C": [8, 16], "R": [1, 3], "S": [2, 1], "O": [8, 16], "P": [2, 1, 3],
                 "Q": [3, 1, 2], "X": [1, 2]}
-SQUARES = {"BB=4 BP=4 BQ=4 BO=64 BC=64": IMAGES, "BB=64 BP=1 BQ=1 BO=64 BC=64": IMAGES, "BB=32 BP=2 BQ=2 BO=64 BC=64": IMAGES}
+SQUARES = {"BB=32 BP=2 BQ=2 BO=64 BC=64 WINDOWS=2": IMAGES | {"C": [3, 1, 8]},
+           "BB=4 BP=4 BQ=4 BO=64 BC=64": IMAGES, "BB=64 BP=1 BQ=1 BO=64 BC=64": IMAGES, "BB=32 BP=2 BQ=2 BO=64 BC=64": IMAGES}
 SQUARES_BACK = {"BB=4 BH=4 BW=4 BC=64 BO=64": IMAGES, "BB=128 BH=1 BW=1 BC=64 BO=64": IMAGES}
 # Blocks that divide dy, where no position of x is left out.
 DIVIDING = MET | {"X": [1, 2], "Y": [1, -1], "Z": [0, 1], "C": [8, 16], "O": [8], "R": [1, 2], "S": [1, 2]}
-DIVIDED = {"BC=64 BO=64 BB=64 BP=1 BQ=1": DIVIDING | {"B": [64], "P": [1], "Q": [1], "H": [1, 2], "W": [1, 2]},
+DIVIDED = {"BC=64 BO=64 BB=1 BP=8 BQ=8 WINDOWS=2": DIVIDING | {"B": [1, 2], "P": [8, 3], "Q": [8, 5], "C": [3, 1]},
+           "BC=64 BO=64 BB=64 BP=1 BQ=1": DIVIDING | {"B": [64], "P": [1], "Q": [1], "H": [1, 2], "W": [1, 2]},
            "BC=64 BO=64 BB=32 BP=1 BQ=1": DIVIDING | {"B": [32, 64], "P": [1, 3], "Q": [1, 2], "H": [1, 2], "W": [1, 2]},
                 "BC=64 BO=64 BB=1 BP=8 BQ=8": DIVIDING | {"B": [1, 2], "P": [8], "Q": [8], "H": [1, 2], "W": [4, 2]}}
 DEEP_PLANE = {tune: {**values, **ROWS} for tune, values in DEEP_LINE.items()}
@@ -284,6 +286,12 @@ PROGRAMS = [
     other("clusters", "image_statistics_shared", [("x", FEW_VIEWS)],
           {"BW=8 BC=32 cluster=4": {"B": [1, 2], "H": [1, 5, 17], "W": [1, 8, 13], "C": [1, 32, 40]}, "BW=8 BC=64 cluster=8": {"B": [1], "H": [33], "W": [9], "C": [70]}},
           gpus=["sm_90a"]),
+    other("clusters", "product_shared", [("a", PLAIN), ("b", PLAIN), ("bias", PLAIN), ("c", ["contiguous", "rows"])],
+          {"BM=64 BN=64 cluster=4": {"M": [64, 1, 72], "N": [64, 8, 136], "K": [64, 0, 1, 300]}, "BM=128 BN=64 cluster=2": {"M": [128, 200], "N": [64, 72], "K": [512, 65]},
+           "BM=64 BN=128 cluster=8": {"M": [64, 40], "N": [128, 96], "K": [520, 64]}}, types=["f16", "bf16"], gpus=["sm_90a"]),
+    other("clusters", "gram_shared", [("a", PLAIN), ("b", PLAIN)],
+          {"BM=64 BN=64 BW=32 cluster=4": {"B": [1, 2, 0], "H": [1, 5], "W": [32, 40, 7], "M": [64, 72], "N": [64, 8]},
+           "BM=64 BN=128 BW=64 cluster=2": {"B": [2], "H": [3], "W": [64, 30], "M": [64, 16], "N": [128, 72]}}, types=["f16", "bf16"], gpus=["sm_90a"]),
     other("doubles", "product_of_doubles", MATMUL, DOUBLES, types=["f64"], gpus=GPUS),
     other("doubles", "turned_doubles", [("a", "in"), ("b", "in"), ("c", ["contiguous", "rows"])], DOUBLES, types=["f64"], gpus=GPUS),
     other("doubles", "weighted_doubles", [("a", FEW_VIEWS), ("w", FEW_VIEWS), ("b", PLAIN), ("c", PLAIN)], DOUBLES, types=["f64"], gpus=GPUS),

@@ -246,8 +246,15 @@ static bool arrive_at_barrier(Block *block, uint32_t rank) {
     return true;
 }
 
+/* Partitions of warps come to ops of their own. */
+static bool have_come_in_cluster(const Block *block) {
+    for (uint32_t i = 0; i < block->count; i++)
+        if (!block->threads[i].meeting || block->threads[i].meeting->op->id != TILE_OP_CLUSTER_BARRIER) return false;
+    return true;
+}
+
 static bool arrive_in_cluster(Block *block) {
-    if (++block->clustered < block->count || !have_come(block, 0, block->count)) return true;
+    if (++block->clustered < block->count || !have_come_in_cluster(block)) return true;
     block->clustered = 0;
     begin_era(block);
     return true;

@@ -381,11 +381,16 @@ bool tile_exec_load_peer(TileExecutor *e, const ExecInstruction *in) {
     if (!e->ranks) return tile_exec_fault(e, in, "this function is not run by a block of threads");
     if (tile_exec_poisoned(from, 0)) return tile_exec_poison(e, in, from.poison[0], "has as an address", "the address is poison");
     if (!is_there(e, in, ranks)) return false;
-    uint64_t bits;
-    if (!tile_exec_load_element(e, in, from.lanes[0] + (uint64_t)ranks, (int64_t)from.lanes[1], in->op->results[0].type->scalar, &bits, &poison)) return false;
+    const TileType *type = in->op->results[0].type;
+    int64_t bytes = tile_scalar_bytes(type->scalar), count = tile_type_lanes(type);
+    if ((int64_t)from.lanes[1] % (count * bytes)) return tile_exec_fault(e, in, "the address is no multiple of %lld bytes", (long long)(count * bytes));
     *result.any = 0;
-    result.lanes[0] = bits;
-    if (poison) tile_exec_set_poison(e, result, 0, poison);
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t bits;
+        if (!tile_exec_load_element(e, in, from.lanes[0] + (uint64_t)ranks, (int64_t)from.lanes[1] + i * bytes, type->scalar, &bits, &poison)) return false;
+        result.lanes[i] = bits;
+        if (poison) tile_exec_set_poison(e, result, (uint32_t)i, poison);
+    }
     return true;
 }
 

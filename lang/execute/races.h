@@ -6,7 +6,7 @@
 
 /* A thread's own time in an era, from 1; 0 if no function of the kernel has clocks. */
 enum {
-    TIME_BITS = 20,
+    TIME_BITS = 19,
     TIME_COPY = (1 << TIME_BITS) - 1,
     TIME_UNDER_WAY = TIME_COPY - 1,
     MOST_TIME = TIME_UNDER_WAY - 1

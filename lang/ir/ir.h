@@ -85,7 +85,7 @@ typedef enum TileName {
 /* Grids of a kernel of which it is noted how many programs they have before their loops are split. */
 enum { TILE_MOST_SPLITS = 4 };
 /* The greatest number of threads of a GPU's block, and of a warp; of iterations of a loop in flight at a time. */
-enum { TILE_MAX_THREADS = 1024, TILE_WARP_THREADS = 32, TILE_MAX_STAGES = 16, TILE_MAX_TURNS = 4, TILE_MAX_CLUSTER = 8, TILE_MAX_CLUSTER_THREADS = 2048 };
+enum { TILE_MAX_THREADS = 1024, TILE_WARP_THREADS = 32, TILE_MAX_STAGES = 16, TILE_MAX_TURNS = 4, TILE_MAX_CLUSTER = 8, TILE_MAX_CLUSTER_THREADS = 4096 };
 /* Threads of a warpgroup; registers that a thread may have by set_registers; named barriers. */
 enum { TILE_WARPGROUP_THREADS = 128, TILE_MIN_REGISTERS = 24, TILE_MAX_REGISTERS = 256, TILE_NAMED_BARRIERS = 16 };
 

@@ -122,6 +122,17 @@ const char *tile_rule_cluster_rank(const TileRule *r) {
 
 static bool has_word_or_two(TileScalar scalar) { return tile_scalar_bits(scalar) == 32 || tile_scalar_bits(scalar) == 64; }
 
+/* The verifier knows how many blocks there are. */
+static const char *why_no_part(const TileRule *r, const TileType *whole) {
+    const TileType *part = r->result[0];
+    int64_t axis = tile_op_integer(r->op, TILE_ATTRIBUTE_AXIS, 0);
+    if (!tile_type_is_tile(whole) || axis < 0 || axis >= whole->rank) return "the tile has no such axis";
+    bool same = tile_type_is_tile(part) && part->scalar == whole->scalar && part->rank == whole->rank;
+    for (unsigned a = 0; a < whole->rank && same; a++)
+        same = a == axis ? whole->extent[a] % part->extent[a] == 0 : whole->extent[a] == part->extent[a];
+    return same ? NULL : "the result is no part of the tile along its axis";
+}
+
 const char *tile_rule_cluster_reduce(const TileRule *r) {
     enum { GRAIN = 16 };
     const TileType *type = tile_rule_operand(r, 0);
@@ -129,7 +140,7 @@ const char *tile_rule_cluster_reduce(const TileRule *r) {
     if (!tile_type_is_scalar(type) && !tile_type_is_tile(type)) return "needs a scalar or a tile";
     if (!has_word_or_two(type->scalar)) return "elements have 32 or 64 bits";
     if (offset < 0 || offset % GRAIN) return "the offset is no multiple of 16";
-    return tile_rule_result(r, 0, type);
+    return tile_op_get(r->op, TILE_ATTRIBUTE_AXIS) && r->result[0] ? why_no_part(r, type) : tile_rule_result(r, 0, type);
 }
 
 const char *tile_rule_load_peer(const TileRule *r) {
@@ -137,7 +148,10 @@ const char *tile_rule_load_peer(const TileRule *r) {
     if (!points_to(tile_rule_operand(r, 0), TILE_SPACE_SHARED)) return "loads from shared memory";
     if (rank < 0 || rank >= TILE_MAX_CLUSTER) return "a cluster has 1 to 8 blocks";
     if (!r->result[0]) return "the result type has to be given";
-    return tile_type_is_scalar(r->result[0]) && has_word_or_two(r->result[0]->scalar) ? NULL : "the result is no scalar of 32 or 64 bits";
+    const TileType *type = r->result[0];
+    bool scalar = tile_type_is_scalar(type) && has_word_or_two(type->scalar),
+         words = type->kind == TILE_TYPE_VECTOR && tile_scalar_bits(type->scalar) == 32 && (tile_type_lanes(type) == 2 || tile_type_lanes(type) == 4);
+    return scalar || words ? NULL : "the result is no scalar of 32 or 64 bits, nor two or four of 32";
 }
 
 const char *tile_rule_mbarrier(const TileRule *r) {

@@ -61,7 +61,7 @@ void gpu_split_find_nest(GpuSplit *split) {
 
 static void look_for_product(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_DOT; }
 
-static bool multiplies(const GpuSplit *split) {
+bool gpu_split_multiplies(const GpuSplit *split) {
     bool products = false;
     tile_block_walk(&split->loop->regions[0], look_for_product, &products);
     return products;
@@ -74,7 +74,7 @@ TileOp *gpu_split_join_nest(GpuSplit *split) {
     TileNest nest;
     gpu_split_find_nest(split);
     nest.count = split->depth - 1;
-    if (!multiplies(split) || nest.count < 2) return NULL;
+    if (!gpu_split_multiplies(split) || nest.count < 2) return NULL;
     for (unsigned i = 0; i + 1 < nest.count; i++)
         if (tile_nest_next(split->nest[i]) != split->nest[i + 1]) return NULL;
     TileBuilder host = tile_builder_before(split->context->module, split->grid);
@@ -99,6 +99,11 @@ static TileValue *share_loop(GpuSplit *split, TileBuilder *b, unsigned k, TileVa
     split->trips[k] = at_least(b, round_up_quotient(b, trips, shares), 1);
     split->shares[k] = at_least(b, round_up_quotient(b, trips, split->trips[k]), 1);
     return k + 1 < split->depth ? at_least(b, tile_build_binary(b, TILE_OP_DIV, parts, split->shares[k]), 1) : NULL;
+}
+
+void gpu_split_share_nest(GpuSplit *split, TileBuilder *b, int64_t number) {
+    TileValue *parts = tile_build_i64(b, number);
+    for (unsigned k = 0; k < split->depth; k++) parts = share_loop(split, b, k, trip_count(b, split->nest[k]), parts);
 }
 
 /* As many parts as the wanted programs allow, while each has enough iterations, if those are known on the host. */
@@ -203,7 +208,7 @@ static TileValue *value_after(TileBuilder *b, const TileOp *loop, unsigned i, Ti
 }
 
 /* The part's iterations of each loop of the nest; the innermost ones change fastest from part to part. */
-static void narrow_nest(const GpuSplit *split, TileBuilder *b, TileOp *loop, TileValue *part, TileValue *trips) {
+void gpu_split_narrow_nest(const GpuSplit *split, TileBuilder *b, TileOp *loop, TileValue *part, TileValue *trips) {
     TileOp *nest[GPU_MOST_NESTED] = {loop};
     for (unsigned k = 1; k < split->depth; k++) nest[k] = inner_loop(nest[k - 1]);
     for (unsigned k = split->depth; --k;) {
@@ -214,7 +219,7 @@ static void narrow_nest(const GpuSplit *split, TileBuilder *b, TileOp *loop, Til
 }
 
 /* What a part begins with: what changes nothing. A fold has no such value, and begins with none. */
-static void begin_part(GpuSplit *split, TileBuilder *b, TileOp *loop, TileValue *before) {
+void gpu_split_begin(GpuSplit *split, TileBuilder *b, TileOp *loop, TileValue *before) {
     unsigned count, carried = tile_op_operands(loop, TILE_OPERAND_CARRIED, &count);
     for (unsigned i = 0; i < count; i++) {
         const GpuMerged *value = &split->merge.values[i];
@@ -287,7 +292,7 @@ static void lead_grid(GpuSplit *split, TileOp *grid, TileValue *extent) {
 static TileOp *copy_grid(GpuSplit *split, TileBuilder *host, TileMap *map) {
     TileModule *module = split->context->module;
     Sharing sharing = {.split = split, .host = host};
-    if (split->axes + 2 <= TILE_MAX_GRID_RANK && multiplies(split)) {
+    if (split->axes + 2 <= TILE_MAX_GRID_RANK && gpu_split_multiplies(split)) {
         sharing.indices = tile_pass_indices(split->context, split->kernel);
         tile_block_walk(&split->loop->regions[0], look_for_sharing, &sharing);
     }
@@ -326,8 +331,8 @@ void gpu_split_build_parts(GpuSplit *split, TileBuilder *host) {
     TileBuilder before = tile_builder_before(module, loop);
     TileValue *part = body->arguments[body->argument_count - 1], *trips = trips_of_part(split, &before, loop);
     if (leads) part = tile_build_binary(&before, TILE_OP_ADD, body->arguments[0], part);
-    begin_part(split, &before, loop, tile_build_binary(&before, TILE_OP_MUL, part, trips));
-    narrow_nest(split, &before, loop, part, trips);
+    gpu_split_begin(split, &before, loop, tile_build_binary(&before, TILE_OP_MUL, part, trips));
+    gpu_split_narrow_nest(split, &before, loop, part, trips);
     gpu_merge_guard(&split->merge, module, &map, tile_build_binary(&before, TILE_OP_EQ, part, tile_build_i64(&before, 0)));
     if (split->merge.fold_count) loop = gpu_merge_carry_presence(&split->merge, &before, loop);
     TileBuilder b = tile_builder_before(module, body->last);

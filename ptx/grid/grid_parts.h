@@ -30,6 +30,7 @@ typedef struct GpuSplit {
 bool gpu_split_is_counted(const GpuSplit *split, const TileOp *loop);
 /* Fewer iterations are not worth a part. */
 int64_t gpu_split_least_trips(const GpuSplit *split);
+bool gpu_split_multiplies(const GpuSplit *split);
 /* Makes one loop of a nest of products but for its innermost loop, so that parts have the same number of iterations, or one more. Returns it; NULL:
  * the nest stays. */
 TileOp *gpu_split_join_nest(GpuSplit *split);
@@ -44,6 +45,12 @@ void gpu_split_build_parts(GpuSplit *split, TileBuilder *host);
 /* Replaces the loop by one over the parts; in the grid of a scan over those before `part`, else NULL. Returns it. */
 TileOp *gpu_split_combine(GpuSplit *split, TileValue *part);
 
+/* On the host: what each of so many parts at most has of the nest; others have no iterations. */
+void gpu_split_share_nest(GpuSplit *split, TileBuilder *b, int64_t number);
+/* The part's iterations of each loop of the nest. */
+void gpu_split_narrow_nest(const GpuSplit *split, TileBuilder *b, TileOp *loop, TileValue *part, TileValue *trips);
+/* What the loop carries begins with what changes nothing, and inductions behind so many iterations. */
+void gpu_split_begin(GpuSplit *split, TileBuilder *b, TileOp *loop, TileValue *before);
 /* Gives the grid a program for each part, which is its last id. Returns that. */
 TileValue *gpu_split_widen_grid(GpuSplit *split, TileOp *grid);
 /* Leaves the loop the iterations of the part: so many, from the part's first on. */

@@ -34,6 +34,8 @@ static int operand_axis(const TileOp *op, unsigned i, int axis) {
 
 static int axis_of(const GpuSlices *s, const TileValue *value) { return (int)(intptr_t)tile_map_get(&s->axes, value) - 1; }
 
+int gpu_slices_axis(const GpuSlices *s, const TileValue *value) { return axis_of(s, value); }
+
 /* It is made anew where it is used. */
 static bool is_constant(const TileValue *value) { return value->op && value->op->id == TILE_OP_CONST; }
 
@@ -63,6 +65,7 @@ static bool divide_carried(GpuSlices *s, TileOp *loop, unsigned i, int axis) {
 static bool divide_op(GpuSlices *s, TileOp *op, int axis) {
     if (op->id == TILE_OP_LOAD_TILE) return divide_access(op, axis);
     if (op->id == TILE_OP_IOTA) return true;
+    if (op->id == TILE_OP_CLUSTER_REDUCE) return axis == tile_op_integer(op, TILE_ATTRIBUTE_AXIS, NOT_DIVIDED);
     if (op->id == TILE_OP_REDUCE && tile_op_integer(op, TILE_ATTRIBUTE_ORDERED, 0)) return false;
     for (unsigned i = 0; i < op->operand_count; i++) {
         int wanted = operand_axis(op, i, axis);
@@ -117,7 +120,7 @@ static bool are_consistent(const GpuSlices *s, const TileBlock *block) {
 static bool divide_stores(GpuSlices *s, int64_t *elements) {
     s->extent = 0;
     for (TileOp *op = s->grid->regions[0].first; op; op = op->next) {
-        if (!tile_op_writes(op)) continue;
+        if (!tile_op_writes(op) || op->id == TILE_OP_CLUSTER_REDUCE) continue;
         TileValue *value = op->id == TILE_OP_STORE_TILE ? tile_op_named(op, TILE_OPERAND_VALUE) : NULL;
         if (!value || !tile_type_is_tile(value->type) || !divide_access(op, 0)) return false;
         if (s->extent && s->extent != value->type->extent[0]) return false;
@@ -241,17 +244,23 @@ static void narrow_block(const GpuSlices *s, TileBlock *block) {
     }
 }
 
-bool gpu_slices_divide(GpuSlices *s, TilePassContext *context, TileOp *grid, int64_t count) {
-    TileModule *module = context->module;
+bool gpu_slices_divide_by(GpuSlices *s, TilePassContext *context, TileOp *grid, int64_t count, TileValue *slice) {
     TileBlock *body = &grid->regions[0];
     int64_t elements;
     if (!find(s, context, grid, NULL, &elements) || s->extent % count) return false;
     s->whole = s->extent;
     s->extent /= count;
-    TileBuilder host = tile_builder_before(module, grid), b = tile_builder_before(module, body->first);
-    tile_op_add_operand(module, grid, tile_build_i64(&host, count));
-    TileValue *slice = tile_block_add_argument(module, body, tile_type_scalar(module->context, TILE_I64), NULL);
+    TileBuilder b = tile_builder_before(context->module, body->first);
     s->offset = tile_build_binary(&b, TILE_OP_MUL, slice, tile_build_i64(&b, s->extent));
     narrow_block(s, body);
     return true;
+}
+
+bool gpu_slices_divide(GpuSlices *s, TilePassContext *context, TileOp *grid, int64_t count) {
+    TileModule *module = context->module;
+    int64_t elements;
+    if (!find(s, context, grid, NULL, &elements) || s->extent % count) return false;
+    TileBuilder host = tile_builder_before(module, grid);
+    tile_op_add_operand(module, grid, tile_build_i64(&host, count));
+    return gpu_slices_divide_by(s, context, grid, count, tile_block_add_argument(module, &grid->regions[0], tile_type_scalar(module->context, TILE_I64), NULL));
 }

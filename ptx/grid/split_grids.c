@@ -87,6 +87,7 @@
 #include "lang/ir/operands.h"
 #include "lowering/memory.h"
 #include "ptx/grid/choices.h"
+#include "ptx/grid/cluster_parts.h"
 #include "ptx/grid/grid_parts.h"
 #include "ptx/grid/slices.h"
 #include "ptx/passes.h"
@@ -318,6 +319,14 @@ static TileOp *split_sums(GpuSplit *split) {
     return next;
 }
 
+/* Do the blocks of a cluster have the loop's parts? */
+static bool has_cluster(GpuSplit *split) {
+    if (!gpu_split_wants_cluster(split)) return false;
+    const char *why = gpu_split_why_not_in_cluster(split);
+    if (why) tile_pass_remark(split->context, split->loop, TILE_DECISION_NO_CLUSTERS, "parts", "%s", why);
+    return !why;
+}
+
 /* Splits the loop; returns the next one to look at, NULL if it was the last or cannot be split. */
 static TileOp *try_loop(GpuSplit *split, bool *changed) {
     TileOp *loop = split->loop;
@@ -328,6 +337,7 @@ static TileOp *try_loop(GpuSplit *split, bool *changed) {
     const char *why = split->axes >= TILE_MAX_GRID_RANK ? "the grid has as many dimensions as a grid may have"
                       : stores                          ? obstacle_of_stores(split)
                                                         : obstacle(split);
+    bool clusters = !stores && !why && has_cluster(split);
     TileOp *joined = stores || why ? NULL : gpu_split_join_nest(split);
     if (joined) {
         split->loop = loop = joined;
@@ -339,6 +349,11 @@ static TileOp *try_loop(GpuSplit *split, bool *changed) {
         return NULL;
     }
     *changed = true;
+    if (clusters) {
+        tile_pass_remark(split->context, loop, TILE_DECISION_IN_PARTS, "the loop", "for the %u blocks of a cluster, which combine them", split->kernel->cluster);
+        gpu_split_in_cluster(split);
+        return NULL;
+    }
     tile_pass_remark(split->context, loop, TILE_DECISION_IN_PARTS, "the loop", "for %lld programs", (long long)split->wanted);
     if (stores && !scans) split_stores(split);
     return stores ? NULL : split_sums(split);

@@ -64,6 +64,7 @@ typedef struct Anchor {
     bool singles;    /* lanes have them, since most accesses are of single elements */
     bool changed;
     const char *error;
+    const TileType *part; /* of sums, which each block of a cluster combines; NULL: there is none */
 } Anchor;
 
 /* ---- which layout ---- */
@@ -375,6 +376,7 @@ static bool takes_joined_shape(const Anchor *anchor, const TileOp *op, TileLayou
 }
 
 static TileLayout choose_access_layout(const Anchor *anchor, TileOp *op, const TileType *tile) {
+    if (anchor->part && tile_type_same_shape(tile, anchor->part)) return rows_of(anchor, anchor->part, GPU_ACCESS_BYTES);
     enum { MOST_STEPS = 4 };
     TileLayout other;
     if (takes_gathered_shape(anchor, op, tile, &other) || takes_joined_shape(anchor, op, &other)) return other;
@@ -398,6 +400,11 @@ static void remark_access(const Anchor *anchor, const TileOp *op, const TileType
                                                                     : "it has the layout of the largest tile of the grid";
     tile_pass_remark(anchor->context, op, TILE_DECISION_NARROW_ACCESS, name ? name : "an access",
                      "%u elements of %u bytes side by side: %s", side, bytes, why);
+}
+
+/* What each block of a cluster combines of products' sums is loaded, computed with and stored in rows. */
+static void look_for_part(TileOp *op, void *part) {
+    if (op->id == TILE_OP_CLUSTER_REDUCE && tile_op_get(op, TILE_ATTRIBUTE_AXIS)) *(const TileType **)part = op->results[0].type;
 }
 
 /* What is stored by rows stays as the sums are until it has the width of its elements in memory: there is shared memory for no more. */
@@ -554,6 +561,9 @@ static void anchor_block(Anchor *anchor, TileBlock *block) {
         case TILE_OP_CAT:
             if (!tile_op_cuts_registers(op)) anchor_definition(anchor, op);
             break;
+        case TILE_OP_CLUSTER_REDUCE: /* a part of what the blocks have is loaded in vectors */
+            if (tile_op_get(op, TILE_ATTRIBUTE_AXIS)) anchor_shared(anchor, op);
+            break;
         default: break;
         }
     }
@@ -604,6 +614,7 @@ TileResult tile_pass_gpu_anchor(TilePassContext *context, TileFunc *func) {
     if (search.found) return refuse_large(context, func, &search);
     Anchor anchor = {.context = context, .module = context->module, .func = func, .target = tile_ptx_target_of(context->target)};
     choose_bases(&anchor, func);
+    tile_block_walk(&func->body, look_for_part, &anchor.part);
     gpu_set_plan(context->module, &func->body, &anchor.dots.plan);
     anchor.changed |= anchor.dots.count != 0;
     anchor_block(&anchor, &func->body);

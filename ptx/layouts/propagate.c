@@ -164,7 +164,7 @@ static TileValue *other_end(const TileOp *op, unsigned index, LinkKind *kind) {
     switch (op->id) {
     case TILE_OP_CONVERT_LAYOUT: return &op->results[0];
     case TILE_OP_FLIP: return &op->results[0];
-    case TILE_OP_CLUSTER_REDUCE: return &op->results[0];
+    case TILE_OP_CLUSTER_REDUCE: return tile_op_get(op, TILE_ATTRIBUTE_AXIS) ? NULL : &op->results[0];
     case TILE_OP_FILL: return index == 0 ? &op->results[0] : NULL;
     case TILE_OP_FOR: return index >= 3 ? &op->results[index - 3] : NULL;
     case TILE_OP_WHILE: return &op->results[index];

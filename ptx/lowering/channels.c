@@ -30,6 +30,7 @@ struct GpuChannels {
     TileMap buffers; /* the channel's value to its buffer's */
     Group *groups;
     unsigned count;
+    bool ends; /* their slots are used no more when the blocks of a cluster combine what they have */
 };
 
 /* ---- mbarriers ---- */
@@ -92,6 +93,8 @@ static void find_copy(TileOp *op, void *state) {
     gpu->channels->groups[tile_op_integer(channel, TILE_ATTRIBUTE_GROUP, 0)].blocks = gpu->func->cluster;
 }
 
+static void look_for_parts(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_CLUSTER_REDUCE && tile_op_get(op, TILE_ATTRIBUTE_AXIS); }
+
 static void count_groups(TileOp *op, void *count) {
     int64_t end = op->id == TILE_OP_CHANNEL ? tile_op_integer(op, TILE_ATTRIBUTE_GROUP, 0) + 1 : 0;
     if (end > *(unsigned *)count) *(unsigned *)count = (unsigned)end;
@@ -104,6 +107,7 @@ void gpu_find_channels(Gpu *gpu, TileBlock *body) {
     gpu->channels->groups = TILE_NEW_ARRAY(gpu->arena, Group, gpu->channels->count);
     tile_block_walk(body, find_channel, gpu);
     tile_block_walk(body, find_copy, gpu);
+    tile_block_walk(body, look_for_parts, &gpu->channels->ends);
 }
 
 int64_t gpu_channels_bytes(const Gpu *gpu) {
@@ -124,6 +128,7 @@ void gpu_lower_channel(Gpu *gpu, TileOp *op) {
     int64_t bytes = gpu_shared_bytes(tile_type_slot(gpu->module->context, op->results[0].type));
     TileValue *buffer = gpu_build_buffer(&gpu->b, shared, bytes, GPU_PANEL_ALIGN, group->slots);
     tile_map_set(&gpu->channels->buffers, &op->results[0], buffer);
+    if (gpu->channels->ends) tile_op_set_integer(gpu->module, buffer->op, TILE_ATTRIBUTE_ENDS, 1);
     if (group->full) return;
     group->full = gpu_build_buffer(&gpu->b, shared, 2 * group->slots * GPU_MBARRIER_BYTES, GPU_MBARRIER_BYTES, 1);
     group->empty = tile_build_ptr_add(&gpu->b, group->full, gpu_i64(gpu, group->slots * GPU_MBARRIER_BYTES));
@@ -260,5 +265,7 @@ void gpu_build_mbarriers(Gpu *gpu, int64_t readers) {
                    gpu->groups_in_turn ? readers / gpu->groups_in_turn : readers);
     gpu_build_plain(&gpu->b, TILE_OP_FENCE_ASYNC);
     gpu_end_branch(gpu, branch, &outer);
-    gpu_build_plain(&gpu->b, gpu->func->cluster > 1 ? TILE_OP_CLUSTER_BARRIER : TILE_OP_BARRIER);
+    bool meets = false; /* with blocks that copy to its slots */
+    for (unsigned i = 0; i < gpu->channels->count; i++) meets |= gpu->channels->groups[i].blocks > 1;
+    gpu_build_plain(&gpu->b, meets ? TILE_OP_CLUSTER_BARRIER : TILE_OP_BARRIER);
 }

@@ -266,6 +266,8 @@ void gpu_lower_wgmma(Gpu *gpu, TileOp *op);
 void gpu_lower_dot_wait(Gpu *gpu, TileOp *op);
 /* peers.c */
 void gpu_lower_cluster_reduce(Gpu *gpu, TileOp *op);
+/* Counts barriers of the cluster: every thread comes to as many. */
+void gpu_count_meetings(TileOp *op, void *count);
 
 /* ---- channels.c ---- */
 TileValue *gpu_uniform(Gpu *gpu, TileValue *value);

@@ -1,5 +1,7 @@
 /* Partitions of the block's warps: those that multiply and those that copy, each with registers of its own number. */
+#include "lang/ir/operands.h"
 #include "ptx/lowering/machine.h"
+#include "ptx/pipeline/copies.h"
 
 /* Beside sums. PLENTY, MORE: for each copy, where so many are left. */
 enum { OTHER_REGISTERS = GPU_BESIDE_SUMS, FEW_OTHERS = 48, MORE = 12, PLENTY = 24 };
@@ -166,6 +168,25 @@ static void prefetch_maps(Gpu *gpu, TileOp *before, int64_t thread) {
     gpu->b.before = here.before;
 }
 
+/* Threads that copy come to as many barriers of the cluster as those that multiply have on their way through a program, if the block has one. */
+static void meet_with_cluster(Gpu *gpu, const TileOp *partitions, TileBlock *multiplying) {
+    unsigned meetings = 0;
+    const TileOp *programs = partitions->regions[0].first;
+    tile_block_walk(multiplying, gpu_count_meetings, &meetings);
+    while (programs && !tile_loop_is_of_programs(programs)) programs = programs->next;
+    if (!meetings || !programs) return;
+    TileValue *has = gpu_binary(gpu, TILE_OP_LT, gpu_value(gpu, tile_op_operand(programs, 0)), gpu_value(gpu, tile_op_operand(programs, 1)));
+    TileOp *branch = tile_build_if(&gpu->b, has, NULL, 0);
+    TileBuilder outer = gpu->b;
+    for (unsigned r = 0; r < 2; r++) {
+        gpu->b.block = &branch->regions[r];
+        gpu->b.before = NULL;
+        for (unsigned i = 0; i < meetings && !r; i++) gpu_build_plain(&gpu->b, TILE_OP_CLUSTER_BARRIER);
+        tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
+    }
+    gpu->b = outer;
+}
+
 void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
     const TileAttribute *warps = tile_op_get(op, TILE_ATTRIBUTE_WARPS);
     TileValue *thread = gpu->thread;
@@ -198,6 +219,7 @@ void gpu_lower_partitions(Gpu *gpu, const TileOp *op) {
     gpu_lower_block_here(gpu, &op->regions[1]);
     if (branch->regions[0].last) tile_op_erase(branch->regions[0].last); /* none: an op was refused */
     gpu_end_branch(gpu, branch, &inner);
+    meet_with_cluster(gpu, op, &made->regions[0]);
     tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
     const char *error = gpu->b.error;
     gpu->b = outer;

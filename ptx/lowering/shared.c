@@ -33,7 +33,7 @@
  *       store %3, %x
  *       return
  *     }
- * Needs: gpu-machine. Copies into a buffer are complete by its last use. The first scratch_bytes are already allocated.
+ * Needs: gpu-machine. Copies into a buffer are complete by its last use. The first scratch_bytes are already allocated, though not to buffers that end (`ends`) before those are used.
  * Keeps: machine form. Cost: linear in the ops, times the depth of loops, and in the interfering pairs of buffers; for
  * each buffer and each write the words of a set of buffers. */
 #include <stdlib.h>
@@ -171,6 +171,9 @@ typedef struct Sized {
     bool own; /* each program that takes turns has one */
 } Sized;
 
+/* It may lie where others that are allocated already do, which begin when it has ended. */
+static bool ends_before(const TileOp *buffer) { return tile_op_integer(buffer, TILE_ATTRIBUTE_ENDS, 0) != 0; }
+
 static bool has_own(const TileOp *buffer) { return tile_op_integer(buffer, TILE_ATTRIBUTE_TURNS, 1) > 1; }
 
 /* Those of programs that take turns come last. */
@@ -192,8 +195,8 @@ static void assign_offsets(Shared *s, const Sized *order, size_t count, uint64_t
             together[k] = placed[k] & s->together[next][k];
             disjoint[k] = together[k] | (placed[k] & s->following[next][k]);
         }
-        uint64_t at = find_bytes(s, next, disjoint, from);
-        if (at + s->size[next] > room) at = find_bytes(s, next, together, from);
+        uint64_t begin = ends_before(s->buffers.ops.items[next]) ? 0 : from, at = find_bytes(s, next, disjoint, begin);
+        if (at + s->size[next] > room) at = find_bytes(s, next, together, begin);
         s->offset[next] = at;
         if (at + s->size[next] > s->bytes) s->bytes = at + s->size[next];
         gpu_set_add(placed, next);

@@ -136,6 +136,16 @@ static void compute(GpuNumbers *numbers, const TileOp *op) {
         gpu_number_set(numbers, &op->results[0], (int64_t)result);
 }
 
+/* What the branch gives that is taken. */
+static void take_branch(GpuNumbers *numbers, const TileOp *op) {
+    int64_t condition, number;
+    if (!op->result_count || !gpu_number_get(numbers, tile_op_operand(op, 0), &condition)) return;
+    const TileBlock *taken = &op->regions[(condition & 1) == 0];
+    for (const TileOp *inner = taken->first; inner; inner = inner->next) gpu_number_op(numbers, inner);
+    for (unsigned i = 0; i < op->result_count; i++)
+        if (gpu_number_get(numbers, tile_op_operand(taken->last, i), &number)) gpu_number_set(numbers, &op->results[i], number);
+}
+
 void gpu_number_op(GpuNumbers *numbers, const TileOp *op) {
     int64_t extent;
     bool elementwise = op->result_count && tile_op_info((TileOpId)op->id)->class == TILE_CLASS_ELEMENTWISE;
@@ -145,6 +155,7 @@ void gpu_number_op(GpuNumbers *numbers, const TileOp *op) {
         gpu_number_set(numbers, &op->results[0], (int64_t)tile_op_get(op, TILE_ATTRIBUTE_VALUE)->bits);
     if (op->id == TILE_OP_DIM && find_extent(numbers, op, &extent)) gpu_number_set(numbers, &op->results[0], extent);
     if (op->id == TILE_OP_PROGRAM_ID) split_program(numbers, op);
+    if (op->id == TILE_OP_IF) take_branch(numbers, op);
 }
 
 /* ---- shares of iterations ---- */

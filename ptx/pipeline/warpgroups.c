@@ -496,7 +496,7 @@ static void set_rows(TileOp *store, void *state) {
  * them, but not where these wait for one another to store rows; and parts of a loop, so that copies for the next one do. */
 typedef struct Stores {
     const Warpgroups *w;
-    bool by_map, by_rows, of_parts;
+    bool by_map, by_rows, of_parts, combined;
 } Stores;
 
 static void look_for_store(TileOp *op, void *state) {
@@ -504,6 +504,7 @@ static void look_for_store(TileOp *op, void *state) {
     stores->by_map |= op->id == TILE_OP_STORE_TILE && gpu_by_map(op);
     stores->of_parts |= op->id == TILE_OP_FOR && tile_op_integer(op, TILE_ATTRIBUTE_PART, 0) == TILE_PART_OF_SUMS;
     stores->by_rows |= is_narrow_sum(stores->w, op);
+    stores->combined |= op->id == TILE_OP_CLUSTER_REDUCE;
 }
 
 /* Do all programs take equally long, as far as loops and branches around products say? */
@@ -540,10 +541,11 @@ static void stay(TileOp *loop, void *state) {
     const Warpgroups *w = state;
     Stores stores = {.w = w};
     Lengths lengths = {.differ = false};
-    if (!tile_op_integer(loop, TILE_ATTRIBUTE_ONE_PROGRAM, 0)) return;
+    if (!tile_op_integer(loop, TILE_ATTRIBUTE_ONE_PROGRAM, 0) ) return;
     tile_map_init(&lengths.seen, w->context->scratch);
     tile_block_walk(&loop->regions[0], look_for_store, &stores);
     tile_block_walk(&loop->regions[0], look_around, &lengths);
+    if (stores.combined) return; /* in shared memory that copies for the next program would need */
     if (!stores.by_map && !stores.of_parts && (stores.by_rows || lengths.differ)) return;
     tile_op_clear(loop, TILE_ATTRIBUTE_ONE_PROGRAM);
     tile_op_set_integer(w->context->module, loop, TILE_ATTRIBUTE_RESIDENT, 1);

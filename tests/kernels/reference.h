@@ -42,6 +42,7 @@ Reference reference_matmul, reference_matmul_bias, reference_matmul_bias_relu, r
 Reference reference_matmul_scaled, reference_matmul_residual, reference_matmul_tn, reference_matmul_nt,
     reference_matmul_tt, reference_matmul_swiglu, reference_matmul_split_k, reference_matmul_batched,
     reference_matmul_i8, reference_matmul_f8, reference_gemv, reference_gemv_t;
+Reference reference_product_shared, reference_gram_shared;
 Reference reference_conv1d, reference_conv1d_depthwise, reference_conv2d, reference_conv2d_depthwise,
     reference_conv2d_input_gradient, reference_conv2d_weight_gradient, reference_max_pool2d, reference_avg_pool2d;
 Reference reference_attention, reference_attention_causal, reference_attention_backward, reference_attention_backward_causal,

@@ -60,6 +60,33 @@ void reference_matmul_residual(const Problem *problem) {
         expect(problem, i, problem->expected[i] + problem->input[2][i], problem->slack[i]);
 }
 
+void reference_product_shared(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N'), count = problem_dimension(problem, 'M') * columns;
+    transposed(problem, true, false);
+    for (int64_t i = 0; i < count; i++)
+        expect(problem, i, problem->expected[i] + problem->input[2][i % columns], problem->slack[i] + F32_ROUNDOFF * fabs(problem->expected[i]));
+}
+
+/* Of the second output: the greatest sum of each column in the first 64 rows, of which those that there are not are 0. */
+void reference_gram_shared(const Problem *problem) {
+    enum { FIRST = 64 };
+    int64_t rows = problem_dimension(problem, 'M'), columns = problem_dimension(problem, 'N');
+    int64_t depth = problem_dimension(problem, 'B') * problem_dimension(problem, 'H') * problem_dimension(problem, 'W');
+    const Expectation *most = &problem->further[0];
+    for (int64_t n = 0; n < columns; n++) {
+        most->expected[n] = rows < FIRST ? 0 : -INFINITY;
+        most->slack[n] = 0;
+        for (int64_t m = 0; m < rows; m++) {
+            Sum sum = product((Line){problem->input[0] + m, rows}, (Line){problem->input[1] + n, columns}, depth);
+            double slack = reference_serial_slack(depth + 1, sum.magnitude + 1);
+            expect(problem, m * columns + n, sum.value + 1, slack);
+            if (m >= FIRST) continue;
+            most->expected[n] = fmax(most->expected[n], sum.value);
+            most->slack[n] = fmax(most->slack[n], slack);
+        }
+    }
+}
+
 /* The slope of silu is at most 1.1. */
 void reference_matmul_swiglu(const Problem *problem) {
     int64_t rows = problem_dimension(problem, 'M'), columns = problem_dimension(problem, 'N');

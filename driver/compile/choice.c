@@ -215,6 +215,7 @@ static void list_candidates(const Question *question, TileArena *arena, Candidat
     chosen->schedule.stream = chosen->estimate.streams;
     chosen->schedule.once = chosen->estimate.once;
     chosen->schedule.reloads = chosen->estimate.reloads && !chosen->estimate.kept;
+    chosen->schedule.keeps = chosen->estimate.keeps;
     chosen->schedule.busy = chosen->estimate.busy && tile_outcome_has_loops(instance->points[out->points.items[out->chosen]].module);
 }
 
@@ -233,7 +234,7 @@ static bool chosen_has_room(const Question *question, const Candidates *candidat
 }
 
 static bool is_schedule(const TileSchedule *a, const TileSchedule *b) {
-    return a->least_programs == b->least_programs && memcmp(a->split_programs, b->split_programs, sizeof a->split_programs) == 0 && a->packs == b->packs && a->stream == b->stream && a->once == b->once && a->busy == b->busy && a->reloads == b->reloads && a->joined_rows == b->joined_rows &&
+    return a->least_programs == b->least_programs && memcmp(a->split_programs, b->split_programs, sizeof a->split_programs) == 0 && a->packs == b->packs && a->stream == b->stream && a->once == b->once && a->busy == b->busy && a->reloads == b->reloads && a->keeps == b->keeps && a->joined_rows == b->joined_rows &&
            a->joined_columns == b->joined_columns && a->joined_lanes == b->joined_lanes && a->joined_axis == b->joined_axis && a->turns == b->turns && a->warps == b->warps &&
            a->cluster == b->cluster;
 }
@@ -324,7 +325,7 @@ static void take_number(const Candidates *candidates, void *state) {
     Answer *answer = state;
     if (answer->explanation) explain(answer->explanation, candidates);
     const TileSchedule *first = &candidates->items.items[0].schedule; /* of the text's own point */
-    if (candidates->chosen || first->stream || first->once || first->busy || first->reloads || first->split_programs[0]) answer->number = number_of_row(answer->choice, candidates);
+    if (candidates->chosen || first->stream || first->once || first->busy || first->reloads || first->keeps || first->split_programs[0]) answer->number = number_of_row(answer->choice, candidates);
 }
 
 static uint32_t choose(TileInput *input, uint32_t kernel, const TileImageRequest *request, const TileView *views) {
@@ -366,6 +367,16 @@ const TileTunedRow *tile_chosen_row(const TileInput *input, uint32_t kernel, uin
     if (!number) return NULL;
     return number <= measured ? &input->tuned[kernel].rows.items[number - 1]
                               : input->choices->items[kernel].rows[number - measured - 1];
+}
+
+/* Where no model looked at the launch's rows, its code keeps those that are few tiles. */
+TileSchedule tile_chosen_schedule(const TileInput *input, uint32_t kernel, uint32_t number) {
+    const TileBackend *backend = tile_backend_of(input->target);
+    const TileTunedRow *row = tile_chosen_row(input, kernel, number);
+    bool predicted = row ? row->predicted : input->choices && input->choices->items[kernel].possible;
+    TileSchedule schedule = row ? row->schedule : (TileSchedule){0};
+    schedule.keeps |= !predicted && backend && backend->family->estimate;
+    return schedule;
 }
 
 const TileTunedRow *tile_chosen_for(const TileLibrary *library, const TileKernel *kernel, const TileArg *arguments,

@@ -202,6 +202,7 @@ static void add_work(GpuWork *sum, const GpuWork *work, double share) {
     sum->instructions += share * work->instructions;
     sum->kept |= work->kept;
     sum->reloads |= work->reloads;
+    sum->keeps |= work->keeps;
     sum->code = most(sum->code, work->code);
     sum->tensor += share * work->tensor;
     sum->port += share * work->port;
@@ -417,6 +418,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     estimate->spills |= spills_of(target, phase, &work) > 0;
     estimate->kept |= work.kept;
     estimate->reloads |= work.reloads;
+    estimate->keeps |= work.keeps;
     estimate->tight |= work.shared > TIGHT * target->shared_block_bytes;
     double programs = (double)count, blocks = blocks_of_core(target, phase, &work);
     double busiest = ceil(programs / target->cores), rounds = ceil(busiest / blocks), microsecond = target->clock_mhz;

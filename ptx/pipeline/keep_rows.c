@@ -107,6 +107,7 @@ typedef struct Rows {
     int64_t step, tiles, kept; /* kept: elements of a thread that an iteration loads and a later loop loads again */
     unsigned ops;
     bool asked; /* something new */
+    bool any;   /* rows of no class */
 } Rows;
 
 /* ---- which loops ---- */
@@ -238,6 +239,7 @@ static int64_t tiles_of(Rows *rows) {
         parameter->used_most |= (uint32_t)most;
         return most / rows->step;
     }
+    rows->any = true;
     return 2 * TILE_GREATEST_SHORT_ROW / rows->step;
 }
 
@@ -249,6 +251,7 @@ static int64_t tiles_of_part(const Rows *rows) {
 }
 
 static const char *obstacle(const Rows *rows) {
+    if (rows->any && !rows->func->keeps) return "it has no class, and the code is for rows of any length";
     if (rows->tiles < 2) return "it is one tile";
     if (rows->tiles > MOST_TILES) return "it is too many tiles";
     if (rows->kept * rows->tiles > MOST_KEPT) return "a thread has too few registers for it";
@@ -351,7 +354,7 @@ static bool keep(const Rows *rows) {
     if (!find_results(rows, &results)) return false;
     TileBuilder b = tile_builder_before(module, first);
     TileOp *choice = tile_build_if(&b, build_test(rows, &b), results.types, results.count);
-    tile_op_set_integer(module, choice, TILE_ATTRIBUTE_KEPT, 1);
+    tile_op_set_integer(module, choice, TILE_ATTRIBUTE_KEPT, rows->any ? TILE_KEPT_OF_ANY : TILE_KEPT_OF_CLASS);
     TileBuilder copies = tile_builder_at_end(module, &choice->regions[0]), others = tile_builder_at_end(module, &choice->regions[1]);
     TileMap map;
     tile_map_init(&map, rows->context->scratch);

@@ -129,19 +129,13 @@ static TileParameter *parameter_of_rows(TileFunc *func, const TileValue *extent)
     return NULL;
 }
 
-/* The length of the row of which a block of a cluster has a part: this ends at the least of it and of as many elements behind its first one as the blocks in front of it have
- * each (gpu-share-rows). NULL: it is another loop. */
+/* The length of the row of which a block of a cluster has a part, as the loop names it. NULL: it names none. */
 static TileValue *length_of_shared(const TileFunc *func, const TileOp *loop) {
-    TileValue *first = tile_op_named(loop, TILE_OPERAND_LO);
-    const TileOp *least = tile_value_def(tile_op_named(loop, TILE_OPERAND_HI), TILE_OP_MIN), *sum = tile_value_def(first, TILE_OP_ADD);
-    if (sum && tile_value_is_integer(tile_op_operand(sum, 0), 0)) first = tile_op_operand(sum, 1);
-    const TileOp *behind = tile_value_def(first, TILE_OP_MUL);
-    if (tile_op_integer(loop, TILE_ATTRIBUTE_PART, 0) != TILE_PART_OF_CLUSTER || !least || !behind) return NULL;
-    for (unsigned i = 0; i < 2; i++) {
-        const TileOp *far = tile_value_def(tile_op_operand(least, i), TILE_OP_ADD);
-        for (unsigned k = 0; far && k < 4; k++)
-            if (tile_op_operand(far, k / 2) == tile_op_named(loop, TILE_OPERAND_LO) && tile_op_operand(far, 1 - k / 2) == tile_op_operand(behind, k % 2))
-                return tile_value_block(tile_op_operand(least, 1 - i)) == &func->body ? tile_op_operand(least, 1 - i) : NULL;
+    const TileAttribute *row = tile_op_get(loop, TILE_ATTRIBUTE_ROW);
+    if (!row) return NULL;
+    for (const TileUse *use = func->body.arguments[row->integers[0]]->first_use; use; use = use->next) {
+        TileOp *op = use->user;
+        if (op->id == TILE_OP_DIM && op->block == &func->body && tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0) == row->integers[1]) return &op->results[0];
     }
     return NULL;
 }
@@ -265,7 +259,7 @@ static bool is_left(const Rows *rows, const TileOp *op, const TileOp *loop) {
     if (op->id != TILE_OP_MIN) return false;
     for (unsigned i = 0; i < 2; i++) {
         const TileOp *left = tile_value_def(tile_op_operand(op, i), TILE_OP_SUB);
-        if (left && tile_op_operand(left, 0) == rows->length && tile_op_operand(left, 1) == loop->regions[0].arguments[0] &&
+        if (left && tile_value_is_same(tile_op_operand(left, 0), rows->length) && tile_op_operand(left, 1) == loop->regions[0].arguments[0] &&
             tile_value_is_integer(tile_op_operand(op, 1 - i), rows->step))
             return true;
     }
@@ -414,8 +408,16 @@ static bool visit(TilePassContext *context, TileFunc *func, TileBlock *block) {
     return changed;
 }
 
+/* Nobody asks behind this pass, and machine form has other parameters. */
+static void forget_row(TileOp *op, void *changed) {
+    if (!tile_op_get(op, TILE_ATTRIBUTE_ROW)) return;
+    tile_op_clear(op, TILE_ATTRIBUTE_ROW);
+    *(bool *)changed = true;
+}
+
 TileResult tile_pass_gpu_keep_rows(TilePassContext *context, TileFunc *func) {
-    if (func->kind != TILE_FUNC_PHASE || !func->threads || func->reloads) return TILE_RESULT_UNCHANGED;
-    if (gpu_find_dots(func, &func->body).count) return TILE_RESULT_UNCHANGED;
-    return visit(context, func, &func->body) ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+    if (func->kind != TILE_FUNC_PHASE || !func->threads) return TILE_RESULT_UNCHANGED;
+    bool changed = !func->reloads && !gpu_find_dots(func, &func->body).count && visit(context, func, &func->body);
+    tile_block_walk(&func->body, forget_row, &changed);
+    return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

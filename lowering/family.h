@@ -19,7 +19,7 @@ typedef struct TileExtents {
 
 /* What a launch would take, and most of it for what: times in microseconds. They compare points of one kernel. */
 typedef struct TileEstimate {
-    double time;
+    double time, launch; /* launch: what of it any launch takes */
     double memory, compute, waiting; /* if each were all there is */
     double programs, together;       /* of the grid that takes longest, and how many of them run at a time */
     bool streams; /* loads of what each program reads for itself, and once, had better leave the cache first (TileFunc.stream) */

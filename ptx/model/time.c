@@ -471,7 +471,7 @@ bool gpu_estimate(const TileTarget *target, TileFunc *kernel, const TileExtents 
     tile_block_walk(&kernel->body, visit_host, &host);
     Whole whole = {.longest = 0};
     bool begun = false, behind_products = false; /* as measured: what combines parts of products begins so much later */
-    *estimate = (TileEstimate){.time = LAUNCH};
+    *estimate = (TileEstimate){.time = LAUNCH, .launch = LAUNCH};
     for (uint32_t i = 0; i < host.grids; i++) {
         TileFunc *phase = tile_func_phase(kernel, i);
         bool runs = host.programs[i] > 0; /* no others are launched */

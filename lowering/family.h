@@ -30,6 +30,7 @@ typedef struct TileEstimate {
     bool spills; /* threads of some grid have fewer registers than they would use */
     bool kept, reloads; /* rows that several loops go over stay in registers; code for that has no rows (TileFunc.reloads) */
     bool keeps;         /* of those that stay some have no class (TileFunc.keeps) */
+    bool singles;       /* rows are loaded element by element */
     uint32_t split_programs[TILE_MOST_SPLITS]; /* of the first grids whose last loop is split (TileFunc.split_programs); 0: no other is */
     bool splits; /* a grid has several parts of a program's sums (gpu-split-grids), and the one that takes longest has enough programs without */
     bool tight; /* whether a block has room for all its tiles, only machine form says (TileFamily.has_room) */

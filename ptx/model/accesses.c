@@ -333,7 +333,9 @@ double gpu_walk_load(GpuWalk *walk, const TileOp *op, double begin) {
     double bounds = words && (!piece.whole || tile->rank > 2) ? count_axes(tile) * OF_BOUNDS : 0;
     if (gpu_load_is_copied(op) || ahead) return do_copied(walk, op, begin, &piece, tile, bounds);
     if (walk->loops == 0 && tile->rank > 1) count_awaited(walk, tile, &piece);
-    return gpu_walk_issue(walk, op, begin, instructions_of_access(walk, &piece, tile) + bounds, GPU_OF_MEMORY + wait_for_singles(walk, &piece, tile));
+    double singles = wait_for_singles(walk, &piece, tile);
+    walk->work->singles |= singles > 0;
+    return gpu_walk_issue(walk, op, begin, instructions_of_access(walk, &piece, tile) + bounds, GPU_OF_MEMORY + singles);
 }
 
 /* Cycles of the multiprocessor for sums of wgmma that go to memory without a way through shared memory, narrower than a sector is for four

@@ -203,6 +203,7 @@ static void add_work(GpuWork *sum, const GpuWork *work, double share) {
     sum->kept |= work->kept;
     sum->reloads |= work->reloads;
     sum->keeps |= work->keeps;
+    sum->singles |= work->singles;
     sum->code = most(sum->code, work->code);
     sum->tensor += share * work->tensor;
     sum->port += share * work->port;
@@ -419,6 +420,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     estimate->kept |= work.kept;
     estimate->reloads |= work.reloads;
     estimate->keeps |= work.keeps;
+    estimate->singles |= work.singles;
     estimate->tight |= work.shared > TIGHT * target->shared_block_bytes;
     double programs = (double)count, blocks = blocks_of_core(target, phase, &work);
     double busiest = ceil(programs / target->cores), rounds = ceil(busiest / blocks), microsecond = target->clock_mhz;

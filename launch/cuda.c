@@ -325,28 +325,28 @@ static inline int queue_grid(const Phase *phase, const TileCudaStream *on, unsig
                                       parameters, NULL);
 }
 
-enum { MOST_BLOCKS = INT32_MAX / 8 * 8 /* whole clusters */ };
+enum { MOST_BLOCKS = INT32_MAX / 8 * 8 /* of a launch, in whole clusters */ };
 
 /* A block for each program, unless fewer take them in turn. */
 static inline unsigned blocks_for(const Phase *phase, int device, int64_t programs) {
-    unsigned blocks = (unsigned)programs, most = phase->blocks ? phase->blocks[device % MOST_DEVICES] : blocks;
-    return blocks < most ? blocks : most;
+    int64_t most = phase->blocks ? phase->blocks[device % MOST_DEVICES] : programs;
+    return (unsigned)(programs < most ? programs : most);
 }
 
 static tile_status queue_programs(const Phase *phase, const TileCudaStream *on, const TileCudaParameters *parameters,
                                   TileCudaMap *maps, int64_t programs, TileError *error) {
-    int64_t begin = 0, end = 0;
+    int64_t begin = 0;
     void **last = parameters->list + parameters->count;
     *last++ = &begin;
-    *last++ = &end;
+    *last++ = &programs;
     for (uint32_t i = 0; maps && i < tile_cuda_maps_count(phase->maps); i++) *last++ = &maps[i];
     *last = (void *)parameters->records;
-    for (; begin < programs; begin = end) {
-        end = programs - begin < MOST_BLOCKS ? programs : begin + MOST_BLOCKS;
-        int result = queue_grid(phase, on, blocks_for(phase, on->device, end - begin), parameters->list);
-        if (result != TILE_CUDA_SUCCESS) return tile_cuda_check(result, parameters->kernel, error);
-    }
-    return TILE_OK;
+    if (!phase->blocks && programs > MOST_BLOCKS)
+        return tile_error_set(error, TILE_UNSUPPORTED, "%s: a grid of %lld programs, of which a GPU launches %d at most", parameters->kernel,
+                              (long long)programs, MOST_BLOCKS);
+    if (programs < 1) return TILE_OK;
+    int result = queue_grid(phase, on, blocks_for(phase, on->device, programs), parameters->list);
+    return result == TILE_CUDA_SUCCESS ? TILE_OK : tile_cuda_check(result, parameters->kernel, error);
 }
 
 static __attribute__((noinline)) tile_status queue_with_maps(const Phase *phase, const TileCudaStream *on,

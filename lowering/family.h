@@ -19,7 +19,7 @@ typedef struct TileExtents {
 
 /* What a launch would take, and most of it for what: times in microseconds. They compare points of one kernel. */
 typedef struct TileEstimate {
-    double time;
+    double time, launch; /* launch: what of it any launch takes */
     double memory, compute, waiting; /* if each were all there is */
     double programs, together;       /* of the grid that takes longest, and how many of them run at a time */
     bool streams; /* loads of what each program reads for itself, and once, had better leave the cache first (TileFunc.stream) */
@@ -29,6 +29,8 @@ typedef struct TileEstimate {
     bool few; /* or two of them, as blocks of clusters that share programs */
     bool spills; /* threads of some grid have fewer registers than they would use */
     bool kept, reloads; /* rows that several loops go over stay in registers; code for that has no rows (TileFunc.reloads) */
+    bool keeps;         /* of those that stay some have no class (TileFunc.keeps) */
+    bool singles;       /* rows are loaded element by element */
     uint32_t split_programs[TILE_MOST_SPLITS]; /* of the first grids whose last loop is split (TileFunc.split_programs); 0: no other is */
     bool splits; /* a grid has several parts of a program's sums (gpu-split-grids), and the one that takes longest has enough programs without */
     bool tight; /* whether a block has room for all its tiles, only machine form says (TileFamily.has_room) */
@@ -43,6 +45,7 @@ typedef struct TileSchedule {
     uint32_t once;           /* arguments, as bits: what products read of them, once, leaves the cache first */
     bool busy;               /* while a program waits, others compute or the memory is busy */
     bool reloads;            /* rows that several loops go over are loaded again by each */
+    bool keeps;              /* such rows stay in registers though they have no class */
     uint32_t joined_rows, joined_columns; /* programs are computed together, up to so many of products; 0: none are */
     uint32_t joined_lanes, joined_axis; /* programs without products, up to so many elements of a tile, along an axis; 0: none are */
     uint32_t turns;          /* so many programs of a block multiply in turn; 0: none do */

@@ -119,6 +119,7 @@ static TileFunc *create_phase(Programs *p, unsigned number, const TileOp *grid, 
     phase->once = p->kernel->once;
     phase->busy = p->kernel->busy;
     phase->reloads = p->kernel->reloads;
+    phase->keeps = p->kernel->keeps;
     phase->location = p->kernel->location;
     const TileBlock *body = &p->kernel->body;
     for (uint32_t i = 0; i < body->argument_count; i++) {

@@ -8,6 +8,9 @@
  * is one over them: how the grid is divided follows from how many programs there are (TileFunc.split_programs). */
 enum { TILE_PART_OF_SCAN = 1, TILE_PART_OF_SUMS = 2, TILE_PART_OVER_SUMS = 3, TILE_PART_OF_CLUSTER = 4 };
 
+/* Of branches (TILE_ATTRIBUTE_KEPT) of gpu-keep-rows: the rows have a class, which the launch has as well, or none. */
+enum { TILE_KEPT_OF_CLASS = 1, TILE_KEPT_OF_ANY = 2 };
+
 #define PASS(id, name, stage, input, output, needs, keeps, doc)                                                            \
     TileResult tile_pass_##id(TilePassContext *context, TileFunc *func);
 #include "ptx/passes.def"

@@ -41,8 +41,8 @@ static tile_status build_demand(TileUnit *unit, void *state) {
     demand->code = NULL;
     TILE_TRY(tile_unit_list(unit, &program));
     const TileKernelInfo *kernel = &program.kernels.items[signature - unit->input->signatures];
-    const TileTunedRow *row =
-        tile_chosen_row(unit->input, (uint32_t)(signature - unit->input->signatures), demand->request->tuned);
+    uint32_t number = (uint32_t)(signature - unit->input->signatures);
+    const TileTunedRow *row = tile_chosen_row(unit->input, number, demand->request->tuned);
     TileBinding *bindings = TILE_NEW_ARRAY(unit->arena, TileBinding,
                                            TILE_MAX_GENERICS + TILE_MAX_STATICS + (row ? row->constant_count : 0));
     size_t count = 0;
@@ -58,8 +58,8 @@ static tile_status build_demand(TileUnit *unit, void *state) {
                         .signature = signature,
                         .request = demand->request,
                         .bindings = bindings,
-                        .binding_count = count};
-    if (row) job.schedule = row->schedule;
+                        .binding_count = count,
+                        .schedule = tile_chosen_schedule(unit->input, number, demand->request->tuned)};
     return tile_image_build(&job, &demand->code);
 }
 

@@ -25,6 +25,8 @@ enum {
 
 /* A candidate better than the text's own by less is not worth other code: the model is not more exact. */
 static const double WORTH = 0.97;
+/* Of a small launch, of whose time most is the launch: of the rest. Measured, rows of 256 elements as a tile of 1,024 took 1.16 times as long as in one of 256. */
+static const double WORTH_OF_REST = 0.95;
 /* Nor are clusters, whose blocks wait for one another; all the more where their programs take turns. */
 static const double WORTH_CLUSTER = 0.96, WORTH_CLUSTER_IN_TURN = 0.93;
 /* Nor are turns, where they do not shorten what takes longest. */
@@ -103,9 +105,11 @@ static bool splits_nothing(const TilePrediction *plain, const TilePrediction *sp
 }
 
 /* Do blocks of a cluster share loops, and load again what they go over again, though they are more than two for each multiprocessor? Measured, of 128, 512 and 1,024 programs, such
- * loops take 0.8 to 1.7 of the time, whatever the model says. */
+ * loops take 0.8 to 1.7 of the time, whatever the model says. Or do they load rows element by element? Sums of columns of 1021 x 1037 in bf16 took 1.6 times as long as in
+ * parts, of which more programs have fewer elements each. */
 static bool shares_in_vain(const TileInstancePoint *point, const TilePrediction *shared) {
-    return shared->schedule.cluster && point->module && !tile_outcome_stays(point->module) && !shared->estimate.few && !shared->estimate.kept;
+    if (!shared->schedule.cluster || !point->module || tile_outcome_stays(point->module)) return false;
+    return shared->estimate.singles || (!shared->estimate.few && !shared->estimate.kept);
 }
 
 /* Is the grid split for more programs than the second of the family's numbers, which fill the machine in most cases? */
@@ -185,6 +189,12 @@ static void choose_warps(const Question *question, TileArena *arena, Candidates 
     if (out->chosen == chosen) try_warps(question, false, arena, out);
 }
 
+/* The time below which another point than the text's own is taken, of which this is the time. */
+static double worthwhile(double own, double launch) {
+    double of_all = WORTH * own, of_rest = launch + WORTH_OF_REST * (own - launch);
+    return of_all > of_rest ? of_all : of_rest;
+}
+
 /* Allocates in the arena, which may jump. */
 static void list_candidates(const Question *question, TileArena *arena, Candidates *out) {
     const TileInstance *instance = question->instance;
@@ -203,7 +213,7 @@ static void list_candidates(const Question *question, TileArena *arena, Candidat
         take(out, &candidate, i, arena);
         if (!candidate.fits) continue;
         double time = candidate.estimate.time / (candidate.estimate.kept ? WORTH_KEPT : worth_of(question->input, &instance->points[i]));
-        if (best == 0 || time < best * (out->chosen == 0 ? WORTH : 1)) {
+        if (best == 0 || time < (out->chosen == 0 ? worthwhile(best, candidate.estimate.launch) : best)) {
             best = time;
             out->chosen = out->items.count - 1;
         }
@@ -215,6 +225,7 @@ static void list_candidates(const Question *question, TileArena *arena, Candidat
     chosen->schedule.stream = chosen->estimate.streams;
     chosen->schedule.once = chosen->estimate.once;
     chosen->schedule.reloads = chosen->estimate.reloads && !chosen->estimate.kept;
+    chosen->schedule.keeps = chosen->estimate.keeps;
     chosen->schedule.busy = chosen->estimate.busy && tile_outcome_has_loops(instance->points[out->points.items[out->chosen]].module);
 }
 
@@ -233,7 +244,7 @@ static bool chosen_has_room(const Question *question, const Candidates *candidat
 }
 
 static bool is_schedule(const TileSchedule *a, const TileSchedule *b) {
-    return a->least_programs == b->least_programs && memcmp(a->split_programs, b->split_programs, sizeof a->split_programs) == 0 && a->packs == b->packs && a->stream == b->stream && a->once == b->once && a->busy == b->busy && a->reloads == b->reloads && a->joined_rows == b->joined_rows &&
+    return a->least_programs == b->least_programs && memcmp(a->split_programs, b->split_programs, sizeof a->split_programs) == 0 && a->packs == b->packs && a->stream == b->stream && a->once == b->once && a->busy == b->busy && a->reloads == b->reloads && a->keeps == b->keeps && a->joined_rows == b->joined_rows &&
            a->joined_columns == b->joined_columns && a->joined_lanes == b->joined_lanes && a->joined_axis == b->joined_axis && a->turns == b->turns && a->warps == b->warps &&
            a->cluster == b->cluster;
 }
@@ -324,7 +335,7 @@ static void take_number(const Candidates *candidates, void *state) {
     Answer *answer = state;
     if (answer->explanation) explain(answer->explanation, candidates);
     const TileSchedule *first = &candidates->items.items[0].schedule; /* of the text's own point */
-    if (candidates->chosen || first->stream || first->once || first->busy || first->reloads || first->split_programs[0]) answer->number = number_of_row(answer->choice, candidates);
+    if (candidates->chosen || first->stream || first->once || first->busy || first->reloads || first->keeps || first->split_programs[0]) answer->number = number_of_row(answer->choice, candidates);
 }
 
 static uint32_t choose(TileInput *input, uint32_t kernel, const TileImageRequest *request, const TileView *views) {
@@ -366,6 +377,16 @@ const TileTunedRow *tile_chosen_row(const TileInput *input, uint32_t kernel, uin
     if (!number) return NULL;
     return number <= measured ? &input->tuned[kernel].rows.items[number - 1]
                               : input->choices->items[kernel].rows[number - measured - 1];
+}
+
+/* Where no model looked at the launch's rows, its code keeps those that are few tiles. */
+TileSchedule tile_chosen_schedule(const TileInput *input, uint32_t kernel, uint32_t number) {
+    const TileBackend *backend = tile_backend_of(input->target);
+    const TileTunedRow *row = tile_chosen_row(input, kernel, number);
+    bool predicted = row ? row->predicted : input->choices && input->choices->items[kernel].possible;
+    TileSchedule schedule = row ? row->schedule : (TileSchedule){0};
+    schedule.keeps |= !predicted && backend && backend->family->estimate;
+    return schedule;
 }
 
 const TileTunedRow *tile_chosen_for(const TileLibrary *library, const TileKernel *kernel, const TileArg *arguments,

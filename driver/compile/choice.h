@@ -22,6 +22,8 @@ void tile_choices_destroy(TileChoices *choices);
 uint32_t tile_choose(void *input, uint32_t kernel, const TileImageRequest *request, const TileView *views);
 /* The row of this number; NULL for 0. */
 const TileTunedRow *tile_chosen_row(const TileInput *input, uint32_t kernel, uint32_t number);
+/* What the code of launches with this number is compiled with, beside the constants. */
+TileSchedule tile_chosen_schedule(const TileInput *input, uint32_t kernel, uint32_t number);
 /* The row that a launch with these arguments uses, or NULL. */
 const TileTunedRow *tile_chosen_for(const TileLibrary *library, const TileKernel *kernel, const TileArg *arguments,
                                     size_t count);

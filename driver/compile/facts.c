@@ -19,6 +19,7 @@ void tile_image_schedule(TileFunc *kernel, TileSchedule schedule) {
     kernel->once |= schedule.once;
     kernel->busy |= schedule.busy;
     kernel->reloads |= schedule.reloads;
+    kernel->keeps |= schedule.keeps;
     if (schedule.joined_rows) {
         kernel->joined_rows = schedule.joined_rows;
         kernel->joined_columns = schedule.joined_columns;

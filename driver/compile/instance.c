@@ -61,6 +61,7 @@ static const TileModule *add_point(TileUnit *unit, const TileKernelInfo *kernel,
     TileInstancePoint *added = making->instance->count < MOST_CANDIDATES ? add(making->instance) : NULL;
     if (!added) return NULL;
     TilePoint lowered = {making->signature, &making->request, found->names.items, point, found->names.count, schedule};
+    lowered.schedule.keeps = true; /* whether a launch's rows are few enough tiles, the model says */
     added->values = point;
     added->schedule = schedule;
     if (tile_point_lower(unit, kernel, &lowered, tile_unit_backend(unit)->family->estimated_behind))

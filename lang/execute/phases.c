@@ -195,14 +195,11 @@ static int64_t range_end(TileExecutor *e, const TileFunc *func, int64_t begin, i
     return size < programs - begin ? begin + size : programs;
 }
 
-/* A launch has a block for each program, and may have one more: with a seed, at random. One whose blocks take several
- * programs has as many blocks as run at a time: half of the programs here; with a seed, any number. Clusters are whole. */
+/* A launch has a block for each program. One whose blocks take several programs has as many blocks as run at a time: half of the programs
+ * here; with a seed, any number. Clusters are whole. */
 static int64_t block_count(TileExecutor *e, const TileFunc *func, int64_t programs) {
     int64_t count = programs, cluster = func->cluster > 1 ? func->cluster : 1;
-    if (func->resident)
-        count = e->options.seed ? 1 + (int64_t)(tile_exec_random(e) % (uint64_t)programs) : (programs + 1) / 2;
-    else if (e->options.seed)
-        count += (int64_t)(tile_exec_random(e) % 2);
+    if (func->resident) count = e->options.seed ? 1 + (int64_t)(tile_exec_random(e) % (uint64_t)programs) : (programs + 1) / 2;
     return (count + cluster - 1) / cluster * cluster;
 }
 

@@ -300,6 +300,7 @@ struct TileFunc {
     bool busy;              /* of GPUs: while a program waits, others compute or the memory is busy; false where a launch's programs leave the
                              * machine waiting, or that is not known */
     bool reloads;           /* of GPUs: rows that several loops go over are loaded again by each */
+    bool keeps;             /* of GPUs: such rows stay in registers though they have no class (TileTensorFacts.most) */
     TileLocation location;
 };
 

@@ -373,6 +373,7 @@ static void print_header(Printer *p, const TileFunc *func) {
     if (func->once) tile_text_format(p->text, " once = %u", func->once);
     if (func->busy) tile_text_add(p->text, " busy = 1");
     if (func->reloads) tile_text_add(p->text, " reloads = 1");
+    if (func->keeps) tile_text_add(p->text, " keeps = 1");
     if (func->threads) tile_text_format(p->text, " threads = %u", func->threads);
     if (func->resident) tile_text_add(p->text, " resident = 1");
     if (func->registers) tile_text_format(p->text, " registers = %u", func->registers);

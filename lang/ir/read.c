@@ -194,6 +194,7 @@ static void read_func_types(Reader *r) {
     r->func->once = read_count(r, "once", INT32_MAX, "`once` has a bit for each of 31 arguments");
     r->func->busy = read_count(r, "busy", 1, "`busy` is 1 where it stands") != 0;
     r->func->reloads = read_count(r, "reloads", 1, "`reloads` is 1 where it stands") != 0;
+    r->func->keeps = read_count(r, "keeps", 1, "`keeps` is 1 where it stands") != 0;
     r->func->threads = read_count(r, "threads", TILE_MAX_THREADS, "a block has 1 to 1024 threads");
     r->func->resident = read_count(r, "resident", 1, "`resident` is 1 where it stands") != 0;
     r->func->registers = read_count(r, "registers", TILE_MAX_REGISTERS - 1, "a thread has 1 to 255 registers");

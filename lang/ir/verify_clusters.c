@@ -8,9 +8,21 @@ static bool has_part_for_each(const TileOp *reduce, int64_t blocks) {
     return !axis || reduce->results[0].type->extent[axis->integer] * blocks == tile_op_operand(reduce, 0)->type->extent[axis->integer];
 }
 
+/* Does the loop name the extent of a tensor that blocks of a cluster share? */
+static const char *row_misuse(const TileOp *op) {
+    const TileAttribute *row = tile_op_get(op, TILE_ATTRIBUTE_ROW);
+    const TileFunc *func = tile_op_func(op);
+    if (!func) return NULL;
+    if (row->count != 2 || row->integers[0] < 0 || row->integers[0] >= (int64_t)func->body.argument_count) return "`row` is an argument and its dimension";
+    const TileType *type = func->body.arguments[row->integers[0]]->type;
+    if (type->kind != TILE_TYPE_TENSOR || row->integers[1] < 0 || row->integers[1] >= (int64_t)type->rank) return "`row` is an argument and its dimension";
+    return func->cluster < 2 ? "the block is in no cluster" : NULL;
+}
+
 const char *tile_cluster_misuse(const TileOp *op) {
     const TileAttribute *multicast = tile_op_get(op, TILE_ATTRIBUTE_MULTICAST);
     bool reduces = op->id == TILE_OP_CLUSTER_REDUCE;
+    if (tile_op_get(op, TILE_ATTRIBUTE_ROW)) return row_misuse(op);
     bool of_cluster = op->id == TILE_OP_CLUSTER_BARRIER || op->id == TILE_OP_CLUSTER_RANK || op->id == TILE_OP_LOAD_PEER || reduces || multicast;
     const TileFunc *func = of_cluster ? tile_op_func(op) : NULL;
     if (!func) return NULL;

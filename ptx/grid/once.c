@@ -31,8 +31,9 @@
  *       }
  *       return
  *     }
- * In machine form, as the last pass that changes loops, it does so with the loop over the one program of a block
- * (`one_program`, gpu-blocks), which the passes before had to know as a loop. Its results, if any, are initial values.
+ * In machine form, as the last pass that changes loops, it puts the body in the place of the loop over the one program of a block
+ * (`one_program`, gpu-blocks), which the passes before had to know as a loop: a launch begins with program 0 and has a block for each, so no block asks whether
+ * there is a program for it, nor with which one the launch begins. What that asked came late, behind parameters that no other code reads: 0.1 us of 1.2.
  * Needs: canonicalise, cse, so that bounds are recognised. Keeps: the form, the values of all results.
  * Cost: linear. */
 #include "lang/ir/build.h"
@@ -83,9 +84,42 @@ static TileOp *build_branch(Once *once, TileOp *loop) {
     return branch;
 }
 
+/* The body's ops in place of the loop, which has one iteration. */
+static void unwrap(Once *once, TileOp *loop) {
+    TileBlock *body = &loop->regions[0];
+    TileBuilder b = tile_builder_before(once->context->module, loop);
+    tile_value_replace(body->arguments[0], tile_op_operand(loop, 0));
+    for (unsigned i = 0; i < loop->result_count; i++) {
+        tile_value_replace(body->arguments[1 + i], tile_op_operand(loop, FIRST_CARRIED + i));
+        tile_value_replace(&loop->results[i], tile_op_operand(body->last, i));
+    }
+    for (TileOp *op = body->first, *next; op != body->last; op = next) {
+        next = op->next;
+        tile_op_detach(op);
+        tile_builder_insert(&b, op);
+    }
+    tile_op_erase(loop);
+    once->changed = true;
+}
+
+/* A launch begins with program 0. */
+static void begin_at_first(Once *once, TileFunc *func) {
+    for (uint32_t i = 0; i < func->body.argument_count; i++) {
+        TileValue *begin = func->body.arguments[i];
+        if (func->parameters[i].role != TILE_ROLE_BEGIN || !tile_value_has_uses(begin)) continue;
+        TileBuilder b = tile_builder_before(once->context->module, func->body.first);
+        tile_value_replace(begin, tile_build_i64(&b, 0));
+        once->changed = true;
+    }
+}
+
 static void visit(TileOp *op, void *state) {
     Once *once = state;
     if (op->id != TILE_OP_FOR || !runs_once(once, op)) return;
+    if (op->block->func->form == TILE_FORM_MACHINE) {
+        unwrap(once, op);
+        return;
+    }
     TileOp *branch = build_branch(once, op);
     TileBlock *body = &op->regions[0];
     tile_value_replace(body->arguments[0], tile_op_operand(op, 0));
@@ -102,6 +136,8 @@ static void visit(TileOp *op, void *state) {
 
 TileResult tile_pass_gpu_once(TilePassContext *context, TileFunc *func) {
     Once once = {context, false};
-    if (func->kind == TILE_FUNC_PHASE) tile_block_walk(&func->body, visit, &once);
+    if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
+    tile_block_walk(&func->body, visit, &once);
+    if (func->form == TILE_FORM_MACHINE) begin_at_first(&once, func);
     return once.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

@@ -37,7 +37,7 @@
  *         %8 = add %7, %5 : i64
  *         %9 = min %m, %8 : i64
  *         %10 = const {value = 0.0} : f32
- *         %sum.1 = for %7, %9, %one, %10 {part = 4} : f32 (%k: i64, %sum.2: f32) {
+ *         %sum.1 = for %7, %9, %one, %10 {part = 4, row = [0, 0]} : f32 (%k: i64, %sum.2: f32) {
  *           %v = load_tile %x, %k, %i {access = [index, index]} : f32
  *           %sum.3 = add %sum.2, %v : f32
  *           yield %sum.3
@@ -200,6 +200,14 @@ static const Narrowed *find_narrowed(const Shared *s, const Narrowed *like) {
     return NULL;
 }
 
+/* Names the extent that the loop goes over from 0 on, if it is a tensor's: gpu-keep-rows asks. */
+static void name_row(Shared *s, TileOp *loop) {
+    const TileOp *extent = tile_value_def(tile_op_named(loop, TILE_OPERAND_HI), TILE_OP_DIM);
+    if (!extent || !tile_value_is_integer(tile_op_named(loop, TILE_OPERAND_LO), 0) || tile_op_operand(extent, 0)->block != &s->kernel->body) return;
+    int64_t row[] = {tile_op_operand(extent, 0)->index, tile_op_integer(extent, TILE_ATTRIBUTE_AXIS, 0)};
+    tile_op_set_integers(s->context->module, loop, TILE_ATTRIBUTE_ROW, row, 2);
+}
+
 /* Leaves the loop the block's iterations. */
 static void narrow(Shared *s, TileOp *loop) {
     unsigned count, lo = tile_op_operands(loop, TILE_OPERAND_LO, &count), hi = tile_op_operands(loop, TILE_OPERAND_HI, &count);
@@ -294,6 +302,7 @@ static bool share(TilePassContext *context, TileFunc *kernel, TileOp *grid) {
     s->part = gpu_split_widen_grid(&split, grid);
     store_once(s);
     for (unsigned i = 0; i < s->count; i++) {
+        name_row(s, s->loops[i]);
         narrow(s, s->loops[i]);
         tile_op_set_integer(context->module, s->loops[i], TILE_ATTRIBUTE_PART, TILE_PART_OF_CLUSTER);
         if (s->loops[i]->result_count) combine(s, i);

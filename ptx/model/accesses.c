@@ -370,7 +370,9 @@ double gpu_walk_load(GpuWalk *walk, const TileOp *op, double begin) {
     if (gpu_by_map(op) && gpu_load_is_added(op)) return do_added(walk, op, begin, tile);
     if (walk->loops == 0 && tile->rank > 1) count_awaited(walk, tile, &piece);
     double tests = piece.tests * (tile_scalar_bytes(tile->scalar) < sizeof(uint32_t) ? OF_TEST : OF_SHARED_TEST) * gpu_most(1, bytes_of_thread(walk, tile) / GPU_VECTOR_BYTES);
-    return gpu_walk_issue(walk, op, begin, instructions_of_access(walk, &piece, tile) + bounds + tests, GPU_OF_MEMORY + wait_for_singles(walk, &piece, tile));
+    double singles = wait_for_singles(walk, &piece, tile);
+    walk->work->singles |= singles > 0;
+    return gpu_walk_issue(walk, op, begin, instructions_of_access(walk, &piece, tile) + bounds + tests, GPU_OF_MEMORY + singles);
 }
 
 /* Cycles of the multiprocessor for sums of wgmma that go to memory without a way through shared memory, narrower than a sector is for four

@@ -30,6 +30,8 @@ typedef struct GpuWork {
     double awaited;      /* cycles until what an epilogue loads is there, which `latency` has beside the products */
     bool uses_sums;      /* a loop computes with the sums of its products */
     bool kept, reloads;  /* rows stay in registers between loops; code for that is not executed */
+    bool keeps;          /* of those that stay some have no class */
+    bool singles;        /* rows of 16 bits that begin anywhere are loaded element by element */
     bool multiplies;     /* it has large products by fused multiply-adds */
     double registers;    /* of a thread */
     double vectors;      /* that a thread stores at once, of tensors that are gone through as they lie in memory */

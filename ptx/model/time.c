@@ -204,6 +204,8 @@ static void add_work(GpuWork *sum, const GpuWork *work, double share) {
     sum->instructions += share * work->instructions;
     sum->kept |= work->kept;
     sum->reloads |= work->reloads;
+    sum->keeps |= work->keeps;
+    sum->singles |= work->singles;
     sum->code = most(sum->code, work->code);
     sum->tensor += share * work->tensor;
     sum->port += share * work->port;
@@ -443,6 +445,8 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     estimate->spills |= spills_of(target, phase, &work) > 0;
     estimate->kept |= work.kept;
     estimate->reloads |= work.reloads;
+    estimate->keeps |= work.keeps;
+    estimate->singles |= work.singles;
     estimate->tight |= work.shared > TIGHT * target->shared_block_bytes;
     double programs = (double)count, blocks = blocks_of_core(target, phase, &work);
     double busiest = ceil(programs / target->cores), rounds = ceil(busiest / blocks), microsecond = target->clock_mhz;
@@ -496,7 +500,7 @@ bool gpu_estimate(const TileTarget *target, TileFunc *kernel, const TileExtents 
     tile_block_walk(&kernel->body, visit_host, &host);
     Whole whole = {.longest = 0};
     bool begun = false, behind_products = false; /* as measured: what combines parts of products begins so much later */
-    *estimate = (TileEstimate){.time = LAUNCH};
+    *estimate = (TileEstimate){.time = LAUNCH, .launch = LAUNCH};
     for (uint32_t i = 0; i < host.grids; i++) {
         TileFunc *phase = tile_func_phase(kernel, i);
         bool runs = host.programs[i] > 0; /* no others are launched */

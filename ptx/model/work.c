@@ -6,6 +6,7 @@
 #include "ptx/layouts/blocked.h"
 #include "ptx/model/products.h"
 #include "ptx/model/walk.h"
+#include "ptx/passes.h"
 #include "ptx/pipeline/copies.h"
 #include "ptx/target/dot.h"
 #include "ptx/target/map.h"
@@ -362,9 +363,17 @@ static bool is_of_no_number(const TileOp *op) {
     return test && (test->id == TILE_OP_ISNAN || (test->id == TILE_OP_NE && tile_op_operand(test, 0) == tile_op_operand(test, 1)));
 }
 
+/* Rows that have a class are kept unless the launch's code is asked not to; others if it is asked to. */
+static void note_kept(GpuWork *work, const TileOp *op, bool none) {
+    int64_t kept = tile_op_integer(op, TILE_ATTRIBUTE_KEPT, 0);
+    if (kept && !none) work->kept = true;
+    if (kept == TILE_KEPT_OF_CLASS && none) work->reloads = true;
+    if (kept == TILE_KEPT_OF_ANY && !none) work->keeps = true;
+}
+
 static double do_if(GpuWalk *walk, const TileOp *op, double begin) {
     double taken = gpu_number_share(&walk->numbers, op), end = begin = gpu_walk_ready(walk, op, begin), mean = begin;
-    if (tile_op_get(op, TILE_ATTRIBUTE_KEPT)) *(taken == 0 ? &walk->work->reloads : &walk->work->kept) = true;
+    note_kept(walk->work, op, taken == 0);
     if (taken < 0 && is_of_no_number(op)) taken = 0;
     if (taken < 0 && is_guard(walk, op)) taken = 1;
     for (unsigned i = 0; i < 2; i++) {

@@ -107,6 +107,7 @@ typedef struct Rows {
     int64_t step, tiles, kept; /* kept: elements of a thread that an iteration loads and a later loop loads again */
     unsigned ops;
     bool asked; /* something new */
+    bool any;   /* rows of no class */
 } Rows;
 
 /* ---- which loops ---- */
@@ -128,19 +129,13 @@ static TileParameter *parameter_of_rows(TileFunc *func, const TileValue *extent)
     return NULL;
 }
 
-/* The length of the row of which a block of a cluster has a part: this ends at the least of it and of as many elements behind its first one as the blocks in front of it have
- * each (gpu-share-rows). NULL: it is another loop. */
+/* The length of the row of which a block of a cluster has a part, as the loop names it. NULL: it names none. */
 static TileValue *length_of_shared(const TileFunc *func, const TileOp *loop) {
-    TileValue *first = tile_op_named(loop, TILE_OPERAND_LO);
-    const TileOp *least = tile_value_def(tile_op_named(loop, TILE_OPERAND_HI), TILE_OP_MIN), *sum = tile_value_def(first, TILE_OP_ADD);
-    if (sum && tile_value_is_integer(tile_op_operand(sum, 0), 0)) first = tile_op_operand(sum, 1);
-    const TileOp *behind = tile_value_def(first, TILE_OP_MUL);
-    if (tile_op_integer(loop, TILE_ATTRIBUTE_PART, 0) != TILE_PART_OF_CLUSTER || !least || !behind) return NULL;
-    for (unsigned i = 0; i < 2; i++) {
-        const TileOp *far = tile_value_def(tile_op_operand(least, i), TILE_OP_ADD);
-        for (unsigned k = 0; far && k < 4; k++)
-            if (tile_op_operand(far, k / 2) == tile_op_named(loop, TILE_OPERAND_LO) && tile_op_operand(far, 1 - k / 2) == tile_op_operand(behind, k % 2))
-                return tile_value_block(tile_op_operand(least, 1 - i)) == &func->body ? tile_op_operand(least, 1 - i) : NULL;
+    const TileAttribute *row = tile_op_get(loop, TILE_ATTRIBUTE_ROW);
+    if (!row) return NULL;
+    for (const TileUse *use = func->body.arguments[row->integers[0]]->first_use; use; use = use->next) {
+        TileOp *op = use->user;
+        if (op->id == TILE_OP_DIM && op->block == &func->body && tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0) == row->integers[1]) return &op->results[0];
     }
     return NULL;
 }
@@ -238,6 +233,7 @@ static int64_t tiles_of(Rows *rows) {
         parameter->used_most |= (uint32_t)most;
         return most / rows->step;
     }
+    rows->any = true;
     return 2 * TILE_GREATEST_SHORT_ROW / rows->step;
 }
 
@@ -249,6 +245,7 @@ static int64_t tiles_of_part(const Rows *rows) {
 }
 
 static const char *obstacle(const Rows *rows) {
+    if (rows->any && !rows->func->keeps) return "it has no class, and the code is for rows of any length";
     if (rows->tiles < 2) return "it is one tile";
     if (rows->tiles > MOST_TILES) return "it is too many tiles";
     if (rows->kept * rows->tiles > MOST_KEPT) return "a thread has too few registers for it";
@@ -262,7 +259,7 @@ static bool is_left(const Rows *rows, const TileOp *op, const TileOp *loop) {
     if (op->id != TILE_OP_MIN) return false;
     for (unsigned i = 0; i < 2; i++) {
         const TileOp *left = tile_value_def(tile_op_operand(op, i), TILE_OP_SUB);
-        if (left && tile_op_operand(left, 0) == rows->length && tile_op_operand(left, 1) == loop->regions[0].arguments[0] &&
+        if (left && tile_value_is_same(tile_op_operand(left, 0), rows->length) && tile_op_operand(left, 1) == loop->regions[0].arguments[0] &&
             tile_value_is_integer(tile_op_operand(op, 1 - i), rows->step))
             return true;
     }
@@ -351,7 +348,7 @@ static bool keep(const Rows *rows) {
     if (!find_results(rows, &results)) return false;
     TileBuilder b = tile_builder_before(module, first);
     TileOp *choice = tile_build_if(&b, build_test(rows, &b), results.types, results.count);
-    tile_op_set_integer(module, choice, TILE_ATTRIBUTE_KEPT, 1);
+    tile_op_set_integer(module, choice, TILE_ATTRIBUTE_KEPT, rows->any ? TILE_KEPT_OF_ANY : TILE_KEPT_OF_CLASS);
     TileBuilder copies = tile_builder_at_end(module, &choice->regions[0]), others = tile_builder_at_end(module, &choice->regions[1]);
     TileMap map;
     tile_map_init(&map, rows->context->scratch);
@@ -411,8 +408,16 @@ static bool visit(TilePassContext *context, TileFunc *func, TileBlock *block) {
     return changed;
 }
 
+/* Nobody asks behind this pass, and machine form has other parameters. */
+static void forget_row(TileOp *op, void *changed) {
+    if (!tile_op_get(op, TILE_ATTRIBUTE_ROW)) return;
+    tile_op_clear(op, TILE_ATTRIBUTE_ROW);
+    *(bool *)changed = true;
+}
+
 TileResult tile_pass_gpu_keep_rows(TilePassContext *context, TileFunc *func) {
-    if (func->kind != TILE_FUNC_PHASE || !func->threads || func->reloads) return TILE_RESULT_UNCHANGED;
-    if (gpu_find_dots(func, &func->body).count) return TILE_RESULT_UNCHANGED;
-    return visit(context, func, &func->body) ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+    if (func->kind != TILE_FUNC_PHASE || !func->threads) return TILE_RESULT_UNCHANGED;
+    bool changed = !func->reloads && !gpu_find_dots(func, &func->body).count && visit(context, func, &func->body);
+    tile_block_walk(&func->body, forget_row, &changed);
+    return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

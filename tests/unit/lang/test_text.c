@@ -106,7 +106,7 @@ Test(text, machine_form) {
 }
 
 Test(text, words_for_gpus) {
-    expect_same("func phase tile @k.0(%x: tensor<f32, 1, in>) warps = 8 stages = 3 stream = 1 busy = 1 reloads = 1 threads = 256 "
+    expect_same("func phase tile @k.0(%x: tensor<f32, 1, in>) warps = 8 stages = 3 stream = 1 busy = 1 reloads = 1 keeps = 1 threads = 256 "
                 "scratch_bytes = 64 {\n"
                 "  return\n"
                 "}\n");
@@ -118,6 +118,7 @@ Test(text, words_for_gpus) {
     expect_error("func phase tile @k.0() stream = 2 { return }", "`stream` is 1 where it stands");
     expect_error("func phase tile @k.0() busy = 0 { return }", "`busy` is 1 where it stands");
     expect_error("func phase tile @k.0() reloads = 2 { return }", "`reloads` is 1 where it stands");
+    expect_error("func phase tile @k.0() keeps = 2 { return }", "`keeps` is 1 where it stands");
     expect_error("func phase tile @k.0() warps = 33 { return }", "a block has 1 to 32 warps");
 }
 

@@ -272,6 +272,17 @@ Test(verify, clusters) {
     expect_complaint(read_module("func kernel tile @k() {\n  return\n}\nfunc phase machine @k.0(%shared: ptr<shared>) kernel = @k phase = 0 "
                                  "cluster = 2 threads = 128 scratch_bytes = 64 {\n  mbarrier_arrive %shared {bytes = 16, multicast = 2}\n  return\n}\n"),
                      "bytes are expected in one block only");
+#define LOOP(cluster, row)                                                                                             \
+    "func kernel tile @k(%n: i64, %x: tensor<f32, 2, in>)" cluster " {\n  %one = const {value = 1} : i64\n  grid %n (%i: i64) {\n"   \
+    "    for %one, %n, %one {part = 4, row = " row "} (%k: i64) {\n      yield\n    }\n    yield\n  }\n  return\n}\n"
+    static const char *const none = "`row` is an argument and its dimension";
+    cr_expect(tile_module_verify(read_module(LOOP(" cluster = 4", "[1, 0]")), NULL));
+    expect_complaint(read_module(LOOP("", "[1, 0]")), "the block is in no cluster");
+    expect_complaint(read_module(LOOP(" cluster = 4", "[0, 0]")), none);
+    expect_complaint(read_module(LOOP(" cluster = 4", "[2, 0]")), none);
+    expect_complaint(read_module(LOOP(" cluster = 4", "[1, 2]")), none);
+    expect_complaint(read_module(LOOP(" cluster = 4", "[1]")), none);
+#undef LOOP
 }
 
 Test(verify, functions) {

@@ -171,3 +171,11 @@ TileValue *gpu_holds_first_copy(Gpu *gpu, const TileLayout *layout) {
     TileValue *bits = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, free));
     return gpu_binary(gpu, TILE_OP_EQ, bits, gpu_i64(gpu, 0));
 }
+
+/* Numbers behind those of both partitions. */
+void gpu_build_warpgroup_barrier(Gpu *gpu, int64_t groups) {
+    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_NUMBER, .integer = 2 + gpu->turns},
+                                  {.key = TILE_ATTRIBUTE_THREADS, .integer = TILE_WARPGROUP_THREADS},
+                                  {.key = TILE_ATTRIBUTE_TURNS, .integer = groups * gpu->turns}};
+    tile_build_op(&gpu->b, TILE_OP_BARRIER, NULL, 0, attributes, 3, NULL, 0);
+}

@@ -82,14 +82,6 @@ void gpu_lower_turn(Gpu *gpu, const TileOp *op) {
     if (gpu->groups_in_turn) tile_list_push(gpu->arena, &gpu->orders, last_built(gpu));
 }
 
-/* Behind those of both partitions. */
-void gpu_build_warpgroup_barrier(Gpu *gpu, int64_t groups) {
-    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_NUMBER, .integer = 2 + gpu->turns},
-                                  {.key = TILE_ATTRIBUTE_THREADS, .integer = TILE_WARPGROUP_THREADS},
-                                  {.key = TILE_ATTRIBUTE_TURNS, .integer = groups * gpu->turns}};
-    tile_build_op(&gpu->b, TILE_OP_BARRIER, NULL, 0, attributes, 3, NULL, 0);
-}
-
 /* ---- what warpgroups exchange ---- */
 
 /* What threads exchange has a buffer of its own, where they do; slots of channels are made in front of the partitions. */

@@ -424,7 +424,7 @@ static double sharpness_of_few(TileFunc *phase, double blocks) {
     static const double OF_BLOCKS[] = {1, 1, 1.3, 2};
     bool loops = false;
     tile_block_walk(&phase->body, find_loop, &loops);
-    return loops || has_products(phase) || blocks >= 4 ? STAYING_SHARPNESS : OF_BLOCKS[(int)blocks];
+    return loops || has_products(phase) || blocks >= 4 ? INFINITY : OF_BLOCKS[(int)blocks]; /* infinite: it is as sharp as for other reasons */
 }
 
 /* ---- products of blocks that do not stay ---- */

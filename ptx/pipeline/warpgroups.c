@@ -39,9 +39,7 @@
  *       store_tile %c, %sum, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
  *       return
  *     }
- * Needs: gpu-tensor-maps, gpu-threads. Keeps: tile form. Cost: for each load, the ops that its address is computed
- * from.
- */
+ * Needs: gpu-tensor-maps, gpu-threads. Keeps: tile form. Cost: for each load, the ops that its address is computed from. */
 #include "lang/ir/operands.h"
 #include "lowering/memory.h"
 #include "ptx/passes.h"

@@ -5,7 +5,8 @@
 
 
 enum { M = 16, N = 8, STEP_BYTES = 32 };
-enum { LEAST_LOG_SUMS = 5, MOST_LOG_SUMS = 7, USUAL_LOG_WARPS = 2, MOST_LOG_WARPS = 4 };
+/* MOST_SUMS: registers of a thread for the sums of all products; with more, ptxas spills some of them. */
+enum { LEAST_LOG_SUMS = 5, MOST_LOG_SUMS = 7, MOST_SUMS = 192, USUAL_LOG_WARPS = 2, MOST_LOG_WARPS = 4 };
 
 static bool is_byte(TileScalar scalar) { return tile_scalar_is_int(scalar) && tile_scalar_bits(scalar) == 8; }
 
@@ -291,7 +292,7 @@ static unsigned log_warps_of(int64_t elements, unsigned log_of_a_thread) {
     return log > of_a_warp ? log - of_a_warp : 0;
 }
 
-/* The sums of the largest product must fit into registers; those of f64 take two. Beyond that up to four warps are used while each thread
+/* The sums of the largest product must fit into registers, and those of all; those of f64 take two. Beyond that up to four warps are used while each thread
  * has 32 sums: with fewer sums, warps load more than they multiply and wait for each other. Where rows are reduced, a
  * third warp pays only if it has rows of its own, and a second one only if each has more than the columns of one instruction: else they exchange more
  * than they compute. Measured: docs/adr/0025-warps-of-small-products.md, 0147-products-of-few-rows.md. */
@@ -299,6 +300,7 @@ static unsigned choose_log_warps(const Search *search, const TileLayoutShape *sh
     int64_t words = search->wide ? 2 : 1;
     unsigned most = log_warps_of(words * shape->extent[0] * shape->extent[1], MOST_LOG_SUMS),
              wanted = gpu_least(log_warps_of(words * search->sums, LEAST_LOG_SUMS), USUAL_LOG_WARPS);
+    while (most < MOST_LOG_WARPS && words * search->sums > (int64_t)MOST_SUMS << (TILE_LANE_BITS + most)) most++;
     unsigned apart = search->narrowest > 2 * N;
     if (search->rows) wanted = gpu_least(wanted, log_row_blocks ? log_row_blocks : apart);
     return gpu_least(wanted > most ? wanted : most, MOST_LOG_WARPS);

@@ -41,7 +41,7 @@ static bool is_only_added_to(const TileValue *value, unsigned depth) {
 }
 
 typedef struct Products {
-    bool warpgroups, used; /* some are theirs; a loop computes with the sums of some */
+    bool warpgroups, used; /* some are theirs; a loop computes with the sums of some, or carries them around another loop */
 } Products;
 
 static void look_at_product(TileOp *op, void *state) {
@@ -49,9 +49,9 @@ static void look_at_product(TileOp *op, void *state) {
     Products *products = state;
     if (op->id != TILE_OP_DOT) return;
     const TileOp *loop = op->block->op;
-    bool repeated = loop && loop->id == TILE_OP_FOR && !tile_loop_is_of_programs(loop);
+    bool repeated = loop && loop->id == TILE_OP_FOR && !tile_loop_is_of_programs(loop), nested = repeated && tile_op_is_repeated(loop);
     products->warpgroups |= gpu_dot_is_wgmma(op);
-    products->used |= repeated && !is_only_added_to(&op->results[0], DEPTH);
+    products->used |= nested || (repeated && !is_only_added_to(&op->results[0], DEPTH)); /* an outer loop has its sums as they are stored, and exchanges in each iteration */
 }
 
 /* Is it a store behind all products of warpgroups? A loop that computes with the sums would exchange in each iteration. */

@@ -288,6 +288,16 @@ expect 0 'rows.tile:3: split-loops: the loop is not split into a loop over full 
 sed -n '/^grid 0$/,/^grid 1$/p' "$work/output" | grep -q 'split-loops' || complain "split-loops' decision is not told with grid 0"
 [ "$(grep -c 'split-loops' "$work/output")" = 1 ] || complain "split-loops' decision is told with other grids, too"
 
+# Words of sums are exchanged where they are stored, not in each iteration of a loop around that of the products.
+gradient() {
+    "$tilec" explain "$stdlib/conv.tile:conv2d_weight_gradient" "x=zeros:bf16[256,28,28,128]" "dy=zeros:bf16[256,28,28,128]" "dwt=@:bf16[3,3,128,128]" \
+        stride=1 dilation=1 pad=1 --target=sm_90a
+}
+expect 0 'products are computed by wgmma' gradient
+grep -q 'exchanges of words' "$work/output" && complain "sums of a nest of loops are exchanged"
+expect 0 'through exchanges of words between lanes' \
+    "$tilec" explain "$stdlib/matmul.tile:matmul" "a=zeros:bf16[4096,4096]" "b=zeros:bf16[4096,4096]" "c=@:f32[4096,4096]" --target=sm_90a
+
 # Places of no segment, of a launch that is refused: the model divides by no number of segments.
 rows=f32[20,4,16]
 expect 1 'cu_k: dimension 0 (E) is 0, but cu_q has E = 3' \

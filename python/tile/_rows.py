@@ -154,12 +154,16 @@ class _Walk:
         a, b = self._two(op)
         if a == ("extent", "rows", 0) and b[0] == "uniform" and b[2] is not None:
             return [("extent", "more", b[2])]
+        if a[:2] == ("extent", "count") and b[0] == "uniform" and b[2] is not None:
+            return [("extent", "programs", (a[2], b[2]))]
         return self._other(op)
 
     def _div(self, op):
         a, b = (self.value(name) for name in op.operands)
         if a[:2] == ("extent", "more") and b[0] == "uniform" and b[2] == a[2] + 1:
             return [("extent", "count", b[2])]
+        if a[:2] == ("extent", "programs") and b[0] == "uniform" and b[2] == a[2][1] + 1:  # programs that are computed together
+            return [("extent", "count", a[2][0] * b[2])]
         return self._other(op)
 
     def _mul(self, op):

@@ -364,10 +364,19 @@ static int64_t wanted_programs(const TileFunc *kernel, const TileOp *grid) {
     return own > kernel->least_programs ? own : kernel->least_programs;
 }
 
+static void find_slices(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_CLUSTER_REDUCE && tile_op_get(op, TILE_ATTRIBUTE_AXIS); }
+
+/* Have the blocks of a cluster parts of the grid's loop, each a slice of what it stores? Then nothing is left to divide. */
+static bool is_in_parts(TileOp *grid) {
+    bool found = false;
+    tile_block_walk(&grid->regions[0], find_slices, &found);
+    return found;
+}
+
 static bool try_grid(TilePassContext *context, TileFunc *kernel, TileOp *grid, unsigned *splits) {
     bool changed = false;
     int64_t wanted = wanted_programs(kernel, grid);
-    if (!wanted) return false;
+    if (!wanted || is_in_parts(grid)) return false;
     unsigned axes = grid->operand_count;
     for (TileOp *loop = axes ? first_loop(grid) : NULL; loop;) {
         GpuSplit split = {.context = context, .kernel = kernel, .grid = grid, .loop = loop, .axes = axes, .wanted = wanted, .splits = *splits, .slices = 1};

@@ -15,6 +15,7 @@ import sys
 
 from matrix_forms import FORMS
 from matrix_kernels import KERNELS, LARGE, VECTOR_BITS
+from matrix_programs import EXAMPLES, PROGRAMS
 
 
 def pairs(configuration):
@@ -127,7 +128,7 @@ def main():
     print("# kernel\ttypes\ttarget\tsizes\tviews\tdata\tplacement\ttune")
     seed = sys.argv[1] if len(sys.argv) > 1 else ""
     guest_every = int(sys.argv[2]) if len(sys.argv) > 2 else 8
-    for kernel in KERNELS + FORMS:
+    for kernel in KERNELS + EXAMPLES + PROGRAMS + FORMS:
         for row in rows(kernel, seed, guest_every):
             print(row)
 

@@ -3,7 +3,7 @@ import csv
 import sys
 
 COLUMNS = {
-    "us": "gpu__time_duration", "tensor": "sm__inst_executed_pipe_tensor", "tensor cycles": "sm__pipe_tensor_cycles_active", "xu": "sm__inst_executed_pipe_xu",
+    "us": "gpu__time_duration", "tensor": "sm__pipe_tensor_cycles_active", "xu": "sm__inst_executed_pipe_xu",
     "fma": "sm__inst_executed_pipe_fma", "alu": "sm__inst_executed_pipe_alu", "issue": "smsp__issue_active", "shared": "l1tex__data_pipe_lsu",
     "L2": "lts__throughput", "memory": "dram__throughput", "active": "sm__cycles_active", "elapsed": "sm__cycles_elapsed", "registers": "launch__registers",
     "blocks": "launch__grid_size",

@@ -22,6 +22,7 @@ enum {
     ALIGN = 64,
     SMALLEST_GAIN = 2,
     WORD = 8,
+    ENTRY = 4, /* words that say which product a part of a panel is of */
     /* What is known of an operand's panels, in words: how many products they have that are multiplied next; in which panel
      * those are; which panel is the next to be replaced; */
     PRODUCTS = 0,
@@ -31,12 +32,11 @@ enum {
     TURNS,  /* how many panels take turns: few at first, all where one is asked for again behind more than these */
     SINCE,  /* how many panels were asked for since the one that is remembered; below 0: none is */
     REMEMBERED, /* an entry, of what no panel had */
-    WORDS = REMEMBERED + 4 /* ENTRY */,
+    WORDS = REMEMBERED + ENTRY,
     /* Of each panel: of how many products its part is known, and each of these by ENTRY words. The last entry is of
      * all that are too many. */
     KNOWN = 0,
     ENTRIES,
-    ENTRY = 4,
     MOST_KNOWN = 64,
     PANEL_WORDS = ENTRIES + (MOST_KNOWN + 1) * ENTRY,
     MOST_PANELS = 32,

@@ -99,6 +99,7 @@ static void follow(Users *users, const TileValue *value) {
         const TileOp *op = use->user, *owner = op->block->op;
         if (op->id == TILE_OP_DOT && use->index < 2) users->chained = true;
         for (unsigned i = 0; i < op->result_count; i++) follow(users, &op->results[i]);
+        users->chained |= op->id == TILE_OP_CONDITION; /* what a loop without a trip count makes of it */
         if (op->id != TILE_OP_YIELD || !owner) continue;
         if (use->index < owner->result_count) follow(users, &owner->results[use->index]);
         TileBlock *body = &owner->regions[0];
@@ -130,28 +131,13 @@ static int64_t columns_wanted(const TilePassContext *context, const TileProducts
     return (fit < COLUMNS ? fit : COLUMNS) / products->count;
 }
 
-/* The fewest programs that have as many rows and columns as are wanted; 1: each has, or does not become larger. */
-static int64_t programs_wanted(const TilePassContext *context, const TileJoin *join, const TileProducts *products) {
-    int64_t most = 0;
-    for (unsigned i = 0; i < products->count; i++) {
-        const TileValue *sum = &products->dots[i]->results[0];
-        for (unsigned axis = 0; axis < 2; axis++) {
-            if (!tile_joined_grows(join, sum, axis)) continue;
-            int64_t wanted = axis ? columns_wanted(context, products) : ROWS, extent = sum->type->extent[axis];
-            int64_t factor = (wanted + extent - 1) / extent;
-            if (!most || factor < most) most = factor;
-        }
-    }
-    return most > 1 ? most : 1;
-}
-
 static const char *try_axis(TilePassContext *context, const TileProducts *products, TileOp *grid, unsigned axis, bool *changed) {
     TileValue *number = grid->regions[0].arguments[axis];
     TileJoin join = {.context = context, .around = grid, .number = number, .size = tile_range_size(number)};
     if (!join.size) return NULL;
     if (!tile_can_join(&join)) return join.why;
     if (!tile_joined_is_bounded(&join)) return "its loads have lanes that it does not store";
-    int64_t factor = programs_wanted(context, &join, products);
+    int64_t factor = tile_neighbours_wanted(&join, products, ROWS, columns_wanted(context, products), true);
     if (factor < 2) return NULL;
     tile_pass_remark(context, grid, TILE_DECISION_PROGRAMS_JOINED, "the grid", "%lld along its axis %u", (long long)factor, axis);
     tile_join_neighbours(&join, factor, tile_op_operand(grid, axis));
@@ -164,21 +150,25 @@ static int64_t wanted_k(TileScalar scalar) {
     return DEPTH;
 }
 
+/* Why the grid's programs are computed one by one, whatever its axes are; NULL: they need not be. */
+static const char *obstacle(TilePassContext *context, const TileProducts *products, bool nested) {
+    if (!products->all) return "its products have more than two axes, or are many";
+    if (is_chained(context, products)) return "a product takes what is made of another one";
+    return nested ? "more than one loop adds up its products: their rows and columns may be few" : NULL;
+}
+
 static bool visit_grid(TilePassContext *context, TileOp *grid) {
     TileProducts products = tile_find_products(&grid->regions[0]);
-    bool changed = false;
-    const char *why = NULL;
-    if (!products.count) return false;
-    if (!products.all)
-        why = "its products have more than two axes, or are many";
-    else if (is_chained(context, &products))
-        why = "a product takes what is made of another one";
-    else if (has_nest(&products, grid))
-        why = "more than one loop adds up its products: their rows and columns may be few";
-    for (unsigned axis = grid->operand_count; !why && axis-- > 0;) why = try_axis(context, &products, grid, axis, &changed);
-    if (why) tile_pass_remark(context, grid, TILE_DECISION_NOT_JOINED, "the grid", "%s", why);
     const TileJoinedDepth depth = {.wanted = wanted_k, .bounded = true};
-    bool nested = products.all && has_nest(&products, grid); /* panels are multiplied before the most k of a product would not fit */
+    bool changed = false, nested = has_nest(&products, grid);
+    if (!products.count) return false;
+    const char *all = obstacle(context, &products, nested), *why = all;
+    for (unsigned axis = grid->operand_count; !all && axis-- > 0;) {
+        const char *other = try_axis(context, &products, grid, axis, &changed);
+        why = other ? other : why;
+    }
+    if (why && !changed) tile_pass_remark(context, grid, TILE_DECISION_NOT_JOINED, "the grid", "%s", why);
+    /* In a nest the most k that a product can have says when panels are multiplied, however few it has. */
     return (!nested && tile_join_iterations(context, &grid->regions[0], &depth)) || changed;
 }
 

@@ -64,6 +64,10 @@ typedef struct TileProducts {
 } TileProducts;
 
 TileProducts tile_find_products(TileBlock *block);
+/* As many neighbours as give each product so many rows and columns, as far as these grow with them: the fewest that have as many at least (`reaches`), or the most
+ * that have no more; 1: one has, or nothing grows. Of what can be joined. */
+int64_t tile_neighbours_wanted(const TileJoin *join, const TileProducts *products, int64_t rows, int64_t columns, bool reaches);
+
 /* Do loads leave out the lanes of a range that there are not, as far as stores do? Else they have them from a fill, and what is computed of them is
  * computed in vain: twice as long ranges may have twice as many. Of what can be joined. */
 bool tile_joined_is_bounded(const TileJoin *join);

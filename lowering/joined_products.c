@@ -24,6 +24,20 @@ TileProducts tile_find_products(TileBlock *block) {
     return products;
 }
 
+int64_t tile_neighbours_wanted(const TileJoin *join, const TileProducts *products, int64_t rows, int64_t columns, bool reaches) {
+    int64_t fewest = 0;
+    for (unsigned i = 0; i < products->count; i++) {
+        const TileValue *sum = &products->dots[i]->results[0];
+        for (unsigned axis = 0; axis < 2; axis++) {
+            if (!tile_joined_grows(join, sum, axis)) continue;
+            int64_t extent = sum->type->extent[axis], count = ((axis ? columns : rows) + (reaches ? extent - 1 : 0)) / extent;
+            if (!fewest || count < fewest) fewest = count;
+            if (!fewest) return 1;
+        }
+    }
+    return fewest ? fewest : 1;
+}
+
 typedef struct Ranges {
     const TileJoin *join;
     bool loads_all, stores_some; /* is a range loaded, or filled, whole; is one stored as far as there are lanes */

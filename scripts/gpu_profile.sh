@@ -10,17 +10,17 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 command -v ncu >/dev/null || { echo "ncu of the CUDA toolkit is not installed" >&2; exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-metrics='gpu__time_duration.sum sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active
+metrics='gpu__time_duration.sum sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active
 sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active
 sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active smsp__issue_active.avg.pct_of_peak_sustained_active
 l1tex__data_pipe_lsu_wavefronts_mem_shared.avg.pct_of_peak_sustained_elapsed lts__throughput.avg.pct_of_peak_sustained_elapsed
 dram__throughput.avg.pct_of_peak_sustained_elapsed sm__cycles_active.avg sm__cycles_elapsed.max launch__registers_per_thread launch__grid_size'
-# A metric that this GPU does not have would stop ncu.
-ncu --query-metrics --chip gh100 >"$work/known" 2>/dev/null || true
+# A metric that this GPU does not have would stop ncu; where it does not list any, all are asked for.
+ncu --query-metrics >"$work/known" 2>/dev/null || true
 list=
 for metric in $metrics; do
     name=${metric%%.*}
-    case $name in launch__*) ;; *) grep -q "^$name " "$work/known" || continue ;; esac
+    case $name in launch__*) ;; *) grep -q "^$name " "$work/known" || ! grep -q '^sm__' "$work/known" || continue ;; esac
     list=${list:+$list,}$metric
 done
 ncu --profile-from-start off --nvtx --print-nvtx-rename kernel --csv --page raw --metrics "$list" --log-file "$work/report" \

@@ -61,25 +61,6 @@
 #include "lowering/memory.h"
 #include "ptx/passes.h"
 
-/* ---- how many ---- */
-
-/* How many of `extent` make up what is wanted, at least 1. */
-static int64_t quotient(int64_t wanted, int64_t extent) { return extent < wanted ? wanted / extent : 1; }
-
-/* As many as products need to have as many rows and columns as are wanted; 1: they have, or do not become larger. */
-static int64_t programs_wanted(const TileJoin *join, const TileProducts *products, const TileFunc *func) {
-    int64_t most = 0;
-    for (unsigned i = 0; i < products->count; i++) {
-        const TileValue *sum = &products->dots[i]->results[0];
-        for (unsigned axis = 0; axis < 2; axis++) {
-            if (!tile_joined_grows(join, sum, axis)) continue;
-            int64_t wanted = quotient(axis ? func->joined_columns : func->joined_rows, sum->type->extent[axis]);
-            if (!most || wanted < most) most = wanted;
-        }
-    }
-    return most ? most : 1;
-}
-
 /* ---- axes of grids ---- */
 
 typedef struct Joining {
@@ -100,7 +81,7 @@ static void try_axis(Joining *joining, TileOp *grid, unsigned axis, int64_t size
         joining->why = join.why;
         return;
     }
-    int64_t factor = programs_wanted(&join, &joining->products, joining->func);
+    int64_t factor = tile_neighbours_wanted(&join, &joining->products, joining->func->joined_rows, joining->func->joined_columns, false);
     if (factor < 2) return;
     tile_pass_remark(context, grid, TILE_DECISION_PROGRAMS_JOINED, "the grid", "%lld along its axis %u", (long long)factor, axis);
     tile_join_neighbours(&join, factor, tile_op_operand(grid, axis));

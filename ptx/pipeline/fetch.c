@@ -213,12 +213,12 @@ static TileOp *build_loads(Fetch *f, TileBuilder *b, TileValue *number, TileValu
     return branch;
 }
 
-/* Is the value there in front of `place`, an op of the loop's body? */
-static bool is_before(const TileValue *value, const TileOp *place) {
-    if (!value->op || value->op->block != place->block) return true;
-    const TileOp *op = place->previous;
-    while (op && op != value->op) op = op->previous;
-    return op != NULL;
+/* Is `op` in front of `place`, an op of the loop's body, or in another block? NULL, of an argument: it is. */
+static bool is_before(const TileOp *op, const TileOp *place) {
+    if (!op || op->block != place->block) return true;
+    const TileOp *other = place->previous;
+    while (other && other != op) other = other->previous;
+    return other != NULL;
 }
 
 static bool takes(const TileOp *op, const TileMap *values) {
@@ -229,7 +229,7 @@ static bool takes(const TileOp *op, const TileMap *values) {
 
 static bool is_known_before(const TileOp *op, const TileOp *place) {
     bool known = tile_op_is_pure(op) && !op->region_count && op->result_count == 1 && registers_of(op->results[0].type) <= MOST_BESIDE_PRODUCTS;
-    for (unsigned i = 0; i < op->operand_count && known; i++) known = is_before(tile_op_operand(op, i), place);
+    for (unsigned i = 0; i < op->operand_count && known; i++) known = is_before(tile_op_operand(op, i)->op, place);
     return known;
 }
 
@@ -241,7 +241,7 @@ static void hold_before(Fetch *f, TileOp *place, TileValue *value) {
     tile_op_set_integer(f->context->module, held->op, TILE_ATTRIBUTE_EACH, 1);
     for (TileUse *use = value->first_use, *next; use; use = next) {
         next = use->next;
-        if (use->user != held->op && !is_before(&use->user->results[0], place)) tile_op_set_operand(use->user, use->index, held);
+        if (use->user != held->op && !is_before(use->user, place)) tile_op_set_operand(use->user, use->index, held);
     }
     if (!tile_value_has_uses(held)) tile_op_erase(held->op);
     if (b.error) f->error = b.error;

@@ -151,16 +151,24 @@ static void find_neighbours(TileStrides *strides, TileOp *first, int64_t reach, 
     }
 }
 
-/* All elements between those of neighbouring lanes. */
+static bool has_all(const Neighbours *found, int64_t low, int64_t count) {
+    for (int64_t i = low; i < low + count; i++)
+        if (!found->at[i]) return false;
+    return true;
+}
+
+/* All elements between those of neighbouring lanes. Of more loads one after the other, groups begin at the first of them, in whatever order
+ * they are in the block: of four, two pairs, and no pair between two single ones. */
 static void collect_range(TileStrides *strides, TileOp *first, int64_t count, TileGroup *group) {
     Neighbours found;
-    find_neighbours(strides, first, count, &found);
-    int64_t low = TILE_GROUP_MEMBERS - count + 1;
-    while (!found.at[low]) low++;
-    for (int64_t i = 0; i < count; i++) {
-        group->members[i] = found.at[low + i];
-        if (!group->members[i]) return;
-    }
+    find_neighbours(strides, first, first->id == TILE_OP_LOAD ? TILE_GROUP_MEMBERS : count, &found);
+    int64_t begin = TILE_GROUP_MEMBERS, low;
+    while (begin > 0 && found.at[begin - 1]) begin--;
+    low = TILE_GROUP_MEMBERS - (TILE_GROUP_MEMBERS - begin) % count;
+    if (!has_all(&found, low, count)) low = TILE_GROUP_MEMBERS - count + 1;
+    while (low <= TILE_GROUP_MEMBERS && !has_all(&found, low, count)) low++;
+    if (low > TILE_GROUP_MEMBERS) return;
+    for (int64_t i = 0; i < count; i++) group->members[i] = found.at[low + i];
     group->count = (unsigned)count;
 }
 

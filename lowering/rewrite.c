@@ -88,7 +88,7 @@ static bool match_op(Match *match, const TileOp *op) {
     if (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_COMMUTATIVE)
         swap = match->swaps >> match->commutative++ & 1u;
     for (unsigned i = 0; i < op->operand_count; i++)
-        if (!match_value(match, tile_op_operand(op, swap ? 1 - i : i))) return false;
+        if (!match_value(match, tile_op_operand(op, swap && i < 2 ? 1 - i : i))) return false;
     return true;
 }
 

@@ -41,9 +41,10 @@ compare_instance() {
     name="$(basename "$1" .tile):$2 $3"
     file=$1 kernel=$2 type=$3
     shift 3
+    settings=$(instance "$file" "$kernel" "$type")
     for target in avx2 avx512 sm_80 sm_90a; do
-        # shellcheck disable=SC2046 # settings are words
-        expect 0 '' "$tilec" emit tile "$file:$kernel" $(instance "$file" "$kernel" "$type") --target=$target "$@"
+        # shellcheck disable=SC2086 # settings are words
+        expect 0 '' "$tilec" emit tile "$file:$kernel" $settings --target=$target "$@"
         mv "$work/output" "$work/tile.tir"
         case $target in
         sm_*) compare $target gpu "$gpu_decisions" ;;

@@ -29,8 +29,8 @@ compare_code() {
     shift
     case $target in sm_*) stage=ptx ;; *) stage=asm ;; esac
     for rename in '' --rename=$((codes + 1)); do
-        # shellcheck disable=SC2046,SC2086 # settings are words, and the option may be empty
-        expect 0 '' "$tilec" emit $stage "$file:$kernel" $(instance "$file" "$kernel" "$type") --target="$target" "$@" $rename
+        # shellcheck disable=SC2086 # settings are words, and the option may be empty
+        expect 0 '' "$tilec" emit $stage "$file:$kernel" $settings --target="$target" "$@" $rename
         mv "$work/output" "$work/code${rename:+.renamed}"
     done
     cmp "$work/code" "$work/code.renamed" >"$work/output" || complain "$name for $target: other names make other $stage"
@@ -54,9 +54,10 @@ compare_instance() {
     name="$(basename "$1" .tile):$2 $3"
     file=$1 kernel=$2 type=$3
     shift 3
+    settings=$(instance "$file" "$kernel" "$type")
     for target in avx2 sve sm_80 sm_90a; do
-        # shellcheck disable=SC2046 # settings are words
-        expect 0 '' "$tilec" emit tile "$file:$kernel" $(instance "$file" "$kernel" "$type") --target=$target "$@"
+        # shellcheck disable=SC2086 # settings are words
+        expect 0 '' "$tilec" emit tile "$file:$kernel" $settings --target=$target "$@"
         mv "$work/output" "$work/tile.tir"
         case $target in
         sm_*) compare gpu $target ;;

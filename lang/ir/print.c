@@ -11,7 +11,7 @@ typedef struct Printer {
     TileText *text;
     TileArena *scratch;
     unsigned options;
-    TileMap names; /* TileValue to name */
+    TileMap names; /* TileValue to its name as it is printed */
     TileMap taken; /* interned name to the number that the next value with this hint tries */
     TileInterner *strings;
     uint32_t unnamed;
@@ -49,16 +49,31 @@ static bool is_plain_name(const char *name) {
     return true;
 }
 
+static void print_name(TileText *text, char sigil, const char *name);
+
 static void take_name(Printer *p, const TileValue *value, const char *name) {
+    size_t length = strlen(name);
+    TileText printed = {.arena = p->scratch, .text = tile_arena_take(p->scratch, length + 2), .capacity = length + 2};
+    print_name(&printed, '%', name);
     tile_map_set(&p->taken, name, (void *)(uintptr_t)1);
-    tile_map_set(&p->names, value, (void *)(uintptr_t)name);
+    tile_map_set(&p->names, value, printed.text);
+}
+
+/* "%7", which is entered in `names` and not in `taken`, so that it cannot collide with a parameter whose name is digits. */
+static void take_number(Printer *p, const TileValue *value) {
+    char digits[16], *at = digits + sizeof digits;
+    uint32_t number = p->unnamed++;
+    *--at = 0;
+    do *--at = (char)('0' + number % 10);
+    while (number /= 10);
+    *--at = '%';
+    tile_map_set(&p->names, value, tile_arena_string(p->scratch, at, (size_t)(digits + sizeof digits - 1 - at)));
 }
 
 static void name_value(Printer *p, const TileValue *value, const char *hint) {
     if (value->type->layout) layout_number(p, value->type->layout);
     if (!hint) {
-        const char *number = tile_arena_format(p->scratch, "%u", p->unnamed++);
-        tile_map_set(&p->names, value, (void *)(uintptr_t)number);
+        take_number(p, value);
         return;
     }
     const char *name = tile_intern_string(p->strings, hint);
@@ -108,21 +123,17 @@ static void print_quoted(TileText *text, const char *string) {
     tile_text_add_char(text, '"');
 }
 
-static void print_name(TileText *text, char sigil, const char *name, bool number) {
+static void print_name(TileText *text, char sigil, const char *name) {
     tile_text_add_char(text, sigil);
-    if (number || is_plain_name(name))
+    if (is_plain_name(name))
         tile_text_add(text, name);
     else
         print_quoted(text, name);
 }
 
-/* Numbers are not entered in `taken`, so they cannot collide with a parameter whose name consists of digits. */
 static void print_value(Printer *p, const TileValue *value) {
     const char *name = value ? tile_map_get(&p->names, value) : NULL;
-    if (!name)
-        tile_text_add(p->text, "%?");
-    else
-        print_name(p->text, '%', name, !tile_map_get(&p->taken, name));
+    tile_text_add(p->text, name ? name : "%?");
 }
 
 /* ---- attributes ---- */
@@ -160,7 +171,8 @@ static void print_types(Printer *p, const TileAttribute *attribute) {
 
 static void print_attribute(Printer *p, const TileOp *op, const TileAttribute *attribute) {
     const char *word;
-    tile_text_format(p->text, "%s = ", tile_attribute_name(attribute->key));
+    tile_text_add(p->text, tile_attribute_name(attribute->key));
+    tile_text_add(p->text, " = ");
     switch (tile_attribute_storage(attribute->key)) {
     case TILE_STORAGE_BITS:
         tile_scalar_print(p->text, op->result_count ? op->results[0].type->scalar : TILE_U64, attribute->bits);
@@ -211,7 +223,8 @@ static void print_region(Printer *p, const TileBlock *block, unsigned indent) {
     }
     tile_text_add(p->text, block->argument_count ? ") {\n" : " {\n");
     for (const TileOp *op = block->first; op; op = op->next) print_op(p, op, indent + 1);
-    tile_text_format(p->text, "%*s}", (int)(2 * indent), "");
+    for (unsigned i = 0; i < indent; i++) tile_text_add_bytes(p->text, "  ", 2);
+    tile_text_add(p->text, "}");
 }
 
 static void print_op_line(Printer *p, const TileOp *op) {
@@ -234,7 +247,7 @@ static void print_op_line(Printer *p, const TileOp *op) {
 }
 
 static void print_op(Printer *p, const TileOp *op, unsigned indent) {
-    tile_text_format(p->text, "%*s", (int)(2 * indent), "");
+    for (unsigned i = 0; i < indent; i++) tile_text_add_bytes(p->text, "  ", 2);
     print_op_line(p, op);
     for (unsigned i = 0; i < op->region_count; i++) print_region(p, &op->regions[i], indent);
     tile_text_add(p->text, "\n");
@@ -337,7 +350,7 @@ static void print_facts(TileText *text, const TileParameter *parameter) {
 
 static void print_header(Printer *p, const TileFunc *func) {
     tile_text_format(p->text, "func %s %s ", kind_words[func->kind], func->form == TILE_FORM_TILE ? "tile" : "machine");
-    print_name(p->text, '@', func->name, false);
+    print_name(p->text, '@', func->name);
     tile_text_add(p->text, "(");
     for (uint32_t i = 0; i < func->body.argument_count; i++) {
         if (i) tile_text_add(p->text, ", ");
@@ -353,7 +366,7 @@ static void print_header(Printer *p, const TileFunc *func) {
     }
     if (func->kernel) {
         tile_text_add(p->text, " kernel = ");
-        print_name(p->text, '@', func->kernel->name, false);
+        print_name(p->text, '@', func->kernel->name);
         tile_text_format(p->text, " phase = %u", func->phase);
     }
     if (func->bands) tile_text_format(p->text, " bands = %u", func->bands);

@@ -22,6 +22,22 @@ static TileResult hide(TilePassContext *context, TileFunc *func) {
     return TILE_RESULT_UNCHANGED;
 }
 
+/* True of the first function alone. */
+static TileResult boast_later(TilePassContext *context, TileFunc *func) {
+    return context->module->first == func ? negate(context, func) : boast(context, func);
+}
+
+static TileResult hide_later(TilePassContext *context, TileFunc *func) {
+    return context->module->first == func ? negate(context, func) : hide(context, func);
+}
+
+/* Changes the first function and writes a fact into the last one. */
+static TileResult write_fact(TilePassContext *context, TileFunc *func) {
+    if (context->module->first != func) return rest(context, func);
+    context->module->last->parameters[0].used_stride = 1;
+    return negate(context, func);
+}
+
 /* A value whose type differs from the op rule's. */
 static TileResult break_rule(TilePassContext *context, TileFunc *func) {
     negate(context, func);
@@ -52,6 +68,9 @@ static const TilePassInfo negate_pass = {"negate", "", TILE_STAGE_SHARED, BOTH, 
 static const TilePassInfo rest_pass = {"rest", "", TILE_STAGE_SHARED, BOTH, BOTH, NONE, NONE, rest};
 static const TilePassInfo boast_pass = {"boast", "", TILE_STAGE_SHARED, BOTH, BOTH, NONE, NONE, boast};
 static const TilePassInfo hide_pass = {"hide", "", TILE_STAGE_SHARED, BOTH, BOTH, NONE, NONE, hide};
+static const TilePassInfo boast_later_pass = {"boast-later", "", TILE_STAGE_SHARED, BOTH, BOTH, NONE, NONE, boast_later};
+static const TilePassInfo hide_later_pass = {"hide-later", "", TILE_STAGE_SHARED, BOTH, BOTH, NONE, NONE, hide_later};
+static const TilePassInfo fact_pass = {"fact", "", TILE_STAGE_SHARED, BOTH, BOTH, NONE, NONE, write_fact};
 static const TilePassInfo break_pass = {"break-rule", "", TILE_STAGE_SHARED, BOTH, BOTH, NONE, NONE, break_rule};
 static const TilePassInfo give_up_pass = {"give-up", "", TILE_STAGE_SHARED, BOTH, BOTH, NONE, NONE, give_up};
 static const TilePassInfo add_pass = {"add", "", TILE_STAGE_SHARED, BOTH, BOTH, NONE, NONE, add_function};
@@ -185,15 +204,29 @@ Test(runner, dumps_after_a_pass_or_all) {
 }
 
 Test(runner, finds_passes_that_lie) {
-    static const TilePassInfo *const liars[] = {&boast_pass, &hide_pass};
-    static const char *const words[] = {"pass boast says that it changed something, but it did not",
-                                        "pass hide says that it changed nothing, but it did"};
-    for (unsigned i = 0; i < 2; i++) {
+    static const TilePassInfo *const liars[] = {&boast_pass, &hide_pass, &boast_later_pass, &hide_later_pass, &fact_pass};
+    static const char *const words[] = {"pass boast says that it changed something, but it did not (@g)",
+                                        "pass hide says that it changed nothing, but it did (@g)",
+                                        "pass boast-later says that it changed something, but it did not (@g)",
+                                        "pass hide-later says that it changed nothing, but it did (@g)",
+                                        "pass fact says that it changed nothing, but it did (@g)"};
+    for (unsigned i = 0; i < sizeof liars / sizeof *liars; i++) {
         World world = start();
         cr_expect_eq(run(&world, &liars[i], 1), TILE_INTERNAL);
         cr_expect(contains(&world.pass.message, words[i]), "%s", tile_text_get(&world.pass.message));
         stop(&world);
     }
+}
+
+Test(runner, lets_a_phase_write_into_its_kernel) {
+    World world = start();
+    TileFunc *phase = world.module->first, *kernel = world.module->last;
+    kernel->kind = TILE_FUNC_KERNEL;
+    phase->kind = TILE_FUNC_PHASE;
+    phase->kernel = kernel;
+    const TilePassInfo *passes[] = {&fact_pass, &rest_pass};
+    cr_expect_eq(run(&world, passes, 2), TILE_OK, "%s", tile_text_get(&world.pass.message));
+    stop(&world);
 }
 
 Test(runner, writes_a_reproducer_of_what_the_verifier_refuses) {

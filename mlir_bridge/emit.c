@@ -165,10 +165,9 @@ static unsigned count_instructions(LLVMModuleRef module) {
     return count;
 }
 
-/* Which passes of LLVM's code generation are left out. Nothing makes freezes, so none has to leave a loop. */
 static unsigned choose_left_out(const Emission *emission) {
     const TileBridge *bridge = emission->bridge;
-    unsigned count = count_instructions(emission->module), left_out = TILE_LEAVE_FREEZES;
+    unsigned count = count_instructions(emission->module), left_out = 0;
     if (count > MANY_ON_GPUS) left_out |= TILE_LEAVE_STRAIGHT_LINES;
     bool x86 = bridge->architecture == TILE_ARCHITECTURE_X86_64 && !bridge->tile_registers;
     return x86 && count > MANY_ON_X86 ? left_out | TILE_LEAVE_LOOPS : left_out;

@@ -58,8 +58,8 @@ class SomePasses final : public llvm::legacy::PassManager {
 
     bool leaves_out(llvm::StringRef name) const {
         return (left_out & TILE_LEAVE_STRAIGHT_LINES && name == "Straight line strength reduction") ||
-               (left_out & TILE_LEAVE_FREEZES && name == "Canonicalize Freeze Instructions in Loops") ||
-               (left_out & TILE_LEAVE_LOOPS && name == "Loop Strength Reduction");
+               (left_out & TILE_LEAVE_LOOPS &&
+                (name == "Loop Strength Reduction" || name == "Canonicalize Freeze Instructions in Loops"));
     }
 };
 } // namespace

@@ -20,8 +20,7 @@ bool tile_target_names_known(const char *triple, const char *cpu, const char *fe
 /* Passes of LLVM's code generation that may be left out. */
 enum {
     TILE_LEAVE_STRAIGHT_LINES = 1 << 0, /* strength reduction of straight lines, of the NVPTX back end */
-    TILE_LEAVE_FREEZES = 1 << 1,        /* what moves freezes out of loops */
-    TILE_LEAVE_LOOPS = 1 << 2           /* strength reduction of loops */
+    TILE_LEAVE_LOOPS = 1 << 1           /* strength reduction of loops, and what prepares them for it */
 };
 
 /* Generates code; the bytes are `take`'s during the call. False: the target has no such code. */

@@ -70,9 +70,9 @@ static void fetch_ahead(Dot *dot, const DotPanel *panel, const Block *c, TileVal
         dot_prefetch(dot, dot_offset(dot, row, dot_i64(dot, PANEL_AHEAD + bytes)), TILE_CACHE_L1);
     int64_t steps = LINE / dot->bytes, each = (c->rows + steps - 1) / steps;
     if (c->rows < FEWEST_FETCHED || dot->a_columns) return;
-    TileValue *within = dot_binary(dot, TILE_OP_AND, k, dot_i64(dot, steps - 1)), *first = dot_binary(dot, TILE_OP_SUB, k, within);
+    TileValue *within = dot_binary(dot, TILE_OP_AND, k, dot_i64(dot, steps - 1));
     int64_t row_bytes = dot->panel_row * (dot->words ? dot->element : dot->bytes);
-    TileValue *line = dot_offset(dot, dot_offset(dot, dot->a_panel, dot_scale(dot, first, dot->bytes)), dot_scale(dot, within, each * row_bytes));
+    TileValue *line = dot_offset(dot, dot_offset(dot, dot->a_panel, dot_scale(dot, k, dot->bytes)), dot_scale(dot, within, each * row_bytes - dot->bytes));
     for (int64_t r = 0; r < each; r++) dot_prefetch(dot, dot_offset(dot, line, dot_i64(dot, r * row_bytes + LINE)), TILE_CACHE_L1);
 }
 

@@ -86,7 +86,7 @@ bool bridge_begin(TileBridge *bridge) {
     tile_arena_destroy(bridge->arena);
     bridge->message = (TileText){0};
     bridge->times = (TileBridgeTimes){0};
-    bridge->unrolls = false;
+    bridge->unrolls = bridge->tile_registers = false;
     bridge->arena = tile_arena_create(NULL);
     bridge->message.arena = bridge->arena;
     return bridge->arena != NULL;

@@ -82,6 +82,7 @@ struct TileBridge {
     TileBridgeTimes times;
     const char *source_name; /* the emitted module's source file, or a function's name */
     bool unrolls;            /* the emitted module has loops to unroll */
+    bool tile_registers;     /* it has products in tile registers of AMX */
 };
 
 /* context.c */

@@ -19,7 +19,8 @@ typedef struct Emission {
     TileCode *code;
     LLVMContextRef context;
     LLVMModuleRef module;
-    bool failed; /* there was a diagnostic of severity error */
+    unsigned left_out; /* passes of LLVM's code generation */
+    bool failed;       /* there was a diagnostic of severity error */
 } Emission;
 
 static void take_diagnostic(LLVMDiagnosticInfoRef diagnostic, void *state) {
@@ -103,6 +104,8 @@ static bool take_bytes(Emission *emission, const char *bytes, size_t size) {
     return true;
 }
 
+static void take_code(const char *bytes, size_t size, void *state) { take_bytes(state, bytes, size); }
+
 static tile_status write_code(Emission *emission) {
     if (emission->kind == TILE_CODE_LLVM) {
         char *text = LLVMPrintModuleToString(emission->module);
@@ -110,17 +113,10 @@ static tile_status write_code(Emission *emission) {
         LLVMDisposeMessage(text);
         return taken ? TILE_OK : TILE_OUT_OF_MEMORY;
     }
-    LLVMCodeGenFileType type = emission->kind == TILE_CODE_OBJECT ? LLVMObjectFile : LLVMAssemblyFile;
-    LLVMMemoryBufferRef buffer = NULL;
-    char *error = NULL;
-    if (LLVMTargetMachineEmitToMemoryBuffer(emission->bridge->machine, emission->module, type, &error, &buffer)) {
-        bridge_complain(emission->bridge, "LLVM: %s", error);
-        LLVMDisposeMessage(error);
+    bool assembly = emission->kind != TILE_CODE_OBJECT;
+    if (!tile_generate_code(emission->bridge->machine, emission->module, assembly, emission->left_out, take_code, emission))
         return TILE_BACKEND;
-    }
-    bool taken = take_bytes(emission, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
-    LLVMDisposeMemoryBuffer(buffer);
-    return taken ? TILE_OK : TILE_OUT_OF_MEMORY;
+    return emission->code->data ? TILE_OK : TILE_OUT_OF_MEMORY;
 }
 
 static void set_module_target(Emission *emission) {
@@ -151,10 +147,15 @@ static tile_status run_making(Emission *emission) {
     return status == TILE_OK && emission->failed ? TILE_BACKEND : status;
 }
 
-/* In larger functions straight-line strength reduction takes a third and more of the compile time. Products and
- * attention are such functions, and run as fast without it; cross_entropy, a smaller one, would take 315 us instead
- * of 263. */
-enum { MANY_INSTRUCTIONS = 2000 };
+/* Numbers of instructions of larger modules.
+ *
+ * On GPUs straight-line strength reduction takes a third and more of the compile time there. Products and attention are such
+ * modules, and run as fast without it; cross_entropy, a smaller one, would take 315 us instead of 263.
+ *
+ * On x86 strength reduction of loops takes a third of the compile time of products, attention and convolutions, which run as
+ * fast without it, with fewer registers in memory: the machine's addresses have a scaled index and an offset. gemv, smaller,
+ * would lose 5 %. Where products are in tile registers, each waits for its addresses; not tried there. */
+enum { MANY_ON_GPUS = 2000, MANY_ON_X86 = 700 };
 
 static unsigned count_instructions(LLVMModuleRef module) {
     unsigned count = 0;
@@ -162,6 +163,14 @@ static unsigned count_instructions(LLVMModuleRef module) {
         for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
             for (LLVMValueRef op = LLVMGetFirstInstruction(block); op; op = LLVMGetNextInstruction(op)) count++;
     return count;
+}
+
+static unsigned choose_left_out(const Emission *emission) {
+    const TileBridge *bridge = emission->bridge;
+    unsigned count = count_instructions(emission->module), left_out = 0;
+    if (count > MANY_ON_GPUS) left_out |= TILE_LEAVE_STRAIGHT_LINES;
+    bool x86 = bridge->architecture == TILE_ARCHITECTURE_X86_64 && !bridge->tile_registers;
+    return x86 && count > MANY_ON_X86 ? left_out | TILE_LEAVE_LOOPS : left_out;
 }
 
 static tile_status run_emission(Emission *emission) {
@@ -181,7 +190,7 @@ static tile_status run_emission(Emission *emission) {
     bridge_harden_masks(emission->bridge, emission->module);
     bridge_avoid_assembler_faults(emission->bridge, emission->module);
     bridge_widen_upper_halves(emission->bridge, emission->module);
-    if (count_instructions(emission->module) > MANY_INSTRUCTIONS) tile_skip_strength_reduction(emission->context);
+    emission->left_out = choose_left_out(emission);
     double optimised = bridge_milliseconds();
     times->optimise = optimised - translated;
     tile_status status = write_code(emission);

@@ -8,6 +8,7 @@ static MlirValue tile_register(Exporter *exporter, const TileOp *op, unsigned in
 }
 
 static void call(Exporter *exporter, const TileOp *op, const char *name, unsigned count, const MlirValue *operands) {
+    exporter->bridge->tile_registers = true;
     if (exporter->target->has_amx)
         export_intrinsic(exporter, name, no_type(), count, operands);
     else

@@ -1,13 +1,16 @@
 // Parts of MLIR and LLVM without a C API: single translations to LLVM IR (the C API registers all of them, which would
-// link every dialect), whether LLVM knows the name of a CPU or a feature, and disabling a pass of a back end.
+// link every dialect), whether LLVM knows the name of a CPU or a feature, and code generation that leaves passes out.
 #include "mlir_bridge/register.h"
 
 #include <memory>
 
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/OptBisect.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Pass.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Triple.h"
 #include "mlir/CAPI/IR.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -39,15 +42,37 @@ extern "C" bool tile_target_names_known(const char *triple, const char *cpu, con
 }
 
 namespace {
-struct WithoutStrengthReduction final : llvm::OptPassGate {
-    bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) const override {
-        return pass != "slsr"; // straight-line strength reduction, which NVPTX and AMDGPU run
+// The pass manager of code generation; it takes all passes but some.
+class SomePasses final : public llvm::legacy::PassManager {
+  public:
+    SomePasses(unsigned left_out) : left_out(left_out) {}
+    void add(llvm::Pass *pass) override {
+        if (leaves_out(pass->getPassName()))
+            delete pass;
+        else
+            PassManager::add(pass);
     }
-    bool isEnabled() const override { return true; }
+
+  private:
+    unsigned left_out;
+
+    bool leaves_out(llvm::StringRef name) const {
+        return (left_out & TILE_LEAVE_STRAIGHT_LINES && name == "Straight line strength reduction") ||
+               (left_out & TILE_LEAVE_LOOPS &&
+                (name == "Loop Strength Reduction" || name == "Canonicalize Freeze Instructions in Loops"));
+    }
 };
 } // namespace
 
-extern "C" void tile_skip_strength_reduction(LLVMContextRef context) {
-    static WithoutStrengthReduction gate; // without state
-    llvm::unwrap(context)->setOptPassGate(gate);
+extern "C" bool tile_generate_code(LLVMTargetMachineRef machine, LLVMModuleRef module, bool assembly, unsigned left_out,
+                                   void (*take)(const char *bytes, size_t size, void *state), void *state) {
+    auto *target = reinterpret_cast<llvm::TargetMachine *>(machine);
+    llvm::SmallVector<char, 0> code;
+    llvm::raw_svector_ostream stream(code);
+    SomePasses passes(left_out);
+    auto kind = assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
+    if (target->addPassesToEmitFile(passes, stream, nullptr, kind)) return false;
+    passes.run(*llvm::unwrap(module));
+    take(code.data(), code.size(), state);
+    return true;
 }

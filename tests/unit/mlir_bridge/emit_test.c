@@ -1,5 +1,7 @@
 /* Kinds of output, and errors that must give a status and a message instead of ending the process. */
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support.h"
@@ -48,6 +50,38 @@ Test(emit, sve) {
     for (const char *const *word = words; *word; word++)
         cr_expect(strstr(code.data, *word), "no %s in %s", *word, code.data);
     tile_code_release(&code);
+}
+
+/* A loop over rows of 400 bytes, which squares each of eight elements of a row `count` times. */
+static TileCode emit_loop(unsigned count, const TileTarget *target) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    fprintf(out, "func phase machine @f(%%x: ptr<global>, %%n: i64, %s) {\n", PARAMETERS);
+    fprintf(out, "  %%zero = const {value = 0} : i64\n  %%one = const {value = 1} : i64\n");
+    fprintf(out, "  %%bytes = const {value = 400} : i64\n  %%four = const {value = 4} : i64\n  for %%zero, %%n, %%one (%%i: i64) {\n");
+    fprintf(out, "    %%o = mul %%i, %%bytes : i64\n    %%p0 = ptr_add %%x, %%o : ptr<global>\n");
+    for (unsigned e = 0; e < 8; e++) {
+        fprintf(out, "    %%a%u_0 = load %%p%u : f32\n", e, e);
+        for (unsigned k = 0; k < count; k++) fprintf(out, "    %%a%u_%u = mul %%a%u_%u, %%a%u_%u : f32\n", e, k + 1, e, k, e, k);
+        fprintf(out, "    store %%a%u_%u, %%p%u\n    %%p%u = ptr_add %%p%u, %%four : ptr<global>\n", e, count, e, e + 1, e);
+    }
+    fprintf(out, "    yield\n  }\n  return\n}\n");
+    fclose(out);
+    TileCode code = emit_text(text, target, NULL, TILE_CODE_ASSEMBLY);
+    free(text);
+    return code;
+}
+
+/* Loops of small modules add to pointers; those of large ones, whose strength LLVM would reduce for long, multiply. */
+Test(emit, strength_of_large_modules_is_not_reduced) {
+    TileCode small = emit_loop(1, &avx2), large = emit_loop(100, &avx2);
+    cr_expect_null(strstr(small.data, "imulq\t$400"), "%s", (const char *)small.data);
+    cr_expect(strstr(small.data, "addq\t$400"));
+    cr_expect(strstr(large.data, "imulq\t$400"));
+    cr_expect_null(strstr(large.data, "addq\t$400"));
+    tile_code_release(&small);
+    tile_code_release(&large);
 }
 
 Test(emit, no_fast_math) {

@@ -32,7 +32,7 @@ enum {
 /* The loop over rows that computes something of the sums, and what of it is different for a part of its rows and columns (dot_finish.c). */
 typedef struct DotFinish {
     TileOp *rows;          /* NULL: there is none */
-    TileValue *first;      /* its column of c's first one */
+    TileValue *first, *first_row; /* its column of c's first one, and its row */
     int64_t span;          /* columns of a part */
     TileValue *part;       /* their sums, row by row */
     TileOp *loads[DOT_FINISHED]; /* of sums, */
@@ -231,6 +231,11 @@ TileValue *dot_finish_row(Dot *dot);
 void dot_finish_block(Dot *dot, TileValue *i, TileValue *j);
 /* The same number, where it is positive. */
 bool dot_is_count(const TileValue *count, const TileValue *value);
+bool dot_is_same_index(const TileValue *x, const TileValue *y);
+/* Are there so many from the first one to the end, where that is behind it? */
+bool dot_is_range(const TileValue *count, const TileValue *first, const TileValue *end);
+/* The row and the column of c's first element, if `from` points to row 0 and column 0 of the memory that c is in. */
+bool dot_place_in(const Dot *dot, const TileValue *from, TileValue **row, TileValue **column);
 /* base + index * bytes: the same base and bytes in all accesses. */
 bool dot_is_step(const TileValue *pointer, const TileValue *index, const TileValue **base, const TileValue **bytes);
 /* The parameter that the pointer is derived from, if no other tensor has its memory; else NULL. Is it accessed in the loop? */

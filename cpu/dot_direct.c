@@ -38,6 +38,7 @@ typedef struct Copy {
     const TileOp *rows;
     const TileValue *from, *to, *from_row, *to_row; /* the first row's elements of both, and the bytes to the next row */
     TileValue *first, *end;                         /* columns */
+    TileValue *first_row;                           /* of those that are copied */
 } Copy;
 
 static bool copies_vector(const TileOp *store, const TileValue *column, const TileValue **from, const TileValue **to, const TileValue **size) {
@@ -67,7 +68,7 @@ static bool copies_columns(Copy *copy, const TileOp *loop, const TileValue **fro
 static bool copies_rows(Copy *copy, int64_t bytes) {
     const TileOp *rows = copy->rows;
     const TileValue *from = NULL, *to = NULL;
-    if (rows->result_count || !tile_value_is_integer(tile_op_operand(rows, 0), 0) || !tile_value_is_integer(tile_op_named(rows, TILE_OPERAND_STEP), 1)) return false;
+    if (rows->result_count || !tile_value_is_integer(tile_op_named(rows, TILE_OPERAND_STEP), 1)) return false;
     for (const TileOp *op = rows->regions[0].first; op != rows->regions[0].last; op = op->next) {
         bool columns = op->id == TILE_OP_FOR && copies_columns(copy, op, &from, &to, bytes);
         if (!columns && !is_pure(op)) return false;
@@ -77,14 +78,12 @@ static bool copies_rows(Copy *copy, int64_t bytes) {
 }
 
 /* Are the product's rows and columns those that are copied? */
-static bool is_all(const Dot *dot, const Copy *copy) {
-    const TileOp *add = tile_value_def(dot->c.pointer, TILE_OP_PTR_ADD), *count = tile_value_def(dot->n, TILE_OP_SUB);
-    if (!dot_is_count(dot->m, tile_op_operand(copy->rows, 1)) || !tile_value_is_same(copy->from_row, dot->c.row)) return false;
-    if (tile_value_is_integer(copy->first, 0)) return dot->c.pointer == copy->from && dot_is_count(dot->n, copy->end);
-    const TileOp *times = add ? tile_value_def(tile_op_operand(add, 1), TILE_OP_MUL) : NULL;
-    bool from = times && tile_op_operand(add, 0) == copy->from && tile_op_operand(times, 0) == copy->first &&
-                tile_value_is_integer(tile_op_operand(times, 1), dot->bytes);
-    return from && count && tile_op_operand(count, 0) == copy->end && tile_op_operand(count, 1) == copy->first;
+static bool is_all(const Dot *dot, Copy *copy) {
+    TileValue *row, *column;
+    if (!tile_value_is_same(copy->from_row, dot->c.row) || !dot_place_in(dot, copy->from, &row, &column)) return false;
+    copy->first_row = tile_op_operand(copy->rows, 0);
+    return dot_is_same_index(row, copy->first_row) && dot_is_same_index(column, copy->first) &&
+           dot_is_range(dot->m, row, tile_op_operand(copy->rows, 1)) && dot_is_range(dot->n, column, copy->end);
 }
 
 /* ---- the block's loops ---- */
@@ -133,9 +132,22 @@ static bool is_there(const TileValue *value, const TileOp *before) {
     return false;
 }
 
-static bool bounds_are_there(TileOp *const *loops, unsigned count, const TileOp *before) {
+/* Moves pure ops to the front of the op, so that the value is there; false: it depends on more. */
+static bool move_before(TileValue *value, TileOp *before) {
+    if (is_there(value, before)) return true;
+    TileOp *op = value->op;
+    bool movable = op && op->block == before->block && is_pure(op);
+    for (unsigned i = 0; movable && i < op->operand_count; i++) movable = move_before(tile_op_operand(op, i), before);
+    if (!movable) return false;
+    tile_op_detach(op);
+    tile_op_insert_before(op, before);
+    return true;
+}
+
+/* Also bounds that are computed between what clears and the loops, as those of a window's positions that are taken together. */
+static bool move_bounds(TileOp *const *loops, unsigned count, TileOp *before) {
     bool there = true;
-    for (unsigned i = 0; i < count; i++) there = there && is_there(tile_op_operand(loops[i], 0), before) && is_there(tile_op_operand(loops[i], 1), before);
+    for (unsigned i = 0; i < count; i++) there = there && move_before(tile_op_operand(loops[i], 0), before) && move_before(tile_op_operand(loops[i], 1), before);
     return there;
 }
 
@@ -149,7 +161,7 @@ static const char *find_begin(Dot *dot, TileOp *const *loops, unsigned count) {
     if (!adds) return "the loop around it does more with its sums than to add to them";
     dot->clears = find_clears(loop, buffer);
     if (!dot->clears) return "its sums do not begin as zeros";
-    return bounds_are_there(loops, count, dot->clears) ? NULL : "how many iterations there are is computed behind where its sums are cleared";
+    return move_bounds(loops, count, dot->clears) ? NULL : "how many iterations there are depends on what is computed behind where its sums are cleared";
 }
 
 /* Do all sums go to a tensor behind the loops? */
@@ -162,18 +174,6 @@ static const char *find_out(Dot *dot, TileOp *const *loops, unsigned count, Copy
     if (!has_no_other(tile_buffer_of(dot->c.pointer), (TileOp *[]){loop, dot->clears, dot->copies})) return "its sums are read elsewhere";
     const TileValue *tensor = dot_tensor_of(copy->to);
     return tensor && !dot_is_accessed(tensor, loop) ? NULL : "what the loop reads may be in the tensor that they go to";
-}
-
-/* Moves pure ops to the front of the op, so that the value is there; false: it depends on more. */
-static bool move_before(TileValue *value, TileOp *before) {
-    if (is_there(value, before)) return true;
-    TileOp *op = value->op;
-    bool movable = op && op->block == before->block && is_pure(op);
-    for (unsigned i = 0; movable && i < op->operand_count; i++) movable = move_before(tile_op_operand(op, i), before);
-    if (!movable) return false;
-    tile_op_detach(op);
-    tile_op_insert_before(op, before);
-    return true;
 }
 
 /* Has the buffer as many bytes as the greatest block that the product may have? Then a block of that size is all of it, and is stored. */
@@ -203,7 +203,8 @@ static void move_to_front(const Dot *dot, TileOp *loop) {
 
 static void go_out(Dot *dot, const Copy *copy, TileOp *loop) {
     move_to_front(dot, loop);
-    dot->out = dot_offset(dot, (TileValue *)copy->to, dot_scale(dot, copy->first, dot->bytes));
+    TileValue *row = dot_multiply(dot, copy->first_row, (TileValue *)copy->to_row);
+    dot->out = dot_offset(dot, dot_offset(dot, (TileValue *)copy->to, row), dot_scale(dot, copy->first, dot->bytes));
     dot->out_row = (TileValue *)copy->to_row;
 }
 
@@ -289,7 +290,7 @@ static void leave_other_rows(Dot *dot, TileOp *const *loops, unsigned count) {
     TileBuilder before = *dot->builder;
     *dot->builder = tile_builder_before(dot->builder->module, dot->copies);
     TileValue *none = is_needed(dot, loops, count, false), *first = tile_op_operand(dot->copies, 0);
-    TileValue *other = dot_binary(dot, TILE_OP_MAX, dot->m, first);
+    TileValue *other = dot_binary(dot, TILE_OP_MAX, dot_add(dot, dot->finish.first_row, dot->m), first);
     tile_op_set_operand(dot->copies, 0, dot_select(dot, none, first, other));
     *dot->builder = before;
 }

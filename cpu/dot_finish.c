@@ -30,6 +30,33 @@ bool dot_is_count(const TileValue *count, const TileValue *value) {
     return tile_value_is_same(count, value);
 }
 
+bool dot_is_same_index(const TileValue *x, const TileValue *y) {
+    return tile_value_is_same(x, y) || (tile_value_is_integer(x, 0) && tile_value_is_integer(y, 0));
+}
+
+bool dot_is_range(const TileValue *count, const TileValue *first, const TileValue *end) {
+    if (tile_value_is_integer(first, 0)) return dot_is_count(count, end);
+    const TileOp *most = tile_value_def(count, TILE_OP_MAX);
+    if (most && tile_value_is_integer(tile_op_operand(most, 1), 0)) count = tile_op_operand(most, 0);
+    const TileOp *less = tile_value_def(count, TILE_OP_SUB);
+    return less && tile_op_operand(less, 0) == end && tile_op_operand(less, 1) == first;
+}
+
+bool dot_place_in(const Dot *dot, const TileValue *from, TileValue **row, TileValue **column) {
+    TileValue *pointer = dot->c.pointer;
+    *row = *column = NULL;
+    for (TileOp *add; pointer != from && (add = tile_value_def(pointer, TILE_OP_PTR_ADD)); pointer = tile_op_operand(add, 0)) {
+        const TileOp *times = tile_value_def(tile_op_operand(add, 1), TILE_OP_MUL);
+        bool across = times && tile_value_is_integer(tile_op_operand(times, 1), dot->bytes), down = times && tile_value_is_same(tile_op_operand(times, 1), dot->c.row);
+        TileValue **index = across ? column : row;
+        if ((!across && !down) || *index) return false;
+        *index = tile_op_operand(times, 0);
+    }
+    if (!*row) *row = tile_emit_i64(dot->emitter, 0);
+    if (!*column) *column = tile_emit_i64(dot->emitter, 0);
+    return pointer == from;
+}
+
 /* base + index * bytes: the same base and bytes in all accesses. */
 bool dot_is_step(const TileValue *pointer, const TileValue *index, const TileValue **base, const TileValue **bytes) {
     const TileOp *add = tile_value_def(pointer, TILE_OP_PTR_ADD), *times = add ? tile_value_def(tile_op_operand(add, 1), TILE_OP_MUL) : NULL;
@@ -79,6 +106,7 @@ typedef struct Search {
     const TileOp *product; /* the outermost loop around it */
     const TileValue *buffer, *from; /* c's memory, and its element (0, 0) as the rows see it */
     bool stores;
+    bool at_once; /* a part has all columns */
 } Search;
 
 /* The columns that an op is executed for: `lanes` from the index on, a multiple of `lanes` behind the first. */
@@ -88,12 +116,7 @@ typedef struct Columns {
 } Columns;
 
 /* The first column and the one behind the last are those of the product. */
-static bool is_end(const Search *s, const TileValue *end) {
-    const TileValue *first = s->finish->first;
-    const TileOp *count = tile_value_def(s->dot->n, TILE_OP_SUB);
-    if (tile_value_is_integer(first, 0)) return dot_is_count(s->dot->n, end);
-    return count && tile_op_operand(count, 0) == end && tile_op_operand(count, 1) == first;
-}
+static bool is_end(const Search *s, const TileValue *end) { return dot_is_range(s->dot->n, s->finish->first, end); }
 
 /* Is the column so many behind the first that these are a multiple of the lanes, and not behind the last? */
 static bool is_behind_lanes(const Search *s, const TileValue *column, int64_t lanes) {
@@ -118,18 +141,34 @@ static bool widen_span(Search *s, int64_t lanes) {
 
 static bool visit_block(Search *s, TileBlock *block, const Columns *columns);
 
+/* From which column on something is loaded; NULL: it is not known. Where a part has all columns, any will do: nothing is left out of what a row does. */
+static TileValue *find_column(const Search *s, const TileValue *address, const Columns *columns) {
+    const TileOp *add = s->at_once && !columns ? tile_value_def(address, TILE_OP_PTR_ADD) : NULL;
+    const TileOp *times = add ? tile_value_def(tile_op_operand(add, 1), TILE_OP_MUL) : NULL;
+    int64_t bytes;
+    if (!add) return columns ? columns->index : NULL;
+    if (times) return tile_op_operand(times, 0);
+    bool fixed = tile_value_integer(tile_op_operand(add, 1), &bytes) && bytes % s->dot->bytes == 0;
+    return fixed ? tile_emit_i64(s->dot->emitter, bytes / s->dot->bytes) : NULL;
+}
+
 static bool visit_load(Search *s, TileOp *load, const Columns *columns) {
     const TileValue *address = tile_op_named(load, TILE_OPERAND_ADDRESS), *buffer = tile_buffer_of(address), *row = NULL, *size = NULL, *row_bytes = NULL;
     if (buffer != s->buffer) {
         const TileValue *tensor = buffer ? buffer : dot_tensor_of(address);
         return tensor && !is_changed(tensor, s->product);
     }
-    int64_t bytes;
-    bool one = columns && dot_is_step(address, columns->index, &row, &size) && tile_value_integer(size, &bytes) && bytes == s->dot->bytes &&
-               dot_is_step(row, s->finish->rows->regions[0].arguments[0], &s->from, &row_bytes) && tile_value_is_same(row_bytes, s->dot->c.row);
-    if (!one || tile_type_lanes(load->results[0].type) > columns->lanes || s->finish->load_count == DOT_FINISHED) return false;
+    TileValue *index = find_column(s, address, columns);
+    int64_t bytes, number;
+    if (!index || s->finish->load_count == DOT_FINISHED) return false;
+    if (!columns && tile_value_integer(index, &number))
+        row = tile_op_operand(address->op, 0);
+    else if (!dot_is_step(address, index, &row, &size) || !tile_value_integer(size, &bytes) || bytes != s->dot->bytes)
+        return false;
+    bool one = dot_is_step(row, s->finish->rows->regions[0].arguments[0], &s->from, &row_bytes) && tile_value_is_same(row_bytes, s->dot->c.row);
+    if (!one || tile_type_lanes(load->results[0].type) > (columns ? columns->lanes : s->finish->span)) return false;
     s->finish->loads[s->finish->load_count] = load;
-    s->finish->indices[s->finish->load_count++] = columns->index;
+    s->finish->indices[s->finish->load_count++] = index;
     return true;
 }
 
@@ -137,7 +176,7 @@ static bool visit_load(Search *s, TileOp *load, const Columns *columns) {
 static bool visit_store(Search *s, TileOp *store, const Columns *columns) {
     const TileValue *tensor = dot_tensor_of(tile_op_named(store, TILE_OPERAND_ADDRESS));
     s->stores = true;
-    return columns && tensor && !dot_is_accessed(tensor, s->product) && !is_loaded(tensor, s->finish->rows);
+    return (columns || s->at_once) && tensor && !dot_is_accessed(tensor, s->product) && !is_loaded(tensor, s->finish->rows);
 }
 
 static bool visit_columns(Search *s, TileOp *loop) {
@@ -165,7 +204,7 @@ static int64_t lanes_of(const TileBlock *block) {
 }
 
 static bool visit_branch(Search *s, TileOp *branch, const Columns *columns) {
-    TileValue *rest = columns ? NULL : find_rest(s, branch);
+    TileValue *rest = columns || s->at_once ? NULL : find_rest(s, branch);
     if (branch->result_count) return false;
     if (!rest) return visit_block(s, &branch->regions[0], columns) && visit_block(s, &branch->regions[1], columns);
     int64_t lanes = lanes_of(&branch->regions[0]);
@@ -186,26 +225,18 @@ static bool visit_block(Search *s, TileBlock *block, const Columns *columns) {
     return true;
 }
 
-/* c's first column, as an index of the rows' columns: c begins there, or with the buffer. */
-static TileValue *first_column(const Dot *dot, const TileValue *from) {
-    const TileOp *add = tile_value_def(dot->c.pointer, TILE_OP_PTR_ADD);
-    const TileOp *times = add ? tile_value_def(tile_op_operand(add, 1), TILE_OP_MUL) : NULL;
-    if (dot->c.pointer == from) return tile_emit_i64(dot->emitter, 0);
-    bool moved = times && tile_op_operand(add, 0) == from && tile_value_is_integer(tile_op_operand(times, 1), dot->bytes);
-    return moved ? tile_op_operand(times, 0) : NULL;
-}
-
 bool dot_finish_find(Dot *dot, const TileOp *product, TileOp *rows) {
     int64_t width;
     DotFinish finish = {.rows = rows, .span = dot->block_vectors * dot->lanes};
     const TileValue *buffer = tile_buffer_of(dot->c.pointer);
     Search s = {.dot = dot, .finish = &finish, .product = product, .buffer = buffer, .from = buffer};
-    finish.first = first_column(dot, buffer);
-    if (!finish.first || rows->result_count || dot->scale || dot->words || dot->spill) return false;
-    if (!tile_value_is_integer(tile_op_operand(rows, 0), 0) || !tile_value_is_integer(tile_op_named(rows, TILE_OPERAND_STEP), 1)) return false;
-    if (!widen_span(&s, SPAN) || !visit_block(&s, &rows->regions[0], NULL) || !s.stores || !finish.load_count) return false;
+    if (!buffer || !dot_place_in(dot, buffer, &finish.first_row, &finish.first) || rows->result_count || dot->scale || dot->words || dot->spill) return false;
+    if (!dot_is_same_index(tile_op_operand(rows, 0), finish.first_row) || !tile_value_is_integer(tile_op_named(rows, TILE_OPERAND_STEP), 1)) return false;
+    bool wide = widen_span(&s, SPAN);
+    s.at_once = tile_value_is_integer(finish.first, 0) && dot->n_max <= finish.span;
+    if (!wide || !visit_block(&s, &rows->regions[0], NULL) || !s.stores || !finish.load_count) return false;
     if (dot->wide && (!tile_value_integer(dot->width, &width) || width % finish.span)) return false;
-    finish.all_rows = dot_is_count(dot->m, tile_op_operand(rows, 1));
+    finish.all_rows = dot_is_range(dot->m, finish.first_row, tile_op_operand(rows, 1));
     finish.part = tile_build_buffer(&dot->emitter->front, dot->block_rows * finish.span * dot->bytes, ALIGN);
     dot->finish = finish;
     return true;
@@ -281,13 +312,13 @@ void dot_finish_block(Dot *dot, TileValue *i, TileValue *j) {
     TileValue *from = span_of(dot, j), *next = dot_add(dot, j, dot->block_columns), *end = dot_add(dot, from, dot_i64(dot, dot->finish.span));
     TileValue *all = dot_binary(dot, TILE_OP_OR, dot_binary(dot, TILE_OP_LE, end, next), dot_binary(dot, TILE_OP_LE, dot->n, next));
     dot_if(dot, dot_binary(dot, TILE_OP_AND, dot->last, all));
-    Window w = {.row = i, .column = dot_add(dot, dot->finish.first, from), .end = dot_add(dot, dot->finish.first, end)};
-    TileValue *behind = dot_minimum(dot, dot_add(dot, i, dot_i64(dot, dot->block_rows)), dot->m);
+    Window w = {.row = dot_add(dot, dot->finish.first_row, i), .column = dot_add(dot, dot->finish.first, from), .end = dot_add(dot, dot->finish.first, end)};
+    TileValue *behind = dot_add(dot, dot->finish.first_row, dot_minimum(dot, dot_add(dot, i, dot_i64(dot, dot->block_rows)), dot->m));
     tile_map_init(&w.map, dot->context->scratch);
     TileOp *rows = tile_op_clone(dot->builder->module, dot->finish.rows, &w.map);
     behind = dot_minimum(dot, behind, tile_op_operand(rows, 1));
     tile_builder_insert(dot->builder, rows);
-    tile_op_set_operand(rows, 0, i);
+    tile_op_set_operand(rows, 0, w.row);
     tile_op_set_operand(rows, 1, behind);
     for (unsigned l = 0; l < dot->finish.load_count; l++) redirect_load(dot, &w, l);
     for (unsigned l = 0; l < dot->finish.loop_count; l++) limit_columns(dot, &w, dot->finish.loops[l]);

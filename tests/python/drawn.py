@@ -74,7 +74,7 @@ class Drawn:
     `scalars` the numbers that follow them, `results` what comes last."""
 
     def __init__(self, seed, most):
-        self.chance, self.numbers, self.most = random.Random(seed), np.random.default_rng(seed), most
+        self.seed, self.chance, self.numbers, self.most = seed, random.Random(seed), np.random.default_rng(seed), most
         self.edges = random.Random(f"edges of {seed}")
         self.parameters, self.inputs, self.scalars, self.results = [], {}, {}, []
 

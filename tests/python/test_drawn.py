@@ -1,7 +1,7 @@
-"""Kernels drawn at random (products.py, attentions.py, convolutions.py, chains.py, row_kernels.py, steps.py) on what this machine has, beside NumPy: each is compiled for itself.
+"""Kernels drawn at random (products.py, attentions.py, convolutions.py, chains.py, scores.py, row_kernels.py, steps.py) on what this machine has, beside NumPy: each is compiled for itself.
 
 usage: test_drawn.py [OPTION]...
-  --kinds=LIST     of products, attentions, convolutions, chains, rows, steps (all)
+  --kinds=LIST     of products, attentions, convolutions, chains, scores, rows, steps (all)
   --count=N        of each kind on each target (24)
   --seed=N         the first one's number (1)
   --most=N         the largest extent (200)
@@ -36,12 +36,13 @@ from convolutions import Convolution
 from drawn import BF16, E4M3, E5M2, NAMES, View
 from products import Product
 from row_kernels import RowKernel
+from scores import Scores
 from steps import Steps
 
-KINDS = {"products": Product, "attentions": Attention, "convolutions": Convolution, "chains": Chain, "rows": RowKernel, "steps": Steps}
+KINDS = {"products": Product, "attentions": Attention, "convolutions": Convolution, "chains": Chain, "scores": Scores, "rows": RowKernel, "steps": Steps}
 OPTIONS = None
 BITS = {BF16: np.dtype("uint16"), E4M3: np.dtype("uint8"), E5M2: np.dtype("uint8")}
-TILEC = pathlib.Path(tile.__file__).resolve().parents[2] / "bin/tilec"  # of the build that has made the package
+TILEC = pathlib.Path(os.environ.get("TILEC", pathlib.Path(tile.__file__).resolve().parents[2] / "bin/tilec"))  # of the build that has made the package
 
 
 class Failure(Exception):
@@ -116,27 +117,34 @@ def run_cuda(drawn, _):
             for result, whole in zip(drawn.results, wholes)]
 
 
+def write_case(drawn, folder):
+    """Files of the kernel and of its arguments; the words of a command of `tilec` that take them, behind its own."""
+    (folder / "drawn.tile").write_text(drawn.text())
+    words = [f"{folder}/drawn.tile:drawn"]
+    for parameter, kind, _ in drawn.parameters:
+        view = drawn.inputs[parameter]
+        bits = BITS.get(view.whole.dtype)
+        np.save(folder / f"{parameter}.npy", view.whole.view(bits) if bits else view.whole)
+        words.append(f"{parameter}={folder}/{parameter}.npy" + (f":{kind}" if bits else "") + view.words())
+    words += [f"{key}={value}" for key, (_, value) in drawn.scalars.items()]
+    for result in drawn.results:
+        file, name = f"{folder}/{result.name}.npy", NAMES[result.kind]
+        bits = BITS.get(result.kind)
+        if result.mode == "inout":
+            np.save(file, result.view.whole.view(bits) if bits else result.view.whole)
+            words.append(f"{result.name}={file}" + (f":{name}" if bits else "") + result.view.words())
+        else:
+            words.append(f"{result.name}={file}:{name}[{','.join(map(str, result.view.array().shape))}]")
+    return words
+
+
 def run_emulated(drawn, target):
-    """In the executor of the target's machine form. Operands and what is updated are views of files; other results are arrays of their own."""
+    """In the executor of the target's machine form, in an order of threads that is the seed's own. Operands and what is updated are views of files; other
+    results are arrays of their own."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        (folder / "drawn.tile").write_text(drawn.text())
-        words = [str(TILEC), "run", f"{folder}/drawn.tile:drawn", f"--target={target.removeprefix('emulated.')}", "--emulate", "--mark-padding", "-q",
-                 "--limit=machine-operations=500000"]  # marks are code, too
-        for parameter, kind, _ in drawn.parameters:
-            view = drawn.inputs[parameter]
-            bits = BITS.get(view.whole.dtype)
-            np.save(folder / f"{parameter}.npy", view.whole.view(bits) if bits else view.whole)
-            words.append(f"{parameter}={folder}/{parameter}.npy" + (f":{kind}" if bits else "") + view.words())
-        words += [f"{key}={value}" for key, (_, value) in drawn.scalars.items()]
-        for result in drawn.results:
-            file, name = f"{folder}/{result.name}.npy", NAMES[result.kind]
-            bits = BITS.get(result.kind)
-            if result.mode == "inout":
-                np.save(file, result.view.whole.view(bits) if bits else result.view.whole)
-                words.append(f"{result.name}={file}" + (f":{name}" if bits else "") + result.view.words())
-            else:
-                words.append(f"{result.name}={file}:{name}[{','.join(map(str, result.view.array().shape))}]")
+        words = [str(TILEC), "run", *write_case(drawn, folder), f"--target={target.removeprefix('emulated.')}", "--emulate", "--mark-padding", "-q",
+                 f"--schedule-seed={drawn.seed}", "--limit=machine-operations=500000"]  # marks are code, too
         done = subprocess.run(words, capture_output=True, text=True)
         if done.returncode:
             raise Failure(f"tilec ends with {done.returncode}: {done.stderr.strip()[-600:]}")

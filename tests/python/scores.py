@@ -1,14 +1,14 @@
 """Loops over several products drawn at random (drawn.py): scores of rows by columns, steps on them, and what becomes of them in the same iteration: a
-second product, its transpose by what the first one took, sums of rows and of columns, a store. Iterations carry sums that the next ones compute with."""
+second product, one by the columns that the first one took, a transposed one by its rows, sums of rows and of columns, a store. Iterations carry sums that the next ones compute with."""
 import math
 
 import numpy as np
 
-from drawn import BF16, F16, F32, NAMES, UNITS, Drawn, sum_error
+from drawn import BF16, E4M3, F16, F32, NAMES, UNITS, Drawn, sum_error
 from row_kernels import Near
 
 STEPS = ("add", "sub", "mul", "tanh", "relu", "half", "bias", "rows", "mask", "carried", "less most", "share")
-SINKS = ("sums", "sums", "sums", "rows", "most", "columns", "turned", "store")
+SINKS = ("sums", "sums", "sums", "again", "rows", "most", "columns", "turned", "store")
 
 
 class Scores(Drawn):
@@ -17,16 +17,17 @@ class Scores(Drawn):
     def __init__(self, seed, most):
         super().__init__(seed, most)
         chance = self.chance
-        self.kind = chance.choice((F16, BF16, BF16, F32))
-        self.stores = chance.choice((self.kind, F32))
+        self.kind = chance.choice((F16, F16, BF16, BF16, BF16, F32, F32, E4M3))
+        self.stores = F32 if self.kind == E4M3 else chance.choice((self.kind, F32))
         self.batch, self.heads = chance.choice((0, 0, 2)), chance.choice((0, 0, 0, 2, 3))
         self.m, self.n = self.extent(most), self.extent(most, 0)
-        self.d, self.e = (chance.choice((16, 32, 64, 64, 128, 24)) for _ in range(2))
+        self.d, self.e = (chance.choice((16, 32, 64, 64, 128, 24, 192)) for _ in range(2))
         self.turned = [chance.random() < 0.3 for _ in range(3)]
         self.tiles = {"BM": chance.choice((16, 32, 64, 64, 128)), "BN": chance.choice((16, 32, 64, 64, 128, 48)), "warps": chance.choice((0, 0, 0, 4, 8)),
                       "stages": chance.choice((0, 0, 2, 3))}
         self.second = chance.random() < 0.4
         self.lengths = chance.random() < 0.3 and self.batch > 0
+        self.triangle = not self.lengths and chance.random() < 0.2  # rows see no columns behind their tile
         self.draw_steps()
         self.make()
         self.compute()
@@ -93,12 +94,14 @@ class Scores(Drawn):
     def rounded(self, x):
         if self.kind == F32:
             return x
-        unit = UNITS[self.kind]
-        return Near(x.value, x.error + unit * (np.abs(x.value) + x.error) + (2.0**-25 if self.kind == F16 else 0))
+        unit, least = (2.0**-4, 2.0**-10) if self.kind == E4M3 else (UNITS[self.kind], 2.0**-25 if self.kind == F16 else 0)
+        value = np.clip(x.value, -448, 448) if self.kind == E4M3 else x.value
+        return Near(value, x.error + unit * (np.abs(value) + x.error) + least)
 
-    @staticmethod
-    def dot(x, w):
-        return Near(x.value @ w, x.error @ np.abs(w) + sum_error(np.abs(x.value) + x.error, w))
+    def dot(self, x, w):
+        """8-bit floats are added with fewer bits within an instruction."""
+        large = np.abs(x.value) + x.error
+        return Near(x.value @ w, x.error @ np.abs(w) + sum_error(large, w) + (2.0**-11 * (large @ np.abs(w)) if self.kind == E4M3 else 0))
 
     def step(self, step, x, y, at):
         """`at`: the rows' numbers, those of columns, and the inputs of this tile."""
@@ -122,60 +125,68 @@ class Scores(Drawn):
 
     def compute(self):
         shape = (self.batch or 1, self.heads or 1)
-        m, n, size = self.m, self.n, self.tiles["BN"]
-        at_batch = lambda name, b: self.data[name][b] if self.batch else self.data[name]
-        sizes = {"sums": (shape[0], m, self.e), "rows": (shape[0], m), "most": (shape[0], m), "columns": (*shape, n), "turned": (*shape, n, self.d), "store": (*shape, m, n)}
+        m, n = self.m, self.n
+        sizes = {"sums": (shape[0], m, self.e), "again": (shape[0], m, self.d), "rows": (shape[0], m), "most": (shape[0], m), "columns": (*shape, n),
+                 "turned": (*shape, n, self.d), "store": (*shape, m, n)}
         found = {sink: [np.zeros(sizes[sink]), np.zeros(sizes[sink])] for sink in self.sinks}
+        size = self.tiles["BM"] if self.triangle else m
         for b in range(shape[0]):
-            q, end = at_batch("q", b), int(self.data["lengths"][b]) if self.lengths else n
-            t = Near(np.full(m, -9.0 if "most" in self.sinks else 0.0))
-            acc = Near(np.zeros((m, self.e)))
-            for h in range(shape[1]):
-                part = lambda name: at_batch(name, b)[h] if self.heads else at_batch(name, b)
-                for lo in range(0, end, size):
-                    some = slice(lo, min(end, lo + size))
-                    at = {"numbers": np.arange(m), "columns": np.arange(some.start, some.stop), "t": t}
-                    at.update({"bias": self.data["bias"][some]} if "bias" in self.data else {})
-                    at.update({"rows": at_batch("rows", b)} if "rows" in self.data else {})
-                    values = {"s0": self.dot(Near(q), part("k")[some].T) * Near(1 / math.sqrt(self.d))}
-                    if self.second:
-                        values["s1"] = self.dot(Near(at_batch("u", b)), part("l")[some].T) * Near(1 / math.sqrt(self.d))
-                    for name, step, x, y in self.steps:
-                        values[name] = self.step(step, values[x], values[y], at)
-                    for sink in self.sinks:
-                        p = values[self.of_sink[sink]]
-                        if sink == "sums":
-                            factor = {"plain": lambda: Near(np.ones((m, 1))), "halved": lambda: Near(np.full((m, 1), 0.5)),
-                                      "by rows": lambda: (Near(1.0) / (t.map(np.abs, 1, 0) + Near(1.0))).over()}[self.grows]()
-                            acc = acc * factor + self.dot(self.rounded(p), part("v")[some])
-                        elif sink == "columns":
-                            near = p.sum(0)
-                        elif sink == "turned":
-                            near = self.dot(self.rounded(Near(p.value.T, p.error.T)), q)
-                        elif sink == "store":
-                            near = p
-                        if sink in ("columns", "turned", "store"):
-                            place = (b, h, slice(None), some) if sink == "store" else (b, h, some)
-                            found[sink][0][place], found[sink][1][place] = near.value, near.error
-                    if self.carries:
-                        p = values[self.of_sink["rows" if "rows" in self.sinks else "most"]]
-                        high = p.most(1)
-                        t = t + p.sum(1) if "rows" in self.sinks else Near(np.maximum(t.value, high.value), np.maximum(t.error, high.error))
-            for sink, near in (("sums", acc), ("rows", t), ("most", t)):
-                if sink in found:
-                    found[sink][0][b], found[sink][1][b] = near.value, near.error
+            for first in range(0, m, size):
+                rows = slice(first, min(m, first + size))
+                self.program(found, b, rows, min(n, rows.stop) if self.triangle else int(self.data["lengths"][b]) if self.lengths else n)
         for sink, (value, error) in found.items():
             drop = [] if self.batch else [0]
             drop += [1] if not self.heads and sink in ("columns", "turned", "store") else []
             self.result_of(sink, value.squeeze(tuple(drop)) if drop else value, error.squeeze(tuple(drop)) if drop else error)
 
+    def program(self, found, b, rows, end):
+        """What a program computes for some rows, with columns up to the end."""
+        of_rows = lambda name: (self.data[name][b] if self.batch else self.data[name])[rows]
+        q, size, count = of_rows("q"), self.tiles["BN"], rows.stop - rows.start
+        t = Near(np.full(count, -9.0 if "most" in self.sinks else 0.0))
+        sums = {"sums": Near(np.zeros((count, self.e))), "again": Near(np.zeros((count, self.d)))}
+        for h in range(self.heads or 1):
+            part = lambda name: self.data[name][(*((b,) if self.batch else ()), *((h,) if self.heads else ()))]
+            for lo in range(0, end, size):
+                some = slice(lo, min(end, lo + size))
+                at = {"numbers": np.arange(rows.start, rows.stop), "columns": np.arange(some.start, some.stop), "t": t}
+                at.update({"bias": self.data["bias"][some]} if "bias" in self.data else {})
+                at.update({"rows": of_rows("rows")} if "rows" in self.data else {})
+                values = {"s0": self.dot(Near(q), part("k")[some].T) * Near(1 / math.sqrt(self.d))}
+                if self.second:
+                    values["s1"] = self.dot(Near(of_rows("u")), part("l")[some].T) * Near(1 / math.sqrt(self.d))
+                for name, step, x, y in self.steps:
+                    values[name] = self.step(step, values[x], values[y], at)
+                for sink in self.sinks:
+                    p = values[self.of_sink[sink]]
+                    if sink in sums:
+                        sums[sink] = self.grown(sink, sums[sink], t) + self.dot(self.rounded(p), part("v" if sink == "sums" else "k")[some])
+                    elif sink in ("columns", "turned", "store"):
+                        near = p.sum(0) if sink == "columns" else p if sink == "store" else self.dot(self.rounded(Near(p.value.T, p.error.T)), q)
+                        place = (b, h, rows, some) if sink == "store" else (b, h, some)
+                        found[sink][0][place] += near.value
+                        found[sink][1][place] += near.error
+                if self.carries:
+                    p = values[self.of_sink["rows" if "rows" in self.sinks else "most"]]
+                    high = p.most(1)
+                    t = t + p.sum(1) if "rows" in self.sinks else Near(np.maximum(t.value, high.value), np.maximum(t.error, high.error))
+        for sink, near in (*sums.items(), ("rows", t), ("most", t)):
+            if sink in found:
+                found[sink][0][b, rows], found[sink][1][b, rows] = near.value, near.error
+
+    def grown(self, sink, sums, t):
+        """What the iterations before gave, as this one takes it."""
+        if sink == "again" or self.grows == "plain":
+            return sums
+        return sums * (Near(0.5) if self.grows == "halved" else (Near(1.0) / (t.map(np.abs, 1, 0) + Near(1.0))).over())
+
     def result_of(self, sink, value, error):
         b, h = ["B"] * bool(self.batch), ["H"] * bool(self.heads)
-        name, axes = {"sums": ("c", [*b, "M", "E"]), "rows": ("r", [*b, "M"]), "most": ("r", [*b, "M"]), "columns": ("w", [*b, *h, "N"]),
+        name, axes = {"sums": ("c", [*b, "M", "E"]), "again": ("y", [*b, "M", "D"]), "rows": ("r", [*b, "M"]), "most": ("r", [*b, "M"]), "columns": ("w", [*b, *h, "N"]),
                       "turned": ("g", [*b, *h, "N", "D"]), "store": ("s", [*b, *h, "M", "N"])}[sink]
         updated = sink in ("columns", "turned")
         error = error * 1.001 + 2 * UNITS[F32] * np.abs(value) + (self.m / 8 * UNITS[F32] * error if updated else 0)
-        self.expect(value, error, self.stores if sink in ("sums", "store") else F32, name=name, mode="inout" if updated or sink == "store" else "out")
+        self.expect(value, error, self.stores if sink in ("sums", "again", "store") else F32, name=name, mode="inout" if updated or sink == "store" else "out")
         self.names[name] = axes
 
     # ---- text ----
@@ -190,10 +201,15 @@ class Scores(Drawn):
             inner.append(f"var t = full[BM]({'-9.0' if 'most' in self.sinks else '0.0'})")
         if "sums" in self.sinks:
             inner.append("var acc = zeros[BM, E](f32)")
-        loop = [f"for n in tiles({'0..min(N, i64(lengths[b]))' if self.lengths else 'N'}, BN) {{", *("    " + line for line in self.iteration(b, h, kind)), "}"]
+        if "again" in self.sinks:
+            inner.append("var again = zeros[BM, D](f32)")
+        end = "0..min(N, i64(lengths[b]))" if self.lengths else "0..min(N, m.end)" if self.triangle else "N"
+        loop = [f"for n in tiles({end}, BN) {{", *("    " + line for line in self.iteration(b, h, kind)), "}"]
         inner += ["for h in 0..H {", *("    " + line for line in loop), "}"] if self.heads else loop
         if "sums" in self.sinks:
             inner.append(f"c[{b}m, :] = {NAMES[self.stores]}(acc)")
+        if "again" in self.sinks:
+            inner.append(f"y[{b}m, :] = {NAMES[self.stores]}(again)")
         if self.carries:
             inner.append(f"r[{b}m] = t")
         return "\n".join(lines + ["        " + line for line in inner] + ["    }", "}"]) + "\n"
@@ -213,7 +229,8 @@ class Scores(Drawn):
         grown = {"plain": "acc", "halved": "acc * 0.5", "by rows": "acc * (1 / (abs(t) + 1))[:, _]"}[self.grows]
         for sink in self.sinks:
             p = self.of_sink[sink]
-            lines += {"sums": [f"acc = dot({kind}({p}), {values}, {grown})"], "columns": [f"atomic_add(w[{b}{h}n], sum({p}, axis = 0))"],
+            keep = f"k[{b}{h}:, n].T" if self.turned[0] else f"k[{b}{h}n, :]"
+            lines += {"sums": [f"acc = dot({kind}({p}), {values}, {grown})"], "again": [f"again = dot({kind}({p}), {keep}, again)"], "columns": [f"atomic_add(w[{b}{h}n], sum({p}, axis = 0))"],
                       "turned": [f"atomic_add(g[{b}{h}n, :], dot({kind}({p}).T, qs))"], "store": [f"s[{b}{h}m, n] = {NAMES[self.stores]}({p})"]}.get(sink, [])
         if self.carries:
             p = self.of_sink["rows" if "rows" in self.sinks else "most"]
@@ -224,4 +241,4 @@ class Scores(Drawn):
         steps = " ".join(f"{name}={step}({x},{y})" for name, step, x, y in self.steps)
         sinks = " ".join(f"{sink}({name})" for sink, name in self.of_sink.items())
         return (f"{NAMES[self.kind]} {self.batch or ''}{'h' + str(self.heads) if self.heads else ''} M={self.m} N={self.n} D={self.d} E={self.e} {steps} -> {sinks} {self.grows}"
-                f"{' lengths' if self.lengths else ''} -> {NAMES[self.stores]}, {self.tile_points()}")
+                f"{' lengths' if self.lengths else ' triangle' if self.triangle else ''} -> {NAMES[self.stores]}, {self.tile_points()}")

@@ -250,9 +250,19 @@ static bool is_hidden(const Stages *s) {
 }
 
 /* Is the op, of the first stage, computed behind both waits? */
-static bool waits_for_both(const Stages *s, const TileOp *op) {
-    bool waits = op->id == TILE_OP_DOT_WAIT || op->id == TILE_OP_CHANNEL_RELEASE;
-    return s->reduced.count && !waits && !comes_before(op, s->first) && !tile_map_get(&s->reduced, op);
+static bool is_behind_both(const Stages *s, const TileOp *op) {
+    bool behind = s->reduced.count && op->id != TILE_OP_DOT_WAIT && !comes_before(op, s->first) && !tile_map_get(&s->reduced, op);
+    return behind || gives_operand(s, op);
+}
+
+/* Is what lies in the slot read behind both waits? It is released there then. */
+static bool is_read_behind_both(const Stages *s, const TileValue *slot) {
+    for (const TileUse *use = slot->first_use; use; use = use->next) {
+        const TileOp *user = op_of_body(s, use->user);
+        if (!user || user->id == TILE_OP_CHANNEL_RELEASE || is_dependent(s, user)) continue;
+        if (is_behind_both(s, user) || (gpu_stays_shared(user) && is_read_behind_both(s, &user->results[0]))) return true;
+    }
+    return false;
 }
 
 /* A second product whose sums are added to others (8-bit floats) is waited for first, if no rows are reduced meanwhile: these sums, and what it takes
@@ -261,7 +271,8 @@ static void set_stage(const Stages *s, TileOp *op) {
     bool second = is_dependent(s, op), early = gpu_dot_promotes(s->second) && !s->reduced.count;
     int64_t cluster = second ? (comes_before(op, s->second) ? CLUSTER_SECOND_DOT : early ? CLUSTER_FIRST_WAIT : CLUSTER_SECOND_WAIT)
                              : (comes_before(op, s->first) ? CLUSTER_FIRST_DOT : early ? CLUSTER_SECOND_WAIT : CLUSTER_FIRST_WAIT);
-    if (!second && !early && (gives_operand(s, op) || waits_for_both(s, op))) cluster = CLUSTER_OPERAND;
+    bool behind = op->id == TILE_OP_CHANNEL_RELEASE ? is_read_behind_both(s, tile_op_operand(op, 0)) : is_behind_both(s, op);
+    if (!second && !early && behind) cluster = CLUSTER_OPERAND;
     tile_op_set_integer(s->context->module, op, TILE_ATTRIBUTE_STAGE, second ? SECOND_STAGE : FIRST_STAGE);
     tile_op_set_integer(s->context->module, op, TILE_ATTRIBUTE_CLUSTER, cluster);
 }

@@ -224,6 +224,18 @@ static void remark_slots(Candidate *candidate, int64_t slots) {
     }
 }
 
+/* Registers were shared out (gpu-threads) among blocks for which these slots may leave no room: the threads of those that are there have theirs. */
+static void share_registers(const Candidate *candidate) {
+    const TilePtxTarget *target = tile_ptx_target_of(candidate->context->target);
+    TileFunc *func = candidate->func;
+    if (!func->registers) return;
+    int64_t bytes = taken_bytes(func, candidate->context->module->context, &func->body, candidate->loop) + target->shared_reserved_bytes;
+    int64_t blocks = bytes < target->shared_core_bytes ? target->shared_core_bytes / bytes : 1;
+    int64_t registers = target->registers / (blocks * func->threads) & ~INT64_C(7);
+    if (registers >= target->registers_thread) func->registers = 0;
+    else if (registers > func->registers) func->registers = (uint32_t)registers;
+}
+
 static bool try_loop(TilePassContext *context, TileFunc *func, TileOp *loop) {
     Candidate candidate = {.context = context, .func = func, .loop = loop};
     if (loop->id != TILE_OP_FOR || tile_loop_is_of_programs(loop)) return false;
@@ -236,6 +248,7 @@ static bool try_loop(TilePassContext *context, TileFunc *func, TileOp *loop) {
     if (!slots) return false;
     for (unsigned i = 0; i < candidate.count; i++)
         tile_op_set_integer(context->module, candidate.loads[i], TILE_ATTRIBUTE_LATENCY, slots - 1);
+    share_registers(&candidate);
     return true;
 }
 

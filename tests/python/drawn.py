@@ -13,16 +13,32 @@ UNITS = {BF16: 2.0**-8, F16: 2.0**-11, F32: 2.0**-24, F64: 2.0**-53}  # half of 
 
 
 class View:
-    """An array inside of a larger one, whose other elements nothing may write, nor a result depend on."""
+    """An array inside of a larger one, whose other elements nothing may write, nor a result depend on. Steps are of any sign; an axis along which all
+    elements are one has 0."""
 
     def __init__(self, array, before, behind, steps):
-        whole = [before[i] + (n - 1) * steps[i] + 1 + behind[i] if n else before[i] + behind[i] for i, n in enumerate(array.shape)]
+        self.shape, self.before, self.steps = array.shape, before, steps
+        counts = [min(n, 1) if step == 0 else n for n, step in zip(array.shape, steps)]
+        whole = [before[i] + (n - 1) * abs(steps[i]) + 1 + behind[i] if n else before[i] + behind[i] for i, n in enumerate(counts)]
         self.whole = np.full(whole, 99, array.dtype)
-        self.index = tuple(slice(before[i], before[i] + n * steps[i] if n else before[i], steps[i]) for i, n in enumerate(array.shape))
-        self.whole[self.index] = array
+        self.index = tuple(self.slice(before[i], n, steps[i]) for i, n in enumerate(counts))
+        self.whole[self.index] = array[tuple(slice(0, n) for n in counts)]
+
+    @staticmethod
+    def slice(first, count, step):
+        if count and step < 0:
+            return slice(first - (count - 1) * step, first - 1 if first else None, step)
+        return slice(first, first + count * max(step, 1), max(step, 1))
 
     def array(self):
-        return self.whole[self.index]
+        return np.broadcast_to(self.whole[self.index], self.shape) if 0 in self.steps else self.whole[self.index]
+
+    def words(self):
+        """As `tilec run` is told it, behind a file's name."""
+        text = {0: lambda s: f"{s.start}", 1: lambda s: f"{s.start}:{'' if s.stop is None else s.stop}:{s.step}"}
+        one = [step == 0 and n > 0 for n, step in zip(self.shape, self.steps)]
+        found = "[" + ",".join(text[not alone](s) for s, alone in zip(self.index, one)) + "]"
+        return found + ("*[" + ",".join(str(n) if alone else ":" for n, alone in zip(self.shape, one)) + "]" if any(one) else "")
 
     def kept(self, whole):
         """Are the elements of `whole` outside of the view as they were?"""
@@ -58,20 +74,26 @@ class Drawn:
     `scalars` the numbers that follow them, `results` what comes last."""
 
     def __init__(self, seed, most):
-        self.chance, self.numbers, self.most = random.Random(seed), np.random.default_rng(seed), most
+        self.seed, self.chance, self.numbers, self.most = seed, random.Random(seed), np.random.default_rng(seed), most
+        self.edges = random.Random(f"edges of {seed}")
         self.parameters, self.inputs, self.scalars, self.results = [], {}, {}, []
 
-    def extent(self, most):
+    def extent(self, most, least=1):
         chance = self.chance
         n = round(math.exp(chance.uniform(0, math.log(most)))) if chance.random() < 0.6 else chance.randint(1, most)
         grain = chance.choice((1, 1, 8, 16, 64))
+        if self.edges.random() < 0.05:
+            return self.edges.choice((least, 1))
         return n if n < grain else n // grain * grain
 
     def drawn(self, shape, kind):
         if kind in (I8, U8):
             return self.numbers.integers(-128 if kind == I8 else 0, 128 if kind == I8 else 256, shape).astype(kind)
         values = self.numbers.standard_normal(shape)
-        return (values.astype(F32).view(I32) & -8192).view(F32) if kind == F32 else values.astype(kind)
+        values = (values.astype(F32).view(I32) & -8192).view(F32) if kind == F32 else values.astype(kind)
+        if values.ndim > 1 and values.size and self.edges.random() < 0.05:  # one of its rows, or columns, is all of them
+            values = np.broadcast_to(values.take([0], self.edges.randrange(values.ndim)), shape)
+        return values
 
     def give(self, name, array, turned=False):
         """An input: most lie apart from their surroundings, some with steps. A turned one has its last two axes exchanged."""
@@ -87,7 +109,10 @@ class Drawn:
             steps[chance.randrange(rank)] = 2
         elif some < 0.35:  # as tensor maps need it
             before[-1], behind[-1] = 16, -array.shape[-1] % 16 + 16
-        self.inputs[name] = View(np.ascontiguousarray(array), before, behind, steps)
+        if rank and self.edges.random() < 0.06:
+            steps[self.edges.randrange(rank)] *= -1
+        steps = [0 if array.strides[i] == 0 and array.shape[i] > 1 else step for i, step in enumerate(steps)]
+        self.inputs[name] = View(array, before, behind, steps)
         self.parameters.append((name, NAMES[array.dtype], rank))
 
     def expect(self, value, error, kind, turned=False, name="c", mode="out"):

@@ -27,7 +27,7 @@ class Product(Drawn):
             self.form = "plain"
         self.turned = [chance.random() < 0.4, chance.random() < 0.4, chance.random() < 0.15]  # a, b, c
         self.batch = chance.randint(1, 4) if chance.random() < 0.2 else 0
-        self.extents = [self.extent(most) for _ in range(3)]
+        self.extents = [self.extent(most, 0) for _ in range(3)]
         self.result = chance.choice((F64,) if self.sums == F64 else (I32, F32, BF16, F16) if integers else (F32, self.left, BF16, F16))
         if self.result.itemsize == 1 or self.result == I32 and self.form == "gated":
             self.result = F32

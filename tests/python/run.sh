@@ -21,7 +21,7 @@ if grep -q '^TILE_SANITIZE:BOOL=ON' "$build/CMakeCache.txt"; then
 fi
 "$environment/bin/python" -m unittest -q test_numpy test_numpy_stdlib test_threads test_conditions test_rows \
     test_from_triton
-"$environment/bin/python" test_drawn.py --count=24
+"$environment/bin/python" test_drawn.py --count=16
 "$environment/bin/python" -m mypy --strict --no-error-summary typed.py
 "$environment/bin/python" ../../scripts/write_python_docs.py | diff -u ../../docs/python-api.md - || {
     echo "docs/python-api.md is out of date: run scripts/write_python_docs.py"

@@ -21,6 +21,8 @@ static const Target targets[] = {
     {"interp", "interp", 0, 0, 0, false, false},
     {"avx2", "avx2", 0, 0, 0, false, false},
     {"avx512", "avx512", 0, 0, 0, false, false},
+    {"avx512vnni", "avx512vnni", 0, 0, 0, false, false},
+    {"avx512bf16", "avx512bf16", 0, 0, 0, false, false},
     {"amx", "amx", 0, 0, 0, false, false},
     {"sm_80", "sm_80", TILE_COMPILE_EMULATE, 0, 0, false, true},
     {"sm_90a", "sm_90a", TILE_COMPILE_EMULATE, 0, 0, false, true},

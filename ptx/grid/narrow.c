@@ -1,7 +1,7 @@
 /* Purpose: compare index tiles in 32 bits. An index is a number that all lanes of a tile share, in 64 bits, and a small
  * number of the lane's own. The shared parts of both sides are subtracted once, as scalars, and limited to 30 bits,
- * which changes no comparison with numbers that are smaller still; the lanes' own parts are compared. A GPU computes
- * with 64 bits in two steps, and keeps them in two registers.
+ * which changes no comparison with numbers that are smaller still; the lanes' own parts are compared. Whether both sides are equal can be said
+ * of any shared parts, others have to be bounded, so that nothing wraps. A GPU computes with 64 bits in two steps, and keeps them in two registers.
  *
  * A tile whose numbers are known to be small is the lanes' own part, however it is computed.
  *
@@ -164,7 +164,8 @@ static TileValue *add_scalar(Narrow *narrow, TileValue *own, TileValue *scalar, 
 static bool narrow_comparison(Narrow *narrow, TileOp *op) {
     TileValue *x = tile_op_operand(op, 0), *y = tile_op_operand(op, 1);
     int64_t most = 0; /* of both sides */
-    if (!splits(narrow, x, MOST_DEPTH, false, &most) || !splits(narrow, y, MOST_DEPTH, false, &most)) return false;
+    bool same = op->id == TILE_OP_EQ || op->id == TILE_OP_NE; /* modulo 2**64 what all lanes share differs by as much as lanes' own parts do */
+    if (!splits(narrow, x, MOST_DEPTH, same, &most) || !splits(narrow, y, MOST_DEPTH, same, &most)) return false;
     TileContext *context = tile_op_func(op)->module->context;
     const TileType *words = tile_type_with_scalar(context, x->type, TILE_I32);
     Part left = split(narrow, x), right = split(narrow, y);

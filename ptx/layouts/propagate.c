@@ -405,8 +405,78 @@ static bool sweep_decided(Propagate *p) {
     return changed;
 }
 
+/* ---- what loops carry ---- */
+
+/* The tiles of one layout that a loop carries a value through: the value, and what the body makes of it element by element. */
+typedef struct Carried {
+    const TileOp *loop;
+    const TileLayout *layout;
+    TILE_LIST(uint32_t) members;
+} Carried;
+
+static bool is_member(const Carried *carried, uint32_t number) {
+    for (size_t i = 0; i < carried->members.count; i++)
+        if (carried->members.items[i] == number) return true;
+    return false;
+}
+
+static void add_member(Propagate *p, Carried *carried, const TileValue *value) {
+    uint32_t number = leader(p, value);
+    bool decided = !value->type->layout && p->nodes[number].value && p->nodes[number].layout == carried->layout;
+    if (!decided || is_member(carried, number) || tile_value_outside(p->nodes[number].value, carried->loop)) return;
+    tile_list_push(p->context->scratch, &carried->members, number);
+}
+
+static void collect_members(Propagate *p, uint32_t first, Carried *carried) {
+    tile_list_push(p->context->scratch, &carried->members, first);
+    for (size_t i = 0; i < carried->members.count; i++)
+        for (uint32_t at = p->nodes[carried->members.items[i]].first_end; at; at = p->ends.items[at - 1].next) {
+            const Link *link = &p->links.items[p->ends.items[at - 1].link];
+            if (link->kind != LINK_SAME) continue;
+            add_member(p, carried, link->from);
+            add_member(p, carried, link->to);
+        }
+}
+
+static uint64_t cost_with(Propagate *p, const Carried *carried, const TileLayout *layout) {
+    uint64_t cost = 0;
+    for (size_t i = 0; i < carried->members.count; i++) p->nodes[carried->members.items[i]].layout = layout;
+    for (size_t i = 0; i < carried->members.count; i++) cost += cost_of_node(p, &p->nodes[carried->members.items[i]]);
+    return cost;
+}
+
+/* Gives all members the layout that costs least, of those that their neighbours would like and that take no more registers. Of one
+ * alone that would cost a conversion in each iteration. */
+static bool improve_carried(Propagate *p, uint32_t first) {
+    Carried carried = {.loop = p->nodes[first].value->op, .layout = p->nodes[first].layout};
+    collect_members(p, first, &carried);
+    const TileLayout *best = carried.layout;
+    uint64_t least = cost_with(p, &carried, best);
+    for (size_t i = 0; i < carried.members.count; i++) {
+        uint32_t number = carried.members.items[i];
+        for (uint32_t at = p->nodes[number].first_end; at && least; at = p->ends.items[at - 1].next) {
+            const TileLayout *layout = candidate(p, &p->links.items[p->ends.items[at - 1].link], number);
+            if (!layout || layout == best || tile_layout_registers(layout) > tile_layout_registers(carried.layout)) continue;
+            uint64_t cost = cost_with(p, &carried, layout);
+            if (cost < least) {
+                best = layout;
+                least = cost;
+            }
+        }
+    }
+    cost_with(p, &carried, best);
+    return best != carried.layout;
+}
+
+static bool sweep_carried(Propagate *p) {
+    bool changed = false;
+    for (uint32_t i = 0; i < p->count; i++)
+        if (is_free(p, i) && p->nodes[i].layout && tile_op_is(p->nodes[i].value->op, TILE_OP_FOR)) changed |= improve_carried(p, i);
+    return changed;
+}
+
 /* Propagates from the anchors; nodes that no anchor reaches get a layout of their own. Then decided nodes are
- * improved, one by one, up to a fixpoint. */
+ * improved, one by one, up to a fixpoint, and so is what loops carry. */
 static void choose(Propagate *p) {
     for (uint32_t i = 0; i < p->count; i++) {
         if (!is_free(p, i)) continue;
@@ -421,6 +491,8 @@ static void choose(Propagate *p) {
         request_neighbours(p, i, (Visit){sweep, UINT32_MAX}); /* after all other visits of that sweep */
         sweep = run_worklist(p, sweep + 1);
     }
+    for (unsigned i = 0; i < MOST_SWEEPS && sweep_decided(p); i++) continue;
+    if (!sweep_carried(p)) return;
     for (unsigned i = 0; i < MOST_SWEEPS && sweep_decided(p); i++) continue;
 }
 

@@ -1,5 +1,6 @@
 /* Loads of a window whose positions follow one another along a row: a thread's elements of one are, but for a few at an end, those of the next. What all of them have
- * together is loaded once, in vectors from aligned addresses as far as rows are known to consist of such, else element by element; and each position takes its own. */
+ * together is loaded once, in vectors from aligned addresses as far as rows are known to consist of such, or there is one row and all lanes exist, else element by element; and each
+ * position takes its own. */
 #include "ptx/lowering/access.h"
 #include "lang/ir/operands.h"
 #include "ptx/layouts/beside.h"
@@ -11,6 +12,7 @@ typedef struct Beside {
     GpuAccess access; /* of the first load */
     bool whole;       /* all lanes of all of them exist */
     bool dense;       /* neighbours along the row are neighbours in memory, for certain */
+    bool ends;        /* the tensor's only row may end within a vector */
     TileValue *any;   /* else: has one of them a lane? */
     TileOp *ops[MOST_BESIDE];
     int64_t distance[MOST_BESIDE]; /* of elements, behind the first load */
@@ -152,6 +154,14 @@ static void widen(int64_t *from, int64_t *to) {
     *to = *from + width;
 }
 
+/* Elements `from` up to `to` behind an aligned address, and no others: in aligned parts of vectors. */
+static void load_exactly(Gpu *gpu, const Beside *beside, const Place *place, int64_t from, int64_t to, int64_t width, TileValue **elements) {
+    for (int64_t at = from, part; at < to; at += part) {
+        for (part = width; at % part || at + part > to;) part /= 2;
+        load_some(gpu, beside, place, at, at + part, elements + (at - from));
+    }
+}
+
 /* Elements `from` up to `to` behind an aligned address: vectors, of the first and last one the least part. */
 static void load_row(Gpu *gpu, const Beside *beside, const Place *place, int64_t from, int64_t to, int64_t width, TileValue **elements) {
     for (int64_t at = from; at < to;) {
@@ -165,7 +175,7 @@ static void load_row(Gpu *gpu, const Beside *beside, const Place *place, int64_t
     }
 }
 
-/* Do rows consist of vectors that begin at aligned addresses, as far as is known of the tensor? `shift`: by so many elements the first load begins behind one. */
+/* Do rows consist of vectors that begin at aligned addresses, as far as is known of the tensor? Its only row may end anywhere: where all lanes exist, those of a vector do. `shift`: by so many elements the first load begins behind one. */
 static bool is_of_vectors(Gpu *gpu, Beside *beside, unsigned width, unsigned shift) {
     GpuAccess back = gpu_as_dense(gpu, &beside->access);
     TileParameter *parameter = back.tensor->parameter;
@@ -175,18 +185,21 @@ static bool is_of_vectors(Gpu *gpu, Beside *beside, unsigned width, unsigned shi
     if (gpu_is_in_vectors(gpu, &back, width)) return false;
     for (unsigned wanted = width; wanted > 1; wanted /= 2) parameter->asked_multiple |= wanted;
     int64_t multiple = parameter->facts.multiple[last];
-    if (multiple == TILE_UNKNOWN || multiple % width) return false;
-    parameter->used_multiple |= width;
-    return true;
+    beside->ends = multiple == TILE_UNKNOWN || multiple % width;
+    if (!beside->ends) parameter->used_multiple |= width;
+    return !beside->ends || back.rank == 1;
 }
 
 /* All of a run's elements that any of the loads has. */
 static void load_run(Gpu *gpu, const Beside *beside, uint32_t reg, unsigned width, unsigned shift, TileValue **elements) {
     const GpuAccess *access = &beside->access;
+    if (beside->ends && !beside->whole) width = 1, shift = 0;
     Place place = {gpu_access_address(gpu, access, reg), reg, beside->step * gpu_register_index(&access->layout, access->type->rank - 1u, reg) - shift};
     int64_t least = beside->least, count = beside->most - least + beside->step * (beside->run - 1) + 1;
     if (shift) place.address = tile_build_ptr_add(&gpu->b, place.address, gpu_i64(gpu, -(int64_t)shift * tile_scalar_bytes(access->type->scalar)));
-    if (width > 1)
+    if (width > 1 && beside->ends)
+        load_exactly(gpu, beside, &place, least + shift, least + shift + count, width, elements);
+    else if (width > 1)
         load_row(gpu, beside, &place, least + shift, least + shift + count, width, elements);
     else
         for (int64_t i = 0; i < count; i++) load_some(gpu, beside, &place, least + i, least + i + 1, &elements[i]);

@@ -214,8 +214,7 @@ static Piece look_at_access(const GpuWalk *walk, const TileOp *op, const TileTyp
     double element = (double)tile_scalar_bytes(tile->scalar), lanes = gpu_walk_lanes(tile);
     Piece piece = {.valid = lanes, .whole = true};
     double run = 1; /* neighbouring elements */
-    unsigned ranges = 0;
-    bool windows = false;
+    unsigned windows = 0;
     for (unsigned i = 0; i < rank; i++) {
         if (indices[i].kind != TILE_ACCESS_RANGE) continue;
         double extent = (double)tile->extent[indices[i].axis], valid = count_valid(walk, &indices[i], extent);
@@ -223,10 +222,9 @@ static Piece look_at_access(const GpuWalk *walk, const TileOp *op, const TileTyp
         piece.whole &= valid == extent;
         if (i == last && gpu_number_or(&walk->numbers, indices[i].step, 1) == 1) run = valid;
         int64_t lo;
-        windows |= !tile_value_integer(indices[i].lo, &lo);
-        ranges++;
+        windows += !tile_value_integer(indices[i].lo, &lo);
     }
-    piece.tests = windows && !walk->products ? ranges : 0;
+    piece.tests = walk->products ? 0 : windows;
     if (run > 1 && run * element < TILE_LINE_BYTES && rank > 1 && is_part_of_row(walk, op, rank, run)) piece.narrow = piece.valid / run;
     bool rows = rank && indices[last].kind == TILE_ACCESS_RANGE && indices[last].axis == (int)tile->rank - 1;
     bool vectors = rows && !has_mask_of_elements(op);

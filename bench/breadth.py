@@ -249,6 +249,15 @@ def error_of(results, expected):
     return worst
 
 
+def exact_error(case):
+    """The error against PyTorch in double precision: what it adds up in 16 bits may be further off than Tile."""
+    wide = [v.double() if v.is_floating_point() and v.element_size() > 1 else v for v in case.inputs]
+    try:
+        return error_of(case.results, tuple_of(case.function(*wide)))
+    except (RuntimeError, TypeError, NotImplementedError):
+        return float("inf")
+
+
 def blank(case):
     """Results hold what no kernel computes, unless they are read too."""
     for result in case.results:
@@ -330,14 +339,6 @@ class Bench:
         best = min(times, key=times.get)
         return best, found[best]
 
-    def exact_error(self, case):
-        """The error against PyTorch in double precision: what it adds up in 16 bits may be further off than Tile."""
-        wide = [v.double() if v.is_floating_point() and v.element_size() > 1 else v for v in case.inputs]
-        try:
-            return error_of(case.results, tuple_of(case.function(*wide)))
-        except (RuntimeError, TypeError, NotImplementedError):
-            return float("inf")
-
     def measure(self, row):
         """The row's fields; and notes."""
         fields, notes = dict.fromkeys(FIELDS, ""), []
@@ -353,7 +354,7 @@ class Bench:
         error, limit = (case.error or error_of)(case.results, expected), case.loose or TOLERANCE[row.kind]
         del expected
         if not error <= limit and not case.error:
-            error = min(error, self.exact_error(case))
+            error = min(error, exact_error(case))
         right = error <= limit
         found = {"Tile": (launch, seconds if seconds > 1 else seconds_of(launch, self.device))}
         found.update(self.running(self.peers(row, case), notes))

@@ -102,6 +102,7 @@ typedef struct Bands {
     TILE_LIST(TileOp *) fills;
     const char *reason; /* why not; NULL: nothing stands in the way so far */
     const TileOp *culprit;
+    const TileOp *shared; /* a load of what other bands would store */
     TILE_LIST(TileOp *) repeated; /* ops in loops of a program whose trip counts are no constants */
 } Bands;
 
@@ -142,19 +143,12 @@ static TileParameter *parameter_of(const Bands *bands, const TileOp *access) {
     return tensor->block == &bands->func->body ? &bands->func->parameters[tensor->index] : NULL;
 }
 
-/* A thread may load what another one stores only if both are the same band's. */
 static void check_memory(Bands *bands) {
     for (size_t i = 0; i < bands->accesses.count; i++) {
-        TileOp *store = bands->accesses.items[i];
-        if (store->id != TILE_OP_STORE_TILE) continue;
-        const TileParameter *parameter = parameter_of(bands, store);
-        if (!parameter || !parameter->noalias)
+        const TileOp *store = bands->accesses.items[i];
+        const TileParameter *parameter = store->id == TILE_OP_STORE_TILE ? parameter_of(bands, store) : NULL;
+        if (store->id == TILE_OP_STORE_TILE && (!parameter || !parameter->noalias))
             decline(bands, store, "what it stores to may be loaded through another tensor");
-        for (size_t k = 0; k < bands->accesses.count; k++) {
-            const TileOp *load = bands->accesses.items[k];
-            if (load->id == TILE_OP_LOAD_TILE && parameter_of(bands, load) == parameter)
-                decline(bands, load, "it loads what it stores");
-        }
     }
 }
 
@@ -182,6 +176,39 @@ static bool is_of_all_stores(Bands *bands, TileLine line) {
     for (size_t i = 0; i < bands->accesses.count; i++) {
         const TileOp *op = bands->accesses.items[i];
         if (op->id == TILE_OP_STORE_TILE && !range_of(bands, op, line, indices, NULL)) return false;
+    }
+    return true;
+}
+
+/* Is the value the same for all that a program does? */
+static bool is_of_program(const Bands *bands, const TileValue *value) {
+    const TileBlock *block = value->op ? value->op->block : value->block;
+    return block == &bands->loop->regions[0] || tile_value_outside(value, bands->loop);
+}
+
+/* Have both accesses the line along the same dimension of their tensor, each lane at the same place in all iterations? */
+static bool is_at_same_places(Bands *bands, const TileOp *load, const TileOp *store, TileLine line) {
+    TileAccessIndex own[TILE_MAX_TENSOR_RANK], other[TILE_MAX_TENSOR_RANK];
+    const TileAccessIndex *x = range_of(bands, load, line, own, NULL), *y = range_of(bands, store, line, other, NULL);
+    if (!x || !y || x - own != y - other) return false;
+    for (unsigned i = 0; i < 2; i++) { /* where the range begins, and its step */
+        const TileValue *value = tile_op_operand(load, x->operand + i);
+        if (!tile_value_is_same(value, tile_op_operand(store, y->operand + i)) || !is_of_program(bands, value)) return false;
+    }
+    return true;
+}
+
+/* A thread may load what another one stores only if both are the same band's. */
+static bool is_apart(Bands *bands, TileLine line) {
+    for (size_t i = 0; i < bands->accesses.count; i++) {
+        const TileOp *store = bands->accesses.items[i];
+        for (size_t k = 0; store->id == TILE_OP_STORE_TILE && k < bands->accesses.count; k++) {
+            const TileOp *load = bands->accesses.items[k];
+            bool loads = load->id == TILE_OP_LOAD_TILE && parameter_of(bands, load) == parameter_of(bands, store);
+            if (!loads || is_at_same_places(bands, load, store, line)) continue;
+            bands->shared = load;
+            return false;
+        }
     }
     return true;
 }
@@ -260,7 +287,7 @@ static Choice choose(Bands *bands) {
     for (unsigned d = 0; d < rank; d++) {
         if (indices[d].kind != TILE_ACCESS_RANGE) continue;
         TileLine line = tile_lines_of(&bands->lines, value, (unsigned)indices[d].axis);
-        if (tile_lines_is_mixed(&bands->lines, line) || !is_of_all_stores(bands, line)) continue;
+        if (tile_lines_is_mixed(&bands->lines, line) || !is_of_all_stores(bands, line) || !is_apart(bands, line)) continue;
         Choice choice = measure(bands, line, value->type->extent[indices[d].axis]);
         if (choice.own < LEAST_OWN * choice.again || choice.lanes / choice.least < 2) continue;
         if (!best.lanes || choice.again <= best.again) best = choice;
@@ -433,6 +460,7 @@ TileResult tile_pass_cpu_bands(TilePassContext *context, TileFunc *func) {
         tile_pass_remark(context, bands.loop, TILE_DECISION_IN_BANDS, "each program", "%u of them", func->bands);
         return TILE_RESULT_CHANGED;
     }
+    if (bands.shared) decline(&bands, bands.shared, "it loads what it stores");
     decline(&bands, bands.loop,
             "along each axis of what it stores, lanes depend on one another or bands would repeat work");
     tile_pass_remark(context, bands.culprit, TILE_DECISION_NOT_IN_BANDS, "each program", "%s", bands.reason);

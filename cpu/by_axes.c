@@ -10,10 +10,10 @@
  *       %u = bitcast %n : u64
  *       for %begin, %end, %one (%program: i64) {
  *         %v = bitcast %program : u64
- *         %q = div %v, %u : u64
+ *         %q = div %v, %u {program_axis = 1} : u64
  *         %i = bitcast %q : i64
  *         %first = mul %i, %n : i64
- *         %j = sub %program, %first : i64
+ *         %j = sub %program, %first {program_axis = 1} : i64
  *         %a = mul %i, %row : i64
  *         %p = ptr_add %x, %a : ptr<global>
  *         %r = ptr_add %p, %j : ptr<global>
@@ -64,7 +64,7 @@
  *       return
  *     }
  * Divisors may be any numbers: one that is 0, or greater than all programs, leaves all of them to the axis itself.
- * Needs: programs are numbered in order, by divisions of their number by what is the same for all of them; licm behind it. Keeps: each program, in
+ * Needs: expand-programs, which marks the divisions of a program's number and what they leave (`program_axis`); licm behind it. Keeps: each program, in
  * order. Cost: linear. */
 #include "cpu/passes.h"
 #include "lang/ir/build.h"
@@ -77,7 +77,8 @@ enum {
 
 /* The program's number, divided by those of the axes before it, counted from the last one. */
 typedef struct Axis {
-    TileOp *division;                /* by its extent: the number along the axes above */
+    TileOp *division;         /* by its extent: the number along the axes above */
+    unsigned axis;            /* its number in the grid */
     TileValue *extent, *size; /* at most all programs; programs of one number along it */
     TileValue *whole;         /* programs of all of its numbers, or -1: more than there are */
 } Axis;
@@ -98,17 +99,19 @@ static TileValue *plain(TileValue *value) {
     return value;
 }
 
-/* The division of the number by something that is the same for all programs. */
-static TileOp *find_division(const Axes *x, TileValue *number) {
-    for (TileUse *use = number->first_use; use; use = use->next) {
-        TileOp *user = use->user, *found = NULL;
-        if (user->block != &x->loop->regions[0]) continue;
-        if (user->id == TILE_OP_BITCAST) found = find_division(x, &user->results[0]);
-        bool divides = user->id == TILE_OP_DIV && tile_op_operand(user, 0) == number && user->results[0].type->scalar == TILE_U64;
-        if (divides && tile_value_outside(tile_op_operand(user, 1), x->loop)) found = user;
-        if (found) return found;
+/* Is the op one of those that `program_axis` marks, in the loop's own block? */
+static unsigned axis_of(const Axes *x, const TileOp *op) {
+    return op->block == &x->loop->regions[0] ? (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_PROGRAM_AXIS, 0) : 0;
+}
+
+/* The quotient of the greatest axis below `below`. */
+static TileOp *find_division(const Axes *x, unsigned below) {
+    TileOp *found = NULL;
+    for (TileOp *op = x->loop->regions[0].first; op; op = op->next) {
+        unsigned axis = axis_of(x, op);
+        if (op->id == TILE_OP_DIV && axis && axis < below && (!found || axis > axis_of(x, found))) found = op;
     }
-    return NULL;
+    return found;
 }
 
 static unsigned count_ops(const TileBlock *block) {
@@ -120,16 +123,22 @@ static unsigned count_ops(const TileBlock *block) {
     return count;
 }
 
-/* Is there something to gain? Numbers that are known are divided by a multiplication. */
+/* Is there something to gain? Numbers that are known are divided by a multiplication. Each axis's dividend is what the one behind it left. */
 static bool find_axes(Axes *x) {
     int64_t number;
     bool divides = false;
-    TileValue *value = x->loop->regions[0].arguments[0];
-    for (TileOp *division; x->count < MOST_AXES && (division = find_division(x, value)); value = &division->results[0]) {
-        x->axes[x->count++].division = division;
+    unsigned below = MOST_AXES + 1;
+    const TileValue *value = x->loop->regions[0].arguments[0];
+    for (TileOp *division; x->count < MOST_AXES && (division = find_division(x, below)); value = &division->results[0]) {
+        if (plain(tile_op_operand(division, 0)) != value || !tile_value_outside(tile_op_operand(division, 1), x->loop)) break;
+        below = axis_of(x, division);
+        x->axes[x->count++] = (Axis){.division = division, .axis = below};
         divides |= !tile_value_integer(tile_op_operand(division, 1), &number);
     }
-    return divides && count_ops(&x->loop->regions[0]) <= MOST_OPS;
+    unsigned ops = divides ? count_ops(&x->loop->regions[0]) : 0;
+    if (ops <= MOST_OPS) return divides;
+    tile_pass_remark(x->context, x->loop, TILE_DECISION_NOT_BY_AXES, "the grid", "a program has %u ops, more than %d", ops, MOST_OPS);
+    return false;
 }
 
 /* ---- sizes ---- */
@@ -210,27 +219,12 @@ static Range numbers_of(Axes *x, Range range, const Axis *axis) {
     return (Range){tile_op_result(branch, 0), tile_op_result(branch, 1)};
 }
 
-static bool is_extent(const TileValue *value, const TileValue *extent) {
-    int64_t number, other;
-    return tile_value_is_same(value, extent) || (tile_value_integer(value, &number) && tile_value_integer(extent, &other) && number == other);
-}
-
-/* What is left of `number` beyond whole extents is the index. */
-static void replace_rest(const Axes *x, TileValue *number, const Axis *axis, TileValue *index) {
-    for (TileUse *use = number->first_use, *next; use; use = next) {
-        next = use->next;
-        TileOp *user = use->user;
-        if (user->id == TILE_OP_BITCAST && user->block == &x->loop->regions[0]) replace_rest(x, &user->results[0], axis, index);
-        const TileOp *whole = user->id == TILE_OP_SUB && tile_op_operand(user, 0) == number ? tile_value_def(tile_op_operand(user, 1), TILE_OP_MUL) : NULL;
-        if (!whole || user->results[0].type != index->type) continue;
-        const TileValue *quotient = &axis->division->results[0], *extent = plain(tile_op_operand(axis->division, 1));
-        for (unsigned i = 0; i < 2; i++) {
-            bool is_rest = plain(tile_op_operand(whole, i)) == quotient && is_extent(plain(tile_op_operand(whole, 1 - i)), extent);
-            if (!is_rest) continue;
-            if (!index->name) index->name = user->results[0].name;
-            tile_value_replace(&user->results[0], index);
-            break;
-        }
+/* What is the program's number along the axis is the index. */
+static void replace_places(const Axes *x, const Axis *axis, TileValue *index) {
+    for (TileOp *op = x->loop->regions[0].first; op; op = op->next) {
+        if (op->id != TILE_OP_SUB || axis_of(x, op) != axis->axis) continue;
+        if (!index->name) index->name = op->results[0].name;
+        tile_value_replace(&op->results[0], index);
     }
 }
 
@@ -265,9 +259,8 @@ static void split(Axes *x) {
         number = binary(x, TILE_OP_ADD, binary(x, TILE_OP_MUL, number, axis->extent), indices[i]);
         if (i) range = within(x, range, indices[i], axis->size);
     }
-    TileValue *value = x->loop->regions[0].arguments[0];
-    for (unsigned i = 0; i < x->count; value = &x->axes[i++].division->results[0]) replace_rest(x, value, &x->axes[i], indices[i]);
     for (unsigned i = 0; i < x->count; i++) {
+        replace_places(x, &x->axes[i], indices[i]);
         TileValue *quotient = &x->axes[i].division->results[0];
         TileBuilder before = tile_builder_before(x->context->module, x->axes[i].division);
         tile_value_replace(quotient, tile_build_bitcast(&before, above[i], TILE_U64));
@@ -287,6 +280,7 @@ TileResult tile_pass_cpu_by_axes(TilePassContext *context, TileFunc *func) {
     for (TileOp *op = func->kind == TILE_FUNC_PHASE ? func->body.first : NULL; op; op = op->next) {
         Axes x = {.context = context, .loop = op};
         if (!is_over_programs(func, op) || !find_axes(&x)) continue;
+        tile_pass_remark(context, op, TILE_DECISION_BY_AXES, "the grid", "%u axes are loops of their own", x.count + 1);
         split(&x);
         if (x.b.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "cpu-by-axes: %s", x.b.error);
         return TILE_RESULT_CHANGED;

@@ -45,10 +45,21 @@ static Cells merge(const FoldLoop *f, TileBuilder *b, const Cells *left, const C
     return result;
 }
 
+static TileValue *bytes_of(TileBuilder *b, TileValue *mask) {
+    const TileType *type = tile_type_vector(b->module->context, TILE_U8, mask->type->extent[0], false);
+    return select(b, mask, tile_build_integer(b, type, 1), tile_build_integer(b, type, 0));
+}
+
+/* Masks are shuffled as bytes: x86 has no shuffles of its mask registers, so that LLVM moves bit by bit. */
+static TileValue *shuffle(TileBuilder *b, TileValue *x, TileValue *y, const int64_t *lanes, int64_t count) {
+    if (x->type->scalar != TILE_BOOL) return tile_build_shuffle(b, x, y, lanes, (unsigned)count);
+    TileValue *bytes = tile_build_shuffle(b, bytes_of(b, x), bytes_of(b, y), lanes, (unsigned)count);
+    return tile_build_binary(b, TILE_OP_NE, bytes, tile_build_integer(b, bytes->type, 0));
+}
+
 /* Lanes of one vector, or of two whose lanes are numbered consecutively; a single lane is a scalar. */
 static TileValue *lanes_of(TileBuilder *b, TileValue *x, TileValue *y, const int64_t *lanes, int64_t count) {
-    if (count == 1) return tile_build_extract(b, x, lanes[0]);
-    return tile_build_shuffle(b, x, y, lanes, (unsigned)count);
+    return count == 1 ? tile_build_extract(b, x, lanes[0]) : shuffle(b, x, y, lanes, count);
 }
 
 static Cells cells_at(const FoldLoop *f, TileBuilder *b, const Cells *cells, const int64_t *lanes, int64_t count) {
@@ -156,13 +167,13 @@ static Cells scan_step(const FoldLoop *f, TileBuilder *b, const Cells *cells, co
     if (cells->full) {
         for (int64_t i = 0; i < f->width; i++) either[i] = from[i] == i ? f->width + i : from[i];
         TileValue *none = tile_build_integer(b, cells->full->type, 0);
-        left.full = tile_build_shuffle(b, cells->full, none, either, (unsigned)f->width);
+        left.full = shuffle(b, cells->full, none, either, f->width);
         return merge(f, b, &left, cells);
     }
     for (int64_t i = 0; i < f->width; i++) either[i] = from[i] == i ? f->width + i : i;
     tile_build_combined(b, f->combiner, left.x, cells->x, result.x);
     for (unsigned i = 0; i < f->count; i++)
-        result.x[i] = tile_build_shuffle(b, result.x[i], cells->x[i], either, (unsigned)f->width);
+        result.x[i] = shuffle(b, result.x[i], cells->x[i], either, f->width);
     return result;
 }
 
@@ -191,7 +202,7 @@ static Cells shifted(const FoldLoop *f, TileBuilder *b, const Cells *cells, cons
     Cells result = {.full = NULL};
     for (int64_t i = 0; i < f->width; i++) from[i] = f->reverse ? i + 1 : i ? i - 1 : f->width;
     for (unsigned i = 0; i < f->count; i++)
-        result.x[i] = tile_build_shuffle(b, cells->x[i], before->x[i], from, (unsigned)f->width);
+        result.x[i] = shuffle(b, cells->x[i], before->x[i], from, f->width);
     return result;
 }
 

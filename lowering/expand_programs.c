@@ -19,10 +19,10 @@
  *       for %begin, %end, %one (%program: i64) {
  *         %0 = bitcast %program : u64
  *         %1 = bitcast %n : u64
- *         %2 = div %0, %1 : u64
+ *         %2 = div %0, %1 {program_axis = 1} : u64
  *         %i = bitcast %2 : i64
  *         %3 = mul %i, %n : i64
- *         %j = sub %program, %3 : i64
+ *         %j = sub %program, %3 {program_axis = 1} : i64
  *         %v = load_tile %x, %i, %j {access = [index, index]} : f32
  *         %w = neg %v : f32
  *         store_tile %x, %w, %i, %j {access = [index, index]}
@@ -176,6 +176,15 @@ typedef struct Numbers {
     bool ordered;
 } Numbers;
 
+/* Says what a division and what it leaves are, for those who go through the programs by a loop for each axis (cpu-by-axes). */
+static void mark_axis(const Expansion *x, const Position *position, unsigned axis) {
+    TileOp *quotient = tile_value_def(position->row, TILE_OP_BITCAST);
+    quotient = quotient ? tile_op_operand(quotient, 0)->op : NULL;
+    if (x->words || !quotient || quotient->id != TILE_OP_DIV) return;
+    tile_op_set_integer(x->context->module, quotient, TILE_ATTRIBUTE_PROGRAM_AXIS, axis);
+    tile_op_set_integer(x->context->module, position->column->op, TILE_ATTRIBUTE_PROGRAM_AXIS, axis);
+}
+
 /* The program's number along each axis. */
 static void find_places(Expansion *x, const TileOp *op, const Numbers *numbers, TileValue **places) {
     TileValue *rest = numbers->order.program;
@@ -186,6 +195,7 @@ static void find_places(Expansion *x, const TileOp *op, const Numbers *numbers, 
         } else {
             TileValue *above = divide(x, rest, numbers->extents[i]);
             position = (Position){above, remainder_of(x, rest, above, numbers->extents[i])};
+            mark_axis(x, &position, i);
         }
         places[i] = position.column;
         rest = position.row;

@@ -190,6 +190,20 @@ TileValue *nest_stride(Nest *n, const TileValue *tensor, unsigned dimension) {
     return nest_constant(n, stride);
 }
 
+/* The bytes at a word times a stride, which are a word where no element of the tensor begins 2**31 bytes after its first one or later, for an index of
+ * an element. NULL: the index is no word, or it is not known. */
+static TileValue *bytes_in_words(Nest *n, const TileValue *tensor, TileValue *index, TileValue *stride) {
+    const TileOp *widens = tile_value_def(index, TILE_OP_CONVERT);
+    TileParameter *parameter = &n->func->parameters[nest_info(n, tensor)->tensor->parameter->index];
+    if (!widens || tile_op_operand(widens, 0)->type->scalar != TILE_I32) return NULL;
+    parameter->asked_narrow = true;
+    if (!nest_info(n, tensor)->tensor->facts.facts.narrow) return NULL;
+    parameter->used_narrow = true;
+    TileValue *operands[] = {tile_op_operand(widens, 0), nest_op(n, TILE_OP_CONVERT, &stride, 1, TILE_I32, NULL)};
+    TileValue *bytes = nest_op(n, TILE_OP_MUL, operands, 2, TILE_I32, NULL);
+    return nest_op(n, TILE_OP_CONVERT, &bytes, 1, TILE_I64, NULL);
+}
+
 TileValue *nest_address(Nest *n, const TileOp *op, TileValue *const *index, TileValue **mask, unsigned *level) {
     TileAccessIndex dimensions[TILE_MAX_TENSOR_RANK];
     unsigned count = tile_access_read(op, dimensions), parts = 0;
@@ -201,7 +215,10 @@ TileValue *nest_address(Nest *n, const TileOp *op, TileValue *const *index, Tile
         TileValue *const first = dimensions[d].first;
         stride[parts] = nest_stride(n, tile_op_operand(op, 0), d);
         if (dimensions[d].kind == TILE_ACCESS_GATHER) {
-            at[parts++] = nest_pull(n, first, &index[dimensions[d].axis]);
+            at[parts] = nest_pull(n, first, &index[dimensions[d].axis]);
+            TileValue *bytes = bytes_in_words(n, tile_op_operand(op, 0), at[parts], stride[parts]);
+            if (bytes) at[parts] = bytes, stride[parts] = nest_constant(n, 1);
+            parts++;
             continue;
         }
         at[parts++] = nest_scalar(n, first);

@@ -315,6 +315,7 @@ def _(r, m, n):
 
 # ---- transforms ----
 
+@add("transforms:walsh", ((16384, 1024), (1021, 256)), (5, 16))
 @add("transforms:hadamard", ((16384, 1024), (1021, 256)), (5, 16))
 def _(r, m, n):
     x, y = r.randn(m, n), r.empty(m, n)

@@ -22,6 +22,24 @@
  *       return
  *     }
  * After:
+ *     func phase tile @k.0(%x: tensor<f32, 1, in> {narrow, used_narrow, asked_narrow}, %at: tensor<i32, 1, in>, %y: tensor<f32, 1, out> {noalias}, %begin: i64, %end: i64) {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 4} : i64
+ *       %N = dim %x {axis = 0} : i64
+ *       %i = load_tile %at, %zero, %one, %zero, %n {access = [range]} : i32[4]
+ *       %j = convert %i : i64[4]
+ *       %least = splat %zero : i64[4]
+ *       %most = splat %N : i64[4]
+ *       %0 = convert %least : i32[4]
+ *       %above = ge %i, %0 : bool[4]
+ *       %1 = convert %most : i32[4]
+ *       %below = lt %i, %1 : bool[4]
+ *       %mask = and %above, %below : bool[4]
+ *       %v = load_tile %x, %j, %mask {access = [gather], parts = [mask]} : f32[4]
+ *       store_tile %y, %v, %zero, %one, %zero, %n {access = [range]}
+ *       return
+ *     }
  * Needs: facts. Keeps: tile form; every result. Cost: linear. */
 #include "cpu/passes.h"
 #include "lowering/words.h"

@@ -313,8 +313,25 @@ def _(r, m, n):
     return Case([x, y], [y], lambda x: torch.cummax(x, 1).values, x)
 
 
+@add("sequences:resonator", ((16384, 1024), (1021, 513)), (5, 37))
+def _(r, m, n):
+    x, y, top = r.randn(m, n), r.empty(m, n), r.empty(m, kind=torch.float32)
+
+    def function(x):
+        v, s, t, out = x.float().t().contiguous(), 0, 0, []
+        most = torch.full((m,), -math.inf, device=x.device)
+        for i in range(n):
+            o = 0.5 * v[i] + s
+            s, t = t - 0.25 * o, 0.125 * v[i]
+            out.append(o)
+            most = torch.maximum(most, v[i] - 0.5 * most.clamp(-1, 1))
+        return torch.stack(out, 1).to(x.dtype), most
+    return Case([x, y, top], [y, top], function, x)
+
+
 # ---- transforms ----
 
+@add("transforms:walsh", ((16384, 1024), (1021, 256)), (5, 16))
 @add("transforms:hadamard", ((16384, 1024), (1021, 256)), (5, 16))
 def _(r, m, n):
     x, y = r.randn(m, n), r.empty(m, n)

@@ -284,6 +284,9 @@ bool nest_sum_add(NestSum *sum, const NestSum *more, int64_t scale);
 /* sum = quotient * divisor + rest, where 0 <= rest < divisor; false: such sums are not known. */
 bool nest_sum_split(const Nest *n, const NestSum *sum, int64_t divisor, NestSum *quotient, NestSum *rest);
 
+/* Between which numbers the sum is, whatever the loops' indices are; false: not known. */
+bool nest_sum_range(const Nest *n, const NestSum *sum, int64_t *least, int64_t *greatest);
+
 /* x op y as a sum; false: it is none, or not known. */
 bool nest_sum_apply(const Nest *n, TileOpId id, const NestSum *x, int64_t y, NestSum *result);
 

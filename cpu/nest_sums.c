@@ -56,6 +56,16 @@ bool nest_sum_split(const Nest *n, const NestSum *sum, int64_t divisor, NestSum 
     return greatest < divisor;
 }
 
+bool nest_sum_range(const Nest *n, const NestSum *sum, int64_t *least, int64_t *greatest) {
+    *least = *greatest = sum->constant;
+    for (unsigned i = 1; i < n->open_count; i++) {
+        if (!sum->scale[i]) continue;
+        if (extent_at(n, i) <= 0 || extent_at(n, i) > INT32_MAX) return false;
+        *(sum->scale[i] < 0 ? least : greatest) += sum->scale[i] * (extent_at(n, i) - 1);
+    }
+    return true;
+}
+
 bool nest_sum_apply(const Nest *n, TileOpId id, const NestSum *x, int64_t y, NestSum *result) {
     NestSum other, constant = {.constant = y};
     bool shift = y >= 0 && y < 31;

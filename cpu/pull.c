@@ -190,6 +190,20 @@ TileValue *nest_stride(Nest *n, const TileValue *tensor, unsigned dimension) {
     return nest_constant(n, stride);
 }
 
+/* The bytes at a word times a stride, which are a word where no element of the tensor begins 2**31 bytes after its first one or later, for an index of
+ * an element. NULL: the index is no word, or it is not known. */
+static TileValue *bytes_in_words(Nest *n, const TileValue *tensor, TileValue *index, TileValue *stride) {
+    const TileOp *widens = tile_value_def(index, TILE_OP_CONVERT);
+    TileParameter *parameter = &n->func->parameters[nest_info(n, tensor)->tensor->parameter->index];
+    if (!widens || tile_op_operand(widens, 0)->type->scalar != TILE_I32) return NULL;
+    parameter->asked_narrow = true;
+    if (!nest_info(n, tensor)->tensor->facts.facts.narrow) return NULL;
+    parameter->used_narrow = true;
+    TileValue *operands[] = {tile_op_operand(widens, 0), nest_op(n, TILE_OP_CONVERT, &stride, 1, TILE_I32, NULL)};
+    TileValue *bytes = nest_op(n, TILE_OP_MUL, operands, 2, TILE_I32, NULL);
+    return nest_op(n, TILE_OP_CONVERT, &bytes, 1, TILE_I64, NULL);
+}
+
 TileValue *nest_address(Nest *n, const TileOp *op, TileValue *const *index, TileValue **mask, unsigned *level) {
     TileAccessIndex dimensions[TILE_MAX_TENSOR_RANK];
     unsigned count = tile_access_read(op, dimensions), parts = 0;
@@ -201,7 +215,10 @@ TileValue *nest_address(Nest *n, const TileOp *op, TileValue *const *index, Tile
         TileValue *const first = dimensions[d].first;
         stride[parts] = nest_stride(n, tile_op_operand(op, 0), d);
         if (dimensions[d].kind == TILE_ACCESS_GATHER) {
-            at[parts++] = nest_pull(n, first, &index[dimensions[d].axis]);
+            at[parts] = nest_pull(n, first, &index[dimensions[d].axis]);
+            TileValue *bytes = bytes_in_words(n, tile_op_operand(op, 0), at[parts], stride[parts]);
+            if (bytes) at[parts] = bytes, stride[parts] = nest_constant(n, 1);
+            parts++;
             continue;
         }
         at[parts++] = nest_scalar(n, first);
@@ -412,16 +429,24 @@ static TileValue *part_point(Nest *n, TileValue *part, int64_t axis, TileValue *
     return nest_pull(n, part, inner);
 }
 
+/* The element where all points of the loops are in one operand; NULL: they may be in both. */
+static TileValue *cat_of_one(Nest *n, const TileOp *op, int64_t axis, TileValue *const *index) {
+    TileValue *x = tile_op_operand(op, 0), *inner[TILE_MAX_TILE_RANK];
+    int64_t middle = x->type->extent[axis], least, greatest;
+    NestSum sum, start = {.constant = -middle};
+    if (!nest_sum(n, index[axis], &sum) || !nest_sum_range(n, &sum, &least, &greatest)) return NULL;
+    bool first = greatest < middle;
+    if ((!first && least < middle) || (!first && !nest_sum_add(&sum, &start, 1))) return NULL;
+    memcpy(inner, index, nest_rank(x->type) * sizeof *index);
+    if (!first) inner[axis] = nest_sum_value(n, &sum);
+    return nest_pull(n, first ? x : tile_op_operand(op, 1), inner);
+}
+
 static TileValue *cat_point(Nest *n, const TileOp *op, TileValue *const *index) {
     int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
-    TileValue *x = tile_op_operand(op, 0), *y = tile_op_operand(op, 1);
-    int64_t middle = x->type->extent[axis], at;
-    if (tile_value_integer(index[axis], &at)) {
-        TileValue *inner[TILE_MAX_TILE_RANK];
-        memcpy(inner, index, nest_rank(x->type) * sizeof *index);
-        inner[axis] = nest_constant(n, at < middle ? at : at - middle);
-        return nest_pull(n, at < middle ? x : y, inner);
-    }
+    TileValue *x = tile_op_operand(op, 0), *y = tile_op_operand(op, 1), *one = cat_of_one(n, op, axis, index);
+    int64_t middle = x->type->extent[axis];
+    if (one) return one;
     TileValue *bound[] = {index[axis], nest_constant(n, middle)};
     TileValue *first = nest_op(n, TILE_OP_LT, bound, 2, TILE_BOOL, op);
     TileValue *second = nest_op(n, TILE_OP_GE, bound, 2, TILE_BOOL, op);
@@ -444,6 +469,22 @@ static TileValue *iota_point(Nest *n, const TileValue *value, TileValue *const *
     return value->type->scalar == TILE_I64 ? at : nest_op(n, TILE_OP_CONVERT, &at, 1, value->type->scalar, NULL);
 }
 
+/* The comparison where it is the same for all points of the loops; NULL: it is not, or no comparison. */
+static TileValue *compared_point(Nest *n, TileOpId id, const NestSum *sum, int64_t y) {
+    int64_t least, greatest;
+    if (!nest_sum_range(n, sum, &least, &greatest)) return NULL;
+    bool same = least == greatest && least == y, apart = y < least || y > greatest;
+    switch ((int)id) {
+    case TILE_OP_EQ: return same || apart ? nest_bits(n, TILE_BOOL, same) : NULL;
+    case TILE_OP_NE: return same || apart ? nest_bits(n, TILE_BOOL, apart) : NULL;
+    case TILE_OP_LT: return greatest < y || least >= y ? nest_bits(n, TILE_BOOL, greatest < y) : NULL;
+    case TILE_OP_GE: return greatest < y || least >= y ? nest_bits(n, TILE_BOOL, least >= y) : NULL;
+    case TILE_OP_LE: return greatest <= y || least > y ? nest_bits(n, TILE_BOOL, greatest <= y) : NULL;
+    case TILE_OP_GT: return greatest <= y || least > y ? nest_bits(n, TILE_BOOL, least > y) : NULL;
+    default: return NULL;
+    }
+}
+
 /* An op on indices, which are sums, and comparisons and choices that follow from them; NULL: none of these. So what
  * depends on the bits of an index that are constants, or on those of an outer loop, is not computed lane by lane. */
 static TileValue *fold_point(Nest *n, const TileOp *op, TileValue *const *operands) {
@@ -451,18 +492,9 @@ static TileValue *fold_point(Nest *n, const TileOp *op, TileValue *const *operan
     NestSum sum, result;
     if (op->id == TILE_OP_SELECT && tile_value_integer(operands[0], &x)) return operands[x ? 1 : 2];
     if (op->operand_count != 2 || operands[0]->type->scalar != TILE_I64 || !tile_value_integer(operands[1], &y)) return NULL;
-    if (nest_sum(n, operands[0], &sum) && nest_sum_apply(n, (TileOpId)op->id, &sum, y, &result))
-        return nest_sum_value(n, &result);
-    if (!tile_value_integer(operands[0], &x) || op->results[0].type->scalar != TILE_BOOL) return NULL;
-    switch ((int)op->id) {
-    case TILE_OP_EQ: return nest_bits(n, TILE_BOOL, x == y);
-    case TILE_OP_NE: return nest_bits(n, TILE_BOOL, x != y);
-    case TILE_OP_LT: return nest_bits(n, TILE_BOOL, x < y);
-    case TILE_OP_GE: return nest_bits(n, TILE_BOOL, x >= y);
-    case TILE_OP_LE: return nest_bits(n, TILE_BOOL, x <= y);
-    case TILE_OP_GT: return nest_bits(n, TILE_BOOL, x > y);
-    default: return NULL;
-    }
+    if (!nest_sum(n, operands[0], &sum)) return NULL;
+    if (nest_sum_apply(n, (TileOpId)op->id, &sum, y, &result)) return nest_sum_value(n, &result);
+    return compared_point(n, (TileOpId)op->id, &sum, y);
 }
 
 TileValue *nest_compute(Nest *n, TileValue *value, TileValue *const *index) {

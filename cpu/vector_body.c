@@ -4,7 +4,7 @@
 #include "lang/ir/eval.h"
 #include "lang/ir/operands.h"
 
-enum { FEWEST_BELOW = 8 /* lanes of a word of bits */ };
+enum { FEWEST_BELOW = 8 /* lanes of a word of bits */, MOST_TERMS = 16 /* of an offset */ };
 
 void tile_lanes_init(TileLanes *lanes, TilePassContext *context, TileStrides *strides, TileBuilder builder,
                      int64_t width, TileValue *base, TileValue *mask, TileValue *count) {
@@ -159,6 +159,17 @@ static TileValue *add_common(TileLanes *lanes, TileValue *pointer, TileValue *of
     return tile_build_binary(b, TILE_OP_ADD, offsets, common);
 }
 
+/* A sum of 64 bits modulo 2**32, of words where these were extended. */
+static TileValue *in_words(TileBuilder *b, TileValue *value, unsigned depth) {
+    const TileOp *op = value->op;
+    if (depth && op && op->id == TILE_OP_ADD) {
+        TileValue *x = in_words(b, tile_op_operand(op, 0), depth - 1), *y = in_words(b, tile_op_operand(op, 1), depth - 1);
+        return tile_build_binary(b, TILE_OP_ADD, x, y);
+    }
+    if (op && op->id == TILE_OP_CONVERT && tile_op_operand(op, 0)->type->scalar == TILE_I32) return tile_op_operand(op, 0);
+    return tile_build_convert(b, value, TILE_I32);
+}
+
 /* If all offsets from the tensor's first element fit into 31 bits, lanes of 32 bits have offsets of 32 bits: one
  * instruction accesses twice as many lanes. Intermediate sums and products may wrap. Machines without predicates
  * access lanes one by one, by address. */
@@ -170,7 +181,7 @@ static void narrow_offsets(TileLanes *lanes, TileScalar scalar, TileValue **poin
     parameter->asked_narrow = true;
     if (!parameter->facts.narrow) return;
     parameter->used_narrow = true;
-    TileValue *narrow = add_common(lanes, *pointer, tile_build_convert(&lanes->builder, *offsets, TILE_I32));
+    TileValue *narrow = add_common(lanes, *pointer, in_words(&lanes->builder, *offsets, MOST_TERMS));
     *offsets = tile_build_convert(&lanes->builder, narrow, TILE_I64);
     *pointer = root;
 }

@@ -22,6 +22,14 @@ static void take_wider(const TileValue *value, unsigned *bytes) {
     if (own > *bytes) *bytes = own;
 }
 
+/* Is the value a word that is extended for addresses alone? Accesses of 32 bits take it as the word. */
+static bool is_word_of_address(const TileValue *value) {
+    const TileOp *widens = tile_value_def(value, TILE_OP_CONVERT);
+    bool word = widens && value->type->scalar == TILE_I64 && tile_op_operand(widens, 0)->type->scalar == TILE_I32;
+    for (const TileUse *use = value->first_use; word && use; use = use->next) word = use->user->id == TILE_OP_PTR_ADD;
+    return word;
+}
+
 /* The widest type of vectors in the block; stored values are vectors even if they are uniform. */
 static void widest_in(TileStrides *strides, const TileBlock *block, unsigned *bytes) {
     for (const TileOp *op = block->first; op; op = op->next) {
@@ -30,7 +38,7 @@ static void widest_in(TileStrides *strides, const TileBlock *block, unsigned *by
         if (op->id == TILE_OP_STORE) take_wider(tile_op_operand(op, 0), bytes);
         for (unsigned i = 0; i < op->result_count; i++) {
             TileValue *value = &op->results[i];
-            if (value->type->kind == TILE_TYPE_SCALAR && tile_stride_of(strides, value).kind == TILE_SLOPE_VARYING)
+            if (value->type->kind == TILE_TYPE_SCALAR && !is_word_of_address(value) && tile_stride_of(strides, value).kind == TILE_SLOPE_VARYING)
                 take_wider(value, bytes);
         }
     }

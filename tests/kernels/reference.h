@@ -100,7 +100,7 @@ Reference reference_histogram, reference_segment_sum, reference_quantise_rows, r
     reference_dense_relu, reference_outer_batched, reference_head_products, reference_lora, reference_gated_down, reference_normed_product,
     reference_product_of_doubles, reference_turned_doubles, reference_weighted_doubles,
     reference_dequantised, reference_grouped_weights, reference_max_plus,
-    reference_causal_conv, reference_softmax_biased, reference_rmsnorm_residual, reference_conv2d_nchw,
+    reference_causal_conv, reference_resonator, reference_softmax_biased, reference_rmsnorm_residual, reference_conv2d_nchw,
     reference_conv2d_grouped, reference_conv2d_transposed;
 
 /* reference_library.c */

@@ -554,6 +554,27 @@ void reference_torus(const Problem *problem) {
     }
 }
 
+/* Both loops shrink what came before, so that roundings do not add up. */
+void reference_resonator(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N');
+    for (int64_t m = 0; m < problem_dimension(problem, 'M'); m++) {
+        const double *x = problem->input[0] + m * columns;
+        double s = 0, t = 0, most = -INFINITY, reach = 0, greatest = 1;
+        for (int64_t n = 0; n < columns; n++) {
+            double o = 0.5 * x[n] + s, next = x[n] - 0.5 * fmin(fmax(most, -1), 1);
+            s = t - 0.25 * o;
+            t = 0.125 * x[n];
+            reach = fmax(reach, fabs(x[n]));
+            greatest = fmax(greatest, fabs(x[n]));
+            most = fmax(most, next);
+            problem->expected[m * columns + n] = o;
+            problem->slack[m * columns + n] = 8 * F32_ROUNDOFF * reach + F32_TINY;
+        }
+        problem->further[0].expected[m] = most;
+        problem->further[0].slack[m] = 8 * F32_ROUNDOFF * greatest;
+    }
+}
+
 void reference_softmax_backward(const Problem *problem) {
     int64_t columns = problem_dimension(problem, 'N');
     for (int64_t m = 0; m < problem_dimension(problem, 'M'); m++) {

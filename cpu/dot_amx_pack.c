@@ -37,13 +37,24 @@ static TileValue *interleave(Dot *dot, TileValue *x, TileValue *y, int64_t first
     return tile_build_shuffle(dot->builder, x, y, lanes, (unsigned)(2 * count));
 }
 
+/* Of four rows of bytes: words of four columns go to the 16 bytes where the words of these columns will be, by one instruction that moves words of two
+ * registers, and their bytes are exchanged by one that moves bytes within 16. */
+static TileValue *words_of_bytes(Dot *dot, TileValue *const *rows, int64_t first) {
+    int64_t columns = rows[0]->type->extent[0], words[DOT_AMX_BYTES], bytes[DOT_AMX_BYTES];
+    TileValue *low = interleave(dot, rows[0], rows[1], 0, columns, columns), *high = interleave(dot, rows[2], rows[3], 0, columns, columns);
+    for (int64_t l = 0; l < DOT_AMX_BYTES; l++) {
+        int64_t row = l % LANES / MOST_PACK;
+        words[l] = row * columns + first + l / LANES * MOST_PACK + l % MOST_PACK;
+        bytes[l] = l / LANES * LANES + l % MOST_PACK * MOST_PACK + row;
+    }
+    TileValue *moved = tile_build_shuffle(dot->builder, low, high, words, DOT_AMX_BYTES);
+    moved = tile_build_unary(dot->builder, TILE_OP_OPAQUE, moved); /* else the back end makes one shuffle of both, for which it has no instruction */
+    return tile_build_shuffle(dot->builder, moved, moved, bytes, DOT_AMX_BYTES);
+}
+
 /* Rows of elements, one for each k of a word: 16 words from column `first` on. */
 static TileValue *words_of(Dot *dot, TileValue *const *rows, int64_t first) {
-    if (pack_of(dot) == 2) return interleave(dot, rows[0], rows[1], first, LANES, 1);
-    int64_t columns = rows[0]->type->extent[0];
-    TileValue *low = interleave(dot, rows[0], rows[1], 0, columns, 1);
-    TileValue *high = interleave(dot, rows[2], rows[3], 0, columns, 1);
-    return interleave(dot, low, high, 2 * first, 2 * LANES, 2);
+    return pack_of(dot) == 2 ? interleave(dot, rows[0], rows[1], first, LANES, 1) : words_of_bytes(dot, rows, first);
 }
 
 /* Transposes a square of 16 x 16 words. */

@@ -225,7 +225,7 @@ static bool find_finish(Dot *dot, TileOp *loop) {
 
 bool dot_direct_find(Dot *dot, TileOp *op, TileOp *const *loops, unsigned count) {
     Copy copy = {0};
-    if (dot->words || !dot->context->target->has_masks) return false;
+    if (dot->amx || !dot->context->target->has_masks) return false;
     const char *why = tile_op_is(op->block->op, TILE_OP_FOR) ? find_begin(dot, loops, count) : "";
     bool begins = !why;
     if (begins) why = find_out(dot, loops, count, &copy);

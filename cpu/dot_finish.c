@@ -201,7 +201,7 @@ bool dot_finish_find(Dot *dot, const TileOp *product, TileOp *rows) {
     const TileValue *buffer = tile_buffer_of(dot->c.pointer);
     Search s = {.dot = dot, .finish = &finish, .product = product, .buffer = buffer, .from = buffer};
     finish.first = first_column(dot, buffer);
-    if (!finish.first || rows->result_count || dot->scale || dot->words || dot->spill) return false;
+    if (!finish.first || rows->result_count || dot->scale || dot->spill) return false;
     if (!tile_value_is_integer(tile_op_operand(rows, 0), 0) || !tile_value_is_integer(tile_op_named(rows, TILE_OPERAND_STEP), 1)) return false;
     if (!widen_span(&s, SPAN) || !visit_block(&s, &rows->regions[0], NULL) || !s.stores || !finish.load_count) return false;
     if (dot->wide && (!tile_value_integer(dot->width, &width) || width % finish.span)) return false;

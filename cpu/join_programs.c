@@ -73,6 +73,7 @@
 #include "base/map.h"
 #include "cpu/panel.h"
 #include "cpu/passes.h"
+#include "cpu/target.h"
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
@@ -145,9 +146,27 @@ static const char *try_axis(TilePassContext *context, const TileProducts *produc
     return NULL;
 }
 
-static int64_t wanted_k(TileScalar scalar) {
-    (void)scalar;
-    return DEPTH;
+/* Is the operand what a tensor has, in any order, and nothing behind its end? What is computed for a product lies in its panel, where that has space for two
+ * iterations. */
+static bool is_loaded(const TileValue *operand) {
+    while (tile_value_def(operand, TILE_OP_PERMUTE) || tile_value_def(operand, TILE_OP_FILL)) operand = tile_op_operand(operand->op, 0);
+    return tile_value_def(operand, TILE_OP_LOAD_TILE) != NULL;
+}
+
+/* Do vectors multiply it by words, in panels of the operands' own type? */
+static bool takes_words(const TileTarget *target, const TileOp *dot) {
+    TileScalar a = tile_op_operand(dot, 0)->type->scalar, b = tile_op_operand(dot, 1)->type->scalar, sum = dot->results[0].type->scalar;
+    bool ordered = a == TILE_BF16 && tile_op_integer(dot, TILE_ATTRIBUTE_ORDERED, 0);
+    bool amx = target->has_amx && tile_cpu_amx_multiplies(a, b, sum);
+    return tile_cpu_vnni_multiplies(target, a, b, sum) && !amx && !ordered;
+}
+
+/* A block of c is loaded and stored for each iteration, and rows of a that the micro-kernel fetches ahead are those of the iteration: of words, which are
+ * multiplied two or four times as fast, an iteration fills a panel. */
+static int64_t wanted_k(const TilePassContext *context, const TileOp *dot) {
+    const TileValue *left = tile_op_operand(dot, 0), *right = tile_op_operand(dot, 1);
+    bool whole = context->target && takes_words(context->target, dot) && is_loaded(left) && is_loaded(right);
+    return whole ? CPU_PANEL_DEPTH_BYTES / (int64_t)tile_scalar_bytes(left->type->scalar) : DEPTH;
 }
 
 /* Why the grid's programs are computed one by one, whatever its axes are; NULL: they need not be. */

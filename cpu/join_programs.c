@@ -153,20 +153,18 @@ static bool is_loaded(const TileValue *operand) {
     return tile_value_def(operand, TILE_OP_LOAD_TILE) != NULL;
 }
 
-/* Do vectors multiply it by words, in panels of the operands' own type? */
-static bool takes_words(const TileTarget *target, const TileOp *dot) {
+/* Do vectors multiply bytes, by words, in panels of bytes? */
+static bool takes_bytes(const TileTarget *target, const TileOp *dot) {
     TileScalar a = tile_op_operand(dot, 0)->type->scalar, b = tile_op_operand(dot, 1)->type->scalar, sum = dot->results[0].type->scalar;
-    bool ordered = a == TILE_BF16 && tile_op_integer(dot, TILE_ATTRIBUTE_ORDERED, 0);
     bool amx = target->has_amx && tile_cpu_amx_multiplies(a, b, sum);
-    return tile_cpu_vnni_multiplies(target, a, b, sum) && !amx && !ordered;
+    return tile_scalar_bytes(a) == 1 && tile_cpu_vnni_multiplies(target, a, b, sum) && !amx;
 }
 
-/* A block of c is loaded and stored for each iteration, and rows of a that the micro-kernel fetches ahead are those of the iteration: of words, which are
- * multiplied two or four times as fast, an iteration fills a panel. */
+/* A block of c is loaded and stored for each iteration, and rows of a that the micro-kernel fetches ahead are those of the iteration: of bytes, which are
+ * multiplied four times as fast, an iteration fills a panel. */
 static int64_t wanted_k(const TilePassContext *context, const TileOp *dot) {
-    const TileValue *left = tile_op_operand(dot, 0), *right = tile_op_operand(dot, 1);
-    bool whole = context->target && takes_words(context->target, dot) && is_loaded(left) && is_loaded(right);
-    return whole ? CPU_PANEL_DEPTH_BYTES / (int64_t)tile_scalar_bytes(left->type->scalar) : DEPTH;
+    bool whole = context->target && takes_bytes(context->target, dot) && is_loaded(tile_op_operand(dot, 0)) && is_loaded(tile_op_operand(dot, 1));
+    return whole ? CPU_PANEL_DEPTH_BYTES : DEPTH;
 }
 
 /* Why the grid's programs are computed one by one, whatever its axes are; NULL: they need not be. */

@@ -147,6 +147,10 @@ void dot_end(Dot *dot);
 enum { DOT_AMX_ROWS = 16, DOT_AMX_BYTES = 64, DOT_AMX_TILE = DOT_AMX_ROWS * DOT_AMX_BYTES, DOT_AMX_WORD = 4,
        DOT_AMX_AHEAD = 8 /* rows that are copied during a block, at most */ };
 
+/* A vector of elements, of which those from `limit` on are zero (NULL: all are loaded); and of rows of them, one for each k of a word, 16 words from
+ * column `first` on. */
+TileValue *dot_amx_load(Dot *dot, TileValue *pointer, int64_t lanes, TileValue *limit);
+TileValue *dot_amx_words_of(Dot *dot, TileValue *const *rows, int64_t first);
 /* Packs rows i + first .. i + rows of a, and b, as dot_pack_a and dot_pack_b. */
 void dot_amx_pack_a(Dot *dot, TileValue *i, TileValue *first, TileValue *rows, TileValue *k0, TileValue *kc);
 /* Are rows of a known to be contiguous? Then a block's can be copied one group at a time: dot_amx_row_ahead begins a row, r
@@ -183,6 +187,11 @@ int64_t dot_word_step(const Dot *dot);
 int64_t dot_vector_step(const Dot *dot);
 /* By vectors: the block of the micro-kernel; what the bytes of the operands need; and the sums of the rows of a's panel. */
 void dot_words_choose_block(Dot *dot);
+/* Where a's rows lie side by side: its panel, or how large each block of it is; blocks of rows from number `first` to `end` are packed. */
+bool dot_words_has_columns(const Dot *dot);
+int64_t dot_words_columns_block(const Dot *dot);
+void dot_words_build_columns(Dot *dot);
+void dot_words_pack_columns(Dot *dot, TileValue *first, TileValue *end, TileValue *k0, TileValue *kc);
 void dot_words_sum_rows(Dot *dot, TileValue *kc);
 /* sum + the products of a word of a, the same for all lanes, with one of b for each lane. */
 TileValue *dot_words_multiply(Dot *dot, TileValue *a, TileValue *b, TileValue *sum);

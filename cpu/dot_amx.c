@@ -49,7 +49,10 @@ void dot_amx_choose_panels(Dot *dot) {
     int64_t width = round_up(at_most(dot->n_max, PANEL_WIDTH), block);
     choose_ahead(dot);
     int64_t rows = (dot->rows_ahead ? 2 : 1) * round_up(dot->block_rows, DOT_AMX_ROWS);
-    dot->a_panel = tile_build_buffer(front, rows * dot->panel_row * dot->element, ALIGN);
+    if (dot->a_columns)
+        dot_words_build_columns(dot);
+    else
+        dot->a_panel = tile_build_buffer(front, rows * dot->panel_row * dot->element, ALIGN);
     dot->slot_bytes = width * dot_column_bytes(dot);
     dot_amx_choose_slots(dot, dot->slot_bytes);
     dot->b_slots = tile_build_buffer(front, dot->slots * dot->slot_bytes, ALIGN);
@@ -62,6 +65,7 @@ void dot_amx_choose_joined(Dot *dot) {
     int64_t columns = round_up(dot->n_max, dot->block_vectors * DOT_AMX_ROWS);
     dot->panel_row = dot->depth;
     dot->slot_bytes = columns * dot_column_bytes(dot);
+    if (dot->a_columns) dot->a_block = dot_words_columns_block(dot);
 }
 
 /* The products of a block of rows with all columns. k0: where a's rows begin that are packed next; NULL: all are packed. */
@@ -108,6 +112,21 @@ static void emit_ahead(Dot *dot, TileValue *i, TileValue *j0, TileValue *columns
     dot->a_panel = panels;
 }
 
+/* Rows of a that lie side by side: all blocks of them, or one after the other. */
+static void emit_rows_side_by_side(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
+    TileValue *zero = dot_i64(dot, 0), *one = dot_i64(dot, 1), *panels = dot->a_panel;
+    TileValue *count = dot_binary(dot, TILE_OP_DIV, dot_add(dot, dot->m, dot_i64(dot, dot->block_rows - 1)), dot_i64(dot, dot->block_rows));
+    if (dot->a_block) dot_words_pack_columns(dot, zero, count, k0, kc);
+    TileValue *block = dot_for(dot, zero, count, one), *i = dot_scale(dot, block, dot->block_rows);
+    if (dot->a_block)
+        dot->a_panel = dot_columns_of_block(dot, panels, i);
+    else
+        dot_words_pack_columns(dot, block, dot_add(dot, block, one), k0, kc);
+    emit_columns(dot, i, j0, columns, NULL, kc);
+    dot_end(dot);
+    dot->a_panel = panels;
+}
+
 /* The last block of rows may be half as high. */
 void dot_amx_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
     int64_t rows = dot->block_rows;
@@ -116,6 +135,10 @@ void dot_amx_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, 
     if (missing) dot_if(dot, missing);
     dot_amx_pack_b(dot, j0, columns, k0, kc);
     if (missing) dot_end(dot);
+    if (dot->a_columns) {
+        emit_rows_side_by_side(dot, j0, columns, k0, kc);
+        return;
+    }
     if (dot->rows_ahead) {
         dot_if(dot, dot_binary(dot, TILE_OP_LT, zero, dot->m));
         dot_amx_pack_a(dot, zero, zero, dot_i64(dot, rows), k0, kc);
@@ -150,7 +173,7 @@ void dot_amx_multiply(Dot *dot, TileValue *kc) {
     int64_t rows = dot->block_rows;
     TileValue *zero = dot_i64(dot, 0), *panels = dot->a_panel;
     TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, rows));
-    dot->a_panel = dot_offset(dot, panels, dot_scale(dot, i, dot->panel_row * dot->element));
+    dot->a_panel = dot->a_columns ? dot_columns_of_block(dot, panels, i) : dot_offset(dot, panels, dot_scale(dot, i, dot->panel_row * dot->element));
     if (rows > DOT_AMX_ROWS) {
         TileValue *left = dot_binary(dot, TILE_OP_SUB, dot->m, i);
         dot_if(dot, dot_binary(dot, TILE_OP_LE, left, dot_i64(dot, DOT_AMX_ROWS)));

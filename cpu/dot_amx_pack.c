@@ -17,8 +17,7 @@ TileValue *dot_amx_groups(Dot *dot, TileValue *kc) {
     return dot_binary(dot, TILE_OP_DIV, padded, dot_i64(dot, dot->group));
 }
 
-/* A vector of elements, of which those from `limit` on are zero (NULL: all are loaded). */
-static TileValue *load_units(Dot *dot, TileValue *pointer, int64_t lanes, TileValue *limit) {
+TileValue *dot_amx_load(Dot *dot, TileValue *pointer, int64_t lanes, TileValue *limit) {
     const TileType *type = vector_of(dot, unit_of(dot), lanes), *mask_type = vector_of(dot, TILE_BOOL, lanes);
     if (!limit) return tile_build_load(dot->builder, type, pointer, NULL, NULL, 0);
     TileValue *operands[] = {dot_i64(dot, 0), limit};
@@ -37,13 +36,23 @@ static TileValue *interleave(Dot *dot, TileValue *x, TileValue *y, int64_t first
     return tile_build_shuffle(dot->builder, x, y, lanes, (unsigned)(2 * count));
 }
 
-/* Rows of elements, one for each k of a word: 16 words from column `first` on. */
-static TileValue *words_of(Dot *dot, TileValue *const *rows, int64_t first) {
-    if (pack_of(dot) == 2) return interleave(dot, rows[0], rows[1], first, LANES, 1);
-    int64_t columns = rows[0]->type->extent[0];
-    TileValue *low = interleave(dot, rows[0], rows[1], 0, columns, 1);
-    TileValue *high = interleave(dot, rows[2], rows[3], 0, columns, 1);
-    return interleave(dot, low, high, 2 * first, 2 * LANES, 2);
+/* Of four rows of bytes: words of four columns go to the 16 bytes where the words of these columns will be, by one instruction that moves words of two
+ * registers, and their bytes are exchanged by one that moves bytes within 16. */
+static TileValue *words_of_bytes(Dot *dot, TileValue *const *rows, int64_t first) {
+    int64_t columns = rows[0]->type->extent[0], words[DOT_AMX_BYTES], bytes[DOT_AMX_BYTES];
+    TileValue *low = interleave(dot, rows[0], rows[1], 0, columns, columns), *high = interleave(dot, rows[2], rows[3], 0, columns, columns);
+    for (int64_t l = 0; l < DOT_AMX_BYTES; l++) {
+        int64_t row = l % LANES / MOST_PACK;
+        words[l] = row * columns + first + l / LANES * MOST_PACK + l % MOST_PACK;
+        bytes[l] = l / LANES * LANES + l % MOST_PACK * MOST_PACK + row;
+    }
+    TileValue *moved = tile_build_shuffle(dot->builder, low, high, words, DOT_AMX_BYTES);
+    moved = tile_build_unary(dot->builder, TILE_OP_OPAQUE, moved); /* else the back end makes one shuffle of both, for which it has no instruction */
+    return tile_build_shuffle(dot->builder, moved, moved, bytes, DOT_AMX_BYTES);
+}
+
+TileValue *dot_amx_words_of(Dot *dot, TileValue *const *rows, int64_t first) {
+    return pack_of(dot) == 2 ? interleave(dot, rows[0], rows[1], first, LANES, 1) : words_of_bytes(dot, rows, first);
 }
 
 /* Transposes a square of 16 x 16 words. */
@@ -171,14 +180,14 @@ static void copy_rows(Dot *dot, const PackA *pack) {
     TileValue *to = dot_offset(dot, dot->a_panel, dot_scale(dot, row, pack->row_bytes));
     TileValue *whole = dot_binary(dot, TILE_OP_DIV, pack->kc, dot_i64(dot, dot->group));
     TileValue *bytes = dot_scale(dot, dot_for(dot, dot_i64(dot, 0), whole, dot_i64(dot, 1)), DOT_AMX_BYTES);
-    TileValue *value = load_units(dot, dot_offset(dot, from, bytes), dot->group, NULL);
+    TileValue *value = dot_amx_load(dot, dot_offset(dot, from, bytes), dot->group, NULL);
     tile_build_store(dot->builder, value, dot_offset(dot, to, bytes), NULL, 0);
     dot_end(dot);
     TileValue *done = dot_scale(dot, whole, dot->group);
     dot_if(dot, dot_binary(dot, TILE_OP_LT, done, pack->kc));
     TileValue *rest = dot_binary(dot, TILE_OP_SUB, pack->kc, done);
     bytes = dot_scale(dot, whole, DOT_AMX_BYTES);
-    value = load_units(dot, dot_offset(dot, from, bytes), dot->group, rest);
+    value = dot_amx_load(dot, dot_offset(dot, from, bytes), dot->group, rest);
     tile_build_store(dot->builder, value, dot_offset(dot, to, bytes), NULL, 0);
     dot_end(dot);
     dot_end(dot);
@@ -196,11 +205,11 @@ static void transpose_rows(Dot *dot, const PackA *pack) {
     for (int64_t p = 0; p < pack_of(dot); p++) {
         TileValue *at = dot_add(dot, k, dot_i64(dot, p));
         TileValue *place = dot_multiply(dot, last_of(dot, at, pack->kc), dot->a.column);
-        units[p] = load_units(dot, dot_offset(dot, column, place), LANES,
+        units[p] = dot_amx_load(dot, dot_offset(dot, column, place), LANES,
                               limit_at(dot, at, pack->kc, left));
     }
     TileValue *line = dot_offset(dot, dot->staging, dot_scale(dot, word, DOT_AMX_BYTES));
-    tile_build_store(dot->builder, words_of(dot, units, 0), line, NULL, 0);
+    tile_build_store(dot->builder, dot_amx_words_of(dot, units, 0), line, NULL, 0);
     dot_end(dot);
     TileValue *to = dot_offset(dot, dot->a_panel, dot_scale(dot, row, pack->row_bytes));
     Rows square = {dot_offset(dot, to, dot_scale(dot, group, DOT_AMX_BYTES)), pack->row_bytes, false, NULL};
@@ -264,7 +273,7 @@ DotRow dot_amx_row_ahead(Dot *dot, int64_t r) {
 
 void dot_amx_copy_ahead(Dot *dot, const DotRow *row, TileValue *group, TileValue *kc) {
     TileValue *bytes = dot_scale(dot, group, DOT_AMX_BYTES);
-    TileValue *value = load_units(dot, dot_offset(dot, row->from, bytes), dot->group, left_in(dot, group, kc));
+    TileValue *value = dot_amx_load(dot, dot_offset(dot, row->from, bytes), dot->group, left_in(dot, group, kc));
     tile_build_store(dot->builder, value, dot_offset(dot, row->to, bytes), NULL, 0);
 }
 
@@ -308,11 +317,11 @@ static void pack_words(Dot *dot, const PackB *pack, TileValue *group, TileValue 
         if (!whole) further = dot_select(dot, dot_binary(dot, TILE_OP_LT, at, pack->kc), further, dot_i64(dot, 0));
         TileValue *from = dot_offset(dot, source_of(dot, pack, k, j), further);
         if (whole) dot_prefetch(dot, dot_offset(dot, from, dot_scale(dot, dot->b.row, AHEAD * pack_of(dot))), TILE_CACHE_L1);
-        units[p] = load_units(dot, from, columns, whole ? NULL : limit_at(dot, at, pack->kc, left));
+        units[p] = dot_amx_load(dot, from, columns, whole ? NULL : limit_at(dot, at, pack->kc, left));
     }
     TileValue *to = word_at(dot, group, word, j);
     for (int64_t v = 0; v < dot->block_vectors; v++) {
-        TileValue *words = words_of(dot, units, v * LANES);
+        TileValue *words = dot_amx_words_of(dot, units, v * LANES);
         tile_build_store(dot->builder, dot->flips ? flip(dot, words) : words,
                          dot_offset(dot, to, dot_i64(dot, v * dot_vector_step(dot))), NULL, 0);
     }
@@ -351,7 +360,7 @@ static void pack_rows(Dot *dot, const PackB *pack) {
 /* Copies 16 columns of a group that is not whole to the staging memory, with zeros behind them. */
 static void stage_group(Dot *dot, TileValue *const *from, TileValue *left) {
     for (int64_t l = 0; l < LANES; l++)
-        tile_build_store(dot->builder, load_units(dot, from[l], dot->group, left),
+        tile_build_store(dot->builder, dot_amx_load(dot, from[l], dot->group, left),
                          dot_offset(dot, dot->staging, dot_i64(dot, l * DOT_AMX_BYTES)), NULL, 0);
 }
 
@@ -422,7 +431,7 @@ TileValue *dot_amx_word(Dot *dot, TileValue *k) {
 
 void dot_amx_clear_tail(Dot *dot, TileValue *k) {
     TileValue *words = dot_amx_word(dot, k), *used = dot_binary(dot, TILE_OP_AND, words, dot_i64(dot, LANES - 1));
-    dot_amx_fill_rows(dot, dot->a_panel, k, dot->group);
+    if (!dot->a_columns) dot_amx_fill_rows(dot, dot->a_panel, k, dot->group);
     dot_if(dot, dot_binary(dot, TILE_OP_LT, dot_i64(dot, 0), used));
     clear_words(dot, dot->n, dot_binary(dot, TILE_OP_DIV, words, dot_i64(dot, LANES)), used);
     dot_end(dot);

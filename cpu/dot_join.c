@@ -352,6 +352,21 @@ static void pack_b(Join *join, TileValue *joined) {
     if (join->b.count) dot_end(dot);
 }
 
+/* Rows of a that lie side by side, behind those of the iterations before. */
+static void pack_columns(Dot *dot) {
+    TileValue *zero = dot_i64(dot, 0), *rows = dot_i64(dot, dot->block_rows);
+    if (dot->words) {
+        TileValue *count = dot_binary(dot, TILE_OP_DIV, dot_add(dot, dot->m, dot_i64(dot, dot->block_rows - 1)), rows);
+        dot_words_pack_columns(dot, zero, count, zero, dot->k);
+        return;
+    }
+    dot_if(dot, dot_binary(dot, TILE_OP_LE, dot->m, rows)); /* one block: no loop over blocks for each k */
+    dot_pack_a(dot, zero, zero, dot->k);
+    dot_else(dot);
+    dot_pack_all_columns(dot, zero, dot->k);
+    dot_end(dot);
+}
+
 static void pack_a(Join *join, TileValue *joined) {
     Dot *dot = join->dot;
     TileValue *zero = dot_i64(dot, 0);
@@ -362,12 +377,9 @@ static void pack_a(Join *join, TileValue *joined) {
     }
     if (join->a.count) if_unknown(dot, &join->a, joined, dot->m);
     if (dot->a_columns) {
-        dot->a_panel = dot_offset(dot, current_panel(dot, &join->a), dot_scale(dot, joined, dot->block_rows * dot->bytes));
-        dot_if(dot, dot_binary(dot, TILE_OP_LE, dot->m, dot_i64(dot, dot->block_rows))); /* one block: no loop over blocks for each k */
-        dot_pack_a(dot, zero, zero, dot->k);
-        dot_else(dot);
-        dot_pack_all_columns(dot, zero, dot->k);
-        dot_end(dot);
+        TileValue *before = dot->words ? dot_amx_word(dot, joined) : joined;
+        dot->a_panel = dot_offset(dot, current_panel(dot, &join->a), dot_scale(dot, before, dot->block_rows * dot->bytes));
+        pack_columns(dot);
         if (join->a.count) dot_end(dot);
         return;
     }

@@ -73,6 +73,7 @@
 #include "base/map.h"
 #include "cpu/panel.h"
 #include "cpu/passes.h"
+#include "cpu/target.h"
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
@@ -145,9 +146,25 @@ static const char *try_axis(TilePassContext *context, const TileProducts *produc
     return NULL;
 }
 
-static int64_t wanted_k(TileScalar scalar) {
-    (void)scalar;
-    return DEPTH;
+/* Is the operand what a tensor has, in any order, and nothing behind its end? What is computed for a product lies in its panel, where that has space for two
+ * iterations. */
+static bool is_loaded(const TileValue *operand) {
+    while (tile_value_def(operand, TILE_OP_PERMUTE) || tile_value_def(operand, TILE_OP_FILL)) operand = tile_op_operand(operand->op, 0);
+    return tile_value_def(operand, TILE_OP_LOAD_TILE) != NULL;
+}
+
+/* Do vectors multiply bytes, by words, in panels of bytes? */
+static bool takes_bytes(const TileTarget *target, const TileOp *dot) {
+    TileScalar a = tile_op_operand(dot, 0)->type->scalar, b = tile_op_operand(dot, 1)->type->scalar, sum = dot->results[0].type->scalar;
+    bool amx = target->has_amx && tile_cpu_amx_multiplies(a, b, sum);
+    return tile_scalar_bytes(a) == 1 && tile_cpu_vnni_multiplies(target, a, b, sum) && !amx;
+}
+
+/* A block of c is loaded and stored for each iteration, and rows of a that the micro-kernel fetches ahead are those of the iteration: of bytes, which are
+ * multiplied four times as fast, an iteration fills a panel. */
+static int64_t wanted_k(const TilePassContext *context, const TileOp *dot) {
+    bool whole = context->target && takes_bytes(context->target, dot) && is_loaded(tile_op_operand(dot, 0)) && is_loaded(tile_op_operand(dot, 1));
+    return whole ? CPU_PANEL_DEPTH_BYTES : DEPTH;
 }
 
 /* Why the grid's programs are computed one by one, whatever its axes are; NULL: they need not be. */

@@ -73,8 +73,8 @@ int64_t tile_neighbours_wanted(const TileJoin *join, const TileProducts *product
 bool tile_joined_is_bounded(const TileJoin *join);
 
 typedef struct TileJoinedDepth {
-    int64_t (*wanted)(TileScalar scalar); /* k of an iteration, for the type of a product's first operand; 0: such loops stay as they are */
-    bool bounded;                         /* only where loads leave lanes out that there are not */
+    int64_t (*wanted)(const TilePassContext *context, const TileOp *dot); /* k of an iteration, for a product; 0: such loops stay as they are */
+    bool bounded; /* only where loads leave lanes out that there are not */
 } TileJoinedDepth;
 
 /* Of the block's loops of products, as many iterations become one as have so many k. Were there any? */

@@ -72,7 +72,7 @@ static int64_t iterations_wanted(const Loops *loops, const TileJoin *join, const
     int64_t most = 0;
     for (unsigned i = 0; i < products->count; i++) {
         const TileValue *a = tile_op_operand(products->dots[i], 0);
-        int64_t factor = loops->depth->wanted(a->type->scalar) / a->type->extent[1];
+        int64_t factor = loops->depth->wanted(loops->context, products->dots[i]) / a->type->extent[1];
         if (factor < 2 || !tile_joined_grows(join, a, 1)) return 1;
         if (!most || factor < most) most = factor;
     }

@@ -65,7 +65,9 @@ enum { K_BYTES = 128 };
 
 /* Of 8-bit floats each product has sums of its own, of fewer bits than those that it adds them to (docs/gpu.md, Sums): longer ones would be
  * less exact. */
-static int64_t wanted_k(TileScalar scalar) {
+static int64_t wanted_k(const TilePassContext *context, const TileOp *dot) {
+    TileScalar scalar = tile_op_operand(dot, 0)->type->scalar;
+    (void)context;
     bool narrow = tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) == 8;
     return narrow ? 0 : K_BYTES / (int64_t)tile_scalar_bytes(scalar);
 }

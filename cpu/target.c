@@ -8,7 +8,7 @@ enum { KIB = 1024, MIB = 1024 * 1024 };
 
 #define X86_COMMON                                                                                                     \
     .kind = TILE_TARGET_CPU, .architecture = TILE_ARCHITECTURE_X86_64, .triple = "x86_64-unknown-linux-gnu",           \
-    .slow_subnormals = true, .l1_bytes = 32 * KIB, .far_bytes = 16 * MIB
+    .slow_subnormals = true, .divides_by_floats = true, .l1_bytes = 32 * KIB, .far_bytes = 16 * MIB
 
 static const TileTarget targets[] = {
     {X86_COMMON, .name = "avx2", .description = "x86-64 with AVX2 and FMA (x86-64-v3)", .llvm_cpu = "x86-64-v3",

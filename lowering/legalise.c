@@ -38,7 +38,8 @@
  * other than NaN) need no guards.
  *
  * Where the target divides words only (`divides_words`), a division of vectors of 64 bits becomes a branch: one of 32 bits
- * if all lanes fit, by the reciprocal of the divisor where all lanes have one.
+ * if all lanes fit, by the reciprocal of the divisor where all lanes have one. Where it divides vectors of floats only (`divides_by_floats`), quotients
+ * of 64 bits that are known to fit are words, and those of words are quotients of f64, or products with the reciprocal of the one divisor.
  *
  * A 32-bit integer that is known to lie within 2^24 becomes a narrow float by way of f32.
  *
@@ -180,6 +181,14 @@ static TileValue *zero_where(TileEmitter *e, TileValue *condition, TileValue *x)
     return condition ? tile_emit_select(e, condition, tile_emit_bits(e, x->type, 0), x) : x;
 }
 
+enum { WORD_BITS = 32 };
+
+/* The divisor of all lanes; NULL: each has its own. */
+static TileValue *divisor_of_all(TileValue *y) {
+    const TileOp *splat = tile_value_def(y, TILE_OP_SPLAT);
+    return splat ? tile_op_operand(splat, 0) : NULL;
+}
+
 /* Has the target divisions of words only, and is this one of 64 bits, of vectors whose lanes are known? */
 static bool is_wide(const TileEmitter *e, const TileType *type) {
     bool wide = type->scalar == TILE_U64 || type->scalar == TILE_I64;
@@ -196,14 +205,62 @@ static TileValue *divide_lanes(TileBuilder *b, TileOpId id, TileValue *x, TileVa
     return result;
 }
 
+/* Would the back end take a division of such integers apart, into lanes? */
+static bool is_by_floats(const TileEmitter *e, const TileType *type) {
+    return e->target.divides_by_floats && type->kind == TILE_TYPE_VECTOR && !type->scalable && tile_scalar_bits(type->scalar) <= WORD_BITS;
+}
+
+/* Floats of this type have all such integers, and more than twice as many bits, of which 24 or 53 are exact: a quotient of two integers is further from the next integer
+ * than it is rounded by, if that is greater: by 1 / y at least, and x < 2^24 or 2^53. So the integer part of the rounded quotient is that of the exact one. Added to a
+ * number whose last place is 1, it is in the last bits of the sum. */
+static TileValue *divide_by_floats(TileEmitter *e, TileOpId id, TileValue *x, TileValue *y) {
+    bool is_short = tile_scalar_bits(x->type->scalar) <= 16;
+    TileScalar scalar = is_short ? TILE_F32 : TILE_F64, bits = is_short ? TILE_U32 : TILE_U64;
+    TileValue *ratio = tile_emit_binary(e, TILE_OP_DIV, tile_build_convert(&e->builder, x, scalar), tile_build_convert(&e->builder, y, scalar));
+    uint64_t first = is_short ? UINT64_C(0x4b000000) : UINT64_C(0x4330000000000000); /* 2^23, 2^52 */
+    TileValue *sum = tile_emit_with_bits(e, TILE_OP_ADD, tile_emit_unary(e, TILE_OP_FLOOR, ratio), first);
+    TileValue *quotient = tile_build_convert(&e->builder, tile_build_bitcast(&e->builder, sum, bits), x->type->scalar);
+    return id == TILE_OP_DIV ? quotient : tile_emit_binary(e, TILE_OP_SUB, x, tile_emit_binary(e, TILE_OP_MUL, quotient, y));
+}
+
+/* The upper words of products of words. */
+static TileValue *multiply_high(TileEmitter *e, TileValue *x, TileValue *y) {
+    TileValue *a = tile_build_convert(&e->builder, x, TILE_U64), *b = tile_build_convert(&e->builder, y, TILE_U64);
+    TileValue *high = tile_emit_with_bits(e, TILE_OP_SHR, tile_emit_binary(e, TILE_OP_MUL, a, b), WORD_BITS);
+    return tile_build_convert(&e->builder, high, TILE_U32);
+}
+
+/* All lanes by d >= 1, whose reciprocal r is (2^32 - 1) / d: the upper word of x r is less than the quotient by at most one, since
+ * x < 2^32. */
+static TileValue *divide_by_reciprocal(TileEmitter *e, TileOpId id, TileValue *x, TileValue *d, TileValue *reciprocal) {
+    TileValue *divisor = tile_build_splat(&e->builder, d, x->type);
+    TileValue *quotient = multiply_high(e, x, tile_build_splat(&e->builder, reciprocal, x->type));
+    TileValue *rest = tile_emit_binary(e, TILE_OP_SUB, x, tile_emit_binary(e, TILE_OP_MUL, quotient, divisor));
+    if (id == TILE_OP_REM) return tile_emit_binary(e, TILE_OP_MIN, rest, tile_emit_binary(e, TILE_OP_SUB, rest, divisor));
+    TileValue *more = tile_emit_binary(e, TILE_OP_GE, rest, divisor);
+    return tile_emit_binary(e, TILE_OP_ADD, quotient, tile_build_convert(&e->builder, more, TILE_U32));
+}
+
 /* A div or rem of unsigned integers, y not 0. */
 static TileValue *build_division(TileEmitter *e, TileOpId id, TileValue *x, TileValue *y) {
-    return is_wide(e, x->type) ? divide_lanes(&e->builder, id, x, y) : tile_emit_binary(e, id, x, y);
+    if (is_wide(e, x->type)) return divide_lanes(&e->builder, id, x, y);
+    if (!is_by_floats(e, x->type)) return tile_emit_binary(e, id, x, y);
+    TileValue *all = divisor_of_all(y);
+    if (!all || x->type->scalar != TILE_U32) return divide_by_floats(e, id, x, y);
+    return divide_by_reciprocal(e, id, x, all, tile_emit_binary(e, TILE_OP_DIV, tile_emit_bits(e, all->type, UINT32_MAX), all));
+}
+
+/* Of vectors that floats divide, the one divisor of all lanes, which is asked for zero, and has its magnitude taken, once. */
+static TileValue *one_divisor(const TileEmitter *e, TileValue *y) { return is_by_floats(e, y->type) ? divisor_of_all(y) : NULL; }
+
+static TileValue *with_lanes(TileEmitter *e, TileValue *y, const TileType *type) {
+    if (!y || y->type->kind == type->kind) return y;
+    return tile_build_splat(&e->builder, y, tile_type_with_scalar(e->builder.module->context, type, y->type->scalar));
 }
 
 static TileValue *divide_unsigned(TileEmitter *e, TileOpId id, TileValue *x, TileValue *y) {
-    TileValue *is_zero, *divisor = safe_divisor(e, y, &is_zero);
-    return zero_where(e, is_zero, build_division(e, id, x, divisor));
+    TileValue *all = one_divisor(e, y), *is_zero, *divisor = safe_divisor(e, all ? all : y, &is_zero);
+    return zero_where(e, with_lanes(e, is_zero, x->type), build_division(e, id, x, with_lanes(e, divisor, x->type)));
 }
 
 static bool is_positive_power(TileScalar scalar, uint64_t bits) {
@@ -214,9 +271,10 @@ static bool is_positive_power(TileScalar scalar, uint64_t bits) {
 static TileValue *divide_signed(TileEmitter *e, TileOpId id, TileValue *x, TileValue *y) {
     uint64_t bits;
     TileScalar scalar = x->type->scalar, magnitude = (TileScalar)(scalar + (TILE_U8 - TILE_I8));
-    TileValue *is_zero, *divisor = safe_divisor(e, y, &is_zero);
+    TileValue *all = one_divisor(e, y), *is_zero, *divisor = safe_divisor(e, all ? all : y, &is_zero);
     TileValue *a = tile_build_bitcast(&e->builder, tile_emit_unary(e, TILE_OP_ABS, x), magnitude);
-    TileValue *b = tile_build_bitcast(&e->builder, tile_emit_unary(e, TILE_OP_ABS, divisor), magnitude);
+    TileValue *b = with_lanes(e, tile_build_bitcast(&e->builder, tile_emit_unary(e, TILE_OP_ABS, divisor), magnitude), x->type);
+    divisor = with_lanes(e, divisor, x->type);
     bool constant = known_bits(y, &bits) && bits;
     TileValue *quotient = constant ? tile_emit_binary(e, TILE_OP_DIV, a, b) : build_division(e, TILE_OP_DIV, a, b);
     TileValue *whole = tile_build_bitcast(&e->builder, quotient, scalar);
@@ -229,12 +287,11 @@ static TileValue *divide_signed(TileEmitter *e, TileOpId id, TileValue *x, TileV
         result = tile_emit_binary(e, TILE_OP_SUB, truncated, tile_build_convert(&e->builder, below, scalar));
     else
         result = tile_emit_select(e, below, tile_emit_binary(e, TILE_OP_ADD, rest, divisor), rest);
-    return zero_where(e, is_zero, result);
+    return zero_where(e, with_lanes(e, is_zero, x->type), result);
 }
 
 /* ---- divisions of 64 bits by words ---- */
 
-enum { WORD_BITS = 32 };
 static const int64_t MOST_WORD = INT32_MAX;
 
 /* Does the value certainly lie within lo..2^31? */
@@ -245,10 +302,11 @@ static bool is_word(TileEmitter *e, const TileValue *value, int64_t lo) {
     return true;
 }
 
-/* The divisor of all lanes; NULL: each has its own. */
-static TileValue *divisor_of_all(TileValue *y) {
-    const TileOp *splat = tile_value_def(y, TILE_OP_SPLAT);
-    return splat ? tile_op_operand(splat, 0) : NULL;
+/* Are numbers of 64 bits, of vectors that floats divide, known to be words? */
+static bool are_words(TileEmitter *e, TileValue *x, TileValue *y) {
+    const TileType *type = x->type;
+    bool wide = e->target.divides_by_floats && type->kind == TILE_TYPE_VECTOR && !type->scalable && tile_scalar_bits(type->scalar) > WORD_BITS;
+    return wide && is_word(e, x, 0) && is_word(e, y, 1);
 }
 
 static TileValue *is_above(TileEmitter *e, TileValue *bits) {
@@ -267,24 +325,6 @@ static TileValue *exceeds_words(TileEmitter *e, TileValue *x, TileValue *y) {
     }
     if (lanes) lanes = tile_emit_unary(e, TILE_OP_ANY_LANE, lanes);
     return lanes && one ? tile_emit_binary(e, TILE_OP_OR, lanes, one) : lanes ? lanes : one;
-}
-
-/* The upper words of products of words. */
-static TileValue *multiply_high(TileEmitter *e, TileValue *x, TileValue *y) {
-    TileValue *a = tile_build_convert(&e->builder, x, TILE_U64), *b = tile_build_convert(&e->builder, y, TILE_U64);
-    TileValue *high = tile_emit_with_bits(e, TILE_OP_SHR, tile_emit_binary(e, TILE_OP_MUL, a, b), WORD_BITS);
-    return tile_build_convert(&e->builder, high, TILE_U32);
-}
-
-/* All lanes by d >= 1, whose reciprocal r is (2^32 - 1) / d: the upper word of x r is less than the quotient by at most one, since
- * x < 2^31. */
-static TileValue *divide_by_reciprocal(TileEmitter *e, TileOpId id, TileValue *x, TileValue *d, TileValue *reciprocal) {
-    TileValue *divisor = tile_build_splat(&e->builder, d, x->type);
-    TileValue *quotient = multiply_high(e, x, tile_build_splat(&e->builder, reciprocal, x->type));
-    TileValue *rest = tile_emit_binary(e, TILE_OP_SUB, x, tile_emit_binary(e, TILE_OP_MUL, quotient, divisor));
-    if (id == TILE_OP_REM) return tile_emit_binary(e, TILE_OP_MIN, rest, tile_emit_binary(e, TILE_OP_SUB, rest, divisor));
-    TileValue *more = tile_emit_binary(e, TILE_OP_GE, rest, divisor);
-    return tile_emit_binary(e, TILE_OP_ADD, quotient, tile_build_convert(&e->builder, more, TILE_U32));
 }
 
 static void enter(TileEmitter *e, TileBlock *region) {
@@ -309,7 +349,7 @@ static TileValue *divide_by_words(TileEmitter *e, TileOpId id, TileValue *x, Til
     if (all)
         words = divide_by_reciprocal(e, id, words, all, reciprocal);
     else
-        words = tile_emit_binary(e, id, words, tile_build_convert(&e->builder, y, TILE_U32));
+        words = build_division(e, id, words, tile_build_convert(&e->builder, y, TILE_U32));
     result = tile_build_convert(&e->builder, words, type->scalar);
     if (!choice) return result;
     tile_build_end(&e->builder, TILE_OP_YIELD, &result, 1);
@@ -323,7 +363,8 @@ static TileValue *divide_by_words(TileEmitter *e, TileOpId id, TileValue *x, Til
 static TileValue *expand_unsigned_division(TileEmitter *e, TileOpId id, TileValue *x, TileValue *y) {
     uint64_t bits;
     if (known_bits(y, &bits) && bits) return NULL; /* by a constant: no division in the end */
-    return is_wide(e, x->type) ? divide_by_words(e, id, x, y) : divide_unsigned(e, id, x, y);
+    if (is_wide(e, x->type) || are_words(e, x, y)) return divide_by_words(e, id, x, y);
+    return is_positive(e, y) && !is_by_floats(e, x->type) ? NULL : divide_unsigned(e, id, x, y); /* NULL: it stays as it is */
 }
 
 /* Shifts round down. */
@@ -334,7 +375,7 @@ static TileValue *expand_signed_division(TileEmitter *e, TileOpId id, TileValue 
         return tile_emit_with_bits(e, TILE_OP_SHR, x, (uint64_t)__builtin_ctzll(bits));
     }
     bool constant = known_bits(y, &bits) && bits;
-    return is_wide(e, x->type) && !constant ? divide_by_words(e, id, x, y) : divide_signed(e, id, x, y);
+    return !constant && (is_wide(e, x->type) || are_words(e, x, y)) ? divide_by_words(e, id, x, y) : divide_signed(e, id, x, y);
 }
 
 /* The upper half of a product of unsigned numbers of 64 bits, from products of words; no sum of them overflows. */

@@ -43,6 +43,7 @@ typedef struct TileTarget {
     uint32_t atomic_adds;        /* floats that its memory adds to, a set of TileScalar; others take a loop */
     bool atomic_adds_flush;      /* of them, f32: subnormals that come in or out count as 0 of their sign */
     bool divides_words;          /* divides integers of 32 bits by some instructions, of 64 bits by a routine */
+    bool divides_by_floats;      /* has no divisions of vectors of integers: those of floats have the same quotients up to 32 bits */
     bool word_registers;         /* registers of 32 bits, and products of two that have 64; no vectors */
     bool exchanges_lanes;        /* lanes of a tile are held by threads, which exchange them with one another */
     bool has_maximum;            /* minimum and maximum of f32 that keep NaN */

@@ -54,7 +54,7 @@ instance() {
     blocks:turned_pairs | blocks:below_greatest) echo N=96 ;;
     values:shared_right) echo B=2 M=16 K=16 N=32 ;;
     values:letters) echo B=2 I=8 J=16 K=4 L=8 ;;
-    transforms:hadamard | transforms:sort_rows | sort:sort_rows | sort:argsort_rows) echo N=256 ;;
+    transforms:hadamard | transforms:walsh | transforms:sort_rows | sort:sort_rows | sort:argsort_rows) echo N=256 ;;
     fourier:fft_rows) echo N=256 inverse=false ;;
     fourier:fft_long) echo A=16 B=32 inverse=false ;;
     quantise:quantise_blocks) echo R=16 C=64 ;;

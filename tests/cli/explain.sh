@@ -30,10 +30,10 @@ END
 chmod +x "$work/ptxas"
 gpu() { TILE_PTXAS=$work/ptxas cpu --target=sm_90a "$@"; }
 expect 0 '128 threads a block, 32 bytes of shared memory; ptxas: 77 registers a thread, 60 bytes spilled' gpu
-expect 0 '2 barriers: lines 22, 24' gpu
+expect 0 '2 barriers: lines 19, 21' gpu
 expect 0 '[1, 1024] register 1 2 512 lane 4 8 16 32 64 warp 128 256 block' gpu
 expect 0 '8 elements of a tile in each thread, 4 side by side along the last axis' gpu
-expect 0 'f32 v (line 21)' gpu
+expect 0 'f32 v (line 18)' gpu
 expect 0 'registers and spills are not known: TILE_PTXAS names' env TILE_PTXAS="$work/none" "$tilec" explain "$softmax" \
     x=zeros:f32[4,1000] y=@ --target=sm_80
 expect 0 'gpu-short-rows: x has rows of at most one tile: no loop goes over it' gpu

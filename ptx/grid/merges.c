@@ -216,6 +216,7 @@ typedef struct Rescaling {
     Finder *f;
     const TileValue *sum;  /* as carried */
     const TileValue *base; /* what exponents subtract; NULL: none was seen */
+    const TileValue *scale; /* the constant by which differences are multiplied; NULL: none */
     TileValue *factor;
     unsigned exp; /* TileOpId */
 } Rescaling;
@@ -235,14 +236,43 @@ static TileValue *subtrahend(const TileOp *op) {
     return neg ? without_shape(tile_op_operand(neg, 0)) : NULL;
 }
 
-/* exp(x - base), where x does not vary. */
+static bool is_positive(const TileValue *value) {
+    uint64_t bits;
+    return tile_value_bits(value, &bits) && tile_scalar_to_double(value->type->scalar, bits) > 0 &&
+           tile_scalar_to_double(value->type->scalar, bits) < 1e30;
+}
+
+/* The difference of exp(difference), or of exp(difference * k) with a constant k > 0. */
+static const TileOp *difference_of(const TileOp *exp, const TileValue **scale) {
+    const TileValue *exponent = tile_op_operand(exp, 0);
+    const TileOp *product = tile_value_def(exponent, TILE_OP_MUL);
+    *scale = NULL;
+    for (unsigned i = 0; product && i < 2; i++) {
+        const TileOp *difference = tile_value_def(tile_op_operand(product, i), TILE_OP_SUB);
+        if (!difference || !is_positive(without_shape(tile_op_operand(product, !i)))) continue;
+        *scale = without_shape(tile_op_operand(product, !i));
+        return difference;
+    }
+    return exponent->op;
+}
+
+static bool is_same_scale(const TileValue *x, const TileValue *y) {
+    uint64_t bits, other;
+    if (!x || !y) return x == y;
+    return tile_value_bits(x, &bits) && tile_value_bits(y, &other) && bits == other && x->type->scalar == y->type->scalar;
+}
+
+/* exp(x - base), where x does not vary; all with one factor of the difference. */
 static Form form_of_exp(Rescaling *r, const TileOp *exp) {
-    const TileOp *difference = tile_op_operand(exp, 0)->op;
+    const TileValue *scale;
+    const TileOp *difference = difference_of(exp, &scale);
     const TileValue *base = difference ? subtrahend(difference) : NULL;
-    if (!base || !varies(r->f, base) || (r->base && (r->base != base || r->exp != exp->id))) return FORM_OTHER;
+    if (!base || !varies(r->f, base)) return FORM_OTHER;
+    if (r->base && (r->base != base || r->exp != exp->id || !is_same_scale(r->scale, scale))) return FORM_OTHER;
     for (unsigned i = 0; i < (difference->id == TILE_OP_FMA ? 2u : 1u); i++)
         if (varies(r->f, tile_op_operand(difference, i))) return FORM_OTHER;
     r->base = base;
+    r->scale = scale;
     r->exp = exp->id;
     return FORM_SCALED;
 }
@@ -342,12 +372,6 @@ static int guarded_top(const Finder *f, const TileValue *value) {
     return top >= 0 && finds_infinity(tile_op_named(select, TILE_OPERAND_CONDITION), next) ? top : -1;
 }
 
-static bool is_positive(const TileValue *value) {
-    uint64_t bits;
-    return tile_value_bits(value, &bits) && tile_scalar_to_double(value->type->scalar, bits) > 0 &&
-           tile_scalar_to_double(value->type->scalar, bits) < 1e30;
-}
-
 /* The top that this is. The launch's first part begins as the loop does, the others with -inf, so that has to be known. */
 static int bare_top(const Finder *f, const TileValue *value) {
     int top = top_of(f, value);
@@ -360,11 +384,12 @@ static int bare_top(const Finder *f, const TileValue *value) {
     return top;
 }
 
-/* Is the difference that of what the base is of the old top, and the base: old - base, or old * k - base with k > 0? */
+/* Is the difference that of what the base is of the old top, and the base: old - base, (old - base) * k, or old * k - base with k > 0? */
 static bool is_rescaling(const Rescaling *r) {
     const TileOp *exp = without_shape(r->factor)->op, *scaled = tile_value_def(r->base, TILE_OP_MUL);
-    const TileOp *difference = exp && exp->id == r->exp ? tile_op_operand(exp, 0)->op : NULL;
-    if (!difference || subtrahend(difference) != r->base) return false;
+    const TileValue *scale = NULL;
+    const TileOp *difference = exp && exp->id == r->exp ? difference_of(exp, &scale) : NULL;
+    if (!difference || subtrahend(difference) != r->base || !is_same_scale(scale, r->scale)) return false;
     unsigned at = scaled && is_positive(tile_op_operand(scaled, 0));
     if (scaled && !is_positive(tile_op_operand(scaled, !at))) return false;
     const TileValue *base = scaled ? tile_op_operand(scaled, at) : r->base;

@@ -176,7 +176,7 @@ static const char *obstacle(TilePassContext *context, const TileProducts *produc
 
 static bool visit_grid(TilePassContext *context, TileOp *grid) {
     TileProducts products = tile_find_products(&grid->regions[0]);
-    const TileJoinedDepth depth = {.wanted = wanted_k, .bounded = true};
+    const TileJoinedDepth depth = {.wanted = wanted_k, .bounded = true, .in_order = true};
     bool changed = false, nested = has_nest(&products, grid);
     if (!products.count) return false;
     const char *all = obstacle(context, &products, nested), *why = all;

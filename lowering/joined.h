@@ -75,6 +75,7 @@ bool tile_joined_is_bounded(const TileJoin *join);
 typedef struct TileJoinedDepth {
     int64_t (*wanted)(const TilePassContext *context, const TileOp *dot); /* k of an iteration, for a product; 0: such loops stay as they are */
     bool bounded; /* only where loads leave lanes out that there are not */
+    bool in_order; /* only loops in which each sum has the same products in the same order afterwards */
 } TileJoinedDepth;
 
 /* Of the block's loops of products, as many iterations become one as have so many k. Were there any? */

@@ -91,6 +91,19 @@ static int64_t factor_of(const TileValue *number) {
     return common ? common : 1;
 }
 
+/* Is each product added to what the loop carries, which it is the next of? Then those of several iterations follow one another as before; other sums
+ * would be rounded elsewhere. */
+static bool is_in_order(const TileOp *loop, const TileProducts *products) {
+    const TileBlock *body = &loop->regions[0];
+    for (unsigned i = 0; i < products->count; i++) {
+        const TileOp *dot = products->dots[i];
+        const TileValue *sum = tile_op_operand(dot, 2);
+        bool carried = !sum->op && tile_value_block(sum) == body && sum->index && tile_value_has_one_use(sum);
+        if (!carried || tile_op_operand(body->last, sum->index - 1) != &dot->results[0]) return false;
+    }
+    return true;
+}
+
 static void try_loop(Loops *loops, TileOp *loop) {
     int64_t step;
     TileJoin join = {.context = loops->context, .around = loop, .number = loop->regions[0].arguments[0]};
@@ -102,6 +115,10 @@ static void try_loop(Loops *loops, TileOp *loop) {
     if (join.size < 2 || !tile_can_join(&join) || (loops->depth->bounded && !tile_joined_is_bounded(&join))) return;
     int64_t factor = iterations_wanted(loops, &join, &products);
     if (factor < 2) return;
+    if (loops->depth->in_order && !is_in_order(loop, &products)) {
+        tile_pass_remark(loops->context, loop, TILE_DECISION_NOT_JOINED, "the loop", "%s", "what an iteration multiplies is rounded before it is added to what others did");
+        return;
+    }
     tile_join_neighbours(&join, factor, NULL);
     TileBuilder b = tile_builder_before(loops->context->module, loop);
     tile_op_set_operand(loop, 2, tile_build_i64(&b, step * factor));

@@ -97,7 +97,7 @@ static bool is_in_order(const TileOp *loop, const TileProducts *products) {
     const TileBlock *body = &loop->regions[0];
     for (unsigned i = 0; i < products->count; i++) {
         const TileOp *dot = products->dots[i];
-        const TileValue *sum = tile_op_operand(dot, 2);
+        const TileValue *sum = tile_op_named(dot, TILE_OPERAND_SUM);
         bool carried = !sum->op && tile_value_block(sum) == body && sum->index && tile_value_has_one_use(sum);
         if (!carried || tile_op_operand(body->last, sum->index - 1) != &dot->results[0]) return false;
     }

@@ -63,6 +63,13 @@ static TileValue *cut(Words *words, TileBuilder *b, TileValue *value) {
 
 /* ---- ops ---- */
 
+/* Does a reduction take it? It goes to the bound of the fill, and no further, as long as nothing is between them. */
+static bool is_reduced(const TileOp *fill) {
+    for (const TileUse *use = fill->results[0].first_use; use; use = use->next)
+        if (use->user->id == TILE_OP_REDUCE) return true;
+    return false;
+}
+
 /* Do words as operands give the word of the result? */
 static bool takes_words(Words *words, const TileOp *op) {
     switch (op->id) {
@@ -85,7 +92,7 @@ static bool takes_words(Words *words, const TileOp *op) {
         TileScalar from = tile_op_operand(op, 0)->type->scalar;
         return !tile_scalar_is_float(from) && tile_scalar_bits(from) <= 32;
     }
-    case TILE_OP_FILL: return words->data && fits(words, tile_op_operand(op, 0)) && fits(words, tile_op_operand(op, 1));
+    case TILE_OP_FILL: return words->data && !is_reduced(op) && fits(words, tile_op_operand(op, 0)) && fits(words, tile_op_operand(op, 1));
     case TILE_OP_IOTA:
     case TILE_OP_CONST: return true;
     }
@@ -119,7 +126,8 @@ static bool has_made(Words *words, const TileOp *op) {
 /* Does it come from data, or from a number that comes from data? */
 static bool is_data(Words *words, const TileOp *op) {
     bool clamps = op->id == TILE_OP_MIN || op->id == TILE_OP_MAX;
-    if (op->id == TILE_OP_CONVERT || has_made(words, op)) return true;
+    if (has_made(words, op)) return true;
+    if (op->id == TILE_OP_CONVERT) return tile_op_operand(op, 0)->type->scalar != TILE_BOOL; /* what is counted is no index */
     for (unsigned i = 0; clamps && i < op->operand_count; i++)
         if (!fits(words, tile_op_operand(op, i))) return true;
     return false;

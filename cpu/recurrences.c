@@ -112,19 +112,6 @@ static bool is_simple(const TileOp *op) {
     return tile_op_info((TileOpId)op->id)->class == TILE_CLASS_ELEMENTWISE || op->id == TILE_OP_CONST || op->id == TILE_OP_PTR_ADD;
 }
 
-static TileScalar scalar_of(const TileOp *op) {
-    return op->id == TILE_OP_LOAD ? op->results[0].type->scalar : tile_op_operand(op, 0)->type->scalar;
-}
-
-/* Are the elements of neighbouring lanes apart, and those of the next iteration neighbours? */
-static bool is_turned(const TileOp *op, TileStrides *of_lanes, TileStrides *of_steps) {
-    TileValue *address = tile_op_named(op, TILE_OPERAND_ADDRESS);
-    int64_t bytes = tile_scalar_bytes(scalar_of(op));
-    TileSlope along = tile_stride_of(of_steps, address), across = tile_stride_of(of_lanes, address);
-    bool near = !across.factor && across.step >= -2 * bytes && across.step <= 2 * bytes;
-    return along.kind == TILE_SLOPE_AFFINE && !along.factor && along.step == bytes && across.kind == TILE_SLOPE_AFFINE && !near;
-}
-
 /* Counts what the loop has; false: it cannot be copied. Of strides that are not known the likely ones decide: they matter for the time alone. */
 static bool count(Recurrence *x, const TileBlock *body) {
     TileStrides of_lanes, of_steps;
@@ -133,12 +120,12 @@ static bool count(Recurrence *x, const TileBlock *body) {
     of_lanes.assumes = of_steps.assumes = true;
     for (const TileOp *op = body->first; op != body->last; op = op->next, x->ops++) {
         if (!is_access(op) && !is_simple(op)) return false;
-        if (!is_access(op) || !is_turned(op, &of_lanes, &of_steps)) continue;
+        if (!is_access(op) || !tile_access_is_turned(op, &of_steps, &of_lanes)) continue;
         if (tile_op_has_part(op, TILE_PARTS_MASK))
             x->masked++;
         else
             x->turned++;
-        if (tile_scalar_bytes(scalar_of(op)) > x->bytes) x->bytes = tile_scalar_bytes(scalar_of(op));
+        if (tile_scalar_bytes(tile_access_scalar(op)) > x->bytes) x->bytes = tile_scalar_bytes(tile_access_scalar(op));
     }
     return x->turned + x->masked != 0;
 }
@@ -224,9 +211,9 @@ static bool may_pass(TileStrides *of_lanes, TileStrides *of_steps, const TileOp 
     const TileValue *from = root_of(address), *root = root_of(to);
     if (from != root) return is_known(from) && is_known(root) && (is_alone(from) || is_alone(root));
     TileSlope across = tile_stride_of(of_lanes, to), along = tile_stride_of(of_steps, to);
-    bool own = across.kind == TILE_SLOPE_AFFINE && !across.factor && llabs(across.step) >= (int64_t)tile_scalar_bytes(scalar_of(store));
-    if (address == to && own && along.kind == TILE_SLOPE_UNIFORM) return scalar_of(op) == scalar_of(store) && op->block == store->block;
-    return op == store && is_turned(store, of_lanes, of_steps) && across.factor;
+    bool own = across.kind == TILE_SLOPE_AFFINE && !across.factor && llabs(across.step) >= (int64_t)tile_scalar_bytes(tile_access_scalar(store));
+    if (address == to && own && along.kind == TILE_SLOPE_UNIFORM) return tile_access_scalar(op) == tile_access_scalar(store) && op->block == store->block;
+    return op == store && tile_access_is_turned(store, of_steps, of_lanes) && across.factor;
 }
 
 /* May the rows be taken one by one, each for several iterations? Then what a row stores is read by itself alone. */

@@ -135,19 +135,6 @@ static TileOp *inner_loop(const TileOp *rows) {
     return found;
 }
 
-static TileScalar scalar_of(const TileOp *op) {
-    return op->id == TILE_OP_LOAD ? op->results[0].type->scalar : tile_op_operand(op, 0)->type->scalar;
-}
-
-/* Are the elements of neighbouring lanes apart, and those of neighbouring rows neighbours? */
-static bool is_turned(const TileOp *op, TileStrides *of_rows, TileStrides *of_lanes) {
-    TileValue *address = tile_op_named(op, TILE_OPERAND_ADDRESS);
-    int64_t bytes = tile_scalar_bytes(scalar_of(op));
-    TileSlope down = tile_stride_of(of_rows, address), along = tile_stride_of(of_lanes, address);
-    bool near = !along.factor && along.step >= -2 * bytes && along.step <= 2 * bytes;
-    return down.kind == TILE_SLOPE_AFFINE && !down.factor && down.step == bytes && along.kind == TILE_SLOPE_AFFINE && !near;
-}
-
 /* Is it stored elsewhere by each row? A row of scratch memory may be that of all. */
 static bool is_by_row(TileStrides *of_rows, const TileOp *store) {
     return tile_stride_of(of_rows, tile_op_named(store, TILE_OPERAND_ADDRESS)).kind == TILE_SLOPE_AFFINE;
@@ -165,7 +152,7 @@ static unsigned count_turned(Squares *x, unsigned *ops) {
     for (const TileOp *op = x->lanes->regions[0].first; op != x->lanes->regions[0].last; op = op->next, ++*ops) {
         if (!is_access(op) && !is_simple(op)) return 0;
         if (op->id == TILE_OP_STORE && !is_by_row(&of_rows, op)) return 0;
-        if (!is_access(op) || !is_turned(op, &of_rows, &of_lanes)) continue;
+        if (!is_access(op) || !tile_access_is_turned(op, &of_rows, &of_lanes)) continue;
         if (tile_op_has_part(op, TILE_PARTS_MASK))
             x->masked++;
         else
@@ -177,7 +164,7 @@ static unsigned count_turned(Squares *x, unsigned *ops) {
 static unsigned widest(const TileOp *loop) {
     unsigned bytes = WORD_BYTES;
     for (const TileOp *op = loop->regions[0].first; op; op = op->next)
-        if (is_access(op) && tile_scalar_bytes(scalar_of(op)) > bytes) bytes = tile_scalar_bytes(scalar_of(op));
+        if (is_access(op) && tile_scalar_bytes(tile_access_scalar(op)) > bytes) bytes = tile_scalar_bytes(tile_access_scalar(op));
     return bytes;
 }
 

@@ -13,11 +13,19 @@ enum {
     MOST_OF_ODD_RANGE = 8, /* a vector of them takes a shuffle for each element but one */
 };
 
-static TileScalar scalar_of(const TileOp *op) {
+TileScalar tile_access_scalar(const TileOp *op) {
     return op->id == TILE_OP_LOAD ? op->results[0].type->scalar : tile_op_operand(op, 0)->type->scalar;
 }
 
 static bool is_access(const TileOp *op) { return op->id == TILE_OP_LOAD || op->id == TILE_OP_STORE; }
+
+bool tile_access_is_turned(const TileOp *op, TileStrides *of_next, TileStrides *of_lanes) {
+    TileValue *address = tile_op_named(op, TILE_OPERAND_ADDRESS);
+    int64_t bytes = tile_scalar_bytes(tile_access_scalar(op));
+    TileSlope along = tile_stride_of(of_next, address), across = tile_stride_of(of_lanes, address);
+    bool near = !across.factor && across.step >= -2 * bytes && across.step <= 2 * bytes;
+    return along.kind == TILE_SLOPE_AFFINE && !along.factor && along.step == bytes && across.kind == TILE_SLOPE_AFFINE && !near;
+}
 
 static TileSlope slope_of(TileStrides *strides, const TileOp *op) {
     return tile_stride_of(strides, tile_op_named(op, TILE_OPERAND_ADDRESS));
@@ -26,7 +34,7 @@ static TileSlope slope_of(TileStrides *strides, const TileOp *op) {
 /* From lane to lane the address grows by this number of elements, a power of two or few; 0: by another number. */
 static int64_t elements_between(TileStrides *strides, const TileOp *op) {
     TileSlope slope = slope_of(strides, op);
-    int64_t bytes = tile_scalar_bytes(scalar_of(op)), count = slope.step / bytes;
+    int64_t bytes = tile_scalar_bytes(tile_access_scalar(op)), count = slope.step / bytes;
     bool is = slope.kind == TILE_SLOPE_AFFINE && !slope.factor && count > 1 && count <= TILE_GROUP_MEMBERS;
     bool fits = (count & (count - 1)) == 0 || count <= MOST_OF_ODD_RANGE;
     return is && fits && slope.step % bytes == 0 ? count : 0;
@@ -99,8 +107,8 @@ static bool is_masked_alike(TileStrides *strides, const TileOp *op, const TileOp
 
 static bool is_alike(TileStrides *strides, const TileOp *op, const TileOp *first, int64_t *distance) {
     TileSlope own = slope_of(strides, op), slope = slope_of(strides, first);
-    int64_t bytes = tile_scalar_bytes(scalar_of(first));
-    if (scalar_of(op) != scalar_of(first) || own.kind != slope.kind || own.step != slope.step ||
+    int64_t bytes = tile_scalar_bytes(tile_access_scalar(first));
+    if (tile_access_scalar(op) != tile_access_scalar(first) || own.kind != slope.kind || own.step != slope.step ||
         own.factor != slope.factor)
         return false;
     if (!find_distance(strides->slopes.view.indices, tile_op_named(op, TILE_OPERAND_ADDRESS),
@@ -175,7 +183,7 @@ static void collect_range(TileStrides *strides, TileOp *first, int64_t count, Ti
 /* Some elements one after the other, which a lane moves faster together than all lanes do one by one. */
 static void collect_row(TileStrides *strides, TileOp *first, TileGroup *group) {
     Neighbours found;
-    unsigned least = tile_scalar_bytes(scalar_of(first)) < 4 ? 2 : LEAST_OF_ROW;
+    unsigned least = tile_scalar_bytes(tile_access_scalar(first)) < 4 ? 2 : LEAST_OF_ROW;
     find_neighbours(strides, first, MOST_OF_ROW, &found);
     int64_t low = TILE_GROUP_MEMBERS, high = low + 1;
     while (found.at[low - 1]) low--;
@@ -193,7 +201,7 @@ bool tile_group_find(TileStrides *strides, TileOp *first, TileGroup *group) {
     group->rows = false;
     if (!is_access(first) || !tile_group_mask(strides, first, &index, &limit)) return false;
     TileSlope slope = slope_of(strides, first);
-    bool near = !slope.factor && slope.step == (int64_t)tile_scalar_bytes(scalar_of(first));
+    bool near = !slope.factor && slope.step == (int64_t)tile_scalar_bytes(tile_access_scalar(first));
     if (slope.kind != TILE_SLOPE_AFFINE || near) return false;
     int64_t count = elements_between(strides, first);
     if (count) collect_range(strides, first, count, group);

@@ -51,6 +51,11 @@ typedef struct TileGroup {
     bool rows;
 } TileGroup;
 
+/* The type of what the load or store moves. */
+TileScalar tile_access_scalar(const TileOp *op);
+/* Are the elements of neighbouring lanes apart in memory, and those of the next iteration or row (`of_next`) neighbours? Then squares of elements can be read by rows, and
+ * turned in registers. */
+bool tile_access_is_turned(const TileOp *op, TileStrides *of_next, TileStrides *of_lanes);
 /* The group of which the access is the first in its block; false: there is none. */
 bool tile_group_find(TileStrides *strides, TileOp *first, TileGroup *group);
 /* Is the element accessed where *index < *limit? Both NULL: always. `strides`: the index grows with the address from lane to

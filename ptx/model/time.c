@@ -268,11 +268,12 @@ static bool splits_sums(TileFunc *phase, int64_t last) {
 }
 
 /* How many parts of one program's loop are neighbours in a grid that is split for many programs (gpu-split-grids); else 1. Of many parts the last ones have
- * little to do, or nothing, so that four programs may be any of them. */
-static int64_t count_parts(const TilePtxTarget *target, TileFunc *phase, int64_t programs, int64_t last) {
+ * little to do, or nothing, so that four programs may be any of them; and so of loops whose bounds are a program's, as those of causal attention. */
+static int64_t count_parts(const TilePtxTarget *target, TileFunc *phase, int64_t programs, int64_t last, bool mirrored) {
     enum { MANY = 4 /* for each multiprocessor */ };
-    if (last < 2 || programs <= MANY * (int64_t)target->cores || has_products(phase)) return 1;
-    return has_parts(phase) ? last : 1;
+    if (last < 2 || !has_parts(phase)) return 1;
+    if (mirrored) return last;
+    return programs > MANY * (int64_t)target->cores && !has_products(phase) ? last : 1;
 }
 
 /* Programs spread over the grid, in no step with its rows. Where loops may be longer with a greater index, as those of attention, half of them are as
@@ -285,8 +286,8 @@ static int64_t sampled(int64_t number, int64_t programs, bool mirrored) {
 
 static bool sample(const TilePtxTarget *target, TileFunc *phase, const TileExtents *extents, int64_t programs, int64_t last,
                    TileArena *scratch, GpuWork *sum, double *longest) {
-    int64_t parts = count_parts(target, phase, programs, last), limit = parts > 1 ? MOST_PARTS : MOST_SAMPLES, samples = programs < limit ? programs : limit;
     bool uneven = has_uneven_programs(phase), mirrored = uneven || gpu_loops_use_sums(&phase->body);
+    int64_t parts = count_parts(target, phase, programs, last, mirrored), limit = parts > 1 ? MOST_PARTS : MOST_SAMPLES, samples = programs < limit ? programs : limit;
     *sum = (GpuWork){.registers = 0};
     *longest = 0;
     for (int64_t i = 0; i < samples; i++) {

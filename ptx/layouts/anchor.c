@@ -60,6 +60,7 @@ typedef struct Anchor {
     Base bases[GPU_MOST_DOTS]; /* that of the largest tile first */
     unsigned base_count;
     unsigned log_warps, log_vector, log_rows; /* elements of one access of a thread, and rows of its accesses */
+    unsigned log_together; /* elements of the largest tile that a thread has together, though vectors are shorter; 0: there are none */
     bool neighbours; /* threads have vectors of neighbours, also where rows are odd */
     bool singles;    /* lanes have them, since most accesses are of single elements */
     bool changed;
@@ -146,6 +147,16 @@ static TileLayout base_layout(const Anchor *anchor, const TileType *type) {
     return multiplied->count ? gpu_columns_layout(multiplied, type) : gpu_sum_layout(&anchor->dots, type);
 }
 
+/* Where other tiles are joined along the largest one's last axis, or cut out of it, a thread has what is joined, however short vectors are:
+ * the layout of those tiles follows, and would have the same element in several lanes otherwise. */
+static void keep_together(Anchor *anchor, const TileType *largest) {
+    Base *base = &anchor->bases[0];
+    unsigned log = gpu_log_together(anchor->func, largest);
+    if (log <= anchor->log_vector) return;
+    base->layout = gpu_spread(&base->shape, log, anchor->log_rows, anchor->func->threads);
+    anchor->log_together = log;
+}
+
 static void choose_bases(Anchor *anchor, TileFunc *func) {
     anchor->log_warps = gpu_log_shared_warps(func->threads);
     anchor->dots = gpu_find_dots(func, &func->body);
@@ -165,6 +176,7 @@ static void choose_bases(Anchor *anchor, TileFunc *func) {
     anchor->log_rows = choose_log_rows(anchor, &survey);
     anchor->base_count = 1;
     anchor->bases[0] = (Base){shape, gpu_spread(&shape, anchor->log_vector, anchor->log_rows, func->threads)};
+    if (!survey.combines && !survey.draws && !survey.transposes) keep_together(anchor, survey.largest);
 }
 
 /* Has the tile the shape, less the axis `without`? An extent of 1 stands for any extent. */
@@ -375,11 +387,21 @@ static bool takes_joined_shape(const Anchor *anchor, const TileOp *op, TileLayou
     return true;
 }
 
+/* Are the access's rows what a thread has together, behind one another? A store moves such a piece at once, or another layout is better for it. */
+static bool takes_pieces(const Anchor *anchor, TileOp *op, const TileType *tile, TileLayout *layout) {
+    const TileLayoutShape *shape = &anchor->bases[0].shape;
+    TileLayoutShape extents = tile_layout_shape(tile);
+    bool rows = anchor->log_together && tile->rank + 1 == shape->rank, moves = op->id == TILE_OP_LOAD_TILE;
+    if (op->id == TILE_OP_STORE_TILE) moves = vector_bytes(anchor->func, op) >= tile_scalar_bytes(tile->scalar) << anchor->log_together;
+    for (unsigned a = 0; rows && a + 1 < tile->rank; a++) rows = tile->extent[a] == shape->extent[a];
+    return rows && moves && tile_layout_reshape(&anchor->bases[0].layout, &extents, layout);
+}
+
 static TileLayout choose_access_layout(const Anchor *anchor, TileOp *op, const TileType *tile) {
     if (anchor->part && tile_type_same_shape(tile, anchor->part)) return rows_of(anchor, anchor->part, GPU_ACCESS_BYTES);
     enum { MOST_STEPS = 4 };
     TileLayout other;
-    if (takes_gathered_shape(anchor, op, tile, &other) || takes_joined_shape(anchor, op, &other)) return other;
+    if (takes_gathered_shape(anchor, op, tile, &other) || takes_joined_shape(anchor, op, &other) || takes_pieces(anchor, op, tile, &other)) return other;
     if (is_stored_in_pieces(anchor, op)) return rows_of(anchor, tile, vector_bytes(anchor->func, op));
     unsigned lacking = op->result_count == 1 ? lacking_axis(&op->results[0], MOST_STEPS) : NO_AXIS;
     TileLayout layout = choose_layout(anchor, tile, lacking);

@@ -60,7 +60,7 @@ typedef struct Anchor {
     Base bases[GPU_MOST_DOTS]; /* that of the largest tile first */
     unsigned base_count;
     unsigned log_warps, log_vector, log_rows; /* elements of one access of a thread, and rows of its accesses */
-    unsigned log_together; /* elements of the largest tile that a thread has together, though vectors are shorter; 0: there are none */
+    unsigned log_together; /* elements along the largest tile's last axis that a thread has together; 0: others may have them */
     bool neighbours; /* threads have vectors of neighbours, also where rows are odd */
     bool singles;    /* lanes have them, since most accesses are of single elements */
     bool changed;
@@ -147,14 +147,18 @@ static TileLayout base_layout(const Anchor *anchor, const TileType *type) {
     return multiplied->count ? gpu_columns_layout(multiplied, type) : gpu_sum_layout(&anchor->dots, type);
 }
 
-/* Where other tiles are joined along the largest one's last axis, or cut out of it, a thread has what is joined, however short vectors are:
- * the layout of those tiles follows, and would have the same element in several lanes otherwise. */
+/* Where other tiles are joined along the largest one's last axis, or cut out of it, a thread has vectors of what is joined, and all of what one
+ * element is joined of, however short vectors are: the layout of those tiles follows, and would have the same element in several lanes otherwise. */
 static void keep_together(Anchor *anchor, const TileType *largest) {
     Base *base = &anchor->bases[0];
-    unsigned log = gpu_log_together(anchor->func, largest);
-    if (log <= anchor->log_vector) return;
-    base->layout = gpu_spread(&base->shape, log, anchor->log_rows, anchor->func->threads);
-    anchor->log_together = log;
+    TileLayoutShape rows = base->shape;
+    anchor->log_together = gpu_log_together(anchor->func, largest);
+    if (!anchor->log_together) return;
+    rows.extent[--rows.rank - 1] *= largest->extent[largest->rank - 1];
+    unsigned log = anchor->log_vector > anchor->log_together ? anchor->log_vector : anchor->log_together;
+    TileLayout joined = gpu_spread(&rows, log, 0, anchor->func->threads);
+    if (!tile_layout_reshape(&joined, &base->shape, &base->layout))
+        base->layout = gpu_spread(&base->shape, anchor->log_together, 0, anchor->func->threads);
 }
 
 static void choose_bases(Anchor *anchor, TileFunc *func) {

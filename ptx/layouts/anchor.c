@@ -147,18 +147,20 @@ static TileLayout base_layout(const Anchor *anchor, const TileType *type) {
     return multiplied->count ? gpu_columns_layout(multiplied, type) : gpu_sum_layout(&anchor->dots, type);
 }
 
-/* Where other tiles are joined along the largest one's last axis, or cut out of it, a thread has vectors of what is joined, and all of what one
- * element is joined of, however short vectors are: the layout of those tiles follows, and would have the same element in several lanes otherwise. */
+/* Where other tiles are joined along the largest one's last axis, or cut out of it, a thread has vectors of what is joined, and all that lies together, however short vectors
+ * are: the layout of those tiles follows, and would have the same element in several lanes otherwise. So does that of what they are computed with, as a row for all. */
 static void keep_together(Anchor *anchor, const TileType *largest) {
     Base *base = &anchor->bases[0];
     TileLayoutShape rows = base->shape;
     anchor->log_together = gpu_log_together(anchor->func, largest);
     if (!anchor->log_together) return;
     rows.extent[--rows.rank - 1] *= largest->extent[largest->rank - 1];
-    unsigned log = anchor->log_vector > anchor->log_together ? anchor->log_vector : anchor->log_together;
-    TileLayout joined = gpu_spread(&rows, log, 0, anchor->func->threads);
+    TileLayout joined = gpu_spread(&rows, anchor->log_vector > anchor->log_together ? anchor->log_vector : anchor->log_together, 0, anchor->func->threads);
     if (!tile_layout_reshape(&joined, &base->shape, &base->layout))
         base->layout = gpu_spread(&base->shape, anchor->log_together, 0, anchor->func->threads);
+    TileLayout parts = tile_layout_slice(&base->layout, base->shape.rank - 1u);
+    anchor->bases[anchor->base_count] = (Base){base->shape, tile_layout_without_copies(&parts)};
+    anchor->bases[anchor->base_count++].shape.rank--;
 }
 
 static void choose_bases(Anchor *anchor, TileFunc *func) {
@@ -393,11 +395,10 @@ static bool takes_joined_shape(const Anchor *anchor, const TileOp *op, TileLayou
 
 /* Are the access's rows what a thread has together, behind one another? A store moves such a piece at once, or another layout is better for it. */
 static bool takes_pieces(const Anchor *anchor, TileOp *op, const TileType *tile, TileLayout *layout) {
-    const TileLayoutShape *shape = &anchor->bases[0].shape;
-    TileLayoutShape extents = tile_layout_shape(tile);
-    bool rows = anchor->log_together && tile->rank + 1 == shape->rank, moves = op->id == TILE_OP_LOAD_TILE;
+    TileLayoutShape shape = anchor->bases[0].shape, extents = tile_layout_shape(tile);
+    bool rows = anchor->log_together && tile->rank + 1 == shape.rank, moves = op->id == TILE_OP_LOAD_TILE;
     if (op->id == TILE_OP_STORE_TILE) moves = vector_bytes(anchor->func, op) >= tile_scalar_bytes(tile->scalar) << anchor->log_together;
-    for (unsigned a = 0; rows && a + 1 < tile->rank; a++) rows = tile->extent[a] == shape->extent[a];
+    for (unsigned a = 0; rows && a + 1 < tile->rank; a++) rows = tile->extent[a] == shape.extent[a];
     return rows && moves && tile_layout_reshape(&anchor->bases[0].layout, &extents, layout);
 }
 

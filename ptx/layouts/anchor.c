@@ -396,10 +396,10 @@ static bool takes_joined_shape(const Anchor *anchor, const TileOp *op, TileLayou
 /* Are the access's rows what a thread has together, behind one another? A store moves such a piece at once, or another layout is better for it. */
 static bool takes_pieces(const Anchor *anchor, TileOp *op, const TileType *tile, TileLayout *layout) {
     TileLayoutShape shape = anchor->bases[0].shape, extents = tile_layout_shape(tile);
-    bool rows = anchor->log_together && tile->rank + 1 == shape.rank, moves = op->id == TILE_OP_LOAD_TILE;
-    if (op->id == TILE_OP_STORE_TILE) moves = vector_bytes(anchor->func, op) >= tile_scalar_bytes(tile->scalar) << anchor->log_together;
+    bool rows = anchor->log_together && tile->rank + 1 == shape.rank && op->id != TILE_OP_ATOMIC_TILE;
     for (unsigned a = 0; rows && a + 1 < tile->rank; a++) rows = tile->extent[a] == shape.extent[a];
-    return rows && moves && tile_layout_reshape(&anchor->bases[0].layout, &extents, layout);
+    if (!rows || !tile_layout_reshape(&anchor->bases[0].layout, &extents, layout)) return false;
+    return op->id == TILE_OP_LOAD_TILE || vector_bytes(anchor->func, op) >= tile_scalar_bytes(tile->scalar) << anchor->log_together;
 }
 
 static TileLayout choose_access_layout(const Anchor *anchor, TileOp *op, const TileType *tile) {

@@ -315,7 +315,7 @@ TileLayout tile_layout_permute(const TileLayout *layout, const unsigned *axes) {
 
 /* An input bit is taken out of, or put into, the registers, and an output bit at the top of the axis. */
 bool tile_layout_halve(const TileLayout *layout, unsigned axis, TileLayout *half) {
-    if (piece_count(layout) != 1 || !layout->log_extent[axis]) return false;
+    if (layout->pieces[axis] != 1 || !layout->log_extent[axis]) return false;
     unsigned top = tile_layout_axis_bit(layout, axis) + layout->log_extent[axis] - 1u, found = layout->map.inputs;
     uint32_t bit = UINT32_C(1) << top;
     for (unsigned i = 0; i < layout->map.inputs; i++) {
@@ -339,7 +339,7 @@ bool tile_layout_halve(const TileLayout *layout, unsigned axis, TileLayout *half
 bool tile_layout_double(const TileLayout *layout, unsigned axis, TileLayout *whole) {
     unsigned registers = layout->bits[TILE_LAYOUT_REGISTER],
              top = tile_layout_axis_bit(layout, axis) + layout->log_extent[axis];
-    if (piece_count(layout) != 1 || layout->map.inputs + 1u > TILE_LINEAR_BITS) return false;
+    if (layout->pieces[axis] != 1 || layout->map.inputs + 1u > TILE_LINEAR_BITS) return false;
     if (layout->map.outputs + 1u > TILE_LINEAR_BITS) return false;
     uint32_t bit = UINT32_C(1) << top;
     *whole = *layout;
@@ -354,10 +354,23 @@ bool tile_layout_double(const TileLayout *layout, unsigned axis, TileLayout *who
     return true;
 }
 
+/* Along one axis, how many positions a piece is long with all axes behind it; 0: several axes have pieces. */
+static uint64_t piece_length(const TileLayout *layout) {
+    unsigned axis = 0, found = 0;
+    for (unsigned a = 0; a < layout->rank; a++)
+        if (layout->pieces[a] != 1) axis = a, found++;
+    return found > 1 ? 0 : UINT64_C(1) << (tile_layout_axis_bit(layout, axis) + layout->log_extent[axis]);
+}
+
+/* Does each piece have the same elements, as that of [32, 3*32] has those of [32, 3*16, 2]? */
+static bool has_same_pieces(const TileLayout *a, const TileLayout *b) {
+    uint64_t length = piece_length(a);
+    return piece_count(a) == piece_count(b) && (piece_count(a) == 1 || (length && length == piece_length(b)));
+}
+
 bool tile_layout_reshape(const TileLayout *layout, const TileLayoutShape *shape, TileLayout *result) {
     TileLayout reshaped = layout_of_shape(shape);
-    if (piece_count(layout) != 1 || piece_count(&reshaped) != 1 || reshaped.map.outputs != layout->map.outputs)
-        return false;
+    if (!has_same_pieces(layout, &reshaped) || reshaped.map.outputs != layout->map.outputs) return false;
     for (unsigned a = 0; a < shape->rank; a++)
         if (tile_layout_extent(&reshaped, a) != shape->extent[a]) return false; /* padding would move elements */
     reshaped.map = layout->map;

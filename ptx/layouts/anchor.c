@@ -60,6 +60,7 @@ typedef struct Anchor {
     Base bases[GPU_MOST_DOTS]; /* that of the largest tile first */
     unsigned base_count;
     unsigned log_warps, log_vector, log_rows; /* elements of one access of a thread, and rows of its accesses */
+    unsigned log_together; /* elements along the largest tile's last axis that a thread has together; 0: others may have them */
     bool neighbours; /* threads have vectors of neighbours, also where rows are odd */
     bool singles;    /* lanes have them, since most accesses are of single elements */
     bool changed;
@@ -146,6 +147,22 @@ static TileLayout base_layout(const Anchor *anchor, const TileType *type) {
     return multiplied->count ? gpu_columns_layout(multiplied, type) : gpu_sum_layout(&anchor->dots, type);
 }
 
+/* Where other tiles are joined along the largest one's last axis, or cut out of it, a thread has vectors of what is joined, and all that lies together, however short vectors
+ * are: the layout of those tiles follows, and would have the same element in several lanes otherwise. So does that of what they are computed with, as a row for all. */
+static void keep_together(Anchor *anchor, const TileType *largest) {
+    Base *base = &anchor->bases[0];
+    TileLayoutShape rows = base->shape;
+    anchor->log_together = gpu_log_together(anchor->func, largest);
+    if (!anchor->log_together) return;
+    rows.extent[--rows.rank - 1] *= largest->extent[largest->rank - 1];
+    TileLayout joined = gpu_spread(&rows, anchor->log_vector > anchor->log_together ? anchor->log_vector : anchor->log_together, 0, anchor->func->threads);
+    if (!tile_layout_reshape(&joined, &base->shape, &base->layout))
+        base->layout = gpu_spread(&base->shape, anchor->log_together, 0, anchor->func->threads);
+    TileLayout parts = tile_layout_slice(&base->layout, base->shape.rank - 1u);
+    anchor->bases[anchor->base_count] = (Base){base->shape, tile_layout_without_copies(&parts)};
+    anchor->bases[anchor->base_count++].shape.rank--;
+}
+
 static void choose_bases(Anchor *anchor, TileFunc *func) {
     anchor->log_warps = gpu_log_shared_warps(func->threads);
     anchor->dots = gpu_find_dots(func, &func->body);
@@ -165,6 +182,7 @@ static void choose_bases(Anchor *anchor, TileFunc *func) {
     anchor->log_rows = choose_log_rows(anchor, &survey);
     anchor->base_count = 1;
     anchor->bases[0] = (Base){shape, gpu_spread(&shape, anchor->log_vector, anchor->log_rows, func->threads)};
+    if (!survey.combines && !survey.draws && !survey.transposes) keep_together(anchor, survey.largest);
 }
 
 /* Has the tile the shape, less the axis `without`? An extent of 1 stands for any extent. */
@@ -375,11 +393,20 @@ static bool takes_joined_shape(const Anchor *anchor, const TileOp *op, TileLayou
     return true;
 }
 
+/* Are the access's rows what a thread has together, behind one another? A store moves such a piece at once, or another layout is better for it. */
+static bool takes_pieces(const Anchor *anchor, TileOp *op, const TileType *tile, TileLayout *layout) {
+    TileLayoutShape shape = anchor->bases[0].shape, extents = tile_layout_shape(tile);
+    bool rows = anchor->log_together && tile->rank + 1 == shape.rank && op->id != TILE_OP_ATOMIC_TILE;
+    for (unsigned a = 0; rows && a + 1 < tile->rank; a++) rows = tile->extent[a] == shape.extent[a];
+    if (!rows || !tile_layout_reshape(&anchor->bases[0].layout, &extents, layout)) return false;
+    return op->id == TILE_OP_LOAD_TILE || vector_bytes(anchor->func, op) >= tile_scalar_bytes(tile->scalar) << anchor->log_together;
+}
+
 static TileLayout choose_access_layout(const Anchor *anchor, TileOp *op, const TileType *tile) {
     if (anchor->part && tile_type_same_shape(tile, anchor->part)) return rows_of(anchor, anchor->part, GPU_ACCESS_BYTES);
     enum { MOST_STEPS = 4 };
     TileLayout other;
-    if (takes_gathered_shape(anchor, op, tile, &other) || takes_joined_shape(anchor, op, &other)) return other;
+    if (takes_gathered_shape(anchor, op, tile, &other) || takes_joined_shape(anchor, op, &other) || takes_pieces(anchor, op, tile, &other)) return other;
     if (is_stored_in_pieces(anchor, op)) return rows_of(anchor, tile, vector_bytes(anchor->func, op));
     unsigned lacking = op->result_count == 1 ? lacking_axis(&op->results[0], MOST_STEPS) : NO_AXIS;
     TileLayout layout = choose_layout(anchor, tile, lacking);

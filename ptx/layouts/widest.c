@@ -1,6 +1,7 @@
 /* Which tile decides the layout of a function, and how many neighbours a thread has of it. */
 #include "ptx/layouts/widest.h"
 
+#include "lang/ir/layout_rules.h"
 #include "lang/ir/operands.h"
 #include "lowering/memory.h"
 #include "ptx/layouts/singles.h"
@@ -59,6 +60,28 @@ unsigned gpu_log_vector_of_computed(TileFunc *func, const TileType *largest) {
     Widest widest = {.lanes = tile_type_lanes(largest)};
     tile_block_walk(&func->body, look_for_access, &widest);
     return gpu_floor_log2(GPU_ACCESS_BYTES / (widest.loads ? 1 : tile_scalar_bytes(largest->scalar)));
+}
+
+typedef struct Together {
+    const TileType *tile;
+    bool found;
+} Together;
+
+static void look_for_together(TileOp *op, void *state) {
+    Together *together = state;
+    bool cuts = op->id == TILE_OP_SLICE, joins = op->id == TILE_OP_CAT;
+    if ((!cuts && !joins) || !tile_op_cuts_registers(op)) return;
+    const TileType *longer = cuts ? tile_op_operand(op, 0)->type : op->results[0].type;
+    bool last = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0) + 1 == longer->rank;
+    together->found |= last && tile_type_same_shape(longer, together->tile);
+}
+
+unsigned gpu_log_together(TileFunc *func, const TileType *tile) {
+    enum { MOST_TOGETHER = 16 };
+    Together together = {.tile = tile};
+    int64_t extent = tile->extent[tile->rank - 1];
+    if (tile->rank > 1 && extent <= MOST_TOGETHER && !(extent & (extent - 1))) tile_block_walk(&func->body, look_for_together, &together);
+    return together.found ? gpu_floor_log2(extent) : 0;
 }
 
 /* The tile whose rows are what the reshape puts together of the last two axes. */

@@ -8,6 +8,8 @@
 unsigned gpu_widest_bytes(TileFunc *func, const GpuSurvey *survey);
 /* Neighbours that a thread has at most where the largest tile is computed, of smaller ones. */
 unsigned gpu_log_vector_of_computed(TileFunc *func, const TileType *largest);
+/* The logarithm of how many elements of the tile's last axis each thread has together, since others are joined along it, or it is cut into them. */
+unsigned gpu_log_together(TileFunc *func, const TileType *tile);
 /* The tile in whose rows the elements of what bytes are loaded to, or what is computed of them, are every second one, or n-th, as numbers of few bits are.
  * `pairs`: its shape with an axis for those between them. NULL: there is none. */
 const TileType *gpu_joined_shape(const TileValue *value, const TileType **pairs);

@@ -331,7 +331,7 @@ static TileValue *load_picked(Gpu *gpu, GpuAccess *access) {
     if (many || (!bounded && (repeated || width > 1))) return load_some_picked(gpu, access, width);
     TileValue *whole = gpu_is_inside(gpu, access);
     if (width > 1) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));
-    if (!whole) return load_elements(gpu, access, !bounded);
+    if (!whole) return width == 1 ? load_elements(gpu, access, !bounded) : load_vectors(gpu, access, width, false);
     TileBuilder outer = gpu->b;
     const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
     TileOp *choice = tile_build_if(&outer, whole, &type, 1);

@@ -28,7 +28,8 @@
  * or made of both. min and max of f32, and of narrower floats, which are compared in f32, are minimum and maximum: -0
  * counts as less than +0, where the language takes the first of them.
  *
- * Integers of few bits become f32 without a conversion: as the mantissa of a larger number, which is then taken off.
+ * Integers of few bits become f32 without a conversion: as the mantissa of a larger number, which is then taken off. Numbers that are rounded to
+ * such integers are added to that larger number, whose mantissa then ends with them.
  *
  * Needs: atomics, whose loops contain min and max; runs before math and legalise, which would expand these ops. Keeps:
  * machine form. Cost: linear. */
@@ -304,6 +305,49 @@ static void expand_small_integer(Math *math, TileOp *op) {
     replace(math, &b, op, tile_build_convert(&b, number, op->results[0].type->scalar));
 }
 
+/* ---- rounded numbers ---- */
+
+static bool float_lane(const TileValue *value, double *number) {
+    const TileOp *splat = tile_value_def(value, TILE_OP_SPLAT);
+    uint64_t bits;
+    if (value->type->scalar != TILE_F32 || !tile_value_bits(splat ? tile_op_operand(splat, 0) : value, &bits)) return false;
+    *number = tile_scalar_to_double(TILE_F32, bits);
+    return true;
+}
+
+/* Goes back through a minimum or a maximum with an integer, which narrows the range. */
+static bool skip_bound(TileValue **value, Range *range) {
+    const TileOp *op = (*value)->op;
+    double number;
+    bool least = op && (op->id == TILE_OP_MIN || op->id == TILE_OP_MINIMUM), most = op && (op->id == TILE_OP_MAX || op->id == TILE_OP_MAXIMUM);
+    if ((!least && !most) || !tile_value_has_one_use(*value) || !float_lane(tile_op_operand(op, 1), &number)) return false;
+    if (fabs(number) > UINT16_MAX || number != (double)(int64_t)number || (least ? number < range->lo : number > range->hi)) return false;
+    if (least && number < range->hi) range->hi = (int64_t)number;
+    if (most && number > range->lo) range->lo = (int64_t)number;
+    *value = tile_op_operand(op, 0);
+    return true;
+}
+
+/* A number that is rounded and becomes an integer of at most 16 bits, within bounds or those of the type, is a mantissa as well: what it is bounded
+ * by is added to 1.5 * 2^23, which rounds it to the nearest, ties to even. A multiprocessor rounds 16 numbers in a cycle and converts as many, and
+ * adds 128. NaN becomes 0. */
+static void expand_rounded(Math *math, TileOp *op) {
+    TileValue *x = tile_op_operand(op, 0);
+    Range range;
+    bool floats = x->type->scalar == TILE_F32 && range_of_type(op->results[0].type->scalar, &range);
+    while (floats && skip_bound(&x, &range)) continue;
+    const TileOp *round = floats && tile_value_has_one_use(x) ? tile_value_def(x, TILE_OP_ROUND) : NULL;
+    if (!round) return;
+    TileBuilder b = tile_builder_before(math->module, op);
+    const TileType *type = x->type;
+    for (x = tile_op_operand(round, 0); skip_bound(&x, &range);) continue;
+    TileValue *exists = tile_build_binary(&b, TILE_OP_EQ, x, x), *zero = constant(&b, type, 0);
+    TileValue *number = tile_build_binary(&b, TILE_OP_MAXIMUM, tile_build_ternary(&b, TILE_OP_SELECT, exists, x, zero), constant(&b, type, (double)range.lo));
+    number = tile_build_binary(&b, TILE_OP_MINIMUM, number, constant(&b, type, (double)range.hi));
+    number = tile_build_binary(&b, TILE_OP_ADD, number, constant(&b, type, 0x1.8p23));
+    replace(math, &b, op, tile_build_convert(&b, tile_build_bitcast(&b, number, TILE_I32), op->results[0].type->scalar));
+}
+
 static void visit(TileOp *op, void *state) {
     if (op->result_count != 1) return;
     TileScalar scalar = op->results[0].type->scalar;
@@ -313,6 +357,7 @@ static void visit(TileOp *op, void *state) {
         small ? expand_small_sigmoid(state, op) : expand_exponential(state, op);
     } else if (op->id == TILE_OP_CONVERT) {
         if (tile_scalar_is_float(scalar) && scalar != TILE_F64 && tile_scalar_bits(scalar) >= 16) expand_small_integer(state, op);
+        if (tile_scalar_is_int(scalar)) expand_rounded(state, op);
     } else if (op->id == TILE_OP_ERF) {
         if (scalar == TILE_F32 && tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0)) expand_erf(state, op);
     } else if (op->id == TILE_OP_TANH) {

@@ -131,24 +131,47 @@ static TileValue *is_inside(Gpu *gpu, const TileLayout *layout, const GpuStrides
     return inside;
 }
 
+/* Registers that follow one another from the first on and are neighbours in shared memory, aligned to their number, all of them inside or none. */
+static unsigned vector_of(const TileLayout *layout, const GpuStrides *strides, TileScalar scalar, bool masked) {
+    unsigned last = layout->rank - 1u, bytes = tile_scalar_bytes(scalar), vector = 1;
+    if (scalar == TILE_BOOL || strides->bytes[last] != bytes) return 1;
+    for (unsigned a = 0; a < layout->rank; a++) masked |= tile_layout_extent(layout, a) > strides->extent[a];
+    int64_t multiple = strides->offset | (masked ? GPU_VECTOR_ALIGN / 2 : GPU_VECTOR_ALIGN); /* the widest with a predicate, and without */
+    for (unsigned a = 0; a < last; a++) multiple |= strides->bytes[a];
+    if (tile_layout_extent(layout, last) > strides->extent[last]) multiple |= strides->extent[last] * bytes;
+    while (vector * 2 * bytes <= GPU_VECTOR_ALIGN && multiple % (vector * 2 * bytes) == 0) vector *= 2;
+    return tile_layout_vector(layout, last, vector);
+}
+
+/* One mask for all lanes of a vector. */
+static TileValue *for_lanes(Gpu *gpu, TileValue *mask, unsigned lanes) {
+    if (!mask || lanes == 1) return mask;
+    return tile_build_splat(&gpu->b, mask, tile_type_vector(gpu->module->context, TILE_BOOL, lanes, false));
+}
+
 void gpu_write_shared(Gpu *gpu, TileValue *value, const TileLayout *layout, const GpuStrides *strides) {
-    TileValue *base = gpu_shared_address(gpu, layout, strides), *first = gpu_holds_first_copy(gpu, layout);
-    for (uint32_t r = 0; r < tile_layout_registers(layout); r++) {
-        TileValue *mask = gpu_and(gpu, first, is_inside(gpu, layout, strides, r));
+    TileValue *base = gpu_shared_address(gpu, layout, strides), *first = gpu_holds_first_copy(gpu, layout), *elements[GPU_VECTOR_ALIGN];
+    TileScalar scalar = value->type->scalar;
+    unsigned vector = vector_of(layout, strides, scalar, first != NULL);
+    for (uint32_t r = 0; r < tile_layout_registers(layout); r += vector) {
+        TileValue *mask = for_lanes(gpu, gpu_and(gpu, first, is_inside(gpu, layout, strides, r)), vector);
         TileValue *address = register_address(gpu, base, gpu_shared_register_offset(layout, strides, r));
-        tile_build_store(&gpu->b, gpu_register(gpu, value, r), address, mask, 0);
+        for (uint32_t i = 0; i < vector; i++) elements[i] = gpu_register(gpu, value, r + i);
+        tile_build_store(&gpu->b, gpu_join(gpu, elements, vector), address, mask, vector > 1 ? vector * tile_scalar_bytes(scalar) : 0);
     }
 }
 
 TileValue *gpu_read_shared(Gpu *gpu, TileScalar scalar, const TileLayout *layout, const GpuStrides *strides) {
     uint32_t count = tile_layout_registers(layout);
-    const TileType *type = tile_type_scalar(gpu->module->context, scalar);
+    unsigned vector = vector_of(layout, strides, scalar, false);
+    const TileType *type = vector > 1 ? tile_type_vector(gpu->module->context, scalar, vector, false) : tile_type_scalar(gpu->module->context, scalar);
     TileValue *base = gpu_shared_address(gpu, layout, strides), *zero = tile_build_bits(&gpu->b, type, 0);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
-    for (uint32_t r = 0; r < count; r++) {
-        TileValue *mask = is_inside(gpu, layout, strides, r);
+    for (uint32_t r = 0; r < count; r += vector) {
+        TileValue *mask = for_lanes(gpu, is_inside(gpu, layout, strides, r), vector);
         TileValue *address = register_address(gpu, base, gpu_shared_register_offset(layout, strides, r));
-        registers[r] = tile_build_load(&gpu->b, type, address, mask, mask ? zero : NULL, 0);
+        TileValue *loaded = tile_build_load(&gpu->b, type, address, mask, mask ? zero : NULL, vector > 1 ? vector * tile_scalar_bytes(scalar) : 0);
+        for (uint32_t i = 0; i < vector; i++) registers[r + i] = vector > 1 ? gpu_register(gpu, loaded, i) : loaded;
     }
     return gpu_join(gpu, registers, count);
 }

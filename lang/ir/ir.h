@@ -282,7 +282,7 @@ struct TileFunc {
                      * counts these; 0: it counts programs */
     uint32_t least_programs; /* kernels, of GPUs: grids with fewer are split where that is possible; 0: none are */
     uint32_t split_programs[TILE_MOST_SPLITS]; /* likewise: so many programs, rounded down to a power of two, have the first grids whose last loop is split; 0: that is not known */
-    uint32_t together[TILE_MOST_SPLITS]; /* of GPUs: a thread of the first grids, of a phase of its own, has at most so many registers that a multiprocessor has room for so many
+    uint32_t blocks_together[TILE_MOST_SPLITS]; /* of GPUs: a thread of the first grids, of a phase of its own, has at most so many registers that a multiprocessor has room for so many
                                           * blocks; 0: as many registers as the assembler likes */
     bool packs; /* kernels, of GPUs: operands of products that no tensor map describes are copied to where one does */
     uint32_t joined_rows, joined_columns; /* kernels, of GPUs: programs are computed together so that their products have so many

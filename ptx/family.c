@@ -21,7 +21,7 @@ static const char *pipeline(const TileTarget *target) {
            "gpu-anchor,gpu-propagate,cse,gpu-rematerialise,dce,gpu-fetch,canonicalise,dce,"
            "gpu-machine,canonicalise,cse,dce,gpu-meet,gpu-shared,gpu-barriers,canonicalise,cse,licm,dce,gpu-join-branches,cse,gpu-join-branches,gpu-into-branches,gpu-schedule,gpu-expand,canonicalise,gpu-spread,gpu-lanes,dce,"
            "atomics,gpu-math,random,math,cse,licm,dce,"
-           "legalise,gpu-once,gpu-wait,gpu-counts,gpu-again,dce";
+           "legalise,gpu-once,gpu-wait,gpu-late-numbers,gpu-counts,gpu-again,dce";
 }
 
 static const TileTarget *target_at(unsigned index) {

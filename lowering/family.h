@@ -32,6 +32,7 @@ typedef struct TileEstimate {
     bool keeps;         /* of those that stay some have no class (TileFunc.keeps) */
     bool singles;       /* rows are loaded element by element */
     uint32_t split_programs[TILE_MOST_SPLITS]; /* of the first grids whose last loop is split (TileFunc.split_programs); 0: no other is */
+    uint32_t blocks_together[TILE_MOST_SPLITS]; /* blocks of the first grids of which a multiprocessor has to have room for so many, and would not surely (TileFunc.blocks_together) */
     bool splits; /* a grid has several parts of a program's sums (gpu-split-grids), and the one that takes longest has enough programs without */
     bool tight; /* whether a block has room for all its tiles, only machine form says (TileFamily.has_room) */
 } TileEstimate;
@@ -40,6 +41,7 @@ typedef struct TileEstimate {
 typedef struct TileSchedule {
     uint32_t least_programs; /* grids with fewer are split; 0: none */
     uint32_t split_programs[TILE_MOST_SPLITS]; /* that the first of these grids have; 0: no other is split */
+    uint32_t blocks_together[TILE_MOST_SPLITS]; /* so many blocks of the first of these grids a multiprocessor has room for; 0: as it comes */
     bool packs;              /* operands of products are copied to where a tensor map can describe them */
     bool stream;             /* what each program reads for itself, and once, leaves the cache first */
     uint32_t once;           /* arguments, as bits: what products read of them, once, leaves the cache first */

@@ -115,6 +115,7 @@ static TileFunc *create_phase(Programs *p, unsigned number, const TileOp *grid, 
     phase->stages = p->kernel->stages;
     phase->turns = p->kernel->turns;
     phase->cluster = (uint32_t)tile_op_integer(grid, TILE_ATTRIBUTE_MULTICAST, 0);
+    phase->blocks_together[0] = number < TILE_MOST_SPLITS ? p->kernel->blocks_together[number] : 0;
     phase->stream = p->kernel->stream;
     phase->once = p->kernel->once;
     phase->busy = p->kernel->busy;

@@ -41,12 +41,14 @@ static MlirAttribute function_attribute(Exporter *exporter, const char *name, co
  * the size of a cluster in the code. */
 static void mark_kernel(Exporter *exporter, MlirOperation kernel, const TileFunc *func) {
     MlirContext mlir = exporter->mlir;
-    MlirAttribute attributes[3];
+    MlirAttribute attributes[4];
     unsigned count = 0;
     TileArena *arena = exporter->bridge->arena;
     attributes[count++] = function_attribute(exporter, "nvvm.reqntid", tile_arena_format(arena, "%" PRIu32, func->threads));
     if (func->registers)
         attributes[count++] = function_attribute(exporter, "nvvm.maxnreg", tile_arena_format(arena, "%" PRIu32, func->registers));
+    else if (func->blocks_together[0])
+        attributes[count++] = function_attribute(exporter, "nvvm.minctasm", tile_arena_format(arena, "%" PRIu32, func->blocks_together[0]));
     if (func->cluster > 1)
         attributes[count++] = function_attribute(exporter, "nvvm.cluster_dim", tile_arena_format(arena, "%" PRIu32 ",1,1", func->cluster));
     mlirOperationSetInherentAttributeByName(kernel, text_ref("passthrough"), mlirArrayAttrGet(mlir, count, attributes));

@@ -74,8 +74,8 @@ PAIR_FUNCTIONS = "atan2 hypot fmod".split()
 WIDE_HOSTILE = ("normal", "hostile", "special")
 INDEXED = ["f32:i64", "f32:i32", "f16:i32", "bf16:i64"]
 BACKWARD = [("dy", FEW_VIEWS), ("x", "in")]
-GAMMA_PARTS = {"-": {"M": [0, 1, 255, 256, 257], "N": [1, 1023, 1024, 1025]},
-               "BM=5 BR=2 BN=36 BP=3": {"M": [0, 1, 4, 5, 6, 37], "N": around(36)}}
+GAMMA_SUMS = {"-": {"M": [0, 1, 15, 16, 17, 257], "N": [1, 1023, 1024, 1025]},
+              "BM=5 BN=36": {"M": [0, 1, 4, 5, 6, 37], "N": around(36)}}
 HELD_ROWS = {"M": [0, 1, 5], "N": [1, 10, 63, 64, 65, 200]}
 WHOLE = {"-": {"M": [0, 1, 15, 16, 17, 69], "N": [0, 1, 1023, 1024, 1025]},
          "BM=4 BN=36 BP=5": {"M": [0, 1, 3, 4, 5, 27], "N": around(36)}}
@@ -362,10 +362,10 @@ KERNELS = [
            types=["f32:f32", "f16:f16", "bf16:f32"], budget=24),
     Kernel("norm:layernorm_forward", XY + [("mean", FEW_VIEWS), ("rstd", ["contiguous", "strided"])], rank2(1024, 100)),
     Kernel("norm:layernorm_backward", BACKWARD + [("dx", ["contiguous", "transposed"])], rank2(1024, 100)),
-    Kernel("norm:layernorm_backward_params", BACKWARD + [("dgamma", FEW_VIEWS)], GAMMA_PARTS),
+    Kernel("norm:layernorm_backward_params", BACKWARD + [("dgamma", FEW_VIEWS)], GAMMA_SUMS),
     Kernel("norm:rmsnorm_forward", FEW_XY + [("rstd", ["contiguous", "strided"])], rank2(1024, 100)),
     Kernel("norm:rmsnorm_backward", BACKWARD + [("dx", ["contiguous", "transposed"])], rank2(1024, 100)),
-    Kernel("norm:rmsnorm_backward_params", BACKWARD, GAMMA_PARTS),
+    Kernel("norm:rmsnorm_backward_params", BACKWARD, GAMMA_SUMS),
     Kernel("norm:group_norm", XY, {"-": {"B": [1, 2], "C": [2, 6, 8, 10], "P": [1, 1023, 1024, 1025]},
                                    "BC=3 BP=100": {"B": [0, 1, 3], "C": [0, 2, 4, 6, 14], "P": around(100)}}),
     Kernel("reduce:variance_rows", [("x", "in"), ("y", FEW_VIEWS), ("mean", FEW_VIEWS)], rank2(4096, 100)),

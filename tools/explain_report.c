@@ -252,6 +252,8 @@ static void print_candidate(FILE *out, const TileExplanation *explanation, const
     for (unsigned i = 0; i < TILE_MOST_SPLITS && candidate->schedule.split_programs[i]; i++)
         fprintf(out, i ? ", %" PRIu32 : ", parts of %" PRIu32, candidate->schedule.split_programs[i]);
     if (candidate->schedule.split_programs[0]) fprintf(out, " or more");
+    for (unsigned i = 0; i < TILE_MOST_SPLITS; i++)
+        if (candidate->schedule.blocks_together[i]) fprintf(out, ", %" PRIu32 " blocks of grid %u at a time", candidate->schedule.blocks_together[i], i);
     if (candidate->schedule.turns)
         fprintf(out, " in turn, %" PRIu32 " warps a program", candidate->schedule.warps);
     else if (candidate->schedule.warps)

@@ -222,6 +222,7 @@ static void list_candidates(const Question *question, TileArena *arena, Candidat
     choose_warps(question, arena, out);
     TilePrediction *chosen = &out->items.items[out->chosen];
     memcpy(chosen->schedule.split_programs, chosen->estimate.split_programs, sizeof chosen->estimate.split_programs);
+    memcpy(chosen->schedule.blocks_together, chosen->estimate.blocks_together, sizeof chosen->estimate.blocks_together);
     chosen->schedule.stream = chosen->estimate.streams;
     chosen->schedule.once = chosen->estimate.once;
     chosen->schedule.reloads = chosen->estimate.reloads && !chosen->estimate.kept;
@@ -244,7 +245,7 @@ static bool chosen_has_room(const Question *question, const Candidates *candidat
 }
 
 static bool is_schedule(const TileSchedule *a, const TileSchedule *b) {
-    return a->least_programs == b->least_programs && memcmp(a->split_programs, b->split_programs, sizeof a->split_programs) == 0 && a->packs == b->packs && a->stream == b->stream && a->once == b->once && a->busy == b->busy && a->reloads == b->reloads && a->keeps == b->keeps && a->joined_rows == b->joined_rows &&
+    return a->least_programs == b->least_programs && memcmp(a->split_programs, b->split_programs, sizeof a->split_programs) == 0 && memcmp(a->blocks_together, b->blocks_together, sizeof a->blocks_together) == 0 && a->packs == b->packs && a->stream == b->stream && a->once == b->once && a->busy == b->busy && a->reloads == b->reloads && a->keeps == b->keeps && a->joined_rows == b->joined_rows &&
            a->joined_columns == b->joined_columns && a->joined_lanes == b->joined_lanes && a->joined_axis == b->joined_axis && a->turns == b->turns && a->warps == b->warps &&
            a->cluster == b->cluster;
 }
@@ -331,11 +332,17 @@ static void explain(TileExplanation *explanation, const Candidates *candidates) 
     }
 }
 
+/* Are registers of some grid so few that a multiprocessor has room for its blocks? */
+static bool has_blocks_together(const TileSchedule *schedule) {
+    static const uint32_t none[TILE_MOST_SPLITS];
+    return memcmp(schedule->blocks_together, none, sizeof none) != 0;
+}
+
 static void take_number(const Candidates *candidates, void *state) {
     Answer *answer = state;
     if (answer->explanation) explain(answer->explanation, candidates);
     const TileSchedule *first = &candidates->items.items[0].schedule; /* of the text's own point */
-    if (candidates->chosen || first->stream || first->once || first->busy || first->reloads || first->keeps || first->split_programs[0]) answer->number = number_of_row(answer->choice, candidates);
+    if (candidates->chosen || first->stream || first->once || first->busy || first->reloads || first->keeps || first->split_programs[0] || has_blocks_together(first)) answer->number = number_of_row(answer->choice, candidates);
 }
 
 static uint32_t choose(TileInput *input, uint32_t kernel, const TileImageRequest *request, const TileView *views) {

@@ -14,6 +14,7 @@ bool tile_image_tells_nothing(uint64_t facts) { return !(facts & ~(uint64_t)TILE
 void tile_image_schedule(TileFunc *kernel, TileSchedule schedule) {
     if (schedule.least_programs) kernel->least_programs = schedule.least_programs;
     if (schedule.split_programs[0]) memcpy(kernel->split_programs, schedule.split_programs, sizeof schedule.split_programs);
+    memcpy(kernel->blocks_together, schedule.blocks_together, sizeof schedule.blocks_together);
     kernel->packs |= schedule.packs;
     kernel->stream |= schedule.stream;
     kernel->once |= schedule.once;

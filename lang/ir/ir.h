@@ -82,8 +82,8 @@ typedef enum TileName {
     TILE_NAME_COUNT
 } TileName;
 
-/* Grids of a kernel of which it is noted how many programs they have before their loops are split. */
-enum { TILE_MOST_SPLITS = 4 };
+/* Grids of a kernel of which it is noted how many programs they have before their loops are split, and of a launch how many blocks of them a multiprocessor has. */
+enum { TILE_MOST_SPLITS = 4, TILE_MOST_TOGETHER = 32 };
 /* The greatest number of threads of a GPU's block, and of a warp; of iterations of a loop in flight at a time. */
 enum { TILE_MAX_THREADS = 1024, TILE_WARP_THREADS = 32, TILE_MAX_STAGES = 16, TILE_MAX_TURNS = 4, TILE_MAX_CLUSTER = 8, TILE_MAX_CLUSTER_THREADS = 4096 };
 /* Threads of a warpgroup; registers that a thread may have by set_registers; named barriers. */
@@ -282,6 +282,8 @@ struct TileFunc {
                      * counts these; 0: it counts programs */
     uint32_t least_programs; /* kernels, of GPUs: grids with fewer are split where that is possible; 0: none are */
     uint32_t split_programs[TILE_MOST_SPLITS]; /* likewise: so many programs, rounded down to a power of two, have the first grids whose last loop is split; 0: that is not known */
+    uint32_t blocks_together[TILE_MOST_SPLITS]; /* of GPUs: a thread of the first grids, of a phase of its own, has at most so many registers that a multiprocessor has room for so many
+                                          * blocks; 0: as many registers as the assembler likes */
     bool packs; /* kernels, of GPUs: operands of products that no tensor map describes are copied to where one does */
     uint32_t joined_rows, joined_columns; /* kernels, of GPUs: programs are computed together so that their products have so many
                                            * rows and columns; 0: none are */

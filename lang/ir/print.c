@@ -348,6 +348,12 @@ static void print_facts(TileText *text, const TileParameter *parameter) {
     if (list.started) tile_text_add(text, "}");
 }
 
+static void print_blocks_together(TileText *text, const TileFunc *func) {
+    unsigned count = TILE_MOST_SPLITS;
+    while (count && !func->blocks_together[count - 1]) count--;
+    for (unsigned i = 0; i < count; i++) tile_text_format(text, "%s%u", i ? ", " : " blocks_together = ", func->blocks_together[i]);
+}
+
 static void print_header(Printer *p, const TileFunc *func) {
     tile_text_format(p->text, "func %s %s ", kind_words[func->kind], func->form == TILE_FORM_TILE ? "tile" : "machine");
     print_name(p->text, '@', func->name);
@@ -382,6 +388,7 @@ static void print_header(Printer *p, const TileFunc *func) {
     if (func->stages) tile_text_format(p->text, " stages = %u", func->stages);
     if (func->turns) tile_text_format(p->text, " turns = %u", func->turns);
     if (func->cluster) tile_text_format(p->text, " cluster = %u", func->cluster);
+    print_blocks_together(p->text, func);
     if (func->stream) tile_text_add(p->text, " stream = 1");
     if (func->once) tile_text_format(p->text, " once = %u", func->once);
     if (func->busy) tile_text_add(p->text, " busy = 1");

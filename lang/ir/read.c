@@ -148,6 +148,19 @@ static void read_splits(Reader *r) {
     }
 }
 
+/* `blocks_together = n, ..`; not all of them are 0. */
+static void read_blocks_together(Reader *r) {
+    if (!tile_read_accept_word(r, "blocks_together")) return;
+    tile_read_expect(r, "=");
+    uint32_t any = 0;
+    for (unsigned i = 0; i < TILE_MOST_SPLITS && (!i || tile_read_accept(r, ",")); i++) {
+        int64_t count = tile_read_integer(r);
+        if (count < 0 || count > TILE_MOST_TOGETHER) tile_read_fail(r, "a multiprocessor has up to 32 blocks at a time");
+        any |= r->func->blocks_together[i] = (uint32_t)count;
+    }
+    if (!any) tile_read_fail(r, "some of its numbers is not 0");
+}
+
 /* `kernel = @name phase = number`; the kernel may be anywhere in the text. */
 static void read_kernel(Reader *r) {
     if (!tile_read_accept_word(r, "kernel")) return;
@@ -190,6 +203,7 @@ static void read_func_types(Reader *r) {
     r->func->stages = read_count(r, "stages", TILE_MAX_STAGES, "a loop has 1 to 16 stages");
     r->func->turns = read_count(r, "turns", TILE_MAX_TURNS, "programs take 1 to 4 turns");
     r->func->cluster = read_count(r, "cluster", TILE_MAX_CLUSTER, "a cluster has 1 to 8 blocks");
+    read_blocks_together(r);
     r->func->stream = read_count(r, "stream", 1, "`stream` is 1 where it stands") != 0;
     r->func->once = read_count(r, "once", INT32_MAX, "`once` has a bit for each of 31 arguments");
     r->func->busy = read_count(r, "busy", 1, "`busy` is 1 where it stands") != 0;

@@ -124,6 +124,16 @@ static double blocks_of_core(const TilePtxTarget *target, TileFunc *phase, const
     return most(1, blocks);
 }
 
+/* Blocks that a multiprocessor must have room for, so that all programs are there at a time, as the model takes them to be: 0 where ptxas can hardly take so many registers that
+ * there is none. It takes as many as it likes, and knows nothing of how many programs there are: 71 of sums of columns in blocks of 256 threads, of which there are 512 then in two rounds.
+ * With a limit of 64 it spills nothing. */
+static uint32_t blocks_together(const TilePtxTarget *target, TileFunc *phase, const GpuWork *work, double programs, double blocks) {
+    const double AT_MOST = 1.5; /* times what the model takes a thread to need */
+    double wanted = ceil(programs / target->cores);
+    if (wanted < 2 || wanted > blocks || has_products(phase) || phase->resident || phase->cluster > 1) return 0;
+    return floor(target->registers / (wanted * phase->threads)) < least(target->registers_thread, AT_MOST * registers_of(phase, work)) ? (uint32_t)wanted : 0;
+}
+
 /* Does a block of ops have products, and load a tile beside them that no map copies? */
 static bool loads_beside_products(const TileBlock *block) {
     bool multiplies = false, loads = false;
@@ -450,6 +460,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     estimate->singles |= work.singles;
     estimate->tight |= work.shared > TIGHT * target->shared_block_bytes;
     double programs = (double)count, blocks = blocks_of_core(target, phase, &work);
+    if (phase->phase < TILE_MOST_SPLITS) estimate->blocks_together[phase->phase] = blocks_together(target, phase, &work, programs, blocks);
     double busiest = ceil(programs / target->cores), rounds = ceil(busiest / blocks), microsecond = target->clock_mhz;
     bool wgmma = has_wgmma(phase), one = rounds <= 1 && has_parts(phase), /* of which a block has one has nothing to hide */
          stays = wgmma && phase->resident && !work.uses_sums && !one;

@@ -18,7 +18,7 @@ static const char *pipeline(const TileTarget *target) {
     return "inline,contract,approximate,specialise,sort,canonicalise,cse,strides,facts,exact-loops,unroll,canonicalise,cse,gpu-neighbours,remainders,licm,canonicalise,cse,dce,gpu-flatten,gpu-short-rows,gpu-zeros,gpu-join-programs,gpu-share-loops,dce,gpu-pack,gpu-precompute,gpu-temp-rows,canonicalise,cse,dce,gpu-join-iterations,gpu-join-rows,gpu-alike,dce,gpu-agree,gpu-share-rows,gpu-split-grids,gpu-clusters,dce,gpu-launch-values,dce,"
            "programs,gpu-blocks,gpu-once,gpu-interleave,gpu-collect,gpu-threads,gpu-stay,gpu-tensor-maps,gpu-transpose,gpu-warpgroups,gpu-join-loops,gpu-order,gpu-multicast,gpu-pairs,gpu-places,gpu-late-sums,gpu-keep-rows,canonicalise,cse,dce,gpu-windows,gpu-ahead,"
            "gpu-latencies,gpu-channels,gpu-dot-waits,gpu-partitions,gpu-cut,gpu-turns,gpu-dot-stages,gpu-dot-order,gpu-peel,gpu-stages,gpu-expand,gpu-dot-operands,gpu-puts,gpu-copy-groups,gpu-straight,gpu-inside,gpu-unswitch,gpu-whole,gpu-narrow,gpu-words,gpu-cache,expand-programs,canonicalise,cse,dce,"
-           "gpu-anchor,gpu-propagate,cse,gpu-rematerialise,dce,gpu-fetch,canonicalise,dce,"
+           "gpu-anchor,gpu-propagate,cse,gpu-rematerialise,gpu-convert-later,dce,gpu-fetch,canonicalise,dce,"
            "gpu-machine,canonicalise,cse,dce,gpu-meet,gpu-shared,gpu-barriers,canonicalise,cse,licm,dce,gpu-join-branches,cse,gpu-join-branches,gpu-into-branches,gpu-schedule,gpu-expand,canonicalise,gpu-spread,gpu-lanes,dce,"
            "atomics,gpu-math,random,math,cse,licm,dce,"
            "legalise,gpu-once,gpu-wait,gpu-counts,gpu-again,dce";

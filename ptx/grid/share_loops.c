@@ -336,20 +336,26 @@ static void share(Sharing *s, TileOp *loop, uintptr_t axes, const bool *shared) 
     want_programs(s, copy->block->op);
 }
 
+/* A grid for each set of axes that results of the loop depend on. */
+static bool share_loop(Sharing *s, TileOp *loop, const char *why) {
+    bool *shared = TILE_NEW_ARRAY(s->context->scratch, bool, loop->result_count), done = false;
+    for (uintptr_t axes; (axes = shared_axes(s, loop, shared)); done = true) {
+        tile_pass_remark(s->context, loop, why ? TILE_DECISION_NOT_SHARED : TILE_DECISION_SHARED, "the loop", "%s",
+                         why ? why : "programs load what it computes");
+        if (why) return false;
+        share(s, loop, axes, shared);
+    }
+    return done;
+}
+
 /* Results of loops in the block, the grid's own or the outer loop's, one loop after the other: a later one may need what an earlier one has computed. */
 static bool look_at_block(Sharing *s, TileBlock *body, const char *why) {
     bool done = false;
     find_axes(s);
     for (TileOp *loop = body->first; loop; loop = loop->next) {
-        if (loop->id != TILE_OP_FOR || !loop->result_count) continue;
-        bool *shared = TILE_NEW_ARRAY(s->context->scratch, bool, loop->result_count);
-        uintptr_t axes = shared_axes(s, loop, shared);
-        if (!axes) continue;
-        if (!why) share(s, loop, axes, shared);
-        done |= !why;
-        tile_pass_remark(s->context, loop, why ? TILE_DECISION_NOT_SHARED : TILE_DECISION_SHARED, "the loop", "%s",
-                         why ? why : "programs load what it computes");
-        if (done) find_axes(s);
+        if (loop->id != TILE_OP_FOR || !loop->result_count || !share_loop(s, loop, why)) continue;
+        find_axes(s);
+        done = true;
     }
     return done;
 }

@@ -46,24 +46,26 @@
  *       %3 = div %2, %n : i64
  *       %4 = temp %R, %0 : tensor<f32, 2, temp>
  *       grid %R, %3 (%5: i64, %6: i64) {
- *         %7 = const {value = -0.0} : f32[8]
- *         %8 = mul %6, %n : i64
- *         %9 = sub %0, %8 : i64
- *         %10 = min %9, %n : i64
- *         %11 = const {value = 16} : i64
- *         %12 = for %zero, %C, %11, %7 : f32[8] (%13: i64, %14: f32[8]) {
- *           %15 = sub %C, %13 : i64
- *           %16 = min %15, %11 : i64
- *           %17 = load_tile %w, %5, %13, %one, %zero, %16, %8, %one, %zero, %10 {access = [index, range, range]} : f32[16, 8]
+ *         %7 = mul %6, %n : i64
+ *         %8 = const {value = -0.0} : f32[8]
+ *         %9 = const {value = 16} : i64
+ *         %10 = for %zero, %C, %9, %8 : f32[8] (%11: i64, %12: f32[8]) {
+ *           %13 = sub %C, %11 : i64
+ *           %14 = min %13, %9 : i64
+ *           %15 = sub %0, %7 : i64
+ *           %16 = min %15, %n : i64
+ *           %17 = load_tile %w, %5, %11, %one, %zero, %14, %7, %one, %zero, %16 {access = [index, range, range]} : f32[16, 8]
  *           %18 = const {value = -1.0} : f32
- *           %19 = fill %17, %18, %zero, %16, %zero, %10 {axes = [0, 1]} : f32[16, 8]
+ *           %19 = fill %17, %18, %zero, %14, %zero, %16 {axes = [0, 1]} : f32[16, 8]
  *           %20 = const {value = 0.0} : f32[16, 8]
  *           %21 = mul %19, %20 : f32[16, 8]
  *           %22 = reduce %21 {axis = 0, kind = sum} : f32[8]
- *           %23 = add %14, %22 : f32[8]
+ *           %23 = add %12, %22 : f32[8]
  *           yield %23
  *         }
- *         store_tile %4, %12, %5, %8, %one, %zero, %10 {access = [index, range]}
+ *         %24 = sub %0, %7 : i64
+ *         %25 = min %24, %n : i64
+ *         store_tile %4, %10, %5, %7, %one, %zero, %25 {access = [index, range]}
  *         yield
  *       }
  *       grid %one (%p: i64) {
@@ -83,25 +85,25 @@
  *           }
  *           yield %inner
  *         }
- *         %24 = const {value = -0.0} : f32[8]
- *         %25 = for %zero, %R, %one, %24 : f32[8] (%26: i64, %27: f32[8]) {
- *           %28 = load_tile %4, %26, %zero, %one, %zero, %n {access = [index, range]} : f32[8]
- *           %half.1 = rem %26, %two : i64
+ *         %26 = const {value = -0.0} : f32[8]
+ *         %27 = for %zero, %R, %one, %26 : f32[8] (%28: i64, %29: f32[8]) {
+ *           %30 = load_tile %4, %28, %zero, %one, %zero, %n {access = [index, range]} : f32[8]
+ *           %half.1 = rem %28, %two : i64
  *           %even.1 = eq %half.1, %zero : bool
- *           %29 = splat %even.1 : bool[8]
- *           %30 = select %29, %24, %28 : f32[8]
- *           %31 = add %27, %30 : f32[8]
- *           yield %31
+ *           %31 = splat %even.1 : bool[8]
+ *           %32 = select %31, %26, %30 : f32[8]
+ *           %33 = add %29, %32 : f32[8]
+ *           yield %33
  *         }
- *         %32 = reshape %25 : f32[1, 8]
- *         %33 = broadcast %32 : f32[8, 8]
- *         %34 = add %sum, %33 : f32[8, 8]
- *         %35 = bitcast %sum : u32[8, 8]
- *         %36 = const {value = 2147483648} : u32[8, 8]
- *         %37 = eq %35, %36 : bool[8, 8]
- *         %38 = reduce %37 {axis = 0, kind = any} : bool[8]
- *         %39 = reduce %38 {axis = 0, kind = any} : bool
- *         %40 = if %39 : f32[8, 8] {
+ *         %34 = reshape %27 : f32[1, 8]
+ *         %35 = broadcast %34 : f32[8, 8]
+ *         %36 = add %sum, %35 : f32[8, 8]
+ *         %37 = bitcast %sum : u32[8, 8]
+ *         %38 = const {value = 2147483648} : u32[8, 8]
+ *         %39 = eq %37, %38 : bool[8, 8]
+ *         %40 = reduce %39 {axis = 0, kind = any} : bool[8]
+ *         %41 = reduce %40 {axis = 0, kind = any} : bool
+ *         %42 = if %41 : f32[8, 8] {
  *           %sum.1 = for %zero, %R, %one, %none : f32[8, 8] (%i.1: i64, %before.1: f32[8, 8]) {
  *             %half.2 = rem %i.1, %two : i64
  *             %even.2 = eq %half.2, %zero : bool
@@ -117,9 +119,9 @@
  *           }
  *           yield %sum.1
  *         } {
- *           yield %34
+ *           yield %36
  *         }
- *         store_tile %y, %40, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *         store_tile %y, %42, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
  *         yield
  *       }
  *       return

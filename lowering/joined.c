@@ -187,9 +187,8 @@ static bool visit_iota(TileJoin *join, const TileOp *op) {
     unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
     bool places = op->results[0].first_use != NULL;
     for (const TileUse *use = op->results[0].first_use; use; use = use->next) places &= is_places(join, use->user) || is_limit(join, use->user);
-    for (unsigned i = 0; i < op->results[0].type->rank; i++)
-        if (i != axis || !places) stay(join, &op->results[0], i);
     if (places) grow(join, &op->results[0], axis);
+    else stay(join, &op->results[0], axis);
     return true;
 }
 
@@ -281,6 +280,19 @@ static bool visit_reduce(TileJoin *join, const TileOp *op) {
     stay(join, x, axis);
     for (unsigned i = 0; tile_type_is_tile(op->results[0].type) && i < op->results[0].type->rank; i++)
         tie(join, x, i < axis ? i : i + 1, &op->results[0], i);
+    return true;
+}
+
+/* The same, of values and of the numbers that stand for them. */
+static bool visit_arg_reduce(TileJoin *join, const TileOp *op) {
+    unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
+    for (unsigned k = 0; k < op->operand_count; k++) {
+        const TileValue *x = tile_op_operand(op, k);
+        if (tile_joined_is_any(join, x)) return refuse(join, op, "a constant beside a tile");
+        stay(join, x, axis);
+        for (unsigned i = 0; i < x->type->rank; i++)
+            if (i != axis && tile_type_is_tile(op->results[0].type)) tie(join, x, i, &op->results[0], i < axis ? i : i - 1);
+    }
     return true;
 }
 
@@ -449,6 +461,7 @@ static bool visit_op(TileJoin *join, TileOp *op) {
     if (op->id == TILE_OP_CAT) return visit_cat(join, op);
     if (op->id == TILE_OP_FILL) return visit_fill(join, op);
     if (op->id == TILE_OP_REDUCE) return visit_reduce(join, op);
+    if (op->id == TILE_OP_ARG_REDUCE) return visit_arg_reduce(join, op);
     if (op->id == TILE_OP_SLICE || op->id == TILE_OP_CAT) return visit_along(join, op);
     if (op->id == TILE_OP_DOT) return visit_dot(join, op);
     if (tile_op_info(op->id)->class == TILE_CLASS_ELEMENTWISE) return is_places(join, op) || visit_elementwise(join, op);

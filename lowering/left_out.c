@@ -7,7 +7,7 @@
 #include "lowering/memory.h"
 #include "lowering/zero_operand.h"
 
-enum { MOST_LOOPS = 6, DEEPEST = 24, MOST_AXES = 5, LANES = 128, STEP = 16 };
+enum { MOST_LOOPS = 6, DEEPEST = 24, MOST_AXES = 5, LANES = 128, STEP = 16, PART = 32, ANSWERS = 1024 };
 static const uint64_t NEGATIVE_ZERO = 0x80000000;
 
 /* A product whose left operand may be zero, the loops around it that only add up its sums, the innermost first, and how its right
@@ -110,6 +110,11 @@ static bool can_copy_all(const Chain *chain) {
 
 /* ---- what products of zeros add to a column ---- */
 
+/* Of each column; and, of each program that adds up a part of k, the sum of its columns. NULL: programs add up all of k. */
+typedef struct Sums {
+    TileValue *temp, *answers;
+} Sums;
+
 typedef struct Access {
     TileValue *operands[2 + 4 * MOST_AXES];
     int64_t kinds[MOST_AXES];
@@ -139,131 +144,140 @@ static TileValue *rest(TileBuilder *b, TileValue *extent, TileValue *first, int6
     return tile_build_binary(b, TILE_OP_MIN, left, tile_build_i64(b, most));
 }
 
-/* One program: the sums of `lanes` columns, at one place of all axes but k and n. */
-static void build_program(TileBuilder *b, const Chain *chain, TileOp *grid, TileValue *temp, TileValue *const *extents) {
+/* 0 times rows and columns of the right operand from the place on, added up along k: STEP rows at most, or PART. */
+static TileValue *build_nothing(TileBuilder *b, const Chain *chain, TileValue *const *place, TileValue *const *extents, int64_t most) {
     TileContext *context = b->module->context;
-    const TileType *lanes = tile_type_tile(context, TILE_F32, 1, &chain->lanes);
-    TileValue *zero = tile_build_i64(b, 0), *place[MOST_AXES], *none = tile_build_number(b, lanes, -0.0);
-    unsigned next = 0;
-    for (unsigned d = 0; d < chain->rank; d++)
-        if (d != chain->k) place[d] = grid->regions[0].arguments[next++];
-    place[chain->n] = tile_build_binary(b, TILE_OP_MUL, place[chain->n], tile_build_i64(b, chain->lanes));
+    TileValue *zero = tile_build_i64(b, 0), *rows = rest(b, extents[chain->k], place[chain->k], most);
     TileValue *columns = rest(b, extents[chain->n], place[chain->n], chain->lanes);
-    TileOp *loop = tile_build_for(b, zero, extents[chain->k], tile_build_i64(b, STEP), &none, 1);
-    TileBuilder in = tile_builder_at_end(b->module, &loop->regions[0]);
-    in.location = b->location;
-    place[chain->k] = loop->regions[0].arguments[0];
-    TileValue *rows = rest(&in, extents[chain->k], place[chain->k], STEP);
     Access from = {.operands = {tile_op_operand(chain->load, 0)}, .count = 1};
     for (unsigned d = 0; d < chain->rank; d++) {
         if (d == chain->k || d == chain->n)
-            add_range(&in, &from, place[d], zero, d == chain->k ? rows : columns);
+            add_range(b, &from, place[d], zero, d == chain->k ? rows : columns);
         else
             add_index(&from, place[d]);
     }
     bool turned = chain->n < chain->k;
-    const int64_t shape[] = {turned ? chain->lanes : STEP, turned ? STEP : chain->lanes};
+    const int64_t shape[] = {turned ? chain->lanes : most, turned ? most : chain->lanes};
     TileScalar scalar = tile_op_operand(chain->load, 0)->type->scalar;
-    TileValue *tile = tile_op_result(build_access(&in, TILE_OP_LOAD_TILE, &from, tile_type_tile(context, scalar, 2, shape)), 0);
-    TileValue *nothing = tile_build_number(&in, tile_type_scalar(context, scalar), -1); /* makes -0, which adds nothing */
+    TileValue *tile = tile_op_result(build_access(b, TILE_OP_LOAD_TILE, &from, tile_type_tile(context, scalar, 2, shape)), 0);
+    TileValue *nothing = tile_build_number(b, tile_type_scalar(context, scalar), -1); /* makes -0, which adds nothing */
     TileValue *bounds[] = {zero, turned ? columns : rows, zero, turned ? rows : columns};
-    tile = tile_build_fill(&in, tile, nothing, (const int64_t[]){0, 1}, bounds, 2);
-    tile = tile_build_convert(&in, tile, TILE_F32);
-    tile = tile_build_binary(&in, TILE_OP_MUL, tile, tile_build_bits(&in, tile->type, 0));
-    TileValue *sum = tile_build_reduce(&in, tile, TILE_KIND_SUM, turned);
+    tile = tile_build_fill(b, tile, nothing, (const int64_t[]){0, 1}, bounds, 2);
+    tile = tile_build_convert(b, tile, TILE_F32);
+    tile = tile_build_binary(b, TILE_OP_MUL, tile, tile_build_bits(b, tile->type, 0));
+    return tile_build_reduce(b, tile, TILE_KIND_SUM, turned);
+}
+
+/* The same of all rows. */
+static TileValue *build_whole(TileBuilder *b, const Chain *chain, TileValue **place, TileValue *const *extents) {
+    const TileType *lanes = tile_type_tile(b->module->context, TILE_F32, 1, &chain->lanes);
+    TileValue *none = tile_build_number(b, lanes, -0.0);
+    TileOp *loop = tile_build_for(b, tile_build_i64(b, 0), extents[chain->k], tile_build_i64(b, STEP), &none, 1);
+    TileBuilder in = tile_builder_at_end(b->module, &loop->regions[0]);
+    in.location = b->location;
+    place[chain->k] = loop->regions[0].arguments[0];
+    TileValue *sum = build_nothing(&in, chain, place, extents, STEP);
     sum = tile_build_binary(&in, TILE_OP_ADD, loop->regions[0].arguments[1], sum);
     tile_build_end(&in, TILE_OP_YIELD, &sum, 1);
-    Access to = {.operands = {temp, tile_op_result(loop, 0)}, .count = 2};
+    return tile_op_result(loop, 0);
+}
+
+/* The sum of a program's columns goes to its own place. */
+static void build_answer(TileBuilder *b, const TileOp *grid, TileValue *answers, TileValue *sum) {
+    TileValue *number = tile_build_i64(b, 0);
+    for (unsigned i = 0; i < grid->operand_count; i++) {
+        number = tile_build_binary(b, TILE_OP_MUL, number, tile_op_operand(grid, i));
+        number = tile_build_binary(b, TILE_OP_ADD, number, grid->regions[0].arguments[i]);
+    }
+    Access to = {.operands = {answers, tile_build_reduce(b, sum, TILE_KIND_SUM, 0)}, .count = 2};
+    add_index(&to, number);
+    build_access(b, TILE_OP_STORE_TILE, &to, NULL);
+}
+
+/* One program: the sums of `lanes` columns, at one place of all axes but n, and of k, of which it has all rows or a part. */
+static void build_program(TileBuilder *b, const Chain *chain, TileOp *grid, const Sums *sums, TileValue *const *extents) {
+    TileValue *zero = tile_build_i64(b, 0), *place[MOST_AXES], *part = NULL;
+    unsigned next = 0;
+    for (unsigned d = 0; d < chain->rank; d++)
+        if (d != chain->k || sums->answers) place[d] = grid->regions[0].arguments[next++];
+    place[chain->n] = tile_build_binary(b, TILE_OP_MUL, place[chain->n], tile_build_i64(b, chain->lanes));
+    if (sums->answers) {
+        part = place[chain->k];
+        place[chain->k] = tile_build_binary(b, TILE_OP_MUL, part, tile_build_i64(b, PART));
+    }
+    TileValue *sum = part ? build_nothing(b, chain, place, extents, PART) : build_whole(b, chain, place, extents);
+    Access to = {.operands = {sums->temp, sum}, .count = 2};
     for (unsigned d = 0; d < chain->rank; d++) {
         if (d == chain->n)
-            add_range(b, &to, place[d], zero, columns);
-        else if (d != chain->k)
-            add_index(&to, place[d]);
+            add_range(b, &to, place[d], zero, rest(b, extents[d], place[d], chain->lanes));
+        else if (d != chain->k || part)
+            add_index(&to, d == chain->k ? part : place[d]);
     }
     build_access(b, TILE_OP_STORE_TILE, &to, NULL);
+    if (part) build_answer(b, grid, sums->answers, sum);
     tile_build_end(b, TILE_OP_YIELD, NULL, 0);
 }
 
-/* The temporary: the tensor's axes but k. */
-static TileValue *build_sums(Zeros *z, const Chain *chain, TileOp *grid) {
+static TileValue *build_temp(TileBuilder *host, TileValue **sizes, unsigned count) {
+    const TileType *type = tile_type_tensor(host->module->context, TILE_F32, count, TILE_ACCESS_TEMP);
+    return tile_op_result(tile_build_op(host, TILE_OP_TEMP, sizes, count, NULL, 0, &type, 1), 0);
+}
+
+/* The temporary has the tensor's axes, of which k is left out, or has its parts. `parts`: by programs of their own, each of which says whether
+ * it has found anything but zeros. */
+static Sums build_sums(Zeros *z, const Chain *chain, TileOp *grid, bool parts) {
     TileModule *module = z->context->module;
     TileBuilder host = tile_builder_before(module, grid);
     TileValue *tensor = tile_op_operand(chain->load, 0), *extents[MOST_AXES], *sizes[MOST_AXES], *programs[MOST_AXES];
     unsigned count = 0;
     for (unsigned d = 0; d < chain->rank; d++) {
         extents[d] = tile_build_dim(&host, tensor, d);
-        if (d == chain->k) continue;
+        if (d == chain->k && !parts) continue;
         sizes[count] = programs[count] = extents[d];
-        if (d == chain->n) {
-            TileValue *more = tile_build_binary(&host, TILE_OP_ADD, extents[d], tile_build_i64(&host, chain->lanes - 1));
-            programs[count] = tile_build_binary(&host, TILE_OP_DIV, more, tile_build_i64(&host, chain->lanes));
+        const int64_t many = d == chain->k ? PART : chain->lanes;
+        if (d == chain->n || d == chain->k) {
+            TileValue *more = tile_build_binary(&host, TILE_OP_ADD, extents[d], tile_build_i64(&host, many - 1));
+            programs[count] = tile_build_binary(&host, TILE_OP_DIV, more, tile_build_i64(&host, many));
         }
+        if (d == chain->k) sizes[count] = programs[count];
         count++;
     }
-    const TileType *type = tile_type_tensor(module->context, TILE_F32, count, TILE_ACCESS_TEMP);
-    TileValue *temp = tile_op_result(tile_build_op(&host, TILE_OP_TEMP, sizes, count, NULL, 0, &type, 1), 0);
+    Sums sums = {.temp = build_temp(&host, sizes, count)};
+    if (parts) {
+        TileValue *all = programs[0];
+        for (unsigned i = 1; i < count; i++) all = tile_build_binary(&host, TILE_OP_MUL, all, programs[i]);
+        sums.answers = build_temp(&host, &all, 1);
+    }
     TileOp *made = tile_build_grid(&host, programs, count);
     TileBuilder b = tile_builder_at_end(module, &made->regions[0]);
     b.location = chain->dot->location;
-    build_program(&b, chain, made, temp, extents);
-    return temp;
+    build_program(&b, chain, made, &sums, extents);
+    return sums;
 }
 
 /* ---- is there anything but zeros? ---- */
 
-/* Loops over the temporary's axes in front of its last two, which `place` has the indices of, then over tiles of these. */
-static TileValue *build_total(TileBuilder *outer, TileValue *temp, unsigned axis, TileValue **place, TileValue *before) {
-    unsigned rank = temp->type->rank, rows = rank > 1 ? rank - 2 : 0;
-    bool tiled = axis >= rows;
-    const int64_t step = !tiled ? 1 : axis + 1 < rank ? STEP : LANES;
-    TileValue *extent = tile_build_dim(outer, temp, axis);
-    TileOp *loop = tile_build_for(outer, tile_build_i64(outer, 0), extent, tile_build_i64(outer, step), &before, 1);
-    TileBuilder b = tile_builder_at_end(outer->module, &loop->regions[0]);
-    b.location = outer->location;
-    place[axis] = loop->regions[0].arguments[0];
-    TileValue *own = loop->regions[0].arguments[1];
-    if (axis + 1 < rank) {
-        own = build_total(&b, temp, axis + 1, place, own);
-    } else {
-        Access from = {.operands = {temp}, .count = 1};
-        TileValue *zero = tile_build_i64(&b, 0), *bounds[4];
-        int64_t axes[2];
-        unsigned count = 0;
-        for (unsigned d = 0; d < rank; d++) {
-            if (d < rows) {
-                add_index(&from, place[d]);
-                continue;
-            }
-            bounds[2 * count] = zero;
-            bounds[2 * count + 1] = rest(&b, tile_build_dim(&b, temp, d), place[d], d + 1 < rank ? STEP : LANES);
-            add_range(&b, &from, place[d], zero, bounds[2 * count + 1]);
-            axes[count] = count;
-            count++;
-        }
-        TileValue *tile = tile_op_result(build_access(&b, TILE_OP_LOAD_TILE, &from, before->type), 0);
-        tile = tile_build_fill(&b, tile, tile_build_number(&b, tile_type_scalar(b.module->context, TILE_F32), 0), axes, bounds, count);
-        own = tile_build_binary(&b, TILE_OP_ADD, own, tile);
-    }
-    tile_build_end(&b, TILE_OP_YIELD, &own, 1);
-    return tile_op_result(loop, 0);
-}
-
-/* A number, which is none if there is one in the temporary that is none, and 0 if not: the sum of all. One program has it. */
-static TileValue *build_question(Zeros *z, const Chain *chain, TileOp *grid, TileValue *temp) {
+/* A number, which is none if one of the answers is none, and 0 if not: the sum of all. One program has it. */
+static TileValue *build_question(Zeros *z, const Chain *chain, TileOp *grid, TileValue *answers) {
     TileModule *module = z->context->module;
     TileBuilder host = tile_builder_before(module, grid);
-    TileValue *one = tile_build_i64(&host, 1), *place[MOST_AXES];
-    const TileType *type = tile_type_tensor(module->context, TILE_F32, 1, TILE_ACCESS_TEMP);
-    TileValue *total = tile_op_result(tile_build_op(&host, TILE_OP_TEMP, &one, 1, NULL, 0, &type, 1), 0);
+    TileValue *one = tile_build_i64(&host, 1), *total = build_temp(&host, &one, 1), *extent = tile_build_dim(&host, answers, 0);
     TileOp *made = tile_build_grid(&host, &one, 1);
     TileBuilder b = tile_builder_at_end(module, &made->regions[0]);
     b.location = chain->dot->location;
-    bool rows = temp->type->rank > 1;
-    const int64_t shape[] = {STEP, LANES};
-    const TileType *tile = tile_type_tile(module->context, TILE_F32, rows ? 2 : 1, rows ? shape : &shape[1]);
-    TileValue *sum = build_total(&b, temp, 0, place, tile_build_number(&b, tile, 0));
-    for (unsigned axis = tile->rank; axis-- > 0;) sum = tile_build_reduce(&b, sum, TILE_KIND_SUM, axis);
-    Access to = {.operands = {total, sum}, .count = 2};
+    const int64_t shape = ANSWERS;
+    TileValue *zero = tile_build_i64(&b, 0), *none = tile_build_number(&b, tile_type_tile(module->context, TILE_F32, 1, &shape), 0);
+    TileOp *loop = tile_build_for(&b, zero, extent, tile_build_i64(&b, ANSWERS), &none, 1);
+    TileBuilder in = tile_builder_at_end(module, &loop->regions[0]);
+    in.location = b.location;
+    TileValue *place = loop->regions[0].arguments[0], *bounds[] = {zero, rest(&in, extent, place, ANSWERS)};
+    Access from = {.operands = {answers}, .count = 1};
+    add_range(&in, &from, place, bounds[0], bounds[1]);
+    TileValue *tile = tile_op_result(build_access(&in, TILE_OP_LOAD_TILE, &from, none->type), 0);
+    tile = tile_build_fill(&in, tile, tile_build_number(&in, tile_type_scalar(module->context, TILE_F32), 0), (const int64_t[]){0}, bounds, 1);
+    TileValue *sum = tile_build_binary(&in, TILE_OP_ADD, loop->regions[0].arguments[1], tile);
+    tile_build_end(&in, TILE_OP_YIELD, &sum, 1);
+    Access to = {.operands = {total, tile_build_reduce(&b, tile_op_result(loop, 0), TILE_KIND_SUM, 0)}, .count = 2};
     add_index(&to, tile_build_i64(&b, 0));
     build_access(&b, TILE_OP_STORE_TILE, &to, NULL);
     tile_build_end(&b, TILE_OP_YIELD, NULL, 0);
@@ -282,8 +296,42 @@ static TileValue *ask(Zeros *z, const Chain *chain, TileValue *total) {
 
 /* ---- the sums behind the loops ---- */
 
+/* What was left out of a place, or of its part. */
+static TileValue *load_left(Zeros *z, TileBuilder *b, const Chain *chain, const Sums *sums, TileValue *part, const TileType *type) {
+    Access access = {.operands = {sums->temp}, .count = 1};
+    for (unsigned d = 0; d < chain->rank; d++) {
+        const TileAccessIndex *index = &chain->indices[d];
+        if (d == chain->n)
+            add_range(b, &access, index->first, index->lo, index->hi);
+        else if (d != chain->k)
+            add_index(&access, tile_build_again(b, &z->map, index->first, chain->loops[chain->count - 1]));
+        else if (part)
+            add_index(&access, part);
+    }
+    return tile_op_result(build_access(b, TILE_OP_LOAD_TILE, &access, type), 0);
+}
+
+static TileValue *add_left(Zeros *z, TileBuilder *b, const Chain *chain, const Sums *sums, TileValue *part, TileValue *before) {
+    TileValue *left = load_left(z, b, chain, sums, part, before->type);
+    TileValue *condition = tile_build_splat(b, tile_build_again(b, &z->map, chain->condition, chain->loops[chain->count - 1]),
+                                            tile_type_with_scalar(b->module->context, before->type, TILE_BOOL));
+    left = tile_build_ternary(b, TILE_OP_SELECT, condition, tile_build_number(b, before->type, -0.0), left);
+    return tile_build_binary(b, TILE_OP_ADD, before, left);
+}
+
+/* Of all parts of k, one after the other. */
+static TileValue *add_parts(Zeros *z, TileBuilder *outer, const Chain *chain, const Sums *sums, TileValue *before) {
+    TileValue *count = tile_build_dim(outer, sums->temp, chain->k);
+    TileOp *loop = tile_build_for(outer, tile_build_i64(outer, 0), count, tile_build_i64(outer, 1), &before, 1);
+    TileBuilder b = tile_builder_at_end(z->context->module, &loop->regions[0]);
+    b.location = outer->location;
+    TileValue *own = add_left(z, &b, chain, sums, loop->regions[0].arguments[0], loop->regions[0].arguments[1]);
+    tile_build_end(&b, TILE_OP_YIELD, &own, 1);
+    return tile_op_result(loop, 0);
+}
+
 /* The loops once more but for that over k, from number `depth` inward, which add up what was left out. */
-static TileValue *build_loops(Zeros *z, TileBuilder *outer, const Chain *chain, unsigned depth, TileValue *temp, TileValue *before) {
+static TileValue *build_loops(Zeros *z, TileBuilder *outer, const Chain *chain, unsigned depth, const Sums *sums, TileValue *before) {
     const TileOp *old = chain->loops[depth], *outermost = chain->loops[chain->count - 1];
     TileValue *range[3];
     for (unsigned i = 0; i < 3; i++) range[i] = tile_build_again(outer, &z->map, tile_op_operand(old, i), outermost);
@@ -292,29 +340,14 @@ static TileValue *build_loops(Zeros *z, TileBuilder *outer, const Chain *chain, 
     b.location = old->location;
     tile_map_set(&z->map, old->regions[0].arguments[0], loop->regions[0].arguments[0]);
     TileValue *own = loop->regions[0].arguments[1];
-    if (depth > 1) {
-        own = build_loops(z, &b, chain, depth - 1, temp, own);
-    } else {
-        Access access = {.operands = {temp}, .count = 1};
-        for (unsigned d = 0; d < chain->rank; d++) {
-            const TileAccessIndex *index = &chain->indices[d];
-            if (d == chain->n)
-                add_range(&b, &access, index->first, index->lo, index->hi);
-            else if (d != chain->k)
-                add_index(&access, tile_build_again(&b, &z->map, index->first, outermost));
-        }
-        TileValue *left = tile_op_result(build_access(&b, TILE_OP_LOAD_TILE, &access, before->type), 0);
-        TileValue *condition = tile_build_splat(&b, tile_build_again(&b, &z->map, chain->condition, outermost),
-                                                tile_type_with_scalar(b.module->context, before->type, TILE_BOOL));
-        left = tile_build_ternary(&b, TILE_OP_SELECT, condition, tile_build_number(&b, before->type, -0.0), left);
-        own = tile_build_binary(&b, TILE_OP_ADD, own, left);
-    }
+    if (depth > 1) own = build_loops(z, &b, chain, depth - 1, sums, own);
+    else own = sums->answers ? add_parts(z, &b, chain, sums, own) : add_left(z, &b, chain, sums, NULL, own);
     tile_build_end(&b, TILE_OP_YIELD, &own, 1);
     return tile_op_result(loop, 0);
 }
 
 /* `asked`: only where that holds; NULL: in any case. */
-static TileOp *add_left_out(Zeros *z, const Chain *chain, TileValue *temp, TileValue *asked) {
+static TileOp *add_left_out(Zeros *z, const Chain *chain, const Sums *sums, TileValue *asked) {
     TileModule *module = z->context->module;
     TileOp *outermost = chain->loops[chain->count - 1];
     TileValue *sum = tile_op_result(outermost, 0);
@@ -326,7 +359,7 @@ static TileOp *add_left_out(Zeros *z, const Chain *chain, TileValue *temp, TileV
     tile_map_init(&z->map, z->context->scratch);
     const int64_t *extent = sum->type->extent, row[] = {1, extent[1]};
     const TileType *type = tile_type_tile(module->context, TILE_F32, 1, &extent[1]);
-    TileValue *left = build_loops(z, &b, chain, chain->count - 1, temp, tile_build_number(&b, type, -0.0));
+    TileValue *left = build_loops(z, &b, chain, chain->count - 1, sums, tile_build_number(&b, type, -0.0));
     left = tile_build_broadcast(&b, tile_build_reshape(&b, left, 2, row), extent);
     TileOp *all = tile_build_op(&b, TILE_OP_ADD, (TileValue *[]){sum, left}, 2, NULL, 0, &sum->type, 1);
     if (made) {
@@ -415,9 +448,9 @@ static bool leave_out(TilePassContext *context, TileFunc *kernel, TileOp *grid, 
         tile_map_init(&z->map, context->scratch);
         again = tile_op_clone(context->module, chain.loops[chain.count - 1], &z->map);
     }
-    TileValue *temp = build_sums(z, &chain, grid);
-    TileValue *asked = exact ? NULL : ask(z, &chain, build_question(z, &chain, grid, temp));
-    TileOp *all = add_left_out(z, &chain, temp, asked);
+    const Sums sums = build_sums(z, &chain, grid, !exact);
+    TileValue *asked = exact ? NULL : ask(z, &chain, build_question(z, &chain, grid, sums.answers));
+    TileOp *all = add_left_out(z, &chain, &sums, asked);
     if (exact) ask_for_negative_zeros(z, all, again);
     branch(z, &chain);
     return true;

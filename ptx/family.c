@@ -1,6 +1,7 @@
 /* The table of the GPU passes and their order. */
 #include "ptx/passes.h"
 
+#include "ptx/target/dot.h"
 #include "ptx/target/target.h"
 
 enum { TILE = TILE_FORM_TILE, MACHINE = TILE_FORM_MACHINE, BOTH = TILE_FORM_TILE | TILE_FORM_MACHINE };
@@ -18,7 +19,7 @@ static const char *pipeline(const TileTarget *target) {
     return "inline,contract,approximate,specialise,sort,canonicalise,cse,strides,facts,exact-loops,unroll,canonicalise,cse,gpu-neighbours,remainders,licm,canonicalise,cse,dce,gpu-flatten,gpu-short-rows,gpu-zeros,gpu-join-programs,gpu-share-loops,dce,gpu-pack,gpu-precompute,gpu-temp-rows,canonicalise,cse,dce,gpu-join-iterations,gpu-join-rows,gpu-alike,dce,gpu-agree,gpu-share-rows,gpu-split-grids,gpu-clusters,dce,gpu-launch-values,dce,"
            "programs,gpu-blocks,gpu-once,gpu-interleave,gpu-collect,gpu-threads,gpu-stay,gpu-tensor-maps,gpu-transpose,gpu-warpgroups,gpu-join-loops,gpu-order,gpu-multicast,gpu-pairs,gpu-places,gpu-late-sums,gpu-keep-rows,canonicalise,cse,dce,gpu-loads-first,gpu-windows,gpu-ahead,"
            "gpu-latencies,gpu-channels,gpu-dot-waits,gpu-partitions,gpu-cut,gpu-turns,gpu-dot-stages,gpu-dot-order,gpu-peel,gpu-stages,gpu-expand,gpu-dot-operands,gpu-puts,gpu-copy-groups,gpu-straight,gpu-inside,gpu-unswitch,gpu-whole,gpu-narrow,gpu-words,gpu-cache,expand-programs,canonicalise,cse,dce,"
-           "gpu-anchor,gpu-propagate,cse,gpu-rematerialise,dce,gpu-fetch,canonicalise,dce,"
+           "gpu-anchor,gpu-propagate,cse,gpu-rematerialise,gpu-convert-later,dce,gpu-fetch,canonicalise,dce,"
            "gpu-machine,canonicalise,cse,dce,gpu-meet,gpu-shared,gpu-barriers,canonicalise,cse,licm,dce,gpu-join-branches,cse,gpu-join-branches,gpu-into-branches,gpu-schedule,gpu-expand,canonicalise,gpu-spread,gpu-lanes,dce,"
            "atomics,gpu-math,random,math,cse,licm,dce,"
            "legalise,gpu-once,gpu-wait,gpu-late-numbers,gpu-counts,gpu-again,dce";
@@ -30,21 +31,31 @@ static const TileTarget *target_at(unsigned index) {
     return index < count ? &targets[index].target : NULL;
 }
 
-static void look_for_product(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_DOT; }
+typedef struct Products {
+    bool any, tensor_cores;
+} Products;
 
-static bool multiplies(const TileModule *module) {
-    bool found = false;
-    for (TileFunc *func = module->first; func && !found; func = func->next)
+static void look_for_product(TileOp *op, void *found) {
+    Products *products = found;
+    products->any |= op->id == TILE_OP_DOT;
+    products->tensor_cores |= op->id == TILE_OP_DOT && gpu_dot_is_mma(op);
+}
+
+static Products find_products(const TileModule *module) {
+    Products found = {false, false};
+    for (TileFunc *func = module->first; func; func = func->next)
         if (func->kind == TILE_FUNC_PHASE) tile_block_walk(&func->body, look_for_product, &found);
     return found;
 }
 
 /* A block for each multiprocessor, where blocks are large, or several. Of blocks that only load and combine eight have as many bytes in flight as the
- * memory needs; products have their operands copied ahead. */
+ * memory needs; products have their operands copied ahead. Two blocks of multiply-adds, with 128 sums a thread, are all that a multiprocessor has registers for. */
 static uint32_t least_programs(const TileTarget *target, const TileModule *plain, unsigned index) {
-    static const uint32_t blocks[] = {1, 4, 8};
-    unsigned count = sizeof blocks / sizeof *blocks - multiplies(plain);
-    return index < count ? blocks[index] * tile_ptx_target_of(target)->cores : 0;
+    enum { MOST = 3 };
+    static const uint32_t blocks[MOST] = {1, 4, 8}, of_tensor_cores[MOST] = {1, 4}, of_multiply_adds[MOST] = {1, 2, 4};
+    const Products products = find_products(plain);
+    if (index >= MOST) return 0;
+    return (products.tensor_cores ? of_tensor_cores : products.any ? of_multiply_adds : blocks)[index] * tile_ptx_target_of(target)->cores;
 }
 
 static bool has_room(const TileTarget *target, const TileFunc *phase) {

@@ -40,59 +40,61 @@
  *       %none = const {value = 0.0} : f32[8, 8]
  *       %R = dim %w {axis = 0} : i64
  *       %C = dim %w {axis = 1} : i64
- *       %0 = dim %w {axis = 2} : i64
- *       %1 = const {value = 127} : i64
- *       %2 = add %0, %1 : i64
- *       %3 = const {value = 128} : i64
- *       %4 = div %2, %3 : i64
- *       %5 = temp %R, %0 : tensor<f32, 2, temp>
- *       grid %R, %4 (%6: i64, %7: i64) {
- *         %8 = const {value = -0.0} : f32[128]
- *         %9 = mul %7, %3 : i64
- *         %10 = sub %0, %9 : i64
- *         %11 = min %10, %3 : i64
- *         %12 = const {value = 16} : i64
- *         %13 = for %zero, %C, %12, %8 : f32[128] (%14: i64, %15: f32[128]) {
- *           %16 = sub %C, %14 : i64
- *           %17 = min %16, %12 : i64
- *           %18 = load_tile %w, %6, %14, %one, %zero, %17, %9, %one, %zero, %11 {access = [index, range, range]} : f32[16, 128]
- *           %19 = const {value = -1.0} : f32
- *           %20 = fill %18, %19, %zero, %17, %zero, %11 {axes = [0, 1]} : f32[16, 128]
- *           %21 = const {value = 0.0} : f32[16, 128]
- *           %22 = mul %20, %21 : f32[16, 128]
- *           %23 = reduce %22 {axis = 0, kind = sum} : f32[128]
- *           %24 = add %15, %23 : f32[128]
- *           yield %24
- *         }
- *         store_tile %5, %13, %6, %9, %one, %zero, %11 {access = [index, range]}
+ *       %0 = const {value = 31} : i64
+ *       %1 = add %C, %0 : i64
+ *       %2 = const {value = 32} : i64
+ *       %3 = div %1, %2 : i64
+ *       %4 = dim %w {axis = 2} : i64
+ *       %5 = const {value = 127} : i64
+ *       %6 = add %4, %5 : i64
+ *       %7 = const {value = 128} : i64
+ *       %8 = div %6, %7 : i64
+ *       %9 = temp %R, %3, %4 : tensor<f32, 3, temp>
+ *       %10 = mul %R, %3 : i64
+ *       %11 = mul %10, %8 : i64
+ *       %12 = temp %11 : tensor<f32, 1, temp>
+ *       grid %R, %3, %8 (%13: i64, %14: i64, %15: i64) {
+ *         %16 = mul %15, %7 : i64
+ *         %17 = mul %14, %2 : i64
+ *         %18 = sub %C, %17 : i64
+ *         %19 = min %18, %2 : i64
+ *         %20 = sub %4, %16 : i64
+ *         %21 = min %20, %7 : i64
+ *         %22 = load_tile %w, %13, %17, %one, %zero, %19, %16, %one, %zero, %21 {access = [index, range, range]} : f32[32, 128]
+ *         %23 = const {value = -1.0} : f32
+ *         %24 = fill %22, %23, %zero, %19, %zero, %21 {axes = [0, 1]} : f32[32, 128]
+ *         %25 = const {value = 0.0} : f32[32, 128]
+ *         %26 = mul %24, %25 : f32[32, 128]
+ *         %27 = reduce %26 {axis = 0, kind = sum} : f32[128]
+ *         store_tile %9, %27, %13, %14, %16, %one, %zero, %21 {access = [index, index, range]}
+ *         %28 = mul %13, %3 : i64
+ *         %29 = add %28, %14 : i64
+ *         %30 = mul %29, %8 : i64
+ *         %31 = add %30, %15 : i64
+ *         %32 = reduce %27 {axis = 0, kind = sum} : f32
+ *         store_tile %12, %32, %31 {access = [index]}
  *         yield
  *       }
- *       %25 = temp %one : tensor<f32, 1, temp>
- *       grid %one (%26: i64) {
- *         %27 = const {value = 0.0} : f32[16, 128]
- *         %28 = const {value = 16} : i64
- *         %29 = for %zero, %R, %28, %27 : f32[16, 128] (%30: i64, %31: f32[16, 128]) {
- *           %32 = for %zero, %0, %3, %31 : f32[16, 128] (%33: i64, %34: f32[16, 128]) {
- *             %35 = sub %R, %30 : i64
- *             %36 = min %35, %28 : i64
- *             %37 = sub %0, %33 : i64
- *             %38 = min %37, %3 : i64
- *             %39 = load_tile %5, %30, %one, %zero, %36, %33, %one, %zero, %38 {access = [range, range]} : f32[16, 128]
- *             %40 = const {value = 0.0} : f32
- *             %41 = fill %39, %40, %zero, %36, %zero, %38 {axes = [0, 1]} : f32[16, 128]
- *             %42 = add %34, %41 : f32[16, 128]
- *             yield %42
- *           }
- *           yield %32
+ *       %33 = temp %one : tensor<f32, 1, temp>
+ *       grid %one (%34: i64) {
+ *         %35 = const {value = 0.0} : f32[1024]
+ *         %36 = const {value = 1024} : i64
+ *         %37 = for %zero, %11, %36, %35 : f32[1024] (%38: i64, %39: f32[1024]) {
+ *           %40 = sub %11, %38 : i64
+ *           %41 = min %40, %36 : i64
+ *           %42 = load_tile %12, %38, %one, %zero, %41 {access = [range]} : f32[1024]
+ *           %43 = const {value = 0.0} : f32
+ *           %44 = fill %42, %43, %zero, %41 {axes = [0]} : f32[1024]
+ *           %45 = add %39, %44 : f32[1024]
+ *           yield %45
  *         }
- *         %43 = reduce %29 {axis = 1, kind = sum} : f32[16]
- *         %44 = reduce %43 {axis = 0, kind = sum} : f32
- *         store_tile %25, %44, %zero {access = [index]}
+ *         %46 = reduce %37 {axis = 0, kind = sum} : f32
+ *         store_tile %33, %46, %zero {access = [index]}
  *         yield
  *       }
  *       grid %one (%p: i64) {
- *         %45 = load_tile %25, %zero {access = [index]} : f32
- *         %46 = isnan %45 : bool
+ *         %47 = load_tile %33, %zero {access = [index]} : f32
+ *         %48 = isnan %47 : bool
  *         %sum = for %zero, %R, %one, %none : f32[8, 8] (%i: i64, %before: f32[8, 8]) {
  *           %half = rem %i, %two : i64
  *           %even = eq %half, %zero : bool
@@ -109,25 +111,28 @@
  *           }
  *           yield %inner
  *         }
- *         %47 = if %46 : f32[8, 8] {
- *           %48 = const {value = -0.0} : f32[8]
- *           %49 = for %zero, %R, %one, %48 : f32[8] (%50: i64, %51: f32[8]) {
- *             %52 = load_tile %5, %50, %zero, %one, %zero, %n {access = [index, range]} : f32[8]
- *             %half.1 = rem %50, %two : i64
- *             %even.1 = eq %half.1, %zero : bool
- *             %53 = splat %even.1 : bool[8]
- *             %54 = select %53, %48, %52 : f32[8]
- *             %55 = add %51, %54 : f32[8]
- *             yield %55
+ *         %49 = if %48 : f32[8, 8] {
+ *           %50 = const {value = -0.0} : f32[8]
+ *           %51 = for %zero, %R, %one, %50 : f32[8] (%52: i64, %53: f32[8]) {
+ *             %54 = for %zero, %3, %one, %53 : f32[8] (%55: i64, %56: f32[8]) {
+ *               %57 = load_tile %9, %52, %55, %zero, %one, %zero, %n {access = [index, index, range]} : f32[8]
+ *               %half.1 = rem %52, %two : i64
+ *               %even.1 = eq %half.1, %zero : bool
+ *               %58 = splat %even.1 : bool[8]
+ *               %59 = select %58, %50, %57 : f32[8]
+ *               %60 = add %56, %59 : f32[8]
+ *               yield %60
+ *             }
+ *             yield %54
  *           }
- *           %56 = reshape %49 : f32[1, 8]
- *           %57 = broadcast %56 : f32[8, 8]
- *           %58 = add %sum, %57 : f32[8, 8]
- *           yield %58
+ *           %61 = reshape %51 : f32[1, 8]
+ *           %62 = broadcast %61 : f32[8, 8]
+ *           %63 = add %sum, %62 : f32[8, 8]
+ *           yield %63
  *         } {
  *           yield %sum
  *         }
- *         store_tile %y, %47, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *         store_tile %y, %49, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
  *         yield
  *       }
  *       return

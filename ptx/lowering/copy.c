@@ -9,6 +9,7 @@ typedef struct Copy {
     GpuSharedTile tile;
     TileValue *to;
     unsigned last; /* axis of the columns; all others make up the rows */
+    bool rows_exist; /* what is copied now has no others */
     bool rare; /* elements are not copied one by one where rows begin as is known and strides are as usual */
     const GpuDimension *dimension[TILE_MAX_TILE_RANK]; /* of the tile's axes */
 } Copy;
@@ -316,7 +317,7 @@ static void move_rows(Gpu *gpu, GpuAccess *access, TileValue **to, const GpuShar
     *to = tile_build_ptr_add(&gpu->b, *to, gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, tile->row_bytes)));
 }
 
-/* Copies elements of whole words asynchronously, each under the predicates of its row and its column. Neighbouring threads
+/* Copies elements of whole words asynchronously, each under the predicates of its row, where some rows do not exist, and its column. Neighbouring threads
  * have neighbours of a row. The layout may be that of a part of the tile, which begins at `row`; NULL: at the first. Indices are computed
  * here, so that no registers are live for them elsewhere. */
 static void copy_words(Copy *copy, const TileLayout *layout, TileValue *row) {
@@ -337,7 +338,7 @@ static void copy_words(Copy *copy, const TileLayout *layout, TileValue *row) {
     int64_t before[TILE_MAX_TILE_RANK] = {-1, -1, -1, -1, -1};
     for (uint32_t r = 0; r < tile_layout_registers(layout); r++) {
         TileValue *both = NULL;
-        for (unsigned a = 0; a <= copy->last; a++) {
+        for (unsigned a = copy->rows_exist ? copy->last : 0; a <= copy->last; a++) {
             int64_t index = gpu_register_index(layout, a, r);
             if (index != before[a]) valid[a] = is_valid(gpu, dimension[a], lane_index(gpu, layout, a, index));
             before[a] = index;
@@ -500,18 +501,39 @@ static void copy_some_rows(Copy *copy) { copy_in_loop(copy, 1, ELEMENTS_TOGETHER
 
 static TileOp *build_branch(Copy *copy, TileValue *condition, void (*then)(Copy *copy), void (*otherwise)(Copy *copy));
 
+/* Words of any rows, in parts where a thread has many. */
+static void copy_any_words(Copy *copy) {
+    TileLayout layout = elements_layout(copy), part;
+    int64_t rows = tile_layout_registers(&layout) > MOST_WORDS ? rows_of_part(copy, &part) : 0;
+    if (rows) copy_words_in_parts(copy, &part, rows);
+    else copy_words(copy, &layout, NULL);
+}
+
+static void copy_words_of_rows(Copy *copy) {
+    copy->rows_exist = true;
+    copy_any_words(copy);
+    copy->rows_exist = false;
+}
+
+/* Has a thread words of several rows, and of fewer columns? Where all rows exist it asks for these alone. */
+static bool has_few_columns(const TileLayout *layout, unsigned last) {
+    enum { ROWS_OF_COLUMN = 4 };
+    uint32_t columns = 0, all = tile_layout_registers(layout);
+    for (uint32_t r = 0; r < all; r++) columns += !r || gpu_register_index(layout, last, r) != gpu_register_index(layout, last, r - 1);
+    return columns * ROWS_OF_COLUMN <= all;
+}
+
 /* Elements that do not lie in chunks. */
 static void copy_elements(Copy *copy) {
     enum { MOST_ELEMENTS = 64 };
     TileLayout layout = elements_layout(copy), part;
     unsigned bytes = tile_scalar_bytes(copy->tile.scalar);
     uint32_t count = tile_layout_registers(&layout);
-    bool once = !gpu_holds_first_copy(copy->gpu, &layout);
-    int64_t rows = bytes >= 4 && once ? rows_of_part(copy, &part) : 0;
-    if (bytes >= 4 && count <= MOST_WORDS && once)
-        copy_words(copy, &layout, NULL);
-    else if (rows)
-        copy_words_in_parts(copy, &part, rows);
+    bool once = !gpu_holds_first_copy(copy->gpu, &layout), words = bytes >= 4 && once && (count <= MOST_WORDS || rows_of_part(copy, &part));
+    if (words && has_few_columns(&layout, copy->last))
+        build_branch(copy, is_whole_along(copy, copy->last), copy_words_of_rows, copy_any_words);
+    else if (words)
+        copy_any_words(copy);
     else if (bytes < 4 && count <= MOST_ELEMENTS && once && !copy->rare)
         build_branch(copy, is_whole_along(copy, copy->last), copy_all_rows, copy_some_rows);
     else

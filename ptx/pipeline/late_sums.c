@@ -168,6 +168,23 @@ static bool continue_inner(const Sum *sum, TileValue *carried, uint64_t identity
     return true;
 }
 
+/* What the loop began with is combined with what is reduced behind it, unless that changes nothing: a loop around this one then adds up what is reduced, and nothing
+ * else. */
+static void combine_behind(const Sum *sum, TileValue *begin, uint64_t identity) {
+    TileOp *add = sum->add, *reduce = sum->reduce;
+    TileValue *reduced = &reduce->results[0];
+    uint64_t bits;
+    if (tile_value_bits(begin, &bits) && bits == identity) {
+        tile_value_replace(&add->results[0], reduced);
+        tile_op_erase(add);
+        return;
+    }
+    tile_op_detach(add);
+    tile_op_insert_after(add, reduce);
+    tile_op_set_operand(add, 0, begin);
+    tile_op_set_operand(add, 1, reduced);
+}
+
 /* The loop carries the tile. */
 static void move_behind(Late *late, const Sum *sum) {
     TileModule *module = late->context->module;
@@ -180,22 +197,20 @@ static void move_behind(Late *late, const Sum *sum) {
     b.location = sum->reduce->location;
     tile_op_set_operand(loop, first + sum->index, tile_build_bits(&b, sum->tile->type, identity));
     result->type = carried->type = sum->tile->type;
-    TileOp *add = sum->add, *reduce = sum->reduce;
-    tile_op_detach(add);
+    TileOp *reduce = sum->reduce;
+    TileOpId combiner = (TileOpId)sum->add->id;
     tile_op_detach(reduce);
     tile_op_insert_after(reduce, loop);
-    tile_op_insert_after(add, reduce);
-    tile_value_replace(result, &add->results[0]);
+    tile_value_replace(result, &sum->add->results[0]);
     tile_op_set_operand(reduce, 0, result);
-    tile_op_set_operand(add, 0, begin);
-    tile_op_set_operand(add, 1, &reduce->results[0]);
     TileValue *next = sum->tile;
     if (!continue_inner(sum, carried, identity)) {
         b = tile_builder_before(module, yield);
         b.location = reduce->location;
-        next = tile_build_binary(&b, add->id, carried, sum->tile);
+        next = tile_build_binary(&b, combiner, carried, sum->tile);
     }
     tile_op_set_operand(yield, sum->index, next);
+    combine_behind(sum, begin, identity);
     late->bytes += bytes_of_thread(late, sum->tile->type);
     late->changed = true;
 }

@@ -33,8 +33,7 @@
  *         yield %1
  *       }
  *       %s = reduce %total {axis = 0, kind = sum} : f32
- *       %w = add %none, %s : f32
- *       store_tile %y, %w, %zero {access = [index]}
+ *       store_tile %y, %s, %zero {access = [index]}
  *       return
  *     }
  * Rows of one warp stay: its lanes exchange a number without a barrier. Where the tile takes too many registers of a thread, those lines

@@ -36,7 +36,7 @@
  *       store_tile %y, %s, %zero {access = [index]}
  *       return
  *     }
- * Rows of one warp stay: its lanes exchange a number without a barrier. Where the tile takes too many registers of a thread, those lines
+ * Where the tile takes too many registers of a thread, those lines
  * of it that lie in one thread are reduced in the iteration, which exchanges nothing, and what is left is added up (`Parts`). A
  * loop of one iteration has the bits that it had:
  * other variants of the code have none for such rows (gpu-short-rows).
@@ -67,6 +67,7 @@ typedef struct Sum {
     unsigned index; /* among those of the loop */
     TileOp *add, *reduce;
     TileValue *tile;
+    int64_t bytes; /* of a thread, that `late` has counted for what the loop carries in its place */
 } Sum;
 
 static TileOpId op_of(TileName kind) {
@@ -144,14 +145,13 @@ static const char *obstacle(const Late *late, const Sum *sum) {
     const TileType *type = sum->tile->type;
     int64_t size = tile_scalar_bytes(type->scalar);
     int64_t bytes = bytes_of_thread(late, type);
-    bool products = false, last = tile_op_integer(sum->reduce, TILE_ATTRIBUTE_AXIS, 0) == type->rank - 1;
+    bool products = false;
     if (tile_op_integer(late->loop, TILE_ATTRIBUTE_ORDERED, 0) || tile_op_integer(sum->reduce, TILE_ATTRIBUTE_ORDERED, 0))
         return "the text gives the order";
     if (tile_scalar_is_float(type->scalar) && size < 4) return "its sums would be rounded to 16 bits in each iteration";
-    if (last && late->func->threads == TILE_WARP_THREADS) return "lanes of one warp exchange what they reduce";
     tile_block_walk(&late->loop->regions[0], look_for_products, &products);
     if (products) return "it has products";
-    if (bytes > MOST_BYTES || late->bytes + bytes > MOST_BYTES_OF_LOOP) return too_many;
+    if (bytes > MOST_BYTES || late->bytes - sum->bytes + bytes > MOST_BYTES_OF_LOOP) return too_many;
     return NULL;
 }
 
@@ -210,7 +210,7 @@ static void move_behind(Late *late, const Sum *sum) {
     }
     tile_op_set_operand(yield, sum->index, next);
     combine_behind(sum, begin, identity);
-    late->bytes += bytes_of_thread(late, sum->tile->type);
+    late->bytes += bytes_of_thread(late, sum->tile->type) - sum->bytes;
     late->changed = true;
 }
 
@@ -236,7 +236,7 @@ static int64_t lines_of_thread(const Late *late, const TileType *type) {
 /* In how many parts the lines of a thread are added up, so that few enough bytes are left; 1: they cannot be. */
 static int64_t count_parts(const Late *late, const Sum *sum) {
     const TileType *type = sum->tile->type;
-    int64_t bytes = bytes_of_thread(late, type), left = MOST_BYTES_OF_LOOP - late->bytes, parts = 1;
+    int64_t bytes = bytes_of_thread(late, type), left = MOST_BYTES_OF_LOOP - (late->bytes - sum->bytes), parts = 1;
     if (type->rank != 2 || tile_op_integer(sum->reduce, TILE_ATTRIBUTE_AXIS, 0) != 0) return 1;
     while (bytes / parts > MOST_BYTES_OF_PART || bytes / parts > left) parts *= 2;
     return lines_of_thread(late, type) % parts ? 1 : parts;
@@ -374,8 +374,9 @@ static void look_at_rows(Late *late, unsigned index) {
 
 static void look_at_sums(Late *late, unsigned index) {
     const char *why = NULL;
-    int64_t parts = 1;
+    int64_t parts = 1, before = late->bytes;
     for (Sum sum; !why && parts == 1 && find_sum(late, index, &sum);) { /* along each of several axes */
+        sum.bytes = late->bytes - before;
         why = obstacle(late, &sum);
         if (why == too_many) parts = count_parts(late, &sum);
         if (parts > 1) {

@@ -216,7 +216,7 @@ static const char *obstacle(Shared *s) {
     for (TileOp *op = s->grid->regions[0].first; op; op = op->next) {
         const char *why = NULL;
         s->why = op;
-        if (op->id == TILE_OP_WHILE || op->id == TILE_OP_IF) return "they branch";
+        if (op->id == TILE_OP_WHILE || (op->id == TILE_OP_IF && tile_op_writes(op))) return "they branch"; /* what only computes all blocks compute */
         if (op->id == TILE_OP_FOR) why = add_loop(s, op);
         if (why) return why;
     }

@@ -38,7 +38,7 @@ static const double WORTH_KEPT = 0.9;
 /* Nor are grids that are split for more programs than usual, of which each begins and is combined: measured, what is predicted to gain less loses. */
 static const double WORTH_MANY = 0.95;
 /* Nor are other numbers of warps. */
-static const double WORTH_FEWER_WARPS = 0.96, WORTH_MORE_WARPS = 0.91;
+static const double WORTH_FEWER_WARPS = 0.96, WORTH_MORE_WARPS = 0.91, FAR_LESS = 0.67; /* of the time: what the model misjudges is less */
 
 typedef struct Choice {
     bool possible;
@@ -150,10 +150,17 @@ static void take(Candidates *out, const TilePrediction *candidate, size_t point,
     tile_list_push(arena, &out->points, point);
 }
 
+/* Does the other compute and wait far less, while the memory is as busy? Where that bounds both, the model sees little of it: warps that exchange nothing in a loop's iterations, as one
+ * alone does, take 0.82 of the time where it says 0.97. */
+static bool is_quieter(const TileEstimate *base, const TileEstimate *other) {
+    return other->time < base->time && other->memory <= base->memory && other->compute < FAR_LESS * base->compute && other->waiting < FAR_LESS * base->waiting;
+}
+
 /* Is the other, of more or fewer warps, worth it? More warps are where a program that has a multiprocessor to itself waits less, or fewer rows are read again from the memory; that code of fewer
  * elements a thread computes less is seldom so, unless registers did not suffice. Measured, of 635 rows: of those that were predicted to gain less, as many lose (decision 160). */
 static bool is_worth_warps(const TileEstimate *base, const TileEstimate *other, bool fewer) {
-    if (fewer) return other->time < WORTH_FEWER_WARPS * base->time;
+    if (fewer) return other->time < WORTH_FEWER_WARPS * base->time || is_quieter(base, other);
+    if (other->time < FAR_LESS * base->time) return true;
     bool computes = base->compute > base->memory && base->compute > base->waiting, waits = base->waiting > base->memory && base->waiting > base->compute;
     return other->time < WORTH_MORE_WARPS * base->time && (base->spills || (!computes && (!waits || base->alone)));
 }
@@ -181,12 +188,39 @@ static void try_warps(const Question *question, bool fewer, TileArena *arena, Ca
     }
 }
 
+static bool leaves_warps(const Question *question, const Candidates *out, size_t i) {
+    const TileInstancePoint *base = &question->instance->points[out->points.items[i]];
+    return out->items.items[i].fits && !base->schedule.warps && tile_backend_of(question->input->target)->family->most_warps && tile_outcome_leaves_warps(base->module);
+}
+
+/* The fastest of the points without any schedule; SIZE_MAX: there is none. */
+static size_t best_plain(const Question *question, const Candidates *out) {
+    const TileSchedule none = {0};
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < out->items.count; i++) {
+        const TilePrediction *candidate = &out->items.items[i];
+        bool plain = candidate->fits && memcmp(&question->instance->points[out->points.items[i]].schedule, &none, sizeof none) == 0;
+        if (plain && (best == SIZE_MAX || candidate->estimate.time < out->items.items[best].estimate.time)) best = i;
+    }
+    return best;
+}
+
+/* A grid is split so that its programs wait less; as one with more warps it needs no other to combine the parts. Those are tried of the fastest that is not split. */
+static void try_whole(const Question *question, TileArena *arena, Candidates *out) {
+    size_t split = out->chosen, plain = best_plain(question, out);
+    if (!out->items.items[split].schedule.least_programs || plain == SIZE_MAX || !leaves_warps(question, out, plain)) return;
+    out->chosen = plain;
+    try_warps(question, false, arena, out);
+    if (out->items.items[out->chosen].estimate.time >= WORTH_MORE_WARPS * out->items.items[split].estimate.time) out->chosen = split;
+}
+
 static void choose_warps(const Question *question, TileArena *arena, Candidates *out) {
-    const TileInstancePoint *base = &question->instance->points[out->points.items[out->chosen]];
     size_t chosen = out->chosen;
-    if (!out->items.items[chosen].fits || base->schedule.warps || !tile_backend_of(question->input->target)->family->most_warps || !tile_outcome_leaves_warps(base->module)) return;
-    try_warps(question, true, arena, out);
-    if (out->chosen == chosen) try_warps(question, false, arena, out);
+    if (leaves_warps(question, out, chosen)) {
+        try_warps(question, true, arena, out);
+        if (out->chosen == chosen) try_warps(question, false, arena, out);
+    }
+    try_whole(question, arena, out);
 }
 
 /* The time below which another point than the text's own is taken, of which this is the time. */

@@ -35,8 +35,7 @@ bool gpu_split_is_counted(const GpuSplit *split, const TileOp *loop) {
     return true;
 }
 
-/* The loop in its body that all it carries goes through, each value at its own place; NULL: there is none. */
-static TileOp *inner_loop(const TileOp *loop) {
+TileOp *gpu_split_inner_loop(const TileOp *loop) {
     const TileBlock *body = &loop->regions[0];
     TileOp *inner = loop->result_count ? tile_op_operand(body->last, 0)->op : NULL;
     if (!inner || inner->id != TILE_OP_FOR || inner->block != body || inner->result_count != loop->result_count) return NULL;
@@ -53,7 +52,7 @@ void gpu_split_find_nest(GpuSplit *split) {
     split->depth = 1;
     if (!split->merge.simple || split->merge.inductions || !gpu_split_is_counted(split, split->loop)) return;
     while (split->depth < GPU_MOST_NESTED) {
-        TileOp *inner = inner_loop(split->nest[split->depth - 1]);
+        TileOp *inner = gpu_split_inner_loop(split->nest[split->depth - 1]);
         if (!inner || !gpu_split_is_counted(split, inner)) return;
         split->nest[split->depth++] = inner;
     }
@@ -210,7 +209,7 @@ static TileValue *value_after(TileBuilder *b, const TileOp *loop, unsigned i, Ti
 /* The part's iterations of each loop of the nest; the innermost ones change fastest from part to part. */
 void gpu_split_narrow_nest(const GpuSplit *split, TileBuilder *b, TileOp *loop, TileValue *part, TileValue *trips) {
     TileOp *nest[GPU_MOST_NESTED] = {loop};
-    for (unsigned k = 1; k < split->depth; k++) nest[k] = inner_loop(nest[k - 1]);
+    for (unsigned k = 1; k < split->depth; k++) nest[k] = gpu_split_inner_loop(nest[k - 1]);
     for (unsigned k = split->depth; --k;) {
         gpu_split_narrow(b, nest[k], tile_build_binary(b, TILE_OP_REM, part, split->shares[k]), split->trips[k]);
         part = tile_build_binary(b, TILE_OP_DIV, part, split->shares[k]);

@@ -28,6 +28,8 @@ typedef struct GpuSplit {
 
 /* Does the launcher know the loop's bounds? */
 bool gpu_split_is_counted(const GpuSplit *split, const TileOp *loop);
+/* The loop in its body that all it carries goes through, each value at its own place; NULL: there is none. */
+TileOp *gpu_split_inner_loop(const TileOp *loop);
 /* Fewer iterations are not worth a part. */
 int64_t gpu_split_least_trips(const GpuSplit *split);
 bool gpu_split_multiplies(const GpuSplit *split);

@@ -1,5 +1,5 @@
-/* Purpose: divide programs among the blocks of a cluster, where the kernel asks for clusters and programs multiply nothing: each block has some of the iterations of each loop, and what
- * loops reduce all blocks combine through each other's shared memory, so that each has the result. So a launch of few programs, each with a long row, keeps the machine busy
+/* Purpose: divide programs among the blocks of a cluster, where the kernel asks for clusters and programs multiply nothing: each block has some of the iterations of each loop, or of a
+ * loop in it that all it carries goes through, and what loops reduce all blocks combine through each other's shared memory, so that each has the result. So a launch of few programs, each with a long row, keeps the machine busy
  * with one grid; and the rows that are there at a time are fewer, so that loops which go over them again find them in the L2 cache, or in registers.
  * What is stored outside of loops the first block stores.
  *
@@ -55,6 +55,9 @@
  *       return
  *     }
  * Run: --passes=gpu-share-rows,canonicalise,cse,dce --target=sm_90a
+ * Of a nest the blocks share the outermost loop whose bounds are known outside of the grid, and where it has fewer iterations than there are blocks, the one in it as well:
+ * channels of a group begin where the program says, but their pixels do not. All blocks go through the iterations of loops around that.
+ *
  * Needs: inline; loops whose bounds are known outside of the grid, so licm. Keeps: tile form. Cost: linear. */
 #include "lang/ir/access.h"
 #include "lang/ir/build.h"
@@ -72,11 +75,18 @@ typedef struct Narrowed {
     TileValue *lo, *hi, *step, *first, *end;
 } Narrowed;
 
+/* Loops whose iterations blocks share, one in the other. */
+typedef struct Nest {
+    TileOp *loops[GPU_MOST_NESTED];
+    unsigned depth;
+} Nest;
+
 typedef struct Shared {
     TilePassContext *context;
     TileFunc *kernel;
     TileOp *grid;
-    TileOp *loops[MOST_LOOPS];
+    TileOp *loops[MOST_LOOPS]; /* in the grid's block */
+    Nest nests[MOST_LOOPS];    /* of each */
     GpuMerge merges[MOST_LOOPS]; /* of those that carry something */
     unsigned count, sums;
     Narrowed narrowed[MOST_LOOPS];
@@ -109,11 +119,28 @@ static void look_for_store(TileOp *op, void *data) {
     stores->found |= around != stores->loop && tile_memory_overlaps(tile_memory_tensor(op), tile_memory_tensor(stores->op));
 }
 
+static bool is_in(const TileOp *op, const TileOp *loop) {
+    while (op != loop && op->block->op) op = op->block->op;
+    return op == loop;
+}
+
+/* Does each block write other elements: those of its own iterations? */
+static bool is_of_block(const Shared *s, const TileOp *store, const TileOp *loop) {
+    for (unsigned i = 0; i < s->count; i++) {
+        const Nest *nest = &s->nests[i];
+        if (s->loops[i] != loop) continue;
+        for (unsigned k = 0; k < nest->depth; k++)
+            if (!is_in(store, nest->loops[k]) || !tile_access_is_apart(store, nest->loops[k])) return false;
+        return true;
+    }
+    return false;
+}
+
 /* Programs do not read what they write, and elements are written by the block that has the loop's iteration, or by the first one. */
 static const char *obstacle_of_store(Shared *s, const TileOp *store, const TileOp *loop) {
     Stores stores = {.loop = loop, .op = store};
     if (store->id != TILE_OP_STORE_TILE) return "it writes to memory by another op than a store";
-    if (loop && !tile_access_is_apart(store, loop)) return "iterations may write the same elements";
+    if (loop && !is_of_block(s, store, loop)) return "iterations may write the same elements";
     for (const TileOp *op = s->grid->regions[0].first; op; op = op->next)
         if (may_read(op, tile_memory_tensor(store))) return "the grid may read what it writes";
     tile_block_walk(&s->grid->regions[0], look_for_store, &stores);
@@ -140,13 +167,33 @@ static const char *obstacle_of_writes(Shared *s, const TileBlock *block, const T
     return NULL;
 }
 
-static const char *add_loop(Shared *s, TileOp *loop) {
+/* The loop in it that all it carries goes through, beside which nothing is written, and no other one; NULL: there is none. */
+static TileOp *only_loop_in(const TileOp *loop) {
+    TileOp *inner = NULL;
+    for (TileOp *op = loop->regions[0].first; op; op = op->next) {
+        if (op->id == TILE_OP_FOR && !inner)
+            inner = op;
+        else if (op->region_count || tile_op_writes(op))
+            return NULL;
+    }
+    return inner && (loop->result_count ? gpu_split_inner_loop(loop) == inner : !inner->result_count) ? inner : NULL;
+}
+
+/* The outermost loop whose bounds are the same for all programs, and those like it in that one. False: there is none. */
+static bool find_nest(const Shared *s, TileOp *loop, Nest *nest) {
     GpuSplit split = {.kernel = s->kernel};
+    nest->depth = 0;
+    while (loop && !gpu_split_is_counted(&split, loop)) loop = only_loop_in(loop);
+    for (; loop && nest->depth < GPU_MOST_NESTED && gpu_split_is_counted(&split, loop); loop = only_loop_in(loop)) nest->loops[nest->depth++] = loop;
+    return nest->depth > 0;
+}
+
+static const char *add_loop(Shared *s, TileOp *loop) {
     GpuMerge *merge = &s->merges[s->count];
     s->why = loop;
     if (s->count == MOST_LOOPS) return "it has too many loops";
     if (tile_op_integer(loop, TILE_ATTRIBUTE_ORDERED, 0)) return "a loop's iterations are ordered";
-    if (!gpu_split_is_counted(&split, loop)) return "a loop's bounds differ from program to program";
+    if (!find_nest(s, loop, &s->nests[s->count])) return "a loop's bounds differ from program to program";
     if (loop->result_count && tile_op_writes(loop)) return "a loop stores and carries values";
     if (loop->result_count > TILE_MAX_FOLD || !combines_words(loop)) return "a loop carries too much, or what is no number of 32 or 64 bits";
     const char *why = loop->result_count ? gpu_merge_find(merge, loop, s->context->scratch) : NULL;
@@ -169,7 +216,7 @@ static const char *obstacle(Shared *s) {
     for (TileOp *op = s->grid->regions[0].first; op; op = op->next) {
         const char *why = NULL;
         s->why = op;
-        if (op->id == TILE_OP_WHILE || op->id == TILE_OP_IF) return "they branch";
+        if (op->id == TILE_OP_WHILE || (op->id == TILE_OP_IF && tile_op_writes(op))) return "they branch"; /* what only computes all blocks compute */
         if (op->id == TILE_OP_FOR) why = add_loop(s, op);
         if (why) return why;
     }
@@ -223,6 +270,20 @@ static void narrow(Shared *s, TileOp *loop) {
     }
     tile_op_set_operand(loop, lo, same->first);
     tile_op_set_operand(loop, hi, same->end);
+}
+
+/* Leaves the loops of a nest the block's iterations, which it has of the outermost one first. */
+static void narrow_nest(Shared *s, const Nest *nest) {
+    TileBuilder host = tile_builder_before(s->context->module, s->grid), b = tile_builder_before(s->context->module, s->grid->regions[0].first);
+    GpuSplit split = {.context = s->context, .kernel = s->kernel, .grid = s->grid, .depth = nest->depth};
+    TileValue *part = s->part;
+    for (unsigned k = 0; k < nest->depth; k++) split.nest[k] = nest->loops[k];
+    gpu_split_share_nest(&split, &host, s->kernel->cluster);
+    for (unsigned k = nest->depth; --k;) {
+        gpu_split_narrow(&b, nest->loops[k], tile_build_binary(&b, TILE_OP_REM, part, split.shares[k]), split.trips[k]);
+        part = tile_build_binary(&b, TILE_OP_DIV, part, split.shares[k]);
+    }
+    gpu_split_narrow(&b, nest->loops[0], part, split.trips[0]);
 }
 
 /* So many bytes, each axis rounded up to a power of two, as layouts have it. */
@@ -302,9 +363,13 @@ static bool share(TilePassContext *context, TileFunc *kernel, TileOp *grid) {
     s->part = gpu_split_widen_grid(&split, grid);
     store_once(s);
     for (unsigned i = 0; i < s->count; i++) {
-        name_row(s, s->loops[i]);
-        narrow(s, s->loops[i]);
-        tile_op_set_integer(context->module, s->loops[i], TILE_ATTRIBUTE_PART, TILE_PART_OF_CLUSTER);
+        const Nest *nest = &s->nests[i];
+        if (nest->depth == 1 && nest->loops[0] == s->loops[i]) name_row(s, s->loops[i]);
+        if (nest->depth == 1)
+            narrow(s, nest->loops[0]);
+        else
+            narrow_nest(s, nest);
+        for (unsigned k = 0; k < nest->depth; k++) tile_op_set_integer(context->module, nest->loops[k], TILE_ATTRIBUTE_PART, TILE_PART_OF_CLUSTER);
         if (s->loops[i]->result_count) combine(s, i);
     }
     tile_op_set_integer(context->module, grid, TILE_ATTRIBUTE_MULTICAST, kernel->cluster);

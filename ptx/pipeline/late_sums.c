@@ -33,11 +33,10 @@
  *         yield %1
  *       }
  *       %s = reduce %total {axis = 0, kind = sum} : f32
- *       %w = add %none, %s : f32
- *       store_tile %y, %w, %zero {access = [index]}
+ *       store_tile %y, %s, %zero {access = [index]}
  *       return
  *     }
- * Rows of one warp stay: its lanes exchange a number without a barrier. Where the tile takes too many registers of a thread, those lines
+ * Where the tile takes too many registers of a thread, those lines
  * of it that lie in one thread are reduced in the iteration, which exchanges nothing, and what is left is added up (`Parts`). A
  * loop of one iteration has the bits that it had:
  * other variants of the code have none for such rows (gpu-short-rows).
@@ -68,6 +67,7 @@ typedef struct Sum {
     unsigned index; /* among those of the loop */
     TileOp *add, *reduce;
     TileValue *tile;
+    int64_t bytes; /* of a thread, that `late` has counted for what the loop carries in its place */
 } Sum;
 
 static TileOpId op_of(TileName kind) {
@@ -145,14 +145,13 @@ static const char *obstacle(const Late *late, const Sum *sum) {
     const TileType *type = sum->tile->type;
     int64_t size = tile_scalar_bytes(type->scalar);
     int64_t bytes = bytes_of_thread(late, type);
-    bool products = false, last = tile_op_integer(sum->reduce, TILE_ATTRIBUTE_AXIS, 0) == type->rank - 1;
+    bool products = false;
     if (tile_op_integer(late->loop, TILE_ATTRIBUTE_ORDERED, 0) || tile_op_integer(sum->reduce, TILE_ATTRIBUTE_ORDERED, 0))
         return "the text gives the order";
     if (tile_scalar_is_float(type->scalar) && size < 4) return "its sums would be rounded to 16 bits in each iteration";
-    if (last && late->func->threads == TILE_WARP_THREADS) return "lanes of one warp exchange what they reduce";
     tile_block_walk(&late->loop->regions[0], look_for_products, &products);
     if (products) return "it has products";
-    if (bytes > MOST_BYTES || late->bytes + bytes > MOST_BYTES_OF_LOOP) return too_many;
+    if (bytes > MOST_BYTES || late->bytes - sum->bytes + bytes > MOST_BYTES_OF_LOOP) return too_many;
     return NULL;
 }
 
@@ -168,6 +167,23 @@ static bool continue_inner(const Sum *sum, TileValue *carried, uint64_t identity
     return true;
 }
 
+/* What the loop began with is combined with what is reduced behind it, unless that changes nothing: a loop around this one then adds up what is reduced, and nothing
+ * else. */
+static void combine_behind(const Sum *sum, TileValue *begin, uint64_t identity) {
+    TileOp *add = sum->add, *reduce = sum->reduce;
+    TileValue *reduced = &reduce->results[0];
+    uint64_t bits;
+    if (tile_value_bits(begin, &bits) && bits == identity) {
+        tile_value_replace(&add->results[0], reduced);
+        tile_op_erase(add);
+        return;
+    }
+    tile_op_detach(add);
+    tile_op_insert_after(add, reduce);
+    tile_op_set_operand(add, 0, begin);
+    tile_op_set_operand(add, 1, reduced);
+}
+
 /* The loop carries the tile. */
 static void move_behind(Late *late, const Sum *sum) {
     TileModule *module = late->context->module;
@@ -180,23 +196,21 @@ static void move_behind(Late *late, const Sum *sum) {
     b.location = sum->reduce->location;
     tile_op_set_operand(loop, first + sum->index, tile_build_bits(&b, sum->tile->type, identity));
     result->type = carried->type = sum->tile->type;
-    TileOp *add = sum->add, *reduce = sum->reduce;
-    tile_op_detach(add);
+    TileOp *reduce = sum->reduce;
+    TileOpId combiner = (TileOpId)sum->add->id;
     tile_op_detach(reduce);
     tile_op_insert_after(reduce, loop);
-    tile_op_insert_after(add, reduce);
-    tile_value_replace(result, &add->results[0]);
+    tile_value_replace(result, &sum->add->results[0]);
     tile_op_set_operand(reduce, 0, result);
-    tile_op_set_operand(add, 0, begin);
-    tile_op_set_operand(add, 1, &reduce->results[0]);
     TileValue *next = sum->tile;
     if (!continue_inner(sum, carried, identity)) {
         b = tile_builder_before(module, yield);
         b.location = reduce->location;
-        next = tile_build_binary(&b, add->id, carried, sum->tile);
+        next = tile_build_binary(&b, combiner, carried, sum->tile);
     }
     tile_op_set_operand(yield, sum->index, next);
-    late->bytes += bytes_of_thread(late, sum->tile->type);
+    combine_behind(sum, begin, identity);
+    late->bytes += bytes_of_thread(late, sum->tile->type) - sum->bytes;
     late->changed = true;
 }
 
@@ -222,7 +236,7 @@ static int64_t lines_of_thread(const Late *late, const TileType *type) {
 /* In how many parts the lines of a thread are added up, so that few enough bytes are left; 1: they cannot be. */
 static int64_t count_parts(const Late *late, const Sum *sum) {
     const TileType *type = sum->tile->type;
-    int64_t bytes = bytes_of_thread(late, type), left = MOST_BYTES_OF_LOOP - late->bytes, parts = 1;
+    int64_t bytes = bytes_of_thread(late, type), left = MOST_BYTES_OF_LOOP - (late->bytes - sum->bytes), parts = 1;
     if (type->rank != 2 || tile_op_integer(sum->reduce, TILE_ATTRIBUTE_AXIS, 0) != 0) return 1;
     while (bytes / parts > MOST_BYTES_OF_PART || bytes / parts > left) parts *= 2;
     return lines_of_thread(late, type) % parts ? 1 : parts;
@@ -360,8 +374,9 @@ static void look_at_rows(Late *late, unsigned index) {
 
 static void look_at_sums(Late *late, unsigned index) {
     const char *why = NULL;
-    int64_t parts = 1;
+    int64_t parts = 1, before = late->bytes;
     for (Sum sum; !why && parts == 1 && find_sum(late, index, &sum);) { /* along each of several axes */
+        sum.bytes = late->bytes - before;
         why = obstacle(late, &sum);
         if (why == too_many) parts = count_parts(late, &sum);
         if (parts > 1) {

@@ -91,7 +91,7 @@ Reference reference_heat5, reference_laplace7, reference_blur5, reference_half_s
     reference_swiglu_pair, reference_relu_squared, reference_top2, reference_squared_distances, reference_cosines,
     reference_nearest, reference_adam, reference_sgd_momentum, reference_lion, reference_moving_average,
     reference_smoothed_cross_entropy, reference_kl_divergence, reference_huber, reference_cosine_loss,
-    reference_confusion, reference_batch_statistics, reference_image_statistics, reference_logsumexp_middle, reference_group_norm_last,
+    reference_confusion, reference_batch_statistics, reference_image_statistics, reference_above_mean, reference_logsumexp_middle, reference_group_norm_last,
     reference_count_nonzero, reference_running_max;
 
 /* reference_programs_more.c */

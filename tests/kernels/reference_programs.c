@@ -591,6 +591,20 @@ void reference_logsumexp_middle(const Problem *problem) {
     }
 }
 
+void reference_above_mean(const Problem *problem) {
+    int64_t channels = problem_dimension(problem, 'C'), pixels = problem_dimension(problem, 'P'), batches = problem_dimension(problem, 'B');
+    for (int64_t i = 0; i < batches * channels * pixels; i++) {
+        int64_t c = i / pixels % channels;
+        Sample sample = {problem->input[0] + c * pixels, batches, channels * pixels, pixels, 1};
+        double moments[2], error[2], x = problem->input[0][i];
+        moments_of(&sample, true, moments, error);
+        problem->expected[c] = moments[0];
+        problem->slack[c] = error[0];
+        problem->further[0].expected[i] = isnan(x - moments[0]) ? NAN : fmax(x - moments[0], 0);
+        problem->further[0].slack[i] = error[0] + 2 * F32_ROUNDOFF * fabs(x - moments[0]);
+    }
+}
+
 void reference_group_norm_last(const Problem *problem) {
     int64_t pixels = problem_dimension(problem, 'P'), channels = problem_dimension(problem, 'C');
     int64_t groups = (int64_t)problem->scalar[0], width = channels / groups;

@@ -44,6 +44,7 @@ typedef struct Choice {
     bool possible;
     _Atomic uint64_t places[PLACES];
     _Atomic uint64_t deciding; /* the integers that are known to decide bounds, steps or strides of an instance */
+    _Atomic uint64_t known;    /* of them, those whose value instances have */
     pthread_mutex_t mutex; /* of the rest */
     TileInstance *instances[MOST_INSTANCES];
     TileTunedRow *rows[MOST_ROWS]; /* each with its constants in one allocation; never changed once it is there */
@@ -72,9 +73,15 @@ static TileInstance **find_instance(Choice *choice, uint64_t key) {
 /* NULL: out of memory. */
 static TileInstance *get_instance(TileInput *input, Choice *choice, const TileImageSignature *signature,
                                   const TileImageRequest *request, const TileView *views) {
-    uint64_t key = tile_instance_key(signature, request, views);
+    uint64_t key = tile_instance_key(signature, request, views, atomic_load_explicit(&choice->known, memory_order_acquire));
     TileInstance **place = find_instance(choice, key);
-    if (!*place) *place = tile_instance_create(input, signature, request, views, key);
+    if (!*place) {
+        *place = tile_instance_create(input, signature, request, views, key);
+        if (*place && (*place)->known) { /* known from now on */
+            uint64_t known = atomic_fetch_or_explicit(&choice->known, (*place)->known, memory_order_release) | (*place)->known;
+            (*place)->key = tile_instance_key(signature, request, views, known);
+        }
+    }
     if (*place) (*place)->used = ++choice->clock;
     return *place;
 }
@@ -383,7 +390,7 @@ static uint32_t choose(TileInput *input, uint32_t kernel, const TileImageRequest
     Choice *choice = &input->choices->items[kernel];
     const TileImageSignature *signature = &input->signatures[kernel];
     if (!choice->possible) return 0;
-    uint64_t instance = tile_instance_key(signature, request, views),
+    uint64_t instance = tile_instance_key(signature, request, views, atomic_load_explicit(&choice->known, memory_order_acquire)),
              key = tile_question_key(signature, views, atomic_load_explicit(&choice->deciding, memory_order_acquire), instance);
     _Atomic uint64_t *place = &choice->places[key % PLACES];
     uint64_t known = atomic_load_explicit(place, memory_order_acquire);
@@ -394,6 +401,7 @@ static uint32_t choose(TileInput *input, uint32_t kernel, const TileImageRequest
     with_candidates(input, choice, signature, request, views, take_number, &found);
     pthread_mutex_unlock(&choice->mutex);
     /* What the integers decide is known only now, where this was the kernel's first question. */
+    instance = tile_instance_key(signature, request, views, atomic_load_explicit(&choice->known, memory_order_acquire));
     key = tile_question_key(signature, views, atomic_load_explicit(&choice->deciding, memory_order_acquire), instance);
     place = &choice->places[key % PLACES];
     atomic_store_explicit(place, key >> NUMBER_BITS << NUMBER_BITS | found.number, memory_order_release);

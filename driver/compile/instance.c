@@ -15,6 +15,24 @@
 
 enum { MOST_CANDIDATES = 320 };
 
+const TileFunc *tile_instance_kernel(const TileModule *module) {
+    const TileFunc *func = module ? module->first : NULL;
+    while (func && func->kind != TILE_FUNC_KERNEL) func = func->next;
+    return func;
+}
+
+uint64_t tile_instance_find_deciding(const TileImageSignature *signature, const TileInstance *instance) {
+    uint64_t set = 0;
+    for (size_t k = 0; k < instance->count; k++) {
+        const TileFunc *func = tile_instance_kernel(instance->points[k].module);
+        for (uint32_t i = 0; func && i < func->body.argument_count; i++) {
+            int number = func->parameters[i].asked_value ? tile_image_parameter(signature, func->parameters[i].name) : -1;
+            if (number >= 0) set |= UINT64_C(1) << number;
+        }
+    }
+    return set;
+}
+
 /* Facts that go with such a tensor: others would not change the choice. */
 static uint64_t usual_facts(const TileImageParameter *parameter, bool map, bool no_gaps, uint64_t rows) {
     uint64_t facts = tile_guard_align(map ? 128 : TILE_MAP_GRAIN) | TILE_GUARD_NARROW | TILE_GUARD_DISJOINT;
@@ -31,6 +49,7 @@ static uint64_t usual_facts(const TileImageParameter *parameter, bool map, bool 
 typedef struct Making {
     TileInstance *instance;
     const TileImageSignature *signature;
+    const TileView *views;
     TileImageRequest request;
     const TileInput *input;
 } Making;
@@ -262,6 +281,44 @@ static void add_joined_lanes(TileUnit *unit, const TileKernelInfo *kernel, const
     }
 }
 
+static void find_product(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_DOT; }
+
+static bool has_products(const TileModule *module) {
+    bool found = false;
+    for (TileFunc *func = first_of(module); func; func = func->next)
+        if (func->kind == TILE_FUNC_PHASE) tile_block_walk(&func->body, find_product, &found);
+    return found;
+}
+
+/* Has a launch integers that are small enough for a question to have them exactly? */
+static bool has_exact(const Making *making) {
+    uint64_t exact = tile_question_exact(making->signature, making->views, UINT64_MAX);
+    for (uint32_t i = 0; i < making->signature->parameter_count; i++) {
+        const TileImageParameter *parameter = &making->signature->parameters[i];
+        bool integer = parameter->kind == TILE_PARAMETER_SCALAR && tile_host_type_class(parameter->type) != TILE_HOST_CLASS_FLOAT;
+        if (integer && exact >> i & 1) return true;
+    }
+    return false;
+}
+
+/* A launch that comes again has code for the integers that decide its bounds, strides and steps (launch/values.h): loops over a window whose extent is known have their loads
+ * together there. That is the code to look at. Of integers that are not small a question knows about where they are, which is no value. Grids with products are measured without. */
+static void tell_values(TileUnit *unit, const TileKernelInfo *kernel, Making *making, const TileTunePoints *found) {
+    TileInstance *instance = making->instance;
+    if (!has_exact(making)) return;
+    for (size_t i = 0; i < found->points.count && !instance->count; i++) add_point(unit, kernel, making, found, found->points.items[i], (TileSchedule){0});
+    if (!instance->count) return;
+    if (!has_products(instance->points[0].module))
+        instance->known = tile_question_exact(making->signature, making->views, tile_instance_find_deciding(making->signature, instance));
+    for (uint32_t i = 0; i < making->signature->parameter_count; i++) {
+        if (!(instance->known >> i & 1)) continue;
+        making->request.facts[i] |= TILE_GUARD_VALUE;
+        making->request.values[i] = (int64_t)making->views[i].scalar;
+    }
+    instance->request = making->request;
+    while (instance->count) forget_point(instance);
+}
+
 static tile_status make_instance(TileUnit *unit, void *state) {
     Making *making = state;
     TileInstance *instance = making->instance;
@@ -271,6 +328,7 @@ static tile_status make_instance(TileUnit *unit, void *state) {
     const TileKernelInfo *kernel = &program.kernels.items[making->signature - making->input->signatures];
     TILE_TRY(tile_tuned_points(unit, kernel, making->signature, making->request.generics, &found));
     Tries tries = {true, true, true, true, true};
+    tell_values(unit, kernel, making, &found);
     for (size_t i = 0; i < found.names.count; i++) tile_list_push(unit->arena, &instance->names, found.names.items[i]);
     for (size_t i = 0; i < found.points.count && instance->count < MOST_CANDIDATES; i++)
         if (is_candidate(&found, found.points.items[i], found.points.items[0]))
@@ -317,7 +375,7 @@ TileInstance *tile_instance_create(TileInput *input, const TileImageSignature *s
                                    const TileView *views, uint64_t key) {
     uint64_t maps = tile_question_maps(signature, views), no_gaps = tile_question_dense(signature, views),
              rows = tile_question_rows(signature, views);
-    Making making = {.signature = signature, .request = *request, .input = input};
+    Making making = {.signature = signature, .views = views, .request = *request, .input = input};
     making.request.complete = false;
     for (uint32_t i = 0; i < signature->parameter_count; i++)
         making.request.facts[i] = usual_facts(&signature->parameters[i], maps >> i & 1, no_gaps >> i & 1, rows);
@@ -386,22 +444,4 @@ size_t tile_instance_with_warps(TileInput *input, const TileImageSignature *sign
     Other other = {.instance = instance, .signature = signature, .base = base, .warps = warps};
     tile_unit_run(input, make_other, &other, NULL);
     return other.kept ? instance->count - 1 : SIZE_MAX;
-}
-
-const TileFunc *tile_instance_kernel(const TileModule *module) {
-    const TileFunc *func = module ? module->first : NULL;
-    while (func && func->kind != TILE_FUNC_KERNEL) func = func->next;
-    return func;
-}
-
-uint64_t tile_instance_find_deciding(const TileImageSignature *signature, const TileInstance *instance) {
-    uint64_t set = 0;
-    for (size_t k = 0; k < instance->count; k++) {
-        const TileFunc *func = tile_instance_kernel(instance->points[k].module);
-        for (uint32_t i = 0; func && i < func->body.argument_count; i++) {
-            int number = func->parameters[i].asked_value ? tile_image_parameter(signature, func->parameters[i].name) : -1;
-            if (number >= 0) set |= UINT64_C(1) << number;
-        }
-    }
-    return set;
 }

@@ -1,4 +1,4 @@
-/* A kernel for certain types, static values, maps, tensors without gaps and short rows: the functions that the model reads, of
+/* A kernel for certain types, static values, small integers that decide bounds, maps, tensors without gaps and short rows: the functions that the model reads, of
  * each point of the tune clauses with each schedule that makes a difference. Private to driver/. */
 #ifndef TILE_DRIVER_COMPILE_INSTANCE_H
 #define TILE_DRIVER_COMPILE_INSTANCE_H
@@ -24,6 +24,7 @@ typedef struct TileInstance {
     TileUnit **others; /* which own the modules of points with another number of warps */
     size_t other_count;
     TileImageRequest request; /* by which points are lowered */
+    uint64_t known;           /* the set of integers whose value that has */
 } TileInstance;
 
 /* NULL: out of memory. */

@@ -54,15 +54,27 @@ static uint8_t grain_of(const TileView *view) {
     return (uint8_t)(bits & -bits);
 }
 
-uint64_t tile_instance_key(const TileImageSignature *signature, const TileImageRequest *request, const TileView *views) {
-    uint64_t hash = mix(mix(tile_question_maps(signature, views) + 1) ^ tile_question_dense(signature, views));
-    hash = mix(hash ^ tile_question_rows(signature, views));
+static int64_t rounded_number(int64_t number) { return number < 0 ? -rounded(number == INT64_MIN ? INT64_MAX : -number) : rounded(number); }
+
+uint64_t tile_question_exact(const TileImageSignature *signature, const TileView *views, uint64_t set) {
+    uint64_t exact = 0;
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        int64_t value = (int64_t)views[i].scalar;
+        bool small = !views[i].tensor && value < 1 << SIZE_BITS && value > -(1 << SIZE_BITS); /* rounded_number leaves them as they are */
+        exact |= (set >> i & small) << i;
+    }
+    return exact;
+}
+
+uint64_t tile_instance_key(const TileImageSignature *signature, const TileImageRequest *request, const TileView *views, uint64_t known) {
+    uint64_t hash = mix(mix(tile_question_maps(signature, views) + 1) ^ tile_question_dense(signature, views)), exact = tile_question_exact(signature, views, known);
+    hash = mix(mix(hash ^ tile_question_rows(signature, views)) ^ exact);
+    for (uint32_t i = 0; i < signature->parameter_count; i++)
+        if (exact >> i & 1) hash = mix(hash ^ views[i].scalar);
     for (uint32_t i = 0; i < signature->generic_count; i++) hash = mix(hash ^ request->generics[i]);
     for (uint32_t i = 0; i < signature->static_count; i++) hash = mix(hash ^ (uint64_t)request->statics[i]);
     return hash;
 }
-
-static int64_t rounded_number(int64_t number) { return number < 0 ? -rounded(number == INT64_MIN ? INT64_MAX : -number) : rounded(number); }
 
 uint64_t tile_question_key(const TileImageSignature *signature, const TileView *views, uint64_t deciding, uint64_t instance) {
     uint64_t hash = instance;

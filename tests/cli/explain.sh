@@ -147,6 +147,9 @@ expect 0 chosen apart "$stdlib/reduce.tile:mean_rows" 'x=zeros:bf16[1024,65536]'
 expect 0 'BP=16 ' chosen_rows "$stdlib/fourier.tile:fft_long" inverse=false 're=zeros:f32[64,256,256]' 'im=zeros:f32[64,256,256]' re_out=@ im_out=@
 # Of windows along one axis their bounds along that one are asked for; rows of channels are whole lines then.
 expect 0 'BQ=32 BC=64' chosen_rows "$stdlib/conv.tile:conv1d_depthwise" 'x=zeros:bf16[8,8192,1024]' 'wt=zeros:bf16[4,1024]' 'bias=zeros:f32[1024]' "y=$work/y.npy:bf16[8,8189,1024]" stride=1 dilation=1 pad=0
+# Small integers that decide bounds are known to the code that is looked at: it has the loads of a window together.
+pooled() { chosen_rows "$stdlib/pool.tile:max_pool2d" 'x=zeros:f32[1,112,112,64]' 'y=@:f32[1,56,56,64]' "window=$1" stride=2 pad=1; }
+expect 0 'BQ=4 BC=32' pooled 3
 # Programs that combine parts are known to be so many, and a thread goes through all parts of its elements where that gives it work enough.
 combined() {
     TILE_PTXAS=$work/none "$tilec" explain "$stdlib/matmul.tile:matmul" T=f32 U=f32 'a=zeros:f32[2000,3000]' 'b=zeros:f32[3000,1000]' 'c=@:f32[2000,1000]' \

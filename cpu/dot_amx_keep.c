@@ -128,7 +128,7 @@ static TileValue *take_slot(Dot *dot, TileValue *found, TileValue *missing, Tile
 TileValue *dot_amx_find_panel(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc,
                               TileValue **missing) {
     *missing = NULL;
-    if (dot->slots == 1) return dot->b_slots;
+    if (dot->slots == 1) return dot_i64(dot, 0);
     TileValue *offset = dot_add(dot, offset_of(dot), dot_multiply(dot, k0, dot->b.row));
     TileValue *key[] = {dot_add(dot, offset, dot_multiply(dot, j0, dot->b.column)), columns, kc};
     TileValue *found = find_slot(dot, key);
@@ -136,5 +136,5 @@ TileValue *dot_amx_find_panel(Dot *dot, TileValue *j0, TileValue *columns, TileV
     TileValue *slot = take_slot(dot, found, *missing, key);
     TileValue *keys = dot_offset(dot, dot->keys, dot_scale(dot, slot, KEY_WORDS * WORD));
     for (int64_t w = 0; w < KEY_WORDS; w++) tile_build_store(dot->builder, key[w], word_at(dot, keys, w), NULL, 0);
-    return dot_offset(dot, dot->b_slots, dot_scale(dot, slot, dot->slot_bytes));
+    return dot_scale(dot, slot, dot->slot_bytes);
 }

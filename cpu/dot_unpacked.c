@@ -1,0 +1,81 @@
+/* Right operands that are read where they are.
+ *
+ * A panel of b is packed so that what the micro-kernel reads lies side by side, and is read for each block of rows. It is packed as fast as ten rows are
+ * multiplied with it: a product of 16 rows took twice as long as reading b from memory does. Where a program has few rows, the
+ * micro-kernel reads b itself, a part of the k at a time, so that the next block of rows finds in L2 what the first one has read, and the hardware few
+ * enough pages; rows of b are fetched ahead. How many rows there are is known at run time, and it is the same micro-kernel: the address of its
+ * panel and the bytes from one row to the next are values. Columns behind the last whole block are packed, since vectors reach over them. */
+#include "cpu/dot.h"
+
+enum {
+    MOST_ROWS = 64,
+    NEAR_ROW = 1024, /* bytes: rows of which a page has some */
+    UNPACKED_DEPTH = 64, /* of which 256 columns take 64 KiB */
+    ROWS_AHEAD = 16,
+    WORD = 8,
+    ALIGN = 64
+};
+
+static bool is_adjacent(const Dot *dot) {
+    int64_t column;
+    return tile_value_integer(dot->b.column, &column) && column == dot->bytes;
+}
+
+void dot_unpacked_choose(Dot *dot) {
+    bool same = dot->b.scalar == dot->scalar && dot->precision != TILE_PRECISION_TF32;
+    if (!same || dot->words || dot->scale || !is_adjacent(dot)) return;
+    dot->near = dot_binary(dot, TILE_OP_LE, dot->b.row, dot_i64(dot, NEAR_ROW));
+    dot->unpacked = dot_binary(dot, TILE_OP_OR, dot->near, dot_binary(dot, TILE_OP_LE, dot->m, dot_i64(dot, MOST_ROWS)));
+    dot->rest_panel = tile_build_buffer(&dot->emitter->front, dot->depth * dot->block_vectors * dot->lanes * dot->bytes, ALIGN);
+    if (dot->slots > 1) dot->slot = tile_build_buffer(&dot->emitter->front, WORD, ALIGN);
+}
+
+TileValue *dot_unpacked_depth(Dot *dot) {
+    TileValue *far = dot_binary(dot, TILE_OP_AND, dot->unpacked, dot_not(dot, dot->near));
+    return dot_select(dot, far, dot_i64(dot, UNPACKED_DEPTH), dot_i64(dot, dot->depth));
+}
+
+static void find_or_pack(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
+    TileValue *missing, *slot = dot_amx_find_panel(dot, j0, columns, k0, kc, &missing);
+    dot->b_panel = dot_offset(dot, dot->b_slots, slot);
+    if (dot->unpacked && dot->slot) tile_build_store(dot->builder, slot, dot->slot, NULL, 0);
+    if (missing) dot_if(dot, missing);
+    dot_pack_b(dot, j0, columns, k0, kc);
+    if (missing) dot_end(dot);
+}
+
+static void pack_rest(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
+    TileValue *rest = dot_binary(dot, TILE_OP_REM, columns, dot->block_columns), *panel = dot->b_panel;
+    dot->b_panel = dot->rest_panel;
+    dot_if(dot, dot_binary(dot, TILE_OP_LT, dot_i64(dot, 0), rest));
+    dot_pack_b(dot, dot_add(dot, j0, dot_binary(dot, TILE_OP_SUB, columns, rest)), rest, k0, kc);
+    dot_end(dot);
+    dot->b_panel = panel;
+}
+
+void dot_unpacked_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
+    if (!dot->unpacked) {
+        find_or_pack(dot, j0, columns, k0, kc);
+        return;
+    }
+    dot_if(dot, dot->unpacked);
+    pack_rest(dot, j0, columns, k0, kc);
+    dot_else(dot);
+    find_or_pack(dot, j0, columns, k0, kc);
+    dot_end(dot);
+}
+
+DotPanel dot_unpacked_block(Dot *dot, TileValue *j0, TileValue *j, TileValue *columns, TileValue *k0) {
+    TileValue *row = dot_vector_bytes(dot, dot->block_vectors), *panel = dot->b_panel;
+    if (dot->unpacked && dot->slot) panel = dot_offset(dot, dot->b_slots, tile_build_load(dot->builder, row->type, dot->slot, NULL, NULL, 0));
+    DotPanel packed = {dot_offset(dot, panel, dot_scale(dot, j, dot_column_bytes(dot))), row, false, NULL};
+    if (!dot->unpacked) return packed;
+    TileValue *whole = dot_binary(dot, TILE_OP_LE, dot_add(dot, j, dot->block_columns), columns);
+    TileValue *in_place = dot_binary(dot, TILE_OP_AND, dot->unpacked, whole);
+    TileValue *own = dot_offset(dot, dot->b.pointer, dot_multiply(dot, k0, dot->b.row));
+    own = dot_offset(dot, own, dot_scale(dot, dot_add(dot, j0, j), dot->bytes));
+    packed.pointer = dot_select(dot, in_place, own, dot_select(dot, dot->unpacked, dot->rest_panel, packed.pointer));
+    packed.step = dot_select(dot, in_place, dot->b.row, row);
+    packed.ahead = dot_select(dot, in_place, dot_scale(dot, dot->b.row, ROWS_AHEAD), dot_i64(dot, DOT_PANEL_AHEAD));
+    return packed;
+}

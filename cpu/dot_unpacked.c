@@ -10,8 +10,11 @@
 enum {
     MOST_ROWS = 64,
     NEAR_ROW = 1024, /* bytes: rows of which a page has some */
-    UNPACKED_DEPTH = 64, /* of which 256 columns take 64 KiB */
-    ROWS_AHEAD = 16,
+    SHORT_ROW = 4096, /* bytes: rows of one page each */
+    SHORT_DEPTH = 128, /* of which 256 columns take 128 KiB, */
+    LONG_DEPTH = 64,   /* and 64 KiB */
+    SHORT_AHEAD = 8, /* rows */
+    LONG_AHEAD = 16,
     WORD = 8,
     ALIGN = 64
 };
@@ -30,9 +33,13 @@ void dot_unpacked_choose(Dot *dot) {
     if (dot->slots > 1) dot->slot = tile_build_buffer(&dot->emitter->front, WORD, ALIGN);
 }
 
+static TileValue *by_row(Dot *dot, int64_t of_short, int64_t of_long) {
+    return dot_select(dot, dot_binary(dot, TILE_OP_LE, dot->b.row, dot_i64(dot, SHORT_ROW)), dot_i64(dot, of_short), dot_i64(dot, of_long));
+}
+
 TileValue *dot_unpacked_depth(Dot *dot) {
     TileValue *far = dot_binary(dot, TILE_OP_AND, dot->unpacked, dot_not(dot, dot->near));
-    return dot_select(dot, far, dot_i64(dot, UNPACKED_DEPTH), dot_i64(dot, dot->depth));
+    return dot_select(dot, far, by_row(dot, SHORT_DEPTH, LONG_DEPTH), dot_i64(dot, dot->depth));
 }
 
 static void find_or_pack(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
@@ -76,6 +83,6 @@ DotPanel dot_unpacked_block(Dot *dot, TileValue *j0, TileValue *j, TileValue *co
     own = dot_offset(dot, own, dot_scale(dot, dot_add(dot, j0, j), dot->bytes));
     packed.pointer = dot_select(dot, in_place, own, dot_select(dot, dot->unpacked, dot->rest_panel, packed.pointer));
     packed.step = dot_select(dot, in_place, dot->b.row, row);
-    packed.ahead = dot_select(dot, in_place, dot_scale(dot, dot->b.row, ROWS_AHEAD), dot_i64(dot, DOT_PANEL_AHEAD));
+    packed.ahead = dot_select(dot, in_place, dot_multiply(dot, dot->b.row, by_row(dot, SHORT_AHEAD, LONG_AHEAD)), dot_i64(dot, DOT_PANEL_AHEAD));
     return packed;
 }

@@ -167,7 +167,10 @@ static void choose_panels(Dot *dot) {
     dot->slots = 1;
     if (!has_single_row(dot)) dot_amx_choose_slots(dot, dot->slot_bytes);
     dot->b_panel = dot->b_slots = tile_build_buffer(&dot->emitter->front, dot->slots * dot->slot_bytes, ALIGN);
-    if (!has_single_row(dot)) dot_unpacked_choose(dot);
+    if (!has_single_row(dot)) {
+        dot_unpacked_choose(dot);
+        dot_unpacked_choose_a(dot);
+    }
 }
 
 static bool stays_apart(Dot *dot, const char *why) {
@@ -243,13 +246,10 @@ static void emit_single_row(Dot *dot, TileValue *j0, TileValue *columns, TileVal
 static void emit_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
     TileValue *zero = dot_i64(dot, 0), *a_panel = dot->a_panel;
     dot_unpacked_panels(dot, j0, columns, k0, kc);
-    if (dot->a_block) dot_pack_all_columns(dot, k0, kc);
+    dot_unpacked_all_columns(dot, k0, kc);
     dot_split_rows(dot);
     TileValue *i = dot_begin_rows(dot, dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows)));
-    if (dot->a_block)
-        dot->a_panel = dot_columns_of_block(dot, a_panel, i);
-    else
-        dot_pack_a(dot, i, k0, kc);
+    dot_unpacked_columns(dot, a_panel, i, k0, kc);
     TileValue *j = dot_for(dot, zero, columns, dot->block_columns);
     DotPanel panel = dot_unpacked_block(dot, j0, j, columns, k0);
     dot_fetch_rows(dot, i, j, k0);
@@ -258,7 +258,7 @@ static void emit_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *
     dot_end(dot);
     dot_end(dot);
     dot->a_panel = a_panel;
-    dot->rows_end = NULL;
+    dot->a_step = dot->rows_end = NULL;
 }
 
 /* Sums that begin or end in a product do so in the first or in the last of its parts. */

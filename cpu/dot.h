@@ -72,6 +72,8 @@ typedef struct Dot {
     int64_t panel_row;      /* elements from one row of a's panel to the next */
     bool a_columns;         /* a's panel has for each k the rows of the block, side by side; else row after row */
     int64_t a_block;        /* then the panel has all blocks of rows, each so many bytes behind the one before; 0: one block */
+    TileValue *a_near;      /* do rows of such an a lie so near to one another that full blocks are read where they are? NULL: they never are */
+    TileValue *a_step;      /* then the bytes from one k to the next of the block that is multiplied; NULL: those of its panel */
     TileValue *a_panel;     /* block_rows rows of a; dot_spare_rows unused ones before and after them */
     TileValue *b_panel;     /* block of columns by block; in each, row by row, block_columns elements */
     int64_t b_row;          /* bytes from one row of b's panel to the next, if that has whole rows; 0: it has blocks */
@@ -230,6 +232,11 @@ bool dot_has_columns(const Dot *dot);
 /* Packs kc rows of b from k0 on, and `columns` columns from j0 on, into b_panel. The padding of the last block is
  * arbitrary. */
 void dot_pack_b(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc);
+/* May it read a where it is, whose rows lie side by side for each k? Then `a_near` says at run time whether it does. */
+void dot_unpacked_choose_a(Dot *dot);
+/* Packs what is not read there, in front of the loop over blocks of rows and for one of them; in `a_panel` is then where that begins. */
+void dot_unpacked_all_columns(Dot *dot, TileValue *k0, TileValue *kc);
+void dot_unpacked_columns(Dot *dot, TileValue *panels, TileValue *i, TileValue *k0, TileValue *kc);
 /* May the product read b where it is? Then `unpacked` says at run time whether it does. */
 void dot_unpacked_choose(Dot *dot);
 /* How many k are multiplied at a time. */

@@ -113,7 +113,8 @@ static void step(Dot *dot, const DotPanel *panel, const Block *c, TileValue *k, 
     }
     fetch_ahead(dot, panel, c, k, row);
     dot_fetch_next(dot, k, dot->words ? DOT_AMX_WORD / dot->element : 1);
-    TileValue *column = dot_offset(dot, dot->a_panel, dot_scale(dot, k, dot->a_columns ? dot->block_rows * dot->bytes : dot->bytes));
+    TileValue *each = dot->a_step ? dot->a_step : dot_i64(dot, dot->a_columns ? dot->block_rows * dot->bytes : dot->bytes);
+    TileValue *column = dot_offset(dot, dot->a_panel, dot_multiply(dot, k, each));
     for (int64_t r = 0; r < c->rows; r++) {
         TileValue *at = dot_offset(dot, column, dot_i64(dot, r * row_bytes));
         TileValue *element = tile_build_load(dot->builder, scalar, at, NULL, NULL, 0);

@@ -86,3 +86,35 @@ DotPanel dot_unpacked_block(Dot *dot, TileValue *j0, TileValue *j, TileValue *co
     packed.ahead = dot_select(dot, in_place, dot_multiply(dot, dot->b.row, by_row(dot, SHORT_AHEAD, LONG_AHEAD)), dot_i64(dot, DOT_PANEL_AHEAD));
     return packed;
 }
+
+/* ---- a ---- */
+
+void dot_unpacked_choose_a(Dot *dot) {
+    bool same = dot->a.scalar == dot->scalar && dot->precision != TILE_PRECISION_TF32;
+    if (same && dot->a_columns) dot->a_near = dot_binary(dot, TILE_OP_LE, dot->a.column, dot_i64(dot, NEAR_ROW));
+}
+
+void dot_unpacked_all_columns(Dot *dot, TileValue *k0, TileValue *kc) {
+    if (!dot->a_block) return;
+    if (dot->a_near) dot_if(dot, dot_not(dot, dot->a_near));
+    dot_pack_all_columns(dot, k0, kc);
+    if (dot->a_near) dot_end(dot);
+}
+
+void dot_unpacked_columns(Dot *dot, TileValue *panels, TileValue *i, TileValue *k0, TileValue *kc) {
+    dot->a_panel = dot->a_block ? dot_columns_of_block(dot, panels, i) : panels;
+    if (!dot->a_near) {
+        if (!dot->a_block) dot_pack_a(dot, i, k0, kc);
+        return;
+    }
+    TileValue *full = dot_binary(dot, TILE_OP_LE, dot_add(dot, i, dot_i64(dot, dot->block_rows)), dot->m);
+    TileValue *in_place = dot_binary(dot, TILE_OP_AND, dot->a_near, full), *packs = dot_not(dot, in_place);
+    if (dot->a_block) packs = dot_binary(dot, TILE_OP_AND, packs, dot->a_near);
+    dot_if(dot, packs);
+    dot_pack_a(dot, i, k0, kc);
+    dot_end(dot);
+    TileValue *own = dot_offset(dot, dot->a.pointer, dot_multiply(dot, i, dot->a.row));
+    own = dot_offset(dot, own, dot_multiply(dot, k0, dot->a.column));
+    dot->a_panel = dot_select(dot, in_place, own, dot->a_panel);
+    dot->a_step = dot_select(dot, in_place, dot->a.column, dot_i64(dot, dot->block_rows * dot->bytes));
+}

@@ -98,6 +98,7 @@ typedef struct Dot {
     TileValue *unpacked;    /* are there so few rows that b is read where it is (dot_unpacked.c)? NULL: it never is */
     TileValue *near;        /* and do its rows lie so near to one another that all k are read at once? */
     TileValue *rest_panel;  /* then its last columns, which are less than a block, */
+    TileValue *packs;       /* is that to be packed, or b's panel? */
     TileValue *slot;        /* else where its panel begins, in bytes from the first one on */
     TileValue *split, *rows_end; /* the first row of the last block, and the one behind those of the block that is being multiplied; NULL: blocks are full but for the last one */
     /* Where sums begin in registers and are stored to a tensor (dot_direct.c): is it the loop's first iteration, and the last one? NULL: they do not. */
@@ -226,6 +227,8 @@ void dot_fetch_next(Dot *dot, TileValue *step, int64_t each);
 /* Where a_block is set: all rows; and where the block that begins with row i lies. */
 TileValue *dot_columns_of_block(Dot *dot, TileValue *panels, TileValue *i);
 void dot_pack_all_columns(Dot *dot, TileValue *k0, TileValue *kc);
+/* The block from row i on, which is the last one and has fewer. */
+void dot_pack_last_columns(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc);
 int64_t dot_spare_rows(const Dot *dot);
 /* Do a's rows lie side by side for each k, so many that a vector has a block's? */
 bool dot_has_columns(const Dot *dot);

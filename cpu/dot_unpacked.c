@@ -30,6 +30,7 @@ void dot_unpacked_choose(Dot *dot) {
     dot->near = dot_binary(dot, TILE_OP_LE, dot->b.row, dot_i64(dot, NEAR_ROW));
     dot->unpacked = dot_binary(dot, TILE_OP_OR, dot->near, dot_binary(dot, TILE_OP_LE, dot->m, dot_i64(dot, MOST_ROWS)));
     dot->rest_panel = tile_build_buffer(&dot->emitter->front, dot->depth * dot->block_vectors * dot->lanes * dot->bytes, ALIGN);
+    dot->packs = tile_build_buffer(&dot->emitter->front, WORD, ALIGN);
     if (dot->slots > 1) dot->slot = tile_build_buffer(&dot->emitter->front, WORD, ALIGN);
 }
 
@@ -42,40 +43,49 @@ TileValue *dot_unpacked_depth(Dot *dot) {
     return dot_select(dot, far, by_row(dot, SHORT_DEPTH, LONG_DEPTH), dot_i64(dot, dot->depth));
 }
 
-static void find_or_pack(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
-    TileValue *missing, *slot = dot_amx_find_panel(dot, j0, columns, k0, kc, &missing);
-    dot->b_panel = dot_offset(dot, dot->b_slots, slot);
-    if (dot->unpacked && dot->slot) tile_build_store(dot->builder, slot, dot->slot, NULL, 0);
-    if (missing) dot_if(dot, missing);
-    dot_pack_b(dot, j0, columns, k0, kc);
-    if (missing) dot_end(dot);
-}
+static void store_word(Dot *dot, TileValue *value, TileValue *at) { tile_build_store(dot->builder, value, at, NULL, 0); }
 
-static void pack_rest(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
-    TileValue *rest = dot_binary(dot, TILE_OP_REM, columns, dot->block_columns), *panel = dot->b_panel;
-    dot->b_panel = dot->rest_panel;
-    dot_if(dot, dot_binary(dot, TILE_OP_LT, dot_i64(dot, 0), rest));
-    dot_pack_b(dot, dot_add(dot, j0, dot_binary(dot, TILE_OP_SUB, columns, rest)), rest, k0, kc);
+static TileValue *load_word(Dot *dot, TileValue *at) { return tile_build_load(dot->builder, dot_i64(dot, 0)->type, at, NULL, NULL, 0); }
+
+/* What is to be packed, from column `from` on, and whether it has to be: one piece of code packs panels and what is left of columns that are not packed. */
+typedef struct Packing {
+    TileValue *panel, *from, *columns, *needed;
+} Packing;
+
+static Packing find_packing(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
+    TileValue *zero = dot_i64(dot, 0), *one = dot_i64(dot, 1), *rest = dot_binary(dot, TILE_OP_REM, columns, dot->block_columns), *missing;
+    dot_if(dot, dot->unpacked);
+    store_word(dot, dot_minimum(dot, rest, one), dot->packs);
+    dot_else(dot);
+    TileValue *slot = dot_amx_find_panel(dot, j0, columns, k0, kc, &missing);
+    if (dot->slot) store_word(dot, slot, dot->slot);
+    store_word(dot, missing ? dot_select(dot, missing, one, zero) : one, dot->packs);
     dot_end(dot);
-    dot->b_panel = panel;
+    dot->b_panel = dot->slot ? dot_offset(dot, dot->b_slots, load_word(dot, dot->slot)) : dot->b_slots;
+    TileValue *from = dot_add(dot, j0, dot_binary(dot, TILE_OP_SUB, columns, rest));
+    return (Packing){dot_select(dot, dot->unpacked, dot->rest_panel, dot->b_panel), dot_select(dot, dot->unpacked, from, j0),
+                     dot_select(dot, dot->unpacked, rest, columns), dot_binary(dot, TILE_OP_LT, zero, load_word(dot, dot->packs))};
 }
 
 void dot_unpacked_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
-    if (!dot->unpacked) {
-        find_or_pack(dot, j0, columns, k0, kc);
-        return;
+    Packing all = {.from = j0, .columns = columns};
+    if (dot->unpacked) {
+        all = find_packing(dot, j0, columns, k0, kc);
+    } else {
+        dot->b_panel = dot_offset(dot, dot->b_slots, dot_amx_find_panel(dot, j0, columns, k0, kc, &all.needed));
+        all.panel = dot->b_panel;
     }
-    dot_if(dot, dot->unpacked);
-    pack_rest(dot, j0, columns, k0, kc);
-    dot_else(dot);
-    find_or_pack(dot, j0, columns, k0, kc);
-    dot_end(dot);
+    TileValue *panel = dot->b_panel;
+    dot->b_panel = all.panel;
+    if (all.needed) dot_if(dot, all.needed);
+    dot_pack_b(dot, all.from, all.columns, k0, kc);
+    if (all.needed) dot_end(dot);
+    dot->b_panel = panel;
 }
 
 DotPanel dot_unpacked_block(Dot *dot, TileValue *j0, TileValue *j, TileValue *columns, TileValue *k0) {
-    TileValue *row = dot_vector_bytes(dot, dot->block_vectors), *panel = dot->b_panel;
-    if (dot->unpacked && dot->slot) panel = dot_offset(dot, dot->b_slots, tile_build_load(dot->builder, row->type, dot->slot, NULL, NULL, 0));
-    DotPanel packed = {dot_offset(dot, panel, dot_scale(dot, j, dot_column_bytes(dot))), row, false, NULL};
+    TileValue *row = dot_vector_bytes(dot, dot->block_vectors);
+    DotPanel packed = {dot_offset(dot, dot->b_panel, dot_scale(dot, j, dot_column_bytes(dot))), row, false, NULL};
     if (!dot->unpacked) return packed;
     TileValue *whole = dot_binary(dot, TILE_OP_LE, dot_add(dot, j, dot->block_columns), columns);
     TileValue *in_place = dot_binary(dot, TILE_OP_AND, dot->unpacked, whole);
@@ -111,7 +121,10 @@ void dot_unpacked_columns(Dot *dot, TileValue *panels, TileValue *i, TileValue *
     TileValue *in_place = dot_binary(dot, TILE_OP_AND, dot->a_near, full), *packs = dot_not(dot, in_place);
     if (dot->a_block) packs = dot_binary(dot, TILE_OP_AND, packs, dot->a_near);
     dot_if(dot, packs);
-    dot_pack_a(dot, i, k0, kc);
+    if (dot->a_block)
+        dot_pack_last_columns(dot, i, k0, kc);
+    else
+        dot_pack_a(dot, i, k0, kc);
     dot_end(dot);
     TileValue *own = dot_offset(dot, dot->a.pointer, dot_multiply(dot, i, dot->a.row));
     own = dot_offset(dot, own, dot_multiply(dot, k0, dot->a.column));

@@ -271,7 +271,7 @@ static void in_part(Dot *dot, TileValue *k0, TileValue *left, TileValue *depth) 
 
 /* Emits only loops that the extents require. */
 static void emit_loops(Dot *dot) {
-    bool wide = dot->wide, deep = dot->k_max > dot->depth || dot->unpacked;
+    bool wide = dot->wide, deep = dot->k_max > dot->depth || dot_unpacked_has_parts(dot);
     TileValue *j0 = dot_i64(dot, 0), *k0 = j0, *columns = dot->n, *kc = dot->k;
     if (wide) {
         j0 = dot_for(dot, j0, dot->n, dot->width);
@@ -279,10 +279,10 @@ static void emit_loops(Dot *dot) {
         columns = dot_minimum(dot, columns, dot->width);
     }
     if (deep) {
-        TileValue *depth = dot->unpacked ? dot_unpacked_depth(dot) : dot_i64(dot, dot->depth);
+        TileValue *depth = dot_unpacked_has_parts(dot) ? dot_unpacked_depth(dot) : dot_i64(dot, dot->depth);
         k0 = dot_for(dot, k0, dot->k, depth);
         kc = dot_binary(dot, TILE_OP_SUB, dot->k, k0);
-        if (dot->unpacked) in_part(dot, k0, kc, depth);
+        if (dot_unpacked_has_parts(dot)) in_part(dot, k0, kc, depth);
         kc = dot_minimum(dot, kc, depth);
     }
     if (dot->words)

@@ -242,7 +242,8 @@ void dot_unpacked_all_columns(Dot *dot, TileValue *k0, TileValue *kc);
 void dot_unpacked_columns(Dot *dot, TileValue *panels, TileValue *i, TileValue *k0, TileValue *kc);
 /* May the product read b where it is? Then `unpacked` says at run time whether it does. */
 void dot_unpacked_choose(Dot *dot);
-/* How many k are multiplied at a time. */
+/* Are the k then multiplied in parts, and how many at a time? */
+bool dot_unpacked_has_parts(const Dot *dot);
 TileValue *dot_unpacked_depth(Dot *dot);
 /* The panel of b from (k0, j0) on, packed unless b is read where it is. */
 void dot_unpacked_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc);

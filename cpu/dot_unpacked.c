@@ -34,6 +34,8 @@ void dot_unpacked_choose(Dot *dot) {
     if (dot->slots > 1) dot->slot = tile_build_buffer(&dot->emitter->front, WORD, ALIGN);
 }
 
+bool dot_unpacked_has_parts(const Dot *dot) { return dot->unpacked && dot->k_max > SHORT_DEPTH; }
+
 static TileValue *by_row(Dot *dot, int64_t of_short, int64_t of_long) {
     return dot_select(dot, dot_binary(dot, TILE_OP_LE, dot->b.row, dot_i64(dot, SHORT_ROW)), dot_i64(dot, of_short), dot_i64(dot, of_long));
 }

@@ -278,6 +278,7 @@ static void emit_loops(Dot *dot) {
         columns = dot_binary(dot, TILE_OP_SUB, dot->n, j0);
         columns = dot_minimum(dot, columns, dot->width);
     }
+    dot_unpacked_begin(dot, j0, columns);
     if (deep) {
         TileValue *depth = dot_unpacked_has_parts(dot) ? dot_unpacked_depth(dot) : dot_i64(dot, dot->depth);
         k0 = dot_for(dot, k0, dot->k, depth);

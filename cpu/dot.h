@@ -184,6 +184,8 @@ void dot_amx_choose_slots(Dot *dot, int64_t panel_bytes);
 /* Where the panel of b from (k0, j0) on is or goes to, in bytes from the first one on, and whether it has to be packed (NULL: it always has). */
 TileValue *dot_amx_find_panel(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc,
                               TileValue **missing);
+/* Does a slot have it? NULL: none is kept. */
+TileValue *dot_amx_has_panel(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc);
 /* The number of groups of so many k. */
 TileValue *dot_amx_groups(Dot *dot, TileValue *kc);
 /* The block of the micro-kernel; the panels of one product, or those of joined ones, once the depth is chosen. A joined product
@@ -242,6 +244,8 @@ void dot_unpacked_all_columns(Dot *dot, TileValue *k0, TileValue *kc);
 void dot_unpacked_columns(Dot *dot, TileValue *panels, TileValue *i, TileValue *k0, TileValue *kc);
 /* May the product read b where it is? Then `unpacked` says at run time whether it does. */
 void dot_unpacked_choose(Dot *dot);
+/* For these columns, in front of the loop over k: what is packed already is read from there. */
+void dot_unpacked_begin(Dot *dot, TileValue *j0, TileValue *columns);
 /* Are the k then multiplied in parts, and how many at a time? */
 bool dot_unpacked_has_parts(const Dot *dot);
 TileValue *dot_unpacked_depth(Dot *dot);

@@ -28,10 +28,17 @@ void dot_unpacked_choose(Dot *dot) {
     bool same = dot->b.scalar == dot->scalar && dot->precision != TILE_PRECISION_TF32;
     if (!same || dot->words || dot->scale || !is_adjacent(dot)) return;
     dot->near = dot_binary(dot, TILE_OP_LE, dot->b.row, dot_i64(dot, NEAR_ROW));
-    dot->unpacked = dot_binary(dot, TILE_OP_OR, dot->near, dot_binary(dot, TILE_OP_LE, dot->m, dot_i64(dot, MOST_ROWS)));
+    dot->unpacked = dot->near; /* it is known in front of each panel: dot_unpacked_begin */
     dot->rest_panel = tile_build_buffer(&dot->emitter->front, dot->depth * dot->block_vectors * dot->lanes * dot->bytes, ALIGN);
     dot->packs = tile_build_buffer(&dot->emitter->front, WORD, ALIGN);
     if (dot->slots > 1) dot->slot = tile_build_buffer(&dot->emitter->front, WORD, ALIGN);
+}
+
+void dot_unpacked_begin(Dot *dot, TileValue *j0, TileValue *columns) {
+    if (!dot->unpacked) return;
+    TileValue *known = dot_amx_has_panel(dot, j0, columns, dot_i64(dot, 0), dot_minimum(dot, dot->k, dot_i64(dot, dot->depth)));
+    dot->unpacked = dot_binary(dot, TILE_OP_OR, dot->near, dot_binary(dot, TILE_OP_LE, dot->m, dot_i64(dot, MOST_ROWS)));
+    if (known) dot->unpacked = dot_binary(dot, TILE_OP_AND, dot->unpacked, dot_not(dot, known));
 }
 
 bool dot_unpacked_has_parts(const Dot *dot) { return dot->unpacked && dot->k_max > SHORT_DEPTH; }

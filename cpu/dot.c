@@ -167,6 +167,10 @@ static void choose_panels(Dot *dot) {
     dot->slots = 1;
     if (!has_single_row(dot)) dot_amx_choose_slots(dot, dot->slot_bytes);
     dot->b_panel = dot->b_slots = tile_build_buffer(&dot->emitter->front, dot->slots * dot->slot_bytes, ALIGN);
+    if (!has_single_row(dot)) {
+        dot_unpacked_choose(dot);
+        dot_unpacked_choose_a(dot);
+    }
 }
 
 static bool stays_apart(Dot *dot, const char *why) {
@@ -202,13 +206,13 @@ static bool join(Dot *dot, TileOp *op) {
 /* ---- loops ---- */
 
 static DotPanel packed_panel(Dot *dot, TileValue *pointer) {
-    return (DotPanel){pointer, dot_vector_bytes(dot, dot->block_vectors), false};
+    return (DotPanel){pointer, dot_vector_bytes(dot, dot->block_vectors), false, NULL};
 }
 
 /* b in place, from (k0, j) on. */
 static DotPanel direct_panel(Dot *dot, TileValue *k0, TileValue *j) {
     TileValue *pointer = dot_offset(dot, dot->b.pointer, dot_multiply(dot, k0, dot->b.row));
-    return (DotPanel){dot_offset(dot, pointer, dot_scale(dot, j, dot->bytes)), dot->b.row, true};
+    return (DotPanel){dot_offset(dot, pointer, dot_scale(dot, j, dot->bytes)), dot->b.row, true, NULL};
 }
 
 /* All rows fit into one block, so each element of b is used once: whole blocks of contiguous columns are read in
@@ -240,42 +244,47 @@ static void emit_single_row(Dot *dot, TileValue *j0, TileValue *columns, TileVal
 
 /* All rows, for `width` columns and `depth` of k. */
 static void emit_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
-    int64_t panel_bytes = dot_column_bytes(dot);
-    TileValue *zero = dot_i64(dot, 0), *missing;
-    dot->b_panel = dot_amx_find_panel(dot, j0, columns, k0, kc, &missing);
-    if (missing) dot_if(dot, missing);
-    dot_pack_b(dot, j0, columns, k0, kc);
-    if (missing) dot_end(dot);
-    TileValue *a_panel = dot->a_panel;
-    if (dot->a_block) dot_pack_all_columns(dot, k0, kc);
-    TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows));
-    if (dot->a_block)
-        dot->a_panel = dot_columns_of_block(dot, a_panel, i);
-    else
-        dot_pack_a(dot, i, k0, kc);
+    TileValue *zero = dot_i64(dot, 0), *a_panel = dot->a_panel;
+    dot_unpacked_panels(dot, j0, columns, k0, kc);
+    dot_unpacked_all_columns(dot, k0, kc);
+    dot_split_rows(dot);
+    TileValue *i = dot_begin_rows(dot, dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows)));
+    dot_unpacked_columns(dot, a_panel, i, k0, kc);
     TileValue *j = dot_for(dot, zero, columns, dot->block_columns);
-    DotPanel panel = packed_panel(dot, dot_offset(dot, dot->b_panel, dot_scale(dot, j, panel_bytes)));
+    DotPanel panel = dot_unpacked_block(dot, j0, j, columns, k0);
     dot_fetch_rows(dot, i, j, k0);
     dot_block(dot, &panel, i, dot_add(dot, j0, j), kc);
     dot->fetched_count = 0;
     dot_end(dot);
     dot_end(dot);
     dot->a_panel = a_panel;
+    dot->a_step = dot->rows_end = NULL;
+}
+
+/* Sums that begin or end in a product do so in the first or in the last of its parts. */
+static void in_part(Dot *dot, TileValue *k0, TileValue *left, TileValue *depth) {
+    TileValue *first = dot_binary(dot, TILE_OP_EQ, k0, dot_i64(dot, 0)), *last = dot_binary(dot, TILE_OP_LE, left, depth);
+    if (dot->begins) dot->first = first;
+    if (dot->first && !dot->begins) dot->first = dot_binary(dot, TILE_OP_AND, dot->first, first);
+    if (dot->last) dot->last = dot_binary(dot, TILE_OP_AND, dot->last, last);
 }
 
 /* Emits only loops that the extents require. */
 static void emit_loops(Dot *dot) {
-    bool wide = dot->wide, deep = dot->k_max > dot->depth;
+    bool wide = dot->wide, deep = dot->k_max > dot->depth || dot_unpacked_has_parts(dot);
     TileValue *j0 = dot_i64(dot, 0), *k0 = j0, *columns = dot->n, *kc = dot->k;
     if (wide) {
         j0 = dot_for(dot, j0, dot->n, dot->width);
         columns = dot_binary(dot, TILE_OP_SUB, dot->n, j0);
         columns = dot_minimum(dot, columns, dot->width);
     }
+    dot_unpacked_begin(dot, j0, columns);
     if (deep) {
-        k0 = dot_for(dot, k0, dot->k, dot_i64(dot, dot->depth));
+        TileValue *depth = dot_unpacked_has_parts(dot) ? dot_unpacked_depth(dot) : dot_i64(dot, dot->depth);
+        k0 = dot_for(dot, k0, dot->k, depth);
         kc = dot_binary(dot, TILE_OP_SUB, dot->k, k0);
-        kc = dot_minimum(dot, kc, dot_i64(dot, dot->depth));
+        if (dot_unpacked_has_parts(dot)) in_part(dot, k0, kc, depth);
+        kc = dot_minimum(dot, kc, depth);
     }
     if (dot->words)
         dot_amx_panels(dot, j0, columns, k0, kc);

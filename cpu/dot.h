@@ -10,6 +10,7 @@
  *   dot_amx.c      sizes and loops for AMX
  *   dot_words.c    products of words by vectors: their block, and the sign of bytes
  *   dot_amx_keep.c panels that are packed once for several programs
+ *   dot_unpacked.c right operands that are read where they are, since few rows are multiplied with them
  *   dot_kernel.c   the micro-kernel of vectors, and partial blocks of c */
 #ifndef TILE_CPU_DOT_H
 #define TILE_CPU_DOT_H
@@ -26,6 +27,7 @@ enum {
     DOT_DEEPEST = 16,
     DOT_FETCHED = 8,
     DOT_JOINED = 6, /* loops whose products are joined, at most */
+    DOT_PANEL_AHEAD = 1024, /* bytes of b's panel that are fetched ahead: 8 steps of 32 columns, which take longer than a line from L2 */
     DOT_FINISHED = 16 /* loads, loops and stores of what is computed of the sums, at most of each */
 };
 
@@ -70,6 +72,8 @@ typedef struct Dot {
     int64_t panel_row;      /* elements from one row of a's panel to the next */
     bool a_columns;         /* a's panel has for each k the rows of the block, side by side; else row after row */
     int64_t a_block;        /* then the panel has all blocks of rows, each so many bytes behind the one before; 0: one block */
+    TileValue *a_near;      /* do rows of such an a lie so near to one another that full blocks are read where they are? NULL: they never are */
+    TileValue *a_step;      /* then the bytes from one k to the next of the block that is multiplied; NULL: those of its panel */
     TileValue *a_panel;     /* block_rows rows of a; dot_spare_rows unused ones before and after them */
     TileValue *b_panel;     /* block of columns by block; in each, row by row, block_columns elements */
     int64_t b_row;          /* bytes from one row of b's panel to the next, if that has whole rows; 0: it has blocks */
@@ -91,6 +95,12 @@ typedef struct Dot {
     int64_t slots;          /* panels of b that are kept; 1: none is */
     int64_t slot_bytes;     /* of one panel of b */
     TileValue *b_slots, *keys; /* the panels; which they are */
+    TileValue *unpacked;    /* are there so few rows that b is read where it is (dot_unpacked.c)? NULL: it never is */
+    TileValue *near;        /* and do its rows lie so near to one another that all k are read at once? */
+    TileValue *rest_panel;  /* then its last columns, which are less than a block, */
+    TileValue *packs;       /* is that to be packed, or b's panel? */
+    TileValue *slot;        /* else where its panel begins, in bytes from the first one on */
+    TileValue *split, *rows_end; /* the first row of the last block, and the one behind those of the block that is being multiplied; NULL: blocks are full but for the last one */
     /* Where sums begin in registers and are stored to a tensor (dot_direct.c): is it the loop's first iteration, and the last one? NULL: they do not. */
     TileValue *first, *last;
     bool begins;               /* sums begin in registers, and there is one multiplication */
@@ -102,7 +112,8 @@ typedef struct Dot {
 /* A block of columns of b for the micro-kernel, and the bytes from one k to the next. */
 typedef struct DotPanel {
     TileValue *pointer, *step;
-    bool in_place; /* not packed */
+    bool in_place;    /* not packed */
+    TileValue *ahead; /* bytes to what is fetched for steps to come; NULL: it is packed, which says how far it is, or in place */
 } DotPanel;
 
 /* ---- small ops ---- */
@@ -170,9 +181,11 @@ void dot_amx_clear_tail(Dot *dot, TileValue *k);
 void dot_amx_pack_b(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc);
 /* How many panels of b are kept, each of so many bytes; and the memory for their keys. */
 void dot_amx_choose_slots(Dot *dot, int64_t panel_bytes);
-/* Where the panel of b from (k0, j0) on is or goes to, and whether it has to be packed (NULL: it always has). */
+/* Where the panel of b from (k0, j0) on is or goes to, in bytes from the first one on, and whether it has to be packed (NULL: it always has). */
 TileValue *dot_amx_find_panel(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc,
                               TileValue **missing);
+/* Does a slot have it? NULL: none is kept. */
+TileValue *dot_amx_has_panel(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc);
 /* The number of groups of so many k. */
 TileValue *dot_amx_groups(Dot *dot, TileValue *kc);
 /* The block of the micro-kernel; the panels of one product, or those of joined ones, once the depth is chosen. A joined product
@@ -216,14 +229,37 @@ void dot_fetch_next(Dot *dot, TileValue *step, int64_t each);
 /* Where a_block is set: all rows; and where the block that begins with row i lies. */
 TileValue *dot_columns_of_block(Dot *dot, TileValue *panels, TileValue *i);
 void dot_pack_all_columns(Dot *dot, TileValue *k0, TileValue *kc);
+/* The block from row i on, which is the last one and has fewer. */
+void dot_pack_last_columns(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc);
 int64_t dot_spare_rows(const Dot *dot);
 /* Do a's rows lie side by side for each k, so many that a vector has a block's? */
 bool dot_has_columns(const Dot *dot);
 /* Packs kc rows of b from k0 on, and `columns` columns from j0 on, into b_panel. The padding of the last block is
  * arbitrary. */
 void dot_pack_b(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc);
+/* May it read a where it is, whose rows lie side by side for each k? Then `a_near` says at run time whether it does. */
+void dot_unpacked_choose_a(Dot *dot);
+/* Packs what is not read there, in front of the loop over blocks of rows and for one of them; in `a_panel` is then where that begins. */
+void dot_unpacked_all_columns(Dot *dot, TileValue *k0, TileValue *kc);
+void dot_unpacked_columns(Dot *dot, TileValue *panels, TileValue *i, TileValue *k0, TileValue *kc);
+/* May the product read b where it is? Then `unpacked` says at run time whether it does. */
+void dot_unpacked_choose(Dot *dot);
+/* For these columns, in front of the loop over k: what is packed already is read from there. */
+void dot_unpacked_begin(Dot *dot, TileValue *j0, TileValue *columns);
+/* Are the k then multiplied in parts, and how many at a time? */
+bool dot_unpacked_has_parts(const Dot *dot);
+TileValue *dot_unpacked_depth(Dot *dot);
+/* The panel of b from (k0, j0) on, packed unless b is read where it is. */
+void dot_unpacked_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc);
+/* Its block of columns from j on; where it is not packed, b's own. */
+DotPanel dot_unpacked_block(Dot *dot, TileValue *j0, TileValue *j, TileValue *columns, TileValue *k0);
 /* Is this the width of the narrow last block? Requires narrow_vectors. */
 TileValue *dot_is_narrow(Dot *dot, TileValue *columns);
+/* Blocks of rows: all are full but for the last one; but where that has so few rows that a smaller micro-kernel takes them together with some of the last full block, and
+ * a second one the others, these two divide them. dot_split_rows is called in front of the loop over rows by blocks, dot_begin_rows in it, with its induction
+ * variable, for the block's first row. */
+void dot_split_rows(Dot *dot);
+TileValue *dot_begin_rows(Dot *dot, TileValue *i);
 /* The block of c at (i, j) += a_panel times the panel of b, for kc k. */
 void dot_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, TileValue *kc);
 

@@ -73,7 +73,7 @@ static void emit_columns(Dot *dot, TileValue *i, TileValue *j0, TileValue *colum
     if (dot->row_sums) dot_words_sum_rows(dot, kc);
     TileValue *j = dot_for(dot, dot_i64(dot, 0), columns, dot->block_columns);
     TileValue *at = dot_offset(dot, dot->b_panel, dot_scale(dot, j, dot_column_bytes(dot)));
-    DotPanel panel = {at, dot_i64(dot, dot->amx ? dot->block_vectors * DOT_AMX_TILE : dot_word_step(dot)), false};
+    DotPanel panel = {at, dot_i64(dot, dot->amx ? dot->block_vectors * DOT_AMX_TILE : dot_word_step(dot)), false, NULL};
     TileValue *next = dot->next_panel, *row = dot->next_row;
     if (next) {
         TileValue *done = dot_scale(dot, dot_binary(dot, TILE_OP_DIV, j, dot->block_columns), dot->rows_ahead);
@@ -131,7 +131,7 @@ static void emit_rows_side_by_side(Dot *dot, TileValue *j0, TileValue *columns, 
 void dot_amx_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
     int64_t rows = dot->block_rows;
     TileValue *missing, *zero = dot_i64(dot, 0);
-    dot->b_panel = dot_amx_find_panel(dot, j0, columns, k0, kc, &missing);
+    dot->b_panel = dot_offset(dot, dot->b_slots, dot_amx_find_panel(dot, j0, columns, k0, kc, &missing));
     if (missing) dot_if(dot, missing);
     dot_amx_pack_b(dot, j0, columns, k0, kc);
     if (missing) dot_end(dot);

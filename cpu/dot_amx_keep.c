@@ -125,16 +125,31 @@ static TileValue *take_slot(Dot *dot, TileValue *found, TileValue *missing, Tile
     return dot_select(dot, missing, dot_select(dot, turns, next, zero), found);
 }
 
+/* What says which panel it is. */
+static void build_key(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc, TileValue **key) {
+    TileValue *offset = dot_add(dot, offset_of(dot), dot_multiply(dot, k0, dot->b.row));
+    key[0] = dot_add(dot, offset, dot_multiply(dot, j0, dot->b.column));
+    key[1] = columns;
+    key[2] = kc;
+}
+
+TileValue *dot_amx_has_panel(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
+    TileValue *key[KEY_WORDS];
+    if (dot->slots == 1) return NULL;
+    build_key(dot, j0, columns, k0, kc, key);
+    return dot_binary(dot, TILE_OP_LE, dot_i64(dot, 0), find_slot(dot, key));
+}
+
 TileValue *dot_amx_find_panel(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc,
                               TileValue **missing) {
     *missing = NULL;
-    if (dot->slots == 1) return dot->b_slots;
-    TileValue *offset = dot_add(dot, offset_of(dot), dot_multiply(dot, k0, dot->b.row));
-    TileValue *key[] = {dot_add(dot, offset, dot_multiply(dot, j0, dot->b.column)), columns, kc};
+    if (dot->slots == 1) return dot_i64(dot, 0);
+    TileValue *key[KEY_WORDS];
+    build_key(dot, j0, columns, k0, kc, key);
     TileValue *found = find_slot(dot, key);
     *missing = dot_binary(dot, TILE_OP_LT, found, dot_i64(dot, 0));
     TileValue *slot = take_slot(dot, found, *missing, key);
     TileValue *keys = dot_offset(dot, dot->keys, dot_scale(dot, slot, KEY_WORDS * WORD));
     for (int64_t w = 0; w < KEY_WORDS; w++) tile_build_store(dot->builder, key[w], word_at(dot, keys, w), NULL, 0);
-    return dot_offset(dot, dot->b_slots, dot_scale(dot, slot, dot->slot_bytes));
+    return dot_scale(dot, slot, dot->slot_bytes);
 }

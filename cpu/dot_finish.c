@@ -314,7 +314,7 @@ void dot_finish_block(Dot *dot, TileValue *i, TileValue *j) {
     TileValue *all = dot_binary(dot, TILE_OP_OR, dot_binary(dot, TILE_OP_LE, end, next), dot_binary(dot, TILE_OP_LE, dot->n, next));
     dot_if(dot, dot_binary(dot, TILE_OP_AND, dot->last, all));
     Window w = {.row = dot_add(dot, dot->finish.first_row, i), .column = dot_add(dot, dot->finish.first, from), .end = dot_add(dot, dot->finish.first, end)};
-    TileValue *behind = dot_add(dot, dot->finish.first_row, dot_minimum(dot, dot_add(dot, i, dot_i64(dot, dot->block_rows)), dot->m));
+    TileValue *behind = dot_add(dot, dot->finish.first_row, dot_minimum(dot, dot_add(dot, i, dot_i64(dot, dot->block_rows)), dot->rows_end ? dot->rows_end : dot->m));
     tile_map_init(&w.map, dot->context->scratch);
     TileOp *rows = tile_op_clone(dot->builder->module, dot->finish.rows, &w.map);
     behind = dot_minimum(dot, behind, tile_op_operand(rows, 1));

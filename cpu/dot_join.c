@@ -421,7 +421,7 @@ static void multiply_panels(Join *join, TileValue *kc) {
     TileValue *j = dot_for(dot, zero, dot->n, dot->block_columns);
     TileValue *row = dot->b_row ? dot_i64(dot, dot->b_row) : dot_vector_bytes(dot, dot->block_vectors);
     TileValue *begin = dot_scale(dot, j, dot->b_row ? dot->bytes : dot_column_bytes(dot));
-    DotPanel panel = {dot_offset(dot, dot->b_panel, begin), row, false};
+    DotPanel panel = {dot_offset(dot, dot->b_panel, begin), row, false, NULL};
     dot_block(dot, &panel, i, j, kc);
     dot_end(dot);
     dot_end(dot);

@@ -15,7 +15,6 @@ enum {
     WIDEST = 8,
     WIDE_REGISTER = 64, /* bytes */
     LINE = 64,
-    PANEL_AHEAD = 1024, /* bytes of b's panel: 8 steps of 32 columns, which take longer than a line from L2 */
     FEWEST_FETCHED = 5, /* rows: fewer are as many streams as the hardware follows */
     MOST_FEW = 2, /* micro-kernels for few rows */
     FEWEST_HALVED = 6 /* rows of a block, of which half are worth a micro-kernel of their own */
@@ -31,6 +30,25 @@ static unsigned choose_few(const Dot *dot, int64_t *few) {
     few[0] = half;
     few[1] = power;
     return power == half || power == dot->block_rows ? 1 : 2;
+}
+
+void dot_split_rows(Dot *dot) {
+    int64_t few[MOST_FEW], block = dot->block_rows;
+    unsigned count = dot->spill || dot->a_columns ? 0 : choose_few(dot, few);
+    int64_t most = count ? few[count - 1] : 0;
+    dot->split = dot->rows_end = NULL;
+    if (2 * most <= block) return;
+    TileValue *rest = dot_binary(dot, TILE_OP_REM, dot->m, dot_i64(dot, block)), *last = dot_binary(dot, TILE_OP_SUB, dot->m, rest), *zero = dot_i64(dot, 0);
+    TileValue *two = dot_binary(dot, TILE_OP_AND, dot_binary(dot, TILE_OP_LT, zero, rest), dot_binary(dot, TILE_OP_LE, rest, dot_i64(dot, 2 * most - block)));
+    two = dot_binary(dot, TILE_OP_AND, two, dot_binary(dot, TILE_OP_LT, zero, last));
+    dot->split = dot_binary(dot, TILE_OP_SUB, last, dot_select(dot, two, dot_i64(dot, block - most), zero));
+}
+
+TileValue *dot_begin_rows(Dot *dot, TileValue *i) {
+    if (!dot->split) return i;
+    i = dot_minimum(dot, i, dot->split);
+    dot->rows_end = dot_select(dot, dot_binary(dot, TILE_OP_LT, i, dot->split), dot->split, dot->m);
+    return i;
 }
 
 /* A block of c, which begins at `pointer`. */
@@ -66,8 +84,9 @@ static void build_masks(Dot *dot, const Block *c, TileValue **masks) {
  * or b from behind it, where another thread of the core has taken its part of L1, or panels are larger: then steps wait for what nobody has asked for in time. */
 static void fetch_ahead(Dot *dot, const DotPanel *panel, const Block *c, TileValue *k, TileValue *row) {
     if (panel->in_place || dot->scale) return;
+    TileValue *ahead = dot_offset(dot, row, panel->ahead ? panel->ahead : dot_i64(dot, DOT_PANEL_AHEAD));
     for (int64_t bytes = 0; bytes < c->vectors * dot->lanes * dot->bytes; bytes += LINE)
-        dot_prefetch(dot, dot_offset(dot, row, dot_i64(dot, PANEL_AHEAD + bytes)), TILE_CACHE_L1);
+        dot_prefetch(dot, dot_offset(dot, ahead, dot_i64(dot, bytes)), TILE_CACHE_L1);
     int64_t steps = LINE / dot->bytes, each = (c->rows + steps - 1) / steps;
     if (c->rows < FEWEST_FETCHED || dot->a_columns) return;
     TileValue *within = dot_binary(dot, TILE_OP_AND, k, dot_i64(dot, steps - 1));
@@ -90,11 +109,12 @@ static void step(Dot *dot, const DotPanel *panel, const Block *c, TileValue *k, 
         TileValue *at = dot_offset(dot, row, dot_vector_bytes(dot, v));
         /* Prefetches the row for the next block of columns: there are too many rows for the hardware's prefetcher. */
         if (panel->in_place) dot_prefetch(dot, dot_offset(dot, at, dot_vector_bytes(dot, dot->block_vectors)), TILE_CACHE_L1);
-        b[v] = tile_build_load(dot->builder, vector, at, NULL, NULL, panel->in_place || dot->b_row ? 0 : dot->lanes * dot->bytes);
+        b[v] = tile_build_load(dot->builder, vector, at, NULL, NULL, panel->in_place || panel->ahead || dot->b_row ? 0 : dot->lanes * dot->bytes);
     }
     fetch_ahead(dot, panel, c, k, row);
     dot_fetch_next(dot, k, dot->words ? DOT_AMX_WORD / dot->element : 1);
-    TileValue *column = dot_offset(dot, dot->a_panel, dot_scale(dot, k, dot->a_columns ? dot->block_rows * dot->bytes : dot->bytes));
+    TileValue *each = dot->a_step ? dot->a_step : dot_i64(dot, dot->a_columns ? dot->block_rows * dot->bytes : dot->bytes);
+    TileValue *column = dot_offset(dot, dot->a_panel, dot_multiply(dot, k, each));
     for (int64_t r = 0; r < c->rows; r++) {
         TileValue *at = dot_offset(dot, column, dot_i64(dot, r * row_bytes));
         TileValue *element = tile_build_load(dot->builder, scalar, at, NULL, NULL, 0);
@@ -147,7 +167,7 @@ static void begin_sums(Dot *dot, const Block *block, TileValue *const *pointers,
         types[i] = none->type;
         zeros[i] = none;
     }
-    if (dot->begins) {
+    if (!dot->first) {
         for (unsigned i = 0; i < count; i++) sums[i] = none;
         return;
     }
@@ -360,7 +380,7 @@ static bool has_columns_of_blocks(const Dot *dot, int64_t rest) {
 }
 
 static void build_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, TileValue *kc) {
-    Edge edge = {.rows = dot_binary(dot, TILE_OP_SUB, dot->m, i)};
+    Edge edge = {.rows = dot_binary(dot, TILE_OP_SUB, dot->rows_end ? dot->rows_end : dot->m, i)};
     TileValue *few_rows = dot_binary(dot, TILE_OP_LT, edge.rows, dot_i64(dot, dot->block_rows)), *partial = few_rows;
     if (!has_columns_of_blocks(dot, 0)) { /* else only rows may be few */
         edge.whole = dot->narrow_vectors && has_columns_of_blocks(dot, dot->narrow_vectors);

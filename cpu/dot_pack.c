@@ -307,6 +307,11 @@ static void pack_columns(Dot *dot, const PackA *pack) {
     if (vectors) dot_end(dot);
 }
 
+void dot_pack_last_columns(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc) {
+    const PackA pack = {i, k0, kc};
+    copy_columns(dot, &pack, dot_mask(dot, i, dot->m), COLUMNS_PARTIAL);
+}
+
 /* Blocks of rows from number `first` to `end`, of one k. */
 static void copy_blocks_of_columns(Dot *dot, TileValue *from, TileValue *to, TileValue *first, TileValue *end, Columns how) {
     TileValue *block = dot_for(dot, first, end, dot_i64(dot, 1)), *row = dot_scale(dot, block, dot->block_rows);

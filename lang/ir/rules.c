@@ -84,13 +84,19 @@ const char *tile_rule_predicate(const TileRule *r) {
     return error ? error : bool_result(r, tile_rule_operand(r, 0));
 }
 
-/* With a scalar condition, `select` chooses between two values of any one type. */
+/* To tensors, or to scratch memory: both are what a program of a CPU has all to itself or shares with all. */
+static bool is_address(const TileType *type) {
+    return type->kind == TILE_TYPE_POINTER && (type->space == TILE_SPACE_GLOBAL || type->space == TILE_SPACE_SCRATCH);
+}
+
+/* With a scalar condition, `select` chooses between two values of any one type; also between an address in a tensor and one in scratch memory. */
 const char *tile_rule_select(const TileRule *r) {
     const TileType *condition = tile_rule_operand(r, 0), *type = tile_rule_operand(r, 1);
     if (!is_value_shape(condition) || condition->scalar != TILE_BOOL) return "the condition is not bool";
     if (!tile_type_is_scalar(condition) && !tile_type_same_shape(condition, type))
         return "the condition has another shape than the values";
-    const char *error = check_equal_operands(r, 1);
+    bool addresses = is_address(type) && is_address(tile_rule_operand(r, 2));
+    const char *error = addresses ? NULL : check_equal_operands(r, 1);
     return error ? error : tile_rule_result(r, 0, type);
 }
 

@@ -17,7 +17,7 @@ static const TilePassTable table = {passes, sizeof passes / sizeof *passes};
  * step analyses it. Loops are split only where tiles are reshaped. Other nests iterate over valid lanes only, so just
  * the last vector of a row has a mask, in any tile, and no code is duplicated. */
 static const char *pipeline(const TileTarget *target) {
-    return "inline,contract,approximate,specialise,sort,canonicalise,cse,strides,facts,exact-loops,unroll,canonicalise,cse,cpu-axes,canonicalise,cse,remainders,licm,canonicalise,cse,dce,cpu-join-programs,canonicalise,cse,cpu-zeros-ahead,split-loops,canonicalise,cse,dce,"
+    return "inline,contract,approximate,specialise,sort,canonicalise,cse,strides,facts,exact-loops,unroll,canonicalise,cse,cpu-axes,canonicalise,cse,remainders,licm,canonicalise,cse,dce,cpu-join-programs,cpu-join-rows,canonicalise,cse,cpu-zeros-ahead,split-loops,canonicalise,cse,dce,"
            "programs,cpu-bands,cpu-updates,cpu-columns,expand-programs,canonicalise,cse,licm,cpu-zeros,canonicalise,licm,cse,cpu-steps,dce,cpu-words,canonicalise,cse,dce,"
            "cpu-place,cpu-fuse,cpu-nest,canonicalise,cse,facts,canonicalise,cse,cpu-counts,cpu-plain-indices,canonicalise,cse,cpu-digits,canonicalise,cse,licm,canonicalise,cse,dce,cpu-interchange,cpu-inside,cpu-windows,cpu-borders,cpu-squares,cpu-recurrences,canonicalise,"
            "dce,cpu-slide,cpu-rows,cpu-along,cpu-jam,cse,"

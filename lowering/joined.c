@@ -187,8 +187,9 @@ static bool visit_iota(TileJoin *join, const TileOp *op) {
     unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
     bool places = op->results[0].first_use != NULL;
     for (const TileUse *use = op->results[0].first_use; use; use = use->next) places &= is_places(join, use->user) || is_limit(join, use->user);
+    for (unsigned i = 0; i < op->results[0].type->rank; i++)
+        if (i == axis ? !places : !join->numbers) stay(join, &op->results[0], i);
     if (places) grow(join, &op->results[0], axis);
-    else stay(join, &op->results[0], axis);
     return true;
 }
 

@@ -31,6 +31,7 @@ typedef struct TileJoin {
     TileValue *number; /* of the program along the axis; a loop's induction variable */
     int64_t size;      /* of one's range of lanes; 0: each has a point, and these become rows of its tiles */
     int64_t scale;     /* of a loop whose induction variable is multiplied by that wherever it is used; 0, 1: it is not */
+    bool numbers;      /* tiles of the numbers of lanes along an axis that stays become longer with others */
     TileMap parts;     /* scalars to TileJoinPart */
     TileMap tiles;     /* tiles to the number of their first axis, plus 1 */
     TILE_LIST(TileJoinedAxis) axes;

@@ -218,6 +218,8 @@ static void split_grid(Programs *p, TileOp *grid, unsigned number) {
     b.location = grid->location;
     TileOp *loop = tile_build_for(&b, phase->body.arguments[count - 2], phase->body.arguments[count - 1],
                                   tile_build_i64(&b, 1), NULL, 0);
+    if (tile_op_get(grid, TILE_ATTRIBUTE_JOINED))
+        tile_op_set_integer(p->module, loop, TILE_ATTRIBUTE_JOINED, tile_op_integer(grid, TILE_ATTRIBUTE_JOINED, 0));
     TileBuilder inside = tile_builder_at_end(p->module, &loop->regions[0]);
     inside.location = grid->location;
     TileValue *program = loop->regions[0].arguments[0];

@@ -5,6 +5,21 @@
 #include "lang/ir/tensor_map.h"
 #include "lang/scalar/scalar.h"
 
+/* How many positions there are along each axis of the images, and from where on. */
+static bool read_images(TileExecutor *e, const ExecInstruction *in, const TileValue *value, ExecBox *box) {
+    uint32_t counts[TILE_MAP_MOST_IMAGE_AXES], first = e->root->program->body.first_argument;
+    const TileFunc *func = e->root->program->func;
+    const TileTensorMap *map = &func->parameters[value->index].map;
+    if (!tile_func_map_counts(func, value->index, counts)) return tile_exec_fault(e, in, "the map is of positions of nothing");
+    box->image_axes = tile_map_image_axes(map);
+    box->rows = map->positions;
+    for (uint32_t d = 0; d < box->image_axes; d++) {
+        box->count[d] = (int64_t)tile_exec_register(e->root, first + counts[d]).lanes[0];
+        box->corner[d] = map->corner[d];
+    }
+    return true;
+}
+
 /* The tensor's address, extents and strides are parameters of the phase, behind one another. */
 static bool read_tensor(TileExecutor *e, const ExecInstruction *in, const TileValue *map, ExecBox *box) {
     uint32_t data, first = e->root->program->body.first_argument;
@@ -29,6 +44,21 @@ static bool read_tensor(TileExecutor *e, const ExecInstruction *in, const TileVa
         if (d + 1 < box->rank) box->rows *= box->size[d];
     }
     box->row_bytes = box->size[box->rank - 1] * (uint32_t)box->element_bytes;
+    return !parameter->map.positions || read_images(e, in, map, box);
+}
+
+/* The first position is one of those that the map has, and offsets are as large as words of the hardware. */
+static bool read_position(TileExecutor *e, const ExecInstruction *in, unsigned first, ExecBox *box) {
+    for (uint32_t d = 0; d < box->image_axes; d++) {
+        int64_t from = box->at[1 + d] - box->corner[d], step = box->step[1 + d];
+        if (from < 0 || from % step || from / step >= box->count[d])
+            return tile_exec_fault(e, in, "the first position, %lld along axis %u, is none of the map's", (long long)box->at[1 + d], 1 + d);
+        box->number[d] = from / step;
+        if (!tile_exec_integer(e, in, first + d, "an offset", &box->added[d])) return false;
+        box->added[d] = (int32_t)box->added[d];
+        if (!tile_map_offset_fits(box->rank, box->added[d]))
+            return tile_exec_fault(e, in, "the offset %lld along axis %u is not less than %u", (long long)box->added[d], 1 + d, 1u << tile_map_corner_bits(box->rank));
+    }
     return true;
 }
 
@@ -38,6 +68,7 @@ bool tile_exec_box_read(TileExecutor *e, const ExecInstruction *in, unsigned map
         if (!tile_exec_integer(e, in, first + d, "a coordinate", &box->at[d])) return false;
         box->at[d] = (int32_t)box->at[d];
     }
+    if (!read_position(e, in, first + box->rank, box)) return false;
     int64_t begin = box->at[box->rank - 1] * box->element_bytes;
     return begin % TILE_MAP_GRAIN == 0 ||
            tile_exec_fault(e, in, "the box begins at byte %lld along the last axis, not a multiple of %d",
@@ -53,12 +84,29 @@ bool tile_exec_box_place(TileExecutor *e, const ExecInstruction *in, const ExecB
 
 /* ---- rows ---- */
 
+/* The row's index along all axes but the last. */
+static void find_indices(const ExecBox *box, uint32_t row, int64_t index[TILE_MAP_MOST_RANK]) {
+    int64_t rest = row;
+    for (uint32_t d = box->rank - 1; d-- > 0;) {
+        if (!box->image_axes) {
+            index[d] = box->at[d] + rest % box->size[d] * box->step[d];
+            rest /= box->size[d];
+        } else if (d) {
+            int64_t number = box->number[d - 1] + rest;
+            index[d] = box->corner[d - 1] + number % box->count[d - 1] * box->step[d] + box->added[d - 1];
+            rest = number / box->count[d - 1];
+        } else {
+            index[d] = box->at[d] + rest;
+        }
+    }
+}
+
 bool tile_exec_box_part(const ExecBox *box, uint32_t row, ExecBoxPart *part) {
-    uint32_t last = box->rank - 1, rest = row;
-    int64_t from = box->offset;
+    uint32_t last = box->rank - 1;
+    int64_t from = box->offset, indices[TILE_MAP_MOST_RANK];
+    find_indices(box, row, indices);
     for (uint32_t d = last; d-- > 0;) {
-        int64_t index = box->at[d] + (int64_t)(rest % box->size[d]) * box->step[d];
-        rest /= box->size[d];
+        int64_t index = indices[d];
         if (index < 0 || index >= box->extent[d]) return false;
         from += box->extent[d] > 1 ? index * box->stride[d] : 0;
     }

@@ -1,5 +1,7 @@
 #include "lang/ir/operands.h"
 
+#include "lang/ir/tensor_map.h"
+
 enum { MOST_NAMES = 14 };
 
 static const uint8_t names[TILE_OP_COUNT][MOST_NAMES + 1] = {
@@ -35,14 +37,22 @@ static bool updates_by(const TileOp *op, TileName update) {
     return tile_op_integer(op, TILE_ATTRIBUTE_UPDATE, 0) == update;
 }
 
+/* One for each axis of the map's tensor; what stands behind them are offsets. */
+static unsigned coordinate_count(const TileOp *op, unsigned rest) {
+    const TileTensorMap *map = NULL;
+    for (unsigned i = 0; i < op->operand_count && !map; i++) map = tile_value_map(tile_op_operand(op, i));
+    return map && map->rank < rest ? map->rank : rest;
+}
+
 /* The number of operands of this name, if it is preceded by `before` operands. */
 static unsigned count_of(const TileOp *op, TileOperand name, unsigned before) {
     unsigned rest = op->operand_count > before ? op->operand_count - before : 0;
     switch (name) {
     case TILE_OPERAND_CARRIED:
     case TILE_OPERAND_VALUES:
-    case TILE_OPERAND_COORDINATES:
+    case TILE_OPERAND_WINDOW:
     case TILE_OPERAND_SLOT: return rest;
+    case TILE_OPERAND_COORDINATES: return coordinate_count(op, rest);
     case TILE_OPERAND_EXTENTS: return op->id == TILE_OP_PROGRAM_ID ? op->result_count : rest;
     case TILE_OPERAND_FIRST:
     case TILE_OPERAND_LAST: return tile_op_get(op, TILE_ATTRIBUTE_PROGRAMS) != NULL;

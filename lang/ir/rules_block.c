@@ -183,12 +183,16 @@ const char *tile_rule_copy_bulk(const TileRule *r) {
     return points_to(tile_rule_operand(r, 3), TILE_SPACE_SHARED) ? NULL : "an mbarrier lies in shared memory";
 }
 
-/* Coordinates, from operand `first` to the last: as many as the map's tensor has axes. */
+/* Coordinates, from operand `first` on: as many as the map's tensor has axes; of positions also an offset for each axis of the
+ * images. */
 static const char *check_coordinates(const TileRule *r, unsigned map, unsigned first) {
     const TileTensorMap *found = tile_value_map(r->op->operands[map].value);
     if (!found) return "the map is no parameter with this role";
-    if (r->op->operand_count != first + found->rank)
+    uint32_t offsets = tile_map_image_axes(found);
+    if (!offsets && r->op->operand_count != first + found->rank)
         return tile_rule_complain(r, "needs %u coordinates, one for each axis of the map's tensor", found->rank);
+    if (r->op->operand_count != first + found->rank + offsets)
+        return tile_rule_complain(r, "needs %u coordinates, and %u offsets of positions", found->rank, offsets);
     for (unsigned i = first; i < r->op->operand_count; i++)
         if (!is_word(tile_rule_operand(r, i))) return "a coordinate is not i32";
     return NULL;
@@ -206,6 +210,8 @@ const char *tile_rule_store_tensor(const TileRule *r) {
     if (r->op->operand_count < 3 || !points_to(tile_rule_operand(r, 0), TILE_SPACE_MAP) ||
         !points_to(tile_rule_operand(r, 1), TILE_SPACE_SHARED))
         return "stores by a tensor map from shared memory";
+    const TileTensorMap *map = tile_value_map(r->op->operands[0].value);
+    if (map && map->positions) return "stores by a map of positions";
     return check_coordinates(r, 0, 2);
 }
 

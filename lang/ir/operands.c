@@ -24,7 +24,7 @@ const char *tile_operand_word(TileOperand name) { return words[name]; }
 static unsigned index_count(const TileOp *op) {
     const TileAttribute *kinds = tile_op_get(op, TILE_ATTRIBUTE_ACCESS);
     unsigned count = 0;
-    for (unsigned d = 0; kinds && d < kinds->count; d++) count += kinds->integers[d] == TILE_ACCESS_RANGE ? 4 : 1;
+    for (unsigned d = 0; kinds && d < kinds->count; d++) count += tile_access_operands(kinds->integers[d]);
     return count;
 }
 
@@ -109,17 +109,17 @@ unsigned tile_access_read(const TileOp *op, TileAccessIndex indices[TILE_MAX_TEN
     for (unsigned d = 0; d < kinds->count; d++) {
         TileAccessIndex *index = &indices[d];
         *index = (TileAccessIndex){(TileName)kinds->integers[d], operand, -1, tile_op_operand(op, operand), NULL, NULL, NULL};
-        if (index->kind == TILE_ACCESS_GATHER) {
+        if (index->kind == TILE_ACCESS_GATHER || index->kind == TILE_ACCESS_POSITION) {
             if (gathered < 0) gathered = next++;
             index->axis = gathered;
         }
-        if (index->kind == TILE_ACCESS_RANGE) {
-            index->axis = next++;
+        if (index->kind == TILE_ACCESS_RANGE) index->axis = next++;
+        if (index->kind == TILE_ACCESS_RANGE || index->kind == TILE_ACCESS_POSITION) {
             index->step = tile_op_operand(op, operand + 1);
             index->lo = tile_op_operand(op, operand + 2);
             index->hi = tile_op_operand(op, operand + 3);
         }
-        operand += index->kind == TILE_ACCESS_RANGE ? 4 : 1;
+        operand += tile_access_operands(index->kind);
     }
     return kinds->count;
 }
@@ -128,7 +128,7 @@ bool tile_access_bounds(const TileOp *op, unsigned axis, TileValue **lo, TileVal
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     unsigned rank = tile_access_read(op, indices);
     for (unsigned d = 0; d < rank; d++) {
-        if (indices[d].axis != (int)axis || !indices[d].lo) continue;
+        if (indices[d].axis != (int)axis || indices[d].kind != TILE_ACCESS_RANGE) continue;
         *lo = indices[d].lo;
         *hi = indices[d].hi;
         return true;

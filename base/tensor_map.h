@@ -31,6 +31,8 @@ static inline bool tile_map_corner_fits(unsigned rank, int64_t corner) {
     int64_t most = INT64_C(1) << (tile_map_corner_bits(rank) - 1);
     return corner >= -most && corner < most;
 }
+/* The corner of maps whose offsets, and whose numbers of positions beyond those of elements, may go as far in front of 0 as half as far behind it. */
+static inline int64_t tile_map_usual_corner(unsigned rank) { return -(INT64_C(1) << (tile_map_corner_bits(rank) - 2)); }
 static inline bool tile_map_offset_fits(unsigned rank, int64_t offset) { return offset >= 0 && offset < INT64_C(1) << tile_map_corner_bits(rank); }
 
 /* So many positions from `corner` on, so many elements apart, along an axis: how far behind the axis's last element the last of them lies,

@@ -15,7 +15,7 @@ static const TilePassInfo passes[] = {
 static const TilePassTable table = {passes, sizeof passes / sizeof *passes};
 
 static const char *pipeline(const TileTarget *target) {
-    return "inline,contract,approximate,specialise,sort,canonicalise,cse,strides,facts,exact-loops,unroll,canonicalise,cse,gpu-neighbours,remainders,licm,canonicalise,cse,dce,gpu-flatten,gpu-short-rows,gpu-zeros,gpu-join-programs,gpu-share-loops,dce,gpu-pack,gpu-precompute,gpu-temp-rows,canonicalise,cse,dce,gpu-join-iterations,gpu-join-rows,gpu-alike,dce,gpu-agree,gpu-share-rows,gpu-split-grids,gpu-clusters,dce,gpu-launch-values,dce,"
+    return "inline,contract,approximate,specialise,sort,canonicalise,cse,strides,facts,exact-loops,unroll,canonicalise,cse,gpu-neighbours,remainders,licm,canonicalise,cse,dce,gpu-flatten,gpu-short-rows,gpu-zeros,gpu-join-programs,gpu-share-loops,dce,gpu-pack,gpu-precompute,gpu-temp-rows,gpu-positions,canonicalise,cse,dce,gpu-join-iterations,gpu-join-rows,gpu-alike,dce,gpu-agree,gpu-share-rows,gpu-split-grids,gpu-clusters,dce,gpu-launch-values,dce,"
            "programs,gpu-blocks,gpu-once,gpu-interleave,gpu-collect,gpu-threads,gpu-stay,gpu-tensor-maps,gpu-transpose,gpu-warpgroups,gpu-join-loops,gpu-order,gpu-multicast,gpu-pairs,gpu-places,gpu-late-sums,gpu-keep-rows,canonicalise,cse,dce,gpu-windows,gpu-ahead,"
            "gpu-latencies,gpu-channels,gpu-dot-waits,gpu-partitions,gpu-cut,gpu-turns,gpu-dot-stages,gpu-dot-order,gpu-peel,gpu-stages,gpu-expand,gpu-dot-operands,gpu-puts,gpu-copy-groups,gpu-straight,gpu-inside,gpu-unswitch,gpu-whole,gpu-narrow,gpu-words,gpu-cache,expand-programs,canonicalise,cse,dce,"
            "gpu-anchor,gpu-propagate,cse,gpu-rematerialise,dce,gpu-fetch,canonicalise,dce,"

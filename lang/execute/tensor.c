@@ -367,10 +367,14 @@ static bool is_in_tensor(TileExecutor *e, const ExecInstruction *in, const Acces
     uint32_t along[TILE_MAX_TILE_RANK] = {0};
     for (unsigned i = a->rank; i-- > 0; lane /= a->axes[i].extent) along[i] = lane % a->axes[i].extent;
     unsigned operand = a->first_operand, next = 0;
+    bool positions = false;
     for (unsigned d = 0; d < kinds->count; d++) {
-        bool range = kinds->integers[d] == TILE_ACCESS_RANGE;
-        if (index_state(a, d, index_of(e, in, kinds->integers[d], operand, range ? along[next++] : 0)) == OUTSIDE) return false;
-        operand += range ? 4 : 1;
+        bool range = kinds->integers[d] == TILE_ACCESS_RANGE, position = kinds->integers[d] == TILE_ACCESS_POSITION;
+        if (position && !positions && a->axes[next].state[along[next]] != VALID) return false;
+        next += position && !positions;
+        positions |= position;
+        if (!position && index_state(a, d, index_of(e, in, kinds->integers[d], operand, range ? along[next++] : 0)) == OUTSIDE) return false;
+        operand += tile_access_operands(kinds->integers[d]);
     }
     return true;
 }

@@ -35,6 +35,22 @@ static int64_t choose_rows(const TileType *tile) {
     return rows;
 }
 
+/* All rows are one box of positions, of which gpu-positions has had the launch ask whether a map has corners for them. */
+static void choose_positions(const Gpu *gpu, Boxes *boxes) {
+    boxes->map.positions = (uint32_t)boxes->rows;
+    for (unsigned d = 0; d + 1 < boxes->rank; d++) {
+        int64_t step = 1;
+        boxes->map.box[d] = 1;
+        if (tile_value_integer(boxes->indices[d].step, &step)) boxes->map.step[d] = (uint32_t)step;
+        if (!d) continue;
+        const TileOp *count = tile_value_def(boxes->indices[d].hi, TILE_OP_DIM);
+        const GpuTensor *of = tile_map_get(&gpu->tensors, tile_op_operand(count, 0));
+        boxes->map.corner[d - 1] = (int32_t)tile_map_usual_corner(boxes->rank);
+        boxes->map.over[d - 1].argument = of->parameter->argument;
+        boxes->map.over[d - 1].axis = (uint32_t)tile_op_integer(count, TILE_ATTRIBUTE_AXIS, 0);
+    }
+}
+
 /* A tile of more axes than two is one box of all its rows. */
 static Boxes choose_boxes(Gpu *gpu, const TileOp *op, const TileType *tile, const TileType *stored, int64_t groups) {
     bool panels = stored->swizzle == TILE_SWIZZLE_PANELS;
@@ -52,8 +68,10 @@ static Boxes choose_boxes(Gpu *gpu, const TileOp *op, const TileType *tile, cons
     boxes.apart = tile_op_get(op, TILE_ATTRIBUTE_PAIRS) ? 2 : 1;
     boxes.rows /= boxes.apart;
     boxes.map = (TileTensorMap){.rank = boxes.rank, .swizzle = panel};
+    if (boxes.indices[0].kind == TILE_ACCESS_POSITION) choose_positions(gpu, &boxes);
     for (unsigned d = 0; d < boxes.rank; d++) {
         int axis = boxes.indices[d].axis;
+        if (boxes.indices[d].kind == TILE_ACCESS_POSITION) continue;
         int64_t rows = axis < 0 ? 1 : tile->rank > 2 ? tile->extent[axis] : boxes.rows;
         boxes.map.box[d] = (uint32_t)(axis + 1 == (int)tile->rank ? boxes.columns : rows);
         boxes.map.step[d] = (uint32_t)(gpu_step_of_index(&boxes.indices[d]) * (axis == 0 ? boxes.apart : 1));
@@ -78,14 +96,32 @@ static TileValue *first_word(Gpu *gpu, const TileAccessIndex *index, bool outsid
     return tile_build_convert(&gpu->b, first, TILE_I32);
 }
 
+/* The place of the first position along a dimension, from the map's corner on; and how far from there the window lies. */
+static TileValue *first_position(Gpu *gpu, const Boxes *boxes, unsigned d) {
+    TileValue *number = gpu_value(gpu, boxes->indices[d].first);
+    int64_t step = tile_map_step(&boxes->map, d), corner = d ? boxes->map.corner[d - 1] : 0;
+    if (step > 1) number = gpu_binary(gpu, TILE_OP_MUL, number, gpu_i64(gpu, step));
+    if (corner) number = gpu_binary(gpu, TILE_OP_ADD, number, gpu_i64(gpu, corner));
+    return tile_build_convert(&gpu->b, number, TILE_I32);
+}
+
+static TileValue *offset_of_positions(Gpu *gpu, const Boxes *boxes, unsigned axis) {
+    TileValue *added = gpu_value(gpu, boxes->indices[1 + axis].lo);
+    return tile_build_convert(&gpu->b, gpu_binary(gpu, TILE_OP_SUB, added, gpu_i64(gpu, boxes->map.corner[axis])), TILE_I32);
+}
+
 /* An op with `fixed` operands, and the coordinates of the box behind them. */
 static void build_box(Gpu *gpu, TileOpId id, const Boxes *boxes, TileValue *const *fixed, unsigned count, int64_t row,
                       int64_t column) {
-    TileValue *operands[3 + TILE_MAX_TENSOR_RANK];
+    TileValue *operands[3 + 2 * TILE_MAX_TENSOR_RANK];
     const TileType *word = tile_type_scalar(gpu->module->context, TILE_I32);
     for (unsigned i = 0; i < count; i++) operands[i] = fixed[i];
     for (unsigned d = 0; d < boxes->rank; d++) {
         int axis = boxes->indices[d].axis;
+        if (boxes->indices[d].kind == TILE_ACCESS_POSITION) {
+            operands[count + d] = first_position(gpu, boxes, d);
+            continue;
+        }
         int64_t step = tile_map_step(&boxes->map, d) / (axis == 0 ? boxes->apart : 1), more = axis + 1 == (int)boxes->tile->rank ? column : axis ? 0 : row * step;
         TileValue *first = first_word(gpu, &boxes->indices[d], boxes->outside[d]);
         TileValue *part = axis + 1 == (int)boxes->tile->rank ? boxes->column : axis ? NULL : boxes->row;
@@ -97,7 +133,9 @@ static void build_box(Gpu *gpu, TileOpId id, const Boxes *boxes, TileValue *cons
     unsigned given = 0;
     if (boxes->blocks > 1) attributes[given++] = (TileAttribute){.key = TILE_ATTRIBUTE_MULTICAST, .integer = boxes->blocks};
     if (boxes->cache != TILE_CACHE_DEFAULT) attributes[given++] = (TileAttribute){.key = TILE_ATTRIBUTE_CACHE, .integer = boxes->cache};
-    tile_build_op(&gpu->b, id, operands, count + boxes->rank, attributes, given, NULL, 0);
+    unsigned offsets = tile_map_image_axes(&boxes->map);
+    for (unsigned i = 0; i < offsets; i++) operands[count + boxes->rank + i] = offset_of_positions(gpu, boxes, i);
+    tile_build_op(&gpu->b, id, operands, count + boxes->rank + offsets, attributes, given, NULL, 0);
 }
 
 /* Does the box begin in the range along the tile's axis? */

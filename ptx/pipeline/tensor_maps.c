@@ -228,6 +228,7 @@ static bool ends_with_tensor(Maps *maps, const TileOp *load, uint32_t axis, cons
 static const char *why_no_dimension(const TileAccessIndex *index, const TileType *tile) {
     if (index->kind == TILE_ACCESS_INDEX) return NULL;
     if (index->kind == TILE_ACCESS_GATHER) return "it gathers";
+    if (index->kind == TILE_ACCESS_POSITION) return NULL; /* gpu-positions has asked */
     int64_t step = gpu_step_of_index(index);
     bool last = index->axis + 1 == (int)tile->rank;
     if (step < 1 || step > TILE_MAP_MOST_STEP) return "its range has a step that is not known, or more than 8";

@@ -121,7 +121,12 @@ static int encode_tiled(const TileImageMap *image, const uint64_t *keys, TileCud
                                           NO_INTERLEAVE, of.swizzle, PROMOTE_TO_128_BYTES, FILL_WITH_ZEROS);
 }
 
-/* What is in the way of a map is for the driver to refuse: a corner that is none is the greatest number. */
+/* Code asks whether maps have corners for so many positions, and uses none that has not: it is made all the same, with the nearest ones. */
+static int nearest_corner(unsigned rank, int64_t corner) {
+    int64_t most = INT64_C(1) << (tile_map_corner_bits(rank) - 1);
+    return (int)(corner < -most ? -most : corner >= most ? most - 1 : corner);
+}
+
 static int encode_positions(const TileImageMap *image, const uint64_t *keys, TileCudaMap *made) {
     unsigned rank = image->rank, axes = tile_image_map_axes(image);
     const uint64_t *counts = keys + 1 + 2 * rank;
@@ -131,7 +136,7 @@ static int encode_positions(const TileImageMap *image, const uint64_t *keys, Til
         unsigned axis = axes - 1 - i;
         int64_t far = tile_map_far_corner(image->corner[axis], counts[axis], of.steps[1 + i], of.dimensions[1 + i]);
         lower[i] = image->corner[axis];
-        upper[i] = tile_map_corner_fits(rank, far) ? (int)far : INT32_MAX;
+        upper[i] = nearest_corner(rank, far);
     }
     return tile_cuda_driver()->encode_positions(made, of.type, rank, (void *)(uintptr_t)keys[0], of.dimensions, of.strides, lower, upper,
                                                 image->box[rank - 1], image->positions, of.steps, NO_INTERLEAVE, of.swizzle,

@@ -16,6 +16,9 @@ static bool read_images(TileExecutor *e, const ExecInstruction *in, const TileVa
     for (uint32_t d = 0; d < box->image_axes; d++) {
         box->count[d] = (int64_t)tile_exec_register(e->root, first + counts[d]).lanes[0];
         box->corner[d] = map->corner[d];
+        int64_t far = tile_map_far_corner(map->corner[d], (uint64_t)box->count[d], tile_map_step(map, 1 + d), (uint64_t)box->extent[1 + d]);
+        if (!tile_map_corner_fits(map->rank, far))
+            return tile_exec_fault(e, in, "no corner of a map says that there are %lld positions along axis %u", (long long)box->count[d], 1 + d);
     }
     return true;
 }
@@ -77,7 +80,7 @@ bool tile_exec_box_read(TileExecutor *e, const ExecInstruction *in, unsigned map
 
 bool tile_exec_box_place(TileExecutor *e, const ExecInstruction *in, const ExecBox *box, uint64_t object,
                          int64_t offset) {
-    uint32_t align = tile_map_place_align(box->swizzle);
+    uint32_t align = box->rows > 1 ? tile_map_place_align(box->swizzle) : TILE_MAP_PLACE;
     uint64_t address = (uintptr_t)e->objects[object].base + (uint64_t)offset;
     return address % align == 0 || tile_exec_fault(e, in, "the place is not aligned to %u bytes", align);
 }
@@ -125,12 +128,13 @@ void tile_exec_box_load(TileExecutor *e, const ExecInstruction *in, const ExecBo
     ExecBoxPart part;
     ExecObject *to = &e->objects[object];
     const ExecObject *from = &e->objects[box->object];
+    uint64_t origin = (uintptr_t)to->base;
     memset(to->base + offset, 0, (size_t)tile_exec_box_bytes(box));
     if (to->poison) memset(to->poison + offset, 0, (size_t)tile_exec_box_bytes(box));
     for (uint32_t row = 0; row < box->rows; row++) {
         if (!tile_exec_box_part(box, row, &part)) continue;
         for (int64_t i = 0; i < part.bytes; i++) {
-            int64_t place = offset + (int64_t)tile_map_swizzle((uint64_t)(part.first + i), box->swizzle);
+            int64_t place = (int64_t)(tile_map_swizzle(origin + (uint64_t)(offset + part.first + i), box->swizzle) - origin);
             to->base[place] = from->base[part.from + i];
             if (to->poison) to->poison[place] = tile_exec_read_poison(e, in, from, part.from + i, 1);
         }
@@ -153,10 +157,11 @@ bool tile_exec_box_store(TileExecutor *e, const ExecInstruction *in, const ExecB
     ExecBoxPart part;
     const ExecObject *from = &e->objects[object];
     ExecObject *to = &e->objects[box->object];
+    uint64_t origin = (uintptr_t)from->base;
     for (uint32_t row = 0; row < box->rows; row++) {
         if (!tile_exec_box_part(box, row, &part)) continue;
         for (int64_t i = 0; i < part.bytes; i++) {
-            int64_t place = offset + (int64_t)tile_map_swizzle((uint64_t)(part.first + i), box->swizzle);
+            int64_t place = (int64_t)(tile_map_swizzle(origin + (uint64_t)(offset + part.first + i), box->swizzle) - origin);
             uint8_t poison = tile_exec_read_poison(e, in, from, place, 1);
             if (poison && !to->keeps_poison)
                 return tile_exec_poison(e, in, poison, "stores", "byte %lld of the box is poison",

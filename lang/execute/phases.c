@@ -85,20 +85,6 @@ static void bind_temps(Binder *b, const TileFunc *kernel) {
     }
 }
 
-/* Does a map have corners for as many positions of the batch of images as there are? */
-static bool has_corners(const Binder *b, uint32_t index, const int64_t *extents) {
-    const TileFunc *func = b->phase->program->func;
-    const TileTensorMap *map = &func->parameters[index].map;
-    uint32_t counts[TILE_MAP_MOST_IMAGE_AXES], first = b->phase->program->body.first_argument;
-    if (!tile_func_map_counts(func, index, counts)) return false;
-    bool fits = true;
-    for (uint32_t d = 0; d < tile_map_image_axes(map); d++) {
-        uint64_t count = tile_exec_register(b->phase, first + counts[d]).lanes[0];
-        fits &= tile_map_corner_fits(map->rank, tile_map_far_corner(map->corner[d], count, tile_map_step(map, 1 + d), (uint64_t)extents[1 + d]));
-    }
-    return fits;
-}
-
 /* Launchers make a map from the same words: the address, extents and strides of its tensor. */
 static void bind_map(Binder *b) {
     const TileFunc *func = b->phase->program->func;
@@ -117,8 +103,7 @@ static void bind_map(Binder *b) {
     const unsigned char *base = b->e->objects[address.lanes[0]].base;
     bind_pointer(b, (uint32_t)address.lanes[0], (int64_t)address.lanes[1]);
     unsigned bytes = (unsigned)tile_scalar_bytes(tensor->scalar);
-    if (b->failed) return;
-    if (tile_map_fits((uintptr_t)base + address.lanes[1], rank, bytes, numbers, numbers + rank) && has_corners(b, index, numbers)) return;
+    if (b->failed || tile_map_fits((uintptr_t)base + address.lanes[1], rank, bytes, numbers, numbers + rank)) return;
     b->failed = true;
     tile_exec_fault(b->e, b->grid, "no tensor map describes %s", func->parameters[data].name);
 }

@@ -28,7 +28,7 @@ bool tile_operands_fit(const TileOp *op);
 /* The operands for one dimension of a tensor in an access (`access` of load_tile and similar ops).
  * A POSITION: dimensions that share an axis, along which lanes go through positions one after the other, as through a batch of images: the last
  * of these dimensions first, of `hi` positions each, behind the last of which the dimension before goes on by one. The first dimension has no
- * end. The element is that with the index number * step + lo, and 0 where it lies outside of the tensor. */
+ * end. The element is that with the index number * step + lo; where it lies outside of the tensor, what is loaded is 0, and nothing is stored. */
 typedef struct TileAccessIndex {
     TileName kind;    /* TILE_ACCESS_* */
     unsigned operand; /* the index of the first one */

@@ -101,17 +101,7 @@ const char *tile_rule_load_tile(const TileRule *r) {
     return check_access(r, tile_rule_operand(r, 0), 1, r->result[0]);
 }
 
-/* Elements that nothing says to be there are 0 where they are loaded: not where they are stored or updated. */
-static const char *check_no_positions(const TileRule *r) {
-    const TileAttribute *kinds = tile_op_get(r->op, TILE_ATTRIBUTE_ACCESS);
-    for (unsigned d = 0; d < kinds->count; d++)
-        if (kinds->integers[d] == TILE_ACCESS_POSITION) return "positions are only loaded and copied";
-    return NULL;
-}
-
 const char *tile_rule_store_tile(const TileRule *r) {
-    const char *positions = check_no_positions(r);
-    if (positions) return positions;
     if (r->op->operand_count < 2) return "needs a tensor and a value";
     if (tile_op_has_part(r->op, TILE_PARTS_FILL)) return "a store has no fill";
     return check_access(r, tile_rule_operand(r, 0), 2, tile_rule_operand(r, 1));

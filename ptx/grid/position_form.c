@@ -11,6 +11,22 @@ typedef struct Form {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
 } Form;
 
+static const TileType *tile_of(const TileOp *access) {
+    return access->id == TILE_OP_STORE_TILE ? tile_op_named(access, TILE_OPERAND_VALUE)->type : access->results[0].type;
+}
+
+/* Is the value the extent of the access's tensor along the axis, or what the launch compares it with? */
+static bool is_extent(const Form *form, const TileValue *value, unsigned axis) {
+    const TileValue *tensor = tile_op_operand(form->found->access, 0);
+    const TileOp *dim = tile_value_def(value, TILE_OP_DIM);
+    if (dim && tile_op_operand(dim, 0) == tensor && tile_op_integer(dim, TILE_ATTRIBUTE_AXIS, 0) == axis) return true;
+    for (const TileUse *use = value->first_use; use; use = use->next) {
+        const TileOp *check = use->user;
+        if (check->id == TILE_OP_CHECK_DIM && tile_op_operand(check, 0) == tensor && tile_op_integer(check, TILE_ATTRIBUTE_AXIS, 0) == axis) return true;
+    }
+    return false;
+}
+
 /* ---- numbers ---- */
 
 static TileValue *splatted(const TileValue *tile) {
@@ -132,6 +148,12 @@ static int dimension_of(const Form *form, const TileValue *index) {
     return -1;
 }
 
+/* Does a lane have a position? Those from `valid` on have none. */
+static bool asks_for_position(const Form *form, const TileOp *op, const TileValue *end) {
+    const TileOp *lanes = tile_value_def(tile_op_operand(op, 0), TILE_OP_IOTA);
+    return op->id == TILE_OP_LT && lanes && tile_op_integer(lanes, TILE_ATTRIBUTE_AXIS, 0) == 0 && end && end == form->found->valid;
+}
+
 /* Does the mask ask no more than whether indices lie in the tensor? Only then is what it leaves out outside. */
 static bool asks_for_tensor(const Form *form, const TileValue *mask, unsigned depth) {
     enum { MOST_DEPTH = 12 };
@@ -143,38 +165,42 @@ static bool asks_for_tensor(const Form *form, const TileValue *mask, unsigned de
     if (op->id != TILE_OP_GE && op->id != TILE_OP_LT) return false;
     int d = dimension_of(form, tile_op_operand(op, 0));
     const TileValue *end = splatted(tile_op_operand(op, 1));
-    if (d < 0) return false;
+    if (d < 0) return asks_for_position(form, op, end);
     if (op->id == TILE_OP_GE) return tile_value_is_integer(end ? end : tile_op_operand(op, 1), 0);
-    const TileOp *dim = end ? tile_value_def(end, TILE_OP_DIM) : NULL;
-    return dim && tile_op_operand(dim, 0) == tile_op_operand(form->found->load, 0) && tile_op_integer(dim, TILE_ATTRIBUTE_AXIS, 0) == d;
+    return end && is_extent(form, end, (unsigned)d);
+}
+
+/* Is the sum that of all positions of all images? */
+static bool is_end(const Form *form, const TileSum *sum) {
+    const TileFunc *func = tile_op_func(form->found->access);
+    for (const TileOp *dim = func->body.first; dim; dim = dim->next)
+        if (dim->id == TILE_OP_DIM && is_extent(form, &dim->results[0], 0) &&
+            are_equal(form, sum, product_of(form, form->found->axes[0].divisor, sum_of(form, &dim->results[0]))))
+            return true;
+    return false;
 }
 
 /* Is each lane from `valid` on one of an image that the tensor does not have? `valid` is the number of lanes, or the lesser of that and of what is
  * left of all positions of all images. */
 static bool ends_with_images(const Form *form) {
     const GpuPositions *found = form->found;
-    int64_t number, lanes = found->load->results[0].type->extent[0];
+    int64_t number, lanes = tile_of(found->access)->extent[0];
     if (!found->valid || (tile_value_integer(found->valid, &number) && number >= lanes)) return true;
     const TileOp *least = tile_value_def(found->valid, TILE_OP_MIN);
-    TileSumTable *table = tile_index_table(form->view->indices);
     for (unsigned i = 0; least && i < 2; i++) {
         if (!tile_value_integer(tile_op_operand(least, i), &number) || number < lanes) continue;
         const TileSum *end = sum_of(form, tile_op_operand(least, 1 - i));
-        if (found->first) end = tile_sum_add(table, end, sum_of(form, found->first));
-        for (const TileUse *use = tile_op_operand(found->load, 0)->first_use; use; use = use->next) {
-            const TileOp *dim = use->user;
-            if (dim->id != TILE_OP_DIM || tile_op_integer(dim, TILE_ATTRIBUTE_AXIS, 0)) continue;
-            if (are_equal(form, end, product_of(form, found->axes[0].divisor, sum_of(form, &dim->results[0])))) return true;
-        }
+        if (found->first) end = tile_sum_add(tile_index_table(form->view->indices), end, sum_of(form, found->first));
+        if (is_end(form, end)) return true;
     }
     return false;
 }
 
-const char *gpu_position_form(TileIndexView *view, TileOp *load, GpuPositions *positions) {
+const char *gpu_position_form(TileIndexView *view, TileOp *access, GpuPositions *positions) {
     Form form = {.view = view, .found = positions};
-    *positions = (GpuPositions){.load = load};
-    unsigned dimensions = positions->dimensions = tile_access_read(load, form.indices);
-    const TileType *tile = load->results[0].type;
+    *positions = (GpuPositions){.access = access};
+    unsigned dimensions = positions->dimensions = tile_access_read(access, form.indices);
+    const TileType *tile = tile_of(access);
     if (dimensions < TILE_MAP_LEAST_IMAGE_RANK || dimensions > TILE_MAP_MOST_RANK) return "a batch of images has three to five axes";
     const TileAccessIndex *last = &form.indices[dimensions - 1];
     if (!tile_type_is_tile(tile) || tile->rank != 2 || last->kind != TILE_ACCESS_RANGE || last->axis != 1) return "its rows do not lie along the tensor's last axis";
@@ -185,8 +211,8 @@ const char *gpu_position_form(TileIndexView *view, TileOp *load, GpuPositions *p
         if (why) return why;
     }
     if (!follow_one_another(&form)) return "its rows are not those of quotients and remainders of one number";
-    bool masked = tile_op_has_part(load, TILE_PARTS_MASK);
-    if (masked && !asks_for_tensor(&form, tile_op_named(load, TILE_OPERAND_MASK), 0)) return "its mask asks for more than whether positions lie in the tensor";
-    if (tile_op_has_part(load, TILE_PARTS_FILL)) return "it has a fill";
+    bool masked = tile_op_has_part(access, TILE_PARTS_MASK);
+    if (masked && !asks_for_tensor(&form, tile_op_named(access, TILE_OPERAND_MASK), 0)) return "its mask asks for more than whether positions lie in the tensor";
+    if (tile_op_has_part(access, TILE_PARTS_FILL)) return "it has a fill";
     return ends_with_images(&form) ? NULL : "its rows may end before the last position of the last image";
 }

@@ -1,4 +1,4 @@
-/* Which gathers are of consecutive positions of a batch of images: for gpu-positions. Private to ptx/. */
+/* Which accesses by index tiles are of consecutive positions of a batch of images: for gpu-positions. Private to ptx/. */
 #ifndef TILE_PTX_GRID_POSITION_FORM_H
 #define TILE_PTX_GRID_POSITION_FORM_H
 
@@ -17,7 +17,7 @@ typedef struct GpuPositionAxis {
 } GpuPositionAxis;
 
 typedef struct GpuPositions {
-    TileOp *load;
+    TileOp *access;               /* load_tile or store_tile */
     unsigned dimensions;          /* of the tensor */
     TileValue *numbers;           /* those of the lanes: from `first` on, one after the other */
     TileValue *first;             /* NULL: 0 */
@@ -25,7 +25,7 @@ typedef struct GpuPositions {
     GpuPositionAxis axes[TILE_MAX_TENSOR_RANK]; /* of all dimensions but the last */
 } GpuPositions;
 
-/* NULL: the load is such; else why it is not. */
-const char *gpu_position_form(TileIndexView *view, TileOp *load, GpuPositions *positions);
+/* NULL: the access, of a kernel, is such; else why it is not. */
+const char *gpu_position_form(TileIndexView *view, TileOp *access, GpuPositions *positions);
 
 #endif

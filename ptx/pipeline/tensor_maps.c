@@ -319,6 +319,7 @@ static const char *why_not_stored(Maps *maps, const TileOp *store) {
     if (misfit) return misfit;
     for (uint32_t d = 0; d < rank; d++) {
         const char *why = why_no_dimension(&indices[d], tile);
+        if (indices[d].kind == TILE_ACCESS_POSITION) why = "its positions follow one another through images";
         if (why) return why;
         if (!is_exact(maps, store, d, tile, &indices[d])) return "its range may end before the tensor does";
         if (indices[d].kind == TILE_ACCESS_RANGE && !tile_value_integer(indices[d].lo, &(int64_t){0}))

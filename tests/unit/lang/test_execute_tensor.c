@@ -231,10 +231,10 @@ Test(execute_tensor, positions_that_a_map_has) {
     expect_positions(4, 256, 0, 3, TILE_EXECUTION_FAULT, "the offset 256 along axis 1 is not less than 256");
     expect_positions(5, -1, 0, 3, TILE_EXECUTION_FAULT, "the offset -1 along axis 2 is not less than 256");
     expect_positions(0, 0, 1, 137, TILE_EXECUTION_DONE, "");
-    expect_positions(0, 0, 1, 138, TILE_EXECUTION_FAULT, "no tensor map describes x");
-    expect_positions(0, 0, 0, 68, TILE_EXECUTION_FAULT, "no tensor map describes x");
+    expect_positions(0, 0, 1, 138, TILE_EXECUTION_FAULT, "no corner of a map says that there are");
+    expect_positions(0, 0, 0, 68, TILE_EXECUTION_FAULT, "no corner of a map says that there are");
     expect_positions(0, 0, 0, 67, TILE_EXECUTION_DONE, "");
-    expect_positions(0, 0, 1, 0, TILE_EXECUTION_FAULT, "no tensor map describes x");
+    expect_positions(0, 0, 1, 0, TILE_EXECUTION_FAULT, "no corner of a map says that there are");
 }
 
 /* Of the tensor whose rows are no multiple of 16 bytes, and of boxes that begin outside. */

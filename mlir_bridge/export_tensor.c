@@ -96,7 +96,8 @@ void export_copy_tensor(Exporter *exporter, const TileOp *op) {
 
 void export_store_tensor(Exporter *exporter, const TileOp *op) {
     if (!export_need(exporter, op, exporter->target->has_tma, "stores by tensor maps")) return;
-    Instruction made = begin_boxes(exporter, op, "global.shared::cta.tile.bulk_group");
+    const TileTensorMap *map = tile_value_map(tile_op_named(op, TILE_OPERAND_MAP));
+    Instruction made = begin_boxes(exporter, op, map && map->positions ? "global.shared::cta.im2col_no_offs.bulk_group" : "global.shared::cta.tile.bulk_group");
     add_box(exporter, op, &made);
     add_operand(&made, ", [", 'l', named_of(exporter, op, TILE_OPERAND_PLACE));
     finish_boxes(exporter, op, &made);

@@ -57,6 +57,7 @@ static bool read_position(TileExecutor *e, const ExecInstruction *in, unsigned f
         if (from < 0 || from % step || from / step >= box->count[d])
             return tile_exec_fault(e, in, "the first position, %lld along axis %u, is none of the map's", (long long)box->at[1 + d], 1 + d);
         box->number[d] = from / step;
+        if (in->op->id == TILE_OP_STORE_TENSOR) continue; /* without a window */
         if (!tile_exec_integer(e, in, first + d, "an offset", &box->added[d])) return false;
         box->added[d] = (int32_t)box->added[d];
         if (!tile_map_offset_fits(box->rank, box->added[d]))

@@ -46,8 +46,8 @@ static void add_single(Gpu *gpu, const GpuTensor *tensor, Boxes *boxes) {
     if (!boxes->single) boxes->parameter = NULL;
 }
 
-/* All rows are one box of positions. */
-static void choose_positions(const Gpu *gpu, Boxes *boxes) {
+/* All rows are one box of positions; those that are stored are all of the tensor, and the corners its own. */
+static void choose_positions(const Gpu *gpu, Boxes *boxes, bool stored) {
     boxes->map.positions = (uint32_t)boxes->rows;
     for (unsigned d = 0; d + 1 < boxes->rank; d++) {
         int64_t step = 1;
@@ -56,7 +56,7 @@ static void choose_positions(const Gpu *gpu, Boxes *boxes) {
         if (!d) continue;
         const TileOp *count = tile_value_def(boxes->indices[d].hi, TILE_OP_DIM);
         const GpuTensor *of = tile_map_get(&gpu->tensors, tile_op_operand(count, 0));
-        boxes->map.corner[d - 1] = (int32_t)tile_map_usual_corner(boxes->rank);
+        boxes->map.corner[d - 1] = stored ? 0 : (int32_t)tile_map_usual_corner(boxes->rank);
         boxes->map.over[d - 1].argument = of->parameter->argument;
         boxes->map.over[d - 1].axis = (uint32_t)tile_op_integer(count, TILE_ATTRIBUTE_AXIS, 0);
     }
@@ -79,7 +79,7 @@ static Boxes choose_boxes(Gpu *gpu, const TileOp *op, const TileType *tile, cons
     boxes.apart = tile_op_get(op, TILE_ATTRIBUTE_PAIRS) ? 2 : 1;
     boxes.rows /= boxes.apart;
     boxes.map = (TileTensorMap){.rank = boxes.rank, .swizzle = panel};
-    if (boxes.indices[0].kind == TILE_ACCESS_POSITION) choose_positions(gpu, &boxes);
+    if (boxes.indices[0].kind == TILE_ACCESS_POSITION) choose_positions(gpu, &boxes, op->id == TILE_OP_STORE_TILE);
     for (unsigned d = 0; d < boxes.rank; d++) {
         int axis = boxes.indices[d].axis;
         if (boxes.indices[d].kind == TILE_ACCESS_POSITION) continue;
@@ -92,7 +92,7 @@ static Boxes choose_boxes(Gpu *gpu, const TileOp *op, const TileType *tile, cons
     for (unsigned i = 0; outside && i < outside->count; i++) boxes.outside[outside->integers[i]] = true;
     const GpuTensor *tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0));
     boxes.parameter = tile_func_add_map(gpu->func, tensor->parameter->argument, &boxes.map);
-    if (boxes.map.positions) add_single(gpu, tensor, &boxes);
+    if (boxes.map.positions && op->id == TILE_OP_COPY_TILE) add_single(gpu, tensor, &boxes);
     if (!boxes.parameter) gpu_refuse(gpu, op, "needs more tensor maps than a kernel may have");
     return boxes;
 }
@@ -149,7 +149,7 @@ static void build_box(Gpu *gpu, TileOpId id, const Boxes *boxes, TileValue *cons
     unsigned given = 0;
     if (boxes->blocks > 1) attributes[given++] = (TileAttribute){.key = TILE_ATTRIBUTE_MULTICAST, .integer = boxes->blocks};
     if (boxes->cache != TILE_CACHE_DEFAULT) attributes[given++] = (TileAttribute){.key = TILE_ATTRIBUTE_CACHE, .integer = boxes->cache};
-    unsigned offsets = tile_map_image_axes(&boxes->map);
+    unsigned offsets = id == TILE_OP_STORE_TENSOR ? 0 : tile_map_image_axes(&boxes->map);
     for (unsigned i = 0; i < offsets; i++) operands[count + boxes->rank + i] = offset_of_positions(gpu, boxes, i);
     tile_build_op(&gpu->b, id, operands, count + boxes->rank + offsets, attributes, given, NULL, 0);
 }
@@ -158,6 +158,7 @@ static void build_box(Gpu *gpu, TileOpId id, const Boxes *boxes, TileValue *cons
 static TileValue *begins_inside(Gpu *gpu, const Boxes *boxes, int axis, int64_t at) {
     TileValue *inside = NULL, *first = gpu_i64(gpu, at);
     if (axis == 0 && boxes->row) first = gpu_binary(gpu, TILE_OP_ADD, first, tile_build_convert(&gpu->b, boxes->row, TILE_I64));
+    if (axis == 0 && boxes->map.positions) return gpu_binary(gpu, TILE_OP_LT, gpu_value(gpu, boxes->indices[0].first), gpu_value(gpu, boxes->indices[0].hi));
     for (unsigned d = 0; d < boxes->rank; d++)
         if (boxes->indices[d].axis == axis) inside = gpu_binary(gpu, TILE_OP_LT, first, gpu_value(gpu, boxes->indices[d].hi));
     return inside;
@@ -327,9 +328,11 @@ static bool deals_rows(const TileLayout *layout, int64_t groups) {
 
 /* So many warpgroups, which take turns with their products, store rows of their own each, and wait for no other; 1: all threads of the program
  * store together. */
-static int64_t count_storing(const Gpu *gpu, const TileType *tile) {
+static int64_t count_storing(const Gpu *gpu, const TileOp *store) {
+    const TileType *tile = tile_op_named(store, TILE_OPERAND_VALUE)->type;
     int64_t groups = gpu->groups_in_turn;
-    bool apart = groups > 1 && tile->rank == 2 && tile->extent[0] % (groups * GROUP_ROWS) == 0 && deals_rows(tile->layout, groups);
+    bool positions = tile_op_get(store, TILE_ATTRIBUTE_ACCESS)->integers[0] == TILE_ACCESS_POSITION;
+    bool apart = groups > 1 && !positions && tile->rank == 2 && tile->extent[0] % (groups * GROUP_ROWS) == 0 && deals_rows(tile->layout, groups);
     return apart ? groups : 1;
 }
 
@@ -339,7 +342,7 @@ void gpu_find_stored(TileOp *op, void *state) {
     const TileType *tile = tile_op_named(op, TILE_OPERAND_VALUE)->type;
     int64_t bytes = gpu_map_stored_bytes(gpu->turns, tile) / gpu->turns;
     TileValue *buffer = gpu_build_own_buffer(gpu, bytes, GPU_PANEL_ALIGN);
-    int64_t groups = count_storing(gpu, tile);
+    int64_t groups = count_storing(gpu, op);
     if (groups > 1) tile_op_set_integer(gpu->module, buffer->op, TILE_ATTRIBUTE_BY_GROUP, groups);
     gpu->stores_apart |= groups > 1;
     tile_map_set(&gpu->stored, op, buffer);
@@ -433,7 +436,7 @@ static void store_columns(Gpu *gpu, const TileOp *op, const Boxes *boxes, Column
 
 void gpu_store_by_map(Gpu *gpu, TileOp *op) {
     const TileValue *stored = tile_op_named(op, TILE_OPERAND_VALUE);
-    int64_t groups = count_storing(gpu, stored->type);
+    int64_t groups = count_storing(gpu, op);
     Boxes boxes = choose_boxes(gpu, op, stored->type, gpu_panel_type(gpu->module->context, stored->type), groups);
     if (!boxes.parameter) return;
     const GpuTensor *tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0));

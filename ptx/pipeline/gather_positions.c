@@ -85,7 +85,8 @@ static Gathered build_indices(TileBuilder *b, const TileOp *access, const TileTy
 
 static bool try_access(TilePassContext *context, TileOp *access, const char **error) {
     (void)error;
-    if (!has_positions(access)) return false;
+    bool stored_by_map = access->id == TILE_OP_STORE_TILE && tile_op_get(access, TILE_ATTRIBUTE_TENSOR_MAP);
+    if (stored_by_map || !has_positions(access)) return false;
     TileBuilder b = tile_builder_before(context->module, access);
     bool store = access->id == TILE_OP_STORE_TILE;
     const TileType *tile = store ? tile_op_named(access, TILE_OPERAND_VALUE)->type : access->results[0].type;
@@ -104,8 +105,9 @@ static bool try_access(TilePassContext *context, TileOp *access, const char **er
     TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_ACCESS, .count = made.rank, .integers = kinds},
                                   {.key = TILE_ATTRIBUTE_PARTS, .count = store ? 1 : 2, .integers = parts}};
     TileOp *op = tile_build_op(&b, (TileOpId)access->id, operands, count, attributes, 2, &tile, access->result_count);
-    for (unsigned i = 0; i < access->attribute_count; i++)
-        if (access->attributes[i].key != TILE_ATTRIBUTE_ACCESS && access->attributes[i].key != TILE_ATTRIBUTE_PARTS) tile_op_set(context->module, op, access->attributes[i]);
+    TileAttributeKey kept[] = {TILE_ATTRIBUTE_CACHE, TILE_ATTRIBUTE_BY_ROWS, TILE_ATTRIBUTE_APART};
+    for (unsigned i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (tile_op_get(access, kept[i])) tile_op_set(context->module, op, *tile_op_get(access, kept[i]));
     if (!store) {
         op->results[0].name = access->results[0].name;
         tile_value_replace(&access->results[0], &op->results[0]);

@@ -262,5 +262,5 @@ Test(tensor_map, wrong_positions) {
     expect_complaint(images(POSITIONS, "  copy_tensor %shared, %m, %shared, %c, %c, %c, %c\n"), "needs 4 coordinates, and 2 offsets of positions");
     expect_complaint(images(POSITIONS, "  copy_tensor %shared, %m, %shared, %c, %c, %c, %c, %c, %begin\n"), "a coordinate is not i32");
     expect_complaint(images(POSITIONS, "  prefetch_tensor %m, %c, %c, %c, %c\n"), "needs 4 coordinates, and 2 offsets of positions");
-    expect_complaint(images(POSITIONS, "  store_tensor %m, %shared, %c, %c, %c, %c, %c, %c\n"), "stores by a map of positions");
+    expect_complaint(images(POSITIONS, "  store_tensor %m, %shared, %c, %c, %c, %c, %c, %c\n"), "needs 4 coordinates, one for each axis");
 }

@@ -115,8 +115,13 @@ static void drop_selects(TileValue *tile, const TileValue *mask) {
     }
 }
 
-static TileValue *first_number(TileBuilder *b, const GpuPositions *positions, unsigned d) {
-    TileValue *number = positions->first ? positions->first : tile_build_i64(b, 0);
+/* Divided where the program begins, not beside the sums of products, which have nearly all registers. */
+static TileValue *first_number(TileBuilder *access, const GpuPositions *positions, unsigned d) {
+    TileValue *number = positions->first;
+    bool divides = number && number->op && tile_value_block(number) == tile_value_block(positions->numbers);
+    TileBuilder begin = divides ? tile_builder_before(access->module, number->op->next) : *access, *b = divides ? &begin : access;
+    b->location = access->location;
+    if (!number) number = tile_build_i64(b, 0);
     for (unsigned i = positions->dimensions - 2; i > d; i--) number = tile_build_binary(b, TILE_OP_DIV, number, positions->axes[i].count);
     return d ? tile_build_binary(b, TILE_OP_REM, number, positions->axes[d].count) : number;
 }

@@ -18,7 +18,30 @@ enum {
     TILE_MAP_ALIGN = 64,
     TILE_MAP_STRIDE_BITS = 40,
     TILE_MAP_EXTENT_BITS = 32,
+    /* Mode im2col: a box is so many positions, one after the other through the rows, the images and, in three dimensions, the planes
+     * of a batch of images. */
+    TILE_MAP_LEAST_IMAGE_RANK = 3,    /* images, columns, channels; 5: images, planes, rows, columns, channels */
+    TILE_MAP_MOST_IMAGE_AXES = 3,     /* all but the first and the last */
+    TILE_MAP_MOST_POSITIONS = 1024,
 };
+
+/* Bits of the corners of the range of positions, and of the offsets that are added to each: 16, 8 or 5. */
+static inline unsigned tile_map_corner_bits(unsigned rank) { return rank <= 3 ? 16 : rank == 4 ? 8 : 5; }
+static inline bool tile_map_corner_fits(unsigned rank, int64_t corner) {
+    int64_t most = INT64_C(1) << (tile_map_corner_bits(rank) - 1);
+    return corner >= -most && corner < most;
+}
+/* The corner of maps whose offsets, and whose numbers of positions beyond those of elements, may go as far in front of 0 as half as far behind it. */
+static inline int64_t tile_map_usual_corner(unsigned rank) { return -(INT64_C(1) << (tile_map_corner_bits(rank) - 2)); }
+static inline bool tile_map_offset_fits(unsigned rank, int64_t offset) { return offset >= 0 && offset < INT64_C(1) << tile_map_corner_bits(rank); }
+
+/* So many positions from `corner` on, so many elements apart, along an axis: how far behind the axis's last element the last of them lies,
+ * as the driver has it. INT32_MAX, which never fits: there are none, or it is far beyond. */
+static inline int64_t tile_map_far_corner(int64_t corner, uint64_t positions, uint32_t step, uint64_t extent) {
+    const uint64_t most = UINT64_C(1) << TILE_MAP_EXTENT_BITS;
+    if (positions < 1 || positions > most || extent > most) return INT32_MAX;
+    return corner + (int64_t)(positions - 1) * step - (int64_t)(extent - 1);
+}
 
 /* How far a box of so many elements reaches along an axis. */
 static inline uint32_t tile_map_reach(uint32_t elements, uint32_t step) { return (elements - 1) * step + 1; }

@@ -40,6 +40,7 @@ static const struct {
     {"cuLaunchKernel", offsetof(TileCudaDriver, launch)},
     {"cuLaunchKernelEx", offsetof(TileCudaDriver, launch_with)},
     {"cuTensorMapEncodeTiled", offsetof(TileCudaDriver, encode_map)},
+    {"cuTensorMapEncodeIm2col", offsetof(TileCudaDriver, encode_positions)},
     {"cuMemAlloc_v2", offsetof(TileCudaDriver, allocate)},
     {"cuMemFree_v2", offsetof(TileCudaDriver, free)},
     {"cuMemPoolCreate", offsetof(TileCudaDriver, pool_create)},

@@ -62,6 +62,9 @@ typedef struct TileCudaDriver {
     int (*encode_map)(void *map, int type, unsigned rank, void *address, const uint64_t *extents,
                       const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,
                       int promotion, int fill);
+    int (*encode_positions)(void *map, int type, unsigned rank, void *address, const uint64_t *extents,
+                            const uint64_t *strides, const int *lower, const int *upper, uint32_t channels, uint32_t positions,
+                            const uint32_t *steps, int interleave, int swizzle, int promotion, int fill);
     int (*allocate)(uint64_t *memory, size_t bytes);
     int (*free)(uint64_t memory);
     int (*pool_create)(void **pool, const void *properties);

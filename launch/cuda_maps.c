@@ -8,11 +8,11 @@
 
 #include "launch/cuda_driver.h"
 
-enum { ENTRIES = 16, MOST_KEYS = 1 + 2 * TILE_MAP_MOST_RANK, MAP_WORDS = TILE_MAP_BYTES / 8 };
+enum { ENTRIES = 16, MOST_KEYS = 1 + 2 * TILE_MAP_MOST_RANK + TILE_MAP_MOST_IMAGE_AXES, MAP_WORDS = TILE_MAP_BYTES / 8 };
 
 typedef struct Entry {
     _Atomic uint64_t sequence;        /* 0: nothing is written yet; odd: it is being written */
-    _Atomic uint64_t keys[MOST_KEYS]; /* address, extents, strides: the slots */
+    _Atomic uint64_t keys[MOST_KEYS]; /* address, extents, strides: the slots; numbers of positions */
     _Atomic uint64_t words[MAP_WORDS];
 } Entry;
 
@@ -84,37 +84,83 @@ static int element_type(unsigned bytes) {
     return bytes == 1 ? UINT8 : bytes == 2 ? UINT16 : bytes == 4 ? UINT32 : UINT64;
 }
 
-/* The driver counts axes from the contiguous one. */
-static int encode(const TileImageMap *image, const uint64_t *keys, TileCudaMap *made) {
-    enum { NO_INTERLEAVE = 0, PROMOTE_TO_128_BYTES = 2, FILL_WITH_ZEROS = 0 };
+enum { NO_INTERLEAVE = 0, PROMOTE_TO_128_BYTES = 2, FILL_WITH_ZEROS = 0 };
+
+/* What both modes ask for. The driver counts axes from the contiguous one. */
+typedef struct Encoding {
+    uint64_t dimensions[TILE_MAP_MOST_RANK], strides[TILE_MAP_MOST_RANK];
+    uint32_t steps[TILE_MAP_MOST_RANK];
+    int type, swizzle;
+} Encoding;
+
+static Encoding encoding_of(const TileImageMap *image, const uint64_t *keys) {
     unsigned rank = image->rank;
     const uint64_t *extents = keys + 1, *strides = keys + 1 + rank;
-    uint64_t dimensions[TILE_MAP_MOST_RANK], steps[TILE_MAP_MOST_RANK];
-    uint32_t box[TILE_MAP_MOST_RANK], apart[TILE_MAP_MOST_RANK];
+    Encoding made = {.type = element_type(image->element_bytes), .swizzle = image->swizzle ? __builtin_ctz(image->swizzle) - 4 : 0};
     for (unsigned i = 0; i < rank; i++) {
         unsigned axis = rank - 1 - i;
-        dimensions[i] = extents[axis];
-        apart[i] = image->step[axis] ? image->step[axis] : 1;
-        uint32_t elements = image->cut >> axis & 1 ? tile_map_cut(image->box[axis], extents[axis]) : image->box[axis];
-        box[i] = tile_map_reach(elements, apart[i]);
+        made.dimensions[i] = extents[axis];
+        made.steps[i] = image->step[axis] ? image->step[axis] : 1;
         if (!i) continue;
-        uint64_t inner = i > 1 ? steps[i - 2] : image->element_bytes;
-        steps[i - 1] = extents[axis] > 1 ? strides[axis] : usual_stride(dimensions[i - 1], inner);
+        uint64_t inner = i > 1 ? made.strides[i - 2] : image->element_bytes;
+        made.strides[i - 1] = extents[axis] > 1 ? strides[axis] : usual_stride(made.dimensions[i - 1], inner);
     }
-    return tile_cuda_driver()->encode_map(
-        made, element_type(image->element_bytes), rank, (void *)(uintptr_t)keys[0], dimensions, steps, box, apart,
-        NO_INTERLEAVE, image->swizzle ? __builtin_ctz(image->swizzle) - 4 : 0, PROMOTE_TO_128_BYTES, FILL_WITH_ZEROS);
+    return made;
+}
+
+static int encode_tiled(const TileImageMap *image, const uint64_t *keys, TileCudaMap *made) {
+    unsigned rank = image->rank;
+    Encoding of = encoding_of(image, keys);
+    uint32_t box[TILE_MAP_MOST_RANK];
+    for (unsigned i = 0; i < rank; i++) {
+        unsigned axis = rank - 1 - i;
+        uint32_t elements = image->cut >> axis & 1 ? tile_map_cut(image->box[axis], of.dimensions[i]) : image->box[axis];
+        box[i] = tile_map_reach(elements, of.steps[i]);
+    }
+    return tile_cuda_driver()->encode_map(made, of.type, rank, (void *)(uintptr_t)keys[0], of.dimensions, of.strides, box, of.steps,
+                                          NO_INTERLEAVE, of.swizzle, PROMOTE_TO_128_BYTES, FILL_WITH_ZEROS);
+}
+
+/* Code asks whether maps have corners for so many positions, and uses none that has not: it is made all the same, with the nearest ones. */
+static int nearest_corner(unsigned rank, int64_t corner) {
+    int64_t most = INT64_C(1) << (tile_map_corner_bits(rank) - 1);
+    return (int)(corner < -most ? -most : corner >= most ? most - 1 : corner);
+}
+
+static int encode_positions(const TileImageMap *image, const uint64_t *keys, TileCudaMap *made) {
+    unsigned rank = image->rank, axes = tile_image_map_axes(image);
+    const uint64_t *counts = keys + 1 + 2 * rank;
+    Encoding of = encoding_of(image, keys);
+    int lower[TILE_MAP_MOST_IMAGE_AXES], upper[TILE_MAP_MOST_IMAGE_AXES];
+    for (unsigned i = 0; i < axes; i++) {
+        unsigned axis = axes - 1 - i;
+        int64_t far = tile_map_far_corner(image->corner[axis], counts[axis], of.steps[1 + i], of.dimensions[1 + i]);
+        lower[i] = image->corner[axis];
+        upper[i] = nearest_corner(rank, far);
+    }
+    return tile_cuda_driver()->encode_positions(made, of.type, rank, (void *)(uintptr_t)keys[0], of.dimensions, of.strides, lower, upper,
+                                                image->box[rank - 1], image->positions, of.steps, NO_INTERLEAVE, of.swizzle,
+                                                PROMOTE_TO_128_BYTES, FILL_WITH_ZEROS);
+}
+
+/* Those of the tensor, as they lie in the slots, and how many positions there are. */
+static uint32_t read_keys(const TileImageMap *image, const uint64_t *slots, uint64_t *keys) {
+    uint32_t count = 1 + 2u * image->rank;
+    memcpy(keys, slots + image->slot, count * sizeof *keys);
+    for (unsigned d = 0; d < tile_image_map_axes(image); d++) keys[count++] = slots[image->over[d]];
+    return count;
 }
 
 tile_status tile_cuda_maps_find(TileCudaMaps *maps, const uint64_t *slots, TileCudaMap *made, const char *kernel,
                                 TileError *error) {
     for (uint32_t i = 0; i < maps->count; i++) {
         Map *map = &maps->maps[i];
-        const uint64_t *keys = slots + map->image.slot;
-        uint32_t key_count = 1 + 2u * map->image.rank;
+        uint64_t keys[MOST_KEYS];
+        uint32_t key_count = read_keys(&map->image, slots, keys);
         Entry *entry = entry_of(map, keys);
         if (recall(entry, keys, key_count, &made[i])) continue;
-        TILE_TRY(tile_cuda_check(encode(&map->image, keys, &made[i]), kernel, error));
+        int code = map->image.positions ? encode_positions(&map->image, keys, &made[i]) : encode_tiled(&map->image, keys, &made[i]);
+        TILE_TRY(tile_cuda_check(code, kernel, error));
         remember(entry, keys, key_count, &made[i]);
     }
     return TILE_OK;

@@ -233,7 +233,15 @@ typedef struct TileImageMap {
     uint8_t swizzle; /* bytes */
     uint8_t step[TILE_MAP_MOST_RANK]; /* from one element of a box to the next; 0 is 1 */
     uint8_t cut; /* a bit for each axis along which a box has at most as many elements as the tensor */
+    /* Mode im2col: so many positions of a batch of images, each axis of which has as many as the word in the slot says, from the corner on.
+     * 0: mode tiled. */
+    uint16_t positions;
+    int16_t corner[TILE_MAP_MOST_IMAGE_AXES];
+    uint32_t over[TILE_MAP_MOST_IMAGE_AXES];
 } TileImageMap;
+
+/* The axes of an image: all but the first and the last. 0: the mode is tiled. */
+static inline unsigned tile_image_map_axes(const TileImageMap *map) { return map->positions && map->rank > 2 ? map->rank - 2u : 0; }
 
 /* A phase as a GPU has it; its shared memory is the phase's scratch_bytes. */
 typedef struct TileImageEntry {

@@ -290,6 +290,12 @@ static void pass_map(Stream *s, TileImageMap *map) {
         NUMBER(s, map->box[i]);
         NUMBER(s, map->step[i]);
     }
+    NUMBER(s, map->positions);
+    s->damaged |= map->positions > TILE_MAP_MOST_POSITIONS || (map->positions && map->rank < TILE_MAP_LEAST_IMAGE_RANK);
+    for (unsigned i = 0; i < tile_image_map_axes(map) && !s->damaged; i++) {
+        NUMBER(s, map->corner[i]);
+        NUMBER(s, map->over[i]);
+    }
 }
 
 static void pass_binary(Stream *s, TileImageBinary *binary) {
@@ -326,8 +332,11 @@ static bool are_maps_sound(const TileImageVariant *variant, const TileImageSigna
     bool sound = true;
     for (uint32_t i = 0; i < variant->binary->entry_count; i++) {
         const TileImageEntry *entry = &variant->binary->entries[i];
-        for (uint32_t k = 0; k < entry->map_count; k++)
-            sound &= (uint64_t)entry->maps[k].slot + 1 + 2u * entry->maps[k].rank <= slots;
+        for (uint32_t k = 0; k < entry->map_count; k++) {
+            const TileImageMap *map = &entry->maps[k];
+            sound &= (uint64_t)map->slot + 1 + 2u * map->rank <= slots;
+            for (unsigned d = 0; d < tile_image_map_axes(map); d++) sound &= map->over[d] < slots;
+        }
     }
     return sound;
 }

@@ -10,7 +10,7 @@
 
 /* Changes whenever the bytes or the meaning of anything in them does. Operations of host programs go by their names: one
  * that is new changes nothing, and a library that does not know it takes the image for damaged. */
-enum { TILE_IMAGE_VERSION = 12 };
+enum { TILE_IMAGE_VERSION = 13 };
 
 /* Adds the bytes; the text's arena takes them. */
 void tile_image_write(const TileImage *image, TileText *bytes);

@@ -245,7 +245,7 @@ static void use_in_load(Lines *lines, TileOp *op) {
         kinds[d] = d == g.d || is_row ? TILE_ACCESS_RANGE : (int64_t)index->kind;
         if (is_row) add_range(&b, operands, &count, tile_op_operand(index->first->op, 1), row);
         if (d == g.d) add_range(&b, operands, &count, g.line->first, bounds);
-        for (unsigned i = 0; d != g.d && !is_row && i < (index->kind == TILE_ACCESS_RANGE ? 4 : 1); i++)
+        for (unsigned i = 0; d != g.d && !is_row && i < tile_access_operands(index->kind); i++)
             operands[count++] = tile_op_operand(op, index->operand + i);
     }
     for (unsigned i = 0; i < type->rank; i++) extents[i + 1] = type->extent[i];

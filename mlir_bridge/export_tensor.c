@@ -1,7 +1,8 @@
 /* Copies of boxes of tensors by tensor maps, as inline assembly: MLIR's llvm dialect has no ops for them. */
+#include "lang/ir/tensor_map.h"
 #include "mlir_bridge/export.h"
 
-enum { MOST_OPERANDS = 4 + TILE_MAP_MOST_RANK };
+enum { MOST_OPERANDS = 4 + TILE_MAP_MOST_RANK + TILE_MAP_MOST_IMAGE_AXES };
 
 /* An instruction in the making: its operands so far. */
 typedef struct Instruction {
@@ -31,6 +32,22 @@ static void add_box(Exporter *exporter, const TileOp *op, Instruction *made) {
     tile_text_add(&made->text, "}]");
 }
 
+/* `, {innermost, .. outermost}` behind what else a copy of positions takes: offsets are halves of words. */
+static void add_offsets(Exporter *exporter, const TileOp *op, Instruction *made) {
+    unsigned count, first = tile_op_operands(op, TILE_OPERAND_WINDOW, &count);
+    for (unsigned i = count; i-- > 0;) {
+        MlirValue word = operand_of(exporter, op, first + i);
+        add_operand(made, i + 1 == count ? ", {" : ", ", 'h', export_build(exporter, "llvm.trunc", scalar_of(exporter, TILE_I16), VALUES(word), NO_ATTRIBUTES));
+    }
+    if (count) tile_text_add(&made->text, "}");
+}
+
+/* The mode: the map's. */
+static const char *mode_of(const TileOp *op) {
+    const TileTensorMap *map = tile_value_map(tile_op_named(op, TILE_OPERAND_MAP));
+    return map && map->positions ? "im2col" : "tile";
+}
+
 static void finish(Exporter *exporter, Instruction *made) {
     tile_text_add(&made->constraints, "~{memory}");
     export_asm(exporter, tile_text_get(&made->text), tile_text_get(&made->constraints), no_type(), made->count,
@@ -57,6 +74,7 @@ static void finish_boxes(Exporter *exporter, const TileOp *op, Instruction *made
     MlirValue policy = export_cache_policy(exporter, op);
     int64_t blocks = tile_op_integer(op, TILE_ATTRIBUTE_MULTICAST, 1);
     tile_text_add(&made->text, "]");
+    add_offsets(exporter, op, made);
     if (blocks > 1) add_operand(made, ", ", 'h', all_blocks(exporter, blocks));
     if (policy.ptr) add_operand(made, ", ", 'l', policy);
     tile_text_add(&made->text, ";");
@@ -66,8 +84,9 @@ static void finish_boxes(Exporter *exporter, const TileOp *op, Instruction *made
 void export_copy_tensor(Exporter *exporter, const TileOp *op) {
     if (!export_need(exporter, op, exporter->target->has_tma, "copies by tensor maps")) return;
     int64_t blocks = tile_op_integer(op, TILE_ATTRIBUTE_MULTICAST, 1);
-    Instruction made = begin_boxes(exporter, op, blocks > 1 ? "shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster"
-                                                            : "shared::cluster.global.tile.mbarrier::complete_tx::bytes");
+    const char *shared = tile_arena_format(exporter->bridge->arena, "shared::cluster.global.%s.mbarrier::complete_tx::bytes%s", mode_of(op),
+                                           blocks > 1 ? ".multicast::cluster" : "");
+    Instruction made = begin_boxes(exporter, op, shared);
     add_operand(&made, "[", 'l', named_of(exporter, op, TILE_OPERAND_PLACE));
     tile_text_add(&made.text, "], ");
     add_box(exporter, op, &made);
@@ -77,7 +96,8 @@ void export_copy_tensor(Exporter *exporter, const TileOp *op) {
 
 void export_store_tensor(Exporter *exporter, const TileOp *op) {
     if (!export_need(exporter, op, exporter->target->has_tma, "stores by tensor maps")) return;
-    Instruction made = begin_boxes(exporter, op, "global.shared::cta.tile.bulk_group");
+    const TileTensorMap *map = tile_value_map(tile_op_named(op, TILE_OPERAND_MAP));
+    Instruction made = begin_boxes(exporter, op, map && map->positions ? "global.shared::cta.im2col_no_offs.bulk_group" : "global.shared::cta.tile.bulk_group");
     add_box(exporter, op, &made);
     add_operand(&made, ", [", 'l', named_of(exporter, op, TILE_OPERAND_PLACE));
     finish_boxes(exporter, op, &made);
@@ -85,9 +105,11 @@ void export_store_tensor(Exporter *exporter, const TileOp *op) {
 
 void export_prefetch_tensor(Exporter *exporter, const TileOp *op) {
     if (!export_need(exporter, op, exporter->target->has_tma, "tensor maps")) return;
-    Instruction made = op->operand_count > 1 ? begin_boxes(exporter, op, "L2.global.tile") : begin(exporter);
+    const char *cache = tile_arena_format(exporter->bridge->arena, "L2.global.%s", mode_of(op));
+    Instruction made = op->operand_count > 1 ? begin_boxes(exporter, op, cache) : begin(exporter);
     if (op->operand_count > 1) {
         add_box(exporter, op, &made);
+        add_offsets(exporter, op, &made);
     } else {
         tile_text_add(&made.text, "prefetch.tensormap ");
         add_operand(&made, "[", 'l', named_of(exporter, op, TILE_OPERAND_MAP));

@@ -171,6 +171,15 @@ static void add_temps(TileText *text, const TileImageCode *code) {
     tile_text_add_char(text, ']');
 }
 
+/* What a map in mode im2col has beyond one in mode tiled. */
+static void add_positions(TileText *text, const TileImageMap *map) {
+    tile_text_format(text, ", \"positions\": %u, \"corner\": [", map->positions);
+    for (unsigned d = 0; d < tile_image_map_axes(map); d++) tile_text_format(text, d ? ", %d" : "%d", map->corner[d]);
+    tile_text_add(text, "], \"over\": [");
+    for (unsigned d = 0; d < tile_image_map_axes(map); d++) tile_text_format(text, d ? ", %u" : "%u", map->over[d]);
+    tile_text_add(text, "]");
+}
+
 /* The tensor maps of a grid, which those who launch by themselves have to make. */
 static void add_maps(TileText *text, const TileImageEntry *entry) {
     tile_text_add(text, ", \"maps\": [");
@@ -183,7 +192,9 @@ static void add_maps(TileText *text, const TileImageEntry *entry) {
         for (unsigned d = 0; d < map->rank; d++) tile_text_format(text, d ? ", %u" : "%u", map->step[d] ? map->step[d] : 1);
         tile_text_add(text, "], \"cut\": [");
         for (unsigned d = 0; d < map->rank; d++) tile_text_format(text, d ? ", %d" : "%d", map->cut >> d & 1);
-        tile_text_add(text, "]}");
+        tile_text_add(text, "]");
+        if (map->positions) add_positions(text, map);
+        tile_text_add(text, "}");
     }
     tile_text_add_char(text, ']');
 }

@@ -132,6 +132,11 @@ static void put_maps(TileText *bytes, const TileCudaPhase *phase) {
             put_number(bytes, map->box[d]);
             put_number(bytes, map->step[d]);
         }
+        put_number(bytes, map->positions);
+        for (unsigned d = 0; d < tile_image_map_axes(map); d++) {
+            put_number(bytes, (uint16_t)map->corner[d]);
+            put_number(bytes, map->over[d]);
+        }
     }
 }
 
@@ -195,6 +200,11 @@ static void get_maps(Bytes *bytes, TileArena *arena, TileCudaPhase *phase) {
         for (unsigned d = 0; d < maps[i].rank && !bytes->damaged; d++) {
             maps[i].box[d] = (uint16_t)get_number(bytes);
             maps[i].step[d] = (uint8_t)get_number(bytes);
+        }
+        maps[i].positions = (uint16_t)get_number(bytes);
+        for (unsigned d = 0; d < tile_image_map_axes(&maps[i]) && !bytes->damaged; d++) {
+            maps[i].corner[d] = (int16_t)get_number(bytes);
+            maps[i].over[d] = (uint32_t)get_number(bytes);
         }
     }
     phase->maps = maps;

@@ -78,6 +78,9 @@ void tile_image_list_maps(const TileFunc *func, TileArena *arena, TileCudaPhase 
             map->box[d] = (uint16_t)parameter->map.box[d];
             map->step[d] = (uint8_t)tile_map_step(&parameter->map, d);
         }
+        map->positions = (uint16_t)parameter->map.positions;
+        tile_func_map_counts(func, i, map->over);
+        for (unsigned d = 0; d < tile_image_map_axes(map); d++) map->corner[d] = (int16_t)parameter->map.corner[d];
     }
 }
 

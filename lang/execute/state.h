@@ -397,7 +397,9 @@ bool tile_exec_end_stores(TileExecutor *e);
 
 /* ---- box.c ---- */
 
-/* A box of a tensor: its first element, which may lie outside, and the tensor that it is cut from. */
+/* A box of a tensor: its first element, which may lie outside, and the tensor that it is cut from. A row of a box of positions is one of
+ * these: of each axis of an image the first one's number, how many there are, the corner from which they are counted, and what is
+ * added to each. */
 typedef struct ExecBox {
     uint32_t rank, rows, row_bytes, swizzle;
     uint32_t size[TILE_MAP_MOST_RANK], step[TILE_MAP_MOST_RANK];
@@ -405,6 +407,8 @@ typedef struct ExecBox {
     int64_t element_bytes;
     uint64_t object; /* the tensor's */
     int64_t offset;  /* of the tensor's first element */
+    uint32_t image_axes; /* 0: the map's mode is tiled */
+    int64_t number[TILE_MAP_MOST_IMAGE_AXES], count[TILE_MAP_MOST_IMAGE_AXES], corner[TILE_MAP_MOST_IMAGE_AXES], added[TILE_MAP_MOST_IMAGE_AXES];
 } ExecBox;
 
 /* Bytes from .. from + bytes of the tensor's object are those of the box from `first` on, where the box is dense. */

@@ -83,6 +83,49 @@ static void take_gather(Access *a, unsigned dimension, ExecValue index, Axis *ax
     }
 }
 
+/* ---- positions ---- */
+
+/* Of a dimension of positions: the first number, and what makes an index of one. */
+typedef struct Position {
+    unsigned dimension;
+    int64_t first, step, added, count;
+} Position;
+
+static bool read_position(TileExecutor *e, const ExecInstruction *in, unsigned operand, Position *position) {
+    return tile_exec_integer(e, in, operand, "the first position", &position->first) &&
+           tile_exec_integer(e, in, operand + 1, "a step of positions", &position->step) &&
+           tile_exec_integer(e, in, operand + 2, "what is added to positions", &position->added) &&
+           tile_exec_integer(e, in, operand + 3, "a number of positions", &position->count);
+}
+
+/* The lane's number behind the first position, from the last dimension on; what is outside is not valid. */
+static void take_position(const Access *a, const Position *positions, unsigned count, Axis *axis, uint32_t lane) {
+    int64_t rest = lane;
+    axis->offset[lane] = 0;
+    axis->state[lane] = VALID;
+    for (unsigned i = count; i-- > 0;) {
+        const Position *position = &positions[i];
+        int64_t number = position->first + rest, turn = i && position->count > 0 ? position->count : INT64_MAX;
+        int64_t index = number % turn * position->step + position->added;
+        rest = number / turn;
+        axis->offset[lane] += scale(index, stride_of(a, position->dimension));
+        if (index_state(a, position->dimension, index) != VALID) axis->state[lane] = INVALID;
+    }
+}
+
+static bool take_positions(TileExecutor *e, const ExecInstruction *in, Access *a, Axis *axis) {
+    Position positions[TILE_MAX_TENSOR_RANK];
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    unsigned count = 0, rank = tile_access_read(in->op, indices);
+    for (unsigned d = 0; d < rank; d++) {
+        if (indices[d].kind != TILE_ACCESS_POSITION) continue;
+        positions[count].dimension = d;
+        if (!read_position(e, in, indices[d].operand, &positions[count++])) return false;
+    }
+    for (uint32_t lane = 0; lane < axis->extent; lane++) take_position(a, positions, count, axis, lane);
+    return true;
+}
+
 static void take_index(Access *a, unsigned dimension, ExecValue index) {
     a->offset += scale((int64_t)index.lanes[0], stride_of(a, dimension));
     narrow(&a->state, tile_exec_poisoned(index, 0) ? POISON : index_state(a, dimension, (int64_t)index.lanes[0]));
@@ -149,6 +192,13 @@ static bool read_access(TileExecutor *e, const ExecInstruction *in, const TileTy
             operand += 4;
             continue;
         }
+        if (kinds->integers[d] == TILE_ACCESS_POSITION) {
+            operand += 4;
+            if (gathered) continue;
+            gathered = &a->axes[next++];
+            if (!take_positions(e, in, a, gathered)) return false;
+            continue;
+        }
         ExecValue index = tile_exec_operand(e, in, operand++);
         tile_exec_slack_unknown(e, index);
         if (kinds->integers[d] == TILE_ACCESS_INDEX) {
@@ -180,12 +230,12 @@ static uint8_t index_poison(TileExecutor *e, const ExecInstruction *in, const Ac
     unsigned operand = a->first_operand;
     uint8_t poison = 0;
     for (unsigned d = 0; d < kinds->count; d++) {
-        bool range = kinds->integers[d] == TILE_ACCESS_RANGE;
-        for (unsigned i = 0; i < (range ? 2u : 1u); i++) {
+        unsigned operands = tile_access_operands(kinds->integers[d]);
+        for (unsigned i = 0; i < (operands > 1 ? 2u : 1u); i++) {
             ExecValue index = tile_exec_operand(e, in, operand + i);
             for (uint32_t l = 0; l < index.count; l++) poison |= tile_exec_poisoned(index, l);
         }
-        operand += range ? 4 : 1;
+        operand += operands;
     }
     return poison;
 }
@@ -201,13 +251,17 @@ static bool complain(TileExecutor *e, const ExecInstruction *in, const Access *a
         int64_t kind = kinds->integers[d];
         unsigned axis = TILE_MAX_TILE_RANK;
         if (kind == TILE_ACCESS_RANGE) axis = next++;
-        if (kind == TILE_ACCESS_GATHER) axis = gathered = gathered < TILE_MAX_TILE_RANK ? gathered : next++;
+        if (kind == TILE_ACCESS_GATHER || kind == TILE_ACCESS_POSITION) axis = gathered = gathered < TILE_MAX_TILE_RANK ? gathered : next++;
+        if (kind == TILE_ACCESS_POSITION) {
+            operand += 4; /* lanes that are outside are not valid */
+            continue;
+        }
         int64_t index = index_of(e, in, kind, operand, along[axis]);
         if (index_state(a, d, index) == OUTSIDE)
             return tile_exec_fault(
                 e, in, "lane %u lies outside of the tensor: index %lld of dimension %u, whose extent is %lld", lane,
                 (long long)index, d, (long long)end_of(a, d));
-        operand += kind == TILE_ACCESS_RANGE ? 4 : 1;
+        operand += tile_access_operands(kind);
     }
     return tile_exec_fault(e, in, "lane %u lies outside of the tensor", lane);
 }
@@ -313,10 +367,14 @@ static bool is_in_tensor(TileExecutor *e, const ExecInstruction *in, const Acces
     uint32_t along[TILE_MAX_TILE_RANK] = {0};
     for (unsigned i = a->rank; i-- > 0; lane /= a->axes[i].extent) along[i] = lane % a->axes[i].extent;
     unsigned operand = a->first_operand, next = 0;
+    bool positions = false;
     for (unsigned d = 0; d < kinds->count; d++) {
-        bool range = kinds->integers[d] == TILE_ACCESS_RANGE;
-        if (index_state(a, d, index_of(e, in, kinds->integers[d], operand, range ? along[next++] : 0)) == OUTSIDE) return false;
-        operand += range ? 4 : 1;
+        bool range = kinds->integers[d] == TILE_ACCESS_RANGE, position = kinds->integers[d] == TILE_ACCESS_POSITION;
+        if (position && !positions && a->axes[next].state[along[next]] != VALID) return false;
+        next += position && !positions;
+        positions |= position;
+        if (!position && index_state(a, d, index_of(e, in, kinds->integers[d], operand, range ? along[next++] : 0)) == OUTSIDE) return false;
+        operand += tile_access_operands(kinds->integers[d]);
     }
     return true;
 }

@@ -229,6 +229,15 @@ typedef struct TileTensorMap {
     uint32_t swizzle; /* 0, 32, 64 or 128 bytes */
     uint32_t step[TILE_MAP_MOST_RANK];
     uint32_t cut; /* a bit for each axis along which a box has at most as many elements as the tensor */
+    /* Mode im2col: a box is so many positions of a batch of images, one after the other, with the channels that `box` says; its other
+     * extents are 1. Each axis of the images has as many positions as `over` says, from the corner on, `step` elements apart; positions
+     * go through the last of these axes first, and behind the last of an image those of the next one come. An element of the box
+     * is that of the tensor at the position and the copy's offset. 0: mode tiled. */
+    uint32_t positions;
+    int32_t corner[TILE_MAP_MOST_IMAGE_AXES];
+    struct {
+        uint32_t argument, axis; /* an extent of the kernel's tensor */
+    } over[TILE_MAP_MOST_IMAGE_AXES];
 } TileTensorMap;
 
 typedef struct TileParameter {

@@ -1,5 +1,7 @@
 #include "lang/ir/operands.h"
 
+#include "lang/ir/tensor_map.h"
+
 enum { MOST_NAMES = 14 };
 
 static const uint8_t names[TILE_OP_COUNT][MOST_NAMES + 1] = {
@@ -22,7 +24,7 @@ const char *tile_operand_word(TileOperand name) { return words[name]; }
 static unsigned index_count(const TileOp *op) {
     const TileAttribute *kinds = tile_op_get(op, TILE_ATTRIBUTE_ACCESS);
     unsigned count = 0;
-    for (unsigned d = 0; kinds && d < kinds->count; d++) count += kinds->integers[d] == TILE_ACCESS_RANGE ? 4 : 1;
+    for (unsigned d = 0; kinds && d < kinds->count; d++) count += tile_access_operands(kinds->integers[d]);
     return count;
 }
 
@@ -35,14 +37,22 @@ static bool updates_by(const TileOp *op, TileName update) {
     return tile_op_integer(op, TILE_ATTRIBUTE_UPDATE, 0) == update;
 }
 
+/* One for each axis of the map's tensor; what stands behind them are offsets. */
+static unsigned coordinate_count(const TileOp *op, unsigned rest) {
+    const TileTensorMap *map = NULL;
+    for (unsigned i = 0; i < op->operand_count && !map; i++) map = tile_value_map(tile_op_operand(op, i));
+    return map && map->rank < rest ? map->rank : rest;
+}
+
 /* The number of operands of this name, if it is preceded by `before` operands. */
 static unsigned count_of(const TileOp *op, TileOperand name, unsigned before) {
     unsigned rest = op->operand_count > before ? op->operand_count - before : 0;
     switch (name) {
     case TILE_OPERAND_CARRIED:
     case TILE_OPERAND_VALUES:
-    case TILE_OPERAND_COORDINATES:
+    case TILE_OPERAND_WINDOW:
     case TILE_OPERAND_SLOT: return rest;
+    case TILE_OPERAND_COORDINATES: return coordinate_count(op, rest);
     case TILE_OPERAND_EXTENTS: return op->id == TILE_OP_PROGRAM_ID ? op->result_count : rest;
     case TILE_OPERAND_FIRST:
     case TILE_OPERAND_LAST: return tile_op_get(op, TILE_ATTRIBUTE_PROGRAMS) != NULL;
@@ -99,17 +109,17 @@ unsigned tile_access_read(const TileOp *op, TileAccessIndex indices[TILE_MAX_TEN
     for (unsigned d = 0; d < kinds->count; d++) {
         TileAccessIndex *index = &indices[d];
         *index = (TileAccessIndex){(TileName)kinds->integers[d], operand, -1, tile_op_operand(op, operand), NULL, NULL, NULL};
-        if (index->kind == TILE_ACCESS_GATHER) {
+        if (index->kind == TILE_ACCESS_GATHER || index->kind == TILE_ACCESS_POSITION) {
             if (gathered < 0) gathered = next++;
             index->axis = gathered;
         }
-        if (index->kind == TILE_ACCESS_RANGE) {
-            index->axis = next++;
+        if (index->kind == TILE_ACCESS_RANGE) index->axis = next++;
+        if (index->kind == TILE_ACCESS_RANGE || index->kind == TILE_ACCESS_POSITION) {
             index->step = tile_op_operand(op, operand + 1);
             index->lo = tile_op_operand(op, operand + 2);
             index->hi = tile_op_operand(op, operand + 3);
         }
-        operand += index->kind == TILE_ACCESS_RANGE ? 4 : 1;
+        operand += tile_access_operands(index->kind);
     }
     return kinds->count;
 }
@@ -118,7 +128,7 @@ bool tile_access_bounds(const TileOp *op, unsigned axis, TileValue **lo, TileVal
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     unsigned rank = tile_access_read(op, indices);
     for (unsigned d = 0; d < rank; d++) {
-        if (indices[d].axis != (int)axis || !indices[d].lo) continue;
+        if (indices[d].axis != (int)axis || indices[d].kind != TILE_ACCESS_RANGE) continue;
         *lo = indices[d].lo;
         *hi = indices[d].hi;
         return true;

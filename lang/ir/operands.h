@@ -25,15 +25,21 @@ TileValue *tile_op_named_at(const TileOp *op, TileOperand name, unsigned i);
 /* Do the op's operands match their names? The verifier calls this after the op's type rule. */
 bool tile_operands_fit(const TileOp *op);
 
-/* The operands for one dimension of a tensor in an access (`access` of load_tile and similar ops). */
+/* The operands for one dimension of a tensor in an access (`access` of load_tile and similar ops).
+ * A POSITION: dimensions that share an axis, along which lanes go through positions one after the other, as through a batch of images: the last
+ * of these dimensions first, of `hi` positions each, behind the last of which the dimension before goes on by one. The first dimension has no
+ * end. The element is that with the index number * step + lo; where it lies outside of the tensor, what is loaded is 0, and nothing is stored. */
 typedef struct TileAccessIndex {
     TileName kind;    /* TILE_ACCESS_* */
     unsigned operand; /* the index of the first one */
     int axis;         /* of the value; -1 for an index, which drops its dimension. Gathers of one access share an
-                       * axis. */
-    TileValue *first; /* INDEX and GATHER: the index */
-    TileValue *step, *lo, *hi; /* of a RANGE; else NULL */
+                       * axis, and so do positions. */
+    TileValue *first; /* INDEX and GATHER: the index; POSITION: the first number */
+    TileValue *step, *lo, *hi; /* of a RANGE or POSITION; else NULL */
 } TileAccessIndex;
+
+/* How many operands a dimension has. */
+static inline unsigned tile_access_operands(int64_t kind) { return kind == TILE_ACCESS_RANGE || kind == TILE_ACCESS_POSITION ? 4 : 1; }
 
 /* The index of the first operand that is an index, and of the first operand after them. */
 static inline unsigned tile_access_first(const TileOp *op) {

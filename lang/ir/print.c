@@ -286,6 +286,19 @@ static void print_dimension_facts(List *list, const char *name, const int64_t *v
     }
 }
 
+static void print_positions(List *list, const TileTensorMap *map) {
+    uint32_t axes = tile_map_image_axes(map);
+    print_number_fact(list, "positions", map->positions);
+    if (!axes) return;
+    next_fact(list);
+    for (uint32_t d = 0; d < axes; d++) tile_text_format(list->text, d ? ", %d" : "corner = [%d", map->corner[d]);
+    tile_text_add(list->text, "]");
+    next_fact(list);
+    for (uint32_t d = 0; d < axes; d++)
+        tile_text_format(list->text, d ? ", %u, %u" : "over = [%u, %u", map->over[d].argument, map->over[d].axis);
+    tile_text_add(list->text, "]");
+}
+
 static void print_map(List *list, const TileTensorMap *map) {
     next_fact(list);
     tile_text_add(list->text, "box = [");
@@ -293,6 +306,7 @@ static void print_map(List *list, const TileTensorMap *map) {
     tile_text_add(list->text, "]");
     print_number_fact(list, "swizzle", map->swizzle);
     if (map->cut) print_number_fact(list, "cut", map->cut);
+    if (map->positions) print_positions(list, map);
     bool steps = false;
     for (uint32_t d = 0; d < map->rank; d++) steps |= tile_map_step(map, d) > 1;
     if (!steps) return;

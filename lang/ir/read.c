@@ -43,6 +43,37 @@ static uint32_t read_axes(Reader *r, uint32_t *numbers) {
     return count;
 }
 
+/* `[-1, -1]`: a corner of positions; `[2, 1, 2, 2]`: an argument and an axis of it for each axis of an image. Returns how many numbers
+ * there are. */
+static uint32_t read_numbers(Reader *r, int64_t *numbers, uint32_t most) {
+    uint32_t count = 0;
+    tile_read_expect(r, "=");
+    tile_read_expect(r, "[");
+    do {
+        if (count == most) tile_read_fail(r, "an image has at most %d axes", TILE_MAP_MOST_IMAGE_AXES);
+        if (r->failed) return 0;
+        numbers[count++] = tile_read_integer(r);
+    } while (tile_read_accept(r, ","));
+    tile_read_expect(r, "]");
+    return count;
+}
+
+static void read_corner(Reader *r, TileTensorMap *map) {
+    int64_t numbers[TILE_MAP_MOST_IMAGE_AXES];
+    uint32_t count = read_numbers(r, numbers, TILE_MAP_MOST_IMAGE_AXES);
+    for (uint32_t d = 0; d < count; d++) map->corner[d] = numbers[d] == (int32_t)numbers[d] ? (int32_t)numbers[d] : INT32_MAX;
+}
+
+static void read_over(Reader *r, TileTensorMap *map) {
+    int64_t numbers[2 * TILE_MAP_MOST_IMAGE_AXES];
+    uint32_t count = read_numbers(r, numbers, 2 * TILE_MAP_MOST_IMAGE_AXES);
+    if (!r->failed && count % 2) tile_read_fail(r, "an argument has no axis");
+    for (uint32_t i = 0; i + 1 < count; i += 2) {
+        map->over[i / 2].argument = (uint32_t)numbers[i];
+        map->over[i / 2].axis = (uint32_t)numbers[i + 1];
+    }
+}
+
 static void read_role(Reader *r, TileParameter *parameter) {
     tile_read_expect(r, "=");
     Token word = r->token;
@@ -77,6 +108,10 @@ static void read_fact(Reader *r, TileParameter *parameter) {
         parameter->map.rank = read_axes(r, parameter->map.box);
     } else if (tile_read_accept_word(r, "steps")) {
         read_axes(r, parameter->map.step);
+    } else if (tile_read_accept_word(r, "corner")) {
+        read_corner(r, &parameter->map);
+    } else if (tile_read_accept_word(r, "over")) {
+        read_over(r, &parameter->map);
     } else if (name.kind != TOKEN_WORD) {
         tile_read_fail(r, "expected a fact about the parameter");
     } else {
@@ -89,6 +124,7 @@ static void read_fact(Reader *r, TileParameter *parameter) {
             !read_number_fact(r, &name, "axis", &parameter->axis) &&
             !read_number_fact(r, &name, "swizzle", &parameter->map.swizzle) &&
             !read_number_fact(r, &name, "cut", &parameter->map.cut) &&
+            !read_number_fact(r, &name, "positions", &parameter->map.positions) &&
             !read_number_fact(r, &name, "align", &parameter->facts.align) &&
             !read_number_fact(r, &name, "used_align", &parameter->used_align) &&
             !read_number_fact(r, &name, "used_stride", &parameter->used_stride) &&

@@ -183,12 +183,16 @@ const char *tile_rule_copy_bulk(const TileRule *r) {
     return points_to(tile_rule_operand(r, 3), TILE_SPACE_SHARED) ? NULL : "an mbarrier lies in shared memory";
 }
 
-/* Coordinates, from operand `first` to the last: as many as the map's tensor has axes. */
-static const char *check_coordinates(const TileRule *r, unsigned map, unsigned first) {
+/* Coordinates, from operand `first` on: as many as the map's tensor has axes; of positions that are loaded also an offset for each axis of
+ * the images. */
+static const char *check_coordinates(const TileRule *r, unsigned map, unsigned first, bool loads) {
     const TileTensorMap *found = tile_value_map(r->op->operands[map].value);
     if (!found) return "the map is no parameter with this role";
-    if (r->op->operand_count != first + found->rank)
+    uint32_t offsets = loads ? tile_map_image_axes(found) : 0;
+    if (!offsets && r->op->operand_count != first + found->rank)
         return tile_rule_complain(r, "needs %u coordinates, one for each axis of the map's tensor", found->rank);
+    if (r->op->operand_count != first + found->rank + offsets)
+        return tile_rule_complain(r, "needs %u coordinates, and %u offsets of positions", found->rank, offsets);
     for (unsigned i = first; i < r->op->operand_count; i++)
         if (!is_word(tile_rule_operand(r, i))) return "a coordinate is not i32";
     return NULL;
@@ -199,19 +203,19 @@ const char *tile_rule_copy_tensor(const TileRule *r) {
         !points_to(tile_rule_operand(r, 1), TILE_SPACE_MAP))
         return "copies by a tensor map to shared memory";
     if (!points_to(tile_rule_operand(r, 2), TILE_SPACE_SHARED)) return "an mbarrier lies in shared memory";
-    return check_coordinates(r, 1, 3);
+    return check_coordinates(r, 1, 3, true);
 }
 
 const char *tile_rule_store_tensor(const TileRule *r) {
     if (r->op->operand_count < 3 || !points_to(tile_rule_operand(r, 0), TILE_SPACE_MAP) ||
         !points_to(tile_rule_operand(r, 1), TILE_SPACE_SHARED))
         return "stores by a tensor map from shared memory";
-    return check_coordinates(r, 0, 2);
+    return check_coordinates(r, 0, 2, false);
 }
 
 const char *tile_rule_prefetch_tensor(const TileRule *r) {
     if (!r->op->operand_count || !points_to(tile_rule_operand(r, 0), TILE_SPACE_MAP)) return "asks for boxes of a tensor map";
-    return r->op->operand_count > 1 ? check_coordinates(r, 0, 1) : NULL;
+    return r->op->operand_count > 1 ? check_coordinates(r, 0, 1, true) : NULL;
 }
 
 /* ---- matrices ---- */

@@ -38,9 +38,11 @@ typedef struct Access {
 static const char *walk_access(const TileRule *r, const TileType *tensor, Access *access) {
     const TileAttribute *kinds = tile_op_get(r->op, TILE_ATTRIBUTE_ACCESS);
     if (kinds->count != tensor->rank) return "access has not one entry for each dimension";
-    bool gathered = false;
+    bool gathered = false, positions = false;
     for (unsigned d = 0; d < kinds->count; d++) {
-        unsigned operands = kinds->integers[d] == TILE_ACCESS_RANGE ? 4 : 1;
+        unsigned operands = tile_access_operands(kinds->integers[d]);
+        bool position = kinds->integers[d] == TILE_ACCESS_POSITION;
+        if ((position && gathered) || (kinds->integers[d] == TILE_ACCESS_GATHER && positions)) return "positions stand beside a gather";
         if (access->next + operands > r->op->operand_count) return "too few operands for the access";
         const TileType *type = tile_rule_operand(r, access->next);
         if (kinds->integers[d] == TILE_ACCESS_GATHER) {
@@ -51,7 +53,8 @@ static const char *walk_access(const TileRule *r, const TileType *tensor, Access
         } else {
             for (unsigned i = 0; i < operands; i++)
                 if (!tile_rule_is_i64(tile_rule_operand(r, access->next + i))) return "an index operand is not i64";
-            if (kinds->integers[d] == TILE_ACCESS_RANGE) access->extent[access->rank++] = -1;
+            if (kinds->integers[d] == TILE_ACCESS_RANGE || (position && !positions)) access->extent[access->rank++] = -1;
+            positions |= position;
         }
         access->next += operands;
     }
@@ -72,7 +75,7 @@ static const char *check_flat(const TileRule *r, const TileType *tensor, unsigne
     for (unsigned d = 0; d < last; d++) {
         bool zero = kinds->integers[d] == TILE_ACCESS_INDEX && is_zero(tile_op_operand(r->op, operand));
         if ((int64_t)d >= flat->integer && !zero) return "an index that flat makes none is not 0";
-        operand += kinds->integers[d] == TILE_ACCESS_RANGE ? 4 : 1;
+        operand += tile_access_operands(kinds->integers[d]);
     }
     return kinds->integers[last] == TILE_ACCESS_GATHER ? "a flat access has no gather as its last index" : NULL;
 }

@@ -7,6 +7,9 @@
 static bool same_map(const TileTensorMap *a, const TileTensorMap *b) {
     bool same = a->rank == b->rank && a->swizzle == b->swizzle && a->cut == b->cut && memcmp(a->box, b->box, a->rank * sizeof *a->box) == 0;
     for (uint32_t d = 0; same && d < a->rank; d++) same = tile_map_step(a, d) == tile_map_step(b, d);
+    same &= a->positions == b->positions;
+    for (uint32_t d = 0; same && d < tile_map_image_axes(a); d++)
+        same = a->corner[d] == b->corner[d] && a->over[d].argument == b->over[d].argument && a->over[d].axis == b->over[d].axis;
     return same;
 }
 
@@ -82,6 +85,19 @@ bool tile_func_map_tensor(const TileFunc *phase, uint32_t index, uint32_t *data)
     return true;
 }
 
+bool tile_func_map_counts(const TileFunc *phase, uint32_t index, uint32_t counts[TILE_MAP_MOST_IMAGE_AXES]) {
+    const TileTensorMap *map = &phase->parameters[index].map;
+    for (uint32_t d = 0; d < tile_map_image_axes(map); d++) {
+        const TileParameter *data = data_of(phase, map->over[d].argument);
+        uint32_t at = data ? (uint32_t)(data - phase->parameters) + 1 + map->over[d].axis : 0;
+        const TileParameter *extent = data && at < phase->body.argument_count ? &phase->parameters[at] : NULL;
+        if (!extent || extent->role != TILE_ROLE_EXTENT || extent->argument != map->over[d].argument || extent->axis != map->over[d].axis)
+            return false;
+        counts[d] = at;
+    }
+    return true;
+}
+
 const TileType *tile_func_argument_type(const TileFunc *phase, uint32_t argument) {
     const TileFunc *kernel = phase->kernel;
     if (!kernel) return NULL;
@@ -95,9 +111,21 @@ const TileType *tile_func_argument_type(const TileFunc *phase, uint32_t argument
 /* ---- its box ---- */
 
 int64_t tile_map_box_bytes(const TileTensorMap *map, TileScalar scalar) {
-    int64_t bytes = (int64_t)tile_scalar_bytes(scalar);
+    int64_t bytes = (int64_t)tile_scalar_bytes(scalar) * (map->positions ? map->positions : 1);
     for (uint32_t d = 0; d < map->rank; d++) bytes *= map->box[d];
     return bytes;
+}
+
+static const char *image_misfit(const TileTensorMap *map) {
+    if (map->rank < TILE_MAP_LEAST_IMAGE_RANK) return "a batch of images has at least three axes";
+    if (map->positions > TILE_MAP_MOST_POSITIONS) return "a box has more than 1024 positions";
+    if (map->cut) return "a box of positions is cut";
+    if (tile_map_step(map, 0) != 1) return "the axis of the images has a step";
+    for (uint32_t d = 0; d + 1 < map->rank; d++)
+        if (map->box[d] != 1) return "a box of positions has an extent";
+    for (uint32_t d = 0; d < tile_map_image_axes(map); d++)
+        if (!tile_map_corner_fits(map->rank, map->corner[d])) return "a corner is not one that a map has";
+    return NULL;
 }
 
 const char *tile_map_misfit(const TileTensorMap *map, const TileType *tensor) {
@@ -110,6 +138,8 @@ const char *tile_map_misfit(const TileTensorMap *map, const TileType *tensor) {
     }
     if (map->cut >> (map->rank - 1)) return "a row of the box is cut";
     if (tile_map_step(map, map->rank - 1) != 1) return "the last axis of the box has a step";
+    const char *image = map->positions ? image_misfit(map) : NULL;
+    if (image) return image;
     int64_t row = (int64_t)map->box[map->rank - 1] * (int64_t)tile_scalar_bytes(tensor->scalar);
     if (row % TILE_MAP_GRAIN) return "a row of the box is no multiple of 16 bytes";
     if (map->swizzle && map->swizzle != 32 && map->swizzle != 64 && map->swizzle != 128)

@@ -22,11 +22,17 @@ const TileTensorMap *tile_value_map(const TileValue *value);
 /* The index of the parameter with the address of the tensor that parameter `index`, a map, is of; the tensor's extents
  * and strides stand behind it in order. False if they do not. */
 bool tile_func_map_tensor(const TileFunc *phase, uint32_t index, uint32_t *data);
+/* Mode im2col: the indices of the parameters that say how many positions there are along each axis of the images; false if they are not
+ * there. */
+bool tile_func_map_counts(const TileFunc *phase, uint32_t index, uint32_t counts[TILE_MAP_MOST_IMAGE_AXES]);
 /* The type of the kernel's tensor, a parameter or a temporary; NULL: not known, or no tensor. */
 const TileType *tile_func_argument_type(const TileFunc *phase, uint32_t argument);
 
 /* The step along an axis, at least 1. */
 static inline uint32_t tile_map_step(const TileTensorMap *map, uint32_t d) { return map->step[d] ? map->step[d] : 1; }
+
+/* The axes of an image: all but the first and the last. 0: the mode is tiled. */
+static inline uint32_t tile_map_image_axes(const TileTensorMap *map) { return map->positions && map->rank > 2 ? map->rank - 2 : 0; }
 
 /* Bytes of a box. */
 int64_t tile_map_box_bytes(const TileTensorMap *map, TileScalar scalar);

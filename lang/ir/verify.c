@@ -319,7 +319,7 @@ static void check_map(Verifier *v, uint32_t index) {
     const TileParameter *parameter = &func->parameters[index];
     const TileType *tensor = tile_func_argument_type(func, parameter->argument);
     const char *misfit = tensor ? tile_map_misfit(&parameter->map, tensor) : NULL;
-    uint32_t data, next = index + 1;
+    uint32_t data, counts[TILE_MAP_MOST_IMAGE_AXES], next = index + 1;
     if (next == func->body.argument_count ||
         (func->parameters[next].role != TILE_ROLE_MAP && func->parameters[next].role != TILE_ROLE_SCRATCH))
         complain(v, NULL, "parameter %u, a tensor map, stands before other parameters than `scratch`", index);
@@ -327,6 +327,8 @@ static void check_map(Verifier *v, uint32_t index) {
         complain(v, NULL, "parameter %u, a tensor map: %s", index, misfit);
     else if (!tile_func_map_tensor(func, index, &data))
         complain(v, NULL, "parameter %u is a map of a tensor whose address, extents and strides are not there", index);
+    else if (!tile_func_map_counts(func, index, counts))
+        complain(v, NULL, "parameter %u is a map of positions, of which nothing says how many there are", index);
 }
 
 static void check_signature(Verifier *v) {

@@ -270,7 +270,7 @@ static void make_store(Rows *rows, TileOp *op) {
             operands[count++] = tile_build_binary(b, TILE_OP_MIN, rows->left, tile_build_i64(b, rows->count));
             continue;
         }
-        for (unsigned i = 0; i < (indices[d].kind == TILE_ACCESS_RANGE ? 4u : 1u); i++) operands[count++] = tile_op_operand(op, indices[d].operand + i);
+        for (unsigned i = 0; i < tile_access_operands(indices[d].kind); i++) operands[count++] = tile_op_operand(op, indices[d].operand + i);
     }
     for (unsigned i = tile_access_end(op); i < op->operand_count; i++) operands[count++] = in_rows(rows, tile_op_operand(op, i), value->type);
     TileAttribute attributes[2] = {{.key = TILE_ATTRIBUTE_ACCESS, .count = rank, .integers = kinds}};

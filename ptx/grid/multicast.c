@@ -88,7 +88,9 @@ typedef struct Multicast {
 static void mark_shared(TileOp *op, void *state) {
     Multicast *m = state;
     if (op->id != TILE_OP_LOAD_TILE || !gpu_by_map(op) || op->block == m->program_id->block || gpu_row_varies_in(&m->row, op)) return;
-    if (gpu_parts_of_copy(op->results[0].type, m->blocks) == GPU_PARTS_NONE) return;
+    GpuCopyParts parts = gpu_parts_of_copy(op->results[0].type, m->blocks);
+    bool positions = tile_op_get(op, TILE_ATTRIBUTE_ACCESS)->integers[0] == TILE_ACCESS_POSITION; /* all of them are one box */
+    if (parts == GPU_PARTS_NONE || (positions && parts == GPU_PARTS_ROWS)) return;
     tile_op_set_integer(m->context->module, op, TILE_ATTRIBUTE_MULTICAST, m->blocks);
     m->loads++;
 }

@@ -392,7 +392,7 @@ static void build_copy(Pack *pack, Copy *copy) {
 /* ---- loads of the copies ---- */
 
 static void add_index(Access *access, const TileOp *load, const TileAccessIndex *index) {
-    unsigned operands = index->kind == TILE_ACCESS_RANGE ? 4 : 1;
+    unsigned operands = tile_access_operands(index->kind);
     access->kinds[access->axes++] = index->kind;
     for (unsigned i = 0; i < operands; i++) add_operand(access, tile_op_operand(load, index->operand + i));
 }

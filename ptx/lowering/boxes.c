@@ -1,5 +1,7 @@
 /* Copies and stores by tensor maps, in boxes. A tile lies in shared memory in panels of at most 128 bytes of each row,
  * and a box is at most 256 rows of a panel. */
+#include <string.h>
+
 #include "lang/ir/operands.h"
 #include "lang/ir/tensor_map.h"
 #include "ptx/lowering/access.h"
@@ -21,6 +23,7 @@ typedef struct Boxes {
     int64_t blocks;       /* of a cluster, each of which copies a part for all: 1: each copies for itself */
     TileName cache;       /* the L2 cache's policy */
     GpuCopyParts parts;
+    TileValue *single;    /* of positions: the map whose boxes are one of them; else NULL */
     TileValue *row, *column; /* where the part of this block, or of this warpgroup, begins, i32; NULL: at 0 */
     TileValue *place;        /* i64: the byte where that lies; NULL: all store together */
     int64_t groups;          /* warpgroups that each store rows of their own, a box after every so many; 1: all store together */
@@ -33,6 +36,30 @@ static int64_t choose_rows(const TileType *tile) {
     rows = GPU_BOX_ROWS;
     while (tile->extent[0] % rows) rows -= TILE_MAP_SWIZZLE_ROWS;
     return rows;
+}
+
+/* Where a map in mode im2col has no corners for the positions, they are copied one by one. */
+static void add_single(Gpu *gpu, const GpuTensor *tensor, Boxes *boxes) {
+    TileTensorMap single = {.rank = boxes->rank, .swizzle = boxes->map.swizzle};
+    memcpy(single.box, boxes->map.box, sizeof single.box);
+    boxes->single = tile_func_add_map(gpu->func, tensor->parameter->argument, &single);
+    if (!boxes->single) boxes->parameter = NULL;
+}
+
+/* All rows are one box of positions; those that are stored are all of the tensor, and the corners its own. */
+static void choose_positions(const Gpu *gpu, Boxes *boxes, bool stored) {
+    boxes->map.positions = (uint32_t)boxes->rows;
+    for (unsigned d = 0; d + 1 < boxes->rank; d++) {
+        int64_t step = 1;
+        boxes->map.box[d] = 1;
+        if (tile_value_integer(boxes->indices[d].step, &step)) boxes->map.step[d] = (uint32_t)step;
+        if (!d) continue;
+        const TileOp *count = tile_value_def(boxes->indices[d].hi, TILE_OP_DIM);
+        const GpuTensor *of = tile_map_get(&gpu->tensors, tile_op_operand(count, 0));
+        boxes->map.corner[d - 1] = stored ? 0 : (int32_t)tile_map_usual_corner(boxes->rank);
+        boxes->map.over[d - 1].argument = of->parameter->argument;
+        boxes->map.over[d - 1].axis = (uint32_t)tile_op_integer(count, TILE_ATTRIBUTE_AXIS, 0);
+    }
 }
 
 /* A tile of more axes than two is one box of all its rows. */
@@ -52,8 +79,10 @@ static Boxes choose_boxes(Gpu *gpu, const TileOp *op, const TileType *tile, cons
     boxes.apart = tile_op_get(op, TILE_ATTRIBUTE_PAIRS) ? 2 : 1;
     boxes.rows /= boxes.apart;
     boxes.map = (TileTensorMap){.rank = boxes.rank, .swizzle = panel};
+    if (boxes.indices[0].kind == TILE_ACCESS_POSITION) choose_positions(gpu, &boxes, op->id == TILE_OP_STORE_TILE);
     for (unsigned d = 0; d < boxes.rank; d++) {
         int axis = boxes.indices[d].axis;
+        if (boxes.indices[d].kind == TILE_ACCESS_POSITION) continue;
         int64_t rows = axis < 0 ? 1 : tile->rank > 2 ? tile->extent[axis] : boxes.rows;
         boxes.map.box[d] = (uint32_t)(axis + 1 == (int)tile->rank ? boxes.columns : rows);
         boxes.map.step[d] = (uint32_t)(gpu_step_of_index(&boxes.indices[d]) * (axis == 0 ? boxes.apart : 1));
@@ -63,29 +92,52 @@ static Boxes choose_boxes(Gpu *gpu, const TileOp *op, const TileType *tile, cons
     for (unsigned i = 0; outside && i < outside->count; i++) boxes.outside[outside->integers[i]] = true;
     const GpuTensor *tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0));
     boxes.parameter = tile_func_add_map(gpu->func, tensor->parameter->argument, &boxes.map);
+    if (boxes.map.positions && op->id == TILE_OP_COPY_TILE) add_single(gpu, tensor, &boxes);
     if (!boxes.parameter) gpu_refuse(gpu, op, "needs more tensor maps than a kernel may have");
     return boxes;
+}
+
+/* The index, or another one that is as far outside. */
+static TileValue *in_word(Gpu *gpu, TileValue *index) {
+    index = gpu_binary(gpu, TILE_OP_MAX, index, gpu_i64(gpu, INT32_MIN));
+    index = gpu_binary(gpu, TILE_OP_MIN, index, gpu_i64(gpu, INT32_MAX - TILE_MAP_MOST_EXTENT));
+    return tile_build_convert(&gpu->b, index, TILE_I32);
 }
 
 /* Where the box begins along a dimension. A shifted range may begin far outside of the tensor, where no word can say; and so may an index
  * that `outside` says of. */
 static TileValue *first_word(Gpu *gpu, const TileAccessIndex *index, bool outside) {
     TileValue *first = gpu_value(gpu, index->first);
-    if (outside || (index->kind == TILE_ACCESS_RANGE && !tile_value_integer(index->lo, &(int64_t){0}))) {
-        first = gpu_binary(gpu, TILE_OP_MAX, first, gpu_i64(gpu, INT32_MIN));
-        first = gpu_binary(gpu, TILE_OP_MIN, first, gpu_i64(gpu, INT32_MAX - TILE_MAP_MOST_EXTENT));
-    }
-    return tile_build_convert(&gpu->b, first, TILE_I32);
+    bool far = outside || (index->kind == TILE_ACCESS_RANGE && !tile_value_integer(index->lo, &(int64_t){0}));
+    return far ? in_word(gpu, first) : tile_build_convert(&gpu->b, first, TILE_I32);
+}
+
+/* The place of the first position along a dimension, from the map's corner on; and how far from there the window lies. */
+static TileValue *first_position(Gpu *gpu, const Boxes *boxes, unsigned d) {
+    TileValue *number = gpu_value(gpu, boxes->indices[d].first);
+    int64_t step = tile_map_step(&boxes->map, d), corner = d ? boxes->map.corner[d - 1] : 0;
+    if (step > 1) number = gpu_binary(gpu, TILE_OP_MUL, number, gpu_i64(gpu, step));
+    if (corner) number = gpu_binary(gpu, TILE_OP_ADD, number, gpu_i64(gpu, corner));
+    return tile_build_convert(&gpu->b, number, TILE_I32);
+}
+
+static TileValue *offset_of_positions(Gpu *gpu, const Boxes *boxes, unsigned axis) {
+    TileValue *added = gpu_value(gpu, boxes->indices[1 + axis].lo);
+    return tile_build_convert(&gpu->b, gpu_binary(gpu, TILE_OP_SUB, added, gpu_i64(gpu, boxes->map.corner[axis])), TILE_I32);
 }
 
 /* An op with `fixed` operands, and the coordinates of the box behind them. */
 static void build_box(Gpu *gpu, TileOpId id, const Boxes *boxes, TileValue *const *fixed, unsigned count, int64_t row,
                       int64_t column) {
-    TileValue *operands[3 + TILE_MAX_TENSOR_RANK];
+    TileValue *operands[3 + 2 * TILE_MAX_TENSOR_RANK];
     const TileType *word = tile_type_scalar(gpu->module->context, TILE_I32);
     for (unsigned i = 0; i < count; i++) operands[i] = fixed[i];
     for (unsigned d = 0; d < boxes->rank; d++) {
         int axis = boxes->indices[d].axis;
+        if (boxes->indices[d].kind == TILE_ACCESS_POSITION) {
+            operands[count + d] = first_position(gpu, boxes, d);
+            continue;
+        }
         int64_t step = tile_map_step(&boxes->map, d) / (axis == 0 ? boxes->apart : 1), more = axis + 1 == (int)boxes->tile->rank ? column : axis ? 0 : row * step;
         TileValue *first = first_word(gpu, &boxes->indices[d], boxes->outside[d]);
         TileValue *part = axis + 1 == (int)boxes->tile->rank ? boxes->column : axis ? NULL : boxes->row;
@@ -97,13 +149,16 @@ static void build_box(Gpu *gpu, TileOpId id, const Boxes *boxes, TileValue *cons
     unsigned given = 0;
     if (boxes->blocks > 1) attributes[given++] = (TileAttribute){.key = TILE_ATTRIBUTE_MULTICAST, .integer = boxes->blocks};
     if (boxes->cache != TILE_CACHE_DEFAULT) attributes[given++] = (TileAttribute){.key = TILE_ATTRIBUTE_CACHE, .integer = boxes->cache};
-    tile_build_op(&gpu->b, id, operands, count + boxes->rank, attributes, given, NULL, 0);
+    unsigned offsets = id == TILE_OP_STORE_TENSOR ? 0 : tile_map_image_axes(&boxes->map);
+    for (unsigned i = 0; i < offsets; i++) operands[count + boxes->rank + i] = offset_of_positions(gpu, boxes, i);
+    tile_build_op(&gpu->b, id, operands, count + boxes->rank + offsets, attributes, given, NULL, 0);
 }
 
 /* Does the box begin in the range along the tile's axis? */
 static TileValue *begins_inside(Gpu *gpu, const Boxes *boxes, int axis, int64_t at) {
     TileValue *inside = NULL, *first = gpu_i64(gpu, at);
     if (axis == 0 && boxes->row) first = gpu_binary(gpu, TILE_OP_ADD, first, tile_build_convert(&gpu->b, boxes->row, TILE_I64));
+    if (axis == 0 && boxes->map.positions) return gpu_binary(gpu, TILE_OP_LT, gpu_value(gpu, boxes->indices[0].first), gpu_value(gpu, boxes->indices[0].hi));
     for (unsigned d = 0; d < boxes->rank; d++)
         if (boxes->indices[d].axis == axis) inside = gpu_binary(gpu, TILE_OP_LT, first, gpu_value(gpu, boxes->indices[d].hi));
     return inside;
@@ -161,6 +216,70 @@ static void build_boxes(Gpu *gpu, const Boxes *boxes, Columns columns, TileValue
         }
 }
 
+/* ---- positions ---- */
+
+static TileValue *is_between(Gpu *gpu, TileValue *value, int64_t lo, int64_t hi) {
+    return gpu_and(gpu, gpu_binary(gpu, TILE_OP_GE, value, gpu_i64(gpu, lo)), gpu_binary(gpu, TILE_OP_LE, value, gpu_i64(gpu, hi)));
+}
+
+/* Has the map corners for the positions, and is what is added to them an offset from the near one? The launcher has made it as well as that can be. */
+static TileValue *has_corners(Gpu *gpu, const TileOp *op, const Boxes *boxes) {
+    const GpuTensor *tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0));
+    int64_t most = INT64_C(1) << tile_map_corner_bits(boxes->rank);
+    TileValue *fits = NULL;
+    for (unsigned d = 1; d + 1 < boxes->rank; d++) {
+        int64_t corner = boxes->map.corner[d - 1], step = tile_map_step(&boxes->map, d);
+        TileValue *count = gpu_value(gpu, boxes->indices[d].hi), *far = gpu_binary(gpu, TILE_OP_SUB, count, gpu_i64(gpu, 1));
+        if (step > 1) far = gpu_binary(gpu, TILE_OP_MUL, far, gpu_i64(gpu, step));
+        far = gpu_binary(gpu, TILE_OP_SUB, far, tensor->extent[d]);
+        fits = gpu_and(gpu, fits, is_between(gpu, far, -most / 2 - corner - 1, most / 2 - corner - 2));
+        fits = gpu_and(gpu, fits, is_between(gpu, gpu_value(gpu, boxes->indices[d].lo), corner, corner + most - 1));
+    }
+    return fits;
+}
+
+/* The index along a dimension of the position that lies so many behind the first one, of which `rest` goes on in the dimension before. */
+static TileValue *index_of_position(Gpu *gpu, const TileAccessIndex *position, bool first, TileValue **rest) {
+    TileValue *number = gpu_binary(gpu, TILE_OP_ADD, gpu_value(gpu, position->first), *rest), *count = gpu_value(gpu, position->hi);
+    if (!first) {
+        *rest = gpu_binary(gpu, TILE_OP_DIV, number, count);
+        number = gpu_binary(gpu, TILE_OP_REM, number, count);
+    }
+    TileValue *index = gpu_binary(gpu, TILE_OP_MUL, number, gpu_value(gpu, position->step));
+    return in_word(gpu, gpu_binary(gpu, TILE_OP_ADD, index, gpu_value(gpu, position->lo)));
+}
+
+/* A box for each position, in a loop. */
+static void copy_single(Gpu *gpu, const Boxes *boxes, Columns columns, TileValue *place, TileValue *mbarrier) {
+    TileOp *loop = tile_build_for(&gpu->b, gpu_i64(gpu, 0), gpu_i64(gpu, boxes->rows), gpu_i64(gpu, 1), NULL, 0);
+    TileBuilder outer = gpu->b;
+    TileValue *rest = loop->regions[0].arguments[0], *index[TILE_MAX_TENSOR_RANK];
+    unsigned last = boxes->rank - 1;
+    int64_t row_bytes = boxes->columns * (int64_t)tile_scalar_bytes(boxes->tile->scalar);
+    gpu->b = tile_builder_at_end(gpu->module, &loop->regions[0]);
+    TileValue *row = gpu_binary(gpu, TILE_OP_MUL, rest, gpu_i64(gpu, row_bytes));
+    for (unsigned d = last; d-- > 0;) index[d] = index_of_position(gpu, &boxes->indices[d], !d, &rest);
+    for (int64_t column = columns.begin; column < columns.end; column += boxes->columns) {
+        TileValue *operands[3 + TILE_MAX_TENSOR_RANK] = {NULL, boxes->single, mbarrier}, *begin = first_word(gpu, &boxes->indices[last], false);
+        TileValue *from = gpu_binary(gpu, TILE_OP_ADD, row, gpu_i64(gpu, (column - columns.begin) / boxes->columns * boxes->rows * row_bytes));
+        operands[0] = tile_build_ptr_add(&gpu->b, place, from);
+        for (unsigned d = 0; d < last; d++) operands[3 + d] = index[d];
+        operands[3 + last] = column ? gpu_binary(gpu, TILE_OP_ADD, begin, tile_build_integer(&gpu->b, begin->type, column)) : begin;
+        tile_build_op(&gpu->b, TILE_OP_COPY_TENSOR, operands, 3 + boxes->rank, NULL, 0, NULL, 0);
+    }
+    tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
+    gpu->b = outer;
+}
+
+static void copy_positions(Gpu *gpu, const TileOp *op, const Boxes *boxes, Columns columns, TileValue *place, TileValue *mbarrier) {
+    TileBuilder outer;
+    TileOp *branch = gpu_begin_branch(gpu, has_corners(gpu, op, boxes), &outer);
+    build_boxes(gpu, boxes, columns, place, mbarrier);
+    gpu->b = tile_builder_at_end(gpu->module, &branch->regions[1]);
+    copy_single(gpu, boxes, columns, place, mbarrier);
+    gpu_end_branch(gpu, branch, &outer);
+}
+
 /* Of rows that the tensor does not have no bytes come. All rows are one box of each panel. */
 static void miss_rows(Gpu *gpu, const TileOp *op, const Boxes *boxes) {
     const TileAttribute *cut = tile_op_get(op, TILE_ATTRIBUTE_CUT);
@@ -181,7 +300,10 @@ void gpu_copy_by_map(Gpu *gpu, TileOp *op) {
     if (!boxes.parameter) return;
     TileValue *to = gpu_value(gpu, place);
     if (boxes.blocks > 1) to = choose_part(gpu, &boxes, to);
-    build_boxes(gpu, &boxes, all, to, gpu_filled_mbarrier(gpu, place->op));
+    if (boxes.map.positions)
+        copy_positions(gpu, op, &boxes, all, to, gpu_filled_mbarrier(gpu, place->op));
+    else
+        build_boxes(gpu, &boxes, all, to, gpu_filled_mbarrier(gpu, place->op));
     miss_rows(gpu, op, &boxes);
 }
 
@@ -206,9 +328,11 @@ static bool deals_rows(const TileLayout *layout, int64_t groups) {
 
 /* So many warpgroups, which take turns with their products, store rows of their own each, and wait for no other; 1: all threads of the program
  * store together. */
-static int64_t count_storing(const Gpu *gpu, const TileType *tile) {
+static int64_t count_storing(const Gpu *gpu, const TileOp *store) {
+    const TileType *tile = tile_op_named(store, TILE_OPERAND_VALUE)->type;
     int64_t groups = gpu->groups_in_turn;
-    bool apart = groups > 1 && tile->rank == 2 && tile->extent[0] % (groups * GROUP_ROWS) == 0 && deals_rows(tile->layout, groups);
+    bool positions = tile_op_get(store, TILE_ATTRIBUTE_ACCESS)->integers[0] == TILE_ACCESS_POSITION;
+    bool apart = groups > 1 && !positions && tile->rank == 2 && tile->extent[0] % (groups * GROUP_ROWS) == 0 && deals_rows(tile->layout, groups);
     return apart ? groups : 1;
 }
 
@@ -218,7 +342,7 @@ void gpu_find_stored(TileOp *op, void *state) {
     const TileType *tile = tile_op_named(op, TILE_OPERAND_VALUE)->type;
     int64_t bytes = gpu_map_stored_bytes(gpu->turns, tile) / gpu->turns;
     TileValue *buffer = gpu_build_own_buffer(gpu, bytes, GPU_PANEL_ALIGN);
-    int64_t groups = count_storing(gpu, tile);
+    int64_t groups = count_storing(gpu, op);
     if (groups > 1) tile_op_set_integer(gpu->module, buffer->op, TILE_ATTRIBUTE_BY_GROUP, groups);
     gpu->stores_apart |= groups > 1;
     tile_map_set(&gpu->stored, op, buffer);
@@ -312,7 +436,7 @@ static void store_columns(Gpu *gpu, const TileOp *op, const Boxes *boxes, Column
 
 void gpu_store_by_map(Gpu *gpu, TileOp *op) {
     const TileValue *stored = tile_op_named(op, TILE_OPERAND_VALUE);
-    int64_t groups = count_storing(gpu, stored->type);
+    int64_t groups = count_storing(gpu, op);
     Boxes boxes = choose_boxes(gpu, op, stored->type, gpu_panel_type(gpu->module->context, stored->type), groups);
     if (!boxes.parameter) return;
     const GpuTensor *tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0));

@@ -11,7 +11,8 @@ typedef struct Registers {
     uint32_t entry, multiplying, copying;
 } Registers;
 
-/* What warps that copy have copied. */
+/* What warps that copy have copied. One of positions has a place, a number and a bound along each axis of the images: as much as three others. */
+enum { OF_POSITIONS = 3 };
 typedef struct Copies {
     int64_t tiles, vectors;
 } Copies;
@@ -20,7 +21,8 @@ static void count_copy(TileOp *op, void *state) {
     Copies *copies = state;
     if (op->id != TILE_OP_COPY_TILE) return;
     bool vector = tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0]->rank == 1;
-    *(vector ? &copies->vectors : &copies->tiles) += 1;
+    bool positions = tile_op_get(op, TILE_ATTRIBUTE_ACCESS)->integers[0] == TILE_ACCESS_POSITION;
+    *(vector ? &copies->vectors : &copies->tiles) += positions ? OF_POSITIONS : 1;
 }
 
 /* Bytes of the tiles that threads read from slots, to compute what products take. */

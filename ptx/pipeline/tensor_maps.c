@@ -228,6 +228,7 @@ static bool ends_with_tensor(Maps *maps, const TileOp *load, uint32_t axis, cons
 static const char *why_no_dimension(const TileAccessIndex *index, const TileType *tile) {
     if (index->kind == TILE_ACCESS_INDEX) return NULL;
     if (index->kind == TILE_ACCESS_GATHER) return "it gathers";
+    if (index->kind == TILE_ACCESS_POSITION) return NULL; /* gpu-positions has asked */
     int64_t step = gpu_step_of_index(index);
     bool last = index->axis + 1 == (int)tile->rank;
     if (step < 1 || step > TILE_MAP_MOST_STEP) return "its range has a step that is not known, or more than 8";
@@ -307,6 +308,15 @@ static bool has_whole_rows(Maps *maps, const TileValue *tensor) {
     return known != TILE_UNKNOWN && known % divisor == 0;
 }
 
+/* NULL: each element along the dimension is a position; as many as there are are the map's, whose corners are the tensor's own. */
+static const char *why_not_all_positions(Maps *maps, const TileOp *store, uint32_t d, const TileAccessIndex *index) {
+    enum { MOST = 256 };
+    if (tile_op_named(store, TILE_OPERAND_VALUE)->type->extent[0] > MOST) return "it has more than 256 positions";
+    if (!tile_value_is_integer(index->step, 1) || !tile_value_is_integer(index->lo, 0)) return "its positions are not all elements of an image";
+    bool all = tile_value_def(index->hi, TILE_OP_DIM) && is_own_extent(maps, store, d, tile_index_sum(&maps->view, index->hi));
+    return all ? NULL : "its positions are not all elements of an image";
+}
+
 /* NULL: a map can carry out the store. It leaves out what is outside of the tensor, and nothing else. */
 static const char *why_not_stored(Maps *maps, const TileOp *store) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
@@ -318,6 +328,7 @@ static const char *why_not_stored(Maps *maps, const TileOp *store) {
     if (misfit) return misfit;
     for (uint32_t d = 0; d < rank; d++) {
         const char *why = why_no_dimension(&indices[d], tile);
+        if (!why && indices[d].kind == TILE_ACCESS_POSITION) why = why_not_all_positions(maps, store, d, &indices[d]);
         if (why) return why;
         if (!is_exact(maps, store, d, tile, &indices[d])) return "its range may end before the tensor does";
         if (indices[d].kind == TILE_ACCESS_RANGE && !tile_value_integer(indices[d].lo, &(int64_t){0}))

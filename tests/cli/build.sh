@@ -339,7 +339,7 @@ expect 0 'fill: requires bitcast[u16](by) >> 10 == 15, but by = 2' ./host
 expect 0 '"op": "exp", "type": "f16", "a": ' "$tilec" build host.tile --emit=json -o -
 expect 0 '"op": "gt", "type": "bool", "from": "f16", "a": ' "$tilec" build host.tile --emit=json -o -
 expect 0 '"op": "bitcast", "type": "u16", "from": "f16", "a": ' "$tilec" build host.tile --emit=json -o -
-expect 0 '{"version": 12, ' "$tilec" build host.tile --emit=json -o -
+expect 0 '{"version": 13, ' "$tilec" build host.tile --emit=json -o -
 
 # ---- targets, outputs ----
 expect 1 "there is no target 'avx9'" "$tilec" build k.tile --target=avx9 -o no.o

@@ -55,7 +55,9 @@ void *fake_cuda_register(size_t bytes, int type);
 typedef struct FakeCudaMap {
     uint64_t address, extents[5], strides[5]; /* strides: of all axes but the first */
     uint32_t box[5];
-    uint8_t mark, type, rank, swizzle, promotion, padding[7];
+    uint8_t mark, type, rank, swizzle, promotion, padding[1];
+    int16_t lower[3], upper[3]; /* mode im2col; the first of box is that of channels */
+    uint16_t positions;         /* 0: mode tiled */
 } FakeCudaMap;
 enum { FAKE_CUDA_MAP = 0xa7, FAKE_CUDA_MAPS = 2 };
 

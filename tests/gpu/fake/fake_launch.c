@@ -191,19 +191,39 @@ EXPORT int cuLaunchKernelEx(const Config *config, void *function, void **paramet
 
 /* ---- tensor maps ---- */
 
-/* What the driver's reference demands. */
-static bool is_map_good(const FakeCudaMap *map, const uint32_t *steps, int interleave, int fill) {
+static unsigned bytes_of(unsigned type) {
     enum { TYPES = 13 };
     static const unsigned bytes[TYPES] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
-    bool good = map->type < TYPES && map->rank >= 1 && map->rank <= 5 && map->address && map->address % 16 == 0 &&
+    return type < TYPES ? bytes[type] : 0;
+}
+
+/* What the driver's reference demands of both modes. */
+static bool is_map_good(const FakeCudaMap *map, const uint32_t *steps, int interleave, int fill) {
+    bool good = bytes_of(map->type) && map->rank >= 1 && map->rank <= 5 && map->address && map->address % 16 == 0 &&
                 map->swizzle <= 3 && map->promotion <= 3 && interleave == 0 && fill == 0;
     for (unsigned i = 0; i < map->rank && good; i++)
         good = map->extents[i] >= 1 && map->extents[i] <= UINT64_C(1) << 32 && map->box[i] >= 1 && map->box[i] <= 256 &&
                steps[i] >= 1 && steps[i] <= (i ? 8 : 1);
     for (unsigned i = 0; i + 1 < map->rank && good; i++)
         good = map->strides[i] && map->strides[i] % 16 == 0 && !(map->strides[i] >> 40);
-    unsigned row = good ? map->box[0] * bytes[map->type] : 0;
+    unsigned row = good ? map->box[0] * bytes_of(map->type) : 0;
     return good && row % 16 == 0 && (!map->swizzle || row <= 16u << map->swizzle);
+}
+
+/* The corners of a map of positions. */
+static bool are_corners_good(const int *lower, const int *upper, unsigned rank) {
+    int most = rank == 3 ? 1 << 15 : rank == 4 ? 1 << 7 : 1 << 4;
+    bool good = rank >= 3 && rank <= 5;
+    for (unsigned i = 0; good && i < rank - 2; i++) good = lower[i] >= -most && lower[i] < most && upper[i] >= -most && upper[i] < most;
+    return good;
+}
+
+static bool fill_map(FakeCudaMap *map, void *made, unsigned rank, const uint64_t *extents, const uint64_t *strides) {
+    _Static_assert(sizeof *map <= 128, "a map has 128 bytes");
+    if (rank > 5 || (uintptr_t)made % 64) return false;
+    memcpy(map->extents, extents, rank * sizeof *extents);
+    if (rank) memcpy(map->strides, strides, (rank - 1) * sizeof *strides);
+    return true;
 }
 
 EXPORT int cuTensorMapEncodeTiled(void *made, int type, unsigned rank, void *address, const uint64_t *extents,
@@ -216,12 +236,28 @@ EXPORT int cuTensorMapEncodeTiled(void *made, int type, unsigned rank, void *add
                        .rank = (uint8_t)rank,
                        .swizzle = (uint8_t)swizzle,
                        .promotion = (uint8_t)promotion};
-    _Static_assert(sizeof map <= 128, "a map has 128 bytes");
-    if (rank > 5 || (uintptr_t)made % 64) return end(refuse(CUDA_ERROR_INVALID_VALUE));
-    memcpy(map.extents, extents, rank * sizeof *extents);
-    if (rank) memcpy(map.strides, strides, (rank - 1) * sizeof *strides);
+    if (!fill_map(&map, made, rank, extents, strides)) return end(refuse(CUDA_ERROR_INVALID_VALUE));
     memcpy(map.box, box, rank * sizeof *box);
     if (!is_map_good(&map, steps, interleave, fill)) return end(refuse(CUDA_ERROR_INVALID_VALUE));
+    memcpy(made, &map, sizeof map);
+    return end(CUDA_SUCCESS);
+}
+
+EXPORT int cuTensorMapEncodeIm2col(void *made, int type, unsigned rank, void *address, const uint64_t *extents,
+                                   const uint64_t *strides, const int *lower, const int *upper, uint32_t channels,
+                                   uint32_t positions, const uint32_t *steps, int interleave, int swizzle, int promotion, int fill) {
+    CALL();
+    FakeCudaMap map = {.address = (uintptr_t)address,
+                       .mark = FAKE_CUDA_MAP,
+                       .type = (uint8_t)type,
+                       .rank = (uint8_t)rank,
+                       .swizzle = (uint8_t)swizzle,
+                       .promotion = (uint8_t)promotion,
+                       .box = {channels, 1, 1, 1, 1},
+                       .positions = (uint16_t)positions};
+    bool good = positions >= 1 && positions <= 1024 && are_corners_good(lower, upper, rank) && fill_map(&map, made, rank, extents, strides);
+    for (unsigned i = 0; good && i < rank - 2; i++) map.lower[i] = (int16_t)lower[i], map.upper[i] = (int16_t)upper[i];
+    if (!good || !is_map_good(&map, steps, interleave, fill)) return end(refuse(CUDA_ERROR_INVALID_VALUE));
     memcpy(made, &map, sizeof map);
     return end(CUDA_SUCCESS);
 }

@@ -389,3 +389,42 @@ Test(cuda_maps, code_that_does_not_ask_is_made_once) {
     cr_expect(stats.variants == 1 && encoded() == 0);
     strike(&scene);
 }
+
+/* ---- positions ---- */
+
+static const TileImageMap pictures[] = {
+    {.slot = 0, .box = {1, 1, 1, 64}, .rank = 4, .element_bytes = 2, .swizzle = 128, .step = {1, 2, 1, 1}, .positions = 192, .corner = {-1, -64}, .over = {10, 11}},
+    {.slot = 0, .box = {1, 1, 1, 64}, .rank = 4, .element_bytes = 2, .swizzle = 128},
+};
+
+/* What a launch with these slots gets: the word at 10 and the one at 11 say how many positions there are. */
+static tile_status find_maps(TileCudaMaps *found, uint64_t rows, uint64_t columns, TileCudaMap *made) {
+    const uint64_t slots[] = {4096, 5, 7, 9, 128, 16128, 2304, 256, 2, 8192, rows, columns};
+    TileError error = {0};
+    return tile_cuda_maps_find(found, slots, made, "k", &error);
+}
+
+Test(cuda_maps, maps_of_positions) {
+    TileCudaMap made[2];
+    FakeCudaMap map;
+    TileCudaMaps *found = tile_cuda_maps_create(pictures, 2);
+    cr_assert(tile_cuda_why_not() == NULL && find_maps(found, 4, 9, made) == TILE_OK);
+    memcpy(&map, &made[0], sizeof map);
+    cr_expect(map.address == 4096 && map.rank == 4 && map.type == 1 && map.swizzle == 3 && map.positions == 192 && map.box[0] == 64);
+    cr_expect(map.extents[0] == 128 && map.extents[1] == 9 && map.extents[2] == 7 && map.extents[3] == 5);
+    cr_expect(map.strides[0] == 256 && map.strides[1] == 2304 && map.strides[2] == 16128);
+    cr_expect(map.lower[0] == -64 && map.lower[1] == -1, "columns come first");
+    cr_expect(map.upper[0] == -64 && map.upper[1] == -1 + 3 * 2 - 6);
+    memcpy(&map, &made[1], sizeof map);
+    cr_expect(map.positions == 0 && map.box[0] == 64);
+    cr_expect(fake_cuda_calls("cuTensorMapEncodeIm2col") == 1 && encoded() == 1);
+    cr_expect(find_maps(found, 4, 9, made) == TILE_OK && fake_cuda_calls("cuTensorMapEncodeIm2col") == 1, "it is remembered");
+    cr_expect(find_maps(found, 4, 10, made) == TILE_OK && fake_cuda_calls("cuTensorMapEncodeIm2col") == 2, "there are more columns");
+    memcpy(&map, &made[0], sizeof map);
+    cr_expect(map.upper[0] == -63 && encoded() == 1, "the other map is that of before");
+    cr_expect(find_maps(found, 70, 9 + 192, made) == TILE_OK, "no corner says so many: code asks");
+    memcpy(&map, &made[0], sizeof map);
+    cr_expect(map.upper[0] == 127 && map.upper[1] == 127);
+    cr_expect(find_maps(found, 0, 9, made) == TILE_OK && find_maps(found, 4, UINT64_MAX, made) == TILE_OK);
+    tile_cuda_maps_destroy(found);
+}

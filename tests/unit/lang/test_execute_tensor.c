@@ -14,7 +14,7 @@ typedef struct Run {
     unsigned char *x, *y;
     int32_t *at;
     uint32_t box_bytes;
-    TileExecutorArgument arguments[3];
+    TileExecutorArgument arguments[4];
 } Run;
 
 static Run prepare(const Boxes *boxes) {
@@ -22,14 +22,14 @@ static Run prepare(const Boxes *boxes) {
     Run run = {.box_bytes = boxes_bytes(boxes)};
     run.x = aligned_alloc(128, (size_t)(bytes + 127) / 128 * 128);
     run.y = malloc((size_t)BOX_PROGRAMS * run.box_bytes);
-    run.at = malloc(BOX_PROGRAMS * boxes->rank * sizeof *run.at);
+    run.at = malloc(BOX_PROGRAMS * boxes_numbers(boxes) * sizeof *run.at);
     for (int64_t i = 0; i < bytes; i++) run.x[i] = (unsigned char)(1 + i % 251);
-    for (unsigned p = 0; p < BOX_PROGRAMS; p++) box_coordinates(boxes, p, run.at + p * boxes->rank);
+    for (unsigned p = 0; p < BOX_PROGRAMS; p++) box_coordinates(boxes, p, run.at + p * boxes_numbers(boxes));
     TileExecutorTensor *x = &run.arguments[0].tensor;
     *x = (TileExecutorTensor){.data = run.x, .above = (uint64_t)bytes};
     memcpy(x->extent, boxes->extent, sizeof boxes->extent);
     memcpy(x->stride, boxes->stride, sizeof boxes->stride);
-    int64_t rank = boxes->rank, words = run.box_bytes / BOX_WORD;
+    int64_t rank = boxes_numbers(boxes), words = run.box_bytes / BOX_WORD;
     run.arguments[1].tensor = (TileExecutorTensor){.data = run.at,
                                                    .above = (uint64_t)(BOX_PROGRAMS * rank) * sizeof *run.at,
                                                    .extent = {BOX_PROGRAMS, rank},
@@ -38,6 +38,9 @@ static Run prepare(const Boxes *boxes) {
                                                    .above = (uint64_t)BOX_PROGRAMS * run.box_bytes,
                                                    .extent = {BOX_PROGRAMS, words},
                                                    .stride = {run.box_bytes, BOX_WORD}};
+    TileExecutorTensor *over = &run.arguments[3].tensor; /* of which nothing but extents is read */
+    *over = (TileExecutorTensor){.data = run.x, .above = (uint64_t)bytes};
+    memcpy(over->extent, boxes->count, sizeof boxes->count);
     return run;
 }
 
@@ -63,7 +66,7 @@ Test(execute_tensor, boxes_are_copied) {
             cr_assert_eq(execute(boxes_text(executing.arena, boxes, ""), &run, seed, &message), TILE_EXECUTION_DONE,
                          "case %u: %s", i, tile_text_get(&message));
             for (unsigned p = 0; p < BOX_PROGRAMS; p++) {
-                boxes_expect(boxes, run.x, run.at + p * boxes->rank, expected);
+                boxes_expect(boxes, run.x, run.at + p * boxes_numbers(boxes), expected);
                 cr_expect_eq(memcmp(run.y + p * run.box_bytes, expected, run.box_bytes), 0, "case %u, program %u", i,
                              p);
             }
@@ -81,8 +84,8 @@ Test(execute_tensor, boxes_are_copied) {
 static Run only(const Run *run, const Boxes *boxes, unsigned program) {
     Run one = *run;
     TileExecutorTensor *at = &one.arguments[1].tensor, *y = &one.arguments[2].tensor;
-    at->data = run->at + program * boxes->rank;
-    at->above = boxes->rank * sizeof *run->at;
+    at->data = run->at + program * boxes_numbers(boxes);
+    at->above = boxes_numbers(boxes) * sizeof *run->at;
     y->data = run->y + program * run->box_bytes;
     y->above = run->box_bytes;
     at->extent[0] = y->extent[0] = 1;
@@ -197,6 +200,41 @@ Test(execute_tensor, misuse) {
     expect(replaced(good, "scratch_bytes = 144", "scratch_bytes = 136"), TILE_EXECUTION_DONE, "");
     expect(replaced(stores, "tensor<f32, 2, out>", "tensor<f32, 2, in>"), TILE_EXECUTION_FAULT, "only read");
     expect(replaced(stores, "store %v, %to\n", ""), TILE_EXECUTION_FAULT, "is poison");
+}
+
+/* ---- positions ---- */
+
+static const Boxes pictures = {.scalar = TILE_F32, .rank = 4, .box = {1, 1, 1, 8}, .swizzle = 32, .extent = {2, 5, 7, 8}, .stride = {1120, 224, 32, 4},
+                               .step = {1, 2, 1, 1}, .positions = 12, .corner = {-1, -3}, .count = {3, 7}};
+
+/* A copy of program 0 with this coordinate, or offset, or number of positions along an axis. */
+static void expect_positions(unsigned number, int32_t is, unsigned axis, int64_t count, TileExecution state, const char *wanted) {
+    Run run = prepare(&pictures), one = only(&run, &pictures, 0);
+    const int32_t good[] = {0, -1, -3, 0, 1, 3};
+    TileText message = {.arena = executing.arena};
+    memcpy(run.at, good, sizeof good);
+    run.at[number] = is;
+    one.arguments[3].tensor.extent[axis] = count;
+    cr_expect_eq(execute(boxes_text(executing.arena, &pictures, ""), &one, 0, &message), state, "%s", tile_text_get(&message));
+    cr_expect(strstr(tile_text_get(&message), wanted), "wanted `%s`, got: %s", wanted, tile_text_get(&message));
+    release(&run);
+}
+
+Test(execute_tensor, positions_that_a_map_has) {
+    expect_positions(1, -1, 0, 3, TILE_EXECUTION_DONE, "");
+    expect_positions(1, 3, 0, 3, TILE_EXECUTION_DONE, "");
+    expect_positions(1, 5, 0, 3, TILE_EXECUTION_FAULT, "the first position, 5 along axis 1, is none of the map's");
+    expect_positions(1, 0, 0, 3, TILE_EXECUTION_FAULT, "the first position, 0 along axis 1, is none of the map's");
+    expect_positions(2, -4, 0, 3, TILE_EXECUTION_FAULT, "the first position, -4 along axis 2, is none of the map's");
+    expect_positions(2, 4, 0, 3, TILE_EXECUTION_FAULT, "the first position, 4 along axis 2, is none of the map's");
+    expect_positions(4, 255, 0, 3, TILE_EXECUTION_DONE, "");
+    expect_positions(4, 256, 0, 3, TILE_EXECUTION_FAULT, "the offset 256 along axis 1 is not less than 256");
+    expect_positions(5, -1, 0, 3, TILE_EXECUTION_FAULT, "the offset -1 along axis 2 is not less than 256");
+    expect_positions(0, 0, 1, 137, TILE_EXECUTION_DONE, "");
+    expect_positions(0, 0, 1, 138, TILE_EXECUTION_FAULT, "no corner of a map says that there are");
+    expect_positions(0, 0, 0, 68, TILE_EXECUTION_FAULT, "no corner of a map says that there are");
+    expect_positions(0, 0, 0, 67, TILE_EXECUTION_DONE, "");
+    expect_positions(0, 0, 1, 0, TILE_EXECUTION_FAULT, "no corner of a map says that there are");
 }
 
 /* Of the tensor whose rows are no multiple of 16 bytes, and of boxes that begin outside. */

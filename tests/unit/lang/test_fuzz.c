@@ -371,6 +371,13 @@ static void random_facts(TileParameter *parameter) {
     parameter->role = TILE_ROLE_MAP;
     parameter->map = (TileTensorMap){.rank = 1 + (uint32_t)below(TILE_MAP_MOST_RANK), .swizzle = (uint32_t)below(200)};
     for (unsigned d = 0; d < parameter->map.rank; d++) parameter->map.box[d] = (uint32_t)below(300);
+    if (below(2) || parameter->map.rank < TILE_MAP_LEAST_IMAGE_RANK) return;
+    parameter->map.positions = 1 + (uint32_t)below(1000);
+    for (unsigned d = 0; d + 2 < parameter->map.rank; d++) {
+        parameter->map.corner[d] = (int32_t)below(300) - 150;
+        parameter->map.over[d].argument = (uint32_t)below(4);
+        parameter->map.over[d].axis = (uint32_t)below(4);
+    }
 }
 
 static void random_func(TileModule *module, unsigned number) {

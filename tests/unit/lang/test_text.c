@@ -82,6 +82,8 @@ Test(text, tensor_maps) {
     expect_error("func phase machine @k.0(%m: ptr<map> {role = map, argument = 0, box = [1, 2, 3, 4, 5, 6]}) {",
                  "a box has at most 5 axes");
     expect_error("func phase machine @k.0(%m: ptr<map> {box = 4}) {", "expected `[`");
+    expect_error("func phase machine @k.0(%m: ptr<map> {corner = [1, 2, 3, 4]}) {", "an image has at most 3 axes");
+    expect_error("func phase machine @k.0(%m: ptr<map> {over = [1, 2, 3]}) {", "an argument has no axis");
     expect_error("func phase machine @k.0(%m: ptr<local>) {", "global, shared, scratch or map");
 }
 

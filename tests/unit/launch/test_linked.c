@@ -77,8 +77,9 @@ static TileImageVariant make_variant(const char *label, bool contiguous, bool al
 }
 
 static const TileImageMap gpu_maps[] = {{.slot = 5, .box = {8, 64}, .rank = 2, .element_bytes = 4, .swizzle = 32},
-                                        {.slot = 10, .box = {256}, .rank = 1, .element_bytes = 8}};
-static const TileImageEntry gpu_entries[] = {{.symbol = "copy$0", .threads = 64, .map_count = 2, .maps = gpu_maps}};
+                                        {.slot = 10, .box = {256}, .rank = 1, .element_bytes = 8},
+                                        {.slot = 0, .box = {1, 1, 32}, .rank = 3, .element_bytes = 4, .positions = 100, .corner = {-300}, .over = {6}}};
+static const TileImageEntry gpu_entries[] = {{.symbol = "copy$0", .threads = 64, .map_count = 3, .maps = gpu_maps}};
 static const TileImageBinary binary = {.ptx = "// PTX",
                                        .cubin = "cubin",
                                        .ptx_bytes = 6,
@@ -297,8 +298,9 @@ Test(linked, bytes_read_back_the_same) {
     cr_assert(read->cubin_bytes == 5 && memcmp(read->cubin, "cubin", 5) == 0);
     cr_assert(strcmp(read->entries[0].symbol, "copy$0") == 0 && read->entries[0].threads == 64);
     const TileImageMap *maps = read->entries[0].maps;
-    cr_assert(read->entries[0].map_count == 2 && maps[0].slot == 5 && maps[0].rank == 2 && maps[0].box[1] == 64);
+    cr_assert(read->entries[0].map_count == 3 && maps[0].slot == 5 && maps[0].rank == 2 && maps[0].box[1] == 64);
     cr_assert(maps[0].swizzle == 32 && maps[1].element_bytes == 8 && maps[1].box[0] == 256);
+    cr_assert(maps[2].positions == 100 && maps[2].corner[0] == -300 && maps[2].over[0] == 6 && maps[0].positions == 0);
     destroy_object(&object);
 }
 
@@ -367,7 +369,7 @@ Test(linked, images_whose_code_is_not_sound) {
 Test(linked, images_whose_maps_are_not_sound) {
     Object object;
     make_object(&object, "avx2", true, true);
-    for (int change = 0; change < 6; change++) {
+    for (int change = 0; change < 9; change++) {
         TileImage image;
         cr_assert_eq(read_bytes(object.arena, object.bytes.text, object.bytes.length, VARIANTS, &image), TILE_OK);
         TileImageMap *maps = (TileImageMap *)image.kernels[1].variants[0].binary->entries[0].maps;
@@ -378,6 +380,9 @@ Test(linked, images_whose_maps_are_not_sound) {
         case 3: maps[0].rank = 0; break;
         case 4: maps[0].element_bytes = 3; break;
         case 5: maps[0].swizzle = 16; break;
+        case 6: maps[2].positions = 1025; break;
+        case 7: maps[0].positions = 8; break;
+        case 8: maps[2].over[0] = 99; break;
         }
         TileText bytes = {.arena = object.arena};
         tile_image_write(&image, &bytes);

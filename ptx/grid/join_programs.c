@@ -76,7 +76,7 @@ typedef struct Joining {
 
 static void try_axis(Joining *joining, TileOp *grid, unsigned axis, int64_t size) {
     TilePassContext *context = joining->context;
-    TileJoin join = {.context = context, .around = grid, .number = grid->regions[0].arguments[axis], .size = size};
+    TileJoin join = {.context = context, .around = grid, .number = grid->regions[0].arguments[axis], .size = size, .numbers = true};
     if (!tile_can_join(&join)) {
         joining->why = join.why;
         return;
@@ -91,7 +91,7 @@ static void try_axis(Joining *joining, TileOp *grid, unsigned axis, int64_t size
 /* Before anything is joined, while what the analysis knows of integers holds. */
 static void try_lanes(Joining *joining, TileOp *grid, unsigned axis) {
     TileValue *number = grid->regions[0].arguments[axis];
-    TileJoin join = {.context = joining->context, .around = grid, .number = number, .size = tile_range_size(number)};
+    TileJoin join = {.context = joining->context, .around = grid, .number = number, .size = tile_range_size(number), .numbers = true};
     if (join.size && tile_can_join(&join)) joining->relaxed |= gpu_keep_unread_lanes(&join, &joining->view);
 }
 
@@ -141,7 +141,7 @@ static void join_windows(Joining *joining, TileOp *grid, unsigned axis) {
     int64_t positions = gpu_windows_positions(joining->context, joining->func, body), rows = positions > 1 ? gpu_windows_rows(body, positions) : 1;
     if (rows < 2) return;
     TileOp *copy = gpu_windows_open(joining->context, joining->func, grid);
-    TileJoin join = {.context = joining->context, .around = copy, .number = copy->regions[0].arguments[axis]};
+    TileJoin join = {.context = joining->context, .around = copy, .number = copy->regions[0].arguments[axis], .numbers = true};
     bool joined = gpu_join_as_rows(&join, rows, tile_op_operand(copy, axis));
     if (joined)
         tile_pass_remark(joining->context, grid, TILE_DECISION_PROGRAMS_JOINED, "the grid", "%lld along its axis %u, as rows, their windows of %lld positions as a line",
@@ -169,7 +169,7 @@ static void visit_light_grid(Joining *joining, TileOp *grid) {
     if (factor == 1) return;
     unsigned axis = grid->regions[0].argument_count - joining->func->joined_axis;
     TileValue *number = grid->regions[0].arguments[axis];
-    TileJoin join = {.context = joining->context, .around = grid, .number = number, .size = tile_range_size(number)};
+    TileJoin join = {.context = joining->context, .around = grid, .number = number, .size = tile_range_size(number), .numbers = true};
     if (tile_can_join(&join)) {
         tile_pass_remark(joining->context, grid, TILE_DECISION_PROGRAMS_JOINED, "the grid", "%lld along its axis %u", (long long)factor, axis);
         tile_join_neighbours(&join, factor, tile_op_operand(grid, axis));

@@ -105,7 +105,7 @@ static void try_loop(Search *search, TileOp *loop) {
     if (positions < 2 || loop->result_count || loop->attribute_count) return;
     if (!tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) || step != 1 || (rows = rows_of(search, loop, positions)) < 2) return;
     TileOp *copy = gpu_windows_open(search->context, search->func, loop);
-    TileJoin join = {.context = search->context, .around = copy, .number = copy->regions[0].arguments[0]};
+    TileJoin join = {.context = search->context, .around = copy, .number = copy->regions[0].arguments[0], .numbers = true};
     if (!gpu_join_as_rows(&join, rows, NULL)) {
         tile_pass_remark(search->context, loop, TILE_DECISION_NOT_JOINED, "the loop", "%s", join.why);
         tile_op_erase(copy);

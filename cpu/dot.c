@@ -50,7 +50,8 @@
  *     }
  * The number of rows of a block divides the tile's if possible; the last block of columns may be narrower, with its own
  * micro-kernel. So interior tiles have no partial blocks; other partial blocks are computed in a copy of c. Operands of
- * narrower types are widened when they are packed. If all rows fit into one block, b is read in place where possible.
+ * narrower types are widened when they are packed. If all rows fit into one block, b is read in place where possible, and by the same micro-kernel where
+ * there are few at run time, or b's rows lie near to one another (dot_unpacked.c).
  * b's panels stay in L2, a's in L1.
  *
  * With instruction = amx, panels keep the operands' types, and blocks of up to 32 x 32 are in tile registers, for which one

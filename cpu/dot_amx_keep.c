@@ -50,6 +50,7 @@ static int64_t remembered_word(const Dot *dot) { return dot->slots * KEY_WORDS; 
 static int64_t next_word(const Dot *dot) { return remembered_word(dot) + KEY_WORDS; }
 static int64_t count_word(const Dot *dot) { return next_word(dot) + 1; }
 static int64_t again_word(const Dot *dot) { return count_word(dot) + 1; }
+static int64_t found_word(const Dot *dot) { return again_word(dot) + 1; } /* by what is looked for */
 
 /* How often the remembered panel has to be asked for again before panels take turns: from then on they may be in no cache of
  * the core's. AMX takes so long to pack one that any second use pays. */
@@ -62,7 +63,7 @@ void dot_amx_choose_slots(Dot *dot, int64_t panel_bytes) {
     while (dot->slots < MOST_SLOTS && 2 * dot->slots * panel_bytes <= most) dot->slots *= 2;
     if (dot->slots == 1) return;
     TileBuilder *front = &dot->emitter->front;
-    int64_t words = again_word(dot) + 1;
+    int64_t words = found_word(dot) + 1;
     dot->keys = tile_build_buffer(front, words * WORD, ALIGN);
     for (int64_t i = 0; i < words; i++) { /* how often is not read before a key is remembered */
         TileValue *at = i ? tile_build_ptr_add(front, dot->keys, dot_i64(dot, i * WORD)) : dot->keys;
@@ -72,10 +73,10 @@ void dot_amx_choose_slots(Dot *dot, int64_t panel_bytes) {
 }
 
 /* Is this the key in memory? */
-static TileValue *is_key(Dot *dot, int64_t first, TileValue *const *key) {
+static TileValue *is_key(Dot *dot, TileValue *first, TileValue *const *key) {
     TileValue *equal = NULL;
     for (int64_t w = 0; w < KEY_WORDS; w++) {
-        TileValue *same = dot_binary(dot, TILE_OP_EQ, load_word(dot, word_at(dot, dot->keys, first + w)), key[w]);
+        TileValue *same = dot_binary(dot, TILE_OP_EQ, load_word(dot, word_at(dot, first, w)), key[w]);
         equal = equal ? dot_binary(dot, TILE_OP_AND, equal, same) : same;
     }
     return equal;
@@ -83,10 +84,14 @@ static TileValue *is_key(Dot *dot, int64_t first, TileValue *const *key) {
 
 /* The number of the slot with this key, or -1. */
 static TileValue *find_slot(Dot *dot, TileValue *const *key) {
-    TileValue *found = dot_i64(dot, -1);
-    for (int64_t slot = 0; slot < dot->slots; slot++)
-        found = dot_select(dot, is_key(dot, slot * KEY_WORDS, key), dot_i64(dot, slot), found);
-    return found;
+    TileValue *zero = dot_i64(dot, 0), *found = word_at(dot, dot->keys, found_word(dot));
+    tile_build_store(dot->builder, dot_i64(dot, -1), found, NULL, 0);
+    TileValue *slot = dot_for(dot, zero, dot_i64(dot, dot->slots), dot_i64(dot, 1));
+    dot_if(dot, is_key(dot, dot_offset(dot, dot->keys, dot_scale(dot, slot, KEY_WORDS * WORD)), key));
+    tile_build_store(dot->builder, slot, found, NULL, 0);
+    dot_end(dot);
+    dot_end(dot);
+    return load_word(dot, found);
 }
 
 /* Remembers a key while there is one slot, and none is remembered. */
@@ -103,7 +108,7 @@ static TileValue *take_slot(Dot *dot, TileValue *found, TileValue *missing, Tile
     TileValue *zero = dot_i64(dot, 0), *one = dot_i64(dot, 1), *slots = dot_i64(dot, dot->slots);
     TileValue *next_at = word_at(dot, dot->keys, next_word(dot)), *count_at = word_at(dot, dot->keys, count_word(dot));
     TileValue *next = load_word(dot, next_at), *count = load_word(dot, count_at);
-    TileValue *many = dot_binary(dot, TILE_OP_LT, count, slots), *again = is_key(dot, remembered_word(dot), key);
+    TileValue *many = dot_binary(dot, TILE_OP_LT, count, slots), *again = is_key(dot, word_at(dot, dot->keys, remembered_word(dot)), key);
     again = dot_binary(dot, TILE_OP_AND, again, dot_binary(dot, TILE_OP_LT, slots, count));
     TileValue *often = dot_add(dot, load_word(dot, word_at(dot, dot->keys, again_word(dot))), one);
     TileValue *known = dot_binary(dot, TILE_OP_AND, again, dot_binary(dot, TILE_OP_LE, dot_i64(dot, enough(dot)), often));

@@ -1,10 +1,12 @@
-/* Right operands that are read where they are.
+/* Operands that are read where they are.
  *
  * A panel of b is packed so that what the micro-kernel reads lies side by side, and is read for each block of rows. It is packed as fast as ten rows are
  * multiplied with it: a product of 16 rows took twice as long as reading b from memory does. Where a program has few rows, the
  * micro-kernel reads b itself, a part of the k at a time, so that the next block of rows finds in L2 what the first one has read, and the hardware few
  * enough pages; rows of b are fetched ahead. How many rows there are is known at run time, and it is the same micro-kernel: the address of its
- * panel and the bytes from one row to the next are values. Columns behind the last whole block are packed, since vectors reach over them. */
+ * panel and the bytes from one row to the next are values. Columns behind the last whole block are packed, since vectors reach over them.
+ * Of a left operand whose rows lie side by side for each k, a panel has the rows of a block; where neighbouring k are near, so that pages and sets of the cache do
+ * for a block's k, full blocks are read where they are. */
 #include "cpu/dot.h"
 
 enum {
@@ -24,9 +26,20 @@ static bool is_adjacent(const Dot *dot) {
     return tile_value_integer(dot->b.column, &column) && column == dot->bytes;
 }
 
+/* Why it is packed in any case; NULL: it need not be. */
+static const char *obstacle(const Dot *dot) {
+    if (dot->b.scalar != dot->scalar || dot->precision == TILE_PRECISION_TF32) return "its elements are converted for the sums";
+    if (dot->words || dot->scale) return "that was not measured for such vectors";
+    return is_adjacent(dot) ? NULL : "its columns are not known to lie side by side";
+}
+
 void dot_unpacked_choose(Dot *dot) {
-    bool same = dot->b.scalar == dot->scalar && dot->precision != TILE_PRECISION_TF32;
-    if (!same || dot->words || dot->scale || !is_adjacent(dot)) return;
+    const char *why = obstacle(dot);
+    if (why) {
+        tile_pass_remark(dot->context, dot->op, TILE_DECISION_NOT_UNPACKED, "the right operand", "%s", why);
+        return;
+    }
+    tile_pass_remark(dot->context, dot->op, TILE_DECISION_UNPACKED, "the right operand", "in programs of at most %d rows, or where its own are at most %d bytes apart", MOST_ROWS, NEAR_ROW);
     dot->near = dot_binary(dot, TILE_OP_LE, dot->b.row, dot_i64(dot, NEAR_ROW));
     dot->unpacked = dot->near; /* it is known in front of each panel: dot_unpacked_begin */
     dot->rest_panel = tile_build_buffer(&dot->emitter->front, dot->depth * dot->block_vectors * dot->lanes * dot->bytes, ALIGN);
@@ -110,7 +123,9 @@ DotPanel dot_unpacked_block(Dot *dot, TileValue *j0, TileValue *j, TileValue *co
 
 void dot_unpacked_choose_a(Dot *dot) {
     bool same = dot->a.scalar == dot->scalar && dot->precision != TILE_PRECISION_TF32;
-    if (same && dot->a_columns) dot->a_near = dot_binary(dot, TILE_OP_LE, dot->a.column, dot_i64(dot, NEAR_ROW));
+    if (!same || !dot->a_columns) return;
+    tile_pass_remark(dot->context, dot->op, TILE_DECISION_UNPACKED, "the left operand", "where neighbouring k are at most %d bytes apart", NEAR_ROW);
+    dot->a_near = dot_binary(dot, TILE_OP_LE, dot->a.column, dot_i64(dot, NEAR_ROW));
 }
 
 void dot_unpacked_all_columns(Dot *dot, TileValue *k0, TileValue *kc) {

@@ -65,6 +65,8 @@
  *       }
  *       return
  *     }
+ * Loops beside products stay: cpu-dot looks for those that clear and finish its sums.
+ *
  * Needs: nothing. Keeps: each element, in the same order. Cost: linear; some comparisons for each time that the loops begin. */
 #include "base/map.h"
 #include "cpu/vectorise.h"
@@ -195,6 +197,11 @@ static void flatten(Flatten *x) {
     x->changed = true;
 }
 
+static void find_product(TileOp *op, void *state) {
+    bool *found = state;
+    *found |= op->id == TILE_OP_DOT_BLOCK;
+}
+
 static void visit(TileOp *op, void *state) {
     Flatten *x = state;
     if (find_rows(x, op)) flatten(x);
@@ -202,7 +209,10 @@ static void visit(TileOp *op, void *state) {
 
 TileResult tile_pass_cpu_flatten(TilePassContext *context, TileFunc *func) {
     Flatten x = {.context = context};
+    bool multiplies = false;
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
+    tile_block_walk(&func->body, find_product, &multiplies);
+    if (multiplies) return TILE_RESULT_UNCHANGED;
     tile_block_walk(&func->body, visit, &x);
     return x.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

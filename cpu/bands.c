@@ -84,15 +84,12 @@
 #include "cpu/passes.h"
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
-#include "lang/scalar/scalar.h"
 
 enum {
     LEAST_BYTES =
         128, /* of a band, where its lanes are neighbours in memory: two cache lines, which are fetched together */
     MOST_BANDS = 64, /* of a program */
     LEAST_OWN = 4,   /* a band's work over what other bands repeat of it */
-    PIECE_BYTES = 512, /* of each of several rows that are gone along at the same time */
-    STREAMS = 32,    /* along which a processor fetches ahead at the same time */
     COSTLY = 8       /* elements' worth of one of a function such as exp */
 };
 
@@ -105,7 +102,7 @@ typedef struct Bands {
     TILE_LIST(TileOp *) fills;
     const char *reason; /* why not; NULL: nothing stands in the way so far */
     const TileOp *culprit;
-    int64_t joined;       /* programs of the text in one; 0: it is one of the text */
+    bool joined;          /* programs of the text are one, along the last dimension of what they store: bands are rows, which it has whatever the columns are */
     const TileOp *shared; /* a load of what other bands would store */
     TILE_LIST(TileOp *) repeated; /* ops in loops of a program whose trip counts are no constants */
 } Bands;
@@ -273,7 +270,6 @@ static Choice measure(Bands *bands, TileLine line, int64_t lanes) {
         int64_t least = is_last && has ? LEAST_BYTES / (int64_t)tile_scalar_bytes(type->scalar) : 1;
         if (least > choice.least) choice.least = least;
     }
-    if (bands->joined && choice.least < lanes / bands->joined) choice.least = lanes / bands->joined;
     while (choice.lanes / choice.least > MOST_BANDS) choice.least *= 2;
     weigh(bands, &choice);
     return choice;
@@ -295,7 +291,8 @@ static Choice choose(Bands *bands) {
         if (tile_lines_is_mixed(&bands->lines, line) || !is_of_all_stores(bands, line) || !is_apart(bands, line)) continue;
         Choice choice = measure(bands, line, value->type->extent[indices[d].axis]);
         if (choice.own < LEAST_OWN * choice.again || choice.lanes / choice.least < 2) continue;
-        if (!best.lanes || choice.again <= best.again) best = choice;
+        bool later = choice.again < best.again || (choice.again == best.again && !bands->joined);
+        if (!best.lanes || later) best = choice;
     }
     return best;
 }
@@ -356,11 +353,21 @@ static TileValue *bytes_again(Bands *bands, TileBuilder *b, TileLine line) {
     return sum;
 }
 
-/* Puts the loop over programs into one over the range's bands, of which so many are taken at a time. */
-static void take_in_steps(Bands *bands, TileBuilder *b, TileValue *step) {
+/* Puts the loop over programs into one over the range's bands, which are taken one at a time where the rows of a program
+ * do not stay in the L1 cache until they are read again, and one of them does; else the range is one step. */
+static void take_one_at_a_time(Bands *bands, TileLine line, int64_t count) {
     TileOp *loop = bands->loop;
+    TileBuilder b = tile_builder_before(bands->context->module, loop);
+    TileValue *again = bytes_again(bands, &b, line);
+    if (!again) return;
     TileValue *begin = tile_op_named(loop, TILE_OPERAND_LO), *end = tile_op_named(loop, TILE_OPERAND_HI);
-    TileOp *steps = tile_build_for(b, begin, end, step, NULL, 0);
+    int64_t cache = (int64_t)bands->context->target->l1_bytes;
+    TileValue *one = tile_build_i64(&b, 1);
+    TileValue *all = tile_build_binary(&b, TILE_OP_MAX, tile_build_binary(&b, TILE_OP_SUB, end, begin), one);
+    TileValue *large = tile_build_binary(&b, TILE_OP_GE, again, tile_build_i64(&b, cache));
+    TileValue *fits = tile_build_binary(&b, TILE_OP_LE, again, tile_build_i64(&b, cache * count));
+    TileValue *step = tile_build_ternary(&b, TILE_OP_SELECT, tile_build_binary(&b, TILE_OP_AND, large, fits), one, all);
+    TileOp *steps = tile_build_for(&b, begin, end, step, NULL, 0);
     TileBuilder inside = tile_builder_at_end(bands->context->module, &steps->regions[0]);
     TileValue *from = steps->regions[0].arguments[0];
     TileValue *to = tile_build_binary(&inside, TILE_OP_MIN, tile_build_binary(&inside, TILE_OP_ADD, from, step), end);
@@ -369,68 +376,7 @@ static void take_in_steps(Bands *bands, TileBuilder *b, TileValue *step) {
     tile_op_insert_before(loop, yield);
     tile_op_set_operand(loop, 0, from);
     tile_op_set_operand(loop, 1, to);
-}
-
-/* All of the range's bands. */
-static TileValue *all_bands(const Bands *bands, TileBuilder *b) {
-    TileValue *begin = tile_op_named(bands->loop, TILE_OPERAND_LO), *end = tile_op_named(bands->loop, TILE_OPERAND_HI);
-    return tile_build_binary(b, TILE_OP_MAX, tile_build_binary(b, TILE_OP_SUB, end, begin), tile_build_i64(b, 1));
-}
-
-/* One band at a time where the rows of a program do not stay in the L1 cache until they are read again, and one of them does; else the
- * range is one step. */
-static void take_one_at_a_time(Bands *bands, TileLine line, int64_t count) {
-    TileBuilder b = tile_builder_before(bands->context->module, bands->loop);
-    TileValue *again = bytes_again(bands, &b, line);
-    if (!again) return;
-    int64_t cache = (int64_t)bands->context->target->l1_bytes;
-    TileValue *one = tile_build_i64(&b, 1), *all = all_bands(bands, &b);
-    TileValue *large = tile_build_binary(&b, TILE_OP_GE, again, tile_build_i64(&b, cache));
-    TileValue *fits = tile_build_binary(&b, TILE_OP_LE, again, tile_build_i64(&b, cache * count));
-    TileValue *step = tile_build_ternary(&b, TILE_OP_SELECT, tile_build_binary(&b, TILE_OP_AND, large, fits), one, all);
-    take_in_steps(bands, &b, step);
-    tile_pass_remark(bands->context, bands->loop, TILE_DECISION_ONE_AT_A_TIME, "each program", "%s", "it reads its rows more than once");
-}
-
-/* ---- rows that have been joined ---- */
-
-/* The rows of all tensors that a program goes along, each a stream of its own. */
-static int64_t count_streams(Bands *bands, TileLine line) {
-    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
-    int64_t streams = 0;
-    for (size_t i = 0; i < bands->accesses.count; i++) {
-        const TileOp *op = bands->accesses.items[i];
-        const TileAccessIndex *range = range_of(bands, op, line, indices, NULL);
-        if (!range) continue;
-        const TileValue *value = op->id == TILE_OP_LOAD_TILE ? tile_op_result(op, 0) : tile_op_named(op, TILE_OPERAND_VALUE);
-        bool again = false;
-        for (size_t k = 0; k < i; k++) again |= tile_op_named(bands->accesses.items[k], TILE_OPERAND_TENSOR) == tile_op_named(op, TILE_OPERAND_TENSOR);
-        if (!again) streams += lanes_of(value) / value->type->extent[range->axis];
-    }
-    return streams;
-}
-
-static TileValue *bytes_of(TileBuilder *b, TileValue *tensor) {
-    TileValue *bytes = tile_build_i64(b, tile_scalar_bytes(tensor->type->scalar));
-    for (unsigned d = 0; d < tensor->type->rank; d++) bytes = tile_build_binary(b, TILE_OP_MUL, bytes, tile_build_dim(b, tensor, d));
-    return bytes;
-}
-
-/* The programs of the text one after the other where what they store lies in no cache: memory fetches ahead along so many streams at the same time, and
- * gives more of several than of one. In a cache, and where rows are more, whole rows are faster. */
-static void take_far_ones_apart(Bands *bands, const Choice *choice) {
-    const TileOp *store = NULL;
-    int64_t far = (int64_t)bands->context->target->far_bytes;
-    if (!far || count_streams(bands, choice->line) > STREAMS) return;
-    for (size_t i = 0; i < bands->accesses.count && !store; i++)
-        if (bands->accesses.items[i]->id == TILE_OP_STORE_TILE) store = bands->accesses.items[i];
-    TileBuilder b = tile_builder_before(bands->context->module, bands->loop);
-    int64_t piece = choice->least * (int64_t)tile_scalar_bytes(tile_op_named(store, TILE_OPERAND_VALUE)->type->scalar);
-    TileValue *bytes = bytes_of(&b, tile_op_named(store, TILE_OPERAND_TENSOR)), *all = all_bands(bands, &b);
-    TileValue *some = tile_build_i64(&b, piece < PIECE_BYTES ? PIECE_BYTES / piece : 1);
-    TileValue *large = tile_build_binary(&b, TILE_OP_GE, bytes, tile_build_i64(&b, far));
-    take_in_steps(bands, &b, tile_build_ternary(&b, TILE_OP_SELECT, large, some, all));
-    tile_pass_remark(bands->context, bands->loop, TILE_DECISION_FAR_APART, "each program", "%lld at a time", (long long)(piece < PIECE_BYTES ? PIECE_BYTES / piece : 1));
+    tile_pass_remark(bands->context, loop, TILE_DECISION_ONE_AT_A_TIME, "each program", "%s", "it reads its rows more than once");
 }
 
 /* ---- the transformation ---- */
@@ -481,10 +427,7 @@ static void divide(Bands *bands, const Choice *choice) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     TileValue *first, *last;
     bands->func->bands = (uint32_t)count;
-    if (bands->joined)
-        take_far_ones_apart(bands, choice);
-    else if (choice->least == 1)
-        take_one_at_a_time(bands, choice->line, count);
+    if (choice->least == 1 && !bands->joined) take_one_at_a_time(bands, choice->line, count);
     bound_lanes(bands, count, choice->least, &first, &last);
     for (size_t i = 0; i < bands->accesses.count; i++) {
         TileOp *op = bands->accesses.items[i];
@@ -510,7 +453,7 @@ TileResult tile_pass_cpu_bands(TilePassContext *context, TileFunc *func) {
         return TILE_RESULT_UNCHANGED;
     tile_lines_init(&bands.lines, func, context->scratch);
     tile_block_walk(&bands.loop->regions[0], visit, &bands);
-    bands.joined = tile_op_integer(bands.loop, TILE_ATTRIBUTE_JOINED, 0);
+    bands.joined = tile_op_get(bands.loop, TILE_ATTRIBUTE_JOINED) != NULL;
     if (!bands.repeated.count && !bands.joined) return TILE_RESULT_UNCHANGED;
     check_memory(&bands);
     Choice choice = {.lanes = 0};

@@ -270,30 +270,22 @@ static void split(Axes *x) {
     tile_op_erase(x->loop);
 }
 
-/* A loop over programs, whose number is divided as such; it may be in one that takes bands of the range in steps. */
-static bool try_loop(TilePassContext *context, TileOp *op, Axes *x) {
-    if (op->id != TILE_OP_FOR || op->result_count || !tile_value_is_integer(tile_op_named(op, TILE_OPERAND_STEP), 1)) return false;
-    *x = (Axes){.context = context, .loop = op};
-    return find_axes(x);
+/* From the range's first program on, or of programs that have been joined, from the first that has bands in the range. */
+static bool is_over_programs(const TileFunc *func, const TileOp *op) {
+    const TileValue *begin = op->id == TILE_OP_FOR && !op->result_count ? tile_op_operand(op, 0) : NULL;
+    if (!begin || !tile_value_is_integer(tile_op_named(op, TILE_OPERAND_STEP), 1)) return false;
+    if (tile_op_get(op, TILE_ATTRIBUTE_JOINED)) return true;
+    return !begin->op && begin->block == &func->body && func->parameters[begin->index].role == TILE_ROLE_BEGIN;
 }
-
-static bool find_loop(TilePassContext *context, TileBlock *block, Axes *x) {
-    for (TileOp *op = block->first; op; op = op->next)
-        if (try_loop(context, op, x)) return true;
-    return false;
-}
-
-/* Steps through the range, in which a loop over programs begins where each does. */
-static bool is_in_steps(const TileOp *op) { return op->id == TILE_OP_FOR && !op->result_count; }
 
 TileResult tile_pass_cpu_by_axes(TilePassContext *context, TileFunc *func) {
-    Axes x;
-    if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
-    bool found = find_loop(context, &func->body, &x);
-    for (TileOp *op = func->body.first; op && !found; op = op->next) found = is_in_steps(op) && find_loop(context, &op->regions[0], &x);
-    if (!found) return TILE_RESULT_UNCHANGED;
-    tile_pass_remark(context, x.loop, TILE_DECISION_BY_AXES, "the grid", "%u axes are loops of their own", x.count + 1);
-    split(&x);
-    if (x.b.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "cpu-by-axes: %s", x.b.error);
-    return TILE_RESULT_CHANGED;
+    for (TileOp *op = func->kind == TILE_FUNC_PHASE ? func->body.first : NULL; op; op = op->next) {
+        Axes x = {.context = context, .loop = op};
+        if (!is_over_programs(func, op) || !find_axes(&x)) continue;
+        tile_pass_remark(context, op, TILE_DECISION_BY_AXES, "the grid", "%u axes are loops of their own", x.count + 1);
+        split(&x);
+        if (x.b.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "cpu-by-axes: %s", x.b.error);
+        return TILE_RESULT_CHANGED;
+    }
+    return TILE_RESULT_UNCHANGED;
 }

@@ -20,7 +20,7 @@ static const char *pipeline(const TileTarget *target) {
     return "inline,contract,approximate,specialise,sort,canonicalise,cse,strides,facts,exact-loops,unroll,canonicalise,cse,cpu-axes,canonicalise,cse,remainders,licm,canonicalise,cse,dce,cpu-join-programs,cpu-join-rows,canonicalise,cse,cpu-zeros-ahead,split-loops,canonicalise,cse,dce,"
            "programs,cpu-bands,cpu-updates,cpu-columns,expand-programs,canonicalise,cse,licm,cpu-zeros,canonicalise,licm,cse,cpu-steps,dce,cpu-words,canonicalise,cse,dce,"
            "cpu-place,cpu-fuse,cpu-nest,canonicalise,cse,facts,canonicalise,cse,cpu-counts,cpu-plain-indices,canonicalise,cse,cpu-digits,canonicalise,cse,licm,canonicalise,cse,dce,cpu-interchange,cpu-inside,cpu-windows,cpu-borders,cpu-squares,cpu-recurrences,canonicalise,"
-           "dce,cpu-slide,cpu-rows,cpu-along,cpu-jam,cse,"
+           "dce,cpu-slide,cpu-rows,cpu-along,cpu-jam,cpu-flatten,cse,"
            "cpu-vectorise,canonicalise,facts,canonicalise,cse,cpu-halves,cpu-abreast,cpu-dot,random,math,atomics,"
            "cse,licm,dce,"
            "cpu-prefetch,cpu-stream,cpu-by-axes,licm,dce,cpu-scratch,legalise";

@@ -1,7 +1,10 @@
 /* Purpose: compute neighbouring programs together that have pieces of the same rows. A program of 64 x 64 elements goes through pieces of 64 elements,
  * each a row away from the one before: what memory sees are 64 short streams, and a loop of four vectors begins 64 times. Where nothing but elements
  * of their own is computed, programs along the last axis of what they access become one until a row has as many bytes as `BYTES`. Threads share
- * the bands of such a program (cpu-bands) as they shared the programs.
+ * the rows of such a program (cpu-bands), of which there are as many whatever the columns are.
+ *
+ * Programs of one row each are computed together, too, some tens of them: then cpu-flatten goes through short rows as through one. Where a row is longer
+ * than a program, each program has a long piece of it first, so that none of many rows is gone along in short ones.
  *
  * Before:
  *     func kernel tile @k(%x: tensor<f32, 2, in> {noalias}, %y: tensor<f32, 2, out> {noalias}) {
@@ -70,6 +73,8 @@
 
 enum {
     BYTES = 8192, /* of a row: its loop takes far longer than to begin it, memory sees streams of two pages, and what rows have in common stays in L1 */
+    STREAMS = 32, /* rows of all tensors along which a processor fetches ahead at the same time: pieces of so few are as fast as whole rows */
+    ROWS = 32,    /* of programs of one row each: cpu-flatten goes through short rows as through one */
     WORK = 2048   /* lanes of a program's ops: where there are fewer, and the tensor has no more columns than a program, their bounds take a tenth of the time */
 };
 
@@ -82,6 +87,7 @@ typedef struct JoinRows {
     TILE_LIST(TileOp *) costly;   /* functions */
     TILE_LIST(TileOp *) fills;
     int64_t lanes;                /* of the largest tile */
+    int64_t longest;              /* axis of a tile */
     int64_t work;                 /* lanes of all that is loaded and computed */
     int64_t bytes;                /* of an element in memory, at most */
     const char *why;              /* NULL: nothing stands in the way so far */
@@ -123,6 +129,8 @@ static void visit(TileOp *op, void *state) {
         const TileType *type = op->results[i].type;
         int64_t lanes = tile_type_is_tile(type) ? tile_type_lanes(type) : 0;
         if (lanes > rows->lanes) rows->lanes = lanes;
+        for (unsigned k = 0; lanes && k < type->rank; k++)
+            if (type->extent[k] > rows->longest) rows->longest = type->extent[k];
         if (is_work(op)) rows->work += lanes;
     }
     bool access = op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_STORE_TILE;
@@ -183,8 +191,23 @@ static bool is_in_common(const JoinRows *rows, const TileJoin *join, const TileV
     return false;
 }
 
+/* The rows of all tensors that a program goes along. */
+static int64_t count_streams(const JoinRows *rows, const TileJoin *join) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    int64_t streams = 0;
+    for (size_t i = 0; i < rows->accesses.count; i++) {
+        const TileOp *op = rows->accesses.items[i];
+        bool last, again = false;
+        if (!range_of(join, op, indices, &last)) continue;
+        const TileValue *value = op->result_count ? tile_op_result(op, 0) : tile_op_named(op, TILE_OPERAND_VALUE);
+        for (size_t k = 0; k < i; k++) again |= tile_op_named(rows->accesses.items[k], TILE_OPERAND_TENSOR) == tile_op_named(op, TILE_OPERAND_TENSOR);
+        if (!again) streams += tile_type_lanes(value->type) / join->size;
+    }
+    return streams;
+}
+
 /* Do neighbours access neighbouring elements, and could the lanes be divided among threads again? */
-static const char *obstacle(JoinRows *rows, const TileJoin *join) {
+static const char *obstacle_of_pieces(JoinRows *rows, const TileJoin *join) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     for (size_t i = 0; i < rows->accesses.count; i++) {
         const TileOp *op = rows->accesses.items[i];
@@ -203,39 +226,85 @@ static const char *obstacle(JoinRows *rows, const TileJoin *join) {
     return NULL;
 }
 
-/* As many programs as fill a row, and not more than there are, where that is known. */
-static int64_t programs_wanted(const JoinRows *rows, const TileValue *programs, int64_t size) {
-    int64_t wanted = BYTES / rows->bytes / size, known;
+/* Do all accesses have a row of neighbours behind that of a program? */
+static const char *obstacle_of_whole_rows(JoinRows *rows, const TileJoin *join) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    for (size_t i = 0; i < rows->accesses.count; i++) {
+        const TileOp *op = rows->accesses.items[i];
+        bool last;
+        const TileAccessIndex *range = range_of(join, op, indices, &last);
+        unsigned rank = tile_access_read(op, indices);
+        if (!range || range - indices != (ptrdiff_t)rank - 2 || indices[rank - 1].kind != TILE_ACCESS_RANGE) return "neighbours are no rows of all tensors";
+        if (op->id == TILE_OP_STORE_TILE && !is_own(rows, join, op)) return "it loads what its neighbours store";
+    }
+    return NULL;
+}
+
+/* So many programs, and not more than there are, where that is known. */
+static int64_t at_most(const TileValue *programs, int64_t wanted) {
+    int64_t known;
     return tile_value_integer(programs, &known) && known < wanted ? known : wanted;
 }
 
-static bool try_axis(JoinRows *rows, unsigned axis) {
+/* What can be joined along an axis: pieces of rows, or rows of one program each (size 1). */
+typedef struct Candidate {
+    TileJoin join;
+    TileValue *programs;
+    unsigned axis;
+    int64_t factor;
+} Candidate;
+
+static bool find_axis(JoinRows *rows, bool whole, Candidate *found) {
     TileOp *grid = rows->grid;
-    TileValue *number = grid->regions[0].arguments[axis];
-    TileJoin join = {.context = rows->context, .around = grid, .number = number, .size = tile_range_size(number), .numbers = true};
-    int64_t factor = join.size ? programs_wanted(rows, tile_op_operand(grid, axis), join.size) : 1;
-    if (factor < 2 || rows->lanes <= join.size) return false; /* programs of one row each are as fast */
-    const char *why = tile_can_join(&join) ? obstacle(rows, &join) : join.why;
-    if (why) {
+    for (unsigned axis = grid->operand_count; axis-- > 0;) {
+        TileValue *number = grid->regions[0].arguments[axis];
+        int64_t size = tile_range_size(number);
+        if (whole != !size) continue;
+        *found = (Candidate){.programs = tile_op_operand(grid, axis), .axis = axis};
+        found->join = (TileJoin){.context = rows->context, .around = grid, .number = number, .size = whole ? 1 : size, .numbers = true};
+        found->factor = at_most(found->programs, whole ? ROWS : BYTES / rows->bytes / size);
+        if (found->factor < 2) continue;
+        const char *why = !tile_can_join(&found->join) ? found->join.why : whole ? obstacle_of_whole_rows(rows, &found->join) : obstacle_of_pieces(rows, &found->join);
+        if (!why) return true;
         decline(rows, why);
-        return false;
     }
-    tile_pass_remark(rows->context, grid, TILE_DECISION_PROGRAMS_JOINED, "the grid", "%lld along its axis %u", (long long)factor, axis);
-    tile_join_neighbours(&join, factor, tile_op_operand(grid, axis));
-    tile_op_set_integer(rows->context->module, grid, TILE_ATTRIBUTE_JOINED, factor);
+    return false;
+}
+
+static void join_axis(JoinRows *rows, Candidate *found) {
+    tile_pass_remark(rows->context, rows->grid, TILE_DECISION_PROGRAMS_JOINED, "the grid", "%lld along its axis %u", (long long)found->factor, found->axis);
+    tile_join_neighbours(&found->join, found->factor, found->programs);
+    tile_op_set_integer(rows->context->module, rows->grid, TILE_ATTRIBUTE_JOINED, found->factor);
+}
+
+/* Programs of one row each: their rows become long first, so that none of many is gone along in pieces. */
+static bool join_whole_rows(JoinRows *rows) {
+    Candidate pieces, whole;
+    bool is_short = rows->longest * rows->bytes < BYTES / 2;
+    if (!find_axis(rows, true, &whole) || (is_short && !find_axis(rows, false, &pieces))) return false;
+    if (is_short) join_axis(rows, &pieces);
+    if (find_axis(rows, true, &whole)) join_axis(rows, &whole);
     return true;
 }
 
-/* The first axis that can be joined is the only one: what others have is not beside it. */
+static bool join_pieces(JoinRows *rows) {
+    Candidate pieces;
+    if (rows->work < WORK) decline(rows, "they have little to do");
+    if (rows->work < WORK || !find_axis(rows, false, &pieces)) return false;
+    if (count_streams(rows, &pieces.join) <= STREAMS) {
+        decline(rows, "they have few rows");
+        return false;
+    }
+    join_axis(rows, &pieces);
+    return true;
+}
+
 static bool visit_grid(TilePassContext *context, TileFunc *func, TileOp *grid) {
     JoinRows rows = {.context = context, .func = func, .grid = grid, .bytes = 1};
     if (tile_find_products(&grid->regions[0]).count) return false; /* cpu-join-programs */
     tile_lines_init(&rows.lines, func, context->scratch);
     tile_block_walk(&grid->regions[0], visit, &rows);
-    if (rows.work < WORK) decline(&rows, "they have little to do");
-    if (!rows.why)
-        for (unsigned axis = grid->operand_count; axis-- > 0;)
-            if (try_axis(&rows, axis)) return true;
+    if (!rows.why && (rows.longest == rows.lanes ? join_whole_rows(&rows) : join_pieces(&rows))) return true;
     if (rows.why) tile_pass_remark(context, grid, TILE_DECISION_NOT_JOINED, "the grid", "%s", rows.why);
     return false;
 }

@@ -563,7 +563,7 @@ bool tile_can_join(TileJoin *join) {
     tile_map_init(&join->parts, join->context->scratch);
     tile_map_init(&join->tiles, join->context->scratch);
     bool loop = join->around->id == TILE_OP_FOR;
-    bool first = loop && join->scale <= 1;
+    bool first = loop ? join->scale <= 1 : join->size == 1;
     TileJoinPart part = !join->size ? TILE_JOIN_POINT : first ? TILE_JOIN_FIRST : TILE_JOIN_OTHER;
     tile_map_set(&join->parts, join->number, (void *)(uintptr_t)part);
     TileBlock *body = &join->around->regions[0];

@@ -29,7 +29,7 @@ typedef struct TileJoin {
     TilePassContext *context;
     TileOp *around;    /* the grid, or the loop */
     TileValue *number; /* of the program along the axis; a loop's induction variable */
-    int64_t size;      /* of one's range of lanes; 0: each has a point, and these become rows of its tiles */
+    int64_t size;      /* of one's range of lanes, 1: its number is the range's first place; 0: each has a point, and these become rows of its tiles */
     int64_t scale;     /* of a loop whose induction variable is multiplied by that wherever it is used; 0, 1: it is not */
     bool numbers;      /* tiles of the numbers of lanes along an axis that stays become longer with others */
     TileMap parts;     /* scalars to TileJoinPart */

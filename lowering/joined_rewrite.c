@@ -262,19 +262,23 @@ static void begin_programs(Rewrite *rewrite, TileValue *programs) {
         if (grid->regions[0].arguments[i] == join->number)
             tile_op_set_operand(grid, i, tile_build_binary(&host, TILE_OP_DIV, rounded, tile_build_i64(&host, rewrite->factor)));
     TileValue *number = join->number;
-    if (join->size) {
+    if (join->size > 1) {
         TileValue *lanes = tile_build_binary(&host, TILE_OP_MUL, programs, tile_build_i64(&host, join->size)),
                   *first = tile_build_binary(&b, TILE_OP_MUL, number, tile_build_i64(&b, join->size * rewrite->factor));
         rewrite->lanes_left = tile_build_binary(&b, TILE_OP_SUB, lanes, first);
         return;
     }
     TileValue *first = tile_build_binary(&b, TILE_OP_MUL, number, tile_build_i64(&b, rewrite->factor));
-    rewrite->left = tile_build_binary(&b, TILE_OP_SUB, programs, first);
+    TileValue *left = tile_build_binary(&b, TILE_OP_SUB, programs, first);
+    if (join->size)
+        rewrite->lanes_left = left;
+    else
+        rewrite->left = left;
     for (TileUse *use = number->first_use, *next; use; use = next) {
         next = use->next;
         if (use->user != first->op) tile_op_set_operand(use->user, use->index, first);
     }
-    tile_map_set(&join->parts, first, (void *)(uintptr_t)TILE_JOIN_POINT);
+    tile_map_set(&join->parts, first, (void *)(uintptr_t)(join->size ? TILE_JOIN_FIRST : TILE_JOIN_POINT));
     join->number = first;
 }
 

@@ -38,7 +38,7 @@ static const double WORTH_KEPT = 0.9;
 /* Nor are grids that are split for more programs than usual, of which each begins and is combined: measured, what is predicted to gain less loses. */
 static const double WORTH_MANY = 0.95;
 enum { ENOUGH_BLOCKS = 4 };
-/* Of products by multiply-adds in two blocks of each multiprocessor: measured, where less than a sixtieth was predicted they took 1.02 to 1.1 of the time. */
+/* Of products by multiply-adds in two blocks of each multiprocessor, beside others that are not the text's own: measured, where less than a sixtieth was predicted they took 1.02 to 1.1 of the time. */
 static const double WORTH_TWO = 0.985;
 /* Nor are other numbers of warps. */
 static const double WORTH_FEWER_WARPS = 0.96, WORTH_MORE_WARPS = 0.91;
@@ -128,8 +128,7 @@ static double worth_of(const TileInput *input, const TileInstancePoint *point) {
     if (schedule->cluster) return schedule->turns ? WORTH_CLUSTER_IN_TURN : WORTH_CLUSTER;
     if (schedule->turns) return WORTH_TURNS;
     if (schedule->joined_lanes) return tile_outcome_is_light(point->module) ? WORTH_JOINED_LIGHT : WORTH_JOINED;
-    uint32_t blocks = blocks_of_split(input, point);
-    return blocks > ENOUGH_BLOCKS ? WORTH_MANY : blocks == 2 ? WORTH_TWO : 1;
+    return blocks_of_split(input, point) > ENOUGH_BLOCKS ? WORTH_MANY : 1;
 }
 
 /* What is asked, and by whom. */
@@ -217,8 +216,9 @@ static void list_candidates(const Question *question, TileArena *arena, Candidat
         take(out, &candidate, i, arena);
         if (!candidate.fits) continue;
         double time = candidate.estimate.time / (candidate.estimate.kept ? WORTH_KEPT : worth_of(question->input, &instance->points[i]));
-        if (best == 0 || time < (out->chosen == 0 ? worthwhile(best, candidate.estimate.launch) : best)) {
-            best = time;
+        double beside = blocks_of_split(question->input, &instance->points[i]) == 2 ? time / WORTH_TWO : time;
+        if (best == 0 || (out->chosen == 0 ? time < worthwhile(best, candidate.estimate.launch) : beside < best)) {
+            best = beside;
             out->chosen = out->items.count - 1;
         }
     }

@@ -37,6 +37,9 @@ static const double WORTH_JOINED = 0.95, WORTH_JOINED_LIGHT = 0.98; /* of progra
 static const double WORTH_KEPT = 0.9;
 /* Nor are grids that are split for more programs than usual, of which each begins and is combined: measured, what is predicted to gain less loses. */
 static const double WORTH_MANY = 0.95;
+enum { ENOUGH_BLOCKS = 4 };
+/* Of products by multiply-adds in two blocks of each multiprocessor, beside others that are not the text's own: measured, where less than a sixtieth was predicted they took 1.02 to 1.1 of the time. */
+static const double WORTH_TWO = 0.985;
 /* Nor are other numbers of warps. */
 static const double WORTH_FEWER_WARPS = 0.96, WORTH_MORE_WARPS = 0.91, FAR_LESS = 0.67; /* of the time: what the model misjudges is less */
 
@@ -119,11 +122,11 @@ static bool shares_in_vain(const TileInstancePoint *point, const TilePrediction 
     return shared->estimate.singles || (!shared->estimate.few && !shared->estimate.kept);
 }
 
-/* Is the grid split for more programs than the second of the family's numbers, which fill the machine in most cases? */
-static bool is_split_for_many(const TileInput *input, const TileInstancePoint *point) {
+/* For how many blocks of each multiprocessor is the grid split? 0: it is not. */
+static uint32_t blocks_of_split(const TileInput *input, const TileInstancePoint *point) {
     const TileFamily *family = tile_backend_of(input->target)->family;
-    uint32_t programs = point->schedule.least_programs;
-    return programs && point->module && programs > family->least_programs(input->target, point->module, 1);
+    uint32_t programs = point->module ? point->schedule.least_programs : 0;
+    return programs ? programs / family->least_programs(input->target, point->module, 0) : 0;
 }
 
 /* By how much the point's predicted time is to be shorter, as a share. */
@@ -132,7 +135,7 @@ static double worth_of(const TileInput *input, const TileInstancePoint *point) {
     if (schedule->cluster) return schedule->turns ? WORTH_CLUSTER_IN_TURN : WORTH_CLUSTER;
     if (schedule->turns) return WORTH_TURNS;
     if (schedule->joined_lanes) return tile_outcome_is_light(point->module) ? WORTH_JOINED_LIGHT : WORTH_JOINED;
-    return is_split_for_many(input, point) ? WORTH_MANY : 1;
+    return blocks_of_split(input, point) > ENOUGH_BLOCKS ? WORTH_MANY : 1;
 }
 
 /* What is asked, and by whom. */
@@ -254,8 +257,9 @@ static void list_candidates(const Question *question, TileArena *arena, Candidat
         take(out, &candidate, i, arena);
         if (!candidate.fits) continue;
         double time = candidate.estimate.time / (candidate.estimate.kept ? WORTH_KEPT : worth_of(question->input, &instance->points[i]));
-        if (best == 0 || time < (out->chosen == 0 ? worthwhile(best, candidate.estimate.launch) : best)) {
-            best = time;
+        double beside = blocks_of_split(question->input, &instance->points[i]) == 2 ? time / WORTH_TWO : time;
+        if (best == 0 || (out->chosen == 0 ? time < worthwhile(best, candidate.estimate.launch) : beside < best)) {
+            best = beside;
             out->chosen = out->items.count - 1;
         }
     }

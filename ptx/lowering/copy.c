@@ -515,7 +515,7 @@ static void copy_words_of_rows(Copy *copy) {
     copy->rows_exist = false;
 }
 
-/* Has a thread words of several rows, and of fewer columns? Where all rows exist it asks for these alone. */
+/* Has a thread words of several rows, and of fewer columns? Where all rows exist it asks for these alone. Code for that beside doubles spills. */
 static bool has_few_columns(const TileLayout *layout, unsigned last) {
     enum { ROWS_OF_COLUMN = 4 };
     uint32_t columns = 0, all = tile_layout_registers(layout);
@@ -525,12 +525,12 @@ static bool has_few_columns(const TileLayout *layout, unsigned last) {
 
 /* Elements that do not lie in chunks. */
 static void copy_elements(Copy *copy) {
-    enum { MOST_ELEMENTS = 64 };
+    enum { MOST_ELEMENTS = 64, WORD = 4 };
     TileLayout layout = elements_layout(copy), part;
     unsigned bytes = tile_scalar_bytes(copy->tile.scalar);
     uint32_t count = tile_layout_registers(&layout);
     bool once = !gpu_holds_first_copy(copy->gpu, &layout), words = bytes >= 4 && once && (count <= MOST_WORDS || rows_of_part(copy, &part));
-    if (words && has_few_columns(&layout, copy->last))
+    if (words && bytes == WORD && has_few_columns(&layout, copy->last))
         build_branch(copy, is_whole_along(copy, copy->last), copy_words_of_rows, copy_any_words);
     else if (words)
         copy_any_words(copy);

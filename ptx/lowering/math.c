@@ -185,13 +185,19 @@ static TileValue *is_beyond(TileBuilder *b, TileValue *number, TileValue *least,
     return tile_build_unary(b, TILE_OP_ANY_LANE, tile_build_binary(b, TILE_OP_OR, small, large));
 }
 
+/* Several lanes by one number, and not each by its own. */
+static bool is_shared(const TileValue *y) { return tile_value_def(y, TILE_OP_SPLAT) || tile_value_def(y, TILE_OP_INSERT); }
+
 /* May a step of a quotient lose a bit, or is a lane NaN? Below 2^-60 it may, but for quotients of 0: so a row that does not exist, or has nothing but zeros, is as
  * any other, if its divisor is no less than 2^-120, as a bound that keeps it from 0 is. */
 static TileValue *is_unusual(TileBuilder *b, TileValue *x, TileValue *y) {
-    TileValue *least = constant(b, x->type, 0x1p-60), *none = constant(b, x->type, INFINITY);
-    TileValue *of_x = tile_build_ternary(b, TILE_OP_SELECT, tile_build_binary(b, TILE_OP_LT, y, least), none, least);
+    TileValue *least = constant(b, x->type, 0x1p-60), *of_x = least, *of_y = least;
+    if (is_shared(y)) {
+        of_x = tile_build_ternary(b, TILE_OP_SELECT, tile_build_binary(b, TILE_OP_LT, y, least), constant(b, x->type, INFINITY), least);
+        of_y = constant(b, y->type, 0x1p-120);
+    }
     TileValue *beyond = is_beyond(b, tile_build_unary(b, TILE_OP_ABS, x), of_x, x);
-    return tile_build_binary(b, TILE_OP_OR, beyond, is_beyond(b, y, constant(b, y->type, 0x1p-120), NULL));
+    return tile_build_binary(b, TILE_OP_OR, beyond, is_beyond(b, y, of_y, NULL));
 }
 
 /* The rest is y q - x, so that a quotient of -0 keeps its sign: of a positive divisor. */

@@ -13,7 +13,7 @@
 
 typedef struct Count {
     TileIndices *indices;
-    unsigned singles, vectors;
+    int64_t singles, vectors; /* elements that are moved so */
 } Count;
 
 /* How an index changes along the last axis of its tile. */
@@ -34,7 +34,8 @@ static Along along_last(const TileValue *value, unsigned *left) {
         return (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0) + 1 == type->rank ? PLACES : SAME;
     if (op->id == TILE_OP_RESHAPE) {
         const TileType *from = tile_op_operand(op, 0)->type;
-        bool kept = tile_type_is_tile(from) && from->extent[from->rank - 1] == type->extent[type->rank - 1];
+        /* the last axis is kept, or goes on with the axes in front of it */
+        bool kept = tile_type_is_tile(from) && from->extent[from->rank - 1] > 1 && type->extent[type->rank - 1] % from->extent[from->rank - 1] == 0;
         return kept ? along_last(tile_op_operand(op, 0), left) : DATA;
     }
     bool maps = tile_op_info((TileOpId)op->id)->class == TILE_CLASS_ELEMENTWISE || op->id == TILE_OP_BROADCAST ||
@@ -83,7 +84,7 @@ static bool shares_vectors(const Count *count, const TileOp *load, const TileVal
     return load->id == TILE_OP_LOAD_TILE && gpu_begins_behind(count->indices, first, vector, &behind) && gpu_has_beside(count->indices, load, MOST_DISTANCE);
 }
 
-static void count_access(Count *count, const TileOp *op, unsigned weight) {
+static void count_access(Count *count, const TileOp *op, unsigned times) {
     enum { MOST_VALUES = 64 };
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     const TileValue *tile = tile_accessed_tile(op);
@@ -91,7 +92,7 @@ static void count_access(Count *count, const TileOp *op, unsigned weight) {
     const TileType *type = tile->type;
     unsigned rank = tile_access_read(op, indices), left = MOST_VALUES;
     const TileAccessIndex *last = &indices[rank - 1];
-    int64_t vector = GPU_ACCESS_BYTES / tile_scalar_bytes(type->scalar), step;
+    int64_t vector = GPU_ACCESS_BYTES / tile_scalar_bytes(type->scalar), step, weight = times * tile_type_lanes(type);
     if (last->axis + 1 != (int)type->rank || type->extent[type->rank - 1] == 1) return;
     if (last->kind == TILE_ACCESS_GATHER) {
         if (along_last(last->first, &left) == PLACES) count->singles += weight;

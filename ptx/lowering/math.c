@@ -177,12 +177,27 @@ static void expand_tanh(Math *math, TileOp *op) {
     replace(math, &b, op, tile_build_ternary(&b, TILE_OP_SELECT, is_large, large, small));
 }
 
-/* Is a lane of the number less than 2^-60 or greater than 2^60, where a step of a quotient may lose a bit, or NaN? */
-static TileValue *is_beyond(TileBuilder *b, TileValue *number, TileValue *or_zero) {
-    TileValue *small = tile_build_binary(b, TILE_OP_LT, number, constant(b, number->type, 0x1p-60));
+/* Is a lane of the number less than `least`, but 0 where `or_zero` has it, or greater than 2^60, or NaN? */
+static TileValue *is_beyond(TileBuilder *b, TileValue *number, TileValue *least, TileValue *or_zero) {
+    TileValue *small = tile_build_binary(b, TILE_OP_LT, number, least);
     TileValue *large = tile_build_unary(b, TILE_OP_NOT, tile_build_binary(b, TILE_OP_LE, number, constant(b, number->type, 0x1p60)));
     if (or_zero) small = tile_build_binary(b, TILE_OP_AND, small, tile_build_binary(b, TILE_OP_NE, or_zero, constant(b, number->type, 0)));
     return tile_build_unary(b, TILE_OP_ANY_LANE, tile_build_binary(b, TILE_OP_OR, small, large));
+}
+
+/* Several lanes by one number, and not each by its own. */
+static bool is_shared(const TileValue *y) { return tile_value_def(y, TILE_OP_SPLAT) || tile_value_def(y, TILE_OP_INSERT); }
+
+/* May a step of a quotient lose a bit, or is a lane NaN? Below 2^-60 it may, but for quotients of 0: so a row that does not exist, or has nothing but zeros, is as
+ * any other, if its divisor is no less than 2^-120, as a bound that keeps it from 0 is. */
+static TileValue *is_unusual(TileBuilder *b, TileValue *x, TileValue *y) {
+    TileValue *least = constant(b, x->type, 0x1p-60), *of_x = least, *of_y = least;
+    if (is_shared(y)) {
+        of_x = tile_build_ternary(b, TILE_OP_SELECT, tile_build_binary(b, TILE_OP_LT, y, least), constant(b, x->type, INFINITY), least);
+        of_y = constant(b, y->type, 0x1p-120);
+    }
+    TileValue *beyond = is_beyond(b, tile_build_unary(b, TILE_OP_ABS, x), of_x, x);
+    return tile_build_binary(b, TILE_OP_OR, beyond, is_beyond(b, y, of_y, NULL));
 }
 
 /* The rest is y q - x, so that a quotient of -0 keeps its sign: of a positive divisor. */
@@ -198,8 +213,7 @@ static void expand_quotient(Math *math, TileOp *op) {
     TileBuilder b = tile_builder_before(math->module, op);
     TileValue *x = tile_op_operand(op, 0), *y = tile_op_operand(op, 1);
     const TileType *type = x->type;
-    TileValue *beyond = tile_build_binary(&b, TILE_OP_OR, is_beyond(&b, tile_build_unary(&b, TILE_OP_ABS, x), x), is_beyond(&b, y, NULL));
-    TileOp *choice = tile_build_if(&b, beyond, &type, 1);
+    TileOp *choice = tile_build_if(&b, is_unusual(&b, x, y), &type, 1);
     if (b.error || !choice) {
         math->error = b.error;
         return;

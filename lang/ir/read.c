@@ -194,7 +194,7 @@ static void read_blocks_together(Reader *r) {
         if (count < 0 || count > TILE_MOST_TOGETHER) tile_read_fail(r, "a multiprocessor has up to 32 blocks at a time");
         any |= r->func->blocks_together[i] = (uint32_t)count;
     }
-    if (!any) tile_read_fail(r, "some of its numbers is not 0");
+    if (!any) tile_read_fail(r, "one of its numbers is not 0");
 }
 
 /* `kernel = @name phase = number`; the kernel may be anywhere in the text. */

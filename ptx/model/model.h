@@ -37,6 +37,7 @@ typedef struct GpuWork {
     double vectors;      /* that a thread stores at once, of tensors that are gone through as they lie in memory */
     double shared;       /* bytes of a block */
     double moved[TILE_MOST_EXTENTS]; /* bytes of each tensor, by argument */
+    bool narrow[TILE_MOST_EXTENTS];  /* of which a load takes less than a line of a row, between other programs' */
     double own[TILE_MOST_EXTENTS];   /* of them, those that are different ones: without what loops read again, and what several loops read */
 } GpuWork;
 

@@ -89,10 +89,10 @@ expect 0 ' busy: ' norms 32,512,4096 512
 expect 0 'gpu-fetch: x is loaded in the iteration that takes it: while a program waits, others compute' norms 32,512,4096 512
 expect 0 'gpu-fetch: x is loaded while the iteration before computes' norms 1,320,4096 320
 # A launch whose programs are all there at a time has registers for that: ptxas takes more as it likes. Not where there are more programs than are there at a time, nor where it hardly could.
-columns() {
-    TILE_PTXAS=$work/none "$tilec" explain "$stdlib/reduce.tile:sum_columns" "x=zeros:$1" y=@ --target=sm_90a | grep chosen
-}
-expect 0 'split for 528 programs, parts of 8 or more, 4 blocks of grid 0 at a time: ' columns 'bf16[65536,256]'
+sums() { TILE_PTXAS=$work/none "$tilec" explain "$stdlib/reduce.tile:sum_columns" "x=zeros:$1" y=@ --target=sm_90a | grep chosen; }
+expect 0 ' blocks of grid 0 at a time: ' sums 'bf16[16384,4096]'
+# Of rows of 256 elements a program has a line, not half of one.
+expect 0 'BN=64 split' sums 'bf16[65536,256]'
 if norms 32,512,4096 512 | grep -q 'blocks of grid'; then complain "registers of a launch with many programs are bounded"; fi
 # Other numbers of warps: more, where the rows of all blocks at a time are more than the L2 cache keeps until they are read again; fewer, where programs are small.
 squares() {

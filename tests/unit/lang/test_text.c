@@ -119,7 +119,7 @@ Test(text, words_for_gpus) {
     expect_same("func kernel tile @k(%x: tensor<f32, 1, in>) split_programs = 16 warps = 4 blocks_together = 4, 0, 2 stream = 1 {\n"
                 "  return\n"
                 "}\n");
-    expect_error("func kernel tile @k() blocks_together = 0, 0 { return }", "some of its numbers is not 0");
+    expect_error("func kernel tile @k() blocks_together = 0, 0 { return }", "one of its numbers is not 0");
     expect_error("func kernel tile @k() blocks_together = 4, 33 { return }", "a multiprocessor has up to 32 blocks at a time");
     expect_error("func phase tile @k.0() stream = 0 { return }", "`stream` is 1 where it stands");
     expect_error("func phase tile @k.0() stream = 2 { return }", "`stream` is 1 where it stands");

@@ -135,7 +135,7 @@ apart() { chosen_rows "$@" | grep -v clusters; }
 # Nor are those whose rows of 16 bits begin anywhere. Rows of 256 elements are one tile of as many, though most of so small a launch is not the program.
 expect 0 'split for' apart "$stdlib/reduce.tile:sum_columns" 'x=zeros:bf16[1021,1037]' y=@
 expect 0 'BM=1 BN=256' chosen_rows "$stdlib/softmax.tile:softmax" 'x=zeros:f32[64,256]' y=@
-expect 0 'BM=1 BN=128 warps=0' chosen_rows "$stdlib/reduce.tile:sum_rows" 'x=zeros:bf16[64,1024]' y=@
+expect 0 'BM=1 BN=1024 warps=0' chosen_rows "$stdlib/reduce.tile:sum_rows" 'x=zeros:bf16[64,1024]' y=@
 expect 0 chosen apart "$stdlib/reduce.tile:mean_rows" 'x=zeros:bf16[1024,65536]' y=@
 # Columns, of which a program has a part of each line: as many as it can have.
 expect 0 'BP=16 ' chosen_rows "$stdlib/fourier.tile:fft_long" inverse=false 're=zeros:f32[64,256,256]' 'im=zeros:f32[64,256,256]' re_out=@ im_out=@

@@ -41,7 +41,7 @@ enum { ENOUGH_BLOCKS = 4 };
 /* Of products by multiply-adds in two blocks of each multiprocessor, beside others that are not the text's own: measured, where less than a sixtieth was predicted they took 1.02 to 1.1 of the time. */
 static const double WORTH_TWO = 0.985;
 /* Nor are other numbers of warps. */
-static const double WORTH_FEWER_WARPS = 0.96, WORTH_MORE_WARPS = 0.91, FAR_LESS = 0.67; /* of the time: what the model misjudges is less */
+static const double WORTH_FEWER_WARPS = 0.96, WORTH_MORE_WARPS = 0.91, FAR_LESS = 0.67;
 
 typedef struct Choice {
     bool possible;
@@ -160,9 +160,10 @@ static void take(Candidates *out, const TilePrediction *candidate, size_t point,
     tile_list_push(arena, &out->points, point);
 }
 
-/* Does the other compute and wait far less, while the memory is as busy? Where that bounds both, the model sees little of it: warps that exchange nothing in a loop's iterations, as one
- * alone does, take 0.82 of the time where it says 0.97. */
+/* Does the other compute and wait far less, while the memory is as busy? Where that bounds both, the model sees little of it, though the two together take as long: warps that exchange nothing
+ * in a loop's iterations, as one alone does, take 0.82 of the time where it says 0.97. */
 static bool is_quieter(const TileEstimate *base, const TileEstimate *other) {
+    if (base->compute + base->waiting < base->memory) return false;
     return other->time < base->time && other->memory <= base->memory && other->compute < FAR_LESS * base->compute && other->waiting < FAR_LESS * base->waiting;
 }
 
@@ -170,7 +171,6 @@ static bool is_quieter(const TileEstimate *base, const TileEstimate *other) {
  * elements a thread computes less is seldom so, unless registers did not suffice. Measured, of 635 rows: of those that were predicted to gain less, as many lose (decision 160). */
 static bool is_worth_warps(const TileEstimate *base, const TileEstimate *other, bool fewer) {
     if (fewer) return other->time < WORTH_FEWER_WARPS * base->time || is_quieter(base, other);
-    if (other->time < FAR_LESS * base->time) return true;
     bool computes = base->compute > base->memory && base->compute > base->waiting, waits = base->waiting > base->memory && base->waiting > base->compute;
     return other->time < WORTH_MORE_WARPS * base->time && (base->spills || (!computes && (!waits || base->alone)));
 }
@@ -217,11 +217,17 @@ static size_t best_plain(const Question *question, const Candidates *out) {
 
 /* A grid is split so that its programs wait less; as one with more warps it needs no other to combine the parts. Those are tried of the fastest that is not split. */
 static void try_whole(const Question *question, TileArena *arena, Candidates *out) {
-    size_t split = out->chosen, plain = best_plain(question, out);
+    size_t split = out->chosen, plain = best_plain(question, out), first = out->items.count;
     if (!out->items.items[split].schedule.least_programs || plain == SIZE_MAX || !leaves_warps(question, out, plain)) return;
+    double best = WORTH_MORE_WARPS * out->items.items[split].estimate.time;
     out->chosen = plain;
     try_warps(question, false, arena, out);
-    if (out->items.items[out->chosen].estimate.time >= WORTH_MORE_WARPS * out->items.items[split].estimate.time) out->chosen = split;
+    out->chosen = split;
+    for (size_t i = first; i < out->items.count; i++) {
+        if (!out->items.items[i].fits || out->items.items[i].estimate.time >= best) continue;
+        best = out->items.items[i].estimate.time;
+        out->chosen = i;
+    }
 }
 
 static void choose_warps(const Question *question, TileArena *arena, Candidates *out) {

@@ -1,7 +1,7 @@
 /* Purpose: sum squares of differences in the loop in front, which goes over the same elements for their mean: so they are read once. The mean is not known there; the mean of the loop's first
  * tile stands for it, as `shift`. With n numbers x, of which the differences from the shift sum up to s, and their squares to q, the squares of the differences from any number m sum up to
  * q - d (2 s - n d), where d = m - shift. The shift is the mean of some of the numbers: squares from it sum up to at most 2 (1 + n / tile) of what they are from the mean, so that no more is
- * cancelled than what a sum of n / tile numbers loses by being rounded (decision 187).
+ * cancelled than what a sum of n / tile numbers loses by being rounded (decision 187). The sum of x is s + n * shift then. Not where a later loop loads the same once more, as norms do.
  *
  * Before:
  *     func kernel tile @k(%x: tensor<f32, 3, in> {noalias}, %y: tensor<f32, 1, out> {noalias}) {
@@ -70,46 +70,49 @@
  *           %7 = max %hi.1, %one : i64
  *           %8 = convert %7 : f32
  *           %9 = div %6, %8 : f32
- *           yield %9
+ *           %10 = const {value = inf} : f32
+ *           %11 = abs %9 : f32
+ *           %12 = lt %11, %10 : bool
+ *           %13 = select %12, %9, %none : f32
+ *           yield %13
  *         } {
  *           yield %none
  *         }
- *         %sum, %10, %11, %12 = for %zero, %B, %one, %none, %none, %none, %zero : f32, f32, f32, i64 (%b: i64, %none.1: f32, %13: f32, %14: f32, %15: i64) {
- *           %sum.2, %16, %17, %18 = for %zero, %N, %0, %none.1, %13, %14, %15 : f32, f32, f32, i64 (%n: i64, %none.2: f32, %19: f32, %20: f32, %21: i64) {
+ *         %14, %15, %16 = for %zero, %B, %one, %none, %none, %zero : f32, f32, i64 (%b: i64, %17: f32, %18: f32, %19: i64) {
+ *           %20, %21, %22 = for %zero, %N, %0, %17, %18, %19 : f32, f32, i64 (%n: i64, %23: f32, %24: f32, %25: i64) {
  *             %left = sub %N, %n : i64
  *             %hi = min %left, %0 : i64
  *             %v = load_tile %x, %b, %c, %n, %one, %zero, %hi {access = [index, index, range]} : f32[64]
- *             %w = fill %v, %none, %zero, %hi {axes = [0]} : f32[64]
- *             %s = reduce %w {axis = 0, kind = sum} : f32
- *             %sum.4 = add %none.2, %s : f32
- *             %22 = splat %4 : f32[64]
- *             %23 = sub %v, %22 : f32[64]
- *             %24 = fill %23, %none, %zero, %hi {axes = [0]} : f32[64]
- *             %25 = reduce %24 {axis = 0, kind = sum} : f32
- *             %26 = mul %23, %23 : f32[64]
- *             %27 = fill %26, %none, %zero, %hi {axes = [0]} : f32[64]
- *             %28 = reduce %27 {axis = 0, kind = sum} : f32
- *             %29 = max %hi, %zero : i64
- *             %30 = add %19, %25 : f32
- *             %31 = add %20, %28 : f32
- *             %32 = add %21, %29 : i64
- *             yield %sum.4, %30, %31, %32
+ *             %26 = splat %4 : f32[64]
+ *             %27 = sub %v, %26 : f32[64]
+ *             %28 = fill %27, %none, %zero, %hi {axes = [0]} : f32[64]
+ *             %29 = reduce %28 {axis = 0, kind = sum} : f32
+ *             %30 = mul %27, %27 : f32[64]
+ *             %31 = fill %30, %none, %zero, %hi {axes = [0]} : f32[64]
+ *             %32 = reduce %31 {axis = 0, kind = sum} : f32
+ *             %33 = max %hi, %zero : i64
+ *             %34 = add %23, %29 : f32
+ *             %35 = add %24, %32 : f32
+ *             %36 = add %25, %33 : i64
+ *             yield %34, %35, %36
  *           }
- *           yield %sum.2, %16, %17, %18
+ *           yield %20, %21, %22
  *         }
+ *         %37 = convert %16 : f32
+ *         %38 = fma %37, %4, %14 : f32
+ *         %sum = add %38, %none : f32
  *         %count = convert %numbers : f32
  *         %mean = div %sum, %count : f32
- *         %33 = sub %mean, %4 : f32
- *         %34 = convert %12 : f32
- *         %35 = const {value = 2.0} : f32
- *         %36 = mul %34, %33 : f32
- *         %37 = neg %36 : f32
- *         %38 = fma %10, %35, %37 : f32
- *         %39 = neg %33 : f32
- *         %40 = fma %39, %38, %11 : f32
- *         %41 = gt %12, %zero : bool
- *         %42 = select %41, %40, %none : f32
- *         %squares = add %42, %none : f32
+ *         %39 = sub %mean, %4 : f32
+ *         %40 = const {value = 2.0} : f32
+ *         %41 = mul %37, %39 : f32
+ *         %42 = neg %41 : f32
+ *         %43 = fma %14, %40, %42 : f32
+ *         %44 = neg %39 : f32
+ *         %45 = fma %44, %43, %15 : f32
+ *         %46 = gt %16, %zero : bool
+ *         %47 = select %46, %45, %none : f32
+ *         %squares = add %47, %none : f32
  *         store_tile %y, %squares, %c {access = [index]}
  *         yield
  *       }
@@ -118,7 +121,9 @@
  * Run: --passes=gpu-one-pass,canonicalise,cse,dce
  * Of loops in one another alone: a single one goes over a row, which stays in registers where it is short enough (gpu-keep-rows), or in a cluster's (gpu-share-rows).
  *
- * Needs: licm and cse, so that bounds of both loops are the same values. Keeps: tile form; the sum in front to the bit, that of squares but for rounding. Cost: linear. */
+ * Needs: licm and cse, so that bounds of both loops are the same values. Keeps: tile form; all sums but for rounding. Cost: linear. */
+#include <math.h>
+
 #include "lang/ir/build.h"
 #include "lang/ir/eval.h"
 #include "lang/ir/operands.h"
@@ -136,7 +141,13 @@ typedef struct Square {
     bool sums[TILE_MAX_TILE_RANK];            /* the axis of v is one of those that are summed up */
     TileValue *lo[TILE_MAX_TILE_RANK], *hi[TILE_MAX_TILE_RANK]; /* of its lanes that count; NULL: all do */
     TileValue *shift;                         /* as the loop's result is shaped */
+    int sum;                                  /* the earlier loop carries the sum of v there; -1: nowhere */
 } Square;
+
+typedef struct Again {
+    const TileValue *tensor;
+    bool found;
+} Again;
 
 typedef struct OnePass {
     TilePassContext *context;
@@ -269,6 +280,70 @@ static bool can_move(const OnePass *o, const Square *square) {
     return is_known_before(o, square->v);
 }
 
+/* ---- sums of the same numbers ---- */
+
+static bool is_alike(const OnePass *o, const TileValue *mine, const TileValue *its);
+
+/* Of operands from `first` on. */
+static bool are_alike_ops(const OnePass *o, const TileOp *mine, const TileOp *its, unsigned first) {
+    if (mine->id != its->id || mine->region_count || mine->operand_count != its->operand_count || mine->attribute_count != its->attribute_count) return false;
+    for (unsigned i = 0; i < mine->attribute_count; i++)
+        if (!tile_attribute_is_same(&mine->attributes[i], &its->attributes[i])) return false;
+    for (unsigned i = first; i < mine->operand_count; i++)
+        if (!is_alike(o, tile_op_operand(mine, i), tile_op_operand(its, i))) return false;
+    return true;
+}
+
+/* Is it in an iteration of the earlier loops what the other is in that of the later ones? */
+static bool is_alike(const OnePass *o, const TileValue *mine, const TileValue *its) {
+    for (unsigned k = 0; k < o->depth; k++)
+        if (its == o->later[k]->regions[0].arguments[0]) return mine == o->earlier[k]->regions[0].arguments[0];
+    if (tile_value_is_same(mine, its)) return true;
+    if (tile_value_outside(its, o->later[0]) || !mine->op || !its->op) return false;
+    return mine->type == its->type && mine->index == its->index && are_alike_ops(o, mine->op, its->op, 0);
+}
+
+/* Does the earlier loop add to its i-th value what the chain makes of v? */
+static bool is_sum_of(const OnePass *o, const Square *square, unsigned i) {
+    const TileOp *innermost = o->earlier[o->depth - 1];
+    const TileValue *carried = innermost->regions[0].arguments[1 + i], *next = tile_op_named_at(innermost->regions[0].last, TILE_OPERAND_VALUES, i);
+    if (!next->op || next->op->id != TILE_OP_ADD || !tile_value_has_one_use(carried) || !tile_value_has_one_use(next)) return false;
+    const TileValue *added = tile_op_operand(next->op, tile_op_operand(next->op, 0) == carried);
+    for (unsigned k = square->length; k-- > 0; added = tile_op_operand(added->op, 0))
+        if (!added->op || !are_alike_ops(o, added->op, square->chain[k], 1)) return false;
+    return is_alike(o, added, square->v);
+}
+
+static void find_sum(OnePass *o, Square *square) {
+    square->sum = -1;
+    for (unsigned i = 0; i < o->earlier[0]->result_count && square->sum < 0; i++)
+        if (is_sum_of(o, square, i)) square->sum = (int)i;
+}
+
+/* ---- whether it pays ---- */
+
+static void look_for_loads(TileOp *op, void *data) {
+    Again *again = data;
+    again->found |= op->id == TILE_OP_LOAD_TILE && tile_op_operand(op, 0) == again->tensor;
+}
+
+/* Do later ops load the same tensor again? Then a program's elements have to be near in any case, and computing in one pass takes longer than the second one. Measured: norms of groups of bf16 1.1 to
+ * 1.3 times as long. */
+static bool is_loaded_behind(const OnePass *o, const TileValue *value) {
+    if (!value->op || tile_value_outside(value, o->later[0])) return false;
+    if (value->op->id == TILE_OP_LOAD_TILE) {
+        Again again = {.tensor = tile_op_operand(value->op, 0)};
+        for (TileOp *op = o->later[0]->next; op; op = op->next) {
+            look_for_loads(op, &again);
+            for (unsigned r = 0; r < op->region_count; r++) tile_block_walk(&op->regions[r], look_for_loads, &again);
+        }
+        return again.found;
+    }
+    for (unsigned i = 0; i < value->op->operand_count; i++)
+        if (is_loaded_behind(o, tile_op_operand(value->op, i))) return true;
+    return false;
+}
+
 static bool finds(OnePass *o, TileOp *earlier, TileOp *later) {
     for (const TileOp *op = earlier; op != later; op = op->next)
         if (tile_op_writes(op)) return false;
@@ -276,6 +351,12 @@ static bool finds(OnePass *o, TileOp *earlier, TileOp *later) {
     o->count = later->result_count;
     for (unsigned i = 0; i < o->count; i++)
         if (!find_square(o, i, &o->squares[i]) || !can_move(o, &o->squares[i])) return false;
+    for (unsigned i = 0; i < o->count; i++)
+        if (is_loaded_behind(o, o->squares[i].v)) {
+            tile_pass_remark(o->context, later, TILE_DECISION_TWO_PASSES, "the loop", "%s", "what is behind it loads that once more");
+            return false;
+        }
+    for (unsigned i = 0; i < o->count; i++) find_sum(o, &o->squares[i]);
     return true;
 }
 
@@ -337,7 +418,7 @@ static TileValue *build_of_lanes(TileBuilder *b, const TileValue *mean, const Ti
 
 /* ---- the shift ---- */
 
-/* The mean of the first iteration's tile, or 0 where there is none. */
+/* The mean of the first iteration's tile, or 0 where there is none, or none that is finite: sums of infinities are what they were then. */
 static void build_shift(OnePass *o, Square *square, const TileType *type) {
     TileBuilder b = tile_builder_before(o->module, o->earlier[0]);
     TileValue *some = tile_build_bool(&b, true);
@@ -354,7 +435,8 @@ static void build_shift(OnePass *o, Square *square, const TileType *type) {
     TileValue *sum = build_chain(o, &there, square, &map, tile_build_again(&there, &map, square->v, o->later[0]));
     TileValue *count = tile_build_binary(&there, TILE_OP_MAX, build_count(o, &there, square, &map), tile_build_i64(&there, 1));
     TileValue *mean = tile_build_binary(&there, TILE_OP_DIV, sum, build_like(&there, tile_build_convert(&there, count, type->scalar), type));
-    TileValue *zero = tile_build_number(&none, type, 0);
+    TileValue *zero = tile_build_number(&none, type, 0), *finite = tile_build_binary(&there, TILE_OP_LT, tile_build_unary(&there, TILE_OP_ABS, mean), tile_build_number(&there, type, INFINITY));
+    mean = tile_build_ternary(&there, TILE_OP_SELECT, finite, mean, tile_build_number(&there, type, 0));
     tile_build_end(&there, TILE_OP_YIELD, &mean, 1);
     tile_build_end(&none, TILE_OP_YIELD, &zero, 1);
     square->shift = &choice->results[0];
@@ -375,6 +457,7 @@ static void add_iteration(OnePass *o, TileOp *yield, TileValue *const *carried) 
         TileValue *added[OF_SQUARE] = {build_chain(o, &b, square, &map, d), build_chain(o, &b, square, &map, tile_build_binary(&b, TILE_OP_MUL, d, d)), build_count(o, &b, square, &map)};
         for (unsigned k = 0; k < OF_SQUARE; k++)
             tile_op_add_operand(o->module, yield, tile_build_binary(&b, TILE_OP_ADD, carried[OF_SQUARE * i + k], added[k]));
+        if (square->sum >= 0) tile_op_set_operand(yield, (unsigned)square->sum, yield->block->arguments[1 + square->sum]);
     }
 }
 
@@ -420,6 +503,14 @@ static void replace_square(OnePass *o, unsigned i, TileValue *const *sums) {
     tile_value_replace(result, tile_build_binary(&b, TILE_OP_ADD, tile_loop_carried(loop, i), tile_build_ternary(&b, TILE_OP_SELECT, any, all, zero)));
 }
 
+/* The sum of the numbers themselves, which the loop adds to nothing now. */
+static void replace_sum(OnePass *o, const Square *square, TileOp *loop, TileValue *const *sums) {
+    TileValue *result = &loop->results[square->sum], *begin = tile_loop_carried(loop, (unsigned)square->sum);
+    TileBuilder b = tile_builder_before(o->module, loop->next);
+    TileValue *count = build_like(&b, tile_build_convert(&b, sums[2], result->type->scalar), result->type);
+    tile_value_replace(result, tile_build_binary(&b, TILE_OP_ADD, begin, tile_build_ternary(&b, TILE_OP_FMA, count, square->shift, sums[0])));
+}
+
 static void merge(OnePass *o) {
     TileValue *begin[TILE_MAX_FOLD];
     unsigned more = OF_SQUARE * o->count;
@@ -435,6 +526,7 @@ static void merge(OnePass *o) {
     for (unsigned i = 0; i < o->count; i++) {
         TileValue *sums[OF_SQUARE];
         for (unsigned k = 0; k < OF_SQUARE; k++) sums[k] = &wider->results[wider->result_count - more + OF_SQUARE * i + k];
+        if (o->squares[i].sum >= 0) replace_sum(o, &o->squares[i], wider, sums);
         replace_square(o, i, sums);
     }
     tile_op_erase(o->later[0]);

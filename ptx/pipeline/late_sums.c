@@ -36,7 +36,7 @@
  *       store_tile %y, %s, %zero {access = [index]}
  *       return
  *     }
- * Where the tile takes too many registers of a thread, those lines
+ * Rows of one warp stay: its lanes exchange a number without a barrier. Where the tile takes too many registers of a thread, those lines
  * of it that lie in one thread are reduced in the iteration, which exchanges nothing, and what is left is added up (`Parts`). A
  * loop of one iteration has the bits that it had:
  * other variants of the code have none for such rows (gpu-short-rows).
@@ -145,10 +145,11 @@ static const char *obstacle(const Late *late, const Sum *sum) {
     const TileType *type = sum->tile->type;
     int64_t size = tile_scalar_bytes(type->scalar);
     int64_t bytes = bytes_of_thread(late, type);
-    bool products = false;
+    bool products = false, last = tile_op_integer(sum->reduce, TILE_ATTRIBUTE_AXIS, 0) == type->rank - 1;
     if (tile_op_integer(late->loop, TILE_ATTRIBUTE_ORDERED, 0) || tile_op_integer(sum->reduce, TILE_ATTRIBUTE_ORDERED, 0))
         return "the text gives the order";
     if (tile_scalar_is_float(type->scalar) && size < 4) return "its sums would be rounded to 16 bits in each iteration";
+    if (last && late->func->threads == TILE_WARP_THREADS) return "lanes of one warp exchange what they reduce";
     tile_block_walk(&late->loop->regions[0], look_for_products, &products);
     if (products) return "it has products";
     if (bytes > MOST_BYTES || late->bytes - sum->bytes + bytes > MOST_BYTES_OF_LOOP) return too_many;

@@ -38,7 +38,7 @@ static const double WORTH_KEPT = 0.9;
 /* Nor are grids that are split for more programs than usual, of which each begins and is combined: measured, what is predicted to gain less loses. */
 static const double WORTH_MANY = 0.95;
 /* Nor are other numbers of warps. */
-static const double WORTH_WARPS = 0.98;
+static const double WORTH_WARPS = 0.975, COMPUTES_LESS = 0.9;
 
 typedef struct Choice {
     bool possible;
@@ -161,8 +161,8 @@ static void take(Candidates *out, const TilePrediction *candidate, size_t point,
  * elements a thread computes less is seldom so, unless registers did not suffice. Measured, of 635 rows: of others as many lose as gain (decision 160); of 184 rows, 11 that are
  * predicted to gain 2 % are 1.06 times as fast, and of those predicted to gain less as many lose (decision 188). */
 static bool is_worth_warps(const TileEstimate *base, const TileEstimate *other, bool fewer) {
-    if (fewer) return other->time < WORTH_WARPS * base->time;
-    bool computes = base->compute > base->memory && base->compute > base->waiting, waits = base->waiting > base->memory && base->waiting > base->compute;
+    if (fewer) return !base->alone && other->time < WORTH_WARPS * base->time; /* nobody takes what such a program leaves */
+    bool computes = (base->compute > base->memory && base->compute > base->waiting) || other->compute < COMPUTES_LESS * base->compute, waits = base->waiting > base->memory && base->waiting > base->compute;
     return other->time < WORTH_WARPS * base->time && (base->spills || (!computes && (!waits || base->alone)));
 }
 

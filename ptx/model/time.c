@@ -27,7 +27,7 @@ static const double CLUSTER = 2.0; /* µs until the blocks of clusters have met,
 enum { THREE_WARPGROUPS = 3 * TILE_WARPGROUP_THREADS, FEW_OF_CLUSTERS = 2 };
 
 static const double LAUNCH = 3.0, NEXT_GRID = 1.5, BEHIND_PRODUCTS = 2.5, SHARPNESS = 4, STAYING_SHARPNESS = 6,
-                    ROUND_SHARPNESS = 3, NEXT_ROUND_SHARPER = 1, /* of blocks that are all there at a time: they wait together */
+                    ROUND_SHARPNESS = 2.25, NEXT_ROUND_SHARPER = 1.75, /* of blocks that are all there at a time: they wait together */
                     ALONE_SHARPNESS = 12, MULTIPLYING_SHARPNESS = 8, THREE_SHARPNESS = 12, /* of three warpgroups two compute while one waits, */
                     MORE_ISSUED = 1.3, /* if instructions take so much longer than products */
                     LAST_SHARE = 0.5, /* of the longest of uneven programs: so long the last blocks of a multiprocessor have fewer beside them */
